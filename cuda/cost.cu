@@ -33,7 +33,8 @@
 
 #include <math.h>
 
-/* to build: launches, fewer where one sorts all, and a reference's copy and its share of the sort */
+/* ns that a build takes: for its launches, of which a small index needs fewer, and for each
+ * reference, which is copied and sorted */
 #define INDEX_BUILD 100000.0
 #define INDEX_BUILD_SMALL 40000.0
 #define INDEX_SMALL 2048.0
@@ -41,7 +42,7 @@
 #define BRUTE_BUILD 10000.0
 #define BRUTE_BUILD_REFERENCE 0.5
 
-/* the sort and the walk: launches, and an observation */
+/* ns that a search by the index takes: for its launches, and for each observation */
 #define INDEX_SEARCH 120000.0
 #define INDEX_OBSERVATION 0.066
 
@@ -50,7 +51,7 @@
 #define BRUTE_OBSERVATION 0.1
 #define BRUTE_PAIR 6.1e-5
 
-/* brute force is chosen where it is so many times as fast, as these are estimates */
+/* brute force is chosen if its estimated time, times this, is still less than that of the index */
 #define CLEARLY 1.25
 
 enum geonn_algorithm

@@ -26,7 +26,7 @@
 #include "cuda/neighbours/neighbours.cuh"
 #include "cuda/probe.cuh"
 
-/* how long the host thread sleeps while all launches are under way */
+/* how many ns the host thread sleeps while all launches are under way */
 #define NAP_NANOSECONDS 20000
 
 static const struct piece_operations *

@@ -24,7 +24,7 @@
 #include "cuda/lane/results.cuh"
 #include "cuda/nearest.cuh"
 
-/* observations of a piece at most: some GB, whatever the way */
+/* the greatest number of observations of a piece: by any algorithm it takes some GB */
 #define PIECE_ROWS_MAX ((uint32_t) 1 << 22)
 
 enum nearest_phase
@@ -43,10 +43,10 @@ struct nearest_piece
 	bool		all_matched;	/* every observation has its neighbour */
 	double	   *latitude;		/* [rows] degrees, on the GPU; later packed
 								 * distances */
-	double	   *longitude;		/* later packed tags */
-	struct results results;		/* its distance and tag: what was found */
+	double	   *longitude;		/* [rows] degrees, on the GPU; later packed tags */
+	struct results results;		/* results.distance and results.tag are what the search found */
 
-	/* by one of these */
+	/* the search, by one of the algorithms */
 	struct brute_search brute;
 	struct brute_room brute_room;
 	struct cells_search search;
@@ -81,7 +81,7 @@ nearest_rows(const struct lane *lane)
 	uint32_t	rows = rows_left(lane->search);
 	uint32_t	room = room_left(lane->search);
 
-	/* one pair each */
+	/* each observation has one pair at most */
 	if (rows > room)
 		rows = room;
 	return rows < PIECE_ROWS_MAX ? rows : PIECE_ROWS_MAX;
@@ -94,7 +94,7 @@ built_of(const struct lane *lane)
 }
 
 /*
- * Lay out what all ways have in common, from this offset on.
+ * Lay out the columns that all algorithms need, from this offset on.
  */
 static size_t
 place_results(struct lane *lane, uint32_t rows, void *memory, size_t offset)
@@ -126,7 +126,7 @@ brute_place(struct lane *lane, uint32_t rows, void *memory)
 	piece->latitude = room->latitude;
 	piece->longitude = room->longitude;
 
-	/* its results stand where the degrees were; they are packed elsewhere */
+	/* the search writes its results where the degrees were; they are packed elsewhere */
 	piece->results.distance = room->latitude;
 	piece->results.tag = (const int64_t *) room->longitude;
 	bytes = place_results(lane, rows, memory, bytes);
@@ -178,8 +178,8 @@ copy_in(struct lane *lane)
 }
 
 /*
- * Enqueue what comes after the search, which found out whether the coordinates
- * are in range.
+ * Enqueue what follows the search; out_of_range: it met coordinates that are no
+ * point.
  */
 static cudaError_t
 after_search(struct lane *lane, bool out_of_range, enum piece_progress *progress)
@@ -257,8 +257,8 @@ brute_piece_enqueue(struct lane *lane, enum piece_progress *progress)
 }
 
 /*
- * Enqueue a search by table or index, or more of it, and let the host learn what
- * became of it.
+ * Enqueue a search by table or index, or more of it, and then the copy of its
+ * status to the host.
  */
 static cudaError_t
 search_or_go_on(struct lane *lane, enum piece_progress *progress)
@@ -292,7 +292,7 @@ search_piece_enqueue(struct lane *lane, enum piece_progress *progress)
 			if (!piece->all_matched)
 				return cudaSuccess;
 
-			/* what is copied too early is copied again, or not looked at */
+			/* results that are copied too early are copied again, or not looked at */
 			*progress = PIECE_LAST;
 			return copy_results(lane, piece->rows, piece->rows, NULL, piece->search.tag,
 								piece->search.distance);
@@ -322,7 +322,8 @@ nearest_finish(struct lane *lane)
 }
 
 /*
- * The end of a piece whose results may have been copied before they were all there.
+ * Finish a piece; its results may have been copied before the search had written
+ * all of them.
  */
 static enum piece_outcome
 search_piece_finish(struct lane *lane)

@@ -22,7 +22,7 @@
 #include "cuda/lane/memory.cuh"
 #include "cuda/probe.cuh"
 
-/* sizes of the self-test: enough observations for scan, references in several chunks */
+/* the sizes of the self-test: observations enough for scan, and references of several chunks */
 #define TEST_OBSERVATIONS 3000
 #define TEST_REFERENCES 300
 

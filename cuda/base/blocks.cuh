@@ -8,14 +8,14 @@
 #include <cuda_runtime_api.h>
 #include <stdint.h>
 
-/* Blocks that have room for so many items, each for some. */
+/* How many blocks a launch needs for so many items, if each block takes items_of_one. */
 static inline uint32_t
 blocks_for(uint64_t items, uint32_t items_of_one)
 {
 	return (uint32_t) ((items + items_of_one - 1) / items_of_one);
 }
 
-/* The multiprocessors of the current GPU. */
+/* Count the multiprocessors of the current GPU. */
 static inline cudaError_t
 count_multiprocessors(uint32_t *count)
 {

@@ -8,10 +8,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* every column begins at a multiple of so many bytes */
+/* every column begins at a multiple of this number of bytes */
 #define COLUMN_ALIGNMENT 256
 
-/* bytes that a column of so many bytes takes */
+/* the bytes that a column takes, rounded up so that the next one is aligned */
 static inline size_t
 column_room(size_t bytes)
 {
@@ -19,8 +19,9 @@ column_room(size_t bytes)
 }
 
 /*
- * The address of the next column of so many bytes, in a block that begins at
- * `memory` (NULL to learn only its size, which the offset tells afterwards).
+ * Return the address of the next column, which takes `bytes`, in a block that
+ * begins at `memory`, and move *offset behind the column.  With NULL as memory,
+ * only the offset counts: at the end it is the size of the block.
  */
 static inline void *
 next_column(void *memory, size_t *offset, size_t bytes)
@@ -32,8 +33,8 @@ next_column(void *memory, size_t *offset, size_t bytes)
 }
 
 /*
- * The same for columns that follow each other, of so many rows each: each pointer
- * becomes the address of its column.
+ * Lay out several columns, one after the other, with `rows` rows each, and set
+ * each pointer to its column's address.
  */
 template <typename... Types>
 static inline void

@@ -17,19 +17,19 @@ extern "C"
 #include "common/protocol.h"
 }
 
-/* references that a block stages in shared memory at a time */
+/* how many references a block of threads copies into shared memory at a time */
 #define BRUTE_TILE 1024
 
 /* The sizes of launches that fit one GPU; immutable. */
 struct brute_machine
 {
-	uint32_t	scan_blocks;	/* blocks of scan that the GPU runs at the same time */
+	uint32_t	scan_blocks;	/* how many blocks of scan the GPU runs at the same time */
 	uint32_t	redo_blocks;
-	uint64_t	scan_pairs;		/* pairs of one launch of scan, about */
+	uint64_t	scan_pairs;		/* about how many pairs one launch of scan compares */
 	uint64_t	redo_pairs;
 };
 
-/* The frame in which scan sees references: moved from a centre to 0, and magnified. */
+/* The frame in which scan sees references: their vectors less the centre (x, y, z), times scale. */
 struct brute_frame
 {
 	double		x;
@@ -43,45 +43,47 @@ struct brute_references
 {
 	uint32_t	count;			/* at least 1 */
 	uint32_t	tiles;
-	enum geonn_metric metric;	/* whose chord decides */
+	enum geonn_metric metric;	/* a metric whose chord decides */
 	double	   *x;				/* [count] unit vectors */
 	double	   *y;
 	double	   *z;
 	int64_t    *tag;			/* [count] */
-	float	   *x_single;		/* [tiles * BRUTE_TILE] the same in float32, or
-								 * NaN: of another's vector, or no reference */
+	float	   *x_single;		/* [tiles * BRUTE_TILE] the vectors in float32; NaN
+								 * where an earlier reference has the same vector, and
+								 * after the last reference */
 	float	   *y_single;
 	float	   *z_single;
-	uint32_t   *pieces;			/* [4 * tiles * BRUTE_TILE] the same in float16,
-								 * in the frame, as brute_scan.cu has them */
-	int		   *box;			/* [6] around them; see brute_search.cu */
+	uint32_t   *pieces;			/* [4 * tiles * BRUTE_TILE] the vectors in the frame,
+								 * in float16 pieces (brute_scan.cu) */
+	int		   *box;			/* [6] the box around all references (brute_search.cu) */
 	struct brute_frame *frame;
 };
 
 /* What decide reports to the host. */
 struct brute_status
 {
-	uint32_t	ambiguous;		/* observations that must be redone */
+	uint32_t	ambiguous;		/* how many observations must be redone */
 	uint32_t	out_of_range;	/* 1 where some coordinates are no point */
 };
 
 /*
- * Room on the GPU for searching up to `capacity` observations at a time.
+ * Memory on the GPU for searching up to `capacity` observations at a time.
  */
 struct brute_room
 {
 	uint32_t	capacity;
-	uint32_t	scan_states;	/* partial results that the room holds */
+	uint32_t	scan_states;	/* how many partial results of scan fit into `states` */
 	uint32_t	redo_states;
-	double	   *latitude;		/* [capacity] in: degrees; out: distance */
+	double	   *latitude;		/* [capacity] in: degrees; out: distance in metres */
 	double	   *longitude;		/* [capacity] in: degrees; out: tag */
-	uint32_t   *count;			/* [capacity] out: pairs of an observation */
+	uint32_t   *count;			/* [capacity] out: how many pairs an observation has, 0 or 1 */
 	double	   *x;				/* [capacity] unit vectors */
 	double	   *y;
 	double	   *z;
 	uint32_t   *ambiguous;		/* [capacity] observations to be redone */
-	float	   *floor;			/* [capacity] dot products that these need */
-	void	   *states;			/* of scan, then of redo */
+	float	   *floor;			/* [capacity] the dot product that an ambiguous observation's
+								 * nearest reaches at least */
+	void	   *states;			/* partial results of scan, then of redo */
 	struct brute_status *status;
 };
 
@@ -89,7 +91,7 @@ enum brute_phase
 {
 	BRUTE_SCAN,					/* launches of scan are left */
 	BRUTE_DECIDE,
-	BRUTE_WAIT,					/* for the status to arrive */
+	BRUTE_WAIT,					/* the status is being copied to the host */
 	BRUTE_REDO,					/* launches of redo are left */
 	BRUTE_MERGE,
 	BRUTE_DONE
@@ -106,22 +108,22 @@ struct brute_search
 	const struct brute_references *references;
 	const struct brute_room *room;
 	struct brute_status *status;	/* pinned host memory */
-	uint32_t	rows;			/* observations, at least 1 */
+	uint32_t	rows;			/* how many observations it has, at least 1 */
 	cudaStream_t stream;
 
-	/* brute_enqueue's */
+	/* used by brute_enqueue alone */
 	enum brute_phase phase;
-	uint32_t	next_tile;		/* of scan, then of redo */
-	uint32_t	segments;		/* partial results of an observation */
-	uint32_t	launch_tiles;	/* of one launch */
+	uint32_t	next_tile;		/* the next tile for scan, then for redo */
+	uint32_t	segments;		/* how many partial results each observation has */
+	uint32_t	launch_tiles;	/* how many tiles one launch takes */
 };
 
-/* Learn what launches fit the current GPU. */
+/* Find out which sizes of launches fit the current GPU. */
 extern cudaError_t brute_measure(struct brute_machine *machine);
 
 /*
- * Lay out references, or room, from address memory (NULL to learn only the
- * size).  Returns the bytes taken.
+ * Lay out the references, or the memory of a search, from address memory on
+ * (NULL to learn only the size).  Both return the bytes that they take.
  */
 extern size_t brute_place_references(void *memory, uint32_t count, enum geonn_metric metric,
 									 struct brute_references *references);
@@ -130,8 +132,9 @@ extern size_t brute_place_room(void *memory, uint32_t capacity,
 							   struct brute_room *room);
 
 /*
- * Enqueue the kernels that make unit vectors: of references in place, with
- * latitude in x and longitude in y; of observations from the room's columns.
+ * Enqueue the kernels that make unit vectors.  Those of references replace the
+ * degrees: the caller has put latitudes in x, and longitudes in y.  Those of
+ * observations are computed from the latitude and longitude of search->room.
  */
 extern cudaError_t brute_prepare_references(const struct brute_references *references,
 											cudaStream_t stream);

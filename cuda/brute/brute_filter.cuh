@@ -129,28 +129,28 @@
 #define ALL_LANES 0xFFFFFFFFu
 
 /*
- * Observations of a warp of scan, and of its block, in groups of as many as a
- * matrix has rows.
+ * How many observations a warp of scan, and a block of it, take: groups of as
+ * many as a matrix has rows.
  */
 #define SCAN_GROUP 16
 #define SCAN_GROUPS_PER_WARP 4
 #define SCAN_PER_WARP (SCAN_GROUP * SCAN_GROUPS_PER_WARP)
 #define SCAN_PER_BLOCK (SCAN_PER_WARP * BLOCK_WARPS)
 
-/* observations of a warp of redo, and of its block */
+/* how many observations a warp of redo, and a block of it, take */
 #define REDO_PER_WARP 8
 #define REDO_PER_BLOCK (REDO_PER_WARP * BLOCK_WARPS)
 
-/* of the proof, for scan: 2^14, 28.45 u and 57 u; its dot products are 2^28 f */
+/* constants of the proof for scan: 2^14, 28.45 u and 57 u; scan computes dot products times 2^28 */
 #define SCAN_UNIT 0x1p14
 #define SCAN_ERROR (28.45 * 0x1p-25)
 #define SCAN_MARGIN (57.0f * 0x1p-25f * 0x1p28f)
 
-/* for the others: 1 - 8u and 6.5 u */
+/* constants of the proof for decide and redo: 1 - 8u and 6.5 u */
 #define SHRINK (1.0 - 0x1p-22)
 #define DOT_ERROR (6.5 * 0x1p-25)
 
-/* a chord squared that no pair exceeds, a floor that every pair reaches */
+/* a chord squared that no pair exceeds; and a floor that every pair reaches */
 #define CHORD_SQUARED_ANY 5.0
 #define FLOOR_ANY -2.0f
 
@@ -179,7 +179,8 @@ struct __align__(16) scan_tile
  */
 struct scan_states
 {
-	int4	   *best;			/* [4] best, its chunk, the second, its chunk */
+	int4	   *best;			/* [4] the best dot product and its chunk, the second best and its
+								 * chunk */
 	int		   *third;			/* the largest dot product of all other chunks */
 };
 
@@ -188,19 +189,19 @@ struct scan_states
 /* the state of an observation in redo */
 struct redo_state
 {
-	double		limit;			/* s that the answer can't exceed */
-	double		distance;		/* of the best so far */
-	uint32_t	index;			/* of the best so far, or NO_REFERENCE */
-	float		floor;			/* dot product that the answer reaches */
+	double		limit;			/* the chord squared that the answer can't exceed */
+	double		distance;		/* metres, to the best reference so far */
+	uint32_t	index;			/* index of the best reference so far, or NO_REFERENCE */
+	float		floor;			/* the dot product that the answer reaches at least */
 };
 
-/* Enqueue the making of references' pieces from their vectors. */
+/* Enqueue the kernel that makes the references' float16 pieces from their vectors. */
 extern cudaError_t arrange_launch(const struct brute_references *references,
 								  cudaStream_t stream);
 
 /*
- * Enqueue a launch: of scan or redo for the tiles next_tile ... end_tile - 1,
- * of decide for all observations, of merge for all ambiguous ones.
+ * Enqueue a launch.  scan and redo take the tiles next_tile ... end_tile - 1,
+ * decide takes all observations, and merge all ambiguous ones.
  */
 extern cudaError_t scan_launch(const struct brute_search *search, uint32_t blocks,
 							   uint32_t end_tile);
@@ -209,7 +210,7 @@ extern cudaError_t redo_launch(const struct brute_search *search, uint32_t block
 							   uint32_t end_tile);
 extern cudaError_t merge_launch(const struct brute_search *search);
 
-/* blocks that one multiprocessor runs at the same time */
+/* how many blocks of scan, and of redo, one multiprocessor runs at the same time */
 extern cudaError_t scan_resident_blocks(int *blocks);
 extern cudaError_t redo_resident_blocks(int *blocks);
 
@@ -315,7 +316,7 @@ is_before(double distance, uint32_t index, double other_distance, uint32_t other
 	return distance < other_distance || (distance == other_distance && index < other_index);
 }
 
-/* the first of the lanes' pairs, in every lane */
+/* find the first of all lanes' pairs in the order (distance, index), and set it in every lane */
 static __device__ __forceinline__ void
 warp_first(double *distance, uint32_t *index)
 {

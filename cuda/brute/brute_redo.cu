@@ -11,18 +11,18 @@
  */
 #include "cuda/brute/brute_filter.cuh"
 
-/* references that a warp takes at a time, four a lane */
+/* how many references a warp takes at a time: four for each lane */
 #define GROUP 128
 #define TILE_GROUPS (BRUTE_TILE / GROUP)
 
 static_assert(4 * REDO_PER_WARP == 32, "a lane's pairs of a group fit into a mask");
 
-/* a redo_state while a warp works on it, with the vectors */
+/* a redo_state while a warp works on it, with the observation's vector */
 struct __align__(16) redo_candidate
 {
 	struct geonn_vector observation;
 	double		limit;
-	double		distance;		/* of the best so far */
+	double		distance;		/* metres, of the best so far */
 	uint32_t	index;
 	float		floor;
 };
@@ -155,7 +155,8 @@ any_reaches(const float *x, const float *y, const float *z, const float *floor,
 	return hit;
 }
 
-/* The pairs that reach a floor: bit j * REDO_PER_WARP + i for reference j and observation i. */
+/* Return which pairs reach a floor: bit j * REDO_PER_WARP + i is set if reference j reaches that of
+ * observation i. */
 static __device__ __forceinline__ uint32_t
 which_reach(const float *x, const float *y, const float *z, const float *floor,
 			float4 rx, float4 ry, float4 rz)

@@ -40,7 +40,8 @@
 
 #include "cuda/brute/brute_filter.cuh"
 
-/* references of which a lane of scan keeps only the largest dot product */
+/* how many references a chunk has, of which a lane of scan keeps only the largest dot product; and
+ * a span of four chunks */
 #define CHUNK 128
 #define SPAN (4 * CHUNK)
 #define TILE_SPANS (BRUTE_TILE / SPAN)
@@ -63,7 +64,8 @@ split(double number, __half *high, __half *low)
 }
 
 /*
- * k of the proof, times SCAN_UNIT, for an observation; and its z, times that.
+ * Return k of the proof, times SCAN_UNIT, for an observation; and its z,
+ * multiplied by the same.
  */
 static __device__ __forceinline__ double
 observation_factor(struct geonn_vector vector, __half *z)
@@ -79,7 +81,7 @@ observation_factor(struct geonn_vector vector, __half *z)
 	return (double) __half2float(*z) / vector.z;
 }
 
-/* the pieces of an observation, by its four lanes */
+/* the float16 pieces of an observation, computed by its four lanes */
 static __device__ __forceinline__ uint4
 observation_pieces(struct geonn_vector vector)
 {
@@ -129,8 +131,8 @@ arrange_kernel(struct brute_references references)
 /* ---- scan ---- */
 
 /*
- * The dot products of 16 observations with 8 references.  rows has the pieces
- * of observations lane / 4 and lane / 4 + 8, column those of reference lane / 4.
+ * Multiply 16 observations with 8 references.  rows has the pieces of
+ * observations lane / 4 and lane / 4 + 8, column those of reference lane / 4.
  * dot gets the former's products with references 2 (lane % 4) and the next, and
  * then the latter's.
  */
@@ -151,7 +153,7 @@ struct scan_kept
 {
 	int			best[OWN];
 	int			second[OWN];
-	int			third[OWN];		/* the largest of all other chunks */
+	int			third[OWN];		/* the largest dot product of all other chunks */
 	uint32_t	best_chunk[OWN];
 	uint32_t	second_chunk[OWN];
 };
@@ -181,7 +183,7 @@ load_pieces(uint32_t *pieces, uint4 *shared, const struct brute_room *room, uint
 	__syncthreads();
 }
 
-/* Begin without dot products, or with those that the launch before left. */
+/* Load the dot products that the launch before left, or begin without any. */
 static __device__ __forceinline__ void
 load_kept(struct scan_kept *kept, const struct scan_states *states, size_t state, uint32_t rows,
 		  uint32_t first, bool resume)
@@ -260,7 +262,7 @@ store_kept(struct scan_kept *kept, const struct scan_states *states, size_t stat
 	{
 		uint32_t	observation = first + 8 * i;
 
-		/* of the four lanes that have the observation */
+		/* the largest of the four lanes that have the observation */
 		kept->third[i] = max(kept->third[i], __shfl_xor_sync(ALL_LANES, kept->third[i], 1));
 		kept->third[i] = max(kept->third[i], __shfl_xor_sync(ALL_LANES, kept->third[i], 2));
 		if (observation < rows)
@@ -372,9 +374,9 @@ only_of_chunk(const struct brute_references *references, struct geonn_vector own
 }
 
 /*
- * The first, in the order (distance, index), of the references of a chunk that
- * reach the floor; hits has a bit for each of this lane's four references that
- * does.
+ * Find the first, in the order (distance, index), of the references of a chunk
+ * that reach the floor.  hits has a bit for each of this lane's four
+ * references, set if it reaches the floor.
  */
 static __device__ void
 first_of_chunk(const struct brute_references *references, struct geonn_vector observation,
@@ -461,7 +463,7 @@ decide_observation(const struct brute_references *references, struct geonn_vecto
 	return index;
 }
 
-/* d of the proof, from a positive best of scan */
+/* return d of the proof, by a positive best of scan */
 static __device__ __forceinline__ double
 least_dot(const struct brute_frame *frame, struct geonn_vector vector, float best)
 {

@@ -55,14 +55,15 @@
 #include "cuda/base/try.cuh"
 #include "cuda/brute/brute_filter.cuh"
 
-/* waves of blocks that the room has states for when observations are few */
+/* the memory has states for at least this many waves of blocks, even if its observations are fewer */
 #define WAVES 4
 
-/* pairs of one launch for each multiprocessor: some 5 and 25 ms at most */
+/* how many pairs one launch of scan, and of redo, compares on each multiprocessor: some 5 and 25 ms
+ * at most */
 #define SCAN_PAIRS ((uint64_t) 1 << 29)
 #define REDO_PAIRS ((uint64_t) 1 << 27)
 
-/* the largest magnification of a frame, of the proof */
+/* the largest magnification of a frame that the proof allows */
 #define FRAME_SCALE_MAX 4096.0
 
 /* the vector's place in the hash table */
@@ -332,7 +333,7 @@ plan_launches(struct brute_search *search, uint32_t blocks, uint32_t resident_bl
 	}
 }
 
-/* the tiles of the next launch: next_tile ... what this returns - 1 */
+/* return the end of the tiles of the next launch, which begin with next_tile */
 static uint32_t
 launch_end(const struct brute_search *search)
 {

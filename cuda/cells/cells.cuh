@@ -32,8 +32,8 @@
 #include "cuda/cells/cells_cost.cuh"
 #include "cuda/index/index.cuh"
 
-/* what an entry says, in the first two bits of its x; then follows a position, or a place in lists
- * (after the number of fours, less 1), or a block */
+/* The first two bits of an entry's x say what it is.  The other bits are a position; or the number
+ * of fours of a list, less 1, and the list's index in `four`; or the number of a block. */
 #define CELLS_KIND_SHIFT 30
 #define CELLS_FEW 0u
 #define CELLS_LIST 1u
@@ -48,45 +48,49 @@
 /* both halves of a crowded square's entry, made of equal bytes */
 #define CELLS_CROWDED_ENTRY UINT32_MAX
 
-/* what a search needs of a position: one sector of memory */
+/* what a search reads of a position: 32 bytes, one sector of memory */
 struct __align__(32) cells_record
 {
 	double		x;				/* vector */
 	double		y;
 	double		z;
-	int64_t		tag;			/* of the first of its references */
+	int64_t		tag;			/* the tag of the first reference at the position */
 };
 
 /* reasons to divide a square: cells_build.cu's */
 #define CELLS_DIVISIONS 3
 
-/* how much of a table's room is taken, on the GPU */
+/* how much of a table's memory the build has used so far; on the GPU */
 struct cells_counts
 {
-	uint32_t	blocks[CELLS_DIVISIONS];	/* of divided squares, asked for */
-	uint32_t	fours;			/* of lists, asked for */
+	uint32_t	blocks[CELLS_DIVISIONS];	/* blocks that the build has asked for, for divided
+											 * squares */
+	uint32_t	fours;			/* fours of positions that the build has asked for, for lists */
 };
 
 /*
- * A dataset's table; addresses are the GPU's.  One block of memory, as that of
- * an index.
+ * A dataset's table; addresses are the GPU's.  The table is one block of
+ * memory, as an index is.
  */
 struct cells
 {
-	uint32_t	positions;		/* of the index */
-	uint32_t	side;			/* blocks along the side of a face */
-	uint32_t	face_blocks;	/* of all faces: 6 side^2 */
-	uint32_t	blocks_max;		/* with those of divided squares */
-	uint32_t	fours_max;		/* of lists */
-	double		scale;			/* units in a length of 1 on a face, which is 2 long */
+	uint32_t	positions;		/* how many positions the index has */
+	uint32_t	side;			/* how many blocks the side of a face has */
+	uint32_t	face_blocks;	/* how many blocks all six faces have: 6 side^2 */
+	uint32_t	blocks_max;		/* the greatest number of blocks: those of the faces, then those of
+								 * divided squares */
+	uint32_t	fours_max;		/* the greatest number of fours in lists */
+	double		scale;			/* how many units a length of 1 on a face has; the side of a face is
+								 * 2 long */
 
-	struct cells_record *record;	/* [positions] */
-	uint2	   *entry;			/* [blocks_max * CELLS_BLOCK] row by row, a block after the other */
-	uint4	   *four;			/* [fours_max] lists */
+	struct cells_record *record;	/* [positions] what searches read of each position */
+	uint2	   *entry;			/* [blocks_max * CELLS_BLOCK] entries, block by block, within a
+								 * block row by row */
+	uint4	   *four;			/* [fours_max] positions of lists, four at a time */
 	struct cells_counts *counts;
 };
 
-/* Whether an index of so many positions can have a table. */
+/* Whether an index with this many positions can have a table. */
 static inline bool
 cells_possible(uint32_t positions)
 {
@@ -94,18 +98,20 @@ cells_possible(uint32_t positions)
 }
 
 /*
- * Lay out a table for an index of so many positions, cells_possible(), from
- * address memory (NULL to learn only the size).  Returns the bytes taken.
+ * Lay out a table for an index with this many positions, for which
+ * cells_possible() is true, from address memory on (NULL to learn only the
+ * size).  Returns the bytes that the table takes.
  */
 extern size_t cells_place(void *memory, uint32_t positions, struct cells *cells);
 
-/* Bytes of room that cells_build() needs beside the table. */
+/* The bytes of memory that cells_build() needs beside the table. */
 extern size_t cells_build_room(const struct cells *cells);
 
 /*
- * Enqueue the building of a table, which cells_place() has laid out, from an index
- * without columns, of a metric whose chord decides.  The room, of
- * cells_build_room() bytes, may be freed once the stream has executed it.
+ * Enqueue the kernels that build a table, which cells_place() has laid out, from
+ * an index without columns, of a metric whose chord decides.  `room` has
+ * cells_build_room() bytes, and may be freed once the stream has executed the
+ * kernels.
  */
 extern cudaError_t cells_build(const struct cells *cells, const struct index *index, void *room,
 							   cudaStream_t stream);
@@ -114,20 +120,22 @@ extern cudaError_t cells_build(const struct cells *cells, const struct index *in
 struct cells_status
 {
 	uint32_t	out_of_range;	/* 1 where some coordinates are no point */
-	uint32_t	listed;			/* observations in crowded squares */
-	uint32_t	decided;		/* how many of these were answered alone, or more than all if all */
-	struct index_status index;	/* of the search by the index for them, if they are many */
+	uint32_t	listed;			/* how many observations are in crowded squares */
+	uint32_t	decided;		/* how many of these the index has answered, each by a warp; a
+								 * greater number than `listed` also means all */
+	struct index_status index;	/* the status of the search by the index, which answers these if
+								 * they are many */
 };
 
 /*
- * Find the nearest reference of each observation, as index_nearest does: the same
- * bytes.
+ * A search for the nearest reference of each observation, with the same results,
+ * byte for byte, as an index_nearest gives.
  */
 struct cells_search
 {
-	const struct cells *cells;	/* or NULL: the index answers all */
+	const struct cells *cells;	/* the table; NULL: the index answers all observations */
 	const struct index *index;
-	uint32_t	rows;			/* observations, at least 1 */
+	uint32_t	rows;			/* how many observations it has, at least 1 */
 	const double *latitude;		/* [rows] degrees, on the GPU */
 	const double *longitude;
 	double		max_distance;	/* metres, inclusive; may be infinite */
@@ -137,19 +145,21 @@ struct cells_search
 	double	   *distance;		/* [rows] metres */
 
 	struct cells_status *status;	/* on the GPU; zeroed by cells_search_enqueue */
-	void	   *room;			/* of cells_search_room() bytes */
+	void	   *room;			/* memory of cells_search_room() bytes */
 	cudaStream_t stream;
 
-	bool		by_index;		/* cells_search.cu's: the index answers all, or what was listed */
+	bool		by_index;		/* used by cells_search.cu alone: the index is answering all
+								 * observations, or the listed ones */
 };
 
-/* Bytes of room for searching this many observations at a time. */
+/* The bytes of memory that a search for this many observations needs. */
 extern size_t cells_search_room(uint32_t rows, bool has_table);
 
 /*
- * Enqueue the search.  The caller copies the status, when the stream has executed what
- * was enqueued, and while cells_search_done() says no, calls cells_search_go_on(),
- * which enqueues more, with it.
+ * cells_search_enqueue() enqueues the search.  When the stream has executed what was
+ * enqueued, the caller copies the status to the host.  While cells_search_done() is
+ * false of that status, the caller gives it to cells_search_go_on(), which enqueues
+ * more.
  */
 extern cudaError_t cells_search_enqueue(struct cells_search *search);
 extern bool cells_search_out_of_range(const struct cells_search *search,

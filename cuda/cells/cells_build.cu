@@ -47,50 +47,51 @@
 #define BLOCK_THREADS WARP_BLOCK_THREADS
 #define BLOCK_WARPS WARP_BLOCK_WARPS
 
-/* squares of the faces for each reference, and of divided squares */
+/* how many squares of the faces, and of divided squares, the table has for each reference */
 #define FACE_SQUARES 16
 #define FINE_SQUARES 48
 
-/* of so many parts of the blocks of divided squares, NEAR_PARTS are kept for near squares that
- * would be crowded and one for far ones */
+/* of FINE_PARTS parts of the blocks for divided squares, NEAR_PARTS are kept for near squares
+ * that would be crowded, and one for far ones */
 #define FINE_PARTS 6
 #define NEAR_PARTS 2
 
-/* so few divided squares always have room */
+/* every table has memory for this many squares of divided squares */
 #define FINE_SQUARES_MIN ((uint32_t) 1 << 16)
 
-/* so many squares share a four of lists */
+/* the table has one four of positions for this many squares */
 #define SQUARES_OF_FOUR 8
 
 static_assert(CELLS_REFERENCES_MAX * (FACE_SQUARES + FINE_SQUARES) <
 			  (1u << CELLS_FOURS_SHIFT) * SQUARES_OF_FOUR,
 			  "an entry has room for the place of a list, and so for a block");
 
-/* rounds: three for each level of blocks */
+/* how many rounds a build has: three for each level of blocks */
 #define ROUNDS 24
 
-/* ranges that a round may leave, for each block of the table */
+/* how many ranges a round may leave to the next, for each block of the table */
 #define RANGES_OF_BLOCK 2
 
-/* candidates that an entry has room for */
+/* how many candidates fit into an entry */
 #define FEW_MAX 3
 
-/* a square with more candidates is divided, if one is near; lists of others */
+/* a square with more candidates than CANDIDATES is divided if one is near; other squares may have
+ * lists of up to LIST_MAX */
 #define CANDIDATES 4
 #define LIST_MAX (4 * CELLS_FOURS_MAX)
 
-/* near: this many half sides away */
+/* a candidate is near if it is at most this many half sides away */
 #define NEAR 8.0
 
-/* references in or around a range, for each of its squares, that make it a dense one */
+/* a range is dense if it has this many references in or around it for each of its squares */
 #define DENSE 6
 
 struct build_room
 {
 	uint32_t	ranges_max;
-	struct range *range[2];		/* [ranges_max] of this round and the next one */
-	uint32_t   *count;			/* [ROUNDS + 1] ranges of each round */
-	uint32_t   *taken;			/* [ROUNDS + 1] of these */
+	struct range *range[2];		/* [ranges_max] the ranges of this round, and of the next one */
+	uint32_t   *count;			/* [ROUNDS + 1] how many ranges each round has */
+	uint32_t   *taken;			/* [ROUNDS + 1] how many of these warps have taken */
 };
 
 /* ---- room ---- */
@@ -140,7 +141,7 @@ cells_build_room(const struct cells *cells)
 
 /* ---- ranges ---- */
 
-/* the whole of a block of the faces */
+/* the range that is a whole block of the faces */
 static __device__ __forceinline__ struct range
 face_range(const struct cells *cells, uint32_t block)
 {
@@ -158,7 +159,7 @@ face_range(const struct cells *cells, uint32_t block)
 	return range;
 }
 
-/* leave ranges for the next round, one for each lane that has one */
+/* add a range to the next round for each lane that has one */
 static __device__ __forceinline__ void
 leave(const struct build_room *room, int round, bool has, struct range range)
 {
@@ -170,7 +171,7 @@ leave(const struct build_room *room, int round, bool has, struct range range)
 
 /* ---- the squares of a range ---- */
 
-/* Which of a range's candidates are those of one of its squares, as bits. */
+/* Return a bit for each of a range's candidates, set if it is a candidate of the square. */
 static __device__ __forceinline__ uint64_t
 candidates_of(const struct kept *kept, const struct seen *seen, const struct cells_square *square,
 			  bool *is_near)
@@ -199,7 +200,8 @@ candidates_of(const struct kept *kept, const struct seen *seen, const struct cel
 		if (!cells_comes_before(best, kept_vector(kept, i), square, seen->range.margin))
 			candidates |= (uint64_t) 1 << i;
 
-	/* two remain two: the best is nearer to the middle; and many are to be divided anyway */
+	/* two candidates remain two, as the best is nearer to the middle; and a square with many is
+	 * divided anyway */
 	count = __popcll(candidates);
 	if (count <= 2 || (*is_near && count > 2 * CANDIDATES))
 		return candidates;
@@ -219,20 +221,20 @@ candidates_of(const struct kept *kept, const struct seen *seen, const struct cel
 	return candidates;
 }
 
-/* why a square is divided: each has blocks of its own */
+/* why a square is divided: each reason has blocks of its own */
 enum division
 {
 	DIVISION_SHORTER,			/* a reference is near, and the list would be long */
 	DIVISION_NEAR,				/* a reference is near, and the square would be crowded */
-	DIVISION_FAR,				/* it would be crowded */
+	DIVISION_FAR,				/* no reference is near, and the square would be crowded */
 	DIVISION_NONE
 };
 
 static_assert(DIVISION_NONE == CELLS_DIVISIONS, "blocks are counted for each");
 
 /*
- * A block of those for one division, for the lanes that want one; CELLS_NONE where none is
- * left, and for other lanes.
+ * Return one of the blocks for this reason to each lane that wants one; CELLS_NONE to
+ * other lanes, and if none is left.
  */
 static __device__ __forceinline__ uint32_t
 take_block(const struct cells *cells, bool wants, enum division division)
@@ -249,7 +251,8 @@ take_block(const struct cells *cells, bool wants, enum division division)
 }
 
 /*
- * Blocks for the squares of lanes that divide one, or CELLS_NONE.
+ * Return a block to each lane that divides its square; CELLS_NONE to other
+ * lanes, and if none is left.
  */
 static __device__ __forceinline__ uint32_t
 take_blocks(const struct cells *cells, enum division division)
@@ -263,11 +266,12 @@ take_blocks(const struct cells *cells, enum division division)
 								 (needs && block == CELLS_NONE), DIVISION_SHORTER));
 }
 
-/* Place for the lists of lanes that want so many fours.  Returns it, or CELLS_NONE. */
+/* Take `fours` fours of positions for this lane's list.  Returns the index of the first, or
+ * CELLS_NONE. */
 static __device__ __forceinline__ uint32_t
 take_fours(const struct cells *cells, uint32_t fours)
 {
-	uint32_t	sum = fours;	/* of this lane and those before it */
+	uint32_t	sum = fours;	/* fours of this lane and of the lanes before it */
 	uint32_t	first = 0;
 
 	for (int lanes = 1; lanes < INDEX_WIDTH; lanes *= 2)
@@ -314,7 +318,8 @@ range_of_square(const struct range *range, uint32_t number, uint32_t block)
 	return fine;
 }
 
-/* The entry of a square with 1 to 3 candidates, if each is beside the first; otherwise false. */
+/* Make the entry of a square with 1 to 3 candidates.  False if one of them is too far from the
+ * first in the index's order. */
 static __device__ __forceinline__ bool
 few_entry(const struct kept *kept, uint64_t candidates, uint2 *entry)
 {
@@ -335,8 +340,9 @@ few_entry(const struct kept *kept, uint64_t candidates, uint2 *entry)
 }
 
 /*
- * Make the entries of a range's squares, each by a lane.  All lanes take part.  If the
- * range has too many candidates, all of its squares have.
+ * Make the entries of a range's squares, each by one lane; all lanes of the warp must
+ * call this.  If the range has too many candidates, each of its squares is taken to
+ * have too many.
  */
 static __device__ __forceinline__ void
 make_entries(const struct cells *cells, const struct build_room *room, int round,
@@ -406,7 +412,7 @@ make_range(const struct index *index, const struct cells *cells, const struct bu
 	}
 	else
 		make_entries(cells, room, round, range, kept, &seen);
-	__syncwarp();				/* all lanes are done with what is kept */
+	__syncwarp();				/* all lanes are done with the kept candidates */
 }
 
 /* ---- kernels ---- */
@@ -428,7 +434,8 @@ record_kernel(const __grid_constant__ struct index index, struct cells_record *r
 }
 
 /*
- * A round: each warp takes ranges until none is left, or no time.
+ * Do a round: each warp takes ranges until none is left, or the launch has
+ * lasted long enough.
  */
 static __global__ void __launch_bounds__(BLOCK_THREADS)
 round_kernel(const __grid_constant__ struct index index, const __grid_constant__ struct cells cells,

@@ -24,27 +24,28 @@
 #include "cuda/index/index_walk.cuh"
 #include "engine/search/cells_range.h"
 
-/* candidates of a range: bits of a number */
+/* the greatest number of candidates that are kept for a range: one for each bit of a uint64_t */
 #define KEPT_MAX 64
 
-/* leaves that a range looks at */
+/* the greatest number of leaves that a walk for a range looks at */
 #define LEAVES_MAX 128
 
 /* a range of squares, side by side */
 struct __align__(16) range
 {
 	uint32_t	block;
-	uint32_t	u;				/* units of the block's first corner */
+	uint32_t	u;				/* the block's first corner on its face, in units, as v */
 	uint32_t	v;
 	uint8_t		face;
 	uint8_t		shift;			/* a square's side is 2^shift units */
-	uint8_t		first;			/* square of the block, by the bits of column and row in turn */
+	uint8_t		first;			/* the range's first square in the block: the bits of column and row
+								 * in turn */
 	uint8_t		side_bits;		/* the range's side is 2^side_bits squares */
 };
 
 static_assert(sizeof(struct range) == 16, "read and written as one");
 
-/* candidates of a warp's range, turned, in shared memory */
+/* candidates of a warp's range, in shared memory; vectors are turned (cells_turned()) */
 struct kept
 {
 	double		x[KEPT_MAX];
@@ -56,21 +57,22 @@ struct kept
 /* the corners of a warp's range, in shared memory */
 struct corners
 {
-	double		x[4];			/* not turned */
+	double		x[4];			/* vectors as the index has them, not turned */
 	double		y[4];
 	double		z[4];
-	double		limit[4];		/* on squared chords, or if the best is more than a quarter of the
-								 * circle away from the middle, on those to the antipodes */
+	double		limit[4];		/* the limit on squared chords; or, if the best is more than a
+								 * quarter of the circle away from the middle, on squared chords
+								 * to the antipodes */
 };
 
 /* what a warp knows while it walks for a range; the same in all lanes */
 struct seen
 {
 	struct cells_range range;
-	uint32_t	count;			/* kept */
-	uint32_t	inside;			/* positions within rho of the middle */
-	bool		overflow;		/* more than could be kept */
-	bool		compared;		/* boxes of the walk's level, with the best */
+	uint32_t	count;			/* how many candidates are kept */
+	uint32_t	inside;			/* how many positions are within rho of the middle */
+	bool		overflow;		/* more candidates than KEPT_MAX came, or LEAVES_MAX leaves */
+	bool		compared;		/* the boxes of the walk's level have been compared with the best */
 };
 
 static __device__ __forceinline__ uint32_t
@@ -85,7 +87,8 @@ row_of(uint32_t square)
 	return column_of(square >> 1);
 }
 
-/* the squares of a range, from one of its block's on, that form a square of this side */
+/* the square that 2^side_bits by 2^side_bits squares of a range form, from the block's square
+ * `first` on */
 static __device__ __forceinline__ struct cells_square
 squares_of(const struct cells *cells, const struct range *range, uint32_t first,
 		   uint32_t side_bits)
@@ -106,7 +109,7 @@ kept_vector(const struct kept *kept, uint32_t number)
 	return vector;
 }
 
-/* the distance of the farthest corner from the middle, as the essay has it */
+/* the distance of the farthest corner from the middle: rho of the essay */
 static __device__ __forceinline__ double
 farthest_corner(struct geonn_vector middle, struct geonn_vector corner)
 {
@@ -130,8 +133,8 @@ farther_end(double place, double low, double high)
 }
 
 /*
- * Whether the best comes before all that a box has, at each corner of the range and so
- * for each point in it.
+ * Whether the best comes before all positions of a box, at each corner of the range
+ * and so at each point in it.
  */
 static __device__ __forceinline__ bool
 box_is_behind(const struct index *index, size_t place, const struct seen *seen,
@@ -190,9 +193,9 @@ limit_corners(struct corners *corners, const struct seen *seen, uint32_t face)
 }
 
 /*
- * index_walk_next(), but for boxes that are behind the best.  What the lanes have of a
- * level is compared with the best once, and again when that has changed or the walk
- * comes back to the level.
+ * As index_walk_next(), but leaves out boxes that are behind the best.  The boxes of a
+ * level, one for each lane, are compared with the best once, and again when the best
+ * has changed or the walk comes back to the level.
  */
 static __device__ __forceinline__ bool
 next_leaf(struct index_walk *walk, struct seen *seen, const struct corners *corners,
@@ -234,8 +237,8 @@ next_leaf(struct index_walk *walk, struct seen *seen, const struct corners *corn
 }
 
 /*
- * Note the nearest of the lanes' positions, if it is nearer than the best.  Returns whether it
- * is.
+ * Make the nearest of the lanes' positions the best, if it is nearer than the best so far.
+ * Returns whether it was.
  */
 static __device__ __forceinline__ bool
 look_for_best(struct seen *seen, struct geonn_vector vector, double square)
@@ -257,7 +260,8 @@ look_for_best(struct seen *seen, struct geonn_vector vector, double square)
 	return true;
 }
 
-/* whether a position may be a candidate, as far as the best tells */
+/* whether the position is within the search's limit and the best reference so far does not rule it
+ * out */
 static __device__ __forceinline__ bool
 is_candidate(const struct seen *seen, struct geonn_vector vector)
 {
@@ -266,8 +270,8 @@ is_candidate(const struct seen *seen, struct geonn_vector vector)
 }
 
 /*
- * Keep those of the kept ones for which this lane's two bits are set, the first for
- * number `lane`, the other for INDEX_WIDTH + lane.
+ * Drop all kept candidates but those for which stays is set: this lane's stays[0]
+ * is for number `lane`, its stays[1] for INDEX_WIDTH + lane.
  */
 static __device__ __forceinline__ void
 keep_only(struct kept *kept, struct seen *seen, const bool *stays)
@@ -300,7 +304,7 @@ keep_only(struct kept *kept, struct seen *seen, const bool *stays)
 	seen->count = count;
 }
 
-/* Leave out which of the kept ones the best comes before. */
+/* Drop the kept candidates that the best comes before. */
 static __device__ __forceinline__ void
 compare_with_best(struct kept *kept, struct seen *seen)
 {
@@ -315,7 +319,7 @@ compare_with_best(struct kept *kept, struct seen *seen)
 	keep_only(kept, seen, stays);
 }
 
-/* Leave out which of the kept ones any other comes before. */
+/* Drop the kept candidates that another kept one comes before. */
 static __device__ __forceinline__ void
 compare_with_all(struct kept *kept, struct seen *seen)
 {
@@ -334,7 +338,8 @@ compare_with_all(struct kept *kept, struct seen *seen)
 	keep_only(kept, seen, stays);
 }
 
-/* Keep the lanes' candidates, or note that they are too many. */
+/* Keep the lanes' candidates; if they are too many even without those that others come before, set
+ * overflow. */
 static __device__ __forceinline__ void
 keep(struct kept *kept, struct seen *seen, bool has, struct geonn_vector vector, uint32_t position)
 {
@@ -363,7 +368,8 @@ keep(struct kept *kept, struct seen *seen, bool has, struct geonn_vector vector,
 }
 
 /*
- * Walk for a range.  Where too many are seen, it only finds out how dense they are.
+ * Walk the index and collect the candidates of a range.  After an overflow, the
+ * walk only counts how dense positions are.
  */
 static __device__ __forceinline__ void
 collect(const struct index *index, const struct cells *cells, const struct range *range,

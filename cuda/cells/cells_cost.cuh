@@ -10,24 +10,26 @@
 
 #include <stdbool.h>
 
-/* to build: launches, and a reference's squares; of evenly spread references a third of it */
+/* ns that a build takes: for its launches, and for each reference's squares; a third of the latter
+ * if references are evenly spread */
 #define CELLS_BUILD 100000.0
 #define CELLS_BUILD_REFERENCE 20.0
 
-/* what it saves of an observation that would go by the index */
+/* ns that a table saves for each observation that the index would have to answer */
 #define CELLS_SAVED 0.04
 
-/* more references, or positions of an index, have no table: it is larger than a GPU's second
- * cache, and in its first form was no faster than the index: with 2^20 city-like ones a search
- * took 17 ms and building 10, where the index took 14 for both */
+/* Datasets with more references, or positions of the index, have no table: it would be larger
+ * than a GPU's second-level cache, and in its first form was no faster than the index: with
+ * 2^20 references spread like cities a search took 17 ms and the build 10 ms, where the index
+ * took 14 ms for both. */
 #define CELLS_REFERENCES_MAX 262144.0
 
-/* fewer observations never pay: a table is memory, too */
+/* fewer observations get no table, as a table takes memory, too */
 #define CELLS_OBSERVATIONS_MIN 4194304.0
 
 /*
- * Whether so many observations, of which some may have been answered without a table, are
- * enough for one: as many as would have saved what it takes to build.
+ * Whether a table is worth its build: whether all observations so far, even those that
+ * were answered without the table, would have saved more time than the build takes.
  */
 static inline bool
 cells_pay(double references, double observations)

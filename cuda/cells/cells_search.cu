@@ -29,7 +29,8 @@
 
 #define BLOCK_THREADS 256
 
-/* an observation alone takes a warp some microseconds: more are sorted */
+/* up to this many listed observations are each answered by a warp, in some microseconds; more are
+ * sorted and searched for by the index */
 #define ALONE_MAX ((uint32_t) 1 << 17)
 
 /* what has been found for an observation */
@@ -37,11 +38,11 @@ struct found
 {
 	struct geonn_vector vector;
 	int64_t		tag;
-	double		least;			/* squared chords: of this one, */
-	double		second;			/* and of the next one */
+	double		least;			/* the squared chord of this position */
+	double		second;			/* the squared chord of the next one */
 };
 
-/* the entry of the smallest square that has a point */
+/* return the entry of the smallest square that contains a point */
 static __device__ __forceinline__ uint2
 entry_of(const struct cells *cells, struct geonn_vector from)
 {
@@ -116,14 +117,14 @@ look_at_two(struct found *found, const struct cells *cells, struct geonn_vector 
 	look_at(found, &other_record, other != CELLS_NONE ? other_square : INFINITY);
 }
 
-/* a position that an entry gives by how far it is from another one */
+/* the position that an entry gives by its distance, in the index's order, from another position */
 static __device__ __forceinline__ uint32_t
 position_beside(uint32_t position, uint32_t away)
 {
 	return away != 0 ? position + (uint32_t) (int32_t) (int16_t) away : CELLS_NONE;
 }
 
-/* the positions of an entry that is of a few or a list, four by four */
+/* the positions of an entry of kind CELLS_FEW or CELLS_LIST, four at a time */
 static __device__ __forceinline__ uint4
 four_of(const struct cells *cells, uint2 entry, uint32_t number)
 {
@@ -148,8 +149,8 @@ struct answer
 };
 
 /*
- * Of candidates that are almost as near as the least, the first by (distance,
- * place).
+ * Return the first, in the order (distance, place), of the candidates that are
+ * almost as near as the nearest.
  */
 static __device__ __noinline__ struct answer
 decide(const struct cells *cells, const struct index *index, struct geonn_vector from,
@@ -238,7 +239,7 @@ search_kernel(const __grid_constant__ struct cells cells,
 /* ---- for the host ---- */
 
 /*
- * Lay out the room: the list, and the index's.
+ * Lay out the memory of a search: the list, and what the index needs.
  */
 static size_t
 place_room(void *memory, uint32_t rows, bool has_table, uint32_t **list, void **index_room)
@@ -261,7 +262,7 @@ cells_search_room(uint32_t rows, bool has_table)
 	return place_room(NULL, rows, has_table, &list, &index_room);
 }
 
-/* the search by the index of those on the list, or if that is NULL of all */
+/* make the search by the index for the observations on the list, or for all if the list is NULL */
 static struct index_nearest
 by_index(const struct cells_search *search, uint32_t rows, const uint32_t *list, void *room)
 {
@@ -289,7 +290,7 @@ enqueue_alone(const struct cells_search *search, const uint32_t *list)
 	return index_alone_enqueue(&nearest, &search->status->listed, &search->status->decided);
 }
 
-/* let the index begin, or go on */
+/* enqueue the beginning of the search by the index, or more of it */
 static cudaError_t
 enqueue_by_index(struct cells_search *search, uint32_t rows, const uint32_t *list, void *room)
 {

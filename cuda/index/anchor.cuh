@@ -31,21 +31,21 @@
 
 #include "cuda/index/index_walk.cuh"
 
-/* of |o|^2 + s: more than twice what (1) and (2) allow */
+/* the error that is allowed for, as a part of |o|^2 + s: more than twice that of (1) and (2) */
 #define ANCHOR_MARGIN 0x1p-17f
 #define ANCHOR_FLOOR 0x1p-120f
 
-/* rounds up what a few operations in float32 make of a bound */
+/* a factor that makes up for the roundings of a few float32 operations on a bound */
 #define ANCHOR_ABOVE (1.0f + 0x1p-20f)
 
-/* an observation, as float32 sees it from the anchor */
+/* an observation as its offset from the anchor, in float32 */
 struct anchor_offset
 {
-	float		x;				/* offset, times -2 */
+	float		x;				/* the offset times -2, as y and z */
 	float		y;
 	float		z;
-	float		square;			/* of the offset */
-	float		norm;			/* its length, rounded up */
+	float		square;			/* the square of the offset's length */
+	float		norm;			/* the length of the offset, rounded up */
 };
 
 /* the root of a square above ANCHOR_FLOOR, rounded up */
@@ -71,7 +71,7 @@ anchor_offset_of(struct geonn_vector vector, struct geonn_vector anchor)
 	return offset;
 }
 
-/* a position: its offset, and the square of that */
+/* a position's offset from the anchor (x, y, z), and the square of its length (w) */
 static __device__ __forceinline__ float4
 anchor_place(struct geonn_vector vector, struct geonn_vector anchor)
 {
@@ -82,7 +82,8 @@ anchor_place(struct geonn_vector vector, struct geonn_vector anchor)
 	return make_float4(x, y, z, __fmaf_rn(z, z, __fmaf_rn(y, y, __fmul_rn(x, x))));
 }
 
-/* their squared distance, less the square of the observation's offset */
+/* the squared distance of an observation and a position, less the square of the observation's
+ * offset */
 static __device__ __forceinline__ float
 anchor_value(const struct anchor_offset *offset, float4 place)
 {
@@ -90,7 +91,7 @@ anchor_value(const struct anchor_offset *offset, float4 place)
 					 __fmaf_rn(offset->y, place.y, __fmaf_rn(offset->x, place.x, place.w)));
 }
 
-/* of the lanes' floats, none of which is negative */
+/* the largest and the smallest of the lanes' floats, which are at least 0 */
 static __device__ __forceinline__ float
 anchor_largest(float value)
 {
@@ -103,7 +104,7 @@ anchor_smallest(float value)
 	return __uint_as_float(index_warp_smallest(__float_as_uint(value)));
 }
 
-/* the nth smallest, or infinity if the lanes have fewer values */
+/* the nth smallest of the lanes' different floats, or infinity if they have fewer */
 static __device__ __forceinline__ float
 anchor_nth_smallest(float value, int nth)
 {

@@ -22,42 +22,44 @@ extern "C"
 }
 
 /*
- * Bytes of room if CUDA cannot tell how many: more than any GPU has, so that
- * they are refused, but few enough that sums with them do not overflow.
+ * The bytes of memory that a function returns if CUDA cannot tell how many are
+ * needed: more than any GPU has, so that the memory is refused, but few enough
+ * that sums with this number do not overflow.
  */
 #define INDEX_NO_ROOM (SIZE_MAX / 4)
 
-/* a point on its way through a sort: gathered as one sector of memory */
+/* a point that is being sorted: 32 bytes, which are read as one sector of memory */
 struct __align__(32) index_record
 {
 	struct geonn_vector vector;
 	uint64_t	payload;
 };
 
-/* Columns that say with whom a point can pair up; each may be NULL. */
+/* Columns that limit which references a point can pair up with; each may be NULL. */
 struct index_conditions
 {
 	double	   *radius;			/* metres, may be infinite */
-	int64_t    *low[GEONN_WINDOWS_MAX]; /* windows, by window.h */
+	int64_t    *low[GEONN_WINDOWS_MAX]; /* the lows of each window (window.h) */
 	int64_t    *high[GEONN_WINDOWS_MAX];
-	uint16_t   *edges;			/* not NULL if a point has windows */
+	uint16_t   *edges;			/* edges of all windows; NULL: points have no windows */
 };
 
 /* the columns of index_conditions */
 #define INDEX_COLUMNS_CONDITIONS (GEONN_COLUMN_RADIUS | GEONN_COLUMNS_WINDOWS)
 
 /*
- * A dataset's index (index_shape.h); addresses are the GPU's.  One block of
- * memory, so that a peer copy and a different base address make another.
+ * A dataset's index (index_shape.h); addresses are the GPU's.  The index is one
+ * block of memory: to have it on another GPU, the block is copied and its
+ * addresses are computed anew.
  */
 struct index
 {
-	uint32_t	references;		/* at least 1 */
-	enum geonn_metric metric;	/* what the vectors are */
-	uint32_t	columns;		/* GEONN_COLUMN_... */
-	struct index_shape shape;	/* positions is known once it is built */
+	uint32_t	references;		/* how many references it has, at least 1 */
+	enum geonn_metric metric;	/* the metric for which the vectors were computed */
+	uint32_t	columns;		/* the columns that it has: GEONN_COLUMN_... */
+	struct index_shape shape;	/* shape.positions is known once the index is built */
 
-	/* positions, filled up to a whole leaf with the last one */
+	/* positions; copies of the last one fill the last leaf up */
 	double	   *x;				/* [positions] vectors */
 	double	   *y;
 	double	   *z;
@@ -71,46 +73,48 @@ struct index
 	int32_t    *identity;		/* [references], or NULL */
 
 	/* nodes of all levels, where shape says */
-	double	   *low_x;			/* [all_nodes] boxes */
+	double	   *low_x;			/* [all_nodes] boxes around the positions of each node */
 	double	   *low_y;
 	double	   *low_z;
 	double	   *high_x;
 	double	   *high_y;
 	double	   *high_z;
-	int32_t    *low_group;		/* [all_nodes], or NULL */
+	int32_t    *low_group;		/* [all_nodes] the smallest and largest group of each node, or NULL */
 	int32_t    *high_group;
 
-	/* [nodes of level 0] curve code of the first position of each leaf; only
-	 * for sorting observations, so without groups */
+	/* [nodes of level 0] the curve code of each leaf's first position; used only to
+	 * sort observations, in an index without groups */
 	uint64_t   *leaf_code;
 
 	/*
-	 * conditions of positions, each NULL where the dataset has no such column; and of
-	 * nodes what all their positions are within: the greatest limit on squared
-	 * chords that a radius gives, the first low and the last high of each window
+	 * Conditions of positions, each NULL if the dataset has no such column.  A node
+	 * has bounds that hold for all its positions: the greatest limit that their
+	 * radiuses set on squared chords, and the first low and the last high of each
+	 * window.
 	 */
 	struct index_conditions conditions;	/* [positions] */
 	float	   *node_limit;		/* [all_nodes], rounded up */
 	int64_t    *node_low[GEONN_WINDOWS_MAX];	/* [all_nodes] */
 	int64_t    *node_high[GEONN_WINDOWS_MAX];
-	uint32_t   *exclusive;		/* bits of the windows that have exclusive edges; NULL: no windows */
-	struct window_order *order; /* by which positions are sorted; likewise */
+	uint32_t   *exclusive;		/* one bit for each window, set if a reference has an exclusive edge
+								 * there; NULL: no windows */
+	struct window_order *order; /* the order by which positions are sorted; NULL: no windows */
 };
 
 /*
- * Lay out an index of up to this many references from address memory (NULL to
- * learn only the size).  Returns the bytes taken.
+ * Lay out an index of up to this many references from address memory on (NULL
+ * to learn only the size).  Returns the bytes that the index takes.
  */
 extern size_t index_place(void *memory, uint32_t references, enum geonn_metric metric,
 						  uint32_t columns, struct index *index);
 
-/* Lay out, from an offset on, the conditions of so many rows; absent ones become NULL. */
+/* Lay out the condition columns of `rows` rows from *offset on; those that `columns` lacks become
+ * NULL. */
 extern void index_place_conditions(void *memory, size_t *offset, uint32_t rows, uint32_t columns,
 								struct index_conditions *conditions);
 
 /*
- * What an index is built from: the dataset's columns on the GPU, and room for
- * the building.
+ * The columns of a dataset, on the GPU, from which its index is built.
  */
 struct index_source
 {
@@ -122,22 +126,23 @@ struct index_source
 	struct index_conditions conditions;
 };
 
-/* Bytes of room that index_build needs beside the index and its source. */
+/* The bytes of memory that index_build() needs beside the index and its source. */
 extern size_t index_build_room(uint32_t references);
 
 /*
- * Build an index that index_place has laid out; the caller has copied the order
- * of a dataset with windows to its place there.  Waits for the stream once, to
- * learn the number of positions.  The room, of index_build_room() bytes, and
- * the source may be freed once the stream has executed what was enqueued.
+ * Build an index that index_place() has laid out.  If the dataset has windows,
+ * the caller has copied their order to index->order.  Waits for the stream
+ * once, to learn the number of positions.  `room` has index_build_room() bytes;
+ * it and the source may be freed once the stream has executed what was
+ * enqueued.
  */
 extern cudaError_t index_build(struct index *index, const struct index_source *source,
 							   void *room, cudaStream_t stream);
 
 /*
- * Find the nearest reference of each observation: the first in the order
- * (distance, place).  For metrics whose chord decides, without groups, identities and
- * ties; the rest is neighbours.cuh's.
+ * A search for the nearest reference of each observation: the first in the order
+ * (distance, place).  It works for metrics whose chord decides, without groups,
+ * identities and ties; neighbours.cuh answers all other questions.
  */
 struct index_nearest
 {
@@ -148,54 +153,58 @@ struct index_nearest
 	double		max_distance;	/* metres, inclusive; may be infinite */
 
 	/*
-	 * [rows] the rows to search for, of columns that may have more, on the GPU; NULL:
-	 * all.  Not together with `row`.
+	 * [rows] on the GPU: which rows of the columns to search for; the columns may
+	 * have more rows.  NULL: all rows.  Either list or `row` is NULL.
 	 */
 	const uint32_t *list;
 
 	/*
-	 * Results on the GPU: at the observation's row, or, where row is not NULL,
-	 * in the order of the search, which leaves out nothing and writes faster,
-	 * with the number of the observation.  An observation without a neighbour
-	 * has distance infinity and tag 0.
+	 * Results on the GPU.  If row is NULL, each is at its observation's row.
+	 * Otherwise results come in the order of the search, which writes faster,
+	 * and row[i] is the observation of result i.  An observation without a
+	 * neighbour has distance infinity and tag 0.
 	 */
 	int64_t    *tag;			/* [rows] */
 	double	   *distance;		/* [rows] metres */
 	uint32_t   *row;			/* [rows], or NULL */
 
-	struct index_status *status;	/* on the GPU; zeroed by index_nearest_enqueue */
-	void	   *room;			/* of index_nearest_room() bytes */
+	struct index_status *status;	/* on the GPU; index_nearest_enqueue() zeroes it */
+	void	   *room;			/* memory of index_nearest_room() bytes */
 	cudaStream_t stream;
-	cudaEvent_t sorted;			/* to record when the observations are in
-								 * order, or NULL */
+	cudaEvent_t sorted;			/* the event to record when the observations are
+								 * sorted, or NULL */
 };
 
 /* What the search reports to the host, which copies it after a launch. */
 struct index_status
 {
 	uint32_t	out_of_range;	/* 1 where some coordinates are no point */
-	uint32_t	unmatched;		/* observations without a neighbour */
-	uint32_t	ambiguous;		/* observations that float64 has to decide alone */
-	uint32_t	decided;		/* how many of these it has decided, or more than all if all */
+	uint32_t	unmatched;		/* how many observations have no neighbour */
+	uint32_t	ambiguous;		/* observations that float32 left open: a warp decides each in
+								 * float64 */
+	uint32_t	decided;		/* how many of the ambiguous observations are decided; a greater
+								 * number than `ambiguous` also means all */
 };
 
-/* Bytes of room for searching this many observations at a time. */
+/* The bytes of memory that a search for this many observations needs. */
 extern size_t index_nearest_room(uint32_t rows);
 
 /*
- * Enqueue the search.  If the status then has fewer decided than ambiguous
- * observations, since a launch ends after some 25 ms, the caller calls
- * index_nearest_decide(), which enqueues more, until all are decided.
+ * index_nearest_enqueue() enqueues the search.  A launch ends after some 25 ms,
+ * so the status may then have fewer decided than ambiguous observations: the
+ * caller calls index_nearest_decide(), which enqueues another launch, until all
+ * are decided.
  */
 extern cudaError_t index_nearest_enqueue(const struct index_nearest *search);
 extern cudaError_t index_nearest_decide(const struct index_nearest *search);
 
 /*
- * The same for the observations on search->list, of which *count, on the GPU, says how
- * many there are: none is answered if these are more than search->rows.  Each is
- * answered by a warp alone; row, status, room and sorted do not count.  A launch takes
- * some 25 ms at most; the caller enqueues more until all are decided: *decided, on the
- * GPU and 0 at first, is how many are answered, or more than all.
+ * Enqueue a launch in which a warp alone answers each observation on search->list.
+ * *count, on the GPU, is the length of the list; if it is greater than search->rows,
+ * none is answered.  Of the search, row, status, room and sorted are not read.  A
+ * launch takes some 25 ms at most.  *decided, on the GPU and 0 before the first
+ * launch, is how many observations are answered; it may become greater than *count.
+ * The caller enqueues launches until all are answered.
  */
 extern cudaError_t index_alone_enqueue(const struct index_nearest *search, const uint32_t *count,
 									   uint32_t *decided);

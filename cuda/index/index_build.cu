@@ -41,29 +41,29 @@
 #define BLOCK_THREADS 256
 #define BLOCK_WARPS (BLOCK_THREADS / INDEX_WIDTH)
 
-/* a leaf's box smaller than this, about a cell of the code, is crowded */
+/* a leaf is crowded if its box is smaller than this, about a cell of the code */
 #define CROWDED_EXTENT 0x1p-21
 
-/* crowded leaves that are tolerated */
+/* up to this many crowded leaves are tolerated; more, and references are sorted by finer codes */
 #define CROWDED_LEAVES_MAX 8
 
 /* what the kernels report to the host, which waits for it */
 struct build_status
 {
-	uint32_t	repeats;		/* references that coincide with the one before */
-	uint32_t	crowded;		/* leaves of different positions, all close together */
-	uint32_t	positions;		/* that were selected */
+	uint32_t	repeats;		/* how many references coincide with the one before */
+	uint32_t	crowded;		/* how many leaves are crowded, by different positions */
+	uint32_t	positions;		/* how many positions were selected */
 };
 
-/* what references are sorted by, the last first */
+/* the keys by which references are sorted, the last one first */
 enum sort_key
 {
-	KEY_CONDITION,				/* the window's low, or the radius */
+	KEY_CONDITION,				/* the low of a window, or the radius */
 	KEY_HASH,
-	KEY_CODE,					/* of 2.4 m */
-	KEY_FINE_CODE,				/* of a centimetre */
+	KEY_CODE,					/* the curve code, of cells of 2.4 m */
+	KEY_FINE_CODE,				/* the curve code, of cells of a centimetre */
 	KEY_SLAB,
-	KEY_SLAB_CODE,				/* KEY_SLAB and KEY_CODE, where codes have been made */
+	KEY_SLAB_CODE,				/* KEY_SLAB and KEY_CODE together, once codes have been made */
 	KEY_GROUP
 };
 
@@ -74,15 +74,16 @@ static_assert(WINDOW_SLAB_BITS + CODE_BITS <= 64, "a key of slab and code");
 struct build_room
 {
 	struct index_record *record;	/* [references] in the dataset's order; payload: tag */
-	uint64_t   *key;			/* [references] */
-	uint64_t   *sorted_key;		/* [references] */
-	uint32_t   *place;			/* [references] in the order so far */
-	uint32_t   *sorted_place;	/* [references] */
-	uint8_t    *is_first;		/* [references] of its position, sorted order */
+	uint64_t   *key;			/* [references] keys of the present sort */
+	uint64_t   *sorted_key;		/* [references] the keys, sorted */
+	uint32_t   *place;			/* [references] places of references, in the order so far */
+	uint32_t   *sorted_place;	/* [references] the places, sorted by the keys */
+	uint8_t    *is_first;		/* [references] in the sorted order: the reference is the first of
+								 * its position */
 	struct build_status *status;
-	void	   *scratch;		/* CUB's */
+	void	   *scratch;		/* memory for CUB's functions */
 	size_t		scratch_bytes;
-	int			code_shift;		/* from sorted keys to leaf_code */
+	int			code_shift;		/* by how many bits sorted keys are shifted to become leaf_code */
 };
 
 void
@@ -139,7 +140,7 @@ index_place(void *memory, uint32_t references, enum geonn_metric metric, uint32_
 }
 
 /*
- * Lay out the room; *bytes is what it takes.
+ * Lay out the memory for the build; *bytes becomes its size.
  */
 static cudaError_t
 place_room(void *memory, uint32_t references, struct build_room *room, size_t *bytes)
@@ -209,7 +210,7 @@ slab_of(const struct window_order *order, const struct index_conditions *conditi
 }
 
 /*
- * The keys that datasets with windows or radiuses have beside the others.
+ * Make the keys that only datasets with windows or radiuses have.
  */
 static __global__ void __launch_bounds__(BLOCK_THREADS)
 condition_key_kernel(const __grid_constant__ struct build_room room,
@@ -265,8 +266,9 @@ key_kernel(struct build_room room, const int32_t *group, uint32_t references, en
 }
 
 /*
- * The box of what the warp's lanes have: lane 0 gets its low corner, lane
- * INDEX_WIDTH / 2 the negated high one.  Half a warp takes care of each.
+ * Compute the box around the vectors of the warp's lanes: lane 0 gets its low
+ * corner, lane INDEX_WIDTH / 2 the negated high one.  Each half of the warp
+ * computes one corner.
  */
 static __device__ __forceinline__ struct geonn_vector
 warp_corner(struct geonn_vector low, struct geonn_vector high)
@@ -308,7 +310,7 @@ store_corner(const struct index *index, size_t node, struct geonn_vector corner)
 	}
 }
 
-/* in lane 0: whether the box of these corners is a crowded one */
+/* return in lane 0 whether the leaf with the box of these corners is crowded */
 static __device__ __forceinline__ bool
 is_small(struct geonn_vector corner)
 {
@@ -319,7 +321,7 @@ is_small(struct geonn_vector corner)
 	return fmin(fmin(x, y), z) > -CROWDED_EXTENT;
 }
 
-/* whether these two references have the same conditions, by their bytes */
+/* whether two references have the same conditions, byte for byte */
 static __device__ __forceinline__ bool
 same_conditions(const struct index_conditions *conditions, uint32_t place, uint32_t other_place)
 {
@@ -333,7 +335,7 @@ same_conditions(const struct index_conditions *conditions, uint32_t place, uint3
 	return conditions->edges == NULL || conditions->edges[place] == conditions->edges[other_place];
 }
 
-/* whether these two references have one place, one group and the same conditions */
+/* whether two references have the same coordinates, group and conditions */
 template <bool CONDITIONED>
 static __device__ __forceinline__ bool
 coincide(const struct index_source *source, enum geonn_metric metric, uint32_t place,
@@ -361,8 +363,8 @@ coincide(const struct index_source *source, enum geonn_metric metric, uint32_t p
 }
 
 /*
- * What each sorted reference has for itself, and whether it is the first of
- * its position; all lanes take part.
+ * Set the tag, place and identity of each sorted reference, and whether it is
+ * the first of its position.  All lanes of the warp must call this.
  */
 template <bool CONDITIONED>
 static __device__ __forceinline__ void
@@ -375,7 +377,7 @@ fill_reference(const struct index *index, const struct build_room *room,
 	struct geonn_vector other;
 	bool		is_repeat;
 	uint32_t	firsts;
-	uint32_t	different;		/* from the one before, by their vectors */
+	uint32_t	different;		/* bits of lanes whose vector differs from the one before */
 	uint32_t	repeats;
 
 	other.x = __shfl_up_sync(INDEX_ALL_LANES, record->vector.x, 1);
@@ -415,7 +417,8 @@ fill_reference(const struct index *index, const struct build_room *room,
 }
 
 /*
- * Each warp makes a leaf.  Before the positions are known every sorted reference is one.
+ * Each warp makes a leaf.  Before the positions are known, every sorted reference counts
+ * as a position.
  */
 template <bool positions_known, bool CONDITIONED>
 static __global__ void __launch_bounds__(BLOCK_THREADS)
@@ -499,7 +502,8 @@ level_kernel(const __grid_constant__ struct index index, int level)
 		conditions_of_node(&index, from, to);
 }
 
-/* The conditions of a leaf's positions, which are known, and of the leaf, by a warp. */
+/* Each warp sets the conditions of a leaf's positions, which are known by now, and the bounds of
+ * the leaf. */
 static __global__ void __launch_bounds__(BLOCK_THREADS)
 conditions_kernel(const __grid_constant__ struct index index,
 				  const __grid_constant__ struct index_conditions source, const uint32_t *places)
@@ -512,7 +516,7 @@ conditions_kernel(const __grid_constant__ struct index index,
 						   places[index.start[min(position, index.shape.positions - 1)]]);
 }
 
-/* bits of each kind of key */
+/* how many bits each kind of key has */
 static int
 key_bits(enum sort_key kind)
 {
@@ -536,8 +540,8 @@ key_bits(enum sort_key kind)
 }
 
 /*
- * Make the keys of one kind for the places in their present order, or if this
- * sort is the first one, in the dataset's order.
+ * Make the keys of one kind, for the references in their present order, or
+ * before the first sort in the dataset's order.
  */
 static cudaError_t
 make_keys(const struct build_room *room, const struct index *index,
@@ -623,7 +627,7 @@ launch_fill(const struct index *index, const struct build_room *room,
 			(*index, *room, *source);
 }
 
-/* fill, and wait for the status */
+/* run the fill kernel, and wait until its status is on the host */
 static cudaError_t
 fill(const struct index *index, const struct build_room *room, const struct index_source *source,
 	 struct build_status *status, cudaStream_t stream)
@@ -635,7 +639,7 @@ fill(const struct index *index, const struct build_room *room, const struct inde
 	return cudaStreamSynchronize(stream);
 }
 
-/* the leaves, where references coincide: fewer positions */
+/* Fill the leaves again if references coincide: coincident references share one position. */
 static cudaError_t
 fill_positions(const struct index *index, struct build_room *room,
 			   const struct index_source *source, cudaStream_t stream)
@@ -650,7 +654,7 @@ fill_positions(const struct index *index, struct build_room *room,
 	return cudaGetLastError();
 }
 
-/* the conditions of the leaves, and the levels above the leaves */
+/* make the conditions of the leaves, and the levels above the leaves */
 static cudaError_t
 make_levels(const struct index *index, const struct build_room *room,
 			const struct index_source *source, cudaStream_t stream)

@@ -2,9 +2,9 @@
  * index_conditions.cuh
  *		The radiuses and windows of an index on a GPU, for index_build.cu.
  *
- * Once positions are known and in order, a warp makes a leaf: it gathers what
- * its positions have, and finds what they are all within.  Then a warp makes each
- * node of the levels above.
+ * Once positions are known and in order, a warp makes a leaf: it gathers the
+ * radiuses and windows of its positions, and finds bounds that hold for all of
+ * them.  Then a warp makes each node of the levels above.
  */
 #ifndef GEONN_INDEX_CONDITIONS_CUH
 #define GEONN_INDEX_CONDITIONS_CUH
@@ -25,7 +25,8 @@ warp_greatest(Value value)
 	return index_warp_fold(value, [](Value a, Value b) { return max(a, b); });
 }
 
-/* of a position of a leaf, the reference at this place of the dataset, and of the leaf */
+/* Set the conditions of this lane's position, by the reference at this place of the dataset, and
+ * the bounds of the leaf. */
 static __device__ __forceinline__ void
 conditions_of_leaf(const struct index *index, const struct index_conditions *source,
 				   uint32_t leaf, uint32_t position, uint32_t place)
@@ -70,7 +71,7 @@ conditions_of_leaf(const struct index *index, const struct index_conditions *sou
 		index->conditions.edges[position] = source->edges[place];
 }
 
-/* of a node above the leaves, from this lane's child */
+/* Set the bounds of a node above the leaves from those of its children, one for each lane. */
 static __device__ __forceinline__ void
 conditions_of_node(const struct index *index, size_t child, size_t node)
 {

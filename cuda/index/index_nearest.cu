@@ -65,58 +65,61 @@
 #define BLOCK_WARPS WARP_BLOCK_WARPS
 
 /*
- * search_kernel's blocks on each multiprocessor: 64 registers a thread.  What
- * their shared memory leaves is the first cache, which holds the part of the
- * index that is walked: so blocks keep little in shared memory.
+ * How many blocks of search_kernel a multiprocessor runs: each thread then has
+ * 64 registers.  Memory that is not used as shared memory is the first-level
+ * cache, which holds the part of the index that is walked: so blocks keep
+ * little in shared memory.
  */
 #define SEARCH_BLOCKS 8
 
-/* observations that a lane, and its warp, works on */
+/* how many observations a lane, and its warp, work on */
 #define PER_LANE 2
 #define GROUP_ROWS (PER_LANE * INDEX_WIDTH)
 
 /*
- * leaves that a group looks at before it leaves its observations to decide: in
- * a small batch all groups wait for the longest
+ * how many leaves a group looks at before it leaves its observations to
+ * decide_kernel: in a small batch, all groups wait for the longest
  */
 #define GROUP_LEAVES_MAX 16
 
-/* with so many references for each observation, groups are not searched */
+/* from this many references for each observation on, observations are not searched for in groups */
 #define SPARSE 32
 
-/* the anchor's surroundings reach twice as far as so many positions of its leaf */
+/* the anchor's surroundings reach twice as far as this many positions of its leaf */
 #define SURROUNDINGS 8
 
 /* more positions than these are compared in two steps, the nearer ones first */
 #define MANY 8
 
-/* observations that a round must finish for another to be worthwhile */
+/* how many observations a round must finish for another round to be worthwhile */
 #define ROUND_ROWS_MIN 8
 
 /* the kernels' parameters of a search */
 struct nearest_task
 {
 	double		max_distance;
-	double		chord_limit;	/* limit on squared chords of answers */
-	float		square_limit;	/* the same, above the true square */
-	float		length_limit;	/* its root */
+	double		chord_limit;	/* the limit on squared chords of answers */
+	float		square_limit;	/* chord_limit in float32, above the true square */
+	float		length_limit;	/* the root of square_limit */
 	int64_t    *tag;
 	double	   *distance;
 	uint32_t   *row;
-	const uint32_t *list;		/* rows that the order's numbers mean, or NULL */
+	const uint32_t *list;		/* the rows of the columns that the order's numbers stand for, or
+								 * NULL */
 	struct index_status *status;
 	struct index_order order;	/* its keys become the list of ambiguous slots */
-	float		spread;			/* squares of members to those of surroundings */
-	uint32_t	leaves_max;		/* for a group */
+	float		spread;			/* how many times the square of the surroundings' size a
+								 * member's square may be */
+	uint32_t	leaves_max;		/* how many leaves a group may look at */
 };
 
 /* an observation of a lane */
 struct seeker
 {
 	struct anchor_offset offset;
-	float		best;			/* least comparison value */
-	float		second;			/* least value of all other positions */
-	uint32_t	position;		/* that of best */
+	float		best;			/* the least comparison value so far */
+	float		second;			/* the least value of all other positions */
+	uint32_t	position;		/* the position that has the value `best` */
 };
 
 /* Write the answer of a slot: a reference, by its sorted number, or none. */
@@ -174,7 +177,7 @@ compare_positions(struct seeker *seekers, const float4 *staged, uint32_t leaf, u
 	}
 }
 
-/* the square of the distance to the best so far, more or less */
+/* the square of the distance to the best position so far, but for the error of float32 */
 static __device__ __forceinline__ float
 best_square(const struct seeker *seeker)
 {
@@ -204,7 +207,7 @@ reach_of_members(const struct seeker *seekers, const bool *member, float square_
 	return anchor_largest(reach * ANCHOR_ABOVE);
 }
 
-/* put slots on the list of ambiguous slots; all lanes take part */
+/* put slots on the list of ambiguous slots; all lanes of the warp must call this */
 static __device__ __forceinline__ void
 list_slot(const struct nearest_task *task, uint32_t slot, bool ambiguous)
 {
@@ -221,19 +224,19 @@ struct group_points
 	double		y[GROUP_ROWS];
 	double		z[GROUP_ROWS];
 	uint32_t	row[GROUP_ROWS];
-	float4		staged[INDEX_WIDTH];	/* a leaf, from the anchor */
+	float4		staged[INDEX_WIDTH];	/* the positions of a leaf, as offsets from the anchor */
 };
 
-/* a warp's state of its group */
+/* what a warp knows of its group */
 struct group
 {
-	uint32_t	first_slot;		/* of the order */
-	uint32_t	leaves_left;	/* to look at */
+	uint32_t	first_slot;		/* the group's first slot in the order */
+	uint32_t	leaves_left;	/* how many more leaves the group may look at */
 	struct group_points *points;
-	uint32_t	left[PER_LANE]; /* lanes whose observation is not finished */
+	uint32_t	left[PER_LANE]; /* bits of the lanes whose observation is not finished */
 };
 
-/* the slot of the group that is this lane's jth */
+/* the slot in the group of this lane's observation j */
 static __device__ __forceinline__ uint32_t
 group_slot(int j)
 {
@@ -283,12 +286,13 @@ load_group(struct group *group, const struct index_order *order)
 		points->z[group_slot(j)] = vector.z;
 		points->row[group_slot(j)] = row[j];
 	}
-	__syncwarp();				/* any of them may become the anchor */
+	__syncwarp();				/* any lane's observation may become the anchor, which all lanes
+								 * read */
 }
 
 /*
- * Choose an observation that is left as the anchor: from the middle of the
- * group, or next to it.  False if none is left.
+ * Choose the anchor among the observations that are not finished: the one in
+ * the middle of the group, or near it.  False if all are finished.
  */
 static __device__ __forceinline__ bool
 choose_anchor(const struct group *group, uint32_t *anchor)
@@ -306,9 +310,9 @@ choose_anchor(const struct group *group, uint32_t *anchor)
 }
 
 /*
- * At the anchor's own leaf: only those of its surroundings remain members.
- * Returns how far from the anchor the nearest of them can be.  The square is
- * that of the lane's position, if it is present.
+ * At the anchor's own leaf: only the observations in its surroundings remain
+ * members.  Returns how far from the anchor the nearest reference of a member
+ * can be.  `square` is that of the lane's position, if `present`.
  */
 static __device__ __forceinline__ float
 choose_members(const struct seeker *seekers, bool *member, const struct nearest_task *task,
@@ -334,7 +338,7 @@ choose_members(const struct seeker *seekers, bool *member, const struct nearest_
 
 /*
  * Compare all lanes' observations with those positions of the staged leaf that
- * are in reach.  The square is that of the lane's position, if it is present.
+ * are in reach.  `square` is that of the lane's position, if `present`.
  * Returns the reach afterwards.
  */
 static __device__ __forceinline__ float
@@ -405,7 +409,8 @@ search_leaves(struct group *group, struct seeker *seekers, bool *member,
 
 /*
  * Answer the members of a round, or list them as ambiguous.  A round that
- * finishes few is the last, and decide has the others.
+ * finishes few is the last one, and the other observations are listed for
+ * decide_kernel.
  */
 static __device__ __forceinline__ void
 answer_members(struct group *group, const struct seeker *seekers, bool *member,
@@ -486,12 +491,12 @@ search_kernel(const __grid_constant__ struct index index,
 	}
 }
 
-/* what comes first, among the lanes' as well */
+/* the reference that comes first so far: of a lane, or of all lanes */
 struct first_reference
 {
-	double		distance;		/* metres; infinite: none */
+	double		distance;		/* metres; infinite: no reference yet */
 	uint32_t	place;
-	uint32_t	number;			/* in the sorted order */
+	uint32_t	number;			/* index of the reference in the sorted order */
 };
 
 /*
@@ -568,8 +573,8 @@ decide_kernel(const __grid_constant__ struct index index,
 }
 
 /*
- * Each warp decides observations of a list; coordinates that are no point have the
- * answers of 0, 0.
+ * Each warp decides observations of a list; coordinates that are no point are
+ * answered as the point 0, 0.
  */
 static __global__ void __launch_bounds__(WARP_BLOCK_THREADS)
 alone_kernel(const __grid_constant__ struct index index,

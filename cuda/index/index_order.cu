@@ -35,7 +35,7 @@
 #include "cuda/index/index_order.cuh"
 
 #define KEY_THREADS 512
-#define KEY_BLOCKS 3			/* on each multiprocessor */
+#define KEY_BLOCKS 3			/* blocks of key_kernel on each multiprocessor */
 #define TABLE_BLOCKS 8
 
 /* cells of the curve, by the first bits of the code, with their ranks */
@@ -53,12 +53,12 @@ static_assert(ROW_LEVELS % STEP_LEVELS == 0 && ROW_LEVELS <= INDEX_CODE_LEVELS, 
 /* less than 32, so that a shift by all bits of a single rank is defined */
 #define KEY_BITS 31
 
-/* what keys are made by */
+/* the tables from which keys are made */
 struct index_order_tables
 {
 	struct index_order_ranks ranks;
-	uint32_t	cell[CELLS];	/* ranks of a cell: first | last << 16 */
-	uint16_t	step[4 * STEP_CELLS];	/* curve_step() */
+	uint32_t	cell[CELLS];	/* the first and the last rank of a cell: first | last << 16 */
+	uint16_t	step[4 * STEP_CELLS];	/* what curve_step() returns, by state and cell */
 };
 
 cudaError_t
@@ -81,9 +81,9 @@ index_order_place(void *memory, uint32_t rows, struct index_order *order, size_t
 }
 
 /*
- * One step along the curve: from a state, and STEP_LEVELS bits of column and
- * row, it gives the digits of the code and the next state.  A state is 1 where
- * columns and rows are swapped, plus 2 where both are flipped.
+ * One step along the curve: by a state, and STEP_LEVELS bits of column and row,
+ * return the digits of the code and the next state.  A state is 1 where columns
+ * and rows are swapped, plus 2 where both are flipped.
  */
 static __device__ __forceinline__ uint32_t
 curve_step(uint32_t state, uint32_t column, uint32_t row)
@@ -203,7 +203,7 @@ table_kernel(const __grid_constant__ struct index index,
 }
 
 /*
- * An observation's key.
+ * Return an observation's key.
  */
 static __device__ __forceinline__ uint32_t
 row_key(const struct index_order_tables *tables, double latitude, double longitude,
@@ -213,7 +213,7 @@ row_key(const struct index_order_tables *tables, double latitude, double longitu
 	float		x;
 	float		y;
 	float		z;
-	float		radius;			/* of the parallel */
+	float		radius;			/* radius of the circle of latitude */
 	uint64_t	code;
 	uint32_t	rank;
 	uint32_t	last;
@@ -239,7 +239,7 @@ row_key(const struct index_order_tables *tables, double latitude, double longitu
 }
 
 /*
- * Points of the observations, and keys to sort them by.
+ * Make the points of the observations, and the keys by which they are sorted.
  */
 static __global__ void __launch_bounds__(KEY_THREADS)
 key_kernel(const __grid_constant__ struct index_order order)
@@ -270,9 +270,9 @@ key_kernel(const __grid_constant__ struct index_order order)
 }
 
 /*
- * How many bits sort the observations: as many as tell apart eight of them, or
- * an eighth of a reference; where a splitter stands for many leaves, which may
- * lie as unevenly as cities do, all.
+ * By how many bits of their keys observations are sorted: 16, or 24 from 2^18
+ * observations on; all bits from 2^24 observations on, if each rank has several
+ * leaves, which may lie as unevenly as cities do.
  */
 static int
 choose_sort_bits(uint32_t rows, const struct index *index)

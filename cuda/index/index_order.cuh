@@ -14,49 +14,52 @@
 
 #include "cuda/index/index_walk.cuh"
 
-/* ranks, parts of the curve, in which the references are spread evenly */
+/* The curve is cut into ranks, parts with about the same number of references. */
 #define INDEX_RANK_BITS 11
 #define INDEX_RANKS_MAX (1 << INDEX_RANK_BITS)
 
-/* where ranks are on the curve */
+/* where on the curve each rank is */
 struct index_order_ranks
 {
 	uint64_t	begin[INDEX_RANKS_MAX];
-	float		scale[INDEX_RANKS_MAX]; /* fractions of a key for each unit of the code */
+	float		scale[INDEX_RANKS_MAX]; /* by how much a key's fraction grows for each unit of the
+										 * code */
 };
 
 struct index_order_tables;
 
-/* Observations to put in order, and room for it.  Addresses are the GPU's. */
+/* Observations to put in order, and the memory for that.  Addresses are the GPU's. */
 struct index_order
 {
 	uint32_t	rows;			/* observations, at least 1 */
 	const double *latitude;		/* [rows] degrees */
 	const double *longitude;
-	const uint32_t *list;		/* [rows] their numbers in these columns, or NULL: all in turn */
+	const uint32_t *list;		/* [rows] which rows of these columns to take; NULL: all, one after
+								 * the other */
 	uint32_t   *out_of_range;	/* becomes 1 if some coordinates are not a point */
-	int			fraction_bits;	/* of a key, below its rank: index_order_fraction_bits() */
+	int			fraction_bits;	/* how many bits of a key are below its rank:
+								 * index_order_fraction_bits() */
 
-	/* room, laid out by index_order_place() */
+	/* memory, laid out by index_order_place() */
 	struct index_order_tables *tables;
-	uint32_t   *key;			/* [rows]; free once they are in order */
-	uint32_t   *row;			/* [rows]; likewise */
+	uint32_t   *key;			/* [rows] keys before the sort; free for other use after it */
+	uint32_t   *row;			/* [rows] rows before the sort; free for other use after it */
 	void	   *scratch;
 	size_t		scratch_bytes;
 
 	/* results */
 	const struct index_order_ranks *ranks;
 	double2	   *point;			/* [rows] latitude and longitude, by row */
-	uint32_t   *sorted_key;		/* [rows] key of each slot, in the order of search */
-	uint32_t   *sorted_row;		/* [rows] row of each slot */
+	uint32_t   *sorted_key;		/* [rows] keys of observations, in the order of the search */
+	uint32_t   *sorted_row;		/* [rows] rows of observations, in the order of the search */
 };
 
 /* how many bits of the keys of observations are below the rank */
 extern int	index_order_fraction_bits(const struct index *index);
 
 /*
- * Lay out room for this many observations from address memory, NULL to learn
- * only the size.
+ * Lay out the memory for this many observations from address memory on (NULL to
+ * learn only the size).
  */
 extern cudaError_t index_order_place(void *memory, uint32_t rows, struct index_order *order,
 									 size_t *bytes);
@@ -66,8 +69,8 @@ extern cudaError_t index_order_enqueue(const struct index_order *order, const st
 									   cudaStream_t stream);
 
 /*
- * The leaf that is likely to hold the nearest of an observation: the one where
- * the curve would put it.
+ * Return the leaf that is likely to hold an observation's nearest reference:
+ * the leaf where the observation would be on the curve.
  */
 static __device__ __forceinline__ uint32_t
 index_order_home(const struct index *index, const struct index_order *order, uint32_t key)
@@ -77,7 +80,7 @@ index_order_home(const struct index *index, const struct index_order *order, uin
 	float		fraction;
 	uint64_t	code;
 
-	/* a rank for each leaf, or INDEX_RANKS_MAX */
+	/* each leaf has a rank of its own if the ranks are enough for that */
 	if (leaves <= INDEX_RANKS_MAX)
 		return rank;
 	fraction = (float) (key & ((1u << order->fraction_bits) - 1)) + 0.5f;

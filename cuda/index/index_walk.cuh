@@ -2,8 +2,8 @@
  * index_walk.cuh
  *		A warp walks the index for one observation, in float64.
  *
- * For kernels.  The leaves that may hold candidates come one at a time, the
- * nearest of what is left of a node first:
+ * For kernels.  The leaves that may hold candidates come one at a time; of a
+ * node's children that have not come yet, the nearest comes first:
  *
  *		index_walk_begin(&walk, &index, from, group, home);
  *		while (index_walk_next(&walk, limit, &leaf))
@@ -44,16 +44,16 @@
 
 #define INDEX_ALL_LANES 0xFFFFFFFFu
 
-/* levels of the curve codes in leaf_code: cells of 2.4 m */
+/* levels of the curve codes in leaf_code: the cells of the last are 2.4 m wide */
 #define INDEX_CODE_LEVELS 22
 
-/* in place of a leaf, or of a child's key: none */
+/* the value of a leaf, or of a child's key, if it is absent */
 #define INDEX_NONE UINT32_MAX
 
 static_assert(INDEX_WIDTH == 32, "a lane for each child");
 static_assert(INDEX_LEVELS_MAX == 6, "index_walk_down and index_walk_up name them");
 
-/* the conditions for which a kernel has code: their loops end with the number of windows */
+/* the conditions that a kernel is compiled for; the value is how many windows its loops go through */
 enum index_conditioned
 {
 	INDEX_UNCONDITIONED = 0,
@@ -67,8 +67,9 @@ struct index_windows
 	int64_t		low[GEONN_WINDOWS_MAX];
 	int64_t		high[GEONN_WINDOWS_MAX];
 	uint16_t	edges;
-	uint32_t	inside;			/* of each window two bits: a box must reach beyond the low, the
-								 * high; otherwise up to it */
+	uint32_t	inside;			/* two bits for each window, one for its low and one for its
+								 * high: set if a box must reach beyond that bound, clear if
+								 * reaching it is enough */
 };
 
 /*
@@ -89,14 +90,14 @@ struct index_walk
 	const struct index *index;
 	struct geonn_vector from;
 	int32_t		group;
-	const struct index_windows *windows;	/* of a walk with CONDITIONED */
+	const struct index_windows *windows;	/* in a walk with CONDITIONED */
 	uint32_t	home;			/* leaf that comes first, or INDEX_NONE */
 	bool		home_came;
 	int			levels;
-	int			level;			/* of the children that are walked now */
-	uint32_t	parent;			/* their node, on the level above */
-	uint32_t	key;			/* of this lane's child */
-	uint32_t	keys[INDEX_LEVELS_MAX]; /* on the levels above */
+	int			level;			/* the level of the children that the walk is at */
+	uint32_t	parent;			/* the node of these children, on the level above */
+	uint32_t	key;			/* the key of this lane's child */
+	uint32_t	keys[INDEX_LEVELS_MAX]; /* the keys of the levels above */
 };
 
 static __device__ __forceinline__ uint32_t
@@ -105,7 +106,7 @@ index_lane(void)
 	return threadIdx.x % INDEX_WIDTH;
 }
 
-/* what all lanes' values are together, two at a time, in every lane */
+/* join all lanes' values into one, two at a time, and return it in every lane */
 template <typename Value, typename Join>
 static __device__ __forceinline__ Value
 index_warp_fold(Value value, Join join)
@@ -128,7 +129,7 @@ index_warp_smallest(uint32_t value)
 #endif
 }
 
-/* whether a reference comes before another one, by (distance, place) */
+/* whether a reference comes before another one in the order (distance, place) */
 static __device__ __forceinline__ bool
 index_comes_before(double distance, uint32_t place, double other_distance, uint32_t other_place)
 {
@@ -146,7 +147,7 @@ index_vector(const struct index *index, uint32_t position)
 	return vector;
 }
 
-/* how far p is outside low ... high, as the essay has it */
+/* how far p is outside low ... high, rounded down to float32: the gap of the essay */
 static __device__ __forceinline__ float
 index_gap(double p, double low, double high)
 {
@@ -154,8 +155,8 @@ index_gap(double p, double low, double high)
 }
 
 /*
- * Whether all positions of a node have windows that end before the walk's begin, or begin after
- * they end.
+ * Whether, of some window, all positions of a node end before the observation's begins, or
+ * begin after the observation's ends.
  */
 template <enum index_conditioned CONDITIONED>
 static __device__ __forceinline__ bool
@@ -208,9 +209,9 @@ index_walk_key(const struct index_walk *walk)
 }
 
 /*
- * Go down to the children of a node, or up to the rest of its siblings.  Only
- * constants index the array; otherwise the compiler would keep the walk in
- * memory, not in registers.
+ * index_walk_down() goes to the children of a node; index_walk_up() goes back
+ * to those of its siblings that are left.  Only constants index the array;
+ * otherwise the compiler would keep the walk in memory, not in registers.
  */
 template <enum index_conditioned CONDITIONED>
 static __device__ __forceinline__ void
@@ -238,9 +239,9 @@ index_walk_up(struct index_walk *walk)
 }
 
 /*
- * Start a walk from a vector, made as the index's own are.  The group matters
- * where the index has groups, and the windows if CONDITIONED.  The home leaf, if
- * one is given, comes first and whatever its bound.
+ * Start a walk from a vector, computed for the index's metric.  The group is
+ * used if the index has groups, the windows if CONDITIONED.  The home leaf comes
+ * first, even if its bound is above the limit; INDEX_NONE: no leaf is home.
  */
 template <enum index_conditioned CONDITIONED = INDEX_UNCONDITIONED>
 static __device__ __forceinline__ void
@@ -261,8 +262,9 @@ index_walk_begin(struct index_walk *walk, const struct index *index, struct geon
 }
 
 /*
- * The next leaf that may have a position of at most this squared chord; false
- * if none is left.  The limit must not rise from one call to the next.
+ * Set *leaf to the next leaf that may have a position of at most this squared
+ * chord; false if none is left.  The limit must not rise from one call to the
+ * next.
  */
 template <enum index_conditioned CONDITIONED = INDEX_UNCONDITIONED>
 static __device__ __forceinline__ bool
@@ -302,7 +304,7 @@ index_walk_next(struct index_walk *walk, double limit, uint32_t *leaf)
 }
 
 /*
- * Where a vector is on the curve, as leaf_code has it.
+ * Return the curve code of a vector, comparable with leaf_code.
  */
 static __device__ __forceinline__ uint64_t
 index_code(struct geonn_vector vector)
@@ -311,9 +313,10 @@ index_code(struct geonn_vector vector)
 }
 
 /*
- * The leaf among first ... end - 1 on whose part of the curve a code is: the
- * last that does not begin behind it, else the first.  Its positions are a
- * good guess for the nearest.  Only for indexes without groups.
+ * Return the leaf among first ... end - 1 on whose part of the curve a code is:
+ * the last leaf that begins at the code or before, or the first leaf if all
+ * begin behind it.  Its positions are a good guess for the nearest.  Only for
+ * indexes without groups.
  */
 static __device__ __forceinline__ uint32_t
 index_home_leaf(const struct index *index, uint64_t code, uint32_t first, uint32_t end)

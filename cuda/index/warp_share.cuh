@@ -20,22 +20,23 @@
 /* how long warps of a launch take items */
 #define LAUNCH_NANOSECONDS 25000000
 
-/* short items that a warp takes at a time if it has many to take from */
+/* how many short items a warp takes at a time, if TAKE_ITEMS_FROM or more are to be taken */
 #define TAKE_ITEMS 8
 #define TAKE_ITEMS_FROM (1u << 16)
 
-/* items that a warp has taken and not yet begun */
+/* the items next ... end - 1 that a warp has taken and not yet begun */
 struct warp_share
 {
-	uint32_t   *taken;			/* of all, by this launch and those before it */
-	uint32_t	count;			/* of all */
-	uint32_t	take;			/* at a time */
+	uint32_t   *taken;			/* counter of the items that warps have taken, in this launch and
+								 * those before it */
+	uint32_t	count;			/* number of all items */
+	uint32_t	take;			/* how many items a warp takes at a time */
 	uint64_t	started;
 	uint32_t	next;
 	uint32_t	end;
 };
 
-/* the GPU's clock: nanoseconds from some time on */
+/* read the GPU's clock, which counts nanoseconds */
 static __device__ __forceinline__ uint64_t
 warp_clock(void)
 {
@@ -57,7 +58,8 @@ warp_share_begin(struct warp_share *share, uint32_t *taken, uint32_t count, bool
 }
 
 /*
- * The next item for this warp; false where it is to end.
+ * Set *item to the next item for this warp; false: no item is left, or the
+ * launch has lasted long enough.
  */
 static __device__ __forceinline__ bool
 warp_share_next(struct warp_share *share, uint32_t *item)
@@ -78,8 +80,8 @@ warp_share_next(struct warp_share *share, uint32_t *item)
 }
 
 /*
- * A number for each lane that wants one, from a counter of those taken; INDEX_NONE for the
- * others.  All lanes take part.
+ * Return a number of its own to each lane that wants one, from the counter *taken, which
+ * rises by as many; INDEX_NONE to the other lanes.  All lanes of the warp must call this.
  */
 static __device__ __forceinline__ uint32_t
 warp_take(uint32_t *taken, bool wants)
@@ -96,7 +98,7 @@ warp_take(uint32_t *taken, bool wants)
 }
 
 /*
- * Blocks that fill the current GPU with a kernel.
+ * Count the blocks of a kernel that the current GPU runs at the same time.
  */
 template <typename Kernel>
 static cudaError_t
@@ -112,7 +114,8 @@ resident_blocks(Kernel kernel, uint32_t *blocks)
 }
 
 /*
- * Enqueue a launch of so many blocks, at most `useful` ones.
+ * Enqueue a launch of as many blocks as the GPU runs at the same time, but of
+ * `useful` blocks at most.
  */
 template <typename Kernel, typename... Arguments>
 static cudaError_t

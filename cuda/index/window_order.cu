@@ -14,28 +14,30 @@ extern "C"
 #include "engine/search/index_shape.h"
 }
 
-/* references that the choice is made by */
+/* the greatest number of references in the sample by which the order is chosen */
 #define SAMPLE_MAX 16384
 
-/* of all that overlaps in time, in slabs */
+/* how many slabs a class should have for each length of window that fits into its extent: f S of
+ * the essay */
 #define SLABS_OVERLAPPED (1.0 / 3.0)
 
-/* a class has at least so many parts of the sample, or goes to the next longer one */
+/* a class has at least this part of the sample, or is joined with the next longer class */
 #define CLASS_PARTS_MIN (1.0 / 64.0)
 
-/* windows of a step in the sample */
+/* a step becomes a slab only if the sample has at least this many windows of each step, on average */
 #define STEP_SAMPLES_MIN 8
 
-/* references of one group in a slab, in the mean, and in a step that is one */
+/* the least number of references of one group in a slab, on average; and in a slab that is a step */
 #define SLAB_REFERENCES_MIN (16 * INDEX_WIDTH)
 #define STEP_REFERENCES_MIN (4 * INDEX_WIDTH)
 
 struct sample
 {
 	uint32_t	count;
-	double		references;		/* of one group, that each stands for */
-	double		observed;		/* length of observations' windows */
-	uint8_t		bits[SAMPLE_MAX];	/* of the window's length */
+	double		references;		/* how many references of one group each sampled reference stands
+								 * for */
+	double		observed;		/* the length of the observations' windows */
+	uint8_t		bits[SAMPLE_MAX];	/* how many bits the length of the window has */
 	int64_t		low[SAMPLE_MAX];
 	int64_t		high[SAMPLE_MAX];
 };
@@ -49,7 +51,7 @@ compare_values(const void *left, const void *right)
 	return (a > b) - (a < b);
 }
 
-/* how many different values sorted ones have */
+/* how many different values a sorted column has */
 static uint32_t
 count_different(const int64_t *sorted, uint32_t count)
 {
@@ -86,7 +88,7 @@ take_sample(const struct search *search, uint32_t window, struct sample *sample)
 	sample->observed = (double) window_lengths_observed(search, (int) window);
 }
 
-/* how far apart the values are that all but 1 % at either end are between */
+/* the length of the range of the values, without 1 % of them at either end */
 static double
 extent_of(const int64_t *sorted, uint32_t count)
 {
@@ -94,7 +96,7 @@ extent_of(const int64_t *sorted, uint32_t count)
 }
 
 /*
- * How many groups a dataset has, at least: those of the sample.
+ * How many groups the sample of a dataset has; the dataset may have more.
  */
 static uint32_t
 count_groups(const struct dataset *dataset, int64_t *scratch)
@@ -110,7 +112,7 @@ count_groups(const struct dataset *dataset, int64_t *scratch)
 }
 
 /*
- * How many slabs a class gets, whose windows have these lows in order.
+ * How many slabs a class should get; low has the sorted lows of its windows.
  */
 static uint32_t
 count_slabs(const struct sample *sample, int class_number, const int64_t *low, uint32_t count)
@@ -128,8 +130,9 @@ count_slabs(const struct sample *sample, int class_number, const int64_t *low, u
 }
 
 /*
- * Begin the slabs of a class: at each step, if these are as many, or where the
- * sample is divided evenly.  Values that are equal share a slab.
+ * Set where the slabs of a class begin: at each step if slabs are enough for
+ * that, otherwise so that the sample is divided evenly.  Equal values share a
+ * slab.  Returns the number of slabs.
  */
 static uint32_t
 begin_slabs(const int64_t *low, uint32_t count, uint32_t slabs, int64_t *begin)
@@ -148,7 +151,8 @@ begin_slabs(const int64_t *low, uint32_t count, uint32_t slabs, int64_t *begin)
 }
 
 /*
- * List the lows of the windows of a class, which has these lengths.
+ * List the lows of the windows of a class, whose lengths have `shortest` to
+ * `longest` bits.
  */
 static uint32_t
 list_lows(const struct sample *sample, int shortest, int longest, int64_t *low)
@@ -162,9 +166,9 @@ list_lows(const struct sample *sample, int shortest, int longest, int64_t *low)
 }
 
 /*
- * As many of these slabs as there is room for behind those that are used, at
- * least 1: each class takes half of what is left at most, and leaves one for
- * each class.
+ * How many of these slabs a class may have, if `used` ones are taken; at least
+ * 1.  A class takes half of the free slabs at most, after one has been set
+ * aside for each class.
  */
 static uint32_t
 fit_slabs(uint32_t slabs, uint32_t used)
@@ -222,7 +226,7 @@ window_order_choose(const struct search *search, struct window_order *order)
 	int64_t    *scratch = (int64_t *) malloc(SAMPLE_MAX * sizeof(*scratch));
 
 	memset(order, 0, sizeof(*order));
-	order->slabs[0] = 1;		/* one slab of one class, if memory is short */
+	order->slabs[0] = 1;		/* the order is one slab of one class if memory is short */
 	order->window = (uint32_t) window_lengths_choose(search);
 	if (sample != NULL && scratch != NULL)
 	{

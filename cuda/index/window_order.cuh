@@ -11,9 +11,9 @@
  * So references are first divided into classes by the length of their windows,
  * each at most twice as long as the others of its class, and each class has
  * slabs of its own.  A search visits all classes; classes of few references are
- * joined with the next longer one.  The longest come first: most of what is
- * there at a time has a long window, so a search soon has a limit, and need not
- * go through all that is near in time of the others.
+ * joined with the next longer one.  The class of the longest comes first: most
+ * references that overlap a given moment have long windows, so a search soon
+ * finds a near one, and passes over most of the other classes.
  *
  *
  * How many slabs
@@ -26,13 +26,13 @@
  * chosen for fS = 1/3.  A search of more than one neighbour wants no more
  * slabs.
  *
- * f is the length of both windows together as a part of all time.  Of the
- * observations' windows the search for which the index is built tells the length,
- * the median of a sample.  Later searches with longer windows find the same
- * answers in more time.
+ * f is the length of both windows together as a part of all time.  The length of
+ * the observations' windows is the median of a sample of the search for which the
+ * index is built.  Later searches with longer windows find the same answers in
+ * more time.
  *
- * Where windows are few different ones, the steps of a simulation or of a clock,
- * and observations ask for a step, each step is a slab.
+ * If references have few different windows, as the steps of a simulation or of a
+ * clock, and observations ask for one step, each step becomes a slab.
  *
  * All of it is estimated from samples.  Only speed depends on it: the index is
  * exact for any order of its positions.
@@ -49,28 +49,31 @@ extern "C"
 
 struct search;
 
-/* slabs of all classes, at most */
+/* the greatest number of slabs of all classes together */
 #define WINDOW_SLAB_BITS 12
 #define WINDOW_SLABS_MAX (1 << WINDOW_SLAB_BITS)
 
-/* classes before small ones are merged */
+/* the number of classes before small ones are merged */
 #define WINDOW_CLASSES WINDOW_LENGTHS
 
 struct window_order
 {
-	uint32_t	window;			/* number of the window that the order goes by (window_lengths.h) */
+	uint32_t	window;			/* the number of the window by which references are ordered
+								 * (window_lengths.h) */
 	uint32_t	main_class;		/* the class that most references are in */
-	uint8_t		class_of[WINDOW_CLASSES];	/* of windows whose length has so many bits */
-	uint32_t	first[WINDOW_CLASSES];	/* first slab of a class */
-	uint32_t	slabs[WINDOW_CLASSES];	/* how many it has; 0: there is no such class */
-	int64_t		begin[WINDOW_SLABS_MAX];	/* where each slab begins, within a class in order;
-											 * a class's first slab takes all that is before */
+	uint8_t		class_of[WINDOW_CLASSES];	/* the class of windows, by the number of bits of their
+											 * length */
+	uint32_t	first[WINDOW_CLASSES];	/* the first slab of each class */
+	uint32_t	slabs[WINDOW_CLASSES];	/* how many slabs a class has; 0: the class is empty */
+	int64_t		begin[WINDOW_SLABS_MAX];	/* where each slab begins, rising within a class; a
+											 * class's first slab also has all lows before its
+											 * begin */
 };
 
-/* Choose the order for the dataset of a search, which has windows and references. */
+/* Choose the order for the dataset of a search; the dataset has windows and at least one reference. */
 extern void window_order_choose(const struct search *search, struct window_order *order);
 
-/* the slab of a class in which a value is */
+/* return the slab of a class in which a value is */
 static __host__ __device__ __forceinline__ uint32_t
 window_slab_at(const struct window_order *order, uint32_t class_number, int64_t value)
 {
@@ -92,14 +95,15 @@ window_slab_at(const struct window_order *order, uint32_t class_number, int64_t 
 	return first;
 }
 
-/* The slab of a reference whose window, number order->window, is this. */
+/* Return the slab of a reference; low and high are its window number order->window. */
 static __host__ __device__ __forceinline__ uint32_t
 window_slab_of(const struct window_order *order, int64_t low, int64_t high)
 {
 	return window_slab_at(order, order->class_of[window_length_bits(low, high)], low);
 }
 
-/* The slab in which an observation with this window begins to search, to sort observations by. */
+/* Return the slab of the main class in which an observation's window begins; observations are
+ * sorted by it. */
 static __host__ __device__ __forceinline__ uint32_t
 window_slab_from(const struct window_order *order, int64_t low)
 {

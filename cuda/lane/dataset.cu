@@ -43,21 +43,22 @@ extern "C"
 #include "engine/base/clock.h"
 }
 
-/* how long to wait for another GPU: half of what the scheduler gives a build */
+/* how many ms to wait for another GPU's build: half of the time that the scheduler allows a build */
 #define WAIT_MS 30000
 
-/* how often a wait checks whether the search has been cancelled */
+/* after how many ns a wait checks again whether the search has been cancelled */
 #define LOOK_NANOSECONDS 20000000
 
 static struct
 {
 	pthread_mutex_t lock;
-	pthread_cond_t changed;		/* a part is built, or absent again */
+	pthread_cond_t changed;		/* signalled when a part is built, or absent again */
 
 	/* guarded by lock */
 	struct device *joined[GEONN_DEVICES_MAX];
 	int			joined_count;
-	bool		linked[GEONN_DEVICES_MAX][GEONN_DEVICES_MAX];	/* owner and user */
+	bool		linked[GEONN_DEVICES_MAX][GEONN_DEVICES_MAX];	/* [owner][user]: the user can copy
+																 * from the owner */
 }			sharing = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 	.changed = PTHREAD_COND_INITIALIZER,
@@ -75,7 +76,7 @@ cuda_part_of(enum geonn_algorithm algorithm)
 /* ---- building ---- */
 
 /*
- * Lay a part out from this address, or learn only its size.
+ * Lay a part out from address memory on (NULL to learn only the size).
  */
 static size_t
 place_part(struct cuda_built *built, enum cuda_part part, const struct dataset *dataset,
@@ -90,7 +91,8 @@ place_part(struct cuda_built *built, enum cuda_part part, const struct dataset *
 	return index_place(memory, count, dataset->metric, dataset->columns, &built->index);
 }
 
-/* what memory is asked for: these references' part, or the building of it */
+/* allocate memory for a part, or for its build; an error names the part and the number of
+ * references */
 static void *
 allocate_for(struct cuda_built *built, enum cuda_part part, const struct dataset *dataset,
 			 bool building, size_t bytes, struct failure *failure)
@@ -137,7 +139,7 @@ make_references(struct cuda_built *built, const struct dataset *dataset)
 	return brute_prepare_references(references, cuda->building);
 }
 
-/* Lay out what an index is built from; returns the bytes taken. */
+/* Lay out the columns from which an index is built; returns the bytes that they take. */
 static size_t
 place_source(void *memory, const struct dataset *dataset, struct index_source *source)
 {
@@ -155,7 +157,7 @@ place_source(void *memory, const struct dataset *dataset, struct index_source *s
 	return bytes;
 }
 
-/* let a column of the dataset be uploaded, unless it has no place */
+/* add a column of the dataset to the upload, unless its target is NULL */
 template <typename Type>
 static void
 add_column(struct upload *upload, Type *place, const Type *column, size_t count)
@@ -197,8 +199,8 @@ make_index(struct cuda_built *built, const struct search *search, char *room)
 }
 
 /*
- * Build a part, whose block is allocated, from the host's columns, or a table from the
- * index, which is built.
+ * Build a part, whose block is allocated: from the host's columns, or if it is a
+ * table, from the index, which is built already.
  */
 static bool
 make_part(struct cuda_built *built, enum cuda_part part, const struct search *search,
@@ -273,7 +275,8 @@ cuda_leave(struct device *device)
 }
 
 /*
- * What this device has built of a dataset so far; created at first.
+ * Return what this device has built of a dataset so far; at the first call,
+ * create it.
  */
 static struct cuda_built *
 find_built(struct device *device, struct dataset *dataset)
@@ -333,9 +336,9 @@ wait_for_change(void)
 }
 
 /*
- * Begin to build a part, after waiting for linked GPUs that are building it, but not for a
- * table, which takes no longer than the wait.
- * Returns the GPU's part to copy from, or NULL if none has it.
+ * Begin to build a part.  If linked GPUs are building it, wait for them first, except for
+ * a table, whose build takes no longer than the wait.  Returns the GPU's part to copy
+ * from, or NULL if no GPU has it.
  */
 static const struct cuda_built *
 begin_part(struct cuda_built *built, enum cuda_part part, const struct search *search)
@@ -363,7 +366,7 @@ end_part(struct cuda_built *built, enum cuda_part part, bool done)
 }
 
 /*
- * Stop using a link that does not work.
+ * Stop using a link between two GPUs, as a copy through it has failed.
  */
 static void
 forget_link(const struct device *owner, const struct device *user)
@@ -444,10 +447,10 @@ build_part(struct cuda_built *built, enum cuda_part part, const struct search *s
 
 /*
  * Build a table beside the index, if that pays by now, and the search has not been short of
- * memory.  It pays by what the index has answered and what this search has left: each
- * observation counts once, however often its search comes here.  Coincident references
- * cost a table no more than one.  False if the device is lost: only that keeps the search
- * from going on without the table.
+ * memory.  Whether it pays follows from the observations that the index has answered and
+ * those that this search has left: each counts once, however often its search comes here.
+ * Coincident references cost a table no more than one.  False only if the device is lost:
+ * otherwise the search can go on without the table.
  */
 static bool
 build_table(struct cuda_built *built, const struct search *search, struct failure *failure)

@@ -17,7 +17,7 @@ extern "C"
 /* the structures that searches read; each is built when a search first needs it */
 enum cuda_part
 {
-	CUDA_BRUTE,					/* references of brute.cuh */
+	CUDA_BRUTE,					/* the references as brute force reads them (brute.cuh) */
 	CUDA_INDEX,
 	CUDA_CELLS					/* the table of cells.cuh, beside the index */
 };
@@ -54,12 +54,14 @@ struct cuda_built
 	struct index index;
 	struct cells cells;
 
-	/* of the device's thread alone */
-	double		by_index;		/* observations that a table would have answered, and the index has */
-	double		table_from;		/* no table is tried before so many, with those of the search */
+	/* used by the device's thread alone */
+	double		by_index;		/* observations that the index has answered, though a table could
+								 * have */
+	double		table_from;		/* a table is tried only from so many observations on, counting
+								 * by_index and those of the search */
 };
 
-/* The part that searches by an algorithm work on. */
+/* The part of a dataset that a search by this algorithm reads. */
 extern enum cuda_part cuda_part_of(enum geonn_algorithm algorithm);
 
 /* Whether this device has the table of a search's dataset.  Called by the device's thread. */
@@ -71,7 +73,7 @@ extern bool cuda_has_table(const struct device *device, const struct search *sea
  */
 extern void cuda_join(struct device *device);
 
-/* End a device's links; a device without links is left alone. */
+/* End a device's links, if it has any. */
 extern void cuda_leave(struct device *device);
 
 /* device.h's is_built, build and discard; all are called by the device's thread */

@@ -14,7 +14,8 @@ extern "C"
 #include "engine/search/device.h"
 }
 
-/* searches that may be under way on one GPU: copies in, kernels, copies out */
+/* how many searches may be under way on one GPU: while one copies its observations in, another
+ * computes, and a third copies its results out */
 #define CUDA_LANES 3
 
 struct lane;
@@ -23,15 +24,15 @@ struct lane;
 struct cuda_device
 {
 	struct brute_machine machine;
-	cudaStream_t building;		/* stream of builds; memory is allocated in its order */
+	cudaStream_t building;		/* the stream of builds, in whose order memory is allocated */
 	cudaMemPool_t pool;			/* NULL: this GPU has no memory pools */
-	atomic_uint_fast64_t taken; /* bytes that cuda_allocate has given out */
+	atomic_uint_fast64_t taken; /* how many bytes cuda_allocate has given out */
 	void	   *staging;		/* upload.cu's pinned memory; NULL before the first large upload */
-	struct lane *lanes[CUDA_LANES]; /* lane.cu's */
+	struct lane *lanes[CUDA_LANES]; /* used by lane.cu alone */
 	int			next_lane;		/* the lane that advance looks at first */
 
-	/* memory.cu calls this before it refuses memory: frees memory that is not
-	 * in use, and returns whether any was freed; NULL while the device has no
+	/* memory.cu calls this function before it refuses memory: it frees memory that is
+	 * not in use, and returns whether it freed any.  NULL while the device has no
 	 * lanes */
 	bool		(*make_room) (struct device *device);
 };

@@ -58,7 +58,7 @@ fail_piece(struct lane *lane, enum geonn_error_code code, const char *message,
 	return cudaSuccess;
 }
 
-/* enqueue the copy of a column's next rows, unless it has no target */
+/* enqueue a copy of a column's next rows, unless the target is NULL */
 static cudaError_t
 copy_column(const struct lane *lane, void *target, const void *column, uint32_t rows,
 			size_t row_bytes)
@@ -169,7 +169,7 @@ begin_piece(struct lane *lane, const struct piece_operations *piece)
 	}
 	if (piece->place(lane, rows, lane->memory) <= lane->bytes)
 		return;
-	/* the piece could not find out how much room it needs */
+	/* the piece could not find out how much memory it needs */
 	lane->search->failed = true;
 	cuda_fail(device, &lane->search->failure, cudaErrorUnknown);
 	lane->state = LANE_ENDING;
@@ -214,7 +214,7 @@ enqueue_launches(struct lane *lane)
 }
 
 /*
- * When all work of a lane has been executed, note what it answered.  Returns
+ * When all work of a lane has been executed, count what it answered.  Returns
  * whether the search is to be handed back.
  */
 static bool

@@ -27,10 +27,12 @@ enum piece_progress
 /* what follows a piece, if observations are left */
 enum piece_outcome
 {
-	PIECE_ANSWERED,				/* another piece, if the room holds a pair */
-	PIECE_FULL,					/* nothing: the next observation's pairs do not fit */
-	PIECE_REFUSED,				/* the CPU goes on with the search: the next observation's pairs do not fit */
-	PIECE_MORE					/* the same piece, which has more to enqueue */
+	PIECE_ANSWERED,				/* another piece follows, if the batch has space for a pair */
+	PIECE_FULL,					/* nothing follows: the next observation's pairs do not fit into the
+								 * batch */
+	PIECE_REFUSED,				/* the CPU goes on with the search: the next observation's pairs do
+								 * not fit into the batch */
+	PIECE_MORE					/* the same piece goes on: it has more to enqueue */
 };
 
 /*
@@ -39,13 +41,14 @@ enum piece_outcome
  */
 struct piece_operations
 {
-	/* observations to take, at least 1; if memory is short, the piece takes
-	 * fewer */
+	/* How many observations the piece would take, at least 1; if memory is short, it
+	 * takes fewer. */
 	uint32_t	(*rows) (const struct lane *lane);
 
 	/*
-	 * Lay out a piece of so many rows from address memory (NULL to learn only
-	 * the size) and get ready to enqueue.  Returns the bytes taken.
+	 * Lay out a piece of this many observations from address memory on (NULL to
+	 * learn only the size) and get ready to enqueue.  Returns the bytes that
+	 * the piece takes.
 	 */
 	size_t		(*place) (struct lane *lane, uint32_t rows, void *memory);
 
@@ -56,8 +59,8 @@ struct piece_operations
 	cudaError_t (*enqueue) (struct lane *lane, enum piece_progress *progress);
 
 	/*
-	 * Note what is answered, after all that was enqueued has been executed;
-	 * not called for a search that has failed or was cancelled.
+	 * Count the answered observations, after the GPU has executed all that was
+	 * enqueued.  Searches that failed or were cancelled skip this call.
 	 */
 	enum piece_outcome (*finish) (struct lane *lane);
 
@@ -69,22 +72,22 @@ enum lane_state
 {
 	LANE_IDLE,
 	LANE_SEARCHING,				/* launches are left to enqueue */
-	LANE_ENDING					/* all is enqueued, but not yet executed */
+	LANE_ENDING					/* all launches are enqueued, but the GPU has not executed them yet */
 };
 
-/* launches that a lane keeps enqueued, so that the GPU never idles */
+/* how many launches a lane keeps enqueued, so that the GPU never idles */
 #define LAUNCHES_AHEAD 2
 
 struct lane
 {
-	/* for pieces */
+	/* used by pieces */
 	struct device *device;
 	struct search *search;		/* NULL while idle */
 	cudaStream_t stream;
 
-	/* LANE_STATE_BYTES that belong to the piece from place to close, aligned for any
-	 * type, which at first hold what the last piece left there; and
-	 * LANE_STATUS_BYTES in pinned memory, for what kernels report to the host */
+	/* LANE_STATE_BYTES, aligned for any type: from place to close they belong to the
+	 * piece, and begin with what the last piece left there; and LANE_STATUS_BYTES of
+	 * pinned memory, into which kernels' reports to the host are copied */
 	void	   *piece_state;
 	void	   *piece_status;
 
@@ -92,23 +95,24 @@ struct lane
 	enum lane_state state;
 	const struct piece_operations *piece;
 	enum piece_progress progress;
-	uint32_t	launches;		/* enqueued of this piece */
+	uint32_t	launches;		/* launches that were enqueued for this piece */
 	uint32_t	launches_ended;
-	cudaEvent_t ends[LAUNCHES_AHEAD];	/* of launches, in turn */
-	void	   *memory;			/* on the GPU: grows with the pieces */
+	cudaEvent_t ends[LAUNCHES_AHEAD];	/* events at the ends of launches, used in turn */
+	void	   *memory;			/* the GPU memory of its pieces, which grows when a piece needs more */
 	size_t		bytes;
 };
 
 /* ---- for the device ---- */
 
 /*
- * Give a device its lanes, all idle.  cuda_lanes_close() frees them, also
- * after an error of cuda_lanes_open().
+ * cuda_lanes_open() gives a device its lanes, all idle; cuda_lanes_close()
+ * frees them, also after an error of cuda_lanes_open().
  */
 extern cudaError_t cuda_lanes_open(struct device *device);
 extern void cuda_lanes_close(struct device *device);
 
-/* Begin a search with a piece of this kind, in an idle lane, which the caller knows to exist. */
+/* Begin a search with a piece of this kind, in an idle lane.  The caller has made sure that a lane
+ * is idle. */
 extern void cuda_lanes_start(struct device *device, struct search *search,
 							 const struct piece_operations *piece);
 
@@ -117,39 +121,41 @@ extern enum device_progress cuda_lanes_advance(struct device *device, struct sea
 
 /* ---- for pieces ---- */
 
-/* bytes of a piece's own state: of the host's, and of the host's pinned memory */
+/* how many bytes of state a piece may have in ordinary host memory, and in pinned host memory */
 #define LANE_STATE_BYTES 1024
 #define LANE_STATUS_BYTES 128
 
-/* whether a lane has room for these types; malloc and pinned memory align for any standard type */
+/* whether a lane has space for a piece's two types of state; malloc and pinned memory align for any
+ * standard type */
 #define LANE_HOLDS(state, status) \
 	(sizeof(state) <= LANE_STATE_BYTES && alignof(state) <= alignof(max_align_t) && \
 	 sizeof(status) <= LANE_STATUS_BYTES && alignof(status) <= alignof(max_align_t))
 
-/* make the search fail for a reason that its client caused; returns cudaSuccess */
+/* Let the search fail with this code and message, for a reason that its client caused.  Returns
+ * cudaSuccess. */
 extern cudaError_t fail_piece(struct lane *lane, enum geonn_error_code code,
 							  const char *message, enum piece_progress *progress);
 
 /*
- * Enqueue copies of a piece's next observations to the GPU, for the columns
- * that are not NULL.  Each is read from the batch once.
+ * Enqueue copies of columns of the next `rows` observations from the batch to
+ * the GPU; a NULL column is left out.  Each value is read from the batch once.
  */
 extern cudaError_t copy_observations(const struct lane *lane, uint32_t rows, double *latitude,
 									 double *longitude, int32_t *group, int32_t *identity);
 
-/* The same for radiuses and windows. */
+/* Enqueue copies of the radiuses and windows of the next `rows` observations to the GPU. */
 extern cudaError_t copy_conditions(const struct lane *lane, uint32_t rows,
 								const struct index_conditions *conditions);
 
 /*
- * Enqueue copies of a piece's results to where the search's next ones belong;
- * counts may be NULL.
+ * Enqueue copies of a piece's results into the batch, behind the results that
+ * the search already has there.  count may be NULL.
  */
 extern cudaError_t copy_results(const struct lane *lane, uint32_t observations, uint32_t pairs,
 								const uint32_t *count, const int64_t *tag,
 								const double *distance);
 
-/* observations not yet answered, and pairs that still fit into the batch */
+/* how many observations are not yet answered; how many pairs still fit into the batch */
 extern uint32_t rows_left(const struct search *search);
 extern uint32_t room_left(const struct search *search);
 

@@ -24,13 +24,13 @@
 #include "cuda/lane/gpu.cuh"
 #include "cuda/lane/memory.cuh"
 
-/* the pool keeps up to the GPU's memory divided by this */
+/* unused, the pool keeps at most the GPU's memory divided by this */
 #define POOL_KEEPS_DIVISOR 32
 
-/* datasets leave the GPU's memory, or the limit, divided by this for searches */
+/* for searches, datasets leave free the GPU's memory, or the limit, divided by this */
 #define SEARCHES_DIVISOR 64
 
-/* what is not needed leaves it divided by this */
+/* memory for speed alone leaves free the GPU's memory, or the limit, divided by this */
 #define SPARE_DIVISOR 8
 
 #define KILOBYTES(bytes) ((unsigned long long) (((bytes) + 1023) / 1024))
@@ -95,8 +95,8 @@ cuda_memory_free(struct device *device)
 }
 
 /*
- * Whether geonn.gpu_memory_limit allows so many more bytes, with `kept` bytes
- * left over.
+ * Whether geonn.gpu_memory_limit allows this many more bytes, and then still
+ * `kept` bytes.
  */
 static bool
 within_limit(struct device *device, size_t bytes, uint64_t kept, uint64_t limit,
@@ -123,7 +123,8 @@ within_limit(struct device *device, size_t bytes, uint64_t kept, uint64_t limit,
 }
 
 /*
- * Allocate, but leave the memory, or the limit, divided by kept_divisor; 0: leave none.
+ * Allocate, but leave free the GPU's memory, or the limit, divided by kept_divisor; 0:
+ * leave none free.
  */
 static void *
 allocate(struct device *device, size_t bytes, unsigned kept_divisor, const char *purpose,

@@ -12,13 +12,13 @@ extern "C"
 #include "engine/search/device.h"
 }
 
-/* what memory is for */
+/* what memory is for, which decides how much must stay free */
 enum cuda_purpose
 {
 	CUDA_FOR_SEARCH,
-	CUDA_FOR_DATASET,			/* leaves some memory for searches */
-	CUDA_FOR_SPEED				/* only makes searches faster: leaves an eighth of the memory free, and
-								 * takes none back from idle lanes */
+	CUDA_FOR_DATASET,			/* a dataset: some memory is left for searches */
+	CUDA_FOR_SPEED				/* a structure that only makes searches faster: an eighth of the
+								 * memory is left free, and idle lanes keep theirs */
 };
 
 /*
@@ -33,13 +33,13 @@ extern void *cuda_allocate(struct device *device, size_t bytes, enum cuda_purpos
 						   const char *purpose, struct failure *failure);
 
 /*
- * Free such memory.  No work that the GPU still has to
- * execute may use it, except work on cuda_device's building stream.  NULL is
- * allowed.
+ * Free memory that cuda_allocate() returned; NULL is allowed.  The GPU must
+ * have executed all work that uses the memory, except work on cuda_device's
+ * building stream.
  */
 extern void cuda_release(struct device *device, void *memory, size_t bytes);
 
-/* Prepare a device for these functions; it is the current device. */
+/* Prepare the current device, which is `device`, for cuda_allocate() and cuda_release(). */
 extern cudaError_t cuda_memory_open(struct device *device);
 
 /* device.h's memory_free */

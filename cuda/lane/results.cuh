@@ -12,59 +12,62 @@
 
 #include <cuda_runtime_api.h>
 
-/* how much of the results fits into the room */
+/* how much of the results fits into the space for pairs */
 struct results_status
 {
-	uint32_t	observations;	/* the first observations, with all their pairs */
-	uint32_t	pairs;			/* pairs of these */
+	uint32_t	observations;	/* how many of the first observations fit with all their pairs */
+	uint32_t	pairs;			/* how many pairs these observations have */
 };
 
 /*
- * What was found for some observations.  Addresses are the GPU's;
- * results_place() fills in some fields, the caller all others.
+ * The neighbours that were found for some observations.  All addresses are the
+ * GPU's.  results_place() fills in count, offset, scan_room, scan_bytes and
+ * status; the caller fills in all other fields.
  */
 struct results
 {
-	uint32_t	rows;			/* observations */
-	uint32_t	room;			/* most pairs of the results */
+	uint32_t	rows;			/* how many observations it has */
+	uint32_t	room;			/* the greatest number of pairs that fit */
 
 	/* the neighbours, in order: row r's from r * stride, or if stride is 0
 	 * from offset[r] */
 	uint32_t	stride;
 	const double *distance;
-	uint32_t	distance_step;	/* float64 from one distance to the next */
-	const uint32_t *reference;	/* index of each pair's tag; NULL: that of the pair itself */
+	uint32_t	distance_step;	/* how many float64 values lie from one distance to the next */
+	const uint32_t *reference;	/* where each pair's tag is in `tag`; NULL: at the pair's own index */
 	const int64_t *tag;
 
-	uint32_t   *count;			/* [rows + 1] the last one for results_scan() */
-	uint64_t   *offset;			/* [rows + 1] pairs before each observation's */
+	uint32_t   *count;			/* [rows + 1] pairs of each observation; results_scan() uses the
+								 * last one */
+	uint64_t   *offset;			/* [rows + 1] how many pairs come before each observation's */
 	void	   *scan_room;
 	size_t		scan_bytes;
 	struct results_status *status;
 
-	/* packed */
+	/* the packed pairs: those of the observations that fit, one after the other */
 	int64_t    *packed_tag;		/* [room] */
 	double	   *packed_distance;	/* [room] */
 };
 
-/* Lay out what results_scan() needs for this many rows: count ... status. */
+/* Lay out the columns from count to status, which results_scan() needs, for this many rows. */
 extern size_t results_place(void *memory, uint32_t rows, struct results *results);
 
 /*
- * Enqueue the adding up of the counts: offsets, and in the status how many
- * observations fit into the room.
+ * Enqueue the kernels that add the counts up to offsets, and write into the
+ * status how many observations fit into the space for pairs.
  */
 extern cudaError_t results_scan(const struct results *results, cudaStream_t stream);
 
 /*
- * Enqueue the packing of the pairs of those observations that fit.
+ * Enqueue the kernel that packs the pairs of those observations that fit.
  */
 extern cudaError_t results_pack(const struct results *results, cudaStream_t stream);
 
 /*
- * Enqueue the counting for a search with at most one neighbour an observation,
- * at stride 1: neighbours at most max_distance away count; an infinite
- * distance means no neighbour.
+ * Enqueue the kernel that sets the counts for a search with at most one
+ * neighbour for each observation, at stride 1: the count is 1 if the neighbour
+ * is at most max_distance away; an infinite distance means that no neighbour
+ * was found.
  */
 extern cudaError_t results_count_one(const struct results *results, double max_distance,
 									 cudaStream_t stream);

@@ -18,7 +18,7 @@
 #include "cuda/lane/gpu.cuh"
 #include "cuda/lane/upload.cuh"
 
-/* bytes of an upload that is worth starting threads for */
+/* from this many bytes on, an upload is worth starting threads for */
 #define LARGE_UPLOAD ((size_t) 8 << 20)
 
 #define UPLOAD_THREADS 4
@@ -42,7 +42,7 @@ struct worker
 {
 	struct job *job;
 	pthread_t	thread;
-	char	   *buffers[2];		/* of CHUNK_BYTES, pinned */
+	char	   *buffers[2];		/* two buffers of CHUNK_BYTES each, pinned */
 	cudaError_t error;
 };
 

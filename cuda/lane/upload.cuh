@@ -14,12 +14,12 @@ extern "C"
 
 struct upload_column
 {
-	void	   *target;			/* on the GPU */
-	const void *source;			/* ordinary host memory */
+	void	   *target;			/* address on the GPU */
+	const void *source;			/* address in ordinary host memory */
 	size_t		bytes;
 };
 
-/* most columns of an upload */
+/* the greatest number of columns of an upload */
 #define UPLOAD_COLUMNS_MAX (8 + 2 * GEONN_WINDOWS_MAX)
 
 struct upload
@@ -28,12 +28,12 @@ struct upload
 	int			count;
 };
 
-/* Add a column to an upload that began zeroed. */
+/* Add a column to an upload; the caller zeroes the upload before the first. */
 extern void upload_add(struct upload *upload, void *target, const void *source, size_t bytes);
 
 /*
- * Copy the columns: work that is enqueued on the device's building stream
- * afterwards finds them on the GPU.
+ * Copy the columns to the GPU.  Work that the caller enqueues on the device's
+ * building stream afterwards finds them there.
  */
 extern cudaError_t upload_run(struct device *device, const struct upload *upload);
 

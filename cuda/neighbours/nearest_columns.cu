@@ -29,13 +29,13 @@
 /* the nearest candidate of an observation so far, the same in every lane */
 struct nearest
 {
-	double		least;			/* squared chord of any candidate */
-	double		limit;			/* on squared chords */
-	double		chord;			/* of the nearest */
-	uint32_t	position;		/* of the nearest; INDEX_NONE: no candidate yet */
+	double		least;			/* the least squared chord of any candidate */
+	double		limit;			/* the limit on squared chords of the rest of the walk */
+	double		chord;			/* the squared chord of the nearest */
+	uint32_t	position;		/* the position of the nearest; INDEX_NONE: no candidate yet */
 };
 
-/* the smallest of the lanes' values, which are not negative, in every lane */
+/* return the smallest of the lanes' values, which are at least 0, in every lane */
 static __device__ __forceinline__ double
 warp_smallest(double value)
 {
@@ -47,7 +47,7 @@ warp_smallest(double value)
 	return __hiloint2double((int) smallest, (int) low);
 }
 
-/* the first reference of a position, in the order of the dataset */
+/* the place in the dataset of a position's first reference */
 static __device__ __forceinline__ uint32_t
 first_place(const struct index *index, uint32_t position)
 {
@@ -55,9 +55,9 @@ first_place(const struct index *index, uint32_t position)
 }
 
 /*
- * Let the distance decide among positions of these lanes and the nearest so far,
- * or INDEX_NONE.  Returns the lane of the first, or INDEX_NONE: the nearest
- * remains.
+ * Let the distance decide between the positions of these lanes and the nearest
+ * so far, if any.  Returns the lane whose position comes first; INDEX_NONE if
+ * the nearest so far does.
  */
 static __device__ __noinline__ uint32_t
 decide(const struct index *index, struct geonn_vector from, uint32_t position, uint32_t lanes,
@@ -137,7 +137,8 @@ take_leaf(const struct index *index, const struct warp_observation *observation,
 }
 
 /*
- * Begin with the nearest of the last observation, or INDEX_NONE.
+ * Begin an observation with the position that was the nearest of the last
+ * observation; INDEX_NONE: without any.
  */
 template <enum index_conditioned CONDITIONED>
 static __device__ __forceinline__ void
@@ -163,7 +164,7 @@ begin(const struct index *index, const struct warp_observation *observation, uin
 	}
 }
 
-/* so many blocks of a multiprocessor, though registers spill: most of the time is waiting */
+/* a multiprocessor runs this many blocks, though registers spill: warps wait most of the time */
 #define BLOCKS_MIN 8
 
 template <enum index_conditioned CONDITIONED>

@@ -59,28 +59,29 @@
 #include "cuda/lane/lane.cuh"
 #include "cuda/neighbours/neighbours.cuh"
 
-/* most slots for selected neighbours of a piece */
+/* the greatest number of selected neighbours of a piece */
 #define PIECE_SLOTS ((uint32_t) 1 << 23)
 
 enum neighbours_phase
 {
 	NEIGHBOURS_COPY_IN,
-	NEIGHBOURS_SELECT,			/* the first k of each observation */
-	NEIGHBOURS_COUNT,			/* candidates of each observation */
-	NEIGHBOURS_FIT,				/* how many observations fit into the room */
+	NEIGHBOURS_SELECT,			/* select the first k candidates of each observation */
+	NEIGHBOURS_COUNT,			/* count the candidates of each observation */
+	NEIGHBOURS_FIT,				/* find out how many observations' candidates fit into the memory */
 	NEIGHBOURS_COLLECT,
 	NEIGHBOURS_PACK,
 	NEIGHBOURS_COPY_OUT,
-	NEIGHBOURS_DECIDE			/* on the host */
+	NEIGHBOURS_DECIDE			/* let the host measure and trim the candidates */
 };
 
 struct neighbours_piece
 {
 	enum neighbours_phase phase;
 	struct neighbours work;
-	bool		collects;		/* the pairs are not just the first k */
-	bool		fills;			/* the slots of the first k are the result */
-	bool		launched;		/* this phase's kernel, at least once */
+	bool		collects;		/* the pairs are collected, as they are more than the first k or the
+								 * host decides */
+	bool		fills;			/* the selected neighbours are the result as they are */
+	bool		launched;		/* this phase's kernel has been launched at least once */
 	struct neighbours_decision decision;
 };
 
@@ -166,7 +167,7 @@ neighbours_rows(const struct lane *lane)
 }
 
 /*
- * Lay out, from this offset on, what every question needs for so many
+ * Lay out, from this offset on, what every question needs for this many
  * observations: columns, the order of search, and slots for the first
  * neighbours, with their tags if these fill the result.
  */
@@ -198,7 +199,7 @@ place_observations(struct neighbours *work, uint32_t columns, bool fills, void *
 }
 
 /*
- * Lay out entries, as which pairs are collected, for so many pairs.
+ * Lay out the memory for this many entries, as which pairs are collected.
  */
 static size_t
 place_entries(struct neighbours *work, bool decides, uint32_t room, void *memory, size_t offset)
@@ -222,7 +223,7 @@ place_entries(struct neighbours *work, bool decides, uint32_t room, void *memory
 }
 
 /*
- * Lay out the work on this many observations, with room for so many pairs.
+ * Lay out the memory for a piece of this many observations.
  */
 static size_t
 neighbours_place(struct lane *lane, uint32_t rows, void *memory)
@@ -291,8 +292,7 @@ begin_launches(struct lane *lane, enum neighbours_phase phase)
 }
 
 /*
- * Whether the phase's kernel, after so many launches, has taken all
- * observations.
+ * Whether the launches of the phase's kernel have taken all observations.
  */
 static bool
 all_taken(const struct lane *lane)
@@ -340,7 +340,7 @@ enqueue_copy_in(struct lane *lane, enum piece_progress *progress)
 	struct phase phase("search");
 
 	CUDA_TRY(small_k_enqueue(work));
-	/* status->next is where these launches begin already */
+	/* status->next is already where these launches begin */
 	piece->phase = work->k > 0 ? NEIGHBOURS_SELECT : NEIGHBOURS_COUNT;
 	return cudaSuccess;
 }
@@ -508,7 +508,7 @@ neighbours_finish(struct lane *lane)
 	else
 		all_room = piece->phase == NEIGHBOURS_DECIDE && fitting->observations == 0;
 
-	/* the observation has more pairs than an empty batch, or the GPU, has room for */
+	/* the observation's pairs do not fit into an empty batch, or into the GPU's memory */
 	if (fitting->observations == 0 && (search->answered == 0 || !all_room))
 		return PIECE_REFUSED;
 	search_account(search, fitting->observations, fitting->pairs, false);

@@ -23,20 +23,21 @@ struct search;
 /* What the kernels report to the host, which copies it when they have ended. */
 struct neighbours_status
 {
-	uint32_t	next;			/* observations taken, in the order of search */
+	uint32_t	next;			/* how many observations warps have taken, in the order of search */
 	uint32_t	out_of_range;	/* 1 if some coordinates are not a point */
 };
 
 /* A pair of an answer. */
 struct neighbours_entry
 {
-	double		value;			/* distance in metres */
-	uint32_t	row;			/* observation */
-	uint32_t	place;			/* of the reference, in the dataset */
+	double		value;			/* the distance in metres */
+	uint32_t	row;			/* the observation's row */
+	uint32_t	place;			/* place of the reference in the dataset */
 };
 
 /*
- * Some observations and what is asked of them.  Addresses are the GPU's.
+ * Some observations, the question about them, and memory for its answer.
+ * Addresses are the GPU's.
  */
 struct neighbours
 {
@@ -52,32 +53,36 @@ struct neighbours
 	int32_t    *group;			/* or NULL */
 	int32_t    *identity;		/* or NULL */
 	struct index_conditions conditions;
-	struct index_record *record;	/* their vectors, as the index has them */
+	struct index_record *record;	/* the observations' vectors, for the index's metric */
 	uint32_t   *order;			/* rows in the order of search */
 
-	/* for the sorting of the observations */
-	void	   *code;			/* [2 * rows] uint32_t, or uint64_t with groups or windows */
-	uint32_t   *row;			/* [rows]; later what small_k_enqueue() lists */
+	/* memory for sorting the observations */
+	void	   *code;			/* [2 * rows] curve codes: uint32_t, or uint64_t with groups or
+								 * windows */
+	uint32_t   *row;			/* [rows] used by the sort; afterwards small_k_enqueue() lists
+								 * observations here */
 	void	   *sort_room;
 	size_t		sort_bytes;
 
-	/* the first k of each, from row * k, in order */
-	double	   *value;			/* distances, or squared chords where these do not decide */
-	uint32_t   *reference;		/* in the index's order */
-	int64_t    *tag;			/* in place of reference, where small_k_fills() says
-								 * so: then these slots are the result; or NULL */
-	uint32_t   *selected;		/* [rows] number of selected neighbours */
+	/* the first k neighbours of each observation, in order, from index row * k on */
+	double	   *value;			/* distances, or squared chords if the metric's chord does not
+								 * decide */
+	uint32_t   *reference;		/* index of the reference in the index's order */
+	int64_t    *tag;			/* tags, if small_k_fills(): then these columns are
+								 * the result, and `reference` is not used; otherwise
+								 * NULL */
+	uint32_t   *selected;		/* [rows] how many neighbours are selected */
 
-	/* pairs that may be answers, adjacent for each observation */
+	/* pairs that may be answers; those of one observation follow each other */
 	uint32_t	entry_room;
-	struct neighbours_entry *entry; /* [entry_room], where the chord decides */
-	uint32_t   *entry_reference;	/* [entry_room] in the index's order; where
-									 * the chord does not decide, places in the
-									 * dataset */
+	struct neighbours_entry *entry; /* [entry_room] if the chord decides */
+	uint32_t   *entry_reference;	/* [entry_room] the references' indexes in the
+									 * index's order; if the chord does not decide,
+									 * their places in the dataset */
 	void	   *entry_sort_room;
 
-	/* counts, offsets and packed pairs; count is that of the selected if these
-	 * are the answer, otherwise that of the entries */
+	/* counts, offsets and packed pairs; results.count counts the selected neighbours
+	 * if these are the answer, otherwise the entries */
 	struct results results;
 
 	struct neighbours_status *status;
@@ -85,41 +90,44 @@ struct neighbours
 };
 
 /*
- * neighbours_sort.cu: enqueue the kernels that make vectors and sort
- * observations along the references' curve.  The bytes that codes take, and
- * that a sort needs beside them: INDEX_NO_ROOM if CUDA cannot tell.
+ * neighbours_sort.cu: neighbours_sort() enqueues the kernels that make vectors
+ * and sort observations along the references' curve.  The other two return the
+ * bytes that its codes take, and that the sort needs beside them; INDEX_NO_ROOM
+ * if CUDA cannot tell.
  */
 extern size_t neighbours_code_bytes(uint32_t rows, uint32_t columns);
 extern size_t neighbours_sort_bytes(uint32_t rows, uint32_t columns);
 extern cudaError_t neighbours_sort(const struct neighbours *search);
 
 /*
- * Sort entries by (row, value, place), with their references.  The sorted
- * columns may be elsewhere: search->entry, entry_reference and results point
- * to them.
+ * neighbours_sort_entries() enqueues a sort of the entries, and of their
+ * references, by (row, value, place).  The sorted columns may be elsewhere: it
+ * sets search->entry, entry_reference and results to them.
+ * neighbours_entry_sort_bytes() returns the bytes that this takes.
  */
 extern size_t neighbours_entry_sort_bytes(uint32_t entries);
 extern cudaError_t neighbours_sort_entries(struct neighbours *search, uint32_t entries);
 
 /*
- * small_k.cu: whether every observation has k pairs, so that the slots
- * can be the result, without packing.  Needs the index and the question.
+ * small_k.cu: whether every observation will have k pairs, so that the columns
+ * of k places for each can be the result, without packing.  Reads only the
+ * index and the question.
  */
 extern bool small_k_fills(const struct neighbours *search);
 
 /*
- * small_k.cu: enqueue the search for few neighbours of many
- * observations.  The observations that it leaves to neighbours_select() are
- * listed in row[], from status->next to the end.  Does nothing if
- * small_k_fits() returns false.
+ * small_k.cu: small_k_enqueue() enqueues the search for few neighbours of many
+ * observations, if small_k_fits() is true; otherwise it does nothing.  It lists
+ * the observations that it leaves to neighbours_select() in row[], from
+ * status->next to the end.
  */
 extern bool small_k_fits(const struct neighbours *search);
 extern cudaError_t small_k_enqueue(const struct neighbours *search);
 
 /*
- * nearest_columns.cu: the same as neighbours_select() for the nearest neighbour
- * alone in an index with groups or windows, which this can do if
- * nearest_columns_fits() returns true.
+ * nearest_columns.cu: nearest_columns_enqueue() does what neighbours_select()
+ * does, for the nearest neighbour alone, in an index with groups or windows.
+ * The caller must have asked nearest_columns_fits() first.
  */
 extern bool nearest_columns_fits(const struct neighbours *search);
 extern cudaError_t nearest_columns_enqueue(const struct neighbours *search);
@@ -132,9 +140,10 @@ extern cudaError_t nearest_columns_enqueue(const struct neighbours *search);
 extern cudaError_t neighbours_select(const struct neighbours *search);
 
 /*
- * neighbours_collect.cu: enqueue such a launch that counts all candidates of
- * observations, or writes those of the first `rows` observations to where the
- * offsets say.
+ * neighbours_collect.cu: enqueue a launch that also ends after some 30 ms:
+ * neighbours_count() counts the candidates of each observation;
+ * neighbours_collect() writes those of the first `rows` observations to where
+ * the offsets say.
  */
 extern cudaError_t neighbours_count(const struct neighbours *search);
 extern cudaError_t neighbours_collect(const struct neighbours *search, uint32_t rows);
@@ -149,26 +158,28 @@ struct candidate;
 /* Candidates that the host measures and trims to pairs. */
 struct neighbours_decision
 {
-	void	   *memory;			/* of all columns; malloc()ed */
+	void	   *memory;			/* the block of memory that holds all columns; malloc()ed */
 	uint32_t	rows;			/* observations */
-	uint32_t	count;			/* candidates */
-	double	   *latitude;		/* [rows] degrees, as the GPU has them */
+	uint32_t	count;			/* how many candidates it has */
+	double	   *latitude;		/* [rows] degrees, copied from the GPU */
 	double	   *longitude;
 	double	   *radius;			/* [rows] metres, or NULL */
 	uint64_t   *offset;			/* [rows + 1] where each observation's candidates begin */
-	uint32_t   *place;			/* [count] */
-	struct candidate *candidate;	/* [count] */
-	uint32_t   *chosen;			/* [rows] pairs, first among its candidates */
-	uint32_t	measured;		/* candidates that have their distance */
-	uint32_t	decided;		/* observations */
+	uint32_t   *place;			/* [count] places of the candidates in the dataset */
+	struct candidate *candidate;	/* [count] the candidates, with their distances */
+	uint32_t   *chosen;			/* [rows] how many of the observation's candidates are its pairs;
+								 * these come first among them */
+	uint32_t	measured;		/* how many candidates have their distance */
+	uint32_t	decided;		/* how many observations have their pairs */
 };
 
-/* most entries of a piece where the host decides */
+/* the greatest number of entries of a piece if the host decides */
 #define NEIGHBOURS_DECISION_ROOM ((uint32_t) 1 << 20)
 
 /*
- * neighbours_decide.cu: allocate a decision, which began zeroed; false: memory
- * is short.  Then enqueue the copies of its candidates from the GPU.
+ * neighbours_decide.cu: neighbours_decision_begin() allocates a decision, which
+ * the caller has zeroed; false: memory is short.  neighbours_decision_copy()
+ * then enqueues the copies of its candidates from the GPU.
  */
 extern bool neighbours_decision_begin(struct neighbours_decision *decision,
 									  const struct neighbours *search, uint32_t rows,

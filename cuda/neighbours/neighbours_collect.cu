@@ -17,7 +17,7 @@
 struct bound
 {
 	double		value;			/* metres; only where the chord decides */
-	double		limit;			/* on squared chords */
+	double		limit;			/* the limit on squared chords */
 };
 
 template <bool CHORD_DECIDES, enum index_conditioned CONDITIONED>

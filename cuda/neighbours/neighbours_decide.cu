@@ -5,9 +5,10 @@
  *
  * The pairs are ordered by geonn_metric_distance(), which only the host can
  * call.  The GPU delivers the candidates by observation.  The thread pool's
- * threads measure them, in pieces of so many candidates; then they put the
- * candidates of each observation in order, in pieces of observations.  A turn
- * of this work ends after some 30 ms, so that the lanes get their turns, too.
+ * threads measure them, in pieces of PIECE_CANDIDATES candidates; then they put
+ * the candidates of each observation in order, in pieces of observations.  A
+ * turn of this work ends after some 30 ms, so that the lanes get their turns,
+ * too.
  *
  * The degrees also come from the GPU, not from the batch, which its client can
  * change at any time.
@@ -26,10 +27,10 @@ extern "C"
 #include "engine/search/candidates.h"
 }
 
-/* candidates that a thread measures, or puts in order, in a turn */
+/* how many candidates each thread measures, or puts in order, in a turn */
 #define TURN_CANDIDATES ((uint32_t) 1 << 15)
 
-/* candidates of one piece of a turn */
+/* how many candidates one piece of a turn has */
 #define PIECE_CANDIDATES ((uint32_t) 1 << 11)
 
 /* Lay out a decision's columns in a block of the host's memory. */
@@ -90,9 +91,9 @@ struct turn
 {
 	struct neighbours_decision *decision;
 	const struct search *search;
-	uint32_t	first;			/* candidate, or observation */
+	uint32_t	first;			/* the first candidate, or observation, of the turn */
 	uint32_t	end;
-	uint32_t	piece;			/* candidates, or observations, of a piece */
+	uint32_t	piece;			/* how many candidates, or observations, a piece has */
 };
 
 /* the last observation whose candidates begin at or before this one */

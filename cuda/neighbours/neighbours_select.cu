@@ -34,19 +34,19 @@ struct selection
 	double		last_value;
 	uint32_t	last_place;
 
-	/* lane i has the i-th, if registers hold them; INFINITY: none */
+	/* if registers hold the candidates, lane i has the i-th; INFINITY: no candidate */
 	double		value;
 	uint32_t	place;
 	uint32_t	reference;
 
-	/* if memory holds them */
+	/* if memory holds the candidates */
 	double	   *values;
 	uint32_t   *references;
 };
 
 /*
- * Insert a candidate, which comes before the last one, or for which a place is
- * free.
+ * Insert a candidate.  It comes before the last one, or fewer than k candidates
+ * are present.
  */
 template <bool IN_REGISTERS>
 static __device__ __forceinline__ void

@@ -16,11 +16,11 @@
 
 #define BLOCK_THREADS 256
 
-/* bits of a code: 6 faces, 14 levels */
+/* how many bits a code has, with 6 faces and 14 levels */
 #define CODE_LEVELS 14
 #define CODE_BITS (3 + 2 * CODE_LEVELS)
 
-/* and with both group and slab */
+/* how many bits a code has in a key that also has both a group and a slab */
 #define SHORT_CODE_LEVELS 8
 #define SHORT_CODE_BITS (3 + 2 * SHORT_CODE_LEVELS)
 
@@ -35,8 +35,8 @@ has_long_codes(uint32_t columns)
 }
 
 /*
- * The code of an observation with a group, or windows, or both: before it comes
- * the slab, before that the group.
+ * The key of an observation with a group, or windows, or both: the group, then
+ * the slab, then the code.
  */
 static __device__ __forceinline__ uint64_t
 long_code(const struct neighbours *search, uint32_t row, uint32_t code)
@@ -132,7 +132,7 @@ neighbours_sort(const struct neighbours *search)
 	return sort_codes<uint64_t>(search, search->group == NULL ? CODE_BITS + WINDOW_SLAB_BITS : 64);
 }
 
-/* the parts of an entry, in the order in which they count */
+/* the parts of an entry by which entries are sorted, the most significant first */
 struct entry_parts
 {
 	__device__ __forceinline__ cuda::std::tuple<uint32_t &, double &, uint32_t &>
@@ -142,15 +142,15 @@ struct entry_parts
 	}
 };
 
-/* bits of value and place */
+/* how many bits value and place have together */
 #define ENTRY_BITS_BELOW_ROW 96
 
-/* the columns of the room for a sort of entries */
+/* memory for a sort of entries */
 struct entry_room
 {
 	struct neighbours_entry *entry; /* the second buffer that the sort alternates with */
 	uint32_t   *reference;
-	void	   *scratch;		/* CUB's */
+	void	   *scratch;		/* memory for CUB's functions */
 	size_t		scratch_bytes;
 };
 
@@ -170,7 +170,7 @@ enqueue_entry_sort(void *scratch, size_t *bytes,
 }
 
 /*
- * Lay the room out for so many entries; *bytes is what it takes.
+ * Lay out the memory for a sort of this many entries; *bytes becomes its size.
  */
 static cudaError_t
 place_entry_room(void *memory, uint32_t entries, struct entry_room *room, size_t *bytes)

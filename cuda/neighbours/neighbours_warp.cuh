@@ -10,7 +10,7 @@
 #include "cuda/index/warp_share.cuh"
 #include "cuda/neighbours/neighbours.cuh"
 
-/* the index's metric, of a kind that the compiler knows */
+/* return the index's metric, and let the compiler assume whether its chord decides */
 template <bool CHORD_DECIDES>
 static __device__ __forceinline__ enum geonn_metric
 warp_metric(const struct index *index)
@@ -26,7 +26,7 @@ struct warp_observation
 	int32_t		group;
 	int32_t		identity;
 	double		max_distance;	/* metres: the search's, or the observation's radius */
-	struct index_windows windows;	/* with CONDITIONED */
+	struct index_windows windows;	/* set if CONDITIONED */
 };
 
 /* whether the index has radiuses or windows, for which kernels have versions of their own */
@@ -36,7 +36,7 @@ warp_conditioned(const struct neighbours *search)
 	return (search->index.columns & INDEX_COLUMNS_CONDITIONS) != 0;
 }
 
-/* the distance that no pair of an observation exceeds, for its own sake */
+/* the greatest distance that the question and the observation's own radius allow */
 template <enum index_conditioned CONDITIONED>
 static __device__ __forceinline__ double
 warp_max_distance(const struct neighbours *search, uint32_t row)
@@ -46,7 +46,7 @@ warp_max_distance(const struct neighbours *search, uint32_t row)
 	return geonn_metric_reach(search->max_distance, search->conditions.radius[row]);
 }
 
-/* the bounds of an observation's windows that boxes must reach beyond */
+/* return the bits of index_windows' `inside` for an observation's windows */
 template <enum index_conditioned CONDITIONED>
 static __device__ __forceinline__ uint32_t
 warp_inside(const struct index *index, const struct index_windows *windows)
@@ -126,16 +126,17 @@ warp_overlaps(const struct index *index, const struct warp_observation *observat
 	return overlaps;
 }
 
-/* what a radius can be compared with */
+/* what warp_reaches() tells of a position if the chord does not decide */
 enum warp_reach
 {
-	REACH_CERTAIN,				/* where the chord does not decide: the position is a candidate */
-	REACH_POSSIBLE				/* where it does not decide: it may be one */
+	REACH_CERTAIN,				/* true: the position is a candidate */
+	REACH_POSSIBLE				/* true: the position may be a candidate; its distance has to be
+								 * measured */
 };
 
 /*
- * Whether an observation at this squared chord, and where the chord decides at
- * this distance in metres, is within a position's radius.
+ * Whether an observation is within a position's radius: by its distance in
+ * metres if the chord decides, otherwise by its squared chord.
  */
 template <bool CHORD_DECIDES, enum index_conditioned CONDITIONED, enum warp_reach REACH>
 static __device__ __forceinline__ bool
@@ -153,7 +154,7 @@ warp_reaches(const struct index *index, uint32_t position, double chord, double 
 					 geonn_metric_radius_limit(metric, radius));
 }
 
-/* whether a reference is left out for its identity */
+/* whether a reference is left out, as it has the observation's identity */
 static __device__ __forceinline__ bool
 warp_is_self(const struct index *index, const struct warp_observation *observation,
 			 uint32_t reference)

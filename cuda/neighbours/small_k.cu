@@ -47,26 +47,26 @@
 #include "cuda/index/anchor.cuh"
 #include "cuda/neighbours/neighbours_warp.cuh"
 
-/* of a block: their rooms are within 48 kB */
+/* the warps and threads of a block: the shared memory of its warps is within 48 kB */
 #define BLOCK_WARPS 4
 #define BLOCK_THREADS (BLOCK_WARPS * INDEX_WIDTH)
 
-/* positions that a group compares: their numbers have eight bits */
+/* the greatest number of positions that a group compares: their numbers have eight bits */
 #define GROUP_POSITIONS 256
 
-/* leaves that a group looks at for its members */
+/* the greatest number of leaves that a group looks at for its members */
 #define GROUP_LEAVES 64
 
-/* a member is no farther from the anchor than so many positions of the anchor's leaf */
+/* a member is at most as far from the anchor as the position of this rank in the anchor's leaf */
 #define SURROUNDINGS 8
 
-/* members that a round must have for another to be worthwhile */
+/* how many members a round must have for another round to be worthwhile */
 #define ROUND_MEMBERS_MIN 8
 
-/* keys that a lane keeps, at most */
+/* the greatest number of keys that a lane keeps */
 #define KEPT_MAX 36
 
-/* no key */
+/* the key of no position; and the bits of a key that hold a position's number */
 #define KEY_NONE UINT32_MAX
 #define KEY_NUMBER 255u
 
@@ -112,7 +112,7 @@ compare_positions(const struct anchor_offset *member, const float4 *staged, uint
 		key = (key & ~KEY_NUMBER) | number;
 		if (!__any_sync(INDEX_ALL_LANES, key < kept[KEPT - 1]))
 			continue;
-		/* each becomes the middle one of itself, the one before it, and the key */
+		/* each kept key becomes the middle one of itself, the key before it, and the new key */
 #pragma unroll
 		for (int i = KEPT - 1; i > 0; i--)
 			kept[i] = max(kept[i - 1], min(kept[i], key));
@@ -132,10 +132,11 @@ struct small_k_room
 	union
 	{
 		float4		staged[INDEX_WIDTH];	/* during the walk: a leaf, as seen from the anchor */
-		double		distance[KEPT][INDEX_WIDTH + 1];	/* after it, of each lane's observation */
+		double		distance[KEPT][INDEX_WIDTH + 1];	/* after the walk: the distances of each
+														 * lane's observation */
 	};
-	uint32_t	compared[GROUP_POSITIONS];	/* positions */
-	uint8_t		number[KEPT][INDEX_WIDTH];	/* of the positions at these distances */
+	uint32_t	compared[GROUP_POSITIONS];	/* the positions that were compared, by number */
+	uint8_t		number[KEPT][INDEX_WIDTH];	/* numbers of the positions at these distances */
 };
 
 static_assert(GROUP_POSITIONS <= KEY_NUMBER + 1 && KEY_NUMBER <= UINT8_MAX, "numbers of a byte");
@@ -409,7 +410,8 @@ decide(const struct neighbours *search, struct small_k_room<KEPT> *room, uint32_
 }
 
 /*
- * Put observations on the list, which grows from the end; all lanes take part.
+ * Put observations on the list, which grows from the end; all lanes of the warp
+ * must call this.
  */
 static __device__ __forceinline__ void
 list_row(const struct neighbours *search, uint32_t row, bool listed)
@@ -426,7 +428,7 @@ list_row(const struct neighbours *search, uint32_t row, bool listed)
 		search->row[end - 1 - __popc(lanes & ((1u << index_lane()) - 1))] = row;
 }
 
-/* one of the lanes in the middle of those left */
+/* return one of the middle lanes of those whose bits are set */
 static __device__ __forceinline__ uint32_t
 middle_lane(uint32_t left)
 {
@@ -474,7 +476,7 @@ small_k_kernel(const __grid_constant__ struct neighbours search, float square_li
 			left = 0;
 		}
 		list_row(&search, row, listed);
-		__syncwarp();			/* the room is used again */
+		__syncwarp();			/* the next round uses the shared memory again */
 	}
 }
 

@@ -41,7 +41,7 @@
 #include "engine/server/engine_settings.h"
 #include "engine/server/server.h"
 
-/* the C library gets larger blocks from the system one by one */
+/* from this many bytes on, the C library gets each block from the system by itself */
 #define LARGE_BLOCK_BYTES (64 * 1024)
 
 static const char usage[] =
@@ -64,7 +64,8 @@ struct arguments
 };
 
 /*
- * Read the command line.  Returns -1 to go on, or the exit status.
+ * Read the command line.  Returns -1 if the engine is to go on, otherwise the
+ * exit status with which it ends.
  */
 static int
 parse_arguments(int count, char **words, struct arguments *arguments)
@@ -155,7 +156,7 @@ be_expendable(void)
 /*
  * Raise the limit of descriptors to as many as the system allows: each session
  * takes up to GEONN_RING_SLOTS + 1 of them and each dataset GEONN_FILE_KINDS,
- * and the usual limit is made for a shell.
+ * and the usual limit is meant for a shell.
  */
 static void
 raise_descriptor_limit(void)

@@ -29,13 +29,13 @@ extern bool fail(struct failure *failure, enum geonn_error_code code,
 				 const char *format,...)
 			__attribute__((format(printf, 3, 4)));
 
-/* set the detail or the hint; code and message stay */
+/* Set the detail, or the hint; code and message stay. */
 extern void fail_detail(struct failure *failure, const char *format,...)
 			__attribute__((format(printf, 2, 3)));
 extern void fail_hint(struct failure *failure, const char *format,...)
 			__attribute__((format(printf, 2, 3)));
 
-/* set reason, and from it the detail and, for some reasons, the hint; reason: a value of errno */
+/* Set the reason, a value of errno, and by it the detail and for some reasons the hint. */
 extern void fail_reason(struct failure *failure, int reason);
 
 #endif							/* GEONN_FAILURE_H */

@@ -102,7 +102,7 @@ copy_path(char *copy, const char *path)
 	return true;
 }
 
-/* the cores that one group may use the time of, rounded up; UINT64_MAX: no limit */
+/* how many cores' time one group may use, rounded up; UINT64_MAX: no limit */
 static uint64_t
 cores_of(const char *root, const char *group)
 {
@@ -118,7 +118,7 @@ cores_of(const char *root, const char *group)
 	return is_limited ? (quota - 1) / period + 1 : UINT64_MAX;
 }
 
-/* bytes left to one group; UINT64_MAX: no limit */
+/* how many bytes one group may still take; UINT64_MAX: no limit */
 static uint64_t
 memory_free_of(const char *root, const char *group)
 {
@@ -135,7 +135,7 @@ memory_free_of(const char *root, const char *group)
 }
 
 /*
- * The least amount of a group and all groups above it.
+ * The smallest amount of a group and all groups above it.
  */
 static uint64_t
 least_of_groups(const char *root, const char *path,

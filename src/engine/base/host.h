@@ -15,15 +15,17 @@
 extern unsigned host_cores(void);
 
 /*
- * Bytes that can be allocated without swapping, the least that the kernel and
- * the control groups report; UINT64_MAX if neither reports any.
+ * How many bytes can be allocated without swapping: the smallest number that
+ * the kernel and the control groups report; UINT64_MAX if none reports a
+ * number.
  */
 extern uint64_t host_memory_free(void);
 
 /*
- * The limits of the control groups alone: of the group at path (as in
- * /proc/self/cgroup) and of all groups above it, below root, the folder where
- * they are mounted.  UINT_MAX and UINT64_MAX if they set no limit.
+ * The cores, and the free bytes of memory, that control groups allow: the group
+ * at path (as in /proc/self/cgroup) and all groups above it, in the folder
+ * `root` where they are mounted.  UINT_MAX, and UINT64_MAX, if no group sets a
+ * limit.
  */
 extern unsigned host_group_cores(const char *root, const char *path);
 extern uint64_t host_group_memory_free(const char *root, const char *path);

@@ -21,24 +21,26 @@
 #define DIGIT_BITS 12
 #define DIGITS ((size_t) 1 << DIGIT_BITS)
 
-/* fewest rows of a piece, so that counting costs little beside moving */
+/* the least number of rows of a piece, so that counting costs little beside moving */
 #define PIECE_ROWS_MIN ((size_t) 1 << 15)
 
-/* most rows of a piece: some 10 ms for a thread */
+/* the greatest number of rows of a piece: some 10 ms for a thread */
 #define PIECE_ROWS_MAX ((size_t) 1 << 20)
 
-/* a few pieces for each thread: while the system slows one thread down, others take more */
+/* how many pieces each thread should have: if the system slows one thread down, others take more */
 #define PIECES_PER_THREAD 2
 
 struct pass
 {
 	struct radix_sort *sort;
 	size_t		pieces;
-	size_t		turn;			/* pieces at a time */
+	size_t		turn;			/* how many pieces run as one job */
 	size_t		piece_rows;
 	unsigned	shift;
-	size_t	   *counts;			/* [pieces][DIGITS] */
-	uint64_t   *varying;		/* [pieces] bits that differ from the first key's */
+	size_t	   *counts;			/* [pieces][DIGITS] rows of each value of the digit; then the places
+								 * where they go */
+	uint64_t   *varying;		/* [pieces] bits in which keys of the piece differ from the first
+								 * key of all */
 };
 
 static size_t

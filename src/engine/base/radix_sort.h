@@ -12,8 +12,8 @@
 #include "engine/base/atomics.h"
 
 /*
- * keys and values, and room for as many again; the sort swaps the columns with
- * the room as it needs
+ * Keys and values, and memory for as many again.  The sort may swap the
+ * columns: afterwards key and value are the sorted ones.
  */
 struct radix_sort
 {

@@ -44,40 +44,40 @@
 
 #define NICE_LEVEL 10
 
-static atomic_uint wanted_threads;	/* 0: one for each core */
+static atomic_uint wanted_threads;	/* how many threads may work at a time; 0: one for each core */
 
 struct job
 {
 	thread_pool_piece piece;
 	void	   *context;
 	const atomic_bool *cancelled;	/* may be NULL */
-	size_t		end;			/* of the pieces */
+	size_t		end;			/* the number of pieces */
 	atomic_size_t next;
 
 	/* guarded by the pool's lock */
-	struct job *other;			/* in the list of jobs that workers may help with */
-	unsigned	inside;			/* workers in it */
-	pthread_cond_t left;		/* the last worker left it */
+	struct job *other;			/* the next job in the list of jobs that workers may help with */
+	unsigned	inside;			/* how many workers are helping with it */
+	pthread_cond_t left;		/* signalled when the last worker has left it */
 };
 
 static struct
 {
 	pthread_mutex_t lock;
-	pthread_cond_t work;		/* a worker is invited, or the pool closes */
-	pthread_cond_t seat;		/* a seat is free for the line */
+	pthread_cond_t work;		/* signalled when a worker is invited, or the pool closes */
+	pthread_cond_t seat;		/* signalled when a seat is free for the line */
 
 	/* guarded by lock */
-	unsigned long asked;		/* threads that have asked for a seat so far */
-	unsigned long admitted;		/* threads that were given one */
-	unsigned	working;		/* seats that are taken */
+	unsigned long asked;		/* how many threads have asked for a seat so far */
+	unsigned long admitted;		/* how many threads have been given a seat so far */
+	unsigned	working;		/* how many seats are taken */
 	pthread_t	workers[GEONN_CPU_THREADS_MAX];
 	unsigned	created;
-	unsigned	resting;		/* workers that may be invited */
-	unsigned	invited;		/* workers that have a seat and are not awake yet */
+	unsigned	resting;		/* how many workers rest, and may be invited */
+	unsigned	invited;		/* how many workers have a seat and are not awake yet */
 	struct job *jobs;
 	bool		closing;
 
-	atomic_uint waiting;		/* threads in line; changed under the lock */
+	atomic_uint waiting;		/* how many threads are in line; changed under the lock */
 }			pool = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 	.work = PTHREAD_COND_INITIALIZER,
@@ -111,7 +111,7 @@ thread_pool_lower_priority(void)
 
 static void *worker_main(void *argument);
 
-/* A job that has pieces left; NULL: none.  The lock is held. */
+/* Return a job that has pieces left, or NULL.  The lock is held. */
 static struct job *
 open_job(void)
 {
@@ -123,7 +123,7 @@ open_job(void)
 }
 
 /*
- * Invite up to so many workers, as far as seats are free.  The lock is held.
+ * Invite up to this many workers, as far as seats are free.  The lock is held.
  */
 static void
 invite(size_t workers)
@@ -176,7 +176,7 @@ take_seat(void)
 	if (pool.asked != pool.admitted)
 		pthread_cond_broadcast(&pool.seat);
 	else if (open_job() != NULL)
-		invite(threads);		/* those who had left for the sake of the line */
+		invite(threads);		/* the workers that had left their seats to the line */
 }
 
 static void

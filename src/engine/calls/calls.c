@@ -35,9 +35,10 @@
 
 struct call
 {
-	struct call *next;			/* in the list of calls under way */
-	struct geonn_call_status status;	/* without phase, devices and observations */
-	struct geonn_statistics sum;	/* without the times */
+	struct call *next;			/* the next in the list of calls under way */
+	struct geonn_call_status status;	/* the call's status; its phase, devices and observations
+										 * are filled in when it is read */
+	struct geonn_statistics sum;	/* the call's figures; the times are filled in at its end */
 	uint64_t	number;
 	uint32_t	role;
 	int			holders;
@@ -45,10 +46,11 @@ struct call
 	pthread_mutex_t lock;
 
 	/* guarded by lock */
-	uint64_t	devices;		/* bits as in status */
-	uint32_t	parts[GEONN_PHASES];	/* how many are in each phase; the first phase is not counted */
+	uint64_t	devices;		/* a bit for each device that worked for the call */
+	uint32_t	parts[GEONN_PHASES];	/* how many sessions and batches are in each phase; the
+										 * first phase is not counted */
 	int64_t		since_us;		/* when the present phase began */
-	uint64_t	microseconds[GEONN_PHASES]; /* of each phase, up to since_us */
+	uint64_t	microseconds[GEONN_PHASES]; /* how long each phase has taken, up to since_us */
 };
 
 static struct call *under_way;
@@ -105,7 +107,7 @@ call_role(const struct call *call)
 	return call->role;
 }
 
-/* The latest phase that any part of the call is in; the lock is held. */
+/* Return the latest phase that any session or batch of the call is in.  The lock is held. */
 static enum geonn_phase
 present_phase(const struct call *call)
 {

@@ -50,18 +50,20 @@ extern uint32_t call_role(const struct call *call);
 /* Note that the device of this number works for the call; any thread. */
 extern void call_use_device(struct call *call, int device);
 
-/* Count references that arrived, with their bytes; or references that the engine had already. */
+/* call_add_references() counts references that arrived, with their bytes; call_found_references()
+ * those that the engine had already. */
 extern void call_add_references(struct call *call, uint64_t rows, uint64_t bytes);
 extern void call_found_references(struct call *call, uint64_t rows, bool kept);
 
 /*
- * Count a batch of observations that arrived; or observations that were
- * answered, with their pairs.
+ * call_add_batch() counts a batch of observations that arrived, by its bytes;
+ * call_add_answers() observations that were answered, and the bytes of their
+ * pairs.
  */
 extern void call_add_batch(struct call *call, uint64_t bytes);
 extern void call_add_answers(struct call *call, uint64_t observations, uint64_t bytes);
 
-/* Count work that is done in a slower way, for want of a device or of memory. */
+/* Count work that is done in a slower way, as a device or memory is lacking. */
 extern void call_fall_back(struct call *call);
 
 /* Note the error with which the engine ends a session of the call. */

@@ -15,7 +15,7 @@
 
 #include "engine/base/clock.h"
 
-/* labels, of about 700 bytes each */
+/* the greatest number of labels, of about 700 bytes each */
 #define LABELS_MAX 1000
 
 struct entry

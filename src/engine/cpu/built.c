@@ -41,30 +41,33 @@
 #include "engine/base/memory_block.h"
 #include "engine/base/thread_pool.h"
 
-/* indexes of a dataset */
+/* the greatest number of indexes of a dataset */
 #define INDEXES_MAX 3
 
-/* an index is for windows that are so many times as long, or as short */
+/* an index fits windows that are up to this many times as long, or as short, as those that it was
+ * cut for */
 #define FIT 16
 
 #define MISFIT_BUILDS 2
 
-/* more positions have no table of squares */
+/* a dataset with more positions gets no table of squares */
 #define CELLS_POSITIONS_MAX 1048576
 
-/* a table is begun once turns have taken so long without it, and a microsecond more for each
- * position: about as long as it takes to make for evenly spread ones */
+/* a table is begun once turns have taken this many microseconds without it, and one more for
+ * each position: about as long as it takes to make one of evenly spread positions */
 #define CELLS_FROM_US 20000
 
-/* a search of fewer observations makes none of it, and others make so much of it at a time */
+/* only a search that has at least CELLS_ROWS_MIN observations left makes some of the table, for
+ * CELLS_BIT_US microseconds at a time */
 #define CELLS_ROWS_MIN 4096
 #define CELLS_BIT_US 5000
 
-/* once a table has left so many observations to the index, it must have answered as many others */
+/* a table that has left more observations than this to the index must have answered as many as it
+ * left beyond these */
 #define CELLS_LEFT_MAX 65536
 
 /*
- * How many times as long one length is as the other, whichever is longer.
+ * How many times as long the longer of two lengths is as the shorter.
  */
 static double
 ratio(uint64_t a, uint64_t b)
@@ -198,9 +201,9 @@ cpu_built_wants_cells(struct cpu_built *built, const struct search *search)
 }
 
 /*
- * Begin a table of squares, if there is room for it.  Until it is complete it counts as
- * the most that it can take.  The room is that of kept references, also where the dataset is not
- * kept: what a session may have of the engine is the references' own.
+ * Begin a table of squares, if the memory for tables suffices.  Until it is complete, the table
+ * counts with the most bytes that it can take.  Its memory is part of that of kept datasets,
+ * even if the dataset is not kept.
  */
 static void
 begin_cells(struct cpu_built *built, struct dataset *dataset)
@@ -235,7 +238,7 @@ void
 cpu_built_add_cells(struct cpu_built *built, const struct search *search)
 {
 	int64_t		began_us = now_us();
-	uint64_t	from_us = UINT64_MAX;	/* not once more, even if it does not help */
+	uint64_t	from_us = UINT64_MAX;	/* the table is not made again, even if it does not help */
 
 	if (built->cells_building == NULL)
 		begin_cells(built, search->dataset);

@@ -14,66 +14,71 @@
 struct cpu_built
 {
 	struct cpu_index *index;
-	struct cpu_references references;	/* x is NULL: not built */
+	struct cpu_references references;	/* the references for brute force; x is NULL: not built */
 	size_t		references_bytes;
 
-	/* observations that cpu_turn_pairs() answered in its last turn, and that
-	 * cpu_turn_nearest() should take in its next one; 0: not known.  Turns side by
-	 * side change them. */
+	/* how many observations cpu_turn_pairs() answered in its last turn, and how many
+	 * cpu_turn_nearest() should take in its next one; 0: not known.  Several turns
+	 * may change them at the same time. */
 	atomic_uint paired;
 	atomic_uint pace;
 
-	/* a table of squares beside the index, or NULL, and while it is being made what there is of it */
+	/* the table of squares beside the index, or NULL; and the incomplete table while it is being
+	 * made */
 	struct cpu_cells *_Atomic cells;
 	struct cpu_cells_building *cells_building;
 
-	/* how long turns by the index have taken that could have gone by a table, and how long they must
-	 * have taken before the next bit of it is made: as long as all bits before */
+	/* how long turns by the index have taken that could have gone by a table, and how long they
+	 * must have taken before the next bit of the table is made: as long as all bits before it */
 	atomic_uint_fast64_t without_cells_us;
 	atomic_uint_fast64_t cells_from_us;
 
-	/* observations that turns took by the table, and how many of these it left to the index */
+	/* how many observations turns have taken by the table, and how many of these the table left to
+	 * the index */
 	atomic_uint_fast64_t cells_rows;
 	atomic_uint_fast64_t cells_left;
 
-	/* more indexes, for windows of other lengths (built.c): each has an index alone */
+	/* the next index, for windows of another length (built.c); it has neither `references` nor a
+	 * table */
 	struct cpu_built *_Atomic next;
 
-	/* of the first one: how long an index takes to build, and how long turns have taken so far whose
-	 * windows no index is for */
+	/* in the first struct: how long the last build of an index took; and how long turns have taken
+	 * since then whose windows fit no index */
 	atomic_uint_fast64_t build_us;
 	atomic_uint_fast64_t misfit_us;
 };
 
 /*
- * What answers a search by index best, of what was built of its dataset.  fits: whether that is for windows
- * like the search's.
+ * Return the index of a dataset that fits a search's windows best.  *fits: whether it was cut for
+ * windows about as long as the search's.
  */
 extern struct cpu_built *cpu_built_for(struct cpu_built *built, const struct search *search, bool *fits);
 
-/* Whether one more index should be built, for windows like the search's, before its next turn. */
+/* Whether one more index should be built before the search's next turn, for windows about as long
+ * as the search's. */
 extern bool cpu_built_wants_index(struct cpu_built *built, const struct search *search);
 
 /*
- * Build an index for a search: the first one, or one that it wants.  Where memory is short for one that it
- * wants, none is built.  False with the failure otherwise.
+ * Build an index for a search: the dataset's first one, or one more.  False with the failure if
+ * the first one cannot be built; one more is left out if memory is short.
  */
 extern bool cpu_built_add_index(struct cpu_built *built, const struct search *search,
 								struct failure *failure);
 
 /*
- * The table of squares that answers a search's next turn, or NULL: the dataset has none, the search is not
- * for it or goes on with what it left to the index, or it leaves most observations to the index.
+ * The table of squares that answers a search's next turn, or NULL: the dataset has no table, the
+ * search asks another question, the index is still answering what the table left of it, or the
+ * table leaves most observations to the index.
  */
 extern const struct cpu_cells *cpu_built_cells(const struct cpu_built *built, const struct search *search);
 
 /* Whether some more of a table of squares should be made before the search's next turn. */
 extern bool cpu_built_wants_cells(struct cpu_built *built, const struct search *search);
 
-/* Make some more of it. */
+/* Make some more of the table of squares. */
 extern void cpu_built_add_cells(struct cpu_built *built, const struct search *search);
 
-/* Note how long a search's turn has taken that had no table, or has gone on where it had left off. */
+/* Note how long a search's turn by the index has taken, which a table could have answered. */
 extern void cpu_built_note_turn(struct cpu_built *built, const struct search *search, int64_t took_us);
 
 /* Free all that was built. */

@@ -23,26 +23,27 @@
 #include "engine/base/memory_block.h"
 #include "engine/base/thread_pool.h"
 
-/* squares of the faces for each reference, and of divided squares */
+/* how many squares of the faces, and of divided squares, the table has for each position */
 #define FACE_SQUARES 8
 #define FINE_SQUARES 24
 
-/* so few divided squares always have room */
+/* every table has memory for this many squares of divided squares */
 #define FINE_SQUARES_MIN ((uint32_t) 1 << 14)
 
-/* positions in lists for each square, and in all: an entry has so many bits for their place */
+/* how many positions in lists the table has memory for: for each square, and in all, as an entry
+ * has CPU_CELLS_LENGTH_SHIFT bits for their index */
 #define LISTED_OF_SQUARE 2
 #define LISTED_MAX ((size_t) 1 << CPU_CELLS_LENGTH_SHIFT)
 
-/* blocks of one piece of the work, and pieces of a job for each thread: less than a millisecond, or some
- * where references form lines */
+/* how many blocks one piece of the work has, and how many pieces a job has for each thread: it
+ * takes less than a millisecond, or some where references form lines */
 #define PIECE_BLOCKS 4
 #define JOB_PIECES 2
 
-/* the part of the free memory that a table may take: it is no more than a help */
+/* a table may take the free memory divided by this */
 #define FREE_PART 8
 
-/* a table helps where one square in so many is not crowded */
+/* a table helps if at least one square in this many is not crowded */
 #define HELP_PART 8
 
 static size_t
@@ -53,7 +54,7 @@ bytes_of(uint32_t positions, size_t blocks, size_t listed)
 }
 
 /*
- * Set the numbers of a table of so many positions.
+ * Set the sizes of a table of this many positions.
  */
 static void
 lay_out(struct cpu_cells *cells, uint32_t positions)
@@ -81,7 +82,7 @@ cpu_cells_bytes(uint32_t positions)
 }
 
 /*
- * A table without any filled block, or NULL if memory is short.
+ * Allocate a table whose blocks are not yet filled; NULL if memory is short.
  */
 static struct cpu_cells *
 allocate(uint32_t positions)

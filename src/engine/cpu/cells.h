@@ -24,8 +24,8 @@
 #include "engine/cpu/index.h"
 #include "engine/search/cells_range.h"
 
-/* what an entry says, in its first two bits; then follows a position, or a block, or for a list its
- * length, less 1, and its place */
+/* The first two bits of an entry say what it is.  The other bits are a position; or the number of a
+ * block; or the length of a list, less 1, and the list's index in `list`. */
 #define CPU_CELLS_KIND_SHIFT 30
 #define CPU_CELLS_ONE 0u
 #define CPU_CELLS_LIST 1u
@@ -37,19 +37,19 @@
 
 #define CPU_CELLS_CROWDED_ENTRY UINT32_MAX
 
-/* what a search needs of a position: half a line of a cache */
+/* what a search reads of a position: 32 bytes, half a line of a cache */
 struct cpu_cells_record
 {
 	double		x;				/* vector */
 	double		y;
 	double		z;
-	int64_t		tag;			/* of the first of its references */
+	int64_t		tag;			/* the tag of the first reference at the position */
 };
 
 /* a block of squares, while the table is made */
 struct cpu_cells_block
 {
-	uint32_t	u;				/* units of its first corner */
+	uint32_t	u;				/* its first corner on the face, in units, as v */
 	uint32_t	v;
 	uint8_t		face;
 	uint8_t		shift;			/* a square's side is 2^shift units */
@@ -57,19 +57,22 @@ struct cpu_cells_block
 
 struct cpu_cells
 {
-	uint32_t	side;			/* blocks along the side of a face */
-	uint32_t	face_blocks;	/* of all faces: 6 side^2 */
-	uint32_t	blocks;			/* with those of divided squares, and how many there may be */
+	uint32_t	side;			/* how many blocks the side of a face has */
+	uint32_t	face_blocks;	/* how many blocks all six faces have: 6 side^2 */
+	uint32_t	blocks;			/* how many blocks the table has, with those of divided squares; and
+								 * the greatest number */
 	uint32_t	blocks_max;
-	uint32_t	list_max;		/* positions in lists */
-	double		scale;			/* units in a length of 1 on a face, which is 2 long */
+	uint32_t	list_max;		/* the greatest number of positions in lists */
+	double		scale;			/* how many units a length of 1 on a face has; the side of a face is
+								 * 2 long */
 
-	struct cpu_cells_record *record;	/* [positions] */
-	uint32_t   *entry;			/* [blocks_max * CELLS_BLOCK] row by row, a block after the other */
+	struct cpu_cells_record *record;	/* [positions] what searches read of each position */
+	uint32_t   *entry;			/* [blocks_max * CELLS_BLOCK] entries, block by block, within a
+								 * block row by row */
 	uint32_t   *list;			/* [list_max] positions */
 
-	/* the block of memory that holds all, and how many bytes of it are used: what is never
-	 * touched costs nothing */
+	/* the block of memory that holds all columns, and how many bytes of it are used: pages
+	 * that are never touched take no memory */
 	void	   *memory;
 	size_t		bytes;
 	size_t		used;
@@ -80,47 +83,51 @@ struct cpu_cells_building
 {
 	const struct cpu_index *index;
 	struct cpu_cells *cells;
-	uint32_t	first;			/* block that is filled next */
-	uint32_t	end;			/* of the blocks that are being filled */
-	uint32_t	round_end;		/* of those whose squares are known */
+	uint32_t	first;			/* the block that is filled next */
+	uint32_t	end;			/* the end of the blocks that are being filled */
+	uint32_t	round_end;		/* the end of the blocks whose squares are known */
 
-	/* of divided squares: where they are, by number less face_blocks, and how many were asked for */
+	/* blocks of divided squares: where each is, by its number less face_blocks; and how many were
+	 * asked for */
 	struct cpu_cells_block *block;
 	atomic_uint_fast32_t blocks;
-	atomic_uint_fast64_t listed;	/* positions in lists, asked for */
+	atomic_uint_fast64_t listed;	/* how many positions in lists were asked for */
 };
 
 /*
- * Set the entries of a block, and ask for blocks of the squares that it divides.
+ * Set the entries of block `number`, and ask for blocks for the squares that it
+ * divides.
  */
 extern void CPU_PATH_NAME(cpu_cells_fill) (struct cpu_cells_building *building, uint32_t number);
 
 /*
- * Begin a table of a dataset without columns, of a metric whose chord decides, from
- * its index, which has to stay.  NULL if memory is short: it takes an eighth of what is free at most.
+ * Begin a table of a dataset without columns, of a metric whose chord decides, from its index,
+ * which the caller keeps as long as the table.  NULL if memory is short: the table takes an
+ * eighth of the free memory at most.
  */
 extern struct cpu_cells_building *cpu_cells_begin(const struct dataset *dataset,
 												  const struct cpu_index *index);
 
 /*
- * Go on with it, on all threads, until a time of now_us() or somewhat longer.  Whether it
- * is complete.
+ * Go on with making a table, on all threads, until now_us() is end_us or somewhat later.
+ * Returns whether the table is complete.
  */
 extern bool cpu_cells_go_on(struct cpu_cells_building *building, int64_t end_us);
 
-/* The complete table. */
+/* Return the complete table, and free the rest of `building`. */
 extern struct cpu_cells *cpu_cells_finish(struct cpu_cells_building *building);
 
-/* Whether a table answers enough to be of use: nearly all squares are crowded otherwise. */
+/* Whether a table answers enough observations to be of use; it does not if nearly all squares are
+ * crowded. */
 extern bool cpu_cells_help(const struct cpu_cells *cells);
 
-/* Free one that is not complete; NULL is allowed. */
+/* Free a table that is not complete; NULL is allowed. */
 extern void cpu_cells_abandon(struct cpu_cells_building *building);
 
-/* Most bytes that a table of so many positions takes. */
+/* The greatest number of bytes that a table of this many positions takes. */
 extern size_t cpu_cells_bytes(uint32_t positions);
 
-/* NULL is allowed. */
+/* Free a complete table; NULL is allowed. */
 extern void cpu_cells_free(struct cpu_cells *cells);
 
 /* A few observations in search of their nearest reference. */
@@ -138,12 +145,13 @@ struct cpu_cells_search
 	/* results: an infinite distance for an observation without a neighbour */
 	int64_t    *tag;			/* [count] */
 	double	   *distance;		/* [count] metres */
-	uint32_t   *left;			/* [count] those that the index has to answer */
+	uint32_t   *left;			/* [count] numbers of the observations that the index has to answer */
 };
 
 /*
- * Find the nearest reference of each observation, as cpu_index_nearest() does: the
- * same bytes.  Returns how many are left to the index.
+ * Find the nearest reference of each observation, with the same results, byte for
+ * byte, as cpu_index_nearest() gives.  Returns how many observations are left to
+ * the index.
  */
 extern uint32_t CPU_PATH_NAME(cpu_cells_nearest) (const struct cpu_cells_search *search);
 

@@ -26,24 +26,25 @@
 
 #include "engine/cpu/walk.h"
 
-/* candidates of a range */
+/* the greatest number of candidates that are kept for a range */
 #define KEPT_MAX 64
 
-/* leaves that a range looks at */
+/* the greatest number of leaves that a walk for a range looks at */
 #define LEAVES_MAX 128
 
-/* a square with more candidates is divided, if one is near: within NEAR half sides of its
- * middle; one with more than a list has room for wherever it is */
+/* a square with more candidates is divided if one of them is near: within NEAR half sides
+ * of its middle; a square with more than fit into a list is always divided */
 #define CANDIDATES 6
 #define NEAR 8.0
 
-/* candidates of a part of a range that are compared with each other; those of single squares always are */
+/* a part of a range with at least this many candidates compares them with each other; a single
+ * square always does */
 #define COMPARED_MIN 12
 
-/* part of the blocks of divided squares that squares with a list may take */
+/* squares that could have a list may take this part of the blocks of divided squares */
 #define LIST_PART 0.75
 
-/* positions, turned; room for a number of lanes after the last one */
+/* kept positions, turned; LANES more values follow the last one, so that whole vectors can be read */
 struct kept
 {
 	uint32_t	count;
@@ -62,10 +63,11 @@ struct collecting
 	struct kept *kept;
 	struct cpu_box middle;		/* not turned */
 	double		corner[4][3];	/* not turned */
-	double		corner_limit[4];	/* on squared chords, or if the best is more than a quarter of the
-									 * circle away from the middle, on those to the antipodes */
+	double		corner_limit[4];	/* the limit on squared chords; or, if the best is more than a
+									 * quarter of the circle away from the middle, on squared chords
+									 * to the antipodes */
 	uint32_t	leaves;
-	bool		overflow;		/* more than could be kept */
+	bool		overflow;		/* more candidates came than could be kept */
 };
 
 /* a block that is being filled */
@@ -75,7 +77,7 @@ struct filling
 	struct cpu_cells_block block;
 	uint32_t   *entry;			/* [CELLS_BLOCK] */
 
-	/* lists of the block, which get their place when all are known */
+	/* the block's lists, which are moved to the table when all are known */
 	uint32_t	listed;
 	uint32_t	list[CELLS_BLOCK * CPU_CELLS_LIST_MAX];
 };
@@ -86,7 +88,7 @@ static void
 begin_range(struct cells_range *range, struct cells_square square)
 {
 	cells_range_begin(range, square);
-	range->rho = square.half * 0x1.6a09e7p0 + 0x1p-48;	/* the essay's */
+	range->rho = square.half * 0x1.6a09e7p0 + 0x1p-48;	/* rho of the essay */
 }
 
 static struct geonn_vector
@@ -96,8 +98,8 @@ kept_vector(const struct kept *kept, uint32_t number)
 }
 
 /*
- * Bits of LANES kept positions from `at` on that some position comes before: cells_comes_before()
- * for lanes.
+ * A bit for each of LANES kept positions from `at` on, set if the given position comes before it:
+ * cells_comes_before() for lanes.
  */
 static inline __attribute__((always_inline)) uint32_t
 come_after(const struct kept *kept, uint32_t at, struct geonn_vector first,
@@ -116,7 +118,7 @@ come_after(const struct kept *kept, uint32_t at, struct geonn_vector first,
 	return ~lanes_within(least, lanes_all(range->margin)) & ((1u << LANES) - 1);
 }
 
-/* keep those of some positions for which a bit is set */
+/* keep those of the positions `from` whose bit is set */
 static void
 keep_only(const struct kept *from, uint64_t bits, struct kept *kept)
 {
@@ -140,7 +142,7 @@ bits_of(const struct kept *kept)
 	return kept->count < 64 ? (UINT64_C(1) << kept->count) - 1 : UINT64_MAX;
 }
 
-/* leave out which of the kept ones any other comes before */
+/* drop the kept positions that another kept one comes before */
 static void
 compare_with_all(struct kept *kept, const struct cells_range *range)
 {
@@ -153,8 +155,8 @@ compare_with_all(struct kept *kept, const struct cells_range *range)
 }
 
 /*
- * Find out which candidates of a larger range are candidates of this one.  Both may be the
- * same.
+ * Find out which candidates of a larger range are candidates of this range.  Both ranges
+ * may be the same.
  */
 static void
 choose(struct cells_range *range, const struct kept *larger, struct kept *kept)
@@ -179,7 +181,7 @@ choose(struct cells_range *range, const struct kept *larger, struct kept *kept)
 	keep_only(larger, bits & bits_of(larger), kept);
 }
 
-/* leave out which of the kept ones are no candidates, by all that is known */
+/* drop the kept positions that are no candidates, by all that is known */
 static void
 reduce(struct cells_range *range, struct kept *kept)
 {
@@ -206,8 +208,8 @@ limit_corners(struct collecting *collecting)
 }
 
 /*
- * Whether the best comes before all that a box has, at each corner of the range and so
- * for each point in it.
+ * Whether the best comes before all positions of a box, at each corner of the range
+ * and so at each point in it.
  */
 static bool
 is_behind(const struct collecting *collecting, uint32_t node)
@@ -352,7 +354,7 @@ collect(const struct cpu_index *index, uint32_t face, struct cells_range *range,
 /* ---- entries ---- */
 
 /*
- * Divide a square.  False if there is no room.
+ * Divide a square.  False if the table has no block left.
  */
 static bool
 divide(struct filling *filling, uint32_t column, uint32_t row, double part)
@@ -380,8 +382,8 @@ divide(struct filling *filling, uint32_t column, uint32_t row, double part)
 }
 
 /*
- * Set the entry of a square, of the candidates that it has, or NULL if they are too
- * many.  A list's entry has its place among those of the block.
+ * Set the entry of a square by its candidates; NULL: they are too many.  The entry
+ * of a list has the list's index among those of the block for now.
  */
 static void
 set_entry(struct filling *filling, uint32_t column, uint32_t row, const struct cells_range *range,
@@ -451,7 +453,7 @@ fill_range(struct filling *filling, uint32_t column, uint32_t row, uint32_t side
 				   few ? &kept : NULL);
 }
 
-/* give the block's lists their place among all; without room their squares are crowded */
+/* move the block's lists to the table; if the table is full, their squares become crowded */
 static void
 place_lists(struct filling *filling)
 {

@@ -31,10 +31,10 @@
 /* observations of a search, and the step that each has reached */
 struct steps
 {
-	int32_t		u[CPU_VECTORS_BLOCK];	/* units */
+	int32_t		u[CPU_VECTORS_BLOCK];	/* the point on its face, in units */
 	int32_t		v[CPU_VECTORS_BLOCK];
-	uint32_t	at[CPU_VECTORS_BLOCK];	/* entry */
-	uint32_t	entry[CPU_VECTORS_BLOCK];	/* what it says */
+	uint32_t	at[CPU_VECTORS_BLOCK];	/* index of the entry */
+	uint32_t	entry[CPU_VECTORS_BLOCK];	/* the entry */
 	uint32_t	list[CPU_VECTORS_BLOCK];	/* observations that have several candidates */
 	uint32_t	lists;
 
@@ -123,7 +123,7 @@ find_squares(const struct cpu_cells_search *search, struct steps *steps)
 }
 
 /*
- * Read the entries, those of divided squares again and again.
+ * Read the entries, and on from those of divided squares until none is divided.
  */
 static void
 read_entries(const struct cpu_cells_search *search, struct steps *steps)
@@ -164,7 +164,8 @@ read_entries(const struct cpu_cells_search *search, struct steps *steps)
 }
 
 /*
- * Ask for the memory of candidates, and list observations that have several, and those that are left.
+ * Prefetch the memory of candidates; list the observations that have several, and those that are
+ * left to the index.
  */
 static uint32_t
 sort_kinds(const struct cpu_cells_search *search, struct steps *steps)
@@ -202,7 +203,7 @@ set_nearest(const struct cpu_cells *cells, struct steps *steps, uint32_t i, uint
 }
 
 /*
- * The candidate that comes first, of those within a limit.
+ * Return the candidate that comes first of those within a limit.
  */
 static __attribute__((noinline)) uint32_t
 decide(const struct cpu_cells_search *search, struct geonn_vector from, const uint32_t *list,

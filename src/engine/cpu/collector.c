@@ -27,7 +27,7 @@
 
 #define CAPACITY_MIN 128
 
-/* fewest candidates to take before the limit shrinks again */
+/* how many candidates come at least before the limit shrinks again */
 #define TRIM_AFTER_MIN 16
 
 void
@@ -211,7 +211,7 @@ trim_by_distance(struct cpu_collector *collector)
 }
 
 /*
- * Whether too many candidates remain that chords have not dropped.
+ * Whether too many candidates remain after trim_by_chord().
  */
 static bool
 is_crowded(const struct cpu_collector *collector)

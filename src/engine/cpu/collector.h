@@ -18,15 +18,15 @@
 
 struct collected
 {
-	double		chord;			/* squared, as a filter computed it */
-	double		distance;		/* metres, or negative: not known yet */
+	double		chord;			/* squared chord, as a filter computed it */
+	double		distance;		/* metres; negative: not known yet */
 	uint32_t	place;			/* index in the dataset */
-	uint32_t	point;			/* index of its vector */
+	uint32_t	point;			/* index of its vector among the points */
 };
 
 struct cpu_collector
 {
-	/* the same for all observations of a turn */
+	/* fields that stay the same for all observations of a turn */
 	const struct dataset *dataset;
 	const struct question *question;
 	const atomic_bool *cancelled;
@@ -34,28 +34,28 @@ struct cpu_collector
 	const double *y;
 	const double *z;
 	double		widest;			/* the limit that the question's max_distance gives */
-	size_t		room;			/* most pairs that the caller can use; at least 1 */
+	size_t		room;			/* the greatest number of pairs that the caller can use; at least 1 */
 
-	/* the observation */
+	/* the observation that is being answered */
 	double		latitude;
 	double		longitude;
 	struct geonn_vector from;
-	int32_t		group;			/* if the dataset has groups */
-	int32_t		identity;		/* if the dataset has identities */
+	int32_t		group;			/* its group, if the dataset has groups */
+	int32_t		identity;		/* its identity, if the dataset has identities */
 	double		max_distance;	/* metres: the question's, or the observation's radius if that is
 								 * smaller */
-	struct point_windows windows;	/* if the dataset has windows */
-	struct cutoff cutoff;		/* leave out the pairs up to it */
+	struct point_windows windows;	/* its windows, if the dataset has windows */
+	struct cutoff cutoff;		/* if present, the pairs up to it are left out */
 
 	/*
-	 * No point with a squared chord above the limit holds a pair, nor one with
-	 * a squared chord below the floor.
+	 * Points with a squared chord above the limit or below the floor hold no
+	 * pair.
 	 */
 	double		limit;
 	double		floor;
 	size_t		k;				/* how many candidates to keep: the question's k, or room + 1 if
 								 * it asks for all within a radius */
-	size_t		next_trim;		/* number of candidates at which the limit shrinks next */
+	size_t		next_trim;		/* the number of candidates at which the limit shrinks next */
 
 	size_t		count;
 	size_t		capacity;
@@ -79,7 +79,7 @@ extern void cpu_collector_add(struct cpu_collector *collector, double chord,
 							  uint32_t point, const uint32_t *places, size_t count);
 
 /*
- * Whether the search may end early, as it was cancelled or memory is short.
+ * Whether the search may end early: it was cancelled, or memory is short.
  */
 static inline bool
 cpu_collector_stopped(const struct cpu_collector *collector)
@@ -100,7 +100,7 @@ extern void cpu_collector_free(struct cpu_collector *collector);
 extern void CPU_PATH_NAME(cpu_index_collect) (const struct cpu_index *index,
 											  struct cpu_collector *collector);
 
-/* references that brute force looks at together */
+/* how many references brute force looks at together */
 #define CPU_BRUTE_GROUP 64
 
 /*

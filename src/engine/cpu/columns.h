@@ -15,8 +15,8 @@
 
 struct column_block
 {
-	void	   *memory;			/* or NULL: the columns are measured */
-	size_t		bytes;			/* of all columns so far */
+	void	   *memory;			/* the block; NULL: the columns are measured */
+	size_t		bytes;			/* how many bytes all columns so far take */
 };
 
 static inline void *
@@ -28,11 +28,11 @@ column_block_next(struct column_block *block, size_t bytes)
 	return (void *) column;
 }
 
-/* Set a pointer to the block's next column, of so many values of its type. */
+/* Set a pointer to the block's next column, which has `count` values of the pointer's type. */
 #define COLUMN_PLACE(block, pointer, count) \
 	((pointer) = column_block_next((block), (size_t) (count) * sizeof(*(pointer))))
 
-/* rows of one piece of the work that fills columns */
+/* how many rows one piece of the work that fills columns has */
 #define PIECE_ROWS ((size_t) 1 << 14)
 
 static inline size_t
@@ -49,7 +49,7 @@ piece_end(size_t number, size_t rows)
 	return end < rows ? end : rows;
 }
 
-/* The last, of `count` rising numbers, that is at most `number`; if none is, the first. */
+/* The index of the last of `count` rising numbers that is at most `number`; 0 if all are greater. */
 static inline uint32_t
 last_up_to(const uint32_t *numbers, uint32_t count, size_t number)
 {

@@ -8,14 +8,15 @@
 
 #include <stdint.h>
 
-/* halvings that one look-up covers */
+/* how many halvings one look-up covers */
 #define CPU_CURVE_STEP 4
 
-/* halvings of references' codes, to some 4 cm, and of observations' keys, to 150 m */
+/* how many halvings references' codes have, to cells of some 4 cm; and observations' keys, to cells
+ * of 150 m */
 #define CPU_CURVE_LEVELS 28
 #define CPU_CURVE_KEY_LEVELS 16
 
-/* bits of a code with so many levels; the face takes three */
+/* how many bits a code with this many levels has; the face takes three */
 #define CPU_CURVE_BITS(levels) (3 + 2 * (levels))
 
 /*

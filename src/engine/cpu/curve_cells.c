@@ -30,14 +30,14 @@
 #include "engine/cpu/columns.h"
 #include "engine/cpu/curve.h"
 
-/* two references of one cell never differ by so much in x, y or z: a cell is
- * 2^-27 wide, seen from the origin */
+/* two references of one cell differ by less than this in x, y and z: a cell is 2^-27
+ * wide, seen from the origin */
 #define CELL_WIDTH 0x1p-25
 
-/* fewest references of a cell that is sorted: of two, either order will do */
+/* the least number of references of a cell that is sorted: of two, either order will do */
 #define CELL_MIN 3
 
-/* references to sort between two checks for cancellation */
+/* how many references are sorted between two checks for cancellation */
 #define MANY 4096
 
 struct cells
@@ -47,7 +47,7 @@ struct cells
 	const atomic_bool *cancelled;
 };
 
-/* one reference, with the values that it is sorted by */
+/* one reference, with the values by which it is sorted */
 struct item
 {
 	double		x;
@@ -71,7 +71,7 @@ store(struct cpu_index *index, size_t i, const struct item *item)
 	index->place[i] = item->place;
 }
 
-/* the columns that references of one position have the same bytes in */
+/* the columns in which references of one position have the same bytes */
 #define CONDITIONS (GEONN_COLUMN_RADIUS | GEONN_COLUMNS_WINDOWS)
 
 /*
@@ -210,7 +210,7 @@ separate_parts(void *context, size_t number)
 }
 
 /*
- * Let a reference sink, from place `at` of the heap that a cell's first `count` ones are,
+ * In the heap that a cell's first `count` references form, let the reference at `at` sink
  * below all that come later.
  */
 static void

@@ -48,19 +48,19 @@
 #include "engine/cpu/curve.h"
 #include "engine/cpu/turn.h"
 
-/* so few observations are answered by brute force before an index could be built for them */
+/* up to this many observations are answered by brute force sooner than an index could be built */
 #define BRUTE_ROWS_MAX 16
 
-/* a room of more bytes is large */
+/* a room of more bytes counts as large */
 #define LARGE_ROOM ((size_t) 1 << 21)
 
 struct cpu_device
 {
 	pthread_mutex_t lock;
-	struct cpu_turn_room *rooms;	/* that no turn uses now; guarded by lock */
+	struct cpu_turn_room *rooms;	/* rooms that no turn uses now; guarded by lock */
 };
 
-/* The processor's name, as the processor itself reports it. */
+/* Read the processor's name, as the processor itself reports it. */
 static void
 read_processor_name(char *name, size_t size)
 {
@@ -174,7 +174,7 @@ build_references(struct cpu_built *built, struct dataset *dataset,
 }
 
 /*
- * Whether there is something by which an algorithm finds the answers.
+ * Whether what an algorithm needs has been built.
  */
 static bool
 suffices(const struct cpu_built *built, enum geonn_algorithm algorithm)
@@ -216,8 +216,8 @@ cpu_device_build(struct device *device, const struct search *search, struct fail
 	struct dataset *dataset = search->dataset;
 	struct cpu_built *built = dataset->built[device->number];
 
-	/* one more index can have become wanted since the scheduler asked: that is
-	 * for a search whose build excludes others */
+	/* an index that became wanted after the scheduler asked is built only by a search
+	 * whose build excludes others */
 	if (suffices(built, search->algorithm) && !search->builds)
 		return true;
 
@@ -248,7 +248,8 @@ cpu_device_discard(struct device *device, void *opaque)
 }
 
 /*
- * Room for a turn.  The room that was given back last is still in a cache.
+ * Take a room for a turn: the one that was given back last, which is still in a
+ * cache.
  */
 static struct cpu_turn_room *
 take_room(struct cpu_device *cpu)

@@ -54,11 +54,11 @@ struct building
 	const atomic_bool *cancelled;
 	struct cpu_index *index;
 	struct radix_sort sort;
-	atomic_size_t merged;		/* references that are the same point as the one before */
+	atomic_size_t merged;		/* how many references are the same point as the one before */
 	const uint32_t *first;		/* [parts] first references, in the order of the index; NULL: all
 								 * are one part */
-	uint32_t   *group_first;	/* the same, if parts are groups, or NULL */
-	atomic_uint exclusive;		/* windows that have exclusive edges */
+	uint32_t   *group_first;	/* first references of the groups, if parts are groups, or NULL */
+	atomic_uint exclusive;		/* bits of the windows that have exclusive edges */
 	atomic_bool limited;		/* some radius is not infinite */
 	int			level;			/* the level whose boxes are being made */
 };
@@ -233,8 +233,9 @@ count_merged(void *context, size_t number)
 }
 
 /*
- * Phase 3.  Returns the number of positions.  One thread does this, since the vectors
- * move towards the front, over vectors that are not needed any more.
+ * Phase 3: merge references into positions.  Returns the number of positions.  One
+ * thread does this, since the vectors move towards the front, over vectors that are
+ * not needed any more.
  */
 static uint32_t
 merge_references(struct building *building)
@@ -277,7 +278,7 @@ merge_references(struct building *building)
 }
 
 /*
- * Phase 5.
+ * Phase 5: collect the radiuses and windows of the positions of a piece.
  */
 static void
 collect_conditions(void *context, size_t number)
@@ -317,9 +318,8 @@ collect_conditions(void *context, size_t number)
 }
 
 /*
- * Make the box of a node, as far as it is of radiuses and windows, from those
- * of some positions or nodes: first ... end - 1 of columns that begin with
- * these prefixes.
+ * Make the part of a node's box that bounds radiuses and windows, from the
+ * values first ... end - 1 of these columns, of positions or of nodes.
  */
 static void
 bound_conditions(const struct cpu_index *index, uint32_t node, size_t first, size_t end,
@@ -351,8 +351,8 @@ bound_conditions(const struct cpu_index *index, uint32_t node, size_t first, siz
 }
 
 /*
- * Find the first positions of the parts, and their groups where parts are groups: their
- * first references are never merged with those of another part.
+ * Find the first positions of the parts, and if parts are groups, their groups.  A
+ * part's first reference is never merged with one of another part.
  */
 static void
 place_parts(void *context, size_t number)
@@ -449,8 +449,8 @@ make_boxes(void *context, size_t number)
 }
 
 /*
- * Lay out the columns of positions and references; they have these columns of the
- * dataset.
+ * Lay out the columns of positions and references; `columns` are those that the
+ * dataset has.
  */
 static size_t
 place_positions(struct cpu_index *index, uint32_t columns, void *memory)
@@ -508,7 +508,7 @@ place_boxes(struct cpu_index *index, bool groups, void *memory)
 }
 
 /*
- * Memory for one of the two blocks of columns.
+ * Allocate one of the two blocks of columns.
  */
 static void *
 allocate_block(const struct cpu_index *index, size_t bytes, struct failure *failure)

@@ -11,9 +11,9 @@
 #include "engine/search/index_shape.h"
 
 /*
- * The columns of positions are filled up to a whole leaf with copies of the
- * last position.  The columns of boxes have INDEX_WIDTH places after the last
- * node, so that a search can read INDEX_WIDTH children of any node.
+ * In the columns of positions, copies of the last position fill the last leaf
+ * up.  The columns of boxes have INDEX_WIDTH more values after the last node,
+ * so that a search can read INDEX_WIDTH children of any node.
  */
 struct cpu_index
 {
@@ -25,10 +25,11 @@ struct cpu_index
 	 * parts are.  Otherwise a part is a group of references, in rising order;
 	 * and without groups, all positions are one part.
 	 */
-	uint32_t	parts;			/* at least 1 */
-	int32_t    *part_group;		/* [parts], or NULL: parts are not groups */
-	struct cpu_slabs *slabs;	/* or NULL: the dataset has no windows */
-	uint32_t   *part_start;		/* [parts + 1] first positions; the last is `positions` */
+	uint32_t	parts;			/* how many parts it has, at least 1 */
+	int32_t    *part_group;		/* [parts] the group of each part, or NULL: parts are not groups */
+	struct cpu_slabs *slabs;	/* the slabs, or NULL: the dataset has no windows */
+	uint32_t   *part_start;		/* [parts + 1] the first position of each part; the last is the
+								 * number of positions */
 
 	/* positions */
 	double	   *x;				/* vectors */
@@ -38,8 +39,8 @@ struct cpu_index
 								 * ... start[i + 1] - 1 of the sorted order */
 
 	/*
-	 * of positions, where the dataset has radiuses and windows; otherwise NULL.
-	 * No pair has a squared chord above the wide limit.
+	 * Conditions of positions; NULL if the dataset lacks the column.  Pairs
+	 * with a squared chord above the wide limit are impossible.
 	 */
 	double	   *wide;			/* geonn_metric_wide_limit() of the radius */
 	int64_t    *window_low[GEONN_WINDOWS_MAX];
@@ -52,11 +53,12 @@ struct cpu_index
 	/* nodes of all levels, where shape says */
 	double	   *low[3];			/* boxes: x, y and z */
 	double	   *high[3];
-	double	   *widest;			/* the largest wide limit, or NULL */
-	int64_t    *smallest_low[GEONN_WINDOWS_MAX];	/* of windows, or NULL */
+	double	   *widest;			/* the largest wide limit of their positions, or NULL */
+	int64_t    *smallest_low[GEONN_WINDOWS_MAX];	/* of each window the smallest low, and the
+													 * largest high; or NULL */
 	int64_t    *largest_high[GEONN_WINDOWS_MAX];
 
-	/* windows in which some reference has an exclusive edge: one bit each */
+	/* one bit for each window, set if a reference has an exclusive edge there */
 	uint32_t	exclusive;
 	bool		limited;		/* some reference has a radius that is not infinite */
 
@@ -78,8 +80,8 @@ struct cpu_part
 };
 
 /*
- * The part that has a group's references, or index->parts if none has, in an
- * index without slabs.
+ * The part that has a group's references, in an index without slabs;
+ * index->parts if the group has no references.
  */
 static inline uint32_t
 cpu_index_part_of(const struct cpu_index *index, int32_t group)
@@ -87,7 +89,7 @@ cpu_index_part_of(const struct cpu_index *index, int32_t group)
 	return cpu_group_number(index->part_group, index->part_group != NULL ? index->parts : 1, group);
 }
 
-/* The positions of a part that the index has. */
+/* The positions of part number `part` of the index. */
 static inline struct cpu_part
 cpu_index_part(const struct cpu_index *index, uint32_t part)
 {

@@ -4,8 +4,8 @@
  *		processors.
  *
  * For the sources of CPU paths, where compilers do not vectorize plain loops.
- * In every lane, each operation is + - * fma or comparison of IEEE 754;
- * minimum and maximum take numbers, not NaN.  lanes_of_integers has as many
+ * In every lane, each operation is + - * fma or comparison of IEEE 754; minimum
+ * and maximum take numbers, not NaN.  lanes_of_integers has as many lanes, of
  * int64.
  */
 #ifndef GEONN_CPU_LANES_H

@@ -62,16 +62,17 @@
 
 #define BUNDLE INDEX_WIDTH
 
-/* leaves that a bundle of several observations goes through */
+/* the greatest number of leaves that a bundle of several observations lists */
 #define LISTED_MAX 64
 
-/* for what searches without windows do not do: it would lengthen their loops */
+/* for functions that only searches with windows or radiuses call: inlined, they would lengthen the
+ * loops of others */
 #define NOT_INLINE __attribute__((noinline))
 
-/* leaves to look through between two looks at the clock: some 20 us */
+/* how many leaves are searched between two looks at the clock: some 20 us */
 #define LEAVES_PER_LOOK 1024
 
-/* bits of an observation's key that have its code; the part's are above */
+/* how many of a key's bits are the observation's code; the bits above them are the part */
 #define CODE_BITS CPU_CURVE_BITS(CPU_CURVE_KEY_LEVELS)
 #define CODE_MASK ((UINT64_C(1) << CODE_BITS) - 1)
 
@@ -81,9 +82,9 @@ struct bundle
 	const struct cpu_index *index;
 	struct cpu_part part;
 	uint32_t	count;
-	uint32_t	filled;			/* count, rounded up to a number of lanes */
+	uint32_t	filled;			/* count, rounded up to a multiple of LANES */
 
-	/* filled up with copies of the last observation */
+	/* columns of observations; copies of the last one fill them up to `filled` */
 	double		x[BUNDLE];
 	double		y[BUNDLE];
 	double		z[BUNDLE];
@@ -91,7 +92,7 @@ struct bundle
 
 	uint32_t	home[BUNDLE];	/* home leaves */
 	double		smallest[BUNDLE];
-	uint32_t	leaf[BUNDLE];	/* the leaf that has the smallest squared chord */
+	uint32_t	leaf[BUNDLE];	/* the leaf that has the position at the smallest squared chord */
 	uint32_t	candidates[BUNDLE];	/* bits of the positions of that leaf that are candidates */
 	uint32_t	ambiguous;		/* bits of the observations that are ambiguous */
 	uint32_t	settled;		/* bits of the observations that have walked alone */
@@ -103,11 +104,11 @@ struct bundle
 	/* the following are undefined unless windows are compared */
 	bool		compares;
 	struct point_windows windows[BUNDLE];
-	int64_t		window_low[GEONN_WINDOWS_MAX][BUNDLE];	/* the same, as columns */
+	int64_t		window_low[GEONN_WINDOWS_MAX][BUNDLE];	/* the bounds of `windows`, as columns */
 	int64_t		window_high[GEONN_WINDOWS_MAX][BUNDLE];
-	struct point_windows around;	/* a range around all of them, for each window */
+	struct point_windows around;	/* for each window, a range around those of all observations */
 
-	/* metres, where the dataset has radiuses: the smaller of max_distance and the observation's */
+	/* metres, if the batch has radiuses: the smaller of max_distance and the observation's radius */
 	double		radius[BUNDLE];
 };
 
@@ -118,8 +119,8 @@ is_cancelled(const struct cpu_nearest_piece *piece)
 }
 
 /*
- * Whether the piece should end, after so many more leaves have been looked
- * through.
+ * Whether the piece should end; `leaves` more have been searched since the last
+ * call.
  */
 static inline bool
 is_over(struct cpu_nearest_piece *piece, uint32_t leaves)
@@ -134,8 +135,8 @@ is_over(struct cpu_nearest_piece *piece, uint32_t leaves)
 }
 
 /*
- * Leave the positions that are no candidates out of a leaf's chords.  Returns
- * the smallest of the others.
+ * Set a leaf's chords to infinity but for those of candidates, whose bits are
+ * set.  Returns the smallest.
  */
 static NOT_INLINE double
 keep_chords(double *chords, uint32_t bits)
@@ -154,7 +155,8 @@ keep_chords(double *chords, uint32_t bits)
 }
 
 /*
- * Bits of a leaf's positions whose windows overlap an observation's.
+ * A bit for each position of a leaf, set if its windows overlap those of
+ * observation i.
  */
 static NOT_INLINE uint32_t
 overlap_bits(const struct bundle *bundle, uint32_t leaf, uint32_t i)
@@ -163,7 +165,8 @@ overlap_bits(const struct bundle *bundle, uint32_t leaf, uint32_t i)
 }
 
 /*
- * Bits of INDEX_WIDTH nodes from `node` on that windows reach.
+ * A bit for each of INDEX_WIDTH nodes from `node` on, set if these windows
+ * reach it.
  */
 static NOT_INLINE uint32_t
 reached_bits(const struct bundle *bundle, uint32_t node, const struct point_windows *windows)
@@ -172,7 +175,7 @@ reached_bits(const struct bundle *bundle, uint32_t node, const struct point_wind
 }
 
 /*
- * Bits of a leaf's positions that are candidates of an observation.
+ * A bit for each position of a leaf, set if it is a candidate of observation i.
  */
 static inline __attribute__((always_inline)) uint32_t
 candidate_bits(const struct bundle *bundle, uint32_t leaf, uint32_t i)
@@ -220,7 +223,7 @@ look_through(struct bundle *bundle, uint32_t leaf, uint32_t i)
 }
 
 /*
- * Bits of observations whose windows a leaf's reach.
+ * A bit for each observation, set if its windows reach the leaf's.
  */
 static NOT_INLINE uint32_t
 reached_by(const struct bundle *bundle, uint32_t leaf)
@@ -242,8 +245,8 @@ reached_by(const struct bundle *bundle, uint32_t leaf)
 }
 
 /*
- * Bits of the bundle's observations that need a leaf: its box is within their
- * limits.
+ * A bit for each observation, set if it needs a leaf: the leaf's box is within
+ * its limit.
  */
 static inline __attribute__((always_inline)) uint32_t
 needed_by(const struct bundle *bundle, uint32_t leaf)
@@ -274,8 +277,8 @@ needed_by(const struct bundle *bundle, uint32_t leaf)
 }
 
 /*
- * List the leaves within the limit of the box, below some nodes of a level.
- * False if the list is too short.
+ * List the leaves below some nodes of a level that are within the limit of the
+ * box.  False if the list is full.
  */
 static bool
 list_leaves(struct bundle *bundle, const struct cpu_box *box, double limit, int level,
@@ -342,8 +345,9 @@ walk_alone(struct bundle *bundle, uint32_t i, const struct cpu_box *box, int lev
 }
 
 /*
- * The last leaf, from `first` to `last`, that begins at or before the code on
- * the curve, or else `first`.  If that leaf is near `first`, few steps find it.
+ * Return the last leaf, from `first` to `last`, that begins at the code on the
+ * curve or before it; if none does, `first`.  A leaf near `first` is found in
+ * few steps.
  */
 static uint32_t
 home_leaf(const struct cpu_index *index, uint64_t code, uint32_t first, uint32_t last)
@@ -423,7 +427,7 @@ read_radiuses(struct bundle *bundle, size_t first)
 		if (radius >= piece->max_distance)
 			continue;
 
-		/* a negative one is within no distance, and NaN, which only a faulty client sends, neither */
+		/* a negative radius has no candidate, and neither has NaN, which only a faulty client sends */
 		bundle->radius[i] = radius >= 0.0 ? radius : -1.0;
 		bundle->limit[i] = radius >= 0.0 ? geonn_metric_radius_limit(piece->metric, radius) : -1.0;
 	}
@@ -544,7 +548,8 @@ decide_alone(const struct bundle *bundle, uint32_t i, struct geonn_vector from, 
 }
 
 /*
- * The position of the nearest reference of an observation that has candidates.
+ * Return the position of the nearest reference of an observation that has
+ * candidates.
  */
 static inline __attribute__((always_inline)) uint32_t
 decide(const struct bundle *bundle, uint32_t i)
@@ -569,8 +574,8 @@ decide(const struct bundle *bundle, uint32_t i)
 }
 
 /*
- * Write the answers of a bundle to their tasks; when time is over, the first
- * ones only.
+ * Write the answers of a bundle to its tasks; only the first ones, if the time
+ * is over meanwhile.
  */
 static inline __attribute__((always_inline)) void
 answer_bundle(struct cpu_nearest_piece *piece, const struct bundle *bundle, size_t first)
@@ -638,7 +643,7 @@ answer_none(struct cpu_nearest_piece *piece, size_t first, uint32_t count)
 }
 
 /*
- * Let the observations that have found nothing yet walk alone.  Returns the
+ * Let the observations that have no candidate yet walk alone.  Returns the
  * widest limit of the others.
  */
 static NOT_INLINE double
@@ -715,8 +720,8 @@ search_bundle(struct cpu_nearest_piece *piece, struct cpu_part part, bool compar
 }
 
 /*
- * How many tasks from `first` on go together: up to a bundle, of one part of the
- * index, whose number comes back, too.
+ * How many tasks from `first` on form a bundle: piece->bundle at most, all of
+ * one part of the index, whose number is returned, too.
  */
 static uint32_t
 count_bundle(const struct cpu_nearest_piece *piece, size_t first, uint32_t *part)

@@ -22,40 +22,42 @@
 struct cpu_nearest_piece
 {
 	const struct cpu_index *index;
-	enum geonn_metric metric;	/* whose chord decides */
-	const int64_t *tags;		/* of the dataset's references */
+	enum geonn_metric metric;	/* a metric whose chord decides */
+	const int64_t *tags;		/* the tags of the dataset's references */
 	const atomic_bool *cancelled;
-	int64_t		end_ms;			/* time of now_ms() after which no task begins */
+	int64_t		end_ms;			/* when now_ms() is past this, no more tasks begin */
 	double		max_distance;	/* metres, inclusive; may be infinite */
-	const struct geonn_vector *from;	/* by row */
-	const struct geonn_batch_columns *columns;	/* where row 0 is observation `first` */
+	const struct geonn_vector *from;	/* vectors of the observations, by row */
+	const struct geonn_batch_columns *columns;	/* columns of the batch, in which row 0 is
+												 * observation `first` */
 	uint32_t	first;
 
 	size_t		count;
-	const uint64_t *key;		/* [count] cpu_nearest_key()s, rising */
-	const uint32_t *task;		/* [count] */
-	const uint32_t *row;		/* by task, or NULL: tasks are rows */
+	const uint64_t *key;		/* [count] the tasks' keys by cpu_nearest_key(), rising */
+	const uint32_t *task;		/* [count] the tasks' numbers, in the order of the keys */
+	const uint32_t *row;		/* rows by task, or NULL: tasks are rows */
 
-	/* most tasks that one walk serves, from 1 to INDEX_WIDTH */
+	/* how many tasks one walk serves at most, from 1 to INDEX_WIDTH */
 	uint32_t	bundle;
 
-	int64_t    *tag;			/* by task; if `row` is given, the reference's place instead */
-	double	   *distance;		/* by task; metres, or infinite: no reference */
+	int64_t    *tag;			/* tags by task; or if `row` is given, places of references */
+	double	   *distance;		/* metres by task, or infinite: no reference */
 
 	size_t		answered;		/* how many tasks are answered: the first ones */
 
-	/* cpu/nearest.c's own: whether to stop, and leaves since the last look at the clock */
+	/* used by cpu/nearest.c alone: whether to stop, and how many leaves were searched since the
+	 * last look at the clock */
 	bool		over;
 	uint32_t	leaves;
 };
 
-/* most numbers of parts that a key has room for */
+/* the greatest number of parts that fits into a key */
 #define CPU_NEAREST_PARTS_MAX ((UINT32_C(1) << (64 - CPU_CURVE_BITS(CPU_CURVE_KEY_LEVELS))) - 1)
 
 /*
  * The key of a task, from the observation's code with CPU_CURVE_KEY_LEVELS and a
- * number: of the part where its references are; index->parts if no reference
- * is a candidate; or cpu_nearest_all_parts() for all parts of its group.
+ * number: the part that has its candidates; index->parts if it has no candidate;
+ * or cpu_nearest_all_parts() for all parts of its group.
  */
 static inline uint64_t
 cpu_nearest_key(uint32_t part, uint64_t code)

@@ -12,20 +12,20 @@
 #include "engine/cpu/collector.h"
 #include "engine/cpu/walk.h"
 
-/* most parts that an observation walks through one by one */
+/* the greatest number of parts that an observation walks through one by one */
 #define PARTS_MAX 16
 
 struct walk
 {
 	const struct cpu_index *index;
 	struct cpu_collector *collector;
-	struct cpu_part part;		/* that it goes through */
+	struct cpu_part part;		/* the part that the walk goes through */
 	struct cpu_box box;			/* a box around the observation alone */
 };
 
 /*
- * Bits of the children from `first` on that lie wholly below the collector's
- * floor, since even their farthest corners do.
+ * A bit for each child from `first` on, set if it lies wholly below the
+ * collector's floor, as even its farthest corner does.
  */
 static uint32_t
 too_near(const struct cpu_index *index, uint32_t first, struct geonn_vector from,

@@ -71,7 +71,7 @@ struct cpu_path
  */
 extern bool cpu_path_choose(const char *name, struct failure *failure);
 
-/* the chosen path, and all that a build may have */
+/* the chosen path, and all paths that a build may have */
 extern const struct cpu_path *cpu_path;
 extern const struct cpu_path cpu_path_portable;
 extern const struct cpu_path cpu_path_avx2;

@@ -63,17 +63,17 @@
 #include "engine/cpu/columns.h"
 #include "engine/search/window_lengths.h"
 
-/* fewest references of a slab, but for the last one of a run */
+/* the least number of references of a slab, but for the last one of a run */
 #define SLAB_MIN 256
 
 /* a class of lengths has windows of two numbers of bits: 0; below 4, 16, ... */
 #define CLASS_LENGTHS 2
 #define CLASS_BITS 7
 
-/* references whose windows classes are chosen by */
+/* how many references are sampled to choose classes by their windows */
 #define SAMPLE ((size_t) 1 << 14)
 
-/* a class with less than one reference in so many is joined with the next longer one */
+/* a class with less than one of this many references is joined with the next longer class */
 #define CLASS_PART 64
 
 #define SIGN ((uint64_t) 1 << 63)
@@ -85,15 +85,16 @@ struct cutting
 	struct radix_sort *sort;
 	struct cpu_slabs *slabs;
 	uint32_t   *part_of;
-	const int64_t *low;			/* columns of the window that decides */
+	const int64_t *low;			/* columns of the window by which slabs are cut */
 	const int64_t *high;
 
-	uint8_t		class_of[WINDOW_LENGTHS];	/* of windows whose length has so many bits */
-	uint64_t	width[WINDOW_LENGTHS];	/* of a class's slabs */
+	uint8_t		class_of[WINDOW_LENGTHS];	/* the class of windows, by the number of bits of their
+											 * length */
+	uint64_t	width[WINDOW_LENGTHS];	/* how wide the slabs of a class are */
 	uint64_t	common;			/* length of the longest windows of the most common length */
 
-	/* in the order (group, class, low), where the sort has its keys and values */
-	const uint64_t *key;		/* group, and class in the lowest bits */
+	/* references in the order (group, class, low); they lie where the sort has its keys and values */
+	const uint64_t *key;		/* the group, and in the lowest bits the class */
 	const uint32_t *place;
 	int64_t    *sorted_low;
 };
@@ -122,7 +123,8 @@ choose_classes(struct cutting *cutting, uint64_t observed)
 
 	for (size_t i = 0; i < sample; i++)
 	{
-		/* one of each so many, so that no pattern of the references spoils the sample */
+		/* a different one in each stretch of references, so that no pattern of theirs spoils the
+		 * sample */
 		size_t		place = (i * rows + (uint32_t) i * UINT32_C(2654435761) % rows) / sample;
 		uint64_t	length = window_length(cutting->low[place], cutting->high[place]);
 		int			bits = window_length_bits(cutting->low[place], cutting->high[place]);
@@ -228,8 +230,8 @@ slab_end(const struct cutting *cutting, size_t first, size_t end)
 }
 
 /*
- * Cut the order into groups, runs and parts: count them, or, where slabs has
- * room for them, note where each begins.
+ * Cut the order into groups, runs and parts: count them; or once slabs has
+ * memory for them, note where each begins.
  */
 static void
 cut(const struct cutting *cutting, struct cpu_slabs *slabs)
@@ -302,7 +304,7 @@ place_columns(struct cpu_slabs *slabs, bool has_groups, void *memory)
 }
 
 /*
- * Of two edges at the same value, the one that overlaps more.
+ * Return the edge, of two at the same value, that overlaps more.
  */
 static enum geonn_edge
 wider_edge(unsigned a, unsigned b)
@@ -393,8 +395,9 @@ compute_reaches(struct cpu_slabs *slabs)
 }
 
 /*
- * The length of windows below which slabs would be no shorter: that of the most common
- * ones of references, and of what SLAB_MIN references of a group begin in.
+ * The length such that shorter windows of observations would make no shorter slabs:
+ * the greater of the most common length of references' windows, and of the range in
+ * which SLAB_MIN references of a group begin.
  */
 static uint64_t
 least_length(const struct cutting *cutting)

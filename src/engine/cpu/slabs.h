@@ -11,29 +11,32 @@
 
 struct cpu_slabs
 {
-	int			window;			/* number of the window whose bounds decide */
-	uint64_t	length;			/* of the windows that these slabs are for (cpu_slabs_length) */
-	uint64_t	least;			/* all shorter windows count as windows of this length, */
-	uint64_t	most;			/* and all longer ones as of this one, unless that is less */
+	int			window;			/* the number of the window by which slabs are cut */
+	uint64_t	length;			/* the length of the windows for which these slabs were cut
+								 * (cpu_slabs_length) */
+	uint64_t	least;			/* shorter windows count as windows of this length */
+	uint64_t	most;			/* longer windows count as windows of this length, unless that is
+								 * below `least` */
 
-	/* groups, in rising order; each has runs, a run has parts */
-	uint32_t	groups;			/* at least 1 */
+	/* groups, in rising order; each group has runs, and each run has parts */
+	uint32_t	groups;			/* how many groups it has, at least 1 */
 	int32_t    *group;			/* [groups], or NULL: the dataset has no groups */
-	uint32_t   *group_run;		/* [groups + 1] first runs; the last is `runs` */
+	uint32_t   *group_run;		/* [groups + 1] the first run of each group; the last is `runs` */
 	uint32_t	runs;
-	uint32_t   *run_part;		/* [runs + 1] first parts; the last is `parts` */
+	uint32_t   *run_part;		/* [runs + 1] the first part of each run; the last is `parts` */
 
 	/*
-	 * [parts] of each part, the smallest range that contains its references'
-	 * windows.  In a run, lows rise.
+	 * [parts] For each part, the smallest range that contains its references'
+	 * windows.  Within a run, lows rise.
 	 */
 	uint32_t	parts;
 	int64_t    *low;
 	int64_t    *high;
 	uint16_t   *edges;
 	int64_t    *reach;			/* the largest high of this part and those before it in its run */
-	uint8_t    *is_uniform;		/* all references have the very same windows */
-	uint32_t   *first;			/* [parts + 1] first references, in the order of parts */
+	uint8_t    *is_uniform;		/* all references of the part have the very same windows */
+	uint32_t   *first;			/* [parts + 1] the first reference of each part, in the order of
+								 * parts */
 
 	void	   *memory;
 	size_t		bytes;
@@ -41,9 +44,9 @@ struct cpu_slabs
 
 /*
  * Cut the references of a search's dataset, which has windows, into parts.
- * part_of[place] becomes each reference's part.  The sort has room for all
- * references.  NULL with the failure if memory is short; cancelled by the
- * search's flag, with part_of undefined.
+ * part_of[place] becomes each reference's part.  The sort has memory for all
+ * references.  NULL with the failure if memory is short.  Ends early, with
+ * part_of undefined, once the search is cancelled.
  */
 extern struct cpu_slabs *cpu_slabs_create(const struct search *search, struct radix_sort *sort,
 										  uint32_t *part_of, struct failure *failure);
@@ -57,9 +60,10 @@ extern uint64_t cpu_slabs_length(const struct cpu_slabs *slabs, const struct sea
 extern void cpu_slabs_free(struct cpu_slabs *slabs);
 
 /*
- * The number of a group among `count` rising ones, or count: it is none of them.
- * Without a list, all is one group.  Datasets have few groups, or mostly groups
- * with numbers that follow each other.
+ * The index of a group among `count` rising ones, or count if the group is not
+ * among them.  groups is NULL: all references are one group, of index 0.
+ * Datasets have few groups, or mostly groups with numbers that follow each
+ * other.
  */
 static inline uint32_t
 cpu_group_number(const int32_t *groups, uint32_t count, int32_t group)
@@ -85,7 +89,7 @@ cpu_group_number(const int32_t *groups, uint32_t count, int32_t group)
 	return groups[first] == group ? first : count;
 }
 
-/* The number of a group among slabs->group, or slabs->groups: no reference has it. */
+/* The index of a group in slabs->group, or slabs->groups if no reference has the group. */
 static inline uint32_t
 cpu_slabs_group(const struct cpu_slabs *slabs, int32_t group)
 {
@@ -94,13 +98,14 @@ cpu_slabs_group(const struct cpu_slabs *slabs, int32_t group)
 
 /*
  * List the parts of a group whose references' windows may overlap these, in
- * rising order.  Returns their number; more than `most`: they are not listed.
+ * rising order.  Returns their number; if that is greater than `most`, the list
+ * is incomplete.
  */
 extern uint32_t cpu_slabs_reached(const struct cpu_slabs *slabs, uint32_t group,
 								  const struct point_windows *windows, uint32_t *list,
 								  uint32_t most);
 
-/* The first part of a group; that of slabs->groups is slabs->parts. */
+/* The first part of a group; for group number slabs->groups it is slabs->parts. */
 static inline uint32_t
 cpu_slabs_first_part(const struct cpu_slabs *slabs, uint32_t group)
 {

@@ -13,13 +13,13 @@
 #define CPU_TURN_MS 50
 #define CPU_TURN_LIMIT_MS 200
 
-/* the distance of an observation that is under way, or of a task, and has no answer yet */
+/* the distance of an observation under way, or of a task, that has no answer yet */
 #define CPU_TURN_UNANSWERED (-1.0)
 
-/* room for the turns of nearest references, kept from one to the next */
+/* memory for turns of cpu_turn_nearest(), kept from one turn to the next */
 struct cpu_turn_room
 {
-	struct cpu_turn_room *next; /* in a list of those that no turn uses */
+	struct cpu_turn_room *next; /* the next in the list of rooms that no turn uses */
 	void	   *memory;
 	size_t		bytes;
 };
@@ -44,8 +44,8 @@ extern bool cpu_turn_nearest(struct search *search, struct cpu_built *built,
 extern bool cpu_turn_pairs(struct search *search, struct cpu_built *built);
 
 /*
- * The same by a table of squares, cpu_built_cells().  It may leave observations to
- * cpu_turn_nearest().
+ * Do a turn of a search by a table of squares, cpu_built_cells().  The turn may
+ * leave observations to cpu_turn_nearest().
  */
 extern bool cpu_turn_cells(struct search *search, struct cpu_built *built,
 						   const struct cpu_cells *cells);
@@ -59,9 +59,9 @@ extern bool cpu_turn_read_vectors(const struct search *search, uint32_t first, c
 								  uint32_t count, double *x, double *y, double *z);
 
 /*
- * Note that the next observations of a search have been answered.  counts, or
- * NULL if each has one pair, are written unless every observation so far has
- * one pair.
+ * Note that the next observations of a search have been answered.  counts (NULL
+ * if each of them has one pair) are written, unless every observation of the
+ * search so far has one pair.
  */
 extern void cpu_turn_account(struct search *search, uint32_t rows, const uint32_t *counts,
 							 uint32_t pairs);

@@ -14,7 +14,7 @@
 #include "engine/base/thread_pool.h"
 #include "engine/cpu/vectors.h"
 
-/* most observations of a turn, and of a piece */
+/* the greatest number of observations of a turn, and of a piece */
 #define ROWS_MAX (UINT32_C(1) << 18)
 #define PIECE_ROWS (UINT32_C(8) * CPU_VECTORS_BLOCK)
 
@@ -23,12 +23,12 @@ struct turn
 	const struct search *search;
 	const struct cpu_built *built;
 	const struct cpu_cells *cells;
-	uint32_t	first;			/* observation */
+	uint32_t	first;			/* the turn's first observation */
 	uint32_t	rows;
-	int64_t    *tag;			/* [rows] the batch's */
+	int64_t    *tag;			/* [rows] the batch's columns */
 	double	   *distance;
 	atomic_bool out_of_range;
-	atomic_uint_fast32_t left;	/* to the index */
+	atomic_uint_fast32_t left;	/* how many observations are left to the index */
 };
 
 static void
@@ -81,7 +81,7 @@ cpu_turn_cells(struct search *search, struct cpu_built *built, const struct cpu_
 		.distance = search->columns.distance + search->pairs
 	};
 
-	/* at least one: the protocol has no empty search, and a batch has room for a pair */
+	/* at least one row: the protocol has no empty search, and a pair fits into every batch */
 	rows = rows < room ? rows : room;
 	turn.rows = rows < ROWS_MAX ? rows : ROWS_MAX;
 	thread_pool_run(cells_piece, &turn, (turn.rows + PIECE_ROWS - 1) / PIECE_ROWS);

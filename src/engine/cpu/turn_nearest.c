@@ -39,62 +39,62 @@
 #include "engine/cpu/vectors.h"
 #include "engine/search/candidates.h"
 
-/* most observations of a turn */
+/* the greatest number of observations of a turn */
 #define ROWS_MAX (UINT32_C(1) << 20)
 
-/* with fewer observations, neighbours may be too far apart to go through the
- * index together; a dataset's first turn takes so many */
+/* with fewer observations, those that follow each other may be too far apart to go
+ * through the index together; a dataset's first turn takes this many */
 #define ROWS_SPARSE (UINT32_C(1) << 18)
 
-/* observations of a piece */
+/* how many observations a piece of the preparation has, and a piece of the search at most */
 #define PREPARE_ROWS 4096
 #define SEARCH_ROWS_MAX 2048
 
-/* pieces that each thread should have, unless they became so small that they
- * end before another thread is awake: smaller than this part of what a turn of
- * 50 ms takes */
+/* how many pieces each thread should have, unless they became so small that they end
+ * before another thread is awake: smaller than the tasks of a turn of 50 ms divided
+ * by SEARCH_PART_MIN */
 #define PIECES_PER_THREAD 4
 #define SEARCH_PART_MIN 512
 
-/* most tasks of an observation */
+/* the greatest number of tasks of an observation */
 #define TASKS_MAX 8
 
-/* most positions that a bundle of observations should be spread over */
+/* over how many positions a bundle of observations should be spread at most */
 #define BUNDLE_POSITIONS 1024
 
 struct turn
 {
 	struct search *search;
 	const struct cpu_built *built;
-	uint32_t	first;			/* observation */
-	uint32_t	begun;			/* observations under way: rows 0, 1, ... from first */
-	bool		resumed;		/* some of them have been answered */
-	uint32_t	rows;			/* rows that the turn takes */
-	uint32_t	tasks;			/* their tasks; without windows, a row is a task */
-	uint32_t	piece_tasks;	/* of a piece of the search */
-	uint32_t	bundle;			/* tasks that walk together */
+	uint32_t	first;			/* the turn's first observation */
+	uint32_t	begun;			/* how many observations are under way: rows 0, 1, ... from first */
+	bool		resumed;		/* some of these have been answered */
+	uint32_t	rows;			/* how many rows the turn takes */
+	uint32_t	tasks;			/* how many tasks these rows have; without windows, a row is a task */
+	uint32_t	piece_tasks;	/* how many tasks a piece of the search has */
+	uint32_t	bundle;			/* how many tasks walk together at most */
 	int64_t		end_ms;
 	atomic_bool out_of_range;
-	atomic_uint_fast64_t unanswered;	/* of the rows that the turn takes */
+	atomic_uint_fast64_t unanswered;	/* how many of these rows have no answer yet */
 
-	/* by row; the last two are the batch's */
+	/* columns by row; tag and distance are the batch's */
 	struct geonn_vector *from;
 	int64_t    *tag;
 	double	   *distance;
 
-	/* by task, with windows alone; tasks of a row follow each other */
-	atomic_uint claimed;		/* tasks that have been taken */
+	/* columns by task, only with windows; tasks of a row follow each other */
+	atomic_uint claimed;		/* how many task numbers have been given out */
 	uint32_t   *task_row;
 	int64_t    *task_place;
 	double	   *task_distance;
 
 	uint32_t   *listed;			/* [rows] the rows that a resumed turn takes */
-	struct radix_sort sort;		/* keys, and tasks */
+	struct radix_sort sort;		/* sorts the keys of tasks, with the tasks as values */
 };
 
 /*
- * Compute the vectors of some of the turn's rows, and number these.  False if some
- * coordinates are not a point.
+ * Compute the vectors of some of the turn's rows, and write their row numbers.
+ * False if some coordinates are not a point.
  */
 static bool
 read_vectors(const struct turn *turn, uint32_t begin, uint32_t count, uint32_t *row,
@@ -106,8 +106,8 @@ read_vectors(const struct turn *turn, uint32_t begin, uint32_t count, uint32_t *
 }
 
 /*
- * Add the part of the index that has its group to each key.  Groups are read
- * once, as the batch is shared with the client.
+ * Add to each key the part of the index that has the observation's group.
+ * Groups are read once, as the batch is shared with the client.
  */
 static void
 add_parts(const struct turn *turn, uint32_t at, uint32_t count)
@@ -122,7 +122,7 @@ add_parts(const struct turn *turn, uint32_t at, uint32_t count)
 	}
 }
 
-/* tasks that some rows have, before they have their numbers */
+/* the tasks of some rows, before they are numbered */
 struct task_list
 {
 	uint32_t	count;
@@ -258,7 +258,7 @@ search_piece(void *context, size_t number)
 	atomic_fetch_add(&turn->unanswered, piece.count - piece.answered);
 }
 
-/* the end of the tasks of the row that has this one */
+/* the end of the tasks of the row to which this task belongs */
 static uint32_t
 tasks_end(const struct turn *turn, uint32_t task)
 {
@@ -344,9 +344,9 @@ finish_row(struct turn *turn)
 }
 
 /*
- * Lay out the room for a turn in a block of memory, or in none.  Returns its bytes.
- * Few observations have as many tasks as there is room for; memory that is never
- * touched costs nothing.
+ * Lay out the memory for a turn from `memory` on (NULL to learn only the size).
+ * Returns its bytes.  Few observations have TASKS_MAX tasks; pages that are never
+ * touched take no memory.
  */
 static size_t
 place_room(struct turn *turn, void *memory)
@@ -374,7 +374,7 @@ place_room(struct turn *turn, void *memory)
 }
 
 /*
- * Make the room for a turn, and enlarge it if necessary.
+ * Enlarge the memory for a turn if necessary, and lay it out.
  */
 static bool
 make_room(struct turn *turn, struct cpu_turn_room *room)
@@ -396,8 +396,8 @@ make_room(struct turn *turn, struct cpu_turn_room *room)
 }
 
 /*
- * Set which observations are under way: those that are under way already; if
- * none are, as many as a turn should take and the batch has room for.
+ * Set which observations are under way: those that are under way already; or if
+ * none are, as many as a turn should take, and as fit into the batch.
  */
 static void
 begin_turn(struct turn *turn, uint32_t pace)
@@ -444,7 +444,7 @@ list_rows(struct turn *turn, uint32_t pace)
 }
 
 /*
- * Bits of the keys: parts take those of the largest number.
+ * How many bits the keys have: enough for the largest number of a part.
  */
 static unsigned
 key_bits(const struct cpu_index *index)
@@ -528,7 +528,7 @@ pack(const struct turn *turn, uint32_t *counts)
 }
 
 /*
- * The pace after a turn, so that turns take about as long as they should.  A sparse
+ * Return the pace after a turn, such that turns take about CPU_TURN_MS.  A sparse
  * turn may take longer, since one with twice as many rows might take hardly more
  * time.
  */
@@ -580,7 +580,7 @@ cpu_turn_nearest(struct search *search, struct cpu_built *built, struct cpu_turn
 		return true;
 	}
 
-	/* the sort is over, and its room free */
+	/* the sort is over, and its memory free */
 	pairs = search->question.max_distance == INFINITY && search->dataset->columns == 0 ?
 		turn.begun : pack(&turn, turn.sort.value);
 	cpu_turn_account(search, turn.begun, pairs == turn.begun ? NULL : turn.sort.value, pairs);

@@ -24,21 +24,21 @@
 #include "engine/base/thread_pool.h"
 #include "engine/cpu/collector.h"
 
-/* most observations of a turn, and of a piece */
+/* the greatest number of observations of a turn, and of a piece */
 #define TURN_ROWS 65536
 #define PIECE_ROWS_MAX 32
 
-/* pieces that each thread should have of a turn */
+/* how many pieces of a turn each thread should have */
 #define PIECES_PER_THREAD 4
 
 struct piece
 {
-	uint32_t	rows;			/* observations that are answered */
+	uint32_t	rows;			/* how many observations are answered */
 	size_t		pairs;
 	size_t		capacity;
 	struct candidate *pair;
 
-	/* how many of them are packed into the batch */
+	/* how many rows and pairs of the piece are packed into the batch, and from which pair of it on */
 	uint32_t	packed_rows;
 	uint32_t	packed_pairs;
 	uint32_t	offset;
@@ -48,18 +48,18 @@ struct turn
 {
 	struct search *search;
 	const struct cpu_built *built;
-	uint32_t	first;			/* observation */
-	uint32_t	rows;			/* observations to try */
-	uint32_t	piece_rows;		/* of a piece; the last one may have fewer */
-	uint32_t	room;			/* pairs that the batch has room for */
+	uint32_t	first;			/* the turn's first observation */
+	uint32_t	rows;			/* how many observations the turn tries */
+	uint32_t	piece_rows;		/* how many observations a piece has; the last one may have fewer */
+	uint32_t	room;			/* how many pairs still fit into the batch */
 	int64_t		end_ms;
-	double		widest;			/* limit on squared chords, from max_distance */
+	double		widest;			/* the limit on squared chords that max_distance gives */
 	atomic_bool out_of_range;
 	atomic_bool short_of_memory;
-	atomic_uint_fast64_t pairs; /* found by all threads */
+	atomic_uint_fast64_t pairs; /* how many pairs all threads have found */
 
 	struct piece *pieces;
-	uint32_t   *counts;			/* [rows] */
+	uint32_t   *counts;			/* [rows] how many pairs each observation has */
 };
 
 /* read a value once: the batch is shared with the client */
@@ -92,7 +92,7 @@ take_observation(const struct turn *turn, uint32_t row, struct cpu_collector *co
 	{
 		double		radius = ((const volatile double *) search->columns.radius)[observation];
 
-		/* a negative one is within no distance, and NaN, which only a faulty client sends, neither */
+		/* a negative radius has no candidate, and neither has NaN, which only a faulty client sends */
 		if (!(radius >= collector->max_distance))
 			collector->max_distance = radius >= 0.0 ? radius : -1.0;
 	}
@@ -102,8 +102,8 @@ take_observation(const struct turn *turn, uint32_t row, struct cpu_collector *co
 }
 
 /*
- * Keep the pairs of an observation: as many as the batch has room for, and one
- * more if it has more.
+ * Keep the pairs of an observation: as many as fit into the batch, and one more
+ * if the observation has more.
  */
 static bool
 keep_pairs(const struct turn *turn, struct piece *piece, const struct candidate *pairs,
@@ -199,8 +199,8 @@ pack_piece(void *context, size_t number)
 }
 
 /*
- * Cut off the pairs of the turn's first observation, which are more than an
- * empty batch has room for.
+ * Cut off the pairs of the turn's first observation, which are more than fit
+ * into an empty batch.
  */
 static void
 cut_off(struct turn *turn)
@@ -246,7 +246,7 @@ pack(struct turn *turn, size_t pieces)
 	}
 	if (rows == 0)
 	{
-		/* one that was searched, for want of room */
+		/* an observation was searched for, but its pairs do not fit */
 		if (search->answered == 0)
 			cut_off(turn);
 		return false;
@@ -254,7 +254,7 @@ pack(struct turn *turn, size_t pieces)
 	search->cutoff.present = false;
 	thread_pool_run(pack_piece, turn, pieces);
 
-	/* the last piece may have ended for want of room */
+	/* the last piece may have ended as its pairs do not fit */
 	goes_on = rows == turn->rows || turn->counts[rows] <= turn->room - pairs;
 	cpu_turn_account(search, rows, all_one && search->question.k == 1 ? NULL : turn->counts,
 					 pairs);
@@ -273,8 +273,8 @@ fail_memory(struct turn *turn)
 }
 
 /*
- * Observations of a piece after a turn that answered so many; 0: no turn
- * before.
+ * How many observations a piece should have, after a turn that answered this
+ * many; 0: no turn before.
  */
 static uint32_t
 piece_rows_after(uint32_t answered)

@@ -8,7 +8,7 @@
 
 #include "engine/cpu/path.h"
 
-/* points that are best converted together: as many as a first-level cache holds */
+/* how many points are best converted together: as many as a first-level cache holds */
 #define CPU_VECTORS_BLOCK 256
 
 /* Compute the vectors of valid points in degrees, by metric.h. */

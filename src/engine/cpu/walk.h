@@ -87,7 +87,7 @@ cpu_node_bounds(const struct cpu_index *index, uint32_t node, const struct cpu_b
 }
 
 /*
- * Bits of the values, of INDEX_WIDTH, that are within the limit.
+ * A bit for each of INDEX_WIDTH values, set if the value is at most the limit.
  */
 CPU_WALK_INLINE uint32_t
 cpu_within(const double *values, double limit)
@@ -101,7 +101,7 @@ cpu_within(const double *values, double limit)
 }
 
 /*
- * Bits of the first `count` of INDEX_WIDTH places.
+ * INDEX_WIDTH bits, of which the first `count` are set.
  */
 CPU_WALK_INLINE uint32_t
 cpu_first_bits(uint32_t count)
@@ -110,8 +110,9 @@ cpu_first_bits(uint32_t count)
 }
 
 /*
- * Bits of INDEX_WIDTH nodes from `node` on whose boxes' windows reach these
- * windows: all that overlap are below such nodes (window.h).
+ * A bit for each of INDEX_WIDTH nodes from `node` on, set if the windows of its
+ * box reach these windows: all positions whose windows overlap these are below
+ * such nodes (window.h).
  */
 CPU_WALK_INLINE uint32_t
 cpu_nodes_reached(const struct cpu_index *index, uint32_t node, const struct point_windows *windows)
@@ -133,8 +134,8 @@ cpu_nodes_reached(const struct cpu_index *index, uint32_t node, const struct poi
 }
 
 /*
- * Bits of the first, of INDEX_WIDTH, values that are within the limit next to
- * each.
+ * A bit for each of INDEX_WIDTH values, set if the value is at most its own
+ * limit.
  */
 CPU_WALK_INLINE uint32_t
 cpu_within_each(const double *values, const double *limits)
@@ -148,8 +149,8 @@ cpu_within_each(const double *values, const double *limits)
 }
 
 /*
- * Bits of a leaf's positions whose windows overlap these.  Where all bounds
- * differ, or those that are equal are inclusive, vectors decide.
+ * A bit for each position of a leaf, set if its windows overlap these.  Vector
+ * instructions decide unless two bounds are equal and one may be exclusive.
  */
 CPU_WALK_INLINE uint32_t
 cpu_leaf_overlaps(const struct cpu_index *index, uint32_t leaf, const struct point_windows *windows)
@@ -196,7 +197,8 @@ cpu_leaf_overlaps(const struct cpu_index *index, uint32_t leaf, const struct poi
 }
 
 /*
- * The place, of those with a bit, that has the smallest bound.  At least one has a bit.
+ * The number of the smallest bound among those whose bit is set.  At least one bit must
+ * be set.
  */
 CPU_WALK_INLINE uint32_t
 cpu_nearest_of(const double *bounds, uint32_t bits)
@@ -218,7 +220,7 @@ struct cpu_nodes
 };
 
 /*
- * The node of a level that a position lies under.
+ * The number of the node of a level under which a position lies.
  */
 CPU_WALK_INLINE uint32_t
 cpu_node_above(uint32_t position, int level)
@@ -227,8 +229,8 @@ cpu_node_above(uint32_t position, int level)
 }
 
 /*
- * Where a walk through a part begins: the lowest level where its positions lie
- * under at most INDEX_WIDTH nodes.
+ * The nodes with which a walk through a part begins: those of the lowest level
+ * on which the part's positions lie under at most INDEX_WIDTH nodes.
  */
 CPU_WALK_INLINE struct cpu_nodes
 cpu_part_top(struct cpu_part part, int *level)
@@ -244,8 +246,8 @@ cpu_part_top(struct cpu_part part, int *level)
 }
 
 /*
- * The children, on the level below, of node `number` of a level, as far as
- * positions of the part lie under them.
+ * Those children of node `number` of a level under which positions of the part
+ * lie.
  */
 CPU_WALK_INLINE struct cpu_nodes
 cpu_part_children(struct cpu_part part, int level, uint32_t number)
@@ -261,7 +263,8 @@ cpu_part_children(struct cpu_part part, int level, uint32_t number)
 }
 
 /*
- * Bits of a leaf's positions that the part has.  At least one has to be.
+ * A bit for each position of a leaf, set if the part has the position.  The
+ * part must have at least one of them.
  */
 CPU_WALK_INLINE uint32_t
 cpu_part_bits(struct cpu_part part, uint32_t leaf)
@@ -272,7 +275,8 @@ cpu_part_bits(struct cpu_part part, uint32_t leaf)
 	return part.first > first ? bits & UINT32_MAX << (part.first - first) : bits;
 }
 
-/* the first position in the order (distance, place) so far; none: {{INFINITY, UINT32_MAX}} */
+/* the position that is first so far in the order (distance, place); {{INFINITY, UINT32_MAX}}: no
+ * position yet */
 struct cpu_decision
 {
 	struct candidate first;
@@ -280,7 +284,7 @@ struct cpu_decision
 };
 
 /*
- * Note a position, if it comes first.
+ * Make a position the decision, if it comes before the present one.
  */
 CPU_WALK_INLINE void
 cpu_decide(const struct cpu_index *index, enum geonn_metric metric, struct geonn_vector from,

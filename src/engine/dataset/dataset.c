@@ -113,7 +113,7 @@ resize_column(struct dataset *dataset, int number, size_t count)
 }
 
 /*
- * Make room for `count` references in all.
+ * Enlarge the columns so that `count` references fit in all.
  */
 static bool
 reserve(struct dataset *dataset, size_t count, struct failure *failure)

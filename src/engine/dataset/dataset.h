@@ -13,7 +13,7 @@
 #include "engine/base/atomics.h"
 #include "engine/base/failure.h"
 
-/* the hash tables that find datasets */
+/* the hash tables by which datasets are found */
 enum dataset_table
 {
 	DATASET_BY_ID,
@@ -23,7 +23,7 @@ enum dataset_table
 
 struct dataset
 {
-	uint64_t	id;				/* never used twice by one engine */
+	uint64_t	id;				/* a number that the engine never uses twice */
 	enum geonn_metric metric;
 	uint32_t	columns;		/* GEONN_COLUMN_...: the columns that it has */
 
@@ -40,28 +40,29 @@ struct dataset
 	int32_t    *identity;		/* [count], or NULL */
 	double	   *radius;			/* [count] metres, or NULL; may be infinite; any other value
 								 * below 0, or NaN: no pair has the reference */
-	int64_t    *low[GEONN_WINDOWS_MAX]; /* [count] of each window, or NULL (window.h) */
-	int64_t    *high[GEONN_WINDOWS_MAX];	/* [count] */
-	uint16_t   *edges;			/* [count] of all windows, or NULL: it has none */
+	int64_t    *low[GEONN_WINDOWS_MAX]; /* [count] the lows of each window, or NULL (window.h) */
+	int64_t    *high[GEONN_WINDOWS_MAX];	/* [count] the highs of each window, or NULL */
+	uint16_t   *edges;			/* [count] the edges of all windows, or NULL: it has no windows */
 
-	/* of the server's thread alone */
-	size_t		capacity;		/* rows that the columns have room for */
-	int			users;			/* sessions that hold it */
+	/* used by the server's thread alone */
+	size_t		capacity;		/* how many rows fit into the columns */
+	int			users;			/* how many sessions hold it */
 	bool		sealed;
-	int			files[GEONN_FILE_KINDS];	/* of its clients; -1: none */
+	int			files[GEONN_FILE_KINDS];	/* descriptors of its clients' memory files; -1: none */
 	uint64_t	file_bytes[GEONN_FILE_KINDS];
 
-	/* of datasets.c, to find it when it is kept */
+	/* used by datasets.c to find it when it is kept */
 	bool		labelled;		/* it has a label: later sessions can find it while it is kept */
 	bool		kept;
-	size_t		kept_bytes;		/* what it counts as while kept */
+	size_t		kept_bytes;		/* the bytes that it counts as while it is kept */
 	struct geonn_label label;
 	uint8_t		note[GEONN_NOTE_BYTES];
-	struct dataset *next[DATASET_TABLES];	/* next in the chain of each hash table */
-	struct dataset *newer;		/* in the order of use, while it is kept */
+	struct dataset *next[DATASET_TABLES];	/* the next in the chain, of each hash table */
+	struct dataset *newer;		/* neighbours in the order of use, while it is kept */
 	struct dataset *older;
 
-	/* bytes of host memory that devices took for it; and beside these, for a table of squares */
+	/* how many bytes of host memory devices took for what they built of it, without a table of
+	 * squares; and how many for that table */
 	atomic_uint_fast64_t built_bytes;
 	atomic_uint_fast64_t squares_bytes;
 
@@ -72,22 +73,23 @@ struct dataset
 	 */
 	void	   *built[GEONN_DEVICES_MAX];
 
-	/* whether one of the threads of a device that works by turns is building;
-	 * guarded by the scheduler's lock */
+	/* of a device that works by turns: whether one of its threads is building
+	 * something of the dataset; guarded by the scheduler's lock */
 	bool		building[GEONN_DEVICES_MAX];
 
-	/* threads of devices that have taken a search and may be building what it needs */
+	/* how many threads of devices have taken one of the dataset's searches and may be building what
+	 * it needs */
 	atomic_int	builders;
 
-	/* devices that still have to discard theirs, and the next dataset whose part each device
-	 * discards (search/discards.c) */
+	/* how many devices still have to discard what they built of it; and the next dataset in
+	 * each device's list of discards (search/discards.c) */
 	atomic_int	discards;
 	struct dataset *next_discard[GEONN_DEVICES_MAX];
 };
 
 /*
- * The columns that datasets may have.  Code that does the same with each
- * column goes through this list.
+ * The number of columns that datasets may have.  dataset_columns lists them,
+ * for code that does the same with each.
  */
 #define DATASET_COLUMNS (6 + 2 * GEONN_WINDOWS_MAX + 1)
 
@@ -95,17 +97,17 @@ struct dataset_column
 {
 	uint32_t	present;		/* a dataset with any of these GEONN_COLUMN_... has the column; 0:
 								 * every dataset has it */
-	size_t		width;			/* bytes of a value */
+	size_t		width;			/* how many bytes a value has */
 	size_t		member;			/* offset of the column's address in struct dataset */
-	size_t		batch_member;	/* and in struct geonn_batch_columns */
+	size_t		batch_member;	/* and its offset in struct geonn_batch_columns */
 };
 
 extern const struct dataset_column dataset_columns[DATASET_COLUMNS];
 
-/* A column of a dataset, by its number in that list; NULL: the dataset lacks it. */
+/* A column of a dataset, by its number in dataset_columns; NULL: the dataset lacks it. */
 extern void *dataset_column_of(const struct dataset *dataset, int number);
 
-/* The same column of a batch. */
+/* A column of a batch, by its number in dataset_columns; NULL: the batch lacks it. */
 extern void *dataset_column_of_batch(const struct geonn_batch_columns *batch, int number);
 
 /* Create an empty dataset; NULL if memory is short. */
@@ -137,23 +139,24 @@ extern size_t dataset_row_bytes(const struct dataset *dataset);
 /* Bytes of a dataset's references and files. */
 extern size_t dataset_bytes(const struct dataset *dataset);
 
-/* Give back the room that the columns have beyond the references. */
+/* Free the memory of the columns behind the last reference. */
 extern void dataset_fit(struct dataset *dataset);
 
 /*
- * Bytes of host memory that a dataset takes, with all that devices have built of it there but a
- * table of squares.
+ * The bytes of host memory that a dataset takes, with all that devices have built of it there,
+ * but without a table of squares.
  */
 extern size_t dataset_memory(const struct dataset *dataset);
 
 /*
- * Take so many bytes of host memory for a dataset's table of squares, or give them back.  False if
- * all tables together would take more than dataset_squares_limit.  Any thread.
+ * Count bytes of host memory that a dataset's table of squares takes, or gives back.
+ * dataset_take_squares() is false if all tables together would take more than
+ * dataset_squares_limit.  Any thread.
  */
 extern bool dataset_take_squares(struct dataset *dataset, size_t bytes);
 extern void dataset_give_squares(struct dataset *dataset, size_t bytes);
 
-/* bytes of all tables of squares; and how many they may be, which datasets.c sets */
+/* how many bytes all tables of squares take; and how many they may take, which datasets.c sets */
 extern atomic_uint_fast64_t dataset_squares_bytes;
 extern atomic_uint_fast64_t dataset_squares_limit;
 

@@ -23,10 +23,10 @@
 #include "engine/base/radix_sort.h"
 #include "engine/base/thread_pool.h"
 
-/* references of one piece of the work */
+/* how many references one piece of the work has */
 #define PIECE_ROWS ((size_t) 1 << 15)
 
-/* pieces of a job for each thread: some 10 ms */
+/* how many pieces a job has for each thread: it takes some 10 ms */
 #define PIECES_PER_THREAD 16
 
 #define SIGN ((uint64_t) 1 << 63)
@@ -35,11 +35,11 @@ struct sorting
 {
 	const struct dataset *dataset;
 	const atomic_bool *cancelled;
-	struct radix_sort sort;		/* keys, and the references' numbers */
+	struct radix_sort sort;		/* the keys, and the references' numbers as values */
 	const double *by;			/* the column to sort by; NULL: the tag */
 	atomic_bool repeats;		/* a tag occurs twice */
 	void	   *column;			/* the column that is put into order */
-	size_t		width;			/* bytes of each value in it */
+	size_t		width;			/* how many bytes each value of the column has */
 };
 
 static size_t
@@ -62,7 +62,7 @@ run_pieces(struct sorting *sorting, thread_pool_piece piece)
 								 sorting->cancelled);
 }
 
-/* write to all of the room, and number the references */
+/* write to all of the sort's memory, and number the references */
 static void
 number_references(void *context, size_t number)
 {
@@ -78,8 +78,8 @@ number_references(void *context, size_t number)
 }
 
 /*
- * A key for a number: keys are in the order of their numbers, and 0 and -0
- * have the same key.
+ * Return a key for a number: keys are in the order of their numbers, and 0 and
+ * -0 have the same key.
  */
 static uint64_t
 key_of(double number)
@@ -147,7 +147,7 @@ sort_references(struct sorting *sorting, struct failure *failure)
 		 sort_by(sorting, NULL, failure));
 }
 
-/* the keys' room takes a column now */
+/* the memory of the keys takes a column now */
 static void
 collect_column(void *context, size_t number)
 {

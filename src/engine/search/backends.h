@@ -10,8 +10,8 @@
 
 /*
  * Describe every device of this host in room[GEONN_DEVICES_MAX], kind after
- * kind.  If none is a GPU, no_gpu says why; otherwise no_gpu is empty.
- * Returns the number of devices.  The room stays in use.
+ * kind.  If none is a GPU, no_gpu says why; otherwise no_gpu is empty.  Returns
+ * the number of devices.  The caller must keep the array.
  */
 extern int	backends_find(struct device *room, struct failure *no_gpu);
 
@@ -27,8 +27,8 @@ extern bool backends_serves(const struct device *device, enum geonn_device_choic
 extern bool backends_auto_uses(const struct device *device);
 
 /*
- * Whether a search of choice auto was answered by a device of a lower rank
- * than another one, which cannot be used.
+ * Whether a search of choice auto was answered by a device of a lower rank, as
+ * one of a higher rank cannot be used.
  */
 extern bool backends_fell_back(const struct search *search);
 

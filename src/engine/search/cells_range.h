@@ -35,7 +35,7 @@
 
 #include "engine/search/cells_square.h"
 
-/* What is known of a range; vectors are turned. */
+/* A range, and what a walk has found for it so far; vectors are turned. */
 struct cells_range
 {
 	struct cells_square square; /* the whole range */
@@ -43,8 +43,8 @@ struct cells_range
 	double		rho;
 	struct geonn_vector best;	/* the nearest position to the middle */
 	double		best_square;	/* its squared chord */
-	double		limit;			/* on squared chords to the middle */
-	double		margin;			/* of cells_comes_before() */
+	double		limit;			/* the limit on squared chords between the middle and a candidate */
+	double		margin;			/* the margin for cells_comes_before() */
 };
 
 /* Begin a range, whose rho the caller sets. */
@@ -105,7 +105,8 @@ cells_range_corner_limit(const struct cells_range *range, struct geonn_vector co
 
 /* ---- how many squares a table has ---- */
 
-/* Blocks along the side of a face, for so many squares of all faces, or fewer. */
+/* How many blocks the side of a face has, if all faces together have at most `squares` squares; at
+ * least 1. */
 GEONN_GEODESY_FUNCTION uint32_t
 cells_side_of(double squares)
 {
@@ -114,7 +115,7 @@ cells_side_of(double squares)
 	return side > 0 ? side : 1;
 }
 
-/* Units in a length of 1 on a face with such a side. */
+/* How many units a length of 1 on a face has, if its side has this many blocks. */
 GEONN_GEODESY_FUNCTION double
 cells_scale_of(uint32_t side)
 {

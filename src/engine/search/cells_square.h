@@ -72,7 +72,7 @@
 
 #include "common/geodesy.h"
 
-/* squares along a block's side, and in a block */
+/* how many squares a block has along its side, and in all */
 #define CELLS_SIDE_BITS 3
 #define CELLS_SIDE (1u << CELLS_SIDE_BITS)
 #define CELLS_BLOCK (CELLS_SIDE * CELLS_SIDE)
@@ -85,7 +85,7 @@
 
 static_assert(CELLS_FIRST_SHIFT % CELLS_SIDE_BITS == 0, "the finest squares have a side of 1");
 
-/* by how much squares are wider on each side */
+/* by how much squares are wider than their units on each side */
 #define CELLS_WIDER 0x1p-42
 
 /* where a point is: units from the first corner of its face */
@@ -98,9 +98,9 @@ struct cells_spot
 
 struct cells_square
 {
-	double		u;				/* its middle */
+	double		u;				/* the coordinates of its middle on the face */
 	double		v;
-	double		half;			/* half its side, widened */
+	double		half;			/* half the length of its side, plus CELLS_WIDER */
 };
 
 /* a vector in the coordinates of a face: x is across it, y along u, z along v */
@@ -117,7 +117,7 @@ cells_turned(uint32_t face, struct geonn_vector vector)
 	return turned;
 }
 
-/* and back */
+/* a vector in the coordinates of a face, turned back */
 GEONN_GEODESY_FUNCTION struct geonn_vector
 cells_turned_back(uint32_t face, struct geonn_vector turned)
 {
@@ -142,7 +142,7 @@ cells_about_inverse(float x)
 #endif
 }
 
-/* the units of a coordinate on a face that has so many along its side */
+/* the unit in which a coordinate is, on a face with side_units units along its side */
 GEONN_GEODESY_FUNCTION uint32_t
 cells_units(double place, double scale, uint32_t side_units)
 {
@@ -176,14 +176,14 @@ cells_spot_of(struct geonn_vector vector, double scale, uint32_t side_units)
 	return spot;
 }
 
-/* units along the side of a face that has so many blocks there */
+/* how many units the side of a face has, if it has this many blocks */
 GEONN_GEODESY_FUNCTION uint32_t
 cells_side_units(uint32_t side)
 {
 	return side << CELLS_UNIT_BITS;
 }
 
-/* the square of so many units from these on */
+/* the square whose first corner is at units (u, v), and whose side has this many units */
 GEONN_GEODESY_FUNCTION struct cells_square
 cells_square_of(uint32_t u, uint32_t v, uint32_t units, double scale)
 {
@@ -196,7 +196,7 @@ cells_square_of(uint32_t u, uint32_t v, uint32_t units, double scale)
 	return square;
 }
 
-/* the unit vector through (1, u, v), but for some e */
+/* the unit vector through (1, u, v), off by some e */
 GEONN_GEODESY_FUNCTION struct geonn_vector
 cells_vector_at(double u, double v)
 {
@@ -220,7 +220,7 @@ cells_margin(double reach, double greatest)
 	return fma(greatest * greatest, 0x1p-45, fma(reach, 0x1p-48, 0x1p-49));
 }
 
-/* Whether b comes before c for each point of a square, which is (2); both are turned. */
+/* Whether b comes before c for each point of a square, by (2); both vectors are turned. */
 GEONN_GEODESY_FUNCTION bool
 cells_comes_before(struct geonn_vector b, struct geonn_vector c, const struct cells_square *square,
 				   double margin)

@@ -65,8 +65,8 @@ struct question
 };
 
 /*
- * The place where the pairs of one observation were cut off for want of room:
- * after the pair of this distance and place.
+ * Where the pairs of an observation were cut off, as the batch was full: the
+ * pair of this distance and place is the last one that was given out.
  */
 struct cutoff
 {
@@ -83,31 +83,31 @@ struct search
 {
 	/* immutable while a device owns the search */
 	struct session *session;
-	uint32_t	slot;			/* of the session's ring */
-	struct dataset *dataset;	/* sealed, not empty */
+	uint32_t	slot;			/* its slot in the session's ring */
+	struct dataset *dataset;	/* the dataset, which is sealed and not empty */
 	bool		stays;			/* later calls find the dataset by its label */
 	enum geonn_device_choice choice;	/* a GPU may change it, as above */
 	struct question question;
-	enum geonn_algorithm algorithm; /* that answers it, as the device chose that took the search last;
-									 * auto before */
+	enum geonn_algorithm algorithm; /* the algorithm that answers it, which the device chose that
+									 * took the search last; auto before */
 	struct geonn_batch_columns columns;
 	uint32_t	first;			/* the first observation to answer */
-	uint32_t	rows;			/* observations in the batch */
-	double		pairs_each;		/* pairs of an observation in the slot's last
-								 * search, if that asked the same question; 0:
-								 * not known */
-	const atomic_bool *cancelled;	/* the session has ended */
+	uint32_t	rows;			/* how many observations the batch has */
+	double		pairs_each;		/* how many pairs an observation had on average in the
+								 * slot's last search, if that asked the same
+								 * question; 0: not known */
+	const atomic_bool *cancelled;	/* becomes true when the session has ended */
 	struct call *call;			/* the call that it works for, or NULL */
 
 	/*
-	 * The result so far: observations first ... first + answered - 1 have
-	 * their counts (no counts are written while one_each is set), and their
-	 * pairs fill the tag and distance columns from 0 to pairs - 1.  A search
-	 * ends when all its observations are answered, or when the room is too
-	 * small for the next one's pairs.
+	 * The result so far: observations first ... first + answered - 1 have their
+	 * counts (no counts are written while one_each is set), and their pairs
+	 * fill the tag and distance columns from 0 to pairs - 1.  A search ends
+	 * when all its observations are answered, or when the batch lacks space for
+	 * the next one's pairs.
 	 *
 	 * The pairs of an observation are cut off only if it is the first one and
-	 * has more pairs than the batch has room for.  Then answered stays 0, the
+	 * has more pairs than fit into the batch.  Then answered stays 0, the
 	 * observation's count is the number of pairs that were written, and the
 	 * cutoff becomes present.  A search that begins with a present cutoff
 	 * leaves out the first observation's pairs up to it; the device then makes
@@ -119,7 +119,7 @@ struct search
 								 * no count is written */
 	struct cutoff cutoff;
 	bool		failed;
-	struct failure failure;		/* if failed */
+	struct failure failure;		/* why the search failed */
 
 	/*
 	 * What the device remembers from one turn to the next; only that device
@@ -127,26 +127,26 @@ struct search
 	 */
 	uint64_t	device_state;
 
-	/* the scheduler's */
+	/* used by the scheduler alone */
 	uint32_t	device;			/* number of the device that owns the search, or owned it last */
-	uint32_t	build_microseconds; /* time to build what it needed of the dataset */
+	uint32_t	build_microseconds; /* how long devices took to build what it needed of the dataset */
 	bool		wants_memory;	/* memory was short for it before: the device
 								 * first discards all datasets that it may */
-	enum geonn_phase phase;		/* of its call: the phase that this search is in */
+	enum geonn_phase phase;		/* the phase of its call that this search is in */
 	int64_t		taken_us;		/* when its turn began */
-	int64_t		expected_us;	/* time that its turn was expected to take */
+	int64_t		expected_us;	/* how long its turn was expected to take */
 	bool		builds;			/* its thread builds something of the dataset, and
 								 * others of the device must not */
-	bool		builds_long;	/* and that takes longer than a turn */
+	bool		builds_long;	/* and that build takes longer than a turn */
 	struct search_queue *queue;
 	struct search *next;
 };
 
 /*
- * Note that the next `rows` observations are answered with the next `pairs`
- * pairs, which are in their places.  one_each: each observation has one pair,
- * and the counts have not been written; otherwise the counts are in their
- * places, too.
+ * Count the next `rows` observations as answered, with the next `pairs` pairs,
+ * which are already written to the batch's columns.  one_each: each observation
+ * has one pair, and no counts are written; otherwise the counts are written,
+ * too.
  */
 extern void search_account(struct search *search, uint32_t rows, uint32_t pairs,
 						   bool one_each);
@@ -158,20 +158,20 @@ extern void search_account(struct search *search, uint32_t rows, uint32_t pairs,
 extern bool search_is_nearest(const struct search *search);
 
 /*
- * The same of a dataset that has coordinates and tags alone: the question that
- * most searches ask.
+ * Whether a search asks search_is_nearest()'s question of a dataset that has
+ * coordinates and tags alone, as most searches do.
  */
 extern bool search_is_plain_nearest(const struct search *search);
 
-/* Which devices may begin a search, of those that its session has chosen. */
+/* Which of the devices that its session has chosen may begin a search. */
 extern enum geonn_device_choice search_choice(const struct search *search,
 											  enum geonn_device_choice chosen);
 
 enum device_progress
 {
 	DEVICE_IDLE,				/* none of the started searches ended */
-	DEVICE_FINISHED,			/* this search is answered as far as its room
-								 * goes, or it failed or was cancelled */
+	DEVICE_FINISHED,			/* this search is answered as far as its pairs fit
+								 * into the batch, or it failed or was cancelled */
 	DEVICE_YIELDED				/* this search has had its turn; it goes back
 								 * to its session's queue, not yet answered */
 };
@@ -190,7 +190,7 @@ struct device_operations
 	 */
 	int			(*count) (struct failure *failure);
 
-	/* (with turn) most host threads that work on its searches; any thread */
+	/* (with turn) The greatest number of host threads that work on its searches; any thread. */
 	unsigned	(*threads) (void);
 
 	/*
@@ -200,7 +200,7 @@ struct device_operations
 	 */
 	bool		(*probe) (struct device *device, struct failure *failure);
 
-	/* free bytes of its memory now; any thread */
+	/* The bytes of its memory that are free now; any thread. */
 	uint64_t	(*memory_free) (struct device *device);
 
 	/*
@@ -211,16 +211,16 @@ struct device_operations
 	enum geonn_algorithm (*choose) (const struct search *search, bool is_first);
 
 	/*
-	 * Whether what a search by this algorithm, which is not auto, needs of its
-	 * dataset has been built.
+	 * Whether the device has built what a search needs of its dataset for this
+	 * algorithm, which must not be auto.
 	 */
 	bool		(*is_built) (const struct device *device, const struct search *search,
 							 enum geonn_algorithm algorithm);
 
 	/*
 	 * Build what a search needs of its sealed dataset, unless
-	 * dataset->built[device->number] has it already.  False with the failure
-	 * if that fails.
+	 * dataset->built[device->number] has it already.  False with the failure if
+	 * the device cannot build it.
 	 */
 	bool		(*build) (struct device *device, const struct search *search,
 						  struct failure *failure);
@@ -233,8 +233,8 @@ struct device_operations
 	void		(*rest) (struct device *device);
 
 	/*
-	 * (instead of start and advance) Do a turn of a search, whose dataset has
-	 * been built: of about 50 ms, within the limits that advance has.
+	 * (instead of start and advance) Work on a search, whose dataset has been
+	 * built, for a turn of about 50 ms, within the limits that advance has.
 	 */
 	enum device_progress (*turn) (struct device *device, struct search *search);
 
@@ -267,17 +267,17 @@ struct device_operations
 struct device
 {
 	const struct device_operations *operations;
-	int			number;			/* index of dataset->built; 0 is the CPU */
-	int			ordinal;		/* among those of its kind */
-	int			lanes;			/* searches that may be under way, without turn */
+	int			number;			/* its index in dataset->built; 0 is the CPU */
+	int			ordinal;		/* its number among the devices of its kind, from 0 */
+	int			lanes;			/* how many searches may be under way, if it lacks turn */
 
 	/* filled in by probe, immutable afterwards */
 	char		name[128];
 	char		uuid[48];
 	uint32_t	capability_major;
 	uint32_t	capability_minor;
-	uint64_t	memory_total;	/* bytes */
-	void	   *private_data;	/* of the kind's own code */
+	uint64_t	memory_total;	/* how many bytes of memory it has */
+	void	   *private_data;	/* state that only the code of the device's kind understands */
 
 	/*
 	 * usable becomes true when probe succeeds, and false again when the device
@@ -285,12 +285,12 @@ struct device
 	 * process.
 	 */
 	atomic_bool usable;
-	struct failure lost;		/* why, while usable is false */
+	struct failure lost;		/* why the device is lost, while usable is false */
 
-	atomic_uint_fast64_t batches;	/* searches finished */
+	atomic_uint_fast64_t batches;	/* how many searches it has finished */
 };
 
-/* bytes to take on each GPU at most; 0: what is free */
+/* how many bytes the engine takes on each GPU at most; 0: all that are free */
 extern atomic_uint_fast64_t gpu_memory_limit;
 
 /* the CPU, with the threads of thread_pool.h */

@@ -14,12 +14,12 @@
 struct discards
 {
 	struct device *device;
-	struct dataset *first;		/* of a list by next_discard */
-	unsigned	under_way;		/* threads that have taken some */
-	pthread_cond_t done;		/* none is under way any more */
+	struct dataset *first;		/* the first in a list that is linked by next_discard */
+	unsigned	under_way;		/* how many threads have taken requests and not yet fulfilled them */
+	pthread_cond_t done;		/* signalled when none is under way any more */
 };
 
-/* begin with no requests */
+/* Begin with no requests. */
 extern void discards_begin(struct discards *discards, struct device *device);
 
 /*
@@ -28,20 +28,21 @@ extern void discards_begin(struct discards *discards, struct device *device);
  */
 extern void discards_add(struct discards *discards, struct dataset *dataset);
 
-/* Whether some are requested or under way. */
+/* Whether discards are requested or under way. */
 extern bool discards_left(const struct discards *discards);
 
 /*
- * Take the datasets of which a thread discards parts before it goes on: one, so that
- * searches need not wait for thousands; or all, and what other threads have
- * taken is done, too.  NULL: none.
+ * Take datasets, whose parts the calling thread then discards: one dataset, so that
+ * searches need not wait for thousands; or with `all` every one, after other threads
+ * have discarded what they had taken.  NULL: no dataset.
  */
 extern struct dataset *discards_take(struct discards *discards, bool all, pthread_mutex_t *lock);
 
-/* Discard the part of the first of those that were taken, without the lock; returns the others. */
+/* Discard the part of the first taken dataset; the caller does not hold the lock.  Returns the
+ * other ones. */
 extern struct dataset *discards_fulfil(struct discards *discards, struct dataset *taken);
 
-/* Note that a thread has done with those that it took. */
+/* Note that a thread has discarded all that it took. */
 extern void discards_end(struct discards *discards);
 
 #endif							/* GEONN_DISCARDS_H */

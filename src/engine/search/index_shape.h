@@ -36,16 +36,16 @@
 #define INDEX_WIDTH 32
 #define INDEX_BITS 5
 
-/* levels, leaves included, that 2^32 positions have at most */
+/* the greatest number of levels, leaves included, that 2^32 positions need */
 #define INDEX_LEVELS_MAX 6
 
 struct index_shape
 {
-	uint32_t	positions;		/* at least 1 */
-	int			levels;			/* at least 1 */
-	uint32_t	nodes[INDEX_LEVELS_MAX];	/* of each level; level 0: leaves */
-	uint32_t	first[INDEX_LEVELS_MAX];	/* place of a level's first node
-											 * among the nodes of all levels */
+	uint32_t	positions;		/* how many positions the index has, at least 1 */
+	int			levels;			/* how many levels of nodes it has, at least 1 */
+	uint32_t	nodes[INDEX_LEVELS_MAX];	/* how many nodes each level has; level 0: leaves */
+	uint32_t	first[INDEX_LEVELS_MAX];	/* index of a level's first node among the
+											 * nodes of all levels */
 	uint32_t	all_nodes;
 };
 

@@ -30,15 +30,15 @@
 
 #include "engine/base/clock.h"
 
-/* what a turn counts as at most.  A session whose turn was longer, because an
- * index had to be built or the host is busy, need not wait until all others
- * have had as much. */
+/* how many microseconds a turn counts as at most.  A session whose turn was longer,
+ * because an index had to be built or the host is busy, need not wait until all
+ * others have had as much. */
 #define TURN_MOST_US 25000
 
 static struct
 {
-	struct search_queue *first; /* in the order of served_us + last_us */
-	int			sharing;		/* queues that wait, or have searches taken */
+	struct search_queue *first; /* the line, in the order of served_us + last_us */
+	int			sharing;		/* how many queues wait, or have a turn under way */
 	int64_t		clock_us;
 }			line;
 

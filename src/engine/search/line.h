@@ -15,16 +15,17 @@ struct search_queue
 {
 	struct search *first;
 	struct search *last;
-	struct search_queue *next;	/* in the line of queues that are not empty */
+	struct search_queue *next;	/* the next in the line of queues that are not empty */
 	bool		waiting;		/* it is in that line */
-	unsigned	taken;			/* searches of it whose turn is under way */
-	int64_t		served_us;		/* device time that it is charged, on the line's clock */
-	int64_t		last_us;		/* time that its last turn took */
+	unsigned	taken;			/* how many of its searches have a turn under way */
+	int64_t		served_us;		/* device time that it has been charged, on the line's clock, in
+								 * microseconds */
+	int64_t		last_us;		/* how long its last turn took, in microseconds */
 };
 
 /* All functions are called under the scheduler's lock. */
 
-/* The first queue of the line, which goes on with its `next`; NULL: nothing waits. */
+/* The first queue of the line, whose `next` is the second; NULL: no search waits. */
 extern struct search_queue *line_first(void);
 
 /* Append a search to its session's queue. */

@@ -58,25 +58,26 @@
 #include "engine/search/backends.h"
 #include "engine/search/discards.h"
 
-/* how long to wait for probes before serving without those devices */
+/* how many ms to wait for probes before serving without the devices that have not answered */
 #define PROBE_PATIENCE_MS 30000
 
-/* how long an operation of a device may take, of the time that the engine is given.  A build
+/* how many ms an operation of a device may take, of the time that the engine is given.  A build
  * may take one microsecond more for each reference, and may spend half of this time waiting for
  * another device's build. */
 #define OPERATION_PATIENCE_MS 60000
 
-/* references whose index takes longer to build than a turn lasts */
+/* an index of more references than this takes longer to build than a turn lasts */
 #define LONG_BUILD_REFERENCES 65536
 
-/* what the time between two pings counts as at most: the supervisor sends one every 5 s at least */
+/* how many ms the time between two pings counts as at most: the supervisor sends one every 5 s at
+ * least */
 #define LOOK_MOST_MS 10000
 
 struct device_thread
 {
 	pthread_t	thread;
 	struct served_device *served;
-	struct device_thread *next; /* of the same device */
+	struct device_thread *next; /* the next thread of the same device */
 
 	bool		busy;			/* guarded by the scheduler's lock */
 
@@ -88,16 +89,17 @@ struct device_thread
 struct served_device
 {
 	struct device *device;		/* immutable after scheduler_open */
-	pthread_cond_t work;		/* a search, a discard, or the end */
+	pthread_cond_t work;		/* signalled when a search or a discard may wait, or the scheduler
+								 * closes */
 
 	/* guarded by the scheduler's lock */
-	struct device_thread first; /* and further ones by `next` */
+	struct device_thread first; /* the first thread; the others follow by `next` */
 	unsigned	threads;
-	unsigned	busy;			/* threads that have something to do other than a long build, of a
-								 * device that works by turns */
-	unsigned	long_builds;	/* threads that are at one */
-	unsigned	asleep;			/* threads that sleep and have not been woken */
-	unsigned	woken;			/* threads that have been woken, and sleep still */
+	unsigned	busy;			/* of a device that works by turns: how many threads have
+								 * something to do other than a long build */
+	unsigned	long_builds;	/* how many threads are at a long build */
+	unsigned	asleep;			/* how many threads sleep and have not been woken */
+	unsigned	woken;			/* how many threads have been woken, but have not run yet */
 	struct discards discards;
 };
 
@@ -108,8 +110,8 @@ static struct
 	void		(*changed) (void);
 	int64_t		opened_ms;
 
-	struct geonn_given_time given;	/* of the server's thread */
-	atomic_llong given_ms;		/* the same, as last read */
+	struct geonn_given_time given;	/* used by the server's thread alone */
+	atomic_llong given_ms;		/* given.ms, as it was read last */
 
 	pthread_mutex_t lock;
 
@@ -146,7 +148,7 @@ scheduler_set_gpu_memory_limit(uint64_t bytes)
 static void *extra_main(void *argument);
 
 /*
- * Give a device one more thread.  If that fails, those that it has do the
+ * Give a device one more thread.  If that fails, the threads that it has do the
  * work.  The lock is held.
  */
 static void
@@ -169,10 +171,10 @@ add_thread(struct served_device *served)
 
 /*
  * Let a thread of a device look for work: one that sleeps, or a new one, unless
- * one is about to look anyway, or as many are busy as may be.  The setting may
- * have been lowered since the others were created.  A thread that leaves work
- * for others calls this again.  While the scheduler closes, all threads are
- * awake, and none is added, as they are being joined.  The lock is held.
+ * one is about to look anyway, or as many threads are busy as the settings
+ * allow, which may be fewer than the device has.  A thread that leaves work for
+ * others calls this again.  While the scheduler closes, all threads are awake,
+ * and none is added, as they are being joined.  The lock is held.
  */
 static void
 wake(struct served_device *served)
@@ -297,7 +299,7 @@ scheduler_why_unusable(const struct device *device)
 	return why;
 }
 
-/* note that an operation of the thread's device begins, or ends */
+/* note that an operation of the thread's device begins, which may take patience_ms; or that it ends */
 static void
 begin_operation(struct device_thread *thread, int64_t patience_ms)
 {
@@ -442,7 +444,7 @@ take_search(struct served_device *served, bool may_wait)
 	return search;
 }
 
-/* The lock is held. */
+/* Set whether a thread is busy, and count it.  The lock is held. */
 static void
 set_busy(struct device_thread *thread, bool busy)
 {
@@ -598,8 +600,8 @@ end_search(struct device_thread *thread, struct search *search, enum device_prog
 }
 
 /*
- * Report that a device is lost, so that nothing can be done with it any more:
- * the server ends the engine, and the supervisor starts a new one.
+ * Report that a device is lost, so that it can do no more work: the server ends
+ * the engine, and the supervisor starts a new one.
  */
 static void
 report_lost(struct device *device)

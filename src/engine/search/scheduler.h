@@ -25,8 +25,8 @@ extern bool scheduler_ready(void);
 extern int	scheduler_ready_within_ms(void);
 
 /*
- * A device of which an operation is overdue, by the time that the engine has been given, or
- * NULL.  For the server's thread, at each ping and while one waits for its answer.
+ * A device that has been in one operation for longer than the engine allows, or NULL.  The
+ * server's thread asks at each ping, and while a ping waits for its answer.
  */
 extern struct device *scheduler_stuck_device(void);
 

@@ -33,7 +33,7 @@ search_account(struct search *search, uint32_t rows, uint32_t pairs, bool one_ea
 {
 	uint32_t   *count = search->columns.count + search->first;
 
-	/* unless every observation has one pair, all need their counts */
+	/* once an observation has more or fewer pairs than one, all need their counts */
 	if (search->answered == 0)
 		search->one_each = one_each;
 	else if (search->one_each && !one_each)

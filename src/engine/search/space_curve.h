@@ -17,14 +17,14 @@
 
 #include "common/geodesy.h"
 
-/* most halvings of a face's side in a code: cells of about a centimetre */
+/* the greatest number of halvings of a face's side in a code: cells of about a centimetre */
 #define SPACE_CURVE_LEVELS 30
 
 /*
- * The place of a nonzero vector on the curve, from 0 to 6 * 4^levels - 1,
- * with 1 ... SPACE_CURVE_LEVELS levels.  A code with fewer levels is the
- * beginning of the code with more: code(m) == code(n) >> 2 * (n - m), but for
- * vectors on the very edge of a cell.
+ * The number of the curve's cell that has a nonzero vector, from 0 to 6 *
+ * 4^levels - 1; levels is 1 ... SPACE_CURVE_LEVELS.  A code with fewer levels
+ * is the beginning of the code with more: code(m) == code(n) >> 2 * (n - m),
+ * but for vectors on the very edge of a cell.
  */
 GEONN_GEODESY_FUNCTION uint64_t
 space_curve_code(struct geonn_vector vector, int levels)

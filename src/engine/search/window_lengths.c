@@ -13,11 +13,12 @@
 #include "engine/dataset/point_windows.h"
 #include "engine/search/device.h"
 
-/* references, or observations, that are looked at */
+/* how many references, or observations, a sample has at most */
 #define SAMPLE 64
 
 /*
- * The observation, or reference, that has number i of a sample of so many.
+ * The index of the observation, or reference, that is number i of the sample of
+ * `count` ones.
  */
 static size_t
 sampled(size_t i, size_t count)

@@ -13,7 +13,7 @@
 struct search;
 struct dataset;
 
-/* lengths are told apart by how many bits they have: 0 ... 64 */
+/* lengths are told apart by their number of bits: 0 ... 64 */
 #define WINDOW_LENGTHS 65
 
 /* The length of a window.  A low above its high, which only a faulty client sends, is very long. */
@@ -39,20 +39,23 @@ window_length_bits(int64_t low, int64_t high)
 	return bits + (length != 0);
 }
 
-/* The number of the window that the fewest pairs of a search's points have in common. */
+/* The number of the window that overlaps in the fewest pairs of an observation and a reference of
+ * the samples. */
 extern int	window_lengths_choose(const struct search *search);
 
-/* The median length of a window of the search's observations. */
+/* The median length of this window in the sample of the search's observations. */
 extern uint64_t window_lengths_observed(const struct search *search, int window);
 
-/* The length of the range in which three quarters of all references' windows begin, the middle ones. */
+/* The length of the range in which the middle three quarters of the sampled references' windows
+ * begin. */
 extern uint64_t window_lengths_span(const struct dataset *dataset, int window);
 
 /*
- * Divide windows into classes, from how many of a sample have lengths of so many bits.
- * A class has the number of the bits of its longest ones; bits_each: it has windows of
- * so many numbers of bits, or more where fewer than `least` have these.  The last class
- * has what is longer than all of the sample.
+ * Divide windows into classes by the number of bits of their length: count[n] windows
+ * of a sample have lengths of n bits, and class_of[n] becomes their class, whose number
+ * is the bits of its longest windows.  A class covers bits_each numbers of bits, or
+ * more if fewer than `least` windows have these.  The last class also has all windows
+ * longer than those of the sample.
  */
 extern void window_lengths_divide(const uint32_t *count, uint32_t least, int bits_each,
 								  uint8_t *class_of);

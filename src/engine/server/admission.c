@@ -34,8 +34,9 @@
 
 static struct
 {
-	uint32_t	limit;			/* 0: no limit */
-	uint32_t	taken;			/* places that are taken: admitted sessions that count */
+	uint32_t	limit;			/* how many processes may have sessions; 0: no limit */
+	uint32_t	taken;			/* how many places are taken: one by each admitted session whose
+								 * `counts` is set */
 	struct admission *admitted; /* admitted sessions, in no order */
 	struct admission *queue;	/* queued sessions, the first one first */
 }			state;
@@ -95,7 +96,7 @@ admission_enter(struct admission *admission, struct session *session, int32_t pi
 	admission->session = session;
 	admission->pid = pid;
 
-	/* a place that has just become free is for queued sessions */
+	/* if sessions are queued, a place that has just become free is theirs */
 	if ((state.queue == NULL && has_room()) || admitted_of(pid) != NULL)
 	{
 		give(admission);

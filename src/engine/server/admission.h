@@ -22,10 +22,10 @@ enum admission_state
 struct admission
 {
 	struct session *session;
-	int32_t		pid;			/* of the calling backend */
+	int32_t		pid;			/* process id of the calling backend */
 	enum admission_state state;
-	bool		counts;			/* this one of its process's sessions has the place */
-	struct admission *next;		/* in the queue, or among the admitted sessions */
+	bool		counts;			/* of its process's sessions, this one holds the process's place */
+	struct admission *next;		/* the next in the queue, or among the admitted sessions */
 };
 
 /* Set and get how many processes may have sessions at a time, up to INT32_MAX; 0: any number. */
@@ -42,10 +42,11 @@ extern bool admission_enter(struct admission *admission, struct session *session
 /* Take out a session that has ended, whether it was queued, was admitted or never came. */
 extern void admission_leave(struct admission *admission);
 
-/* The first queued session, where a place is free: it has the place now, and may begin.  Else NULL. */
+/* If a place is free, give it to the first queued session, which may now begin, and return the
+ * session.  Otherwise NULL. */
 extern struct session *admission_next(void);
 
-/* How many sessions are queued before this one; NULL: in all. */
+/* How many sessions are queued before this one; with NULL, how many are queued in all. */
 extern uint32_t admission_queued(const struct admission *end);
 
 #endif							/* GEONN_ADMISSION_H */

@@ -31,10 +31,10 @@
 
 #include "engine/base/log.h"
 
-/* rows of the smallest batch that is worth a round trip */
+/* how many rows the smallest batch has that is worth a round trip */
 #define SMALLEST_ROWS 256
 
-/* bytes that the pool keeps of memory that no session uses */
+/* how many bytes the pool keeps, of memory that no session uses */
 #define POOL_KEEPS ((uint64_t) 128 << 20)
 
 static struct
@@ -42,9 +42,9 @@ static struct
 	struct device *devices;
 	int			device_count;
 	uint64_t	limit;
-	uint64_t	in_use;			/* pool included */
+	uint64_t	in_use;			/* how many bytes all batches take, the pool included */
 	uint64_t	pooled;
-	struct batch_memory *pool;	/* most recently used first */
+	struct batch_memory *pool;	/* memory that no session uses, most recently used first */
 	bool		shortage_logged;
 }			state = {
 	.limit = UINT64_MAX
@@ -70,7 +70,7 @@ batch_memory_in_use(void)
 }
 
 /*
- * The device that memory is shared with, in place of all of its kind: the
+ * The device with which memory is shared, on behalf of all of its kind: the
  * first GPU that works.  NULL: no GPU works, or none works yet.
  */
 static struct device *
@@ -225,7 +225,8 @@ log_shortage(size_t wanted)
 }
 
 /*
- * Memory of so many bytes, from the pool or new; NULL with the failure.
+ * Take memory of this many bytes from the pool, or create it.  NULL with the
+ * failure.
  */
 static struct batch_memory *
 find_memory(size_t bytes, struct failure *failure)
@@ -245,8 +246,8 @@ find_memory(size_t bytes, struct failure *failure)
 }
 
 /*
- * Halve rows and room as far as possible; false: the batch has the smallest
- * size already.
+ * Halve the rows and the pairs of a batch as far as possible; false: the batch
+ * has the smallest size already.
  */
 static bool
 make_smaller(uint32_t *rows, uint32_t *room)
@@ -262,8 +263,8 @@ make_smaller(uint32_t *rows, uint32_t *room)
 }
 
 /*
- * Whether the share allows a batch of so many bytes, after idle sessions that are in its way have
- * ended.  None ends if the batch would be too much even without any.
+ * Whether the share allows a batch of this many bytes, after idle sessions that hold the bytes
+ * have ended.  None ends if the share would not allow the batch even without idle sessions.
  */
 static bool
 make_allowed(const struct batch_share *share, size_t bytes, bool (*give_up_idle) (void))

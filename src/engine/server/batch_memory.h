@@ -13,7 +13,7 @@ struct batch_memory
 	int			descriptor;		/* the memfd, of which the client gets a copy */
 	void	   *start;
 	size_t		bytes;
-	struct batch_share *share;	/* the share that it counts in; NULL: it is in the pool */
+	struct batch_share *share;	/* the share in which it counts; NULL: the memory is in the pool */
 	enum batch_kind kind;
 	struct batch_memory *next;	/* the next in the pool */
 };
@@ -21,7 +21,8 @@ struct batch_memory
 /* Set the devices that batches are shared with, before the first batch. */
 extern void batch_memory_open(struct device *devices, int device_count);
 
-/* Set and get how many bytes all batches together may take; the pool shrinks to that at once. */
+/* Set and get how many bytes all batches together may take.  If they take more, the pool shrinks at
+ * once. */
 extern void batch_memory_set_limit(uint64_t bytes);
 extern uint64_t batch_memory_limit(void);
 
@@ -29,14 +30,14 @@ extern uint64_t batch_memory_limit(void);
 extern uint64_t batch_memory_in_use(void);
 
 /*
- * Get memory for a batch of *rows and *room.  If the process's share does not
- * allow that, both are halved until it does, down to the smallest batch worth
- * having.  Idle sessions that are in the way end, by give_up_idle (false: none
- * is left); those in the way of a smaller batch than asked for only if it is the
- * session's first.  A session's first batch of the smallest size may come from
- * the reserve.  NULL if no memory is left; if the batch would be the session's
- * first, the failure says why.  The memory is mapped in the engine, allocated
- * and sealed.
+ * Get memory for a batch of *rows rows and *room pairs.  If the process's share
+ * does not allow that, both are halved until it does, down to the smallest batch
+ * worth having.  If idle sessions hold the memory that is needed, give_up_idle()
+ * ends them one by one (false: none is left); for a batch that has been halved,
+ * only if it is the session's first.  A session's first batch of the smallest
+ * size may come from the reserve.  NULL if no memory is left; if the batch would
+ * be the session's first, the failure says why.  The memory is mapped in the
+ * engine, allocated and sealed.
  */
 extern struct batch_memory *batch_memory_acquire(uint32_t *rows, uint32_t *room,
 												 uint32_t present,
@@ -51,13 +52,15 @@ extern struct batch_memory *batch_memory_acquire(uint32_t *rows, uint32_t *room,
  */
 extern void batch_memory_release(struct batch_memory *memory);
 
-/* Count memory as that of an idle session, or of one at work again; it is not from the reserve. */
+/* Count memory, which must not come from the reserve, as that of an idle session, or of a session
+ * at work again. */
 extern void batch_memory_set_idle(struct batch_memory *memory, bool idle);
 
 /* Free memory that a client may still have mapped, without the pool. */
 extern void batch_memory_destroy(struct batch_memory *memory);
 
-/* The same for memory that its client maps and will not use: its pages become free at once. */
+/* Free memory that its client still maps but will not use: its pages become free at once, and the
+ * pool does not get it. */
 extern void batch_memory_reclaim(struct batch_memory *memory);
 
 /* Free the pool. */

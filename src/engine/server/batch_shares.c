@@ -48,7 +48,8 @@
 
 #define RESERVE_MOST	((uint64_t) 64 << 20)
 
-/* most descriptors of a session: its socket, its batches and the files of its dataset */
+/* the greatest number of descriptors of a session: its socket, its batches and the files of its
+ * dataset */
 #define SESSION_DESCRIPTORS (1 + GEONN_RING_SLOTS + GEONN_FILE_KINDS)
 
 static struct
@@ -57,7 +58,8 @@ static struct
 	uint64_t	bytes[BATCH_KINDS]; /* sums over all shares */
 	uint64_t	sessions;
 	uint64_t	idle_sessions;
-	uint64_t	sessions_most;	/* that descriptors suffice for, if each takes all it may */
+	uint64_t	sessions_most;	/* how many sessions the descriptors suffice for, if each takes all
+								 * that it may */
 	bool		short_of_descriptors;
 	struct batch_share *first;
 }			state = {
@@ -147,7 +149,7 @@ reserve(void)
 	return state.limit / 4 < RESERVE_MOST ? state.limit / 4 : RESERVE_MOST;
 }
 
-/* what is left of so many bytes; 0 if more than that are in use */
+/* how much of `bytes` is left, if `used` are in use; 0 if more are in use */
 static uint64_t
 left_of(uint64_t bytes, uint64_t used)
 {
@@ -155,9 +157,9 @@ left_of(uint64_t bytes, uint64_t used)
 }
 
 /*
- * How many sessions the descriptors are enough for, with so many present.  When three quarters of
- * the descriptors are in use, that follows from the present sessions, most of
- * which take fewer descriptors than they may.
+ * How many sessions the descriptors are enough for, if `present` sessions exist.  When three
+ * quarters of the descriptors are in use, that follows from the present sessions, most of which
+ * take fewer descriptors than they may.
  */
 static uint64_t
 sessions_in_all(uint64_t present)
@@ -168,7 +170,8 @@ sessions_in_all(uint64_t present)
 }
 
 /*
- * Fail unless so many sessions are within a part of what others leave.
+ * Fail unless this many sessions are within `part`, the part of what others
+ * leave.
  */
 static bool
 check_sessions(uint64_t sessions, uint64_t all, uint64_t part, const char *of_what,
@@ -201,7 +204,7 @@ batch_share_admits(const struct batch_share *share, bool with_idle, struct failu
 		check_sessions(role, all, left_of(all, present - role) / 4 * 3, "a role's processes", failure);
 }
 
-/* Bytes that are not from the reserve. */
+/* How many of these bytes come from outside the reserve. */
 static uint64_t
 shared_bytes(const uint64_t bytes[BATCH_KINDS], bool with_idle)
 {
@@ -228,7 +231,7 @@ batch_share_allows(const struct batch_share *share, uint64_t bytes, bool with_id
 }
 
 /*
- * Fail unless a part of the reserve has room.
+ * Fail unless this part of the reserve has as many free bytes.
  */
 static bool
 check_reserve(uint64_t bytes, uint64_t used, uint64_t part, const char *of_what,
@@ -246,8 +249,8 @@ check_reserve(uint64_t bytes, uint64_t used, uint64_t part, const char *of_what,
 }
 
 /*
- * The reserve, or what batches from it that are idle by now leave of it.  A lowered limit takes
- * nothing from it.
+ * How many bytes of the reserve may be in use: all, or less if batches of idle sessions, which
+ * once came from it, take some.  A lowered limit takes nothing from the reserve.
  */
 static uint64_t
 reserve_left(void)

@@ -14,10 +14,11 @@
 /* what a batch counts as */
 enum batch_kind
 {
-	BATCH_SHARED,				/* within its process's and role's shares */
+	BATCH_SHARED,				/* counts within the shares of its process and role */
 	BATCH_RESERVED,				/* the first batch of a process, from the reserve */
 	BATCH_FURTHER,				/* the first batch of a further session, from the reserve */
-	BATCH_IDLE,					/* within the shares, and given up where others need it */
+	BATCH_IDLE,					/* counts within the shares, but is given up if others need the
+								 * memory */
 	BATCH_KINDS
 };
 
@@ -26,13 +27,13 @@ struct batch_share
 {
 	int32_t		pid;			/* 0: the share of a session that works for no process */
 	uint32_t	role;
-	uint64_t	sessions;		/* sessions that hold the share */
-	uint64_t	idle_sessions;	/* the idle ones of these */
+	uint64_t	sessions;		/* how many sessions hold the share */
+	uint64_t	idle_sessions;	/* how many of these sessions are idle */
 	uint64_t	bytes[BATCH_KINDS]; /* bytes of its batches, by what they count as */
 	struct batch_share *next;
 };
 
-/* Set the memory that is divided, and the number of descriptors that the engine may open. */
+/* Set how many bytes of memory are divided; and how many descriptors the engine may open. */
 extern void batch_shares_set_limit(uint64_t bytes);
 extern void batch_shares_set_descriptors(uint64_t descriptors);
 
@@ -47,29 +48,31 @@ extern void batch_shares_note_descriptor(int descriptor);
 extern struct batch_share *batch_share_join(int32_t pid, uint32_t role);
 extern void batch_share_leave(struct batch_share *share);
 
-/* A session that holds the share (NULL: none) becomes idle, or is idle no more. */
+/* Note that a session that holds the share becomes idle, or is idle no more.  The share may be
+ * NULL. */
 extern void batch_share_rest(struct batch_share *share);
 extern void batch_share_wake(struct batch_share *share);
 
 /*
- * Whether the process may have as many sessions as hold the share, with the idle ones of all
- * processes or without them; if not, the failure gives the numbers.
+ * Whether the process may have as many sessions as hold the share; with_idle: the idle
+ * sessions of all processes count, too.  If not, the failure gives the numbers.
  */
 extern bool batch_share_admits(const struct batch_share *share, bool with_idle,
 							   struct failure *failure);
 
-/* Whether the process may have so many more bytes, with those of idle sessions or without them. */
+/* Whether the process may have this many bytes more; with_idle: the bytes of idle sessions count as
+ * used. */
 extern bool batch_share_allows(const struct batch_share *share, uint64_t bytes, bool with_idle);
 
 /*
  * Whether a session that has no batch may have its first one from the reserve;
- * sets the kind that the batch counts as.  If not, the failure gives the
+ * *kind becomes what the batch would count as.  If not, the failure gives the
  * numbers.
  */
 extern bool batch_share_reserves(const struct batch_share *share, uint64_t bytes,
 								 enum batch_kind *kind, struct failure *failure);
 
-/* Count a batch of the process in, or out. */
+/* Add the bytes of a batch to those of the process, or subtract them. */
 extern void batch_share_add(struct batch_share *share, uint64_t bytes, enum batch_kind kind);
 extern void batch_share_subtract(struct batch_share *share, uint64_t bytes, enum batch_kind kind);
 

@@ -36,22 +36,22 @@
 #include "engine/server/disposal.h"
 
 /*
- * what the CPU's index takes beside GEONN_INDEX_BYTES for each reference: it
- * is rounded up to whole pages
+ * the bytes that the CPU's index takes beside GEONN_INDEX_BYTES for each
+ * reference, as it is rounded up to whole pages
  */
 #define INDEX_LEAST_BYTES 8192
 
-/* most datasets that are kept */
+/* the greatest number of kept datasets */
 #define KEPT_MOST		4096
 
-/* kept datasets may have 1 / KEPT_SHARE of all descriptors, and make room when
+/* kept datasets may have 1 / KEPT_SHARE of all descriptors, and are dropped while
  * less than 1 / RESERVE_SHARE is left */
 #define KEPT_SHARE		4
 #define RESERVE_SHARE	16
 
 /*
- * chains of each hash table, a power of 2; datasets that are not kept are in
- * the table of ids, too
+ * how many chains each hash table has, a power of 2; the table of ids has all
+ * datasets, kept or not
  */
 #define CHAINS			8192
 
@@ -64,14 +64,14 @@ struct order
 static struct
 {
 	struct dataset *tables[DATASET_TABLES][CHAINS];
-	struct order held;			/* kept datasets in the order of use: datasets that sessions hold */
-	struct order unheld;		/* datasets that no session holds */
+	struct order held;			/* kept datasets that sessions hold, in the order of use */
+	struct order unheld;		/* kept datasets that no session holds, in the order of use */
 	uint32_t	count;
 	uint32_t	kept;
 	uint64_t	next_id;
 	uint64_t	kept_limit;
 	uint64_t	kept_memory;
-	uint64_t	descriptors;	/* descriptors that the engine may have; 0: not known */
+	uint64_t	descriptors;	/* how many descriptors the engine may have; 0: not known */
 	uint64_t	kept_descriptors;
 }			state = {
 	.next_id = 1
@@ -181,7 +181,8 @@ discard_if_unused(struct dataset *dataset)
 }
 
 /*
- * Set how many bytes kept datasets count as, without tables of squares, which may have the rest.
+ * Set how many bytes kept datasets count as, without tables of squares, which may take what
+ * these leave of the limit.
  */
 static void
 set_kept_memory(uint64_t bytes)
@@ -287,9 +288,9 @@ descriptors_to_keep(void)
 }
 
 /*
- * Let kept datasets leave until these datasets fit within the limits beside
- * the others.  Returns whether they do: tables of squares of datasets that
- * sessions hold stay.
+ * Drop kept datasets until this many more, with these bytes and descriptors,
+ * fit within the limits.  Returns whether they fit; they may not, as tables of
+ * squares stay with datasets that sessions hold.
  */
 static bool
 make_place(uint32_t datasets, uint64_t bytes, uint32_t descriptors)
@@ -312,9 +313,9 @@ make_place(uint32_t datasets, uint64_t bytes, uint32_t descriptors)
 }
 
 /*
- * Bytes that a dataset counts as while kept, without a table of squares, but with an index that
- * devices may still have to build.  The CPU's index is counted for every dataset, even if
- * only GPUs search it.
+ * How many bytes a dataset counts as while it is kept: without a table of squares, but with an
+ * index, even if devices have still to build it.  The CPU's index is counted for every dataset,
+ * even if only GPUs search it.
  */
 static size_t
 bytes_to_keep(const struct dataset *dataset)
@@ -382,8 +383,8 @@ reserve(void)
 }
 
 /*
- * Let kept datasets that no session holds leave until they have given back
- * this many descriptors.
+ * Drop kept datasets that no session holds until they have given back reserve()
+ * descriptors.  Returns whether they have given back any.
  */
 static bool
 give_descriptors(void)

@@ -23,7 +23,8 @@ extern struct dataset *datasets_attach(uint64_t id);
 extern struct dataset *datasets_find(enum geonn_metric metric, uint32_t columns,
 									 const struct geonn_label *label);
 
-/* Keep a sealed dataset, which has a label, in place of the one of its subject; if limits allow it. */
+/* Keep a sealed dataset, which has a label, in place of the kept dataset of the same subject, if
+ * limits allow it. */
 extern void datasets_keep(struct dataset *dataset);
 
 /* Count a dataset's bytes anew, as devices may have built more of it. */
@@ -33,9 +34,10 @@ extern void datasets_account(struct dataset *dataset);
 extern void datasets_release(struct dataset *dataset);
 
 /*
- * Make room when memory or descriptors are short: let a kept dataset leave
- * that no session holds, or as many as give back a descriptor.  False if
- * nothing has become free: then the caller need not try again.
+ * Free memory or descriptors, whichever the failure says is short: drop kept
+ * datasets that no session holds, those used longest ago first: one, or if
+ * descriptors are short, as many as free the engine's reserve of them.  False
+ * if nothing has become free: then the caller need not try again.
  */
 extern bool datasets_make_room(const struct failure *failure);
 
@@ -44,11 +46,12 @@ extern void datasets_set_descriptors(uint64_t descriptors);
 
 /*
  * Note the number of a descriptor that the engine has just opened: if few are
- * left, kept datasets make room.
+ * left, kept datasets are dropped.
  */
 extern void datasets_note_descriptor(int descriptor);
 
-/* Set how many bytes of host memory kept datasets may take; datasets beyond that leave at once. */
+/* Set how many bytes of host memory kept datasets may take; datasets beyond that are dropped at
+ * once. */
 extern void datasets_set_kept_limit(uint64_t bytes);
 
 /* How many datasets the engine has, how many of them are kept, and the memory of the kept ones. */

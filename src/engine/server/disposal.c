@@ -35,20 +35,20 @@
 
 #include "engine/search/scheduler.h"
 
-/* freed bytes after which it is worth giving the heap's free pages back */
+/* after how many freed bytes it is worth giving the heap's free pages back to the system */
 #define TRIM_BYTES ((size_t) 4 << 20)
 
-/* seconds without work before that */
+/* how many seconds without work go before that */
 #define TRIM_PAUSE_S 1
 
 static struct
 {
 	pthread_t	thread;
-	bool		running;		/* of the server's thread */
+	bool		running;		/* used by the server's thread alone */
 
 	pthread_mutex_t lock;
-	pthread_cond_t work;		/* a dataset, or the end */
-	pthread_cond_t done;		/* nothing is left */
+	pthread_cond_t work;		/* signalled when a dataset is added, or the thread should end */
+	pthread_cond_t done;		/* signalled when no dataset is left */
 
 	/* guarded by lock */
 	struct dataset *first;

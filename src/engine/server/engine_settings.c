@@ -27,13 +27,13 @@
 #include "engine/server/datasets.h"
 #include "engine/server/idle.h"
 
-/* bytes of batches for an engine that is started by hand */
+/* how many bytes batches may take in an engine that is started by hand */
 #define TRANSFER_BYTES (UINT64_C(1) << 30)
 
 static const struct
 {
 	const char *name;
-	size_t		place;			/* offset in struct geonn_configure */
+	size_t		place;			/* offset of the setting in struct geonn_configure */
 	uint64_t	most;			/* the range is 0 ... most */
 	void		(*use) (uint64_t value);
 }			settings[] = {

@@ -20,7 +20,7 @@
 #include "engine/server/gauges.h"
 #include "engine/server/session.h"
 
-/* how long to wait for GPUs' gauges; after that they are reported as unknown */
+/* how many ms to wait for GPUs' gauges; after that they are reported as unknown */
 #define MEASURE_PATIENCE_MS 500
 
 static struct
@@ -29,8 +29,9 @@ static struct
 	int			device_count;
 	const struct failure *no_gpu;
 	int64_t		started_at;		/* microseconds since 1970 */
-	uint64_t	base_memory;	/* resident bytes before the first session */
-	int64_t		measured_by_ms; /* when waiting sessions get gauges, read or not; 0: none waits */
+	uint64_t	base_memory;	/* how many bytes were resident before the first session */
+	int64_t		measured_by_ms; /* when waiting sessions get the gauges, even if they have not been
+								 * read; 0: none waits */
 }			engine;
 
 void

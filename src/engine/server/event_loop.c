@@ -10,7 +10,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-/* most events that one wait reports */
+/* the greatest number of events that one wait reports */
 #define EVENTS_AT_A_TIME 32
 
 static int	epoll = -1;

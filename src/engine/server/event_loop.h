@@ -12,8 +12,8 @@
 #include <stdbool.h>
 
 /*
- * Open the loop; `wake` is the mark that event_loop_wait gives after a wake.  False with
- * errno.
+ * Open the loop; after event_loop_wake(), event_loop_wait() reports the mark `wake`.
+ * False with errno.
  */
 extern bool event_loop_open(void *wake);
 

@@ -44,7 +44,7 @@ static struct
 	int			(*utilization) (nvml_device device, struct nvml_utilization *utilization);
 	int			(*temperature) (nvml_device device, int sensor, unsigned *celsius);
 	int			(*power) (nvml_device device, unsigned *milliwatts);
-}			nvml;				/* of the reading thread; NULL: NVML has no such function */
+}			nvml;				/* used by the reading thread; NULL: NVML lacks the function */
 
 static struct
 {
@@ -121,7 +121,7 @@ find_gpu(const char *uuid, nvml_device *gpu)
 		nvml.device_of_instance(instance, gpu) == 0;
 }
 
-/* A value as a gauge; unknown if it is more than it can be. */
+/* A value as a gauge; GEONN_UNKNOWN if it is greater than `most`. */
 static int32_t
 gauge(unsigned value, unsigned most)
 {

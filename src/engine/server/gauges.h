@@ -10,7 +10,7 @@
 
 #include "engine/search/device.h"
 
-/* each GEONN_UNKNOWN if the GPU or its driver does not report it */
+/* a field is GEONN_UNKNOWN if the GPU or its driver does not report the gauge */
 struct gauges
 {
 	int32_t		utilization;	/* percent of the time in which a kernel ran */

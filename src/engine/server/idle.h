@@ -9,7 +9,7 @@
 
 struct session;
 
-/* a session's place among the idle ones */
+/* a session's link in the list of idle sessions */
 struct idle
 {
 	struct session *session;
@@ -21,14 +21,14 @@ struct idle
 /* Set the milliseconds after which an idle session is to end; 0: at once. */
 extern void idle_set_timeout(uint64_t milliseconds);
 
-/* The session becomes idle; or it is idle no more. */
+/* Add a session to the idle ones; or take it out. */
 extern void idle_begin(struct idle *idle, struct session *session);
 extern void idle_end(struct idle *idle);
 
 /* The session that has been idle for longest, or NULL. */
 extern struct session *idle_oldest(void);
 
-/* Milliseconds until that one's time is over, or -1 if none is idle. */
+/* Milliseconds until the oldest idle session's time is over, or -1 if none is idle. */
 extern int	idle_overdue_within_ms(void);
 
 /* The number of idle sessions. */

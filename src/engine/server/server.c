@@ -48,19 +48,19 @@
 
 #define EXIT_DEVICE_LOST 3
 
-/* connections that wait to be accepted */
+/* how many connections may wait to be accepted */
 #define BACKLOG 128
 
-/* how long new connections wait when descriptors have run out */
+/* how many ms new connections wait when descriptors have run out */
 #define ACCEPT_PAUSE_MS 100
 
-/* how long until a ping that waits for a stuck device is looked at again */
+/* after how many ms a ping that waits for a stuck device is looked at again */
 #define PING_PAUSE_MS 250
 
-/* events to handle before looking for what else has to be done */
+/* how many events are handled before the server looks for other work */
 #define EVENTS_AT_A_TIME 32
 
-/* what an event is from: one of these, or a session */
+/* where an event comes from: one of these, or a session */
 enum source
 {
 	SOURCE_LISTENER,
@@ -74,8 +74,10 @@ static struct
 {
 	int			listener;
 	int			signals;
-	int64_t		accept_at_ms;	/* 0, or when to watch the listener again */
-	bool		out_of_descriptors; /* that has been logged; false again when a client is accepted */
+	int64_t		accept_at_ms;	/* when to watch the listener again, on the clock of now_ms(); 0: it
+								 * is watched */
+	bool		out_of_descriptors; /* whether a lack of descriptors has been logged; false again
+									 * when a client is accepted */
 	bool		pinged;			/* the supervisor waits for the answer to `ping` */
 	struct geonn_ping ping;
 	bool		stuck;			/* a device's thread is stuck, and the ping waits for it */
@@ -162,8 +164,8 @@ take_signals(void)
 }
 
 /*
- * Make room when no client can be accepted: let an idle session or kept datasets leave, or else
- * let clients wait for a while.  Returns whether to try again at once.
+ * Free descriptors or memory when no client can be accepted: end an idle session, or drop kept
+ * datasets; or else let clients wait for a while.  Returns whether to try again at once.
  */
 static bool
 make_room_for_client(int reason)
@@ -401,7 +403,7 @@ serve(void)
 		for (int i = 0; i < count; i++)
 			handle_event(marks[i]);
 
-		/* not earlier: an event of this round may belong to an ended session */
+		/* not before this: an event of this round may belong to an ended session */
 		session_free_ended();
 		session_send_unsent();
 		answer_ping();

@@ -12,7 +12,7 @@ struct server_options
 	const char *socket_path;
 	struct device *devices;
 	int			device_count;
-	struct failure no_gpu;		/* if no device is a GPU: why */
+	struct failure no_gpu;		/* why no device is a GPU, if none is */
 	bool		supervised;		/* GEONN_SUPERVISOR_DESCRIPTOR is open */
 };
 

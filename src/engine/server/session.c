@@ -116,7 +116,8 @@ session_send(struct session *session, int type, void *message, int descriptor)
 }
 
 /*
- * Try again to send what waits, and then go on with the client's messages.
+ * Try again to send the messages that wait, and then go on with the client's
+ * messages.
  */
 static void
 try_unsent(struct session *session)
@@ -173,7 +174,8 @@ session_fail_protocol(struct session *session, const char *what)
 }
 
 /*
- * The session's part of its call is over, and so is its place.
+ * End the session's part in its call, and give up its place among the admitted
+ * ones.
  */
 static void
 end_part(struct session *session)

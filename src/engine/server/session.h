@@ -14,24 +14,24 @@
 
 enum session_state
 {
-	SESSION_CONNECTED,			/* no message yet */
-	SESSION_GREETED,			/* said hello, and waits for its welcome */
+	SESSION_CONNECTED,			/* has sent no message yet */
+	SESSION_GREETED,			/* has said hello, and waits for its welcome */
 	SESSION_WELCOME,			/* may ask for the status, open or attach */
 	SESSION_MEASURING,			/* waits for the status with gauges */
-	SESSION_QUEUED,				/* waits for others to end */
+	SESSION_QUEUED,				/* waits until it is admitted */
 	SESSION_COLLECTING,			/* sends references */
 	SESSION_SEALING,			/* waits for its dataset */
 	SESSION_SEARCHING,			/* sends observations */
 	SESSION_IDLE,				/* stays for its client's next call */
-	SESSION_ENDED				/* freed once nothing works for it any more */
+	SESSION_ENDED				/* has ended; freed once no thread works for it any more */
 };
 
-/* a place in the ring */
+/* one of the places in the ring of batches */
 struct slot
 {
 	struct batch_memory *memory;	/* NULL until allocated */
 	struct geonn_batch_columns columns;
-	bool		busy;			/* its search is waiting or running */
+	bool		busy;			/* its search waits, or a device works on it */
 	struct search search;
 	struct cutoff cutoff;		/* the cutoff that its search began with */
 };
@@ -42,30 +42,29 @@ struct slot
  */
 struct session
 {
-	int			socket;			/* -1 once ended */
+	int			socket;			/* the connection; -1 once the session has ended */
 	enum session_state state;
 	enum geonn_device_choice choice;
 	struct dataset *dataset;	/* held from open or attach on */
-	struct call *call;			/* the call that it works for; NULL: not stated */
-	enum geonn_phase phase;		/* of its references, as a part of its call */
+	struct call *call;			/* the call that it works for; NULL: the client has named none */
+	enum geonn_phase phase;		/* the phase of its references, as a part of its call */
 	struct admission admission;
 	struct idle idle;
 	int32_t		idle_pid;		/* while idle: the process and the role of its last call */
 	uint32_t	idle_role;
-	struct geonn_open open;		/* its message open */
+	struct geonn_open open;		/* the message open that it sent */
 	bool		has_finished;
-	struct geonn_finished finished; /* its message finished */
-	struct unsent *unsent;		/* messages that wait to be sent; until then the client's
-								 * are not received */
-	int			received;		/* descriptor that came with the present message,
-								 * or -1 */
+	struct geonn_finished finished; /* the message finished that it sent */
+	struct unsent *unsent;		/* messages that wait to be sent; until they are, none is
+								 * received from the client */
+	int			received;		/* the descriptor that came with the present message, or -1 */
 	struct slot slots[GEONN_RING_SLOTS];
 	struct batch_share *share;	/* its process's share of batches; NULL until it needs one */
 	struct search_queue queue;
-	bool		client_left;	/* the client closed, having unmapped all */
-	int			under_way;		/* busy slots, and a sealing thread */
+	bool		client_left;	/* the client has unmapped all memory and closed its end */
+	int			under_way;		/* how many slots are busy, plus 1 while a thread seals */
 	atomic_bool cancelled;		/* true once the session has ended */
-	struct session *next;		/* among all sessions */
+	struct session *next;		/* the next of all sessions */
 };
 
 /* The first of all sessions, which are linked by next, or NULL. */
@@ -77,7 +76,8 @@ extern struct session *session_first(void);
  */
 extern struct session *session_create(int socket);
 
-/* Handle the messages that the client sent, but only so many that other clients get their turn. */
+/* Handle the messages that the client sent, up to a fixed number, so that other clients get their
+ * turn. */
 extern void session_receive(struct session *session);
 
 /* Answer a client whose hello came before the devices were probed. */
@@ -93,8 +93,9 @@ extern void session_search(struct session *session, const union geonn_message *m
 extern void session_search_finished(struct search *search);
 
 /*
- * Open a dataset, or queue the session; go on when it is admitted; attach to a
- * dataset.
+ * Handle the messages open and attach.  session_open() opens a dataset, or
+ * queues the session; session_admitted() then goes on once the session is
+ * admitted.
  */
 extern void session_open(struct session *session, const union geonn_message *message);
 extern void session_admitted(struct session *session);
@@ -106,25 +107,27 @@ extern void session_seal(struct session *session, const union geonn_message *mes
 /* Go on with the sessions whose sealing threads have finished. */
 extern void session_collect_sealed(void);
 
-/* Handle the messages call (the call that the session works for), finished, and list. */
+/* Handle the messages call, which names the call that the session works for, finished, and list. */
 extern void session_call(struct session *session, const union geonn_message *message);
 extern void session_finished(struct session *session, const union geonn_message *message);
 extern void session_list(struct session *session, const union geonn_message *message);
 
 /*
- * Let a session that is done with its call stay, with the batch of this slot
- * (GEONN_RING_SLOTS: of none); go on with the next call.
+ * session_stay() makes a session idle that is done with its call; it keeps the
+ * batch of slot `kept`, or none if that is GEONN_RING_SLOTS.  session_resume()
+ * lets it go on with its client's next call.
  */
 extern void session_stay(struct session *session, uint32_t kept);
 extern void session_resume(struct session *session, const union geonn_message *message);
 
-/* End the oldest idle session, as another one needs what it has; false: none is idle. */
+/* End the oldest idle session, as another session needs its memory or descriptors; false: none is
+ * idle. */
 extern bool session_give_up_idle(void);
 
 /* End an idle session whose time is over: one at a time, as others wait for the server's thread. */
 extern void session_end_overdue(void);
 
-/* The session works for its call no more: that one ends, if this was its last session. */
+/* Let the session leave its call; the call ends if this was its last session. */
 extern void session_leave_call(struct session *session);
 
 /* When the client has closed its end, look for a message finished that it sent before. */
@@ -153,9 +156,9 @@ extern void session_end(struct session *session);
 extern void session_free_ended(void);
 
 /*
- * The slot of this number if it exists and is idle, and for the second
- * function if its batch has at least these rows; otherwise NULL, and the
- * session has ended.
+ * session_idle_slot() returns the slot of this number if it exists and is not
+ * busy; session_filled_slot() requires, too, that its batch has at least this
+ * many rows.  Otherwise they end the session, and return NULL.
  */
 extern struct slot *session_idle_slot(struct session *session, uint32_t number);
 extern struct slot *session_filled_slot(struct session *session, uint32_t number, uint32_t rows);

@@ -26,8 +26,8 @@
 #include "engine/server/datasets.h"
 
 /*
- * Give back the batches of all slots but this one, which the client has unmapped, and forget
- * the searches.
+ * Give back the batches of all slots but slot `kept`; the client has unmapped them.  Forget
+ * the searches of all slots.
  */
 static void
 empty_slots(struct session *session, uint32_t kept)

@@ -12,7 +12,8 @@
 #include "engine/server/engine_status.h"
 
 /*
- * Note the choice of devices, if some device can serve it.
+ * Set the choice of devices, if some device can serve it; otherwise end the
+ * session.  Returns whether one can.
  */
 static bool
 choose_device(struct session *session, uint32_t choice)
@@ -32,8 +33,9 @@ choose_device(struct session *session, uint32_t choice)
 }
 
 /*
- * Lay out the batch that a session stayed with for its dataset, as the client does; if it
- * does not suit, which the client should have found, the session has ended.
+ * Lay out the batch that a session kept while it was idle for its new dataset, as the
+ * client does.  If the batch is too small, which the client should have found, end the
+ * session.  Returns whether it goes on.
  */
 static bool
 lay_out_batches(struct session *session)

@@ -78,8 +78,8 @@ session_measured(struct session *session)
 }
 
 /*
- * Handle the call that a session works for: its first one, or the next one of a session
- * that stayed.
+ * Handle the call that a session works for: its first one, or the next one of an idle
+ * session.
  */
 static void
 handle_call(struct session *session, const union geonn_message *message)
@@ -111,8 +111,8 @@ has_batch(const struct session *session)
 }
 
 /*
- * Whether the session holds its process's share, which it joins if need be; if
- * not, the session has ended.
+ * Let the session join its process's share, unless it holds the share already.
+ * If it cannot, end the session.  Returns whether it holds the share.
  */
 static bool
 has_share(struct session *session)
@@ -272,12 +272,12 @@ handle_leave(struct session *session, const union geonn_message *message)
 }
 
 /*
- * Which messages a session takes in which states.
+ * The messages that a session takes, and in which states it takes them.
  */
 static const struct
 {
 	int			type;			/* enum geonn_message_type */
-	unsigned	states;			/* bits 1 << enum session_state */
+	unsigned	states;			/* a bit, 1 << enum session_state, for each of the states */
 	void		(*handle) (struct session *session, const union geonn_message *message);
 }			message_handlers[] = {
 	{GEONN_HELLO, 1 << SESSION_CONNECTED, handle_hello},
@@ -309,8 +309,8 @@ handle_message(struct session *session, const union geonn_message *message)
 }
 
 /*
- * End a session whose message could not be received, for want of memory or
- * descriptors.
+ * End a session whose message could not be received, as memory or descriptors
+ * are short.
  */
 static void
 fail_receiving(struct session *session)
@@ -320,7 +320,7 @@ fail_receiving(struct session *session)
 
 	fail(&failure, GEONN_ERROR_MEMORY, "the engine could not receive from its client");
 	fail_reason(&failure, reason);
-	/* this descriptor is lost; make room for the next one */
+	/* this descriptor is lost; free one for the next message */
 	if (!session_give_up_idle())
 		(void) datasets_make_room(&failure);
 	session_fail(session, &failure);

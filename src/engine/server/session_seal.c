@@ -22,7 +22,7 @@ struct sealing
 {
 	struct session *session;
 	bool		sorted;
-	struct failure failure;		/* if not sorted */
+	struct failure failure;		/* why the dataset could not be sorted */
 	struct sealing *next;
 };
 

@@ -136,8 +136,8 @@ session_search(struct session *session, const union geonn_message *message)
 
 /*
  * Try a search again for which memory was short, on the host or on a GPU, if a
- * kept dataset can make room for it.  The device discards that dataset before
- * it starts the search.
+ * kept dataset can be dropped to free some.  The device discards that dataset
+ * before it starts the search.
  */
 static bool
 search_again(struct session *session, struct search *search)

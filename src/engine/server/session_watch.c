@@ -22,7 +22,7 @@
 #include "engine/calls/statistics.h"
 #include "engine/server/datasets.h"
 
-/* longest time that a client can have worked before it sends call: a year */
+/* the longest time, in microseconds, that a client can have worked before it sends call: a year */
 #define BEGUN_MICROSECONDS_MAX (INT64_C(366) * 86400 * 1000000)
 
 void

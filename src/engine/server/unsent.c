@@ -21,12 +21,12 @@ struct unsent
 {
 	struct unsent *next;
 	int			type;
-	int			descriptor;		/* a copy, or -1 */
+	int			descriptor;		/* a copy of the descriptor to send, or -1 */
 	int			tries;
 	union geonn_message message;
 };
 
-static int	waiting;			/* messages of all sessions */
+static int	waiting;			/* how many messages of all sessions wait */
 static int64_t try_at_ms;		/* when to try again, while some wait */
 
 bool

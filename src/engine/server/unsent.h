@@ -18,22 +18,24 @@ struct unsent;
  */
 extern bool unsent_is_crowded(enum geonn_channel_status status);
 
-/* Let a message, with a copy of the descriptor or -1, wait behind those that do.  False with errno. */
+/* Let a message, with a copy of the descriptor or -1, wait behind those that wait already.  False
+ * with errno. */
 extern bool unsent_add(struct unsent **first, int type, const void *message, int descriptor);
 
 /*
- * Send those that wait, as far as possible.  If the kernel does not take the first of the others
- * along, GEONN_CHANNEL_FAILED with errno ETOOMANYREFS; *give_up: that was tried for long enough.
+ * Send the messages that wait, until the kernel refuses one.  If it refuses one for its
+ * descriptor, the result is GEONN_CHANNEL_FAILED with errno ETOOMANYREFS; *give_up: the message
+ * has been tried for long enough.
  */
 extern enum geonn_channel_status unsent_send(struct unsent **first, int socket, bool *give_up);
 
-/* Forget those that wait. */
+/* Drop the messages that wait. */
 extern void unsent_drop(struct unsent **first);
 
 /* Milliseconds until messages that wait are to be tried again, or -1: none waits. */
 extern int	unsent_within_ms(void);
 
-/* They have been tried. */
+/* Note that the messages that wait have just been tried. */
 extern void unsent_note_tried(void);
 
 #endif							/* GEONN_UNSENT_H */
