@@ -272,10 +272,10 @@ name_taken(const GeonnReplacement *replacement)
 	return psprintf("another object has the name %s", name);
 }
 
-/* ---- what would not hear of the new rows, or wait for them ---- */
+/* ---- what new files of the table would bypass (triggers, rules, publications, slots), or keep waiting (readers) ---- */
 
 /*
- * Triggers AFTER TRUNCATE do not fire for updates, either.
+ * Triggers for TRUNCATE are no hindrance: updates of the rows would not fire them, either.
  */
 static const char *
 triggers(const GeonnReplacement *replacement)
@@ -341,12 +341,12 @@ other_readers(const GeonnReplacement *replacement)
 
 /* ---- all of it ---- */
 
-/* why a refresh does not replace the table */
+/* a test for one hindrance: a reason why a refresh does not replace the table */
 typedef struct Hindrance
 {
 	const char *(*find) (const GeonnReplacement *replacement);	/* a clause like "it has a foreign key" */
-	bool		wrong;			/* a replaced table would be wrong, with 'always', too */
-	const char *remedy;			/* a sentence without its end */
+	bool		wrong;			/* a replaced table would be wrong: it hinders 'always', too */
+	const char *remedy;			/* what the hint tells the user to do; a sentence without its end */
 } Hindrance;
 
 static const char remove_it[] = "Remove what hinders it";
@@ -365,7 +365,7 @@ static const Hindrance hindrances[] = {
 };
 
 /*
- * What hinders the refresh, which alone has opened the table, or NULL.
+ * Find the first hindrance, as a clause; NULL: none.  Only the refresh has opened the table.
  */
 static const char *
 find_hindrance(const GeonnReplacement *replacement, const char **remedy)

@@ -50,7 +50,7 @@ count_on(List *partitions, const char *server)
 }
 
 /*
- * The first of the servers with the fewest partitions, or with the most.
+ * The first of the servers with the greatest number of partitions (most), or with the smallest.
  */
 static char *
 extreme(List *servers, List *partitions, bool most)
@@ -225,8 +225,8 @@ is_of_sharded(const Move *move, const ShardPartition *partition)
 }
 
 /*
- * The coordinator forgets a server that has no rows any more: neither of this table nor of another that is
- * divided.  Tables that views of shards fill have the column shard as their key.
+ * Drop what the coordinator has of a server, unless the server still has rows of another divided table.
+ * Parents with the key LIST (shard) are those of the statistics' views, and do not count.
  */
 static void
 forget_server(const Move *move, List *servers, const char *server)

@@ -284,7 +284,7 @@ put_running_devices(GeonnConnection *connection, ReturnSetInfo *result)
 }
 
 /*
- * Put rows of the devices that are known of the last engine.
+ * Add to the result a row for each device that the last engine reported.
  */
 static void
 put_stopped_devices(ReturnSetInfo *result)
