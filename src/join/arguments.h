@@ -113,8 +113,8 @@ extern bool geonn_argument_is_default(const GeonnArgument *argument, NullableDat
 extern NullableDatum *geonn_arguments_called(FunctionCallInfo fcinfo, GeonnFunction function);
 
 /*
- * Read values, of which NULL means the default, in the current memory context.  Raises an error
- * for one that is unknown or out of range.
+ * Read values, of which a NULL means the default, in the current memory context.  Raises an error
+ * about a value that is unknown or out of range.
  */
 extern GeonnArguments *geonn_arguments_read(GeonnFunction function, const NullableDatum *values);
 
