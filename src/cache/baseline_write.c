@@ -38,7 +38,7 @@ struct BaselineWriter
 	BaselineBlock *blocks;
 	uint32		count;
 	uint32		room;
-	uint32		next_old;		/* next block of the baseline that is neither kept nor replaced so far */
+	uint32		next_old;		/* the baseline's first block that was neither kept nor replaced so far */
 	bool		anew;
 
 	/* the block under construction */
@@ -46,7 +46,7 @@ struct BaselineWriter
 	BaselineBlock block;
 	uint64		last_key;
 	StringInfoData contents;
-	uint32		placed;			/* points with coordinates, and the sums of these */
+	uint32		placed;			/* how many points have coordinates, and the sums of these */
 	double		latitudes;
 	double		longitudes;		/* from -180 to 180 degrees */
 
@@ -54,7 +54,7 @@ struct BaselineWriter
 };
 
 /*
- * Write a row of a table, which has one of this number or not.
+ * Write a row of a table: update the row of this number, or insert one if the table has none.
  */
 static void
 write_row(BlockTable *table, bool is_there, uint32 number, const char *contents, Size length)
@@ -216,7 +216,7 @@ replace_block(BaselineWriter *writer, uint32 block)
 }
 
 /*
- * This block keeps its points, and gets these contents with their new reaches, of which reach is the
+ * Give this block these contents: its points, with their new reaches, of which reach is the
  * greatest.
  */
 static void
@@ -268,7 +268,7 @@ geonn_baseline_add(BaselineWriter *writer, const BaselinePoint *point)
 /* ---- the directory ---- */
 
 /*
- * Is this row of the directory the same as before?
+ * Has this row of the directory the same entries as before?
  */
 static bool
 is_same(const BaselineWriter *writer, uint32 first, uint32 count)
@@ -320,13 +320,13 @@ typedef struct BaselineUpdate
 	const BaselinePoint *reaches;	/* points that stay and get new reaches, by block and row */
 	uint64		reach_count;
 
-	/* the next of each list */
+	/* the next point of each list */
 	uint64		next_removed;
 	uint64		next_reach;
 	uint64		next_added;
 
 	MemoryContext block_context;
-	BaselinePoint *points;		/* of the present block */
+	BaselinePoint *points;		/* points of the present block */
 	uint64		count;
 	uint64		room;
 } BaselineUpdate;

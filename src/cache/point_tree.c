@@ -32,7 +32,7 @@ struct PointTree
 {
 	TreePoint  *points;
 	Node	   *nodes;
-	uint32		count;			/* of nodes */
+	uint32		count;			/* how many nodes the tree has */
 };
 
 static inline double
@@ -41,7 +41,7 @@ along(const TreePoint *point, int axis)
 	return axis == 0 ? point->at.x : axis == 1 ? point->at.y : point->at.z;
 }
 
-/* ---- making one ---- */
+/* ---- making a tree ---- */
 
 static int
 by_axis(const void *first, const void *second, void *axis)

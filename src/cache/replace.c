@@ -83,7 +83,7 @@
 #include "base/compat.h"
 #include "base/wait_event.h"
 
-/* milliseconds for which a refresh asks for the locks, and between two times */
+/* milliseconds for which a refresh goes on asking for the locks, and milliseconds between two attempts */
 #define PATIENCE	100
 #define PAUSE		1
 
@@ -91,7 +91,7 @@
 typedef struct IndexPair
 {
 	Oid			former;
-	Oid			file;			/* of the former one, when the other was built */
+	Oid			file;			/* the former index's file when the other one was built */
 	Oid			made;
 } IndexPair;
 
@@ -99,19 +99,19 @@ struct GeonnReplacement
 {
 	const GeonnCache *cache;
 	const GeonnJoin *join;
-	BaselineBuild *baselines;	/* made of what the search reads; NULL: none are */
+	BaselineBuild *baselines;	/* gets the observations that the search reads; NULL: none is made */
 	GeonnReplace policy;
 	bool		alone;			/* the refresh has a transaction of its own */
 	Relation	target;
-	Oid			file;			/* of the target, when the heap was made */
-	Relation	heap;			/* NULL: not made, or dropped */
+	Oid			file;			/* the target's file when the heap was made */
+	Relation	heap;			/* the new table; NULL: it was not made yet, or was dropped */
 	int64		rows;
 	int			count;
 	IndexPair  *indexes;
 };
 
 /*
- * Add to the reason of the run what became of the table.
+ * Add to the run's reason what was done to the table (done), and why (cause; NULL: no more is said).
  */
 static void
 add_reason(GeonnRunResult *result, const char *done, const char *cause)
@@ -310,7 +310,7 @@ publications(const GeonnReplacement *replacement)
 }
 
 /*
- * What plugins other than PostgreSQL's own send is not known here: they may send all tables.
+ * Logical slots.  Nothing here tells which tables other plugins than PostgreSQL's own send: maybe all.
  */
 static const char *
 slots(const GeonnReplacement *replacement pg_attribute_unused())
@@ -339,7 +339,7 @@ other_readers(const GeonnReplacement *replacement)
 	return replacement->alone ? NULL : "readers would wait for the transaction of which the refresh is a part";
 }
 
-/* ---- all of it ---- */
+/* ---- all hindrances ---- */
 
 /* a test for one hindrance: a reason why a refresh does not replace the table */
 typedef struct Hindrance
@@ -552,7 +552,7 @@ lock_at_once(List *relations, LOCKMODE mode)
 }
 
 /*
- * What has changed since the new table was made, so that it cannot take the place of the target;
+ * Find what has changed since the new table was made, so that it cannot take the place of the target;
  * or NULL.
  */
 static const char *
@@ -654,7 +654,7 @@ copy_class(Oid relation)
 }
 
 /*
- * Give a relation the files of the other one, and what is known of these.
+ * Give a relation the files of the other one, with their statistics.
  */
 static void
 take_files(Form_pg_class class, const FormData_pg_class *from)

@@ -116,7 +116,7 @@ only_element(Node *argument)
 }
 
 /*
- * The same for an array of coordinates.
+ * The only element of an array of coordinates, likewise.
  */
 static Node *
 only_coordinate(Node *argument)

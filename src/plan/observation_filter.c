@@ -36,7 +36,7 @@
 #include "plan/known.h"
 #include "base/value.h"
 
-/* ---- which clauses are ---- */
+/* ---- which clauses are conditions on observations ---- */
 
 /* the row type's columns that are an observation's, by ColumnRole */
 static const char *const names[] = {"obs_id", "obs_lat", "obs_lon"};
@@ -175,7 +175,7 @@ set_operator(Comparison *comparison, Oid operator)
 }
 
 /*
- * The operator of one of these families that does the same for another left type; InvalidOid: none
+ * The operator of one of these families that compares in the same way with another left type; InvalidOid: none
  * does.
  */
 static Oid

@@ -140,7 +140,7 @@ make_path(RelOptInfo *rel)
 /* ---- parallel plans ---- */
 
 /*
- * The pages of a table, and how many workers its storage parameter parallel_workers sets; -1: not set.
+ * How many pages a table has, and how many workers its storage parameter parallel_workers sets; -1: not set.
  */
 static double
 table_pages(Oid oid, int *workers)
