@@ -51,7 +51,7 @@ typedef struct PointSource
 	Oid			relation;		/* InvalidOid: the source is the caller's query */
 	char	   *title;			/* its name in messages: relation "city", query obs_sql */
 	char	   *query;			/* the SQL that returns the rows */
-	int			query_columns;	/* how many columns the query's rows have */
+	int			query_columns;	/* how many columns the rows have */
 	const char *option_prefix;	/* how options that name columns begin: obs_, ref_ or nothing */
 	bool		paired;			/* arguments may name a pair: a column of this side, and one of the other */
 	bool		quiet;			/* an error about columns is not raised, but sets unclear */
