@@ -22,7 +22,7 @@
 #include "common/geodesy.h"
 #include "common/metric.h"
 
-/* a block is full when it has so many rows, or bytes */
+/* a block is full when it has this many rows, or this many bytes */
 #define ROWS_A_BLOCK		64
 #define BYTES_A_BLOCK	6000
 
@@ -103,7 +103,7 @@ find_ball_with(BaselineWriter *writer)
 }
 
 /*
- * The same, to the bit, where the processor has an instruction for fma: else each is a call of the C
+ * Find the same ball, to the bit, by the processor's instruction for fma: without it each fma is a call of the C
  * library.
  */
 #ifdef __x86_64__

@@ -23,7 +23,7 @@ typedef struct Node
 {
 	double		low[AXES];		/* the box around its points */
 	double		high[AXES];
-	uint32		first;			/* of its points */
+	uint32		first;			/* the index of its first point */
 	uint32		count;
 	uint32		second_half;	/* number of this node; the first half's is the next one.  0: a leaf */
 } Node;

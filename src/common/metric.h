@@ -147,7 +147,7 @@ geonn_metric_wide_limit(enum geonn_metric metric, double max_distance)
 }
 
 /*
- * Degrees of latitude within which all points lie that are at most so many metres away.  A degree
+ * The greatest difference of latitude, in degrees, of points that are at most max_distance metres apart.  A degree
  * has at least 110,574 metres, at the spheroid's equator: a (1 - e^2) pi / 180, by the radius of
  * curvature of a meridian there.
  */

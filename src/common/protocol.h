@@ -698,7 +698,7 @@ union geonn_message
 };
 
 /*
- * Bytes of a message of this type, 0 for a type that does not exist.
+ * How many bytes a message of this type has; 0 for an unknown type.
  */
 static inline size_t
 geonn_message_size(int type)

@@ -72,7 +72,7 @@ enum
 	SORT_ID = 1,
 	SORT_LATITUDE,
 	SORT_LONGITUDE,
-	SORT_SIGNS,					/* of the coordinates: what tells -0 from 0 */
+	SORT_SIGNS,					/* the signs of the coordinates, which tell -0 from 0 */
 	SORT_IMAGE,					/* the id in a record, or NULL where equal ids have the same bytes */
 	SORT_GROUP,
 	SORT_LIMITS,				/* the bytes of the limits, or NULL where nothing limits references */
@@ -408,7 +408,7 @@ send_sorted(GeonnReferences *references, GeonnClient *client)
 	MemoryContext row_context = AllocSetContextCreate(CurrentMemoryContext,
 													  "geonn reference", ALLOCSET_SMALL_SIZES);
 	MemoryContext former = MemoryContextSwitchTo(row_context);
-	MemoryContext contexts[2];	/* of the present row and the one before */
+	MemoryContext contexts[2];	/* have the present row and the one before */
 	Datum		previous = (Datum) 0;
 	int64		identity = 0;
 

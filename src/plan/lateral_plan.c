@@ -116,7 +116,7 @@ only_element(Node *argument)
 }
 
 /*
- * The only element of an array of coordinates, likewise.
+ * The only element of an array of coordinates, or NULL, as only_element.
  */
 static Node *
 only_coordinate(Node *argument)

@@ -264,7 +264,7 @@ implied_by(PlannerInfo *root, Index relid, AttrNumber number, const RestrictInfo
 		RestrictInfo *clause = lfirst_node(RestrictInfo, cell);
 		Node	   *transferred = NULL;
 
-		/* of an equality, the planner makes a clause of this relation's itself */
+		/* if the clause is an equality, the planner itself makes a clause of this relation from it */
 		if (restriction_is_securely_promotable(clause, root->simple_rel_array[relid]))
 			transferred = transfer_clause(clause->clause, other, (Var *) id, join->mergeopfamilies,
 										  equality->inputcollid);

@@ -98,7 +98,7 @@ struct PointSample
 };
 
 static PointSample *kept[SAMPLES_KEPT];	/* NULL: none */
-static uint64 calls;			/* of geonn_sample */
+static uint64 calls;			/* how many calls of geonn_sample this process has made */
 
 /* ---- samples ---- */
 

@@ -517,8 +517,8 @@ geonn_named_window(const PointSource *source, int number)
 }
 
 /*
- * Find the columns with the points' limits.  The caller of find_columns has checked how many windows
- * there are.
+ * Find the columns with the points' limits.  The caller of find_columns has checked how many windows these
+ * have.
  */
 static void
 find_limits(PointSource *source, TupleDesc descriptor, const char *radius, List *overlaps)

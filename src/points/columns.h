@@ -57,7 +57,7 @@ typedef struct PointSource
 	bool		quiet;			/* an error about columns is not raised, but sets unclear */
 	bool		unclear;
 	PointColumn columns[COLUMN_ROLES];	/* by ColumnRole */
-	GeonnPointKind point_kind;	/* of the point column, if the source has one */
+	GeonnPointKind point_kind;	/* the kind of the point column, if the source has one */
 	int			by_count;
 	PointColumn *by;			/* [by_count] */
 	int			window_count;

@@ -56,11 +56,11 @@ struct PointReading
 	void	   *state;
 	MemoryContext conversion;
 
-	PointPage	page;			/* of the present row */
+	PointPage	page;			/* the page of the present row */
 	int			attributes;		/* how many of a row's first attributes are read: all up to the last that is needed */
 	Datum	   *by;				/* [source->by_count] of the present row */
 	bool	   *by_is_null;
-	GeonnLimits limits;			/* of the present row */
+	GeonnLimits limits;			/* the limits of the present row */
 	TypeCacheEntry *ranges[GEONN_WINDOWS_MAX];	/* the range types of windows that are ranges */
 
 	uint64		rows;

@@ -55,7 +55,7 @@ typedef struct FixedColumn
 typedef struct SharedTable
 {
 	Oid			relation;
-	Size		scan;			/* of its ParallelTableScanDesc: both are offsets from the */
+	Size		scan;			/* where its ParallelTableScanDesc is: both are offsets from the */
 	Size		attributes;		/* beginning of SharedTables */
 } SharedTable;
 
