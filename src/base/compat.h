@@ -16,7 +16,7 @@
 #error "geonn needs PostgreSQL 15 or newer"
 #endif
 
-/* ---- headers: those that other headers included before, and those used below ---- */
+/* ---- headers that other headers include in some releases alone, and those that the macros below need ---- */
 
 #if PG_VERSION_NUM >= 160000
 #include "varatt.h"
@@ -38,30 +38,30 @@
 
 #if PG_VERSION_NUM < 160000
 
-/* privileges: older releases have a function for each kind of object */
+/* before 16, each kind of object had functions of its own that check privileges */
 #define object_aclcheck(catalog, object, role, mode) \
 	((catalog) == NamespaceRelationId ? pg_namespace_aclcheck(object, role, mode) : \
 	 pg_proc_aclcheck(object, role, mode))
 #define object_ownercheck(catalog, relation, role) pg_class_ownercheck(relation, role)
 
-/* what a plan has to be allowed: before 16, its relations had that themselves */
+/* the permissions that a plan needs: before 16, they were in the entries of its range table */
 #define RTEPermissionInfo RangeTblEntry
 #define geonn_permissions(plan) ((plan)->rtable)
 
-/* the place of a relation's file: three OIDs; and when it got that */
+/* before 16, the locator of a relation's file, and the subtransactions that set it, had other names */
 #define rd_locator rd_node
 #define rd_newRelfilelocatorSubid rd_newRelfilenodeSubid
 #define rd_firstRelfilelocatorSubid rd_firstRelfilenodeSubid
 #define RelationAssumeNewRelfilelocator(relation) RelationAssumeNewRelfilenode(relation)
 
-/* statistics of a relation: the number of rows that scans have read */
+/* the number of rows that scans of a relation have read, as its statistics have it */
 #define geonn_rows_read(relation) ((relation)->pgstat_info->t_counts.t_tuples_returned)
 
 /* before 16, a Var did not list the outer joins that may make it NULL */
 #define geonn_forget_outer_joins(column) ((void) (column))
 #define geonn_above_outer_join(clauses, relid, join) ((void) (relid), (void) (join), (clauses))
 
-/* have columns of relations come with their rows, as far as the join of these relations */
+/* have rows carry these columns from the scans up to the join of these relations */
 #define geonn_add_columns(root, columns, relations) \
 	add_vars_to_targetlist(root, columns, relations, false)
 
@@ -89,7 +89,7 @@
 /* before 17, waits of extensions had no names */
 #define WaitEventExtensionNew(name) ((void) (name), PG_WAIT_EXTENSION)
 
-/* a set of events that lives as long as the process */
+/* create a set of wait events that lives as long as the process */
 #define geonn_create_wait_event_set(events) CreateWaitEventSet(TopMemoryContext, events)
 
 /* close the files of a relation that other entries of the relation cache may refer to */
@@ -112,11 +112,11 @@
 /* before 18, a module did not tell its name and version */
 #define PG_MODULE_MAGIC_EXT(...) PG_MODULE_MAGIC
 
-/* run a query on, forwards, for at most this many rows (0: all) */
+/* go on with a query, forwards, until it has returned this many more rows (0: all) */
 #define geonn_executor_run(query, rows) \
 	ExecutorRun(query, ForwardScanDirection, rows, (rows) == 0)
 
-/* before 18, pg_class did not have the number of frozen pages */
+/* before 18, pg_class lacked the number of frozen pages */
 #define geonn_all_frozen(class) 0
 #define geonn_set_all_frozen(class, pages) ((void) (pages))
 
@@ -140,7 +140,7 @@
 /* before 19, a descriptor whose columns are all set was ready for use */
 #define TupleDescFinalize(descriptor) ((void) (descriptor))
 
-/* scans of a table: of all of it, of a range, of what parallel processes share */
+/* begin a scan of a table: of all its rows, of a range of its tids, of rows that processes divide */
 #define geonn_table_beginscan(relation, snapshot) table_beginscan(relation, snapshot, 0, NULL)
 #define geonn_table_beginscan_tidrange(relation, snapshot, first, last) \
 	table_beginscan_tidrange(relation, snapshot, first, last)
@@ -158,14 +158,14 @@
 	index_beginscan(table, index, snapshot, NULL, keys, 0)
 #endif
 
-/* publications that send a table, but for those of its schema */
+/* the publications that send a table's changes, except those of its whole schema */
 #define geonn_publications_of(table) \
 	list_concat(GetRelationPublications(table), GetAllTablesPublications())
 
 #define geonn_pg_plan_query(query, string, options) pg_plan_query(query, string, options, NULL)
 #define geonn_jumble_state JumbleState
 
-/* what the executor measures of a whole query */
+/* the executor's measurements of a whole query */
 #define geonn_query_measurements(query) ((query)->totaltime)
 
 #else

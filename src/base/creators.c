@@ -166,7 +166,7 @@ warn_of_path(const List *path, Oid extension)
 }
 
 /*
- * The schemas in which new sessions of the current role look.
+ * The schemas of the search_path that new sessions of the current role have.
  */
 static List *
 path_of_new_sessions(void)

@@ -6,8 +6,8 @@
 #define GEONN_CREATORS_H
 
 /*
- * Raise a WARNING that names the schemas of the search_path, and of geonn, in which roles may create
- * functions that are neither superusers nor the current role.  extension: the schema of geonn.
+ * Raise a WARNING that names the schemas, of the search_path and of geonn, in which other roles than the
+ * current one and superusers may create functions.  extension: the schema of geonn.
  */
 extern void geonn_warn_of_search_path(Oid extension);
 

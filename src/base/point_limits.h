@@ -10,7 +10,7 @@
 
 typedef struct GeonnWindow
 {
-	int64		low;			/* window.h says what these are */
+	int64		low;			/* the values of the two bounds (window.h) */
 	int64		high;
 } GeonnWindow;
 
@@ -22,13 +22,13 @@ typedef struct GeonnWindow
 typedef struct GeonnLimits
 {
 	double		radius;			/* metres, 0 or more */
-	uint16		edges;
+	uint16		edges;			/* the edges of all windows' bounds (window.h) */
 	bool		none;			/* a window is NULL or empty, or the radius is negative: no point of
 								 * the other side is a candidate */
 	GeonnWindow windows[GEONN_WINDOWS_MAX];
 } GeonnLimits;
 
-/* the bytes of limits with so many windows */
+/* The bytes that limits with this many windows take. */
 static inline Size
 geonn_limits_bytes(int windows)
 {

@@ -42,17 +42,17 @@ typedef struct Setting
 	const char *name;
 	const char *purpose;
 	const char *detail;
-	int		   *variable;		/* what it is before is the default */
+	int		   *variable;		/* its initial value is the default */
 	int			least;
 	int			greatest;
 	GucContext	context;
 	int			flags;
-	GucIntCheckHook check;		/* NULL: all values between these will do */
-	const struct config_enum_entry *words;	/* the values of a choice; NULL: it is an integer */
+	GucIntCheckHook check;		/* NULL: all values from the least to the greatest are allowed */
+	const struct config_enum_entry *words;	/* the words that the setting may be; NULL: it is an integer */
 } Setting;
 
 /*
- * The check of a limit: with a limit of 0 no join could ever run.
+ * The check of a limit, which refuses 0: no join could ever run with that.
  */
 static bool
 check_limit(int *value, void **extra pg_attribute_unused(), GucSource source pg_attribute_unused())

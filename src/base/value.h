@@ -26,14 +26,14 @@ geonn_copy_value(Datum value, bool by_value, int16 length)
  */
 extern bool geonn_equal_is_same(Oid type, Oid collation);
 
-/* the bytes of an integer type, 0 for any other type */
+/* How many bytes a value of an integer type has; 0 for any other type. */
 static inline int
 geonn_integer_width(Oid type)
 {
 	return type == INT2OID ? 2 : type == INT4OID ? 4 : type == INT8OID ? 8 : 0;
 }
 
-/* the number in a value of an integer type */
+/* The number that a value of an integer type is. */
 static inline int64
 geonn_integer(Oid type, Datum value)
 {
@@ -41,7 +41,7 @@ geonn_integer(Oid type, Datum value)
 		DatumGetInt64(value);
 }
 
-/* a value of an integer type from a number, which is in that type's range */
+/* The value of an integer type that is this number, which must be in the type's range. */
 static inline Datum
 geonn_integer_value(Oid type, int64 number)
 {

@@ -5,10 +5,10 @@
 #ifndef GEONN_WAIT_EVENT_H
 #define GEONN_WAIT_EVENT_H
 
-/* a process waits for ... */
+/* what a process waits for */
 typedef enum GeonnWait
 {
-	GEONN_NO_WAIT,				/* nothing: it does not wait */
+	GEONN_NO_WAIT,				/* nothing: it goes on at once */
 	GEONN_WAIT_START,			/* an engine that is ready */
 	GEONN_WAIT_ADMISSION,		/* a session to become free */
 	GEONN_WAIT_ENGINE,			/* an answer that the engine gives at once */
@@ -17,7 +17,7 @@ typedef enum GeonnWait
 	GEONN_WAIT_SEAL,			/* the engine to seal the dataset */
 	GEONN_WAIT_SEARCH,			/* pairs */
 	GEONN_WAIT_SWAP,			/* other sessions to leave a cache's table */
-	GEONN_WAIT_SUPERVISOR		/* (the supervisor) something to do */
+	GEONN_WAIT_SUPERVISOR		/* something to do; the supervisor alone */
 } GeonnWait;
 
 /* the wait event that pg_stat_activity shows during this wait */

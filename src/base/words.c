@@ -9,7 +9,7 @@
 #include "base/words.h"
 #include "common/metric.h"
 
-/* room for metrics; as many words as there are, the rest is NULL */
+/* has room for more metrics than exist; entries behind the last word are NULL */
 #define METRICS_MAX	7
 
 const struct config_enum_entry *

@@ -12,15 +12,15 @@
 extern const struct config_enum_entry *geonn_metric_words(void);
 
 /*
- * Find a word of so many bytes; any_case: in upper or lower case.  False: it is none of these
- * words.
+ * Find a word, of length bytes, among these, and write its value; any_case: upper and lower case are the
+ * same.  Returns false if it is none of them.
  */
 extern bool geonn_find_word(const struct config_enum_entry *words, const char *word, size_t length,
 							bool any_case, int *value);
 
 /*
- * Names (char *) for a message, each between quotes, the last two with a word between them
- * unless it is NULL: 'sphere' or 'spheroid'.  And all of these words likewise.  palloc()ed.
+ * Names (char *), or all of these words, as a text for a message, palloc()ed: each between quotes, the last
+ * two with the conjunction between them, unless that is NULL, as in: 'sphere' or 'spheroid'.
  */
 extern char *geonn_list_names(List *names, const char *quote, const char *conjunction);
 extern char *geonn_list_words(const struct config_enum_entry *words, const char *quote,

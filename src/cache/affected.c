@@ -62,23 +62,23 @@
 #include "common/metric.h"
 #include "base/compat.h"
 
-/* metres by which rounding may make computed distances break the triangle inequality, at most */
+/* the greatest number of metres by which rounded distances may break the triangle inequality */
 #define MARGIN			1e-5
 
-/* points of X that are looked at one by one for each observation of a block */
+/* the greatest number of points of X that are compared one by one with each observation of a block */
 #define MOST_NEAR		16
 
-/* blocks whose observations are searched for among X together */
+/* how many blocks have their observations searched for among X together */
 #define BLOCKS_A_SLICE	4096
 
 /* a search for the affected observations */
 typedef struct AffectedSearch
 {
 	const GeonnIncrement *increment;
-	MemoryContext context;		/* of all that lives to the end */
+	MemoryContext context;		/* has all that lives until the search ends */
 	const PointTree *changes;	/* X */
 	TreePoint	near[MOST_NEAR];	/* the points of X that are near the present block */
-	uint32		near_count;		/* greater: not all of them are known */
+	uint32		near_count;		/* how many they are; greater than MOST_NEAR: near has only some */
 	uint64		removed;		/* index of the next removed observation */
 	PointList	slice;			/* observations of some blocks, some of which are affected */
 	PointList	affected;
@@ -87,7 +87,7 @@ typedef struct AffectedSearch
 /* ---- searches among X ---- */
 
 /*
- * Find the nearest candidate in X of each of these points.  Consumes the point's number and the
+ * Find the nearest candidate in X of each of these points.  Calls consume with the point's number and the
  * distance in metres.
  */
 static void
@@ -148,7 +148,7 @@ tree_of_changes(AffectedSearch *search)
 }
 
 /*
- * The limit for X to affect some row of the block.
+ * The greatest squared chord from the block's centre at which a point of X may affect a row of the block.
  */
 static double
 limit_of_block(const AffectedSearch *search, const BaselineBlock *block)
@@ -326,7 +326,7 @@ find_affected(AffectedSearch *search, double most)
 	return true;
 }
 
-/* ---- their rows ---- */
+/* ---- the affected observations' rows ---- */
 
 /*
  * The target's columns, with the number of an observation instead of its id.
@@ -344,7 +344,7 @@ numbered_type(TupleDesc row_type)
 }
 
 /*
- * Set the reach of an affected observation that has so many rows, the last one at this distance.
+ * Set the reach of an affected observation that has this many rows, the last one at this distance.
  */
 static void
 set_reach(const GeonnIncrement *increment, BaselinePoint *affected, int32 rows, double distance)

@@ -1,6 +1,6 @@
 /*
  * affected.h
- *		A cache's table is brought up to date by what has changed.
+ *		The differences that changes of both sides make to a cache's table.
  */
 #ifndef GEONN_CACHE_AFFECTED_H
 #define GEONN_CACHE_AFFECTED_H
@@ -8,7 +8,7 @@
 #include "cache/baseline.h"
 #include "cache/target.h"
 
-/* what has changed, and what the table was made of */
+/* what the last run read, and what has changed since */
 typedef struct GeonnIncrement
 {
 	const GeonnCache *cache;
@@ -22,8 +22,8 @@ typedef struct GeonnIncrement
 
 /*
  * Find the differences that the changes make to the table, and bring the baselines up to date.
- * Returns false, and has done nothing, if more than this share of the observations would be
- * searched for again.  *searched is how many are.
+ * Returns false, and has done nothing, if the share of the observations that are affected is greater
+ * than `most`, from 0 to 1.  *searched is how many observations were searched for again.
  */
 extern bool geonn_increment(const GeonnIncrement *increment, double most,
 							GeonnDifference *difference, int64 *searched);

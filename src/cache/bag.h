@@ -14,7 +14,7 @@
 
 typedef struct Bag
 {
-	uint64		sum[2];			/* zero: an empty bag */
+	uint64		sum[2];			/* both are 0 for an empty bag */
 } Bag;
 
 static inline void

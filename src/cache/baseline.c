@@ -37,11 +37,11 @@
 #include "cache/baseline.h"
 #include "cache/siphash.h"
 
-/* bits of a point's place in its key, which begins with a 0, and those of its hash, which follow */
+/* a key is a 0, then this many bits of the point's place, then this many bits of its hash */
 #define PLACE_BITS		48
 #define HASH_BITS		15
 
-/* how keys of points without coordinates begin; all other bits are of the hash */
+/* the first bit of keys of points without coordinates; all other bits are those of the hash */
 #define UNPLACED_BIT	(UINT64CONST(1) << 63)
 
 /* ---- schema ---- */
@@ -367,10 +367,10 @@ typedef struct Points
 	const BaselineSchema *schema;
 	const PointList *first;
 	const PointList *second;	/* NULL: none */
-	Datum	   *by;				/* of the present point */
+	Datum	   *by;				/* [by_count] values of the present point */
 	bool	   *by_is_null;
 	GeonnLimits limits;
-	MemoryContext context;		/* of its values */
+	MemoryContext context;		/* has the present point's values */
 } Points;
 
 static void
@@ -469,7 +469,7 @@ make_jumps(GeonnBaseline *baseline)
 }
 
 /*
- * Append a row of the directory to the blocks, which have room for so many.  Returns the new room.
+ * Append a row of the directory to the blocks, which have this room.  Returns the new room.
  */
 static uint32
 add_entries(GeonnBaseline *baseline, const bytea *contents, uint32 room)

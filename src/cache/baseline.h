@@ -18,7 +18,7 @@
  */
 #define BLOCKS_A_ROW		60
 
-/* first bits of a key, by which jumps are indexed */
+/* how many of a key's first bits are an index of GeonnBaseline.jumps */
 #define BASELINE_JUMP_BITS	16
 
 /* the two sides of a cache */
@@ -30,7 +30,7 @@ typedef enum CacheSide
 
 #define CACHE_SIDES 2
 
-/* what storing a value needs to know of its type */
+/* a type's properties, by which its values are stored */
 typedef struct BaselineType
 {
 	bool		by_value;
@@ -43,20 +43,20 @@ typedef struct BaselineSchema
 	BaselineType id;
 	int			by_count;
 	BaselineType *by;			/* [by_count] */
-	Size		limits_bytes;	/* of a point's limits; 0: points have none */
-	bool		keeps_unplaced; /* it also has points without coordinates */
+	Size		limits_bytes;	/* bytes of a point's limits; 0: points have none */
+	bool		keeps_unplaced; /* the baseline also has points without coordinates */
 } BaselineSchema;
 
 /* how the bytes of a point begin; its limits, id and by columns follow */
 typedef struct PointHead
 {
-	float		reach;			/* -1: it has none */
-	uint32		length;			/* of all bytes */
+	float		reach;			/* metres; -1: the point has none */
+	uint32		length;			/* how many bytes the point has, these included */
 	double		latitude;		/* NaN: the point has no coordinates */
 	double		longitude;
 } PointHead;
 
-/* what a point's bytes say of it */
+/* the fingerprint of a point, which its bytes determine */
 typedef struct Fingerprint
 {
 	uint64		key;			/* its position in the baseline's order */
@@ -69,7 +69,7 @@ typedef struct BaselinePoint
 	Fingerprint fingerprint;
 	const char *bytes;
 	uint32		length;
-	float		reach;			/* from now on; the bytes have the former one */
+	float		reach;			/* its present reach; the bytes have the reach of the last run */
 	uint32		block;			/* the block to which it belongs */
 	int32		row;			/* its number in that block; -1: it was added */
 } BaselinePoint;
@@ -96,14 +96,14 @@ typedef struct BaselineChanges
 /* a block's entry in the directory, as stored */
 typedef struct BaselineBlock
 {
-	uint64		first_key;		/* it has the keys from this one to the next block's first key */
-	Bag			bag;			/* of its points */
+	uint64		first_key;		/* the block has the keys from this one to before the next block's */
+	Bag			bag;			/* the bag of its points */
 	struct geonn_vector centre; /* geonn_metric_vector's */
 	float		radius;			/* metres from the centre to its farthest point, rounded up; -1: no
 								 * point has coordinates */
-	float		reach;			/* greatest reach of its points; -1: none has one */
-	uint32		number;			/* number of its row in geonn_cache_block */
-	uint32		rows;
+	float		reach;			/* the greatest reach of its points; -1: none has one */
+	uint32		number;			/* the number of its row in geonn_cache_block */
+	uint32		rows;			/* how many points it has */
 } BaselineBlock;
 
 /* pages of tables that may have changed; see cache/changed_pages.h */
@@ -115,17 +115,17 @@ typedef struct GeonnBaseline
 	CacheSide	side;
 	BaselineSchema schema;
 	int			metric;
-	uint64		seed[2];
+	uint64		seed[2];		/* the secret key of the hashes of points */
 	BlockTable *directory;		/* both tables are open from the first use until geonn_baseline_close */
 	BlockTable *contents;
-	uint32		count;			/* of blocks; at least one if the baseline was loaded */
-	BaselineBlock *blocks;		/* [count], by first_key */
-	uint32		next_number;
-	uint64		rows;
-	ChangedPages *pages;		/* of the tables from which it is made or compared; NULL: not known */
-	MemoryContext context;		/* of all that belongs to it */
-	bytea	  **kept;			/* [count]: contents that were read, or NULL */
-	Size		keep_room;		/* bytes left for more contents */
+	uint32		count;			/* how many blocks it has; at least one after geonn_baseline_load */
+	BaselineBlock *blocks;		/* [count], in the order of first_key */
+	uint32		next_number;	/* the number of the next new block */
+	uint64		rows;			/* how many points it has */
+	ChangedPages *pages;		/* pages of the tables that are read for it; NULL: all of them are read */
+	MemoryContext context;		/* has all that belongs to it */
+	bytea	  **kept;			/* [count]: contents of blocks that were read and are kept, or NULL */
+	Size		keep_room;		/* how many more bytes of contents may be kept */
 	uint64	   *first_keys;		/* [count]; see geonn_baseline_find_block */
 	uint32	   *jumps;
 } GeonnBaseline;
@@ -138,8 +138,8 @@ geonn_side_source(const GeonnJoin *join, CacheSide side)
 }
 
 /*
- * A baseline for the points of a side, without blocks yet.  The current memory context and the active
- * snapshot are those of all that follows, until geonn_baseline_close.
+ * Create a baseline for the points of a side, without blocks yet.  All that follows, until
+ * geonn_baseline_close, uses the present memory context and the snapshot that is active now.
  */
 extern GeonnBaseline *geonn_baseline_create(const GeonnCache *cache, const GeonnJoin *join,
 											CacheSide side, const uint64 *seed);
@@ -147,23 +147,23 @@ extern GeonnBaseline *geonn_baseline_create(const GeonnCache *cache, const Geonn
 /* Read the directory. */
 extern void geonn_baseline_load(GeonnBaseline *baseline);
 
-/* Delete what is stored of the baseline. */
+/* Delete the rows that are stored of the baseline. */
 extern void geonn_baseline_delete(GeonnBaseline *baseline);
 
-/* What was written becomes visible to the transaction's next command. */
+/* Close both tables; the transaction's next command sees what was written. */
 extern void geonn_baseline_close(GeonnBaseline *baseline);
 
-/* Append a value's bytes, so that its end can be found again: the same bytes for equal images. */
+/* Append a value's bytes, with what a reader needs to find their end; equal images give the same bytes. */
 extern void geonn_baseline_write_value(StringInfo bytes, BaselineType type, Datum value);
 
-/* Does a baseline have such a row? */
+/* Does a baseline of this schema have the row as a point? */
 extern bool geonn_baseline_has(const BaselineSchema *schema, const PointRow *row);
 
-/* Append a row's bytes, and describe the point, whose bytes stay where they are. */
+/* Append the bytes of a row's point, and fill in *point, which points to these bytes. */
 extern void geonn_baseline_write(const GeonnBaseline *baseline, const PointRow *row, StringInfo bytes,
 								 BaselinePoint *point);
 
-/* How the bytes of a point begin. */
+/* The head of the point with these bytes, which may lie at any address. */
 static inline PointHead
 geonn_point_head(const char *bytes)
 {
@@ -173,7 +173,7 @@ geonn_point_head(const char *bytes)
 	return head;
 }
 
-/* The id of the point with these bytes; allocated unless its type is passed by value. */
+/* The id of the point with these bytes; a copy, unless its type is passed by value. */
 extern Datum geonn_baseline_id(const BaselineSchema *schema, const char *bytes);
 
 /*
@@ -183,15 +183,15 @@ extern Datum geonn_baseline_id(const BaselineSchema *schema, const char *bytes);
 extern bool geonn_baseline_next(const char **contents, const char *end, BaselinePoint *point);
 #define geonn_baseline_first(number) {.block = (number), .row = -1}
 
-/* Compute the point's fingerprint. */
+/* Set the point's fingerprint by its bytes. */
 extern void geonn_baseline_fingerprint(const GeonnBaseline *baseline, BaselinePoint *point);
 
 /* Add a point, with a copy of its bytes; the list is empty at first, but for its context. */
 extern void geonn_point_list_add(PointList *list, const BaselinePoint *point);
 
 /*
- * The points of a list, or of two, as those of a search.  They live as long as the current memory
- * context.
+ * The points of one list, or of two (second is not NULL), as the given points of a search.  The result
+ * lives as long as the current memory context.
  */
 extern const GivenPoints *geonn_baseline_points(const BaselineSchema *schema, const PointList *first,
 												const PointList *second);
@@ -214,12 +214,12 @@ typedef void (*BlockConsumer) (void *state, uint32 block, const char *contents, 
 extern void geonn_baseline_read_blocks(GeonnBaseline *baseline, const uint32 *blocks, uint32 count,
 									   BlockConsumer consume, void *state);
 
-/* The least float that is not smaller. */
+/* The least float that is not smaller than this number. */
 extern float geonn_rounded_up(double exact);
 
 /*
- * The reach of a point that has so many rows, the last one at this distance; rounded up.  -1: no
- * reference can be a candidate.
+ * The reach of a point that has this many rows, the last of them at this distance; in metres, rounded
+ * up.  -1: no reference can be a candidate of the point.
  */
 extern float geonn_baseline_reach(const BaselineSchema *schema, const GeonnQuestion *question,
 								  const char *bytes, uint64 rows, double distance);
@@ -229,18 +229,18 @@ extern float geonn_baseline_reach(const BaselineSchema *schema, const GeonnQuest
 /* writes points into blocks, in the order of their keys */
 typedef struct BaselineWriter BaselineWriter;
 
-/* Begin to write a baseline anew; or to replace blocks of it, which cache/baseline_write.c does. */
+/* Begin to write a baseline anew; without anew, to replace blocks of it, as cache/baseline_write.c does. */
 extern BaselineWriter *geonn_baseline_writer_begin(GeonnBaseline *baseline, bool anew);
 
-/* Add a point; the points of a block in the order of their keys. */
+/* Add a point.  The points of a block come in the order of their keys. */
 extern void geonn_baseline_add(BaselineWriter *writer, const BaselinePoint *point);
 
-/* After all points: write the remaining blocks, and the directory. */
+/* Called after all points: write the remaining blocks, and the directory. */
 extern void geonn_baseline_writer_end(BaselineWriter *writer);
 
 /*
- * Bring the baseline up to date with the changes, and with the new reaches of these points that stay, by
- * block and row.
+ * Bring the baseline up to date: with the changes, and with the new reaches of points that stay, which are
+ * in the order of block and row.
  */
 extern void geonn_baseline_update(GeonnBaseline *baseline, const BaselineChanges *changes,
 								  const BaselinePoint *reaches, uint64 reach_count);
@@ -248,9 +248,9 @@ extern void geonn_baseline_update(GeonnBaseline *baseline, const BaselineChanges
 /* ---- cache/baseline_compare.c ---- */
 
 /*
- * Compare what the source has now, by the active snapshot, with the baseline.  Returns false if the
- * changes need more than so many bytes of memory; the changes are then incomplete.  The result is
- * in the current memory context.
+ * Compare the source's rows, as the active snapshot sees them, with the baseline.  Returns false if the
+ * changes need more memory than this many bytes; the changes are then incomplete.  They live as long as
+ * the current memory context.
  */
 extern bool geonn_baseline_compare(GeonnBaseline *baseline, const PointSource *source,
 								   InvalidPolicy invalid, Size memory, BaselineChanges *changes);
@@ -261,28 +261,28 @@ extern bool geonn_baseline_compare(GeonnBaseline *baseline, const PointSource *s
 typedef struct BaselineBuild BaselineBuild;
 
 /*
- * No points yet, in the current memory context.  The question is the one by which observations are
- * searched for; NULL for references.  compares: a baseline with the same seed is stored, which may have
- * the same points.
+ * Begin without points, in the current memory context.  The question is the join's for a baseline of
+ * observations, and NULL for references.  compares: a stored baseline has the same seed, and may have the
+ * same points.
  */
 extern BaselineBuild *geonn_baseline_build_begin(GeonnBaseline *baseline, const GeonnQuestion *question,
 												 bool compares);
 
 /*
- * Add a point.  Those that are searched for are numbered from 0 on, in the order of these calls; so
- * far each has the reach of an observation without rows.
+ * Add a point.  Points that are searched for get numbers from 0 on, in the order of these calls, and the
+ * reach of an observation without rows, until geonn_baseline_build_reach.
  */
 extern void geonn_baseline_build_add(BaselineBuild *build, const PointRow *row, bool is_searched);
 
 /* Add all points of the source, with the active snapshot, without searching for any. */
 extern void geonn_baseline_build_read(BaselineBuild *build, const PointSource *source);
 
-/* The last row so far of the observation of this number. */
+/* Set the reach of the observation of this number by its last row so far, of this rank and distance. */
 extern void geonn_baseline_build_reach(BaselineBuild *build, uint64 number, uint64 rank, double distance);
 
 /*
- * Write the baseline in place of the one that is stored, close it, and let go of the points.  may_keep:
- * the stored one is left as it is if it has the same points.  Returns whether it was.
+ * Write the baseline in place of the stored one, close it, and free the points.  may_keep: leave the
+ * stored one as it is if it has the same points.  Returns whether it was left.
  */
 extern bool geonn_baseline_build_end(BaselineBuild *build, bool may_keep);
 

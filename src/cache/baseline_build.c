@@ -69,7 +69,7 @@ geonn_baseline_build_begin(GeonnBaseline *baseline, const GeonnQuestion *questio
 }
 
 /*
- * Are the points those of the stored baseline?
+ * Does the stored baseline have the same points?
  */
 static bool
 has_same_points(const BaselineBuild *build)

@@ -29,11 +29,11 @@
 /* points that are added to bags together */
 #define POINTS_AT_ONCE	64
 
-/* what is known of a point of the baseline */
+/* an entry of the hash table: a point of the baseline */
 typedef struct KnownPoint
 {
 	PageEntry	entry;
-	uint32		count;			/* of such points that were not found again so far */
+	uint32		count;			/* how many such points were not found again so far */
 	char		status;
 } KnownPoint;
 
@@ -57,15 +57,15 @@ typedef struct BaselineComparison
 	BaselineChanges *changes;
 	bool		by_pages;		/* the points of some pages are compared; else those of changed blocks */
 	bool	   *changed;		/* [baseline->count]: blocks that have or had one of these points */
-	uint32	   *blocks;			/* [baseline->count]: their indexes */
-	Bag		   *bags;			/* [baseline->count]: what the source has now of each block */
-	Fingerprint waiting[POINTS_AT_ONCE];	/* of points that wait to be added to bags */
+	uint32	   *blocks;			/* [baseline->count]: the indexes of the changed blocks */
+	Bag		   *bags;			/* [baseline->count]: bags of the rows that the source now has of each block */
+	Fingerprint waiting[POINTS_AT_ONCE];	/* the fingerprints of points that wait to be added to bags */
 	int			waiting_count;
 	known_hash *known;
 	Size		memory;			/* bytes left for changes */
 	bool		too_many;
 	MemoryContext row_context;
-	StringInfoData bytes;		/* of the row just written */
+	StringInfoData bytes;		/* the bytes of the row that was written last */
 } BaselineComparison;
 
 /* ---- the hash table ---- */

@@ -41,7 +41,7 @@ struct BaselineWriter
 	BaselineBlock *blocks;
 	uint32		count;
 	uint32		room;
-	uint32		next_old;		/* next block of the baseline that is neither kept nor replaced so far */
+	uint32		next_old;		/* the baseline's first block that was neither kept nor replaced so far */
 	bool		anew;
 
 	/* the block under construction */
@@ -49,7 +49,7 @@ struct BaselineWriter
 	BaselineBlock block;
 	uint64		last_key;
 	StringInfoData contents;
-	uint32		placed;			/* points with coordinates, and the sums of these */
+	uint32		placed;			/* how many points have coordinates, and the sums of these */
 	double		latitudes;
 	double		longitudes;		/* from -180 to 180 degrees */
 
@@ -57,7 +57,7 @@ struct BaselineWriter
 };
 
 /*
- * Write a row of a table, which has one of this number or not.
+ * Write a row of a table: update the row of this number, or insert one if the table has none.
  */
 static void
 write_row(BlockTable *table, bool is_there, uint32 number, const char *contents, Size length)
@@ -106,7 +106,7 @@ find_ball_with(BaselineWriter *writer)
 }
 
 /*
- * The same, to the bit, where the processor has an instruction for fma: else each is a call of the C
+ * Find the same ball, to the bit, by the processor's instruction for fma: without it each fma is a call of the C
  * library.
  */
 #ifdef __x86_64__
@@ -219,7 +219,7 @@ replace_block(BaselineWriter *writer, uint32 block)
 }
 
 /*
- * This block keeps its points, and gets these contents with their new reaches, of which reach is the
+ * Give this block these contents: its points, with their new reaches, of which reach is the
  * greatest.
  */
 static void
@@ -271,7 +271,7 @@ geonn_baseline_add(BaselineWriter *writer, const BaselinePoint *point)
 /* ---- the directory ---- */
 
 /*
- * Is this row of the directory the same as before?
+ * Has this row of the directory the same entries as before?
  */
 static bool
 is_same(const BaselineWriter *writer, uint32 first, uint32 count)
@@ -323,13 +323,13 @@ typedef struct BaselineUpdate
 	const BaselinePoint *reaches;	/* points that stay and get new reaches, by block and row */
 	uint64		reach_count;
 
-	/* the next of each list */
+	/* the next point of each list */
 	uint64		next_removed;
 	uint64		next_reach;
 	uint64		next_added;
 
 	MemoryContext block_context;
-	BaselinePoint *points;		/* of the present block */
+	BaselinePoint *points;		/* points of the present block */
 	uint64		count;
 	uint64		room;
 } BaselineUpdate;

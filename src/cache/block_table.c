@@ -52,12 +52,12 @@ struct BlockTable
 {
 	Relation	relation;
 	Relation	key;			/* the primary key's index */
-	Datum		side[BLOCK_NUMBER]; /* the cache and the side: of all rows */
+	Datum		side[BLOCK_NUMBER]; /* the cache and the side, which all rows of the caller's have */
 	Snapshot	snapshot;
-	MemoryContext context;		/* of the scan */
+	MemoryContext context;		/* has the scan */
 	SysScanDesc scan;			/* NULL: none yet */
-	MemoryContext contents;		/* of the row that was read last, if they were stored apart */
-	CatalogIndexState indexes;	/* NULL: opened to read */
+	MemoryContext contents;		/* has the contents of the row that was read last, if they were stored out of line */
+	CatalogIndexState indexes;	/* NULL: the table was opened to read */
 };
 
 /* ---- open and close ---- */
@@ -219,7 +219,7 @@ geonn_block_table_rewind(BlockTable *table)
 /* ---- writing ---- */
 
 /*
- * A row with these contents.
+ * Make a row with this number and these contents.
  */
 static HeapTuple
 make_row(const BlockTable *table, int64 number, const char *contents, Size length)

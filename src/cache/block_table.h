@@ -27,8 +27,8 @@ extern BlockTable *geonn_block_table_open(const GeonnCache *cache, int16 side, c
 extern const bytea *geonn_block_table_find(BlockTable *table, int64 number);
 
 /*
- * The contents of the next row, by number; NULL after the last one.  Valid until the next call.  The
- * rows of the side begin after geonn_block_table_rewind.
+ * geonn_block_table_rewind goes to before the side's first row.  geonn_block_table_next returns the
+ * contents of the next row, in the order of numbers, valid until the next call; NULL after the last row.
  */
 extern void geonn_block_table_rewind(BlockTable *table);
 extern const bytea *geonn_block_table_next(BlockTable *table);
@@ -44,11 +44,11 @@ extern void geonn_block_table_insert(BlockTable *table, int64 number, const char
 extern void geonn_block_table_update(BlockTable *table, int64 number, const char *contents,
 									 Size length);
 
-/* Delete the rows from the first number to the last one, or all of the side.  Errors as above. */
+/* Delete the rows from the first number to the last one, or all of the side.  Errors as for an update. */
 extern void geonn_block_table_delete(BlockTable *table, int64 first, int64 last);
 extern void geonn_block_table_delete_all(BlockTable *table);
 
-/* What was written becomes visible to the transaction's next command. */
+/* Close the table; the transaction's next command sees what was written. */
 extern void geonn_block_table_close(BlockTable *table);
 
 #endif							/* GEONN_CACHE_BLOCK_TABLE_H */

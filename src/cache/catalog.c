@@ -173,7 +173,7 @@ geonn_cache_names(Oid schema)
 	return names;
 }
 
-/* ---- its table, and the table's owner ---- */
+/* ---- a cache's table, and the table's owner ---- */
 
 char *
 geonn_cache_target_name(const GeonnCache *cache)
@@ -268,7 +268,7 @@ conflicts(const char *held, LOCKMODE mode)
 }
 
 /*
- * The transaction or process that holds this lock in a conflicting mode; of several a prepared
+ * Find what holds this lock in a conflicting mode: of several transactions and processes, a prepared
  * transaction.
  */
 static GeonnLocker
@@ -425,7 +425,7 @@ count_run(const GeonnCache *cache, bool failed)
 }
 
 /*
- * A figure of a result; NULL where it is not known.
+ * A figure of a result as a value for the log; NULL if it is not known.
  */
 static GeonnValue
 figure(const GeonnRunResult *result, int64 figure)
@@ -455,7 +455,7 @@ geonn_cache_log_finish(const GeonnCache *cache, int64 run, const GeonnRunResult 
 		count_run(cache, strcmp(result->status, "failed") == 0);
 }
 
-/* ---- its guard ---- */
+/* ---- the guard of geonn_cache ---- */
 
 /*
  * A row of geonn_cache says what a refresh reads and which table it writes, as the owner of that

@@ -14,17 +14,17 @@
 /* a row of geonn_cache */
 typedef struct GeonnCache
 {
-	Oid			schema;			/* of the extension */
-	int32		id;				/* 0: not entered yet */
+	Oid			schema;			/* the extension's */
+	int32		id;				/* 0: the row has not been inserted yet */
 	char	   *name;
-	Oid			owner;			/* of the target, or InvalidOid */
+	Oid			owner;			/* the target's owner; InvalidOid: the target was dropped */
 	Oid			target;
 	Oid			obs;
 	Oid			ref;
-	Jsonb	   *arguments;		/* of the question (definition.c) */
+	Jsonb	   *arguments;		/* the other arguments of its join (definition.c) */
 } GeonnCache;
 
-/* Raises an error on a standby, where no cache can be changed or refreshed. */
+/* Raise an error on a standby, where no cache can be changed or refreshed. */
 extern void geonn_cache_check_primary(void);
 
 /* A target's name with its schema, for SQL. */
@@ -38,8 +38,8 @@ extern char *geonn_cache_target_name(const GeonnCache *cache);
 typedef struct GeonnIdentity
 {
 	Oid			user;
-	int			context;
-	int			level;			/* nest level of settings */
+	int			context;		/* GetUserIdAndSecContext's */
+	int			level;			/* the nest level of settings (NewGUCNestLevel) */
 } GeonnIdentity;
 
 extern GeonnIdentity geonn_become_owner(const GeonnCache *cache);
@@ -63,6 +63,8 @@ extern GeonnCache *geonn_cache_find_again(const GeonnCache *cache);
  * refreshed the cache, which this one has locked, since that snapshot was taken.
  */
 extern void geonn_cache_check_snapshot(const GeonnCache *cache);
+
+/* Raise the error that no cache has this one's name. */
 __attribute__((noreturn))
 extern void geonn_cache_raise_missing(const GeonnCache *cache);
 
@@ -77,15 +79,15 @@ extern void geonn_cache_hold(const GeonnCache *cache, LOCKMODE mode);
 extern List *geonn_cache_names(Oid schema);
 
 /*
- * Keep other sessions from refreshing or changing the cache: until the transaction ends, or with
- * session until geonn_cache_unlock.  Without wait, returns false if another session holds the lock.
+ * Lock the cache, so that no other session refreshes or changes it until the transaction ends, or, if
+ * `session`, until geonn_cache_unlock.  Without wait, returns false if another session has the lock.
  */
 extern bool geonn_cache_lock(const GeonnCache *cache, bool wait, bool session);
 extern void geonn_cache_unlock(const GeonnCache *cache);
 
 /*
- * Lock the cache's table until the transaction ends.  As geonn_cache_lock with wait, names a prepared
- * transaction that this has to wait for in a NOTICE.
+ * Lock the cache's table until the transaction ends.  If this has to wait for a prepared transaction, a
+ * NOTICE names it, as with geonn_cache_lock.
  */
 extern void geonn_cache_lock_table(const GeonnCache *cache, LOCKMODE mode);
 
@@ -98,8 +100,8 @@ extern void geonn_cache_announce_writer(const GeonnCache *cache);
 /* what holds the cache's lock */
 typedef struct GeonnLocker
 {
-	char	   *prepared;		/* the name of a prepared transaction, or NULL: none does */
-	int			pid;			/* of a process, or 0: it is not known */
+	char	   *prepared;		/* the name of the prepared transaction that holds it; NULL: none does */
+	int			pid;			/* the id of the process that holds it; 0: not known */
 } GeonnLocker;
 
 extern GeonnLocker geonn_cache_locker(const GeonnCache *cache);
@@ -107,13 +109,13 @@ extern GeonnLocker geonn_cache_locker(const GeonnCache *cache);
 /* A hint that says how the prepared transaction of this name ends. */
 extern int	geonn_hint_at_prepared(const char *prepared);
 
-/* What a run did, as geonn_cache_log shows it. */
+/* what a run did, as geonn_cache_log shows it */
 typedef struct GeonnRunResult
 {
 	const char *status;			/* succeeded, failed, skipped */
 	const char *mode;			/* or NULL */
 	const char *reason;			/* or NULL */
-	int64		searched;		/* observations, or -1 */
+	int64		searched;		/* observations that were searched for; -1: none, or all */
 	bool		counted;		/* the figures below are known */
 	int64		rows;
 	int64		inserted;

@@ -140,11 +140,11 @@ geonn_changes_sign(StringInfo text, const GeonnCache *cache)
 typedef struct OwnStatement
 {
 	Oid			target;
-	Oid			function;		/* of the triggers that do not fire for it */
+	Oid			function;		/* the function of the triggers that do not fire for the statement */
 	const CachedPlan *plan;
 } OwnStatement;
 
-/* the one that this backend is executing, or NULL */
+/* the statement that this backend is executing, or NULL */
 static const OwnStatement *own_statement = NULL;
 
 static ExecutorStart_hook_type previous_hook;

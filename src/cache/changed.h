@@ -1,6 +1,6 @@
 /*
  * changed.h
- *		Changes of a cache's table by anything but its refresh.
+ *		Triggers that notice changes of a cache's table by anything but its refresh.
  */
 #ifndef GEONN_CACHE_CHANGED_H
 #define GEONN_CACHE_CHANGED_H
@@ -10,7 +10,7 @@
 
 #include "cache/catalog.h"
 
-/* The function of these triggers. */
+/* The OID of these triggers' function. */
 extern Oid	geonn_changes_function(Oid schema);
 
 /* The statements that create the triggers of a cache's table. */
@@ -32,7 +32,7 @@ extern int	geonn_changes_execute(const GeonnCache *cache, SPIPlanPtr statement,
 /* This transaction has made a row of geonn_cache_last_run: its later changes must delete it. */
 extern void geonn_changes_forget(void);
 
-/* Install the hook.  Called once by _PG_init. */
+/* Install the hook of these statements.  Called once by _PG_init. */
 extern void geonn_own_statements(void);
 
 #endif							/* GEONN_CACHE_CHANGED_H */

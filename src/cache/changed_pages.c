@@ -39,17 +39,17 @@
 #include "cache/leaf.h"
 #include "points/reader.h"
 
-/* pages are few if they are no more than this share of all, or so few in any case */
+/* pages are few if they are at most this share of all pages, or at most this number */
 #define FEW_SHARE		0.125
 #define FEW_ALWAYS		8
 
-/* bytes that comparing a point of few pages takes, at most; all fit into maintenance_work_mem */
+/* the greatest number of bytes that comparing a point of few pages takes; all fit into maintenance_work_mem */
 #define BYTES_A_POINT	128
 
-/* the tables are read whole, and the lists of a larger share of the pages are not replaced one by one */
+/* if a greater share of the pages may have changed, all lists are made anew instead of replacing some */
 #define UPDATED_SHARE	0.5
 
-/* what goes for a side, as stored: the baseline's seed; the OIDs of its leaves follow, in ascending order */
+/* the state of a side, as stored: the baseline's seed, and the OIDs of its leaves, in ascending order */
 #define SEED_BYTES	sizeof(((GeonnBaseline *) NULL)->seed)
 
 struct ChangedPages
@@ -57,19 +57,19 @@ struct ChangedPages
 	const GeonnBaseline *baseline;
 	MemoryContext context;
 	Snapshot	snapshot;
-	Leaf	   *leaves;			/* by OID: those of now and of the last run */
+	Leaf	   *leaves;			/* ordered by OID: the leaves of now and of the last run */
 	int			count;
-	bool		known;			/* lists of the last run are there */
-	bool		few;			/* and only the pages that may have changed are read */
+	bool		known;			/* the last run has stored lists */
+	bool		few;			/* only the pages that may have changed are read */
 
 	/* the new lists */
-	bool		updates;		/* of the pages that may have changed; else of all */
+	bool		updates;		/* only pages that may have changed get new lists; else all get them */
 	bool		given_up;
 	PageLists  *lists;			/* NULL: not open yet */
-	Leaf	   *leaf;			/* of the last row; NULL: no row yet */
-	BlockNumber page;			/* of the last row */
-	bool		is_changed;		/* it may have changed */
-	PagePoint  *points;			/* of pages that may have changed */
+	Leaf	   *leaf;			/* the leaf of the last row; NULL: no row has come */
+	BlockNumber page;			/* the page of the last row */
+	bool		is_changed;		/* that page may have changed */
+	PagePoint  *points;			/* points of pages that may have changed */
 	uint64		point_count;
 	uint64		point_room;
 };
@@ -100,7 +100,7 @@ find_leaf(const ChangedPages *pages, Oid table)
 }
 
 /*
- * Take the source's tables for leaves.  Returns false if the source is none of tables, or reads one of
+ * Make leaves of the source's tables.  Returns false if the source has other rows than tables', or reads one of
  * them twice.
  */
 static bool
@@ -205,7 +205,7 @@ decide(ChangedPages *pages, const PointSource *source, bool reads_all)
 	uint64		all = 0;
 	uint64		unsettled = 0;
 	uint64		changed = 0;
-	uint64		changed_same = 0;	/* in files that are the same */
+	uint64		changed_same = 0;	/* how many pages may have changed in leaves that are the same */
 	double		points;
 	double		memory = maintenance_work_mem * 1024.0;
 
@@ -456,7 +456,7 @@ sort_points(ChangedPages *pages)
 }
 
 /*
- * Store the state of a leaf, or that it is none any more.
+ * Store the state of a leaf; or delete the lists and state of a table that is no leaf any more.
  */
 static void
 store_state(ChangedPages *pages, Leaf *leaf, bool replaces)

@@ -12,18 +12,18 @@
 #include "cache/page_lists.h"
 
 /*
- * Look at the source's tables, before its rows are read with the active snapshot for this baseline,
- * whose lists of pages will be those of now.  NULL, and the baseline has no lists any more, if the
- * source has other rows than those of tables whose pages show their changes, or lists would not pay.
- * A caller that reads all rows, whatever has changed, says so.
+ * Look at the source's tables, before its rows are read with the active snapshot for this baseline.
+ * New lists of pages are then made of these rows.  Returns NULL, and deletes the baseline's lists, if the
+ * source is not made of tables whose pages show their changes, or if lists would not pay.  reads_all: the
+ * caller reads all rows, whatever has changed.
  */
 extern ChangedPages *geonn_pages_look(const GeonnBaseline *baseline, const PointSource *source,
 									  const GeonnQuestion *question, bool reads_all);
 
 /*
- * Are lists of the last run there, and few pages that may have changed?  Then reading these is
- * enough, and the functions below tell which they are, for each of the source's tables, by OID, and
- * call back for each point that they had.  Otherwise, and with NULL, all rows are to be read.
+ * Has the last run stored lists, and may only few pages have changed?  Then the caller reads these pages:
+ * geonn_pages_to_read has them for each of the source's tables, by OID, and geonn_pages_former calls back
+ * for each point that they had.  If false, as for NULL, the caller has to read all rows.
  */
 extern bool geonn_pages_are_few(const ChangedPages *pages);
 extern const TablePages *geonn_pages_to_read(const ChangedPages *pages, int *count);
@@ -36,7 +36,7 @@ extern void geonn_pages_give_up(ChangedPages *pages);
 /* Enter a row that was read for the baseline into the new lists.  NULL: does nothing. */
 extern void geonn_pages_add(ChangedPages *pages, const PointRow *row, const Fingerprint *fingerprint);
 
-/* After all rows that were to be read: write the new lists.  NULL: does nothing. */
+/* Called after all rows that were to be read: write the new lists.  NULL: does nothing. */
 extern void geonn_pages_store(ChangedPages *pages);
 
 #endif							/* GEONN_CACHE_CHANGED_PAGES_H */

@@ -373,7 +373,7 @@ geonn_cache_alter(PG_FUNCTION_ARGS)
 	" OR NOT EXISTS (SELECT FROM $S.geonn_cache c WHERE c.id OPERATOR(pg_catalog.=) t.cache)"
 
 /*
- * Delete all that the extension's tables have of a cache, with that snapshot or NULL.  A refresh
+ * Delete all rows that the extension's tables have of a cache, with this snapshot, or NULL.  A refresh
  * that was waiting for the table logs its failure afterwards, so what such sessions have left of
  * caches dropped earlier is deleted, too.
  */
@@ -463,7 +463,7 @@ geonn_cache_drop(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
-/* ---- with the table ---- */
+/* ---- caches end with their tables ---- */
 
 /*
  * Does a cache have no table?  This is asked after each command that drops anything, and hardly any

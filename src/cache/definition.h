@@ -21,37 +21,37 @@ typedef enum TargetColumn
 #define TARGET_COLUMNS 4
 
 /*
- * The object of the values, [geonn_argument_count], with which a cache is made.  Raises an error
- * if they have both a radius and arguments of k.
+ * The object that a cache keeps for the values, [geonn_argument_count], with which it is made.  Raises an
+ * error if they have both a radius and an argument that only caches with k have.
  */
 extern Jsonb *geonn_keep_arguments(const NullableDatum *values);
 
 /* The arguments that the cache keeps.  Raises an error for any that are wrong. */
 extern GeonnArguments *geonn_kept_arguments(const GeonnCache *cache);
 
-/* The cache's object after these changes, which may also have a key "name", for the caller. */
+/* The object that the cache keeps, after these changes; their key "name" is left to the caller. */
 extern Jsonb *geonn_change_arguments(const GeonnCache *cache, Jsonb *changes);
 
 /* The cache's join.  Looks its sources up and locks them as a SELECT does. */
 extern GeonnJoin *geonn_cache_join(const GeonnCache *cache);
 
 /*
- * The same for a refresh: an error that a column is missing has the hint to name another one by
- * geonn_cache_alter.
+ * The cache's join for a refresh: as geonn_cache_join, but an error about a missing column has the hint to
+ * name another column by geonn_cache_alter.
  */
 extern GeonnJoin *geonn_cache_join_again(const GeonnCache *cache);
 
-/* The target's columns: a row type for the join, or their definitions for SQL. */
+/* The target's columns, as a row type for the join, and as definitions in SQL. */
 extern TupleDesc geonn_cache_row_type(const GeonnJoin *join);
 extern char *geonn_cache_definitions(const GeonnJoin *join);
 
 /* The attribute numbers of these columns in a target, [TARGET_COLUMNS]. */
 extern void geonn_target_attributes(Oid target, AttrNumber *attributes);
 
-/* Raise an error unless a primary key can be made of the observations' ids. */
+/* Raise an error unless the observations' ids can be part of a primary key. */
 extern void geonn_cache_check_ids(const GeonnJoin *join);
 
-/* Raise the error for an observation's duplicate id, or for a NULL id. */
+/* Raise the error about an id that two observations have, or about an observation whose id is NULL. */
 __attribute__((noreturn))
 extern void geonn_cache_raise_duplicate(const GeonnCache *cache, Oid type, Datum id);
 __attribute__((noreturn))

@@ -42,7 +42,7 @@
 
 #define PARTITIONS		65536
 
-/* rows between two resets of the memory that hashing and comparing values use */
+/* how many rows pass between two resets of the memory that hashing and comparing values use */
 #define ROWS_A_RESET	256
 
 typedef struct FullCompare
@@ -52,17 +52,17 @@ typedef struct FullCompare
 	GeonnDifference *difference;
 	IdHash		id_hash;
 	BaselineType types[TARGET_COLUMNS];
-	uint64		key[2];			/* of the rows' hashes */
+	uint64		key[2];			/* the secret key of the rows' hashes */
 	Bag		   *bags;			/* [PARTITIONS]: the rows of the search, less those of the table */
-	bool	   *differs;		/* [PARTITIONS]; NULL: all may */
+	bool	   *differs;		/* [PARTITIONS]: its rows differ; NULL: those of all may */
 	MemoryContext row_context;
 	StringInfoData bytes;
-	uint64		rows;			/* between two resets */
+	uint64		rows;			/* how many rows were hashed or compared since the last reset */
 	RowMerge	merge;
 } FullCompare;
 
 /*
- * Begin a row, in memory that is emptied once in a while.  Returns the memory context until now.
+ * Begin a row, in memory that is emptied once in a while.  Returns the former memory context.
  */
 static MemoryContext
 enter_row(FullCompare *comparison)

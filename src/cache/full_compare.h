@@ -9,9 +9,9 @@
 #include "cache/target.h"
 
 /*
- * Search for all observations, and find the differences of the table's rows, with the active
- * snapshot.  build is the baseline of the observations that is being made, or NULL.  expects_many:
- * most rows are expected to differ.  Returns how many rows the table will have.
+ * Search for all observations, and find how the table's rows differ from those that are found, with the
+ * active snapshot.  The search adds the observations to build, unless that is NULL.  expects_many: most
+ * rows are expected to differ.  Returns how many rows the table will have.
  */
 extern int64 geonn_full_compare(const GeonnCache *cache, const GeonnJoin *join, TupleDesc row_type,
 								BaselineBuild *build, bool expects_many,

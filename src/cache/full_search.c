@@ -40,7 +40,7 @@ watch(void *state, const PointRow *row, bool will_send)
 }
 
 /*
- * The join of a search that has been made before.
+ * A copy of the join for a search that has been made before, which warns of nothing.
  */
 static GeonnJoin
 join_again(const FullSearch *full)

@@ -13,12 +13,12 @@ typedef struct FullSearch
 	const GeonnJoin *join;
 	TupleDesc	row_type;
 
-	/* the baseline of the observations, which is being made; NULL: none is */
+	/* the baseline to which the search adds the observations; NULL: none is made */
 	BaselineBuild *build;
 
 	/*
-	 * NULL, or says of an id whether rows of such observations are wanted.  The search is then one
-	 * that has been made before: it warns of nothing again.
+	 * Returns whether rows of the observations with this id are wanted; NULL: all are.  If not NULL, the
+	 * search has been made once before, and does not repeat its warnings.
 	 */
 	bool		(*wants) (void *state, Datum id);
 

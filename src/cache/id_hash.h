@@ -22,11 +22,11 @@ typedef struct IdHash
 {
 	Form_pg_attribute id;
 	TypeCacheEntry *type;		/* its eq_opr_finfo says whether ids are equal */
-	int			bits;			/* of an id that is equal to another one if its bits are; else 0 */
-	bool		same_bytes;		/* ids are equal only if their bytes are */
+	int			bits;			/* how many bits an integer id has; 0: ids are not integers or OIDs */
+	bool		same_bytes;		/* equal ids always have the same bytes */
 } IdHash;
 
-/* How ids of this column are hashed.  Lives as long as the column's descriptor. */
+/* How to hash ids of this column.  The result lives as long as the column's descriptor. */
 static inline IdHash
 geonn_id_hash_of(Form_pg_attribute id)
 {
@@ -44,9 +44,9 @@ geonn_id_hash_of(Form_pg_attribute id)
 }
 
 /*
- * Most ids are numbers, and calling their type's hash function for each of a table's rows takes
- * longer than reading the rows.  Ids of a type without a hash function all have the same hash, unless
- * their bytes tell.
+ * The hash of an id.  Most ids are integers: to call their type's hash function for each of a table's rows
+ * would take longer than to read the rows.  All ids of a type without a hash function have the same hash,
+ * unless equal ids always have the same bytes.
  */
 static inline uint64
 geonn_id_hash(const IdHash *hash, Datum id)

@@ -49,7 +49,7 @@
 #include "common/protocol.h"
 #include "join/kept_dataset.h"
 
-/* version of the format in which baselines are stored */
+/* the version of the format in which baselines are stored */
 #define BASELINE_FORMAT 4
 
 /* columns of geonn_cache_last_run */
@@ -68,7 +68,7 @@ enum
 
 /*
  * The hash of the labels of all tables whose rows are the source's, in the order in which they are
- * read: empty if one of them has none now.
+ * read; empty if one of the tables has no label now.
  */
 static bytea *
 label_of(const PointSource *source, const GeonnQuestion *question)

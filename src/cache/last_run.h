@@ -7,39 +7,39 @@
 
 #include "cache/baseline.h"
 
-/* what the sides are now, before they are read */
+/* the state of both sides before they are read */
 typedef struct GeonnLabels
 {
-	bytea	   *label[CACHE_SIDES]; /* of the contents, or empty values */
+	bytea	   *label[CACHE_SIDES]; /* the label of each side's contents; empty: they have none */
 	List	   *relations[CACHE_SIDES]; /* geonn_relations_read */
 } GeonnLabels;
 
-/* what a run that searches for everything does about baselines */
+/* what a full refresh does about baselines */
 typedef enum BaselinePlan
 {
-	BASELINES_MAKE,				/* make new ones */
-	BASELINES_COMPARE,			/* make them, unless the stored ones turn out to be right */
-	BASELINES_KEEP,				/* leave the stored ones, which are right, as they are */
-	BASELINES_SKIP				/* delete those that are stored */
+	BASELINES_MAKE,				/* it makes new ones */
+	BASELINES_COMPARE,			/* it makes new ones, unless the stored ones turn out to be right */
+	BASELINES_KEEP,				/* it leaves the stored ones, which are right, as they are */
+	BASELINES_SKIP				/* it deletes the stored ones, and makes none */
 } BaselinePlan;
 
 typedef struct GeonnLastRun
 {
-	bool		exists;			/* the fields below are known, and the table has not changed since */
-	const char *reason;			/* else: why not */
-	bool		same[CACHE_SIDES];	/* the side has not changed since */
-	int64		rows;
-	uint64		seed[CACHE_SIDES][2];
+	bool		exists;			/* the row of the last run is there and fits: the fields below are known */
+	const char *reason;			/* why it does not, if not exists */
+	bool		same[CACHE_SIDES];	/* the side has not changed since the last run */
+	int64		rows;			/* how many rows the cache's table has */
+	uint64		seed[CACHE_SIDES][2];	/* the secret keys of the baselines' hashes */
 	bool		has_baselines;	/* baselines of what the run read are stored */
-	BaselinePlan plan;			/* of the present run */
-	int			wasted;			/* runs in a row of which the next one could not use the baselines */
-	int			pause;			/* runs that are to pass until baselines are made again */
+	BaselinePlan plan;			/* what the present run does about baselines */
+	int			wasted;			/* how many runs in a row made baselines that the next run could not use */
+	int			pause;			/* how many runs pass before one makes baselines again */
 } GeonnLastRun;
 
 /* The labels of the join's sources, with the active snapshot. */
 extern GeonnLabels geonn_labels_now(const GeonnJoin *join);
 
-/* What the last run read.  same says of each side whether its label is still this one. */
+/* Load what the last run read.  A side is the same if its label now is the one of that run. */
 extern GeonnLastRun *geonn_last_run_load(const GeonnCache *cache, const GeonnJoin *join,
 										 GeonnLabels now, Snapshot snapshot);
 
@@ -54,9 +54,9 @@ extern void geonn_last_run_create(const GeonnCache *cache);
 extern void geonn_last_run_begin(const GeonnCache *cache);
 
 /*
- * Store the result of a run: the table has so many rows, and they are what the join returns for
- * these labels.  has_baselines says whether baselines of what the run read are stored.  Raises an error
- * if a side has got or lost a table, as a partition, since the labels were made.
+ * Store what a run read: the table has this many rows, which the join returns for sides with these labels.
+ * last_run->has_baselines says whether baselines of what the run read are stored.  Raises an error if
+ * a side has got or lost a table, such as a partition, since the labels were made.
  */
 extern void geonn_last_run_store(const GeonnCache *cache, const GeonnJoin *join, GeonnLabels now,
 								 int64 rows, const GeonnLastRun *last_run);
@@ -66,8 +66,8 @@ extern GeonnBaseline *geonn_last_run_baseline(const GeonnCache *cache, const Geo
 											  const GeonnLastRun *last_run, CacheSide side);
 
 /*
- * Begin to do what the plan says; before anything is read.  Returns the baseline of the observations,
- * which the search for all of them is to fill; NULL: none is made.
+ * Begin to do what last_run->plan says, before anything is read.  Returns the baseline of the observations,
+ * to which the search for all of them adds what it reads; NULL: none is made.
  */
 extern BaselineBuild *geonn_last_run_begin_baselines(const GeonnCache *cache, const GeonnJoin *join,
 													 GeonnLastRun *last_run);

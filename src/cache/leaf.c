@@ -77,10 +77,10 @@
 #include "base/compat.h"
 #include "join/kept_dataset.h"
 
-/* pages of which the rows are counted, to see how many a page has */
+/* how many pages have their rows counted, to estimate the rows of a page */
 #define PAGES_COUNTED	16
 
-/* a table larger than this share of shared buffers does not fill them (as heapam.c) */
+/* reading a table larger than this share of shared buffers reuses few of them (as heapam.c) */
 #define BUFFERS_SHARE	4
 
 /* a leaf that is being looked at */
@@ -90,9 +90,9 @@ typedef struct Look
 	Relation	relation;
 	Snapshot	snapshot;
 	BufferAccessStrategy strategy;
-	Buffer		last;			/* of the page before */
-	MapPage		map;			/* its page that describes the present pages */
-	uint32		next_unsettled; /* in former_unsettled */
+	Buffer		last;			/* the buffer of the page before */
+	MapPage		map;			/* the visibility map's page that describes the present pages */
+	uint32		next_unsettled; /* the index, in former_unsettled, of the next page */
 } Look;
 
 static void

@@ -17,14 +17,14 @@ typedef struct PageSet
 	uint32		room;
 } PageSet;
 
-/* what goes for the lists of a leaf, as stored; the numbers of the unsettled pages follow */
+/* what a leaf's lists of pages were made of, as stored; the numbers of the unsettled pages follow */
 typedef struct LeafState
 {
-	uint8		subject[GEONN_SUBJECT_BYTES];
+	uint8		subject[GEONN_SUBJECT_BYTES];	/* geonn_describe_pages */
 	uint64		position;		/* XLogRecPtr */
-	uint32		pages;
-	uint32		pages_a_row;
-	uint32		unsettled;
+	uint32		pages;			/* how many the table had */
+	uint32		pages_a_row;	/* how many share a row of geonn_cache_page */
+	uint32		unsettled;		/* how many were unsettled */
 	uint32		unused;
 } LeafState;
 
@@ -32,16 +32,16 @@ typedef struct Leaf
 {
 	Oid			table;
 	const AttrNumber *attributes;	/* as in SourceTable; NULL: the table is no leaf any more */
-	LeafState	now;
-	PageSet		unsettled;
+	LeafState	now;			/* the state that this run stores */
+	PageSet		unsettled;		/* the pages that are unsettled now */
 
-	bool		was_leaf;		/* former is known */
+	bool		was_leaf;		/* the last run stored a state of it, which is former */
 	LeafState	former;
 	BlockNumber *former_unsettled;	/* [former.unsettled] */
 
-	bool		is_same;		/* its pages are those of the last run, but for the changed ones */
-	PageSet		changed;		/* if it is the same: pages that may have changed */
-	bool		looked;			/* pages were looked at, so that the state is another one */
+	bool		is_same;		/* pages but the changed ones are as the last run read them */
+	PageSet		changed;		/* if is_same: the pages that may have changed since the last run */
+	bool		looked;			/* geonn_leaf_look read pages or found other ones: the state has to be stored anew */
 } Leaf;
 
 /*
@@ -60,8 +60,8 @@ extern bool geonn_leaf_look(Leaf *leaf, const PointSource *source, const GeonnQu
 							uint64 position);
 
 /*
- * How many pages may have changed, and which, from 0 on: of a leaf that is not the same all that it
- * has or had.
+ * How many pages may have changed, and the number of one of them, counted from 0.  Unless is_same, all
+ * pages that the leaf has or had may have.
  */
 extern uint32 geonn_leaf_changed_count(const Leaf *leaf);
 extern BlockNumber geonn_leaf_changed_page(const Leaf *leaf, uint32 number);

@@ -32,7 +32,7 @@
 /* the lists of a row */
 typedef struct ListRow
 {
-	uint32		number;			/* or NO_ROW */
+	uint32		number;			/* the row's number, or NO_ROW */
 	StringInfoData *lists;		/* [PAGES_A_ROW], of which pages_a_row are used */
 } ListRow;
 
@@ -40,12 +40,12 @@ struct PageLists
 {
 	MemoryContext context;
 	BlockTable *table;
-	Oid			leaf;			/* that was chosen */
+	Oid			leaf;			/* the leaf that was chosen */
 	uint32		pages_a_row;
-	ListRow		row;			/* that is read or written */
-	ListRow		first;			/* with which a scan began */
+	ListRow		row;			/* the row that is read or written */
+	ListRow		first;			/* the row with which a scan began */
 	bool		is_there;		/* the row that was read is in the table */
-	StringInfoData former;		/* with these contents, else none */
+	StringInfoData former;		/* its contents as they were read; empty if it is not */
 	StringInfoData bytes;		/* contents to write */
 };
 

@@ -24,7 +24,7 @@ typedef struct PagePoint
 /* the lists of one side of a cache */
 typedef struct PageLists PageLists;
 
-/* how many pages of a leaf with so many rows a page share a row, 1 or more */
+/* How many pages of a leaf, with this many rows a page, share a row of geonn_cache_page: 1 or more. */
 extern uint32 geonn_page_lists_width(uint32 rows_a_page);
 
 /*
@@ -36,8 +36,8 @@ extern PageLists *geonn_page_lists_open(const GeonnCache *cache, CacheSide side,
 extern void geonn_page_lists_close(PageLists *lists);
 
 /*
- * Choose the leaf of the next calls, each of whose rows has the lists of so many pages; or, with
- * InvalidOid, the state of the whole side.
+ * Choose the leaf that the next calls are about; each of its rows has the lists of pages_a_row pages.
+ * InvalidOid: they are about the state of the whole side.
  */
 extern void geonn_page_lists_choose(PageLists *lists, Oid table, uint32 pages_a_row);
 
@@ -45,22 +45,23 @@ extern void geonn_page_lists_choose(PageLists *lists, Oid table, uint32 pages_a_
 extern const PageEntry *geonn_page_lists_find(PageLists *lists, BlockNumber page, uint32 *count);
 
 /*
- * Where the leaf has no lists: append a point to the list of its page.  The points of a page come one
+ * For a leaf that has no lists: append a point to the list of its page.  The points of a page come one
  * after the other, and pages in ascending order from any page on to the last, and then from the
- * first.  geonn_page_lists_end writes what is left to write.
+ * first.  geonn_page_lists_end writes the lists that have not been written.
  */
 extern void geonn_page_lists_add(PageLists *lists, const PagePoint *point);
 extern void geonn_page_lists_end(PageLists *lists);
 
 /*
- * Give these pages, in ascending order, new lists, of these points, in the order of their pages.
+ * Replace the lists of these pages, which are in ascending order, by lists of these points, which are in
+ * the order of their pages.
  */
 extern void geonn_page_lists_replace(PageLists *lists, const BlockNumber *pages, uint32 page_count,
 									 const PagePoint *points, uint64 point_count);
 
 /*
- * The state that goes with the lists: any bytes; NULL: none.  Valid until the next call.  A state is
- * set once; replaces says whether the table has one.
+ * The state that was stored with the lists, any bytes, valid until the next call; NULL: none was.  A state is
+ * set once; replaces: one was stored.
  */
 extern const bytea *geonn_page_lists_state(PageLists *lists);
 extern void geonn_page_lists_set_state(PageLists *lists, const void *state, Size length, bool replaces);

@@ -38,32 +38,32 @@ typedef struct Place
 	Size		offset;
 } Place;
 
-/* places are sorted by so many bits of their keys at a time */
+/* places are sorted by this many bits of their keys at a time */
 #define DIGIT_BITS		11
 #define DIGITS			((64 + DIGIT_BITS - 1) / DIGIT_BITS)
 #define DIGIT_VALUES	(1 << DIGIT_BITS)
 
-/* points are fetched into the processor's cache so many places ahead */
+/* points are fetched into the processor's cache this many places ahead */
 #define PLACES_AHEAD	16
 
-/* first room of buffer and array */
+/* the room that buffer and array have at first */
 #define FIRST_BYTES		65536
 #define FIRST_PLACES	1024
 
 /* a run, and its present point */
 typedef struct SortRun
 {
-	BufFile    *file;			/* NULL: the points in memory */
-	uint64		left;			/* points after the present one */
+	BufFile    *file;			/* NULL: the run is the points in memory */
+	uint64		left;			/* how many points follow the present one */
 	Record		record;
 	char	   *bytes;
-	Size		room;			/* of bytes, if the run is in a file */
+	Size		room;			/* the room of bytes, if the run is in a file */
 } SortRun;
 
 struct PointSort
 {
 	MemoryContext context;
-	Size		memory;			/* bytes for buffer and array */
+	Size		memory;			/* how many bytes buffer and array may take */
 	char	   *buffer;
 	Size		used;
 	Size		room;
@@ -71,7 +71,7 @@ struct PointSort
 	Place	   *other_places;	/* [count], to sort into */
 	uint64		count;
 	uint64		places_room;
-	uint64		next;			/* of places, to be read */
+	uint64		next;			/* the index of the place that is read next */
 	SortRun    *runs;
 	int			run_count;
 	int			run_room;
@@ -105,7 +105,7 @@ digit_of(uint64 key, int digit)
 }
 
 /*
- * Sort the places by one digit of their keys, of which each value has so many places; the order of
+ * Sort the places by one digit of their keys, where counts says how many places have each value; the order of
  * equal ones stays.
  */
 static void

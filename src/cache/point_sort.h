@@ -11,7 +11,7 @@
 typedef struct SortedPoint
 {
 	Fingerprint fingerprint;
-	uint64		number;			/* what the caller knows it by */
+	uint64		number;			/* a number by which the caller knows the point */
 	uint32		length;
 	const char *bytes;			/* valid until the next point is asked for */
 } SortedPoint;
@@ -19,15 +19,15 @@ typedef struct SortedPoint
 typedef struct PointSort PointSort;
 
 /*
- * No points yet, in the current memory context.  They spill to disk when they take more than so many
- * kilobytes.
+ * Create a sort without points, in the current memory context.  Points spill to disk when they take more
+ * than this many kilobytes.
  */
 extern PointSort *geonn_point_sort_create(int memory);
 
 /* Add a point, whose bytes are copied. */
 extern void geonn_point_sort_add(PointSort *sort, const SortedPoint *point);
 
-/* The next point.  Returns false at the end.  After the first call no points can be added. */
+/* Get the next point; false after the last.  No points can be added after the first call. */
 extern bool geonn_point_sort_next(PointSort *sort, SortedPoint *point);
 
 extern void geonn_point_sort_end(PointSort *sort);

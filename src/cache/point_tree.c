@@ -23,7 +23,7 @@ typedef struct Node
 {
 	double		low[AXES];		/* the box around its points */
 	double		high[AXES];
-	uint32		first;			/* of its points */
+	uint32		first;			/* the index of its first point */
 	uint32		count;
 	uint32		second_half;	/* number of this node; the first half's is the next one.  0: a leaf */
 } Node;
@@ -32,7 +32,7 @@ struct PointTree
 {
 	TreePoint  *points;
 	Node	   *nodes;
-	uint32		count;			/* of nodes */
+	uint32		count;			/* how many nodes the tree has */
 };
 
 static inline double
@@ -41,7 +41,7 @@ along(const TreePoint *point, int axis)
 	return axis == 0 ? point->at.x : axis == 1 ? point->at.y : point->at.z;
 }
 
-/* ---- making one ---- */
+/* ---- making a tree ---- */
 
 static int
 by_axis(const void *first, const void *second, void *axis)

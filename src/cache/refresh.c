@@ -49,7 +49,7 @@ PG_FUNCTION_INFO_V1(geonn_refresh_all);
 #define MOST_CHANGED	0.25
 #define MOST_SEARCHED	0.3
 
-/* wasted baselines in a row, from which on the pauses grow no longer */
+/* pauses grow until this many runs in a row have made baselines in vain */
 #define MOST_WASTED		5
 
 typedef enum RefreshMode
@@ -86,7 +86,7 @@ typedef struct Refresh
 {
 	const GeonnCache *cache;
 	RefreshMode mode;
-	bool		alone;			/* it has a transaction of its own */
+	bool		alone;			/* the refresh has a transaction of its own */
 	GeonnJoin  *join;
 	TupleDesc	row_type;
 	GeonnLabels now;
@@ -96,7 +96,7 @@ typedef struct Refresh
 } Refresh;
 
 /*
- * What to do about a side's invalid rows when they are read for the first time: what the search
+ * What reading a side for the first time does about invalid rows: what the search
  * does about them.
  */
 static InvalidPolicy
@@ -262,7 +262,7 @@ refresh_fully(Refresh *refresh, const char *reason, bool was_wasted, bool most_d
 		update_fully(refresh, NULL, most_differ);
 }
 
-/* ---- one or the other ---- */
+/* ---- by changes or fully ---- */
 
 static void
 refresh_rows(Refresh *refresh)
@@ -370,10 +370,10 @@ typedef struct Run
 	Oid			schema;
 	char	   *name;
 	RefreshMode mode;
-	bool		alone;			/* it runs in transactions of its own, and the session holds the lock */
-	GeonnCache *cache;			/* NULL: not locked */
-	int64		id;				/* in the log */
-	const ErrorData *error;		/* with which it ended, or NULL */
+	bool		alone;			/* the run has transactions of its own, and the session holds the lock */
+	GeonnCache *cache;			/* the locked cache; NULL: it is not locked */
+	int64		id;				/* the number of the run in the log */
+	const ErrorData *error;		/* the error with which the run ended, or NULL */
 } Run;
 
 /*

@@ -83,7 +83,7 @@
 #include "base/compat.h"
 #include "base/wait_event.h"
 
-/* milliseconds for which a refresh asks for the locks, and between two times */
+/* milliseconds for which a refresh goes on asking for the locks, and milliseconds between two attempts */
 #define PATIENCE	100
 #define PAUSE		1
 
@@ -91,7 +91,7 @@
 typedef struct IndexPair
 {
 	Oid			former;
-	Oid			file;			/* of the former one, when the other was built */
+	Oid			file;			/* the former index's file when the other one was built */
 	Oid			made;
 } IndexPair;
 
@@ -99,19 +99,19 @@ struct GeonnReplacement
 {
 	const GeonnCache *cache;
 	const GeonnJoin *join;
-	BaselineBuild *baselines;	/* made of what the search reads; NULL: none are */
+	BaselineBuild *baselines;	/* gets the observations that the search reads; NULL: none is made */
 	GeonnReplace policy;
 	bool		alone;			/* the refresh has a transaction of its own */
 	Relation	target;
-	Oid			file;			/* of the target, when the heap was made */
-	Relation	heap;			/* NULL: not made, or dropped */
+	Oid			file;			/* the target's file when the heap was made */
+	Relation	heap;			/* the new table; NULL: it was not made yet, or was dropped */
 	int64		rows;
 	int			count;
 	IndexPair  *indexes;
 };
 
 /*
- * Add to the reason of the run what became of the table.
+ * Add to the run's reason what was done to the table (done), and why (cause; NULL: no more is said).
  */
 static void
 add_reason(GeonnRunResult *result, const char *done, const char *cause)
@@ -272,10 +272,10 @@ name_taken(const GeonnReplacement *replacement)
 	return psprintf("another object has the name %s", name);
 }
 
-/* ---- what would not hear of the new rows, or wait for them ---- */
+/* ---- what new files of the table would bypass (triggers, rules, publications, slots), or keep waiting (readers) ---- */
 
 /*
- * Triggers AFTER TRUNCATE do not fire for updates, either.
+ * Triggers for TRUNCATE are no hindrance: updates of the rows would not fire them, either.
  */
 static const char *
 triggers(const GeonnReplacement *replacement)
@@ -310,7 +310,7 @@ publications(const GeonnReplacement *replacement)
 }
 
 /*
- * What plugins other than PostgreSQL's own send is not known here: they may send all tables.
+ * Logical slots.  Nothing here tells which tables other plugins than PostgreSQL's own send: maybe all.
  */
 static const char *
 slots(const GeonnReplacement *replacement pg_attribute_unused())
@@ -339,14 +339,14 @@ other_readers(const GeonnReplacement *replacement)
 	return replacement->alone ? NULL : "readers would wait for the transaction of which the refresh is a part";
 }
 
-/* ---- all of it ---- */
+/* ---- all hindrances ---- */
 
-/* why a refresh does not replace the table */
+/* a test for one hindrance: a reason why a refresh does not replace the table */
 typedef struct Hindrance
 {
 	const char *(*find) (const GeonnReplacement *replacement);	/* a clause like "it has a foreign key" */
-	bool		wrong;			/* a replaced table would be wrong, with 'always', too */
-	const char *remedy;			/* a sentence without its end */
+	bool		wrong;			/* a replaced table would be wrong: it hinders 'always', too */
+	const char *remedy;			/* what the hint tells the user to do; a sentence without its end */
 } Hindrance;
 
 static const char remove_it[] = "Remove what hinders it";
@@ -365,7 +365,7 @@ static const Hindrance hindrances[] = {
 };
 
 /*
- * What hinders the refresh, which alone has opened the table, or NULL.
+ * Find the first hindrance, as a clause; NULL: none.  Only the refresh has opened the table.
  */
 static const char *
 find_hindrance(const GeonnReplacement *replacement, const char **remedy)
@@ -552,7 +552,7 @@ lock_at_once(List *relations, LOCKMODE mode)
 }
 
 /*
- * What has changed since the new table was made, so that it cannot take the place of the target;
+ * Find what has changed since the new table was made, so that it cannot take the place of the target;
  * or NULL.
  */
 static const char *
@@ -654,7 +654,7 @@ copy_class(Oid relation)
 }
 
 /*
- * Give a relation the files of the other one, and what is known of these.
+ * Give a relation the files of the other one, with their statistics.
  */
 static void
 take_files(Form_pg_class class, const FormData_pg_class *from)

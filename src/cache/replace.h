@@ -11,20 +11,20 @@
 typedef struct GeonnReplacement GeonnReplacement;
 
 /*
- * Fill a new table with the rows that the search returns, by the active snapshot, if the cache has
- * full refreshes replace its table.  The search adds what it reads to the baselines (NULL: none are
- * made).  most_differ: most rows are expected to differ.  alone: the refresh has a transaction of its
- * own.  Returns NULL, and has not searched, if the table's rows have to be updated, and adds to the
- * result's reason why, where it is not the cache's own argument.  With 'always', a hindrance is an error.
+ * Fill a new table with the rows that the search finds with the active snapshot, if this refresh is to
+ * replace the cache's table.  The search adds the observations to the baseline (NULL: none is made).
+ * most_differ: most rows are expected to differ.  alone: the refresh has a transaction of its own.  Returns
+ * NULL, and has not searched, if the table's rows have to be updated; a hindrance is added to the result's
+ * reason.  If the cache's argument replace is 'always', a hindrance is an error.
  */
 extern GeonnReplacement *geonn_replacement_build(const GeonnCache *cache, const GeonnJoin *join,
 												 BaselineBuild *baselines, bool most_differ,
 												 bool alone, GeonnRunResult *result);
 
 /*
- * Put the new files into the old ones' place, and count the rows into the result.  Called last:
- * readers of the table wait from here on until the transaction ends.  Returns false, and has done
- * nothing but add to the result's reason, if the table's rows have to be updated after all.
+ * Swap the files of the new table with those of the cache's, and count the rows into the result.  Called
+ * last: readers of the table wait from here on until the transaction ends.  Returns false, and has only
+ * added to the result's reason, if the table's rows have to be updated after all.
  */
 extern bool geonn_replacement_swap(GeonnReplacement *replacement, GeonnRunResult *result);
 

@@ -380,12 +380,12 @@ geonn_unschedule(PG_FUNCTION_ARGS)
 
 /* ---- when the extension goes elsewhere ---- */
 
-/* what a command is about to do with the schema in which jobs find geonn_refresh */
+/* what a command is about to do to the schema in which jobs find geonn_refresh */
 typedef struct Fate
 {
 	Oid			schema;
 	char	   *now;			/* the schema's name */
-	const char *next;			/* the name to come; NULL: the extension is dropped */
+	const char *next;			/* the schema's name after the command; NULL: the extension is dropped */
 } Fate;
 
 static bool

@@ -10,7 +10,7 @@
 /* Remove the cache's jobs, where pg_cron is loaded.  Returns whether it had any. */
 extern bool geonn_cache_unschedule(const GeonnCache *cache);
 
-/* Make the jobs refresh the cache by its new name. */
+/* Have the cache's jobs call geonn_refresh with its new name. */
 extern void geonn_cache_rename_jobs(const GeonnCache *cache, const char *name);
 
 #endif							/* GEONN_CACHE_SCHEDULE_H */

@@ -49,7 +49,7 @@ struct SortedRows
 {
 	TupleDesc	row_type;
 	Tuplesortstate *sort;
-	SortSupportData order;		/* of observations' ids */
+	SortSupportData order;		/* the order of observations' ids */
 	TupleTableSlot *write_slot;
 	TupleTableSlot *read_slot;
 	bool		sorted;
@@ -57,8 +57,8 @@ struct SortedRows
 	/* the present row, until the next one is asked for */
 	const Datum *values;		/* [TARGET_COLUMNS] */
 	const bool *nulls;
-	ItemPointer tid;			/* in the table; NULL: the row is not from the table */
-	bool		repeated;		/* it has the same key as the row before */
+	ItemPointer tid;			/* the row's TID in the table; NULL: it is not from the table */
+	bool		repeated;		/* the present row has the same key as the row before */
 
 	/* the key of the row before */
 	MemoryContext id_context;
@@ -269,7 +269,7 @@ geonn_merge_begin(const GeonnCache *cache, TupleDesc row_type)
 }
 
 /*
- * Have the present rows of both the same bytes?
+ * Do the present rows of both sorts have the same bytes?
  */
 static bool
 is_same_row(const SortedRows *rows, const SortedRows *others)
@@ -362,7 +362,7 @@ struct TargetRows
 	IdHash		id_hash;
 	AttrNumber	attributes[TARGET_COLUMNS];
 	ids_hash   *ids;
-	SortedRows *in_table;		/* to which the rows are added */
+	SortedRows *in_table;		/* gets the rows that are found */
 };
 
 TargetRows *
@@ -439,7 +439,7 @@ by_id(const void *first, const void *second, void *order)
 }
 
 /*
- * The ids in their order.
+ * Sort the ids.
  */
 static KnownId **
 sorted_ids(const TargetRows *rows)

@@ -20,8 +20,8 @@ typedef void (*TargetVisitor) (void *state, const Datum *values, const bool *nul
 extern void geonn_target_read(Oid target, int columns, TargetVisitor visit, void *state);
 
 /*
- * No rows yet, in the current memory context.  Rows spill to disk when they take more than so many
- * kilobytes.
+ * Create a sort without rows, in the current memory context.  Rows spill to disk when they take more than
+ * this many kilobytes.
  */
 extern SortedRows *geonn_sorted_rows_create(TupleDesc row_type, int memory);
 
@@ -32,7 +32,7 @@ extern void geonn_sorted_rows_add(SortedRows *rows, ItemPointer tid, const Datum
 /* Add all rows of the table that the active snapshot sees. */
 extern void geonn_sorted_rows_add_table(SortedRows *rows, Oid target);
 
-/* After the last row: raise an error if an id is a duplicate. */
+/* Called after the last row: raise an error if two observations have the same id. */
 extern void geonn_sorted_rows_check(SortedRows *rows, const GeonnCache *cache);
 
 extern void geonn_sorted_rows_end(SortedRows *rows);
@@ -45,13 +45,13 @@ typedef struct RowMerge
 	SortedRows *in_table;
 } RowMerge;
 
-/* No rows yet, in the current memory context. */
+/* Begin a merge without rows, in the current memory context. */
 extern RowMerge geonn_merge_begin(const GeonnCache *cache, TupleDesc row_type);
 
 /*
- * Add the differences between both: a row that only the search has is inserted, a row that only the
- * table has is deleted, and one that both have, with other values, is updated.  Raises an error if the
- * search has found a key twice, for a duplicate id.  Ends the rows.
+ * Add the differences between both to *difference: a row that only the search has is inserted, a row that
+ * only the table has is deleted, and a row that both have, with other values, is updated.  Raises an error
+ * about a duplicate id if the search has found a key twice.  Ends both sorts.
  */
 extern void geonn_merge_end(RowMerge *merge, GeonnDifference *difference);
 
@@ -60,18 +60,18 @@ extern void geonn_merge_end(RowMerge *merge, GeonnDifference *difference);
 /* ids of observations */
 typedef struct TargetRows TargetRows;
 
-/* No ids yet, in the current memory context; about so many follow. */
+/* Create a set without ids, in the current memory context; about `expected` ids follow. */
 extern TargetRows *geonn_target_rows_create(const GeonnCache *cache, TupleDesc row_type, uint64 expected);
 
 /*
- * Add an id, which lives as long as the ids.  is_searched: an observation has this id now, for which
- * the search returns rows.  may_be_there: one had it before, so the table may have rows of it.
+ * Add an id, which must live as long as the set.  is_searched: an observation that is searched for has this
+ * id now.  may_be_there: an observation had the id in the last run, so the table may have rows of it.
  */
 extern void geonn_target_rows_expect(TargetRows *rows, Datum id, bool is_searched, bool may_be_there);
 
 /*
- * Add all rows of these observations that the active snapshot sees.  Raises an error about a duplicate
- * id if one of them is of an id that two observations have now, or that none had before.
+ * Add to in_table all rows with these ids that the active snapshot sees.  Raises an error about a duplicate
+ * id if one of these rows has an id that two observations have now, or that none had in the last run.
  */
 extern void geonn_target_rows_read(TargetRows *rows, SortedRows *in_table);
 

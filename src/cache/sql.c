@@ -121,7 +121,7 @@ geonn_relation_owner(Oid relation)
 
 /* ---- names ---- */
 
-/* what this backend looks at, or NULL */
+/* the statement whose names this backend checks, or NULL */
 static const GeonnOwnNames *looked_at = NULL;
 
 static post_parse_analyze_hook_type previous_hook;
@@ -256,7 +256,7 @@ geonn_run_command(const char *command)
 }
 
 /*
- * What SPI has read or changed, in this memory context.
+ * Copy what SPI has read or changed into this memory context.
  */
 static GeonnRows *
 copy_rows(MemoryContext context)

@@ -30,7 +30,7 @@ extern void geonn_set_search_path(void);
 /* Make the planner look rows up one by one in indexes, until the settings' nest level ends. */
 extern void geonn_plan_by_index(void);
 
-/* Run a command, or several, through SPI. */
+/* Run one or several commands through SPI. */
 extern void geonn_run_command(const char *command);
 
 /* a value that a statement refers to as $1, $2, ... */
@@ -79,7 +79,10 @@ extern GeonnRows *geonn_run_as(Oid role, const char *statement, Snapshot snapsho
 extern GeonnRows *geonn_catalog_run(Oid schema, const char *statement, Snapshot snapshot,
 									int count, const GeonnValue *values);
 
-/* A column, from 1 on, of a row that was read: an error if it is NULL; or as a text, or NULL. */
+/*
+ * The value of a column, numbered from 1 on, of a row that was read; geonn_row_value raises an error for a
+ * NULL, geonn_row_text returns the value as a text, or NULL.
+ */
 extern Datum geonn_row_value(const GeonnRows *rows, uint64 row, int column);
 extern char *geonn_row_text(const GeonnRows *rows, uint64 row, int column);
 
@@ -87,16 +90,16 @@ extern char *geonn_row_text(const GeonnRows *rows, uint64 row, int column);
 typedef struct GeonnOwnNames
 {
 	const char *statement;
-	Oid			target;			/* the table that it writes; or InvalidOid: see sql.c */
+	Oid			target;			/* the table that the statement writes; InvalidOid: see sql.c */
 } GeonnOwnNames;
 
 /*
- * Look at the names of this statement, NULL for none, whenever it is analyzed, until another
- * call.  Returns what was looked at before, which the caller puts back, after an error as well.
+ * From now on check the names of this statement, NULL for none, whenever PostgreSQL analyzes it.  Returns
+ * the statement of the call before, which the caller passes again later, after an error as well.
  */
 extern const GeonnOwnNames *geonn_look_at_names(const GeonnOwnNames *names);
 
-/* Called once by _PG_init. */
+/* Install the hook that checks names.  Called once by _PG_init. */
 extern void geonn_own_names(void);
 
 /* Copy the present error into this memory context and flush the error state. */

@@ -44,7 +44,7 @@
 #include "base/compat.h"
 #include "points/query.h"
 
-/* rows that are written into a new table at a time */
+/* how many rows are written into a new table at a time */
 #define ROWS_A_FILL		1000
 
 /* ---- the table ---- */
@@ -109,13 +109,13 @@ geonn_target_check(const GeonnCache *cache, TupleDesc row_type)
 typedef struct Filling
 {
 	Relation	table;
-	int			options;		/* of table_multi_insert */
+	int			options;		/* the options of table_multi_insert */
 	BulkInsertState state;
 	TupleTableSlot *slots[ROWS_A_FILL];
 	int			count;
 	TupleDesc	row_type;
 	AttrNumber	attributes[TARGET_COLUMNS];
-	MemoryContext row_context;	/* of the values of these rows */
+	MemoryContext row_context;	/* has the values of these rows */
 } Filling;
 
 static void
@@ -212,9 +212,9 @@ geonn_target_fill(const GeonnCache *cache, const GeonnJoin *join, BaselineBuild 
  */
 static const struct
 {
-	int			first;			/* first of a difference's columns that is kept, */
+	int			first;			/* the first of a difference's columns that is kept, */
 	int			count;			/* and how many are kept */
-	const char *statement;		/* with %s for the table's name */
+	const char *statement;		/* has %s in place of the table's name */
 }			kinds[ROW_CHANGES] = {
 	[ROW_DELETED] = {0, 1, "DELETE FROM ONLY %s AS t USING difference AS n"
 	" WHERE t.ctid OPERATOR(pg_catalog.=) n.tid"
@@ -401,7 +401,7 @@ is_violation_of(const char *key)
 }
 
 /*
- * Execute a statement that must find the cache's table by its name.  key: as of key_of_refresh.
+ * Execute a statement that must find the cache's table by its name.  key: what key_of_refresh returned.
  */
 static void
 execute_checked(const GeonnCache *cache, const char *statement, const char *key)

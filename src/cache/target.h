@@ -21,13 +21,13 @@ extern void geonn_target_check(const GeonnCache *cache, TupleDesc row_type);
 extern uint64 geonn_target_fill(const GeonnCache *cache, const GeonnJoin *join, BaselineBuild *build);
 
 /*
- * The same for any table that has the columns of the cache's, with these options of
- * table_multi_insert.
+ * Fill this table, as geonn_target_fill fills the cache's: it has the columns of the cache's table.  The
+ * options are those of table_multi_insert.
  */
 extern uint64 geonn_target_fill_table(const GeonnCache *cache, const GeonnJoin *join,
 									  BaselineBuild *build, Relation table, int options);
 
-/* what to do about a target's row */
+/* what is done to a row of a target */
 typedef enum RowChange
 {
 	ROW_DELETED,
@@ -37,18 +37,18 @@ typedef enum RowChange
 
 #define ROW_CHANGES 3
 
-/* shares of maintenance_work_mem: one for each kind of difference, two for sorting rows to find them */
+/* maintenance_work_mem is divided into a share for each kind of difference, and two for sorts of rows */
 #define DIFFERENCE_SHARES	(ROW_CHANGES + 2)
 
 /* differences between a target's rows and those that it should have */
 typedef struct GeonnDifference GeonnDifference;
 
-/* No differences yet.  They live as long as the current memory context. */
+/* Create an empty set of differences, which lives as long as the current memory context. */
 extern GeonnDifference *geonn_difference_create(const GeonnCache *cache, TupleDesc row_type);
 
 /*
- * Add a difference: of the row with this TID in the table (NULL: a new row), and the values that it
- * should have, unless it is deleted.
+ * Add a difference: the row with this TID in the table (NULL: a new row) is to have these values, unless it
+ * is to be deleted.
  */
 extern void geonn_difference_add(GeonnDifference *difference, RowChange change,
 								 ItemPointer tid, const Datum *values, const bool *nulls);

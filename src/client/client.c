@@ -414,7 +414,7 @@ geonn_client_seal(GeonnClient *client, bool in_order)
 /* ---- observations ---- */
 
 /*
- * Are any pairs still to come, now or after the engine has answered?
+ * Can more pairs be taken, now or after the engine has answered?
  */
 static bool
 is_at_work(const GeonnClient *client)
@@ -513,7 +513,7 @@ geonn_client_add_observations(GeonnClient *client, uint32 rows, const Datum *ids
 }
 
 /*
- * No more observations come: the engine can have the slot's batch, unless it is held back for
+ * After the last observation: give the slot's batch back to the engine, unless it is held back for
  * the next call.
  */
 static void
@@ -535,7 +535,7 @@ geonn_client_finish(GeonnClient *client)
 /* ---- pairs ---- */
 
 /*
- * Choose an answered slot to read from.  Any will do, unless an observation's
+ * Choose an answered slot whose pairs are taken next.  Any will do, unless an observation's
  * rows go on in a further answer: then wait for that one, to keep them
  * together.
  */

@@ -47,8 +47,8 @@ extern GeonnClient *geonn_client_open(const GeonnQuestion *question,
 extern bool geonn_client_is_sealed(const GeonnClient *client);
 
 /*
- * Have the engine keep the dataset, which was opened with a label, once it is sealed;
- * with a note of this many bytes, at most GEONN_NOTE_BYTES.
+ * Have the engine keep the dataset, which was opened with a label, once it is sealed,
+ * and with it a note of this many bytes, at most GEONN_NOTE_BYTES.
  */
 extern void geonn_client_keep(GeonnClient *client, const void *note, Size bytes);
 
@@ -77,7 +77,7 @@ extern void geonn_client_leave_file(GeonnClient *client, int kind, const MemoryF
  */
 extern MemoryFile *geonn_client_take_file(GeonnClient *client, int kind, const char *purpose);
 
-/* what a point has in the columns of the question, besides its coordinates; others do not count */
+/* a point's values in the columns of the question; fields of columns that the question lacks are not read */
 typedef struct GeonnPointColumns
 {
 	int32		group;
@@ -111,8 +111,8 @@ extern bool geonn_client_add_observation(GeonnClient *client, Datum id, double l
 										 double longitude, const GeonnPointColumns *columns);
 
 /*
- * Add this many observations at once, with room for all; the ids are passed by
- * value, and the question has no columns.
+ * Add this many observations at once, at most geonn_client_places.  The ids' type must be passed by
+ * value, and the question have no columns.  Returns as geonn_client_add_observation.
  */
 extern bool geonn_client_add_observations(GeonnClient *client, uint32 rows, const Datum *ids,
 										  const double *latitudes, const double *longitudes);
@@ -135,6 +135,7 @@ extern bool geonn_client_next_pair(GeonnClient *client, bool wait,
  */
 extern bool geonn_client_take_run(GeonnClient *client, GeonnRun *run);
 
+/* What the engine has done for this client so far. */
 extern GeonnWork geonn_client_work(const GeonnClient *client);
 
 /*

@@ -37,7 +37,7 @@
 #define PAIRS_A_ROW		16
 #define LEAST_PAIRS		1024
 
-/* pairs of an observation, where their number is not known */
+/* the assumed number of pairs of an observation, where it is not known */
 #define UNKNOWN_PAIRS	8
 
 /* ---- messages from the engine ---- */
@@ -100,7 +100,7 @@ take_batch(GeonnClient *client, const struct geonn_batch *batch, int descriptor)
 }
 
 /*
- * Pairs of the slot's present observation, when its turn comes.  Reads the
+ * How many pairs the slot's present row has, when its turn comes.  Reads the
  * count from the batch once, and includes the pairs of earlier answers if the
  * observation was answered in parts.
  */
@@ -266,7 +266,7 @@ room_for(const GeonnClient *client, uint32 rows)
 }
 
 /*
- * Rows to send in a batch with room for this many pairs: most of them should
+ * How many rows to send in a batch with room for this many pairs: most of them should
  * be answered at once.
  */
 static uint32
@@ -422,7 +422,7 @@ geonn_client_begin_filling(GeonnClient *client)
 }
 
 /*
- * The slot that was being filled has been sent.
+ * Set the state of the slot that was being filled and has been sent.
  */
 void
 geonn_client_end_filling(GeonnClient *client, SlotState state)

@@ -12,11 +12,11 @@
 typedef enum SlotState
 {
 	SLOT_IDLE,
-	SLOT_ALLOCATING,			/* waits for a batch */
-	SLOT_FILLING,
-	SLOT_RELEASING,				/* the engine copies references */
-	SLOT_SEARCHING,
-	SLOT_ANSWERED
+	SLOT_ALLOCATING,			/* it waits for a batch from the engine */
+	SLOT_FILLING,				/* the client writes rows into the batch */
+	SLOT_RELEASING,				/* the engine copies references from the batch */
+	SLOT_SEARCHING,				/* the engine answers the batch's observations */
+	SLOT_ANSWERED				/* the client takes pairs from the batch */
 } SlotState;
 
 typedef struct Slot
@@ -28,23 +28,23 @@ typedef struct Slot
 	size_t		bytes;
 	struct geonn_batch_columns columns;
 	Datum	   *observation_id; /* [columns.rows] */
-	MemoryContext ids;			/* what they point to, if not by value */
+	MemoryContext ids;			/* has what ids point to that are not passed by value */
 
-	uint32		target;			/* the batch is sent with this many rows */
-	uint32		rows;			/* in the batch */
-	uint64		number;			/* of its first observation, from 0 on */
-	uint32		first;			/* row from which on the engine is to answer */
+	uint32		target;			/* the batch is sent once it has this many rows */
+	uint32		rows;			/* rows that were written into the batch */
+	uint64		number;			/* number of the batch's first observation in the session, from 0 on */
+	uint32		first;			/* the engine answers from this row on */
 
 	/* while ANSWERED: how far its answers have been taken */
-	uint32		end;			/* row before which answers end */
-	uint32		pairs;			/* in the batch */
+	uint32		end;			/* the engine has answered the rows before this one */
+	uint32		pairs;			/* pairs that the engine wrote into the batch */
 	bool		one_each;		/* every observation has one pair */
-	bool		partial;		/* the last observation has more pairs than these */
-	bool		resumes;		/* the first observation's pairs go on from before */
-	uint32		observation;	/* the present row */
-	uint32		left;			/* pairs that it still has */
-	uint32		pair;			/* the next one */
-	uint64		rank;			/* of the present row's last pair, 0 before it */
+	bool		partial;		/* the last observation has more pairs, which did not fit */
+	bool		resumes;		/* the first observation's pairs follow those of the answer before */
+	uint32		observation;	/* the present row: the one whose pairs are taken next */
+	uint32		left;			/* pairs of the present row that are still to be taken */
+	uint32		pair;			/* the place of the next pair in the batch */
+	uint64		rank;			/* the rank of the present row's last taken pair, 0 before the first */
 } Slot;
 
 struct GeonnClient
@@ -55,42 +55,42 @@ struct GeonnClient
 	Slot		slots[GEONN_RING_SLOTS];
 	MemoryContextCallback release;
 
-	int			filling;		/* slot, or -1 */
-	int			reading;		/* answered slot, or -1 */
-	int			resuming;		/* slot whose last observation has more pairs, or -1 */
-	int			searching;		/* the number of slots that are */
+	int			filling;		/* the slot that is being filled, or -1 */
+	int			reading;		/* the answered slot whose pairs are taken, or -1 */
+	int			resuming;		/* the slot whose last observation has more pairs, or -1 */
+	int			searching;		/* how many slots are SEARCHING */
 
 	/* sizes of batches */
-	uint32		rows_wanted;
-	uint32		rows_granted_most;	/* less where the engine gave less */
+	uint32		rows_wanted;	/* grows while batches are sent */
+	uint32		rows_granted_most;	/* no more are asked for, since the engine gave no more */
 	bool		no_more_batches;	/* the engine had none left to give */
-	int			batches_of_size;	/* sent with rows_wanted */
-	int			batches_granted;	/* sent since the engine last gave less */
+	int			batches_of_size;	/* how many were sent since rows_wanted last grew */
+	int			batches_granted;	/* how many were sent since rows_granted_most last changed */
 	uint64		sent;			/* observations in batches that were sent */
 	bool		all_sent;		/* no more observations come */
 
 	GeonnWork	work;
 
-	/* references so far: their number, and whether they are in order */
-	uint64		references;
-	bool		sealed;
-	bool		in_order;
+	/* the dataset's references; the values of the one that was added last tell whether the next is in order */
+	uint64		references;		/* how many were sent, or the dataset had when it was opened */
+	bool		sealed;			/* the dataset takes no more references */
+	bool		in_order;		/* the added ones came in the order of (tag, latitude, longitude) */
 	int64		last_tag;
-	double		last_latitude;
+	double		last_latitude;	/* degrees */
 	double		last_longitude;
 
 	/* the answer to open, attach or seal */
-	uint16		awaited;		/* message type, 0 once it has come */
+	uint16		awaited;		/* the type of the awaited message, 0 once it has come */
 	bool		queued;			/* the engine has queued this session */
-	uint64		sealed_references;
+	uint64		sealed_references;	/* how many the engine has sealed */
 
 	/* the dataset, and its files */
-	uint64		dataset;
-	bool		labelled;
-	bool		keep;			/* have the engine keep it once sealed, */
+	uint64		dataset;		/* its number in the engine */
+	bool		labelled;		/* open gave labels: the dataset may be a kept one, and be kept */
+	bool		keep;			/* seal asks the engine to keep the dataset, */
 	uint8		note[GEONN_NOTE_BYTES]; /* with this note */
-	int			files[GEONN_FILE_KINDS];	/* descriptors, or -1 */
-	uint32		files_awaited;	/* bits 1 << enum geonn_file_kind */
+	int			files[GEONN_FILE_KINDS];	/* descriptors, or -1; by enum geonn_file_kind */
+	uint32		files_awaited;	/* files that are to come: bits 1 << enum geonn_file_kind */
 };
 
 /*
@@ -99,10 +99,10 @@ struct GeonnClient
  */
 extern bool geonn_client_take_message(GeonnClient *client, GeonnWait wait);
 
-/* Pairs of the slot's present observation; call it when that one's turn comes. */
+/* How many pairs the slot's present row has; called once, when that row's turn comes. */
 extern uint32 geonn_client_present_count(const GeonnClient *client, const Slot *slot);
 
-/* Begin to fill a slot, client->filling; false where none is idle. */
+/* Begin to fill an idle slot that has a batch, and note it in client->filling; false where none has. */
 extern bool geonn_client_begin_filling(GeonnClient *client);
 
 /* Give the slot's batch back to the engine, if it is idle and has one. */

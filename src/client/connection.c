@@ -115,7 +115,7 @@ raise_engine_error(const GeonnConnection *connection,
 }
 
 /*
- * The connection is broken: raise the error that the engine sent last, or else that it ended.
+ * For a broken connection: raise the error that the engine sent last, or else the error that it ended.
  */
 static void
 raise_lost(GeonnConnection *connection)
@@ -202,7 +202,7 @@ geonn_connection_is_answered(GeonnConnection *connection, GeonnWait wait)
 }
 
 /*
- * Wait before another try to send a descriptor, of which too many are on their way, or raise the
+ * Wait before another attempt to send a descriptor, of which too many are on their way, or raise the
  * error that this was tried for long enough.
  */
 static void

@@ -21,14 +21,14 @@ typedef struct GeonnConnection
 {
 	int			socket;			/* -1: none */
 	pid_t		engine_pid;
-	bool		given_away;		/* another one has the socket now */
+	bool		given_away;		/* the socket was given away, and is not to be closed here */
 	MemoryContextCallback release;
 } GeonnConnection;
 
 /* Start the engine if none runs, connect to it and exchange versions. */
 extern GeonnConnection *geonn_connection_open(void);
 
-/* The same, but returns NULL where no engine runs, and starts none. */
+/* Connect to a running engine and exchange versions.  Returns NULL where none runs, and starts none. */
 extern GeonnConnection *geonn_connection_open_running(void);
 
 /*
@@ -38,8 +38,8 @@ extern GeonnConnection *geonn_connection_open_running(void);
 extern GeonnConnection *geonn_connection_try(void);
 
 /*
- * Let the socket outlive the connection, with its place among the descriptors that PostgreSQL
- * counts; and make a connection of such a socket again.
+ * geonn_connection_give_away returns the socket, which outlives the connection, and goes on to count among
+ * the descriptors that PostgreSQL knows of; geonn_connection_adopt makes a connection of such a socket again.
  */
 extern int	geonn_connection_give_away(GeonnConnection *connection);
 extern GeonnConnection *geonn_connection_adopt(int socket, pid_t engine_pid);

@@ -8,8 +8,8 @@
 #include "common/protocol.h"
 
 /*
- * The list's entries, each of entry_bytes, in the current memory context; NULL where
- * no engine runs, and none is started.
+ * The list's entries, each of entry_bytes, in the current memory context.  NULL if
+ * no engine runs; none is started.
  */
 extern void *geonn_engine_list(enum geonn_listing listing, Size entry_bytes,
 							   struct geonn_listed *listed);

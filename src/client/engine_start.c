@@ -35,10 +35,10 @@
 #include "supervisor/supervisor.h"
 #include "base/wait_event.h"
 
-/* milliseconds between two tries */
+/* milliseconds between two attempts */
 #define TRY_INTERVAL	20
 
-/* supervisors to launch for one connection, each after the last one exited without an engine */
+/* how many supervisors are launched for one connection, each after the last one exited without an engine */
 #define LAUNCHES_MAX	5
 
 /* what a backend knows while it waits */
@@ -121,7 +121,7 @@ take_launch_lock(Waiting *waiting)
 }
 
 /*
- * The error that no background worker is free.  PostgreSQL's logical replication
+ * Raise the error that no background worker is free.  PostgreSQL's logical replication
  * launcher takes the first background worker and the preloaded libraries the
  * next; only the rest can be used while the server runs.
  */
@@ -144,7 +144,7 @@ raise_no_worker(void)
 }
 
 /*
- * No supervisor runs: have one launched, unless one that was launched is about
+ * Where no supervisor runs: have one launched, unless one that was launched is about
  * to start.
  */
 static void
@@ -178,7 +178,7 @@ launch_supervisor(Waiting *waiting)
 }
 
 /*
- * A supervisor runs: read its engine's state, and raise its failure if that
+ * Where a supervisor runs: read its engine's state, and raise its failure if that
  * fails this backend too.
  */
 static void

@@ -8,7 +8,7 @@
 #include <sys/types.h>
 
 /*
- * Returns a connected socket, or raises the error for which no engine runs.
+ * Returns a connected socket, or raises the error that keeps the engine from running.
  * *engine_pid: in, an engine's process that this backend has seen end, or 0;
  * out, the engine's process.
  */

@@ -37,14 +37,14 @@
 #include "client/idle_session.h"
 #include "base/settings.h"
 
-/* a batch with more bytes is given back: a large search does not notice what it costs */
+/* a batch with more bytes is given back: for a large search, asking for one anew takes little time */
 #define BATCH_BYTES_MOST	(1024 * 1024)
 
 static struct
 {
 	int			socket;			/* -1: no session is kept */
 	pid_t		engine_pid;
-	Oid			role;			/* the one that had logged in */
+	Oid			role;			/* the role that had logged in */
 
 	/* the batch; NULL: none */
 	void	   *start;
@@ -64,7 +64,7 @@ static struct
 }			held;
 
 /*
- * Forget the session that is kept, if there is one.
+ * Forget the session that is kept, if any is.
  */
 static void
 discard(void)

@@ -8,23 +8,23 @@
 #include "client/client_slots.h"
 
 /*
- * Hold back the idle batch of this slot, in place of that of another client of this process, to
- * keep it with the session when the client ends; false: it can go back to the engine.
+ * Hold back the idle batch of this slot, to keep it with the session when the client ends.  Another client
+ * of this process then holds its batch no more.  Returns false if the batch can go back to the engine.
  */
 extern bool geonn_idle_session_hold(GeonnClient *client, int number);
 
-/* The client is released: it holds no batch any more. */
+/* Note that the client is released, and holds no batch any more. */
 extern void geonn_idle_session_let_go(const GeonnClient *client);
 
 /*
- * The client is done: end its session, or keep it for the next call.  finished is the message
+ * End the session of a client that is done, or keep it for the next call.  finished is the message
  * that tells the engine.  Raises no error; afterwards the client can only be released.
  */
 extern void geonn_idle_session_keep(GeonnClient *client, struct geonn_finished *finished);
 
 /*
  * Give a new client, which has a question and no connection, the session that was kept, with
- * its batch if that suits; false: there is none for it.
+ * its batch if that suits.  Returns false if no session was kept that the client can have.
  */
 extern bool geonn_idle_session_take(GeonnClient *client);
 

@@ -33,9 +33,9 @@ struct MemoryFile
 	const char *purpose;
 	int			descriptor;		/* -1: closed, as it is not needed any more */
 	uint64		written;
-	char	   *buffer;			/* [BUFFER_BYTES] until it is sealed */
+	char	   *buffer;			/* [BUFFER_BYTES] until the file is sealed */
 	Size		buffered;
-	char	   *bytes;			/* once it is sealed; NULL where it is empty */
+	char	   *bytes;			/* the mapped file, once it is sealed; NULL if it is empty */
 	MemoryContextCallback release;
 };
 

@@ -34,7 +34,7 @@ extern int	geonn_memory_file_descriptor(const MemoryFile *file);
 
 /*
  * The bytes of a sealed file from this place on, not to be changed.  NULL
- * where append returned no such place, or the file ends before.
+ * if append returned no such place, or the file ends before the last of them.
  */
 extern const void *geonn_memory_file_bytes(const MemoryFile *file, uint64 place, uint64 length);
 

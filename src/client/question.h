@@ -13,40 +13,40 @@ typedef struct GeonnQuestion
 	int			device;			/* enum geonn_device_choice */
 	int			algorithm;		/* enum geonn_algorithm */
 	int			metric;			/* enum geonn_metric */
-	uint32		columns;		/* GEONN_COLUMN_...: what points have */
-	uint32		k;				/* 0: all within max_distance */
-	bool		ties;			/* also all that tie with the k-th */
+	uint32		columns;		/* the columns that points have: bits GEONN_COLUMN_... */
+	uint32		k;				/* 1 ... GEONN_K_MAX; 0: all references within max_distance */
+	bool		ties;			/* the answer has all references that tie with the k-th, too */
 	double		max_distance;	/* metres, inclusive; may be infinite */
-	bool		unmatched;		/* also return observations without a neighbour */
-	uint32		batch_rows;		/* observations of a batch; 0: the client decides */
-	bool		shared;			/* other processes attach to the same dataset */
+	bool		unmatched;		/* observations without a neighbour are returned, too */
+	uint32		batch_rows;		/* how many observations a batch has; 0: the client decides */
+	bool		shared;			/* other processes search the same dataset at the same time */
 
-	/* of the observations' ids */
+	/* the type of the observations' ids */
 	bool		id_by_value;
-	int16		id_length;
+	int16		id_length;		/* as typlen */
 } GeonnQuestion;
 
 /* an observation with one of its neighbours, or alone if it has none */
 typedef struct GeonnPair
 {
 	Datum		observation_id; /* valid until the next pair is taken */
-	uint64		number;			/* of the observation among those that were added, from 0 on */
+	uint64		number;			/* the observation's number among those that were added, from 0 on */
 	double		observation_latitude;
 	double		observation_longitude;
-	bool		matched;		/* false: only the observation is set */
-	int64		tag;			/* of the reference */
+	bool		matched;		/* false: the observation has no neighbour, and the rest is not set */
+	int64		tag;			/* the reference's tag */
 	double		distance;		/* metres */
-	uint64		rank;			/* among the observation's, from 1 on */
+	uint64		rank;			/* the pair's rank among the observation's pairs, from 1 on */
 } GeonnPair;
 
 /* what the engine has done for a client */
 typedef struct GeonnWork
 {
-	uint64		batches;		/* of observations */
-	uint64		pairs;			/* taken from batches */
-	uint64		unmatched;		/* observations that have no neighbour */
-	uint64		devices;		/* bits by their number: these searched */
-	uint32		algorithms;		/* bits by enum geonn_algorithm */
+	uint64		batches;		/* how many batches of observations were sent */
+	uint64		pairs;			/* how many pairs were taken from batches */
+	uint64		unmatched;		/* how many observations have no neighbour */
+	uint64		devices;		/* devices that searched: a bit each, by their number */
+	uint32		algorithms;		/* algorithms that they used: a bit each, by enum geonn_algorithm */
 	double		building;		/* ms that batches waited for an index */
 	double		waiting;		/* ms that this process waited for answers */
 } GeonnWork;
@@ -58,8 +58,8 @@ typedef struct GeonnWork
 typedef struct GeonnRun
 {
 	uint32		next;			/* the first pair not yet taken */
-	uint32		end;
-	uint64		number;			/* of the first observation, as in GeonnPair */
+	uint32		end;			/* the place after the last pair */
+	uint64		number;			/* the number of the observation in place 0, as in GeonnPair */
 	const Datum *observation_id;
 	const double *observation_latitude;
 	const double *observation_longitude;

@@ -13,8 +13,8 @@
  */
 struct geonn_batch_columns
 {
-	uint32_t	rows;
-	uint32_t	room;
+	uint32_t	rows;			/* how many points the batch has room for */
+	uint32_t	room;			/* how many pairs */
 	double	   *latitude;		/* [rows] degrees */
 	double	   *longitude;		/* [rows] degrees */
 	int64_t    *tag;			/* [max(rows, room)] */
@@ -24,9 +24,9 @@ struct geonn_batch_columns
 	int32_t    *identity;		/* [rows], NULL without GEONN_COLUMN_IDENTITY */
 	double	   *radius;			/* [rows] metres, may be infinite; NULL without
 								 * GEONN_COLUMN_RADIUS */
-	int64_t    *low[GEONN_WINDOWS_MAX]; /* [rows] of each window the first and the last value; */
+	int64_t    *low[GEONN_WINDOWS_MAX]; /* [rows] the values of each window's bounds (window.h); */
 	int64_t    *high[GEONN_WINDOWS_MAX];	/* NULL without GEONN_COLUMN_WINDOW << number */
-	uint16_t   *edges;			/* [rows] of all windows (window.h); NULL without windows */
+	uint16_t   *edges;			/* [rows] the edges of all windows (window.h); NULL without windows */
 };
 
 static inline size_t
@@ -36,7 +36,7 @@ geonn_align(size_t bytes, size_t alignment)
 }
 
 /*
- * The address of the next column; NULL if it is not present.
+ * The address of the next column, behind which *offset then points; NULL if it is not present.
  */
 static inline void *
 geonn_batch_column(uintptr_t base, size_t *offset, bool present, size_t values, size_t width)

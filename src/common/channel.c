@@ -163,7 +163,7 @@ check_message(union geonn_message *message, size_t length)
 	expected = geonn_message_size(header->type);
 	if (header->version != GEONN_PROTOCOL_VERSION)
 	{
-		/* of another version only hello and error can be understood */
+		/* from another version only hello and error can be read */
 		if ((header->type == GEONN_HELLO || header->type == GEONN_ERROR) &&
 			length == expected)
 			end_texts(message);

@@ -30,7 +30,7 @@ milliseconds_of(clockid_t clock)
 	return (int64_t) now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* CPU time of a process's threads, or 0 */
+/* The CPU time of a process's threads, in milliseconds; 0 if it is not known. */
 static int64_t
 cpu_milliseconds(pid_t process)
 {

@@ -24,10 +24,10 @@ struct geonn_given_time
 {
 	int64_t		ms;				/* milliseconds given from the beginning to the last look */
 	int64_t		looked_ms;		/* monotonic milliseconds of that look */
-	int64_t		cpu_ms;			/* CPU time of the process then */
+	int64_t		cpu_ms;			/* CPU time that the process had had at that look, in milliseconds */
 };
 
-/* Begin with 0 milliseconds. */
+/* Begin: the process was given 0 milliseconds so far. */
 extern void geonn_given_time_begin(struct geonn_given_time *given, pid_t process);
 
 /*

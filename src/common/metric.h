@@ -86,7 +86,7 @@ geonn_metric_chord_limit(enum geonn_metric metric, double kth_chord_squared)
 	__builtin_unreachable();
 }
 
-/* The limit on squared chords of all references within so many metres; may be INFINITY. */
+/* The limit on squared chords of all references within max_distance metres; may be INFINITY. */
 GEONN_GEODESY_FUNCTION double
 geonn_metric_radius_limit(enum geonn_metric metric, double max_distance)
 {
@@ -101,8 +101,8 @@ geonn_metric_radius_limit(enum geonn_metric metric, double max_distance)
 }
 
 /*
- * For a metric whose chord does not decide: all references whose squared chord is at most this
- * are within so many metres.  Negative if chords say so of none; may be INFINITY.
+ * For a metric whose chord does not decide: all references whose squared chord is at most the returned number
+ * are within max_distance metres.  Negative if that can be said of no reference; may be INFINITY.
  */
 GEONN_GEODESY_FUNCTION double
 geonn_metric_certain_limit(enum geonn_metric metric, double distance)
@@ -118,8 +118,8 @@ geonn_metric_certain_limit(enum geonn_metric metric, double distance)
 }
 
 /*
- * The distance in metres that no pair of a point exceeds that has this radius, within
- * max_distance; negative if the point has no pairs.
+ * The greatest distance, in metres, that a pair of a point with this radius can have, if pairs are asked for
+ * within max_distance; negative if the point can have no pairs.
  */
 GEONN_GEODESY_FUNCTION double
 geonn_metric_reach(double max_distance, double radius)
@@ -147,7 +147,7 @@ geonn_metric_wide_limit(enum geonn_metric metric, double max_distance)
 }
 
 /*
- * Degrees of latitude within which all points lie that are at most so many metres away.  A degree
+ * The greatest difference of latitude, in degrees, of points that are at most max_distance metres apart.  A degree
  * has at least 110,574 metres, at the spheroid's equator: a (1 - e^2) pi / 180, by the radius of
  * curvature of a meridian there.
  */

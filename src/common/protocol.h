@@ -127,19 +127,19 @@
 /* the descriptor at which the engine finds its supervisor */
 #define GEONN_SUPERVISOR_DESCRIPTOR 3
 
-/* batches in a session's ring */
+/* how many slots for batches a session's ring has */
 #define GEONN_RING_SLOTS		4
 
-/* rows, and pairs, of one batch */
+/* the greatest number of rows, and of pairs, that one batch has room for */
 #define GEONN_BATCH_ROWS_MAX	(1 << 22)
 
-/* labels that open may give */
+/* the greatest number of labels that open may give */
 #define GEONN_LABELS_MAX		3
 
-/* references of one dataset */
+/* the greatest number of references that one dataset may have */
 #define GEONN_REFERENCES_MAX	INT32_MAX
 
-/* bytes of a reference in the CPU's index, at most */
+/* the greatest number of bytes that a reference takes in the CPU's index */
 #define GEONN_INDEX_BYTES		34
 
 /* bytes of a label's two parts, and of a note */
@@ -151,16 +151,16 @@
 #define GEONN_FUNCTION_BYTES	32
 #define GEONN_ARGUMENTS_BYTES	256
 
-/* most bytes of a file that stays with a dataset: more than any system has */
+/* the greatest length in bytes of a file that stays with a dataset: more than any system has */
 #define GEONN_FILE_BYTES_MAX	(UINT64_C(1) << 50)
 
-/* the largest k: pairs of one observation, ties not counted */
+/* the greatest k: how many pairs an observation may ask for, ties not counted */
 #define GEONN_K_MAX				1024
 
-/* a gauge that is not known */
+/* the value of a gauge that is not known */
 #define GEONN_UNKNOWN			INT32_MIN
 
-/* devices of one engine: the CPU and its GPUs */
+/* the greatest number of devices that one engine has: the CPU and its GPUs */
 #define GEONN_DEVICES_MAX		65
 
 /*
@@ -200,7 +200,7 @@
 	MESSAGE(GEONN_PONG, 66, geonn_ping, pong) \
 	MESSAGE(GEONN_CONFIGURE, 67, geonn_configure, configure)
 
-/* all texts in them: the message's type, the text in the union */
+/* All texts in messages: the message's type, and the text in the union. */
 #define GEONN_TEXTS(TEXT) \
 	TEXT(GEONN_HELLO, hello.release) \
 	TEXT(GEONN_CALL, call.label.function) \
@@ -239,34 +239,34 @@ enum geonn_device_kind
 #define GEONN_DEVICE_CHOICE(NAME, word) GEONN_DEVICE_##NAME,
 enum geonn_device_choice
 {
-	GEONN_DEVICE_AUTO,			/* the GPUs if any can be used, else the CPU */
+	GEONN_DEVICE_AUTO,			/* those of the GPUs that can be used, or, if none can, the CPU */
 	GEONN_DEVICE_KINDS(GEONN_DEVICE_CHOICE)
 	GEONN_DEVICE_CHOICE_COUNT
 };
 
-/* the choice of this kind alone */
+/* The choice of the devices of this kind alone. */
 static inline enum geonn_device_choice
 geonn_device_choice_of(enum geonn_device_kind kind)
 {
 	return (enum geonn_device_choice) (GEONN_DEVICE_AUTO + 1 + (int) kind);
 }
 
-/* what distances are, and what the order of neighbours follows */
+/* how distances are measured, by which neighbours are ordered */
 enum geonn_metric
 {
-	GEONN_METRIC_SPHERE,		/* geodesy.h */
-	GEONN_METRIC_SPHEROID		/* the geodesic of WGS84 (spheroid.h) */
+	GEONN_METRIC_SPHERE,		/* along great circles of a sphere (geodesy.h) */
+	GEONN_METRIC_SPHEROID		/* along geodesics of WGS84 (spheroid.h) */
 };
 
-/* how to search; the pairs are the same */
+/* how to search; all algorithms find the same pairs */
 enum geonn_algorithm
 {
-	GEONN_ALGORITHM_AUTO,		/* what the device expects to take less time */
+	GEONN_ALGORITHM_AUTO,		/* the one that the device expects to take less time */
 	GEONN_ALGORITHM_INDEX,
 	GEONN_ALGORITHM_BRUTE
 };
 
-/* columns that the points of a dataset, and its observations, may have; bits */
+/* bits of the columns that the points of a dataset, and its observations, may have */
 #define GEONN_COLUMN_GROUP		1u	/* only references of the same group are
 									 * candidates */
 #define GEONN_COLUMN_IDENTITY	2u	/* references of the same identity are not candidates */
@@ -276,15 +276,15 @@ enum geonn_algorithm
 									 * window overlaps the observation's are candidates */
 #define GEONN_COLUMNS_ALL		63u
 
-/* windows that a point may have (window.h) */
+/* the greatest number of windows that a point may have (window.h) */
 #define GEONN_WINDOWS_MAX		3
 #define GEONN_COLUMNS_WINDOWS	(GEONN_COLUMNS_ALL & ~(GEONN_COLUMN_WINDOW - 1))
 
 /* what a file that stays with a dataset contains */
 enum geonn_file_kind
 {
-	GEONN_FILE_RECORDS,			/* of references: ids, or where they are */
-	GEONN_FILE_VALUES,			/* ids of references, where they are longer */
+	GEONN_FILE_RECORDS,			/* a record of each reference, with its id or the id's place in the next file */
+	GEONN_FILE_VALUES,			/* ids of references that are too long for records */
 	GEONN_FILE_GROUPS			/* the numbers of groups by their keys */
 };
 
@@ -308,10 +308,10 @@ enum geonn_error_code
 {
 	GEONN_ERROR_VERSION = 1,	/* the two sides were not built together;
 								 * detail is the engine's release */
-	GEONN_ERROR_PROTOCOL,		/* a message that does not fit: a bug */
+	GEONN_ERROR_PROTOCOL,		/* the protocol forbids the message: a bug */
 	GEONN_ERROR_MEMORY,			/* host or device memory is short */
-	GEONN_ERROR_LIMIT,			/* a limit of the engine or its settings */
-	GEONN_ERROR_NO_DEVICE,		/* the device asked for is not there */
+	GEONN_ERROR_LIMIT,			/* a limit of the engine or its settings is reached */
+	GEONN_ERROR_NO_DEVICE,		/* the engine lacks the device that was asked for */
 	GEONN_ERROR_DEVICE			/* a device failed while it worked */
 };
 
@@ -321,12 +321,12 @@ enum geonn_device_state
 	GEONN_DEVICE_FAILED			/* reason says why */
 };
 
-/* what a list is of */
+/* which list a client asks for */
 enum geonn_listing
 {
 	GEONN_LIST_CALLS,			/* struct geonn_call_status: calls under way */
 	GEONN_LIST_STATISTICS,		/* struct geonn_statistics: calls that ended */
-	GEONN_LIST_RESET			/* statistics, which then begin anew */
+	GEONN_LIST_RESET			/* the statistics, which the engine then begins anew */
 };
 
 /*
@@ -337,7 +337,7 @@ enum geonn_phase
 {
 	GEONN_PHASE_OBSERVATIONS,	/* the engine has nothing to do: the client
 								 * reads observations, or works on pairs */
-	GEONN_PHASE_QUEUED,			/* it waits for others to end */
+	GEONN_PHASE_QUEUED,			/* it waits for other sessions to end */
 	GEONN_PHASE_REFERENCES,		/* references arrive */
 	GEONN_PHASE_SORTING,		/* references are put in order */
 	GEONN_PHASE_WAITING,		/* its batches wait for a device */
@@ -381,7 +381,7 @@ struct geonn_error
 struct geonn_status
 {
 	struct geonn_header header;
-	uint32_t	gauges;			/* 1: with those of GPUs, which may take a second */
+	uint32_t	gauges;			/* 1: read the gauges of GPUs first, which may take a second */
 	uint32_t	unused;
 };
 
@@ -390,16 +390,16 @@ struct geonn_engine_status
 	struct geonn_header header;
 	int32_t		pid;
 	uint32_t	devices;		/* that many device_status messages follow */
-	uint32_t	sessions;		/* sessions with a dataset, open or sealed */
-	uint32_t	datasets;		/* datasets, kept ones included */
-	uint32_t	searches;		/* waiting or running */
-	uint32_t	kept;			/* kept datasets */
-	uint32_t	queued;			/* sessions that wait for others to end */
-	uint32_t	idle;			/* sessions that stay for their clients' next calls */
+	uint32_t	sessions;		/* how many sessions have a dataset, open or sealed */
+	uint32_t	datasets;		/* how many datasets the engine has, kept ones included */
+	uint32_t	searches;		/* how many searches wait or run */
+	uint32_t	kept;			/* how many datasets are kept */
+	uint32_t	queued;			/* how many sessions wait for others to end */
+	uint32_t	idle;			/* how many sessions stay for their clients' next calls */
 	uint32_t	unused;
-	uint64_t	kept_memory;	/* bytes of host memory of kept datasets */
+	uint64_t	kept_memory;	/* bytes of host memory that kept datasets take */
 	uint64_t	base_memory;	/* bytes that the engine took before its first session */
-	uint64_t	transfer_memory;	/* bytes of batches, pooled ones included */
+	uint64_t	transfer_memory;	/* bytes that batches take, pooled ones included */
 	uint64_t	transfer_memory_limit;	/* bytes */
 	int64_t		started_at;		/* microseconds since 1970-01-01 UTC */
 	char		release[16];
@@ -415,14 +415,14 @@ struct geonn_device_status
 	uint32_t	in_use_by_auto; /* 1 where device choice auto uses it */
 	uint32_t	capability_major;	/* 0 where the kind has none */
 	uint32_t	capability_minor;
-	uint32_t	threads;		/* of the host; 0 where the kind has none */
+	uint32_t	threads;		/* how many threads of the host it uses; 0 where the kind uses none */
 	int32_t		utilization;	/* percent; the three gauges are as last read,
 								 * or GEONN_UNKNOWN */
 	int32_t		temperature;	/* degrees Celsius */
 	int32_t		power;			/* milliwatts */
 	uint64_t	memory_total;	/* bytes */
 	uint64_t	memory_free;	/* bytes */
-	uint64_t	batches;		/* searched since the engine started */
+	uint64_t	batches;		/* how many it has searched since the engine started */
 	char		name[128];
 	char		uuid[48];		/* empty where the kind has none */
 	char		reason[256];	/* why it failed */
@@ -439,7 +439,7 @@ struct geonn_list
 struct geonn_listed
 {
 	struct geonn_header header;
-	uint64_t	entries;
+	uint64_t	entries;		/* how many entries the list has */
 	int64_t		since;			/* when statistics began: microseconds since
 								 * 1970-01-01 UTC */
 };
@@ -453,7 +453,7 @@ struct geonn_call_label
 {
 	uint32_t	database;
 	uint32_t	user;
-	uint32_t	observations;	/* 0: no table */
+	uint32_t	observations;	/* the OIDs of the tables; 0: no table */
 	uint32_t	references;
 	char		function[GEONN_FUNCTION_BYTES];
 	char		arguments[GEONN_ARGUMENTS_BYTES];
@@ -462,22 +462,22 @@ struct geonn_call_label
 struct geonn_call
 {
 	struct geonn_header header;
-	int32_t		pid;			/* of the calling backend */
-	uint32_t	role;			/* number of the role that it has logged in as, or 0 */
-	uint64_t	number;			/* among that process's calls */
-	uint64_t	microseconds;	/* since it began, in reading references */
-	uint64_t	expected;		/* observations; 0: not known */
+	int32_t		pid;			/* the process id of the calling backend */
+	uint32_t	role;			/* the OID of the role that the backend has logged in as, or 0 */
+	uint64_t	number;			/* the call's number among that process's calls */
+	uint64_t	microseconds;	/* how long ago it began; so far it has read references */
+	uint64_t	expected;		/* how many observations follow; 0: not known */
 	struct geonn_call_label label;
 };
 
-/* what the session has done */
+/* what the session has done in its call */
 struct geonn_finished
 {
 	struct geonn_header header;
-	uint64_t	rows;			/* of the result */
+	uint64_t	rows;			/* how many rows of the result it returned */
 	uint64_t	observations_skipped;
 	uint64_t	references_skipped;
-	uint64_t	unmatched;		/* further observations, without a neighbour */
+	uint64_t	unmatched;		/* how many other observations have no neighbour */
 	uint32_t	stays;			/* 1: the session stays for another call, without its dataset, */
 	uint32_t	slot;			/* and with the batch of this slot; GEONN_RING_SLOTS: with none */
 };
@@ -494,8 +494,8 @@ struct geonn_call_status
 								 * each, by their number; the last bit stands
 								 * for all beyond */
 	uint64_t	references;
-	uint64_t	observations;	/* answered */
-	uint64_t	expected;		/* 0: not known */
+	uint64_t	observations;	/* how many were answered */
+	uint64_t	expected;		/* how many observations it has in all; 0: not known */
 	int64_t		started_at;		/* microseconds since 1970-01-01 UTC */
 };
 
@@ -506,19 +506,19 @@ struct geonn_statistics
 	uint64_t	calls;
 	uint64_t	failed;			/* calls in which a session closed its connection before it sent finished */
 	uint64_t	rows;
-	uint64_t	observations;	/* answered */
+	uint64_t	observations;	/* how many were answered */
 	uint64_t	observations_skipped;
 	uint64_t	unmatched;
-	uint64_t	references;		/* sent */
+	uint64_t	references;		/* how many were sent */
 	uint64_t	references_skipped;
-	uint64_t	kept;			/* calls that found theirs kept */
+	uint64_t	kept;			/* calls whose references the engine had kept */
 	uint64_t	batches;
-	uint64_t	bytes;			/* through batches, both ways */
-	uint64_t	fallbacks;		/* batches smaller than asked for, or searched again for
-								 * want of memory, or by the CPU while a GPU fails */
+	uint64_t	bytes;			/* bytes that went through batches, both ways */
+	uint64_t	fallbacks;		/* batches that were smaller than asked for, or searched again for
+								 * want of memory, or searched by the CPU while a GPU fails */
 	uint64_t	microseconds[GEONN_PHASES];
 	int64_t		last_error_at;	/* microseconds since 1970-01-01 UTC; 0: none */
-	char		last_error[256];	/* the engine's; empty where it knows none */
+	char		last_error[256];	/* the last error that the engine sent; empty: none */
 };
 
 /* compared byte by byte, so unused bytes are zero */
@@ -541,8 +541,8 @@ struct geonn_open
 struct geonn_queued
 {
 	struct geonn_header header;
-	uint32_t	limit;			/* of processes that have sessions */
-	uint32_t	ahead;			/* sessions that were queued before */
+	uint32_t	limit;			/* how many processes may have sessions */
+	uint32_t	ahead;			/* how many sessions were queued before this one */
 };
 
 struct geonn_attach
@@ -550,20 +550,20 @@ struct geonn_attach
 	struct geonn_header header;
 	uint32_t	device;			/* enum geonn_device_choice */
 	uint32_t	unused;
-	uint64_t	dataset;		/* from opened; it must be sealed */
+	uint64_t	dataset;		/* the dataset's number, from opened; it must be sealed */
 };
 
 struct geonn_opened
 {
 	struct geonn_header header;
-	uint64_t	dataset;
-	uint64_t	references;		/* 0 where it is new */
-	uint32_t	metric;			/* the dataset's, as it was opened */
+	uint64_t	dataset;		/* the dataset's number */
+	uint64_t	references;		/* how many it has; 0 where it is new */
+	uint32_t	metric;			/* metric and columns are those with which it was opened */
 	uint32_t	columns;
 	uint32_t	files;			/* bits 1 << enum geonn_file_kind: a message file
 								 * follows for each */
 	uint32_t	sealed;			/* 0 where it is new, else 1 */
-	uint8_t		note[GEONN_NOTE_BYTES]; /* of a kept one */
+	uint8_t		note[GEONN_NOTE_BYTES]; /* the note of a kept dataset */
 };
 
 /* leave and file: carries a memfd, sealed against shrinking, growing and writing */
@@ -578,8 +578,8 @@ struct geonn_allocate
 {
 	struct geonn_header header;
 	uint32_t	slot;			/* 0 ... GEONN_RING_SLOTS - 1, idle */
-	uint32_t	rows;			/* wanted, 1 ... GEONN_BATCH_ROWS_MAX */
-	uint32_t	room;			/* pairs wanted, likewise */
+	uint32_t	rows;			/* how many rows the client wants, 1 ... GEONN_BATCH_ROWS_MAX */
+	uint32_t	room;			/* how many pairs it wants room for, 1 ... GEONN_BATCH_ROWS_MAX */
 	uint32_t	unused;
 };
 
@@ -599,7 +599,7 @@ struct geonn_batch
 	uint32_t	unused;
 };
 
-/* the batch of an idle slot, which the client has unmapped and will not use again */
+/* gives back the batch of an idle slot, which the client has unmapped and will not use again */
 struct geonn_return
 {
 	struct geonn_header header;
@@ -624,9 +624,9 @@ struct geonn_released
 struct geonn_seal
 {
 	struct geonn_header header;
-	uint32_t	order_by_tag;	/* 0: order as sent; 1: by (tag, latitude,
-								 * longitude) */
-	uint32_t	keep;			/* 1: to be found by its label */
+	uint32_t	order_by_tag;	/* 0: the order is that of sending; 1: the engine sorts
+								 * by (tag, latitude, longitude) */
+	uint32_t	keep;			/* 1: the engine keeps the dataset, to be found by its label */
 	uint8_t		note[GEONN_NOTE_BYTES];
 };
 
@@ -665,7 +665,7 @@ struct geonn_results
 	uint32_t	device;			/* number of the device that answered last */
 	uint32_t	algorithm;		/* enum geonn_algorithm, not auto; auto where there
 								 * was nothing to search */
-	uint32_t	build_microseconds; /* that this search took to build for it */
+	uint32_t	build_microseconds; /* how long a device took to build what this search needed */
 };
 
 struct geonn_ping
@@ -698,7 +698,7 @@ union geonn_message
 };
 
 /*
- * Bytes of a message of this type, 0 for a type that does not exist.
+ * How many bytes a message of this type has; 0 for an unknown type.
  */
 static inline size_t
 geonn_message_size(int type)

@@ -34,7 +34,7 @@
 #define GEONN_WINDOW_FUNCTION static inline
 #endif
 
-/* of one bound */
+/* the edge of one bound */
 enum geonn_edge
 {
 	GEONN_EDGE_INCLUSIVE,
@@ -42,7 +42,7 @@ enum geonn_edge
 	GEONN_EDGE_UNBOUNDED
 };
 
-/* a point's edges: of each window two bits for the low, and then two for the high */
+/* a point's edges have for each window two bits for the low, and then two for the high */
 #define GEONN_EDGE_BITS		2
 #define GEONN_EDGE_MASK		3u
 
@@ -77,7 +77,7 @@ geonn_low_reaches(int64_t low, unsigned low_edge, int64_t high, unsigned high_ed
 }
 
 /*
- * Whether a window, by its number, of two points overlaps.
+ * Whether the windows of this number, of the points a and b, overlap.
  */
 GEONN_WINDOW_FUNCTION bool
 geonn_windows_overlap(int window, int64_t a_low, int64_t a_high, uint16_t a_edges,

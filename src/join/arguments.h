@@ -20,66 +20,67 @@ typedef enum GeonnFunction
 	GEONN_WITHIN_SQL,
 	GEONN_NEAREST_POINTS,
 	GEONN_CACHE_CREATE,
-	GEONN_CACHE,				/* what a cache keeps of these */
+	GEONN_CACHE,				/* no function: the arguments that a cache keeps */
 	GEONN_SHARD_DDL
 } GeonnFunction;
 
-/* when a refresh puts a new table's files in the place of a cache's table's */
+/* when a refresh gives a cache's table the files of a new one, instead of updating rows */
 typedef enum GeonnReplace
 {
-	GEONN_REPLACE_AUTO,			/* when most rows differ, and only speed tells */
+	GEONN_REPLACE_AUTO,			/* when most rows are expected to differ, and nothing hinders it */
 	GEONN_REPLACE_NEVER,
 	GEONN_REPLACE_ALWAYS		/* in each full refresh */
 } GeonnReplace;
 
-/* the arguments of one call; 0 where the function lacks the argument, or its value is NULL */
+/* the arguments of one call; a field is 0 where the function lacks the argument, or its value is NULL */
 typedef struct GeonnArguments
 {
 	GeonnFunction function;
 	const char *function_name;
-	GeonnJoin  *join;			/* what is asked; without sources and label */
-	char	   *name;			/* of a cache */
+	GeonnJoin  *join;			/* the question and what else is asked; sources and label are not set yet */
+	char	   *name;			/* the name of a cache */
 	Oid			obs;
 	Oid			ref;
 	char	   *obs_sql;
 	char	   *ref_sql;
-	ArrayType  *latitudes;		/* of float8, with any dimensions and NULLs */
+	ArrayType  *latitudes;		/* of float8; may have any dimensions, and NULLs */
 	ArrayType  *longitudes;
 	List	   *by;				/* of char *: column names or pairs of them, each once */
 	List	   *overlaps;		/* likewise; at most GEONN_WINDOWS_MAX */
-	ArrayType  *windows;		/* of any type, with any dimensions and NULLs */
+	ArrayType  *windows;		/* of any type; may have any dimensions, and NULLs */
 	GeonnOptions options;
 	char	   *target;			/* the name of a cache's table */
 	GeonnReplace replace;
-	char	   *text;			/* "k => 3, ...": those with other values than their defaults,
-								 * without sources */
+	char	   *text;			/* "k => 3, ...": the arguments whose values are not their defaults,
+								 * but for the sources */
 } GeonnArguments;
 
-/* what each row of the table says of its argument, in bits: one of the first two, and any of the others */
+/* bits that a row of the table sets for its argument: one of the first two, and any of the others */
 typedef enum GeonnArgumentTrait
 {
 	/* a plan node that takes the observations from elsewhere honours any value (plan/own_rows.c) */
 	GEONN_OWN_ANY = 1 << 0,
 	GEONN_OWN_DEFAULT = 1 << 1,	/* it honours the default alone */
 
-	GEONN_OF_K = 1 << 2,	/* of a cache or of shards with the k nearest references */
-	GEONN_OF_RADIUS = 1 << 3	/* of those with all references within a radius */
+	/* caches and shards have the argument only if they ask for the k nearest references */
+	GEONN_OF_K = 1 << 2,
+	GEONN_OF_RADIUS = 1 << 3	/* only if they ask for all references within a radius */
 } GeonnArgumentTrait;
 
-/* a row of the table */
+/* a row of the table: one argument of one or more functions */
 typedef struct GeonnArgument GeonnArgument;
 
 struct GeonnArgument
 {
 	const char *name;
 	int			functions;		/* a bit for each GeonnFunction that has it */
-	int			traits;			/* of GeonnArgumentTrait */
+	int			traits;			/* bits of GeonnArgumentTrait */
 	Oid			type;
 
-	/* the default, as the type's output function writes it; NULL: NULL, or it has none */
+	/* the default, as the type's output function writes it; NULL: the default is NULL, or is missing */
 	const char *standard;
 
-	/* what it is, where NULL is an error; NULL: NULL is as good as the default */
+	/* a hint that says what to give, where a NULL is an error; NULL: a NULL means the default */
 	const char *hint;
 
 	bool		is_shown;		/* texts show the value, unless it is the default */
@@ -96,24 +97,24 @@ extern const int geonn_argument_count;
 extern bool geonn_argument_has(const GeonnArgument *argument, GeonnFunction function);
 
 /*
- * A cache has the k nearest references, or all within a radius: is the argument of the one
- * question, and not of the other?
+ * Caches and shards ask for the k nearest references, or for all within a radius.  Does the argument
+ * belong to the first question alone, or to the second alone?
  */
 extern bool geonn_argument_of_k(const GeonnArgument *argument);
 extern bool geonn_argument_of_radius(const GeonnArgument *argument);
 
-/* Is the value the default, or as good as that? */
+/* Is the value the argument's default, or a NULL that means it? */
 extern bool geonn_argument_is_default(const GeonnArgument *argument, NullableDatum value);
 
 /*
  * The values that the function is called with, [geonn_argument_count], in the current memory
- * context; NULL where it has no such argument.  Raises an error where one must not be NULL.
+ * context; NULL for arguments that it lacks.  Raises an error about a NULL that is not allowed.
  */
 extern NullableDatum *geonn_arguments_called(FunctionCallInfo fcinfo, GeonnFunction function);
 
 /*
- * Read values, of which NULL means the default, in the current memory context.  Raises an error
- * for one that is unknown or out of range.
+ * Read values, of which a NULL means the default, in the current memory context.  Raises an error
+ * about a value that is unknown or out of range.
  */
 extern GeonnArguments *geonn_arguments_read(GeonnFunction function, const NullableDatum *values);
 
@@ -123,7 +124,7 @@ extern GeonnArguments *geonn_arguments_read(GeonnFunction function, const Nullab
  */
 extern Node *geonn_expression_argument(const FuncExpr *expression, const char *name);
 
-/* The relation or query of either side; NULL: an array. */
+/* The argument with the relation or query of each side; NULL: the side is given in arrays. */
 extern Node *geonn_expression_observations(const FuncExpr *expression);
 extern Node *geonn_expression_references(const FuncExpr *expression);
 

@@ -15,12 +15,12 @@
 /* one call; processes that search together share it */
 typedef struct GeonnCall
 {
-	int32		pid;			/* of the process that began the call; 0: it has not begun */
-	uint64		number;			/* among that process's calls */
+	int32		pid;			/* the id of the process that began the call; 0: it has not begun */
+	uint64		number;			/* the call's number among that process's calls */
 	instr_time	begun;
 } GeonnCall;
 
-/* The time that has passed since then. */
+/* How many milliseconds have passed since this time. */
 extern double geonn_milliseconds_since(instr_time begun);
 
 /* Begin a call of this process. */
@@ -34,7 +34,7 @@ extern void geonn_call_describe(struct geonn_call_label *label, Oid observations
 								Oid references, const char *function,
 								const char *arguments);
 
-/* The message that tells the engine of the call; expected is the number of observations, 0: unknown. */
+/* The message that tells the engine of the call; expected: the number of observations, or 0: not known. */
 extern struct geonn_call geonn_call_message(const GeonnCall *call,
 											const struct geonn_call_label *label,
 											uint64 expected);
@@ -46,8 +46,8 @@ extern struct geonn_call geonn_call_message(const GeonnCall *call,
 extern uint64 geonn_call_expected(const PointSource *source);
 
 /*
- * Log the call with the figures of all its processes, if calls of its duration are to be
- * logged.  observations is NULL for arrays.
+ * Log the call with the figures of all its processes, if it has lasted for at least
+ * geonn.log_min_duration.  observations is NULL if points are given in arrays.
  */
 extern void geonn_call_log(const GeonnCall *call, const struct geonn_call_label *label,
 						   const PointSource *observations, const PointSource *references,

@@ -100,7 +100,7 @@ sphere_bearing(double latitude1, double longitude1, double latitude2, double lon
 	double		unused;
 	double		difference = longitude2 - longitude1;
 
-	/* sines take one turn at most; subtracting a turn is exact */
+	/* geonn_sincosd() takes at most 360 degrees either way; subtracting 360 here is exact */
 	if (fabs(difference) > 360)
 		difference -= copysign(360, difference);
 	geonn_sincosd(latitude1, &sine1, &cosine1);

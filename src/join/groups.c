@@ -39,7 +39,7 @@
 
 #define FILE_PURPOSE "keys of groups"
 
-/* in the file */
+/* a slot of the sealed file */
 typedef struct GroupSlot
 {
 	uint32		hash;
@@ -61,7 +61,7 @@ typedef struct GroupEntry
 
 typedef struct GroupColumn
 {
-	FmgrInfo   *hash;			/* NULL: the type has none */
+	FmgrInfo   *hash;			/* the type's hash function; NULL: it has none */
 	bool		same_bytes;		/* equal values have equal bytes */
 	FmgrInfo   *equal;
 	Oid			collation;

@@ -1,6 +1,6 @@
 /*
  * groups.h
- *		Numbers for the groups that a join is by: equal keys, equal numbers.
+ *		Numbers for the keys of the columns to join by: equal keys have equal numbers, their group.
  */
 #ifndef GEONN_GROUPS_H
 #define GEONN_GROUPS_H
@@ -23,7 +23,7 @@ extern GeonnGroups *geonn_groups_create(const PointSource *observations,
 										const PointSource *references,
 										ReferenceMemory *memory);
 
-/* The bytes of the file of sealed groups. */
+/* How many bytes the file of sealed groups has. */
 extern uint64 geonn_groups_file_bytes(const GeonnGroups *groups);
 
 /*

@@ -34,7 +34,7 @@
 
 #include "join/search_state.h"
 
-/* observations that are read at a time where rows are taken one by one */
+/* how many observations are read at a time where rows are taken one by one */
 #define ROWS_A_READING	1024
 
 GeonnSearch *

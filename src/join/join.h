@@ -19,7 +19,7 @@ typedef struct GeonnJoin
 {
 	PointSource *observations;	/* NULL: points are given, and have no ids */
 	PointSource *references;
-	GeonnQuestion question;		/* what is asked; its columns and ids follow from the sources */
+	GeonnQuestion question;		/* its columns, and what it says of ids, are set by the sources later */
 	bool		exclude_self;
 	bool		keep_unmatched;
 	InvalidPolicy invalid;
@@ -31,14 +31,14 @@ typedef struct GeonnJoin
 	 */
 	const GivenPoints *given;
 
-	/* of these points, where the observations have no source */
-	const NamedWindow *given_window;	/* NULL: none */
+	/* the window of the given observations; NULL: they have none */
+	const NamedWindow *given_window;
 
 	/* the references, where they are given; then the source has their columns */
 	const GivenPoints *given_references;
 } GeonnJoin;
 
-/* What to do about the observations' invalid coordinates. */
+/* What the join does about observations with invalid coordinates. */
 extern InvalidPolicy geonn_observations_policy(const GeonnJoin *join);
 
 /*
@@ -56,8 +56,8 @@ extern void geonn_search_project(GeonnSearch *search, TupleDesc descriptor,
 
 /*
  * Called for each observation that the search reads, in the order of reading, before it is sent to
- * the engine; will_send: it can have neighbours.  Returns whether the search goes on with it: else
- * the result has no row of it.
+ * the engine; will_send: it can have neighbours.  Returns whether the search goes on with the observation;
+ * if not, the result has no row of it.
  */
 typedef bool (*ObservationWatcher) (void *state, const PointRow *row, bool will_send);
 
@@ -65,8 +65,8 @@ typedef bool (*ObservationWatcher) (void *state, const PointRow *row, bool will_
 extern void geonn_search_watch(GeonnSearch *search, ObservationWatcher watch, void *state);
 
 /*
- * Of a search that is watched: the number of the observation of the row that was taken last, from 0
- * on, among those that were sent; or GEONN_NOT_SENT.
+ * In a search that is watched: the observation of the row that was taken last, by its number, from 0 on,
+ * among the observations that were sent; GEONN_NOT_SENT if it was not sent.
  */
 #define GEONN_NOT_SENT PG_UINT64_MAX
 extern uint64 geonn_search_number(const GeonnSearch *search);
@@ -77,18 +77,18 @@ extern uint64 geonn_search_number(const GeonnSearch *search);
  */
 typedef struct SharedReferences
 {
-	GeonnCall	call;			/* that all of these searches are part of */
-	uint64		dataset;
-	uint64		count;
+	GeonnCall	call;			/* the call that all of these searches are part of */
+	uint64		dataset;		/* the number of the dataset (geonn_client_dataset) */
+	uint64		count;			/* how many references it has */
 } SharedReferences;
 
 /*
- * The references of this search, which are read now unless that was done.  They are there for others
- * until the search ends; those that have begun then go on with them.
+ * The references of this search, which are read now unless they were before.  Other searches can begin
+ * with them until this search ends; searches that have begun by then keep them.
  */
 extern SharedReferences geonn_search_references(GeonnSearch *search);
 
-/* Have these references; before the first row is taken. */
+/* Have the search use these references, and read none; called before the first row is taken. */
 extern void geonn_search_follow(GeonnSearch *search, const SharedReferences *references);
 
 /* Begin to take rows one by one: send as many observations as can be sent before a row is taken. */
@@ -115,51 +115,51 @@ extern bool geonn_search_next(GeonnSearch *search, Datum *values, bool *nulls);
  */
 typedef struct SharedSearch
 {
-	Size		bytes;			/* of all of it */
-	SharedReferences references;	/* dataset 0: nothing is to be done about the observations */
-	Oid			observation_table;	/* relations of the prepared join, InvalidOid: not one; a name in */
-	Oid			reference_table;	/* an argument can come to mean another one */
-	pg_atomic_uint32 begun;		/* processes that have begun to take part */
-	pg_atomic_uint32 ended;		/* processes that have read their share */
-	pg_atomic_uint64 counts[POINT_STATUSES];	/* of the observations of those */
-	int			processes;		/* at most */
+	Size		bytes;			/* how many this struct, the reports and the tables take */
+	SharedReferences references;	/* dataset 0: no observation has a neighbour, and none is read */
+	Oid			observation_table;	/* the prepared join's relations, or InvalidOid; by now their names in */
+	Oid			reference_table;	/* arguments could mean other ones */
+	pg_atomic_uint32 begun;		/* how many processes have begun to take part */
+	pg_atomic_uint32 ended;		/* how many of them have read their share of the observations */
+	pg_atomic_uint64 counts[POINT_STATUSES];	/* how many observations these have read, by status */
+	int			processes;		/* the greatest number of processes */
 	GeonnReport reports[FLEXIBLE_ARRAY_MEMBER]; /* the preparing process's, then the others' */
 } SharedSearch;
 
-/* Begin to prepare the search; returns the bytes of shared memory that so many processes need. */
+/* Begin to prepare the search; returns the bytes of shared memory that this many processes need. */
 extern Size geonn_search_prepare_shared(GeonnSearch *search, int processes);
 
 /*
  * Read the references, and let others take part.  The shared memory is 0 but for its bytes and processes,
  * or has been used by a search before.  Returns the number of workers that are worth
- * while; 0, and has done nothing, where the observations are too few, or cannot be divided:
- * then one process has to search alone.
+ * while.  Returns 0, and has done nothing, if the observations are too few, or cannot be divided;
+ * one process then searches alone.
  */
 extern int	geonn_search_share(GeonnSearch *search, SharedSearch *shared);
 
-/* Take part, instead of searching alone: before the first row is taken. */
+/* Have the search take part, instead of searching alone; called before the first row is taken. */
 extern void geonn_search_take_part(GeonnSearch *search, SharedSearch *shared);
 
-/* This process begins to read its observations; and has read all of them, so many by PointStatus. */
+/* Note that this process begins to read its observations; and that it has read all, with these counts. */
 extern void geonn_shared_search_begin(SharedSearch *shared);
 extern void geonn_shared_search_end(SharedSearch *shared, const uint64 *counts);
 
-/* For the process that prepared the search: tell of rows that were no points, if all have been read. */
+/* For the process that prepared the search: warn of rows that were no points, if all have been read. */
 extern void geonn_search_tell(GeonnSearch *search, SharedSearch *shared);
 
-/* Tell of observations, so many by PointStatus, that were no points. */
+/* Warn of observations that were no points; counts is by PointStatus. */
 extern void geonn_tell_of_observations(const GeonnJoin *join, const uint64 *counts);
 
 /* What the search has done so far. */
 extern GeonnReport geonn_search_report(const GeonnSearch *search);
 
 /*
- * Log the call that the search began, with what its processes have done together, if calls of
- * such a duration are to be logged.
+ * Log the call that the search began, with what its processes have done together, if it has lasted for
+ * at least geonn.log_min_duration.
  */
 extern void geonn_search_log(const GeonnSearch *search, const GeonnReport *report);
 
-/* Let go of all that the search holds, at any time. */
+/* Free all that the search holds; may be called at any time. */
 extern void geonn_search_end(GeonnSearch *search);
 
 #endif							/* GEONN_JOIN_H */

@@ -75,7 +75,7 @@ consume_references(void *state, uint32 rows, const Datum *ids, const double *lat
 }
 
 /*
- * What the engine is asked: the join's question, with what its columns decide.
+ * The question for the engine: the join's, with the fields that its sources' columns decide.
  */
 static GeonnQuestion
 make_question(const GeonnJoin *join, const GeonnResultRow *row)
@@ -119,7 +119,7 @@ needed_detail(const GeonnJoin *join, const GeonnResultRow *row)
 }
 
 /*
- * Know the references of the sealed dataset that the client has.
+ * Attach to the references and groups of the client's sealed dataset.
  */
 static void
 attach_references(const GeonnJoin *join, ReferenceDetail detail, PreparedJoin *prepared)

@@ -133,7 +133,7 @@ typedef struct Version
 	uint64		blocks;
 	uint64		new_blocks;
 	uint64		last;			/* the greatest LSN of the visibility map */
-	uint64		hash;			/* of all its LSNs */
+	uint64		hash;			/* a hash of all its LSNs */
 } Version;
 
 StaticAssertDecl(sizeof(Version) <= GEONN_VERSION_BYTES, "a label has no room for a version");
@@ -190,7 +190,7 @@ is_new(Relation table, BlockNumber block)
 }
 
 /*
- * Count the new ones of so many blocks, which this page of the map describes.  Returns false if one
+ * Count the new pages among this many blocks, which this page of the map describes.  Returns false if one
  * of them is neither new nor visible to all.
  */
 static bool
@@ -247,7 +247,7 @@ read_version(Relation table, Version *version)
 typedef struct Subject
 {
 	uint8	   *bytes;			/* [GEONN_SUBJECT_BYTES] */
-	Size		length;			/* of the whole subject, also if it does not fit */
+	Size		length;			/* the bytes of the whole subject, even if they do not fit */
 } Subject;
 
 static void

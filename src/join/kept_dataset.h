@@ -1,6 +1,6 @@
 /*
  * kept_dataset.h
- *		Which kept dataset has a table's references as they are now.
+ *		Labels, by which the engine finds the kept dataset that has a table's references as they are now.
  */
 #ifndef GEONN_KEPT_DATASET_H
 #define GEONN_KEPT_DATASET_H
@@ -33,7 +33,7 @@ extern bool geonn_describe_pages(const PointSource *source, Relation table,
 
 /* ---- the visibility map ---- */
 
-/* blocks of the table in a byte, and on a page, of the visibility map (as in visibilitymap.c) */
+/* how many blocks of the table a byte, and a page, of the visibility map describe (as in visibilitymap.c) */
 #define BLOCKS_A_BYTE	(BITS_PER_BYTE / BITS_PER_HEAPBLOCK)
 #define MAP_BYTES		(BLCKSZ - MAXALIGN(SizeOfPageHeaderData))
 #define BLOCKS_A_MAP	((BlockNumber) (MAP_BYTES * BLOCKS_A_BYTE))
@@ -52,7 +52,7 @@ typedef struct MapPage
  */
 extern void geonn_read_map(Relation table, BlockNumber first, MapPage *copy);
 
-/* Do all transactions see all tuples of this block, which is so many after the first of the page? */
+/* Do all transactions see all tuples of this block?  Its number counts from the map page's first block. */
 static inline bool
 geonn_map_is_visible(const MapPage *map, BlockNumber number)
 {

@@ -41,7 +41,7 @@ typedef struct ArrayPoints
 	TypeCacheEntry *range;
 	Datum	   *windows;
 	bool	   *window_is_null;
-	GeonnLimits limits;			/* of the present point */
+	GeonnLimits limits;			/* the limits of the present point */
 } ArrayPoints;
 
 /*

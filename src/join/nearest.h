@@ -9,7 +9,7 @@
 
 #include "join/arguments.h"
 
-/* Is it one of them? */
+/* Is this the C function of geonn_nearest() or of one of its siblings? */
 extern bool geonn_is_join(PGFunction function);
 
 /* The join that a call of such a function asks for, in the current memory context. */

@@ -27,10 +27,10 @@
 
 struct ReferenceMemory
 {
-	dlist_node	node;			/* in this process's list */
+	dlist_node	node;			/* its place in this process's list */
 	const char *title;
-	uint32		row_bytes;		/* of a reference in the engine */
-	uint64		bytes;			/* taken by the join; 0 also if another join counts its dataset */
+	uint32		row_bytes;		/* how many bytes a reference takes in the engine */
+	uint64		bytes;			/* how many bytes the join takes; 0 also if another join counts its dataset */
 	uint64		dataset;		/* 0: not known */
 	MemoryContextCallback release;
 };
@@ -67,7 +67,7 @@ release_memory(void *argument)
 }
 
 /*
- * The bytes of a reference with these columns in the engine.
+ * How many bytes a reference with these columns takes in the engine.
  */
 static uint32
 row_bytes(uint32 columns)

@@ -72,7 +72,7 @@ enum
 	SORT_ID = 1,
 	SORT_LATITUDE,
 	SORT_LONGITUDE,
-	SORT_SIGNS,					/* of the coordinates: what tells -0 from 0 */
+	SORT_SIGNS,					/* the signs of the coordinates, which tell -0 from 0 */
 	SORT_IMAGE,					/* the id in a record, or NULL where equal ids have the same bytes */
 	SORT_GROUP,
 	SORT_LIMITS,				/* the bytes of the limits, or NULL where nothing limits references */
@@ -81,12 +81,12 @@ enum
 
 #define SORT_KEYS SORT_IMAGE
 
-/* ids that are converted to tags at a time */
+/* how many ids are converted to tags at a time */
 #define TAGS_AT_ONCE 512
 
 typedef struct Record
 {
-	Datum		id;				/* or, if not by value, the place of its bytes */
+	Datum		id;				/* the id, or, if it is not passed by value, the place of its bytes */
 	double		latitude;
 	double		longitude;
 } Record;
@@ -100,18 +100,18 @@ typedef struct Record
 
 struct GeonnReferences
 {
-	Oid			type;			/* of the ids, below domains */
+	Oid			type;			/* the ids' type, below domains */
 	Oid			collation;
 	bool		by_value;
 	int16		length;
 	ReferenceDetail detail;
 	ReferenceMemory *memory;	/* NULL: another process has sealed the references */
-	Size		limits_bytes;	/* of a reference's limits in the sort */
+	Size		limits_bytes;	/* how many bytes a reference's limits take in the sort */
 
 	/* only where PostgreSQL sorts; else the tags are the ids, or 0 */
-	Tuplesortstate *sort;		/* of references that are read here */
-	TupleTableSlot *row;		/* into the sort */
-	TupleTableSlot *slot;		/* out of it */
+	Tuplesortstate *sort;		/* sorts the references that are read here */
+	TupleTableSlot *row;		/* for a row that goes into the sort */
+	TupleTableSlot *slot;		/* for a row that comes out of the sort */
 	TupleDesc	image_type;		/* a record with an id; NULL: equal ids have the same bytes */
 	uint64		count;
 	size_t		record_bytes;	/* 0: nothing is sorted here */
@@ -378,7 +378,7 @@ write_value(GeonnReferences *references, Datum id)
 }
 
 /*
- * Send one that has just come out of the sort: its group and its limits are in the slot.
+ * Send a reference that has just come out of the sort: its group and its limits are in the slot.
  */
 static void
 send_sorted_reference(GeonnReferences *references, GeonnClient *client, const Record *record,
@@ -408,7 +408,7 @@ send_sorted(GeonnReferences *references, GeonnClient *client)
 	MemoryContext row_context = AllocSetContextCreate(CurrentMemoryContext,
 													  "geonn reference", ALLOCSET_SMALL_SIZES);
 	MemoryContext former = MemoryContextSwitchTo(row_context);
-	MemoryContext contexts[2];	/* of the present row and the one before */
+	MemoryContext contexts[2];	/* have the present row and the one before */
 	Datum		previous = (Datum) 0;
 	int64		identity = 0;
 

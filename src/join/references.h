@@ -1,6 +1,6 @@
 /*
  * references.h
- *		References on their way into a dataset, and what is asked of them later.
+ *		References on their way into a dataset, and their ids, coordinates and identities later.
  */
 #ifndef GEONN_REFERENCES_H
 #define GEONN_REFERENCES_H
@@ -18,9 +18,9 @@ typedef struct GeonnReferences GeonnReferences;
 /* what will be asked of the references */
 typedef enum ReferenceDetail
 {
-	REFERENCE_DISTANCE,			/* only their distances */
-	REFERENCE_ID,				/* geonn_reference_id, _identity */
-	REFERENCE_COORDINATES		/* the same, and geonn_reference_coordinates */
+	REFERENCE_DISTANCE,			/* no more than the distances that pairs have */
+	REFERENCE_ID,				/* geonn_reference_id, geonn_reference_identity */
+	REFERENCE_COORDINATES		/* these, and geonn_reference_coordinates */
 } ReferenceDetail;
 
 /*
@@ -45,12 +45,12 @@ extern GeonnReferences *geonn_references_attach(const PointSource *source,
 												const PointSource *excluded_by,
 												GeonnClient *client);
 
-/* The bytes of the files of sealed references. */
+/* How many bytes the files of sealed references have. */
 extern uint64 geonn_references_file_bytes(const GeonnReferences *references);
 
 /*
- * Take in a valid row, which its limits leave candidates; group is its group's number, or 0 without
- * groups.
+ * Take in a valid row whose limits leave it candidates; group is the number of its group, or 0 where the join
+ * is by no columns.
  */
 extern void geonn_references_add(GeonnReferences *references, GeonnClient *client,
 								 const PointRow *row, int32 group);

@@ -12,18 +12,18 @@ struct ExplainState;
 
 typedef struct GeonnReport
 {
-	uint64		references;		/* in the dataset */
-	uint64		references_skipped; /* left out for their NULLs or coordinates */
-	bool		references_kept;	/* the engine kept them, so they were not read */
-	bool		references_named;	/* the result needs their ids */
-	int			reference_workers;	/* the most parallel workers that helped to read */
-	uint64		observations;	/* read */
-	uint64		observations_skipped;	/* left out for the same */
-	uint64		unmatched;		/* other observations without a neighbour */
-	uint64		rows;			/* rows of the result that were taken */
+	uint64		references;		/* how many the dataset has */
+	uint64		references_skipped; /* how many were left out for their NULLs or coordinates */
+	bool		references_kept;	/* the engine kept the references, so they were not read */
+	bool		references_named;	/* the result needs the references' ids */
+	int			reference_workers;	/* the greatest number of parallel workers that helped to read them */
+	uint64		observations;	/* how many were read */
+	uint64		observations_skipped;	/* how many were left out for their NULLs or coordinates */
+	uint64		unmatched;		/* how many others have no neighbour */
+	uint64		rows;			/* how many rows of the result were taken */
 	GeonnWork	work;
-	double		preparing;		/* ms for the references until they were sealed */
-	double		reading;		/* ms for the observations */
+	double		preparing;		/* ms that passed until the references were sealed */
+	double		reading;		/* ms that were spent reading observations */
 } GeonnReport;
 
 /* what processes that search together have done */
@@ -34,8 +34,8 @@ typedef struct ProcessReports
 } ProcessReports;
 
 /*
- * Take the workers' reports out of those in shared memory, [count], and add them to these and to the
- * sum.  There may be more workers than the last time, if shared memory was scarce then; what is
+ * Take the workers' reports out of shared memory, which has [count] reports, and add them to *taken and to
+ * the sum.  Workers may be more than the last time, if shared memory was scarce then; what is
  * allocated lives as long as the memory context.
  */
 extern void geonn_reports_take(ProcessReports *taken, GeonnReport *shared, int count,
@@ -47,7 +47,7 @@ extern const char *geonn_device_name(int number);
 /* Add the report of another search with the same references. */
 extern void geonn_report_add(GeonnReport *sum, const GeonnReport *report);
 
-/* Show the sum; and each process's report, the leader's first. */
+/* Have EXPLAIN show the sum; and each process's report, the leader's first. */
 extern void geonn_report_explain(const GeonnReport *sum, struct ExplainState *explain);
 extern void geonn_report_explain_processes(const GeonnReport *reports, int processes,
 										   struct ExplainState *explain);

@@ -61,9 +61,9 @@ typedef struct ResultColumn
 struct ResultAttribute
 {
 	const ResultColumn *column; /* NULL: a dropped column of the row type */
-	Oid			type;			/* of its values in the result */
-	Oid			narrow_type;	/* of ids that become wider integers; InvalidOid: none do */
-	size_t		in_run;			/* as of the column; 0: values have to be made */
+	Oid			type;			/* the type of its values in the result */
+	Oid			narrow_type;	/* the type of ids that become wider integers; InvalidOid: none do */
+	size_t		in_run;			/* the column's in_run; 0: values have to be made one by one */
 };
 
 /* ---- the columns ---- */

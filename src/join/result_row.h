@@ -1,6 +1,6 @@
 /*
  * result_row.h
- *		What the rows of a result are: pairs, as the row type has them.
+ *		The rows of a result: pairs, as values of the row type's columns.
  */
 #ifndef GEONN_RESULT_ROW_H
 #define GEONN_RESULT_ROW_H
@@ -11,7 +11,7 @@
 #include "join/references.h"
 #include "points/columns.h"
 
-/* what the values of a column are made of; an observation without a neighbour has only some */
+/* what a column's values are made of; an observation without a neighbour has its id and coordinates alone */
 enum
 {
 	GEONN_NEEDS_OBSERVATION_ID = 1 << 0,
@@ -27,15 +27,15 @@ typedef struct ResultAttribute ResultAttribute;
 
 typedef struct GeonnResultRow
 {
-	TupleDesc	descriptor;		/* of the rows */
-	int			metric;			/* enum geonn_metric, of bearings */
-	int			needs;			/* GEONN_NEEDS_... of all columns */
+	TupleDesc	descriptor;		/* the rows' type */
+	int			metric;			/* enum geonn_metric, by which bearings are computed */
+	int			needs;			/* GEONN_NEEDS_... that any column has */
 	ResultAttribute *attributes;	/* [descriptor->natts] */
 } GeonnResultRow;
 
 /*
- * Rows are of this type, or raise an error where it is NULL (not composite), or
- * where its columns, which are matched by name, do not suit the ids.  numbered: the
+ * Begin with rows of this type.  Raises an error if it is NULL (not composite), or if its
+ * columns, which are matched by name, do not suit the ids.  numbered: the
  * observations are given, and the rows have their numbers, ord, in place of obs_id.
  */
 extern void geonn_result_row_begin(GeonnResultRow *row, TupleDesc descriptor, bool numbered,
@@ -48,23 +48,23 @@ extern void geonn_result_row_begin(GeonnResultRow *row, TupleDesc descriptor, bo
 extern bool geonn_attribute_takes_id(Form_pg_attribute attribute, const PointColumn *id);
 
 /*
- * Rows have only these attributes of the row type, [descriptor->natts] of them,
- * numbered from 1 on.
+ * From now on rows have only these attributes of the row type,
+ * [descriptor->natts] of them, numbered from 1 on.
  */
 extern void geonn_result_row_project(GeonnResultRow *row, TupleDesc descriptor,
 									 const AttrNumber *attributes);
 
-/* The row of a pair; what its values point to lives until the next pair is taken. */
+/* Write the row of a pair; what its values point to lives until the next pair is taken. */
 extern void geonn_result_row_pair(const GeonnResultRow *row, const GeonnPair *pair,
 								  const GeonnReferences *references, Datum *values,
 								  bool *nulls);
 
-/* The row of a run's next pair, likewise. */
+/* Take the next pair of a run, and write its row, likewise. */
 extern void geonn_result_row_run(const GeonnResultRow *row, GeonnRun *run,
 								 const GeonnReferences *references, Datum *values,
 								 bool *nulls);
 
-/* The row of an observation without pairs; a coordinate is NULL where the observation lacks it. */
+/* Write the row of an observation without pairs; a coordinate is NULL where the observation lacks it. */
 extern void geonn_result_row_unmatched(const GeonnResultRow *row, Datum id, bool id_is_null,
 									   const double *latitude, const double *longitude,
 									   Datum *values, bool *nulls);

@@ -13,7 +13,7 @@
 
 #include "join/search_state.h"
 
-/* of the array of numbers, at first */
+/* the room that the array of numbers has at first */
 #define FIRST_ROOM	1024
 
 InvalidPolicy

@@ -1,6 +1,6 @@
 /*
  * search_state.h
- *		What a search knows, for the files that make it: join.c, search_observations.c and search_shared.c.
+ *		The state of a search, for the files that work on it: join.c, search_observations.c, search_shared.c.
  */
 #ifndef GEONN_SEARCH_STATE_H
 #define GEONN_SEARCH_STATE_H
@@ -21,52 +21,52 @@ typedef struct RowStore
 	MemoryContext context;
 	Tuplestorestate *rows;
 	TupleDesc	descriptor;
-	bool		is_numbered;
+	bool		is_numbered;	/* observations are watched: numbers has the rows' observations */
 	bool		is_taken;		/* rows are taken from it one by one */
-	TupleTableSlot *slot;		/* through which they come */
-	uint64		waiting;		/* rows that were put and have not been taken */
-	uint64		taken;			/* rows that were taken since the store was last empty */
-	uint64	   *numbers;		/* of the taken and the waiting rows, in their order */
-	uint64		room;			/* of these */
+	TupleTableSlot *slot;		/* gets the row that is taken */
+	uint64		waiting;		/* how many rows were stored and have not been taken */
+	uint64		taken;			/* how many rows were taken since the store was last empty */
+	uint64	   *numbers;		/* [room] the observations of the taken and the waiting rows, in their order */
+	uint64		room;
 } RowStore;
 
 struct GeonnSearch
 {
 	const GeonnJoin *join;
 	GeonnCall	call;			/* the call that the search is part of */
-	MemoryContext context;		/* of all of it */
-	MemoryContext row_context;	/* for what comparing ids and keys of a row takes */
-	GeonnResultRow row;			/* what rows are */
-	PreparedJoin prepared;		/* all of it is 0 where the references have not been read */
+	MemoryContext context;		/* has all that the search allocates */
+	MemoryContext row_context;	/* for what comparing ids and keys of a row allocates */
+	GeonnResultRow row;			/* how a pair becomes a row */
+	PreparedJoin prepared;		/* 0 until the references are in the engine */
 
 	/* rows to be taken later, and the values of the current row */
 	RowStore	store;
 	Datum	   *values;			/* [row.descriptor->natts] */
 	bool	   *nulls;
 
-	SharedSearch *shared;		/* whose observations are divided; NULL: alone */
-	const SharedReferences *references;	/* of another search; NULL: its own */
+	SharedSearch *shared;		/* the search that processes share; NULL: this one is alone */
+	const SharedReferences *references;	/* the references of another search; NULL: it has its own */
 
 	/* where observations are watched */
-	ObservationWatcher watch;	/* NULL: they are not */
+	ObservationWatcher watch;	/* NULL: they are not watched */
 	void	   *watch_state;
-	uint64		number;			/* of the observation of the present row */
+	uint64		number;			/* the number of the present row's observation (geonn_search_number) */
 
 	/* for the report */
-	uint64		without_candidates; /* observations left out for their group or limits */
-	uint64		local_rows;		/* rows of observations that were left out: they stayed here */
-	double		preparing;		/* ms */
-	double		spent_reading;	/* ms */
+	uint64		without_candidates; /* how many observations were not sent, for their group or limits */
+	uint64		local_rows;		/* how many rows observations have that were not sent */
+	double		preparing;		/* ms, as in GeonnReport */
+	double		spent_reading;	/* ms, likewise */
 
 	/* where rows are taken one by one */
 	GeonnRun	run;
-	PointReading *reading;		/* of the observations */
-	bool		all_read;
+	PointReading *reading;		/* the reading of the observations */
+	bool		all_read;		/* all observations were read */
 };
 
 /* ---- references (search_shared.c) ---- */
 
-/* Have the references in the engine.  Returns whether the observations have to be read. */
+/* Bring the references into the engine.  Returns whether the observations have to be read. */
 extern bool geonn_search_prepare(GeonnSearch *search);
 
 /* ---- observations (search_observations.c) ---- */
@@ -82,7 +82,7 @@ extern void geonn_search_attach_reading(GeonnSearch *search, SharedTables *table
 /* Have observations come as blocks, where none needs work of its own. */
 extern void geonn_search_read_in_blocks(GeonnSearch *search);
 
-/* Store the row that the values are. */
+/* Store search->values as a row. */
 extern void geonn_search_store_row(GeonnSearch *search);
 
 /*

@@ -51,7 +51,7 @@
  */
 #define DEPTH_MAX 4
 
-/* references where their number is not known */
+/* the assumed number of references where it is not known */
 #define UNKNOWN_ROWS 1000
 
 /*
@@ -70,7 +70,7 @@
 typedef struct SideEstimate
 {
 	double		rows;			/* -1: unknown */
-	double		cost;			/* of reading it */
+	double		cost;			/* what reading it costs; -1 likewise */
 } SideEstimate;
 
 /* what is known of a call */
@@ -85,7 +85,7 @@ typedef struct KnownJoin
 	NeighboursExpected expected;	/* of an observation, by the call's arguments */
 } KnownJoin;
 
-/* of the plan that is being made */
+/* what is known for the plan that is being made */
 static struct
 {
 	const PlannerInfo *root;	/* NULL: none */
@@ -143,7 +143,7 @@ may_read(PlannedStmt *plan)
 }
 
 /*
- * What the planner expects of the query's rows that meet conditions; relation and title as for
+ * Have the planner estimate the query's rows that meet conditions; relation and title are those of
  * geonn_plan_filtered_query.
  */
 static SideEstimate
@@ -253,7 +253,7 @@ estimate_array(PlannerInfo *root, Node *latitudes)
 }
 
 /*
- * The rows of the table that the expression is a column of; 0: it is none.
+ * How many rows the table has of which the expression is a column; 0: it is no such column.
  */
 static double
 rows_of_column(PlannerInfo *root, Node *expression)
@@ -265,7 +265,7 @@ rows_of_column(PlannerInfo *root, Node *expression)
 }
 
 /*
- * The rows of the largest table that is joined with the call by obs_id; 0: none is.
+ * How many rows the largest table has that is joined with the call by obs_id; 0: none is joined so.
  */
 static double
 rows_joined_by_id(PlannerInfo *root, const FuncExpr *expression)

@@ -1,6 +1,6 @@
 /*
  * estimate.h
- *		What the planner is told about the joins: their rows, and their cost.
+ *		Estimates for the planner: how many rows joins have, and what they cost.
  */
 #ifndef GEONN_ESTIMATE_H
 #define GEONN_ESTIMATE_H
@@ -19,11 +19,11 @@ typedef struct JoinBounds
 
 typedef struct JoinEstimate
 {
-	double		observations;	/* rows of either side */
+	double		observations;	/* how many rows each side has */
 	double		references;
-	double		matches;		/* rows with a reference */
-	double		rows;			/* all rows */
-	Cost		cost;			/* of finding them all */
+	double		matches;		/* how many rows of the result have a reference */
+	double		rows;			/* how many rows the result has */
+	Cost		cost;			/* what finding all of them costs */
 } JoinEstimate;
 
 /*
@@ -37,19 +37,19 @@ extern bool geonn_estimate_join(PlannerInfo *root, const FuncExpr *expression,
 
 /*
  * Estimate the cost of reading the references, which a join does before its
- * first row.  False: not known.
+ * first row.  Returns false if it is not known.
  */
 extern bool geonn_estimate_references(PlannerInfo *root, const FuncExpr *expression, Cost *cost);
 
 /*
- * Estimate the join, which is this relation, of those observations that meet these clauses
- * (observation_filter.h).  False: not known.
+ * Estimate the join that is this relation, if it reads only the observations that meet these clauses
+ * (observation_filter.h).  Returns false if nothing is known of the observations.
  */
 extern bool geonn_estimate_filtered(PlannerInfo *root, Index relid,
 									const RangeTblFunction *call, List *clauses, JoinEstimate *estimate);
 
 /*
- * Set the number of rows of the relation, which is this join in FROM, and of its paths, by the
+ * Set the numbers of rows of the relation, which is this join in FROM, and of its paths, by the query's
  * conditions on obs_id, ref_id, distance and rank (row_conditions.c).
  */
 extern void geonn_estimate_row_conditions(PlannerInfo *root, RelOptInfo *rel,

@@ -240,7 +240,7 @@ rescan_node(CustomScanState *state)
 /* ---- several processes ---- */
 
 /*
- * Create the search that all processes share.  Returns the bytes of shared memory that so many need.
+ * Create the search that all processes share.  Returns the bytes of shared memory that they need.
  */
 static Size
 prepare(JoinNode *node, int processes)

@@ -13,12 +13,12 @@
 
 typedef struct JoinNode JoinNode;
 
-/* one of the nodes */
+/* what differs between the nodes */
 typedef struct JoinNodeMethods
 {
-	const char *name;			/* as EXPLAIN shows it */
-	const char *filter_label;	/* likewise, of the node's filter */
-	Size		size;			/* of the state, which begins with a JoinNode */
+	const char *name;			/* the node's name in EXPLAIN */
+	const char *filter_label;	/* the label of the node's filter in EXPLAIN */
+	Size		size;			/* bytes of the node's state, which begins with a JoinNode */
 
 	/* Begin with the plan; the node has the call already. */
 	void		(*begin) (JoinNode *node, EState *estate, int flags);
@@ -42,36 +42,36 @@ struct JoinNode
 	CustomExecMethods execution;
 	const JoinNodeMethods *methods;
 	RangeTblFunction *call;
-	FuncExpr   *expression;		/* the call's */
-	FmgrInfo	function;
-	List	   *arguments;		/* of ExprState */
-	AttrNumber *attributes;		/* of the row type that the searches return; begin sets them */
+	FuncExpr   *expression;		/* the call's expression */
+	FmgrInfo	function;		/* the function that it calls */
+	List	   *arguments;		/* ExprStates of its arguments */
+	AttrNumber *attributes;		/* the row type's attributes that searches return; begin sets them */
 
-	/* what EXPLAIN shows; likewise */
+	/* what EXPLAIN shows; begin sets these, too */
 	const char *join_type;		/* NULL: the node is no join with outer rows */
 	List	   *point;			/* expressions of an outer row's latitude, longitude, window */
-	bool		keeps_order;	/* of the outer rows */
+	bool		keeps_order;	/* the rows come in the order of the outer rows */
 	List	   *filter;			/* the clauses that the node tests itself */
-	bool		shows_observations; /* how many were read */
+	bool		shows_observations; /* EXPLAIN ANALYZE says how many observations were read */
 
 	SubTransactionId begun_in;	/* the subtransaction in which the node began */
 
-	GeonnReport sum;			/* all searches that have ended */
-	GeonnReport present;		/* the present call's searches that have ended */
+	GeonnReport sum;			/* what all searches that have ended did */
+	GeonnReport present;		/* what the present call's searches that have ended did */
 
 	/* below a Gather */
 	SharedSearch *shared;		/* NULL: this process searches alone */
-	MemoryContext preparation;	/* of the leader's prepared search */
+	MemoryContext preparation;	/* has the leader's prepared search */
 	GeonnSearch *prepared;
-	ProcessReports processes;
+	ProcessReports processes;	/* what each process did, for EXPLAIN ANALYZE */
 };
 
 /* Create the state of a node. */
 extern Node *geonn_node_create(const JoinNodeMethods *methods);
 
 /*
- * The attribute numbers of the Vars in a target list, from this place on (from 0), in memory of the caller's
- * with room for one more.
+ * The attribute numbers of the Vars in a target list, from this entry on (counted from 0).  The array lives
+ * in the current memory context, and has room for one more.
  */
 extern AttrNumber *geonn_attributes(const List *targets, int first);
 
@@ -87,10 +87,10 @@ extern GeonnJoin *geonn_node_join(JoinNode *node, TupleDesc *row_type);
  */
 extern void geonn_check_row_type(const JoinNode *node, TupleDesc row_type, TupleDesc planned);
 
-/* Add what the search has done; NULL: none. */
+/* Add what the search has done to the sum; a search that is NULL has done nothing. */
 extern void geonn_add_search(GeonnReport *sum, const GeonnSearch *search);
 
-/* End a search; the last one, which began the call, has the call logged. */
+/* End a search.  is_last: it is the call's last one, and the one that began the call, which is then logged. */
 extern void geonn_node_end_search(JoinNode *node, GeonnSearch *search, bool is_last);
 
 #endif							/* GEONN_JOIN_NODE_H */

@@ -23,8 +23,8 @@ extern RangeTblFunction *geonn_join_call(RangeTblEntry *entry);
 extern TupleDesc geonn_row_type(const RangeTblFunction *call);
 
 /*
- * The function in FROM that has this expression, with its call; NULL: none, or its arguments are of
- * other relations.
+ * The function in FROM whose expression this is, and its call.  NULL: it is none in FROM, or its arguments
+ * refer to other relations.
  */
 extern RelOptInfo *geonn_relation_of_call(PlannerInfo *root, const FuncExpr *expression,
 										  RangeTblFunction **call);
@@ -42,8 +42,8 @@ extern bool geonn_is_column(const Node *expression, Index relid, AttrNumber numb
 extern List *geonn_equalities(PlannerInfo *root, RelOptInfo *rel, AttrNumber number);
 
 /*
- * The value of an argument, as far as it is known while planning; NULL: it is not, or it is NULL.
- * It is good for estimates: of a parameter it may be the value of this execution alone.
+ * The value of an argument, if it is known while planning; NULL: it is not known, or it is NULL.  It is good
+ * for estimates alone: the value of a parameter may be that of this execution.
  */
 extern Const *geonn_known_value(PlannerInfo *root, Node *argument);
 

@@ -54,7 +54,7 @@ read_plan(LateralNode *state, const CustomScan *scan)
 }
 
 /*
- * Has this column of the searches' rows the number of the outer row?
+ * Is this column of the searches' rows the one that has the number of the outer row?
  */
 static bool
 is_ord(const LateralNode *state, int column)
@@ -285,7 +285,7 @@ begin_round(LateralNode *state)
 }
 
 /*
- * All outer rows have been taken, and all of their rows returned.
+ * End the execution: all outer rows were taken, and all of their rows returned.
  */
 static void
 end_outer_rows(LateralNode *state)
@@ -353,7 +353,7 @@ take_neighbour(LateralNode *state)
 }
 
 /*
- * Is the pair of rows in the scan's slot one of neighbours?
+ * Are the two rows in the scan's slot neighbours?
  */
 static bool
 passes_filter(LateralNode *state)

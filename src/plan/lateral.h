@@ -17,8 +17,9 @@ typedef enum LateralPrivate
 	LATERAL_JOIN_TYPE,			/* Integer: a JoinType, inner, left or anti */
 	LATERAL_KEEPS_ORDER,		/* Boolean: the rows come in the order of the outer ones */
 	LATERAL_NUMBER,				/* Integer: the attribute number of the column ord or obs_id */
-	LATERAL_TABLE,				/* OidList of one: of the outer rows, which the call would read; InvalidOid: none */
-	LATERAL_OUTER_COLUMNS		/* IntList: the numbers of the child's columns, as its target list has them */
+	LATERAL_TABLE,				/* OidList of one: the table of the outer rows, which the call would read as
+								 * its observations; InvalidOid: the call has arrays of points */
+	LATERAL_OUTER_COLUMNS		/* IntList: the numbers of the child's columns, in the order of its target list */
 } LateralPrivate;
 
 /* the place of a point's window in the custom expressions; the clauses follow */

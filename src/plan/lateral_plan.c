@@ -117,7 +117,7 @@ only_element(Node *argument)
 }
 
 /*
- * The same for an array of coordinates.
+ * The only element of an array of coordinates, or NULL, as only_element.
  */
 static Node *
 only_coordinate(Node *argument)

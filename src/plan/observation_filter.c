@@ -36,7 +36,7 @@
 #include "plan/known.h"
 #include "base/value.h"
 
-/* ---- which clauses are ---- */
+/* ---- which clauses are conditions on observations ---- */
 
 /* the row type's columns that are an observation's, by ColumnRole */
 static const char *const names[] = {"obs_id", "obs_lat", "obs_lon"};
@@ -175,7 +175,7 @@ set_operator(Comparison *comparison, Oid operator)
 }
 
 /*
- * The operator of one of these families that does the same for another left type; InvalidOid: none
+ * The operator of one of these families that compares in the same way with another left type; InvalidOid: none
  * does.
  */
 static Oid
@@ -264,7 +264,7 @@ implied_by(PlannerInfo *root, Index relid, AttrNumber number, const RestrictInfo
 		RestrictInfo *clause = lfirst_node(RestrictInfo, cell);
 		Node	   *transferred = NULL;
 
-		/* of an equality, the planner makes a clause of this relation's itself */
+		/* if the clause is an equality, the planner itself makes a clause of this relation from it */
 		if (restriction_is_securely_promotable(clause, root->simple_rel_array[relid]))
 			transferred = transfer_clause(clause->clause, other, (Var *) id, join->mergeopfamilies,
 										  equality->inputcollid);

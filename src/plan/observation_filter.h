@@ -10,8 +10,8 @@
 #include "points/columns.h"
 
 /*
- * Those of these clauses (RestrictInfo) of the relation, a join in FROM, that are true of all of an
- * observation's rows or of none; as expressions.
+ * Choose from these clauses (RestrictInfo) of the relation, which is a join in FROM, those that are true of
+ * all rows of an observation or of none.  Returns them as expressions.
  */
 extern List *geonn_observation_clauses(RelOptInfo *rel, const RangeTblFunction *call,
 									   List *clauses);
@@ -31,9 +31,9 @@ extern List *geonn_implied_observation_clauses(PlannerInfo *root, RelOptInfo *re
 typedef Node *(*ParameterValue) (void *state, Node *parameter);
 
 /*
- * Such clauses as conditions on the source's rows (PointSource.conditions); those that cannot be are
- * left out.  Vars with this varno are the join's: their attribute is its number in the row type,
- * or, if attributes is not NULL, a place from 1 on in this array of these numbers.  Params and all
+ * Rewrite such clauses as conditions on the source's rows (PointSource.conditions), and leave out those for
+ * which that is impossible.  Vars with this varno are the join's: varattno is a column's number in the row
+ * type, or, if attributes is not NULL, a place, from 1 on, in this array of such numbers.  Params and all
  * other Vars are parameters.
  */
 extern List *geonn_observation_conditions(List *clauses, const PointSource *source,

@@ -59,8 +59,8 @@ typedef struct OwnTable
 {
 	RelOptInfo *rel;
 	AttrNumber	attributes[COLUMN_ROLES];	/* by ColumnRole; of a partitioned table, not of its partitions */
-	Oid			family;			/* of the unique index of the id */
-	Oid			collation;		/* likewise */
+	Oid			family;			/* the operator family of the unique index of the id */
+	Oid			collation;		/* that index's collation */
 } OwnTable;
 
 /*
@@ -112,7 +112,7 @@ observations_of(const FuncExpr *expression)
 }
 
 /*
- * Is it the table with all of its rows, and no others?
+ * Does this relation of the query have all rows of the table, and no others?
  */
 static bool
 is_table_alone(PlannerInfo *root, RelOptInfo *rel, Oid table)
@@ -212,7 +212,7 @@ is_unique_by(Oid index, AttrNumber column, OwnTable *table)
 }
 
 /*
- * The same, by any index.  Before PostgreSQL 16 the planner keeps no indexes of partitioned tables, so
+ * Is the column unique by any index?  Before PostgreSQL 16 the planner keeps no indexes of partitioned tables, so
  * the relation's own list is read.
  */
 static bool
@@ -311,7 +311,7 @@ is_equality(Node *clause, RelOptInfo *function, AttrNumber number, const OwnTabl
 }
 
 /*
- * Is there such a clause among these (RestrictInfo)?
+ * Does one of these clauses (RestrictInfo) say so?
  */
 static bool
 is_joined_by(List *clauses, RelOptInfo *function, AttrNumber number, const OwnTable *table)

@@ -13,16 +13,16 @@ typedef struct RowCall
 	RangeTblFunction *call;		/* without points in its arguments */
 	Node	   *latitude;		/* as double precision */
 	Node	   *longitude;
-	Node	   *window;			/* a NULL where points have none */
+	Node	   *window;			/* a Const that is NULL where points have none */
 	AttrNumber	number;			/* the row type's column that tells which row a neighbour is of: ord, or obs_id */
-	Node	   *value;			/* of that column, in the row's neighbours */
-	Oid			table;			/* of the outer rows, which the call would read; InvalidOid: none */
+	Node	   *value;			/* what that column has in a row's neighbours */
+	Oid			table;			/* as LATERAL_TABLE (lateral.h) */
 } RowCall;
 
 /*
  * Are these outer rows joined with the rows of the call by the unique id of its observations, so that
  * the call's rows are the neighbours of the outer rows themselves?  clauses are those of the join
- * (RestrictInfo).  Sets the rest of what the node needs to make the call, but for the window.
+ * (RestrictInfo).  If so, sets the fields of own, but for call and window.
  */
 extern bool geonn_find_own_rows(PlannerInfo *root, RelOptInfo *function, RelOptInfo *outer,
 								List *clauses, RowCall *own);

@@ -31,7 +31,7 @@
 typedef struct Comparison
 {
 	const char *column;
-	int			strategy;		/* of btree; 0: none */
+	int			strategy;		/* the comparison's btree strategy; 0: it has none */
 	Const	   *value;			/* NULL: not known */
 } Comparison;
 
@@ -105,7 +105,7 @@ share_within(PlannerInfo *root, const FuncExpr *expression, double rows, JoinBou
 }
 
 /*
- * The share of the rows whose distance, or rank, compares so with the number.
+ * The share of the rows whose distance, or rank, compares with the number as the strategy says.
  */
 static double
 share_of_comparison(PlannerInfo *root, const FuncExpr *expression, double rows, int strategy,

@@ -25,7 +25,7 @@
 typedef struct ScanNode
 {
 	JoinNode	node;			/* first */
-	MemoryContext context;		/* of a search; NULL: it has not begun */
+	MemoryContext context;		/* has the search; NULL: it has not begun */
 	GeonnSearch *search;
 } ScanNode;
 

@@ -30,7 +30,7 @@ extern bool geonn_references_are_plain(const FuncExpr *expression);
 extern CustomScan *geonn_make_scan(PlannerInfo *root, const CustomPath *path, List *targets,
 								   List *clauses, List *expressions, List *columns);
 
-/* The number by which so many workers, and the leader, divide rows. */
+/* The number by which a path's rows are divided where this many workers, and the leader, share them. */
 extern double geonn_parallel_divisor(int workers);
 
 /* Have the planner consider this node for a join in FROM. */

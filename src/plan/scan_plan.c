@@ -140,7 +140,7 @@ make_path(RelOptInfo *rel)
 /* ---- parallel plans ---- */
 
 /*
- * The pages of a table, and how many workers its storage parameter parallel_workers sets; -1: not set.
+ * How many pages a table has, and how many workers its storage parameter parallel_workers sets; -1: not set.
  */
 static double
 table_pages(Oid oid, int *workers)
@@ -227,7 +227,7 @@ workers_for(RelOptInfo *rel, Oid observations)
 	char		kind = get_rel_relkind(observations);
 	double		pages;
 
-	/* of one table that is too small for any worker, no query need be planned */
+	/* if a table is too small for any worker, the query need not be planned */
 	if ((kind == RELKIND_RELATION || kind == RELKIND_MATVIEW) && !has_subclass(observations) &&
 		table_pages(observations, &rel->rel_parallel_workers) < min_parallel_table_scan_size &&
 		rel->rel_parallel_workers < 0)

@@ -48,11 +48,11 @@
 #include "plan/selectivity.h"
 #include "points/reader.h"
 
-/* pages that are read, and points that are kept, at most */
+/* the greatest numbers of pages that are read, and of points that are kept */
 #define SAMPLE_PAGES 48
 #define SAMPLE_POINTS 512
 
-/* samples that are kept, and for how many milliseconds */
+/* how many samples are kept, and for how many milliseconds */
 #define SAMPLES_KEPT 8
 #define SAMPLE_MILLISECONDS 60000
 
@@ -66,10 +66,10 @@
 #define OBSERVATIONS_TAKEN 256
 #define WITHOUT_TAKEN 32
 
-/* the nearest sampled references that are looked for */
+/* how many of the nearest sampled references are looked for */
 #define NEAREST 3
 
-/* no group: a column is NULL */
+/* in place of a group: a column to join by is NULL */
 #define NO_GROUP 0
 
 /* the greatest squared chord */
@@ -80,11 +80,11 @@ struct PointSample
 	MemoryContext memory;		/* of all of it */
 	uint64		number;			/* no other sample of the process has it */
 
-	/* what it is of, and when it was taken */
+	/* the table that it was taken of, and when */
 	Oid			relation;
 	Oid			file;
 	BlockNumber pages;
-	char	   *query;			/* the source's, which names the columns */
+	char	   *query;			/* the source's query, which names the columns */
 	TimestampTz taken;
 	uint64		used;			/* the number of the call that last returned it */
 
@@ -234,7 +234,7 @@ table_attributes(const PointSource *source)
 }
 
 /*
- * A number of this part, of so many parts that the numbers below count are divided into.
+ * A random number of one part, where the numbers from 0 to below count are divided into equal parts.
  */
 static uint64
 number_in_part(pg_prng_state *chance, int part, int parts, uint64 count)
@@ -374,7 +374,7 @@ typedef struct Comparison
 	const PointSample *observations;
 	const PointSample *references;
 	double		limit;			/* squared chord of the radius; infinity: any */
-	double		weight;			/* references of the table for which each sampled one stands */
+	double		weight;			/* for how many references of the table each sampled one stands */
 } Comparison;
 
 /* the sampled references that may be an observation's candidates */
@@ -492,7 +492,7 @@ look_around(const Comparison *comparison, int number, bool by_columns)
 }
 
 /*
- * The references expected within the limit.
+ * How many references of the table are expected within the limit.
  */
 static double
 expect(const Comparison *comparison, const Surroundings *found)

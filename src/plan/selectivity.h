@@ -20,15 +20,15 @@ extern const PointSample *geonn_sample(const PointSource *source);
 typedef struct NeighboursAsked
 {
 	double		radius;			/* metres; infinity: any distance */
-	double		k;				/* references at most; infinity: all */
-	double		references;		/* rows of the table of references */
+	double		k;				/* the greatest number of references; infinity: all */
+	double		references;		/* how many rows the table of references has */
 	bool		itself;			/* each observation is among the references */
 } NeighboursAsked;
 
 typedef struct NeighboursExpected
 {
-	double		each;			/* references of an observation, on average */
-	double		unmatched;		/* share of the observations that have none */
+	double		each;			/* how many references an observation has, on average */
+	double		unmatched;		/* the share of observations without any, from 0 to 1 */
 } NeighboursExpected;
 
 /* Expect neighbours by samples of the observations and of the references, which may be the same one. */

@@ -134,13 +134,13 @@ typedef struct Extent
 	double		highest;
 } Extent;
 
-/* rows that are sorted, to find equal ones */
+/* a sort of rows, which finds equal ones */
 typedef struct Sorting
 {
 	Tuplesortstate *state;
-	TupleTableSlot *row;		/* into the sort */
+	TupleTableSlot *row;		/* for a row that goes into the sort */
 	int			columns;
-	TypeCacheEntry *type;		/* of each column */
+	TypeCacheEntry *type;		/* the type of each column */
 	Oid			collation;
 } Sorting;
 
@@ -148,8 +148,8 @@ typedef struct Check
 {
 	const PointSource *source;
 	int64		counts[CHECK_WINDOW_TYPES];	/* by column; those of extents are not used */
-	uint64		statuses[POINT_STATUSES];	/* of the rows with coordinates */
-	Extent		latitude;		/* of valid points */
+	uint64		statuses[POINT_STATUSES];	/* how many rows with coordinates have each status */
+	Extent		latitude;		/* the ranges of valid points' coordinates */
 	Extent		longitude;
 	bool		fits_swapped;	/* all valid points would be valid with the two swapped */
 	Sorting    *places;			/* latitudes and longitudes of valid points */
@@ -157,14 +157,14 @@ typedef struct Check
 	MemoryContext row_context;
 
 	/* where points have a radius, or windows */
-	TypeCacheEntry *ranges[GEONN_WINDOWS_MAX];	/* of windows that are ranges */
+	TypeCacheEntry *ranges[GEONN_WINDOWS_MAX];	/* the range types of windows that are ranges */
 	int64		windows[WINDOW_KINDS][GEONN_WINDOWS_MAX];
 } Check;
 
 /* ---- duplicates ---- */
 
 /*
- * Begin to sort rows of so many columns of this type; NULL: the type has no order.
+ * Begin to sort rows of this many columns, all of this type; NULL: the type has no order.
  */
 static Sorting *
 begin_sorting(Oid type, Oid collation, int columns)
@@ -227,7 +227,7 @@ rows_equal(const Sorting *sorting, TupleTableSlot *a, TupleTableSlot *b)
 static int64
 count_equal(const Check *check, Sorting *sorting)
 {
-	TupleTableSlot *slots[2];	/* of the present row and the one before */
+	TupleTableSlot *slots[2];	/* the present row, and the one before */
 	MemoryContext former = CurrentMemoryContext;
 	int64		equal = 0;
 

@@ -14,11 +14,11 @@
  */
 extern void geonn_check_pair(const char *argument, const char *element);
 
-/* What one side calls the column, and the columns (char *), that elements of an argument name. */
+/* The name that one side has for the column in this element; and a list of them (char *) for all elements. */
 extern char *geonn_name_of_side(const char *element, bool is_reference);
 extern List *geonn_names_of_side(List *elements, bool is_reference);
 
-/* The element that names two columns. */
+/* Make an element of these two names. */
 extern const char *geonn_pair_of_names(const char *observation, const char *reference);
 
 #endif							/* GEONN_COLUMN_PAIRS_H */

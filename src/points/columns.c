@@ -40,7 +40,7 @@
 #include "points/query.h"
 #include "base/result.h"
 
-/* column names that an error message lists */
+/* the greatest number of column names that an error message lists */
 #define COLUMNS_LISTED	20
 
 typedef struct RoleRules
@@ -48,7 +48,7 @@ typedef struct RoleRules
 	const char *name;			/* geonn_role_name */
 	const char *article;
 	const char *column_names[5];
-	const char *expected_names; /* in words */
+	const char *expected_names; /* a sentence's words for the columns that are expected */
 	const char *option;			/* the option that names the column, without obs_ or ref_ */
 } RoleRules;
 
@@ -95,7 +95,7 @@ is_coordinate_type(Oid base_type)
 		base_type == INT8OID || base_type == INT4OID || base_type == INT2OID;
 }
 
-/* does the column suit this role? */
+/* Does the column suit this role? */
 static bool
 is_candidate(const RoleRules *rule, Form_pg_attribute attribute)
 {
@@ -106,7 +106,7 @@ is_candidate(const RoleRules *rule, Form_pg_attribute attribute)
 	return is_name_of(rule, NameStr(attribute->attname));
 }
 
-/* can a column of this declared type hold points of WGS84? */
+/* Can a column of this declared type hold points of WGS84? */
 static bool
 may_hold_points(Form_pg_attribute attribute)
 {
@@ -117,7 +117,7 @@ may_hold_points(Form_pg_attribute attribute)
 }
 
 /*
- * The names of all columns, or of a role's candidates only.
+ * The names of all columns, or of those alone that suit a role.
  */
 static char *
 list_columns(TupleDesc descriptor, const RoleRules *only)
@@ -517,8 +517,8 @@ geonn_named_window(const PointSource *source, int number)
 }
 
 /*
- * Find the columns with the points' limits.  The caller of find_columns has checked how many windows
- * there are.
+ * Find the columns with the points' limits.  The caller of find_columns has checked how many windows these
+ * have.
  */
 static void
 find_limits(PointSource *source, TupleDesc descriptor, const char *radius, List *overlaps)

@@ -20,7 +20,7 @@ typedef enum ColumnRole
 	COLUMN_ID,
 	COLUMN_LATITUDE,
 	COLUMN_LONGITUDE,
-	COLUMN_POINT,				/* has both in place of latitude and longitude */
+	COLUMN_POINT,				/* has both coordinates, in place of the columns latitude and longitude */
 	COLUMN_RADIUS				/* has the radius of each point, in metres */
 } ColumnRole;
 
@@ -29,10 +29,10 @@ typedef enum ColumnRole
 typedef struct PointColumn
 {
 	char	   *name;			/* NULL: the source has no such column */
-	Oid			type;			/* as declared */
-	int32		typmod;			/* of base_type */
+	Oid			type;			/* the declared type */
+	int32		typmod;			/* the modifier of base_type */
 	Oid			collation;
-	Oid			base_type;		/* below any domain */
+	Oid			base_type;		/* the type below any domain */
 	const char *reason;			/* why this column was chosen */
 	AttrNumber	attribute;		/* number of the column in the rows of the source's query */
 } PointColumn;
@@ -48,16 +48,16 @@ geonn_declared_typmod(const PointColumn *column)
 
 typedef struct PointSource
 {
-	Oid			relation;		/* InvalidOid: the caller's query */
-	char	   *title;			/* for messages: relation "city", query obs_sql */
+	Oid			relation;		/* InvalidOid: the source is the caller's query */
+	char	   *title;			/* its name in messages: relation "city", query obs_sql */
 	char	   *query;			/* the SQL that returns the rows */
-	int			query_columns;	/* of the query's rows */
-	const char *option_prefix;	/* of the options that name columns: obs_, ref_ or nothing */
-	bool		paired;			/* arguments may name pairs of columns, with the other side's */
-	bool		quiet;			/* raise no error about columns, but note the first in unclear */
+	int			query_columns;	/* how many columns the rows have */
+	const char *option_prefix;	/* how options that name columns begin: obs_, ref_ or nothing */
+	bool		paired;			/* arguments may name a pair: a column of this side, and one of the other */
+	bool		quiet;			/* an error about columns is not raised, but sets unclear */
 	bool		unclear;
 	PointColumn columns[COLUMN_ROLES];	/* by ColumnRole */
-	GeonnPointKind point_kind;	/* of the point column, if the source has one */
+	GeonnPointKind point_kind;	/* the kind of the point column, if the source has one */
 	int			by_count;
 	PointColumn *by;			/* [by_count] */
 	int			window_count;
@@ -70,7 +70,7 @@ typedef struct PointSource
 	 */
 	List	   *conditions;
 
-	/* for a relation */
+	/* set where the source is a relation */
 	char	   *name;
 	char	   *schema;
 	char	   *quoted_name;	/* with its schema, for SQL */
@@ -80,9 +80,9 @@ typedef struct PointSource
 extern const char *geonn_role_name(ColumnRole role);
 
 /*
- * The names (char *) in an argument that is an array of column names, as by; and in the argument
- * overlaps.  Raises an error for a NULL, for a name that comes twice, for a pair of names that has
- * no room in the type name (column_pairs.h), and for too many windows.
+ * The names (char *) in an argument that is an array of column names, such as by; and in the argument
+ * overlaps.  Raises an error about a NULL, about a name that comes twice, about a pair of names that is too
+ * long for the type name (column_pairs.h), and about more windows than GEONN_WINDOWS_MAX.
  */
 extern List *geonn_column_names(const char *argument, Datum array);
 extern List *geonn_overlaps_names(Datum array);
@@ -98,7 +98,7 @@ extern List *geonn_overlaps_names(Datum array);
 extern PointSource *geonn_relation_source(Oid relation, const GeonnColumnNames *named,
 										  List *by, List *overlaps);
 
-/* The same for the planner, which raises no error: NULL where that raises one. */
+/* Choose a relation's columns for the planner: NULL where geonn_relation_source raises an error. */
 extern PointSource *geonn_clear_source(Oid relation, const GeonnColumnNames *named, List *by,
 									   List *overlaps);
 
@@ -106,27 +106,28 @@ extern PointSource *geonn_clear_source(Oid relation, const GeonnColumnNames *nam
 extern bool geonn_has_points(char kind);
 
 /*
- * The points of a query, given as this argument.  Raises an error unless it is
+ * Choose the columns of a query, which the caller gave in this argument.  Raises an error unless it is
  * one SELECT that changes nothing.
  */
 extern PointSource *geonn_query_source(const char *argument, const char *query,
 									   const GeonnColumnNames *named, List *by,
 									   List *overlaps);
 
-/* Do points of the source have a radius, or any limits? */
+/* Do points of the source have a radius? */
 static inline bool
 geonn_has_radius(const PointSource *source)
 {
 	return source->columns[COLUMN_RADIUS].attribute > 0;
 }
 
+/* Do points of the source have a radius or windows? */
 static inline bool
 geonn_has_limits(const PointSource *source)
 {
 	return geonn_has_radius(source) || source->window_count > 0;
 }
 
-/* A column of windows of the source, for messages. */
+/* The source's column of windows with this number, from 0 on, for messages. */
 extern NamedWindow geonn_named_window(const PointSource *source, int number);
 
 #endif							/* GEONN_COLUMNS_H */

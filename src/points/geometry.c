@@ -127,7 +127,7 @@ get_srid(const uint8 *bytes)
 }
 
 /*
- * The number of bytes between the flags and the type.
+ * How many bytes lie between the flags and the type.
  */
 static size_t
 size_of_options(uint8 flags)

@@ -29,7 +29,7 @@ typedef struct OptionRule
 	const char *name;
 	int			scopes;			/* a bit for each GeonnOptionsScope */
 	OptionKind	kind;
-	size_t		offset;			/* in GeonnOptions */
+	size_t		offset;			/* where GeonnOptions has the value */
 	const struct config_enum_entry *choices;
 } OptionRule;
 

@@ -10,8 +10,8 @@
 /* column names as the catalog spells them; NULL: to be found by name or type */
 typedef struct GeonnColumnNames
 {
-	const char *prefix;			/* of the options that name them: obs_, ref_ or nothing */
-	bool		paired;			/* arguments may name pairs of columns, with the other side's */
+	const char *prefix;			/* how the options that name them begin: obs_, ref_ or nothing */
+	bool		paired;			/* arguments may name a pair: a column of this side, and one of the other */
 	char	   *id;
 	char	   *latitude;		/* NULL where longitude is */
 	char	   *longitude;
@@ -28,13 +28,13 @@ typedef struct GeonnOptions
 	int			batch_rows;		/* 1 ... GEONN_BATCH_ROWS_MAX; 0: the client decides */
 } GeonnOptions;
 
-/* the keys that are allowed */
+/* which keys the object may have */
 typedef enum GeonnOptionsScope
 {
 	GEONN_OPTIONS_JOIN,			/* columns of both sides, and how to search */
-	GEONN_OPTIONS_POINTS,		/* the same without the observations' columns */
-	GEONN_OPTIONS_RELATION		/* of one relation: id, lat, lon, geog, radius;
-								 * they go to reference */
+	GEONN_OPTIONS_POINTS,		/* columns of the references, and how to search */
+	GEONN_OPTIONS_RELATION		/* columns of one relation: id, lat, lon, geog, radius;
+								 * GeonnOptions.reference gets them */
 } GeonnOptionsScope;
 
 /*

@@ -65,13 +65,13 @@ enum
 	KEYS
 };
 
-/* what the processes share besides tables and queues */
+/* what the processes share beside the tables and queues */
 typedef struct SharedReading
 {
 	PointSource source;			/* its pointers are the leader's: by, title and query have keys of their own */
 	pg_atomic_uint64 begun;		/* a bit for each worker that may have pages */
 	pg_atomic_uint32 ended;		/* workers that have read all their pages */
-	pg_atomic_uint64 counts[POINT_STATUSES];	/* of their rows */
+	pg_atomic_uint64 counts[POINT_STATUSES];	/* how many of their rows have each status */
 } SharedReading;
 
 /* what a worker's reading has cost */
@@ -84,13 +84,13 @@ typedef struct Usage
 /* a process from which rows come, as the leader sees it; to a worker, itself */
 typedef struct Member
 {
-	shm_mq_handle *queue;		/* of a worker */
-	PointReading *reading;		/* of this process's share of the pages */
+	shm_mq_handle *queue;		/* a worker's queue; NULL: this process */
+	PointReading *reading;		/* reads this process's share of the pages; NULL: a worker */
 	Parcel		parcel;			/* rows that it has read, or sent */
 	bool		ended;			/* no more rows will come */
 } Member;
 
-/* as begun has a bit for each */
+/* the greatest number of workers: begun has a bit for each */
 #define MOST_WORKERS 64
 
 extern PGDLLEXPORT void geonn_read_points_worker(dsm_segment *segment, shm_toc *contents);

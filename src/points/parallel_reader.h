@@ -9,7 +9,7 @@
 
 /*
  * The number of workers that are worth while for reading all of these tables (PlainTable),
- * by the planner's rules; 0: none is, or none can read them.  So many pages count as one.
+ * by the planner's rules; 0: none is, or none can read them.  pages_as_one pages count as one page.
  */
 extern int	geonn_count_readers(List *tables, int pages_as_one);
 

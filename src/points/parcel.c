@@ -34,7 +34,7 @@ begin(Parcel *parcel, const PointSource *source)
 }
 
 /*
- * The values of a column from this row on.
+ * Where the values of a column begin for this row.
  */
 static inline void *
 values_of(const Parcel *parcel, ParcelColumn column, uint32 row)

@@ -9,10 +9,10 @@
 
 #include "points/reader.h"
 
-/* rows that a parcel has room for: 200 kB of ids and coordinates */
+/* how many rows a parcel has room for: 200 kB of ids and coordinates */
 #define PARCEL_ROWS 8192
 
-/* rows of consecutive pages */
+/* rows of pages that follow each other */
 typedef struct ParcelRun
 {
 	uint64		position;		/* the position of the first page (geonn_reading_position) */
@@ -43,7 +43,7 @@ typedef struct Parcel
 
 	uint64		last_position;	/* the page of the row that was added last */
 	uint32		next_run;		/* the first run still to be given to the consumer */
-	uint32		next_row;
+	uint32		next_row;		/* the first row of that run */
 } Parcel;
 
 /* Allocate room for rows of this source, in the current memory context. */
@@ -52,7 +52,7 @@ extern void geonn_parcel_create(Parcel *parcel, const PointSource *source);
 /* Remove all rows. */
 extern void geonn_parcel_clear(Parcel *parcel);
 
-/* Add a valid row from the page at this position; there must be room, and all values are passed by value. */
+/* Add one or several valid rows from the page at this position.  There must be room, and values be by value. */
 extern void geonn_parcel_add_row(Parcel *parcel, uint64 position, const PointRow *row);
 extern void geonn_parcel_add_block(Parcel *parcel, uint64 position, uint32 rows, const Datum *ids,
 								   const double *latitudes, const double *longitudes);

@@ -29,7 +29,7 @@
 #include "common/geodesy.h"
 #include "points/point_row.h"
 
-/* more than one latitude out of range in so many points is a sign of a swap */
+/* more than one latitude out of range in this many points is a sign of a swap */
 #define SWAPPED_POINTS	100
 
 typedef enum PointMistake
@@ -176,7 +176,7 @@ swapping_options(const PointSource *source)
 }
 
 /*
- * What to do about the mistake.
+ * Say how to mend the mistake.
  */
 static char *
 next_step(PointMistake mistake, const PointSource *source)

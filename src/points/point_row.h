@@ -1,6 +1,6 @@
 /*
  * point_row.h
- *		Rows that are no points, and what is said of them.
+ *		Rows of a source, and the messages about those that are no points.
  */
 #ifndef GEONN_POINT_ROW_H
 #define GEONN_POINT_ROW_H
@@ -38,12 +38,12 @@ typedef struct PointRow
 	bool		longitude_is_null;
 	double		latitude;		/* degrees */
 	double		longitude;
-	const Datum *by;
+	const Datum *by;			/* [by_count] values of the columns to join by */
 	const bool *by_is_null;
 	const GeonnLimits *limits;	/* NULL: the source has neither a radius nor windows */
-	const Datum *values;		/* of the columns of the source's query */
+	const Datum *values;		/* [query_columns] values of all columns of the source's query */
 	const bool *nulls;
-	PointPage	page;			/* where the row was read; without a table where other processes read, too */
+	PointPage	page;			/* the page it was read from; no table where other processes read, too */
 } PointRow;
 
 /* Has a valid row a radius or a window that leaves it without candidates? */
@@ -68,7 +68,7 @@ extern PointStatus geonn_point_status(double latitude, double longitude);
 /* How many rows have invalid coordinates; counts is by PointStatus. */
 extern uint64 geonn_count_invalid(const uint64 *counts);
 
-/* Raise the error of such coordinates; whose is as in: id 7 of relation "city". */
+/* Raise the error about coordinates of this status; `whose` names their row (geonn_whose_row). */
 __attribute__((noreturn))
 extern void geonn_raise_invalid(PointStatus status, double latitude, double longitude,
 								const char *whose);
@@ -113,8 +113,8 @@ typedef struct GivenPoints
 	void	   *state;
 
 	/*
-	 * Each point is the only one of a call of its own, and these are some of many calls.  Then
-	 * the one that gives the points warns of those that are skipped.
+	 * Each point is the only one of a call of its own, and these are some of many calls.  Then the code
+	 * that gives the points warns of those that are skipped.
 	 */
 	bool		each_alone;
 } GivenPoints;
@@ -122,10 +122,10 @@ typedef struct GivenPoints
 /* Get a point by its number, from 0 on, with its status. */
 extern PointRow geonn_given_row(const GivenPoints *given, uint64 number);
 
-/* Warn of points that are skipped, or are kept without a neighbour; counts is by PointStatus. */
+/* Warn of given points that are skipped, or are kept without a neighbour; counts is by PointStatus. */
 extern void geonn_warn_of_given(const uint64 *counts, bool kept);
 
-/* Raise the error about the first point with invalid coordinates, if any point has them. */
+/* Raise the error about the first given point with invalid coordinates, if any point has them. */
 extern void geonn_check_given(const GivenPoints *given);
 
 #endif							/* GEONN_POINT_ROW_H */

@@ -19,17 +19,17 @@
 extern PlannedStmt *geonn_plan_query(const char *query, const char *title, int options, Oid relation);
 
 /*
- * The same for the query's rows that meet conditions: a list of boolean expressions (Expr) that are
- * all to be true.  Their Vars have varno 1, and as attribute the number of the query's column.  The
- * planner treats them as those of SELECT * FROM (query) WHERE ....  They must have no parameters if
- * the plan is to run.
+ * The plan of the query's rows that meet all of these conditions, boolean expressions (Expr); otherwise as
+ * geonn_plan_query.  The conditions' Vars have varno 1, and as attribute the number of the query's column.
+ * The planner treats the conditions as those of SELECT * FROM (query) WHERE ....  They must have no
+ * parameters if the plan is to run.
  */
 extern PlannedStmt *geonn_plan_filtered_query(const char *query, const char *title, int options,
 											  Oid relation, List *conditions);
 
 /*
- * Have the plans that are made from here on read tables, as several processes can, and not an index alone.
- * AtEOXact_GUC(true, level) ends that with the level that this returns; so does an error.
+ * Have plans read tables from now on, as several processes can together, and never an index alone.  Returns
+ * the level with which AtEOXact_GUC(true, level) ends that; an error ends it, too.
  */
 extern int	geonn_plan_tables(void);
 

@@ -43,7 +43,7 @@
 #include "points/reader.h"
 #include "points/table_reader.h"
 
-/* rows between two resets of the memory that conversions use */
+/* how many rows pass between two resets of the memory that conversions use */
 #define ROWS_A_RESET	1024
 
 struct PointReading
@@ -56,22 +56,22 @@ struct PointReading
 	void	   *state;
 	MemoryContext conversion;
 
-	PointPage	page;			/* of the present row */
-	int			attributes;		/* the first attributes, up to the last that is needed */
+	PointPage	page;			/* the page of the present row */
+	int			attributes;		/* how many of a row's first attributes are read: all up to the last that is needed */
 	Datum	   *by;				/* [source->by_count] of the present row */
 	bool	   *by_is_null;
-	GeonnLimits limits;			/* of the present row */
-	TypeCacheEntry *ranges[GEONN_WINDOWS_MAX];	/* of windows that are ranges */
+	GeonnLimits limits;			/* the limits of the present row */
+	TypeCacheEntry *ranges[GEONN_WINDOWS_MAX];	/* the range types of windows that are ranges */
 
 	uint64		rows;
 	uint64		counts[POINT_STATUSES];
 
-	const GivenPoints *given;	/* in place of rows of the source, or NULL */
+	const GivenPoints *given;	/* points in place of rows of the source, or NULL */
 	QueryDesc  *description;	/* NULL: points are given, or other processes share their tables */
-	List	   *plain;			/* of PlainTable, where it reads these */
+	List	   *plain;			/* of PlainTable: the tables that it reads from end to end */
 	TableReader *tables;		/* NULL: rows come from the executor */
 
-	/* rows of the table reader still to take */
+	/* the table reader's rows that are still to be taken */
 	int			left;
 	Datum	   *values;
 	bool	   *nulls;
@@ -539,7 +539,7 @@ take_block(PointReading *reading, int rows)
 
 /*
  * Get the next rows of the table reader, and their page, unless other processes read pages, too.
- * Returns how many rows they are.
+ * Returns how many rows came.
  */
 static int
 next_rows(PointReading *reading)

@@ -9,19 +9,19 @@
 #include "points/point_row.h"
 #include "points/table_reader.h"
 
-/* takes each row, in the order in which rows come */
+/* is called with each row, in the order in which rows come */
 typedef void (*PointConsumer) (void *state, const PointRow *row);
 
 /*
- * May be called with many valid rows at once, if all their values are passed by
- * value.
+ * May be called in place of a PointConsumer with many valid rows at once, if all
+ * their values are passed by value.
  */
 typedef void (*PointBlockConsumer) (void *state, uint32 rows, const Datum *ids,
 									const double *latitudes, const double *longitudes);
 
 /*
- * A value of a column of coordinates or radiuses, of this type below domains.  May leave memory
- * allocated in the current memory context.
+ * The number that a value of a column of coordinates or radiuses is; the type is the one below domains.
+ * May leave memory allocated in the current memory context.
  */
 extern double geonn_number(Oid type, Datum value);
 
@@ -39,15 +39,15 @@ typedef struct SourceTable
 } SourceTable;
 
 /*
- * Check the same.  Returns the tables (SourceTable) whose rows, one table's after the other's, are
+ * Check as geonn_check_readable.  Returns the tables (SourceTable) whose rows, one table's after the other's, are
  * those of the source (see geonn_plain_tables): a table itself, or the leaves of one with partitions
  * or children.  NIL: the source has other rows.
  */
 extern List *geonn_check_tables(const PointSource *source);
 
 /*
- * The OIDs of all relations that the source's query names or stands for, as views, partitions and
- * children: the same list as long as they are the same.
+ * The OIDs of all relations that the source's query names, or reads by way of views, partitions and
+ * children.  The list is the same as long as these relations are.
  */
 extern List *geonn_relations_read(const PointSource *source);
 
@@ -56,8 +56,9 @@ extern void geonn_read_points(const PointSource *source, InvalidPolicy invalid,
 							  PointConsumer consume, void *state);
 
 /*
- * Read the rows of some pages of the tables that are the source (geonn_check_tables), of which pages
- * has each one, by OID.  False, and nothing is read, if the source is now planned as anything else.
+ * Read the rows of some pages of the tables that are the source (geonn_check_tables); pages has an element
+ * for each table, ordered by OID.  Returns false, and has read nothing, if the source's plan reads anything
+ * but these tables by now.
  */
 extern bool geonn_read_pages(const PointSource *source, InvalidPolicy invalid, const TablePages *pages,
 							 int count, PointConsumer consume, void *state);
@@ -72,28 +73,28 @@ typedef struct PointReading PointReading;
 /* how the caller is going to read */
 typedef enum ReadingManner
 {
-	GEONN_READ_IN_PARTS,		/* or all at once, but without a parallel plan */
-	GEONN_READ_AT_ONCE,			/* all at once, with a parallel plan if that is faster */
-	GEONN_READ_SHARED			/* only to find the tables, which other processes help to read */
+	GEONN_READ_IN_PARTS,		/* some rows at a time, or all at once, without a parallel plan */
+	GEONN_READ_AT_ONCE,			/* all rows at once, with a parallel plan if that is faster */
+	GEONN_READ_SHARED			/* no row: it asks for the tables alone, which several processes then read */
 } ReadingManner;
 
 extern PointReading *geonn_reading_begin(const PointSource *source, InvalidPolicy invalid,
 										 ReadingManner manner, PointConsumer consume,
 										 void *state);
 
-/* Likewise the points that are given; the warning about them, unless each is alone, comes at the end. */
+/* Begin to read given points.  The warning about them comes at the end, unless GivenPoints.each_alone. */
 extern PointReading *geonn_reading_given(const GivenPoints *given, InvalidPolicy invalid,
 										 PointConsumer consume, void *state);
 
-/* Give valid rows as blocks where possible: only if ids are passed by value. */
+/* Give valid rows to this consumer, as blocks, where possible: only if ids are passed by value. */
 extern void geonn_reading_in_blocks(PointReading *reading, PointBlockConsumer consume);
 
-/* The page of the rows of the present block, as in a PointRow. */
+/* The page that the rows of the present block were read from, as PointRow.page. */
 extern PointPage geonn_reading_page(const PointReading *reading);
 
 /*
- * The tables (PlainTable) that the reading reads from end to end, so that others
- * can help; NIL if it reads anything else.
+ * The tables (PlainTable) that the reading reads from end to end, so that other
+ * processes can help; NIL if it reads anything else.
  */
 extern List *geonn_reading_tables(const PointReading *reading);
 
@@ -108,7 +109,7 @@ extern PointReading *geonn_reading_attach(const PointSource *source, InvalidPoli
 /* The position of the present row or block (geonn_table_reader_position), if the reading is of tables. */
 extern uint64 geonn_reading_position(const PointReading *reading);
 
-/* The number of rows read so far, the present one included; and their numbers by PointStatus. */
+/* How many rows were read so far, the present one included: in all, and by PointStatus. */
 extern uint64 geonn_reading_rows(const PointReading *reading);
 extern const uint64 *geonn_reading_counts(const PointReading *reading);
 

@@ -46,7 +46,7 @@
 
 typedef struct FixedColumn
 {
-	int			offset;			/* from where a tuple's data begin */
+	int			offset;			/* from the beginning of a tuple's data */
 	int16		length;
 	bool		by_value;
 } FixedColumn;
@@ -55,7 +55,7 @@ typedef struct FixedColumn
 typedef struct SharedTable
 {
 	Oid			relation;
-	Size		scan;			/* of its ParallelTableScanDesc: both are offsets from the */
+	Size		scan;			/* where its ParallelTableScanDesc is: both are offsets from the */
 	Size		attributes;		/* beginning of SharedTables */
 } SharedTable;
 
@@ -68,19 +68,19 @@ struct SharedTables
 
 struct TableReader
 {
-	int			columns;		/* in a row */
+	int			columns;		/* how many columns a row has */
 
 	/* what is read: these tables, or shared ones */
 	List	   *tables;			/* of PlainTable */
 	Snapshot	snapshot;
 	SharedTables *shared;
-	int			number;			/* the next table's */
+	int			number;			/* the number of the next table */
 	const TablePages *pages;	/* [of each table]; NULL: all pages of all tables */
-	int			next_range;		/* of the present table's */
+	int			next_range;		/* the index of the present table's next range */
 
 	/* the present table; scan is NULL: none */
 	TableScanDesc scan;
-	Relation	opened;			/* opened here, not by the executor */
+	Relation	opened;			/* the table, if it was opened here and not by the executor */
 	const AttrNumber *attributes;
 	TupleTableSlot *slot;
 	int			last_attribute; /* the last attribute that a row needs */
@@ -298,7 +298,7 @@ next_slot(TableReader *reader)
 }
 
 /*
- * Number the next table of which pages are to be read.
+ * The number of the next table of which pages are to be read.
  */
 static int
 next_number(TableReader *reader)

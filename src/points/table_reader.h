@@ -12,7 +12,7 @@
 typedef struct PlainTable
 {
 	Relation	relation;		/* open */
-	AttrNumber *attributes;		/* the columns in a row, in the row's order */
+	AttrNumber *attributes;		/* the table's columns that a row has, in the row's order */
 } PlainTable;
 
 typedef struct TableReader TableReader;
@@ -32,7 +32,7 @@ typedef struct TablePages
 	int			count;			/* 0: none of its pages */
 } TablePages;
 
-/* where several processes share the reading of tables; in shared memory */
+/* the state by which several processes divide the reading of tables; it is in shared memory */
 typedef struct SharedTables SharedTables;
 
 /*
@@ -51,8 +51,10 @@ extern TableReader *geonn_table_reader_begin(List *tables, int columns, Snapshot
  */
 extern void geonn_table_reader_limit(TableReader *reader, const TablePages *pages);
 
-/* The bytes of shared memory to share tables; and begin, or begin again, to share them. */
+/* The bytes of shared memory that SharedTables of these tables take. */
 extern Size geonn_shared_tables_size(List *tables, int columns, Snapshot snapshot);
+
+/* Begin, or begin again, to share these tables (PlainTable); each row has this many columns. */
 extern void geonn_shared_tables_begin(SharedTables *shared, List *tables, int columns,
 									  Snapshot snapshot);
 

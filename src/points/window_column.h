@@ -9,23 +9,23 @@
 
 #include "base/point_limits.h"
 
-/* what the values of a column of windows are */
+/* the type of a column of windows */
 typedef struct WindowType
 {
-	Oid			type;			/* of the column, below any domain */
-	Oid			element;		/* type of a single value, or of a range's bounds, below any domain */
-	Oid			family;			/* windows of one family can be compared: the widest such type, as
-								 * bigint for all integers */
+	Oid			type;			/* the column's type, below any domain */
+	Oid			element;		/* the type of a single value, or of a range's bounds, below any domain */
+	Oid			family;			/* the widest type with whose values they can be compared, as bigint for
+								 * all integers; windows of one family can overlap */
 	bool		is_range;
 } WindowType;
 
-/* a column that is named in the argument overlaps, for messages */
+/* a column that the argument overlaps names, for messages */
 typedef struct NamedWindow
 {
-	const char *title;			/* of its source, as in: relation "city" */
+	const char *title;			/* its source's name in messages, as in: relation "city" */
 	const char *name;
-	Oid			declared;		/* its type */
-	bool		is_array;		/* it is the elements of the argument windows */
+	Oid			declared;		/* its declared type */
+	bool		is_array;		/* it is no column, but the elements of the argument windows */
 	WindowType	type;
 } NamedWindow;
 
@@ -42,7 +42,7 @@ typedef enum WindowKind
 /* A sentence for errdetail: which types windows have. */
 extern const char geonn_window_types[];
 
-/* Describe a type as declared.  False: it is none of windows. */
+/* Describe a column's declared type.  Returns false if its values are no windows. */
 extern bool geonn_window_find_type(Oid declared, WindowType *type);
 
 /*
@@ -54,21 +54,21 @@ extern void geonn_window_describe(NamedWindow *window);
 /* Raise an error that names the cast to write, unless the two columns have the same family. */
 extern void geonn_window_check_pair(const NamedWindow *observation, const NamedWindow *reference);
 
-/* The entry of a range type, for geonn_window_read; NULL: values are no ranges. */
+/* The type cache's entry of a range type, for geonn_window_read; NULL: values are no ranges. */
 extern TypeCacheEntry *geonn_window_range(const WindowType *type);
 
 /*
- * Set window number of the limits to the column's value; of an empty range, and of NULL, the limits
- * become none.  May leave memory allocated in the current memory context.
+ * Set the limits' window of this number to the column's value; an empty range, or NULL, sets limits->none.
+ * May leave memory allocated in the current memory context.
  */
 extern void geonn_window_read(const WindowType *type, TypeCacheEntry *range, Datum value,
 							  bool is_null, int number, GeonnLimits *limits);
 
-/* Of which kind a value of the column is.  May leave memory allocated, as geonn_window_read. */
+/* The kind of a value of the column.  May leave memory allocated, as geonn_window_read. */
 extern WindowKind geonn_window_kind(const WindowType *type, TypeCacheEntry *range, Datum value,
 									bool is_null);
 
-/* Limits without any radius, before windows are read. */
+/* Set the limits to those of a point without radius and windows; called before windows are read. */
 extern void geonn_limits_begin(GeonnLimits *limits);
 
 /* Set the radius: NULL and NaN do not limit the point, a negative one leaves no candidate. */

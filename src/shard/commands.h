@@ -1,6 +1,6 @@
 /*
  * commands.h
- *		SQL as text, commands of it, and queries of this server's catalogs.
+ *		SQL as text, the commands that geonn returns, and queries of this server's catalogs.
  */
 #ifndef GEONN_SHARD_COMMANDS_H
 #define GEONN_SHARD_COMMANDS_H
@@ -31,7 +31,7 @@ extern void geonn_command(ReturnSetInfo *commands, const char *server, const cha
  */
 extern List *geonn_shard_rows(int columns, const char *query);
 
-/* The first column alone, as char *. */
+/* The first column of a query's rows, as char *. */
 extern List *geonn_shard_column(const char *query);
 
 /* The first column of the query's first row; NULL: it has none, or a NULL. */
@@ -43,7 +43,7 @@ extern char *geonn_shard_value(const char *query);
  */
 extern List *geonn_shard_array(Datum array, const char *argument, const char *hint);
 
-/* Likewise of an array of names; raises an error if one is NULL, too. */
+/* The elements of an array of names, likewise; raises an error about a NULL, too. */
 extern List *geonn_shard_names(Datum array, const char *argument, const char *hint);
 
 /* Is this one of the names, of char *? */

@@ -1,6 +1,6 @@
 /*
  * coordinator.h
- *		The servers of the shards, and what the coordinator has of them already.
+ *		The servers of the shards, and the coordinator's objects that belong to them.
  */
 #ifndef GEONN_SHARD_COORDINATOR_H
 #define GEONN_SHARD_COORDINATOR_H
@@ -13,37 +13,37 @@
 /* a foreign table of the coordinator's */
 typedef struct ShardPartition
 {
-	char	   *schema;			/* bare, as name and server */
+	char	   *schema;			/* schema, name and server are bare: not quoted */
 	char	   *name;
-	char	   *quoted;			/* with its schema */
+	char	   *quoted;			/* its name, quoted, with its schema */
 	char	   *server;
-	char	   *remote;			/* table_name of its options, bare */
-	char	   *bound;			/* FOR VALUES …, as SQL; NULL, as all below: it is no partition */
-	char	   *parent;			/* quoted, with its schema */
-	char	   *parent_key;		/* what follows PARTITION BY, as SQL */
+	char	   *remote;			/* its option table_name, bare */
+	char	   *bound;			/* FOR VALUES …, as SQL; this and the rest is NULL if it is no partition */
+	char	   *parent;			/* its parent's name, quoted, with its schema */
+	char	   *parent_key;		/* what follows PARTITION BY in its parent, as SQL */
 } ShardPartition;
 
 /* The foreign partitions of a table, in the order of their creation; NIL without a table. */
 extern List *geonn_shard_partitions(Oid table);
 
-/* Is one of these on the server? */
+/* Is one of these partitions (ShardPartition) on the server? */
 extern bool geonn_on_server(List *partitions, const char *server);
 
 /*
- * The foreign tables on the server, as ShardPartitions.  Tables that other roles own, as trust.h says, or
- * whose parents they own, are left out.
+ * The foreign tables on the server, as ShardPartitions.  Left out are tables that another role owns, as
+ * trust.h says, or whose parent another role owns.
  */
 extern List *geonn_foreign_tables(const char *server);
 
 /*
- * The names of servers, of an array of type name.  Raises an error if it is empty, or has NULLs or a
- * name twice, or one that is not a foreign server of postgres_fdw, or is one of another role's.
+ * The names of servers in an array of type name.  Raises an error if the array is empty, has a NULL or a
+ * name twice, or names anything but foreign servers of postgres_fdw that no other role owns (trust.h).
  */
 extern List *geonn_shard_servers(Datum servers);
 
 /*
- * Add the commands that make the views of all shards, in the schema of a table: what they are doing, and
- * have done.
+ * Add the commands that make views, in the schema of a table, of the calls of all shards: those under way,
+ * and their statistics.
  */
 extern void geonn_command_overviews(ReturnSetInfo *commands, const ShardTable *table, List *servers);
 
@@ -56,7 +56,7 @@ extern char *geonn_statistics_schema(const char *server);
 /* The name of a server's subscription to a table that is replicated. */
 extern char *geonn_subscription(const char *replicated, const char *server);
 
-/* The name of its replication slot, which all databases of the coordinator's server share. */
+/* The name of that subscription's replication slot: one name space for all databases of the coordinator. */
 extern char *geonn_slot(const char *replicated, const char *server);
 
 #endif							/* GEONN_SHARD_COORDINATOR_H */

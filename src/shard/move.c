@@ -31,12 +31,12 @@ typedef struct Move
 	ReturnSetInfo *commands;
 	ShardTable *table;
 	char	   *sharded;		/* the coordinator's table of all rows, quoted */
-	char	   *extension;		/* schema of geonn, bare */
-	char	   *dblink;			/* schema of that extension, bare */
+	char	   *extension;		/* the schema of geonn, bare */
+	char	   *dblink;			/* the schema of the extension dblink, bare */
 	List	   *checked;		/* of char *: servers that have been prepared */
 } Move;
 
-/* ---- who gets what ---- */
+/* ---- which server gets which partition ---- */
 
 static int
 count_on(List *partitions, const char *server)
@@ -50,7 +50,7 @@ count_on(List *partitions, const char *server)
 }
 
 /*
- * The first of the servers with the fewest partitions, or with the most.
+ * The first of the servers with the greatest number of partitions (most), or with the smallest.
  */
 static char *
 extreme(List *servers, List *partitions, bool most)
@@ -178,10 +178,10 @@ move_partition(const Move *move, const ShardPartition *partition, const char *to
 	geonn_command(move->commands, partition->server, "DROP TABLE %s", remote);
 }
 
-/* ---- a server and its tables that are replicated ---- */
+/* ---- a server and its copies of replicated tables ---- */
 
 /*
- * The name of the replicated table whose version this foreign table shows; NULL: it is another one.
+ * The name of the replicated table whose version this foreign table shows; NULL: it shows no version.
  */
 static char *
 replicated_of(const ShardPartition *partition)
@@ -196,8 +196,8 @@ replicated_of(const ShardPartition *partition)
 }
 
 /*
- * A server that is to have rows first has a copy of the other table: else it would answer for these rows
- * without it.
+ * Add the command that waits until a server that is to have rows has a copy of the other table: else it would
+ * answer for these rows without it.
  */
 static void
 wait_for_copies(const Move *move, const char *server)
@@ -225,8 +225,8 @@ is_of_sharded(const Move *move, const ShardPartition *partition)
 }
 
 /*
- * The coordinator forgets a server that has no rows any more: neither of this table nor of another that is
- * divided.  Tables that views of shards fill have the column shard as their key.
+ * Add the commands that drop what the coordinator has of a server, unless the server still has rows of another
+ * divided table.  Parents with the key LIST (shard) are those of the statistics' views, and do not count.
  */
 static void
 forget_server(const Move *move, List *servers, const char *server)
@@ -258,7 +258,7 @@ forget_server(const Move *move, List *servers, const char *server)
 	geonn_command(move->commands, NULL, "DROP SCHEMA %I", geonn_statistics_schema(server));
 }
 
-/* ---- the whole ---- */
+/* ---- the function ---- */
 
 static char *
 schema_of_dblink(void)
@@ -276,7 +276,7 @@ schema_of_dblink(void)
 }
 
 /*
- * A server that is to have rows must have been set up.
+ * Raise an error unless each server that is to have rows has been set up.
  */
 static void
 check_set_up(const Move *move, List *servers)

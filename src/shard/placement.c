@@ -28,11 +28,11 @@
 /* the column by which a table is divided */
 typedef struct Key
 {
-	const char *name;			/* bare */
+	const char *name;			/* the column's name, bare */
 	Oid			type;
 	int32		modifier;
 	Oid			collation;
-	TypeCacheEntry *order;		/* of its values, once bounds are to be read */
+	TypeCacheEntry *order;		/* the order of the key's values, once bounds are to be read */
 } Key;
 
 /* a value of a list, of which none is to be there twice */
@@ -53,7 +53,7 @@ raise_bounds(const char *method, const char *expected)
 }
 
 /*
- * An error's message and detail, without the dot at their end.
+ * Make one text of an error's message and detail, without a dot at its end.
  */
 static const char *
 text_of(const ErrorData *error)
@@ -187,7 +187,7 @@ compare(const Key *key, Datum value, Datum other)
 }
 
 /*
- * For qsort_arg: NULL is a value like others, and the last one.
+ * Compare two values, for qsort_arg: NULLs are equal, and come last.
  */
 static int
 compare_values(const void *a, const void *b, void *key)

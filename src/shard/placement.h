@@ -14,9 +14,9 @@ typedef struct ShardPlacement
 } ShardPlacement;
 
 /*
- * Read how a table is to be partitioned, for so many servers.  method is 'hash', 'list' or 'range';
- * column, partitions and bounds are NULL, 0 and 0 for their defaults.  Raises an error for what does
- * not fit together.
+ * Read how a table is to be partitioned, for this many servers.  method is 'hash', 'list' or 'range';
+ * column, partitions and bounds are NULL, 0 and 0 for their defaults.  Raises an error about arguments
+ * that do not fit together.
  */
 extern ShardPlacement *geonn_shard_placement(const ShardTable *table, const char *method,
 											 const char *column, int partitions, Datum bounds,

@@ -45,7 +45,7 @@ PG_FUNCTION_INFO_V1(geonn_shard_ddl);
 /* ---- names ---- */
 
 /*
- * A name with this ending, in the schema of the table that is divided; quoted.
+ * This name with this ending, in the schema of the table that is divided; quoted.
  */
 static char *
 relation_of(const ShardSetup *setup, const char *name, const char *rest)
@@ -54,7 +54,7 @@ relation_of(const ShardSetup *setup, const char *name, const char *rest)
 }
 
 /*
- * The servers, of those that are named, that have no partition of this table of the coordinator's.
+ * Those of the named servers that have no partition of this table of the coordinator's.
  */
 static List *
 servers_without(const ShardSetup *setup, const char *table)
@@ -101,7 +101,7 @@ create_indexes(const ShardSetup *setup, const char *server, List *indexes)
 }
 
 /*
- * A shard's table, without partitions.
+ * Add the commands for a shard's table, which has no partitions yet.
  */
 static void
 create_part(const ShardSetup *setup, const char *server)
@@ -209,7 +209,7 @@ publish(const ShardSetup *setup)
 }
 
 /*
- * A shard's copy.
+ * Add the commands that give a shard its copy of the table that is replicated.
  */
 static void
 subscribe(const ShardSetup *setup, const char *server)
@@ -449,7 +449,7 @@ grant(const ShardSetup *setup, List *servers)
 	}
 }
 
-/* ---- the whole ---- */
+/* ---- the function ---- */
 
 static void
 check_wal_level(void)

@@ -1,6 +1,6 @@
 /*
  * setup.h
- *		What geonn_shard_ddl() is asked for.
+ *		The arguments of geonn_shard_ddl(), and what they name.
  */
 #ifndef GEONN_SHARD_SETUP_H
 #define GEONN_SHARD_SETUP_H
@@ -16,25 +16,25 @@
 typedef struct ShardSetup
 {
 	ReturnSetInfo *commands;
-	List	   *servers;		/* of char * */
-	char	   *geonn;			/* schema of the extension, bare */
+	List	   *servers;		/* of char *: the names of the shards' servers */
+	char	   *geonn;			/* the extension's schema, bare */
 	ShardTable *obs;
 	ShardTable *ref;
-	ShardTable *sharded;		/* one of these */
-	ShardTable *replicated;		/* the other */
-	char	   *coordinator;	/* connection string for shards */
+	ShardTable *sharded;		/* obs or ref: the table that is divided */
+	ShardTable *replicated;		/* the other one, of which each shard has a copy */
+	char	   *coordinator;	/* the connection string by which shards reach the coordinator */
 	ShardPlacement *placement;
-	char	   *view;			/* name of the question's, bare, in the schema of sharded */
-	char	   *kept;			/* name of its cache's view, bare; NULL: no cache */
-	char	   *schedule;		/* of the cache, or NULL */
-	List	   *readers;		/* of char *: roles */
+	char	   *view;			/* the name of the join's view, bare, in the schema of sharded */
+	char	   *kept;			/* the name of the view of the shards' caches, bare; NULL: no caches */
+	char	   *schedule;		/* the caches' schedule, or NULL */
+	List	   *readers;		/* of char *: roles that may read the views */
 	GeonnArguments *arguments;
-	char	   *row;			/* columns of the answer, with types */
+	char	   *row;			/* the columns of the answer, with their types, as SQL */
 } ShardSetup;
 
 /*
  * Read the arguments of geonn_shard_ddl(), in the current memory context; commands is NULL.  Raises an
- * error for what does not fit together, and those that the join would raise.
+ * error about arguments that do not fit together, and the errors that the join would raise.
  */
 extern ShardSetup *geonn_setup_read(FunctionCallInfo fcinfo);
 

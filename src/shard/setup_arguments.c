@@ -68,7 +68,7 @@ shards_references(const char *sharded)
 }
 
 /*
- * The join's own arguments.  With a radius those of k have their defaults.
+ * The join's own arguments.  If a radius is given, arguments that only joins with k have get their defaults.
  */
 static GeonnArguments *
 read_question(FunctionCallInfo fcinfo)

@@ -97,7 +97,7 @@ static const char checks_query[] =
 	" ORDER BY conname), '') FROM pg_constraint WHERE conrelid = %u AND contype = 'c'";
 
 /*
- * The indexes, other than the primary key's, that are unique, or that are not.
+ * The commands for the table's unique indexes but the primary key's, or for all that are not unique.
  */
 static List *
 indexes_of(const ShardTable *table, bool are_unique)

@@ -7,7 +7,7 @@
 
 #include "nodes/pg_list.h"
 
-/* what a command for a shard begins with, if it has expressions, in which names of pg_catalog are bare */
+/* how a command for a shard begins if it has expressions, in which names of pg_catalog lack their schema */
 #define GEONN_CATALOG_PATH "SET search_path = pg_catalog, pg_temp; "
 
 /* all texts but schema and name are SQL, with names quoted */
@@ -16,16 +16,16 @@ typedef struct ShardTable
 	Oid			oid;
 	char	   *schema;
 	char	   *name;
-	char	   *quoted;			/* with its schema */
-	char	   *definitions;	/* of its columns, and of its primary key */
+	char	   *quoted;			/* its name with its schema */
+	char	   *definitions;	/* the definitions of its columns, and of its primary key */
 	char	   *checks;			/* its check constraints, each after a comma */
-	char	   *foreign_definitions;	/* of its columns alone, as foreign tables have them */
-	char	   *columns;		/* their names */
-	char	   *stored_columns; /* those that an INSERT gives, without generated ones */
-	char	   *typed_columns;	/* names and types alone */
-	List	   *key;			/* of char *, bare: columns of the primary key */
-	List	   *indexes;		/* of char *: CREATE INDEX, for those that are not unique */
-	List	   *unique_indexes; /* of char *: likewise, but for the primary key */
+	char	   *foreign_definitions;	/* the definitions of its columns alone, as foreign tables have them */
+	char	   *columns;		/* the names of its columns */
+	char	   *stored_columns; /* the names of columns that an INSERT sets: all but generated ones */
+	char	   *typed_columns;	/* the names and types of its columns */
+	List	   *key;			/* of char *, bare: the columns of its primary key */
+	List	   *indexes;		/* of char *: CREATE INDEX for each index that is not unique */
+	List	   *unique_indexes; /* of char *: CREATE INDEX for each unique one but the primary key's */
 } ShardTable;
 
 /*
@@ -36,18 +36,18 @@ typedef struct ShardTable
 extern ShardTable *geonn_shard_table(Oid relation, const char *argument);
 
 /*
- * Raise an error if a table has what shards cannot have, as row-level security, and of the table that is
- * divided also what looks at rows as they are written, as triggers.
+ * Raise an error if the table has a hindrance: for any table, such as row-level security; for the table that
+ * is divided, also what acts on rows as they are written, such as a trigger.
  */
 extern void geonn_shard_check_table(const ShardTable *table, bool is_divided);
 
 /* A type as SQL, with its modifier, its schema, and its collation unless that is the default. */
 extern char *geonn_shard_type(Oid type, int32 typmod, Oid collation);
 
-/* A name made of one and more, of which names of PostgreSQL have room. */
+/* A name made of this one and the rest, cut so that PostgreSQL's names have room for it. */
 extern char *geonn_shard_name(const char *name, const char *rest);
 
-/* The same of the table's name, quoted, with its schema. */
+/* Such a name made of the table's, quoted, with the table's schema. */
 extern char *geonn_shard_relation(const ShardTable *table, const char *rest);
 
 /*

@@ -17,7 +17,8 @@
 #include "shard/table.h"
 
 /*
- * A number, a name, and what to run; t is the table, divided whether it is the one that is divided.
+ * Queries for the hindrances of a table.  Each row has the hindrance's number, what the table has, and a hint.
+ * t is the table; divided says whether it is the table to be divided, or else the one that all shards copy.
  */
 static const char hindrances[] =
 	"SELECT 1, 'row-level security', 'Divide tables whose rows all readers may see: for example, one table for each policy.'"

@@ -1,6 +1,6 @@
 /*
  * trust.h
- *		Whether other roles could have made what the commands name.
+ *		Checks that no other role could have made the objects that commands name.
  */
 #ifndef GEONN_SHARD_TRUST_H
 #define GEONN_SHARD_TRUST_H
@@ -9,9 +9,9 @@
 #include "nodes/pg_list.h"
 
 /*
- * Raise an error unless the owner of something, which the message names, has all privileges of the current
- * user: what such a role has made, the current user can run, and the role gains nothing by it.  The query
- * is of the owner's oid.
+ * Raise an error unless an object's owner has all privileges of the current user: if the current user runs
+ * what such a role has made, the role gains nothing by it.  The query returns the owner's oid; `what` names
+ * the object in the message.
  */
 extern void geonn_shard_check_owner(const char *what, const char *query);
 

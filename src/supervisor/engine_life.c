@@ -89,7 +89,7 @@ engine_timeout(void)
 }
 
 /*
- * Set the error for statements: what a failed state says.
+ * Set the error that statements raise while the state is failed.
  */
 static void
 set_error(EngineReport *report, const char *message, const char *detail, const char *hint)
@@ -167,7 +167,7 @@ begin_silence(EngineLife *life)
 /* ---- start and end ---- */
 
 /*
- * The engine ended after a short life, or did not start.  After the first such
+ * Decide when to start the next engine after one that ended early, or did not start.  After the first such
  * failure another is started at once, if that may help.
  */
 static void
@@ -231,7 +231,7 @@ start_engine(EngineLife *life)
 }
 
 /*
- * The error for statements: this supervisor cannot talk to the engine.
+ * Set the error for statements that this supervisor cannot talk to the engine.
  */
 static void
 explain_other_version(EngineReport *report, bool preloaded)
@@ -245,7 +245,7 @@ explain_other_version(EngineReport *report, bool preloaded)
 }
 
 /*
- * The error for statements: the engine ended for any other reason.
+ * Set the error for statements that the engine ended for any other reason.
  */
 static void
 explain_end(EngineReport *report, int64 lived, bool was_silent, const char *how)
@@ -258,7 +258,7 @@ explain_end(EngineReport *report, int64 lived, bool was_silent, const char *how)
 }
 
 /*
- * The process has ended: log it, and decide when to start the next.
+ * After the end of the process: log it, and decide when to start the next.
  */
 static void
 note_end(EngineLife *life, pid_t pid, const char *how)

@@ -31,7 +31,7 @@ typedef struct EngineLife
 {
 	EnginePhase phase;
 	EngineProcess engine;
-	EngineReport report;		/* as last written to the state file */
+	EngineReport report;		/* the report that was last written to the state file */
 	bool		preloaded;		/* the module was loaded at the server's start */
 
 	/* times are monotonic milliseconds */
@@ -39,30 +39,30 @@ typedef struct EngineLife
 	bool		was_ready;		/* the present process has answered */
 	bool		was_silent;		/* the process was killed because it did not answer */
 	bool		was_foreign;	/* the process was killed because it is of another version */
-	int64		retry_at;		/* while absent */
-	int64		kill_at;		/* while ending; 0 once killed */
-	int			failures;		/* ends after a short life, in a row */
+	int64		retry_at;		/* while ABSENT: when the engine is started again */
+	int64		kill_at;		/* while ENDING: when the process is killed; 0 once it was */
+	int			failures;		/* how many processes in a row ended after a short life */
 
 	/* one ping at a time: the next is sent after the last is answered */
-	uint64		ping;			/* number of the last ping */
+	uint64		ping;			/* the number of the last ping */
 	int64		next_ping_at;
 	bool		ping_unanswered;
-	struct geonn_given_time silence;	/* since it is unanswered */
+	struct geonn_given_time silence;	/* the time that the engine was given since it was sent */
 
-	/* messages still to send, since the channel had no room for them */
+	/* messages that are still to be sent, since the channel had no room for them */
 	bool		unsent[ENGINE_MESSAGES];
 
-	/* the engine's descriptors are others than when the supervisor last waited for them */
+	/* the descriptors to the engine have changed since the supervisor last waited for them */
 	bool		descriptors_changed;
 } EngineLife;
 
-/* Set the fields for: no engine has been started yet. */
+/* Set the fields to those of a supervisor that has not started an engine yet. */
 extern void engine_life_init(EngineLife *life, bool preloaded);
 
 /* Have an absent engine started without a further pause.  A signal handler may call it. */
 extern void engine_life_request_retry(void);
 
-/* Read what the engine wrote and sent, and notice its end.  Does not wait. */
+/* Read what the engine has logged and sent, and notice its end.  Does not wait. */
 extern void engine_life_hear(EngineLife *life);
 
 /* Do what is due: start the engine, send it a ping, or kill it.  Does not wait. */

@@ -31,7 +31,7 @@
 #define CHILD_CHANNEL	GEONN_SUPERVISOR_DESCRIPTOR
 #define CHILD_STATUS	(GEONN_SUPERVISOR_DESCRIPTOR + 1)
 
-/* bytes of log forwarded by one call, so that a talkative engine cannot hold up the loop */
+/* how many bytes of log one call forwards, so that a talkative engine cannot hold up the loop */
 #define LOG_BYTES_AT_ONCE 65536
 
 /* the descriptors while the engine is being started; -1: none */
@@ -58,7 +58,7 @@ close_descriptor(int *descriptor)
 }
 
 /*
- * In the child: close every descriptor from this one on.
+ * Called in the child: close every descriptor from this one on.
  */
 static void
 close_from(unsigned int first)
@@ -83,7 +83,7 @@ close_from(unsigned int first)
 }
 
 /*
- * In the child: become the engine.  Only async-signal-safe calls.
+ * Called in the child, which becomes the engine.  It makes async-signal-safe calls alone.
  */
 static void
 become_engine(const Launch *launch, pid_t supervisor, const char *program,

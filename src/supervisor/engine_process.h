@@ -11,7 +11,7 @@
 typedef struct EngineProcess
 {
 	pid_t		pid;			/* 0: none runs */
-	int			channel;		/* socket to it; -1 once closed */
+	int			channel;		/* the socket to the engine; -1 once closed */
 	int			log;			/* the engine's standard output and error; -1 once
 								 * closed */
 
@@ -20,7 +20,7 @@ typedef struct EngineProcess
 	int			line_length;
 } EngineProcess;
 
-/* Set the fields for: no engine process runs. */
+/* Set the fields to those of no running process. */
 extern void engine_process_init(EngineProcess *process);
 
 /*
@@ -36,6 +36,7 @@ extern bool engine_process_start(EngineProcess *process, const char *program,
  */
 extern void engine_process_forward_log(EngineProcess *process);
 
+/* Close the socket to the engine, if it is open. */
 extern void engine_process_close_channel(EngineProcess *process);
 
 /*

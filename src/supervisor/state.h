@@ -29,7 +29,7 @@ typedef enum EngineState
 {
 	ENGINE_STATE_STARTING,		/* started, not yet ready to talk */
 	ENGINE_STATE_RUNNING,
-	ENGINE_STATE_FAILED			/* ended or never started; tried again later */
+	ENGINE_STATE_FAILED			/* ended, or could not be started; the supervisor tries again later */
 } EngineState;
 
 typedef struct EngineReport
@@ -52,8 +52,9 @@ extern int	geonn_state_hint(void);
 extern void geonn_state_make_directory(void);
 
 /*
- * For the supervisor.  geonn_state_lock makes this process the supervisor
- * until it ends, or returns false if another process is.
+ * For the supervisor: geonn_state_lock makes this process the supervisor
+ * until it ends, or returns false if another process is.  The other two write,
+ * and remove, the report for backends.
  */
 extern bool geonn_state_lock(void);
 extern void geonn_state_write(const EngineReport *report);
@@ -65,7 +66,7 @@ extern pid_t geonn_state_supervisor(void);
 /* Read this supervisor's report; false if it has not written one yet. */
 extern bool geonn_state_read(pid_t supervisor_pid, EngineReport *report);
 
-/* For the supervisor: an engine is started, from which no message has come. */
+/* For the supervisor: forget the messages that have come, as a new engine is started. */
 extern void known_devices_begin(void);
 
 /*
@@ -77,8 +78,8 @@ extern bool known_devices_receive(const union geonn_message *message);
 
 /*
  * For backends: how many devices are known, 0 if none.  Writes them to devices, which has
- * room for GEONN_DEVICES_MAX.  What changes from moment to moment is as it was when the
- * engine told it.
+ * room for GEONN_DEVICES_MAX.  Figures that change from moment to moment are as they were when the
+ * engine sent them.
  */
 extern int	known_devices_read(struct geonn_device_status *devices);
 

@@ -95,7 +95,7 @@ geonn_supervisor_launch(void)
 /* ---- signals ---- */
 
 /*
- * A backend asks for the engine, or a child has ended.
+ * Handle a signal: a backend asks for the engine, or a child has ended.
  */
 static void
 wake_up(SIGNAL_ARGS)

@@ -52,7 +52,7 @@ static const char *const phase_names[GEONN_PHASES] = {
 /* ---- labels ---- */
 
 /*
- * A relation's OID and its name, if it is of this database and still exists.
+ * Add a relation's OID, and its name if it is of this database and still exists.
  */
 static void
 add_relation(Row *row, Oid relation, bool may_know, bool is_here)
@@ -65,7 +65,7 @@ add_relation(Row *row, Oid relation, bool may_know, bool is_here)
 }
 
 /*
- * The columns of a label, except what this user may not see.
+ * Add the columns of a label, with NULLs for those that this user may not see.
  */
 static void
 add_label(Row *row, const struct geonn_call_label *label)
@@ -148,7 +148,7 @@ geonn_progress(PG_FUNCTION_ARGS)
 /* ---- geonn_stat ---- */
 
 /*
- * The milliseconds of all phases, and of each.
+ * Add the milliseconds of all phases together, and of each phase.
  */
 static void
 add_times(Row *row, const uint64 *microseconds)

@@ -56,12 +56,12 @@ typedef struct Status
 {
 	const char *state;
 	const char *reason;
-	const char *version;		/* of the engine */
+	const char *version;		/* the engine's version */
 	pid_t		supervisor;
 	pid_t		engine;
-	bool		answered;		/* the two below are known */
+	bool		answered;		/* the engine has answered: the next two fields are known */
 	struct geonn_engine_status told;
-	int			devices;		/* that geonn.device = 'auto' uses */
+	int			devices;		/* how many devices geonn.device = 'auto' uses */
 } Status;
 
 /*
@@ -134,7 +134,7 @@ ask_engine(GeonnConnection *connection, Status *status)
 }
 
 /*
- * A supervisor runs, but no engine listens: report what the supervisor says.
+ * Where a supervisor runs, but no engine listens: report what the supervisor has written.
  */
 static void
 report_absence(Status *status)
@@ -220,7 +220,7 @@ geonn_status(PG_FUNCTION_ARGS)
 static const char *const kind_words[] = {GEONN_DEVICE_KINDS(KIND_WORD)};
 
 /*
- * Put the row of a device: of a running engine's, or of one that is known of the last engine.
+ * Add to the result the row of a device: of the running engine, or, if not running, of the last one.
  */
 static void
 put_device(const struct geonn_device_status *device, bool running, ReturnSetInfo *result)
@@ -262,7 +262,7 @@ receive_status(GeonnConnection *connection, uint16 type,
 }
 
 /*
- * Put rows of the running engine's devices.
+ * Add to the result a row for each device of the running engine.
  */
 static void
 put_running_devices(GeonnConnection *connection, ReturnSetInfo *result)
@@ -284,7 +284,7 @@ put_running_devices(GeonnConnection *connection, ReturnSetInfo *result)
 }
 
 /*
- * Put rows of the devices that are known of the last engine.
+ * Add to the result a row for each device that the last engine reported.
  */
 static void
 put_stopped_devices(ReturnSetInfo *result)
