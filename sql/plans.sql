@@ -77,7 +77,7 @@ FROM unnest('{true, obs_id = 7, rank < 3, rank = 2 AND obs_id < 100}'::text[]) c
 EXPLAIN (COSTS OFF)
 SELECT * FROM geonn_nearest('obs', 'ref', row_type => NULL::record) n (obs_id integer, ref_id integer) WHERE obs_id = 7;
 EXPLAIN (COSTS OFF)
-SELECT o.kind, n.ref_id FROM obs o JOIN geonn_nearest('obs', 'ref', row_type => NULL::record) n (obs_id integer, ref_id integer) ON n.obs_id = o.id;
+SELECT o.kind, n.ref_id FROM obs o JOIN geonn_nearest('obs', 'ref', row_type => NULL::record) n (obs_id integer, ref_id integer) ON o.id = n.obs_id;
 
 -- views of joins count what they read
 CREATE VIEW matched AS
