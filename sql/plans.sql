@@ -76,8 +76,12 @@ SELECT condition, rows_of(format('SELECT * FROM geonn_nearest(''obs'', ''ref'', 
 FROM unnest('{true, obs_id = 7, rank < 3, rank = 2 AND obs_id < 100}'::text[]) condition;
 EXPLAIN (COSTS OFF)
 SELECT * FROM geonn_nearest('obs', 'ref', row_type => NULL::record) n (obs_id integer, ref_id integer) WHERE obs_id = 7;
-EXPLAIN (COSTS OFF)
-SELECT o.kind, n.ref_id FROM obs o JOIN geonn_nearest('obs', 'ref', row_type => NULL::record) n (obs_id integer, ref_id integer) ON o.id = n.obs_id;
+-- versions differ in which side of an equality comes first
+CREATE FUNCTION shown(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+BEGIN
+    RETURN QUERY EXECUTE 'EXPLAIN (COSTS OFF) ' || query;
+END $$;
+SELECT line FROM shown($$SELECT o.kind, n.ref_id FROM obs o JOIN geonn_nearest('obs', 'ref', row_type => NULL::record) n (obs_id integer, ref_id integer) ON o.id = n.obs_id$$) line WHERE line !~ ' Filter: ';
 
 -- views of joins count what they read
 CREATE VIEW matched AS
