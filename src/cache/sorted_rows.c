@@ -204,6 +204,7 @@ next_row(SortedRows *rows)
 {
 	TupleTableSlot *slot = rows->read_slot;
 
+	CHECK_FOR_INTERRUPTS();
 	if (!rows->sorted)
 		tuplesort_performsort(rows->sort);
 	rows->sorted = true;
@@ -228,7 +229,6 @@ next_row(SortedRows *rows)
 static bool
 next_unique(SortedRows *rows, const GeonnCache *cache)
 {
-	CHECK_FOR_INTERRUPTS();
 	if (!next_row(rows))
 		return false;
 	if (rows->repeated)
@@ -304,7 +304,6 @@ geonn_merge_end(RowMerge *merge, GeonnDifference *difference)
 			compare_keys(found, found->values[TARGET_OBSERVATION_ID], rank_of(found),
 						 table->values[TARGET_OBSERVATION_ID], rank_of(table));
 
-		CHECK_FOR_INTERRUPTS();
 		if (order > 0)
 			geonn_difference_add(difference, ROW_DELETED, table->tid, NULL, NULL);
 		else if (order < 0)
