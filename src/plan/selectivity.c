@@ -77,7 +77,7 @@
 
 struct PointSample
 {
-	MemoryContext memory;		/* of all of it */
+	MemoryContext memory;		/* has all of the sample */
 	uint64		number;			/* no other sample of the process has it */
 
 	/* the table that it was taken of, and when */
@@ -90,7 +90,7 @@ struct PointSample
 
 	int			count;
 	bool		complete;		/* these are all points of the table */
-	int			by_count;		/* what the source has */
+	int			by_count;		/* what the source has: columns to join by, radiuses, windows */
 	bool		has_radius;
 	int			windows;
 
@@ -103,8 +103,8 @@ struct PointSample
 };
 
 static PointSample *kept[SAMPLES_KEPT];	/* NULL: none */
-static uint64 calls;			/* of geonn_sample */
-static uint64 samples;			/* that were ever taken */
+static uint64 calls;			/* how many calls of geonn_sample this process has made */
+static uint64 samples;			/* how many samples it has taken */
 
 /* ---- samples ---- */
 
@@ -170,25 +170,8 @@ read_group(const PointSource *source, const Datum *values, const bool *nulls)
 }
 
 static void
-read_limits(const PointSource *source, const Datum *values, const bool *nulls, GeonnLimits *limits)
-{
-	const PointColumn *radius = &source->columns[COLUMN_RADIUS];
-	int			number = radius->attribute - 1;
-
-	geonn_limits_begin(limits);
-	if (geonn_has_radius(source))
-		geonn_limits_set_radius(limits, nulls[number] ? 0 : geonn_number(radius->base_type, values[number]),
-								nulls[number]);
-	for (int i = 0; i < source->window_count; i++)
-	{
-		number = source->windows[i].attribute - 1;
-		geonn_window_read(&source->window_types[i], geonn_window_range(&source->window_types[i]),
-						  values[number], nulls[number], i, limits);
-	}
-}
-
-static void
-take_row(PointSample *sample, const PointSource *source, const Datum *values, const bool *nulls)
+take_row(PointSample *sample, const PointSource *source, TypeCacheEntry *const *ranges,
+		 const Datum *values, const bool *nulls)
 {
 	double		latitude;
 	double		longitude;
@@ -203,7 +186,7 @@ take_row(PointSample *sample, const PointSource *source, const Datum *values, co
 	sample->z[sample->count] = vector.z;
 	sample->groups[sample->count] = read_group(source, values, nulls);
 	if (sample->limits != NULL)
-		read_limits(source, values, nulls, &sample->limits[sample->count]);
+		geonn_read_limits(source, ranges, values, nulls, &sample->limits[sample->count]);
 	sample->count++;
 }
 
@@ -249,8 +232,9 @@ static void
 take_rows(PointSample *sample, const PointSource *source, Relation table)
 {
 	PlainTable	plain = {.relation = table, .attributes = table_attributes(source)};
-	PageRange	ranges[SAMPLE_PAGES];
-	TablePages	pages = {source->relation, ranges, (int) Min(sample->pages, SAMPLE_PAGES)};
+	PageRange	page_ranges[SAMPLE_PAGES];
+	TablePages	pages = {source->relation, page_ranges, (int) Min(sample->pages, SAMPLE_PAGES)};
+	TypeCacheEntry *ranges[GEONN_WINDOWS_MAX];
 	pg_prng_state chance;
 	TableReader *reader;
 	Datum	   *values;
@@ -262,7 +246,10 @@ take_rows(PointSample *sample, const PointSource *source, Relation table)
 		return;
 	pg_prng_seed(&chance, hash_bytes((const unsigned char *) source->name, (int) strlen(source->name)));
 	for (int i = 0; i < pages.count; i++)
-		ranges[i].first = ranges[i].last = (BlockNumber) number_in_part(&chance, i, pages.count, sample->pages);
+		page_ranges[i].first = page_ranges[i].last =
+			(BlockNumber) number_in_part(&chance, i, pages.count, sample->pages);
+	for (int i = 0; i < source->window_count; i++)
+		ranges[i] = geonn_window_range(&source->window_types[i]);
 	reader = geonn_table_reader_begin(list_make1(&plain), source->query_columns, GetActiveSnapshot());
 	geonn_table_reader_limit(reader, &pages);
 	while ((rows = geonn_table_reader_next(reader, &values, &nulls)) > 0)
@@ -275,7 +262,7 @@ take_rows(PointSample *sample, const PointSource *source, Relation table)
 		{
 			int			first = (int) number_in_part(&chance, i, wanted, rows) * source->query_columns;
 
-			take_row(sample, source, values + first, nulls + first);
+			take_row(sample, source, ranges, values + first, nulls + first);
 		}
 	}
 	geonn_table_reader_end(reader);

@@ -136,27 +136,24 @@ read_coordinates(const PointSource *source, const Datum *values, const bool *nul
 		row->longitude = geonn_number(columns[COLUMN_LONGITUDE].base_type, values[longitude]);
 }
 
-static void
-read_limits(PointReading *reading, const Datum *values, const bool *nulls)
+void
+geonn_read_limits(const PointSource *source, TypeCacheEntry *const *ranges, const Datum *values,
+				  const bool *nulls, GeonnLimits *limits)
 {
-	const PointSource *source = reading->source;
-
-	geonn_limits_begin(&reading->limits);
+	geonn_limits_begin(limits);
 	if (geonn_has_radius(source))
 	{
 		const PointColumn *radius = &source->columns[COLUMN_RADIUS];
 		int			number = radius->attribute - 1;
 
-		geonn_limits_set_radius(&reading->limits,
-								nulls[number] ? 0 : geonn_number(radius->base_type, values[number]),
+		geonn_limits_set_radius(limits, nulls[number] ? 0 : geonn_number(radius->base_type, values[number]),
 								nulls[number]);
 	}
 	for (int i = 0; i < source->window_count; i++)
 	{
 		int			number = source->windows[i].attribute - 1;
 
-		geonn_window_read(&source->window_types[i], reading->ranges[i], values[number],
-						  nulls[number], i, &reading->limits);
+		geonn_window_read(&source->window_types[i], ranges[i], values[number], nulls[number], i, limits);
 	}
 }
 
@@ -202,7 +199,7 @@ take_row(PointReading *reading, const Datum *values, const bool *nulls)
 	}
 	if (geonn_has_limits(source))
 	{
-		read_limits(reading, values, nulls);
+		geonn_read_limits(source, reading->ranges, values, nulls, &reading->limits);
 		row.limits = &reading->limits;
 	}
 	MemoryContextSwitchTo(former);
