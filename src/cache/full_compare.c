@@ -161,10 +161,12 @@ static void
 sort_row(void *state, const Datum *values, const bool *nulls, TableReader *reader, int row)
 {
 	FullCompare *comparison = state;
-	ItemPointerData tid = geonn_table_reader_tid(reader, row);
+	ItemPointerData tid;
 
-	if (comparison->differs == NULL || may_differ(comparison, values[TARGET_OBSERVATION_ID]))
-		geonn_sorted_rows_add(comparison->merge.in_table, &tid, values, nulls);
+	if (comparison->differs != NULL && !may_differ(comparison, values[TARGET_OBSERVATION_ID]))
+		return;
+	tid = geonn_table_reader_tid(reader, row);
+	geonn_sorted_rows_add(comparison->merge.in_table, &tid, values, nulls);
 }
 
 /*
