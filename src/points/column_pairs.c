@@ -18,8 +18,8 @@ geonn_check_pair(const char *argument, const char *element)
 			 errhint("Give both columns one name, in a view or in a query of geonn_nearest_sql.")));
 }
 
-char *
-geonn_name_of_side(const char *element, bool is_reference)
+static char *
+name_of_side(const char *element, bool is_reference)
 {
 	const char *sign = strchr(element, '=');
 
@@ -35,7 +35,7 @@ geonn_names_of_side(List *elements, bool is_reference)
 	ListCell   *cell;
 
 	foreach(cell, elements)
-		names = lappend(names, geonn_name_of_side(lfirst(cell), is_reference));
+		names = lappend(names, name_of_side(lfirst(cell), is_reference));
 	return names;
 }
 

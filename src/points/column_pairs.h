@@ -14,8 +14,7 @@
  */
 extern void geonn_check_pair(const char *argument, const char *element);
 
-/* The name that one side has for the column in this element; and a list of them (char *) for all elements. */
-extern char *geonn_name_of_side(const char *element, bool is_reference);
+/* The names (char *) that one side has for the columns in these elements. */
 extern List *geonn_names_of_side(List *elements, bool is_reference);
 
 /* Make an element of these two names. */

@@ -238,9 +238,14 @@ geonn_warn_of_mistake(const PointSource *source, const uint64 *counts, bool fits
 
 /* ---- warnings ---- */
 
-void
-geonn_warn_of_rows(const PointSource *source, const char *title, const uint64 *counts, bool kept,
-				   const char *hint)
+/*
+ * Raise the warning about rows that were skipped, or are kept without a
+ * neighbour.  source is NULL for points of arrays, counts is by PointStatus, and hint
+ * shows the rows.
+ */
+static void
+warn_of_rows(const PointSource *source, const char *title, const uint64 *counts, bool kept,
+			 const char *hint)
 {
 	StringInfoData detail;
 	uint64		skipped = geonn_count_invalid(counts);
@@ -295,8 +300,8 @@ geonn_tell_of_rows(const PointSource *source, InvalidPolicy invalid, const uint6
 								 (unsigned long long) counts[POINT_NULL],
 								 (unsigned long long) rows, source->title)));
 	if (invalid == GEONN_INVALID_SKIPPED || invalid == GEONN_INVALID_KEPT)
-		geonn_warn_of_rows(source, source->title, counts, invalid == GEONN_INVALID_KEPT,
-						   invalid_rows_hint(source));
+		warn_of_rows(source, source->title, counts, invalid == GEONN_INVALID_KEPT,
+					 invalid_rows_hint(source));
 }
 
 /* ---- points that are given ---- */
@@ -315,8 +320,8 @@ geonn_given_row(const GivenPoints *given, uint64 number)
 void
 geonn_warn_of_given(const uint64 *counts, bool kept)
 {
-	geonn_warn_of_rows(NULL, "the arrays lat and lon", counts, kept,
-					   "With invalid => 'error' the first of them is named.");
+	warn_of_rows(NULL, "the arrays lat and lon", counts, kept,
+				 "With invalid => 'error' the first of them is named.");
 }
 
 void

@@ -73,14 +73,6 @@ __attribute__((noreturn))
 extern void geonn_raise_invalid(PointStatus status, double latitude, double longitude,
 								const char *whose);
 
-/*
- * Raise the warning about rows that were skipped, or are kept without a
- * neighbour.  source is NULL for points of arrays, counts is by PointStatus, and hint
- * shows the rows.
- */
-extern void geonn_warn_of_rows(const PointSource *source, const char *title,
-							   const uint64 *counts, bool kept, const char *hint);
-
 /* Raise the error that a value of a point column is no point, whatever the arguments. */
 __attribute__((noreturn))
 extern void geonn_raise_wrong_point(const PointSource *source, GeonnPointState state,
