@@ -23,7 +23,7 @@
 #include "common/metric.h"
 
 /*
- * A block is full when it has so many rows, or bytes.  With ids of eight bytes, three such blocks share a
+ * A block is full when it has this many rows, or this many bytes.  With ids of eight bytes, three such blocks share a
  * page, which still has room for an update of one.
  */
 #define ROWS_A_BLOCK		60

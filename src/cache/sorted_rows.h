@@ -11,9 +11,9 @@
 typedef struct SortedRows SortedRows;
 
 /*
- * Visit all rows of a cache's table that the active snapshot sees.  A visit gets the first so many of the
- * target's columns, and the number of the row among the reader's last ones.  Memory that it allocates is
- * freed soon.
+ * Visit all rows of a cache's table that the active snapshot sees.  A visit gets the first
+ * `columns` columns of the target, and the number of the row among those that the reader read last.  What a
+ * visit allocates in the current memory context is freed soon after the visit.
  */
 typedef void (*TargetVisitor) (void *state, const Datum *values, const bool *nulls, TableReader *reader,
 							   int row);

@@ -77,12 +77,13 @@ typedef struct SideEstimate
 typedef struct KnownJoin
 {
 	const FuncExpr *expression; /* in the plan's tree */
-	PointSource *source;		/* of the observations; NULL: no relation, or its columns are unknown */
-	PointSource *reference_source;	/* likewise */
+	PointSource *source;		/* the source of the observations; NULL: they are of no known relation, or
+								 * its columns are unknown */
+	PointSource *reference_source;	/* the source of the references, likewise */
 	SideEstimate observations;
 	SideEstimate references;
 	bool		asked;			/* is what follows set? */
-	NeighboursExpected expected;	/* of an observation, by the call's arguments */
+	NeighboursExpected expected;	/* what an observation is expected to have, by the call's arguments */
 } KnownJoin;
 
 /* what is known for the plan that is being made */
@@ -483,7 +484,8 @@ known_join(PlannerInfo *root, const FuncExpr *expression)
 }
 
 /*
- * The estimate of the join of such observations, by the call's bounds and, unless NULL, narrower ones.
+ * The estimate of a join of these observations, by the call's bounds and by narrower ones, unless those are
+ * NULL.
  */
 static bool
 estimate_join_of(PlannerInfo *root, KnownJoin *join, SideEstimate observations,

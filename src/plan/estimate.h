@@ -29,8 +29,8 @@ typedef struct JoinEstimate
 /*
  * Expressions are those of the query, not copies: by its address a call is known while the plan is made.
  *
- * Estimate the join with the bounds that its arguments set and, unless NULL, narrower ones.  False:
- * nothing is known of the observations.
+ * Estimate the join with the bounds that its arguments set and with narrower ones, unless those are NULL.
+ * Returns false if nothing is known of the observations.
  */
 extern bool geonn_estimate_join(PlannerInfo *root, const FuncExpr *expression,
 								const JoinBounds *narrower, JoinEstimate *estimate);
