@@ -66,7 +66,7 @@ build/test/thread_pool_test: TEST_SOURCES = $(POOL_SOURCES)
 build/test/thread_pool_test: $(POOL_SOURCES) $(POOL_SOURCES:.c=.h)
 
 # finds its NVML where it lies itself
-build/test/gauges_test: TEST_SOURCES = src/engine/server/gauges.c test/lib/verdict.c -Wl,-rpath,'$$ORIGIN' -ldl
+build/test/gauges_test: TEST_SOURCES = src/engine/server/gauges.c test/lib/verdict.c -Wl,--disable-new-dtags,-rpath,'$$ORIGIN' -ldl
 build/test/gauges_test: src/engine/server/gauges.c src/engine/server/gauges.h test/lib/verdict.c test/lib/verdict.h build/test/libnvidia-ml.so.1
 build/test/libnvidia-ml.so.1: test/helpers/fake_nvml.c build/flags
 	$(begin)
