@@ -174,7 +174,7 @@ copy_in(struct lane *lane)
 	struct nearest_piece *piece = piece_of(lane);
 
 	piece->phase = NEAREST_SEARCH;
-	return copy_observations(lane, piece->rows, piece->latitude, piece->longitude, NULL, NULL);
+	return copy_observations(lane, piece->rows, piece->latitude, piece->longitude, NULL, NULL, NULL);
 }
 
 /*

@@ -150,8 +150,6 @@ place_source(void *memory, const struct dataset *dataset, struct index_source *s
 	place_columns(memory, &bytes, count, &source->latitude, &source->longitude, &source->tag);
 	if (dataset->group != NULL)
 		place_columns(memory, &bytes, count, &source->group);
-	if (dataset->identity != NULL)
-		place_columns(memory, &bytes, count, &source->identity);
 	index_place_conditions(memory, &bytes, (uint32_t) count, dataset->columns,
 						   &source->conditions);
 	return bytes;
@@ -181,7 +179,6 @@ make_index(struct cuda_built *built, const struct search *search, char *room)
 	add_column<const double>(&upload, source.longitude, dataset->longitude, count);
 	add_column<const int64_t>(&upload, source.tag, dataset->tag, count);
 	add_column<const int32_t>(&upload, source.group, dataset->group, count);
-	add_column<const int32_t>(&upload, source.identity, dataset->identity, count);
 	add_column(&upload, source.conditions.radius, dataset->radius, count);
 	for (int i = 0; i < GEONN_WINDOWS_MAX; i++)
 	{

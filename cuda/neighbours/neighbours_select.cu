@@ -140,7 +140,7 @@ take_position(struct selection *selection, const struct warp_observation *observ
 	{
 		uint32_t	reference = first + index_lane();
 		uint32_t	place = reference < end ? index->place[reference] : UINT32_MAX;
-		bool		qualifies = reference < end && !warp_is_self(index, observation, reference);
+		bool		qualifies = reference < end && !warp_is_excluded(index, observation, reference);
 		uint32_t	left = __ballot_sync(INDEX_ALL_LANES, qualifies);
 
 		while (left != 0)
