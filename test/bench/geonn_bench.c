@@ -79,10 +79,10 @@ static const char usage[] =
 "  --engine PATH            the program geonn-engine (the one beside this one's\n"
 "                           folder)\n"
 "  --json FILE              write the machine, all parameters and all times\n"
-"  --export FILE            write the points of one problem (--data host, k = 1), and\n"
-"                           the answers, as float64: latitudes and longitudes of the\n"
-"                           references, of the observations, numbers of the nearest\n"
-"                           references, distances\n"
+"  --export FILE            write the points of one problem (--data host), and the\n"
+"                           answers, as float64: latitudes and longitudes of the\n"
+"                           references, of the observations, numbers of the k nearest\n"
+"                           references of each observation, their distances\n"
 "  --help                   print this\n"
 "\n"
 "Exit status: 0, 1 where answers were wrong, 2 where something could not be run.\n";
@@ -395,10 +395,10 @@ complete(struct arguments *arguments, const struct machine *machine)
 		fprintf(stderr, "geonn-bench: groups, windows and radiuses are for one problem with --data host\n");
 		exit(EXIT_USAGE);
 	}
-	if (arguments->export != NULL && (problem->data != BENCH_DATA_HOST || problem->k != 1 ||
+	if (arguments->export != NULL && (problem->data != BENCH_DATA_HOST ||
 									  arguments->suite != SUITE_NONE))
 	{
-		fprintf(stderr, "geonn-bench: --export is for one problem with --data host and one neighbour\n");
+		fprintf(stderr, "geonn-bench: --export is for one problem with --data host\n");
 		exit(EXIT_USAGE);
 	}
 	if (access(problem->engine, X_OK) != 0)

@@ -95,7 +95,7 @@ struct host_run
 								 * rows of all batches */
 	struct sample *samples;		/* in the order of the observations */
 	uint32_t	sample_count;
-	double	   *exported_reference;	/* [observations] */
+	double	   *exported_reference;	/* [observations * k] */
 	double	   *exported_distance;
 };
 
@@ -179,19 +179,20 @@ take_samples(const struct host_run *run, const struct geonn_batch_columns *colum
 }
 
 /*
- * Copy all answers, one an observation, out of a batch's results.
+ * Copy all answers, k an observation, out of a batch's results.
  */
 static bool
 take_all(const struct host_run *run, const struct geonn_batch_columns *columns,
 		 const struct geonn_results *results, uint64_t batch_first)
 {
 	bool		one_each = (results->flags & GEONN_RESULTS_ONE_EACH) != 0;
-	uint64_t	first = batch_first + results->first;
+	uint64_t	first = (batch_first + results->first) * run->k;
 
 	for (uint32_t i = 0; i < results->observations; i++)
-	{
-		if (!one_each && columns->count[results->first + i] != 1)
+		if ((one_each ? 1 : columns->count[results->first + i]) != run->k)
 			return false;
+	for (uint64_t i = 0; i < (uint64_t) results->observations * run->k; i++)
+	{
 		run->exported_reference[first + i] = (double) bench_tag((uint64_t) columns->tag[i]);
 		run->exported_distance[first + i] = columns->distance[i];
 	}
@@ -205,7 +206,7 @@ request(struct host_client *client, uint32_t slot, uint32_t rows)
 		.slot = slot,
 		.first = client->next[slot],
 		.rows = rows,
-		.k = client->run->order == ORDER_EXPORT ? 1 : client->run->k,
+		.k = client->run->k,
 		.algorithm = client->run->algorithm,
 		.max_distance = INFINITY
 	};
@@ -483,8 +484,10 @@ host_run_export(struct host_run *run, const struct problem *problem, FILE *file,
 {
 	bool		written;
 
-	run->exported_reference = allocate(run->observations, sizeof(double));
-	run->exported_distance = allocate(run->observations, sizeof(double));
+	uint64_t	answers = run->observations * run->k;
+
+	run->exported_reference = allocate(answers, sizeof(double));
+	run->exported_distance = allocate(answers, sizeof(double));
 	run->algorithm = problem->algorithm;
 	failure[0] = '\0';
 	written = search_all(run, ORDER_EXPORT, 0, failure) >= 0 &&
@@ -502,8 +505,8 @@ host_run_export(struct host_run *run, const struct problem *problem, FILE *file,
 											sizeof(double), rows, file) == rows;
 			}
 	written = written &&
-		fwrite(run->exported_reference, sizeof(double), run->observations, file) == run->observations &&
-		fwrite(run->exported_distance, sizeof(double), run->observations, file) == run->observations;
+		fwrite(run->exported_reference, sizeof(double), answers, file) == answers &&
+		fwrite(run->exported_distance, sizeof(double), answers, file) == answers;
 	if (!written && failure[0] == '\0')
 		snprintf(failure, FAILURE_SIZE, "could not write the exported points");
 	free(run->exported_reference);
