@@ -42,14 +42,7 @@ PG_FUNCTION_INFO_V1(geonn_warn_of_creators);
 static Oid
 database_owner(void)
 {
-	HeapTuple	row = SearchSysCache1(DATABASEOID, ObjectIdGetDatum(MyDatabaseId));
-	Oid			owner;
-
-	if (!HeapTupleIsValid(row))
-		elog(ERROR, "cache lookup failed for database %u", MyDatabaseId);
-	owner = ((Form_pg_database) GETSTRUCT(row))->datdba;
-	ReleaseSysCache(row);
-	return owner;
+	return GetSysCacheOid1(DATABASEOID, Anum_pg_database_datdba, ObjectIdGetDatum(MyDatabaseId));
 }
 
 /*

@@ -35,6 +35,8 @@
 
 #include "cache/definition.h"
 #include "base/compat.h"
+#include "base/value.h"
+#include "base/words.h"
 #include "join/nearest.h"
 
 /* ---- names of arguments ---- */
@@ -69,20 +71,14 @@ may_be_null(const GeonnArgument *argument)
 static char *
 list_names(const char *first, bool (*wanted) (const GeonnArgument *argument), const char *word)
 {
-	const char *last = first;
-	StringInfoData list;
+	List	   *names = first == NULL ? NIL : list_make1(unconstify(char *, first));
 
-	initStringInfo(&list);
 	for (int i = 0; i < geonn_argument_count; i++)
 	{
-		if (!is_kept(i) || (wanted != NULL && !wanted(&geonn_arguments[i])))
-			continue;
-		if (last != NULL)
-			appendStringInfo(&list, "%s%s", list.len > 0 ? ", " : "", last);
-		last = geonn_arguments[i].name;
+		if (is_kept(i) && (wanted == NULL || wanted(&geonn_arguments[i])))
+			names = lappend(names, unconstify(char *, geonn_arguments[i].name));
 	}
-	appendStringInfo(&list, " %s %s", word, last);
-	return list.data;
+	return geonn_list_names(names, "", word);
 }
 
 /* ---- as a row ---- */
@@ -461,22 +457,6 @@ geonn_target_attributes(Oid target, AttrNumber *attributes)
 		attributes[i] = get_attnum(target, target_names[i]);
 }
 
-static char *
-qualified_collation(Oid collation)
-{
-	HeapTuple	row = SearchSysCache1(COLLOID, ObjectIdGetDatum(collation));
-	Form_pg_collation form;
-	char	   *name;
-
-	if (!HeapTupleIsValid(row))
-		elog(ERROR, "cache lookup failed for collation %u", collation);
-	form = (Form_pg_collation) GETSTRUCT(row);
-	name = quote_qualified_identifier(get_namespace_name(form->collnamespace),
-									  NameStr(form->collname));
-	ReleaseSysCache(row);
-	return name;
-}
-
 char *
 geonn_cache_definitions(const GeonnJoin *join)
 {
@@ -489,11 +469,7 @@ geonn_cache_definitions(const GeonnJoin *join)
 		Form_pg_attribute column = TupleDescAttr(type, i);
 
 		appendStringInfo(&text, "%s%s %s", i > 0 ? ", " : "", target_names[i],
-						 format_type_extended(column->atttypid, column->atttypmod,
-											  FORMAT_TYPE_TYPEMOD_GIVEN |
-											  FORMAT_TYPE_FORCE_QUALIFY));
-		if (OidIsValid(column->attcollation) && column->attcollation != DEFAULT_COLLATION_OID)
-			appendStringInfo(&text, " COLLATE %s", qualified_collation(column->attcollation));
+						 geonn_type_sql(column->atttypid, column->atttypmod, column->attcollation));
 		/* else the primary key would be preceded by a search of all rows for NULLs */
 		if (i == TARGET_OBSERVATION_ID || i == TARGET_RANK)
 			appendStringInfoString(&text, " NOT NULL");

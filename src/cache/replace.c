@@ -389,15 +389,7 @@ find_hindrance(const GeonnReplacement *replacement, const char **remedy)
 static Oid
 file_of(Oid relation)
 {
-	HeapTuple	row = SearchSysCache1(RELOID, ObjectIdGetDatum(relation));
-	Oid			file = InvalidOid;
-
-	if (HeapTupleIsValid(row))
-	{
-		file = ((Form_pg_class) GETSTRUCT(row))->relfilenode;
-		ReleaseSysCache(row);
-	}
-	return file;
+	return GetSysCacheOid1(RELOID, Anum_pg_class_relfilenode, ObjectIdGetDatum(relation));
 }
 
 /*

@@ -388,45 +388,21 @@ typedef struct Fate
 	const char *next;			/* the schema's name after the command; NULL: the extension is dropped */
 } Fate;
 
-static bool
-has_name(const List *names, const char *name)
-{
-	const ListCell *cell;
-
-	foreach(cell, names)
-	{
-		if (strcmp(strVal(lfirst(cell)), name) == 0)
-			return true;
-	}
-	return false;
-}
-
-static Oid
-schema_owner(Oid schema)
-{
-	HeapTuple	row = SearchSysCache1(NAMESPACEOID, ObjectIdGetDatum(schema));
-	Oid			owner;
-
-	if (!HeapTupleIsValid(row))
-		elog(ERROR, "cache lookup failed for schema %u", schema);
-	owner = ((Form_pg_namespace) GETSTRUCT(row))->nspowner;
-	ReleaseSysCache(row);
-	return owner;
-}
-
 /*
  * Does DROP OWNED, if it succeeds, drop the extension?
  */
 static bool
 drops_owned(const DropOwnedStmt *command, Oid schema)
 {
+	Oid			schema_owner = GetSysCacheOid1(NAMESPACEOID, Anum_pg_namespace_nspowner,
+											   ObjectIdGetDatum(schema));
 	const ListCell *cell;
 
 	foreach(cell, command->roles)
 	{
 		Oid			role = get_rolespec_oid(lfirst(cell), true);
 
-		if (role == schema_owner(schema) || role == geonn_relation_owner(geonn_cache_table(schema)))
+		if (role == schema_owner || role == geonn_relation_owner(geonn_cache_table(schema)))
 			return true;
 	}
 	return false;
@@ -442,8 +418,8 @@ decides(const Node *command, Fate *fate)
 	{
 		const DropStmt *drop = (const DropStmt *) command;
 
-		return drop->removeType == OBJECT_EXTENSION ? has_name(drop->objects, "geonn") :
-			drop->removeType == OBJECT_SCHEMA && has_name(drop->objects, fate->now);
+		return drop->removeType == OBJECT_EXTENSION ? list_member(drop->objects, makeString(pstrdup("geonn"))) :
+			drop->removeType == OBJECT_SCHEMA && list_member(drop->objects, makeString(fate->now));
 	}
 	if (IsA(command, DropOwnedStmt))
 		return drops_owned((const DropOwnedStmt *) command, fate->schema);

@@ -76,47 +76,29 @@ geonn_cache_schema(FunctionCallInfo fcinfo)
 	return get_func_namespace(fcinfo->flinfo->fn_oid);
 }
 
-static void
-raise_missing(const char *table)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_UNDEFINED_TABLE),
-			 errmsg("the extension's table %s does not exist", table),
-			 errhint("Run ALTER EXTENSION geonn UPDATE, or drop and create the extension.")));
-}
-
-Oid
-geonn_cache_table(Oid schema)
-{
-	Oid			relation = get_relname_relid("geonn_cache", schema);
-
-	if (!OidIsValid(relation))
-		raise_missing("geonn_cache");
-	return relation;
-}
-
 Oid
 geonn_own_table(Oid schema, const char *name)
 {
 	Oid			relation = get_relname_relid(name, schema);
 
 	if (!OidIsValid(relation) || strcmp(extension_of(RelationRelationId, relation), "geonn") != 0)
-		raise_missing(name);
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("the extension's table %s does not exist", name),
+				 errhint("Run ALTER EXTENSION geonn UPDATE, or drop and create the extension.")));
 	return relation;
+}
+
+Oid
+geonn_cache_table(Oid schema)
+{
+	return geonn_own_table(schema, "geonn_cache");
 }
 
 Oid
 geonn_relation_owner(Oid relation)
 {
-	HeapTuple	row = SearchSysCache1(RELOID, ObjectIdGetDatum(relation));
-	Oid			owner = InvalidOid;
-
-	if (HeapTupleIsValid(row))
-	{
-		owner = ((Form_pg_class) GETSTRUCT(row))->relowner;
-		ReleaseSysCache(row);
-	}
-	return owner;
+	return GetSysCacheOid1(RELOID, Anum_pg_class_relowner, ObjectIdGetDatum(relation));
 }
 
 /* ---- names ---- */

@@ -8,6 +8,7 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
+#include "base/value.h"
 #include "points/column_pairs.h"
 #include "points/columns.h"
 #include "shard/commands.h"
@@ -109,8 +110,8 @@ answer_columns(const GeonnArguments *arguments)
 	const PointColumn *ref_id = &ref->columns[COLUMN_ID];
 
 	return psprintf("obs_id %s, rank integer, ref_id %s, distance double precision",
-					geonn_shard_type(obs_id->type, geonn_declared_typmod(obs_id), obs_id->collation),
-					geonn_shard_type(ref_id->type, geonn_declared_typmod(ref_id), ref_id->collation));
+					geonn_type_sql(obs_id->type, geonn_declared_typmod(obs_id), obs_id->collation),
+					geonn_type_sql(ref_id->type, geonn_declared_typmod(ref_id), ref_id->collation));
 }
 
 static void

@@ -21,22 +21,10 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
+#include "base/value.h"
 #include "shard/commands.h"
 #include "shard/table.h"
 #include "shard/trust.h"
-
-char *
-geonn_shard_type(Oid type, int32 typmod, Oid collation)
-{
-	char	   *text = format_type_extended(type, typmod, FORMAT_TYPE_TYPEMOD_GIVEN |
-											FORMAT_TYPE_FORCE_QUALIFY);
-
-	if (!OidIsValid(collation) || collation == get_typcollation(type))
-		return text;
-	return psprintf("%s COLLATE %s", text,
-					geonn_shard_value(geonn_shard_sql("SELECT format('%%I.%%I', nspname, collname) FROM pg_collation c"
-													  " JOIN pg_namespace n ON n.oid = collnamespace WHERE c.oid = %u", collation)));
-}
 
 static void
 describe_columns(ShardTable *table, Relation relation)
@@ -60,8 +48,8 @@ describe_columns(ShardTable *table, Relation relation)
 
 		if (column->attisdropped)
 			continue;
-		with_type = psprintf("%s %s", name, geonn_shard_type(column->atttypid, column->atttypmod,
-															 column->attcollation));
+		with_type = psprintf("%s %s", name, geonn_type_sql(column->atttypid, column->atttypmod,
+														   column->attcollation));
 		expression = column->attgenerated == '\0' ? NULL :
 			geonn_shard_value(geonn_shard_sql("SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid = %u AND adnum = %d",
 											  table->oid, column->attnum));

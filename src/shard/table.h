@@ -41,9 +41,6 @@ extern ShardTable *geonn_shard_table(Oid relation, const char *argument);
  */
 extern void geonn_shard_check_table(const ShardTable *table, bool is_divided);
 
-/* A type as SQL, with its modifier, its schema, and its collation unless that is the default. */
-extern char *geonn_shard_type(Oid type, int32 typmod, Oid collation);
-
 /* A name made of this one and the rest, cut so that PostgreSQL's names have room for it. */
 extern char *geonn_shard_name(const char *name, const char *rest);
 
