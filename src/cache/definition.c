@@ -167,38 +167,25 @@ set_from_object(NullableDatum *values, Jsonb *object)
 /* ---- what a cache keeps ---- */
 
 /*
- * The values without those of k where a radius is among them; an error if those say anything.
+ * Leave out the values of k where a radius is among them; an error if those say anything.
  */
-static NullableDatum *
-of_one_question(const NullableDatum *values)
+static void
+check_question(NullableDatum *values)
 {
-	NullableDatum *kept = palloc(geonn_argument_count * sizeof(NullableDatum));
-	bool		has_radius = false;
-
-	for (int i = 0; i < geonn_argument_count; i++)
-		has_radius |= is_kept(i) && geonn_argument_of_radius(&geonn_arguments[i]) &&
-			!values[i].isnull;
-	for (int i = 0; i < geonn_argument_count; i++)
-	{
-		kept[i] = values[i];
-		if (!is_kept(i) || !has_radius || !geonn_argument_of_k(&geonn_arguments[i]))
-			continue;
-		if (!geonn_argument_is_default(&geonn_arguments[i], values[i]))
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("radius is given together with %s",
-							list_names(NULL, geonn_argument_of_k, "or")),
-					 errdetail("A cache has all references within radius, or the k nearest ones."),
-					 errhint("For the k nearest ones up to a distance, give k and max_distance without radius.")));
-		kept[i].isnull = true;
-	}
-	return kept;
+	if (geonn_arguments_of_one_question(values) != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("radius is given together with %s",
+						list_names(NULL, geonn_argument_of_k, "or")),
+				 errdetail("A cache has all references within radius, or the k nearest ones."),
+				 errhint("For the k nearest ones up to a distance, give k and max_distance without radius.")));
 }
 
 Jsonb *
-geonn_keep_arguments(const NullableDatum *values)
+geonn_keep_arguments(NullableDatum *values)
 {
-	return to_object(of_one_question(values));
+	check_question(values);
+	return to_object(values);
 }
 
 static void
@@ -273,7 +260,7 @@ kept_values(const GeonnCache *cache, GeonnArguments **arguments)
 	set_from_object(values, cache->arguments);
 	if (arguments != NULL)
 	{
-		(void) of_one_question(values);
+		check_question(values);
 		*arguments = geonn_arguments_read(GEONN_CACHE, values);
 	}
 	error_context_stack = context.previous;

@@ -185,21 +185,20 @@ geonn_shard_value(const char *query)
 /* ---- names ---- */
 
 List *
-geonn_shard_array(Datum array, const char *argument, const char *hint)
+geonn_shard_array(ArrayType *array, const char *argument, const char *hint)
 {
-	ArrayType  *given = DatumGetArrayTypeP(array);
-	bool		of_names = ARR_ELEMTYPE(given) == NAMEOID;
+	bool		of_names = ARR_ELEMTYPE(array) == NAMEOID;
 	List	   *elements = NIL;
 	Datum	   *values;
 	bool	   *nulls;
 	int			count;
 
-	if (ARR_NDIM(given) > 1)
+	if (ARR_NDIM(array) > 1)
 		ereport(ERROR,
 				(errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
-				 errmsg("the argument %s has %d dimensions", argument, ARR_NDIM(given)),
+				 errmsg("the argument %s has %d dimensions", argument, ARR_NDIM(array)),
 				 errhint("%s", hint)));
-	deconstruct_array(given, ARR_ELEMTYPE(given), of_names ? NAMEDATALEN : -1, false,
+	deconstruct_array(array, ARR_ELEMTYPE(array), of_names ? NAMEDATALEN : -1, false,
 					  of_names ? TYPALIGN_CHAR : TYPALIGN_INT, &values, &nulls, &count);
 	for (int i = 0; i < count; i++)
 		elements = lappend(elements, nulls[i] ? NULL : of_names ? NameStr(*DatumGetName(values[i])) :
@@ -208,7 +207,7 @@ geonn_shard_array(Datum array, const char *argument, const char *hint)
 }
 
 List *
-geonn_shard_names(Datum array, const char *argument, const char *hint)
+geonn_shard_names(ArrayType *array, const char *argument, const char *hint)
 {
 	List	   *names = geonn_shard_array(array, argument, hint);
 

@@ -9,6 +9,7 @@
 #include "lib/stringinfo.h"
 #include "nodes/execnodes.h"
 #include "nodes/pg_list.h"
+#include "utils/array.h"
 
 /*
  * SQL in the current memory context.  As in PostgreSQL's format(), %I is an identifier, %L a literal, or
@@ -41,10 +42,10 @@ extern char *geonn_shard_value(const char *query);
  * The elements of an array of names or texts, as char *, NULL for NULL.  The argument's name and the hint of
  * what to give are for the error that is raised if the array has several dimensions.
  */
-extern List *geonn_shard_array(Datum array, const char *argument, const char *hint);
+extern List *geonn_shard_array(ArrayType *array, const char *argument, const char *hint);
 
 /* The elements of an array of names, likewise; raises an error about a NULL, too. */
-extern List *geonn_shard_names(Datum array, const char *argument, const char *hint);
+extern List *geonn_shard_names(ArrayType *array, const char *argument, const char *hint);
 
 /* Is this one of the names, of char *? */
 extern bool geonn_is_named(List *names, const char *name);

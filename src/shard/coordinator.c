@@ -141,7 +141,7 @@ check_different(const char *name, const char *other)
 }
 
 List *
-geonn_shard_servers(Datum servers)
+geonn_shard_servers(ArrayType *servers)
 {
 	static const char hint[] = "Name the foreign servers of the shards, as in '{shard1, shard2}'.";
 	List	   *names = geonn_shard_names(servers, "servers", hint);

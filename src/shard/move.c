@@ -300,7 +300,7 @@ Datum
 geonn_shard_move_ddl(PG_FUNCTION_ARGS)
 {
 	Move		move = {0};
-	List	   *servers = geonn_shard_servers(PG_GETARG_DATUM(0));
+	List	   *servers = geonn_shard_servers(PG_GETARG_ARRAYTYPE_P(0));
 	List	   *partitions;
 	List	   *former = NIL;
 	List	   *filled = NIL;

@@ -10,6 +10,7 @@
 #include "catalog/pg_type.h"
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
+#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
 #include "utils/lsyscache.h"
@@ -255,7 +256,7 @@ list_bounds(List *bounds, Key *key)
 		List	   *of_partition = NIL;
 
 		if (element != NULL && element[0] == '{')
-			of_partition = geonn_shard_array(read_element(element, TEXTARRAYOID, -1, LIST_HINT),
+			of_partition = geonn_shard_array(DatumGetArrayTypeP(read_element(element, TEXTARRAYOID, -1, LIST_HINT)),
 											 "bounds", LIST_HINT);
 		if (of_partition == NIL)
 			raise_bounds("list", LIST_HINT);
@@ -329,43 +330,30 @@ describe_key(const ShardTable *table, const char *column)
 }
 
 ShardPlacement *
-geonn_shard_placement(const ShardTable *table, const char *method, const char *column, int partitions,
-					  Datum bounds, int servers)
+geonn_shard_placement(const ShardTable *table, const GeonnArguments *arguments, int servers)
 {
+	static const char *const words[] = {
+		[GEONN_PARTITION_BY_HASH] = "HASH",
+		[GEONN_PARTITION_BY_LIST] = "LIST",
+		[GEONN_PARTITION_BY_RANGE] = "RANGE"
+	};
 	ShardPlacement *placement = palloc0(sizeof(ShardPlacement));
-	bool		is_list = strcmp(method, "list") == 0;
-	List	   *given = bounds == (Datum) 0 ? NIL :
-		geonn_shard_array(bounds, "bounds", is_list ? LIST_HINT : RANGE_HINT);
-	Key			key = describe_key(table, column);
-	const char *word;
+	GeonnPartitioning method = arguments->partition_by;
+	int			partitions = arguments->partitions;
+	List	   *given = arguments->bounds == NULL ? NIL :
+		geonn_shard_array(arguments->bounds, "bounds",
+						  method == GEONN_PARTITION_BY_LIST ? LIST_HINT : RANGE_HINT);
+	Key			key = describe_key(table, arguments->key);
 
-	if (strcmp(method, "hash") == 0)
-	{
-		word = "HASH";
-		placement->bounds = hash_bounds(given, partitions, servers);
-	}
-	else if (is_list)
-	{
-		word = "LIST";
-		placement->bounds = list_bounds(given, &key);
-	}
-	else if (strcmp(method, "range") == 0)
-	{
-		word = "RANGE";
-		placement->bounds = range_bounds(given, &key);
-	}
-	else
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("unknown partition_by: \"%s\"", method),
-				 errhint("Give 'hash', 'list' or 'range'.")));
+	placement->bounds = method == GEONN_PARTITION_BY_HASH ? hash_bounds(given, partitions, servers) :
+		method == GEONN_PARTITION_BY_LIST ? list_bounds(given, &key) : range_bounds(given, &key);
 	if (partitions != 0 && partitions != list_length(placement->bounds))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("partitions is %d, and bounds are those of %d", partitions,
 						list_length(placement->bounds)),
 				 errhint("Leave out partitions.")));
-	placement->key = psprintf("%s (%s)", word, quote_identifier(key.name));
+	placement->key = psprintf("%s (%s)", words[method], quote_identifier(key.name));
 	return placement;
 }
 

@@ -32,15 +32,120 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
+#include "base/value.h"
+#include "join/arguments.h"
+#include "points/column_pairs.h"
+#include "points/columns.h"
 #include "shard/commands.h"
 #include "shard/coordinator.h"
-#include "shard/setup.h"
+#include "shard/placement.h"
 #include "shard/trust.h"
 
 #define ROW_COLUMNS "obs_id, rank, ref_id, distance"
 #define VERSION_COLUMNS "one boolean PRIMARY KEY DEFAULT true CHECK (one), version bigint NOT NULL"
 
 PG_FUNCTION_INFO_V1(geonn_shard_ddl);
+
+/* the arguments of geonn_shard_ddl(), and what they name */
+typedef struct ShardSetup
+{
+	ReturnSetInfo *commands;
+	List	   *servers;		/* of char *: the names of the shards' servers */
+	char	   *geonn;			/* the extension's schema, bare */
+	ShardTable *obs;
+	ShardTable *ref;
+	ShardTable *sharded;		/* obs or ref: the table that is divided */
+	ShardTable *replicated;		/* the other one, of which each shard has a copy */
+	ShardPlacement *placement;
+	char	   *view;			/* the name of the join's view, bare, in the schema of sharded */
+	char	   *kept;			/* the name of the view of the shards' caches, bare; NULL: no caches */
+	List	   *readers;		/* of char *: roles that may read the views */
+	GeonnArguments *arguments;
+	char	   *row;			/* the columns of the answer, with their types, as SQL */
+} ShardSetup;
+
+/* ---- the arguments ---- */
+
+/*
+ * The join's own arguments, and where the shards are.
+ */
+static GeonnArguments *
+read_arguments(FunctionCallInfo fcinfo)
+{
+	NullableDatum *values = geonn_arguments_called(fcinfo, GEONN_SHARD_DDL);
+	const GeonnArgument *excluded = geonn_arguments_of_one_question(values);
+
+	if (excluded != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("radius is given together with %s", excluded->name),
+				 errdetail("A view has all references within radius, or the k nearest ones."),
+				 errhint("For the k nearest ones up to a distance, give k and max_distance without radius.")));
+	return geonn_arguments_read(GEONN_SHARD_DDL, values);
+}
+
+/*
+ * The columns of an answer, with their types.  Raises the errors that the join would raise.
+ */
+static char *
+answer_columns(const GeonnArguments *arguments)
+{
+	const PointSource *obs = geonn_relation_source(arguments->obs, &arguments->options.observation,
+												   geonn_names_of_side(arguments->by, false),
+												   geonn_names_of_side(arguments->overlaps, false));
+	const PointSource *ref = geonn_relation_source(arguments->ref, &arguments->options.reference,
+												   geonn_names_of_side(arguments->by, true),
+												   geonn_names_of_side(arguments->overlaps, true));
+	const PointColumn *obs_id = &obs->columns[COLUMN_ID];
+	const PointColumn *ref_id = &ref->columns[COLUMN_ID];
+
+	return psprintf("obs_id %s, rank integer, ref_id %s, distance double precision",
+					geonn_type_sql(obs_id->type, geonn_declared_typmod(obs_id), obs_id->collation),
+					geonn_type_sql(ref_id->type, geonn_declared_typmod(ref_id), ref_id->collation));
+}
+
+static void
+read_tables(ShardSetup *setup)
+{
+	if (setup->arguments->obs == setup->arguments->ref)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("obs and ref are the same table"),
+				 errdetail("A shard has a part of the one, and all rows of the other."),
+				 errhint("Copy one of them to a table of its own.")));
+	setup->obs = geonn_shard_table(setup->arguments->obs, "obs");
+	setup->ref = geonn_shard_table(setup->arguments->ref, "ref");
+	setup->sharded = setup->arguments->sharded == 1 ? setup->ref : setup->obs;
+	setup->replicated = setup->arguments->sharded == 1 ? setup->obs : setup->ref;
+}
+
+/*
+ * Raises an error about arguments that do not fit together, and the errors that the join would raise.
+ */
+static ShardSetup *
+read_setup(FunctionCallInfo fcinfo)
+{
+	ShardSetup *setup = palloc0(sizeof(ShardSetup));
+	GeonnArguments *arguments = read_arguments(fcinfo);
+
+	setup->arguments = arguments;
+	setup->servers = geonn_shard_servers(arguments->servers);
+	setup->row = answer_columns(arguments);
+	read_tables(setup);
+	setup->geonn = get_namespace_name(get_func_namespace(fcinfo->flinfo->fn_oid));
+	geonn_shard_check_here(list_make2(setup->sharded, setup->replicated), list_make1(setup->geonn));
+	geonn_shard_check_table(setup->sharded, true);
+	geonn_shard_check_table(setup->replicated, false);
+	setup->placement = geonn_shard_placement(setup->sharded, arguments, list_length(setup->servers));
+	setup->view = arguments->view != NULL ? arguments->view :
+		geonn_shard_name(setup->obs->name, "_nearest");
+	if (arguments->schedule != NULL || arguments->cache)
+		setup->kept = psprintf("%s_kept", setup->view);
+	if (arguments->readers != NULL)
+		setup->readers = geonn_shard_names(arguments->readers, "readers",
+										   "Name roles, as in '{dashboard}'.");
+	return setup;
+}
 
 /* ---- names ---- */
 
@@ -224,7 +329,7 @@ subscribe(const ShardSetup *setup, const char *server)
 				  geonn_shard_relation(table, "_version"));
 	geonn_command(setup->commands, server,
 				  "CREATE SUBSCRIPTION %I CONNECTION %L PUBLICATION %I WITH (slot_name = %L)",
-				  geonn_subscription(table->name, server), setup->coordinator,
+				  geonn_subscription(table->name, server), setup->arguments->coordinator,
 				  geonn_shard_name(table->name, "_shards"), geonn_slot(table->name, server));
 }
 
@@ -369,10 +474,10 @@ create_caches(const ShardSetup *setup)
 		geonn_command(setup->commands, lfirst(cell), "DO %L",
 					  geonn_shard_sql("BEGIN PERFORM %I.geonn_cache_create(%L, %s, target => %L); END", setup->geonn,
 									  name, arguments_of_join(setup), relation_of(setup, name, "")));
-		if (setup->schedule != NULL)
+		if (setup->arguments->schedule != NULL)
 			geonn_command(setup->commands, lfirst(cell), "DO %L",
 						  geonn_shard_sql("BEGIN PERFORM %I.geonn_schedule(%L, %L); END", setup->geonn, name,
-										  setup->schedule));
+										  setup->arguments->schedule));
 	}
 	divide_by_shard(setup, setup->kept, setup->row,
 					psprintf(ROW_COLUMNS " FROM %s", relation_of(setup, name, "")));
@@ -483,7 +588,7 @@ check_slots(const ShardSetup *setup, List *new_to_copies)
 Datum
 geonn_shard_ddl(PG_FUNCTION_ARGS)
 {
-	ShardSetup *setup = geonn_setup_read(fcinfo);
+	ShardSetup *setup = read_setup(fcinfo);
 	List	   *new_to_rows = servers_without(setup, geonn_shard_name(setup->sharded->name, "_by_shard"));
 	List	   *new_to_copies = servers_without(setup, geonn_shard_name(setup->replicated->name, "_by_shard"));
 	List	   *new_to_view = servers_without(setup, setup->view);
