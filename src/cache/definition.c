@@ -134,8 +134,7 @@ to_object(const NullableDatum *values)
 	FmgrInfo	function;
 	Jsonb	   *object;
 
-	(void) set_config_option("extra_float_digits", "3", PGC_USERSET, PGC_S_SESSION,
-							 GUC_ACTION_SAVE, true, 0, false);
+	geonn_set("extra_float_digits", "3");
 	find_function(&function, F_TO_JSONB);
 	object = DatumGetJsonbP(FunctionCall1(&function,
 										  HeapTupleGetDatum(make_row(values, false))));

@@ -311,19 +311,18 @@ plan_by_tid(SPIPlanPtr statement)
 }
 
 static void
-execute_on_target(const GeonnCache *cache, const char *statement)
+execute_own(GeonnOwnStatement *own)
 {
-	SPIPlanPtr	prepared = SPI_prepare(statement, 0, NULL);
-	CachedPlan *plan;
+	SPIPlanPtr	prepared = SPI_prepare(own->statement, 0, NULL);
 	int			result;
 
 	if (prepared == NULL)
-		elog(ERROR, "could not prepare \"%s\": %s", statement, SPI_result_code_string(SPI_result));
-	plan = plan_by_tid(prepared);
-	result = geonn_changes_execute(cache, prepared, plan);
+		elog(ERROR, "could not prepare \"%s\": %s", own->statement, SPI_result_code_string(SPI_result));
+	own->plan = plan_by_tid(prepared);
+	result = SPI_execute_plan(prepared, NULL, NULL, false, 0);
 	if (result < 0)
 		elog(ERROR, "could not write: %s", SPI_result_code_string(result));
-	ReleaseCachedPlan(plan, NULL);
+	ReleaseCachedPlan(own->plan, NULL);
 }
 
 __attribute__((noreturn))
@@ -401,28 +400,32 @@ is_violation_of(const char *key)
 }
 
 /*
- * Execute a statement that must find the cache's table by its name.  key: what key_of_refresh returned.
+ * Execute a statement that writes the cache's table.  key: what key_of_refresh returned.
  */
 static void
-execute_checked(const GeonnCache *cache, const char *statement, const char *key)
+execute_on_target(const GeonnCache *cache, const char *statement, const char *key)
 {
-	GeonnOwnNames names = {.statement = statement,.target = cache->target};
-	const GeonnOwnNames *former = geonn_look_at_names(&names);
+	GeonnOwnStatement own = {
+		.statement = statement,
+		.target = cache->target,
+		.triggers = geonn_changes_function(cache->schema)
+	};
+	const GeonnOwnStatement *former = geonn_set_own_statement(&own);
 
 	PG_TRY();
 	{
-		execute_on_target(cache, statement);
+		execute_own(&own);
 	}
 	PG_CATCH();
 	{
-		(void) geonn_look_at_names(former);
+		(void) geonn_set_own_statement(former);
 		if (!is_violation_of(key))
 			PG_RE_THROW();
 		FlushErrorState();
 		raise_changed_meanwhile(cache);
 	}
 	PG_END_TRY();
-	(void) geonn_look_at_names(former);
+	(void) geonn_set_own_statement(former);
 }
 
 /*
@@ -446,9 +449,9 @@ write_rows(const GeonnDifference *difference, RowChange change, int64 *changed)
 	if (difference->counts[change] == 0)
 		return;
 	SPI_register_relation(&relation);
-	execute_checked(difference->cache,
-					psprintf(kinds[change].statement, geonn_cache_target_name(difference->cache)),
-					key_of_refresh(difference->cache));
+	execute_on_target(difference->cache,
+					  psprintf(kinds[change].statement, geonn_cache_target_name(difference->cache)),
+					  key_of_refresh(difference->cache));
 	SPI_unregister_relation(relation.md.name);
 	*changed = (int64) SPI_processed;
 	if (*changed != difference->counts[change])
