@@ -16,7 +16,6 @@
 #include "access/htup_details.h"
 #include "fmgr.h"
 #include "funcapi.h"
-#include "utils/memutils.h"
 
 #include "client/connection.h"
 #include "common/protocol.h"
@@ -178,18 +177,12 @@ Datum
 geonn_status(PG_FUNCTION_ARGS)
 {
 	TupleDesc	descriptor;
-	MemoryContext context;
-	MemoryContext former;
 	Status		status = {.supervisor = geonn_state_supervisor()};
 	Row			row = {0};
 
 	if (get_call_result_type(fcinfo, NULL, &descriptor) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
 	geonn_require_columns(descriptor, STATUS_COLUMNS);
-
-	/* the connection lives in it, and so closes at this function's end, not the statement's */
-	context = AllocSetContextCreate(CurrentMemoryContext, "geonn_status", ALLOCSET_SMALL_SIZES);
-	former = MemoryContextSwitchTo(context);
 	if (status.supervisor == 0)
 	{
 		status.state = "stopped";
@@ -205,11 +198,10 @@ geonn_status(PG_FUNCTION_ARGS)
 		{
 			status.engine = connection->engine_pid;
 			ask_engine(connection, &status);
+			geonn_connection_close(connection);
 		}
 	}
-	MemoryContextSwitchTo(former);
 	add_status(&row, &status);
-	MemoryContextDelete(context);
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(descriptor), row.values,
 													  row.nulls)));
 }
@@ -300,22 +292,18 @@ Datum
 geonn_device_status(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
-	MemoryContext context;
-	MemoryContext former = CurrentMemoryContext;
 	GeonnConnection *connection;
 
 	InitMaterializedSRF(fcinfo, 0);
 	geonn_require_columns(result->setDesc, DEVICE_COLUMNS);
-	context = AllocSetContextCreate(CurrentMemoryContext, "geonn_devices",
-									ALLOCSET_SMALL_SIZES);
-	MemoryContextSwitchTo(context);
 	connection = geonn_connection_open_running();
-	if (connection != NULL)
-		put_running_devices(connection, result);
-	else
+	if (connection == NULL)
 		put_stopped_devices(result);
-	MemoryContextSwitchTo(former);
-	MemoryContextDelete(context);
+	else
+	{
+		put_running_devices(connection, result);
+		geonn_connection_close(connection);
+	}
 	return (Datum) 0;
 }
 
@@ -328,12 +316,8 @@ geonn_device_status(PG_FUNCTION_ARGS)
 Datum
 geonn_engine_start(PG_FUNCTION_ARGS pg_attribute_unused())
 {
-	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "geonn_engine_start",
-												  ALLOCSET_SMALL_SIZES);
-	MemoryContext former = MemoryContextSwitchTo(context);
-	pid_t		engine = geonn_connection_open()->engine_pid;
+	GeonnConnection *connection = geonn_connection_open();
 
-	MemoryContextSwitchTo(former);
-	MemoryContextDelete(context);
-	PG_RETURN_INT32(engine);
+	geonn_connection_close(connection);
+	PG_RETURN_INT32(connection->engine_pid);
 }
