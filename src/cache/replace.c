@@ -457,9 +457,9 @@ build(GeonnReplacement *replacement)
 
 	replacement->file = file_of(RelationGetRelid(target));
 	replacement->heap = table_open(heap, AccessExclusiveLock);
-	replacement->rows = (int64) geonn_target_fill_table(replacement->cache, replacement->join,
-														replacement->baselines, replacement->heap,
-														TABLE_INSERT_FROZEN);
+	replacement->rows = (int64) geonn_target_fill(replacement->cache, replacement->join,
+												  replacement->baselines, replacement->heap,
+												  TABLE_INSERT_FROZEN);
 	CommandCounterIncrement();
 	error = geonn_attempt(build_indexes, replacement);
 	if (error == NULL)

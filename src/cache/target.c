@@ -155,8 +155,8 @@ fill_row(void *state, const Datum *values, const bool *nulls)
 }
 
 uint64
-geonn_target_fill_table(const GeonnCache *cache, const GeonnJoin *join, BaselineBuild *build,
-						Relation table, int options)
+geonn_target_fill(const GeonnCache *cache, const GeonnJoin *join, BaselineBuild *build, Relation table,
+				  int options)
 {
 	Filling    *filling = palloc0(sizeof(Filling));
 	FullSearch	search = {
@@ -186,16 +186,6 @@ geonn_target_fill_table(const GeonnCache *cache, const GeonnJoin *join, Baseline
 		ExecDropSingleTupleTableSlot(filling->slots[i]);
 	FreeBulkInsertState(filling->state);
 	MemoryContextDelete(filling->row_context);
-	return rows;
-}
-
-uint64
-geonn_target_fill(const GeonnCache *cache, const GeonnJoin *join, BaselineBuild *build)
-{
-	Relation	table = table_open(cache->target, RowExclusiveLock);
-	uint64		rows = geonn_target_fill_table(cache, join, build, table, 0);
-
-	table_close(table, NoLock);
 	return rows;
 }
 
