@@ -54,9 +54,6 @@ append_sql(StringInfo text, const char *format, va_list arguments)
 				literal = va_arg(arguments, const char *);
 				appendStringInfoString(text, literal == NULL ? "NULL" : quote_literal_cstr(literal));
 				break;
-			case 'd':
-				appendStringInfo(text, "%d", va_arg(arguments, int));
-				break;
 			case 'u':
 				appendStringInfo(text, "%u", va_arg(arguments, Oid));
 				break;
@@ -230,6 +227,12 @@ geonn_is_named(List *names, const char *name)
 			return true;
 	}
 	return false;
+}
+
+List *
+geonn_add_name(List *names, char *name)
+{
+	return geonn_is_named(names, name) ? names : lappend(names, name);
 }
 
 char *

@@ -13,7 +13,7 @@
 
 /*
  * SQL in the current memory context.  As in PostgreSQL's format(), %I is an identifier, %L a literal, or
- * NULL, and %s a text as it is; %d is an int, and %u an Oid.
+ * NULL, and %s a text as it is; %u is an Oid or another number.
  */
 extern char *geonn_shard_sql(const char *format,...);
 
@@ -49,6 +49,9 @@ extern List *geonn_shard_names(ArrayType *array, const char *argument, const cha
 
 /* Is this one of the names, of char *? */
 extern bool geonn_is_named(List *names, const char *name);
+
+/* Add this name to the names, of char *, unless it is one of them. */
+extern List *geonn_add_name(List *names, char *name);
 
 /* Names, of char *, as an array, as SQL. */
 extern char *geonn_names_array(List *names);

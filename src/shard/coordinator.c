@@ -11,7 +11,6 @@
 #include "foreign/foreign.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
-#include "utils/lsyscache.h"
 
 #include "shard/commands.h"
 #include "shard/coordinator.h"
@@ -101,8 +100,7 @@ check_server(const char *name)
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("server \"%s\" is not one of postgres_fdw", name),
 				 errhint("Name servers that CREATE SERVER ... FOREIGN DATA WRAPPER postgres_fdw has made.")));
-	geonn_shard_check_owner(geonn_shard_sql("server %I", name),
-							geonn_shard_sql("SELECT srvowner FROM pg_foreign_server WHERE oid = %u", server->serverid));
+	geonn_shard_check_owner(geonn_shard_sql("server %I", name), server->owner);
 }
 
 /*

@@ -143,10 +143,10 @@ copy_rows(const Move *move, const ShardPartition *partition, const char *to, con
 	geonn_command(commands, NULL, "SET LOCAL search_path = pg_catalog, pg_temp");
 	geonn_command(commands, NULL,
 				  "CREATE FOREIGN TABLE %s (%s%s) SERVER %I OPTIONS (schema_name %L, table_name %L)",
-				  moving, table->foreign_definitions, table->checks, to, table->schema, partition->remote);
+				  moving, table->foreign_definitions.data, table->checks, to, table->schema, partition->remote);
 	geonn_command(commands, NULL, "LOCK TABLE ONLY %s IN SHARE ROW EXCLUSIVE MODE", move->sharded);
 	geonn_command(commands, NULL, "INSERT INTO %s (%s) SELECT %s FROM %s", moving,
-				  table->stored_columns, table->stored_columns, partition->quoted);
+				  table->stored_columns.data, table->stored_columns.data, partition->quoted);
 	geonn_command(commands, NULL, "ALTER TABLE %s DETACH PARTITION %s", move->sharded, partition->quoted);
 	geonn_command(commands, NULL, "DROP FOREIGN TABLE %s", partition->quoted);
 	geonn_command(commands, NULL, "ALTER FOREIGN TABLE %s RENAME TO %I", moving, partition->name);
@@ -330,10 +330,10 @@ geonn_shard_move_ddl(PG_FUNCTION_ARGS)
 		check_once(&move, to);
 		if (!geonn_is_named(filled, to))
 			wait_for_copies(&move, to);
-		filled = lappend(filled, to);
+		filled = geonn_add_name(filled, to);
 		move_partition(&move, partition, to);
-		if (!geonn_is_named(servers, partition->server) && !geonn_is_named(former, partition->server))
-			former = lappend(former, partition->server);
+		if (!geonn_is_named(servers, partition->server))
+			former = geonn_add_name(former, partition->server);
 		partition->server = to;
 	}
 	foreach(cell, former)

@@ -24,6 +24,7 @@
 
 #include "access/xlog.h"
 #include "catalog/namespace.h"
+#include "catalog/pg_publication.h"
 #include "commands/dbcommands.h"
 #include "foreign/foreign.h"
 #include "miscadmin.h"
@@ -31,6 +32,7 @@
 #include "replication/walsender.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
+#include "utils/syscache.h"
 
 #include "base/value.h"
 #include "join/arguments.h"
@@ -293,14 +295,14 @@ publish(const ShardSetup *setup)
 	const ShardTable *table = setup->replicated;
 	char	   *version = geonn_shard_relation(table, "_version");
 	char	   *publication = geonn_shard_name(table->name, "_shards");
-	char	   *owner = geonn_shard_sql("SELECT pubowner FROM pg_publication WHERE pubname = %L", publication);
-	bool		exists = geonn_shard_value(owner) != NULL;
+	Oid			owner = GetSysCacheOid1(PUBLICATIONNAME, Anum_pg_publication_pubowner,
+										CStringGetDatum(publication));
 
-	if (exists)
+	if (OidIsValid(owner))
 		geonn_shard_check_owner(geonn_shard_sql("publication %I", publication), owner);
 	if (OidIsValid(geonn_shard_find(table, geonn_shard_name(table->name, "_version"))))
 		return;
-	if (exists)
+	if (OidIsValid(owner))
 		ereport(ERROR,
 				(errcode(ERRCODE_DUPLICATE_OBJECT),
 				 errmsg("publication \"%s\" exists, and table %s does not", publication, version),
@@ -390,8 +392,8 @@ create_table_views(const ShardSetup *setup)
 					 errmsg("table \"%s\" has a column shard", tables[i]->name),
 					 errdetail("The views of all shards have a column of that name before those of the table."),
 					 errhint("Rename the column.")));
-		divide_by_shard(setup, geonn_shard_name(tables[i]->name, "_by_shard"), tables[i]->typed_columns,
-						psprintf("%s FROM %s", tables[i]->columns, tables[i]->quoted));
+		divide_by_shard(setup, geonn_shard_name(tables[i]->name, "_by_shard"), tables[i]->typed_columns.data,
+						psprintf("%s FROM %s", tables[i]->columns.data, tables[i]->quoted));
 	}
 	divide_by_shard(setup, geonn_shard_name(setup->replicated->name, "_version_by_shard"),
 					"version bigint, seen timestamp with time zone",
@@ -515,8 +517,7 @@ import_statistics(const ShardSetup *setup, List *servers)
 static void
 grant(const ShardSetup *setup, List *servers)
 {
-	List	   *names = list_make3(setup->sharded->schema, setup->replicated->schema, setup->geonn);
-	List	   *named = NIL;
+	List	   *names = geonn_add_name(list_make1(setup->sharded->schema), setup->replicated->schema);
 	char	   *views = psprintf("%s, %s, %s, %s%s%s",
 								 relation_of(setup, setup->sharded->name, "_by_shard"),
 								 relation_of(setup, setup->replicated->name, "_by_shard"),
@@ -530,13 +531,8 @@ grant(const ShardSetup *setup, List *servers)
 	ListCell   *cell;
 
 	initStringInfo(&schemas);
-	foreach(cell, names)
-	{
-		if (geonn_is_named(named, lfirst(cell)))
-			continue;
-		named = lappend(named, lfirst(cell));
+	foreach(cell, geonn_add_name(names, setup->geonn))
 		geonn_shard_add(&schemas, "%I", lfirst(cell));
-	}
 	foreach(reader, servers == NIL ? NIL : setup->readers)
 	{
 		foreach(cell, servers)
