@@ -114,9 +114,10 @@ check_place(const char *name, const RangeVar *table, Oid schema)
  * The name of the table to make, for SQL, with the schema in which CREATE TABLE will put it.
  */
 static char *
-new_table(const GeonnArguments *arguments, Oid *schema)
+new_table(const GeonnArguments *arguments)
 {
 	RangeVar   *name;
+	Oid			schema;
 
 	if (arguments->target == NULL)
 	{
@@ -131,14 +132,14 @@ new_table(const GeonnArguments *arguments, Oid *schema)
 	}
 	else
 		name = makeRangeVarFromNameList(textToQualifiedNameList(cstring_to_text(arguments->target)));
-	*schema = RangeVarGetCreationNamespace(name);
-	if (isTempNamespace(*schema) || name->relpersistence == RELPERSISTENCE_TEMP)
+	schema = RangeVarGetCreationNamespace(name);
+	if (isTempNamespace(schema) || name->relpersistence == RELPERSISTENCE_TEMP)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("the table of a cache cannot be temporary"),
 				 errhint("Name a table of a permanent schema by the argument target; for this session alone, use CREATE TEMPORARY TABLE ... AS SELECT * FROM geonn_nearest(...).")));
-	name->schemaname = get_namespace_name(*schema);
-	check_place(arguments->name, name, *schema);
+	name->schemaname = get_namespace_name(schema);
+	check_place(arguments->name, name, schema);
 	return quote_qualified_identifier(name->schemaname, name->relname);
 }
 
@@ -271,7 +272,6 @@ geonn_cache_create(PG_FUNCTION_ARGS)
 	GeonnArguments *arguments;
 	GeonnCache	cache = {.schema = geonn_cache_schema(fcinfo)};
 	GeonnJoin  *join;
-	Oid			schema;
 	char	   *name;
 	Relation	table;
 	GeonnRunResult result = {
@@ -294,7 +294,7 @@ geonn_cache_create(PG_FUNCTION_ARGS)
 	check_name(cache.name);
 	join = geonn_cache_join(&cache);
 	check_free(cache.schema, cache.name);
-	name = new_table(arguments, &schema);
+	name = new_table(arguments);
 	geonn_cache_check_ids(join);
 	geonn_run_command(psprintf("CREATE TABLE %s (%s) WITH (fillfactor = 90)", name,
 							   geonn_cache_definitions(join)));
