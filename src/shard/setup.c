@@ -35,9 +35,7 @@
 #include "utils/syscache.h"
 
 #include "base/value.h"
-#include "join/arguments.h"
-#include "points/column_pairs.h"
-#include "points/columns.h"
+#include "join/nearest.h"
 #include "shard/commands.h"
 #include "shard/coordinator.h"
 #include "shard/placement.h"
@@ -87,19 +85,13 @@ read_arguments(FunctionCallInfo fcinfo)
 }
 
 /*
- * The columns of an answer, with their types.  Raises the errors that the join would raise.
+ * The columns of the join's answer, with their types.
  */
 static char *
-answer_columns(const GeonnArguments *arguments)
+answer_columns(const GeonnJoin *join)
 {
-	const PointSource *obs = geonn_relation_source(arguments->obs, &arguments->options.observation,
-												   geonn_names_of_side(arguments->by, false),
-												   geonn_names_of_side(arguments->overlaps, false));
-	const PointSource *ref = geonn_relation_source(arguments->ref, &arguments->options.reference,
-												   geonn_names_of_side(arguments->by, true),
-												   geonn_names_of_side(arguments->overlaps, true));
-	const PointColumn *obs_id = &obs->columns[COLUMN_ID];
-	const PointColumn *ref_id = &ref->columns[COLUMN_ID];
+	const PointColumn *obs_id = &join->observations->columns[COLUMN_ID];
+	const PointColumn *ref_id = &join->references->columns[COLUMN_ID];
 
 	return psprintf("obs_id %s, rank integer, ref_id %s, distance double precision",
 					geonn_type_sql(obs_id->type, geonn_declared_typmod(obs_id), obs_id->collation),
@@ -132,7 +124,7 @@ read_setup(FunctionCallInfo fcinfo)
 
 	setup->arguments = arguments;
 	setup->servers = geonn_shard_servers(arguments->servers);
-	setup->row = answer_columns(arguments);
+	setup->row = answer_columns(geonn_make_join(arguments));
 	read_tables(setup);
 	setup->geonn = get_namespace_name(get_func_namespace(fcinfo->flinfo->fn_oid));
 	geonn_shard_check_here(list_make2(setup->sharded, setup->replicated), list_make1(setup->geonn));
@@ -199,11 +191,11 @@ prepare_server(const ShardSetup *setup, const char *server)
 /* ---- the table that is divided ---- */
 
 static void
-create_indexes(const ShardSetup *setup, const char *server, List *indexes)
+create_indexes(const ShardSetup *setup, const char *server, const ShardTable *table)
 {
 	ListCell   *cell;
 
-	foreach(cell, indexes)
+	foreach(cell, table->indexes)
 		geonn_command(setup->commands, server, GEONN_CATALOG_PATH "%s", lfirst(cell));
 }
 
@@ -217,7 +209,7 @@ create_part(const ShardSetup *setup, const char *server)
 
 	geonn_command(setup->commands, server, GEONN_CATALOG_PATH "CREATE TABLE %s (%s%s) PARTITION BY %s",
 				  table->quoted, table->definitions, table->checks, setup->placement->key);
-	create_indexes(setup, server, table->indexes);
+	create_indexes(setup, server, table);
 }
 
 /*
@@ -325,8 +317,7 @@ subscribe(const ShardSetup *setup, const char *server)
 
 	geonn_command(setup->commands, server, GEONN_CATALOG_PATH "CREATE TABLE %s (%s)",
 				  table->quoted, table->definitions);
-	create_indexes(setup, server, table->unique_indexes);
-	create_indexes(setup, server, table->indexes);
+	create_indexes(setup, server, table);
 	geonn_command(setup->commands, server, "CREATE TABLE %s (" VERSION_COLUMNS ")",
 				  geonn_shard_relation(table, "_version"));
 	geonn_command(setup->commands, server,

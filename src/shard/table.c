@@ -85,18 +85,10 @@ static const char checks_query[] =
 	"SELECT COALESCE(string_agg(format(', CONSTRAINT %%I %%s', conname, pg_get_constraintdef(oid)), ''"
 	" ORDER BY conname), '') FROM pg_constraint WHERE conrelid = %u AND contype = 'c'";
 
-/*
- * The commands for the table's unique indexes but the primary key's, or for all that are not unique.
- */
-static List *
-indexes_of(const ShardTable *table, bool are_unique)
-{
-	static const char query[] =
-		"SELECT pg_get_indexdef(indexrelid) FROM pg_index WHERE indrelid = %u"
-		" AND NOT indisprimary AND indislive AND indisvalid AND indisunique = %s ORDER BY indexrelid";
-
-	return geonn_shard_column(geonn_shard_sql(query, table->oid, are_unique ? "true" : "false"));
-}
+/* the commands for all indexes but the primary key's */
+static const char indexes_query[] =
+	"SELECT pg_get_indexdef(indexrelid) FROM pg_index WHERE indrelid = %u"
+	" AND NOT indisprimary AND indislive AND indisvalid ORDER BY indisunique DESC, indexrelid";
 
 ShardTable *
 geonn_shard_table(Oid relation, const char *argument)
@@ -120,8 +112,7 @@ geonn_shard_table(Oid relation, const char *argument)
 	table->name = pstrdup(RelationGetRelationName(opened));
 	table->quoted = quote_qualified_identifier(table->schema, table->name);
 	describe_columns(table, opened);
-	table->indexes = indexes_of(table, false);
-	table->unique_indexes = indexes_of(table, true);
+	table->indexes = geonn_shard_column(geonn_shard_sql(indexes_query, relation));
 	table->key = geonn_shard_column(geonn_shard_sql(key_query, relation));
 	if (table->key == NIL)
 		ereport(ERROR,

@@ -25,8 +25,7 @@ typedef struct ShardTable
 	StringInfoData stored_columns;	/* the names of columns that an INSERT sets: all but generated ones */
 	StringInfoData typed_columns;	/* the names and types of its columns */
 	List	   *key;			/* of char *, bare: the columns of its primary key */
-	List	   *indexes;		/* of char *: CREATE INDEX for each index that is not unique */
-	List	   *unique_indexes; /* of char *: CREATE INDEX for each unique one but the primary key's */
+	List	   *indexes;		/* of char *: CREATE INDEX for each index but the primary key's; unique ones first */
 } ShardTable;
 
 /*
