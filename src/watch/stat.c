@@ -18,7 +18,6 @@
 #include "common/string.h"
 #include "fmgr.h"
 #include "funcapi.h"
-#include "lib/stringinfo.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "utils/acl.h"
@@ -27,6 +26,7 @@
 
 #include "client/connection.h"
 #include "client/engine_list.h"
+#include "base/words.h"
 #include "common/protocol.h"
 #include "join/report.h"
 #include "watch/row.h"
@@ -99,20 +99,6 @@ check_label(const struct geonn_call_label *label)
 
 /* ---- geonn_stat_progress ---- */
 
-static void
-add_devices(Row *row, uint64 devices)
-{
-	StringInfoData text;
-
-	initStringInfo(&text);
-	for (int i = 0; i < 64; i++)
-	{
-		if (devices & (UINT64CONST(1) << i))
-			appendStringInfo(&text, "%s%s", text.len > 0 ? ", " : "", geonn_device_name(i));
-	}
-	row_add_text(row, text.len > 0 ? text.data : NULL);
-}
-
 Datum
 geonn_progress(PG_FUNCTION_ARGS)
 {
@@ -138,7 +124,8 @@ geonn_progress(PG_FUNCTION_ARGS)
 		row_add_number(&row, call->observations);
 		row_add(&row, Int64GetDatum((int64) call->expected), call->expected == 0);
 		row_add_number(&row, call->references);
-		add_devices(&row, call->devices);
+		row_add_text(&row, call->devices == 0 ? NULL :
+					 geonn_list_names(geonn_device_names(call->devices), "", NULL));
 		row_add_time(&row, call->started_at);
 		row_put(&row, result);
 	}
