@@ -465,13 +465,6 @@ find_calls(const char *schema)
 						NULL, GEONN_VALUES(GEONN_TEXT(call_in(schema))));
 }
 
-static bool
-has_caches(Oid schema)
-{
-	return geonn_catalog_run(schema, "SELECT FROM $S.geonn_cache LIMIT 1", NULL,
-							 GEONN_NO_VALUES)->count > 0;
-}
-
 /*
  * The jobs of this database's caches are in another database, where this command cannot change them.
  */
@@ -501,7 +494,8 @@ follow(const Fate *fate)
 
 	if (is_loaded() && !is_database_of_cron())
 	{
-		if (has_caches(fate->schema))
+		if (geonn_catalog_run(fate->schema, "SELECT FROM $S.geonn_cache LIMIT 1", NULL,
+							  GEONN_NO_VALUES)->count > 0)
 			warn_of_jobs_elsewhere(fate);
 		return;
 	}

@@ -543,26 +543,22 @@ grant(const ShardSetup *setup, List *servers)
 
 /* ---- the function ---- */
 
+/*
+ * Warn of settings with which this server could not send rows to all shards.  A shard that subscribes
+ * copies two tables at a time, by max_sync_workers_per_subscription's default.  The commands run one after
+ * the other, so all new shards may be copying.
+ */
 static void
-check_wal_level(void)
+check_settings(const ShardSetup *setup, List *new_to_copies)
 {
+	int			needed = list_length(setup->servers) + 2 * list_length(new_to_copies);
+	int			present = Min(max_replication_slots, max_wal_senders);
+
 	if (wal_level < WAL_LEVEL_LOGICAL)
 		ereport(WARNING,
 				(errmsg("this server's wal_level is lower than logical"),
 				 errdetail("Publications need it."),
 				 errhint("Run ALTER SYSTEM SET wal_level = logical, and restart this server.")));
-}
-
-/*
- * A shard that subscribes copies two tables at a time, by max_sync_workers_per_subscription's default.
- * The commands run one after the other, so all new shards may be copying.
- */
-static void
-check_slots(const ShardSetup *setup, List *new_to_copies)
-{
-	int			needed = list_length(setup->servers) + 2 * list_length(new_to_copies);
-	int			present = Min(max_replication_slots, max_wal_senders);
-
 	if (new_to_copies != NIL && present < needed)
 		ereport(WARNING,
 				(errmsg("this server has %d replication slots and senders, and the shards take up to %d",
@@ -584,8 +580,7 @@ geonn_shard_ddl(PG_FUNCTION_ARGS)
 	ListCell   *cell;
 
 	check_sharded(setup);
-	check_wal_level();
-	check_slots(setup, new_to_copies);
+	check_settings(setup, new_to_copies);
 	setup->commands = geonn_commands_begin(fcinfo);
 	publish(setup);
 	foreach(cell, setup->servers)
