@@ -8,24 +8,14 @@
 
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
-#include "funcapi.h"
 #include "miscadmin.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
-#include "utils/tuplestore.h"
 
 #include "base/result.h"
 #include "shard/commands.h"
-
-/* columns of the result */
-enum
-{
-	COLUMN_SERVER,
-	COLUMN_COMMAND,
-	COLUMNS
-};
 
 static void
 append_sql(StringInfo text, const char *format, va_list arguments)
@@ -90,36 +80,21 @@ geonn_shard_add(StringInfo list, const char *format,...)
 
 /* ---- commands ---- */
 
-ReturnSetInfo *
-geonn_commands_begin(FunctionCallInfo fcinfo)
-{
-	ReturnSetInfo *commands = (ReturnSetInfo *) fcinfo->resultinfo;
-
-	InitMaterializedSRF(fcinfo, 0);
-	geonn_require_columns(commands->setDesc, COLUMNS);
-	return commands;
-}
-
 void
 geonn_command(ReturnSetInfo *commands, const char *server, const char *format,...)
 {
-	Datum		values[COLUMNS];
-	bool		nulls[COLUMNS] = {[COLUMN_SERVER] = server == NULL};
-	NameData	name = {{0}};
+	Row			row = {0};
 	StringInfoData text;
 	va_list		arguments;
 
 	CHECK_FOR_INTERRUPTS();
-	if (server != NULL)
-		namestrcpy(&name, server);
-	values[COLUMN_SERVER] = NameGetDatum(&name);
 	initStringInfo(&text);
 	va_start(arguments, format);
 	append_sql(&text, format, arguments);
 	va_end(arguments);
-	values[COLUMN_COMMAND] = CStringGetTextDatum(text.data);
-	tuplestore_putvalues(commands->setResult, commands->setDesc, values, nulls);
-	pfree(text.data);
+	row_add_name(&row, server);
+	row_add_text(&row, text.data);
+	row_put(&row, commands);
 }
 
 /* ---- queries ---- */

@@ -20,10 +20,10 @@ extern char *geonn_shard_sql(const char *format,...);
 /* Add such a text to a list that commas separate. */
 extern void geonn_shard_add(StringInfo list, const char *format,...);
 
-/* Begin the result of a function that returns (server name, command text). */
-extern ReturnSetInfo *geonn_commands_begin(FunctionCallInfo fcinfo);
+/* the columns of the result: a server's name, and the text of a command */
+#define COMMAND_COLUMNS 2
 
-/* Add a command for a server; NULL: for the coordinator.  The format is that of geonn_shard_sql(). */
+/* Add a command for a server to the result; NULL: for the coordinator.  The format is that of geonn_shard_sql(). */
 extern void geonn_command(ReturnSetInfo *commands, const char *server, const char *format,...);
 
 /*

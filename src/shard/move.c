@@ -20,6 +20,7 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
+#include "base/result.h"
 #include "shard/commands.h"
 #include "shard/coordinator.h"
 #include "shard/trust.h"
@@ -321,7 +322,7 @@ geonn_shard_move_ddl(PG_FUNCTION_ARGS)
 	geonn_shard_check_here(list_make1(move.table), list_make2(move.extension, move.dblink));
 	check_set_up(&move, servers);
 	partitions = geonn_shard_partitions(sharded);
-	move.commands = geonn_commands_begin(fcinfo);
+	move.commands = geonn_rows_begin(fcinfo, COMMAND_COLUMNS);
 	while ((partition = next_to_move(servers, partitions)) != NULL)
 	{
 		char	   *to = extreme(servers, partitions, false);

@@ -34,6 +34,7 @@
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
+#include "base/result.h"
 #include "base/value.h"
 #include "join/nearest.h"
 #include "shard/commands.h"
@@ -581,7 +582,7 @@ geonn_shard_ddl(PG_FUNCTION_ARGS)
 
 	check_sharded(setup);
 	check_settings(setup, new_to_copies);
-	setup->commands = geonn_commands_begin(fcinfo);
+	setup->commands = geonn_rows_begin(fcinfo, COMMAND_COLUMNS);
 	publish(setup);
 	foreach(cell, setup->servers)
 	{

@@ -17,10 +17,10 @@
 #include "fmgr.h"
 #include "funcapi.h"
 
+#include "base/result.h"
 #include "client/connection.h"
 #include "common/protocol.h"
 #include "supervisor/state.h"
-#include "watch/row.h"
 
 #define ANSWER_MILLISECONDS 1000
 
@@ -169,20 +169,17 @@ add_status(Row *row, const Status *status)
 	row_add(row, Int64GetDatum(told->transfer_memory_limit), unknown);
 	row_add(row, Int64GetDatum(told->kept_memory), unknown);
 	row_add(row, Int64GetDatum(told->base_memory), unknown);
-	row_add(row, TimestampTzGetDatum(geonn_timestamp_from_unix(told->started_at)), unknown);
+	row_add_time(row, told->started_at, unknown);
 	row_add_text(row, status->reason);
 }
 
 Datum
 geonn_status(PG_FUNCTION_ARGS)
 {
-	TupleDesc	descriptor;
+	TupleDesc	type = geonn_result_type(fcinfo, STATUS_COLUMNS);
 	Status		status = {.supervisor = geonn_state_supervisor()};
 	Row			row = {0};
 
-	if (get_call_result_type(fcinfo, NULL, &descriptor) != TYPEFUNC_COMPOSITE)
-		elog(ERROR, "return type must be a row type");
-	geonn_require_columns(descriptor, STATUS_COLUMNS);
 	if (status.supervisor == 0)
 	{
 		status.state = "stopped";
@@ -202,8 +199,7 @@ geonn_status(PG_FUNCTION_ARGS)
 		}
 	}
 	add_status(&row, &status);
-	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(descriptor), row.values,
-													  row.nulls)));
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(type, row.values, row.nulls)));
 }
 
 /* ---- geonn_devices ---- */
@@ -291,12 +287,9 @@ put_stopped_devices(ReturnSetInfo *result)
 Datum
 geonn_device_status(PG_FUNCTION_ARGS)
 {
-	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
-	GeonnConnection *connection;
+	ReturnSetInfo *result = geonn_rows_begin(fcinfo, DEVICE_COLUMNS);
+	GeonnConnection *connection = geonn_connection_open_running();
 
-	InitMaterializedSRF(fcinfo, 0);
-	geonn_require_columns(result->setDesc, DEVICE_COLUMNS);
-	connection = geonn_connection_open_running();
 	if (connection == NULL)
 		put_stopped_devices(result);
 	else
