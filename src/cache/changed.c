@@ -83,15 +83,6 @@ events_noticed(HeapTuple row, TupleDesc type)
 	return TRIGGER_FOR_ROW(trigger->tgtype) ? events : events & TRIGGER_TYPE_TRUNCATE;
 }
 
-/*
- * Can the trigger change the rows that the refresh writes?
- */
-static bool
-may_change_rows(Form_pg_trigger trigger)
-{
-	return TRIGGER_FOR_ROW(trigger->tgtype) && TRIGGER_FOR_BEFORE(trigger->tgtype);
-}
-
 bool
 geonn_changes_sign(StringInfo text, const GeonnCache *cache)
 {
@@ -113,7 +104,9 @@ geonn_changes_sign(StringInfo text, const GeonnCache *cache)
 	{
 		Form_pg_trigger trigger = (Form_pg_trigger) GETSTRUCT(row);
 
-		if (trigger->tgfoid != function && !may_change_rows(trigger))
+		/* any other trigger counts if it can change the rows that the refresh writes */
+		if (trigger->tgfoid != function &&
+			!(TRIGGER_FOR_ROW(trigger->tgtype) && TRIGGER_FOR_BEFORE(trigger->tgtype)))
 			continue;
 		/* a transaction that changes the row a second time leaves the same xmin, but another TID */
 		appendStringInfo(text, " %u %u %u/%u", trigger->oid,

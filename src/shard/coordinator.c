@@ -69,17 +69,15 @@ geonn_foreign_tables(const char *server)
 												server));
 }
 
-bool
-geonn_on_server(List *partitions, const char *server)
+int
+geonn_partitions_on(List *partitions, const char *server)
 {
+	int			count = 0;
 	ListCell   *cell;
 
 	foreach(cell, partitions)
-	{
-		if (strcmp(((ShardPartition *) lfirst(cell))->server, server) == 0)
-			return true;
-	}
-	return false;
+		count += strcmp(((ShardPartition *) lfirst(cell))->server, server) == 0;
+	return count;
 }
 
 /* ---- servers ---- */

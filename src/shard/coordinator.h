@@ -27,8 +27,8 @@ typedef struct ShardPartition
 /* The foreign partitions of a table, in the order of their creation; NIL without a table. */
 extern List *geonn_shard_partitions(Oid table);
 
-/* Is one of these partitions (ShardPartition) on the server? */
-extern bool geonn_on_server(List *partitions, const char *server);
+/* How many of these partitions (ShardPartition) are on the server? */
+extern int	geonn_partitions_on(List *partitions, const char *server);
 
 /*
  * The foreign tables on the server, as ShardPartitions.  Left out are tables that another role owns, as

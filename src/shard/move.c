@@ -39,17 +39,6 @@ typedef struct Move
 
 /* ---- which server gets which partition ---- */
 
-static int
-count_on(List *partitions, const char *server)
-{
-	int			count = 0;
-	ListCell   *cell;
-
-	foreach(cell, partitions)
-		count += strcmp(((ShardPartition *) lfirst(cell))->server, server) == 0;
-	return count;
-}
-
 /*
  * The first of the servers with the greatest number of partitions (most), or with the smallest.
  */
@@ -61,7 +50,7 @@ extreme(List *servers, List *partitions, bool most)
 
 	foreach(cell, servers)
 	{
-		int			difference = count_on(partitions, lfirst(cell)) - count_on(partitions, found);
+		int			difference = geonn_partitions_on(partitions, lfirst(cell)) - geonn_partitions_on(partitions, found);
 
 		if (most ? difference > 0 : difference < 0)
 			found = lfirst(cell);
@@ -90,7 +79,7 @@ next_to_move(List *servers, List *partitions)
 		if (strcmp(partition->server, fullest) == 0)
 			last = partition;
 	}
-	return count_on(partitions, fullest) - count_on(partitions, emptiest) > 1 ? last : NULL;
+	return geonn_partitions_on(partitions, fullest) - geonn_partitions_on(partitions, emptiest) > 1 ? last : NULL;
 }
 
 /* ---- one partition ---- */
@@ -288,7 +277,7 @@ check_set_up(const Move *move, List *servers)
 
 	foreach(cell, servers)
 	{
-		if (!geonn_on_server(views, lfirst(cell)))
+		if (geonn_partitions_on(views, lfirst(cell)) == 0)
 			ereport(ERROR,
 					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 					 errmsg("server \"%s\" has no views of \"%s\"", (char *) lfirst(cell),

@@ -165,7 +165,7 @@ servers_without(const ShardSetup *setup, const char *table)
 
 	foreach(cell, setup->servers)
 	{
-		if (!geonn_on_server(partitions, lfirst(cell)))
+		if (geonn_partitions_on(partitions, lfirst(cell)) == 0)
 			servers = lappend(servers, lfirst(cell));
 	}
 	return servers;
