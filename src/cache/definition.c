@@ -121,25 +121,6 @@ find_function(FmgrInfo *function, Oid oid)
 }
 
 /*
- * The object of the values that are not NULL.  Numbers have all their digits, whatever
- * extra_float_digits says.
- */
-static Jsonb *
-to_object(const NullableDatum *values)
-{
-	int			level = NewGUCNestLevel();
-	FmgrInfo	function;
-	Jsonb	   *object;
-
-	geonn_set("extra_float_digits", "3");
-	find_function(&function, F_TO_JSONB);
-	object = DatumGetJsonbP(FunctionCall1(&function,
-										  HeapTupleGetDatum(make_row(values, false))));
-	AtEOXact_GUC(true, level);
-	return object;
-}
-
-/*
  * Set the values that the object has.
  */
 static void
@@ -180,8 +161,18 @@ check_question(NullableDatum *values)
 Jsonb *
 geonn_keep_arguments(NullableDatum *values)
 {
+	int			level = NewGUCNestLevel();
+	FmgrInfo	function;
+	Jsonb	   *object;
+
 	check_question(values);
-	return to_object(values);
+	/* numbers have all their digits */
+	geonn_set("extra_float_digits", "3");
+	find_function(&function, F_TO_JSONB);
+	object = DatumGetJsonbP(FunctionCall1(&function,
+										  HeapTupleGetDatum(make_row(values, false))));
+	AtEOXact_GUC(true, level);
+	return object;
 }
 
 static void

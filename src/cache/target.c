@@ -285,30 +285,21 @@ geonn_difference_add(GeonnDifference *difference, RowChange change, ItemPointer 
 /* ---- writing ---- */
 
 /*
- * Plan a statement to fetch the table's rows by their TIDs: the planner would rather read the whole
- * table, as it expects a disk.  The triggers that the statement fires are planned as usual.
+ * Plan and execute a statement such that it fetches the table's rows by their TIDs: the planner would rather
+ * read the whole table, as it expects a disk.  The triggers that the statement fires are planned as usual.
  */
-static CachedPlan *
-plan_by_tid(SPIPlanPtr statement)
-{
-	int			level = NewGUCNestLevel();
-	CachedPlan *plan;
-
-	geonn_plan_by_index();
-	plan = SPI_plan_get_cached_plan(statement);
-	AtEOXact_GUC(true, level);
-	return plan;
-}
-
 static void
-execute_own(GeonnOwnStatement *own)
+execute_by_tid(GeonnOwnStatement *own)
 {
 	SPIPlanPtr	prepared = SPI_prepare(own->statement, 0, NULL);
+	int			level = NewGUCNestLevel();
 	int			result;
 
 	if (prepared == NULL)
 		elog(ERROR, "could not prepare \"%s\": %s", own->statement, SPI_result_code_string(SPI_result));
-	own->plan = plan_by_tid(prepared);
+	geonn_plan_by_index();
+	own->plan = SPI_plan_get_cached_plan(prepared);
+	AtEOXact_GUC(true, level);
 	result = SPI_execute_plan(prepared, NULL, NULL, false, 0);
 	if (result < 0)
 		elog(ERROR, "could not write: %s", SPI_result_code_string(result));
@@ -404,7 +395,7 @@ execute_on_target(const GeonnCache *cache, const char *statement, const char *ke
 
 	PG_TRY();
 	{
-		execute_own(&own);
+		execute_by_tid(&own);
 	}
 	PG_CATCH();
 	{
