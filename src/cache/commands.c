@@ -78,17 +78,6 @@ raise_name_taken(const char *name)
 }
 
 /*
- * Raise an error if a cache has this name.  Another session may enter one meanwhile.
- */
-static void
-check_free(Oid schema, const char *name)
-{
-	if (geonn_catalog_run(schema, "SELECT FROM $S.geonn_cache WHERE name OPERATOR(pg_catalog.=) $1",
-						  NULL, GEONN_VALUES(GEONN_TEXT(name)))->count > 0)
-		raise_name_taken(name);
-}
-
-/*
  * CREATE TABLE would say the same, in words of a statement that the caller has not written.
  */
 static void
@@ -293,7 +282,10 @@ geonn_cache_create(PG_FUNCTION_ARGS)
 	cache.arguments = geonn_keep_arguments(values);
 	check_name(cache.name);
 	join = geonn_cache_join(&cache);
-	check_free(cache.schema, cache.name);
+	/* another session may enter one meanwhile */
+	if (geonn_catalog_run(cache.schema, "SELECT FROM $S.geonn_cache WHERE name OPERATOR(pg_catalog.=) $1",
+						  NULL, GEONN_VALUES(GEONN_TEXT(cache.name)))->count > 0)
+		raise_name_taken(cache.name);
 	name = new_table(arguments);
 	geonn_cache_check_ids(join);
 	geonn_run_command(psprintf("CREATE TABLE %s (%s) WITH (fillfactor = 90)", name,

@@ -453,19 +453,6 @@ call_in(const char *schema)
 }
 
 /*
- * All jobs in this database that call a procedure of geonn, those of other roles, too.
- */
-static GeonnRows *
-find_calls(const char *schema)
-{
-	return geonn_run_as(cron_owner(),
-						"SELECT jobid, command FROM cron.job"
-						" WHERE database OPERATOR(pg_catalog.=) pg_catalog.current_database()::pg_catalog.text"
-						" AND pg_catalog.starts_with(command, $1) ORDER BY jobid",
-						NULL, GEONN_VALUES(GEONN_TEXT(call_in(schema))));
-}
-
-/*
  * The jobs of this database's caches are in another database, where this command cannot change them.
  */
 static void
@@ -487,6 +474,9 @@ warn_of_jobs_elsewhere(const Fate *fate)
 					 quote_literal_cstr(call_in(fate->next)), here)));
 }
 
+/*
+ * Change or remove all jobs in this database that call a procedure of geonn, those of other roles, too.
+ */
 static void
 follow(const Fate *fate)
 {
@@ -503,7 +493,11 @@ follow(const Fate *fate)
 		return;
 	/* wait for sessions that have made jobs and not committed; later ones wait for this one */
 	LockRelationOid(geonn_cache_table(fate->schema), ShareLock);
-	jobs = find_calls(fate->now);
+	jobs = geonn_run_as(cron_owner(),
+						"SELECT jobid, command FROM cron.job"
+						" WHERE database OPERATOR(pg_catalog.=) pg_catalog.current_database()::pg_catalog.text"
+						" AND pg_catalog.starts_with(command, $1) ORDER BY jobid",
+						NULL, GEONN_VALUES(GEONN_TEXT(call_in(fate->now))));
 	if (jobs->count == 0 || !may_change(jobs))
 		return;
 	if (fate->next == NULL)

@@ -68,20 +68,6 @@ text_of(const ErrorData *error)
 }
 
 /*
- * Raise the error of an element that PostgreSQL does not read as a value of this type.
- */
-__attribute__((noreturn))
-static void
-raise_element(const char *element, Oid type, const ErrorData *error, const char *hint)
-{
-	ereport(ERROR,
-			(errcode(error->sqlerrcode),
-			 errmsg("the argument bounds has an invalid element: \"%s\"", element),
-			 errdetail("As %s: %s.", format_type_be(type), text_of(error)),
-			 errhint("%s", hint)));
-}
-
-/*
  * An element of bounds, as a value of this type.  What PostgreSQL says of a wrong one names neither the argument
  * nor what to give: so its error becomes the detail of another one.  A type's input function changes nothing
  * that a later error would not undo: the statement fails in any case.
@@ -109,7 +95,11 @@ read_element(const char *element, Oid type, int32 modifier, const char *hint)
 			ERRCODE_TO_CATEGORY(error->sqlerrcode) != ERRCODE_INTEGRITY_CONSTRAINT_VIOLATION)
 			PG_RE_THROW();
 		FlushErrorState();
-		raise_element(element, type, error, hint);
+		ereport(ERROR,
+				(errcode(error->sqlerrcode),
+				 errmsg("the argument bounds has an invalid element: \"%s\"", element),
+				 errdetail("As %s: %s.", format_type_be(type), text_of(error)),
+				 errhint("%s", hint)));
 	}
 	PG_END_TRY();
 	return value;

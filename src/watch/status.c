@@ -271,19 +271,6 @@ put_running_devices(GeonnConnection *connection, ReturnSetInfo *result)
 	}
 }
 
-/*
- * Add to the result a row for each device that the last engine reported.
- */
-static void
-put_stopped_devices(ReturnSetInfo *result)
-{
-	struct geonn_device_status *devices = palloc(GEONN_DEVICES_MAX * sizeof(*devices));
-	int			count = known_devices_read(devices);
-
-	for (int i = 0; i < count; i++)
-		put_device(&devices[i], false, result);
-}
-
 Datum
 geonn_device_status(PG_FUNCTION_ARGS)
 {
@@ -291,7 +278,13 @@ geonn_device_status(PG_FUNCTION_ARGS)
 	GeonnConnection *connection = geonn_connection_open_running();
 
 	if (connection == NULL)
-		put_stopped_devices(result);
+	{
+		struct geonn_device_status *known = palloc(GEONN_DEVICES_MAX * sizeof(*known));
+		int			count = known_devices_read(known);
+
+		for (int i = 0; i < count; i++)
+			put_device(&known[i], false, result);
+	}
 	else
 	{
 		put_running_devices(connection, result);
