@@ -59,19 +59,6 @@ add_role(List *roles, Oid role)
 	return list_append_unique_oid(roles, role);
 }
 
-static List *
-add_grantees(List *roles, Acl *privileges)
-{
-	const AclItem *items = ACL_DAT(privileges);
-
-	for (int i = 0; i < ACL_NUM(privileges); i++)
-	{
-		if (ACLITEM_GET_PRIVS(items[i]) & ACL_CREATE)
-			roles = add_role(roles, items[i].ai_grantee);
-	}
-	return roles;
-}
-
 /*
  * The roles besides superusers and the current one that may create objects in a schema.
  */
@@ -80,15 +67,24 @@ creators_in(Oid schema)
 {
 	HeapTuple	row = SearchSysCache1(NAMESPACEOID, ObjectIdGetDatum(schema));
 	List	   *roles;
-	Datum		privileges;
+	Datum		value;
 	bool		is_null;
 
 	if (!HeapTupleIsValid(row))
 		elog(ERROR, "cache lookup failed for schema %u", schema);
 	roles = add_role(NIL, ((Form_pg_namespace) GETSTRUCT(row))->nspowner);
-	privileges = SysCacheGetAttr(NAMESPACEOID, row, Anum_pg_namespace_nspacl, &is_null);
+	value = SysCacheGetAttr(NAMESPACEOID, row, Anum_pg_namespace_nspacl, &is_null);
 	if (!is_null)
-		roles = add_grantees(roles, DatumGetAclP(privileges));
+	{
+		Acl		   *privileges = DatumGetAclP(value);
+		const AclItem *items = ACL_DAT(privileges);
+
+		for (int i = 0; i < ACL_NUM(privileges); i++)
+		{
+			if (ACLITEM_GET_PRIVS(items[i]) & ACL_CREATE)
+				roles = add_role(roles, items[i].ai_grantee);
+		}
+	}
 	ReleaseSysCache(row);
 	return roles;
 }

@@ -295,25 +295,17 @@ range_bounds(List *bounds, Key *key)
 /*
  * The column by which the table is divided: PostgreSQL wants it in the primary key.
  */
-static const char *
-key_column(const ShardTable *table, const char *column)
-{
-	if (column == NULL)
-		return linitial(table->key);
-	if (geonn_is_named(table->key, column))
-		return column;
-	ereport(ERROR,
-			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("column \"%s\" is not in the primary key of \"%s\"", column, table->name),
-			 errdetail("A partitioned table has the column that divides it in its primary key."),
-			 errhint("Give the table a primary key of its id and this column.")));
-}
-
 static Key
 describe_key(const ShardTable *table, const char *column)
 {
-	Key			key = {.name = key_column(table, column)};
+	Key			key = {.name = column == NULL ? linitial(table->key) : column};
 
+	if (!geonn_is_named(table->key, key.name))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("column \"%s\" is not in the primary key of \"%s\"", column, table->name),
+				 errdetail("A partitioned table has the column that divides it in its primary key."),
+				 errhint("Give the table a primary key of its id and this column.")));
 	get_atttypetypmodcoll(table->oid, get_attnum(table->oid, key.name), &key.type, &key.modifier,
 						  &key.collation);
 	return key;
