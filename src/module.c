@@ -8,7 +8,6 @@
 #include "fmgr.h"
 #include "miscadmin.h"
 
-#include "cache/changed.h"
 #include "cache/sql.h"
 #include "common/protocol.h"
 #include "base/compat.h"
@@ -28,7 +27,6 @@ _PG_init(void)
 	geonn_plan_scans();
 	geonn_plan_lateral_joins();
 	geonn_own_statements();
-	geonn_own_names();
 	if (process_shared_preload_libraries_in_progress)
 		geonn_supervisor_register();
 }

@@ -25,7 +25,6 @@
 #include "catalog/pg_database.h"
 #include "catalog/pg_namespace.h"
 #include "fmgr.h"
-#include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "utils/acl.h"
 #include "utils/array.h"
@@ -36,20 +35,14 @@
 #include "utils/varlena.h"
 
 #include "base/creators.h"
+#include "base/words.h"
 
 PG_FUNCTION_INFO_V1(geonn_warn_of_creators);
 
 static Oid
 database_owner(void)
 {
-	HeapTuple	row = SearchSysCache1(DATABASEOID, ObjectIdGetDatum(MyDatabaseId));
-	Oid			owner;
-
-	if (!HeapTupleIsValid(row))
-		elog(ERROR, "cache lookup failed for database %u", MyDatabaseId);
-	owner = ((Form_pg_database) GETSTRUCT(row))->datdba;
-	ReleaseSysCache(row);
-	return owner;
+	return GetSysCacheOid1(DATABASEOID, Anum_pg_database_datdba, ObjectIdGetDatum(MyDatabaseId));
 }
 
 /*
@@ -66,19 +59,6 @@ add_role(List *roles, Oid role)
 	return list_append_unique_oid(roles, role);
 }
 
-static List *
-add_grantees(List *roles, Acl *privileges)
-{
-	const AclItem *items = ACL_DAT(privileges);
-
-	for (int i = 0; i < ACL_NUM(privileges); i++)
-	{
-		if (ACLITEM_GET_PRIVS(items[i]) & ACL_CREATE)
-			roles = add_role(roles, items[i].ai_grantee);
-	}
-	return roles;
-}
-
 /*
  * The roles besides superusers and the current one that may create objects in a schema.
  */
@@ -87,15 +67,24 @@ creators_in(Oid schema)
 {
 	HeapTuple	row = SearchSysCache1(NAMESPACEOID, ObjectIdGetDatum(schema));
 	List	   *roles;
-	Datum		privileges;
+	Datum		value;
 	bool		is_null;
 
 	if (!HeapTupleIsValid(row))
 		elog(ERROR, "cache lookup failed for schema %u", schema);
 	roles = add_role(NIL, ((Form_pg_namespace) GETSTRUCT(row))->nspowner);
-	privileges = SysCacheGetAttr(NAMESPACEOID, row, Anum_pg_namespace_nspacl, &is_null);
+	value = SysCacheGetAttr(NAMESPACEOID, row, Anum_pg_namespace_nspacl, &is_null);
 	if (!is_null)
-		roles = add_grantees(roles, DatumGetAclP(privileges));
+	{
+		Acl		   *privileges = DatumGetAclP(value);
+		const AclItem *items = ACL_DAT(privileges);
+
+		for (int i = 0; i < ACL_NUM(privileges); i++)
+		{
+			if (ACLITEM_GET_PRIVS(items[i]) & ACL_CREATE)
+				roles = add_role(roles, items[i].ai_grantee);
+		}
+	}
 	ReleaseSysCache(row);
 	return roles;
 }
@@ -103,21 +92,13 @@ creators_in(Oid schema)
 static char *
 list_roles(const List *roles)
 {
-	StringInfoData text;
+	List	   *names = NIL;
 	const ListCell *cell;
 
-	initStringInfo(&text);
 	foreach(cell, roles)
-	{
-		Oid			role = lfirst_oid(cell);
-
-		appendStringInfoString(&text, text.len > 0 ? ", " : "");
-		if (role == ACL_ID_PUBLIC)
-			appendStringInfoString(&text, "all roles (PUBLIC)");
-		else
-			appendStringInfo(&text, "role \"%s\"", GetUserNameFromId(role, false));
-	}
-	return text.data;
+		names = lappend(names, lfirst_oid(cell) == ACL_ID_PUBLIC ? pstrdup("all roles (PUBLIC)") :
+						psprintf("role \"%s\"", GetUserNameFromId(lfirst_oid(cell), false)));
+	return geonn_list_names(names, "", NULL);
 }
 
 /* ---- the search_path ---- */
@@ -127,7 +108,7 @@ list_roles(const List *roles)
  * to those of the others.
  */
 static void
-add_schema(Oid schema, StringInfo schemas, List **roles)
+add_schema(Oid schema, List **schemas, List **roles)
 {
 	List	   *creators = creators_in(schema);
 
@@ -135,7 +116,7 @@ add_schema(Oid schema, StringInfo schemas, List **roles)
 		creators = list_delete_oid(creators, database_owner());
 	if (creators == NIL || isAnyTempNamespace(schema))
 		return;
-	appendStringInfo(schemas, "%s\"%s\"", schemas->len > 0 ? ", " : "", get_namespace_name(schema));
+	*schemas = lappend(*schemas, get_namespace_name(schema));
 	*roles = list_concat_unique_oid(*roles, creators);
 }
 
@@ -146,17 +127,17 @@ static void
 warn_of_path(const List *path, Oid extension)
 {
 	char	   *own = get_namespace_name(extension);
-	StringInfoData schemas;
+	List	   *schemas = NIL;
 	List	   *roles = NIL;
 	const ListCell *cell;
 
-	initStringInfo(&schemas);
 	foreach(cell, path)
 		add_schema(lfirst_oid(cell), &schemas, &roles);
 	if (roles != NIL)
 		ereport(WARNING,
 				(errcode(ERRCODE_WARNING),
-				 errmsg("other roles may create functions in a schema of the search_path: %s", schemas.data),
+				 errmsg("other roles may create functions in a schema of the search_path: %s",
+						geonn_list_names(schemas, "\"", NULL)),
 				 errdetail("The roles are: %s.", list_roles(roles)),
 				 errhint("A call of geonn by name may find a function of theirs, whatever the order. Revoke CREATE on that schema, or take it off the search_path%s.",
 						 list_member_oid(path, extension) && creators_in(extension) != NIL ?

@@ -1,14 +1,15 @@
 /*
  * result.c
- *		What the functions that return rows of the extension's own types have
- *		in common.
+ *		The rows that functions return in the extension's own types.
  */
 #include "postgres.h"
 
+#include "funcapi.h"
+
 #include "base/result.h"
 
-void
-geonn_require_columns(TupleDesc descriptor, int columns)
+static void
+require_columns(TupleDesc descriptor, int columns)
 {
 	if (descriptor->natts == columns)
 		return;
@@ -20,9 +21,23 @@ geonn_require_columns(TupleDesc descriptor, int columns)
 			 errhint("Run ALTER EXTENSION geonn UPDATE, or drop and create the extension.")));
 }
 
-TimestampTz
-geonn_timestamp_from_unix(int64 microseconds)
+ReturnSetInfo *
+geonn_rows_begin(FunctionCallInfo fcinfo, int columns)
 {
-	return microseconds -
-		((int64) (POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE)) * USECS_PER_DAY;
+	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
+
+	InitMaterializedSRF(fcinfo, 0);
+	require_columns(result->setDesc, columns);
+	return result;
+}
+
+TupleDesc
+geonn_result_type(FunctionCallInfo fcinfo, int columns)
+{
+	TupleDesc	descriptor;
+
+	if (get_call_result_type(fcinfo, NULL, &descriptor) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+	require_columns(descriptor, columns);
+	return BlessTupleDesc(descriptor);
 }

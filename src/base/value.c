@@ -5,7 +5,10 @@
 #include "postgres.h"
 
 #include "access/nbtree.h"
+#include "catalog/pg_collation.h"
+#include "utils/builtins.h"
 #include "utils/lsyscache.h"
+#include "utils/syscache.h"
 #include "utils/typcache.h"
 
 #include "base/value.h"
@@ -27,4 +30,19 @@ geonn_equal_is_same(Oid type, Oid collation)
 	return OidIsValid(function) &&
 		DatumGetBool(OidFunctionCall1Coll(function, collation,
 										  ObjectIdGetDatum(entry->btree_opintype)));
+}
+
+char *
+geonn_type_sql(Oid type, int32 typmod, Oid collation)
+{
+	char	   *text = format_type_extended(type, typmod,
+											FORMAT_TYPE_TYPEMOD_GIVEN | FORMAT_TYPE_FORCE_QUALIFY);
+	Oid			schema;
+
+	if (!OidIsValid(collation) || collation == get_typcollation(type))
+		return text;
+	schema = GetSysCacheOid1(COLLOID, Anum_pg_collation_collnamespace, ObjectIdGetDatum(collation));
+	return psprintf("%s COLLATE %s", text,
+					quote_qualified_identifier(get_namespace_name(schema),
+											   get_collation_name(collation)));
 }

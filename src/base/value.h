@@ -26,6 +26,9 @@ geonn_copy_value(Datum value, bool by_value, int16 length)
  */
 extern bool geonn_equal_is_same(Oid type, Oid collation);
 
+/* A type as SQL, with its schema, and its collation unless that is the type's own. */
+extern char *geonn_type_sql(Oid type, int32 typmod, Oid collation);
+
 /* How many bytes a value of an integer type has; 0 for any other type. */
 static inline int
 geonn_integer_width(Oid type)

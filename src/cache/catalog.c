@@ -214,23 +214,13 @@ geonn_cache_hold(const GeonnCache *cache, LOCKMODE mode)
 GeonnIdentity
 geonn_become_owner(const GeonnCache *cache)
 {
-	GeonnIdentity former = {.level = NewGUCNestLevel()};
+	GeonnIdentity former;
 
 	/* raises an error where the table was dropped, and the cache has no owner */
 	(void) geonn_cache_target_name(cache);
-	GetUserIdAndSecContext(&former.user, &former.context);
-	SetUserIdAndSecContext(cache->owner, former.context | SECURITY_RESTRICTED_OPERATION);
-	geonn_set_search_path();
-	(void) set_config_option("row_security", "on", PGC_USERSET, PGC_S_SESSION,
-							 GUC_ACTION_SAVE, true, 0, false);
+	former = geonn_become(cache->owner, SECURITY_RESTRICTED_OPERATION);
+	geonn_set("row_security", "on");
 	return former;
-}
-
-void
-geonn_become_former(GeonnIdentity former)
-{
-	AtEOXact_GUC(false, former.level);
-	SetUserIdAndSecContext(former.user, former.context);
 }
 
 /* ---- locks ---- */

@@ -32,18 +32,9 @@ extern char *geonn_cache_target_name(const GeonnCache *cache);
 
 /*
  * Continue as the owner of the cache's table, which geonn_cache_hold has locked, in a security-
- * restricted operation with a search_path of pg_catalog; geonn_become_former continues as the
- * caller again.  An error restores the caller with its (sub)transaction.
+ * restricted operation, until geonn_become_former.
  */
-typedef struct GeonnIdentity
-{
-	Oid			user;
-	int			context;		/* GetUserIdAndSecContext's */
-	int			level;			/* the nest level of settings (NewGUCNestLevel) */
-} GeonnIdentity;
-
 extern GeonnIdentity geonn_become_owner(const GeonnCache *cache);
-extern void geonn_become_former(GeonnIdentity former);
 
 /*
  * Look up the cache of this name, in the current memory context, for a session that changes or

@@ -9,10 +9,9 @@
  * COPY, rules, foreign keys, sessions with session_replication_role = replica and the rows that
  * logical replication applies, which fires no triggers of statements.
  *
- * The refresh's own statements start without these triggers: a hook removes them from the
- * executor's description of the table.  So the refresh's own changes cost no time and no events in
- * the queue.  Only a statement of the very plan that the refresh executes counts as its own: what
- * its triggers, rules or functions write fires the triggers, and is noticed.
+ * The refresh's own statements start without these triggers (cache/sql.c).  So its changes cost no time
+ * and no events in the queue.  What triggers, rules or functions write meanwhile fires the triggers, and
+ * is noticed.
  *
  * The owner can disable, replace or drop the triggers.  The signature of the last run
  * (cache/last_run.c) therefore identifies both, by the OID and the version of their row of pg_trigger.
@@ -26,19 +25,15 @@
 
 #include "access/genam.h"
 #include "access/htup_details.h"
-#include "access/sysattr.h"
 #include "access/table.h"
 #include "access/transam.h"
 #include "access/xact.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_trigger.h"
 #include "commands/trigger.h"
-#include "executor/executor.h"
-#include "executor/spi.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
-#include "utils/plancache.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
@@ -88,15 +83,6 @@ events_noticed(HeapTuple row, TupleDesc type)
 	return TRIGGER_FOR_ROW(trigger->tgtype) ? events : events & TRIGGER_TYPE_TRUNCATE;
 }
 
-/*
- * Can the trigger change the rows that the refresh writes?
- */
-static bool
-may_change_rows(Form_pg_trigger trigger)
-{
-	return TRIGGER_FOR_ROW(trigger->tgtype) && TRIGGER_FOR_BEFORE(trigger->tgtype);
-}
-
 bool
 geonn_changes_sign(StringInfo text, const GeonnCache *cache)
 {
@@ -118,7 +104,9 @@ geonn_changes_sign(StringInfo text, const GeonnCache *cache)
 	{
 		Form_pg_trigger trigger = (Form_pg_trigger) GETSTRUCT(row);
 
-		if (trigger->tgfoid != function && !may_change_rows(trigger))
+		/* any other trigger counts if it can change the rows that the refresh writes */
+		if (trigger->tgfoid != function &&
+			!(TRIGGER_FOR_ROW(trigger->tgtype) && TRIGGER_FOR_BEFORE(trigger->tgtype)))
 			continue;
 		/* a transaction that changes the row a second time leaves the same xmin, but another TID */
 		appendStringInfo(text, " %u %u %u/%u", trigger->oid,
@@ -132,98 +120,6 @@ geonn_changes_sign(StringInfo text, const GeonnCache *cache)
 	PopActiveSnapshot();
 	table_close(triggers, AccessShareLock);
 	return missing == 0;
-}
-
-/* ---- the refresh's own statements ---- */
-
-/* a statement that a refresh executes */
-typedef struct OwnStatement
-{
-	Oid			target;
-	Oid			function;		/* the function of the triggers that do not fire for the statement */
-	const CachedPlan *plan;
-} OwnStatement;
-
-/* the statement that this backend is executing, or NULL */
-static const OwnStatement *own_statement = NULL;
-
-static ExecutorStart_hook_type previous_hook;
-
-/*
- * Remove the triggers from the copy of their descriptions that the executor makes for each
- * statement.
- */
-static void
-leave_out_triggers(ResultRelInfo *relation, Oid function)
-{
-	TriggerDesc *triggers = relation->ri_TrigDesc;
-	bool		others = false;
-
-	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
-	{
-		if (triggers->triggers[i].tgfoid == function)
-			triggers->triggers[i].tgenabled = TRIGGER_DISABLED;
-		else
-			others = true;
-	}
-	/* without triggers the executor does not fetch the former rows, either */
-	if (!others)
-		relation->ri_TrigDesc = NULL;
-}
-
-static void
-start_statement(QueryDesc *query, int flags)
-{
-	const OwnStatement *own = own_statement;
-	ListCell   *cell;
-
-	if (previous_hook != NULL)
-		previous_hook(query, flags);
-	else
-		standard_ExecutorStart(query, flags);
-
-	/* statements that a rule adds are in the same plan, and do not set the command tag */
-	if (own == NULL || !query->plannedstmt->canSetTag ||
-		!list_member_ptr(own->plan->stmt_list, query->plannedstmt))
-		return;
-	foreach(cell, query->estate->es_opened_result_relations)
-	{
-		ResultRelInfo *relation = lfirst(cell);
-
-		if (RelationGetRelid(relation->ri_RelationDesc) == own->target)
-			leave_out_triggers(relation, own->function);
-	}
-}
-
-void
-geonn_own_statements(void)
-{
-	previous_hook = ExecutorStart_hook;
-	ExecutorStart_hook = start_statement;
-}
-
-int
-geonn_changes_execute(const GeonnCache *cache, SPIPlanPtr statement, const CachedPlan *plan)
-{
-	const OwnStatement *former = own_statement;
-	OwnStatement own = {
-		.target = cache->target,
-		.function = geonn_changes_function(cache->schema),
-		.plan = plan
-	};
-	int			result;
-
-	own_statement = &own;
-	PG_TRY();
-	{
-		result = SPI_execute_plan(statement, NULL, NULL, false, 0);
-	}
-	PG_FINALLY();
-	{
-		own_statement = former;
-	}
-	PG_END_TRY();
-	return result;
 }
 
 /* ---- changes by others ---- */

@@ -78,17 +78,6 @@ raise_name_taken(const char *name)
 }
 
 /*
- * Raise an error if a cache has this name.  Another session may enter one meanwhile.
- */
-static void
-check_free(Oid schema, const char *name)
-{
-	if (geonn_catalog_run(schema, "SELECT FROM $S.geonn_cache WHERE name OPERATOR(pg_catalog.=) $1",
-						  NULL, GEONN_VALUES(GEONN_TEXT(name)))->count > 0)
-		raise_name_taken(name);
-}
-
-/*
  * CREATE TABLE would say the same, in words of a statement that the caller has not written.
  */
 static void
@@ -114,9 +103,10 @@ check_place(const char *name, const RangeVar *table, Oid schema)
  * The name of the table to make, for SQL, with the schema in which CREATE TABLE will put it.
  */
 static char *
-new_table(const GeonnArguments *arguments, Oid *schema)
+new_table(const GeonnArguments *arguments)
 {
 	RangeVar   *name;
+	Oid			schema;
 
 	if (arguments->target == NULL)
 	{
@@ -131,14 +121,14 @@ new_table(const GeonnArguments *arguments, Oid *schema)
 	}
 	else
 		name = makeRangeVarFromNameList(textToQualifiedNameList(cstring_to_text(arguments->target)));
-	*schema = RangeVarGetCreationNamespace(name);
-	if (isTempNamespace(*schema) || name->relpersistence == RELPERSISTENCE_TEMP)
+	schema = RangeVarGetCreationNamespace(name);
+	if (isTempNamespace(schema) || name->relpersistence == RELPERSISTENCE_TEMP)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("the table of a cache cannot be temporary"),
 				 errhint("Name a table of a permanent schema by the argument target; for this session alone, use CREATE TEMPORARY TABLE ... AS SELECT * FROM geonn_nearest(...).")));
-	name->schemaname = get_namespace_name(*schema);
-	check_place(arguments->name, name, *schema);
+	name->schemaname = get_namespace_name(schema);
+	check_place(arguments->name, name, schema);
 	return quote_qualified_identifier(name->schemaname, name->relname);
 }
 
@@ -181,16 +171,15 @@ has_columns(TupleDesc table, TupleDesc row_type)
 }
 
 /*
- * Look up the table that this command has made.  Meanwhile another session may have renamed its
+ * Open the table that this command has made.  Meanwhile another session may have renamed its
  * schema, or that of a type, so that the name is another table's; and event triggers may have
  * altered it.
  */
-static Oid
-made_table(const char *name, TupleDesc row_type)
+static Relation
+open_made_table(const char *name, TupleDesc row_type)
 {
 	RangeVar   *range = makeRangeVarFromNameList(textToQualifiedNameList(cstring_to_text(name)));
-	Relation	table = table_openrv(range, AccessShareLock);
-	Oid			target = RelationGetRelid(table);
+	Relation	table = table_openrv(range, RowExclusiveLock);
 
 	if (table->rd_createSubid != GetCurrentSubTransactionId())
 		ereport(ERROR,
@@ -202,8 +191,7 @@ made_table(const char *name, TupleDesc row_type)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("table %s does not have the columns that were made for the cache", name),
 				 errhint("An event trigger altered it, or a schema was renamed meanwhile.")));
-	table_close(table, NoLock);
-	return target;
+	return table;
 }
 
 /*
@@ -273,8 +261,8 @@ geonn_cache_create(PG_FUNCTION_ARGS)
 	GeonnArguments *arguments;
 	GeonnCache	cache = {.schema = geonn_cache_schema(fcinfo)};
 	GeonnJoin  *join;
-	Oid			schema;
-	char	   *table;
+	char	   *name;
+	Relation	table;
 	GeonnRunResult result = {
 		.status = "succeeded",
 		.mode = "fill",
@@ -294,19 +282,24 @@ geonn_cache_create(PG_FUNCTION_ARGS)
 	cache.arguments = geonn_keep_arguments(values);
 	check_name(cache.name);
 	join = geonn_cache_join(&cache);
-	check_free(cache.schema, cache.name);
-	table = new_table(arguments, &schema);
+	/* another session may enter one meanwhile */
+	if (geonn_catalog_run(cache.schema, "SELECT FROM $S.geonn_cache WHERE name OPERATOR(pg_catalog.=) $1",
+						  NULL, GEONN_VALUES(GEONN_TEXT(cache.name)))->count > 0)
+		raise_name_taken(cache.name);
+	name = new_table(arguments);
 	geonn_cache_check_ids(join);
-	geonn_run_command(psprintf("CREATE TABLE %s (%s) WITH (fillfactor = 90)", table,
+	geonn_run_command(psprintf("CREATE TABLE %s (%s) WITH (fillfactor = 90)", name,
 							   geonn_cache_definitions(join)));
-	cache.target = made_table(table, geonn_cache_row_type(join));
+	table = open_made_table(name, geonn_cache_row_type(join));
+	cache.target = RelationGetRelid(table);
 	cache.owner = geonn_relation_owner(cache.target);
 	enter(&cache);
 	run = geonn_cache_log_start(&cache);
 	PushActiveSnapshot(GetTransactionSnapshot());
 	now = geonn_labels_now(join);
 	build = geonn_last_run_begin_baselines(&cache, join, &last_run);
-	result.rows = result.inserted = (int64) geonn_target_fill(&cache, join, build);
+	result.rows = result.inserted = (int64) geonn_target_fill(&cache, join, build, table, 0);
+	table_close(table, NoLock);
 	geonn_last_run_end_baselines(&cache, join, &last_run, build);
 	geonn_last_run_create(&cache);
 	add_key(&cache, geonn_cache_row_type(join));
@@ -319,21 +312,33 @@ geonn_cache_create(PG_FUNCTION_ARGS)
 
 /* ---- alter ---- */
 
+/*
+ * Lock the cache that the first argument names, and its table, for a command that changes it.
+ */
+static GeonnCache *
+lock_cache(FunctionCallInfo fcinfo, LOCKMODE mode)
+{
+	GeonnCache *cache = geonn_cache_find(geonn_cache_schema(fcinfo),
+										 text_to_cstring(PG_GETARG_TEXT_PP(0)));
+
+	(void) geonn_cache_lock(cache, true, false);
+	cache = geonn_cache_find_again(cache);
+	geonn_cache_check_snapshot(cache);
+	geonn_cache_hold(cache, mode);
+	return cache;
+}
+
 Datum
 geonn_cache_alter(PG_FUNCTION_ARGS)
 {
-	Oid			schema = geonn_cache_schema(fcinfo);
-	GeonnCache *cache = geonn_cache_find(schema, text_to_cstring(PG_GETARG_TEXT_PP(0)));
+	GeonnCache *cache = lock_cache(fcinfo, AccessShareLock);
+	Oid			schema = cache->schema;
 	Jsonb	   *changes = PG_GETARG_JSONB_P(1);
 	Jsonb	   *arguments;
 	GeonnRows  *rows;
 	char	   *name;
 	GeonnIdentity former;
 
-	(void) geonn_cache_lock(cache, true, false);
-	cache = geonn_cache_find_again(cache);
-	geonn_cache_check_snapshot(cache);
-	geonn_cache_hold(cache, AccessShareLock);
 	arguments = geonn_change_arguments(cache, changes);
 	rows = geonn_catalog_run(schema, "SELECT FROM $S.geonn_cache WHERE name OPERATOR(pg_catalog.=)"
 							 " ($2 OPERATOR(pg_catalog.->>) 'name'::pg_catalog.text)"
@@ -440,8 +445,7 @@ drop_triggers(const GeonnCache *cache)
 Datum
 geonn_cache_drop(PG_FUNCTION_ARGS)
 {
-	GeonnCache *cache = geonn_cache_find(geonn_cache_schema(fcinfo),
-										 text_to_cstring(PG_GETARG_TEXT_PP(0)));
+	GeonnCache *cache;
 	bool		keep_table = PG_GETARG_BOOL(1);
 	bool		cascade = PG_GETARG_BOOL(2);
 
@@ -450,10 +454,7 @@ geonn_cache_drop(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("keep_table and cascade exclude each other"),
 				 errhint("With keep_table, what depends on the table stays as well.")));
-	(void) geonn_cache_lock(cache, true, false);
-	cache = geonn_cache_find_again(cache);
-	geonn_cache_check_snapshot(cache);
-	geonn_cache_hold(cache, AccessExclusiveLock);
+	cache = lock_cache(fcinfo, AccessExclusiveLock);
 	forget(cache, NULL);
 	(void) geonn_cache_unschedule(cache);
 	if (OidIsValid(cache->owner) && keep_table)
@@ -466,53 +467,34 @@ geonn_cache_drop(PG_FUNCTION_ARGS)
 /* ---- caches end with their tables ---- */
 
 /*
- * Does a cache have no table?  This is asked after each command that drops anything, and hardly any
- * of them drops a cache's table: so the answer needs no planned statement.
+ * The caches that have no table, with their ids and names alone.  This is asked after each command that drops
+ * anything, and hardly any of them drops a cache's table: so the answer needs no planned statement.
  */
-static bool
-some_table_is_missing(Oid caches, Snapshot snapshot)
+static List *
+caches_without_table(Oid schema, Oid caches, Snapshot snapshot)
 {
 	Relation	relation = table_open(caches, AccessShareLock);
-	AttrNumber	target = get_attnum(caches, "target");
+	TupleDesc	type = RelationGetDescr(relation);
 	SysScanDesc scan = systable_beginscan(relation, InvalidOid, false, snapshot, 0, NULL);
-	bool		found = false;
+	List	   *found = NIL;
 	HeapTuple	row;
 
-	while (!found && HeapTupleIsValid(row = systable_getnext(scan)))
+	while (HeapTupleIsValid(row = systable_getnext(scan)))
 	{
 		bool		is_null;
+		GeonnCache *cache;
 
-		found = !SearchSysCacheExists1(RELOID, heap_getattr(row, target, RelationGetDescr(relation),
-															&is_null));
+		if (SearchSysCacheExists1(RELOID, heap_getattr(row, get_attnum(caches, "target"), type, &is_null)))
+			continue;
+		cache = palloc0(sizeof(GeonnCache));
+		cache->schema = schema;
+		cache->id = DatumGetInt32(heap_getattr(row, get_attnum(caches, "id"), type, &is_null));
+		cache->name = TextDatumGetCString(heap_getattr(row, get_attnum(caches, "name"), type, &is_null));
+		found = lappend(found, cache);
 	}
 	systable_endscan(scan);
 	table_close(relation, AccessShareLock);
 	return found;
-}
-
-/*
- * Drop the caches that have no table.
- */
-static void
-drop_without_table(Oid schema, Snapshot snapshot)
-{
-	GeonnRows  *rows = geonn_catalog_run(schema,
-										 "SELECT c.id, c.name FROM $S.geonn_cache c WHERE NOT EXISTS"
-										 " (SELECT FROM pg_catalog.pg_class t"
-										 " WHERE t.oid OPERATOR(pg_catalog.=) c.target::pg_catalog.oid)",
-										 snapshot, GEONN_NO_VALUES);
-
-	for (uint64 i = 0; i < rows->count; i++)
-	{
-		GeonnCache	cache = {
-			.schema = schema,
-			.id = DatumGetInt32(geonn_row_value(rows, i, 1)),
-			.name = geonn_row_text(rows, i, 2)
-		};
-
-		forget(&cache, snapshot);
-		(void) geonn_cache_unschedule(&cache);
-	}
 }
 
 /*
@@ -525,6 +507,7 @@ geonn_cache_dropped(PG_FUNCTION_ARGS)
 	Oid			schema = geonn_cache_schema(fcinfo);
 	Oid			caches;
 	Snapshot	snapshot;
+	ListCell   *cell;
 
 	if (!CALLED_AS_EVENT_TRIGGER(fcinfo))
 		elog(ERROR, "geonn_cache_dropped was not called as an event trigger");
@@ -533,8 +516,11 @@ geonn_cache_dropped(PG_FUNCTION_ARGS)
 	if (!OidIsValid(caches))
 		PG_RETURN_NULL();
 	snapshot = RegisterSnapshot(GetLatestSnapshot());
-	if (some_table_is_missing(caches, snapshot))
-		drop_without_table(schema, snapshot);
+	foreach(cell, caches_without_table(schema, caches, snapshot))
+	{
+		forget(lfirst(cell), snapshot);
+		(void) geonn_cache_unschedule(lfirst(cell));
+	}
 	UnregisterSnapshot(snapshot);
 	PG_RETURN_NULL();
 }

@@ -19,8 +19,6 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
-#include "catalog/namespace.h"
-#include "catalog/pg_collation.h"
 #include "catalog/pg_type.h"
 #include "funcapi.h"
 #include "nodes/makefuncs.h"
@@ -30,11 +28,12 @@
 #include "utils/jsonb.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
-#include "utils/syscache.h"
 #include "utils/typcache.h"
 
 #include "cache/definition.h"
 #include "base/compat.h"
+#include "base/value.h"
+#include "base/words.h"
 #include "join/nearest.h"
 
 /* ---- names of arguments ---- */
@@ -69,20 +68,14 @@ may_be_null(const GeonnArgument *argument)
 static char *
 list_names(const char *first, bool (*wanted) (const GeonnArgument *argument), const char *word)
 {
-	const char *last = first;
-	StringInfoData list;
+	List	   *names = first == NULL ? NIL : list_make1(unconstify(char *, first));
 
-	initStringInfo(&list);
 	for (int i = 0; i < geonn_argument_count; i++)
 	{
-		if (!is_kept(i) || (wanted != NULL && !wanted(&geonn_arguments[i])))
-			continue;
-		if (last != NULL)
-			appendStringInfo(&list, "%s%s", list.len > 0 ? ", " : "", last);
-		last = geonn_arguments[i].name;
+		if (is_kept(i) && (wanted == NULL || wanted(&geonn_arguments[i])))
+			names = lappend(names, unconstify(char *, geonn_arguments[i].name));
 	}
-	appendStringInfo(&list, " %s %s", word, last);
-	return list.data;
+	return geonn_list_names(names, "", word);
 }
 
 /* ---- as a row ---- */
@@ -128,26 +121,6 @@ find_function(FmgrInfo *function, Oid oid)
 }
 
 /*
- * The object of the values that are not NULL.  Numbers have all their digits, whatever
- * extra_float_digits says.
- */
-static Jsonb *
-to_object(const NullableDatum *values)
-{
-	int			level = NewGUCNestLevel();
-	FmgrInfo	function;
-	Jsonb	   *object;
-
-	(void) set_config_option("extra_float_digits", "3", PGC_USERSET, PGC_S_SESSION,
-							 GUC_ACTION_SAVE, true, 0, false);
-	find_function(&function, F_TO_JSONB);
-	object = DatumGetJsonbP(FunctionCall1(&function,
-										  HeapTupleGetDatum(make_row(values, false))));
-	AtEOXact_GUC(true, level);
-	return object;
-}
-
-/*
  * Set the values that the object has.
  */
 static void
@@ -171,38 +144,35 @@ set_from_object(NullableDatum *values, Jsonb *object)
 /* ---- what a cache keeps ---- */
 
 /*
- * The values without those of k where a radius is among them; an error if those say anything.
+ * Leave out the values of k where a radius is among them; an error if those say anything.
  */
-static NullableDatum *
-of_one_question(const NullableDatum *values)
+static void
+check_question(NullableDatum *values)
 {
-	NullableDatum *kept = palloc(geonn_argument_count * sizeof(NullableDatum));
-	bool		has_radius = false;
-
-	for (int i = 0; i < geonn_argument_count; i++)
-		has_radius |= is_kept(i) && geonn_argument_of_radius(&geonn_arguments[i]) &&
-			!values[i].isnull;
-	for (int i = 0; i < geonn_argument_count; i++)
-	{
-		kept[i] = values[i];
-		if (!is_kept(i) || !has_radius || !geonn_argument_of_k(&geonn_arguments[i]))
-			continue;
-		if (!geonn_argument_is_default(&geonn_arguments[i], values[i]))
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("radius is given together with %s",
-							list_names(NULL, geonn_argument_of_k, "or")),
-					 errdetail("A cache has all references within radius, or the k nearest ones."),
-					 errhint("For the k nearest ones up to a distance, give k and max_distance without radius.")));
-		kept[i].isnull = true;
-	}
-	return kept;
+	if (geonn_arguments_of_one_question(values) != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("radius is given together with %s",
+						list_names(NULL, geonn_argument_of_k, "or")),
+				 errdetail("A cache has all references within radius, or the k nearest ones."),
+				 errhint("For the k nearest ones up to a distance, give k and max_distance without radius.")));
 }
 
 Jsonb *
-geonn_keep_arguments(const NullableDatum *values)
+geonn_keep_arguments(NullableDatum *values)
 {
-	return to_object(of_one_question(values));
+	int			level = NewGUCNestLevel();
+	FmgrInfo	function;
+	Jsonb	   *object;
+
+	check_question(values);
+	/* numbers have all their digits */
+	geonn_set("extra_float_digits", "3");
+	find_function(&function, F_TO_JSONB);
+	object = DatumGetJsonbP(FunctionCall1(&function,
+										  HeapTupleGetDatum(make_row(values, false))));
+	AtEOXact_GUC(true, level);
+	return object;
 }
 
 static void
@@ -277,7 +247,7 @@ kept_values(const GeonnCache *cache, GeonnArguments **arguments)
 	set_from_object(values, cache->arguments);
 	if (arguments != NULL)
 	{
-		(void) of_one_question(values);
+		check_question(values);
 		*arguments = geonn_arguments_read(GEONN_CACHE, values);
 	}
 	error_context_stack = context.previous;
@@ -461,22 +431,6 @@ geonn_target_attributes(Oid target, AttrNumber *attributes)
 		attributes[i] = get_attnum(target, target_names[i]);
 }
 
-static char *
-qualified_collation(Oid collation)
-{
-	HeapTuple	row = SearchSysCache1(COLLOID, ObjectIdGetDatum(collation));
-	Form_pg_collation form;
-	char	   *name;
-
-	if (!HeapTupleIsValid(row))
-		elog(ERROR, "cache lookup failed for collation %u", collation);
-	form = (Form_pg_collation) GETSTRUCT(row);
-	name = quote_qualified_identifier(get_namespace_name(form->collnamespace),
-									  NameStr(form->collname));
-	ReleaseSysCache(row);
-	return name;
-}
-
 char *
 geonn_cache_definitions(const GeonnJoin *join)
 {
@@ -489,11 +443,7 @@ geonn_cache_definitions(const GeonnJoin *join)
 		Form_pg_attribute column = TupleDescAttr(type, i);
 
 		appendStringInfo(&text, "%s%s %s", i > 0 ? ", " : "", target_names[i],
-						 format_type_extended(column->atttypid, column->atttypmod,
-											  FORMAT_TYPE_TYPEMOD_GIVEN |
-											  FORMAT_TYPE_FORCE_QUALIFY));
-		if (OidIsValid(column->attcollation) && column->attcollation != DEFAULT_COLLATION_OID)
-			appendStringInfo(&text, " COLLATE %s", qualified_collation(column->attcollation));
+						 geonn_type_sql(column->atttypid, column->atttypmod, column->attcollation));
 		/* else the primary key would be preceded by a search of all rows for NULLs */
 		if (i == TARGET_OBSERVATION_ID || i == TARGET_RANK)
 			appendStringInfoString(&text, " NOT NULL");

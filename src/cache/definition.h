@@ -21,10 +21,11 @@ typedef enum TargetColumn
 #define TARGET_COLUMNS 4
 
 /*
- * The object that a cache keeps for the values, [geonn_argument_count], with which it is made.  Raises an
- * error if they have both a radius and an argument that only caches with k have.
+ * The object that a cache keeps for the values, [geonn_argument_count], with which it is made.  Where they
+ * have a radius, those of arguments that only caches with k have become NULL; raises an error if they are
+ * not the defaults.
  */
-extern Jsonb *geonn_keep_arguments(const NullableDatum *values);
+extern Jsonb *geonn_keep_arguments(NullableDatum *values);
 
 /* The arguments that the cache keeps.  Raises an error for any that are wrong. */
 extern GeonnArguments *geonn_kept_arguments(const GeonnCache *cache);

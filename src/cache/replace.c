@@ -389,15 +389,7 @@ find_hindrance(const GeonnReplacement *replacement, const char **remedy)
 static Oid
 file_of(Oid relation)
 {
-	HeapTuple	row = SearchSysCache1(RELOID, ObjectIdGetDatum(relation));
-	Oid			file = InvalidOid;
-
-	if (HeapTupleIsValid(row))
-	{
-		file = ((Form_pg_class) GETSTRUCT(row))->relfilenode;
-		ReleaseSysCache(row);
-	}
-	return file;
+	return GetSysCacheOid1(RELOID, Anum_pg_class_relfilenode, ObjectIdGetDatum(relation));
 }
 
 /*
@@ -465,9 +457,9 @@ build(GeonnReplacement *replacement)
 
 	replacement->file = file_of(RelationGetRelid(target));
 	replacement->heap = table_open(heap, AccessExclusiveLock);
-	replacement->rows = (int64) geonn_target_fill_table(replacement->cache, replacement->join,
-														replacement->baselines, replacement->heap,
-														TABLE_INSERT_FROZEN);
+	replacement->rows = (int64) geonn_target_fill(replacement->cache, replacement->join,
+												  replacement->baselines, replacement->heap,
+												  TABLE_INSERT_FROZEN);
 	CommandCounterIncrement();
 	error = geonn_attempt(build_indexes, replacement);
 	if (error == NULL)

@@ -148,7 +148,7 @@ id_of(const GeonnRows *jobs, uint64 number)
 }
 
 /*
- * The ids of the cache's jobs: jobs of its owner with their name, and jobs of other roles with its
+ * The cache's jobs, with ids and commands: jobs of its owner with their name, and jobs of other roles with its
  * command, which a former owner has left.
  */
 static GeonnRows *
@@ -159,7 +159,7 @@ find_jobs(const GeonnCache *cache)
 	if (!OidIsValid(cron_owner()))
 		return palloc0(sizeof(GeonnRows));
 	return geonn_run_as(cron_owner(),
-						"SELECT jobid FROM cron.job WHERE jobname::pg_catalog.text OPERATOR(pg_catalog.=) $1"
+						"SELECT jobid, command FROM cron.job WHERE jobname::pg_catalog.text OPERATOR(pg_catalog.=) $1"
 						" AND (username OPERATOR(pg_catalog.=) $2 OR command OPERATOR(pg_catalog.=) $3)"
 						" ORDER BY jobid",
 						NULL, GEONN_VALUES(GEONN_TEXT(job_name(cache, NULL)), GEONN_TEXT_OR_NULL(owner),
@@ -192,6 +192,18 @@ remove_jobs(const GeonnRows *jobs)
 							GEONN_VALUES(GEONN_INT8(id_of(jobs, i))));
 }
 
+/*
+ * Give a job this command, and this name unless it is NULL.
+ */
+static void
+change_job(int64 id, const char *name, const char *command)
+{
+	(void) geonn_run_as(cron_owner(),
+						"UPDATE cron.job SET jobname = COALESCE($2, jobname), command = $3"
+						" WHERE jobid OPERATOR(pg_catalog.=) $1",
+						NULL, GEONN_VALUES(GEONN_INT8(id), GEONN_TEXT_OR_NULL(name), GEONN_TEXT(command)));
+}
+
 bool
 geonn_cache_unschedule(const GeonnCache *cache)
 {
@@ -214,12 +226,7 @@ geonn_cache_rename_jobs(const GeonnCache *cache, const char *name)
 	renamed.name = pstrdup(name);
 	(void) geonn_cache_unschedule(&renamed);
 	for (uint64 i = 0; i < jobs->count; i++)
-		(void) geonn_run_as(cron_owner(),
-							"UPDATE cron.job SET jobname = $2, command = $3"
-							" WHERE jobid OPERATOR(pg_catalog.=) $1",
-							NULL, GEONN_VALUES(GEONN_INT8(id_of(jobs, i)),
-											   GEONN_TEXT(job_name(&renamed, NULL)),
-											   GEONN_TEXT(job_command(&renamed))));
+		change_job(id_of(jobs, i), job_name(&renamed, NULL), job_command(&renamed));
 }
 
 /* ---- scheduling ---- */
@@ -298,7 +305,7 @@ require_owner(const GeonnCache *cache)
 
 /*
  * Store the schedule, NULL for none.  The row stays locked, so that one session at a time changes
- * the jobs.  Returns whether the schedule is another one than before.
+ * the jobs.  Returns whether the cache had a schedule.
  */
 static bool
 store_schedule(const GeonnCache *cache, const char *schedule)
@@ -312,14 +319,10 @@ store_schedule(const GeonnCache *cache, const char *schedule)
 										 NULL, GEONN_VALUES(GEONN_INT4(cache->id),
 															GEONN_TEXT(cache->name),
 															GEONN_TEXT_OR_NULL(schedule)));
-	char	   *former;
 
 	if (rows->count == 0)
 		geonn_cache_raise_missing(cache);
-	former = geonn_row_text(rows, 0, 1);
-	if (former == NULL || schedule == NULL)
-		return former != schedule;
-	return strcmp(former, schedule) != 0;
+	return geonn_row_text(rows, 0, 1) != NULL;
 }
 
 static void
@@ -370,12 +373,12 @@ geonn_unschedule(PG_FUNCTION_ARGS)
 {
 	GeonnCache *cache = geonn_cache_find(geonn_cache_schema(fcinfo),
 										 text_to_cstring(PG_GETARG_TEXT_PP(0)));
-	bool		changed;
+	bool		had_schedule;
 
 	geonn_cache_hold(cache, AccessShareLock);
-	changed = store_schedule(cache, NULL);
-	changed |= geonn_cache_unschedule(cache);
-	PG_RETURN_BOOL(changed);
+	had_schedule = store_schedule(cache, NULL);
+	had_schedule |= geonn_cache_unschedule(cache);
+	PG_RETURN_BOOL(had_schedule);
 }
 
 /* ---- when the extension goes elsewhere ---- */
@@ -388,45 +391,21 @@ typedef struct Fate
 	const char *next;			/* the schema's name after the command; NULL: the extension is dropped */
 } Fate;
 
-static bool
-has_name(const List *names, const char *name)
-{
-	const ListCell *cell;
-
-	foreach(cell, names)
-	{
-		if (strcmp(strVal(lfirst(cell)), name) == 0)
-			return true;
-	}
-	return false;
-}
-
-static Oid
-schema_owner(Oid schema)
-{
-	HeapTuple	row = SearchSysCache1(NAMESPACEOID, ObjectIdGetDatum(schema));
-	Oid			owner;
-
-	if (!HeapTupleIsValid(row))
-		elog(ERROR, "cache lookup failed for schema %u", schema);
-	owner = ((Form_pg_namespace) GETSTRUCT(row))->nspowner;
-	ReleaseSysCache(row);
-	return owner;
-}
-
 /*
  * Does DROP OWNED, if it succeeds, drop the extension?
  */
 static bool
 drops_owned(const DropOwnedStmt *command, Oid schema)
 {
+	Oid			schema_owner = GetSysCacheOid1(NAMESPACEOID, Anum_pg_namespace_nspowner,
+											   ObjectIdGetDatum(schema));
 	const ListCell *cell;
 
 	foreach(cell, command->roles)
 	{
 		Oid			role = get_rolespec_oid(lfirst(cell), true);
 
-		if (role == schema_owner(schema) || role == geonn_relation_owner(geonn_cache_table(schema)))
+		if (role == schema_owner || role == geonn_relation_owner(geonn_cache_table(schema)))
 			return true;
 	}
 	return false;
@@ -442,8 +421,8 @@ decides(const Node *command, Fate *fate)
 	{
 		const DropStmt *drop = (const DropStmt *) command;
 
-		return drop->removeType == OBJECT_EXTENSION ? has_name(drop->objects, "geonn") :
-			drop->removeType == OBJECT_SCHEMA && has_name(drop->objects, fate->now);
+		return drop->removeType == OBJECT_EXTENSION ? list_member(drop->objects, makeString(pstrdup("geonn"))) :
+			drop->removeType == OBJECT_SCHEMA && list_member(drop->objects, makeString(fate->now));
 	}
 	if (IsA(command, DropOwnedStmt))
 		return drops_owned((const DropOwnedStmt *) command, fate->schema);
@@ -474,39 +453,6 @@ call_in(const char *schema)
 }
 
 /*
- * The ids of all jobs in this database that call a procedure of geonn, those of other roles, too.
- */
-static GeonnRows *
-find_calls(const char *schema)
-{
-	return geonn_run_as(cron_owner(),
-						"SELECT jobid FROM cron.job"
-						" WHERE database OPERATOR(pg_catalog.=) pg_catalog.current_database()::pg_catalog.text"
-						" AND pg_catalog.starts_with(command, $1) ORDER BY jobid",
-						NULL, GEONN_VALUES(GEONN_TEXT(call_in(schema))));
-}
-
-static void
-move_jobs(const GeonnRows *jobs, const Fate *fate)
-{
-	for (uint64 i = 0; i < jobs->count; i++)
-		(void) geonn_run_as(cron_owner(),
-							"UPDATE cron.job SET command = $3 OPERATOR(pg_catalog.||)"
-							" pg_catalog.substr(command, pg_catalog.length($2) OPERATOR(pg_catalog.+) 1)"
-							" WHERE jobid OPERATOR(pg_catalog.=) $1",
-							NULL, GEONN_VALUES(GEONN_INT8(id_of(jobs, i)),
-											   GEONN_TEXT(call_in(fate->now)),
-											   GEONN_TEXT(call_in(fate->next))));
-}
-
-static bool
-has_caches(Oid schema)
-{
-	return geonn_catalog_run(schema, "SELECT FROM $S.geonn_cache LIMIT 1", NULL,
-							 GEONN_NO_VALUES)->count > 0;
-}
-
-/*
  * The jobs of this database's caches are in another database, where this command cannot change them.
  */
 static void
@@ -528,6 +474,9 @@ warn_of_jobs_elsewhere(const Fate *fate)
 					 quote_literal_cstr(call_in(fate->next)), here)));
 }
 
+/*
+ * Change or remove all jobs in this database that call a procedure of geonn, those of other roles, too.
+ */
 static void
 follow(const Fate *fate)
 {
@@ -535,7 +484,8 @@ follow(const Fate *fate)
 
 	if (is_loaded() && !is_database_of_cron())
 	{
-		if (has_caches(fate->schema))
+		if (geonn_catalog_run(fate->schema, "SELECT FROM $S.geonn_cache LIMIT 1", NULL,
+							  GEONN_NO_VALUES)->count > 0)
 			warn_of_jobs_elsewhere(fate);
 		return;
 	}
@@ -543,13 +493,19 @@ follow(const Fate *fate)
 		return;
 	/* wait for sessions that have made jobs and not committed; later ones wait for this one */
 	LockRelationOid(geonn_cache_table(fate->schema), ShareLock);
-	jobs = find_calls(fate->now);
+	jobs = geonn_run_as(cron_owner(),
+						"SELECT jobid, command FROM cron.job"
+						" WHERE database OPERATOR(pg_catalog.=) pg_catalog.current_database()::pg_catalog.text"
+						" AND pg_catalog.starts_with(command, $1) ORDER BY jobid",
+						NULL, GEONN_VALUES(GEONN_TEXT(call_in(fate->now))));
 	if (jobs->count == 0 || !may_change(jobs))
 		return;
 	if (fate->next == NULL)
 		remove_jobs(jobs);
-	else
-		move_jobs(jobs, fate);
+	for (uint64 i = 0; i < jobs->count && fate->next != NULL; i++)
+		change_job(id_of(jobs, i), NULL,
+				   psprintf("%s%s", call_in(fate->next),
+							geonn_row_text(jobs, i, 2) + strlen(call_in(fate->now))));
 }
 
 /*

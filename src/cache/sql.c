@@ -28,6 +28,10 @@
  *
  * Statements that triggers or functions execute meanwhile have another text.
  *
+ * Another hook starts the statements that write a cache's table without the triggers that notice changes
+ * (cache/changed.c): it removes them from the executor's description of the table.  Only a query of the
+ * very plan that the refresh executes counts as its own.
+ *
  * Where the module opens a table of its own by access methods, it checks in the same way that the name
  * is that of this extension's table.
  */
@@ -40,6 +44,7 @@
 #include "catalog/pg_namespace.h"
 #include "catalog/pg_proc.h"
 #include "commands/extension.h"
+#include "executor/executor.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
@@ -50,7 +55,6 @@
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/resowner.h"
-#include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
 #include "cache/sql.h"
@@ -76,55 +80,38 @@ geonn_cache_schema(FunctionCallInfo fcinfo)
 	return get_func_namespace(fcinfo->flinfo->fn_oid);
 }
 
-static void
-raise_missing(const char *table)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_UNDEFINED_TABLE),
-			 errmsg("the extension's table %s does not exist", table),
-			 errhint("Run ALTER EXTENSION geonn UPDATE, or drop and create the extension.")));
-}
-
-Oid
-geonn_cache_table(Oid schema)
-{
-	Oid			relation = get_relname_relid("geonn_cache", schema);
-
-	if (!OidIsValid(relation))
-		raise_missing("geonn_cache");
-	return relation;
-}
-
 Oid
 geonn_own_table(Oid schema, const char *name)
 {
 	Oid			relation = get_relname_relid(name, schema);
 
 	if (!OidIsValid(relation) || strcmp(extension_of(RelationRelationId, relation), "geonn") != 0)
-		raise_missing(name);
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("the extension's table %s does not exist", name),
+				 errhint("Run ALTER EXTENSION geonn UPDATE, or drop and create the extension.")));
 	return relation;
+}
+
+Oid
+geonn_cache_table(Oid schema)
+{
+	return geonn_own_table(schema, "geonn_cache");
 }
 
 Oid
 geonn_relation_owner(Oid relation)
 {
-	HeapTuple	row = SearchSysCache1(RELOID, ObjectIdGetDatum(relation));
-	Oid			owner = InvalidOid;
-
-	if (HeapTupleIsValid(row))
-	{
-		owner = ((Form_pg_class) GETSTRUCT(row))->relowner;
-		ReleaseSysCache(row);
-	}
-	return owner;
+	return GetSysCacheOid1(RELOID, Anum_pg_class_relowner, ObjectIdGetDatum(relation));
 }
 
 /* ---- names ---- */
 
-/* the statement whose names this backend checks, or NULL */
-static const GeonnOwnNames *looked_at = NULL;
+/* the statement of the module's own that this backend prepares or executes, or NULL */
+static const GeonnOwnStatement *own_statement = NULL;
 
-static post_parse_analyze_hook_type previous_hook;
+static post_parse_analyze_hook_type previous_analyze;
+static ExecutorStart_hook_type previous_start;
 
 static bool
 is_trusted(Oid catalog, Oid object, Oid schema)
@@ -177,42 +164,110 @@ is_meant(Query *query, Oid target)
 static void
 look_at_query(ParseState *state, Query *query, geonn_jumble_state *jumble)
 {
-	if (previous_hook != NULL)
-		previous_hook(state, query, jumble);
-	if (looked_at == NULL || state->p_sourcetext == NULL ||
-		strcmp(state->p_sourcetext, looked_at->statement) != 0 ||
-		is_meant(query, looked_at->target))
+	if (previous_analyze != NULL)
+		previous_analyze(state, query, jumble);
+	if (own_statement == NULL || state->p_sourcetext == NULL ||
+		strcmp(state->p_sourcetext, own_statement->statement) != 0 ||
+		is_meant(query, own_statement->target))
 		return;
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg("a name in a statement of geonn's is that of another object"),
-			 errdetail("The statement is: %s", looked_at->statement),
+			 errdetail("The statement is: %s", own_statement->statement),
 			 errhint("If a schema was renamed meanwhile, run the same command again.")));
 }
 
-const GeonnOwnNames *
-geonn_look_at_names(const GeonnOwnNames *names)
-{
-	const GeonnOwnNames *former = looked_at;
+/* ---- triggers that do not fire ---- */
 
-	looked_at = names;
+/*
+ * Remove the triggers from the copy of their descriptions that the executor makes for each
+ * statement.
+ */
+static void
+leave_out_triggers(ResultRelInfo *relation, Oid function)
+{
+	TriggerDesc *triggers = relation->ri_TrigDesc;
+	bool		others = false;
+
+	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
+	{
+		if (triggers->triggers[i].tgfoid == function)
+			triggers->triggers[i].tgenabled = TRIGGER_DISABLED;
+		else
+			others = true;
+	}
+	/* without triggers the executor does not fetch the former rows, either */
+	if (!others)
+		relation->ri_TrigDesc = NULL;
+}
+
+static void
+start_query(QueryDesc *query, int flags)
+{
+	const GeonnOwnStatement *own = own_statement;
+	ListCell   *cell;
+
+	if (previous_start != NULL)
+		previous_start(query, flags);
+	else
+		standard_ExecutorStart(query, flags);
+
+	/* statements that a rule adds are in the same plan, and do not set the command tag */
+	if (own == NULL || own->plan == NULL || !query->plannedstmt->canSetTag ||
+		!list_member_ptr(own->plan->stmt_list, query->plannedstmt))
+		return;
+	foreach(cell, query->estate->es_opened_result_relations)
+	{
+		ResultRelInfo *relation = lfirst(cell);
+
+		if (RelationGetRelid(relation->ri_RelationDesc) == own->target)
+			leave_out_triggers(relation, own->triggers);
+	}
+}
+
+/* ---- the module's own statements ---- */
+
+const GeonnOwnStatement *
+geonn_set_own_statement(const GeonnOwnStatement *own)
+{
+	const GeonnOwnStatement *former = own_statement;
+
+	own_statement = own;
 	return former;
 }
 
 void
-geonn_own_names(void)
+geonn_own_statements(void)
 {
-	previous_hook = post_parse_analyze_hook;
+	previous_analyze = post_parse_analyze_hook;
 	post_parse_analyze_hook = look_at_query;
+	previous_start = ExecutorStart_hook;
+	ExecutorStart_hook = start_query;
 }
 
-/* ---- statements ---- */
+void
+geonn_set(const char *setting, const char *value)
+{
+	(void) set_config_option(setting, value, PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0,
+							 false);
+}
+
+GeonnIdentity
+geonn_become(Oid role, int restrictions)
+{
+	GeonnIdentity former = {.level = NewGUCNestLevel()};
+
+	GetUserIdAndSecContext(&former.user, &former.context);
+	SetUserIdAndSecContext(role, former.context | restrictions);
+	geonn_set("search_path", "pg_catalog, pg_temp");
+	return former;
+}
 
 void
-geonn_set_search_path(void)
+geonn_become_former(GeonnIdentity former)
 {
-	(void) set_config_option("search_path", "pg_catalog, pg_temp", PGC_USERSET, PGC_S_SESSION,
-							 GUC_ACTION_SAVE, true, 0, false);
+	AtEOXact_GUC(false, former.level);
+	SetUserIdAndSecContext(former.user, former.context);
 }
 
 void
@@ -239,8 +294,7 @@ geonn_plan_by_index(void)
 	};
 
 	for (int i = 0; i < (int) lengthof(settings); i++)
-		(void) set_config_option(settings[i].setting, settings[i].value, PGC_USERSET, PGC_S_SESSION,
-								 GUC_ACTION_SAVE, true, 0, false);
+		geonn_set(settings[i].setting, settings[i].value);
 }
 
 void
@@ -310,30 +364,24 @@ run_prepared(const char *statement, Snapshot snapshot, int count, const GeonnVal
 GeonnRows *
 geonn_run_as(Oid role, const char *statement, Snapshot snapshot, int count, const GeonnValue *values)
 {
-	GeonnOwnNames names = {.statement = statement};
-	const GeonnOwnNames *former;
+	GeonnOwnStatement own = {.statement = statement};
+	const GeonnOwnStatement *former;
 	GeonnRows  *volatile rows = NULL;
-	Oid			user;
-	int			context;
-	int			level = NewGUCNestLevel();
+	GeonnIdentity caller = geonn_become(role, SECURITY_LOCAL_USERID_CHANGE | SECURITY_NOFORCE_RLS);
 
-	/* no operators and functions of other roles; and by indexes, whatever the statistics say */
-	geonn_set_search_path();
+	/* whatever the statistics say */
 	geonn_plan_by_index();
-	GetUserIdAndSecContext(&user, &context);
-	SetUserIdAndSecContext(role, context | SECURITY_LOCAL_USERID_CHANGE | SECURITY_NOFORCE_RLS);
-	former = geonn_look_at_names(&names);
+	former = geonn_set_own_statement(&own);
 	PG_TRY();
 	{
 		rows = run_prepared(statement, snapshot, count, values);
 	}
 	PG_FINALLY();
 	{
-		(void) geonn_look_at_names(former);
+		(void) geonn_set_own_statement(former);
 	}
 	PG_END_TRY();
-	SetUserIdAndSecContext(user, context);
-	AtEOXact_GUC(true, level);
+	geonn_become_former(caller);
 	return rows;
 }
 

@@ -10,6 +10,7 @@
 #include "catalog/pg_type_d.h"
 #include "fmgr.h"
 #include "utils/builtins.h"
+#include "utils/plancache.h"
 #include "utils/snapshot.h"
 
 /* The schema of the extension to which the called function belongs. */
@@ -24,8 +25,23 @@ extern Oid	geonn_own_table(Oid schema, const char *name);
 /* A relation's owner, or InvalidOid if the relation was dropped. */
 extern Oid	geonn_relation_owner(Oid relation);
 
-/* Resolve names in pg_catalog alone, until the settings' nest level ends. */
-extern void geonn_set_search_path(void);
+/* Set a setting, until the settings' nest level ends. */
+extern void geonn_set(const char *setting, const char *value);
+
+/*
+ * Continue as this role, with these bits added to the security context and a search_path of pg_catalog;
+ * geonn_become_former continues as before, also with the settings.  An error does so with its
+ * (sub)transaction.
+ */
+typedef struct GeonnIdentity
+{
+	Oid			user;
+	int			context;		/* GetUserIdAndSecContext's */
+	int			level;			/* the nest level of settings (NewGUCNestLevel) */
+} GeonnIdentity;
+
+extern GeonnIdentity geonn_become(Oid role, int restrictions);
+extern void geonn_become_former(GeonnIdentity former);
 
 /* Make the planner look rows up one by one in indexes, until the settings' nest level ends. */
 extern void geonn_plan_by_index(void);
@@ -86,21 +102,24 @@ extern GeonnRows *geonn_catalog_run(Oid schema, const char *statement, Snapshot 
 extern Datum geonn_row_value(const GeonnRows *rows, uint64 row, int column);
 extern char *geonn_row_text(const GeonnRows *rows, uint64 row, int column);
 
-/* a statement that is about to be prepared or executed */
-typedef struct GeonnOwnNames
+/* a statement that the module itself prepares or executes */
+typedef struct GeonnOwnStatement
 {
 	const char *statement;
-	Oid			target;			/* the table that the statement writes; InvalidOid: see sql.c */
-} GeonnOwnNames;
+	Oid			target;			/* the cache's table that the statement writes; InvalidOid: see sql.c */
+	Oid			triggers;		/* the function of the target's triggers that do not fire */
+	CachedPlan *plan;			/* the plan that is executed; NULL: triggers fire */
+} GeonnOwnStatement;
 
 /*
- * From now on check the names of this statement, NULL for none, whenever PostgreSQL analyzes it.  Returns
- * the statement of the call before, which the caller passes again later, after an error as well.
+ * From now on check the names of this statement, NULL for none, whenever PostgreSQL analyzes it, and leave
+ * out its triggers when its plan is executed.  Returns the statement of the call before, which the caller
+ * passes again later, after an error as well.
  */
-extern const GeonnOwnNames *geonn_look_at_names(const GeonnOwnNames *names);
+extern const GeonnOwnStatement *geonn_set_own_statement(const GeonnOwnStatement *own);
 
-/* Install the hook that checks names.  Called once by _PG_init. */
-extern void geonn_own_names(void);
+/* Install the hooks of these statements.  Called once by _PG_init. */
+extern void geonn_own_statements(void);
 
 /* Copy the present error into this memory context and flush the error state. */
 extern ErrorData *geonn_take_error(MemoryContext context);

@@ -155,8 +155,8 @@ fill_row(void *state, const Datum *values, const bool *nulls)
 }
 
 uint64
-geonn_target_fill_table(const GeonnCache *cache, const GeonnJoin *join, BaselineBuild *build,
-						Relation table, int options)
+geonn_target_fill(const GeonnCache *cache, const GeonnJoin *join, BaselineBuild *build, Relation table,
+				  int options)
 {
 	Filling    *filling = palloc0(sizeof(Filling));
 	FullSearch	search = {
@@ -186,16 +186,6 @@ geonn_target_fill_table(const GeonnCache *cache, const GeonnJoin *join, Baseline
 		ExecDropSingleTupleTableSlot(filling->slots[i]);
 	FreeBulkInsertState(filling->state);
 	MemoryContextDelete(filling->row_context);
-	return rows;
-}
-
-uint64
-geonn_target_fill(const GeonnCache *cache, const GeonnJoin *join, BaselineBuild *build)
-{
-	Relation	table = table_open(cache->target, RowExclusiveLock);
-	uint64		rows = geonn_target_fill_table(cache, join, build, table, 0);
-
-	table_close(table, NoLock);
 	return rows;
 }
 
@@ -295,35 +285,25 @@ geonn_difference_add(GeonnDifference *difference, RowChange change, ItemPointer 
 /* ---- writing ---- */
 
 /*
- * Plan a statement to fetch the table's rows by their TIDs: the planner would rather read the whole
- * table, as it expects a disk.  The triggers that the statement fires are planned as usual.
+ * Plan and execute a statement such that it fetches the table's rows by their TIDs: the planner would rather
+ * read the whole table, as it expects a disk.  The triggers that the statement fires are planned as usual.
  */
-static CachedPlan *
-plan_by_tid(SPIPlanPtr statement)
-{
-	int			level = NewGUCNestLevel();
-	CachedPlan *plan;
-
-	geonn_plan_by_index();
-	plan = SPI_plan_get_cached_plan(statement);
-	AtEOXact_GUC(true, level);
-	return plan;
-}
-
 static void
-execute_on_target(const GeonnCache *cache, const char *statement)
+execute_by_tid(GeonnOwnStatement *own)
 {
-	SPIPlanPtr	prepared = SPI_prepare(statement, 0, NULL);
-	CachedPlan *plan;
+	SPIPlanPtr	prepared = SPI_prepare(own->statement, 0, NULL);
+	int			level = NewGUCNestLevel();
 	int			result;
 
 	if (prepared == NULL)
-		elog(ERROR, "could not prepare \"%s\": %s", statement, SPI_result_code_string(SPI_result));
-	plan = plan_by_tid(prepared);
-	result = geonn_changes_execute(cache, prepared, plan);
+		elog(ERROR, "could not prepare \"%s\": %s", own->statement, SPI_result_code_string(SPI_result));
+	geonn_plan_by_index();
+	own->plan = SPI_plan_get_cached_plan(prepared);
+	AtEOXact_GUC(true, level);
+	result = SPI_execute_plan(prepared, NULL, NULL, false, 0);
 	if (result < 0)
 		elog(ERROR, "could not write: %s", SPI_result_code_string(result));
-	ReleaseCachedPlan(plan, NULL);
+	ReleaseCachedPlan(own->plan, NULL);
 }
 
 __attribute__((noreturn))
@@ -401,28 +381,32 @@ is_violation_of(const char *key)
 }
 
 /*
- * Execute a statement that must find the cache's table by its name.  key: what key_of_refresh returned.
+ * Execute a statement that writes the cache's table.  key: what key_of_refresh returned.
  */
 static void
-execute_checked(const GeonnCache *cache, const char *statement, const char *key)
+execute_on_target(const GeonnCache *cache, const char *statement, const char *key)
 {
-	GeonnOwnNames names = {.statement = statement,.target = cache->target};
-	const GeonnOwnNames *former = geonn_look_at_names(&names);
+	GeonnOwnStatement own = {
+		.statement = statement,
+		.target = cache->target,
+		.triggers = geonn_changes_function(cache->schema)
+	};
+	const GeonnOwnStatement *former = geonn_set_own_statement(&own);
 
 	PG_TRY();
 	{
-		execute_on_target(cache, statement);
+		execute_by_tid(&own);
 	}
 	PG_CATCH();
 	{
-		(void) geonn_look_at_names(former);
+		(void) geonn_set_own_statement(former);
 		if (!is_violation_of(key))
 			PG_RE_THROW();
 		FlushErrorState();
 		raise_changed_meanwhile(cache);
 	}
 	PG_END_TRY();
-	(void) geonn_look_at_names(former);
+	(void) geonn_set_own_statement(former);
 }
 
 /*
@@ -446,9 +430,9 @@ write_rows(const GeonnDifference *difference, RowChange change, int64 *changed)
 	if (difference->counts[change] == 0)
 		return;
 	SPI_register_relation(&relation);
-	execute_checked(difference->cache,
-					psprintf(kinds[change].statement, geonn_cache_target_name(difference->cache)),
-					key_of_refresh(difference->cache));
+	execute_on_target(difference->cache,
+					  psprintf(kinds[change].statement, geonn_cache_target_name(difference->cache)),
+					  key_of_refresh(difference->cache));
 	SPI_unregister_relation(relation.md.name);
 	*changed = (int64) SPI_processed;
 	if (*changed != difference->counts[change])

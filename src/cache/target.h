@@ -14,18 +14,12 @@
 extern void geonn_target_check(const GeonnCache *cache, TupleDesc row_type);
 
 /*
- * Fill a new table, which no other session sees yet, with the rows that the search returns now.  The
- * search adds the observations that it reads to the baseline, unless that is NULL.  Returns the number
- * of rows.
+ * Fill a new table, which no other session sees yet and which has the columns of the cache's table, with the
+ * rows that the search returns now.  The search adds the observations that it reads to the baseline, unless
+ * that is NULL.  The options are those of table_multi_insert.  Returns the number of rows.
  */
-extern uint64 geonn_target_fill(const GeonnCache *cache, const GeonnJoin *join, BaselineBuild *build);
-
-/*
- * Fill this table, as geonn_target_fill fills the cache's: it has the columns of the cache's table.  The
- * options are those of table_multi_insert.
- */
-extern uint64 geonn_target_fill_table(const GeonnCache *cache, const GeonnJoin *join,
-									  BaselineBuild *build, Relation table, int options);
+extern uint64 geonn_target_fill(const GeonnCache *cache, const GeonnJoin *join, BaselineBuild *build,
+								Relation table, int options);
 
 /* what is done to a row of a target */
 typedef enum RowChange

@@ -79,6 +79,19 @@ read_radius(const GeonnArgument *argument, Datum value, GeonnArguments *argument
 	arguments->join->question.k = 0;
 }
 
+static void
+read_partitions(const GeonnArgument *argument pg_attribute_unused(), Datum value,
+				GeonnArguments *arguments)
+{
+	arguments->partitions = DatumGetInt32(value);
+	if (arguments->partitions < 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("partitions is out of range: %d", arguments->partitions),
+				 errdetail("A table has one partition for each server, or more."),
+				 errhint("Leave partitions out for the default number.")));
+}
+
 /*
  * The words that may be the value of an argument with the hint word_hint.
  */
@@ -112,6 +125,12 @@ static void
 read_ties(const GeonnArgument *argument, Datum value, GeonnArguments *arguments)
 {
 	arguments->join->question.ties = read_word(argument, value) != 0;
+}
+
+static void
+read_by(const GeonnArgument *argument, Datum value, GeonnArguments *arguments)
+{
+	arguments->by = geonn_column_names(argument->name, value);
 }
 
 static void
@@ -151,8 +170,8 @@ keep_value(const GeonnArgument *argument, Datum value, GeonnArguments *arguments
 		case BOOLOID:
 			*(bool *) field = DatumGetBool(value);
 			break;
-		case NAMEARRAYOID:
-			*(List **) field = geonn_column_names(argument->name, value);
+		case NAMEOID:
+			*(char **) field = pstrdup(NameStr(*DatumGetName(value)));
 			break;
 		case TEXTOID:
 			if (argument->hint == word_hint)
@@ -201,6 +220,8 @@ static const char relation_hint[] = "Name a table or view";
 static const char query_hint[] = "Give a query with columns id, lat and lon, as in 'SELECT id, lat, lon FROM city'.";
 static const char radius_hint[] = "Give a radius in metres, or name columns of radiuses, by obs_radius or ref_radius in options.";
 static const char flag_hint[] = "Give true or false.";
+static const char servers_hint[] = "Name the foreign servers of the shards, as in '{shard1, shard2}'.";
+static const char coordinator_hint[] = "Give the connection string by which shards reach this database, as in 'host=coordinator dbname=geo user=shards'.";
 
 static const struct config_enum_entry ties_words[] = {{"first", 0, false}, {"all", 1, false}, {NULL, 0, false}};
 static const struct config_enum_entry invalid_words[] = {
@@ -212,6 +233,13 @@ static const struct config_enum_entry replace_words[] = {
 	{"auto", GEONN_REPLACE_AUTO, false},
 	{"never", GEONN_REPLACE_NEVER, false},
 	{"always", GEONN_REPLACE_ALWAYS, false},
+	{NULL, 0, false}
+};
+static const struct config_enum_entry side_words[] = {{"obs", 0, false}, {"ref", 1, false}, {NULL, 0, false}};
+static const struct config_enum_entry partition_words[] = {
+	{"hash", GEONN_PARTITION_BY_HASH, false},
+	{"list", GEONN_PARTITION_BY_LIST, false},
+	{"range", GEONN_PARTITION_BY_RANGE, false},
 	{NULL, 0, false}
 };
 
@@ -232,7 +260,7 @@ const GeonnArgument geonn_arguments[] = {
 	{"max_distance", NEAREST | CACHES, GEONN_OWN_ANY | GEONN_OF_K, FLOAT8OID, "Infinity", NULL, true, READ(read_max_distance, NULL)},
 	{"radius", WITHIN | CACHES, GEONN_OWN_ANY | GEONN_OF_RADIUS, FLOAT8OID, NULL, radius_hint, true, READ(read_radius, NULL)},
 	{"metric", ALL, GEONN_OWN_ANY, TEXTOID, "sphere", word_hint, true, WORD(join.question.metric, NULL)},
-	{"by", JOINS, GEONN_OWN_DEFAULT, NAMEARRAYOID, NULL, NULL, true, KEEP(arguments.by)},
+	{"by", JOINS, GEONN_OWN_DEFAULT, NAMEARRAYOID, NULL, NULL, true, READ(read_by, NULL)},
 	{"overlaps", ALL, GEONN_OWN_DEFAULT, NAMEARRAYOID, NULL, NULL, true, READ(read_overlaps, NULL)},
 	{"windows", POINTS, GEONN_OWN_ANY, ANYCOMPATIBLEARRAYOID, NULL, NULL, false, KEEP(arguments.windows)},
 	{"exclude_self", JOINS, GEONN_OWN_DEFAULT, BOOLOID, "f", flag_hint, true, KEEP(join.exclude_self)},
@@ -241,7 +269,18 @@ const GeonnArgument geonn_arguments[] = {
 	{"invalid", ALL, GEONN_OWN_DEFAULT, TEXTOID, "skip", word_hint, true, WORD(join.invalid, invalid_words)},
 	{"options", ALL, GEONN_OWN_ANY, JSONBOID, "{}", "Give an object, as in '{}'.", true, READ(read_options, NULL)},
 	{"target", CREATE, GEONN_OWN_ANY, TEXTOID, NULL, NULL, false, KEEP(arguments.target)},
-	{"replace", KEPT, GEONN_OWN_ANY, TEXTOID, "auto", word_hint, false, WORD(arguments.replace, replace_words)}
+	{"replace", KEPT, GEONN_OWN_ANY, TEXTOID, "auto", word_hint, false, WORD(arguments.replace, replace_words)},
+	{"servers", SHARDS, GEONN_OWN_ANY, NAMEARRAYOID, NULL, servers_hint, false, KEEP(arguments.servers)},
+	{"coordinator", SHARDS, GEONN_OWN_ANY, TEXTOID, NULL, coordinator_hint, false, KEEP(arguments.coordinator)},
+	{"sharded", SHARDS, GEONN_OWN_ANY, TEXTOID, "obs", word_hint, false, WORD(arguments.sharded, side_words)},
+	{"partition_by", SHARDS, GEONN_OWN_ANY, TEXTOID, "hash", word_hint, false, WORD(arguments.partition_by, partition_words)},
+	{"key", SHARDS, GEONN_OWN_ANY, NAMEOID, NULL, NULL, false, KEEP(arguments.key)},
+	{"partitions", SHARDS, GEONN_OWN_ANY, INT4OID, NULL, NULL, false, READ(read_partitions, NULL)},
+	{"bounds", SHARDS, GEONN_OWN_ANY, TEXTARRAYOID, NULL, NULL, false, KEEP(arguments.bounds)},
+	{"view", SHARDS, GEONN_OWN_ANY, NAMEOID, NULL, NULL, false, KEEP(arguments.view)},
+	{"cache", SHARDS, GEONN_OWN_ANY, BOOLOID, "f", NULL, false, KEEP(arguments.cache)},
+	{"schedule", SHARDS, GEONN_OWN_ANY, TEXTOID, NULL, NULL, false, KEEP(arguments.schedule)},
+	{"readers", SHARDS, GEONN_OWN_ANY, NAMEARRAYOID, NULL, NULL, false, KEEP(arguments.readers)}
 };
 
 #define ARGUMENTS ((int) lengthof(geonn_arguments))
@@ -461,6 +500,25 @@ bool
 geonn_argument_is_default(const GeonnArgument *argument, NullableDatum value)
 {
 	return value.isnull || is_standard(argument, output_of(argument, value.value));
+}
+
+const GeonnArgument *
+geonn_arguments_of_one_question(NullableDatum *values)
+{
+	const GeonnArgument *excluded = NULL;
+	bool		has_radius = false;
+
+	for (int i = 0; i < ARGUMENTS; i++)
+		has_radius |= geonn_argument_of_radius(&geonn_arguments[i]) && !values[i].isnull;
+	for (int i = 0; i < ARGUMENTS && has_radius; i++)
+	{
+		if (!geonn_argument_of_k(&geonn_arguments[i]))
+			continue;
+		if (excluded == NULL && !geonn_argument_is_default(&geonn_arguments[i], values[i]))
+			excluded = &geonn_arguments[i];
+		values[i].isnull = true;
+	}
+	return excluded;
 }
 
 /*

@@ -32,6 +32,14 @@ typedef enum GeonnReplace
 	GEONN_REPLACE_ALWAYS		/* in each full refresh */
 } GeonnReplace;
 
+/* how the rows of a table are divided among shards */
+typedef enum GeonnPartitioning
+{
+	GEONN_PARTITION_BY_HASH,
+	GEONN_PARTITION_BY_LIST,
+	GEONN_PARTITION_BY_RANGE
+} GeonnPartitioning;
+
 /* the arguments of one call; a field is 0 where the function lacks the argument, or its value is NULL */
 typedef struct GeonnArguments
 {
@@ -51,6 +59,17 @@ typedef struct GeonnArguments
 	GeonnOptions options;
 	char	   *target;			/* the name of a cache's table */
 	GeonnReplace replace;
+	ArrayType  *servers;		/* of names, as readers: the servers of the shards */
+	char	   *coordinator;	/* the connection string by which shards reach the coordinator */
+	int			sharded;		/* the side that is divided: 0 the observations, 1 the references */
+	GeonnPartitioning partition_by;
+	char	   *key;			/* the column that divides the table */
+	int			partitions;
+	ArrayType  *bounds;			/* of texts */
+	char	   *view;			/* the name of the join's view */
+	bool		cache;			/* each shard keeps the answer in a cache */
+	char	   *schedule;		/* the schedule of these caches */
+	ArrayType  *readers;		/* the roles that may read the views */
 	char	   *text;			/* "k => 3, ...": the arguments whose values are not their defaults,
 								 * but for the sources */
 } GeonnArguments;
@@ -105,6 +124,12 @@ extern bool geonn_argument_of_radius(const GeonnArgument *argument);
 
 /* Is the value the argument's default, or a NULL that means it? */
 extern bool geonn_argument_is_default(const GeonnArgument *argument, NullableDatum value);
+
+/*
+ * Where a radius is among the values of a cache or of shards, set those of arguments that belong to k alone
+ * to NULL.  Returns the first of these that was not the default; NULL: none.
+ */
+extern const GeonnArgument *geonn_arguments_of_one_question(NullableDatum *values);
 
 /*
  * The values that the function is called with, [geonn_argument_count], in the current memory

@@ -38,9 +38,8 @@ geonn_report_add(GeonnReport *sum, const GeonnReport *report)
 	sum->work.waiting += report->work.waiting;
 }
 
-static void
-explain_bits(ExplainState *explain, const char *label, uint64 bits,
-			 const char *(*name) (int number))
+static List *
+names_of_bits(uint64 bits, const char *(*name) (int number))
 {
 	List	   *names = NIL;
 
@@ -49,8 +48,7 @@ explain_bits(ExplainState *explain, const char *label, uint64 bits,
 		if (bits & (UINT64CONST(1) << i))
 			names = lappend(names, unconstify(char *, name(i)));
 	}
-	if (names != NIL)
-		ExplainPropertyList(label, names, explain);
+	return names;
 }
 
 static const char *
@@ -60,17 +58,30 @@ algorithm_name(int number)
 		number == GEONN_ALGORITHM_BRUTE ? "brute" : "none";
 }
 
-const char *
-geonn_device_name(int number)
+static const char *
+device_name(int number)
 {
 	return number == 0 ? "CPU" : psprintf("GPU %d", number);
+}
+
+List *
+geonn_device_names(uint64 devices)
+{
+	return names_of_bits(devices, device_name);
+}
+
+static void
+explain_names(const char *label, List *names, ExplainState *explain)
+{
+	if (names != NIL)
+		ExplainPropertyList(label, names, explain);
 }
 
 void
 geonn_report_explain(const GeonnReport *sum, ExplainState *explain)
 {
-	explain_bits(explain, "Algorithm", sum->work.algorithms, algorithm_name);
-	explain_bits(explain, "Devices", sum->work.devices, geonn_device_name);
+	explain_names("Algorithm", names_of_bits(sum->work.algorithms, algorithm_name), explain);
+	explain_names("Devices", geonn_device_names(sum->work.devices), explain);
 	ExplainPropertyInteger("Batches", NULL, (int64) sum->work.batches, explain);
 	ExplainPropertyInteger("References Read", NULL, (int64) sum->references, explain);
 	ExplainPropertyInteger("References Skipped", NULL, (int64) sum->references_skipped, explain);

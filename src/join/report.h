@@ -41,8 +41,8 @@ typedef struct ProcessReports
 extern void geonn_reports_take(ProcessReports *taken, GeonnReport *shared, int count,
 							   GeonnReport *sum, MemoryContext context);
 
-/* A device's name, by its number in geonn_devices. */
-extern const char *geonn_device_name(int number);
+/* The names, of char *, of the devices whose bits are set, by their numbers in geonn_devices. */
+extern List *geonn_device_names(uint64 devices);
 
 /* Add the report of another search with the same references. */
 extern void geonn_report_add(GeonnReport *sum, const GeonnReport *report);

@@ -19,12 +19,10 @@
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "utils/array.h"
-#include "utils/builtins.h"
 #include "utils/float.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/tuplesort.h"
-#include "utils/tuplestore.h"
 #include "utils/typcache.h"
 
 #include "common/geodesy.h"
@@ -61,30 +59,24 @@ called_relation(FunctionCallInfo fcinfo)
 static void
 put_column(ReturnSetInfo *result, const char *role, const PointColumn *column, Oid compared_as)
 {
-	NameData	name;
-	Datum		values[DESCRIBE_COLUMNS];
-	bool		nulls[DESCRIBE_COLUMNS] = {false};
+	Row			row = {0};
 
 	if (column->name == NULL)
 		return;
-	namestrcpy(&name, column->name);
-	values[0] = CStringGetTextDatum(role);
-	values[1] = NameGetDatum(&name);
-	values[2] = ObjectIdGetDatum(column->type);
-	values[3] = CStringGetTextDatum(column->reason);
-	values[4] = ObjectIdGetDatum(compared_as);
-	nulls[4] = !OidIsValid(compared_as);
-	tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+	row_add_text(&row, role);
+	row_add_name(&row, column->name);
+	row_add(&row, ObjectIdGetDatum(column->type), false);
+	row_add_text(&row, column->reason);
+	row_add(&row, ObjectIdGetDatum(compared_as), !OidIsValid(compared_as));
+	row_put(&row, result);
 }
 
 Datum
 geonn_describe(PG_FUNCTION_ARGS)
 {
-	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
+	ReturnSetInfo *result = geonn_rows_begin(fcinfo, DESCRIBE_COLUMNS);
 	PointSource *source;
 
-	InitMaterializedSRF(fcinfo, 0);
-	geonn_require_columns(result->setDesc, DESCRIBE_COLUMNS);
 	geonn_warn_of_search_path(get_func_namespace(fcinfo->flinfo->fn_oid));
 	source = called_relation(fcinfo);
 	if (source == NULL)
@@ -437,15 +429,12 @@ set_limits(const Check *check, Datum *values, bool *nulls)
 Datum
 geonn_check(PG_FUNCTION_ARGS)
 {
+	TupleDesc	type = geonn_result_type(fcinfo, CHECK_COLUMNS);
 	PointSource *source;
-	TupleDesc	descriptor;
 	Check		check;
 	Datum		values[CHECK_COLUMNS];
 	bool		nulls[CHECK_COLUMNS] = {false};
 
-	if (get_call_result_type(fcinfo, NULL, &descriptor) != TYPEFUNC_COMPOSITE)
-		elog(ERROR, "return type must be a row type");
-	geonn_require_columns(descriptor, CHECK_COLUMNS);
 	source = called_relation(fcinfo);
 	if (source == NULL)
 		PG_RETURN_NULL();
@@ -472,5 +461,5 @@ geonn_check(PG_FUNCTION_ARGS)
 	set_limits(&check, values, nulls);
 	geonn_warn_of_mistake(source, check.statuses, check.fits_swapped);
 	warn_of_radians(&check);
-	return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(descriptor), values, nulls));
+	return HeapTupleGetDatum(heap_form_tuple(type, values, nulls));
 }

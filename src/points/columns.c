@@ -38,7 +38,6 @@
 #include "points/column_pairs.h"
 #include "points/columns.h"
 #include "points/query.h"
-#include "base/result.h"
 
 /* the greatest number of column names that an error message lists */
 #define COLUMNS_LISTED	20

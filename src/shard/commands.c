@@ -8,24 +8,14 @@
 
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
-#include "funcapi.h"
 #include "miscadmin.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
-#include "utils/tuplestore.h"
 
 #include "base/result.h"
 #include "shard/commands.h"
-
-/* columns of the result */
-enum
-{
-	COLUMN_SERVER,
-	COLUMN_COMMAND,
-	COLUMNS
-};
 
 static void
 append_sql(StringInfo text, const char *format, va_list arguments)
@@ -53,9 +43,6 @@ append_sql(StringInfo text, const char *format, va_list arguments)
 			case 'L':
 				literal = va_arg(arguments, const char *);
 				appendStringInfoString(text, literal == NULL ? "NULL" : quote_literal_cstr(literal));
-				break;
-			case 'd':
-				appendStringInfo(text, "%d", va_arg(arguments, int));
 				break;
 			case 'u':
 				appendStringInfo(text, "%u", va_arg(arguments, Oid));
@@ -93,36 +80,21 @@ geonn_shard_add(StringInfo list, const char *format,...)
 
 /* ---- commands ---- */
 
-ReturnSetInfo *
-geonn_commands_begin(FunctionCallInfo fcinfo)
-{
-	ReturnSetInfo *commands = (ReturnSetInfo *) fcinfo->resultinfo;
-
-	InitMaterializedSRF(fcinfo, 0);
-	geonn_require_columns(commands->setDesc, COLUMNS);
-	return commands;
-}
-
 void
 geonn_command(ReturnSetInfo *commands, const char *server, const char *format,...)
 {
-	Datum		values[COLUMNS];
-	bool		nulls[COLUMNS] = {[COLUMN_SERVER] = server == NULL};
-	NameData	name = {{0}};
+	Row			row = {0};
 	StringInfoData text;
 	va_list		arguments;
 
 	CHECK_FOR_INTERRUPTS();
-	if (server != NULL)
-		namestrcpy(&name, server);
-	values[COLUMN_SERVER] = NameGetDatum(&name);
 	initStringInfo(&text);
 	va_start(arguments, format);
 	append_sql(&text, format, arguments);
 	va_end(arguments);
-	values[COLUMN_COMMAND] = CStringGetTextDatum(text.data);
-	tuplestore_putvalues(commands->setResult, commands->setDesc, values, nulls);
-	pfree(text.data);
+	row_add_name(&row, server);
+	row_add_text(&row, text.data);
+	row_put(&row, commands);
 }
 
 /* ---- queries ---- */
@@ -185,21 +157,20 @@ geonn_shard_value(const char *query)
 /* ---- names ---- */
 
 List *
-geonn_shard_array(Datum array, const char *argument, const char *hint)
+geonn_shard_array(ArrayType *array, const char *argument, const char *hint)
 {
-	ArrayType  *given = DatumGetArrayTypeP(array);
-	bool		of_names = ARR_ELEMTYPE(given) == NAMEOID;
+	bool		of_names = ARR_ELEMTYPE(array) == NAMEOID;
 	List	   *elements = NIL;
 	Datum	   *values;
 	bool	   *nulls;
 	int			count;
 
-	if (ARR_NDIM(given) > 1)
+	if (ARR_NDIM(array) > 1)
 		ereport(ERROR,
 				(errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
-				 errmsg("the argument %s has %d dimensions", argument, ARR_NDIM(given)),
+				 errmsg("the argument %s has %d dimensions", argument, ARR_NDIM(array)),
 				 errhint("%s", hint)));
-	deconstruct_array(given, ARR_ELEMTYPE(given), of_names ? NAMEDATALEN : -1, false,
+	deconstruct_array(array, ARR_ELEMTYPE(array), of_names ? NAMEDATALEN : -1, false,
 					  of_names ? TYPALIGN_CHAR : TYPALIGN_INT, &values, &nulls, &count);
 	for (int i = 0; i < count; i++)
 		elements = lappend(elements, nulls[i] ? NULL : of_names ? NameStr(*DatumGetName(values[i])) :
@@ -208,7 +179,7 @@ geonn_shard_array(Datum array, const char *argument, const char *hint)
 }
 
 List *
-geonn_shard_names(Datum array, const char *argument, const char *hint)
+geonn_shard_names(ArrayType *array, const char *argument, const char *hint)
 {
 	List	   *names = geonn_shard_array(array, argument, hint);
 
@@ -231,6 +202,12 @@ geonn_is_named(List *names, const char *name)
 			return true;
 	}
 	return false;
+}
+
+List *
+geonn_add_name(List *names, char *name)
+{
+	return geonn_is_named(names, name) ? names : lappend(names, name);
 }
 
 char *

@@ -9,20 +9,21 @@
 #include "lib/stringinfo.h"
 #include "nodes/execnodes.h"
 #include "nodes/pg_list.h"
+#include "utils/array.h"
 
 /*
  * SQL in the current memory context.  As in PostgreSQL's format(), %I is an identifier, %L a literal, or
- * NULL, and %s a text as it is; %d is an int, and %u an Oid.
+ * NULL, and %s a text as it is; %u is an Oid or another number.
  */
 extern char *geonn_shard_sql(const char *format,...);
 
 /* Add such a text to a list that commas separate. */
 extern void geonn_shard_add(StringInfo list, const char *format,...);
 
-/* Begin the result of a function that returns (server name, command text). */
-extern ReturnSetInfo *geonn_commands_begin(FunctionCallInfo fcinfo);
+/* the columns of the result: a server's name, and the text of a command */
+#define COMMAND_COLUMNS 2
 
-/* Add a command for a server; NULL: for the coordinator.  The format is that of geonn_shard_sql(). */
+/* Add a command for a server to the result; NULL: for the coordinator.  The format is that of geonn_shard_sql(). */
 extern void geonn_command(ReturnSetInfo *commands, const char *server, const char *format,...);
 
 /*
@@ -41,13 +42,16 @@ extern char *geonn_shard_value(const char *query);
  * The elements of an array of names or texts, as char *, NULL for NULL.  The argument's name and the hint of
  * what to give are for the error that is raised if the array has several dimensions.
  */
-extern List *geonn_shard_array(Datum array, const char *argument, const char *hint);
+extern List *geonn_shard_array(ArrayType *array, const char *argument, const char *hint);
 
 /* The elements of an array of names, likewise; raises an error about a NULL, too. */
-extern List *geonn_shard_names(Datum array, const char *argument, const char *hint);
+extern List *geonn_shard_names(ArrayType *array, const char *argument, const char *hint);
 
 /* Is this one of the names, of char *? */
 extern bool geonn_is_named(List *names, const char *name);
+
+/* Add this name to the names, of char *, unless it is one of them. */
+extern List *geonn_add_name(List *names, char *name);
 
 /* Names, of char *, as an array, as SQL. */
 extern char *geonn_names_array(List *names);

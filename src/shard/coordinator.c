@@ -11,7 +11,6 @@
 #include "foreign/foreign.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
-#include "utils/lsyscache.h"
 
 #include "shard/commands.h"
 #include "shard/coordinator.h"
@@ -70,17 +69,15 @@ geonn_foreign_tables(const char *server)
 												server));
 }
 
-bool
-geonn_on_server(List *partitions, const char *server)
+int
+geonn_partitions_on(List *partitions, const char *server)
 {
+	int			count = 0;
 	ListCell   *cell;
 
 	foreach(cell, partitions)
-	{
-		if (strcmp(((ShardPartition *) lfirst(cell))->server, server) == 0)
-			return true;
-	}
-	return false;
+		count += strcmp(((ShardPartition *) lfirst(cell))->server, server) == 0;
+	return count;
 }
 
 /* ---- servers ---- */
@@ -101,8 +98,7 @@ check_server(const char *name)
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("server \"%s\" is not one of postgres_fdw", name),
 				 errhint("Name servers that CREATE SERVER ... FOREIGN DATA WRAPPER postgres_fdw has made.")));
-	geonn_shard_check_owner(geonn_shard_sql("server %I", name),
-							geonn_shard_sql("SELECT srvowner FROM pg_foreign_server WHERE oid = %u", server->serverid));
+	geonn_shard_check_owner(geonn_shard_sql("server %I", name), server->owner);
 }
 
 /*
@@ -141,7 +137,7 @@ check_different(const char *name, const char *other)
 }
 
 List *
-geonn_shard_servers(Datum servers)
+geonn_shard_servers(ArrayType *servers)
 {
 	static const char hint[] = "Name the foreign servers of the shards, as in '{shard1, shard2}'.";
 	List	   *names = geonn_shard_names(servers, "servers", hint);

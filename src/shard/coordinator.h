@@ -7,6 +7,7 @@
 
 #include "nodes/execnodes.h"
 #include "nodes/pg_list.h"
+#include "utils/array.h"
 
 #include "shard/table.h"
 
@@ -26,8 +27,8 @@ typedef struct ShardPartition
 /* The foreign partitions of a table, in the order of their creation; NIL without a table. */
 extern List *geonn_shard_partitions(Oid table);
 
-/* Is one of these partitions (ShardPartition) on the server? */
-extern bool geonn_on_server(List *partitions, const char *server);
+/* How many of these partitions (ShardPartition) are on the server? */
+extern int	geonn_partitions_on(List *partitions, const char *server);
 
 /*
  * The foreign tables on the server, as ShardPartitions.  Left out are tables that another role owns, as
@@ -39,7 +40,7 @@ extern List *geonn_foreign_tables(const char *server);
  * The names of servers in an array of type name.  Raises an error if the array is empty, has a NULL or a
  * name twice, or names anything but foreign servers of postgres_fdw that no other role owns (trust.h).
  */
-extern List *geonn_shard_servers(Datum servers);
+extern List *geonn_shard_servers(ArrayType *servers);
 
 /*
  * Add the commands that make views, in the schema of a table, of the calls of all shards: those under way,

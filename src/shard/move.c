@@ -20,6 +20,7 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
+#include "base/result.h"
 #include "shard/commands.h"
 #include "shard/coordinator.h"
 #include "shard/trust.h"
@@ -38,17 +39,6 @@ typedef struct Move
 
 /* ---- which server gets which partition ---- */
 
-static int
-count_on(List *partitions, const char *server)
-{
-	int			count = 0;
-	ListCell   *cell;
-
-	foreach(cell, partitions)
-		count += strcmp(((ShardPartition *) lfirst(cell))->server, server) == 0;
-	return count;
-}
-
 /*
  * The first of the servers with the greatest number of partitions (most), or with the smallest.
  */
@@ -60,7 +50,7 @@ extreme(List *servers, List *partitions, bool most)
 
 	foreach(cell, servers)
 	{
-		int			difference = count_on(partitions, lfirst(cell)) - count_on(partitions, found);
+		int			difference = geonn_partitions_on(partitions, lfirst(cell)) - geonn_partitions_on(partitions, found);
 
 		if (most ? difference > 0 : difference < 0)
 			found = lfirst(cell);
@@ -89,7 +79,7 @@ next_to_move(List *servers, List *partitions)
 		if (strcmp(partition->server, fullest) == 0)
 			last = partition;
 	}
-	return count_on(partitions, fullest) - count_on(partitions, emptiest) > 1 ? last : NULL;
+	return geonn_partitions_on(partitions, fullest) - geonn_partitions_on(partitions, emptiest) > 1 ? last : NULL;
 }
 
 /* ---- one partition ---- */
@@ -143,10 +133,10 @@ copy_rows(const Move *move, const ShardPartition *partition, const char *to, con
 	geonn_command(commands, NULL, "SET LOCAL search_path = pg_catalog, pg_temp");
 	geonn_command(commands, NULL,
 				  "CREATE FOREIGN TABLE %s (%s%s) SERVER %I OPTIONS (schema_name %L, table_name %L)",
-				  moving, table->foreign_definitions, table->checks, to, table->schema, partition->remote);
+				  moving, table->foreign_definitions.data, table->checks, to, table->schema, partition->remote);
 	geonn_command(commands, NULL, "LOCK TABLE ONLY %s IN SHARE ROW EXCLUSIVE MODE", move->sharded);
 	geonn_command(commands, NULL, "INSERT INTO %s (%s) SELECT %s FROM %s", moving,
-				  table->stored_columns, table->stored_columns, partition->quoted);
+				  table->stored_columns.data, table->stored_columns.data, partition->quoted);
 	geonn_command(commands, NULL, "ALTER TABLE %s DETACH PARTITION %s", move->sharded, partition->quoted);
 	geonn_command(commands, NULL, "DROP FOREIGN TABLE %s", partition->quoted);
 	geonn_command(commands, NULL, "ALTER FOREIGN TABLE %s RENAME TO %I", moving, partition->name);
@@ -287,7 +277,7 @@ check_set_up(const Move *move, List *servers)
 
 	foreach(cell, servers)
 	{
-		if (!geonn_on_server(views, lfirst(cell)))
+		if (geonn_partitions_on(views, lfirst(cell)) == 0)
 			ereport(ERROR,
 					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 					 errmsg("server \"%s\" has no views of \"%s\"", (char *) lfirst(cell),
@@ -300,7 +290,7 @@ Datum
 geonn_shard_move_ddl(PG_FUNCTION_ARGS)
 {
 	Move		move = {0};
-	List	   *servers = geonn_shard_servers(PG_GETARG_DATUM(0));
+	List	   *servers = geonn_shard_servers(PG_GETARG_ARRAYTYPE_P(0));
 	List	   *partitions;
 	List	   *former = NIL;
 	List	   *filled = NIL;
@@ -321,7 +311,7 @@ geonn_shard_move_ddl(PG_FUNCTION_ARGS)
 	geonn_shard_check_here(list_make1(move.table), list_make2(move.extension, move.dblink));
 	check_set_up(&move, servers);
 	partitions = geonn_shard_partitions(sharded);
-	move.commands = geonn_commands_begin(fcinfo);
+	move.commands = geonn_rows_begin(fcinfo, COMMAND_COLUMNS);
 	while ((partition = next_to_move(servers, partitions)) != NULL)
 	{
 		char	   *to = extreme(servers, partitions, false);
@@ -330,10 +320,10 @@ geonn_shard_move_ddl(PG_FUNCTION_ARGS)
 		check_once(&move, to);
 		if (!geonn_is_named(filled, to))
 			wait_for_copies(&move, to);
-		filled = lappend(filled, to);
+		filled = geonn_add_name(filled, to);
 		move_partition(&move, partition, to);
-		if (!geonn_is_named(servers, partition->server) && !geonn_is_named(former, partition->server))
-			former = lappend(former, partition->server);
+		if (!geonn_is_named(servers, partition->server))
+			former = geonn_add_name(former, partition->server);
 		partition->server = to;
 	}
 	foreach(cell, former)

@@ -10,6 +10,7 @@
 #include "catalog/pg_type.h"
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
+#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
 #include "utils/lsyscache.h"
@@ -67,20 +68,6 @@ text_of(const ErrorData *error)
 }
 
 /*
- * Raise the error of an element that PostgreSQL does not read as a value of this type.
- */
-__attribute__((noreturn))
-static void
-raise_element(const char *element, Oid type, const ErrorData *error, const char *hint)
-{
-	ereport(ERROR,
-			(errcode(error->sqlerrcode),
-			 errmsg("the argument bounds has an invalid element: \"%s\"", element),
-			 errdetail("As %s: %s.", format_type_be(type), text_of(error)),
-			 errhint("%s", hint)));
-}
-
-/*
  * An element of bounds, as a value of this type.  What PostgreSQL says of a wrong one names neither the argument
  * nor what to give: so its error becomes the detail of another one.  A type's input function changes nothing
  * that a later error would not undo: the statement fails in any case.
@@ -108,7 +95,11 @@ read_element(const char *element, Oid type, int32 modifier, const char *hint)
 			ERRCODE_TO_CATEGORY(error->sqlerrcode) != ERRCODE_INTEGRITY_CONSTRAINT_VIOLATION)
 			PG_RE_THROW();
 		FlushErrorState();
-		raise_element(element, type, error, hint);
+		ereport(ERROR,
+				(errcode(error->sqlerrcode),
+				 errmsg("the argument bounds has an invalid element: \"%s\"", element),
+				 errdetail("As %s: %s.", format_type_be(type), text_of(error)),
+				 errhint("%s", hint)));
 	}
 	PG_END_TRY();
 	return value;
@@ -255,7 +246,7 @@ list_bounds(List *bounds, Key *key)
 		List	   *of_partition = NIL;
 
 		if (element != NULL && element[0] == '{')
-			of_partition = geonn_shard_array(read_element(element, TEXTARRAYOID, -1, LIST_HINT),
+			of_partition = geonn_shard_array(DatumGetArrayTypeP(read_element(element, TEXTARRAYOID, -1, LIST_HINT)),
 											 "bounds", LIST_HINT);
 		if (of_partition == NIL)
 			raise_bounds("list", LIST_HINT);
@@ -304,68 +295,47 @@ range_bounds(List *bounds, Key *key)
 /*
  * The column by which the table is divided: PostgreSQL wants it in the primary key.
  */
-static const char *
-key_column(const ShardTable *table, const char *column)
-{
-	if (column == NULL)
-		return linitial(table->key);
-	if (geonn_is_named(table->key, column))
-		return column;
-	ereport(ERROR,
-			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("column \"%s\" is not in the primary key of \"%s\"", column, table->name),
-			 errdetail("A partitioned table has the column that divides it in its primary key."),
-			 errhint("Give the table a primary key of its id and this column.")));
-}
-
 static Key
 describe_key(const ShardTable *table, const char *column)
 {
-	Key			key = {.name = key_column(table, column)};
+	Key			key = {.name = column == NULL ? linitial(table->key) : column};
 
+	if (!geonn_is_named(table->key, key.name))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("column \"%s\" is not in the primary key of \"%s\"", column, table->name),
+				 errdetail("A partitioned table has the column that divides it in its primary key."),
+				 errhint("Give the table a primary key of its id and this column.")));
 	get_atttypetypmodcoll(table->oid, get_attnum(table->oid, key.name), &key.type, &key.modifier,
 						  &key.collation);
 	return key;
 }
 
 ShardPlacement *
-geonn_shard_placement(const ShardTable *table, const char *method, const char *column, int partitions,
-					  Datum bounds, int servers)
+geonn_shard_placement(const ShardTable *table, const GeonnArguments *arguments, int servers)
 {
+	static const char *const words[] = {
+		[GEONN_PARTITION_BY_HASH] = "HASH",
+		[GEONN_PARTITION_BY_LIST] = "LIST",
+		[GEONN_PARTITION_BY_RANGE] = "RANGE"
+	};
 	ShardPlacement *placement = palloc0(sizeof(ShardPlacement));
-	bool		is_list = strcmp(method, "list") == 0;
-	List	   *given = bounds == (Datum) 0 ? NIL :
-		geonn_shard_array(bounds, "bounds", is_list ? LIST_HINT : RANGE_HINT);
-	Key			key = describe_key(table, column);
-	const char *word;
+	GeonnPartitioning method = arguments->partition_by;
+	int			partitions = arguments->partitions;
+	List	   *given = arguments->bounds == NULL ? NIL :
+		geonn_shard_array(arguments->bounds, "bounds",
+						  method == GEONN_PARTITION_BY_LIST ? LIST_HINT : RANGE_HINT);
+	Key			key = describe_key(table, arguments->key);
 
-	if (strcmp(method, "hash") == 0)
-	{
-		word = "HASH";
-		placement->bounds = hash_bounds(given, partitions, servers);
-	}
-	else if (is_list)
-	{
-		word = "LIST";
-		placement->bounds = list_bounds(given, &key);
-	}
-	else if (strcmp(method, "range") == 0)
-	{
-		word = "RANGE";
-		placement->bounds = range_bounds(given, &key);
-	}
-	else
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("unknown partition_by: \"%s\"", method),
-				 errhint("Give 'hash', 'list' or 'range'.")));
+	placement->bounds = method == GEONN_PARTITION_BY_HASH ? hash_bounds(given, partitions, servers) :
+		method == GEONN_PARTITION_BY_LIST ? list_bounds(given, &key) : range_bounds(given, &key);
 	if (partitions != 0 && partitions != list_length(placement->bounds))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("partitions is %d, and bounds are those of %d", partitions,
 						list_length(placement->bounds)),
 				 errhint("Leave out partitions.")));
-	placement->key = psprintf("%s (%s)", word, quote_identifier(key.name));
+	placement->key = psprintf("%s (%s)", words[method], quote_identifier(key.name));
 	return placement;
 }
 

@@ -5,6 +5,7 @@
 #ifndef GEONN_SHARD_PLACEMENT_H
 #define GEONN_SHARD_PLACEMENT_H
 
+#include "join/arguments.h"
 #include "shard/table.h"
 
 typedef struct ShardPlacement
@@ -14,12 +15,10 @@ typedef struct ShardPlacement
 } ShardPlacement;
 
 /*
- * Read how a table is to be partitioned, for this many servers.  method is 'hash', 'list' or 'range';
- * column, partitions and bounds are NULL, 0 and 0 for their defaults.  Raises an error about arguments
- * that do not fit together.
+ * How a table is to be partitioned, by the arguments of geonn_shard_ddl(), for this many servers.  Raises an
+ * error about arguments that do not fit together.
  */
-extern ShardPlacement *geonn_shard_placement(const ShardTable *table, const char *method,
-											 const char *column, int partitions, Datum bounds,
+extern ShardPlacement *geonn_shard_placement(const ShardTable *table, const GeonnArguments *arguments,
 											 int servers);
 
 /* Raise an error unless a partitioned table that exists is divided in this way. */

@@ -24,6 +24,7 @@
 
 #include "access/xlog.h"
 #include "catalog/namespace.h"
+#include "catalog/pg_publication.h"
 #include "commands/dbcommands.h"
 #include "foreign/foreign.h"
 #include "miscadmin.h"
@@ -31,16 +32,115 @@
 #include "replication/walsender.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
+#include "utils/syscache.h"
 
+#include "base/result.h"
+#include "base/value.h"
+#include "join/nearest.h"
 #include "shard/commands.h"
 #include "shard/coordinator.h"
-#include "shard/setup.h"
+#include "shard/placement.h"
 #include "shard/trust.h"
 
 #define ROW_COLUMNS "obs_id, rank, ref_id, distance"
 #define VERSION_COLUMNS "one boolean PRIMARY KEY DEFAULT true CHECK (one), version bigint NOT NULL"
 
 PG_FUNCTION_INFO_V1(geonn_shard_ddl);
+
+/* the arguments of geonn_shard_ddl(), and what they name */
+typedef struct ShardSetup
+{
+	ReturnSetInfo *commands;
+	List	   *servers;		/* of char *: the names of the shards' servers */
+	char	   *geonn;			/* the extension's schema, bare */
+	ShardTable *obs;
+	ShardTable *ref;
+	ShardTable *sharded;		/* obs or ref: the table that is divided */
+	ShardTable *replicated;		/* the other one, of which each shard has a copy */
+	ShardPlacement *placement;
+	char	   *view;			/* the name of the join's view, bare, in the schema of sharded */
+	char	   *kept;			/* the name of the view of the shards' caches, bare; NULL: no caches */
+	List	   *readers;		/* of char *: roles that may read the views */
+	GeonnArguments *arguments;
+	char	   *row;			/* the columns of the answer, with their types, as SQL */
+} ShardSetup;
+
+/* ---- the arguments ---- */
+
+/*
+ * The join's own arguments, and where the shards are.
+ */
+static GeonnArguments *
+read_arguments(FunctionCallInfo fcinfo)
+{
+	NullableDatum *values = geonn_arguments_called(fcinfo, GEONN_SHARD_DDL);
+	const GeonnArgument *excluded = geonn_arguments_of_one_question(values);
+
+	if (excluded != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("radius is given together with %s", excluded->name),
+				 errdetail("A view has all references within radius, or the k nearest ones."),
+				 errhint("For the k nearest ones up to a distance, give k and max_distance without radius.")));
+	return geonn_arguments_read(GEONN_SHARD_DDL, values);
+}
+
+/*
+ * The columns of the join's answer, with their types.
+ */
+static char *
+answer_columns(const GeonnJoin *join)
+{
+	const PointColumn *obs_id = &join->observations->columns[COLUMN_ID];
+	const PointColumn *ref_id = &join->references->columns[COLUMN_ID];
+
+	return psprintf("obs_id %s, rank integer, ref_id %s, distance double precision",
+					geonn_type_sql(obs_id->type, geonn_declared_typmod(obs_id), obs_id->collation),
+					geonn_type_sql(ref_id->type, geonn_declared_typmod(ref_id), ref_id->collation));
+}
+
+static void
+read_tables(ShardSetup *setup)
+{
+	if (setup->arguments->obs == setup->arguments->ref)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("obs and ref are the same table"),
+				 errdetail("A shard has a part of the one, and all rows of the other."),
+				 errhint("Copy one of them to a table of its own.")));
+	setup->obs = geonn_shard_table(setup->arguments->obs, "obs");
+	setup->ref = geonn_shard_table(setup->arguments->ref, "ref");
+	setup->sharded = setup->arguments->sharded == 1 ? setup->ref : setup->obs;
+	setup->replicated = setup->arguments->sharded == 1 ? setup->obs : setup->ref;
+}
+
+/*
+ * Raises an error about arguments that do not fit together, and the errors that the join would raise.
+ */
+static ShardSetup *
+read_setup(FunctionCallInfo fcinfo)
+{
+	ShardSetup *setup = palloc0(sizeof(ShardSetup));
+	GeonnArguments *arguments = read_arguments(fcinfo);
+
+	setup->arguments = arguments;
+	setup->servers = geonn_shard_servers(arguments->servers);
+	setup->row = answer_columns(geonn_make_join(arguments));
+	read_tables(setup);
+	setup->geonn = get_namespace_name(get_func_namespace(fcinfo->flinfo->fn_oid));
+	geonn_shard_check_here(list_make2(setup->sharded, setup->replicated), list_make1(setup->geonn));
+	geonn_shard_check_table(setup->sharded, true);
+	geonn_shard_check_table(setup->replicated, false);
+	setup->placement = geonn_shard_placement(setup->sharded, arguments, list_length(setup->servers));
+	setup->view = arguments->view != NULL ? arguments->view :
+		geonn_shard_name(setup->obs->name, "_nearest");
+	if (arguments->schedule != NULL || arguments->cache)
+		setup->kept = psprintf("%s_kept", setup->view);
+	if (arguments->readers != NULL)
+		setup->readers = geonn_shard_names(arguments->readers, "readers",
+										   "Name roles, as in '{dashboard}'.");
+	return setup;
+}
 
 /* ---- names ---- */
 
@@ -65,7 +165,7 @@ servers_without(const ShardSetup *setup, const char *table)
 
 	foreach(cell, setup->servers)
 	{
-		if (!geonn_on_server(partitions, lfirst(cell)))
+		if (geonn_partitions_on(partitions, lfirst(cell)) == 0)
 			servers = lappend(servers, lfirst(cell));
 	}
 	return servers;
@@ -92,11 +192,11 @@ prepare_server(const ShardSetup *setup, const char *server)
 /* ---- the table that is divided ---- */
 
 static void
-create_indexes(const ShardSetup *setup, const char *server, List *indexes)
+create_indexes(const ShardSetup *setup, const char *server, const ShardTable *table)
 {
 	ListCell   *cell;
 
-	foreach(cell, indexes)
+	foreach(cell, table->indexes)
 		geonn_command(setup->commands, server, GEONN_CATALOG_PATH "%s", lfirst(cell));
 }
 
@@ -110,7 +210,7 @@ create_part(const ShardSetup *setup, const char *server)
 
 	geonn_command(setup->commands, server, GEONN_CATALOG_PATH "CREATE TABLE %s (%s%s) PARTITION BY %s",
 				  table->quoted, table->definitions, table->checks, setup->placement->key);
-	create_indexes(setup, server, table->indexes);
+	create_indexes(setup, server, table);
 }
 
 /*
@@ -188,14 +288,14 @@ publish(const ShardSetup *setup)
 	const ShardTable *table = setup->replicated;
 	char	   *version = geonn_shard_relation(table, "_version");
 	char	   *publication = geonn_shard_name(table->name, "_shards");
-	char	   *owner = geonn_shard_sql("SELECT pubowner FROM pg_publication WHERE pubname = %L", publication);
-	bool		exists = geonn_shard_value(owner) != NULL;
+	Oid			owner = GetSysCacheOid1(PUBLICATIONNAME, Anum_pg_publication_pubowner,
+										CStringGetDatum(publication));
 
-	if (exists)
+	if (OidIsValid(owner))
 		geonn_shard_check_owner(geonn_shard_sql("publication %I", publication), owner);
 	if (OidIsValid(geonn_shard_find(table, geonn_shard_name(table->name, "_version"))))
 		return;
-	if (exists)
+	if (OidIsValid(owner))
 		ereport(ERROR,
 				(errcode(ERRCODE_DUPLICATE_OBJECT),
 				 errmsg("publication \"%s\" exists, and table %s does not", publication, version),
@@ -218,13 +318,12 @@ subscribe(const ShardSetup *setup, const char *server)
 
 	geonn_command(setup->commands, server, GEONN_CATALOG_PATH "CREATE TABLE %s (%s)",
 				  table->quoted, table->definitions);
-	create_indexes(setup, server, table->unique_indexes);
-	create_indexes(setup, server, table->indexes);
+	create_indexes(setup, server, table);
 	geonn_command(setup->commands, server, "CREATE TABLE %s (" VERSION_COLUMNS ")",
 				  geonn_shard_relation(table, "_version"));
 	geonn_command(setup->commands, server,
 				  "CREATE SUBSCRIPTION %I CONNECTION %L PUBLICATION %I WITH (slot_name = %L)",
-				  geonn_subscription(table->name, server), setup->coordinator,
+				  geonn_subscription(table->name, server), setup->arguments->coordinator,
 				  geonn_shard_name(table->name, "_shards"), geonn_slot(table->name, server));
 }
 
@@ -285,8 +384,8 @@ create_table_views(const ShardSetup *setup)
 					 errmsg("table \"%s\" has a column shard", tables[i]->name),
 					 errdetail("The views of all shards have a column of that name before those of the table."),
 					 errhint("Rename the column.")));
-		divide_by_shard(setup, geonn_shard_name(tables[i]->name, "_by_shard"), tables[i]->typed_columns,
-						psprintf("%s FROM %s", tables[i]->columns, tables[i]->quoted));
+		divide_by_shard(setup, geonn_shard_name(tables[i]->name, "_by_shard"), tables[i]->typed_columns.data,
+						psprintf("%s FROM %s", tables[i]->columns.data, tables[i]->quoted));
 	}
 	divide_by_shard(setup, geonn_shard_name(setup->replicated->name, "_version_by_shard"),
 					"version bigint, seen timestamp with time zone",
@@ -369,10 +468,10 @@ create_caches(const ShardSetup *setup)
 		geonn_command(setup->commands, lfirst(cell), "DO %L",
 					  geonn_shard_sql("BEGIN PERFORM %I.geonn_cache_create(%L, %s, target => %L); END", setup->geonn,
 									  name, arguments_of_join(setup), relation_of(setup, name, "")));
-		if (setup->schedule != NULL)
+		if (setup->arguments->schedule != NULL)
 			geonn_command(setup->commands, lfirst(cell), "DO %L",
 						  geonn_shard_sql("BEGIN PERFORM %I.geonn_schedule(%L, %L); END", setup->geonn, name,
-										  setup->schedule));
+										  setup->arguments->schedule));
 	}
 	divide_by_shard(setup, setup->kept, setup->row,
 					psprintf(ROW_COLUMNS " FROM %s", relation_of(setup, name, "")));
@@ -410,8 +509,7 @@ import_statistics(const ShardSetup *setup, List *servers)
 static void
 grant(const ShardSetup *setup, List *servers)
 {
-	List	   *names = list_make3(setup->sharded->schema, setup->replicated->schema, setup->geonn);
-	List	   *named = NIL;
+	List	   *names = geonn_add_name(list_make1(setup->sharded->schema), setup->replicated->schema);
 	char	   *views = psprintf("%s, %s, %s, %s%s%s",
 								 relation_of(setup, setup->sharded->name, "_by_shard"),
 								 relation_of(setup, setup->replicated->name, "_by_shard"),
@@ -425,13 +523,8 @@ grant(const ShardSetup *setup, List *servers)
 	ListCell   *cell;
 
 	initStringInfo(&schemas);
-	foreach(cell, names)
-	{
-		if (geonn_is_named(named, lfirst(cell)))
-			continue;
-		named = lappend(named, lfirst(cell));
+	foreach(cell, geonn_add_name(names, setup->geonn))
 		geonn_shard_add(&schemas, "%I", lfirst(cell));
-	}
 	foreach(reader, servers == NIL ? NIL : setup->readers)
 	{
 		foreach(cell, servers)
@@ -451,26 +544,22 @@ grant(const ShardSetup *setup, List *servers)
 
 /* ---- the function ---- */
 
+/*
+ * Warn of settings with which this server could not send rows to all shards.  A shard that subscribes
+ * copies two tables at a time, by max_sync_workers_per_subscription's default.  The commands run one after
+ * the other, so all new shards may be copying.
+ */
 static void
-check_wal_level(void)
+check_settings(const ShardSetup *setup, List *new_to_copies)
 {
+	int			needed = list_length(setup->servers) + 2 * list_length(new_to_copies);
+	int			present = Min(max_replication_slots, max_wal_senders);
+
 	if (wal_level < WAL_LEVEL_LOGICAL)
 		ereport(WARNING,
 				(errmsg("this server's wal_level is lower than logical"),
 				 errdetail("Publications need it."),
 				 errhint("Run ALTER SYSTEM SET wal_level = logical, and restart this server.")));
-}
-
-/*
- * A shard that subscribes copies two tables at a time, by max_sync_workers_per_subscription's default.
- * The commands run one after the other, so all new shards may be copying.
- */
-static void
-check_slots(const ShardSetup *setup, List *new_to_copies)
-{
-	int			needed = list_length(setup->servers) + 2 * list_length(new_to_copies);
-	int			present = Min(max_replication_slots, max_wal_senders);
-
 	if (new_to_copies != NIL && present < needed)
 		ereport(WARNING,
 				(errmsg("this server has %d replication slots and senders, and the shards take up to %d",
@@ -483,7 +572,7 @@ check_slots(const ShardSetup *setup, List *new_to_copies)
 Datum
 geonn_shard_ddl(PG_FUNCTION_ARGS)
 {
-	ShardSetup *setup = geonn_setup_read(fcinfo);
+	ShardSetup *setup = read_setup(fcinfo);
 	List	   *new_to_rows = servers_without(setup, geonn_shard_name(setup->sharded->name, "_by_shard"));
 	List	   *new_to_copies = servers_without(setup, geonn_shard_name(setup->replicated->name, "_by_shard"));
 	List	   *new_to_view = servers_without(setup, setup->view);
@@ -492,9 +581,8 @@ geonn_shard_ddl(PG_FUNCTION_ARGS)
 	ListCell   *cell;
 
 	check_sharded(setup);
-	check_wal_level();
-	check_slots(setup, new_to_copies);
-	setup->commands = geonn_commands_begin(fcinfo);
+	check_settings(setup, new_to_copies);
+	setup->commands = geonn_rows_begin(fcinfo, COMMAND_COLUMNS);
 	publish(setup);
 	foreach(cell, setup->servers)
 	{

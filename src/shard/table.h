@@ -5,6 +5,7 @@
 #ifndef GEONN_SHARD_TABLE_H
 #define GEONN_SHARD_TABLE_H
 
+#include "lib/stringinfo.h"
 #include "nodes/pg_list.h"
 
 /* how a command for a shard begins if it has expressions, in which names of pg_catalog lack their schema */
@@ -19,13 +20,12 @@ typedef struct ShardTable
 	char	   *quoted;			/* its name with its schema */
 	char	   *definitions;	/* the definitions of its columns, and of its primary key */
 	char	   *checks;			/* its check constraints, each after a comma */
-	char	   *foreign_definitions;	/* the definitions of its columns alone, as foreign tables have them */
-	char	   *columns;		/* the names of its columns */
-	char	   *stored_columns; /* the names of columns that an INSERT sets: all but generated ones */
-	char	   *typed_columns;	/* the names and types of its columns */
+	StringInfoData foreign_definitions;	/* the definitions of its columns alone, as foreign tables have them */
+	StringInfoData columns;		/* the names of its columns */
+	StringInfoData stored_columns;	/* the names of columns that an INSERT sets: all but generated ones */
+	StringInfoData typed_columns;	/* the names and types of its columns */
 	List	   *key;			/* of char *, bare: the columns of its primary key */
-	List	   *indexes;		/* of char *: CREATE INDEX for each index that is not unique */
-	List	   *unique_indexes; /* of char *: CREATE INDEX for each unique one but the primary key's */
+	List	   *indexes;		/* of char *: CREATE INDEX for each index but the primary key's; unique ones first */
 } ShardTable;
 
 /*
@@ -40,9 +40,6 @@ extern ShardTable *geonn_shard_table(Oid relation, const char *argument);
  * is divided, also what acts on rows as they are written, such as a trigger.
  */
 extern void geonn_shard_check_table(const ShardTable *table, bool is_divided);
-
-/* A type as SQL, with its modifier, its schema, and its collation unless that is the default. */
-extern char *geonn_shard_type(Oid type, int32 typmod, Oid collation);
 
 /* A name made of this one and the rest, cut so that PostgreSQL's names have room for it. */
 extern char *geonn_shard_name(const char *name, const char *rest);

@@ -54,14 +54,8 @@ static const char hint[] =
 /* ---- this server ---- */
 
 void
-geonn_shard_check_owner(const char *what, const char *query)
+geonn_shard_check_owner(const char *what, Oid owner)
 {
-	const char *found = geonn_shard_value(query);
-	Oid			owner;
-
-	if (found == NULL)
-		elog(ERROR, "%s has no owner", what);
-	owner = atooid(found);
 	if (!has_privs_of_role(owner, GetUserId()))
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
@@ -142,12 +136,7 @@ geonn_shard_prepare(ReturnSetInfo *commands, const char *server, List *tables,
 	ListCell   *cell;
 
 	foreach(cell, tables)
-	{
-		char	   *schema = ((ShardTable *) lfirst(cell))->schema;
-
-		if (!geonn_is_named(schemas, schema))
-			schemas = lappend(schemas, schema);
-	}
+		schemas = geonn_add_name(schemas, ((ShardTable *) lfirst(cell))->schema);
 	if (objects != NULL)
 		named = psprintf("%s UNION ALL SELECT a.classid, a.objid FROM (VALUES %s) o (type, names, arguments),"
 						 " LATERAL pg_get_object_address(type, names, arguments) a", named, objects);

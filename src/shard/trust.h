@@ -10,10 +10,9 @@
 
 /*
  * Raise an error unless an object's owner has all privileges of the current user: if the current user runs
- * what such a role has made, the role gains nothing by it.  The query returns the owner's oid; `what` names
- * the object in the message.
+ * what such a role has made, the role gains nothing by it.  `what` names the object in the message.
  */
-extern void geonn_shard_check_owner(const char *what, const char *query);
+extern void geonn_shard_check_owner(const char *what, Oid owner);
 
 /*
  * Raise an error if, on this server, another role owns one of these tables, of ShardTable *, or may

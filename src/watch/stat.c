@@ -17,8 +17,6 @@
 #include "catalog/pg_authid.h"
 #include "common/string.h"
 #include "fmgr.h"
-#include "funcapi.h"
-#include "lib/stringinfo.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "utils/acl.h"
@@ -27,9 +25,10 @@
 
 #include "client/connection.h"
 #include "client/engine_list.h"
+#include "base/result.h"
+#include "base/words.h"
 #include "common/protocol.h"
 #include "join/report.h"
-#include "watch/row.h"
 
 PG_FUNCTION_INFO_V1(geonn_progress);
 PG_FUNCTION_INFO_V1(geonn_statistics);
@@ -99,30 +98,13 @@ check_label(const struct geonn_call_label *label)
 
 /* ---- geonn_stat_progress ---- */
 
-static void
-add_devices(Row *row, uint64 devices)
-{
-	StringInfoData text;
-
-	initStringInfo(&text);
-	for (int i = 0; i < 64; i++)
-	{
-		if (devices & (UINT64CONST(1) << i))
-			appendStringInfo(&text, "%s%s", text.len > 0 ? ", " : "", geonn_device_name(i));
-	}
-	row_add_text(row, text.len > 0 ? text.data : NULL);
-}
-
 Datum
 geonn_progress(PG_FUNCTION_ARGS)
 {
-	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
+	ReturnSetInfo *result = geonn_rows_begin(fcinfo, PROGRESS_COLUMNS);
 	struct geonn_listed listed = {0};
-	struct geonn_call_status *calls;
+	struct geonn_call_status *calls = geonn_engine_list(GEONN_LIST_CALLS, sizeof(*calls), &listed);
 
-	InitMaterializedSRF(fcinfo, 0);
-	geonn_require_columns(result->setDesc, PROGRESS_COLUMNS);
-	calls = geonn_engine_list(GEONN_LIST_CALLS, sizeof(*calls), &listed);
 	for (uint64 i = 0; i < listed.entries; i++)
 	{
 		const struct geonn_call_status *call = &calls[i];
@@ -138,8 +120,9 @@ geonn_progress(PG_FUNCTION_ARGS)
 		row_add_number(&row, call->observations);
 		row_add(&row, Int64GetDatum((int64) call->expected), call->expected == 0);
 		row_add_number(&row, call->references);
-		add_devices(&row, call->devices);
-		row_add_time(&row, call->started_at);
+		row_add_text(&row, call->devices == 0 ? NULL :
+					 geonn_list_names(geonn_device_names(call->devices), "", NULL));
+		row_add_time(&row, call->started_at, call->started_at == 0);
 		row_put(&row, result);
 	}
 	return (Datum) 0;
@@ -177,19 +160,16 @@ add_last_error(Row *row, const struct geonn_statistics *sum)
 	if (memchr(sum->last_error, '\0', sizeof(sum->last_error)) == NULL)
 		geonn_connection_violation("an error with a malformed text");
 	row_add_text(row, sum->last_error_at != 0 && pg_is_ascii(sum->last_error) ? sum->last_error : NULL);
-	row_add_time(row, sum->last_error_at);
+	row_add_time(row, sum->last_error_at, sum->last_error_at == 0);
 }
 
 Datum
 geonn_statistics(PG_FUNCTION_ARGS)
 {
-	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
+	ReturnSetInfo *result = geonn_rows_begin(fcinfo, STATISTICS_COLUMNS);
 	struct geonn_listed listed = {0};
-	struct geonn_statistics *sums;
+	struct geonn_statistics *sums = geonn_engine_list(GEONN_LIST_STATISTICS, sizeof(*sums), &listed);
 
-	InitMaterializedSRF(fcinfo, 0);
-	geonn_require_columns(result->setDesc, STATISTICS_COLUMNS);
-	sums = geonn_engine_list(GEONN_LIST_STATISTICS, sizeof(*sums), &listed);
 	for (uint64 i = 0; i < listed.entries; i++)
 	{
 		const struct geonn_statistics *sum = &sums[i];
@@ -211,7 +191,7 @@ geonn_statistics(PG_FUNCTION_ARGS)
 		row_add_number(&row, sum->fallbacks);
 		add_times(&row, sum->microseconds);
 		add_last_error(&row, sum);
-		row_add(&row, TimestampTzGetDatum(geonn_timestamp_from_unix(listed.since)), false);
+		row_add_time(&row, listed.since, false);
 		row_put(&row, result);
 	}
 	return (Datum) 0;

@@ -16,12 +16,11 @@
 #include "access/htup_details.h"
 #include "fmgr.h"
 #include "funcapi.h"
-#include "utils/memutils.h"
 
+#include "base/result.h"
 #include "client/connection.h"
 #include "common/protocol.h"
 #include "supervisor/state.h"
-#include "watch/row.h"
 
 #define ANSWER_MILLISECONDS 1000
 
@@ -170,26 +169,17 @@ add_status(Row *row, const Status *status)
 	row_add(row, Int64GetDatum(told->transfer_memory_limit), unknown);
 	row_add(row, Int64GetDatum(told->kept_memory), unknown);
 	row_add(row, Int64GetDatum(told->base_memory), unknown);
-	row_add(row, TimestampTzGetDatum(geonn_timestamp_from_unix(told->started_at)), unknown);
+	row_add_time(row, told->started_at, unknown);
 	row_add_text(row, status->reason);
 }
 
 Datum
 geonn_status(PG_FUNCTION_ARGS)
 {
-	TupleDesc	descriptor;
-	MemoryContext context;
-	MemoryContext former;
+	TupleDesc	type = geonn_result_type(fcinfo, STATUS_COLUMNS);
 	Status		status = {.supervisor = geonn_state_supervisor()};
 	Row			row = {0};
 
-	if (get_call_result_type(fcinfo, NULL, &descriptor) != TYPEFUNC_COMPOSITE)
-		elog(ERROR, "return type must be a row type");
-	geonn_require_columns(descriptor, STATUS_COLUMNS);
-
-	/* the connection lives in it, and so closes at this function's end, not the statement's */
-	context = AllocSetContextCreate(CurrentMemoryContext, "geonn_status", ALLOCSET_SMALL_SIZES);
-	former = MemoryContextSwitchTo(context);
 	if (status.supervisor == 0)
 	{
 		status.state = "stopped";
@@ -205,13 +195,11 @@ geonn_status(PG_FUNCTION_ARGS)
 		{
 			status.engine = connection->engine_pid;
 			ask_engine(connection, &status);
+			geonn_connection_close(connection);
 		}
 	}
-	MemoryContextSwitchTo(former);
 	add_status(&row, &status);
-	MemoryContextDelete(context);
-	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(descriptor), row.values,
-													  row.nulls)));
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(type, row.values, row.nulls)));
 }
 
 /* ---- geonn_devices ---- */
@@ -283,39 +271,25 @@ put_running_devices(GeonnConnection *connection, ReturnSetInfo *result)
 	}
 }
 
-/*
- * Add to the result a row for each device that the last engine reported.
- */
-static void
-put_stopped_devices(ReturnSetInfo *result)
-{
-	struct geonn_device_status *devices = palloc(GEONN_DEVICES_MAX * sizeof(*devices));
-	int			count = known_devices_read(devices);
-
-	for (int i = 0; i < count; i++)
-		put_device(&devices[i], false, result);
-}
-
 Datum
 geonn_device_status(PG_FUNCTION_ARGS)
 {
-	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
-	MemoryContext context;
-	MemoryContext former = CurrentMemoryContext;
-	GeonnConnection *connection;
+	ReturnSetInfo *result = geonn_rows_begin(fcinfo, DEVICE_COLUMNS);
+	GeonnConnection *connection = geonn_connection_open_running();
 
-	InitMaterializedSRF(fcinfo, 0);
-	geonn_require_columns(result->setDesc, DEVICE_COLUMNS);
-	context = AllocSetContextCreate(CurrentMemoryContext, "geonn_devices",
-									ALLOCSET_SMALL_SIZES);
-	MemoryContextSwitchTo(context);
-	connection = geonn_connection_open_running();
-	if (connection != NULL)
-		put_running_devices(connection, result);
+	if (connection == NULL)
+	{
+		struct geonn_device_status *known = palloc(GEONN_DEVICES_MAX * sizeof(*known));
+		int			count = known_devices_read(known);
+
+		for (int i = 0; i < count; i++)
+			put_device(&known[i], false, result);
+	}
 	else
-		put_stopped_devices(result);
-	MemoryContextSwitchTo(former);
-	MemoryContextDelete(context);
+	{
+		put_running_devices(connection, result);
+		geonn_connection_close(connection);
+	}
 	return (Datum) 0;
 }
 
@@ -328,12 +302,8 @@ geonn_device_status(PG_FUNCTION_ARGS)
 Datum
 geonn_engine_start(PG_FUNCTION_ARGS pg_attribute_unused())
 {
-	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "geonn_engine_start",
-												  ALLOCSET_SMALL_SIZES);
-	MemoryContext former = MemoryContextSwitchTo(context);
-	pid_t		engine = geonn_connection_open()->engine_pid;
+	GeonnConnection *connection = geonn_connection_open();
 
-	MemoryContextSwitchTo(former);
-	MemoryContextDelete(context);
-	PG_RETURN_INT32(engine);
+	geonn_connection_close(connection);
+	PG_RETURN_INT32(connection->engine_pid);
 }
