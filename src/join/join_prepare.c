@@ -74,9 +74,6 @@ consume_references(void *state, uint32 rows, const Datum *ids, const double *lat
 							   longitudes);
 }
 
-/*
- * The question for the engine: the join's, with the fields that its sources' columns decide.
- */
 static GeonnQuestion
 make_question(const GeonnJoin *join, const GeonnResultRow *row)
 {
@@ -118,9 +115,6 @@ needed_detail(const GeonnJoin *join, const GeonnResultRow *row)
 	return REFERENCE_DISTANCE;
 }
 
-/*
- * Attach to the references and groups of the client's sealed dataset.
- */
 static void
 attach_references(const GeonnJoin *join, ReferenceDetail detail, PreparedJoin *prepared)
 {
@@ -210,9 +204,6 @@ send_references(const GeonnJoin *join, ReferenceDetail detail, PreparedJoin *pre
 	geonn_reference_memory_name(memory, geonn_client_dataset(prepared->client));
 }
 
-/*
- * Count what kept references take, unless another join of this process has them.
- */
 static void
 count_kept(const PreparedJoin *prepared, ReferenceMemory *memory)
 {
@@ -237,6 +228,13 @@ use_kept_references(const GeonnJoin *join, ReferenceDetail detail, PreparedJoin 
 	tell_of_references(join, prepared->counts);
 }
 
+static void
+check_given(const GeonnJoin *join)
+{
+	if (join->given != NULL && join->invalid == GEONN_INVALID_IS_ERROR)
+		geonn_check_given(join->given);
+}
+
 PreparedJoin
 geonn_join_prepare(const GeonnJoin *join, const GeonnResultRow *row, const GeonnCall *call)
 {
@@ -251,10 +249,7 @@ geonn_join_prepare(const GeonnJoin *join, const GeonnResultRow *row, const Geonn
 
 	tables = join->given_references != NULL ? NIL : geonn_check_tables(join->references);
 	one_table = list_length(tables) == 1;
-	if (join->given != NULL && join->observations == NULL &&
-		join->invalid == GEONN_INVALID_IS_ERROR)
-		geonn_check_given(join->given);
-
+	check_given(join);
 	prepared.question = make_question(join, row);
 	if (geonn_kept_memory_limit > 0 && one_table)
 		count = geonn_label_dataset(join->references, linitial(tables), &prepared.question, detail, labels);
@@ -277,6 +272,7 @@ geonn_join_attach(const GeonnJoin *join, const GeonnResultRow *row, const GeonnC
 	struct geonn_call message = geonn_call_message(call, &join->label, 0);
 	PreparedJoin prepared = {.question = make_question(join, row)};
 
+	check_given(join);
 	prepared.question.shared = true;
 	prepared.client = geonn_client_attach(&prepared.question, dataset, &message);
 	attach_references(join, needed_detail(join, row), &prepared);
