@@ -15,7 +15,7 @@
  * first then can make another query of each row's, so a plan for all rows would rest on a guess.
  *
  * Below a Gather, each process takes a part of the outer rows (join_node.c), where the references are plain tables
- * or come with the parameters, as in scan_plan.c.  Such a node is offered over each partial path of the outer rows,
+ * or come with the parameters, as in scan.c.  Such a node is offered over each partial path of the outer rows,
  * though the functions themselves are restricted to the leader.
  *
  * No node is offered in statements that ask for rows anew after another session's update.
@@ -116,9 +116,6 @@ only_element(Node *argument)
 	return element;
 }
 
-/*
- * The only element of an array of coordinates, or NULL, as only_element.
- */
 static Node *
 only_coordinate(Node *argument)
 {
@@ -157,9 +154,6 @@ only_window(Node *argument)
 		(Node *) makeConst(type, -1, constant->constcollid, length, values[0], nulls[0], by_value);
 }
 
-/*
- * An array of this expression's type that has no points.
- */
 static Node *
 empty_array(Node *array)
 {
@@ -176,9 +170,6 @@ is_null_constant(Node *expression)
 	return IsA(expression, Const) && ((Const *) expression)->constisnull;
 }
 
-/*
- * Can the call be made once for all rows?
- */
 static bool
 is_same_for_all(const FuncExpr *call)
 {
