@@ -164,9 +164,6 @@ prepare_column(GroupColumn *column, const PointSource *observations,
 	get_typlenbyval(reference->base_type, &column->length, &column->by_value);
 }
 
-/*
- * The part that creating and attaching have in common.
- */
 static GeonnGroups *
 describe(const PointSource *observations, const PointSource *references)
 {

@@ -278,9 +278,6 @@ add_column(Subject *subject, const PointColumn *column, const AttrNumber *attrib
 	add_number(subject, column->collation);
 }
 
-/*
- * The transaction that wrote the row of pg_class which describes the table.
- */
 static uint32
 description_of(Oid table)
 {

@@ -44,9 +44,6 @@ typedef struct ArrayPoints
 	GeonnLimits limits;			/* the limits of the present point */
 } ArrayPoints;
 
-/*
- * The coordinates of an array, which has one dimension or is empty.
- */
 static double *
 read_coordinates(ArrayType *array, const char *name, const bool **is_null, int *count)
 {

@@ -139,9 +139,6 @@ require_order(const PointSource *source)
 	return type;
 }
 
-/*
- * The btree comparison of an observation's id with a reference's.
- */
 static FmgrInfo *
 find_comparison(const PointSource *observations, const PointSource *source)
 {
@@ -211,9 +208,6 @@ begin_sort(GeonnReferences *references, const TypeCacheEntry *type)
 		references->values = geonn_memory_file_create(VALUES_PURPOSE);
 }
 
-/*
- * The part that creating and attaching have in common.
- */
 static GeonnReferences *
 describe(const PointSource *source, const TypeCacheEntry *type, ReferenceDetail detail,
 		 const PointSource *excluded_by)
@@ -290,9 +284,6 @@ add_to_memory(const GeonnReferences *references, Datum id)
 									 references->record_bytes + MAXALIGN64(length), "ids");
 }
 
-/*
- * The tag of a reference that PostgreSQL does not sort.
- */
 static inline int64
 tag_of(const GeonnReferences *references, Datum id)
 {
@@ -519,9 +510,6 @@ geonn_reference_coordinates(const GeonnReferences *references, int64 tag, double
 	*longitude = record->longitude;
 }
 
-/*
- * Compare an observation's id with that of a record.
- */
 static int
 compare_with(const GeonnReferences *references, Datum id, uint64 number)
 {

@@ -31,16 +31,13 @@
 
 #include "base/compat.h"
 #include "join/arguments.h"
+#include "join/call.h"
 #include "join/nearest.h"
-#include "join/report.h"
 #include "plan/join_node.h"
 #include "plan/known.h"
 
 /* ---- the call ---- */
 
-/*
- * Raise an error unless the user may execute the function.
- */
 static void
 check_execute(Oid function)
 {
@@ -341,9 +338,6 @@ shut_down(CustomScanState *state)
 
 /* ---- EXPLAIN ---- */
 
-/*
- * Show an expression as PostgreSQL shows its conditions.
- */
 static void
 explain_expression(const JoinNode *node, List *ancestors, ExplainState *explain, const char *label,
 				   Node *expression)
@@ -356,9 +350,6 @@ explain_expression(const JoinNode *node, List *ancestors, ExplainState *explain,
 												  explain->verbose, false), explain);
 }
 
-/*
- * Show a relation or query, if the plan has it.
- */
 static void
 explain_side(ExplainState *explain, const char *label, Node *argument)
 {
@@ -385,9 +376,6 @@ explain_names(ExplainState *explain, const char *label, Node *argument)
 		ExplainPropertyList(label, names, explain);
 }
 
-/*
- * Show the column that has a side's radiuses, if the plan has one.
- */
 static void
 explain_radius(ExplainState *explain, const char *label, const FuncExpr *expression, const char *side)
 {

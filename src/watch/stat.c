@@ -28,7 +28,7 @@
 #include "client/connection.h"
 #include "client/engine_list.h"
 #include "common/protocol.h"
-#include "join/report.h"
+#include "join/call.h"
 #include "watch/row.h"
 
 PG_FUNCTION_INFO_V1(geonn_progress);
