@@ -208,11 +208,28 @@ begin_sort(GeonnReferences *references, const TypeCacheEntry *type)
 		references->values = geonn_memory_file_create(VALUES_PURPOSE);
 }
 
-static GeonnReferences *
-describe(const PointSource *source, const TypeCacheEntry *type, ReferenceDetail detail,
-		 const PointSource *excluded_by)
+/*
+ * Get the files of the references that another client has sealed.
+ */
+static void
+take_files(GeonnReferences *references, GeonnClient *client)
+{
+	references->count = geonn_client_references(client);
+	references->records = geonn_client_take_file(client, GEONN_FILE_RECORDS, RECORDS_PURPOSE);
+	if (geonn_memory_file_length(references->records) !=
+		references->count * references->record_bytes)
+		geonn_connection_violation("records of a different number of references");
+	if (!references->by_value)
+		references->values = geonn_client_take_file(client, GEONN_FILE_VALUES, VALUES_PURPOSE);
+}
+
+GeonnReferences *
+geonn_references_begin(const PointSource *source, ReferenceDetail detail,
+					   const PointSource *excluded_by, uint32 columns, ReferenceMemory *memory,
+					   GeonnClient *client)
 {
 	const PointColumn *id = &source->columns[COLUMN_ID];
+	TypeCacheEntry *type = require_order(source);
 	GeonnReferences *references = palloc0(sizeof(GeonnReferences));
 
 	references->type = id->base_type;
@@ -221,46 +238,21 @@ describe(const PointSource *source, const TypeCacheEntry *type, ReferenceDetail 
 	if (excluded_by != NULL)
 		references->compare_with_observation = find_comparison(excluded_by, source);
 	references->compare = palloc(sizeof(FmgrInfo));
-	fmgr_info_copy(references->compare, unconstify(FmgrInfo *, &type->cmp_proc_finfo),
-				   CurrentMemoryContext);
+	fmgr_info_copy(references->compare, &type->cmp_proc_finfo, CurrentMemoryContext);
 	references->detail = detail;
+	references->memory = memory;
 	if (detail == REFERENCE_COORDINATES)
 		references->record_bytes = sizeof(Record);
 	else if (detail == REFERENCE_ID &&
 			 (excluded_by != NULL || geonn_integer_width(id->base_type) == 0))
 		references->record_bytes = SHORT_RECORD;
-	return references;
-}
-
-GeonnReferences *
-geonn_references_create(const PointSource *source, ReferenceDetail detail,
-						const PointSource *excluded_by, uint32 columns, ReferenceMemory *memory)
-{
-	const TypeCacheEntry *type = require_order(source);
-	GeonnReferences *references = describe(source, type, detail, excluded_by);
-
-	references->memory = memory;
-	references->limits_bytes = geonn_limits_bytes(pg_popcount32(columns & GEONN_COLUMNS_WINDOWS));
-	if (references->record_bytes > 0)
+	if (references->record_bytes > 0 && memory != NULL)
+	{
+		references->limits_bytes = geonn_limits_bytes(pg_popcount32(columns & GEONN_COLUMNS_WINDOWS));
 		begin_sort(references, type);
-	return references;
-}
-
-GeonnReferences *
-geonn_references_attach(const PointSource *source, ReferenceDetail detail,
-						const PointSource *excluded_by, GeonnClient *client)
-{
-	GeonnReferences *references = describe(source, require_order(source), detail, excluded_by);
-
-	if (references->record_bytes == 0)
-		return references;
-	references->count = geonn_client_references(client);
-	references->records = geonn_client_take_file(client, GEONN_FILE_RECORDS, RECORDS_PURPOSE);
-	if (geonn_memory_file_length(references->records) !=
-		references->count * references->record_bytes)
-		geonn_connection_violation("records of a different number of references");
-	if (!references->by_value)
-		references->values = geonn_client_take_file(client, GEONN_FILE_VALUES, VALUES_PURPOSE);
+	}
+	else if (references->record_bytes > 0)
+		take_files(references, client);
 	return references;
 }
 
