@@ -571,21 +571,6 @@ begin_round(LateralNode *state)
 	return true;
 }
 
-/*
- * End the execution: all outer rows were taken, and all of their rows returned.
- */
-static void
-end_outer_rows(LateralNode *state)
-{
-	if (state->has_ended)
-		return;
-	state->has_ended = true;
-	if (state->node.shared != NULL)
-		geonn_shared_search_end(state->node.shared, state->counts);
-	else if (state->join != NULL)
-		geonn_tell_of_observations(state->join, state->counts);
-}
-
 static void
 show_outer_row(LateralNode *state, uint64 number)
 {
@@ -688,7 +673,11 @@ next_row(JoinNode *node)
 	{
 		if (begin_round(state))
 			continue;
-		end_outer_rows(state);
+		if (!state->has_ended && state->node.shared != NULL)
+			geonn_shared_search_end(state->node.shared, state->counts);
+		else if (!state->has_ended && state->join != NULL)
+			geonn_tell_of_observations(state->join, state->counts);
+		state->has_ended = true;
 		return ExecClearTuple(state->slot);
 	}
 	return state->slot;
@@ -704,8 +693,8 @@ add_reports(const JoinNode *node, GeonnReport *sum)
 		geonn_add_search(sum, state->round->search);
 }
 
-static const JoinNodeMethods methods = {
-	.name = "geonn lateral join",
+const JoinNodeMethods geonn_lateral_methods = {
+	.scan = {"geonn lateral join", geonn_node_create},
 	.filter_label = "Join Filter",
 	.size = sizeof(LateralNode),
 	.begin = begin_join,
@@ -713,15 +702,4 @@ static const JoinNodeMethods methods = {
 	.prepare = prepare_references,
 	.end_execution = end_execution,
 	.add_reports = add_reports
-};
-
-static Node *
-create_node(CustomScan *scan pg_attribute_unused())
-{
-	return geonn_node_create(&methods);
-}
-
-const CustomScanMethods geonn_lateral_methods = {
-	.CustomName = "geonn lateral join",
-	.CreateCustomScanState = create_node
 };

@@ -17,8 +17,6 @@
  * Below a Gather, each process takes a part of the outer rows (join_node.c), where the references are plain tables
  * or come with the parameters, as in scan.c.  Such a node is offered over each partial path of the outer rows,
  * though the functions themselves are restricted to the leader.
- *
- * No node is offered in statements that ask for rows anew after another session's update.
  */
 #include "postgres.h"
 
@@ -165,12 +163,6 @@ empty_array(Node *array)
 }
 
 static bool
-is_null_constant(Node *expression)
-{
-	return IsA(expression, Const) && ((Const *) expression)->constisnull;
-}
-
-static bool
 is_same_for_all(const FuncExpr *call)
 {
 	return !contain_var_clause((Node *) call) && !contain_subplans((Node *) call->args) &&
@@ -203,7 +195,7 @@ split_call(RangeTblFunction *whole, RowCall *call)
 	foreach(cell, expression->args)
 	{
 		if (lfirst(cell) == latitudes || lfirst(cell) == longitudes ||
-			(lfirst(cell) == windows && !is_null_constant(windows)))
+			(lfirst(cell) == windows && !(IsA(windows, Const) && ((Const *) windows)->constisnull)))
 			lfirst(list_nth_cell(rest->args, number)) = empty_array(lfirst(cell));
 		number++;
 	}
@@ -335,12 +327,6 @@ set_cost(PlannerInfo *root, CustomPath *path, FuncExpr *expression, const Path *
 		path->path.total_cost += cpu_operator_cost * path->path.rows;
 }
 
-static FuncExpr *
-expression_of(const RowCall *call)
-{
-	return castNode(FuncExpr, call->call->funcexpr);
-}
-
 /*
  * Offer the node over these outer rows, or over those of them that each of the processes below a Gather takes.
  */
@@ -402,15 +388,16 @@ static bool
 suits_workers(PlannerInfo *root, const LateralPath *template, RelOptInfo *outer)
 {
 	const RowCall *call = &template->call;
+	const FuncExpr *expression = castNode(FuncExpr, call->call->funcexpr);
 
 	return outer->consider_parallel && outer->partial_pathlist != NIL &&
 		root->glob->parallelModeOK && max_parallel_workers_per_gather > 0 &&
 		is_parallel_safe(root, (Node *) template->path.path.pathtarget->exprs) &&
 		is_parallel_safe(root, (Node *) template->neighbours) &&
 		is_parallel_safe(root, (Node *) template->rows) &&
-		is_parallel_safe(root, (Node *) expression_of(call)->args) &&
+		is_parallel_safe(root, (Node *) expression->args) &&
 		is_parallel_safe(root, (Node *) list_make4(call->latitude, call->longitude, call->value, call->window)) &&
-		geonn_references_are_plain(expression_of(call));
+		geonn_references_are_plain(expression);
 }
 
 /*
@@ -448,8 +435,7 @@ offer_join(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *outer, RelOptInfo *in
 		previous_hook(root, rel, outer, inner, type, extra);
 	if ((type != JOIN_INNER && type != JOIN_LEFT && type != JOIN_ANTI) ||
 		inner->reloptkind != RELOPT_BASEREL || inner->rtekind != RTE_FUNCTION ||
-		!bms_is_empty(rel->lateral_relids) || root->parse->rowMarks != NIL ||
-		(root->parse->commandType != CMD_SELECT && root->parse->commandType != CMD_INSERT) ||
+		!bms_is_empty(rel->lateral_relids) || !geonn_statement_takes_nodes(root) ||
 		outer->cheapest_total_path == NULL || outer->cheapest_total_path->param_info != NULL ||
 		inner->pathlist == NIL)
 		return;
@@ -511,7 +497,7 @@ plan_join(PlannerInfo *root, RelOptInfo *rel pg_attribute_unused(), CustomPath *
 	scan = geonn_make_scan(root, path, targets, copyObject(lateral->rows),
 						   list_concat(expressions, lateral->neighbours),
 						   list_concat(columns, of_function));
-	scan->methods = &geonn_lateral_methods;
+	scan->methods = &geonn_lateral_methods.scan;
 	scan->custom_plans = children;
 
 	/* as LateralPrivate has them */
@@ -523,7 +509,7 @@ plan_join(PlannerInfo *root, RelOptInfo *rel pg_attribute_unused(), CustomPath *
 void
 geonn_plan_lateral_joins(void)
 {
-	RegisterCustomScanMethods(&geonn_lateral_methods);
+	RegisterCustomScanMethods(&geonn_lateral_methods.scan);
 	previous_hook = set_join_pathlist_hook;
 	set_join_pathlist_hook = offer_join;
 }

@@ -23,9 +23,7 @@
  * loop: they take the id from a row of another relation, and search anew for each of its rows.  That pays where
  * few rows come, and the references are few or kept.  Calls that UNION ALL joins together are for one process,
  * too, since PostgreSQL has decided by then that no process shares these rows.
- *
- * No node is offered in statements that ask for rows anew after another session's update (UPDATE, DELETE,
- * MERGE, FOR UPDATE), and where a whole row is wanted.
+ * No node is offered where a whole row is wanted.
  */
 #include "postgres.h"
 
@@ -171,7 +169,7 @@ add_reports(const JoinNode *node, GeonnReport *sum)
 }
 
 static const JoinNodeMethods methods = {
-	.name = "geonn join",
+	.scan = {"geonn join", geonn_node_create},
 	.filter_label = "Filter on Observations",
 	.size = sizeof(ScanNode),
 	.begin = begin_scan,
@@ -179,17 +177,6 @@ static const JoinNodeMethods methods = {
 	.prepare = create_search,
 	.end_execution = end_execution,
 	.add_reports = add_reports
-};
-
-static Node *
-create_node(CustomScan *scan pg_attribute_unused())
-{
-	return geonn_node_create(&methods);
-}
-
-static const CustomScanMethods scan_methods = {
-	.CustomName = "geonn join",
-	.CreateCustomScanState = create_node
 };
 
 /* ---- paths ---- */
@@ -522,8 +509,7 @@ offer_scan(PlannerInfo *root, RelOptInfo *rel, Index relid pg_attribute_unused()
 	if (previous_hook != NULL)
 		previous_hook(root, rel, relid, entry);
 	if ((rel->reloptkind != RELOPT_BASEREL && rel->reloptkind != RELOPT_OTHER_MEMBER_REL) ||
-		rel->lateral_relids != NULL || root->parse->rowMarks != NIL ||
-		(root->parse->commandType != CMD_SELECT && root->parse->commandType != CMD_INSERT))
+		rel->lateral_relids != NULL || !geonn_statement_takes_nodes(root))
 		return;
 	call = geonn_join_call(entry);
 	if (call == NULL)
@@ -600,14 +586,14 @@ plan_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *targets, L
 									   lcons(call, list_copy(path->custom_private)),
 									   needed_columns(path, clauses));
 
-	scan->methods = &scan_methods;
+	scan->methods = &methods.scan;
 	return (Plan *) scan;
 }
 
 void
 geonn_plan_scans(void)
 {
-	RegisterCustomScanMethods(&scan_methods);
+	RegisterCustomScanMethods(&methods.scan);
 	previous_hook = set_rel_pathlist_hook;
 	set_rel_pathlist_hook = offer_scan;
 }
