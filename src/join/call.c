@@ -1,12 +1,11 @@
 /*
  * call.c
- *		A call of a join, as the views, the log and EXPLAIN ANALYZE show it.
+ *		A call of a join, as the views and EXPLAIN ANALYZE show it.
  *
  * A call is one call of a function by a statement, or one execution of its plan node.
  * Sessions tell the engine when the call begins and when their part has ended; the engine
  * counts the rest (engine/calls/calls.c says why), and geonn_stat_progress and geonn_stat
- * show it (watch/stat.c).  The texts of queries stay here: they may contain secrets.  The
- * process that began the call writes the line of the log.
+ * show it (watch/stat.c).  The texts of queries stay here: they may contain secrets.
  *
  * Times are sums over all processes.  While a process waits for the engine it
  * does nothing else: where it waits long, the devices bound the statement, and
@@ -27,7 +26,6 @@
 #include "utils/rel.h"
 
 #include "base/compat.h"
-#include "base/settings.h"
 #include "join/call.h"
 
 /* ---- the call ---- */
@@ -256,40 +254,4 @@ geonn_reports_take(ProcessReports *taken, GeonnReport *shared, int count, GeonnR
 		geonn_report_add(sum, &shared[i]);
 	}
 	memset(shared, 0, count * sizeof(GeonnReport));
-}
-
-static const char *
-side_name(const PointSource *source)
-{
-	if (source == NULL)
-		return "arrays";
-	return OidIsValid(source->relation) ? source->quoted_name : source->title;
-}
-
-void
-geonn_call_log(const GeonnCall *call, const struct geonn_call_label *label,
-			   const PointSource *observations, const PointSource *references,
-			   const GeonnReport *report)
-{
-	double		duration;
-
-	if (geonn_log_min_duration < 0 || call->pid != MyProcPid)
-		return;
-	duration = geonn_milliseconds_since(call->begun);
-	if (duration < geonn_log_min_duration)
-		return;
-	ereport(LOG,
-			(errmsg("duration: %.3f ms  %s(%s, %s%s%s): rows=%llu observations=%llu skipped=%llu unmatched=%llu references=%llu%s batches=%llu reading references=%.3f ms building=%.3f ms reading observations=%.3f ms waiting=%.3f ms",
-					duration, label->function, side_name(observations), side_name(references),
-					label->arguments[0] != '\0' ? ", " : "", label->arguments,
-					(unsigned long long) report->rows,
-					(unsigned long long) report->observations,
-					(unsigned long long) report->observations_skipped,
-					(unsigned long long) report->unmatched,
-					(unsigned long long) report->references,
-					report->references_kept ? " (kept)" : "",
-					(unsigned long long) report->work.batches,
-					report->preparing, report->work.building, report->reading,
-					report->work.waiting),
-			 errhidestmt(true)));
 }

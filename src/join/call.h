@@ -1,6 +1,6 @@
 /*
  * call.h
- *		A call of a join, as the views, the log and EXPLAIN ANALYZE show it.
+ *		A call of a join, as the views and EXPLAIN ANALYZE show it.
  */
 #ifndef GEONN_CALL_H
 #define GEONN_CALL_H
@@ -88,13 +88,5 @@ extern void geonn_report_add(GeonnReport *sum, const GeonnReport *report);
 extern void geonn_report_explain(const GeonnReport *sum, struct ExplainState *explain);
 extern void geonn_report_explain_processes(const GeonnReport *reports, int processes,
 										   struct ExplainState *explain);
-
-/*
- * Log the call with the figures of all its processes, if it has lasted for at least
- * geonn.log_min_duration.  observations is NULL if points are given in arrays.
- */
-extern void geonn_call_log(const GeonnCall *call, const struct geonn_call_label *label,
-						   const PointSource *observations, const PointSource *references,
-						   const GeonnReport *report);
 
 #endif							/* GEONN_CALL_H */

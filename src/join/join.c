@@ -10,16 +10,11 @@
  * references no observation has a pair; then the observations are read only if
  * the unmatched are kept, or an invalid one is an error.
  *
- * An observation that can have a neighbour goes to the engine.  Where the ring has no place for it,
- * pairs are taken first.  One that can have none, for its NULLs, its group, its limits or its
- * coordinates, stays here.  Where the unmatched are kept its row is stored at once.
+ * An observation that can have a neighbour goes to the engine.  One that can have none, for its NULLs,
+ * its group, its limits or its coordinates, stays here.  Where the unmatched are kept its row is stored.
  *
- * A caller takes the rows in one of two ways.  A function stores all of them in
- * its result: one query gives the observations, as fast as it can, and whenever
- * the ring is full, pairs are stored first.  The plan node takes rows one by one:
- * it reads observations only while no pair can be taken, and no more of them than
- * the ring has places for.  A row of an observation that stays here waits in a
- * small store meanwhile.
+ * A caller takes rows one by one: those that are stored, then pairs that have come.  Observations are
+ * read only while no row can be taken, and no more of them than the ring has places for.
  *
  * Several processes can make one search together: one of them prepares it.  That process reads the
  * references and, where the observations are not given, lays out in shared memory how their tables are
@@ -40,6 +35,7 @@
 #include "utils/tuplestore.h"
 
 #include "base/compat.h"
+#include "base/settings.h"
 #include "join/join_prepare.h"
 #include "points/parallel_reader.h"
 
@@ -51,21 +47,19 @@ struct GeonnSearch
 	const GeonnJoin *join;
 	GeonnCall	call;			/* the call that the search is part of */
 	MemoryContext context;		/* has all that the search allocates */
-	MemoryContext row_context;	/* for what comparing ids and keys of a row allocates */
 	GeonnResultRow row;			/* how a pair becomes a row */
 	PreparedJoin prepared;		/* 0 until the references are in the engine */
 	PointReading *reading;		/* the reading of the observations */
-	bool		all_read;		/* where rows are taken one by one: all observations were read */
+	bool		all_read;		/* all observations were read */
 
 	/* the values of the current row, and behind them the number of its observation */
 	Datum	   *values;			/* [row.descriptor->natts + 1] */
 	bool	   *nulls;
 
-	/* the rows that are stored; where they are taken one by one, with the numbers of their observations */
-	Tuplestorestate *store;
-	TupleDesc	stored;			/* the type of these rows */
-	TupleTableSlot *slot;		/* gets a row that is taken; NULL: no row has been taken yet */
-	uint64		waiting;		/* how many rows were stored and have not been taken */
+	/* rows that wait to be taken, with the numbers of their observations behind their columns */
+	Tuplestorestate *store;		/* NULL: the search has not begun */
+	TupleTableSlot *slot;		/* has the row that was taken last */
+	uint64		waiting;		/* how many rows these are */
 	GeonnRun	run;			/* pairs that are taken one after the other */
 
 	/* the references of another search; NULL: it has its own */
@@ -95,7 +89,6 @@ geonn_search_begin(const GeonnJoin *join, TupleDesc row_type)
 
 	search->join = join;
 	search->context = context;
-	search->row_context = AllocSetContextCreate(context, "geonn row", ALLOCSET_DEFAULT_SIZES);
 	geonn_result_row_begin(&search->row, row_type, join->given != NULL,
 						   geonn_observation_id(join), &join->references->columns[COLUMN_ID],
 						   join->question.metric);
@@ -147,10 +140,10 @@ static void
 store_row(GeonnSearch *search)
 {
 	/* all rows put before have been taken */
-	if (search->slot != NULL && search->waiting == 0)
+	if (search->waiting == 0)
 		tuplestore_clear(search->store);
 	search->values[search->row.descriptor->natts] = UInt64GetDatum(search->number);
-	tuplestore_putvalues(search->store, search->stored, search->values, search->nulls);
+	tuplestore_putvalues(search->store, search->slot->tts_tupleDescriptor, search->values, search->nulls);
 	search->waiting++;
 }
 
@@ -170,19 +163,6 @@ take_pair(GeonnSearch *search, bool wait, Datum *values, bool *nulls)
 	geonn_result_row_pair(&search->row, &pair, search->prepared.references, values, nulls);
 	search->number = pair.number;
 	return true;
-}
-
-/*
- * Store the pairs that have come; with wait, at least those of one batch.
- */
-static void
-drain(GeonnSearch *search, bool wait)
-{
-	while (take_pair(search, wait, search->values, search->nulls))
-	{
-		store_row(search);
-		wait = false;
-	}
 }
 
 /* ---- observations ---- */
@@ -213,35 +193,13 @@ add_observation(GeonnSearch *search, const PointRow *row, int32 group)
 
 	if (search->join->exclude_self)
 		columns.identity = geonn_reference_identity(search->prepared.references, row->id);
+	/* a batch with long ids may be full with fewer rows than the ring had places for */
 	while (geonn_client_places(client) == 0)
-		drain(search, true);
-	if (geonn_client_add_observation(client, result_id(search, row), row->latitude,
-									 row->longitude, &columns) &&
-		search->slot == NULL)
-		drain(search, false);
-}
-
-static void
-add_observations(GeonnSearch *search, uint32 rows, const Datum *ids, const double *latitudes,
-				 const double *longitudes)
-{
-	GeonnClient *client = search->prepared.client;
-
-	while (rows > 0)
 	{
-		uint32		places;
-
-		while ((places = geonn_client_places(client)) == 0)
-			drain(search, true);
-		places = Min(places, rows);
-		if (geonn_client_add_observations(client, places, ids, latitudes, longitudes) &&
-			search->slot == NULL)
-			drain(search, false);
-		ids += places;
-		latitudes += places;
-		longitudes += places;
-		rows -= places;
+		if (take_pair(search, true, search->values, search->nulls))
+			store_row(search);
 	}
+	geonn_client_add_observation(client, result_id(search, row), row->latitude, row->longitude, &columns);
 }
 
 /*
@@ -252,6 +210,7 @@ consume_observations(void *state, uint32 rows, const Datum *ids, const double *l
 					 const double *longitudes)
 {
 	GeonnSearch *search = state;
+	GeonnClient *client = search->prepared.client;
 	uint32		first = 0;
 
 	for (uint32 i = 0; search->watch != NULL && i < rows; i++)
@@ -266,10 +225,12 @@ consume_observations(void *state, uint32 rows, const Datum *ids, const double *l
 
 		if (search->watch(search->watch_state, &row, true))
 			continue;
-		add_observations(search, i - first, ids + first, latitudes + first, longitudes + first);
+		if (i > first)
+			geonn_client_add_observations(client, i - first, ids + first, latitudes + first, longitudes + first);
 		first = i + 1;
 	}
-	add_observations(search, rows - first, ids + first, latitudes + first, longitudes + first);
+	if (rows > first)
+		geonn_client_add_observations(client, rows - first, ids + first, latitudes + first, longitudes + first);
 }
 
 static void
@@ -277,10 +238,10 @@ consume_observation(void *state, const PointRow *row)
 {
 	GeonnSearch *search = state;
 	GeonnGroups *groups = search->prepared.groups;
-	MemoryContext former = MemoryContextSwitchTo(search->row_context);
+	MemoryContext former = MemoryContextSwitchTo(search->prepared.row_context);
 	int32		group = GEONN_NO_GROUP;
 
-	MemoryContextReset(search->row_context);
+	MemoryContextReset(search->prepared.row_context);
 	if (row->status == POINT_VALID && !geonn_row_is_limited_to_none(row))
 		group = groups == NULL ? 0 : geonn_groups_find(groups, row->by, row->by_is_null);
 	if (search->watch == NULL || search->watch(search->watch_state, row, group != GEONN_NO_GROUP))
@@ -379,73 +340,21 @@ geonn_search_references(const GeonnSearch *search)
 	};
 }
 
-/* ---- all rows at once ---- */
-
-static void
-store_all(GeonnSearch *search)
-{
-	instr_time	begun;
-
-	begin_reading(search, GEONN_READ_AT_ONCE);
-	if (!prepare(search))
-		return;
-	INSTR_TIME_SET_CURRENT(begun);
-	(void) geonn_reading_next(search->reading, 0);
-	/* pairs are stored meanwhile, but that is not waiting */
-	search->spent_reading = geonn_milliseconds_since(begun) -
-		geonn_client_work(search->prepared.client).waiting;
-	geonn_client_finish(search->prepared.client);
-	while (take_pair(search, true, search->values, search->nulls))
-		store_row(search);
-}
-
-void
-geonn_search_store(GeonnSearch *search, Tuplestorestate *store)
-{
-	MemoryContext former = MemoryContextSwitchTo(search->context);
-
-	search->store = store;
-	search->stored = search->row.descriptor;
-	store_all(search);
-	MemoryContextSwitchTo(former);
-}
-
-/* ---- rows one by one ---- */
-
-/*
- * Begin a store of this search's own, whose rows have the numbers of their observations behind their columns.
- */
-static void
-begin_store(GeonnSearch *search)
-{
-	TupleDesc	row = search->row.descriptor;
-	AttrNumber	number = (AttrNumber) (row->natts + 1);
-
-	search->store = tuplestore_begin_heap(false, false, work_mem);
-	search->stored = CreateTemplateTupleDesc(number);
-	for (AttrNumber i = 1; i < number; i++)
-		TupleDescCopyEntry(search->stored, i, row, i);
-	TupleDescInitEntry(search->stored, number, "number", INT8OID, -1, 0);
-	TupleDescFinalize(search->stored);
-}
-
-void
-geonn_search_complete(GeonnSearch *search)
-{
-	MemoryContext former = MemoryContextSwitchTo(search->context);
-
-	begin_store(search);
-	store_all(search);
-	search->slot = MakeSingleTupleTableSlot(search->stored, &TTSOpsMinimalTuple);
-	search->all_read = true;
-	MemoryContextSwitchTo(former);
-}
+/* ---- rows ---- */
 
 static void
 begin_taking(GeonnSearch *search)
 {
-	begin_store(search);
-	search->slot = MakeSingleTupleTableSlot(search->stored, &TTSOpsMinimalTuple);
+	TupleDesc	row = search->row.descriptor;
+	AttrNumber	number = (AttrNumber) (row->natts + 1);
+	TupleDesc	stored = CreateTemplateTupleDesc(number);
+
+	for (AttrNumber i = 1; i < number; i++)
+		TupleDescCopyEntry(stored, i, row, i);
+	TupleDescInitEntry(stored, number, "number", INT8OID, -1, 0);
+	TupleDescFinalize(stored);
+	search->slot = MakeSingleTupleTableSlot(stored, &TTSOpsMinimalTuple);
+	search->store = tuplestore_begin_heap(false, false, work_mem);
 	search->all_read = search->shared != NULL && search->shared->references.dataset == 0;
 	if (search->all_read)
 		return;
@@ -482,6 +391,24 @@ geonn_search_send(GeonnSearch *search)
 	begin_taking(search);
 	while (!search->all_read && geonn_client_places(search->prepared.client) > 0)
 		read_some(search);
+	MemoryContextSwitchTo(former);
+}
+
+void
+geonn_search_complete(GeonnSearch *search)
+{
+	MemoryContext former = MemoryContextSwitchTo(search->context);
+
+	begin_taking(search);
+	for (;;)
+	{
+		if (!search->all_read && geonn_client_places(search->prepared.client) > 0)
+			read_some(search);
+		else if (take_pair(search, true, search->values, search->nulls))
+			store_row(search);
+		else if (search->all_read)
+			break;
+	}
 	MemoryContextSwitchTo(former);
 }
 
@@ -533,7 +460,7 @@ geonn_search_next(GeonnSearch *search, Datum *values, bool *nulls)
 		return true;
 	}
 	former = MemoryContextSwitchTo(search->context);
-	if (search->slot == NULL)
+	if (search->store == NULL)
 		begin_taking(search);
 
 	/* read while the ring has places, and else wait for the engine */
@@ -668,20 +595,47 @@ geonn_search_report(const GeonnSearch *search)
 	report.unmatched = report.work.unmatched + search->without_candidates;
 
 	/* what has come out of the engine and the store, but for what waits to be taken */
-	report.rows = report.work.pairs + search->local_rows - (search->run.end - search->run.next);
+	report.rows = report.work.pairs + search->local_rows - search->waiting - (search->run.end - search->run.next);
 	if (search->join->keep_unmatched)
 		report.rows += report.work.unmatched;
-	if (search->slot != NULL)
-		report.rows -= search->waiting;
 	return report;
+}
+
+static const char *
+side_name(const PointSource *source)
+{
+	if (source == NULL)
+		return "arrays";
+	return OidIsValid(source->relation) ? source->quoted_name : source->title;
 }
 
 void
 geonn_search_log(const GeonnSearch *search, const GeonnReport *report)
 {
-	const GeonnJoin *join = search->join;
+	const struct geonn_call_label *label = &search->join->label;
+	double		duration;
 
-	geonn_call_log(&search->call, &join->label, join->observations, join->references, report);
+	/* the process that began the call writes the line */
+	if (geonn_log_min_duration < 0 || search->call.pid != MyProcPid)
+		return;
+	duration = geonn_milliseconds_since(search->call.begun);
+	if (duration < geonn_log_min_duration)
+		return;
+	ereport(LOG,
+			(errmsg("duration: %.3f ms  %s(%s, %s%s%s): rows=%llu observations=%llu skipped=%llu unmatched=%llu references=%llu%s batches=%llu reading references=%.3f ms building=%.3f ms reading observations=%.3f ms waiting=%.3f ms",
+					duration, label->function, side_name(search->join->observations),
+					side_name(search->join->references),
+					label->arguments[0] != '\0' ? ", " : "", label->arguments,
+					(unsigned long long) report->rows,
+					(unsigned long long) report->observations,
+					(unsigned long long) report->observations_skipped,
+					(unsigned long long) report->unmatched,
+					(unsigned long long) report->references,
+					report->references_kept ? " (kept)" : "",
+					(unsigned long long) report->work.batches,
+					report->preparing, report->work.building, report->reading,
+					report->work.waiting),
+			 errhidestmt(true)));
 }
 
 void
@@ -702,7 +656,7 @@ geonn_search_end(GeonnSearch *search)
 	}
 	if (search->reading != NULL)
 		geonn_reading_end(search->reading);
-	if (search->slot != NULL)
+	if (search->store != NULL)
 		tuplestore_end(search->store);
 	MemoryContextDelete(search->context);
 }

@@ -6,7 +6,6 @@
 #define GEONN_JOIN_H
 
 #include "port/atomics.h"
-#include "utils/tuplestore.h"
 
 #include "client/client.h"
 #include "common/protocol.h"
@@ -43,7 +42,7 @@ extern InvalidPolicy geonn_observations_policy(const GeonnJoin *join);
 /*
  * A join under way, in a memory context of its own below the current one.  Its
  * rows are of this type (NULL: not composite), which is checked against the
- * join.  Either all rows are stored, or they are taken one by one.
+ * join.  They are taken one by one.
  */
 typedef struct GeonnSearch GeonnSearch;
 
@@ -89,13 +88,10 @@ extern SharedReferences geonn_search_references(const GeonnSearch *search);
 /* Have the search use these references, and read none; called before the first row is taken. */
 extern void geonn_search_follow(GeonnSearch *search, const SharedReferences *references);
 
-/* Begin to take rows one by one: send as many observations as can be sent before a row is taken. */
+/* Begin: send as many observations as can be sent before a row is taken. */
 extern void geonn_search_send(GeonnSearch *search);
 
-/* Store all rows. */
-extern void geonn_search_store(GeonnSearch *search, Tuplestorestate *store);
-
-/* Find all rows now, and keep them until they are taken one by one. */
+/* Find all rows now, and keep them until they are taken. */
 extern void geonn_search_complete(GeonnSearch *search);
 
 /*
