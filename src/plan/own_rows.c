@@ -146,19 +146,6 @@ is_seen(HeapTuple row)
 }
 
 /*
- * Does the index hold the rows of the present snapshot apart?  An index can be newer than the snapshot, as
- * in a transaction that reads all by its first one: of two rows with one id, which the snapshot still has,
- * one was deleted before the index was built.
- */
-static bool
-is_older_than_snapshot(Relation index)
-{
-	return is_seen(index->rd_indextuple) &&
-		(!index->rd_index->indcheckxmin ||
-		 TransactionIdPrecedes(HeapTupleHeaderGetXmin(index->rd_indextuple->t_data), TransactionXmin));
-}
-
-/*
  * Are the partitions, in all levels, those that the present snapshot sees?  One that was attached later may
  * have had other rows when the snapshot was taken, which no index of the table held apart.
  */
@@ -183,7 +170,9 @@ has_seen_partitions(Oid table)
 }
 
 /*
- * Is the column unique by this index?  If so, the order by which it is is set.
+ * Is the column unique by this index?  If so, the order by which it is is set.  An index can be newer than the
+ * snapshot, as in a transaction that reads all by its first one: of two rows with one id, which the snapshot
+ * still has, one was deleted before the index was built.
  */
 static bool
 is_unique_by(Oid index, AttrNumber column, OwnTable *table)
@@ -194,7 +183,9 @@ is_unique_by(Oid index, AttrNumber column, OwnTable *table)
 		opened->rd_rel->relam == BTREE_AM_OID && form->indnkeyatts == 1 &&
 		form->indkey.values[0] == column &&
 		heap_attisnull(opened->rd_indextuple, Anum_pg_index_indpred, NULL) &&
-		is_older_than_snapshot(opened);
+		is_seen(opened->rd_indextuple) &&
+		(!form->indcheckxmin ||
+		 TransactionIdPrecedes(HeapTupleHeaderGetXmin(opened->rd_indextuple->t_data), TransactionXmin));
 
 	if (is_unique)
 	{
