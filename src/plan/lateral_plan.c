@@ -95,31 +95,14 @@ has_places_of_its_own(Node *cast, void *context)
 static Node *
 only_element(Node *argument)
 {
-	ArrayExpr  *array = (ArrayExpr *) argument;
-	ArrayCoerceExpr *cast = (ArrayCoerceExpr *) argument;
-	Node	   *element;
+	bool		is_cast = argument != NULL && IsA(argument, ArrayCoerceExpr);
+	Node	   *cast = is_cast ? (Node *) ((ArrayCoerceExpr *) argument)->elemexpr : NULL;
+	ArrayExpr  *array = (ArrayExpr *) (is_cast ? (Node *) ((ArrayCoerceExpr *) argument)->arg : argument);
 
-	if (argument != NULL && IsA(argument, ArrayCoerceExpr))
-		array = (ArrayExpr *) cast->arg;
-	else
-		cast = NULL;
 	if (array == NULL || !IsA(array, ArrayExpr) || array->multidims ||
-		list_length(array->elements) != 1)
+		list_length(array->elements) != 1 || has_places_of_its_own(cast, NULL))
 		return NULL;
-	element = linitial(array->elements);
-	if (cast != NULL && has_places_of_its_own((Node *) cast->elemexpr, NULL))
-		return NULL;
-	if (cast != NULL)
-		element = cast_element((Node *) cast->elemexpr, element);
-	return element;
-}
-
-static Node *
-only_coordinate(Node *argument)
-{
-	Node	   *element = only_element(argument);
-
-	return element != NULL && exprType(element) == FLOAT8OID ? element : NULL;
+	return is_cast ? cast_element(cast, linitial(array->elements)) : linitial(array->elements);
 }
 
 /*
@@ -183,12 +166,13 @@ split_call(RangeTblFunction *whole, RowCall *call)
 	ListCell   *cell;
 	int			number = 0;
 
-	call->latitude = only_coordinate(latitudes);
-	call->longitude = only_coordinate(longitudes);
+	call->latitude = only_element(latitudes);
+	call->longitude = only_element(longitudes);
 	call->window = only_window(windows);
 	call->number = geonn_row_column(whole, "ord");
-	if (call->latitude == NULL || call->longitude == NULL || call->window == NULL ||
-		call->number == 0)
+	if (call->latitude == NULL || exprType(call->latitude) != FLOAT8OID ||
+		call->longitude == NULL || exprType(call->longitude) != FLOAT8OID ||
+		call->window == NULL || call->number == 0)
 		return false;
 	call->call = copyObject(whole);
 	rest = castNode(FuncExpr, call->call->funcexpr);
