@@ -468,7 +468,7 @@ send_filling(GeonnClient *client)
 	send_search(client, number);
 }
 
-bool
+void
 geonn_client_add_observation(GeonnClient *client, Datum id, double latitude,
 							 double longitude, const GeonnPointColumns *columns)
 {
@@ -493,13 +493,11 @@ geonn_client_add_observation(GeonnClient *client, Datum id, double latitude,
 		slot->columns.excluded_first[slot->rows] = columns->excluded_first;
 		slot->columns.excluded_last[slot->rows] = columns->excluded_last;
 	}
-	if (++slot->rows < slot->target && !full)
-		return false;
-	send_filling(client);
-	return true;
+	if (++slot->rows >= slot->target || full)
+		send_filling(client);
 }
 
-bool
+void
 geonn_client_add_observations(GeonnClient *client, uint32 rows, const Datum *ids,
 							  const double *latitudes, const double *longitudes,
 							  const int64 *excluded)
@@ -515,10 +513,8 @@ geonn_client_add_observations(GeonnClient *client, uint32 rows, const Datum *ids
 	memcpy(slot->columns.longitude + slot->rows, longitudes, rows * sizeof(double));
 	memcpy(slot->observation_id + slot->rows, ids, rows * sizeof(Datum));
 	slot->rows += rows;
-	if (slot->rows < slot->target)
-		return false;
-	send_filling(client);
-	return true;
+	if (slot->rows >= slot->target)
+		send_filling(client);
 }
 
 /*

@@ -10,9 +10,8 @@
  *	geonn_client_seal(client);
  *	for each observation:
  *		while (geonn_client_places(client) == 0)
- *			take pairs: wait for the first, then take the rest without waiting
- *		if (geonn_client_add_observation(client, ...))
- *			take the pairs that have come, without waiting
+ *			take pairs, and wait for them
+ *		geonn_client_add_observation(client, ...)
  *	geonn_client_finish(client);
  *	take pairs, waiting for them, until none is left
  *
@@ -103,20 +102,16 @@ extern void geonn_client_seal(GeonnClient *client, bool in_order);
 /* The number of observations that can be added before pairs must be taken. */
 extern uint32 geonn_client_places(GeonnClient *client);
 
-/*
- * Add an observation, for which geonn_client_places has found room.  The id is
- * copied.  Returns true if this sent a batch: a good time to look for answers to
- * others.
- */
-extern bool geonn_client_add_observation(GeonnClient *client, Datum id, double latitude,
+/* Add an observation, for which geonn_client_places has found room.  The id is copied. */
+extern void geonn_client_add_observation(GeonnClient *client, Datum id, double latitude,
 										 double longitude, const GeonnPointColumns *columns);
 
 /*
  * Add this many observations at once, at most geonn_client_places.  The ids' type must be passed by
  * value, and the question have no columns but GEONN_COLUMN_EXCLUDED: then excluded has the one tag
- * that each observation excludes.  Returns as geonn_client_add_observation.
+ * that each observation excludes.
  */
-extern bool geonn_client_add_observations(GeonnClient *client, uint32 rows, const Datum *ids,
+extern void geonn_client_add_observations(GeonnClient *client, uint32 rows, const Datum *ids,
 										  const double *latitudes, const double *longitudes,
 										  const int64 *excluded);
 

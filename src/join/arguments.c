@@ -9,7 +9,7 @@
  * the argument has its default; so it does where a cache was made before the argument was new.
  *
  * The table serves the functions themselves (join/nearest.c), the planner's estimates
- * (plan/estimate.c), the plan node (plan/scan_plan.c, plan/scan.c) and the caches, which keep
+ * (plan/estimate.c), the plan node (plan/scan.c) and the caches, which keep
  * arguments as JSON (cache/definition.c).
  */
 #include "postgres.h"
@@ -92,9 +92,6 @@ read_partitions(const GeonnArgument *argument pg_attribute_unused(), Datum value
 				 errhint("Leave partitions out for the default number.")));
 }
 
-/*
- * The words that may be the value of an argument with the hint word_hint.
- */
 static const struct config_enum_entry *
 words_of(const GeonnArgument *argument)
 {

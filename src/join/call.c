@@ -1,26 +1,34 @@
 /*
  * call.c
- *		A call of a join, as the views and the log show it.
+ *		A call of a join, as the views and EXPLAIN ANALYZE show it.
  *
  * A call is one call of a function by a statement, or one execution of its plan node.
  * Sessions tell the engine when the call begins and when their part has ended; the engine
  * counts the rest (engine/calls/calls.c says why), and geonn_stat_progress and geonn_stat
- * show it (watch/stat.c).  The texts of queries stay here: they may contain secrets.  The
- * process that began the call writes the line of the log.
+ * show it (watch/stat.c).  The texts of queries stay here: they may contain secrets.
+ *
+ * Times are sums over all processes.  While a process waits for the engine it
+ * does nothing else: where it waits long, the devices bound the statement, and
+ * where it waits little, reading and PostgreSQL's other nodes do.
  */
 #include "postgres.h"
 
 #include "access/relation.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
+#include "commands/explain.h"
+#include "lib/stringinfo.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
+#include "nodes/pg_list.h"
 #include "optimizer/plancat.h"
 #include "storage/lmgr.h"
 #include "utils/rel.h"
 
+#include "base/compat.h"
 #include "join/call.h"
-#include "base/settings.h"
+
+/* ---- the call ---- */
 
 void
 geonn_call_begin(GeonnCall *call)
@@ -129,42 +137,132 @@ geonn_call_expected(const PointSource *source)
 	return (uint64) rows;
 }
 
-/*
- * The name of a side: that of a relation, with its schema, or the kind of
- * source.
- */
-static const char *
-side_name(const PointSource *source)
+/* ---- what its searches have done ---- */
+
+void
+geonn_report_add(GeonnReport *sum, const GeonnReport *report)
 {
-	if (source == NULL)
-		return "arrays";
-	return OidIsValid(source->relation) ? source->quoted_name : source->title;
+	sum->references = Max(sum->references, report->references);
+	sum->references_skipped = Max(sum->references_skipped, report->references_skipped);
+	sum->references_kept |= report->references_kept;
+	sum->references_named |= report->references_named;
+	sum->reference_workers = Max(sum->reference_workers, report->reference_workers);
+	sum->observations += report->observations;
+	sum->observations_skipped += report->observations_skipped;
+	sum->unmatched += report->unmatched;
+	sum->rows += report->rows;
+	sum->preparing += report->preparing;
+	sum->reading += report->reading;
+	sum->work.batches += report->work.batches;
+	sum->work.pairs += report->work.pairs;
+	sum->work.devices |= report->work.devices;
+	sum->work.algorithms |= report->work.algorithms;
+	sum->work.building += report->work.building;
+	sum->work.waiting += report->work.waiting;
+}
+
+static List *
+names_of_bits(uint64 bits, const char *(*name) (int number))
+{
+	List	   *names = NIL;
+
+	for (int i = 0; i < 64; i++)
+	{
+		if (bits & (UINT64CONST(1) << i))
+			names = lappend(names, unconstify(char *, name(i)));
+	}
+	return names;
+}
+
+static const char *
+algorithm_name(int number)
+{
+	return number == GEONN_ALGORITHM_INDEX ? "index" :
+		number == GEONN_ALGORITHM_BRUTE ? "brute" : "none";
+}
+
+static const char *
+device_name(int number)
+{
+	return number == 0 ? "CPU" : psprintf("GPU %d", number);
+}
+
+List *
+geonn_device_names(uint64 devices)
+{
+	return names_of_bits(devices, device_name);
+}
+
+static void
+explain_names(const char *label, List *names, ExplainState *explain)
+{
+	if (names != NIL)
+		ExplainPropertyList(label, names, explain);
 }
 
 void
-geonn_call_log(const GeonnCall *call, const struct geonn_call_label *label,
-			   const PointSource *observations, const PointSource *references,
-			   const GeonnReport *report)
+geonn_report_explain(const GeonnReport *sum, ExplainState *explain)
 {
-	double		duration;
+	explain_names("Algorithm", names_of_bits(sum->work.algorithms, algorithm_name), explain);
+	explain_names("Devices", geonn_device_names(sum->work.devices), explain);
+	ExplainPropertyInteger("Batches", NULL, (int64) sum->work.batches, explain);
+	ExplainPropertyInteger("References Read", NULL, (int64) sum->references, explain);
+	ExplainPropertyInteger("References Skipped", NULL, (int64) sum->references_skipped, explain);
+	if (sum->reference_workers > 0)
+		ExplainPropertyInteger("Reference Workers", NULL, sum->reference_workers, explain);
+	ExplainPropertyInteger("Observations Skipped", NULL, (int64) sum->observations_skipped,
+						   explain);
+	ExplainPropertyInteger("Observations Unmatched", NULL, (int64) sum->unmatched, explain);
+	if (explain->timing)
+	{
+		ExplainPropertyBool("References Kept", sum->references_kept, explain);
+		ExplainPropertyBool("References Named", sum->references_named, explain);
+		ExplainPropertyFloat("References Reading Time", "ms", sum->preparing, 3, explain);
+		ExplainPropertyFloat("Dataset Build Time", "ms", sum->work.building, 3, explain);
+		ExplainPropertyFloat("Observations Reading Time", "ms", sum->reading, 3, explain);
+		ExplainPropertyFloat("Engine Waiting Time", "ms", sum->work.waiting, 3, explain);
+	}
+}
 
-	if (geonn_log_min_duration < 0 || call->pid != MyProcPid)
-		return;
-	duration = geonn_milliseconds_since(call->begun);
-	if (duration < geonn_log_min_duration)
-		return;
-	ereport(LOG,
-			(errmsg("duration: %.3f ms  %s(%s, %s%s%s): rows=%llu observations=%llu skipped=%llu unmatched=%llu references=%llu%s batches=%llu reading references=%.3f ms building=%.3f ms reading observations=%.3f ms waiting=%.3f ms",
-					duration, label->function, side_name(observations), side_name(references),
-					label->arguments[0] != '\0' ? ", " : "", label->arguments,
-					(unsigned long long) report->rows,
-					(unsigned long long) report->observations,
-					(unsigned long long) report->observations_skipped,
-					(unsigned long long) report->unmatched,
-					(unsigned long long) report->references,
-					report->references_kept ? " (kept)" : "",
-					(unsigned long long) report->work.batches,
-					report->preparing, report->work.building, report->reading,
-					report->work.waiting),
-			 errhidestmt(true)));
+void
+geonn_report_explain_processes(const GeonnReport *reports, int processes, ExplainState *explain)
+{
+	ExplainOpenGroup("Processes", "Processes", true, explain);
+	for (int i = 0; i < processes; i++)
+	{
+		const GeonnReport *report = &reports[i];
+		char	   *name = i == 0 ? pstrdup("Leader") : psprintf("Worker %d", i - 1);
+		StringInfoData text;
+
+		initStringInfo(&text);
+		appendStringInfo(&text, "batches: %llu, observations: %llu",
+						 (unsigned long long) report->work.batches,
+						 (unsigned long long) report->observations);
+		if (explain->timing)
+			appendStringInfo(&text, ", reading: %.3f ms, waiting: %.3f ms", report->reading,
+							 report->work.waiting);
+		ExplainPropertyText(name, text.data, explain);
+	}
+	ExplainCloseGroup("Processes", "Processes", true, explain);
+}
+
+void
+geonn_reports_take(ProcessReports *taken, GeonnReport *shared, int count, GeonnReport *sum,
+				   MemoryContext context)
+{
+	if (taken->count < count)
+	{
+		GeonnReport *reports = MemoryContextAllocZero(context, count * sizeof(GeonnReport));
+
+		if (taken->count > 0)
+			memcpy(reports, taken->reports, taken->count * sizeof(GeonnReport));
+		taken->reports = reports;
+		taken->count = count;
+	}
+	for (int i = 1; i < count; i++)
+	{
+		geonn_report_add(&taken->reports[i], &shared[i]);
+		geonn_report_add(sum, &shared[i]);
+	}
+	memset(shared, 0, count * sizeof(GeonnReport));
 }

@@ -50,9 +50,6 @@ hint_at_installing(void *argument pg_attribute_unused())
 	errhint("\"make install\" or the geonn package puts that library beside the module; install geonn again, and PROJ if that is what is missing.");
 }
 
-/*
- * Load the library, or raise PostgreSQL's error for why it cannot be loaded.
- */
 static void
 load_library(void)
 {

@@ -164,36 +164,6 @@ prepare_column(GroupColumn *column, const PointSource *observations,
 	get_typlenbyval(reference->base_type, &column->length, &column->by_value);
 }
 
-/*
- * The part that creating and attaching have in common.
- */
-static GeonnGroups *
-describe(const PointSource *observations, const PointSource *references)
-{
-	GeonnGroups *groups = palloc0(sizeof(GeonnGroups));
-
-	groups->by_count = references->by_count;
-	groups->columns = palloc0(groups->by_count * sizeof(GroupColumn));
-	groups->found = palloc0(groups->by_count * sizeof(Datum));
-	for (int i = 0; i < groups->by_count; i++)
-		prepare_column(&groups->columns[i], observations, references, i);
-	return groups;
-}
-
-GeonnGroups *
-geonn_groups_create(const PointSource *observations, const PointSource *references,
-					ReferenceMemory *memory)
-{
-	GeonnGroups *groups = describe(observations, references);
-
-	groups->memory = memory;
-	groups->context = AllocSetContextCreate(CurrentMemoryContext, "geonn groups",
-											ALLOCSET_DEFAULT_SIZES);
-	groups->table = grouptable_create(groups->context, 256, groups);
-	groups->file = geonn_memory_file_create(FILE_PURPOSE);
-	return groups;
-}
-
 static bool
 has_null(const GeonnGroups *groups, const bool *is_null)
 {
@@ -354,13 +324,27 @@ geonn_groups_seal(GeonnGroups *groups, GeonnClient *client)
 }
 
 GeonnGroups *
-geonn_groups_attach(const PointSource *observations, const PointSource *references,
-					GeonnClient *client)
+geonn_groups_begin(const PointSource *observations, const PointSource *references,
+				   ReferenceMemory *memory, GeonnClient *client)
 {
-	GeonnGroups *groups = describe(observations, references);
+	GeonnGroups *groups = palloc0(sizeof(GeonnGroups));
 
-	groups->file = geonn_client_take_file(client, GEONN_FILE_GROUPS, FILE_PURPOSE);
-	find_slots(groups);
+	groups->by_count = references->by_count;
+	groups->columns = palloc0(groups->by_count * sizeof(GroupColumn));
+	groups->found = palloc0(groups->by_count * sizeof(Datum));
+	for (int i = 0; i < groups->by_count; i++)
+		prepare_column(&groups->columns[i], observations, references, i);
+	if (memory == NULL)
+	{
+		groups->file = geonn_client_take_file(client, GEONN_FILE_GROUPS, FILE_PURPOSE);
+		find_slots(groups);
+		return groups;
+	}
+	groups->memory = memory;
+	groups->context = AllocSetContextCreate(CurrentMemoryContext, "geonn groups",
+											ALLOCSET_DEFAULT_SIZES);
+	groups->table = grouptable_create(groups->context, 256, groups);
+	groups->file = geonn_memory_file_create(FILE_PURPOSE);
 	return groups;
 }
 

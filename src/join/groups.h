@@ -18,20 +18,16 @@ typedef struct GeonnGroups GeonnGroups;
  * Create an empty set of groups, which lives as long as the current memory context; what it
  * takes is added to the memory of its references.  Raises an error unless the by columns of
  * both sources have the same types, with an equality.
+ *
+ * Where memory is NULL, get the groups of the dataset to which the client is attached; the sources
+ * must be like those with which the groups were created.
  */
-extern GeonnGroups *geonn_groups_create(const PointSource *observations,
-										const PointSource *references,
-										ReferenceMemory *memory);
+extern GeonnGroups *geonn_groups_begin(const PointSource *observations,
+									   const PointSource *references, ReferenceMemory *memory,
+									   GeonnClient *client);
 
 /* How many bytes the file of sealed groups has. */
 extern uint64 geonn_groups_file_bytes(const GeonnGroups *groups);
-
-/*
- * Get the groups of the dataset to which the client is attached; the sources
- * must be like those with which the groups were created.
- */
-extern GeonnGroups *geonn_groups_attach(const PointSource *observations,
-										const PointSource *references, GeonnClient *client);
 
 /* The number of a key's group; a new key gets a new group. */
 extern int32 geonn_groups_add(GeonnGroups *groups, const Datum *key, const bool *is_null);

@@ -5,20 +5,20 @@
  * In this order: the row type is checked against the ids, and the caller's
  * privileges on both sides, so that a statement bound to fail says so
  * before it does any work; the references are read and sealed, or found in the
- * engine, where they are kept and have not changed (kept_dataset.c); the
+ * engine, where they are kept and have not changed (join_prepare.c); the
  * observations are read, and pairs go to the result meanwhile.  Without
  * references no observation has a pair; then the observations are read only if
  * the unmatched are kept, or an invalid one is an error.
  *
- * The references are prepared in search_shared.c.  What becomes of each observation is in
- * search_observations.c, and searches that several processes make together are in search_shared.c.
+ * An observation that can have a neighbour goes to the engine.  One that can have none, for its NULLs,
+ * its group, its limits or its coordinates, stays here.  Where the unmatched are kept its row is stored.
  *
- * A caller takes the rows in one of two ways.  A function stores all of them in
- * its result: one query gives the observations, as fast as it can, and whenever
- * the ring is full, pairs are stored first.  The plan node takes rows one by one:
- * it reads observations only while no pair can be taken, and no more of them than
- * the ring has places for.  A row of an observation that stays here waits in a
- * small store meanwhile.
+ * A caller takes rows one by one: those that are stored, then pairs that have come.  Observations are
+ * read only while no row can be taken, and no more of them than the ring has places for.
+ *
+ * Several processes can make one search together: one of them prepares it.  That process reads the
+ * references and, where the observations are not given, lays out in shared memory how their tables are
+ * divided.  All of them, it included, then take part with searches of their own.
  *
  * All that a call holds (connection, batches, ids) hangs on one memory
  * context of its own, and goes with it at the end, on an error and on a
@@ -26,16 +26,61 @@
  */
 #include "postgres.h"
 
+#include "catalog/pg_type.h"
 #include "executor/tuptable.h"
 #include "miscadmin.h"
 #include "portability/instr_time.h"
 #include "utils/memutils.h"
+#include "utils/snapmgr.h"
 #include "utils/tuplestore.h"
 
-#include "join/search_state.h"
+#include "base/compat.h"
+#include "base/settings.h"
+#include "join/join_prepare.h"
+#include "points/parallel_reader.h"
 
 /* how many observations are read at a time where rows are taken one by one */
 #define ROWS_A_READING	1024
+
+/* how many ids are converted to excluded tags at a time */
+#define EXCLUDED_AT_ONCE	512
+
+struct GeonnSearch
+{
+	const GeonnJoin *join;
+	GeonnCall	call;			/* the call that the search is part of */
+	MemoryContext context;		/* has all that the search allocates */
+	GeonnResultRow row;			/* how a pair becomes a row */
+	PreparedJoin prepared;		/* 0 until the references are in the engine */
+	PointReading *reading;		/* the reading of the observations */
+	bool		all_read;		/* all observations were read */
+
+	/* the values of the current row, and behind them the number of its observation */
+	Datum	   *values;			/* [row.descriptor->natts + 1] */
+	bool	   *nulls;
+
+	/* rows that wait to be taken, with the numbers of their observations behind their columns */
+	Tuplestorestate *store;		/* NULL: the search has not begun */
+	TupleTableSlot *slot;		/* has the row that was taken last */
+	uint64		waiting;		/* how many rows these are */
+	GeonnRun	run;			/* pairs that are taken one after the other */
+
+	/* the references of another search; NULL: it has its own */
+	const SharedReferences *references;
+	SharedSearch *shared;		/* the search that processes share; NULL: this one is alone */
+
+	ObservationWatcher watch;	/* NULL: observations are not watched */
+	void	   *watch_state;
+	uint64		number;			/* the number of the present row's observation (geonn_search_number) */
+
+	/* for the report */
+	uint64		without_candidates; /* how many observations were not sent, for their group or limits */
+	uint64		local_rows;		/* how many rows observations have that were not sent */
+	double		preparing;		/* ms, as in GeonnReport */
+	double		spent_reading;	/* ms, likewise */
+};
+
+/* ---- a search ---- */
 
 GeonnSearch *
 geonn_search_begin(const GeonnJoin *join, TupleDesc row_type)
@@ -47,7 +92,6 @@ geonn_search_begin(const GeonnJoin *join, TupleDesc row_type)
 
 	search->join = join;
 	search->context = context;
-	search->row_context = AllocSetContextCreate(context, "geonn row", ALLOCSET_DEFAULT_SIZES);
 	geonn_result_row_begin(&search->row, row_type, join->given != NULL,
 						   geonn_observation_id(join), &join->references->columns[COLUMN_ID],
 						   join->question.metric);
@@ -77,74 +121,273 @@ geonn_search_number(const GeonnSearch *search)
 	return search->number;
 }
 
-static void
-begin_store(GeonnSearch *search, Tuplestorestate *rows)
+void
+geonn_search_follow(GeonnSearch *search, const SharedReferences *references)
 {
-	search->store = (RowStore)
-	{
-		.context = CurrentMemoryContext,
-		.rows = rows,
-		.descriptor = search->row.descriptor,
-		.is_numbered = search->watch != NULL
-	};
-}
-
-/*
- * From now on rows are taken, and room of rows that were taken is used again.
- */
-static void
-take_from_store(RowStore *store)
-{
-	store->slot = MakeSingleTupleTableSlot(store->descriptor, &TTSOpsMinimalTuple);
-	store->is_taken = true;
+	search->references = references;
 }
 
 void
-geonn_search_store(GeonnSearch *search, Tuplestorestate *store)
+geonn_search_take_part(GeonnSearch *search, SharedSearch *shared)
 {
-	MemoryContext former = MemoryContextSwitchTo(search->context);
+	search->shared = shared;
+	search->references = &shared->references;
+}
 
-	begin_store(search, store);
-	geonn_search_begin_reading(search, GEONN_READ_AT_ONCE);
-	if (geonn_search_prepare(search))
+/* ---- pairs ---- */
+
+/*
+ * Store search->values as a row.
+ */
+static void
+store_row(GeonnSearch *search)
+{
+	/* all rows put before have been taken */
+	if (search->waiting == 0)
+		tuplestore_clear(search->store);
+	search->values[search->row.descriptor->natts] = UInt64GetDatum(search->number);
+	tuplestore_putvalues(search->store, search->slot->tts_tupleDescriptor, search->values, search->nulls);
+	search->waiting++;
+}
+
+/*
+ * Take a pair as a row; without wait, only if one has come.  Where the engine is ahead nothing waits
+ * while pairs keep coming, so an interrupt is asked for here.
+ */
+static bool
+take_pair(GeonnSearch *search, bool wait, Datum *values, bool *nulls)
+{
+	GeonnClient *client = search->prepared.client;
+	GeonnPair	pair;
+
+	CHECK_FOR_INTERRUPTS();
+	if (client == NULL || !geonn_client_next_pair(client, wait, &pair))
+		return false;
+	geonn_result_row_pair(&search->row, &pair, search->prepared.references, values, nulls);
+	search->number = pair.number;
+	return true;
+}
+
+/* ---- observations ---- */
+
+InvalidPolicy
+geonn_observations_policy(const GeonnJoin *join)
+{
+	return join->keep_unmatched && join->invalid == GEONN_INVALID_SKIPPED ? GEONN_INVALID_KEPT :
+		join->invalid;
+}
+
+static Datum
+result_id(const GeonnSearch *search, const PointRow *row)
+{
+	return search->join->given == NULL ? row->id :
+		Int64GetDatum((int64) geonn_reading_rows(search->reading));
+}
+
+static void
+add_observation(GeonnSearch *search, const PointRow *row, int32 group)
+{
+	GeonnClient *client = search->prepared.client;
+	GeonnPointColumns columns = {
+		.group = group,
+		.limits = row->limits
+	};
+
+	if (search->join->exclude_self)
+		geonn_references_excluded(search->prepared.references, row->id, &columns.excluded_first,
+								  &columns.excluded_last);
+	/* a batch with long ids may be full with fewer rows than the ring had places for */
+	while (geonn_client_places(client) == 0)
 	{
-		instr_time	begun;
+		if (take_pair(search, true, search->values, search->nulls))
+			store_row(search);
+	}
+	geonn_client_add_observation(client, result_id(search, row), row->latitude, row->longitude, &columns);
+}
 
-		INSTR_TIME_SET_CURRENT(begun);
-		(void) geonn_reading_next(search->reading, 0);
-		/* pairs are stored meanwhile, but that is not waiting */
-		search->spent_reading = geonn_milliseconds_since(begun) -
-			geonn_client_work(search->prepared.client).waiting;
-		geonn_client_finish(search->prepared.client);
-		while (geonn_search_take_pair(search, true, search->values, search->nulls))
-			geonn_search_store_row(search);
+/*
+ * Send observations that have nothing but their coordinates and, under exclude_self, their ids.
+ */
+static void
+add_observations(const GeonnSearch *search, uint32 rows, const Datum *ids, const double *latitudes,
+				 const double *longitudes)
+{
+	int64		excluded[EXCLUDED_AT_ONCE];
+
+	for (uint32 first = 0; first < rows;)
+	{
+		uint32		count = rows - first;
+
+		if (search->join->exclude_self)
+		{
+			count = Min(count, EXCLUDED_AT_ONCE);
+			geonn_references_excluded_tags(search->prepared.references, count, ids + first, excluded);
+		}
+		geonn_client_add_observations(search->prepared.client, count, ids + first, latitudes + first,
+									  longitudes + first, excluded);
+		first += count;
+	}
+}
+
+/*
+ * Send those of these observations with which the search is to go on.
+ */
+static void
+consume_observations(void *state, uint32 rows, const Datum *ids, const double *latitudes,
+					 const double *longitudes)
+{
+	GeonnSearch *search = state;
+	uint32		first = 0;
+
+	for (uint32 i = 0; search->watch != NULL && i < rows; i++)
+	{
+		PointRow	row = {
+			.status = POINT_VALID,
+			.id = ids[i],
+			.latitude = latitudes[i],
+			.longitude = longitudes[i],
+			.page = geonn_reading_page(search->reading)
+		};
+
+		if (search->watch(search->watch_state, &row, true))
+			continue;
+		add_observations(search, i - first, ids + first, latitudes + first, longitudes + first);
+		first = i + 1;
+	}
+	add_observations(search, rows - first, ids + first, latitudes + first, longitudes + first);
+}
+
+static void
+consume_observation(void *state, const PointRow *row)
+{
+	GeonnSearch *search = state;
+	GeonnGroups *groups = search->prepared.groups;
+	MemoryContext former = MemoryContextSwitchTo(search->prepared.row_context);
+	int32		group = GEONN_NO_GROUP;
+
+	MemoryContextReset(search->prepared.row_context);
+	if (row->status == POINT_VALID && !geonn_row_is_limited_to_none(row))
+		group = groups == NULL ? 0 : geonn_groups_find(groups, row->by, row->by_is_null);
+	if (search->watch == NULL || search->watch(search->watch_state, row, group != GEONN_NO_GROUP))
+	{
+		if (group != GEONN_NO_GROUP)
+			add_observation(search, row, group);
+		else if (row->status == POINT_VALID)
+			search->without_candidates++;
+		if (group == GEONN_NO_GROUP && search->join->keep_unmatched)
+		{
+			search->local_rows++;
+			search->number = GEONN_NOT_SENT;
+			geonn_result_row_unmatched(&search->row, result_id(search, row), row->id_is_null,
+									   row->latitude_is_null ? NULL : &row->latitude,
+									   row->longitude_is_null ? NULL : &row->longitude,
+									   search->values, search->nulls);
+			store_row(search);
+		}
 	}
 	MemoryContextSwitchTo(former);
 }
 
-void
-geonn_search_complete(GeonnSearch *search)
+static Size
+tables_offset(int processes)
 {
-	MemoryContext former = MemoryContextSwitchTo(search->context);
-
-	geonn_search_store(search, tuplestore_begin_heap(false, false, work_mem));
-	take_from_store(&search->store);
-	search->all_read = true;
-	MemoryContextSwitchTo(former);
+	return MAXALIGN(offsetof(SharedSearch, reports) + processes * sizeof(GeonnReport));
 }
+
+static SharedTables *
+shared_tables(SharedSearch *shared)
+{
+	return (SharedTables *) ((char *) shared + tables_offset(shared->processes));
+}
+
+/*
+ * Begin to read the observations: this checks the caller's privileges before any work is done.
+ */
+static void
+begin_reading(GeonnSearch *search, ReadingManner manner)
+{
+	const GeonnJoin *join = search->join;
+	InvalidPolicy invalid = geonn_observations_policy(join);
+
+	if (join->given != NULL)
+		search->reading = geonn_reading_given(join->given, invalid, consume_observation, search);
+	else if (search->shared != NULL)
+		search->reading = geonn_reading_attach(join->observations, invalid,
+											   shared_tables(search->shared), consume_observation,
+											   search);
+	else
+		search->reading = geonn_reading_begin(join->observations, invalid, manner,
+											  consume_observation, search);
+}
+
+/* ---- references ---- */
+
+/*
+ * Bring the references into the engine, or attach to those of another search.  Returns whether the
+ * observations have to be read.
+ */
+static bool
+prepare(GeonnSearch *search)
+{
+	const GeonnJoin *join = search->join;
+	const GeonnQuestion *question = &search->prepared.question;
+	int			columns = search->row.descriptor->natts;
+
+	search->values = palloc0((columns + 1) * sizeof(Datum));
+	search->nulls = palloc0((columns + 1) * sizeof(bool));
+	if (search->references != NULL)
+	{
+		search->call = search->references->call;
+		search->prepared = geonn_join_attach(join, &search->row, &search->call,
+											 search->references->dataset);
+	}
+	else
+	{
+		geonn_call_begin(&search->call);
+		search->prepared = geonn_join_prepare(join, &search->row, &search->call);
+		search->preparing = geonn_milliseconds_since(search->call.begun);
+	}
+	if (search->reading != NULL && question->id_by_value &&
+		(question->columns & ~GEONN_COLUMN_EXCLUDED) == 0 &&
+		(!join->exclude_self || geonn_references_exclude_by_tag(search->prepared.references)))
+		geonn_reading_in_blocks(search->reading, consume_observations);
+	return geonn_client_references(search->prepared.client) > 0 ||
+		join->keep_unmatched ||
+		(join->invalid == GEONN_INVALID_IS_ERROR && join->given == NULL);
+}
+
+SharedReferences
+geonn_search_references(const GeonnSearch *search)
+{
+	return (SharedReferences)
+	{
+		.call = search->call,
+		.dataset = geonn_client_dataset(search->prepared.client)
+	};
+}
+
+/* ---- rows ---- */
 
 static void
 begin_taking(GeonnSearch *search)
 {
-	begin_store(search, tuplestore_begin_heap(false, false, work_mem));
-	take_from_store(&search->store);
-	if (search->shared != NULL)
-	{
-		geonn_search_attach(search);
+	TupleDesc	row = search->row.descriptor;
+	AttrNumber	number = (AttrNumber) (row->natts + 1);
+	TupleDesc	stored = CreateTemplateTupleDesc(number);
+
+	for (AttrNumber i = 1; i < number; i++)
+		TupleDescCopyEntry(stored, i, row, i);
+	TupleDescInitEntry(stored, number, "number", INT8OID, -1, 0);
+	TupleDescFinalize(stored);
+	search->slot = MakeSingleTupleTableSlot(stored, &TTSOpsMinimalTuple);
+	search->store = tuplestore_begin_heap(false, false, work_mem);
+	search->all_read = search->shared != NULL && search->shared->references.dataset == 0;
+	if (search->all_read)
 		return;
-	}
-	geonn_search_begin_reading(search, GEONN_READ_IN_PARTS);
-	search->all_read = !geonn_search_prepare(search);
+	if (search->shared != NULL)
+		geonn_shared_search_begin(search->shared);
+	begin_reading(search, GEONN_READ_IN_PARTS);
+	search->all_read = !prepare(search);
 }
 
 /*
@@ -177,9 +420,24 @@ geonn_search_send(GeonnSearch *search)
 	MemoryContextSwitchTo(former);
 }
 
-/*
- * The next pair of the run as a row.
- */
+void
+geonn_search_complete(GeonnSearch *search)
+{
+	MemoryContext former = MemoryContextSwitchTo(search->context);
+
+	begin_taking(search);
+	for (;;)
+	{
+		if (!search->all_read && geonn_client_places(search->prepared.client) > 0)
+			read_some(search);
+		else if (take_pair(search, true, search->values, search->nulls))
+			store_row(search);
+		else if (search->all_read)
+			break;
+	}
+	MemoryContextSwitchTo(former);
+}
+
 static inline void
 take_run_pair(GeonnSearch *search, Datum *values, bool *nulls)
 {
@@ -193,17 +451,17 @@ take_run_pair(GeonnSearch *search, Datum *values, bool *nulls)
 static bool
 take_row(GeonnSearch *search, Datum *values, bool *nulls)
 {
-	RowStore   *store = &search->store;
+	TupleTableSlot *slot = search->slot;
+	int			columns = search->row.descriptor->natts;
 
-	if (store->waiting > 0)
+	if (search->waiting > 0)
 	{
-		(void) tuplestore_gettupleslot(store->rows, true, false, store->slot);
-		slot_getallattrs(store->slot);
-		memcpy(values, store->slot->tts_values, store->descriptor->natts * sizeof(Datum));
-		memcpy(nulls, store->slot->tts_isnull, store->descriptor->natts * sizeof(bool));
-		search->number = store->is_numbered ? store->numbers[store->taken] : 0;
-		store->taken++;
-		store->waiting--;
+		(void) tuplestore_gettupleslot(search->store, true, false, slot);
+		slot_getallattrs(slot);
+		memcpy(values, slot->tts_values, columns * sizeof(Datum));
+		memcpy(nulls, slot->tts_isnull, columns * sizeof(bool));
+		search->number = DatumGetUInt64(slot->tts_values[columns]);
+		search->waiting--;
 		return true;
 	}
 	if (search->prepared.client != NULL &&
@@ -212,7 +470,7 @@ take_row(GeonnSearch *search, Datum *values, bool *nulls)
 		take_run_pair(search, values, nulls);
 		return true;
 	}
-	return geonn_search_take_pair(search, false, values, nulls);
+	return take_pair(search, false, values, nulls);
 }
 
 bool
@@ -228,7 +486,7 @@ geonn_search_next(GeonnSearch *search, Datum *values, bool *nulls)
 		return true;
 	}
 	former = MemoryContextSwitchTo(search->context);
-	if (!search->store.is_taken)
+	if (search->store == NULL)
 		begin_taking(search);
 
 	/* read while the ring has places, and else wait for the engine */
@@ -236,12 +494,104 @@ geonn_search_next(GeonnSearch *search, Datum *values, bool *nulls)
 	{
 		if (!search->all_read && geonn_client_places(search->prepared.client) > 0)
 			read_some(search);
-		else if ((found = geonn_search_take_pair(search, true, values, nulls)) || search->all_read)
+		else if ((found = take_pair(search, true, values, nulls)) || search->all_read)
 			break;
 	}
 	MemoryContextSwitchTo(former);
 	return found;
 }
+
+/* ---- several processes ---- */
+
+static Size
+bytes_needed(const GeonnSearch *search, int processes)
+{
+	Size		size = tables_offset(processes);
+
+	return search->join->given != NULL ? size :
+		add_size(size, geonn_shared_tables_size(geonn_reading_tables(search->reading),
+												search->join->observations->query_columns,
+												GetActiveSnapshot()));
+}
+
+Size
+geonn_search_prepare_shared(GeonnSearch *search, int processes)
+{
+	MemoryContext former = MemoryContextSwitchTo(search->context);
+	Size		size;
+
+	begin_reading(search, GEONN_READ_SHARED);
+	size = bytes_needed(search, processes);
+	MemoryContextSwitchTo(former);
+	return size;
+}
+
+int
+geonn_search_share(GeonnSearch *search, SharedSearch *shared)
+{
+	const GeonnJoin *join = search->join;
+	List	   *tables = join->given != NULL ? NIL : geonn_reading_tables(search->reading);
+	int			workers = join->given != NULL ? INT_MAX : geonn_count_readers(tables, 1);
+	MemoryContext former;
+
+	if (workers == 0 || bytes_needed(search, shared->processes) > shared->bytes)
+		return 0;
+	former = MemoryContextSwitchTo(search->context);
+	shared->observation_table = join->observations != NULL ? join->observations->relation : InvalidOid;
+	shared->reference_table = join->references->relation;
+	pg_atomic_init_u32(&shared->begun, 0);
+	pg_atomic_init_u32(&shared->ended, 0);
+	for (int i = 0; i < POINT_STATUSES; i++)
+		pg_atomic_init_u64(&shared->counts[i], 0);
+	shared->references.dataset = 0;
+	if (prepare(search) || join->given != NULL)
+	{
+		if (join->given == NULL)
+			geonn_shared_tables_begin(shared_tables(shared), tables,
+									  join->observations->query_columns, GetActiveSnapshot());
+		shared->references = geonn_search_references(search);
+	}
+	MemoryContextSwitchTo(former);
+	return workers;
+}
+
+void
+geonn_shared_search_begin(SharedSearch *shared)
+{
+	pg_atomic_fetch_add_u32(&shared->begun, 1);
+}
+
+void
+geonn_shared_search_end(SharedSearch *shared, const uint64 *counts)
+{
+	for (int i = 0; i < POINT_STATUSES; i++)
+		pg_atomic_fetch_add_u64(&shared->counts[i], (int64) counts[i]);
+	pg_atomic_fetch_add_u32(&shared->ended, 1);
+}
+
+void
+geonn_tell_of_observations(const GeonnJoin *join, const uint64 *counts)
+{
+	if (join->observations != NULL)
+		geonn_tell_of_rows(join->observations, geonn_observations_policy(join), counts);
+	else
+		geonn_warn_of_given(counts, join->keep_unmatched);
+}
+
+void
+geonn_search_tell(const GeonnSearch *search, SharedSearch *shared)
+{
+	uint64		counts[POINT_STATUSES];
+
+	if (shared->references.dataset == 0 ||
+		pg_atomic_read_u32(&shared->begun) != pg_atomic_read_u32(&shared->ended))
+		return;
+	for (int i = 0; i < POINT_STATUSES; i++)
+		counts[i] = pg_atomic_read_u64(&shared->counts[i]);
+	geonn_tell_of_observations(search->join, counts);
+}
+
+/* ---- what was done, and the end ---- */
 
 GeonnReport
 geonn_search_report(const GeonnSearch *search)
@@ -271,20 +621,47 @@ geonn_search_report(const GeonnSearch *search)
 	report.unmatched = report.work.unmatched + search->without_candidates;
 
 	/* what has come out of the engine and the store, but for what waits to be taken */
-	report.rows = report.work.pairs + search->local_rows - (search->run.end - search->run.next);
+	report.rows = report.work.pairs + search->local_rows - search->waiting - (search->run.end - search->run.next);
 	if (search->join->keep_unmatched)
 		report.rows += report.work.unmatched;
-	if (search->store.is_taken)
-		report.rows -= search->store.waiting;
 	return report;
+}
+
+static const char *
+side_name(const PointSource *source)
+{
+	if (source == NULL)
+		return "arrays";
+	return OidIsValid(source->relation) ? source->quoted_name : source->title;
 }
 
 void
 geonn_search_log(const GeonnSearch *search, const GeonnReport *report)
 {
-	const GeonnJoin *join = search->join;
+	const struct geonn_call_label *label = &search->join->label;
+	double		duration;
 
-	geonn_call_log(&search->call, &join->label, join->observations, join->references, report);
+	/* the process that began the call writes the line */
+	if (geonn_log_min_duration < 0 || search->call.pid != MyProcPid)
+		return;
+	duration = geonn_milliseconds_since(search->call.begun);
+	if (duration < geonn_log_min_duration)
+		return;
+	ereport(LOG,
+			(errmsg("duration: %.3f ms  %s(%s, %s%s%s): rows=%llu observations=%llu skipped=%llu unmatched=%llu references=%llu%s batches=%llu reading references=%.3f ms building=%.3f ms reading observations=%.3f ms waiting=%.3f ms",
+					duration, label->function, side_name(search->join->observations),
+					side_name(search->join->references),
+					label->arguments[0] != '\0' ? ", " : "", label->arguments,
+					(unsigned long long) report->rows,
+					(unsigned long long) report->observations,
+					(unsigned long long) report->observations_skipped,
+					(unsigned long long) report->unmatched,
+					(unsigned long long) report->references,
+					report->references_kept ? " (kept)" : "",
+					(unsigned long long) report->work.batches,
+					report->preparing, report->work.building, report->reading,
+					report->work.waiting),
+			 errhidestmt(true)));
 }
 
 void
@@ -305,7 +682,7 @@ geonn_search_end(GeonnSearch *search)
 	}
 	if (search->reading != NULL)
 		geonn_reading_end(search->reading);
-	if (search->store.is_taken)
-		tuplestore_end(search->store.rows);
+	if (search->store != NULL)
+		tuplestore_end(search->store);
 	MemoryContextDelete(search->context);
 }

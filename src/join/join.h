@@ -6,12 +6,10 @@
 #define GEONN_JOIN_H
 
 #include "port/atomics.h"
-#include "utils/tuplestore.h"
 
 #include "client/client.h"
 #include "common/protocol.h"
 #include "join/call.h"
-#include "join/report.h"
 #include "points/columns.h"
 #include "points/reader.h"
 
@@ -44,7 +42,7 @@ extern InvalidPolicy geonn_observations_policy(const GeonnJoin *join);
 /*
  * A join under way, in a memory context of its own below the current one.  Its
  * rows are of this type (NULL: not composite), which is checked against the
- * join.  Either all rows are stored, or they are taken one by one.
+ * join.  They are taken one by one.
  */
 typedef struct GeonnSearch GeonnSearch;
 
@@ -79,25 +77,21 @@ typedef struct SharedReferences
 {
 	GeonnCall	call;			/* the call that all of these searches are part of */
 	uint64		dataset;		/* the number of the dataset (geonn_client_dataset) */
-	uint64		count;			/* how many references it has */
 } SharedReferences;
 
 /*
- * The references of this search, which are read now unless they were before.  Other searches can begin
- * with them until this search ends; searches that have begun by then keep them.
+ * The references of this search, which has read them.  Other searches can begin with them until this
+ * search ends; searches that have begun by then keep them.
  */
-extern SharedReferences geonn_search_references(GeonnSearch *search);
+extern SharedReferences geonn_search_references(const GeonnSearch *search);
 
 /* Have the search use these references, and read none; called before the first row is taken. */
 extern void geonn_search_follow(GeonnSearch *search, const SharedReferences *references);
 
-/* Begin to take rows one by one: send as many observations as can be sent before a row is taken. */
+/* Begin: send as many observations as can be sent before a row is taken. */
 extern void geonn_search_send(GeonnSearch *search);
 
-/* Store all rows. */
-extern void geonn_search_store(GeonnSearch *search, Tuplestorestate *store);
-
-/* Find all rows now, and keep them until they are taken one by one. */
+/* Find all rows now, and keep them until they are taken. */
 extern void geonn_search_complete(GeonnSearch *search);
 
 /*
@@ -145,7 +139,7 @@ extern void geonn_shared_search_begin(SharedSearch *shared);
 extern void geonn_shared_search_end(SharedSearch *shared, const uint64 *counts);
 
 /* For the process that prepared the search: warn of rows that were no points, if all have been read. */
-extern void geonn_search_tell(GeonnSearch *search, SharedSearch *shared);
+extern void geonn_search_tell(const GeonnSearch *search, SharedSearch *shared);
 
 /* Warn of observations that were no points; counts is by PointStatus. */
 extern void geonn_tell_of_observations(const GeonnJoin *join, const uint64 *counts);

@@ -21,14 +21,6 @@
 #include "base/settings.h"
 #include "base/value.h"
 
-/* references on their way to the engine */
-typedef struct Sending
-{
-	const GeonnJoin *join;
-	PreparedJoin *prepared;
-	MemoryContext row_context;	/* for what comparing ids and keys of a row takes */
-} Sending;
-
 const PointColumn *
 geonn_observation_id(const GeonnJoin *join)
 {
@@ -45,15 +37,14 @@ geonn_observation_id(const GeonnJoin *join)
 static void
 consume_reference(void *state, const PointRow *row)
 {
-	Sending    *sending = state;
-	const PreparedJoin *prepared = sending->prepared;
+	const PreparedJoin *prepared = state;
 	MemoryContext former;
 	int32		group = 0;
 
 	if (row->status != POINT_VALID || geonn_row_is_limited_to_none(row))
 		return;
-	MemoryContextReset(sending->row_context);
-	former = MemoryContextSwitchTo(sending->row_context);
+	MemoryContextReset(prepared->row_context);
+	former = MemoryContextSwitchTo(prepared->row_context);
 	if (prepared->groups != NULL)
 		group = geonn_groups_add(prepared->groups, row->by, row->by_is_null);
 	if (group != GEONN_NO_GROUP)
@@ -68,15 +59,12 @@ static void
 consume_references(void *state, uint32 rows, const Datum *ids, const double *latitudes,
 				   const double *longitudes)
 {
-	const PreparedJoin *prepared = ((Sending *) state)->prepared;
+	const PreparedJoin *prepared = state;
 
 	geonn_references_add_block(prepared->references, prepared->client, rows, ids, latitudes,
 							   longitudes);
 }
 
-/*
- * The question for the engine: the join's, with the fields that its sources' columns decide.
- */
 static GeonnQuestion
 make_question(const GeonnJoin *join, const GeonnResultRow *row)
 {
@@ -119,17 +107,20 @@ needed_detail(const GeonnJoin *join, const GeonnResultRow *row)
 }
 
 /*
- * Attach to the references and groups of the client's sealed dataset.
+ * Begin with references and groups that are to be taken in; memory is NULL: attach to those of the
+ * client's sealed dataset.
  */
 static void
-attach_references(const GeonnJoin *join, ReferenceDetail detail, PreparedJoin *prepared)
+begin_references(const GeonnJoin *join, ReferenceDetail detail, PreparedJoin *prepared,
+				 ReferenceMemory *memory)
 {
 	if (join->references->by_count > 0)
-		prepared->groups = geonn_groups_attach(join->observations, join->references,
-											   prepared->client);
-	prepared->references = geonn_references_attach(join->references, detail,
-												   join->exclude_self ? join->observations : NULL,
-												   prepared->client);
+		prepared->groups = geonn_groups_begin(join->observations, join->references, memory,
+											  prepared->client);
+	prepared->references = geonn_references_begin(join->references, detail,
+												  join->exclude_self ? join->observations : NULL,
+												  prepared->question.columns, memory,
+												  prepared->client);
 }
 
 static void
@@ -153,22 +144,20 @@ tell_of_references(const GeonnJoin *join, const uint64 *counts)
  * would run in parallel is of no use) or from anything.
  */
 static void
-read_all(Sending *sending, bool is_plain)
+read_all(const GeonnJoin *join, PreparedJoin *prepared, bool is_plain)
 {
-	const GeonnJoin *join = sending->join;
-	PreparedJoin *prepared = sending->prepared;
 	PointReading *reading = join->given_references != NULL ?
-		geonn_reading_given(join->given_references, join->invalid, consume_reference, sending) :
+		geonn_reading_given(join->given_references, join->invalid, consume_reference, prepared) :
 		geonn_reading_begin(join->references, join->invalid,
 							is_plain ? GEONN_READ_IN_PARTS : GEONN_READ_AT_ONCE, consume_reference,
-							sending);
+							prepared);
 	PointBlockConsumer consume_block = NULL;
 
 	if ((prepared->question.columns & ~GEONN_COLUMN_EXCLUDED) == 0 &&
 		geonn_references_take_blocks(prepared->references))
 		consume_block = consume_references;
 	prepared->workers = geonn_read_in_parallel(join->references, geonn_reading_tables(reading),
-											   consume_reference, consume_block, sending,
+											   consume_reference, consume_block, prepared,
 											   prepared->counts);
 	if (prepared->workers > 0)
 	{
@@ -190,19 +179,8 @@ static void
 send_references(const GeonnJoin *join, ReferenceDetail detail, PreparedJoin *prepared,
 				ReferenceMemory *memory, bool is_plain, bool labelled)
 {
-	Sending		sending = {
-		.join = join,
-		.prepared = prepared,
-		.row_context = AllocSetContextCreate(CurrentMemoryContext, "geonn row", ALLOCSET_DEFAULT_SIZES)
-	};
-
-	if (join->references->by_count > 0)
-		prepared->groups = geonn_groups_create(join->observations, join->references, memory);
-	prepared->references = geonn_references_create(join->references, detail,
-												   join->exclude_self ? join->observations : NULL,
-												   prepared->question.columns, memory);
-	read_all(&sending, is_plain);
-	MemoryContextDelete(sending.row_context);
+	begin_references(join, detail, prepared, memory);
+	read_all(join, prepared, is_plain);
 	if (prepared->groups != NULL)
 		geonn_groups_seal(prepared->groups, prepared->client);
 	if (labelled)
@@ -211,52 +189,55 @@ send_references(const GeonnJoin *join, ReferenceDetail detail, PreparedJoin *pre
 	geonn_reference_memory_name(memory, geonn_client_dataset(prepared->client));
 }
 
-/*
- * Count what kept references take, unless another join of this process has them.
- */
-static void
-count_kept(const PreparedJoin *prepared, ReferenceMemory *memory)
-{
-	uint64		bytes = geonn_references_file_bytes(prepared->references);
-
-	if (prepared->groups != NULL)
-		bytes += geonn_groups_file_bytes(prepared->groups);
-	if (geonn_reference_memory_name(memory, geonn_client_dataset(prepared->client)))
-		return;
-	geonn_reference_memory_add(memory, geonn_client_references(prepared->client));
-	geonn_reference_memory_add_bytes(memory, bytes, "ids and keys of groups");
-}
-
 static void
 use_kept_references(const GeonnJoin *join, ReferenceDetail detail, PreparedJoin *prepared,
 					ReferenceMemory *memory)
 {
 	prepared->kept = true;
 	memcpy(prepared->counts, geonn_client_note(prepared->client), sizeof(prepared->counts));
-	attach_references(join, detail, prepared);
-	count_kept(prepared, memory);
+	begin_references(join, detail, prepared, NULL);
+
+	/* count what they take, unless another join of this process has them */
+	if (!geonn_reference_memory_name(memory, geonn_client_dataset(prepared->client)))
+	{
+		uint64		bytes = geonn_references_file_bytes(prepared->references);
+
+		if (prepared->groups != NULL)
+			bytes += geonn_groups_file_bytes(prepared->groups);
+		geonn_reference_memory_add(memory, geonn_client_references(prepared->client));
+		geonn_reference_memory_add_bytes(memory, bytes, "ids and keys of groups");
+	}
 	tell_of_references(join, prepared->counts);
+}
+
+/*
+ * Begin to prepare the join.  Raises an error about given observations that are to raise one.
+ */
+static PreparedJoin
+begin_preparing(const GeonnJoin *join, const GeonnResultRow *row)
+{
+	if (join->given != NULL && join->invalid == GEONN_INVALID_IS_ERROR)
+		geonn_check_given(join->given);
+	return (PreparedJoin)
+	{
+		.question = make_question(join, row),
+		.row_context = AllocSetContextCreate(CurrentMemoryContext, "geonn row", ALLOCSET_DEFAULT_SIZES)
+	};
 }
 
 PreparedJoin
 geonn_join_prepare(const GeonnJoin *join, const GeonnResultRow *row, const GeonnCall *call)
 {
+	List	   *tables = join->given_references != NULL ? NIL : geonn_check_tables(join->references);
+	bool		one_table = list_length(tables) == 1;
 	ReferenceDetail detail = needed_detail(join, row);
-	PreparedJoin prepared = {.named = detail != REFERENCE_DISTANCE};
+	PreparedJoin prepared = begin_preparing(join, row);
 	ReferenceMemory *memory;
-	List	   *tables;
-	bool		one_table;
 	struct geonn_label labels[GEONN_LABELS_MAX];
 	int			count = 0;
 	struct geonn_call message;
 
-	tables = join->given_references != NULL ? NIL : geonn_check_tables(join->references);
-	one_table = list_length(tables) == 1;
-	if (join->given != NULL && join->observations == NULL &&
-		join->invalid == GEONN_INVALID_IS_ERROR)
-		geonn_check_given(join->given);
-
-	prepared.question = make_question(join, row);
+	prepared.named = detail != REFERENCE_DISTANCE;
 	if (geonn_kept_memory_limit > 0 && one_table)
 		count = geonn_label_dataset(join->references, linitial(tables), &prepared.question, detail, labels);
 	message = geonn_call_message(call, &join->label,
@@ -276,10 +257,10 @@ geonn_join_attach(const GeonnJoin *join, const GeonnResultRow *row, const GeonnC
 				  uint64 dataset)
 {
 	struct geonn_call message = geonn_call_message(call, &join->label, 0);
-	PreparedJoin prepared = {.question = make_question(join, row)};
+	PreparedJoin prepared = begin_preparing(join, row);
 
 	prepared.question.shared = true;
 	prepared.client = geonn_client_attach(&prepared.question, dataset, &message);
-	attach_references(join, needed_detail(join, row), &prepared);
+	begin_references(join, needed_detail(join, row), &prepared, NULL);
 	return prepared;
 }

@@ -18,6 +18,7 @@ typedef struct PreparedJoin
 	GeonnClient *client;
 	GeonnReferences *references;
 	GeonnGroups *groups;		/* NULL: the join is by no columns */
+	MemoryContext row_context;	/* for what comparing ids and keys of a row allocates */
 
 	/* how the references got into the engine; all is 0 where another process has sent them */
 	uint64		counts[POINT_STATUSES]; /* how many were read, by status */

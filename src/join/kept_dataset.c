@@ -278,9 +278,6 @@ add_column(Subject *subject, const PointColumn *column, const AttrNumber *attrib
 	add_number(subject, column->collation);
 }
 
-/*
- * The transaction that wrote the row of pg_class which describes the table.
- */
 static uint32
 description_of(Oid table)
 {
@@ -328,48 +325,31 @@ describe(const PointSource *source, Relation table, const AttrNumber *attributes
 	return subject.length <= GEONN_SUBJECT_BYTES;
 }
 
-/*
- * Write the subjects of all datasets that would do; returns their number, 0 if one does not
- * fit.
- */
-static int
-describe_all(const PointSource *source, Relation table, const AttrNumber *attributes,
-			 const GeonnQuestion *question, ReferenceDetail detail, struct geonn_label *labels)
-{
-	ReferenceDetail last = detail == REFERENCE_DISTANCE ? REFERENCE_COORDINATES : detail;
-	int			count = 0;
-
-	for (; detail <= last; detail++)
-	{
-		memset(&labels[count], 0, sizeof(*labels));
-		if (!describe(source, table, attributes, question, detail, labels[count++].subject))
-			return 0;
-	}
-	return count;
-}
-
 int
 geonn_label_dataset(const PointSource *source, const SourceTable *table, const GeonnQuestion *question,
 					ReferenceDetail detail, struct geonn_label *labels)
 {
+	ReferenceDetail last = detail == REFERENCE_DISTANCE ? REFERENCE_COORDINATES : detail;
 	Snapshot	snapshot = GetActiveSnapshot();
-	Relation	relation;
+	Relation	relation = table_open(table->table, NoLock);
+	bool		has_label = shows_changes(relation, snapshot);
 	Version		version;
 	int			count = 0;
 
-	relation = table_open(table->table, NoLock);
-	if (shows_changes(relation, snapshot))
-		count = describe_all(source, relation, table->attributes, question, detail, labels);
-	if (count > 0)
+	for (; has_label && detail <= last; detail++)
+	{
+		memset(&labels[count], 0, sizeof(*labels));
+		has_label = describe(source, relation, table->attributes, question, detail, labels[count++].subject);
+	}
+	if (has_label)
 	{
 		PredicateLockRelation(relation, snapshot);
-		if (!read_version(relation, &version))
-			count = 0;
+		has_label = read_version(relation, &version);
 	}
 	table_close(relation, NoLock);
-	for (int i = 0; i < count; i++)
+	for (int i = 0; has_label && i < count; i++)
 		memcpy(labels[i].version, &version, sizeof(version));
-	return count;
+	return has_label ? count : 0;
 }
 
 bool

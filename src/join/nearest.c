@@ -31,10 +31,10 @@ PG_FUNCTION_INFO_V1(geonn_nearest_points);
 typedef struct ArrayPoints
 {
 	GivenPoints given;
-	double	   *latitude;
-	double	   *longitude;
-	const bool *latitude_is_null;
-	const bool *longitude_is_null;
+	Datum	   *latitude;		/* of float8; 0 in place of a NULL */
+	Datum	   *longitude;
+	bool	   *latitude_is_null;
+	bool	   *longitude_is_null;
 
 	/* where the argument windows is given */
 	NamedWindow window;
@@ -44,16 +44,9 @@ typedef struct ArrayPoints
 	GeonnLimits limits;			/* the limits of the present point */
 } ArrayPoints;
 
-/*
- * The coordinates of an array, which has one dimension or is empty.
- */
-static double *
-read_coordinates(ArrayType *array, const char *name, const bool **is_null, int *count)
+static void
+read_coordinates(ArrayType *array, const char *name, Datum **values, bool **is_null, int *count)
 {
-	Datum	   *values;
-	bool	   *value_is_null;
-	double	   *coordinates;
-
 	if (ARR_NDIM(array) > 1)
 		ereport(ERROR,
 				(errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
@@ -61,12 +54,7 @@ read_coordinates(ArrayType *array, const char *name, const bool **is_null, int *
 				 errdetail("Arrays of coordinates have one dimension, and an element for each point."),
 				 errhint("Give a flat array, as in '{52.5, 48.9}'.")));
 	deconstruct_array(array, FLOAT8OID, sizeof(float8), FLOAT8PASSBYVAL, TYPALIGN_DOUBLE,
-					  &values, &value_is_null, count);
-	coordinates = palloc(*count * sizeof(double));
-	for (int i = 0; i < *count; i++)
-		coordinates[i] = value_is_null[i] ? 0 : DatumGetFloat8(values[i]);
-	*is_null = value_is_null;
-	return coordinates;
+					  values, is_null, count);
 }
 
 static void
@@ -76,8 +64,8 @@ array_point(void *state, uint64 number, PointRow *row)
 
 	row->latitude_is_null = points->latitude_is_null[number];
 	row->longitude_is_null = points->longitude_is_null[number];
-	row->latitude = points->latitude[number];
-	row->longitude = points->longitude[number];
+	row->latitude = DatumGetFloat8(points->latitude[number]);
+	row->longitude = DatumGetFloat8(points->longitude[number]);
 	if (points->windows == NULL)
 		return;
 	geonn_limits_begin(&points->limits);
@@ -153,10 +141,10 @@ read_points(const GeonnArguments *arguments, const NamedWindow **window)
 	int			latitudes;
 	int			longitudes;
 
-	points->latitude = read_coordinates(arguments->latitudes, "lat", &points->latitude_is_null,
-										&latitudes);
-	points->longitude = read_coordinates(arguments->longitudes, "lon",
-										 &points->longitude_is_null, &longitudes);
+	read_coordinates(arguments->latitudes, "lat", &points->latitude, &points->latitude_is_null,
+					 &latitudes);
+	read_coordinates(arguments->longitudes, "lon", &points->longitude, &points->longitude_is_null,
+					 &longitudes);
 	if (latitudes != longitudes)
 		ereport(ERROR,
 				(errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
@@ -251,6 +239,8 @@ answer(FunctionCallInfo fcinfo)
 	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
 	TupleDesc	row_type;
 	GeonnSearch *search;
+	Datum	   *values;
+	bool	   *nulls;
 	GeonnReport report;
 
 	if (get_call_result_type(fcinfo, NULL, &row_type) != TYPEFUNC_COMPOSITE)
@@ -259,7 +249,10 @@ answer(FunctionCallInfo fcinfo)
 
 	/* a record's descriptor is the executor's own, and the result's is freed */
 	InitMaterializedSRF(fcinfo, row_type == result->expectedDesc ? MAT_SRF_USE_EXPECTED_DESC : 0);
-	geonn_search_store(search, result->setResult);
+	values = palloc(result->setDesc->natts * sizeof(Datum));
+	nulls = palloc(result->setDesc->natts * sizeof(bool));
+	while (geonn_search_next(search, values, nulls))
+		tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
 	report = geonn_search_report(search);
 	geonn_search_log(search, &report);
 	geonn_search_end(search);

@@ -66,9 +66,6 @@ release_memory(void *argument)
 		all_bytes -= memory->bytes;
 }
 
-/*
- * How many bytes a reference with these columns takes in the engine.
- */
 static uint32
 row_bytes(uint32 columns)
 {

@@ -139,9 +139,6 @@ require_order(const PointSource *source)
 	return type;
 }
 
-/*
- * The btree comparison of an observation's id with a reference's.
- */
 static FmgrInfo *
 find_comparison(const PointSource *observations, const PointSource *source)
 {
@@ -212,12 +209,27 @@ begin_sort(GeonnReferences *references, const TypeCacheEntry *type)
 }
 
 /*
- * The part that creating and attaching have in common.
+ * Get the files of the references that another client has sealed.
  */
-static GeonnReferences *
-describe(const PointSource *source, ReferenceDetail detail, const PointSource *excluded_by)
+static void
+take_files(GeonnReferences *references, GeonnClient *client)
+{
+	references->count = geonn_client_references(client);
+	references->records = geonn_client_take_file(client, GEONN_FILE_RECORDS, RECORDS_PURPOSE);
+	if (geonn_memory_file_length(references->records) !=
+		references->count * references->record_bytes)
+		geonn_connection_violation("records of a different number of references");
+	if (!references->by_value)
+		references->values = geonn_client_take_file(client, GEONN_FILE_VALUES, VALUES_PURPOSE);
+}
+
+GeonnReferences *
+geonn_references_begin(const PointSource *source, ReferenceDetail detail,
+					   const PointSource *excluded_by, uint32 columns, ReferenceMemory *memory,
+					   GeonnClient *client)
 {
 	const PointColumn *id = &source->columns[COLUMN_ID];
+	TypeCacheEntry *type = require_order(source);
 	GeonnReferences *references = palloc0(sizeof(GeonnReferences));
 	bool		tags_are_ids = geonn_integer_width(id->base_type) > 0;
 
@@ -231,42 +243,18 @@ describe(const PointSource *source, ReferenceDetail detail, const PointSource *e
 		tags_are_ids = tags_are_ids && geonn_integer_width(references->observation_type) > 0;
 	}
 	references->detail = detail;
+	references->memory = memory;
 	if (detail == REFERENCE_COORDINATES)
 		references->record_bytes = sizeof(Record);
 	else if (detail == REFERENCE_ID && !tags_are_ids)
 		references->record_bytes = SHORT_RECORD;
-	return references;
-}
-
-GeonnReferences *
-geonn_references_create(const PointSource *source, ReferenceDetail detail,
-						const PointSource *excluded_by, uint32 columns, ReferenceMemory *memory)
-{
-	const TypeCacheEntry *type = require_order(source);
-	GeonnReferences *references = describe(source, detail, excluded_by);
-
-	references->memory = memory;
-	references->limits_bytes = geonn_limits_bytes(pg_popcount32(columns & GEONN_COLUMNS_WINDOWS));
-	if (references->record_bytes > 0)
+	if (references->record_bytes > 0 && memory != NULL)
+	{
+		references->limits_bytes = geonn_limits_bytes(pg_popcount32(columns & GEONN_COLUMNS_WINDOWS));
 		begin_sort(references, type);
-	return references;
-}
-
-GeonnReferences *
-geonn_references_attach(const PointSource *source, ReferenceDetail detail,
-						const PointSource *excluded_by, GeonnClient *client)
-{
-	GeonnReferences *references = describe(source, detail, excluded_by);
-
-	if (references->record_bytes == 0)
-		return references;
-	references->count = geonn_client_references(client);
-	references->records = geonn_client_take_file(client, GEONN_FILE_RECORDS, RECORDS_PURPOSE);
-	if (geonn_memory_file_length(references->records) !=
-		references->count * references->record_bytes)
-		geonn_connection_violation("records of a different number of references");
-	if (!references->by_value)
-		references->values = geonn_client_take_file(client, GEONN_FILE_VALUES, VALUES_PURPOSE);
+	}
+	else if (references->record_bytes > 0)
+		take_files(references, client);
 	return references;
 }
 
@@ -290,9 +278,6 @@ add_to_memory(const GeonnReferences *references, Datum id)
 									 references->record_bytes + MAXALIGN64(length), "ids");
 }
 
-/*
- * The tag of a reference that PostgreSQL does not sort.
- */
 static inline int64
 tag_of(const GeonnReferences *references, Datum id)
 {
@@ -502,9 +487,6 @@ geonn_reference_coordinates(const GeonnReferences *references, int64 tag, double
 	*longitude = record->longitude;
 }
 
-/*
- * Compare an observation's id with that of a record.
- */
 static int
 compare_with(const GeonnReferences *references, Datum id, uint64 number)
 {

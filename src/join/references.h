@@ -26,21 +26,15 @@ typedef enum ReferenceDetail
  * excluded_by, or NULL: the observations for whose ids geonn_references_excluded will be asked.
  * Raises an error if the ids' type has no order, or if the observations' ids cannot be compared with
  * the references'.
+ *
+ * Where memory is NULL, get the references that another client has sealed, from the dataset to which
+ * this client is attached.  The other arguments must be the same as there; but REFERENCE_DISTANCE is
+ * always allowed.
  */
-extern GeonnReferences *geonn_references_create(const PointSource *source,
-												ReferenceDetail detail,
-												const PointSource *excluded_by,
-												uint32 columns, ReferenceMemory *memory);
-
-/*
- * Get the references that another client has sealed, from the dataset to which this
- * client is attached.  The arguments must be the same as there; but REFERENCE_DISTANCE
- * is always allowed.
- */
-extern GeonnReferences *geonn_references_attach(const PointSource *source,
-												ReferenceDetail detail,
-												const PointSource *excluded_by,
-												GeonnClient *client);
+extern GeonnReferences *geonn_references_begin(const PointSource *source,
+											   ReferenceDetail detail,
+											   const PointSource *excluded_by, uint32 columns,
+											   ReferenceMemory *memory, GeonnClient *client);
 
 /* How many bytes the files of sealed references have. */
 extern uint64 geonn_references_file_bytes(const GeonnReferences *references);

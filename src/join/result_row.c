@@ -326,9 +326,6 @@ geonn_result_row_project(GeonnResultRow *row, TupleDesc descriptor, const AttrNu
 	row->descriptor = descriptor;
 }
 
-/*
- * An id as its column of the result has it.
- */
 static inline Datum
 convert_id(const ResultAttribute *attribute, Datum id)
 {

@@ -177,9 +177,6 @@ estimate_query(const char *query, const char *title, Oid relation, List *conditi
 	return (SideEstimate) {estimate.rows, estimate.cost};
 }
 
-/*
- * The source's query for its rows that have coordinates.
- */
 static char *
 query_of_points(const PointSource *source)
 {
@@ -199,17 +196,6 @@ query_of_points(const PointSource *source)
 }
 
 /*
- * The query that reads all rows of a relation of which no columns are known; NULL: it cannot be read.
- */
-static char *
-query_of_relation(Oid relation)
-{
-	char	   *name = geonn_has_points(get_rel_relkind(relation)) ? geonn_relation_name(relation) : NULL;
-
-	return name != NULL ? psprintf("SELECT FROM %s", name) : NULL;
-}
-
-/*
  * What the planner expects of one side, given as a relation or a query; the title is for errors of a query.
  * Of a relation the source is not known where the options that name its columns come later.
  */
@@ -218,6 +204,7 @@ estimate_side(PlannerInfo *root, Node *side, const char *title, const PointSourc
 {
 	Const	   *argument = geonn_known_value(root, side);
 	Oid			relation = geonn_known_relation(root, side);
+	char	   *name = NULL;
 	char	   *query = NULL;
 
 	/* what is expected of a table or query that comes with the parameters of an execution */
@@ -226,16 +213,15 @@ estimate_side(PlannerInfo *root, Node *side, const char *title, const PointSourc
 	if (source != NULL)
 		return estimate_query(all_rows ? source->query : query_of_points(source), title,
 							  source->relation, NIL);
-	if (OidIsValid(relation))
-		query = query_of_relation(relation);
-	else if (argument != NULL && argument->consttype == TEXTOID)
+	if (OidIsValid(relation) && geonn_has_points(get_rel_relkind(relation)))
+		name = geonn_relation_name(relation);
+	if (name != NULL)
+		query = psprintf("SELECT FROM %s", name);
+	else if (!OidIsValid(relation) && argument != NULL && argument->consttype == TEXTOID)
 		query = TextDatumGetCString(argument->constvalue);
 	return estimate_query(query, title, relation, NIL);
 }
 
-/*
- * The number of points in the array, if the planner knows it.
- */
 static SideEstimate
 estimate_array(PlannerInfo *root, Node *latitudes)
 {
@@ -347,9 +333,6 @@ has_columns(PlannerInfo *root, const KnownJoin *join)
 		geonn_named_columns(root, join->expression, "obs").radius != NULL;
 }
 
-/*
- * Is the radius left to the points?
- */
 static bool
 has_no_radius(const FuncExpr *expression)
 {
@@ -358,9 +341,6 @@ has_no_radius(const FuncExpr *expression)
 	return radius != NULL && IsA(radius, Const) && radius->constisnull;
 }
 
-/*
- * The bounds that the call's arguments set.
- */
 static JoinBounds
 read_bounds(PlannerInfo *root, const FuncExpr *expression)
 {
@@ -436,26 +416,8 @@ forget(void *root)
 }
 
 /*
- * Keep what is known of a call for the plan that is being made, instead of all that is known of another.
- */
-static void
-keep(PlannerInfo *root, KnownJoin *join)
-{
-	if (known.root != root)
-	{
-		MemoryContextCallback *callback = palloc0(sizeof(MemoryContextCallback));
-
-		callback->func = forget;
-		callback->arg = root;
-		MemoryContextRegisterResetCallback(root->planner_cxt, callback);
-		known.root = root;
-		known.joins = NIL;
-	}
-	known.joins = lappend(known.joins, join);
-}
-
-/*
- * What is known of the call, which has been found for this plan already, or is now.
+ * What is known of the call: found for this plan already, or found now and kept, instead of all that is known of
+ * another plan.
  */
 static KnownJoin *
 known_join(PlannerInfo *root, const FuncExpr *expression)
@@ -478,7 +440,17 @@ known_join(PlannerInfo *root, const FuncExpr *expression)
 	join->observations = estimate_observations(root, expression, join->source);
 	join->references = estimate_side(root, geonn_expression_references(expression), "query ref_sql",
 									 join->reference_source, false);
-	keep(root, join);
+	if (known.root != root)
+	{
+		MemoryContextCallback *callback = palloc0(sizeof(MemoryContextCallback));
+
+		callback->func = forget;
+		callback->arg = root;
+		MemoryContextRegisterResetCallback(root->planner_cxt, callback);
+		known.root = root;
+		known.joins = NIL;
+	}
+	known.joins = lappend(known.joins, join);
 	MemoryContextSwitchTo(former);
 	return join;
 }
@@ -580,9 +552,10 @@ PG_FUNCTION_INFO_V1(geonn_join_support);
  * PostgreSQL asks for the rows of a function in FROM once its clauses are known, and before paths are
  * made: so that request is also the time to ask for columns of other relations (own_rows.c).
  */
-static Node *
-answer_request(Node *request)
+Datum
+geonn_join_support(PG_FUNCTION_ARGS)
 {
+	Node	   *request = (Node *) PG_GETARG_POINTER(0);
 	SupportRequestRows *rows = IsA(request, SupportRequestRows) ? (SupportRequestRows *) request : NULL;
 	SupportRequestCost *cost = IsA(request, SupportRequestCost) ? (SupportRequestCost *) request : NULL;
 	PlannerInfo *root = rows != NULL ? rows->root : cost != NULL ? cost->root : NULL;
@@ -591,20 +564,16 @@ answer_request(Node *request)
 
 	if (root == NULL || call == NULL || !IsA(call, FuncExpr) ||
 		!geonn_estimate_join(root, (FuncExpr *) call, NULL, &estimate))
-		return NULL;
+		PG_RETURN_POINTER(NULL);
 	if (cost != NULL)
 	{
 		cost->startup = estimate.cost;
 		cost->per_tuple = 0;
-		return request;
 	}
-	geonn_want_own_points(root, (FuncExpr *) call);
-	rows->rows = estimate.rows;
-	return request;
-}
-
-Datum
-geonn_join_support(PG_FUNCTION_ARGS)
-{
-	PG_RETURN_POINTER(answer_request((Node *) PG_GETARG_POINTER(0)));
+	else
+	{
+		geonn_want_own_points(root, (FuncExpr *) call);
+		rows->rows = estimate.rows;
+	}
+	PG_RETURN_POINTER(request);
 }

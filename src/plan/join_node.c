@@ -31,16 +31,13 @@
 
 #include "base/compat.h"
 #include "join/arguments.h"
+#include "join/call.h"
 #include "join/nearest.h"
-#include "join/report.h"
 #include "plan/join_node.h"
 #include "plan/known.h"
 
 /* ---- the call ---- */
 
-/*
- * Raise an error unless the user may execute the function.
- */
 static void
 check_execute(Oid function)
 {
@@ -341,9 +338,6 @@ shut_down(CustomScanState *state)
 
 /* ---- EXPLAIN ---- */
 
-/*
- * Show an expression as PostgreSQL shows its conditions.
- */
 static void
 explain_expression(const JoinNode *node, List *ancestors, ExplainState *explain, const char *label,
 				   Node *expression)
@@ -356,9 +350,6 @@ explain_expression(const JoinNode *node, List *ancestors, ExplainState *explain,
 												  explain->verbose, false), explain);
 }
 
-/*
- * Show a relation or query, if the plan has it.
- */
 static void
 explain_side(ExplainState *explain, const char *label, Node *argument)
 {
@@ -385,9 +376,6 @@ explain_names(ExplainState *explain, const char *label, Node *argument)
 		ExplainPropertyList(label, names, explain);
 }
 
-/*
- * Show the column that has a side's radiuses, if the plan has one.
- */
 static void
 explain_radius(ExplainState *explain, const char *label, const FuncExpr *expression, const char *side)
 {
@@ -395,33 +383,6 @@ explain_radius(ExplainState *explain, const char *label, const FuncExpr *express
 
 	if (column != NULL)
 		ExplainPropertyText(label, quote_identifier(column), explain);
-}
-
-static void
-explain_plan(const JoinNode *node, List *ancestors, ExplainState *explain)
-{
-	static const char *const labels[] = {"Latitude", "Longitude", "Window"};
-	const FuncExpr *expression = node->expression;
-
-	if (node->join_type != NULL)
-		ExplainPropertyText("Join Type", node->join_type, explain);
-	ExplainPropertyText("Function", get_func_name(expression->funcid), explain);
-	explain_side(explain, "Observations", geonn_expression_observations(expression));
-	for (int i = 0; i < list_length(node->point); i++)
-	{
-		if (!IsA(list_nth(node->point, i), Const))
-			explain_expression(node, ancestors, explain, labels[i], list_nth(node->point, i));
-	}
-	explain_side(explain, "References", geonn_expression_references(expression));
-	explain_names(explain, "By", geonn_expression_argument(expression, "by"));
-	explain_names(explain, "Overlaps", geonn_expression_argument(expression, "overlaps"));
-	explain_radius(explain, "Observation Radius", expression, "obs");
-	explain_radius(explain, "Reference Radius", expression, "ref");
-	if (node->keeps_order)
-		ExplainPropertyBool("Keeps Order", true, explain);
-	if (node->filter != NIL)
-		explain_expression(node, ancestors, explain, node->methods->filter_label,
-						   (Node *) make_ands_explicit(node->filter));
 }
 
 static void
@@ -450,22 +411,43 @@ explain_analysis(const JoinNode *node, ExplainState *explain)
 static void
 explain_node(CustomScanState *state, List *ancestors, ExplainState *explain)
 {
-	JoinNode   *node = (JoinNode *) state;
+	static const char *const labels[] = {"Latitude", "Longitude", "Window"};
+	const JoinNode *node = (const JoinNode *) state;
+	const FuncExpr *expression = node->expression;
 
-	explain_plan(node, ancestors, explain);
+	if (node->join_type != NULL)
+		ExplainPropertyText("Join Type", node->join_type, explain);
+	ExplainPropertyText("Function", get_func_name(expression->funcid), explain);
+	explain_side(explain, "Observations", geonn_expression_observations(expression));
+	for (int i = 0; i < list_length(node->point); i++)
+	{
+		if (!IsA(list_nth(node->point, i), Const))
+			explain_expression(node, ancestors, explain, labels[i], list_nth(node->point, i));
+	}
+	explain_side(explain, "References", geonn_expression_references(expression));
+	explain_names(explain, "By", geonn_expression_argument(expression, "by"));
+	explain_names(explain, "Overlaps", geonn_expression_argument(expression, "overlaps"));
+	explain_radius(explain, "Observation Radius", expression, "obs");
+	explain_radius(explain, "Reference Radius", expression, "ref");
+	if (node->keeps_order)
+		ExplainPropertyBool("Keeps Order", true, explain);
+	if (node->filter != NIL)
+		explain_expression(node, ancestors, explain, node->methods->filter_label,
+						   (Node *) make_ands_explicit(node->filter));
 	if (explain->analyze)
 		explain_analysis(node, explain);
 }
 
 Node *
-geonn_node_create(const JoinNodeMethods *methods)
+geonn_node_create(CustomScan *scan)
 {
+	const JoinNodeMethods *methods = (const JoinNodeMethods *) scan->methods;
 	JoinNode   *node = palloc0(methods->size);
 
 	NodeSetTag(node, T_CustomScanState);
 	node->methods = methods;
 	node->execution = (CustomExecMethods) {
-		.CustomName = methods->name,
+		.CustomName = methods->scan.CustomName,
 		.BeginCustomScan = begin_node,
 		.ExecCustomScan = execute_node,
 		.EndCustomScan = end_node,

@@ -16,7 +16,7 @@ typedef struct JoinNode JoinNode;
 /* what differs between the nodes */
 typedef struct JoinNodeMethods
 {
-	const char *name;			/* the node's name in EXPLAIN */
+	CustomScanMethods scan;		/* first: the node's name in EXPLAIN, and geonn_node_create */
 	const char *filter_label;	/* the label of the node's filter in EXPLAIN */
 	Size		size;			/* bytes of the node's state, which begins with a JoinNode */
 
@@ -66,8 +66,8 @@ struct JoinNode
 	ProcessReports processes;	/* what each process did, for EXPLAIN ANALYZE */
 };
 
-/* Create the state of a node. */
-extern Node *geonn_node_create(const JoinNodeMethods *methods);
+/* Create the state of a node, whose methods are a JoinNodeMethods. */
+extern Node *geonn_node_create(CustomScan *scan);
 
 /*
  * The attribute numbers of the Vars in a target list, from this entry on (counted from 0).  The array lives

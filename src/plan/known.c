@@ -46,6 +46,13 @@
 #include "points/column_pairs.h"
 #include "points/query.h"
 
+bool
+geonn_statement_takes_nodes(const PlannerInfo *root)
+{
+	return root->parse->rowMarks == NIL &&
+		(root->parse->commandType == CMD_SELECT || root->parse->commandType == CMD_INSERT);
+}
+
 /* ---- calls and their row types ---- */
 
 RangeTblFunction *
@@ -182,9 +189,6 @@ geonn_known_names(PlannerInfo *root, Node *argument)
 	return list;
 }
 
-/*
- * Can the user look names up in this schema?
- */
 static bool
 can_look_up(const char *schema)
 {
@@ -279,9 +283,6 @@ geonn_comes_later(PlannerInfo *root, Node *argument)
 
 /* ---- columns ---- */
 
-/*
- * The column that the option names, if it does.
- */
 static char *
 named_column(const Const *options, const char *side, const char *what)
 {

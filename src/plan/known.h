@@ -11,6 +11,12 @@
 #include "points/columns.h"
 
 /*
+ * Can the statement have the plan nodes of joins?  One that asks for rows anew after another session's update cannot
+ * (UPDATE, DELETE, MERGE, FOR UPDATE).
+ */
+extern bool geonn_statement_takes_nodes(const PlannerInfo *root);
+
+/*
  * The call of a function in FROM that is a join: its expression, which is a FuncExpr, and the column
  * definition list, if it has one.  NULL for anything else in FROM.
  */

@@ -5,7 +5,7 @@
  * The node works in rounds.  In each it takes outer rows from its child, keeps them, and searches for
  * the points of all of them at once.  Then it returns them with their neighbours, and at the end of
  * the round, for a left join, those without any; an anti join returns these alone.  Rounds begin
- * small, so that a LIMIT ends the work early, and grow; the rows stay within work_mem (lateral_rows.c).  While the
+ * small, so that a LIMIT ends the work early, and grow; the rows stay within work_mem.  While the
  * engine works on a round, the node takes the rows of the next one.  The engine's rows come in no
  * order: where the plan wants that of the outer rows, each round is sorted.
  *
@@ -23,12 +23,88 @@
 #include "catalog/pg_operator_d.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/plancache.h"
 #include "utils/tuplesort.h"
+#include "utils/typcache.h"
 
 #include "base/compat.h"
+#include "plan/join_node.h"
 #include "plan/lateral.h"
-#include "plan/lateral_rows.h"
+
+/* the rows of the first round, and of the largest */
+#define ROWS_FIRST 64
+#define ROWS_MAX 65536
+
+typedef struct OuterRow
+{
+	MinimalTuple tuple;
+	double		latitude;
+	double		longitude;
+	bool		latitude_is_null;
+	bool		longitude_is_null;
+	bool		is_matched;
+} OuterRow;
+
+/* outer rows whose neighbours are searched for at once */
+typedef struct Round
+{
+	MemoryContext memory;		/* has its rows and its search; NULL: the round has not begun */
+	OuterRow   *rows;			/* [given.count] */
+	GeonnLimits *limits;		/* [given.count]; NULL: points have no windows */
+	GivenPoints given;			/* the rows' points */
+	GeonnJoin	join;			/* the node's join, with these points */
+	GeonnSearch *search;		/* NULL: it has not begun, or all of its rows were taken */
+} Round;
+
+typedef struct LateralNode
+{
+	JoinNode	node;			/* first; its attributes have ord behind those that are returned */
+	TupleTableSlot *slot;		/* the scan's slot */
+	ExprContext *expressions;	/* the scan's context for expressions */
+	TupleTableSlot *outer_slot; /* for an outer row of a round */
+	TupleTableSlot *found_slot; /* for a row that the search returned */
+	TupleTableSlot *sorted_slot;	/* for a row that the sort returned */
+	ExprState  *latitude;
+	ExprState  *longitude;
+	ExprState  *window;
+	ExprState  *number;			/* the value that the column ord or obs_id has in an outer row's neighbours */
+	ExprState  *filter;			/* is true for a pair of rows that are neighbours; NULL: all pairs are */
+	JoinType	type;
+	Oid			table;			/* as LATERAL_TABLE (lateral.h) */
+	int			outer_columns;	/* how many of the scan row's columns are outer; the function's follow */
+	AttrNumber *numbers;		/* [outer_columns] their numbers in the child's rows */
+	int			columns;		/* how many the searches return: ord is behind those that the scan returns */
+	TupleDesc	descriptor;		/* the searches' rows: [columns] */
+	int			ord;			/* the number of the column ord or obs_id among those; -1: the scan lacks it */
+	TupleTableSlot *neighbour;	/* has the neighbour that was taken: the slot found_slot or sorted_slot */
+
+	/* one execution; the context is NULL until it begins */
+	MemoryContext context;
+	GeonnJoin  *join;			/* NULL: no outer row has come */
+	TypeCacheEntry *range;		/* the range type of the points' windows; NULL: they are no ranges */
+	TupleDesc	row_type;
+	GeonnSearch *first;			/* the search that has the references; NULL: this execution has none */
+	bool		has_references;
+	SharedReferences references;	/* all searches but the first have these */
+	bool		outer_ended;	/* the child has no more outer rows */
+	bool		has_ended;		/* all rows were returned */
+	TupleTableSlot *held;		/* an outer row that begins the next round; NULL: none */
+	uint64		counts[POINT_STATUSES]; /* how many points have each status */
+
+	/* rounds: the present one, and the one whose rows are taken while the engine searches */
+	Round		rounds[2];
+	Round	   *round;
+	Round	   *next;
+	int			wanted;			/* how many outer rows the next round takes, if they fit */
+
+	/* the present round */
+	Tuplesortstate *sorted;		/* its rows in the order of the outer rows; NULL: as found */
+	bool		holds_neighbour;	/* the neighbour has not been returned */
+	uint64		current;		/* the number of the round's row that outer_slot has */
+	uint64		unmatched;		/* the number of the next row that may lack a neighbour */
+} LateralNode;
 
 /* ---- the plan ---- */
 
@@ -51,15 +127,12 @@ read_plan(LateralNode *state, const CustomScan *scan)
 	state->columns = list_length(scan->custom_scan_tlist) - state->outer_columns + 1;
 	state->node.attributes = geonn_attributes(scan->custom_scan_tlist, state->outer_columns);
 	state->node.attributes[state->columns - 1] = (AttrNumber) intVal(list_nth(scan->custom_private, LATERAL_NUMBER));
-}
-
-/*
- * Is this column of the searches' rows the one that has the number of the outer row?
- */
-static bool
-is_ord(const LateralNode *state, int column)
-{
-	return state->node.attributes[column] == state->node.attributes[state->columns - 1];
+	state->ord = -1;
+	for (int i = 0; i < state->columns - 1; i++)
+	{
+		if (state->node.attributes[i] == state->node.attributes[state->columns - 1])
+			state->ord = i;
+	}
 }
 
 /*
@@ -74,11 +147,9 @@ describe_rows(LateralNode *state)
 	for (int i = 0; i < state->columns - 1; i++)
 		TupleDescCopyEntry(state->descriptor, (AttrNumber) (i + 1), scan,
 						   (AttrNumber) (state->outer_columns + i + 1));
-	for (int i = 0; i < state->columns; i++)
-	{
-		if (is_ord(state, i))
-			TupleDescInitEntry(state->descriptor, (AttrNumber) (i + 1), "ord", INT8OID, -1, 0);
-	}
+	TupleDescInitEntry(state->descriptor, (AttrNumber) state->columns, "ord", INT8OID, -1, 0);
+	if (state->ord >= 0)
+		TupleDescInitEntry(state->descriptor, (AttrNumber) (state->ord + 1), "ord", INT8OID, -1, 0);
 	TupleDescFinalize(state->descriptor);
 }
 
@@ -110,7 +181,233 @@ begin_join(JoinNode *node, EState *estate, int flags)
 	state->sorted_slot = ExecInitExtraTupleSlot(estate, state->descriptor, &TTSOpsMinimalTuple);
 }
 
+/* ---- the call ---- */
+
+/*
+ * The outer rows are of the table that the statement was planned for.  A name in text is looked up
+ * when it is executed, and can have come to mean another table: the next execution has a new plan.
+ */
+static void
+check_table(const LateralNode *state, const GeonnJoin *join)
+{
+	if (join->observations->relation == state->table)
+		return;
+	ResetPlanCache();
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("the observations are of another table than when the statement was planned"),
+			 errdetail("Now their name means \"%s\", which was created, or found first, after that.",
+					   get_rel_name(join->observations->relation)),
+			 errhint("Execute the statement again.")));
+}
+
+/*
+ * The call's join, in the current memory context, and the type of its rows; NULL: not composite.  For a call
+ * that would read its observations itself, the numbers of rows, as ord, are in the place of their ids.  These
+ * come from the outer rows, in the type that the statement was planned with.
+ */
+static GeonnJoin *
+read_call(LateralNode *state, TupleDesc *row_type)
+{
+	GeonnJoin  *join = geonn_node_join(&state->node, row_type);
+
+	if (join->observations != NULL)
+	{
+		check_table(state, join);
+		geonn_check_readable(join->observations);
+		if (*row_type != NULL)
+		{
+			*row_type = CreateTupleDescCopy(*row_type);
+			TupleDescInitEntry(*row_type, state->node.attributes[state->columns - 1], "ord", INT8OID, -1, 0);
+			TupleDescFinalize(*row_type);
+		}
+	}
+	if (*row_type != NULL)
+		geonn_check_row_type(&state->node, *row_type, state->descriptor);
+	return join;
+}
+
+static void
+read_join(LateralNode *state)
+{
+	MemoryContext former = MemoryContextSwitchTo(state->context);
+
+	state->join = read_call(state, &state->row_type);
+	if (state->join->given_window != NULL)
+		state->range = geonn_window_range(&state->join->given_window->type);
+	MemoryContextSwitchTo(former);
+}
+
+/* ---- rows ---- */
+
+/*
+ * GivenPoints.point of a round: get the point of its row of this number.
+ */
+static void
+round_point(void *argument, uint64 number, PointRow *row)
+{
+	const Round *round = argument;
+	const OuterRow *outer = &round->rows[number];
+
+	row->latitude = outer->latitude;
+	row->longitude = outer->longitude;
+	row->latitude_is_null = outer->latitude_is_null;
+	row->longitude_is_null = outer->longitude_is_null;
+	row->limits = round->limits != NULL ? &round->limits[number] : NULL;
+}
+
+static void
+set_outer_columns(LateralNode *state, TupleTableSlot *outer)
+{
+	TupleTableSlot *slot = state->slot;
+
+	for (int i = 0; i < state->outer_columns; i++)
+		slot->tts_values[i] = slot_getattr(outer, state->numbers[i], &slot->tts_isnull[i]);
+}
+
+static void
+set_no_neighbour(LateralNode *state)
+{
+	int			columns = state->slot->tts_tupleDescriptor->natts - state->outer_columns;
+
+	memset(state->slot->tts_values + state->outer_columns, 0, columns * sizeof(Datum));
+	memset(state->slot->tts_isnull + state->outer_columns, true, columns * sizeof(bool));
+}
+
+static double
+evaluate(ExprState *expression, ExprContext *expressions, bool *is_null)
+{
+	Datum		value = ExecEvalExprSwitchContext(expression, expressions, is_null);
+
+	return *is_null ? 0 : DatumGetFloat8(value);
+}
+
+/*
+ * Evaluate the window of the point that will be the round's next.
+ */
+static void
+take_window(LateralNode *state, Round *round, ExprContext *expressions)
+{
+	GeonnLimits *limits;
+	MemoryContext former;
+	bool		is_null;
+	Datum		value;
+
+	if (round->limits == NULL)
+		round->limits = MemoryContextAllocHuge(round->memory, state->wanted * sizeof(GeonnLimits));
+	limits = &round->limits[round->given.count];
+	geonn_limits_begin(limits);
+	value = ExecEvalExprSwitchContext(state->window, expressions, &is_null);
+	former = MemoryContextSwitchTo(expressions->ecxt_per_tuple_memory);
+	geonn_window_read(&state->join->given_window->type, state->range, value, is_null, 0, limits);
+	MemoryContextSwitchTo(former);
+}
+
+/*
+ * Has an outer join filled in NULLs where the slot's row has the columns of the call's table?  Such
+ * a row is none of the table's, whose ids are never NULL.
+ */
+static bool
+is_extended_row(LateralNode *state)
+{
+	bool		is_null = false;
+
+	if (OidIsValid(state->table))
+		ExecEvalExprSwitchContext(state->number, state->expressions, &is_null);
+	return is_null;
+}
+
+/*
+ * Keep an outer row and its point.  False: the point is an error, which must not be raised before
+ * the rows of those in front of it have been returned.
+ */
+static bool
+keep_outer_row(LateralNode *state, Round *round, TupleTableSlot *outer)
+{
+	ExprContext *expressions = state->expressions;
+	TupleTableSlot *slot = state->slot;
+	OuterRow   *row = &round->rows[round->given.count];
+	PointStatus status;
+	MemoryContext former;
+
+	ResetExprContext(expressions);
+	ExecClearTuple(slot);
+	set_outer_columns(state, outer);
+	set_no_neighbour(state);
+	expressions->ecxt_scantuple = ExecStoreVirtualTuple(slot);
+	row->latitude = evaluate(state->latitude, expressions, &row->latitude_is_null);
+	row->longitude = evaluate(state->longitude, expressions, &row->longitude_is_null);
+	if (state->join->given_window != NULL)
+		take_window(state, round, expressions);
+	row->is_matched = false;
+	status = geonn_given_row(&round->given, round->given.count).status;
+	if (state->join->invalid == GEONN_INVALID_IS_ERROR && round->given.count > 0 &&
+		status != POINT_VALID && status != POINT_NULL)
+		return false;
+	if (status != POINT_NULL || !is_extended_row(state))
+		state->counts[status]++;
+	former = MemoryContextSwitchTo(round->memory);
+	row->tuple = ExecCopySlotMinimalTuple(outer);
+	MemoryContextSwitchTo(former);
+	round->given.count++;
+	return true;
+}
+
+static TupleTableSlot *
+next_outer_row(LateralNode *state)
+{
+	TupleTableSlot *outer = state->held;
+
+	state->held = NULL;
+	if (outer != NULL)
+		return outer;
+	if (!state->outer_ended)
+		outer = ExecProcNode(linitial(state->node.custom.custom_ps));
+	state->outer_ended = TupIsNull(outer);
+	return state->outer_ended ? NULL : outer;
+}
+
+/*
+ * Take outer rows into a round, no more than fit into half of work_mem: two rounds have rows at a time.
+ */
+static void
+take_rows(LateralNode *state, Round *round)
+{
+	Size		limit = (Size) work_mem * 1024 / 2;
+	Size		row_bytes = sizeof(OuterRow);
+	TupleTableSlot *outer;
+
+	MemoryContextReset(round->memory);
+	round->given.count = 0;
+	round->rows = MemoryContextAllocHuge(round->memory, state->wanted * sizeof(OuterRow));
+	round->limits = NULL;
+	while (round->given.count < (uint64) state->wanted &&
+		   (round->given.count == 0 || MemoryContextMemAllocated(round->memory, false) < limit) &&
+		   (outer = next_outer_row(state)) != NULL)
+	{
+		if (state->join == NULL)
+			read_join(state);
+		if (!keep_outer_row(state, round, outer))
+		{
+			state->held = outer;
+			break;
+		}
+	}
+	if (round->limits != NULL)
+		row_bytes += sizeof(GeonnLimits);
+	state->wanted = (int) Min(Min((Size) state->wanted * 4, ROWS_MAX), limit / 2 / row_bytes);
+}
+
 /* ---- searches ---- */
+
+static GeonnSearch *
+create_search(const LateralNode *state, const GeonnJoin *join, TupleDesc row_type)
+{
+	GeonnSearch *search = geonn_search_begin(join, row_type);
+
+	geonn_search_project(search, state->descriptor, state->node.attributes);
+	return search;
+}
 
 /*
  * A search that has no points, with the references of all processes.
@@ -120,13 +417,10 @@ prepare_references(JoinNode *node)
 {
 	LateralNode *state = (LateralNode *) node;
 	TupleDesc	row_type;
-	GeonnJoin  *join = geonn_lateral_join(state, &row_type);
-	GeonnSearch *search;
+	GeonnJoin  *join = read_call(state, &row_type);
 
 	join->given = palloc0(sizeof(GivenPoints));
-	search = geonn_search_begin(join, row_type);
-	geonn_search_project(search, state->descriptor, node->attributes);
-	return search;
+	return create_search(state, join, row_type);
 }
 
 static MemoryContext
@@ -145,13 +439,13 @@ begin_execution(LateralNode *state)
 
 		memset(round, 0, sizeof(*round));
 		round->memory = create_context(state->context);
-		round->given.point = geonn_lateral_point;
+		round->given.point = round_point;
 		round->given.state = round;
 		round->given.each_alone = true;
 	}
 	state->round = &state->rounds[0];
 	state->next = &state->rounds[1];
-	state->wanted = GEONN_ROWS_FIRST;
+	state->wanted = ROWS_FIRST;
 	state->outer_ended = false;
 	memset(state->counts, 0, sizeof(state->counts));
 	state->has_ended = false;
@@ -200,9 +494,6 @@ end_execution(JoinNode *node)
 	state->context = NULL;
 }
 
-/*
- * Sort the rows of the round's search by the outer rows.
- */
 static void
 sort_neighbours(LateralNode *state)
 {
@@ -225,9 +516,6 @@ sort_neighbours(LateralNode *state)
 	MemoryContextSwitchTo(former);
 }
 
-/*
- * Search for the present round's points.
- */
 static void
 begin_search(LateralNode *state)
 {
@@ -238,8 +526,7 @@ begin_search(LateralNode *state)
 	/* the first search's join lives as long as that search */
 	round->join = *state->join;
 	round->join.given = &round->given;
-	round->search = geonn_search_begin(&round->join, state->row_type);
-	geonn_search_project(round->search, state->descriptor, state->node.attributes);
+	round->search = create_search(state, &round->join, state->row_type);
 	if (state->has_references)
 		geonn_search_follow(round->search, &state->references);
 	else
@@ -272,36 +559,18 @@ begin_round(LateralNode *state)
 	state->next = state->round;
 	state->round = round;
 	if (round->given.count == 0)
-		geonn_lateral_take_rows(state, round);
+		take_rows(state, round);
 	state->next->given.count = 0;
 	if (round->given.count == 0)
 		return false;
 	begin_search(state);
 	if (!is_first)
-		geonn_lateral_take_rows(state, state->next);
+		take_rows(state, state->next);
 	if (state->node.keeps_order)
 		sort_neighbours(state);
 	return true;
 }
 
-/*
- * End the execution: all outer rows were taken, and all of their rows returned.
- */
-static void
-end_outer_rows(LateralNode *state)
-{
-	if (state->has_ended)
-		return;
-	state->has_ended = true;
-	if (state->node.shared != NULL)
-		geonn_shared_search_end(state->node.shared, state->counts);
-	else if (state->join != NULL)
-		geonn_tell_of_observations(state->join, state->counts);
-}
-
-/*
- * Have the scan's slot begin with the columns of this row of the round.
- */
 static void
 show_outer_row(LateralNode *state, uint64 number)
 {
@@ -311,7 +580,7 @@ show_outer_row(LateralNode *state, uint64 number)
 		slot_getallattrs(state->outer_slot);
 		state->current = number;
 	}
-	geonn_lateral_set_outer_columns(state, state->outer_slot);
+	set_outer_columns(state, state->outer_slot);
 }
 
 /*
@@ -329,40 +598,23 @@ next_unmatched(LateralNode *state, uint64 end)
 		return false;
 	ExecClearTuple(state->slot);
 	show_outer_row(state, state->unmatched++);
-	geonn_lateral_set_no_neighbour(state);
+	set_no_neighbour(state);
 	ExecStoreVirtualTuple(state->slot);
 	return true;
 }
 
-/*
- * Take the next row of the round's search; false: all were taken.
- */
 static bool
 take_neighbour(LateralNode *state)
 {
 	TupleTableSlot *slot = state->sorted == NULL ? state->found_slot : state->sorted_slot;
-	bool		found = state->sorted == NULL ?
-		geonn_search_next(state->round->search, slot->tts_values, slot->tts_isnull) :
-		tuplesort_gettupleslot(state->sorted, true, false, slot, NULL);
 
-	if (found && state->sorted != NULL)
-		slot_getallattrs(slot);
-	state->values = slot->tts_values;
-	state->nulls = slot->tts_isnull;
-	return found;
-}
-
-/*
- * Are the two rows in the scan's slot neighbours?
- */
-static bool
-passes_filter(LateralNode *state)
-{
-	if (state->filter == NULL)
-		return true;
-	ResetExprContext(state->expressions);
-	state->expressions->ecxt_scantuple = state->slot;
-	return ExecQual(state->filter, state->expressions);
+	state->neighbour = slot;
+	if (state->sorted == NULL)
+		return geonn_search_next(state->round->search, slot->tts_values, slot->tts_isnull);
+	if (!tuplesort_gettupleslot(state->sorted, true, false, slot, NULL))
+		return false;
+	slot_getallattrs(slot);
+	return true;
 }
 
 /*
@@ -377,14 +629,11 @@ show_pair(LateralNode *state, uint64 number)
 
 	ExecClearTuple(state->slot);
 	show_outer_row(state, number);
-	memcpy(values, state->values, (state->columns - 1) * sizeof(Datum));
-	memcpy(nulls, state->nulls, (state->columns - 1) * sizeof(bool));
+	memcpy(values, state->neighbour->tts_values, (state->columns - 1) * sizeof(Datum));
+	memcpy(nulls, state->neighbour->tts_isnull, (state->columns - 1) * sizeof(bool));
 	state->expressions->ecxt_scantuple = ExecStoreVirtualTuple(state->slot);
-	for (int i = 0; i < state->columns - 1; i++)
-	{
-		if (is_ord(state, i))
-			values[i] = ExecEvalExpr(state->number, state->expressions, &nulls[i]);
-	}
+	if (state->ord >= 0)
+		values[state->ord] = ExecEvalExpr(state->number, state->expressions, &nulls[state->ord]);
 }
 
 /*
@@ -396,13 +645,14 @@ next_neighbour(LateralNode *state)
 {
 	while (state->round->search != NULL && (state->holds_neighbour || take_neighbour(state)))
 	{
-		uint64		number = (uint64) DatumGetInt64(state->values[state->columns - 1]) - 1;
+		uint64		number = (uint64) DatumGetInt64(state->neighbour->tts_values[state->columns - 1]) - 1;
 
 		state->holds_neighbour = state->node.keeps_order && next_unmatched(state, number);
 		if (state->holds_neighbour)
 			return true;
 		show_pair(state, number);
-		if (!passes_filter(state))
+		ResetExprContext(state->expressions);
+		if (!ExecQual(state->filter, state->expressions))
 			continue;
 		state->round->rows[number].is_matched = true;
 		if (state->type != JOIN_ANTI)
@@ -423,7 +673,11 @@ next_row(JoinNode *node)
 	{
 		if (begin_round(state))
 			continue;
-		end_outer_rows(state);
+		if (!state->has_ended && state->node.shared != NULL)
+			geonn_shared_search_end(state->node.shared, state->counts);
+		else if (!state->has_ended && state->join != NULL)
+			geonn_tell_of_observations(state->join, state->counts);
+		state->has_ended = true;
 		return ExecClearTuple(state->slot);
 	}
 	return state->slot;
@@ -439,8 +693,8 @@ add_reports(const JoinNode *node, GeonnReport *sum)
 		geonn_add_search(sum, state->round->search);
 }
 
-static const JoinNodeMethods methods = {
-	.name = "geonn lateral join",
+const JoinNodeMethods geonn_lateral_methods = {
+	.scan = {"geonn lateral join", geonn_node_create},
 	.filter_label = "Join Filter",
 	.size = sizeof(LateralNode),
 	.begin = begin_join,
@@ -448,15 +702,4 @@ static const JoinNodeMethods methods = {
 	.prepare = prepare_references,
 	.end_execution = end_execution,
 	.add_reports = add_reports
-};
-
-static Node *
-create_node(CustomScan *scan pg_attribute_unused())
-{
-	return geonn_node_create(&methods);
-}
-
-const CustomScanMethods geonn_lateral_methods = {
-	.CustomName = "geonn lateral join",
-	.CreateCustomScanState = create_node
 };

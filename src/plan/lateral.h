@@ -5,7 +5,7 @@
 #ifndef GEONN_LATERAL_H
 #define GEONN_LATERAL_H
 
-#include "nodes/extensible.h"
+#include "plan/join_node.h"
 
 /*
  * What custom_private of the node's plan has, in this order: Nodes, as PostgreSQL copies and writes them.  The
@@ -26,14 +26,14 @@ typedef enum LateralPrivate
 #define LATERAL_WINDOW 4
 
 /*
- * For the planner: creates the node's state from a plan.  The plan's only child gives the outer rows.
+ * For the planner: the node's methods.  The plan's only child gives the outer rows.
  * Its custom expressions are the call (RangeTblFunction), with empty arrays in place of the points, if it
  * has them, a point's latitude and longitude, the value of the function's column ord or obs_id in a
  * row's neighbours, a point's window, and the clauses that make a pair of rows neighbours.  Its scan target list has
  * columns of the child, and behind them columns of the function's row type, as Vars.  The private list is that of
  * LateralPrivate.
  */
-extern const CustomScanMethods geonn_lateral_methods;
+extern const JoinNodeMethods geonn_lateral_methods;
 
 /* Have the planner consider this node for joins. */
 extern void geonn_plan_lateral_joins(void);

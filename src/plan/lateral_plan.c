@@ -15,10 +15,8 @@
  * first then can make another query of each row's, so a plan for all rows would rest on a guess.
  *
  * Below a Gather, each process takes a part of the outer rows (join_node.c), where the references are plain tables
- * or come with the parameters, as in scan_plan.c.  Such a node is offered over each partial path of the outer rows,
+ * or come with the parameters, as in scan.c.  Such a node is offered over each partial path of the outer rows,
  * though the functions themselves are restricted to the leader.
- *
- * No node is offered in statements that ask for rows anew after another session's update.
  */
 #include "postgres.h"
 
@@ -97,34 +95,14 @@ has_places_of_its_own(Node *cast, void *context)
 static Node *
 only_element(Node *argument)
 {
-	ArrayExpr  *array = (ArrayExpr *) argument;
-	ArrayCoerceExpr *cast = (ArrayCoerceExpr *) argument;
-	Node	   *element;
+	bool		is_cast = argument != NULL && IsA(argument, ArrayCoerceExpr);
+	Node	   *cast = is_cast ? (Node *) ((ArrayCoerceExpr *) argument)->elemexpr : NULL;
+	ArrayExpr  *array = (ArrayExpr *) (is_cast ? (Node *) ((ArrayCoerceExpr *) argument)->arg : argument);
 
-	if (argument != NULL && IsA(argument, ArrayCoerceExpr))
-		array = (ArrayExpr *) cast->arg;
-	else
-		cast = NULL;
 	if (array == NULL || !IsA(array, ArrayExpr) || array->multidims ||
-		list_length(array->elements) != 1)
+		list_length(array->elements) != 1 || has_places_of_its_own(cast, NULL))
 		return NULL;
-	element = linitial(array->elements);
-	if (cast != NULL && has_places_of_its_own((Node *) cast->elemexpr, NULL))
-		return NULL;
-	if (cast != NULL)
-		element = cast_element((Node *) cast->elemexpr, element);
-	return element;
-}
-
-/*
- * The only element of an array of coordinates, or NULL, as only_element.
- */
-static Node *
-only_coordinate(Node *argument)
-{
-	Node	   *element = only_element(argument);
-
-	return element != NULL && exprType(element) == FLOAT8OID ? element : NULL;
+	return is_cast ? cast_element(cast, linitial(array->elements)) : linitial(array->elements);
 }
 
 /*
@@ -157,9 +135,6 @@ only_window(Node *argument)
 		(Node *) makeConst(type, -1, constant->constcollid, length, values[0], nulls[0], by_value);
 }
 
-/*
- * An array of this expression's type that has no points.
- */
 static Node *
 empty_array(Node *array)
 {
@@ -170,15 +145,6 @@ empty_array(Node *array)
 							  false);
 }
 
-static bool
-is_null_constant(Node *expression)
-{
-	return IsA(expression, Const) && ((Const *) expression)->constisnull;
-}
-
-/*
- * Can the call be made once for all rows?
- */
 static bool
 is_same_for_all(const FuncExpr *call)
 {
@@ -200,19 +166,20 @@ split_call(RangeTblFunction *whole, RowCall *call)
 	ListCell   *cell;
 	int			number = 0;
 
-	call->latitude = only_coordinate(latitudes);
-	call->longitude = only_coordinate(longitudes);
+	call->latitude = only_element(latitudes);
+	call->longitude = only_element(longitudes);
 	call->window = only_window(windows);
 	call->number = geonn_row_column(whole, "ord");
-	if (call->latitude == NULL || call->longitude == NULL || call->window == NULL ||
-		call->number == 0)
+	if (call->latitude == NULL || exprType(call->latitude) != FLOAT8OID ||
+		call->longitude == NULL || exprType(call->longitude) != FLOAT8OID ||
+		call->window == NULL || call->number == 0)
 		return false;
 	call->call = copyObject(whole);
 	rest = castNode(FuncExpr, call->call->funcexpr);
 	foreach(cell, expression->args)
 	{
 		if (lfirst(cell) == latitudes || lfirst(cell) == longitudes ||
-			(lfirst(cell) == windows && !is_null_constant(windows)))
+			(lfirst(cell) == windows && !(IsA(windows, Const) && ((Const *) windows)->constisnull)))
 			lfirst(list_nth_cell(rest->args, number)) = empty_array(lfirst(cell));
 		number++;
 	}
@@ -344,12 +311,6 @@ set_cost(PlannerInfo *root, CustomPath *path, FuncExpr *expression, const Path *
 		path->path.total_cost += cpu_operator_cost * path->path.rows;
 }
 
-static FuncExpr *
-expression_of(const RowCall *call)
-{
-	return castNode(FuncExpr, call->call->funcexpr);
-}
-
 /*
  * Offer the node over these outer rows, or over those of them that each of the processes below a Gather takes.
  */
@@ -411,15 +372,16 @@ static bool
 suits_workers(PlannerInfo *root, const LateralPath *template, RelOptInfo *outer)
 {
 	const RowCall *call = &template->call;
+	const FuncExpr *expression = castNode(FuncExpr, call->call->funcexpr);
 
 	return outer->consider_parallel && outer->partial_pathlist != NIL &&
 		root->glob->parallelModeOK && max_parallel_workers_per_gather > 0 &&
 		is_parallel_safe(root, (Node *) template->path.path.pathtarget->exprs) &&
 		is_parallel_safe(root, (Node *) template->neighbours) &&
 		is_parallel_safe(root, (Node *) template->rows) &&
-		is_parallel_safe(root, (Node *) expression_of(call)->args) &&
+		is_parallel_safe(root, (Node *) expression->args) &&
 		is_parallel_safe(root, (Node *) list_make4(call->latitude, call->longitude, call->value, call->window)) &&
-		geonn_references_are_plain(expression_of(call));
+		geonn_references_are_plain(expression);
 }
 
 /*
@@ -457,8 +419,7 @@ offer_join(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *outer, RelOptInfo *in
 		previous_hook(root, rel, outer, inner, type, extra);
 	if ((type != JOIN_INNER && type != JOIN_LEFT && type != JOIN_ANTI) ||
 		inner->reloptkind != RELOPT_BASEREL || inner->rtekind != RTE_FUNCTION ||
-		!bms_is_empty(rel->lateral_relids) || root->parse->rowMarks != NIL ||
-		(root->parse->commandType != CMD_SELECT && root->parse->commandType != CMD_INSERT) ||
+		!bms_is_empty(rel->lateral_relids) || !geonn_statement_takes_nodes(root) ||
 		outer->cheapest_total_path == NULL || outer->cheapest_total_path->param_info != NULL ||
 		inner->pathlist == NIL)
 		return;
@@ -520,7 +481,7 @@ plan_join(PlannerInfo *root, RelOptInfo *rel pg_attribute_unused(), CustomPath *
 	scan = geonn_make_scan(root, path, targets, copyObject(lateral->rows),
 						   list_concat(expressions, lateral->neighbours),
 						   list_concat(columns, of_function));
-	scan->methods = &geonn_lateral_methods;
+	scan->methods = &geonn_lateral_methods.scan;
 	scan->custom_plans = children;
 
 	/* as LateralPrivate has them */
@@ -532,7 +493,7 @@ plan_join(PlannerInfo *root, RelOptInfo *rel pg_attribute_unused(), CustomPath *
 void
 geonn_plan_lateral_joins(void)
 {
-	RegisterCustomScanMethods(&geonn_lateral_methods);
+	RegisterCustomScanMethods(&geonn_lateral_methods.scan);
 	previous_hook = set_join_pathlist_hook;
 	set_join_pathlist_hook = offer_join;
 }

@@ -76,9 +76,6 @@ number_attribute(const RangeTblFunction *call)
 
 /* ---- the table ---- */
 
-/*
- * Does the plan say that this argument has its default?
- */
 static bool
 has_default(const FuncExpr *expression, const GeonnArgument *argument)
 {
@@ -111,9 +108,6 @@ observations_of(const FuncExpr *expression)
 	return geonn_known_relation(NULL, geonn_expression_argument(expression, "obs"));
 }
 
-/*
- * Does this relation of the query have all rows of the table, and no others?
- */
 static bool
 is_table_alone(PlannerInfo *root, RelOptInfo *rel, Oid table)
 {
@@ -152,19 +146,6 @@ is_seen(HeapTuple row)
 }
 
 /*
- * Does the index hold the rows of the present snapshot apart?  An index can be newer than the snapshot, as
- * in a transaction that reads all by its first one: of two rows with one id, which the snapshot still has,
- * one was deleted before the index was built.
- */
-static bool
-is_older_than_snapshot(Relation index)
-{
-	return is_seen(index->rd_indextuple) &&
-		(!index->rd_index->indcheckxmin ||
-		 TransactionIdPrecedes(HeapTupleHeaderGetXmin(index->rd_indextuple->t_data), TransactionXmin));
-}
-
-/*
  * Are the partitions, in all levels, those that the present snapshot sees?  One that was attached later may
  * have had other rows when the snapshot was taken, which no index of the table held apart.
  */
@@ -189,7 +170,9 @@ has_seen_partitions(Oid table)
 }
 
 /*
- * Is the column unique by this index?  If so, the order by which it is is set.
+ * Is the column unique by this index?  If so, the order by which it is is set.  An index can be newer than the
+ * snapshot, as in a transaction that reads all by its first one: of two rows with one id, which the snapshot
+ * still has, one was deleted before the index was built.
  */
 static bool
 is_unique_by(Oid index, AttrNumber column, OwnTable *table)
@@ -200,7 +183,9 @@ is_unique_by(Oid index, AttrNumber column, OwnTable *table)
 		opened->rd_rel->relam == BTREE_AM_OID && form->indnkeyatts == 1 &&
 		form->indkey.values[0] == column &&
 		heap_attisnull(opened->rd_indextuple, Anum_pg_index_indpred, NULL) &&
-		is_older_than_snapshot(opened);
+		is_seen(opened->rd_indextuple) &&
+		(!form->indcheckxmin ||
+		 TransactionIdPrecedes(HeapTupleHeaderGetXmin(opened->rd_indextuple->t_data), TransactionXmin));
 
 	if (is_unique)
 	{
@@ -236,18 +221,6 @@ becomes_double(Oid type)
 }
 
 /*
- * Can ids be values of the row type's column?
- */
-static bool
-suits_id(const RangeTblFunction *call, const PointColumn *id)
-{
-	Form_pg_attribute attribute = number_attribute(call);
-
-	return attribute != NULL && geonn_row_column(call, "ord") == 0 &&
-		geonn_attribute_takes_id(attribute, id);
-}
-
-/*
  * False: this relation of the query is not the call's observations, or its rows cannot stand for
  * them.
  */
@@ -255,6 +228,7 @@ static bool
 find_table(PlannerInfo *root, RelOptInfo *rel, const RangeTblFunction *call, Oid oid,
 		   OwnTable *table)
 {
+	Form_pg_attribute number = number_attribute(call);
 	const PointSource *source;
 	Relation	relation;
 	bool		suits;
@@ -269,7 +243,8 @@ find_table(PlannerInfo *root, RelOptInfo *rel, const RangeTblFunction *call, Oid
 		table->attributes[role] = get_attnum(oid, source->columns[role].name);
 	if (!becomes_double(source->columns[COLUMN_LATITUDE].type) ||
 		!becomes_double(source->columns[COLUMN_LONGITUDE].type) ||
-		!suits_id(call, &source->columns[COLUMN_ID]))
+		number == NULL || geonn_row_column(call, "ord") != 0 ||
+		!geonn_attribute_takes_id(number, &source->columns[COLUMN_ID]))
 		return false;
 	relation = table_open(oid, NoLock);
 
@@ -310,9 +285,6 @@ is_equality(Node *clause, RelOptInfo *function, AttrNumber number, const OwnTabl
 		(geonn_is_column(right, function->relid, number) && geonn_is_column(left, relid, id));
 }
 
-/*
- * Does one of these clauses (RestrictInfo) say so?
- */
 static bool
 is_joined_by(List *clauses, RelOptInfo *function, AttrNumber number, const OwnTable *table)
 {
@@ -431,8 +403,7 @@ geonn_want_own_points(PlannerInfo *root, const FuncExpr *expression)
 	List	   *clauses;
 	OwnTable	table;
 
-	if (!OidIsValid(oid) || root->parse->rowMarks != NIL ||
-		(root->parse->commandType != CMD_SELECT && root->parse->commandType != CMD_INSERT))
+	if (!OidIsValid(oid) || !geonn_statement_takes_nodes(root))
 		return;
 	function = geonn_relation_of_call(root, expression, &call);
 	if (function == NULL)

@@ -78,9 +78,6 @@ read_comparison(PlannerInfo *root, Node *clause, Index relid, TupleDesc row_type
 	return true;
 }
 
-/*
- * The value as a number, if it is one.
- */
 static bool
 read_number(const Const *value, double *number)
 {
@@ -91,9 +88,6 @@ read_number(const Const *value, double *number)
 	return !isnan(*number);
 }
 
-/*
- * The share of the rows within these bounds.
- */
 static double
 share_within(PlannerInfo *root, const FuncExpr *expression, double rows, JoinBounds bounds)
 {

@@ -2,25 +2,62 @@
  * scan.c
  *		The plan node of joins in FROM: rows as they come.
  *
- * The node evaluates the call's arguments when its first row is asked for, reads
- * the references, and then observations as far as rows are wanted: so the first
- * rows come early, a LIMIT ends the reading, and nothing is stored.  Only the
- * columns that are asked for are made.  All else is as when the function is
- * called.
+ * PostgreSQL computes a function in FROM as a whole and keeps its rows in a tuplestore before the first one
+ * goes on.  The node gives the same rows one by one.  It evaluates the call's arguments when its first row is
+ * asked for, reads the references, and then observations as far as rows are wanted: so the first rows come
+ * early, a LIMIT ends the reading, and nothing is stored.  Only the columns that are asked for are made.
+ *
+ * The node is offered beside the function's scan, at less cost, where such a call stands alone in FROM with
+ * arguments that are known when the scan begins.  The library need not be preloaded: the functions' planner
+ * support is asked before their paths are made.
+ *
+ * Where both sides are plain tables, without a rule, policy or other extension that has them read in another
+ * way, or come with the parameters of an execution, a second one is offered for parallel plans.  Its workers
+ * divide the observations between them.  The node checks the tables that it meets, and searches alone if they
+ * are none of these (join_node.c).  Every process computes the arguments for itself, so they must not be
+ * volatile.  The functions themselves stay restricted to the leader.
+ *
+ * Nodes that read only the observations that meet the clauses on them (observation_filter.c) are offered
+ * besides, for one process, at the cost of a plan for that reading.  One takes the clauses of the relation
+ * itself, and those that follow from joined relations' own clauses.  Others are for the inner side of a nested
+ * loop: they take the id from a row of another relation, and search anew for each of its rows.  That pays where
+ * few rows come, and the references are few or kept.  Calls that UNION ALL joins together are for one process,
+ * too, since PostgreSQL has decided by then that no process shares these rows.
+ * No node is offered where a whole row is wanted.
  */
 #include "postgres.h"
 
+#include "access/table.h"
 #include "access/xact.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_inherits.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/paths.h"
+#include "optimizer/restrictinfo.h"
+#include "parser/parsetree.h"
+#include "storage/bufmgr.h"
+#include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/rel.h"
 
 #include "base/compat.h"
 #include "base/value.h"
+#include "join/arguments.h"
+#include "plan/estimate.h"
 #include "plan/join_node.h"
+#include "plan/known.h"
 #include "plan/observation_filter.h"
 #include "plan/scan.h"
+#include "points/query.h"
+
+/* the cost of beginning another search, whose references are there: about 0.2 ms */
+#define COST_OF_SEARCH 100
 
 typedef struct ScanNode
 {
@@ -29,12 +66,7 @@ typedef struct ScanNode
 	GeonnSearch *search;
 } ScanNode;
 
-static Node *create_node(CustomScan *scan);
-
-const CustomScanMethods geonn_scan_methods = {
-	.CustomName = "geonn join",
-	.CreateCustomScanState = create_node
-};
+/* ---- execution ---- */
 
 static void
 begin_scan(JoinNode *node, EState *estate pg_attribute_unused(), int flags pg_attribute_unused())
@@ -46,9 +78,6 @@ begin_scan(JoinNode *node, EState *estate pg_attribute_unused(), int flags pg_at
 	node->shows_observations = node->filter != NIL;
 }
 
-/*
- * The value that a parameter now has.
- */
 static Node *
 parameter_value(void *state, Node *parameter)
 {
@@ -66,10 +95,6 @@ parameter_value(void *state, Node *parameter)
 							  length, value, is_null, by_value);
 }
 
-/*
- * Create a search for the join that the arguments describe, in the current
- * memory context.
- */
 static GeonnSearch *
 create_search(JoinNode *node)
 {
@@ -91,9 +116,6 @@ create_search(JoinNode *node)
 	return search;
 }
 
-/*
- * Evaluate the arguments and begin to search.
- */
 static void
 begin_search(ScanNode *scan)
 {
@@ -147,7 +169,7 @@ add_reports(const JoinNode *node, GeonnReport *sum)
 }
 
 static const JoinNodeMethods methods = {
-	.name = "geonn join",
+	.scan = {"geonn join", geonn_node_create},
 	.filter_label = "Filter on Observations",
 	.size = sizeof(ScanNode),
 	.begin = begin_scan,
@@ -157,8 +179,421 @@ static const JoinNodeMethods methods = {
 	.add_reports = add_reports
 };
 
-static Node *
-create_node(CustomScan *scan pg_attribute_unused())
+/* ---- paths ---- */
+
+static set_rel_pathlist_hook_type previous_hook;
+
+static Plan *plan_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *targets,
+					   List *clauses, List *children);
+
+static const CustomPathMethods path_methods = {
+	.CustomName = "geonn join",
+	.PlanCustomPath = plan_scan
+};
+
+/*
+ * The columns of the relation that the path needs for its target and these clauses (RestrictInfo),
+ * as Vars, each once.
+ */
+static List *
+needed_columns(CustomPath *path, List *clauses)
 {
-	return geonn_node_create(&methods);
+	RelOptInfo *rel = path->path.parent;
+	List	   *used = list_concat_copy(path->path.pathtarget->exprs, path->custom_private);
+	List	   *columns = NIL;
+	ListCell   *cell;
+
+	used = list_concat(used, get_actual_clauses(clauses));
+	foreach(cell, pull_var_clause((Node *) used, PVC_RECURSE_PLACEHOLDERS))
+	{
+		Var		   *column = copyObject(lfirst_node(Var, cell));
+
+		if (column->varno != (int) rel->relid)
+			continue;
+		geonn_forget_outer_joins(column);
+		columns = list_append_unique(columns, column);
+	}
+	return columns;
+}
+
+static Path *
+function_path(RelOptInfo *rel)
+{
+	ListCell   *cell;
+
+	foreach(cell, rel->pathlist)
+	{
+		Path	   *path = lfirst(cell);
+
+		if (path->pathtype == T_FunctionScan)
+			return path;
+	}
+	return NULL;
+}
+
+/*
+ * Set the cost: the function's, without storing rows and reading them again, and
+ * with less of it before the first row.
+ */
+static void
+set_cost(PlannerInfo *root, CustomPath *path, FuncExpr *expression, Path *function)
+{
+	Cost		storing = cpu_tuple_cost * function->rows / 2;
+	Cost		references;
+
+	path->path.startup_cost = function->startup_cost;
+	path->path.total_cost = Max(function->total_cost - storing, function->startup_cost);
+	if (geonn_estimate_references(root, expression, &references))
+		path->path.startup_cost = Min(function->startup_cost,
+									  path->path.parent->baserestrictcost.startup + references);
+}
+
+static CustomPath *
+make_path(RelOptInfo *rel)
+{
+	CustomPath *path = makeNode(CustomPath);
+
+	path->path.pathtype = T_CustomScan;
+	path->path.parent = rel;
+	path->path.pathtarget = rel->reltarget;
+	path->path.rows = rel->rows;
+	path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
+	path->methods = &path_methods;
+	return path;
+}
+
+/* ---- parallel plans ---- */
+
+/*
+ * How many pages a table has, and how many workers its storage parameter parallel_workers sets; -1: not set.
+ */
+static double
+table_pages(Oid oid, int *workers)
+{
+	Relation	table = table_open(oid, AccessShareLock);
+	bool		has_pages = table->rd_rel->relkind != RELKIND_PARTITIONED_TABLE;
+	double		pages = has_pages ? RelationGetNumberOfBlocks(table) : 0;
+
+	*workers = has_pages ? RelationGetParallelWorkers(table, -1) : -1;
+	table_close(table, NoLock);
+	return pages;
+}
+
+/*
+ * The pages of a relation, if reading it means to read plain tables from end to
+ * end, so that each process can read a part; else -1.  The plan of a query like
+ * the one that will read the relation tells; it asks for no column, as another extension may refuse
+ * one that the join does not read.
+ */
+static double
+plain_pages(Oid relation, bool divided)
+{
+	char		kind = get_rel_relkind(relation);
+	char	   *name = kind != 0 ? geonn_relation_name(relation) : NULL;
+	PlannedStmt *plan;
+	Plan	   *top;
+	List	   *scans;
+	ListCell   *cell;
+	double		pages = 0;
+	int			workers;
+	int			level;
+
+	if (name == NULL || (kind != RELKIND_RELATION && kind != RELKIND_PARTITIONED_TABLE &&
+						 kind != RELKIND_MATVIEW))
+		return -1;
+	level = geonn_plan_tables();
+	plan = geonn_plan_query(psprintf("SELECT FROM %s", name), name, CURSOR_OPT_PARALLEL_OK, relation);
+	AtEOXact_GUC(true, level);
+	if (plan == NULL)
+		return -1;
+	top = plan->planTree;
+	if (IsA(top, Gather))
+		top = outerPlan(top);
+	scans = IsA(top, Append) ? ((Append *) top)->appendplans : list_make1(top);
+	foreach(cell, scans)
+	{
+		Scan	   *scan = lfirst(cell);
+		Oid			table;
+
+		if (!IsA(scan, SeqScan) || scan->plan.qual != NIL)
+			return -1;
+		table = rt_fetch(scan->scanrelid, plan->rtable)->relid;
+		if (divided && get_rel_persistence(table) == RELPERSISTENCE_TEMP)
+			return -1;
+		pages += table_pages(table, &workers);
+	}
+	return pages;
+}
+
+double
+geonn_parallel_divisor(int workers)
+{
+	/* the leader takes part in the time that the workers leave it */
+	double		leader = parallel_leader_participation ? Max(0, 1.0 - 0.3 * workers) : 0;
+
+	return workers + leader;
+}
+
+bool
+geonn_references_are_plain(const FuncExpr *expression)
+{
+	Node	   *references = geonn_expression_argument(expression, "ref");
+
+	return geonn_comes_later(NULL, references) ||
+		plain_pages(geonn_known_relation(NULL, references), false) >= 0;
+}
+
+static int
+workers_for(RelOptInfo *rel, Oid observations)
+{
+	char		kind = get_rel_relkind(observations);
+	double		pages;
+
+	/* if a table is too small for any worker, the query need not be planned */
+	if ((kind == RELKIND_RELATION || kind == RELKIND_MATVIEW) && !has_subclass(observations) &&
+		table_pages(observations, &rel->rel_parallel_workers) < min_parallel_table_scan_size &&
+		rel->rel_parallel_workers < 0)
+		return 0;
+	pages = plain_pages(observations, true);
+	if (pages < 0)
+		return 0;
+	(void) table_pages(observations, &rel->rel_parallel_workers);
+	return compute_parallel_worker(rel, pages, -1, max_parallel_workers_per_gather);
+}
+
+static void
+offer_parallel_scan(PlannerInfo *root, RelOptInfo *rel, FuncExpr *expression, CustomPath *alone)
+{
+	Node	   *observations = geonn_expression_argument(expression, "obs");
+	CustomPath *path;
+	int			workers;
+
+	if (rel->reloptkind != RELOPT_BASEREL || !root->glob->parallelModeOK || max_parallel_workers_per_gather == 0 ||
+		!is_parallel_safe(root, (Node *) expression->args) ||
+		contain_volatile_functions((Node *) expression->args) ||
+		!is_parallel_safe(root, (Node *) rel->reltarget->exprs) ||
+		/* the pseudoconstant ones, too: a gating Result checks them above the scan, in the worker */
+		!is_parallel_safe(root, (Node *) rel->baserestrictinfo))
+		return;
+	workers = geonn_comes_later(NULL, observations) ? max_parallel_workers_per_gather :
+		workers_for(rel, geonn_known_relation(NULL, observations));
+	if (workers == 0 || !geonn_references_are_plain(expression))
+		return;
+
+	path = make_path(rel);
+	path->path.rows = clamp_row_est(rel->rows / geonn_parallel_divisor(workers));
+	path->path.startup_cost = alone->path.startup_cost;
+	path->path.total_cost = alone->path.startup_cost +
+		(alone->path.total_cost - alone->path.startup_cost) / geonn_parallel_divisor(workers);
+	path->path.parallel_aware = true;
+	path->path.parallel_safe = true;
+	path->path.parallel_workers = workers;
+	rel->consider_parallel = true;
+	add_partial_path(rel, (Path *) path);
+}
+
+/* ---- plans that read a part of the observations ---- */
+
+/*
+ * The share of rows that is left by the clauses (RestrictInfo) that limit no reading.
+ */
+static Selectivity
+other_selectivity(PlannerInfo *root, List *clauses, List *filter)
+{
+	List	   *others = NIL;
+	ListCell   *cell;
+
+	foreach(cell, clauses)
+	{
+		RestrictInfo *clause = lfirst_node(RestrictInfo, cell);
+
+		if (!list_member_ptr(filter, clause->clause))
+			others = lappend(others, clause);
+	}
+	return clauselist_selectivity(root, others, 0, JOIN_INNER, NULL);
+}
+
+/*
+ * The path with this filter; the clauses (RestrictInfo) are all that are tested on its rows.  known:
+ * its rows are estimated from the reading.
+ */
+static CustomPath *
+filtered_path(PlannerInfo *root, RangeTblFunction *call, const CustomPath *whole, List *clauses,
+			  List *filter, bool *known)
+{
+	CustomPath *path = makeNode(CustomPath);
+	JoinEstimate estimate;
+
+	*path = *whole;
+	path->custom_private = filter;
+	*known = geonn_estimate_filtered(root, path->path.parent->relid, call, filter, &estimate);
+	if (*known)
+	{
+		path->path.rows = clamp_row_est(estimate.rows * other_selectivity(root, clauses, filter));
+		path->path.total_cost = Max(estimate.cost + cpu_tuple_cost * estimate.rows,
+									path->path.startup_cost);
+	}
+	else
+		path->path.total_cost = path->path.startup_cost +
+			(path->path.total_cost - path->path.startup_cost) *
+			clauselist_selectivity(root, filter, 0, JOIN_INNER, NULL);
+	return path;
+}
+
+static void
+offer_inner_scans(PlannerInfo *root, RelOptInfo *rel, RangeTblFunction *call, const CustomPath *whole)
+{
+	List	   *offered = NIL;
+	ListCell   *cell;
+
+	foreach(cell, geonn_observation_join_clauses(root, rel, call))
+	{
+		RestrictInfo *clause = lfirst_node(RestrictInfo, cell);
+		ParamPathInfo *parameters =
+			get_baserel_parampathinfo(root, rel, bms_del_member(bms_copy(clause->clause_relids), rel->relid));
+		List	   *clauses;
+		CustomPath *path;
+		bool		known;
+
+		if (parameters == NULL || list_member_ptr(offered, parameters))
+			continue;
+		offered = lappend(offered, parameters);
+		clauses = list_concat_copy(rel->baserestrictinfo, parameters->ppi_clauses);
+		path = filtered_path(root, call, whole, clauses,
+							 geonn_observation_clauses(rel, call, clauses), &known);
+		if (!known)
+			continue;
+		path->path.param_info = parameters;
+		path->path.startup_cost += COST_OF_SEARCH;
+		path->path.total_cost += COST_OF_SEARCH;
+		add_path(rel, (Path *) path);
+	}
+}
+
+/*
+ * Offer to read only the observations that the query's clauses on them leave.  whole is the path of
+ * the same node for all of them, with its cost.  Sets the relation's rows where it knows better.
+ */
+static void
+offer_filtered_scans(PlannerInfo *root, RelOptInfo *rel, RangeTblFunction *call, const CustomPath *whole)
+{
+	List	   *filter = geonn_observation_clauses(rel, call, rel->baserestrictinfo);
+
+	filter = list_concat_unique(filter, geonn_implied_observation_clauses(root, rel, call));
+	if (filter != NIL)
+	{
+		bool		known;
+		CustomPath *path = filtered_path(root, call, whole, rel->baserestrictinfo, filter,
+										 &known);
+
+		if (known)
+			rel->rows = path->path.rows;
+		add_path(rel, (Path *) path);
+	}
+	if (rel->reloptkind == RELOPT_BASEREL)
+		offer_inner_scans(root, rel, call, whole);
+}
+
+/* ---- all plans ---- */
+
+static void
+offer_scan(PlannerInfo *root, RelOptInfo *rel, Index relid pg_attribute_unused(),
+		   RangeTblEntry *entry)
+{
+	RangeTblFunction *call;
+	FuncExpr   *expression;
+	Path	   *function;
+	CustomPath *path;
+	ListCell   *cell;
+
+	if (previous_hook != NULL)
+		previous_hook(root, rel, relid, entry);
+	if ((rel->reloptkind != RELOPT_BASEREL && rel->reloptkind != RELOPT_OTHER_MEMBER_REL) ||
+		rel->lateral_relids != NULL || !geonn_statement_takes_nodes(root))
+		return;
+	call = geonn_join_call(entry);
+	if (call == NULL)
+		return;
+	expression = castNode(FuncExpr, call->funcexpr);
+	geonn_estimate_row_conditions(root, rel, call);
+	function = function_path(rel);
+	if (function == NULL || contain_subplans((Node *) expression))
+		return;
+	path = make_path(rel);
+	foreach(cell, needed_columns(path, rel->baserestrictinfo))
+	{
+		if (lfirst_node(Var, cell)->varattno <= 0)
+			return;
+	}
+	set_cost(root, path, expression, function);
+
+	/* add_path frees the worse path: the function's, or this one */
+	offer_filtered_scans(root, rel, call, path);
+	path->path.rows = rel->rows;
+	offer_parallel_scan(root, rel, expression, path);
+	add_path(rel, (Path *) path);
+}
+
+/*
+ * Have the statement planned anew when the relation in the argument changes.  PostgreSQL sees to it
+ * where the argument is a constant of type regclass, and not where it is a name.
+ */
+static void
+depend_on(PlannerInfo *root, Node *argument)
+{
+	Oid			relation = geonn_known_relation(NULL, argument);
+
+	if (OidIsValid(relation))
+		root->glob->relationOids = lappend_oid(root->glob->relationOids, relation);
+}
+
+CustomScan *
+geonn_make_scan(PlannerInfo *root, const CustomPath *path, List *targets, List *clauses,
+				List *expressions, List *columns)
+{
+	RangeTblFunction *call = linitial_node(RangeTblFunction, expressions);
+	CustomScan *scan = makeNode(CustomScan);
+	ListCell   *cell;
+
+	depend_on(root, geonn_expression_argument(castNode(FuncExpr, call->funcexpr), "obs"));
+	depend_on(root, geonn_expression_argument(castNode(FuncExpr, call->funcexpr), "ref"));
+
+	/* workers share tables; other roles may have policies of row-level security on them */
+	if (path->path.parallel_aware)
+		root->glob->dependsOnRole = true;
+	scan->scan.plan.targetlist = targets;
+	scan->scan.plan.qual = clauses;
+	scan->scan.scanrelid = 0;
+	scan->flags = path->flags;
+	scan->custom_exprs = copyObject(expressions);
+	scan->custom_relids = bms_copy(path->path.parent->relids);
+	foreach(cell, columns)
+	{
+		int			number = list_length(scan->custom_scan_tlist) + 1;
+
+		scan->custom_scan_tlist = lappend(scan->custom_scan_tlist,
+										  makeTargetEntry(copyObject(lfirst(cell)), number, NULL, false));
+	}
+	return scan;
+}
+
+static Plan *
+plan_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *targets, List *clauses,
+		  List *children pg_attribute_unused())
+{
+	RangeTblFunction *call = geonn_join_call(planner_rt_fetch(rel->relid, root));
+	CustomScan *scan = geonn_make_scan(root, path, targets, extract_actual_clauses(clauses, false),
+									   lcons(call, list_copy(path->custom_private)),
+									   needed_columns(path, clauses));
+
+	scan->methods = &methods.scan;
+	return (Plan *) scan;
+}
+
+void
+geonn_plan_scans(void)
+{
+	RegisterCustomScanMethods(&methods.scan);
+	previous_hook = set_rel_pathlist_hook;
+	set_rel_pathlist_hook = offer_scan;
 }

@@ -5,16 +5,7 @@
 #ifndef GEONN_SCAN_H
 #define GEONN_SCAN_H
 
-#include "nodes/extensible.h"
 #include "nodes/pathnodes.h"
-
-/*
- * For the planner: creates the node's state from a plan.  The plan's first
- * custom expression is the join's call (RangeTblFunction); the others are clauses that observations
- * have to meet, on columns of the scan's target list.  That list has columns of the join's
- * row type, as Vars.
- */
-extern const CustomScanMethods geonn_scan_methods;
 
 /*
  * Can the references be shared with parallel workers?  They must be plain tables, as far as the plan

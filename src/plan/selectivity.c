@@ -86,7 +86,6 @@ struct PointSample
 	BlockNumber pages;
 	char	   *query;			/* the source's query, which names the columns */
 	TimestampTz taken;
-	uint64		used;			/* the number of the call that last returned it */
 
 	int			count;
 	bool		complete;		/* these are all points of the table */
@@ -102,9 +101,8 @@ struct PointSample
 	GeonnLimits *limits;		/* [SAMPLE_POINTS]; NULL: points have none */
 };
 
-static PointSample *kept[SAMPLES_KEPT];	/* NULL: none */
-static uint64 calls;			/* how many calls of geonn_sample this process has made */
-static uint64 samples;			/* how many samples it has taken */
+static PointSample *kept[SAMPLES_KEPT];	/* the one that was used last comes first; NULL: none */
+static uint64 samples;			/* how many samples this process has taken */
 
 /* ---- samples ---- */
 
@@ -190,9 +188,6 @@ take_row(PointSample *sample, const PointSource *source, TypeCacheEntry *const *
 	sample->count++;
 }
 
-/*
- * The columns of the source's query by their numbers in the table.
- */
 static AttrNumber *
 table_attributes(const PointSource *source)
 {
@@ -225,9 +220,6 @@ number_in_part(pg_prng_state *chance, int part, int parts, uint64 count)
 	return pg_prng_uint64_range(chance, part * count / parts, (part + 1) * count / parts - 1);
 }
 
-/*
- * Read a few rows of some pages, as the active snapshot sees them.
- */
 static void
 take_rows(PointSample *sample, const PointSource *source, Relation table)
 {
@@ -268,10 +260,6 @@ take_rows(PointSample *sample, const PointSource *source, Relation table)
 	geonn_table_reader_end(reader);
 }
 
-/*
- * Take a sample of the table, and keep it in the place of the one that was used the longest time ago: so a
- * caller may hold two of them.
- */
 static PointSample *
 take_sample(const PointSource *source, Relation table, BlockNumber pages)
 {
@@ -281,7 +269,6 @@ take_sample(const PointSource *source, Relation table, BlockNumber pages)
 	MemoryContext reading = AllocSetContextCreate(CurrentMemoryContext, "geonn sampling",
 												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext former = MemoryContextSwitchTo(reading);
-	int			oldest = 0;
 
 	sample->memory = memory;
 	sample->number = ++samples;
@@ -298,16 +285,7 @@ take_sample(const PointSource *source, Relation table, BlockNumber pages)
 	take_rows(sample, source, table);
 	MemoryContextSwitchTo(former);
 	MemoryContextDelete(reading);
-
-	for (int i = 1; i < SAMPLES_KEPT && kept[oldest] != NULL; i++)
-	{
-		if (kept[i] == NULL || kept[i]->used < kept[oldest]->used)
-			oldest = i;
-	}
 	MemoryContextSetParent(memory, TopMemoryContext);
-	if (kept[oldest] != NULL)
-		MemoryContextDelete(kept[oldest]->memory);
-	kept[oldest] = sample;
 	return sample;
 }
 
@@ -340,14 +318,21 @@ geonn_sample(const PointSource *source)
 	{
 		BlockNumber pages = RelationGetNumberOfBlocks(table);
 
-		for (int i = 0; i < SAMPLES_KEPT && sample == NULL; i++)
+		int			place = 0;
+
+		while (place < SAMPLES_KEPT && !(kept[place] != NULL && is_of(kept[place], source, table, pages)))
+			place++;
+		if (place < SAMPLES_KEPT)
+			sample = kept[place];
+		else
 		{
-			if (kept[i] != NULL && is_of(kept[i], source, table, pages))
-				sample = kept[i];
-		}
-		if (sample == NULL)
+			/* in the place of the one that was used the longest time ago: so a caller may hold two of them */
 			sample = take_sample(source, table, pages);
-		sample->used = ++calls;
+			if (kept[--place] != NULL)
+				MemoryContextDelete(kept[place]->memory);
+		}
+		memmove(&kept[1], kept, place * sizeof(kept[0]));
+		kept[0] = sample;
 	}
 	relation_close(table, NoLock);
 	return sample != NULL && sample->count > 0 ? sample : NULL;
@@ -478,9 +463,6 @@ look_around(const Comparison *comparison, int number, bool by_columns)
 	return found;
 }
 
-/*
- * How many references of the table are expected within the limit.
- */
 static double
 expect(const Comparison *comparison, const Surroundings *found)
 {

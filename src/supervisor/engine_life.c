@@ -88,9 +88,6 @@ engine_timeout(void)
 	return (int64) geonn_engine_timeout * 1000;
 }
 
-/*
- * Set the error that statements raise while the state is failed.
- */
 static void
 set_error(EngineReport *report, const char *message, const char *detail, const char *hint)
 {
@@ -231,33 +228,6 @@ start_engine(EngineLife *life)
 }
 
 /*
- * Set the error for statements that this supervisor cannot talk to the engine.
- */
-static void
-explain_other_version(EngineReport *report, bool preloaded)
-{
-	set_error(report, "the installed geonn engine is of another version than its supervisor",
-			  "The supervisor is version " GEONN_VERSION " and cannot talk to that engine.",
-			  preloaded ?
-			  "Restart the server: as geonn is in shared_preload_libraries, the supervisor has the module of the server's start." :
-			  psprintf("End the supervisor with \"kill %d\"; the next statement starts the installed one. If this error comes again, install geonn again.",
-					   MyProcPid));
-}
-
-/*
- * Set the error for statements that the engine ended for any other reason.
- */
-static void
-explain_end(EngineReport *report, int64 lived, bool was_silent, const char *how)
-{
-	set_error(report, psprintf("the geonn engine %s", how),
-			  was_silent ? psprintf("The engine had not answered for %d s.", geonn_engine_timeout) :
-			  psprintf("The engine had run for " INT64_FORMAT ".%03d s.",
-					   lived / 1000, (int) (lived % 1000)),
-			  "The server log has the engine's own messages. The next statement starts it again.");
-}
-
-/*
  * After the end of the process: log it, and decide when to start the next.
  */
 static void
@@ -270,9 +240,18 @@ note_end(EngineLife *life, pid_t pid, const char *how)
 			(errmsg("geonn engine (PID %d) %s", (int) pid, how)));
 
 	if (life->was_foreign)
-		explain_other_version(report, life->preloaded);
+		set_error(report, "the installed geonn engine is of another version than its supervisor",
+				  "The supervisor is version " GEONN_VERSION " and cannot talk to that engine.",
+				  life->preloaded ?
+				  "Restart the server: as geonn is in shared_preload_libraries, the supervisor has the module of the server's start." :
+				  psprintf("End the supervisor with \"kill %d\"; the next statement starts the installed one. If this error comes again, install geonn again.",
+						   MyProcPid));
 	else
-		explain_end(report, lived, life->was_silent, how);
+		set_error(report, psprintf("the geonn engine %s", how),
+				  life->was_silent ? psprintf("The engine had not answered for %d s.", geonn_engine_timeout) :
+				  psprintf("The engine had run for " INT64_FORMAT ".%03d s.",
+						   lived / 1000, (int) (lived % 1000)),
+				  "The server log has the engine's own messages. The next statement starts it again.");
 
 	life->phase = PHASE_ABSENT;
 	life->descriptors_changed = true;
@@ -359,9 +338,6 @@ read_channel(EngineLife *life)
 	}
 }
 
-/*
- * Send a ping when it is time; kill the engine when its answer is overdue.
- */
 static void
 check_pulse(EngineLife *life, int64 now)
 {
@@ -467,9 +443,6 @@ engine_life_configure(EngineLife *life)
 
 /* ---- the end with the server ---- */
 
-/*
- * Wait up to this many milliseconds for the engine's end.
- */
 static bool
 wait_for_end(EngineLife *life, int64 patience)
 {

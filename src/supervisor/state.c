@@ -304,9 +304,6 @@ known_devices_receive(const union geonn_message *message)
 	return true;
 }
 
-/*
- * Is this a device as this module writes it?
- */
 static bool
 is_sound(const struct geonn_device_status *device)
 {

@@ -28,7 +28,7 @@
 #include "base/result.h"
 #include "base/words.h"
 #include "common/protocol.h"
-#include "join/report.h"
+#include "join/call.h"
 
 PG_FUNCTION_INFO_V1(geonn_progress);
 PG_FUNCTION_INFO_V1(geonn_statistics);

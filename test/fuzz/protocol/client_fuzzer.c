@@ -293,10 +293,10 @@ have_references(HostileJoin *join)
 
 	if (geonn_client_is_sealed(join->client))
 	{
-		join->references = geonn_references_attach(source, REFERENCE_COORDINATES, source,
-												   join->client);
+		join->references = geonn_references_begin(source, REFERENCE_COORDINATES, source,
+												  wish->question.columns, NULL, join->client);
 		if (wish->question.columns & GEONN_COLUMN_GROUP)
-			join->groups = geonn_groups_attach(source, source, join->client);
+			join->groups = geonn_groups_begin(source, source, NULL, join->client);
 		sum += *(const unsigned char *) geonn_client_note(join->client);
 		return;
 	}
@@ -334,8 +334,8 @@ join_all(void *argument)
 		while (geonn_client_places(join->client) == 0)
 			drain(join, true);
 		join->added++;
-		if (geonn_client_add_observation(join->client, make_id(wish->type, i), 1, 1, &columns))
-			drain(join, false);
+		geonn_client_add_observation(join->client, make_id(wish->type, i), 1, 1, &columns);
+		drain(join, false);
 	}
 	geonn_client_finish(join->client);
 	while (take_pair(join, true))
