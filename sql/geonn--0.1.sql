@@ -460,7 +460,7 @@ ALTER TABLE geonn_cache_directory ALTER contents SET STORAGE EXTERNAL;
 CREATE UNLOGGED TABLE geonn_cache_page (
 	cache integer,
 	side smallint,
-	number bigint,						-- OID of a table and, in the last 32 bits, number of some of its pages
+	number bigint,						-- OID of a table and, in the last 32 bits, number of one of its pages
 	contents pg_catalog.bytea NOT NULL,
 	PRIMARY KEY (cache, side, number)
 ) USING heap WITH (toast_tuple_target = 8160, fillfactor = 75);

@@ -55,22 +55,17 @@ type_of(const PointColumn *column)
 	return type;
 }
 
-/*
- * Open the tables of the directory and of the blocks' contents, unless they are open.
- */
-static void
-open_tables(GeonnBaseline *baseline)
+void
+geonn_baseline_open(GeonnBaseline *baseline)
 {
 	MemoryContext former = MemoryContextSwitchTo(baseline->context);
+	int16		side = (int16) baseline->side;
 
 	if (baseline->directory == NULL)
 	{
-		baseline->directory = geonn_block_table_open(baseline->cache, (int16) baseline->side,
-													 "geonn_cache_directory", RowExclusiveLock,
-													 GetActiveSnapshot());
-		baseline->contents = geonn_block_table_open(baseline->cache, (int16) baseline->side,
-													"geonn_cache_block", RowExclusiveLock,
-													GetActiveSnapshot());
+		baseline->directory = geonn_block_table_open(baseline->cache, side, "geonn_cache_directory");
+		baseline->contents = geonn_block_table_open(baseline->cache, side, "geonn_cache_block");
+		baseline->lists = geonn_block_table_open(baseline->cache, side, "geonn_cache_page");
 	}
 	MemoryContextSwitchTo(former);
 }
@@ -78,9 +73,10 @@ open_tables(GeonnBaseline *baseline)
 void
 geonn_baseline_delete(GeonnBaseline *baseline)
 {
-	open_tables(baseline);
+	geonn_baseline_open(baseline);
 	geonn_block_table_delete_all(baseline->directory);
 	geonn_block_table_delete_all(baseline->contents);
+	geonn_block_table_delete_all(baseline->lists);
 }
 
 void
@@ -90,7 +86,8 @@ geonn_baseline_close(GeonnBaseline *baseline)
 		return;
 	geonn_block_table_close(baseline->directory);
 	geonn_block_table_close(baseline->contents);
-	baseline->directory = baseline->contents = NULL;
+	geonn_block_table_close(baseline->lists);
+	baseline->directory = baseline->contents = baseline->lists = NULL;
 }
 
 GeonnBaseline *
@@ -498,7 +495,7 @@ geonn_baseline_load(GeonnBaseline *baseline)
 	const bytea *entries;
 	uint32		room = 0;
 
-	open_tables(baseline);
+	geonn_baseline_open(baseline);
 	geonn_block_table_rewind(baseline->directory);
 	while ((entries = geonn_block_table_next(baseline->directory)) != NULL)
 		room = add_entries(baseline, entries, room);

@@ -116,8 +116,9 @@ typedef struct GeonnBaseline
 	BaselineSchema schema;
 	int			metric;
 	uint64		seed[2];		/* the secret key of the hashes of points */
-	BlockTable *directory;		/* both tables are open from the first use until geonn_baseline_close */
+	BlockTable *directory;		/* the tables are open from geonn_baseline_open to geonn_baseline_close */
 	BlockTable *contents;
+	BlockTable *lists;			/* lists of pages; see cache/changed_pages.c */
 	uint32		count;			/* how many blocks it has; at least one after geonn_baseline_load */
 	BaselineBlock *blocks;		/* [count], in the order of first_key */
 	uint32		next_number;	/* the number of the next new block */
@@ -144,13 +145,16 @@ geonn_side_source(const GeonnJoin *join, CacheSide side)
 extern GeonnBaseline *geonn_baseline_create(const GeonnCache *cache, const GeonnJoin *join,
 											CacheSide side, const uint64 *seed);
 
-/* Read the directory. */
+/* Open the baseline's tables, unless they are open. */
+extern void geonn_baseline_open(GeonnBaseline *baseline);
+
+/* Open the tables, and read the directory. */
 extern void geonn_baseline_load(GeonnBaseline *baseline);
 
-/* Delete the rows that are stored of the baseline. */
+/* Delete the rows that are stored of the baseline, and its lists of pages. */
 extern void geonn_baseline_delete(GeonnBaseline *baseline);
 
-/* Close both tables; the transaction's next command sees what was written. */
+/* Close the tables; the transaction's next command sees what was written. */
 extern void geonn_baseline_close(GeonnBaseline *baseline);
 
 /* Append a value's bytes, with what a reader needs to find their end; equal images give the same bytes. */

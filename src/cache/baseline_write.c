@@ -187,7 +187,9 @@ geonn_baseline_writer_begin(GeonnBaseline *baseline, bool anew)
 	initStringInfo(&writer->contents);
 	if (anew)
 	{
-		geonn_baseline_delete(baseline);
+		geonn_baseline_open(baseline);
+		geonn_block_table_delete_all(baseline->directory);
+		geonn_block_table_delete_all(baseline->contents);
 		baseline->next_number = 0;
 		begin_block(writer, 0, baseline->next_number++);
 	}

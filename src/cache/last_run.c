@@ -50,7 +50,7 @@
 #include "join/kept_dataset.h"
 
 /* the version of the format in which baselines are stored */
-#define BASELINE_FORMAT 4
+#define BASELINE_FORMAT 5
 
 /* columns of geonn_cache_last_run */
 enum
@@ -361,7 +361,6 @@ delete_baselines(const GeonnCache *cache, const GeonnJoin *join, GeonnLastRun *l
 
 		geonn_baseline_delete(baseline);
 		geonn_baseline_close(baseline);
-		geonn_page_lists_delete(cache, side);
 	}
 	last_run->has_baselines = false;
 }
