@@ -6,17 +6,17 @@
  * 300,000 observations took 640 ms of this process with it, and 410 with this sort.  So points are
  * sorted here, by what they all have: a key of 64 bits and bytes that nothing looks into.
  *
- * Points are appended to a buffer, and an array has for each the key and where it begins.  The array
- * is sorted by radix, from the keys' last digit to the first.  When the buffer and two such arrays reach
- * the memory that the caller allows, the points are written to a temporary file in their order, a run,
- * and the buffer begins anew.  At the end the runs, of which the last one stays in memory, are merged: a
- * heap has the present point of each run.
+ * Points are appended to a buffer, and an array has for each the key and where it begins.  The array is
+ * sorted.  When buffer and array reach the memory that the caller allows, the points are written to a
+ * temporary file in their order, a run, and the buffer begins anew.  At the end the runs, of which the
+ * last one stays in memory, are merged: a heap has the present point of each run.
  *
  * Points with equal keys come in any order.
  */
 #include "postgres.h"
 
 #include "commands/tablespace.h"
+#include "lib/binaryheap.h"
 #include "miscadmin.h"
 #include "storage/buffile.h"
 #include "utils/memutils.h"
@@ -38,10 +38,13 @@ typedef struct Place
 	Size		offset;
 } Place;
 
-/* places are sorted by this many bits of their keys at a time */
-#define DIGIT_BITS		11
-#define DIGITS			((64 + DIGIT_BITS - 1) / DIGIT_BITS)
-#define DIGIT_VALUES	(1 << DIGIT_BITS)
+#define ST_SORT sort_places
+#define ST_ELEMENT_TYPE Place
+#define ST_COMPARE(a, b) ((a)->key < (b)->key ? -1 : (a)->key > (b)->key)
+#define ST_CHECK_FOR_INTERRUPTS
+#define ST_SCOPE static
+#define ST_DEFINE
+#include "lib/sort_template.h"
 
 /* points are fetched into the processor's cache this many places ahead */
 #define PLACES_AHEAD	16
@@ -68,16 +71,11 @@ struct PointSort
 	Size		used;
 	Size		room;
 	Place	   *places;
-	Place	   *other_places;	/* [count], to sort into */
 	uint64		count;
 	uint64		places_room;
 	uint64		next;			/* the index of the place that is read next */
-	SortRun    *runs;
-	int			run_count;
-	int			run_room;
-	int		   *heap;			/* [heap_count] numbers of runs; the one with the least key first */
-	int			heap_count;
-	bool		sorted;
+	List	   *runs;
+	binaryheap *heap;			/* of the runs that have a present point; NULL: points are still added */
 };
 
 PointSort *
@@ -94,62 +92,6 @@ geonn_point_sort_create(int memory)
 	sort->places_room = FIRST_PLACES;
 	sort->places = MemoryContextAlloc(context, sort->places_room * sizeof(Place));
 	return sort;
-}
-
-/* ---- sorting ---- */
-
-static uint32
-digit_of(uint64 key, int digit)
-{
-	return (uint32) (key >> (digit * DIGIT_BITS)) & (DIGIT_VALUES - 1);
-}
-
-/*
- * Sort the places by one digit of their keys, where counts says how many places have each value; the order of
- * equal ones stays.
- */
-static void
-sort_by_digit(PointSort *sort, int digit, const uint64 *counts)
-{
-	Place	   *sorted = sort->other_places;
-	uint64		next[DIGIT_VALUES];
-	uint64		sum = 0;
-
-	CHECK_FOR_INTERRUPTS();
-	for (int i = 0; i < DIGIT_VALUES; i++)
-	{
-		next[i] = sum;
-		sum += counts[i];
-	}
-	for (uint64 i = 0; i < sort->count; i++)
-		sorted[next[digit_of(sort->places[i].key, digit)]++] = sort->places[i];
-	sort->other_places = sort->places;
-	sort->places = sorted;
-}
-
-static void
-sort_places(PointSort *sort)
-{
-	uint64		(*counts)[DIGIT_VALUES] = palloc0(DIGITS * sizeof(*counts));
-
-	if (sort->count > 0)
-	{
-		sort->other_places = MemoryContextAllocHuge(sort->context, sort->count * sizeof(Place));
-		for (uint64 i = 0; i < sort->count; i++)
-		{
-			for (int digit = 0; digit < DIGITS; digit++)
-				counts[digit][digit_of(sort->places[i].key, digit)]++;
-		}
-		for (int digit = 0; digit < DIGITS; digit++)
-		{
-			/* all may have the same */
-			if (counts[digit][digit_of(sort->places[0].key, digit)] < sort->count)
-				sort_by_digit(sort, digit, counts[digit]);
-		}
-		pfree(sort->other_places);
-		sort->places_room = sort->count;
-	}
-	pfree(counts);
 }
 
 /* ---- runs ---- */
@@ -176,15 +118,12 @@ read_place(const PointSort *sort, uint64 place, Record *record)
 static SortRun *
 add_run(PointSort *sort)
 {
-	if (sort->run_count == sort->run_room)
-	{
-		sort->run_room = Max(sort->run_room * 2, 16);
-		sort->runs = sort->runs == NULL ?
-			MemoryContextAlloc(sort->context, sort->run_room * sizeof(SortRun)) :
-			repalloc(sort->runs, sort->run_room * sizeof(SortRun));
-	}
-	sort->runs[sort->run_count] = (SortRun) {.left = sort->count};
-	return &sort->runs[sort->run_count++];
+	SortRun    *run = palloc0(sizeof(SortRun));
+
+	run->left = sort->count;
+	sort->runs = lappend(sort->runs, run);
+	sort_places(sort->places, sort->count);
+	return run;
 }
 
 /*
@@ -196,7 +135,6 @@ write_run(PointSort *sort)
 	MemoryContext former = MemoryContextSwitchTo(sort->context);
 	SortRun    *run = add_run(sort);
 
-	sort_places(sort);
 	PrepareTempTablespaces();
 	run->file = BufFileCreateTemp(false);
 	for (uint64 i = 0; i < sort->count; i++)
@@ -259,9 +197,9 @@ geonn_point_sort_add(PointSort *sort, const SortedPoint *point)
 	Record		record = {point->fingerprint, point->number, point->length};
 	Size		needed = sizeof(Record) + point->length;
 
-	Assert(!sort->sorted);
+	Assert(sort->heap == NULL);
 	if (sort->count > 0 &&
-		sort->used + needed + (sort->count + 1) * 2 * sizeof(Place) > sort->memory)
+		sort->used + needed + (sort->count + 1) * sizeof(Place) > sort->memory)
 		write_run(sort);
 	if (sort->used + needed > sort->room)
 	{
@@ -281,51 +219,45 @@ geonn_point_sort_add(PointSort *sort, const SortedPoint *point)
 
 /* ---- merging ---- */
 
-static uint64
-key_at(const PointSort *sort, int place)
+/* the heap has its greatest element at the top: here the run with the least key */
+static int
+by_least_key(Datum first, Datum second, void *arg pg_attribute_unused())
 {
-	return sort->runs[sort->heap[place]].record.fingerprint.key;
-}
+	uint64		a = ((const SortRun *) DatumGetPointer(first))->record.fingerprint.key;
+	uint64		b = ((const SortRun *) DatumGetPointer(second))->record.fingerprint.key;
 
-/*
- * Move the run at this place of the heap down, until none below it has a lesser key.
- */
-static void
-sift_down(PointSort *sort, int place)
-{
-	for (;;)
-	{
-		int			least = place;
-		int			moved;
-
-		for (int below = 2 * place + 1; below <= 2 * place + 2 && below < sort->heap_count; below++)
-		{
-			if (key_at(sort, below) < key_at(sort, least))
-				least = below;
-		}
-		if (least == place)
-			return;
-		moved = sort->heap[place];
-		sort->heap[place] = sort->heap[least];
-		sort->heap[least] = moved;
-		place = least;
-	}
+	return a > b ? -1 : a < b;
 }
 
 static void
 begin_merge(PointSort *sort)
 {
-	sort_places(sort);
+	MemoryContext former = MemoryContextSwitchTo(sort->context);
+	ListCell   *cell;
+
 	(void) add_run(sort);
-	sort->heap = MemoryContextAlloc(sort->context, sort->run_count * sizeof(int));
-	for (int i = 0; i < sort->run_count; i++)
+	sort->heap = binaryheap_allocate(list_length(sort->runs), by_least_key, NULL);
+	foreach(cell, sort->runs)
 	{
-		if (advance(sort, &sort->runs[i]))
-			sort->heap[sort->heap_count++] = i;
+		if (advance(sort, lfirst(cell)))
+			binaryheap_add_unordered(sort->heap, PointerGetDatum(lfirst(cell)));
 	}
-	for (int i = sort->heap_count / 2 - 1; i >= 0; i--)
-		sift_down(sort, i);
-	sort->sorted = true;
+	binaryheap_build(sort->heap);
+	MemoryContextSwitchTo(former);
+}
+
+/*
+ * Go past the point at the top of the heap.
+ */
+static void
+pass_first(PointSort *sort)
+{
+	Datum		first = binaryheap_first(sort->heap);
+
+	if (advance(sort, (SortRun *) DatumGetPointer(first)))
+		binaryheap_replace_first(sort->heap, first);
+	else
+		(void) binaryheap_remove_first(sort->heap);
 }
 
 bool
@@ -333,18 +265,13 @@ geonn_point_sort_next(PointSort *sort, SortedPoint *point)
 {
 	const SortRun *run;
 
-	if (!sort->sorted)
+	if (sort->heap == NULL)
 		begin_merge(sort);
-	else if (sort->heap_count > 0)
-	{
-		/* the point that was returned last is at the top */
-		if (!advance(sort, &sort->runs[sort->heap[0]]))
-			sort->heap[0] = sort->heap[--sort->heap_count];
-		sift_down(sort, 0);
-	}
-	if (sort->heap_count == 0)
+	else if (!binaryheap_empty(sort->heap))
+		pass_first(sort);
+	if (binaryheap_empty(sort->heap))
 		return false;
-	run = &sort->runs[sort->heap[0]];
+	run = (const SortRun *) DatumGetPointer(binaryheap_first(sort->heap));
 	*point = (SortedPoint)
 	{
 		run->record.fingerprint, run->record.number, run->record.length, run->bytes
@@ -355,10 +282,14 @@ geonn_point_sort_next(PointSort *sort, SortedPoint *point)
 void
 geonn_point_sort_end(PointSort *sort)
 {
-	for (int i = 0; i < sort->run_count; i++)
+	ListCell   *cell;
+
+	foreach(cell, sort->runs)
 	{
-		if (sort->runs[i].file != NULL)
-			BufFileClose(sort->runs[i].file);
+		const SortRun *run = lfirst(cell);
+
+		if (run->file != NULL)
+			BufFileClose(run->file);
 	}
 	MemoryContextDelete(sort->context);
 }
