@@ -14,7 +14,7 @@
  * of blocks are rows of geonn_cache_block.  The directory, which a refresh reads whole, has for each block
  *
  *	 - the first key;
- *	 - a bag of its points (cache/bag.h).  A point's hash is of all its bytes: coordinates, limits
+ *	 - a bag of its points (cache/baseline.h).  A point's hash is of all its bytes: coordinates, limits
  *	   (point_limits.h), id, by columns.  When the table is read again, each row's hash is added to the
  *	   bag of the block to which its key belongs; a block whose bag is the same as before has not
  *	   changed.  So one scan of a table, in no particular order, finds what has changed, with memory

@@ -24,21 +24,16 @@
 #include "access/transam.h"
 #include "catalog/pg_constraint.h"
 #include "catalog/pg_operator.h"
-#include "catalog/pg_type.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
-#include "utils/datum.h"
-#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 #include "utils/sortsupport.h"
 #include "utils/tuplesort.h"
-#include "utils/typcache.h"
 
 #include "base/compat.h"
-#include "cache/id_hash.h"
 #include "cache/sorted_rows.h"
 
 /* columns of the sort: those of the target, and the TID */
