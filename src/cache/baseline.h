@@ -289,35 +289,7 @@ extern void geonn_baseline_update(GeonnBaseline *baseline, const BaselineChanges
 extern bool geonn_baseline_compare(GeonnBaseline *baseline, const PointSource *source,
 								   InvalidPolicy invalid, Size memory, BaselineChanges *changes);
 
-/* ---- cache/baseline_build.c ---- */
-
-/* a baseline that is being made of all points of its side */
+/* a baseline that is being made of all points of its side; see cache/full_search.h */
 typedef struct BaselineBuild BaselineBuild;
-
-/*
- * Begin without points, in the current memory context.  The question is the join's for a baseline of
- * observations, and NULL for references.  compares: a stored baseline has the same seed, and may have the
- * same points.
- */
-extern BaselineBuild *geonn_baseline_build_begin(GeonnBaseline *baseline, const GeonnQuestion *question,
-												 bool compares);
-
-/*
- * Add a point.  Points that are searched for get numbers from 0 on, in the order of these calls, and the
- * reach of an observation without rows, until geonn_baseline_build_reach.
- */
-extern void geonn_baseline_build_add(BaselineBuild *build, const PointRow *row, bool is_searched);
-
-/* Add all points of the source, with the active snapshot, without searching for any. */
-extern void geonn_baseline_build_read(BaselineBuild *build, const PointSource *source);
-
-/* Set the reach of the observation of this number by its last row so far, of this rank and distance. */
-extern void geonn_baseline_build_reach(BaselineBuild *build, uint64 number, uint64 rank, double distance);
-
-/*
- * Write the baseline in place of the stored one, close it, and free the points.  may_keep: leave the
- * stored one as it is if it has the same points.  Returns whether it was left.
- */
-extern bool geonn_baseline_build_end(BaselineBuild *build, bool may_keep);
 
 #endif							/* GEONN_CACHE_BASELINE_H */

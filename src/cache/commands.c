@@ -44,7 +44,7 @@
 #include "utils/varlena.h"
 
 #include "cache/changed.h"
-#include "cache/last_run.h"
+#include "cache/full_search.h"
 #include "cache/schedule.h"
 #include "cache/sorted_rows.h"
 #include "cache/target.h"
@@ -305,9 +305,9 @@ geonn_cache_create(PG_FUNCTION_ARGS)
 	run = geonn_cache_log_start(&cache);
 	PushActiveSnapshot(GetTransactionSnapshot());
 	now = geonn_labels_now(join);
-	build = geonn_last_run_begin_baselines(&cache, join, &last_run);
+	build = geonn_baselines_begin(&cache, join, &last_run);
 	result.rows = result.inserted = (int64) geonn_target_fill(&cache, join, build);
-	geonn_last_run_end_baselines(&cache, join, &last_run, build);
+	geonn_baselines_end(&cache, join, &last_run, build);
 	geonn_last_run_create(&cache);
 	add_key(&cache, geonn_cache_row_type(join));
 	make_triggers(&cache);

@@ -1,19 +1,269 @@
 /*
  * full_search.c
- *		The rows that a cache's table should have: the search for all observations.
+ *		The search for all observations, and the baselines that are made of what it reads.
  *
  * The first fill and each full refresh search once, and each observation is read once: while the
  * search reads observations, they are added to the baseline, if one is to be made, and while it
- * returns their rows, the baseline gets their reaches.  The engine gets the references once.
+ * returns their rows, an array gets their reaches, by the numbers that the search gives to
+ * observations.  The engine gets the references once; they are read again for their baseline alone.
  *
  * Rows come in about the order in which the observations are read, mostly that of their table: the
  * primary key is then made of ids that are nearly sorted, and a range of ids is in a few pages.  In
  * the order of the baseline, in which points that follow each other are near each other, the engine
  * would need less time, and readers of the table more.
+ *
+ * The points of a baseline are sorted by their keys, and written in that order.  A point takes its number
+ * through the sort, and is written with the reach that the array has for it.
+ *
+ * If a baseline of the side is stored that may have the same points, the new one has its seed.  Points are
+ * then also added to bags of their blocks.  If all bags are those of the directory, the stored baseline
+ * can stay, and nothing is sorted to the end or written.
  */
 #include "postgres.h"
 
+#include <math.h>
+
+#include "miscadmin.h"
+#include "utils/memutils.h"
+
+#include "cache/changed_pages.h"
 #include "cache/full_search.h"
+#include "cache/point_sort.h"
+
+/* the number of a point for which the search has no rows */
+#define NOT_SEARCHED	PG_UINT64_MAX
+
+/* first room of the reaches */
+#define FIRST_REACHES	1024
+
+struct BaselineBuild
+{
+	GeonnBaseline *baseline;
+	const GeonnQuestion *question;	/* the join's for observations; NULL: the points have no reaches */
+	MemoryContext context;
+	MemoryContext row_context;
+	PointSort  *sort;
+	StringInfoData bytes;
+	Bag		   *bags;			/* [baseline->count]; NULL: no baseline is stored */
+	float	   *reaches;		/* [searched]; NaN: the observation has less than k rows so far */
+	uint64		searched;
+	uint64		room;
+};
+
+/* ---- a baseline that is made ---- */
+
+/*
+ * Begin the baseline of a side without points, in the current memory context, to do what last_run->plan says.
+ */
+static BaselineBuild *
+begin_baseline(const GeonnCache *cache, const GeonnJoin *join, const GeonnLastRun *last_run, CacheSide side)
+{
+	GeonnBaseline *baseline = geonn_baseline_create(cache, join, side, last_run->seed[side]);
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "geonn baseline",
+												  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext former = MemoryContextSwitchTo(context);
+	BaselineBuild *build = palloc0(sizeof(BaselineBuild));
+
+	build->baseline = baseline;
+	build->question = side == SIDE_OBSERVATIONS ? &join->question : NULL;
+	build->context = context;
+	build->row_context = AllocSetContextCreate(context, "geonn row", ALLOCSET_SMALL_SIZES);
+	build->sort = geonn_point_sort_create(maintenance_work_mem);
+	initStringInfo(&build->bytes);
+	build->room = FIRST_REACHES;
+	build->reaches = palloc(build->room * sizeof(float));
+	if (last_run->plan == BASELINES_COMPARE)
+	{
+		geonn_baseline_load(baseline);
+		build->bags = MemoryContextAllocExtended(context, baseline->count * sizeof(Bag),
+												 MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	}
+	MemoryContextSwitchTo(former);
+	baseline->pages = geonn_pages_look(baseline, geonn_side_source(join, side), &join->question, true);
+	return build;
+}
+
+/*
+ * Does the stored baseline have the same points?
+ */
+static bool
+has_same_points(const BaselineBuild *build)
+{
+	const GeonnBaseline *baseline = build->baseline;
+
+	for (uint32 i = 0; build->bags != NULL && i < baseline->count; i++)
+	{
+		if (!geonn_bag_is(&build->bags[i], &baseline->blocks[i].bag))
+			return false;
+	}
+	return build->bags != NULL;
+}
+
+/*
+ * Number the next observation that is searched for.
+ */
+static uint64
+next_number(BaselineBuild *build)
+{
+	if (build->searched == build->room)
+	{
+		build->room *= 2;
+		build->reaches = repalloc_huge(build->reaches, build->room * sizeof(float));
+	}
+	build->reaches[build->searched] = NAN;
+	return build->searched++;
+}
+
+/*
+ * Add a point.  Points that are searched for get numbers from 0 on, in the order of these calls, and the reach of
+ * an observation without rows, until set_reach.
+ */
+static void
+add_point(BaselineBuild *build, const PointRow *row, bool is_searched)
+{
+	GeonnBaseline *baseline = build->baseline;
+	uint64		number = is_searched ? next_number(build) : NOT_SEARCHED;
+	MemoryContext former;
+	BaselinePoint point;
+
+	if (!geonn_baseline_has(&baseline->schema, row))
+		return;
+	former = MemoryContextSwitchTo(build->row_context);
+	resetStringInfo(&build->bytes);
+	geonn_baseline_write(baseline, row, &build->bytes, &point);
+	geonn_pages_add(baseline->pages, row, &point.fingerprint);
+	if (build->bags != NULL)
+		geonn_bag_add(&build->bags[geonn_baseline_find_block(baseline, point.fingerprint.key)],
+					  point.fingerprint.hash);
+	geonn_point_sort_add(build->sort, &(SortedPoint) {point.fingerprint, number, point.length, point.bytes});
+	MemoryContextSwitchTo(former);
+	MemoryContextReset(build->row_context);
+}
+
+/*
+ * The reach of the point of this number.
+ */
+static float
+reach_of(const BaselineBuild *build, uint64 number, const char *bytes)
+{
+	if (build->question == NULL)
+		return -1;
+	if (number != NOT_SEARCHED && !isnan(build->reaches[number]))
+		return build->reaches[number];
+	return geonn_baseline_reach(&build->baseline->schema, build->question, bytes, 0, 0);
+}
+
+/*
+ * Write the points in place of the stored baseline.
+ */
+static void
+write_points(BaselineBuild *build)
+{
+	BaselineWriter *writer = geonn_baseline_writer_begin(build->baseline, true);
+	SortedPoint sorted;
+
+	while (geonn_point_sort_next(build->sort, &sorted))
+	{
+		BaselinePoint point = {
+			.fingerprint = sorted.fingerprint,
+			.bytes = sorted.bytes,
+			.length = sorted.length,
+			.reach = reach_of(build, sorted.number, sorted.bytes)
+		};
+
+		geonn_baseline_add(writer, &point);
+	}
+	geonn_baseline_writer_end(writer);
+}
+
+/*
+ * Write the baseline in place of the stored one, and free the points.  may_keep: leave the stored one as it is if
+ * it has the same points.  Returns whether it was left.
+ */
+static bool
+end_baseline(BaselineBuild *build, bool may_keep)
+{
+	MemoryContext former = MemoryContextSwitchTo(build->context);
+	bool		keeps = may_keep && has_same_points(build);
+
+	if (!keeps)
+		write_points(build);
+	geonn_pages_store(build->baseline->pages);
+	geonn_baseline_close(build->baseline);
+	geonn_point_sort_end(build->sort);
+	MemoryContextSwitchTo(former);
+	MemoryContextDelete(build->context);
+	return keeps;
+}
+
+static void
+take_row(void *state, const PointRow *row)
+{
+	add_point(state, row, false);
+}
+
+/*
+ * Add all points of the source, with the active snapshot, without searching for any.
+ */
+static void
+read_source(BaselineBuild *build, const PointSource *source)
+{
+	geonn_read_points(source, GEONN_INVALID_COUNTED, take_row, build);
+}
+
+/* ---- both baselines ---- */
+
+static void
+delete_baselines(const GeonnCache *cache, const GeonnJoin *join, GeonnLastRun *last_run)
+{
+	for (int side = 0; side < CACHE_SIDES && last_run->has_baselines; side++)
+	{
+		GeonnBaseline *baseline = geonn_baseline_create(cache, join, side, last_run->seed[side]);
+
+		geonn_baseline_delete(baseline);
+		geonn_baseline_close(baseline);
+	}
+	last_run->has_baselines = false;
+}
+
+BaselineBuild *
+geonn_baselines_begin(const GeonnCache *cache, const GeonnJoin *join, GeonnLastRun *last_run)
+{
+	switch (last_run->plan)
+	{
+		case BASELINES_KEEP:
+			return NULL;
+		case BASELINES_SKIP:
+			delete_baselines(cache, join, last_run);
+			return NULL;
+		case BASELINES_MAKE:
+			if (!pg_strong_random(last_run->seed, sizeof(last_run->seed)))
+				elog(ERROR, "could not get random bytes");
+			break;
+		case BASELINES_COMPARE:
+			break;
+	}
+	return begin_baseline(cache, join, last_run, SIDE_OBSERVATIONS);
+}
+
+void
+geonn_baselines_end(const GeonnCache *cache, const GeonnJoin *join, GeonnLastRun *last_run,
+					BaselineBuild *build)
+{
+	BaselineBuild *references;
+	bool		same_references;
+
+	if (build == NULL)
+		return;
+	references = begin_baseline(cache, join, last_run, SIDE_REFERENCES);
+	read_source(references, join->references);
+	same_references = end_baseline(references, true);
+	/* with other references, observations have other reaches */
+	(void) end_baseline(build, same_references);
+	last_run->has_baselines = true;
+}
+
+/* ---- the search ---- */
 
 /* a search under way */
 typedef struct Watched
@@ -35,7 +285,7 @@ watch(void *state, const PointRow *row, bool will_send)
 	if (full->wants != NULL)
 		return !row->id_is_null && full->wants(full->state, row->id);
 	if (!row->id_is_null)
-		geonn_baseline_build_add(full->build, row, will_send);
+		add_point(full->build, row, will_send);
 	return true;
 }
 
@@ -52,15 +302,20 @@ join_again(const FullSearch *full)
 	return join;
 }
 
+/*
+ * Set the reach of an observation by its last row so far.
+ */
 static void
-take_reach(const FullSearch *full, const GeonnSearch *search, const Datum *values,
-		   const bool *nulls)
+set_reach(BaselineBuild *build, const GeonnSearch *search, const Datum *values, const bool *nulls)
 {
 	uint64		number = geonn_search_number(search);
 
-	if (number != GEONN_NOT_SENT && !nulls[TARGET_DISTANCE])
-		geonn_baseline_build_reach(full->build, number, (uint64) DatumGetInt32(values[TARGET_RANK]),
-								   DatumGetFloat8(values[TARGET_DISTANCE]));
+	if (number == GEONN_NOT_SENT || nulls[TARGET_DISTANCE])
+		return;
+	if (number >= build->searched)
+		elog(ERROR, "a row is of no observation that was searched for");
+	if (build->question->k > 0 && (uint64) DatumGetInt32(values[TARGET_RANK]) >= build->question->k)
+		build->reaches[number] = geonn_rounded_up(DatumGetFloat8(values[TARGET_DISTANCE]));
 }
 
 uint64
@@ -81,7 +336,7 @@ geonn_full_search(const FullSearch *full)
 		if (nulls[TARGET_OBSERVATION_ID])
 			geonn_cache_raise_null(full->cache);
 		if (full->build != NULL)
-			take_reach(full, search, values, nulls);
+			set_reach(full->build, search, values, nulls);
 		full->consume(full->state, values, nulls);
 		rows++;
 	}
@@ -90,6 +345,6 @@ geonn_full_search(const FullSearch *full)
 	geonn_search_end(search);
 	/* without references the search may have had no need to read */
 	if (full->build != NULL && !watched.has_read)
-		geonn_baseline_build_read(full->build, join.observations);
+		read_source(full->build, join.observations);
 	return rows;
 }

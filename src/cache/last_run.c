@@ -44,7 +44,6 @@
 #include "utils/typcache.h"
 
 #include "cache/changed.h"
-#include "cache/changed_pages.h"
 #include "cache/last_run.h"
 #include "common/protocol.h"
 #include "join/kept_dataset.h"
@@ -341,76 +340,4 @@ geonn_last_run_store(const GeonnCache *cache, const GeonnJoin *join, GeonnLabels
 												GEONN_BOOL(last_run->has_baselines),
 												GEONN_INT4(last_run->wasted),
 												GEONN_INT4(last_run->pause)));
-}
-
-/* ---- baselines ---- */
-
-GeonnBaseline *
-geonn_last_run_baseline(const GeonnCache *cache, const GeonnJoin *join, const GeonnLastRun *last_run,
-						CacheSide side)
-{
-	return geonn_baseline_create(cache, join, side, last_run->seed[side]);
-}
-
-static void
-delete_baselines(const GeonnCache *cache, const GeonnJoin *join, GeonnLastRun *last_run)
-{
-	for (int side = 0; side < CACHE_SIDES && last_run->has_baselines; side++)
-	{
-		GeonnBaseline *baseline = geonn_last_run_baseline(cache, join, last_run, side);
-
-		geonn_baseline_delete(baseline);
-		geonn_baseline_close(baseline);
-	}
-	last_run->has_baselines = false;
-}
-
-static BaselineBuild *
-begin_baseline(const GeonnCache *cache, const GeonnJoin *join, const GeonnLastRun *last_run,
-			   CacheSide side)
-{
-	GeonnBaseline *baseline = geonn_last_run_baseline(cache, join, last_run, side);
-	BaselineBuild *build = geonn_baseline_build_begin(baseline,
-													  side == SIDE_OBSERVATIONS ? &join->question : NULL,
-													  last_run->plan == BASELINES_COMPARE);
-
-	baseline->pages = geonn_pages_look(baseline, geonn_side_source(join, side), &join->question, true);
-	return build;
-}
-
-BaselineBuild *
-geonn_last_run_begin_baselines(const GeonnCache *cache, const GeonnJoin *join, GeonnLastRun *last_run)
-{
-	switch (last_run->plan)
-	{
-		case BASELINES_KEEP:
-			return NULL;
-		case BASELINES_SKIP:
-			delete_baselines(cache, join, last_run);
-			return NULL;
-		case BASELINES_MAKE:
-			if (!pg_strong_random(last_run->seed, sizeof(last_run->seed)))
-				elog(ERROR, "could not get random bytes");
-			break;
-		case BASELINES_COMPARE:
-			break;
-	}
-	return begin_baseline(cache, join, last_run, SIDE_OBSERVATIONS);
-}
-
-void
-geonn_last_run_end_baselines(const GeonnCache *cache, const GeonnJoin *join, GeonnLastRun *last_run,
-							 BaselineBuild *build)
-{
-	BaselineBuild *references;
-	bool		same_references;
-
-	if (build == NULL)
-		return;
-	references = begin_baseline(cache, join, last_run, SIDE_REFERENCES);
-	geonn_baseline_build_read(references, join->references);
-	same_references = geonn_baseline_build_end(references, true);
-	/* with other references, observations have other reaches */
-	(void) geonn_baseline_build_end(build, same_references);
-	last_run->has_baselines = true;
 }

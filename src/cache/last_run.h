@@ -61,22 +61,4 @@ extern void geonn_last_run_begin(const GeonnCache *cache);
 extern void geonn_last_run_store(const GeonnCache *cache, const GeonnJoin *join, GeonnLabels now,
 								 int64 rows, const GeonnLastRun *last_run);
 
-/* The baseline of a side, with the seed from last_run; its blocks are not read yet. */
-extern GeonnBaseline *geonn_last_run_baseline(const GeonnCache *cache, const GeonnJoin *join,
-											  const GeonnLastRun *last_run, CacheSide side);
-
-/*
- * Begin to do what last_run->plan says, before anything is read.  Returns the baseline of the observations,
- * to which the search for all of them adds what it reads; NULL: none is made.
- */
-extern BaselineBuild *geonn_last_run_begin_baselines(const GeonnCache *cache, const GeonnJoin *join,
-													 GeonnLastRun *last_run);
-
-/*
- * Write both baselines, or keep the stored ones if they are right.  The references are read with the
- * active snapshot.  NULL: does nothing.
- */
-extern void geonn_last_run_end_baselines(const GeonnCache *cache, const GeonnJoin *join,
-										 GeonnLastRun *last_run, BaselineBuild *build);
-
 #endif							/* GEONN_CACHE_LAST_RUN_H */

@@ -35,7 +35,7 @@
 #include "cache/affected.h"
 #include "cache/changed_pages.h"
 #include "cache/full_compare.h"
-#include "cache/last_run.h"
+#include "cache/full_search.h"
 #include "cache/replace.h"
 #include "points/query.h"
 
@@ -171,14 +171,15 @@ write_changes(const Refresh *refresh, GeonnIncrement *increment)
 static bool
 refresh_by_changes(Refresh *refresh)
 {
+	uint64		(*seed)[2] = refresh->last_run->seed;
 	GeonnIncrement increment = {
 		.cache = refresh->cache,
 		.join = refresh->join,
 		.row_type = refresh->row_type,
-		.observations = geonn_last_run_baseline(refresh->cache, refresh->join, refresh->last_run,
-												SIDE_OBSERVATIONS),
-		.references = geonn_last_run_baseline(refresh->cache, refresh->join, refresh->last_run,
-											  SIDE_REFERENCES)
+		.observations = geonn_baseline_create(refresh->cache, refresh->join, SIDE_OBSERVATIONS,
+											  seed[SIDE_OBSERVATIONS]),
+		.references = geonn_baseline_create(refresh->cache, refresh->join, SIDE_REFERENCES,
+											seed[SIDE_REFERENCES])
 	};
 	bool		done = write_changes(refresh, &increment);
 
@@ -251,12 +252,12 @@ refresh_fully(Refresh *refresh, const char *reason, bool was_wasted, bool most_d
 	result->reason = reason;
 	result->searched = -1;
 	last_run->plan = plan_baselines(refresh, was_wasted);
-	build = geonn_last_run_begin_baselines(refresh->cache, refresh->join, last_run);
+	build = geonn_baselines_begin(refresh->cache, refresh->join, last_run);
 	replacement = geonn_replacement_build(refresh->cache, refresh->join, build, most_differ,
 										  refresh->alone, result);
 	if (replacement == NULL)
 		update_fully(refresh, build, most_differ);
-	geonn_last_run_end_baselines(refresh->cache, refresh->join, last_run, build);
+	geonn_baselines_end(refresh->cache, refresh->join, last_run, build);
 	/* the second search makes no baselines again */
 	if (replacement != NULL && !geonn_replacement_swap(replacement, result))
 		update_fully(refresh, NULL, most_differ);
