@@ -58,7 +58,7 @@ struct BaselineBuild
 static BaselineBuild *
 begin_baseline(const GeonnCache *cache, const GeonnJoin *join, const GeonnLastRun *last_run, CacheSide side)
 {
-	GeonnBaseline *baseline = geonn_baseline_create(cache, join, side, last_run->seed[side]);
+	GeonnBaseline *baseline = geonn_baseline_create(cache, join, side, last_run->sides.seed[side]);
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "geonn baseline",
 												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext former = MemoryContextSwitchTo(context);
@@ -218,7 +218,7 @@ delete_baselines(const GeonnCache *cache, const GeonnJoin *join, GeonnLastRun *l
 {
 	for (int side = 0; side < CACHE_SIDES && last_run->has_baselines; side++)
 	{
-		GeonnBaseline *baseline = geonn_baseline_create(cache, join, side, last_run->seed[side]);
+		GeonnBaseline *baseline = geonn_baseline_create(cache, join, side, last_run->sides.seed[side]);
 
 		geonn_baseline_delete(baseline);
 		geonn_baseline_close(baseline);
@@ -237,7 +237,7 @@ geonn_baselines_begin(const GeonnCache *cache, const GeonnJoin *join, GeonnLastR
 			delete_baselines(cache, join, last_run);
 			return NULL;
 		case BASELINES_MAKE:
-			if (!pg_strong_random(last_run->seed, sizeof(last_run->seed)))
+			if (!pg_strong_random(last_run->sides.seed, sizeof(last_run->sides.seed)))
 				elog(ERROR, "could not get random bytes");
 			break;
 		case BASELINES_COMPARE:

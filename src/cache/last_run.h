@@ -7,12 +7,22 @@
 
 #include "cache/baseline.h"
 
+/* bytes of a label of a side's contents */
+#define LABEL_BYTES		32
+
 /* the state of both sides before they are read */
 typedef struct GeonnLabels
 {
-	bytea	   *label[CACHE_SIDES]; /* the label of each side's contents; empty: they have none */
+	uint8		label[CACHE_SIDES][LABEL_BYTES];	/* all bytes are 0: the side has no label now */
 	List	   *relations[CACHE_SIDES]; /* geonn_relations_read */
 } GeonnLabels;
+
+/* the column geonn_cache_last_run.sides */
+typedef struct StoredSides
+{
+	uint64		seed[CACHE_SIDES][2];	/* the secret keys of the baselines' hashes */
+	uint8		label[CACHE_SIDES][LABEL_BYTES];	/* of what the run read, as in GeonnLabels */
+} StoredSides;
 
 /* what a full refresh does about baselines */
 typedef enum BaselinePlan
@@ -29,7 +39,7 @@ typedef struct GeonnLastRun
 	const char *reason;			/* why it does not, if not exists */
 	bool		same[CACHE_SIDES];	/* the side has not changed since the last run */
 	int64		rows;			/* how many rows the cache's table has */
-	uint64		seed[CACHE_SIDES][2];	/* the secret keys of the baselines' hashes */
+	StoredSides sides;
 	bool		has_baselines;	/* baselines of what the run read are stored */
 	BaselinePlan plan;			/* what the present run does about baselines */
 	int			wasted;			/* how many runs in a row made baselines that the next run could not use */

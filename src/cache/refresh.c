@@ -171,7 +171,7 @@ write_changes(const Refresh *refresh, GeonnIncrement *increment)
 static bool
 refresh_by_changes(Refresh *refresh)
 {
-	uint64		(*seed)[2] = refresh->last_run->seed;
+	uint64		(*seed)[2] = refresh->last_run->sides.seed;
 	GeonnIncrement increment = {
 		.cache = refresh->cache,
 		.join = refresh->join,
