@@ -282,12 +282,12 @@ extern void geonn_baseline_update(GeonnBaseline *baseline, const BaselineChanges
 /* ---- cache/baseline_compare.c ---- */
 
 /*
- * Compare the source's rows, as the active snapshot sees them, with the baseline.  Returns false if the
- * changes need more memory than this many bytes; the changes are then incomplete.  They live as long as
- * the current memory context.
+ * Compare the side's rows, as the active snapshot sees them, with the baseline, treat invalid ones as the join's
+ * search does, and bring the lists of pages up to date.  Returns false if the changes need more memory than this
+ * many bytes; the changes are then incomplete.  They live as long as the current memory context.
  */
-extern bool geonn_baseline_compare(GeonnBaseline *baseline, const PointSource *source,
-								   InvalidPolicy invalid, Size memory, BaselineChanges *changes);
+extern bool geonn_baseline_compare(GeonnBaseline *baseline, const GeonnJoin *join, Size memory,
+								   BaselineChanges *changes);
 
 /* a baseline that is being made of all points of its side; see cache/full_search.h */
 typedef struct BaselineBuild BaselineBuild;

@@ -318,14 +318,17 @@ const TablePages *
 geonn_pages_to_read(const ChangedPages *pages, int *count)
 {
 	TablePages *tables = palloc(pages->count * sizeof(TablePages));
+	bool		any = false;
 
 	*count = 0;
 	for (int i = 0; i < pages->count; i++)
 	{
-		if (pages->leaves[i].attributes != NULL)
-			tables[(*count)++] = pages_of_leaf(&pages->leaves[i]);
+		if (pages->leaves[i].attributes == NULL)
+			continue;
+		tables[*count] = pages_of_leaf(&pages->leaves[i]);
+		any |= tables[(*count)++].count > 0;
 	}
-	return tables;
+	return any ? tables : NULL;
 }
 
 /*

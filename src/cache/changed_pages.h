@@ -28,8 +28,8 @@ extern ChangedPages *geonn_pages_look(GeonnBaseline *baseline, const PointSource
 
 /*
  * Has the last run stored lists, and may only few pages have changed?  Then the caller reads these pages:
- * geonn_pages_to_read has them for each of the source's tables, by OID, and geonn_pages_former calls back
- * for each point that they had.  If false, as for NULL, the caller has to read all rows.
+ * geonn_pages_to_read has them for each of the source's tables, by OID, or is NULL without any, and
+ * geonn_pages_former calls back for each point that they had.  If false, as for NULL, the caller has to read all rows.
  */
 extern bool geonn_pages_are_few(const ChangedPages *pages);
 extern const TablePages *geonn_pages_to_read(const ChangedPages *pages, int *count);

@@ -33,7 +33,6 @@
 #include "utils/snapmgr.h"
 
 #include "cache/affected.h"
-#include "cache/changed_pages.h"
 #include "cache/full_compare.h"
 #include "cache/full_search.h"
 #include "cache/replace.h"
@@ -95,17 +94,6 @@ typedef struct Refresh
 	GeonnRunResult *result;
 } Refresh;
 
-/*
- * What reading a side for the first time does about invalid rows: what the search
- * does about them.
- */
-static InvalidPolicy
-policy_of(const Refresh *refresh, CacheSide side)
-{
-	return side == SIDE_OBSERVATIONS ? geonn_observations_policy(refresh->join) :
-		refresh->join->invalid;
-}
-
 /* ---- by what has changed ---- */
 
 /*
@@ -114,21 +102,14 @@ policy_of(const Refresh *refresh, CacheSide side)
 static bool
 find_changes(const Refresh *refresh, CacheSide side, GeonnBaseline *baseline, BaselineChanges *changes)
 {
-	const PointSource *source = geonn_side_source(refresh->join, side);
 	Size		memory = refresh->mode == REFRESH_INCREMENTAL ? SIZE_MAX :
 		(Size) maintenance_work_mem * 1024;
-	bool		compared;
 
 	geonn_baseline_load(baseline);
 	*changes = (BaselineChanges) {0};
 	if (refresh->last_run->same[side])
 		return true;
-	baseline->pages = geonn_pages_look(baseline, source, &refresh->join->question, false);
-	compared = geonn_baseline_compare(baseline, source, policy_of(refresh, side), memory, changes);
-	if (!compared)
-		geonn_pages_give_up(baseline->pages);
-	geonn_pages_store(baseline->pages);
-	if (!compared)
+	if (!geonn_baseline_compare(baseline, refresh->join, memory, changes))
 		return false;
 	return refresh->mode == REFRESH_INCREMENTAL ||
 		Max(changes->added.count, changes->removed.count) <= MOST_CHANGED * baseline->rows;
