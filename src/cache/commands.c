@@ -213,14 +213,10 @@ made_table(const char *name, TupleDesc row_type)
 static void
 find_duplicate(const GeonnCache *cache, TupleDesc row_type)
 {
-	SortedRows *rows = geonn_sorted_rows_create(row_type, maintenance_work_mem);
-
 	CommandCounterIncrement();
 	PushActiveSnapshot(GetLatestSnapshot());
-	geonn_sorted_rows_add_table(rows, cache->target);
+	geonn_target_check_unique(cache, row_type);
 	PopActiveSnapshot();
-	geonn_sorted_rows_check(rows, cache);
-	geonn_sorted_rows_end(rows);
 }
 
 static void

@@ -5,12 +5,8 @@
 #ifndef GEONN_CACHE_SORTED_ROWS_H
 #define GEONN_CACHE_SORTED_ROWS_H
 
-#include "catalog/pg_type.h"
-#include "utils/datum.h"
-#include "utils/lsyscache.h"
 #include "utils/typcache.h"
 
-#include "base/value.h"
 #include "cache/target.h"
 #include "points/table_reader.h"
 
@@ -28,44 +24,13 @@ typedef struct IdHash
 } IdHash;
 
 /* How to hash ids of this column.  The result lives as long as the column's descriptor. */
-static inline IdHash
-geonn_id_hash_of(Form_pg_attribute id)
-{
-	IdHash		hash = {
-		.id = id,
-		.type = lookup_type_cache(id->atttypid, TYPECACHE_EQ_OPR_FINFO |
-								  TYPECACHE_HASH_EXTENDED_PROC_FINFO),
-		.same_bytes = geonn_equal_is_same(getBaseType(id->atttypid), id->attcollation)
-	};
-
-	if (id->atttypid == INT2OID || id->atttypid == INT4OID || id->atttypid == INT8OID ||
-		id->atttypid == OIDOID)
-		hash.bits = id->attlen * BITS_PER_BYTE;
-	return hash;
-}
+extern IdHash geonn_id_hash_of(Form_pg_attribute id);
 
 /*
- * The hash of an id.  Most ids are integers: to call their type's hash function for each of a table's rows
- * would take longer than to read the rows.  All ids of a type without a hash function have the same hash,
- * unless equal ids always have the same bytes.
+ * The hash of an id.  All ids of a type without a hash function have the same hash, unless equal ids always have
+ * the same bytes.
  */
-static inline uint64
-geonn_id_hash(const IdHash *hash, Datum id)
-{
-	if (hash->bits > 0)
-	{
-		/*
-		 * Fibonacci hashing (Knuth, The Art of Computer Programming 6.4), of the significant bits
-		 */
-		uint64		product = ((uint64) id << (64 - hash->bits)) * UINT64CONST(0x9E3779B97F4A7C15);
-
-		return product ^ product >> 32;
-	}
-	if (OidIsValid(hash->type->hash_extended_proc))
-		return DatumGetUInt64(FunctionCall2Coll(&hash->type->hash_extended_proc_finfo,
-												hash->id->attcollation, id, Int64GetDatum(0)));
-	return hash->same_bytes ? datum_image_hash(id, hash->id->attbyval, hash->id->attlen) : 0;
-}
+extern uint64 geonn_id_hash(const IdHash *hash, Datum id);
 
 typedef struct SortedRows SortedRows;
 
@@ -78,23 +43,12 @@ typedef void (*TargetVisitor) (void *state, const Datum *values, const bool *nul
 							   int row);
 extern void geonn_target_read(Oid target, int columns, TargetVisitor visit, void *state);
 
-/*
- * Create a sort without rows, in the current memory context.  Rows spill to disk when they take more than
- * this many kilobytes.
- */
-extern SortedRows *geonn_sorted_rows_create(TupleDesc row_type, int memory);
-
 /* Add a row, whose id is not NULL. tid is NULL if the row is not from the table. */
 extern void geonn_sorted_rows_add(SortedRows *rows, ItemPointer tid, const Datum *values,
 								  const bool *nulls);
 
-/* Add all rows of the table that the active snapshot sees. */
-extern void geonn_sorted_rows_add_table(SortedRows *rows, Oid target);
-
-/* Called after the last row: raise an error if two observations have the same id. */
-extern void geonn_sorted_rows_check(SortedRows *rows, const GeonnCache *cache);
-
-extern void geonn_sorted_rows_end(SortedRows *rows);
+/* Raise an error if the active snapshot sees rows of two observations with the same id in the cache's table. */
+extern void geonn_target_check_unique(const GeonnCache *cache, TupleDesc row_type);
 
 /* rows that a search has found, and those that the table has of the same observations */
 typedef struct RowMerge
