@@ -279,7 +279,8 @@ typedef struct AffectedSearch
 {
 	const GeonnIncrement *increment;
 	MemoryContext context;		/* has all that lives until the search ends */
-	const PointTree *changes;	/* X */
+	PointList	changes;		/* X */
+	const PointTree *tree;		/* the points of X */
 	TreePoint	near[MOST_NEAR];	/* the points of X that are near the present block */
 	uint32		near_count;		/* how many they are; greater than MOST_NEAR: near has only some */
 	uint64		removed;		/* index of the next removed observation */
@@ -288,26 +289,23 @@ typedef struct AffectedSearch
 } AffectedSearch;
 
 /*
- * Find the nearest candidate in X of each of these points.  Calls consume with the point's number and the
- * distance in metres.
+ * Find the observations of the slice within whose reach X has a candidate.
  */
 static void
-search_changes(const GeonnIncrement *increment, const GivenPoints *given,
-			   void (*consume) (void *state, uint64 number, double distance), void *state)
+search_changes(AffectedSearch *search)
 {
-	const BaselineChanges *changes = &increment->reference_changes;
+	const GeonnIncrement *increment = search->increment;
 	GeonnJoin	join = {
 		.observations = increment->join->observations,
 		.references = increment->join->references,
 		.label = increment->join->label,
 		.question = increment->join->question,
 		.invalid = GEONN_INVALID_COUNTED,
-		.given = given,
-		.given_references = geonn_baseline_points(&increment->references->schema, &changes->added,
-												  &changes->removed)
+		.given = geonn_baseline_points(&increment->observations->schema, &search->slice),
+		.given_references = geonn_baseline_points(&increment->references->schema, &search->changes)
 	};
 	TupleDesc	type = CreateTemplateTupleDesc(2);
-	GeonnSearch *search;
+	GeonnSearch *nearest;
 	Datum		values[2];
 	bool		nulls[2];
 
@@ -317,35 +315,44 @@ search_changes(const GeonnIncrement *increment, const GivenPoints *given,
 	join.question.k = 1;
 	join.question.max_distance = INFINITY;
 	join.question.ties = false;
-	search = geonn_search_begin(&join, type);
-	while (geonn_search_next(search, values, nulls))
-		consume(state, (uint64) DatumGetInt64(values[0]) - 1, DatumGetFloat8(values[1]));
-	geonn_search_end(search);
+	nearest = geonn_search_begin(&join, type);
+	while (geonn_search_next(nearest, values, nulls))
+	{
+		const BaselinePoint *point = &search->slice.points[DatumGetInt64(values[0]) - 1];
+
+		if (DatumGetFloat8(values[1]) <= point->reach)
+			geonn_point_list_add(&search->affected, point);
+	}
+	geonn_search_end(nearest);
 }
 
 /* ---- blocks that X may affect ---- */
 
 /*
- * Make the tree of X.
+ * List X, and make its tree.
  */
-static const PointTree *
-tree_of_changes(AffectedSearch *search)
+static void
+list_changes(AffectedSearch *search)
 {
-	const GeonnIncrement *increment = search->increment;
-	const PointList *added = &increment->reference_changes.added;
-	const PointList *removed = &increment->reference_changes.removed;
-	uint64		count = added->count + removed->count;
-	TreePoint  *points = MemoryContextAllocHuge(search->context, count * sizeof(TreePoint));
+	const PointList *added = &search->increment->reference_changes.added;
+	const PointList *removed = &search->increment->reference_changes.removed;
+	PointList  *changes = &search->changes;
+	TreePoint  *points;
 
-	for (uint64 i = 0; i < count; i++)
+	changes->count = added->count + removed->count;
+	changes->points = MemoryContextAllocHuge(search->context, changes->count * sizeof(BaselinePoint));
+	points = MemoryContextAllocHuge(search->context, changes->count * sizeof(TreePoint));
+	for (uint64 i = 0; i < changes->count; i++)
 	{
-		PointHead	head = geonn_point_head(i < added->count ? added->points[i].bytes :
-											removed->points[i - added->count].bytes);
+		PointHead	head;
 
-		points[i].at = geonn_metric_vector(increment->join->question.metric, head.latitude, head.longitude);
+		changes->points[i] = i < added->count ? added->points[i] : removed->points[i - added->count];
+		head = geonn_point_head(changes->points[i].bytes);
+		points[i].at = geonn_metric_vector(search->increment->join->question.metric, head.latitude,
+										   head.longitude);
 		points[i].latitude = head.latitude;
 	}
-	return make_tree(points, (uint32) count);
+	search->tree = make_tree(points, (uint32) changes->count);
 }
 
 /*
@@ -373,7 +380,7 @@ find_near_blocks(const AffectedSearch *search, uint32 *blocks)
 
 		CHECK_FOR_INTERRUPTS();
 		if (block->radius >= 0 && block->reach >= 0 &&
-			has_near(search->changes, block->centre, limit_of_block(search, block)))
+			has_near(search->tree, block->centre, limit_of_block(search, block)))
 			blocks[count++] = i;
 	}
 	return count;
@@ -415,8 +422,7 @@ may_be_affected(const AffectedSearch *search, const BaselinePoint *point)
 	if (isnan(head.latitude) || head.reach < 0)
 		return false;
 	if (search->near_count > MOST_NEAR)
-		return has_near(search->changes,
-										 geonn_metric_vector(metric, head.latitude, head.longitude), limit);
+		return has_near(search->tree, geonn_metric_vector(metric, head.latitude, head.longitude), limit);
 	for (uint32 i = 0; i < search->near_count; i++)
 	{
 		if (fabs(search->near[i].latitude - head.latitude) > latitudes)
@@ -438,23 +444,13 @@ take_block(void *state, uint32 block, const char *contents, Size length)
 	const BaselineBlock *entry = &search->increment->observations->blocks[block];
 	BaselinePoint point = geonn_baseline_first(block);
 
-	search->near_count = find_near(search->changes, entry->centre,
-											   limit_of_block(search, entry), search->near, MOST_NEAR);
+	search->near_count = find_near(search->tree, entry->centre, limit_of_block(search, entry), search->near,
+								   MOST_NEAR);
 	while (geonn_baseline_next(&contents, end, &point))
 	{
 		if (may_be_affected(search, &point) && !was_removed(search, &point))
 			geonn_point_list_add(&search->slice, &point);
 	}
-}
-
-static void
-take_distance(void *state, uint64 number, double distance)
-{
-	AffectedSearch *search = state;
-	const BaselinePoint *point = &search->slice.points[number];
-
-	if (distance <= point->reach)
-		geonn_point_list_add(&search->affected, point);
 }
 
 /*
@@ -475,9 +471,7 @@ search_blocks(AffectedSearch *search, const uint32 *blocks, uint32 count)
 		search->slice = (PointList) {.context = context};
 		geonn_baseline_read_blocks(increment->observations, blocks + done, some, take_block, search);
 		if (search->slice.count > 0)
-			search_changes(increment,
-						   geonn_baseline_points(&increment->observations->schema, &search->slice, NULL),
-						   take_distance, search);
+			search_changes(search);
 		MemoryContextReset(context);
 	}
 	MemoryContextSwitchTo(former);
@@ -514,7 +508,7 @@ find_affected(AffectedSearch *search, double most)
 		uint32	   *blocks = MemoryContextAllocHuge(search->context,
 													increment->observations->count * sizeof(uint32));
 
-		search->changes = tree_of_changes(search);
+		list_changes(search);
 		search_blocks(search, blocks, find_near_blocks(search, blocks));
 		pfree(blocks);
 	}
@@ -566,7 +560,7 @@ search_again(const GeonnIncrement *increment, PointList *affected, const Datum *
 	Datum		values[TARGET_COLUMNS];
 	bool		nulls[TARGET_COLUMNS];
 
-	join.given = geonn_baseline_points(&increment->observations->schema, affected, NULL);
+	join.given = geonn_baseline_points(&increment->observations->schema, affected);
 	search = geonn_search_begin(&join, numbered_type(increment->row_type));
 	while (geonn_search_next(search, values, nulls))
 	{

@@ -362,8 +362,7 @@ typedef struct Points
 {
 	GivenPoints given;
 	const BaselineSchema *schema;
-	const PointList *first;
-	const PointList *second;	/* NULL: none */
+	const PointList *list;
 	Datum	   *by;				/* [by_count] values of the present point */
 	bool	   *by_is_null;
 	GeonnLimits limits;
@@ -375,8 +374,7 @@ give_point(void *state, uint64 number, PointRow *row)
 {
 	Points	   *points = state;
 	const BaselineSchema *schema = points->schema;
-	const char *bytes = number < points->first->count ? points->first->points[number].bytes :
-		points->second->points[number - points->first->count].bytes;
+	const char *bytes = points->list->points[number].bytes;
 	PointHead	head = geonn_point_head(bytes);
 	MemoryContext former = MemoryContextSwitchTo(points->context);
 
@@ -400,19 +398,18 @@ give_point(void *state, uint64 number, PointRow *row)
 }
 
 const GivenPoints *
-geonn_baseline_points(const BaselineSchema *schema, const PointList *first, const PointList *second)
+geonn_baseline_points(const BaselineSchema *schema, const PointList *list)
 {
 	Points	   *points = palloc0(sizeof(Points));
 
 	points->given = (GivenPoints)
 	{
-		.count = first->count + (second == NULL ? 0 : second->count),
+		.count = list->count,
 			.point = give_point,
 			.state = points
 	};
 	points->schema = schema;
-	points->first = first;
-	points->second = second;
+	points->list = list;
 	points->by = palloc(schema->by_count * sizeof(Datum));
 	points->by_is_null = palloc(schema->by_count * sizeof(bool));
 	points->context = AllocSetContextCreate(CurrentMemoryContext, "geonn point",

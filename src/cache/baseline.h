@@ -224,11 +224,9 @@ extern void geonn_baseline_fingerprint(const GeonnBaseline *baseline, BaselinePo
 extern void geonn_point_list_add(PointList *list, const BaselinePoint *point);
 
 /*
- * The points of one list, or of two (second is not NULL), as the given points of a search.  The result
- * lives as long as the current memory context.
+ * The points of a list as the given points of a search.  The result lives as long as the current memory context.
  */
-extern const GivenPoints *geonn_baseline_points(const BaselineSchema *schema, const PointList *first,
-												const PointList *second);
+extern const GivenPoints *geonn_baseline_points(const BaselineSchema *schema, const PointList *list);
 
 /* The index of the block to which this key belongs. */
 extern uint32 geonn_baseline_find_block(const GeonnBaseline *baseline, uint64 key);

@@ -31,8 +31,6 @@
 #include "access/xact.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
-#include "common/cryptohash.h"
-#include "common/sha2.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
@@ -71,21 +69,25 @@ static void
 write_label(const PointSource *source, const GeonnQuestion *question, uint8 *label)
 {
 	const List *tables = geonn_check_tables(source);
-	pg_cryptohash_ctx *hash = pg_cryptohash_create(PG_SHA256);
-	bool		has_labels = tables != NIL && pg_cryptohash_init(hash) >= 0;
+	StringInfoData bytes;		/* a bytea */
 	ListCell   *cell;
 
+	memset(label, 0, LABEL_BYTES);
+	initStringInfo(&bytes);
+	appendStringInfoSpaces(&bytes, VARHDRSZ);
 	foreach(cell, tables)
 	{
 		struct geonn_label of_table;
 
-		has_labels = has_labels &&
-			geonn_label_dataset(source, lfirst(cell), question, REFERENCE_COORDINATES, &of_table) > 0 &&
-			pg_cryptohash_update(hash, (uint8 *) &of_table, sizeof(of_table)) >= 0;
+		if (geonn_label_dataset(source, lfirst(cell), question, REFERENCE_COORDINATES, &of_table) == 0)
+			return;
+		appendBinaryStringInfo(&bytes, (const char *) &of_table, sizeof(of_table));
 	}
-	if (!has_labels || pg_cryptohash_final(hash, label, LABEL_BYTES) < 0)
-		memset(label, 0, LABEL_BYTES);
-	pg_cryptohash_free(hash);
+	if (tables == NIL)
+		return;
+	SET_VARSIZE(bytes.data, bytes.len);
+	memcpy(label, VARDATA_ANY(DatumGetByteaPP(DirectFunctionCall1(sha256_bytea, PointerGetDatum(bytes.data)))),
+		   LABEL_BYTES);
 }
 
 GeonnLabels

@@ -7,7 +7,7 @@
 
 #include "cache/baseline.h"
 
-/* bytes of a label of a side's contents */
+/* bytes of a label of a side's contents, which is a SHA-256 */
 #define LABEL_BYTES		32
 
 /* the state of both sides before they are read */
