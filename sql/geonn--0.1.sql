@@ -435,8 +435,7 @@ CREATE UNLOGGED TABLE geonn_cache_last_run (
 	valid boolean NOT NULL,				-- false until the first run ends
 	signature pg_catalog.text NOT NULL,	-- the cache's question and the types of its columns
 	rows bigint NOT NULL,				-- of the table
-	labels pg_catalog.bytea[] NOT NULL,	-- of obs and ref; empty if unknown
-	seeds bigint[] NOT NULL,			-- of the baselines' hashes
+	sides pg_catalog.bytea NOT NULL,	-- seeds of the baselines' hashes, and labels of obs and ref
 	baselines boolean NOT NULL,			-- both have been written
 	wasted integer NOT NULL,			-- baselines in a row that no run could use
 	pause integer NOT NULL				-- runs until new baselines are written
@@ -460,7 +459,7 @@ ALTER TABLE geonn_cache_directory ALTER contents SET STORAGE EXTERNAL;
 CREATE UNLOGGED TABLE geonn_cache_page (
 	cache integer,
 	side smallint,
-	number bigint,						-- OID of a table and, in the last 32 bits, number of some of its pages
+	number bigint,						-- OID of a table and, in the last 32 bits, number of one of its pages
 	contents pg_catalog.bytea NOT NULL,
 	PRIMARY KEY (cache, side, number)
 ) USING heap WITH (toast_tuple_target = 8160, fillfactor = 75);

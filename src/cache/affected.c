@@ -35,8 +35,8 @@
  * themselves, and those within whose reach X has a point.  The second kind is found in three steps,
  * the first two of which pass over most observations and need no engine: points that are within a
  * distance have a squared chord within the metric's limit for it, and latitudes that differ by no
- * more than so many degrees (common/metric.h).  cache/point_tree.c tells whether X has a point
- * within such a limit, whatever its group and limits.
+ * more than so many degrees (common/metric.h).  A tree tells whether X has a point within such
+ * a limit, whatever its group and limits.
  *
  *	 - A block of the baseline counts only if the distance of X from its centre is not greater than
  *	   the block's radius and its greatest reach together (distances on a surface obey the triangle
@@ -57,7 +57,6 @@
 #include "utils/memutils.h"
 
 #include "cache/affected.h"
-#include "cache/point_tree.h"
 #include "cache/sorted_rows.h"
 #include "common/metric.h"
 #include "base/compat.h"
@@ -71,12 +70,217 @@
 /* how many blocks have their observations searched for among X together */
 #define BLOCKS_A_SLICE	4096
 
+/* points of a part that is not halved */
+#define POINTS_A_LEAF	4
+
+#define AXES			3
+
+/* ---- a tree of points ---- */
+
+/* a point that is in a tree */
+typedef struct TreePoint
+{
+	struct geonn_vector at;		/* geonn_metric_vector's */
+	double		latitude;
+} TreePoint;
+
+/* a part of the points in a tree */
+typedef struct TreeNode
+{
+	double		low[AXES];		/* the box around its points */
+	double		high[AXES];
+	uint32		first;			/* the index of its first point */
+	uint32		count;
+	uint32		second_half;	/* number of this node; the first half's is the next one.  0: a leaf */
+} TreeNode;
+
+/*
+ * The points are halved along the longest side of the box around them, and so are both halves, until few are
+ * left.  Only boxes that are near enough are looked into.  The squared distance from a box is computed from
+ * differences that are not greater than those from any point in it, by the same operations in the same order.
+ * Rounding keeps the order of numbers, so no point that is near is missed.
+ */
+typedef struct PointTree
+{
+	TreePoint  *points;
+	TreeNode   *nodes;
+	uint32		count;			/* how many nodes the tree has */
+} PointTree;
+
+/*
+ * Is the squared chord from `at` to the point at most the limit?
+ */
+static inline bool
+is_near(const TreePoint *point, struct geonn_vector at, double limit)
+{
+	double		x = point->at.x - at.x;
+	double		y = point->at.y - at.y;
+	double		z = point->at.z - at.z;
+
+	return x * x + y * y + z * z <= limit;
+}
+
+static inline double
+along(const TreePoint *point, int axis)
+{
+	return axis == 0 ? point->at.x : axis == 1 ? point->at.y : point->at.z;
+}
+
+static int
+by_axis(const void *first, const void *second, void *axis)
+{
+	double		a = along(first, *(int *) axis);
+	double		b = along(second, *(int *) axis);
+
+	return a < b ? -1 : a > b;
+}
+
+/*
+ * Find the box around a node's points.  Returns the axis along which it is longest.
+ */
+static int
+find_box(const PointTree *tree, TreeNode *node)
+{
+	int			longest = 0;
+
+	for (int axis = 0; axis < AXES; axis++)
+	{
+		node->low[axis] = node->high[axis] = along(&tree->points[node->first], axis);
+		for (uint32 i = 1; i < node->count; i++)
+		{
+			double		value = along(&tree->points[node->first + i], axis);
+
+			node->low[axis] = Min(node->low[axis], value);
+			node->high[axis] = Max(node->high[axis], value);
+		}
+		if (node->high[axis] - node->low[axis] > node->high[longest] - node->low[longest])
+			longest = axis;
+	}
+	return longest;
+}
+
+static uint32
+add_node(PointTree *tree, uint32 first, uint32 count)
+{
+	uint32		number = tree->count++;
+	TreeNode   *node = &tree->nodes[number];
+	int			axis;
+
+	CHECK_FOR_INTERRUPTS();
+	*node = (TreeNode)
+	{
+		.first = first,.count = count
+	};
+	axis = find_box(tree, node);
+	if (count > POINTS_A_LEAF)
+	{
+		qsort_arg(tree->points + first, count, sizeof(*tree->points), by_axis, &axis);
+		(void) add_node(tree, first, count / 2);
+		node->second_half = add_node(tree, first + count / 2, count - count / 2);
+	}
+	return number;
+}
+
+/*
+ * Make a tree of these points, which are put into another order and must live as long as the tree.
+ */
+static PointTree *
+make_tree(TreePoint *points, uint32 count)
+{
+	PointTree  *tree = palloc0(sizeof(PointTree));
+
+	tree->points = points;
+	if (count == 0)
+		return tree;
+	/* each leaf has half as many points as may be in one, or more */
+	tree->nodes = MemoryContextAllocHuge(CurrentMemoryContext,
+										 (2 * (Size) (count / (POINTS_A_LEAF / 2)) + 1) * sizeof(TreeNode));
+	(void) add_node(tree, 0, count);
+	return tree;
+}
+
+static double
+squared_distance(const TreeNode *node, struct geonn_vector at)
+{
+	double		sides[AXES];
+	const double place[AXES] = {at.x, at.y, at.z};
+
+	for (int axis = 0; axis < AXES; axis++)
+	{
+		if (place[axis] < node->low[axis])
+			sides[axis] = node->low[axis] - place[axis];
+		else
+			sides[axis] = place[axis] > node->high[axis] ? place[axis] - node->high[axis] : 0;
+	}
+	return sides[0] * sides[0] + sides[1] * sides[1] + sides[2] * sides[2];
+}
+
+typedef struct Finding
+{
+	struct geonn_vector at;
+	double		limit;
+	TreePoint  *found;
+	uint32		count;
+	uint32		room;
+} Finding;
+
+static void
+find(const PointTree *tree, uint32 number, Finding *finding)
+{
+	const TreeNode *node = &tree->nodes[number];
+
+	if (finding->count > finding->room || squared_distance(node, finding->at) > finding->limit)
+		return;
+	if (node->second_half > 0)
+	{
+		find(tree, number + 1, finding);
+		find(tree, node->second_half, finding);
+		return;
+	}
+	for (uint32 i = 0; i < node->count; i++)
+	{
+		const TreePoint *point = &tree->points[node->first + i];
+
+		if (!is_near(point, finding->at, finding->limit))
+			continue;
+		if (finding->count < finding->room)
+			finding->found[finding->count] = *point;
+		finding->count++;
+	}
+}
+
+/*
+ * Find the points whose squared chord from `at` is at most the limit.  Returns how many they are; a number greater
+ * than room says that they did not fit into found.
+ */
+static uint32
+find_near(const PointTree *tree, struct geonn_vector at, double limit, TreePoint *found, uint32 room)
+{
+	Finding		finding = {.at = at,.limit = limit,.found = found,.room = room};
+
+	if (tree->count > 0)
+		find(tree, 0, &finding);
+	return finding.count;
+}
+
+/*
+ * Is the squared chord from `at` to any of the points at most the limit?
+ */
+static bool
+has_near(const PointTree *tree, struct geonn_vector at, double limit)
+{
+	return find_near(tree, at, limit, NULL, 0) > 0;
+}
+
+/* ---- searches among X ---- */
+
 /* a search for the affected observations */
 typedef struct AffectedSearch
 {
 	const GeonnIncrement *increment;
 	MemoryContext context;		/* has all that lives until the search ends */
-	const PointTree *changes;	/* X */
+	PointList	changes;		/* X */
+	const PointTree *tree;		/* the points of X */
 	TreePoint	near[MOST_NEAR];	/* the points of X that are near the present block */
 	uint32		near_count;		/* how many they are; greater than MOST_NEAR: near has only some */
 	uint64		removed;		/* index of the next removed observation */
@@ -84,29 +288,24 @@ typedef struct AffectedSearch
 	PointList	affected;
 } AffectedSearch;
 
-/* ---- searches among X ---- */
-
 /*
- * Find the nearest candidate in X of each of these points.  Calls consume with the point's number and the
- * distance in metres.
+ * Find the observations of the slice within whose reach X has a candidate.
  */
 static void
-search_changes(const GeonnIncrement *increment, const GivenPoints *given,
-			   void (*consume) (void *state, uint64 number, double distance), void *state)
+search_changes(AffectedSearch *search)
 {
-	const BaselineChanges *changes = &increment->reference_changes;
+	const GeonnIncrement *increment = search->increment;
 	GeonnJoin	join = {
 		.observations = increment->join->observations,
 		.references = increment->join->references,
 		.label = increment->join->label,
 		.question = increment->join->question,
 		.invalid = GEONN_INVALID_COUNTED,
-		.given = given,
-		.given_references = geonn_baseline_points(&increment->references->schema, &changes->added,
-												  &changes->removed)
+		.given = geonn_baseline_points(&increment->observations->schema, &search->slice),
+		.given_references = geonn_baseline_points(&increment->references->schema, &search->changes)
 	};
 	TupleDesc	type = CreateTemplateTupleDesc(2);
-	GeonnSearch *search;
+	GeonnSearch *nearest;
 	Datum		values[2];
 	bool		nulls[2];
 
@@ -116,35 +315,44 @@ search_changes(const GeonnIncrement *increment, const GivenPoints *given,
 	join.question.k = 1;
 	join.question.max_distance = INFINITY;
 	join.question.ties = false;
-	search = geonn_search_begin(&join, type);
-	while (geonn_search_next(search, values, nulls))
-		consume(state, (uint64) DatumGetInt64(values[0]) - 1, DatumGetFloat8(values[1]));
-	geonn_search_end(search);
+	nearest = geonn_search_begin(&join, type);
+	while (geonn_search_next(nearest, values, nulls))
+	{
+		const BaselinePoint *point = &search->slice.points[DatumGetInt64(values[0]) - 1];
+
+		if (DatumGetFloat8(values[1]) <= point->reach)
+			geonn_point_list_add(&search->affected, point);
+	}
+	geonn_search_end(nearest);
 }
 
 /* ---- blocks that X may affect ---- */
 
 /*
- * Make the tree of X.
+ * List X, and make its tree.
  */
-static const PointTree *
-tree_of_changes(AffectedSearch *search)
+static void
+list_changes(AffectedSearch *search)
 {
-	const GeonnIncrement *increment = search->increment;
-	const PointList *added = &increment->reference_changes.added;
-	const PointList *removed = &increment->reference_changes.removed;
-	uint64		count = added->count + removed->count;
-	TreePoint  *points = MemoryContextAllocHuge(search->context, count * sizeof(TreePoint));
+	const PointList *added = &search->increment->reference_changes.added;
+	const PointList *removed = &search->increment->reference_changes.removed;
+	PointList  *changes = &search->changes;
+	TreePoint  *points;
 
-	for (uint64 i = 0; i < count; i++)
+	changes->count = added->count + removed->count;
+	changes->points = MemoryContextAllocHuge(search->context, changes->count * sizeof(BaselinePoint));
+	points = MemoryContextAllocHuge(search->context, changes->count * sizeof(TreePoint));
+	for (uint64 i = 0; i < changes->count; i++)
 	{
-		PointHead	head = geonn_point_head(i < added->count ? added->points[i].bytes :
-											removed->points[i - added->count].bytes);
+		PointHead	head;
 
-		points[i].at = geonn_metric_vector(increment->join->question.metric, head.latitude, head.longitude);
+		changes->points[i] = i < added->count ? added->points[i] : removed->points[i - added->count];
+		head = geonn_point_head(changes->points[i].bytes);
+		points[i].at = geonn_metric_vector(search->increment->join->question.metric, head.latitude,
+										   head.longitude);
 		points[i].latitude = head.latitude;
 	}
-	return geonn_point_tree_create(points, (uint32) count);
+	search->tree = make_tree(points, (uint32) changes->count);
 }
 
 /*
@@ -172,7 +380,7 @@ find_near_blocks(const AffectedSearch *search, uint32 *blocks)
 
 		CHECK_FOR_INTERRUPTS();
 		if (block->radius >= 0 && block->reach >= 0 &&
-			geonn_point_tree_has_near(search->changes, block->centre, limit_of_block(search, block)))
+			has_near(search->tree, block->centre, limit_of_block(search, block)))
 			blocks[count++] = i;
 	}
 	return count;
@@ -214,8 +422,7 @@ may_be_affected(const AffectedSearch *search, const BaselinePoint *point)
 	if (isnan(head.latitude) || head.reach < 0)
 		return false;
 	if (search->near_count > MOST_NEAR)
-		return geonn_point_tree_has_near(search->changes,
-										 geonn_metric_vector(metric, head.latitude, head.longitude), limit);
+		return has_near(search->tree, geonn_metric_vector(metric, head.latitude, head.longitude), limit);
 	for (uint32 i = 0; i < search->near_count; i++)
 	{
 		if (fabs(search->near[i].latitude - head.latitude) > latitudes)
@@ -223,7 +430,7 @@ may_be_affected(const AffectedSearch *search, const BaselinePoint *point)
 		if (!has_vector)
 			at = geonn_metric_vector(metric, head.latitude, head.longitude);
 		has_vector = true;
-		if (geonn_tree_point_is_near(&search->near[i], at, limit))
+		if (is_near(&search->near[i], at, limit))
 			return true;
 	}
 	return false;
@@ -237,23 +444,13 @@ take_block(void *state, uint32 block, const char *contents, Size length)
 	const BaselineBlock *entry = &search->increment->observations->blocks[block];
 	BaselinePoint point = geonn_baseline_first(block);
 
-	search->near_count = geonn_point_tree_find(search->changes, entry->centre,
-											   limit_of_block(search, entry), search->near, MOST_NEAR);
+	search->near_count = find_near(search->tree, entry->centre, limit_of_block(search, entry), search->near,
+								   MOST_NEAR);
 	while (geonn_baseline_next(&contents, end, &point))
 	{
 		if (may_be_affected(search, &point) && !was_removed(search, &point))
 			geonn_point_list_add(&search->slice, &point);
 	}
-}
-
-static void
-take_distance(void *state, uint64 number, double distance)
-{
-	AffectedSearch *search = state;
-	const BaselinePoint *point = &search->slice.points[number];
-
-	if (distance <= point->reach)
-		geonn_point_list_add(&search->affected, point);
 }
 
 /*
@@ -274,9 +471,7 @@ search_blocks(AffectedSearch *search, const uint32 *blocks, uint32 count)
 		search->slice = (PointList) {.context = context};
 		geonn_baseline_read_blocks(increment->observations, blocks + done, some, take_block, search);
 		if (search->slice.count > 0)
-			search_changes(increment,
-						   geonn_baseline_points(&increment->observations->schema, &search->slice, NULL),
-						   take_distance, search);
+			search_changes(search);
 		MemoryContextReset(context);
 	}
 	MemoryContextSwitchTo(former);
@@ -313,7 +508,7 @@ find_affected(AffectedSearch *search, double most)
 		uint32	   *blocks = MemoryContextAllocHuge(search->context,
 													increment->observations->count * sizeof(uint32));
 
-		search->changes = tree_of_changes(search);
+		list_changes(search);
 		search_blocks(search, blocks, find_near_blocks(search, blocks));
 		pfree(blocks);
 	}
@@ -365,7 +560,7 @@ search_again(const GeonnIncrement *increment, PointList *affected, const Datum *
 	Datum		values[TARGET_COLUMNS];
 	bool		nulls[TARGET_COLUMNS];
 
-	join.given = geonn_baseline_points(&increment->observations->schema, affected, NULL);
+	join.given = geonn_baseline_points(&increment->observations->schema, affected);
 	search = geonn_search_begin(&join, numbered_type(increment->row_type));
 	while (geonn_search_next(search, values, nulls))
 	{

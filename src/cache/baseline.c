@@ -14,7 +14,7 @@
  * of blocks are rows of geonn_cache_block.  The directory, which a refresh reads whole, has for each block
  *
  *	 - the first key;
- *	 - a bag of its points (cache/bag.h).  A point's hash is of all its bytes: coordinates, limits
+ *	 - a bag of its points (cache/baseline.h).  A point's hash is of all its bytes: coordinates, limits
  *	   (point_limits.h), id, by columns.  When the table is read again, each row's hash is added to the
  *	   bag of the block to which its key belongs; a block whose bag is the same as before has not
  *	   changed.  So one scan of a table, in no particular order, finds what has changed, with memory
@@ -55,22 +55,17 @@ type_of(const PointColumn *column)
 	return type;
 }
 
-/*
- * Open the tables of the directory and of the blocks' contents, unless they are open.
- */
-static void
-open_tables(GeonnBaseline *baseline)
+void
+geonn_baseline_open(GeonnBaseline *baseline)
 {
 	MemoryContext former = MemoryContextSwitchTo(baseline->context);
+	int16		side = (int16) baseline->side;
 
 	if (baseline->directory == NULL)
 	{
-		baseline->directory = geonn_block_table_open(baseline->cache, (int16) baseline->side,
-													 "geonn_cache_directory", RowExclusiveLock,
-													 GetActiveSnapshot());
-		baseline->contents = geonn_block_table_open(baseline->cache, (int16) baseline->side,
-													"geonn_cache_block", RowExclusiveLock,
-													GetActiveSnapshot());
+		baseline->directory = geonn_block_table_open(baseline->cache, side, "geonn_cache_directory");
+		baseline->contents = geonn_block_table_open(baseline->cache, side, "geonn_cache_block");
+		baseline->lists = geonn_block_table_open(baseline->cache, side, "geonn_cache_page");
 	}
 	MemoryContextSwitchTo(former);
 }
@@ -78,9 +73,10 @@ open_tables(GeonnBaseline *baseline)
 void
 geonn_baseline_delete(GeonnBaseline *baseline)
 {
-	open_tables(baseline);
+	geonn_baseline_open(baseline);
 	geonn_block_table_delete_all(baseline->directory);
 	geonn_block_table_delete_all(baseline->contents);
+	geonn_block_table_delete_all(baseline->lists);
 }
 
 void
@@ -90,7 +86,8 @@ geonn_baseline_close(GeonnBaseline *baseline)
 		return;
 	geonn_block_table_close(baseline->directory);
 	geonn_block_table_close(baseline->contents);
-	baseline->directory = baseline->contents = NULL;
+	geonn_block_table_close(baseline->lists);
+	baseline->directory = baseline->contents = baseline->lists = NULL;
 }
 
 GeonnBaseline *
@@ -365,8 +362,7 @@ typedef struct Points
 {
 	GivenPoints given;
 	const BaselineSchema *schema;
-	const PointList *first;
-	const PointList *second;	/* NULL: none */
+	const PointList *list;
 	Datum	   *by;				/* [by_count] values of the present point */
 	bool	   *by_is_null;
 	GeonnLimits limits;
@@ -378,8 +374,7 @@ give_point(void *state, uint64 number, PointRow *row)
 {
 	Points	   *points = state;
 	const BaselineSchema *schema = points->schema;
-	const char *bytes = number < points->first->count ? points->first->points[number].bytes :
-		points->second->points[number - points->first->count].bytes;
+	const char *bytes = points->list->points[number].bytes;
 	PointHead	head = geonn_point_head(bytes);
 	MemoryContext former = MemoryContextSwitchTo(points->context);
 
@@ -403,19 +398,18 @@ give_point(void *state, uint64 number, PointRow *row)
 }
 
 const GivenPoints *
-geonn_baseline_points(const BaselineSchema *schema, const PointList *first, const PointList *second)
+geonn_baseline_points(const BaselineSchema *schema, const PointList *list)
 {
 	Points	   *points = palloc0(sizeof(Points));
 
 	points->given = (GivenPoints)
 	{
-		.count = first->count + (second == NULL ? 0 : second->count),
+		.count = list->count,
 			.point = give_point,
 			.state = points
 	};
 	points->schema = schema;
-	points->first = first;
-	points->second = second;
+	points->list = list;
 	points->by = palloc(schema->by_count * sizeof(Datum));
 	points->by_is_null = palloc(schema->by_count * sizeof(bool));
 	points->context = AllocSetContextCreate(CurrentMemoryContext, "geonn point",
@@ -498,7 +492,7 @@ geonn_baseline_load(GeonnBaseline *baseline)
 	const bytea *entries;
 	uint32		room = 0;
 
-	open_tables(baseline);
+	geonn_baseline_open(baseline);
 	geonn_block_table_rewind(baseline->directory);
 	while ((entries = geonn_block_table_next(baseline->directory)) != NULL)
 		room = add_entries(baseline, entries, room);

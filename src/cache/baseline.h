@@ -7,7 +7,6 @@
 
 #include "lib/stringinfo.h"
 
-#include "cache/bag.h"
 #include "cache/block_table.h"
 #include "cache/definition.h"
 #include "common/geodesy.h"
@@ -93,6 +92,37 @@ typedef struct BaselineChanges
 	PointList	removed;		/* by block and row */
 } BaselineChanges;
 
+/*
+ * A bag of rows: the sum of their hashes, of 128 bits.  Two bags have the same sum if they have the same rows,
+ * each as often as the other.  Bags of other rows have the same sum by an accident that is less likely than
+ * any other fault of a machine, as with the sums that file systems and version control trust: the hashes
+ * (cache/siphash.h) have a secret key, so that such an accident cannot be arranged.
+ */
+typedef struct Bag
+{
+	uint64		sum[2];			/* both are 0 for an empty bag */
+} Bag;
+
+static inline void
+geonn_bag_add(Bag *bag, const uint64 *hash)
+{
+	bag->sum[0] += hash[0];
+	bag->sum[1] += hash[1];
+}
+
+static inline void
+geonn_bag_remove(Bag *bag, const uint64 *hash)
+{
+	bag->sum[0] -= hash[0];
+	bag->sum[1] -= hash[1];
+}
+
+static inline bool
+geonn_bag_is(const Bag *bag, const Bag *other)
+{
+	return bag->sum[0] == other->sum[0] && bag->sum[1] == other->sum[1];
+}
+
 /* a block's entry in the directory, as stored */
 typedef struct BaselineBlock
 {
@@ -116,8 +146,9 @@ typedef struct GeonnBaseline
 	BaselineSchema schema;
 	int			metric;
 	uint64		seed[2];		/* the secret key of the hashes of points */
-	BlockTable *directory;		/* both tables are open from the first use until geonn_baseline_close */
+	BlockTable *directory;		/* the tables are open from geonn_baseline_open to geonn_baseline_close */
 	BlockTable *contents;
+	BlockTable *lists;			/* lists of pages; see cache/changed_pages.c */
 	uint32		count;			/* how many blocks it has; at least one after geonn_baseline_load */
 	BaselineBlock *blocks;		/* [count], in the order of first_key */
 	uint32		next_number;	/* the number of the next new block */
@@ -144,13 +175,16 @@ geonn_side_source(const GeonnJoin *join, CacheSide side)
 extern GeonnBaseline *geonn_baseline_create(const GeonnCache *cache, const GeonnJoin *join,
 											CacheSide side, const uint64 *seed);
 
-/* Read the directory. */
+/* Open the baseline's tables, unless they are open. */
+extern void geonn_baseline_open(GeonnBaseline *baseline);
+
+/* Open the tables, and read the directory. */
 extern void geonn_baseline_load(GeonnBaseline *baseline);
 
-/* Delete the rows that are stored of the baseline. */
+/* Delete the rows that are stored of the baseline, and its lists of pages. */
 extern void geonn_baseline_delete(GeonnBaseline *baseline);
 
-/* Close both tables; the transaction's next command sees what was written. */
+/* Close the tables; the transaction's next command sees what was written. */
 extern void geonn_baseline_close(GeonnBaseline *baseline);
 
 /* Append a value's bytes, with what a reader needs to find their end; equal images give the same bytes. */
@@ -190,11 +224,9 @@ extern void geonn_baseline_fingerprint(const GeonnBaseline *baseline, BaselinePo
 extern void geonn_point_list_add(PointList *list, const BaselinePoint *point);
 
 /*
- * The points of one list, or of two (second is not NULL), as the given points of a search.  The result
- * lives as long as the current memory context.
+ * The points of a list as the given points of a search.  The result lives as long as the current memory context.
  */
-extern const GivenPoints *geonn_baseline_points(const BaselineSchema *schema, const PointList *first,
-												const PointList *second);
+extern const GivenPoints *geonn_baseline_points(const BaselineSchema *schema, const PointList *list);
 
 /* The index of the block to which this key belongs. */
 extern uint32 geonn_baseline_find_block(const GeonnBaseline *baseline, uint64 key);
@@ -248,42 +280,14 @@ extern void geonn_baseline_update(GeonnBaseline *baseline, const BaselineChanges
 /* ---- cache/baseline_compare.c ---- */
 
 /*
- * Compare the source's rows, as the active snapshot sees them, with the baseline.  Returns false if the
- * changes need more memory than this many bytes; the changes are then incomplete.  They live as long as
- * the current memory context.
+ * Compare the side's rows, as the active snapshot sees them, with the baseline, treat invalid ones as the join's
+ * search does, and bring the lists of pages up to date.  Returns false if the changes need more memory than this
+ * many bytes; the changes are then incomplete.  They live as long as the current memory context.
  */
-extern bool geonn_baseline_compare(GeonnBaseline *baseline, const PointSource *source,
-								   InvalidPolicy invalid, Size memory, BaselineChanges *changes);
+extern bool geonn_baseline_compare(GeonnBaseline *baseline, const GeonnJoin *join, Size memory,
+								   BaselineChanges *changes);
 
-/* ---- cache/baseline_build.c ---- */
-
-/* a baseline that is being made of all points of its side */
+/* a baseline that is being made of all points of its side; see cache/full_search.h */
 typedef struct BaselineBuild BaselineBuild;
-
-/*
- * Begin without points, in the current memory context.  The question is the join's for a baseline of
- * observations, and NULL for references.  compares: a stored baseline has the same seed, and may have the
- * same points.
- */
-extern BaselineBuild *geonn_baseline_build_begin(GeonnBaseline *baseline, const GeonnQuestion *question,
-												 bool compares);
-
-/*
- * Add a point.  Points that are searched for get numbers from 0 on, in the order of these calls, and the
- * reach of an observation without rows, until geonn_baseline_build_reach.
- */
-extern void geonn_baseline_build_add(BaselineBuild *build, const PointRow *row, bool is_searched);
-
-/* Add all points of the source, with the active snapshot, without searching for any. */
-extern void geonn_baseline_build_read(BaselineBuild *build, const PointSource *source);
-
-/* Set the reach of the observation of this number by its last row so far, of this rank and distance. */
-extern void geonn_baseline_build_reach(BaselineBuild *build, uint64 number, uint64 rank, double distance);
-
-/*
- * Write the baseline in place of the stored one, close it, and free the points.  may_keep: leave the
- * stored one as it is if it has the same points.  Returns whether it was left.
- */
-extern bool geonn_baseline_build_end(BaselineBuild *build, bool may_keep);
 
 #endif							/* GEONN_CACHE_BASELINE_H */

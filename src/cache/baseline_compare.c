@@ -223,20 +223,6 @@ mark_left(BaselineComparison *comparison)
 }
 
 /*
- * Are pages of any of the tables to be read?
- */
-static bool
-has_pages(const TablePages *tables, int count)
-{
-	for (int i = 0; i < count; i++)
-	{
-		if (tables[i].count > 0)
-			return true;
-	}
-	return false;
-}
-
-/*
  * Find the changes on the pages that may have changed.  Returns false, and has found nothing, if the
  * source is no longer planned as the same plain tables, or the lists are damaged.
  */
@@ -251,7 +237,7 @@ find_by_pages(BaselineComparison *comparison, InvalidPolicy invalid)
 	comparison->by_pages = true;
 	comparison->known = known_create(CurrentMemoryContext, 1024, NULL);
 	geonn_pages_former(baseline->pages, learn, comparison);
-	if (has_pages(tables, table_count) &&
+	if (tables != NULL &&
 		!geonn_read_pages(comparison->source, invalid, tables, table_count, look_for_row, comparison))
 		return false;
 	points = mark_left(comparison);
@@ -365,9 +351,10 @@ by_block_and_key(const void *first, const void *second)
 }
 
 bool
-geonn_baseline_compare(GeonnBaseline *baseline, const PointSource *source, InvalidPolicy invalid,
-					   Size memory, BaselineChanges *changes)
+geonn_baseline_compare(GeonnBaseline *baseline, const GeonnJoin *join, Size memory, BaselineChanges *changes)
 {
+	const PointSource *source = geonn_side_source(join, baseline->side);
+	InvalidPolicy invalid = baseline->side == SIDE_OBSERVATIONS ? geonn_observations_policy(join) : join->invalid;
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "geonn comparison",
 												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext former = MemoryContextSwitchTo(context);
@@ -384,6 +371,7 @@ geonn_baseline_compare(GeonnBaseline *baseline, const PointSource *source, Inval
 	comparison.blocks = MemoryContextAllocHuge(context, baseline->count * sizeof(uint32));
 	comparison.changed = MemoryContextAllocExtended(context, baseline->count * sizeof(bool),
 													MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	baseline->pages = geonn_pages_look(baseline, source, &join->question, false);
 	if (!geonn_pages_are_few(baseline->pages) || !find_by_pages(&comparison, invalid))
 	{
 		if (comparison.by_pages)
@@ -393,6 +381,10 @@ geonn_baseline_compare(GeonnBaseline *baseline, const PointSource *source, Inval
 	}
 	if (changes->added.count > 0)
 		qsort(changes->added.points, changes->added.count, sizeof(BaselinePoint), by_block_and_key);
+	if (comparison.too_many)
+		geonn_pages_give_up(baseline->pages);
+	geonn_pages_store(baseline->pages);
+	baseline->pages = NULL;
 	MemoryContextSwitchTo(former);
 	MemoryContextDelete(context);
 	return !comparison.too_many;

@@ -8,8 +8,7 @@
  * changed.
  *
  * To bring a baseline up to date, the blocks in which something has changed are read, rebuilt and
- * written: without the points that were removed, with those that were added, and with new reaches.  If
- * few references have moved, most of these blocks have new reaches alone.
+ * written: without the points that were removed, with those that were added, and with new reaches.
  */
 #include "postgres.h"
 
@@ -47,6 +46,7 @@ struct BaselineWriter
 	/* the block under construction */
 	bool		open;
 	BaselineBlock block;
+	bool		has_ball;		/* its centre and radius are known before its points are */
 	uint64		last_key;
 	StringInfoData contents;
 	uint32		placed;			/* how many points have coordinates, and the sums of these */
@@ -143,19 +143,17 @@ add_entry(BaselineWriter *writer, const BaselineBlock *block)
 }
 
 static void
-write_block(BaselineWriter *writer, const BaselineBlock *block, const char *contents, Size length)
-{
-	add_entry(writer, block);
-	write_row(writer->baseline->contents, block->number < writer->first_new, block->number, contents, length);
-}
-
-static void
 end_block(BaselineWriter *writer)
 {
+	BaselineBlock *block = &writer->block;
+
 	if (!writer->open)
 		return;
-	find_ball(writer);
-	write_block(writer, &writer->block, writer->contents.data, writer->contents.len);
+	if (!writer->has_ball)
+		find_ball(writer);
+	add_entry(writer, block);
+	write_row(writer->baseline->contents, block->number < writer->first_new, block->number,
+			  writer->contents.data, writer->contents.len);
 	writer->open = false;
 }
 
@@ -167,6 +165,7 @@ begin_block(BaselineWriter *writer, uint64 first_key, uint32 number)
 	{
 		.first_key = first_key,.number = number,.reach = -1
 	};
+	writer->has_ball = false;
 	writer->placed = 0;
 	writer->latitudes = writer->longitudes = 0;
 	resetStringInfo(&writer->contents);
@@ -187,7 +186,9 @@ geonn_baseline_writer_begin(GeonnBaseline *baseline, bool anew)
 	initStringInfo(&writer->contents);
 	if (anew)
 	{
-		geonn_baseline_delete(baseline);
+		geonn_baseline_open(baseline);
+		geonn_block_table_delete_all(baseline->directory);
+		geonn_block_table_delete_all(baseline->contents);
 		baseline->next_number = 0;
 		begin_block(writer, 0, baseline->next_number++);
 	}
@@ -197,40 +198,23 @@ geonn_baseline_writer_begin(GeonnBaseline *baseline, bool anew)
 }
 
 /*
- * End the present block, and keep the blocks before this one as they are.
+ * The points that are added next replace those of this block, and have keys of its range.  The blocks before this
+ * one stay as they are.  has_same_points: only reaches are other than before.
  */
 static void
-pass_to(BaselineWriter *writer, uint32 block)
+replace_block(BaselineWriter *writer, uint32 number, bool has_same_points)
 {
+	const BaselineBlock *blocks = writer->baseline->blocks;
+	const BaselineBlock *former = &blocks[number];
+
 	end_block(writer);
-	while (writer->next_old < block)
-		add_entry(writer, &writer->baseline->blocks[writer->next_old++]);
+	while (writer->next_old < number)
+		add_entry(writer, &blocks[writer->next_old++]);
 	writer->next_old++;
-}
-
-/*
- * The points that are added next replace those of this block, and have keys of its range.
- */
-static void
-replace_block(BaselineWriter *writer, uint32 block)
-{
-	pass_to(writer, block);
-	begin_block(writer, writer->baseline->blocks[block].first_key, writer->baseline->blocks[block].number);
-}
-
-/*
- * Give this block these contents: its points, with their new reaches, of which reach is the
- * greatest.
- */
-static void
-set_reaches(BaselineWriter *writer, uint32 block, const char *contents, Size length, float reach)
-{
-	BaselineBlock entry = writer->baseline->blocks[block];
-
-	CHECK_FOR_INTERRUPTS();
-	pass_to(writer, block);
-	entry.reach = reach;
-	write_block(writer, &entry, contents, length);
+	begin_block(writer, former->first_key, former->number);
+	writer->has_ball = has_same_points;
+	writer->block.centre = former->centre;
+	writer->block.radius = former->radius;
 }
 
 void
@@ -328,7 +312,6 @@ typedef struct BaselineUpdate
 	uint64		next_reach;
 	uint64		next_added;
 
-	MemoryContext block_context;
 	BaselinePoint *points;		/* points of the present block */
 	uint64		count;
 	uint64		room;
@@ -385,41 +368,16 @@ next_point(BaselineUpdate *update, const char **contents, const char *end, Basel
 }
 
 /*
- * Does the list go on with points of this block?
- */
-static bool
-has_points_of(const PointList *list, uint64 next, uint32 block)
-{
-	return next < list->count && list->points[next].block == block;
-}
-
-static void
-update_reaches(BaselineUpdate *update, uint32 block, const char *contents, Size length)
-{
-	char	   *updated = palloc(length);
-	const char *next = contents;
-	float		greatest = -1;
-	BaselinePoint point = geonn_baseline_first(block);
-
-	memcpy(updated, contents, length);
-	while (next_point(update, &next, contents + length, &point))
-	{
-		memcpy(updated + (point.bytes - contents) + offsetof(PointHead, reach), &point.reach,
-			   sizeof(point.reach));
-		greatest = Max(greatest, point.reach);
-	}
-	set_reaches(update->writer, block, updated, length, greatest);
-}
-
-/*
- * Rebuild the block from its points that stay and those that were added.
+ * Rebuild a block from its points that stay and those that were added.
  */
 static void
-rebuild_block(BaselineUpdate *update, uint32 block, const char *contents, Size length)
+update_block(void *state, uint32 block, const char *contents, Size length)
 {
+	BaselineUpdate *update = state;
 	const PointList *added = &update->changes->added;
 	const char *end = contents + length;
 	BaselinePoint point = geonn_baseline_first(block);
+	bool		has_same_points;
 
 	update->count = 0;
 	while (next_point(update, &contents, end, &point))
@@ -427,27 +385,16 @@ rebuild_block(BaselineUpdate *update, uint32 block, const char *contents, Size l
 		geonn_baseline_fingerprint(update->baseline, &point);
 		add_point(update, &point);
 	}
-	while (has_points_of(added, update->next_added, block))
+	has_same_points = update->count == update->baseline->blocks[block].rows;
+	while (update->next_added < added->count && added->points[update->next_added].block == block)
+	{
 		add_point(update, &added->points[update->next_added++]);
+		has_same_points = false;
+	}
 	qsort(update->points, update->count, sizeof(BaselinePoint), by_key);
-	replace_block(update->writer, block);
+	replace_block(update->writer, block, has_same_points);
 	for (uint64 i = 0; i < update->count; i++)
 		geonn_baseline_add(update->writer, &update->points[i]);
-}
-
-static void
-update_block(void *state, uint32 block, const char *contents, Size length)
-{
-	BaselineUpdate *update = state;
-	MemoryContext former = MemoryContextSwitchTo(update->block_context);
-
-	if (!has_points_of(&update->changes->removed, update->next_removed, block) &&
-		!has_points_of(&update->changes->added, update->next_added, block))
-		update_reaches(update, block, contents, length);
-	else
-		rebuild_block(update, block, contents, length);
-	MemoryContextSwitchTo(former);
-	MemoryContextReset(update->block_context);
 }
 
 /*
@@ -498,7 +445,6 @@ geonn_baseline_update(GeonnBaseline *baseline, const BaselineChanges *changes,
 	{
 		update.points = palloc(update.room * sizeof(BaselinePoint));
 		update.writer = geonn_baseline_writer_begin(baseline, false);
-		update.block_context = AllocSetContextCreate(context, "geonn block", ALLOCSET_DEFAULT_SIZES);
 		geonn_baseline_read_blocks(baseline, blocks, count, update_block, &update);
 		geonn_baseline_writer_end(update.writer);
 	}

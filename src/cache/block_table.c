@@ -57,7 +57,7 @@ struct BlockTable
 	MemoryContext context;		/* has the scan */
 	SysScanDesc scan;			/* NULL: none yet */
 	MemoryContext contents;		/* has the contents of the row that was read last, if they were stored out of line */
-	CatalogIndexState indexes;	/* NULL: the table was opened to read */
+	CatalogIndexState indexes;
 };
 
 /* ---- open and close ---- */
@@ -105,21 +105,19 @@ with_own_changes(Snapshot snapshot)
 }
 
 BlockTable *
-geonn_block_table_open(const GeonnCache *cache, int16 side, const char *name, LOCKMODE lock,
-					   Snapshot snapshot)
+geonn_block_table_open(const GeonnCache *cache, int16 side, const char *name)
 {
 	BlockTable *table = palloc0(sizeof(BlockTable));
 
-	table->relation = table_open(geonn_own_table(cache->schema, name), lock);
+	table->relation = table_open(geonn_own_table(cache->schema, name), RowExclusiveLock);
 	table->key = open_key(table->relation);
 	table->side[BLOCK_CACHE] = Int32GetDatum(cache->id);
 	table->side[BLOCK_SIDE] = Int16GetDatum(side);
-	table->snapshot = with_own_changes(snapshot);
+	table->snapshot = with_own_changes(GetActiveSnapshot());
 	table->context = CurrentMemoryContext;
 	table->contents = AllocSetContextCreate(CurrentMemoryContext, "geonn contents",
 											ALLOCSET_DEFAULT_SIZES);
-	if (lock != AccessShareLock)
-		table->indexes = CatalogOpenIndexes(table->relation);
+	table->indexes = CatalogOpenIndexes(table->relation);
 	return table;
 }
 
@@ -129,11 +127,8 @@ geonn_block_table_close(BlockTable *table)
 	if (table->scan != NULL)
 		systable_endscan_ordered(table->scan);
 	UnregisterSnapshot(table->snapshot);
-	if (table->indexes != NULL)
-	{
-		CatalogCloseIndexes(table->indexes);
-		CommandCounterIncrement();
-	}
+	CatalogCloseIndexes(table->indexes);
+	CommandCounterIncrement();
 	index_close(table->key, NoLock);
 	table_close(table->relation, NoLock);
 	MemoryContextDelete(table->contents);
@@ -278,5 +273,9 @@ geonn_block_table_delete(BlockTable *table, int64 first, int64 last)
 void
 geonn_block_table_delete_all(BlockTable *table)
 {
+	Snapshot	former = table->snapshot;
+
+	table->snapshot = with_own_changes(former);
+	UnregisterSnapshot(former);
 	geonn_block_table_delete(table, PG_INT64_MIN, PG_INT64_MAX);
 }

@@ -7,21 +7,17 @@
 
 #include "postgres.h"
 
-#include "storage/lockdefs.h"
-#include "utils/snapshot.h"
-
 #include "cache/definition.h"
 
 /* one of the tables, of which the caller reads and writes the rows of one side of a cache */
 typedef struct BlockTable BlockTable;
 
 /*
- * Open the table of this name, in the current memory context.  The lock, AccessShareLock to read and
- * RowExclusiveLock to write, is held until the transaction ends.  Reads see what the snapshot sees,
- * and what the transaction has changed before this call.
+ * Open the table of this name, in the current memory context, to read and write it.  The lock is held until
+ * the transaction ends.  Reads see what the active snapshot sees, and what the transaction has changed
+ * before this call.
  */
-extern BlockTable *geonn_block_table_open(const GeonnCache *cache, int16 side, const char *name,
-										  LOCKMODE lock, Snapshot snapshot);
+extern BlockTable *geonn_block_table_open(const GeonnCache *cache, int16 side, const char *name);
 
 /* The contents of the row of this number, or NULL; valid until the next call. */
 extern const bytea *geonn_block_table_find(BlockTable *table, int64 number);
@@ -44,7 +40,10 @@ extern void geonn_block_table_insert(BlockTable *table, int64 number, const char
 extern void geonn_block_table_update(BlockTable *table, int64 number, const char *contents,
 									 Size length);
 
-/* Delete the rows from the first number to the last one, or all of the side.  Errors as for an update. */
+/*
+ * Delete the rows from the first number to the last one, or all of the side, with those that were written since
+ * the table was opened.  Errors as for an update.
+ */
 extern void geonn_block_table_delete(BlockTable *table, int64 first, int64 last);
 extern void geonn_block_table_delete_all(BlockTable *table);
 

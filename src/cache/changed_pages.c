@@ -6,8 +6,10 @@
  * A side of a cache is often a large table of which few pages change between two refreshes.  Its rows
  * are those of one or more leaves: the table itself, or its partitions, those of partitions, or
  * its children and its own rows; or the tables of a view with UNION ALL.  For each page of a leaf the
- * last run keeps a list of the points that it had there (cache/page_lists.c), and for each leaf a
- * state, by which the next one finds the pages that may have changed (cache/leaf.c).
+ * last run keeps a list of the points that it had there, and for each leaf a state, by which the next one
+ * finds the pages that may have changed (cache/leaf.c).  A list is a row of geonn_cache_page, with the
+ * leaf's OID in the first half of its number and the page in the second; an empty list may have no row.
+ * Another row has the states of all leaves.
  *
  * A refresh reads only these pages, and compares their points with those on their lists: a point that
  * is only on a list was removed, one that is on none was added, and a row that an UPDATE has put on
@@ -49,14 +51,14 @@
 /* if a greater share of the pages may have changed, all lists are made anew instead of replacing some */
 #define UPDATED_SHARE	0.5
 
-/* the state of a side, as stored: the baseline's seed, and the OIDs of its leaves, in ascending order */
+/* the row of a side's state: the baseline's seed, and the states of the leaves */
+#define STATE_NUMBER	0
 #define SEED_BYTES	sizeof(((GeonnBaseline *) NULL)->seed)
 
 struct ChangedPages
 {
 	const GeonnBaseline *baseline;
 	MemoryContext context;
-	Snapshot	snapshot;
 	Leaf	   *leaves;			/* ordered by OID: the leaves of now and of the last run */
 	int			count;
 	bool		known;			/* the last run has stored lists */
@@ -65,13 +67,10 @@ struct ChangedPages
 	/* the new lists */
 	bool		updates;		/* only pages that may have changed get new lists; else all get them */
 	bool		given_up;
-	PageLists  *lists;			/* NULL: not open yet */
 	Leaf	   *leaf;			/* the leaf of the last row; NULL: no row has come */
 	BlockNumber page;			/* the page of the last row */
-	bool		is_changed;		/* that page may have changed */
-	PagePoint  *points;			/* points of pages that may have changed */
-	uint64		point_count;
-	uint64		point_room;
+	bool		gets_list;		/* that page gets a new list */
+	StringInfoData list;		/* the entries of the list, so far */
 };
 
 static bool
@@ -129,40 +128,40 @@ take_tables(ChangedPages *pages, const List *tables)
 }
 
 /*
- * Add those of the last run's leaves that the source does not have any more.
+ * Read the next one of the stored states.  Returns false where they are damaged.
  */
-static void
-add_former_leaves(ChangedPages *pages, const Oid *tables, int count)
+static bool
+read_state(Leaf *leaf, const char **next, const char *end)
 {
-	int			present = pages->count;
+	Size		left = end - *next;
+	Size		bytes;
 
-	pages->leaves = repalloc_huge(pages->leaves, (present + count) * sizeof(Leaf));
-	for (int i = 0; i < count; i++)
-	{
-		Leaf		key = {.table = tables[i]};
-
-		if (bsearch(&key, pages->leaves, present, sizeof(Leaf), by_table) == NULL)
-			pages->leaves[pages->count++] = key;
-	}
-	qsort(pages->leaves, pages->count, sizeof(Leaf), by_table);
+	if (left < sizeof(LeafState))
+		return false;
+	memcpy(&leaf->former, *next, sizeof(LeafState));
+	bytes = leaf->former.unsettled * sizeof(BlockNumber);
+	if (left - sizeof(LeafState) < bytes)
+		return false;
+	leaf->table = leaf->former.table;
+	leaf->former_unsettled = memcpy(palloc(Max(bytes, 1)), *next + sizeof(LeafState), bytes);
+	leaf->was_leaf = true;
+	*next += sizeof(LeafState) + bytes;
+	return true;
 }
 
 /*
- * Read the states of the last run's leaves.
+ * Add a leaf of the last run to the first ones, those that the source has now.
  */
 static void
-load_states(ChangedPages *pages, PageLists *lists, const Oid *tables, int count)
+add_former(ChangedPages *pages, int present, const Leaf *former)
 {
-	for (int i = 0; i < count; i++)
-	{
-		const bytea *stored;
+	Leaf	   *leaf = bsearch(former, pages->leaves, present, sizeof(Leaf), by_table);
+	const AttrNumber *attributes = leaf == NULL ? NULL : leaf->attributes;
 
-		geonn_page_lists_choose(lists, tables[i], 1);
-		stored = geonn_page_lists_state(lists);
-		if (stored == NULL || !geonn_leaf_set_former(find_leaf(pages, tables[i]), VARDATA_ANY(stored),
-													 VARSIZE_ANY_EXHDR(stored)))
-			pages->known = false;
-	}
+	if (leaf == NULL)
+		leaf = &pages->leaves[pages->count++];
+	*leaf = *former;
+	leaf->attributes = attributes;
 }
 
 /*
@@ -171,26 +170,28 @@ load_states(ChangedPages *pages, PageLists *lists, const Oid *tables, int count)
 static void
 load_former(ChangedPages *pages)
 {
-	const GeonnBaseline *baseline = pages->baseline;
-	PageLists  *lists = geonn_page_lists_open(baseline->cache, baseline->side, AccessShareLock,
-											  pages->snapshot);
-	const bytea *stored;
-	Size		length;
+	const bytea *stored = geonn_block_table_find(pages->baseline->lists, STATE_NUMBER);
+	const char *next;
+	const char *end;
+	int			present = pages->count;
 
-	geonn_page_lists_choose(lists, InvalidOid, 1);
-	stored = geonn_page_lists_state(lists);
-	length = stored == NULL ? 0 : VARSIZE_ANY_EXHDR(stored);
-	if (length >= SEED_BYTES && memcmp(VARDATA_ANY(stored), baseline->seed, SEED_BYTES) == 0)
+	if (stored == NULL || VARSIZE_ANY_EXHDR(stored) < SEED_BYTES ||
+		memcmp(VARDATA_ANY(stored), pages->baseline->seed, SEED_BYTES) != 0)
+		return;
+	next = VARDATA_ANY(stored) + SEED_BYTES;
+	end = VARDATA_ANY(stored) + VARSIZE_ANY_EXHDR(stored);
+	pages->leaves = repalloc_huge(pages->leaves,
+								  (present + (end - next) / sizeof(LeafState) + 1) * sizeof(Leaf));
+	pages->known = true;
+	while (pages->known && next < end)
 	{
-		int			count = (int) ((length - SEED_BYTES) / sizeof(Oid));
-		Oid		   *tables = palloc(Max(count, 1) * sizeof(Oid));
+		Leaf		former = {0};
 
-		memcpy(tables, VARDATA_ANY(stored) + SEED_BYTES, count * sizeof(Oid));
-		pages->known = true;
-		add_former_leaves(pages, tables, count);
-		load_states(pages, lists, tables, count);
+		pages->known = read_state(&former, &next, end);
+		if (pages->known)
+			add_former(pages, present, &former);
 	}
-	geonn_page_lists_close(lists);
+	qsort(pages->leaves, pages->count, sizeof(Leaf), by_table);
 }
 
 /* ---- the look ---- */
@@ -207,7 +208,6 @@ decide(ChangedPages *pages, const PointSource *source, bool reads_all)
 	uint64		changed = 0;
 	uint64		changed_same = 0;	/* how many pages may have changed in leaves that are the same */
 	double		points;
-	double		memory = maintenance_work_mem * 1024.0;
 
 	for (int i = 0; i < pages->count; i++)
 	{
@@ -223,9 +223,9 @@ decide(ChangedPages *pages, const PointSource *source, bool reads_all)
 	if (!is_few(unsettled, now))
 		return false;
 	points = (double) changed / Max(all, 1) * (double) pages->baseline->rows;
-	pages->few = pages->known && !reads_all && is_few(changed, all) && points * BYTES_A_POINT <= memory;
-	pages->updates = pages->few ||
-		(pages->known && changed <= UPDATED_SHARE * all && points * sizeof(PagePoint) <= memory);
+	pages->few = pages->known && !reads_all && is_few(changed, all) &&
+		points * BYTES_A_POINT <= maintenance_work_mem * 1024.0;
+	pages->updates = pages->few || (pages->known && changed <= UPDATED_SHARE * all);
 	if (pages->few)
 		ereport(DEBUG1,
 				(errmsg_internal("%s is read where it may have changed: on " UINT64_FORMAT " of "
@@ -246,29 +246,38 @@ look_at_leaves(ChangedPages *pages, const PointSource *source, const GeonnQuesti
 	{
 		Leaf	   *leaf = &pages->leaves[i];
 
-		if (leaf->attributes != NULL && !geonn_leaf_look(leaf, source, question, position))
+		if (leaf->attributes != NULL &&
+			!geonn_leaf_look(leaf, source, question, pages->baseline->seed, position))
 			return false;
 	}
 	return decide(pages, source, reads_all);
 }
 
 ChangedPages *
-geonn_pages_look(const GeonnBaseline *baseline, const PointSource *source,
-				 const GeonnQuestion *question, bool reads_all)
+geonn_pages_look(GeonnBaseline *baseline, const PointSource *source, const GeonnQuestion *question,
+				 bool reads_all)
 {
 	ChangedPages *pages = palloc0(sizeof(ChangedPages));
 	bool		writes = false;
 
 	pages->baseline = baseline;
 	pages->context = CurrentMemoryContext;
-	pages->snapshot = GetActiveSnapshot();
+	initStringInfo(&pages->list);
+	geonn_baseline_open(baseline);
 	if (take_tables(pages, geonn_check_tables(source)))
 	{
 		load_former(pages);
 		writes = look_at_leaves(pages, source, question, reads_all);
 	}
 	if (!pages->updates)
-		geonn_page_lists_delete(baseline->cache, baseline->side);
+		geonn_block_table_delete_all(baseline->lists);
+	for (int i = 0; i < pages->count && pages->updates; i++)
+	{
+		Leaf	   *leaf = &pages->leaves[i];
+
+		leaf->is_listed = palloc_extended(Max(geonn_leaf_changed_count(leaf), 1) * sizeof(bool),
+										  MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	}
 	return writes ? pages : NULL;
 }
 
@@ -309,40 +318,59 @@ const TablePages *
 geonn_pages_to_read(const ChangedPages *pages, int *count)
 {
 	TablePages *tables = palloc(pages->count * sizeof(TablePages));
+	bool		any = false;
 
 	*count = 0;
 	for (int i = 0; i < pages->count; i++)
 	{
-		if (pages->leaves[i].attributes != NULL)
-			tables[(*count)++] = pages_of_leaf(&pages->leaves[i]);
+		if (pages->leaves[i].attributes == NULL)
+			continue;
+		tables[*count] = pages_of_leaf(&pages->leaves[i]);
+		any |= tables[(*count)++].count > 0;
 	}
-	return tables;
+	return any ? tables : NULL;
+}
+
+/*
+ * The number of the row that has the list of this page.
+ */
+static int64
+number_of(const Leaf *leaf, BlockNumber page)
+{
+	return (int64) ((uint64) leaf->table << 32 | page);
+}
+
+static void
+give_list(const ChangedPages *pages, int64 number, PageEntryConsumer consume, void *state)
+{
+	const bytea *list = geonn_block_table_find(pages->baseline->lists, number);
+	Size		length = list == NULL ? 0 : VARSIZE_ANY_EXHDR(list);
+
+	if (length % sizeof(PageEntry) != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_CORRUPTED),
+				 errmsg("row " INT64_FORMAT " of table geonn_cache_page is damaged", number),
+				 errhint("A superuser can run TRUNCATE geonn_cache_page: the next refreshes fill it again.")));
+	for (Size offset = 0; offset < length; offset += sizeof(PageEntry))
+	{
+		PageEntry	entry;
+
+		memcpy(&entry, VARDATA_ANY(list) + offset, sizeof(entry));
+		consume(state, &entry);
+	}
 }
 
 void
 geonn_pages_former(ChangedPages *pages, PageEntryConsumer consume, void *state)
 {
-	PageLists  *lists = geonn_page_lists_open(pages->baseline->cache, pages->baseline->side,
-											  AccessShareLock, pages->snapshot);
-
 	for (int i = 0; i < pages->count; i++)
 	{
 		const Leaf *leaf = &pages->leaves[i];
 		uint32		changed = leaf->was_leaf ? geonn_leaf_changed_count(leaf) : 0;
 
-		if (changed > 0)
-			geonn_page_lists_choose(lists, leaf->table, leaf->former.pages_a_row);
 		for (uint32 number = 0; number < changed; number++)
-		{
-			uint32		count;
-			const PageEntry *list = geonn_page_lists_find(lists, geonn_leaf_changed_page(leaf, number),
-														  &count);
-
-			for (uint32 entry = 0; entry < count; entry++)
-				consume(state, &list[entry]);
-		}
+			give_list(pages, number_of(leaf, geonn_leaf_changed_page(leaf, number)), consume, state);
 	}
-	geonn_page_lists_close(lists);
 }
 
 /* ---- the rows that are read ---- */
@@ -354,201 +382,151 @@ geonn_pages_give_up(ChangedPages *pages)
 		pages->given_up = true;
 }
 
-static void
-open_to_write(ChangedPages *pages)
+static int
+by_number(const void *first, const void *second)
 {
-	if (pages->lists == NULL)
-		pages->lists = geonn_page_lists_open(pages->baseline->cache, pages->baseline->side,
-											 RowExclusiveLock, GetTransactionSnapshot());
+	BlockNumber a = *(const BlockNumber *) first;
+	BlockNumber b = *(const BlockNumber *) second;
+
+	return a < b ? -1 : a > b;
 }
 
 /*
- * Go on to another leaf.  Where all lists are made anew, its lists follow those of the last one.
+ * Store the list of the last row's page, which has all of its rows by now.
  */
 static void
-begin_leaf(ChangedPages *pages, Leaf *leaf)
+end_page(ChangedPages *pages)
 {
-	pages->leaf = leaf;
-	pages->page = InvalidBlockNumber;
+	BlockTable *table = pages->baseline->lists;
+	const StringInfo list = &pages->list;
+	const bytea *former = NULL;
+	int64		number;
+
+	if (!pages->gets_list)
+		return;
+	number = number_of(pages->leaf, pages->page);
 	if (pages->updates)
-		return;
-	open_to_write(pages);
-	geonn_page_lists_end(pages->lists);
-	geonn_page_lists_choose(pages->lists, leaf->table, leaf->now.pages_a_row);
+		former = geonn_block_table_find(table, number);
+	if (former == NULL)
+		geonn_block_table_insert(table, number, list->data, list->len);
+	else if ((int) VARSIZE_ANY_EXHDR(former) != list->len ||
+			 memcmp(VARDATA_ANY(former), list->data, list->len) != 0)
+		geonn_block_table_update(table, number, list->data, list->len);
+	resetStringInfo(list);
+	pages->gets_list = false;
 }
 
 /*
- * Keep a point for the new list of its page, if that may have changed.
+ * The index of a page among those of the leaf that may have changed; their count: it is none of them.
  */
-static void
-keep_point(ChangedPages *pages, const PagePoint *point)
+static uint32
+find_changed(const Leaf *leaf, BlockNumber page)
 {
-	if (point->page.number != pages->page)
-	{
-		pages->page = point->page.number;
-		pages->is_changed = geonn_leaf_has_changed(pages->leaf, pages->page);
-	}
-	if (!pages->is_changed)
-		return;
-	if (pages->point_count == pages->point_room)
-	{
-		pages->point_room = Max(pages->point_room * 2, 1024);
-		pages->points = pages->points == NULL ? palloc(pages->point_room * sizeof(PagePoint)) :
-			repalloc_huge(pages->points, pages->point_room * sizeof(PagePoint));
-	}
-	pages->points[pages->point_count++] = *point;
+	uint32		count = geonn_leaf_changed_count(leaf);
+	const BlockNumber *found;
+
+	if (!leaf->is_same)
+		return Min(page, count);
+	found = bsearch(&page, leaf->changed.pages, count, sizeof(BlockNumber), by_number);
+	return found == NULL ? count : (uint32) (found - leaf->changed.pages);
 }
 
-void
-geonn_pages_add(ChangedPages *pages, const PointRow *row, const Fingerprint *fingerprint)
+/*
+ * Go on to another page.
+ */
+static void
+begin_page(ChangedPages *pages, PointPage page)
 {
-	PagePoint	point = {row->page, {fingerprint->key, fingerprint->hash[1]}};
-	Leaf	   *leaf;
-	MemoryContext former;
+	Leaf	   *leaf = find_leaf(pages, page.table);
+	uint32		number;
 
-	if (pages == NULL || pages->given_up)
-		return;
-	leaf = pages->leaf != NULL && pages->leaf->table == row->page.table ? pages->leaf :
-		find_leaf(pages, row->page.table);
 	if (leaf == NULL || leaf->attributes == NULL)
 	{
 		pages->given_up = true;
 		return;
 	}
-	former = MemoryContextSwitchTo(pages->context);
-	if (leaf != pages->leaf)
-		begin_leaf(pages, leaf);
-	if (pages->updates)
-		keep_point(pages, &point);
-	else
-		geonn_page_lists_add(pages->lists, &point);
-	MemoryContextSwitchTo(former);
+	pages->leaf = leaf;
+	pages->page = page.number;
+	pages->gets_list = true;
+	if (!pages->updates)
+		return;
+	number = find_changed(leaf, page.number);
+	pages->gets_list = number < geonn_leaf_changed_count(leaf);
+	if (pages->gets_list)
+		leaf->is_listed[number] = true;
 }
 
-/* ---- the new lists ---- */
-
-static int
-by_page(const void *first, const void *second)
+void
+geonn_pages_add(ChangedPages *pages, const PointRow *row, const Fingerprint *fingerprint)
 {
-	const PointPage *a = &((const PagePoint *) first)->page;
-	const PointPage *b = &((const PagePoint *) second)->page;
+	PageEntry	entry = {fingerprint->key, fingerprint->hash[1]};
 
-	if (a->table != b->table)
-		return a->table < b->table ? -1 : 1;
-	return a->number < b->number ? -1 : a->number > b->number;
+	if (pages == NULL || pages->given_up)
+		return;
+	if (pages->leaf == NULL || row->page.table != pages->leaf->table || row->page.number != pages->page)
+	{
+		MemoryContext former = MemoryContextSwitchTo(pages->context);
+
+		end_page(pages);
+		begin_page(pages, row->page);
+		MemoryContextSwitchTo(former);
+	}
+	if (pages->gets_list)
+		appendBinaryStringInfo(&pages->list, (const char *) &entry, sizeof(entry));
 }
+
+/* ---- after the rows ---- */
 
 /*
- * Put the points into the order of their pages.  They are in it already, unless a scan began in the
- * middle of a table, or leaves were read in another order than that of their OIDs.
+ * Delete the lists of pages that have no rows any more.
  */
 static void
-sort_points(ChangedPages *pages)
+delete_empty(ChangedPages *pages)
 {
-	for (uint64 i = 1; i < pages->point_count; i++)
+	for (int i = 0; i < pages->count; i++)
 	{
-		if (by_page(&pages->points[i], &pages->points[i - 1]) < 0)
+		const Leaf *leaf = &pages->leaves[i];
+		uint32		changed = geonn_leaf_changed_count(leaf);
+
+		for (uint32 number = 0; number < changed; number++)
 		{
-			qsort(pages->points, pages->point_count, sizeof(PagePoint), by_page);
-			return;
+			int64		row = number_of(leaf, geonn_leaf_changed_page(leaf, number));
+
+			if (!leaf->is_listed[number])
+				geonn_block_table_delete(pages->baseline->lists, row, row);
 		}
 	}
 }
 
 /*
- * Store the state of a leaf; or delete the lists and state of a table that is no leaf any more.
+ * Store the states of the leaves, if one of them is not what it was.
  */
 static void
-store_state(ChangedPages *pages, Leaf *leaf, bool replaces)
+store_states(ChangedPages *pages)
 {
-	StringInfoData state;
-
-	initStringInfo(&state);
-	geonn_leaf_state(leaf, &state);
-	geonn_page_lists_set_state(pages->lists, state.data, state.len, replaces);
-	pfree(state.data);
-}
-
-/*
- * Bring a leaf's lists up to date with these points, all of its pages that may have changed.
- */
-static void
-update_leaf(ChangedPages *pages, Leaf *leaf, const PagePoint *points, uint64 count)
-{
-	geonn_page_lists_choose(pages->lists, leaf->table, Max(leaf->now.pages_a_row, 1));
-	if (leaf->is_same)
-	{
-		geonn_page_lists_replace(pages->lists, leaf->changed.pages, leaf->changed.count, points, count);
-		if (leaf->looked)
-			store_state(pages, leaf, true);
-		return;
-	}
-	if (leaf->was_leaf)
-		geonn_page_lists_remove(pages->lists);
-	if (leaf->attributes == NULL)
-		return;
-	for (uint64 i = 0; i < count; i++)
-		geonn_page_lists_add(pages->lists, &points[i]);
-	geonn_page_lists_end(pages->lists);
-	store_state(pages, leaf, false);
-}
-
-static void
-update_leaves(ChangedPages *pages)
-{
-	uint64		next = 0;
-
-	sort_points(pages);
-	for (int i = 0; i < pages->count; i++)
-	{
-		uint64		first = next;
-
-		CHECK_FOR_INTERRUPTS();
-		while (next < pages->point_count && pages->points[next].page.table == pages->leaves[i].table)
-			next++;
-		update_leaf(pages, &pages->leaves[i], pages->points + first, next - first);
-	}
-}
-
-/*
- * End the lists that were made anew, and store the states of all leaves.
- */
-static void
-end_leaves(ChangedPages *pages)
-{
-	geonn_page_lists_end(pages->lists);
-	for (int i = 0; i < pages->count; i++)
-	{
-		if (pages->leaves[i].attributes == NULL)
-			continue;
-		geonn_page_lists_choose(pages->lists, pages->leaves[i].table, pages->leaves[i].now.pages_a_row);
-		store_state(pages, &pages->leaves[i], false);
-	}
-}
-
-/*
- * Store the state of the side, if it has other leaves than before.
- */
-static void
-store_side(ChangedPages *pages)
-{
-	StringInfoData state;
+	StringInfoData states;
 	bool		is_other = !pages->updates;
 
-	initStringInfo(&state);
-	appendBinaryStringInfo(&state, (const char *) pages->baseline->seed, SEED_BYTES);
+	initStringInfo(&states);
+	appendBinaryStringInfo(&states, (const char *) pages->baseline->seed, SEED_BYTES);
 	for (int i = 0; i < pages->count; i++)
 	{
-		const Leaf *leaf = &pages->leaves[i];
+		Leaf	   *leaf = &pages->leaves[i];
 
-		is_other |= (leaf->attributes != NULL) != leaf->was_leaf;
-		if (leaf->attributes != NULL)
-			appendBinaryStringInfo(&state, (char *) &leaf->table, sizeof(Oid));
+		is_other |= leaf->attributes == NULL || leaf->looked;
+		if (leaf->attributes == NULL)
+			continue;
+		leaf->now.unsettled = leaf->unsettled.count;
+		appendBinaryStringInfo(&states, (const char *) &leaf->now, sizeof(LeafState));
+		if (leaf->unsettled.count > 0)
+			appendBinaryStringInfo(&states, (const char *) leaf->unsettled.pages,
+								   (int) (leaf->unsettled.count * sizeof(BlockNumber)));
 	}
-	if (!is_other)
-		return;
-	geonn_page_lists_choose(pages->lists, InvalidOid, 1);
-	geonn_page_lists_set_state(pages->lists, state.data, state.len, pages->updates);
+	if (is_other && pages->updates)
+		geonn_block_table_update(pages->baseline->lists, STATE_NUMBER, states.data, states.len);
+	else if (is_other)
+		geonn_block_table_insert(pages->baseline->lists, STATE_NUMBER, states.data, states.len);
+	pfree(states.data);
 }
 
 void
@@ -556,18 +534,13 @@ geonn_pages_store(ChangedPages *pages)
 {
 	if (pages == NULL)
 		return;
-	if (!pages->given_up)
-	{
-		open_to_write(pages);
-		if (pages->updates)
-			update_leaves(pages);
-		else
-			end_leaves(pages);
-		store_side(pages);
-	}
-	if (pages->lists != NULL)
-		geonn_page_lists_close(pages->lists);
-	pages->lists = NULL;
 	if (pages->given_up)
-		geonn_page_lists_delete(pages->baseline->cache, pages->baseline->side);
+	{
+		geonn_block_table_delete_all(pages->baseline->lists);
+		return;
+	}
+	end_page(pages);
+	if (pages->updates)
+		delete_empty(pages);
+	store_states(pages);
 }

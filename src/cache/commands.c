@@ -44,7 +44,7 @@
 #include "utils/varlena.h"
 
 #include "cache/changed.h"
-#include "cache/last_run.h"
+#include "cache/full_search.h"
 #include "cache/schedule.h"
 #include "cache/sorted_rows.h"
 #include "cache/target.h"
@@ -201,14 +201,10 @@ open_made_table(const char *name, TupleDesc row_type)
 static void
 find_duplicate(const GeonnCache *cache, TupleDesc row_type)
 {
-	SortedRows *rows = geonn_sorted_rows_create(row_type, maintenance_work_mem);
-
 	CommandCounterIncrement();
 	PushActiveSnapshot(GetLatestSnapshot());
-	geonn_sorted_rows_add_table(rows, cache->target);
+	geonn_target_check_unique(cache, row_type);
 	PopActiveSnapshot();
-	geonn_sorted_rows_check(rows, cache);
-	geonn_sorted_rows_end(rows);
 }
 
 static void
@@ -297,10 +293,10 @@ geonn_cache_create(PG_FUNCTION_ARGS)
 	run = geonn_cache_log_start(&cache);
 	PushActiveSnapshot(GetTransactionSnapshot());
 	now = geonn_labels_now(join);
-	build = geonn_last_run_begin_baselines(&cache, join, &last_run);
+	build = geonn_baselines_begin(&cache, join, &last_run);
 	result.rows = result.inserted = (int64) geonn_target_fill(&cache, join, build, table, 0);
 	table_close(table, NoLock);
-	geonn_last_run_end_baselines(&cache, join, &last_run, build);
+	geonn_baselines_end(&cache, join, &last_run, build);
 	geonn_last_run_create(&cache);
 	add_key(&cache, geonn_cache_row_type(join));
 	make_triggers(&cache);

@@ -12,13 +12,13 @@
  *
  * Nothing is missed, for these reasons:
  *
- *	 - Rows with equal keys are in the same partition: equal ids have equal hashes (cache/id_hash.h).
+ *	 - Rows with equal keys are in the same partition: equal ids have equal hashes (cache/sorted_rows.h).
  *	   So merging some partitions finds the differences that merging all rows would find in them.
  *	 - The hash of a row is of the bytes of all its values.  Values that are equal and have other
  *	   bytes, as with citext, differ, as they do in is_same_row of cache/sorted_rows.c.
  *	 - If the sum of a partition is zero, the search and the table have the same rows there, each as
  *	   often as the other, but for an accident that is as unlikely as with those of a
- *	   baseline (cache/bag.h).  The hashes have a random key, so that such an accident cannot be
+ *	   baseline (cache/baseline.h).  The hashes have a random key, so that such an accident cannot be
  *	   arranged.  Sums of values would not do, as two observations may have exchanged their rows; a
  *	   keyed hash of the whole row has no such law.
  *	 - The table has a key only once.  If the search returns it twice, for a duplicate id, the rows are
@@ -36,7 +36,6 @@
 
 #include "cache/full_compare.h"
 #include "cache/full_search.h"
-#include "cache/id_hash.h"
 #include "cache/siphash.h"
 #include "cache/sorted_rows.h"
 

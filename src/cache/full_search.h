@@ -1,11 +1,11 @@
 /*
  * full_search.h
- *		The rows that a cache's table should have: the search for all observations.
+ *		The search for all observations, and the baselines that are made of what it reads.
  */
 #ifndef GEONN_CACHE_FULL_SEARCH_H
 #define GEONN_CACHE_FULL_SEARCH_H
 
-#include "cache/baseline.h"
+#include "cache/last_run.h"
 
 typedef struct FullSearch
 {
@@ -32,5 +32,19 @@ typedef struct FullSearch
  * Raises an error about a NULL id.  Returns the number of rows.
  */
 extern uint64 geonn_full_search(const FullSearch *full);
+
+/*
+ * Begin to do what last_run->plan says, before anything is read.  Returns the baseline of the observations,
+ * to which the search for all of them adds what it reads; NULL: none is made.
+ */
+extern BaselineBuild *geonn_baselines_begin(const GeonnCache *cache, const GeonnJoin *join,
+											GeonnLastRun *last_run);
+
+/*
+ * Write both baselines, or keep the stored ones if they are right.  The references are read with the
+ * active snapshot.  NULL: does nothing.
+ */
+extern void geonn_baselines_end(const GeonnCache *cache, const GeonnJoin *join, GeonnLastRun *last_run,
+								BaselineBuild *build);
 
 #endif							/* GEONN_CACHE_FULL_SEARCH_H */

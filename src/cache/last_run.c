@@ -31,10 +31,7 @@
 #include "access/xact.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
-#include "common/cryptohash.h"
-#include "common/sha2.h"
 #include "miscadmin.h"
-#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/jsonb.h"
@@ -44,21 +41,19 @@
 #include "utils/typcache.h"
 
 #include "cache/changed.h"
-#include "cache/changed_pages.h"
 #include "cache/last_run.h"
 #include "common/protocol.h"
 #include "join/kept_dataset.h"
 
 /* the version of the format in which baselines are stored */
-#define BASELINE_FORMAT 4
+#define BASELINE_FORMAT 5
 
 /* columns of geonn_cache_last_run */
 enum
 {
 	LAST_RUN_SIGNATURE = 1,
 	LAST_RUN_ROWS,
-	LAST_RUN_LABELS,
-	LAST_RUN_SEEDS,
+	LAST_RUN_SIDES,
 	LAST_RUN_BASELINES,
 	LAST_RUN_WASTED,
 	LAST_RUN_PAUSE
@@ -67,31 +62,32 @@ enum
 /* ---- labels ---- */
 
 /*
- * The hash of the labels of all tables whose rows are the source's, in the order in which they are
- * read; empty if one of the tables has no label now.
+ * Write the hash of the labels of all tables whose rows are the source's, in the order in which they are
+ * read, unless one of the tables has no label now.
  */
-static bytea *
-label_of(const PointSource *source, const GeonnQuestion *question)
+static void
+write_label(const PointSource *source, const GeonnQuestion *question, uint8 *label)
 {
 	const List *tables = geonn_check_tables(source);
-	pg_cryptohash_ctx *hash = pg_cryptohash_create(PG_SHA256);
-	bytea	   *value = palloc(PG_SHA256_DIGEST_LENGTH + VARHDRSZ);
-	bool		has_labels = tables != NIL && pg_cryptohash_init(hash) >= 0;
+	StringInfoData bytes;		/* a bytea */
 	ListCell   *cell;
 
+	memset(label, 0, LABEL_BYTES);
+	initStringInfo(&bytes);
+	appendStringInfoSpaces(&bytes, VARHDRSZ);
 	foreach(cell, tables)
 	{
-		struct geonn_label label;
+		struct geonn_label of_table;
 
-		has_labels = has_labels &&
-			geonn_label_dataset(source, lfirst(cell), question, REFERENCE_COORDINATES, &label) > 0 &&
-			pg_cryptohash_update(hash, (uint8 *) &label, sizeof(label)) >= 0;
+		if (geonn_label_dataset(source, lfirst(cell), question, REFERENCE_COORDINATES, &of_table) == 0)
+			return;
+		appendBinaryStringInfo(&bytes, (const char *) &of_table, sizeof(of_table));
 	}
-	has_labels = has_labels &&
-		pg_cryptohash_final(hash, (uint8 *) VARDATA(value), PG_SHA256_DIGEST_LENGTH) >= 0;
-	pg_cryptohash_free(hash);
-	SET_VARSIZE(value, (has_labels ? PG_SHA256_DIGEST_LENGTH : 0) + VARHDRSZ);
-	return value;
+	if (tables == NIL)
+		return;
+	SET_VARSIZE(bytes.data, bytes.len);
+	memcpy(label, VARDATA_ANY(DatumGetByteaPP(DirectFunctionCall1(sha256_bytea, PointerGetDatum(bytes.data)))),
+		   LABEL_BYTES);
 }
 
 GeonnLabels
@@ -103,7 +99,7 @@ geonn_labels_now(const GeonnJoin *join)
 	{
 		const PointSource *source = geonn_side_source(join, side);
 
-		now.label[side] = label_of(source, &join->question);
+		write_label(source, &join->question, now.label[side]);
 		now.relations[side] = geonn_relations_read(source);
 	}
 	return now;
@@ -127,13 +123,11 @@ check_relations(const GeonnCache *cache, const GeonnJoin *join, const GeonnLabel
 }
 
 static bool
-is_same(const bytea *now, Datum then)
+is_same(const uint8 *now, const uint8 *then)
 {
-	bytea	   *former = DatumGetByteaPP(then);
+	static const uint8 none[LABEL_BYTES];
 
-	return VARSIZE_ANY_EXHDR(now) > 0 &&
-		VARSIZE_ANY_EXHDR(now) == VARSIZE_ANY_EXHDR(former) &&
-		memcmp(VARDATA_ANY(now), VARDATA_ANY(former), VARSIZE_ANY_EXHDR(now)) == 0;
+	return memcmp(now, none, LABEL_BYTES) != 0 && memcmp(now, then, LABEL_BYTES) == 0;
 }
 
 /* ---- the signature ---- */
@@ -200,30 +194,12 @@ signature_of(const GeonnCache *cache, const GeonnJoin *join, bool *noticed)
 
 /* ---- the row ---- */
 
-/*
- * The elements of an array column of the row that was read.
- */
-static Datum *
-elements(const GeonnRows *rows, int column, Oid type, int16 length, bool by_value, char alignment, int count)
-{
-	Datum		value = geonn_row_value(rows, 0, column);
-	Datum	   *result;
-	int			found;
-
-	deconstruct_array(DatumGetArrayTypeP(value), type, length, by_value, alignment, &result, NULL,
-					  &found);
-	if (found != count)
-		elog(ERROR, "geonn_cache_last_run is damaged");
-	return result;
-}
-
 GeonnLastRun *
 geonn_last_run_load(const GeonnCache *cache, const GeonnJoin *join, GeonnLabels now, Snapshot snapshot)
 {
 	GeonnLastRun *last_run = palloc0(sizeof(GeonnLastRun));
 	GeonnRows  *rows;
-	Datum	   *labels;
-	Datum	   *seeds;
+	const bytea *sides;
 	bool		noticed;
 	char	   *signature = signature_of(cache, join, &noticed);
 
@@ -232,23 +208,20 @@ geonn_last_run_load(const GeonnCache *cache, const GeonnJoin *join, GeonnLabels 
 	if (!noticed)
 		return last_run;
 	rows = geonn_catalog_run(cache->schema,
-							 "SELECT signature, rows, labels, seeds, baselines, wasted, pause"
+							 "SELECT signature, rows, sides, baselines, wasted, pause"
 							 " FROM $S.geonn_cache_last_run WHERE cache OPERATOR(pg_catalog.=) $1"
 							 " AND signature OPERATOR(pg_catalog.=) $2 AND valid",
 							 snapshot, GEONN_VALUES(GEONN_INT4(cache->id), GEONN_TEXT(signature)));
 	if (rows->count == 0)
 		return last_run;
-	labels = elements(rows, LAST_RUN_LABELS, BYTEAOID, -1, false, TYPALIGN_INT, CACHE_SIDES);
-	seeds = elements(rows, LAST_RUN_SEEDS, INT8OID, sizeof(int64), FLOAT8PASSBYVAL, TYPALIGN_DOUBLE,
-					 CACHE_SIDES * 2);
+	sides = DatumGetByteaPP(geonn_row_value(rows, 0, LAST_RUN_SIDES));
+	if (VARSIZE_ANY_EXHDR(sides) != sizeof(StoredSides))
+		elog(ERROR, "geonn_cache_last_run is damaged");
+	memcpy(&last_run->sides, VARDATA_ANY(sides), sizeof(StoredSides));
 	last_run->exists = true;
 	last_run->rows = DatumGetInt64(geonn_row_value(rows, 0, LAST_RUN_ROWS));
 	for (int side = 0; side < CACHE_SIDES; side++)
-	{
-		last_run->same[side] = is_same(now.label[side], labels[side]);
-		last_run->seed[side][0] = (uint64) DatumGetInt64(seeds[side * 2]);
-		last_run->seed[side][1] = (uint64) DatumGetInt64(seeds[side * 2 + 1]);
-	}
+		last_run->same[side] = is_same(now.label[side], last_run->sides.label[side]);
 	last_run->has_baselines = DatumGetBool(geonn_row_value(rows, 0, LAST_RUN_BASELINES));
 	last_run->wasted = DatumGetInt32(geonn_row_value(rows, 0, LAST_RUN_WASTED));
 	last_run->pause = DatumGetInt32(geonn_row_value(rows, 0, LAST_RUN_PAUSE));
@@ -270,8 +243,7 @@ void
 geonn_last_run_create(const GeonnCache *cache)
 {
 	(void) run_for_cache(cache, "INSERT INTO $S.geonn_cache_last_run"
-						 " VALUES ($1, false, ''::pg_catalog.text, 0,"
-						 " '{}'::pg_catalog.bytea[], '{}'::bigint[], false, 0, 0)"
+						 " VALUES ($1, false, ''::pg_catalog.text, 0, ''::pg_catalog.bytea, false, 0, 0)"
 						 " ON CONFLICT (cache) DO NOTHING", NULL);
 	geonn_changes_forget();
 }
@@ -312,106 +284,23 @@ void
 geonn_last_run_store(const GeonnCache *cache, const GeonnJoin *join, GeonnLabels now, int64 rows,
 					 const GeonnLastRun *last_run)
 {
-	Datum		labels[CACHE_SIDES];
-	Datum		seeds[CACHE_SIDES * 2];
-	ArrayType  *label_array;
-	ArrayType  *seed_array;
+	StoredSides sides = last_run->sides;
+	bytea	   *stored = palloc(VARHDRSZ + sizeof(sides));
 	bool		noticed;
-	char	   *signature;
 
 	check_relations(cache, join, &now);
-	for (int side = 0; side < CACHE_SIDES; side++)
-	{
-		labels[side] = PointerGetDatum(now.label[side]);
-		seeds[side * 2] = Int64GetDatum((int64) last_run->seed[side][0]);
-		seeds[side * 2 + 1] = Int64GetDatum((int64) last_run->seed[side][1]);
-	}
-	signature = signature_of(cache, join, &noticed);
-	label_array = construct_array(labels, CACHE_SIDES, BYTEAOID, -1, false, TYPALIGN_INT);
-	seed_array = construct_array(seeds, CACHE_SIDES * 2, INT8OID, sizeof(int64), FLOAT8PASSBYVAL,
-								 TYPALIGN_DOUBLE);
+	memcpy(sides.label, now.label, sizeof(sides.label));
+	memcpy(VARDATA(stored), &sides, sizeof(sides));
+	SET_VARSIZE(stored, VARHDRSZ + sizeof(sides));
 	(void) geonn_catalog_run(cache->schema,
 							 "UPDATE $S.geonn_cache_last_run SET valid = true, signature = $2, rows = $3,"
-							 " labels = $4, seeds = $5, baselines = $6, wasted = $7, pause = $8"
+							 " sides = $4, baselines = $5, wasted = $6, pause = $7"
 							 " WHERE cache OPERATOR(pg_catalog.=) $1",
-							 NULL, GEONN_VALUES(GEONN_INT4(cache->id), GEONN_TEXT(signature),
+							 NULL, GEONN_VALUES(GEONN_INT4(cache->id),
+												GEONN_TEXT(signature_of(cache, join, &noticed)),
 												GEONN_INT8(rows),
-												{BYTEAARRAYOID, false, PointerGetDatum(label_array)},
-												{INT8ARRAYOID, false, PointerGetDatum(seed_array)},
+												{BYTEAOID, false, PointerGetDatum(stored)},
 												GEONN_BOOL(last_run->has_baselines),
 												GEONN_INT4(last_run->wasted),
 												GEONN_INT4(last_run->pause)));
-}
-
-/* ---- baselines ---- */
-
-GeonnBaseline *
-geonn_last_run_baseline(const GeonnCache *cache, const GeonnJoin *join, const GeonnLastRun *last_run,
-						CacheSide side)
-{
-	return geonn_baseline_create(cache, join, side, last_run->seed[side]);
-}
-
-static void
-delete_baselines(const GeonnCache *cache, const GeonnJoin *join, GeonnLastRun *last_run)
-{
-	for (int side = 0; side < CACHE_SIDES && last_run->has_baselines; side++)
-	{
-		GeonnBaseline *baseline = geonn_last_run_baseline(cache, join, last_run, side);
-
-		geonn_baseline_delete(baseline);
-		geonn_baseline_close(baseline);
-		geonn_page_lists_delete(cache, side);
-	}
-	last_run->has_baselines = false;
-}
-
-static BaselineBuild *
-begin_baseline(const GeonnCache *cache, const GeonnJoin *join, const GeonnLastRun *last_run,
-			   CacheSide side)
-{
-	GeonnBaseline *baseline = geonn_last_run_baseline(cache, join, last_run, side);
-	BaselineBuild *build = geonn_baseline_build_begin(baseline,
-													  side == SIDE_OBSERVATIONS ? &join->question : NULL,
-													  last_run->plan == BASELINES_COMPARE);
-
-	baseline->pages = geonn_pages_look(baseline, geonn_side_source(join, side), &join->question, true);
-	return build;
-}
-
-BaselineBuild *
-geonn_last_run_begin_baselines(const GeonnCache *cache, const GeonnJoin *join, GeonnLastRun *last_run)
-{
-	switch (last_run->plan)
-	{
-		case BASELINES_KEEP:
-			return NULL;
-		case BASELINES_SKIP:
-			delete_baselines(cache, join, last_run);
-			return NULL;
-		case BASELINES_MAKE:
-			if (!pg_strong_random(last_run->seed, sizeof(last_run->seed)))
-				elog(ERROR, "could not get random bytes");
-			break;
-		case BASELINES_COMPARE:
-			break;
-	}
-	return begin_baseline(cache, join, last_run, SIDE_OBSERVATIONS);
-}
-
-void
-geonn_last_run_end_baselines(const GeonnCache *cache, const GeonnJoin *join, GeonnLastRun *last_run,
-							 BaselineBuild *build)
-{
-	BaselineBuild *references;
-	bool		same_references;
-
-	if (build == NULL)
-		return;
-	references = begin_baseline(cache, join, last_run, SIDE_REFERENCES);
-	geonn_baseline_build_read(references, join->references);
-	same_references = geonn_baseline_build_end(references, true);
-	/* with other references, observations have other reaches */
-	(void) geonn_baseline_build_end(build, same_references);
-	last_run->has_baselines = true;
 }

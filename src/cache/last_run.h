@@ -7,12 +7,22 @@
 
 #include "cache/baseline.h"
 
+/* bytes of a label of a side's contents, which is a SHA-256 */
+#define LABEL_BYTES		32
+
 /* the state of both sides before they are read */
 typedef struct GeonnLabels
 {
-	bytea	   *label[CACHE_SIDES]; /* the label of each side's contents; empty: they have none */
+	uint8		label[CACHE_SIDES][LABEL_BYTES];	/* all bytes are 0: the side has no label now */
 	List	   *relations[CACHE_SIDES]; /* geonn_relations_read */
 } GeonnLabels;
+
+/* the column geonn_cache_last_run.sides */
+typedef struct StoredSides
+{
+	uint64		seed[CACHE_SIDES][2];	/* the secret keys of the baselines' hashes */
+	uint8		label[CACHE_SIDES][LABEL_BYTES];	/* of what the run read, as in GeonnLabels */
+} StoredSides;
 
 /* what a full refresh does about baselines */
 typedef enum BaselinePlan
@@ -29,7 +39,7 @@ typedef struct GeonnLastRun
 	const char *reason;			/* why it does not, if not exists */
 	bool		same[CACHE_SIDES];	/* the side has not changed since the last run */
 	int64		rows;			/* how many rows the cache's table has */
-	uint64		seed[CACHE_SIDES][2];	/* the secret keys of the baselines' hashes */
+	StoredSides sides;
 	bool		has_baselines;	/* baselines of what the run read are stored */
 	BaselinePlan plan;			/* what the present run does about baselines */
 	int			wasted;			/* how many runs in a row made baselines that the next run could not use */
@@ -60,23 +70,5 @@ extern void geonn_last_run_begin(const GeonnCache *cache);
  */
 extern void geonn_last_run_store(const GeonnCache *cache, const GeonnJoin *join, GeonnLabels now,
 								 int64 rows, const GeonnLastRun *last_run);
-
-/* The baseline of a side, with the seed from last_run; its blocks are not read yet. */
-extern GeonnBaseline *geonn_last_run_baseline(const GeonnCache *cache, const GeonnJoin *join,
-											  const GeonnLastRun *last_run, CacheSide side);
-
-/*
- * Begin to do what last_run->plan says, before anything is read.  Returns the baseline of the observations,
- * to which the search for all of them adds what it reads; NULL: none is made.
- */
-extern BaselineBuild *geonn_last_run_begin_baselines(const GeonnCache *cache, const GeonnJoin *join,
-													 GeonnLastRun *last_run);
-
-/*
- * Write both baselines, or keep the stored ones if they are right.  The references are read with the
- * active snapshot.  NULL: does nothing.
- */
-extern void geonn_last_run_end_baselines(const GeonnCache *cache, const GeonnJoin *join,
-										 GeonnLastRun *last_run, BaselineBuild *build);
 
 #endif							/* GEONN_CACHE_LAST_RUN_H */

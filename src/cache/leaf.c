@@ -4,7 +4,7 @@
  *
  * A leaf is a plain table all of whose rows are rows of a cache's side: the side's table itself, or
  * one of its partitions or children.  For each page the last run keeps a list of the points that it
- * had there (cache/page_lists.c), and for the leaf
+ * had there (cache/changed_pages.c), and for the leaf
  *
  *	 - the position, which is the end of the WAL as it was before that run looked at any page;
  *	 - how many pages the leaf had then;
@@ -41,8 +41,8 @@
  *	   number is never less than its snapshot's xmin.  On a page that was all-visible, both see all
  *	   tuples.
  *
- * (3) The same file, columns and row of pg_class: as with labels.  Their subject is kept and compared
- *	   (geonn_describe_pages); TRUNCATE, VACUUM FULL and ALTER TABLE make another.  All pages of a leaf
+ * (3) The same file, columns and row of pg_class: as with labels.  A hash of their subject is kept and
+ *	   compared (geonn_describe_pages); TRUNCATE, VACUUM FULL and ALTER TABLE make another.  All pages of a leaf
  *	   with another subject may have changed, those that it has and those that it had.
  *
  * Pages need not be looked at one by one where the visibility map tells the same.  If a page's bit is
@@ -53,9 +53,9 @@
  * (join/kept_dataset.c).  And a page whose bit is set is settled: a change under way is recorded past
  * the new position, which was taken before the bits were read.
  *
- * If no page had to be looked at, nothing is stored: the state goes on to be that of the run which
- * stored it, and what is said above of the last run holds for that one.  For all runs since have found
- * none of the leaf's pages changed, and have left the points on its lists in the baseline.
+ * If no page of any leaf had to be looked at, nothing is stored: the states go on to be those of the run
+ * which stored them, and what is said above of the last run holds for that one.  For all runs since have
+ * found none of the leaves' pages changed, and have left the points on their lists in the baseline.
  *
  * When a refresh reads a page, it may also prune it, as any reader may.  The next refresh then reads
  * this page again.
@@ -73,12 +73,9 @@
 #include "utils/snapmgr.h"
 
 #include "cache/leaf.h"
-#include "cache/page_lists.h"
+#include "cache/siphash.h"
 #include "base/compat.h"
 #include "join/kept_dataset.h"
-
-/* how many pages have their rows counted, to estimate the rows of a page */
-#define PAGES_COUNTED	16
 
 /* reading a table larger than this share of shared buffers reuses few of them (as heapam.c) */
 #define BUFFERS_SHARE	4
@@ -105,34 +102,6 @@ add_page(PageSet *set, BlockNumber page)
 			repalloc_huge(set->pages, set->room * sizeof(BlockNumber));
 	}
 	set->pages[set->count++] = page;
-}
-
-/* ---- the state ---- */
-
-bool
-geonn_leaf_set_former(Leaf *leaf, const char *state, Size length)
-{
-	Size		left = length - sizeof(LeafState);
-
-	if (length < sizeof(LeafState))
-		return false;
-	memcpy(&leaf->former, state, sizeof(LeafState));
-	if (left != leaf->former.unsettled * sizeof(BlockNumber))
-		return false;
-	leaf->former_unsettled = palloc(Max(left, 1));
-	memcpy(leaf->former_unsettled, state + sizeof(LeafState), left);
-	leaf->was_leaf = true;
-	return true;
-}
-
-void
-geonn_leaf_state(Leaf *leaf, StringInfo bytes)
-{
-	leaf->now.unsettled = leaf->unsettled.count;
-	appendBinaryStringInfo(bytes, (char *) &leaf->now, sizeof(LeafState));
-	if (leaf->unsettled.count > 0)
-		appendBinaryStringInfo(bytes, (char *) leaf->unsettled.pages,
-							   (int) (leaf->unsettled.count * sizeof(BlockNumber)));
 }
 
 /* ---- a page ---- */
@@ -258,49 +227,6 @@ look_at_pages(Look *look)
 }
 
 /*
- * How many rows has a page, on average?
- */
-static uint32
-rows_a_page(Look *look)
-{
-	BlockNumber pages = look->leaf->now.pages;
-	BlockNumber step = Max(pages / PAGES_COUNTED, 1);
-	uint32		rows = 0;
-	uint32		count = 0;
-
-	for (uint64 page = 0; page < pages; page += step, count++)
-	{
-		Buffer		buffer = read_page(look, (BlockNumber) page);
-
-		if (!PageIsNew(BufferGetPage(buffer)))
-			rows += PageGetMaxOffsetNumber(BufferGetPage(buffer));
-		UnlockReleaseBuffer(buffer);
-	}
-	return rows / Max(count, 1);
-}
-
-/*
- * Decide how many pages share a row of lists.  Where pages have come to have many more rows, as those
- * of a table that was nearly empty, all lists of the leaf are made anew.
- */
-static void
-choose_width(Look *look)
-{
-	Leaf	   *leaf = look->leaf;
-
-	leaf->now.pages_a_row = leaf->former.pages_a_row;
-	if (leaf->is_same && leaf->now.pages <= leaf->former.pages)
-		return;
-	leaf->now.pages_a_row = geonn_page_lists_width(rows_a_page(look));
-	if (!leaf->is_same)
-		return;
-	if (leaf->now.pages_a_row * 2 <= leaf->former.pages_a_row)
-		leaf->is_same = false;
-	else
-		leaf->now.pages_a_row = leaf->former.pages_a_row;
-}
-
-/*
  * Look at the relation, which is described as now.subject says.
  */
 static void
@@ -309,27 +235,29 @@ look_at_relation(Leaf *leaf, Relation relation)
 	Look		look = {.leaf = leaf,.relation = relation,.snapshot = GetActiveSnapshot()};
 
 	leaf->is_same = leaf->was_leaf &&
-		memcmp(leaf->former.subject, leaf->now.subject, GEONN_SUBJECT_BYTES) == 0;
+		memcmp(leaf->former.subject, leaf->now.subject, sizeof(leaf->now.subject)) == 0;
 	leaf->now.pages = RelationGetNumberOfBlocks(relation);
 	leaf->looked = !leaf->is_same || leaf->now.pages != leaf->former.pages;
 	if (leaf->now.pages > (BlockNumber) (NBuffers / BUFFERS_SHARE))
 		look.strategy = GetAccessStrategy(BAS_BULKREAD);
-	choose_width(&look);
 	look_at_pages(&look);
 	if (look.strategy != NULL)
 		FreeAccessStrategy(look.strategy);
 }
 
 bool
-geonn_leaf_look(Leaf *leaf, const PointSource *source, const GeonnQuestion *question, uint64 position)
+geonn_leaf_look(Leaf *leaf, const PointSource *source, const GeonnQuestion *question, const uint64 *seed,
+				uint64 position)
 {
 	Relation	relation = table_open(leaf->table, NoLock);
-	bool		shows_changes = geonn_describe_pages(source, relation, leaf->attributes, question,
-													 leaf->now.subject);
+	uint8		subject[GEONN_SUBJECT_BYTES];
+	bool		shows_changes = geonn_describe_pages(source, relation, leaf->attributes, question, subject);
 
+	leaf->now.table = leaf->table;
 	leaf->now.position = position;
 	if (shows_changes)
 	{
+		geonn_siphash(seed, (const char *) subject, sizeof(subject), leaf->now.subject);
 		PredicateLockRelation(relation, GetActiveSnapshot());
 		look_at_relation(leaf, relation);
 	}
@@ -349,20 +277,4 @@ BlockNumber
 geonn_leaf_changed_page(const Leaf *leaf, uint32 number)
 {
 	return leaf->is_same ? leaf->changed.pages[number] : number;
-}
-
-static int
-by_number(const void *first, const void *second)
-{
-	BlockNumber a = *(const BlockNumber *) first;
-	BlockNumber b = *(const BlockNumber *) second;
-
-	return a < b ? -1 : a > b;
-}
-
-bool
-geonn_leaf_has_changed(const Leaf *leaf, BlockNumber page)
-{
-	return !leaf->is_same || bsearch(&page, leaf->changed.pages, leaf->changed.count,
-									 sizeof(BlockNumber), by_number) != NULL;
 }

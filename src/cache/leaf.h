@@ -20,10 +20,10 @@ typedef struct PageSet
 /* what a leaf's lists of pages were made of, as stored; the numbers of the unsettled pages follow */
 typedef struct LeafState
 {
-	uint8		subject[GEONN_SUBJECT_BYTES];	/* geonn_describe_pages */
+	uint64		subject[2];		/* a hash of what geonn_describe_pages says */
 	uint64		position;		/* XLogRecPtr */
+	Oid			table;
 	uint32		pages;			/* how many the table had */
-	uint32		pages_a_row;	/* how many share a row of geonn_cache_page */
 	uint32		unsettled;		/* how many were unsettled */
 	uint32		unused;
 } LeafState;
@@ -41,23 +41,16 @@ typedef struct Leaf
 
 	bool		is_same;		/* pages but the changed ones are as the last run read them */
 	PageSet		changed;		/* if is_same: the pages that may have changed since the last run */
+	bool	   *is_listed;		/* [geonn_leaf_changed_count]: the page has a new list; NULL: all get one */
 	bool		looked;			/* geonn_leaf_look read pages or found other ones: the state has to be stored anew */
 } Leaf;
 
 /*
- * Take the former state from what geonn_leaf_state wrote; false if that is no state.
- */
-extern bool geonn_leaf_set_former(Leaf *leaf, const char *state, Size length);
-
-/* Append the present state to these bytes. */
-extern void geonn_leaf_state(Leaf *leaf, StringInfo bytes);
-
-/*
- * Look at the pages of the table.  position is the end of the WAL, not later than now.  Returns false
- * if pages do not show the table's changes.
+ * Look at the pages of the table.  seed is the secret key of the subject's hash; position is the end of the
+ * WAL, not later than now.  Returns false if pages do not show the table's changes.
  */
 extern bool geonn_leaf_look(Leaf *leaf, const PointSource *source, const GeonnQuestion *question,
-							uint64 position);
+							const uint64 *seed, uint64 position);
 
 /*
  * How many pages may have changed, and the number of one of them, counted from 0.  Unless is_same, all
@@ -65,8 +58,5 @@ extern bool geonn_leaf_look(Leaf *leaf, const PointSource *source, const GeonnQu
  */
 extern uint32 geonn_leaf_changed_count(const Leaf *leaf);
 extern BlockNumber geonn_leaf_changed_page(const Leaf *leaf, uint32 number);
-
-/* May this page have changed? */
-extern bool geonn_leaf_has_changed(const Leaf *leaf, BlockNumber page);
 
 #endif							/* GEONN_CACHE_LEAF_H */

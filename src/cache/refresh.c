@@ -33,9 +33,8 @@
 #include "utils/snapmgr.h"
 
 #include "cache/affected.h"
-#include "cache/changed_pages.h"
 #include "cache/full_compare.h"
-#include "cache/last_run.h"
+#include "cache/full_search.h"
 #include "cache/replace.h"
 #include "points/query.h"
 
@@ -95,17 +94,6 @@ typedef struct Refresh
 	GeonnRunResult *result;
 } Refresh;
 
-/*
- * What reading a side for the first time does about invalid rows: what the search
- * does about them.
- */
-static InvalidPolicy
-policy_of(const Refresh *refresh, CacheSide side)
-{
-	return side == SIDE_OBSERVATIONS ? geonn_observations_policy(refresh->join) :
-		refresh->join->invalid;
-}
-
 /* ---- by what has changed ---- */
 
 /*
@@ -114,21 +102,14 @@ policy_of(const Refresh *refresh, CacheSide side)
 static bool
 find_changes(const Refresh *refresh, CacheSide side, GeonnBaseline *baseline, BaselineChanges *changes)
 {
-	const PointSource *source = geonn_side_source(refresh->join, side);
 	Size		memory = refresh->mode == REFRESH_INCREMENTAL ? SIZE_MAX :
 		(Size) maintenance_work_mem * 1024;
-	bool		compared;
 
 	geonn_baseline_load(baseline);
 	*changes = (BaselineChanges) {0};
 	if (refresh->last_run->same[side])
 		return true;
-	baseline->pages = geonn_pages_look(baseline, source, &refresh->join->question, false);
-	compared = geonn_baseline_compare(baseline, source, policy_of(refresh, side), memory, changes);
-	if (!compared)
-		geonn_pages_give_up(baseline->pages);
-	geonn_pages_store(baseline->pages);
-	if (!compared)
+	if (!geonn_baseline_compare(baseline, refresh->join, memory, changes))
 		return false;
 	return refresh->mode == REFRESH_INCREMENTAL ||
 		Max(changes->added.count, changes->removed.count) <= MOST_CHANGED * baseline->rows;
@@ -171,14 +152,15 @@ write_changes(const Refresh *refresh, GeonnIncrement *increment)
 static bool
 refresh_by_changes(Refresh *refresh)
 {
+	uint64		(*seed)[2] = refresh->last_run->sides.seed;
 	GeonnIncrement increment = {
 		.cache = refresh->cache,
 		.join = refresh->join,
 		.row_type = refresh->row_type,
-		.observations = geonn_last_run_baseline(refresh->cache, refresh->join, refresh->last_run,
-												SIDE_OBSERVATIONS),
-		.references = geonn_last_run_baseline(refresh->cache, refresh->join, refresh->last_run,
-											  SIDE_REFERENCES)
+		.observations = geonn_baseline_create(refresh->cache, refresh->join, SIDE_OBSERVATIONS,
+											  seed[SIDE_OBSERVATIONS]),
+		.references = geonn_baseline_create(refresh->cache, refresh->join, SIDE_REFERENCES,
+											seed[SIDE_REFERENCES])
 	};
 	bool		done = write_changes(refresh, &increment);
 
@@ -251,12 +233,12 @@ refresh_fully(Refresh *refresh, const char *reason, bool was_wasted, bool most_d
 	result->reason = reason;
 	result->searched = -1;
 	last_run->plan = plan_baselines(refresh, was_wasted);
-	build = geonn_last_run_begin_baselines(refresh->cache, refresh->join, last_run);
+	build = geonn_baselines_begin(refresh->cache, refresh->join, last_run);
 	replacement = geonn_replacement_build(refresh->cache, refresh->join, build, most_differ,
 										  refresh->alone, result);
 	if (replacement == NULL)
 		update_fully(refresh, build, most_differ);
-	geonn_last_run_end_baselines(refresh->cache, refresh->join, last_run, build);
+	geonn_baselines_end(refresh->cache, refresh->join, last_run, build);
 	/* the second search makes no baselines again */
 	if (replacement != NULL && !geonn_replacement_swap(replacement, result))
 		update_fully(refresh, NULL, most_differ);

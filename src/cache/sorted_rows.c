@@ -35,10 +35,9 @@
 #include "utils/snapmgr.h"
 #include "utils/sortsupport.h"
 #include "utils/tuplesort.h"
-#include "utils/typcache.h"
 
 #include "base/compat.h"
-#include "cache/id_hash.h"
+#include "base/value.h"
 #include "cache/sorted_rows.h"
 
 /* columns of the sort: those of the target, and the TID */
@@ -65,6 +64,44 @@ struct SortedRows
 	Datum		last_id;
 	int32		last_rank;		/* 0: the present row is the first one */
 };
+
+IdHash
+geonn_id_hash_of(Form_pg_attribute id)
+{
+	IdHash		hash = {
+		.id = id,
+		.type = lookup_type_cache(id->atttypid, TYPECACHE_EQ_OPR_FINFO |
+								  TYPECACHE_HASH_EXTENDED_PROC_FINFO),
+		.same_bytes = geonn_equal_is_same(getBaseType(id->atttypid), id->attcollation)
+	};
+
+	if (id->atttypid == INT2OID || id->atttypid == INT4OID || id->atttypid == INT8OID ||
+		id->atttypid == OIDOID)
+		hash.bits = id->attlen * BITS_PER_BYTE;
+	return hash;
+}
+
+/*
+ * Most ids are integers: to call their type's hash function for each of a table's rows would take longer than to
+ * read the rows.
+ */
+uint64
+geonn_id_hash(const IdHash *hash, Datum id)
+{
+	if (hash->bits > 0)
+	{
+		/*
+		 * Fibonacci hashing (Knuth, The Art of Computer Programming 6.4), of the significant bits
+		 */
+		uint64		product = ((uint64) id << (64 - hash->bits)) * UINT64CONST(0x9E3779B97F4A7C15);
+
+		return product ^ product >> 32;
+	}
+	if (OidIsValid(hash->type->hash_extended_proc))
+		return DatumGetUInt64(FunctionCall2Coll(&hash->type->hash_extended_proc_finfo,
+												hash->id->attcollation, id, Int64GetDatum(0)));
+	return hash->same_bytes ? datum_image_hash(id, hash->id->attbyval, hash->id->attlen) : 0;
+}
 
 void
 geonn_target_read(Oid target, int columns, TargetVisitor visit, void *state)
@@ -110,8 +147,12 @@ order_of_column(Form_pg_attribute column, SortSupport order)
 									 order);
 }
 
-SortedRows *
-geonn_sorted_rows_create(TupleDesc row_type, int memory)
+/*
+ * Create a sort without rows, in the current memory context.  Rows spill to disk when they take more than this many
+ * kilobytes.
+ */
+static SortedRows *
+create_sort(TupleDesc row_type, int memory)
 {
 	SortedRows *rows = palloc0(sizeof(SortedRows));
 	Form_pg_attribute id = TupleDescAttr(row_type, TARGET_OBSERVATION_ID);
@@ -157,12 +198,6 @@ add_table_row(void *state, const Datum *values, const bool *nulls, TableReader *
 	ItemPointerData tid = geonn_table_reader_tid(reader, row);
 
 	geonn_sorted_rows_add(state, &tid, values, nulls);
-}
-
-void
-geonn_sorted_rows_add_table(SortedRows *rows, Oid target)
-{
-	geonn_target_read(target, TARGET_COLUMNS, add_table_row, rows);
 }
 
 static int
@@ -238,21 +273,25 @@ next_unique(SortedRows *rows, const GeonnCache *cache)
 	return true;
 }
 
-void
-geonn_sorted_rows_check(SortedRows *rows, const GeonnCache *cache)
-{
-	while (next_unique(rows, cache))
-		;
-}
-
-void
-geonn_sorted_rows_end(SortedRows *rows)
+static void
+end_sort(SortedRows *rows)
 {
 	tuplesort_end(rows->sort);
 	ExecDropSingleTupleTableSlot(rows->write_slot);
 	ExecDropSingleTupleTableSlot(rows->read_slot);
 	MemoryContextDelete(rows->id_context);
 	pfree(rows);
+}
+
+void
+geonn_target_check_unique(const GeonnCache *cache, TupleDesc row_type)
+{
+	SortedRows *rows = create_sort(row_type, maintenance_work_mem);
+
+	geonn_target_read(cache->target, TARGET_COLUMNS, add_table_row, rows);
+	while (next_unique(rows, cache))
+		;
+	end_sort(rows);
 }
 
 /* ---- the merge ---- */
@@ -264,7 +303,7 @@ geonn_merge_begin(const GeonnCache *cache, TupleDesc row_type)
 
 	return (RowMerge)
 	{
-		cache, geonn_sorted_rows_create(row_type, memory), geonn_sorted_rows_create(row_type, memory)
+		cache, create_sort(row_type, memory), create_sort(row_type, memory)
 	};
 }
 
@@ -318,8 +357,8 @@ geonn_merge_end(RowMerge *merge, GeonnDifference *difference)
 		MemoryContextReset(context);
 	}
 	MemoryContextDelete(context);
-	geonn_sorted_rows_end(found);
-	geonn_sorted_rows_end(table);
+	end_sort(found);
+	end_sort(table);
 }
 
 /* ---- the table's rows of some observations ---- */

@@ -5,8 +5,32 @@
 #ifndef GEONN_CACHE_SORTED_ROWS_H
 #define GEONN_CACHE_SORTED_ROWS_H
 
+#include "utils/typcache.h"
+
 #include "cache/target.h"
 #include "points/table_reader.h"
+
+/*
+ * How to hash ids, so that equal ones have equal hashes.  Ids are equal if the btree operator class of their type
+ * says so, with the column's collation.  PostgreSQL's type cache gives a hash function only if it goes with that
+ * equality.
+ */
+typedef struct IdHash
+{
+	Form_pg_attribute id;
+	TypeCacheEntry *type;		/* its eq_opr_finfo says whether ids are equal */
+	int			bits;			/* how many bits an integer id has; 0: ids are not integers or OIDs */
+	bool		same_bytes;		/* equal ids always have the same bytes */
+} IdHash;
+
+/* How to hash ids of this column.  The result lives as long as the column's descriptor. */
+extern IdHash geonn_id_hash_of(Form_pg_attribute id);
+
+/*
+ * The hash of an id.  All ids of a type without a hash function have the same hash, unless equal ids always have
+ * the same bytes.
+ */
+extern uint64 geonn_id_hash(const IdHash *hash, Datum id);
 
 typedef struct SortedRows SortedRows;
 
@@ -19,23 +43,12 @@ typedef void (*TargetVisitor) (void *state, const Datum *values, const bool *nul
 							   int row);
 extern void geonn_target_read(Oid target, int columns, TargetVisitor visit, void *state);
 
-/*
- * Create a sort without rows, in the current memory context.  Rows spill to disk when they take more than
- * this many kilobytes.
- */
-extern SortedRows *geonn_sorted_rows_create(TupleDesc row_type, int memory);
-
 /* Add a row, whose id is not NULL. tid is NULL if the row is not from the table. */
 extern void geonn_sorted_rows_add(SortedRows *rows, ItemPointer tid, const Datum *values,
 								  const bool *nulls);
 
-/* Add all rows of the table that the active snapshot sees. */
-extern void geonn_sorted_rows_add_table(SortedRows *rows, Oid target);
-
-/* Called after the last row: raise an error if two observations have the same id. */
-extern void geonn_sorted_rows_check(SortedRows *rows, const GeonnCache *cache);
-
-extern void geonn_sorted_rows_end(SortedRows *rows);
+/* Raise an error if the active snapshot sees rows of two observations with the same id in the cache's table. */
+extern void geonn_target_check_unique(const GeonnCache *cache, TupleDesc row_type);
 
 /* rows that a search has found, and those that the table has of the same observations */
 typedef struct RowMerge
