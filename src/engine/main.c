@@ -189,10 +189,9 @@ return_freed_memory(void)
 int
 main(int argument_count, char **words)
 {
-	static struct device devices[GEONN_DEVICES_MAX];
 	struct arguments arguments = {0};
-	struct server_options options = {0};
 	int			status = parse_arguments(argument_count, words, &arguments);
+	bool		supervised;
 	struct failure failure;
 
 	if (status >= 0)
@@ -204,16 +203,14 @@ main(int argument_count, char **words)
 	}
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);	/* a limit on the size of files applies to memfds, too */
-	options.socket_path = arguments.socket_path;
-	options.supervised = has_supervisor();
-	if (options.supervised && !follow_supervisor())
+	supervised = has_supervisor();
+	if (supervised && !follow_supervisor())
 		return EXIT_FAILURE;
 	be_expendable();
 	raise_descriptor_limit();
 	return_freed_memory();
-	if (!engine_settings_begin(options.supervised))
+	if (!engine_settings_begin(supervised))
 		return EXIT_FAILURE;
-	options.devices = devices;
-	options.device_count = backends_find(devices, &options.no_gpu);
-	return server_run(&options);
+	backends_find();
+	return server_run(arguments.socket_path, supervised);
 }

@@ -106,7 +106,6 @@ struct served_device
 static struct
 {
 	/* immutable after scheduler_open */
-	int			device_count;
 	void		(*changed) (void);
 	int64_t		opened_ms;
 
@@ -200,7 +199,7 @@ wake(struct served_device *served)
 static void
 wake_for(const struct search *search)
 {
-	for (int i = 0; i < scheduler.device_count; i++)
+	for (int i = 0; i < engine_device_count; i++)
 		if (backends_serves(scheduler.served[i].device, search->choice))
 			wake(&scheduler.served[i]);
 }
@@ -254,7 +253,7 @@ scheduler_ready(void)
 	bool		ready;
 
 	pthread_mutex_lock(&scheduler.lock);
-	ready = scheduler.probed == scheduler.device_count;
+	ready = scheduler.probed == engine_device_count;
 	pthread_mutex_unlock(&scheduler.lock);
 	return ready || scheduler_ready_within_ms() == 0;
 }
@@ -275,7 +274,7 @@ scheduler_stuck_device(void)
 	geonn_given_time_look(&scheduler.given, getpid(), LOOK_MOST_MS);
 	atomic_store(&scheduler.given_ms, scheduler.given.ms);
 	pthread_mutex_lock(&scheduler.lock);
-	for (int i = 0; i < scheduler.device_count; i++)
+	for (int i = 0; i < engine_device_count; i++)
 		for (struct device_thread *thread = &scheduler.served[i].first; thread != NULL;
 			 thread = thread->next)
 		{
@@ -331,7 +330,7 @@ scheduler_discard(struct dataset *dataset)
 	/* counted down by every device that lives, and by this function */
 	pthread_mutex_lock(&scheduler.lock);
 	atomic_store(&dataset->discards, 1);
-	for (int i = 0; i < scheduler.device_count; i++)
+	for (int i = 0; i < engine_device_count; i++)
 	{
 		struct served_device *served = &scheduler.served[i];
 
@@ -352,7 +351,7 @@ scheduler_is_discarding(void)
 	bool		discarding = false;
 
 	pthread_mutex_lock(&scheduler.lock);
-	for (int i = 0; i < scheduler.device_count; i++)
+	for (int i = 0; i < engine_device_count; i++)
 		discarding = discarding || discards_left(&scheduler.served[i].discards);
 	pthread_mutex_unlock(&scheduler.lock);
 	return discarding;
@@ -718,25 +717,23 @@ device_main(void *argument)
 }
 
 bool
-scheduler_open(struct device *devices, int device_count, void (*changed) (void),
-			   struct failure *failure)
+scheduler_open(void (*changed) (void), struct failure *failure)
 {
 	scheduler.changed = changed;
-	scheduler.device_count = device_count;
 	scheduler.opened_ms = now_ms();
 	geonn_given_time_begin(&scheduler.given, getpid());
-	for (int i = 0; i < device_count; i++)
+	for (int i = 0; i < engine_device_count; i++)
 	{
 		struct served_device *served = &scheduler.served[i];
 
-		served->device = &devices[i];
+		served->device = &engine_devices[i];
 		served->first.served = served;
 		served->threads = 1;
 		pthread_cond_init(&served->work, NULL);
-		discards_begin(&served->discards, &devices[i]);
-		fail(&devices[i].lost, GEONN_ERROR_NO_DEVICE, "device %d has not answered yet", i);
+		discards_begin(&served->discards, &engine_devices[i]);
+		fail(&engine_devices[i].lost, GEONN_ERROR_NO_DEVICE, "device %d has not answered yet", i);
 	}
-	for (int i = 0; i < device_count; i++)
+	for (int i = 0; i < engine_device_count; i++)
 	{
 		struct device_thread *thread = &scheduler.served[i].first;
 		int			reason = pthread_create(&thread->thread, NULL, device_main, thread);
@@ -756,9 +753,9 @@ scheduler_close(void)
 {
 	pthread_mutex_lock(&scheduler.lock);
 	scheduler.closing = true;
-	for (int i = 0; i < scheduler.device_count; i++)
+	for (int i = 0; i < engine_device_count; i++)
 		pthread_cond_broadcast(&scheduler.served[i].work);
 	pthread_mutex_unlock(&scheduler.lock);
-	for (int i = 0; i < scheduler.device_count; i++)
+	for (int i = 0; i < engine_device_count; i++)
 		pthread_join(scheduler.served[i].first.thread, NULL);
 }

@@ -30,6 +30,7 @@
 #include <unistd.h>
 
 #include "engine/base/log.h"
+#include "engine/search/backends.h"
 
 /* how many rows the smallest batch has that is worth a round trip */
 #define SMALLEST_ROWS 256
@@ -39,8 +40,6 @@
 
 static struct
 {
-	struct device *devices;
-	int			device_count;
 	uint64_t	limit;
 	uint64_t	in_use;			/* how many bytes all batches take, the pool included */
 	uint64_t	pooled;
@@ -49,13 +48,6 @@ static struct
 }			state = {
 	.limit = UINT64_MAX
 };
-
-void
-batch_memory_open(struct device *devices, int device_count)
-{
-	state.devices = devices;
-	state.device_count = device_count;
-}
 
 uint64_t
 batch_memory_limit(void)
@@ -76,10 +68,9 @@ batch_memory_in_use(void)
 static struct device *
 sharing_device(void)
 {
-	for (int i = 0; i < state.device_count; i++)
-		if (state.devices[i].operations->share != NULL &&
-			atomic_load(&state.devices[i].usable))
-			return &state.devices[i];
+	for (int i = 0; i < engine_device_count; i++)
+		if (engine_devices[i].operations->share != NULL && atomic_load(&engine_devices[i].usable))
+			return &engine_devices[i];
 	return NULL;
 }
 

@@ -5,7 +5,7 @@
 #ifndef GEONN_BATCH_MEMORY_H
 #define GEONN_BATCH_MEMORY_H
 
-#include "engine/search/device.h"
+#include "common/batch_layout.h"
 #include "engine/server/batch_shares.h"
 
 struct batch_memory
@@ -17,9 +17,6 @@ struct batch_memory
 	enum batch_kind kind;
 	struct batch_memory *next;	/* the next in the pool */
 };
-
-/* Set the devices that batches are shared with, before the first batch. */
-extern void batch_memory_open(struct device *devices, int device_count);
 
 /* Set and get how many bytes all batches together may take.  If they take more, the pool shrinks at
  * once. */

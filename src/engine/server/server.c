@@ -433,23 +433,22 @@ close_all(void)
 }
 
 int
-server_run(const struct server_options *options)
+server_run(const char *socket_path, bool supervised)
 {
 	struct geonn_ping ready = {.number = 0};
 	struct failure failure;
 
-	engine_status_open(options->devices, options->device_count, &options->no_gpu);
+	engine_status_open();
 	statistics_reset();
-	batch_memory_open(options->devices, options->device_count);
 
 	if (!event_loop_open(&source_marks[SOURCE_WAKE]) || !take_signals())
 	{
 		log_line(LOG_ERROR, "could not start: %s", strerror(errno));
 		return EXIT_FAILURE;
 	}
-	if (!listen_at(options->socket_path))
+	if (!listen_at(socket_path))
 		return EXIT_FAILURE;
-	if (!scheduler_open(options->devices, options->device_count, event_loop_wake, &failure))
+	if (!scheduler_open(event_loop_wake, &failure))
 	{
 		log_line(LOG_ERROR, "%s: %s", failure.message, failure.detail);
 		return EXIT_FAILURE;
@@ -457,7 +456,7 @@ server_run(const struct server_options *options)
 	disposal_open();
 	if (!event_loop_watch(server.listener, &source_marks[SOURCE_LISTENER]) ||
 		!event_loop_watch(server.signals, &source_marks[SOURCE_SIGNAL]) ||
-		(options->supervised &&
+		(supervised &&
 		 !event_loop_watch(GEONN_SUPERVISOR_DESCRIPTOR, &source_marks[SOURCE_SUPERVISOR])))
 	{
 		log_line(LOG_ERROR, "could not wait for events: %s", strerror(errno));
@@ -465,10 +464,10 @@ server_run(const struct server_options *options)
 	}
 
 	/* from now on clients can connect, and the supervisor may say so */
-	if (options->supervised)
+	if (supervised)
 		geonn_channel_send(GEONN_SUPERVISOR_DESCRIPTOR, GEONN_PONG, &ready, -1);
 	serve();
-	unlink(options->socket_path);
+	unlink(socket_path);
 	close_all();
 	return server.exit_status;
 }

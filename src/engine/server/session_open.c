@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "common/metric.h"
+#include "engine/search/backends.h"
 #include "engine/server/datasets.h"
-#include "engine/server/engine_status.h"
 
 /*
  * Set the choice of devices, if some device can serve it; otherwise end the
@@ -26,7 +26,7 @@ choose_device(struct session *session, uint32_t choice)
 		return false;
 	}
 	session->choice = (enum geonn_device_choice) choice;
-	if (engine_status_can_serve(session->choice, &failure))
+	if (backends_can_serve(session->choice, &failure))
 		return true;
 	session_fail(session, &failure);
 	return false;

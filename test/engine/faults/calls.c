@@ -108,10 +108,8 @@ __wrap_fcntl(int file, int command, ...)
 
 /* ---- its own ---- */
 
-extern bool __real_scheduler_open(struct device *devices, int device_count,
-								  void (*changed) (void), struct failure *failure);
-extern bool __wrap_scheduler_open(struct device *devices, int device_count,
-								  void (*changed) (void), struct failure *failure);
+extern bool __real_scheduler_open(void (*changed) (void), struct failure *failure);
+extern bool __wrap_scheduler_open(void (*changed) (void), struct failure *failure);
 extern struct session *__real_session_create(int socket);
 extern struct session *__wrap_session_create(int socket);
 extern bool __real_dataset_append(struct dataset *dataset, const struct geonn_batch_columns *batch,
@@ -139,11 +137,10 @@ begin(void)
 }
 
 bool
-__wrap_scheduler_open(struct device *devices, int device_count, void (*changed) (void),
-					  struct failure *failure)
+__wrap_scheduler_open(void (*changed) (void), struct failure *failure)
 {
 	fault_reach(FAULT_START);
-	return __real_scheduler_open(devices, device_count, changed, failure);
+	return __real_scheduler_open(changed, failure);
 }
 
 struct session *

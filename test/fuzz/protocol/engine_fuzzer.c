@@ -75,7 +75,8 @@ static bool descriptors_before[DESCRIPTORS];
 static void *
 engine_main(void *argument)
 {
-	server_run(argument);
+	(void) argument;
+	server_run(engine.socket_path, true);
 	steps_broken("the engine does not end by itself");
 }
 
@@ -135,12 +136,6 @@ remove_socket(void)
 int
 LLVMFuzzerInitialize(int *argument_count, char ***words)
 {
-	static struct device devices[GEONN_DEVICES_MAX];
-	static struct server_options options = {
-		.socket_path = engine.socket_path,
-		.devices = devices,
-		.supervised = true
-	};
 	int			pair[2];
 	struct failure failure;
 	pthread_t	thread;
@@ -160,11 +155,11 @@ LLVMFuzzerInitialize(int *argument_count, char ***words)
 		dup2(pair[1], GEONN_SUPERVISOR_DESCRIPTOR);
 		close(pair[1]);
 	}
-	options.device_count = backends_find(devices, &options.no_gpu);
+	backends_find();
 	if (!cpu_path_choose(NULL, &failure))
 		return 1;
 	hostile_begin(hostiles, CLIENTS, engine.socket_path);
-	pthread_create(&thread, NULL, engine_main, &options);
+	pthread_create(&thread, NULL, engine_main, NULL);
 	await_pong();				/* it listens */
 	return 0;
 }
