@@ -1,6 +1,7 @@
 /*
  * calls.c
- *		The calls that sessions work for, and what each call is doing.
+ *		The calls that sessions work for, what each call is doing, and statistics
+ *		of the calls that have ended.
  *
  * A call is one call of a function in SQL, or one execution of its plan node.
  * Several sessions may belong to a call: one or more of the calling backend,
@@ -22,6 +23,12 @@
  * searches.  Device threads move batches to other phases, too, a few times for
  * each batch; so a call has a lock for its phases, which is held no longer
  * than it takes to read the clock.
+ *
+ * The figures of the calls that have ended are summed up by their labels, in a
+ * list, the label of the last call first.  Labels come from users' statements,
+ * so the list has a limit: when it is full, the label that was called least
+ * recently leaves it.  If memory is short for a new label, its call is not
+ * counted.
  */
 #include "engine/calls/calls.h"
 
@@ -31,7 +38,9 @@
 #include <unistd.h>
 
 #include "engine/base/clock.h"
-#include "engine/calls/statistics.h"
+
+/* the greatest number of labels, of about 700 bytes each */
+#define LABELS_MAX 1000
 
 struct call
 {
@@ -54,6 +63,19 @@ struct call
 };
 
 static struct call *under_way;
+
+struct entry
+{
+	struct geonn_statistics sum;
+	struct entry *next;
+};
+
+static struct
+{
+	struct entry *first;
+	uint32_t	count;
+	int64_t		since;			/* microseconds since 1970 */
+}			statistics;
 
 static struct call *
 call_create(const struct geonn_call *message)
@@ -151,6 +173,68 @@ call_use_device(struct call *call, int device)
 	pthread_mutex_lock(&call->lock);
 	call->devices |= UINT64_C(1) << (device < 63 ? device : 63);
 	pthread_mutex_unlock(&call->lock);
+}
+
+/*
+ * Take the entry of this label out of the list; if the label has none, make a
+ * new entry, from the last one if the list is full.  NULL if memory is short.
+ */
+static struct entry *
+take_entry(const struct geonn_call_label *label)
+{
+	struct entry **link = &statistics.first;
+	struct entry *entry;
+
+	while (*link != NULL && memcmp(&(*link)->sum.label, label, sizeof(*label)) != 0 &&
+		   !((*link)->next == NULL && statistics.count == LABELS_MAX))
+		link = &(*link)->next;
+	entry = *link;
+	if (entry == NULL)
+	{
+		entry = calloc(1, sizeof(*entry));
+		statistics.count += entry != NULL;
+	}
+	else
+	{
+		*link = entry->next;
+		if (memcmp(&entry->sum.label, label, sizeof(*label)) != 0)
+			memset(entry, 0, sizeof(*entry));
+	}
+	return entry;
+}
+
+/* Add the figures of a call that ended to those of its label. */
+static void
+statistics_add(const struct geonn_statistics *sum)
+{
+	struct entry *entry = take_entry(&sum->label);
+	struct geonn_statistics *total;
+
+	if (entry == NULL)
+		return;
+	entry->next = statistics.first;
+	statistics.first = entry;
+	total = &entry->sum;
+	total->label = sum->label;
+	total->calls += sum->calls;
+	total->failed += sum->failed;
+	total->rows += sum->rows;
+	total->observations += sum->observations;
+	total->observations_skipped += sum->observations_skipped;
+	total->unmatched += sum->unmatched;
+	total->references += sum->references;
+	total->references_skipped += sum->references_skipped;
+	total->kept += sum->kept;
+	total->batches += sum->batches;
+	total->bytes += sum->bytes;
+	total->fallbacks += sum->fallbacks;
+	for (int phase = 0; phase < GEONN_PHASES; phase++)
+		total->microseconds[phase] += sum->microseconds[phase];
+	if (sum->last_error_at != 0)
+	{
+		total->last_error_at = sum->last_error_at;
+		memcpy(total->last_error, sum->last_error, sizeof(total->last_error));
+	}
 }
 
 void
@@ -261,4 +345,36 @@ calls_write(int file, uint64_t *entries)
 		(*entries)++;
 	}
 	return true;
+}
+
+bool
+calls_write_statistics(int file, uint64_t *entries)
+{
+	for (struct entry *entry = statistics.first; entry != NULL; entry = entry->next)
+	{
+		if (write(file, &entry->sum, sizeof(entry->sum)) != sizeof(entry->sum))
+			return false;
+		(*entries)++;
+	}
+	return true;
+}
+
+void
+calls_reset_statistics(void)
+{
+	while (statistics.first != NULL)
+	{
+		struct entry *entry = statistics.first;
+
+		statistics.first = entry->next;
+		free(entry);
+	}
+	statistics.count = 0;
+	statistics.since = unix_us();
+}
+
+int64_t
+calls_statistics_since(void)
+{
+	return statistics.since;
 }

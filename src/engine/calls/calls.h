@@ -1,6 +1,7 @@
 /*
  * calls.h
- *		The calls that sessions work for, and what each call is doing.
+ *		The calls that sessions work for, what each call is doing, and statistics
+ *		of the calls that have ended.
  *
  * Only the server's thread uses these functions, unless a comment says "any
  * thread".  A call that is an argument may be NULL, for a session that works
@@ -74,5 +75,17 @@ extern void call_fail(struct call *call, const char *message);
  * count them in *entries.  False with errno if writing fails.
  */
 extern bool calls_write(int file, uint64_t *entries);
+
+/*
+ * Write the statistics, a struct geonn_statistics for each label, the label of the
+ * last call first, and count them in *entries.  False with errno if writing fails.
+ */
+extern bool calls_write_statistics(int file, uint64_t *entries);
+
+/* When the statistics began: microseconds since 1970. */
+extern int64_t calls_statistics_since(void);
+
+/* Forget the statistics, and begin anew. */
+extern void calls_reset_statistics(void);
 
 #endif							/* GEONN_CALLS_H */

@@ -36,7 +36,6 @@
 #include "engine/base/clock.h"
 #include "engine/base/log.h"
 #include "engine/base/thread_pool.h"
-#include "engine/calls/statistics.h"
 #include "engine/server/admission.h"
 #include "engine/server/datasets.h"
 #include "engine/server/disposal.h"
@@ -428,7 +427,7 @@ close_all(void)
 	scheduler_close();
 	handle_wake();
 	session_free_ended();
-	statistics_reset();
+	calls_reset_statistics();
 	batch_memory_close();
 }
 
@@ -439,7 +438,7 @@ server_run(const char *socket_path, bool supervised)
 	struct failure failure;
 
 	engine_status_open();
-	statistics_reset();
+	calls_reset_statistics();
 
 	if (!event_loop_open(&source_marks[SOURCE_WAKE]) || !take_signals())
 	{

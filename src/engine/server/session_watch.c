@@ -19,7 +19,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "engine/calls/statistics.h"
 #include "engine/server/datasets.h"
 
 /* the longest time, in microseconds, that a client can have worked before it sends call: a year */
@@ -66,7 +65,7 @@ write_list(enum geonn_listing listing, uint64_t *entries)
 		return -1;
 	errno = ENOSPC;				/* if write sets no errno */
 	written = listing == GEONN_LIST_CALLS ? calls_write(file, entries) :
-		statistics_write(file, entries);
+		calls_write_statistics(file, entries);
 	if (written &&
 		fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) == 0)
 		return file;
@@ -80,7 +79,7 @@ void
 session_list(struct session *session, const union geonn_message *message)
 {
 	enum geonn_listing listing = (enum geonn_listing) message->list.listing;
-	struct geonn_listed listed = {.since = statistics_since()};
+	struct geonn_listed listed = {.since = calls_statistics_since()};
 	struct failure failure;
 	int			file;
 
@@ -100,7 +99,7 @@ session_list(struct session *session, const union geonn_message *message)
 	}
 	datasets_note_descriptor(file);
 	if (listing == GEONN_LIST_RESET)
-		statistics_reset();
+		calls_reset_statistics();
 	session_send(session, GEONN_LISTED, &listed, file);
 	close(file);
 }
