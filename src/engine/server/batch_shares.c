@@ -126,21 +126,12 @@ batch_share_leave(struct batch_share *share)
 }
 
 void
-batch_share_rest(struct batch_share *share)
+batch_share_set_idle(struct batch_share *share, bool is_idle)
 {
 	if (share == NULL)
 		return;
-	share->idle_sessions++;
-	state.idle_sessions++;
-}
-
-void
-batch_share_wake(struct batch_share *share)
-{
-	if (share == NULL)
-		return;
-	share->idle_sessions--;
-	state.idle_sessions--;
+	share->idle_sessions += is_idle ? 1 : -1;
+	state.idle_sessions += is_idle ? 1 : -1;
 }
 
 static uint64_t

@@ -50,8 +50,7 @@ extern void batch_share_leave(struct batch_share *share);
 
 /* Note that a session that holds the share becomes idle, or is idle no more.  The share may be
  * NULL. */
-extern void batch_share_rest(struct batch_share *share);
-extern void batch_share_wake(struct batch_share *share);
+extern void batch_share_set_idle(struct batch_share *share, bool is_idle);
 
 /*
  * Whether the process may have as many sessions as hold the share; with_idle: the idle

@@ -25,7 +25,7 @@
 #include "engine/server/admission.h"
 #include "engine/server/batch_memory.h"
 #include "engine/server/datasets.h"
-#include "engine/server/idle.h"
+#include "engine/server/session.h"
 
 /* how many bytes batches may take in an engine that is started by hand */
 #define TRANSFER_BYTES (UINT64_C(1) << 30)
@@ -41,7 +41,7 @@ static const struct
 	SETTING(cpu_threads, GEONN_CPU_THREADS_MAX, thread_pool_set_threads),
 	SETTING(max_sessions, INT32_MAX, admission_set_limit),
 	SETTING(transfer_memory_limit, INT64_MAX, batch_memory_set_limit),
-	SETTING(idle_session_timeout, INT32_MAX, idle_set_timeout),
+	SETTING(idle_session_timeout, INT32_MAX, session_set_idle_timeout),
 	SETTING(gpu_memory_limit, INT64_MAX, scheduler_set_gpu_memory_limit),
 	SETTING(kept_memory_limit, INT64_MAX, datasets_set_kept_limit)
 #undef SETTING

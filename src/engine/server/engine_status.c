@@ -111,7 +111,7 @@ engine_status_send(int socket)
 		.datasets = datasets_count(),
 		.kept = datasets_kept(),
 		.queued = admission_queued(NULL),
-		.idle = idle_count(),
+		.idle = session_count_idle(),
 		.kept_memory = datasets_kept_memory(),
 		.base_memory = engine.base_memory,
 		.transfer_memory = batch_memory_in_use(),

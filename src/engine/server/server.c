@@ -43,7 +43,6 @@
 #include "engine/server/engine_status.h"
 #include "engine/server/event_loop.h"
 #include "engine/server/session.h"
-#include "engine/server/unsent.h"
 
 #define EXIT_DEVICE_LOST 3
 
@@ -380,8 +379,8 @@ time_to_wait(void)
 		server.pinged ? PING_PAUSE_MS : -1,
 		engine_status_measured_within_ms(),
 		server.welcomed ? -1 : scheduler_ready_within_ms(),
-		idle_overdue_within_ms(),
-		unsent_within_ms()
+		session_overdue_within_ms(),
+		session_unsent_within_ms()
 	};
 	int			least = -1;
 

@@ -10,7 +10,6 @@
 #include "engine/search/scheduler.h"
 #include "engine/server/admission.h"
 #include "engine/server/batch_memory.h"
-#include "engine/server/idle.h"
 
 enum session_state
 {
@@ -49,9 +48,6 @@ struct session
 	struct call *call;			/* the call that it works for; NULL: the client has named none */
 	enum geonn_phase phase;		/* the phase of its references, as a part of its call */
 	struct admission admission;
-	struct idle idle;
-	int32_t		idle_pid;		/* while idle: the process and the role of its last call */
-	uint32_t	idle_role;
 	struct geonn_open open;		/* the message open that it sent */
 	bool		has_finished;
 	struct geonn_finished finished; /* the message finished that it sent */
@@ -65,6 +61,13 @@ struct session
 	int			under_way;		/* how many slots are busy, plus 1 while a thread seals */
 	atomic_bool cancelled;		/* true once the session has ended */
 	struct session *next;		/* the next of all sessions */
+
+	/* while the session is idle */
+	int64_t		idle_since_ms;
+	int32_t		idle_pid;		/* the process and the role of its last call */
+	uint32_t	idle_role;
+	struct session *newer;		/* its neighbours in the order of idle sessions */
+	struct session *older;
 };
 
 /* The first of all sessions, which are linked by next, or NULL. */
@@ -120,9 +123,25 @@ extern void session_list(struct session *session, const union geonn_message *mes
 extern void session_stay(struct session *session, uint32_t kept);
 extern void session_resume(struct session *session, const union geonn_message *message);
 
+/*
+ * Let a session become idle, or go on: with its state, its place in the order of idle sessions and
+ * its process's share.
+ */
+extern void session_set_idle(struct session *session, bool is_idle);
+
+/* The session that has been idle for longest, or NULL; and how many are idle. */
+extern struct session *session_oldest_idle(void);
+extern uint32_t session_count_idle(void);
+
+/* Set the milliseconds after which an idle session is to end; 0: at once. */
+extern void session_set_idle_timeout(uint64_t milliseconds);
+
 /* End the oldest idle session, as another session needs its memory or descriptors; false: none is
  * idle. */
 extern bool session_give_up_idle(void);
+
+/* Milliseconds until the oldest idle session's time is over, or -1 if none is idle. */
+extern int	session_overdue_within_ms(void);
 
 /* End an idle session whose time is over: one at a time, as others wait for the server's thread. */
 extern void session_end_overdue(void);
@@ -142,6 +161,9 @@ extern void session_send(struct session *session, int type, void *message,
 
 /* Try again to send the messages of all sessions that wait, if it is time. */
 extern void session_send_unsent(void);
+
+/* Milliseconds until messages that wait are to be tried again, or -1: none waits. */
+extern int	session_unsent_within_ms(void);
 
 /* End the session with an error, as its client broke the protocol; `what` describes the message. */
 extern void session_fail_protocol(struct session *session, const char *what);
