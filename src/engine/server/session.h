@@ -37,7 +37,8 @@ struct slot
 
 /*
  * Only the server's thread uses a session, but any thread may read `cancelled`,
- * and a device owns the searches that it has taken.
+ * the thread that sorts its references sets the result of that, and a device owns
+ * the searches that it has taken.
  */
 struct session
 {
@@ -60,6 +61,12 @@ struct session
 	bool		client_left;	/* the client has unmapped all memory and closed its end */
 	int			under_way;		/* how many slots are busy, plus 1 while a thread seals */
 	atomic_bool cancelled;		/* true once the session has ended */
+
+	/* set by the thread that sorts its references */
+	atomic_bool sort_ended;		/* the next two are set, and the thread is done with the session */
+	bool		sorted;
+	struct failure sort_failure;	/* why the references could not be sorted */
+
 	struct session *next;		/* the next of all sessions */
 
 	/* while the session is idle */

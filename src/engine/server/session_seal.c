@@ -8,26 +8,14 @@
  */
 #include "engine/server/session.h"
 
-#include <errno.h>
 #include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "engine/base/thread_pool.h"
 #include "engine/server/datasets.h"
 #include "engine/server/event_loop.h"
 
-/* a session's dataset while it is sorted */
-struct sealing
-{
-	struct session *session;
-	bool		sorted;
-	struct failure failure;		/* why the dataset could not be sorted */
-	struct sealing *next;
-};
-
-static pthread_mutex_t sealed_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct sealing *sealed;	/* guarded by sealed_lock */
+static atomic_int ended_sorts;	/* how many sorts have ended and are not collected */
 
 static void
 finish_seal(struct session *session)
@@ -44,17 +32,14 @@ finish_seal(struct session *session)
 }
 
 static void *
-sealing_main(void *argument)
+sort_main(void *argument)
 {
-	struct sealing *sealing = argument;
-	struct session *session = sealing->session;
+	struct session *session = argument;
 
 	thread_pool_lower_priority();
-	sealing->sorted = dataset_sort(session->dataset, &session->cancelled, &sealing->failure);
-	pthread_mutex_lock(&sealed_lock);
-	sealing->next = sealed;
-	sealed = sealing;
-	pthread_mutex_unlock(&sealed_lock);
+	session->sorted = dataset_sort(session->dataset, &session->cancelled, &session->sort_failure);
+	atomic_store(&session->sort_ended, true);
+	atomic_fetch_add(&ended_sorts, 1);
 	event_loop_wake();
 	return NULL;
 }
@@ -65,19 +50,12 @@ sealing_main(void *argument)
 static void
 begin_sort(struct session *session)
 {
-	struct sealing *sealing = calloc(1, sizeof(*sealing));
 	struct failure failure;
 	pthread_t	thread;
-	int			reason = ENOMEM;
+	int			reason = pthread_create(&thread, NULL, sort_main, session);
 
-	if (sealing != NULL)
-	{
-		sealing->session = session;
-		reason = pthread_create(&thread, NULL, sealing_main, sealing);
-	}
 	if (reason != 0)
 	{
-		free(sealing);
 		fail(&failure, GEONN_ERROR_MEMORY, "could not create a thread to sort the references");
 		fail_reason(&failure, reason);
 		session_fail(session, &failure);
@@ -110,36 +88,26 @@ session_seal(struct session *session, const union geonn_message *message)
 }
 
 static void
-end_sort(struct session *session, const struct sealing *sealing)
+end_sort(struct session *session)
 {
 	session->under_way--;
 	if (session->state != SESSION_SEALING)
 		return;					/* its client has left */
-	if (sealing->sorted)
+	if (session->sorted)
 		finish_seal(session);
-	else if (sealing->failure.code == GEONN_ERROR_MEMORY &&
-			 datasets_make_room(&sealing->failure))
+	else if (session->sort_failure.code == GEONN_ERROR_MEMORY &&
+			 datasets_make_room(&session->sort_failure))
 		begin_sort(session);
 	else
-		session_fail(session, &sealing->failure);
+		session_fail(session, &session->sort_failure);
 }
 
 void
 session_collect_sealed(void)
 {
-	struct sealing *list;
-
-	pthread_mutex_lock(&sealed_lock);
-	list = sealed;
-	sealed = NULL;
-	pthread_mutex_unlock(&sealed_lock);
-
-	while (list != NULL)
-	{
-		struct sealing *sealing = list;
-
-		list = sealing->next;
-		end_sort(sealing->session, sealing);
-		free(sealing);
-	}
+	if (atomic_exchange(&ended_sorts, 0) == 0)
+		return;
+	for (struct session *session = session_first(); session != NULL; session = session->next)
+		if (atomic_exchange(&session->sort_ended, false))
+			end_sort(session);
 }
