@@ -4,7 +4,7 @@
  *
  * geonn's supervisor starts the engine and sends it its settings; tests and
  * benchmarks do the same in its place.  An engine that is started by hand, for
- * a debugger, has settings of its own (engine_settings.h).  The engine listens
+ * a debugger, has settings of its own (server.h).  The engine listens
  * at a Unix socket, where clients speak the protocol of protocol.h.  It
  * searches on the CPU and on every GPU that CUDA shows, and knows nothing of
  * PostgreSQL.
@@ -35,10 +35,8 @@
 #include "common/channel.h"
 #include "engine/base/log.h"
 #include "engine/cpu/path.h"
-#include "engine/search/backends.h"
 #include "engine/server/batch_memory.h"
 #include "engine/server/datasets.h"
-#include "engine/server/engine_settings.h"
 #include "engine/server/server.h"
 
 /* from this many bytes on, the C library gets each block from the system by itself */
@@ -209,8 +207,5 @@ main(int argument_count, char **words)
 	be_expendable();
 	raise_descriptor_limit();
 	return_freed_memory();
-	if (!engine_settings_begin(supervised))
-		return EXIT_FAILURE;
-	backends_find();
 	return server_run(arguments.socket_path, supervised);
 }

@@ -7,18 +7,11 @@
  * A setting is a field of that message (protocol.h), a line of the table below, and what
  * the supervisor fills in.
  */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
-
 #include "engine/server/engine_settings.h"
 
-#include <errno.h>
-#include <poll.h>
+#include <stddef.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "common/channel.h"
 #include "engine/base/log.h"
 #include "engine/base/thread_pool.h"
 #include "engine/search/scheduler.h"
@@ -26,9 +19,6 @@
 #include "engine/server/batch_memory.h"
 #include "engine/server/datasets.h"
 #include "engine/server/session.h"
-
-/* how many bytes batches may take in an engine that is started by hand */
-#define TRANSFER_BYTES (UINT64_C(1) << 30)
 
 static const struct
 {
@@ -76,56 +66,4 @@ engine_settings_use(const struct geonn_configure *configure)
 	for (size_t i = 0; i < SETTINGS; i++)
 		settings[i].use(value_of(configure, i));
 	return true;
-}
-
-/*
- * Wait for the first message.  If the supervisor speaks another version of the
- * protocol, send pong: the supervisor finds the engine's version there, and
- * ends the engine.
- */
-static bool
-receive_first(union geonn_message *message)
-{
-	struct geonn_ping version = {.number = 0};
-	enum geonn_channel_status status;
-
-	do
-	{
-		struct pollfd wait = {.fd = GEONN_SUPERVISOR_DESCRIPTOR,.events = POLLIN};
-		int			descriptor;
-
-		if (poll(&wait, 1, -1) < 0 && errno != EINTR)
-		{
-			log_line(LOG_ERROR, "could not wait for the supervisor: %s", strerror(errno));
-			return false;
-		}
-		status = geonn_channel_receive(GEONN_SUPERVISOR_DESCRIPTOR, message, &descriptor);
-		if (descriptor >= 0)
-			close(descriptor);
-		if (status == GEONN_CHANNEL_OTHER_VERSION)
-			geonn_channel_send(GEONN_SUPERVISOR_DESCRIPTOR, GEONN_PONG, &version, -1);
-	} while (status == GEONN_CHANNEL_AGAIN || status == GEONN_CHANNEL_OTHER_VERSION);
-	if (status == GEONN_CHANNEL_MALFORMED)
-		log_line(LOG_ERROR, "the supervisor sent a malformed message");
-	else if (status == GEONN_CHANNEL_FAILED)
-		log_line(LOG_ERROR, "could not receive from the supervisor: %s", strerror(errno));
-	return status == GEONN_CHANNEL_OK;
-}
-
-bool
-engine_settings_begin(bool supervised)
-{
-	const struct geonn_configure by_hand = {.transfer_memory_limit = TRANSFER_BYTES};
-	union geonn_message message;
-
-	if (!supervised)
-		return engine_settings_use(&by_hand);
-	if (!receive_first(&message))
-		return false;
-	if (message.header.type != GEONN_CONFIGURE)
-	{
-		log_line(LOG_ERROR, "the supervisor's first message has no settings");
-		return false;
-	}
-	return engine_settings_use(&message.configure);
 }

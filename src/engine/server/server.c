@@ -22,6 +22,7 @@
 #include "engine/server/server.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -36,6 +37,8 @@
 #include "engine/base/clock.h"
 #include "engine/base/log.h"
 #include "engine/base/thread_pool.h"
+#include "engine/calls/calls.h"
+#include "engine/search/backends.h"
 #include "engine/server/admission.h"
 #include "engine/server/datasets.h"
 #include "engine/server/disposal.h"
@@ -45,6 +48,9 @@
 #include "engine/server/session.h"
 
 #define EXIT_DEVICE_LOST 3
+
+/* how many bytes batches may take in an engine that is started by hand */
+#define TRANSFER_BYTES (UINT64_C(1) << 30)
 
 /* how many connections may wait to be accepted */
 #define BACKLOG 128
@@ -81,6 +87,7 @@ static struct
 	bool		stuck;			/* a device's thread is stuck, and the ping waits for it */
 	bool		welcomed;		/* devices are probed: clients are welcomed at once */
 	bool		asked;			/* the supervisor waits for the status */
+	bool		configured;		/* the engine has got its settings */
 	bool		stopping;
 	int			exit_status;
 }			server;
@@ -241,10 +248,42 @@ answer_ping(void)
 										   -1) == GEONN_CHANNEL_AGAIN;
 }
 
+/*
+ * Handle one message of the supervisor's, whose first one has the settings.
+ */
+static void
+handle_supervisor_message(const union geonn_message *message)
+{
+	if (!server.configured && message->header.type != GEONN_CONFIGURE)
+		log_line(LOG_ERROR, "the supervisor's first message has no settings");
+	switch (message->header.type)
+	{
+		case GEONN_PING:
+			server.ping = message->ping;
+			server.pinged = true;
+			break;
+		case GEONN_CONFIGURE:
+			server.configured = engine_settings_use(&message->configure);
+			break;
+		case GEONN_STATUS:
+			server.asked = true;
+			break;
+	}
+	if (!server.configured)
+		server.stopping = true;
+}
+
+/*
+ * Handle what the supervisor has sent.  If its first message is of another version
+ * of the protocol, send pong: the supervisor finds the engine's version there, and
+ * ends the engine.
+ */
 static void
 handle_supervisor(void)
 {
-	for (;;)
+	struct geonn_ping version = {.number = 0};
+
+	while (!server.stopping)
 	{
 		union geonn_message message;
 		int			descriptor;
@@ -255,26 +294,45 @@ handle_supervisor(void)
 			close(descriptor);
 		if (status == GEONN_CHANNEL_AGAIN)
 			return;
-		if (status != GEONN_CHANNEL_OK)
+		if (status == GEONN_CHANNEL_OK)
+			handle_supervisor_message(&message);
+		else if (status == GEONN_CHANNEL_OTHER_VERSION && !server.configured)
+			geonn_channel_send(GEONN_SUPERVISOR_DESCRIPTOR, GEONN_PONG, &version, -1);
+		else
 		{
+			if (status == GEONN_CHANNEL_FAILED)
+				log_line(LOG_ERROR, "could not receive from the supervisor: %s", strerror(errno));
+			else if (status == GEONN_CHANNEL_MALFORMED)
+				log_line(LOG_ERROR, "the supervisor sent a malformed message");
 			server.stopping = true;
-			return;
-		}
-		switch (message.header.type)
-		{
-			case GEONN_PING:
-				server.ping = message.ping;
-				server.pinged = true;
-				break;
-			case GEONN_CONFIGURE:
-				if (!engine_settings_use(&message.configure))
-					server.stopping = true;
-				break;
-			case GEONN_STATUS:
-				server.asked = true;
-				break;
 		}
 	}
+}
+
+/*
+ * Begin with the supervisor's settings, and wait for them; or with those of an
+ * engine that is started by hand.  False if the supervisor has gone, or has sent
+ * something else: then the log says why.
+ */
+static bool
+take_settings(bool supervised)
+{
+	static const struct geonn_configure by_hand = {.transfer_memory_limit = TRANSFER_BYTES};
+
+	if (!supervised)
+		return engine_settings_use(&by_hand);
+	while (!server.configured && !server.stopping)
+	{
+		struct pollfd wait = {.fd = GEONN_SUPERVISOR_DESCRIPTOR,.events = POLLIN};
+
+		if (poll(&wait, 1, -1) < 0 && errno != EINTR)
+		{
+			log_line(LOG_ERROR, "could not wait for the supervisor: %s", strerror(errno));
+			return false;
+		}
+		handle_supervisor();
+	}
+	return !server.stopping;
 }
 
 /*
@@ -436,6 +494,9 @@ server_run(const char *socket_path, bool supervised)
 	struct geonn_ping ready = {.number = 0};
 	struct failure failure;
 
+	if (!take_settings(supervised))
+		return EXIT_FAILURE;
+	backends_find();
 	engine_status_open();
 	calls_reset_statistics();
 

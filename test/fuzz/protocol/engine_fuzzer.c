@@ -31,7 +31,6 @@
 
 #include "engine/base/thread_pool.h"
 #include "engine/cpu/path.h"
-#include "engine/search/backends.h"
 #include "engine/server/batch_memory.h"
 #include "engine/server/datasets.h"
 #include "engine/server/server.h"
@@ -155,10 +154,10 @@ LLVMFuzzerInitialize(int *argument_count, char ***words)
 		dup2(pair[1], GEONN_SUPERVISOR_DESCRIPTOR);
 		close(pair[1]);
 	}
-	backends_find();
 	if (!cpu_path_choose(NULL, &failure))
 		return 1;
 	hostile_begin(hostiles, CLIENTS, engine.socket_path);
+	geonn_channel_send(engine.supervisor, GEONN_CONFIGURE, &settings, -1);
 	pthread_create(&thread, NULL, engine_main, NULL);
 	await_pong();				/* it listens */
 	return 0;
