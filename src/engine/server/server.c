@@ -36,7 +36,6 @@
 
 #include "engine/base/clock.h"
 #include "engine/base/log.h"
-#include "engine/base/thread_pool.h"
 #include "engine/calls/calls.h"
 #include "engine/search/backends.h"
 #include "engine/server/admission.h"
@@ -60,9 +59,6 @@
 
 /* after how many ms a ping that waits for a stuck device is looked at again */
 #define PING_PAUSE_MS 250
-
-/* how many events are handled before the server looks for other work */
-#define EVENTS_AT_A_TIME 32
 
 /* where an event comes from: one of these, or a session */
 enum source
@@ -453,11 +449,7 @@ serve(void)
 {
 	while (!server.stopping)
 	{
-		void	   *marks[EVENTS_AT_A_TIME];
-		int			count = event_loop_wait(marks, EVENTS_AT_A_TIME, time_to_wait());
-
-		for (int i = 0; i < count; i++)
-			handle_event(marks[i]);
+		event_loop_run(time_to_wait(), handle_event);
 
 		/* not before this: an event of this round may belong to an ended session */
 		session_free_ended();
