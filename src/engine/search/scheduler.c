@@ -112,14 +112,15 @@ static struct
 	struct geonn_given_time given;	/* used by the server's thread alone */
 	atomic_llong given_ms;		/* given.ms, as it was read last */
 
+	atomic_int	probed;			/* how many devices have been probed */
+	_Atomic(struct device *) lost;	/* a device that was ready and is lost, or NULL */
+
 	pthread_mutex_t lock;
 
 	/* guarded by lock */
 	struct served_device served[GEONN_DEVICES_MAX];
-	int			probed;
 	struct search *first_finished;
 	struct search *last_finished;
-	struct device *lost;
 	bool		closing;
 }			scheduler = {
 	.lock = PTHREAD_MUTEX_INITIALIZER
@@ -250,12 +251,8 @@ scheduler_collect(void)
 bool
 scheduler_ready(void)
 {
-	bool		ready;
-
-	pthread_mutex_lock(&scheduler.lock);
-	ready = scheduler.probed == engine_device_count;
-	pthread_mutex_unlock(&scheduler.lock);
-	return ready || scheduler_ready_within_ms() == 0;
+	return atomic_load(&scheduler.probed) == engine_device_count ||
+		scheduler_ready_within_ms() == 0;
 }
 
 int
@@ -314,12 +311,7 @@ end_operation(struct device_thread *thread)
 struct device *
 scheduler_lost_device(void)
 {
-	struct device *lost;
-
-	pthread_mutex_lock(&scheduler.lock);
-	lost = scheduler.lost;
-	pthread_mutex_unlock(&scheduler.lock);
-	return lost;
+	return atomic_load(&scheduler.lost);
 }
 
 void
@@ -599,21 +591,8 @@ end_search(struct device_thread *thread, struct search *search, enum device_prog
 }
 
 /*
- * Report that a device is lost, so that it can do no more work: the server ends
- * the engine, and the supervisor starts a new one.
- */
-static void
-report_lost(struct device *device)
-{
-	pthread_mutex_lock(&scheduler.lock);
-	if (scheduler.lost == NULL)
-		scheduler.lost = device;
-	pthread_mutex_unlock(&scheduler.lock);
-	scheduler.changed();
-}
-
-/*
- * Take and advance searches until the scheduler closes or the device is lost.
+ * Take and advance searches until the scheduler closes, or the device is lost, so that it can do no
+ * more work.
  */
 static void
 serve(struct device_thread *thread)
@@ -653,7 +632,11 @@ serve(struct device_thread *thread)
 	if (device->operations->turn != NULL)
 		device->operations->rest(device);
 	if (!atomic_load(&device->usable))
-		report_lost(device);
+	{
+		/* the server ends the engine, and the supervisor starts a new one */
+		atomic_store(&scheduler.lost, device);
+		scheduler.changed();
+	}
 }
 
 /*
@@ -705,8 +688,8 @@ device_main(void *argument)
 	pthread_mutex_lock(&scheduler.lock);
 	if (!usable)
 		device->lost = failure;
-	scheduler.probed++;
 	pthread_mutex_unlock(&scheduler.lock);
+	atomic_fetch_add(&scheduler.probed, 1);
 	scheduler.changed();
 
 	if (usable)
