@@ -136,9 +136,6 @@ extern bool dataset_sort(struct dataset *dataset, const atomic_bool *cancelled,
 /* Bytes of one reference in the dataset's columns, its tag included. */
 extern size_t dataset_row_bytes(const struct dataset *dataset);
 
-/* Bytes of a dataset's references and files. */
-extern size_t dataset_bytes(const struct dataset *dataset);
-
 /* Free the memory of the columns behind the last reference. */
 extern void dataset_fit(struct dataset *dataset);
 
