@@ -23,6 +23,7 @@
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,6 +31,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "common/channel.h"
@@ -107,16 +109,54 @@ parse_arguments(int count, char **words, struct arguments *arguments)
 }
 
 /*
- * Whether the supervisor's descriptor is open and leads to our parent.
+ * The process at the other end of the supervisor's descriptor; 0: none.
  */
-static bool
-has_supervisor(void)
+static pid_t
+channel_peer(void)
 {
 	struct ucred peer;
 	socklen_t	length = sizeof(peer);
 
-	return getsockopt(GEONN_SUPERVISOR_DESCRIPTOR, SOL_SOCKET, SO_PEERCRED,
-					  &peer, &length) == 0 && peer.pid == getppid();
+	return getsockopt(GEONN_SUPERVISOR_DESCRIPTOR, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 ?
+		peer.pid : 0;
+}
+
+/*
+ * Whether the process at the other end has closed the channel.
+ */
+static bool
+has_hung_up(void)
+{
+	struct pollfd channel = {.fd = GEONN_SUPERVISOR_DESCRIPTOR};
+
+	return poll(&channel, 1, 0) == 1 && channel.revents & POLLHUP;
+}
+
+/*
+ * Close what this process has inherited beside its standard descriptors and the
+ * supervisor's.
+ */
+static void
+close_inherited(void)
+{
+	const unsigned first = GEONN_SUPERVISOR_DESCRIPTOR + 1;
+	struct rlimit limit;
+	unsigned	end = 65536;
+
+#ifdef SYS_close_range
+	if (syscall(SYS_close_range, first, ~0U, 0) == 0)
+		return;
+#endif
+
+	/*
+	 * A kernel before 5.9.  The kernel gives out the lowest free descriptors,
+	 * so the supervisor's few are far below this end even where the limit is
+	 * higher.
+	 */
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < end)
+		end = (unsigned) limit.rlim_cur;
+	for (unsigned descriptor = first; descriptor < end; descriptor++)
+		close((int) descriptor);
 }
 
 /*
@@ -124,10 +164,9 @@ has_supervisor(void)
  * false if the supervisor is gone already.
  */
 static bool
-follow_supervisor(void)
+follow_supervisor(pid_t supervisor)
 {
-	pid_t		supervisor = getppid();
-
+	close_inherited();
 	fcntl(STDERR_FILENO, F_SETFL, O_NONBLOCK);
 	fcntl(GEONN_SUPERVISOR_DESCRIPTOR, F_SETFD, FD_CLOEXEC);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -189,6 +228,7 @@ main(int argument_count, char **words)
 {
 	struct arguments arguments = {0};
 	int			status = parse_arguments(argument_count, words, &arguments);
+	pid_t		peer;
 	bool		supervised;
 	struct failure failure;
 
@@ -201,8 +241,10 @@ main(int argument_count, char **words)
 	}
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);	/* a limit on the size of files applies to memfds, too */
-	supervised = has_supervisor();
-	if (supervised && !follow_supervisor())
+	peer = channel_peer();
+	supervised = peer != 0 && peer == getppid();
+	/* a supervisor that has hung up may have ended before this process began */
+	if (supervised ? !follow_supervisor(peer) : peer != 0 && has_hung_up())
 		return EXIT_FAILURE;
 	be_expendable();
 	raise_descriptor_limit();
