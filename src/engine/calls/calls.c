@@ -175,6 +175,31 @@ call_use_device(struct call *call, int device)
 	pthread_mutex_unlock(&call->lock);
 }
 
+/* Add figures to their sums. */
+static void
+add_figures(struct geonn_statistics *sum, const struct geonn_statistics *more)
+{
+	sum->calls += more->calls;
+	sum->failed += more->failed;
+	sum->rows += more->rows;
+	sum->observations += more->observations;
+	sum->observations_skipped += more->observations_skipped;
+	sum->unmatched += more->unmatched;
+	sum->references += more->references;
+	sum->references_skipped += more->references_skipped;
+	sum->kept += more->kept;
+	sum->batches += more->batches;
+	sum->bytes += more->bytes;
+	sum->fallbacks += more->fallbacks;
+	for (int phase = 0; phase < GEONN_PHASES; phase++)
+		sum->microseconds[phase] += more->microseconds[phase];
+	if (more->last_error_at != 0)
+	{
+		sum->last_error_at = more->last_error_at;
+		memcpy(sum->last_error, more->last_error, sizeof(sum->last_error));
+	}
+}
+
 /*
  * Take the entry of this label out of the list; if the label has none, make a
  * new entry, from the last one if the list is full.  NULL if memory is short.
@@ -208,33 +233,13 @@ static void
 statistics_add(const struct geonn_statistics *sum)
 {
 	struct entry *entry = take_entry(&sum->label);
-	struct geonn_statistics *total;
 
 	if (entry == NULL)
 		return;
 	entry->next = statistics.first;
 	statistics.first = entry;
-	total = &entry->sum;
-	total->label = sum->label;
-	total->calls += sum->calls;
-	total->failed += sum->failed;
-	total->rows += sum->rows;
-	total->observations += sum->observations;
-	total->observations_skipped += sum->observations_skipped;
-	total->unmatched += sum->unmatched;
-	total->references += sum->references;
-	total->references_skipped += sum->references_skipped;
-	total->kept += sum->kept;
-	total->batches += sum->batches;
-	total->bytes += sum->bytes;
-	total->fallbacks += sum->fallbacks;
-	for (int phase = 0; phase < GEONN_PHASES; phase++)
-		total->microseconds[phase] += sum->microseconds[phase];
-	if (sum->last_error_at != 0)
-	{
-		total->last_error_at = sum->last_error_at;
-		memcpy(total->last_error, sum->last_error, sizeof(total->last_error));
-	}
+	entry->sum.label = sum->label;
+	add_figures(&entry->sum, sum);
 }
 
 void
@@ -275,13 +280,12 @@ call_release(struct call *call)
 }
 
 void
-call_add_references(struct call *call, uint64_t rows, uint64_t bytes)
+call_add(struct call *call, const struct geonn_statistics *more)
 {
 	if (call == NULL)
 		return;
-	call->status.references += rows;
-	call->sum.references += rows;
-	call->sum.bytes += bytes;
+	call->status.references += more->references;
+	add_figures(&call->sum, more);
 }
 
 void
@@ -292,31 +296,6 @@ call_found_references(struct call *call, uint64_t rows, bool kept)
 	call->status.references = rows;
 	if (kept)
 		call->sum.kept = 1;
-}
-
-void
-call_add_batch(struct call *call, uint64_t bytes)
-{
-	if (call == NULL)
-		return;
-	call->sum.batches++;
-	call->sum.bytes += bytes;
-}
-
-void
-call_add_answers(struct call *call, uint64_t observations, uint64_t bytes)
-{
-	if (call == NULL)
-		return;
-	call->sum.observations += observations;
-	call->sum.bytes += bytes;
-}
-
-void
-call_fall_back(struct call *call)
-{
-	if (call != NULL)
-		call->sum.fallbacks++;
 }
 
 void

@@ -51,21 +51,15 @@ extern uint32_t call_role(const struct call *call);
 /* Note that the device of this number works for the call; any thread. */
 extern void call_use_device(struct call *call, int device);
 
-/* call_add_references() counts references that arrived, with their bytes; call_found_references()
- * those that the engine had already. */
-extern void call_add_references(struct call *call, uint64_t rows, uint64_t bytes);
-extern void call_found_references(struct call *call, uint64_t rows, bool kept);
-
 /*
- * call_add_batch() counts a batch of observations that arrived, by its bytes;
- * call_add_answers() observations that were answered, and the bytes of their
- * pairs.
+ * Add to the call's figures.  The references are those that arrived; the bytes, those of batches
+ * that arrived and of pairs that were answered; the fallbacks, work that is done in a slower way, as
+ * a device or memory is lacking.
  */
-extern void call_add_batch(struct call *call, uint64_t bytes);
-extern void call_add_answers(struct call *call, uint64_t observations, uint64_t bytes);
+extern void call_add(struct call *call, const struct geonn_statistics *more);
 
-/* Count work that is done in a slower way, as a device or memory is lacking. */
-extern void call_fall_back(struct call *call);
+/* Note how many references the engine had already, and whether it had kept them. */
+extern void call_found_references(struct call *call, uint64_t rows, bool kept);
 
 /* Note the error with which the engine ends a session of the call. */
 extern void call_fail(struct call *call, const char *message);

@@ -87,13 +87,15 @@ send_opened(struct session *session)
 }
 
 /*
- * Tell the session's call that the references need not be sent.
+ * Go on with a dataset that has its references.
  */
 static void
-found_references(struct session *session, bool kept)
+begin_searching(struct session *session, bool kept)
 {
+	session->state = SESSION_SEARCHING;
 	call_found_references(session->call, session->dataset->count, kept);
 	call_move(session->call, &session->phase, GEONN_PHASE_OBSERVATIONS);
+	send_opened(session);
 }
 
 /*
@@ -110,9 +112,7 @@ open_dataset(struct session *session)
 		session->dataset = datasets_find(metric, open->columns, &open->label[i]);
 	if (session->dataset != NULL)
 	{
-		session->state = SESSION_SEARCHING;
-		found_references(session, true);
-		send_opened(session);
+		begin_searching(session, true);
 		return;
 	}
 	session->dataset = datasets_open(open);
@@ -175,7 +175,5 @@ session_attach(struct session *session, const union geonn_message *message)
 		session_fail_protocol(session, "attach to an unknown dataset");
 		return;
 	}
-	session->state = SESSION_SEARCHING;
-	found_references(session, false);
-	send_opened(session);
+	begin_searching(session, false);
 }

@@ -186,7 +186,7 @@ handle_allocate(struct session *session, const union geonn_message *message)
 		/* the session can work with the batches that it has */
 		batch.rows = 0;
 		batch.room = 0;
-		call_fall_back(session->call);
+		call_add(session->call, &(struct geonn_statistics) {.fallbacks = 1});
 		session_send(session, GEONN_BATCH, &batch, -1);
 		return;
 	}
@@ -196,7 +196,7 @@ handle_allocate(struct session *session, const union geonn_message *message)
 		return;
 	}
 	if (batch.rows < allocate->rows || batch.room < allocate->room)
-		call_fall_back(session->call);
+		call_add(session->call, &(struct geonn_statistics) {.fallbacks = 1});
 	datasets_note_descriptor(slot->memory->descriptor);
 	geonn_batch_layout(slot->memory->start, batch.rows, batch.room,
 					   session->dataset->columns, &slot->columns);
@@ -242,8 +242,10 @@ handle_references(struct session *session, const union geonn_message *message)
 		session_fail(session, &failure);
 		return;
 	}
-	call_add_references(session->call, references->rows,
-						references->rows * dataset_row_bytes(session->dataset));
+	call_add(session->call, &(struct geonn_statistics) {
+		.references = references->rows,
+		.bytes = references->rows * dataset_row_bytes(session->dataset)
+	});
 	session_send(session, GEONN_RELEASED, &released, -1);
 }
 
