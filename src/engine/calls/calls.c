@@ -49,7 +49,6 @@ struct call
 										 * are filled in when it is read */
 	struct geonn_statistics sum;	/* the call's figures; the times are filled in at its end */
 	uint64_t	number;
-	uint32_t	role;
 	int			holders;
 
 	pthread_mutex_t lock;
@@ -91,7 +90,6 @@ call_create(const struct geonn_call *message)
 	call->sum.label = message->label;
 	call->sum.calls = 1;
 	call->number = message->number;
-	call->role = message->role;
 	call->microseconds[GEONN_PHASE_REFERENCES] = message->microseconds;
 	call->since_us = now_us();
 	pthread_mutex_init(&call->lock, NULL);
@@ -115,18 +113,6 @@ calls_join(const struct geonn_call *message)
 	call->status.sessions++;
 	call->holders++;
 	return call;
-}
-
-int32_t
-call_pid(const struct call *call)
-{
-	return call->status.pid;
-}
-
-uint32_t
-call_role(const struct call *call)
-{
-	return call->role;
 }
 
 /* Return the latest phase that any session or batch of the call is in.  The lock is held. */

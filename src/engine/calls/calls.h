@@ -42,12 +42,6 @@ extern void call_release(struct call *call);
  */
 extern void call_move(struct call *call, enum geonn_phase *part, enum geonn_phase next);
 
-/* The process id of the calling backend; the call must not be NULL. */
-extern int32_t call_pid(const struct call *call);
-
-/* The role that the calling backend has logged in as; the call must not be NULL. */
-extern uint32_t call_role(const struct call *call);
-
 /* Note that the device of this number works for the call; any thread. */
 extern void call_use_device(struct call *call, int device);
 

@@ -47,6 +47,8 @@ struct session
 	enum geonn_device_choice choice;
 	struct dataset *dataset;	/* held from open or attach on */
 	struct call *call;			/* the call that it works for; NULL: the client has named none */
+	int32_t		pid;			/* the process and the role of that call, or of the last one; 0: none */
+	uint32_t	role;
 	enum geonn_phase phase;		/* the phase of its references, as a part of its call */
 	struct admission admission;
 	struct geonn_open open;		/* the message open that it sent */
@@ -71,8 +73,6 @@ struct session
 
 	/* while the session is idle */
 	int64_t		idle_since_ms;
-	int32_t		idle_pid;		/* the process and the role of its last call */
-	uint32_t	idle_role;
 	struct session *newer;		/* its neighbours in the order of idle sessions */
 	struct session *older;
 };

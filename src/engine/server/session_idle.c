@@ -82,8 +82,6 @@ session_stay(struct session *session, uint32_t kept)
 		return;
 	}
 	empty_slots(session, kept);
-	session->idle_pid = call_pid(session->call);
-	session->idle_role = call_role(session->call);
 	session_leave_call(session);
 	datasets_release(session->dataset);
 	session->dataset = NULL;
@@ -104,7 +102,7 @@ session_resume(struct session *session, const union geonn_message *message)
 {
 	const struct geonn_call *call = &message->call;
 
-	if (session->idle_pid != call->pid || session->idle_role != call->role)
+	if (session->pid != call->pid || session->role != call->role)
 	{
 		session_fail_protocol(session, "a session that goes on for another process or role");
 		return;

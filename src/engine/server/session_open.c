@@ -144,7 +144,7 @@ session_open(struct session *session, const union geonn_message *message)
 
 	/* a session without a call belongs to no statement, but to a test or a benchmark */
 	if (session->call == NULL ||
-		admission_enter(&session->admission, session, call_pid(session->call)))
+		admission_enter(&session->admission, session, session->pid))
 	{
 		open_dataset(session);
 		return;

@@ -122,9 +122,7 @@ has_share(struct session *session)
 
 	if (session->share != NULL)
 		return true;
-	session->share = session->call != NULL ?
-		batch_share_join(call_pid(session->call), call_role(session->call)) :
-		batch_share_join(0, 0);
+	session->share = batch_share_join(session->pid, session->role);
 	if (session->share == NULL)
 	{
 		fail(&failure, GEONN_ERROR_MEMORY, "not enough memory for a session");

@@ -48,6 +48,8 @@ session_call(struct session *session, const union geonn_message *message)
 		session_fail(session, &failure);
 		return;
 	}
+	session->pid = call->pid;
+	session->role = call->role;
 	call_move(session->call, &session->phase, GEONN_PHASE_REFERENCES);
 }
 
