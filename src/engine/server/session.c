@@ -10,10 +10,8 @@
  * All code of sessions runs on the server's thread and never waits:
  *
  *	session.c			what a session is, and how it ends
- *	session_open.c		how it comes to its dataset
- *	session_seal.c		the end of its references
+ *	session_dataset.c	how it comes to its dataset
  *	session_search.c	its searches, which go to the scheduler
- *	session_watch.c		what it says for watchers, and their questions
  *	session_idle.c		how it stays for its client's next call
  *	session_receive.c	its messages, each to what handles it
  *

@@ -111,16 +111,16 @@ extern void session_open(struct session *session, const union geonn_message *mes
 extern void session_admitted(struct session *session);
 extern void session_attach(struct session *session, const union geonn_message *message);
 
-/* Handle the end of the references. */
+/* Handle the messages references, leave and seal. */
+extern void session_references(struct session *session, const union geonn_message *message);
+extern void session_leave(struct session *session, const union geonn_message *message);
 extern void session_seal(struct session *session, const union geonn_message *message);
 
 /* Go on with the sessions whose sealing threads have finished. */
 extern void session_collect_sealed(void);
 
-/* Handle the messages call, which names the call that the session works for, finished, and list. */
-extern void session_call(struct session *session, const union geonn_message *message);
+/* Handle the message finished. */
 extern void session_finished(struct session *session, const union geonn_message *message);
-extern void session_list(struct session *session, const union geonn_message *message);
 
 /*
  * session_stay() makes a session idle that is done with its call; it keeps the
