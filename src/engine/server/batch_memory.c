@@ -49,16 +49,11 @@ static struct
 	.limit = UINT64_MAX
 };
 
-uint64_t
-batch_memory_limit(void)
+void
+batch_memory_report(struct geonn_engine_status *status)
 {
-	return state.limit;
-}
-
-uint64_t
-batch_memory_in_use(void)
-{
-	return state.in_use;
+	status->transfer_memory = state.in_use;
+	status->transfer_memory_limit = state.limit;
 }
 
 /*

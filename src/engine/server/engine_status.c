@@ -108,14 +108,9 @@ engine_status_send(int socket)
 	struct geonn_engine_status status = {
 		.pid = getpid(),
 		.devices = (uint32_t) engine_device_count,
-		.datasets = datasets_count(),
-		.kept = datasets_kept(),
 		.queued = admission_queued(NULL),
 		.idle = session_count_idle(),
-		.kept_memory = datasets_kept_memory(),
 		.base_memory = engine.base_memory,
-		.transfer_memory = batch_memory_in_use(),
-		.transfer_memory_limit = batch_memory_limit(),
 		.started_at = engine.started_at,
 		.release = GEONN_VERSION
 	};
@@ -127,6 +122,8 @@ engine_status_send(int socket)
 		for (int i = 0; i < GEONN_RING_SLOTS; i++)
 			status.searches += session->slots[i].busy;
 	}
+	datasets_report(&status);
+	batch_memory_report(&status);
 	no_gpu_reason(status.no_gpu_reason, sizeof(status.no_gpu_reason));
 	if (geonn_channel_send(socket, GEONN_ENGINE_STATUS, &status, -1) != GEONN_CHANNEL_OK)
 		return false;
