@@ -677,7 +677,7 @@ struct geonn_ping
 /* more cores than a machine is likely to have */
 #define GEONN_CPU_THREADS_MAX	1024
 
-/* the engine's settings; engine_settings.c has the maximum of each */
+/* the engine's settings; the table of engine/server/server.c has the maximum of each */
 struct geonn_configure
 {
 	struct geonn_header header;
