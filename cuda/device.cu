@@ -93,7 +93,6 @@ cuda_close(struct device *device)
 extern "C" const struct device_operations cuda_device_operations = {
 	.kind = GEONN_KIND_CUDA,
 	.is_gpu = true,
-	.auto_rank = 1,				/* above the CPU, which would finish its batch last */
 	.count = cuda_device_count,
 	.threads = NULL,
 	.probe = cuda_device_probe,

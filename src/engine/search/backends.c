@@ -56,14 +56,14 @@ backends_find(void)
 }
 
 /*
- * Whether some device has a higher rank for choice auto than this one;
- * by_usable: count usable devices alone.
+ * Whether some GPU comes before this device for choice auto; by_usable: count
+ * usable devices alone.
  */
 static bool
 is_outranked(const struct device *device, bool by_usable)
 {
 	for (int i = 0; i < engine_device_count; i++)
-		if (engine_devices[i].operations->auto_rank > device->operations->auto_rank &&
+		if (engine_devices[i].operations->is_gpu && !device->operations->is_gpu &&
 			(!by_usable || atomic_load(&engine_devices[i].usable)))
 			return true;
 	return false;

@@ -29,8 +29,7 @@ extern bool backends_serves(const struct device *device, enum geonn_device_choic
 extern bool backends_auto_uses(const struct device *device);
 
 /*
- * Whether a search of choice auto was answered by a device of a lower rank, as
- * one of a higher rank cannot be used.
+ * Whether a search of choice auto was answered by the CPU, as no GPU of the host can be used.
  */
 extern bool backends_fell_back(const struct search *search);
 

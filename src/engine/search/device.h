@@ -179,9 +179,8 @@ enum device_progress
 struct device_operations
 {
 	enum geonn_device_kind kind;
-	bool		is_gpu;
-	int			auto_rank;		/* choice auto uses the usable devices of the
-								 * highest rank */
+	bool		is_gpu;			/* choice auto uses the usable GPUs, or, if there are none, the CPU,
+								 * which would finish its batch last */
 
 	/*
 	 * (optional) How many devices of this kind the host shows, or 0 with the
