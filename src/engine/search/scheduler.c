@@ -350,15 +350,6 @@ scheduler_is_discarding(void)
 }
 
 /*
- * Whether this device would have to wait for another one to begin a search.
- */
-static bool
-is_built_elsewhere(const struct device *device, const struct dataset *dataset)
-{
-	return dataset->built[device->number] == NULL && atomic_load(&dataset->builders) > 0;
-}
-
-/*
  * Whether a device that works by turns would have to build for long before it begins a search.
  * A table of squares is made bit by bit, and no dataset with windows has one.
  */
@@ -380,13 +371,14 @@ static bool
 may_begin(const struct served_device *served, const struct search *search, bool may_wait)
 {
 	const struct device *device = served->device;
+	const struct dataset *dataset = search->dataset;
 
 	if (!backends_serves(device, search->choice))
 		return false;
 	if (device->operations->turn != NULL)
-		return !search->dataset->building[device->number] &&
+		return !dataset->building[device->number] &&
 			(served->long_builds < device->operations->threads() || !needs_long_build(device, search));
-	return may_wait || !is_built_elsewhere(device, search->dataset);
+	return may_wait || dataset->built[device->number] != NULL || atomic_load(&dataset->builders) == 0;
 }
 
 /* The first queue of the line whose next search a thread of this device may begin, or NULL. */
@@ -639,9 +631,6 @@ serve(struct device_thread *thread)
 	}
 }
 
-/*
- * An extra thread of a device that works by turns.
- */
 static void *
 extra_main(void *argument)
 {

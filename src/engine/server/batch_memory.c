@@ -69,9 +69,6 @@ sharing_device(void)
 	return NULL;
 }
 
-/*
- * Take memory out of its session's share.
- */
 static void
 take_from_share(struct batch_memory *memory)
 {

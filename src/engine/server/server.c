@@ -408,9 +408,6 @@ handle_lost_device(struct device *device)
 	server.stopping = true;
 }
 
-/*
- * Handle the work that device threads and sealing threads have finished.
- */
 static void
 handle_wake(void)
 {
@@ -468,9 +465,6 @@ answer_supervisor(void)
 	(void) engine_status_send(GEONN_SUPERVISOR_DESCRIPTOR);
 }
 
-/*
- * Give places that have become free to queued sessions.
- */
 static void
 admit_sessions(void)
 {

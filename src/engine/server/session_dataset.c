@@ -64,9 +64,6 @@ lay_out_batches(struct session *session)
 	return true;
 }
 
-/*
- * Tell the client which dataset it has, and hand out its files.
- */
 static void
 send_opened(struct session *session)
 {
@@ -261,9 +258,6 @@ sort_main(void *argument)
 	return NULL;
 }
 
-/*
- * Begin to sort the session's references, on a thread of their own.
- */
 static void
 begin_sort(struct session *session)
 {

@@ -94,6 +94,7 @@ write_list(enum geonn_listing listing, uint64_t *entries)
 
 	if (file < 0)
 		return -1;
+	*entries = 0;
 	errno = ENOSPC;				/* if write sets no errno */
 	written = listing == GEONN_LIST_CALLS ? calls_write(file, entries) :
 		calls_write_statistics(file, entries);
@@ -135,11 +136,20 @@ handle_list(struct session *session, const union geonn_message *message)
 	close(file);
 }
 
+/*
+ * Handle the call that a session works for: its first one, or the next one of an idle
+ * session.
+ */
 static void
-begin_call(struct session *session, const struct geonn_call *call)
+handle_call(struct session *session, const union geonn_message *message)
 {
+	const struct geonn_call *call = &message->call;
 	struct failure failure;
 
+	if (session->state == SESSION_IDLE)
+		session_resume(session, message);
+	if (session->state == SESSION_ENDED)
+		return;
 	if (session->call != NULL)
 	{
 		session_fail_protocol(session, "a second call");
@@ -163,22 +173,6 @@ begin_call(struct session *session, const struct geonn_call *call)
 	call_move(session->call, &session->phase, GEONN_PHASE_REFERENCES);
 }
 
-/*
- * Handle the call that a session works for: its first one, or the next one of an idle
- * session.
- */
-static void
-handle_call(struct session *session, const union geonn_message *message)
-{
-	if (session->state == SESSION_IDLE)
-		session_resume(session, message);
-	if (session->state == SESSION_WELCOME)
-		begin_call(session, &message->call);
-}
-
-/*
- * Handle the end of the client's part of its call.
- */
 static void
 handle_finished(struct session *session, const union geonn_message *message)
 {
@@ -287,10 +281,6 @@ handle_allocate(struct session *session, const union geonn_message *message)
 	session_send(session, GEONN_BATCH, &batch, slot->memory->descriptor);
 }
 
-/*
- * Handle the return of a batch that the client has unmapped and will not use
- * again.
- */
 static void
 handle_return(struct session *session, const union geonn_message *message)
 {
@@ -362,17 +352,6 @@ fail_receiving(struct session *session)
 	session_fail(session, &failure);
 }
 
-/*
- * Close a descriptor that came with a message, if no handler took it.
- */
-static void
-close_received(struct session *session)
-{
-	if (session->received >= 0)
-		close(session->received);
-	session->received = -1;
-}
-
 void
 session_receive(struct session *session)
 {
@@ -411,6 +390,8 @@ session_receive(struct session *session)
 				fail_receiving(session);
 				break;
 		}
-		close_received(session);
+		if (session->received >= 0)
+			close(session->received);	/* no handler has taken it */
+		session->received = -1;
 	}
 }

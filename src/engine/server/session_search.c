@@ -33,24 +33,6 @@ send_results(struct session *session, const struct search *search)
 	session_send(session, GEONN_RESULTS, &results, -1);
 }
 
-static struct question
-question_of(const struct geonn_search *request)
-{
-	return (struct question) {
-		.k = request->k,
-		.ties = (request->flags & GEONN_SEARCH_TIES) != 0,
-		.algorithm = (enum geonn_algorithm) request->algorithm,
-		.max_distance = request->max_distance
-	};
-}
-
-/* Bytes of an observation in a batch. */
-static uint64_t
-observation_bytes(const struct dataset *dataset)
-{
-	return dataset_row_bytes(dataset) - sizeof(int64_t);	/* observations have no tag */
-}
-
 static bool
 is_same_question(const struct question *a, const struct question *b)
 {
@@ -93,7 +75,12 @@ session_search(struct session *session, const union geonn_message *message)
 	struct search *search;
 	struct cutoff cutoff = {0};
 	double		pairs_each = 0.0;
-	struct question question = question_of(request);
+	struct question question = {
+		.k = request->k,
+		.ties = (request->flags & GEONN_SEARCH_TIES) != 0,
+		.algorithm = (enum geonn_algorithm) request->algorithm,
+		.max_distance = request->max_distance
+	};
 
 	if (slot == NULL || !check_question(session, request, &question))
 		return;
@@ -119,7 +106,8 @@ session_search(struct session *session, const union geonn_message *message)
 	if (request->first == 0 && !(request->flags & GEONN_SEARCH_RESUME))
 		call_add(session->call, &(struct geonn_statistics) {
 			.batches = 1,
-			.bytes = search->rows * observation_bytes(session->dataset)
+			/* observations have no tag */
+			.bytes = search->rows * (dataset_row_bytes(session->dataset) - sizeof(int64_t))
 		});
 
 	if (session->dataset->count == 0)
