@@ -82,7 +82,7 @@ struct dataset
 	atomic_int	builders;
 
 	/* how many devices still have to discard what they built of it; and the next dataset in
-	 * each device's list of discards (search/discards.c) */
+	 * each device's list of discards (search/scheduler.c) */
 	atomic_int	discards;
 	struct dataset *next_discard[GEONN_DEVICES_MAX];
 };

@@ -56,7 +56,6 @@
 #include "engine/base/thread_pool.h"
 #include "engine/calls/calls.h"
 #include "engine/search/backends.h"
-#include "engine/search/discards.h"
 
 /* how many ms to wait for probes before serving without the devices that have not answered */
 #define PROBE_PATIENCE_MS 30000
@@ -100,7 +99,10 @@ struct served_device
 	unsigned	long_builds;	/* how many threads are at a long build */
 	unsigned	asleep;			/* how many threads sleep and have not been woken */
 	unsigned	woken;			/* how many threads have been woken, but have not run yet */
-	struct discards discards;
+	struct dataset *discards;	/* datasets of which the device is to discard what it has built, linked
+								 * by next_discard */
+	unsigned	discarding;		/* how many threads have taken such datasets, and are not done */
+	pthread_cond_t discarded;	/* signalled when no thread is discarding any more */
 };
 
 static struct
@@ -328,7 +330,9 @@ scheduler_discard(struct dataset *dataset)
 
 		if (!atomic_load(&served->device->usable))
 			continue;
-		discards_add(&served->discards, dataset);
+		atomic_fetch_add(&dataset->discards, 1);
+		dataset->next_discard[i] = served->discards;
+		served->discards = dataset;
 		wake(served);
 	}
 	free_now = atomic_fetch_sub(&dataset->discards, 1) == 1;
@@ -344,7 +348,8 @@ scheduler_is_discarding(void)
 
 	pthread_mutex_lock(&scheduler.lock);
 	for (int i = 0; i < engine_device_count; i++)
-		discarding = discarding || discards_left(&scheduler.served[i].discards);
+		discarding = discarding || scheduler.served[i].discards != NULL ||
+			scheduler.served[i].discarding > 0;
 	pthread_mutex_unlock(&scheduler.lock);
 	return discarding;
 }
@@ -439,6 +444,30 @@ set_busy(struct device_thread *thread, bool busy)
 }
 
 /*
+ * Take datasets, of which the calling thread then discards what the device has built: one, so that
+ * searches need not wait for thousands; or with `all` every one, after other threads have discarded
+ * what they had taken.  NULL: no dataset.  The lock is held.
+ */
+static struct dataset *
+take_discards(struct served_device *served, bool all)
+{
+	struct dataset *taken;
+	struct dataset **rest;
+
+	while (all && served->discarding > 0)
+		pthread_cond_wait(&served->discarded, &scheduler.lock);
+	taken = served->discards;
+	if (taken == NULL)
+		return NULL;
+	rest = &taken->next_discard[served->device->number];
+	served->discards = all ? NULL : *rest;
+	if (!all)
+		*rest = NULL;
+	served->discarding++;
+	return taken;
+}
+
+/*
  * Take what a thread does next: a search, unless it has enough of them, or
  * discards, or neither, if searches are under way or the scheduler closes.
  * Until then the thread sleeps.
@@ -464,8 +493,7 @@ await_work(struct device_thread *thread, int under_way, struct dataset **discard
 		if (!scheduler.closing && !by_turns && taken == NULL && under_way == 0)
 			taken = take_search(served, true);
 		set_busy(thread, by_turns && taken != NULL && !taken->builds_long);
-		*discards = discards_take(&served->discards, taken != NULL && taken->wants_memory,
-								  &scheduler.lock);
+		*discards = take_discards(served, taken != NULL && taken->wants_memory);
 		if (taken != NULL || *discards != NULL || under_way > 0 || scheduler.closing)
 			break;
 		if (by_turns)
@@ -477,25 +505,40 @@ await_work(struct device_thread *thread, int under_way, struct dataset **discard
 	}
 	set_busy(thread, by_turns && !(taken != NULL && taken->builds_long));
 	if (by_turns && !scheduler.closing &&
-		(served->discards.first != NULL || find_queue(served, false) != NULL))
+		(served->discards != NULL || find_queue(served, false) != NULL))
 		wake(served);
 	pthread_mutex_unlock(&scheduler.lock);
 	return taken;
 }
 
+/*
+ * Discard what the device has built of these datasets.  The device that is the last to do so frees
+ * the dataset.
+ */
 static void
-fulfil_discards(struct device_thread *thread, struct dataset *discards)
+fulfil_discards(struct device_thread *thread, struct dataset *taken)
 {
-	if (discards == NULL)
+	struct served_device *served = thread->served;
+	struct device *device = served->device;
+
+	if (taken == NULL)
 		return;
-	while (discards != NULL)
+	while (taken != NULL)
 	{
+		struct dataset *next = taken->next_discard[device->number];
+
 		begin_operation(thread, OPERATION_PATIENCE_MS);
-		discards = discards_fulfil(&thread->served->discards, discards);
+		if (taken->built[device->number] != NULL)
+			device->operations->discard(device, taken->built[device->number]);
+		taken->built[device->number] = NULL;
+		if (atomic_fetch_sub(&taken->discards, 1) == 1)
+			dataset_free(taken);
 		end_operation(thread);
+		taken = next;
 	}
 	pthread_mutex_lock(&scheduler.lock);
-	discards_end(&thread->served->discards);
+	if (--served->discarding == 0)
+		pthread_cond_broadcast(&served->discarded);
 	pthread_mutex_unlock(&scheduler.lock);
 }
 
@@ -702,7 +745,7 @@ scheduler_open(void (*changed) (void), struct failure *failure)
 		served->first.served = served;
 		served->threads = 1;
 		pthread_cond_init(&served->work, NULL);
-		discards_begin(&served->discards, &engine_devices[i]);
+		pthread_cond_init(&served->discarded, NULL);
 		fail(&engine_devices[i].lost, GEONN_ERROR_NO_DEVICE, "device %d has not answered yet", i);
 	}
 	for (int i = 0; i < engine_device_count; i++)
