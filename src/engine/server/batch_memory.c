@@ -73,7 +73,7 @@ static void
 take_from_share(struct batch_memory *memory)
 {
 	if (memory->share != NULL)
-		batch_share_subtract(memory->share, memory->bytes, memory->kind);
+		batch_share_add(memory->share, -(int64_t) memory->bytes, memory->kind);
 	memory->share = NULL;
 }
 
@@ -288,7 +288,7 @@ batch_memory_acquire(uint32_t *rows, uint32_t *room, uint32_t present,
 		{
 			memory->share = share;
 			memory->kind = kind;
-			batch_share_add(share, bytes, kind);
+			batch_share_add(share, (int64_t) bytes, kind);
 		}
 		if (memory != NULL || is_smallest)
 			return memory;
@@ -301,9 +301,9 @@ batch_memory_acquire(uint32_t *rows, uint32_t *room, uint32_t present,
 void
 batch_memory_set_idle(struct batch_memory *memory, bool idle)
 {
-	batch_share_subtract(memory->share, memory->bytes, memory->kind);
+	batch_share_add(memory->share, -(int64_t) memory->bytes, memory->kind);
 	memory->kind = idle ? BATCH_IDLE : BATCH_SHARED;
-	batch_share_add(memory->share, memory->bytes, memory->kind);
+	batch_share_add(memory->share, (int64_t) memory->bytes, memory->kind);
 }
 
 void

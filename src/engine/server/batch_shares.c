@@ -279,15 +279,8 @@ batch_share_reserves(const struct batch_share *share, uint64_t bytes, enum batch
 }
 
 void
-batch_share_add(struct batch_share *share, uint64_t bytes, enum batch_kind kind)
+batch_share_add(struct batch_share *share, int64_t bytes, enum batch_kind kind)
 {
-	share->bytes[kind] += bytes;
-	state.bytes[kind] += bytes;
-}
-
-void
-batch_share_subtract(struct batch_share *share, uint64_t bytes, enum batch_kind kind)
-{
-	share->bytes[kind] -= bytes;
-	state.bytes[kind] -= bytes;
+	share->bytes[kind] += (uint64_t) bytes;
+	state.bytes[kind] += (uint64_t) bytes;
 }
