@@ -101,7 +101,6 @@ extern "C" const struct device_operations cuda_device_operations = {
 	.is_built = cuda_is_built,
 	.build = cuda_build,
 	.discard = cuda_discard,
-	.rest = NULL,
 	.turn = NULL,				/* its searches are started, on lanes */
 	.start = cuda_start,
 	.advance = cuda_advance,

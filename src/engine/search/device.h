@@ -13,7 +13,7 @@
  *
  * A device that has `turn` instead of start and advance works by turns: several
  * threads run that loop, each with one search at a time, and call is_built,
- * build, turn, rest and discard side by side; but never two of them build
+ * build, turn and discard side by side; but never two of them build
  * something of one dataset.  Such a device has `threads`, too.
  *
  * Devices know nothing of sessions or sockets.  All devices give the same
@@ -226,14 +226,9 @@ struct device_operations
 	void		(*discard) (struct device *device, void *built);
 
 	/*
-	 * (with turn) The calling thread has no search now, and goes to sleep or
-	 * ends.
-	 */
-	void		(*rest) (struct device *device);
-
-	/*
 	 * (instead of start and advance) Work on a search, whose dataset has been
-	 * built, for a turn of about 50 ms, within the limits that advance has.
+	 * built, for a turn of about 50 ms, within the limits that advance has.  The
+	 * calling thread keeps a seat of the thread pool until it has no search.
 	 */
 	enum device_progress (*turn) (struct device *device, struct search *search);
 

@@ -496,8 +496,7 @@ await_work(struct device_thread *thread, int under_way, struct dataset **discard
 		*discards = take_discards(served, taken != NULL && taken->wants_memory);
 		if (taken != NULL || *discards != NULL || under_way > 0 || scheduler.closing)
 			break;
-		if (by_turns)
-			device->operations->rest(device);
+		thread_pool_leave();
 		served->asleep++;
 		while (served->woken == 0 && !scheduler.closing)
 			pthread_cond_wait(&served->work, &scheduler.lock);
@@ -664,8 +663,7 @@ serve(struct device_thread *thread)
 			end_search(thread, search, progress);
 	}
 
-	if (device->operations->turn != NULL)
-		device->operations->rest(device);
+	thread_pool_leave();
 	if (!atomic_load(&device->usable))
 	{
 		/* the server ends the engine, and the supervisor starts a new one */
