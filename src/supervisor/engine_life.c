@@ -59,7 +59,8 @@ void
 engine_life_init(EngineLife *life, bool preloaded)
 {
 	memset(life, 0, sizeof(*life));
-	engine_process_init(&life->engine);
+	life->engine.channel = -1;
+	life->engine.log = -1;
 	life->report.supervisor_pid = MyProcPid;
 	life->preloaded = preloaded;
 }

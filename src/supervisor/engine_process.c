@@ -26,12 +26,6 @@
 /* how many bytes of log one call forwards, so that a talkative engine cannot hold up the loop */
 #define LOG_BYTES_AT_ONCE 65536
 
-void
-engine_process_init(EngineProcess *process)
-{
-	*process = (EngineProcess) {.channel = -1,.log = -1};
-}
-
 static void
 close_descriptor(int *descriptor)
 {
