@@ -50,7 +50,7 @@ handle_hello(struct session *session, const union geonn_message *message)
 void
 session_welcome(struct session *session)
 {
-	struct geonn_welcome welcome = {.release = GEONN_VERSION};
+	struct geonn_hello welcome = {.release = GEONN_VERSION};
 
 	if (session->state != SESSION_GREETED)
 		return;
