@@ -93,7 +93,6 @@ cuda_close(struct device *device)
 extern "C" const struct device_operations cuda_device_operations = {
 	.kind = GEONN_KIND_CUDA,
 	.is_gpu = true,
-	.auto_rank = 1,				/* above the CPU, which would finish its batch last */
 	.count = cuda_device_count,
 	.threads = NULL,
 	.probe = cuda_device_probe,
@@ -102,7 +101,6 @@ extern "C" const struct device_operations cuda_device_operations = {
 	.is_built = cuda_is_built,
 	.build = cuda_build,
 	.discard = cuda_discard,
-	.rest = NULL,
 	.turn = NULL,				/* its searches are started, on lanes */
 	.start = cuda_start,
 	.advance = cuda_advance,

@@ -183,7 +183,7 @@
 	MESSAGE(GEONN_FINISHED, 12, geonn_finished, finished) \
 	MESSAGE(GEONN_RETURN, 13, geonn_return, give_back) \
 	/* from the engine */ \
-	MESSAGE(GEONN_WELCOME, 33, geonn_welcome, welcome) \
+	MESSAGE(GEONN_WELCOME, 33, geonn_hello, welcome) \
 	MESSAGE(GEONN_ENGINE_STATUS, 34, geonn_engine_status, engine_status) \
 	MESSAGE(GEONN_DEVICE_STATUS, 35, geonn_device_status, device_status) \
 	MESSAGE(GEONN_LISTED, 36, geonn_listed, listed) \
@@ -357,16 +357,11 @@ struct geonn_header
 	uint16_t	type;			/* enum geonn_message_type */
 };
 
+/* hello and welcome */
 struct geonn_hello
 {
 	struct geonn_header header;
 	char		release[16];	/* GEONN_VERSION of the sender */
-};
-
-struct geonn_welcome
-{
-	struct geonn_header header;
-	char		release[16];
 };
 
 /* strings end with a zero byte; detail and hint may be empty */
@@ -678,7 +673,7 @@ struct geonn_ping
 /* more cores than a machine is likely to have */
 #define GEONN_CPU_THREADS_MAX	1024
 
-/* the engine's settings; engine_settings.c has the maximum of each */
+/* the engine's settings; the table of engine/server/server.c has the maximum of each */
 struct geonn_configure
 {
 	struct geonn_header header;

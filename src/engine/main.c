@@ -4,7 +4,7 @@
  *
  * geonn's supervisor starts the engine and sends it its settings; tests and
  * benchmarks do the same in its place.  An engine that is started by hand, for
- * a debugger, has settings of its own (engine_settings.h).  The engine listens
+ * a debugger, has settings of its own (server.h).  The engine listens
  * at a Unix socket, where clients speak the protocol of protocol.h.  It
  * searches on the CPU and on every GPU that CUDA shows, and knows nothing of
  * PostgreSQL.
@@ -23,6 +23,7 @@
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,15 +31,14 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "common/channel.h"
 #include "engine/base/log.h"
 #include "engine/cpu/path.h"
-#include "engine/search/backends.h"
 #include "engine/server/batch_memory.h"
 #include "engine/server/datasets.h"
-#include "engine/server/engine_settings.h"
 #include "engine/server/server.h"
 
 /* from this many bytes on, the C library gets each block from the system by itself */
@@ -109,16 +109,54 @@ parse_arguments(int count, char **words, struct arguments *arguments)
 }
 
 /*
- * Whether the supervisor's descriptor is open and leads to our parent.
+ * The process at the other end of the supervisor's descriptor; 0: none.
  */
-static bool
-has_supervisor(void)
+static pid_t
+channel_peer(void)
 {
 	struct ucred peer;
 	socklen_t	length = sizeof(peer);
 
-	return getsockopt(GEONN_SUPERVISOR_DESCRIPTOR, SOL_SOCKET, SO_PEERCRED,
-					  &peer, &length) == 0 && peer.pid == getppid();
+	return getsockopt(GEONN_SUPERVISOR_DESCRIPTOR, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 ?
+		peer.pid : 0;
+}
+
+/*
+ * Whether the process at the other end has closed the channel.
+ */
+static bool
+has_hung_up(void)
+{
+	struct pollfd channel = {.fd = GEONN_SUPERVISOR_DESCRIPTOR};
+
+	return poll(&channel, 1, 0) == 1 && channel.revents & POLLHUP;
+}
+
+/*
+ * Close what this process has inherited beside its standard descriptors and the
+ * supervisor's.
+ */
+static void
+close_inherited(void)
+{
+	const unsigned first = GEONN_SUPERVISOR_DESCRIPTOR + 1;
+	struct rlimit limit;
+	unsigned	end = 65536;
+
+#ifdef SYS_close_range
+	if (syscall(SYS_close_range, first, ~0U, 0) == 0)
+		return;
+#endif
+
+	/*
+	 * A kernel before 5.9.  The kernel gives out the lowest free descriptors,
+	 * so the supervisor's few are far below this end even where the limit is
+	 * higher.
+	 */
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < end)
+		end = (unsigned) limit.rlim_cur;
+	for (unsigned descriptor = first; descriptor < end; descriptor++)
+		close((int) descriptor);
 }
 
 /*
@@ -126,10 +164,9 @@ has_supervisor(void)
  * false if the supervisor is gone already.
  */
 static bool
-follow_supervisor(void)
+follow_supervisor(pid_t supervisor)
 {
-	pid_t		supervisor = getppid();
-
+	close_inherited();
 	fcntl(STDERR_FILENO, F_SETFL, O_NONBLOCK);
 	fcntl(GEONN_SUPERVISOR_DESCRIPTOR, F_SETFD, FD_CLOEXEC);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -189,10 +226,10 @@ return_freed_memory(void)
 int
 main(int argument_count, char **words)
 {
-	static struct device devices[GEONN_DEVICES_MAX];
 	struct arguments arguments = {0};
-	struct server_options options = {0};
 	int			status = parse_arguments(argument_count, words, &arguments);
+	pid_t		peer;
+	bool		supervised;
 	struct failure failure;
 
 	if (status >= 0)
@@ -204,16 +241,13 @@ main(int argument_count, char **words)
 	}
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);	/* a limit on the size of files applies to memfds, too */
-	options.socket_path = arguments.socket_path;
-	options.supervised = has_supervisor();
-	if (options.supervised && !follow_supervisor())
+	peer = channel_peer();
+	supervised = peer != 0 && peer == getppid();
+	/* a supervisor that has hung up may have ended before this process began */
+	if (supervised ? !follow_supervisor(peer) : peer != 0 && has_hung_up())
 		return EXIT_FAILURE;
 	be_expendable();
 	raise_descriptor_limit();
 	return_freed_memory();
-	if (!engine_settings_begin(options.supervised))
-		return EXIT_FAILURE;
-	options.devices = devices;
-	options.device_count = backends_find(devices, &options.no_gpu);
-	return server_run(&options);
+	return server_run(arguments.socket_path, supervised);
 }

@@ -59,7 +59,8 @@ void
 engine_life_init(EngineLife *life, bool preloaded)
 {
 	memset(life, 0, sizeof(*life));
-	engine_process_init(&life->engine);
+	life->engine.channel = -1;
+	life->engine.log = -1;
 	life->report.supervisor_pid = MyProcPid;
 	life->preloaded = preloaded;
 }
@@ -195,14 +196,12 @@ start_engine(EngineLife *life)
 
 	if (!engine_process_start(&life->engine, program, &failed_step))
 	{
-		if (failed_step == NULL)
-			set_error(report, "could not start the geonn engine",
-					  psprintf("Could not execute \"%s\": %m.", program),
-					  "\"make install\" or the geonn package puts that program beside the module; install geonn again.");
-		else
-			set_error(report, "could not start the geonn engine",
-					  psprintf("Could not %s: %m.", failed_step),
-					  "Check the operating system's limits on processes and open files.");
+		set_error(report, "could not start the geonn engine",
+				  failed_step == NULL ? psprintf("Could not execute \"%s\": %m.", program) :
+				  psprintf("Could not %s: %m.", failed_step),
+				  failed_step == NULL ?
+				  "\"make install\" or the geonn package puts that program beside the module; install geonn again." :
+				  "Check the operating system's limits on processes and open files.");
 		ereport(LOG,
 				(errmsg("%s", report->message),
 				 errdetail("%s", report->detail),
@@ -221,34 +220,34 @@ start_engine(EngineLife *life)
 	life->ping = 0;
 	begin_silence(life);
 	memset(life->unsent, false, sizeof(life->unsent));
-	known_devices_begin();
 	life->descriptors_changed = true;
 	send_to_engine(life, MESSAGE_SETTINGS); /* the engine waits for them before it listens */
 	publish(life, ENGINE_STATE_STARTING);
 }
 
 /*
- * After the end of the process: log it, and decide when to start the next.
+ * After the end of the process: log it, set the error for statements, and decide when to start the
+ * next.
  */
 static void
 note_end(EngineLife *life, pid_t pid, const char *how)
 {
-	EngineReport *report = &life->report;
 	int64		lived = now_milliseconds() - life->started_at;
 
 	ereport(LOG,
 			(errmsg("geonn engine (PID %d) %s", (int) pid, how)));
 
 	if (life->was_foreign)
-		set_error(report, "the installed geonn engine is of another version than its supervisor",
+		set_error(&life->report, "the installed geonn engine is of another version than its supervisor",
 				  "The supervisor is version " GEONN_VERSION " and cannot talk to that engine.",
 				  life->preloaded ?
 				  "Restart the server: as geonn is in shared_preload_libraries, the supervisor has the module of the server's start." :
 				  psprintf("End the supervisor with \"kill %d\"; the next statement starts the installed one. If this error comes again, install geonn again.",
 						   MyProcPid));
 	else
-		set_error(report, psprintf("the geonn engine %s", how),
-				  life->was_silent ? psprintf("The engine had not answered for %d s.", geonn_engine_timeout) :
+		set_error(&life->report, psprintf("the geonn engine %s", how),
+				  life->was_silent ?
+				  psprintf("The engine had not answered for %d s.", geonn_engine_timeout) :
 				  psprintf("The engine had run for " INT64_FORMAT ".%03d s.",
 						   lived / 1000, (int) (lived % 1000)),
 				  "The server log has the engine's own messages. The next statement starts it again.");

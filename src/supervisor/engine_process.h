@@ -20,9 +20,6 @@ typedef struct EngineProcess
 	int			line_length;
 } EngineProcess;
 
-/* Set the fields to those of no running process. */
-extern void engine_process_init(EngineProcess *process);
-
 /*
  * Start the program.  If that fails, returns false with errno; *failed_step
  * names the step that failed, or is NULL if that was to execute the program.

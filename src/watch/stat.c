@@ -3,7 +3,7 @@
  *		geonn_stat_progress, geonn_stat and geonn_stat_reset(): joins under way,
  *		and those that have ended.
  *
- * The engine keeps the figures (calls.c and statistics.c there) under labels, which hold
+ * The engine keeps the figures (calls.c there) under labels, which hold
  * OIDs of databases, users and relations; this file looks up their names.  Names are in
  * the catalogs of the label's database, so a label of another database is shown without
  * names, as in pg_locks.  Its texts are not shown either, since they may be in another

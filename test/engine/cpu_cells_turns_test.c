@@ -410,7 +410,7 @@ search_on(void *argument)
 		searcher->went_by_table = had_table;
 		searches += searcher->stops == NULL || atomic_load(searcher->stops);
 	} while (searcher->stops == NULL ? !searcher->went_by_table && searches < SEARCHES_MAX : searches < 2);
-	machine.operations->rest(&machine);
+	thread_pool_leave();
 	return NULL;
 }
 
@@ -426,12 +426,12 @@ test_threads(void)
 	atomic_bool stops = false;
 	struct searcher searchers[3];
 
-	machine.operations->rest(&machine);
+	thread_pool_leave();
 	for (int i = 0; i < 3; i++)
 		searchers[i] = (struct searcher) {
 			.pair = &pair,.asked = ask_nearest(&pair, MOSTLY_ELSEWHERE, 8192),.stops = i > 0 ? &stops : NULL
 		};
-	machine.operations->rest(&machine);
+	thread_pool_leave();
 	for (int i = 2; i >= 0; i--)
 		pthread_create(&searchers[i].thread, NULL, search_on, &searchers[i]);
 	for (int i = 0; i < 3; i++)

@@ -7,15 +7,15 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "engine/search/backends.h"
+#include "engine/server/event_loop.h"
 #include "engine/server/gauges.h"
 #include "../lib/verdict.h"
-
-#define DEVICES 6
 
 static const struct device_operations cpu_operations = {.kind = GEONN_KIND_CPU};
 static const struct device_operations gpu_operations = {.kind = GEONN_KIND_CUDA,.is_gpu = true};
 
-static struct device devices[DEVICES] = {
+struct device engine_devices[GEONN_DEVICES_MAX] = {
 	{.operations = &cpu_operations,.usable = true},
 	{.operations = &gpu_operations,.usable = true,.uuid = "GPU-00000000-0000-0000-0000-000000000001"},
 	{.operations = &gpu_operations,.usable = true,.uuid = "GPU-00000000-0000-0000-0000-000000000002"},
@@ -23,11 +23,13 @@ static struct device devices[DEVICES] = {
 	{.operations = &gpu_operations,.usable = true,.uuid = "GPU-00000000-0000-0000-0000-000000000004"},
 	{.operations = &gpu_operations,.usable = false,.uuid = "GPU-00000000-0000-0000-0000-000000000001"}
 };
+int			engine_device_count = 6;
 
 static atomic_int readings;
 
-static void
-count_reading(void)
+/* a reading is over */
+void
+event_loop_wake(void)
 {
 	atomic_fetch_add(&readings, 1);
 }
@@ -60,9 +62,9 @@ main(void)
 	report("nothing is known before it is asked for",
 		   gauges_are_read() &&
 		   has(1, GEONN_UNKNOWN, GEONN_UNKNOWN, GEONN_UNKNOWN));
-	right = gauges_begin_reading(devices, DEVICES, count_reading) && !gauges_are_read() &&
+	right = gauges_begin_reading() && !gauges_are_read() &&
 		has(1, GEONN_UNKNOWN, GEONN_UNKNOWN, GEONN_UNKNOWN);
-	right = right && gauges_begin_reading(devices, DEVICES, count_reading);
+	right = right && gauges_begin_reading();
 	report("a reading takes its time, and no client waits for it", right);
 	report("a client that asks meanwhile shares it", wait_for(1));
 	report("a GPU's gauges are NVML's", has(1, 97, 41, 71500));
@@ -73,7 +75,7 @@ main(void)
 		has(4, GEONN_UNKNOWN, GEONN_UNKNOWN, GEONN_UNKNOWN) &&
 		has(5, GEONN_UNKNOWN, GEONN_UNKNOWN, GEONN_UNKNOWN);
 	report("nor what NVML does not know, or cannot be used", right);
-	right = gauges_begin_reading(devices, DEVICES, count_reading) && wait_for(2);
+	right = gauges_begin_reading() && wait_for(2);
 	report("a later reading finds them again", right && has(1, 97, 41, 71500));
 	return summed_up();
 }

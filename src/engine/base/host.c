@@ -19,6 +19,7 @@
 
 #include <limits.h>
 #include <sched.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -31,48 +32,30 @@
 #define LOOK_MS 10000
 
 /*
- * Open a file of a group: root, path and name together.
+ * Read numbers, by a format of scanf, from the first line of a file that begins as the format says:
+ * the file of this name in the folder root/path.  Returns how many numbers were read.
  */
-static FILE *
-open_file(const char *root, const char *path, const char *name)
+static int
+__attribute__((format(scanf, 4, 5)))
+read_numbers(const char *root, const char *path, const char *name, const char *format,...)
 {
-	char		file[PATH_MAX];
-	int			length = snprintf(file, sizeof(file), "%s%s/%s", root, path, name);
-
-	return length > 0 && (size_t) length < sizeof(file) ? fopen(file, "r") : NULL;
-}
-
-/* read one number; false if the file has none, as in "max" */
-static bool
-read_number(const char *root, const char *path, const char *name, uint64_t *number)
-{
-	FILE	   *file = open_file(root, path, name);
-	unsigned long long value;
-	bool		is_number;
-
-	if (file == NULL)
-		return false;
-	is_number = fscanf(file, "%llu", &value) == 1;
-	fclose(file);
-	*number = is_number ? value : 0;
-	return is_number;
-}
-
-/* bytes of a group's inactive file pages, which the kernel drops first */
-static uint64_t
-read_inactive(const char *root, const char *path)
-{
-	FILE	   *file = open_file(root, path, "memory.stat");
-	char		line[128];
-	unsigned long long bytes = 0;
+	char		line[PATH_MAX];
+	int			length = snprintf(line, sizeof(line), "%s%s/%s", root, path, name);
+	FILE	   *file = length > 0 && (size_t) length < sizeof(line) ? fopen(line, "r") : NULL;
+	int			read = 0;
 
 	if (file == NULL)
 		return 0;
-	while (fgets(line, sizeof(line), file) != NULL)
-		if (sscanf(line, "inactive_file %llu", &bytes) == 1)
-			break;
+	while (read <= 0 && fgets(line, sizeof(line), file) != NULL)
+	{
+		va_list		numbers;
+
+		va_start(numbers, format);
+		read = vsscanf(line, format, numbers);
+		va_end(numbers);
+	}
 	fclose(file);
-	return bytes;
+	return read > 0 ? read : 0;
 }
 
 /*
@@ -106,30 +89,30 @@ copy_path(char *copy, const char *path)
 static uint64_t
 cores_of(const char *root, const char *group)
 {
-	FILE	   *file = open_file(root, group, "cpu.max");
 	unsigned long long quota;
 	unsigned long long period;
-	bool		is_limited;
 
-	if (file == NULL)
+	if (read_numbers(root, group, "cpu.max", "%llu %llu", &quota, &period) != 2 ||
+		quota == 0 || period == 0)
 		return UINT64_MAX;
-	is_limited = fscanf(file, "%llu %llu", &quota, &period) == 2 && quota > 0 && period > 0;
-	fclose(file);
-	return is_limited ? (quota - 1) / period + 1 : UINT64_MAX;
+	return (quota - 1) / period + 1;
 }
 
-/* how many bytes one group may still take; UINT64_MAX: no limit */
+/*
+ * How many bytes one group may still take; UINT64_MAX: no limit.  Inactive file pages count as
+ * free: the kernel drops them first.
+ */
 static uint64_t
 memory_free_of(const char *root, const char *group)
 {
-	uint64_t	limit;
-	uint64_t	current;
-	uint64_t	inactive;
+	unsigned long long limit;
+	unsigned long long current;
+	unsigned long long inactive = 0;
 
-	if (!read_number(root, group, "memory.max", &limit) ||
-		!read_number(root, group, "memory.current", &current))
+	if (read_numbers(root, group, "memory.max", "%llu", &limit) != 1 ||
+		read_numbers(root, group, "memory.current", "%llu", &current) != 1)
 		return UINT64_MAX;
-	inactive = read_inactive(root, group);
+	(void) read_numbers(root, group, "memory.stat", "inactive_file %llu", &inactive);
 	current = current > inactive ? current - inactive : 0;
 	return limit > current ? limit - current : 0;
 }
@@ -217,39 +200,24 @@ host_cores(void)
 uint64_t
 host_memory_free(void)
 {
-	FILE	   *file = fopen("/proc/meminfo", "r");
-	char		line[256];
 	char		group[PATH_MAX];
 	unsigned long long kilobytes;
 	uint64_t	free_bytes;
 
 	find_group(group);
 	free_bytes = host_group_memory_free(GROUPS_ROOT, group);
-	if (file == NULL)
-		return free_bytes;
-	while (fgets(line, sizeof(line), file) != NULL)
-		if (sscanf(line, "MemAvailable: %llu kB", &kilobytes) == 1)
-		{
-			uint64_t	bytes = (uint64_t) kilobytes * 1024;
-
-			free_bytes = bytes < free_bytes ? bytes : free_bytes;
-			break;
-		}
-	fclose(file);
+	if (read_numbers("/proc", "", "meminfo", "MemAvailable: %llu kB", &kilobytes) == 1 &&
+		kilobytes * 1024 < free_bytes)
+		free_bytes = kilobytes * 1024;
 	return free_bytes;
 }
 
 uint64_t
 host_memory_resident(void)
 {
-	FILE	   *file = fopen("/proc/self/statm", "r");
-	unsigned long long size;
 	unsigned long long resident;
-	bool		is_known;
 
-	if (file == NULL)
+	if (read_numbers("/proc/self", "", "statm", "%*u %llu", &resident) != 1)
 		return 0;
-	is_known = fscanf(file, "%llu %llu", &size, &resident) == 2;
-	fclose(file);
-	return is_known ? (uint64_t) resident * (uint64_t) sysconf(_SC_PAGESIZE) : 0;
+	return resident * (uint64_t) sysconf(_SC_PAGESIZE);
 }

@@ -1,6 +1,7 @@
 /*
  * calls.c
- *		The calls that sessions work for, and what each call is doing.
+ *		The calls that sessions work for, what each call is doing, and statistics
+ *		of the calls that have ended.
  *
  * A call is one call of a function in SQL, or one execution of its plan node.
  * Several sessions may belong to a call: one or more of the calling backend,
@@ -22,6 +23,12 @@
  * searches.  Device threads move batches to other phases, too, a few times for
  * each batch; so a call has a lock for its phases, which is held no longer
  * than it takes to read the clock.
+ *
+ * The figures of the calls that have ended are summed up by their labels, in a
+ * list, the label of the last call first.  Labels come from users' statements,
+ * so the list has a limit: when it is full, the label that was called least
+ * recently leaves it.  If memory is short for a new label, its call is not
+ * counted.
  */
 #include "engine/calls/calls.h"
 
@@ -31,7 +38,9 @@
 #include <unistd.h>
 
 #include "engine/base/clock.h"
-#include "engine/calls/statistics.h"
+
+/* the greatest number of labels, of about 700 bytes each */
+#define LABELS_MAX 1000
 
 struct call
 {
@@ -40,7 +49,6 @@ struct call
 										 * are filled in when it is read */
 	struct geonn_statistics sum;	/* the call's figures; the times are filled in at its end */
 	uint64_t	number;
-	uint32_t	role;
 	int			holders;
 
 	pthread_mutex_t lock;
@@ -54,6 +62,19 @@ struct call
 };
 
 static struct call *under_way;
+
+struct entry
+{
+	struct geonn_statistics sum;
+	struct entry *next;
+};
+
+static struct
+{
+	struct entry *first;
+	uint32_t	count;
+	int64_t		since;			/* microseconds since 1970 */
+}			statistics;
 
 static struct call *
 call_create(const struct geonn_call *message)
@@ -69,7 +90,6 @@ call_create(const struct geonn_call *message)
 	call->sum.label = message->label;
 	call->sum.calls = 1;
 	call->number = message->number;
-	call->role = message->role;
 	call->microseconds[GEONN_PHASE_REFERENCES] = message->microseconds;
 	call->since_us = now_us();
 	pthread_mutex_init(&call->lock, NULL);
@@ -93,18 +113,6 @@ calls_join(const struct geonn_call *message)
 	call->status.sessions++;
 	call->holders++;
 	return call;
-}
-
-int32_t
-call_pid(const struct call *call)
-{
-	return call->status.pid;
-}
-
-uint32_t
-call_role(const struct call *call)
-{
-	return call->role;
 }
 
 /* Return the latest phase that any session or batch of the call is in.  The lock is held. */
@@ -153,6 +161,73 @@ call_use_device(struct call *call, int device)
 	pthread_mutex_unlock(&call->lock);
 }
 
+/* Add figures to their sums. */
+static void
+add_figures(struct geonn_statistics *sum, const struct geonn_statistics *more)
+{
+	sum->calls += more->calls;
+	sum->failed += more->failed;
+	sum->rows += more->rows;
+	sum->observations += more->observations;
+	sum->observations_skipped += more->observations_skipped;
+	sum->unmatched += more->unmatched;
+	sum->references += more->references;
+	sum->references_skipped += more->references_skipped;
+	sum->kept += more->kept;
+	sum->batches += more->batches;
+	sum->bytes += more->bytes;
+	sum->fallbacks += more->fallbacks;
+	for (int phase = 0; phase < GEONN_PHASES; phase++)
+		sum->microseconds[phase] += more->microseconds[phase];
+	if (more->last_error_at != 0)
+	{
+		sum->last_error_at = more->last_error_at;
+		memcpy(sum->last_error, more->last_error, sizeof(sum->last_error));
+	}
+}
+
+/*
+ * Take the entry of this label out of the list; if the label has none, make a
+ * new entry, from the last one if the list is full.  NULL if memory is short.
+ */
+static struct entry *
+take_entry(const struct geonn_call_label *label)
+{
+	struct entry **link = &statistics.first;
+	struct entry *entry;
+
+	while (*link != NULL && memcmp(&(*link)->sum.label, label, sizeof(*label)) != 0 &&
+		   !((*link)->next == NULL && statistics.count == LABELS_MAX))
+		link = &(*link)->next;
+	entry = *link;
+	if (entry == NULL)
+	{
+		entry = calloc(1, sizeof(*entry));
+		statistics.count += entry != NULL;
+	}
+	else
+	{
+		*link = entry->next;
+		if (memcmp(&entry->sum.label, label, sizeof(*label)) != 0)
+			memset(entry, 0, sizeof(*entry));
+	}
+	return entry;
+}
+
+/* Add the figures of a call that ended to those of its label. */
+static void
+statistics_add(const struct geonn_statistics *sum)
+{
+	struct entry *entry = take_entry(&sum->label);
+
+	if (entry == NULL)
+		return;
+	entry->next = statistics.first;
+	statistics.first = entry;
+	entry->sum.label = sum->label;
+	add_figures(&entry->sum, sum);
+}
+
 void
 call_leave(struct call *call, const struct geonn_finished *finished)
 {
@@ -191,13 +266,12 @@ call_release(struct call *call)
 }
 
 void
-call_add_references(struct call *call, uint64_t rows, uint64_t bytes)
+call_add(struct call *call, const struct geonn_statistics *more)
 {
 	if (call == NULL)
 		return;
-	call->status.references += rows;
-	call->sum.references += rows;
-	call->sum.bytes += bytes;
+	call->status.references += more->references;
+	add_figures(&call->sum, more);
 }
 
 void
@@ -208,31 +282,6 @@ call_found_references(struct call *call, uint64_t rows, bool kept)
 	call->status.references = rows;
 	if (kept)
 		call->sum.kept = 1;
-}
-
-void
-call_add_batch(struct call *call, uint64_t bytes)
-{
-	if (call == NULL)
-		return;
-	call->sum.batches++;
-	call->sum.bytes += bytes;
-}
-
-void
-call_add_answers(struct call *call, uint64_t observations, uint64_t bytes)
-{
-	if (call == NULL)
-		return;
-	call->sum.observations += observations;
-	call->sum.bytes += bytes;
-}
-
-void
-call_fall_back(struct call *call)
-{
-	if (call != NULL)
-		call->sum.fallbacks++;
 }
 
 void
@@ -261,4 +310,36 @@ calls_write(int file, uint64_t *entries)
 		(*entries)++;
 	}
 	return true;
+}
+
+bool
+calls_write_statistics(int file, uint64_t *entries)
+{
+	for (struct entry *entry = statistics.first; entry != NULL; entry = entry->next)
+	{
+		if (write(file, &entry->sum, sizeof(entry->sum)) != sizeof(entry->sum))
+			return false;
+		(*entries)++;
+	}
+	return true;
+}
+
+void
+calls_reset_statistics(void)
+{
+	while (statistics.first != NULL)
+	{
+		struct entry *entry = statistics.first;
+
+		statistics.first = entry->next;
+		free(entry);
+	}
+	statistics.count = 0;
+	statistics.since = unix_us();
+}
+
+int64_t
+calls_statistics_since(void)
+{
+	return statistics.since;
 }

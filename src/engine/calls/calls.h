@@ -1,6 +1,7 @@
 /*
  * calls.h
- *		The calls that sessions work for, and what each call is doing.
+ *		The calls that sessions work for, what each call is doing, and statistics
+ *		of the calls that have ended.
  *
  * Only the server's thread uses these functions, unless a comment says "any
  * thread".  A call that is an argument may be NULL, for a session that works
@@ -41,30 +42,18 @@ extern void call_release(struct call *call);
  */
 extern void call_move(struct call *call, enum geonn_phase *part, enum geonn_phase next);
 
-/* The process id of the calling backend; the call must not be NULL. */
-extern int32_t call_pid(const struct call *call);
-
-/* The role that the calling backend has logged in as; the call must not be NULL. */
-extern uint32_t call_role(const struct call *call);
-
 /* Note that the device of this number works for the call; any thread. */
 extern void call_use_device(struct call *call, int device);
 
-/* call_add_references() counts references that arrived, with their bytes; call_found_references()
- * those that the engine had already. */
-extern void call_add_references(struct call *call, uint64_t rows, uint64_t bytes);
-extern void call_found_references(struct call *call, uint64_t rows, bool kept);
-
 /*
- * call_add_batch() counts a batch of observations that arrived, by its bytes;
- * call_add_answers() observations that were answered, and the bytes of their
- * pairs.
+ * Add to the call's figures.  The references are those that arrived; the bytes, those of batches
+ * that arrived and of pairs that were answered; the fallbacks, work that is done in a slower way, as
+ * a device or memory is lacking.
  */
-extern void call_add_batch(struct call *call, uint64_t bytes);
-extern void call_add_answers(struct call *call, uint64_t observations, uint64_t bytes);
+extern void call_add(struct call *call, const struct geonn_statistics *more);
 
-/* Count work that is done in a slower way, as a device or memory is lacking. */
-extern void call_fall_back(struct call *call);
+/* Note how many references the engine had already, and whether it had kept them. */
+extern void call_found_references(struct call *call, uint64_t rows, bool kept);
 
 /* Note the error with which the engine ends a session of the call. */
 extern void call_fail(struct call *call, const char *message);
@@ -74,5 +63,17 @@ extern void call_fail(struct call *call, const char *message);
  * count them in *entries.  False with errno if writing fails.
  */
 extern bool calls_write(int file, uint64_t *entries);
+
+/*
+ * Write the statistics, a struct geonn_statistics for each label, the label of the
+ * last call first, and count them in *entries.  False with errno if writing fails.
+ */
+extern bool calls_write_statistics(int file, uint64_t *entries);
+
+/* When the statistics began: microseconds since 1970. */
+extern int64_t calls_statistics_since(void);
+
+/* Forget the statistics, and begin anew. */
+extern void calls_reset_statistics(void);
 
 #endif							/* GEONN_CALLS_H */

@@ -334,13 +334,6 @@ cpu_device_turn(struct device *device, struct search *search)
 }
 
 static void
-cpu_device_rest(struct device *device)
-{
-	(void) device;
-	thread_pool_leave();
-}
-
-static void
 cpu_device_close(struct device *device)
 {
 	struct cpu_device *cpu = device->private_data;
@@ -364,7 +357,6 @@ const struct device_operations cpu_device_operations = {
 	.is_built = cpu_device_is_built,
 	.build = cpu_device_build,
 	.discard = cpu_device_discard,
-	.rest = cpu_device_rest,
 	.turn = cpu_device_turn,
 	.close = cpu_device_close
 };

@@ -176,16 +176,6 @@ dataset_fit(struct dataset *dataset)
 	dataset->capacity = dataset->count;
 }
 
-size_t
-dataset_bytes(const struct dataset *dataset)
-{
-	size_t		bytes = dataset->count * dataset_row_bytes(dataset);
-
-	for (int kind = 0; kind < GEONN_FILE_KINDS; kind++)
-		bytes += dataset->file_bytes[kind];
-	return bytes;
-}
-
 atomic_uint_fast64_t dataset_squares_bytes;
 atomic_uint_fast64_t dataset_squares_limit = UINT64_MAX;
 

@@ -81,7 +81,7 @@ struct dataset
 	atomic_int	builders;
 
 	/* how many devices still have to discard what they built of it; and the next dataset in
-	 * each device's list of discards (search/discards.c) */
+	 * each device's list of discards (search/scheduler.c) */
 	atomic_int	discards;
 	struct dataset *next_discard[GEONN_DEVICES_MAX];
 };
@@ -134,9 +134,6 @@ extern bool dataset_sort(struct dataset *dataset, const atomic_bool *cancelled,
 
 /* Bytes of one reference in the dataset's columns, its tag included. */
 extern size_t dataset_row_bytes(const struct dataset *dataset);
-
-/* Bytes of a dataset's references and files. */
-extern size_t dataset_bytes(const struct dataset *dataset);
 
 /* Free the memory of the columns behind the last reference. */
 extern void dataset_fit(struct dataset *dataset);

@@ -185,9 +185,6 @@ copy_column(void *context, size_t number)
 		   end - first);
 }
 
-/*
- * Put all columns into the references' order.
- */
 static bool
 order_columns(struct sorting *sorting)
 {

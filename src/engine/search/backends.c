@@ -21,12 +21,12 @@ static const struct device_operations *const backends[] = {
 
 #define BACKENDS (sizeof(backends) / sizeof(backends[0]))
 
-/* immutable after backends_find */
-static const struct device *devices;
-static int	device_count;
+struct device engine_devices[GEONN_DEVICES_MAX];
+int			engine_device_count;
+struct failure engine_no_gpu;
 
-int
-backends_find(struct device *room, struct failure *no_gpu)
+void
+backends_find(void)
 {
 	bool		any_gpu = false;
 	int			found = 0;
@@ -39,34 +39,32 @@ backends_find(struct device *room, struct failure *no_gpu)
 
 		for (int ordinal = 0; ordinal < count && found < GEONN_DEVICES_MAX; ordinal++, found++)
 		{
-			room[found].operations = operations;
-			room[found].number = found;
-			room[found].ordinal = ordinal;
+			engine_devices[found].operations = operations;
+			engine_devices[found].number = found;
+			engine_devices[found].ordinal = ordinal;
 		}
 		any_gpu = any_gpu || (operations->is_gpu && count > 0);
 		if (operations->is_gpu && count == 0)
-			*no_gpu = none;
+			engine_no_gpu = none;
 	}
 	if (any_gpu)
-		memset(no_gpu, 0, sizeof(*no_gpu));
+		memset(&engine_no_gpu, 0, sizeof(engine_no_gpu));
 	else
 		log_line(LOG_NOTE, "no GPU is used, searches run on the CPU: %s%s%s",
-				 no_gpu->message, no_gpu->detail[0] ? ": " : "", no_gpu->detail);
-	devices = room;
-	device_count = found;
-	return found;
+				 engine_no_gpu.message, engine_no_gpu.detail[0] ? ": " : "", engine_no_gpu.detail);
+	engine_device_count = found;
 }
 
 /*
- * Whether some device has a higher rank for choice auto than this one;
- * by_usable: count usable devices alone.
+ * Whether some GPU comes before this device for choice auto; by_usable: count
+ * usable devices alone.
  */
 static bool
 is_outranked(const struct device *device, bool by_usable)
 {
-	for (int i = 0; i < device_count; i++)
-		if (devices[i].operations->auto_rank > device->operations->auto_rank &&
-			(!by_usable || atomic_load(&devices[i].usable)))
+	for (int i = 0; i < engine_device_count; i++)
+		if (engine_devices[i].operations->is_gpu && !device->operations->is_gpu &&
+			(!by_usable || atomic_load(&engine_devices[i].usable)))
 			return true;
 	return false;
 }
@@ -88,24 +86,31 @@ backends_auto_uses(const struct device *device)
 bool
 backends_fell_back(const struct search *search)
 {
-	return search->choice == GEONN_DEVICE_AUTO && is_outranked(&devices[search->device], false);
+	return search->choice == GEONN_DEVICE_AUTO && is_outranked(&engine_devices[search->device], false);
+}
+
+/* Whether this choice allows GPUs alone. */
+static bool
+means_gpus(enum geonn_device_choice choice)
+{
+	for (size_t i = 0; i < BACKENDS; i++)
+		if (geonn_device_choice_of(backends[i]->kind) == choice)
+			return backends[i]->is_gpu;
+	return false;
 }
 
 bool
 backends_can_serve(enum geonn_device_choice choice, struct failure *failure)
 {
-	for (int i = 0; i < device_count; i++)
-		if (atomic_load(&devices[i].usable) && backends_serves(&devices[i], choice))
+	for (int i = 0; i < engine_device_count; i++)
+		if (atomic_load(&engine_devices[i].usable) && backends_serves(&engine_devices[i], choice))
 			return true;
-	return fail(failure, GEONN_ERROR_NO_DEVICE,
-				backends_means_gpus(choice) ? "no GPU can be used" : "no device can be used");
-}
-
-bool
-backends_means_gpus(enum geonn_device_choice choice)
-{
-	for (size_t i = 0; i < BACKENDS; i++)
-		if (geonn_device_choice_of(backends[i]->kind) == choice)
-			return backends[i]->is_gpu;
+	if (!means_gpus(choice))
+		return fail(failure, GEONN_ERROR_NO_DEVICE, "no device can be used");
+	fail(failure, GEONN_ERROR_NO_DEVICE, "no GPU can be used");
+	fail_detail(failure, "%s", engine_no_gpu.message);
+	fail_hint(failure, "%s", engine_no_gpu.hint[0] ?
+			  engine_no_gpu.hint :
+			  "Set geonn.device to auto or cpu, or make a GPU available to the server.");
 	return false;
 }

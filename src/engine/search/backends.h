@@ -8,15 +8,17 @@
 
 #include "engine/search/device.h"
 
-/*
- * Describe every device of this host in room[GEONN_DEVICES_MAX], kind after
- * kind.  If none is a GPU, no_gpu says why; otherwise no_gpu is empty.  Returns
- * the number of devices.  The caller must keep the array.
- */
-extern int	backends_find(struct device *room, struct failure *no_gpu);
+/* the devices of this host, kind after kind, and why none is a GPU; empty if one is */
+extern struct device engine_devices[GEONN_DEVICES_MAX];
+extern int	engine_device_count;
+extern struct failure engine_no_gpu;
+
+/* Find the devices of this host, before any other thread starts. */
+extern void backends_find(void);
 
 /*
- * Whether some device can serve this choice; if not, the failure says why.
+ * Whether some device can serve this choice; if not, the failure says why,
+ * with the reason why no GPU is in use.
  */
 extern bool backends_can_serve(enum geonn_device_choice choice, struct failure *failure);
 
@@ -27,12 +29,8 @@ extern bool backends_serves(const struct device *device, enum geonn_device_choic
 extern bool backends_auto_uses(const struct device *device);
 
 /*
- * Whether a search of choice auto was answered by a device of a lower rank, as
- * one of a higher rank cannot be used.
+ * Whether a search of choice auto was answered by the CPU, as no GPU of the host can be used.
  */
 extern bool backends_fell_back(const struct search *search);
-
-/* Whether this choice allows GPUs alone. */
-extern bool backends_means_gpus(enum geonn_device_choice choice);
 
 #endif							/* GEONN_BACKENDS_H */

@@ -13,7 +13,7 @@
  *
  * A device that has `turn` instead of start and advance works by turns: several
  * threads run that loop, each with one search at a time, and call is_built,
- * build, turn, rest and discard side by side; but never two of them build
+ * build, turn and discard side by side; but never two of them build
  * something of one dataset.  Such a device has `threads`, too.
  *
  * Devices know nothing of sessions or sockets.  All devices give the same
@@ -179,9 +179,8 @@ enum device_progress
 struct device_operations
 {
 	enum geonn_device_kind kind;
-	bool		is_gpu;
-	int			auto_rank;		/* choice auto uses the usable devices of the
-								 * highest rank */
+	bool		is_gpu;			/* choice auto uses the usable GPUs, or, if there are none, the CPU,
+								 * which would finish its batch last */
 
 	/*
 	 * (optional) How many devices of this kind the host shows, or 0 with the
@@ -227,14 +226,9 @@ struct device_operations
 	void		(*discard) (struct device *device, void *built);
 
 	/*
-	 * (with turn) The calling thread has no search now, and goes to sleep or
-	 * ends.
-	 */
-	void		(*rest) (struct device *device);
-
-	/*
 	 * (instead of start and advance) Work on a search, whose dataset has been
-	 * built, for a turn of about 50 ms, within the limits that advance has.
+	 * built, for a turn of about 50 ms, within the limits that advance has.  The
+	 * calling thread keeps a seat of the thread pool until it has no search.
 	 */
 	enum device_progress (*turn) (struct device *device, struct search *search);
 

@@ -55,7 +55,6 @@ insert_queue(struct search_queue *queue)
 		   (*link)->served_us + (*link)->last_us <= queue->served_us + queue->last_us)
 		link = &(*link)->next;
 	queue->next = *link;
-	queue->waiting = true;
 	*link = queue;
 }
 
@@ -67,14 +66,13 @@ remove_queue(struct search_queue *queue)
 	while (*link != queue)
 		link = &(*link)->next;
 	*link = queue->next;
-	queue->waiting = false;
 }
 
 /* Whether a queue is one of those that share the devices. */
 static bool
 is_sharing(const struct search_queue *queue)
 {
-	return queue->waiting || queue->taken > 0;
+	return queue->first != NULL || queue->taken > 0;
 }
 
 struct search_queue *
@@ -91,15 +89,15 @@ line_append(struct search_queue *queue, struct search *search)
 	if (queue->first != NULL)
 		queue->last->next = search;
 	else
+	{
+		if (queue->served_us < line.clock_us)
+			queue->served_us = line.clock_us;
+		if (!is_sharing(queue))
+			line.sharing++;
 		queue->first = search;
+		insert_queue(queue);
+	}
 	queue->last = search;
-	if (queue->waiting)
-		return;
-	if (queue->served_us < line.clock_us)
-		queue->served_us = line.clock_us;
-	if (!is_sharing(queue))
-		line.sharing++;
-	insert_queue(queue);
 }
 
 /*
@@ -133,11 +131,10 @@ line_end_turn(struct search *search, bool put_back)
 {
 	struct search_queue *queue = search->queue;
 	int64_t		took_us = now_us() - search->taken_us;
-	bool		waiting = queue->waiting;
 
 	if (took_us > TURN_MOST_US)
 		took_us = TURN_MOST_US;
-	if (waiting)
+	if (queue->first != NULL)
 		remove_queue(queue);
 	line.clock_us += took_us / line.sharing;
 	queue->taken--;
@@ -150,7 +147,7 @@ line_end_turn(struct search *search, bool put_back)
 			queue->last = search;
 		queue->first = search;
 	}
-	if (waiting || put_back)
+	if (queue->first != NULL)
 		insert_queue(queue);
 	if (!is_sharing(queue))
 		line.sharing--;
@@ -161,12 +158,11 @@ line_drop(struct search_queue *queue)
 {
 	struct search *first = queue->first;
 
-	if (queue->waiting)
-	{
-		remove_queue(queue);
-		if (!is_sharing(queue))
-			line.sharing--;
-	}
+	if (first == NULL)
+		return NULL;
+	remove_queue(queue);
 	queue->first = NULL;
+	if (!is_sharing(queue))
+		line.sharing--;
 	return first;
 }

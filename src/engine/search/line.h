@@ -15,8 +15,7 @@ struct search_queue
 {
 	struct search *first;
 	struct search *last;
-	struct search_queue *next;	/* the next in the line of queues that are not empty */
-	bool		waiting;		/* it is in that line */
+	struct search_queue *next;	/* the next in the line, in which all queues are that are not empty */
 	unsigned	taken;			/* how many of its searches have a turn under way */
 	int64_t		served_us;		/* device time that it has been charged, on the line's clock, in
 								 * microseconds */

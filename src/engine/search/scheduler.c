@@ -56,7 +56,6 @@
 #include "engine/base/thread_pool.h"
 #include "engine/calls/calls.h"
 #include "engine/search/backends.h"
-#include "engine/search/discards.h"
 
 /* how many ms to wait for probes before serving without the devices that have not answered */
 #define PROBE_PATIENCE_MS 30000
@@ -100,27 +99,30 @@ struct served_device
 	unsigned	long_builds;	/* how many threads are at a long build */
 	unsigned	asleep;			/* how many threads sleep and have not been woken */
 	unsigned	woken;			/* how many threads have been woken, but have not run yet */
-	struct discards discards;
+	struct dataset *discards;	/* datasets of which the device is to discard what it has built, linked
+								 * by next_discard */
+	unsigned	discarding;		/* how many threads have taken such datasets, and are not done */
+	pthread_cond_t discarded;	/* signalled when no thread is discarding any more */
 };
 
 static struct
 {
 	/* immutable after scheduler_open */
-	int			device_count;
 	void		(*changed) (void);
 	int64_t		opened_ms;
 
 	struct geonn_given_time given;	/* used by the server's thread alone */
 	atomic_llong given_ms;		/* given.ms, as it was read last */
 
+	atomic_int	probed;			/* how many devices have been probed */
+	_Atomic(struct device *) lost;	/* a device that was ready and is lost, or NULL */
+
 	pthread_mutex_t lock;
 
 	/* guarded by lock */
 	struct served_device served[GEONN_DEVICES_MAX];
-	int			probed;
 	struct search *first_finished;
 	struct search *last_finished;
-	struct device *lost;
 	bool		closing;
 }			scheduler = {
 	.lock = PTHREAD_MUTEX_INITIALIZER
@@ -200,7 +202,7 @@ wake(struct served_device *served)
 static void
 wake_for(const struct search *search)
 {
-	for (int i = 0; i < scheduler.device_count; i++)
+	for (int i = 0; i < engine_device_count; i++)
 		if (backends_serves(scheduler.served[i].device, search->choice))
 			wake(&scheduler.served[i]);
 }
@@ -251,12 +253,8 @@ scheduler_collect(void)
 bool
 scheduler_ready(void)
 {
-	bool		ready;
-
-	pthread_mutex_lock(&scheduler.lock);
-	ready = scheduler.probed == scheduler.device_count;
-	pthread_mutex_unlock(&scheduler.lock);
-	return ready || scheduler_ready_within_ms() == 0;
+	return atomic_load(&scheduler.probed) == engine_device_count ||
+		scheduler_ready_within_ms() == 0;
 }
 
 int
@@ -275,7 +273,7 @@ scheduler_stuck_device(void)
 	geonn_given_time_look(&scheduler.given, getpid(), LOOK_MOST_MS);
 	atomic_store(&scheduler.given_ms, scheduler.given.ms);
 	pthread_mutex_lock(&scheduler.lock);
-	for (int i = 0; i < scheduler.device_count; i++)
+	for (int i = 0; i < engine_device_count; i++)
 		for (struct device_thread *thread = &scheduler.served[i].first; thread != NULL;
 			 thread = thread->next)
 		{
@@ -315,12 +313,7 @@ end_operation(struct device_thread *thread)
 struct device *
 scheduler_lost_device(void)
 {
-	struct device *lost;
-
-	pthread_mutex_lock(&scheduler.lock);
-	lost = scheduler.lost;
-	pthread_mutex_unlock(&scheduler.lock);
-	return lost;
+	return atomic_load(&scheduler.lost);
 }
 
 void
@@ -331,13 +324,15 @@ scheduler_discard(struct dataset *dataset)
 	/* counted down by every device that lives, and by this function */
 	pthread_mutex_lock(&scheduler.lock);
 	atomic_store(&dataset->discards, 1);
-	for (int i = 0; i < scheduler.device_count; i++)
+	for (int i = 0; i < engine_device_count; i++)
 	{
 		struct served_device *served = &scheduler.served[i];
 
 		if (!atomic_load(&served->device->usable))
 			continue;
-		discards_add(&served->discards, dataset);
+		atomic_fetch_add(&dataset->discards, 1);
+		dataset->next_discard[i] = served->discards;
+		served->discards = dataset;
 		wake(served);
 	}
 	free_now = atomic_fetch_sub(&dataset->discards, 1) == 1;
@@ -352,19 +347,11 @@ scheduler_is_discarding(void)
 	bool		discarding = false;
 
 	pthread_mutex_lock(&scheduler.lock);
-	for (int i = 0; i < scheduler.device_count; i++)
-		discarding = discarding || discards_left(&scheduler.served[i].discards);
+	for (int i = 0; i < engine_device_count; i++)
+		discarding = discarding || scheduler.served[i].discards != NULL ||
+			scheduler.served[i].discarding > 0;
 	pthread_mutex_unlock(&scheduler.lock);
 	return discarding;
-}
-
-/*
- * Whether this device would have to wait for another one to begin a search.
- */
-static bool
-is_built_elsewhere(const struct device *device, const struct dataset *dataset)
-{
-	return dataset->built[device->number] == NULL && atomic_load(&dataset->builders) > 0;
 }
 
 /*
@@ -389,13 +376,14 @@ static bool
 may_begin(const struct served_device *served, const struct search *search, bool may_wait)
 {
 	const struct device *device = served->device;
+	const struct dataset *dataset = search->dataset;
 
 	if (!backends_serves(device, search->choice))
 		return false;
 	if (device->operations->turn != NULL)
-		return !search->dataset->building[device->number] &&
+		return !dataset->building[device->number] &&
 			(served->long_builds < device->operations->threads() || !needs_long_build(device, search));
-	return may_wait || !is_built_elsewhere(device, search->dataset);
+	return may_wait || dataset->built[device->number] != NULL || atomic_load(&dataset->builders) == 0;
 }
 
 /* The first queue of the line whose next search a thread of this device may begin, or NULL. */
@@ -456,6 +444,30 @@ set_busy(struct device_thread *thread, bool busy)
 }
 
 /*
+ * Take datasets, of which the calling thread then discards what the device has built: one, so that
+ * searches need not wait for thousands; or with `all` every one, after other threads have discarded
+ * what they had taken.  NULL: no dataset.  The lock is held.
+ */
+static struct dataset *
+take_discards(struct served_device *served, bool all)
+{
+	struct dataset *taken;
+	struct dataset **rest;
+
+	while (all && served->discarding > 0)
+		pthread_cond_wait(&served->discarded, &scheduler.lock);
+	taken = served->discards;
+	if (taken == NULL)
+		return NULL;
+	rest = &taken->next_discard[served->device->number];
+	served->discards = all ? NULL : *rest;
+	if (!all)
+		*rest = NULL;
+	served->discarding++;
+	return taken;
+}
+
+/*
  * Take what a thread does next: a search, unless it has enough of them, or
  * discards, or neither, if searches are under way or the scheduler closes.
  * Until then the thread sleeps.
@@ -481,12 +493,10 @@ await_work(struct device_thread *thread, int under_way, struct dataset **discard
 		if (!scheduler.closing && !by_turns && taken == NULL && under_way == 0)
 			taken = take_search(served, true);
 		set_busy(thread, by_turns && taken != NULL && !taken->builds_long);
-		*discards = discards_take(&served->discards, taken != NULL && taken->wants_memory,
-								  &scheduler.lock);
+		*discards = take_discards(served, taken != NULL && taken->wants_memory);
 		if (taken != NULL || *discards != NULL || under_way > 0 || scheduler.closing)
 			break;
-		if (by_turns)
-			device->operations->rest(device);
+		thread_pool_leave();
 		served->asleep++;
 		while (served->woken == 0 && !scheduler.closing)
 			pthread_cond_wait(&served->work, &scheduler.lock);
@@ -494,25 +504,40 @@ await_work(struct device_thread *thread, int under_way, struct dataset **discard
 	}
 	set_busy(thread, by_turns && !(taken != NULL && taken->builds_long));
 	if (by_turns && !scheduler.closing &&
-		(served->discards.first != NULL || find_queue(served, false) != NULL))
+		(served->discards != NULL || find_queue(served, false) != NULL))
 		wake(served);
 	pthread_mutex_unlock(&scheduler.lock);
 	return taken;
 }
 
+/*
+ * Discard what the device has built of these datasets.  The device that is the last to do so frees
+ * the dataset.
+ */
 static void
-fulfil_discards(struct device_thread *thread, struct dataset *discards)
+fulfil_discards(struct device_thread *thread, struct dataset *taken)
 {
-	if (discards == NULL)
+	struct served_device *served = thread->served;
+	struct device *device = served->device;
+
+	if (taken == NULL)
 		return;
-	while (discards != NULL)
+	while (taken != NULL)
 	{
+		struct dataset *next = taken->next_discard[device->number];
+
 		begin_operation(thread, OPERATION_PATIENCE_MS);
-		discards = discards_fulfil(&thread->served->discards, discards);
+		if (taken->built[device->number] != NULL)
+			device->operations->discard(device, taken->built[device->number]);
+		taken->built[device->number] = NULL;
+		if (atomic_fetch_sub(&taken->discards, 1) == 1)
+			dataset_free(taken);
 		end_operation(thread);
+		taken = next;
 	}
 	pthread_mutex_lock(&scheduler.lock);
-	discards_end(&thread->served->discards);
+	if (--served->discarding == 0)
+		pthread_cond_broadcast(&served->discarded);
 	pthread_mutex_unlock(&scheduler.lock);
 }
 
@@ -600,21 +625,8 @@ end_search(struct device_thread *thread, struct search *search, enum device_prog
 }
 
 /*
- * Report that a device is lost, so that it can do no more work: the server ends
- * the engine, and the supervisor starts a new one.
- */
-static void
-report_lost(struct device *device)
-{
-	pthread_mutex_lock(&scheduler.lock);
-	if (scheduler.lost == NULL)
-		scheduler.lost = device;
-	pthread_mutex_unlock(&scheduler.lock);
-	scheduler.changed();
-}
-
-/*
- * Take and advance searches until the scheduler closes or the device is lost.
+ * Take and advance searches until the scheduler closes, or the device is lost, so that it can do no
+ * more work.
  */
 static void
 serve(struct device_thread *thread)
@@ -651,15 +663,15 @@ serve(struct device_thread *thread)
 			end_search(thread, search, progress);
 	}
 
-	if (device->operations->turn != NULL)
-		device->operations->rest(device);
+	thread_pool_leave();
 	if (!atomic_load(&device->usable))
-		report_lost(device);
+	{
+		/* the server ends the engine, and the supervisor starts a new one */
+		atomic_store(&scheduler.lost, device);
+		scheduler.changed();
+	}
 }
 
-/*
- * An extra thread of a device that works by turns.
- */
 static void *
 extra_main(void *argument)
 {
@@ -706,8 +718,8 @@ device_main(void *argument)
 	pthread_mutex_lock(&scheduler.lock);
 	if (!usable)
 		device->lost = failure;
-	scheduler.probed++;
 	pthread_mutex_unlock(&scheduler.lock);
+	atomic_fetch_add(&scheduler.probed, 1);
 	scheduler.changed();
 
 	if (usable)
@@ -718,25 +730,23 @@ device_main(void *argument)
 }
 
 bool
-scheduler_open(struct device *devices, int device_count, void (*changed) (void),
-			   struct failure *failure)
+scheduler_open(void (*changed) (void), struct failure *failure)
 {
 	scheduler.changed = changed;
-	scheduler.device_count = device_count;
 	scheduler.opened_ms = now_ms();
 	geonn_given_time_begin(&scheduler.given, getpid());
-	for (int i = 0; i < device_count; i++)
+	for (int i = 0; i < engine_device_count; i++)
 	{
 		struct served_device *served = &scheduler.served[i];
 
-		served->device = &devices[i];
+		served->device = &engine_devices[i];
 		served->first.served = served;
 		served->threads = 1;
 		pthread_cond_init(&served->work, NULL);
-		discards_begin(&served->discards, &devices[i]);
-		fail(&devices[i].lost, GEONN_ERROR_NO_DEVICE, "device %d has not answered yet", i);
+		pthread_cond_init(&served->discarded, NULL);
+		fail(&engine_devices[i].lost, GEONN_ERROR_NO_DEVICE, "device %d has not answered yet", i);
 	}
-	for (int i = 0; i < device_count; i++)
+	for (int i = 0; i < engine_device_count; i++)
 	{
 		struct device_thread *thread = &scheduler.served[i].first;
 		int			reason = pthread_create(&thread->thread, NULL, device_main, thread);
@@ -756,9 +766,9 @@ scheduler_close(void)
 {
 	pthread_mutex_lock(&scheduler.lock);
 	scheduler.closing = true;
-	for (int i = 0; i < scheduler.device_count; i++)
+	for (int i = 0; i < engine_device_count; i++)
 		pthread_cond_broadcast(&scheduler.served[i].work);
 	pthread_mutex_unlock(&scheduler.lock);
-	for (int i = 0; i < scheduler.device_count; i++)
+	for (int i = 0; i < engine_device_count; i++)
 		pthread_join(scheduler.served[i].first.thread, NULL);
 }

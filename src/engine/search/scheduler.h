@@ -8,12 +8,11 @@
 #include "engine/search/line.h"
 
 /*
- * Start a thread for each device, which probes it and then takes searches.
+ * Start a thread for each device (backends.h), which probes it and then takes searches.
  * The scheduler calls changed(), from any thread, whenever it has something
  * new for the server: devices probed, searches finished, a device lost.
  */
-extern bool scheduler_open(struct device *devices, int device_count,
-						   void (*changed) (void), struct failure *failure);
+extern bool scheduler_open(void (*changed) (void), struct failure *failure);
 
 /*
  * Whether all devices have been probed, or have had their time for that.  A

@@ -89,25 +89,16 @@ window_lengths_observed(const struct search *search, int window)
 	return length[count / 2];
 }
 
-static int
-compare_values(const void *left, const void *right)
-{
-	int64_t		a = *(const int64_t *) left;
-	int64_t		b = *(const int64_t *) right;
-
-	return a < b ? -1 : a > b;
-}
-
 uint64_t
 window_lengths_span(const struct dataset *dataset, int window)
 {
 	size_t		count = sample_size(dataset->count);
-	int64_t		low[SAMPLE] = {0};
+	uint64_t	begin[SAMPLE] = {0};	/* as differences from the least number there is */
 
 	for (size_t i = 0; i < count; i++)
-		low[i] = dataset->low[window][sampled(i, dataset->count)];
-	qsort(low, count, sizeof(*low), compare_values);
-	return window_length(low[count / 8], low[count - 1 - count / 8]);
+		begin[i] = window_length(INT64_MIN, dataset->low[window][sampled(i, dataset->count)]);
+	qsort(begin, count, sizeof(*begin), compare_lengths);
+	return begin[count - 1 - count / 8] - begin[count / 8];
 }
 
 void

@@ -75,17 +75,20 @@ give(struct admission *admission)
 {
 	admission->counts = admitted_of(admission->pid) == NULL;
 	state.taken += admission->counts;
-	admission->state = ADMISSION_GIVEN;
 	admission->next = state.admitted;
 	state.admitted = admission;
 }
 
-static void
+/* Take a session out of a list; false: it is not there. */
+static bool
 take_out(struct admission **list, const struct admission *admission)
 {
-	while (*list != admission)
+	while (*list != NULL && *list != admission)
 		list = &(*list)->next;
+	if (*list == NULL)
+		return false;
 	*list = admission->next;
+	return true;
 }
 
 bool
@@ -106,29 +109,22 @@ admission_enter(struct admission *admission, struct session *session, int32_t pi
 		last = &(*last)->next;
 	*last = admission;
 	admission->next = NULL;
-	admission->state = ADMISSION_QUEUED;
 	return false;
 }
 
 void
 admission_leave(struct admission *admission)
 {
-	if (admission->state == ADMISSION_QUEUED)
-		take_out(&state.queue, admission);
-	if (admission->state == ADMISSION_GIVEN)
-	{
-		take_out(&state.admitted, admission);
-		if (admission->counts)
-		{
-			struct admission *other = admitted_of(admission->pid);
+	struct admission *other;
 
-			if (other != NULL)
-				other->counts = true;
-			else
-				state.taken--;
-		}
-	}
-	admission->state = ADMISSION_NONE;
+	if (take_out(&state.queue, admission) || !take_out(&state.admitted, admission) ||
+		!admission->counts)
+		return;
+	other = admitted_of(admission->pid);
+	if (other != NULL)
+		other->counts = true;
+	else
+		state.taken--;
 }
 
 struct session *

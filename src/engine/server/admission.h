@@ -11,19 +11,11 @@
 
 struct session;
 
-enum admission_state
-{
-	ADMISSION_NONE,
-	ADMISSION_QUEUED,
-	ADMISSION_GIVEN
-};
-
 /* a session's part in admission; zero it before first use */
 struct admission
 {
 	struct session *session;
 	int32_t		pid;			/* process id of the calling backend */
-	enum admission_state state;
 	bool		counts;			/* of its process's sessions, this one holds the process's place */
 	struct admission *next;		/* the next in the queue, or among the admitted sessions */
 };

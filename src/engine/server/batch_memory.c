@@ -30,6 +30,7 @@
 #include <unistd.h>
 
 #include "engine/base/log.h"
+#include "engine/search/backends.h"
 
 /* how many rows the smallest batch has that is worth a round trip */
 #define SMALLEST_ROWS 256
@@ -39,8 +40,6 @@
 
 static struct
 {
-	struct device *devices;
-	int			device_count;
 	uint64_t	limit;
 	uint64_t	in_use;			/* how many bytes all batches take, the pool included */
 	uint64_t	pooled;
@@ -51,22 +50,10 @@ static struct
 };
 
 void
-batch_memory_open(struct device *devices, int device_count)
+batch_memory_report(struct geonn_engine_status *status)
 {
-	state.devices = devices;
-	state.device_count = device_count;
-}
-
-uint64_t
-batch_memory_limit(void)
-{
-	return state.limit;
-}
-
-uint64_t
-batch_memory_in_use(void)
-{
-	return state.in_use;
+	status->transfer_memory = state.in_use;
+	status->transfer_memory_limit = state.limit;
 }
 
 /*
@@ -76,21 +63,17 @@ batch_memory_in_use(void)
 static struct device *
 sharing_device(void)
 {
-	for (int i = 0; i < state.device_count; i++)
-		if (state.devices[i].operations->share != NULL &&
-			atomic_load(&state.devices[i].usable))
-			return &state.devices[i];
+	for (int i = 0; i < engine_device_count; i++)
+		if (engine_devices[i].operations->share != NULL && atomic_load(&engine_devices[i].usable))
+			return &engine_devices[i];
 	return NULL;
 }
 
-/*
- * Take memory out of its session's share.
- */
 static void
 take_from_share(struct batch_memory *memory)
 {
 	if (memory->share != NULL)
-		batch_share_subtract(memory->share, memory->bytes, memory->kind);
+		batch_share_add(memory->share, -(int64_t) memory->bytes, memory->kind);
 	memory->share = NULL;
 }
 
@@ -305,7 +288,7 @@ batch_memory_acquire(uint32_t *rows, uint32_t *room, uint32_t present,
 		{
 			memory->share = share;
 			memory->kind = kind;
-			batch_share_add(share, bytes, kind);
+			batch_share_add(share, (int64_t) bytes, kind);
 		}
 		if (memory != NULL || is_smallest)
 			return memory;
@@ -318,9 +301,9 @@ batch_memory_acquire(uint32_t *rows, uint32_t *room, uint32_t present,
 void
 batch_memory_set_idle(struct batch_memory *memory, bool idle)
 {
-	batch_share_subtract(memory->share, memory->bytes, memory->kind);
+	batch_share_add(memory->share, -(int64_t) memory->bytes, memory->kind);
 	memory->kind = idle ? BATCH_IDLE : BATCH_SHARED;
-	batch_share_add(memory->share, memory->bytes, memory->kind);
+	batch_share_add(memory->share, (int64_t) memory->bytes, memory->kind);
 }
 
 void

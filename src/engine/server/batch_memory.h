@@ -5,7 +5,7 @@
 #ifndef GEONN_BATCH_MEMORY_H
 #define GEONN_BATCH_MEMORY_H
 
-#include "engine/search/device.h"
+#include "common/batch_layout.h"
 #include "engine/server/batch_shares.h"
 
 struct batch_memory
@@ -18,16 +18,11 @@ struct batch_memory
 	struct batch_memory *next;	/* the next in the pool */
 };
 
-/* Set the devices that batches are shared with, before the first batch. */
-extern void batch_memory_open(struct device *devices, int device_count);
-
-/* Set and get how many bytes all batches together may take.  If they take more, the pool shrinks at
- * once. */
+/* Set how many bytes all batches together may take.  If they take more, the pool shrinks at once. */
 extern void batch_memory_set_limit(uint64_t bytes);
-extern uint64_t batch_memory_limit(void);
 
-/* Bytes that batches take, the pool included. */
-extern uint64_t batch_memory_in_use(void);
+/* Fill in how many bytes batches take, the pool included, and may take. */
+extern void batch_memory_report(struct geonn_engine_status *status);
 
 /*
  * Get memory for a batch of *rows rows and *room pairs.  If the process's share

@@ -126,21 +126,12 @@ batch_share_leave(struct batch_share *share)
 }
 
 void
-batch_share_rest(struct batch_share *share)
+batch_share_set_idle(struct batch_share *share, bool is_idle)
 {
 	if (share == NULL)
 		return;
-	share->idle_sessions++;
-	state.idle_sessions++;
-}
-
-void
-batch_share_wake(struct batch_share *share)
-{
-	if (share == NULL)
-		return;
-	share->idle_sessions--;
-	state.idle_sessions--;
+	share->idle_sessions += is_idle ? 1 : -1;
+	state.idle_sessions += is_idle ? 1 : -1;
 }
 
 static uint64_t
@@ -288,15 +279,8 @@ batch_share_reserves(const struct batch_share *share, uint64_t bytes, enum batch
 }
 
 void
-batch_share_add(struct batch_share *share, uint64_t bytes, enum batch_kind kind)
+batch_share_add(struct batch_share *share, int64_t bytes, enum batch_kind kind)
 {
-	share->bytes[kind] += bytes;
-	state.bytes[kind] += bytes;
-}
-
-void
-batch_share_subtract(struct batch_share *share, uint64_t bytes, enum batch_kind kind)
-{
-	share->bytes[kind] -= bytes;
-	state.bytes[kind] -= bytes;
+	share->bytes[kind] += (uint64_t) bytes;
+	state.bytes[kind] += (uint64_t) bytes;
 }

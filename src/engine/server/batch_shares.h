@@ -50,8 +50,7 @@ extern void batch_share_leave(struct batch_share *share);
 
 /* Note that a session that holds the share becomes idle, or is idle no more.  The share may be
  * NULL. */
-extern void batch_share_rest(struct batch_share *share);
-extern void batch_share_wake(struct batch_share *share);
+extern void batch_share_set_idle(struct batch_share *share, bool is_idle);
 
 /*
  * Whether the process may have as many sessions as hold the share; with_idle: the idle
@@ -72,8 +71,7 @@ extern bool batch_share_allows(const struct batch_share *share, uint64_t bytes, 
 extern bool batch_share_reserves(const struct batch_share *share, uint64_t bytes,
 								 enum batch_kind *kind, struct failure *failure);
 
-/* Add the bytes of a batch to those of the process, or subtract them. */
-extern void batch_share_add(struct batch_share *share, uint64_t bytes, enum batch_kind kind);
-extern void batch_share_subtract(struct batch_share *share, uint64_t bytes, enum batch_kind kind);
+/* Add the bytes of a batch to those of the process; or, as a negative number, subtract them. */
+extern void batch_share_add(struct batch_share *share, int64_t bytes, enum batch_kind kind);
 
 #endif							/* GEONN_BATCH_SHARES_H */

@@ -430,22 +430,10 @@ datasets_note_descriptor(int descriptor)
 	}
 }
 
-/* ---- figures ---- */
-
-uint32_t
-datasets_count(void)
+void
+datasets_report(struct geonn_engine_status *status)
 {
-	return state.count;
-}
-
-uint32_t
-datasets_kept(void)
-{
-	return state.kept;
-}
-
-uint64_t
-datasets_kept_memory(void)
-{
-	return state.kept_memory + atomic_load(&dataset_squares_bytes);
+	status->datasets = state.count;
+	status->kept = state.kept;
+	status->kept_memory = state.kept_memory + atomic_load(&dataset_squares_bytes);
 }

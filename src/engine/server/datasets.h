@@ -54,9 +54,7 @@ extern void datasets_note_descriptor(int descriptor);
  * once. */
 extern void datasets_set_kept_limit(uint64_t bytes);
 
-/* How many datasets the engine has, how many of them are kept, and the memory of the kept ones. */
-extern uint32_t datasets_count(void);
-extern uint32_t datasets_kept(void);
-extern uint64_t datasets_kept_memory(void);
+/* Fill in how many datasets the engine has, how many of them are kept, and the memory of those. */
+extern void datasets_report(struct geonn_engine_status *status);
 
 #endif							/* GEONN_DATASETS_H */

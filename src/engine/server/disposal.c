@@ -132,7 +132,7 @@ disposal_main(void *argument)
 	(void) argument;
 	while ((dataset = take_next(&freed)) != NULL)
 	{
-		freed += dataset_bytes(dataset);
+		freed += dataset_memory(dataset);
 		dispose(dataset);
 	}
 	return NULL;

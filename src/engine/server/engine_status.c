@@ -25,9 +25,6 @@
 
 static struct
 {
-	struct device *devices;
-	int			device_count;
-	const struct failure *no_gpu;
 	int64_t		started_at;		/* microseconds since 1970 */
 	uint64_t	base_memory;	/* how many bytes were resident before the first session */
 	int64_t		measured_by_ms; /* when waiting sessions get the gauges, even if they have not been
@@ -35,11 +32,8 @@ static struct
 }			engine;
 
 void
-engine_status_open(struct device *devices, int device_count, const struct failure *no_gpu)
+engine_status_open(void)
 {
-	engine.devices = devices;
-	engine.device_count = device_count;
-	engine.no_gpu = no_gpu;
 	engine.started_at = unix_us();
 }
 
@@ -49,21 +43,6 @@ engine_status_note_memory(void)
 	engine.base_memory = host_memory_resident();
 }
 
-bool
-engine_status_can_serve(enum geonn_device_choice choice, struct failure *failure)
-{
-	if (backends_can_serve(choice, failure))
-		return true;
-	if (backends_means_gpus(choice))
-	{
-		fail_detail(failure, "%s", engine.no_gpu->message);
-		fail_hint(failure, "%s", engine.no_gpu->hint[0] ?
-				  engine.no_gpu->hint :
-				  "Set geonn.device to auto or cpu, or make a GPU available to the server.");
-	}
-	return false;
-}
-
 /*
  * The reason why no GPU is in use: the host has no GPU, or the first one's own
  * reason.
@@ -71,12 +50,12 @@ engine_status_can_serve(enum geonn_device_choice choice, struct failure *failure
 static void
 no_gpu_reason(char *reason, size_t size)
 {
-	struct failure why = *engine.no_gpu;
+	struct failure why = engine_no_gpu;
 
 	reason[0] = '\0';
-	for (int i = 0; i < engine.device_count; i++)
+	for (int i = 0; i < engine_device_count; i++)
 	{
-		const struct device *device = &engine.devices[i];
+		const struct device *device = &engine_devices[i];
 
 		if (!device->operations->is_gpu)
 			continue;
@@ -128,15 +107,10 @@ engine_status_send(int socket)
 {
 	struct geonn_engine_status status = {
 		.pid = getpid(),
-		.devices = (uint32_t) engine.device_count,
-		.datasets = datasets_count(),
-		.kept = datasets_kept(),
+		.devices = (uint32_t) engine_device_count,
 		.queued = admission_queued(NULL),
-		.idle = idle_count(),
-		.kept_memory = datasets_kept_memory(),
+		.idle = session_count_idle(),
 		.base_memory = engine.base_memory,
-		.transfer_memory = batch_memory_in_use(),
-		.transfer_memory_limit = batch_memory_limit(),
 		.started_at = engine.started_at,
 		.release = GEONN_VERSION
 	};
@@ -148,11 +122,13 @@ engine_status_send(int socket)
 		for (int i = 0; i < GEONN_RING_SLOTS; i++)
 			status.searches += session->slots[i].busy;
 	}
+	datasets_report(&status);
+	batch_memory_report(&status);
 	no_gpu_reason(status.no_gpu_reason, sizeof(status.no_gpu_reason));
 	if (geonn_channel_send(socket, GEONN_ENGINE_STATUS, &status, -1) != GEONN_CHANNEL_OK)
 		return false;
-	for (int i = 0; i < engine.device_count; i++)
-		if (!send_device_status(socket, &engine.devices[i]))
+	for (int i = 0; i < engine_device_count; i++)
+		if (!send_device_status(socket, &engine_devices[i]))
 			return false;
 	return true;
 }
@@ -160,7 +136,7 @@ engine_status_send(int socket)
 bool
 engine_status_measure(void)
 {
-	if (!gauges_begin_reading(engine.devices, engine.device_count, event_loop_wake))
+	if (!gauges_begin_reading())
 		return false;
 	if (engine.measured_by_ms == 0)
 		engine.measured_by_ms = now_ms() + MEASURE_PATIENCE_MS;

@@ -7,14 +7,10 @@
 #ifndef GEONN_ENGINE_STATUS_H
 #define GEONN_ENGINE_STATUS_H
 
-#include "engine/search/device.h"
+#include <stdbool.h>
 
-/*
- * Note that the engine starts now, with these devices; if none is a GPU,
- * no_gpu says why.  The caller keeps both alive.
- */
-extern void engine_status_open(struct device *devices, int device_count,
-							   const struct failure *no_gpu);
+/* Note that the engine starts now. */
+extern void engine_status_open(void);
 
 /* Note the memory of the process before the first client: that is the engine's own. */
 extern void engine_status_note_memory(void);
@@ -35,12 +31,5 @@ extern bool engine_status_is_measured(void);
 
 /* Milliseconds until the reading's time runs out; -1 if no session waits for one. */
 extern int	engine_status_measured_within_ms(void);
-
-/*
- * Whether some device can serve this choice; if not, the failure says why,
- * with the reason why no GPU is in use.
- */
-extern bool engine_status_can_serve(enum geonn_device_choice choice,
-									struct failure *failure);
 
 #endif							/* GEONN_ENGINE_STATUS_H */

@@ -10,7 +10,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-/* the greatest number of events that one wait reports */
+/* how many events are handled before the server looks for other work */
 #define EVENTS_AT_A_TIME 32
 
 static int	epoll = -1;
@@ -38,16 +38,14 @@ event_loop_unwatch(int descriptor)
 	epoll_ctl(epoll, EPOLL_CTL_DEL, descriptor, NULL);
 }
 
-int
-event_loop_wait(void **marks, int room, int timeout_ms)
+void
+event_loop_run(int timeout_ms, void (*handle) (void *mark))
 {
 	struct epoll_event events[EVENTS_AT_A_TIME];
-	int			count = epoll_wait(epoll, events,
-								   room < EVENTS_AT_A_TIME ? room : EVENTS_AT_A_TIME, timeout_ms);
+	int			count = epoll_wait(epoll, events, EVENTS_AT_A_TIME, timeout_ms);
 
 	for (int i = 0; i < count; i++)
-		marks[i] = events[i].data.ptr;
-	return count;
+		handle(events[i].data.ptr);
 }
 
 void

@@ -12,13 +12,13 @@
 #include <stdbool.h>
 
 /*
- * Open the loop; after event_loop_wake(), event_loop_wait() reports the mark `wake`.
+ * Open the loop; after event_loop_wake(), event_loop_run() reports the mark `wake`.
  * False with errno.
  */
 extern bool event_loop_open(void *wake);
 
 /*
- * Let event_loop_wait report this descriptor, by this mark, when it can be
+ * Let event_loop_run report this descriptor, by this mark, when it can be
  * read.  False with errno.
  */
 extern bool event_loop_watch(int descriptor, void *mark);
@@ -32,12 +32,11 @@ extern bool event_loop_watch(int descriptor, void *mark);
 extern void event_loop_unwatch(int descriptor);
 
 /*
- * Wait until a descriptor can be read, for timeout_ms at most; -1: without
- * limit.  Writes the marks of the descriptors that can be read to marks[0 ...
- * room - 1] and returns their number; 0 or less when the time is up or a
- * signal came.
+ * Wait until a descriptor can be read, for timeout_ms at most (-1: without
+ * limit), and then call handle() with the mark of each descriptor that can be
+ * read, up to a fixed number of them.
  */
-extern int	event_loop_wait(void **marks, int room, int timeout_ms);
+extern void event_loop_run(int timeout_ms, void (*handle) (void *mark));
 
 /* Wake the server's thread, to look at what other threads have finished; any thread. */
 extern void event_loop_wake(void);

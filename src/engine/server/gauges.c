@@ -25,6 +25,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/search/backends.h"
+#include "engine/server/event_loop.h"
+
 /* types as in nvml.h; 0 is success for every function */
 typedef struct nvmlDevice_st *nvml_device;
 
@@ -48,15 +51,11 @@ static struct
 
 static struct
 {
-	/* set before a reading begins */
-	const struct device *devices;
-	int			device_count;
-	void		(*changed) (void);
-
 	pthread_mutex_t lock;
 
 	/* guarded by lock */
 	bool		under_way;
+	bool		is_known;		/* a reading is over */
 	struct gauges gauges[GEONN_DEVICES_MAX];
 }			state = {
 	.lock = PTHREAD_MUTEX_INITIALIZER
@@ -152,12 +151,11 @@ static void *
 reading_main(void *argument)
 {
 	struct gauges gauges[GEONN_DEVICES_MAX];
-	void		(*changed) (void) = state.changed;	/* the next reading may change it */
 
 	(void) argument;
-	for (int i = 0; i < state.device_count; i++)
+	for (int i = 0; i < engine_device_count; i++)
 	{
-		const struct device *device = &state.devices[i];
+		const struct device *device = &engine_devices[i];
 
 		/* a device that is not usable may not know its UUID yet */
 		gauges[i] = nothing_known;
@@ -167,27 +165,24 @@ reading_main(void *argument)
 	}
 
 	pthread_mutex_lock(&state.lock);
-	memcpy(state.gauges, gauges, (size_t) state.device_count * sizeof(*gauges));
+	memcpy(state.gauges, gauges, (size_t) engine_device_count * sizeof(*gauges));
+	state.is_known = true;
 	state.under_way = false;
 	pthread_mutex_unlock(&state.lock);
-	changed();
+	event_loop_wake();
 	return NULL;
 }
 
 bool
-gauges_begin_reading(const struct device *devices, int device_count, void (*changed) (void))
+gauges_begin_reading(void)
 {
 	pthread_t	thread;
 	bool		begun;
 
 	if (!gauges_are_read())
 		return true;
-	state.devices = devices;
-	state.device_count = device_count;
-	state.changed = changed;
 	pthread_mutex_lock(&state.lock);
-	for (int i = 0; i < device_count; i++)
-		state.gauges[i] = nothing_known;
+	state.is_known = false;
 	begun = state.under_way = pthread_create(&thread, NULL, reading_main, NULL) == 0;
 	pthread_mutex_unlock(&state.lock);
 	if (begun)
@@ -212,7 +207,7 @@ gauges_of(int device_number)
 	struct gauges gauges;
 
 	pthread_mutex_lock(&state.lock);
-	gauges = device_number < state.device_count ? state.gauges[device_number] : nothing_known;
+	gauges = state.is_known ? state.gauges[device_number] : nothing_known;
 	pthread_mutex_unlock(&state.lock);
 	return gauges;
 }

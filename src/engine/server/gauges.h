@@ -8,8 +8,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "engine/search/device.h"
-
 /* a field is GEONN_UNKNOWN if the GPU or its driver does not report the gauge */
 struct gauges
 {
@@ -20,11 +18,11 @@ struct gauges
 
 /*
  * Begin to read the gauges of all usable GPUs, on a thread of its own, unless
- * a reading is under way.  That thread calls changed() when the reading is
- * over.  False if no thread can be created.  Only for the server's thread.
+ * a reading is under way.  That thread wakes the server's thread when the
+ * reading is over.  False if no thread can be created.  Only for the server's
+ * thread.
  */
-extern bool gauges_begin_reading(const struct device *devices, int device_count,
-								 void (*changed) (void));
+extern bool gauges_begin_reading(void);
 
 /* Whether no reading is under way; any thread. */
 extern bool gauges_are_read(void);

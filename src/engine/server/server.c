@@ -22,8 +22,10 @@
 #include "engine/server/server.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,17 +38,19 @@
 #include "engine/base/clock.h"
 #include "engine/base/log.h"
 #include "engine/base/thread_pool.h"
-#include "engine/calls/statistics.h"
+#include "engine/calls/calls.h"
+#include "engine/search/backends.h"
 #include "engine/server/admission.h"
 #include "engine/server/datasets.h"
 #include "engine/server/disposal.h"
-#include "engine/server/engine_settings.h"
 #include "engine/server/engine_status.h"
 #include "engine/server/event_loop.h"
 #include "engine/server/session.h"
-#include "engine/server/unsent.h"
 
 #define EXIT_DEVICE_LOST 3
+
+/* how many bytes batches may take in an engine that is started by hand */
+#define TRANSFER_BYTES (UINT64_C(1) << 30)
 
 /* how many connections may wait to be accepted */
 #define BACKLOG 128
@@ -56,9 +60,6 @@
 
 /* after how many ms a ping that waits for a stuck device is looked at again */
 #define PING_PAUSE_MS 250
-
-/* how many events are handled before the server looks for other work */
-#define EVENTS_AT_A_TIME 32
 
 /* where an event comes from: one of these, or a session */
 enum source
@@ -83,6 +84,7 @@ static struct
 	bool		stuck;			/* a device's thread is stuck, and the ping waits for it */
 	bool		welcomed;		/* devices are probed: clients are welcomed at once */
 	bool		asked;			/* the supervisor waits for the status */
+	bool		configured;		/* the engine has got its settings */
 	bool		stopping;
 	int			exit_status;
 }			server;
@@ -243,10 +245,99 @@ answer_ping(void)
 										   -1) == GEONN_CHANNEL_AGAIN;
 }
 
+/*
+ * The settings, which come in the message configure: when the engine starts, and again when one of
+ * them changes.  A setting is a field of that message (protocol.h), a line here, and what the
+ * supervisor fills in.
+ */
+static const struct
+{
+	const char *name;
+	size_t		place;			/* offset of the setting in struct geonn_configure */
+	uint64_t	most;			/* the range is 0 ... most */
+	void		(*use) (uint64_t value);
+}			settings[] = {
+#define SETTING(name, most, use) {#name, offsetof(struct geonn_configure, name), most, use}
+	SETTING(cpu_threads, GEONN_CPU_THREADS_MAX, thread_pool_set_threads),
+	SETTING(max_sessions, INT32_MAX, admission_set_limit),
+	SETTING(transfer_memory_limit, INT64_MAX, batch_memory_set_limit),
+	SETTING(idle_session_timeout, INT32_MAX, session_set_idle_timeout),
+	SETTING(gpu_memory_limit, INT64_MAX, scheduler_set_gpu_memory_limit),
+	SETTING(kept_memory_limit, INT64_MAX, datasets_set_kept_limit)
+#undef SETTING
+};
+
+#define SETTINGS (sizeof(settings) / sizeof(settings[0]))
+
+_Static_assert(sizeof(struct geonn_configure) ==
+			   sizeof(struct geonn_header) + SETTINGS * sizeof(uint64_t),
+			   "each setting of the message has a line of the table");
+
+static uint64_t
+value_of(const struct geonn_configure *configure, size_t setting)
+{
+	uint64_t	value;
+
+	memcpy(&value, (const char *) configure + settings[setting].place, sizeof(value));
+	return value;
+}
+
+/*
+ * Use these settings from now on.  False if one is out of range: then none of them is used, and the
+ * log names it.
+ */
+static bool
+use_settings(const struct geonn_configure *configure)
+{
+	for (size_t i = 0; i < SETTINGS; i++)
+		if (value_of(configure, i) > settings[i].most)
+		{
+			log_line(LOG_ERROR, "the supervisor sent %llu as %s, whose maximum is %llu",
+					 (unsigned long long) value_of(configure, i), settings[i].name,
+					 (unsigned long long) settings[i].most);
+			return false;
+		}
+	for (size_t i = 0; i < SETTINGS; i++)
+		settings[i].use(value_of(configure, i));
+	return true;
+}
+
+/*
+ * Handle one message of the supervisor's, whose first one has the settings.
+ */
+static void
+handle_supervisor_message(const union geonn_message *message)
+{
+	if (!server.configured && message->header.type != GEONN_CONFIGURE)
+		log_line(LOG_ERROR, "the supervisor's first message has no settings");
+	switch (message->header.type)
+	{
+		case GEONN_PING:
+			server.ping = message->ping;
+			server.pinged = true;
+			break;
+		case GEONN_CONFIGURE:
+			server.configured = use_settings(&message->configure);
+			break;
+		case GEONN_STATUS:
+			server.asked = true;
+			break;
+	}
+	if (!server.configured)
+		server.stopping = true;
+}
+
+/*
+ * Handle what the supervisor has sent.  If its first message is of another version
+ * of the protocol, send pong: the supervisor finds the engine's version there, and
+ * ends the engine.
+ */
 static void
 handle_supervisor(void)
 {
-	for (;;)
+	struct geonn_ping version = {.number = 0};
+
+	while (!server.stopping)
 	{
 		union geonn_message message;
 		int			descriptor;
@@ -257,26 +348,45 @@ handle_supervisor(void)
 			close(descriptor);
 		if (status == GEONN_CHANNEL_AGAIN)
 			return;
-		if (status != GEONN_CHANNEL_OK)
+		if (status == GEONN_CHANNEL_OK)
+			handle_supervisor_message(&message);
+		else if (status == GEONN_CHANNEL_OTHER_VERSION && !server.configured)
+			geonn_channel_send(GEONN_SUPERVISOR_DESCRIPTOR, GEONN_PONG, &version, -1);
+		else
 		{
+			if (status == GEONN_CHANNEL_FAILED)
+				log_line(LOG_ERROR, "could not receive from the supervisor: %s", strerror(errno));
+			else if (status == GEONN_CHANNEL_MALFORMED)
+				log_line(LOG_ERROR, "the supervisor sent a malformed message");
 			server.stopping = true;
-			return;
-		}
-		switch (message.header.type)
-		{
-			case GEONN_PING:
-				server.ping = message.ping;
-				server.pinged = true;
-				break;
-			case GEONN_CONFIGURE:
-				if (!engine_settings_use(&message.configure))
-					server.stopping = true;
-				break;
-			case GEONN_STATUS:
-				server.asked = true;
-				break;
 		}
 	}
+}
+
+/*
+ * Begin with the supervisor's settings, and wait for them; or with those of an
+ * engine that is started by hand.  False if the supervisor has gone, or has sent
+ * something else: then the log says why.
+ */
+static bool
+take_settings(bool supervised)
+{
+	static const struct geonn_configure by_hand = {.transfer_memory_limit = TRANSFER_BYTES};
+
+	if (!supervised)
+		return use_settings(&by_hand);
+	while (!server.configured && !server.stopping)
+	{
+		struct pollfd wait = {.fd = GEONN_SUPERVISOR_DESCRIPTOR,.events = POLLIN};
+
+		if (poll(&wait, 1, -1) < 0 && errno != EINTR)
+		{
+			log_line(LOG_ERROR, "could not wait for the supervisor: %s", strerror(errno));
+			return false;
+		}
+		handle_supervisor();
+	}
+	return !server.stopping;
 }
 
 /*
@@ -298,9 +408,6 @@ handle_lost_device(struct device *device)
 	server.stopping = true;
 }
 
-/*
- * Handle the work that device threads and sealing threads have finished.
- */
 static void
 handle_wake(void)
 {
@@ -358,9 +465,6 @@ answer_supervisor(void)
 	(void) engine_status_send(GEONN_SUPERVISOR_DESCRIPTOR);
 }
 
-/*
- * Give places that have become free to queued sessions.
- */
 static void
 admit_sessions(void)
 {
@@ -381,8 +485,8 @@ time_to_wait(void)
 		server.pinged ? PING_PAUSE_MS : -1,
 		engine_status_measured_within_ms(),
 		server.welcomed ? -1 : scheduler_ready_within_ms(),
-		idle_overdue_within_ms(),
-		unsent_within_ms()
+		session_overdue_within_ms(),
+		session_unsent_within_ms()
 	};
 	int			least = -1;
 
@@ -397,11 +501,7 @@ serve(void)
 {
 	while (!server.stopping)
 	{
-		void	   *marks[EVENTS_AT_A_TIME];
-		int			count = event_loop_wait(marks, EVENTS_AT_A_TIME, time_to_wait());
-
-		for (int i = 0; i < count; i++)
-			handle_event(marks[i]);
+		event_loop_run(time_to_wait(), handle_event);
 
 		/* not before this: an event of this round may belong to an ended session */
 		session_free_ended();
@@ -428,28 +528,30 @@ close_all(void)
 	scheduler_close();
 	handle_wake();
 	session_free_ended();
-	statistics_reset();
+	calls_reset_statistics();
 	batch_memory_close();
 }
 
 int
-server_run(const struct server_options *options)
+server_run(const char *socket_path, bool supervised)
 {
 	struct geonn_ping ready = {.number = 0};
 	struct failure failure;
 
-	engine_status_open(options->devices, options->device_count, &options->no_gpu);
-	statistics_reset();
-	batch_memory_open(options->devices, options->device_count);
+	if (!take_settings(supervised))
+		return EXIT_FAILURE;
+	backends_find();
+	engine_status_open();
+	calls_reset_statistics();
 
 	if (!event_loop_open(&source_marks[SOURCE_WAKE]) || !take_signals())
 	{
 		log_line(LOG_ERROR, "could not start: %s", strerror(errno));
 		return EXIT_FAILURE;
 	}
-	if (!listen_at(options->socket_path))
+	if (!listen_at(socket_path))
 		return EXIT_FAILURE;
-	if (!scheduler_open(options->devices, options->device_count, event_loop_wake, &failure))
+	if (!scheduler_open(event_loop_wake, &failure))
 	{
 		log_line(LOG_ERROR, "%s: %s", failure.message, failure.detail);
 		return EXIT_FAILURE;
@@ -457,7 +559,7 @@ server_run(const struct server_options *options)
 	disposal_open();
 	if (!event_loop_watch(server.listener, &source_marks[SOURCE_LISTENER]) ||
 		!event_loop_watch(server.signals, &source_marks[SOURCE_SIGNAL]) ||
-		(options->supervised &&
+		(supervised &&
 		 !event_loop_watch(GEONN_SUPERVISOR_DESCRIPTOR, &source_marks[SOURCE_SUPERVISOR])))
 	{
 		log_line(LOG_ERROR, "could not wait for events: %s", strerror(errno));
@@ -465,10 +567,10 @@ server_run(const struct server_options *options)
 	}
 
 	/* from now on clients can connect, and the supervisor may say so */
-	if (options->supervised)
+	if (supervised)
 		geonn_channel_send(GEONN_SUPERVISOR_DESCRIPTOR, GEONN_PONG, &ready, -1);
 	serve();
-	unlink(options->socket_path);
+	unlink(socket_path);
 	close_all();
 	return server.exit_status;
 }

@@ -10,17 +10,15 @@
  * All code of sessions runs on the server's thread and never waits:
  *
  *	session.c			what a session is, and how it ends
- *	session_open.c		how it comes to its dataset
- *	session_seal.c		the end of its references
+ *	session_dataset.c	how it comes to its dataset
  *	session_search.c	its searches, which go to the scheduler
- *	session_watch.c		what it says for watchers, and their questions
  *	session_idle.c		how it stays for its client's next call
  *	session_receive.c	its messages, each to what handles it
  *
  * A message with a descriptor can be refused for a reason for which neither
  * side is to blame: too many descriptors are on their way between processes of
- * the user.  Then the message waits, with all that follow it (unsent.c), until
- * the kernel takes it, the client leaves, or that was tried for long enough.
+ * the user.  Then the message waits, with all that follow it, until the kernel
+ * takes it, the client leaves, or that was tried for long enough.
  * Meanwhile the session takes no message from its client, which has not got what
  * it asked for, and must not give it back.
  *
@@ -37,17 +35,39 @@
 #include "engine/server/session.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "engine/base/clock.h"
 #include "engine/base/log.h"
 #include "engine/server/datasets.h"
 #include "engine/server/event_loop.h"
-#include "engine/server/unsent.h"
+
+/* a message that waits until the kernel takes its descriptor along */
+struct unsent
+{
+	struct unsent *next;
+	int			type;
+	int			descriptor;		/* a copy of the descriptor to send, or -1 */
+	int			tries;
+	union geonn_message message;
+};
 
 static struct session *sessions;	/* all sessions, linked by next */
+
+/* idle sessions, in the order in which they became idle */
+static struct
+{
+	struct session *newest;
+	struct session *oldest;
+	uint32_t	count;
+}			idle;
+
+static int	unsent_count;		/* how many messages of all sessions wait to be sent */
+static int64_t try_at_ms;		/* when to try again, while some wait */
 
 struct session *
 session_first(void)
@@ -94,25 +114,84 @@ end_unable_to_send(struct session *session, enum geonn_channel_status status)
 	session_end(session);
 }
 
+/*
+ * Whether a message was not sent since too many descriptors are on their way between processes
+ * (common/channel.h); errno must still be that of geonn_channel_send.
+ */
+static bool
+is_crowded(enum geonn_channel_status status)
+{
+	return status == GEONN_CHANNEL_FAILED && errno == ETOOMANYREFS;
+}
+
+/*
+ * Let a message, with a copy of the descriptor or -1, wait behind those that wait already.  False
+ * with errno.
+ */
+static bool
+add_unsent(struct session *session, int type, const void *message, int descriptor)
+{
+	struct unsent **link = &session->unsent;
+	struct unsent *unsent = calloc(1, sizeof(*unsent));
+
+	if (unsent == NULL)
+		return false;
+	unsent->type = type;
+	memcpy(&unsent->message, message, geonn_message_size(type));
+	unsent->descriptor = descriptor >= 0 ? fcntl(descriptor, F_DUPFD_CLOEXEC, 0) : -1;
+	if (descriptor >= 0 && unsent->descriptor < 0)
+	{
+		free(unsent);
+		return false;
+	}
+	if (unsent_count++ == 0)
+		try_at_ms = now_ms() + GEONN_CROWDED_PAUSE_MS;
+	while (*link != NULL)
+		link = &(*link)->next;
+	*link = unsent;
+	return true;
+}
+
+static void
+free_first_unsent(struct session *session)
+{
+	struct unsent *unsent = session->unsent;
+
+	session->unsent = unsent->next;
+	if (unsent->descriptor >= 0)
+		close(unsent->descriptor);
+	free(unsent);
+	unsent_count--;
+}
+
+static void
+drop_unsent(struct session *session)
+{
+	while (session->unsent != NULL)
+		free_first_unsent(session);
+}
+
 void
 session_send(struct session *session, int type, void *message, int descriptor)
 {
-	enum geonn_channel_status status;
-	bool		waits = session->unsent != NULL;
-
 	if (session->state == SESSION_ENDED)
 		return;
-	status = waits ? GEONN_CHANNEL_OK :
-		geonn_channel_send(session->socket, type, message, descriptor);
-	if (waits || unsent_is_crowded(status))
+	if (session->unsent == NULL)
 	{
-		status = unsent_add(&session->unsent, type, message, descriptor) ? GEONN_CHANNEL_OK :
-			GEONN_CHANNEL_FAILED;
-		if (!waits)
-			event_loop_unwatch(session->socket);
+		enum geonn_channel_status status = geonn_channel_send(session->socket, type, message,
+															  descriptor);
+
+		if (status == GEONN_CHANNEL_OK)
+			return;
+		if (!is_crowded(status))
+		{
+			end_unable_to_send(session, status);
+			return;
+		}
+		event_loop_unwatch(session->socket);
 	}
-	if (status != GEONN_CHANNEL_OK)
-		end_unable_to_send(session, status);
+	if (!add_unsent(session, type, message, descriptor))
+		end_unable_to_send(session, GEONN_CHANNEL_FAILED);
 }
 
 /*
@@ -122,30 +201,53 @@ session_send(struct session *session, int type, void *message, int descriptor)
 static void
 try_unsent(struct session *session)
 {
-	bool		give_up;
-	enum geonn_channel_status status = unsent_send(&session->unsent, session->socket, &give_up);
 	struct failure failure;
 
-	if (give_up)
+	while (session->unsent != NULL)
 	{
-		fail(&failure, GEONN_ERROR_LIMIT, "the engine could not send to its client");
-		fail_reason(&failure, errno);
-		session_fail(session, &failure);
+		struct unsent *unsent = session->unsent;
+		enum geonn_channel_status status = geonn_channel_send(session->socket, unsent->type,
+															  &unsent->message, unsent->descriptor);
+
+		if (is_crowded(status))
+		{
+			if (++unsent->tries < GEONN_CROWDED_TRIES)
+				return;
+			fail(&failure, GEONN_ERROR_LIMIT, "the engine could not send to its client");
+			fail_reason(&failure, ETOOMANYREFS);
+			session_fail(session, &failure);
+			return;
+		}
+		if (status != GEONN_CHANNEL_OK)
+		{
+			end_unable_to_send(session, status);
+			return;
+		}
+		free_first_unsent(session);
 	}
-	else if (status == GEONN_CHANNEL_OK ? !event_loop_watch(session->socket, session) :
-			 !unsent_is_crowded(status))
-		end_unable_to_send(session, status);
+	if (!event_loop_watch(session->socket, session))
+		end_unable_to_send(session, GEONN_CHANNEL_FAILED);
+}
+
+int
+session_unsent_within_ms(void)
+{
+	int64_t		left = try_at_ms - now_ms();
+
+	if (unsent_count == 0)
+		return -1;
+	return left > 0 ? (int) left : 0;
 }
 
 void
 session_send_unsent(void)
 {
-	if (unsent_within_ms() != 0)
+	if (session_unsent_within_ms() != 0)
 		return;
 	for (struct session *session = sessions; session != NULL; session = session->next)
 		if (session->unsent != NULL)
 			try_unsent(session);
-	unsent_note_tried();
+	try_at_ms = now_ms() + GEONN_CROWDED_PAUSE_MS;
 }
 
 void
@@ -159,7 +261,7 @@ session_fail(struct session *session, const struct failure *failure)
 	if (failure->code == GEONN_ERROR_MEMORY && failure->hint[0] == '\0')
 		snprintf(error.hint, sizeof(error.hint), "Run fewer searches at a time, or give the engine more memory: it takes what the host and the limits on the server's processes leave it.");
 	call_fail(session->call, failure->message);
-	unsent_drop(&session->unsent);
+	drop_unsent(session);
 	session_send(session, GEONN_ERROR, &error, -1);
 	session_end(session);
 }
@@ -195,17 +297,48 @@ session_leave_call(struct session *session)
 }
 
 void
+session_set_idle(struct session *session, bool is_idle)
+{
+	if (is_idle)
+	{
+		session->idle_since_ms = now_ms();
+		session->newer = NULL;
+		session->older = idle.newest;
+		*(idle.newest != NULL ? &idle.newest->newer : &idle.oldest) = session;
+		idle.newest = session;
+		idle.count++;
+	}
+	else
+	{
+		*(session->newer != NULL ? &session->newer->older : &idle.newest) = session->older;
+		*(session->older != NULL ? &session->older->newer : &idle.oldest) = session->newer;
+		idle.count--;
+	}
+	batch_share_set_idle(session->share, is_idle);
+	session->state = is_idle ? SESSION_IDLE : SESSION_WELCOME;
+}
+
+struct session *
+session_oldest_idle(void)
+{
+	return idle.oldest;
+}
+
+uint32_t
+session_count_idle(void)
+{
+	return idle.count;
+}
+
+void
 session_end(struct session *session)
 {
 	if (session->state == SESSION_ENDED)
 		return;
 	if (session->state == SESSION_IDLE)
-	{
-		batch_share_wake(session->share);
-		idle_end(&session->idle);
-	}
+		session_set_idle(session, false);
 	session->state = SESSION_ENDED;
-	unsent_drop(&session->unsent);
+	drop_unsent(session);
 	event_loop_unwatch(session->socket);
 	close(session->socket);
 	session->socket = -1;

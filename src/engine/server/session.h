@@ -10,7 +10,6 @@
 #include "engine/search/scheduler.h"
 #include "engine/server/admission.h"
 #include "engine/server/batch_memory.h"
-#include "engine/server/idle.h"
 
 enum session_state
 {
@@ -38,7 +37,8 @@ struct slot
 
 /*
  * Only the server's thread uses a session, but any thread may read `cancelled`,
- * and a device owns the searches that it has taken.
+ * the thread that sorts its references sets the result of that, and a device owns
+ * the searches that it has taken.
  */
 struct session
 {
@@ -47,11 +47,10 @@ struct session
 	enum geonn_device_choice choice;
 	struct dataset *dataset;	/* held from open or attach on */
 	struct call *call;			/* the call that it works for; NULL: the client has named none */
+	int32_t		pid;			/* the process and the role of that call, or of the last one; 0: none */
+	uint32_t	role;
 	enum geonn_phase phase;		/* the phase of its references, as a part of its call */
 	struct admission admission;
-	struct idle idle;
-	int32_t		idle_pid;		/* while idle: the process and the role of its last call */
-	uint32_t	idle_role;
 	struct geonn_open open;		/* the message open that it sent */
 	bool		has_finished;
 	struct geonn_finished finished; /* the message finished that it sent */
@@ -64,7 +63,18 @@ struct session
 	bool		client_left;	/* the client has unmapped all memory and closed its end */
 	int			under_way;		/* how many slots are busy, plus 1 while a thread seals */
 	atomic_bool cancelled;		/* true once the session has ended */
+
+	/* set by the thread that sorts its references */
+	atomic_bool sort_ended;		/* the next two are set, and the thread is done with the session */
+	bool		sorted;
+	struct failure sort_failure;	/* why the references could not be sorted */
+
 	struct session *next;		/* the next of all sessions */
+
+	/* while the session is idle */
+	int64_t		idle_since_ms;
+	struct session *newer;		/* its neighbours in the order of idle sessions */
+	struct session *older;
 };
 
 /* The first of all sessions, which are linked by next, or NULL. */
@@ -101,16 +111,16 @@ extern void session_open(struct session *session, const union geonn_message *mes
 extern void session_admitted(struct session *session);
 extern void session_attach(struct session *session, const union geonn_message *message);
 
-/* Handle the end of the references. */
+/* Handle the messages references, leave and seal. */
+extern void session_references(struct session *session, const union geonn_message *message);
+extern void session_leave(struct session *session, const union geonn_message *message);
 extern void session_seal(struct session *session, const union geonn_message *message);
 
 /* Go on with the sessions whose sealing threads have finished. */
 extern void session_collect_sealed(void);
 
-/* Handle the messages call, which names the call that the session works for, finished, and list. */
-extern void session_call(struct session *session, const union geonn_message *message);
+/* Handle the message finished. */
 extern void session_finished(struct session *session, const union geonn_message *message);
-extern void session_list(struct session *session, const union geonn_message *message);
 
 /*
  * session_stay() makes a session idle that is done with its call; it keeps the
@@ -120,9 +130,25 @@ extern void session_list(struct session *session, const union geonn_message *mes
 extern void session_stay(struct session *session, uint32_t kept);
 extern void session_resume(struct session *session, const union geonn_message *message);
 
+/*
+ * Let a session become idle, or go on: with its state, its place in the order of idle sessions and
+ * its process's share.
+ */
+extern void session_set_idle(struct session *session, bool is_idle);
+
+/* The session that has been idle for longest, or NULL; and how many are idle. */
+extern struct session *session_oldest_idle(void);
+extern uint32_t session_count_idle(void);
+
+/* Set the milliseconds after which an idle session is to end; 0: at once. */
+extern void session_set_idle_timeout(uint64_t milliseconds);
+
 /* End the oldest idle session, as another session needs its memory or descriptors; false: none is
  * idle. */
 extern bool session_give_up_idle(void);
+
+/* Milliseconds until the oldest idle session's time is over, or -1 if none is idle. */
+extern int	session_overdue_within_ms(void);
 
 /* End an idle session whose time is over: one at a time, as others wait for the server's thread. */
 extern void session_end_overdue(void);
@@ -142,6 +168,9 @@ extern void session_send(struct session *session, int type, void *message,
 
 /* Try again to send the messages of all sessions that wait, if it is time. */
 extern void session_send_unsent(void);
+
+/* Milliseconds until messages that wait are to be tried again, or -1: none waits. */
+extern int	session_unsent_within_ms(void);
 
 /* End the session with an error, as its client broke the protocol; `what` describes the message. */
 extern void session_fail_protocol(struct session *session, const char *what);

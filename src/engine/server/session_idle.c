@@ -11,7 +11,7 @@
  * call, as a process's share keeps the role of its first one.
  *
  * An idle session is none of the sessions at work, and must not take from these.  It ends,
- * without an error, when its time is over (idle.c), and before that, the oldest first, where
+ * without an error, when its time is over, and before that, the oldest first, where
  * a batch, a session or a descriptor is refused to another one.  Its client finds the
  * connection closed when it next asks, and connects again.
  *
@@ -21,9 +21,14 @@
  */
 #include "engine/server/session.h"
 
+#include <limits.h>
 #include <string.h>
 
+#include "engine/base/clock.h"
 #include "engine/server/datasets.h"
+
+static int64_t timeout_ms;		/* how long a session may be idle: all have the same time, so the
+								 * oldest one's is over first */
 
 /*
  * Give back the batches of all slots but slot `kept`; the client has unmapped them.  Forget
@@ -77,15 +82,11 @@ session_stay(struct session *session, uint32_t kept)
 		return;
 	}
 	empty_slots(session, kept);
-	session->idle_pid = call_pid(session->call);
-	session->idle_role = call_role(session->call);
 	session_leave_call(session);
 	datasets_release(session->dataset);
 	session->dataset = NULL;
 	memset(&session->queue, 0, sizeof(session->queue));
-	session->state = SESSION_IDLE;
-	idle_begin(&session->idle, session);
-	batch_share_rest(session->share);
+	session_set_idle(session, true);
 	if (kept >= GEONN_RING_SLOTS)
 		return;
 
@@ -101,7 +102,7 @@ session_resume(struct session *session, const union geonn_message *message)
 {
 	const struct geonn_call *call = &message->call;
 
-	if (session->idle_pid != call->pid || session->idle_role != call->role)
+	if (session->pid != call->pid || session->role != call->role)
 	{
 		session_fail_protocol(session, "a session that goes on for another process or role");
 		return;
@@ -109,15 +110,13 @@ session_resume(struct session *session, const union geonn_message *message)
 	for (int i = 0; i < GEONN_RING_SLOTS; i++)
 		if (session->slots[i].memory != NULL)
 			batch_memory_set_idle(session->slots[i].memory, false);
-	batch_share_wake(session->share);
-	idle_end(&session->idle);
-	session->state = SESSION_WELCOME;
+	session_set_idle(session, false);
 }
 
 bool
 session_give_up_idle(void)
 {
-	struct session *session = idle_oldest();
+	struct session *session = session_oldest_idle();
 
 	if (session == NULL)
 		return false;
@@ -126,8 +125,26 @@ session_give_up_idle(void)
 }
 
 void
+session_set_idle_timeout(uint64_t milliseconds)
+{
+	timeout_ms = (int64_t) milliseconds;
+}
+
+int
+session_overdue_within_ms(void)
+{
+	const struct session *session = session_oldest_idle();
+	int64_t		left;
+
+	if (session == NULL)
+		return -1;
+	left = session->idle_since_ms + timeout_ms - now_ms();
+	return left <= 0 ? 0 : left < INT_MAX ? (int) left : INT_MAX;
+}
+
+void
 session_end_overdue(void)
 {
-	if (idle_overdue_within_ms() == 0)
-		end_idle(idle_oldest());
+	if (session_overdue_within_ms() == 0)
+		end_idle(session_oldest_idle());
 }

@@ -4,8 +4,7 @@
  *		it.
  *
  * The table below says which messages a session takes in which of its states.
- * The handlers here are those for greetings, the status and batches;
- * references are copied from their batch at once.
+ * The handlers here are those for greetings, what views ask, calls and batches.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -14,13 +13,18 @@
 #include "engine/server/session.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "engine/server/datasets.h"
 #include "engine/server/engine_status.h"
 
 #define MESSAGES_AT_A_TIME 64
+
+/* the longest time, in microseconds, that a client can have worked before it sends call: a year */
+#define BEGUN_MICROSECONDS_MAX (INT64_C(366) * 86400 * 1000000)
 
 static void
 handle_hello(struct session *session, const union geonn_message *message)
@@ -46,7 +50,7 @@ handle_hello(struct session *session, const union geonn_message *message)
 void
 session_welcome(struct session *session)
 {
-	struct geonn_welcome welcome = {.release = GEONN_VERSION};
+	struct geonn_hello welcome = {.release = GEONN_VERSION};
 
 	if (session->state != SESSION_GREETED)
 		return;
@@ -78,21 +82,97 @@ session_measured(struct session *session)
 }
 
 /*
+ * Write the list to a sealed file: a consistent state of one moment, however long, in one message
+ * that does not wait for its reader.  -1 with errno if that fails.
+ */
+static int
+write_list(enum geonn_listing listing, uint64_t *entries)
+{
+	int			file = memfd_create("geonn list", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	bool		written;
+	int			reason;
+
+	if (file < 0)
+		return -1;
+	*entries = 0;
+	errno = ENOSPC;				/* if write sets no errno */
+	written = listing == GEONN_LIST_CALLS ? calls_write(file, entries) :
+		calls_write_statistics(file, entries);
+	if (written &&
+		fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) == 0)
+		return file;
+	reason = errno;
+	close(file);
+	errno = reason;
+	return -1;
+}
+
+static void
+handle_list(struct session *session, const union geonn_message *message)
+{
+	enum geonn_listing listing = (enum geonn_listing) message->list.listing;
+	struct geonn_listed listed = {.since = calls_statistics_since()};
+	struct failure failure;
+	int			file;
+
+	if (message->list.listing > GEONN_LIST_RESET)
+	{
+		session_fail_protocol(session, "an unknown list");
+		return;
+	}
+	while ((file = write_list(listing, &listed.entries)) < 0)
+	{
+		fail(&failure, GEONN_ERROR_MEMORY, "not enough memory for a list");
+		fail_reason(&failure, errno);
+		if (session_give_up_idle() || datasets_make_room(&failure))
+			continue;
+		session_fail(session, &failure);
+		return;
+	}
+	datasets_note_descriptor(file);
+	if (listing == GEONN_LIST_RESET)
+		calls_reset_statistics();
+	session_send(session, GEONN_LISTED, &listed, file);
+	close(file);
+}
+
+/*
  * Handle the call that a session works for: its first one, or the next one of an idle
  * session.
  */
 static void
 handle_call(struct session *session, const union geonn_message *message)
 {
+	const struct geonn_call *call = &message->call;
+	struct failure failure;
+
 	if (session->state == SESSION_IDLE)
 		session_resume(session, message);
-	if (session->state == SESSION_WELCOME)
-		session_call(session, message);
+	if (session->state == SESSION_ENDED)
+		return;
+	if (session->call != NULL)
+	{
+		session_fail_protocol(session, "a second call");
+		return;
+	}
+	if (call->pid <= 0 || call->microseconds > BEGUN_MICROSECONDS_MAX ||
+		call->expected > INT64_MAX)
+	{
+		session_fail_protocol(session, "a call without a process, or with values out of range");
+		return;
+	}
+	session->call = calls_join(call);
+	if (session->call == NULL)
+	{
+		fail(&failure, GEONN_ERROR_MEMORY, "not enough memory for a call");
+		session_fail(session, &failure);
+		return;
+	}
+	session->pid = call->pid;
+	session->role = call->role;
+	call_move(session->call, &session->phase, GEONN_PHASE_REFERENCES);
 }
 
-/*
- * Handle the end of the client's part of its call.
- */
 static void
 handle_finished(struct session *session, const union geonn_message *message)
 {
@@ -122,9 +202,7 @@ has_share(struct session *session)
 
 	if (session->share != NULL)
 		return true;
-	session->share = session->call != NULL ?
-		batch_share_join(call_pid(session->call), call_role(session->call)) :
-		batch_share_join(0, 0);
+	session->share = batch_share_join(session->pid, session->role);
 	if (session->share == NULL)
 	{
 		fail(&failure, GEONN_ERROR_MEMORY, "not enough memory for a session");
@@ -186,7 +264,7 @@ handle_allocate(struct session *session, const union geonn_message *message)
 		/* the session can work with the batches that it has */
 		batch.rows = 0;
 		batch.room = 0;
-		call_fall_back(session->call);
+		call_add(session->call, &(struct geonn_statistics) {.fallbacks = 1});
 		session_send(session, GEONN_BATCH, &batch, -1);
 		return;
 	}
@@ -196,17 +274,13 @@ handle_allocate(struct session *session, const union geonn_message *message)
 		return;
 	}
 	if (batch.rows < allocate->rows || batch.room < allocate->room)
-		call_fall_back(session->call);
+		call_add(session->call, &(struct geonn_statistics) {.fallbacks = 1});
 	datasets_note_descriptor(slot->memory->descriptor);
 	geonn_batch_layout(slot->memory->start, batch.rows, batch.room,
 					   session->dataset->columns, &slot->columns);
 	session_send(session, GEONN_BATCH, &batch, slot->memory->descriptor);
 }
 
-/*
- * Handle the return of a batch that the client has unmapped and will not use
- * again.
- */
 static void
 handle_return(struct session *session, const union geonn_message *message)
 {
@@ -223,54 +297,6 @@ handle_return(struct session *session, const union geonn_message *message)
 	slot->memory = NULL;
 }
 
-static void
-handle_references(struct session *session, const union geonn_message *message)
-{
-	const struct geonn_references *references = &message->references;
-	struct geonn_released released = {.slot = references->slot};
-	struct slot *slot = session_filled_slot(session, references->slot, references->rows);
-	struct failure failure;
-	bool		appended;
-
-	if (slot == NULL)
-		return;
-	do
-		appended = dataset_append(session->dataset, &slot->columns, references->rows, &failure);
-	while (!appended && failure.code == GEONN_ERROR_MEMORY && datasets_make_room(&failure));
-	if (!appended)
-	{
-		session_fail(session, &failure);
-		return;
-	}
-	call_add_references(session->call, references->rows,
-						references->rows * dataset_row_bytes(session->dataset));
-	session_send(session, GEONN_RELEASED, &released, -1);
-}
-
-/*
- * Handle a file that stays with the dataset.
- */
-static void
-handle_leave(struct session *session, const union geonn_message *message)
-{
-	uint32_t	kind = message->leave.kind;
-	uint64_t	bytes;
-
-	if (kind >= GEONN_FILE_KINDS || session->dataset->files[kind] >= 0)
-		session_fail_protocol(session, "a file of an unknown kind, or a second one of its kind");
-	else if (session->received < 0 || !geonn_file_is_sealed(session->received, &bytes))
-		session_fail_protocol(session, "a file that is not sealed");
-	else if (bytes > GEONN_FILE_BYTES_MAX)
-		session_fail_protocol(session, "a file with too many bytes");
-	else
-	{
-		datasets_note_descriptor(session->received);
-		session->dataset->files[kind] = session->received;
-		session->dataset->file_bytes[kind] = bytes;
-		session->received = -1;
-	}
-}
-
 /*
  * The messages that a session takes, and in which states it takes them.
  */
@@ -282,14 +308,14 @@ static const struct
 }			message_handlers[] = {
 	{GEONN_HELLO, 1 << SESSION_CONNECTED, handle_hello},
 	{GEONN_STATUS, 1 << SESSION_WELCOME, handle_status},
-	{GEONN_LIST, 1 << SESSION_WELCOME, session_list},
+	{GEONN_LIST, 1 << SESSION_WELCOME, handle_list},
 	{GEONN_CALL, 1 << SESSION_WELCOME | 1 << SESSION_IDLE, handle_call},
 	{GEONN_OPEN, 1 << SESSION_WELCOME, session_open},
 	{GEONN_ATTACH, 1 << SESSION_WELCOME, session_attach},
 	{GEONN_ALLOCATE, 1 << SESSION_COLLECTING | 1 << SESSION_SEARCHING, handle_allocate},
 	{GEONN_RETURN, 1 << SESSION_COLLECTING | 1 << SESSION_SEARCHING | 1 << SESSION_IDLE, handle_return},
-	{GEONN_REFERENCES, 1 << SESSION_COLLECTING, handle_references},
-	{GEONN_LEAVE, 1 << SESSION_COLLECTING, handle_leave},
+	{GEONN_REFERENCES, 1 << SESSION_COLLECTING, session_references},
+	{GEONN_LEAVE, 1 << SESSION_COLLECTING, session_leave},
 	{GEONN_SEAL, 1 << SESSION_COLLECTING, session_seal},
 	{GEONN_SEARCH, 1 << SESSION_SEARCHING, session_search},
 	{GEONN_FINISHED, 1 << SESSION_COLLECTING | 1 << SESSION_SEARCHING, handle_finished}
@@ -324,17 +350,6 @@ fail_receiving(struct session *session)
 	if (!session_give_up_idle())
 		(void) datasets_make_room(&failure);
 	session_fail(session, &failure);
-}
-
-/*
- * Close a descriptor that came with a message, if no handler took it.
- */
-static void
-close_received(struct session *session)
-{
-	if (session->received >= 0)
-		close(session->received);
-	session->received = -1;
 }
 
 void
@@ -375,6 +390,8 @@ session_receive(struct session *session)
 				fail_receiving(session);
 				break;
 		}
-		close_received(session);
+		if (session->received >= 0)
+			close(session->received);	/* no handler has taken it */
+		session->received = -1;
 	}
 }

@@ -26,28 +26,11 @@ send_results(struct session *session, const struct search *search)
 	};
 	uint64_t	counts = search->one_each ? 0 : search->answered + search->cutoff.present;
 
-	call_add_answers(session->call, search->answered,
-					 search->pairs * (sizeof(int64_t) + sizeof(double)) +
-					 counts * sizeof(uint32_t));
+	call_add(session->call, &(struct geonn_statistics) {
+		.observations = search->answered,
+		.bytes = search->pairs * (sizeof(int64_t) + sizeof(double)) + counts * sizeof(uint32_t)
+	});
 	session_send(session, GEONN_RESULTS, &results, -1);
-}
-
-static struct question
-question_of(const struct geonn_search *request)
-{
-	return (struct question) {
-		.k = request->k,
-		.ties = (request->flags & GEONN_SEARCH_TIES) != 0,
-		.algorithm = (enum geonn_algorithm) request->algorithm,
-		.max_distance = request->max_distance
-	};
-}
-
-/* Bytes of an observation in a batch. */
-static uint64_t
-observation_bytes(const struct dataset *dataset)
-{
-	return dataset_row_bytes(dataset) - sizeof(int64_t);	/* observations have no tag */
 }
 
 static bool
@@ -92,7 +75,12 @@ session_search(struct session *session, const union geonn_message *message)
 	struct search *search;
 	struct cutoff cutoff = {0};
 	double		pairs_each = 0.0;
-	struct question question = question_of(request);
+	struct question question = {
+		.k = request->k,
+		.ties = (request->flags & GEONN_SEARCH_TIES) != 0,
+		.algorithm = (enum geonn_algorithm) request->algorithm,
+		.max_distance = request->max_distance
+	};
 
 	if (slot == NULL || !check_question(session, request, &question))
 		return;
@@ -116,7 +104,11 @@ session_search(struct session *session, const union geonn_message *message)
 	search->cancelled = &session->cancelled;
 	search->call = session->call;
 	if (request->first == 0 && !(request->flags & GEONN_SEARCH_RESUME))
-		call_add_batch(session->call, search->rows * observation_bytes(session->dataset));
+		call_add(session->call, &(struct geonn_statistics) {
+			.batches = 1,
+			/* observations have no tag */
+			.bytes = search->rows * (dataset_row_bytes(session->dataset) - sizeof(int64_t))
+		});
 
 	if (session->dataset->count == 0)
 	{
@@ -156,7 +148,7 @@ search_again(struct session *session, struct search *search)
 	search->cutoff = session->slots[search->slot].cutoff;
 	search->choice = search_choice(search, session->choice);
 	search->failed = false;
-	call_fall_back(session->call);
+	call_add(session->call, &(struct geonn_statistics) {.fallbacks = 1});
 	scheduler_submit(&session->queue, search);
 	return true;
 }
@@ -180,6 +172,6 @@ session_search_finished(struct search *search)
 		return;
 	}
 	if (backends_fell_back(search))
-		call_fall_back(session->call);
+		call_add(session->call, &(struct geonn_statistics) {.fallbacks = 1});
 	send_results(session, search);
 }

@@ -108,10 +108,8 @@ __wrap_fcntl(int file, int command, ...)
 
 /* ---- its own ---- */
 
-extern bool __real_scheduler_open(struct device *devices, int device_count,
-								  void (*changed) (void), struct failure *failure);
-extern bool __wrap_scheduler_open(struct device *devices, int device_count,
-								  void (*changed) (void), struct failure *failure);
+extern bool __real_scheduler_open(void (*changed) (void), struct failure *failure);
+extern bool __wrap_scheduler_open(void (*changed) (void), struct failure *failure);
 extern struct session *__real_session_create(int socket);
 extern struct session *__wrap_session_create(int socket);
 extern bool __real_dataset_append(struct dataset *dataset, const struct geonn_batch_columns *batch,
@@ -124,8 +122,8 @@ extern bool __wrap_dataset_sort(struct dataset *dataset, const atomic_bool *canc
 								struct failure *failure);
 extern void __real_call_move(struct call *call, enum geonn_phase *part, enum geonn_phase next);
 extern void __wrap_call_move(struct call *call, enum geonn_phase *part, enum geonn_phase next);
-extern void __real_call_add_answers(struct call *call, uint64_t observations, uint64_t bytes);
-extern void __wrap_call_add_answers(struct call *call, uint64_t observations, uint64_t bytes);
+extern void __real_call_add(struct call *call, const struct geonn_statistics *more);
+extern void __wrap_call_add(struct call *call, const struct geonn_statistics *more);
 
 extern void __real_geonn_given_time_look(struct geonn_given_time *given, pid_t process, int64_t most);
 extern void __wrap_geonn_given_time_look(struct geonn_given_time *given, pid_t process, int64_t most);
@@ -139,11 +137,10 @@ begin(void)
 }
 
 bool
-__wrap_scheduler_open(struct device *devices, int device_count, void (*changed) (void),
-					  struct failure *failure)
+__wrap_scheduler_open(void (*changed) (void), struct failure *failure)
 {
 	fault_reach(FAULT_START);
-	return __real_scheduler_open(devices, device_count, changed, failure);
+	return __real_scheduler_open(changed, failure);
 }
 
 struct session *
@@ -180,10 +177,11 @@ __wrap_call_move(struct call *call, enum geonn_phase *part, enum geonn_phase nex
 }
 
 void
-__wrap_call_add_answers(struct call *call, uint64_t observations, uint64_t bytes)
+__wrap_call_add(struct call *call, const struct geonn_statistics *more)
 {
-	fault_reach(FAULT_DRAIN);
-	__real_call_add_answers(call, observations, bytes);
+	if (more->observations > 0)
+		fault_reach(FAULT_DRAIN);
+	__real_call_add(call, more);
 }
 
 void

@@ -31,7 +31,6 @@
 
 #include "engine/base/thread_pool.h"
 #include "engine/cpu/path.h"
-#include "engine/search/backends.h"
 #include "engine/server/batch_memory.h"
 #include "engine/server/datasets.h"
 #include "engine/server/server.h"
@@ -75,7 +74,8 @@ static bool descriptors_before[DESCRIPTORS];
 static void *
 engine_main(void *argument)
 {
-	server_run(argument);
+	(void) argument;
+	server_run(engine.socket_path, true);
 	steps_broken("the engine does not end by itself");
 }
 
@@ -135,12 +135,6 @@ remove_socket(void)
 int
 LLVMFuzzerInitialize(int *argument_count, char ***words)
 {
-	static struct device devices[GEONN_DEVICES_MAX];
-	static struct server_options options = {
-		.socket_path = engine.socket_path,
-		.devices = devices,
-		.supervised = true
-	};
 	int			pair[2];
 	struct failure failure;
 	pthread_t	thread;
@@ -160,11 +154,11 @@ LLVMFuzzerInitialize(int *argument_count, char ***words)
 		dup2(pair[1], GEONN_SUPERVISOR_DESCRIPTOR);
 		close(pair[1]);
 	}
-	options.device_count = backends_find(devices, &options.no_gpu);
 	if (!cpu_path_choose(NULL, &failure))
 		return 1;
 	hostile_begin(hostiles, CLIENTS, engine.socket_path);
-	pthread_create(&thread, NULL, engine_main, &options);
+	geonn_channel_send(engine.supervisor, GEONN_CONFIGURE, &settings, -1);
+	pthread_create(&thread, NULL, engine_main, NULL);
 	await_pong();				/* it listens */
 	return 0;
 }

@@ -468,7 +468,7 @@ static void
 answer(const struct step *step, int number)
 {
 	struct pending pending = engine.pending[number];
-	struct geonn_welcome welcome = {.release = GEONN_VERSION};
+	struct geonn_hello welcome = {.release = GEONN_VERSION};
 	struct geonn_released released = {.slot = pending.slot};
 	struct geonn_sealed sealed = {.references = engine.references};
 
