@@ -71,6 +71,11 @@ enum sort_key
 #define FINE_CODE_BITS (3 + 2 * SPACE_CURVE_LEVELS)
 static_assert(WINDOW_SLAB_BITS + CODE_BITS <= 64, "a key of slab and code");
 
+/* how many bits each kind of key has */
+static const int key_bits[] = {
+	64, 64, CODE_BITS, FINE_CODE_BITS, WINDOW_SLAB_BITS, WINDOW_SLAB_BITS + CODE_BITS, 32
+};
+
 struct build_room
 {
 	struct index_record *record;	/* [references] in the dataset's order; payload: tag */
@@ -210,59 +215,53 @@ slab_of(const struct window_order *order, const struct index_conditions *conditi
 }
 
 /*
- * Make the keys that only datasets with windows or radiuses have.
+ * Make the keys of one kind, for the references in the order so far; before the first sort, in
+ * the dataset's order.
  */
 static __global__ void __launch_bounds__(BLOCK_THREADS)
-condition_key_kernel(const __grid_constant__ struct build_room room,
-					 const __grid_constant__ struct index_conditions conditions,
-					 const struct window_order *order, uint32_t references, enum sort_key kind)
-{
-	uint32_t	index = blockIdx.x * BLOCK_THREADS + threadIdx.x;
-	uint32_t	place;
-
-	if (index >= references)
-		return;
-	if (kind == KEY_CONDITION)
-	{
-		/* the first sort; unsigned, in the order of the signed */
-		room.place[index] = index;
-		room.key[index] = order == NULL ? __double_as_longlong(conditions.radius[index]) :
-			(uint64_t) conditions.low[order->window][index] ^ (uint64_t) 1 << 63;
-		return;
-	}
-	place = room.place[index];
-	room.key[index] = slab_of(order, &conditions, place);
-	if (kind == KEY_SLAB_CODE)
-		room.key[index] = room.key[index] << CODE_BITS | index_code(room.record[place].vector);
-}
-
-static __global__ void __launch_bounds__(BLOCK_THREADS)
-key_kernel(struct build_room room, const int32_t *group, uint32_t references, enum sort_key kind,
-		   bool anew)
+key_kernel(const __grid_constant__ struct build_room room,
+		   const __grid_constant__ struct index_source source, const struct window_order *order,
+		   uint32_t references, enum sort_key kind, bool is_first)
 {
 	uint32_t	index = blockIdx.x * BLOCK_THREADS + threadIdx.x;
 	uint32_t	place;
 	struct geonn_vector vector;
+	uint64_t	key = 0;
 
 	if (index >= references)
 		return;
-	if (anew)
+	if (is_first)
 		room.place[index] = index;
 	place = room.place[index];
-	if (kind == KEY_GROUP)
-	{
-		/* unsigned, in the order of the signed */
-		room.key[index] = (uint32_t) group[place] ^ 0x80000000u;
-		return;
-	}
 	vector = room.record[place].vector;
-	if (kind == KEY_HASH)
-		room.key[index] = mix(__double_as_longlong(vector.x) +
-							  mix(__double_as_longlong(vector.y) +
-								  mix(__double_as_longlong(vector.z))));
-	else
-		room.key[index] = space_curve_code(vector, kind == KEY_CODE ? INDEX_CODE_LEVELS :
-										   SPACE_CURVE_LEVELS);
+	/* what is signed gets an unsigned key of the same order */
+	switch (kind)
+	{
+		case KEY_CONDITION:
+			key = order == NULL ? __double_as_longlong(source.conditions.radius[place]) :
+				(uint64_t) source.conditions.low[order->window][place] ^ (uint64_t) 1 << 63;
+			break;
+		case KEY_HASH:
+			key = mix(__double_as_longlong(vector.x) +
+					  mix(__double_as_longlong(vector.y) + mix(__double_as_longlong(vector.z))));
+			break;
+		case KEY_CODE:
+			key = index_code(vector);
+			break;
+		case KEY_FINE_CODE:
+			key = space_curve_code(vector, SPACE_CURVE_LEVELS);
+			break;
+		case KEY_SLAB:
+			key = slab_of(order, &source.conditions, place);
+			break;
+		case KEY_SLAB_CODE:
+			key = (uint64_t) slab_of(order, &source.conditions, place) << CODE_BITS | index_code(vector);
+			break;
+		case KEY_GROUP:
+			key = (uint32_t) source.group[place] ^ 0x80000000u;
+			break;
+	}
+	room.key[index] = key;
 }
 
 /*
@@ -516,48 +515,6 @@ conditions_kernel(const __grid_constant__ struct index index,
 						   places[index.start[min(position, index.shape.positions - 1)]]);
 }
 
-/* how many bits each kind of key has */
-static int
-key_bits(enum sort_key kind)
-{
-	switch (kind)
-	{
-		case KEY_CONDITION:
-		case KEY_HASH:
-			return 64;
-		case KEY_CODE:
-			return CODE_BITS;
-		case KEY_FINE_CODE:
-			return FINE_CODE_BITS;
-		case KEY_SLAB:
-			return WINDOW_SLAB_BITS;
-		case KEY_SLAB_CODE:
-			return WINDOW_SLAB_BITS + CODE_BITS;
-		case KEY_GROUP:
-			return 32;
-	}
-	return 64;
-}
-
-/*
- * Make the keys of one kind, for the references in their present order, or
- * before the first sort in the dataset's order.
- */
-static cudaError_t
-make_keys(const struct build_room *room, const struct index *index,
-		  const struct index_source *source, enum sort_key kind, bool is_first, cudaStream_t stream)
-{
-	uint32_t	blocks = blocks_for(index->references, BLOCK_THREADS);
-
-	if (kind == KEY_CONDITION || kind == KEY_SLAB || kind == KEY_SLAB_CODE)
-		condition_key_kernel<<<blocks, BLOCK_THREADS, 0, stream>>>
-			(*room, source->conditions, index->order, index->references, kind);
-	else
-		key_kernel<<<blocks, BLOCK_THREADS, 0, stream>>>
-			(*room, source->group, index->references, kind, is_first);
-	return cudaGetLastError();
-}
-
 /*
  * Sort the places by one key, stably.
  */
@@ -569,7 +526,7 @@ sort_by(struct build_room *room, uint32_t references, enum sort_key kind, cudaSt
 
 	CUDA_TRY(cub::DeviceRadixSort::SortPairs(room->scratch, scratch_bytes, room->key,
 											 room->sorted_key, room->place, room->sorted_place,
-											 references, 0, key_bits(kind), stream));
+											 references, 0, key_bits[kind], stream));
 	room->place = room->sorted_place;
 	room->sorted_place = place;
 	if (kind == KEY_CODE || kind == KEY_FINE_CODE)
@@ -606,7 +563,9 @@ sort_references(struct build_room *room, const struct index *index,
 	for (int i = 0; i < count; i++)
 	{
 		if (i > 0 || kinds[i] != KEY_CODE)
-			CUDA_TRY(make_keys(room, index, source, kinds[i], i == 0, stream));
+			key_kernel<<<blocks_for(index->references, BLOCK_THREADS), BLOCK_THREADS, 0, stream>>>
+				(*room, *source, index->order, index->references, kinds[i], i == 0);
+		CUDA_TRY(cudaGetLastError());
 		CUDA_TRY(sort_by(room, index->references, kinds[i], stream));
 	}
 	return cudaSuccess;
