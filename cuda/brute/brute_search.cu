@@ -78,14 +78,6 @@ hash_place(const struct brute_references *references, struct geonn_vector vector
 	return &references->pieces[(hash >> 32) * 4 * references->tiles * BRUTE_TILE >> 32];
 }
 
-static __device__ __forceinline__ int
-warp_largest(int value)
-{
-	for (int distance = 16; distance > 0; distance /= 2)
-		value = max(value, __shfl_xor_sync(ALL_LANES, value, distance));
-	return value;
-}
-
 /*
  * The box has the largest 2 + x, 2 - x, 2 + y, ... of all references, rounded
  * up to float32, as integers.

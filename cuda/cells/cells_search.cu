@@ -174,7 +174,7 @@ decide(const struct cells *cells, const struct index *index, struct geonn_vector
 				continue;
 			distance = geonn_metric_distance_of(index->metric, from, record_vector(&record));
 			place = index->place[index->start[positions[j]]];
-			if (index_comes_before(distance, place, first.distance, first_place))
+			if (comes_before(distance, place, first.distance, first_place))
 			{
 				first.distance = distance;
 				first.tag = record.tag;

@@ -272,7 +272,7 @@ key_kernel(const __grid_constant__ struct build_room room,
 static __device__ __forceinline__ struct geonn_vector
 warp_corner(struct geonn_vector low, struct geonn_vector high)
 {
-	bool		is_low = index_lane() < INDEX_WIDTH / 2;
+	bool		is_low = warp_lane() < INDEX_WIDTH / 2;
 	struct geonn_vector corner;
 	struct geonn_vector sent;
 
@@ -284,9 +284,9 @@ warp_corner(struct geonn_vector low, struct geonn_vector high)
 	sent.z = is_low ? -high.z : low.z;
 	for (int lanes = INDEX_WIDTH / 2; lanes > 0; lanes /= 2)
 	{
-		corner.x = fmin(corner.x, __shfl_xor_sync(INDEX_ALL_LANES, sent.x, lanes));
-		corner.y = fmin(corner.y, __shfl_xor_sync(INDEX_ALL_LANES, sent.y, lanes));
-		corner.z = fmin(corner.z, __shfl_xor_sync(INDEX_ALL_LANES, sent.z, lanes));
+		corner.x = fmin(corner.x, __shfl_xor_sync(ALL_LANES, sent.x, lanes));
+		corner.y = fmin(corner.y, __shfl_xor_sync(ALL_LANES, sent.y, lanes));
+		corner.z = fmin(corner.z, __shfl_xor_sync(ALL_LANES, sent.z, lanes));
 		sent = corner;
 	}
 	return corner;
@@ -295,13 +295,13 @@ warp_corner(struct geonn_vector low, struct geonn_vector high)
 static __device__ __forceinline__ void
 store_corner(const struct index *index, size_t node, struct geonn_vector corner)
 {
-	if (index_lane() == 0)
+	if (warp_lane() == 0)
 	{
 		index->low_x[node] = corner.x;
 		index->low_y[node] = corner.y;
 		index->low_z[node] = corner.z;
 	}
-	else if (index_lane() == INDEX_WIDTH / 2)
+	else if (warp_lane() == INDEX_WIDTH / 2)
 	{
 		index->high_x[node] = -corner.x;
 		index->high_y[node] = -corner.y;
@@ -313,9 +313,9 @@ store_corner(const struct index *index, size_t node, struct geonn_vector corner)
 static __device__ __forceinline__ bool
 is_small(struct geonn_vector corner)
 {
-	double		x = corner.x + __shfl_down_sync(INDEX_ALL_LANES, corner.x, INDEX_WIDTH / 2);
-	double		y = corner.y + __shfl_down_sync(INDEX_ALL_LANES, corner.y, INDEX_WIDTH / 2);
-	double		z = corner.z + __shfl_down_sync(INDEX_ALL_LANES, corner.z, INDEX_WIDTH / 2);
+	double		x = corner.x + __shfl_down_sync(ALL_LANES, corner.x, INDEX_WIDTH / 2);
+	double		y = corner.y + __shfl_down_sync(ALL_LANES, corner.y, INDEX_WIDTH / 2);
+	double		z = corner.z + __shfl_down_sync(ALL_LANES, corner.z, INDEX_WIDTH / 2);
 
 	return fmin(fmin(x, y), z) > -CROWDED_EXTENT;
 }
@@ -372,17 +372,17 @@ fill_reference(const struct index *index, const struct build_room *room,
 			   const struct index_record *record, bool is_close)
 {
 	bool		present = number < index->references;
-	uint32_t	other_place = __shfl_up_sync(INDEX_ALL_LANES, place, 1);
+	uint32_t	other_place = __shfl_up_sync(ALL_LANES, place, 1);
 	struct geonn_vector other;
 	bool		is_repeat;
 	uint32_t	firsts;
 	uint32_t	different;		/* bits of lanes whose vector differs from the one before */
 	uint32_t	repeats;
 
-	other.x = __shfl_up_sync(INDEX_ALL_LANES, record->vector.x, 1);
-	other.y = __shfl_up_sync(INDEX_ALL_LANES, record->vector.y, 1);
-	other.z = __shfl_up_sync(INDEX_ALL_LANES, record->vector.z, 1);
-	if (index_lane() == 0 && number > 0)
+	other.x = __shfl_up_sync(ALL_LANES, record->vector.x, 1);
+	other.y = __shfl_up_sync(ALL_LANES, record->vector.y, 1);
+	other.z = __shfl_up_sync(ALL_LANES, record->vector.z, 1);
+	if (warp_lane() == 0 && number > 0)
 	{
 		other_place = room->place[number - 1];
 		other = room->record[other_place].vector;
@@ -399,14 +399,14 @@ fill_reference(const struct index *index, const struct build_room *room,
 		room->is_first[number] = !is_repeat;
 	}
 
-	firsts = __ballot_sync(INDEX_ALL_LANES, present && !is_repeat);
-	repeats = __ballot_sync(INDEX_ALL_LANES, is_repeat);
+	firsts = __ballot_sync(ALL_LANES, present && !is_repeat);
+	repeats = __ballot_sync(ALL_LANES, is_repeat);
 	different = firsts;
 	if (CONDITIONED)
-		different = __ballot_sync(INDEX_ALL_LANES, present &&
+		different = __ballot_sync(ALL_LANES, present &&
 								  (record->vector.x != other.x || record->vector.y != other.y ||
 								   record->vector.z != other.z));
-	if (index_lane() == 0)
+	if (warp_lane() == 0)
 	{
 		if (is_close && different >> 1 != 0)
 			atomicAdd(&room->status->crowded, 1);
@@ -426,7 +426,7 @@ fill_kernel(const __grid_constant__ struct index index,
 			const __grid_constant__ struct index_source source)
 {
 	uint32_t	leaf = blockIdx.x * BLOCK_WARPS + threadIdx.x / INDEX_WIDTH;
-	uint32_t	position = leaf * INDEX_WIDTH + index_lane();
+	uint32_t	position = leaf * INDEX_WIDTH + warp_lane();
 	uint32_t	number = min(position, index.shape.positions - 1);
 	uint32_t	place;
 	struct index_record record;
@@ -451,12 +451,12 @@ fill_kernel(const __grid_constant__ struct index index,
 		int32_t		group = source.group[place];
 
 		index.group[position] = group;
-		if (index_lane() == 0)
+		if (warp_lane() == 0)
 			index.low_group[leaf] = group;
-		if (index_lane() == INDEX_WIDTH - 1)
+		if (warp_lane() == INDEX_WIDTH - 1)
 			index.high_group[leaf] = group;
 	}
-	else if (index.leaf_code != NULL && index_lane() == 0)
+	else if (index.leaf_code != NULL && warp_lane() == 0)
 		index.leaf_code[leaf] = room.sorted_key[number] >> room.code_shift;
 
 	if (position == index.shape.positions - 1)
@@ -471,7 +471,7 @@ static __global__ void __launch_bounds__(BLOCK_THREADS)
 level_kernel(const __grid_constant__ struct index index, int level)
 {
 	uint32_t	node = blockIdx.x * BLOCK_WARPS + threadIdx.x / INDEX_WIDTH;
-	uint32_t	child = min(node * INDEX_WIDTH + index_lane(), index.shape.nodes[level - 1] - 1);
+	uint32_t	child = min(node * INDEX_WIDTH + warp_lane(), index.shape.nodes[level - 1] - 1);
 	size_t		from = (size_t) index.shape.first[level - 1] + child;
 	size_t		to = (size_t) index.shape.first[level] + node;
 	struct geonn_vector low;
@@ -492,9 +492,9 @@ level_kernel(const __grid_constant__ struct index index, int level)
 		 * positions are sorted by group, so all groups are between those of
 		 * the first and the last
 		 */
-		if (index_lane() == 0)
+		if (warp_lane() == 0)
 			index.low_group[to] = index.low_group[from];
-		if (index_lane() == INDEX_WIDTH - 1)
+		if (warp_lane() == INDEX_WIDTH - 1)
 			index.high_group[to] = index.high_group[from];
 	}
 	if (CONDITIONED)
@@ -508,7 +508,7 @@ conditions_kernel(const __grid_constant__ struct index index,
 				  const __grid_constant__ struct index_conditions source, const uint32_t *places)
 {
 	uint32_t	leaf = blockIdx.x * BLOCK_WARPS + threadIdx.x / INDEX_WIDTH;
-	uint32_t	position = leaf * INDEX_WIDTH + index_lane();
+	uint32_t	position = leaf * INDEX_WIDTH + warp_lane();
 
 	if (leaf < index.shape.nodes[0])
 		conditions_of_leaf(&index, &source, leaf, position,

@@ -110,7 +110,7 @@ compare_positions(const struct anchor_offset *member, const float4 *staged, uint
 		mask &= mask - 1;
 		next = staged[(__ffs(mask) - 1) & (INDEX_WIDTH - 1)];
 		key = (key & ~KEY_NUMBER) | number;
-		if (!__any_sync(INDEX_ALL_LANES, key < kept[KEPT - 1]))
+		if (!__any_sync(ALL_LANES, key < kept[KEPT - 1]))
 			continue;
 		/* each kept key becomes the middle one of itself, the key before it, and the new key */
 #pragma unroll
@@ -175,7 +175,7 @@ search_group(const struct index *index, struct geonn_vector anchor, struct geonn
 					 index_home_leaf(index, index_code(anchor), 0, index->shape.nodes[0]));
 	while (index_walk_next(&walk, (double) (reach * reach * ANCHOR_ABOVE), &leaf))
 	{
-		uint32_t	position = leaf * INDEX_WIDTH + index_lane();
+		uint32_t	position = leaf * INDEX_WIDTH + warp_lane();
 		bool		present = position < index->shape.positions;
 		struct geonn_vector at = index_vector(index, position);
 		float4		place = anchor_place(at, anchor);
@@ -195,16 +195,16 @@ search_group(const struct index *index, struct geonn_vector anchor, struct geonn
 				for (int i = 0; i < KEPT; i++)
 					kept[i] = 0;
 		}
-		mask = __ballot_sync(INDEX_ALL_LANES, present && square <= reach * reach * ANCHOR_ABOVE);
+		mask = __ballot_sync(ALL_LANES, present && square <= reach * reach * ANCHOR_ABOVE);
 		if (++leaves > GROUP_LEAVES || count + __popc(mask) > GROUP_POSITIONS)
 			return false;
 		if (mask == 0)
 			continue;
 
 		__syncwarp();			/* all lanes are done with the leaf before */
-		room->staged[index_lane()] = place;
-		if (mask >> index_lane() & 1)
-			room->compared[count + __popc(mask & ((1u << index_lane()) - 1))] = position;
+		room->staged[warp_lane()] = place;
+		if (mask >> warp_lane() & 1)
+			room->compared[count + lanes_before(mask)] = position;
 		__syncwarp();
 		compare_positions<KEPT>(member, room->staged, mask, count, kept);
 		count += __popc(mask);
@@ -230,7 +230,7 @@ static __device__ __forceinline__ uint32_t
 put_in_order(const struct index *index, struct small_k_room<KEPT> *room, struct geonn_vector vector,
 			 const uint32_t *kept)
 {
-	uint32_t	lane = index_lane();
+	uint32_t	lane = warp_lane();
 	uint32_t	count = 0;
 	double		last = -1.0;	/* distance of the last one in order */
 	uint8_t		next_number;
@@ -312,7 +312,7 @@ write_coincident(const struct neighbours *search, const struct small_k_room<KEPT
 {
 	const struct index *index = &search->index;
 	uint64_t	slot = (uint64_t) row * search->k;
-	uint32_t	lane = index_lane();
+	uint32_t	lane = warp_lane();
 	uint32_t	count = 0;
 
 	for (uint32_t i = 0; i < kept && count < search->k; i++)
@@ -343,17 +343,17 @@ static __device__ __forceinline__ void
 write_all(const struct neighbours *search, const struct small_k_room<KEPT> *room, uint32_t row,
 		  uint32_t count)
 {
-	uint32_t	lane = index_lane() / search->k;
-	uint32_t	number = index_lane() % search->k;
+	uint32_t	lane = warp_lane() / search->k;
+	uint32_t	number = warp_lane() % search->k;
 	const uint32_t lanes = INDEX_WIDTH / search->k;
 	const uint32_t numbers = INDEX_WIDTH % search->k;
 
 	/* neighbouring lanes write neighbouring slots */
 	for (uint32_t i = 0; i < search->k; i++)
 	{
-		uint64_t	slot = (uint64_t) __shfl_sync(INDEX_ALL_LANES, row, lane) * search->k + number;
+		uint64_t	slot = (uint64_t) __shfl_sync(ALL_LANES, row, lane) * search->k + number;
 
-		if (number < __shfl_sync(INDEX_ALL_LANES, count, lane))
+		if (number < __shfl_sync(ALL_LANES, count, lane))
 			write_neighbour(search, slot, room->distance[number][lane],
 							kept_position<KEPT>(room, number, lane));
 		lane += lanes;
@@ -387,7 +387,7 @@ decide(const struct neighbours *search, struct small_k_room<KEPT> *room, uint32_
 		if (kept_count == KEPT)
 		{
 			/* does the last neighbour come before all positions that were not kept? */
-			uint32_t	position = kept_position<KEPT>(room, search->k - 1, index_lane());
+			uint32_t	position = kept_position<KEPT>(room, search->k - 1, warp_lane());
 			double		chord = geonn_chord_squared(vector, index_vector(index, position));
 			double		least = __uint_as_float(kept[KEPT - 1] & ~KEY_NUMBER);
 
@@ -397,7 +397,7 @@ decide(const struct neighbours *search, struct small_k_room<KEPT> *room, uint32_
 		}
 		if (index->references == index->shape.positions)
 			while (count < kept_count && count < search->k &&
-				   room->distance[count][index_lane()] <= search->max_distance)
+				   room->distance[count][warp_lane()] <= search->max_distance)
 				count++;
 		else
 			count = write_coincident<KEPT>(search, room, row, kept_count, &certain);
@@ -416,16 +416,16 @@ decide(const struct neighbours *search, struct small_k_room<KEPT> *room, uint32_
 static __device__ __forceinline__ void
 list_row(const struct neighbours *search, uint32_t row, bool listed)
 {
-	uint32_t	lanes = __ballot_sync(INDEX_ALL_LANES, listed);
+	uint32_t	lanes = __ballot_sync(ALL_LANES, listed);
 	uint32_t	end = 0;
 
 	if (lanes == 0)
 		return;
-	if (index_lane() == 0)
+	if (warp_lane() == 0)
 		end = atomicSub(&search->status->next, __popc(lanes));
-	end = __shfl_sync(INDEX_ALL_LANES, end, 0);
+	end = __shfl_sync(ALL_LANES, end, 0);
 	if (listed)
-		search->row[end - 1 - __popc(lanes & ((1u << index_lane()) - 1))] = row;
+		search->row[end - 1 - lanes_before(lanes)] = row;
 }
 
 /* return one of the middle lanes of those whose bits are set */
@@ -444,14 +444,14 @@ small_k_kernel(const __grid_constant__ struct neighbours search, float square_li
 	__shared__ struct small_k_room<KEPT> rooms[BLOCK_WARPS];
 	struct small_k_room<KEPT> *room = &rooms[threadIdx.x / INDEX_WIDTH];
 	uint64_t	slot = (uint64_t) blockIdx.x * BLOCK_THREADS + threadIdx.x;
-	uint32_t	left = __ballot_sync(INDEX_ALL_LANES, slot < search.rows);
+	uint32_t	left = __ballot_sync(ALL_LANES, slot < search.rows);
 	uint32_t	row = search.order[slot < search.rows ? slot : search.rows - 1];
 	struct geonn_vector vector = search.record[row].vector;
 
 	while (left != 0)
 	{
 		uint32_t	source = middle_lane(left);
-		bool		is_left = left >> index_lane() & 1;
+		bool		is_left = left >> warp_lane() & 1;
 		bool		is_member = is_left;
 		bool		found;
 		struct geonn_vector anchor;
@@ -460,15 +460,15 @@ small_k_kernel(const __grid_constant__ struct neighbours search, float square_li
 		uint32_t	members;
 		bool		listed;
 
-		anchor.x = __shfl_sync(INDEX_ALL_LANES, vector.x, source);
-		anchor.y = __shfl_sync(INDEX_ALL_LANES, vector.y, source);
-		anchor.z = __shfl_sync(INDEX_ALL_LANES, vector.z, source);
+		anchor.x = __shfl_sync(ALL_LANES, vector.x, source);
+		anchor.y = __shfl_sync(ALL_LANES, vector.y, source);
+		anchor.z = __shfl_sync(ALL_LANES, vector.z, source);
 		found = search_group<KEPT>(&search.index, anchor, vector, square_limit, room, &member,
 								   &is_member, kept);
 		listed = is_member;
 		if (found)
 			listed = !decide<KEPT>(&search, room, row, vector, &member, is_member, kept);
-		members = __ballot_sync(INDEX_ALL_LANES, is_member);
+		members = __ballot_sync(ALL_LANES, is_member);
 		left &= ~members;
 		if (__popc(members) < ROUND_MEMBERS_MIN)
 		{
