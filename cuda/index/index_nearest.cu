@@ -566,39 +566,6 @@ decide_kernel(const __grid_constant__ struct index index,
 }
 
 /*
- * Each warp decides observations of a list; coordinates that are no point are
- * answered as the point 0, 0.
- */
-static __global__ void __launch_bounds__(WARP_BLOCK_THREADS)
-alone_kernel(const __grid_constant__ struct index index,
-			 const __grid_constant__ struct index_nearest search, const uint32_t *listed_count,
-			 uint32_t *decided, double chord_limit)
-{
-	struct warp_share share;
-	uint32_t	count = *listed_count <= search.rows ? *listed_count : 0;
-	uint32_t	listed;
-
-	warp_share_begin(&share, decided, count, true);
-	while (warp_share_next(&share, &listed))
-	{
-		uint32_t	row = search.list[listed];
-		double		latitude = search.latitude[row];
-		double		longitude = search.longitude[row];
-		bool		valid = geonn_coordinates_valid(latitude, longitude);
-		struct first_reference first =
-			decide_alone(&index, geonn_unit_vector(valid ? latitude : 0.0, valid ? longitude : 0.0),
-						 chord_limit, INDEX_NONE);
-		bool		matched = first.distance <= search.max_distance && first.distance < INFINITY;
-
-		if (warp_lane() == 0)
-		{
-			search.distance[row] = matched ? first.distance : INFINITY;
-			search.tag[row] = matched ? index.tag[first.number] : 0;
-		}
-	}
-}
-
-/*
  * Make the kernels' parameters; index_nearest_decide() needs all but the
  * order.
  */
@@ -666,13 +633,4 @@ index_nearest_decide(const struct index_nearest *search)
 
 	CUDA_TRY(make_task(search, &task));
 	return launch_decide(search, &task);
-}
-
-cudaError_t
-index_alone_enqueue(const struct index_nearest *search, const uint32_t *count, uint32_t *decided)
-{
-	return launch_resident(alone_kernel, blocks_for(search->rows, BLOCK_WARPS), search->stream,
-						   *search->index, *search, count, decided,
-						   geonn_metric_radius_limit(search->index->metric,
-													 search->max_distance));
 }
