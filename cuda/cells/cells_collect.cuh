@@ -72,7 +72,9 @@ struct seen
 	uint32_t	count;			/* how many candidates are kept */
 	uint32_t	inside;			/* how many positions are within rho of the middle */
 	bool		overflow;		/* more candidates than KEPT_MAX came, or LEAVES_MAX leaves */
-	bool		compared;		/* the boxes of the walk's level have been compared with the best */
+	int			level;			/* the level and parent of the boxes that were compared with the
+								 * best last; -1: the best is another one since */
+	uint32_t	parent;
 };
 
 static __device__ __forceinline__ uint32_t
@@ -193,47 +195,20 @@ limit_corners(struct corners *corners, const struct seen *seen, uint32_t face)
 }
 
 /*
- * As index_walk_next(), but leaves out boxes that are behind the best.  The boxes of a
- * level, one for each lane, are compared with the best once, and again when the best
- * has changed or the walk comes back to the level.
+ * Leave out the walk's children, one for each lane, whose boxes are behind the best: once, and again
+ * when the best has changed or the walk comes back to them.
  */
-static __device__ __forceinline__ bool
-next_leaf(struct index_walk *walk, struct seen *seen, const struct corners *corners,
-		  uint32_t *leaf)
+static __device__ __forceinline__ void
+leave_out(struct index_walk *walk, struct seen *seen, const struct corners *corners)
 {
-	uint32_t	limit_key = __float_as_uint(__double2float_ru(seen->range.limit));
-
-	while (walk->level < walk->levels)
-	{
-		uint32_t	nearest;
-		uint32_t	child;
-		uint32_t	node;
-
-		if (!seen->compared && seen->range.best_square < INFINITY && walk->key != INDEX_NONE &&
-			box_is_behind(walk->index, (size_t) walk->index->shape.first[walk->level] +
-						  walk->parent * INDEX_WIDTH + warp_lane(), seen, corners))
-			walk->key = INDEX_NONE;
-		seen->compared = true;
-		nearest = warp_smallest(walk->key);
-		child = nearest % INDEX_WIDTH;
-		node = walk->parent * INDEX_WIDTH + child;
-		if (nearest - child > limit_key)
-		{
-			index_walk_up(walk);
-			seen->compared = false;
-			continue;
-		}
-		if (warp_lane() == child)
-			walk->key = INDEX_NONE;
-		if (walk->level == 0)
-		{
-			*leaf = node;
-			return true;
-		}
-		index_walk_down<INDEX_UNCONDITIONED>(walk, node);
-		seen->compared = false;
-	}
-	return false;
+	if (seen->level == walk->level && seen->parent == walk->parent)
+		return;
+	seen->level = walk->level;
+	seen->parent = walk->parent;
+	if (seen->range.best_square < INFINITY && walk->key != INDEX_NONE &&
+		box_is_behind(walk->index, (size_t) walk->index->shape.first[walk->level] +
+					  walk->parent * INDEX_WIDTH + warp_lane(), seen, corners))
+		walk->key = INDEX_NONE;
 }
 
 /*
@@ -255,7 +230,7 @@ look_for_best(struct seen *seen, struct geonn_vector vector, double square)
 	best.y = __shfl_sync(ALL_LANES, vector.y, lane);
 	best.z = __shfl_sync(ALL_LANES, vector.z, lane);
 	cells_range_see(&seen->range, best, least);
-	seen->compared = false;
+	seen->level = -1;
 	return true;
 }
 
@@ -387,7 +362,7 @@ collect(const struct index *index, const struct cells *cells, const struct range
 	seen->count = 0;
 	seen->inside = 0;
 	seen->overflow = false;
-	seen->compared = false;
+	seen->level = -1;
 
 	corner = cells_turned_back(range->face, corner);
 	if (warp_lane() < 4)
@@ -398,7 +373,8 @@ collect(const struct index *index, const struct cells *cells, const struct range
 	}
 	index_walk_begin(&walk, index, cells_turned_back(range->face, seen->range.middle), 0,
 					 INDEX_NONE);
-	while (next_leaf(&walk, seen, corners, &leaf))
+	while (index_walk_next(&walk, seen->range.limit, &leaf,
+						   [&](struct index_walk *at) { leave_out(at, seen, corners); }))
 	{
 		uint32_t	position = leaf * INDEX_WIDTH + warp_lane();
 		bool		present = position < index->shape.positions;

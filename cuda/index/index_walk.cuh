@@ -224,14 +224,23 @@ index_walk_begin(struct index_walk *walk, const struct index *index, struct geon
 	walk->key = index_walk_key<CONDITIONED>(walk);
 }
 
+/* a filter that leaves out no child */
+struct index_walk_all
+{
+	__device__ void operator() (struct index_walk *) const
+	{
+	}
+};
+
 /*
  * Set *leaf to the next leaf that may have a position of at most this squared
  * chord; false if none is left.  The limit must not rise from one call to the
- * next.
+ * next.  The filter is called before a child is chosen, and may leave out children
+ * by setting their keys to INDEX_NONE.
  */
-template <enum index_conditioned CONDITIONED = INDEX_UNCONDITIONED>
+template <enum index_conditioned CONDITIONED = INDEX_UNCONDITIONED, typename Filter = struct index_walk_all>
 static __device__ __forceinline__ bool
-index_walk_next(struct index_walk *walk, double limit, uint32_t *leaf)
+index_walk_next(struct index_walk *walk, double limit, uint32_t *leaf, Filter filter = {})
 {
 	uint32_t	limit_key = __float_as_uint(__double2float_ru(limit));
 
@@ -243,10 +252,14 @@ index_walk_next(struct index_walk *walk, double limit, uint32_t *leaf)
 	}
 	while (walk->level < walk->levels)
 	{
-		uint32_t	nearest = warp_smallest(walk->key);
-		uint32_t	child = nearest % INDEX_WIDTH;
-		uint32_t	node = walk->parent * INDEX_WIDTH + child;
+		uint32_t	nearest;
+		uint32_t	child;
+		uint32_t	node;
 
+		filter(walk);
+		nearest = warp_smallest(walk->key);
+		child = nearest % INDEX_WIDTH;
+		node = walk->parent * INDEX_WIDTH + child;
 		if (nearest - child > limit_key)
 		{
 			/* this node has no child left; INDEX_NONE is above all limits */
