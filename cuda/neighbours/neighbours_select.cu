@@ -39,10 +39,30 @@ struct selection
 	uint32_t	place;
 	uint32_t	reference;
 
-	/* if memory holds the candidates */
+	/* if memory holds the candidates, or for when they are answers: references stay in the column
+	 * that is not NULL */
 	double	   *values;
 	uint32_t   *references;
+	int64_t    *tags;
 };
+
+/* the reference of a candidate that memory holds */
+static __device__ __forceinline__ uint32_t
+kept_reference(const struct selection *selection, uint32_t number)
+{
+	return selection->tags != NULL ? (uint32_t) selection->tags[number] :
+		selection->references[number];
+}
+
+static __device__ __forceinline__ void
+keep(struct selection *selection, uint32_t number, double value, uint32_t reference)
+{
+	selection->values[number] = value;
+	if (selection->tags != NULL)
+		selection->tags[number] = reference;
+	else
+		selection->references[number] = reference;
+}
 
 /*
  * Insert a candidate.  It comes before the last one, or fewer than k candidates
@@ -88,25 +108,19 @@ insert(struct selection *selection, double value, uint32_t place, uint32_t refer
 			if (number < end)
 			{
 				other = selection->values[number];
-				other_reference = selection->references[number];
+				other_reference = kept_reference(selection, number);
 				after = comes_before(value, place, other,
 										   selection->index->place[other_reference]);
 			}
 			__syncwarp();
 			if (after && number < end)
-			{
-				selection->values[number + 1] = other;
-				selection->references[number + 1] = other_reference;
-			}
+				keep(selection, number + 1, other, other_reference);
 			here = chunk * 32 + __popc(__ballot_sync(ALL_LANES, !after));
 			if (here > chunk * 32)
 				break;
 		}
 		if (warp_lane() == 0)
-		{
-			selection->values[here] = value;
-			selection->references[here] = reference;
-		}
+			keep(selection, here, value, reference);
 		__syncwarp();
 	}
 
@@ -122,7 +136,7 @@ insert(struct selection *selection, double value, uint32_t place, uint32_t refer
 	else
 	{
 		selection->last_value = selection->values[last];
-		selection->last_place = selection->index->place[selection->references[last]];
+		selection->last_place = selection->index->place[kept_reference(selection, last)];
 	}
 }
 
@@ -223,6 +237,7 @@ begin_selection(struct selection *selection, const struct neighbours *search, ui
 	selection->reference = 0;
 	selection->values = search->value + slot;
 	selection->references = search->reference + slot;
+	selection->tags = search->tag == NULL ? NULL : search->tag + slot;
 }
 
 template <bool CHORD_DECIDES, bool IN_REGISTERS, enum index_conditioned CONDITIONED>
@@ -254,14 +269,10 @@ select_kernel(const __grid_constant__ struct neighbours search)
 																&limit);
 
 		if (IN_REGISTERS && warp_lane() < selection.count)
-		{
-			selection.values[warp_lane()] = selection.value;
-			if (search.tag != NULL)
-				search.tag[(uint64_t) row * search.k + warp_lane()] =
-					search.index.tag[selection.reference];
-			else
-				selection.references[warp_lane()] = selection.reference;
-		}
+			keep(&selection, warp_lane(), selection.value, selection.reference);
+		if (selection.tags != NULL)
+			for (uint32_t i = warp_lane(); i < selection.count; i += INDEX_WIDTH)
+				selection.tags[i] = search.index.tag[selection.tags[i]];
 		if (warp_lane() == 0)
 			search.selected[row] = selection.count;
 	}
@@ -285,7 +296,7 @@ neighbours_select(const struct neighbours *search)
 	bool		in_registers = search->k <= INDEX_WIDTH;
 	struct neighbours listed;
 
-	if (small_k_fits(search))
+	if (bundles_fit(search))
 	{
 		listed = *search;
 		listed.order = search->row;
