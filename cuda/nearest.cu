@@ -260,7 +260,7 @@ nearest_enqueue(struct lane *lane, enum piece_progress *progress)
 		case NEAREST_COPY_IN:
 			piece->phase = NEAREST_SEARCH;
 			CUDA_TRY(copy_observations(lane, piece->rows, piece->latitude, piece->longitude, NULL,
-									   NULL));
+									   NULL, NULL));
 			return brute ? brute_prepare_observations(&piece->brute) : cudaSuccess;
 		case NEAREST_SEARCH:
 			if (brute)

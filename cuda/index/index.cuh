@@ -70,7 +70,6 @@ struct index
 	/* references in the sorted order */
 	uint32_t   *place;			/* [references] index in the dataset */
 	int64_t    *tag;			/* [references] */
-	int32_t    *identity;		/* [references], or NULL */
 
 	/* nodes of all levels, where shape says */
 	double	   *low_x;			/* [all_nodes] boxes around the positions of each node */
@@ -122,7 +121,6 @@ struct index_source
 	const double *longitude;
 	const int64_t *tag;
 	const int32_t *group;		/* or NULL */
-	const int32_t *identity;	/* or NULL */
 	struct index_conditions conditions;
 };
 

@@ -131,8 +131,6 @@ index_place(void *memory, uint32_t references, enum geonn_metric metric, uint32_
 	}
 	else if ((columns & GEONN_COLUMNS_WINDOWS) == 0)
 		place_columns(memory, &bytes, shape.nodes[0], &index->leaf_code);
-	if (columns & GEONN_COLUMN_IDENTITY)
-		place_columns(memory, &bytes, references, &index->identity);
 	index_place_conditions(memory, &bytes, (uint32_t) positions, columns, &index->conditions);
 	if (columns & GEONN_COLUMN_RADIUS)
 		place_columns(memory, &bytes, nodes, &index->node_limit);
@@ -362,7 +360,7 @@ coincide(const struct index_source *source, enum geonn_metric metric, uint32_t p
 }
 
 /*
- * Set the tag, place and identity of each sorted reference, and whether it is
+ * Set the tag and place of each sorted reference, and whether it is
  * the first of its position.  All lanes of the warp must call this.
  */
 template <bool CONDITIONED>
@@ -394,8 +392,6 @@ fill_reference(const struct index *index, const struct build_room *room,
 		index->place[number] = place;
 		index->tag[number] = (int64_t) record->payload;
 		index->start[number] = number;
-		if (index->identity != NULL)
-			index->identity[number] = source->identity[place];
 		room->is_first[number] = !is_repeat;
 	}
 

@@ -150,8 +150,6 @@ place_source(void *memory, const struct dataset *dataset, struct index_source *s
 	place_columns(memory, &bytes, count, &source->latitude, &source->longitude, &source->tag);
 	if (dataset->group != NULL)
 		place_columns(memory, &bytes, count, &source->group);
-	if (dataset->identity != NULL)
-		place_columns(memory, &bytes, count, &source->identity);
 	index_place_conditions(memory, &bytes, (uint32_t) count, dataset->columns,
 						   &source->conditions);
 	return bytes;
@@ -172,7 +170,6 @@ make_index(struct cuda_built *built, const struct search *search, char *room)
 	upload_add(&upload, source.longitude, dataset->longitude, count);
 	upload_add(&upload, source.tag, dataset->tag, count);
 	upload_add(&upload, source.group, dataset->group, count);
-	upload_add(&upload, source.identity, dataset->identity, count);
 	upload_add(&upload, source.conditions.radius, dataset->radius, count);
 	for (int i = 0; i < GEONN_WINDOWS_MAX; i++)
 	{

@@ -73,7 +73,7 @@ copy_column(const struct lane *lane, void *target, const void *column, uint32_t 
 
 cudaError_t
 copy_observations(const struct lane *lane, uint32_t rows, double *latitude, double *longitude,
-				  int32_t *group, int32_t *identity)
+				  int32_t *group, int64_t *excluded_first, int64_t *excluded_last)
 {
 	const struct geonn_batch_columns *columns = &lane->search->columns;
 	struct phase phase("copy in");
@@ -81,7 +81,8 @@ copy_observations(const struct lane *lane, uint32_t rows, double *latitude, doub
 	CUDA_TRY(copy_column(lane, latitude, columns->latitude, rows, sizeof(double)));
 	CUDA_TRY(copy_column(lane, longitude, columns->longitude, rows, sizeof(double)));
 	CUDA_TRY(copy_column(lane, group, columns->group, rows, sizeof(int32_t)));
-	return copy_column(lane, identity, columns->identity, rows, sizeof(int32_t));
+	CUDA_TRY(copy_column(lane, excluded_first, columns->excluded_first, rows, sizeof(int64_t)));
+	return copy_column(lane, excluded_last, columns->excluded_last, rows, sizeof(int64_t));
 }
 
 cudaError_t

@@ -141,7 +141,8 @@ extern cudaError_t fail_piece(struct lane *lane, enum geonn_error_code code,
  * the GPU; a NULL column is left out.  Each value is read from the batch once.
  */
 extern cudaError_t copy_observations(const struct lane *lane, uint32_t rows, double *latitude,
-									 double *longitude, int32_t *group, int32_t *identity);
+									 double *longitude, int32_t *group,
+									 int64_t *excluded_first, int64_t *excluded_last);
 
 /* Enqueue copies of the radiuses and windows of the next `rows` observations to the GPU. */
 extern cudaError_t copy_conditions(const struct lane *lane, uint32_t rows,

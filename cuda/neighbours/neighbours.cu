@@ -181,8 +181,8 @@ place_observations(struct neighbours *work, uint32_t columns, bool fills, void *
 	place_columns(memory, &offset, rows, &work->latitude, &work->longitude);
 	if (columns & GEONN_COLUMN_GROUP)
 		place_columns(memory, &offset, rows, &work->group);
-	if (columns & GEONN_COLUMN_IDENTITY)
-		place_columns(memory, &offset, rows, &work->identity);
+	if (columns & GEONN_COLUMN_EXCLUDED)
+		place_columns(memory, &offset, rows, &work->excluded_first, &work->excluded_last);
 	index_place_conditions(memory, &offset, rows, columns, &work->conditions);
 	place_columns(memory, &offset, rows, &work->record, &work->order);
 	work->code = next_column(memory, &offset, neighbours_code_bytes(rows, columns));
@@ -330,7 +330,7 @@ enqueue_copy_in(struct lane *lane, enum piece_progress *progress)
 
 	*progress = PIECE_AHEAD;
 	CUDA_TRY(copy_observations(lane, work->rows, work->latitude, work->longitude, work->group,
-							   work->identity));
+							   work->excluded_first, work->excluded_last));
 	CUDA_TRY(copy_conditions(lane, work->rows, &work->conditions));
 	{
 		struct phase phase("sort");

@@ -51,7 +51,8 @@ struct neighbours
 	double	   *latitude;		/* degrees */
 	double	   *longitude;
 	int32_t    *group;			/* or NULL */
-	int32_t    *identity;		/* or NULL */
+	int64_t    *excluded_first; /* the tags that each excludes (batch_layout.h), or NULL */
+	int64_t    *excluded_last;
 	struct index_conditions conditions;
 	struct index_record *record;	/* the observations' vectors, for the index's metric */
 	uint32_t   *order;			/* rows in the order of search */

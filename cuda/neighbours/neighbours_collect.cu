@@ -87,7 +87,7 @@ take_leaf(const struct neighbours *search, const struct warp_observation *observ
 		uint32_t	its_end = __shfl_sync(ALL_LANES, end, lane);
 
 		left &= left - 1;
-		if (!WRITE && index->identity == NULL)
+		if (!WRITE && search->excluded_first == NULL)
 		{
 			*written += its_end - its_first;
 			continue;
@@ -96,7 +96,7 @@ take_leaf(const struct neighbours *search, const struct warp_observation *observ
 		{
 			uint32_t	reference = its_first + warp_lane();
 			bool		qualifies = reference < its_end &&
-				!warp_is_self(index, observation, reference);
+				!warp_is_excluded(index, observation, reference);
 			uint32_t	mask = __ballot_sync(ALL_LANES, qualifies);
 
 			if (WRITE && qualifies)

@@ -154,7 +154,7 @@ take_position(struct selection *selection, const struct warp_observation *observ
 	{
 		uint32_t	reference = first + warp_lane();
 		uint32_t	place = reference < end ? index->place[reference] : UINT32_MAX;
-		bool		qualifies = reference < end && !warp_is_self(index, observation, reference);
+		bool		qualifies = reference < end && !warp_is_excluded(index, observation, reference);
 		uint32_t	left = __ballot_sync(ALL_LANES, qualifies);
 
 		while (left != 0)

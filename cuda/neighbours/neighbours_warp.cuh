@@ -24,7 +24,8 @@ struct warp_observation
 {
 	struct geonn_vector from;
 	int32_t		group;
-	int32_t		identity;
+	int64_t		excluded_first; /* the tags that it excludes: see batch_layout.h */
+	int64_t		excluded_last;
 	double		max_distance;	/* metres: the search's, or the observation's radius */
 	struct index_windows windows;	/* set if CONDITIONED */
 };
@@ -71,7 +72,8 @@ warp_observation(const struct neighbours *search, uint32_t row)
 
 	observation.from = search->record[row].vector;
 	observation.group = search->group == NULL ? 0 : search->group[row];
-	observation.identity = search->identity == NULL ? 0 : search->identity[row];
+	observation.excluded_first = search->excluded_first == NULL ? 0 : search->excluded_first[row];
+	observation.excluded_last = search->excluded_last == NULL ? -1 : search->excluded_last[row];
 	observation.max_distance = warp_max_distance<CONDITIONED>(search, row);
 	if (CONDITIONED != INDEX_UNCONDITIONED && search->conditions.edges != NULL)
 	{
@@ -154,12 +156,14 @@ warp_reaches(const struct index *index, uint32_t position, double chord, double 
 					 geonn_metric_radius_limit(metric, radius));
 }
 
-/* whether a reference is left out, as it has the observation's identity */
+/* whether the observation excludes a reference, by its tag */
 static __device__ __forceinline__ bool
-warp_is_self(const struct index *index, const struct warp_observation *observation,
+warp_is_excluded(const struct index *index, const struct warp_observation *observation,
 			 uint32_t reference)
 {
-	return index->identity != NULL && index->identity[reference] == observation->identity;
+	return observation->excluded_first <= observation->excluded_last &&
+		index->tag[reference] >= observation->excluded_first &&
+		index->tag[reference] <= observation->excluded_last;
 }
 
 #endif							/* GEONN_NEIGHBOURS_WARP_CUH */

@@ -348,8 +348,6 @@ set_columns(const GeonnClient *client, Slot *slot, const GeonnPointColumns *colu
 {
 	if (client->question.columns & GEONN_COLUMN_GROUP)
 		slot->columns.group[slot->rows] = columns->group;
-	if (client->question.columns & GEONN_COLUMN_IDENTITY)
-		slot->columns.identity[slot->rows] = columns->identity;
 	if (client->question.columns >= GEONN_COLUMN_RADIUS)
 		set_limits(client, slot, columns->limits);
 }
@@ -490,6 +488,11 @@ geonn_client_add_observation(GeonnClient *client, Datum id, double latitude,
 	slot->columns.longitude[slot->rows] = longitude;
 	slot->observation_id[slot->rows] = id;
 	set_columns(client, slot, columns);
+	if (client->question.columns & GEONN_COLUMN_EXCLUDED)
+	{
+		slot->columns.excluded_first[slot->rows] = columns->excluded_first;
+		slot->columns.excluded_last[slot->rows] = columns->excluded_last;
+	}
 	if (++slot->rows < slot->target && !full)
 		return false;
 	send_filling(client);
@@ -498,10 +501,16 @@ geonn_client_add_observation(GeonnClient *client, Datum id, double latitude,
 
 bool
 geonn_client_add_observations(GeonnClient *client, uint32 rows, const Datum *ids,
-							  const double *latitudes, const double *longitudes)
+							  const double *latitudes, const double *longitudes,
+							  const int64 *excluded)
 {
 	Slot	   *slot = &client->slots[client->filling];
 
+	if (client->question.columns & GEONN_COLUMN_EXCLUDED)
+	{
+		memcpy(slot->columns.excluded_first + slot->rows, excluded, rows * sizeof(int64));
+		memcpy(slot->columns.excluded_last + slot->rows, excluded, rows * sizeof(int64));
+	}
 	memcpy(slot->columns.latitude + slot->rows, latitudes, rows * sizeof(double));
 	memcpy(slot->columns.longitude + slot->rows, longitudes, rows * sizeof(double));
 	memcpy(slot->observation_id + slot->rows, ids, rows * sizeof(Datum));

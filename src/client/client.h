@@ -81,7 +81,8 @@ extern MemoryFile *geonn_client_take_file(GeonnClient *client, int kind, const c
 typedef struct GeonnPointColumns
 {
 	int32		group;
-	int32		identity;
+	int64		excluded_first; /* of an observation: the tags of references that are no candidates */
+	int64		excluded_last;	/* for it, from the first to the last; none where the last is less */
 	const GeonnLimits *limits;	/* NULL: nothing limits the point */
 } GeonnPointColumns;
 
@@ -89,7 +90,7 @@ typedef struct GeonnPointColumns
 extern void geonn_client_add_reference(GeonnClient *client, int64 tag, double latitude,
 									   double longitude, const GeonnPointColumns *columns);
 
-/* Add this many references at once, where the question has no columns. */
+/* Add this many references at once, where the question has no columns of references. */
 extern void geonn_client_add_references(GeonnClient *client, uint32 rows, const int64 *tags,
 										const double *latitudes, const double *longitudes);
 
@@ -112,10 +113,12 @@ extern bool geonn_client_add_observation(GeonnClient *client, Datum id, double l
 
 /*
  * Add this many observations at once, at most geonn_client_places.  The ids' type must be passed by
- * value, and the question have no columns.  Returns as geonn_client_add_observation.
+ * value, and the question have no columns but GEONN_COLUMN_EXCLUDED: then excluded has the one tag
+ * that each observation excludes.  Returns as geonn_client_add_observation.
  */
 extern bool geonn_client_add_observations(GeonnClient *client, uint32 rows, const Datum *ids,
-										  const double *latitudes, const double *longitudes);
+										  const double *latitudes, const double *longitudes,
+										  const int64 *excluded);
 
 /* Tell the client that no more observations come; sends the last batch. */
 extern void geonn_client_finish(GeonnClient *client);

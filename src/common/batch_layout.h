@@ -21,7 +21,9 @@ struct geonn_batch_columns
 	double	   *distance;		/* [room] metres */
 	uint32_t   *count;			/* [rows] pairs of each observation */
 	int32_t    *group;			/* [rows], NULL without GEONN_COLUMN_GROUP */
-	int32_t    *identity;		/* [rows], NULL without GEONN_COLUMN_IDENTITY */
+	int64_t    *excluded_first; /* [rows] the tags of references that are no candidates, from the */
+	int64_t    *excluded_last;	/* first to the last; none where the last is less; NULL without
+								 * GEONN_COLUMN_EXCLUDED */
 	double	   *radius;			/* [rows] metres, may be infinite; NULL without
 								 * GEONN_COLUMN_RADIUS */
 	int64_t    *low[GEONN_WINDOWS_MAX]; /* [rows] the values of each window's bounds (window.h); */
@@ -77,7 +79,8 @@ geonn_batch_layout(void *start, uint32_t rows, uint32_t room, uint32_t present,
 	columns->distance = COLUMN(double, true, room);
 	columns->count = COLUMN(uint32_t, true, rows);
 	columns->group = COLUMN(int32_t, (present & GEONN_COLUMN_GROUP) != 0, rows);
-	columns->identity = COLUMN(int32_t, (present & GEONN_COLUMN_IDENTITY) != 0, rows);
+	columns->excluded_first = COLUMN(int64_t, (present & GEONN_COLUMN_EXCLUDED) != 0, rows);
+	columns->excluded_last = COLUMN(int64_t, (present & GEONN_COLUMN_EXCLUDED) != 0, rows);
 	columns->radius = COLUMN(double, (present & GEONN_COLUMN_RADIUS) != 0, rows);
 	for (int i = 0; i < GEONN_WINDOWS_MAX; i++)
 	{

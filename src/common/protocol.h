@@ -121,7 +121,7 @@
 
 #define GEONN_PROTOCOL_MAGIC	0x6E6F6567	/* "geon" */
 #ifndef GEONN_PROTOCOL_VERSION
-#define GEONN_PROTOCOL_VERSION	11
+#define GEONN_PROTOCOL_VERSION	12
 #endif
 
 /* the descriptor at which the engine finds its supervisor */
@@ -266,10 +266,11 @@ enum geonn_algorithm
 	GEONN_ALGORITHM_BRUTE
 };
 
-/* bits of the columns that the points of a dataset, and its observations, may have */
+/* bits of the columns that the references of a dataset, and its observations, may have */
 #define GEONN_COLUMN_GROUP		1u	/* only references of the same group are
 									 * candidates */
-#define GEONN_COLUMN_IDENTITY	2u	/* references of the same identity are not candidates */
+#define GEONN_COLUMN_EXCLUDED	2u	/* of observations alone: references whose tags are from the
+									 * first to the last excluded are not candidates */
 #define GEONN_COLUMN_RADIUS		4u	/* only references at most as far away as the radius of
 									 * either point says are candidates */
 #define GEONN_COLUMN_WINDOW		8u	/* << 0 ... GEONN_WINDOWS_MAX - 1: only references whose

@@ -95,7 +95,7 @@ make_question(const GeonnJoin *join, const GeonnResultRow *row)
 	}
 	question.unmatched = join->keep_unmatched;
 	question.columns = (references->by_count > 0 ? GEONN_COLUMN_GROUP : 0) |
-		(join->exclude_self ? GEONN_COLUMN_IDENTITY : 0) |
+		(join->exclude_self ? GEONN_COLUMN_EXCLUDED : 0) |
 		((1u << references->window_count) - 1) * GEONN_COLUMN_WINDOW;
 	/* where one side alone has a radius, the points of the other have an infinite one */
 	if (geonn_has_radius(references) || (observations != NULL && geonn_has_radius(observations)))
@@ -164,7 +164,8 @@ read_all(Sending *sending, bool is_plain)
 							sending);
 	PointBlockConsumer consume_block = NULL;
 
-	if (prepared->question.columns == 0 && geonn_references_take_blocks(prepared->references))
+	if ((prepared->question.columns & ~GEONN_COLUMN_EXCLUDED) == 0 &&
+		geonn_references_take_blocks(prepared->references))
 		consume_block = consume_references;
 	prepared->workers = geonn_read_in_parallel(join->references, geonn_reading_tables(reading),
 											   consume_reference, consume_block, sending,

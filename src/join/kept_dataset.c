@@ -78,7 +78,7 @@
  *	   table.  That row has the number of columns: what a column that was added later has in older
  *	   tuples is in the catalog alone, so a column of the same number that was rolled back must not
  *	   be taken for it.  Values out of line belong to their tuple, and are never changed.  And it has
- *	   what the dataset was made for: its metric, groups, identities and limits, and whether ids and
+ *	   what the dataset was made for: its metric, groups, excluded tags and limits, and whether ids and
  *	   coordinates are with it.  A join that asks for distances alone can use a dataset with any of
  *	   the latter.
  *

@@ -74,7 +74,8 @@ row_bytes(uint32 columns)
 {
 	uint32		bytes = 2 * sizeof(double) + sizeof(int64) + GEONN_INDEX_BYTES;
 
-	bytes += pg_popcount32(columns & (GEONN_COLUMN_GROUP | GEONN_COLUMN_IDENTITY)) * sizeof(int32);
+	if (columns & GEONN_COLUMN_GROUP)
+		bytes += sizeof(int32);
 	if (columns & GEONN_COLUMN_RADIUS)
 		bytes += sizeof(double);
 	if (columns & GEONN_COLUMNS_WINDOWS)

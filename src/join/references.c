@@ -21,8 +21,7 @@
  *	distances				others		nothing									0
  *	ids						integers	the engine, unless they come in order	the id
  *	ids						others		PostgreSQL								number of a record
- *	coordinates, or			any			PostgreSQL								number of a record
- *	  exclude_self
+ *	coordinates				any			PostgreSQL								number of a record
  *
  * A record, in a memory file, has what is asked of the reference later: the id, or where in a
  * second memory file its bytes are, and the coordinates.  Records are counted from 0 in the order
@@ -33,8 +32,9 @@
  * references is taken.  Ids of other types than integers are then only checked for NULL, as a row
  * without an id is no reference.
  *
- * The identity of a reference is the number of the first record with an id
- * equal to its own.  An observation's is looked up by binary search, with the
+ * Under exclude_self an observation excludes the references whose ids equal its own.  They have one
+ * tag, the id, if both ids are integers and tags are ids.  Elsewhere PostgreSQL sorts, and their tags
+ * follow each other: a binary search among the records finds the first and the last, with the
  * order's own comparison of the two types.
  */
 #include "postgres.h"
@@ -117,8 +117,8 @@ struct GeonnReferences
 	size_t		record_bytes;	/* 0: nothing is sorted here */
 	MemoryFile *records;
 	MemoryFile *values;			/* ids that are not passed by value */
-	FmgrInfo   *compare;		/* the order of ids */
 	FmgrInfo   *compare_with_observation;	/* compares an observation's id with a reference's; or NULL */
+	Oid			observation_type;	/* with compare_with_observation: the type of its id, below domains */
 };
 
 static TypeCacheEntry *
@@ -215,25 +215,25 @@ begin_sort(GeonnReferences *references, const TypeCacheEntry *type)
  * The part that creating and attaching have in common.
  */
 static GeonnReferences *
-describe(const PointSource *source, const TypeCacheEntry *type, ReferenceDetail detail,
-		 const PointSource *excluded_by)
+describe(const PointSource *source, ReferenceDetail detail, const PointSource *excluded_by)
 {
 	const PointColumn *id = &source->columns[COLUMN_ID];
 	GeonnReferences *references = palloc0(sizeof(GeonnReferences));
+	bool		tags_are_ids = geonn_integer_width(id->base_type) > 0;
 
 	references->type = id->base_type;
 	references->collation = id->collation;
 	get_typlenbyval(id->base_type, &references->length, &references->by_value);
 	if (excluded_by != NULL)
+	{
 		references->compare_with_observation = find_comparison(excluded_by, source);
-	references->compare = palloc(sizeof(FmgrInfo));
-	fmgr_info_copy(references->compare, unconstify(FmgrInfo *, &type->cmp_proc_finfo),
-				   CurrentMemoryContext);
+		references->observation_type = excluded_by->columns[COLUMN_ID].base_type;
+		tags_are_ids = tags_are_ids && geonn_integer_width(references->observation_type) > 0;
+	}
 	references->detail = detail;
 	if (detail == REFERENCE_COORDINATES)
 		references->record_bytes = sizeof(Record);
-	else if (detail == REFERENCE_ID &&
-			 (excluded_by != NULL || geonn_integer_width(id->base_type) == 0))
+	else if (detail == REFERENCE_ID && !tags_are_ids)
 		references->record_bytes = SHORT_RECORD;
 	return references;
 }
@@ -243,7 +243,7 @@ geonn_references_create(const PointSource *source, ReferenceDetail detail,
 						const PointSource *excluded_by, uint32 columns, ReferenceMemory *memory)
 {
 	const TypeCacheEntry *type = require_order(source);
-	GeonnReferences *references = describe(source, type, detail, excluded_by);
+	GeonnReferences *references = describe(source, detail, excluded_by);
 
 	references->memory = memory;
 	references->limits_bytes = geonn_limits_bytes(pg_popcount32(columns & GEONN_COLUMNS_WINDOWS));
@@ -256,7 +256,7 @@ GeonnReferences *
 geonn_references_attach(const PointSource *source, ReferenceDetail detail,
 						const PointSource *excluded_by, GeonnClient *client)
 {
-	GeonnReferences *references = describe(source, require_order(source), detail, excluded_by);
+	GeonnReferences *references = describe(source, detail, excluded_by);
 
 	if (references->record_bytes == 0)
 		return references;
@@ -381,14 +381,12 @@ write_value(GeonnReferences *references, Datum id)
  * Send a reference that has just come out of the sort: its group and its limits are in the slot.
  */
 static void
-send_sorted_reference(GeonnReferences *references, GeonnClient *client, const Record *record,
-					  int64 identity)
+send_sorted_reference(GeonnReferences *references, GeonnClient *client, const Record *record)
 {
 	TupleTableSlot *slot = references->slot;
 	GeonnLimits limits = {0};
 	GeonnPointColumns columns = {
-		.group = DatumGetInt32(slot->tts_values[SORT_GROUP - 1]),
-		.identity = (int32) identity
+		.group = DatumGetInt32(slot->tts_values[SORT_GROUP - 1])
 	};
 
 	if (!slot->tts_isnull[SORT_LIMITS - 1])
@@ -408,12 +406,7 @@ send_sorted(GeonnReferences *references, GeonnClient *client)
 	MemoryContext row_context = AllocSetContextCreate(CurrentMemoryContext,
 													  "geonn reference", ALLOCSET_SMALL_SIZES);
 	MemoryContext former = MemoryContextSwitchTo(row_context);
-	MemoryContext contexts[2];	/* have the present row and the one before */
-	Datum		previous = (Datum) 0;
-	int64		identity = 0;
 
-	contexts[0] = AllocSetContextCreate(row_context, "geonn reference", ALLOCSET_SMALL_SIZES);
-	contexts[1] = AllocSetContextCreate(row_context, "geonn reference", ALLOCSET_SMALL_SIZES);
 	tuplesort_performsort(references->sort);
 	while (tuplesort_gettupleslot(references->sort, true, false, slot, NULL))
 	{
@@ -421,24 +414,14 @@ send_sorted(GeonnReferences *references, GeonnClient *client)
 		Datum		id;
 
 		CHECK_FOR_INTERRUPTS();
-		MemoryContextSwitchTo(contexts[references->count % 2]);
-		MemoryContextReset(CurrentMemoryContext);
+		MemoryContextReset(row_context);
 		slot_getallattrs(slot);
 		id = slot->tts_values[SORT_ID - 1];
 		record.id = references->by_value ? id : write_value(references, id);
 		record.latitude = DatumGetFloat8(slot->tts_values[SORT_LATITUDE - 1]);
 		record.longitude = DatumGetFloat8(slot->tts_values[SORT_LONGITUDE - 1]);
 		geonn_memory_file_append(references->records, &record, references->record_bytes);
-
-		if (references->compare_with_observation != NULL)
-		{
-			if (references->count > 0 &&
-				DatumGetInt32(FunctionCall2Coll(references->compare, references->collation,
-												previous, id)) != 0)
-				identity = (int64) references->count;
-			previous = geonn_copy_value(id, references->by_value, references->length);
-		}
-		send_sorted_reference(references, client, &record, identity);
+		send_sorted_reference(references, client, &record);
 		if (++references->count == PG_INT32_MAX)
 			ereport(ERROR,
 					(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
@@ -531,21 +514,58 @@ compare_with(const GeonnReferences *references, Datum id, uint64 number)
 										   references->collation, id, other));
 }
 
-int32
-geonn_reference_identity(const GeonnReferences *references, Datum id)
+/*
+ * The number of the first record, from this one on, whose id is not less than an observation's id; or,
+ * with after_equal, is greater.
+ */
+static uint64
+find_bound(const GeonnReferences *references, Datum id, uint64 low, bool after_equal)
 {
-	uint64		low = 0;
 	uint64		high = references->count;
 
 	while (low < high)
 	{
 		uint64		middle = low + (high - low) / 2;
 
-		if (compare_with(references, id, middle) > 0)
+		if (compare_with(references, id, middle) >= (after_equal ? 0 : 1))
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	return low < references->count && compare_with(references, id, low) == 0 ? (int32) low :
-		GEONN_NO_IDENTITY;
+	return low;
+}
+
+void
+geonn_references_excluded(const GeonnReferences *references, Datum id, int64 *first, int64 *last)
+{
+	uint64		begin;
+	uint64		end;
+
+	if (geonn_references_exclude_by_tag(references))
+	{
+		*first = *last = geonn_integer(references->observation_type, id);
+		return;
+	}
+	begin = end = find_bound(references, id, 0, false);
+	if (end < references->count && compare_with(references, id, end) == 0)
+		end++;
+	/* most ids are of one reference: look further only where the next has the id, too */
+	if (end > begin && end < references->count && compare_with(references, id, end) == 0)
+		end = find_bound(references, id, end, true);
+	*first = (int64) begin;
+	*last = (int64) end - 1;
+}
+
+bool
+geonn_references_exclude_by_tag(const GeonnReferences *references)
+{
+	return references->compare_with_observation != NULL && references->record_bytes == 0;
+}
+
+void
+geonn_references_excluded_tags(const GeonnReferences *references, uint32 rows, const Datum *ids,
+							   int64 *tags)
+{
+	for (uint32 i = 0; i < rows; i++)
+		tags[i] = geonn_integer(references->observation_type, ids[i]);
 }

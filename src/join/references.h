@@ -1,6 +1,6 @@
 /*
  * references.h
- *		References on their way into a dataset, and their ids, coordinates and identities later.
+ *		References on their way into a dataset, and their ids and coordinates later.
  */
 #ifndef GEONN_REFERENCES_H
 #define GEONN_REFERENCES_H
@@ -12,21 +12,18 @@
 
 typedef struct GeonnReferences GeonnReferences;
 
-/* the identity of an observation whose id no reference has */
-#define GEONN_NO_IDENTITY (-1)
-
 /* what will be asked of the references */
 typedef enum ReferenceDetail
 {
 	REFERENCE_DISTANCE,			/* no more than the distances that pairs have */
-	REFERENCE_ID,				/* geonn_reference_id, geonn_reference_identity */
+	REFERENCE_ID,				/* geonn_reference_id, geonn_references_excluded */
 	REFERENCE_COORDINATES		/* these, and geonn_reference_coordinates */
 } ReferenceDetail;
 
 /*
  * Prepare to take in references, which live as long as the current memory context; what
  * they take is added to this memory.  columns are those of the question (GEONN_COLUMN_...).
- * excluded_by, or NULL: the observations for whose ids geonn_reference_identity will be asked.
+ * excluded_by, or NULL: the observations for whose ids geonn_references_excluded will be asked.
  * Raises an error if the ids' type has no order, or if the observations' ids cannot be compared with
  * the references'.
  */
@@ -79,7 +76,19 @@ extern Datum geonn_reference_id(const GeonnReferences *references, int64 tag);
 extern void geonn_reference_coordinates(const GeonnReferences *references, int64 tag,
 										double *latitude, double *longitude);
 
-/* The identity, in the dataset, of the references whose id equals this id of an observation. */
-extern int32 geonn_reference_identity(const GeonnReferences *references, Datum id);
+/*
+ * The tags, from *first to *last, of the references whose id equals this id of an observation;
+ * *last is less than *first where the references have no such id.
+ */
+extern void geonn_references_excluded(const GeonnReferences *references, Datum id, int64 *first,
+									  int64 *last);
+
+/*
+ * Does each id of an observation exclude one tag, which is the id?  Then geonn_references_excluded_tags
+ * gives the tags of this many ids at once.
+ */
+extern bool geonn_references_exclude_by_tag(const GeonnReferences *references);
+extern void geonn_references_excluded_tags(const GeonnReferences *references, uint32 rows,
+										   const Datum *ids, int64 *tags);
 
 #endif							/* GEONN_REFERENCES_H */

@@ -16,6 +16,9 @@
 /* the room that the array of numbers has at first */
 #define FIRST_ROOM	1024
 
+/* how many ids are converted to excluded tags at a time */
+#define EXCLUDED_AT_ONCE	512
+
 InvalidPolicy
 geonn_observations_policy(const GeonnJoin *join)
 {
@@ -98,12 +101,12 @@ add_observation(GeonnSearch *search, const PointRow *row, int32 group)
 	GeonnClient *client = search->prepared.client;
 	GeonnPointColumns columns = {
 		.group = group,
-		.identity = GEONN_NO_IDENTITY,
 		.limits = row->limits
 	};
 
 	if (search->join->exclude_self)
-		columns.identity = geonn_reference_identity(search->prepared.references, row->id);
+		geonn_references_excluded(search->prepared.references, row->id, &columns.excluded_first,
+								  &columns.excluded_last);
 	while (geonn_client_places(client) == 0)
 		drain(search, true);
 	if (geonn_client_add_observation(client, result_id(search, row), row->latitude,
@@ -113,13 +116,15 @@ add_observation(GeonnSearch *search, const PointRow *row, int32 group)
 }
 
 /*
- * Send observations that have nothing but their coordinates.
+ * Send observations that have nothing but their coordinates and, under exclude_self, their ids.
  */
 static void
 add_observations(GeonnSearch *search, uint32 rows, const Datum *ids, const double *latitudes,
 				 const double *longitudes)
 {
 	GeonnClient *client = search->prepared.client;
+	bool		excludes = search->join->exclude_self;
+	int64		excluded[EXCLUDED_AT_ONCE];
 
 	while (rows > 0)
 	{
@@ -128,7 +133,12 @@ add_observations(GeonnSearch *search, uint32 rows, const Datum *ids, const doubl
 		while ((places = geonn_client_places(client)) == 0)
 			drain(search, true);
 		places = Min(places, rows);
-		if (geonn_client_add_observations(client, places, ids, latitudes, longitudes) &&
+		if (excludes)
+		{
+			places = Min(places, EXCLUDED_AT_ONCE);
+			geonn_references_excluded_tags(search->prepared.references, places, ids, excluded);
+		}
+		if (geonn_client_add_observations(client, places, ids, latitudes, longitudes, excluded) &&
 			!search->store.is_taken)
 			drain(search, false);
 		ids += places;
@@ -202,7 +212,9 @@ geonn_search_read_in_blocks(GeonnSearch *search)
 {
 	const GeonnQuestion *question = &search->prepared.question;
 
-	if (question->id_by_value && question->columns == 0)
+	if (question->id_by_value && (question->columns & ~GEONN_COLUMN_EXCLUDED) == 0 &&
+		(!search->join->exclude_self ||
+		 geonn_references_exclude_by_tag(search->prepared.references)))
 		geonn_reading_in_blocks(search->reading, consume_observations);
 }
 

@@ -20,7 +20,7 @@ struct conditions
 	bool		all_edges;
 	double		radius;			/* metres; 0: no radiuses */
 	uint32_t	groups;
-	uint32_t	identities;
+	uint32_t	excluded;
 	size_t		count;			/* references; 0: as many as most cases have */
 };
 
@@ -55,11 +55,10 @@ begin_conditions(begin_case_function begin, const struct conditions *conditions,
 		points_draw_groups(&test.observations, conditions->groups + 1);
 		test.columns |= GEONN_COLUMN_GROUP;
 	}
-	if (conditions->identities > 0)
+	if (conditions->excluded > 0)
 	{
-		points_draw_identities(&test.references, conditions->identities);
-		points_draw_identities(&test.observations, conditions->identities);
-		test.columns |= GEONN_COLUMN_IDENTITY;
+		points_draw_excluded(&test.observations, &test.references, conditions->excluded);
+		test.columns |= GEONN_COLUMN_EXCLUDED;
 	}
 	return test;
 }
@@ -86,12 +85,12 @@ test_columns(begin_case_function begin, enum geonn_metric metric)
 		{"two windows of one point", PLACES_COINCIDENT, 2, SPANS_SMALL, SPANS_SMALL, true, 0, 0, 0, 0},
 		{"windows of groups", PLACES_UNIFORM, 1, SPANS_NARROW, SPANS_WIDE, true, 0, 20, 0, 6000},
 		{"windows of many groups", PLACES_CITIES, 1, SPANS_MIXED, SPANS_WIDE, true, 0, 1000, 0, 0},
-		{"windows and identities", PLACES_UNIFORM, 1, SPANS_WIDE, SPANS_WIDE, true, 0, 0, 300, 0},
+		{"windows and excluded tags", PLACES_UNIFORM, 1, SPANS_WIDE, SPANS_WIDE, true, 0, 0, 300, 0},
 		{"radiuses", PLACES_UNIFORM, 0, SPANS_STEPS, SPANS_STEPS, false, 1e6, 0, 0, 0},
 		{"radiuses in cities", PLACES_CITIES, 0, SPANS_STEPS, SPANS_STEPS, false, 1e3, 0, 0, 0},
 		{"radiuses at one point", PLACES_COINCIDENT, 0, SPANS_STEPS, SPANS_STEPS, false, 1, 0, 0, 0},
 		{"radiuses on a grid", PLACES_GRID, 0, SPANS_STEPS, SPANS_STEPS, false, 1e6, 0, 0, 0},
-		{"radiuses and windows of groups and identities", PLACES_UNIFORM, 2, SPANS_WIDE, SPANS_WIDE, true, 5e6, 4, 50, 0}
+		{"radiuses and windows of groups, and excluded tags", PLACES_UNIFORM, 2, SPANS_WIDE, SPANS_WIDE, true, 5e6, 4, 50, 0}
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
@@ -155,7 +154,7 @@ conditions_test_slabs(begin_case_function begin, uint64_t seed)
 		{"slabs: references at one point", PLACES_COINCIDENT, 1, SPANS_MIXED, SPANS_NARROW, true, 0, 0, 0, 40000},
 		{"slabs: equal distances", PLACES_GRID, 1, SPANS_NARROW, SPANS_WIDE, true, 0, 0, 0, 40000},
 		{"slabs: three windows", PLACES_UNIFORM, 3, SPANS_NARROW, SPANS_WIDE, true, 0, 0, 0, 40000},
-		{"slabs: identities", PLACES_UNIFORM, 1, SPANS_NARROW, SPANS_NARROW, true, 0, 0, 300, 40000},
+		{"slabs: excluded tags", PLACES_UNIFORM, 1, SPANS_NARROW, SPANS_NARROW, true, 0, 0, 300, 40000},
 		{"slabs: radiuses", PLACES_CITIES, 1, SPANS_NARROW, SPANS_WIDE, true, 3e5, 0, 0, 40000}
 	};
 

@@ -151,8 +151,6 @@ make_dataset(uint32_t count, uint32_t columns, enum geonn_algorithm algorithm)
 	dataset->tag = (int64_t *) malloc(count * sizeof(int64_t));
 	if (columns & GEONN_COLUMN_GROUP)
 		dataset->group = (int32_t *) malloc(count * sizeof(int32_t));
-	if (columns & GEONN_COLUMN_IDENTITY)
-		dataset->identity = (int32_t *) malloc(count * sizeof(int32_t));
 	make_conditions(count, columns);
 	for (uint32_t i = 0; i < count; i++)
 	{
@@ -163,8 +161,6 @@ make_dataset(uint32_t count, uint32_t columns, enum geonn_algorithm algorithm)
 		dataset->tag[i] = (int64_t) random_bits();
 		if (dataset->group != NULL)
 			dataset->group[i] = random_below(7) - 3;
-		if (dataset->identity != NULL)
-			dataset->identity[i] = random_below(1000);
 	}
 	memset(&search, 0, sizeof(search));
 	search.dataset = dataset;
@@ -319,8 +315,7 @@ same_index(const struct index *a, const struct index *b, int other)
 		same(a->low_x, b->low_x, other, nodes * sizeof(double)) &&
 		same(a->high_z, b->high_z, other, nodes * sizeof(double)) &&
 		same_conditions(a, b, other) &&
-		(a->group == NULL || same(a->group, b->group, other, positions * sizeof(int32_t))) &&
-		(a->identity == NULL || same(a->identity, b->identity, other, a->references * sizeof(int32_t)));
+		(a->group == NULL || same(a->group, b->group, other, positions * sizeof(int32_t)));
 }
 
 static bool

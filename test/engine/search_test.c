@@ -148,7 +148,7 @@ test_sizes(void)
 }
 
 /*
- * Groups and identities.  Observations have kinds that no reference has, and
+ * Groups and excluded tags.  Observations have kinds that no reference has, and
  * references some that no observation has.
  */
 static void
@@ -159,7 +159,7 @@ test_columns(enum geonn_metric metric)
 		const char *name;
 		enum places places;
 		uint32_t	groups;
-		uint32_t	identities;
+		uint32_t	excluded;
 		size_t		references;	/* 0: as many as most cases have */
 	}			cases[] = {
 		{"two groups", PLACES_UNIFORM, 2, 0, 0},
@@ -168,11 +168,11 @@ test_columns(enum geonn_metric metric)
 		{"groups of coincident references", PLACES_HEAPS, 30, 0, 0},
 		{"groups of references at one point", PLACES_COINCIDENT, 40, 0, 0},
 		{"groups of three levels of nodes", PLACES_UNIFORM, 3, 0, 6000},
-		{"identities of few references", PLACES_UNIFORM, 0, 300, 0},
-		{"two identities", PLACES_HEAPS, 0, 2, 0},
-		{"one identity: all are left out", PLACES_CITIES, 0, 1, 0},
-		{"groups and identities", PLACES_CITIES, 10, 10, 0},
-		{"groups and identities of coincident references", PLACES_COINCIDENT, 6, 6, 0}
+		{"excluded tags of few references", PLACES_UNIFORM, 0, 300, 0},
+		{"two ranges of excluded tags", PLACES_HEAPS, 0, 2, 0},
+		{"all tags are excluded", PLACES_CITIES, 0, 1, 0},
+		{"groups and excluded tags", PLACES_CITIES, 10, 10, 0},
+		{"groups and excluded tags of coincident references", PLACES_COINCIDENT, 6, 6, 0}
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
@@ -192,11 +192,10 @@ test_columns(enum geonn_metric metric)
 			points_draw_groups(&test.observations, cases[i].groups + 1);
 			test.columns |= GEONN_COLUMN_GROUP;
 		}
-		if (cases[i].identities > 0)
+		if (cases[i].excluded > 0)
 		{
-			points_draw_identities(&test.references, cases[i].identities);
-			points_draw_identities(&test.observations, cases[i].identities);
-			test.columns |= GEONN_COLUMN_IDENTITY;
+			points_draw_excluded(&test.observations, &test.references, cases[i].excluded);
+			test.columns |= GEONN_COLUMN_EXCLUDED;
 		}
 		finish_case(&test, 2000, questions_right);
 	}
@@ -208,16 +207,11 @@ test_exclude_self(void)
 {
 	struct test_case test = begin_case("every point but itself", GEONN_METRIC_SPHERE,
 									   400, PLACES_TRACK, 1, false);
-	struct points *references = &test.references;
 
-	references->identity = calloc(references->count, sizeof(int32_t));
-	if (references->identity == NULL)
-		exit(EXIT_FAILURE);
-	for (size_t i = 0; i < references->count; i++)
-		references->identity[i] = (int32_t) i - 200;
 	points_free(&test.observations);
-	test.observations = points_sorted_by_tag(references);
-	test.columns = GEONN_COLUMN_IDENTITY;
+	test.observations = points_sorted_by_tag(&test.references);
+	points_exclude_own_tags(&test.observations);
+	test.columns = GEONN_COLUMN_EXCLUDED;
 	finish_case(&test, 2000, questions_right);
 }
 
@@ -232,8 +226,7 @@ test_order_by_tag(void)
 		test.references.tag[i] %= 500;
 	points_draw_groups(&test.references, 3);
 	points_draw_groups(&test.observations, 3);
-	points_draw_identities(&test.references, 5);
-	points_draw_identities(&test.observations, 5);
+	points_draw_excluded(&test.observations, &test.references, 5);
 	points_draw_radiuses(&test.references, 3e6);
 	points_draw_radiuses(&test.observations, 3e6);
 	for (int window = 0; window < GEONN_WINDOWS_MAX; window++)

@@ -112,7 +112,7 @@ definition_create(const struct points *references, const struct points *observat
 		.candidates = allocate(observations->count, sizeof(struct candidates))
 	};
 	bool		groups = references->group != NULL && observations->group != NULL;
-	bool		identities = references->identity != NULL && observations->identity != NULL;
+	bool		excludes = references->tag != NULL && observations->excluded_first != NULL;
 	bool		radiuses = references->radius != NULL && observations->radius != NULL;
 	size_t		room = references->count < 4 * depth ? references->count : 4 * depth;
 	struct neighbour *list = allocate(room, sizeof(*list));
@@ -134,7 +134,8 @@ definition_create(const struct points *references, const struct points *observat
 			double		distance;
 
 			if ((groups && references->group[j] != observations->group[i]) ||
-				(identities && references->identity[j] == observations->identity[i]) ||
+				(excludes && references->tag[j] >= observations->excluded_first[i] &&
+				 references->tag[j] <= observations->excluded_last[i]) ||
 				!windows_overlap(observations, i, references, j))
 				continue;
 			if (metric == GEONN_METRIC_SPHERE)

@@ -33,7 +33,7 @@ struct definition
 };
 
 /*
- * Groups, identities, radiuses and windows count where both have them.  Of each
+ * Groups, excluded tags, radiuses and windows count where both have them.  Of each
  * observation's candidates at most the first depth are kept; depth is at
  * least 1.
  */

@@ -443,8 +443,11 @@ fill_batch(struct client_slot *slot, const struct client_points *points, size_t 
 		memcpy(columns->tag, points->tag + from, rows * sizeof(int64_t));
 	if (columns->group != NULL)
 		memcpy(columns->group, points->group + from, rows * sizeof(int32_t));
-	if (columns->identity != NULL)
-		memcpy(columns->identity, points->identity + from, rows * sizeof(int32_t));
+	if (columns->excluded_first != NULL && points->excluded_first != NULL)
+	{
+		memcpy(columns->excluded_first, points->excluded_first + from, rows * sizeof(int64_t));
+		memcpy(columns->excluded_last, points->excluded_last + from, rows * sizeof(int64_t));
+	}
 	if (columns->radius != NULL)
 		memcpy(columns->radius, points->radius + from, rows * sizeof(double));
 	for (int i = 0; i < GEONN_WINDOWS_MAX; i++)

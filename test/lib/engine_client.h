@@ -32,7 +32,8 @@ struct client_points
 	const double *longitude;	/* [count] degrees */
 	const int64_t *tag;			/* [count], of references only */
 	const int32_t *group;		/* [count], where the dataset has groups */
-	const int32_t *identity;	/* [count], where it has identities */
+	const int64_t *excluded_first;	/* [count], of observations that exclude tags */
+	const int64_t *excluded_last;
 	const double *radius;		/* [count] metres, where it has radiuses */
 	const int64_t *low[GEONN_WINDOWS_MAX];	/* [count], of each window that it has */
 	const int64_t *high[GEONN_WINDOWS_MAX];

@@ -68,7 +68,8 @@ points_free(struct points *points)
 	free(points->longitude);
 	free(points->tag);
 	free(points->group);
-	free(points->identity);
+	free(points->excluded_first);
+	free(points->excluded_last);
 	free(points->radius);
 	for (int i = 0; i < GEONN_WINDOWS_MAX; i++)
 	{
@@ -367,7 +368,8 @@ static void
 copy_columns(struct points *points, const struct points *from, const size_t *place)
 {
 	points->group = in_order(from->group, sizeof(int32_t), place, points->count);
-	points->identity = in_order(from->identity, sizeof(int32_t), place, points->count);
+	points->excluded_first = in_order(from->excluded_first, sizeof(int64_t), place, points->count);
+	points->excluded_last = in_order(from->excluded_last, sizeof(int64_t), place, points->count);
 	points->radius = in_order(from->radius, sizeof(double), place, points->count);
 	for (int i = 0; i < GEONN_WINDOWS_MAX; i++)
 	{
@@ -415,13 +417,6 @@ points_draw_groups(struct points *points, uint32_t kinds)
 {
 	free(points->group);
 	points->group = draw_kinds(points->count, kinds);
-}
-
-void
-points_draw_identities(struct points *points, uint32_t kinds)
-{
-	free(points->identity);
-	points->identity = draw_kinds(points->count, kinds);
 }
 
 void
@@ -567,4 +562,36 @@ points_sorted_by_tag(const struct points *points)
 	copy_columns(&sorted, points, place);
 	free(place);
 	return sorted;
+}
+
+void
+points_draw_excluded(struct points *observations, const struct points *references, uint32_t ranges)
+{
+	struct points sorted = points_sorted_by_tag(references);
+
+	free(observations->excluded_first);
+	free(observations->excluded_last);
+	observations->excluded_first = allocate(observations->count, sizeof(int64_t));
+	observations->excluded_last = allocate(observations->count, sizeof(int64_t));
+	for (size_t i = 0; i < observations->count; i++)
+	{
+		uint32_t	range = (uint32_t) (pow(random_between(0, 1), 2) * ranges);
+		size_t		first = range * sorted.count / ranges;
+		size_t		next = (range + 1) * sorted.count / ranges;
+		bool		none = ranges > 1 && (first == next || random_below(8) == 0);
+
+		observations->excluded_first[i] = none ? 1 : range == 0 ? INT64_MIN : sorted.tag[first];
+		observations->excluded_last[i] = none ? 0 : range == ranges - 1 ? INT64_MAX :
+			sorted.tag[next - 1];
+	}
+	points_free(&sorted);
+}
+
+void
+points_exclude_own_tags(struct points *observations)
+{
+	observations->excluded_first = allocate(observations->count, sizeof(int64_t));
+	observations->excluded_last = allocate(observations->count, sizeof(int64_t));
+	for (size_t i = 0; i < observations->count; i++)
+		observations->excluded_first[i] = observations->excluded_last[i] = observations->tag[i];
 }

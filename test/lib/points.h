@@ -19,7 +19,8 @@ struct points
 	double	   *longitude;		/* [count] degrees */
 	int64_t    *tag;			/* [count] different ones, in no order */
 	int32_t    *group;			/* [count] */
-	int32_t    *identity;		/* [count] */
+	int64_t    *excluded_first; /* [count] of observations: the tags that they exclude */
+	int64_t    *excluded_last;	/* [count] (batch_layout.h) */
 	double	   *radius;			/* [count] metres */
 	int64_t    *low[GEONN_WINDOWS_MAX]; /* [count] of each window */
 	int64_t    *high[GEONN_WINDOWS_MAX];	/* [count] */
@@ -77,11 +78,20 @@ extern struct points points_create(size_t count, enum places places);
 extern struct points points_about(const struct points *references, size_t count, bool far);
 
 /*
- * Give points a group or an identity each, one of so many: the outermost
- * int32 and numbers between, some far more frequent than others.
+ * Give points a group each, one of so many: the outermost int32 and numbers between, some far more
+ * frequent than others.
  */
 extern void points_draw_groups(struct points *points, uint32_t kinds);
-extern void points_draw_identities(struct points *points, uint32_t kinds);
+
+/*
+ * Let each observation exclude one of so many ranges of the references' tags, some far more often than
+ * others.  The ranges together have all of int64.  Where there are several, some observations exclude none.
+ */
+extern void points_draw_excluded(struct points *observations, const struct points *references,
+								 uint32_t ranges);
+
+/* Let each observation exclude its own tag alone. */
+extern void points_exclude_own_tags(struct points *observations);
 
 /*
  * Give points a radius each: half of them none (infinity), the others from 0 to
@@ -110,7 +120,8 @@ points_to_send(const struct points *points)
 		.longitude = points->longitude,
 		.tag = points->tag,
 		.group = points->group,
-		.identity = points->identity,
+		.excluded_first = points->excluded_first,
+		.excluded_last = points->excluded_last,
 		.radius = points->radius,
 		.low = {points->low[0], points->low[1], points->low[2]},
 		.high = {points->high[0], points->high[1], points->high[2]},

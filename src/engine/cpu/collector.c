@@ -273,6 +273,7 @@ cpu_collector_add(struct cpu_collector *collector, double chord, uint32_t point,
 	bool		has_radius = dataset->radius != NULL && dataset->radius[places[0]] != INFINITY;
 	double		distance = resumed || has_radius ? distance_of(collector, places[0], point) : -1.0;
 	size_t		most = question->ties && question->k > 0 ? SIZE_MAX : collector->k;
+	bool		excludes = (dataset->columns & GEONN_COLUMN_EXCLUDED) != 0;
 	size_t		added = 0;
 
 	if (has_radius && !(distance <= dataset->radius[places[0]]))
@@ -281,7 +282,8 @@ cpu_collector_add(struct cpu_collector *collector, double chord, uint32_t point,
 	{
 		uint32_t	place = places[i];
 
-		if (dataset->identity != NULL && dataset->identity[place] == collector->identity)
+		if (excludes && dataset->tag[place] >= collector->excluded_first &&
+			dataset->tag[place] <= collector->excluded_last)
 			continue;
 		if (resumed && !is_after_cutoff(collector, distance, place))
 			continue;

@@ -41,7 +41,8 @@ struct cpu_collector
 	double		longitude;
 	struct geonn_vector from;
 	int32_t		group;			/* its group, if the dataset has groups */
-	int32_t		identity;		/* its identity, if the dataset has identities */
+	int64_t		excluded_first; /* the tags that it excludes, if the dataset's observations exclude some */
+	int64_t		excluded_last;
 	double		max_distance;	/* metres: the question's, or the observation's radius if that is
 								 * smaller */
 	struct point_windows windows;	/* its windows, if the dataset has windows */

@@ -16,7 +16,7 @@
  * on the curve, and the columns that take their answers, by task.  A task is an
  * observation in one part of the index, or in all parts of its group; without
  * windows, every observation is one task, and its row is the task's number.
- * For a metric whose chord decides, without identities and ties, and without
+ * For a metric whose chord decides, without excluded tags and ties, and without
  * radiuses of references.
  */
 struct cpu_nearest_piece

@@ -20,7 +20,7 @@ cpu_turn_is_nearest(const struct search *search, const struct cpu_built *built)
 
 	/* parts and groups have numbers, each at most as many as references (cpu_nearest_key) */
 	return dataset->columns == 0 ||
-		(dataset->identity == NULL && !built->index->limited &&
+		((dataset->columns & GEONN_COLUMN_EXCLUDED) == 0 && !built->index->limited &&
 		 dataset->count < CPU_NEAREST_PARTS_MAX / 2);
 }
 

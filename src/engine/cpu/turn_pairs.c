@@ -86,7 +86,11 @@ take_observation(const struct turn *turn, uint32_t row, struct cpu_collector *co
 	collector->from = geonn_metric_vector(search->dataset->metric, collector->latitude,
 										  collector->longitude);
 	collector->group = read_once(search->columns.group, observation);
-	collector->identity = read_once(search->columns.identity, observation);
+	if (search->columns.excluded_first != NULL)
+	{
+		collector->excluded_first = ((const volatile int64_t *) search->columns.excluded_first)[observation];
+		collector->excluded_last = ((const volatile int64_t *) search->columns.excluded_last)[observation];
+	}
 	collector->max_distance = search->question.max_distance;
 	if (search->dataset->radius != NULL)
 	{

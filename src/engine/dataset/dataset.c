@@ -30,7 +30,6 @@ const struct dataset_column dataset_columns[DATASET_COLUMNS] = {
 	COLUMN(0, double, longitude),
 	COLUMN(0, int64_t, tag),
 	COLUMN(GEONN_COLUMN_GROUP, int32_t, group),
-	COLUMN(GEONN_COLUMN_IDENTITY, int32_t, identity),
 	COLUMN(GEONN_COLUMN_RADIUS, double, radius),
 	WINDOW(0),
 	WINDOW(1),

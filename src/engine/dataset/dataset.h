@@ -37,7 +37,6 @@ struct dataset
 	double	   *longitude;		/* [count] degrees */
 	int64_t    *tag;			/* [count] */
 	int32_t    *group;			/* [count], or NULL: no such column */
-	int32_t    *identity;		/* [count], or NULL */
 	double	   *radius;			/* [count] metres, or NULL; may be infinite; any other value
 								 * below 0, or NaN: no pair has the reference */
 	int64_t    *low[GEONN_WINDOWS_MAX]; /* [count] the lows of each window, or NULL (window.h) */
@@ -91,7 +90,7 @@ struct dataset
  * The number of columns that datasets may have.  dataset_columns lists them,
  * for code that does the same with each.
  */
-#define DATASET_COLUMNS (6 + 2 * GEONN_WINDOWS_MAX + 1)
+#define DATASET_COLUMNS (5 + 2 * GEONN_WINDOWS_MAX + 1)
 
 struct dataset_column
 {

@@ -43,7 +43,7 @@ extern void candidates_measure(const struct dataset *dataset, double latitude, d
  * Put the candidates into order, and move those that answer the question to the front: of
  * the candidates within max_distance (a distance of NAN is beyond it) the first k (0: all)
  * and, if the question asks for ties, those at the distance of the k-th; candidates up to a
- * present cutoff are left out.  The caller has already checked groups and identities.
+ * present cutoff are left out.  The caller has already checked groups and excluded tags.
  * Returns the number of answers.
  */
 extern size_t candidates_choose(struct candidate *candidates, size_t count,

@@ -47,8 +47,8 @@ struct device;
  * The question that a search asks about each of its observations.
  *
  * The candidates are the references at most max_distance away.  If the dataset
- * has groups, only references of the observation's group are candidates; if it
- * has identities, references of the observation's identity are not; if it has
+ * has groups, only references of the observation's group are candidates; if its
+ * observations exclude tags, references with these tags are not; if it has
  * radiuses, only references no farther than the smaller radius of the two are;
  * and if it has windows, only references whose windows overlap the
  * observation's (common/window.h).  The

@@ -325,11 +325,12 @@ join_all(void *argument)
 		Datum		key = Int32GetDatum((int32) i);
 		GeonnPointColumns columns = {
 			.group = join->groups != NULL ? geonn_groups_find(join->groups, &key, &is_null) : 0,
-			.identity = join->references != NULL ?
-			geonn_reference_identity(join->references, make_id(TEXTOID, i)) : -1,
 			.limits = &limits
 		};
 
+		if (join->references != NULL)
+			geonn_references_excluded(join->references, make_id(TEXTOID, i), &columns.excluded_first,
+									  &columns.excluded_last);
 		while (geonn_client_places(join->client) == 0)
 			drain(join, true);
 		join->added++;

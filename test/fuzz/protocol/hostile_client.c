@@ -354,8 +354,11 @@ fill(struct hostile *hostile, const struct step *step)
 		columns->tag[i] = kind == 1 ? (int64_t) random_bits() : i;
 		if (columns->group != NULL)
 			columns->group[i] = kind == 3 ? (int32_t) random_bits() : random_below(4) - 1;
-		if (columns->identity != NULL)
-			columns->identity[i] = kind == 4 ? (int32_t) random_bits() : (int32_t) i;
+		if (columns->excluded_first != NULL)
+		{
+			columns->excluded_first[i] = kind == 4 ? (int64_t) random_bits() : (int64_t) i;
+			columns->excluded_last[i] = kind == 4 ? (int64_t) random_bits() : (int64_t) i + 2;
+		}
 		if (columns->radius != NULL)
 			columns->radius[i] = random_below(3) == 0 ? INFINITY :
 				kind == 6 ? scribble_number(random_bits()) : random_between(-1, 100);
