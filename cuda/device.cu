@@ -29,19 +29,11 @@
 /* how many ns the host thread sleeps while all launches are under way */
 #define NAP_NANOSECONDS 20000
 
-static const struct piece_operations *
-choose_piece(const struct search *search)
-{
-	if (!search_is_plain_nearest(search))
-		return &neighbours_operations;
-	return search->algorithm == GEONN_ALGORITHM_BRUTE ? &nearest_brute_operations :
-		&nearest_search_operations;
-}
-
 static void
 cuda_start(struct device *device, struct search *search)
 {
-	cuda_lanes_start(device, search, choose_piece(search));
+	cuda_lanes_start(device, search, search_is_plain_nearest(search) ? &nearest_operations :
+					 &neighbours_operations);
 }
 
 static enum device_progress

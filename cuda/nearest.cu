@@ -31,8 +31,8 @@ enum nearest_phase
 {
 	NEAREST_COPY_IN,
 	NEAREST_SEARCH,
-	NEAREST_GO_ON,				/* by table or index: decide what the search left open */
-	NEAREST_COUNT,				/* count the observations that have a neighbour within max_distance */
+	NEAREST_GO_ON,				/* decide what the search by table or index left open; then count the
+								 * observations that have a neighbour within max_distance */
 	NEAREST_COPY_OUT
 };
 
@@ -87,6 +87,12 @@ nearest_rows(const struct lane *lane)
 	return rows < PIECE_ROWS_MAX ? rows : PIECE_ROWS_MAX;
 }
 
+static bool
+is_brute(const struct lane *lane)
+{
+	return lane->search->algorithm == GEONN_ALGORITHM_BRUTE;
+}
+
 static struct cuda_built *
 built_of(const struct lane *lane)
 {
@@ -119,10 +125,8 @@ brute_place(struct lane *lane, uint32_t rows, void *memory)
 	const struct cuda_device *cuda = cuda_device_of(lane->device);
 	struct nearest_piece *piece = piece_of(lane);
 	struct brute_room *room = &piece->brute_room;
-	size_t		bytes;
+	size_t		bytes = brute_place_room(memory, rows, &cuda->machine, room);
 
-	*piece = {};
-	bytes = brute_place_room(memory, rows, &cuda->machine, room);
 	piece->latitude = room->latitude;
 	piece->longitude = room->longitude;
 
@@ -151,7 +155,6 @@ search_place(struct lane *lane, uint32_t rows, void *memory)
 	bool		has_table = cuda_has_table(lane->device, lane->search);
 	size_t		offset = 0;
 
-	*piece = {};
 	search->cells = has_table ? &built->cells : NULL;
 	search->index = &built->index;
 	search->rows = rows;
@@ -166,15 +169,6 @@ search_place(struct lane *lane, uint32_t rows, void *memory)
 	piece->results.distance = search->distance;
 	piece->results.tag = search->tag;
 	return place_results(lane, rows, memory, offset);
-}
-
-static cudaError_t
-copy_in(struct lane *lane)
-{
-	struct nearest_piece *piece = piece_of(lane);
-
-	piece->phase = NEAREST_SEARCH;
-	return copy_observations(lane, piece->rows, piece->latitude, piece->longitude, NULL, NULL, NULL);
 }
 
 /*
@@ -229,31 +223,8 @@ search_by_brute(struct nearest_piece *piece, enum piece_progress *progress)
 	if (piece->brute.phase == BRUTE_WAIT)
 		*progress = PIECE_WAIT;
 	if (piece->brute.phase == BRUTE_DONE)
-		piece->phase = NEAREST_COUNT;
+		piece->phase = NEAREST_GO_ON;
 	return cudaSuccess;
-}
-
-static cudaError_t
-brute_piece_enqueue(struct lane *lane, enum piece_progress *progress)
-{
-	struct nearest_piece *piece = piece_of(lane);
-
-	*progress = PIECE_AHEAD;
-	switch (piece->phase)
-	{
-		case NEAREST_COPY_IN:
-			CUDA_TRY(copy_in(lane));
-			return brute_prepare_observations(&piece->brute);
-		case NEAREST_SEARCH:
-			return search_by_brute(piece, progress);
-		case NEAREST_COUNT:
-			return after_search(lane, status_of(lane)->brute.out_of_range != 0, progress);
-		case NEAREST_GO_ON:
-			break;
-		case NEAREST_COPY_OUT:
-			return copy_packed(lane, progress);
-	}
-	return cudaErrorUnknown;
 }
 
 /*
@@ -277,17 +248,23 @@ search_or_go_on(struct lane *lane, enum piece_progress *progress)
 }
 
 static cudaError_t
-search_piece_enqueue(struct lane *lane, enum piece_progress *progress)
+nearest_enqueue(struct lane *lane, enum piece_progress *progress)
 {
 	struct nearest_piece *piece = piece_of(lane);
-	const struct cells_status *status = &status_of(lane)->search;
+	const struct nearest_status *status = status_of(lane);
+	bool		brute = is_brute(lane);
 
+	*progress = PIECE_AHEAD;
 	switch (piece->phase)
 	{
 		case NEAREST_COPY_IN:
-			*progress = PIECE_AHEAD;
-			return copy_in(lane);
+			piece->phase = NEAREST_SEARCH;
+			CUDA_TRY(copy_observations(lane, piece->rows, piece->latitude, piece->longitude, NULL,
+									   NULL, NULL));
+			return brute ? brute_prepare_observations(&piece->brute) : cudaSuccess;
 		case NEAREST_SEARCH:
+			if (brute)
+				return search_by_brute(piece, progress);
 			CUDA_TRY(search_or_go_on(lane, progress));
 			if (!piece->all_matched)
 				return cudaSuccess;
@@ -297,66 +274,58 @@ search_piece_enqueue(struct lane *lane, enum piece_progress *progress)
 			return copy_results(lane, piece->rows, piece->rows, NULL, piece->search.tag,
 								piece->search.distance);
 		case NEAREST_GO_ON:
-			if (cells_search_done(&piece->search, status))
-				return after_search(lane, cells_search_out_of_range(&piece->search, status),
-									progress);
-			return search_or_go_on(lane, progress);
-		case NEAREST_COUNT:
-			break;
+			if (!brute && !cells_search_done(&piece->search, &status->search))
+				return search_or_go_on(lane, progress);
+			return after_search(lane, brute ? status->brute.out_of_range != 0 :
+								cells_search_out_of_range(&piece->search, &status->search), progress);
 		case NEAREST_COPY_OUT:
 			return copy_packed(lane, progress);
 	}
 	return cudaErrorUnknown;
 }
 
+/*
+ * Finish a piece; results of a search by table or index may have been copied before it had
+ * written all of them.
+ */
 static enum piece_outcome
 nearest_finish(struct lane *lane)
 {
 	const struct nearest_piece *piece = piece_of(lane);
+	const struct nearest_status *status = status_of(lane);
+	enum piece_progress progress;
 
+	if (!is_brute(lane))
+	{
+		if (!cells_search_done(&piece->search, &status->search))
+			return PIECE_MORE;
+		if (cells_search_out_of_range(&piece->search, &status->search))
+		{
+			fail_piece(lane, GEONN_ERROR_PROTOCOL, "observation coordinates are out of range",
+					   &progress);
+			return PIECE_FULL;
+		}
+		if (piece->search.cells == NULL)
+			built_of(lane)->by_index += piece->rows;
+	}
 	if (piece->all_matched)
 		search_account(lane->search, piece->rows, piece->rows, true);
 	else
-		search_account(lane->search, piece->rows, status_of(lane)->results.pairs, false);
+		search_account(lane->search, piece->rows, status->results.pairs, false);
 	return PIECE_ANSWERED;
 }
 
-/*
- * Finish a piece; its results may have been copied before the search had written
- * all of them.
- */
-static enum piece_outcome
-search_piece_finish(struct lane *lane)
+static size_t
+nearest_place(struct lane *lane, uint32_t rows, void *memory)
 {
-	const struct cells_search *search = &piece_of(lane)->search;
-	const struct cells_status *status = &status_of(lane)->search;
-	enum piece_progress progress;
-
-	if (!cells_search_done(search, status))
-		return PIECE_MORE;
-	if (cells_search_out_of_range(search, status))
-	{
-		fail_piece(lane, GEONN_ERROR_PROTOCOL, "observation coordinates are out of range",
-				   &progress);
-		return PIECE_FULL;
-	}
-	if (search->cells == NULL)
-		built_of(lane)->by_index += piece_of(lane)->rows;
-	return nearest_finish(lane);
+	*piece_of(lane) = {};
+	return is_brute(lane) ? brute_place(lane, rows, memory) : search_place(lane, rows, memory);
 }
 
-const struct piece_operations nearest_brute_operations = {
+const struct piece_operations nearest_operations = {
 	.rows = nearest_rows,
-	.place = brute_place,
-	.enqueue = brute_piece_enqueue,
+	.place = nearest_place,
+	.enqueue = nearest_enqueue,
 	.finish = nearest_finish,
-	.close = NULL
-};
-
-const struct piece_operations nearest_search_operations = {
-	.rows = nearest_rows,
-	.place = search_place,
-	.enqueue = search_piece_enqueue,
-	.finish = search_piece_finish,
 	.close = NULL
 };

@@ -7,8 +7,7 @@
 
 #include "cuda/lane/lane.cuh"
 
-/* how pieces are answered by brute force; and by the table or the index */
-extern const struct piece_operations nearest_brute_operations;
-extern const struct piece_operations nearest_search_operations;
+/* how pieces are answered: by brute force, the table or the index */
+extern const struct piece_operations nearest_operations;
 
 #endif							/* GEONN_NEAREST_CUH */

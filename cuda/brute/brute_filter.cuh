@@ -122,11 +122,11 @@
 
 #include "common/metric.h"
 #include "cuda/base/blocks.cuh"
+#include "cuda/base/warp.cuh"
 #include "cuda/brute/brute.cuh"
 
 #define BLOCK_THREADS 256
 #define BLOCK_WARPS (BLOCK_THREADS / 32)
-#define ALL_LANES 0xFFFFFFFFu
 
 /*
  * How many observations a warp of scan, and a block of it, take: groups of as
@@ -300,37 +300,6 @@ take_tile(Tile *tiles, const struct brute_references *references,
 	__pipeline_wait_prior(1);
 	__syncthreads();
 	return &tiles[number % 2];
-}
-
-static __device__ __forceinline__ double
-warp_smallest(double value)
-{
-	for (int distance = 16; distance > 0; distance /= 2)
-		value = fmin(value, __shfl_xor_sync(ALL_LANES, value, distance));
-	return value;
-}
-
-static __device__ __forceinline__ bool
-is_before(double distance, uint32_t index, double other_distance, uint32_t other_index)
-{
-	return distance < other_distance || (distance == other_distance && index < other_index);
-}
-
-/* find the first of all lanes' pairs in the order (distance, index), and set it in every lane */
-static __device__ __forceinline__ void
-warp_first(double *distance, uint32_t *index)
-{
-	for (int lanes = 16; lanes > 0; lanes /= 2)
-	{
-		double		other_distance = __shfl_xor_sync(ALL_LANES, *distance, lanes);
-		uint32_t	other_index = __shfl_xor_sync(ALL_LANES, *index, lanes);
-
-		if (is_before(other_distance, other_index, *distance, *index))
-		{
-			*distance = other_distance;
-			*index = other_index;
-		}
-	}
 }
 
 #endif							/* GEONN_BRUTE_FILTER_CUH */

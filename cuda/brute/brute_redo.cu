@@ -52,7 +52,7 @@ consider(struct redo_candidate *candidate, enum geonn_metric metric,
 	warp_first(&distance, &first);
 
 	__syncwarp();
-	if (first == index && is_before(distance, first, candidate->distance, candidate->index))
+	if (first == index && comes_before(distance, first, candidate->distance, candidate->index))
 	{
 		candidate->distance = distance;
 		candidate->index = first;
@@ -66,18 +66,6 @@ consider(struct redo_candidate *candidate, enum geonn_metric metric,
 	__syncwarp();
 }
 
-static __device__ __forceinline__ uint32_t
-warp_or(uint32_t mask)
-{
-#if __CUDA_ARCH__ >= 800
-	return __reduce_or_sync(ALL_LANES, mask);
-#else
-	for (int lanes = 16; lanes > 0; lanes /= 2)
-		mask |= __shfl_xor_sync(ALL_LANES, mask, lanes);
-	return mask;
-#endif
-}
-
 /*
  * Compare in float64 the pairs that reached a floor.  Bit 8 j + i of a lane's
  * mask says that reference j of the lane's four reached the floor of
@@ -87,7 +75,7 @@ static __device__ __forceinline__ void
 consider_group(struct redo_candidate *candidates, const struct brute_references *references,
 			   uint32_t first_index, uint32_t mask)
 {
-	mask = warp_or(mask);
+	mask = warp_fold(mask, [](uint32_t a, uint32_t b) { return a | b; });
 	for (uint32_t j = 0; j < 4; j++)
 	{
 		uint32_t	observations = (mask >> (REDO_PER_WARP * j)) % (1u << REDO_PER_WARP);
@@ -264,7 +252,7 @@ merge_kernel(struct brute_references references, struct brute_room room, uint32_
 	{
 		const struct redo_state *state = &states[(size_t) segment * listed + place];
 
-		if (is_before(state->distance, state->index, distance, index))
+		if (comes_before(state->distance, state->index, distance, index))
 		{
 			distance = state->distance;
 			index = state->index;

@@ -453,7 +453,7 @@ decide_observation(const struct brute_references *references, struct geonn_vecto
 			uint32_t	chunk_index;
 
 			first_of_chunk(references, vector, first_index, hits, &chunk_distance, &chunk_index);
-			if (is_before(chunk_distance, chunk_index, distance, index))
+			if (comes_before(chunk_distance, chunk_index, distance, index))
 			{
 				distance = chunk_distance;
 				index = chunk_index;
@@ -474,26 +474,6 @@ least_dot(const struct brute_frame *frame, struct geonn_vector vector, float bes
 		(vector.x * frame->x + vector.y * frame->y + vector.z * frame->z);
 }
 
-/* Put the lanes' ambiguous observations on the list for redo. */
-static __device__ __forceinline__ void
-list_ambiguous(const struct brute_room *room, uint32_t observation, bool is_ambiguous, float floor)
-{
-	uint32_t	lane = threadIdx.x % 32;
-	uint32_t	lanes = __ballot_sync(ALL_LANES, is_ambiguous);
-	uint32_t	place = 0;
-
-	if (lanes == 0)
-		return;
-	if (lane == 0)
-		place = atomicAdd(&room->status->ambiguous, __popc(lanes));
-	place = __shfl_sync(ALL_LANES, place, 0) + __popc(lanes & ((1u << lane) - 1));
-	if (is_ambiguous)
-	{
-		room->ambiguous[place] = observation;
-		room->floor[place] = floor;
-	}
-}
-
 /* a lane has an observation */
 static __global__ void
 __launch_bounds__(BLOCK_THREADS)
@@ -512,6 +492,7 @@ decide_kernel(struct brute_references references, struct brute_room room, uint32
 	int			least;
 	float		floor = FLOOR_ANY;
 	bool		is_ambiguous;
+	uint32_t	place;
 	uint32_t	lanes;
 
 	if (exists)
@@ -533,8 +514,13 @@ decide_kernel(struct brute_references references, struct brute_room room, uint32
 		floor = __double2float_rd(SHRINK * least_dot(references.frame, own, __int_as_float(best)) -
 								  DOT_ERROR);
 
-	list_ambiguous(&room, observation, is_ambiguous, floor);
-
+	/* ambiguous observations are listed for redo */
+	place = warp_take(&room.status->ambiguous, is_ambiguous);
+	if (is_ambiguous)
+	{
+		room.ambiguous[place] = observation;
+		room.floor[place] = floor;
+	}
 	if (exists && !is_ambiguous)
 		for (uint32_t i = 0; i < 4 * segments; i++)
 		{

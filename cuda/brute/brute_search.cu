@@ -78,14 +78,6 @@ hash_place(const struct brute_references *references, struct geonn_vector vector
 	return &references->pieces[(hash >> 32) * 4 * references->tiles * BRUTE_TILE >> 32];
 }
 
-static __device__ __forceinline__ int
-warp_largest(int value)
-{
-	for (int distance = 16; distance > 0; distance /= 2)
-		value = max(value, __shfl_xor_sync(ALL_LANES, value, distance));
-	return value;
-}
-
 /*
  * The box has the largest 2 + x, 2 - x, 2 + y, ... of all references, rounded
  * up to float32, as integers.
@@ -333,32 +325,46 @@ plan_launches(struct brute_search *search, uint32_t blocks, uint32_t resident_bl
 	}
 }
 
-/* return the end of the tiles of the next launch, which begin with next_tile */
-static uint32_t
-launch_end(const struct brute_search *search)
+/*
+ * Enqueue a launch of scan or redo for so many observations over the next tiles; after the last one
+ * `after` follows.
+ */
+static cudaError_t
+enqueue_tiles(struct brute_search *search, uint32_t rows, uint32_t rows_of_block,
+			  uint32_t resident_blocks, uint64_t launch_pairs, uint32_t states,
+			  cudaError_t (*launch) (const struct brute_search *, uint32_t, uint32_t),
+			  enum brute_phase after)
 {
+	uint32_t	blocks = blocks_for(rows, rows_of_block);
 	uint32_t	left = search->references->tiles - search->next_tile;
+	uint32_t	end_tile;
+	cudaError_t error;
 
-	return search->next_tile + (left < search->launch_tiles ? left : search->launch_tiles);
+	if (search->next_tile == 0)
+		plan_launches(search, blocks, resident_blocks, launch_pairs,
+					  (uint64_t) blocks * rows_of_block * BRUTE_TILE, states / rows);
+	end_tile = search->next_tile + (left < search->launch_tiles ? left : search->launch_tiles);
+	error = launch(search, blocks, end_tile);
+	search->next_tile = end_tile;
+	if (end_tile == search->references->tiles)
+		search->phase = after;
+	return error;
 }
 
 static cudaError_t
 enqueue_scan(struct brute_search *search)
 {
-	uint32_t	blocks = blocks_for(search->rows, SCAN_PER_BLOCK);
-	uint32_t	end_tile;
-	cudaError_t error;
+	return enqueue_tiles(search, search->rows, SCAN_PER_BLOCK, search->machine->scan_blocks,
+						 search->machine->scan_pairs, search->room->scan_states, scan_launch,
+						 BRUTE_DECIDE);
+}
 
-	if (search->next_tile == 0)
-		plan_launches(search, blocks, search->machine->scan_blocks, search->machine->scan_pairs,
-					  (uint64_t) blocks * SCAN_PER_BLOCK * BRUTE_TILE,
-					  search->room->scan_states / search->rows);
-	end_tile = launch_end(search);
-	error = scan_launch(search, blocks, end_tile);
-	search->next_tile = end_tile;
-	if (end_tile == search->references->tiles)
-		search->phase = BRUTE_DECIDE;
-	return error;
+static cudaError_t
+enqueue_redo(struct brute_search *search)
+{
+	return enqueue_tiles(search, search->status->ambiguous, REDO_PER_BLOCK,
+						 search->machine->redo_blocks, search->machine->redo_pairs,
+						 search->room->redo_states, redo_launch, BRUTE_MERGE);
 }
 
 static cudaError_t
@@ -368,26 +374,6 @@ enqueue_decide(struct brute_search *search)
 	CUDA_TRY(decide_launch(search));
 	return cudaMemcpyAsync(search->status, search->room->status, sizeof(struct brute_status),
 						   cudaMemcpyDeviceToHost, search->stream);
-}
-
-static cudaError_t
-enqueue_redo(struct brute_search *search)
-{
-	uint32_t	listed = search->status->ambiguous;
-	uint32_t	blocks = blocks_for(listed, REDO_PER_BLOCK);
-	uint32_t	end_tile;
-	cudaError_t error;
-
-	if (search->next_tile == 0)
-		plan_launches(search, blocks, search->machine->redo_blocks, search->machine->redo_pairs,
-					  (uint64_t) blocks * REDO_PER_BLOCK * BRUTE_TILE,
-					  search->room->redo_states / listed);
-	end_tile = launch_end(search);
-	error = redo_launch(search, blocks, end_tile);
-	search->next_tile = end_tile;
-	if (end_tile == search->references->tiles)
-		search->phase = BRUTE_MERGE;
-	return error;
 }
 
 cudaError_t

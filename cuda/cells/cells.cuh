@@ -121,10 +121,7 @@ struct cells_status
 {
 	uint32_t	out_of_range;	/* 1 where some coordinates are no point */
 	uint32_t	listed;			/* how many observations are in crowded squares */
-	uint32_t	decided;		/* how many of these the index has answered, each by a warp; a
-								 * greater number than `listed` also means all */
-	struct index_status index;	/* the status of the search by the index, which answers these if
-								 * they are many */
+	struct index_status index;	/* the status of the search by the index, which answers these */
 };
 
 /*

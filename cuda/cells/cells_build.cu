@@ -260,7 +260,7 @@ take_blocks(const struct cells *cells, enum division division)
 	uint32_t	block = take_block(cells, division == DIVISION_FAR, DIVISION_FAR);
 	bool		needs = division == DIVISION_NEAR;
 
-	if (__any_sync(INDEX_ALL_LANES, needs))
+	if (__any_sync(ALL_LANES, needs))
 		block = min(block, take_block(cells, needs, DIVISION_NEAR));
 	return min(block, take_block(cells, division == DIVISION_SHORTER ||
 								 (needs && block == CELLS_NONE), DIVISION_SHORTER));
@@ -276,13 +276,13 @@ take_fours(const struct cells *cells, uint32_t fours)
 
 	for (int lanes = 1; lanes < INDEX_WIDTH; lanes *= 2)
 	{
-		uint32_t	before = __shfl_up_sync(INDEX_ALL_LANES, sum, lanes);
+		uint32_t	before = __shfl_up_sync(ALL_LANES, sum, lanes);
 
-		sum += index_lane() >= lanes ? before : 0;
+		sum += warp_lane() >= lanes ? before : 0;
 	}
-	if (index_lane() == INDEX_WIDTH - 1 && sum > 0)
+	if (warp_lane() == INDEX_WIDTH - 1 && sum > 0)
 		first = atomicAdd(&cells->counts->fours, sum);
-	first = __shfl_sync(INDEX_ALL_LANES, first, INDEX_WIDTH - 1) + sum - fours;
+	first = __shfl_sync(ALL_LANES, first, INDEX_WIDTH - 1) + sum - fours;
 	return fours > 0 && first + fours <= cells->fours_max ? first : CELLS_NONE;
 }
 
@@ -352,8 +352,8 @@ make_entries(const struct cells *cells, const struct build_room *room, int round
 
 	for (uint32_t begin = 0; begin < squares; begin += INDEX_WIDTH)
 	{
-		uint32_t	number = range->first + begin + index_lane();
-		bool		present = begin + index_lane() < squares;
+		uint32_t	number = range->first + begin + warp_lane();
+		bool		present = begin + warp_lane() < squares;
 		bool		is_near = seen->range.best_square <= NEAR * NEAR * (seen->range.rho * seen->range.rho);
 		uint64_t	candidates = 0;
 		uint32_t	count = KEPT_MAX + 1;
@@ -407,8 +407,8 @@ make_range(const struct index *index, const struct cells *cells, const struct bu
 		struct range quarter = *range;
 
 		quarter.side_bits--;
-		quarter.first = (uint8_t) (range->first + index_lane() * (squares / 4));
-		leave(room, round, index_lane() < 4, quarter);
+		quarter.first = (uint8_t) (range->first + warp_lane() * (squares / 4));
+		leave(room, round, warp_lane() < 4, quarter);
 	}
 	else
 		make_entries(cells, room, round, range, kept, &seen);
@@ -452,9 +452,9 @@ round_kernel(const __grid_constant__ struct index index, const __grid_constant__
 		uint32_t	number = count;
 		struct range range;
 
-		if (index_lane() == 0 && warp_clock() - started < LAUNCH_NANOSECONDS)
+		if (warp_lane() == 0 && warp_clock() - started < LAUNCH_NANOSECONDS)
 			number = atomicAdd(&room.taken[round], 1);
-		number = __shfl_sync(INDEX_ALL_LANES, number, 0);
+		number = __shfl_sync(ALL_LANES, number, 0);
 		if (number >= count)
 			return;
 		if (round == 0)

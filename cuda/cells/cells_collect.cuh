@@ -72,7 +72,9 @@ struct seen
 	uint32_t	count;			/* how many candidates are kept */
 	uint32_t	inside;			/* how many positions are within rho of the middle */
 	bool		overflow;		/* more candidates than KEPT_MAX came, or LEAVES_MAX leaves */
-	bool		compared;		/* the boxes of the walk's level have been compared with the best */
+	int			level;			/* the level and parent of the boxes that were compared with the
+								 * best last; -1: the best is another one since */
+	uint32_t	parent;
 };
 
 static __device__ __forceinline__ uint32_t
@@ -115,8 +117,8 @@ farthest_corner(struct geonn_vector middle, struct geonn_vector corner)
 {
 	double		away = geonn_chord_squared(middle, corner);
 
-	away = fmax(away, __shfl_xor_sync(INDEX_ALL_LANES, away, 1));
-	away = fmax(away, __shfl_xor_sync(INDEX_ALL_LANES, away, 2));
+	away = fmax(away, __shfl_xor_sync(ALL_LANES, away, 1));
+	away = fmax(away, __shfl_xor_sync(ALL_LANES, away, 2));
 	return sqrt(away) + 0x1p-48;
 }
 
@@ -179,61 +181,34 @@ static __device__ __forceinline__ void
 limit_corners(struct corners *corners, const struct seen *seen, uint32_t face)
 {
 	__syncwarp();
-	if (index_lane() < 4)
+	if (warp_lane() < 4)
 	{
 		struct geonn_vector best = cells_turned_back(face, seen->range.best);
 		struct geonn_vector corner;
 
-		corner.x = corners->x[index_lane()];
-		corner.y = corners->y[index_lane()];
-		corner.z = corners->z[index_lane()];
-		corners->limit[index_lane()] = cells_range_corner_limit(&seen->range, corner, best);
+		corner.x = corners->x[warp_lane()];
+		corner.y = corners->y[warp_lane()];
+		corner.z = corners->z[warp_lane()];
+		corners->limit[warp_lane()] = cells_range_corner_limit(&seen->range, corner, best);
 	}
 	__syncwarp();
 }
 
 /*
- * As index_walk_next(), but leaves out boxes that are behind the best.  The boxes of a
- * level, one for each lane, are compared with the best once, and again when the best
- * has changed or the walk comes back to the level.
+ * Leave out the walk's children, one for each lane, whose boxes are behind the best: once, and again
+ * when the best has changed or the walk comes back to them.
  */
-static __device__ __forceinline__ bool
-next_leaf(struct index_walk *walk, struct seen *seen, const struct corners *corners,
-		  uint32_t *leaf)
+static __device__ __forceinline__ void
+leave_out(struct index_walk *walk, struct seen *seen, const struct corners *corners)
 {
-	uint32_t	limit_key = __float_as_uint(__double2float_ru(seen->range.limit));
-
-	while (walk->level < walk->levels)
-	{
-		uint32_t	nearest;
-		uint32_t	child;
-		uint32_t	node;
-
-		if (!seen->compared && seen->range.best_square < INFINITY && walk->key != INDEX_NONE &&
-			box_is_behind(walk->index, (size_t) walk->index->shape.first[walk->level] +
-						  walk->parent * INDEX_WIDTH + index_lane(), seen, corners))
-			walk->key = INDEX_NONE;
-		seen->compared = true;
-		nearest = index_warp_smallest(walk->key);
-		child = nearest % INDEX_WIDTH;
-		node = walk->parent * INDEX_WIDTH + child;
-		if (nearest - child > limit_key)
-		{
-			index_walk_up(walk);
-			seen->compared = false;
-			continue;
-		}
-		if (index_lane() == child)
-			walk->key = INDEX_NONE;
-		if (walk->level == 0)
-		{
-			*leaf = node;
-			return true;
-		}
-		index_walk_down<INDEX_UNCONDITIONED>(walk, node);
-		seen->compared = false;
-	}
-	return false;
+	if (seen->level == walk->level && seen->parent == walk->parent)
+		return;
+	seen->level = walk->level;
+	seen->parent = walk->parent;
+	if (seen->range.best_square < INFINITY && walk->key != INDEX_NONE &&
+		box_is_behind(walk->index, (size_t) walk->index->shape.first[walk->level] +
+					  walk->parent * INDEX_WIDTH + warp_lane(), seen, corners))
+		walk->key = INDEX_NONE;
 }
 
 /*
@@ -243,20 +218,19 @@ next_leaf(struct index_walk *walk, struct seen *seen, const struct corners *corn
 static __device__ __forceinline__ bool
 look_for_best(struct seen *seen, struct geonn_vector vector, double square)
 {
-	double		least = square;
+	double		least;
 	int			lane;
 	struct geonn_vector best;
 
-	if (!__any_sync(INDEX_ALL_LANES, square < seen->range.best_square))
+	if (!__any_sync(ALL_LANES, square < seen->range.best_square))
 		return false;
-	for (int lanes = INDEX_WIDTH / 2; lanes > 0; lanes /= 2)
-		least = fmin(least, __shfl_xor_sync(INDEX_ALL_LANES, least, lanes));
-	lane = __ffs(__ballot_sync(INDEX_ALL_LANES, square == least)) - 1;
-	best.x = __shfl_sync(INDEX_ALL_LANES, vector.x, lane);
-	best.y = __shfl_sync(INDEX_ALL_LANES, vector.y, lane);
-	best.z = __shfl_sync(INDEX_ALL_LANES, vector.z, lane);
+	least = warp_smallest(square);
+	lane = __ffs(__ballot_sync(ALL_LANES, square == least)) - 1;
+	best.x = __shfl_sync(ALL_LANES, vector.x, lane);
+	best.y = __shfl_sync(ALL_LANES, vector.y, lane);
+	best.z = __shfl_sync(ALL_LANES, vector.z, lane);
 	cells_range_see(&seen->range, best, least);
-	seen->compared = false;
+	seen->level = -1;
 	return true;
 }
 
@@ -282,14 +256,14 @@ keep_only(struct kept *kept, struct seen *seen, const bool *stays)
 
 	for (int j = 0; j < 2; j++)
 	{
-		vector[j] = kept_vector(kept, j * INDEX_WIDTH + index_lane());
-		position[j] = kept->position[j * INDEX_WIDTH + index_lane()];
+		vector[j] = kept_vector(kept, j * INDEX_WIDTH + warp_lane());
+		position[j] = kept->position[j * INDEX_WIDTH + warp_lane()];
 	}
 	__syncwarp();
 	for (int j = 0; j < 2; j++)
 	{
-		uint32_t	lanes = __ballot_sync(INDEX_ALL_LANES, stays[j]);
-		uint32_t	number = count + __popc(lanes & ((1u << index_lane()) - 1));
+		uint32_t	lanes = __ballot_sync(ALL_LANES, stays[j]);
+		uint32_t	number = count + lanes_before(lanes);
 
 		if (stays[j])
 		{
@@ -312,7 +286,7 @@ compare_with_best(struct kept *kept, struct seen *seen)
 
 	for (int j = 0; j < 2; j++)
 	{
-		uint32_t	number = j * INDEX_WIDTH + index_lane();
+		uint32_t	number = j * INDEX_WIDTH + warp_lane();
 
 		stays[j] = number < seen->count && is_candidate(seen, kept_vector(kept, number));
 	}
@@ -327,7 +301,7 @@ compare_with_all(struct kept *kept, struct seen *seen)
 
 	for (int j = 0; j < 2; j++)
 	{
-		uint32_t	number = j * INDEX_WIDTH + index_lane();
+		uint32_t	number = j * INDEX_WIDTH + warp_lane();
 		struct geonn_vector vector = kept_vector(kept, number);
 
 		stays[j] = number < seen->count;
@@ -343,7 +317,7 @@ compare_with_all(struct kept *kept, struct seen *seen)
 static __device__ __forceinline__ void
 keep(struct kept *kept, struct seen *seen, bool has, struct geonn_vector vector, uint32_t position)
 {
-	uint32_t	lanes = __ballot_sync(INDEX_ALL_LANES, has);
+	uint32_t	lanes = __ballot_sync(ALL_LANES, has);
 	uint32_t	number;
 
 	if (seen->count + __popc(lanes) > KEPT_MAX)
@@ -355,7 +329,7 @@ keep(struct kept *kept, struct seen *seen, bool has, struct geonn_vector vector,
 		seen->overflow = true;
 		return;
 	}
-	number = seen->count + __popc(lanes & ((1u << index_lane()) - 1));
+	number = seen->count + lanes_before(lanes);
 	if (has)
 	{
 		kept->x[number] = vector.x;
@@ -382,33 +356,34 @@ collect(const struct index *index, const struct cells *cells, const struct range
 	uint32_t	leaves = 0;
 
 	cells_range_begin(&seen->range, squares_of(cells, range, range->first, range->side_bits));
-	corner = cells_range_corner(&seen->range, index_lane());
+	corner = cells_range_corner(&seen->range, warp_lane());
 	seen->range.rho = farthest_corner(seen->range.middle, corner);
 	inner = seen->range.rho * seen->range.rho;
 	seen->count = 0;
 	seen->inside = 0;
 	seen->overflow = false;
-	seen->compared = false;
+	seen->level = -1;
 
 	corner = cells_turned_back(range->face, corner);
-	if (index_lane() < 4)
+	if (warp_lane() < 4)
 	{
-		corners->x[index_lane()] = corner.x;
-		corners->y[index_lane()] = corner.y;
-		corners->z[index_lane()] = corner.z;
+		corners->x[warp_lane()] = corner.x;
+		corners->y[warp_lane()] = corner.y;
+		corners->z[warp_lane()] = corner.z;
 	}
 	index_walk_begin(&walk, index, cells_turned_back(range->face, seen->range.middle), 0,
 					 INDEX_NONE);
-	while (next_leaf(&walk, seen, corners, &leaf))
+	while (index_walk_next(&walk, seen->range.limit, &leaf,
+						   [&](struct index_walk *at) { leave_out(at, seen, corners); }))
 	{
-		uint32_t	position = leaf * INDEX_WIDTH + index_lane();
+		uint32_t	position = leaf * INDEX_WIDTH + warp_lane();
 		bool		present = position < index->shape.positions;
 		struct geonn_vector vector = cells_turned(range->face, index_vector(index, position));
 		double		square = present ? geonn_chord_squared(seen->range.middle, vector) : INFINITY;
 
 		if (look_for_best(seen, vector, square))
 			limit_corners(corners, seen, range->face);
-		seen->inside += __popc(__ballot_sync(INDEX_ALL_LANES, square <= inner));
+		seen->inside += __popc(__ballot_sync(ALL_LANES, square <= inner));
 		if (!seen->overflow)
 			keep(kept, seen, present && is_candidate(seen, vector), vector, position);
 		if (++leaves == LEAVES_MAX)

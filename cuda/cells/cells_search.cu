@@ -8,9 +8,8 @@
  * registers is 16 bytes in, 16 bytes out, and some sectors of a table that the second
  * cache holds.  What takes longest is float64: the sines, and the arc sine.
  *
- * Observations in crowded squares are listed.  If they are few, a warp walks the
- * index for each, right after; else the host has the index search for all of them,
- * in an order of theirs.
+ * Observations in crowded squares are listed.  If there are any, the host has the index
+ * search for them, in an order of theirs.
  *
  *
  * Why the answer is exact
@@ -28,10 +27,6 @@
 #include "engine/search/cells_square.h"
 
 #define BLOCK_THREADS 256
-
-/* up to this many listed observations are each answered by a warp, in some microseconds; more are
- * sorted and searched for by the index */
-#define ALONE_MAX ((uint32_t) 1 << 17)
 
 /* what has been found for an observation */
 struct found
@@ -174,7 +169,7 @@ decide(const struct cells *cells, const struct index *index, struct geonn_vector
 				continue;
 			distance = geonn_metric_distance_of(index->metric, from, record_vector(&record));
 			place = index->place[index->start[positions[j]]];
-			if (index_comes_before(distance, place, first.distance, first_place))
+			if (comes_before(distance, place, first.distance, first_place))
 			{
 				first.distance = distance;
 				first.tag = record.tag;
@@ -262,9 +257,10 @@ cells_search_room(uint32_t rows, bool has_table)
 	return place_room(NULL, rows, has_table, &list, &index_room);
 }
 
-/* make the search by the index for the observations on the list, or for all if the list is NULL */
-static struct index_nearest
-by_index(const struct cells_search *search, uint32_t rows, const uint32_t *list, void *room)
+/* enqueue the search by the index, or more of it, for the observations on the list, or for all if the
+ * list is NULL */
+static cudaError_t
+enqueue_by_index(struct cells_search *search, uint32_t rows, const uint32_t *list, void *room)
 {
 	struct index_nearest nearest = {};
 
@@ -279,23 +275,6 @@ by_index(const struct cells_search *search, uint32_t rows, const uint32_t *list,
 	nearest.status = &search->status->index;
 	nearest.room = room;
 	nearest.stream = search->stream;
-	return nearest;
-}
-
-static cudaError_t
-enqueue_alone(const struct cells_search *search, const uint32_t *list)
-{
-	struct index_nearest nearest = by_index(search, ALONE_MAX, list, NULL);
-
-	return index_alone_enqueue(&nearest, &search->status->listed, &search->status->decided);
-}
-
-/* enqueue the beginning of the search by the index, or more of it */
-static cudaError_t
-enqueue_by_index(struct cells_search *search, uint32_t rows, const uint32_t *list, void *room)
-{
-	struct index_nearest nearest = by_index(search, rows, list, room);
-
 	if (search->by_index)
 		return index_nearest_decide(&nearest);
 	search->by_index = true;
@@ -315,8 +294,7 @@ cells_search_enqueue(struct cells_search *search)
 	CUDA_TRY(cudaMemsetAsync(search->status, 0, sizeof(struct cells_status), search->stream));
 	search_kernel<<<blocks_for(search->rows, BLOCK_THREADS), BLOCK_THREADS, 0, search->stream>>>
 		(*search->cells, *search->index, *search, list);
-	CUDA_TRY(cudaGetLastError());
-	return enqueue_alone(search, list);
+	return cudaGetLastError();
 }
 
 bool
@@ -330,9 +308,7 @@ cells_search_done(const struct cells_search *search, const struct cells_status *
 {
 	if (cells_search_out_of_range(search, status))
 		return true;
-	if (search->by_index)
-		return status->index.decided >= status->index.ambiguous;
-	return status->listed <= ALONE_MAX && status->decided >= status->listed;
+	return search->by_index ? status->index.decided >= status->index.ambiguous : status->listed == 0;
 }
 
 cudaError_t
@@ -342,9 +318,5 @@ cells_search_go_on(struct cells_search *search, const struct cells_status *statu
 	void	   *index_room;
 
 	place_room(search->room, search->rows, search->cells != NULL, &list, &index_room);
-	if (search->cells == NULL)
-		return enqueue_by_index(search, search->rows, NULL, index_room);
-	if (status->listed <= ALONE_MAX)
-		return enqueue_alone(search, list);
-	return enqueue_by_index(search, status->listed, list, index_room);
+	return enqueue_by_index(search, list != NULL ? status->listed : search->rows, list, index_room);
 }

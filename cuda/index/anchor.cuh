@@ -95,13 +95,13 @@ anchor_value(const struct anchor_offset *offset, float4 place)
 static __device__ __forceinline__ float
 anchor_largest(float value)
 {
-	return __uint_as_float(~index_warp_smallest(~__float_as_uint(value)));
+	return __uint_as_float(~warp_smallest(~__float_as_uint(value)));
 }
 
 static __device__ __forceinline__ float
 anchor_smallest(float value)
 {
-	return __uint_as_float(index_warp_smallest(__float_as_uint(value)));
+	return __uint_as_float(warp_smallest(__float_as_uint(value)));
 }
 
 /* the nth smallest of the lanes' different floats, or infinity if they have fewer */

@@ -196,15 +196,4 @@ extern size_t index_nearest_room(uint32_t rows);
 extern cudaError_t index_nearest_enqueue(const struct index_nearest *search);
 extern cudaError_t index_nearest_decide(const struct index_nearest *search);
 
-/*
- * Enqueue a launch in which a warp alone answers each observation on search->list.
- * *count, on the GPU, is the length of the list; if it is greater than search->rows,
- * none is answered.  Of the search, row, status, room and sorted are not read.  A
- * launch takes some 25 ms at most.  *decided, on the GPU and 0 before the first
- * launch, is how many observations are answered; it may become greater than *count.
- * The caller enqueues launches until all are answered.
- */
-extern cudaError_t index_alone_enqueue(const struct index_nearest *search, const uint32_t *count,
-									   uint32_t *decided);
-
 #endif							/* GEONN_INDEX_CUH */

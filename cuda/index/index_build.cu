@@ -71,6 +71,11 @@ enum sort_key
 #define FINE_CODE_BITS (3 + 2 * SPACE_CURVE_LEVELS)
 static_assert(WINDOW_SLAB_BITS + CODE_BITS <= 64, "a key of slab and code");
 
+/* how many bits each kind of key has */
+static const int key_bits[] = {
+	64, 64, CODE_BITS, FINE_CODE_BITS, WINDOW_SLAB_BITS, WINDOW_SLAB_BITS + CODE_BITS, 32
+};
+
 struct build_room
 {
 	struct index_record *record;	/* [references] in the dataset's order; payload: tag */
@@ -208,59 +213,53 @@ slab_of(const struct window_order *order, const struct index_conditions *conditi
 }
 
 /*
- * Make the keys that only datasets with windows or radiuses have.
+ * Make the keys of one kind, for the references in the order so far; before the first sort, in
+ * the dataset's order.
  */
 static __global__ void __launch_bounds__(BLOCK_THREADS)
-condition_key_kernel(const __grid_constant__ struct build_room room,
-					 const __grid_constant__ struct index_conditions conditions,
-					 const struct window_order *order, uint32_t references, enum sort_key kind)
-{
-	uint32_t	index = blockIdx.x * BLOCK_THREADS + threadIdx.x;
-	uint32_t	place;
-
-	if (index >= references)
-		return;
-	if (kind == KEY_CONDITION)
-	{
-		/* the first sort; unsigned, in the order of the signed */
-		room.place[index] = index;
-		room.key[index] = order == NULL ? __double_as_longlong(conditions.radius[index]) :
-			(uint64_t) conditions.low[order->window][index] ^ (uint64_t) 1 << 63;
-		return;
-	}
-	place = room.place[index];
-	room.key[index] = slab_of(order, &conditions, place);
-	if (kind == KEY_SLAB_CODE)
-		room.key[index] = room.key[index] << CODE_BITS | index_code(room.record[place].vector);
-}
-
-static __global__ void __launch_bounds__(BLOCK_THREADS)
-key_kernel(struct build_room room, const int32_t *group, uint32_t references, enum sort_key kind,
-		   bool anew)
+key_kernel(const __grid_constant__ struct build_room room,
+		   const __grid_constant__ struct index_source source, const struct window_order *order,
+		   uint32_t references, enum sort_key kind, bool is_first)
 {
 	uint32_t	index = blockIdx.x * BLOCK_THREADS + threadIdx.x;
 	uint32_t	place;
 	struct geonn_vector vector;
+	uint64_t	key = 0;
 
 	if (index >= references)
 		return;
-	if (anew)
+	if (is_first)
 		room.place[index] = index;
 	place = room.place[index];
-	if (kind == KEY_GROUP)
-	{
-		/* unsigned, in the order of the signed */
-		room.key[index] = (uint32_t) group[place] ^ 0x80000000u;
-		return;
-	}
 	vector = room.record[place].vector;
-	if (kind == KEY_HASH)
-		room.key[index] = mix(__double_as_longlong(vector.x) +
-							  mix(__double_as_longlong(vector.y) +
-								  mix(__double_as_longlong(vector.z))));
-	else
-		room.key[index] = space_curve_code(vector, kind == KEY_CODE ? INDEX_CODE_LEVELS :
-										   SPACE_CURVE_LEVELS);
+	/* what is signed gets an unsigned key of the same order */
+	switch (kind)
+	{
+		case KEY_CONDITION:
+			key = order == NULL ? __double_as_longlong(source.conditions.radius[place]) :
+				(uint64_t) source.conditions.low[order->window][place] ^ (uint64_t) 1 << 63;
+			break;
+		case KEY_HASH:
+			key = mix(__double_as_longlong(vector.x) +
+					  mix(__double_as_longlong(vector.y) + mix(__double_as_longlong(vector.z))));
+			break;
+		case KEY_CODE:
+			key = index_code(vector);
+			break;
+		case KEY_FINE_CODE:
+			key = space_curve_code(vector, SPACE_CURVE_LEVELS);
+			break;
+		case KEY_SLAB:
+			key = slab_of(order, &source.conditions, place);
+			break;
+		case KEY_SLAB_CODE:
+			key = (uint64_t) slab_of(order, &source.conditions, place) << CODE_BITS | index_code(vector);
+			break;
+		case KEY_GROUP:
+			key = (uint32_t) source.group[place] ^ 0x80000000u;
+			break;
+	}
+	room.key[index] = key;
 }
 
 /*
@@ -271,7 +270,7 @@ key_kernel(struct build_room room, const int32_t *group, uint32_t references, en
 static __device__ __forceinline__ struct geonn_vector
 warp_corner(struct geonn_vector low, struct geonn_vector high)
 {
-	bool		is_low = index_lane() < INDEX_WIDTH / 2;
+	bool		is_low = warp_lane() < INDEX_WIDTH / 2;
 	struct geonn_vector corner;
 	struct geonn_vector sent;
 
@@ -283,9 +282,9 @@ warp_corner(struct geonn_vector low, struct geonn_vector high)
 	sent.z = is_low ? -high.z : low.z;
 	for (int lanes = INDEX_WIDTH / 2; lanes > 0; lanes /= 2)
 	{
-		corner.x = fmin(corner.x, __shfl_xor_sync(INDEX_ALL_LANES, sent.x, lanes));
-		corner.y = fmin(corner.y, __shfl_xor_sync(INDEX_ALL_LANES, sent.y, lanes));
-		corner.z = fmin(corner.z, __shfl_xor_sync(INDEX_ALL_LANES, sent.z, lanes));
+		corner.x = fmin(corner.x, __shfl_xor_sync(ALL_LANES, sent.x, lanes));
+		corner.y = fmin(corner.y, __shfl_xor_sync(ALL_LANES, sent.y, lanes));
+		corner.z = fmin(corner.z, __shfl_xor_sync(ALL_LANES, sent.z, lanes));
 		sent = corner;
 	}
 	return corner;
@@ -294,13 +293,13 @@ warp_corner(struct geonn_vector low, struct geonn_vector high)
 static __device__ __forceinline__ void
 store_corner(const struct index *index, size_t node, struct geonn_vector corner)
 {
-	if (index_lane() == 0)
+	if (warp_lane() == 0)
 	{
 		index->low_x[node] = corner.x;
 		index->low_y[node] = corner.y;
 		index->low_z[node] = corner.z;
 	}
-	else if (index_lane() == INDEX_WIDTH / 2)
+	else if (warp_lane() == INDEX_WIDTH / 2)
 	{
 		index->high_x[node] = -corner.x;
 		index->high_y[node] = -corner.y;
@@ -312,9 +311,9 @@ store_corner(const struct index *index, size_t node, struct geonn_vector corner)
 static __device__ __forceinline__ bool
 is_small(struct geonn_vector corner)
 {
-	double		x = corner.x + __shfl_down_sync(INDEX_ALL_LANES, corner.x, INDEX_WIDTH / 2);
-	double		y = corner.y + __shfl_down_sync(INDEX_ALL_LANES, corner.y, INDEX_WIDTH / 2);
-	double		z = corner.z + __shfl_down_sync(INDEX_ALL_LANES, corner.z, INDEX_WIDTH / 2);
+	double		x = corner.x + __shfl_down_sync(ALL_LANES, corner.x, INDEX_WIDTH / 2);
+	double		y = corner.y + __shfl_down_sync(ALL_LANES, corner.y, INDEX_WIDTH / 2);
+	double		z = corner.z + __shfl_down_sync(ALL_LANES, corner.z, INDEX_WIDTH / 2);
 
 	return fmin(fmin(x, y), z) > -CROWDED_EXTENT;
 }
@@ -371,17 +370,17 @@ fill_reference(const struct index *index, const struct build_room *room,
 			   const struct index_record *record, bool is_close)
 {
 	bool		present = number < index->references;
-	uint32_t	other_place = __shfl_up_sync(INDEX_ALL_LANES, place, 1);
+	uint32_t	other_place = __shfl_up_sync(ALL_LANES, place, 1);
 	struct geonn_vector other;
 	bool		is_repeat;
 	uint32_t	firsts;
 	uint32_t	different;		/* bits of lanes whose vector differs from the one before */
 	uint32_t	repeats;
 
-	other.x = __shfl_up_sync(INDEX_ALL_LANES, record->vector.x, 1);
-	other.y = __shfl_up_sync(INDEX_ALL_LANES, record->vector.y, 1);
-	other.z = __shfl_up_sync(INDEX_ALL_LANES, record->vector.z, 1);
-	if (index_lane() == 0 && number > 0)
+	other.x = __shfl_up_sync(ALL_LANES, record->vector.x, 1);
+	other.y = __shfl_up_sync(ALL_LANES, record->vector.y, 1);
+	other.z = __shfl_up_sync(ALL_LANES, record->vector.z, 1);
+	if (warp_lane() == 0 && number > 0)
 	{
 		other_place = room->place[number - 1];
 		other = room->record[other_place].vector;
@@ -396,14 +395,14 @@ fill_reference(const struct index *index, const struct build_room *room,
 		room->is_first[number] = !is_repeat;
 	}
 
-	firsts = __ballot_sync(INDEX_ALL_LANES, present && !is_repeat);
-	repeats = __ballot_sync(INDEX_ALL_LANES, is_repeat);
+	firsts = __ballot_sync(ALL_LANES, present && !is_repeat);
+	repeats = __ballot_sync(ALL_LANES, is_repeat);
 	different = firsts;
 	if (CONDITIONED)
-		different = __ballot_sync(INDEX_ALL_LANES, present &&
+		different = __ballot_sync(ALL_LANES, present &&
 								  (record->vector.x != other.x || record->vector.y != other.y ||
 								   record->vector.z != other.z));
-	if (index_lane() == 0)
+	if (warp_lane() == 0)
 	{
 		if (is_close && different >> 1 != 0)
 			atomicAdd(&room->status->crowded, 1);
@@ -423,7 +422,7 @@ fill_kernel(const __grid_constant__ struct index index,
 			const __grid_constant__ struct index_source source)
 {
 	uint32_t	leaf = blockIdx.x * BLOCK_WARPS + threadIdx.x / INDEX_WIDTH;
-	uint32_t	position = leaf * INDEX_WIDTH + index_lane();
+	uint32_t	position = leaf * INDEX_WIDTH + warp_lane();
 	uint32_t	number = min(position, index.shape.positions - 1);
 	uint32_t	place;
 	struct index_record record;
@@ -448,12 +447,12 @@ fill_kernel(const __grid_constant__ struct index index,
 		int32_t		group = source.group[place];
 
 		index.group[position] = group;
-		if (index_lane() == 0)
+		if (warp_lane() == 0)
 			index.low_group[leaf] = group;
-		if (index_lane() == INDEX_WIDTH - 1)
+		if (warp_lane() == INDEX_WIDTH - 1)
 			index.high_group[leaf] = group;
 	}
-	else if (index.leaf_code != NULL && index_lane() == 0)
+	else if (index.leaf_code != NULL && warp_lane() == 0)
 		index.leaf_code[leaf] = room.sorted_key[number] >> room.code_shift;
 
 	if (position == index.shape.positions - 1)
@@ -468,7 +467,7 @@ static __global__ void __launch_bounds__(BLOCK_THREADS)
 level_kernel(const __grid_constant__ struct index index, int level)
 {
 	uint32_t	node = blockIdx.x * BLOCK_WARPS + threadIdx.x / INDEX_WIDTH;
-	uint32_t	child = min(node * INDEX_WIDTH + index_lane(), index.shape.nodes[level - 1] - 1);
+	uint32_t	child = min(node * INDEX_WIDTH + warp_lane(), index.shape.nodes[level - 1] - 1);
 	size_t		from = (size_t) index.shape.first[level - 1] + child;
 	size_t		to = (size_t) index.shape.first[level] + node;
 	struct geonn_vector low;
@@ -489,9 +488,9 @@ level_kernel(const __grid_constant__ struct index index, int level)
 		 * positions are sorted by group, so all groups are between those of
 		 * the first and the last
 		 */
-		if (index_lane() == 0)
+		if (warp_lane() == 0)
 			index.low_group[to] = index.low_group[from];
-		if (index_lane() == INDEX_WIDTH - 1)
+		if (warp_lane() == INDEX_WIDTH - 1)
 			index.high_group[to] = index.high_group[from];
 	}
 	if (CONDITIONED)
@@ -505,53 +504,11 @@ conditions_kernel(const __grid_constant__ struct index index,
 				  const __grid_constant__ struct index_conditions source, const uint32_t *places)
 {
 	uint32_t	leaf = blockIdx.x * BLOCK_WARPS + threadIdx.x / INDEX_WIDTH;
-	uint32_t	position = leaf * INDEX_WIDTH + index_lane();
+	uint32_t	position = leaf * INDEX_WIDTH + warp_lane();
 
 	if (leaf < index.shape.nodes[0])
 		conditions_of_leaf(&index, &source, leaf, position,
 						   places[index.start[min(position, index.shape.positions - 1)]]);
-}
-
-/* how many bits each kind of key has */
-static int
-key_bits(enum sort_key kind)
-{
-	switch (kind)
-	{
-		case KEY_CONDITION:
-		case KEY_HASH:
-			return 64;
-		case KEY_CODE:
-			return CODE_BITS;
-		case KEY_FINE_CODE:
-			return FINE_CODE_BITS;
-		case KEY_SLAB:
-			return WINDOW_SLAB_BITS;
-		case KEY_SLAB_CODE:
-			return WINDOW_SLAB_BITS + CODE_BITS;
-		case KEY_GROUP:
-			return 32;
-	}
-	return 64;
-}
-
-/*
- * Make the keys of one kind, for the references in their present order, or
- * before the first sort in the dataset's order.
- */
-static cudaError_t
-make_keys(const struct build_room *room, const struct index *index,
-		  const struct index_source *source, enum sort_key kind, bool is_first, cudaStream_t stream)
-{
-	uint32_t	blocks = blocks_for(index->references, BLOCK_THREADS);
-
-	if (kind == KEY_CONDITION || kind == KEY_SLAB || kind == KEY_SLAB_CODE)
-		condition_key_kernel<<<blocks, BLOCK_THREADS, 0, stream>>>
-			(*room, source->conditions, index->order, index->references, kind);
-	else
-		key_kernel<<<blocks, BLOCK_THREADS, 0, stream>>>
-			(*room, source->group, index->references, kind, is_first);
-	return cudaGetLastError();
 }
 
 /*
@@ -565,7 +522,7 @@ sort_by(struct build_room *room, uint32_t references, enum sort_key kind, cudaSt
 
 	CUDA_TRY(cub::DeviceRadixSort::SortPairs(room->scratch, scratch_bytes, room->key,
 											 room->sorted_key, room->place, room->sorted_place,
-											 references, 0, key_bits(kind), stream));
+											 references, 0, key_bits[kind], stream));
 	room->place = room->sorted_place;
 	room->sorted_place = place;
 	if (kind == KEY_CODE || kind == KEY_FINE_CODE)
@@ -602,7 +559,9 @@ sort_references(struct build_room *room, const struct index *index,
 	for (int i = 0; i < count; i++)
 	{
 		if (i > 0 || kinds[i] != KEY_CODE)
-			CUDA_TRY(make_keys(room, index, source, kinds[i], i == 0, stream));
+			key_kernel<<<blocks_for(index->references, BLOCK_THREADS), BLOCK_THREADS, 0, stream>>>
+				(*room, *source, index->order, index->references, kinds[i], i == 0);
+		CUDA_TRY(cudaGetLastError());
 		CUDA_TRY(sort_by(room, index->references, kinds[i], stream));
 	}
 	return cudaSuccess;

@@ -11,18 +11,11 @@
 
 #include "cuda/index/index_walk.cuh"
 
-/* the least, and the greatest, of the lanes' values, in every lane */
+/* the least of the lanes' values, in every lane */
 static __device__ __forceinline__ int64_t
 warp_least(int64_t value)
 {
-	return index_warp_fold(value, [](int64_t a, int64_t b) { return min(a, b); });
-}
-
-template <typename Value>
-static __device__ __forceinline__ Value
-warp_greatest(Value value)
-{
-	return index_warp_fold(value, [](Value a, Value b) { return max(a, b); });
+	return warp_fold(value, [](int64_t a, int64_t b) { return min(a, b); });
 }
 
 /* Set the conditions of this lane's position, by the reference at this place of the dataset, and
@@ -37,8 +30,8 @@ conditions_of_leaf(const struct index *index, const struct index_conditions *sou
 		float		limit = __double2float_ru(geonn_metric_radius_limit(index->metric, radius));
 
 		index->conditions.radius[position] = radius;
-		limit = warp_greatest(limit);
-		if (index_lane() == 0)
+		limit = warp_largest(limit);
+		if (warp_lane() == 0)
 			index->node_limit[leaf] = limit;
 	}
 	for (int i = 0; i < GEONN_WINDOWS_MAX; i++)
@@ -60,8 +53,8 @@ conditions_of_leaf(const struct index *index, const struct index_conditions *sou
 		low += index_is_inside(low, geonn_low_edge(edges, i), INT64_MAX);
 		high -= index_is_inside(high, geonn_high_edge(edges, i), INT64_MIN);
 		low = warp_least(low);
-		high = warp_greatest(high);
-		if (index_lane() == 0)
+		high = warp_largest(high);
+		if (warp_lane() == 0)
 		{
 			index->node_low[i][leaf] = low;
 			index->node_high[i][leaf] = high;
@@ -77,9 +70,9 @@ conditions_of_node(const struct index *index, size_t child, size_t node)
 {
 	if (index->node_limit != NULL)
 	{
-		float		limit = warp_greatest(index->node_limit[child]);
+		float		limit = warp_largest(index->node_limit[child]);
 
-		if (index_lane() == 0)
+		if (warp_lane() == 0)
 			index->node_limit[node] = limit;
 	}
 	for (int i = 0; i < GEONN_WINDOWS_MAX; i++)
@@ -90,8 +83,8 @@ conditions_of_node(const struct index *index, size_t child, size_t node)
 		if (index->node_low[i] == NULL)
 			continue;
 		low = warp_least(index->node_low[i][child]);
-		high = warp_greatest(index->node_high[i][child]);
-		if (index_lane() == 0)
+		high = warp_largest(index->node_high[i][child]);
+		if (warp_lane() == 0)
 		{
 			index->node_low[i][node] = low;
 			index->node_high[i][node] = high;

@@ -240,7 +240,7 @@ struct group
 static __device__ __forceinline__ uint32_t
 group_slot(int j)
 {
-	return j * INDEX_WIDTH + index_lane();
+	return j * INDEX_WIDTH + warp_lane();
 }
 
 static __device__ __forceinline__ struct geonn_vector
@@ -270,7 +270,7 @@ load_group(struct group *group, const struct index_order *order)
 	{
 		uint32_t	slot = group->first_slot + group_slot(j);
 
-		group->left[j] = __ballot_sync(INDEX_ALL_LANES, slot < order->rows);
+		group->left[j] = __ballot_sync(ALL_LANES, slot < order->rows);
 		row[j] = __ldcs(&order->sorted_row[min(slot, order->rows - 1)]);
 	}
 #pragma unroll
@@ -345,7 +345,7 @@ static __device__ __forceinline__ float
 compare_leaf(struct seeker *seekers, const bool *member, const struct nearest_task *task,
 			 const float4 *staged, uint32_t leaf, bool present, float square, float reach)
 {
-	uint32_t	mask = __ballot_sync(INDEX_ALL_LANES,
+	uint32_t	mask = __ballot_sync(ALL_LANES,
 									 present && square <= reach * reach * ANCHOR_ABOVE);
 
 	if (mask == 0)
@@ -353,7 +353,7 @@ compare_leaf(struct seeker *seekers, const bool *member, const struct nearest_ta
 	if (__popc(mask) > MANY)
 	{
 		/* the nearer half of the positions may be enough */
-		uint32_t	nearer = __ballot_sync(INDEX_ALL_LANES,
+		uint32_t	nearer = __ballot_sync(ALL_LANES,
 										   present && square <= 0.25f * reach * reach);
 
 		if (nearer != 0)
@@ -361,7 +361,7 @@ compare_leaf(struct seeker *seekers, const bool *member, const struct nearest_ta
 			compare_positions(seekers, staged, leaf, nearer);
 			reach = reach_of_members(seekers, member, task->square_limit);
 			mask = ~nearer &
-				__ballot_sync(INDEX_ALL_LANES,
+				__ballot_sync(ALL_LANES,
 							  present && square <= reach * reach * ANCHOR_ABOVE);
 		}
 	}
@@ -388,7 +388,7 @@ search_leaves(struct group *group, struct seeker *seekers, bool *member,
 	index_walk_begin(&walk, index, anchor, 0, index_order_home(index, &task->order, key));
 	while (index_walk_next(&walk, (double) (reach * reach * ANCHOR_ABOVE), &leaf))
 	{
-		uint32_t	position = leaf * INDEX_WIDTH + index_lane();
+		uint32_t	position = leaf * INDEX_WIDTH + warp_lane();
 		bool		present = position < index->shape.positions;
 		struct geonn_vector vector = index_vector(index, position);
 		float4		place = anchor_place(vector, anchor);
@@ -397,7 +397,7 @@ search_leaves(struct group *group, struct seeker *seekers, bool *member,
 			break;
 		group->leaves_left--;
 		__syncwarp();			/* all lanes are done with the leaf before */
-		staged[index_lane()] = place;
+		staged[warp_lane()] = place;
 		__syncwarp();
 
 		if (is_home)
@@ -421,13 +421,13 @@ answer_members(struct group *group, const struct seeker *seekers, bool *member,
 
 #pragma unroll
 	for (int j = 0; j < PER_LANE; j++)
-		finished += __popc(__ballot_sync(INDEX_ALL_LANES, member[j]));
+		finished += __popc(__ballot_sync(ALL_LANES, member[j]));
 	is_last = group->leaves_left == 0 || finished < ROUND_ROWS_MIN;
 #pragma unroll
 	for (int j = 0; j < PER_LANE; j++)
 	{
 		uint32_t	slot = group->first_slot + group_slot(j);
-		bool		is_left = group->left[j] >> index_lane() & 1;
+		bool		is_left = group->left[j] >> warp_lane() & 1;
 		bool		found = seekers[j].best < INFINITY;
 		bool		ambiguous;
 
@@ -449,7 +449,7 @@ answer_members(struct group *group, const struct seeker *seekers, bool *member,
 			write_answer(index, task, slot, group->points->row[group_slot(j)], distance,
 						 position);
 		}
-		group->left[j] &= ~__ballot_sync(INDEX_ALL_LANES, member[j]);
+		group->left[j] &= ~__ballot_sync(ALL_LANES, member[j]);
 		if (is_last)
 			group->left[j] = 0;
 	}
@@ -484,7 +484,7 @@ search_kernel(const __grid_constant__ struct index index,
 		{
 			seekers[j] = make_seeker(group_vector(&group, group_slot(j)),
 									 group_vector(&group, anchor));
-			member[j] = group.left[j] >> index_lane() & 1;
+			member[j] = group.left[j] >> warp_lane() & 1;
 		}
 		search_leaves(&group, seekers, member, &index, &task, anchor);
 		answer_members(&group, seekers, member, &index, &task);
@@ -507,43 +507,36 @@ static __device__ __forceinline__ struct first_reference
 decide_alone(const struct index *index, struct geonn_vector from, double limit, uint32_t home)
 {
 	struct first_reference first = {INFINITY, INDEX_NONE, INDEX_NONE};
+	uint32_t	place;			/* that of this lane's first reference */
 	struct index_walk walk;
 	uint32_t	leaf;
 
 	index_walk_begin(&walk, index, from, 0, home);
 	while (index_walk_next(&walk, limit, &leaf))
 	{
-		uint32_t	position = leaf * INDEX_WIDTH + index_lane();
+		uint32_t	position = leaf * INDEX_WIDTH + warp_lane();
 		struct geonn_vector vector = index_vector(index, position);
-		double		square = geonn_chord_squared(from, vector);
-		double		least = position < index->shape.positions ? square : INFINITY;
+		double		square = position < index->shape.positions ?
+			geonn_chord_squared(from, vector) : INFINITY;
 
-		square = least;
-		if (!__any_sync(INDEX_ALL_LANES, square <= limit))
+		if (!__any_sync(ALL_LANES, square <= limit))
 			continue;
-		for (int lanes = INDEX_WIDTH / 2; lanes > 0; lanes /= 2)
-			least = fmin(least, __shfl_xor_sync(INDEX_ALL_LANES, least, lanes));
-		limit = fmin(limit, geonn_chord_limit(least));
+		limit = fmin(limit, geonn_chord_limit(warp_smallest(square)));
 		if (square <= limit)
 		{
 			double		distance = geonn_metric_distance_of(index->metric, from, vector);
 			uint32_t	reference = index->start[position];
-			uint32_t	place = index->place[reference];
 
-			if (index_comes_before(distance, place, first.distance, first.place))
+			place = index->place[reference];
+			if (comes_before(distance, place, first.distance, first.place))
 				first = {distance, place, reference};
 		}
 	}
 
-	for (int lanes = INDEX_WIDTH / 2; lanes > 0; lanes /= 2)
-	{
-		double		distance = __shfl_xor_sync(INDEX_ALL_LANES, first.distance, lanes);
-		uint32_t	place = __shfl_xor_sync(INDEX_ALL_LANES, first.place, lanes);
-		uint32_t	number = __shfl_xor_sync(INDEX_ALL_LANES, first.number, lanes);
-
-		if (index_comes_before(distance, place, first.distance, first.place))
-			first = {distance, place, number};
-	}
+	place = first.place;
+	warp_first(&first.distance, &first.place);
+	first.number = __shfl_sync(ALL_LANES, first.number,
+							   __ffs(__ballot_sync(ALL_LANES, place == first.place)) - 1);
 	return first;
 }
 
@@ -567,41 +560,8 @@ decide_kernel(const __grid_constant__ struct index index,
 			decide_alone(&index, geonn_unit_vector(point.x, point.y), task.chord_limit,
 						 index_order_home(&index, &task.order, task.order.sorted_key[slot]));
 
-		if (index_lane() == 0)
+		if (warp_lane() == 0)
 			write_answer(&index, &task, slot, row, first.distance, first.number);
-	}
-}
-
-/*
- * Each warp decides observations of a list; coordinates that are no point are
- * answered as the point 0, 0.
- */
-static __global__ void __launch_bounds__(WARP_BLOCK_THREADS)
-alone_kernel(const __grid_constant__ struct index index,
-			 const __grid_constant__ struct index_nearest search, const uint32_t *listed_count,
-			 uint32_t *decided, double chord_limit)
-{
-	struct warp_share share;
-	uint32_t	count = *listed_count <= search.rows ? *listed_count : 0;
-	uint32_t	listed;
-
-	warp_share_begin(&share, decided, count, true);
-	while (warp_share_next(&share, &listed))
-	{
-		uint32_t	row = search.list[listed];
-		double		latitude = search.latitude[row];
-		double		longitude = search.longitude[row];
-		bool		valid = geonn_coordinates_valid(latitude, longitude);
-		struct first_reference first =
-			decide_alone(&index, geonn_unit_vector(valid ? latitude : 0.0, valid ? longitude : 0.0),
-						 chord_limit, INDEX_NONE);
-		bool		matched = first.distance <= search.max_distance && first.distance < INFINITY;
-
-		if (index_lane() == 0)
-		{
-			search.distance[row] = matched ? first.distance : INFINITY;
-			search.tag[row] = matched ? index.tag[first.number] : 0;
-		}
 	}
 }
 
@@ -673,13 +633,4 @@ index_nearest_decide(const struct index_nearest *search)
 
 	CUDA_TRY(make_task(search, &task));
 	return launch_decide(search, &task);
-}
-
-cudaError_t
-index_alone_enqueue(const struct index_nearest *search, const uint32_t *count, uint32_t *decided)
-{
-	return launch_resident(alone_kernel, blocks_for(search->rows, BLOCK_WARPS), search->stream,
-						   *search->index, *search, count, decided,
-						   geonn_metric_radius_limit(search->index->metric,
-													 search->max_distance));
 }

@@ -39,10 +39,9 @@
 
 #include "common/metric.h"
 #include "common/window.h"
+#include "cuda/base/warp.cuh"
 #include "cuda/index/index.cuh"
 #include "engine/search/space_curve.h"
-
-#define INDEX_ALL_LANES 0xFFFFFFFFu
 
 /* levels of the curve codes in leaf_code: the cells of the last are 2.4 m wide */
 #define INDEX_CODE_LEVELS 22
@@ -100,42 +99,6 @@ struct index_walk
 	uint32_t	keys[INDEX_LEVELS_MAX]; /* the keys of the levels above */
 };
 
-static __device__ __forceinline__ uint32_t
-index_lane(void)
-{
-	return threadIdx.x % INDEX_WIDTH;
-}
-
-/* join all lanes' values into one, two at a time, and return it in every lane */
-template <typename Value, typename Join>
-static __device__ __forceinline__ Value
-index_warp_fold(Value value, Join join)
-{
-	for (int lanes = INDEX_WIDTH / 2; lanes > 0; lanes /= 2)
-		value = join(value, __shfl_xor_sync(INDEX_ALL_LANES, value, lanes));
-	return value;
-}
-
-/* the smallest of the lanes' values, in every lane */
-static __device__ __forceinline__ uint32_t
-index_warp_smallest(uint32_t value)
-{
-#if __CUDA_ARCH__ >= 800
-	return __reduce_min_sync(INDEX_ALL_LANES, value);
-#else
-	for (int lanes = INDEX_WIDTH / 2; lanes > 0; lanes /= 2)
-		value = min(value, __shfl_xor_sync(INDEX_ALL_LANES, value, lanes));
-	return value;
-#endif
-}
-
-/* whether a reference comes before another one in the order (distance, place) */
-static __device__ __forceinline__ bool
-index_comes_before(double distance, uint32_t place, double other_distance, uint32_t other_place)
-{
-	return distance < other_distance || (distance == other_distance && place < other_place);
-}
-
 static __device__ __forceinline__ struct geonn_vector
 index_vector(const struct index *index, uint32_t position)
 {
@@ -184,7 +147,7 @@ static __device__ __forceinline__ uint32_t
 index_walk_key(const struct index_walk *walk)
 {
 	const struct index *index = walk->index;
-	uint32_t	node = walk->parent * INDEX_WIDTH + index_lane();
+	uint32_t	node = walk->parent * INDEX_WIDTH + warp_lane();
 	size_t		place = (size_t) index->shape.first[walk->level] + node;
 	float		x;
 	float		y;
@@ -205,7 +168,7 @@ index_walk_key(const struct index_walk *walk)
 	square = __fmaf_rd(z, z, __fmaf_rd(y, y, __fmul_rd(x, x)));
 	if (CONDITIONED == INDEX_CONDITIONED && index->node_limit != NULL && square > index->node_limit[place])
 		return INDEX_NONE;
-	return (__float_as_uint(square) & ~(INDEX_WIDTH - 1u)) | index_lane();
+	return (__float_as_uint(square) & ~(INDEX_WIDTH - 1u)) | warp_lane();
 }
 
 /*
@@ -261,14 +224,23 @@ index_walk_begin(struct index_walk *walk, const struct index *index, struct geon
 	walk->key = index_walk_key<CONDITIONED>(walk);
 }
 
+/* a filter that leaves out no child */
+struct index_walk_all
+{
+	__device__ void operator() (struct index_walk *) const
+	{
+	}
+};
+
 /*
  * Set *leaf to the next leaf that may have a position of at most this squared
  * chord; false if none is left.  The limit must not rise from one call to the
- * next.
+ * next.  The filter is called before a child is chosen, and may leave out children
+ * by setting their keys to INDEX_NONE.
  */
-template <enum index_conditioned CONDITIONED = INDEX_UNCONDITIONED>
+template <enum index_conditioned CONDITIONED = INDEX_UNCONDITIONED, typename Filter = struct index_walk_all>
 static __device__ __forceinline__ bool
-index_walk_next(struct index_walk *walk, double limit, uint32_t *leaf)
+index_walk_next(struct index_walk *walk, double limit, uint32_t *leaf, Filter filter = {})
 {
 	uint32_t	limit_key = __float_as_uint(__double2float_ru(limit));
 
@@ -280,17 +252,21 @@ index_walk_next(struct index_walk *walk, double limit, uint32_t *leaf)
 	}
 	while (walk->level < walk->levels)
 	{
-		uint32_t	nearest = index_warp_smallest(walk->key);
-		uint32_t	child = nearest % INDEX_WIDTH;
-		uint32_t	node = walk->parent * INDEX_WIDTH + child;
+		uint32_t	nearest;
+		uint32_t	child;
+		uint32_t	node;
 
+		filter(walk);
+		nearest = warp_smallest(walk->key);
+		child = nearest % INDEX_WIDTH;
+		node = walk->parent * INDEX_WIDTH + child;
 		if (nearest - child > limit_key)
 		{
 			/* this node has no child left; INDEX_NONE is above all limits */
 			index_walk_up(walk);
 			continue;
 		}
-		if (index_lane() == child)
+		if (warp_lane() == child)
 			walk->key = INDEX_NONE;
 		if (walk->level > 0)
 			index_walk_down<CONDITIONED>(walk, node);
@@ -324,9 +300,9 @@ index_home_leaf(const struct index *index, uint64_t code, uint32_t first, uint32
 	while (end - first > 1)
 	{
 		uint32_t	step = (end - first + INDEX_WIDTH - 1) / INDEX_WIDTH;
-		uint32_t	probe = first + step * index_lane();
+		uint32_t	probe = first + step * warp_lane();
 		bool		not_behind = probe < end && index->leaf_code[probe] <= code;
-		uint32_t	passed = __popc(__ballot_sync(INDEX_ALL_LANES, not_behind));
+		uint32_t	passed = __popc(__ballot_sync(ALL_LANES, not_behind));
 
 		if (passed > 0)
 			first += step * (passed - 1);

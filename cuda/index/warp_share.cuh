@@ -68,33 +68,15 @@ warp_share_next(struct warp_share *share, uint32_t *item)
 	{
 		uint32_t	first = UINT32_MAX;
 
-		if (index_lane() == 0 && warp_clock() - share->started < LAUNCH_NANOSECONDS)
+		if (warp_lane() == 0 && warp_clock() - share->started < LAUNCH_NANOSECONDS)
 			first = atomicAdd(share->taken, share->take);
-		share->next = __shfl_sync(INDEX_ALL_LANES, first, 0);
+		share->next = __shfl_sync(ALL_LANES, first, 0);
 		if (share->next >= share->count)
 			return false;
 		share->end = min(share->next + share->take, share->count);
 	}
 	*item = share->next++;
 	return true;
-}
-
-/*
- * Return a number of its own to each lane that wants one, from the counter *taken, which
- * rises by as many; INDEX_NONE to the other lanes.  All lanes of the warp must call this.
- */
-static __device__ __forceinline__ uint32_t
-warp_take(uint32_t *taken, bool wants)
-{
-	uint32_t	lanes = __ballot_sync(INDEX_ALL_LANES, wants);
-	uint32_t	first = 0;
-
-	if (lanes == 0)
-		return INDEX_NONE;
-	if (index_lane() == 0)
-		first = atomicAdd(taken, __popc(lanes));
-	first = __shfl_sync(INDEX_ALL_LANES, first, 0);
-	return wants ? first + __popc(lanes & ((1u << index_lane()) - 1)) : INDEX_NONE;
 }
 
 /*

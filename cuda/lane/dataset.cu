@@ -132,9 +132,9 @@ make_references(struct cuda_built *built, const struct dataset *dataset)
 	struct upload upload = {};
 
 	/* the degrees lie where the vectors will be */
-	upload_add(&upload, references->x, dataset->latitude, dataset->count * sizeof(double));
-	upload_add(&upload, references->y, dataset->longitude, dataset->count * sizeof(double));
-	upload_add(&upload, references->tag, dataset->tag, dataset->count * sizeof(int64_t));
+	upload_add(&upload, references->x, dataset->latitude, dataset->count);
+	upload_add(&upload, references->y, dataset->longitude, dataset->count);
+	upload_add(&upload, references->tag, dataset->tag, dataset->count);
 	CUDA_TRY(upload_run(built->device, &upload));
 	return brute_prepare_references(references, cuda->building);
 }
@@ -155,15 +155,6 @@ place_source(void *memory, const struct dataset *dataset, struct index_source *s
 	return bytes;
 }
 
-/* add a column of the dataset to the upload, unless its target is NULL */
-template <typename Type>
-static void
-add_column(struct upload *upload, Type *place, const Type *column, size_t count)
-{
-	if (place != NULL)
-		upload_add(upload, (void *) place, column, count * sizeof(Type));
-}
-
 static cudaError_t
 make_index(struct cuda_built *built, const struct search *search, char *room)
 {
@@ -175,21 +166,21 @@ make_index(struct cuda_built *built, const struct search *search, char *room)
 	struct upload upload = {};
 	size_t		offset = place_source(room, dataset, &source);
 
-	add_column<const double>(&upload, source.latitude, dataset->latitude, count);
-	add_column<const double>(&upload, source.longitude, dataset->longitude, count);
-	add_column<const int64_t>(&upload, source.tag, dataset->tag, count);
-	add_column<const int32_t>(&upload, source.group, dataset->group, count);
-	add_column(&upload, source.conditions.radius, dataset->radius, count);
+	upload_add(&upload, source.latitude, dataset->latitude, count);
+	upload_add(&upload, source.longitude, dataset->longitude, count);
+	upload_add(&upload, source.tag, dataset->tag, count);
+	upload_add(&upload, source.group, dataset->group, count);
+	upload_add(&upload, source.conditions.radius, dataset->radius, count);
 	for (int i = 0; i < GEONN_WINDOWS_MAX; i++)
 	{
-		add_column(&upload, source.conditions.low[i], dataset->low[i], count);
-		add_column(&upload, source.conditions.high[i], dataset->high[i], count);
+		upload_add(&upload, source.conditions.low[i], dataset->low[i], count);
+		upload_add(&upload, source.conditions.high[i], dataset->high[i], count);
 	}
-	add_column(&upload, source.conditions.edges, dataset->edges, count);
+	upload_add(&upload, source.conditions.edges, dataset->edges, count);
 	if (built->index.order != NULL)
 	{
 		window_order_choose(search, &order);
-		upload_add(&upload, built->index.order, &order, sizeof(order));
+		upload_add(&upload, built->index.order, &order, 1);
 	}
 	CUDA_TRY(upload_run(built->device, &upload));
 	return index_build(&built->index, &source, room + offset, cuda->building);

@@ -81,34 +81,28 @@ move_pair(const struct results *results, uint64_t from, uint64_t to)
 }
 
 static __global__ void
-pack_strided_kernel(struct results results)
+pack_kernel(struct results results)
 {
 	uint64_t	slot = (uint64_t) blockIdx.x * BLOCK_THREADS + threadIdx.x;
-	uint64_t	row = slot / results.stride;
-	uint32_t	number = (uint32_t) (slot % results.stride);
 
-	if (row < results.status->observations && number < results.count[row])
-		move_pair(&results, slot, results.offset[row] + number);
-}
+	if (results.stride > 0)
+	{
+		uint64_t	row = slot / results.stride;
+		uint32_t	number = (uint32_t) (slot % results.stride);
 
-static __global__ void
-pack_adjacent_kernel(struct results results)
-{
-	uint64_t	pair = (uint64_t) blockIdx.x * BLOCK_THREADS + threadIdx.x;
-
-	if (pair < results.status->pairs)
-		move_pair(&results, pair, pair);
+		if (row < results.status->observations && number < results.count[row])
+			move_pair(&results, slot, results.offset[row] + number);
+	}
+	else if (slot < results.status->pairs)
+		move_pair(&results, slot, slot);
 }
 
 cudaError_t
 results_pack(const struct results *results, cudaStream_t stream)
 {
-	if (results->stride > 0)
-		pack_strided_kernel<<<blocks_for((uint64_t) results->rows * results->stride, BLOCK_THREADS),
-			BLOCK_THREADS, 0, stream>>> (*results);
-	else
-		pack_adjacent_kernel<<<blocks_for(results->room, BLOCK_THREADS), BLOCK_THREADS, 0, stream>>>
-			(*results);
+	uint64_t	slots = results->stride > 0 ? (uint64_t) results->rows * results->stride : results->room;
+
+	pack_kernel<<<blocks_for(slots, BLOCK_THREADS), BLOCK_THREADS, 0, stream>>> (*results);
 	return cudaGetLastError();
 }
 

@@ -4,166 +4,114 @@
  *
  * From ordinary memory, the driver copies with one thread, at some 10 GB/s,
  * through pinned memory of its own, while a GPU takes 50 GB/s.  So a large
- * upload does the same with several threads: each takes the next chunk, copies
- * it into one of its two pinned buffers and enqueues the copy to the GPU,
- * while its other buffer is on the way.  (To pin the columns themselves would
- * take longer.)  The threads last as long as the upload.
+ * upload does the same with the thread pool: its threads fill one half of a
+ * pinned buffer with chunks of the columns, while those in the other half are
+ * on the way.  (To pin the columns themselves would take longer.)
  */
-#include <pthread.h>
 #include <string.h>
-#include <sys/sysinfo.h>
 
 #include "cuda/base/phase.cuh"
 #include "cuda/base/try.cuh"
 #include "cuda/lane/gpu.cuh"
 #include "cuda/lane/upload.cuh"
 
-/* from this many bytes on, an upload is worth starting threads for */
+extern "C"
+{
+#include "engine/base/thread_pool.h"
+}
+
+/* from this many bytes on, an upload is worth the thread pool */
 #define LARGE_UPLOAD ((size_t) 8 << 20)
 
-#define UPLOAD_THREADS 4
-#define CHUNK_BYTES ((size_t) 4 << 20)
-#define STAGING_BYTES (UPLOAD_THREADS * 2 * CHUNK_BYTES)
+#define CHUNK_BYTES ((size_t) 1 << 20)
+#define HALF_CHUNKS 16
+#define STAGING_BYTES (2 * HALF_CHUNKS * CHUNK_BYTES)
 
-/* what the threads of one upload share */
-struct job
+/* the chunks of one half of the buffer */
+struct half
 {
-	struct device *device;
-	const struct upload *upload;
-
-	pthread_mutex_t lock;
-
-	/* guarded by lock: the next chunk begins here */
-	int			column;
-	size_t		offset;
+	char	   *buffer;
+	size_t		count;
+	struct upload_column chunks[HALF_CHUNKS];
 };
-
-struct worker
-{
-	struct job *job;
-	pthread_t	thread;
-	char	   *buffers[2];		/* two buffers of CHUNK_BYTES each, pinned */
-	cudaError_t error;
-};
-
-void
-upload_add(struct upload *upload, void *target, const void *source, size_t bytes)
-{
-	struct upload_column *column = &upload->columns[upload->count++];
-
-	column->target = target;
-	column->source = source;
-	column->bytes = bytes;
-}
 
 /*
- * Take the next chunk.  Returns whether one was left.
+ * Take the first chunks of what is left of the columns.
  */
-static bool
-take_chunk(struct job *job, struct upload_column *chunk)
+static void
+take_chunks(struct upload *left, struct half *half)
 {
-	bool		taken = false;
-
-	pthread_mutex_lock(&job->lock);
-	while (!taken && job->column < job->upload->count)
+	half->count = 0;
+	while (half->count < HALF_CHUNKS && left->count > 0)
 	{
-		const struct upload_column *column = &job->upload->columns[job->column];
-		size_t		left = column->bytes - job->offset;
+		struct upload_column *column = &left->columns[left->count - 1];
+		struct upload_column *chunk = &half->chunks[half->count];
 
-		if (left == 0)
+		if (column->bytes == 0)
 		{
-			job->column++;
-			job->offset = 0;
+			left->count--;
 			continue;
 		}
-		chunk->target = (char *) column->target + job->offset;
-		chunk->source = (const char *) column->source + job->offset;
-		chunk->bytes = left < CHUNK_BYTES ? left : CHUNK_BYTES;
-		job->offset += chunk->bytes;
-		taken = true;
+		*chunk = *column;
+		if (chunk->bytes > CHUNK_BYTES)
+			chunk->bytes = CHUNK_BYTES;
+		column->target = (char *) column->target + chunk->bytes;
+		column->source = (const char *) column->source + chunk->bytes;
+		column->bytes -= chunk->bytes;
+		half->count++;
 	}
-	pthread_mutex_unlock(&job->lock);
-	return taken;
+}
+
+static void
+fill_chunk(void *context, size_t number)
+{
+	struct half *half = (struct half *) context;
+
+	memcpy(half->buffer + number * CHUNK_BYTES, half->chunks[number].source,
+		   half->chunks[number].bytes);
 }
 
 /*
- * Copy chunks until none is left, and wait for the last.
+ * Copy all chunks by the two halves in turn; sent[i] is the event after half i.
  */
 static cudaError_t
-copy_chunks(struct worker *worker, cudaStream_t stream, cudaEvent_t *sent)
+copy_halves(const struct upload *upload, char *staging, const cudaEvent_t *sent,
+			cudaStream_t stream)
 {
-	struct upload_column chunk;
-	cudaError_t error = cudaSuccess;
-	cudaError_t last_error;
+	struct upload left = *upload;
+	struct half half;
 
-	for (int turn = 0; error == cudaSuccess && take_chunk(worker->job, &chunk); turn ^= 1)
+	for (int turn = 0; take_chunks(&left, &half), half.count > 0; turn ^= 1)
 	{
+		half.buffer = staging + turn * HALF_CHUNKS * CHUNK_BYTES;
 		/* an event that was never recorded counts as reached */
-		if ((error = cudaEventSynchronize(sent[turn])) != cudaSuccess)
-			break;
-		memcpy(worker->buffers[turn], chunk.source, chunk.bytes);
-		if ((error = cudaMemcpyAsync(chunk.target, worker->buffers[turn], chunk.bytes,
-									 cudaMemcpyHostToDevice, stream)) == cudaSuccess)
-			error = cudaEventRecord(sent[turn], stream);
+		CUDA_TRY(cudaEventSynchronize(sent[turn]));
+		thread_pool_run(fill_chunk, &half, half.count);
+		for (size_t i = 0; i < half.count; i++)
+			CUDA_TRY(cudaMemcpyAsync(half.chunks[i].target, half.buffer + i * CHUNK_BYTES,
+									 half.chunks[i].bytes, cudaMemcpyHostToDevice, stream));
+		CUDA_TRY(cudaEventRecord(sent[turn], stream));
 	}
-	/* wait, so that no copy is on its way to memory that may be released */
-	last_error = cudaStreamSynchronize(stream);
-	return error != cudaSuccess ? error : last_error;
+	return cudaSuccess;
 }
 
-static void *
-work(void *argument)
+static cudaError_t
+upload_by_staging(const struct upload *upload, char *staging, cudaStream_t stream)
 {
-	struct worker *worker = (struct worker *) argument;
-	cudaStream_t stream = NULL;
-	cudaEvent_t sent[2] = {NULL, NULL};
 	unsigned	flags = cudaEventDisableTiming | cudaEventBlockingSync;
+	cudaEvent_t sent[2] = {NULL, NULL};
+	cudaError_t error;
+	cudaError_t last_error;
 
-	if ((worker->error = cudaSetDevice(worker->job->device->ordinal)) == cudaSuccess &&
-		(worker->error = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking)) == cudaSuccess &&
-		(worker->error = cudaEventCreateWithFlags(&sent[0], flags)) == cudaSuccess &&
-		(worker->error = cudaEventCreateWithFlags(&sent[1], flags)) == cudaSuccess)
-		worker->error = copy_chunks(worker, stream, sent);
+	if ((error = cudaEventCreateWithFlags(&sent[0], flags)) == cudaSuccess &&
+		(error = cudaEventCreateWithFlags(&sent[1], flags)) == cudaSuccess)
+		error = copy_halves(upload, staging, sent, stream);
+	/* the buffer is free again when all copies have ended */
+	last_error = cudaStreamSynchronize(stream);
 	for (int i = 0; i < 2; i++)
 		if (sent[i] != NULL)
 			cudaEventDestroy(sent[i]);
-	if (stream != NULL)
-		cudaStreamDestroy(stream);
-	return NULL;
-}
-
-/*
- * Upload with several threads.  The calling thread is one of the workers, so
- * at least one works.
- */
-static cudaError_t
-upload_with_threads(struct device *device, const struct upload *upload, char *staging)
-{
-	struct worker workers[UPLOAD_THREADS];
-	struct job	job = {device, upload, PTHREAD_MUTEX_INITIALIZER, 0, 0};
-	int			wanted = get_nprocs() < UPLOAD_THREADS ? get_nprocs() : UPLOAD_THREADS;
-	int			started = 1;
-	cudaError_t error;
-
-	memset(workers, 0, sizeof(workers));
-	for (int i = 0; i < UPLOAD_THREADS; i++)
-	{
-		workers[i].job = &job;
-		workers[i].buffers[0] = staging + 2 * i * CHUNK_BYTES;
-		workers[i].buffers[1] = workers[i].buffers[0] + CHUNK_BYTES;
-	}
-	while (started < wanted &&
-		   pthread_create(&workers[started].thread, NULL, work, &workers[started]) == 0)
-		started++;
-	work(&workers[0]);
-	error = workers[0].error;
-	for (int i = 1; i < started; i++)
-	{
-		pthread_join(workers[i].thread, NULL);
-		if (error == cudaSuccess)
-			error = workers[i].error;
-	}
-	return error;
+	return error != cudaSuccess ? error : last_error;
 }
 
 cudaError_t
@@ -182,7 +130,7 @@ upload_run(struct device *device, const struct upload *upload)
 		cuda->staging = NULL;
 	}
 	if (bytes >= LARGE_UPLOAD && cuda->staging != NULL)
-		return upload_with_threads(device, upload, (char *) cuda->staging);
+		return upload_by_staging(upload, (char *) cuda->staging, cuda->building);
 	for (int i = 0; i < upload->count; i++)
 		CUDA_TRY(cudaMemcpyAsync(upload->columns[i].target, upload->columns[i].source,
 								 upload->columns[i].bytes, cudaMemcpyHostToDevice,

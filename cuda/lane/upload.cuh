@@ -28,8 +28,14 @@ struct upload
 	int			count;
 };
 
-/* Add a column to an upload; the caller zeroes the upload before the first. */
-extern void upload_add(struct upload *upload, void *target, const void *source, size_t bytes);
+/* Add a column to an upload, which the caller zeroes before the first, unless its target is NULL. */
+template <typename Type>
+static inline void
+upload_add(struct upload *upload, const Type *target, const Type *source, size_t count)
+{
+	if (target != NULL)
+		upload->columns[upload->count++] = {(void *) target, source, count * sizeof(Type)};
+}
 
 /*
  * Copy the columns to the GPU.  Work that the caller enqueues on the device's

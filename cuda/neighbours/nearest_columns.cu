@@ -35,18 +35,6 @@ struct nearest
 	uint32_t	position;		/* the position of the nearest; INDEX_NONE: no candidate yet */
 };
 
-/* return the smallest of the lanes' values, which are at least 0, in every lane */
-static __device__ __forceinline__ double
-warp_smallest(double value)
-{
-	uint32_t	high = (uint32_t) __double2hiint(value);
-	uint32_t	low = (uint32_t) __double2loint(value);
-	uint32_t	smallest = index_warp_smallest(high);
-
-	low = index_warp_smallest(high == smallest ? low : UINT32_MAX);
-	return __hiloint2double((int) smallest, (int) low);
-}
-
 /* the place in the dataset of a position's first reference */
 static __device__ __forceinline__ uint32_t
 first_place(const struct index *index, uint32_t position)
@@ -65,34 +53,21 @@ decide(const struct index *index, struct geonn_vector from, uint32_t position, u
 {
 	double		value = INFINITY;
 	uint32_t	place = UINT32_MAX;
-	double		best = INFINITY;
-	uint32_t	best_place = UINT32_MAX;
-	uint32_t	winner = INDEX_NONE;
+	uint32_t	own_place;
 
-	if (lanes >> index_lane() & 1)
+	if (lanes >> warp_lane() & 1)
 	{
 		value = geonn_metric_distance_of(index->metric, from, index_vector(index, position));
 		place = first_place(index, position);
 	}
-	if (nearest != INDEX_NONE)
-	{
-		best = geonn_metric_distance_of(index->metric, from, index_vector(index, nearest));
-		best_place = first_place(index, nearest);
-	}
-	for (; lanes != 0; lanes &= lanes - 1)
-	{
-		uint32_t	lane = __ffs(lanes) - 1;
-		double		other = __shfl_sync(INDEX_ALL_LANES, value, lane);
-		uint32_t	other_place = __shfl_sync(INDEX_ALL_LANES, place, lane);
-
-		if (index_comes_before(other, other_place, best, best_place))
-		{
-			best = other;
-			best_place = other_place;
-			winner = lane;
-		}
-	}
-	return winner;
+	own_place = place;
+	warp_first(&value, &place);
+	if (nearest != INDEX_NONE &&
+		!comes_before(value, place,
+					  geonn_metric_distance_of(index->metric, from, index_vector(index, nearest)),
+					  first_place(index, nearest)))
+		return INDEX_NONE;
+	return __ffs(__ballot_sync(ALL_LANES, own_place == place)) - 1;
 }
 
 /*
@@ -103,7 +78,7 @@ static __device__ __forceinline__ void
 take_leaf(const struct index *index, const struct warp_observation *observation, uint32_t leaf,
 		  struct nearest *nearest)
 {
-	uint32_t	position = leaf * INDEX_WIDTH + index_lane();
+	uint32_t	position = leaf * INDEX_WIDTH + warp_lane();
 	double		chord = warp_chord(index, observation, position);
 	bool		passes = chord <= nearest->limit && chord < INFINITY &&
 		position != nearest->position &&
@@ -113,7 +88,7 @@ take_leaf(const struct index *index, const struct warp_observation *observation,
 	uint32_t	winner;
 	bool		keeps;
 
-	if (!__any_sync(INDEX_ALL_LANES, passes))
+	if (!__any_sync(ALL_LANES, passes))
 		return;
 	smallest = warp_smallest(passes ? chord : INFINITY);
 	if (smallest < nearest->least)
@@ -121,7 +96,7 @@ take_leaf(const struct index *index, const struct warp_observation *observation,
 		nearest->least = smallest;
 		nearest->limit = fmin(nearest->limit, geonn_chord_limit(smallest));
 	}
-	lanes = __ballot_sync(INDEX_ALL_LANES, passes && chord <= nearest->limit);
+	lanes = __ballot_sync(ALL_LANES, passes && chord <= nearest->limit);
 	keeps = nearest->position != INDEX_NONE && nearest->chord <= nearest->limit;
 	if (lanes == 0)
 		return;
@@ -131,7 +106,7 @@ take_leaf(const struct index *index, const struct warp_observation *observation,
 						keeps ? nearest->position : INDEX_NONE);
 	if (winner != INDEX_NONE)
 	{
-		nearest->chord = __shfl_sync(INDEX_ALL_LANES, chord, winner);
+		nearest->chord = __shfl_sync(ALL_LANES, chord, winner);
 		nearest->position = leaf * INDEX_WIDTH + winner;
 	}
 }
@@ -192,7 +167,7 @@ nearest_kernel(const __grid_constant__ struct neighbours search)
 			take_leaf<CONDITIONED>(index, &observation, leaf, &nearest);
 
 		guess = nearest.position;
-		if (index_lane() == 0)
+		if (warp_lane() == 0)
 		{
 			double		distance = INFINITY;
 

@@ -12,7 +12,7 @@
  * Phases
  *
  * copy in	the observations; their vectors, and the order of search.  In this
- *			order small_k.cu looks at 32 of them at a time, if the
+ *			order bundles.cu looks at 32 of them at a time, if the
  *			question is simple, and leaves few of them to
  * select	the first k candidates of each observation, into slots of its own;
  *			nearest_columns.cu does so for one neighbour by groups or windows.
@@ -257,7 +257,7 @@ neighbours_place(struct lane *lane, uint32_t rows, void *memory)
 	work->ties = question->ties;
 	work->max_distance = question->max_distance;
 	work->stream = lane->stream;
-	piece->fills = !piece->collects && slots <= room && small_k_fills(work);
+	piece->fills = !piece->collects && slots <= room && bundles_fill(work);
 
 	offset = place_observations(work, dataset->columns, piece->fills, memory, 0);
 	results->rows = rows;
@@ -339,7 +339,7 @@ enqueue_copy_in(struct lane *lane, enum piece_progress *progress)
 	}
 	struct phase phase("search");
 
-	CUDA_TRY(small_k_enqueue(work));
+	CUDA_TRY(bundles_enqueue(work));
 	/* status->next is already where these launches begin */
 	piece->phase = work->k > 0 ? NEIGHBOURS_SELECT : NEIGHBOURS_COUNT;
 	return cudaSuccess;

@@ -60,7 +60,7 @@ struct neighbours
 	/* memory for sorting the observations */
 	void	   *code;			/* [2 * rows] curve codes: uint32_t, or uint64_t with groups or
 								 * windows */
-	uint32_t   *row;			/* [rows] used by the sort; afterwards small_k_enqueue() lists
+	uint32_t   *row;			/* [rows] used by the sort; afterwards bundles_enqueue() lists
 								 * observations here */
 	void	   *sort_room;
 	size_t		sort_bytes;
@@ -69,7 +69,7 @@ struct neighbours
 	double	   *value;			/* distances, or squared chords if the metric's chord does not
 								 * decide */
 	uint32_t   *reference;		/* index of the reference in the index's order */
-	int64_t    *tag;			/* tags, if small_k_fills(): then these columns are
+	int64_t    *tag;			/* tags, if bundles_fill(): then these columns are
 								 * the result, and `reference` is not used; otherwise
 								 * NULL */
 	uint32_t   *selected;		/* [rows] how many neighbours are selected */
@@ -110,20 +110,20 @@ extern size_t neighbours_entry_sort_bytes(uint32_t entries);
 extern cudaError_t neighbours_sort_entries(struct neighbours *search, uint32_t entries);
 
 /*
- * small_k.cu: whether every observation will have k pairs, so that the columns
+ * bundles.cu: whether every observation will have k pairs, so that the columns
  * of k places for each can be the result, without packing.  Reads only the
  * index and the question.
  */
-extern bool small_k_fills(const struct neighbours *search);
+extern bool bundles_fill(const struct neighbours *search);
 
 /*
- * small_k.cu: small_k_enqueue() enqueues the search for few neighbours of many
- * observations, if small_k_fits() is true; otherwise it does nothing.  It lists
+ * bundles.cu: bundles_enqueue() enqueues the search for few neighbours of many
+ * observations, if bundles_fit() is true; otherwise it does nothing.  It lists
  * the observations that it leaves to neighbours_select() in row[], from
  * status->next to the end.
  */
-extern bool small_k_fits(const struct neighbours *search);
-extern cudaError_t small_k_enqueue(const struct neighbours *search);
+extern bool bundles_fit(const struct neighbours *search);
+extern cudaError_t bundles_enqueue(const struct neighbours *search);
 
 /*
  * nearest_columns.cu: nearest_columns_enqueue() does what neighbours_select()

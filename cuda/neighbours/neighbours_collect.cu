@@ -54,7 +54,7 @@ take_leaf(const struct neighbours *search, const struct warp_observation *observ
 		  uint32_t row, const struct bound *bound, uint32_t leaf, uint64_t *written)
 {
 	const struct index *index = &search->index;
-	uint32_t	position = leaf * INDEX_WIDTH + index_lane();
+	uint32_t	position = leaf * INDEX_WIDTH + warp_lane();
 	double		value = warp_chord(index, observation, position);
 	bool		passes = value <= bound->limit && value < INFINITY &&
 		warp_overlaps<CONDITIONED>(index, observation, position);
@@ -62,7 +62,7 @@ take_leaf(const struct neighbours *search, const struct warp_observation *observ
 	uint32_t	end = 0;
 	uint32_t	left;
 
-	if (!__any_sync(INDEX_ALL_LANES, passes))
+	if (!__any_sync(ALL_LANES, passes))
 		return;
 	if (passes && CHORD_DECIDES)
 	{
@@ -78,13 +78,13 @@ take_leaf(const struct neighbours *search, const struct warp_observation *observ
 		end = index->start[position + 1];
 	}
 
-	left = __ballot_sync(INDEX_ALL_LANES, passes);
+	left = __ballot_sync(ALL_LANES, passes);
 	while (left != 0)
 	{
 		uint32_t	lane = __ffs(left) - 1;
-		double		its_value = __shfl_sync(INDEX_ALL_LANES, value, lane);
-		uint32_t	its_first = __shfl_sync(INDEX_ALL_LANES, first, lane);
-		uint32_t	its_end = __shfl_sync(INDEX_ALL_LANES, end, lane);
+		double		its_value = __shfl_sync(ALL_LANES, value, lane);
+		uint32_t	its_first = __shfl_sync(ALL_LANES, first, lane);
+		uint32_t	its_end = __shfl_sync(ALL_LANES, end, lane);
 
 		left &= left - 1;
 		if (!WRITE && search->excluded_first == NULL)
@@ -94,14 +94,14 @@ take_leaf(const struct neighbours *search, const struct warp_observation *observ
 		}
 		for (; its_first < its_end; its_first += 32)
 		{
-			uint32_t	reference = its_first + index_lane();
+			uint32_t	reference = its_first + warp_lane();
 			bool		qualifies = reference < its_end &&
 				!warp_is_excluded(index, observation, reference);
-			uint32_t	mask = __ballot_sync(INDEX_ALL_LANES, qualifies);
+			uint32_t	mask = __ballot_sync(ALL_LANES, qualifies);
 
 			if (WRITE && qualifies)
 			{
-				uint64_t	here = *written + __popc(mask & ((1u << index_lane()) - 1));
+				uint64_t	here = *written + lanes_before(mask);
 
 				if (CHORD_DECIDES)
 				{
@@ -146,7 +146,7 @@ collect_kernel(const __grid_constant__ struct neighbours search, uint32_t rows)
 			   (WRITE || written <= search.entry_room))
 			take_leaf<CHORD_DECIDES, WRITE, CONDITIONED>(&search, &observation, row, &bound, leaf,
 														 &written);
-		if (!WRITE && index_lane() == 0)
+		if (!WRITE && warp_lane() == 0)
 			search.results.count[row] = (uint32_t) written;
 	}
 }

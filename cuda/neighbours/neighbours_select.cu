@@ -39,10 +39,30 @@ struct selection
 	uint32_t	place;
 	uint32_t	reference;
 
-	/* if memory holds the candidates */
+	/* if memory holds the candidates, or for when they are answers: references stay in the column
+	 * that is not NULL */
 	double	   *values;
 	uint32_t   *references;
+	int64_t    *tags;
 };
+
+/* the reference of a candidate that memory holds */
+static __device__ __forceinline__ uint32_t
+kept_reference(const struct selection *selection, uint32_t number)
+{
+	return selection->tags != NULL ? (uint32_t) selection->tags[number] :
+		selection->references[number];
+}
+
+static __device__ __forceinline__ void
+keep(struct selection *selection, uint32_t number, double value, uint32_t reference)
+{
+	selection->values[number] = value;
+	if (selection->tags != NULL)
+		selection->tags[number] = reference;
+	else
+		selection->references[number] = reference;
+}
 
 /*
  * Insert a candidate.  It comes before the last one, or fewer than k candidates
@@ -56,15 +76,15 @@ insert(struct selection *selection, double value, uint32_t place, uint32_t refer
 
 	if (IN_REGISTERS)
 	{
-		bool		after = index_comes_before(value, place, selection->value, selection->place);
-		uint32_t	first_after = __ffs(__ballot_sync(INDEX_ALL_LANES, after)) - 1;
-		double		value_before = __shfl_up_sync(INDEX_ALL_LANES, selection->value, 1);
-		uint32_t	place_before = __shfl_up_sync(INDEX_ALL_LANES, selection->place, 1);
-		uint32_t	reference_before = __shfl_up_sync(INDEX_ALL_LANES, selection->reference, 1);
+		bool		after = comes_before(value, place, selection->value, selection->place);
+		uint32_t	first_after = __ffs(__ballot_sync(ALL_LANES, after)) - 1;
+		double		value_before = __shfl_up_sync(ALL_LANES, selection->value, 1);
+		uint32_t	place_before = __shfl_up_sync(ALL_LANES, selection->place, 1);
+		uint32_t	reference_before = __shfl_up_sync(ALL_LANES, selection->reference, 1);
 
 		if (after)
 		{
-			bool		here = index_lane() == first_after;
+			bool		here = warp_lane() == first_after;
 
 			selection->value = here ? value : value_before;
 			selection->place = here ? place : place_before;
@@ -80,7 +100,7 @@ insert(struct selection *selection, double value, uint32_t place, uint32_t refer
 		/* move the candidates after it by one, from the end */
 		while (chunk-- > 0)
 		{
-			uint32_t	number = chunk * 32 + index_lane();
+			uint32_t	number = chunk * 32 + warp_lane();
 			double		other = INFINITY;
 			uint32_t	other_reference = 0;
 			bool		after = true;
@@ -88,25 +108,19 @@ insert(struct selection *selection, double value, uint32_t place, uint32_t refer
 			if (number < end)
 			{
 				other = selection->values[number];
-				other_reference = selection->references[number];
-				after = index_comes_before(value, place, other,
+				other_reference = kept_reference(selection, number);
+				after = comes_before(value, place, other,
 										   selection->index->place[other_reference]);
 			}
 			__syncwarp();
 			if (after && number < end)
-			{
-				selection->values[number + 1] = other;
-				selection->references[number + 1] = other_reference;
-			}
-			here = chunk * 32 + __popc(__ballot_sync(INDEX_ALL_LANES, !after));
+				keep(selection, number + 1, other, other_reference);
+			here = chunk * 32 + __popc(__ballot_sync(ALL_LANES, !after));
 			if (here > chunk * 32)
 				break;
 		}
-		if (index_lane() == 0)
-		{
-			selection->values[here] = value;
-			selection->references[here] = reference;
-		}
+		if (warp_lane() == 0)
+			keep(selection, here, value, reference);
 		__syncwarp();
 	}
 
@@ -116,13 +130,13 @@ insert(struct selection *selection, double value, uint32_t place, uint32_t refer
 		return;
 	if (IN_REGISTERS)
 	{
-		selection->last_value = __shfl_sync(INDEX_ALL_LANES, selection->value, last);
-		selection->last_place = __shfl_sync(INDEX_ALL_LANES, selection->place, last);
+		selection->last_value = __shfl_sync(ALL_LANES, selection->value, last);
+		selection->last_place = __shfl_sync(ALL_LANES, selection->place, last);
 	}
 	else
 	{
 		selection->last_value = selection->values[last];
-		selection->last_place = selection->index->place[selection->references[last]];
+		selection->last_place = selection->index->place[kept_reference(selection, last)];
 	}
 }
 
@@ -138,17 +152,17 @@ take_position(struct selection *selection, const struct warp_observation *observ
 
 	for (; first < end; first += 32)
 	{
-		uint32_t	reference = first + index_lane();
+		uint32_t	reference = first + warp_lane();
 		uint32_t	place = reference < end ? index->place[reference] : UINT32_MAX;
 		bool		qualifies = reference < end && !warp_is_excluded(index, observation, reference);
-		uint32_t	left = __ballot_sync(INDEX_ALL_LANES, qualifies);
+		uint32_t	left = __ballot_sync(ALL_LANES, qualifies);
 
 		while (left != 0)
 		{
 			uint32_t	lane = __ffs(left) - 1;
-			uint32_t	its_place = __shfl_sync(INDEX_ALL_LANES, place, lane);
+			uint32_t	its_place = __shfl_sync(ALL_LANES, place, lane);
 
-			if (!index_comes_before(value, its_place, selection->last_value, selection->last_place))
+			if (!comes_before(value, its_place, selection->last_value, selection->last_place))
 				return;
 			insert<IN_REGISTERS>(selection, value, its_place, first + lane);
 			left &= left - 1;
@@ -165,7 +179,7 @@ take_leaf(struct selection *selection, const struct warp_observation *observatio
 		  uint32_t leaf, double *limit)
 {
 	const struct index *index = selection->index;
-	uint32_t	position = leaf * INDEX_WIDTH + index_lane();
+	uint32_t	position = leaf * INDEX_WIDTH + warp_lane();
 	double		chord = warp_chord(index, observation, position);
 	bool		passes = chord <= *limit && chord < INFINITY &&
 		warp_overlaps<CONDITIONED>(index, observation, position);
@@ -174,7 +188,7 @@ take_leaf(struct selection *selection, const struct warp_observation *observatio
 	double		value = chord;
 	uint32_t	left;
 
-	if (!__any_sync(INDEX_ALL_LANES, passes))
+	if (!__any_sync(ALL_LANES, passes))
 		return;
 	if (passes)
 	{
@@ -185,7 +199,7 @@ take_leaf(struct selection *selection, const struct warp_observation *observatio
 		first = index->start[position];
 		end = index->start[position + 1];
 	}
-	left = __ballot_sync(INDEX_ALL_LANES, passes && value <= selection->last_value);
+	left = __ballot_sync(ALL_LANES, passes && value <= selection->last_value);
 	if (left == 0)
 		return;
 	do
@@ -193,9 +207,9 @@ take_leaf(struct selection *selection, const struct warp_observation *observatio
 		uint32_t	lane = __ffs(left) - 1;
 
 		take_position<IN_REGISTERS>(selection, observation,
-									__shfl_sync(INDEX_ALL_LANES, value, lane),
-									__shfl_sync(INDEX_ALL_LANES, first, lane),
-									__shfl_sync(INDEX_ALL_LANES, end, lane));
+									__shfl_sync(ALL_LANES, value, lane),
+									__shfl_sync(ALL_LANES, first, lane),
+									__shfl_sync(ALL_LANES, end, lane));
 		left &= left - 1;
 	} while (left != 0);
 	/* candidates that come before the last of the selection are within it */
@@ -223,6 +237,7 @@ begin_selection(struct selection *selection, const struct neighbours *search, ui
 	selection->reference = 0;
 	selection->values = search->value + slot;
 	selection->references = search->reference + slot;
+	selection->tags = search->tag == NULL ? NULL : search->tag + slot;
 }
 
 template <bool CHORD_DECIDES, bool IN_REGISTERS, enum index_conditioned CONDITIONED>
@@ -253,16 +268,12 @@ select_kernel(const __grid_constant__ struct neighbours search)
 			take_leaf<CHORD_DECIDES, IN_REGISTERS, CONDITIONED>(&selection, &observation, leaf,
 																&limit);
 
-		if (IN_REGISTERS && index_lane() < selection.count)
-		{
-			selection.values[index_lane()] = selection.value;
-			if (search.tag != NULL)
-				search.tag[(uint64_t) row * search.k + index_lane()] =
-					search.index.tag[selection.reference];
-			else
-				selection.references[index_lane()] = selection.reference;
-		}
-		if (index_lane() == 0)
+		if (IN_REGISTERS && warp_lane() < selection.count)
+			keep(&selection, warp_lane(), selection.value, selection.reference);
+		if (selection.tags != NULL)
+			for (uint32_t i = warp_lane(); i < selection.count; i += INDEX_WIDTH)
+				selection.tags[i] = search.index.tag[selection.tags[i]];
+		if (warp_lane() == 0)
 			search.selected[row] = selection.count;
 	}
 }
@@ -285,7 +296,7 @@ neighbours_select(const struct neighbours *search)
 	bool		in_registers = search->k <= INDEX_WIDTH;
 	struct neighbours listed;
 
-	if (small_k_fits(search))
+	if (bundles_fit(search))
 	{
 		listed = *search;
 		listed.order = search->row;

@@ -69,7 +69,7 @@ prepare(struct gpu_share *share)
 	search->results.stride = share->k;
 	search->results.distance_step = 1;
 	search->index = state->built.index;
-	state->fills = small_k_fills(search);
+	state->fills = bundles_fill(search);
 	return place_search(share, state, (uint32_t) share->batch_rows) &&
 		gpu_fine(share, cudaMallocHost((void **) &state->status, sizeof(struct neighbours_status)),
 				 "status");
@@ -101,7 +101,7 @@ search_batch(struct gpu_share *share, uint64_t first)
 	if (!gpu_fine(share, cudaMemsetAsync(search->status, 0, sizeof(struct neighbours_status), 0),
 				  "status") ||
 		!gpu_fine(share, neighbours_sort(search), "sorting") ||
-		!gpu_fine(share, small_k_enqueue(search), "search"))
+		!gpu_fine(share, bundles_enqueue(search), "search"))
 		return false;
 	do
 	{

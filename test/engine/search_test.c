@@ -98,7 +98,7 @@ test_far_observations(void)
 static bool
 every_k_right(struct test_case *test)
 {
-	static const uint32_t numbers[] = {2, 3, 4, 8, 12, 16, 24, 32, 33, 35, 36, 37};
+	static const uint32_t numbers[] = {2, 3, 4, 8, 12, 16, 24, 32, 33, 48, 63, 64, 96, 127, 128, 129};
 	bool		right = true;
 
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
@@ -110,7 +110,7 @@ every_k_right(struct test_case *test)
 static void
 test_every_k(void)
 {
-	static const size_t counts[] = {12, 32, 36, 700};
+	static const size_t counts[] = {12, 32, 128, 700};
 
 	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
 	{

@@ -1,0 +1,111 @@
+/*
+ * warp.cuh
+ *		What the lanes of a warp find out together.
+ *
+ * For kernels.  All lanes of the warp must call a function that takes a value of
+ * each.
+ */
+#ifndef GEONN_WARP_CUH
+#define GEONN_WARP_CUH
+
+#include <stdint.h>
+
+#include <cuda_runtime.h>
+
+#define ALL_LANES 0xFFFFFFFFu
+
+static __device__ __forceinline__ uint32_t
+warp_lane(void)
+{
+	return threadIdx.x % 32;
+}
+
+/* how many lanes before this one are in a mask */
+static __device__ __forceinline__ uint32_t
+lanes_before(uint32_t mask)
+{
+	return __popc(mask & ((1u << warp_lane()) - 1));
+}
+
+/* join all lanes' values into one, two at a time, and return it in every lane */
+template <typename Value, typename Join>
+static __device__ __forceinline__ Value
+warp_fold(Value value, Join join)
+{
+	for (int lanes = 16; lanes > 0; lanes /= 2)
+		value = join(value, __shfl_xor_sync(ALL_LANES, value, lanes));
+	return value;
+}
+
+template <typename Value>
+static __device__ __forceinline__ Value
+warp_largest(Value value)
+{
+	return warp_fold(value, [](Value a, Value b) { return max(a, b); });
+}
+
+static __device__ __forceinline__ uint32_t
+warp_smallest(uint32_t value)
+{
+#if __CUDA_ARCH__ >= 800
+	return __reduce_min_sync(ALL_LANES, value);
+#else
+	return warp_fold(value, [](uint32_t a, uint32_t b) { return min(a, b); });
+#endif
+}
+
+/* the same of values of at least 0 */
+static __device__ __forceinline__ double
+warp_smallest(double value)
+{
+	uint32_t	high = (uint32_t) __double2hiint(value);
+	uint32_t	low = (uint32_t) __double2loint(value);
+	uint32_t	smallest = warp_smallest(high);
+
+	low = warp_smallest(high == smallest ? low : UINT32_MAX);
+	return __hiloint2double((int) smallest, (int) low);
+}
+
+/* whether a reference comes before another one in the order (distance, place) */
+static __device__ __forceinline__ bool
+comes_before(double distance, uint32_t place, double other_distance, uint32_t other_place)
+{
+	return distance < other_distance || (distance == other_distance && place < other_place);
+}
+
+/* find the first of all lanes' references in that order, and set it in every lane */
+static __device__ __forceinline__ void
+warp_first(double *distance, uint32_t *place)
+{
+	for (int lanes = 16; lanes > 0; lanes /= 2)
+	{
+		double		other_distance = __shfl_xor_sync(ALL_LANES, *distance, lanes);
+		uint32_t	other_place = __shfl_xor_sync(ALL_LANES, *place, lanes);
+
+		if (comes_before(other_distance, other_place, *distance, *place))
+		{
+			*distance = other_distance;
+			*place = other_place;
+		}
+	}
+}
+
+/*
+ * Return a number of its own to each lane that wants one, from the counter *taken, which
+ * rises by as many; UINT32_MAX to the other lanes.
+ */
+static __device__ __forceinline__ uint32_t
+warp_take(uint32_t *taken, bool wants)
+{
+	uint32_t	lanes = __ballot_sync(ALL_LANES, wants);
+	uint32_t	first = 0;
+
+	if (lanes == 0)
+		return UINT32_MAX;
+	if (warp_lane() == 0)
+		first = atomicAdd(taken, __popc(lanes));
+	first = __shfl_sync(ALL_LANES, first, 0);
+	return wants ? first + lanes_before(lanes) : UINT32_MAX;
+}
+
+#endif							/* GEONN_WARP_CUH */
