@@ -272,6 +272,28 @@ geonn_antichord_squared(struct geonn_vector u, struct geonn_vector v)
 	return fma(az, az, fma(ay, ay, ax * ax));
 }
 
+/* The polynomial of geonn_asin(): (asin(sqrt(z)) / sqrt(z) - 1) / z for 0 <= z <= 1/4. */
+GEONN_GEODESY_FUNCTION double
+geonn_asin_series(double z)
+{
+	double		series;
+
+	series = fma(z, 0.029612011264955121, -0.019241671746743041);
+	series = fma(z, series, 0.019554513336123378);
+	series = fma(z, series, 0.0030448799094556773);
+	series = fma(z, series, 0.0093195607947674456);
+	series = fma(z, series, 0.0096218429701002816);
+	series = fma(z, series, 0.011566459612121669);
+	series = fma(z, series, 0.01396378001220357);
+	series = fma(z, series, 0.017352816540325496);
+	series = fma(z, series, 0.022372157443507221);
+	series = fma(z, series, 0.03038194447553234);
+	series = fma(z, series, 0.044642857142551895);
+	series = fma(z, series, 0.075000000000001177);
+	series = fma(z, series, 0.16666666666666666);
+	return series;
+}
+
 /*
  * The arc sine in radians, for 0 <= x <= 0.7072; callers give no other x.
  * Within 0.65 * 2^-53, relative 1.25 * 2^-53.
@@ -306,20 +328,7 @@ geonn_asin(double x)
 	double		root_rest;
 	double		tail;
 
-	series = fma(z, 0.029612011264955121, -0.019241671746743041);
-	series = fma(z, series, 0.019554513336123378);
-	series = fma(z, series, 0.0030448799094556773);
-	series = fma(z, series, 0.0093195607947674456);
-	series = fma(z, series, 0.0096218429701002816);
-	series = fma(z, series, 0.011566459612121669);
-	series = fma(z, series, 0.01396378001220357);
-	series = fma(z, series, 0.017352816540325496);
-	series = fma(z, series, 0.022372157443507221);
-	series = fma(z, series, 0.03038194447553234);
-	series = fma(z, series, 0.044642857142551895);
-	series = fma(z, series, 0.075000000000001177);
-	series = fma(z, series, 0.16666666666666666);
-
+	series = geonn_asin_series(z);
 	if (x <= 0.5)
 		return fma(x, z * series, x);
 
@@ -328,6 +337,20 @@ geonn_asin(double x)
 	root_rest = fma(-root, root, z) / root;
 	tail = fma(2.0 * root, z * series, root_rest - half_pi_low);
 	return (half_pi_high - 2.0 * root) - tail;
+}
+
+/* the squared chord of an angle of 60 degrees, up to which geonn_near_distance() gives distances */
+#define GEONN_NEAR_CHORD 1.0
+
+/* What geonn_distance_of() returns where the squared chord s is at most GEONN_NEAR_CHORD: without branches, so
+ * that compilers can compute several at once. */
+GEONN_GEODESY_FUNCTION double
+geonn_near_distance(double s)
+{
+	double		x = 0.5 * sqrt(s);
+	double		z = x * x;
+
+	return 2.0 * GEONN_SPHERE_RADIUS * fma(x, z * geonn_asin_series(z), x);
 }
 
 /*

@@ -177,6 +177,20 @@ geonn_metric_distance_of(enum geonn_metric metric, struct geonn_vector u, struct
 	__builtin_unreachable();
 }
 
+/* The same from the squared chord, if that is at most GEONN_NEAR_CHORD. */
+GEONN_GEODESY_FUNCTION double
+geonn_metric_near_distance(enum geonn_metric metric, double chord_squared)
+{
+	switch (metric)
+	{
+		case GEONN_METRIC_SPHERE:
+			return geonn_near_distance(chord_squared);
+		case GEONN_METRIC_SPHEROID:
+			break;
+	}
+	__builtin_unreachable();
+}
+
 #ifndef __CUDACC__
 
 /*

@@ -32,6 +32,7 @@ struct problem
 	uint32_t	k;				/* 1 ... GEONN_K_MAX */
 	enum points_distribution distribution;
 	struct conditions conditions;	/* all 0: none */
+	enum geonn_metric metric;	/* other than the sphere for data on the host alone */
 	uint64_t	seed;
 	enum geonn_algorithm algorithm;
 	enum geonn_device_choice device;	/* CPU or CUDA */

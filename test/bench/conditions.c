@@ -5,6 +5,9 @@
  */
 #include "conditions.h"
 
+#include "bench.h"
+
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -26,7 +29,26 @@ conditions_columns(const struct conditions *conditions)
 
 	return (conditions->groups > 0 ? GEONN_COLUMN_GROUP : 0) |
 		(windows ? GEONN_COLUMN_WINDOW : 0) |
-		(conditions->radius > 0 ? GEONN_COLUMN_RADIUS : 0);
+		(conditions->radius > 0 ? GEONN_COLUMN_RADIUS : 0) |
+		(conditions->exclude_self ? GEONN_COLUMN_EXCLUDED : 0);
+}
+
+bool
+conditions_any(const struct conditions *conditions)
+{
+	return conditions_columns(conditions) != 0 || conditions->within > 0;
+}
+
+double
+conditions_max_distance(const struct conditions *conditions)
+{
+	return conditions->within > 0 ? conditions->within : INFINITY;
+}
+
+enum points_set
+conditions_observed_set(const struct conditions *conditions)
+{
+	return conditions->exclude_self ? POINTS_REFERENCES : POINTS_OBSERVATIONS;
 }
 
 static struct condition
@@ -78,6 +100,8 @@ conditions_fill(const struct conditions *conditions, uint64_t seed, enum points_
 
 		if (columns->group != NULL)
 			columns->group[i] = (int32_t) condition.step;
+		if (columns->excluded_first != NULL)
+			columns->excluded_first[i] = columns->excluded_last[i] = (int64_t) bench_tag(first + i);
 		if (columns->radius != NULL)
 			columns->radius[i] = condition.radius;
 		if (columns->low[0] != NULL)
@@ -100,7 +124,9 @@ conditions_hold(const struct conditions *conditions, uint64_t seed, uint64_t obs
 	bool		ended = is_exclusive(conditions, POINTS_REFERENCES) ? there.high <= here.low :
 		there.high < here.low;
 
-	return (!(columns & GEONN_COLUMN_GROUP) || here.step == there.step) &&
+	return distance <= conditions_max_distance(conditions) &&
+		(!(columns & GEONN_COLUMN_EXCLUDED) || observation != reference) &&
+		(!(columns & GEONN_COLUMN_GROUP) || here.step == there.step) &&
 		(!(columns & GEONN_COLUMNS_WINDOWS) || (!ended && there.low <= here.high)) &&
 		(!(columns & GEONN_COLUMN_RADIUS) || (distance <= here.radius && distance <= there.radius));
 }
@@ -121,6 +147,10 @@ conditions_text(const struct conditions *conditions)
 		length += (size_t) snprintf(text + length, sizeof(text) - length,
 									", windows of %g and %g of the time", conditions->present,
 									conditions->observed);
+	if (conditions->exclude_self)
+		length += (size_t) snprintf(text + length, sizeof(text) - length, ", none of its own");
+	if (conditions->within > 0)
+		length += (size_t) snprintf(text + length, sizeof(text) - length, ", within %g m", conditions->within);
 	if (conditions->radius > 0)
 		snprintf(text + length, sizeof(text) - length, ", radiuses up to %g m", conditions->radius);
 	return text;

@@ -25,7 +25,18 @@ struct conditions
 	double		present;		/* share of all time for which a reference is there */
 	double		observed;		/* and for which an observation lasts; both 0: not by spans */
 	double		radius;			/* metres: of each point from 0 to that; 0: no radiuses */
+	double		within;			/* metres: the greatest distance of a candidate; 0: no limit */
+	bool		exclude_self;	/* observation i is reference i, which is no candidate of it */
 };
+
+/* Whether there is any condition. */
+extern bool conditions_any(const struct conditions *conditions);
+
+/* The greatest distance of a candidate, in metres; may be INFINITY. */
+extern double conditions_max_distance(const struct conditions *conditions);
+
+/* The set of points that observations are of. */
+extern enum points_set conditions_observed_set(const struct conditions *conditions);
 
 /* GEONN_COLUMN_... of points with these conditions. */
 extern uint32_t conditions_columns(const struct conditions *conditions);

@@ -61,6 +61,10 @@ static const char usage[] =
 "  --present X              or: each is there for a share of all time, 0 to 1 (0)\n"
 "  --observed X             and observations look for a share of all time (0)\n"
 "  --radius METRES          each point has a radius from 0 to that (none)\n"
+"  --within METRES          only references at most so far away are candidates (no limit)\n"
+"  --exclude-self           observations are the references, in their order, and none is\n"
+"                           a candidate of its own\n"
+"  --metric sphere|spheroid (sphere; by spheroid, answers are not checked)\n"
 "  --algorithm index|brute  (index)\n"
 "  --device cpu|cuda        (cuda where there is a GPU, else cpu)\n"
 "  --data host|device       host: degrees in host memory to answers in host memory,\n"
@@ -114,6 +118,9 @@ enum option_code
 	OPTION_PRESENT,
 	OPTION_OBSERVED,
 	OPTION_RADIUS,
+	OPTION_WITHIN,
+	OPTION_EXCLUDE_SELF,
+	OPTION_METRIC,
 	OPTION_ALGORITHM,
 	OPTION_DEVICE,
 	OPTION_DATA,
@@ -142,6 +149,9 @@ static const struct option options[] = {
 	{"present", required_argument, NULL, OPTION_PRESENT},
 	{"observed", required_argument, NULL, OPTION_OBSERVED},
 	{"radius", required_argument, NULL, OPTION_RADIUS},
+	{"within", required_argument, NULL, OPTION_WITHIN},
+	{"exclude-self", no_argument, NULL, OPTION_EXCLUDE_SELF},
+	{"metric", required_argument, NULL, OPTION_METRIC},
 	{"algorithm", required_argument, NULL, OPTION_ALGORITHM},
 	{"device", required_argument, NULL, OPTION_DEVICE},
 	{"data", required_argument, NULL, OPTION_DATA},
@@ -232,6 +242,7 @@ parse_option(struct arguments *arguments, int code, const char *value)
 {
 	static const char *const devices[] = {"cpu", "cuda"};
 	static const char *const places[] = {"host", "device"};
+	static const char *const metrics[] = {"sphere", "spheroid"};
 	struct problem *problem = &arguments->problem;
 
 	switch (code)
@@ -270,6 +281,16 @@ parse_option(struct arguments *arguments, int code, const char *value)
 			break;
 		case OPTION_RADIUS:
 			problem->conditions.radius = parse_real("--radius", value, 0, 1e9);
+			break;
+		case OPTION_WITHIN:
+			problem->conditions.within = parse_real("--within", value, 0, 1e9);
+			break;
+		case OPTION_EXCLUDE_SELF:
+			problem->conditions.exclude_self = true;
+			break;
+		case OPTION_METRIC:
+			problem->metric = parse_word("--metric", value, metrics, 2) == 0 ? GEONN_METRIC_SPHERE :
+				GEONN_METRIC_SPHEROID;
 			break;
 		case OPTION_ALGORITHM:
 			problem->algorithm = (enum geonn_algorithm)
@@ -389,10 +410,10 @@ complete(struct arguments *arguments, const struct machine *machine)
 				problem->gpus, (unsigned long long) problem->observations);
 		exit(EXIT_USAGE);
 	}
-	if (conditions_columns(&problem->conditions) != 0 &&
+	if ((conditions_any(&problem->conditions) || problem->metric != GEONN_METRIC_SPHERE) &&
 		(problem->data != BENCH_DATA_HOST || arguments->suite != SUITE_NONE || arguments->export != NULL))
 	{
-		fprintf(stderr, "geonn-bench: groups, windows and radiuses are for one problem with --data host\n");
+		fprintf(stderr, "geonn-bench: groups, windows, radiuses, --within, --exclude-self and --metric spheroid are for one problem with --data host\n");
 		exit(EXIT_USAGE);
 	}
 	if (arguments->export != NULL && (problem->data != BENCH_DATA_HOST ||
@@ -433,9 +454,10 @@ print_problem(const struct problem *problem, const struct outcome *outcome)
 {
 	double		seconds = outcome->best_ms * 1e-3;
 
-	printf("%s observations x %s references, %s%s, k = %u, seed %llu\n%s\n",
+	printf("%s observations x %s references, %s%s%s, k = %u, seed %llu\n%s\n",
 		   count_text(problem->observations), count_text(problem->references),
-		   distribution_names[problem->distribution], conditions_text(&problem->conditions), problem->k,
+		   distribution_names[problem->distribution], conditions_text(&problem->conditions),
+		   problem->metric == GEONN_METRIC_SPHEROID ? ", spheroid" : "", problem->k,
 		   (unsigned long long) problem->seed, run_text(problem));
 	if (!outcome->finished)
 	{

@@ -208,7 +208,7 @@ request(struct host_client *client, uint32_t slot, uint32_t rows)
 		.rows = rows,
 		.k = client->run->k,
 		.algorithm = client->run->algorithm,
-		.max_distance = INFINITY
+		.max_distance = conditions_max_distance(&client->run->conditions)
 	};
 
 	client_send(&client->client, GEONN_SEARCH, &message);
@@ -472,7 +472,8 @@ host_run_search(struct host_run *run, const struct problem *problem, struct outc
 	{
 		outcome->finished = true;
 		outcome_summarize(outcome);
-		outcome->verdict = conditions_columns(&run->conditions) == 0 ?
+		outcome->verdict = problem->metric != GEONN_METRIC_SPHERE ? (struct verdict) {.right = true} :
+			!conditions_any(&run->conditions) ?
 			oracle_check(run->latitude, run->longitude, run->references, run->k, run->samples,
 						 run->sample_count) : check_conditions(run);
 	}
@@ -587,7 +588,7 @@ open_client(struct host_client *client, const struct problem *problem, uint64_t 
 
 	client_connect(&client->client, &run->engine);
 	if (*dataset != 0 ? !client_attach(&client->client, problem->device, *dataset) :
-		!client_create(&client->client, problem->device, GEONN_METRIC_SPHERE,
+		!client_create(&client->client, problem->device, problem->metric,
 					   conditions_columns(&problem->conditions)))
 	{
 		describe_failure(&client->client, "open", failure);
@@ -695,7 +696,8 @@ host_run_open(const struct problem *problem, char *failure)
 										 POINTS_REFERENCES, cities);
 	struct fill fill = {
 		.run = run,
-		.points = points_of(problem->distribution, problem->seed, POINTS_OBSERVATIONS, cities)
+		.points = points_of(problem->distribution, problem->seed,
+							conditions_observed_set(&problem->conditions), cities)
 	};
 	struct geonn_batch_columns columns;
 	uint64_t	dataset = 0;

@@ -72,7 +72,7 @@ CPU_PATH_NAME(cpu_brute_collect) (const struct cpu_references *references,
 				(dataset->radius == NULL ||
 				 chord <= geonn_metric_wide_limit(dataset->metric, dataset->radius[i])) &&
 				point_windows_overlap(&collector->windows, dataset, i))
-				cpu_collector_add(collector, chord, place, &place, 1);
+				CPU_PATH_NAME(cpu_collector_add) (collector, chord, place);
 		}
 	}
 }

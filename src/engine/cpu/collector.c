@@ -4,20 +4,21 @@
  *
  * For k neighbours, the k-th smallest squared chord so far gives the limit
  * (geonn_metric_chord_limit() leads to the proofs).  So from time to time the
- * collected candidates are partitioned at the k-th, and those above the limit
- * are dropped.  For all candidates within a radius, only as many as the room
- * holds are needed, and one more to tell that more exist: so k is the room
- * plus one, among the candidates after the cutoff.
+ * points are sorted by their chords, and those above the limit are dropped.  A
+ * point has one reference or several that coincide, and at least one of them is
+ * a candidate: so k points are enough.  For all candidates within a radius, only
+ * as many as the room holds are needed, and one more to tell that more exist: so
+ * k is the room plus one, among the candidates after the cutoff.
  *
  * A reference with a radius is a candidate only if its distance is within that.
- * So its distance is computed before it counts as one of the k.  The
- * observation's own radius is like max_distance: what lies beyond it is farther
- * than all candidates, and is dropped last.
+ * So its distance is computed before it is added.  The observation's own radius
+ * is like max_distance: what lies beyond it is farther than all candidates, and
+ * is dropped last.
  *
- * Chords cannot drop candidates when many share one distance, or when they are
- * so far away on the spheroid that chords say nothing.  When such candidates
- * become too many, their distances are computed and decide.  With ties, all
- * candidates at the last distance are kept, and memory grows with them.
+ * Chords cannot drop points when many share one distance, or when they are so
+ * far away on the spheroid that chords say nothing.  When such points become too
+ * many, their distances are computed and decide.  With ties, all points at the
+ * last distance are kept, and memory grows with them.
  */
 #include "engine/cpu/collector.h"
 
@@ -25,315 +26,298 @@
 
 #include "common/metric.h"
 
-#define CAPACITY_MIN 128
+#define CAPACITY_MIN 512
 
-/* how many candidates come at least before the limit shrinks again */
+/* how many points come at least before the limit shrinks again */
 #define TRIM_AFTER_MIN 16
 
+/* more points than this that chords have not dropped are compared by distance */
+#define CROWD_MIN 128
+
+static const struct question all = {.max_distance = INFINITY};
+static const struct cutoff no_cutoff;
+
 void
-cpu_collector_begin(struct cpu_collector *collector)
+CPU_PATH_NAME(cpu_collector_begin) (struct cpu_collector *collector)
 {
+	const struct dataset *dataset = collector->dataset;
 	const struct question *question = collector->question;
 
 	collector->count = 0;
 	collector->limit = collector->widest;
 	if (collector->max_distance < question->max_distance)
-		collector->limit = geonn_metric_radius_limit(collector->dataset->metric,
-													 collector->max_distance);
+		collector->limit = geonn_metric_radius_limit(dataset->metric, collector->max_distance);
 	collector->floor = 0.0;
 	collector->k = question->k > 0 ? question->k : collector->room + 1;
 	collector->next_trim = collector->k;
+	collector->plain = (dataset->columns & GEONN_COLUMN_EXCLUDED) == 0 && dataset->radius == NULL &&
+		!(collector->cutoff.present && question->k == 0);
 
 	/* pairs that are surely nearer than the cutoff were in an earlier answer */
-	if (collector->cutoff.present && question->k == 0 &&
-		geonn_metric_chord_decides(collector->dataset->metric))
+	if (collector->cutoff.present && question->k == 0 && geonn_metric_chord_decides(dataset->metric))
 	{
 		uint32_t	place = collector->cutoff.place;
 		double		chord = geonn_chord_squared(collector->from,
-												geonn_unit_vector(collector->dataset->latitude[place],
-																  collector->dataset->longitude[place]));
+												geonn_unit_vector(dataset->latitude[place],
+																  dataset->longitude[place]));
 
 		/* geonn_chord_limit(floor) < chord */
 		collector->floor = chord * (1.0 - 0x1p-45) - 0x1p-999;
 	}
 }
 
+/* the references of a point */
+struct references
+{
+	const uint32_t *place;
+	size_t		count;
+};
+
+static inline struct references
+references_of(const struct cpu_collector *collector, const uint32_t *point)
+{
+	uint32_t	start;
+
+	if (collector->start == NULL)
+		return (struct references) {point, 1};
+	start = collector->start[*point];
+	return (struct references) {collector->place + start, collector->start[*point + 1] - start};
+}
+
+static inline struct geonn_vector
+vector_of(const struct cpu_collector *collector, uint32_t point)
+{
+	return (struct geonn_vector) {collector->x[point], collector->y[point], collector->z[point]};
+}
+
 static double
-distance_of(const struct cpu_collector *collector, uint32_t place, uint32_t point)
+distance_of(const struct cpu_collector *collector, const uint32_t *point)
 {
 	const struct dataset *dataset = collector->dataset;
-	struct geonn_vector there = {
-		collector->x[point], collector->y[point], collector->z[point]
-	};
+	uint32_t	place;
 
 	if (geonn_metric_chord_decides(dataset->metric))
-		return geonn_metric_distance_of(dataset->metric, collector->from, there);
+		return geonn_metric_distance_of(dataset->metric, collector->from, vector_of(collector, *point));
+	place = references_of(collector, point).place[0];
 	return geonn_metric_distance(dataset->metric, collector->latitude, collector->longitude,
 								 dataset->latitude[place], dataset->longitude[place]);
 }
 
 /*
- * Fill in the distances that are not known.  Until the candidates have been
- * partitioned, references at one point follow each other.
+ * Whether a reference is a candidate, if its point's windows and radius allow it: the
+ * observation does not exclude it, and it comes after a cutoff of all within a radius.
  */
-static void
-measure(struct cpu_collector *collector)
+static inline bool
+is_candidate(const struct cpu_collector *collector, double distance, uint32_t place)
 {
 	const struct dataset *dataset = collector->dataset;
-	struct collected *before = NULL;
+	const struct cutoff *cutoff = &collector->cutoff;
 
-	for (size_t i = 0; i < collector->count; i++)
-	{
-		struct collected *item = &collector->items[i];
-
-		if (i % 1024 == 0 && cpu_collector_stopped(collector))
-			return;
-		if (item->distance < 0.0)
-		{
-			bool		known = before != NULL && before->point == item->point;
-
-			/*
-			 * in brute force every reference is a point of its own; coincident
-			 * ones show by their coordinates
-			 */
-			if (!known && before != NULL && !geonn_metric_chord_decides(dataset->metric))
-				known = before->chord == item->chord &&
-					dataset->latitude[before->place] == dataset->latitude[item->place] &&
-					dataset->longitude[before->place] == dataset->longitude[item->place];
-			item->distance = known ? before->distance :
-				distance_of(collector, item->place, item->point);
-		}
-		before = item;
-	}
+	if ((dataset->columns & GEONN_COLUMN_EXCLUDED) != 0 &&
+		dataset->tag[place] >= collector->excluded_first && dataset->tag[place] <= collector->excluded_last)
+		return false;
+	return !cutoff->present || collector->question->k > 0 || distance > cutoff->distance ||
+		(distance == cutoff->distance && place > cutoff->place);
 }
 
-static bool
-chord_before(const struct collected *a, const struct collected *b)
+bool
+CPU_PATH_NAME(cpu_collector_takes) (const struct cpu_collector *collector, uint32_t point)
 {
-	return a->chord < b->chord;
+	const struct dataset *dataset = collector->dataset;
+	struct references of = references_of(collector, &point);
+	bool		has_radius = dataset->radius != NULL && dataset->radius[of.place[0]] != INFINITY;
+	bool		resumed = collector->cutoff.present && collector->question->k == 0;
+	double		distance = resumed || has_radius ? distance_of(collector, &point) : 0.0;
+
+	if (has_radius && !(distance <= dataset->radius[of.place[0]]))
+		return false;
+	for (size_t i = 0; i < of.count; i++)
+		if (is_candidate(collector, distance, of.place[i]))
+			return true;
+	return false;
 }
 
-static bool
-distance_before(const struct collected *a, const struct collected *b)
+bool
+CPU_PATH_NAME(cpu_collector_reserve) (struct cpu_collector *collector, size_t count)
 {
-	return a->distance < b->distance ||
-		(a->distance == b->distance && a->place < b->place);
-}
+	size_t		capacity = collector->capacity > 0 ? collector->capacity : CAPACITY_MIN;
+	struct candidate *points;
+	double	   *distance;
 
-static void
-swap(struct collected *a, struct collected *b)
-{
-	struct collected item = *a;
-
-	*a = *b;
-	*b = item;
+	if (count <= collector->capacity)
+		return true;
+	while (capacity < count)
+		capacity *= 2;
+	points = realloc(collector->points, capacity * sizeof(*points));
+	if (points != NULL)
+		collector->points = points;
+	distance = realloc(collector->distance, capacity * sizeof(*distance));
+	if (distance != NULL)
+		collector->distance = distance;
+	collector->short_of_memory = points == NULL || distance == NULL;
+	if (!collector->short_of_memory)
+		collector->capacity = capacity;
+	return !collector->short_of_memory;
 }
 
 /*
- * Bring the first k of the order to the front; the k-th stands at k - 1.  The
- * range that holds it is split around a median of three, into three parts
- * (before, equal, after), so that equal items do no harm.
+ * Make room for so many candidates.
  */
-static inline __attribute__((always_inline)) void
-partition(struct collected *items, size_t count, size_t k,
-		  bool (*before) (const struct collected *, const struct collected *))
+static bool
+reserve_chosen(struct cpu_collector *collector, size_t count)
 {
-	size_t		low = 0;
-	size_t		high = count;	/* end of the range */
+	size_t		capacity = count > 2 * collector->chosen_capacity ? count : 2 * collector->chosen_capacity;
+	struct candidate *chosen;
 
-	while (high - low > 1)
-	{
-		struct collected *a = &items[low];
-		struct collected *b = &items[low + (high - low) / 2];
-		struct collected *c = &items[high - 1];
-		struct collected pivot = before(a, b) ? (before(b, c) ? *b : before(a, c) ? *c : *a) :
-			(before(a, c) ? *a : before(b, c) ? *c : *b);
-		size_t		smaller = low;	/* end of the items before the pivot */
-		size_t		larger = high;	/* begin of the items after the pivot */
-		size_t		at = low;
-
-		while (at < larger)
-		{
-			if (before(&items[at], &pivot))
-				swap(&items[at++], &items[smaller++]);
-			else if (before(&pivot, &items[at]))
-				swap(&items[at], &items[--larger]);
-			else
-				at++;
-		}
-		if (k - 1 < smaller)
-			high = smaller;
-		else if (k - 1 >= larger)
-			low = larger;
-		else
-			return;
-	}
+	if (count <= collector->chosen_capacity)
+		return true;
+	chosen = realloc(collector->chosen, capacity * sizeof(*chosen));
+	collector->short_of_memory = chosen == NULL;
+	if (chosen == NULL)
+		return false;
+	collector->chosen = chosen;
+	collector->chosen_capacity = capacity;
+	return true;
 }
 
 /*
- * Lower the limit, and drop the candidates above it.
+ * Compute the distances of all points.  False if the search has been cancelled.
  */
-static void
-trim_by_chord(struct cpu_collector *collector)
+static bool
+measure(struct cpu_collector *collector)
 {
-	double		last;
-	double		limit;
-	size_t		kept = collector->k;
+	enum geonn_metric metric = collector->dataset->metric;
+	double	   *distance = collector->distance;
+	double		farthest = INFINITY;
 
-	partition(collector->items, collector->count, collector->k, chord_before);
-	last = collector->items[collector->k - 1].chord;
-	limit = geonn_metric_chord_limit(collector->dataset->metric, last);
-	if (limit < collector->limit)
-		collector->limit = limit;
-	for (size_t i = collector->k; i < collector->count; i++)
-		if (collector->items[i].chord <= collector->limit)
-			collector->items[kept++] = collector->items[i];
-	collector->count = kept;
+	if (geonn_metric_chord_decides(metric))
+	{
+		farthest = 0.0;
+		for (size_t i = 0; i < collector->count; i++)
+		{
+			distance[i] = geonn_chord_squared(collector->from,
+											  vector_of(collector, collector->points[i].place));
+			farthest = distance[i] > farthest ? distance[i] : farthest;
+		}
+	}
+	if (farthest <= GEONN_NEAR_CHORD)
+		for (size_t i = 0; i < collector->count; i++)
+			distance[i] = geonn_metric_near_distance(metric, distance[i]);
+	else
+		for (size_t i = 0; i < collector->count; i++)
+		{
+			if (i % 1024 == 1023 && cpu_collector_stopped(collector))
+				return false;
+			distance[i] = distance_of(collector, &collector->points[i].place);
+		}
+	return true;
 }
 
 /*
- * Keep the first k of the order, and the candidates that tie with the k-th.
+ * Drop the points that k others come before, by their distances and their first candidates' places,
+ * but with ties none at the distance of the k-th.
  */
 static void
 trim_by_distance(struct cpu_collector *collector)
 {
-	size_t		kept = collector->k;
-	double		last;
+	size_t		count = collector->count;
+	bool		ties = collector->question->ties && collector->question->k > 0;
+	struct candidate last;
 
-	measure(collector);
-	partition(collector->items, collector->count, collector->k, distance_before);
-	last = collector->items[collector->k - 1].distance;
-	if (collector->question->ties && collector->question->k > 0)
-		for (size_t i = collector->k; i < collector->count; i++)
-			if (collector->items[i].distance == last)
-				collector->items[kept++] = collector->items[i];
-	collector->count = kept;
+	if (!reserve_chosen(collector, 2 * count) || !measure(collector))
+		return;
+	for (size_t i = 0; i < count; i++)
+	{
+		struct references of = references_of(collector, &collector->points[i].place);
+		size_t		first = 0;
+
+		while (!is_candidate(collector, collector->distance[i], of.place[first]))
+			first++;
+		collector->chosen[i] = (struct candidate) {collector->distance[i], of.place[first]};
+		collector->chosen[count + i] = collector->chosen[i];
+	}
+	candidates_choose(collector->chosen, count, &all, &no_cutoff);
+	last = collector->chosen[collector->k - 1];
+	collector->count = 0;
+	for (size_t i = 0; i < count; i++)
+	{
+		struct candidate here = collector->chosen[count + i];
+
+		if (!candidate_before(last, here) || (ties && here.distance == last.distance))
+			collector->points[collector->count++] = collector->points[i];
+	}
 }
 
-/*
- * Whether too many candidates remain after trim_by_chord().
- */
-static bool
-is_crowded(const struct cpu_collector *collector)
+void
+CPU_PATH_NAME(cpu_collector_trim) (struct cpu_collector *collector)
 {
-	return collector->count > CAPACITY_MIN && collector->count / 2 > collector->k;
+	double		limit;
+
+	candidates_choose(collector->points, collector->count, &all, &no_cutoff);
+	if (collector->count < collector->k)
+		return;
+	limit = geonn_metric_chord_limit(collector->dataset->metric,
+									 collector->points[collector->k - 1].distance);
+	if (limit < collector->limit)
+		collector->limit = limit;
+	while (collector->count > collector->k &&
+		   collector->points[collector->count - 1].distance > collector->limit)
+		collector->count--;
 }
 
-static void
-trim(struct cpu_collector *collector)
+void
+CPU_PATH_NAME(cpu_collector_add) (struct cpu_collector *collector, double chord, uint32_t point)
 {
 	size_t		after;
 
-	trim_by_chord(collector);
-	if (is_crowded(collector))
+	if ((!collector->plain && !CPU_PATH_NAME(cpu_collector_takes) (collector, point)) ||
+		!CPU_PATH_NAME(cpu_collector_reserve) (collector, collector->count + 1))
+		return;
+	collector->points[collector->count++] = (struct candidate) {chord, point};
+	if (collector->count < collector->next_trim)
+		return;
+	CPU_PATH_NAME(cpu_collector_trim) (collector);
+	if (collector->count > CROWD_MIN && collector->count / 2 > collector->k)
 		trim_by_distance(collector);
-	after = collector->k / 2 > TRIM_AFTER_MIN ? collector->k / 2 : TRIM_AFTER_MIN;
 
-	/* each trim costs time in proportion to the candidates */
+	/* each trim costs time in proportion to the points */
+	after = collector->k / 2 > TRIM_AFTER_MIN ? collector->k / 2 : TRIM_AFTER_MIN;
 	if (after < collector->count / 2)
 		after = collector->count / 2;
 	collector->next_trim = collector->count + after;
 }
 
-static bool
-make_room(struct cpu_collector *collector)
-{
-	size_t		capacity = collector->capacity > 0 ? 2 * collector->capacity : CAPACITY_MIN;
-	struct collected *items = realloc(collector->items, capacity * sizeof(*items));
-
-	if (items == NULL)
-	{
-		collector->short_of_memory = true;
-		return false;
-	}
-	collector->items = items;
-	collector->capacity = capacity;
-	return true;
-}
-
-/*
- * Whether a reference comes after the cutoff.
- */
-static bool
-is_after_cutoff(const struct cpu_collector *collector, double distance, uint32_t place)
-{
-	return distance > collector->cutoff.distance ||
-		(distance == collector->cutoff.distance && place > collector->cutoff.place);
-}
-
-void
-cpu_collector_add(struct cpu_collector *collector, double chord, uint32_t point,
-				  const uint32_t *places, size_t count)
-{
-	const struct dataset *dataset = collector->dataset;
-	const struct question *question = collector->question;
-
-	/* k neighbours are known as the first k in order; the cutoff, if present, is applied last */
-	bool		resumed = collector->cutoff.present && question->k == 0;
-	bool		has_radius = dataset->radius != NULL && dataset->radius[places[0]] != INFINITY;
-	double		distance = resumed || has_radius ? distance_of(collector, places[0], point) : -1.0;
-	size_t		most = question->ties && question->k > 0 ? SIZE_MAX : collector->k;
-	bool		excludes = (dataset->columns & GEONN_COLUMN_EXCLUDED) != 0;
-	size_t		added = 0;
-
-	if (has_radius && !(distance <= dataset->radius[places[0]]))
-		return;
-	for (size_t i = 0; i < count && added < most; i++)
-	{
-		uint32_t	place = places[i];
-
-		if (excludes && dataset->tag[place] >= collector->excluded_first &&
-			dataset->tag[place] <= collector->excluded_last)
-			continue;
-		if (resumed && !is_after_cutoff(collector, distance, place))
-			continue;
-		if (collector->count == collector->capacity && !make_room(collector))
-			return;
-		collector->items[collector->count++] = (struct collected) {
-			.chord = chord,
-			.distance = distance,
-			.place = place,
-			.point = point
-		};
-		added++;
-	}
-	if (collector->count >= collector->next_trim)
-		trim(collector);
-}
-
 size_t
-cpu_collector_end(struct cpu_collector *collector)
+CPU_PATH_NAME(cpu_collector_end) (struct cpu_collector *collector)
 {
-	struct question question;
+	struct question question = *collector->question;
+	size_t		most = question.ties && question.k > 0 ? SIZE_MAX : collector->k;
+	size_t		found = 0;
 
-	if (collector->count > collector->k)
-		trim_by_chord(collector);
-	measure(collector);
-	if (collector->count > collector->chosen_capacity)
-	{
-		struct candidate *chosen = realloc(collector->chosen,
-										   collector->capacity * sizeof(*chosen));
-
-		if (chosen == NULL)
-		{
-			collector->short_of_memory = true;
-			return 0;
-		}
-		collector->chosen = chosen;
-		collector->chosen_capacity = collector->capacity;
-	}
-	question = *collector->question;
-	question.max_distance = collector->max_distance;
+	if (!measure(collector))
+		return 0;
 	for (size_t i = 0; i < collector->count; i++)
-		collector->chosen[i] = (struct candidate) {
-			collector->items[i].distance, collector->items[i].place
-		};
-	return candidates_choose(collector->chosen, collector->count, &question, &collector->cutoff);
+	{
+		struct references of = references_of(collector, &collector->points[i].place);
+		size_t		added = 0;
+
+		if (!reserve_chosen(collector, found + (of.count < most ? of.count : most)))
+			return 0;
+		for (size_t j = 0; j < of.count && added < most; j++)
+			if (collector->plain || is_candidate(collector, collector->distance[i], of.place[j]))
+			{
+				collector->chosen[found++] = (struct candidate) {collector->distance[i], of.place[j]};
+				added++;
+			}
+	}
+	question.max_distance = collector->max_distance;
+	return candidates_choose(collector->chosen, found, &question, &collector->cutoff);
 }
 
 void
-cpu_collector_free(struct cpu_collector *collector)
+CPU_PATH_NAME(cpu_collector_free) (struct cpu_collector *collector)
 {
-	free(collector->items);
+	free(collector->points);
+	free(collector->distance);
 	free(collector->chosen);
 }

@@ -2,10 +2,10 @@
  * collector.h
  *		Collects the candidates of one observation during a search on the CPU.
  *
- * A search, by index or by brute force, looks at points and adds the
- * references of each point whose squared chord is within the collector's limit
- * and not below its floor.  The limit shrinks as better candidates come.  In
- * the end the collector has the observation's pairs.
+ * A search, by index or by brute force, looks at points and adds each whose
+ * squared chord is within the collector's limit and not below its floor.  The
+ * limit shrinks as better candidates come.  Or it finds the points by other means,
+ * and puts them there itself.  In the end the collector has the observation's pairs.
  */
 #ifndef GEONN_CPU_COLLECTOR_H
 #define GEONN_CPU_COLLECTOR_H
@@ -16,13 +16,7 @@
 #include "engine/search/candidates.h"
 #include "engine/search/device.h"
 
-struct collected
-{
-	double		chord;			/* squared chord, as a filter computed it */
-	double		distance;		/* metres; negative: not known yet */
-	uint32_t	place;			/* index in the dataset */
-	uint32_t	point;			/* index of its vector among the points */
-};
+struct cpu_index;
 
 struct cpu_collector
 {
@@ -33,6 +27,8 @@ struct cpu_collector
 	const double *x;			/* vectors of points */
 	const double *y;
 	const double *z;
+	const uint32_t *start;		/* point i has the references place[start[i]] ... place[start[i + 1] - 1]; */
+	const uint32_t *place;		/* or start is NULL, and point i is reference i */
 	double		widest;			/* the limit that the question's max_distance gives */
 	size_t		room;			/* the greatest number of pairs that the caller can use; at least 1 */
 
@@ -56,28 +52,39 @@ struct cpu_collector
 	double		floor;
 	size_t		k;				/* how many candidates to keep: the question's k, or room + 1 if
 								 * it asks for all within a radius */
-	size_t		next_trim;		/* the number of candidates at which the limit shrinks next */
+	bool		plain;			/* every point that is offered has a candidate */
+	size_t		next_trim;		/* the number of points at which the limit shrinks next */
 
 	size_t		count;
 	size_t		capacity;
-	struct collected *items;
+	struct candidate *points;	/* the `distance` of each is its squared chord, as a filter computed
+								 * it, and the `place` its number */
+	double	   *distance;		/* their distances, where they have been measured */
 	size_t		chosen_capacity;
 	struct candidate *chosen;
 	bool		short_of_memory;
 };
 
 /*
- * Begin an observation, for which the caller has set the fields above.
+ * Begin an observation, for which the caller has set the fields above `limit`.
  */
-extern void cpu_collector_begin(struct cpu_collector *collector);
+extern void CPU_PATH_NAME(cpu_collector_begin) (struct cpu_collector *collector);
 
 /*
- * Add the references of a point: `count` places, which have the same radius,
- * and whose windows overlap the observation's.  The squared chord comes from
- * cpu_filter_chord() or geonn_chord_squared(), and is within the limit.
+ * Add a point whose windows overlap the observation's.  The squared chord comes
+ * from cpu_filter_chord() or geonn_chord_squared(), and is within the limit.
  */
-extern void cpu_collector_add(struct cpu_collector *collector, double chord,
-							  uint32_t point, const uint32_t *places, size_t count);
+extern void CPU_PATH_NAME(cpu_collector_add) (struct cpu_collector *collector, double chord,
+											  uint32_t point);
+
+/* If the points have k candidates, lower the limit, and drop the points above it. */
+extern void CPU_PATH_NAME(cpu_collector_trim) (struct cpu_collector *collector);
+
+/* Make room for this many points.  False if memory is short. */
+extern bool CPU_PATH_NAME(cpu_collector_reserve) (struct cpu_collector *collector, size_t count);
+
+/* Whether a point whose windows overlap the observation's has a candidate. */
+extern bool CPU_PATH_NAME(cpu_collector_takes) (const struct cpu_collector *collector, uint32_t point);
 
 /*
  * Whether the search may end early: it was cancelled, or memory is short.
@@ -93,9 +100,9 @@ cpu_collector_stopped(const struct cpu_collector *collector)
  * End the observation: collector->chosen has its pairs, in order.  Returns
  * their number; if that is more than the room, chosen has the first of them.
  */
-extern size_t cpu_collector_end(struct cpu_collector *collector);
+extern size_t CPU_PATH_NAME(cpu_collector_end) (struct cpu_collector *collector);
 
-extern void cpu_collector_free(struct cpu_collector *collector);
+extern void CPU_PATH_NAME(cpu_collector_free) (struct cpu_collector *collector);
 
 /* Offer the references of an index to a collector, which has begun. */
 extern void CPU_PATH_NAME(cpu_index_collect) (const struct cpu_index *index,

@@ -28,7 +28,7 @@
  *	cpu/collector.c		one observation's candidates
  *	cpu/path.c			the hot loops' versions for kinds of processors:
  *						cpu/brute.c, cpu/nearest.c, cpu/cells_nearest.c,
- *						cpu/cells_fill.c, cpu/neighbours.c, cpu/vectors.c
+ *						cpu/cells_fill.c, cpu/neighbours.c, cpu/walk_alone.c, cpu/vectors.c
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -294,10 +294,14 @@ give_room(struct cpu_device *cpu, struct cpu_turn_room *room)
 		free_room(room);
 }
 
+/*
+ * Do a turn by the way that suits the search.  Returns whether another one may follow.
+ */
 static bool
-turn_nearest(struct cpu_device *cpu, struct search *search, struct cpu_built *built)
+do_turn(struct cpu_device *cpu, struct search *search, struct cpu_built *built)
 {
-	const struct cpu_cells *cells = cpu_built_cells(built, search);
+	bool		is_nearest = cpu_turn_is_nearest(search, built);
+	const struct cpu_cells *cells = is_nearest ? cpu_built_cells(built, search) : NULL;
 	int64_t		began_us = now_us();
 	struct cpu_turn_room *room;
 	bool		goes_on;
@@ -310,7 +314,7 @@ turn_nearest(struct cpu_device *cpu, struct search *search, struct cpu_built *bu
 		search->failed = true;
 		return fail(&search->failure, GEONN_ERROR_MEMORY, "not enough memory for a search");
 	}
-	goes_on = cpu_turn_nearest(search, built, room);
+	goes_on = (is_nearest ? cpu_turn_nearest : cpu_turn_pairs) (search, built, room);
 	give_room(cpu, room);
 	cpu_built_note_turn(built, search, now_us() - began_us);
 	return goes_on;
@@ -326,8 +330,7 @@ cpu_device_turn(struct device *device, struct search *search)
 	bool		goes_on;
 
 	thread_pool_enter();
-	goes_on = cpu_turn_is_nearest(search, built) ?
-		turn_nearest(device->private_data, search, built) : cpu_turn_pairs(search, built);
+	goes_on = do_turn(device->private_data, search, built);
 	if (!fits)
 		atomic_fetch_add(&first->misfit_us, (uint64_t) (now_us() - began_us));
 	return goes_on ? DEVICE_YIELDED : DEVICE_FINISHED;

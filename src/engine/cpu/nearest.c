@@ -74,7 +74,6 @@
 
 /* how many of a key's bits are the observation's code; the bits above them are the part */
 #define CODE_BITS CPU_CURVE_BITS(CPU_CURVE_KEY_LEVELS)
-#define CODE_MASK ((UINT64_C(1) << CODE_BITS) - 1)
 
 struct bundle
 {
@@ -344,28 +343,6 @@ walk_alone(struct bundle *bundle, uint32_t i, const struct cpu_box *box, int lev
 	}
 }
 
-/*
- * Return the last leaf, from `first` to `last`, that begins at the code on the
- * curve or before it; if none does, `first`.  A leaf near `first` is found in
- * few steps.
- */
-static uint32_t
-home_leaf(const struct cpu_index *index, uint64_t code, uint32_t first, uint32_t last)
-{
-	const uint64_t *leaf_code = index->leaf_code;
-	uint32_t	step = 1;
-
-	while (step <= last - first && leaf_code[first + step] <= code)
-	{
-		first += step;
-		step *= 2;
-	}
-	for (; step > 0; step /= 2)
-		if (step <= last - first && leaf_code[first + step] <= code)
-			first += step;
-	return first;
-}
-
 static inline uint32_t
 row_of(const struct cpu_nearest_piece *piece, size_t at)
 {
@@ -465,8 +442,7 @@ begin_bundle(struct bundle *bundle, struct cpu_nearest_piece *piece, struct cpu_
 		bundle->z[i] = from.z;
 		bundle->limit[i] = widest;
 		bundle->smallest[i] = INFINITY;
-		home = home_leaf(piece->index, (piece->key[at] & CODE_MASK) <<
-						 2 * (CPU_CURVE_LEVELS - CPU_CURVE_KEY_LEVELS), home, last);
+		home = cpu_home_leaf(piece->index, cpu_nearest_code(piece->key[at]), home, last);
 		bundle->home[i] = home;
 	} while (++i < bundle->filled);
 	if (compares)

@@ -65,10 +65,32 @@ cpu_nearest_key(uint32_t part, uint64_t code)
 	return (uint64_t) part << CPU_CURVE_BITS(CPU_CURVE_KEY_LEVELS) | code;
 }
 
+/* The code, with CPU_CURVE_LEVELS, where the cell begins that a key names. */
+static inline uint64_t
+cpu_nearest_code(uint64_t key)
+{
+	return (key & ((UINT64_C(1) << CPU_CURVE_BITS(CPU_CURVE_KEY_LEVELS)) - 1)) <<
+		2 * (CPU_CURVE_LEVELS - CPU_CURVE_KEY_LEVELS);
+}
+
 static inline uint32_t
 cpu_nearest_all_parts(const struct cpu_index *index, uint32_t group)
 {
 	return index->parts + 1 + group;
+}
+
+/* Bits that keys have: parts take those of the largest number. */
+static inline unsigned
+cpu_nearest_key_bits(const struct cpu_index *index)
+{
+	unsigned	bits = CPU_CURVE_BITS(CPU_CURVE_KEY_LEVELS);
+
+	uint32_t	largest = index->part_group != NULL ? index->parts :
+		index->slabs != NULL ? cpu_nearest_all_parts(index, index->slabs->groups - 1) : 0;
+
+	for (; largest > 0; largest >>= 1)
+		bits++;
+	return bits;
 }
 
 /*

@@ -1,181 +1,788 @@
 /*
  * neighbours.c
- *		Answers any question for one observation on the CPU, by the index.
+ *		Answers any question for many observations on the CPU.
  *
- * The walk goes from the topmost level down, in each node to its nearest child
- * first.  It leaves out the nodes whose bound is above the collector's limit
- * (cpu/walk.h says why that is right), or above the widest limit that radiuses
- * of their references give, and those whose windows none of their references
- * can have in common with the observation.  The limit shrinks on the way, so
- * the first leaf saves most of the work.
+ * Observations that are neighbours on the curve, in one part of the index, go
+ * through the index together, in bundles:
+ *
+ *	1.	A radius is guessed, from the area of the leaf where the curve puts the
+ *		first observation (its home leaf), and from how far the k-th candidates
+ *		of bundles before were.  If the question asks for all within a distance, it
+ *		is that distance.
+ *	2.	One walk lists the positions within this radius of the bundle.  They
+ *		become float32 offsets from the bundle's centre.
+ *	3.	Each observation computes its squared chords to all of the list, keeps
+ *		those below a threshold that the observation before it suggests, and
+ *		sorts them by a network (floats.h).  Those that may be among its first k
+ *		get a distance in float64, which decides.
+ *
+ * No guess can make an answer wrong.  An observation whose k-th candidate is
+ * farther than the radius goes again, by the radius that this candidate proves
+ * to be enough.  A bundle that lists too many positions for most of its
+ * observations is halved.
+ *
+ *
+ * What float32 may decide
+ *
+ * Let R be the radius, r the chord from the bundle's centre to its farthest
+ * observation, and e = 2^-24.  A listed position is at most R + r from the
+ * centre.  Its offset and the observation's are off by e relatively, and so is
+ * their difference.  So on each axis the difference is off by 2 e u at most, where
+ * u is the sum of the two offsets' sizes, and its square by 4 e u^2 (1 + e).  The
+ * sum of u^2 over the axes is at most (R + 2 r)^2; the rounding of the squares
+ * and of their sum adds 3 e.  So a squared chord is off by at most E = 8 e (R + 2
+ * r)^2, where 16 e are taken.  Radiuses are at least 2^-30, so that nothing
+ * underflows.
+ *
+ * Keys are whole numbers of a unit, with the number in the list below: rounding
+ * loses less than two units.  So if the k-th key's chord is s, all of the first k are
+ * within L(s + 2 units + E) + E, where L is geonn_metric_chord_limit().  All
+ * candidates within that, and no others, get distances.
+ *
+ * Some observations have too many positions about as near as their k-th.  Such
+ * an observation walks alone (walk_alone.c), and so do all where references have
+ * radiuses or windows, as what is a candidate of one observation there says little
+ * about the next one.
  */
-#include "engine/cpu/collector.h"
+#include "engine/cpu/neighbours.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/metric.h"
+#include "engine/cpu/floats.h"
+#include "engine/cpu/nearest.h"
 #include "engine/cpu/walk.h"
 
-/* the greatest number of parts that an observation walks through one by one */
-#define PARTS_MAX 16
+/* how many bits of a key are the number of a position in the list */
+#define LISTED_BITS 11
+#define LISTED_MAX (1 << LISTED_BITS)
 
-struct walk
+/* how many units a key's chord has at most */
+#define KEY_UNITS ((float) ((1 << (31 - LISTED_BITS)) - 2))
+
+/* the greatest number of observations of a bundle; and how many rows before their turn vectors are fetched */
+#define BUNDLE_MAX 64
+#define AHEAD 24
+
+/* a bundle is at most BUNDLE_WIDTH / sqrt(wanted + 1) - 1 radiuses wide: where few positions are wanted, a list
+ * costs more than to look through it */
+#define BUNDLE_WIDTH 9.0
+
+/* the square of a radius is at most this many times the largest limit of the bundle before */
+#define LEAP 8.0
+
+/* the spread that a bundle had needed counts this many times, and its share of the next one is this */
+#define SPREAD_TIMES 1.3
+#define SPREAD_SHARE (1.0 / 16.0)
+
+/* a bundle that lists more positions than these, and the wanted times the second, is halved; one of
+ * fewer observations than the third is not */
+#define LISTED_FEW 128
+#define LISTED_EACH 10
+#define HALVED_MIN 8
+
+/* the smallest radius, and one within which the whole sphere lies */
+#define RADIUS_MIN 0x1p-30
+#define RADIUS_MAX 2.5
+
+/* how often a radius or a threshold is changed before an observation walks alone */
+#define TRIES_MAX 40
+
+/* after this many observations that go together, or pairs, the caller is asked whether to stop */
+#define ROWS_UNTIL_LOOK 32
+#define PAIRS_UNTIL_LOOK 4096
+
+struct bundle
 {
 	const struct cpu_index *index;
-	struct cpu_collector *collector;
-	struct cpu_part part;		/* the part that the walk goes through */
-	struct cpu_box box;			/* a box around the observation alone */
+	uint32_t	number;			/* the number of the part; UINT32_MAX: none yet */
+	struct cpu_part part;
+	struct cpu_box box;			/* around the observations */
+	double		centre[3];
+	double		reach;			/* all positions within this squared chord of an observation are listed */
+	float		error;			/* E */
+	float		farthest;		/* no squared chord to a listed position is computed larger than this */
+	float		limit;			/* the squared chord from the centre within which positions are listed */
+
+	uint32_t	listed;
+	float		x[LISTED_MAX + INDEX_WIDTH + FLOATS];
+	float		y[LISTED_MAX + INDEX_WIDTH + FLOATS];
+	float		z[LISTED_MAX + INDEX_WIDTH + FLOATS];
+	int32_t		position[LISTED_MAX + INDEX_WIDTH + FLOATS];
+
+	/* of the observation that is being answered */
+	float		chord[LISTED_MAX + FLOATS];
+	int32_t		key[LISTED_MAX + FLOATS];
+};
+
+/* a piece at work */
+struct work
+{
+	struct cpu_neighbours_piece *piece;
+	struct cpu_collector collector;
+	uint32_t	wanted;			/* how many positions surely have k candidates; 0: all are wanted */
+	uint32_t	goal;			/* how many keys a threshold should leave */
+	uint32_t	most;			/* and how many at most */
+	float		threshold;		/* for the next observation */
+	double		spread;			/* the square of a bundle's radius, as a multiple of its home leaf's area */
+	double		width;			/* how wide a bundle is at most, as a multiple of the radius */
+	uint32_t	home;			/* the home leaf of the bundle before, if it is of the same part */
+	double		farthest;		/* the largest limit of the present bundle's observations */
+	uint64_t	pairs;			/* how many were found since the caller was asked whether to stop */
+	bool		over;
+	struct bundle bundle;
 };
 
 /*
- * A bit for each child from `first` on, set if it lies wholly below the
- * collector's floor, as even its farthest corner does.
+ * List the positions of a leaf that are within the limit.
  */
-static uint32_t
-too_near(const struct cpu_index *index, uint32_t first, struct geonn_vector from,
-		 double floor)
+static void
+list_leaf(struct bundle *bundle, uint32_t leaf)
 {
-	const double p[3] = {from.x, from.y, from.z};
-	uint32_t	bits = 0;
+	const struct cpu_index *index = bundle->index;
+	const float_keys numbers = {0, 1, 2, 3, 4, 5, 6, 7};
+	uint32_t	first = leaf * INDEX_WIDTH;
+	uint32_t	bits = cpu_part_bits(bundle->part, leaf);
+	uint32_t	listed = bundle->listed;
+	const double *columns[3] = {index->x + (size_t) first, index->y + (size_t) first, index->z + (size_t) first};
+	float		offset[3][INDEX_WIDTH];
 
-	for (int i = 0; i < INDEX_WIDTH; i++)
+	for (int axis = 0; axis < 3; axis++)
+		for (int i = 0; i < INDEX_WIDTH; i++)
+			offset[axis][i] = (float) (columns[axis][i] - bundle->centre[axis]);
+	for (int i = 0; i < INDEX_WIDTH; i += FLOATS)
 	{
-		double		reach[3];
+		floats		here[3] = {floats_load(offset[0] + i), floats_load(offset[1] + i), floats_load(offset[2] + i)};
+		uint32_t	within = floats_within(floats_chord(here[0], here[1], here[2]), floats_all(bundle->limit));
 
-		for (int axis = 0; axis < 3; axis++)
-		{
-			double		below = p[axis] - index->low[axis][first + i];
-			double		above = index->high[axis][first + i] - p[axis];
-
-			reach[axis] = below > above ? below : above;
-		}
-		bits |= (uint32_t) (cpu_filter_chord(reach[0], reach[1], reach[2]) < floor) << i;
+		within &= bits >> i & ((1 << FLOATS) - 1);
+		floats_pack(bundle->x + listed, here[0], within);
+		floats_pack(bundle->y + listed, here[1], within);
+		floats_pack(bundle->z + listed, here[2], within);
+		float_keys_pack(bundle->position + listed, float_keys_all((int32_t) first + i) + numbers, within);
+		listed += (uint32_t) __builtin_popcount(within);
 	}
-	return bits;
+	bundle->listed = listed;
 }
 
-static void
-collect_leaf(struct walk *walk, uint32_t leaf)
+/* Fetch a leaf's vectors into the cache. */
+static inline void
+prefetch_leaf(const struct cpu_index *index, uint32_t leaf)
 {
-	const struct cpu_index *index = walk->index;
-	struct cpu_collector *collector = walk->collector;
-	uint32_t	first = leaf * INDEX_WIDTH;
-	double		chords[INDEX_WIDTH];
-	uint32_t	left = cpu_part_bits(walk->part, leaf);
-
-	if (cpu_leaf_chords(index, leaf, collector->from, chords) > collector->limit)
-		return;
-	left &= cpu_within(chords, collector->limit);
-	if (left != 0 && index->wide != NULL)
-		left &= cpu_within_each(chords, index->wide + first);
-	if (left != 0 && index->edges != NULL)
-		left &= cpu_leaf_overlaps(index, leaf, &collector->windows);
-	for (; left != 0; left &= left - 1)
+	for (uint32_t i = leaf * INDEX_WIDTH; i < (leaf + 1) * INDEX_WIDTH; i += 8)
 	{
-		int			i = __builtin_ctz(left);
-		uint32_t	position = first + (uint32_t) i;
-		uint32_t	start = index->start[position];
-
-		if (chords[i] > collector->limit || chords[i] < collector->floor)
-			continue;
-		cpu_collector_add(collector, chords[i], position, index->place + start,
-						  index->start[position + 1] - start);
+		__builtin_prefetch(index->x + i);
+		__builtin_prefetch(index->y + i);
+		__builtin_prefetch(index->z + i);
 	}
 }
 
 /*
- * Walk through some nodes of a level.
+ * List the positions within the reach below some nodes of a level.  False if the list is too short.
  */
-static void
-collect_nodes(struct walk *walk, int level, struct cpu_nodes nodes)
+static bool
+list_nodes(struct bundle *bundle, int level, struct cpu_nodes nodes)
 {
-	const struct cpu_index *index = walk->index;
-	struct cpu_collector *collector = walk->collector;
-	uint32_t	first = index->shape.first[level] + nodes.first;
 	double		bounds[INDEX_WIDTH];
-	uint8_t		order[INDEX_WIDTH];
-	int			listed = 0;
 	uint32_t	left;
 
-	cpu_node_bounds(index, first, &walk->box, bounds);
-	left = cpu_within(bounds, collector->limit) & cpu_first_bits(nodes.count);
-	if (index->widest != NULL)
-		left &= cpu_within_each(bounds, index->widest + first);
-	if (index->edges != NULL)
-		left &= cpu_nodes_reached(index, first, &collector->windows);
-	if (collector->floor > 0.0)
-		left &= ~too_near(index, first, collector->from, collector->floor);
-
-	/* few children are left, except at the beginning of a walk */
+	cpu_node_bounds(bundle->index, bundle->index->shape.first[level] + nodes.first, &bundle->box, bounds);
+	left = cpu_within(bounds, bundle->reach) & cpu_first_bits(nodes.count);
+	if (level == 0)
+		for (uint32_t bits = left; bits != 0; bits &= bits - 1)
+			prefetch_leaf(bundle->index, nodes.first + (uint32_t) __builtin_ctz(bits));
 	for (; left != 0; left &= left - 1)
 	{
-		int			child = __builtin_ctz(left);
-		int			at = listed++;
+		uint32_t	child = nodes.first + (uint32_t) __builtin_ctz(left);
 
-		for (; at > 0 && bounds[order[at - 1]] > bounds[child]; at--)
-			order[at] = order[at - 1];
-		order[at] = (uint8_t) child;
-	}
-	for (int i = 0; i < listed; i++)
-	{
-		uint32_t	child = nodes.first + order[i];
-
-		if (bounds[order[i]] > collector->limit || cpu_collector_stopped(collector))
-			return;
 		if (level == 0)
-			collect_leaf(walk, child);
-		else
-			collect_nodes(walk, level - 1, cpu_part_children(walk->part, level, child));
+			list_leaf(bundle, child);
+		else if (!list_nodes(bundle, level - 1, cpu_part_children(bundle->part, level, child)))
+			return false;
+		if (bundle->listed > LISTED_MAX)
+			return false;
 	}
+	return true;
+}
+
+static struct geonn_vector
+vector_of(const struct cpu_neighbours_piece *piece, uint32_t at)
+{
+	return piece->observation[piece->row[at]].vector;
+}
+
+static double
+extent(const struct cpu_box *box)
+{
+	return sqrt(cpu_filter_chord(box->high[0] - box->low[0], box->high[1] - box->low[1],
+								 box->high[2] - box->low[2]));
 }
 
 static void
-collect_part(struct walk *walk, struct cpu_part part)
+enlarge(struct cpu_box *box, struct geonn_vector by)
 {
-	int			level;
-	struct cpu_nodes top;
+	const double p[3] = {by.x, by.y, by.z};
 
-	walk->part = part;
-	top = cpu_part_top(part, &level);
-	collect_nodes(walk, level, top);
+	for (int axis = 0; axis < 3; axis++)
+	{
+		box->low[axis] = p[axis] < box->low[axis] ? p[axis] : box->low[axis];
+		box->high[axis] = p[axis] > box->high[axis] ? p[axis] : box->high[axis];
+	}
+}
+
+static const struct cpu_box empty_box = {
+	{INFINITY, INFINITY, INFINITY}, {-INFINITY, -INFINITY, -INFINITY}
+};
+
+/*
+ * List the positions within a radius of some of the piece's observations.  False if they are too
+ * many.
+ */
+static bool
+list(struct work *work, uint32_t first, uint32_t count, double radius)
+{
+	struct bundle *bundle = &work->bundle;
+	int			level;
+	struct cpu_nodes top = cpu_part_top(bundle->part, &level);
+	double		within;
+
+	bundle->box = empty_box;
+	for (uint32_t i = first; i < first + count; i++)
+		enlarge(&bundle->box, vector_of(work->piece, i));
+	for (int axis = 0; axis < 3; axis++)
+		bundle->centre[axis] = 0.5 * (bundle->box.low[axis] + bundle->box.high[axis]);
+
+	/* half of the box's diagonal is at least r */
+	within = radius + 0.50001 * extent(&bundle->box);
+	bundle->reach = radius < RADIUS_MAX ? radius * radius : INFINITY;
+	bundle->limit = (float) (within * within * 1.00001);
+	within += 0.50001 * extent(&bundle->box);
+	bundle->farthest = (float) (within * within * 1.0001);
+	bundle->error = (float) (within * within * 0x1p-20);
+	bundle->listed = 0;
+	if (!list_nodes(bundle, level, top))
+		return false;
+
+	/* what the last vector reads beyond the list is within no threshold */
+	for (uint32_t i = bundle->listed; i < bundle->listed + FLOATS; i++)
+		bundle->x[i] = INFINITY;
+	return true;
+}
+
+/* read a value once: the batch is shared with the client */
+static int32_t
+read_once(const int32_t *column, uint32_t row)
+{
+	return column != NULL ? ((const volatile int32_t *) column)[row] : 0;
 }
 
 /*
- * Walk through the parts that the observation's windows reach; if they are
- * many, once through the group.
+ * Begin the collector with an observation.
  */
 static void
-collect_slabs(struct walk *walk)
+begin(struct work *work, uint32_t row)
 {
-	const struct cpu_index *index = walk->index;
-	uint32_t	group = cpu_slabs_group(index->slabs, walk->collector->group);
-	uint32_t	parts[PARTS_MAX];
+	const struct search *search = work->piece->search;
+	const struct cpu_observation *observation = &work->piece->observation[row];
+	struct cpu_collector *collector = &work->collector;
+	uint32_t	number = work->piece->first + row;
+
+	collector->from = observation->vector;
+	collector->latitude = observation->latitude;
+	collector->longitude = observation->longitude;
+	collector->group = read_once(search->columns.group, number);
+	if (search->columns.excluded_first != NULL)
+	{
+		collector->excluded_first = ((const volatile int64_t *) search->columns.excluded_first)[number];
+		collector->excluded_last = ((const volatile int64_t *) search->columns.excluded_last)[number];
+	}
+	collector->max_distance = search->question.max_distance;
+	if (search->dataset->radius != NULL)
+	{
+		double		radius = ((const volatile double *) search->columns.radius)[number];
+
+		/* a negative radius has no candidate, and neither has NaN, which only a faulty client sends */
+		if (!(radius >= collector->max_distance))
+			collector->max_distance = radius >= 0.0 ? radius : -1.0;
+	}
+	if (search->dataset->edges != NULL)
+		collector->windows = point_windows_read(&search->columns, number);
+	collector->cutoff = number == search->first ? search->cutoff : (struct cutoff) {0};
+	CPU_PATH_NAME(cpu_collector_begin) (collector);
+
+}
+
+/*
+ * End an observation, and keep its pairs: as many as fit into the batch, and one more if the
+ * observation has more.
+ */
+static void
+end(struct work *work, uint32_t row)
+{
+	struct cpu_neighbours_piece *piece = work->piece;
+	struct cpu_collector *collector = &work->collector;
+	size_t		count = CPU_PATH_NAME(cpu_collector_end) (collector);
+
+	work->pairs += count;
+	if (count > piece->pairs_max)
+		count = piece->pairs_max;
+	if (piece->pairs + count > piece->capacity)
+	{
+		size_t		capacity = 2 * (piece->pairs + count);
+		struct candidate *larger = realloc(piece->pair, capacity * sizeof(*larger));
+
+		if (larger == NULL)
+			collector->short_of_memory = true;
+		else
+		{
+			piece->pair = larger;
+			piece->capacity = capacity;
+		}
+	}
+	if (cpu_collector_stopped(collector))
+	{
+		piece->short_of_memory = collector->short_of_memory;
+		work->over = true;
+		return;
+	}
+	if (count > 0)
+		memcpy(piece->pair + piece->pairs, collector->chosen, count * sizeof(*piece->pair));
+	piece->pairs += count;
+	piece->counts[row] = (uint32_t) count;
+	piece->answered++;
+}
+
+/*
+ * Answer an observation that walks alone.
+ */
+static void
+answer_alone(struct work *work, uint32_t row)
+{
+
+	begin(work, row);
+	if (work->piece->index != NULL)
+		CPU_PATH_NAME(cpu_index_collect) (work->piece->index, &work->collector);
+	else
+		CPU_PATH_NAME(cpu_brute_collect) (work->piece->references, &work->collector);
+	CPU_PATH_NAME(cpu_collector_trim) (&work->collector);
+	end(work, row);
+}
+
+/*
+ * Compute the squared chords from the observation to all listed positions.
+ */
+static void
+compute_chords(struct bundle *bundle, struct geonn_vector from)
+{
+	floats		x = floats_all((float) (from.x - bundle->centre[0]));
+	floats		y = floats_all((float) (from.y - bundle->centre[1]));
+	floats		z = floats_all((float) (from.z - bundle->centre[2]));
+
+	for (uint32_t i = 0; i < bundle->listed; i += FLOATS)
+		floats_store(bundle->chord + i, floats_chord(floats_load(bundle->x + i) - x,
+													 floats_load(bundle->y + i) - y,
+													 floats_load(bundle->z + i) - z));
+}
+
+/*
+ * Make keys of the chords within a threshold, which is `KEY_UNITS` units.  Returns their number.
+ */
+static uint32_t
+make_keys(struct bundle *bundle, float threshold)
+{
+	floats		within = floats_all(threshold);
+	floats		units = floats_all(KEY_UNITS / threshold);
+	float_keys	number = {0, 1, 2, 3, 4, 5, 6, 7};
+	uint32_t	count = 0;
+
+	for (uint32_t i = 0; i < bundle->listed; i += FLOATS, number += FLOATS)
+	{
+		floats		chord = floats_load(bundle->chord + i);
+		uint32_t	bits = floats_within(chord, within);
+		float_keys	key = __builtin_convertvector(chord * units, float_keys) << LISTED_BITS | number;
+
+		float_keys_pack(bundle->key + count, key, bits);
+		count += (uint32_t) __builtin_popcount(bits);
+	}
+	return count;
+}
+
+/*
+ * Make sorted keys of the nearest positions: at least as many as are wanted, or all within `most`.
+ * Returns their number, or UINT32_MAX if too many are about equally near.
+ */
+static uint32_t
+select_keys(struct work *work, float most, float *threshold)
+{
+	struct bundle *bundle = &work->bundle;
+	float		low = 0.0f;
+	float		high = most;
+	uint32_t	below = 0;
 	uint32_t	count;
 
-	if (group == index->slabs->groups)
+	if (work->wanted == 0 || work->wanted >= bundle->listed)
+		*threshold = most;
+	else if (!(*threshold < most))
+		*threshold = most;
+	for (int tries = 0;; tries++)
+	{
+		float		share;
+
+		count = make_keys(bundle, *threshold);
+		if (work->wanted == 0)
+			return count;
+		if (count <= work->most && (count >= work->wanted || *threshold >= most))
+			break;
+		if (tries == TRIES_MAX)
+			return UINT32_MAX;
+		if (count < work->wanted)
+		{
+			low = *threshold;
+			below = count;
+			share = count == 0 ? 4.0f : (float) work->goal / (float) count;
+			*threshold *= share < 4.0f ? share : 4.0f;
+		}
+		else
+		{
+			high = *threshold;
+			share = (float) (work->goal - below) / (float) (count - below);
+			*threshold = low + (high - low) * share;
+		}
+		if (!(*threshold > low && *threshold < high))
+			*threshold = tries < 4 && high == most ? most : 0.5f * (low + high);
+	}
+	sort_keys(bundle->key, count);
+	return count;
+}
+
+enum outcome
+{
+	ANSWERED,
+	TOO_NEAR,					/* the list may lack some candidates */
+	CROWDED						/* too many positions are about equally near */
+};
+
+/*
+ * Answer an observation from the bundle's list.  If the list may lack candidates, *needed is a
+ * reach that suffices.
+ */
+static enum outcome
+answer_from(struct work *work, uint32_t row, double *needed)
+{
+	struct bundle *bundle = &work->bundle;
+	struct cpu_collector *collector = &work->collector;
+	float		most = bundle->farthest;
+	float		threshold = work->threshold;
+	double		limit;
+	uint32_t	count;
+	int32_t		last;
+
+	begin(work, row);
+	limit = collector->limit;
+	if (limit + bundle->error < most)
+		most = (float) (limit + bundle->error) * 1.000001f;
+	if (limit < 0.0)
+	{
+		end(work, row);
+		return ANSWERED;
+	}
+
+	compute_chords(bundle, collector->from);
+	for (;;)
+	{
+		float		unit;
+
+		count = select_keys(work, most, &threshold);
+		if (count == UINT32_MAX)
+			return CROWDED;
+		unit = threshold / KEY_UNITS;
+		if (work->wanted > 0 && count >= work->wanted)
+		{
+			double		kth = (double) ((bundle->key[work->wanted - 1] >> LISTED_BITS) + 2) * unit + bundle->error;
+
+			work->threshold = (float) kth * (float) work->goal / (float) work->wanted;
+			kth = geonn_metric_chord_limit(collector->dataset->metric, kth);
+			limit = kth < limit ? kth : limit;
+		}
+		if (limit > bundle->reach)
+		{
+			*needed = limit < INFINITY ? limit : 4.0 * bundle->reach;
+			return TOO_NEAR;
+		}
+		if (limit + bundle->error <= threshold || threshold >= most)
+			break;
+		threshold = (float) (limit + bundle->error) * 1.00001f;
+		if (make_keys(bundle, threshold) > work->most)
+			return CROWDED;
+	}
+	if (limit > work->farthest)
+		work->farthest = limit;
+
+	/* keys that are out of order are within the limit all the same */
+	last = INT32_MAX;
+	if (limit + bundle->error < threshold)
+		last = (int32_t) ((limit + bundle->error) / threshold * KEY_UNITS + 2.0);
+	if (!CPU_PATH_NAME(cpu_collector_reserve) (collector, count))
+		count = 0;
+	collector->count = 0;
+	for (uint32_t i = 0; i < count && bundle->key[i] >> LISTED_BITS <= last; i++)
+	{
+		uint32_t	position = (uint32_t) bundle->position[bundle->key[i] & (LISTED_MAX - 1)];
+
+		__builtin_prefetch(&bundle->index->start[position]);
+		if (collector->plain || CPU_PATH_NAME(cpu_collector_takes) (collector, position))
+			collector->points[collector->count++].place = position;
+	}
+
+	/* some of the wanted positions may have no candidate */
+	if (work->wanted > 0 && count >= work->wanted && collector->count < collector->k &&
+		limit < collector->limit && !collector->short_of_memory)
+		return CROWDED;
+	end(work, row);
+	return ANSWERED;
+}
+
+/*
+ * List positions for some observations, and change the radius until they are enough, but for one
+ * observation not too many; *too_large becomes the smallest radius that listed too many.  False if the
+ * observations have to walk alone.
+ */
+static bool
+fit_radius(struct work *work, uint32_t first, uint32_t count, double *radius, double *too_large)
+{
+	struct bundle *bundle = &work->bundle;
+
+	for (int tries = 0; tries < TRIES_MAX; tries++)
+	{
+		bool		listed = list(work, first, count, *radius);
+
+		if (listed && (bundle->listed >= work->wanted || bundle->reach >= work->collector.widest))
+			return true;
+		if (!listed && (count > 1 || work->wanted == 0))
+			return count > 1;
+		if (!listed)
+		{
+			*too_large = *radius;
+			*radius *= 0.6;
+		}
+		else
+		{
+			double		times = bundle->listed > 0 ? sqrt(2.0 * work->wanted / bundle->listed) : 3.0;
+
+			times = times > 3.0 ? 3.0 : times < 1.2 ? 1.2 : times;
+			*radius = *radius * times < *too_large ? *radius * times : 0.5 * (*radius + *too_large);
+			if (*radius > RADIUS_MAX)
+				*radius = RADIUS_MAX;
+		}
+	}
+	return false;
+}
+
+/*
+ * Answer some observations of the piece, which are of one part, by a radius that may be too small
+ * or too large.
+ */
+static void
+answer_some(struct work *work, uint32_t first, uint32_t count, double radius)
+{
+	struct cpu_neighbours_piece *piece = work->piece;
+	struct bundle *bundle = &work->bundle;
+	uint32_t	enough = LISTED_FEW + LISTED_EACH * work->wanted;
+	double		too_large = INFINITY;
+	double		all_needed = 0.0;
+	uint32_t	left = 0;
+	bool		alone;
+
+	alone = !fit_radius(work, first, count, &radius, &too_large);
+	if (!alone && count > 1 && (bundle->listed > LISTED_MAX ||
+								(bundle->listed > enough && count >= HALVED_MIN && work->wanted > 0)))
+	{
+		answer_some(work, first, count / 2, radius);
+		if (!work->over)
+			answer_some(work, first + count / 2, count - count / 2, radius);
 		return;
-	count = cpu_slabs_reached(index->slabs, group, &walk->collector->windows, parts, PARTS_MAX);
-	if (count > PARTS_MAX)
-		collect_part(walk, cpu_index_group_part(index, group));
+	}
+
+	/* observations that the list is too short for change places with others, and come last */
+	for (uint32_t i = first; i < first + count && !work->over; i++)
+	{
+		uint32_t	row = piece->row[i];
+		double		needed;
+		enum outcome outcome = alone ? CROWDED : answer_from(work, row, &needed);
+
+		/* a larger radius may list too many positions again */
+		if (outcome == TOO_NEAR && too_large < INFINITY)
+			outcome = CROWDED;
+		if (outcome == ANSWERED)
+		{
+			piece->row[i] = piece->row[i - left];
+			piece->row[i - left] = row;
+		}
+		else if (outcome == CROWDED)
+		{
+			piece->row[i] = piece->row[i - left];
+			piece->row[i - left] = row;
+			answer_alone(work, row);
+		}
+		else
+		{
+			left++;
+			all_needed = needed > all_needed ? needed : all_needed;
+		}
+	}
+	if (left == 0 || work->over)
+		return;
+	radius = sqrt(all_needed) * (1 + 1e-6);
+	if (radius > RADIUS_MAX)
+		radius = RADIUS_MAX;
+	first += count - left;
+	if (left > 4 && all_needed <= 4.0 * bundle->reach)
+		answer_some(work, first, left, radius);
 	else
-		for (uint32_t i = 0; i < count && !cpu_collector_stopped(walk->collector); i++)
-			collect_part(walk, cpu_index_part(index, parts[i]));
+		for (uint32_t i = first; i < first + left && !work->over; i++)
+			answer_some(work, i, 1, radius);
+}
+
+/*
+ * About the area that the positions of a leaf cover: that of the largest side of their box.
+ */
+static double
+leaf_area(const struct cpu_index *index, uint32_t leaf)
+{
+	double		x = index->high[0][leaf] - index->low[0][leaf];
+	double		y = index->high[1][leaf] - index->low[1][leaf];
+	double		z = index->high[2][leaf] - index->low[2][leaf];
+
+	return sqrt(x * x * y * y + y * y * z * z + z * z * x * x);
+}
+
+/*
+ * The radius by which a bundle begins whose home leaf has this area.
+ */
+static double
+first_radius(const struct work *work, double area)
+{
+	double		reach = work->spread * area;
+
+	if (work->farthest > 0.0 && reach > LEAP * work->farthest)
+		reach = LEAP * work->farthest;
+	if (work->wanted == 0 || reach > work->collector.widest)
+		reach = work->collector.widest * (1 + 1e-12);
+	return reach < RADIUS_MIN * RADIUS_MIN ? RADIUS_MIN : reach < RADIUS_MAX * RADIUS_MAX ? sqrt(reach) : RADIUS_MAX;
+}
+
+/* The part of the index that has the candidates of one of the piece's observations. */
+static uint32_t
+part_of(const struct cpu_neighbours_piece *piece, uint32_t at)
+{
+	return cpu_index_part_of(piece->index, read_once(piece->search->columns.group, piece->first + piece->row[at]));
+}
+
+/*
+ * Answer the piece's next observations together: those of one part, in a box that is not much wider
+ * than the radius.
+ */
+static void
+answer_next(struct work *work)
+{
+	const struct cpu_neighbours_piece *piece = work->piece;
+	struct bundle *bundle = &work->bundle;
+	uint32_t	first = piece->answered;
+	uint32_t	part = part_of(piece, first);
+	struct cpu_box box = empty_box;
+	uint32_t	count = 0;
+	double		area;
+	double		radius;
+
+	if (part == piece->index->parts)
+	{
+		answer_alone(work, piece->row[first]);
+		return;
+	}
+	if (part != bundle->number)
+	{
+		bundle->number = part;
+		bundle->part = cpu_index_part(piece->index, part);
+		work->home = cpu_node_above(bundle->part.first, 0);
+		work->threshold = INFINITY;
+		work->farthest = 0.0;
+	}
+	work->home = cpu_home_leaf(piece->index, cpu_nearest_code(piece->key[first]), work->home,
+							   cpu_node_above(bundle->part.end - 1, 0));
+	area = leaf_area(piece->index, work->home);
+	radius = first_radius(work, area);
+	while (count < BUNDLE_MAX && first + count < piece->count && (count == 0 || part_of(piece, first + count) == part))
+	{
+		if (first + count + AHEAD < piece->count)
+			__builtin_prefetch(&piece->observation[piece->row[first + count + AHEAD]]);
+		enlarge(&box, vector_of(piece, first + count));
+		if (count > 0 && extent(&box) > work->width * radius)
+			break;
+		count++;
+	}
+	work->farthest = 0.0;
+
+	answer_some(work, first, count, radius);
+	if (work->farthest > 0.0 && area > 0.0)
+	{
+		double		spread = SPREAD_TIMES * work->farthest / area;
+
+		spread = spread < 2.0 * work->spread ? spread : 2.0 * work->spread;
+		work->spread += (spread - work->spread) * SPREAD_SHARE;
+	}
 }
 
 void
-CPU_PATH_NAME(cpu_index_collect) (const struct cpu_index *index,
-								  struct cpu_collector *collector)
+CPU_PATH_NAME(cpu_neighbours) (struct cpu_neighbours_piece *piece)
 {
-	struct geonn_vector from = collector->from;
-	uint32_t	part;
-	struct walk walk = {
-		.index = index,
-		.collector = collector,
-		.box = {{from.x, from.y, from.z}, {from.x, from.y, from.z}}
+	const struct search *search = piece->search;
+	const struct cpu_index *index = piece->index;
+	uint32_t	look = 0;
+	bool		together = index != NULL && index->slabs == NULL && !index->limited;
+	struct work work = {
+		.piece = piece,
+		.collector = {
+			.dataset = search->dataset,
+			.question = &search->question,
+			.cancelled = search->cancelled,
+			.x = index != NULL ? index->x : piece->references->x,
+			.y = index != NULL ? index->y : piece->references->y,
+			.z = index != NULL ? index->z : piece->references->z,
+			.start = index != NULL ? index->start : NULL,
+			.place = index != NULL ? index->place : NULL,
+			.widest = geonn_metric_radius_limit(search->dataset->metric, search->question.max_distance),
+			.room = piece->pairs_max - 1
+		},
 	};
 
-	if (index->slabs != NULL)
+	work.bundle.index = index;
+	work.bundle.number = UINT32_MAX;
+	if (search->question.k > 0)
 	{
-		collect_slabs(&walk);
-		return;
+		work.spread = (search->question.k + 3) / 80.0;	/* of uniform points, about */
+		work.wanted = search->question.k + ((search->dataset->columns & GEONN_COLUMN_EXCLUDED) != 0);
+		work.most = FLOATS;
+		while (work.most < work.wanted + 2.0 * sqrt(work.wanted) + 6.0)
+			work.most *= 2;
+		work.goal = work.wanted + (work.most - work.wanted) * 2 / 5;
+		together = together && work.most <= FLOATS * FLOATS_REGISTERS_MAX;
 	}
-	part = cpu_index_part_of(index, collector->group);
-	if (part < index->parts)
-		collect_part(&walk, cpu_index_part(index, part));
+	work.width = BUNDLE_WIDTH / sqrt(work.wanted + 1) - 1.0;
+	while (piece->answered < piece->count && !work.over)
+	{
+		uint32_t	row = piece->row[piece->answered];
+
+		if (together && !(row == 0 && search->cutoff.present))
+			answer_next(&work);
+		else
+			answer_alone(&work, row);
+		if (piece->answered < look && work.pairs < PAIRS_UNTIL_LOOK && together)
+			continue;
+		look = piece->answered + ROWS_UNTIL_LOOK;
+		if (piece->is_over(piece->turn, work.pairs))
+			work.over = true;
+		work.pairs = 0;
+	}
+	CPU_PATH_NAME(cpu_collector_free) (&work.collector);
 }

@@ -33,8 +33,7 @@
 
 struct cpu_nearest_piece;
 struct cpu_references;
-struct cpu_index;
-struct cpu_collector;
+struct cpu_neighbours_piece;
 struct cpu_cells_building;
 struct cpu_cells_search;
 
@@ -57,11 +56,8 @@ struct cpu_path
 	void		(*cells_fill) (struct cpu_cells_building *building, uint32_t number);
 	uint32_t	(*cells_nearest) (const struct cpu_cells_search *search);
 
-	/* cpu/collector.h */
-	void		(*index_collect) (const struct cpu_index *index,
-								  struct cpu_collector *collector);
-	void		(*brute_collect) (const struct cpu_references *references,
-								  struct cpu_collector *collector);
+	/* cpu/neighbours.h */
+	void		(*neighbours) (struct cpu_neighbours_piece *piece);
 };
 
 /*

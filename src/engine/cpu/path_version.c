@@ -3,8 +3,8 @@
  *		The table of functions of one version of the CPU's hot loops.
  */
 #include "engine/cpu/cells.h"
-#include "engine/cpu/collector.h"
 #include "engine/cpu/nearest.h"
+#include "engine/cpu/neighbours.h"
 #include "engine/cpu/vectors.h"
 
 #define QUOTE_EXPANDED(name) #name
@@ -15,9 +15,8 @@ const struct cpu_path CPU_PATH_NAME(cpu_path) = {
 	.vectors = CPU_PATH_NAME(cpu_vectors),
 	.curve_codes = CPU_PATH_NAME(cpu_curve_codes),
 	.valid = CPU_PATH_NAME(cpu_valid),
-	.brute_collect = CPU_PATH_NAME(cpu_brute_collect),
 	.index_nearest = CPU_PATH_NAME(cpu_index_nearest),
 	.cells_fill = CPU_PATH_NAME(cpu_cells_fill),
 	.cells_nearest = CPU_PATH_NAME(cpu_cells_nearest),
-	.index_collect = CPU_PATH_NAME(cpu_index_collect)
+	.neighbours = CPU_PATH_NAME(cpu_neighbours)
 };

@@ -6,8 +6,8 @@
 
 #include <string.h>
 
+#include "engine/base/memory_block.h"
 #include "engine/cpu/nearest.h"
-#include "engine/cpu/vectors.h"
 
 bool
 cpu_turn_is_nearest(const struct search *search, const struct cpu_built *built)
@@ -25,22 +25,43 @@ cpu_turn_is_nearest(const struct search *search, const struct cpu_built *built)
 }
 
 bool
-cpu_turn_read_vectors(const struct search *search, uint32_t first, const uint32_t *row,
-					  uint32_t count, double *x, double *y, double *z)
+cpu_turn_read_points(const struct search *search, uint32_t first, const uint32_t *row, uint32_t count,
+					 double (*degrees)[CPU_VECTORS_BLOCK], double *x, double *y, double *z)
 {
 	const volatile double *all_latitudes = search->columns.latitude + first;
 	const volatile double *all_longitudes = search->columns.longitude + first;
-	double		latitude[CPU_VECTORS_BLOCK];
-	double		longitude[CPU_VECTORS_BLOCK];
 
 	for (uint32_t i = 0; i < count; i++)
 	{
-		latitude[i] = all_latitudes[row != NULL ? row[i] : i];
-		longitude[i] = all_longitudes[row != NULL ? row[i] : i];
+		degrees[0][i] = all_latitudes[row != NULL ? row[i] : i];
+		degrees[1][i] = all_longitudes[row != NULL ? row[i] : i];
 	}
-	if (!cpu_path->valid(latitude, longitude, count))
+	if (!cpu_path->valid(degrees[0], degrees[1], count))
 		return false;
-	cpu_path->vectors(search->dataset->metric, latitude, longitude, count, x, y, z);
+	cpu_path->vectors(search->dataset->metric, degrees[0], degrees[1], count, x, y, z);
+	return true;
+}
+
+bool
+cpu_turn_read_vectors(const struct search *search, uint32_t first, const uint32_t *row,
+					  uint32_t count, double *x, double *y, double *z)
+{
+	double		degrees[2][CPU_VECTORS_BLOCK];
+
+	return cpu_turn_read_points(search, first, row, count, degrees, x, y, z);
+}
+
+bool
+cpu_turn_reserve(struct cpu_turn_room *room, size_t bytes, uint32_t rows, struct failure *failure)
+{
+	if (bytes <= room->bytes)
+		return true;
+	memory_block_release(room->memory, room->bytes);
+	room->bytes = 0;
+	room->memory = memory_block_allocate(bytes, failure, "searching %u observations at a time", rows);
+	if (room->memory == NULL)
+		return false;
+	room->bytes = bytes;
 	return true;
 }
 

@@ -7,6 +7,7 @@
 #define GEONN_CPU_TURN_H
 
 #include "engine/cpu/built.h"
+#include "engine/cpu/vectors.h"
 
 /* how long a turn should take, and how long after its preparation it begins no
  * more observations */
@@ -16,7 +17,7 @@
 /* the distance of an observation under way, or of a task, that has no answer yet */
 #define CPU_TURN_UNANSWERED (-1.0)
 
-/* memory for turns of cpu_turn_nearest(), kept from one turn to the next */
+/* memory for turns, kept from one turn to the next */
 struct cpu_turn_room
 {
 	struct cpu_turn_room *next; /* the next in the list of rooms that no turn uses */
@@ -41,7 +42,8 @@ extern bool cpu_turn_is_nearest(const struct search *search, const struct cpu_bu
  */
 extern bool cpu_turn_nearest(struct search *search, struct cpu_built *built,
 							 struct cpu_turn_room *room);
-extern bool cpu_turn_pairs(struct search *search, struct cpu_built *built);
+extern bool cpu_turn_pairs(struct search *search, struct cpu_built *built,
+						   struct cpu_turn_room *room);
 
 /*
  * Do a turn of a search by a table of squares, cpu_built_cells().  The turn may
@@ -51,12 +53,22 @@ extern bool cpu_turn_cells(struct search *search, struct cpu_built *built,
 						   const struct cpu_cells *cells);
 
 /*
- * Compute the vectors of up to CPU_VECTORS_BLOCK observations: row[i] from `first` on, or
- * with NULL those that follow it.  Coordinates are read once, as the batch is
- * shared with the client.  False if some coordinates are not a point.
+ * Read up to CPU_VECTORS_BLOCK observations, row[i] from `first` on, or with NULL those
+ * that follow it, and compute their vectors.  degrees[0] and degrees[1] become their
+ * latitudes and longitudes.  Coordinates are read once, as the batch is shared with the
+ * client.  False if some coordinates are not a point.
  */
+extern bool cpu_turn_read_points(const struct search *search, uint32_t first, const uint32_t *row,
+								 uint32_t count, double (*degrees)[CPU_VECTORS_BLOCK],
+								 double *x, double *y, double *z);
+
+/* The same, for the vectors alone. */
 extern bool cpu_turn_read_vectors(const struct search *search, uint32_t first, const uint32_t *row,
 								  uint32_t count, double *x, double *y, double *z);
+
+/* Enlarge the memory for a turn of this many rows, if necessary.  False with the failure if it is short. */
+extern bool cpu_turn_reserve(struct cpu_turn_room *room, size_t bytes, uint32_t rows,
+							 struct failure *failure);
 
 /*
  * Note that the next observations of a search have been answered.  counts (NULL

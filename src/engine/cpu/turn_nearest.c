@@ -30,7 +30,6 @@
 #include "engine/cpu/turn.h"
 
 #include "engine/base/clock.h"
-#include "engine/base/memory_block.h"
 #include "engine/base/radix_sort.h"
 #include "engine/base/thread_pool.h"
 #include "engine/cpu/columns.h"
@@ -374,28 +373,6 @@ place_room(struct turn *turn, void *memory)
 }
 
 /*
- * Enlarge the memory for a turn if necessary, and lay it out.
- */
-static bool
-make_room(struct turn *turn, struct cpu_turn_room *room)
-{
-	size_t		bytes = place_room(turn, NULL);
-
-	if (room->bytes < bytes)
-	{
-		memory_block_release(room->memory, room->bytes);
-		room->bytes = 0;
-		room->memory = memory_block_allocate(bytes, &turn->search->failure,
-											 "searching %u observations at a time", turn->begun);
-		if (room->memory == NULL)
-			return false;
-		room->bytes = bytes;
-	}
-	place_room(turn, room->memory);
-	return true;
-}
-
-/*
  * Set which observations are under way: those that are under way already; or if
  * none are, as many as a turn should take, and as fit into the batch.
  */
@@ -444,22 +421,6 @@ list_rows(struct turn *turn, uint32_t pace)
 }
 
 /*
- * How many bits the keys have: enough for the largest number of a part.
- */
-static unsigned
-key_bits(const struct cpu_index *index)
-{
-	unsigned	bits = CPU_CURVE_BITS(CPU_CURVE_KEY_LEVELS);
-
-	uint32_t	largest = index->part_group != NULL ? index->parts :
-		index->slabs != NULL ? cpu_nearest_all_parts(index, index->slabs->groups - 1) : 0;
-
-	for (; largest > 0; largest >>= 1)
-		bits++;
-	return bits;
-}
-
-/*
  * Cut the tasks into pieces, and search for them.
  */
 static void
@@ -491,7 +452,7 @@ search_rows(struct turn *turn, uint32_t pace)
 	turn->sort.count = turn->tasks;
 	if (turn->tasks == 0)
 		return true;
-	if (!radix_sort(&turn->sort, key_bits(turn->built->index)))
+	if (!radix_sort(&turn->sort, cpu_nearest_key_bits(turn->built->index)))
 		return fail(&turn->search->failure, GEONN_ERROR_MEMORY,
 					"not enough memory to sort %u observations", turn->rows);
 	run_pieces(turn, pace);
@@ -563,9 +524,10 @@ cpu_turn_nearest(struct search *search, struct cpu_built *built, struct cpu_turn
 	if (pace == 0)
 		pace = ROWS_SPARSE;
 	begin_turn(&turn, pace);
-	search->failed = !make_room(&turn, room);
+	search->failed = !cpu_turn_reserve(room, place_room(&turn, NULL), turn.begun, &search->failure);
 	if (search->failed)
 		return false;
+	place_room(&turn, room->memory);
 	unlisted = list_rows(&turn, pace);
 	search->failed = !search_rows(&turn, pace);
 	if (atomic_load(&turn.out_of_range))

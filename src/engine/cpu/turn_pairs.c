@@ -2,17 +2,19 @@
  * turn_pairs.c
  *		A turn that finds the pairs of observations, however many each has.
  *
- * Threads take pieces of a few observations, in the order of rows, and keep
- * the pairs outside of the batch.  When the turn's time is over, or the pairs
- * are more than the batch has room for, each thread stops after its present
- * observation.  Then the observations before the first one that was not
- * reached count as answered, as far as the room goes, and their pairs are
- * packed into the batch in the order of rows, piece by piece.  The turn's
- * first observation is always answered, so every turn makes progress.
+ * By index, the observations of a turn are sorted by the part of the index that
+ * has their group, and then along the curve, so that neighbours go through the
+ * index together, in whatever order they came.  By brute force they are taken in
+ * the order of rows.  Threads take pieces of them, and keep the pairs outside of
+ * the batch.  Then the observations before the first one without an answer count
+ * as answered, as far as the room goes, and their pairs are put into the batch
+ * in the order of rows.
  *
- * The threads' pieces are next to each other, so that few pairs that were
- * found are dropped.  The fewer observations the turn before answered, the
- * fewer observations a piece has.
+ * A turn takes as many observations as its time and the batch's room should be
+ * enough for, as earlier turns say.  Where either is not enough after all, each
+ * thread stops after its present observation, and most of what it found may be
+ * lost; so the next turn takes few observations.  The turn's first observation is always
+ * answered, so every turn makes progress.
  */
 #include "engine/cpu/turn.h"
 
@@ -21,204 +23,241 @@
 #include "common/metric.h"
 #include "engine/base/clock.h"
 #include "engine/base/host.h"
+#include "engine/base/radix_sort.h"
 #include "engine/base/thread_pool.h"
-#include "engine/cpu/collector.h"
+#include "engine/cpu/columns.h"
+#include "engine/cpu/nearest.h"
+#include "engine/cpu/neighbours.h"
+#include "engine/cpu/vectors.h"
 
-/* the greatest number of observations of a turn, and of a piece */
-#define TURN_ROWS 65536
-#define PIECE_ROWS_MAX 32
+/* most observations of a turn; of a dataset's first one, so many pairs, or where their number is not known
+ * observations */
+#define ROWS_MAX 262144
+#define PAIRS_FIRST 262144.0
+#define ROWS_FIRST 2048
 
-/* how many pieces of a turn each thread should have */
+/* observations of a piece at most, and pieces that each thread should have */
+#define PREPARE_ROWS 4096
+#define PIECE_ROWS_MAX 1024
 #define PIECES_PER_THREAD 4
 
-struct piece
-{
-	uint32_t	rows;			/* how many observations are answered */
-	size_t		pairs;
-	size_t		capacity;
-	struct candidate *pair;
+/* pairs beyond the batch's room that a turn keeps before it stops */
+#define PAIRS_BEYOND (UINT64_C(1) << 16)
 
-	/* how many rows and pairs of the piece are packed into the batch, and from which pair of it on */
-	uint32_t	packed_rows;
-	uint32_t	packed_pairs;
-	uint32_t	offset;
-};
+/* how long a turn should take: longer than others, as the closer its observations are the less time each takes */
+#define TURN_MS (3 * CPU_TURN_MS)
+
+#define UNANSWERED UINT32_MAX
 
 struct turn
 {
 	struct search *search;
 	const struct cpu_built *built;
-	uint32_t	first;			/* the turn's first observation */
-	uint32_t	rows;			/* how many observations the turn tries */
-	uint32_t	piece_rows;		/* how many observations a piece has; the last one may have fewer */
-	uint32_t	room;			/* how many pairs still fit into the batch */
+	bool		by_index;
+	uint32_t	first;			/* observation */
+	uint32_t	rows;			/* observations to try */
+	uint32_t	piece_rows;		/* of a piece; the last one may have fewer */
+	uint32_t	room;			/* pairs that the batch has room for */
 	int64_t		end_ms;
-	double		widest;			/* the limit on squared chords that max_distance gives */
 	atomic_bool out_of_range;
-	atomic_bool short_of_memory;
-	atomic_uint_fast64_t pairs; /* how many pairs all threads have found */
+	atomic_uint_fast64_t pairs; /* found by all threads */
 
-	struct piece *pieces;
-	uint32_t   *counts;			/* [rows] how many pairs each observation has */
+	struct cpu_neighbours_piece *pieces;
+	struct cpu_observation *observation;	/* [rows] */
+	uint32_t   *counts;			/* [rows] pairs of each */
+	uint32_t   *offset;			/* [rows] where they go in the batch */
+	uint32_t	packed;			/* rows that count as answered */
+	uint32_t	first_row;		/* 0 */
+	struct radix_sort sort;		/* keys, and rows */
+	struct candidate *pair;		/* [rows * k] room for the pairs of all pieces, or NULL: an observation
+								 * may have more than k */
 };
 
-/* read a value once: the batch is shared with the client */
-static int32_t
-read_once(const int32_t *column, uint32_t row)
+/*
+ * Lay out the memory for a turn from `memory` on (NULL to learn only the size).
+ * Returns its bytes.
+ */
+static size_t
+place_room(struct turn *turn, void *memory)
 {
-	return column != NULL ? ((const volatile int32_t *) column)[row] : 0;
+	struct column_block block = {memory, 0};
+	const struct question *question = &turn->search->question;
+
+	COLUMN_PLACE(&block, turn->observation, turn->rows);
+	COLUMN_PLACE(&block, turn->sort.key, turn->rows);
+	COLUMN_PLACE(&block, turn->sort.room_key, turn->rows);
+	COLUMN_PLACE(&block, turn->sort.value, turn->rows);
+	COLUMN_PLACE(&block, turn->sort.room_value, turn->rows);
+	COLUMN_PLACE(&block, turn->counts, turn->rows);
+	COLUMN_PLACE(&block, turn->offset, turn->rows);
+	if (question->k > 0 && !question->ties)
+		COLUMN_PLACE(&block, turn->pair, (size_t) turn->rows * question->k);
+	return block.bytes;
 }
 
 /*
- * Begin the collector with one observation.  False if its coordinates are not
- * a point.
+ * The number of the part, or with windows of the group, that sorts an observation.  Where a key has no room for
+ * all numbers, observations are sorted along the curve alone.
  */
-static bool
-take_observation(const struct turn *turn, uint32_t row, struct cpu_collector *collector)
+static uint32_t
+part_of(const struct turn *turn, uint32_t row)
 {
 	const struct search *search = turn->search;
-	uint32_t	observation = turn->first + row;
+	const struct cpu_index *index = turn->built->index;
+	int32_t		group = search->columns.group != NULL ?
+		((const volatile int32_t *) search->columns.group)[turn->first + row] : 0;
 
-	collector->latitude = ((const volatile double *) search->columns.latitude)[observation];
-	collector->longitude = ((const volatile double *) search->columns.longitude)[observation];
-	if (!geonn_coordinates_valid(collector->latitude, collector->longitude))
-		return false;
-	collector->from = geonn_metric_vector(search->dataset->metric, collector->latitude,
-										  collector->longitude);
-	collector->group = read_once(search->columns.group, observation);
-	if (search->columns.excluded_first != NULL)
-	{
-		collector->excluded_first = ((const volatile int64_t *) search->columns.excluded_first)[observation];
-		collector->excluded_last = ((const volatile int64_t *) search->columns.excluded_last)[observation];
-	}
-	collector->max_distance = search->question.max_distance;
-	if (search->dataset->radius != NULL)
-	{
-		double		radius = ((const volatile double *) search->columns.radius)[observation];
+	if (index->parts >= CPU_NEAREST_PARTS_MAX)
+		return 0;
+	return index->slabs != NULL ? cpu_slabs_group(index->slabs, group) : cpu_index_part_of(index, group);
+}
 
-		/* a negative radius has no candidate, and neither has NaN, which only a faulty client sends */
-		if (!(radius >= collector->max_distance))
-			collector->max_distance = radius >= 0.0 ? radius : -1.0;
+static void
+prepare_piece(void *context, size_t number)
+{
+	struct turn *turn = context;
+	const struct search *search = turn->search;
+	uint32_t	begin = (uint32_t) number * PREPARE_ROWS;
+	uint32_t	end = turn->rows - begin < PREPARE_ROWS ? turn->rows : begin + PREPARE_ROWS;
+
+	for (uint32_t at = begin; at < end; at += CPU_VECTORS_BLOCK)
+	{
+		uint32_t	count = end - at < CPU_VECTORS_BLOCK ? end - at : CPU_VECTORS_BLOCK;
+		double		degrees[2][CPU_VECTORS_BLOCK];
+		double		x[CPU_VECTORS_BLOCK];
+		double		y[CPU_VECTORS_BLOCK];
+		double		z[CPU_VECTORS_BLOCK];
+
+		if (!cpu_turn_read_points(search, turn->first + at, NULL, count, degrees, x, y, z))
+		{
+			atomic_store(&turn->out_of_range, true);
+			return;
+		}
+		for (uint32_t i = 0; i < count; i++)
+			turn->observation[at + i] = (struct cpu_observation) {
+				{x[i], y[i], z[i]}, degrees[0][i], degrees[1][i]
+			};
+		if (turn->by_index)
+			cpu_path->curve_codes(x, y, z, count, CPU_CURVE_KEY_LEVELS, turn->sort.key + at);
+		for (uint32_t i = at; i < at + count; i++)
+		{
+			turn->sort.value[i] = i;
+			if (turn->by_index && search->dataset->group != NULL)
+				turn->sort.key[i] = cpu_nearest_key(part_of(turn, i), turn->sort.key[i]);
+		}
 	}
-	collector->windows = point_windows_read(&search->columns, observation);
-	collector->cutoff = observation == search->first ? search->cutoff : (struct cutoff) {0};
-	return true;
 }
 
 /*
- * Keep the pairs of an observation: as many as fit into the batch, and one more
- * if the observation has more.
+ * Whether a piece should stop, which has found so many more pairs.
  */
 static bool
-keep_pairs(const struct turn *turn, struct piece *piece, const struct candidate *pairs,
-		   size_t count)
+is_over(void *context, uint64_t pairs)
 {
-	if (count > (size_t) turn->room + 1)
-		count = (size_t) turn->room + 1;
-	if (piece->pairs + count > piece->capacity)
-	{
-		size_t		capacity = 2 * (piece->pairs + count);
-		struct candidate *larger = realloc(piece->pair, capacity * sizeof(*larger));
+	struct turn *turn = context;
 
-		if (larger == NULL)
-			return false;
-		piece->pair = larger;
-		piece->capacity = capacity;
-	}
-	for (size_t i = 0; i < count; i++)
-		piece->pair[piece->pairs++] = pairs[i];
-	return true;
-}
-
-static bool
-is_over(struct turn *turn)
-{
-	return atomic_load_explicit(&turn->pairs, memory_order_relaxed) >= turn->room ||
-		atomic_load_explicit(&turn->short_of_memory, memory_order_relaxed) ||
-		atomic_load_explicit(&turn->out_of_range, memory_order_relaxed) ||
-		now_ms() >= turn->end_ms;
+	return atomic_fetch_add_explicit(&turn->pairs, pairs, memory_order_relaxed) + pairs >=
+		turn->room + PAIRS_BEYOND || now_ms() >= turn->end_ms;
 }
 
 static void
 search_piece(void *context, size_t number)
 {
 	struct turn *turn = context;
-	struct search *search = turn->search;
-	struct piece *piece = &turn->pieces[number];
+	struct cpu_neighbours_piece *piece = &turn->pieces[number];
 	uint32_t	begin = (uint32_t) number * turn->piece_rows;
-	uint32_t	end = turn->rows - begin < turn->piece_rows ? turn->rows : begin + turn->piece_rows;
-	bool		by_index = search->algorithm == GEONN_ALGORITHM_INDEX;
-	struct cpu_collector collector = {
-		.dataset = search->dataset,
-		.question = &search->question,
-		.cancelled = search->cancelled,
-		.x = by_index ? turn->built->index->x : turn->built->references.x,
-		.y = by_index ? turn->built->index->y : turn->built->references.y,
-		.z = by_index ? turn->built->index->z : turn->built->references.z,
-		.widest = turn->widest,
-		.room = turn->room
+
+	*piece = (struct cpu_neighbours_piece) {
+		.search = turn->search,
+		.index = turn->by_index ? turn->built->index : NULL,
+		.references = &turn->built->references,
+		.observation = turn->observation,
+		.first = turn->first,
+		.pairs_max = turn->room + 1,
+		.is_over = is_over,
+		.turn = turn,
+		.count = turn->rows - begin < turn->piece_rows ? turn->rows - begin : turn->piece_rows,
+		.key = turn->sort.key + begin,
+		.row = turn->sort.value + begin,
+		.counts = turn->counts
 	};
-
-	for (uint32_t row = begin; row < end; row++)
+	if (turn->pair != NULL)
 	{
-		size_t		pairs;
-
-		if ((row > 0 && is_over(turn)) || atomic_load(search->cancelled))
-			break;
-		if (!take_observation(turn, row, &collector))
-		{
-			atomic_store(&turn->out_of_range, true);
-			break;
-		}
-		cpu_collector_begin(&collector);
-		if (by_index)
-			cpu_path->index_collect(turn->built->index, &collector);
-		else
-			cpu_path->brute_collect(&turn->built->references, &collector);
-		pairs = cpu_collector_end(&collector);
-		if (collector.short_of_memory || !keep_pairs(turn, piece, collector.chosen, pairs))
-		{
-			atomic_store(&turn->short_of_memory, true);
-			break;
-		}
-		turn->counts[row] = (uint32_t) (pairs <= turn->room ? pairs : (size_t) turn->room + 1);
-		piece->rows++;
-		atomic_fetch_add_explicit(&turn->pairs, pairs, memory_order_relaxed);
+		piece->pair = turn->pair + (size_t) begin * turn->search->question.k;
+		piece->capacity = (size_t) piece->count * turn->search->question.k;
 	}
-	cpu_collector_free(&collector);
+	if (number == 0 || !is_over(turn, 0))
+		cpu_path->neighbours(piece);
 }
 
 static void
 pack_piece(void *context, size_t number)
 {
 	struct turn *turn = context;
-	const struct piece *piece = &turn->pieces[number];
+	const struct cpu_neighbours_piece *piece = &turn->pieces[number];
 	const struct search *search = turn->search;
+	const struct candidate *pair = piece->pair;
 
-	for (uint32_t i = 0; i < piece->packed_pairs; i++)
+	for (uint32_t i = 0; i < piece->answered; pair += turn->counts[piece->row[i++]])
 	{
-		search->columns.tag[piece->offset + i] = search->dataset->tag[piece->pair[i].place];
-		search->columns.distance[piece->offset + i] = piece->pair[i].distance;
+		uint32_t	row = piece->row[i];
+
+		if (row >= turn->packed)
+			continue;
+		for (uint32_t j = 0; j < turn->counts[row]; j++)
+		{
+			search->columns.tag[turn->offset[row] + j] = search->dataset->tag[pair[j].place];
+			search->columns.distance[turn->offset[row] + j] = pair[j].distance;
+		}
 	}
 }
 
 /*
- * Cut off the pairs of the turn's first observation, which are more than fit
- * into an empty batch.
+ * Answer the turn's first observation alone, if the turn was over before.
  */
 static void
-cut_off(struct turn *turn)
+answer_first(struct turn *turn, size_t pieces)
+{
+	struct cpu_neighbours_piece *piece = &turn->pieces[pieces];
+
+	*piece = turn->pieces[0];
+	piece->row = &turn->first_row;
+	piece->count = 1;
+	piece->answered = 0;
+	piece->pairs = piece->capacity = 0;
+	piece->pair = NULL;
+	cpu_path->neighbours(piece);
+}
+
+/*
+ * Cut off the pairs of the turn's first observation, which are more than an
+ * empty batch has room for.
+ */
+static void
+cut_off(struct turn *turn, size_t pieces)
 {
 	struct search *search = turn->search;
-	const struct candidate *last = &turn->pieces[0].pair[turn->room - 1];
 
-	turn->pieces[0].offset = 0;
-	turn->pieces[0].packed_pairs = turn->room;
-	pack_piece(turn, 0);
-	search->columns.count[search->first] = turn->room;
-	search->pairs = turn->room;
-	search->one_each = false;
-	search->cutoff = (struct cutoff) {true, last->distance, last->place};
+	for (size_t i = 0; i < pieces; i++)
+	{
+		const struct cpu_neighbours_piece *piece = &turn->pieces[i];
+		const struct candidate *pair = piece->pair;
+
+		for (uint32_t at = 0; at < piece->answered; pair += turn->counts[piece->row[at++]])
+			if (piece->row[at] == 0)
+			{
+				for (uint32_t j = 0; j < turn->room; j++)
+				{
+					search->columns.tag[j] = search->dataset->tag[pair[j].place];
+					search->columns.distance[j] = pair[j].distance;
+				}
+				search->columns.count[search->first] = turn->room;
+				search->pairs = turn->room;
+				search->one_each = false;
+				search->cutoff = (struct cutoff) {true, pair[turn->room - 1].distance, pair[turn->room - 1].place};
+				return;
+			}
+	}
 }
 
 /*
@@ -228,41 +267,31 @@ static bool
 pack(struct turn *turn, size_t pieces)
 {
 	struct search *search = turn->search;
-	uint32_t	rows = 0;
 	uint32_t	pairs = 0;
 	bool		all_one = true;
-	bool		goes_on = true;
 
-	for (size_t i = 0; i < pieces && goes_on; i++)
+	for (turn->packed = 0; turn->packed < turn->rows; turn->packed++)
 	{
-		struct piece *piece = &turn->pieces[i];
+		uint32_t	count = turn->counts[turn->packed];
 
-		piece->offset = search->pairs + pairs;
-		while (piece->packed_rows < piece->rows && turn->counts[rows] <= turn->room - pairs)
-		{
-			all_one = all_one && turn->counts[rows] == 1;
-			piece->packed_pairs += turn->counts[rows];
-			pairs += turn->counts[rows];
-			piece->packed_rows++;
-			rows++;
-		}
-		goes_on = piece->packed_rows == turn->piece_rows;
+		if (count == UNANSWERED || count > turn->room - pairs)
+			break;
+		all_one = all_one && count == 1;
+		turn->offset[turn->packed] = search->pairs + pairs;
+		pairs += count;
 	}
-	if (rows == 0)
+	if (turn->packed == 0)
 	{
-		/* an observation was searched for, but its pairs do not fit */
+		/* one that was searched, for want of room */
 		if (search->answered == 0)
-			cut_off(turn);
+			cut_off(turn, pieces);
 		return false;
 	}
 	search->cutoff.present = false;
 	thread_pool_run(pack_piece, turn, pieces);
-
-	/* the last piece may have ended as its pairs do not fit */
-	goes_on = rows == turn->rows || turn->counts[rows] <= turn->room - pairs;
-	cpu_turn_account(search, rows, all_one && search->question.k == 1 ? NULL : turn->counts,
-					 pairs);
-	return goes_on && search->answered < search->rows - search->first;
+	cpu_turn_account(search, turn->packed, all_one && search->question.k == 1 ? NULL : turn->counts, pairs);
+	return search->answered < search->rows - search->first &&
+		(turn->packed == turn->rows || turn->counts[turn->packed] == UNANSWERED);
 }
 
 static bool
@@ -277,56 +306,106 @@ fail_memory(struct turn *turn)
 }
 
 /*
- * How many observations a piece should have, after a turn that answered this
- * many; 0: no turn before.
+ * How many observations a turn should try: as many as earlier turns say, and as the room is expected to hold.
  */
 static uint32_t
-piece_rows_after(uint32_t answered)
+rows_to_try(const struct turn *turn, uint32_t pace)
 {
-	uint32_t	rows = answered / (PIECES_PER_THREAD * thread_pool_threads());
+	const struct search *search = turn->search;
+	uint32_t	left = search->rows - search->first - search->answered;
+	double		each = search->pairs_each > 0.0 ? search->pairs_each : search->question.k;
+	uint32_t	rows = pace > 0 ? pace : each > 0.0 ? (uint32_t) (PAIRS_FIRST / each) + 1 : ROWS_FIRST;
 
-	return rows < 1 ? 1 : rows < PIECE_ROWS_MAX ? rows : PIECE_ROWS_MAX;
+	if (each > 0.0 && turn->room / each < rows)
+		rows = turn->room / each < 1.0 ? 1 : (uint32_t) (turn->room / each);
+	return rows < left ? rows : left;
+}
+
+/*
+ * The pace after a turn, such that turns take about TURN_MS.
+ */
+static uint32_t
+adjusted_pace(const struct turn *turn, uint32_t pace, int64_t took_ms)
+{
+	uint64_t	rows = (uint64_t) turn->packed * TURN_MS / (uint64_t) (took_ms > 0 ? took_ms : 1);
+
+	if (turn->packed < turn->rows || rows < turn->rows)
+		return rows < 1 ? 1 : rows < ROWS_MAX ? (uint32_t) rows : ROWS_MAX;
+	if (turn->rows < pace)
+		return pace;
+	rows = rows < 4 * (uint64_t) turn->rows ? rows : 4 * (uint64_t) turn->rows;
+	return rows < ROWS_MAX ? (uint32_t) rows : ROWS_MAX;
+}
+
+/*
+ * Search, and pack the pairs.  Returns whether another turn may follow.
+ */
+static bool
+search_rows(struct turn *turn, size_t pieces)
+{
+	struct search *search = turn->search;
+	bool		short_of_memory = false;
+
+	thread_pool_run(prepare_piece, turn, (turn->rows + PREPARE_ROWS - 1) / PREPARE_ROWS);
+	if (atomic_load(&turn->out_of_range))
+	{
+		cpu_turn_out_of_range(search);
+		return false;
+	}
+	if (turn->by_index && !radix_sort(&turn->sort, cpu_nearest_key_bits(turn->built->index)))
+		return fail_memory(turn);
+	turn->end_ms = now_ms() + CPU_TURN_LIMIT_MS;
+	thread_pool_run(search_piece, turn, pieces);
+	if (turn->counts[0] == UNANSWERED && !atomic_load(search->cancelled))
+		answer_first(turn, pieces);
+	for (size_t i = 0; i <= pieces; i++)
+		short_of_memory = short_of_memory || turn->pieces[i].short_of_memory;
+	if (short_of_memory)
+		return fail_memory(turn);
+	return !atomic_load(search->cancelled) && pack(turn, pieces + 1);
 }
 
 bool
-cpu_turn_pairs(struct search *search, struct cpu_built *built)
+cpu_turn_pairs(struct search *search, struct cpu_built *built, struct cpu_turn_room *room)
 {
-	const struct question *question = &search->question;
-	struct turn turn = {.search = search,.built = built};
-	uint32_t	left = search->rows - search->first - search->answered;
-	size_t		pieces;
+	struct turn turn = {
+		.search = search,
+		.built = built,
+		.by_index = search->algorithm == GEONN_ALGORITHM_INDEX,
+		.first = search->first + search->answered,
+		.room = search->columns.room - search->pairs
+	};
+	uint32_t	pace = atomic_load(&built->paired);
+	int64_t		began_ms = now_ms();
+	size_t		pieces = (size_t) PIECES_PER_THREAD * thread_pool_threads();
 	bool		goes_on = false;
 
-	turn.first = search->first + search->answered;
-	turn.rows = left < TURN_ROWS ? left : TURN_ROWS;
-	turn.piece_rows = piece_rows_after(atomic_load(&built->paired));
-	turn.room = search->columns.room - search->pairs;
-	turn.end_ms = now_ms() + CPU_TURN_MS;
-	turn.widest = geonn_metric_radius_limit(search->dataset->metric, question->max_distance);
 	if (turn.room == 0)
 		return false;
-
+	turn.rows = rows_to_try(&turn, pace);
+	turn.piece_rows = (uint32_t) ((turn.rows + pieces - 1) / pieces);
+	if (turn.piece_rows > PIECE_ROWS_MAX)
+		turn.piece_rows = PIECE_ROWS_MAX;
 	pieces = (turn.rows + turn.piece_rows - 1) / turn.piece_rows;
-	turn.pieces = calloc(pieces, sizeof(*turn.pieces));
-	turn.counts = calloc(turn.rows, sizeof(*turn.counts));
-	if (turn.pieces == NULL || turn.counts == NULL)
-		fail_memory(&turn);
-	else
+
+	/* one more for the first observation alone */
+	turn.pieces = calloc(pieces + 1, sizeof(*turn.pieces));
+	if (turn.pieces == NULL)
+		return fail_memory(&turn);
+	search->failed = !cpu_turn_reserve(room, place_room(&turn, NULL), turn.rows, &search->failure);
+	if (!search->failed)
 	{
-		thread_pool_run(search_piece, &turn, pieces);
-		if (atomic_load(&turn.out_of_range))
-			cpu_turn_out_of_range(search);
-		else if (atomic_load(&turn.short_of_memory))
-			fail_memory(&turn);
-		else if (!atomic_load(search->cancelled))
-		{
-			goes_on = pack(&turn, pieces);
-			atomic_store(&built->paired, search->first + search->answered - turn.first);
-		}
-		for (size_t i = 0; i < pieces; i++)
+		place_room(&turn, room->memory);
+		turn.sort.count = turn.rows;
+		for (uint32_t row = 0; row < turn.rows; row++)
+			turn.counts[row] = UNANSWERED;
+		goes_on = search_rows(&turn, pieces);
+		if (turn.packed > 0)
+			atomic_store(&built->paired, adjusted_pace(&turn, pace, now_ms() - began_ms));
+		for (size_t i = 0; turn.pair == NULL && i < pieces; i++)
 			free(turn.pieces[i].pair);
+		free(turn.pieces[pieces].pair);
 	}
 	free(turn.pieces);
-	free(turn.counts);
 	return goes_on;
 }

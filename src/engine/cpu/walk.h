@@ -275,6 +275,28 @@ cpu_part_bits(struct cpu_part part, uint32_t leaf)
 	return part.first > first ? bits & UINT32_MAX << (part.first - first) : bits;
 }
 
+/*
+ * Return the last leaf, from `first` to `last`, that begins at the code on the
+ * curve or before it; if none does, `first`.  A leaf near `first` is found in
+ * few steps.
+ */
+CPU_WALK_INLINE uint32_t
+cpu_home_leaf(const struct cpu_index *index, uint64_t code, uint32_t first, uint32_t last)
+{
+	const uint64_t *leaf_code = index->leaf_code;
+	uint32_t	step = 1;
+
+	while (step <= last - first && leaf_code[first + step] <= code)
+	{
+		first += step;
+		step *= 2;
+	}
+	for (; step > 0; step /= 2)
+		if (step <= last - first && leaf_code[first + step] <= code)
+			first += step;
+	return first;
+}
+
 /* the position that is first so far in the order (distance, place); {{INFINITY, UINT32_MAX}}: no
  * position yet */
 struct cpu_decision

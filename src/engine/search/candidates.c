@@ -70,6 +70,12 @@ sink(struct candidate *heap, size_t count, size_t at)
 static void
 sort(struct candidate *candidates, size_t count)
 {
+	size_t		risen = 1;
+
+	while (risen < count && candidate_before(candidates[risen - 1], candidates[risen]))
+		risen++;
+	if (risen >= count)
+		return;
 	if (count <= INSERTION_MAX)
 	{
 		for (size_t i = 1; i < count; i++)

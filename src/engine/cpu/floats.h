@@ -1,0 +1,262 @@
+/*
+ * floats.h
+ *		Vectors of eight float32, and a network that sorts keys of 32 bits.
+ *
+ * For the sources of CPU paths.  The network is Batcher's bitonic one over
+ * registers of eight keys: sorted runs of equal length are merged, the second
+ * one reversed, by comparing keys half a run apart, then a quarter, and so on.
+ */
+#ifndef GEONN_CPU_FLOATS_H
+#define GEONN_CPU_FLOATS_H
+
+#include <stdint.h>
+#include <string.h>
+
+#ifdef __AVX2__
+#include <immintrin.h>
+#endif
+
+/* the functions are inlined: no vector is passed in the way that depends on the processor */
+#pragma GCC diagnostic ignored "-Wpsabi"
+
+#define FLOATS_INLINE static inline __attribute__((always_inline))
+#define FLOATS 8
+
+/* the greatest number of registers that the network sorts */
+#define FLOATS_REGISTERS_MAX 32
+
+typedef float floats __attribute__((vector_size(4 * FLOATS)));
+typedef int32_t float_keys __attribute__((vector_size(4 * FLOATS)));
+
+FLOATS_INLINE floats
+floats_load(const float *from)
+{
+	floats		a;
+
+	memcpy(&a, from, sizeof(a));
+	return a;
+}
+
+FLOATS_INLINE float_keys
+float_keys_load(const int32_t *from)
+{
+	float_keys	a;
+
+	memcpy(&a, from, sizeof(a));
+	return a;
+}
+
+FLOATS_INLINE void floats_store(float *to, floats a) { memcpy(to, &a, sizeof(a)); }
+FLOATS_INLINE void float_keys_store(int32_t *to, float_keys a) { memcpy(to, &a, sizeof(a)); }
+FLOATS_INLINE floats floats_all(float value) { return value - (floats) {0}; }
+FLOATS_INLINE float_keys float_keys_all(int32_t value) { return value - (float_keys) {0}; }
+
+/*
+ * For each kind of processor:
+ *
+ *	floats_chord					the sum of three squares, in any order
+ *	floats_within					bit i: lane i of a is at most lane i of b
+ *	float_keys_smaller, _larger		of each lane
+ *	float_keys_pack					store the lanes whose bits are set one after the other;
+ *									what follows them in memory, up to FLOATS lanes, may change
+ */
+#ifdef __AVX2__
+
+FLOATS_INLINE floats
+floats_chord(floats x, floats y, floats z)
+{
+	return _mm256_fmadd_ps(z, z, _mm256_fmadd_ps(y, y, _mm256_mul_ps(x, x)));
+}
+
+FLOATS_INLINE uint32_t
+floats_within(floats a, floats b)
+{
+	return (uint32_t) _mm256_movemask_ps(_mm256_cmp_ps(a, b, _CMP_LE_OQ));
+}
+
+FLOATS_INLINE float_keys
+float_keys_smaller(float_keys a, float_keys b)
+{
+	return (float_keys) _mm256_min_epi32((__m256i) a, (__m256i) b);
+}
+
+FLOATS_INLINE float_keys
+float_keys_larger(float_keys a, float_keys b)
+{
+	return (float_keys) _mm256_max_epi32((__m256i) a, (__m256i) b);
+}
+
+FLOATS_INLINE void
+float_keys_pack(int32_t *to, float_keys a, uint32_t bits)
+{
+	uint64_t	bytes = _pdep_u64(bits, UINT64_C(0x0101010101010101)) * 0xFF;
+	__m128i		order = _mm_cvtsi64_si128((int64_t) _pext_u64(UINT64_C(0x0706050403020100), bytes));
+
+	_mm256_storeu_si256((__m256i *) to, _mm256_permutevar8x32_epi32((__m256i) a, _mm256_cvtepu8_epi32(order)));
+}
+
+#else
+
+FLOATS_INLINE floats floats_chord(floats x, floats y, floats z) { return x * x + y * y + z * z; }
+
+FLOATS_INLINE uint32_t
+floats_within(floats a, floats b)
+{
+	uint32_t	bits = 0;
+
+	for (int i = 0; i < FLOATS; i++)
+		bits |= (uint32_t) (a[i] <= b[i]) << i;
+	return bits;
+}
+
+FLOATS_INLINE float_keys
+float_keys_smaller(float_keys a, float_keys b)
+{
+	float_keys	less = a < b;
+
+	return (a & less) | (b & ~less);
+}
+
+FLOATS_INLINE float_keys
+float_keys_larger(float_keys a, float_keys b)
+{
+	float_keys	less = a < b;
+
+	return (b & less) | (a & ~less);
+}
+
+FLOATS_INLINE void
+float_keys_pack(int32_t *to, float_keys a, uint32_t bits)
+{
+	for (; bits != 0; bits &= bits - 1)
+		*to++ = a[__builtin_ctz(bits)];
+}
+
+#endif
+
+FLOATS_INLINE void
+floats_pack(float *to, floats a, uint32_t bits)
+{
+	float_keys_pack((int32_t *) to, (float_keys) a, bits);
+}
+
+/* compare each key with its partner; the larger one goes to the lanes that `upper` names */
+#define SORT_STEP(keys, upper, ...) do { \
+		float_keys	partner = __builtin_shuffle(keys, (float_keys) {__VA_ARGS__}); \
+		const float_keys is_upper = upper; \
+		float_keys	low = float_keys_smaller(keys, partner); \
+		float_keys	high = float_keys_larger(keys, partner); \
+\
+		keys = (low & ~is_upper) | (high & is_upper); \
+	} while (0)
+
+#define SORT_ODD ((float_keys) {0, -1, 0, -1, 0, -1, 0, -1})
+#define SORT_PAIRS ((float_keys) {0, 0, -1, -1, 0, 0, -1, -1})
+#define SORT_HALF ((float_keys) {0, 0, 0, 0, -1, -1, -1, -1})
+
+FLOATS_INLINE float_keys
+sort_reversed(float_keys keys)
+{
+	return __builtin_shuffle(keys, (float_keys) {7, 6, 5, 4, 3, 2, 1, 0});
+}
+
+FLOATS_INLINE float_keys
+sort_register(float_keys keys)
+{
+	SORT_STEP(keys, SORT_ODD, 1, 0, 3, 2, 5, 4, 7, 6);
+	SORT_STEP(keys, SORT_PAIRS, 3, 2, 1, 0, 7, 6, 5, 4);
+	SORT_STEP(keys, SORT_ODD, 1, 0, 3, 2, 5, 4, 7, 6);
+	SORT_STEP(keys, SORT_HALF, 7, 6, 5, 4, 3, 2, 1, 0);
+	SORT_STEP(keys, SORT_PAIRS, 2, 3, 0, 1, 6, 7, 4, 5);
+	SORT_STEP(keys, SORT_ODD, 1, 0, 3, 2, 5, 4, 7, 6);
+	return keys;
+}
+
+/* Compare each of two keys that are so many registers apart. */
+FLOATS_INLINE void
+sort_compare(float_keys *low, float_keys *high)
+{
+	float_keys	a = *low;
+	float_keys	b = *high;
+
+	*low = float_keys_smaller(a, b);
+	*high = float_keys_larger(a, b);
+}
+
+/* Merge two sorted runs of `run` registers each, that follow each other. */
+FLOATS_INLINE void
+sort_merge(float_keys *keys, int run)
+{
+	for (int i = run; i < run + run / 2; i++)
+	{
+		float_keys	last = keys[3 * run - 1 - i];
+
+		keys[3 * run - 1 - i] = sort_reversed(keys[i]);
+		keys[i] = sort_reversed(last);
+	}
+	if (run == 1)
+		keys[1] = sort_reversed(keys[1]);
+	for (int apart = run; apart >= 1; apart /= 2)
+		for (int first = 0; first < 2 * run; first += 2 * apart)
+			for (int i = first; i < first + apart; i++)
+				sort_compare(&keys[i], &keys[i + apart]);
+	for (int i = 0; i < 2 * run; i++)
+	{
+		SORT_STEP(keys[i], SORT_HALF, 4, 5, 6, 7, 0, 1, 2, 3);
+		SORT_STEP(keys[i], SORT_PAIRS, 2, 3, 0, 1, 6, 7, 4, 5);
+		SORT_STEP(keys[i], SORT_ODD, 1, 0, 3, 2, 5, 4, 7, 6);
+	}
+}
+
+/* Sort so many registers, a power of two that the compiler knows. */
+FLOATS_INLINE void
+sort_network(int32_t *key, const int registers)
+{
+	float_keys	keys[FLOATS_REGISTERS_MAX];
+
+	memcpy(keys, key, (size_t) registers * sizeof(*keys));
+	for (int i = 0; i < registers; i++)
+		keys[i] = sort_register(keys[i]);
+#pragma GCC unroll 8
+	for (int run = 1; run < registers; run *= 2)
+		for (int i = 0; i < registers; i += 2 * run)
+			sort_merge(keys + i, run);
+	memcpy(key, keys, (size_t) registers * sizeof(*keys));
+}
+
+/*
+ * Sort `count` keys, at most FLOATS * FLOATS_REGISTERS_MAX, none of which is INT32_MAX.  Memory after
+ * them, up to twice as many and FLOATS at least, is used.
+ */
+static void
+sort_keys(int32_t *key, uint32_t count)
+{
+	int			registers = 1;
+
+	while ((uint32_t) (FLOATS * registers) < count)
+		registers *= 2;
+	for (uint32_t i = count; i < (uint32_t) (FLOATS * registers); i++)
+		key[i] = INT32_MAX;
+	switch (registers)
+	{
+		case 1:
+			sort_network(key, 1);
+			break;
+		case 2:
+			sort_network(key, 2);
+			break;
+		case 4:
+			sort_network(key, 4);
+			break;
+		case 8:
+			sort_network(key, 8);
+			break;
+		case 16:
+			sort_network(key, 16);
+			break;
+		default:
+			sort_network(key, FLOATS_REGISTERS_MAX);
+	}
+}
+
+#endif							/* GEONN_CPU_FLOATS_H */
