@@ -5,12 +5,11 @@
  */
 #include "conditions.h"
 
-#include "bench.h"
-
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "bench.h"
 #include "common/window.h"
 
 /* what one point has */
