@@ -307,12 +307,8 @@ read_channel(EngineLife *life)
 	while (life->engine.channel >= 0)
 	{
 		union geonn_message message;
-		enum geonn_channel_status status;
-		int			descriptor;
+		enum geonn_channel_status status = geonn_channel_receive(life->engine.channel, &message, NULL);
 
-		status = geonn_channel_receive(life->engine.channel, &message, &descriptor);
-		if (descriptor >= 0)
-			close(descriptor);
 		if (status == GEONN_CHANNEL_AGAIN)
 			return;
 		if (status == GEONN_CHANNEL_OK && message.header.type == GEONN_PONG)

@@ -92,16 +92,13 @@ receive_first(union geonn_message *message)
 	do
 	{
 		struct pollfd wait = {.fd = GEONN_SUPERVISOR_DESCRIPTOR,.events = POLLIN};
-		int			descriptor;
 
 		if (poll(&wait, 1, -1) < 0 && errno != EINTR)
 		{
 			log_line(LOG_ERROR, "could not wait for the supervisor: %s", strerror(errno));
 			return false;
 		}
-		status = geonn_channel_receive(GEONN_SUPERVISOR_DESCRIPTOR, message, &descriptor);
-		if (descriptor >= 0)
-			close(descriptor);
+		status = geonn_channel_receive(GEONN_SUPERVISOR_DESCRIPTOR, message, NULL);
 		if (status == GEONN_CHANNEL_OTHER_VERSION)
 			geonn_channel_send(GEONN_SUPERVISOR_DESCRIPTOR, GEONN_PONG, &version, -1);
 	} while (status == GEONN_CHANNEL_AGAIN || status == GEONN_CHANNEL_OTHER_VERSION);

@@ -249,12 +249,9 @@ handle_supervisor(void)
 	for (;;)
 	{
 		union geonn_message message;
-		int			descriptor;
 		enum geonn_channel_status status =
-			geonn_channel_receive(GEONN_SUPERVISOR_DESCRIPTOR, &message, &descriptor);
+			geonn_channel_receive(GEONN_SUPERVISOR_DESCRIPTOR, &message, NULL);
 
-		if (descriptor >= 0)
-			close(descriptor);
 		if (status == GEONN_CHANNEL_AGAIN)
 			return;
 		if (status != GEONN_CHANNEL_OK)
