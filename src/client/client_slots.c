@@ -86,8 +86,7 @@ take_batch(GeonnClient *client, const struct geonn_batch *batch)
 }
 
 /*
- * How many pairs the slot's present row has, when its turn comes.  Reads the
- * count from the batch once, and includes the pairs of earlier answers if the
+ * Reads the count from the batch once, and includes the pairs of earlier answers if the
  * observation was answered in parts.
  */
 uint32
@@ -171,10 +170,6 @@ take_file(GeonnClient *client, const struct geonn_file *file)
 	client->files[file->kind] = geonn_connection_take_file(client->connection);
 }
 
-/*
- * Receive one message and apply it.  Without waiting, returns false if none
- * has come.
- */
 bool
 geonn_client_take_message(GeonnClient *client, GeonnWait wait)
 {
@@ -360,9 +355,6 @@ allocate_batch(GeonnClient *client, int number, uint32 rows, uint32 room)
 	return true;
 }
 
-/*
- * Begin to fill a slot, if one is idle.
- */
 bool
 geonn_client_begin_filling(GeonnClient *client)
 {
@@ -393,9 +385,6 @@ geonn_client_begin_filling(GeonnClient *client)
 	}
 }
 
-/*
- * Set the state of the slot that was being filled and has been sent.
- */
 void
 geonn_client_end_filling(GeonnClient *client, SlotState state)
 {
@@ -417,9 +406,6 @@ geonn_client_end_filling(GeonnClient *client, SlotState state)
 	}
 }
 
-/*
- * Start with small batches, or with the size that the caller asked for.
- */
 void
 geonn_client_reset_growth(GeonnClient *client)
 {
