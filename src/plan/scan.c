@@ -302,7 +302,8 @@ plain_pages(Oid relation, bool divided)
 						 kind != RELKIND_MATVIEW))
 		return -1;
 	level = geonn_plan_tables();
-	plan = geonn_plan_query(psprintf("SELECT FROM %s", name), name, CURSOR_OPT_PARALLEL_OK, relation);
+	plan = geonn_plan_query(psprintf("SELECT FROM %s", name), name, CURSOR_OPT_PARALLEL_OK, relation,
+							NIL);
 	AtEOXact_GUC(true, level);
 	if (plan == NULL)
 		return -1;

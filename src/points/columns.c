@@ -662,7 +662,8 @@ geonn_query_source(const char *argument, const char *query, const GeonnColumnNam
 
 	source->title = psprintf("query %s", argument);
 	source->query = pstrdup(query);
-	plan = geonn_plan_query(source->query, source->title, CURSOR_OPT_PARALLEL_OK, InvalidOid);
+	plan = geonn_plan_query(source->query, source->title, CURSOR_OPT_PARALLEL_OK, InvalidOid,
+							NIL);
 	descriptor = ExecCleanTypeFromTL(plan->planTree->targetlist);
 	source->query_columns = descriptor->natts;
 	find_columns(source, descriptor, named, by, overlaps);

@@ -114,14 +114,7 @@ filter_query(Query *query, List *conditions)
 }
 
 PlannedStmt *
-geonn_plan_query(const char *query, const char *title, int options, Oid relation)
-{
-	return geonn_plan_filtered_query(query, title, options, relation, NIL);
-}
-
-PlannedStmt *
-geonn_plan_filtered_query(const char *query, const char *title, int options, Oid relation,
-						  List *conditions)
+geonn_plan_query(const char *query, const char *title, int options, Oid relation, List *conditions)
 {
 	ErrorContextCallback context = {
 		.previous = error_context_stack,

@@ -296,8 +296,8 @@ plan_source(const PointSource *source, int options)
 		RangeVarGetRelid(makeRangeVar(source->schema, source->name, -1), NoLock,
 						 true) != source->relation)
 		raise_changed(source);
-	plan = geonn_plan_filtered_query(source->query, source->title, options, source->relation,
-									 source->conditions);
+	plan = geonn_plan_query(source->query, source->title, options, source->relation,
+							source->conditions);
 	if (plan == NULL)
 		raise_changed(source);
 	return plan;
