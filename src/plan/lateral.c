@@ -214,7 +214,7 @@ read_call(LateralNode *state, TupleDesc *row_type)
 	if (join->observations != NULL)
 	{
 		check_table(state, join);
-		geonn_check_readable(join->observations);
+		(void) geonn_check_tables(join->observations);
 		if (*row_type != NULL)
 		{
 			*row_type = CreateTupleDescCopy(*row_type);

@@ -221,9 +221,9 @@ number_in_part(pg_prng_state *chance, int part, int parts, uint64 count)
 }
 
 static void
-take_rows(PointSample *sample, const PointSource *source, Relation table)
+take_rows(PointSample *sample, const PointSource *source)
 {
-	PlainTable	plain = {.relation = table, .attributes = table_attributes(source)};
+	PlainTable	plain = {.table = source->relation, .attributes = table_attributes(source)};
 	PageRange	page_ranges[SAMPLE_PAGES];
 	TablePages	pages = {source->relation, page_ranges, (int) Min(sample->pages, SAMPLE_PAGES)};
 	TypeCacheEntry *ranges[GEONN_WINDOWS_MAX];
@@ -282,7 +282,7 @@ take_sample(const PointSource *source, Relation table, BlockNumber pages)
 	sample->windows = source->window_count;
 	if (geonn_has_limits(source))
 		sample->limits = MemoryContextAlloc(memory, SAMPLE_POINTS * sizeof(GeonnLimits));
-	take_rows(sample, source, table);
+	take_rows(sample, source);
 	MemoryContextSwitchTo(former);
 	MemoryContextDelete(reading);
 	MemoryContextSetParent(memory, TopMemoryContext);

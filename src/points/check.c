@@ -438,7 +438,7 @@ geonn_check(PG_FUNCTION_ARGS)
 	source = called_relation(fcinfo);
 	if (source == NULL)
 		PG_RETURN_NULL();
-	geonn_check_readable(source);
+	(void) geonn_check_tables(source);
 	begin(&check, source);
 	geonn_read_points(source, GEONN_INVALID_COUNTED, consume_row, &check);
 

@@ -23,6 +23,7 @@
 #include "postgres.h"
 
 #include "access/parallel.h"
+#include "access/table.h"
 #include "access/xact.h"
 #include "executor/instrument.h"
 #include "miscadmin.h"
@@ -202,14 +203,17 @@ geonn_count_readers(List *tables, int pages_as_one)
 	all->rel_parallel_workers = -1;
 	foreach(cell, tables)
 	{
-		Relation	table = ((PlainTable *) lfirst(cell))->relation;
+		Oid			oid = ((PlainTable *) lfirst(cell))->table;
+		Relation	table;
 
 		/* temporary tables are in this process's memory */
-		if (RelationUsesLocalBuffers(table))
+		if (get_rel_persistence(oid) == RELPERSISTENCE_TEMP)
 			return 0;
+		table = table_open(oid, NoLock);
 		pages += RelationGetNumberOfBlocks(table);
 		if (list_length(tables) == 1)
 			all->rel_parallel_workers = RelationGetParallelWorkers(table, -1);
+		table_close(table, NoLock);
 	}
 	return compute_parallel_worker(all, pages / pages_as_one, -1,
 								   Min(max_parallel_workers_per_gather, MOST_WORKERS));

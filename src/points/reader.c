@@ -325,33 +325,18 @@ geonn_check_tables(const PointSource *source)
 	PointReading reading = {.source = source};
 	ErrorContextCallback context;
 	QueryDesc  *description;
-	List	   *result = NIL;
-	ListCell   *cell;
+	List	   *tables;
 
 	begin_context(&context, source);
 	description = CreateQueryDesc(plan_source(source, 0), source->query, GetActiveSnapshot(), InvalidSnapshot,
 								  None_Receiver, NULL, NULL, 0);
 	ExecutorStart(description, EXEC_FLAG_EXPLAIN_ONLY);
 	receive_startup(&reading.receiver, CMD_SELECT, description->tupDesc);
-	foreach(cell, geonn_plain_tables(description))
-	{
-		const PlainTable *plain = lfirst(cell);
-		SourceTable *table = palloc(sizeof(SourceTable));
-
-		table->table = RelationGetRelid(plain->relation);
-		table->attributes = plain->attributes;
-		result = lappend(result, table);
-	}
+	tables = geonn_plain_tables(description);
 	ExecutorEnd(description);
 	FreeQueryDesc(description);
 	error_context_stack = context.previous;
-	return result;
-}
-
-void
-geonn_check_readable(const PointSource *source)
-{
-	(void) geonn_check_tables(source);
+	return tables;
 }
 
 /* ---- a part at a time ---- */
@@ -702,7 +687,7 @@ in_order_of_reading(const PointReading *reading, const TablePages *pages, int co
 	foreach(cell, reading->plain)
 	{
 		const PlainTable *plain = lfirst(cell);
-		TablePages	key = {.table = RelationGetRelid(plain->relation)};
+		TablePages	key = {.table = plain->table};
 		const TablePages *table = bsearch(&key, pages, count, sizeof(TablePages), by_table);
 
 		if (table == NULL)

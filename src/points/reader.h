@@ -34,21 +34,9 @@ extern void geonn_read_limits(const PointSource *source, TypeCacheEntry *const *
 
 /*
  * Raise the error that reading the source would raise, for lack of privileges
- * for example, without reading it.
- */
-extern void geonn_check_readable(const PointSource *source);
-
-/* a table of which a source has all rows, as they are */
-typedef struct SourceTable
-{
-	Oid			table;
-	AttrNumber *attributes;		/* its columns in a row, [source->query_columns] */
-} SourceTable;
-
-/*
- * Check as geonn_check_readable.  Returns the tables (SourceTable) whose rows, one table's after the other's, are
- * those of the source (see geonn_plain_tables): a table itself, or the leaves of one with partitions
- * or children.  NIL: the source has other rows.
+ * for example, without reading it.  Returns the tables (PlainTable) whose rows, one table's after the
+ * other's, are those of the source (see geonn_plain_tables): a table itself, or the leaves of one with
+ * partitions or children.  NIL: the source has other rows.
  */
 extern List *geonn_check_tables(const PointSource *source);
 

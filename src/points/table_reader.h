@@ -8,10 +8,10 @@
 #include "executor/execdesc.h"
 #include "storage/shm_toc.h"
 
-/* a table whose rows are read as they are */
+/* a table whose rows are read as they are; this transaction has a lock on it */
 typedef struct PlainTable
 {
-	Relation	relation;		/* open */
+	Oid			table;
 	AttrNumber *attributes;		/* the table's columns that a row has, in the row's order */
 } PlainTable;
 
@@ -38,7 +38,7 @@ typedef struct SharedTables SharedTables;
 /*
  * The tables (PlainTable) that a started query reads from end to end, one after
  * the other: all rows, and only columns of the table.  NIL if the query does
- * anything else.  The relations are the executor's.
+ * anything else.
  */
 extern List *geonn_plain_tables(const QueryDesc *description);
 
