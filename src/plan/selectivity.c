@@ -168,8 +168,7 @@ read_group(const PointSource *source, const Datum *values, const bool *nulls)
 }
 
 static void
-take_row(PointSample *sample, const PointSource *source, TypeCacheEntry *const *ranges,
-		 const Datum *values, const bool *nulls)
+take_row(PointSample *sample, const PointSource *source, const Datum *values, const bool *nulls)
 {
 	double		latitude;
 	double		longitude;
@@ -184,7 +183,7 @@ take_row(PointSample *sample, const PointSource *source, TypeCacheEntry *const *
 	sample->z[sample->count] = vector.z;
 	sample->groups[sample->count] = read_group(source, values, nulls);
 	if (sample->limits != NULL)
-		geonn_read_limits(source, ranges, values, nulls, &sample->limits[sample->count]);
+		geonn_read_limits(source, values, nulls, &sample->limits[sample->count]);
 	sample->count++;
 }
 
@@ -226,7 +225,6 @@ take_rows(PointSample *sample, const PointSource *source)
 	PlainTable	plain = {.table = source->relation, .attributes = table_attributes(source)};
 	PageRange	page_ranges[SAMPLE_PAGES];
 	TablePages	pages = {source->relation, page_ranges, (int) Min(sample->pages, SAMPLE_PAGES)};
-	TypeCacheEntry *ranges[GEONN_WINDOWS_MAX];
 	pg_prng_state chance;
 	TableReader *reader;
 	Datum	   *values;
@@ -240,8 +238,6 @@ take_rows(PointSample *sample, const PointSource *source)
 	for (int i = 0; i < pages.count; i++)
 		page_ranges[i].first = page_ranges[i].last =
 			(BlockNumber) number_in_part(&chance, i, pages.count, sample->pages);
-	for (int i = 0; i < source->window_count; i++)
-		ranges[i] = geonn_window_range(&source->window_types[i]);
 	reader = geonn_table_reader_begin(list_make1(&plain), source->query_columns, GetActiveSnapshot());
 	geonn_table_reader_limit(reader, &pages);
 	while ((rows = geonn_table_reader_next(reader, &values, &nulls)) > 0)
@@ -254,7 +250,7 @@ take_rows(PointSample *sample, const PointSource *source)
 		{
 			int			first = (int) number_in_part(&chance, i, wanted, rows) * source->query_columns;
 
-			take_row(sample, source, ranges, values + first, nulls + first);
+			take_row(sample, source, values + first, nulls + first);
 		}
 	}
 	geonn_table_reader_end(reader);

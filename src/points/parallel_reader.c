@@ -69,7 +69,8 @@ enum
 /* what the processes share beside the tables and queues */
 typedef struct SharedReading
 {
-	PointSource source;			/* its pointers are the leader's: by, title and query have keys of their own */
+	PointSource source;			/* its pointers are the leader's: by, title and query have keys of their own,
+								 * and a worker looks up the types of windows */
 	pg_atomic_uint64 begun;		/* a bit for each worker that may have pages */
 	pg_atomic_uint32 ended;		/* workers that have read all their pages */
 	pg_atomic_uint64 counts[POINT_STATUSES];	/* how many of their rows have each status */
@@ -151,6 +152,8 @@ geonn_read_points_worker(dsm_segment *segment, shm_toc *contents)
 	source->by = shm_toc_lookup(contents, KEY_BY, false);
 	source->title = shm_toc_lookup(contents, KEY_TITLE, false);
 	source->query = shm_toc_lookup(contents, KEY_QUERY, false);
+	for (int i = 0; i < source->window_count; i++)
+		(void) geonn_window_find_type(source->windows[i].type, &source->window_types[i]);
 	debug_query_string = source->query;
 	pgstat_report_activity(STATE_RUNNING, debug_query_string);
 	shm_mq_set_sender(queue, MyProc);

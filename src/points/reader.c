@@ -61,7 +61,6 @@ struct PointReading
 	Datum	   *by;				/* [source->by_count] of the present row */
 	bool	   *by_is_null;
 	GeonnLimits limits;			/* the limits of the present row */
-	TypeCacheEntry *ranges[GEONN_WINDOWS_MAX];	/* the range types of windows that are ranges */
 
 	uint64		rows;
 	uint64		counts[POINT_STATUSES];
@@ -137,8 +136,8 @@ read_coordinates(const PointSource *source, const Datum *values, const bool *nul
 }
 
 void
-geonn_read_limits(const PointSource *source, TypeCacheEntry *const *ranges, const Datum *values,
-				  const bool *nulls, GeonnLimits *limits)
+geonn_read_limits(const PointSource *source, const Datum *values, const bool *nulls,
+				  GeonnLimits *limits)
 {
 	geonn_limits_begin(limits);
 	if (geonn_has_radius(source))
@@ -153,7 +152,7 @@ geonn_read_limits(const PointSource *source, TypeCacheEntry *const *ranges, cons
 	{
 		int			number = source->windows[i].attribute - 1;
 
-		geonn_window_read(&source->window_types[i], ranges[i], values[number], nulls[number], i, limits);
+		geonn_window_read(&source->window_types[i], values[number], nulls[number], i, limits);
 	}
 }
 
@@ -199,7 +198,7 @@ take_row(PointReading *reading, const Datum *values, const bool *nulls)
 	}
 	if (geonn_has_limits(source))
 	{
-		geonn_read_limits(source, reading->ranges, values, nulls, &reading->limits);
+		geonn_read_limits(source, values, nulls, &reading->limits);
 		row.limits = &reading->limits;
 	}
 	MemoryContextSwitchTo(former);
@@ -376,8 +375,6 @@ create_reading(const PointSource *source, InvalidPolicy invalid, PointConsumer c
 		return reading;
 	reading->by = palloc(source->by_count * sizeof(Datum));
 	reading->by_is_null = palloc(source->by_count * sizeof(bool));
-	for (int i = 0; i < source->window_count; i++)
-		reading->ranges[i] = geonn_window_range(&source->window_types[i]);
 	return reading;
 }
 

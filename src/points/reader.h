@@ -26,11 +26,11 @@ typedef void (*PointBlockConsumer) (void *state, uint32 rows, const Datum *ids,
 extern double geonn_number(Oid type, Datum value);
 
 /*
- * What the columns of a row say of a point's candidates: its radius, and its windows, whose range types are in
- * ranges, by window.  May leave memory allocated in the current memory context.
+ * What the columns of a row say of a point's candidates: its radius, and its windows.  May leave memory allocated
+ * in the current memory context.
  */
-extern void geonn_read_limits(const PointSource *source, TypeCacheEntry *const *ranges, const Datum *values,
-							  const bool *nulls, GeonnLimits *limits);
+extern void geonn_read_limits(const PointSource *source, const Datum *values, const bool *nulls,
+							  GeonnLimits *limits);
 
 /*
  * Raise the error that reading the source would raise, for lack of privileges
