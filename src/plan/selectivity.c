@@ -126,28 +126,6 @@ can_hash(const PointSource *source)
 	return true;
 }
 
-static bool
-read_coordinates(const PointSource *source, const Datum *values, const bool *nulls,
-				 double *latitude, double *longitude)
-{
-	const PointColumn *columns = source->columns;
-	int			first = columns[source->point_kind == GEONN_POINT_NONE ? COLUMN_LATITUDE :
-								COLUMN_POINT].attribute - 1;
-	int			second = columns[COLUMN_LONGITUDE].attribute - 1;
-	int32		detail;
-
-	if (nulls[first])
-		return false;
-	if (source->point_kind != GEONN_POINT_NONE)
-		return geonn_point_decode(source->point_kind, values[first], latitude, longitude,
-								  &detail) == GEONN_POINT_OK;
-	if (nulls[second])
-		return false;
-	*latitude = geonn_number(columns[COLUMN_LATITUDE].base_type, values[first]);
-	*longitude = geonn_number(columns[COLUMN_LONGITUDE].base_type, values[second]);
-	return true;
-}
-
 static uint32
 read_group(const PointSource *source, const Datum *values, const bool *nulls)
 {
@@ -170,14 +148,15 @@ read_group(const PointSource *source, const Datum *values, const bool *nulls)
 static void
 take_row(PointSample *sample, const PointSource *source, const Datum *values, const bool *nulls)
 {
-	double		latitude;
-	double		longitude;
+	PointRow	row;
+	int32		detail;
 	struct geonn_vector vector;
 
-	if (!read_coordinates(source, values, nulls, &latitude, &longitude) ||
-		!geonn_coordinates_valid(latitude, longitude))
+	(void) geonn_read_coordinates(source, values, nulls, &row, &detail);
+	if (row.latitude_is_null || row.longitude_is_null ||
+		!geonn_coordinates_valid(row.latitude, row.longitude))
 		return;
-	vector = geonn_unit_vector(latitude, longitude);
+	vector = geonn_unit_vector(row.latitude, row.longitude);
 	sample->x[sample->count] = vector.x;
 	sample->y[sample->count] = vector.y;
 	sample->z[sample->count] = vector.z;

@@ -99,40 +99,30 @@ geonn_number(Oid type, Datum value)
 	}
 }
 
-/*
- * Read a point's coordinates: both are NULL or neither is.
- */
-static void
-read_point(const PointSource *source, const Datum *values, const bool *nulls, PointRow *row)
-{
-	int			number = source->columns[COLUMN_POINT].attribute - 1;
-	GeonnPointState state;
-	int32		detail = 0;
-
-	row->latitude_is_null = row->longitude_is_null = true;
-	if (nulls[number])
-		return;
-	state = geonn_point_decode(source->point_kind, values[number], &row->latitude,
-							   &row->longitude, &detail);
-	if (state == GEONN_POINT_OK)
-		row->latitude_is_null = row->longitude_is_null = false;
-	else if (state != GEONN_POINT_EMPTY)
-		geonn_raise_wrong_point(source, state, detail, row);
-}
-
-static void
-read_coordinates(const PointSource *source, const Datum *values, const bool *nulls, PointRow *row)
+GeonnPointState
+geonn_read_coordinates(const PointSource *source, const Datum *values, const bool *nulls, PointRow *row,
+					   int32 *detail)
 {
 	const PointColumn *columns = source->columns;
 	int			latitude = columns[COLUMN_LATITUDE].attribute - 1;
 	int			longitude = columns[COLUMN_LONGITUDE].attribute - 1;
 
+	if (source->point_kind != GEONN_POINT_NONE)
+	{
+		int			number = columns[COLUMN_POINT].attribute - 1;
+		GeonnPointState state = nulls[number] ? GEONN_POINT_EMPTY :
+			geonn_point_decode(source->point_kind, values[number], &row->latitude, &row->longitude, detail);
+
+		row->latitude_is_null = row->longitude_is_null = state != GEONN_POINT_OK;
+		return state;
+	}
 	row->latitude_is_null = nulls[latitude];
 	row->longitude_is_null = nulls[longitude];
 	if (!row->latitude_is_null)
 		row->latitude = geonn_number(columns[COLUMN_LATITUDE].base_type, values[latitude]);
 	if (!row->longitude_is_null)
 		row->longitude = geonn_number(columns[COLUMN_LONGITUDE].base_type, values[longitude]);
+	return GEONN_POINT_OK;
 }
 
 void
@@ -175,13 +165,14 @@ take_row(PointReading *reading, const Datum *values, const bool *nulls)
 		.nulls = nulls,
 		.page = reading->page
 	};
+	GeonnPointState state;
+	int32		detail = 0;
 
 	if (++reading->rows % ROWS_A_RESET == 0)
 		MemoryContextReset(reading->conversion);
-	if (source->point_kind == GEONN_POINT_NONE)
-		read_coordinates(source, values, nulls, &row);
-	else
-		read_point(source, values, nulls, &row);
+	state = geonn_read_coordinates(source, values, nulls, &row, &detail);
+	if (unlikely(state != GEONN_POINT_OK && state != GEONN_POINT_EMPTY))
+		geonn_raise_wrong_point(source, state, detail, &row);
 	if (!row.id_is_null && !row.latitude_is_null && !row.longitude_is_null)
 	{
 		row.status = geonn_point_status(row.latitude, row.longitude);

@@ -26,6 +26,14 @@ typedef void (*PointBlockConsumer) (void *state, uint32 rows, const Datum *ids,
 extern double geonn_number(Oid type, Datum value);
 
 /*
+ * Set a row's coordinates, and whether they are NULL.  Returns the state of its value of a point column: both
+ * coordinates are NULL unless that is GEONN_POINT_OK, and *detail is that of geonn_point_decode.  A source with
+ * a latitude and a longitude has GEONN_POINT_OK.  May leave memory allocated in the current memory context.
+ */
+extern GeonnPointState geonn_read_coordinates(const PointSource *source, const Datum *values,
+											  const bool *nulls, PointRow *row, int32 *detail);
+
+/*
  * What the columns of a row say of a point's candidates: its radius, and its windows.  May leave memory allocated
  * in the current memory context.
  */
