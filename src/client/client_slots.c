@@ -50,6 +50,18 @@ slot_in_state(GeonnClient *client, uint32 number, SlotState state)
 	return &client->slots[number];
 }
 
+/*
+ * Give the slot this mapped batch.
+ */
+static void
+attach_batch(GeonnClient *client, Slot *slot, void *start, size_t bytes, uint32 rows, uint32 room)
+{
+	slot->start = start;
+	slot->bytes = bytes;
+	geonn_batch_layout(start, rows, room, client->question.columns, &slot->columns);
+	slot->observation_id = MemoryContextAllocHuge(client->context, rows * sizeof(Datum));
+}
+
 static void
 take_batch(GeonnClient *client, const struct geonn_batch *batch)
 {
@@ -79,10 +91,7 @@ take_batch(GeonnClient *client, const struct geonn_batch *batch)
 				 errhint("Reduce geonn.transfer_memory_limit, or the number of sessions that search at the same time.")));
 	}
 	close(geonn_connection_take_file(client->connection));
-	slot->start = start;
-	slot->bytes = bytes;
-	geonn_batch_layout(start, batch->rows, batch->room, client->question.columns,
-					   &slot->columns);
+	attach_batch(client, slot, start, bytes, batch->rows, batch->room);
 }
 
 /*
@@ -284,27 +293,16 @@ geonn_client_unmap_batch(GeonnClient *client, int number)
 	slot->observation_id = NULL;
 }
 
-static void
-make_room_for_ids(GeonnClient *client, Slot *slot)
-{
-	slot->observation_id = MemoryContextAllocHuge(client->context,
-												  slot->columns.rows * sizeof(Datum));
-}
-
 bool
 geonn_client_use_batch(GeonnClient *client, int number, void *start, size_t bytes,
 					   uint32 rows, uint32 room)
 {
-	Slot	   *slot = &client->slots[number];
 	struct geonn_batch_columns columns;
 
 	if (room < room_for(client, rows) ||
 		geonn_batch_layout(start, rows, room, client->question.columns, &columns) > bytes)
 		return false;
-	slot->start = start;
-	slot->bytes = bytes;
-	slot->columns = columns;
-	make_room_for_ids(client, slot);
+	attach_batch(client, &client->slots[number], start, bytes, rows, room);
 	return true;
 }
 
@@ -351,7 +349,6 @@ allocate_batch(GeonnClient *client, int number, uint32 rows, uint32 room)
 		client->rows_granted_most = slot->columns.rows;
 		client->batches_granted = 0;
 	}
-	make_room_for_ids(client, slot);
 	return true;
 }
 

@@ -224,10 +224,7 @@ wait_for_descriptors(int tries)
 				 errmsg("could not send to the geonn engine: %m"),
 				 errdetail("It was tried %d times.", tries),
 				 errhint("%s", GEONN_CROWDED_HINT)));
-	if (WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
-				  GEONN_CROWDED_PAUSE_MS, geonn_wait_event(GEONN_WAIT_ENGINE)) & WL_LATCH_SET)
-		ResetLatch(MyLatch);
-	CHECK_FOR_INTERRUPTS();
+	geonn_pause(GEONN_WAIT_ENGINE, GEONN_CROWDED_PAUSE_MS);
 }
 
 void
@@ -269,11 +266,9 @@ geonn_connection_await(GeonnConnection *connection, GeonnWait wait, TimestampTz 
 		enum geonn_channel_status status = geonn_channel_receive(connection->socket, message,
 																 &connection->file);
 
-		if (status != GEONN_CHANNEL_AGAIN || wait == GEONN_NO_WAIT)
+		if (status != GEONN_CHANNEL_AGAIN || wait == GEONN_NO_WAIT ||
+			!geonn_connection_wait(connection, wait, deadline))
 			return status;
-		if (deadline != 0 && GetCurrentTimestamp() >= deadline)
-			return status;
-		(void) wait_for_socket(connection, WL_SOCKET_READABLE, wait, deadline);
 	}
 }
 

@@ -24,9 +24,7 @@
 #include "postmaster/bgworker.h"
 #include "replication/logicallauncher.h"
 #include "storage/fd.h"
-#include "storage/latch.h"
 #include "utils/timestamp.h"
-#include "utils/wait_event.h"
 
 #include "client/engine_start.h"
 #include "common/channel.h"
@@ -210,19 +208,6 @@ consult_supervisor(Waiting *waiting)
 	}
 }
 
-static void
-wait_for_next_try(void)
-{
-	int			event;
-
-	event = WaitLatch(MyLatch,
-					  WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
-					  TRY_INTERVAL, geonn_wait_event(GEONN_WAIT_START));
-	if (event & WL_LATCH_SET)
-		ResetLatch(MyLatch);
-	CHECK_FOR_INTERRUPTS();
-}
-
 int
 geonn_engine_connect(pid_t *engine_pid)
 {
@@ -278,6 +263,6 @@ geonn_engine_connect(pid_t *engine_pid)
 							geonn_engine_timeout),
 					 errdetail("geonn.engine_timeout gives the engine that time to start."),
 					 errhint("The server log says how far it came.")));
-		wait_for_next_try();
+		geonn_pause(GEONN_WAIT_START, TRY_INTERVAL);
 	}
 }

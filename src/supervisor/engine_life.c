@@ -34,7 +34,6 @@
 #include <unistd.h>
 
 #include "miscadmin.h"
-#include "storage/latch.h"
 
 #include "common/channel.h"
 #include "base/compat.h"
@@ -460,10 +459,7 @@ wait_for_end(EngineLife *life, int64 patience)
 		}
 		if (now >= until)
 			return false;
-		(void) WaitLatch(MyLatch,
-						 WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
-						 Min(until - now, 100), geonn_wait_event(GEONN_WAIT_SUPERVISOR));
-		ResetLatch(MyLatch);
+		geonn_pause(GEONN_WAIT_SUPERVISOR, Min(until - now, 100));
 	}
 }
 
