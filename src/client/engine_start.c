@@ -97,10 +97,7 @@ take_launch_lock(Waiting *waiting)
 	waiting->launch_file = OpenTransientFile(GEONN_LAUNCH_FILE,
 											 O_RDWR | O_CREAT | O_CLOEXEC);
 	if (waiting->launch_file < 0)
-		ereport(ERROR,
-				(errcode_for_file_access(),
-				 errmsg("could not open file \"%s\": %m", GEONN_LAUNCH_FILE),
-				 geonn_state_hint()));
+		geonn_state_raise("open file", GEONN_LAUNCH_FILE);
 	if (flock(waiting->launch_file, LOCK_EX | LOCK_NB) == 0)
 	{
 		/* the previous holder of the lock may have launched a supervisor just now */
@@ -110,10 +107,7 @@ take_launch_lock(Waiting *waiting)
 		return false;
 	}
 	if (errno != EWOULDBLOCK)
-		ereport(ERROR,
-				(errcode_for_file_access(),
-				 errmsg("could not lock file \"%s\": %m", GEONN_LAUNCH_FILE),
-				 geonn_state_hint()));
+		geonn_state_raise("lock file", GEONN_LAUNCH_FILE);
 	release_launch_lock(waiting);
 	return false;
 }

@@ -507,9 +507,9 @@ bytes_needed(const GeonnSearch *search, int processes)
 	Size		size = tables_offset(processes);
 
 	return search->join->given != NULL ? size :
-		add_size(size, geonn_shared_tables_size(geonn_reading_tables(search->reading),
-												search->join->observations->query_columns,
-												GetActiveSnapshot()));
+		add_size(size, geonn_share_tables(NULL, geonn_reading_tables(search->reading),
+										  search->join->observations->query_columns,
+										  GetActiveSnapshot()));
 }
 
 Size
@@ -545,7 +545,7 @@ geonn_search_share(GeonnSearch *search, SharedSearch *shared)
 	if (prepare(search) || join->given != NULL)
 	{
 		if (join->given == NULL)
-			geonn_shared_tables_begin(shared_tables(shared), tables,
+			(void) geonn_share_tables(shared_tables(shared), tables,
 									  join->observations->query_columns, GetActiveSnapshot());
 		shared->references = geonn_search_references(search);
 	}

@@ -231,7 +231,7 @@ chunk_sizes(const PointSource *source, List *tables, int workers, Size *sizes)
 	sizes[KEY_BY] = mul_size(source->by_count, sizeof(PointColumn));
 	sizes[KEY_TITLE] = strlen(source->title) + 1;
 	sizes[KEY_QUERY] = strlen(source->query) + 1;
-	sizes[KEY_TABLES] = geonn_shared_tables_size(tables, source->query_columns, GetActiveSnapshot());
+	sizes[KEY_TABLES] = geonn_share_tables(NULL, tables, source->query_columns, GetActiveSnapshot());
 	sizes[KEY_QUEUES] = mul_size(workers, QUEUE_BYTES);
 	sizes[KEY_USAGE] = mul_size(workers, sizeof(Usage));
 }
@@ -264,7 +264,7 @@ share_all(ParallelContext *context, const PointSource *source, List *tables, con
 	pg_atomic_init_u32(&shared->ended, 0);
 	for (int i = 0; i < POINT_STATUSES; i++)
 		pg_atomic_init_u64(&shared->counts[i], 0);
-	geonn_shared_tables_begin(chunks[KEY_TABLES], tables, source->query_columns, GetActiveSnapshot());
+	(void) geonn_share_tables(chunks[KEY_TABLES], tables, source->query_columns, GetActiveSnapshot());
 	for (int i = 0; i < context->nworkers; i++)
 		shm_mq_set_receiver(shm_mq_create(queue_of(context, i), QUEUE_BYTES), MyProc);
 	return shared;

@@ -555,15 +555,17 @@ geonn_table_reader_slot(TableReader *reader, int row)
 
 /* ---- shared reading ---- */
 
-/*
- * Lay the tables out in shared memory, and begin to share them unless it is NULL.  Returns its bytes.
- */
-static Size
-lay_out(SharedTables *shared, List *tables, int columns, Snapshot snapshot)
+Size
+geonn_share_tables(SharedTables *shared, List *tables, int columns, Snapshot snapshot)
 {
 	Size		end = MAXALIGN(offsetof(SharedTables, tables) + list_length(tables) * sizeof(SharedTable));
 	ListCell   *cell;
 
+	if (shared != NULL)
+	{
+		shared->columns = columns;
+		shared->count = list_length(tables);
+	}
 	foreach(cell, tables)
 	{
 		const PlainTable *plain = lfirst(cell);
@@ -585,18 +587,4 @@ lay_out(SharedTables *shared, List *tables, int columns, Snapshot snapshot)
 		table_close(relation, NoLock);
 	}
 	return end;
-}
-
-Size
-geonn_shared_tables_size(List *tables, int columns, Snapshot snapshot)
-{
-	return lay_out(NULL, tables, columns, snapshot);
-}
-
-void
-geonn_shared_tables_begin(SharedTables *shared, List *tables, int columns, Snapshot snapshot)
-{
-	shared->columns = columns;
-	shared->count = list_length(tables);
-	(void) lay_out(shared, tables, columns, snapshot);
 }
