@@ -68,9 +68,6 @@ release_client(void *argument)
 	}
 }
 
-/*
- * Wait for the answer to open, attach or seal.
- */
 static void
 await_answer(GeonnClient *client, uint16 type)
 {
@@ -294,7 +291,7 @@ follows_last(const GeonnClient *client, int64 tag, double latitude,
 }
 
 /*
- * Count another reference, and note whether it is in order.
+ * Note whether another reference comes in order.
  */
 static inline void
 note_order(GeonnClient *client, bool is_first, int64 tag, double latitude, double longitude)
@@ -305,9 +302,6 @@ note_order(GeonnClient *client, bool is_first, int64 tag, double latitude, doubl
 	client->last_longitude = longitude;
 }
 
-/*
- * Return the slot for references, filling one if none is being filled.
- */
 static Slot *
 slot_for_references(GeonnClient *client)
 {
@@ -338,9 +332,6 @@ set_limits(const GeonnClient *client, Slot *slot, uint32 row, const GeonnLimits 
 	slot->columns.edges[row] = limits->edges;
 }
 
-/*
- * Write points into the batch, as its next rows.
- */
 static inline void
 write_points(const GeonnClient *client, Slot *slot, uint32 rows, const double *latitudes,
 			 const double *longitudes, const GeonnPointColumns *columns)
@@ -439,9 +430,6 @@ geonn_client_places(GeonnClient *client)
 	return client->slots[client->filling].target - client->slots[client->filling].rows;
 }
 
-/*
- * Send the observations in the slot that is being filled.
- */
 static void
 send_filling(GeonnClient *client)
 {

@@ -50,9 +50,6 @@ slot_in_state(GeonnClient *client, uint32 number, SlotState state)
 	return &client->slots[number];
 }
 
-/*
- * Give the slot this mapped batch.
- */
 static void
 attach_batch(GeonnClient *client, Slot *slot, void *start, size_t bytes, uint32 rows, uint32 room)
 {

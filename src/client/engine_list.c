@@ -9,9 +9,6 @@
 #include "client/connection.h"
 #include "client/engine_list.h"
 
-/*
- * Read this many bytes of a list from the file that the engine sent.
- */
 static bool
 read_all(int file, char *place, Size bytes)
 {

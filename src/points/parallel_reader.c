@@ -126,9 +126,6 @@ begin_share(Member *self, const PointSource *source, SharedTables *tables)
 	geonn_reading_in_blocks(self->reading, add_block);
 }
 
-/*
- * Read the next rows into the parcel.
- */
 static void
 read_share(Member *self)
 {
@@ -342,9 +339,6 @@ first_of(Member *members, int count)
 	return first;
 }
 
-/*
- * Give the consumer all rows of the launched workers and of this process's share.
- */
 static void
 give_all(ParallelContext *context, const PointSource *source, SharedReading *shared,
 		 Member *members, PointConsumer consume, PointBlockConsumer consume_block, void *state)

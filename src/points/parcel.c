@@ -32,9 +32,6 @@ begin(Parcel *parcel, const PointSource *source)
 	};
 }
 
-/*
- * Where the values of a column begin for this row.
- */
 static inline void *
 values_of(const Parcel *parcel, ParcelColumn column, uint32 row)
 {

@@ -146,9 +146,6 @@ geonn_read_limits(const PointSource *source, const Datum *values, const bool *nu
 	}
 }
 
-/*
- * Read a row of the query: its values and whether they are NULL.
- */
 static void
 take_row(PointReading *reading, const Datum *values, const bool *nulls)
 {

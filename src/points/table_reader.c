@@ -378,9 +378,6 @@ take_slot(const TableReader *reader, Datum *values, bool *nulls)
 	}
 }
 
-/*
- * Put one of the page's visible tuples into the slot.
- */
 static void
 store_tuple(TableReader *reader, int index)
 {
@@ -396,9 +393,6 @@ store_tuple(TableReader *reader, int index)
 	ExecStoreBufferHeapTuple(&reader->tuple, reader->slot, scan->rs_cbuf);
 }
 
-/*
- * Take the columns of a tuple that has them at their offsets.
- */
 static inline void
 take_regular(const TableReader *reader, HeapTupleHeader tuple, Datum *values)
 {
