@@ -302,14 +302,6 @@ note_order(GeonnClient *client, bool is_first, int64 tag, double latitude, doubl
 	client->last_longitude = longitude;
 }
 
-static Slot *
-slot_for_references(GeonnClient *client)
-{
-	while (client->filling < 0 && !geonn_client_begin_filling(client))
-		(void) geonn_client_take_message(client, GEONN_WAIT_REFERENCES);
-	return &client->slots[client->filling];
-}
-
 /*
  * Set the limits of a row.  A point without windows is never sent where the question has some.
  */
@@ -361,9 +353,13 @@ geonn_client_add_references(GeonnClient *client, uint32 rows, const int64 *tags,
 
 	for (uint32 next = 0; next < rows; next += taken)
 	{
-		Slot	   *slot = slot_for_references(client);
-		bool		is_first = client->references + slot->rows == 0;
+		Slot	   *slot;
+		bool		is_first;
 
+		while (client->filling < 0 && !geonn_client_begin_filling(client))
+			(void) geonn_client_take_message(client, GEONN_WAIT_REFERENCES);
+		slot = &client->slots[client->filling];
+		is_first = client->references + slot->rows == 0;
 		taken = Min(rows - next, slot->target - slot->rows);
 		for (uint32 i = 0; i < taken; i++)
 		{
