@@ -125,7 +125,11 @@ geonn_plan_query(const char *query, const char *title, int options, Oid relation
 	List	   *rewritten = NIL;
 	PlannedStmt *plan = NULL;
 	bool		is_meant = true;
+	int			level = NewGUCNestLevel();	/* an error ends it, too */
 
+	if (options & GEONN_PLAN_TABLES)
+		(void) set_config_option("enable_indexonlyscan", "off", PGC_USERSET, PGC_S_SESSION,
+								 GUC_ACTION_SAVE, true, 0, false);
 	error_context_stack = &context;
 	parsed = pg_parse_query(query);
 	if (list_length(parsed) == 1)
@@ -142,7 +146,8 @@ geonn_plan_query(const char *query, const char *title, int options, Oid relation
 	}
 	if (list_length(rewritten) == 1 &&
 		linitial_node(Query, rewritten)->commandType == CMD_SELECT)
-		plan = geonn_pg_plan_query(linitial_node(Query, rewritten), query, options);
+		plan = geonn_pg_plan_query(linitial_node(Query, rewritten), query, options & ~GEONN_PLAN_TABLES);
+	AtEOXact_GUC(true, level);
 	error_context_stack = context.previous;
 	if (!is_meant)
 		return NULL;
@@ -152,16 +157,6 @@ geonn_plan_query(const char *query, const char *title, int options, Oid relation
 				 errmsg("%s is not one SELECT that changes nothing", title),
 				 errhint("Give one SELECT without INTO, FOR UPDATE and statements that change rows, as in 'SELECT id, lat, lon FROM city'.")));
 	return plan;
-}
-
-int
-geonn_plan_tables(void)
-{
-	int			level = NewGUCNestLevel();
-
-	(void) set_config_option("enable_indexonlyscan", "off", PGC_USERSET, PGC_S_SESSION,
-							 GUC_ACTION_SAVE, true, 0, false);
-	return level;
 }
 
 char *

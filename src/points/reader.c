@@ -31,7 +31,6 @@
 #include "nodes/makefuncs.h"
 #include "tcop/dest.h"
 #include "utils/builtins.h"
-#include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
@@ -366,21 +365,6 @@ create_reading(const PointSource *source, InvalidPolicy invalid, PointConsumer c
 	return reading;
 }
 
-static PlannedStmt *
-plan_reading(const PointSource *source, ReadingManner manner)
-{
-	PlannedStmt *plan;
-	int			level;
-
-	if (manner != GEONN_READ_SHARED)
-		return plan_source(source, manner == GEONN_READ_AT_ONCE ? CURSOR_OPT_PARALLEL_OK : 0);
-	/* other processes can help to read a table, but not an index alone */
-	level = geonn_plan_tables();
-	plan = plan_source(source, 0);
-	AtEOXact_GUC(true, level);
-	return plan;
-}
-
 PointReading *
 geonn_reading_begin(const PointSource *source, InvalidPolicy invalid, ReadingManner manner,
 					PointConsumer consume, void *state)
@@ -388,9 +372,11 @@ geonn_reading_begin(const PointSource *source, InvalidPolicy invalid, ReadingMan
 	PointReading *reading = create_reading(source, invalid, consume, state);
 	ErrorContextCallback context;
 	List	   *tables;
+	int			options = manner == GEONN_READ_AT_ONCE ? CURSOR_OPT_PARALLEL_OK :
+		manner == GEONN_READ_SHARED ? GEONN_PLAN_TABLES : 0;
 
 	begin_context(&context, source);
-	reading->description = CreateQueryDesc(plan_reading(source, manner), source->query,
+	reading->description = CreateQueryDesc(plan_source(source, options), source->query,
 										   GetActiveSnapshot(), InvalidSnapshot,
 										   &reading->receiver, NULL, NULL, 0);
 	ExecutorStart(reading->description, 0);

@@ -27,7 +27,6 @@
 #include "supervisor/state.h"
 
 /* the child's descriptors; it closes all above these */
-#define CHILD_LOG		1
 #define CHILD_CHANNEL	GEONN_SUPERVISOR_DESCRIPTOR
 #define CHILD_STATUS	(GEONN_SUPERVISOR_DESCRIPTOR + 1)
 
