@@ -4,6 +4,8 @@
  */
 #include "postgres.h"
 
+#include "miscadmin.h"
+#include "storage/latch.h"
 #include "utils/wait_event.h"
 
 #include "base/compat.h"
@@ -29,4 +31,13 @@ geonn_wait_event(GeonnWait wait)
 	if (events[wait] == 0)
 		events[wait] = WaitEventExtensionNew(names[wait]);
 	return events[wait];
+}
+
+void
+geonn_pause(GeonnWait wait, long milliseconds)
+{
+	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, milliseconds,
+					 geonn_wait_event(wait));
+	ResetLatch(MyLatch);
+	CHECK_FOR_INTERRUPTS();
 }

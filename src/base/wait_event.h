@@ -23,4 +23,7 @@ typedef enum GeonnWait
 /* the wait event that pg_stat_activity shows during this wait */
 extern uint32 geonn_wait_event(GeonnWait wait);
 
+/* Wait this many milliseconds, or until the latch is set.  A cancelled statement ends here. */
+extern void geonn_pause(GeonnWait wait, long milliseconds);
+
 #endif							/* GEONN_WAIT_EVENT_H */

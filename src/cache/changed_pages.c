@@ -112,7 +112,7 @@ take_tables(ChangedPages *pages, const List *tables)
 											   MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
 	foreach(cell, tables)
 	{
-		const SourceTable *table = lfirst(cell);
+		const PlainTable *table = lfirst(cell);
 		Leaf	   *leaf = &pages->leaves[pages->count++];
 
 		leaf->table = table->table;

@@ -31,7 +31,7 @@ typedef struct LeafState
 typedef struct Leaf
 {
 	Oid			table;
-	const AttrNumber *attributes;	/* as in SourceTable; NULL: the table is no leaf any more */
+	const AttrNumber *attributes;	/* as in PlainTable; NULL: the table is no leaf any more */
 	LeafState	now;			/* the state that this run stores */
 	PageSet		unsettled;		/* the pages that are unsettled now */
 

@@ -284,7 +284,7 @@ lock_relations(const GeonnCache *cache)
 		char	   *name = geonn_relation_name(sources[i]);
 
 		if (name != NULL)
-			(void) geonn_plan_query(psprintf("SELECT FROM %s", name), name, 0, sources[i]);
+			(void) geonn_plan_query(psprintf("SELECT FROM %s", name), name, 0, sources[i], NIL);
 	}
 	PopActiveSnapshot();
 }

@@ -66,7 +66,6 @@
 #include "portability/instr_time.h"
 #include "replication/slot.h"
 #include "storage/bufmgr.h"
-#include "storage/latch.h"
 #include "storage/lmgr.h"
 #include "storage/lwlock.h"
 #include "storage/predicate.h"
@@ -621,9 +620,7 @@ lock_patiently(const GeonnReplacement *replacement)
 		INSTR_TIME_SUBTRACT(now, start);
 		if (INSTR_TIME_GET_MILLISEC(now) >= PATIENCE)
 			return cause;
-		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, PAUSE,
-						 geonn_wait_event(GEONN_WAIT_SWAP));
-		ResetLatch(MyLatch);
+		geonn_pause(GEONN_WAIT_SWAP, PAUSE);
 	}
 }
 

@@ -108,7 +108,7 @@ geonn_target_read(Oid target, int columns, TargetVisitor visit, void *state)
 {
 	Relation	relation = table_open(target, AccessShareLock);
 	AttrNumber	attributes[TARGET_COLUMNS];
-	PlainTable	table = {relation, attributes};
+	PlainTable	table = {target, attributes};
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "geonn row",
 												  ALLOCSET_DEFAULT_SIZES);
 	TableReader *reader;

@@ -23,7 +23,7 @@
  * a message only changes the state of its slot.  Each slot has at most one
  * message under way, so unread messages never fill the socket and neither side
  * has to wait to send.  Filling cannot deadlock with answers still to be
- * taken: only add_observation needs room, and its caller takes answers
+ * taken: only add_observations needs room, and its caller takes answers
  * first.
  *
  * The first batches are small, so that small tables cost little and work starts early.
@@ -68,9 +68,6 @@ release_client(void *argument)
 	}
 }
 
-/*
- * Wait for the answer to open, attach or seal.
- */
 static void
 await_answer(GeonnClient *client, uint16 type)
 {
@@ -294,13 +291,11 @@ follows_last(const GeonnClient *client, int64 tag, double latitude,
 }
 
 /*
- * Count another reference, and note whether it is in order.
+ * Note whether another reference comes in order.
  */
 static inline void
 note_order(GeonnClient *client, bool is_first, int64 tag, double latitude, double longitude)
 {
-	if (!client->in_order)
-		return;
 	client->in_order = is_first || follows_last(client, tag, latitude, longitude);
 	client->last_tag = tag;
 	client->last_latitude = latitude;
@@ -308,25 +303,12 @@ note_order(GeonnClient *client, bool is_first, int64 tag, double latitude, doubl
 }
 
 /*
- * Return the slot for references, filling one if none is being filled.
- */
-static Slot *
-slot_for_references(GeonnClient *client)
-{
-	while (client->filling < 0 && !geonn_client_begin_filling(client))
-		(void) geonn_client_take_message(client, GEONN_WAIT_REFERENCES);
-	return &client->slots[client->filling];
-}
-
-/*
- * Set the limits of the row that is being added.  A point without windows is never sent where the
- * question has some.
+ * Set the limits of a row.  A point without windows is never sent where the question has some.
  */
 static void
-set_limits(const GeonnClient *client, Slot *slot, const GeonnLimits *limits)
+set_limits(const GeonnClient *client, Slot *slot, uint32 row, const GeonnLimits *limits)
 {
 	uint32		columns = client->question.columns;
-	uint32		row = slot->rows;
 
 	if (columns & GEONN_COLUMN_RADIUS)
 		slot->columns.radius[row] = limits != NULL ? limits->radius : INFINITY;
@@ -342,53 +324,54 @@ set_limits(const GeonnClient *client, Slot *slot, const GeonnLimits *limits)
 	slot->columns.edges[row] = limits->edges;
 }
 
-/* set the optional columns of the row that is being added */
 static inline void
-set_columns(const GeonnClient *client, Slot *slot, const GeonnPointColumns *columns)
+write_points(const GeonnClient *client, Slot *slot, uint32 rows, const double *latitudes,
+			 const double *longitudes, const GeonnPointColumns *columns)
 {
-	if (client->question.columns & GEONN_COLUMN_GROUP)
-		slot->columns.group[slot->rows] = columns->group;
-	if (client->question.columns >= GEONN_COLUMN_RADIUS)
-		set_limits(client, slot, columns->limits);
-}
+	uint32		present = client->question.columns;
 
-void
-geonn_client_add_reference(GeonnClient *client, int64 tag, double latitude,
-						   double longitude, const GeonnPointColumns *columns)
-{
-	Slot	   *slot = slot_for_references(client);
+	for (uint32 i = 0; i < rows; i++)
+	{
+		uint32		row = slot->rows + i;
 
-	note_order(client, client->references + slot->rows == 0, tag, latitude, longitude);
-	slot->columns.latitude[slot->rows] = latitude;
-	slot->columns.longitude[slot->rows] = longitude;
-	slot->columns.tag[slot->rows] = tag;
-	set_columns(client, slot, columns);
-	if (++slot->rows == slot->target)
-		send_references(client);
+		slot->columns.latitude[row] = latitudes[i];
+		slot->columns.longitude[row] = longitudes[i];
+		if (present & GEONN_COLUMN_GROUP)
+			slot->columns.group[row] = columns[i].group;
+		if (present >= GEONN_COLUMN_RADIUS)
+			set_limits(client, slot, row, columns[i].limits);
+	}
+	slot->rows += rows;
 }
 
 void
 geonn_client_add_references(GeonnClient *client, uint32 rows, const int64 *tags,
-							const double *latitudes, const double *longitudes)
+							const double *latitudes, const double *longitudes,
+							const GeonnPointColumns *columns)
 {
-	while (rows > 0)
-	{
-		Slot	   *slot = slot_for_references(client);
-		uint32		taken = Min(rows, slot->target - slot->rows);
-		bool		is_first = client->references + slot->rows == 0;
+	uint32		taken;
 
-		for (uint32 i = 0; i < taken && client->in_order; i++)
-			note_order(client, is_first && i == 0, tags[i], latitudes[i], longitudes[i]);
-		memcpy(slot->columns.tag + slot->rows, tags, taken * sizeof(int64));
-		memcpy(slot->columns.latitude + slot->rows, latitudes, taken * sizeof(double));
-		memcpy(slot->columns.longitude + slot->rows, longitudes, taken * sizeof(double));
-		slot->rows += taken;
+	for (uint32 next = 0; next < rows; next += taken)
+	{
+		Slot	   *slot;
+		bool		is_first;
+
+		while (client->filling < 0 && !geonn_client_begin_filling(client))
+			(void) geonn_client_take_message(client, GEONN_WAIT_REFERENCES);
+		slot = &client->slots[client->filling];
+		is_first = client->references + slot->rows == 0;
+		taken = Min(rows - next, slot->target - slot->rows);
+		for (uint32 i = 0; i < taken; i++)
+		{
+			if (client->in_order)
+				note_order(client, is_first && i == 0, tags[next + i], latitudes[next + i],
+						   longitudes[next + i]);
+			slot->columns.tag[slot->rows + i] = tags[next + i];
+		}
+		write_points(client, slot, taken, latitudes + next, longitudes + next,
+					 columns == NULL ? NULL : columns + next);
 		if (slot->rows == slot->target)
 			send_references(client);
-		tags += taken;
-		latitudes += taken;
-		longitudes += taken;
-		rows -= taken;
 	}
 }
 
@@ -443,9 +426,6 @@ geonn_client_places(GeonnClient *client)
 	return client->slots[client->filling].target - client->slots[client->filling].rows;
 }
 
-/*
- * Send the observations in the slot that is being filled.
- */
 static void
 send_filling(GeonnClient *client)
 {
@@ -469,51 +449,32 @@ send_filling(GeonnClient *client)
 }
 
 void
-geonn_client_add_observation(GeonnClient *client, Datum id, double latitude,
-							 double longitude, const GeonnPointColumns *columns)
+geonn_client_add_observations(GeonnClient *client, uint32 rows, const Datum *ids,
+							  const double *latitudes, const double *longitudes,
+							  const GeonnPointColumns *columns)
 {
 	Slot	   *slot = &client->slots[client->filling];
+	Datum	   *kept = slot->observation_id + slot->rows;
 	bool		full = false;
 
-	if (!client->question.id_by_value)
+	if (client->question.id_by_value)
+		memcpy(kept, ids, rows * sizeof(Datum));
+	else
 	{
 		MemoryContext former = MemoryContextSwitchTo(slot->ids);
 
-		id = geonn_copy_value(id, false, client->question.id_length);
+		for (uint32 i = 0; i < rows; i++)
+			kept[i] = geonn_copy_value(ids[i], false, client->question.id_length);
 		MemoryContextSwitchTo(former);
 		full = MemoryContextMemAllocated(slot->ids, false) >= ID_BYTES;
 	}
-
-	slot->columns.latitude[slot->rows] = latitude;
-	slot->columns.longitude[slot->rows] = longitude;
-	slot->observation_id[slot->rows] = id;
-	set_columns(client, slot, columns);
-	if (client->question.columns & GEONN_COLUMN_EXCLUDED)
+	for (uint32 i = 0; i < rows && client->question.columns & GEONN_COLUMN_EXCLUDED; i++)
 	{
-		slot->columns.excluded_first[slot->rows] = columns->excluded_first;
-		slot->columns.excluded_last[slot->rows] = columns->excluded_last;
+		slot->columns.excluded_first[slot->rows + i] = columns[i].excluded_first;
+		slot->columns.excluded_last[slot->rows + i] = columns[i].excluded_last;
 	}
-	if (++slot->rows >= slot->target || full)
-		send_filling(client);
-}
-
-void
-geonn_client_add_observations(GeonnClient *client, uint32 rows, const Datum *ids,
-							  const double *latitudes, const double *longitudes,
-							  const int64 *excluded)
-{
-	Slot	   *slot = &client->slots[client->filling];
-
-	if (client->question.columns & GEONN_COLUMN_EXCLUDED)
-	{
-		memcpy(slot->columns.excluded_first + slot->rows, excluded, rows * sizeof(int64));
-		memcpy(slot->columns.excluded_last + slot->rows, excluded, rows * sizeof(int64));
-	}
-	memcpy(slot->columns.latitude + slot->rows, latitudes, rows * sizeof(double));
-	memcpy(slot->columns.longitude + slot->rows, longitudes, rows * sizeof(double));
-	memcpy(slot->observation_id + slot->rows, ids, rows * sizeof(Datum));
-	slot->rows += rows;
-	if (slot->rows >= slot->target)
+	write_points(client, slot, rows, latitudes, longitudes, columns);
+	if (slot->rows >= slot->target || full)
 		send_filling(client);
 }
 

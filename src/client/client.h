@@ -6,12 +6,12 @@
  * are added while pairs are taken:
  *
  *	client = geonn_client_open(question, label, call);
- *	geonn_client_add_reference(client, ...) for each;
+ *	geonn_client_add_references(client, 1, ...) for each;
  *	geonn_client_seal(client);
  *	for each observation:
  *		while (geonn_client_places(client) == 0)
  *			take pairs, and wait for them
- *		geonn_client_add_observation(client, ...)
+ *		geonn_client_add_observations(client, 1, ...)
  *	geonn_client_finish(client);
  *	take pairs, waiting for them, until none is left
  *
@@ -85,13 +85,13 @@ typedef struct GeonnPointColumns
 	const GeonnLimits *limits;	/* NULL: nothing limits the point */
 } GeonnPointColumns;
 
-/* Add a reference, whose coordinates are valid.  Waits where the ring is full. */
-extern void geonn_client_add_reference(GeonnClient *client, int64 tag, double latitude,
-									   double longitude, const GeonnPointColumns *columns);
-
-/* Add this many references at once, where the question has no columns of references. */
+/*
+ * Add references, whose coordinates are valid; columns is [rows], or NULL where the question has
+ * none of references.  Waits where the ring is full.
+ */
 extern void geonn_client_add_references(GeonnClient *client, uint32 rows, const int64 *tags,
-										const double *latitudes, const double *longitudes);
+										const double *latitudes, const double *longitudes,
+										const GeonnPointColumns *columns);
 
 /*
  * Seal the dataset.  in_order: the references are in their order as they came;
@@ -102,18 +102,13 @@ extern void geonn_client_seal(GeonnClient *client, bool in_order);
 /* The number of observations that can be added before pairs must be taken. */
 extern uint32 geonn_client_places(GeonnClient *client);
 
-/* Add an observation, for which geonn_client_places has found room.  The id is copied. */
-extern void geonn_client_add_observation(GeonnClient *client, Datum id, double latitude,
-										 double longitude, const GeonnPointColumns *columns);
-
 /*
- * Add this many observations at once, at most geonn_client_places.  The ids' type must be passed by
- * value, and the question have no columns but GEONN_COLUMN_EXCLUDED: then excluded has the one tag
- * that each observation excludes.
+ * Add observations, at most geonn_client_places; columns is [rows], or NULL where the question has
+ * none.  Ids are copied.
  */
 extern void geonn_client_add_observations(GeonnClient *client, uint32 rows, const Datum *ids,
 										  const double *latitudes, const double *longitudes,
-										  const int64 *excluded);
+										  const GeonnPointColumns *columns);
 
 /* Tell the client that no more observations come; sends the last batch. */
 extern void geonn_client_finish(GeonnClient *client);

@@ -51,57 +51,48 @@ slot_in_state(GeonnClient *client, uint32 number, SlotState state)
 }
 
 static void
-take_batch(GeonnClient *client, const struct geonn_batch *batch, int descriptor)
+attach_batch(GeonnClient *client, Slot *slot, void *start, size_t bytes, uint32 rows, uint32 room)
+{
+	slot->start = start;
+	slot->bytes = bytes;
+	geonn_batch_layout(start, rows, room, client->question.columns, &slot->columns);
+	slot->observation_id = MemoryContextAllocHuge(client->context, rows * sizeof(Datum));
+}
+
+static void
+take_batch(GeonnClient *client, const struct geonn_batch *batch)
 {
 	struct geonn_batch_columns columns;
 	size_t		bytes = geonn_batch_layout(NULL, batch->rows, batch->room,
 										   client->question.columns, &columns);
-	void	   *start = NULL;
-	int			reason = EPERM;
-	Slot	   *slot;
+	int			file = client->connection->file;
+	void	   *start;
+	Slot	   *slot = slot_in_state(client, batch->slot, SLOT_ALLOCATING);
 
-	if (batch->rows == 0 && descriptor < 0)
+	slot->state = SLOT_IDLE;
+	if (batch->rows == 0 && file < 0)
 	{
-		slot_in_state(client, batch->slot, SLOT_ALLOCATING)->state = SLOT_IDLE;
 		client->no_more_batches = true;
 		return;
 	}
-	if (descriptor >= 0)
-	{
-		if (bytes != 0)
-			start = geonn_batch_map(descriptor, bytes);
-		reason = errno;
-		close(descriptor);
-	}
+	if (file < 0 || bytes == 0)
+		geonn_connection_violation("a batch with malformed memory");
+	start = geonn_batch_map(file, bytes);
 	if (start == NULL)
 	{
-		if (bytes == 0 || reason == EPERM)
+		if (errno == EPERM)
 			geonn_connection_violation("a batch with malformed memory");
-		errno = reason;
 		ereport(ERROR,
 				(errcode(ERRCODE_OUT_OF_MEMORY),
 				 errmsg("could not map a batch of %zu bytes: %m", bytes),
 				 errhint("Reduce geonn.transfer_memory_limit, or the number of sessions that search at the same time.")));
 	}
-
-	/* no slot has the mapping yet, so it must be undone here */
-	if (batch->slot >= GEONN_RING_SLOTS ||
-		client->slots[batch->slot].state != SLOT_ALLOCATING)
-	{
-		munmap(start, bytes);
-		geonn_connection_violation("a batch out of turn");
-	}
-	slot = &client->slots[batch->slot];
-	slot->start = start;
-	slot->bytes = bytes;
-	geonn_batch_layout(start, batch->rows, batch->room, client->question.columns,
-					   &slot->columns);
-	slot->state = SLOT_IDLE;
+	close(geonn_connection_take_file(client->connection));
+	attach_batch(client, slot, start, bytes, batch->rows, batch->room);
 }
 
 /*
- * How many pairs the slot's present row has, when its turn comes.  Reads the
- * count from the batch once, and includes the pairs of earlier answers if the
+ * Reads the count from the batch once, and includes the pairs of earlier answers if the
  * observation was answered in parts.
  */
 uint32
@@ -174,50 +165,32 @@ take_opened(GeonnClient *client, const struct geonn_opened *opened)
 }
 
 static void
-take_file(GeonnClient *client, const struct geonn_file *file, int descriptor)
+take_file(GeonnClient *client, const struct geonn_file *file)
 {
 	bool		awaited = file->kind < GEONN_FILE_KINDS &&
 		(client->files_awaited & (1u << file->kind)) != 0;
 
-	if (!awaited || descriptor < 0)
-	{
-		if (descriptor >= 0)
-			close(descriptor);
+	if (!awaited || client->connection->file < 0)
 		geonn_connection_violation("a file out of turn, or without its descriptor");
-	}
 	client->files_awaited &= ~(1u << file->kind);
-	client->files[file->kind] = descriptor;
+	client->files[file->kind] = geonn_connection_take_file(client->connection);
 }
 
-/*
- * Receive one message and apply it.  Without waiting, returns false if none
- * has come.
- */
 bool
 geonn_client_take_message(GeonnClient *client, GeonnWait wait)
 {
 	union geonn_message message;
-	int			descriptor;
 
-	if (!geonn_connection_receive(client->connection, wait, &message,
-								  &descriptor))
+	if (!geonn_connection_receive(client->connection, wait, &message))
 		return false;
-
-	if (message.header.type == GEONN_BATCH)
-	{
-		take_batch(client, &message.batch, descriptor);
-		return true;
-	}
-	if (message.header.type == GEONN_FILE)
-	{
-		take_file(client, &message.file, descriptor);
-		return true;
-	}
-	if (descriptor >= 0)
-		close(descriptor);
-
 	switch (message.header.type)
 	{
+		case GEONN_BATCH:
+			take_batch(client, &message.batch);
+			break;
+		case GEONN_FILE:
+			take_file(client, &message.file);
+			break;
 		case GEONN_RELEASED:
 			slot_in_state(client, message.released.slot,
 						  SLOT_RELEASING)->state = SLOT_IDLE;
@@ -317,27 +290,16 @@ geonn_client_unmap_batch(GeonnClient *client, int number)
 	slot->observation_id = NULL;
 }
 
-static void
-make_room_for_ids(GeonnClient *client, Slot *slot)
-{
-	slot->observation_id = MemoryContextAllocHuge(client->context,
-												  slot->columns.rows * sizeof(Datum));
-}
-
 bool
 geonn_client_use_batch(GeonnClient *client, int number, void *start, size_t bytes,
 					   uint32 rows, uint32 room)
 {
-	Slot	   *slot = &client->slots[number];
 	struct geonn_batch_columns columns;
 
 	if (room < room_for(client, rows) ||
 		geonn_batch_layout(start, rows, room, client->question.columns, &columns) > bytes)
 		return false;
-	slot->start = start;
-	slot->bytes = bytes;
-	slot->columns = columns;
-	make_room_for_ids(client, slot);
+	attach_batch(client, &client->slots[number], start, bytes, rows, room);
 	return true;
 }
 
@@ -384,13 +346,9 @@ allocate_batch(GeonnClient *client, int number, uint32 rows, uint32 room)
 		client->rows_granted_most = slot->columns.rows;
 		client->batches_granted = 0;
 	}
-	make_room_for_ids(client, slot);
 	return true;
 }
 
-/*
- * Begin to fill a slot, if one is idle.
- */
 bool
 geonn_client_begin_filling(GeonnClient *client)
 {
@@ -421,9 +379,6 @@ geonn_client_begin_filling(GeonnClient *client)
 	}
 }
 
-/*
- * Set the state of the slot that was being filled and has been sent.
- */
 void
 geonn_client_end_filling(GeonnClient *client, SlotState state)
 {
@@ -445,9 +400,6 @@ geonn_client_end_filling(GeonnClient *client, SlotState state)
 	}
 }
 
-/*
- * Start with small batches, or with the size that the caller asked for.
- */
 void
 geonn_client_reset_growth(GeonnClient *client)
 {

@@ -24,10 +24,19 @@
 #include "supervisor/state.h"
 
 static void
+close_file(GeonnConnection *connection)
+{
+	if (connection->file >= 0)
+		close(connection->file);
+	connection->file = -1;
+}
+
+static void
 release_connection(void *argument)
 {
 	GeonnConnection *connection = argument;
 
+	close_file(connection);
 	if (connection->socket >= 0)
 		close(connection->socket);
 	connection->socket = -1;
@@ -43,6 +52,7 @@ geonn_connection_adopt(int socket, pid_t engine_pid)
 
 	connection->socket = socket;
 	connection->engine_pid = engine_pid;
+	connection->file = -1;
 	connection->release.func = release_connection;
 	connection->release.arg = connection;
 	MemoryContextRegisterResetCallback(CurrentMemoryContext,
@@ -214,10 +224,7 @@ wait_for_descriptors(int tries)
 				 errmsg("could not send to the geonn engine: %m"),
 				 errdetail("It was tried %d times.", tries),
 				 errhint("%s", GEONN_CROWDED_HINT)));
-	if (WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
-				  GEONN_CROWDED_PAUSE_MS, geonn_wait_event(GEONN_WAIT_ENGINE)) & WL_LATCH_SET)
-		ResetLatch(MyLatch);
-	CHECK_FOR_INTERRUPTS();
+	geonn_pause(GEONN_WAIT_ENGINE, GEONN_CROWDED_PAUSE_MS);
 }
 
 void
@@ -251,48 +258,32 @@ geonn_connection_send_file(GeonnConnection *connection, int type, void *message,
 
 enum geonn_channel_status
 geonn_connection_await(GeonnConnection *connection, GeonnWait wait, TimestampTz deadline,
-					   union geonn_message *message, int *descriptor)
+					   union geonn_message *message)
 {
+	close_file(connection);
 	for (;;)
 	{
-		enum geonn_channel_status status;
+		enum geonn_channel_status status = geonn_channel_receive(connection->socket, message,
+																 &connection->file);
 
-		status = geonn_channel_receive(connection->socket, message, descriptor);
-		if (status != GEONN_CHANNEL_AGAIN)
+		if (status != GEONN_CHANNEL_AGAIN || wait == GEONN_NO_WAIT ||
+			!geonn_connection_wait(connection, wait, deadline))
 			return status;
-		if (deadline != 0 && GetCurrentTimestamp() >= deadline)
-			return status;
-		(void) wait_for_socket(connection, WL_SOCKET_READABLE, wait, deadline);
 	}
 }
 
 bool
 geonn_connection_receive(GeonnConnection *connection, GeonnWait wait,
-						 union geonn_message *message, int *descriptor)
+						 union geonn_message *message)
 {
-	enum geonn_channel_status status;
-	int			reason;
-
-	status = wait != GEONN_NO_WAIT ?
-		geonn_connection_await(connection, wait, 0, message, descriptor) :
-		geonn_channel_receive(connection->socket, message, descriptor);
-	reason = errno;
-
-	if (status == GEONN_CHANNEL_OK && message->header.type != GEONN_ERROR)
-		return true;
-
-	/* no other message may come with a descriptor */
-	if (*descriptor >= 0)
-		close(*descriptor);
-	*descriptor = -1;
-
-	switch (status)
+	switch (geonn_connection_await(connection, wait, 0, message))
 	{
 		case GEONN_CHANNEL_AGAIN:
 			return false;
 		case GEONN_CHANNEL_OK:
-			raise_engine_error(connection, &message->error);
-			break;
+			if (message->header.type == GEONN_ERROR)
+				raise_engine_error(connection, &message->error);
+			return true;
 		case GEONN_CHANNEL_CLOSED:
 			raise_lost(connection);
 			break;
@@ -303,11 +294,19 @@ geonn_connection_receive(GeonnConnection *connection, GeonnWait wait,
 			geonn_connection_violation("a malformed message");
 			break;
 		case GEONN_CHANNEL_FAILED:
-			errno = reason;
 			raise_transfer_failure("receive from");
 			break;
 	}
 	pg_unreachable();
+}
+
+int
+geonn_connection_take_file(GeonnConnection *connection)
+{
+	int			file = connection->file;
+
+	connection->file = -1;
+	return file;
 }
 
 /* ---- connecting ---- */
@@ -321,16 +320,12 @@ greet(GeonnConnection *connection)
 {
 	struct geonn_hello hello = {.release = GEONN_VERSION};
 	union geonn_message message;
-	int			descriptor;
 	enum geonn_channel_status status;
 
 	if (geonn_channel_send(connection->socket, GEONN_HELLO, &hello,
 						   -1) != GEONN_CHANNEL_OK)
 		return false;
-	status = geonn_connection_await(connection, GEONN_WAIT_START, 0, &message, &descriptor);
-	if (descriptor >= 0)
-		close(descriptor);
-
+	status = geonn_connection_await(connection, GEONN_WAIT_START, 0, &message);
 	if (status == GEONN_CHANNEL_CLOSED || status == GEONN_CHANNEL_FAILED)
 		return false;
 	if ((status == GEONN_CHANNEL_OK || status == GEONN_CHANNEL_OTHER_VERSION) &&
@@ -371,7 +366,10 @@ geonn_connection_open_running(void)
 {
 	GeonnConnection *connection = geonn_connection_try();
 
-	return connection != NULL && greet(connection) ? connection : NULL;
+	if (connection == NULL || greet(connection))
+		return connection;
+	geonn_connection_close(connection);
+	return NULL;
 }
 
 GeonnConnection *
@@ -381,5 +379,8 @@ geonn_connection_try(void)
 
 	connection->socket = geonn_channel_connect(GEONN_SOCKET_FILE,
 											   &connection->engine_pid);
-	return connection->socket >= 0 ? connection : NULL;
+	if (connection->socket >= 0)
+		return connection;
+	geonn_connection_close(connection);
+	return NULL;
 }

@@ -21,6 +21,7 @@ typedef struct GeonnConnection
 {
 	int			socket;			/* -1: none */
 	pid_t		engine_pid;
+	int			file;			/* the file that came with the last message, closed before the next one; -1: none */
 	bool		given_away;		/* the socket was given away, and is not to be closed here */
 	MemoryContextCallback release;
 } GeonnConnection;
@@ -31,10 +32,7 @@ extern GeonnConnection *geonn_connection_open(void);
 /* Connect to a running engine and exchange versions.  Returns NULL where none runs, and starts none. */
 extern GeonnConnection *geonn_connection_open_running(void);
 
-/*
- * Connect to a running engine, without exchanging versions.  Returns NULL,
- * with errno, where none listens.
- */
+/* Connect to a running engine, without exchanging versions.  Returns NULL where none listens. */
 extern GeonnConnection *geonn_connection_try(void);
 
 /*
@@ -44,7 +42,7 @@ extern GeonnConnection *geonn_connection_try(void);
 extern int	geonn_connection_give_away(GeonnConnection *connection);
 extern GeonnConnection *geonn_connection_adopt(int socket, pid_t engine_pid);
 
-/* Close the connection ahead of its memory context. */
+/* Close the connection ahead of its memory context; nothing more is done with it. */
 extern void geonn_connection_close(GeonnConnection *connection);
 
 extern void geonn_connection_send(GeonnConnection *connection, int type,
@@ -60,12 +58,13 @@ extern void geonn_connection_send_file(GeonnConnection *connection, int type,
 
 /*
  * Receive one message; without waiting, return false if none has come.  If the
- * engine sends an error, raises it.  The caller closes *descriptor, which is
- * -1 if none came.
+ * engine sends an error, raises it.
  */
 extern bool geonn_connection_receive(GeonnConnection *connection, GeonnWait wait,
-									 union geonn_message *message,
-									 int *descriptor);
+									 union geonn_message *message);
+
+/* Take over the file that came with the message that was received last; -1: none came. */
+extern int	geonn_connection_take_file(GeonnConnection *connection);
 
 /*
  * Wait until a message has come or the connection has ended.  Returns false if the
@@ -81,13 +80,12 @@ extern bool geonn_connection_is_answered(GeonnConnection *connection, GeonnWait 
 
 /*
  * Receive one message before the deadline (0: none); raises no error but a
- * cancellation.  GEONN_CHANNEL_AGAIN: the deadline came first.
+ * cancellation.  GEONN_CHANNEL_AGAIN: the deadline came first, or without waiting, none has come.
  */
 extern enum geonn_channel_status geonn_connection_await(GeonnConnection *connection,
 														GeonnWait wait,
 														TimestampTz deadline,
-														union geonn_message *message,
-														int *descriptor);
+														union geonn_message *message);
 
 /* Raise the error that the engine sent something which the protocol forbids. */
 extern void geonn_connection_violation(const char *what) __attribute__((noreturn));

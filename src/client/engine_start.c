@@ -24,9 +24,7 @@
 #include "postmaster/bgworker.h"
 #include "replication/logicallauncher.h"
 #include "storage/fd.h"
-#include "storage/latch.h"
 #include "utils/timestamp.h"
-#include "utils/wait_event.h"
 
 #include "client/engine_start.h"
 #include "common/channel.h"
@@ -99,10 +97,7 @@ take_launch_lock(Waiting *waiting)
 	waiting->launch_file = OpenTransientFile(GEONN_LAUNCH_FILE,
 											 O_RDWR | O_CREAT | O_CLOEXEC);
 	if (waiting->launch_file < 0)
-		ereport(ERROR,
-				(errcode_for_file_access(),
-				 errmsg("could not open file \"%s\": %m", GEONN_LAUNCH_FILE),
-				 geonn_state_hint()));
+		geonn_state_raise("open file", GEONN_LAUNCH_FILE);
 	if (flock(waiting->launch_file, LOCK_EX | LOCK_NB) == 0)
 	{
 		/* the previous holder of the lock may have launched a supervisor just now */
@@ -112,10 +107,7 @@ take_launch_lock(Waiting *waiting)
 		return false;
 	}
 	if (errno != EWOULDBLOCK)
-		ereport(ERROR,
-				(errcode_for_file_access(),
-				 errmsg("could not lock file \"%s\": %m", GEONN_LAUNCH_FILE),
-				 geonn_state_hint()));
+		geonn_state_raise("lock file", GEONN_LAUNCH_FILE);
 	release_launch_lock(waiting);
 	return false;
 }
@@ -210,19 +202,6 @@ consult_supervisor(Waiting *waiting)
 	}
 }
 
-static void
-wait_for_next_try(void)
-{
-	int			event;
-
-	event = WaitLatch(MyLatch,
-					  WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
-					  TRY_INTERVAL, geonn_wait_event(GEONN_WAIT_START));
-	if (event & WL_LATCH_SET)
-		ResetLatch(MyLatch);
-	CHECK_FOR_INTERRUPTS();
-}
-
 int
 geonn_engine_connect(pid_t *engine_pid)
 {
@@ -278,6 +257,6 @@ geonn_engine_connect(pid_t *engine_pid)
 							geonn_engine_timeout),
 					 errdetail("geonn.engine_timeout gives the engine that time to start."),
 					 errhint("The server log says how far it came.")));
-		wait_for_next_try();
+		geonn_pause(GEONN_WAIT_START, TRY_INTERVAL);
 	}
 }

@@ -63,9 +63,6 @@ static struct
 	int			slot;
 }			held;
 
-/*
- * Forget the session that is kept, if any is.
- */
 static void
 discard(void)
 {
@@ -91,9 +88,6 @@ is_small(const Slot *slot)
 	return slot->start != NULL && slot->bytes <= BATCH_BYTES_MOST;
 }
 
-/*
- * Let only this client hold a batch.
- */
 static void
 hold_for(GeonnClient *client, int number)
 {

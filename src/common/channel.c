@@ -191,8 +191,10 @@ geonn_channel_receive(int socket, union geonn_message *message, int *descriptor)
 		.msg_controllen = sizeof(control.space)
 	};
 	ssize_t		length;
+	int			taken;
 
-	*descriptor = -1;
+	if (descriptor != NULL)
+		*descriptor = -1;
 	do
 		length = recvmsg(socket, &envelope, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	while (length < 0 && errno == EINTR);
@@ -206,16 +208,15 @@ geonn_channel_receive(int socket, union geonn_message *message, int *descriptor)
 		return GEONN_CHANNEL_FAILED;
 	}
 
-	*descriptor = take_descriptor(&envelope);
+	taken = take_descriptor(&envelope);
+	if (descriptor != NULL && length > 0)
+		*descriptor = taken;
+	else if (taken >= 0)
+		close(taken);
+	/* the end of the connection, or an empty message */
 	if (length == 0)
-	{
-		/* the end of the connection, or an empty message, which may carry a descriptor */
-		if (*descriptor >= 0)
-			close(*descriptor);
-		*descriptor = -1;
 		return GEONN_CHANNEL_CLOSED;
-	}
-	if (envelope.msg_flags & MSG_CTRUNC && *descriptor < 0)
+	if (envelope.msg_flags & MSG_CTRUNC && taken < 0)
 	{
 		/* the process has too many descriptors to receive the one that came */
 		errno = EMFILE;
@@ -233,12 +234,7 @@ geonn_channel_find_last(int socket, int type, union geonn_message *message)
 
 	while (ends < 2)
 	{
-		int			descriptor;
-		enum geonn_channel_status status = geonn_channel_receive(socket, message, &descriptor);
-
-		if (descriptor >= 0)
-			close(descriptor);
-		if (status != GEONN_CHANNEL_OK)
+		if (geonn_channel_receive(socket, message, NULL) != GEONN_CHANNEL_OK)
 			ends++;
 		else if (message->header.type == type)
 			return true;

@@ -60,8 +60,8 @@ extern enum geonn_channel_status geonn_channel_send(int socket, int type,
 
 /*
  * Receive one message.  *descriptor is the descriptor that came with it, which
- * the caller closes, or -1.  Every string in the message ends with a zero
- * byte.
+ * the caller closes, or -1; where descriptor is NULL, one that comes is closed.
+ * Every string in the message ends with a zero byte.
  */
 extern enum geonn_channel_status geonn_channel_receive(int socket,
 													   union geonn_message *message,

@@ -42,8 +42,8 @@
 /* how many observations are read at a time where rows are taken one by one */
 #define ROWS_A_READING	1024
 
-/* how many ids are converted to excluded tags at a time */
-#define EXCLUDED_AT_ONCE	512
+/* how many observations that exclude tags are sent at a time */
+#define EXCLUDED_AT_ONCE	256
 
 struct GeonnSearch
 {
@@ -188,6 +188,7 @@ static void
 add_observation(GeonnSearch *search, const PointRow *row, int32 group)
 {
 	GeonnClient *client = search->prepared.client;
+	Datum		id = result_id(search, row);
 	GeonnPointColumns columns = {
 		.group = group,
 		.limits = row->limits
@@ -202,7 +203,7 @@ add_observation(GeonnSearch *search, const PointRow *row, int32 group)
 		if (take_pair(search, true, search->values, search->nulls))
 			store_row(search);
 	}
-	geonn_client_add_observation(client, result_id(search, row), row->latitude, row->longitude, &columns);
+	geonn_client_add_observations(client, 1, &id, &row->latitude, &row->longitude, &columns);
 }
 
 /*
@@ -212,20 +213,17 @@ static void
 add_observations(const GeonnSearch *search, uint32 rows, const Datum *ids, const double *latitudes,
 				 const double *longitudes)
 {
-	int64		excluded[EXCLUDED_AT_ONCE];
+	GeonnPointColumns columns[EXCLUDED_AT_ONCE];
+	uint32		count;
 
-	for (uint32 first = 0; first < rows;)
+	for (uint32 first = 0; first < rows; first += count)
 	{
-		uint32		count = rows - first;
-
-		if (search->join->exclude_self)
-		{
-			count = Min(count, EXCLUDED_AT_ONCE);
-			geonn_references_excluded_tags(search->prepared.references, count, ids + first, excluded);
-		}
+		count = search->join->exclude_self ? Min(rows - first, EXCLUDED_AT_ONCE) : rows - first;
+		for (uint32 i = 0; i < count && search->join->exclude_self; i++)
+			geonn_references_excluded(search->prepared.references, ids[first + i],
+									  &columns[i].excluded_first, &columns[i].excluded_last);
 		geonn_client_add_observations(search->prepared.client, count, ids + first, latitudes + first,
-									  longitudes + first, excluded);
-		first += count;
+									  longitudes + first, columns);
 	}
 }
 
@@ -509,9 +507,9 @@ bytes_needed(const GeonnSearch *search, int processes)
 	Size		size = tables_offset(processes);
 
 	return search->join->given != NULL ? size :
-		add_size(size, geonn_shared_tables_size(geonn_reading_tables(search->reading),
-												search->join->observations->query_columns,
-												GetActiveSnapshot()));
+		add_size(size, geonn_share_tables(NULL, geonn_reading_tables(search->reading),
+										  search->join->observations->query_columns,
+										  GetActiveSnapshot()));
 }
 
 Size
@@ -547,7 +545,7 @@ geonn_search_share(GeonnSearch *search, SharedSearch *shared)
 	if (prepare(search) || join->given != NULL)
 	{
 		if (join->given == NULL)
-			geonn_shared_tables_begin(shared_tables(shared), tables,
+			(void) geonn_share_tables(shared_tables(shared), tables,
 									  join->observations->query_columns, GetActiveSnapshot());
 		shared->references = geonn_search_references(search);
 	}

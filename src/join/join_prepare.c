@@ -62,7 +62,7 @@ consume_references(void *state, uint32 rows, const Datum *ids, const double *lat
 	const PreparedJoin *prepared = state;
 
 	geonn_references_add_block(prepared->references, prepared->client, rows, ids, latitudes,
-							   longitudes);
+							   longitudes, NULL);
 }
 
 static GeonnQuestion

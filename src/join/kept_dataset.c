@@ -326,7 +326,7 @@ describe(const PointSource *source, Relation table, const AttrNumber *attributes
 }
 
 int
-geonn_label_dataset(const PointSource *source, const SourceTable *table, const GeonnQuestion *question,
+geonn_label_dataset(const PointSource *source, const PlainTable *table, const GeonnQuestion *question,
 					ReferenceDetail detail, struct geonn_label *labels)
 {
 	ReferenceDetail last = detail == REFERENCE_DISTANCE ? REFERENCE_COORDINATES : detail;

@@ -19,7 +19,7 @@
  * GEONN_LABELS_MAX for REFERENCE_DISTANCE and one otherwise.  0: it cannot be told whether
  * the table has changed; then no dataset must be found by its table.
  */
-extern int	geonn_label_dataset(const PointSource *source, const SourceTable *table,
+extern int	geonn_label_dataset(const PointSource *source, const PlainTable *table,
 								const GeonnQuestion *question, ReferenceDetail detail,
 								struct geonn_label *labels);
 

@@ -38,7 +38,6 @@ typedef struct ArrayPoints
 
 	/* where the argument windows is given */
 	NamedWindow window;
-	TypeCacheEntry *range;
 	Datum	   *windows;
 	bool	   *window_is_null;
 	GeonnLimits limits;			/* the limits of the present point */
@@ -69,8 +68,8 @@ array_point(void *state, uint64 number, PointRow *row)
 	if (points->windows == NULL)
 		return;
 	geonn_limits_begin(&points->limits);
-	geonn_window_read(&points->window.type, points->range, points->windows[number],
-					  points->window_is_null[number], 0, &points->limits);
+	geonn_window_read(&points->window.type, points->windows[number], points->window_is_null[number], 0,
+					  &points->limits);
 	row->limits = &points->limits;
 }
 
@@ -119,7 +118,6 @@ read_windows(const GeonnArguments *arguments, ArrayPoints *points, int count)
 				 errmsg("the array windows has elements of type %s", format_type_be(window->declared)),
 				 errdetail_internal("%s", geonn_window_types),
 				 errhint("Cast it, as in windows => '{2026-01-01}'::timestamptz[].")));
-	points->range = geonn_window_range(&window->type);
 	get_typlenbyvalalign(window->declared, &length, &by_value, &alignment);
 	deconstruct_array(array, window->declared, length, by_value, alignment, &points->windows,
 					  &points->window_is_null, &elements);

@@ -289,15 +289,16 @@ geonn_references_add(GeonnReferences *references, GeonnClient *client, const Poi
 					 int32 group)
 {
 	TupleTableSlot *slot = references->row;
-	GeonnPointColumns columns = {.group = group,.limits = row->limits};
 
-	geonn_reference_memory_add(references->memory, 1);
 	if (references->record_bytes == 0)
 	{
-		geonn_client_add_reference(client, tag_of(references, row->id), row->latitude,
-								   row->longitude, &columns);
+		GeonnPointColumns columns = {.group = group,.limits = row->limits};
+
+		geonn_references_add_block(references, client, 1, &row->id, &row->latitude, &row->longitude,
+								   &columns);
 		return;
 	}
+	geonn_reference_memory_add(references->memory, 1);
 	add_to_memory(references, row->id);
 	ExecClearTuple(slot);
 	memset(slot->tts_isnull, 0, SORT_COLUMNS * sizeof(bool));
@@ -330,7 +331,8 @@ geonn_references_take_blocks(const GeonnReferences *references)
 
 void
 geonn_references_add_block(GeonnReferences *references, GeonnClient *client, uint32 rows,
-						   const Datum *ids, const double *latitudes, const double *longitudes)
+						   const Datum *ids, const double *latitudes, const double *longitudes,
+						   const GeonnPointColumns *columns)
 {
 	int64		tags[TAGS_AT_ONCE];
 
@@ -341,7 +343,8 @@ geonn_references_add_block(GeonnReferences *references, GeonnClient *client, uin
 
 		for (uint32 i = 0; i < count; i++)
 			tags[i] = tag_of(references, ids[first + i]);
-		geonn_client_add_references(client, count, tags, latitudes + first, longitudes + first);
+		geonn_client_add_references(client, count, tags, latitudes + first, longitudes + first,
+									columns == NULL ? NULL : columns + first);
 	}
 }
 
@@ -370,6 +373,7 @@ send_sorted_reference(GeonnReferences *references, GeonnClient *client, const Re
 {
 	TupleTableSlot *slot = references->slot;
 	GeonnLimits limits = {0};
+	int64		tag = (int64) references->count;
 	GeonnPointColumns columns = {
 		.group = DatumGetInt32(slot->tts_values[SORT_GROUP - 1])
 	};
@@ -380,8 +384,7 @@ send_sorted_reference(GeonnReferences *references, GeonnClient *client, const Re
 			   references->limits_bytes);
 		columns.limits = &limits;
 	}
-	geonn_client_add_reference(client, (int64) references->count, record->latitude,
-							   record->longitude, &columns);
+	geonn_client_add_references(client, 1, &tag, &record->latitude, &record->longitude, &columns);
 }
 
 static void
@@ -542,12 +545,4 @@ bool
 geonn_references_exclude_by_tag(const GeonnReferences *references)
 {
 	return references->compare_with_observation != NULL && references->record_bytes == 0;
-}
-
-void
-geonn_references_excluded_tags(const GeonnReferences *references, uint32 rows, const Datum *ids,
-							   int64 *tags)
-{
-	for (uint32 i = 0; i < rows; i++)
-		tags[i] = geonn_integer(references->observation_type, ids[i]);
 }

@@ -52,10 +52,10 @@ extern void geonn_references_add(GeonnReferences *references, GeonnClient *clien
  */
 extern bool geonn_references_take_blocks(const GeonnReferences *references);
 
-/* Take in this many valid rows at once. */
+/* Take in this many valid rows at once; columns is [rows], or NULL where the question has none. */
 extern void geonn_references_add_block(GeonnReferences *references, GeonnClient *client,
 									   uint32 rows, const Datum *ids, const double *latitudes,
-									   const double *longitudes);
+									   const double *longitudes, const GeonnPointColumns *columns);
 
 /*
  * End taking in references: send all of them to the dataset, in their order, and
@@ -77,12 +77,7 @@ extern void geonn_reference_coordinates(const GeonnReferences *references, int64
 extern void geonn_references_excluded(const GeonnReferences *references, Datum id, int64 *first,
 									  int64 *last);
 
-/*
- * Does each id of an observation exclude one tag, which is the id?  Then geonn_references_excluded_tags
- * gives the tags of this many ids at once.
- */
+/* Does each id of an observation exclude one tag, which is the id? */
 extern bool geonn_references_exclude_by_tag(const GeonnReferences *references);
-extern void geonn_references_excluded_tags(const GeonnReferences *references, uint32 rows,
-										   const Datum *ids, int64 *tags);
 
 #endif							/* GEONN_REFERENCES_H */

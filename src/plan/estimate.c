@@ -145,7 +145,7 @@ may_read(PlannedStmt *plan)
 
 /*
  * Have the planner estimate the query's rows that meet conditions; relation and title are those of
- * geonn_plan_filtered_query.
+ * geonn_plan_query.
  */
 static SideEstimate
 estimate_query(const char *query, const char *title, Oid relation, List *conditions)
@@ -158,9 +158,9 @@ estimate_query(const char *query, const char *title, Oid relation, List *conditi
 		depth++;
 		PG_TRY();
 		{
-			PlannedStmt *plan = geonn_plan_filtered_query(query, title,
-														  conditions == NIL ? CURSOR_OPT_PARALLEL_OK : 0,
-														  relation, conditions);
+			PlannedStmt *plan = geonn_plan_query(query, title,
+												 conditions == NIL ? CURSOR_OPT_PARALLEL_OK : 0,
+												 relation, conditions);
 
 			if (plan != NULL && may_read(plan))
 			{

@@ -27,7 +27,6 @@
 #include "utils/memutils.h"
 #include "utils/plancache.h"
 #include "utils/tuplesort.h"
-#include "utils/typcache.h"
 
 #include "base/compat.h"
 #include "plan/join_node.h"
@@ -83,7 +82,6 @@ typedef struct LateralNode
 	/* one execution; the context is NULL until it begins */
 	MemoryContext context;
 	GeonnJoin  *join;			/* NULL: no outer row has come */
-	TypeCacheEntry *range;		/* the range type of the points' windows; NULL: they are no ranges */
 	TupleDesc	row_type;
 	GeonnSearch *first;			/* the search that has the references; NULL: this execution has none */
 	bool		has_references;
@@ -214,7 +212,7 @@ read_call(LateralNode *state, TupleDesc *row_type)
 	if (join->observations != NULL)
 	{
 		check_table(state, join);
-		geonn_check_readable(join->observations);
+		(void) geonn_check_tables(join->observations);
 		if (*row_type != NULL)
 		{
 			*row_type = CreateTupleDescCopy(*row_type);
@@ -233,8 +231,6 @@ read_join(LateralNode *state)
 	MemoryContext former = MemoryContextSwitchTo(state->context);
 
 	state->join = read_call(state, &state->row_type);
-	if (state->join->given_window != NULL)
-		state->range = geonn_window_range(&state->join->given_window->type);
 	MemoryContextSwitchTo(former);
 }
 
@@ -299,7 +295,7 @@ take_window(LateralNode *state, Round *round, ExprContext *expressions)
 	geonn_limits_begin(limits);
 	value = ExecEvalExprSwitchContext(state->window, expressions, &is_null);
 	former = MemoryContextSwitchTo(expressions->ecxt_per_tuple_memory);
-	geonn_window_read(&state->join->given_window->type, state->range, value, is_null, 0, limits);
+	geonn_window_read(&state->join->given_window->type, value, is_null, 0, limits);
 	MemoryContextSwitchTo(former);
 }
 

@@ -41,7 +41,6 @@
 #include "optimizer/restrictinfo.h"
 #include "parser/parsetree.h"
 #include "storage/bufmgr.h"
-#include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
@@ -296,14 +295,12 @@ plain_pages(Oid relation, bool divided)
 	ListCell   *cell;
 	double		pages = 0;
 	int			workers;
-	int			level;
 
 	if (name == NULL || (kind != RELKIND_RELATION && kind != RELKIND_PARTITIONED_TABLE &&
 						 kind != RELKIND_MATVIEW))
 		return -1;
-	level = geonn_plan_tables();
-	plan = geonn_plan_query(psprintf("SELECT FROM %s", name), name, CURSOR_OPT_PARALLEL_OK, relation);
-	AtEOXact_GUC(true, level);
+	plan = geonn_plan_query(psprintf("SELECT FROM %s", name), name,
+							CURSOR_OPT_PARALLEL_OK | GEONN_PLAN_TABLES, relation, NIL);
 	if (plan == NULL)
 		return -1;
 	top = plan->planTree;

@@ -126,28 +126,6 @@ can_hash(const PointSource *source)
 	return true;
 }
 
-static bool
-read_coordinates(const PointSource *source, const Datum *values, const bool *nulls,
-				 double *latitude, double *longitude)
-{
-	const PointColumn *columns = source->columns;
-	int			first = columns[source->point_kind == GEONN_POINT_NONE ? COLUMN_LATITUDE :
-								COLUMN_POINT].attribute - 1;
-	int			second = columns[COLUMN_LONGITUDE].attribute - 1;
-	int32		detail;
-
-	if (nulls[first])
-		return false;
-	if (source->point_kind != GEONN_POINT_NONE)
-		return geonn_point_decode(source->point_kind, values[first], latitude, longitude,
-								  &detail) == GEONN_POINT_OK;
-	if (nulls[second])
-		return false;
-	*latitude = geonn_number(columns[COLUMN_LATITUDE].base_type, values[first]);
-	*longitude = geonn_number(columns[COLUMN_LONGITUDE].base_type, values[second]);
-	return true;
-}
-
 static uint32
 read_group(const PointSource *source, const Datum *values, const bool *nulls)
 {
@@ -168,23 +146,23 @@ read_group(const PointSource *source, const Datum *values, const bool *nulls)
 }
 
 static void
-take_row(PointSample *sample, const PointSource *source, TypeCacheEntry *const *ranges,
-		 const Datum *values, const bool *nulls)
+take_row(PointSample *sample, const PointSource *source, const Datum *values, const bool *nulls)
 {
-	double		latitude;
-	double		longitude;
+	PointRow	row;
+	int32		detail;
 	struct geonn_vector vector;
 
-	if (!read_coordinates(source, values, nulls, &latitude, &longitude) ||
-		!geonn_coordinates_valid(latitude, longitude))
+	(void) geonn_read_coordinates(source, values, nulls, &row, &detail);
+	if (row.latitude_is_null || row.longitude_is_null ||
+		!geonn_coordinates_valid(row.latitude, row.longitude))
 		return;
-	vector = geonn_unit_vector(latitude, longitude);
+	vector = geonn_unit_vector(row.latitude, row.longitude);
 	sample->x[sample->count] = vector.x;
 	sample->y[sample->count] = vector.y;
 	sample->z[sample->count] = vector.z;
 	sample->groups[sample->count] = read_group(source, values, nulls);
 	if (sample->limits != NULL)
-		geonn_read_limits(source, ranges, values, nulls, &sample->limits[sample->count]);
+		geonn_read_limits(source, values, nulls, &sample->limits[sample->count]);
 	sample->count++;
 }
 
@@ -221,12 +199,11 @@ number_in_part(pg_prng_state *chance, int part, int parts, uint64 count)
 }
 
 static void
-take_rows(PointSample *sample, const PointSource *source, Relation table)
+take_rows(PointSample *sample, const PointSource *source)
 {
-	PlainTable	plain = {.relation = table, .attributes = table_attributes(source)};
+	PlainTable	plain = {.table = source->relation, .attributes = table_attributes(source)};
 	PageRange	page_ranges[SAMPLE_PAGES];
 	TablePages	pages = {source->relation, page_ranges, (int) Min(sample->pages, SAMPLE_PAGES)};
-	TypeCacheEntry *ranges[GEONN_WINDOWS_MAX];
 	pg_prng_state chance;
 	TableReader *reader;
 	Datum	   *values;
@@ -240,8 +217,6 @@ take_rows(PointSample *sample, const PointSource *source, Relation table)
 	for (int i = 0; i < pages.count; i++)
 		page_ranges[i].first = page_ranges[i].last =
 			(BlockNumber) number_in_part(&chance, i, pages.count, sample->pages);
-	for (int i = 0; i < source->window_count; i++)
-		ranges[i] = geonn_window_range(&source->window_types[i]);
 	reader = geonn_table_reader_begin(list_make1(&plain), source->query_columns, GetActiveSnapshot());
 	geonn_table_reader_limit(reader, &pages);
 	while ((rows = geonn_table_reader_next(reader, &values, &nulls)) > 0)
@@ -254,7 +229,7 @@ take_rows(PointSample *sample, const PointSource *source, Relation table)
 		{
 			int			first = (int) number_in_part(&chance, i, wanted, rows) * source->query_columns;
 
-			take_row(sample, source, ranges, values + first, nulls + first);
+			take_row(sample, source, values + first, nulls + first);
 		}
 	}
 	geonn_table_reader_end(reader);
@@ -282,7 +257,7 @@ take_sample(const PointSource *source, Relation table, BlockNumber pages)
 	sample->windows = source->window_count;
 	if (geonn_has_limits(source))
 		sample->limits = MemoryContextAlloc(memory, SAMPLE_POINTS * sizeof(GeonnLimits));
-	take_rows(sample, source, table);
+	take_rows(sample, source);
 	MemoryContextSwitchTo(former);
 	MemoryContextDelete(reading);
 	MemoryContextSetParent(memory, TopMemoryContext);

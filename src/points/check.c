@@ -148,8 +148,7 @@ typedef struct Check
 	Sorting    *ids;			/* NULL: their type has no order */
 	MemoryContext row_context;
 
-	/* where points have a radius, or windows */
-	TypeCacheEntry *ranges[GEONN_WINDOWS_MAX];	/* the range types of windows that are ranges */
+	/* where points have windows */
 	int64		windows[WINDOW_KINDS][GEONN_WINDOWS_MAX];
 } Check;
 
@@ -298,8 +297,8 @@ count_limits(Check *check, const PointRow *row)
 	for (int i = 0; i < source->window_count; i++)
 	{
 		int			number = source->windows[i].attribute - 1;
-		WindowKind	kind = geonn_window_kind(&source->window_types[i], check->ranges[i],
-											 row->values[number], row->nulls[number]);
+		WindowKind	kind = geonn_window_kind(&source->window_types[i], row->values[number],
+											 row->nulls[number]);
 
 		check->windows[kind][i]++;
 	}
@@ -376,8 +375,6 @@ begin(Check *check, const PointSource *source)
 			.fits_swapped = true,
 			.row_context = AllocSetContextCreate(CurrentMemoryContext, "geonn row", ALLOCSET_SMALL_SIZES)
 	};
-	for (int i = 0; i < source->window_count; i++)
-		check->ranges[i] = geonn_window_range(&source->window_types[i]);
 	check->places = begin_sorting(FLOAT8OID, InvalidOid, 2);
 	check->ids = begin_sorting(id->base_type, id->collation, 1);
 }
@@ -438,7 +435,7 @@ geonn_check(PG_FUNCTION_ARGS)
 	source = called_relation(fcinfo);
 	if (source == NULL)
 		PG_RETURN_NULL();
-	geonn_check_readable(source);
+	(void) geonn_check_tables(source);
 	begin(&check, source);
 	geonn_read_points(source, GEONN_INVALID_COUNTED, consume_row, &check);
 

@@ -45,7 +45,6 @@
 typedef struct RoleRules
 {
 	const char *name;			/* geonn_role_name */
-	const char *article;
 	const char *column_names[5];
 	const char *expected_names; /* a sentence's words for the columns that are expected */
 	const char *option;			/* the option that names the column, without obs_ or ref_ */
@@ -53,22 +52,22 @@ typedef struct RoleRules
 
 static const RoleRules rules[COLUMN_ROLES] = {
 	[COLUMN_ID] = {
-		"id", "an", {"id"},
+		"id", {"id"},
 		"a primary key of one column, or a column id", "id"
 	},
 	[COLUMN_LATITUDE] = {
-		"latitude", "a", {"lat", "latitude"},
+		"latitude", {"lat", "latitude"},
 		"a column lat or latitude", "lat"
 	},
 	[COLUMN_LONGITUDE] = {
-		"longitude", "a", {"lon", "lng", "long", "longitude"},
+		"longitude", {"lon", "lng", "long", "longitude"},
 		"a column lon, lng, long or longitude", "lon"
 	},
 	[COLUMN_POINT] = {
-		"point", "a", {NULL},
+		"point", {NULL},
 		"a column of type geography(Point), geometry(Point,4326) or point", "geog"
 	},
-	[COLUMN_RADIUS] = {"radius", "a", {NULL}, NULL, "radius"}
+	[COLUMN_RADIUS] = {"radius", {NULL}, NULL, "radius"}
 };
 
 #define RELATION_HINT \
@@ -267,8 +266,8 @@ choose_column(PointSource *source, ColumnRole role, Form_pg_attribute attribute,
 												 column->typmod);
 	}
 	else if (!is_coordinate_type(column->base_type))
-		problem = psprintf("The type of %s %s column is double precision, real, numeric, bigint, integer or smallint.",
-						   rule->article, rule->name);
+		problem = psprintf("The type of a %s column is double precision, real, numeric, bigint, integer or smallint.",
+						   rule->name);
 	if (problem != NULL && !note_unclear(source))
 		ereport(ERROR,
 				(errcode(ERRCODE_DATATYPE_MISMATCH),
@@ -662,7 +661,8 @@ geonn_query_source(const char *argument, const char *query, const GeonnColumnNam
 
 	source->title = psprintf("query %s", argument);
 	source->query = pstrdup(query);
-	plan = geonn_plan_query(source->query, source->title, CURSOR_OPT_PARALLEL_OK, InvalidOid);
+	plan = geonn_plan_query(source->query, source->title, CURSOR_OPT_PARALLEL_OK, InvalidOid,
+							NIL);
 	descriptor = ExecCleanTypeFromTL(plan->planTree->targetlist);
 	source->query_columns = descriptor->natts;
 	find_columns(source, descriptor, named, by, overlaps);

@@ -65,7 +65,7 @@ typedef struct PointSource
 	WindowType	window_types[GEONN_WINDOWS_MAX];
 
 	/*
-	 * Only rows that meet these are read (geonn_plan_filtered_query); NIL: all rows are.  The
+	 * Only rows that meet these are read (geonn_plan_query); NIL: all rows are.  The
 	 * caller adds them, before the source is read.
 	 */
 	List	   *conditions;

@@ -37,22 +37,18 @@ typedef struct OptionRule
 #define IN_POINTS	(1 << GEONN_OPTIONS_POINTS)
 #define IN_RELATION	(1 << GEONN_OPTIONS_RELATION)
 
+/* the options that name the columns of one side */
+#define COLUMN_OPTIONS(prefix, scopes, side) \
+	{prefix "id", scopes, OPTION_COLUMN, offsetof(GeonnOptions, side.id), NULL}, \
+	{prefix "lat", scopes, OPTION_COLUMN, offsetof(GeonnOptions, side.latitude), NULL}, \
+	{prefix "lon", scopes, OPTION_COLUMN, offsetof(GeonnOptions, side.longitude), NULL}, \
+	{prefix "geog", scopes, OPTION_COLUMN, offsetof(GeonnOptions, side.point), NULL}, \
+	{prefix "radius", scopes, OPTION_COLUMN, offsetof(GeonnOptions, side.radius), NULL}
+
 static const OptionRule rules[] = {
-	{"obs_id", IN_JOIN, OPTION_COLUMN, offsetof(GeonnOptions, observation.id), NULL},
-	{"obs_lat", IN_JOIN, OPTION_COLUMN, offsetof(GeonnOptions, observation.latitude), NULL},
-	{"obs_lon", IN_JOIN, OPTION_COLUMN, offsetof(GeonnOptions, observation.longitude), NULL},
-	{"obs_geog", IN_JOIN, OPTION_COLUMN, offsetof(GeonnOptions, observation.point), NULL},
-	{"obs_radius", IN_JOIN, OPTION_COLUMN, offsetof(GeonnOptions, observation.radius), NULL},
-	{"ref_id", IN_JOIN | IN_POINTS, OPTION_COLUMN, offsetof(GeonnOptions, reference.id), NULL},
-	{"ref_lat", IN_JOIN | IN_POINTS, OPTION_COLUMN, offsetof(GeonnOptions, reference.latitude), NULL},
-	{"ref_lon", IN_JOIN | IN_POINTS, OPTION_COLUMN, offsetof(GeonnOptions, reference.longitude), NULL},
-	{"ref_geog", IN_JOIN | IN_POINTS, OPTION_COLUMN, offsetof(GeonnOptions, reference.point), NULL},
-	{"ref_radius", IN_JOIN | IN_POINTS, OPTION_COLUMN, offsetof(GeonnOptions, reference.radius), NULL},
-	{"id", IN_RELATION, OPTION_COLUMN, offsetof(GeonnOptions, reference.id), NULL},
-	{"lat", IN_RELATION, OPTION_COLUMN, offsetof(GeonnOptions, reference.latitude), NULL},
-	{"lon", IN_RELATION, OPTION_COLUMN, offsetof(GeonnOptions, reference.longitude), NULL},
-	{"geog", IN_RELATION, OPTION_COLUMN, offsetof(GeonnOptions, reference.point), NULL},
-	{"radius", IN_RELATION, OPTION_COLUMN, offsetof(GeonnOptions, reference.radius), NULL},
+	COLUMN_OPTIONS("obs_", IN_JOIN, observation),
+	COLUMN_OPTIONS("ref_", IN_JOIN | IN_POINTS, reference),
+	COLUMN_OPTIONS("", IN_RELATION, reference),
 	{"device", IN_JOIN | IN_POINTS, OPTION_CHOICE, offsetof(GeonnOptions, device), geonn_device_options},
 	{"algorithm", IN_JOIN | IN_POINTS, OPTION_CHOICE, offsetof(GeonnOptions, algorithm), geonn_algorithm_options},
 	{"batch_rows", IN_JOIN | IN_POINTS, OPTION_ROWS, offsetof(GeonnOptions, batch_rows), NULL}

@@ -23,6 +23,7 @@
 #include "postgres.h"
 
 #include "access/parallel.h"
+#include "access/table.h"
 #include "access/xact.h"
 #include "executor/instrument.h"
 #include "miscadmin.h"
@@ -68,7 +69,8 @@ enum
 /* what the processes share beside the tables and queues */
 typedef struct SharedReading
 {
-	PointSource source;			/* its pointers are the leader's: by, title and query have keys of their own */
+	PointSource source;			/* its pointers are the leader's: by, title and query have keys of their own,
+								 * and a worker looks up the types of windows */
 	pg_atomic_uint64 begun;		/* a bit for each worker that may have pages */
 	pg_atomic_uint32 ended;		/* workers that have read all their pages */
 	pg_atomic_uint64 counts[POINT_STATUSES];	/* how many of their rows have each status */
@@ -124,9 +126,6 @@ begin_share(Member *self, const PointSource *source, SharedTables *tables)
 	geonn_reading_in_blocks(self->reading, add_block);
 }
 
-/*
- * Read the next rows into the parcel.
- */
 static void
 read_share(Member *self)
 {
@@ -150,6 +149,8 @@ geonn_read_points_worker(dsm_segment *segment, shm_toc *contents)
 	source->by = shm_toc_lookup(contents, KEY_BY, false);
 	source->title = shm_toc_lookup(contents, KEY_TITLE, false);
 	source->query = shm_toc_lookup(contents, KEY_QUERY, false);
+	for (int i = 0; i < source->window_count; i++)
+		(void) geonn_window_find_type(source->windows[i].type, &source->window_types[i]);
 	debug_query_string = source->query;
 	pgstat_report_activity(STATE_RUNNING, debug_query_string);
 	shm_mq_set_sender(queue, MyProc);
@@ -202,14 +203,17 @@ geonn_count_readers(List *tables, int pages_as_one)
 	all->rel_parallel_workers = -1;
 	foreach(cell, tables)
 	{
-		Relation	table = ((PlainTable *) lfirst(cell))->relation;
+		Oid			oid = ((PlainTable *) lfirst(cell))->table;
+		Relation	table;
 
 		/* temporary tables are in this process's memory */
-		if (RelationUsesLocalBuffers(table))
+		if (get_rel_persistence(oid) == RELPERSISTENCE_TEMP)
 			return 0;
+		table = table_open(oid, NoLock);
 		pages += RelationGetNumberOfBlocks(table);
 		if (list_length(tables) == 1)
 			all->rel_parallel_workers = RelationGetParallelWorkers(table, -1);
+		table_close(table, NoLock);
 	}
 	return compute_parallel_worker(all, pages / pages_as_one, -1,
 								   Min(max_parallel_workers_per_gather, MOST_WORKERS));
@@ -224,7 +228,7 @@ chunk_sizes(const PointSource *source, List *tables, int workers, Size *sizes)
 	sizes[KEY_BY] = mul_size(source->by_count, sizeof(PointColumn));
 	sizes[KEY_TITLE] = strlen(source->title) + 1;
 	sizes[KEY_QUERY] = strlen(source->query) + 1;
-	sizes[KEY_TABLES] = geonn_shared_tables_size(tables, source->query_columns, GetActiveSnapshot());
+	sizes[KEY_TABLES] = geonn_share_tables(NULL, tables, source->query_columns, GetActiveSnapshot());
 	sizes[KEY_QUEUES] = mul_size(workers, QUEUE_BYTES);
 	sizes[KEY_USAGE] = mul_size(workers, sizeof(Usage));
 }
@@ -257,7 +261,7 @@ share_all(ParallelContext *context, const PointSource *source, List *tables, con
 	pg_atomic_init_u32(&shared->ended, 0);
 	for (int i = 0; i < POINT_STATUSES; i++)
 		pg_atomic_init_u64(&shared->counts[i], 0);
-	geonn_shared_tables_begin(chunks[KEY_TABLES], tables, source->query_columns, GetActiveSnapshot());
+	(void) geonn_share_tables(chunks[KEY_TABLES], tables, source->query_columns, GetActiveSnapshot());
 	for (int i = 0; i < context->nworkers; i++)
 		shm_mq_set_receiver(shm_mq_create(queue_of(context, i), QUEUE_BYTES), MyProc);
 	return shared;
@@ -335,9 +339,6 @@ first_of(Member *members, int count)
 	return first;
 }
 
-/*
- * Give the consumer all rows of the launched workers and of this process's share.
- */
 static void
 give_all(ParallelContext *context, const PointSource *source, SharedReading *shared,
 		 Member *members, PointConsumer consume, PointBlockConsumer consume_block, void *state)

@@ -14,8 +14,8 @@
 extern int	geonn_count_readers(List *tables, int pages_as_one);
 
 /*
- * Read all rows of a source with the active snapshot, from these tables (PlainTable), which
- * are open.  This process does a share of the reading, and gives the valid rows to the
+ * Read all rows of a source with the active snapshot, from these tables (PlainTable).
+ * This process does a share of the reading, and gives the valid rows to the
  * consumer in the tables' order, as blocks where consume_block is not NULL.  counts, by
  * PointStatus, covers all rows.  Raises no error or warning about invalid coordinates, even
  * if these are to be an error, but an error about wrong values of a point column.

@@ -21,8 +21,7 @@ begin(Parcel *parcel, const PointSource *source)
 {
 	*parcel = (Parcel)
 	{
-		.by_count = source->by_count,
-			.width = {
+		.width = {
 			[PARCEL_ID] = sizeof(Datum),
 			[PARCEL_LATITUDE] = sizeof(double),
 			[PARCEL_LONGITUDE] = sizeof(double),
@@ -33,9 +32,6 @@ begin(Parcel *parcel, const PointSource *source)
 	};
 }
 
-/*
- * Where the values of a column begin for this row.
- */
 static inline void *
 values_of(const Parcel *parcel, ParcelColumn column, uint32 row)
 {
@@ -82,21 +78,16 @@ add_to_run(Parcel *parcel, uint64 position, uint32 rows)
 void
 geonn_parcel_add_row(Parcel *parcel, uint64 position, const PointRow *row)
 {
-	add_to_run(parcel, position, 1);
-	put_values(parcel, PARCEL_ID, 1, &row->id);
-	put_values(parcel, PARCEL_LATITUDE, 1, &row->latitude);
-	put_values(parcel, PARCEL_LONGITUDE, 1, &row->longitude);
 	put_values(parcel, PARCEL_BY, 1, row->by);
 	put_values(parcel, PARCEL_LIMITS, 1, row->limits);
 	put_values(parcel, PARCEL_BY_IS_NULL, 1, row->by_is_null);
-	parcel->rows++;
+	geonn_parcel_add_block(parcel, position, 1, &row->id, &row->latitude, &row->longitude);
 }
 
 void
 geonn_parcel_add_block(Parcel *parcel, uint64 position, uint32 rows, const Datum *ids,
 					   const double *latitudes, const double *longitudes)
 {
-	Assert(parcel->by_count == 0 && parcel->width[PARCEL_LIMITS] == 0);
 	add_to_run(parcel, position, rows);
 	put_values(parcel, PARCEL_ID, rows, ids);
 	put_values(parcel, PARCEL_LATITUDE, rows, latitudes);

@@ -34,7 +34,6 @@ typedef enum ParcelColumn
 
 typedef struct Parcel
 {
-	int			by_count;
 	uint32		rows;
 	uint32		runs;
 	ParcelRun  *run;			/* [runs] */

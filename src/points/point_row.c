@@ -175,9 +175,6 @@ swapping_options(const PointSource *source)
 	return options.data;
 }
 
-/*
- * Say how to mend the mistake.
- */
 static char *
 next_step(PointMistake mistake, const PointSource *source)
 {

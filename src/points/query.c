@@ -114,14 +114,7 @@ filter_query(Query *query, List *conditions)
 }
 
 PlannedStmt *
-geonn_plan_query(const char *query, const char *title, int options, Oid relation)
-{
-	return geonn_plan_filtered_query(query, title, options, relation, NIL);
-}
-
-PlannedStmt *
-geonn_plan_filtered_query(const char *query, const char *title, int options, Oid relation,
-						  List *conditions)
+geonn_plan_query(const char *query, const char *title, int options, Oid relation, List *conditions)
 {
 	ErrorContextCallback context = {
 		.previous = error_context_stack,
@@ -132,7 +125,11 @@ geonn_plan_filtered_query(const char *query, const char *title, int options, Oid
 	List	   *rewritten = NIL;
 	PlannedStmt *plan = NULL;
 	bool		is_meant = true;
+	int			level = NewGUCNestLevel();	/* an error ends it, too */
 
+	if (options & GEONN_PLAN_TABLES)
+		(void) set_config_option("enable_indexonlyscan", "off", PGC_USERSET, PGC_S_SESSION,
+								 GUC_ACTION_SAVE, true, 0, false);
 	error_context_stack = &context;
 	parsed = pg_parse_query(query);
 	if (list_length(parsed) == 1)
@@ -149,7 +146,8 @@ geonn_plan_filtered_query(const char *query, const char *title, int options, Oid
 	}
 	if (list_length(rewritten) == 1 &&
 		linitial_node(Query, rewritten)->commandType == CMD_SELECT)
-		plan = geonn_pg_plan_query(linitial_node(Query, rewritten), query, options);
+		plan = geonn_pg_plan_query(linitial_node(Query, rewritten), query, options & ~GEONN_PLAN_TABLES);
+	AtEOXact_GUC(true, level);
 	error_context_stack = context.previous;
 	if (!is_meant)
 		return NULL;
@@ -159,16 +157,6 @@ geonn_plan_filtered_query(const char *query, const char *title, int options, Oid
 				 errmsg("%s is not one SELECT that changes nothing", title),
 				 errhint("Give one SELECT without INTO, FOR UPDATE and statements that change rows, as in 'SELECT id, lat, lon FROM city'.")));
 	return plan;
-}
-
-int
-geonn_plan_tables(void)
-{
-	int			level = NewGUCNestLevel();
-
-	(void) set_config_option("enable_indexonlyscan", "off", PGC_USERSET, PGC_S_SESSION,
-							 GUC_ACTION_SAVE, true, 0, false);
-	return level;
 }
 
 char *

@@ -7,31 +7,25 @@
 
 #include "nodes/plannodes.h"
 
+/* have the plan read tables, as several processes can together, and never an index alone */
+#define GEONN_PLAN_TABLES	(1 << 30)
+
 /*
  * The plan of a query without parameters.  Raises an error unless the query is
  * one SELECT that changes nothing; title names the query in that error, as in:
- * query obs_sql.  options are those of cursors.
+ * query obs_sql.  options are those of cursors, and GEONN_PLAN_TABLES.
  *
  * If the query is the module's own, to read one relation, relation is its OID.  Returns NULL
  * if the name in the query now belongs to another relation; nothing of that relation has run
  * then.
- */
-extern PlannedStmt *geonn_plan_query(const char *query, const char *title, int options, Oid relation);
-
-/*
- * The plan of the query's rows that meet all of these conditions, boolean expressions (Expr); otherwise as
- * geonn_plan_query.  The conditions' Vars have varno 1, and as attribute the number of the query's column.
+ *
+ * The plan has the rows that meet all of these conditions, boolean expressions (Expr); NIL: all rows.
+ * The conditions' Vars have varno 1, and as attribute the number of the query's column.
  * The planner treats the conditions as those of SELECT * FROM (query) WHERE ....  They must have no
  * parameters if the plan is to run.
  */
-extern PlannedStmt *geonn_plan_filtered_query(const char *query, const char *title, int options,
-											  Oid relation, List *conditions);
-
-/*
- * Have plans read tables from now on, as several processes can together, and never an index alone.  Returns
- * the level with which AtEOXact_GUC(true, level) ends that; an error ends it, too.
- */
-extern int	geonn_plan_tables(void);
+extern PlannedStmt *geonn_plan_query(const char *query, const char *title, int options, Oid relation,
+									 List *conditions);
 
 /*
  * The relation's name in SQL, with its schema; NULL if it does not exist, or the user may

@@ -31,7 +31,6 @@
 #include "nodes/makefuncs.h"
 #include "tcop/dest.h"
 #include "utils/builtins.h"
-#include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
@@ -61,7 +60,6 @@ struct PointReading
 	Datum	   *by;				/* [source->by_count] of the present row */
 	bool	   *by_is_null;
 	GeonnLimits limits;			/* the limits of the present row */
-	TypeCacheEntry *ranges[GEONN_WINDOWS_MAX];	/* the range types of windows that are ranges */
 
 	uint64		rows;
 	uint64		counts[POINT_STATUSES];
@@ -100,45 +98,35 @@ geonn_number(Oid type, Datum value)
 	}
 }
 
-/*
- * Read a point's coordinates: both are NULL or neither is.
- */
-static void
-read_point(const PointSource *source, const Datum *values, const bool *nulls, PointRow *row)
-{
-	int			number = source->columns[COLUMN_POINT].attribute - 1;
-	GeonnPointState state;
-	int32		detail = 0;
-
-	row->latitude_is_null = row->longitude_is_null = true;
-	if (nulls[number])
-		return;
-	state = geonn_point_decode(source->point_kind, values[number], &row->latitude,
-							   &row->longitude, &detail);
-	if (state == GEONN_POINT_OK)
-		row->latitude_is_null = row->longitude_is_null = false;
-	else if (state != GEONN_POINT_EMPTY)
-		geonn_raise_wrong_point(source, state, detail, row);
-}
-
-static void
-read_coordinates(const PointSource *source, const Datum *values, const bool *nulls, PointRow *row)
+GeonnPointState
+geonn_read_coordinates(const PointSource *source, const Datum *values, const bool *nulls, PointRow *row,
+					   int32 *detail)
 {
 	const PointColumn *columns = source->columns;
 	int			latitude = columns[COLUMN_LATITUDE].attribute - 1;
 	int			longitude = columns[COLUMN_LONGITUDE].attribute - 1;
 
+	if (source->point_kind != GEONN_POINT_NONE)
+	{
+		int			number = columns[COLUMN_POINT].attribute - 1;
+		GeonnPointState state = nulls[number] ? GEONN_POINT_EMPTY :
+			geonn_point_decode(source->point_kind, values[number], &row->latitude, &row->longitude, detail);
+
+		row->latitude_is_null = row->longitude_is_null = state != GEONN_POINT_OK;
+		return state;
+	}
 	row->latitude_is_null = nulls[latitude];
 	row->longitude_is_null = nulls[longitude];
 	if (!row->latitude_is_null)
 		row->latitude = geonn_number(columns[COLUMN_LATITUDE].base_type, values[latitude]);
 	if (!row->longitude_is_null)
 		row->longitude = geonn_number(columns[COLUMN_LONGITUDE].base_type, values[longitude]);
+	return GEONN_POINT_OK;
 }
 
 void
-geonn_read_limits(const PointSource *source, TypeCacheEntry *const *ranges, const Datum *values,
-				  const bool *nulls, GeonnLimits *limits)
+geonn_read_limits(const PointSource *source, const Datum *values, const bool *nulls,
+				  GeonnLimits *limits)
 {
 	geonn_limits_begin(limits);
 	if (geonn_has_radius(source))
@@ -153,13 +141,10 @@ geonn_read_limits(const PointSource *source, TypeCacheEntry *const *ranges, cons
 	{
 		int			number = source->windows[i].attribute - 1;
 
-		geonn_window_read(&source->window_types[i], ranges[i], values[number], nulls[number], i, limits);
+		geonn_window_read(&source->window_types[i], values[number], nulls[number], i, limits);
 	}
 }
 
-/*
- * Read a row of the query: its values and whether they are NULL.
- */
 static void
 take_row(PointReading *reading, const Datum *values, const bool *nulls)
 {
@@ -176,13 +161,14 @@ take_row(PointReading *reading, const Datum *values, const bool *nulls)
 		.nulls = nulls,
 		.page = reading->page
 	};
+	GeonnPointState state;
+	int32		detail = 0;
 
 	if (++reading->rows % ROWS_A_RESET == 0)
 		MemoryContextReset(reading->conversion);
-	if (source->point_kind == GEONN_POINT_NONE)
-		read_coordinates(source, values, nulls, &row);
-	else
-		read_point(source, values, nulls, &row);
+	state = geonn_read_coordinates(source, values, nulls, &row, &detail);
+	if (unlikely(state != GEONN_POINT_OK && state != GEONN_POINT_EMPTY))
+		geonn_raise_wrong_point(source, state, detail, &row);
 	if (!row.id_is_null && !row.latitude_is_null && !row.longitude_is_null)
 	{
 		row.status = geonn_point_status(row.latitude, row.longitude);
@@ -199,7 +185,7 @@ take_row(PointReading *reading, const Datum *values, const bool *nulls)
 	}
 	if (geonn_has_limits(source))
 	{
-		geonn_read_limits(source, reading->ranges, values, nulls, &reading->limits);
+		geonn_read_limits(source, values, nulls, &reading->limits);
 		row.limits = &reading->limits;
 	}
 	MemoryContextSwitchTo(former);
@@ -296,8 +282,8 @@ plan_source(const PointSource *source, int options)
 		RangeVarGetRelid(makeRangeVar(source->schema, source->name, -1), NoLock,
 						 true) != source->relation)
 		raise_changed(source);
-	plan = geonn_plan_filtered_query(source->query, source->title, options, source->relation,
-									 source->conditions);
+	plan = geonn_plan_query(source->query, source->title, options, source->relation,
+							source->conditions);
 	if (plan == NULL)
 		raise_changed(source);
 	return plan;
@@ -325,33 +311,18 @@ geonn_check_tables(const PointSource *source)
 	PointReading reading = {.source = source};
 	ErrorContextCallback context;
 	QueryDesc  *description;
-	List	   *result = NIL;
-	ListCell   *cell;
+	List	   *tables;
 
 	begin_context(&context, source);
 	description = CreateQueryDesc(plan_source(source, 0), source->query, GetActiveSnapshot(), InvalidSnapshot,
 								  None_Receiver, NULL, NULL, 0);
 	ExecutorStart(description, EXEC_FLAG_EXPLAIN_ONLY);
 	receive_startup(&reading.receiver, CMD_SELECT, description->tupDesc);
-	foreach(cell, geonn_plain_tables(description))
-	{
-		const PlainTable *plain = lfirst(cell);
-		SourceTable *table = palloc(sizeof(SourceTable));
-
-		table->table = RelationGetRelid(plain->relation);
-		table->attributes = plain->attributes;
-		result = lappend(result, table);
-	}
+	tables = geonn_plain_tables(description);
 	ExecutorEnd(description);
 	FreeQueryDesc(description);
 	error_context_stack = context.previous;
-	return result;
-}
-
-void
-geonn_check_readable(const PointSource *source)
-{
-	(void) geonn_check_tables(source);
+	return tables;
 }
 
 /* ---- a part at a time ---- */
@@ -391,24 +362,7 @@ create_reading(const PointSource *source, InvalidPolicy invalid, PointConsumer c
 		return reading;
 	reading->by = palloc(source->by_count * sizeof(Datum));
 	reading->by_is_null = palloc(source->by_count * sizeof(bool));
-	for (int i = 0; i < source->window_count; i++)
-		reading->ranges[i] = geonn_window_range(&source->window_types[i]);
 	return reading;
-}
-
-static PlannedStmt *
-plan_reading(const PointSource *source, ReadingManner manner)
-{
-	PlannedStmt *plan;
-	int			level;
-
-	if (manner != GEONN_READ_SHARED)
-		return plan_source(source, manner == GEONN_READ_AT_ONCE ? CURSOR_OPT_PARALLEL_OK : 0);
-	/* other processes can help to read a table, but not an index alone */
-	level = geonn_plan_tables();
-	plan = plan_source(source, 0);
-	AtEOXact_GUC(true, level);
-	return plan;
 }
 
 PointReading *
@@ -418,9 +372,11 @@ geonn_reading_begin(const PointSource *source, InvalidPolicy invalid, ReadingMan
 	PointReading *reading = create_reading(source, invalid, consume, state);
 	ErrorContextCallback context;
 	List	   *tables;
+	int			options = manner == GEONN_READ_AT_ONCE ? CURSOR_OPT_PARALLEL_OK :
+		manner == GEONN_READ_SHARED ? GEONN_PLAN_TABLES : 0;
 
 	begin_context(&context, source);
-	reading->description = CreateQueryDesc(plan_reading(source, manner), source->query,
+	reading->description = CreateQueryDesc(plan_source(source, options), source->query,
 										   GetActiveSnapshot(), InvalidSnapshot,
 										   &reading->receiver, NULL, NULL, 0);
 	ExecutorStart(reading->description, 0);
@@ -702,7 +658,7 @@ in_order_of_reading(const PointReading *reading, const TablePages *pages, int co
 	foreach(cell, reading->plain)
 	{
 		const PlainTable *plain = lfirst(cell);
-		TablePages	key = {.table = RelationGetRelid(plain->relation)};
+		TablePages	key = {.table = plain->table};
 		const TablePages *table = bsearch(&key, pages, count, sizeof(TablePages), by_table);
 
 		if (table == NULL)

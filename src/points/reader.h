@@ -26,29 +26,25 @@ typedef void (*PointBlockConsumer) (void *state, uint32 rows, const Datum *ids,
 extern double geonn_number(Oid type, Datum value);
 
 /*
- * What the columns of a row say of a point's candidates: its radius, and its windows, whose range types are in
- * ranges, by window.  May leave memory allocated in the current memory context.
+ * Set a row's coordinates, and whether they are NULL.  Returns the state of its value of a point column: both
+ * coordinates are NULL unless that is GEONN_POINT_OK, and *detail is that of geonn_point_decode.  A source with
+ * a latitude and a longitude has GEONN_POINT_OK.  May leave memory allocated in the current memory context.
  */
-extern void geonn_read_limits(const PointSource *source, TypeCacheEntry *const *ranges, const Datum *values,
-							  const bool *nulls, GeonnLimits *limits);
+extern GeonnPointState geonn_read_coordinates(const PointSource *source, const Datum *values,
+											  const bool *nulls, PointRow *row, int32 *detail);
+
+/*
+ * What the columns of a row say of a point's candidates: its radius, and its windows.  May leave memory allocated
+ * in the current memory context.
+ */
+extern void geonn_read_limits(const PointSource *source, const Datum *values, const bool *nulls,
+							  GeonnLimits *limits);
 
 /*
  * Raise the error that reading the source would raise, for lack of privileges
- * for example, without reading it.
- */
-extern void geonn_check_readable(const PointSource *source);
-
-/* a table of which a source has all rows, as they are */
-typedef struct SourceTable
-{
-	Oid			table;
-	AttrNumber *attributes;		/* its columns in a row, [source->query_columns] */
-} SourceTable;
-
-/*
- * Check as geonn_check_readable.  Returns the tables (SourceTable) whose rows, one table's after the other's, are
- * those of the source (see geonn_plain_tables): a table itself, or the leaves of one with partitions
- * or children.  NIL: the source has other rows.
+ * for example, without reading it.  Returns the tables (PlainTable) whose rows, one table's after the
+ * other's, are those of the source (see geonn_plain_tables): a table itself, or the leaves of one with
+ * partitions or children.  NIL: the source has other rows.
  */
 extern List *geonn_check_tables(const PointSource *source);
 

@@ -80,7 +80,6 @@ struct TableReader
 
 	/* the present table; scan is NULL: none */
 	TableScanDesc scan;
-	Relation	opened;			/* the table, if it was opened here and not by the executor */
 	const AttrNumber *attributes;
 	TupleTableSlot *slot;
 	int			last_attribute; /* the last attribute that a row needs */
@@ -108,7 +107,7 @@ plain_table(PlanState *state)
 	if (!IsA(state, SeqScanState) || state->qual != NULL || scan->ss_currentRelation == NULL)
 		return NULL;
 	table = palloc(sizeof(PlainTable));
-	table->relation = scan->ss_currentRelation;
+	table->table = RelationGetRelid(scan->ss_currentRelation);
 	table->attributes = palloc(list_length(state->plan->targetlist) * sizeof(AttrNumber));
 	foreach(cell, state->plan->targetlist)
 	{
@@ -213,9 +212,10 @@ find_offsets(TableReader *reader, TupleDesc descriptor)
 }
 
 static void
-begin_table(TableReader *reader, Relation relation, const AttrNumber *attributes,
-			TableScanDesc scan)
+begin_table(TableReader *reader, const AttrNumber *attributes, TableScanDesc scan)
 {
+	Relation	relation = scan->rs_rd;
+
 	reader->scan = scan;
 	reader->attributes = attributes;
 	reader->slot = table_slot_create(relation, NULL);
@@ -231,14 +231,15 @@ begin_table(TableReader *reader, Relation relation, const AttrNumber *attributes
 void
 geonn_table_reader_end(TableReader *reader)
 {
+	Relation	relation;
+
 	if (reader->scan == NULL)
 		return;
+	relation = reader->scan->rs_rd;
 	ExecDropSingleTupleTableSlot(reader->slot);
 	table_endscan(reader->scan);
 	reader->scan = NULL;
-	if (reader->opened != NULL)
-		table_close(reader->opened, NoLock);
-	reader->opened = NULL;
+	table_close(relation, NoLock);
 }
 
 static void
@@ -326,9 +327,8 @@ next_table(TableReader *reader)
 		const SharedTable *table = &reader->shared->tables[number];
 		char	   *start = (char *) reader->shared;
 
-		reader->opened = table_open(table->relation, AccessShareLock);
-		begin_table(reader, reader->opened, (AttrNumber *) (start + table->attributes),
-					geonn_table_beginscan_parallel(reader->opened,
+		begin_table(reader, (AttrNumber *) (start + table->attributes),
+					geonn_table_beginscan_parallel(table_open(table->relation, AccessShareLock),
 												   (ParallelTableScanDesc) (start + table->scan)));
 		return true;
 	}
@@ -336,8 +336,8 @@ next_table(TableReader *reader)
 	{
 		const PlainTable *table = list_nth(reader->tables, number);
 
-		begin_table(reader, table->relation, table->attributes,
-					begin_scan(reader, table->relation));
+		begin_table(reader, table->attributes,
+					begin_scan(reader, table_open(table->table, NoLock)));
 		return true;
 	}
 	return false;
@@ -378,9 +378,6 @@ take_slot(const TableReader *reader, Datum *values, bool *nulls)
 	}
 }
 
-/*
- * Put one of the page's visible tuples into the slot.
- */
 static void
 store_tuple(TableReader *reader, int index)
 {
@@ -396,9 +393,6 @@ store_tuple(TableReader *reader, int index)
 	ExecStoreBufferHeapTuple(&reader->tuple, reader->slot, scan->rs_cbuf);
 }
 
-/*
- * Take the columns of a tuple that has them at their offsets.
- */
 static inline void
 take_regular(const TableReader *reader, HeapTupleHeader tuple, Datum *values)
 {
@@ -555,45 +549,36 @@ geonn_table_reader_slot(TableReader *reader, int row)
 
 /* ---- shared reading ---- */
 
-/*
- * Lay the tables out in shared memory, and begin to share them unless it is NULL.  Returns its bytes.
- */
-static Size
-lay_out(SharedTables *shared, List *tables, int columns, Snapshot snapshot)
+Size
+geonn_share_tables(SharedTables *shared, List *tables, int columns, Snapshot snapshot)
 {
 	Size		end = MAXALIGN(offsetof(SharedTables, tables) + list_length(tables) * sizeof(SharedTable));
 	ListCell   *cell;
 
+	if (shared != NULL)
+	{
+		shared->columns = columns;
+		shared->count = list_length(tables);
+	}
 	foreach(cell, tables)
 	{
 		const PlainTable *plain = lfirst(cell);
+		Relation	relation = table_open(plain->table, NoLock);
 		SharedTable table = {
-			.relation = RelationGetRelid(plain->relation),
+			.relation = plain->table,
 			.attributes = end,
 			.scan = end + MAXALIGN(columns * sizeof(AttrNumber))
 		};
 
-		end = add_size(table.scan, MAXALIGN(table_parallelscan_estimate(plain->relation, snapshot)));
-		if (shared == NULL)
-			continue;
-		shared->tables[foreach_current_index(cell)] = table;
-		memcpy((char *) shared + table.attributes, plain->attributes, columns * sizeof(AttrNumber));
-		table_parallelscan_initialize(plain->relation,
-									  (ParallelTableScanDesc) ((char *) shared + table.scan), snapshot);
+		end = add_size(table.scan, MAXALIGN(table_parallelscan_estimate(relation, snapshot)));
+		if (shared != NULL)
+		{
+			shared->tables[foreach_current_index(cell)] = table;
+			memcpy((char *) shared + table.attributes, plain->attributes, columns * sizeof(AttrNumber));
+			table_parallelscan_initialize(relation, (ParallelTableScanDesc) ((char *) shared + table.scan),
+										  snapshot);
+		}
+		table_close(relation, NoLock);
 	}
 	return end;
-}
-
-Size
-geonn_shared_tables_size(List *tables, int columns, Snapshot snapshot)
-{
-	return lay_out(NULL, tables, columns, snapshot);
-}
-
-void
-geonn_shared_tables_begin(SharedTables *shared, List *tables, int columns, Snapshot snapshot)
-{
-	shared->columns = columns;
-	shared->count = list_length(tables);
-	(void) lay_out(shared, tables, columns, snapshot);
 }

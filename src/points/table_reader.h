@@ -8,10 +8,10 @@
 #include "executor/execdesc.h"
 #include "storage/shm_toc.h"
 
-/* a table whose rows are read as they are */
+/* a table whose rows are read as they are; this transaction has a lock on it */
 typedef struct PlainTable
 {
-	Relation	relation;		/* open */
+	Oid			table;
 	AttrNumber *attributes;		/* the table's columns that a row has, in the row's order */
 } PlainTable;
 
@@ -38,7 +38,7 @@ typedef struct SharedTables SharedTables;
 /*
  * The tables (PlainTable) that a started query reads from end to end, one after
  * the other: all rows, and only columns of the table.  NIL if the query does
- * anything else.  The relations are the executor's.
+ * anything else.
  */
 extern List *geonn_plain_tables(const QueryDesc *description);
 
@@ -51,12 +51,11 @@ extern TableReader *geonn_table_reader_begin(List *tables, int columns, Snapshot
  */
 extern void geonn_table_reader_limit(TableReader *reader, const TablePages *pages);
 
-/* The bytes of shared memory that SharedTables of these tables take. */
-extern Size geonn_shared_tables_size(List *tables, int columns, Snapshot snapshot);
-
-/* Begin, or begin again, to share these tables (PlainTable); each row has this many columns. */
-extern void geonn_shared_tables_begin(SharedTables *shared, List *tables, int columns,
-									  Snapshot snapshot);
+/*
+ * Begin, or begin again, to share these tables (PlainTable); each row has this many columns.  Returns the
+ * bytes of shared memory that they take; shared is NULL: does nothing else.
+ */
+extern Size geonn_share_tables(SharedTables *shared, List *tables, int columns, Snapshot snapshot);
 
 /* Take part in reading shared tables: each page is read by one process. */
 extern TableReader *geonn_table_reader_attach(SharedTables *shared);

@@ -133,13 +133,14 @@ geonn_window_find_type(Oid declared, WindowType *type)
 {
 	type->type = getBaseType(declared);
 	type->element = type->type;
-	type->is_range = get_typtype(type->type) == TYPTYPE_RANGE;
-	if (type->is_range)
-		type->element = getBaseType(geonn_window_range(type)->rngelemtype->type_id);
+	type->range = get_typtype(type->type) != TYPTYPE_RANGE ? NULL :
+		lookup_type_cache(type->type, TYPECACHE_RANGE_INFO);
+	if (type->range != NULL)
+		type->element = getBaseType(type->range->rngelemtype->type_id);
 	type->family = family_of(type->element);
 	/* a range type may have an order other than the default one of its bounds' type */
 	return OidIsValid(type->family) &&
-		(!type->is_range || geonn_window_range(type)->rng_cmp_proc_finfo.fn_oid ==
+		(type->range == NULL || type->range->rng_cmp_proc_finfo.fn_oid ==
 		 lookup_type_cache(type->element, TYPECACHE_CMP_PROC)->cmp_proc);
 }
 
@@ -165,10 +166,10 @@ cast_to_family(const NamedWindow *window, const NamedWindow *other)
 
 	if (window->is_array)
 		return psprintf("windows => ...::%s[]", family);
-	if (!window->type.is_range)
+	if (window->type.range == NULL)
 		return psprintf("%s::%s", column, family);
 	return psprintf("%s(lower(%s)::%s, upper(%s)::%s)",
-					other->type.is_range ? format_type_be(other->type.type) :
+					other->type.range != NULL ? format_type_be(other->type.type) :
 					other->type.family == INT8OID ? "int8range" :
 					other->type.family == TIMESTAMPOID ? "tsrange" :
 					other->type.family == TIMESTAMPTZOID ? "tstzrange" :
@@ -180,7 +181,7 @@ void
 geonn_window_check_pair(const NamedWindow *observation, const NamedWindow *reference)
 {
 	/* a single value is easier to cast */
-	const NamedWindow *cast = observation->type.is_range && !reference->type.is_range &&
+	const NamedWindow *cast = observation->type.range != NULL && reference->type.range == NULL &&
 		!observation->is_array ? reference : observation;
 	const NamedWindow *other = cast == observation ? reference : observation;
 
@@ -196,12 +197,6 @@ geonn_window_check_pair(const NamedWindow *observation, const NamedWindow *refer
 			 cast->is_array ? errhint("Cast the array, as in %s.", cast_to_family(cast, other)) :
 			 errhint("Cast one of them in a view, or in a query of geonn_nearest_sql, as in %s for %s.",
 					 cast_to_family(cast, other), cast->title)));
-}
-
-TypeCacheEntry *
-geonn_window_range(const WindowType *type)
-{
-	return type->is_range ? lookup_type_cache(type->type, TYPECACHE_RANGE_INFO) : NULL;
 }
 
 /* ---- values ---- */
@@ -250,23 +245,23 @@ edge_of(const RangeBound *bound)
 }
 
 void
-geonn_window_read(const WindowType *type, TypeCacheEntry *range, Datum value, bool is_null,
-				  int number, GeonnLimits *limits)
+geonn_window_read(const WindowType *type, Datum value, bool is_null, int number,
+				  GeonnLimits *limits)
 {
 	GeonnWindow *window = &limits->windows[number];
 	RangeBound	low;
 	RangeBound	high;
 	bool		is_empty = false;
 
-	if (!is_null && type->is_range)
-		range_deserialize(range, DatumGetRangeTypeP(value), &low, &high, &is_empty);
+	if (!is_null && type->range != NULL)
+		range_deserialize(type->range, DatumGetRangeTypeP(value), &low, &high, &is_empty);
 	if (is_null || is_empty)
 	{
 		*window = (GeonnWindow) {0, 0};
 		limits->none = true;
 		return;
 	}
-	if (!type->is_range)
+	if (type->range == NULL)
 	{
 		window->low = window->high = image(type->element, value);
 		return;
@@ -296,7 +291,7 @@ is_infinite_value(Oid element, Datum value)
 }
 
 WindowKind
-geonn_window_kind(const WindowType *type, TypeCacheEntry *range, Datum value, bool is_null)
+geonn_window_kind(const WindowType *type, Datum value, bool is_null)
 {
 	RangeBound	low = {.val = value};
 	RangeBound	high = {.val = value};
@@ -304,8 +299,8 @@ geonn_window_kind(const WindowType *type, TypeCacheEntry *range, Datum value, bo
 
 	if (is_null)
 		return WINDOW_NULL;
-	if (type->is_range)
-		range_deserialize(range, DatumGetRangeTypeP(value), &low, &high, &is_empty);
+	if (type->range != NULL)
+		range_deserialize(type->range, DatumGetRangeTypeP(value), &low, &high, &is_empty);
 	if (is_empty)
 		return WINDOW_EMPTY;
 	return low.infinite || high.infinite || is_infinite_value(type->element, low.val) ||

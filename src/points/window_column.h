@@ -16,7 +16,7 @@ typedef struct WindowType
 	Oid			element;		/* the type of a single value, or of a range's bounds, below any domain */
 	Oid			family;			/* the widest type with whose values they can be compared, as bigint for
 								 * all integers; windows of one family can overlap */
-	bool		is_range;
+	TypeCacheEntry *range;		/* the range type, as this process knows it; NULL: values are no ranges */
 } WindowType;
 
 /* a column that the argument overlaps names, for messages */
@@ -54,19 +54,15 @@ extern void geonn_window_describe(NamedWindow *window);
 /* Raise an error that names the cast to write, unless the two columns have the same family. */
 extern void geonn_window_check_pair(const NamedWindow *observation, const NamedWindow *reference);
 
-/* The type cache's entry of a range type, for geonn_window_read; NULL: values are no ranges. */
-extern TypeCacheEntry *geonn_window_range(const WindowType *type);
-
 /*
  * Set the limits' window of this number to the column's value; an empty range, or NULL, sets limits->none.
  * May leave memory allocated in the current memory context.
  */
-extern void geonn_window_read(const WindowType *type, TypeCacheEntry *range, Datum value,
-							  bool is_null, int number, GeonnLimits *limits);
+extern void geonn_window_read(const WindowType *type, Datum value, bool is_null, int number,
+							  GeonnLimits *limits);
 
 /* The kind of a value of the column.  May leave memory allocated, as geonn_window_read. */
-extern WindowKind geonn_window_kind(const WindowType *type, TypeCacheEntry *range, Datum value,
-									bool is_null);
+extern WindowKind geonn_window_kind(const WindowType *type, Datum value, bool is_null);
 
 /* Set the limits to those of a point without radius and windows; called before windows are read. */
 extern void geonn_limits_begin(GeonnLimits *limits);

@@ -34,7 +34,6 @@
 #include <unistd.h>
 
 #include "miscadmin.h"
-#include "storage/latch.h"
 
 #include "common/channel.h"
 #include "base/compat.h"
@@ -306,12 +305,8 @@ read_channel(EngineLife *life)
 	while (life->engine.channel >= 0)
 	{
 		union geonn_message message;
-		enum geonn_channel_status status;
-		int			descriptor;
+		enum geonn_channel_status status = geonn_channel_receive(life->engine.channel, &message, NULL);
 
-		status = geonn_channel_receive(life->engine.channel, &message, &descriptor);
-		if (descriptor >= 0)
-			close(descriptor);
 		if (status == GEONN_CHANNEL_AGAIN)
 			return;
 		if (status == GEONN_CHANNEL_OK && message.header.type == GEONN_PONG)
@@ -463,10 +458,7 @@ wait_for_end(EngineLife *life, int64 patience)
 		}
 		if (now >= until)
 			return false;
-		(void) WaitLatch(MyLatch,
-						 WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
-						 Min(until - now, 100), geonn_wait_event(GEONN_WAIT_SUPERVISOR));
-		ResetLatch(MyLatch);
+		geonn_pause(GEONN_WAIT_SUPERVISOR, Min(until - now, 100));
 	}
 }
 

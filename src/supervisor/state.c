@@ -54,24 +54,19 @@ geonn_state_hint(void)
 }
 
 void
-geonn_state_make_directory(void)
-{
-	if (MakePGDirectory(PG_STAT_TMP_DIR) != 0 && errno != EEXIST)
-		ereport(ERROR,
-				(errcode_for_file_access(),
-				 errmsg("could not create directory \"%s\": %m",
-						PG_STAT_TMP_DIR),
-				 geonn_state_hint()));
-}
-
-__attribute__((noreturn))
-static void
-raise_lock_file(const char *step)
+geonn_state_raise(const char *step, const char *name)
 {
 	ereport(ERROR,
 			(errcode_for_file_access(),
-			 errmsg("could not %s \"%s\": %m", step, GEONN_LOCK_FILE),
+			 errmsg("could not %s \"%s\": %m", step, name),
 			 geonn_state_hint()));
+}
+
+void
+geonn_state_make_directory(void)
+{
+	if (MakePGDirectory(PG_STAT_TMP_DIR) != 0 && errno != EEXIST)
+		geonn_state_raise("create directory", PG_STAT_TMP_DIR);
 }
 
 bool
@@ -86,13 +81,13 @@ geonn_state_lock(void)
 		lock_file = open(GEONN_LOCK_FILE, O_RDWR | O_CREAT | O_CLOEXEC,
 						 pg_file_create_mode);
 		if (lock_file < 0)
-			raise_lock_file("open file");
+			geonn_state_raise("open file", GEONN_LOCK_FILE);
 	}
 
 	if (fcntl(lock_file, F_SETLK, &lock) == 0)
 		return true;
 	if (errno != EACCES && errno != EAGAIN)
-		raise_lock_file("lock file");
+		geonn_state_raise("lock file", GEONN_LOCK_FILE);
 	return false;
 }
 
@@ -108,12 +103,12 @@ geonn_state_supervisor(void)
 	{
 		if (errno == ENOENT)
 			return 0;
-		raise_lock_file("open file");
+		geonn_state_raise("open file", GEONN_LOCK_FILE);
 	}
 	result = fcntl(lock_file, F_GETLK, &lock);
 	close(lock_file);
 	if (result != 0)
-		raise_lock_file("test the lock on file");
+		geonn_state_raise("test the lock on file", GEONN_LOCK_FILE);
 	return lock.l_type == F_UNLCK ? 0 : lock.l_pid;
 }
 

@@ -48,6 +48,10 @@ typedef struct EngineReport
 /* For ereport: the hint of an error with one of these files, or with the engine's socket beside them. */
 extern int	geonn_state_hint(void);
 
+/* Raise the error of errno that one of these files, or their folder, could not be used so. */
+__attribute__((noreturn))
+extern void geonn_state_raise(const char *step, const char *name);
+
 /* Create the folder of these files again if it was removed. */
 extern void geonn_state_make_directory(void);
 

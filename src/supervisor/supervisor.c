@@ -159,11 +159,7 @@ take_lock(bool wait)
 			return true;
 		if (!wait)
 			return false;
-		(void) WaitLatch(MyLatch,
-						 WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
-						 LOCK_POLL, geonn_wait_event(GEONN_WAIT_SUPERVISOR));
-		ResetLatch(MyLatch);
-		CHECK_FOR_INTERRUPTS();
+		geonn_pause(GEONN_WAIT_SUPERVISOR, LOCK_POLL);
 	}
 	return false;
 }

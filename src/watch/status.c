@@ -11,8 +11,6 @@
  */
 #include "postgres.h"
 
-#include <unistd.h>
-
 #include "access/htup_details.h"
 #include "fmgr.h"
 #include "funcapi.h"
@@ -71,12 +69,9 @@ static bool
 expect(GeonnConnection *connection, TimestampTz deadline, uint16 type,
 	   union geonn_message *message, Status *status)
 {
-	enum geonn_channel_status received;
-	int			descriptor;
+	enum geonn_channel_status received = geonn_connection_await(connection, GEONN_WAIT_ENGINE,
+																deadline, message);
 
-	received = geonn_connection_await(connection, GEONN_WAIT_ENGINE, deadline, message, &descriptor);
-	if (descriptor >= 0)
-		close(descriptor);
 	if (received == GEONN_CHANNEL_OK && message->header.type == type)
 		return true;
 
@@ -240,11 +235,7 @@ static void
 receive_status(GeonnConnection *connection, uint16 type,
 			   union geonn_message *message)
 {
-	int			descriptor;
-
-	(void) geonn_connection_receive(connection, GEONN_WAIT_ENGINE, message, &descriptor);
-	if (descriptor >= 0)
-		close(descriptor);
+	(void) geonn_connection_receive(connection, GEONN_WAIT_ENGINE, message);
 	if (message->header.type != type)
 		geonn_connection_violation("a message other than its status");
 }

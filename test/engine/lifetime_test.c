@@ -442,10 +442,9 @@ pong(struct engine *engine, uint64_t number)
 {
 	struct pollfd wait = {.fd = engine->supervisor,.events = POLLIN};
 	union geonn_message message;
-	int			descriptor;
 
 	return poll(&wait, 1, 1000) == 1 &&
-		geonn_channel_receive(engine->supervisor, &message, &descriptor) == GEONN_CHANNEL_OK &&
+		geonn_channel_receive(engine->supervisor, &message, NULL) == GEONN_CHANNEL_OK &&
 		message.header.type == GEONN_PONG && message.pong.number == number;
 }
 

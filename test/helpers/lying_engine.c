@@ -192,12 +192,11 @@ begin(void)
 {
 	struct pollfd wait = {.fd = GEONN_SUPERVISOR_DESCRIPTOR,.events = POLLIN};
 	union geonn_message message;
-	int			descriptor;
 	unsigned	hash;
 	const char *lie = read_lie(&hash)->lie;
 
 	poll(&wait, 1, -1);
-	if (geonn_channel_receive(GEONN_SUPERVISOR_DESCRIPTOR, &message, &descriptor) != GEONN_CHANNEL_OK ||
+	if (geonn_channel_receive(GEONN_SUPERVISOR_DESCRIPTOR, &message, NULL) != GEONN_CHANNEL_OK ||
 		message.header.type != GEONN_CONFIGURE)
 		return false;
 	if (strcmp(lie, "start_noise") == 0)
@@ -232,13 +231,12 @@ answer_pings(void)
 	struct pollfd wait = {.fd = GEONN_SUPERVISOR_DESCRIPTOR,.events = POLLIN};
 	struct geonn_ping ready = {.number = 0};
 	union geonn_message message;
-	int			descriptor;
 
 	geonn_channel_send(GEONN_SUPERVISOR_DESCRIPTOR, GEONN_PONG, &ready, -1);
 	for (;;)
 	{
 		poll(&wait, 1, -1);
-		switch (geonn_channel_receive(GEONN_SUPERVISOR_DESCRIPTOR, &message, &descriptor))
+		switch (geonn_channel_receive(GEONN_SUPERVISOR_DESCRIPTOR, &message, NULL))
 		{
 			case GEONN_CHANNEL_OK:
 				if (message.header.type == GEONN_PING)

@@ -113,12 +113,9 @@ int
 engine_answer(struct engine *engine, union geonn_message *message)
 {
 	struct pollfd wait = {.fd = engine->supervisor,.events = POLLIN};
-	int			descriptor = -1;
 	bool		received = poll(&wait, 1, START_TIMEOUT_MS) == 1 &&
-		geonn_channel_receive(engine->supervisor, message, &descriptor) == GEONN_CHANNEL_OK;
+		geonn_channel_receive(engine->supervisor, message, NULL) == GEONN_CHANNEL_OK;
 
-	if (descriptor >= 0)
-		close(descriptor);
 	return received ? message->header.type : 0;
 }
 

@@ -340,12 +340,9 @@ handle_supervisor(void)
 	while (!server.stopping)
 	{
 		union geonn_message message;
-		int			descriptor;
 		enum geonn_channel_status status =
-			geonn_channel_receive(GEONN_SUPERVISOR_DESCRIPTOR, &message, &descriptor);
+			geonn_channel_receive(GEONN_SUPERVISOR_DESCRIPTOR, &message, NULL);
 
-		if (descriptor >= 0)
-			close(descriptor);
 		if (status == GEONN_CHANNEL_AGAIN)
 			return;
 		if (status == GEONN_CHANNEL_OK)

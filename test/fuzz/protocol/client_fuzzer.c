@@ -280,6 +280,9 @@ make_source(Oid type)
 /* of each point, where the question has windows or radiuses */
 static const GeonnLimits limits = {.radius = 1};
 
+/* the latitude and longitude of each point */
+static const double degree = 1;
+
 /*
  * Send references, or take those of a kept dataset.
  */
@@ -302,8 +305,8 @@ have_references(HostileJoin *join)
 	}
 	if (wish->labels > 0 && wish->keeps)
 		geonn_client_keep(join->client, note, sizeof(note));
-	for (uint64 i = 0; i < wish->references; i++)
-		geonn_client_add_reference(join->client, (int64) i, 1, 1, &columns);
+	for (int64 i = 0; i < (int64) wish->references; i++)
+		geonn_client_add_references(join->client, 1, &i, &degree, &degree, &columns);
 	geonn_client_seal(join->client, true);
 }
 
@@ -322,6 +325,7 @@ join_all(void *argument)
 	for (uint64 i = 0; i < wish->observations; i++)
 	{
 		bool		is_null = false;
+		Datum		id = make_id(wish->type, i);
 		Datum		key = Int32GetDatum((int32) i);
 		GeonnPointColumns columns = {
 			.group = join->groups != NULL ? geonn_groups_find(join->groups, &key, &is_null) : 0,
@@ -334,7 +338,7 @@ join_all(void *argument)
 		while (geonn_client_places(join->client) == 0)
 			drain(join, true);
 		join->added++;
-		geonn_client_add_observation(join->client, make_id(wish->type, i), 1, 1, &columns);
+		geonn_client_add_observations(join->client, 1, &id, &degree, &degree, &columns);
 		drain(join, false);
 	}
 	geonn_client_finish(join->client);

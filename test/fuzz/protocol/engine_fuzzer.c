@@ -84,14 +84,13 @@ await_pong(void)
 {
 	struct pollfd wait = {.fd = engine.supervisor,.events = POLLIN};
 	union geonn_message message;
-	int			descriptor;
 	int			ready;
 
 	do
 		ready = poll(&wait, 1, QUIET_MS);
 	while (ready < 0 && errno == EINTR);
 	if (ready != 1 ||
-		geonn_channel_receive(engine.supervisor, &message, &descriptor) != GEONN_CHANNEL_OK)
+		geonn_channel_receive(engine.supervisor, &message, NULL) != GEONN_CHANNEL_OK)
 		steps_broken("the engine answers its supervisor");
 }
 

@@ -146,14 +146,11 @@ bool
 hostile_engine_listen(void)
 {
 	union geonn_message message;
-	int			descriptor;
 	enum geonn_channel_status status;
 
 	while (engine.socket >= 0 &&
-		   (status = geonn_channel_receive(engine.socket, &message, &descriptor)) != GEONN_CHANNEL_AGAIN)
+		   (status = geonn_channel_receive(engine.socket, &message, NULL)) != GEONN_CHANNEL_AGAIN)
 	{
-		if (descriptor >= 0)
-			close(descriptor);
 		if (status == GEONN_CHANNEL_CLOSED)
 			hostile_engine_leave();
 		else if (status != GEONN_CHANNEL_OK)
