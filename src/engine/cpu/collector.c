@@ -190,6 +190,7 @@ measure(struct cpu_collector *collector)
 	double	   *distance = collector->distance;
 	double		farthest = INFINITY;
 
+	collector->measured += collector->count;
 	if (geonn_metric_chord_decides(metric))
 	{
 		farthest = 0.0;

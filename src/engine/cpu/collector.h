@@ -62,6 +62,7 @@ struct cpu_collector
 	double	   *distance;		/* their distances, where they have been measured */
 	size_t		chosen_capacity;
 	struct candidate *chosen;
+	uint64_t	measured;		/* how many distances of points were computed; the caller begins the count */
 	bool		short_of_memory;
 };
 

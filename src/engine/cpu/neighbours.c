@@ -89,9 +89,11 @@
 /* how often a radius or a threshold is changed before an observation walks alone */
 #define TRIES_MAX 40
 
-/* after this many observations that go together, or pairs, the caller is asked whether to stop */
+/* after this many observations that go together, or pairs, the caller is asked whether to stop; and in the
+ * middle of a bundle after this many measured positions: each may take a geodesic */
 #define ROWS_UNTIL_LOOK 32
 #define PAIRS_UNTIL_LOOK 4096
+#define MEASURED_UNTIL_LOOK 4096
 
 struct bundle
 {
@@ -314,6 +316,18 @@ begin(struct work *work, uint32_t row)
 }
 
 /*
+ * Ask the caller whether to stop.
+ */
+static void
+look(struct work *work)
+{
+	if (work->piece->is_over(work->piece->turn, work->pairs))
+		work->over = true;
+	work->pairs = 0;
+	work->collector.measured = 0;
+}
+
+/*
  * End an observation, and keep its pairs: as many as fit into the batch, and one more if the
  * observation has more.
  */
@@ -351,6 +365,8 @@ end(struct work *work, uint32_t row)
 	piece->pairs += count;
 	piece->counts[row] = (uint32_t) count;
 	piece->answered++;
+	if (collector->measured >= MEASURED_UNTIL_LOOK)
+		look(work);
 }
 
 /*
@@ -738,7 +754,7 @@ CPU_PATH_NAME(cpu_neighbours) (struct cpu_neighbours_piece *piece)
 {
 	const struct search *search = piece->search;
 	const struct cpu_index *index = piece->index;
-	uint32_t	look = 0;
+	uint32_t	next_look = 0;
 	bool		together = index != NULL && index->slabs == NULL && !index->limited;
 	struct work work = {
 		.piece = piece,
@@ -777,12 +793,10 @@ CPU_PATH_NAME(cpu_neighbours) (struct cpu_neighbours_piece *piece)
 			answer_next(&work);
 		else
 			answer_alone(&work, row);
-		if (piece->answered < look && work.pairs < PAIRS_UNTIL_LOOK && together)
+		if (piece->answered < next_look && work.pairs < PAIRS_UNTIL_LOOK && together)
 			continue;
-		look = piece->answered + ROWS_UNTIL_LOOK;
-		if (piece->is_over(piece->turn, work.pairs))
-			work.over = true;
-		work.pairs = 0;
+		next_look = piece->answered + ROWS_UNTIL_LOOK;
+		look(&work);
 	}
 	CPU_PATH_NAME(cpu_collector_free) (&work.collector);
 }
