@@ -267,8 +267,8 @@ stage_tile(struct scan_tile *tile, const struct brute_references *references, ui
 }
 
 /*
- * Find the tiles of this block's segment (the range is cut evenly over
- * grid.y), and begin to stage them.
+ * Narrow *first_tile and *end_tile to the segment of this block: the rows of blocks, grid.y, have
+ * equal segments.  Then begin to stage the segment's first tile, if it has one.
  */
 template<typename Tile>
 static __device__ __forceinline__ void

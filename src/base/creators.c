@@ -104,8 +104,8 @@ list_roles(const List *roles)
 /* ---- the search_path ---- */
 
 /*
- * Add a schema to the list if other roles than trusted ones may create functions in it, and the roles
- * to those of the others.
+ * If roles that are not trusted may create functions in the schema, add the schema to `schemas` and
+ * these roles to `roles`.
  */
 static void
 add_schema(Oid schema, List **schemas, List **roles)

@@ -37,7 +37,7 @@ typedef struct KnownPoint
 	char		status;
 } KnownPoint;
 
-/* points at the same coordinates have similar keys, and different hashes */
+/* the table hashes by the hash alone: different points at the same coordinates have similar keys */
 #define SH_PREFIX known
 #define SH_ELEMENT_TYPE KnownPoint
 #define SH_KEY_TYPE PageEntry

@@ -355,7 +355,7 @@ geonn_cache_join(const GeonnCache *cache)
 }
 
 /*
- * What the arguments of a call could name, geonn_cache_alter names for a cache.
+ * Error callback: hint that geonn_cache_alter names columns for a cache, as arguments do for a call.
  */
 static void
 hint_at_alter(void *name)

@@ -148,8 +148,8 @@ id_of(const GeonnRows *jobs, uint64 number)
 }
 
 /*
- * The cache's jobs, with ids and commands: jobs of its owner with their name, and jobs of other roles with its
- * command, which a former owner has left.
+ * The cache's jobs, with ids and commands, among those with the name of its jobs: the jobs of its owner,
+ * and jobs of other roles that have its command, which a former owner has left.
  */
 static GeonnRows *
 find_jobs(const GeonnCache *cache)

@@ -57,7 +57,8 @@ struct GeonnClient
 
 	int			filling;		/* the slot that is being filled, or -1 */
 	int			reading;		/* the answered slot whose pairs are taken, or -1 */
-	int			resuming;		/* the slot whose last observation has more pairs, or -1 */
+	int			resuming;		/* the slot whose answer ended within an observation, whose other
+								 * pairs come in the next answer; or -1 */
 	int			searching;		/* how many slots are SEARCHING */
 
 	/* sizes of batches */

@@ -15,8 +15,8 @@ typedef struct ReferenceMemory ReferenceMemory;
 extern ReferenceMemory *geonn_reference_memory_create(const char *title, uint32 columns);
 
 /*
- * Count this many references, or this many bytes of references, before they are taken in; what
- * names the bytes, as in: ids.  Raises an error if the sum would exceed
+ * Count this many references, or this many bytes of references, before they are taken in; in the
+ * error `what` says what the bytes hold, as in: ids.  Raises an error if the sum would exceed
  * geonn.session_memory_limit.
  */
 extern void geonn_reference_memory_add(ReferenceMemory *memory, uint64 references);

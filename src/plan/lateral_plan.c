@@ -68,7 +68,8 @@ static const CustomPathMethods path_methods = {
 };
 
 /*
- * Put the element, which is the context, in the place that a cast of an array's elements has for it.
+ * A mutator: in the expression that an ArrayCoerceExpr applies to each element, replace the
+ * CaseTestExpr, which stands for the element, by `element`.
  */
 static Node *
 cast_element(Node *cast, void *element)

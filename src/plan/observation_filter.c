@@ -147,7 +147,8 @@ typedef struct Comparison
 } Comparison;
 
 /*
- * Take the parts, which the caller may change.  False: the expression is no comparison.
+ * Point at the parts of a comparison, so that the caller can change operator and function within the
+ * expression.  False: the expression is no comparison.
  */
 static bool
 take_comparison(Node *expression, Comparison *comparison)

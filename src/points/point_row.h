@@ -73,7 +73,7 @@ __attribute__((noreturn))
 extern void geonn_raise_invalid(PointStatus status, double latitude, double longitude,
 								const char *whose);
 
-/* Raise the error that a value of a point column is no point, whatever the arguments. */
+/* Raise the error that a value of a point column cannot be read as a point: under every policy it is one. */
 __attribute__((noreturn))
 extern void geonn_raise_wrong_point(const PointSource *source, GeonnPointState state,
 									int32 detail, const PointRow *row);

@@ -36,8 +36,8 @@ typedef struct ShardTable
 extern ShardTable *geonn_shard_table(Oid relation, const char *argument);
 
 /*
- * Raise an error if the table has a hindrance: for any table, such as row-level security; for the table that
- * is divided, also what acts on rows as they are written, such as a trigger.
+ * Raise an error if the table has a hindrance.  Some things hinder any table, such as row-level security.
+ * What acts on rows as they are written, such as a trigger, hinders only the table that is divided.
  */
 extern void geonn_shard_check_table(const ShardTable *table, bool is_divided);
 

@@ -63,9 +63,9 @@ struct collecting
 	struct kept *kept;
 	struct cpu_box middle;		/* not turned */
 	double		corner[4][3];	/* not turned */
-	double		corner_limit[4];	/* the limit on squared chords; or, if the best is more than a
-									 * quarter of the circle away from the middle, on squared chords
-									 * to the antipodes */
+	double		corner_limit[4];	/* for each corner the limit on squared chords to a box; or, if the
+									 * best position is more than a quarter of the circle away from the
+									 * middle, on squared chords to the box's antipodes */
 	uint32_t	leaves;
 	bool		overflow;		/* more candidates came than could be kept */
 };

@@ -123,7 +123,8 @@ find_squares(const struct cpu_cells_search *search, struct steps *steps)
 }
 
 /*
- * Read the entries, and on from those of divided squares until none is divided.
+ * Read each observation's entry.  Where it is that of a divided square, go on to the entry of the
+ * smaller square that has the observation, until that square is not divided.
  */
 static void
 read_entries(const struct cpu_cells_search *search, struct steps *steps)
