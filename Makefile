@@ -346,7 +346,7 @@ NVCC_FLAGS = -std=c++17 -O3 -fmad=false -Isrc -I. $(CUDA_CODE) \
 
 ENGINE_SOURCES := $(sort $(wildcard src/engine/*.c src/engine/*/*.c)) $(COMMON_SOURCES) src/common/spheroid_distance.c
 ENGINE_OBJECTS := $(ENGINE_SOURCES:src/%.c=build/engine/%.o)
-ENGINE_CFLAGS = -std=gnu11 -O3 -g -pthread -Isrc -fno-math-errno -fno-trapping-math $(WARNINGS) $(PRECISION)
+ENGINE_CFLAGS = -std=gnu11 -O3 -g -pthread -Isrc -fno-math-errno -fno-trapping-math $(WARNINGS) -Wno-psabi $(PRECISION)
 NO_CUDA = build/engine/engine/search/no_cuda.o
 
 build/engine/%.o: src/%.c build/flags
