@@ -11,6 +11,7 @@
 #include "foreign/foreign.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
+#include "utils/lsyscache.h"
 
 #include "shard/commands.h"
 #include "shard/coordinator.h"

@@ -219,6 +219,7 @@ start_engine(EngineLife *life)
 	life->ping = 0;
 	begin_silence(life);
 	memset(life->unsent, false, sizeof(life->unsent));
+	known_devices_begin();
 	life->descriptors_changed = true;
 	send_to_engine(life, MESSAGE_SETTINGS); /* the engine waits for them before it listens */
 	publish(life, ENGINE_STATE_STARTING);

@@ -271,6 +271,13 @@ static struct
 	struct geonn_device_status devices[GEONN_DEVICES_MAX];
 }			arriving;
 
+void
+known_devices_begin(void)
+{
+	arriving.expected = 0;
+	arriving.received = 0;
+}
+
 bool
 known_devices_receive(const union geonn_message *message)
 {

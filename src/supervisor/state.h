@@ -70,6 +70,9 @@ extern pid_t geonn_state_supervisor(void);
 /* Read this supervisor's report; false if it has not written one yet. */
 extern bool geonn_state_read(pid_t supervisor_pid, EngineReport *report);
 
+/* For the supervisor, before a new engine's first message: no device is expected before a status. */
+extern void known_devices_begin(void);
+
 /*
  * For the supervisor: take a message of the engine's status.  With the last one of a status
  * all its devices become known, in place of the former ones.  Returns false if this is no
