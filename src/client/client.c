@@ -328,14 +328,14 @@ static inline void
 write_points(const GeonnClient *client, Slot *slot, uint32 rows, const double *latitudes,
 			 const double *longitudes, const GeonnPointColumns *columns)
 {
-	uint32		present = client->question.columns;
+	uint32		present = client->question.columns & ~GEONN_COLUMN_EXCLUDED;
 
-	for (uint32 i = 0; i < rows; i++)
+	memcpy(slot->columns.latitude + slot->rows, latitudes, rows * sizeof(double));
+	memcpy(slot->columns.longitude + slot->rows, longitudes, rows * sizeof(double));
+	for (uint32 i = 0; i < rows && present != 0; i++)
 	{
 		uint32		row = slot->rows + i;
 
-		slot->columns.latitude[row] = latitudes[i];
-		slot->columns.longitude[row] = longitudes[i];
 		if (present & GEONN_COLUMN_GROUP)
 			slot->columns.group[row] = columns[i].group;
 		if (present >= GEONN_COLUMN_RADIUS)
@@ -361,13 +361,10 @@ geonn_client_add_references(GeonnClient *client, uint32 rows, const int64 *tags,
 		slot = &client->slots[client->filling];
 		is_first = client->references + slot->rows == 0;
 		taken = Min(rows - next, slot->target - slot->rows);
-		for (uint32 i = 0; i < taken; i++)
-		{
-			if (client->in_order)
-				note_order(client, is_first && i == 0, tags[next + i], latitudes[next + i],
-						   longitudes[next + i]);
-			slot->columns.tag[slot->rows + i] = tags[next + i];
-		}
+		for (uint32 i = 0; i < taken && client->in_order; i++)
+			note_order(client, is_first && i == 0, tags[next + i], latitudes[next + i],
+					   longitudes[next + i]);
+		memcpy(slot->columns.tag + slot->rows, tags + next, taken * sizeof(int64));
 		write_points(client, slot, taken, latitudes + next, longitudes + next,
 					 columns == NULL ? NULL : columns + next);
 		if (slot->rows == slot->target)
