@@ -140,9 +140,16 @@ floats_pack(float *to, floats a, uint32_t bits)
 	float_keys_pack((int32_t *) to, (float_keys) a, bits);
 }
 
+/* the keys in another order of their lanes; clang lacks the one function, GCC before 12 the other */
+#ifdef __clang__
+#define float_keys_permuted(keys, ...) __builtin_shufflevector(keys, keys, __VA_ARGS__)
+#else
+#define float_keys_permuted(keys, ...) __builtin_shuffle(keys, (float_keys) {__VA_ARGS__})
+#endif
+
 /* compare each key with its partner; the larger one goes to the lanes that `upper` names */
 #define SORT_STEP(keys, upper, ...) do { \
-		float_keys	partner = __builtin_shuffle(keys, (float_keys) {__VA_ARGS__}); \
+		float_keys	partner = float_keys_permuted(keys, __VA_ARGS__); \
 		const float_keys is_upper = upper; \
 		float_keys	low = float_keys_smaller(keys, partner); \
 		float_keys	high = float_keys_larger(keys, partner); \
@@ -157,7 +164,7 @@ floats_pack(float *to, floats a, uint32_t bits)
 FLOATS_INLINE float_keys
 sort_reversed(float_keys keys)
 {
-	return __builtin_shuffle(keys, (float_keys) {7, 6, 5, 4, 3, 2, 1, 0});
+	return float_keys_permuted(keys, 7, 6, 5, 4, 3, 2, 1, 0);
 }
 
 FLOATS_INLINE float_keys
