@@ -54,7 +54,7 @@
 #define rd_firstRelfilelocatorSubid rd_firstRelfilenodeSubid
 #define RelationAssumeNewRelfilelocator(relation) RelationAssumeNewRelfilenode(relation)
 
-/* the number of rows that scans of a relation have read, as its statistics have it */
+/* the number of rows that scans of a relation have read, as pgstat counts them */
 #define geonn_rows_read(relation) ((relation)->pgstat_info->t_counts.t_tuples_returned)
 
 /* before 16, a Var did not list the outer joins that may make it NULL */
@@ -140,7 +140,7 @@
 /* before 19, a descriptor whose columns are all set was ready for use */
 #define TupleDescFinalize(descriptor) ((void) (descriptor))
 
-/* begin a scan of a table: of all its rows, of a range of its tids, of rows that processes divide */
+/* begin a scan of a table: of all its rows, of a range of its tids, of rows that parallel processes share */
 #define geonn_table_beginscan(relation, snapshot) table_beginscan(relation, snapshot, 0, NULL)
 #define geonn_table_beginscan_tidrange(relation, snapshot, first, last) \
 	table_beginscan_tidrange(relation, snapshot, first, last)
@@ -182,7 +182,7 @@
 	index_build(table, index, BuildIndexInfo(index), false, true, true)
 #define geonn_index_beginscan(table, index, snapshot, keys) \
 	index_beginscan(table, index, snapshot, NULL, keys, 0, SO_NONE)
-/* 19 has publications of all tables but some */
+/* in 19 a publication of all tables can exclude some */
 #define geonn_publications_of(table) \
 	list_concat(GetRelationIncludedPublications(table), \
 				list_difference_oid(GetAllTablesPublications(), \

@@ -47,7 +47,7 @@ database_owner(void)
 
 /*
  * Add a role that may create objects to the list for the warning, unless it is
- * trusted.
+ * trusted: the current role or a superuser.
  */
 static List *
 add_role(List *roles, Oid role)
@@ -121,7 +121,7 @@ add_schema(Oid schema, List **schemas, List **roles)
 }
 
 /*
- * Warn of these schemas of the search_path.  extension: that of geonn.
+ * Warn if other roles may create functions in schemas of this search_path.  extension: geonn's schema.
  */
 static void
 warn_of_path(const List *path, Oid extension)

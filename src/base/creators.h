@@ -6,8 +6,8 @@
 #define GEONN_CREATORS_H
 
 /*
- * Raise a WARNING that names the schemas, of the search_path and of geonn, in which other roles than the
- * current one and superusers may create functions.  extension: the schema of geonn.
+ * If roles other than the current one and superusers may create functions in schemas of the search_path, or
+ * in that of geonn, raise a WARNING that names these schemas.  extension: the schema of geonn.
  */
 extern void geonn_warn_of_search_path(Oid extension);
 

@@ -15,8 +15,8 @@
 extern const char *geonn_module_file(void);
 
 /*
- * The path of a file that is installed with the module, in memory that is palloced.  Where no
- * such file is found, the path at which it should be.
+ * The path of a file that is installed with the module, palloc()ed.  If no such file is found, the
+ * path at which it should be.
  */
 extern char *geonn_installed_file(const char *name);
 

@@ -15,9 +15,9 @@ typedef struct GeonnWindow
 } GeonnWindow;
 
 /*
- * Limits of a point.  A point without a radius has an infinite one.  Windows that the join lacks
- * are the last ones, and not set.  Bytes between members are 0, so that equal limits have equal
- * bytes (geonn_limits_bytes).
+ * Limits of a point.  A point without a radius has an infinite one.  A join with fewer windows sets
+ * the first ones alone.  Padding bytes are 0, so that equal limits have equal bytes
+ * (geonn_limits_bytes).
  */
 typedef struct GeonnLimits
 {

@@ -12,9 +12,9 @@
 #include "utils/tuplestore.h"
 
 /*
- * Begin the result of a function that returns a set of rows, or look up the type of the one row that a function
- * returns.  Raises an error where the result type has another number of columns than the module returns: then
- * the extension's objects are of another version than the module.
+ * geonn_rows_begin begins the result of a function that returns a set of rows; geonn_result_type looks up the
+ * type of a function's single row.  Both raise an error if that type has another number of columns: then the
+ * extension's objects are of another version than the module.
  */
 extern ReturnSetInfo *geonn_rows_begin(FunctionCallInfo fcinfo, int columns);
 extern TupleDesc geonn_result_type(FunctionCallInfo fcinfo, int columns);

@@ -48,11 +48,11 @@ typedef struct Setting
 	GucContext	context;
 	int			flags;
 	GucIntCheckHook check;		/* NULL: all values from the least to the greatest are allowed */
-	const struct config_enum_entry *words;	/* the words that the setting may be; NULL: it is an integer */
+	const struct config_enum_entry *words;	/* the allowed words; NULL: the setting is an integer */
 } Setting;
 
 /*
- * The check of a limit, which refuses 0: no join could ever run with that.
+ * Check the value of a limit: 0 is refused, as no join could ever run with it.
  */
 static bool
 check_limit(int *value, void **extra pg_attribute_unused(), GucSource source pg_attribute_unused())

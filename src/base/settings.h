@@ -14,11 +14,11 @@ extern int	geonn_cpu_threads;	/* 0: one for each core */
 extern int	geonn_engine_timeout;	/* seconds */
 extern int	geonn_transfer_memory_limit;	/* megabytes */
 extern int	geonn_idle_session_timeout; /* milliseconds; 0: no session stays idle */
-extern int	geonn_gpu_memory_limit; /* megabytes; 0: what is free */
+extern int	geonn_gpu_memory_limit; /* megabytes; 0: as much as is free */
 extern int	geonn_kept_memory_limit;	/* megabytes; 0: no dataset is kept */
-extern int	geonn_log_keep;		/* runs of each cache */
+extern int	geonn_log_keep;		/* how many runs of each cache the log keeps */
 extern int	geonn_log_min_duration; /* milliseconds; -1: no call is logged */
-extern int	geonn_max_sessions; /* processes with sessions; -1: no limit */
+extern int	geonn_max_sessions; /* how many processes may have sessions; -1: no limit */
 extern int	geonn_session_memory_limit;	/* kilobytes; -1: no limit */
 
 /* the names of geonn_device's and geonn_algorithm's values */

@@ -14,7 +14,7 @@
 #include "base/value.h"
 
 /*
- * A btree index asks the same of the type's operator class before it merges equal values.
+ * Asks the type's operator class, as a btree index does before it deduplicates equal values.
  */
 bool
 geonn_equal_is_same(Oid type, Oid collation)

@@ -36,7 +36,7 @@ geonn_integer_width(Oid type)
 	return type == INT2OID ? 2 : type == INT4OID ? 4 : type == INT8OID ? 8 : 0;
 }
 
-/* The number that a value of an integer type is. */
+/* A value of an integer type as a number. */
 static inline int64
 geonn_integer(Oid type, Datum value)
 {
@@ -44,7 +44,7 @@ geonn_integer(Oid type, Datum value)
 		DatumGetInt64(value);
 }
 
-/* The value of an integer type that is this number, which must be in the type's range. */
+/* A number as a value of an integer type; the number is in the type's range. */
 static inline Datum
 geonn_integer_value(Oid type, int64 number)
 {

@@ -17,7 +17,7 @@ typedef enum GeonnWait
 	GEONN_WAIT_SEAL,			/* the engine to seal the dataset */
 	GEONN_WAIT_SEARCH,			/* pairs */
 	GEONN_WAIT_SWAP,			/* other sessions to leave a cache's table */
-	GEONN_WAIT_SUPERVISOR		/* something to do; the supervisor alone */
+	GEONN_WAIT_SUPERVISOR		/* something to do: for the supervisor alone */
 } GeonnWait;
 
 /* the wait event that pg_stat_activity shows during this wait */

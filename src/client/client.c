@@ -106,9 +106,8 @@ make_client(const GeonnQuestion *question)
 	GeonnClient *client = palloc0(sizeof(GeonnClient));
 
 	/*
-	 * A context of its own, which is deleted before the one that it is in closes the
-	 * connection: the engine gives batches to others as soon as that is closed, so they must be
-	 * unmapped by then.
+	 * The client has a context of its own.  It is deleted, and the batches unmapped, before a callback
+	 * of the parent context closes the connection: then the engine gives the batches to other sessions.
 	 */
 	client->context = AllocSetContextCreate(CurrentMemoryContext, "geonn client",
 											ALLOCSET_SMALL_SIZES);
@@ -135,8 +134,8 @@ make_client(const GeonnQuestion *question)
 }
 
 /*
- * Ask for a dataset over the session that this process has kept.  Returns false if none was kept,
- * or it has ended meanwhile.
+ * Ask for a dataset over the session that this process has kept.  Returns false if it has kept none,
+ * or if the engine has ended that session.
  */
 static bool
 ask_kept_session(GeonnClient *client, struct geonn_call *call, int type, void *message)
@@ -154,7 +153,7 @@ ask_kept_session(GeonnClient *client, struct geonn_call *call, int type, void *m
 }
 
 /*
- * Name the call, ask for a dataset with this message, and wait for the answer.
+ * Tell the engine which call this is, ask for a dataset by this message, and wait for the answer.
  */
 static void
 ask(GeonnClient *client, const struct geonn_call *call, int type, void *message)
@@ -291,7 +290,7 @@ follows_last(const GeonnClient *client, int64 tag, double latitude,
 }
 
 /*
- * Note whether another reference comes in order.
+ * Note whether this reference follows the last one in order, and make it the last one.
  */
 static inline void
 note_order(GeonnClient *client, bool is_first, int64 tag, double latitude, double longitude)
@@ -303,7 +302,7 @@ note_order(GeonnClient *client, bool is_first, int64 tag, double latitude, doubl
 }
 
 /*
- * Set the limits of a row.  A point without windows is never sent where the question has some.
+ * Write the radius and the windows of a row.  If the question has windows, each point has them.
  */
 static void
 set_limits(const GeonnClient *client, Slot *slot, uint32 row, const GeonnLimits *limits)
@@ -414,7 +413,7 @@ geonn_client_places(GeonnClient *client)
 			;
 		if (!geonn_client_begin_filling(client))
 		{
-			/* a caller that takes pairs to make room would never end */
+			/* no answer will come that makes room: the caller would wait for ever */
 			if (!is_at_work(client))
 				geonn_connection_violation("no batch to fill");
 			return 0;
@@ -476,8 +475,8 @@ geonn_client_add_observations(GeonnClient *client, uint32 rows, const Datum *ids
 }
 
 /*
- * After the last observation: give the slot's batch back to the engine, unless it is held back for
- * the next call.
+ * After the last observation: give the slot's batch back to the engine, unless this process holds it
+ * back for its next call.
  */
 static void
 give_batch_back(GeonnClient *client, int number)
@@ -498,9 +497,8 @@ geonn_client_finish(GeonnClient *client)
 /* ---- pairs ---- */
 
 /*
- * Choose an answered slot whose pairs are taken next.  Any will do, unless an observation's
- * rows go on in a further answer: then wait for that one, to keep them
- * together.
+ * Choose the answered slot whose pairs are taken next.  Any will do, unless the last answer ended
+ * within an observation: then wait for the answer with the observation's other pairs.
  */
 static bool
 begin_reading(GeonnClient *client, bool wait)
@@ -532,8 +530,8 @@ begin_reading(GeonnClient *client, bool wait)
 }
 
 /*
- * All answers of the slot are taken: ask for its remaining rows, or let it be
- * filled again.
+ * All pairs of the slot's answer are taken: search for its remaining rows, or let the slot be filled
+ * again.
  */
 static void
 end_reading(GeonnClient *client)
@@ -557,8 +555,8 @@ end_reading(GeonnClient *client)
 }
 
 /*
- * Go on to the slot's next row.  Returns whether the present one is an
- * observation without a neighbour.
+ * Go on to the slot's next row.  Returns whether the row before it is an observation without a
+ * neighbour.
  */
 static bool
 leave_observation(GeonnClient *client, Slot *slot)
@@ -595,7 +593,7 @@ geonn_client_next_pair(GeonnClient *client, bool wait, GeonnPair *pair)
 				slot->pair++;
 				slot->left--;
 
-				/* the next pairs can be taken as a run */
+				/* so that geonn_client_take_run can take the pairs that follow */
 				if (slot->one_each)
 					(void) leave_observation(client, slot);
 			}

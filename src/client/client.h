@@ -34,20 +34,20 @@
 #include "base/point_limits.h"
 
 /*
- * Open a client of a new dataset, or, if the engine keeps a dataset under one of these
- * labels, attach to that one.  At most GEONN_LABELS_MAX labels; a new dataset gets the
- * first.  The client works for this call.
+ * Open a client of a new dataset or, if the engine keeps a dataset under one of these labels, attach
+ * to that one.  `count` is at most GEONN_LABELS_MAX; a new dataset gets the first label.  The engine
+ * counts the client's work for `call`.
  */
 extern GeonnClient *geonn_client_open(const GeonnQuestion *question,
 									  const struct geonn_label *labels, int count,
 									  const struct geonn_call *call);
 
-/* Is the dataset sealed?  Then no references are to be added. */
+/* Is the dataset sealed?  Then it takes no more references. */
 extern bool geonn_client_is_sealed(const GeonnClient *client);
 
 /*
- * Have the engine keep the dataset, which was opened with a label, once it is sealed,
- * and with it a note of this many bytes, at most GEONN_NOTE_BYTES.
+ * Have the engine keep the dataset once it is sealed, with a note of at most GEONN_NOTE_BYTES.  The
+ * dataset was opened with a label.
  */
 extern void geonn_client_keep(GeonnClient *client, const void *note, Size bytes);
 
@@ -55,24 +55,24 @@ extern void geonn_client_keep(GeonnClient *client, const void *note, Size bytes)
 extern const void *geonn_client_note(const GeonnClient *client);
 
 /*
- * Attach to a dataset that another client has sealed, with the same metric and
- * columns.
+ * Attach to a dataset that another client has sealed.  The question has the metric and the columns
+ * with which the dataset was opened.
  */
 extern GeonnClient *geonn_client_attach(const GeonnQuestion *question, uint64 dataset,
 										const struct geonn_call *call);
 
-/* The number of the sealed dataset, for other processes to attach to; the engine never uses a number twice. */
+/* The sealed dataset's number, for geonn_client_attach; the engine never uses a number twice. */
 extern uint64 geonn_client_dataset(const GeonnClient *client);
 
 /* The number of references of a sealed dataset. */
 extern uint64 geonn_client_references(const GeonnClient *client);
 
-/* Leave a sealed file with the dataset; one of each kind (enum geonn_file_kind). */
+/* Leave a sealed memory file with the dataset, at most one of each kind (enum geonn_file_kind). */
 extern void geonn_client_leave_file(GeonnClient *client, int kind, const MemoryFile *file);
 
 /*
- * The file of this kind that was left with the dataset attached to.  It is closed
- * with the current memory context; purpose is that of geonn_memory_file_create.
+ * The file of this kind that another client left with the dataset.  It is closed with the current
+ * memory context; `purpose` is as in geonn_memory_file_create.
  */
 extern MemoryFile *geonn_client_take_file(GeonnClient *client, int kind, const char *purpose);
 
@@ -80,22 +80,22 @@ extern MemoryFile *geonn_client_take_file(GeonnClient *client, int kind, const c
 typedef struct GeonnPointColumns
 {
 	int32		group;
-	int64		excluded_first; /* of an observation: the tags of references that are no candidates */
-	int64		excluded_last;	/* for it, from the first to the last; none where the last is less */
+	int64		excluded_first; /* the first tag that an observation excludes */
+	int64		excluded_last;	/* the last one; less than the first: it excludes none */
 	const GeonnLimits *limits;	/* NULL: nothing limits the point */
 } GeonnPointColumns;
 
 /*
- * Add references, whose coordinates are valid; columns is [rows], or NULL where the question has
- * none of references.  Waits where the ring is full.
+ * Add references, whose coordinates are valid.  `columns` is an array like the others, or NULL where
+ * the question has no columns of references.  Waits while the ring is full.
  */
 extern void geonn_client_add_references(GeonnClient *client, uint32 rows, const int64 *tags,
 										const double *latitudes, const double *longitudes,
 										const GeonnPointColumns *columns);
 
 /*
- * Seal the dataset.  in_order: the references are in their order as they came;
- * otherwise the engine orders them by (tag, latitude, longitude).
+ * Seal the dataset.  in_order: the references were added in the order that they are to have; otherwise
+ * the engine sorts them by (tag, latitude, longitude).
  */
 extern void geonn_client_seal(GeonnClient *client, bool in_order);
 
@@ -103,8 +103,8 @@ extern void geonn_client_seal(GeonnClient *client, bool in_order);
 extern uint32 geonn_client_places(GeonnClient *client);
 
 /*
- * Add observations, at most geonn_client_places; columns is [rows], or NULL where the question has
- * none.  Ids are copied.
+ * Add observations, at most geonn_client_places.  `columns` is an array like the others, or NULL where
+ * the question has no columns.  Ids are copied.
  */
 extern void geonn_client_add_observations(GeonnClient *client, uint32 rows, const Datum *ids,
 										  const double *latitudes, const double *longitudes,
@@ -114,26 +114,25 @@ extern void geonn_client_add_observations(GeonnClient *client, uint32 rows, cons
 extern void geonn_client_finish(GeonnClient *client);
 
 /*
- * Take one pair.  The pairs of one observation follow each other, by rank;
- * observations come in no particular order.  With wait, returns false when all
- * observations that were sent are answered; without, also when no answer has
- * come back yet.
+ * Take one pair.  The pairs of one observation follow each other, by rank; observations come in no
+ * particular order.  With wait, returns false once all pairs of the observations that were sent have
+ * been taken; without, also while no answer has come.
  */
 extern bool geonn_client_next_pair(GeonnClient *client, bool wait,
 								   GeonnPair *pair);
 
 /*
- * Take all pairs at hand that form a run.  Returns false if none does;
- * geonn_client_next_pair may still have pairs.
+ * Take the rest of an answer in which each observation has one pair.  Returns false if no such answer
+ * is at hand; geonn_client_next_pair may still have pairs.
  */
 extern bool geonn_client_take_run(GeonnClient *client, GeonnRun *run);
 
-/* What the engine has done for this client so far. */
+/* The figures of the engine's work for this client so far. */
 extern GeonnWork geonn_client_work(const GeonnClient *client);
 
 /*
- * Send the engine the figures of this client's part of the call, and keep the session for this
- * process's next call if it is done; raises no error.  The client is of no further use.
+ * Send the engine the figures of this client's part of the call.  Keep the session for this process's
+ * next call, if no search is under way.  Raises no error; the client cannot be used afterwards.
  */
 extern void geonn_client_end(GeonnClient *client, const struct geonn_finished *finished);
 

@@ -16,10 +16,10 @@
 #include "client/client_slots.h"
 
 /*
- * Rows of a batch: the first one's, and how they grow.  What the backend writes
- * should still be in the CPU's cache when the answers come; and many processes
- * may share a dataset, so all their batches together must be small beside the
- * server's memory.
+ * The numbers of rows of the first and of the largest batch; after BATCHES_OF_A_SIZE batches the
+ * number grows by GROWTH.  Rows that the backend writes should still be in the CPU's cache when the
+ * answers come.  Where many processes share a dataset, all their batches together must be small
+ * beside the server's memory.
  */
 #define FIRST_ROWS		4096
 #define MOST_ROWS		131072
@@ -27,11 +27,11 @@
 #define GROWTH			8
 #define BATCHES_OF_A_SIZE 2
 
-/* after it was given less, a session sends this many batches before it asks for more again */
+/* so many batches after the engine gave less than was asked for, a session asks for more again */
 #define BATCHES_UNTIL_MORE 32
 
-/* the most pairs that a batch has room for, in all and for each row; but a batch
- * may have LEAST_PAIRS in any case */
+/* the most pairs that a batch has room for, in all and for each row; but every batch
+ * may have room for LEAST_PAIRS */
 #define MOST_PAIRS		(1024 * 1024)
 #define MOST_PAIRS_SHARED	(256 * 1024)
 #define PAIRS_A_ROW		16
@@ -92,8 +92,8 @@ take_batch(GeonnClient *client, const struct geonn_batch *batch)
 }
 
 /*
- * Reads the count from the batch once, and includes the pairs of earlier answers if the
- * observation was answered in parts.
+ * Reads the count from shared memory once, so that it cannot change after the checks.  These include
+ * the pairs of earlier answers, if the observation is answered in parts.
  */
 uint32
 geonn_client_present_count(const GeonnClient *client, const Slot *slot)
@@ -239,8 +239,8 @@ room_for(const GeonnClient *client, uint32 rows)
 }
 
 /*
- * How many rows to send in a batch with room for this many pairs: most of them should
- * be answered at once.
+ * How many rows to send in a batch with room for this many pairs: so few that one answer mostly has
+ * the pairs of all.
  */
 static uint32
 rows_for(const GeonnClient *client, uint32 rows, uint32 room)
@@ -253,9 +253,8 @@ rows_for(const GeonnClient *client, uint32 rows, uint32 room)
 }
 
 /*
- * The idle slot that suits a batch of this many rows best: one whose batch has
- * that room; else one without a batch, if it can still get one; else any.  -1:
- * none is idle.
+ * The idle slot that suits a batch of this many rows best: one whose batch is large enough; else one
+ * without a batch, unless the engine has no more to give; else any other.  -1: none.
  */
 static int
 find_idle(const GeonnClient *client, uint32 rows, uint32 room)
@@ -366,7 +365,7 @@ geonn_client_begin_filling(GeonnClient *client)
 			(slot->columns.rows < rows && !client->no_more_batches))
 		{
 			if (!allocate_batch(client, number, rows, room))
-				continue;		/* make do with the others */
+				continue;		/* use the batch of another slot */
 		}
 		slot->state = SLOT_FILLING;
 		slot->target = rows_for(client, Min(client->rows_wanted, slot->columns.rows),

@@ -28,7 +28,7 @@ typedef struct Slot
 	size_t		bytes;
 	struct geonn_batch_columns columns;
 	Datum	   *observation_id; /* [columns.rows] */
-	MemoryContext ids;			/* has what ids point to that are not passed by value */
+	MemoryContext ids;			/* holds the values of ids that are not passed by value */
 
 	uint32		target;			/* the batch is sent once it has this many rows */
 	uint32		rows;			/* rows that were written into the batch */
@@ -43,7 +43,7 @@ typedef struct Slot
 	bool		resumes;		/* the first observation's pairs follow those of the answer before */
 	uint32		observation;	/* the present row: the one whose pairs are taken next */
 	uint32		left;			/* pairs of the present row that are still to be taken */
-	uint32		pair;			/* the place of the next pair in the batch */
+	uint32		pair;			/* the index of the next pair in the batch */
 	uint64		rank;			/* the rank of the present row's last taken pair, 0 before the first */
 } Slot;
 
@@ -62,18 +62,18 @@ struct GeonnClient
 	int			searching;		/* how many slots are SEARCHING */
 
 	/* sizes of batches */
-	uint32		rows_wanted;	/* grows while batches are sent */
-	uint32		rows_granted_most;	/* no more are asked for, since the engine gave no more */
-	bool		no_more_batches;	/* the engine had none left to give */
-	int			batches_of_size;	/* how many were sent since rows_wanted last grew */
-	int			batches_granted;	/* how many were sent since rows_granted_most last changed */
+	uint32		rows_wanted;	/* rows of the next batch, which grow as batches are sent */
+	uint32		rows_granted_most;	/* the most rows to ask for, after the engine gave no more */
+	bool		no_more_batches;	/* the engine had no further batch to give */
+	int			batches_of_size;	/* batches that were sent since rows_wanted last grew */
+	int			batches_granted;	/* batches that were sent since rows_granted_most last changed */
 	uint64		sent;			/* observations in batches that were sent */
 	bool		all_sent;		/* no more observations come */
 
 	GeonnWork	work;
 
 	/* the dataset's references; the values of the one that was added last tell whether the next is in order */
-	uint64		references;		/* how many were sent, or the dataset had when it was opened */
+	uint64		references;		/* how many were sent, or the opened dataset already had */
 	bool		sealed;			/* the dataset takes no more references */
 	bool		in_order;		/* the added ones came in the order of (tag, latitude, longitude) */
 	int64		last_tag;
@@ -88,38 +88,38 @@ struct GeonnClient
 	/* the dataset, and its files */
 	uint64		dataset;		/* its number in the engine */
 	bool		labelled;		/* open gave labels: the dataset may be a kept one, and be kept */
-	bool		keep;			/* seal asks the engine to keep the dataset, */
-	uint8		note[GEONN_NOTE_BYTES]; /* with this note */
-	int			files[GEONN_FILE_KINDS];	/* descriptors, or -1; by enum geonn_file_kind */
+	bool		keep;			/* seal asks the engine to keep the dataset and the note */
+	uint8		note[GEONN_NOTE_BYTES]; /* to be kept, or of the kept dataset that was opened */
+	int			files[GEONN_FILE_KINDS];	/* descriptors that came, or -1; by enum geonn_file_kind */
 	uint32		files_awaited;	/* files that are to come: bits 1 << enum geonn_file_kind */
 };
 
 /*
  * Receive one message from the engine and change its slot's state accordingly.
- * Without waiting, returns false if none has come.
+ * With GEONN_NO_WAIT, returns false if none has come.
  */
 extern bool geonn_client_take_message(GeonnClient *client, GeonnWait wait);
 
-/* How many pairs the slot's present row has; called once, when that row's turn comes. */
+/* How many pairs the slot's present row has; called once for each row. */
 extern uint32 geonn_client_present_count(const GeonnClient *client, const Slot *slot);
 
-/* Begin to fill an idle slot that has a batch, and note it in client->filling; false where none has. */
+/* Begin to fill an idle slot (client->filling), with a new batch if need be; false: none can be filled. */
 extern bool geonn_client_begin_filling(GeonnClient *client);
 
 /* Give the slot's batch back to the engine, if it is idle and has one. */
 extern void geonn_client_return_batch(GeonnClient *client, int number);
 
-/* Unmap the slot's batch, if it has one, without a word to the engine. */
+/* Unmap the slot's batch, if it has one; the engine is not told. */
 extern void geonn_client_unmap_batch(GeonnClient *client, int number);
 
 /*
- * Give the slot this mapped batch, which is the slot's in the engine already.  Returns false if
- * it is too small for the question.
+ * Let the slot use this mapped batch, which the engine has for the same slot.  Returns false if the
+ * batch is too small for the question.
  */
 extern bool geonn_client_use_batch(GeonnClient *client, int number, void *start, size_t bytes,
 								   uint32 rows, uint32 room);
 
-/* Set the state of the slot that was being filled and has been sent. */
+/* Set the state of the slot that was being filled, and the size of the next batch. */
 extern void geonn_client_end_filling(GeonnClient *client, SlotState state);
 
 /* Start with small batches, or with the size that the caller asked for. */

@@ -212,8 +212,8 @@ geonn_connection_is_answered(GeonnConnection *connection, GeonnWait wait)
 }
 
 /*
- * Wait before another attempt to send a descriptor, of which too many are on their way, or raise the
- * error that this was tried for long enough.
+ * After ETOOMANYREFS: pause before the next attempt to send a descriptor, or after the last attempt
+ * raise an error.
  */
 static void
 wait_for_descriptors(int tries)

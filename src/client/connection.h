@@ -21,7 +21,7 @@ typedef struct GeonnConnection
 {
 	int			socket;			/* -1: none */
 	pid_t		engine_pid;
-	int			file;			/* the file that came with the last message, closed before the next one; -1: none */
+	int			file;			/* the last message's descriptor, closed before the next message; -1: none */
 	bool		given_away;		/* the socket was given away, and is not to be closed here */
 	MemoryContextCallback release;
 } GeonnConnection;
@@ -36,19 +36,19 @@ extern GeonnConnection *geonn_connection_open_running(void);
 extern GeonnConnection *geonn_connection_try(void);
 
 /*
- * geonn_connection_give_away returns the socket, which outlives the connection, and goes on to count among
- * the descriptors that PostgreSQL knows of; geonn_connection_adopt makes a connection of such a socket again.
+ * geonn_connection_give_away returns the socket, which outlives the connection and stays acquired
+ * (AcquireExternalFD).  geonn_connection_adopt makes a connection of such a socket again.
  */
 extern int	geonn_connection_give_away(GeonnConnection *connection);
 extern GeonnConnection *geonn_connection_adopt(int socket, pid_t engine_pid);
 
-/* Close the connection ahead of its memory context; nothing more is done with it. */
+/* Close the connection before its memory context ends; the caller must not use it afterwards. */
 extern void geonn_connection_close(GeonnConnection *connection);
 
 extern void geonn_connection_send(GeonnConnection *connection, int type,
 								  void *message);
 
-/* Send a message if that can be done at once, and return whether it was. */
+/* Send a message if the socket has room for it at once; returns whether it was sent. */
 extern bool geonn_connection_try_send(GeonnConnection *connection, int type,
 									  void *message);
 
@@ -57,13 +57,13 @@ extern void geonn_connection_send_file(GeonnConnection *connection, int type,
 									   void *message, int descriptor);
 
 /*
- * Receive one message; without waiting, return false if none has come.  If the
+ * Receive one message; with GEONN_NO_WAIT, returns false if none has come.  If the
  * engine sends an error, raises it.
  */
 extern bool geonn_connection_receive(GeonnConnection *connection, GeonnWait wait,
 									 union geonn_message *message);
 
-/* Take over the file that came with the message that was received last; -1: none came. */
+/* Take over the descriptor that came with the last message; -1: none came. */
 extern int	geonn_connection_take_file(GeonnConnection *connection);
 
 /*
@@ -74,13 +74,13 @@ extern bool geonn_connection_wait(GeonnConnection *connection, GeonnWait wait,
 								  TimestampTz deadline);
 
 /*
- * Wait until a message has come, and leave it there; false: the connection has ended.
+ * Wait until a message has come, and leave it unread; false: the connection has ended.
  */
 extern bool geonn_connection_is_answered(GeonnConnection *connection, GeonnWait wait);
 
 /*
- * Receive one message before the deadline (0: none); raises no error but a
- * cancellation.  GEONN_CHANNEL_AGAIN: the deadline came first, or without waiting, none has come.
+ * Receive one message before the deadline (0: none); raises no error but a cancellation.
+ * GEONN_CHANNEL_AGAIN: the deadline came first or, with GEONN_NO_WAIT, no message has come.
  */
 extern enum geonn_channel_status geonn_connection_await(GeonnConnection *connection,
 														GeonnWait wait,

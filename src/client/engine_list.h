@@ -9,7 +9,7 @@
 
 /*
  * The list's entries, each of entry_bytes, in the current memory context.  NULL if
- * no engine runs; none is started.
+ * no engine runs: this function starts none.
  */
 extern void *geonn_engine_list(enum geonn_listing listing, Size entry_bytes,
 							   struct geonn_listed *listed);

@@ -36,10 +36,10 @@
 /* milliseconds between two attempts */
 #define TRY_INTERVAL	20
 
-/* how many supervisors are launched for one connection, each after the last one exited without an engine */
+/* how many supervisors a backend launches for one connection, each after the last one has exited */
 #define LAUNCHES_MAX	5
 
-/* what a backend knows while it waits */
+/* the state of a backend that waits for the engine */
 typedef struct Waiting
 {
 	/* the launch file, while this backend holds its lock; else -1 */
@@ -52,10 +52,7 @@ typedef struct Waiting
 	/* the supervisor that holds the lock, 0 for none */
 	pid_t		supervisor;
 
-	/*
-	 * A failure of this attempt of that supervisor's, or of a later one, fails
-	 * this backend too; 0 while that is unknown.
-	 */
+	/* the first attempt of that supervisor whose failure this backend raises; 0 while it is unknown */
 	uint64		first_attempt;
 
 	/* the failed attempt after which this backend woke that supervisor */
@@ -170,8 +167,8 @@ launch_supervisor(Waiting *waiting)
 }
 
 /*
- * Where a supervisor runs: read its engine's state, and raise its failure if that
- * fails this backend too.
+ * Where a supervisor runs: read its report.  Raise the failure that it reports, if this backend waited
+ * for that attempt; after an earlier failure wake the supervisor.
  */
 static void
 consult_supervisor(Waiting *waiting)
@@ -233,7 +230,7 @@ geonn_engine_connect(pid_t *engine_pid)
 		supervisor = geonn_state_supervisor();
 		if (supervisor != waiting.supervisor)
 		{
-			/* every attempt counts of a supervisor that came later */
+			/* a supervisor that started after the first try: raise the failure of any of its attempts */
 			waiting.first_attempt = first_try ? 0 : 1;
 			waiting.supervisor = supervisor;
 			waiting.woken_after = 0;

@@ -37,14 +37,14 @@
 #include "client/idle_session.h"
 #include "base/settings.h"
 
-/* a batch with more bytes is given back: for a large search, asking for one anew takes little time */
+/* a batch with more bytes is given back: a large search takes long beside asking for a batch */
 #define BATCH_BYTES_MOST	(1024 * 1024)
 
 static struct
 {
 	int			socket;			/* -1: no session is kept */
 	pid_t		engine_pid;
-	Oid			role;			/* the role that had logged in */
+	Oid			role;			/* the session_user at that time */
 
 	/* the batch; NULL: none */
 	void	   *start;
@@ -56,7 +56,7 @@ static struct
 	.socket = -1
 };
 
-/* the client that holds a batch back for the session that it will leave, and the slot; NULL: none */
+/* the client that holds back the batch of this slot, for the session that it will leave; NULL: none */
 static struct
 {
 	GeonnClient *client;

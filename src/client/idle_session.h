@@ -8,8 +8,8 @@
 #include "client/client_slots.h"
 
 /*
- * Hold back the idle batch of this slot, to keep it with the session when the client ends.  Another client
- * of this process then holds its batch no more.  Returns false if the batch can go back to the engine.
+ * Hold back the idle batch of this slot, to keep it with the session when the client ends.  Another
+ * client of this process gives back its own.  Returns false if this batch is to be given back instead.
  */
 extern bool geonn_idle_session_hold(GeonnClient *client, int number);
 
@@ -23,8 +23,8 @@ extern void geonn_idle_session_let_go(const GeonnClient *client);
 extern void geonn_idle_session_keep(GeonnClient *client, struct geonn_finished *finished);
 
 /*
- * Give a new client, which has a question and no connection, the session that was kept, with
- * its batch if that suits.  Returns false if no session was kept that the client can have.
+ * Give a new client, which has a question and no connection, the kept session, with its batch if that
+ * is large enough.  Returns false if no session of the present session_user was kept.
  */
 extern bool geonn_idle_session_take(GeonnClient *client);
 

@@ -8,7 +8,7 @@
  * 6.7 allow no other of such a file; it shares the file's pages all the same.
  *
  * Another process may attach to a sealed file.  It can trust only the seals, so
- * places are checked when they are read.
+ * offsets are checked when they are read.
  */
 #include "postgres.h"
 
@@ -25,7 +25,7 @@
 /* bytes that are collected for one write() */
 #define BUFFER_BYTES	(64 * 1024)
 
-/* as palloc aligns its memory, for values of any type */
+/* the alignment of palloc's memory, which suits values of any type */
 #define ALIGNMENT		8
 
 struct MemoryFile
@@ -33,7 +33,7 @@ struct MemoryFile
 	const char *purpose;
 	int			descriptor;		/* -1: closed, as it is not needed any more */
 	uint64		written;
-	char	   *buffer;			/* [BUFFER_BYTES] until the file is sealed */
+	char	   *buffer;			/* [BUFFER_BYTES] bytes that are still to be written; freed by seal */
 	Size		buffered;
 	char	   *bytes;			/* the mapped file, once it is sealed; NULL if it is empty */
 	MemoryContextCallback release;
@@ -118,21 +118,21 @@ geonn_memory_file_append(MemoryFile *file, const void *bytes, Size length)
 {
 	static const char padding[ALIGNMENT] = {0};
 	Size		padded = TYPEALIGN(ALIGNMENT, length);
-	uint64		place;
+	uint64		offset;
 
 	if (padded > BUFFER_BYTES - file->buffered)
 		flush_buffer(file);
-	place = file->written + file->buffered;
+	offset = file->written + file->buffered;
 	if (padded > BUFFER_BYTES)
 	{
 		write_out(file, bytes, length);
 		write_out(file, padding, padded - length);
-		return place;
+		return offset;
 	}
 	memcpy(file->buffer + file->buffered, bytes, length);
 	memset(file->buffer + file->buffered + length, 0, padded - length);
 	file->buffered += padded;
-	return place;
+	return offset;
 }
 
 static void
@@ -179,22 +179,22 @@ geonn_memory_file_descriptor(const MemoryFile *file)
 }
 
 const void *
-geonn_memory_file_bytes(const MemoryFile *file, uint64 place, uint64 length)
+geonn_memory_file_bytes(const MemoryFile *file, uint64 offset, uint64 length)
 {
-	if (place % ALIGNMENT != 0 || place > file->written || length > file->written - place)
+	if (offset % ALIGNMENT != 0 || offset > file->written || length > file->written - offset)
 		return NULL;
-	return file->bytes + place;
+	return file->bytes + offset;
 }
 
 const struct varlena *
-geonn_memory_file_varlena(const MemoryFile *file, uint64 place)
+geonn_memory_file_varlena(const MemoryFile *file, uint64 offset)
 {
-	const struct varlena *value = geonn_memory_file_bytes(file, place, VARHDRSZ);
+	const struct varlena *value = geonn_memory_file_bytes(file, offset, VARHDRSZ);
 
-	/* as it was appended: neither compressed nor out of line */
+	/* an appended value is neither compressed nor out of line */
 	if (value == NULL || !VARATT_IS_4B_U(value) || VARSIZE(value) < VARHDRSZ)
 		return NULL;
-	return geonn_memory_file_bytes(file, place, VARSIZE(value));
+	return geonn_memory_file_bytes(file, offset, VARSIZE(value));
 }
 
 uint64

@@ -14,8 +14,8 @@ typedef struct MemoryFile MemoryFile;
 extern MemoryFile *geonn_memory_file_create(const char *purpose);
 
 /*
- * Append bytes.  Returns the place at which they begin, a multiple of 8 bytes.  Raises an
- * error where the system has no memory left.
+ * Append bytes.  Returns the offset at which they begin, a multiple of 8.  Raises an error where the
+ * system has no memory left.
  */
 extern uint64 geonn_memory_file_append(MemoryFile *file, const void *bytes, Size length);
 
@@ -23,9 +23,8 @@ extern uint64 geonn_memory_file_append(MemoryFile *file, const void *bytes, Size
 extern void geonn_memory_file_seal(MemoryFile *file);
 
 /*
- * Attach to a file that another process has sealed, by its descriptor, which
- * this closes in any case.  The file is closed with the current memory
- * context.  NULL where it is not sealed.
+ * Attach to a file that another process has sealed, and close its descriptor.  The file is closed with
+ * the current memory context.  NULL if it is not sealed: then the context closes the descriptor, too.
  */
 extern MemoryFile *geonn_memory_file_attach(const char *purpose, int descriptor);
 
@@ -33,13 +32,13 @@ extern MemoryFile *geonn_memory_file_attach(const char *purpose, int descriptor)
 extern int	geonn_memory_file_descriptor(const MemoryFile *file);
 
 /*
- * The bytes of a sealed file from this place on, not to be changed.  NULL
- * if append returned no such place, or the file ends before the last of them.
+ * The bytes of a sealed file from this offset on, not to be changed.  NULL
+ * if the offset is no multiple of 8, or if the file ends before the last of them.
  */
-extern const void *geonn_memory_file_bytes(const MemoryFile *file, uint64 place, uint64 length);
+extern const void *geonn_memory_file_bytes(const MemoryFile *file, uint64 offset, uint64 length);
 
-/* The value of a varlena type at this place, likewise. */
-extern const struct varlena *geonn_memory_file_varlena(const MemoryFile *file, uint64 place);
+/* The varlena value at this offset, likewise; NULL also if it is compressed or out of line. */
+extern const struct varlena *geonn_memory_file_varlena(const MemoryFile *file, uint64 offset);
 
 /* The length of a sealed file in bytes. */
 extern uint64 geonn_memory_file_length(const MemoryFile *file);

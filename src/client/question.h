@@ -39,14 +39,14 @@ typedef struct GeonnPair
 	uint64		rank;			/* the pair's rank among the observation's pairs, from 1 on */
 } GeonnPair;
 
-/* what the engine has done for a client */
+/* figures of the engine's work for a client */
 typedef struct GeonnWork
 {
 	uint64		batches;		/* how many batches of observations were sent */
 	uint64		pairs;			/* how many pairs were taken from batches */
 	uint64		unmatched;		/* how many observations have no neighbour */
 	uint64		devices;		/* devices that searched: a bit each, by their number */
-	uint32		algorithms;		/* algorithms that they used: a bit each, by enum geonn_algorithm */
+	uint32		algorithms;		/* algorithms that the devices used: a bit each, by enum geonn_algorithm */
 	double		building;		/* ms that batches waited for an index */
 	double		waiting;		/* ms that this process waited for answers */
 } GeonnWork;
@@ -58,8 +58,8 @@ typedef struct GeonnWork
 typedef struct GeonnRun
 {
 	uint32		next;			/* the first pair not yet taken */
-	uint32		end;			/* the place after the last pair */
-	uint64		number;			/* the number of the observation in place 0, as in GeonnPair */
+	uint32		end;			/* the index after the last pair */
+	uint64		number;			/* the number of the first observation, as in GeonnPair */
 	const Datum *observation_id;
 	const double *observation_latitude;
 	const double *observation_longitude;

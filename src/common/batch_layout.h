@@ -14,20 +14,20 @@
 struct geonn_batch_columns
 {
 	uint32_t	rows;			/* how many points the batch has room for */
-	uint32_t	room;			/* how many pairs */
+	uint32_t	room;			/* how many pairs it has room for */
 	double	   *latitude;		/* [rows] degrees */
 	double	   *longitude;		/* [rows] degrees */
 	int64_t    *tag;			/* [max(rows, room)] */
 	double	   *distance;		/* [room] metres */
 	uint32_t   *count;			/* [rows] pairs of each observation */
 	int32_t    *group;			/* [rows], NULL without GEONN_COLUMN_GROUP */
-	int64_t    *excluded_first; /* [rows] the tags of references that are no candidates, from the */
-	int64_t    *excluded_last;	/* first to the last; none where the last is less; NULL without
-								 * GEONN_COLUMN_EXCLUDED */
+	int64_t    *excluded_first; /* [rows] the first tag that each observation excludes */
+	int64_t    *excluded_last;	/* [rows] the last one; less than the first: it excludes none.
+								 * Both are NULL without GEONN_COLUMN_EXCLUDED */
 	double	   *radius;			/* [rows] metres, may be infinite; NULL without
 								 * GEONN_COLUMN_RADIUS */
-	int64_t    *low[GEONN_WINDOWS_MAX]; /* [rows] the values of each window's bounds (window.h); */
-	int64_t    *high[GEONN_WINDOWS_MAX];	/* NULL without GEONN_COLUMN_WINDOW << number */
+	int64_t    *low[GEONN_WINDOWS_MAX]; /* [rows] values of window i's low bounds (window.h) */
+	int64_t    *high[GEONN_WINDOWS_MAX];	/* [rows] high bounds; NULL without GEONN_COLUMN_WINDOW << i */
 	uint16_t   *edges;			/* [rows] the edges of all windows (window.h); NULL without windows */
 };
 
@@ -38,7 +38,7 @@ geonn_align(size_t bytes, size_t alignment)
 }
 
 /*
- * The address of the next column, behind which *offset then points; NULL if it is not present.
+ * The address of the next column; moves *offset behind it.  NULL if the batch lacks the column.
  */
 static inline void *
 geonn_batch_column(uintptr_t base, size_t *offset, bool present, size_t values, size_t width)
@@ -52,9 +52,9 @@ geonn_batch_column(uintptr_t base, size_t *offset, bool present, size_t values, 
 }
 
 /*
- * Lay out a batch of these rows and room, with these columns
- * (GEONN_COLUMN_...)  beside the coordinates, from address start (NULL to
- * learn only its size).  Every column begins at a multiple of 256 bytes.
+ * Lay out a batch of these rows and room from address start on (NULL to learn only its size).
+ * present: the columns that it has beside the coordinates, bits GEONN_COLUMN_...  Every column
+ * begins at a multiple of 256 bytes.
  * Returns the bytes that the batch takes, a multiple of 4096, or 0 if rows or
  * room are out of range.
  */

@@ -109,7 +109,7 @@ geonn_channel_send(int socket, int type, void *message, int descriptor)
 }
 
 /*
- * Let each text of a message end within its field, whatever the other side sent.
+ * End each text of a message within its field, in case the other side sent one without an end.
  */
 static void
 end_texts(union geonn_message *message)

@@ -27,10 +27,10 @@ enum geonn_channel_status
 };
 
 /*
- * The kernel counts the descriptors that are on their way between processes by user: those of
- * other servers of the user are among them, and leave at any time.  It holds their number against
- * the limit on open files of the process that sends one more, which then fails with ETOOMANYREFS.
- * The sender tries again so often, with such pauses, and then gives up with this hint.
+ * For each user the kernel counts the descriptors that were sent and not yet received, by any process.
+ * If that exceeds the limit on open files of a process that sends one more, the call fails with
+ * ETOOMANYREFS.  Other processes may receive theirs soon: so the sender tries again, up to
+ * GEONN_CROWDED_TRIES times with a pause before each, and then raises an error with the hint.
  */
 #define GEONN_CROWDED_TRIES 500
 #define GEONN_CROWDED_PAUSE_MS 20
@@ -68,9 +68,8 @@ extern enum geonn_channel_status geonn_channel_receive(int socket,
 													   int *descriptor);
 
 /*
- * Find a message of this type among those that the other side sent before it
- * closed the connection.  If it closed while messages to it were unread, the
- * kernel reports one error before it hands out the messages in its queue.
+ * Find a message of this type among those that the other side sent before it closed the connection.
+ * If that side left messages unread, the kernel first reports one error, and then hands out its messages.
  */
 extern bool geonn_channel_find_last(int socket, int type, union geonn_message *message);
 

@@ -138,14 +138,14 @@ geonn_coordinates_valid(double latitude, double longitude)
  * Any other argument, infinite or NaN included, gives two NaNs.
  *
  * The quadrant is the integer nearest to degrees / 90, found by adding a number
- * so large that its unit is 1.  It may miss by the product's rounding, which
- * lets |rest| exceed 45 by a few units in the last place and does no harm.
+ * so large that its last bit counts 1.  The product's rounding may lead to the
+ * next integer: then |rest| exceeds 45 by a few units in the last place, which does no harm.
  * rest = degrees - 90 * quadrant is exact: with quadrant 0 it is degrees; else
  * |degrees| > 32, so both terms are multiples of 2^-47, and so is the
  * difference, which is below 64 = 2^53 * 2^-47 and thus a float64.
  *
- * Radians are hi + lo: the rounded product, its exact error, and what pi / 180
- * has beyond 53 bits.  The coefficients are Taylor's, quotients of integers
+ * The angle in radians is hi + lo: hi is the rounded product, lo its exact error plus rest
+ * times the bits of pi / 180 beyond 53.  The coefficients are Taylor's, quotients of integers
  * that are exact in float64.  square + square_rest is hi^2 exactly.
  */
 GEONN_GEODESY_FUNCTION void
@@ -223,8 +223,8 @@ geonn_sincosd(double degrees, double *sine, double *cosine)
 /*
  * The unit vector of a valid point in degrees, within 2.25 * 2^-53 (essay, 2.).
  *
- * Adding 0 turns -0 into +0, so that equal points have equal bits: a pole
- * whatever its longitude, and the meridians -180 and 180, 0 and 360.
+ * Adding 0 turns -0 into +0, so that equal points have equal bits: a pole at
+ * any longitude, and points of the meridians -180 and 180, 0 and 360.
  */
 GEONN_GEODESY_FUNCTION struct geonn_vector
 geonn_unit_vector(double latitude, double longitude)
@@ -342,8 +342,8 @@ geonn_asin(double x)
 /* the squared chord of an angle of 60 degrees, up to which geonn_near_distance() gives distances */
 #define GEONN_NEAR_CHORD 1.0
 
-/* What geonn_distance_of() returns where the squared chord s is at most GEONN_NEAR_CHORD: without branches, so
- * that compilers can compute several at once. */
+/* The distance that geonn_distance_of() returns for a squared chord s of at most GEONN_NEAR_CHORD.  It has no
+ * branches, so that compilers can compute several distances at once. */
 GEONN_GEODESY_FUNCTION double
 geonn_near_distance(double s)
 {
@@ -383,8 +383,8 @@ geonn_distance_of(struct geonn_vector u, struct geonn_vector v)
 }
 
 /*
- * Distance in metres of two valid points in degrees.  This float64 value is
- * what SQL's geonn_distance() returns and what neighbours are ordered by.
+ * Distance in metres of two valid points in degrees.  SQL's geonn_distance()
+ * returns this float64 value, and neighbours are ordered by it.
  */
 GEONN_GEODESY_FUNCTION double
 geonn_distance_degrees(double latitude1, double longitude1,
@@ -400,15 +400,15 @@ geonn_distance_degrees(double latitude1, double longitude1,
  *		distance(u, a) <= distance(u, b)  implies  s(u, a) <= L(s(u, b))
  *
  * for all unit vectors made by geonn_unit_vector(), distance as computed.  So
- * if b has the smallest s of all references, whatever is as near as b or nearer
- * has s <= L(s(u, b)): no other reference can be the first.  For k neighbours
- * take the k-th smallest s: k references have no larger one, so each of the k
+ * if b has the smallest s of all references, each reference that is as near as b
+ * or nearer has s <= L(s(u, b)): no other can be the first.  For k neighbours
+ * take the k-th smallest s.  k references have no larger one, each of the k
  * nearest is as near as one of these, and L grows with s.
  *
- * Each s may be either what geonn_chord_squared() returns or a plain sum of
- * the same differences, dx*dx + dy*dy + dz*dz in any association, with any of
- * its products fused or none, as a SIMD filter computes it; the implication
- * holds for any mixture.  It costs a filter nothing: the margin is 2^-46 = 128 e
+ * Each s may be geonn_chord_squared()'s, or a plain sum of the same differences,
+ * dx*dx + dy*dy + dz*dz, as a SIMD filter computes it: in any association, with
+ * any of its products fused or none.  The implication holds for any mixture of
+ * these.  It costs a filter nothing: the margin is 2^-46 = 128 e
  * relative and 2^-1000 absolute, where the proof needs 83 e and 2^-1019.
  *
  * Proof, notation as in the essay.  Write a and b for the two pairs.  We show

@@ -40,8 +40,8 @@ cpu_milliseconds(pid_t process)
 }
 
 /*
- * Whether a thread runs or waits for a CPU, by its entry in a folder of threads: the letter behind
- * its name, which is in parentheses and may have some itself.
+ * Whether a thread runs or waits for a CPU: its file stat has the state R.  The state follows the
+ * thread's name, which is in parentheses and may contain parentheses itself.
  */
 static bool
 is_ready(int folder, const char *thread)
@@ -66,7 +66,7 @@ is_ready(int folder, const char *thread)
 	return end != NULL && strncmp(end, ") R", 3) == 0;
 }
 
-/* whether a thread of the process, but for the calling one, runs or waits for a CPU */
+/* whether a thread of the process, other than the calling one, runs or waits for a CPU */
 static bool
 has_ready_thread(pid_t process)
 {

@@ -23,18 +23,17 @@
 struct geonn_given_time
 {
 	int64_t		ms;				/* milliseconds given from the beginning to the last look */
-	int64_t		looked_ms;		/* monotonic milliseconds of that look */
-	int64_t		cpu_ms;			/* CPU time that the process had had at that look, in milliseconds */
+	int64_t		looked_ms;		/* when that look was, by the monotonic clock */
+	int64_t		cpu_ms;			/* CPU time of the process up to that look, in milliseconds */
 };
 
-/* Begin: the process was given 0 milliseconds so far. */
+/* Begin to measure: the process was given 0 milliseconds so far. */
 extern void geonn_given_time_begin(struct geonn_given_time *given, pid_t process);
 
 /*
- * Add what a process was given since the last look, which counts as `most`
- * milliseconds at most.  The calling thread does not count as ready to run.
- * Two looks within a tenth of a second are one.  Where the system does not
- * tell of the process, the clock alone decides.
+ * Add the time that the process was given since the last look, at most `most` milliseconds.  The calling
+ * thread does not count as ready to run.  A look within 100 ms of the last one does nothing.  If the
+ * process is not found in /proc, the clock alone decides.
  */
 extern void geonn_given_time_look(struct geonn_given_time *given, pid_t process, int64_t most);
 

@@ -69,9 +69,9 @@ geonn_metric_vector(enum geonn_metric metric, double latitude, double longitude)
 }
 
 /*
- * The limit on squared chords: if k references have a squared chord of at most
- * kth_chord_squared, the squared chords of an observation's k nearest, and of
- * all that tie with the k-th, are at most the limit.  May be INFINITY.
+ * The limit on squared chords.  Let k references have a squared chord of at most
+ * kth_chord_squared from an observation.  Then its k nearest, and all that tie
+ * with the k-th, have squared chords of at most the limit.  May be INFINITY.
  */
 GEONN_GEODESY_FUNCTION double
 geonn_metric_chord_limit(enum geonn_metric metric, double kth_chord_squared)
@@ -101,8 +101,8 @@ geonn_metric_radius_limit(enum geonn_metric metric, double max_distance)
 }
 
 /*
- * For a metric whose chord does not decide: all references whose squared chord is at most the returned number
- * are within max_distance metres.  Negative if that can be said of no reference; may be INFINITY.
+ * For a metric whose chord does not decide: each reference whose squared chord is at most the returned limit
+ * is within `distance` metres.  Negative if chords show that of no reference; may be INFINITY.
  */
 GEONN_GEODESY_FUNCTION double
 geonn_metric_certain_limit(enum geonn_metric metric, double distance)
@@ -128,9 +128,9 @@ geonn_metric_reach(double max_distance, double radius)
 }
 
 /*
- * A wider limit that costs no more than a product.  A chord, in units of the radius or of the
- * greater half axis, is shorter than the way along the surface.  Both are 1 % longer than the
- * divisor: rounding, and what computed distances are off by, are far below that and a millimetre.
+ * A wider limit than geonn_metric_radius_limit()'s, at less cost.  A chord is shorter than the path along
+ * the surface.  The unit of chords, the radius of the sphere or the semi-major axis, is 1 % longer than the
+ * divisor.  That and the millimetre are far more than the errors of rounding and of computed distances.
  */
 GEONN_GEODESY_FUNCTION double
 geonn_metric_wide_limit(enum geonn_metric metric, double max_distance)
@@ -177,7 +177,7 @@ geonn_metric_distance_of(enum geonn_metric metric, struct geonn_vector u, struct
 	__builtin_unreachable();
 }
 
-/* The same from the squared chord, if that is at most GEONN_NEAR_CHORD. */
+/* The same distance from the points' squared chord, which is at most GEONN_NEAR_CHORD. */
 GEONN_GEODESY_FUNCTION double
 geonn_metric_near_distance(enum geonn_metric metric, double chord_squared)
 {
@@ -194,9 +194,8 @@ geonn_metric_near_distance(enum geonn_metric metric, double chord_squared)
 #ifndef __CUDACC__
 
 /*
- * The distance in metres of two valid points in degrees: what SQL's
- * geonn_distance() returns, and what neighbours are ordered by.  For the host
- * alone.
+ * The distance in metres of two valid points in degrees.  SQL's geonn_distance()
+ * returns it, and neighbours are ordered by it.  For the host alone.
  */
 static inline double
 geonn_metric_distance(enum geonn_metric metric, double latitude1, double longitude1,

@@ -235,16 +235,16 @@ enum geonn_device_kind
 	GEONN_DEVICE_KIND_COUNT
 };
 
-/* which devices a session's searches may use: the devices of one kind, GEONN_DEVICE_CPU ..., or */
+/* which devices a session may use; GEONN_DEVICE_CPU ... stand for the devices of one kind */
 #define GEONN_DEVICE_CHOICE(NAME, word) GEONN_DEVICE_##NAME,
 enum geonn_device_choice
 {
-	GEONN_DEVICE_AUTO,			/* those of the GPUs that can be used, or, if none can, the CPU */
+	GEONN_DEVICE_AUTO,			/* the GPUs that work or, if none does, the CPU */
 	GEONN_DEVICE_KINDS(GEONN_DEVICE_CHOICE)
 	GEONN_DEVICE_CHOICE_COUNT
 };
 
-/* The choice of the devices of this kind alone. */
+/* The choice that allows the devices of this kind alone. */
 static inline enum geonn_device_choice
 geonn_device_choice_of(enum geonn_device_kind kind)
 {
@@ -269,10 +269,10 @@ enum geonn_algorithm
 /* bits of the columns that the references of a dataset, and its observations, may have */
 #define GEONN_COLUMN_GROUP		1u	/* only references of the same group are
 									 * candidates */
-#define GEONN_COLUMN_EXCLUDED	2u	/* of observations alone: references whose tags are from the
-									 * first to the last excluded are not candidates */
-#define GEONN_COLUMN_RADIUS		4u	/* only references at most as far away as the radius of
-									 * either point says are candidates */
+#define GEONN_COLUMN_EXCLUDED	2u	/* of observations alone: references with tags in the range
+									 * that the observation excludes are not candidates */
+#define GEONN_COLUMN_RADIUS		4u	/* only references within the observation's radius, and
+									 * within their own, are candidates */
 #define GEONN_COLUMN_WINDOW		8u	/* << 0 ... GEONN_WINDOWS_MAX - 1: only references whose
 									 * window overlaps the observation's are candidates */
 #define GEONN_COLUMNS_ALL		63u
@@ -281,29 +281,27 @@ enum geonn_algorithm
 #define GEONN_WINDOWS_MAX		3
 #define GEONN_COLUMNS_WINDOWS	(GEONN_COLUMNS_ALL & ~(GEONN_COLUMN_WINDOW - 1))
 
-/* what a file that stays with a dataset contains */
+/* the contents of a file that stays with a dataset */
 enum geonn_file_kind
 {
-	GEONN_FILE_RECORDS,			/* a record of each reference, with its id or the id's place in the next file */
+	GEONN_FILE_RECORDS,			/* a record of each reference: its id, or the id's offset in the next file */
 	GEONN_FILE_VALUES,			/* ids of references that are too long for records */
-	GEONN_FILE_GROUPS			/* the numbers of groups by their keys */
+	GEONN_FILE_GROUPS			/* the groups' keys with the groups' numbers */
 };
 
 #define GEONN_FILE_KINDS		3
 
 /* bits of geonn_search.flags */
-#define GEONN_SEARCH_TIES		1u	/* also all candidates that tie with the k-th */
-#define GEONN_SEARCH_RESUME		2u	/* begin with the pairs of the first
-									 * observation that follow those of the
-									 * last, partial results of the same
-									 * question */
+#define GEONN_SEARCH_TIES		1u	/* all candidates that tie with the k-th are found, too */
+#define GEONN_SEARCH_RESUME		2u	/* the last results ended within the first
+									 * observation: begin with its next pair */
 
 /* bits of geonn_results.flags */
 #define GEONN_RESULTS_ONE_EACH	1u	/* every observation has one pair; the
 									 * counts are not written */
 #define GEONN_RESULTS_PARTIAL	2u	/* the observation after the last answered
-									 * one has a count and pairs, too, behind
-									 * all others; they are not all its pairs */
+									 * one has a count, too, and some of its
+									 * pairs, behind all other pairs */
 
 enum geonn_error_code
 {
@@ -338,18 +336,18 @@ enum geonn_phase
 {
 	GEONN_PHASE_OBSERVATIONS,	/* the engine has nothing to do: the client
 								 * reads observations, or works on pairs */
-	GEONN_PHASE_QUEUED,			/* it waits for other sessions to end */
+	GEONN_PHASE_QUEUED,			/* the call waits for other sessions to end */
 	GEONN_PHASE_REFERENCES,		/* references arrive */
 	GEONN_PHASE_SORTING,		/* references are put in order */
 	GEONN_PHASE_WAITING,		/* its batches wait for a device */
-	GEONN_PHASE_BUILDING,		/* a device builds what it needs of the references,
-								 * or waits for another one that does */
+	GEONN_PHASE_BUILDING,		/* a device builds an index or another structure
+								 * of the references, or waits for such a build */
 	GEONN_PHASE_SEARCHING		/* a device searches */
 };
 
 #define GEONN_PHASES			7
 
-/* Starts every message.  Its layout, hello's and error's never change. */
+/* Begins every message.  The layouts of the header, of hello and of error never change. */
 struct geonn_header
 {
 	uint32_t	magic;
@@ -385,7 +383,7 @@ struct geonn_engine_status
 {
 	struct geonn_header header;
 	int32_t		pid;
-	uint32_t	devices;		/* that many device_status messages follow */
+	uint32_t	devices;		/* how many device_status messages follow */
 	uint32_t	sessions;		/* how many sessions have a dataset, open or sealed */
 	uint32_t	datasets;		/* how many datasets the engine has, kept ones included */
 	uint32_t	searches;		/* how many searches wait or run */
@@ -409,7 +407,7 @@ struct geonn_device_status
 	uint32_t	kind;			/* enum geonn_device_kind */
 	uint32_t	state;			/* enum geonn_device_state */
 	uint32_t	in_use_by_auto; /* 1 where device choice auto uses it */
-	uint32_t	capability_major;	/* 0 where the kind has none */
+	uint32_t	capability_major;	/* CUDA's compute capability; 0 where the kind has none */
 	uint32_t	capability_minor;
 	uint32_t	threads;		/* how many threads of the host it uses; 0 where the kind uses none */
 	int32_t		utilization;	/* percent; the three gauges are as last read,
@@ -441,8 +439,8 @@ struct geonn_listed
 };
 
 /*
- * What clients say of a call, for the views of calls: numbers of a database, a
- * user and two tables, and texts.  The engine compares labels byte by byte, so
+ * A client's description of a call, for the views of calls: OIDs of a database,
+ * a role and two tables, and texts.  The engine compares labels byte by byte, so
  * unused bytes are zero.
  */
 struct geonn_call_label
@@ -461,21 +459,21 @@ struct geonn_call
 	int32_t		pid;			/* the process id of the calling backend */
 	uint32_t	role;			/* the OID of the role that the backend has logged in as, or 0 */
 	uint64_t	number;			/* the call's number among that process's calls */
-	uint64_t	microseconds;	/* how long ago it began; so far it has read references */
+	uint64_t	microseconds;	/* how long ago the call began; since then it has read references */
 	uint64_t	expected;		/* how many observations follow; 0: not known */
 	struct geonn_call_label label;
 };
 
-/* what the session has done in its call */
+/* figures of the session's work in its call */
 struct geonn_finished
 {
 	struct geonn_header header;
 	uint64_t	rows;			/* how many rows of the result it returned */
 	uint64_t	observations_skipped;
 	uint64_t	references_skipped;
-	uint64_t	unmatched;		/* how many other observations have no neighbour */
-	uint32_t	stays;			/* 1: the session stays for another call, without its dataset, */
-	uint32_t	slot;			/* and with the batch of this slot; GEONN_RING_SLOTS: with none */
+	uint64_t	unmatched;		/* how many observations, beside skipped ones, have no neighbour */
+	uint32_t	stays;			/* 1: the session stays for another call, without its dataset */
+	uint32_t	slot;			/* the slot whose batch stays with it; GEONN_RING_SLOTS: none */
 };
 
 /* an entry of the list of calls under way */
@@ -510,8 +508,8 @@ struct geonn_statistics
 	uint64_t	kept;			/* calls whose references the engine had kept */
 	uint64_t	batches;
 	uint64_t	bytes;			/* bytes that went through batches, both ways */
-	uint64_t	fallbacks;		/* batches that were smaller than asked for, or searched again for
-								 * want of memory, or searched by the CPU while a GPU fails */
+	uint64_t	fallbacks;		/* batches that were smaller than asked for, were searched again for
+								 * want of memory, or went to the CPU as no GPU could be used */
 	uint64_t	microseconds[GEONN_PHASES];
 	int64_t		last_error_at;	/* microseconds since 1970-01-01 UTC; 0: none */
 	char		last_error[256];	/* the last error that the engine sent; empty: none */
@@ -554,7 +552,7 @@ struct geonn_opened
 	struct geonn_header header;
 	uint64_t	dataset;		/* the dataset's number */
 	uint64_t	references;		/* how many it has; 0 where it is new */
-	uint32_t	metric;			/* metric and columns are those with which it was opened */
+	uint32_t	metric;			/* the metric and the columns with which it was opened first */
 	uint32_t	columns;
 	uint32_t	files;			/* bits 1 << enum geonn_file_kind: a message file
 								 * follows for each */
@@ -646,8 +644,8 @@ struct geonn_search
 };
 
 /*
- * Observations first ... first + observations - 1 are answered: their counts
- * are at these places of the batch's count column, and their pairs from 0 on.
+ * Observations first ... first + observations - 1 are answered: their counts have
+ * these indexes in the batch's column of counts, and their pairs begin at index 0.
  * At least one observation is answered, unless the results are partial.
  */
 struct geonn_results
@@ -659,9 +657,9 @@ struct geonn_results
 	uint32_t	pairs;
 	uint32_t	flags;			/* GEONN_RESULTS_... */
 	uint32_t	device;			/* number of the device that answered last */
-	uint32_t	algorithm;		/* enum geonn_algorithm, not auto; auto where there
-								 * was nothing to search */
-	uint32_t	build_microseconds; /* how long a device took to build what this search needed */
+	uint32_t	algorithm;		/* enum geonn_algorithm; auto only where nothing
+								 * had to be searched */
+	uint32_t	build_microseconds; /* how long devices took to build the structures that it needed */
 };
 
 struct geonn_ping
@@ -670,7 +668,7 @@ struct geonn_ping
 	uint64_t	number;			/* pong returns it */
 };
 
-/* more cores than a machine is likely to have */
+/* the greatest number of threads of the CPU: more than machines have cores */
 #define GEONN_CPU_THREADS_MAX	1024
 
 /* the engine's settings; the table of engine/server/server.c has the maximum of each */

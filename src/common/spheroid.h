@@ -96,7 +96,7 @@
 #define GEONN_SPHEROID_MARGIN 0x1p-42
 
 /*
- * The coordinates of a valid point by which all its names are known: latitude
+ * Replace the coordinates of a valid point by its canonical ones (essay): latitude
  * in [-90, 90], longitude in (-180, 180], 0 at the poles, no -0.
  *
  * longitude - 360 is exact: from 180 to 360 both are multiples of 2^-45, and
@@ -147,17 +147,17 @@ geonn_spheroid_vector(double latitude, double longitude)
 }
 
 /*
- * The limit L such that whatever is within a geodesic of reach has a computed
- * squared chord of at most L.  reach includes GEONN_SPHEROID_MARGIN.
+ * The limit L such that points with a geodesic of at most `reach`, in units of a,
+ * have a computed squared chord of at most L.  reach includes GEONN_SPHEROID_MARGIN.
  *
- * Up to 0.28, where the two are all but equal, bound 1. serves, as it costs
- * nothing; then bound 2., which ends at pi b = 3.131; from 3.125 on nothing is
- * excluded.
+ * Up to 0.28 bounds 1. and 2. of the essay are all but equal, and L follows from
+ * 1., which costs nothing; then from bound 2., which ends at pi b = 3.131.  From
+ * 3.125 on L is INFINITY.
  *
- * After bound 2. the margin has to cover the rounding of the angle of at most
- * 90 degrees, three operations and the constant, 4 e * 1.57, and the sine's,
- * 0.73 e, both twice: 14.1 e.  Then the chord's 15 e, and 3 e for the sum, the
- * square and what is left out: 32.1 e of 2048 e.
+ * After bound 2. the margin has to cover these.  The angle is at most 90 degrees:
+ * three operations and the constant round it by 4 e * 1.57.  The sine adds 0.73 e;
+ * both count twice: 14.1 e.  Then come the chord's 15 e, and 3 e for the sum, the
+ * square and terms that are left out: 32.1 e of 2048 e.
  */
 GEONN_GEODESY_FUNCTION double
 geonn_spheroid_reach(double reach)
@@ -179,17 +179,16 @@ geonn_spheroid_reach(double reach)
 }
 
 /*
- * The candidate margin: the limit on squared chords such that, if k references
- * have a squared chord of at most kth_chord_squared from an observation, then
- * all that are among its k first in the order (geodesic, id), and all ties
- * with the k-th geodesic, have squared chords of at most the limit.  Geodesics
- * are as geonn_spheroid_distance() returns them, squared chords as computed in
- * any of the ways of the essay.  INFINITY where the bounds are silent, from
- * a chord of 12,658 km on.
+ * The candidate margin.  Let k references have a squared chord of at most
+ * kth_chord_squared from an observation.  Then its k first references in the
+ * order (geodesic, id), and all that tie with the k-th geodesic, have squared
+ * chords of at most the limit that is returned.  Geodesics are as
+ * geonn_spheroid_distance() returns them, squared chords as computed in any of
+ * the ways of the essay.  INFINITY from a chord of 12,658 km on, where no bound holds.
  *
  * With S the limit of bound 3. for the k-th chord: k true geodesics are at most
- * S, so k computed ones are at most S + 100 nm, hence the k-th computed geodesic
- * is, and whatever is not longer has a true geodesic of at most S + 200 nm.
+ * S, so k computed ones, and the k-th of all, are at most S + 100 nm.  A computed
+ * geodesic that is not longer is in truth at most S + 200 nm.
  *
  * Any k references will do, so the limit of the k nearest found so far is as
  * good during a search.  It shrinks with the chord but for its own rounding,
@@ -234,9 +233,9 @@ geonn_spheroid_radius_limit(double max_distance)
 }
 
 /*
- * The other way around: all references whose squared chord is at most this
- * have a geodesic of at most so many metres.  Negative if chords cannot say so
- * of any, INFINITY if no two points are farther apart.
+ * The limit on squared chords such that all references with squared chords of at
+ * most the limit have a geodesic of at most `distance` metres.  Negative if chords
+ * show that of no reference, INFINITY if no two points are farther apart.
  *
  * By bound 3. s is at most r if c is at most 2 rho sin(r / 2 rho), and sin x is
  * at least x - x^3 / 6.  x ends at 1, where c / 2 rho is 5 / 6.

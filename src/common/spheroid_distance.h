@@ -12,16 +12,16 @@
 /*
  * The length in metres of the shortest path on the WGS84 spheroid between two
  * valid points in degrees, as PROJ's geod_inverse returns it for their
- * canonical coordinates (spheroid.h).  This float64 value is what SQL's
- * geonn_distance(…, 'spheroid') returns and what neighbours are ordered by.
+ * canonical coordinates (spheroid.h).  SQL's geonn_distance(…, 'spheroid')
+ * returns this float64 value, and neighbours are ordered by it.
  *
  * The distance is never negative, and 0 from a point to itself, whichever of
  * its coordinates are given; equal canonical coordinates give equal bits.
  * geod_inverse puts the two points into one order before it calculates, so
  * that the bits are the same in both directions; all the same, the observation
  * is always the first point.  The bits belong to a build of PROJ: it calls the
- * C library's sine and arc tangent, so they may differ by a few nanometres
- * between machines, never between processes of one.
+ * C library's sine and arc tangent, so distances may differ by a few nanometres
+ * between machines, never between processes of one machine.
  *
  * Any number of threads may call it.
  */

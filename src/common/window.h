@@ -42,7 +42,7 @@ enum geonn_edge
 	GEONN_EDGE_UNBOUNDED
 };
 
-/* a point's edges have for each window two bits for the low, and then two for the high */
+/* a point's edges have for each window two bits for its low bound, and then two for its high bound */
 #define GEONN_EDGE_BITS		2
 #define GEONN_EDGE_MASK		3u
 
@@ -65,7 +65,7 @@ geonn_high_edge(uint16_t edges, int window)
 }
 
 /*
- * Whether a low with this value and edge comes before this high, or at the same place.
+ * Whether a range with this low bound begins before a range with this high bound ends, or as it ends.
  */
 GEONN_WINDOW_FUNCTION bool
 geonn_low_reaches(int64_t low, unsigned low_edge, int64_t high, unsigned high_edge)

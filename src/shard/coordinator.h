@@ -19,7 +19,7 @@ typedef struct ShardPartition
 	char	   *quoted;			/* its name, quoted, with its schema */
 	char	   *server;
 	char	   *remote;			/* its option table_name, bare */
-	char	   *bound;			/* FOR VALUES …, as SQL; this and the rest is NULL if it is no partition */
+	char	   *bound;			/* FOR VALUES …, as SQL; the last three are NULL if it is no partition */
 	char	   *parent;			/* its parent's name, quoted, with its schema */
 	char	   *parent_key;		/* what follows PARTITION BY in its parent, as SQL */
 } ShardPartition;
@@ -31,33 +31,33 @@ extern List *geonn_shard_partitions(Oid table);
 extern int	geonn_partitions_on(List *partitions, const char *server);
 
 /*
- * The foreign tables on the server, as ShardPartitions.  Left out are tables that another role owns, as
- * trust.h says, or whose parent another role owns.
+ * The foreign tables on the server, as ShardPartitions, without those that another role owns, or whose parent
+ * another role owns (trust.h).
  */
 extern List *geonn_foreign_tables(const char *server);
 
 /*
- * The names of servers in an array of type name.  Raises an error if the array is empty, has a NULL or a
- * name twice, or names anything but foreign servers of postgres_fdw that no other role owns (trust.h).
+ * The names of servers in an array of type name.  Raises an error if the array is empty, or has a NULL or a
+ * name twice; or if a name is not of a server of postgres_fdw, or another role owns the server (trust.h).
  */
 extern List *geonn_shard_servers(ArrayType *servers);
 
 /*
- * Add the commands that make views, in the schema of a table, of the calls of all shards: those under way,
- * and their statistics.
+ * Add the commands that create a view for each of geonn_overviews, in the schema of a table: it shows the
+ * rows which that view has on all shards.
  */
 extern void geonn_command_overviews(ReturnSetInfo *commands, const ShardTable *table, List *servers);
 
-/* The names of the views of all shards, NULL at their end. */
+/* The names of geonn's views that the coordinator shows for all shards, NULL at their end. */
 extern const char *const geonn_overviews[];
 
-/* The local schema for a server's statistics, bare. */
+/* The coordinator's schema for the views of a server's statistics, bare. */
 extern char *geonn_statistics_schema(const char *server);
 
 /* The name of a server's subscription to a table that is replicated. */
 extern char *geonn_subscription(const char *replicated, const char *server);
 
-/* The name of that subscription's replication slot: one name space for all databases of the coordinator. */
+/* The name of that subscription's replication slot, unique among all databases of the coordinator. */
 extern char *geonn_slot(const char *replicated, const char *server);
 
 #endif							/* GEONN_SHARD_COORDINATOR_H */

@@ -59,8 +59,8 @@ extreme(List *servers, List *partitions, bool most)
 }
 
 /*
- * The next partition to move: one of a server that is not named, else the last one of the fullest
- * server, if it has two more than the emptiest.  NULL: none.
+ * The next partition to move: one on a server that is not among `servers`, else the last one on the
+ * fullest server, if that has at least two more than the emptiest.  NULL: none.
  */
 static ShardPartition *
 next_to_move(List *servers, List *partitions)
@@ -94,8 +94,8 @@ check_once(Move *move, char *server)
 }
 
 /*
- * The names of the tables that are divided by shard and have a partition on either server, as a
- * list for LOCK TABLE: those that the views of the shards fill.
+ * The coordinator's tables that show the views of either server, as a list for LOCK TABLE: all
+ * partitioned tables with a partition there, other than the one whose partition moves.
  */
 static char *
 tables_of_views(const Move *move, const char *from, const char *to)
@@ -186,8 +186,8 @@ replicated_of(const ShardPartition *partition)
 }
 
 /*
- * Add the command that waits until a server that is to have rows has a copy of the other table: else it would
- * answer for these rows without it.
+ * Add the commands that wait until a server, which is to get rows, has copied the replicated tables: before
+ * that, its answers for these rows would lack them.
  */
 static void
 wait_for_copies(const Move *move, const char *server)
@@ -215,8 +215,8 @@ is_of_sharded(const Move *move, const ShardPartition *partition)
 }
 
 /*
- * Add the commands that drop what the coordinator has of a server, unless the server still has rows of another
- * divided table.  Parents with the key LIST (shard) are those of the statistics' views, and do not count.
+ * Add the commands that drop the coordinator's objects of a server, unless the server still has rows of
+ * another divided table.  Tables with the key LIST (shard) only show views of the shards, and do not count.
  */
 static void
 forget_server(const Move *move, List *servers, const char *server)

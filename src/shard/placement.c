@@ -33,13 +33,13 @@ typedef struct Key
 	Oid			type;
 	int32		modifier;
 	Oid			collation;
-	TypeCacheEntry *order;		/* the order of the key's values, once bounds are to be read */
+	TypeCacheEntry *order;		/* how to compare the key's values; set by prepare_reading() */
 } Key;
 
-/* a value of a list, of which none is to be there twice */
+/* a value in the bounds of a table divided by LIST, each of which may occur once */
 typedef struct ListValue
 {
-	const char *text;			/* NULL: a NULL */
+	const char *text;			/* NULL: an SQL NULL */
 	Datum		value;
 } ListValue;
 
@@ -68,9 +68,9 @@ text_of(const ErrorData *error)
 }
 
 /*
- * An element of bounds, as a value of this type.  What PostgreSQL says of a wrong one names neither the argument
- * nor what to give: so its error becomes the detail of another one.  A type's input function changes nothing
- * that a later error would not undo: the statement fails in any case.
+ * Read an element of the argument bounds as a value of this type.  PostgreSQL's error about an invalid
+ * element does not name the argument: so it becomes the detail of an error that does.  No subtransaction is
+ * needed, as the statement fails in any case.
  */
 static Datum
 read_element(const char *element, Oid type, int32 modifier, const char *hint)
@@ -127,8 +127,8 @@ hash_bounds(List *bounds, int partitions, int servers)
 }
 
 /*
- * Does reading a value of this type, or comparing two, run code of the type alone?  That of a base type is
- * the server's or a superuser's.  Domains have checks, and rows and arrays may have domains in them.
+ * Does reading or comparing values of this type run only PostgreSQL's code, or a superuser's, as that of base
+ * types is?  Domains have checks of their owners; rows, arrays and ranges may have domains in them.
  */
 static bool
 is_readable(Oid type)
@@ -145,8 +145,8 @@ is_readable(Oid type)
 }
 
 /*
- * Have bounds read as values of the key's type, of a domain as those of the type below it: this function
- * is not to run a check, which is code of the domain's owner.
+ * Set key->type to the type that bounds are read by: the key's own or, if that is a domain, its base type.
+ * So reading them runs no check, which is code of the domain's owner.
  */
 static void
 prepare_reading(Key *key)
@@ -165,8 +165,8 @@ prepare_reading(Key *key)
 }
 
 /*
- * The order of values of the key: below 0, 0 or above, as for strcmp.  A type without an order is
- * left to PostgreSQL's own error.
+ * Compare two values of the key, as strcmp() does.  -1 for a type without an order: PostgreSQL raises
+ * its own error about it later.
  */
 static int
 compare(const Key *key, Datum value, Datum other)
@@ -293,7 +293,7 @@ range_bounds(List *bounds, Key *key)
 }
 
 /*
- * The column by which the table is divided: PostgreSQL wants it in the primary key.
+ * The column by which the table is divided, which PostgreSQL requires to be in the primary key.
  */
 static Key
 describe_key(const ShardTable *table, const char *column)

@@ -47,7 +47,7 @@
 
 PG_FUNCTION_INFO_V1(geonn_shard_ddl);
 
-/* the arguments of geonn_shard_ddl(), and what they name */
+/* the arguments of geonn_shard_ddl(), and the objects that they name */
 typedef struct ShardSetup
 {
 	ReturnSetInfo *commands;
@@ -68,7 +68,7 @@ typedef struct ShardSetup
 /* ---- the arguments ---- */
 
 /*
- * The join's own arguments, and where the shards are.
+ * Read the arguments; raises an error if radius is given with arguments for the k nearest.
  */
 static GeonnArguments *
 read_arguments(FunctionCallInfo fcinfo)
@@ -115,7 +115,8 @@ read_tables(ShardSetup *setup)
 }
 
 /*
- * Raises an error about arguments that do not fit together, and the errors that the join would raise.
+ * Read the arguments, and look up the tables and servers that they name.  Raises an error about arguments
+ * that do not fit together, and the errors that the join would raise.
  */
 static ShardSetup *
 read_setup(FunctionCallInfo fcinfo)
@@ -154,7 +155,7 @@ relation_of(const ShardSetup *setup, const char *name, const char *rest)
 }
 
 /*
- * Those of the named servers that have no partition of this table of the coordinator's.
+ * The named servers that have no partition yet of this table of the coordinator's.
  */
 static List *
 servers_without(const ShardSetup *setup, const char *table)
@@ -174,7 +175,8 @@ servers_without(const ShardSetup *setup, const char *table)
 /* ---- servers ---- */
 
 /*
- * What postgres_fdw needs to ask all servers at once, and to send them geonn_distance.
+ * Add the command that sets missing options of a server, by which postgres_fdw asks all servers at once, and
+ * sends them calls of geonn_distance.
  */
 static void
 prepare_server(const ShardSetup *setup, const char *server)
@@ -201,7 +203,7 @@ create_indexes(const ShardSetup *setup, const char *server, const ShardTable *ta
 }
 
 /*
- * Add the commands for a shard's table, which has no partitions yet.
+ * Add the commands that create a shard's table, still without partitions.
  */
 static void
 create_part(const ShardSetup *setup, const char *server)
@@ -214,8 +216,8 @@ create_part(const ShardSetup *setup, const char *server)
 }
 
 /*
- * The coordinator's table of all rows, with its partitions on the shards, and what its planner needs to send
- * whole questions.
+ * Add the commands that create the coordinator's table of all rows, with its partitions on the shards, and
+ * that let its planner join and aggregate by partition.
  */
 static void
 create_sharded(const ShardSetup *setup)
@@ -241,7 +243,7 @@ create_sharded(const ShardSetup *setup)
 		int			number = foreach_current_index(cell);
 		char	   *rest = psprintf("_%d", number);
 
-		/* neighbours together */
+		/* adjacent partitions go to one server */
 		const char *server = list_nth(setup->servers,
 									  (int) ((int64) number * list_length(setup->servers) / count));
 
@@ -255,8 +257,8 @@ create_sharded(const ShardSetup *setup)
 }
 
 /*
- * Raise an error if a server has rows and is not named, since a question that leaves one out would
- * miss its rows; or if the table is divided in another way.
+ * Raise an error if a server has rows and is not named, since queries of the others would miss its
+ * rows; or if the table is divided in another way.
  */
 static void
 check_sharded(const ShardSetup *setup)
@@ -330,8 +332,8 @@ subscribe(const ShardSetup *setup, const char *server)
 /* ---- views: tables that are divided by shard ---- */
 
 /*
- * A view of each shard, of a query that begins after its column shard, and the coordinator's table
- * of all.
+ * Add the commands that create a view on each shard, and the coordinator's table that shows all of these.
+ * query: the rest of the view's SELECT, after its first column, shard.
  */
 static void
 divide_by_shard(const ShardSetup *setup, const char *name, const char *columns, const char *query)
@@ -357,8 +359,8 @@ divide_by_shard(const ShardSetup *setup, const char *name, const char *columns, 
 }
 
 /*
- * A shard's version of the table that is replicated, as SQL: 0 until table and version have been copied,
- * each by a process of its own, and replication applies changes to them together.
+ * A shard's version of the table that is replicated, as SQL.  Two processes copy the table and its version;
+ * the version counts as 0 until both are done, and replication applies changes to both together.
  */
 static char *
 version_of_shard(const ShardSetup *setup)
@@ -395,7 +397,7 @@ create_table_views(const ShardSetup *setup)
 /* ---- the join ---- */
 
 /*
- * The arguments of the join, as SQL.
+ * The arguments with which a shard calls the join, as SQL.
  */
 static char *
 arguments_of_join(const ShardSetup *setup)
@@ -407,8 +409,8 @@ arguments_of_join(const ShardSetup *setup)
 }
 
 /*
- * The rows have a type of their own, which the view's name begins.  Conditions on the view reach the
- * reading of the observations: so it has no volatile function, as the view of versions has.
+ * Add the commands that create the join's view on each shard, and the type of its rows.  PostgreSQL pushes
+ * conditions on the view down to the observations, as the view calls no volatile function.
  */
 static void
 create_question(const ShardSetup *setup)
@@ -427,8 +429,8 @@ create_question(const ShardSetup *setup)
 }
 
 /*
- * With references on several servers, an observation's neighbours are the first of what all of
- * them answer: the order (distance, id) is total.  NULLs of keep_unmatched come last.
+ * With references on several servers, an observation's neighbours are the first, by (distance, id), of
+ * the neighbours that all servers return.  Rows without one (keep_unmatched) have NULLs, and come last.
  */
 static void
 create_merge(const ShardSetup *setup)
@@ -453,7 +455,7 @@ create_merge(const ShardSetup *setup)
 }
 
 /*
- * Functions are called for what they do by DO: dblink_exec takes no statement that returns rows.
+ * The commands call functions within DO, as dblink_exec() takes no statement that returns rows.
  */
 static void
 create_caches(const ShardSetup *setup)

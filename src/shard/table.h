@@ -8,7 +8,7 @@
 #include "lib/stringinfo.h"
 #include "nodes/pg_list.h"
 
-/* how a command for a shard begins if it has expressions, in which names of pg_catalog lack their schema */
+/* the beginning of commands with expressions: PostgreSQL writes names of pg_catalog there without schema */
 #define GEONN_CATALOG_PATH "SET search_path = pg_catalog, pg_temp; "
 
 /* all texts but schema and name are SQL, with names quoted */
@@ -36,15 +36,15 @@ typedef struct ShardTable
 extern ShardTable *geonn_shard_table(Oid relation, const char *argument);
 
 /*
- * Raise an error if the table has a hindrance.  Some things hinder any table, such as row-level security.
- * What acts on rows as they are written, such as a trigger, hinders only the table that is divided.
+ * Raise an error if the table has something that shards could not have.  No table may have row-level
+ * security, for example.  The table that is divided may not have triggers or rules, which act on written rows.
  */
 extern void geonn_shard_check_table(const ShardTable *table, bool is_divided);
 
-/* A name made of this one and the rest, cut so that PostgreSQL's names have room for it. */
+/* The name followed by the rest.  Raises an error if that is too long for a name of PostgreSQL's. */
 extern char *geonn_shard_name(const char *name, const char *rest);
 
-/* Such a name made of the table's, quoted, with the table's schema. */
+/* The table's name followed by the rest, likewise; quoted, with the table's schema. */
 extern char *geonn_shard_relation(const ShardTable *table, const char *rest);
 
 /*

@@ -10,20 +10,20 @@
 
 /*
  * Raise an error unless an object's owner has all privileges of the current user: if the current user runs
- * what such a role has made, the role gains nothing by it.  `what` names the object in the message.
+ * code of such a role, the role gains nothing by it.  `what` names the object in the message.
  */
 extern void geonn_shard_check_owner(const char *what, Oid owner);
 
 /*
- * Raise an error if, on this server, another role owns one of these tables, of ShardTable *, or may
- * create objects in the schema of one, or in one of the schemas, of char *.
+ * Raise an error if, on this server, another role owns one of these tables (ShardTable *), or may create
+ * objects in its schema; or if another role may create objects in one of the schemas (char *).
  */
 extern void geonn_shard_check_here(List *tables, List *schemas);
 
 /*
- * Add the command that comes before all others of a server, for these tables, the one that is divided first:
- * it creates their schemas and the extension, in the schema of this name, unless they exist, and fails if
- * another role owns an object that the commands for the tables name, or may create objects in a schema of one.
+ * Add the command that comes before all others of a server, for these tables (ShardTable *), first the one
+ * that is divided.  It creates their schemas and, in schema `geonn`, the extension, unless they exist.  It
+ * fails if another role owns an object that the tables' commands name, or may create objects in its schema.
  */
 extern void geonn_shard_prepare(ReturnSetInfo *commands, const char *server, List *tables,
 								const char *geonn);

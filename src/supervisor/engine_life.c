@@ -44,13 +44,13 @@
 
 /* in milliseconds */
 #define SHORT_LIFE		10000	/* an engine that ends earlier counts as a failure */
-#define LONGEST_PAUSE	60000	/* between two starts */
+#define LONGEST_PAUSE	60000	/* the longest pause between two starts */
 #define ENDING_PATIENCE 3000	/* from the channel's end or SIGTERM to SIGKILL */
 #define KILL_PATIENCE	1000	/* from SIGKILL to giving up, on shutdown */
-#define UNSENT_POLL		250		/* while the channel has no room */
-#define SILENCE_POLL	1000	/* while a ping is unanswered */
-#define SILENCE_LEAST	100		/* between two looks */
-#define SILENCE_MOST	2000	/* that counts between two looks */
+#define UNSENT_POLL		250		/* the pause between attempts to send while the channel is full */
+#define SILENCE_POLL	1000	/* the longest time between looks at an engine that owes an answer */
+#define SILENCE_LEAST	100		/* the shortest time between two looks */
+#define SILENCE_MOST	2000	/* the most that the time between two looks counts */
 
 static volatile sig_atomic_t retry_requested = false;
 
@@ -97,7 +97,7 @@ set_error(EngineReport *report, const char *message, const char *detail, const c
 }
 
 /*
- * Publish the engine's state.  If it is failed, the error must be set before.
+ * Publish the engine's state.  For ENGINE_STATE_FAILED, the error must be set before.
  */
 static void
 publish(EngineLife *life, EngineState state)
@@ -112,8 +112,8 @@ publish(EngineLife *life, EngineState state)
 /* ---- messages to the engine ---- */
 
 /*
- * Send what is unsent, as far as the channel has room.  An engine that does not
- * read its messages fills the channel; it then fails to answer a ping.
+ * Send the unsent messages, as far as the channel has room.  An engine that does
+ * not read its messages fills the channel; it then fails to answer a ping.
  */
 static void
 send_unsent(EngineLife *life)
@@ -153,7 +153,7 @@ send_to_engine(EngineLife *life, EngineMessage message)
 	send_unsent(life);
 }
 
-/* The engine owes an answer from now on. */
+/* Begin to measure for how long the engine owes an answer. */
 static void
 begin_silence(EngineLife *life)
 {
@@ -266,7 +266,7 @@ kill_engine(EngineLife *life)
 	life->phase = PHASE_ENDING;
 	life->kill_at = 0;
 
-	/* a driver may keep it from ending; no backend must wait at its socket then */
+	/* a driver may delay the end of the process: no backend must wait at its socket meanwhile */
 	unlink(GEONN_SOCKET_FILE);
 }
 
@@ -433,7 +433,7 @@ engine_life_configure(EngineLife *life)
 	if (life->phase == PHASE_STARTING || life->phase == PHASE_RUNNING)
 		send_to_engine(life, MESSAGE_SETTINGS);
 	if (life->phase == PHASE_RUNNING)
-		send_to_engine(life, MESSAGE_STATUS);	/* a setting may have changed what they have */
+		send_to_engine(life, MESSAGE_STATUS);	/* a setting may change the devices' figures */
 }
 
 /* ---- the end with the server ---- */

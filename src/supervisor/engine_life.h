@@ -21,7 +21,7 @@ typedef enum EnginePhase
 typedef enum EngineMessage
 {
 	MESSAGE_SETTINGS,
-	MESSAGE_STATUS,				/* asks for the devices, which backends are shown once it has ended */
+	MESSAGE_STATUS,				/* asks for the devices, which backends read while no engine runs */
 	MESSAGE_PING
 } EngineMessage;
 
@@ -40,14 +40,14 @@ typedef struct EngineLife
 	bool		was_silent;		/* the process was killed because it did not answer */
 	bool		was_foreign;	/* the process was killed because it is of another version */
 	int64		retry_at;		/* while ABSENT: when the engine is started again */
-	int64		kill_at;		/* while ENDING: when the process is killed; 0 once it was */
+	int64		kill_at;		/* while ENDING: when the process is killed; 0 once that is done */
 	int			failures;		/* how many processes in a row ended after a short life */
 
 	/* one ping at a time: the next is sent after the last is answered */
 	uint64		ping;			/* the number of the last ping */
 	int64		next_ping_at;
 	bool		ping_unanswered;
-	struct geonn_given_time silence;	/* the time that the engine was given since it was sent */
+	struct geonn_given_time silence;	/* the time that the engine was given since that ping */
 
 	/* messages that are still to be sent, since the channel had no room for them */
 	bool		unsent[ENGINE_MESSAGES];
@@ -62,10 +62,10 @@ extern void engine_life_init(EngineLife *life, bool preloaded);
 /* Have an absent engine started without a further pause.  A signal handler may call it. */
 extern void engine_life_request_retry(void);
 
-/* Read what the engine has logged and sent, and notice its end.  Does not wait. */
+/* Read the engine's log lines and messages, and notice its end.  Does not wait. */
 extern void engine_life_hear(EngineLife *life);
 
-/* Do what is due: start the engine, send it a ping, or kill it.  Does not wait. */
+/* Start the engine, send it a ping, or kill it, if that is due.  Does not wait. */
 extern void engine_life_advance(EngineLife *life);
 
 /* Milliseconds until something is due without an event, or -1. */

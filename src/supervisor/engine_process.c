@@ -35,8 +35,8 @@ close_descriptor(int *descriptor)
 }
 
 /*
- * Run the program with this end of the log's pipe and this one of the channel.  Returns 0, or the
- * errno of what failed.
+ * Run the program, which gets these ends of the log's pipe and of the channel.  Returns 0, or the
+ * errno of the failure.
  */
 static int
 run(const char *program, int log, int channel, pid_t *pid)
@@ -112,9 +112,8 @@ engine_process_start(EngineProcess *process, const char *program,
 }
 
 /*
- * Log one line of the engine's at the level that it begins with.  The engine's
- * errors are logged at a lower level than ERROR, which would end the
- * supervisor.
+ * Log one line of the engine's at the level that it begins with, but errors as
+ * WARNING: a report at level ERROR would end the supervisor.
  */
 static void
 log_line(EngineProcess *process)

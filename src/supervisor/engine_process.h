@@ -21,15 +21,15 @@ typedef struct EngineProcess
 } EngineProcess;
 
 /*
- * Start the program.  If that fails, returns false with errno; *failed_step
- * names the step that failed, or is NULL if that was to execute the program.
+ * Start the program.  If that fails, returns false with errno; *failed_step names
+ * the step that failed, or is NULL if the program could not be executed.
  */
 extern bool engine_process_start(EngineProcess *process, const char *program,
 								 const char **failed_step);
 
 /*
- * Forward what the engine has written to PostgreSQL's log, without waiting.
- * At the end of file, closes it.
+ * Forward the engine's log lines to PostgreSQL's log, without waiting.  Closes
+ * the pipe at its end.
  */
 extern void engine_process_forward_log(EngineProcess *process);
 
@@ -37,8 +37,8 @@ extern void engine_process_forward_log(EngineProcess *process);
 extern void engine_process_close_channel(EngineProcess *process);
 
 /*
- * Has the process ended?  If so, forward the rest of its log, close
- * everything, and write how it ended as text.  Does not wait.
+ * Has the process ended?  If so, forward the rest of its log, close its channel
+ * and log, and write to `how`, as text, how it ended.  Does not wait.
  */
 extern bool engine_process_reap(EngineProcess *process, char *how, size_t room);
 

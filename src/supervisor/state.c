@@ -127,7 +127,7 @@ replace_file(const char *name, const void *content, size_t length)
 				pg_file_create_mode);
 	if (file >= 0)
 	{
-		errno = ENOSPC;			/* for a short write, which sets none */
+		errno = ENOSPC;			/* for a short write, which sets no errno */
 		written = write(file, content, length) == (ssize_t) length;
 		if (close(file) == 0 && written && rename(name_new, name) == 0)
 			return;
@@ -142,11 +142,11 @@ replace_file(const char *name, const void *content, size_t length)
  * not end the line early.
  */
 static int
-append_line(char *place, size_t room, const char *key, const char *text)
+append_line(char *line, size_t room, const char *key, const char *text)
 {
-	int			length = snprintf(place, room, "%s %s\n", key, text);
+	int			length = snprintf(line, room, "%s %s\n", key, text);
 
-	for (char *c = place; c < place + length - 1; c++)
+	for (char *c = line; c < line + length - 1; c++)
 	{
 		if (*c == '\n' || *c == '\r')
 			*c = ' ';
@@ -172,7 +172,7 @@ geonn_state_write(const EngineReport *report)
 	length += append_line(content + length, sizeof(content) - length,
 						  "hint", report->hint);
 
-	/* if that fails, statements wait for an engine without an error that says why it fails */
+	/* if that fails, statements that wait for the engine do not learn why it failed */
 	replace_file(GEONN_STATE_FILE, content, length);
 }
 
@@ -199,7 +199,7 @@ read_file(const char *name, void *content, size_t room)
 }
 
 /*
- * Cut the value of the line with this key out of the text.
+ * Take the first line, which must have this key, off the text.  Returns its value; NULL: another key.
  */
 static const char *
 take_value(char **text, const char *key)
@@ -263,7 +263,7 @@ has_end(const char *text, size_t room)
 	return memchr(text, '\0', room) != NULL;
 }
 
-/* the supervisor's: the status that is being received */
+/* in the supervisor: the devices of the status that it is receiving */
 static struct
 {
 	uint32		expected;

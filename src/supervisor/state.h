@@ -27,7 +27,7 @@
 
 typedef enum EngineState
 {
-	ENGINE_STATE_STARTING,		/* started, not yet ready to talk */
+	ENGINE_STATE_STARTING,		/* started; it does not listen yet */
 	ENGINE_STATE_RUNNING,
 	ENGINE_STATE_FAILED			/* ended, or could not be started; the supervisor tries again later */
 } EngineState;
@@ -37,7 +37,7 @@ typedef struct EngineReport
 	EngineState state;
 	pid_t		supervisor_pid;
 	pid_t		engine_pid;		/* 0: none runs */
-	uint64		attempt;		/* how often this supervisor has started the engine */
+	uint64		attempt;		/* how often this supervisor has tried to start an engine */
 
 	/* the error, if the state is failed; detail and hint may be empty */
 	char		message[512];
@@ -48,7 +48,7 @@ typedef struct EngineReport
 /* For ereport: the hint of an error with one of these files, or with the engine's socket beside them. */
 extern int	geonn_state_hint(void);
 
-/* Raise the error of errno that one of these files, or their folder, could not be used so. */
+/* Raise the error, with errno, that a step (such as: open file) failed with one of these files. */
 __attribute__((noreturn))
 extern void geonn_state_raise(const char *step, const char *name);
 
@@ -70,13 +70,13 @@ extern pid_t geonn_state_supervisor(void);
 /* Read this supervisor's report; false if it has not written one yet. */
 extern bool geonn_state_read(pid_t supervisor_pid, EngineReport *report);
 
-/* For the supervisor, before a new engine's first message: no device is expected before a status. */
+/* For the supervisor, before a new engine's first message: forget an unfinished status of the last engine. */
 extern void known_devices_begin(void);
 
 /*
  * For the supervisor: take a message of the engine's status.  With the last one of a status
- * all its devices become known, in place of the former ones.  Returns false if this is no
- * message that may come now.
+ * all its devices become known, in place of the former ones.  Returns false if the message is out of
+ * turn.
  */
 extern bool known_devices_receive(const union geonn_message *message);
 

@@ -140,15 +140,15 @@ wait_for_events(EngineLife *life, WaitEventSet **set, long timeout)
 							  life->engine.channel, NULL, NULL);
 	}
 
-	/* the callers try all descriptors, since no read waits; so the event itself is not needed */
+	/* the caller reads all descriptors, since no read waits; so the event itself is not needed */
 	(void) WaitEventSetWait(*set, timeout, events,
 							lengthof(events), geonn_wait_event(GEONN_WAIT_SUPERVISOR));
 	ResetLatch(MyLatch);
 }
 
 /*
- * Become the supervisor.  Returns false if another process is and this one is
- * not to wait for its end, or if this one is asked to end.
+ * Become the supervisor.  Returns false if another process is the supervisor and
+ * `wait` is false, or if this process is asked to end.
  */
 static bool
 take_lock(bool wait)

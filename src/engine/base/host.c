@@ -32,8 +32,8 @@
 #define LOOK_MS 10000
 
 /*
- * Read numbers, by a format of scanf, from the first line of a file that begins as the format says:
- * the file of this name in the folder root/path.  Returns how many numbers were read.
+ * Read numbers, by a format of scanf, from the file root/path/name: from its first line that the
+ * format fits.  Returns how many numbers were read.
  */
 static int
 __attribute__((format(scanf, 4, 5)))
@@ -85,7 +85,7 @@ copy_path(char *copy, const char *path)
 	return true;
 }
 
-/* how many cores' time one group may use, rounded up; UINT64_MAX: no limit */
+/* the CPU time that one control group may use, in cores, rounded up; UINT64_MAX: no limit */
 static uint64_t
 cores_of(const char *root, const char *group)
 {
@@ -99,7 +99,7 @@ cores_of(const char *root, const char *group)
 }
 
 /*
- * How many bytes one group may still take; UINT64_MAX: no limit.  Inactive file pages count as
+ * How many bytes one control group may still take; UINT64_MAX: no limit.  Inactive file pages count as
  * free: the kernel drops them first.
  */
 static uint64_t
@@ -118,7 +118,7 @@ memory_free_of(const char *root, const char *group)
 }
 
 /*
- * The smallest amount of a group and all groups above it.
+ * The smallest amount that of_group() returns, of a control group and all groups above it.
  */
 static uint64_t
 least_of_groups(const char *root, const char *path,

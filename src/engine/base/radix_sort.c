@@ -37,8 +37,8 @@ struct pass
 	size_t		turn;			/* how many pieces run as one job */
 	size_t		piece_rows;
 	unsigned	shift;
-	size_t	   *counts;			/* [pieces][DIGITS] rows of each value of the digit; then the places
-								 * where they go */
+	size_t	   *counts;			/* [pieces][DIGITS] how many rows have each value of the digit; then
+								 * the index to which the next such row goes */
 	uint64_t   *varying;		/* [pieces] bits in which keys of the piece differ from the first
 								 * key of all */
 };
@@ -96,8 +96,8 @@ move_rows(void *context, size_t number)
 }
 
 /*
- * Turn the counts of rows for each piece and digit into the places where the
- * first of these rows go.
+ * Turn the count of rows for each piece and digit into the index to which the
+ * first of these rows goes.
  */
 static void
 place_pieces(struct pass *pass)

@@ -12,8 +12,8 @@
 #include "engine/base/atomics.h"
 
 /*
- * Keys and values, and memory for as many again.  The sort may swap the
- * columns: afterwards key and value are the sorted ones.
+ * Keys and values, and room for as many more.  The sort may swap the two:
+ * afterwards key and value are the sorted columns.
  */
 struct radix_sort
 {

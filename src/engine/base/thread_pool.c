@@ -64,7 +64,7 @@ static struct
 {
 	pthread_mutex_t lock;
 	pthread_cond_t work;		/* signalled when a worker is invited, or the pool closes */
-	pthread_cond_t seat;		/* signalled when a seat is free for the line */
+	pthread_cond_t seat;		/* signalled when a seat is free for a thread in line */
 
 	/* guarded by lock */
 	unsigned long asked;		/* how many threads have asked for a seat so far */
@@ -84,7 +84,7 @@ static struct
 	.seat = PTHREAD_COND_INITIALIZER
 };
 
-/* whether this thread has a seat, beyond its present job */
+/* whether this thread has taken a seat by thread_pool_enter() */
 static _Thread_local bool has_seat;
 
 void
@@ -176,7 +176,7 @@ take_seat(void)
 	if (pool.asked != pool.admitted)
 		pthread_cond_broadcast(&pool.seat);
 	else if (open_job() != NULL)
-		invite(threads);		/* the workers that had left their seats to the line */
+		invite(threads);		/* for seats that workers had left to the line */
 }
 
 static void

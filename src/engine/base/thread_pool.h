@@ -22,9 +22,10 @@ extern unsigned thread_pool_threads(void);
 
 /*
  * Take a seat for the calling thread, and wait until one is free; the thread
- * keeps the seat for its jobs and for what it does between them.  A thread
+ * keeps the seat for its jobs and for its work between them.  A thread
  * that has a seat already keeps it, unless others wait for one: then it goes
- * to the end of their line.  leave gives the seat back, if there is one.
+ * to the end of their line.  thread_pool_leave gives the seat back, if the
+ * thread has one.
  */
 extern void thread_pool_enter(void);
 extern void thread_pool_leave(void);

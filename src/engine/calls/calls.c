@@ -187,8 +187,8 @@ add_figures(struct geonn_statistics *sum, const struct geonn_statistics *more)
 }
 
 /*
- * Take the entry of this label out of the list; if the label has none, make a
- * new entry, from the last one if the list is full.  NULL if memory is short.
+ * Take the entry of this label out of the list; if the label has none, make an
+ * empty one, of the list's last entry if the list is full.  NULL if memory is short.
  */
 static struct entry *
 take_entry(const struct geonn_call_label *label)

@@ -46,13 +46,13 @@ extern void call_move(struct call *call, enum geonn_phase *part, enum geonn_phas
 extern void call_use_device(struct call *call, int device);
 
 /*
- * Add to the call's figures.  The references are those that arrived; the bytes, those of batches
- * that arrived and of pairs that were answered; the fallbacks, work that is done in a slower way, as
- * a device or memory is lacking.
+ * Add to the call's figures.  references: how many arrived; bytes: those of batches that arrived and
+ * of pairs that were answered; fallbacks: how often work took a slower way, for want of a device or
+ * of memory.
  */
 extern void call_add(struct call *call, const struct geonn_statistics *more);
 
-/* Note how many references the engine had already, and whether it had kept them. */
+/* Note how many references the found dataset has, and whether it was kept. */
 extern void call_found_references(struct call *call, uint64_t rows, bool kept);
 
 /* Note the error with which the engine ends a session of the call. */

@@ -37,8 +37,8 @@ struct dataset
 	double	   *longitude;		/* [count] degrees */
 	int64_t    *tag;			/* [count] */
 	int32_t    *group;			/* [count], or NULL: no such column */
-	double	   *radius;			/* [count] metres, or NULL; may be infinite; any other value
-								 * below 0, or NaN: no pair has the reference */
+	double	   *radius;			/* [count] metres, may be infinite, or NULL: no such column;
+								 * negative or NaN: no pair has the reference */
 	int64_t    *low[GEONN_WINDOWS_MAX]; /* [count] the lows of each window, or NULL (window.h) */
 	int64_t    *high[GEONN_WINDOWS_MAX];	/* [count] the highs of each window, or NULL */
 	uint16_t   *edges;			/* [count] the edges of all windows, or NULL: it has no windows */
@@ -57,31 +57,31 @@ struct dataset
 	struct geonn_label label;
 	uint8_t		note[GEONN_NOTE_BYTES];
 	struct dataset *next[DATASET_TABLES];	/* the next in the chain, of each hash table */
-	struct dataset *newer;		/* neighbours in the order of use, while it is kept */
+	struct dataset *newer;		/* the next ones in the order of use, while it is kept */
 	struct dataset *older;
 
-	/* how many bytes of host memory devices took for what they built of it, without a table of
-	 * squares; and how many for that table */
+	/* how many bytes of host memory the devices' structures take, without a table of squares; and
+	 * how many that table takes */
 	atomic_uint_fast64_t built_bytes;
 	atomic_uint_fast64_t squares_bytes;
 
 	/*
-	 * What each device has built of the dataset.  Only a thread of the device
-	 * changes its entry, while its `building` is set; cuda/lane/dataset.cu
-	 * says how GPUs look at each other's.
+	 * The structures that each device has built of the dataset, such as an index.
+	 * Only a thread of the device changes its entry, while its `building` is set;
+	 * cuda/lane/dataset.cu says how GPUs look at each other's.
 	 */
 	void	   *built[GEONN_DEVICES_MAX];
 
 	/* of a device that works by turns: whether one of its threads is building
-	 * something of the dataset; guarded by the scheduler's lock */
+	 * structures of the dataset; guarded by the scheduler's lock */
 	bool		building[GEONN_DEVICES_MAX];
 
-	/* how many threads of devices have taken one of the dataset's searches and may be building what
-	 * it needs */
+	/* how many threads of devices have taken one of the dataset's searches and may be building
+	 * structures for it */
 	atomic_int	builders;
 
-	/* how many devices still have to discard what they built of it; and the next dataset in
-	 * each device's list of discards (search/scheduler.c) */
+	/* how many devices still have to discard their structures; and the next dataset in each
+	 * device's list of discards (search/scheduler.c) */
 	atomic_int	discards;
 	struct dataset *next_discard[GEONN_DEVICES_MAX];
 };
@@ -98,7 +98,7 @@ struct dataset_column
 								 * every dataset has it */
 	size_t		width;			/* how many bytes a value has */
 	size_t		member;			/* offset of the column's address in struct dataset */
-	size_t		batch_member;	/* and its offset in struct geonn_batch_columns */
+	size_t		batch_member;	/* offset of its address in struct geonn_batch_columns */
 };
 
 extern const struct dataset_column dataset_columns[DATASET_COLUMNS];
@@ -139,8 +139,8 @@ extern size_t dataset_row_bytes(const struct dataset *dataset);
 extern void dataset_fit(struct dataset *dataset);
 
 /*
- * The bytes of host memory that a dataset takes, with all that devices have built of it there,
- * but without a table of squares.
+ * The bytes of host memory that a dataset takes, with the devices' structures there, but without
+ * a table of squares.
  */
 extern size_t dataset_memory(const struct dataset *dataset);
 
@@ -161,7 +161,7 @@ extern uint32_t dataset_descriptors(const struct dataset *dataset);
 
 /*
  * Free a dataset's references and files.  The struct itself stays, since
- * devices still have to discard what they built.
+ * devices still have to discard their structures.
  */
 extern void dataset_free_references(struct dataset *dataset);
 

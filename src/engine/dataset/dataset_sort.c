@@ -26,7 +26,7 @@
 /* how many references one piece of the work has */
 #define PIECE_ROWS ((size_t) 1 << 15)
 
-/* how many pieces a job has for each thread: it takes some 10 ms */
+/* how many pieces a job has for each thread: such a job takes some 10 ms */
 #define PIECES_PER_THREAD 16
 
 #define SIGN ((uint64_t) 1 << 63)
@@ -147,7 +147,7 @@ sort_references(struct sorting *sorting, struct failure *failure)
 		 sort_by(sorting, NULL, failure));
 }
 
-/* the memory of the keys takes a column now */
+/* collect a piece of a column in the new order, in memory that keys no longer need */
 static void
 collect_column(void *context, size_t number)
 {

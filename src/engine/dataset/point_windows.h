@@ -36,7 +36,7 @@ point_windows_read(const struct geonn_batch_columns *batch, uint32_t row)
 }
 
 /*
- * Whether each window of a point overlaps that of a reference.
+ * Whether each window of a point overlaps that of the reference at this place.
  */
 static inline bool
 point_windows_overlap(const struct point_windows *windows, const struct dataset *dataset,

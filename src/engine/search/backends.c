@@ -56,8 +56,8 @@ backends_find(void)
 }
 
 /*
- * Whether some GPU comes before this device for choice auto; by_usable: count
- * usable devices alone.
+ * Whether choice auto prefers some GPU to this device; by_usable: some GPU that
+ * is usable.
  */
 static bool
 is_outranked(const struct device *device, bool by_usable)

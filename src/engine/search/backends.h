@@ -8,7 +8,7 @@
 
 #include "engine/search/device.h"
 
-/* the devices of this host, kind after kind, and why none is a GPU; empty if one is */
+/* the devices of this host, kind after kind; and the reason why none is a GPU, empty if one is */
 extern struct device engine_devices[GEONN_DEVICES_MAX];
 extern int	engine_device_count;
 extern struct failure engine_no_gpu;

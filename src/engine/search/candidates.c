@@ -43,8 +43,8 @@ candidates_measure(const struct dataset *dataset, double latitude, double longit
 }
 
 /*
- * Let the candidate at this place of the heap sink below all candidates that
- * come later.
+ * Sift the candidate at this index down the heap, in which each candidate comes
+ * later in the order than its children.
  */
 static void
 sink(struct candidate *heap, size_t count, size_t at)

@@ -30,21 +30,20 @@ candidate_before(struct candidate a, struct candidate b)
 }
 
 /*
- * Fill in the distances of candidates by a metric whose chord does not decide;
- * NAN for a reference farther away than its own radius.  A distance takes a
- * microsecond, unless the candidate before is the same point. Ends early once
- * *cancelled is set: the remaining distances are undefined.
+ * Fill in the distances of candidates by a metric whose chord does not decide
+ * (metric.h); NAN for a reference farther away than its own radius.  A distance
+ * takes a microsecond, unless the candidate before is the same point.  Ends early
+ * once *cancelled is set: the remaining distances are undefined.
  */
 extern void candidates_measure(const struct dataset *dataset, double latitude, double longitude,
 							   struct candidate *candidates, size_t count,
 							   const atomic_bool *cancelled);
 
 /*
- * Put the candidates into order, and move those that answer the question to the front: of
- * the candidates within max_distance (a distance of NAN is beyond it) the first k (0: all)
- * and, if the question asks for ties, those at the distance of the k-th; candidates up to a
- * present cutoff are left out.  The caller has already checked groups and excluded tags.
- * Returns the number of answers.
+ * Put the candidates into order, and move those that answer the question to the front.
+ * These are the first k (0: all) within max_distance (NAN is beyond it), with ties also all
+ * at the distance of the k-th, but none up to a present cutoff.  The caller has already
+ * checked groups and excluded tags.  Returns the number of answers.
  */
 extern size_t candidates_choose(struct candidate *candidates, size_t count,
 								const struct question *question,

@@ -35,19 +35,19 @@
 
 #include "engine/search/cells_square.h"
 
-/* A range, and what a walk has found for it so far; vectors are turned. */
+/* A range, and a walk's findings for it so far; vectors are in the face's coordinates (cells_turned). */
 struct cells_range
 {
 	struct cells_square square; /* the whole range */
 	struct geonn_vector middle;
 	double		rho;
 	struct geonn_vector best;	/* the nearest position to the middle */
-	double		best_square;	/* its squared chord */
+	double		best_square;	/* its squared chord to the middle */
 	double		limit;			/* the limit on squared chords between the middle and a candidate */
 	double		margin;			/* the margin for cells_comes_before() */
 };
 
-/* Begin a range, whose rho the caller sets. */
+/* Begin a range; the caller sets its rho (essay). */
 GEONN_GEODESY_FUNCTION void
 cells_range_begin(struct cells_range *range, struct cells_square square)
 {
@@ -83,7 +83,7 @@ cells_range_corner(const struct cells_range *range, uint32_t number)
 						   square->v + (number & 2 ? square->half : -square->half));
 }
 
-/* Whether boxes are compared by their chords to corners, not by those to the antipodes. */
+/* Whether boxes are compared by their chords to corners, rather than by their antipodes' chords. */
 GEONN_GEODESY_FUNCTION bool
 cells_range_is_near(const struct cells_range *range)
 {
@@ -91,8 +91,8 @@ cells_range_is_near(const struct cells_range *range)
 }
 
 /*
- * The limit on squared chords between a corner and a box, or to its antipodes, that the best
- * sets; neither vector is turned.
+ * The limit on squared chords between a corner and a box, or the box's antipodes, that follows
+ * from the best position so far.  Neither vector is turned.
  */
 GEONN_GEODESY_FUNCTION double
 cells_range_corner_limit(const struct cells_range *range, struct geonn_vector corner,

@@ -77,10 +77,10 @@
 #define CELLS_SIDE (1u << CELLS_SIDE_BITS)
 #define CELLS_BLOCK (CELLS_SIDE * CELLS_SIDE)
 
-/* units along the side of a face's blocks: the finest squares have a side of 1 */
+/* a block's side has 2^this units; the finest squares have a side of 1 */
 #define CELLS_UNIT_BITS 21
 
-/* the first squares' side is 2^this, and a divided square's ones have sides 2^-3 as long */
+/* a block's squares have sides of 2^this units; those in a divided square have sides 1/8 as long */
 #define CELLS_FIRST_SHIFT (CELLS_UNIT_BITS - CELLS_SIDE_BITS)
 
 static_assert(CELLS_FIRST_SHIFT % CELLS_SIDE_BITS == 0, "the finest squares have a side of 1");
@@ -91,7 +91,7 @@ static_assert(CELLS_FIRST_SHIFT % CELLS_SIDE_BITS == 0, "the finest squares have
 /* where a point is: units from the first corner of its face */
 struct cells_spot
 {
-	uint32_t	face;			/* 2 * axis, + 1 where its coordinate is negative */
+	uint32_t	face;			/* 2 * axis, plus 1 on the axis's negative side */
 	uint32_t	u;
 	uint32_t	v;
 };
@@ -117,7 +117,7 @@ cells_turned(uint32_t face, struct geonn_vector vector)
 	return turned;
 }
 
-/* a vector in the coordinates of a face, turned back */
+/* the vector that cells_turned() has turned to this */
 GEONN_GEODESY_FUNCTION struct geonn_vector
 cells_turned_back(uint32_t face, struct geonn_vector turned)
 {
@@ -142,11 +142,11 @@ cells_about_inverse(float x)
 #endif
 }
 
-/* the unit in which a coordinate is, on a face with side_units units along its side */
+/* the unit in which a coordinate, -1 ... 1, lies on a face with side_units units along its side */
 GEONN_GEODESY_FUNCTION uint32_t
-cells_units(double place, double scale, uint32_t side_units)
+cells_units(double coordinate, double scale, uint32_t side_units)
 {
-	double		units = fma(place, scale, scale);
+	double		units = fma(coordinate, scale, scale);
 	uint32_t	unit = units > 0.0 ? (uint32_t) units : 0;
 
 	return unit < side_units ? unit : side_units - 1;
@@ -210,8 +210,8 @@ cells_vector_at(double u, double v)
 }
 
 /*
- * By how much (2) must be positive, where the chords of both references to a point of
- * the square, or to its middle, are at most `reach`, and all chords between the
+ * The margin by which (2) of the essay must exceed 0.  The chords of both references to
+ * some point of the square, or to its middle, are at most `reach`; all chords between the
  * square and references are at most `greatest`.
  */
 GEONN_GEODESY_FUNCTION double
@@ -220,7 +220,7 @@ cells_margin(double reach, double greatest)
 	return fma(greatest * greatest, 0x1p-45, fma(reach, 0x1p-48, 0x1p-49));
 }
 
-/* Whether b comes before c for each point of a square, by (2); both vectors are turned. */
+/* Whether b comes before c for each point of a square, by (2) of the essay; both vectors are turned. */
 GEONN_GEODESY_FUNCTION bool
 cells_comes_before(struct geonn_vector b, struct geonn_vector c, const struct cells_square *square,
 				   double margin)

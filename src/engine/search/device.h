@@ -46,15 +46,13 @@ struct device;
 /*
  * The question that a search asks about each of its observations.
  *
- * The candidates are the references at most max_distance away.  If the dataset
- * has groups, only references of the observation's group are candidates; if its
- * observations exclude tags, references with these tags are not; if it has
- * radiuses, only references no farther than the smaller radius of the two are;
- * and if it has windows, only references whose windows overlap the
- * observation's (common/window.h).  The
- * answer is the first k candidates in the order (distance, place in the
- * dataset); with ties, also all candidates at the distance of the k-th; or, if
- * k is 0, all candidates.  The pairs come in that order.
+ * The candidates are the references at most max_distance away.  Columns of the
+ * dataset narrow them down.  With groups, a candidate has the observation's
+ * group; with excluded tags, none of these.  With radiuses, it is no farther than
+ * either radius; with windows, its windows overlap the observation's
+ * (common/window.h).  The answer is the first k candidates, or all if k is 0, in
+ * the order (distance, index in the dataset), which is that of the pairs, too.
+ * With ties, all candidates at the distance of the k-th are added.
  */
 struct question
 {
@@ -86,7 +84,7 @@ struct search
 	uint32_t	slot;			/* its slot in the session's ring */
 	struct dataset *dataset;	/* the dataset, which is sealed and not empty */
 	bool		stays;			/* later calls find the dataset by its label */
-	enum geonn_device_choice choice;	/* a GPU may change it, as above */
+	enum geonn_device_choice choice;	/* the devices that may take it; a GPU may change it (essay) */
 	struct question question;
 	enum geonn_algorithm algorithm; /* the algorithm that answers it, which the device chose that
 									 * took the search last; auto before */
@@ -101,10 +99,9 @@ struct search
 
 	/*
 	 * The result so far: observations first ... first + answered - 1 have their
-	 * counts (no counts are written while one_each is set), and their pairs
-	 * fill the tag and distance columns from 0 to pairs - 1.  A search ends
-	 * when all its observations are answered, or when the batch lacks space for
-	 * the next one's pairs.
+	 * counts, unless one_each is set.  Their pairs fill the tag and distance
+	 * columns from index 0 to pairs - 1.  A search ends when all its observations
+	 * are answered, or when the batch lacks space for the next one's pairs.
 	 *
 	 * The pairs of an observation are cut off only if it is the first one and
 	 * has more pairs than fit into the batch.  Then answered stays 0, the
@@ -129,15 +126,15 @@ struct search
 
 	/* used by the scheduler alone */
 	uint32_t	device;			/* number of the device that owns the search, or owned it last */
-	uint32_t	build_microseconds; /* how long devices took to build what it needed of the dataset */
+	uint32_t	build_microseconds; /* how long devices took to build the structures that it needs */
 	bool		wants_memory;	/* memory was short for it before: the device
 								 * first discards all datasets that it may */
 	enum geonn_phase phase;		/* the phase of its call that this search is in */
 	int64_t		taken_us;		/* when its turn began */
 	int64_t		expected_us;	/* how long its turn was expected to take */
-	bool		builds;			/* its thread builds something of the dataset, and
+	bool		builds;			/* its thread builds structures of the dataset, and
 								 * others of the device must not */
-	bool		builds_long;	/* and that build takes longer than a turn */
+	bool		builds_long;	/* that build takes longer than a turn */
 	struct search_queue *queue;
 	struct search *next;
 };
@@ -153,7 +150,7 @@ extern void search_account(struct search *search, uint32_t rows, uint32_t pairs,
 
 /*
  * Whether a search asks for the one nearest reference, without ties, by a metric
- * whose chord decides.
+ * whose chord decides (metric.h).
  */
 extern bool search_is_nearest(const struct search *search);
 
@@ -179,8 +176,8 @@ enum device_progress
 struct device_operations
 {
 	enum geonn_device_kind kind;
-	bool		is_gpu;			/* choice auto uses the usable GPUs, or, if there are none, the CPU,
-								 * which would finish its batch last */
+	bool		is_gpu;			/* choice auto prefers the usable GPUs to the CPU, which would finish
+								 * its batch last */
 
 	/*
 	 * (optional) How many devices of this kind the host shows, or 0 with the
@@ -204,22 +201,22 @@ struct device_operations
 
 	/*
 	 * Choose the algorithm for a search that leaves this to the device.
-	 * is_first: the device has built nothing of its dataset, and no later call
-	 * will find that.  Called under the scheduler's lock.
+	 * is_first: the device has built nothing of the search's dataset, which is
+	 * not kept for later calls.  Called under the scheduler's lock.
 	 */
 	enum geonn_algorithm (*choose) (const struct search *search, bool is_first);
 
 	/*
-	 * Whether the device has built what a search needs of its dataset for this
-	 * algorithm, which must not be auto.
+	 * Whether the device has built the structures of the dataset that a search
+	 * needs for this algorithm, which must not be auto.
 	 */
 	bool		(*is_built) (const struct device *device, const struct search *search,
 							 enum geonn_algorithm algorithm);
 
 	/*
-	 * Build what a search needs of its sealed dataset, unless
-	 * dataset->built[device->number] has it already.  False with the failure if
-	 * the device cannot build it.
+	 * Build the structures that a search needs of its sealed dataset, unless
+	 * dataset->built[device->number] has them already.  False with the failure
+	 * if the device cannot build them.
 	 */
 	bool		(*build) (struct device *device, const struct search *search,
 						  struct failure *failure);
@@ -239,8 +236,8 @@ struct device_operations
 	void		(*start) (struct device *device, struct search *search);
 
 	/*
-	 * Do what can be done now, for about 50 ms at most, and report at most one
-	 * search that ended.  A turn that takes longer than expected ends after
+	 * Work on the started searches, for about 50 ms at most, and report at most
+	 * one search that ended.  A turn that takes longer than expected ends after
 	 * some 200 ms, or with its first observation if that alone takes longer.
 	 */
 	enum device_progress (*advance) (struct device *device,

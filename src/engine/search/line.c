@@ -43,8 +43,8 @@ static struct
 }			line;
 
 /*
- * Put a queue into its place in the line: behind all queues whose charge after
- * their next turn is the same or less.
+ * Insert a queue into the line: behind all queues whose charge after their next
+ * turn is the same or less.
  */
 static void
 insert_queue(struct search_queue *queue)
@@ -101,8 +101,8 @@ line_append(struct search_queue *queue, struct search *search)
 }
 
 /*
- * The queue is charged the time that the turn is expected to take, so that the
- * queue's next search has its right place in the line for other devices.
+ * The queue is charged the time that the turn is expected to take, so that its
+ * next search waits in the line behind the right queues for other devices.
  */
 struct search *
 line_take(struct search_queue *queue)

@@ -15,7 +15,7 @@ struct search_queue
 {
 	struct search *first;
 	struct search *last;
-	struct search_queue *next;	/* the next in the line, in which all queues are that are not empty */
+	struct search_queue *next;	/* the next in the line of all queues that are not empty */
 	unsigned	taken;			/* how many of its searches have a turn under way */
 	int64_t		served_us;		/* device time that it has been charged, on the line's clock, in
 								 * microseconds */
@@ -35,7 +35,7 @@ extern struct search *line_take(struct search_queue *queue);
 
 /*
  * End a search's turn.  put_back: put the search at the head of its own queue,
- * and the queue into its place in the line.
+ * and the queue into the line.
  */
 extern void line_end_turn(struct search *search, bool put_back);
 

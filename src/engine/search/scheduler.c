@@ -99,8 +99,8 @@ struct served_device
 	unsigned	long_builds;	/* how many threads are at a long build */
 	unsigned	asleep;			/* how many threads sleep and have not been woken */
 	unsigned	woken;			/* how many threads have been woken, but have not run yet */
-	struct dataset *discards;	/* datasets of which the device is to discard what it has built, linked
-								 * by next_discard */
+	struct dataset *discards;	/* datasets whose structures the device is to discard, linked by
+								 * next_discard */
 	unsigned	discarding;		/* how many threads have taken such datasets, and are not done */
 	pthread_cond_t discarded;	/* signalled when no thread is discarding any more */
 };
@@ -172,11 +172,11 @@ add_thread(struct served_device *served)
 }
 
 /*
- * Let a thread of a device look for work: one that sleeps, or a new one, unless
- * one is about to look anyway, or as many threads are busy as the settings
- * allow, which may be fewer than the device has.  A thread that leaves work for
- * others calls this again.  While the scheduler closes, all threads are awake,
- * and none is added, as they are being joined.  The lock is held.
+ * Let a thread of a device look for work: one that sleeps, or a new one.  Do
+ * nothing if a thread is about to look anyway, or if as many are busy as the
+ * settings allow.  A thread that leaves work for others calls this again.  While
+ * the scheduler closes, all threads are awake, and none is added, as they are
+ * being joined.  The lock is held.
  */
 static void
 wake(struct served_device *served)
@@ -321,7 +321,7 @@ scheduler_discard(struct dataset *dataset)
 {
 	bool		free_now;
 
-	/* counted down by every device that lives, and by this function */
+	/* every usable device counts dataset->discards down, and so does this function */
 	pthread_mutex_lock(&scheduler.lock);
 	atomic_store(&dataset->discards, 1);
 	for (int i = 0; i < engine_device_count; i++)
@@ -416,7 +416,7 @@ take_search(struct served_device *served, bool may_wait)
 	if (queue->first != NULL && !backends_serves(device, queue->first->choice))
 		wake_for(queue->first);
 
-	/* what another device chose is not for this one */
+	/* the algorithm that another device chose does not hold for this one */
 	if (search->question.algorithm == GEONN_ALGORITHM_AUTO &&
 		(search->algorithm == GEONN_ALGORITHM_AUTO || search->device != (uint32_t) device->number))
 		search->algorithm = device->operations->choose(search, !search->stays &&
@@ -444,9 +444,9 @@ set_busy(struct device_thread *thread, bool busy)
 }
 
 /*
- * Take datasets, of which the calling thread then discards what the device has built: one, so that
- * searches need not wait for thousands; or with `all` every one, after other threads have discarded
- * what they had taken.  NULL: no dataset.  The lock is held.
+ * Take datasets whose structures the calling thread is to discard: one, so that searches need not
+ * wait for thousands; with `all`, every one.  In that case first wait until other threads have done
+ * their discards.  NULL: no dataset.  The lock is held.
  */
 static struct dataset *
 take_discards(struct served_device *served, bool all)
@@ -468,9 +468,9 @@ take_discards(struct served_device *served, bool all)
 }
 
 /*
- * Take what a thread does next: a search, unless it has enough of them, or
- * discards, or neither, if searches are under way or the scheduler closes.
- * Until then the thread sleeps.
+ * Take the next work of a thread: a search, unless its lanes are full, and
+ * discards.  If it finds neither, the thread sleeps until work comes, unless it
+ * has searches under way or the scheduler closes.
  */
 static struct search *
 await_work(struct device_thread *thread, int under_way, struct dataset **discards)
@@ -489,7 +489,7 @@ await_work(struct device_thread *thread, int under_way, struct dataset **discard
 
 		if (!scheduler.closing && free)
 			taken = take_search(served, false);
-		/* a device with nothing else to do may wait for another one */
+		/* a device with nothing else to do may wait for another device's build */
 		if (!scheduler.closing && !by_turns && taken == NULL && under_way == 0)
 			taken = take_search(served, true);
 		set_busy(thread, by_turns && taken != NULL && !taken->builds_long);
@@ -511,7 +511,7 @@ await_work(struct device_thread *thread, int under_way, struct dataset **discard
 }
 
 /*
- * Discard what the device has built of these datasets.  The device that is the last to do so frees
+ * Discard the structures that the device has built of these datasets.  The last device to do so frees
  * the dataset.
  */
 static void
@@ -542,8 +542,8 @@ fulfil_discards(struct device_thread *thread, struct dataset *taken)
 }
 
 /*
- * Note that a thread has built what its search needs, or failed to: the
- * device's other threads may take searches of that dataset again.
+ * Note that a thread has built the structures that its search needs, or failed
+ * to: the device's other threads may take searches of that dataset again.
  */
 static void
 end_build(struct device_thread *thread, struct search *search)
@@ -562,8 +562,8 @@ end_build(struct device_thread *thread, struct search *search)
 }
 
 /*
- * Build what a search needs of its dataset, and start the search, or do its
- * turn.  Returns what became of it; a search that is under way is idle.
+ * Build the structures that a search needs, and start the search, or do its
+ * turn.  Returns the search's progress: DEVICE_IDLE while it is under way.
  */
 static enum device_progress
 begin_search(struct device_thread *thread, struct search *search)

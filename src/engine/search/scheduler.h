@@ -33,8 +33,8 @@ extern struct device *scheduler_stuck_device(void);
 extern struct failure scheduler_why_unusable(const struct device *device);
 
 /*
- * Set how many bytes the engine may take on each GPU, beside what its driver
- * takes; 0: all that is free.  The limit applies to allocations from then on.
+ * Set how many bytes the engine may take on each GPU, beside the driver's own;
+ * 0: all that are free.  The limit applies to allocations from then on.
  */
 extern void scheduler_set_gpu_memory_limit(uint64_t bytes);
 
@@ -53,7 +53,7 @@ extern struct search *scheduler_collect(void);
 /* A device that was ready and is lost, or NULL. */
 extern struct device *scheduler_lost_device(void);
 
-/* Let every device discard what it has built of a dataset, then free the dataset; any thread. */
+/* Let every device discard its structures of a dataset, then free the dataset; any thread. */
 extern void scheduler_discard(struct dataset *dataset);
 
 /* Whether some device still has something to discard. */

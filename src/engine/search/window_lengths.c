@@ -17,8 +17,7 @@
 #define SAMPLE 64
 
 /*
- * The index of the observation, or reference, that is number i of the sample of
- * `count` ones.
+ * The index of number i of a sample of `count` observations, or references.
  */
 static size_t
 sampled(size_t i, size_t count)
@@ -93,7 +92,7 @@ uint64_t
 window_lengths_span(const struct dataset *dataset, int window)
 {
 	size_t		count = sample_size(dataset->count);
-	uint64_t	begin[SAMPLE] = {0};	/* as differences from the least number there is */
+	uint64_t	begin[SAMPLE] = {0};	/* as differences from INT64_MIN */
 
 	for (size_t i = 0; i < count; i++)
 		begin[i] = window_length(INT64_MIN, dataset->low[window][sampled(i, dataset->count)]);

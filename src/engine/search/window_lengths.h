@@ -23,7 +23,7 @@ window_length(int64_t low, int64_t high)
 	return (uint64_t) high - (uint64_t) low;
 }
 
-/* The bits of the length of a window. */
+/* How many bits the length of a window has. */
 GEONN_WINDOW_FUNCTION int
 window_length_bits(int64_t low, int64_t high)
 {
@@ -39,8 +39,8 @@ window_length_bits(int64_t low, int64_t high)
 	return bits + (length != 0);
 }
 
-/* The number of the window that overlaps in the fewest pairs of an observation and a reference of
- * the samples. */
+/* The number of the window that leaves fewest candidates: in the samples, the fewest pairs of an
+ * observation and a reference overlap in it. */
 extern int	window_lengths_choose(const struct search *search);
 
 /* The median length of this window in the sample of the search's observations. */

@@ -35,8 +35,8 @@
 static struct
 {
 	uint32_t	limit;			/* how many processes may have sessions; 0: no limit */
-	uint32_t	taken;			/* how many places are taken: one by each admitted session whose
-								 * `counts` is set */
+	uint32_t	taken;			/* how many processes have admitted sessions: of each, one
+								 * session has `counts` set */
 	struct admission *admitted; /* admitted sessions, in no order */
 	struct admission *queue;	/* queued sessions, the first one first */
 }			state;
@@ -79,7 +79,7 @@ give(struct admission *admission)
 	state.admitted = admission;
 }
 
-/* Take a session out of a list; false: it is not there. */
+/* Take a session out of a list; false: the session is not in it. */
 static bool
 take_out(struct admission **list, const struct admission *admission)
 {
@@ -99,7 +99,7 @@ admission_enter(struct admission *admission, struct session *session, int32_t pi
 	admission->session = session;
 	admission->pid = pid;
 
-	/* if sessions are queued, a place that has just become free is theirs */
+	/* queued sessions come before this one, unless its process has an admitted one */
 	if ((state.queue == NULL && has_room()) || admitted_of(pid) != NULL)
 	{
 		give(admission);

@@ -11,12 +11,12 @@
 
 struct session;
 
-/* a session's part in admission; zero it before first use */
+/* a session's entry among the queued or admitted ones; zero it before first use */
 struct admission
 {
 	struct session *session;
 	int32_t		pid;			/* process id of the calling backend */
-	bool		counts;			/* of its process's sessions, this one holds the process's place */
+	bool		counts;			/* of its process's sessions, this one counts for the process */
 	struct admission *next;		/* the next in the queue, or among the admitted sessions */
 };
 
@@ -31,11 +31,11 @@ extern uint32_t admission_limit(void);
  */
 extern bool admission_enter(struct admission *admission, struct session *session, int32_t pid);
 
-/* Take out a session that has ended, whether it was queued, was admitted or never came. */
+/* Take out a session that has ended, whether it was queued, was admitted or never entered. */
 extern void admission_leave(struct admission *admission);
 
-/* If a place is free, give it to the first queued session, which may now begin, and return the
- * session.  Otherwise NULL. */
+/* If another session may be admitted, admit the first queued one, which may now begin, and return
+ * it.  Otherwise NULL. */
 extern struct session *admission_next(void);
 
 /* How many sessions are queued before this one; with NULL, how many are queued in all. */

@@ -32,10 +32,10 @@
 #include "engine/base/log.h"
 #include "engine/search/backends.h"
 
-/* how many rows the smallest batch has that is worth a round trip */
+/* a batch with fewer rows is not worth a round trip */
 #define SMALLEST_ROWS 256
 
-/* how many bytes the pool keeps, of memory that no session uses */
+/* the pool keeps at most so many bytes of memory that no session uses */
 #define POOL_KEEPS ((uint64_t) 128 << 20)
 
 static struct
@@ -57,8 +57,8 @@ batch_memory_report(struct geonn_engine_status *status)
 }
 
 /*
- * The device with which memory is shared, on behalf of all of its kind: the
- * first GPU that works.  NULL: no GPU works, or none works yet.
+ * The first GPU that works: memory that is shared with it is shared with all
+ * GPUs.  NULL: no GPU works, or none works yet.
  */
 static struct device *
 sharing_device(void)
@@ -229,8 +229,8 @@ find_memory(size_t bytes, struct failure *failure)
 }
 
 /*
- * Halve the rows and the pairs of a batch as far as possible; false: the batch
- * has the smallest size already.
+ * Halve the rows and the pairs of a batch, but neither below SMALLEST_ROWS;
+ * false: neither can be halved.
  */
 static bool
 make_smaller(uint32_t *rows, uint32_t *room)
@@ -246,8 +246,8 @@ make_smaller(uint32_t *rows, uint32_t *room)
 }
 
 /*
- * Whether the share allows a batch of this many bytes, after idle sessions that hold the bytes
- * have ended.  None ends if the share would not allow the batch even without idle sessions.
+ * Whether the share allows a batch of this many bytes; ends idle sessions as long as they are in the
+ * way.  Ends none if the share would not allow the batch even without idle sessions.
  */
 static bool
 make_allowed(const struct batch_share *share, size_t bytes, bool (*give_up_idle) (void))

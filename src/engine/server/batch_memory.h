@@ -27,12 +27,12 @@ extern void batch_memory_report(struct geonn_engine_status *status);
 /*
  * Get memory for a batch of *rows rows and *room pairs.  If the process's share
  * does not allow that, both are halved until it does, down to the smallest batch
- * worth having.  If idle sessions hold the memory that is needed, give_up_idle()
- * ends them one by one (false: none is left); for a batch that has been halved,
- * only if it is the session's first.  A session's first batch of the smallest
- * size may come from the reserve.  NULL if no memory is left; if the batch would
- * be the session's first, the failure says why.  The memory is mapped in the
- * engine, allocated and sealed.
+ * worth having.  If idle sessions hold the needed memory, give_up_idle() ends
+ * them one by one (false: none is left).  For a halved batch it is called only if
+ * that is the session's first.  A session's first batch of the smallest size may
+ * come from the reserve.  NULL if no memory is left; if the batch would be the
+ * session's first, the failure says why.  The memory is mapped in the engine,
+ * allocated and sealed.
  */
 extern struct batch_memory *batch_memory_acquire(uint32_t *rows, uint32_t *room,
 												 uint32_t present,
@@ -51,7 +51,7 @@ extern void batch_memory_release(struct batch_memory *memory);
  * at work again. */
 extern void batch_memory_set_idle(struct batch_memory *memory, bool idle);
 
-/* Free memory that a client may still have mapped, without the pool. */
+/* Free memory that a client may still have mapped: it does not go to the pool. */
 extern void batch_memory_destroy(struct batch_memory *memory);
 
 /* Free memory that its client still maps but will not use: its pages become free at once, and the

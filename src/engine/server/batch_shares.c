@@ -161,8 +161,8 @@ sessions_in_all(uint64_t present)
 }
 
 /*
- * Fail unless this many sessions are within `part`, the part of what others
- * leave.
+ * Fail if this many sessions are more than `part`, which a process or a role
+ * (of_what) may have of all.
  */
 static bool
 check_sessions(uint64_t sessions, uint64_t all, uint64_t part, const char *of_what,
@@ -195,7 +195,7 @@ batch_share_admits(const struct batch_share *share, bool with_idle, struct failu
 		check_sessions(role, all, left_of(all, present - role) / 4 * 3, "a role's processes", failure);
 }
 
-/* How many of these bytes come from outside the reserve. */
+/* How many of these bytes are not the reserve's; with_idle: including those of idle sessions. */
 static uint64_t
 shared_bytes(const uint64_t bytes[BATCH_KINDS], bool with_idle)
 {
@@ -222,7 +222,7 @@ batch_share_allows(const struct batch_share *share, uint64_t bytes, bool with_id
 }
 
 /*
- * Fail unless this part of the reserve has as many free bytes.
+ * Fail if this part of the reserve, of which `used` bytes are in use, has fewer than `bytes` free.
  */
 static bool
 check_reserve(uint64_t bytes, uint64_t used, uint64_t part, const char *of_what,
@@ -240,8 +240,8 @@ check_reserve(uint64_t bytes, uint64_t used, uint64_t part, const char *of_what,
 }
 
 /*
- * How many bytes of the reserve may be in use: all, or less if batches of idle sessions, which
- * once came from it, take some.  A lowered limit takes nothing from the reserve.
+ * How many bytes of the reserve may be in use: all, or fewer if batches of idle sessions reach into
+ * it.  If batches at work alone exceed a lowered limit, that takes nothing from the reserve.
  */
 static uint64_t
 reserve_left(void)

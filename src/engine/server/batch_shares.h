@@ -11,14 +11,14 @@
 
 #include "engine/base/failure.h"
 
-/* what a batch counts as */
+/* how a batch's bytes are counted */
 enum batch_kind
 {
 	BATCH_SHARED,				/* counts within the shares of its process and role */
 	BATCH_RESERVED,				/* the first batch of a process, from the reserve */
 	BATCH_FURTHER,				/* the first batch of a further session, from the reserve */
-	BATCH_IDLE,					/* counts within the shares, but is given up if others need the
-								 * memory */
+	BATCH_IDLE,					/* an idle session's batch, which counts within the shares, but is
+								 * given up if others need the memory */
 	BATCH_KINDS
 };
 
@@ -29,7 +29,7 @@ struct batch_share
 	uint32_t	role;
 	uint64_t	sessions;		/* how many sessions hold the share */
 	uint64_t	idle_sessions;	/* how many of these sessions are idle */
-	uint64_t	bytes[BATCH_KINDS]; /* bytes of its batches, by what they count as */
+	uint64_t	bytes[BATCH_KINDS]; /* bytes of its batches, by enum batch_kind */
 	struct batch_share *next;
 };
 
@@ -65,8 +65,7 @@ extern bool batch_share_allows(const struct batch_share *share, uint64_t bytes, 
 
 /*
  * Whether a session that has no batch may have its first one from the reserve;
- * *kind becomes what the batch would count as.  If not, the failure gives the
- * numbers.
+ * *kind becomes the kind of that batch.  If not, the failure gives the numbers.
  */
 extern bool batch_share_reserves(const struct batch_share *share, uint64_t bytes,
 								 enum batch_kind *kind, struct failure *failure);

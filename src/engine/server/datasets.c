@@ -181,8 +181,8 @@ discard_if_unused(struct dataset *dataset)
 }
 
 /*
- * Set how many bytes kept datasets count as, without tables of squares, which may take what
- * these leave of the limit.
+ * Set how many bytes kept datasets count as, without their tables of squares.  These may take the
+ * rest of the limit.
  */
 static void
 set_kept_memory(uint64_t bytes)
@@ -251,7 +251,7 @@ find_subject(const struct geonn_label *label)
 }
 
 /*
- * Whether a dataset has what a session with this label asks for.
+ * Whether a dataset has this metric, these columns and this label.
  */
 static bool
 has_all_of(const struct dataset *dataset, enum geonn_metric metric, uint32_t columns,
@@ -333,7 +333,7 @@ datasets_keep(struct dataset *dataset)
 	uint32_t	descriptors = dataset_descriptors(dataset);
 	struct dataset *former = find_subject(&dataset->label);
 
-	/* of several sessions that sent the same references at a time the first one's stay: they may be built */
+	/* several sessions sent the same references at a time: keep the first one's, which may have an index */
 	if (former != NULL && has_all_of(former, dataset->metric, dataset->columns, &dataset->label))
 		return;
 	if (former != NULL)

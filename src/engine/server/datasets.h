@@ -35,8 +35,8 @@ extern void datasets_release(struct dataset *dataset);
 
 /*
  * Free memory or descriptors, whichever the failure says is short: drop kept
- * datasets that no session holds, those used longest ago first: one, or if
- * descriptors are short, as many as free the engine's reserve of them.  False
+ * datasets that no session holds, the least recently used first.  Drops one or,
+ * if descriptors are short, as many as free the engine's reserve of them.  False
  * if nothing has become free: then the caller need not try again.
  */
 extern bool datasets_make_room(const struct failure *failure);

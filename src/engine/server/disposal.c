@@ -35,10 +35,8 @@
 
 #include "engine/search/scheduler.h"
 
-/* after how many freed bytes it is worth giving the heap's free pages back to the system */
+/* the heap's free pages go back to the system after this many freed bytes and seconds without work */
 #define TRIM_BYTES ((size_t) 4 << 20)
-
-/* how many seconds without work go before that */
 #define TRIM_PAUSE_S 1
 
 static struct
@@ -76,7 +74,7 @@ trim_heap(void)
 }
 
 /*
- * Wait for work, or long enough for devices to discard what they built.  The
+ * Wait for work, or long enough for devices to discard their structures.  The
  * lock is held.
  */
 static int
@@ -90,8 +88,8 @@ wait_a_while(void)
 }
 
 /*
- * Take the next dataset to free; NULL at the end.  *freed counts the bytes
- * freed since the heap was trimmed.
+ * Take the next dataset to free; NULL: the thread should end.  *freed counts
+ * the bytes freed since the heap was trimmed.
  */
 static struct dataset *
 take_next(size_t *freed)

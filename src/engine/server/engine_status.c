@@ -27,8 +27,8 @@ static struct
 {
 	int64_t		started_at;		/* microseconds since 1970 */
 	uint64_t	base_memory;	/* how many bytes were resident before the first session */
-	int64_t		measured_by_ms; /* when waiting sessions get the gauges, even if they have not been
-								 * read; 0: none waits */
+	int64_t		measured_by_ms; /* until when sessions wait for gauges that are being read; 0: none
+								 * waits */
 }			engine;
 
 void
@@ -44,8 +44,8 @@ engine_status_note_memory(void)
 }
 
 /*
- * The reason why no GPU is in use: the host has no GPU, or the first one's own
- * reason.
+ * The reason why no GPU is in use: the reason why none was found, or why the
+ * last one is unusable.  Empty if a GPU is in use.
  */
 static void
 no_gpu_reason(char *reason, size_t size)

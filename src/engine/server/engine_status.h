@@ -25,7 +25,7 @@ extern bool engine_status_send(int socket);
 extern bool engine_status_measure(void);
 
 /*
- * Whether a reading has ended, or its time has run out, since the last call.
+ * Whether, since the last call, a reading of gauges has ended or its time has run out.
  */
 extern bool engine_status_is_measured(void);
 

@@ -12,22 +12,22 @@
 #include <stdbool.h>
 
 /*
- * Open the loop; after event_loop_wake(), event_loop_run() reports the mark `wake`.
- * False with errno.
+ * Open the loop; after event_loop_wake(), event_loop_run() calls handle() with the
+ * mark `wake`.  False with errno.
  */
 extern bool event_loop_open(void *wake);
 
 /*
- * Let event_loop_run report this descriptor, by this mark, when it can be
- * read.  False with errno.
+ * Let event_loop_run() call handle() with this mark whenever the descriptor can
+ * be read.  False with errno.
  */
 extern bool event_loop_watch(int descriptor, void *mark);
 
 /*
  * Stop watching a descriptor, before it is closed.  Closing alone does not
  * reliably end its events: a process that inspects this one's descriptors at
- * that moment keeps the file open, so an event could still come after the
- * object behind the mark has been freed.
+ * that moment keeps the file open.  Then an event could come after the object
+ * behind the mark has been freed.
  */
 extern void event_loop_unwatch(int descriptor);
 
@@ -38,7 +38,7 @@ extern void event_loop_unwatch(int descriptor);
  */
 extern void event_loop_run(int timeout_ms, void (*handle) (void *mark));
 
-/* Wake the server's thread, to look at what other threads have finished; any thread. */
+/* Wake the server's thread, so that it looks for finished work of other threads; any thread. */
 extern void event_loop_wake(void);
 
 /* Forget the wakes so far. */

@@ -101,8 +101,8 @@ open_library(void)
 }
 
 /*
- * Find the GPU that has this UUID of CUDA's, or that has an instance of this
- * UUID.
+ * Find the GPU that has this UUID, as CUDA reports it, or whose MIG instance
+ * has it.
  */
 static bool
 find_gpu(const char *uuid, nvml_device *gpu)

@@ -58,7 +58,7 @@
 /* how many ms new connections wait when descriptors have run out */
 #define ACCEPT_PAUSE_MS 100
 
-/* after how many ms a ping that waits for a stuck device is looked at again */
+/* every so many ms the server tries again to answer a ping that waits for a stuck device */
 #define PING_PAUSE_MS 250
 
 /* where an event comes from: one of these, or a session */
@@ -247,13 +247,12 @@ answer_ping(void)
 
 /*
  * The settings, which come in the message configure: when the engine starts, and again when one of
- * them changes.  A setting is a field of that message (protocol.h), a line here, and what the
- * supervisor fills in.
+ * them changes.  Each field of that message (protocol.h) has a line here; the supervisor fills it in.
  */
 static const struct
 {
 	const char *name;
-	size_t		place;			/* offset of the setting in struct geonn_configure */
+	size_t		offset;			/* offset of the setting in struct geonn_configure */
 	uint64_t	most;			/* the range is 0 ... most */
 	void		(*use) (uint64_t value);
 }			settings[] = {
@@ -278,7 +277,7 @@ value_of(const struct geonn_configure *configure, size_t setting)
 {
 	uint64_t	value;
 
-	memcpy(&value, (const char *) configure + settings[setting].place, sizeof(value));
+	memcpy(&value, (const char *) configure + settings[setting].offset, sizeof(value));
 	return value;
 }
 
@@ -303,7 +302,7 @@ use_settings(const struct geonn_configure *configure)
 }
 
 /*
- * Handle one message of the supervisor's, whose first one has the settings.
+ * Handle one message of the supervisor's; the first one must have the settings.
  */
 static void
 handle_supervisor_message(const union geonn_message *message)
@@ -328,7 +327,7 @@ handle_supervisor_message(const union geonn_message *message)
 }
 
 /*
- * Handle what the supervisor has sent.  If its first message is of another version
+ * Handle the supervisor's messages.  If the first one is of another version
  * of the protocol, send pong: the supervisor finds the engine's version there, and
  * ends the engine.
  */
@@ -361,9 +360,9 @@ handle_supervisor(void)
 }
 
 /*
- * Begin with the supervisor's settings, and wait for them; or with those of an
- * engine that is started by hand.  False if the supervisor has gone, or has sent
- * something else: then the log says why.
+ * Wait for the supervisor's settings and use them; or use those of an engine that
+ * is started by hand.  False if the supervisor has ended, or has sent something
+ * else: then the log says why.
  */
 static bool
 take_settings(bool supervised)
@@ -500,7 +499,7 @@ serve(void)
 	{
 		event_loop_run(time_to_wait(), handle_event);
 
-		/* not before this: an event of this round may belong to an ended session */
+		/* once all events of this round are handled: one may be an ended session's */
 		session_free_ended();
 		session_send_unsent();
 		answer_ping();
@@ -563,7 +562,7 @@ server_run(const char *socket_path, bool supervised)
 		return EXIT_FAILURE;
 	}
 
-	/* from now on clients can connect, and the supervisor may say so */
+	/* from now on clients can connect: the supervisor may tell backends */
 	if (supervised)
 		geonn_channel_send(GEONN_SUPERVISOR_DESCRIPTOR, GEONN_PONG, &ready, -1);
 	serve();

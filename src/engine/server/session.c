@@ -100,8 +100,8 @@ session_create(int socket)
 }
 
 /*
- * If a client does not read the messages that it asked for, its session ends:
- * the server does not wait.
+ * End a session to whose client a message could not be sent: the server does
+ * not wait for a client that does not read.
  */
 static void
 end_unable_to_send(struct session *session, enum geonn_channel_status status)
@@ -125,8 +125,8 @@ is_crowded(enum geonn_channel_status status)
 }
 
 /*
- * Let a message, with a copy of the descriptor or -1, wait behind those that wait already.  False
- * with errno.
+ * Append a message to the session's unsent ones, with a copy of the descriptor, if that is not -1.
+ * False with errno.
  */
 static bool
 add_unsent(struct session *session, int type, const void *message, int descriptor)
@@ -276,8 +276,8 @@ session_fail_protocol(struct session *session, const char *what)
 }
 
 /*
- * End the session's part in its call, and give up its place among the admitted
- * ones.
+ * Note in the session's call that the session has ended, and take the session out
+ * of the admitted ones.
  */
 static void
 end_part(struct session *session)

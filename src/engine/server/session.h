@@ -19,37 +19,37 @@ enum session_state
 	SESSION_MEASURING,			/* waits for the status with gauges */
 	SESSION_QUEUED,				/* waits until it is admitted */
 	SESSION_COLLECTING,			/* sends references */
-	SESSION_SEALING,			/* waits for its dataset */
+	SESSION_SEALING,			/* waits until its references are sorted */
 	SESSION_SEARCHING,			/* sends observations */
 	SESSION_IDLE,				/* stays for its client's next call */
 	SESSION_ENDED				/* has ended; freed once no thread works for it any more */
 };
 
-/* one of the places in the ring of batches */
+/* a slot of the ring of batches */
 struct slot
 {
 	struct batch_memory *memory;	/* NULL until allocated */
 	struct geonn_batch_columns columns;
 	bool		busy;			/* its search waits, or a device works on it */
 	struct search search;
-	struct cutoff cutoff;		/* the cutoff that its search began with */
+	struct cutoff cutoff;		/* the cutoff with which its search began (device.h) */
 };
 
 /*
- * Only the server's thread uses a session, but any thread may read `cancelled`,
- * the thread that sorts its references sets the result of that, and a device owns
- * the searches that it has taken.
+ * Only the server's thread uses a session, with three exceptions.  Any thread may
+ * read `cancelled`; the thread that sorts the references sets the result of the
+ * sort; and a device owns the searches that it has taken.
  */
 struct session
 {
 	int			socket;			/* the connection; -1 once the session has ended */
 	enum session_state state;
 	enum geonn_device_choice choice;
-	struct dataset *dataset;	/* held from open or attach on */
+	struct dataset *dataset;	/* the dataset that it holds, from open or attach on */
 	struct call *call;			/* the call that it works for; NULL: the client has named none */
 	int32_t		pid;			/* the process and the role of that call, or of the last one; 0: none */
 	uint32_t	role;
-	enum geonn_phase phase;		/* the phase of its references, as a part of its call */
+	enum geonn_phase phase;		/* the phase of the session, as a part of its call (calls.c) */
 	struct admission admission;
 	struct geonn_open open;		/* the message open that it sent */
 	bool		has_finished;
@@ -61,11 +61,11 @@ struct session
 	struct batch_share *share;	/* its process's share of batches; NULL until it needs one */
 	struct search_queue queue;
 	bool		client_left;	/* the client has unmapped all memory and closed its end */
-	int			under_way;		/* how many slots are busy, plus 1 while a thread seals */
+	int			under_way;		/* how many slots are busy, plus 1 while a thread sorts */
 	atomic_bool cancelled;		/* true once the session has ended */
 
 	/* set by the thread that sorts its references */
-	atomic_bool sort_ended;		/* the next two are set, and the thread is done with the session */
+	atomic_bool sort_ended;		/* the next two are set, and that thread is done with the session */
 	bool		sorted;
 	struct failure sort_failure;	/* why the references could not be sorted */
 
@@ -73,7 +73,7 @@ struct session
 
 	/* while the session is idle */
 	int64_t		idle_since_ms;
-	struct session *newer;		/* its neighbours in the order of idle sessions */
+	struct session *newer;		/* the next ones in the order of idle sessions */
 	struct session *older;
 };
 
@@ -96,10 +96,10 @@ extern void session_welcome(struct session *session);
 /* Answer a client that waits for the status with gauges. */
 extern void session_measured(struct session *session);
 
-/* Search with a batch of observations. */
+/* Handle the message search. */
 extern void session_search(struct session *session, const union geonn_message *message);
 
-/* Pass on the result of a search that the scheduler finished. */
+/* Send the client the results of a search that the scheduler finished. */
 extern void session_search_finished(struct search *search);
 
 /*
@@ -116,7 +116,7 @@ extern void session_references(struct session *session, const union geonn_messag
 extern void session_leave(struct session *session, const union geonn_message *message);
 extern void session_seal(struct session *session, const union geonn_message *message);
 
-/* Go on with the sessions whose sealing threads have finished. */
+/* Go on with the sessions whose references have been sorted. */
 extern void session_collect_sealed(void);
 
 /* Handle the message finished. */
@@ -131,7 +131,7 @@ extern void session_stay(struct session *session, uint32_t kept);
 extern void session_resume(struct session *session, const union geonn_message *message);
 
 /*
- * Let a session become idle, or go on: with its state, its place in the order of idle sessions and
+ * Make a session idle, or an idle one work again: changes its state, the order of idle sessions and
  * its process's share.
  */
 extern void session_set_idle(struct session *session, bool is_idle);
@@ -160,8 +160,8 @@ extern void session_leave_call(struct session *session);
 extern void session_take_last_words(struct session *session);
 
 /*
- * Send a message (and a copy of the descriptor, or -1), at once or as soon as the kernel takes the
- * descriptor, or end the session.
+ * Send a message, with a copy of the descriptor (-1: none), at once or as soon as the kernel takes the
+ * descriptor.  If that fails, the session ends.
  */
 extern void session_send(struct session *session, int type, void *message,
 						 int descriptor);

@@ -42,9 +42,9 @@ choose_device(struct session *session, uint32_t choice)
 }
 
 /*
- * Lay out the batch that a session kept while it was idle for its new dataset, as the
- * client does.  If the batch is too small, which the client should have found, end the
- * session.  Returns whether it goes on.
+ * Lay out, for the new dataset, the batch that a session kept while it was idle; the
+ * client does the same.  If the batch is too small, which the client should have found,
+ * end the session.  Returns whether the session goes on.
  */
 static bool
 lay_out_batches(struct session *session)
@@ -93,7 +93,7 @@ send_opened(struct session *session)
 }
 
 /*
- * Go on with a dataset that has its references.
+ * Begin to search a dataset that was sealed before.
  */
 static void
 begin_searching(struct session *session, bool kept)

@@ -82,8 +82,8 @@ session_measured(struct session *session)
 }
 
 /*
- * Write the list to a sealed file: a consistent state of one moment, however long, in one message
- * that does not wait for its reader.  -1 with errno if that fails.
+ * Write the list to a sealed memfd: so a list of any length is of one moment, and is sent in one
+ * message, without waiting for its reader.  -1 with errno if that fails.
  */
 static int
 write_list(enum geonn_listing listing, uint64_t *entries)
@@ -95,7 +95,7 @@ write_list(enum geonn_listing listing, uint64_t *entries)
 	if (file < 0)
 		return -1;
 	*entries = 0;
-	errno = ENOSPC;				/* if write sets no errno */
+	errno = ENOSPC;				/* for a short write, which sets no errno */
 	written = listing == GEONN_LIST_CALLS ? calls_write(file, entries) :
 		calls_write_statistics(file, entries);
 	if (written &&

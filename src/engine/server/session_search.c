@@ -41,7 +41,7 @@ is_same_question(const struct question *a, const struct question *b)
 }
 
 /*
- * Whether a client may ask this question; if not, the session has ended.
+ * Whether a client may ask this question; if not, ends the session.
  */
 static bool
 check_question(struct session *session, const struct geonn_search *request,
@@ -127,8 +127,8 @@ session_search(struct session *session, const union geonn_message *message)
 }
 
 /*
- * Try a search again for which memory was short, on the host or on a GPU, if a
- * kept dataset can be dropped to free some.  The device discards that dataset
+ * Submit a search again for which memory was short, on the host or on a GPU, if
+ * a kept dataset can be dropped to free some.  The device discards that dataset
  * before it starts the search.
  */
 static bool
