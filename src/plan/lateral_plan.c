@@ -31,6 +31,7 @@
 #include "optimizer/paths.h"
 #include "optimizer/restrictinfo.h"
 #include "optimizer/tlist.h"
+#include "parser/parse_coerce.h"
 #include "parser/parsetree.h"
 #include "rewrite/rewriteManip.h"
 #include "utils/array.h"
@@ -68,42 +69,28 @@ static const CustomPathMethods path_methods = {
 };
 
 /*
- * A mutator: in the expression that an ArrayCoerceExpr applies to each element, replace the
- * CaseTestExpr, which stands for the element, by `element`.
- */
-static Node *
-cast_element(Node *cast, void *element)
-{
-	if (cast == NULL)
-		return NULL;
-	if (IsA(cast, CaseTestExpr))
-		return element;
-	return expression_tree_mutator(cast, cast_element, element);
-}
-
-static bool
-has_places_of_its_own(Node *cast, void *context)
-{
-	if (cast == NULL)
-		return false;
-	return IsA(cast, CaseExpr) || IsA(cast, ArrayCoerceExpr) ||
-		expression_tree_walker(cast, has_places_of_its_own, context);
-}
-
-/*
- * The only element of an array that a row makes of its own columns; NULL: the array is anything else.
+ * The only element of an array that a row makes of its own columns; NULL: the array is anything else.  Where
+ * the array is cast, its element is cast in the same way.
  */
 static Node *
 only_element(Node *argument)
 {
+	const ArrayCoerceExpr *cast = (const ArrayCoerceExpr *) argument;
 	bool		is_cast = argument != NULL && IsA(argument, ArrayCoerceExpr);
-	Node	   *cast = is_cast ? (Node *) ((ArrayCoerceExpr *) argument)->elemexpr : NULL;
-	ArrayExpr  *array = (ArrayExpr *) (is_cast ? (Node *) ((ArrayCoerceExpr *) argument)->arg : argument);
+	const ArrayExpr *array = (const ArrayExpr *) (is_cast ? (Node *) cast->arg : argument);
+	Node	   *element;
+	Node	   *result;
 
-	if (array == NULL || !IsA(array, ArrayExpr) || array->multidims ||
-		list_length(array->elements) != 1 || has_places_of_its_own(cast, NULL))
+	if (array == NULL || !IsA(array, ArrayExpr) || array->multidims || list_length(array->elements) != 1)
 		return NULL;
-	return is_cast ? cast_element(cast, linitial(array->elements)) : linitial(array->elements);
+	element = linitial(array->elements);
+	if (!is_cast)
+		return element;
+	result = coerce_to_target_type(NULL, element, exprType(element), get_element_type(cast->resulttype),
+								   cast->resulttypmod, COERCION_EXPLICIT, COERCE_IMPLICIT_CAST, -1);
+	if (result != NULL && result != element)
+		exprSetInputCollation(result, exprCollation(element));
+	return result;
 }
 
 /*
