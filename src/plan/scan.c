@@ -27,7 +27,6 @@
  */
 #include "postgres.h"
 
-#include "access/table.h"
 #include "access/xact.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
@@ -40,10 +39,8 @@
 #include "optimizer/paths.h"
 #include "optimizer/restrictinfo.h"
 #include "parser/parsetree.h"
-#include "storage/bufmgr.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
-#include "utils/rel.h"
 
 #include "base/compat.h"
 #include "base/value.h"
@@ -53,6 +50,7 @@
 #include "plan/known.h"
 #include "plan/observation_filter.h"
 #include "plan/scan.h"
+#include "points/parallel_reader.h"
 #include "points/query.h"
 
 /* the cost of beginning another search, whose references are there: about 0.2 ms */
@@ -263,63 +261,49 @@ make_path(RelOptInfo *rel)
 
 /* ---- parallel plans ---- */
 
-/*
- * How many pages a table has, and how many workers its storage parameter parallel_workers sets; -1: not set.
- */
-static double
-table_pages(Oid oid, int *workers)
+static PlainTable *
+plain_table(Oid oid)
 {
-	Relation	table = table_open(oid, AccessShareLock);
-	bool		has_pages = table->rd_rel->relkind != RELKIND_PARTITIONED_TABLE;
-	double		pages = has_pages ? RelationGetNumberOfBlocks(table) : 0;
+	PlainTable *table = palloc0(sizeof(PlainTable));
 
-	*workers = has_pages ? RelationGetParallelWorkers(table, -1) : -1;
-	table_close(table, NoLock);
-	return pages;
+	table->table = oid;
+	return table;
 }
 
 /*
- * The pages of a relation, if reading it means to read plain tables from end to
- * end, so that each process can read a part; else -1.  The plan of a query like
- * the one that will read the relation tells; it asks for no column, as another extension may refuse
- * one that the join does not read.
+ * The plain tables (PlainTable, without attributes) that reading a relation means to read from end to end, so that
+ * each process can read a part; NIL: it means anything else.  The plan of a query like the one that will read the
+ * relation tells; it asks for no column, as another extension may refuse one that the join does not read.
  */
-static double
-plain_pages(Oid relation, bool divided)
+static List *
+plain_tables(Oid relation)
 {
 	char		kind = get_rel_relkind(relation);
 	char	   *name = kind != 0 ? geonn_relation_name(relation) : NULL;
 	PlannedStmt *plan;
 	Plan	   *top;
-	List	   *scans;
+	List	   *tables = NIL;
 	ListCell   *cell;
-	double		pages = 0;
-	int			workers;
 
 	if (name == NULL || (kind != RELKIND_RELATION && kind != RELKIND_PARTITIONED_TABLE &&
 						 kind != RELKIND_MATVIEW))
-		return -1;
+		return NIL;
 	plan = geonn_plan_query(psprintf("SELECT FROM %s", name), name,
 							CURSOR_OPT_PARALLEL_OK | GEONN_PLAN_TABLES, relation, NIL);
 	if (plan == NULL)
-		return -1;
+		return NIL;
 	top = plan->planTree;
 	if (IsA(top, Gather))
 		top = outerPlan(top);
-	scans = IsA(top, Append) ? ((Append *) top)->appendplans : list_make1(top);
-	foreach(cell, scans)
+	foreach(cell, IsA(top, Append) ? ((Append *) top)->appendplans : list_make1(top))
 	{
-		Scan	   *scan = lfirst(cell);
-		Oid			table;
+		const Scan *scan = lfirst(cell);
 
 		if (!IsA(scan, SeqScan) || scan->plan.qual != NIL)
-			return -1;
-		table = rt_fetch(scan->scanrelid, plan->rtable)->relid;
-		if (divided && get_rel_persistence(table) == RELPERSISTENCE_TEMP)
-			return -1;
-		pages += table_pages(table, &workers);
+			return NIL;
+		tables = lappend(tables, plain_table(rt_fetch(scan->scanrelid, plan->rtable)->relid));
 	}
-	return pages;
+	return tables;
 }
 
 double
@@ -337,25 +321,19 @@ geonn_references_are_plain(const FuncExpr *expression)
 	Node	   *references = geonn_expression_argument(expression, "ref");
 
 	return geonn_comes_later(NULL, references) ||
-		plain_pages(geonn_known_relation(NULL, references), false) >= 0;
+		plain_tables(geonn_known_relation(NULL, references)) != NIL;
 }
 
 static int
-workers_for(RelOptInfo *rel, Oid observations)
+workers_for(Oid observations)
 {
 	char		kind = get_rel_relkind(observations);
-	double		pages;
 
 	/* if a table is too small for any worker, the query need not be planned */
 	if ((kind == RELKIND_RELATION || kind == RELKIND_MATVIEW) && !has_subclass(observations) &&
-		table_pages(observations, &rel->rel_parallel_workers) < min_parallel_table_scan_size &&
-		rel->rel_parallel_workers < 0)
+		geonn_count_readers(list_make1(plain_table(observations)), 1) == 0)
 		return 0;
-	pages = plain_pages(observations, true);
-	if (pages < 0)
-		return 0;
-	(void) table_pages(observations, &rel->rel_parallel_workers);
-	return compute_parallel_worker(rel, pages, -1, max_parallel_workers_per_gather);
+	return geonn_count_readers(plain_tables(observations), 1);
 }
 
 static void
@@ -373,7 +351,7 @@ offer_parallel_scan(PlannerInfo *root, RelOptInfo *rel, FuncExpr *expression, Cu
 		!is_parallel_safe(root, (Node *) rel->baserestrictinfo))
 		return;
 	workers = geonn_comes_later(NULL, observations) ? max_parallel_workers_per_gather :
-		workers_for(rel, geonn_known_relation(NULL, observations));
+		workers_for(geonn_known_relation(NULL, observations));
 	if (workers == 0 || !geonn_references_are_plain(expression))
 		return;
 
