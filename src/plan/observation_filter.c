@@ -107,7 +107,7 @@ geonn_observation_clauses(RelOptInfo *rel, const RangeTblFunction *call, List *c
 
 		if (!clause->pseudoconstant && restriction_is_securely_promotable(clause, rel) &&
 			is_observation_clause(rel, row_type, (Node *) clause->clause))
-			found = lappend(found, clause->clause);
+			found = lappend(found, clause);
 	}
 	return found;
 }
@@ -123,12 +123,11 @@ geonn_observation_join_clauses(PlannerInfo *root, RelOptInfo *rel, const RangeTb
 
 	for (int role = COLUMN_ID; role < (int) lengthof(names); role++)
 		clauses = list_concat(clauses, geonn_equalities(root, rel, geonn_row_column(call, names[role])));
-	foreach(cell, list_concat(clauses, rel->joininfo))
+	foreach(cell, geonn_observation_clauses(rel, call, list_concat(clauses, rel->joininfo)))
 	{
 		RestrictInfo *clause = lfirst_node(RestrictInfo, cell);
 
-		if ((clause->parent_ec != NULL || join_clause_is_movable_to(clause, rel)) &&
-			geonn_observation_clauses(rel, call, list_make1(clause)) != NIL)
+		if (clause->parent_ec != NULL || join_clause_is_movable_to(clause, rel))
 			usable = lappend(usable, clause);
 	}
 	return usable;

@@ -370,33 +370,16 @@ offer_parallel_scan(PlannerInfo *root, RelOptInfo *rel, FuncExpr *expression, Cu
 /* ---- plans that read a part of the observations ---- */
 
 /*
- * The share of rows that is left by the clauses (RestrictInfo) that limit no reading.
- */
-static Selectivity
-other_selectivity(PlannerInfo *root, List *clauses, List *filter)
-{
-	List	   *others = NIL;
-	ListCell   *cell;
-
-	foreach(cell, clauses)
-	{
-		RestrictInfo *clause = lfirst_node(RestrictInfo, cell);
-
-		if (!list_member_ptr(filter, clause->clause))
-			others = lappend(others, clause);
-	}
-	return clauselist_selectivity(root, others, 0, JOIN_INNER, NULL);
-}
-
-/*
- * The path with this filter; the clauses (RestrictInfo) are all that are tested on its rows.  known:
- * its rows are estimated from the reading.
+ * The path that reads only what these clauses on observations (RestrictInfo), and those that are implied
+ * (expressions), leave; all are the clauses that are tested on its rows.  known: its rows are estimated from the
+ * reading.
  */
 static CustomPath *
-filtered_path(PlannerInfo *root, RangeTblFunction *call, const CustomPath *whole, List *clauses,
-			  List *filter, bool *known)
+filtered_path(PlannerInfo *root, RangeTblFunction *call, const CustomPath *whole, List *all,
+			  List *own, List *implied, bool *known)
 {
 	CustomPath *path = makeNode(CustomPath);
+	List	   *filter = list_concat_unique(get_actual_clauses(own), implied);
 	JoinEstimate estimate;
 
 	*path = *whole;
@@ -404,7 +387,8 @@ filtered_path(PlannerInfo *root, RangeTblFunction *call, const CustomPath *whole
 	*known = geonn_estimate_filtered(root, path->path.parent->relid, call, filter, &estimate);
 	if (*known)
 	{
-		path->path.rows = clamp_row_est(estimate.rows * other_selectivity(root, clauses, filter));
+		path->path.rows = clamp_row_est(estimate.rows *
+										clauselist_selectivity(root, list_difference_ptr(all, own), 0, JOIN_INNER, NULL));
 		path->path.total_cost = Max(estimate.cost + cpu_tuple_cost * estimate.rows,
 									path->path.startup_cost);
 	}
@@ -434,8 +418,7 @@ offer_inner_scans(PlannerInfo *root, RelOptInfo *rel, RangeTblFunction *call, co
 			continue;
 		offered = lappend(offered, parameters);
 		clauses = list_concat_copy(rel->baserestrictinfo, parameters->ppi_clauses);
-		path = filtered_path(root, call, whole, clauses,
-							 geonn_observation_clauses(rel, call, clauses), &known);
+		path = filtered_path(root, call, whole, clauses, geonn_observation_clauses(rel, call, clauses), NIL, &known);
 		if (!known)
 			continue;
 		path->path.param_info = parameters;
@@ -452,14 +435,13 @@ offer_inner_scans(PlannerInfo *root, RelOptInfo *rel, RangeTblFunction *call, co
 static void
 offer_filtered_scans(PlannerInfo *root, RelOptInfo *rel, RangeTblFunction *call, const CustomPath *whole)
 {
-	List	   *filter = geonn_observation_clauses(rel, call, rel->baserestrictinfo);
+	List	   *own = geonn_observation_clauses(rel, call, rel->baserestrictinfo);
+	List	   *implied = geonn_implied_observation_clauses(root, rel, call);
 
-	filter = list_concat_unique(filter, geonn_implied_observation_clauses(root, rel, call));
-	if (filter != NIL)
+	if (own != NIL || implied != NIL)
 	{
 		bool		known;
-		CustomPath *path = filtered_path(root, call, whole, rel->baserestrictinfo, filter,
-										 &known);
+		CustomPath *path = filtered_path(root, call, whole, rel->baserestrictinfo, own, implied, &known);
 
 		if (known)
 			rel->rows = path->path.rows;
