@@ -239,24 +239,17 @@ implied_by(PlannerInfo *root, Index relid, AttrNumber number, const RestrictInfo
 {
 	OpExpr	   *equality = (OpExpr *) join->clause;
 	bool		of_class = join->parent_ec != NULL;
+	Var		   *other = (Var *) geonn_compared_with(join, relid, number);
 	Node	   *id;
-	Var		   *other;
 	List	   *found = NIL;
 	ListCell   *cell;
 
-	if (join->mergeopfamilies == NIL ||
+	if (other == NULL ||
 		(!of_class && (join->is_pushed_down || bms_is_empty(join->outer_relids) ||
 					   bms_is_member(relid, join->outer_relids))))
 		return NIL;
-	id = linitial(equality->args);
-	other = lsecond(equality->args);
-	if (!geonn_is_column(id, relid, number))
-	{
-		id = lsecond(equality->args);
-		other = linitial(equality->args);
-	}
-	if (!geonn_is_column(id, relid, number) || !IsA(id, Var) || !IsA(other, Var) ||
-		root->simple_rel_array[other->varno] == NULL ||
+	id = linitial(equality->args) == other ? lsecond(equality->args) : linitial(equality->args);
+	if (!IsA(id, Var) || !IsA(other, Var) || root->simple_rel_array[other->varno] == NULL ||
 		(!of_class && !bms_is_member(other->varno, join->outer_relids)))
 		return NIL;
 	foreach(cell, root->simple_rel_array[other->varno]->baserestrictinfo)

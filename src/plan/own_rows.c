@@ -26,7 +26,6 @@
 
 #include "access/genam.h"
 #include "access/htup_details.h"
-#include "access/stratnum.h"
 #include "access/table.h"
 #include "access/transam.h"
 #include "access/xact.h"
@@ -264,27 +263,8 @@ find_table(PlannerInfo *root, RelOptInfo *rel, const RangeTblFunction *call, Oid
 /* ---- the clause ---- */
 
 /*
- * Does the clause say that both ids are equal, by the order of the unique index?
+ * Does a clause say that both ids are equal, by the order of the unique index?
  */
-static bool
-is_equality(Node *clause, RelOptInfo *function, AttrNumber number, const OwnTable *table)
-{
-	OpExpr	   *comparison = (OpExpr *) clause;
-	Index		relid = table->rel->relid;
-	AttrNumber	id = table->attributes[COLUMN_ID];
-	Node	   *left;
-	Node	   *right;
-
-	if (!IsA(clause, OpExpr) || list_length(comparison->args) != 2 ||
-		get_op_opfamily_strategy(comparison->opno, table->family) != BTEqualStrategyNumber ||
-		(OidIsValid(table->collation) && table->collation != comparison->inputcollid))
-		return false;
-	left = linitial(comparison->args);
-	right = lsecond(comparison->args);
-	return (geonn_is_column(left, function->relid, number) && geonn_is_column(right, relid, id)) ||
-		(geonn_is_column(right, function->relid, number) && geonn_is_column(left, relid, id));
-}
-
 static bool
 is_joined_by(List *clauses, RelOptInfo *function, AttrNumber number, const OwnTable *table)
 {
@@ -292,9 +272,12 @@ is_joined_by(List *clauses, RelOptInfo *function, AttrNumber number, const OwnTa
 
 	foreach(cell, clauses)
 	{
-		RestrictInfo *clause = lfirst_node(RestrictInfo, cell);
+		const RestrictInfo *clause = lfirst_node(RestrictInfo, cell);
+		const Node *id = geonn_compared_with(clause, function->relid, number);
 
-		if (is_equality((Node *) clause->clause, function, number, table))
+		if (id != NULL && geonn_is_column(id, table->rel->relid, table->attributes[COLUMN_ID]) &&
+			list_member_oid(clause->mergeopfamilies, table->family) &&
+			(!OidIsValid(table->collation) || table->collation == ((OpExpr *) clause->clause)->inputcollid))
 			return true;
 	}
 	return false;
