@@ -20,16 +20,14 @@
 
 #include <math.h>
 
-#include "access/sysattr.h"
 #include "catalog/pg_type.h"
+#include "executor/executor.h"
 #include "fmgr.h"
-#include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "nodes/parsenodes.h"
 #include "nodes/supportnodes.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
-#include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
@@ -96,51 +94,26 @@ static struct
 /* ---- sides ---- */
 
 /*
- * May the role read these columns of the relation (attribute numbers less FirstLowInvalidHeapAttributeNumber;
- * none: any one)?
- */
-static bool
-may_read_columns(Oid relation, Oid role, const Bitmapset *columns)
-{
-	int			column = -1;
-
-	if (pg_class_aclcheck(relation, role, ACL_SELECT) == ACLCHECK_OK)
-		return true;
-	if (bms_is_empty(columns))
-		return pg_attribute_aclcheck_all(relation, role, ACL_SELECT, ACLMASK_ANY) == ACLCHECK_OK;
-	while ((column = bms_next_member(columns, column)) >= 0)
-	{
-		AttrNumber	number = (AttrNumber) (column + FirstLowInvalidHeapAttributeNumber);
-
-		/* 0: a whole row */
-		if ((number == 0 ? pg_attribute_aclcheck_all(relation, role, ACL_SELECT, ACLMASK_ALL) :
-			 pg_attribute_aclcheck(relation, number, role, ACL_SELECT)) != ACLCHECK_OK)
-			return false;
-	}
-	return true;
-}
-
-/*
- * Estimates, which EXPLAIN shows, reveal something of a table's contents: so
- * only a user that may read the table gets them.  No hook is asked, as the executor's check would:
- * hooks take that for the beginning of a statement's execution.
+ * Estimates, which EXPLAIN shows, reveal something of a table's contents: so only a user that may read the table
+ * gets them.  No hook is asked: hooks take that for the beginning of a statement's execution.
  */
 static bool
 may_read(PlannedStmt *plan)
 {
-	ListCell   *cell;
+	ExecutorCheckPerms_hook_type hook = ExecutorCheckPerms_hook;
+	volatile bool allowed = false;
 
-	foreach(cell, geonn_permissions(plan))
+	ExecutorCheckPerms_hook = NULL;
+	PG_TRY();
 	{
-		const RTEPermissionInfo *table = lfirst(cell);
-
-		if (table->requiredPerms != 0 &&
-			!may_read_columns(table->relid,
-							  OidIsValid(table->checkAsUser) ? table->checkAsUser : GetUserId(),
-							  table->selectedCols))
-			return false;
+		allowed = ExecCheckPermissions(plan->rtable, plan->permInfos, false);
 	}
-	return true;
+	PG_FINALLY();
+	{
+		ExecutorCheckPerms_hook = hook;
+	}
+	PG_END_TRY();
+	return allowed;
 }
 
 /*
