@@ -315,12 +315,7 @@ offer_path(PlannerInfo *root, const LateralPath *template, Path *outer, const Pa
 	path->pathkeys = pathkeys;
 	custom->custom_paths = list_make1(outer);
 	if (is_partial)
-	{
-		path->rows = clamp_row_est(path->rows / geonn_parallel_divisor(outer->parallel_workers));
-		path->parallel_aware = true;
-		path->parallel_safe = true;
-		path->parallel_workers = outer->parallel_workers;
-	}
+		(void) geonn_divide_path(path, outer->parallel_workers);
 	set_cost(root, custom, template->expression, function);
 	if (is_partial)
 		add_partial_path(path->parent, path);
@@ -384,7 +379,6 @@ offer_partial_paths(PlannerInfo *root, const LateralPath *template, RelOptInfo *
 
 	if (!suits_workers(root, template, outer))
 		return;
-	rel->consider_parallel = true;
 	foreach(cell, outer->partial_pathlist)
 	{
 		Path	   *part = lfirst(cell);

@@ -307,11 +307,16 @@ plain_tables(Oid relation)
 }
 
 double
-geonn_parallel_divisor(int workers)
+geonn_divide_path(Path *path, int workers)
 {
 	/* the leader takes part in the time that the workers leave it */
 	double		leader = parallel_leader_participation ? Max(0, 1.0 - 0.3 * workers) : 0;
 
+	path->rows = clamp_row_est(path->rows / (workers + leader));
+	path->parallel_aware = true;
+	path->parallel_safe = true;
+	path->parallel_workers = workers;
+	path->parent->consider_parallel = true;
 	return workers + leader;
 }
 
@@ -356,14 +361,9 @@ offer_parallel_scan(PlannerInfo *root, RelOptInfo *rel, FuncExpr *expression, Cu
 		return;
 
 	path = make_path(rel);
-	path->path.rows = clamp_row_est(rel->rows / geonn_parallel_divisor(workers));
 	path->path.startup_cost = alone->path.startup_cost;
 	path->path.total_cost = alone->path.startup_cost +
-		(alone->path.total_cost - alone->path.startup_cost) / geonn_parallel_divisor(workers);
-	path->path.parallel_aware = true;
-	path->path.parallel_safe = true;
-	path->path.parallel_workers = workers;
-	rel->consider_parallel = true;
+		(alone->path.total_cost - alone->path.startup_cost) / geonn_divide_path(&path->path, workers);
 	add_partial_path(rel, (Path *) path);
 }
 
