@@ -76,8 +76,8 @@ extern Node *geonn_node_create(CustomScan *scan);
 extern AttrNumber *geonn_attributes(const List *targets, int first);
 
 /*
- * The join that the call now asks for, in the current memory context, and the type of its rows; NULL: not
- * composite.  In a parallel plan it is of the relations that the leader has found.
+ * The join that the call now asks for, in the current memory context, and the type of its rows.  In a parallel
+ * plan it is of the relations that the leader has found.
  */
 extern GeonnJoin *geonn_node_join(JoinNode *node, TupleDesc *row_type);
 

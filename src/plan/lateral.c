@@ -200,9 +200,9 @@ check_table(const LateralNode *state, const GeonnJoin *join)
 }
 
 /*
- * The call's join, in the current memory context, and the type of its rows; NULL: not composite.  For a call
- * that would read its observations itself, the numbers of rows, as ord, are in the place of their ids.  These
- * come from the outer rows, in the type that the statement was planned with.
+ * The call's join, in the current memory context, and the type of its rows.  For a call that would read its
+ * observations itself, the numbers of rows, as ord, are in the place of their ids.  These come from the outer rows,
+ * in the type that the statement was planned with.
  */
 static GeonnJoin *
 read_call(LateralNode *state, TupleDesc *row_type)
@@ -213,15 +213,11 @@ read_call(LateralNode *state, TupleDesc *row_type)
 	{
 		check_table(state, join);
 		(void) geonn_check_tables(join->observations);
-		if (*row_type != NULL)
-		{
-			*row_type = CreateTupleDescCopy(*row_type);
-			TupleDescInitEntry(*row_type, state->node.attributes[state->columns - 1], "ord", INT8OID, -1, 0);
-			TupleDescFinalize(*row_type);
-		}
+		*row_type = CreateTupleDescCopy(*row_type);
+		TupleDescInitEntry(*row_type, state->node.attributes[state->columns - 1], "ord", INT8OID, -1, 0);
+		TupleDescFinalize(*row_type);
 	}
-	if (*row_type != NULL)
-		geonn_check_row_type(&state->node, *row_type, state->descriptor);
+	geonn_check_row_type(&state->node, *row_type, state->descriptor);
 	return join;
 }
 

@@ -101,10 +101,9 @@ create_search(JoinNode *node)
 	GeonnJoin  *join = geonn_node_join(node, &row_type);
 	GeonnSearch *search;
 
-	if (row_type != NULL)
-		geonn_check_row_type(node, row_type, planned);
+	geonn_check_row_type(node, row_type, planned);
 	search = geonn_search_begin(join, row_type);
-	if (node->filter != NIL && row_type != NULL)
+	if (node->filter != NIL)
 		join->observations->conditions = geonn_observation_conditions(node->filter, join->observations,
 																	  row_type, INDEX_VAR,
 																	  node->attributes,
@@ -474,7 +473,7 @@ offer_scan(PlannerInfo *root, RelOptInfo *rel, Index relid pg_attribute_unused()
 	expression = castNode(FuncExpr, call->funcexpr);
 	geonn_estimate_row_conditions(root, rel, call);
 	function = function_path(rel);
-	if (function == NULL || contain_subplans((Node *) expression))
+	if (function == NULL || geonn_row_type(call) == NULL || contain_subplans((Node *) expression))
 		return;
 	path = make_path(rel);
 	foreach(cell, needed_columns(path, rel->baserestrictinfo))
