@@ -44,6 +44,7 @@ typedef struct OuterRow
 	bool		latitude_is_null;
 	bool		longitude_is_null;
 	bool		is_matched;
+	const GeonnLimits *limits;	/* NULL: points have no windows */
 } OuterRow;
 
 /* outer rows whose neighbours are searched for at once */
@@ -51,7 +52,6 @@ typedef struct Round
 {
 	MemoryContext memory;		/* has its rows and its search; NULL: the round has not begun */
 	OuterRow   *rows;			/* [given.count] */
-	GeonnLimits *limits;		/* [given.count]; NULL: points have no windows */
 	GivenPoints given;			/* the rows' points */
 	GeonnJoin	join;			/* the node's join, with these points */
 	GeonnSearch *search;		/* NULL: it has not begun, or all of its rows were taken */
@@ -245,7 +245,7 @@ round_point(void *argument, uint64 number, PointRow *row)
 	row->longitude = outer->longitude;
 	row->latitude_is_null = outer->latitude_is_null;
 	row->longitude_is_null = outer->longitude_is_null;
-	row->limits = round->limits != NULL ? &round->limits[number] : NULL;
+	row->limits = outer->limits;
 }
 
 static void
@@ -275,24 +275,21 @@ evaluate(ExprState *expression, ExprContext *expressions, bool *is_null)
 }
 
 /*
- * Evaluate the window of the point that will be the round's next.
+ * The window of a point of the round.
  */
-static void
-take_window(LateralNode *state, Round *round, ExprContext *expressions)
+static const GeonnLimits *
+evaluate_window(const LateralNode *state, const Round *round)
 {
-	GeonnLimits *limits;
-	MemoryContext former;
+	ExprContext *expressions = state->expressions;
+	GeonnLimits *limits = MemoryContextAlloc(round->memory, sizeof(GeonnLimits));
 	bool		is_null;
-	Datum		value;
+	Datum		value = ExecEvalExprSwitchContext(state->window, expressions, &is_null);
+	MemoryContext former = MemoryContextSwitchTo(expressions->ecxt_per_tuple_memory);
 
-	if (round->limits == NULL)
-		round->limits = MemoryContextAllocHuge(round->memory, state->wanted * sizeof(GeonnLimits));
-	limits = &round->limits[round->given.count];
 	geonn_limits_begin(limits);
-	value = ExecEvalExprSwitchContext(state->window, expressions, &is_null);
-	former = MemoryContextSwitchTo(expressions->ecxt_per_tuple_memory);
 	geonn_window_read(&state->join->given_window->type, value, is_null, 0, limits);
 	MemoryContextSwitchTo(former);
+	return limits;
 }
 
 /*
@@ -329,8 +326,7 @@ keep_outer_row(LateralNode *state, Round *round, TupleTableSlot *outer)
 	expressions->ecxt_scantuple = ExecStoreVirtualTuple(slot);
 	row->latitude = evaluate(state->latitude, expressions, &row->latitude_is_null);
 	row->longitude = evaluate(state->longitude, expressions, &row->longitude_is_null);
-	if (state->join->given_window != NULL)
-		take_window(state, round, expressions);
+	row->limits = state->join->given_window == NULL ? NULL : evaluate_window(state, round);
 	row->is_matched = false;
 	status = geonn_given_row(&round->given, round->given.count).status;
 	if (state->join->invalid == GEONN_INVALID_IS_ERROR && round->given.count > 0 &&
@@ -366,13 +362,11 @@ static void
 take_rows(LateralNode *state, Round *round)
 {
 	Size		limit = (Size) work_mem * 1024 / 2;
-	Size		row_bytes = sizeof(OuterRow);
 	TupleTableSlot *outer;
 
 	MemoryContextReset(round->memory);
 	round->given.count = 0;
 	round->rows = MemoryContextAllocHuge(round->memory, state->wanted * sizeof(OuterRow));
-	round->limits = NULL;
 	while (round->given.count < (uint64) state->wanted &&
 		   (round->given.count == 0 || MemoryContextMemAllocated(round->memory, false) < limit) &&
 		   (outer = next_outer_row(state)) != NULL)
@@ -385,9 +379,7 @@ take_rows(LateralNode *state, Round *round)
 			break;
 		}
 	}
-	if (round->limits != NULL)
-		row_bytes += sizeof(GeonnLimits);
-	state->wanted = (int) Min(Min((Size) state->wanted * 4, ROWS_MAX), limit / 2 / row_bytes);
+	state->wanted = (int) Min(Min((Size) state->wanted * 4, ROWS_MAX), limit / 2 / sizeof(OuterRow));
 }
 
 /* ---- searches ---- */
