@@ -163,13 +163,12 @@ begin_join(JoinNode *node, EState *estate, int flags)
 	outer = ExecInitNode(linitial(scan->custom_plans), estate, flags);
 	node->custom.custom_ps = list_make1(outer);
 	state->outer_slot = ExecInitExtraTupleSlot(estate, ExecGetResultType(outer), &TTSOpsMinimalTuple);
-	node->point = list_make3(lsecond(scan->custom_exprs), lthird(scan->custom_exprs),
-							 list_nth(scan->custom_exprs, LATERAL_WINDOW));
-	node->filter = list_copy_tail(scan->custom_exprs, LATERAL_WINDOW + 1);
-	state->latitude = ExecInitExpr(linitial(node->point), plan);
-	state->longitude = ExecInitExpr(lsecond(node->point), plan);
-	state->window = ExecInitExpr(lthird(node->point), plan);
-	state->number = ExecInitExpr(lfourth(scan->custom_exprs), plan);
+	node->point = list_truncate(list_copy_tail(scan->custom_exprs, LATERAL_LATITUDE), LATERAL_VALUE - LATERAL_LATITUDE);
+	node->filter = list_copy_tail(scan->custom_exprs, LATERAL_CLAUSES);
+	state->latitude = ExecInitExpr(list_nth(scan->custom_exprs, LATERAL_LATITUDE), plan);
+	state->longitude = ExecInitExpr(list_nth(scan->custom_exprs, LATERAL_LONGITUDE), plan);
+	state->window = ExecInitExpr(list_nth(scan->custom_exprs, LATERAL_WINDOW), plan);
+	state->number = ExecInitExpr(list_nth(scan->custom_exprs, LATERAL_VALUE), plan);
 	state->filter = ExecInitQual(node->filter, plan);
 	state->slot = node->custom.ss.ss_ScanTupleSlot;
 	state->expressions = plan->ps_ExprContext;

@@ -154,13 +154,13 @@ split_call(RangeTblFunction *whole, RowCall *call)
 	ListCell   *cell;
 	int			number = 0;
 
-	call->latitude = only_element(latitudes);
-	call->longitude = only_element(longitudes);
-	call->window = only_window(windows);
+	/* each row asks for one point, which is its first */
+	call->point = list_make4(only_element(latitudes), only_element(longitudes), only_window(windows),
+							 makeConst(INT8OID, -1, InvalidOid, sizeof(int64), Int64GetDatum(1), false,
+									   FLOAT8PASSBYVAL));
 	call->number = geonn_row_column(whole, "ord");
-	if (call->latitude == NULL || exprType(call->latitude) != FLOAT8OID ||
-		call->longitude == NULL || exprType(call->longitude) != FLOAT8OID ||
-		call->window == NULL || call->number == 0)
+	if (list_member_ptr(call->point, NULL) || exprType(linitial(call->point)) != FLOAT8OID ||
+		exprType(lsecond(call->point)) != FLOAT8OID || call->number == 0)
 		return false;
 	call->call = copyObject(whole);
 	rest = castNode(FuncExpr, call->call->funcexpr);
@@ -172,13 +172,8 @@ split_call(RangeTblFunction *whole, RowCall *call)
 		number++;
 	}
 	call->table = InvalidOid;
-
-	/* each row asks for one point, which is its first */
-	call->value = (Node *) makeConst(INT8OID, -1, InvalidOid, sizeof(int64), Int64GetDatum(1), false,
-									 FLOAT8PASSBYVAL);
 	return is_same_for_all(rest) && !contain_subplans((Node *) expression) &&
-		!contain_volatile_functions(call->latitude) &&
-		!contain_volatile_functions(call->longitude) && !contain_volatile_functions(call->window);
+		!contain_volatile_functions((Node *) call->point);
 }
 
 /*
@@ -198,7 +193,6 @@ find_call(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *function, List *clau
 		return bms_is_subset(function->lateral_relids, outer->relids) &&
 			split_call(whole, call);
 	call->call = whole;
-	call->window = only_window(NULL);
 	return is_same_for_all(path->expression) &&
 		geonn_find_own_rows(root, function, outer, clauses, call);
 }
@@ -363,7 +357,7 @@ suits_workers(PlannerInfo *root, const LateralPath *template, RelOptInfo *outer)
 		is_parallel_safe(root, (Node *) template->neighbours) &&
 		is_parallel_safe(root, (Node *) template->rows) &&
 		is_parallel_safe(root, (Node *) expression->args) &&
-		is_parallel_safe(root, (Node *) list_make4(call->latitude, call->longitude, call->value, call->window)) &&
+		is_parallel_safe(root, (Node *) call->point) &&
 		geonn_references_are_plain(expression);
 }
 
@@ -414,8 +408,7 @@ offer_join(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *outer, RelOptInfo *in
 		!add_columns(columns, rel->reltarget->exprs, outer, inner) ||
 		!add_columns(columns, template.neighbours, outer, inner) ||
 		!add_columns(columns, template.rows, outer, inner) ||
-		!add_columns(columns, list_make4(call->latitude, call->longitude, call->value, call->window),
-					 outer, inner))
+		!add_columns(columns, call->point, outer, inner))
 		return;
 
 	path->path.type = T_CustomPath;
@@ -435,7 +428,7 @@ plan_join(PlannerInfo *root, RelOptInfo *rel pg_attribute_unused(), CustomPath *
 	const LateralPath *lateral = (const LateralPath *) path;
 	const RowCall *call = &lateral->call;
 	Plan	   *outer = linitial(children);
-	List	   *expressions = list_make5(call->call, call->latitude, call->longitude, call->value, call->window);
+	List	   *expressions = lcons(call->call, list_copy(call->point));
 	List	   *numbers = NIL;
 	List	   *columns = NIL;
 	List	   *of_function = NIL;

@@ -318,11 +318,12 @@ geonn_find_own_rows(PlannerInfo *root, RelOptInfo *function, RelOptInfo *outer, 
 		if (!find_table(root, root->simple_rel_array[relid], call, oid, &table) ||
 			!is_joined_by(clauses, function, own->number, &table))
 			continue;
-		own->value = outer_column(outer, &table, COLUMN_ID, number_attribute(call)->atttypid);
-		own->latitude = outer_column(outer, &table, COLUMN_LATITUDE, FLOAT8OID);
-		own->longitude = outer_column(outer, &table, COLUMN_LONGITUDE, FLOAT8OID);
 		own->table = oid;
-		if (own->value != NULL && own->latitude != NULL && own->longitude != NULL)
+		own->point = list_make4(outer_column(outer, &table, COLUMN_LATITUDE, FLOAT8OID),
+								outer_column(outer, &table, COLUMN_LONGITUDE, FLOAT8OID),
+								makeNullConst(TEXTOID, -1, InvalidOid),
+								outer_column(outer, &table, COLUMN_ID, number_attribute(call)->atttypid));
+		if (!list_member_ptr(own->point, NULL))
 			return true;
 	}
 	return false;
