@@ -79,16 +79,14 @@ geonn_check_row_type(const JoinNode *node, TupleDesc row_type, TupleDesc planned
 }
 
 /*
- * The arguments' values, in the current memory context.  Relations that the
- * leader of a parallel plan has found are in the place of their arguments.
+ * Relations that the leader of a parallel plan has found are in the place of their arguments.
  */
-static NullableDatum *
-evaluate_arguments(const JoinNode *node)
+static void
+evaluate_arguments(const JoinNode *node, NullableDatum *values)
 {
 	const SharedSearch *shared = node->shared;
 	const Node *observations = geonn_expression_argument(node->expression, "obs");
 	const Node *references = geonn_expression_argument(node->expression, "ref");
-	NullableDatum *values = palloc0(list_length(node->arguments) * sizeof(NullableDatum));
 
 	for (int i = 0; i < list_length(node->arguments); i++)
 	{
@@ -103,7 +101,6 @@ evaluate_arguments(const JoinNode *node)
 			values[i].value = ExecEvalExpr((ExprState *) list_nth(node->arguments, i),
 										   node->custom.ss.ps.ps_ExprContext, &values[i].isnull);
 	}
-	return values;
 }
 
 GeonnJoin *
@@ -113,7 +110,7 @@ geonn_node_join(JoinNode *node, TupleDesc *row_type)
 	FunctionCallInfo fcinfo = palloc0(SizeForFunctionCallInfo(count));
 
 	InitFunctionCallInfoData(*fcinfo, &node->function, count, node->expression->inputcollid, NULL, NULL);
-	memcpy(fcinfo->args, evaluate_arguments(node), count * sizeof(NullableDatum));
+	evaluate_arguments(node, fcinfo->args);
 	*row_type = geonn_row_type(node->call);
 	return geonn_read_join(fcinfo);
 }
