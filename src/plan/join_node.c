@@ -117,8 +117,11 @@ geonn_node_join(JoinNode *node, TupleDesc *row_type)
 
 /* ---- searches ---- */
 
-void
-geonn_add_search(GeonnReport *sum, const GeonnSearch *search)
+/*
+ * Add what the search has done to the sum; a search that is NULL has done nothing.
+ */
+static void
+add_search(GeonnReport *sum, const GeonnSearch *search)
 {
 	GeonnReport report;
 
@@ -131,14 +134,39 @@ geonn_add_search(GeonnReport *sum, const GeonnSearch *search)
 void
 geonn_node_end_search(JoinNode *node, GeonnSearch *search, bool is_last)
 {
-	geonn_add_search(&node->sum, search);
-	geonn_add_search(&node->present, search);
+	add_search(&node->sum, search);
+	add_search(&node->present, search);
 	if (is_last)
 	{
 		geonn_search_log(search, &node->present);
 		memset(&node->present, 0, sizeof(node->present));
 	}
 	geonn_search_end(search);
+}
+
+/*
+ * Add what the searches under way have done.
+ */
+static void
+add_present(const JoinNode *node, GeonnReport *sum)
+{
+	add_search(sum, node->first);
+	if (node->search != node->first)
+		add_search(sum, node->search);
+}
+
+static void
+end_execution(JoinNode *node)
+{
+	if (node->context == NULL)
+		return;
+	if (node->methods->end_execution != NULL)
+		node->methods->end_execution(node);
+	if (node->first != NULL)
+		geonn_node_end_search(node, node->first, node->prepared == NULL);
+	node->first = node->search = NULL;
+	MemoryContextDelete(node->context);
+	node->context = NULL;
 }
 
 static void
@@ -206,7 +234,7 @@ end_node(CustomScanState *state)
 	JoinNode   *node = (JoinNode *) state;
 	ListCell   *cell;
 
-	node->methods->end_execution(node);
+	end_execution(node);
 	end_preparation(node);
 	foreach(cell, state->custom_ps)
 		ExecEndNode(lfirst(cell));
@@ -218,7 +246,7 @@ rescan_node(CustomScanState *state)
 	JoinNode   *node = (JoinNode *) state;
 	ListCell   *cell;
 
-	node->methods->end_execution(node);
+	end_execution(node);
 	foreach(cell, state->custom_ps)
 	{
 		PlanState  *child = lfirst(cell);
@@ -272,7 +300,7 @@ estimate_shared(CustomScanState *state, ParallelContext *parallel)
 {
 	JoinNode   *node = (JoinNode *) state;
 
-	node->methods->end_execution(node);
+	end_execution(node);
 	return prepare(node, parallel->nworkers + 1);
 }
 
@@ -296,7 +324,7 @@ reinitialize_shared(CustomScanState *state, ParallelContext *parallel, void *mem
 	if (node->shared != NULL)
 		geonn_search_tell(node->prepared, shared);
 	node->shared = NULL;
-	node->methods->end_execution(node);
+	end_execution(node);
 	(void) prepare(node, shared->processes);
 	share(node, parallel, shared);
 }
@@ -325,7 +353,7 @@ shut_down(CustomScanState *state)
 		GeonnReport *report = &shared->reports[ParallelWorkerNumber + 1];
 
 		geonn_report_add(report, &node->sum);
-		node->methods->add_reports(node, report);
+		add_present(node, report);
 		return;
 	}
 	geonn_search_tell(node->prepared, shared);
@@ -389,9 +417,9 @@ explain_analysis(const JoinNode *node, ExplainState *explain)
 	GeonnReport sum = node->sum;
 	GeonnReport leader;
 
-	node->methods->add_reports(node, &sum);
+	add_present(node, &sum);
 	leader = sum;
-	geonn_add_search(&sum, node->prepared);
+	add_search(&sum, node->prepared);
 	for (int i = 1; i < processes->count; i++)
 		geonn_report_add(&sum, &processes->reports[i]);
 

@@ -56,13 +56,6 @@
 /* the cost of beginning another search, whose references are there: about 0.2 ms */
 #define COST_OF_SEARCH 100
 
-typedef struct ScanNode
-{
-	JoinNode	node;			/* first */
-	MemoryContext context;		/* has the search; NULL: it has not begun */
-	GeonnSearch *search;
-} ScanNode;
-
 /* ---- execution ---- */
 
 static void
@@ -113,66 +106,43 @@ create_search(JoinNode *node)
 }
 
 static void
-begin_search(ScanNode *scan)
+begin_search(JoinNode *node)
 {
-	JoinNode   *node = &scan->node;
 	MemoryContext former;
 
-	scan->context = AllocSetContextCreate(node->custom.ss.ps.state->es_query_cxt, "geonn scan",
+	node->context = AllocSetContextCreate(node->custom.ss.ps.state->es_query_cxt, "geonn scan",
 										  ALLOCSET_SMALL_SIZES);
-	former = MemoryContextSwitchTo(scan->context);
-	scan->search = create_search(node);
+	former = MemoryContextSwitchTo(node->context);
+	node->first = node->search = create_search(node);
 	if (node->shared != NULL)
-		geonn_search_take_part(scan->search, node->shared);
+		geonn_search_take_part(node->search, node->shared);
 
 	/* a rollback to a savepoint must not undo what is still being read, so read all now */
 	else if (GetCurrentSubTransactionId() != node->begun_in)
-		geonn_search_complete(scan->search);
+		geonn_search_complete(node->search);
 	MemoryContextSwitchTo(former);
 }
 
 static TupleTableSlot *
 next_row(JoinNode *node)
 {
-	ScanNode   *scan = (ScanNode *) node;
 	TupleTableSlot *slot = node->custom.ss.ss_ScanTupleSlot;
 
-	if (unlikely(scan->search == NULL))
-		begin_search(scan);
+	if (unlikely(node->search == NULL))
+		begin_search(node);
 	ExecClearTuple(slot);
-	if (!geonn_search_next(scan->search, slot->tts_values, slot->tts_isnull))
+	if (!geonn_search_next(node->search, slot->tts_values, slot->tts_isnull))
 		return slot;
 	return ExecStoreVirtualTuple(slot);
-}
-
-static void
-end_execution(JoinNode *node)
-{
-	ScanNode   *scan = (ScanNode *) node;
-
-	if (scan->search != NULL)
-		geonn_node_end_search(node, scan->search, node->prepared == NULL);
-	if (scan->context != NULL)
-		MemoryContextDelete(scan->context);
-	scan->search = NULL;
-	scan->context = NULL;
-}
-
-static void
-add_reports(const JoinNode *node, GeonnReport *sum)
-{
-	geonn_add_search(sum, ((const ScanNode *) node)->search);
 }
 
 static const JoinNodeMethods methods = {
 	.scan = {"geonn join", geonn_node_create},
 	.filter_label = "Filter on Observations",
-	.size = sizeof(ScanNode),
+	.size = sizeof(JoinNode),
 	.begin = begin_scan,
 	.next_row = next_row,
-	.prepare = create_search,
-	.end_execution = end_execution,
-	.add_reports = add_reports
+	.prepare = create_search
 };
 
 /* ---- paths ---- */
