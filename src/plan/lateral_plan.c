@@ -50,12 +50,12 @@ typedef struct LateralPath
 {
 	CustomPath	path;			/* first */
 	RowCall		call;
-	Index		function;		/* the relation that is the call */
 	FuncExpr   *expression;		/* the call as in the query: the copy in RowCall is of these outer rows */
 	JoinType	type;
 	List	   *neighbours;		/* clauses that make a pair of rows neighbours */
 	List	   *rows;			/* clauses that rows of the join must meet */
-	List	   *columns;		/* all that is used of both sides, as Vars */
+	List	   *outer_columns;	/* what is used of the outer rows, and of the call's, as Vars */
+	List	   *call_columns;
 } LateralPath;
 
 static set_join_pathlist_hook_type previous_hook;
@@ -198,45 +198,32 @@ find_call(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *function, List *clau
 }
 
 /*
- * Can the node give this column?  It must be one of the outer rows as they come, or of the
- * function's.  PostgreSQL finds a column in the node's rows by its relation and number, so one that
- * is among them must be the same in all else.
+ * Note the columns that are used, each once.  False: the node cannot give one of them.  It gives those of the outer
+ * rows as they come, and those of the function.  PostgreSQL finds a column in the node's rows by its relation and
+ * number, so one that is among them must be the same in all else.
  */
 static bool
-can_give(const List *columns, const Var *column, const RelOptInfo *outer,
-		 const RelOptInfo *function)
+note_columns(LateralPath *path, List *used, const RelOptInfo *outer, const RelOptInfo *function)
 {
 	ListCell   *cell;
-
-	if (!IsA(column, Var))
-		return false;
-	if (column->varno == (int) function->relid ? column->varattno <= 0 :
-		!list_member(outer->reltarget->exprs, column))
-		return false;
-	foreach(cell, columns)
-	{
-		const Var  *other = lfirst(cell);
-
-		if (other->varno == column->varno && other->varattno == column->varattno)
-			return equal(other, column);
-	}
-	return true;
-}
-
-/*
- * Add to the list the columns that are used, each once.  False: one is wanted that the node cannot
- * give.
- */
-static bool
-add_columns(List **columns, List *used, const RelOptInfo *outer, const RelOptInfo *function)
-{
-	ListCell   *cell;
+	ListCell   *noted;
 
 	foreach(cell, pull_var_clause((Node *) used, PVC_INCLUDE_PLACEHOLDERS))
 	{
-		if (!can_give(*columns, lfirst(cell), outer, function))
+		Var		   *column = lfirst(cell);
+		bool		of_call = IsA(column, Var) && column->varno == (int) function->relid;
+		List	  **columns = of_call ? &path->call_columns : &path->outer_columns;
+
+		if (of_call ? column->varattno <= 0 : !IsA(column, Var) || !list_member(outer->reltarget->exprs, column))
 			return false;
-		*columns = list_append_unique(*columns, lfirst(cell));
+		foreach(noted, *columns)
+		{
+			const Var  *other = lfirst(noted);
+
+			if (other->varno == column->varno && other->varattno == column->varattno && !equal(other, column))
+				return false;
+		}
+		*columns = list_append_unique(*columns, column);
 	}
 	return true;
 }
@@ -386,10 +373,8 @@ static void
 offer_join(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *outer, RelOptInfo *inner, JoinType type,
 		   JoinPathExtraData *extra)
 {
-	LateralPath template = {.type = type, .function = inner->relid};
-	RowCall    *call = &template.call;
+	LateralPath template = {.type = type};
 	CustomPath *path = &template.path;
-	List	  **columns = &template.columns;
 
 	if (previous_hook != NULL)
 		previous_hook(root, rel, outer, inner, type, extra);
@@ -405,10 +390,10 @@ offer_join(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *outer, RelOptInfo *in
 		return;
 	if (!find_call(root, outer, inner, extra->restrictlist, &template) ||
 		!divide_clauses(rel, inner, type, extra, &template.neighbours, &template.rows) ||
-		!add_columns(columns, rel->reltarget->exprs, outer, inner) ||
-		!add_columns(columns, template.neighbours, outer, inner) ||
-		!add_columns(columns, template.rows, outer, inner) ||
-		!add_columns(columns, call->point, outer, inner))
+		!note_columns(&template, rel->reltarget->exprs, outer, inner) ||
+		!note_columns(&template, template.neighbours, outer, inner) ||
+		!note_columns(&template, template.rows, outer, inner) ||
+		!note_columns(&template, template.call.point, outer, inner))
 		return;
 
 	path->path.type = T_CustomPath;
@@ -430,32 +415,22 @@ plan_join(PlannerInfo *root, RelOptInfo *rel pg_attribute_unused(), CustomPath *
 	Plan	   *outer = linitial(children);
 	List	   *expressions = lcons(call->call, list_copy(call->point));
 	List	   *numbers = NIL;
-	List	   *columns = NIL;
-	List	   *of_function = NIL;
 	CustomScan *scan;
 	ListCell   *cell;
 
-	/* columns of the outer rows first, then those of the function */
-	foreach(cell, lateral->columns)
+	foreach(cell, lateral->outer_columns)
 	{
 		Var		   *column = lfirst(cell);
-		TargetEntry *entry;
+		TargetEntry *entry = tlist_member((Expr *) column, outer->targetlist);
 
-		if (column->varno == (int) lateral->function)
-		{
-			of_function = lappend(of_function, column);
-			continue;
-		}
-		entry = tlist_member((Expr *) column, outer->targetlist);
 		if (entry == NULL)
 			elog(ERROR, "column %d of relation %d is not among the outer plan's", column->varattno,
 				 column->varno);
 		numbers = lappend_int(numbers, entry->resno);
-		columns = lappend(columns, column);
 	}
 	scan = geonn_make_scan(root, path, targets, copyObject(lateral->rows),
 						   list_concat(expressions, lateral->neighbours),
-						   list_concat(columns, of_function));
+						   list_concat_copy(lateral->outer_columns, lateral->call_columns));
 	scan->methods = &geonn_lateral_methods.scan;
 	scan->custom_plans = children;
 
