@@ -169,18 +169,10 @@ static AttrNumber *
 table_attributes(const PointSource *source)
 {
 	AttrNumber *attributes = palloc(source->query_columns * sizeof(AttrNumber));
-	List	   *columns = NIL;
-	ListCell   *cell;
 
-	for (int i = 0; i < COLUMN_ROLES; i++)
-		columns = lappend(columns, unconstify(PointColumn *, &source->columns[i]));
-	for (int i = 0; i < source->by_count; i++)
-		columns = lappend(columns, &source->by[i]);
-	for (int i = 0; i < source->window_count; i++)
-		columns = lappend(columns, unconstify(PointColumn *, &source->windows[i]));
-	foreach(cell, columns)
+	for (int i = 0; i < source->column_count; i++)
 	{
-		const PointColumn *column = lfirst(cell);
+		const PointColumn *column = &source->columns[i];
 
 		if (column->name != NULL)
 			attributes[column->attribute - 1] = get_attnum(source->relation, column->name);

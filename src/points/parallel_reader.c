@@ -57,7 +57,7 @@
 enum
 {
 	KEY_READING,
-	KEY_BY,
+	KEY_COLUMNS,
 	KEY_TITLE,
 	KEY_QUERY,
 	KEY_TABLES,
@@ -69,8 +69,8 @@ enum
 /* what the processes share beside the tables and queues */
 typedef struct SharedReading
 {
-	PointSource source;			/* its pointers are the leader's: by, title and query have keys of their own,
-								 * and a worker looks up the types of windows */
+	PointSource source;			/* its pointers are the leader's: columns, title and query have keys of their
+								 * own, and a worker looks up the types of windows */
 	pg_atomic_uint64 begun;		/* a bit for each worker that may have pages */
 	pg_atomic_uint32 ended;		/* workers that have read all their pages */
 	pg_atomic_uint64 counts[POINT_STATUSES];	/* how many of their rows have each status */
@@ -146,7 +146,9 @@ geonn_read_points_worker(dsm_segment *segment, shm_toc *contents)
 	Member		self = {0};
 
 	*source = shared->source;
-	source->by = shm_toc_lookup(contents, KEY_BY, false);
+	source->columns = shm_toc_lookup(contents, KEY_COLUMNS, false);
+	source->by = source->columns + COLUMN_ROLES;
+	source->windows = source->by + source->by_count;
 	source->title = shm_toc_lookup(contents, KEY_TITLE, false);
 	source->query = shm_toc_lookup(contents, KEY_QUERY, false);
 	for (int i = 0; i < source->window_count; i++)
@@ -225,7 +227,7 @@ static void
 chunk_sizes(const PointSource *source, List *tables, int workers, Size *sizes)
 {
 	sizes[KEY_READING] = sizeof(SharedReading);
-	sizes[KEY_BY] = mul_size(source->by_count, sizeof(PointColumn));
+	sizes[KEY_COLUMNS] = mul_size(source->column_count, sizeof(PointColumn));
 	sizes[KEY_TITLE] = strlen(source->title) + 1;
 	sizes[KEY_QUERY] = strlen(source->query) + 1;
 	sizes[KEY_TABLES] = geonn_share_tables(NULL, tables, source->query_columns, GetActiveSnapshot());
@@ -254,7 +256,7 @@ share_all(ParallelContext *context, const PointSource *source, List *tables, con
 	}
 	shared = chunks[KEY_READING];
 	shared->source = *source;
-	memcpy(chunks[KEY_BY], source->by, sizes[KEY_BY]);
+	memcpy(chunks[KEY_COLUMNS], source->columns, sizes[KEY_COLUMNS]);
 	memcpy(chunks[KEY_TITLE], source->title, sizes[KEY_TITLE]);
 	memcpy(chunks[KEY_QUERY], source->query, sizes[KEY_QUERY]);
 	pg_atomic_init_u64(&shared->begun, 0);

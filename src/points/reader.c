@@ -214,17 +214,6 @@ raise_changed(const PointSource *source)
 			 errhint("Run the statement again.")));
 }
 
-static void
-check_column(PointReading *reading, TupleDesc descriptor, const PointColumn *column)
-{
-	if (column->name == NULL)
-		return;
-	if (getBaseType(TupleDescAttr(descriptor, column->attribute - 1)->atttypid) !=
-		column->base_type)
-		raise_changed(reading->source);
-	reading->attributes = Max(reading->attributes, column->attribute);
-}
-
 /*
  * Check that the columns have the types that they had when they were chosen.
  */
@@ -237,12 +226,16 @@ receive_startup(DestReceiver *receiver, int operation pg_attribute_unused(),
 
 	if (descriptor->natts != source->query_columns)
 		raise_changed(source);
-	for (int role = 0; role < COLUMN_ROLES; role++)
-		check_column(reading, descriptor, &source->columns[role]);
-	for (int i = 0; i < source->by_count; i++)
-		check_column(reading, descriptor, &source->by[i]);
-	for (int i = 0; i < source->window_count; i++)
-		check_column(reading, descriptor, &source->windows[i]);
+	for (int i = 0; i < source->column_count; i++)
+	{
+		const PointColumn *column = &source->columns[i];
+
+		if (column->name == NULL)
+			continue;
+		if (getBaseType(TupleDescAttr(descriptor, column->attribute - 1)->atttypid) != column->base_type)
+			raise_changed(source);
+		reading->attributes = Max(reading->attributes, column->attribute);
+	}
 }
 
 static void
