@@ -182,47 +182,25 @@ needed_columns(CustomPath *path, List *clauses)
 	return columns;
 }
 
-static Path *
-function_path(RelOptInfo *rel)
-{
-	ListCell   *cell;
-
-	foreach(cell, rel->pathlist)
-	{
-		Path	   *path = lfirst(cell);
-
-		if (path->pathtype == T_FunctionScan)
-			return path;
-	}
-	return NULL;
-}
-
 /*
- * Set the cost: the function's, without storing rows and reading them again, and
- * with less of it before the first row.
+ * The path that reads all observations.  It costs what the function does, without storing rows and reading them again,
+ * and with less of it before the first row.
  */
-static void
-set_cost(PlannerInfo *root, CustomPath *path, FuncExpr *expression, Path *function)
-{
-	Cost		storing = cpu_tuple_cost * function->rows / 2;
-	Cost		references;
-
-	path->path.startup_cost = function->startup_cost;
-	path->path.total_cost = Max(function->total_cost - storing, function->startup_cost);
-	if (geonn_estimate_references(root, expression, &references))
-		path->path.startup_cost = Min(function->startup_cost,
-									  path->path.parent->baserestrictcost.startup + references);
-}
-
 static CustomPath *
-make_path(RelOptInfo *rel)
+whole_path(PlannerInfo *root, RelOptInfo *rel, FuncExpr *expression, const Path *function)
 {
 	CustomPath *path = makeNode(CustomPath);
+	Cost		storing = cpu_tuple_cost * function->rows / 2;
+	Cost		references;
 
 	path->path.pathtype = T_CustomScan;
 	path->path.parent = rel;
 	path->path.pathtarget = rel->reltarget;
 	path->path.rows = rel->rows;
+	path->path.startup_cost = function->startup_cost;
+	path->path.total_cost = Max(function->total_cost - storing, function->startup_cost);
+	if (geonn_estimate_references(root, expression, &references))
+		path->path.startup_cost = Min(function->startup_cost, rel->baserestrictcost.startup + references);
 	path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
 	path->methods = &path_methods;
 	return path;
@@ -329,8 +307,8 @@ offer_parallel_scan(PlannerInfo *root, RelOptInfo *rel, FuncExpr *expression, Cu
 	if (workers == 0 || !geonn_references_are_plain(expression))
 		return;
 
-	path = make_path(rel);
-	path->path.startup_cost = alone->path.startup_cost;
+	path = makeNode(CustomPath);
+	*path = *alone;
 	path->path.total_cost = alone->path.startup_cost +
 		(alone->path.total_cost - alone->path.startup_cost) / geonn_divide_path(&path->path, workers);
 	add_partial_path(rel, (Path *) path);
@@ -442,16 +420,16 @@ offer_scan(PlannerInfo *root, RelOptInfo *rel, Index relid pg_attribute_unused()
 		return;
 	expression = castNode(FuncExpr, call->funcexpr);
 	geonn_estimate_row_conditions(root, rel, call);
-	function = function_path(rel);
-	if (function == NULL || geonn_row_type(call) == NULL || contain_subplans((Node *) expression))
+	function = rel->pathlist == NIL ? NULL : linitial(rel->pathlist);
+	if (function == NULL || function->pathtype != T_FunctionScan || geonn_row_type(call) == NULL ||
+		contain_subplans((Node *) expression))
 		return;
-	path = make_path(rel);
+	path = whole_path(root, rel, expression, function);
 	foreach(cell, needed_columns(path, rel->baserestrictinfo))
 	{
 		if (lfirst_node(Var, cell)->varattno <= 0)
 			return;
 	}
-	set_cost(root, path, expression, function);
 
 	/* add_path frees the worse path: the function's, or this one */
 	offer_filtered_scans(root, rel, call, path);
