@@ -314,20 +314,22 @@ has_no_radius(const FuncExpr *expression)
 	return radius != NULL && IsA(radius, Const) && radius->constisnull;
 }
 
-static JoinBounds
-read_bounds(PlannerInfo *root, const FuncExpr *expression)
+/*
+ * Have the call's arguments narrow what is asked.
+ */
+static void
+narrow(PlannerInfo *root, const FuncExpr *expression, NeighboursAsked *asked)
 {
 	Node	   *radius = geonn_expression_argument(expression, "radius");
 	bool		within = radius != NULL;
-	JoinBounds	bounds = {
-		.radius = known_number(root, expression, within ? "radius" : "max_distance",
-							   within && !has_no_radius(expression) ? 0 : INFINITY, INFINITY),
-		.k = within ? INFINITY : known_number(root, expression, "k", 1, MANY_NEIGHBOURS)
-	};
 
-	if (within && geonn_comes_later(root, radius))
-		bounds.k = MANY_NEIGHBOURS;
-	return bounds;
+	asked->radius = Min(asked->radius,
+						known_number(root, expression, within ? "radius" : "max_distance",
+									 within && !has_no_radius(expression) ? 0 : INFINITY, INFINITY));
+	if (!within)
+		asked->k = Min(asked->k, known_number(root, expression, "k", 1, MANY_NEIGHBOURS));
+	else if (geonn_comes_later(root, radius))
+		asked->k = Min(asked->k, MANY_NEIGHBOURS);
 }
 
 /*
@@ -337,16 +339,13 @@ read_bounds(PlannerInfo *root, const FuncExpr *expression)
  * likely finds neighbours in it, and with not very many where points have radiuses.
  */
 static NeighboursExpected
-expect_neighbours(PlannerInfo *root, const KnownJoin *join, const JoinBounds *narrower)
+expect_neighbours(PlannerInfo *root, const KnownJoin *join, double radius, double k)
 {
 	const FuncExpr *expression = join->expression;
-	JoinBounds	bounds = read_bounds(root, expression);
 	double		count = join->references.rows < 0 ? UNKNOWN_ROWS : join->references.rows;
 	bool		itself = join->source != NULL && join->reference_source != NULL &&
 		join->source->relation == join->reference_source->relation;
 	bool		excluded = itself && known_truth(root, expression, "exclude_self");
-	double		radius = narrower != NULL ? Min(bounds.radius, narrower->radius) : bounds.radius;
-	double		k = narrower != NULL ? Min(bounds.k, narrower->k) : bounds.k;
 	NeighboursAsked asked = {
 		.radius = radius,
 		.k = k,
@@ -355,7 +354,8 @@ expect_neighbours(PlannerInfo *root, const KnownJoin *join, const JoinBounds *na
 	};
 	double		each = asked.references;
 
-	if (count > 0 && (!isinf(radius) || has_columns(root, join)))
+	narrow(root, expression, &asked);
+	if (count > 0 && (!isinf(asked.radius) || has_columns(root, join)))
 	{
 		const PointSample *references = NULL;
 		const PointSample *observations = NULL;
@@ -372,9 +372,9 @@ expect_neighbours(PlannerInfo *root, const KnownJoin *join, const JoinBounds *na
 		each = Min(each, MANY_NEIGHBOURS);
 
 	/* a cap's share of the sphere is a quarter of its squared chord */
-	if (!isinf(radius))
-		each = Max(1, Min(1, radius > 0 ? geonn_radius_limit(radius) / 4 : 0) * asked.references);
-	each = Max(0, Min(k, each));
+	if (!isinf(asked.radius))
+		each = Max(1, Min(1, asked.radius > 0 ? geonn_radius_limit(asked.radius) / 4 : 0) * asked.references);
+	each = Max(0, Min(asked.k, each));
 	return (NeighboursExpected) {each, each > 0 ? 0 : 1};
 }
 
@@ -429,23 +429,23 @@ known_join(PlannerInfo *root, const FuncExpr *expression)
 }
 
 /*
- * The estimate of a join of these observations, by the call's bounds and by narrower ones, unless those are
- * NULL.
+ * The estimate of a join of these observations, by the call's bounds and by these; infinity: by no others.
  */
 static bool
-estimate_join_of(PlannerInfo *root, KnownJoin *join, SideEstimate observations,
-				 const JoinBounds *narrower, JoinEstimate *estimate)
+estimate_join_of(PlannerInfo *root, KnownJoin *join, SideEstimate observations, double radius, double k,
+				 JoinEstimate *estimate)
 {
+	bool		by_call = isinf(radius) && isinf(k);
 	NeighboursExpected expected;
 
 	if (observations.rows < 0)
 		return false;
-	if (narrower == NULL && !join->asked)
+	if (by_call && !join->asked)
 	{
-		join->expected = expect_neighbours(root, join, NULL);
+		join->expected = expect_neighbours(root, join, radius, k);
 		join->asked = true;
 	}
-	expected = narrower == NULL ? join->expected : expect_neighbours(root, join, narrower);
+	expected = by_call ? join->expected : expect_neighbours(root, join, radius, k);
 	estimate->observations = observations.rows;
 	estimate->references = join->references.rows < 0 ? UNKNOWN_ROWS : join->references.rows;
 	estimate->matches = observations.rows * expected.each;
@@ -459,12 +459,11 @@ estimate_join_of(PlannerInfo *root, KnownJoin *join, SideEstimate observations,
 }
 
 bool
-geonn_estimate_join(PlannerInfo *root, const FuncExpr *expression, const JoinBounds *narrower,
-					JoinEstimate *estimate)
+geonn_estimate_join(PlannerInfo *root, const FuncExpr *expression, double radius, double k, JoinEstimate *estimate)
 {
 	KnownJoin  *join = known_join(root, expression);
 
-	return estimate_join_of(root, join, join->observations, narrower, estimate);
+	return estimate_join_of(root, join, join->observations, radius, k, estimate);
 }
 
 bool
@@ -514,7 +513,7 @@ geonn_estimate_filtered(PlannerInfo *root, Index relid, const RangeTblFunction *
 		return false;
 	return estimate_join_of(root, join,
 							estimate_query(join->source->query, "", join->source->relation, conditions),
-							NULL, estimate);
+							INFINITY, INFINITY, estimate);
 }
 
 /* ---- what PostgreSQL asks while it plans a statement ---- */
@@ -536,7 +535,7 @@ geonn_join_support(PG_FUNCTION_ARGS)
 	JoinEstimate estimate;
 
 	if (root == NULL || call == NULL || !IsA(call, FuncExpr) ||
-		!geonn_estimate_join(root, (FuncExpr *) call, NULL, &estimate))
+		!geonn_estimate_join(root, (FuncExpr *) call, INFINITY, INFINITY, &estimate))
 		PG_RETURN_POINTER(NULL);
 	if (cost != NULL)
 	{
