@@ -38,17 +38,6 @@
 
 /* ---- the call ---- */
 
-static void
-check_execute(Oid function)
-{
-	AclResult	result;
-
-	result = object_aclcheck(ProcedureRelationId, function, GetUserId(), ACL_EXECUTE);
-	if (result != ACLCHECK_OK)
-		aclcheck_error(result, OBJECT_FUNCTION, get_func_name(function));
-	InvokeFunctionExecuteHook(function);
-}
-
 AttrNumber *
 geonn_attributes(const List *targets, int first)
 {
@@ -187,12 +176,16 @@ begin_node(CustomScanState *state, EState *estate, int flags)
 {
 	JoinNode   *node = (JoinNode *) state;
 	const CustomScan *scan = (const CustomScan *) state->ss.ps.plan;
+	Oid			function;
 
 	node->begun_in = GetCurrentSubTransactionId();
 	node->call = linitial_node(RangeTblFunction, scan->custom_exprs);
 	node->expression = castNode(FuncExpr, node->call->funcexpr);
-	check_execute(node->expression->funcid);
-	fmgr_info(node->expression->funcid, &node->function);
+	function = node->expression->funcid;
+	if (object_aclcheck(ProcedureRelationId, function, GetUserId(), ACL_EXECUTE) != ACLCHECK_OK)
+		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_FUNCTION, get_func_name(function));
+	InvokeFunctionExecuteHook(function);
+	fmgr_info(function, &node->function);
 	fmgr_info_set_expr((Node *) node->expression, &node->function);
 	node->arguments = ExecInitExprList(node->expression->args, &state->ss.ps);
 	node->methods->begin(node, estate, flags);

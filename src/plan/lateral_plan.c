@@ -152,7 +152,6 @@ split_call(RangeTblFunction *whole, RowCall *call)
 	Node	   *windows = geonn_expression_argument(expression, "windows");
 	FuncExpr   *rest;
 	ListCell   *cell;
-	int			number = 0;
 
 	/* each row asks for one point, which is its first */
 	call->point = list_make4(only_element(latitudes), only_element(longitudes), only_window(windows),
@@ -168,8 +167,7 @@ split_call(RangeTblFunction *whole, RowCall *call)
 	{
 		if (lfirst(cell) == latitudes || lfirst(cell) == longitudes ||
 			(lfirst(cell) == windows && !(IsA(windows, Const) && ((Const *) windows)->constisnull)))
-			lfirst(list_nth_cell(rest->args, number)) = empty_array(lfirst(cell));
-		number++;
+			lfirst(list_nth_cell(rest->args, foreach_current_index(cell))) = empty_array(lfirst(cell));
 	}
 	call->table = InvalidOid;
 	return is_same_for_all(rest) && !contain_subplans((Node *) expression) &&
@@ -237,13 +235,9 @@ divide_clauses(RelOptInfo *rel, RelOptInfo *function, JoinType type,
 			   const JoinPathExtraData *extra, List **neighbours, List **rows)
 {
 	List	   *clauses = list_concat_copy(extra->restrictlist, function->baserestrictinfo);
-	ListCell   *cell;
 
-	foreach(cell, clauses)
-	{
-		if (lfirst_node(RestrictInfo, cell)->pseudoconstant)
-			return false;
-	}
+	if (extract_actual_clauses(clauses, true) != NIL)
+		return false;
 	*neighbours = NIL;
 	if (type == JOIN_INNER)
 	{
