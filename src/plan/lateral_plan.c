@@ -101,12 +101,12 @@ static Node *
 only_window(Node *argument)
 {
 	Const	   *constant = (Const *) argument;
-	Datum	   *values;
-	bool	   *nulls;
-	int			count;
+	ArrayType  *array;
 	int16		length;
 	bool		by_value;
 	char		alignment;
+	bool		is_null;
+	Datum		value;
 	Oid			type;
 
 	if (argument == NULL)
@@ -116,11 +116,12 @@ only_window(Node *argument)
 	type = get_element_type(constant->consttype);
 	if (constant->constisnull)
 		return (Node *) makeNullConst(type, -1, InvalidOid);
+	array = DatumGetArrayTypeP(constant->constvalue);
+	if (ARR_NDIM(array) != 1 || ARR_DIMS(array)[0] != 1)
+		return NULL;
 	get_typlenbyvalalign(type, &length, &by_value, &alignment);
-	deconstruct_array(DatumGetArrayTypeP(constant->constvalue), type, length, by_value, alignment,
-					  &values, &nulls, &count);
-	return count != 1 ? NULL :
-		(Node *) makeConst(type, -1, constant->constcollid, length, values[0], nulls[0], by_value);
+	value = array_get_element(PointerGetDatum(array), 1, ARR_LBOUND(array), -1, length, by_value, alignment, &is_null);
+	return (Node *) makeConst(type, -1, constant->constcollid, length, value, is_null, by_value);
 }
 
 static Node *
