@@ -626,37 +626,26 @@ geonn_read_points(const PointSource *source, InvalidPolicy invalid,
 												   state), 0);
 }
 
-static int
-by_table(const void *first, const void *second)
-{
-	Oid			a = ((const TablePages *) first)->table;
-	Oid			b = ((const TablePages *) second)->table;
-
-	return a < b ? -1 : a > b;
-}
-
 /*
- * Put the pages of these tables, given by OID, into the order in which the reading has the tables;
- * NULL if it has others.
+ * Put the pages of these tables into the order in which the reading has the tables; NULL if it has others.
  */
 static const TablePages *
 in_order_of_reading(const PointReading *reading, const TablePages *pages, int count)
 {
 	TablePages *ordered = palloc(Max(count, 1) * sizeof(TablePages));
 	ListCell   *cell;
-	int			found = 0;
 
 	if (list_length(reading->plain) != count)
 		return NULL;
 	foreach(cell, reading->plain)
 	{
-		const PlainTable *plain = lfirst(cell);
-		TablePages	key = {.table = plain->table};
-		const TablePages *table = bsearch(&key, pages, count, sizeof(TablePages), by_table);
+		int			number = 0;
 
-		if (table == NULL)
+		while (number < count && pages[number].table != ((PlainTable *) lfirst(cell))->table)
+			number++;
+		if (number == count)
 			return NULL;
-		ordered[found++] = *table;
+		ordered[foreach_current_index(cell)] = pages[number];
 	}
 	return ordered;
 }
