@@ -124,22 +124,15 @@ static SideEstimate
 estimate_query(const char *query, const char *title, Oid relation, List *conditions)
 {
 	static int	depth = 0;
-	volatile SideEstimate estimate = {-1, 0};
+	PlannedStmt *volatile plan = NULL;
 
 	if (query != NULL && depth < DEPTH_MAX && ActiveSnapshotSet())
 	{
 		depth++;
 		PG_TRY();
 		{
-			PlannedStmt *plan = geonn_plan_query(query, title,
-												 conditions == NIL ? CURSOR_OPT_PARALLEL_OK : 0,
-												 relation, conditions);
-
-			if (plan != NULL && may_read(plan))
-			{
-				estimate.rows = plan->planTree->plan_rows;
-				estimate.cost = plan->planTree->total_cost;
-			}
+			plan = geonn_plan_query(query, title, conditions == NIL ? CURSOR_OPT_PARALLEL_OK : 0,
+									relation, conditions);
 		}
 		PG_FINALLY();
 		{
@@ -147,7 +140,8 @@ estimate_query(const char *query, const char *title, Oid relation, List *conditi
 		}
 		PG_END_TRY();
 	}
-	return (SideEstimate) {estimate.rows, estimate.cost};
+	return plan != NULL && may_read(plan) ?
+		(SideEstimate) {plan->planTree->plan_rows, plan->planTree->total_cost} : (SideEstimate) {-1, 0};
 }
 
 static char *
