@@ -75,19 +75,6 @@ number_attribute(const RangeTblFunction *call)
 
 /* ---- the table ---- */
 
-static bool
-has_default(const FuncExpr *expression, const GeonnArgument *argument)
-{
-	Const	   *value = (Const *) geonn_expression_argument(expression, argument->name);
-	NullableDatum datum;
-
-	if (value == NULL || !IsA(value, Const))
-		return value == NULL;
-	datum.value = value->constvalue;
-	datum.isnull = value->constisnull;
-	return geonn_argument_is_default(argument, datum);
-}
-
 /*
  * The call's table of observations; InvalidOid: the node cannot take its rows from elsewhere.
  */
@@ -100,8 +87,15 @@ observations_of(const FuncExpr *expression)
 		return InvalidOid;
 	for (int i = 0; i < geonn_argument_count; i++)
 	{
-		if ((geonn_arguments[i].traits & GEONN_OWN_ANY) == 0 &&
-			!has_default(expression, &geonn_arguments[i]))
+		const GeonnArgument *argument = &geonn_arguments[i];
+		const Const *value;
+
+		if (argument->traits & GEONN_OWN_ANY)
+			continue;
+		value = (const Const *) geonn_expression_argument(expression, argument->name);
+		if (value != NULL &&
+			(!IsA(value, Const) ||
+			 !geonn_argument_is_default(argument, (NullableDatum) {value->constvalue, value->constisnull})))
 			return InvalidOid;
 	}
 	return geonn_known_relation(NULL, geonn_expression_argument(expression, "obs"));
