@@ -149,7 +149,7 @@ share_of(PlannerInfo *root, const FuncExpr *expression, const JoinEstimate *all,
 static double
 share_of_null_test(Node *clause, Index relid, TupleDesc row_type, const JoinEstimate *all)
 {
-	static const char *const of_reference[] = {"ref_id", "distance", "rank", "ref_lat", "ref_lon"};
+	static const char *const of_reference[] = {"ref_id", "distance", "ref_lat", "ref_lon", "bearing"};
 	NullTest   *test = (NullTest *) clause;
 	double		matched = Min(1, all->matches / Max(1, all->rows));
 	const char *column;
