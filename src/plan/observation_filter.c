@@ -97,7 +97,7 @@ read_row_type(const RangeTblFunction *call)
 List *
 geonn_observation_clauses(RelOptInfo *rel, const RangeTblFunction *call, List *clauses)
 {
-	TupleDesc	row_type = read_row_type(call);
+	TupleDesc	row_type = clauses == NIL ? NULL : read_row_type(call);
 	List	   *found = NIL;
 	ListCell   *cell;
 

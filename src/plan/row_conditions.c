@@ -167,12 +167,12 @@ void
 geonn_estimate_row_conditions(PlannerInfo *root, RelOptInfo *rel, const RangeTblFunction *call)
 {
 	const FuncExpr *expression = castNode(FuncExpr, call->funcexpr);
-	TupleDesc	row_type = geonn_row_type(call);
+	TupleDesc	row_type = rel->baserestrictinfo == NIL ? NULL : geonn_row_type(call);
 	JoinEstimate all;
 	bool		changed = false;
 	ListCell   *cell;
 
-	if (row_type == NULL || rel->baserestrictinfo == NIL || !geonn_estimate_join(root, expression, INFINITY, INFINITY, &all))
+	if (row_type == NULL || !geonn_estimate_join(root, expression, INFINITY, INFINITY, &all))
 		return;
 	foreach(cell, rel->baserestrictinfo)
 	{
