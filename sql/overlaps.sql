@@ -266,6 +266,7 @@ SELECT * FROM geonn_nearest_points('{1}', '{1}', 'ref', windows => '{1}'::intege
 SELECT * FROM geonn_nearest_points('{1}', '{1}', 'ref', overlaps => '{low,span}', windows => '{1}'::integer[]);
 SELECT * FROM geonn_nearest_points('{1}', '{1}', 'ref', overlaps => '{low}', windows => '{1,2}'::integer[]);
 SELECT * FROM geonn_nearest_points('{1}', '{1}', 'ref', overlaps => '{low}', windows => '{{1}}'::integer[]);
+SELECT count(*) FROM obs o, LATERAL geonn_nearest_points(ARRAY[o.lat], ARRAY[o.lon], 'ref', overlaps => '{low}', windows => '{{1}}'::integer[]) n;
 SELECT * FROM geonn_nearest_points('{1}', '{1}', 'ref', overlaps => '{low}', windows => '{1}');
 SELECT * FROM geonn_nearest_points('{1}', '{1}', 'ref', overlaps => '{low}', windows => '{1}'::float8[]);
 SELECT * FROM geonn_nearest_points('{1}', '{1}', 'ref', options => '{"obs_radius": "walks"}');

@@ -44,9 +44,8 @@
 	 pg_proc_aclcheck(object, role, mode))
 #define object_ownercheck(catalog, relation, role) pg_class_ownercheck(relation, role)
 
-/* the permissions that a plan needs: before 16, they were in the entries of its range table */
-#define RTEPermissionInfo RangeTblEntry
-#define geonn_permissions(plan) ((plan)->rtable)
+/* before 16, the permissions that a plan needs were in the entries of its range table */
+#define ExecCheckPermissions(tables, permissions, raise) ExecCheckRTPerms(tables, raise)
 
 /* before 16, the locator of a relation's file, and the subtransactions that set it, had other names */
 #define rd_locator rd_node
@@ -70,7 +69,6 @@
 
 #else
 
-#define geonn_permissions(plan) ((plan)->permInfos)
 #define geonn_rows_read(relation) ((relation)->pgstat_info->counts.tuples_returned)
 #define geonn_forget_outer_joins(column) ((column)->varnullingrels = NULL)
 #define geonn_above_outer_join(clauses, relid, join) \

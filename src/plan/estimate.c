@@ -20,16 +20,14 @@
 
 #include <math.h>
 
-#include "access/sysattr.h"
 #include "catalog/pg_type.h"
+#include "executor/executor.h"
 #include "fmgr.h"
-#include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "nodes/parsenodes.h"
 #include "nodes/supportnodes.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
-#include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
@@ -96,51 +94,26 @@ static struct
 /* ---- sides ---- */
 
 /*
- * May the role read these columns of the relation (attribute numbers less FirstLowInvalidHeapAttributeNumber;
- * none: any one)?
- */
-static bool
-may_read_columns(Oid relation, Oid role, const Bitmapset *columns)
-{
-	int			column = -1;
-
-	if (pg_class_aclcheck(relation, role, ACL_SELECT) == ACLCHECK_OK)
-		return true;
-	if (bms_is_empty(columns))
-		return pg_attribute_aclcheck_all(relation, role, ACL_SELECT, ACLMASK_ANY) == ACLCHECK_OK;
-	while ((column = bms_next_member(columns, column)) >= 0)
-	{
-		AttrNumber	number = (AttrNumber) (column + FirstLowInvalidHeapAttributeNumber);
-
-		/* 0: a whole row */
-		if ((number == 0 ? pg_attribute_aclcheck_all(relation, role, ACL_SELECT, ACLMASK_ALL) :
-			 pg_attribute_aclcheck(relation, number, role, ACL_SELECT)) != ACLCHECK_OK)
-			return false;
-	}
-	return true;
-}
-
-/*
- * Estimates, which EXPLAIN shows, reveal something of a table's contents: so
- * only a user that may read the table gets them.  No hook is asked, as the executor's check would:
- * hooks take that for the beginning of a statement's execution.
+ * Estimates, which EXPLAIN shows, reveal something of a table's contents: so only a user that may read the table
+ * gets them.  No hook is asked: hooks take that for the beginning of a statement's execution.
  */
 static bool
 may_read(PlannedStmt *plan)
 {
-	ListCell   *cell;
+	ExecutorCheckPerms_hook_type hook = ExecutorCheckPerms_hook;
+	volatile bool allowed = false;
 
-	foreach(cell, geonn_permissions(plan))
+	ExecutorCheckPerms_hook = NULL;
+	PG_TRY();
 	{
-		const RTEPermissionInfo *table = lfirst(cell);
-
-		if (table->requiredPerms != 0 &&
-			!may_read_columns(table->relid,
-							  OidIsValid(table->checkAsUser) ? table->checkAsUser : GetUserId(),
-							  table->selectedCols))
-			return false;
+		allowed = ExecCheckPermissions(plan->rtable, plan->permInfos, false);
 	}
-	return true;
+	PG_FINALLY();
+	{
+		ExecutorCheckPerms_hook = hook;
+	}
+	PG_END_TRY();
+	return allowed;
 }
 
 /*
@@ -151,22 +124,15 @@ static SideEstimate
 estimate_query(const char *query, const char *title, Oid relation, List *conditions)
 {
 	static int	depth = 0;
-	volatile SideEstimate estimate = {-1, 0};
+	PlannedStmt *volatile plan = NULL;
 
 	if (query != NULL && depth < DEPTH_MAX && ActiveSnapshotSet())
 	{
 		depth++;
 		PG_TRY();
 		{
-			PlannedStmt *plan = geonn_plan_query(query, title,
-												 conditions == NIL ? CURSOR_OPT_PARALLEL_OK : 0,
-												 relation, conditions);
-
-			if (plan != NULL && may_read(plan))
-			{
-				estimate.rows = plan->planTree->plan_rows;
-				estimate.cost = plan->planTree->total_cost;
-			}
+			plan = geonn_plan_query(query, title, conditions == NIL ? CURSOR_OPT_PARALLEL_OK : 0,
+									relation, conditions);
 		}
 		PG_FINALLY();
 		{
@@ -174,7 +140,8 @@ estimate_query(const char *query, const char *title, Oid relation, List *conditi
 		}
 		PG_END_TRY();
 	}
-	return (SideEstimate) {estimate.rows, estimate.cost};
+	return plan != NULL && may_read(plan) ?
+		(SideEstimate) {plan->planTree->plan_rows, plan->planTree->total_cost} : (SideEstimate) {-1, 0};
 }
 
 static char *
@@ -341,20 +308,22 @@ has_no_radius(const FuncExpr *expression)
 	return radius != NULL && IsA(radius, Const) && radius->constisnull;
 }
 
-static JoinBounds
-read_bounds(PlannerInfo *root, const FuncExpr *expression)
+/*
+ * Have the call's arguments narrow what is asked.
+ */
+static void
+narrow(PlannerInfo *root, const FuncExpr *expression, NeighboursAsked *asked)
 {
 	Node	   *radius = geonn_expression_argument(expression, "radius");
 	bool		within = radius != NULL;
-	JoinBounds	bounds = {
-		.radius = known_number(root, expression, within ? "radius" : "max_distance",
-							   within && !has_no_radius(expression) ? 0 : INFINITY, INFINITY),
-		.k = within ? INFINITY : known_number(root, expression, "k", 1, MANY_NEIGHBOURS)
-	};
 
-	if (within && geonn_comes_later(root, radius))
-		bounds.k = MANY_NEIGHBOURS;
-	return bounds;
+	asked->radius = Min(asked->radius,
+						known_number(root, expression, within ? "radius" : "max_distance",
+									 within && !has_no_radius(expression) ? 0 : INFINITY, INFINITY));
+	if (!within)
+		asked->k = Min(asked->k, known_number(root, expression, "k", 1, MANY_NEIGHBOURS));
+	else if (geonn_comes_later(root, radius))
+		asked->k = Min(asked->k, MANY_NEIGHBOURS);
 }
 
 /*
@@ -364,16 +333,13 @@ read_bounds(PlannerInfo *root, const FuncExpr *expression)
  * likely finds neighbours in it, and with not very many where points have radiuses.
  */
 static NeighboursExpected
-expect_neighbours(PlannerInfo *root, const KnownJoin *join, const JoinBounds *narrower)
+expect_neighbours(PlannerInfo *root, const KnownJoin *join, double radius, double k)
 {
 	const FuncExpr *expression = join->expression;
-	JoinBounds	bounds = read_bounds(root, expression);
 	double		count = join->references.rows < 0 ? UNKNOWN_ROWS : join->references.rows;
 	bool		itself = join->source != NULL && join->reference_source != NULL &&
 		join->source->relation == join->reference_source->relation;
 	bool		excluded = itself && known_truth(root, expression, "exclude_self");
-	double		radius = narrower != NULL ? Min(bounds.radius, narrower->radius) : bounds.radius;
-	double		k = narrower != NULL ? Min(bounds.k, narrower->k) : bounds.k;
 	NeighboursAsked asked = {
 		.radius = radius,
 		.k = k,
@@ -382,7 +348,8 @@ expect_neighbours(PlannerInfo *root, const KnownJoin *join, const JoinBounds *na
 	};
 	double		each = asked.references;
 
-	if (count > 0 && (!isinf(radius) || has_columns(root, join)))
+	narrow(root, expression, &asked);
+	if (count > 0 && (!isinf(asked.radius) || has_columns(root, join)))
 	{
 		const PointSample *references = NULL;
 		const PointSample *observations = NULL;
@@ -399,9 +366,9 @@ expect_neighbours(PlannerInfo *root, const KnownJoin *join, const JoinBounds *na
 		each = Min(each, MANY_NEIGHBOURS);
 
 	/* a cap's share of the sphere is a quarter of its squared chord */
-	if (!isinf(radius))
-		each = Max(1, Min(1, radius > 0 ? geonn_radius_limit(radius) / 4 : 0) * asked.references);
-	each = Max(0, Min(k, each));
+	if (!isinf(asked.radius))
+		each = Max(1, Min(1, asked.radius > 0 ? geonn_radius_limit(asked.radius) / 4 : 0) * asked.references);
+	each = Max(0, Min(asked.k, each));
 	return (NeighboursExpected) {each, each > 0 ? 0 : 1};
 }
 
@@ -456,23 +423,23 @@ known_join(PlannerInfo *root, const FuncExpr *expression)
 }
 
 /*
- * The estimate of a join of these observations, by the call's bounds and by narrower ones, unless those are
- * NULL.
+ * The estimate of a join of these observations, by the call's bounds and by these; infinity: by no others.
  */
 static bool
-estimate_join_of(PlannerInfo *root, KnownJoin *join, SideEstimate observations,
-				 const JoinBounds *narrower, JoinEstimate *estimate)
+estimate_join_of(PlannerInfo *root, KnownJoin *join, SideEstimate observations, double radius, double k,
+				 JoinEstimate *estimate)
 {
+	bool		by_call = isinf(radius) && isinf(k);
 	NeighboursExpected expected;
 
 	if (observations.rows < 0)
 		return false;
-	if (narrower == NULL && !join->asked)
+	if (by_call && !join->asked)
 	{
-		join->expected = expect_neighbours(root, join, NULL);
+		join->expected = expect_neighbours(root, join, radius, k);
 		join->asked = true;
 	}
-	expected = narrower == NULL ? join->expected : expect_neighbours(root, join, narrower);
+	expected = by_call ? join->expected : expect_neighbours(root, join, radius, k);
 	estimate->observations = observations.rows;
 	estimate->references = join->references.rows < 0 ? UNKNOWN_ROWS : join->references.rows;
 	estimate->matches = observations.rows * expected.each;
@@ -486,12 +453,11 @@ estimate_join_of(PlannerInfo *root, KnownJoin *join, SideEstimate observations,
 }
 
 bool
-geonn_estimate_join(PlannerInfo *root, const FuncExpr *expression, const JoinBounds *narrower,
-					JoinEstimate *estimate)
+geonn_estimate_join(PlannerInfo *root, const FuncExpr *expression, double radius, double k, JoinEstimate *estimate)
 {
 	KnownJoin  *join = known_join(root, expression);
 
-	return estimate_join_of(root, join, join->observations, narrower, estimate);
+	return estimate_join_of(root, join, join->observations, radius, k, estimate);
 }
 
 bool
@@ -541,7 +507,7 @@ geonn_estimate_filtered(PlannerInfo *root, Index relid, const RangeTblFunction *
 		return false;
 	return estimate_join_of(root, join,
 							estimate_query(join->source->query, "", join->source->relation, conditions),
-							NULL, estimate);
+							INFINITY, INFINITY, estimate);
 }
 
 /* ---- what PostgreSQL asks while it plans a statement ---- */
@@ -563,7 +529,7 @@ geonn_join_support(PG_FUNCTION_ARGS)
 	JoinEstimate estimate;
 
 	if (root == NULL || call == NULL || !IsA(call, FuncExpr) ||
-		!geonn_estimate_join(root, (FuncExpr *) call, NULL, &estimate))
+		!geonn_estimate_join(root, (FuncExpr *) call, INFINITY, INFINITY, &estimate))
 		PG_RETURN_POINTER(NULL);
 	if (cost != NULL)
 	{

@@ -10,13 +10,6 @@
 /* the cost of finding one observation's references, in operators */
 #define GEONN_OPERATORS_A_SEARCH 10
 
-/* bounds on an observation's references; infinity: none */
-typedef struct JoinBounds
-{
-	double		radius;			/* metres */
-	double		k;
-} JoinBounds;
-
 typedef struct JoinEstimate
 {
 	double		observations;	/* how many rows each side has */
@@ -29,11 +22,11 @@ typedef struct JoinEstimate
 /*
  * Expressions are those of the query, not copies: by its address a call is known while the plan is made.
  *
- * Estimate the join with the bounds that its arguments set and with narrower ones, unless those are NULL.
- * Returns false if nothing is known of the observations.
+ * Estimate the join with the bounds that its arguments set, and with a narrower radius, in metres, or k; infinity:
+ * with no narrower one.  Returns false if nothing is known of the observations.
  */
-extern bool geonn_estimate_join(PlannerInfo *root, const FuncExpr *expression,
-								const JoinBounds *narrower, JoinEstimate *estimate);
+extern bool geonn_estimate_join(PlannerInfo *root, const FuncExpr *expression, double radius, double k,
+								JoinEstimate *estimate);
 
 /*
  * Estimate the cost of reading the references, which a join does before its

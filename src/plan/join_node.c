@@ -38,17 +38,6 @@
 
 /* ---- the call ---- */
 
-static void
-check_execute(Oid function)
-{
-	AclResult	result;
-
-	result = object_aclcheck(ProcedureRelationId, function, GetUserId(), ACL_EXECUTE);
-	if (result != ACLCHECK_OK)
-		aclcheck_error(result, OBJECT_FUNCTION, get_func_name(function));
-	InvokeFunctionExecuteHook(function);
-}
-
 AttrNumber *
 geonn_attributes(const List *targets, int first)
 {
@@ -79,16 +68,14 @@ geonn_check_row_type(const JoinNode *node, TupleDesc row_type, TupleDesc planned
 }
 
 /*
- * The arguments' values, in the current memory context.  Relations that the
- * leader of a parallel plan has found are in the place of their arguments.
+ * Relations that the leader of a parallel plan has found are in the place of their arguments.
  */
-static NullableDatum *
-evaluate_arguments(const JoinNode *node)
+static void
+evaluate_arguments(const JoinNode *node, NullableDatum *values)
 {
 	const SharedSearch *shared = node->shared;
 	const Node *observations = geonn_expression_argument(node->expression, "obs");
 	const Node *references = geonn_expression_argument(node->expression, "ref");
-	NullableDatum *values = palloc0(list_length(node->arguments) * sizeof(NullableDatum));
 
 	for (int i = 0; i < list_length(node->arguments); i++)
 	{
@@ -103,7 +90,6 @@ evaluate_arguments(const JoinNode *node)
 			values[i].value = ExecEvalExpr((ExprState *) list_nth(node->arguments, i),
 										   node->custom.ss.ps.ps_ExprContext, &values[i].isnull);
 	}
-	return values;
 }
 
 GeonnJoin *
@@ -113,15 +99,18 @@ geonn_node_join(JoinNode *node, TupleDesc *row_type)
 	FunctionCallInfo fcinfo = palloc0(SizeForFunctionCallInfo(count));
 
 	InitFunctionCallInfoData(*fcinfo, &node->function, count, node->expression->inputcollid, NULL, NULL);
-	memcpy(fcinfo->args, evaluate_arguments(node), count * sizeof(NullableDatum));
+	evaluate_arguments(node, fcinfo->args);
 	*row_type = geonn_row_type(node->call);
 	return geonn_read_join(fcinfo);
 }
 
 /* ---- searches ---- */
 
-void
-geonn_add_search(GeonnReport *sum, const GeonnSearch *search)
+/*
+ * Add what the search has done to the sum; a search that is NULL has done nothing.
+ */
+static void
+add_search(GeonnReport *sum, const GeonnSearch *search)
 {
 	GeonnReport report;
 
@@ -134,14 +123,39 @@ geonn_add_search(GeonnReport *sum, const GeonnSearch *search)
 void
 geonn_node_end_search(JoinNode *node, GeonnSearch *search, bool is_last)
 {
-	geonn_add_search(&node->sum, search);
-	geonn_add_search(&node->present, search);
+	add_search(&node->sum, search);
+	add_search(&node->present, search);
 	if (is_last)
 	{
 		geonn_search_log(search, &node->present);
 		memset(&node->present, 0, sizeof(node->present));
 	}
 	geonn_search_end(search);
+}
+
+/*
+ * Add what the searches under way have done.
+ */
+static void
+add_present(const JoinNode *node, GeonnReport *sum)
+{
+	add_search(sum, node->first);
+	if (node->search != node->first)
+		add_search(sum, node->search);
+}
+
+static void
+end_execution(JoinNode *node)
+{
+	if (node->context == NULL)
+		return;
+	if (node->methods->end_execution != NULL)
+		node->methods->end_execution(node);
+	if (node->first != NULL)
+		geonn_node_end_search(node, node->first, node->prepared == NULL);
+	node->first = node->search = NULL;
+	MemoryContextDelete(node->context);
+	node->context = NULL;
 }
 
 static void
@@ -162,12 +176,16 @@ begin_node(CustomScanState *state, EState *estate, int flags)
 {
 	JoinNode   *node = (JoinNode *) state;
 	const CustomScan *scan = (const CustomScan *) state->ss.ps.plan;
+	Oid			function;
 
 	node->begun_in = GetCurrentSubTransactionId();
 	node->call = linitial_node(RangeTblFunction, scan->custom_exprs);
 	node->expression = castNode(FuncExpr, node->call->funcexpr);
-	check_execute(node->expression->funcid);
-	fmgr_info(node->expression->funcid, &node->function);
+	function = node->expression->funcid;
+	if (object_aclcheck(ProcedureRelationId, function, GetUserId(), ACL_EXECUTE) != ACLCHECK_OK)
+		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_FUNCTION, get_func_name(function));
+	InvokeFunctionExecuteHook(function);
+	fmgr_info(function, &node->function);
 	fmgr_info_set_expr((Node *) node->expression, &node->function);
 	node->arguments = ExecInitExprList(node->expression->args, &state->ss.ps);
 	node->methods->begin(node, estate, flags);
@@ -209,7 +227,7 @@ end_node(CustomScanState *state)
 	JoinNode   *node = (JoinNode *) state;
 	ListCell   *cell;
 
-	node->methods->end_execution(node);
+	end_execution(node);
 	end_preparation(node);
 	foreach(cell, state->custom_ps)
 		ExecEndNode(lfirst(cell));
@@ -221,7 +239,7 @@ rescan_node(CustomScanState *state)
 	JoinNode   *node = (JoinNode *) state;
 	ListCell   *cell;
 
-	node->methods->end_execution(node);
+	end_execution(node);
 	foreach(cell, state->custom_ps)
 	{
 		PlanState  *child = lfirst(cell);
@@ -275,7 +293,7 @@ estimate_shared(CustomScanState *state, ParallelContext *parallel)
 {
 	JoinNode   *node = (JoinNode *) state;
 
-	node->methods->end_execution(node);
+	end_execution(node);
 	return prepare(node, parallel->nworkers + 1);
 }
 
@@ -299,7 +317,7 @@ reinitialize_shared(CustomScanState *state, ParallelContext *parallel, void *mem
 	if (node->shared != NULL)
 		geonn_search_tell(node->prepared, shared);
 	node->shared = NULL;
-	node->methods->end_execution(node);
+	end_execution(node);
 	(void) prepare(node, shared->processes);
 	share(node, parallel, shared);
 }
@@ -328,7 +346,7 @@ shut_down(CustomScanState *state)
 		GeonnReport *report = &shared->reports[ParallelWorkerNumber + 1];
 
 		geonn_report_add(report, &node->sum);
-		node->methods->add_reports(node, report);
+		add_present(node, report);
 		return;
 	}
 	geonn_search_tell(node->prepared, shared);
@@ -392,9 +410,9 @@ explain_analysis(const JoinNode *node, ExplainState *explain)
 	GeonnReport sum = node->sum;
 	GeonnReport leader;
 
-	node->methods->add_reports(node, &sum);
+	add_present(node, &sum);
 	leader = sum;
-	geonn_add_search(&sum, node->prepared);
+	add_search(&sum, node->prepared);
 	for (int i = 1; i < processes->count; i++)
 		geonn_report_add(&sum, &processes->reports[i]);
 

@@ -18,7 +18,7 @@ typedef struct JoinNodeMethods
 {
 	CustomScanMethods scan;		/* first: the node's name in EXPLAIN, and geonn_node_create */
 	const char *filter_label;	/* the label of the node's filter in EXPLAIN */
-	Size		size;			/* bytes of the node's state, which begins with a JoinNode */
+	Size		size;			/* bytes of the node's state, which is or begins with a JoinNode */
 
 	/* Begin with the plan; the node has the call already. */
 	void		(*begin) (JoinNode *node, EState *estate, int flags);
@@ -29,11 +29,8 @@ typedef struct JoinNodeMethods
 	/* Create a search whose references all processes share, in the current memory context. */
 	GeonnSearch *(*prepare) (JoinNode *node);
 
-	/* End the present execution: let go of what was taken and searched for. */
+	/* Let go of what the present execution has taken and searched for, but for its first search; may be NULL. */
 	void		(*end_execution) (JoinNode *node);
-
-	/* Add what searches under way have done. */
-	void		(*add_reports) (const JoinNode *node, GeonnReport *sum);
 } JoinNodeMethods;
 
 struct JoinNode
@@ -56,6 +53,11 @@ struct JoinNode
 
 	SubTransactionId begun_in;	/* the subtransaction in which the node began */
 
+	/* one execution */
+	MemoryContext context;		/* has all of the execution; NULL: it has not begun */
+	GeonnSearch *first;			/* the first search, which stays until the end; NULL: none does */
+	GeonnSearch *search;		/* the search whose rows are taken; NULL: none */
+
 	GeonnReport sum;			/* what all searches that have ended did */
 	GeonnReport present;		/* what the present call's searches that have ended did */
 
@@ -76,8 +78,8 @@ extern Node *geonn_node_create(CustomScan *scan);
 extern AttrNumber *geonn_attributes(const List *targets, int first);
 
 /*
- * The join that the call now asks for, in the current memory context, and the type of its rows; NULL: not
- * composite.  In a parallel plan it is of the relations that the leader has found.
+ * The join that the call now asks for, in the current memory context, and the type of its rows.  In a parallel
+ * plan it is of the relations that the leader has found.
  */
 extern GeonnJoin *geonn_node_join(JoinNode *node, TupleDesc *row_type);
 
@@ -86,9 +88,6 @@ extern GeonnJoin *geonn_node_join(JoinNode *node, TupleDesc *row_type);
  * statement was planned.
  */
 extern void geonn_check_row_type(const JoinNode *node, TupleDesc row_type, TupleDesc planned);
-
-/* Add what the search has done to the sum; a search that is NULL has done nothing. */
-extern void geonn_add_search(GeonnReport *sum, const GeonnSearch *search);
 
 /* End a search.  is_last: it is the call's last one, and the one that began the call, which is then logged. */
 extern void geonn_node_end_search(JoinNode *node, GeonnSearch *search, bool is_last);

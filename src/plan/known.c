@@ -133,6 +133,15 @@ geonn_is_column(const Node *expression, Index relid, AttrNumber number)
 		column->varlevelsup == 0;
 }
 
+Node *
+geonn_compared_with(const RestrictInfo *clause, Index relid, AttrNumber number)
+{
+	List	   *sides = clause->mergeopfamilies == NIL ? NIL : ((OpExpr *) clause->clause)->args;
+
+	return sides == NIL ? NULL : geonn_is_column(linitial(sides), relid, number) ? lsecond(sides) :
+		geonn_is_column(lsecond(sides), relid, number) ? linitial(sides) : NULL;
+}
+
 static bool
 is_member_column(PlannerInfo *root pg_attribute_unused(), RelOptInfo *rel, EquivalenceClass *class,
 				 EquivalenceMember *member, void *number)

@@ -42,6 +42,12 @@ extern AttrNumber geonn_row_column(const RangeTblFunction *call, const char *nam
 extern bool geonn_is_column(const Node *expression, Index relid, AttrNumber number);
 
 /*
+ * The expression that equals this column of the relation by the clause, by its mergeopfamilies; NULL: the clause is
+ * no such equality.
+ */
+extern Node *geonn_compared_with(const RestrictInfo *clause, Index relid, AttrNumber number);
+
+/*
  * The clauses (RestrictInfo) that say, for all rows of the statement, that the relation's column equals an
  * expression of another relation.
  */

@@ -44,17 +44,16 @@ typedef struct OuterRow
 	bool		latitude_is_null;
 	bool		longitude_is_null;
 	bool		is_matched;
+	const GeonnLimits *limits;	/* NULL: points have no windows */
 } OuterRow;
 
 /* outer rows whose neighbours are searched for at once */
 typedef struct Round
 {
-	MemoryContext memory;		/* has its rows and its search; NULL: the round has not begun */
+	MemoryContext memory;		/* has its rows and its search */
 	OuterRow   *rows;			/* [given.count] */
-	GeonnLimits *limits;		/* [given.count]; NULL: points have no windows */
 	GivenPoints given;			/* the rows' points */
 	GeonnJoin	join;			/* the node's join, with these points */
-	GeonnSearch *search;		/* NULL: it has not begun, or all of its rows were taken */
 } Round;
 
 typedef struct LateralNode
@@ -64,11 +63,7 @@ typedef struct LateralNode
 	ExprContext *expressions;	/* the scan's context for expressions */
 	TupleTableSlot *outer_slot; /* for an outer row of a round */
 	TupleTableSlot *found_slot; /* for a row that the search returned */
-	TupleTableSlot *sorted_slot;	/* for a row that the sort returned */
-	ExprState  *latitude;
-	ExprState  *longitude;
-	ExprState  *window;
-	ExprState  *number;			/* the value that the column ord or obs_id has in an outer row's neighbours */
+	ExprState  *point[LATERAL_CLAUSES]; /* of the custom expressions LATERAL_LATITUDE to LATERAL_VALUE */
 	ExprState  *filter;			/* is true for a pair of rows that are neighbours; NULL: all pairs are */
 	JoinType	type;
 	Oid			table;			/* as LATERAL_TABLE (lateral.h) */
@@ -77,13 +72,11 @@ typedef struct LateralNode
 	int			columns;		/* how many the searches return: ord is behind those that the scan returns */
 	TupleDesc	descriptor;		/* the searches' rows: [columns] */
 	int			ord;			/* the number of the column ord or obs_id among those; -1: the scan lacks it */
-	TupleTableSlot *neighbour;	/* has the neighbour that was taken: the slot found_slot or sorted_slot */
+	TupleTableSlot *neighbour;	/* has the neighbour that was taken: found_slot, or a slot of the sort's */
 
-	/* one execution; the context is NULL until it begins */
-	MemoryContext context;
+	/* one execution; its first search has the references, unless processes share them */
 	GeonnJoin  *join;			/* NULL: no outer row has come */
 	TupleDesc	row_type;
-	GeonnSearch *first;			/* the search that has the references; NULL: this execution has none */
 	bool		has_references;
 	SharedReferences references;	/* all searches but the first have these */
 	bool		outer_ended;	/* the child has no more outer rows */
@@ -163,20 +156,18 @@ begin_join(JoinNode *node, EState *estate, int flags)
 	outer = ExecInitNode(linitial(scan->custom_plans), estate, flags);
 	node->custom.custom_ps = list_make1(outer);
 	state->outer_slot = ExecInitExtraTupleSlot(estate, ExecGetResultType(outer), &TTSOpsMinimalTuple);
-	node->point = list_make3(lsecond(scan->custom_exprs), lthird(scan->custom_exprs),
-							 list_nth(scan->custom_exprs, LATERAL_WINDOW));
-	node->filter = list_copy_tail(scan->custom_exprs, LATERAL_WINDOW + 1);
-	state->latitude = ExecInitExpr(linitial(node->point), plan);
-	state->longitude = ExecInitExpr(lsecond(node->point), plan);
-	state->window = ExecInitExpr(lthird(node->point), plan);
-	state->number = ExecInitExpr(lfourth(scan->custom_exprs), plan);
+	node->point = list_truncate(list_copy_tail(scan->custom_exprs, LATERAL_LATITUDE), LATERAL_VALUE - LATERAL_LATITUDE);
+	node->filter = list_copy_tail(scan->custom_exprs, LATERAL_CLAUSES);
+	for (int i = LATERAL_LATITUDE; i < LATERAL_CLAUSES; i++)
+		state->point[i] = ExecInitExpr(list_nth(scan->custom_exprs, i), plan);
 	state->filter = ExecInitQual(node->filter, plan);
 	state->slot = node->custom.ss.ss_ScanTupleSlot;
 	state->expressions = plan->ps_ExprContext;
 	read_plan(state, scan);
 	describe_rows(state);
 	state->found_slot = ExecInitExtraTupleSlot(estate, state->descriptor, &TTSOpsVirtual);
-	state->sorted_slot = ExecInitExtraTupleSlot(estate, state->descriptor, &TTSOpsMinimalTuple);
+	state->neighbour = !node->keeps_order ? state->found_slot :
+		ExecInitExtraTupleSlot(estate, state->descriptor, &TTSOpsMinimalTuple);
 }
 
 /* ---- the call ---- */
@@ -200,9 +191,9 @@ check_table(const LateralNode *state, const GeonnJoin *join)
 }
 
 /*
- * The call's join, in the current memory context, and the type of its rows; NULL: not composite.  For a call
- * that would read its observations itself, the numbers of rows, as ord, are in the place of their ids.  These
- * come from the outer rows, in the type that the statement was planned with.
+ * The call's join, in the current memory context, and the type of its rows.  For a call that would read its
+ * observations itself, the numbers of rows, as ord, are in the place of their ids.  These come from the outer rows,
+ * in the type that the statement was planned with.
  */
 static GeonnJoin *
 read_call(LateralNode *state, TupleDesc *row_type)
@@ -213,22 +204,18 @@ read_call(LateralNode *state, TupleDesc *row_type)
 	{
 		check_table(state, join);
 		(void) geonn_check_tables(join->observations);
-		if (*row_type != NULL)
-		{
-			*row_type = CreateTupleDescCopy(*row_type);
-			TupleDescInitEntry(*row_type, state->node.attributes[state->columns - 1], "ord", INT8OID, -1, 0);
-			TupleDescFinalize(*row_type);
-		}
+		*row_type = CreateTupleDescCopy(*row_type);
+		TupleDescInitEntry(*row_type, state->node.attributes[state->columns - 1], "ord", INT8OID, -1, 0);
+		TupleDescFinalize(*row_type);
 	}
-	if (*row_type != NULL)
-		geonn_check_row_type(&state->node, *row_type, state->descriptor);
+	geonn_check_row_type(&state->node, *row_type, state->descriptor);
 	return join;
 }
 
 static void
 read_join(LateralNode *state)
 {
-	MemoryContext former = MemoryContextSwitchTo(state->context);
+	MemoryContext former = MemoryContextSwitchTo(state->node.context);
 
 	state->join = read_call(state, &state->row_type);
 	MemoryContextSwitchTo(former);
@@ -249,7 +236,7 @@ round_point(void *argument, uint64 number, PointRow *row)
 	row->longitude = outer->longitude;
 	row->latitude_is_null = outer->latitude_is_null;
 	row->longitude_is_null = outer->longitude_is_null;
-	row->limits = round->limits != NULL ? &round->limits[number] : NULL;
+	row->limits = outer->limits;
 }
 
 static void
@@ -279,24 +266,21 @@ evaluate(ExprState *expression, ExprContext *expressions, bool *is_null)
 }
 
 /*
- * Evaluate the window of the point that will be the round's next.
+ * The window of a point of the round.
  */
-static void
-take_window(LateralNode *state, Round *round, ExprContext *expressions)
+static const GeonnLimits *
+evaluate_window(const LateralNode *state, const Round *round)
 {
-	GeonnLimits *limits;
-	MemoryContext former;
+	ExprContext *expressions = state->expressions;
+	GeonnLimits *limits = MemoryContextAlloc(round->memory, sizeof(GeonnLimits));
 	bool		is_null;
-	Datum		value;
+	Datum		value = ExecEvalExprSwitchContext(state->point[LATERAL_WINDOW], expressions, &is_null);
+	MemoryContext former = MemoryContextSwitchTo(expressions->ecxt_per_tuple_memory);
 
-	if (round->limits == NULL)
-		round->limits = MemoryContextAllocHuge(round->memory, state->wanted * sizeof(GeonnLimits));
-	limits = &round->limits[round->given.count];
 	geonn_limits_begin(limits);
-	value = ExecEvalExprSwitchContext(state->window, expressions, &is_null);
-	former = MemoryContextSwitchTo(expressions->ecxt_per_tuple_memory);
 	geonn_window_read(&state->join->given_window->type, value, is_null, 0, limits);
 	MemoryContextSwitchTo(former);
+	return limits;
 }
 
 /*
@@ -309,7 +293,7 @@ is_extended_row(LateralNode *state)
 	bool		is_null = false;
 
 	if (OidIsValid(state->table))
-		ExecEvalExprSwitchContext(state->number, state->expressions, &is_null);
+		ExecEvalExprSwitchContext(state->point[LATERAL_VALUE], state->expressions, &is_null);
 	return is_null;
 }
 
@@ -331,10 +315,9 @@ keep_outer_row(LateralNode *state, Round *round, TupleTableSlot *outer)
 	set_outer_columns(state, outer);
 	set_no_neighbour(state);
 	expressions->ecxt_scantuple = ExecStoreVirtualTuple(slot);
-	row->latitude = evaluate(state->latitude, expressions, &row->latitude_is_null);
-	row->longitude = evaluate(state->longitude, expressions, &row->longitude_is_null);
-	if (state->join->given_window != NULL)
-		take_window(state, round, expressions);
+	row->latitude = evaluate(state->point[LATERAL_LATITUDE], expressions, &row->latitude_is_null);
+	row->longitude = evaluate(state->point[LATERAL_LONGITUDE], expressions, &row->longitude_is_null);
+	row->limits = state->join->given_window == NULL ? NULL : evaluate_window(state, round);
 	row->is_matched = false;
 	status = geonn_given_row(&round->given, round->given.count).status;
 	if (state->join->invalid == GEONN_INVALID_IS_ERROR && round->given.count > 0 &&
@@ -370,13 +353,11 @@ static void
 take_rows(LateralNode *state, Round *round)
 {
 	Size		limit = (Size) work_mem * 1024 / 2;
-	Size		row_bytes = sizeof(OuterRow);
 	TupleTableSlot *outer;
 
 	MemoryContextReset(round->memory);
 	round->given.count = 0;
 	round->rows = MemoryContextAllocHuge(round->memory, state->wanted * sizeof(OuterRow));
-	round->limits = NULL;
 	while (round->given.count < (uint64) state->wanted &&
 		   (round->given.count == 0 || MemoryContextMemAllocated(round->memory, false) < limit) &&
 		   (outer = next_outer_row(state)) != NULL)
@@ -389,9 +370,7 @@ take_rows(LateralNode *state, Round *round)
 			break;
 		}
 	}
-	if (round->limits != NULL)
-		row_bytes += sizeof(GeonnLimits);
-	state->wanted = (int) Min(Min((Size) state->wanted * 4, ROWS_MAX), limit / 2 / row_bytes);
+	state->wanted = (int) Min(Min((Size) state->wanted * 4, ROWS_MAX), limit / 2 / sizeof(OuterRow));
 }
 
 /* ---- searches ---- */
@@ -428,13 +407,13 @@ create_context(MemoryContext parent)
 static void
 begin_execution(LateralNode *state)
 {
-	state->context = create_context(state->node.custom.ss.ps.state->es_query_cxt);
+	state->node.context = create_context(state->node.custom.ss.ps.state->es_query_cxt);
 	for (int i = 0; i < (int) lengthof(state->rounds); i++)
 	{
 		Round	   *round = &state->rounds[i];
 
 		memset(round, 0, sizeof(*round));
-		round->memory = create_context(state->context);
+		round->memory = create_context(state->node.context);
 		round->given.point = round_point;
 		round->given.state = round;
 		round->given.each_alone = true;
@@ -458,18 +437,18 @@ begin_execution(LateralNode *state)
 static void
 end_search(LateralNode *state)
 {
-	GeonnSearch *search = state->round->search;
+	JoinNode   *node = &state->node;
 
 	if (state->sorted != NULL)
 	{
-		ExecClearTuple(state->sorted_slot);
+		ExecClearTuple(state->neighbour);
 		tuplesort_end(state->sorted);
 	}
 	state->sorted = NULL;
 	state->holds_neighbour = false;
-	state->round->search = NULL;
-	if (search != NULL && search != state->first)
-		geonn_node_end_search(&state->node, search, false);
+	if (node->search != NULL && node->search != node->first)
+		geonn_node_end_search(node, node->search, false);
+	node->search = NULL;
 }
 
 static void
@@ -477,17 +456,10 @@ end_execution(JoinNode *node)
 {
 	LateralNode *state = (LateralNode *) node;
 
-	if (state->context != NULL)
-		end_search(state);
-	if (state->first != NULL)
-		geonn_node_end_search(node, state->first, true);
-	state->first = NULL;
+	end_search(state);
 	state->join = NULL;
 	state->held = NULL;
 	ExecClearTuple(state->outer_slot);
-	if (state->context != NULL)
-		MemoryContextDelete(state->context);
-	state->context = NULL;
 }
 
 static void
@@ -502,7 +474,7 @@ sort_neighbours(LateralNode *state)
 
 	state->sorted = tuplesort_begin_heap(state->descriptor, 1, &number, &less, &collation,
 										 &nulls_first, work_mem, NULL, TUPLESORT_NONE);
-	while (geonn_search_next(state->round->search, slot->tts_values, slot->tts_isnull))
+	while (geonn_search_next(state->node.search, slot->tts_values, slot->tts_isnull))
 	{
 		ExecStoreVirtualTuple(slot);
 		tuplesort_puttupleslot(state->sorted, slot);
@@ -515,26 +487,26 @@ sort_neighbours(LateralNode *state)
 static void
 begin_search(LateralNode *state)
 {
+	JoinNode   *node = &state->node;
 	Round	   *round = state->round;
-	MemoryContext former = MemoryContextSwitchTo(state->has_references ? round->memory :
-												 state->context);
+	MemoryContext former = MemoryContextSwitchTo(state->has_references ? round->memory : node->context);
 
 	/* the first search's join lives as long as that search */
 	round->join = *state->join;
 	round->join.given = &round->given;
-	round->search = create_search(state, &round->join, state->row_type);
+	node->search = create_search(state, &round->join, state->row_type);
 	if (state->has_references)
-		geonn_search_follow(round->search, &state->references);
+		geonn_search_follow(node->search, &state->references);
 	else
-		state->first = round->search;
+		node->first = node->search;
 
 	/* a rollback to a savepoint must not undo what is still being read, so read all now */
-	if (!state->node.keeps_order && GetCurrentSubTransactionId() != state->node.begun_in)
-		geonn_search_complete(round->search);
+	if (!node->keeps_order && GetCurrentSubTransactionId() != node->begun_in)
+		geonn_search_complete(node->search);
 	else
-		geonn_search_send(round->search);
+		geonn_search_send(node->search);
 	if (!state->has_references)
-		state->references = geonn_search_references(round->search);
+		state->references = geonn_search_references(node->search);
 	state->has_references = true;
 	MemoryContextSwitchTo(former);
 }
@@ -602,11 +574,10 @@ next_unmatched(LateralNode *state, uint64 end)
 static bool
 take_neighbour(LateralNode *state)
 {
-	TupleTableSlot *slot = state->sorted == NULL ? state->found_slot : state->sorted_slot;
+	TupleTableSlot *slot = state->neighbour;
 
-	state->neighbour = slot;
 	if (state->sorted == NULL)
-		return geonn_search_next(state->round->search, slot->tts_values, slot->tts_isnull);
+		return geonn_search_next(state->node.search, slot->tts_values, slot->tts_isnull);
 	if (!tuplesort_gettupleslot(state->sorted, true, false, slot, NULL))
 		return false;
 	slot_getallattrs(slot);
@@ -629,7 +600,7 @@ show_pair(LateralNode *state, uint64 number)
 	memcpy(nulls, state->neighbour->tts_isnull, (state->columns - 1) * sizeof(bool));
 	state->expressions->ecxt_scantuple = ExecStoreVirtualTuple(state->slot);
 	if (state->ord >= 0)
-		values[state->ord] = ExecEvalExpr(state->number, state->expressions, &nulls[state->ord]);
+		values[state->ord] = ExecEvalExpr(state->point[LATERAL_VALUE], state->expressions, &nulls[state->ord]);
 }
 
 /*
@@ -639,7 +610,7 @@ show_pair(LateralNode *state, uint64 number)
 static bool
 next_neighbour(LateralNode *state)
 {
-	while (state->round->search != NULL && (state->holds_neighbour || take_neighbour(state)))
+	while (state->node.search != NULL && (state->holds_neighbour || take_neighbour(state)))
 	{
 		uint64		number = (uint64) DatumGetInt64(state->neighbour->tts_values[state->columns - 1]) - 1;
 
@@ -663,7 +634,7 @@ next_row(JoinNode *node)
 {
 	LateralNode *state = (LateralNode *) node;
 
-	if (state->context == NULL)
+	if (node->context == NULL)
 		begin_execution(state);
 	while (!next_neighbour(state) && !next_unmatched(state, state->round->given.count))
 	{
@@ -679,16 +650,6 @@ next_row(JoinNode *node)
 	return state->slot;
 }
 
-static void
-add_reports(const JoinNode *node, GeonnReport *sum)
-{
-	const LateralNode *state = (const LateralNode *) node;
-
-	geonn_add_search(sum, state->first);
-	if (state->round != NULL && state->round->search != state->first)
-		geonn_add_search(sum, state->round->search);
-}
-
 const JoinNodeMethods geonn_lateral_methods = {
 	.scan = {"geonn lateral join", geonn_node_create},
 	.filter_label = "Join Filter",
@@ -696,6 +657,5 @@ const JoinNodeMethods geonn_lateral_methods = {
 	.begin = begin_join,
 	.next_row = next_row,
 	.prepare = prepare_references,
-	.end_execution = end_execution,
-	.add_reports = add_reports
+	.end_execution = end_execution
 };

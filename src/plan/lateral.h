@@ -22,14 +22,19 @@ typedef enum LateralPrivate
 	LATERAL_OUTER_COLUMNS		/* IntList: the numbers of the child's columns, in the order of its target list */
 } LateralPrivate;
 
-/* the place of a point's window in the custom expressions; the clauses follow */
-#define LATERAL_WINDOW 4
+/* the places of the custom expressions of the node's plan */
+enum
+{
+	LATERAL_CALL,				/* a RangeTblFunction, with empty arrays in place of the points, if it has them */
+	LATERAL_LATITUDE,			/* a point's latitude and longitude, as double precision */
+	LATERAL_LONGITUDE,
+	LATERAL_WINDOW,				/* its window; a Const that is NULL where points have none */
+	LATERAL_VALUE,				/* the value of the function's column ord or obs_id in a row's neighbours */
+	LATERAL_CLAUSES				/* from here on: the clauses that make a pair of rows neighbours */
+};
 
 /*
- * For the planner: the node's methods.  The plan's only child gives the outer rows.
- * Its custom expressions are the call (RangeTblFunction), with empty arrays in place of the points, if it
- * has them, a point's latitude and longitude, the value of the function's column ord or obs_id in a
- * row's neighbours, a point's window, and the clauses that make a pair of rows neighbours.  Its scan target list has
+ * For the planner: the node's methods.  The plan's only child gives the outer rows.  Its scan target list has
  * columns of the child, and behind them columns of the function's row type, as Vars.  The private list is that of
  * LateralPrivate.
  */

@@ -31,6 +31,7 @@
 #include "optimizer/paths.h"
 #include "optimizer/restrictinfo.h"
 #include "optimizer/tlist.h"
+#include "parser/parse_coerce.h"
 #include "parser/parsetree.h"
 #include "rewrite/rewriteManip.h"
 #include "utils/array.h"
@@ -49,12 +50,12 @@ typedef struct LateralPath
 {
 	CustomPath	path;			/* first */
 	RowCall		call;
-	Index		function;		/* the relation that is the call */
 	FuncExpr   *expression;		/* the call as in the query: the copy in RowCall is of these outer rows */
 	JoinType	type;
 	List	   *neighbours;		/* clauses that make a pair of rows neighbours */
 	List	   *rows;			/* clauses that rows of the join must meet */
-	List	   *columns;		/* all that is used of both sides, as Vars */
+	List	   *outer_columns;	/* what is used of the outer rows, and of the call's, as Vars */
+	List	   *call_columns;
 } LateralPath;
 
 static set_join_pathlist_hook_type previous_hook;
@@ -68,42 +69,28 @@ static const CustomPathMethods path_methods = {
 };
 
 /*
- * A mutator: in the expression that an ArrayCoerceExpr applies to each element, replace the
- * CaseTestExpr, which stands for the element, by `element`.
- */
-static Node *
-cast_element(Node *cast, void *element)
-{
-	if (cast == NULL)
-		return NULL;
-	if (IsA(cast, CaseTestExpr))
-		return element;
-	return expression_tree_mutator(cast, cast_element, element);
-}
-
-static bool
-has_places_of_its_own(Node *cast, void *context)
-{
-	if (cast == NULL)
-		return false;
-	return IsA(cast, CaseExpr) || IsA(cast, ArrayCoerceExpr) ||
-		expression_tree_walker(cast, has_places_of_its_own, context);
-}
-
-/*
- * The only element of an array that a row makes of its own columns; NULL: the array is anything else.
+ * The only element of an array that a row makes of its own columns; NULL: the array is anything else.  Where
+ * the array is cast, its element is cast in the same way.
  */
 static Node *
 only_element(Node *argument)
 {
+	const ArrayCoerceExpr *cast = (const ArrayCoerceExpr *) argument;
 	bool		is_cast = argument != NULL && IsA(argument, ArrayCoerceExpr);
-	Node	   *cast = is_cast ? (Node *) ((ArrayCoerceExpr *) argument)->elemexpr : NULL;
-	ArrayExpr  *array = (ArrayExpr *) (is_cast ? (Node *) ((ArrayCoerceExpr *) argument)->arg : argument);
+	const ArrayExpr *array = (const ArrayExpr *) (is_cast ? (Node *) cast->arg : argument);
+	Node	   *element;
+	Node	   *result;
 
-	if (array == NULL || !IsA(array, ArrayExpr) || array->multidims ||
-		list_length(array->elements) != 1 || has_places_of_its_own(cast, NULL))
+	if (array == NULL || !IsA(array, ArrayExpr) || array->multidims || list_length(array->elements) != 1)
 		return NULL;
-	return is_cast ? cast_element(cast, linitial(array->elements)) : linitial(array->elements);
+	element = linitial(array->elements);
+	if (!is_cast)
+		return element;
+	result = coerce_to_target_type(NULL, element, exprType(element), get_element_type(cast->resulttype),
+								   cast->resulttypmod, COERCION_EXPLICIT, COERCE_IMPLICIT_CAST, -1);
+	if (result != NULL && result != element)
+		exprSetInputCollation(result, exprCollation(element));
+	return result;
 }
 
 /*
@@ -114,12 +101,12 @@ static Node *
 only_window(Node *argument)
 {
 	Const	   *constant = (Const *) argument;
-	Datum	   *values;
-	bool	   *nulls;
-	int			count;
+	ArrayType  *array;
 	int16		length;
 	bool		by_value;
 	char		alignment;
+	bool		is_null;
+	Datum		value;
 	Oid			type;
 
 	if (argument == NULL)
@@ -129,11 +116,12 @@ only_window(Node *argument)
 	type = get_element_type(constant->consttype);
 	if (constant->constisnull)
 		return (Node *) makeNullConst(type, -1, InvalidOid);
+	array = DatumGetArrayTypeP(constant->constvalue);
+	if (ARR_NDIM(array) != 1 || ARR_DIMS(array)[0] != 1)
+		return NULL;
 	get_typlenbyvalalign(type, &length, &by_value, &alignment);
-	deconstruct_array(DatumGetArrayTypeP(constant->constvalue), type, length, by_value, alignment,
-					  &values, &nulls, &count);
-	return count != 1 ? NULL :
-		(Node *) makeConst(type, -1, constant->constcollid, length, values[0], nulls[0], by_value);
+	value = array_get_element(PointerGetDatum(array), 1, ARR_LBOUND(array), -1, length, by_value, alignment, &is_null);
+	return (Node *) makeConst(type, -1, constant->constcollid, length, value, is_null, by_value);
 }
 
 static Node *
@@ -165,15 +153,14 @@ split_call(RangeTblFunction *whole, RowCall *call)
 	Node	   *windows = geonn_expression_argument(expression, "windows");
 	FuncExpr   *rest;
 	ListCell   *cell;
-	int			number = 0;
 
-	call->latitude = only_element(latitudes);
-	call->longitude = only_element(longitudes);
-	call->window = only_window(windows);
+	/* each row asks for one point, which is its first */
+	call->point = list_make4(only_element(latitudes), only_element(longitudes), only_window(windows),
+							 makeConst(INT8OID, -1, InvalidOid, sizeof(int64), Int64GetDatum(1), false,
+									   FLOAT8PASSBYVAL));
 	call->number = geonn_row_column(whole, "ord");
-	if (call->latitude == NULL || exprType(call->latitude) != FLOAT8OID ||
-		call->longitude == NULL || exprType(call->longitude) != FLOAT8OID ||
-		call->window == NULL || call->number == 0)
+	if (list_member_ptr(call->point, NULL) || exprType(linitial(call->point)) != FLOAT8OID ||
+		exprType(lsecond(call->point)) != FLOAT8OID || call->number == 0)
 		return false;
 	call->call = copyObject(whole);
 	rest = castNode(FuncExpr, call->call->funcexpr);
@@ -181,17 +168,11 @@ split_call(RangeTblFunction *whole, RowCall *call)
 	{
 		if (lfirst(cell) == latitudes || lfirst(cell) == longitudes ||
 			(lfirst(cell) == windows && !(IsA(windows, Const) && ((Const *) windows)->constisnull)))
-			lfirst(list_nth_cell(rest->args, number)) = empty_array(lfirst(cell));
-		number++;
+			lfirst(list_nth_cell(rest->args, foreach_current_index(cell))) = empty_array(lfirst(cell));
 	}
 	call->table = InvalidOid;
-
-	/* each row asks for one point, which is its first */
-	call->value = (Node *) makeConst(INT8OID, -1, InvalidOid, sizeof(int64), Int64GetDatum(1), false,
-									 FLOAT8PASSBYVAL);
 	return is_same_for_all(rest) && !contain_subplans((Node *) expression) &&
-		!contain_volatile_functions(call->latitude) &&
-		!contain_volatile_functions(call->longitude) && !contain_volatile_functions(call->window);
+		!contain_volatile_functions((Node *) call->point);
 }
 
 /*
@@ -211,51 +192,37 @@ find_call(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *function, List *clau
 		return bms_is_subset(function->lateral_relids, outer->relids) &&
 			split_call(whole, call);
 	call->call = whole;
-	call->window = only_window(NULL);
 	return is_same_for_all(path->expression) &&
 		geonn_find_own_rows(root, function, outer, clauses, call);
 }
 
 /*
- * Can the node give this column?  It must be one of the outer rows as they come, or of the
- * function's.  PostgreSQL finds a column in the node's rows by its relation and number, so one that
- * is among them must be the same in all else.
+ * Note the columns that are used, each once.  False: the node cannot give one of them.  It gives those of the outer
+ * rows as they come, and those of the function.  PostgreSQL finds a column in the node's rows by its relation and
+ * number, so one that is among them must be the same in all else.
  */
 static bool
-can_give(const List *columns, const Var *column, const RelOptInfo *outer,
-		 const RelOptInfo *function)
+note_columns(LateralPath *path, List *used, const RelOptInfo *outer, const RelOptInfo *function)
 {
 	ListCell   *cell;
-
-	if (!IsA(column, Var))
-		return false;
-	if (column->varno == (int) function->relid ? column->varattno <= 0 :
-		!list_member(outer->reltarget->exprs, column))
-		return false;
-	foreach(cell, columns)
-	{
-		const Var  *other = lfirst(cell);
-
-		if (other->varno == column->varno && other->varattno == column->varattno)
-			return equal(other, column);
-	}
-	return true;
-}
-
-/*
- * Add to the list the columns that are used, each once.  False: one is wanted that the node cannot
- * give.
- */
-static bool
-add_columns(List **columns, List *used, const RelOptInfo *outer, const RelOptInfo *function)
-{
-	ListCell   *cell;
+	ListCell   *noted;
 
 	foreach(cell, pull_var_clause((Node *) used, PVC_INCLUDE_PLACEHOLDERS))
 	{
-		if (!can_give(*columns, lfirst(cell), outer, function))
+		Var		   *column = lfirst(cell);
+		bool		of_call = IsA(column, Var) && column->varno == (int) function->relid;
+		List	  **columns = of_call ? &path->call_columns : &path->outer_columns;
+
+		if (of_call ? column->varattno <= 0 : !IsA(column, Var) || !list_member(outer->reltarget->exprs, column))
 			return false;
-		*columns = list_append_unique(*columns, lfirst(cell));
+		foreach(noted, *columns)
+		{
+			const Var  *other = lfirst(noted);
+
+			if (other->varno == column->varno && other->varattno == column->varattno && !equal(other, column))
+				return false;
+		}
+		*columns = list_append_unique(*columns, column);
 	}
 	return true;
 }
@@ -269,13 +236,9 @@ divide_clauses(RelOptInfo *rel, RelOptInfo *function, JoinType type,
 			   const JoinPathExtraData *extra, List **neighbours, List **rows)
 {
 	List	   *clauses = list_concat_copy(extra->restrictlist, function->baserestrictinfo);
-	ListCell   *cell;
 
-	foreach(cell, clauses)
-	{
-		if (lfirst_node(RestrictInfo, cell)->pseudoconstant)
-			return false;
-	}
+	if (extract_actual_clauses(clauses, true) != NIL)
+		return false;
 	*neighbours = NIL;
 	if (type == JOIN_INNER)
 	{
@@ -328,12 +291,7 @@ offer_path(PlannerInfo *root, const LateralPath *template, Path *outer, const Pa
 	path->pathkeys = pathkeys;
 	custom->custom_paths = list_make1(outer);
 	if (is_partial)
-	{
-		path->rows = clamp_row_est(path->rows / geonn_parallel_divisor(outer->parallel_workers));
-		path->parallel_aware = true;
-		path->parallel_safe = true;
-		path->parallel_workers = outer->parallel_workers;
-	}
+		(void) geonn_divide_path(path, outer->parallel_workers);
 	set_cost(root, custom, template->expression, function);
 	if (is_partial)
 		add_partial_path(path->parent, path);
@@ -381,7 +339,7 @@ suits_workers(PlannerInfo *root, const LateralPath *template, RelOptInfo *outer)
 		is_parallel_safe(root, (Node *) template->neighbours) &&
 		is_parallel_safe(root, (Node *) template->rows) &&
 		is_parallel_safe(root, (Node *) expression->args) &&
-		is_parallel_safe(root, (Node *) list_make4(call->latitude, call->longitude, call->value, call->window)) &&
+		is_parallel_safe(root, (Node *) call->point) &&
 		geonn_references_are_plain(expression);
 }
 
@@ -397,7 +355,6 @@ offer_partial_paths(PlannerInfo *root, const LateralPath *template, RelOptInfo *
 
 	if (!suits_workers(root, template, outer))
 		return;
-	rel->consider_parallel = true;
 	foreach(cell, outer->partial_pathlist)
 	{
 		Path	   *part = lfirst(cell);
@@ -411,10 +368,8 @@ static void
 offer_join(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *outer, RelOptInfo *inner, JoinType type,
 		   JoinPathExtraData *extra)
 {
-	LateralPath template = {.type = type, .function = inner->relid};
-	RowCall    *call = &template.call;
+	LateralPath template = {.type = type};
 	CustomPath *path = &template.path;
-	List	  **columns = &template.columns;
 
 	if (previous_hook != NULL)
 		previous_hook(root, rel, outer, inner, type, extra);
@@ -430,11 +385,10 @@ offer_join(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *outer, RelOptInfo *in
 		return;
 	if (!find_call(root, outer, inner, extra->restrictlist, &template) ||
 		!divide_clauses(rel, inner, type, extra, &template.neighbours, &template.rows) ||
-		!add_columns(columns, rel->reltarget->exprs, outer, inner) ||
-		!add_columns(columns, template.neighbours, outer, inner) ||
-		!add_columns(columns, template.rows, outer, inner) ||
-		!add_columns(columns, list_make4(call->latitude, call->longitude, call->value, call->window),
-					 outer, inner))
+		!note_columns(&template, rel->reltarget->exprs, outer, inner) ||
+		!note_columns(&template, template.neighbours, outer, inner) ||
+		!note_columns(&template, template.rows, outer, inner) ||
+		!note_columns(&template, template.call.point, outer, inner))
 		return;
 
 	path->path.type = T_CustomPath;
@@ -454,34 +408,24 @@ plan_join(PlannerInfo *root, RelOptInfo *rel pg_attribute_unused(), CustomPath *
 	const LateralPath *lateral = (const LateralPath *) path;
 	const RowCall *call = &lateral->call;
 	Plan	   *outer = linitial(children);
-	List	   *expressions = list_make5(call->call, call->latitude, call->longitude, call->value, call->window);
+	List	   *expressions = lcons(call->call, list_copy(call->point));
 	List	   *numbers = NIL;
-	List	   *columns = NIL;
-	List	   *of_function = NIL;
 	CustomScan *scan;
 	ListCell   *cell;
 
-	/* columns of the outer rows first, then those of the function */
-	foreach(cell, lateral->columns)
+	foreach(cell, lateral->outer_columns)
 	{
 		Var		   *column = lfirst(cell);
-		TargetEntry *entry;
+		TargetEntry *entry = tlist_member((Expr *) column, outer->targetlist);
 
-		if (column->varno == (int) lateral->function)
-		{
-			of_function = lappend(of_function, column);
-			continue;
-		}
-		entry = tlist_member((Expr *) column, outer->targetlist);
 		if (entry == NULL)
 			elog(ERROR, "column %d of relation %d is not among the outer plan's", column->varattno,
 				 column->varno);
 		numbers = lappend_int(numbers, entry->resno);
-		columns = lappend(columns, column);
 	}
 	scan = geonn_make_scan(root, path, targets, copyObject(lateral->rows),
 						   list_concat(expressions, lateral->neighbours),
-						   list_concat(columns, of_function));
+						   list_concat_copy(lateral->outer_columns, lateral->call_columns));
 	scan->methods = &geonn_lateral_methods.scan;
 	scan->custom_plans = children;
 

@@ -97,7 +97,7 @@ read_row_type(const RangeTblFunction *call)
 List *
 geonn_observation_clauses(RelOptInfo *rel, const RangeTblFunction *call, List *clauses)
 {
-	TupleDesc	row_type = read_row_type(call);
+	TupleDesc	row_type = clauses == NIL ? NULL : read_row_type(call);
 	List	   *found = NIL;
 	ListCell   *cell;
 
@@ -107,7 +107,7 @@ geonn_observation_clauses(RelOptInfo *rel, const RangeTblFunction *call, List *c
 
 		if (!clause->pseudoconstant && restriction_is_securely_promotable(clause, rel) &&
 			is_observation_clause(rel, row_type, (Node *) clause->clause))
-			found = lappend(found, clause->clause);
+			found = lappend(found, clause);
 	}
 	return found;
 }
@@ -123,12 +123,11 @@ geonn_observation_join_clauses(PlannerInfo *root, RelOptInfo *rel, const RangeTb
 
 	for (int role = COLUMN_ID; role < (int) lengthof(names); role++)
 		clauses = list_concat(clauses, geonn_equalities(root, rel, geonn_row_column(call, names[role])));
-	foreach(cell, list_concat(clauses, rel->joininfo))
+	foreach(cell, geonn_observation_clauses(rel, call, list_concat(clauses, rel->joininfo)))
 	{
 		RestrictInfo *clause = lfirst_node(RestrictInfo, cell);
 
-		if ((clause->parent_ec != NULL || join_clause_is_movable_to(clause, rel)) &&
-			geonn_observation_clauses(rel, call, list_make1(clause)) != NIL)
+		if (clause->parent_ec != NULL || join_clause_is_movable_to(clause, rel))
 			usable = lappend(usable, clause);
 	}
 	return usable;
@@ -240,24 +239,17 @@ implied_by(PlannerInfo *root, Index relid, AttrNumber number, const RestrictInfo
 {
 	OpExpr	   *equality = (OpExpr *) join->clause;
 	bool		of_class = join->parent_ec != NULL;
+	Var		   *other = (Var *) geonn_compared_with(join, relid, number);
 	Node	   *id;
-	Var		   *other;
 	List	   *found = NIL;
 	ListCell   *cell;
 
-	if (join->mergeopfamilies == NIL ||
+	if (other == NULL ||
 		(!of_class && (join->is_pushed_down || bms_is_empty(join->outer_relids) ||
 					   bms_is_member(relid, join->outer_relids))))
 		return NIL;
-	id = linitial(equality->args);
-	other = lsecond(equality->args);
-	if (!geonn_is_column(id, relid, number))
-	{
-		id = lsecond(equality->args);
-		other = linitial(equality->args);
-	}
-	if (!geonn_is_column(id, relid, number) || !IsA(id, Var) || !IsA(other, Var) ||
-		root->simple_rel_array[other->varno] == NULL ||
+	id = linitial(equality->args) == other ? lsecond(equality->args) : linitial(equality->args);
+	if (!IsA(id, Var) || !IsA(other, Var) || root->simple_rel_array[other->varno] == NULL ||
 		(!of_class && !bms_is_member(other->varno, join->outer_relids)))
 		return NIL;
 	foreach(cell, root->simple_rel_array[other->varno]->baserestrictinfo)

@@ -11,7 +11,7 @@
 
 /*
  * Choose from these clauses (RestrictInfo) of the relation, which is a join in FROM, those that are true of
- * all rows of an observation or of none.  Returns them as expressions.
+ * all rows of an observation or of none.
  */
 extern List *geonn_observation_clauses(RelOptInfo *rel, const RangeTblFunction *call,
 									   List *clauses);

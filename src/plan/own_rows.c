@@ -26,7 +26,6 @@
 
 #include "access/genam.h"
 #include "access/htup_details.h"
-#include "access/stratnum.h"
 #include "access/table.h"
 #include "access/transam.h"
 #include "access/xact.h"
@@ -76,19 +75,6 @@ number_attribute(const RangeTblFunction *call)
 
 /* ---- the table ---- */
 
-static bool
-has_default(const FuncExpr *expression, const GeonnArgument *argument)
-{
-	Const	   *value = (Const *) geonn_expression_argument(expression, argument->name);
-	NullableDatum datum;
-
-	if (value == NULL || !IsA(value, Const))
-		return value == NULL;
-	datum.value = value->constvalue;
-	datum.isnull = value->constisnull;
-	return geonn_argument_is_default(argument, datum);
-}
-
 /*
  * The call's table of observations; InvalidOid: the node cannot take its rows from elsewhere.
  */
@@ -101,8 +87,15 @@ observations_of(const FuncExpr *expression)
 		return InvalidOid;
 	for (int i = 0; i < geonn_argument_count; i++)
 	{
-		if ((geonn_arguments[i].traits & GEONN_OWN_ANY) == 0 &&
-			!has_default(expression, &geonn_arguments[i]))
+		const GeonnArgument *argument = &geonn_arguments[i];
+		const Const *value;
+
+		if (argument->traits & GEONN_OWN_ANY)
+			continue;
+		value = (const Const *) geonn_expression_argument(expression, argument->name);
+		if (value != NULL &&
+			(!IsA(value, Const) ||
+			 !geonn_argument_is_default(argument, (NullableDatum) {value->constvalue, value->constisnull})))
 			return InvalidOid;
 	}
 	return geonn_known_relation(NULL, geonn_expression_argument(expression, "obs"));
@@ -264,27 +257,8 @@ find_table(PlannerInfo *root, RelOptInfo *rel, const RangeTblFunction *call, Oid
 /* ---- the clause ---- */
 
 /*
- * Does the clause say that both ids are equal, by the order of the unique index?
+ * Does a clause say that both ids are equal, by the order of the unique index?
  */
-static bool
-is_equality(Node *clause, RelOptInfo *function, AttrNumber number, const OwnTable *table)
-{
-	OpExpr	   *comparison = (OpExpr *) clause;
-	Index		relid = table->rel->relid;
-	AttrNumber	id = table->attributes[COLUMN_ID];
-	Node	   *left;
-	Node	   *right;
-
-	if (!IsA(clause, OpExpr) || list_length(comparison->args) != 2 ||
-		get_op_opfamily_strategy(comparison->opno, table->family) != BTEqualStrategyNumber ||
-		(OidIsValid(table->collation) && table->collation != comparison->inputcollid))
-		return false;
-	left = linitial(comparison->args);
-	right = lsecond(comparison->args);
-	return (geonn_is_column(left, function->relid, number) && geonn_is_column(right, relid, id)) ||
-		(geonn_is_column(right, function->relid, number) && geonn_is_column(left, relid, id));
-}
-
 static bool
 is_joined_by(List *clauses, RelOptInfo *function, AttrNumber number, const OwnTable *table)
 {
@@ -292,9 +266,12 @@ is_joined_by(List *clauses, RelOptInfo *function, AttrNumber number, const OwnTa
 
 	foreach(cell, clauses)
 	{
-		RestrictInfo *clause = lfirst_node(RestrictInfo, cell);
+		const RestrictInfo *clause = lfirst_node(RestrictInfo, cell);
+		const Node *id = geonn_compared_with(clause, function->relid, number);
 
-		if (is_equality((Node *) clause->clause, function, number, table))
+		if (id != NULL && geonn_is_column(id, table->rel->relid, table->attributes[COLUMN_ID]) &&
+			list_member_oid(clause->mergeopfamilies, table->family) &&
+			(!OidIsValid(table->collation) || table->collation == ((OpExpr *) clause->clause)->inputcollid))
 			return true;
 	}
 	return false;
@@ -335,11 +312,12 @@ geonn_find_own_rows(PlannerInfo *root, RelOptInfo *function, RelOptInfo *outer, 
 		if (!find_table(root, root->simple_rel_array[relid], call, oid, &table) ||
 			!is_joined_by(clauses, function, own->number, &table))
 			continue;
-		own->value = outer_column(outer, &table, COLUMN_ID, number_attribute(call)->atttypid);
-		own->latitude = outer_column(outer, &table, COLUMN_LATITUDE, FLOAT8OID);
-		own->longitude = outer_column(outer, &table, COLUMN_LONGITUDE, FLOAT8OID);
 		own->table = oid;
-		if (own->value != NULL && own->latitude != NULL && own->longitude != NULL)
+		own->point = list_make4(outer_column(outer, &table, COLUMN_LATITUDE, FLOAT8OID),
+								outer_column(outer, &table, COLUMN_LONGITUDE, FLOAT8OID),
+								makeNullConst(TEXTOID, -1, InvalidOid),
+								outer_column(outer, &table, COLUMN_ID, number_attribute(call)->atttypid));
+		if (!list_member_ptr(own->point, NULL))
 			return true;
 	}
 	return false;

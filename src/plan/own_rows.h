@@ -11,18 +11,15 @@
 typedef struct RowCall
 {
 	RangeTblFunction *call;		/* without points in its arguments */
-	Node	   *latitude;		/* as double precision */
-	Node	   *longitude;
-	Node	   *window;			/* a Const that is NULL where points have none */
+	List	   *point;			/* the expressions LATERAL_LATITUDE to LATERAL_VALUE (lateral.h) */
 	AttrNumber	number;			/* the row type's column that tells which row a neighbour is of: ord, or obs_id */
-	Node	   *value;			/* what that column has in a row's neighbours */
 	Oid			table;			/* as LATERAL_TABLE (lateral.h) */
 } RowCall;
 
 /*
  * Are these outer rows joined with the rows of the call by the unique id of its observations, so that
  * the call's rows are the neighbours of the outer rows themselves?  clauses are those of the join
- * (RestrictInfo).  If so, sets the fields of own, but for call and window.
+ * (RestrictInfo).  If so, sets the fields of own, but for the call.
  */
 extern bool geonn_find_own_rows(PlannerInfo *root, RelOptInfo *function, RelOptInfo *outer,
 								List *clauses, RowCall *own);

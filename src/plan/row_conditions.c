@@ -89,11 +89,11 @@ read_number(const Const *value, double *number)
 }
 
 static double
-share_within(PlannerInfo *root, const FuncExpr *expression, double rows, JoinBounds bounds)
+share_within(PlannerInfo *root, const FuncExpr *expression, double rows, double radius, double k)
 {
 	JoinEstimate narrower;
 
-	if (bounds.radius < 0 || bounds.k < 1 || !geonn_estimate_join(root, expression, &bounds, &narrower))
+	if (radius < 0 || k < 1 || !geonn_estimate_join(root, expression, radius, k, &narrower))
 		return 0;
 	return Min(1, narrower.matches / Max(1, rows));
 }
@@ -105,22 +105,21 @@ static double
 share_of_comparison(PlannerInfo *root, const FuncExpr *expression, double rows, int strategy,
 					double number, bool of_rank)
 {
-	JoinBounds	bounds = {INFINITY, INFINITY};
-	double	   *bound = of_rank ? &bounds.k : &bounds.radius;
+	double		radius = of_rank ? INFINITY : number;
+	double		k = INFINITY;
 	double		share;
 
 	/* ranks are integers */
-	*bound = !of_rank ? number :
-		strategy == BTLessStrategyNumber || strategy == BTGreaterEqualStrategyNumber ? ceil(number) - 1 : floor(number);
-	share = share_within(root, expression, rows, bounds);
+	if (of_rank)
+		k = strategy == BTLessStrategyNumber || strategy == BTGreaterEqualStrategyNumber ? ceil(number) - 1 : floor(number);
+	share = share_within(root, expression, rows, radius, k);
 	if (strategy == BTLessStrategyNumber || strategy == BTLessEqualStrategyNumber)
 		return share;
 	if (strategy == BTGreaterStrategyNumber || strategy == BTGreaterEqualStrategyNumber)
 		return 1 - share;
 	if (strategy != BTEqualStrategyNumber || !of_rank)
 		return -1;
-	bounds.k -= 1;
-	return Max(0, share - share_within(root, expression, rows, bounds));
+	return Max(0, share - share_within(root, expression, rows, radius, k - 1));
 }
 
 /*
@@ -150,7 +149,7 @@ share_of(PlannerInfo *root, const FuncExpr *expression, const JoinEstimate *all,
 static double
 share_of_null_test(Node *clause, Index relid, TupleDesc row_type, const JoinEstimate *all)
 {
-	static const char *const of_reference[] = {"ref_id", "distance", "rank", "ref_lat", "ref_lon"};
+	static const char *const of_reference[] = {"ref_id", "distance", "ref_lat", "ref_lon", "bearing"};
 	NullTest   *test = (NullTest *) clause;
 	double		matched = Min(1, all->matches / Max(1, all->rows));
 	const char *column;
@@ -168,12 +167,12 @@ void
 geonn_estimate_row_conditions(PlannerInfo *root, RelOptInfo *rel, const RangeTblFunction *call)
 {
 	const FuncExpr *expression = castNode(FuncExpr, call->funcexpr);
-	TupleDesc	row_type = geonn_row_type(call);
+	TupleDesc	row_type = rel->baserestrictinfo == NIL ? NULL : geonn_row_type(call);
 	JoinEstimate all;
 	bool		changed = false;
 	ListCell   *cell;
 
-	if (row_type == NULL || rel->baserestrictinfo == NIL || !geonn_estimate_join(root, expression, NULL, &all))
+	if (row_type == NULL || !geonn_estimate_join(root, expression, INFINITY, INFINITY, &all))
 		return;
 	foreach(cell, rel->baserestrictinfo)
 	{

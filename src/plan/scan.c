@@ -27,7 +27,6 @@
  */
 #include "postgres.h"
 
-#include "access/table.h"
 #include "access/xact.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
@@ -40,10 +39,8 @@
 #include "optimizer/paths.h"
 #include "optimizer/restrictinfo.h"
 #include "parser/parsetree.h"
-#include "storage/bufmgr.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
-#include "utils/rel.h"
 
 #include "base/compat.h"
 #include "base/value.h"
@@ -53,17 +50,11 @@
 #include "plan/known.h"
 #include "plan/observation_filter.h"
 #include "plan/scan.h"
+#include "points/parallel_reader.h"
 #include "points/query.h"
 
 /* the cost of beginning another search, whose references are there: about 0.2 ms */
 #define COST_OF_SEARCH 100
-
-typedef struct ScanNode
-{
-	JoinNode	node;			/* first */
-	MemoryContext context;		/* has the search; NULL: it has not begun */
-	GeonnSearch *search;
-} ScanNode;
 
 /* ---- execution ---- */
 
@@ -103,10 +94,9 @@ create_search(JoinNode *node)
 	GeonnJoin  *join = geonn_node_join(node, &row_type);
 	GeonnSearch *search;
 
-	if (row_type != NULL)
-		geonn_check_row_type(node, row_type, planned);
+	geonn_check_row_type(node, row_type, planned);
 	search = geonn_search_begin(join, row_type);
-	if (node->filter != NIL && row_type != NULL)
+	if (node->filter != NIL)
 		join->observations->conditions = geonn_observation_conditions(node->filter, join->observations,
 																	  row_type, INDEX_VAR,
 																	  node->attributes,
@@ -116,66 +106,43 @@ create_search(JoinNode *node)
 }
 
 static void
-begin_search(ScanNode *scan)
+begin_search(JoinNode *node)
 {
-	JoinNode   *node = &scan->node;
 	MemoryContext former;
 
-	scan->context = AllocSetContextCreate(node->custom.ss.ps.state->es_query_cxt, "geonn scan",
+	node->context = AllocSetContextCreate(node->custom.ss.ps.state->es_query_cxt, "geonn scan",
 										  ALLOCSET_SMALL_SIZES);
-	former = MemoryContextSwitchTo(scan->context);
-	scan->search = create_search(node);
+	former = MemoryContextSwitchTo(node->context);
+	node->first = node->search = create_search(node);
 	if (node->shared != NULL)
-		geonn_search_take_part(scan->search, node->shared);
+		geonn_search_take_part(node->search, node->shared);
 
 	/* a rollback to a savepoint must not undo what is still being read, so read all now */
 	else if (GetCurrentSubTransactionId() != node->begun_in)
-		geonn_search_complete(scan->search);
+		geonn_search_complete(node->search);
 	MemoryContextSwitchTo(former);
 }
 
 static TupleTableSlot *
 next_row(JoinNode *node)
 {
-	ScanNode   *scan = (ScanNode *) node;
 	TupleTableSlot *slot = node->custom.ss.ss_ScanTupleSlot;
 
-	if (unlikely(scan->search == NULL))
-		begin_search(scan);
+	if (unlikely(node->search == NULL))
+		begin_search(node);
 	ExecClearTuple(slot);
-	if (!geonn_search_next(scan->search, slot->tts_values, slot->tts_isnull))
+	if (!geonn_search_next(node->search, slot->tts_values, slot->tts_isnull))
 		return slot;
 	return ExecStoreVirtualTuple(slot);
-}
-
-static void
-end_execution(JoinNode *node)
-{
-	ScanNode   *scan = (ScanNode *) node;
-
-	if (scan->search != NULL)
-		geonn_node_end_search(node, scan->search, node->prepared == NULL);
-	if (scan->context != NULL)
-		MemoryContextDelete(scan->context);
-	scan->search = NULL;
-	scan->context = NULL;
-}
-
-static void
-add_reports(const JoinNode *node, GeonnReport *sum)
-{
-	geonn_add_search(sum, ((const ScanNode *) node)->search);
 }
 
 static const JoinNodeMethods methods = {
 	.scan = {"geonn join", geonn_node_create},
 	.filter_label = "Filter on Observations",
-	.size = sizeof(ScanNode),
+	.size = sizeof(JoinNode),
 	.begin = begin_scan,
 	.next_row = next_row,
-	.prepare = create_search,
-	.end_execution = end_execution,
-	.add_reports = add_reports
+	.prepare = create_search
 };
 
 /* ---- paths ---- */
@@ -215,47 +182,25 @@ needed_columns(CustomPath *path, List *clauses)
 	return columns;
 }
 
-static Path *
-function_path(RelOptInfo *rel)
-{
-	ListCell   *cell;
-
-	foreach(cell, rel->pathlist)
-	{
-		Path	   *path = lfirst(cell);
-
-		if (path->pathtype == T_FunctionScan)
-			return path;
-	}
-	return NULL;
-}
-
 /*
- * Set the cost: the function's, without storing rows and reading them again, and
- * with less of it before the first row.
+ * The path that reads all observations.  It costs what the function does, without storing rows and reading them again,
+ * and with less of it before the first row.
  */
-static void
-set_cost(PlannerInfo *root, CustomPath *path, FuncExpr *expression, Path *function)
-{
-	Cost		storing = cpu_tuple_cost * function->rows / 2;
-	Cost		references;
-
-	path->path.startup_cost = function->startup_cost;
-	path->path.total_cost = Max(function->total_cost - storing, function->startup_cost);
-	if (geonn_estimate_references(root, expression, &references))
-		path->path.startup_cost = Min(function->startup_cost,
-									  path->path.parent->baserestrictcost.startup + references);
-}
-
 static CustomPath *
-make_path(RelOptInfo *rel)
+whole_path(PlannerInfo *root, RelOptInfo *rel, FuncExpr *expression, const Path *function)
 {
 	CustomPath *path = makeNode(CustomPath);
+	Cost		storing = cpu_tuple_cost * function->rows / 2;
+	Cost		references;
 
 	path->path.pathtype = T_CustomScan;
 	path->path.parent = rel;
 	path->path.pathtarget = rel->reltarget;
 	path->path.rows = rel->rows;
+	path->path.startup_cost = function->startup_cost;
+	path->path.total_cost = Max(function->total_cost - storing, function->startup_cost);
+	if (geonn_estimate_references(root, expression, &references))
+		path->path.startup_cost = Min(function->startup_cost, rel->baserestrictcost.startup + references);
 	path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
 	path->methods = &path_methods;
 	return path;
@@ -263,71 +208,62 @@ make_path(RelOptInfo *rel)
 
 /* ---- parallel plans ---- */
 
-/*
- * How many pages a table has, and how many workers its storage parameter parallel_workers sets; -1: not set.
- */
-static double
-table_pages(Oid oid, int *workers)
+static PlainTable *
+plain_table(Oid oid)
 {
-	Relation	table = table_open(oid, AccessShareLock);
-	bool		has_pages = table->rd_rel->relkind != RELKIND_PARTITIONED_TABLE;
-	double		pages = has_pages ? RelationGetNumberOfBlocks(table) : 0;
+	PlainTable *table = palloc0(sizeof(PlainTable));
 
-	*workers = has_pages ? RelationGetParallelWorkers(table, -1) : -1;
-	table_close(table, NoLock);
-	return pages;
+	table->table = oid;
+	return table;
 }
 
 /*
- * The pages of a relation, if reading it means to read plain tables from end to
- * end, so that each process can read a part; else -1.  The plan of a query like
- * the one that will read the relation tells; it asks for no column, as another extension may refuse
- * one that the join does not read.
+ * The plain tables (PlainTable, without attributes) that reading a relation means to read from end to end, so that
+ * each process can read a part; NIL: it means anything else.  The plan of a query like the one that will read the
+ * relation tells; it asks for no column, as another extension may refuse one that the join does not read.
  */
-static double
-plain_pages(Oid relation, bool divided)
+static List *
+plain_tables(Oid relation)
 {
 	char		kind = get_rel_relkind(relation);
 	char	   *name = kind != 0 ? geonn_relation_name(relation) : NULL;
 	PlannedStmt *plan;
 	Plan	   *top;
-	List	   *scans;
+	List	   *tables = NIL;
 	ListCell   *cell;
-	double		pages = 0;
-	int			workers;
 
 	if (name == NULL || (kind != RELKIND_RELATION && kind != RELKIND_PARTITIONED_TABLE &&
 						 kind != RELKIND_MATVIEW))
-		return -1;
+		return NIL;
 	plan = geonn_plan_query(psprintf("SELECT FROM %s", name), name,
 							CURSOR_OPT_PARALLEL_OK | GEONN_PLAN_TABLES, relation, NIL);
 	if (plan == NULL)
-		return -1;
+		return NIL;
 	top = plan->planTree;
 	if (IsA(top, Gather))
 		top = outerPlan(top);
-	scans = IsA(top, Append) ? ((Append *) top)->appendplans : list_make1(top);
-	foreach(cell, scans)
+	foreach(cell, IsA(top, Append) ? ((Append *) top)->appendplans : list_make1(top))
 	{
-		Scan	   *scan = lfirst(cell);
-		Oid			table;
+		const Scan *scan = lfirst(cell);
 
 		if (!IsA(scan, SeqScan) || scan->plan.qual != NIL)
-			return -1;
-		table = rt_fetch(scan->scanrelid, plan->rtable)->relid;
-		if (divided && get_rel_persistence(table) == RELPERSISTENCE_TEMP)
-			return -1;
-		pages += table_pages(table, &workers);
+			return NIL;
+		tables = lappend(tables, plain_table(rt_fetch(scan->scanrelid, plan->rtable)->relid));
 	}
-	return pages;
+	return tables;
 }
 
 double
-geonn_parallel_divisor(int workers)
+geonn_divide_path(Path *path, int workers)
 {
 	/* the leader takes part in the time that the workers leave it */
 	double		leader = parallel_leader_participation ? Max(0, 1.0 - 0.3 * workers) : 0;
 
+	path->rows = clamp_row_est(path->rows / (workers + leader));
+	path->parallel_aware = true;
+	path->parallel_safe = true;
+	path->parallel_workers = workers;
+	path->parent->consider_parallel = true;
 	return workers + leader;
 }
 
@@ -337,25 +273,19 @@ geonn_references_are_plain(const FuncExpr *expression)
 	Node	   *references = geonn_expression_argument(expression, "ref");
 
 	return geonn_comes_later(NULL, references) ||
-		plain_pages(geonn_known_relation(NULL, references), false) >= 0;
+		plain_tables(geonn_known_relation(NULL, references)) != NIL;
 }
 
 static int
-workers_for(RelOptInfo *rel, Oid observations)
+workers_for(Oid observations)
 {
 	char		kind = get_rel_relkind(observations);
-	double		pages;
 
 	/* if a table is too small for any worker, the query need not be planned */
 	if ((kind == RELKIND_RELATION || kind == RELKIND_MATVIEW) && !has_subclass(observations) &&
-		table_pages(observations, &rel->rel_parallel_workers) < min_parallel_table_scan_size &&
-		rel->rel_parallel_workers < 0)
+		geonn_count_readers(list_make1(plain_table(observations)), 1) == 0)
 		return 0;
-	pages = plain_pages(observations, true);
-	if (pages < 0)
-		return 0;
-	(void) table_pages(observations, &rel->rel_parallel_workers);
-	return compute_parallel_worker(rel, pages, -1, max_parallel_workers_per_gather);
+	return geonn_count_readers(plain_tables(observations), 1);
 }
 
 static void
@@ -373,52 +303,30 @@ offer_parallel_scan(PlannerInfo *root, RelOptInfo *rel, FuncExpr *expression, Cu
 		!is_parallel_safe(root, (Node *) rel->baserestrictinfo))
 		return;
 	workers = geonn_comes_later(NULL, observations) ? max_parallel_workers_per_gather :
-		workers_for(rel, geonn_known_relation(NULL, observations));
+		workers_for(geonn_known_relation(NULL, observations));
 	if (workers == 0 || !geonn_references_are_plain(expression))
 		return;
 
-	path = make_path(rel);
-	path->path.rows = clamp_row_est(rel->rows / geonn_parallel_divisor(workers));
-	path->path.startup_cost = alone->path.startup_cost;
+	path = makeNode(CustomPath);
+	*path = *alone;
 	path->path.total_cost = alone->path.startup_cost +
-		(alone->path.total_cost - alone->path.startup_cost) / geonn_parallel_divisor(workers);
-	path->path.parallel_aware = true;
-	path->path.parallel_safe = true;
-	path->path.parallel_workers = workers;
-	rel->consider_parallel = true;
+		(alone->path.total_cost - alone->path.startup_cost) / geonn_divide_path(&path->path, workers);
 	add_partial_path(rel, (Path *) path);
 }
 
 /* ---- plans that read a part of the observations ---- */
 
 /*
- * The share of rows that is left by the clauses (RestrictInfo) that limit no reading.
- */
-static Selectivity
-other_selectivity(PlannerInfo *root, List *clauses, List *filter)
-{
-	List	   *others = NIL;
-	ListCell   *cell;
-
-	foreach(cell, clauses)
-	{
-		RestrictInfo *clause = lfirst_node(RestrictInfo, cell);
-
-		if (!list_member_ptr(filter, clause->clause))
-			others = lappend(others, clause);
-	}
-	return clauselist_selectivity(root, others, 0, JOIN_INNER, NULL);
-}
-
-/*
- * The path with this filter; the clauses (RestrictInfo) are all that are tested on its rows.  known:
- * its rows are estimated from the reading.
+ * The path that reads only what these clauses on observations (RestrictInfo), and those that are implied
+ * (expressions), leave; all are the clauses that are tested on its rows.  known: its rows are estimated from the
+ * reading.
  */
 static CustomPath *
-filtered_path(PlannerInfo *root, RangeTblFunction *call, const CustomPath *whole, List *clauses,
-			  List *filter, bool *known)
+filtered_path(PlannerInfo *root, RangeTblFunction *call, const CustomPath *whole, List *all,
+			  List *own, List *implied, bool *known)
 {
 	CustomPath *path = makeNode(CustomPath);
+	List	   *filter = list_concat_unique(get_actual_clauses(own), implied);
 	JoinEstimate estimate;
 
 	*path = *whole;
@@ -426,7 +334,8 @@ filtered_path(PlannerInfo *root, RangeTblFunction *call, const CustomPath *whole
 	*known = geonn_estimate_filtered(root, path->path.parent->relid, call, filter, &estimate);
 	if (*known)
 	{
-		path->path.rows = clamp_row_est(estimate.rows * other_selectivity(root, clauses, filter));
+		path->path.rows = clamp_row_est(estimate.rows *
+										clauselist_selectivity(root, list_difference_ptr(all, own), 0, JOIN_INNER, NULL));
 		path->path.total_cost = Max(estimate.cost + cpu_tuple_cost * estimate.rows,
 									path->path.startup_cost);
 	}
@@ -456,8 +365,7 @@ offer_inner_scans(PlannerInfo *root, RelOptInfo *rel, RangeTblFunction *call, co
 			continue;
 		offered = lappend(offered, parameters);
 		clauses = list_concat_copy(rel->baserestrictinfo, parameters->ppi_clauses);
-		path = filtered_path(root, call, whole, clauses,
-							 geonn_observation_clauses(rel, call, clauses), &known);
+		path = filtered_path(root, call, whole, clauses, geonn_observation_clauses(rel, call, clauses), NIL, &known);
 		if (!known)
 			continue;
 		path->path.param_info = parameters;
@@ -474,14 +382,13 @@ offer_inner_scans(PlannerInfo *root, RelOptInfo *rel, RangeTblFunction *call, co
 static void
 offer_filtered_scans(PlannerInfo *root, RelOptInfo *rel, RangeTblFunction *call, const CustomPath *whole)
 {
-	List	   *filter = geonn_observation_clauses(rel, call, rel->baserestrictinfo);
+	List	   *own = geonn_observation_clauses(rel, call, rel->baserestrictinfo);
+	List	   *implied = geonn_implied_observation_clauses(root, rel, call);
 
-	filter = list_concat_unique(filter, geonn_implied_observation_clauses(root, rel, call));
-	if (filter != NIL)
+	if (own != NIL || implied != NIL)
 	{
 		bool		known;
-		CustomPath *path = filtered_path(root, call, whole, rel->baserestrictinfo, filter,
-										 &known);
+		CustomPath *path = filtered_path(root, call, whole, rel->baserestrictinfo, own, implied, &known);
 
 		if (known)
 			rel->rows = path->path.rows;
@@ -513,16 +420,16 @@ offer_scan(PlannerInfo *root, RelOptInfo *rel, Index relid pg_attribute_unused()
 		return;
 	expression = castNode(FuncExpr, call->funcexpr);
 	geonn_estimate_row_conditions(root, rel, call);
-	function = function_path(rel);
-	if (function == NULL || contain_subplans((Node *) expression))
+	function = rel->pathlist == NIL ? NULL : linitial(rel->pathlist);
+	if (function == NULL || function->pathtype != T_FunctionScan || geonn_row_type(call) == NULL ||
+		contain_subplans((Node *) expression))
 		return;
-	path = make_path(rel);
+	path = whole_path(root, rel, expression, function);
 	foreach(cell, needed_columns(path, rel->baserestrictinfo))
 	{
 		if (lfirst_node(Var, cell)->varattno <= 0)
 			return;
 	}
-	set_cost(root, path, expression, function);
 
 	/* add_path frees the worse path: the function's, or this one */
 	offer_filtered_scans(root, rel, call, path);

@@ -21,8 +21,11 @@ extern bool geonn_references_are_plain(const FuncExpr *expression);
 extern CustomScan *geonn_make_scan(PlannerInfo *root, const CustomPath *path, List *targets,
 								   List *clauses, List *expressions, List *columns);
 
-/* The number by which a path's rows are divided where this many workers, and the leader, share them. */
-extern double geonn_parallel_divisor(int workers);
+/*
+ * Make it a path by which this many workers, and the leader, share the rows.  Returns the number by which the rows
+ * were divided.
+ */
+extern double geonn_divide_path(Path *path, int workers);
 
 /* Have the planner consider this node for a join in FROM. */
 extern void geonn_plan_scans(void);

@@ -61,10 +61,9 @@
 
 /*
  * Observations whose surroundings are looked at, at most, where groups and windows do not matter: else, as
- * few may have a candidate, all are.  And those without a candidate.
+ * few may have a candidate, all are.
  */
 #define OBSERVATIONS_TAKEN 256
-#define WITHOUT_TAKEN 32
 
 /* how many of the nearest sampled references are looked for */
 #define NEAREST 3
@@ -170,18 +169,10 @@ static AttrNumber *
 table_attributes(const PointSource *source)
 {
 	AttrNumber *attributes = palloc(source->query_columns * sizeof(AttrNumber));
-	List	   *columns = NIL;
-	ListCell   *cell;
 
-	for (int i = 0; i < COLUMN_ROLES; i++)
-		columns = lappend(columns, unconstify(PointColumn *, &source->columns[i]));
-	for (int i = 0; i < source->by_count; i++)
-		columns = lappend(columns, &source->by[i]);
-	for (int i = 0; i < source->window_count; i++)
-		columns = lappend(columns, unconstify(PointColumn *, &source->windows[i]));
-	foreach(cell, columns)
+	for (int i = 0; i < source->column_count; i++)
 	{
-		const PointColumn *column = lfirst(cell);
+		const PointColumn *column = &source->columns[i];
 
 		if (column->name != NULL)
 			attributes[column->attribute - 1] = get_attnum(source->relation, column->name);
@@ -324,12 +315,13 @@ typedef struct Comparison
 	double		weight;			/* for how many references of the table each sampled one stands */
 } Comparison;
 
-/* the sampled references that may be an observation's candidates */
+/* the sampled references around an observation */
 typedef struct Surroundings
 {
-	int			within;			/* those within the radius */
-	int			all;
-	double		nearest[NEAREST];	/* their squared chords, in ascending order */
+	int			near;			/* how many of all references are within the radius */
+	int			within;			/* how many candidates are */
+	int			all;			/* how many candidates there are */
+	double		nearest[NEAREST];	/* squared chords of the nearest candidates, in ascending order */
 } Surroundings;
 
 /*
@@ -404,16 +396,15 @@ insert(double *nearest, double chord)
 }
 
 /*
- * Look at the observation's candidates in the sample; without by_columns at those that it would have
- * if windows and groups did not matter.
+ * Look at the references around the observation in the sample.
  */
 static Surroundings
-look_around(const Comparison *comparison, int number, bool by_columns)
+look_around(const Comparison *comparison, int number)
 {
 	const PointSample *observations = comparison->observations;
 	const PointSample *references = comparison->references;
 	bool		have_radius = observations->has_radius || references->has_radius;
-	bool		selects = by_columns && (references->by_count > 0 || references->limits != NULL);
+	bool		selects = references->by_count > 0 || references->limits != NULL;
 	Surroundings found = {.nearest = {INFINITY, INFINITY, INFINITY}};
 	double		chords[SAMPLE_POINTS];
 
@@ -422,13 +413,13 @@ look_around(const Comparison *comparison, int number, bool by_columns)
 	{
 		double		chord = chords[i];
 
-		if ((observations == references && i == number) ||
-			(selects && !is_candidate(comparison, number, i)))
+		if (observations == references && i == number)
 			continue;
 		if (have_radius)
 			chord = Max(share_of_radius(observations, number, comparison->limit, chord),
 						share_of_radius(references, i, comparison->limit, chord));
-		if (isinf(chord))
+		found.near += chord <= comparison->limit;
+		if (isinf(chord) || (selects && !is_candidate(comparison, number, i)))
 			continue;
 		found.all++;
 		found.within += chord <= comparison->limit;
@@ -470,26 +461,6 @@ share_within(double within, double candidates)
 }
 
 /*
- * Add observations, by their numbers, that have no candidate in the sample; each is expected to have so
- * many in the table, of which the share is within the radius, or more if all references are near.
- */
-static void
-add_without(NeighboursExpected *sum, const Comparison *comparison, double k, List *numbers,
-			double candidates, double share)
-{
-	int			step = list_length(numbers) / WITHOUT_TAKEN + 1;
-
-	for (int i = 0; i < list_length(numbers); i += step)
-	{
-		Surroundings all = look_around(comparison, list_nth_int(numbers, i), false);
-		double		near = isinf(comparison->limit) ? 1 :
-			expect(comparison, &all) / (Max(1, all.all) * comparison->weight);
-
-		add(sum, k, candidates * Max(share, near), Min(step, list_length(numbers) - i));
-	}
-}
-
-/*
  * The observations (by number) that may have candidates: none of their windows is NULL or empty, nor a
  * column to join by.
  */
@@ -525,7 +496,8 @@ compare_samples(const PointSample *observations, const PointSample *references,
 	List	   *able = find_able(observations);
 	bool		selects = references->by_count > 0 || references->windows > 0;
 	int			step = selects ? 1 : list_length(able) / (OBSERVATIONS_TAKEN + 1) + 1;
-	List	   *without = NIL;
+	double		without = 0;
+	double		near = 0;
 	double		candidates = 0;
 	double		within = 0;
 	double		taken = 0;
@@ -534,20 +506,19 @@ compare_samples(const PointSample *observations, const PointSample *references,
 
 	for (int i = 0; i < list_length(able); i += step)
 	{
-		int			number = list_nth_int(able, i);
-		Surroundings found = look_around(&comparison, number, true);
+		Surroundings found = look_around(&comparison, list_nth_int(able, i));
 
 		taken++;
+		near += found.near;
 		candidates += found.all;
 		within += found.within;
 		if (found.all == 0 && comparison.weight > 1)
-			without = lappend_int(without, number);
+			without++;
 		else
 			add(&sum, others, expect(&comparison, &found), 1);
 	}
-	add_without(&sum, &comparison, others, without,
-				Min(1, Max(candidates, 0.5) / Max(1, taken)) * comparison.weight,
-				share_within(within, candidates));
+	add(&sum, others, Min(1, Max(candidates, 0.5) / Max(1, taken)) * comparison.weight *
+		Max(share_within(within, candidates), near / Max(1, taken * sampled)), without);
 	scale = list_length(able) / (Max(1, taken) * observations->count);
 	if (asked->itself)
 		return (NeighboursExpected) {1 + sum.each * scale, 0};

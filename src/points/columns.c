@@ -550,24 +550,17 @@ find_columns(PointSource *source, TupleDesc descriptor, const GeonnColumnNames *
 
 	source->option_prefix = named->prefix;
 	source->paired = named->paired;
+	source->column_count = COLUMN_ROLES + list_length(by) + list_length(overlaps);
+	source->columns = palloc0(source->column_count * sizeof(PointColumn));
+	source->by = source->columns + COLUMN_ROLES;
+	source->windows = source->by + list_length(by);
 	find_id(source, descriptor, named->id);
 	find_coordinates(source, descriptor, named);
-	source->by = palloc0(list_length(by) * sizeof(PointColumn));
 	foreach(cell, by)
 		fill_column(&source->by[source->by_count++],
 					require_attribute(source, descriptor, lfirst(cell), "the argument by"),
 					"by");
 	find_limits(source, descriptor, named->radius, overlaps);
-}
-
-static void
-select_column(PointSource *source, StringInfo query, PointColumn *column)
-{
-	if (column->name == NULL)
-		return;
-	appendStringInfo(query, "%s%s", source->query_columns > 0 ? ", " : "",
-					 quote_identifier(column->name));
-	column->attribute = ++source->query_columns;
 }
 
 static void
@@ -577,12 +570,15 @@ make_query(PointSource *source)
 
 	initStringInfo(&query);
 	appendStringInfoString(&query, "SELECT ");
-	for (int role = 0; role < COLUMN_ROLES; role++)
-		select_column(source, &query, &source->columns[role]);
-	for (int i = 0; i < source->by_count; i++)
-		select_column(source, &query, &source->by[i]);
-	for (int i = 0; i < source->window_count; i++)
-		select_column(source, &query, &source->windows[i]);
+	for (int i = 0; i < source->column_count; i++)
+	{
+		PointColumn *column = &source->columns[i];
+
+		if (column->name == NULL)
+			continue;
+		appendStringInfo(&query, "%s%s", source->query_columns > 0 ? ", " : "", quote_identifier(column->name));
+		column->attribute = ++source->query_columns;
+	}
 	appendStringInfo(&query, " FROM %s", source->quoted_name);
 	source->query = query.data;
 }

@@ -56,12 +56,13 @@ typedef struct PointSource
 	bool		paired;			/* arguments may name a pair: a column of this side, and one of the other */
 	bool		quiet;			/* an error about columns is not raised, but sets unclear */
 	bool		unclear;
-	PointColumn columns[COLUMN_ROLES];	/* by ColumnRole */
+	int			column_count;
+	PointColumn *columns;		/* [column_count] by ColumnRole; then those to join by; then those with windows */
 	GeonnPointKind point_kind;	/* the kind of the point column, if the source has one */
 	int			by_count;
-	PointColumn *by;			/* [by_count] */
+	PointColumn *by;			/* [by_count] among the columns */
 	int			window_count;
-	PointColumn windows[GEONN_WINDOWS_MAX];
+	PointColumn *windows;		/* [window_count] likewise */
 	WindowType	window_types[GEONN_WINDOWS_MAX];
 
 	/*

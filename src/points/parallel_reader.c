@@ -4,9 +4,10 @@
  *
  * One process sends the references, and with a large table it spends most of that time in
  * reading.  So workers divide the pages of the tables between them, as in a parallel scan,
- * find the points in them, and send these in parcels (parcel.c), each through a queue of
- * its own.  Taking the parcels in is little work for this process; between them it reads
- * pages, too.
+ * find the points in them, and send these in parcels, each through a queue of its own.
+ * A parcel has valid rows whose values are all passed by value, column by column, and
+ * where they came from: runs of rows whose pages follow one another.  Taking the parcels
+ * in is little work for this process; between them it reads pages, too.
  *
  * This process passes the rows on in the order of their pages, as if it had read all of
  * them itself: references that come in the order of ids need not be sorted.  For that it always
@@ -35,6 +36,7 @@
 #include "storage/bufmgr.h"
 #include "storage/latch.h"
 #include "storage/proc.h"
+#include "storage/shm_mq.h"
 #include "tcop/tcopprot.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
@@ -42,7 +44,6 @@
 #include "utils/wait_event.h"
 
 #include "points/parallel_reader.h"
-#include "points/parcel.h"
 
 /* bytes of a worker's queue: room for a few parcels */
 #define QUEUE_BYTES ((Size) 1024 * 1024)
@@ -57,7 +58,7 @@
 enum
 {
 	KEY_READING,
-	KEY_BY,
+	KEY_COLUMNS,
 	KEY_TITLE,
 	KEY_QUERY,
 	KEY_TABLES,
@@ -69,8 +70,8 @@ enum
 /* what the processes share beside the tables and queues */
 typedef struct SharedReading
 {
-	PointSource source;			/* its pointers are the leader's: by, title and query have keys of their own,
-								 * and a worker looks up the types of windows */
+	PointSource source;			/* its pointers are the leader's: columns, title and query have keys of their
+								 * own, and a worker looks up the types of windows */
 	pg_atomic_uint64 begun;		/* a bit for each worker that may have pages */
 	pg_atomic_uint32 ended;		/* workers that have read all their pages */
 	pg_atomic_uint64 counts[POINT_STATUSES];	/* how many of their rows have each status */
@@ -82,6 +83,49 @@ typedef struct Usage
 	BufferUsage buffers;
 	WalUsage	wal;
 } Usage;
+
+/* how many rows a parcel has room for: 200 kB of ids and coordinates */
+#define PARCEL_ROWS 8192
+
+/* rows of pages that follow each other */
+typedef struct ParcelRun
+{
+	uint64		position;		/* the position of the first page (geonn_reading_position) */
+	uint64		rows;
+} ParcelRun;
+
+/* the columns, those of the widest alignment first */
+typedef enum ParcelColumn
+{
+	PARCEL_ID,					/* a Datum */
+	PARCEL_LATITUDE,			/* a double */
+	PARCEL_LONGITUDE,
+	PARCEL_BY,					/* by_count Datums */
+	PARCEL_LIMITS,				/* the first bytes of GeonnLimits */
+	PARCEL_BY_IS_NULL			/* by_count bools */
+} ParcelColumn;
+
+#define PARCEL_COLUMNS (PARCEL_BY_IS_NULL + 1)
+
+typedef struct Parcel
+{
+	uint32		rows;
+	uint32		runs;
+	ParcelRun  *run;			/* [runs] */
+	char	   *column[PARCEL_COLUMNS];	/* the values of all rows */
+	Size		width[PARCEL_COLUMNS];	/* bytes of a row; 0: rows have no such values */
+
+	uint64		last_position;	/* the page of the row that was added last */
+	uint32		next_run;		/* the first run still to be given to the consumer */
+	uint32		next_row;		/* the first row of that run */
+} Parcel;
+
+/* how a parcel begins as a message; its runs follow, and the used part of each column */
+typedef struct ParcelHeader
+{
+	uint32		rows;
+	uint32		runs;
+} ParcelHeader;
 
 /* a process from which rows come, as the leader sees it; to a worker, itself */
 typedef struct Member
@@ -97,31 +141,184 @@ typedef struct Member
 
 extern PGDLLEXPORT void geonn_read_points_worker(dsm_segment *segment, shm_toc *contents);
 
-/* ---- reading a share ---- */
+/* ---- parcels ---- */
 
 static void
-add_row(void *state, const PointRow *row)
+begin_parcel(Parcel *parcel, const PointSource *source)
 {
-	Member	   *self = state;
-
-	if (row->status == POINT_VALID)
-		geonn_parcel_add_row(&self->parcel, geonn_reading_position(self->reading), row);
+	*parcel = (Parcel)
+	{
+		.width = {
+			[PARCEL_ID] = sizeof(Datum),
+			[PARCEL_LATITUDE] = sizeof(double),
+			[PARCEL_LONGITUDE] = sizeof(double),
+			[PARCEL_BY] = source->by_count * sizeof(Datum),
+			[PARCEL_LIMITS] = geonn_has_limits(source) ? geonn_limits_bytes(source->window_count) : 0,
+			[PARCEL_BY_IS_NULL] = source->by_count * sizeof(bool)
+		}
+	};
 }
+
+static inline void *
+values_of(const Parcel *parcel, ParcelColumn column, uint32 row)
+{
+	return parcel->column[column] + row * parcel->width[column];
+}
+
+static inline void
+put_values(Parcel *parcel, ParcelColumn column, uint32 rows, const void *values)
+{
+	if (parcel->width[column] > 0)
+		memcpy(values_of(parcel, column, parcel->rows), values, rows * parcel->width[column]);
+}
+
+/*
+ * Rows of this page follow: begin a run, unless they extend the last one.
+ */
+static void
+add_to_run(Parcel *parcel, uint64 position, uint32 rows)
+{
+	Assert(parcel->rows + rows <= PARCEL_ROWS);
+	if (parcel->runs == 0 ||
+		(position != parcel->last_position && position != parcel->last_position + 1))
+		parcel->run[parcel->runs++] = (ParcelRun) {.position = position};
+	parcel->run[parcel->runs - 1].rows += rows;
+	parcel->last_position = position;
+}
+
+/*
+ * Send the parcel; waits while the queue is full.  False: the receiver has detached.
+ */
+static bool
+send_parcel(const Parcel *parcel, shm_mq_handle *queue)
+{
+	ParcelHeader header = {.rows = parcel->rows,.runs = parcel->runs};
+	shm_mq_iovec message[2 + PARCEL_COLUMNS] = {
+		{.data = (const char *) &header,.len = sizeof(header)},
+		{.data = (const char *) parcel->run,.len = parcel->runs * sizeof(ParcelRun)}
+	};
+
+	for (int i = 0; i < PARCEL_COLUMNS; i++)
+		message[2 + i] = (shm_mq_iovec) {.data = parcel->column[i],.len = parcel->rows * parcel->width[i]};
+	return shm_mq_sendv(queue, message, lengthof(message), false, true) == SHM_MQ_SUCCESS;
+}
+
+/*
+ * Open a received parcel with rows of this source; it lives as long as the message.
+ */
+static void
+open_parcel(Parcel *parcel, const PointSource *source, char *message, Size length)
+{
+	const ParcelHeader *header = (const ParcelHeader *) message;
+	char	   *next = message + sizeof(ParcelHeader);
+
+	begin_parcel(parcel, source);
+	parcel->rows = header->rows;
+	parcel->runs = header->runs;
+	parcel->run = (ParcelRun *) next;
+	next += parcel->runs * sizeof(ParcelRun);
+	for (int i = 0; i < PARCEL_COLUMNS; i++)
+	{
+		parcel->column[i] = next;
+		next += parcel->rows * parcel->width[i];
+	}
+	if (next != message + length)
+		elog(ERROR, "a parcel of %zu bytes that says it has %u rows", length, header->rows);
+}
+
+/*
+ * Have all rows been given to the consumer?
+ */
+static bool
+is_empty(const Parcel *parcel)
+{
+	return parcel->next_run == parcel->runs;
+}
+
+/*
+ * The position of the next run to give.
+ */
+static uint64
+position_of(const Parcel *parcel)
+{
+	return parcel->run[parcel->next_run].position;
+}
+
+/*
+ * Give that run to the consumer: as a block, or row by row if consume_block is NULL.
+ */
+static void
+give_run(Parcel *parcel, PointConsumer consume, PointBlockConsumer consume_block, void *state)
+{
+	uint32		first = parcel->next_row;
+	uint32		rows = (uint32) parcel->run[parcel->next_run].rows;
+	GeonnLimits limits = {0};
+
+	parcel->next_run++;
+	parcel->next_row += rows;
+	if (consume_block != NULL)
+	{
+		consume_block(state, rows, values_of(parcel, PARCEL_ID, first),
+					  values_of(parcel, PARCEL_LATITUDE, first),
+					  values_of(parcel, PARCEL_LONGITUDE, first));
+		return;
+	}
+	for (uint32 i = first; i < first + rows; i++)
+	{
+		PointRow	row = {
+			.status = POINT_VALID,
+			.id = *(Datum *) values_of(parcel, PARCEL_ID, i),
+			.latitude = *(double *) values_of(parcel, PARCEL_LATITUDE, i),
+			.longitude = *(double *) values_of(parcel, PARCEL_LONGITUDE, i),
+			.by = values_of(parcel, PARCEL_BY, i),
+			.by_is_null = values_of(parcel, PARCEL_BY_IS_NULL, i)
+		};
+
+		if (parcel->width[PARCEL_LIMITS] > 0)
+		{
+			memcpy(&limits, values_of(parcel, PARCEL_LIMITS, i), parcel->width[PARCEL_LIMITS]);
+			row.limits = &limits;
+		}
+		consume(state, &row);
+	}
+}
+
+/* ---- reading a share ---- */
 
 static void
 add_block(void *state, uint32 rows, const Datum *ids, const double *latitudes,
 		  const double *longitudes)
 {
 	Member	   *self = state;
+	Parcel	   *parcel = &self->parcel;
 
-	geonn_parcel_add_block(&self->parcel, geonn_reading_position(self->reading), rows, ids, latitudes,
-						   longitudes);
+	add_to_run(parcel, geonn_reading_position(self->reading), rows);
+	put_values(parcel, PARCEL_ID, rows, ids);
+	put_values(parcel, PARCEL_LATITUDE, rows, latitudes);
+	put_values(parcel, PARCEL_LONGITUDE, rows, longitudes);
+	parcel->rows += rows;
+}
+
+static void
+add_row(void *state, const PointRow *row)
+{
+	Parcel	   *parcel = &((Member *) state)->parcel;
+
+	if (row->status != POINT_VALID)
+		return;
+	put_values(parcel, PARCEL_BY, 1, row->by);
+	put_values(parcel, PARCEL_LIMITS, 1, row->limits);
+	put_values(parcel, PARCEL_BY_IS_NULL, 1, row->by_is_null);
+	add_block(state, 1, &row->id, &row->latitude, &row->longitude);
 }
 
 static void
 begin_share(Member *self, const PointSource *source, SharedTables *tables)
 {
-	geonn_parcel_create(&self->parcel, source);
+	begin_parcel(&self->parcel, source);
+	self->parcel.run = palloc(PARCEL_ROWS * sizeof(ParcelRun));
+	for (int i = 0; i < PARCEL_COLUMNS; i++)
+		self->parcel.column[i] = palloc(PARCEL_ROWS * self->parcel.width[i]);
 	self->reading = geonn_reading_attach(source, GEONN_INVALID_COUNTED, tables, add_row, self);
 	geonn_reading_in_blocks(self->reading, add_block);
 }
@@ -129,7 +326,8 @@ begin_share(Member *self, const PointSource *source, SharedTables *tables)
 static void
 read_share(Member *self)
 {
-	geonn_parcel_clear(&self->parcel);
+	self->parcel.rows = self->parcel.runs = 0;
+	self->parcel.next_row = self->parcel.next_run = 0;
 	self->ended = !geonn_reading_next(self->reading, PARCEL_ROWS);
 }
 
@@ -146,7 +344,9 @@ geonn_read_points_worker(dsm_segment *segment, shm_toc *contents)
 	Member		self = {0};
 
 	*source = shared->source;
-	source->by = shm_toc_lookup(contents, KEY_BY, false);
+	source->columns = shm_toc_lookup(contents, KEY_COLUMNS, false);
+	source->by = source->columns + COLUMN_ROLES;
+	source->windows = source->by + source->by_count;
 	source->title = shm_toc_lookup(contents, KEY_TITLE, false);
 	source->query = shm_toc_lookup(contents, KEY_QUERY, false);
 	for (int i = 0; i < source->window_count; i++)
@@ -164,7 +364,7 @@ geonn_read_points_worker(dsm_segment *segment, shm_toc *contents)
 		read_share(&self);
 
 		/* if the leader no longer receives, the statement has failed, and this worker ends */
-		if (self.parcel.rows > 0 && !geonn_parcel_send(&self.parcel, self.queue))
+		if (self.parcel.rows > 0 && !send_parcel(&self.parcel, self.queue))
 			break;
 	}
 	geonn_reading_end(self.reading);
@@ -225,7 +425,7 @@ static void
 chunk_sizes(const PointSource *source, List *tables, int workers, Size *sizes)
 {
 	sizes[KEY_READING] = sizeof(SharedReading);
-	sizes[KEY_BY] = mul_size(source->by_count, sizeof(PointColumn));
+	sizes[KEY_COLUMNS] = mul_size(source->column_count, sizeof(PointColumn));
 	sizes[KEY_TITLE] = strlen(source->title) + 1;
 	sizes[KEY_QUERY] = strlen(source->query) + 1;
 	sizes[KEY_TABLES] = geonn_share_tables(NULL, tables, source->query_columns, GetActiveSnapshot());
@@ -254,7 +454,7 @@ share_all(ParallelContext *context, const PointSource *source, List *tables, con
 	}
 	shared = chunks[KEY_READING];
 	shared->source = *source;
-	memcpy(chunks[KEY_BY], source->by, sizes[KEY_BY]);
+	memcpy(chunks[KEY_COLUMNS], source->columns, sizes[KEY_COLUMNS]);
 	memcpy(chunks[KEY_TITLE], source->title, sizes[KEY_TITLE]);
 	memcpy(chunks[KEY_QUERY], source->query, sizes[KEY_QUERY]);
 	pg_atomic_init_u64(&shared->begun, 0);
@@ -286,7 +486,7 @@ receive(Member *worker, const PointSource *source)
 			worker->ended = true;
 			return true;
 		default:
-			geonn_parcel_open(&worker->parcel, source, message, length);
+			open_parcel(&worker->parcel, source, message, length);
 			return true;
 	}
 }
@@ -302,7 +502,7 @@ all_offer(Member *members, int count, const PointSource *source, SharedReading *
 	uint64		begun;
 	bool		complete = true;
 
-	while (!self->ended && geonn_parcel_is_empty(&self->parcel))
+	while (!self->ended && is_empty(&self->parcel))
 		read_share(self);
 
 	/* with a barrier: the pages of a worker that has not begun come after this process's */
@@ -311,7 +511,7 @@ all_offer(Member *members, int count, const PointSource *source, SharedReading *
 	{
 		Member	   *worker = &members[i];
 
-		if (!worker->ended && geonn_parcel_is_empty(&worker->parcel) &&
+		if (!worker->ended && is_empty(&worker->parcel) &&
 			!receive(worker, source) && (begun & (UINT64CONST(1) << i)) != 0)
 			complete = false;
 	}
@@ -331,9 +531,9 @@ first_of(Member *members, int count)
 	{
 		Member	   *member = &members[i];
 
-		if (!geonn_parcel_is_empty(&member->parcel) &&
+		if (!is_empty(&member->parcel) &&
 			(first == NULL ||
-			 geonn_parcel_position(&member->parcel) < geonn_parcel_position(&first->parcel)))
+			 position_of(&member->parcel) < position_of(&first->parcel)))
 			first = member;
 	}
 	return first;
@@ -365,7 +565,7 @@ give_all(ParallelContext *context, const PointSource *source, SharedReading *sha
 		first = first_of(members, count);
 		if (first == NULL)
 			break;
-		geonn_parcel_give_run(&first->parcel, consume, consume_block, state);
+		give_run(&first->parcel, consume, consume_block, state);
 	}
 	for (int i = 0; i < context->nworkers_launched; i++)
 		shm_mq_detach(members[i].queue);

@@ -214,17 +214,6 @@ raise_changed(const PointSource *source)
 			 errhint("Run the statement again.")));
 }
 
-static void
-check_column(PointReading *reading, TupleDesc descriptor, const PointColumn *column)
-{
-	if (column->name == NULL)
-		return;
-	if (getBaseType(TupleDescAttr(descriptor, column->attribute - 1)->atttypid) !=
-		column->base_type)
-		raise_changed(reading->source);
-	reading->attributes = Max(reading->attributes, column->attribute);
-}
-
 /*
  * Check that the columns have the types that they had when they were chosen.
  */
@@ -237,12 +226,16 @@ receive_startup(DestReceiver *receiver, int operation pg_attribute_unused(),
 
 	if (descriptor->natts != source->query_columns)
 		raise_changed(source);
-	for (int role = 0; role < COLUMN_ROLES; role++)
-		check_column(reading, descriptor, &source->columns[role]);
-	for (int i = 0; i < source->by_count; i++)
-		check_column(reading, descriptor, &source->by[i]);
-	for (int i = 0; i < source->window_count; i++)
-		check_column(reading, descriptor, &source->windows[i]);
+	for (int i = 0; i < source->column_count; i++)
+	{
+		const PointColumn *column = &source->columns[i];
+
+		if (column->name == NULL)
+			continue;
+		if (getBaseType(TupleDescAttr(descriptor, column->attribute - 1)->atttypid) != column->base_type)
+			raise_changed(source);
+		reading->attributes = Max(reading->attributes, column->attribute);
+	}
 }
 
 static void
@@ -633,37 +626,26 @@ geonn_read_points(const PointSource *source, InvalidPolicy invalid,
 												   state), 0);
 }
 
-static int
-by_table(const void *first, const void *second)
-{
-	Oid			a = ((const TablePages *) first)->table;
-	Oid			b = ((const TablePages *) second)->table;
-
-	return a < b ? -1 : a > b;
-}
-
 /*
- * Put the pages of these tables, given by OID, into the order in which the reading has the tables;
- * NULL if it has others.
+ * Put the pages of these tables into the order in which the reading has the tables; NULL if it has others.
  */
 static const TablePages *
 in_order_of_reading(const PointReading *reading, const TablePages *pages, int count)
 {
 	TablePages *ordered = palloc(Max(count, 1) * sizeof(TablePages));
 	ListCell   *cell;
-	int			found = 0;
 
 	if (list_length(reading->plain) != count)
 		return NULL;
 	foreach(cell, reading->plain)
 	{
-		const PlainTable *plain = lfirst(cell);
-		TablePages	key = {.table = plain->table};
-		const TablePages *table = bsearch(&key, pages, count, sizeof(TablePages), by_table);
+		int			number = 0;
 
-		if (table == NULL)
+		while (number < count && pages[number].table != ((PlainTable *) lfirst(cell))->table)
+			number++;
+		if (number == count)
 			return NULL;
-		ordered[found++] = *table;
+		ordered[foreach_current_index(cell)] = pages[number];
 	}
 	return ordered;
 }

@@ -60,7 +60,7 @@ extern void geonn_read_points(const PointSource *source, InvalidPolicy invalid,
 
 /*
  * Read the rows of some pages of the tables that are the source (geonn_check_tables); pages has an element
- * for each table, ordered by OID.  Returns false, and has read nothing, if the source's plan reads anything
+ * for each table.  Returns false, and has read nothing, if the source's plan reads anything
  * but these tables by now.
  */
 extern bool geonn_read_pages(const PointSource *source, InvalidPolicy invalid, const TablePages *pages,
