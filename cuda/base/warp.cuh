@@ -12,6 +12,8 @@
 
 #include <cuda_runtime.h>
 
+#include "common/metric.h"
+
 #define ALL_LANES 0xFFFFFFFFu
 
 static __device__ __forceinline__ uint32_t
@@ -25,6 +27,16 @@ static __device__ __forceinline__ uint32_t
 lanes_before(uint32_t mask)
 {
 	return __popc(mask & ((1u << warp_lane()) - 1));
+}
+
+/* the vector that another lane has */
+static __device__ __forceinline__ struct geonn_vector
+vector_of_lane(struct geonn_vector vector, uint32_t lane)
+{
+	vector.x = __shfl_sync(ALL_LANES, vector.x, lane);
+	vector.y = __shfl_sync(ALL_LANES, vector.y, lane);
+	vector.z = __shfl_sync(ALL_LANES, vector.z, lane);
+	return vector;
 }
 
 /* join all lanes' values into one, two at a time, and return it in every lane */

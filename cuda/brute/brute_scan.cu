@@ -535,16 +535,11 @@ decide_kernel(struct brute_references references, struct brute_room room, uint32
 	while (lanes != 0)
 	{
 		int			source = __ffs(lanes) - 1;
-		struct geonn_vector vector;
-		uint32_t	first;
+		uint32_t	first = decide_observation(&references, vector_of_lane(own, source), &states,
+											   observation - lane + source, segments, rows,
+											   __shfl_sync(ALL_LANES, least, source),
+											   __shfl_sync(ALL_LANES, floor, source));
 
-		vector.x = __shfl_sync(ALL_LANES, own.x, source);
-		vector.y = __shfl_sync(ALL_LANES, own.y, source);
-		vector.z = __shfl_sync(ALL_LANES, own.z, source);
-		first = decide_observation(&references, vector, &states, observation - lane + source,
-								   segments, rows,
-								   __shfl_sync(ALL_LANES, least, source),
-								   __shfl_sync(ALL_LANES, floor, source));
 		lanes &= lanes - 1;
 		if (lane == source)
 			index = first;

@@ -220,16 +220,12 @@ look_for_best(struct seen *seen, struct geonn_vector vector, double square)
 {
 	double		least;
 	int			lane;
-	struct geonn_vector best;
 
 	if (!__any_sync(ALL_LANES, square < seen->range.best_square))
 		return false;
 	least = warp_smallest(square);
 	lane = __ffs(__ballot_sync(ALL_LANES, square == least)) - 1;
-	best.x = __shfl_sync(ALL_LANES, vector.x, lane);
-	best.y = __shfl_sync(ALL_LANES, vector.y, lane);
-	best.z = __shfl_sync(ALL_LANES, vector.z, lane);
-	cells_range_see(&seen->range, best, least);
+	cells_range_see(&seen->range, vector_of_lane(vector, lane), least);
 	seen->level = -1;
 	return true;
 }

@@ -55,22 +55,6 @@ anchor_root_above(float square)
 	return square * rsqrtf(square) * ANCHOR_ABOVE;
 }
 
-static __device__ __forceinline__ struct anchor_offset
-anchor_offset_of(struct geonn_vector vector, struct geonn_vector anchor)
-{
-	float		x = (float) (vector.x - anchor.x);
-	float		y = (float) (vector.y - anchor.y);
-	float		z = (float) (vector.z - anchor.z);
-	struct anchor_offset offset;
-
-	offset.x = -2.0f * x;
-	offset.y = -2.0f * y;
-	offset.z = -2.0f * z;
-	offset.square = __fmaf_rn(z, z, __fmaf_rn(y, y, __fmul_rn(x, x)));
-	offset.norm = anchor_root_above(offset.square + ANCHOR_FLOOR);
-	return offset;
-}
-
 /* a position's offset from the anchor (x, y, z), and the square of its length (w) */
 static __device__ __forceinline__ float4
 anchor_place(struct geonn_vector vector, struct geonn_vector anchor)
@@ -80,6 +64,20 @@ anchor_place(struct geonn_vector vector, struct geonn_vector anchor)
 	float		z = (float) (vector.z - anchor.z);
 
 	return make_float4(x, y, z, __fmaf_rn(z, z, __fmaf_rn(y, y, __fmul_rn(x, x))));
+}
+
+static __device__ __forceinline__ struct anchor_offset
+anchor_offset_of(struct geonn_vector vector, struct geonn_vector anchor)
+{
+	float4		place = anchor_place(vector, anchor);
+	struct anchor_offset offset;
+
+	offset.x = -2.0f * place.x;
+	offset.y = -2.0f * place.y;
+	offset.z = -2.0f * place.z;
+	offset.square = place.w;
+	offset.norm = anchor_root_above(offset.square + ANCHOR_FLOOR);
+	return offset;
 }
 
 /* the squared distance of an observation and a position, less the square of the observation's

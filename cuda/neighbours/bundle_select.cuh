@@ -160,15 +160,6 @@ struct round
 	uint32_t	staged;			/* how many */
 };
 
-static __device__ __forceinline__ struct geonn_vector
-vector_of_lane(struct geonn_vector vector, uint32_t lane)
-{
-	vector.x = __shfl_sync(ALL_LANES, vector.x, lane);
-	vector.y = __shfl_sync(ALL_LANES, vector.y, lane);
-	vector.z = __shfl_sync(ALL_LANES, vector.z, lane);
-	return vector;
-}
-
 /* a staged position, with the square of its offset's length in w */
 static __device__ __forceinline__ float4
 with_square(float4 place)
