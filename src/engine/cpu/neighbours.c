@@ -8,7 +8,8 @@
  *	1.	A radius is guessed, from the area of the leaf where the curve puts the
  *		first observation (its home leaf), and from how far the k-th candidates
  *		of bundles before were.  If the question asks for all within a distance, it
- *		is that distance.
+ *		is that distance.  For a small k, a single observation takes the radius
+ *		that the k-th position of its home leaf proves to be enough.
  *	2.	One walk lists the positions within this radius of the bundle.  They
  *		become float32 offsets from the bundle's centre.
  *	3.	Each observation computes its squared chords to all of the list, keeps
@@ -68,6 +69,13 @@
 /* a bundle is at most BUNDLE_WIDTH / sqrt(wanted + 1) - 1 radiuses wide: where few positions are wanted, a list
  * costs more than to look through it */
 #define BUNDLE_WIDTH 9.0
+
+/* a bundle ends before an observation whose home leaf has less than this share of the first one's area: the radius
+ * that suits the first one has too many positions around the other */
+#define AREA_SHARE 0.25
+
+/* where more positions are wanted, the radius that a home leaf proves is too wide: it reaches to the leaf's corners */
+#define PROVEN_MAX (INDEX_WIDTH / 2)
 
 /* the square of a radius is at most this many times the largest limit of the bundle before */
 #define LEAP 8.0
@@ -129,7 +137,7 @@ struct work
 	float		threshold;		/* for the next observation */
 	double		spread;			/* the square of a bundle's radius, as a multiple of its home leaf's area */
 	double		width;			/* how wide a bundle is at most, as a multiple of the radius */
-	uint32_t	home;			/* the home leaf of the bundle before, if it is of the same part */
+	uint32_t	home;			/* the home leaf of the bundle's first observation */
 	double		farthest;		/* the largest limit of the present bundle's observations */
 	uint64_t	pairs;			/* how many were found since the caller was asked whether to stop */
 	bool		over;
@@ -688,6 +696,36 @@ first_radius(const struct work *work, double area)
 	return reach < RADIUS_MIN * RADIUS_MIN ? RADIUS_MIN : reach < RADIUS_MAX * RADIUS_MAX ? sqrt(reach) : RADIUS_MAX;
 }
 
+/*
+ * A radius within which an observation has as many positions as are wanted: its home leaf proves it.  INFINITY
+ * if the home leaf has fewer, or they are so many that a guess is better.
+ */
+static double
+proven_radius(const struct work *work, uint32_t home, struct geonn_vector from)
+{
+	const struct bundle *bundle = &work->bundle;
+	uint32_t	bits = cpu_part_bits(bundle->part, home);
+	double		chords[INDEX_WIDTH];
+	int32_t		key[INDEX_WIDTH];
+	float		kth;
+
+	if (work->wanted == 0 || work->wanted > PROVEN_MAX || work->wanted > (uint32_t) __builtin_popcount(bits))
+		return INFINITY;
+	cpu_leaf_chords(bundle->index, home, from, chords);
+	for (int i = 0; i < INDEX_WIDTH; i++)
+	{
+		float		chord = bits >> i & 1 ? (float) chords[i] : INFINITY;
+
+		memcpy(&key[i], &chord, sizeof(chord));
+	}
+	sort_network(key, INDEX_WIDTH / FLOATS);
+	memcpy(&kth, &key[work->wanted - 1], sizeof(kth));
+
+	/* float32 rounds by less, and so do the keys from which the answer proves its own radius */
+	return sqrt(geonn_metric_chord_limit(work->collector.dataset->metric, kth * (1 + 0x1p-20) + 0x1p-100)) *
+		(1 + 1e-5);
+}
+
 /* The part of the index that has the candidates of one of the piece's observations. */
 static uint32_t
 part_of(const struct cpu_neighbours_piece *piece, uint32_t at)
@@ -696,8 +734,46 @@ part_of(const struct cpu_neighbours_piece *piece, uint32_t at)
 }
 
 /*
- * Answer the piece's next observations together: those of one part, in a box that is not much wider
- * than the radius.
+ * The home leaf of one of the piece's observations, which is at the home leaf `from` or after it.
+ */
+static uint32_t
+home_of(const struct work *work, uint32_t at, uint32_t from)
+{
+	return cpu_home_leaf(work->piece->index, cpu_nearest_code(work->piece->key[at]), from,
+						 cpu_node_above(work->bundle.part.end - 1, 0));
+}
+
+/*
+ * How many of the piece's next observations go together: those of one part, in a box that is not much wider than
+ * the radius, whose home leaves are not much smaller than the first one.
+ */
+static uint32_t
+count_bundle(const struct work *work, double area, double radius)
+{
+	const struct cpu_neighbours_piece *piece = work->piece;
+	uint32_t	first = piece->answered;
+	uint32_t	home = work->home;
+	struct cpu_box box = empty_box;
+	uint32_t	count = 0;
+
+	for (; count < BUNDLE_MAX && first + count < piece->count; count++)
+	{
+		if (first + count + AHEAD < piece->count)
+			__builtin_prefetch(&piece->observation[piece->row[first + count + AHEAD]]);
+		enlarge(&box, vector_of(piece, first + count));
+		if (count == 0)
+			continue;
+		if (part_of(piece, first + count) != work->bundle.number || extent(&box) > work->width * radius)
+			break;
+		home = home_of(work, first + count, home);
+		if (leaf_area(piece->index, home) < AREA_SHARE * area)
+			break;
+	}
+	return count;
+}
+
+/*
+ * Answer the piece's next observations together.
  */
 static void
 answer_next(struct work *work)
@@ -706,8 +782,8 @@ answer_next(struct work *work)
 	struct bundle *bundle = &work->bundle;
 	uint32_t	first = piece->answered;
 	uint32_t	part = part_of(piece, first);
-	struct cpu_box box = empty_box;
-	uint32_t	count = 0;
+	uint32_t	home;
+	uint32_t	count;
 	double		area;
 	double		radius;
 
@@ -724,18 +800,16 @@ answer_next(struct work *work)
 		work->threshold = INFINITY;
 		work->farthest = 0.0;
 	}
-	work->home = cpu_home_leaf(piece->index, cpu_nearest_code(piece->key[first]), work->home,
-							   cpu_node_above(bundle->part.end - 1, 0));
-	area = leaf_area(piece->index, work->home);
+	home = work->home = home_of(work, first, work->home);
+	area = leaf_area(piece->index, home);
 	radius = first_radius(work, area);
-	while (count < BUNDLE_MAX && first + count < piece->count && (count == 0 || part_of(piece, first + count) == part))
+	count = count_bundle(work, area, radius);
+	if (count == 1)
 	{
-		if (first + count + AHEAD < piece->count)
-			__builtin_prefetch(&piece->observation[piece->row[first + count + AHEAD]]);
-		enlarge(&box, vector_of(piece, first + count));
-		if (count > 0 && extent(&box) > work->width * radius)
-			break;
-		count++;
+		double		proven = proven_radius(work, home, vector_of(piece, first));
+
+		if (proven < radius || (proven < INFINITY && proven * proven < work->collector.widest))
+			radius = proven > RADIUS_MIN ? proven : RADIUS_MIN;
 	}
 	work->farthest = 0.0;
 
