@@ -62,7 +62,8 @@
 /* how many units a key's chord has at most */
 #define KEY_UNITS ((float) ((1 << (31 - LISTED_BITS)) - 2))
 
-/* the greatest number of observations of a bundle; and how many rows before their turn vectors are fetched */
+/* the greatest number of observations of a bundle; and how many rows before their turn observations are
+ * fetched into the cache */
 #define BUNDLE_MAX 64
 #define AHEAD 24
 
@@ -480,6 +481,21 @@ select_keys(struct work *work, float most, float *threshold)
 	return count;
 }
 
+/* Drop the collector's points that have no candidate. */
+static void
+drop_others(struct cpu_collector *collector)
+{
+	size_t		taken = 0;
+
+	/* all tags are fetched at once: few are in a cache */
+	for (size_t i = 0; i < collector->count; i++)
+		__builtin_prefetch(&collector->dataset->tag[collector->place[collector->start[collector->points[i].place]]]);
+	for (size_t i = 0; i < collector->count; i++)
+		if (CPU_PATH_NAME(cpu_collector_takes) (collector, collector->points[i].place))
+			collector->points[taken++] = collector->points[i];
+	collector->count = taken;
+}
+
 enum outcome
 {
 	ANSWERED,
@@ -555,9 +571,10 @@ answer_from(struct work *work, uint32_t row, double *needed)
 		uint32_t	position = (uint32_t) bundle->position[bundle->key[i] & (LISTED_MAX - 1)];
 
 		__builtin_prefetch(&bundle->index->start[position]);
-		if (collector->plain || CPU_PATH_NAME(cpu_collector_takes) (collector, position))
-			collector->points[collector->count++].place = position;
+		collector->points[collector->count++].place = position;
 	}
+	if (!collector->plain)
+		drop_others(collector);
 
 	/* some of the wanted positions may have no candidate */
 	if (work->wanted > 0 && count >= work->wanted && collector->count < collector->k &&
@@ -743,6 +760,35 @@ home_of(const struct work *work, uint32_t at, uint32_t from)
 						 cpu_node_above(work->bundle.part.end - 1, 0));
 }
 
+/* Fetch into the cache what the answer of a row needs of the observation. */
+static void
+prefetch_row(const struct cpu_neighbours_piece *piece, uint32_t row)
+{
+	const struct geonn_batch_columns *columns = &piece->search->columns;
+
+	__builtin_prefetch(&piece->observation[row]);
+	if (columns->excluded_first != NULL)
+	{
+		__builtin_prefetch(&columns->excluded_first[piece->first + row]);
+		__builtin_prefetch(&columns->excluded_last[piece->first + row]);
+	}
+}
+
+/*
+ * Fetch into the cache what an answer from a home leaf needs.  Where few references coincide, those of a
+ * position are near the place of its number.
+ */
+static void
+prefetch_home(const struct cpu_index *index, uint32_t home)
+{
+	prefetch_leaf(index, home);
+	for (uint32_t i = home * INDEX_WIDTH; i < (home + 1) * INDEX_WIDTH; i += 16)
+	{
+		__builtin_prefetch(index->start + i);
+		__builtin_prefetch(index->place + i);
+	}
+}
+
 /*
  * How many of the piece's next observations go together: those of one part, in a box that is not much wider than
  * the radius, whose home leaves are not much smaller than the first one.
@@ -759,7 +805,7 @@ count_bundle(const struct work *work, double area, double radius)
 	for (; count < BUNDLE_MAX && first + count < piece->count; count++)
 	{
 		if (first + count + AHEAD < piece->count)
-			__builtin_prefetch(&piece->observation[piece->row[first + count + AHEAD]]);
+			prefetch_row(piece, piece->row[first + count + AHEAD]);
 		enlarge(&box, vector_of(piece, first + count));
 		if (count == 0)
 			continue;
@@ -812,6 +858,11 @@ answer_next(struct work *work)
 			radius = proven > RADIUS_MIN ? proven : RADIUS_MIN;
 	}
 	work->farthest = 0.0;
+	if (first + count < piece->count)
+	{
+		work->home = home_of(work, first + count, home);
+		prefetch_home(piece->index, work->home);
+	}
 
 	answer_some(work, first, count, radius);
 	if (work->farthest > 0.0 && area > 0.0)
