@@ -235,7 +235,7 @@ sort_network(int32_t *key, const int registers)
  * Sort `count` keys, at most FLOATS * FLOATS_REGISTERS_MAX, none of which is INT32_MAX.  Memory after
  * them, up to twice as many and FLOATS at least, is used.
  */
-static void
+static inline void
 sort_keys(int32_t *key, uint32_t count)
 {
 	int			registers = 1;

@@ -8,7 +8,8 @@
  *	1.	A radius is guessed, from the area of the leaf where the curve puts the
  *		first observation (its home leaf), and from how far the k-th candidates
  *		of bundles before were.  If the question asks for all within a distance, it
- *		is that distance.
+ *		is that distance.  For a small k, a single observation takes the radius
+ *		that the k-th position of its home leaf proves to be enough.
  *	2.	One walk lists the positions within this radius of the bundle.  They
  *		become float32 offsets from the bundle's centre.
  *	3.	Each observation computes its squared chords to all of the list, keeps
@@ -21,23 +22,7 @@
  * to be enough.  A bundle that lists too many positions for most of its
  * observations is halved.
  *
- *
- * What float32 may decide
- *
- * Let R be the radius, r the chord from the bundle's centre to its farthest
- * observation, and e = 2^-24.  A listed position is at most R + r from the
- * centre.  Its offset and the observation's are off by e relatively, and so is
- * their difference.  So on each axis the difference is off by 2 e u at most, where
- * u is the sum of the two offsets' sizes, and its square by 4 e u^2 (1 + e).  The
- * sum of u^2 over the axes is at most (R + 2 r)^2; the rounding of the squares
- * and of their sum adds 3 e.  So a squared chord is off by at most E = 8 e (R + 2
- * r)^2, where 16 e are taken.  Radiuses are at least 2^-30, so that nothing
- * underflows.
- *
- * Keys are whole numbers of a unit, with the number in the list below: rounding
- * loses less than two units.  So if the k-th key's chord is s, all of the first k are
- * within L(s + 2 units + E) + E, where L is geonn_metric_chord_limit().  All
- * candidates within that, and no others, get distances.
+ * bundle.c says what float32 may decide.
  *
  * Some observations have too many positions about as near as their k-th.  Such
  * an observation walks alone (walk_alone.c), and so do all where references have
@@ -50,24 +35,25 @@
 #include <string.h>
 
 #include "common/metric.h"
-#include "engine/cpu/floats.h"
+#include "engine/cpu/bundle.h"
 #include "engine/cpu/nearest.h"
 #include "engine/cpu/walk.h"
 
-/* how many bits of a key are the number of a position in the list */
-#define LISTED_BITS 11
-#define LISTED_MAX (1 << LISTED_BITS)
-
-/* how many units a key's chord has at most */
-#define KEY_UNITS ((float) ((1 << (31 - LISTED_BITS)) - 2))
-
-/* the greatest number of observations of a bundle; and how many rows before their turn vectors are fetched */
+/* the greatest number of observations of a bundle; and how many rows before their turn observations are
+ * fetched into the cache */
 #define BUNDLE_MAX 64
 #define AHEAD 24
 
 /* a bundle is at most BUNDLE_WIDTH / sqrt(wanted + 1) - 1 radiuses wide: where few positions are wanted, a list
  * costs more than to look through it */
 #define BUNDLE_WIDTH 9.0
+
+/* a bundle ends before an observation whose home leaf has less than this share of the first one's area: the radius
+ * that suits the first one has too many positions around the other */
+#define AREA_SHARE 0.25
+
+/* where more positions are wanted, the radius that a home leaf proves is too wide: it reaches to the leaf's corners */
+#define PROVEN_MAX (INDEX_WIDTH / 2)
 
 /* the square of a radius is at most this many times the largest limit of the bundle before */
 #define LEAP 8.0
@@ -82,9 +68,8 @@
 #define LISTED_EACH 10
 #define HALVED_MIN 8
 
-/* the smallest radius, and one within which the whole sphere lies */
+/* the smallest radius, so that nothing underflows */
 #define RADIUS_MIN 0x1p-30
-#define RADIUS_MAX 2.5
 
 /* how often a radius or a threshold is changed before an observation walks alone */
 #define TRIES_MAX 40
@@ -94,29 +79,6 @@
 #define ROWS_UNTIL_LOOK 32
 #define PAIRS_UNTIL_LOOK 4096
 #define MEASURED_UNTIL_LOOK 4096
-
-struct bundle
-{
-	const struct cpu_index *index;
-	uint32_t	number;			/* the number of the part; UINT32_MAX: none yet */
-	struct cpu_part part;
-	struct cpu_box box;			/* around the observations */
-	double		centre[3];
-	double		reach;			/* all positions within this squared chord of an observation are listed */
-	float		error;			/* E */
-	float		farthest;		/* no squared chord to a listed position is computed larger than this */
-	float		limit;			/* the squared chord from the centre within which positions are listed */
-
-	uint32_t	listed;
-	float		x[LISTED_MAX + INDEX_WIDTH + FLOATS];
-	float		y[LISTED_MAX + INDEX_WIDTH + FLOATS];
-	float		z[LISTED_MAX + INDEX_WIDTH + FLOATS];
-	int32_t		position[LISTED_MAX + INDEX_WIDTH + FLOATS];
-
-	/* of the observation that is being answered */
-	float		chord[LISTED_MAX + FLOATS];
-	int32_t		key[LISTED_MAX + FLOATS];
-};
 
 /* a piece at work */
 struct work
@@ -129,96 +91,17 @@ struct work
 	float		threshold;		/* for the next observation */
 	double		spread;			/* the square of a bundle's radius, as a multiple of its home leaf's area */
 	double		width;			/* how wide a bundle is at most, as a multiple of the radius */
-	uint32_t	home;			/* the home leaf of the bundle before, if it is of the same part */
+	uint32_t	home;			/* the home leaf of the bundle's first observation */
 	double		farthest;		/* the largest limit of the present bundle's observations */
 	uint64_t	pairs;			/* how many were found since the caller was asked whether to stop */
 	bool		over;
-	struct bundle bundle;
+	struct cpu_bundle bundle;
 };
-
-/*
- * List the positions of a leaf that are within the limit.
- */
-static void
-list_leaf(struct bundle *bundle, uint32_t leaf)
-{
-	const struct cpu_index *index = bundle->index;
-	const float_keys numbers = {0, 1, 2, 3, 4, 5, 6, 7};
-	uint32_t	first = leaf * INDEX_WIDTH;
-	uint32_t	bits = cpu_part_bits(bundle->part, leaf);
-	uint32_t	listed = bundle->listed;
-	const double *columns[3] = {index->x + (size_t) first, index->y + (size_t) first, index->z + (size_t) first};
-	float		offset[3][INDEX_WIDTH];
-
-	for (int axis = 0; axis < 3; axis++)
-		for (int i = 0; i < INDEX_WIDTH; i++)
-			offset[axis][i] = (float) (columns[axis][i] - bundle->centre[axis]);
-	for (int i = 0; i < INDEX_WIDTH; i += FLOATS)
-	{
-		floats		here[3] = {floats_load(offset[0] + i), floats_load(offset[1] + i), floats_load(offset[2] + i)};
-		uint32_t	within = floats_within(floats_chord(here[0], here[1], here[2]), floats_all(bundle->limit));
-
-		within &= bits >> i & ((1 << FLOATS) - 1);
-		floats_pack(bundle->x + listed, here[0], within);
-		floats_pack(bundle->y + listed, here[1], within);
-		floats_pack(bundle->z + listed, here[2], within);
-		float_keys_pack(bundle->position + listed, float_keys_all((int32_t) first + i) + numbers, within);
-		listed += (uint32_t) __builtin_popcount(within);
-	}
-	bundle->listed = listed;
-}
-
-/* Fetch a leaf's vectors into the cache. */
-static inline void
-prefetch_leaf(const struct cpu_index *index, uint32_t leaf)
-{
-	for (uint32_t i = leaf * INDEX_WIDTH; i < (leaf + 1) * INDEX_WIDTH; i += 8)
-	{
-		__builtin_prefetch(index->x + i);
-		__builtin_prefetch(index->y + i);
-		__builtin_prefetch(index->z + i);
-	}
-}
-
-/*
- * List the positions within the reach below some nodes of a level.  False if the list is too short.
- */
-static bool
-list_nodes(struct bundle *bundle, int level, struct cpu_nodes nodes)
-{
-	double		bounds[INDEX_WIDTH];
-	uint32_t	left;
-
-	cpu_node_bounds(bundle->index, bundle->index->shape.first[level] + nodes.first, &bundle->box, bounds);
-	left = cpu_within(bounds, bundle->reach) & cpu_first_bits(nodes.count);
-	if (level == 0)
-		for (uint32_t bits = left; bits != 0; bits &= bits - 1)
-			prefetch_leaf(bundle->index, nodes.first + (uint32_t) __builtin_ctz(bits));
-	for (; left != 0; left &= left - 1)
-	{
-		uint32_t	child = nodes.first + (uint32_t) __builtin_ctz(left);
-
-		if (level == 0)
-			list_leaf(bundle, child);
-		else if (!list_nodes(bundle, level - 1, cpu_part_children(bundle->part, level, child)))
-			return false;
-		if (bundle->listed > LISTED_MAX)
-			return false;
-	}
-	return true;
-}
 
 static struct geonn_vector
 vector_of(const struct cpu_neighbours_piece *piece, uint32_t at)
 {
 	return piece->observation[piece->row[at]].vector;
-}
-
-static double
-extent(const struct cpu_box *box)
-{
-	return sqrt(cpu_filter_chord(box->high[0] - box->low[0], box->high[1] - box->low[1],
-								 box->high[2] - box->low[2]));
 }
 
 static void
@@ -236,41 +119,6 @@ enlarge(struct cpu_box *box, struct geonn_vector by)
 static const struct cpu_box empty_box = {
 	{INFINITY, INFINITY, INFINITY}, {-INFINITY, -INFINITY, -INFINITY}
 };
-
-/*
- * List the positions within a radius of some of the piece's observations.  False if they are too
- * many.
- */
-static bool
-list(struct work *work, uint32_t first, uint32_t count, double radius)
-{
-	struct bundle *bundle = &work->bundle;
-	int			level;
-	struct cpu_nodes top = cpu_part_top(bundle->part, &level);
-	double		within;
-
-	bundle->box = empty_box;
-	for (uint32_t i = first; i < first + count; i++)
-		enlarge(&bundle->box, vector_of(work->piece, i));
-	for (int axis = 0; axis < 3; axis++)
-		bundle->centre[axis] = 0.5 * (bundle->box.low[axis] + bundle->box.high[axis]);
-
-	/* half of the box's diagonal is at least r */
-	within = radius + 0.50001 * extent(&bundle->box);
-	bundle->reach = radius < RADIUS_MAX ? radius * radius : INFINITY;
-	bundle->limit = (float) (within * within * 1.00001);
-	within += 0.50001 * extent(&bundle->box);
-	bundle->farthest = (float) (within * within * 1.0001);
-	bundle->error = (float) (within * within * 0x1p-20);
-	bundle->listed = 0;
-	if (!list_nodes(bundle, level, top))
-		return false;
-
-	/* what the last vector reads beyond the list is within no threshold */
-	for (uint32_t i = bundle->listed; i < bundle->listed + FLOATS; i++)
-		bundle->x[i] = INFINITY;
-	return true;
-}
 
 /* read a value once: the batch is shared with the client */
 static int32_t
@@ -386,52 +234,13 @@ answer_alone(struct work *work, uint32_t row)
 }
 
 /*
- * Compute the squared chords from the observation to all listed positions.
- */
-static void
-compute_chords(struct bundle *bundle, struct geonn_vector from)
-{
-	floats		x = floats_all((float) (from.x - bundle->centre[0]));
-	floats		y = floats_all((float) (from.y - bundle->centre[1]));
-	floats		z = floats_all((float) (from.z - bundle->centre[2]));
-
-	for (uint32_t i = 0; i < bundle->listed; i += FLOATS)
-		floats_store(bundle->chord + i, floats_chord(floats_load(bundle->x + i) - x,
-													 floats_load(bundle->y + i) - y,
-													 floats_load(bundle->z + i) - z));
-}
-
-/*
- * Make keys of the chords within a threshold, which is `KEY_UNITS` units.  Returns their number.
- */
-static uint32_t
-make_keys(struct bundle *bundle, float threshold)
-{
-	floats		within = floats_all(threshold);
-	floats		units = floats_all(KEY_UNITS / threshold);
-	float_keys	number = {0, 1, 2, 3, 4, 5, 6, 7};
-	uint32_t	count = 0;
-
-	for (uint32_t i = 0; i < bundle->listed; i += FLOATS, number += FLOATS)
-	{
-		floats		chord = floats_load(bundle->chord + i);
-		uint32_t	bits = floats_within(chord, within);
-		float_keys	key = __builtin_convertvector(chord * units, float_keys) << LISTED_BITS | number;
-
-		float_keys_pack(bundle->key + count, key, bits);
-		count += (uint32_t) __builtin_popcount(bits);
-	}
-	return count;
-}
-
-/*
  * Make sorted keys of the nearest positions: at least as many as are wanted, or all within `most`.
  * Returns their number, or UINT32_MAX if too many are about equally near.
  */
 static uint32_t
 select_keys(struct work *work, float most, float *threshold)
 {
-	struct bundle *bundle = &work->bundle;
+	struct cpu_bundle *bundle = &work->bundle;
 	float		low = 0.0f;
 	float		high = most;
 	uint32_t	below = 0;
@@ -445,7 +254,7 @@ select_keys(struct work *work, float most, float *threshold)
 	{
 		float		share;
 
-		count = make_keys(bundle, *threshold);
+		count = CPU_PATH_NAME(cpu_bundle_keys) (bundle, *threshold);
 		if (work->wanted == 0)
 			return count;
 		if (count <= work->most && (count >= work->wanted || *threshold >= most))
@@ -472,6 +281,21 @@ select_keys(struct work *work, float most, float *threshold)
 	return count;
 }
 
+/* Drop the collector's points that have no candidate. */
+static void
+drop_others(struct cpu_collector *collector)
+{
+	size_t		taken = 0;
+
+	/* all tags are fetched at once: few are in a cache */
+	for (size_t i = 0; i < collector->count; i++)
+		__builtin_prefetch(&collector->dataset->tag[collector->place[collector->start[collector->points[i].place]]]);
+	for (size_t i = 0; i < collector->count; i++)
+		if (CPU_PATH_NAME(cpu_collector_takes) (collector, collector->points[i].place))
+			collector->points[taken++] = collector->points[i];
+	collector->count = taken;
+}
+
 enum outcome
 {
 	ANSWERED,
@@ -486,7 +310,7 @@ enum outcome
 static enum outcome
 answer_from(struct work *work, uint32_t row, double *needed)
 {
-	struct bundle *bundle = &work->bundle;
+	struct cpu_bundle *bundle = &work->bundle;
 	struct cpu_collector *collector = &work->collector;
 	float		most = bundle->farthest;
 	float		threshold = work->threshold;
@@ -504,7 +328,7 @@ answer_from(struct work *work, uint32_t row, double *needed)
 		return ANSWERED;
 	}
 
-	compute_chords(bundle, collector->from);
+	CPU_PATH_NAME(cpu_bundle_chords) (bundle, collector->from);
 	for (;;)
 	{
 		float		unit;
@@ -512,10 +336,10 @@ answer_from(struct work *work, uint32_t row, double *needed)
 		count = select_keys(work, most, &threshold);
 		if (count == UINT32_MAX)
 			return CROWDED;
-		unit = threshold / KEY_UNITS;
+		unit = threshold / CPU_KEY_UNITS;
 		if (work->wanted > 0 && count >= work->wanted)
 		{
-			double		kth = (double) ((bundle->key[work->wanted - 1] >> LISTED_BITS) + 2) * unit + bundle->error;
+			double		kth = (double) ((bundle->key[work->wanted - 1] >> CPU_LISTED_BITS) + 2) * unit + bundle->error;
 
 			work->threshold = (float) kth * (float) work->goal / (float) work->wanted;
 			kth = geonn_metric_chord_limit(collector->dataset->metric, kth);
@@ -529,7 +353,7 @@ answer_from(struct work *work, uint32_t row, double *needed)
 		if (limit + bundle->error <= threshold || threshold >= most)
 			break;
 		threshold = (float) (limit + bundle->error) * 1.00001f;
-		if (make_keys(bundle, threshold) > work->most)
+		if (CPU_PATH_NAME(cpu_bundle_keys) (bundle, threshold) > work->most)
 			return CROWDED;
 	}
 	if (limit > work->farthest)
@@ -538,18 +362,19 @@ answer_from(struct work *work, uint32_t row, double *needed)
 	/* keys that are out of order are within the limit all the same */
 	last = INT32_MAX;
 	if (limit + bundle->error < threshold)
-		last = (int32_t) ((limit + bundle->error) / threshold * KEY_UNITS + 2.0);
+		last = (int32_t) ((limit + bundle->error) / threshold * CPU_KEY_UNITS + 2.0);
 	if (!CPU_PATH_NAME(cpu_collector_reserve) (collector, count))
 		count = 0;
 	collector->count = 0;
-	for (uint32_t i = 0; i < count && bundle->key[i] >> LISTED_BITS <= last; i++)
+	for (uint32_t i = 0; i < count && bundle->key[i] >> CPU_LISTED_BITS <= last; i++)
 	{
-		uint32_t	position = (uint32_t) bundle->position[bundle->key[i] & (LISTED_MAX - 1)];
+		uint32_t	position = (uint32_t) bundle->position[bundle->key[i] & (CPU_LISTED_MAX - 1)];
 
 		__builtin_prefetch(&bundle->index->start[position]);
-		if (collector->plain || CPU_PATH_NAME(cpu_collector_takes) (collector, position))
-			collector->points[collector->count++].place = position;
+		collector->points[collector->count++].place = position;
 	}
+	if (!collector->plain)
+		drop_others(collector);
 
 	/* some of the wanted positions may have no candidate */
 	if (work->wanted > 0 && count >= work->wanted && collector->count < collector->k &&
@@ -567,11 +392,14 @@ answer_from(struct work *work, uint32_t row, double *needed)
 static bool
 fit_radius(struct work *work, uint32_t first, uint32_t count, double *radius, double *too_large)
 {
-	struct bundle *bundle = &work->bundle;
+	struct cpu_bundle *bundle = &work->bundle;
 
+	bundle->box = empty_box;
+	for (uint32_t i = first; i < first + count; i++)
+		enlarge(&bundle->box, vector_of(work->piece, i));
 	for (int tries = 0; tries < TRIES_MAX; tries++)
 	{
-		bool		listed = list(work, first, count, *radius);
+		bool		listed = CPU_PATH_NAME(cpu_bundle_list) (bundle, *radius);
 
 		if (listed && (bundle->listed >= work->wanted || bundle->reach >= work->collector.widest))
 			return true;
@@ -588,8 +416,8 @@ fit_radius(struct work *work, uint32_t first, uint32_t count, double *radius, do
 
 			times = times > 3.0 ? 3.0 : times < 1.2 ? 1.2 : times;
 			*radius = *radius * times < *too_large ? *radius * times : 0.5 * (*radius + *too_large);
-			if (*radius > RADIUS_MAX)
-				*radius = RADIUS_MAX;
+			if (*radius > CPU_RADIUS_MAX)
+				*radius = CPU_RADIUS_MAX;
 		}
 	}
 	return false;
@@ -603,7 +431,7 @@ static void
 answer_some(struct work *work, uint32_t first, uint32_t count, double radius)
 {
 	struct cpu_neighbours_piece *piece = work->piece;
-	struct bundle *bundle = &work->bundle;
+	struct cpu_bundle *bundle = &work->bundle;
 	uint32_t	enough = LISTED_FEW + LISTED_EACH * work->wanted;
 	double		too_large = INFINITY;
 	double		all_needed = 0.0;
@@ -611,7 +439,7 @@ answer_some(struct work *work, uint32_t first, uint32_t count, double radius)
 	bool		alone;
 
 	alone = !fit_radius(work, first, count, &radius, &too_large);
-	if (!alone && count > 1 && (bundle->listed > LISTED_MAX ||
+	if (!alone && count > 1 && (bundle->listed > CPU_LISTED_MAX ||
 								(bundle->listed > enough && count >= HALVED_MIN && work->wanted > 0)))
 	{
 		answer_some(work, first, count / 2, radius);
@@ -650,8 +478,8 @@ answer_some(struct work *work, uint32_t first, uint32_t count, double radius)
 	if (left == 0 || work->over)
 		return;
 	radius = sqrt(all_needed) * (1 + 1e-6);
-	if (radius > RADIUS_MAX)
-		radius = RADIUS_MAX;
+	if (radius > CPU_RADIUS_MAX)
+		radius = CPU_RADIUS_MAX;
 	first += count - left;
 	if (left > 4 && all_needed <= 4.0 * bundle->reach)
 		answer_some(work, first, left, radius);
@@ -685,7 +513,37 @@ first_radius(const struct work *work, double area)
 		reach = LEAP * work->farthest;
 	if (work->wanted == 0 || reach > work->collector.widest)
 		reach = work->collector.widest * (1 + 1e-12);
-	return reach < RADIUS_MIN * RADIUS_MIN ? RADIUS_MIN : reach < RADIUS_MAX * RADIUS_MAX ? sqrt(reach) : RADIUS_MAX;
+	return reach < RADIUS_MIN * RADIUS_MIN ? RADIUS_MIN : reach < CPU_RADIUS_MAX * CPU_RADIUS_MAX ? sqrt(reach) : CPU_RADIUS_MAX;
+}
+
+/*
+ * A radius within which an observation has as many positions as are wanted: its home leaf proves it.  INFINITY
+ * if the home leaf has fewer, or they are so many that a guess is better.
+ */
+static double
+proven_radius(const struct work *work, uint32_t home, struct geonn_vector from)
+{
+	const struct cpu_bundle *bundle = &work->bundle;
+	uint32_t	bits = cpu_part_bits(bundle->part, home);
+	double		chords[INDEX_WIDTH];
+	int32_t		key[INDEX_WIDTH];
+	float		kth;
+
+	if (work->wanted == 0 || work->wanted > PROVEN_MAX || work->wanted > (uint32_t) __builtin_popcount(bits))
+		return INFINITY;
+	cpu_leaf_chords(bundle->index, home, from, chords);
+	for (int i = 0; i < INDEX_WIDTH; i++)
+	{
+		float		chord = bits >> i & 1 ? (float) chords[i] : INFINITY;
+
+		memcpy(&key[i], &chord, sizeof(chord));
+	}
+	sort_network(key, INDEX_WIDTH / FLOATS);
+	memcpy(&kth, &key[work->wanted - 1], sizeof(kth));
+
+	/* float32 rounds by less, and so do the keys from which the answer proves its own radius */
+	return sqrt(geonn_metric_chord_limit(work->collector.dataset->metric, kth * (1 + 0x1p-20) + 0x1p-100)) *
+		(1 + 1e-5);
 }
 
 /* The part of the index that has the candidates of one of the piece's observations. */
@@ -696,18 +554,85 @@ part_of(const struct cpu_neighbours_piece *piece, uint32_t at)
 }
 
 /*
- * Answer the piece's next observations together: those of one part, in a box that is not much wider
- * than the radius.
+ * The home leaf of one of the piece's observations, which is at the home leaf `from` or after it.
+ */
+static uint32_t
+home_of(const struct work *work, uint32_t at, uint32_t from)
+{
+	return cpu_home_leaf(work->piece->index, cpu_nearest_code(work->piece->key[at]), from,
+						 cpu_node_above(work->bundle.part.end - 1, 0));
+}
+
+/* Fetch into the cache what the answer of a row needs of the observation. */
+static void
+prefetch_row(const struct cpu_neighbours_piece *piece, uint32_t row)
+{
+	const struct geonn_batch_columns *columns = &piece->search->columns;
+
+	__builtin_prefetch(&piece->observation[row]);
+	if (columns->excluded_first != NULL)
+	{
+		__builtin_prefetch(&columns->excluded_first[piece->first + row]);
+		__builtin_prefetch(&columns->excluded_last[piece->first + row]);
+	}
+}
+
+/*
+ * Fetch into the cache what an answer from a home leaf needs.  Where few references coincide, those of a
+ * position are near the place of its number.
+ */
+static void
+prefetch_home(const struct cpu_index *index, uint32_t home)
+{
+	cpu_prefetch_leaf(index, home);
+	for (uint32_t i = home * INDEX_WIDTH; i < (home + 1) * INDEX_WIDTH; i += 16)
+	{
+		__builtin_prefetch(index->start + i);
+		__builtin_prefetch(index->place + i);
+	}
+}
+
+/*
+ * How many of the piece's next observations go together: those of one part, in a box that is not much wider than
+ * the radius, whose home leaves are not much smaller than the first one.
+ */
+static uint32_t
+count_bundle(const struct work *work, double area, double radius)
+{
+	const struct cpu_neighbours_piece *piece = work->piece;
+	uint32_t	first = piece->answered;
+	uint32_t	home = work->home;
+	struct cpu_box box = empty_box;
+	uint32_t	count = 0;
+
+	for (; count < BUNDLE_MAX && first + count < piece->count; count++)
+	{
+		if (first + count + AHEAD < piece->count)
+			prefetch_row(piece, piece->row[first + count + AHEAD]);
+		enlarge(&box, vector_of(piece, first + count));
+		if (count == 0)
+			continue;
+		if (part_of(piece, first + count) != work->bundle.number || cpu_box_extent(&box) > work->width * radius)
+			break;
+		home = home_of(work, first + count, home);
+		if (leaf_area(piece->index, home) < AREA_SHARE * area)
+			break;
+	}
+	return count;
+}
+
+/*
+ * Answer the piece's next observations together.
  */
 static void
 answer_next(struct work *work)
 {
 	const struct cpu_neighbours_piece *piece = work->piece;
-	struct bundle *bundle = &work->bundle;
+	struct cpu_bundle *bundle = &work->bundle;
 	uint32_t	first = piece->answered;
 	uint32_t	part = part_of(piece, first);
-	struct cpu_box box = empty_box;
-	uint32_t	count = 0;
+	uint32_t	home;
+	uint32_t	count;
 	double		area;
 	double		radius;
 
@@ -724,20 +649,23 @@ answer_next(struct work *work)
 		work->threshold = INFINITY;
 		work->farthest = 0.0;
 	}
-	work->home = cpu_home_leaf(piece->index, cpu_nearest_code(piece->key[first]), work->home,
-							   cpu_node_above(bundle->part.end - 1, 0));
-	area = leaf_area(piece->index, work->home);
+	home = work->home = home_of(work, first, work->home);
+	area = leaf_area(piece->index, home);
 	radius = first_radius(work, area);
-	while (count < BUNDLE_MAX && first + count < piece->count && (count == 0 || part_of(piece, first + count) == part))
+	count = count_bundle(work, area, radius);
+	if (count == 1)
 	{
-		if (first + count + AHEAD < piece->count)
-			__builtin_prefetch(&piece->observation[piece->row[first + count + AHEAD]]);
-		enlarge(&box, vector_of(piece, first + count));
-		if (count > 0 && extent(&box) > work->width * radius)
-			break;
-		count++;
+		double		proven = proven_radius(work, home, vector_of(piece, first));
+
+		if (proven < radius || (proven < INFINITY && proven * proven < work->collector.widest))
+			radius = proven > RADIUS_MIN ? proven : RADIUS_MIN;
 	}
 	work->farthest = 0.0;
+	if (first + count < piece->count)
+	{
+		work->home = home_of(work, first + count, home);
+		prefetch_home(piece->index, work->home);
+	}
 
 	answer_some(work, first, count, radius);
 	if (work->farthest > 0.0 && area > 0.0)

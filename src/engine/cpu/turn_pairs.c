@@ -41,6 +41,9 @@
 #define PIECE_ROWS_MAX 1024
 #define PIECES_PER_THREAD 4
 
+/* how many pairs before its turn a tag is fetched into the cache */
+#define TAGS_AHEAD 16
+
 /* pairs beyond the batch's room that a turn keeps before it stops */
 #define PAIRS_BEYOND (UINT64_C(1) << 16)
 
@@ -206,6 +209,8 @@ pack_piece(void *context, size_t number)
 			continue;
 		for (uint32_t j = 0; j < turn->counts[row]; j++)
 		{
+			if ((size_t) (pair - piece->pair) + j + TAGS_AHEAD < piece->pairs)
+				__builtin_prefetch(&search->dataset->tag[pair[j + TAGS_AHEAD].place]);
 			search->columns.tag[turn->offset[row] + j] = search->dataset->tag[pair[j].place];
 			search->columns.distance[turn->offset[row] + j] = pair[j].distance;
 		}

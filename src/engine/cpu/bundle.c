@@ -1,0 +1,143 @@
+/*
+ * bundle.c
+ *		Lists the positions around a bundle of observations, as float32.
+ *
+ *
+ * What float32 may decide
+ *
+ * Let R be the radius, r the chord from the bundle's centre to its farthest
+ * observation, and e = 2^-24.  A listed position is at most R + r from the
+ * centre.  Its offset and the observation's are off by e relatively, and so is
+ * their difference.  So on each axis the difference is off by 2 e u at most, where
+ * u is the sum of the two offsets' sizes, and its square by 4 e u^2 (1 + e).  The
+ * sum of u^2 over the axes is at most (R + 2 r)^2; the rounding of the squares
+ * and of their sum adds 3 e.  So a squared chord is off by at most E = 8 e (R + 2
+ * r)^2, where 16 e are taken.  Radiuses are at least 2^-30, so that nothing
+ * underflows.
+ *
+ * Keys are whole numbers of a unit, with the number in the list below: rounding
+ * loses less than two units.  So if the k-th key's chord is s, all of the first k are
+ * within L(s + 2 units + E) + E, where L is geonn_metric_chord_limit().  All
+ * candidates within that, and no others, get distances.
+ */
+#include "engine/cpu/bundle.h"
+
+/*
+ * List the positions of a leaf that are within the limit.
+ */
+static void
+list_leaf(struct cpu_bundle *bundle, uint32_t leaf)
+{
+	const struct cpu_index *index = bundle->index;
+	const float_keys numbers = {0, 1, 2, 3, 4, 5, 6, 7};
+	uint32_t	first = leaf * INDEX_WIDTH;
+	uint32_t	bits = cpu_part_bits(bundle->part, leaf);
+	uint32_t	listed = bundle->listed;
+	const double *columns[3] = {index->x + (size_t) first, index->y + (size_t) first, index->z + (size_t) first};
+	float		offset[3][INDEX_WIDTH];
+
+	for (int axis = 0; axis < 3; axis++)
+		for (int i = 0; i < INDEX_WIDTH; i++)
+			offset[axis][i] = (float) (columns[axis][i] - bundle->centre[axis]);
+	for (int i = 0; i < INDEX_WIDTH; i += FLOATS)
+	{
+		floats		here[3] = {floats_load(offset[0] + i), floats_load(offset[1] + i), floats_load(offset[2] + i)};
+		uint32_t	within = floats_within(floats_chord(here[0], here[1], here[2]), floats_all(bundle->limit));
+
+		within &= bits >> i & ((1 << FLOATS) - 1);
+		floats_pack(bundle->x + listed, here[0], within);
+		floats_pack(bundle->y + listed, here[1], within);
+		floats_pack(bundle->z + listed, here[2], within);
+		float_keys_pack(bundle->position + listed, float_keys_all((int32_t) first + i) + numbers, within);
+		listed += (uint32_t) __builtin_popcount(within);
+	}
+	bundle->listed = listed;
+}
+
+/*
+ * List the positions within the reach below some nodes of a level.  False if the list is too short.
+ */
+static bool
+list_nodes(struct cpu_bundle *bundle, int level, struct cpu_nodes nodes)
+{
+	double		bounds[INDEX_WIDTH];
+	uint32_t	left;
+
+	cpu_node_bounds(bundle->index, bundle->index->shape.first[level] + nodes.first, &bundle->box, bounds);
+	left = cpu_within(bounds, bundle->reach) & cpu_first_bits(nodes.count);
+	if (level == 0)
+		for (uint32_t bits = left; bits != 0; bits &= bits - 1)
+			cpu_prefetch_leaf(bundle->index, nodes.first + (uint32_t) __builtin_ctz(bits));
+	for (; left != 0; left &= left - 1)
+	{
+		uint32_t	child = nodes.first + (uint32_t) __builtin_ctz(left);
+
+		if (level == 0)
+			list_leaf(bundle, child);
+		else if (!list_nodes(bundle, level - 1, cpu_part_children(bundle->part, level, child)))
+			return false;
+		if (bundle->listed > CPU_LISTED_MAX)
+			return false;
+	}
+	return true;
+}
+
+bool
+CPU_PATH_NAME(cpu_bundle_list) (struct cpu_bundle *bundle, double radius)
+{
+	int			level;
+	struct cpu_nodes top = cpu_part_top(bundle->part, &level);
+	double		within;
+
+	for (int axis = 0; axis < 3; axis++)
+		bundle->centre[axis] = 0.5 * (bundle->box.low[axis] + bundle->box.high[axis]);
+
+	/* half of the box's diagonal is at least r */
+	within = radius + 0.50001 * cpu_box_extent(&bundle->box);
+	bundle->reach = radius < CPU_RADIUS_MAX ? radius * radius : INFINITY;
+	bundle->limit = (float) (within * within * 1.00001);
+	within += 0.50001 * cpu_box_extent(&bundle->box);
+	bundle->farthest = (float) (within * within * 1.0001);
+	bundle->error = (float) (within * within * 0x1p-20);
+	bundle->listed = 0;
+	if (!list_nodes(bundle, level, top))
+		return false;
+
+	/* what the last vector reads beyond the list is within no threshold */
+	for (uint32_t i = bundle->listed; i < bundle->listed + FLOATS; i++)
+		bundle->x[i] = INFINITY;
+	return true;
+}
+
+void
+CPU_PATH_NAME(cpu_bundle_chords) (struct cpu_bundle *bundle, struct geonn_vector from)
+{
+	floats		x = floats_all((float) (from.x - bundle->centre[0]));
+	floats		y = floats_all((float) (from.y - bundle->centre[1]));
+	floats		z = floats_all((float) (from.z - bundle->centre[2]));
+
+	for (uint32_t i = 0; i < bundle->listed; i += FLOATS)
+		floats_store(bundle->chord + i, floats_chord(floats_load(bundle->x + i) - x,
+													 floats_load(bundle->y + i) - y,
+													 floats_load(bundle->z + i) - z));
+}
+
+uint32_t
+CPU_PATH_NAME(cpu_bundle_keys) (struct cpu_bundle *bundle, float threshold)
+{
+	floats		within = floats_all(threshold);
+	floats		units = floats_all(CPU_KEY_UNITS / threshold);
+	float_keys	number = {0, 1, 2, 3, 4, 5, 6, 7};
+	uint32_t	count = 0;
+
+	for (uint32_t i = 0; i < bundle->listed; i += FLOATS, number += FLOATS)
+	{
+		floats		chord = floats_load(bundle->chord + i);
+		uint32_t	bits = floats_within(chord, within);
+		float_keys	key = __builtin_convertvector(chord * units, float_keys) << CPU_LISTED_BITS | number;
+
+		float_keys_pack(bundle->key + count, key, bits);
+		count += (uint32_t) __builtin_popcount(bits);
+	}
+	return count;
+}

@@ -1,0 +1,81 @@
+/*
+ * bundle.h
+ *		The positions around a bundle of observations, as float32.
+ *
+ * For the sources of CPU paths.
+ */
+#ifndef GEONN_CPU_BUNDLE_H
+#define GEONN_CPU_BUNDLE_H
+
+#include "engine/cpu/floats.h"
+#include "engine/cpu/walk.h"
+
+/* how many bits of a key are the number of a position in the list */
+#define CPU_LISTED_BITS 11
+#define CPU_LISTED_MAX (1 << CPU_LISTED_BITS)
+
+/* how many units a key's chord has at most */
+#define CPU_KEY_UNITS ((float) ((1 << (31 - CPU_LISTED_BITS)) - 2))
+
+/* within this radius lies the whole sphere */
+#define CPU_RADIUS_MAX 2.5
+
+/* a bundle, and the positions listed around it */
+struct cpu_bundle
+{
+	const struct cpu_index *index;
+	uint32_t	number;			/* the number of the part; UINT32_MAX: none yet */
+	struct cpu_part part;
+	struct cpu_box box;			/* around the observations */
+	double		centre[3];
+	double		reach;			/* all positions within this squared chord of an observation are listed */
+	float		error;			/* E */
+	float		farthest;		/* no squared chord to a listed position is computed larger than this */
+	float		limit;			/* the squared chord from the centre within which positions are listed */
+
+	uint32_t	listed;
+	float		x[CPU_LISTED_MAX + INDEX_WIDTH + FLOATS];
+	float		y[CPU_LISTED_MAX + INDEX_WIDTH + FLOATS];
+	float		z[CPU_LISTED_MAX + INDEX_WIDTH + FLOATS];
+	int32_t		position[CPU_LISTED_MAX + INDEX_WIDTH + FLOATS];
+
+	/* of the observation that is being answered */
+	float		chord[CPU_LISTED_MAX + FLOATS];
+	int32_t		key[CPU_LISTED_MAX + FLOATS];
+};
+
+/*
+ * List the positions of the bundle's part that are within a radius, as a chord, of its box, which the caller has set.
+ * False if they are more than CPU_LISTED_MAX.
+ */
+extern bool CPU_PATH_NAME(cpu_bundle_list) (struct cpu_bundle *bundle, double radius);
+
+/* Compute the squared chords from an observation in the box to all listed positions. */
+extern void CPU_PATH_NAME(cpu_bundle_chords) (struct cpu_bundle *bundle, struct geonn_vector from);
+
+/*
+ * Make keys of the chords within a threshold, which is CPU_KEY_UNITS units.  Returns their number.
+ */
+extern uint32_t CPU_PATH_NAME(cpu_bundle_keys) (struct cpu_bundle *bundle, float threshold);
+
+/* Fetch a leaf's vectors into the cache. */
+CPU_WALK_INLINE void
+cpu_prefetch_leaf(const struct cpu_index *index, uint32_t leaf)
+{
+	for (uint32_t i = leaf * INDEX_WIDTH; i < (leaf + 1) * INDEX_WIDTH; i += 8)
+	{
+		__builtin_prefetch(index->x + i);
+		__builtin_prefetch(index->y + i);
+		__builtin_prefetch(index->z + i);
+	}
+}
+
+/* The diagonal of a box. */
+CPU_WALK_INLINE double
+cpu_box_extent(const struct cpu_box *box)
+{
+	return sqrt(cpu_filter_chord(box->high[0] - box->low[0], box->high[1] - box->low[1],
+								 box->high[2] - box->low[2]));
+}
+
+#endif							/* GEONN_CPU_BUNDLE_H */
