@@ -199,9 +199,9 @@ pack_piece(void *context, size_t number)
 	struct turn *turn = context;
 	const struct cpu_neighbours_piece *piece = &turn->pieces[number];
 	const struct search *search = turn->search;
-	const struct candidate *pair = piece->pair;
+	size_t		first = 0;		/* the number of the observation's first pair */
 
-	for (uint32_t i = 0; i < piece->answered; pair += turn->counts[piece->row[i++]])
+	for (uint32_t i = 0; i < piece->answered; first += turn->counts[piece->row[i++]])
 	{
 		uint32_t	row = piece->row[i];
 
@@ -209,10 +209,12 @@ pack_piece(void *context, size_t number)
 			continue;
 		for (uint32_t j = 0; j < turn->counts[row]; j++)
 		{
-			if ((size_t) (pair - piece->pair) + j + TAGS_AHEAD < piece->pairs)
-				__builtin_prefetch(&search->dataset->tag[pair[j + TAGS_AHEAD].place]);
-			search->columns.tag[turn->offset[row] + j] = search->dataset->tag[pair[j].place];
-			search->columns.distance[turn->offset[row] + j] = pair[j].distance;
+			const struct candidate *pair = &piece->pair[first + j];
+
+			if (first + j + TAGS_AHEAD < piece->pairs)
+				__builtin_prefetch(&search->dataset->tag[pair[TAGS_AHEAD].place]);
+			search->columns.tag[turn->offset[row] + j] = search->dataset->tag[pair->place];
+			search->columns.distance[turn->offset[row] + j] = pair->distance;
 		}
 	}
 }
@@ -246,11 +248,13 @@ cut_off(struct turn *turn, size_t pieces)
 	for (size_t i = 0; i < pieces; i++)
 	{
 		const struct cpu_neighbours_piece *piece = &turn->pieces[i];
-		const struct candidate *pair = piece->pair;
+		size_t		first = 0;	/* the number of the observation's first pair */
 
-		for (uint32_t at = 0; at < piece->answered; pair += turn->counts[piece->row[at++]])
+		for (uint32_t at = 0; at < piece->answered; first += turn->counts[piece->row[at++]])
 			if (piece->row[at] == 0)
 			{
+				const struct candidate *pair = &piece->pair[first];
+
 				for (uint32_t j = 0; j < turn->room; j++)
 				{
 					search->columns.tag[j] = search->dataset->tag[pair[j].place];
