@@ -46,7 +46,7 @@
 #include "join/kept_dataset.h"
 
 /* the version of the format in which baselines are stored */
-#define BASELINE_FORMAT 5
+#define BASELINE_FORMAT 6
 
 /* columns of geonn_cache_last_run */
 enum
