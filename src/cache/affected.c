@@ -70,9 +70,6 @@
 /* how many blocks have their observations searched for among X together */
 #define BLOCKS_A_SLICE	4096
 
-/* points of a part that is not halved */
-#define POINTS_A_LEAF	4
-
 #define AXES			3
 
 /* ---- a tree of points ---- */
@@ -84,27 +81,16 @@ typedef struct TreePoint
 	double		latitude;
 } TreePoint;
 
-/* a part of the points in a tree */
-typedef struct TreeNode
-{
-	double		low[AXES];		/* the box around its points */
-	double		high[AXES];
-	uint32		first;			/* the index of its first point */
-	uint32		count;
-	uint32		second_half;	/* number of this node; the first half's is the next one.  0: a leaf */
-} TreeNode;
-
 /*
- * The points are halved along the longest side of the box around them, and so are both halves, until few are
- * left.  Only boxes that are near enough are looked into.  The squared distance from a box is computed from
- * differences that are not greater than those from any point in it, by the same operations in the same order.
- * Rounding keeps the order of numbers, so no point that is near is missed.
+ * A k-d tree (J. L. Bentley, 1975) without pointers: the point in the middle of the array divides the others, by
+ * one of their coordinates, in halves; each half is such a tree by the next coordinate.  A half counts only
+ * if the search begins in it, or not too far away by that coordinate.  Differences, squares and sums keep the order
+ * of numbers when they are rounded, so no point that is near is missed.
  */
 typedef struct PointTree
 {
 	TreePoint  *points;
-	TreeNode   *nodes;
-	uint32		count;			/* how many nodes the tree has */
+	uint32		count;
 } PointTree;
 
 /*
@@ -121,98 +107,34 @@ is_near(const TreePoint *point, struct geonn_vector at, double limit)
 }
 
 static inline double
-along(const TreePoint *point, int axis)
+along(struct geonn_vector at, int axis)
 {
-	return axis == 0 ? point->at.x : axis == 1 ? point->at.y : point->at.z;
+	return axis == 0 ? at.x : axis == 1 ? at.y : at.z;
 }
 
 static int
 by_axis(const void *first, const void *second, void *axis)
 {
-	double		a = along(first, *(int *) axis);
-	double		b = along(second, *(int *) axis);
+	double		a = along(((const TreePoint *) first)->at, *(int *) axis);
+	double		b = along(((const TreePoint *) second)->at, *(int *) axis);
 
 	return a < b ? -1 : a > b;
 }
 
 /*
- * Find the box around a node's points.  Returns the axis along which it is longest.
+ * Put the points into the order of a tree.
  */
-static int
-find_box(const PointTree *tree, TreeNode *node)
+static void
+order_tree(TreePoint *points, uint32 count, int axis)
 {
-	int			longest = 0;
-
-	for (int axis = 0; axis < AXES; axis++)
-	{
-		node->low[axis] = node->high[axis] = along(&tree->points[node->first], axis);
-		for (uint32 i = 1; i < node->count; i++)
-		{
-			double		value = along(&tree->points[node->first + i], axis);
-
-			node->low[axis] = Min(node->low[axis], value);
-			node->high[axis] = Max(node->high[axis], value);
-		}
-		if (node->high[axis] - node->low[axis] > node->high[longest] - node->low[longest])
-			longest = axis;
-	}
-	return longest;
-}
-
-static uint32
-add_node(PointTree *tree, uint32 first, uint32 count)
-{
-	uint32		number = tree->count++;
-	TreeNode   *node = &tree->nodes[number];
-	int			axis;
+	uint32		middle = count / 2;
 
 	CHECK_FOR_INTERRUPTS();
-	*node = (TreeNode)
-	{
-		.first = first,.count = count
-	};
-	axis = find_box(tree, node);
-	if (count > POINTS_A_LEAF)
-	{
-		qsort_arg(tree->points + first, count, sizeof(*tree->points), by_axis, &axis);
-		(void) add_node(tree, first, count / 2);
-		node->second_half = add_node(tree, first + count / 2, count - count / 2);
-	}
-	return number;
-}
-
-/*
- * Make a tree of these points, which are put into another order and must live as long as the tree.
- */
-static PointTree *
-make_tree(TreePoint *points, uint32 count)
-{
-	PointTree  *tree = palloc0(sizeof(PointTree));
-
-	tree->points = points;
-	if (count == 0)
-		return tree;
-	/* each leaf has half as many points as may be in one, or more */
-	tree->nodes = MemoryContextAllocHuge(CurrentMemoryContext,
-										 (2 * (Size) (count / (POINTS_A_LEAF / 2)) + 1) * sizeof(TreeNode));
-	(void) add_node(tree, 0, count);
-	return tree;
-}
-
-static double
-squared_distance(const TreeNode *node, struct geonn_vector at)
-{
-	double		sides[AXES];
-	const double place[AXES] = {at.x, at.y, at.z};
-
-	for (int axis = 0; axis < AXES; axis++)
-	{
-		if (place[axis] < node->low[axis])
-			sides[axis] = node->low[axis] - place[axis];
-		else
-			sides[axis] = place[axis] > node->high[axis] ? place[axis] - node->high[axis] : 0;
-	}
-	return sides[0] * sides[0] + sides[1] * sides[1] + sides[2] * sides[2];
+	if (count < 2)
+		return;
+	qsort_arg(points, count, sizeof(*points), by_axis, &axis);
+	order_tree(points, middle, (axis + 1) % AXES);
+	order_tree(points + middle + 1, count - middle - 1, (axis + 1) % AXES);
 }
 
 typedef struct Finding
@@ -225,28 +147,24 @@ typedef struct Finding
 } Finding;
 
 static void
-find(const PointTree *tree, uint32 number, Finding *finding)
+find(const TreePoint *points, uint32 count, int axis, Finding *finding)
 {
-	const TreeNode *node = &tree->nodes[number];
+	uint32		middle = count / 2;
+	double		distance;
 
-	if (finding->count > finding->room || squared_distance(node, finding->at) > finding->limit)
+	if (count == 0 || finding->count > finding->room)
 		return;
-	if (node->second_half > 0)
+	if (is_near(&points[middle], finding->at, finding->limit))
 	{
-		find(tree, number + 1, finding);
-		find(tree, node->second_half, finding);
-		return;
-	}
-	for (uint32 i = 0; i < node->count; i++)
-	{
-		const TreePoint *point = &tree->points[node->first + i];
-
-		if (!is_near(point, finding->at, finding->limit))
-			continue;
 		if (finding->count < finding->room)
-			finding->found[finding->count] = *point;
+			finding->found[finding->count] = points[middle];
 		finding->count++;
 	}
+	distance = along(finding->at, axis) - along(points[middle].at, axis);
+	if (distance <= 0 || distance * distance <= finding->limit)
+		find(points, middle, (axis + 1) % AXES, finding);
+	if (distance >= 0 || distance * distance <= finding->limit)
+		find(points + middle + 1, count - middle - 1, (axis + 1) % AXES, finding);
 }
 
 /*
@@ -254,12 +172,11 @@ find(const PointTree *tree, uint32 number, Finding *finding)
  * than room says that they did not fit into found.
  */
 static uint32
-find_near(const PointTree *tree, struct geonn_vector at, double limit, TreePoint *found, uint32 room)
+find_near(PointTree tree, struct geonn_vector at, double limit, TreePoint *found, uint32 room)
 {
 	Finding		finding = {.at = at,.limit = limit,.found = found,.room = room};
 
-	if (tree->count > 0)
-		find(tree, 0, &finding);
+	find(tree.points, tree.count, 0, &finding);
 	return finding.count;
 }
 
@@ -267,7 +184,7 @@ find_near(const PointTree *tree, struct geonn_vector at, double limit, TreePoint
  * Is the squared chord from `at` to any of the points at most the limit?
  */
 static bool
-has_near(const PointTree *tree, struct geonn_vector at, double limit)
+has_near(PointTree tree, struct geonn_vector at, double limit)
 {
 	return find_near(tree, at, limit, NULL, 0) > 0;
 }
@@ -280,7 +197,7 @@ typedef struct AffectedSearch
 	const GeonnIncrement *increment;
 	MemoryContext context;		/* has all that lives until the search ends */
 	PointList	changes;		/* X */
-	const PointTree *tree;		/* the points of X */
+	PointTree	tree;			/* the points of X */
 	TreePoint	near[MOST_NEAR];	/* the points of X that are near the present block */
 	uint32		near_count;		/* how many they are; greater than MOST_NEAR: near has only some */
 	uint64		removed;		/* index of the next removed observation */
@@ -352,7 +269,8 @@ list_changes(AffectedSearch *search)
 										   head.longitude);
 		points[i].latitude = head.latitude;
 	}
-	search->tree = make_tree(points, (uint32) changes->count);
+	order_tree(points, (uint32) changes->count, 0);
+	search->tree = (PointTree) {points, (uint32) changes->count};
 }
 
 /*
