@@ -88,7 +88,6 @@ typedef struct Refresh
 	bool		alone;			/* the refresh has a transaction of its own */
 	GeonnJoin  *join;
 	TupleDesc	row_type;
-	GeonnLabels now;
 	GeonnLastRun *last_run;
 	bool		same;			/* neither side has changed since the last run, by their labels */
 	GeonnRunResult *result;
@@ -309,12 +308,11 @@ refresh_as_owner(const GeonnCache *cache, RefreshMode mode, bool alone, GeonnRun
 	refresh.join = geonn_cache_join_again(cache);
 	refresh.row_type = geonn_cache_row_type(refresh.join);
 	geonn_target_check(cache, refresh.row_type);
-	refresh.now = geonn_labels_now(refresh.join);
-	refresh.last_run = geonn_last_run_load(cache, refresh.join, refresh.now, GetActiveSnapshot());
+	refresh.last_run = geonn_last_run_load(cache, refresh.join, GetActiveSnapshot());
 	refresh_rows(&refresh);
 	/* else what is stored of the last run is still true */
 	if (!refresh.same)
-		geonn_last_run_store(cache, refresh.join, refresh.now, result->rows, refresh.last_run);
+		geonn_last_run_store(cache, refresh.join, result->rows, refresh.last_run);
 	PopActiveSnapshot();
 	geonn_become_former(caller);
 	result->status = "succeeded";

@@ -76,7 +76,6 @@
 #include "utils/resowner.h"
 #include "utils/syscache.h"
 
-#include "cache/changed.h"
 #include "cache/replace.h"
 #include "cache/target.h"
 #include "base/compat.h"

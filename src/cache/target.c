@@ -37,7 +37,6 @@
 #include "utils/rel.h"
 #include "utils/tuplestore.h"
 
-#include "cache/changed.h"
 #include "cache/full_search.h"
 #include "cache/sql.h"
 #include "cache/target.h"
