@@ -34,7 +34,6 @@
 struct BaselineWriter
 {
 	GeonnBaseline *baseline;
-	MemoryContext context;
 
 	/* the new directory */
 	BaselineBlock *blocks;
@@ -46,7 +45,6 @@ struct BaselineWriter
 	/* the block under construction */
 	bool		open;
 	BaselineBlock block;
-	bool		has_ball;		/* its centre and radius are known before its points are */
 	uint64		last_key;
 	StringInfoData contents;
 	uint32		placed;			/* how many points have coordinates, and the sums of these */
@@ -55,18 +53,6 @@ struct BaselineWriter
 
 	uint32		first_new;		/* blocks with smaller numbers are stored already */
 };
-
-/*
- * Write a row of a table: update the row of this number, or insert one if the table has none.
- */
-static void
-write_row(BlockTable *table, bool is_there, uint32 number, const char *contents, Size length)
-{
-	if (is_there)
-		geonn_block_table_update(table, number, contents, length);
-	else
-		geonn_block_table_insert(table, number, contents, length);
-}
 
 /* ---- blocks ---- */
 
@@ -149,11 +135,10 @@ end_block(BaselineWriter *writer)
 
 	if (!writer->open)
 		return;
-	if (!writer->has_ball)
-		find_ball(writer);
+	find_ball(writer);
 	add_entry(writer, block);
-	write_row(writer->baseline->contents, block->number < writer->first_new, block->number,
-			  writer->contents.data, writer->contents.len);
+	geonn_block_table_write(writer->baseline->contents, block->number < writer->first_new, block->number,
+							writer->contents.data, writer->contents.len);
 	writer->open = false;
 }
 
@@ -165,7 +150,6 @@ begin_block(BaselineWriter *writer, uint64 first_key, uint32 number)
 	{
 		.first_key = first_key,.number = number,.reach = -1
 	};
-	writer->has_ball = false;
 	writer->placed = 0;
 	writer->latitudes = writer->longitudes = 0;
 	resetStringInfo(&writer->contents);
@@ -178,7 +162,6 @@ geonn_baseline_writer_begin(GeonnBaseline *baseline, bool anew)
 	BaselineWriter *writer = palloc0(sizeof(BaselineWriter));
 
 	writer->baseline = baseline;
-	writer->context = CurrentMemoryContext;
 	writer->anew = anew;
 	writer->room = Max(baseline->count, 16);
 	writer->blocks = MemoryContextAllocHuge(CurrentMemoryContext,
@@ -186,7 +169,6 @@ geonn_baseline_writer_begin(GeonnBaseline *baseline, bool anew)
 	initStringInfo(&writer->contents);
 	if (anew)
 	{
-		geonn_baseline_open(baseline);
 		geonn_block_table_delete_all(baseline->directory);
 		geonn_block_table_delete_all(baseline->contents);
 		baseline->next_number = 0;
@@ -199,22 +181,18 @@ geonn_baseline_writer_begin(GeonnBaseline *baseline, bool anew)
 
 /*
  * The points that are added next replace those of this block, and have keys of its range.  The blocks before this
- * one stay as they are.  has_same_points: only reaches are other than before.
+ * one stay as they are.
  */
 static void
-replace_block(BaselineWriter *writer, uint32 number, bool has_same_points)
+replace_block(BaselineWriter *writer, uint32 number)
 {
 	const BaselineBlock *blocks = writer->baseline->blocks;
-	const BaselineBlock *former = &blocks[number];
 
 	end_block(writer);
 	while (writer->next_old < number)
 		add_entry(writer, &blocks[writer->next_old++]);
 	writer->next_old++;
-	begin_block(writer, former->first_key, former->number);
-	writer->has_ball = has_same_points;
-	writer->block.centre = former->centre;
-	writer->block.radius = former->radius;
+	begin_block(writer, blocks[number].first_key, blocks[number].number);
 }
 
 void
@@ -277,16 +255,15 @@ write_directory(BaselineWriter *writer)
 		uint32		count = Min(BLOCKS_A_ROW, writer->count - first);
 
 		if (!is_same(writer, first, count))
-			write_row(baseline->directory, !writer->anew && first < baseline->count, first / BLOCKS_A_ROW,
-					  (char *) (writer->blocks + first), count * sizeof(BaselineBlock));
+			geonn_block_table_write(baseline->directory, !writer->anew && first < baseline->count,
+									first / BLOCKS_A_ROW, (char *) (writer->blocks + first),
+									count * sizeof(BaselineBlock));
 	}
 }
 
 void
 geonn_baseline_writer_end(BaselineWriter *writer)
 {
-	MemoryContext former = MemoryContextSwitchTo(writer->context);
-
 	end_block(writer);
 	if (!writer->anew)
 	{
@@ -294,7 +271,6 @@ geonn_baseline_writer_end(BaselineWriter *writer)
 			add_entry(writer, &writer->baseline->blocks[writer->next_old++]);
 	}
 	write_directory(writer);
-	MemoryContextSwitchTo(former);
 }
 
 /* ---- bringing up to date ---- */
@@ -377,7 +353,6 @@ update_block(void *state, uint32 block, const char *contents, Size length)
 	const PointList *added = &update->changes->added;
 	const char *end = contents + length;
 	BaselinePoint point = geonn_baseline_first(block);
-	bool		has_same_points;
 
 	update->count = 0;
 	while (next_point(update, &contents, end, &point))
@@ -385,14 +360,10 @@ update_block(void *state, uint32 block, const char *contents, Size length)
 		geonn_baseline_fingerprint(update->baseline, &point);
 		add_point(update, &point);
 	}
-	has_same_points = update->count == update->baseline->blocks[block].rows;
 	while (update->next_added < added->count && added->points[update->next_added].block == block)
-	{
 		add_point(update, &added->points[update->next_added++]);
-		has_same_points = false;
-	}
 	qsort(update->points, update->count, sizeof(BaselinePoint), by_key);
-	replace_block(update->writer, block, has_same_points);
+	replace_block(update->writer, block);
 	for (uint64 i = 0; i < update->count; i++)
 		geonn_baseline_add(update->writer, &update->points[i]);
 }

@@ -460,7 +460,6 @@ geonn_pages_look(GeonnBaseline *baseline, const PointSource *source, const Geonn
 
 	pages->baseline = baseline;
 	initStringInfo(&pages->list);
-	geonn_baseline_open(baseline);
 	load_former(pages, list_length(tables));
 	writes = take_tables(pages, tables) && look_at_leaves(pages, source, question, reads_all);
 	if (!pages->updates)
@@ -573,11 +572,9 @@ write_row(const ChangedPages *pages, int64 number, const StringInfoData *content
 	BlockTable *table = pages->baseline->lists;
 	const bytea *former = pages->updates ? geonn_block_table_find(table, number) : NULL;
 
-	if (former == NULL)
-		geonn_block_table_insert(table, number, contents->data, contents->len);
-	else if ((int) VARSIZE_ANY_EXHDR(former) != contents->len ||
-			 memcmp(VARDATA_ANY(former), contents->data, contents->len) != 0)
-		geonn_block_table_update(table, number, contents->data, contents->len);
+	if (former == NULL || (int) VARSIZE_ANY_EXHDR(former) != contents->len ||
+		memcmp(VARDATA_ANY(former), contents->data, contents->len) != 0)
+		geonn_block_table_write(table, former != NULL, number, contents->data, contents->len);
 }
 
 /*

@@ -141,7 +141,6 @@ write_changes(const Refresh *refresh, GeonnIncrement *increment)
 		result->rows = refresh->last_run->rows + result->inserted - result->deleted;
 		refresh->last_run->wasted = 0;
 	}
-	geonn_difference_end(difference);
 	return done;
 }
 
@@ -214,7 +213,6 @@ update_fully(Refresh *refresh, BaselineBuild *build, bool most_differ)
 	refresh->result->rows = geonn_full_compare(refresh->cache, refresh->join, refresh->row_type, build,
 											   most_differ, difference);
 	geonn_difference_write(difference, refresh->result);
-	geonn_difference_end(difference);
 }
 
 /*

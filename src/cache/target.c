@@ -447,15 +447,6 @@ geonn_difference_write(GeonnDifference *difference, GeonnRunResult *result)
 	write_rows(difference, ROW_INSERTED, &result->inserted);
 	result->counted = true;
 	SPI_finish();
-}
-
-void
-geonn_difference_end(GeonnDifference *difference)
-{
 	for (int i = 0; i < ROW_CHANGES; i++)
-	{
 		tuplestore_end(difference->stores[i]);
-		FreeTupleDesc(difference->types[i]);
-	}
-	pfree(difference);
 }

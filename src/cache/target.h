@@ -47,9 +47,7 @@ extern GeonnDifference *geonn_difference_create(const GeonnCache *cache, TupleDe
 extern void geonn_difference_add(GeonnDifference *difference, RowChange change,
 								 ItemPointer tid, const Datum *values, const bool *nulls);
 
-/* Write the differences, and count them into the result. */
+/* Write the differences, count them into the result, and end the set. */
 extern void geonn_difference_write(GeonnDifference *difference, GeonnRunResult *result);
-
-extern void geonn_difference_end(GeonnDifference *difference);
 
 #endif							/* GEONN_CACHE_TARGET_H */
