@@ -253,6 +253,22 @@ extern float geonn_baseline_reach(const BaselineSchema *schema, const GeonnQuest
 
 /* ---- cache/baseline_write.c ---- */
 
+/* a sort of points by their keys; points with equal keys come in any order */
+typedef struct PointSort PointSort;
+
+/* Create a sort without points, in the current memory context. */
+extern PointSort *geonn_point_sort_begin(void);
+
+/* Add a point, whose bytes are copied, with a number by which the caller knows it again. */
+extern void geonn_point_sort_add(PointSort *sort, const BaselinePoint *point, uint64 number);
+
+/*
+ * Get the next point, whose bytes are valid until the next call, and its number.  Returns false after the last
+ * one.  No points can be added after the first call.
+ */
+extern bool geonn_point_sort_next(PointSort *sort, BaselinePoint *point, uint64 *number);
+extern void geonn_point_sort_end(PointSort *sort);
+
 /* writes points into blocks, in the order of their keys */
 typedef struct BaselineWriter BaselineWriter;
 

@@ -1,11 +1,13 @@
 /*
  * full_search.h
- *		The search for all observations, and the baselines that are made of what it reads.
+ *		The search for all observations, the baselines that are made of what it reads, and how the table's
+ *		rows differ from those that it finds.
  */
 #ifndef GEONN_CACHE_FULL_SEARCH_H
 #define GEONN_CACHE_FULL_SEARCH_H
 
 #include "cache/last_run.h"
+#include "cache/target.h"
 
 typedef struct FullSearch
 {
@@ -22,7 +24,7 @@ typedef struct FullSearch
 	 */
 	bool		(*wants) (void *state, Datum id);
 
-	/* takes each row, whose values live until the call returns */
+	/* takes each row, whose values live until the call returns, as what it allocates does */
 	void		(*consume) (void *state, const Datum *values, const bool *nulls);
 	void	   *state;
 } FullSearch;
@@ -32,6 +34,15 @@ typedef struct FullSearch
  * Raises an error about a NULL id.  Returns the number of rows.
  */
 extern uint64 geonn_full_search(const FullSearch *full);
+
+/*
+ * Search for all observations, and find how the table's rows differ from those that are found, with the
+ * active snapshot.  The search adds the observations to build, unless that is NULL.  expects_many: most
+ * rows are expected to differ.  Returns how many rows the table will have.
+ */
+extern int64 geonn_full_compare(const GeonnCache *cache, const GeonnJoin *join, TupleDesc row_type,
+								BaselineBuild *build, bool expects_many,
+								GeonnDifference *difference);
 
 /*
  * Begin to do what last_run->plan says, before anything is read.  Returns the baseline of the observations,

@@ -33,7 +33,6 @@
 #include "utils/snapmgr.h"
 
 #include "cache/affected.h"
-#include "cache/full_compare.h"
 #include "cache/full_search.h"
 #include "cache/replace.h"
 #include "points/query.h"
