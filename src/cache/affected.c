@@ -61,6 +61,13 @@
 #include "common/metric.h"
 #include "base/compat.h"
 
+/*
+ * All observations are searched for instead if more than the first share of the points has changed, or more than
+ * the second share of the observations would be searched for again.
+ */
+#define MOST_CHANGED	0.25
+#define MOST_SEARCHED	0.3
+
 /* the greatest number of metres by which rounded distances may break the triangle inequality */
 #define MARGIN			1e-5
 
@@ -189,12 +196,24 @@ has_near(PointTree tree, struct geonn_vector at, double limit)
 	return find_near(tree, at, limit, NULL, 0) > 0;
 }
 
+/* what the last run read, and what has changed since */
+typedef struct Increment
+{
+	const GeonnCache *cache;
+	GeonnJoin  *join;
+	TupleDesc	row_type;
+	GeonnBaseline *observations;
+	GeonnBaseline *references;
+	BaselineChanges observation_changes;
+	BaselineChanges reference_changes;
+} Increment;
+
 /* ---- searches among X ---- */
 
 /* a search for the affected observations */
 typedef struct AffectedSearch
 {
-	const GeonnIncrement *increment;
+	const Increment *increment;
 	MemoryContext context;		/* has all that lives until the search ends */
 	PointList	changes;		/* X */
 	PointTree	tree;			/* the points of X */
@@ -211,7 +230,7 @@ typedef struct AffectedSearch
 static void
 search_changes(AffectedSearch *search)
 {
-	const GeonnIncrement *increment = search->increment;
+	const Increment *increment = search->increment;
 	GeonnJoin	join = {
 		.observations = increment->join->observations,
 		.references = increment->join->references,
@@ -377,7 +396,7 @@ take_block(void *state, uint32 block, const char *contents, Size length)
 static void
 search_blocks(AffectedSearch *search, const uint32 *blocks, uint32 count)
 {
-	const GeonnIncrement *increment = search->increment;
+	const Increment *increment = search->increment;
 	MemoryContext context = AllocSetContextCreate(search->context, "geonn slice",
 												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext former = MemoryContextSwitchTo(context);
@@ -416,7 +435,7 @@ by_row(const void *first, const void *second)
 static bool
 find_affected(AffectedSearch *search, double most)
 {
-	const GeonnIncrement *increment = search->increment;
+	const Increment *increment = search->increment;
 	const PointList *added = &increment->observation_changes.added;
 	uint64		limit = (uint64) (most * (double) increment->observations->rows);
 	PointList  *affected = &search->affected;
@@ -460,7 +479,7 @@ numbered_type(TupleDesc row_type)
  * Set the reach of an affected observation that has this many rows, the last one at this distance.
  */
 static void
-set_reach(const GeonnIncrement *increment, BaselinePoint *affected, int32 rows, double distance)
+set_reach(const Increment *increment, BaselinePoint *affected, int32 rows, double distance)
 {
 	affected->reach = geonn_baseline_reach(&increment->observations->schema, &increment->join->question,
 										   affected->bytes, rows, distance);
@@ -470,7 +489,7 @@ set_reach(const GeonnIncrement *increment, BaselinePoint *affected, int32 rows, 
  * Search for the observations, which have these ids, and set the reaches of those that have rows.
  */
 static void
-search_again(const GeonnIncrement *increment, PointList *affected, const Datum *ids, SortedRows *found)
+search_again(const Increment *increment, PointList *affected, const Datum *ids, SortedRows *found)
 {
 	GeonnJoin	join = *increment->join;
 	GeonnSearch *search;
@@ -496,45 +515,10 @@ search_again(const GeonnIncrement *increment, PointList *affected, const Datum *
 }
 
 /*
- * Search for these observations among all references, and set their reaches.  Adds the differences of
- * their rows, and of those of removed observations, from the table's.
- */
-static void
-find_differences(const GeonnIncrement *increment, PointList *affected, GeonnDifference *difference)
-{
-	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "geonn rows",
-												  ALLOCSET_DEFAULT_SIZES);
-	MemoryContext former = MemoryContextSwitchTo(context);
-	const BaselineSchema *schema = &increment->observations->schema;
-	const PointList *removed = &increment->observation_changes.removed;
-	RowMerge	merge = geonn_merge_begin(increment->cache, increment->row_type);
-	TargetRows *rows = geonn_target_rows_create(increment->cache, increment->row_type,
-												affected->count + removed->count);
-	Datum	   *ids = MemoryContextAllocHuge(context, Max(affected->count, 1) * sizeof(Datum));
-
-	for (uint64 i = 0; i < affected->count; i++)
-	{
-		ids[i] = geonn_baseline_id(schema, affected->points[i].bytes);
-		set_reach(increment, &affected->points[i], 0, 0);
-		geonn_target_rows_expect(rows, ids[i], true, affected->points[i].row >= 0);
-	}
-	for (uint64 i = 0; i < removed->count; i++)
-		geonn_target_rows_expect(rows, geonn_baseline_id(schema, removed->points[i].bytes), false, true);
-	if (affected->count > 0)
-		search_again(increment, affected, ids, merge.found);
-	geonn_target_rows_read(rows, merge.in_table);
-	geonn_merge_end(&merge, difference);
-	MemoryContextSwitchTo(former);
-	MemoryContextDelete(context);
-}
-
-/* ---- all steps ---- */
-
-/*
  * Bring the baselines up to date with the changes, and with the new reaches of these observations.
  */
 static void
-update_baselines(const GeonnIncrement *increment, const PointList *affected)
+update_baselines(const Increment *increment, const PointList *affected)
 {
 	const PointList *added = &increment->observation_changes.added;
 	uint64		reaches = affected->count - added->count;
@@ -546,23 +530,101 @@ update_baselines(const GeonnIncrement *increment, const PointList *affected)
 	geonn_baseline_update(increment->references, &increment->reference_changes, NULL, 0);
 }
 
-bool
-geonn_increment(const GeonnIncrement *increment, double most, GeonnDifference *difference,
-				int64 *searched)
+/*
+ * Search for these observations among all references.  Updates the baselines, and the rows of the table that differ
+ * from those that are found, or are of removed observations.
+ */
+static void
+update(const Increment *increment, PointList *affected, GeonnRunResult *result)
 {
+	const BaselineSchema *schema = &increment->observations->schema;
+	const PointList *removed = &increment->observation_changes.removed;
+	RowMerge	merge = geonn_merge_begin(increment->cache, increment->row_type);
+	TargetRows *rows = geonn_target_rows_create(increment->cache, increment->row_type,
+												affected->count + removed->count);
+	Datum	   *ids = MemoryContextAllocHuge(CurrentMemoryContext, Max(affected->count, 1) * sizeof(Datum));
+
+	for (uint64 i = 0; i < affected->count; i++)
+	{
+		ids[i] = geonn_baseline_id(schema, affected->points[i].bytes);
+		set_reach(increment, &affected->points[i], 0, 0);
+		geonn_target_rows_expect(rows, ids[i], true, affected->points[i].row >= 0);
+	}
+	for (uint64 i = 0; i < removed->count; i++)
+		geonn_target_rows_expect(rows, geonn_baseline_id(schema, removed->points[i].bytes), false, true);
+	if (affected->count > 0)
+		search_again(increment, affected, ids, merge.found);
+	update_baselines(increment, affected);
+	geonn_target_rows_read(rows, merge.in_table);
+	geonn_merge_end(&merge, result);
+}
+
+/* ---- all steps ---- */
+
+/*
+ * Find the changes of one side.  Returns false if they are too many.
+ */
+static bool
+find_changes(const Increment *increment, GeonnBaseline *baseline, const GeonnLastRun *last_run, bool always,
+			 BaselineChanges *changes)
+{
+	Size		memory = always ? SIZE_MAX : (Size) maintenance_work_mem * 1024;
+
+	geonn_baseline_load(baseline);
+	if (last_run->same[baseline->side])
+		return true;
+	return geonn_baseline_compare(baseline, increment->join, memory, changes) &&
+		(always || Max(changes->added.count, changes->removed.count) <= MOST_CHANGED * baseline->rows);
+}
+
+static bool
+find_and_update(Increment *increment, const GeonnLastRun *last_run, bool always, GeonnRunResult *result)
+{
+	BaselineChanges *references = &increment->reference_changes;
+	BaselineChanges *observations = &increment->observation_changes;
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "geonn increment",
 												  ALLOCSET_DEFAULT_SIZES);
-	MemoryContext former = MemoryContextSwitchTo(context);
 	AffectedSearch search = {.increment = increment,.context = context,.affected = {.context = context}};
-	bool		found = find_affected(&search, most);
+	MemoryContext former;
+	bool		found;
 
+	if (!find_changes(increment, increment->references, last_run, always, references) ||
+		!find_changes(increment, increment->observations, last_run, always, observations))
+		return false;
+	former = MemoryContextSwitchTo(context);
+	found = find_affected(&search, always ? 1 : MOST_SEARCHED);
 	if (found)
 	{
-		find_differences(increment, &search.affected, difference);
-		update_baselines(increment, &search.affected);
-		*searched = (int64) search.affected.count;
+		update(increment, &search.affected, result);
+		result->searched = (int64) search.affected.count;
+		result->mode = references->added.count + references->removed.count +
+			observations->added.count + observations->removed.count == 0 ? "unchanged" : "incremental";
 	}
 	MemoryContextSwitchTo(former);
 	MemoryContextDelete(context);
 	return found;
+}
+
+bool
+geonn_refresh_by_changes(const GeonnCache *cache, GeonnJoin *join, TupleDesc row_type, GeonnLastRun *last_run,
+						 bool always, GeonnRunResult *result)
+{
+	uint64		(*seed)[2] = last_run->sides.seed;
+	Increment	increment = {
+		.cache = cache,
+		.join = join,
+		.row_type = row_type,
+		.observations = geonn_baseline_create(cache, join, SIDE_OBSERVATIONS, seed[SIDE_OBSERVATIONS]),
+		.references = geonn_baseline_create(cache, join, SIDE_REFERENCES, seed[SIDE_REFERENCES])
+	};
+	bool		done = find_and_update(&increment, last_run, always, result);
+
+	geonn_baseline_close(increment.observations);
+	geonn_baseline_close(increment.references);
+	if (done)
+	{
+		result->rows = last_run->rows + result->inserted - result->deleted;
+		last_run->wasted = 0;
+	}
+	return done;
 }

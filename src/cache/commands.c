@@ -273,7 +273,7 @@ geonn_cache_create(PG_FUNCTION_ARGS)
 	PushActiveSnapshot(GetTransactionSnapshot());
 	last_run = geonn_last_run_none(join);
 	build = geonn_baselines_begin(&cache, join, last_run);
-	result.rows = result.inserted = (int64) geonn_target_fill(&cache, join, build, table, 0);
+	result.rows = result.inserted = (int64) geonn_full_fill(&cache, join, build, table, 0);
 	table_close(table, NoLock);
 	geonn_baselines_end(&cache, join, last_run, build);
 	geonn_last_run_create(&cache);

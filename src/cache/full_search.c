@@ -1,12 +1,14 @@
 /*
  * full_search.c
- *		The search for all observations, the baselines that are made of what it reads, and how the table's
- *		rows differ from those that it finds.
+ *		The search for all observations, and the baselines that are made of what it reads.  Its rows fill a
+ *		new table, or those of the table that differ from them are updated.
  *
  * The first fill and each full refresh search once, and each observation is read once: while the
  * search reads observations, they are added to the baseline, if one is to be made, and while it
  * returns their rows, an array gets their reaches, by the numbers that the search gives to
  * observations.  The engine gets the references once; they are read again for their baseline alone.
+ *
+ * A new table is filled as COPY fills one, many rows at a time, and its index is made afterwards.
  *
  * Rows come in about the order in which the observations are read, mostly that of their table: the
  * primary key is then made of ids that are nearly sorted, and a range of ids is in a few pages.  In
@@ -51,8 +53,13 @@
 
 #include <math.h>
 
+#include "access/heapam.h"
+#include "access/tableam.h"
+#include "access/xact.h"
 #include "miscadmin.h"
+#include "utils/datum.h"
 #include "utils/memutils.h"
+#include "utils/rel.h"
 
 #include "cache/full_search.h"
 #include "cache/changed_pages.h"
@@ -64,6 +71,9 @@
 
 /* first room of the reaches */
 #define FIRST_REACHES	1024
+
+/* how many rows are written into a new table at a time */
+#define ROWS_A_FILL		1000
 
 /* rows are compared by this many bags */
 #define PARTITIONS		65536
@@ -256,20 +266,13 @@ delete_baselines(const GeonnCache *cache, const GeonnJoin *join, GeonnLastRun *l
 BaselineBuild *
 geonn_baselines_begin(const GeonnCache *cache, const GeonnJoin *join, GeonnLastRun *last_run)
 {
-	switch (last_run->plan)
-	{
-		case BASELINES_KEEP:
-			return NULL;
-		case BASELINES_SKIP:
-			delete_baselines(cache, join, last_run);
-			return NULL;
-		case BASELINES_MAKE:
-			if (!pg_strong_random(last_run->sides.seed, sizeof(last_run->sides.seed)))
-				elog(ERROR, "could not get random bytes");
-			break;
-		case BASELINES_COMPARE:
-			break;
-	}
+	if (last_run->plan == BASELINES_SKIP)
+		delete_baselines(cache, join, last_run);
+	if (last_run->plan == BASELINES_SKIP || last_run->plan == BASELINES_KEEP)
+		return NULL;
+	if (last_run->plan == BASELINES_MAKE &&
+		!pg_strong_random(last_run->sides.seed, sizeof(last_run->sides.seed)))
+		elog(ERROR, "could not get random bytes");
 	return begin_baseline(cache, join, last_run, SIDE_OBSERVATIONS);
 }
 
@@ -291,6 +294,27 @@ geonn_baselines_end(const GeonnCache *cache, const GeonnJoin *join, GeonnLastRun
 }
 
 /* ---- the search ---- */
+
+/* a search for all observations */
+typedef struct FullSearch
+{
+	const GeonnCache *cache;
+	const GeonnJoin *join;
+	TupleDesc	row_type;
+
+	/* the baseline to which the search adds the observations; NULL: none is made */
+	BaselineBuild *build;
+
+	/*
+	 * Returns whether rows of the observations with this id are wanted; NULL: all are.  If not NULL, the
+	 * search has been made once before, and does not repeat its warnings.
+	 */
+	bool		(*wants) (void *state, Datum id);
+
+	/* takes each row, whose values live until the call returns, as what it allocates does */
+	void		(*consume) (void *state, const Datum *values, const bool *nulls);
+	void	   *state;
+} FullSearch;
 
 /* a search under way */
 typedef struct Watched
@@ -353,8 +377,12 @@ set_reach(BaselineBuild *build, const GeonnSearch *search, const Datum *values, 
 		build->reaches[number] = geonn_rounded_up(DatumGetFloat8(values[TARGET_DISTANCE]));
 }
 
-uint64
-geonn_full_search(const FullSearch *full)
+/*
+ * Search with the active snapshot.  Rows come about in the order in which observations are read.
+ * Raises an error about a NULL id.  Returns the number of rows.
+ */
+static uint64
+search_fully(const FullSearch *full)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "geonn row", ALLOCSET_DEFAULT_SIZES);
 	Watched		watched = {.full = full,.row_context = context};
@@ -390,13 +418,98 @@ geonn_full_search(const FullSearch *full)
 	return rows;
 }
 
+/* ---- a new table is filled with the rows ---- */
+
+typedef struct Filling
+{
+	Relation	table;
+	int			options;		/* the options of table_multi_insert */
+	BulkInsertState state;
+	TupleTableSlot *slots[ROWS_A_FILL];
+	int			count;
+	TupleDesc	row_type;
+	AttrNumber	attributes[TARGET_COLUMNS];
+	MemoryContext row_context;	/* has the values of these rows */
+} Filling;
+
+static void
+flush(Filling *filling)
+{
+	table_multi_insert(filling->table, filling->slots, filling->count,
+					   GetCurrentCommandId(true), filling->options, filling->state);
+	for (int i = 0; i < filling->count; i++)
+		ExecClearTuple(filling->slots[i]);
+	filling->count = 0;
+	MemoryContextReset(filling->row_context);
+}
+
+static void
+fill_row(void *state, const Datum *values, const bool *nulls)
+{
+	Filling    *filling = state;
+	TupleTableSlot *slot = filling->slots[filling->count++];
+	MemoryContext former = MemoryContextSwitchTo(filling->row_context);
+
+	/* dropped columns are NULL */
+	memset(slot->tts_isnull, true, filling->table->rd_att->natts * sizeof(bool));
+	for (int i = 0; i < TARGET_COLUMNS; i++)
+	{
+		Form_pg_attribute type = TupleDescAttr(filling->row_type, i);
+		int			column = filling->attributes[i] - 1;
+
+		slot->tts_isnull[column] = nulls[i];
+		if (!nulls[i])
+			slot->tts_values[column] = type->attbyval ? values[i] :
+				datumCopy(values[i], false, type->attlen);
+	}
+	MemoryContextSwitchTo(former);
+	ExecStoreVirtualTuple(slot);
+	if (filling->count == ROWS_A_FILL)
+		flush(filling);
+}
+
+uint64
+geonn_full_fill(const GeonnCache *cache, const GeonnJoin *join, BaselineBuild *build, Relation table,
+				int options)
+{
+	Filling    *filling = palloc0(sizeof(Filling));
+	FullSearch	search = {
+		.cache = cache,
+		.join = join,
+		.row_type = geonn_cache_row_type(join),
+		.build = build,
+		.consume = fill_row,
+		.state = filling
+	};
+	uint64		rows;
+
+	geonn_target_attributes(cache->target, filling->attributes);
+	filling->row_type = search.row_type;
+	filling->row_context = AllocSetContextCreate(CurrentMemoryContext, "geonn rows",
+												 ALLOCSET_DEFAULT_SIZES);
+	filling->table = table;
+	filling->options = options | TABLE_INSERT_SKIP_FSM;
+	filling->state = GetBulkInsertState();
+	for (int i = 0; i < ROWS_A_FILL; i++)
+		filling->slots[i] = table_slot_create(table, NULL);
+	rows = search_fully(&search);
+	if (filling->count > 0)
+		flush(filling);
+	table_finish_bulk_insert(table, filling->options);
+	for (int i = 0; i < ROWS_A_FILL; i++)
+		ExecDropSingleTupleTableSlot(filling->slots[i]);
+	FreeBulkInsertState(filling->state);
+	MemoryContextDelete(filling->row_context);
+	return rows;
+}
+
 /* ---- the table's rows are compared with those found ---- */
 
 typedef struct FullCompare
 {
 	const GeonnCache *cache;
 	TupleDesc	row_type;
-	GeonnDifference *difference;
+	GeonnRunResult *result;
 	IdHash		id_hash;
 	BaselineType types[TARGET_COLUMNS];
 	uint64		key[2];			/* the secret key of the rows' hashes */
@@ -499,7 +612,7 @@ sort_row(void *state, const Datum *values, const bool *nulls, TableReader *reade
 }
 
 /*
- * Add the differences of the rows that are to be sorted, and those of the table that go with them.
+ * Write the differences of the rows that are to be sorted, and those of the table that go with them.
  * Returns how many rows the search returned.
  */
 static uint64
@@ -509,9 +622,9 @@ sort_and_merge(FullCompare *comparison, FullSearch *search)
 
 	comparison->merge = geonn_merge_begin(comparison->cache, comparison->row_type);
 	search->consume = sort_found;
-	rows = geonn_full_search(search);
+	rows = search_fully(search);
 	geonn_target_read(comparison->cache->target, TARGET_COLUMNS, sort_row, comparison);
-	geonn_merge_end(&comparison->merge, comparison->difference);
+	geonn_merge_end(&comparison->merge, comparison->result);
 	return rows;
 }
 
@@ -527,7 +640,7 @@ compare_bags(FullCompare *comparison, FullSearch *search)
 		elog(ERROR, "could not get random bytes");
 	comparison->bags = palloc0(PARTITIONS * sizeof(Bag));
 	search->consume = add_found;
-	rows = geonn_full_search(search);
+	rows = search_fully(search);
 	geonn_target_read(comparison->cache->target, TARGET_COLUMNS, remove_row, comparison);
 	if (find_different(comparison))
 	{
@@ -538,17 +651,14 @@ compare_bags(FullCompare *comparison, FullSearch *search)
 	return rows;
 }
 
-int64
-geonn_full_compare(const GeonnCache *cache, const GeonnJoin *join, TupleDesc row_type,
-				   BaselineBuild *build, bool expects_many, GeonnDifference *difference)
+void
+geonn_full_compare(const GeonnCache *cache, const GeonnJoin *join, TupleDesc row_type, BaselineBuild *build,
+				   bool expects_many, GeonnRunResult *result)
 {
-	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "geonn comparison",
-												  ALLOCSET_DEFAULT_SIZES);
-	MemoryContext former = MemoryContextSwitchTo(context);
 	FullCompare comparison = {
 		.cache = cache,
 		.row_type = row_type,
-		.difference = difference,
+		.result = result,
 		.id_hash = geonn_id_hash_of(TupleDescAttr(row_type, TARGET_OBSERVATION_ID))
 	};
 	FullSearch	search = {
@@ -558,7 +668,6 @@ geonn_full_compare(const GeonnCache *cache, const GeonnJoin *join, TupleDesc row
 		.build = build,
 		.state = &comparison
 	};
-	uint64		rows;
 
 	for (int i = 0; i < TARGET_COLUMNS; i++)
 	{
@@ -567,8 +676,6 @@ geonn_full_compare(const GeonnCache *cache, const GeonnJoin *join, TupleDesc row
 		comparison.types[i] = (BaselineType) {column->attbyval, column->attlen};
 	}
 	initStringInfo(&comparison.bytes);
-	rows = expects_many ? sort_and_merge(&comparison, &search) : compare_bags(&comparison, &search);
-	MemoryContextSwitchTo(former);
-	MemoryContextDelete(context);
-	return (int64) rows;
+	result->rows = (int64) (expects_many ? sort_and_merge(&comparison, &search) :
+							compare_bags(&comparison, &search));
 }

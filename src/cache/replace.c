@@ -77,7 +77,7 @@
 #include "utils/syscache.h"
 
 #include "cache/replace.h"
-#include "cache/target.h"
+#include "cache/full_search.h"
 #include "base/compat.h"
 #include "base/wait_event.h"
 
@@ -455,7 +455,7 @@ build(GeonnReplacement *replacement)
 
 	replacement->file = file_of(RelationGetRelid(target));
 	replacement->heap = table_open(heap, AccessExclusiveLock);
-	replacement->rows = (int64) geonn_target_fill(replacement->cache, replacement->join,
+	replacement->rows = (int64) geonn_full_fill(replacement->cache, replacement->join,
 												  replacement->baselines, replacement->heap,
 												  TABLE_INSERT_FROZEN);
 	CommandCounterIncrement();
@@ -803,7 +803,6 @@ geonn_replacement_swap(GeonnReplacement *replacement, GeonnRunResult *result)
 	}
 	swap(replacement);
 	result->rows = result->inserted = replacement->rows;
-	result->counted = true;
 	add_reason(result, "replaced", NULL);
 	return true;
 }

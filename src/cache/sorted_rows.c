@@ -327,8 +327,9 @@ is_same_row(const SortedRows *rows, const SortedRows *others)
 }
 
 void
-geonn_merge_end(RowMerge *merge, GeonnDifference *difference)
+geonn_merge_end(RowMerge *merge, GeonnRunResult *result)
 {
+	GeonnDifference *difference = geonn_difference_create(merge->cache, merge->found->row_type);
 	SortedRows *found = merge->found;
 	SortedRows *table = merge->in_table;
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "geonn row",
@@ -359,6 +360,7 @@ geonn_merge_end(RowMerge *merge, GeonnDifference *difference)
 	MemoryContextDelete(context);
 	end_sort(found);
 	end_sort(table);
+	geonn_difference_write(difference, result);
 }
 
 /* ---- the table's rows of some observations ---- */

@@ -1,9 +1,8 @@
 /*
  * target.c
- *		The rows of a cache's table: its first fill, and the differences later.
+ *		The differences between the rows of a cache's table and those that it should have.
  *
- * A new table is filled as COPY fills one, many rows at a time, and its index is made afterwards.
- * Later refreshes write only the rows that differ, by ordinary statements: so readers see the
+ * Refreshes write only the rows that differ, by ordinary statements: so readers see the
  * former rows until the end, triggers, publications and foreign keys work as usual, and the WAL has
  * the differences alone.  Where most rows differ, a new table is filled instead (cache/replace.c).
  *
@@ -14,21 +13,15 @@
  */
 #include "postgres.h"
 
-#include "access/heapam.h"
 #include "access/sysattr.h"
 #include "access/table.h"
-#include "access/tableam.h"
-#include "access/xact.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_constraint.h"
 #include "catalog/pg_inherits.h"
 #include "catalog/pg_type.h"
-#include "executor/executor.h"
 #include "executor/spi.h"
-#include "executor/tuptable.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
-#include "utils/datum.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -37,14 +30,10 @@
 #include "utils/rel.h"
 #include "utils/tuplestore.h"
 
-#include "cache/full_search.h"
 #include "cache/sql.h"
 #include "cache/target.h"
 #include "base/compat.h"
 #include "points/query.h"
-
-/* how many rows are written into a new table at a time */
-#define ROWS_A_FILL		1000
 
 /* ---- the table ---- */
 
@@ -101,91 +90,6 @@ geonn_target_check(const GeonnCache *cache, TupleDesc row_type)
 				 errmsg("the table of cache \"%s\" has no primary key (obs_id, rank)", cache->name),
 				 errhint("Run ALTER TABLE %s ADD PRIMARY KEY (obs_id, rank).",
 						 geonn_cache_target_name(cache))));
-}
-
-/* ---- the first fill ---- */
-
-typedef struct Filling
-{
-	Relation	table;
-	int			options;		/* the options of table_multi_insert */
-	BulkInsertState state;
-	TupleTableSlot *slots[ROWS_A_FILL];
-	int			count;
-	TupleDesc	row_type;
-	AttrNumber	attributes[TARGET_COLUMNS];
-	MemoryContext row_context;	/* has the values of these rows */
-} Filling;
-
-static void
-flush(Filling *filling)
-{
-	table_multi_insert(filling->table, filling->slots, filling->count,
-					   GetCurrentCommandId(true), filling->options, filling->state);
-	for (int i = 0; i < filling->count; i++)
-		ExecClearTuple(filling->slots[i]);
-	filling->count = 0;
-	MemoryContextReset(filling->row_context);
-}
-
-static void
-fill_row(void *state, const Datum *values, const bool *nulls)
-{
-	Filling    *filling = state;
-	TupleTableSlot *slot = filling->slots[filling->count++];
-	MemoryContext former = MemoryContextSwitchTo(filling->row_context);
-
-	/* dropped columns are NULL */
-	memset(slot->tts_isnull, true, filling->table->rd_att->natts * sizeof(bool));
-	for (int i = 0; i < TARGET_COLUMNS; i++)
-	{
-		Form_pg_attribute type = TupleDescAttr(filling->row_type, i);
-		int			column = filling->attributes[i] - 1;
-
-		slot->tts_isnull[column] = nulls[i];
-		if (!nulls[i])
-			slot->tts_values[column] = type->attbyval ? values[i] :
-				datumCopy(values[i], false, type->attlen);
-	}
-	MemoryContextSwitchTo(former);
-	ExecStoreVirtualTuple(slot);
-	if (filling->count == ROWS_A_FILL)
-		flush(filling);
-}
-
-uint64
-geonn_target_fill(const GeonnCache *cache, const GeonnJoin *join, BaselineBuild *build, Relation table,
-				  int options)
-{
-	Filling    *filling = palloc0(sizeof(Filling));
-	FullSearch	search = {
-		.cache = cache,
-		.join = join,
-		.row_type = geonn_cache_row_type(join),
-		.build = build,
-		.consume = fill_row,
-		.state = filling
-	};
-	uint64		rows;
-
-	geonn_target_attributes(cache->target, filling->attributes);
-	filling->row_type = search.row_type;
-	filling->row_context = AllocSetContextCreate(CurrentMemoryContext, "geonn rows",
-												 ALLOCSET_DEFAULT_SIZES);
-	filling->table = table;
-	filling->options = options | TABLE_INSERT_SKIP_FSM;
-	filling->state = GetBulkInsertState();
-	for (int i = 0; i < ROWS_A_FILL; i++)
-		filling->slots[i] = table_slot_create(table, NULL);
-	rows = geonn_full_search(&search);
-	if (filling->count > 0)
-		flush(filling);
-	table_finish_bulk_insert(table, filling->options);
-	for (int i = 0; i < ROWS_A_FILL; i++)
-		ExecDropSingleTupleTableSlot(filling->slots[i]);
-	FreeBulkInsertState(filling->state);
-	MemoryContextDelete(filling->row_context);
-	return rows;
 }
 
 /* ---- differences ---- */
@@ -445,7 +349,6 @@ geonn_difference_write(GeonnDifference *difference, GeonnRunResult *result)
 	write_rows(difference, ROW_DELETED, &result->deleted);
 	write_rows(difference, ROW_UPDATED, &result->updated);
 	write_rows(difference, ROW_INSERTED, &result->inserted);
-	result->counted = true;
 	SPI_finish();
 	for (int i = 0; i < ROW_CHANGES; i++)
 		tuplestore_end(difference->stores[i]);

@@ -1,6 +1,6 @@
 /*
  * target.h
- *		The rows of a cache's table: its first fill, and the differences later.
+ *		The differences between the rows of a cache's table and those that it should have.
  */
 #ifndef GEONN_CACHE_TARGET_H
 #define GEONN_CACHE_TARGET_H
@@ -12,14 +12,6 @@
  * types, and the primary key that identifies its rows.
  */
 extern void geonn_target_check(const GeonnCache *cache, TupleDesc row_type);
-
-/*
- * Fill a new table, which no other session sees yet and which has the columns of the cache's table, with the
- * rows that the search returns now.  The search adds the observations that it reads to the baseline, unless
- * that is NULL.  The options are those of table_multi_insert.  Returns the number of rows.
- */
-extern uint64 geonn_target_fill(const GeonnCache *cache, const GeonnJoin *join, BaselineBuild *build,
-								Relation table, int options);
 
 /* what is done to a row of a target */
 typedef enum RowChange
