@@ -1,6 +1,7 @@
 /*
  * target.h
- *		The differences between the rows of a cache's table and those that it should have.
+ *		The table of a cache: what it must have for a refresh, and the differences that are written to its
+ *		rows.
  */
 #ifndef GEONN_CACHE_TARGET_H
 #define GEONN_CACHE_TARGET_H
