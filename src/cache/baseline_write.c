@@ -674,9 +674,6 @@ void
 geonn_baseline_update(GeonnBaseline *baseline, const BaselineChanges *changes,
 				const BaselinePoint *reaches, uint64 reach_count)
 {
-	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "geonn update",
-												  ALLOCSET_DEFAULT_SIZES);
-	MemoryContext former = MemoryContextSwitchTo(context);
 	BaselineUpdate update = {
 		.baseline = baseline,
 		.changes = changes,
@@ -684,7 +681,7 @@ geonn_baseline_update(GeonnBaseline *baseline, const BaselineChanges *changes,
 		.reach_count = reach_count,
 		.room = 256
 	};
-	uint32	   *blocks = MemoryContextAllocHuge(context, baseline->count * sizeof(uint32));
+	uint32	   *blocks = MemoryContextAllocHuge(CurrentMemoryContext, baseline->count * sizeof(uint32));
 	uint32		count = touched_blocks(&update, blocks);
 
 	if (count > 0)
@@ -694,6 +691,4 @@ geonn_baseline_update(GeonnBaseline *baseline, const BaselineChanges *changes,
 		geonn_baseline_read_blocks(baseline, blocks, count, update_block, &update);
 		geonn_baseline_writer_end(update.writer);
 	}
-	MemoryContextSwitchTo(former);
-	MemoryContextDelete(context);
 }

@@ -314,15 +314,10 @@ typedef struct FullSearch
 	/* takes each row, whose values live until the call returns, as what it allocates does */
 	void		(*consume) (void *state, const Datum *values, const bool *nulls);
 	void	   *state;
-} FullSearch;
 
-/* a search under way */
-typedef struct Watched
-{
-	const FullSearch *full;
 	MemoryContext row_context;	/* has what is allocated for one row */
 	bool		has_read;		/* the search has read an observation */
-} Watched;
+} FullSearch;
 
 /*
  * An observation with a NULL id is left to the rows: they raise the error.
@@ -330,35 +325,21 @@ typedef struct Watched
 static bool
 watch(void *state, const PointRow *row, bool will_send)
 {
-	Watched    *watched = state;
-	const FullSearch *full = watched->full;
+	FullSearch *full = state;
 
-	watched->has_read = true;
+	full->has_read = true;
 	if (full->wants != NULL)
 	{
-		MemoryContext former = MemoryContextSwitchTo(watched->row_context);
+		MemoryContext former = MemoryContextSwitchTo(full->row_context);
 		bool		wanted = !row->id_is_null && full->wants(full->state, row->id);
 
 		MemoryContextSwitchTo(former);
-		MemoryContextReset(watched->row_context);
+		MemoryContextReset(full->row_context);
 		return wanted;
 	}
 	if (!row->id_is_null)
 		add_point(full->build, row, will_send);
 	return true;
-}
-
-/*
- * A copy of the join for a search that has been made before, which warns of nothing.
- */
-static GeonnJoin
-join_again(const FullSearch *full)
-{
-	GeonnJoin	join = *full->join;
-
-	if (full->wants != NULL)
-		join.invalid = GEONN_INVALID_COUNTED;
-	return join;
 }
 
 /*
@@ -382,38 +363,41 @@ set_reach(BaselineBuild *build, const GeonnSearch *search, const Datum *values, 
  * Raises an error about a NULL id.  Returns the number of rows.
  */
 static uint64
-search_fully(const FullSearch *full)
+search_fully(FullSearch *full)
 {
-	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "geonn row", ALLOCSET_DEFAULT_SIZES);
-	Watched		watched = {.full = full,.row_context = context};
-	GeonnJoin	join = join_again(full);
-	GeonnSearch *search = geonn_search_begin(&join, full->row_type);
+	GeonnJoin	join = *full->join;
+	GeonnSearch *search;
 	GeonnReport report;
 	Datum		values[TARGET_COLUMNS];
 	bool		nulls[TARGET_COLUMNS];
 	uint64		rows = 0;
 	MemoryContext former;
 
+	if (full->wants != NULL)
+		join.invalid = GEONN_INVALID_COUNTED;
+	full->row_context = AllocSetContextCreate(CurrentMemoryContext, "geonn row", ALLOCSET_DEFAULT_SIZES);
+	full->has_read = false;
+	search = geonn_search_begin(&join, full->row_type);
 	if (full->build != NULL || full->wants != NULL)
-		geonn_search_watch(search, watch, &watched);
+		geonn_search_watch(search, watch, full);
 	while (geonn_search_next(search, values, nulls))
 	{
 		if (nulls[TARGET_OBSERVATION_ID])
 			geonn_cache_raise_null(full->cache);
 		if (full->build != NULL)
 			set_reach(full->build, search, values, nulls);
-		former = MemoryContextSwitchTo(context);
+		former = MemoryContextSwitchTo(full->row_context);
 		full->consume(full->state, values, nulls);
 		MemoryContextSwitchTo(former);
-		MemoryContextReset(context);
+		MemoryContextReset(full->row_context);
 		rows++;
 	}
 	report = geonn_search_report(search);
 	geonn_search_log(search, &report);
 	geonn_search_end(search);
-	MemoryContextDelete(context);
+	MemoryContextDelete(full->row_context);
 	/* without references the search may have had no need to read */
-	if (full->build != NULL && !watched.has_read)
+	if (full->build != NULL && !full->has_read)
 		read_source(full->build, join.observations);
 	return rows;
 }

@@ -19,7 +19,7 @@ typedef struct IdHash
 {
 	Form_pg_attribute id;
 	TypeCacheEntry *type;		/* its eq_opr_finfo says whether ids are equal */
-	int			bits;			/* how many bits an integer id has; 0: ids are not integers or OIDs */
+	int			bits;			/* how many bits an integer id has; 0: ids are not integers */
 	bool		same_bytes;		/* equal ids always have the same bytes */
 } IdHash;
 

@@ -368,56 +368,40 @@ geonn_find_hindrance(const GeonnReplacement *replacement, const char **remedy)
 
 /* ---- differences ---- */
 
-/* a difference: the TID of the row, and its values */
-#define DIFFERENCE_COLUMNS (TARGET_COLUMNS + 1)
-
 /*
- * The columns that are kept of a difference, and the statement that writes all differences of a
- * kind.  When a scan by TID has waited for another transaction that changed the row, it does not
- * check the TID again after that one has committed: the second condition does, and passes such a
- * row over.
+ * The statement that writes all differences of a kind; it has %s in place of the table's name.  When a scan by
+ * TID has waited for another transaction that changed the row, it does not check the TID again after that one has
+ * committed: the second condition does, and passes such a row over.
  */
-static const struct
-{
-	int			first;			/* the first of a difference's columns that is kept, */
-	int			count;			/* and how many are kept */
-	const char *statement;		/* has %s in place of the table's name */
-}			kinds[ROW_CHANGES] = {
-	[ROW_DELETED] = {0, 1, "DELETE FROM ONLY %s AS t USING difference AS n"
+static const char *const statements[ROW_CHANGES] = {
+	[ROW_DELETED] = "DELETE FROM ONLY %s AS t USING difference AS n"
 	" WHERE t.ctid OPERATOR(pg_catalog.=) n.tid"
-	" AND (t.ctid OPERATOR(pg_catalog.=) n.tid) IS TRUE"},
-	[ROW_UPDATED] = {0, 5, "UPDATE ONLY %s AS t SET obs_id = n.obs_id, rank = n.rank, ref_id = n.ref_id,"
-		" distance = n.distance FROM difference AS n"
+	" AND (t.ctid OPERATOR(pg_catalog.=) n.tid) IS TRUE",
+	[ROW_UPDATED] = "UPDATE ONLY %s AS t SET obs_id = n.obs_id, rank = n.rank, ref_id = n.ref_id,"
+	" distance = n.distance FROM difference AS n"
 	" WHERE t.ctid OPERATOR(pg_catalog.=) n.tid"
-	" AND (t.ctid OPERATOR(pg_catalog.=) n.tid) IS TRUE"},
-	[ROW_INSERTED] = {1, 4, "INSERT INTO %s (obs_id, rank, ref_id, distance)"
-	" SELECT n.obs_id, n.rank, n.ref_id, n.distance FROM difference AS n"}
+	" AND (t.ctid OPERATOR(pg_catalog.=) n.tid) IS TRUE",
+	[ROW_INSERTED] = "INSERT INTO %s (obs_id, rank, ref_id, distance)"
+	" SELECT n.obs_id, n.rank, n.ref_id, n.distance FROM difference AS n"
 };
 
 struct GeonnDifference
 {
 	const GeonnCache *cache;
-	TupleDesc	row_type;
-	TupleDesc	types[ROW_CHANGES];
+	TupleDesc	type;			/* geonn_target_type's */
 	Tuplestorestate *stores[ROW_CHANGES];
 	int64		counts[ROW_CHANGES];
 	MemoryContext context;
 };
 
-static TupleDesc
-type_of_kind(TupleDesc row_type, RowChange change)
+TupleDesc
+geonn_target_type(TupleDesc row_type)
 {
-	TupleDesc	type = CreateTemplateTupleDesc(kinds[change].count);
+	TupleDesc	type = CreateTemplateTupleDesc(TARGET_COLUMNS + 1);
 
-	for (int i = 0; i < kinds[change].count; i++)
-	{
-		int			column = kinds[change].first + i;
-
-		if (column == 0)
-			TupleDescInitEntry(type, 1, "tid", TIDOID, -1, 0);
-		else
-			TupleDescCopyEntry(type, (AttrNumber) (i + 1), row_type, (AttrNumber) column);
-	}
+	for (int i = 0; i < TARGET_COLUMNS; i++)
+		TupleDescCopyEntry(type, (AttrNumber) (i + 1), row_type, (AttrNumber) (i + 1));
+	TupleDescInitEntry(type, TARGET_TID + 1, "tid", TIDOID, -1, 0);
 	TupleDescFinalize(type);
 	return type;
 }
@@ -428,13 +412,10 @@ geonn_difference_create(const GeonnCache *cache, TupleDesc row_type)
 	GeonnDifference *difference = palloc0(sizeof(GeonnDifference));
 
 	difference->cache = cache;
-	difference->row_type = row_type;
+	difference->type = geonn_target_type(row_type);
 	for (int i = 0; i < ROW_CHANGES; i++)
-	{
-		difference->types[i] = type_of_kind(row_type, i);
 		difference->stores[i] = tuplestore_begin_heap(false, false,
 													  maintenance_work_mem / DIFFERENCE_SHARES);
-	}
 	difference->context = CurrentMemoryContext;
 	return difference;
 }
@@ -444,17 +425,18 @@ geonn_difference_add(GeonnDifference *difference, RowChange change, ItemPointer 
 					 const Datum *values, const bool *nulls)
 {
 	MemoryContext former = MemoryContextSwitchTo(difference->context);
-	Datum		row[DIFFERENCE_COLUMNS] = {PointerGetDatum(tid)};
-	bool		row_nulls[DIFFERENCE_COLUMNS] = {false};
-	int			first = kinds[change].first;
+	Datum		row[TARGET_COLUMNS + 1] = {0};
+	bool		row_nulls[TARGET_COLUMNS + 1];
 
+	row[TARGET_TID] = PointerGetDatum(tid);
+	memset(row_nulls, true, sizeof(row_nulls));
+	row_nulls[TARGET_TID] = tid == NULL;
 	if (change != ROW_DELETED)
 	{
-		memcpy(row + 1, values, TARGET_COLUMNS * sizeof(Datum));
-		memcpy(row_nulls + 1, nulls, TARGET_COLUMNS * sizeof(bool));
+		memcpy(row, values, TARGET_COLUMNS * sizeof(Datum));
+		memcpy(row_nulls, nulls, TARGET_COLUMNS * sizeof(bool));
 	}
-	tuplestore_putvalues(difference->stores[change], difference->types[change],
-						 row + first, row_nulls + first);
+	tuplestore_putvalues(difference->stores[change], difference->type, row, row_nulls);
 	difference->counts[change]++;
 	MemoryContextSwitchTo(former);
 }
@@ -596,7 +578,7 @@ write_rows(const GeonnDifference *difference, RowChange change, int64 *changed)
 	EphemeralNamedRelationData relation = {
 		.md = {
 			.name = "difference",
-			.tupdesc = difference->types[change],
+			.tupdesc = difference->type,
 			.enrtype = ENR_NAMED_TUPLESTORE,
 			.enrtuples = (double) difference->counts[change]
 		},
@@ -608,7 +590,7 @@ write_rows(const GeonnDifference *difference, RowChange change, int64 *changed)
 		return;
 	SPI_register_relation(&relation);
 	execute_on_target(difference->cache,
-					  psprintf(kinds[change].statement, geonn_cache_target_name(difference->cache)),
+					  psprintf(statements[change], geonn_cache_target_name(difference->cache)),
 					  key_of_refresh(difference->cache));
 	SPI_unregister_relation(relation.md.name);
 	*changed = (int64) SPI_processed;
