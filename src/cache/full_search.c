@@ -636,8 +636,8 @@ compare_bags(FullCompare *comparison, FullSearch *search)
 }
 
 void
-geonn_full_compare(const GeonnCache *cache, const GeonnJoin *join, TupleDesc row_type, BaselineBuild *build,
-				   bool expects_many, GeonnRunResult *result)
+geonn_full_update(const GeonnCache *cache, const GeonnJoin *join, TupleDesc row_type, BaselineBuild *build,
+				  bool expects_many, GeonnRunResult *result)
 {
 	FullCompare comparison = {
 		.cache = cache,

@@ -22,8 +22,8 @@ extern uint64 geonn_full_fill(const GeonnCache *cache, const GeonnJoin *join, Ba
  * that are found.  The search adds the observations to build, unless that is NULL.  expects_many: most rows are
  * expected to differ.  Sets the rows of the result, and what was written.
  */
-extern void geonn_full_compare(const GeonnCache *cache, const GeonnJoin *join, TupleDesc row_type,
-							   BaselineBuild *build, bool expects_many, GeonnRunResult *result);
+extern void geonn_full_update(const GeonnCache *cache, const GeonnJoin *join, TupleDesc row_type,
+							  BaselineBuild *build, bool expects_many, GeonnRunResult *result);
 
 /*
  * Begin to do what last_run->plan says, before anything is read.  Returns the baseline of the observations,

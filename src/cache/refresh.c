@@ -139,11 +139,11 @@ refresh_fully(Refresh *refresh, const char *reason, bool was_wasted, bool most_d
 	replacement = geonn_replacement_build(refresh->cache, refresh->join, build, most_differ,
 										  refresh->alone, result);
 	if (replacement == NULL)
-		geonn_full_compare(refresh->cache, refresh->join, refresh->row_type, build, most_differ, result);
+		geonn_full_update(refresh->cache, refresh->join, refresh->row_type, build, most_differ, result);
 	geonn_baselines_end(refresh->cache, refresh->join, last_run, build);
 	/* the second search makes no baselines again */
 	if (replacement != NULL && !geonn_replacement_swap(replacement, result))
-		geonn_full_compare(refresh->cache, refresh->join, refresh->row_type, NULL, most_differ, result);
+		geonn_full_update(refresh->cache, refresh->join, refresh->row_type, NULL, most_differ, result);
 }
 
 /* ---- by changes or fully ---- */
