@@ -61,6 +61,13 @@
 #include "common/metric.h"
 #include "base/compat.h"
 
+/*
+ * All observations are searched for instead if more than the first share of the points has changed, or more than
+ * the second share of the observations would be searched for again.
+ */
+#define MOST_CHANGED	0.25
+#define MOST_SEARCHED	0.3
+
 /* the greatest number of metres by which rounded distances may break the triangle inequality */
 #define MARGIN			1e-5
 
@@ -69,9 +76,6 @@
 
 /* how many blocks have their observations searched for among X together */
 #define BLOCKS_A_SLICE	4096
-
-/* points of a part that is not halved */
-#define POINTS_A_LEAF	4
 
 #define AXES			3
 
@@ -84,27 +88,16 @@ typedef struct TreePoint
 	double		latitude;
 } TreePoint;
 
-/* a part of the points in a tree */
-typedef struct TreeNode
-{
-	double		low[AXES];		/* the box around its points */
-	double		high[AXES];
-	uint32		first;			/* the index of its first point */
-	uint32		count;
-	uint32		second_half;	/* number of this node; the first half's is the next one.  0: a leaf */
-} TreeNode;
-
 /*
- * The points are halved along the longest side of the box around them, and so are both halves, until few are
- * left.  Only boxes that are near enough are looked into.  The squared distance from a box is computed from
- * differences that are not greater than those from any point in it, by the same operations in the same order.
- * Rounding keeps the order of numbers, so no point that is near is missed.
+ * A k-d tree (J. L. Bentley, 1975) without pointers: the point in the middle of the array divides the others, by
+ * one of their coordinates, in halves; each half is such a tree by the next coordinate.  A half counts only
+ * if the search begins in it, or not too far away by that coordinate.  Differences, squares and sums keep the order
+ * of numbers when they are rounded, so no point that is near is missed.
  */
 typedef struct PointTree
 {
 	TreePoint  *points;
-	TreeNode   *nodes;
-	uint32		count;			/* how many nodes the tree has */
+	uint32		count;
 } PointTree;
 
 /*
@@ -121,98 +114,34 @@ is_near(const TreePoint *point, struct geonn_vector at, double limit)
 }
 
 static inline double
-along(const TreePoint *point, int axis)
+along(struct geonn_vector at, int axis)
 {
-	return axis == 0 ? point->at.x : axis == 1 ? point->at.y : point->at.z;
+	return axis == 0 ? at.x : axis == 1 ? at.y : at.z;
 }
 
 static int
 by_axis(const void *first, const void *second, void *axis)
 {
-	double		a = along(first, *(int *) axis);
-	double		b = along(second, *(int *) axis);
+	double		a = along(((const TreePoint *) first)->at, *(int *) axis);
+	double		b = along(((const TreePoint *) second)->at, *(int *) axis);
 
 	return a < b ? -1 : a > b;
 }
 
 /*
- * Find the box around a node's points.  Returns the axis along which it is longest.
+ * Put the points into the order of a tree.
  */
-static int
-find_box(const PointTree *tree, TreeNode *node)
+static void
+order_tree(TreePoint *points, uint32 count, int axis)
 {
-	int			longest = 0;
-
-	for (int axis = 0; axis < AXES; axis++)
-	{
-		node->low[axis] = node->high[axis] = along(&tree->points[node->first], axis);
-		for (uint32 i = 1; i < node->count; i++)
-		{
-			double		value = along(&tree->points[node->first + i], axis);
-
-			node->low[axis] = Min(node->low[axis], value);
-			node->high[axis] = Max(node->high[axis], value);
-		}
-		if (node->high[axis] - node->low[axis] > node->high[longest] - node->low[longest])
-			longest = axis;
-	}
-	return longest;
-}
-
-static uint32
-add_node(PointTree *tree, uint32 first, uint32 count)
-{
-	uint32		number = tree->count++;
-	TreeNode   *node = &tree->nodes[number];
-	int			axis;
+	uint32		middle = count / 2;
 
 	CHECK_FOR_INTERRUPTS();
-	*node = (TreeNode)
-	{
-		.first = first,.count = count
-	};
-	axis = find_box(tree, node);
-	if (count > POINTS_A_LEAF)
-	{
-		qsort_arg(tree->points + first, count, sizeof(*tree->points), by_axis, &axis);
-		(void) add_node(tree, first, count / 2);
-		node->second_half = add_node(tree, first + count / 2, count - count / 2);
-	}
-	return number;
-}
-
-/*
- * Make a tree of these points, which are put into another order and must live as long as the tree.
- */
-static PointTree *
-make_tree(TreePoint *points, uint32 count)
-{
-	PointTree  *tree = palloc0(sizeof(PointTree));
-
-	tree->points = points;
-	if (count == 0)
-		return tree;
-	/* each leaf has half as many points as may be in one, or more */
-	tree->nodes = MemoryContextAllocHuge(CurrentMemoryContext,
-										 (2 * (Size) (count / (POINTS_A_LEAF / 2)) + 1) * sizeof(TreeNode));
-	(void) add_node(tree, 0, count);
-	return tree;
-}
-
-static double
-squared_distance(const TreeNode *node, struct geonn_vector at)
-{
-	double		sides[AXES];
-	const double place[AXES] = {at.x, at.y, at.z};
-
-	for (int axis = 0; axis < AXES; axis++)
-	{
-		if (place[axis] < node->low[axis])
-			sides[axis] = node->low[axis] - place[axis];
-		else
-			sides[axis] = place[axis] > node->high[axis] ? place[axis] - node->high[axis] : 0;
-	}
-	return sides[0] * sides[0] + sides[1] * sides[1] + sides[2] * sides[2];
+	if (count < 2)
+		return;
+	qsort_arg(points, count, sizeof(*points), by_axis, &axis);
+	order_tree(points, middle, (axis + 1) % AXES);
+	order_tree(points + middle + 1, count - middle - 1, (axis + 1) % AXES);
 }
 
 typedef struct Finding
@@ -225,28 +154,24 @@ typedef struct Finding
 } Finding;
 
 static void
-find(const PointTree *tree, uint32 number, Finding *finding)
+find(const TreePoint *points, uint32 count, int axis, Finding *finding)
 {
-	const TreeNode *node = &tree->nodes[number];
+	uint32		middle = count / 2;
+	double		distance;
 
-	if (finding->count > finding->room || squared_distance(node, finding->at) > finding->limit)
+	if (count == 0 || finding->count > finding->room)
 		return;
-	if (node->second_half > 0)
+	if (is_near(&points[middle], finding->at, finding->limit))
 	{
-		find(tree, number + 1, finding);
-		find(tree, node->second_half, finding);
-		return;
-	}
-	for (uint32 i = 0; i < node->count; i++)
-	{
-		const TreePoint *point = &tree->points[node->first + i];
-
-		if (!is_near(point, finding->at, finding->limit))
-			continue;
 		if (finding->count < finding->room)
-			finding->found[finding->count] = *point;
+			finding->found[finding->count] = points[middle];
 		finding->count++;
 	}
+	distance = along(finding->at, axis) - along(points[middle].at, axis);
+	if (distance <= 0 || distance * distance <= finding->limit)
+		find(points, middle, (axis + 1) % AXES, finding);
+	if (distance >= 0 || distance * distance <= finding->limit)
+		find(points + middle + 1, count - middle - 1, (axis + 1) % AXES, finding);
 }
 
 /*
@@ -254,12 +179,11 @@ find(const PointTree *tree, uint32 number, Finding *finding)
  * than room says that they did not fit into found.
  */
 static uint32
-find_near(const PointTree *tree, struct geonn_vector at, double limit, TreePoint *found, uint32 room)
+find_near(PointTree tree, struct geonn_vector at, double limit, TreePoint *found, uint32 room)
 {
 	Finding		finding = {.at = at,.limit = limit,.found = found,.room = room};
 
-	if (tree->count > 0)
-		find(tree, 0, &finding);
+	find(tree.points, tree.count, 0, &finding);
 	return finding.count;
 }
 
@@ -267,20 +191,32 @@ find_near(const PointTree *tree, struct geonn_vector at, double limit, TreePoint
  * Is the squared chord from `at` to any of the points at most the limit?
  */
 static bool
-has_near(const PointTree *tree, struct geonn_vector at, double limit)
+has_near(PointTree tree, struct geonn_vector at, double limit)
 {
 	return find_near(tree, at, limit, NULL, 0) > 0;
 }
+
+/* what the last run read, and what has changed since */
+typedef struct Increment
+{
+	const GeonnCache *cache;
+	GeonnJoin  *join;
+	TupleDesc	row_type;
+	GeonnBaseline *observations;
+	GeonnBaseline *references;
+	BaselineChanges observation_changes;
+	BaselineChanges reference_changes;
+} Increment;
 
 /* ---- searches among X ---- */
 
 /* a search for the affected observations */
 typedef struct AffectedSearch
 {
-	const GeonnIncrement *increment;
+	const Increment *increment;
 	MemoryContext context;		/* has all that lives until the search ends */
 	PointList	changes;		/* X */
-	const PointTree *tree;		/* the points of X */
+	PointTree	tree;			/* the points of X */
 	TreePoint	near[MOST_NEAR];	/* the points of X that are near the present block */
 	uint32		near_count;		/* how many they are; greater than MOST_NEAR: near has only some */
 	uint64		removed;		/* index of the next removed observation */
@@ -294,7 +230,7 @@ typedef struct AffectedSearch
 static void
 search_changes(AffectedSearch *search)
 {
-	const GeonnIncrement *increment = search->increment;
+	const Increment *increment = search->increment;
 	GeonnJoin	join = {
 		.observations = increment->join->observations,
 		.references = increment->join->references,
@@ -352,7 +288,8 @@ list_changes(AffectedSearch *search)
 										   head.longitude);
 		points[i].latitude = head.latitude;
 	}
-	search->tree = make_tree(points, (uint32) changes->count);
+	order_tree(points, (uint32) changes->count, 0);
+	search->tree = (PointTree) {points, (uint32) changes->count};
 }
 
 /*
@@ -459,7 +396,7 @@ take_block(void *state, uint32 block, const char *contents, Size length)
 static void
 search_blocks(AffectedSearch *search, const uint32 *blocks, uint32 count)
 {
-	const GeonnIncrement *increment = search->increment;
+	const Increment *increment = search->increment;
 	MemoryContext context = AllocSetContextCreate(search->context, "geonn slice",
 												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext former = MemoryContextSwitchTo(context);
@@ -498,7 +435,7 @@ by_row(const void *first, const void *second)
 static bool
 find_affected(AffectedSearch *search, double most)
 {
-	const GeonnIncrement *increment = search->increment;
+	const Increment *increment = search->increment;
 	const PointList *added = &increment->observation_changes.added;
 	uint64		limit = (uint64) (most * (double) increment->observations->rows);
 	PointList  *affected = &search->affected;
@@ -542,7 +479,7 @@ numbered_type(TupleDesc row_type)
  * Set the reach of an affected observation that has this many rows, the last one at this distance.
  */
 static void
-set_reach(const GeonnIncrement *increment, BaselinePoint *affected, int32 rows, double distance)
+set_reach(const Increment *increment, BaselinePoint *affected, int32 rows, double distance)
 {
 	affected->reach = geonn_baseline_reach(&increment->observations->schema, &increment->join->question,
 										   affected->bytes, rows, distance);
@@ -552,7 +489,7 @@ set_reach(const GeonnIncrement *increment, BaselinePoint *affected, int32 rows, 
  * Search for the observations, which have these ids, and set the reaches of those that have rows.
  */
 static void
-search_again(const GeonnIncrement *increment, PointList *affected, const Datum *ids, SortedRows *found)
+search_again(const Increment *increment, PointList *affected, const Datum *ids, SortedRows *found)
 {
 	GeonnJoin	join = *increment->join;
 	GeonnSearch *search;
@@ -578,45 +515,10 @@ search_again(const GeonnIncrement *increment, PointList *affected, const Datum *
 }
 
 /*
- * Search for these observations among all references, and set their reaches.  Adds the differences of
- * their rows, and of those of removed observations, from the table's.
- */
-static void
-find_differences(const GeonnIncrement *increment, PointList *affected, GeonnDifference *difference)
-{
-	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "geonn rows",
-												  ALLOCSET_DEFAULT_SIZES);
-	MemoryContext former = MemoryContextSwitchTo(context);
-	const BaselineSchema *schema = &increment->observations->schema;
-	const PointList *removed = &increment->observation_changes.removed;
-	RowMerge	merge = geonn_merge_begin(increment->cache, increment->row_type);
-	TargetRows *rows = geonn_target_rows_create(increment->cache, increment->row_type,
-												affected->count + removed->count);
-	Datum	   *ids = MemoryContextAllocHuge(context, Max(affected->count, 1) * sizeof(Datum));
-
-	for (uint64 i = 0; i < affected->count; i++)
-	{
-		ids[i] = geonn_baseline_id(schema, affected->points[i].bytes);
-		set_reach(increment, &affected->points[i], 0, 0);
-		geonn_target_rows_expect(rows, ids[i], true, affected->points[i].row >= 0);
-	}
-	for (uint64 i = 0; i < removed->count; i++)
-		geonn_target_rows_expect(rows, geonn_baseline_id(schema, removed->points[i].bytes), false, true);
-	if (affected->count > 0)
-		search_again(increment, affected, ids, merge.found);
-	geonn_target_rows_read(rows, merge.in_table);
-	geonn_merge_end(&merge, difference);
-	MemoryContextSwitchTo(former);
-	MemoryContextDelete(context);
-}
-
-/* ---- all steps ---- */
-
-/*
  * Bring the baselines up to date with the changes, and with the new reaches of these observations.
  */
 static void
-update_baselines(const GeonnIncrement *increment, const PointList *affected)
+update_baselines(const Increment *increment, const PointList *affected)
 {
 	const PointList *added = &increment->observation_changes.added;
 	uint64		reaches = affected->count - added->count;
@@ -628,23 +530,101 @@ update_baselines(const GeonnIncrement *increment, const PointList *affected)
 	geonn_baseline_update(increment->references, &increment->reference_changes, NULL, 0);
 }
 
-bool
-geonn_increment(const GeonnIncrement *increment, double most, GeonnDifference *difference,
-				int64 *searched)
+/*
+ * Search for these observations among all references.  Updates the baselines, and the rows of the table that differ
+ * from those that are found, or are of removed observations.
+ */
+static void
+update(const Increment *increment, PointList *affected, GeonnRunResult *result)
 {
+	const BaselineSchema *schema = &increment->observations->schema;
+	const PointList *removed = &increment->observation_changes.removed;
+	RowMerge	merge = geonn_merge_begin(increment->cache, increment->row_type);
+	TargetRows *rows = geonn_target_rows_create(increment->cache, increment->row_type,
+												affected->count + removed->count);
+	Datum	   *ids = MemoryContextAllocHuge(CurrentMemoryContext, Max(affected->count, 1) * sizeof(Datum));
+
+	for (uint64 i = 0; i < affected->count; i++)
+	{
+		ids[i] = geonn_baseline_id(schema, affected->points[i].bytes);
+		set_reach(increment, &affected->points[i], 0, 0);
+		geonn_target_rows_expect(rows, ids[i], true, affected->points[i].row >= 0);
+	}
+	for (uint64 i = 0; i < removed->count; i++)
+		geonn_target_rows_expect(rows, geonn_baseline_id(schema, removed->points[i].bytes), false, true);
+	if (affected->count > 0)
+		search_again(increment, affected, ids, merge.found);
+	update_baselines(increment, affected);
+	geonn_target_rows_read(rows, merge.in_table);
+	geonn_merge_end(&merge, result);
+}
+
+/* ---- all steps ---- */
+
+/*
+ * Find the changes of one side.  Returns false if they are too many.
+ */
+static bool
+find_changes(const Increment *increment, GeonnBaseline *baseline, const GeonnLastRun *last_run, bool always,
+			 BaselineChanges *changes)
+{
+	Size		memory = always ? SIZE_MAX : (Size) maintenance_work_mem * 1024;
+
+	geonn_baseline_load(baseline);
+	if (last_run->same[baseline->side])
+		return true;
+	return geonn_baseline_compare(baseline, increment->join, memory, changes) &&
+		(always || Max(changes->added.count, changes->removed.count) <= MOST_CHANGED * baseline->rows);
+}
+
+static bool
+find_and_update(Increment *increment, const GeonnLastRun *last_run, bool always, GeonnRunResult *result)
+{
+	BaselineChanges *references = &increment->reference_changes;
+	BaselineChanges *observations = &increment->observation_changes;
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "geonn increment",
 												  ALLOCSET_DEFAULT_SIZES);
-	MemoryContext former = MemoryContextSwitchTo(context);
 	AffectedSearch search = {.increment = increment,.context = context,.affected = {.context = context}};
-	bool		found = find_affected(&search, most);
+	MemoryContext former;
+	bool		found;
 
+	if (!find_changes(increment, increment->references, last_run, always, references) ||
+		!find_changes(increment, increment->observations, last_run, always, observations))
+		return false;
+	former = MemoryContextSwitchTo(context);
+	found = find_affected(&search, always ? 1 : MOST_SEARCHED);
 	if (found)
 	{
-		find_differences(increment, &search.affected, difference);
-		update_baselines(increment, &search.affected);
-		*searched = (int64) search.affected.count;
+		update(increment, &search.affected, result);
+		result->searched = (int64) search.affected.count;
+		result->mode = references->added.count + references->removed.count +
+			observations->added.count + observations->removed.count == 0 ? "unchanged" : "incremental";
 	}
 	MemoryContextSwitchTo(former);
 	MemoryContextDelete(context);
 	return found;
+}
+
+bool
+geonn_refresh_by_changes(const GeonnCache *cache, GeonnJoin *join, TupleDesc row_type, GeonnLastRun *last_run,
+						 bool always, GeonnRunResult *result)
+{
+	uint64		(*seed)[2] = last_run->sides.seed;
+	Increment	increment = {
+		.cache = cache,
+		.join = join,
+		.row_type = row_type,
+		.observations = geonn_baseline_create(cache, join, SIDE_OBSERVATIONS, seed[SIDE_OBSERVATIONS]),
+		.references = geonn_baseline_create(cache, join, SIDE_REFERENCES, seed[SIDE_REFERENCES])
+	};
+	bool		done = find_and_update(&increment, last_run, always, result);
+
+	geonn_baseline_close(increment.observations);
+	geonn_baseline_close(increment.references);
+	if (done)
+	{
+		result->rows = last_run->rows + result->inserted - result->deleted;
+		last_run->wasted = 0;
+	}
+	return done;
 }

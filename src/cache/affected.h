@@ -1,31 +1,18 @@
 /*
  * affected.h
- *		The differences that changes of both sides make to a cache's table.
+ *		A cache's table is brought up to date by what has changed.
  */
 #ifndef GEONN_CACHE_AFFECTED_H
 #define GEONN_CACHE_AFFECTED_H
 
-#include "cache/baseline.h"
-#include "cache/target.h"
-
-/* what the last run read, and what has changed since */
-typedef struct GeonnIncrement
-{
-	const GeonnCache *cache;
-	GeonnJoin  *join;
-	TupleDesc	row_type;
-	GeonnBaseline *observations;
-	GeonnBaseline *references;
-	BaselineChanges observation_changes;
-	BaselineChanges reference_changes;
-} GeonnIncrement;
+#include "cache/last_run.h"
 
 /*
- * Find the differences that the changes make to the table, and bring the baselines up to date.
- * Returns false, and has done nothing, if the share of the observations that are affected is greater
- * than `most`, from 0 to 1.  *searched is how many observations were searched for again.
+ * Find what has changed since the last run, which has left baselines, and update the rows of the table that
+ * differ now, and the baselines.  Unless `always`, returns false, and has written no rows, if so much has changed
+ * that a full refresh is less work.
  */
-extern bool geonn_increment(const GeonnIncrement *increment, double most,
-							GeonnDifference *difference, int64 *searched);
+extern bool geonn_refresh_by_changes(const GeonnCache *cache, GeonnJoin *join, TupleDesc row_type,
+									 GeonnLastRun *last_run, bool always, GeonnRunResult *result);
 
 #endif							/* GEONN_CACHE_AFFECTED_H */

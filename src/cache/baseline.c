@@ -56,24 +56,8 @@ type_of(const PointColumn *column)
 }
 
 void
-geonn_baseline_open(GeonnBaseline *baseline)
-{
-	MemoryContext former = MemoryContextSwitchTo(baseline->context);
-	int16		side = (int16) baseline->side;
-
-	if (baseline->directory == NULL)
-	{
-		baseline->directory = geonn_block_table_open(baseline->cache, side, "geonn_cache_directory");
-		baseline->contents = geonn_block_table_open(baseline->cache, side, "geonn_cache_block");
-		baseline->lists = geonn_block_table_open(baseline->cache, side, "geonn_cache_page");
-	}
-	MemoryContextSwitchTo(former);
-}
-
-void
 geonn_baseline_delete(GeonnBaseline *baseline)
 {
-	geonn_baseline_open(baseline);
 	geonn_block_table_delete_all(baseline->directory);
 	geonn_block_table_delete_all(baseline->contents);
 	geonn_block_table_delete_all(baseline->lists);
@@ -82,12 +66,9 @@ geonn_baseline_delete(GeonnBaseline *baseline)
 void
 geonn_baseline_close(GeonnBaseline *baseline)
 {
-	if (baseline->directory == NULL)
-		return;
 	geonn_block_table_close(baseline->directory);
 	geonn_block_table_close(baseline->contents);
 	geonn_block_table_close(baseline->lists);
-	baseline->directory = baseline->contents = baseline->lists = NULL;
 }
 
 GeonnBaseline *
@@ -98,7 +79,6 @@ geonn_baseline_create(const GeonnCache *cache, const GeonnJoin *join, CacheSide 
 
 	baseline->cache = cache;
 	baseline->context = CurrentMemoryContext;
-	baseline->keep_room = (Size) maintenance_work_mem * 1024 / 2;
 	baseline->side = side;
 	baseline->metric = join->question.metric;
 	baseline->seed[0] = seed[0];
@@ -111,6 +91,9 @@ geonn_baseline_create(const GeonnCache *cache, const GeonnJoin *join, CacheSide 
 	if (geonn_has_limits(source))
 		baseline->schema.limits_bytes = geonn_limits_bytes(source->window_count);
 	baseline->schema.keeps_unplaced = side == SIDE_OBSERVATIONS && join->keep_unmatched;
+	baseline->directory = geonn_block_table_open(cache, side, "geonn_cache_directory");
+	baseline->contents = geonn_block_table_open(cache, side, "geonn_cache_block");
+	baseline->lists = geonn_block_table_open(cache, side, "geonn_cache_page");
 	return baseline;
 }
 
@@ -492,7 +475,6 @@ geonn_baseline_load(GeonnBaseline *baseline)
 	const bytea *entries;
 	uint32		room = 0;
 
-	geonn_baseline_open(baseline);
 	geonn_block_table_rewind(baseline->directory);
 	while ((entries = geonn_block_table_next(baseline->directory)) != NULL)
 		room = add_entries(baseline, entries, room);
@@ -504,39 +486,23 @@ geonn_baseline_load(GeonnBaseline *baseline)
 		baseline->next_number = Max(baseline->next_number, baseline->blocks[i].number + 1);
 	}
 	make_jumps(baseline);
-	baseline->kept = MemoryContextAllocExtended(baseline->context, baseline->count * sizeof(bytea *),
-												MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
 	MemoryContextSwitchTo(former);
 }
 
 /* ---- blocks ---- */
 
 /*
- * Read a block's contents, and keep them if they fit: blocks are often read twice, once to look at them
- * and once to rebuild them.  The copy outlasts what is written meanwhile.
+ * Read a block's contents.  The copy outlasts what is written meanwhile.
  */
 static const bytea *
 read_block(GeonnBaseline *baseline, uint32 block)
 {
-	const bytea *contents = baseline->kept[block];
-	Size		size;
-	bytea	   *copy;
+	const bytea *contents = geonn_block_table_find(baseline->contents, baseline->blocks[block].number);
 
-	if (contents != NULL)
-		return contents;
-	contents = geonn_block_table_find(baseline->contents, baseline->blocks[block].number);
 	if (contents == NULL)
 		elog(ERROR, "block %u of cache %d is missing", baseline->blocks[block].number,
 			 baseline->cache->id);
-	size = VARSIZE_ANY(contents);
-	if (size <= baseline->keep_room)
-	{
-		baseline->keep_room -= size;
-		copy = baseline->kept[block] = MemoryContextAlloc(baseline->context, size);
-	}
-	else
-		copy = palloc(size);
-	return memcpy(copy, contents, size);
+	return memcpy(palloc(VARSIZE_ANY(contents)), contents, VARSIZE_ANY(contents));
 }
 
 void

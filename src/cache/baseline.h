@@ -146,7 +146,7 @@ typedef struct GeonnBaseline
 	BaselineSchema schema;
 	int			metric;
 	uint64		seed[2];		/* the secret key of the hashes of points */
-	BlockTable *directory;		/* the tables are open from geonn_baseline_open to geonn_baseline_close */
+	BlockTable *directory;		/* the tables are open from geonn_baseline_create to geonn_baseline_close */
 	BlockTable *contents;
 	BlockTable *lists;			/* lists of pages; see cache/changed_pages.c */
 	uint32		count;			/* how many blocks it has; at least one after geonn_baseline_load */
@@ -155,8 +155,6 @@ typedef struct GeonnBaseline
 	uint64		rows;			/* how many points it has */
 	ChangedPages *pages;		/* pages of the tables that are read for it; NULL: all of them are read */
 	MemoryContext context;		/* has all that belongs to it */
-	bytea	  **kept;			/* [count]: contents of blocks that were read and are kept, or NULL */
-	Size		keep_room;		/* how many more bytes of contents may be kept */
 	uint64	   *first_keys;		/* [count]; see geonn_baseline_find_block */
 	uint32	   *jumps;
 } GeonnBaseline;
@@ -169,16 +167,13 @@ geonn_side_source(const GeonnJoin *join, CacheSide side)
 }
 
 /*
- * Create a baseline for the points of a side, without blocks yet.  All that follows, until
+ * Create a baseline for the points of a side, without blocks yet, and open its tables.  All that follows, until
  * geonn_baseline_close, uses the present memory context and the snapshot that is active now.
  */
 extern GeonnBaseline *geonn_baseline_create(const GeonnCache *cache, const GeonnJoin *join,
 											CacheSide side, const uint64 *seed);
 
-/* Open the baseline's tables, unless they are open. */
-extern void geonn_baseline_open(GeonnBaseline *baseline);
-
-/* Open the tables, and read the directory. */
+/* Read the directory. */
 extern void geonn_baseline_load(GeonnBaseline *baseline);
 
 /* Delete the rows that are stored of the baseline, and its lists of pages. */
@@ -257,6 +252,22 @@ extern float geonn_baseline_reach(const BaselineSchema *schema, const GeonnQuest
 								  const char *bytes, uint64 rows, double distance);
 
 /* ---- cache/baseline_write.c ---- */
+
+/* a sort of points by their keys; points with equal keys come in any order */
+typedef struct PointSort PointSort;
+
+/* Create a sort without points, in the current memory context. */
+extern PointSort *geonn_point_sort_begin(void);
+
+/* Add a point, whose bytes are copied, with a number by which the caller knows it again. */
+extern void geonn_point_sort_add(PointSort *sort, const BaselinePoint *point, uint64 number);
+
+/*
+ * Get the next point, whose bytes are valid until the next call, and its number.  Returns false after the last
+ * one.  No points can be added after the first call.
+ */
+extern bool geonn_point_sort_next(PointSort *sort, BaselinePoint *point, uint64 *number);
+extern void geonn_point_sort_end(PointSort *sort);
 
 /* writes points into blocks, in the order of their keys */
 typedef struct BaselineWriter BaselineWriter;

@@ -1,6 +1,6 @@
 /*
  * baseline_write.c
- *		Blocks of a baseline are written.
+ *		Points of a baseline are sorted, and written in blocks.
  *
  * Points arrive in the order of their keys, and a block ends when it is large enough.  In an existing
  * baseline, one or more new blocks replace a block: the first of them keeps its number, and
@@ -9,12 +9,23 @@
  *
  * To bring a baseline up to date, the blocks in which something has changed are read, rebuilt and
  * written: without the points that were removed, with those that were added, and with new reaches.
+ *
+ * PostgreSQL's tuplesort would make a tuple of each point, and copy it: a first fill of 500,000 observations
+ * takes 1.3 times as long with it as with the sort below.  That one sorts points by what they all have: a
+ * key of 64 bits and bytes that nothing looks into.  They are appended to a buffer, and an array has for
+ * each the key and where it begins.  The array is sorted.  When buffer and array reach
+ * maintenance_work_mem, the points are written to a temporary file in their order, a run, and the buffer
+ * begins anew.  At the end the runs, of which the last one stays in memory, are merged: a heap has the
+ * present point of each run.
  */
 #include "postgres.h"
 
 #include <math.h>
 
+#include "commands/tablespace.h"
+#include "lib/binaryheap.h"
 #include "miscadmin.h"
+#include "storage/buffile.h"
 #include "utils/memutils.h"
 
 #include "cache/baseline.h"
@@ -31,10 +42,278 @@
 /* it has no more in any case: its contents are one value of a table */
 #define BYTES_AT_MOST	(MaxAllocSize - VARHDRSZ - 1)
 
+/* ---- points in the order of their keys ---- */
+
+/* a point in the buffer or in a file; its bytes follow */
+typedef struct Record
+{
+	Fingerprint fingerprint;
+	uint64		number;
+	uint32		length;
+} Record;
+
+/* where a point begins in the buffer */
+typedef struct Place
+{
+	uint64		key;
+	Size		offset;
+} Place;
+
+#define ST_SORT sort_places
+#define ST_ELEMENT_TYPE Place
+#define ST_COMPARE(a, b) ((a)->key < (b)->key ? -1 : (a)->key > (b)->key)
+#define ST_CHECK_FOR_INTERRUPTS
+#define ST_SCOPE static
+#define ST_DEFINE
+#include "lib/sort_template.h"
+
+/* points are fetched into the processor's cache this many places ahead */
+#define PLACES_AHEAD	16
+
+/* the room that buffer and array have at first */
+#define FIRST_BYTES		65536
+#define FIRST_PLACES	1024
+
+/* a run, and its present point */
+typedef struct SortRun
+{
+	BufFile    *file;			/* NULL: the run is the points in memory */
+	uint64		left;			/* how many points follow the present one */
+	Record		record;
+	char	   *bytes;
+	Size		room;			/* the room of bytes, if the run is in a file */
+} SortRun;
+
+struct PointSort
+{
+	MemoryContext context;
+	Size		memory;			/* how many bytes buffer and array may take */
+	char	   *buffer;
+	Size		used;
+	Size		room;
+	Place	   *places;
+	uint64		count;
+	uint64		places_room;
+	uint64		next;			/* the index of the place that is read next */
+	List	   *runs;
+	binaryheap *heap;			/* of the runs that have a present point; NULL: points are still added */
+};
+
+PointSort *
+geonn_point_sort_begin(void)
+{
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "geonn point sort",
+												  ALLOCSET_DEFAULT_SIZES);
+	PointSort  *sort = MemoryContextAllocZero(context, sizeof(PointSort));
+
+	sort->context = context;
+	sort->memory = (Size) maintenance_work_mem * 1024;
+	sort->room = FIRST_BYTES;
+	sort->buffer = MemoryContextAlloc(context, sort->room);
+	sort->places_room = FIRST_PLACES;
+	sort->places = MemoryContextAlloc(context, sort->places_room * sizeof(Place));
+	return sort;
+}
+
+/*
+ * Copy the record of a place, and return where its bytes are.
+ */
+static char *
+read_place(const PointSort *sort, uint64 place, Record *record)
+{
+	char	   *start = sort->buffer + sort->places[place].offset;
+
+	if (place + PLACES_AHEAD < sort->count)
+	{
+		const char *ahead = sort->buffer + sort->places[place + PLACES_AHEAD].offset;
+
+		__builtin_prefetch(ahead);
+		__builtin_prefetch(ahead + sizeof(Record) + 24);
+	}
+	memcpy(record, start, sizeof(Record));
+	return start + sizeof(Record);
+}
+
+static SortRun *
+add_run(PointSort *sort)
+{
+	SortRun    *run = palloc0(sizeof(SortRun));
+
+	run->left = sort->count;
+	sort->runs = lappend(sort->runs, run);
+	sort_places(sort->places, sort->count);
+	return run;
+}
+
+/*
+ * Write the points in memory to a file, in their order.
+ */
+static void
+write_run(PointSort *sort)
+{
+	MemoryContext former = MemoryContextSwitchTo(sort->context);
+	SortRun    *run = add_run(sort);
+
+	PrepareTempTablespaces();
+	run->file = BufFileCreateTemp(false);
+	for (uint64 i = 0; i < sort->count; i++)
+	{
+		Record		record;
+		char	   *bytes = read_place(sort, i, &record);
+
+		CHECK_FOR_INTERRUPTS();
+		BufFileWrite(run->file, bytes - sizeof(Record), sizeof(Record) + record.length);
+	}
+	if (BufFileSeek(run->file, 0, 0, SEEK_SET) != 0)
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not rewind a temporary file: %m"),
+				 errhint("Check the disks of temp_tablespaces, then run the refresh again.")));
+	sort->used = sort->count = 0;
+	MemoryContextSwitchTo(former);
+}
+
+static void
+read_file(BufFile *file, void *to, Size length)
+{
+	if (BufFileRead(file, to, length) != length)
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not read a temporary file: %m"),
+				 errhint("Check the disks of temp_tablespaces, then run the refresh again.")));
+}
+
+/*
+ * Go to the run's next point.  Returns false at its end.
+ */
+static bool
+advance(PointSort *sort, SortRun *run)
+{
+	if (run->left == 0)
+		return false;
+	run->left--;
+	if (run->file == NULL)
+	{
+		run->bytes = read_place(sort, sort->next++, &run->record);
+		return true;
+	}
+	read_file(run->file, &run->record, sizeof(Record));
+	if (run->record.length > run->room)
+	{
+		run->room = Max(run->record.length, 1024);
+		run->bytes = MemoryContextAllocHuge(sort->context, run->room);
+	}
+	read_file(run->file, run->bytes, run->record.length);
+	return true;
+}
+
+void
+geonn_point_sort_add(PointSort *sort, const BaselinePoint *point, uint64 number)
+{
+	Record		record = {point->fingerprint, number, point->length};
+	Size		needed = sizeof(Record) + point->length;
+
+	Assert(sort->heap == NULL);
+	if (sort->count > 0 &&
+		sort->used + needed + (sort->count + 1) * sizeof(Place) > sort->memory)
+		write_run(sort);
+	if (sort->used + needed > sort->room)
+	{
+		sort->room = Max(Min(sort->room * 2, sort->memory), sort->used + needed);
+		sort->buffer = repalloc_huge(sort->buffer, sort->room);
+	}
+	if (sort->count == sort->places_room)
+	{
+		sort->places_room *= 2;
+		sort->places = repalloc_huge(sort->places, sort->places_room * sizeof(Place));
+	}
+	sort->places[sort->count++] = (Place) {point->fingerprint.key, sort->used};
+	memcpy(sort->buffer + sort->used, &record, sizeof(Record));
+	memcpy(sort->buffer + sort->used + sizeof(Record), point->bytes, point->length);
+	sort->used += needed;
+}
+
+/* the heap has its greatest element at the top: here the run with the least key */
+static int
+by_least_key(Datum first, Datum second, void *arg pg_attribute_unused())
+{
+	uint64		a = ((const SortRun *) DatumGetPointer(first))->record.fingerprint.key;
+	uint64		b = ((const SortRun *) DatumGetPointer(second))->record.fingerprint.key;
+
+	return a > b ? -1 : a < b;
+}
+
+static void
+begin_merge(PointSort *sort)
+{
+	MemoryContext former = MemoryContextSwitchTo(sort->context);
+	ListCell   *cell;
+
+	(void) add_run(sort);
+	sort->heap = binaryheap_allocate(list_length(sort->runs), by_least_key, NULL);
+	foreach(cell, sort->runs)
+	{
+		if (advance(sort, lfirst(cell)))
+			binaryheap_add_unordered(sort->heap, PointerGetDatum(lfirst(cell)));
+	}
+	binaryheap_build(sort->heap);
+	MemoryContextSwitchTo(former);
+}
+
+/*
+ * Go past the point at the top of the heap.
+ */
+static void
+pass_first(PointSort *sort)
+{
+	Datum		first = binaryheap_first(sort->heap);
+
+	if (advance(sort, (SortRun *) DatumGetPointer(first)))
+		binaryheap_replace_first(sort->heap, first);
+	else
+		(void) binaryheap_remove_first(sort->heap);
+}
+
+bool
+geonn_point_sort_next(PointSort *sort, BaselinePoint *point, uint64 *number)
+{
+	const SortRun *run;
+
+	if (sort->heap == NULL)
+		begin_merge(sort);
+	else if (!binaryheap_empty(sort->heap))
+		pass_first(sort);
+	if (binaryheap_empty(sort->heap))
+		return false;
+	run = (const SortRun *) DatumGetPointer(binaryheap_first(sort->heap));
+	*number = run->record.number;
+	*point = (BaselinePoint)
+	{
+		.fingerprint = run->record.fingerprint,.bytes = run->bytes,.length = run->record.length
+	};
+	return true;
+}
+
+void
+geonn_point_sort_end(PointSort *sort)
+{
+	ListCell   *cell;
+
+	foreach(cell, sort->runs)
+	{
+		const SortRun *run = lfirst(cell);
+
+		if (run->file != NULL)
+			BufFileClose(run->file);
+	}
+	MemoryContextDelete(sort->context);
+}
+
+/* ---- blocks ---- */
+
 struct BaselineWriter
 {
 	GeonnBaseline *baseline;
-	MemoryContext context;
 
 	/* the new directory */
 	BaselineBlock *blocks;
@@ -46,7 +325,6 @@ struct BaselineWriter
 	/* the block under construction */
 	bool		open;
 	BaselineBlock block;
-	bool		has_ball;		/* its centre and radius are known before its points are */
 	uint64		last_key;
 	StringInfoData contents;
 	uint32		placed;			/* how many points have coordinates, and the sums of these */
@@ -55,20 +333,6 @@ struct BaselineWriter
 
 	uint32		first_new;		/* blocks with smaller numbers are stored already */
 };
-
-/*
- * Write a row of a table: update the row of this number, or insert one if the table has none.
- */
-static void
-write_row(BlockTable *table, bool is_there, uint32 number, const char *contents, Size length)
-{
-	if (is_there)
-		geonn_block_table_update(table, number, contents, length);
-	else
-		geonn_block_table_insert(table, number, contents, length);
-}
-
-/* ---- blocks ---- */
 
 /*
  * Find a ball around the block's points.  Any centre would do; one among the points makes the ball
@@ -149,11 +413,10 @@ end_block(BaselineWriter *writer)
 
 	if (!writer->open)
 		return;
-	if (!writer->has_ball)
-		find_ball(writer);
+	find_ball(writer);
 	add_entry(writer, block);
-	write_row(writer->baseline->contents, block->number < writer->first_new, block->number,
-			  writer->contents.data, writer->contents.len);
+	geonn_block_table_write(writer->baseline->contents, block->number < writer->first_new, block->number,
+							writer->contents.data, writer->contents.len);
 	writer->open = false;
 }
 
@@ -165,7 +428,6 @@ begin_block(BaselineWriter *writer, uint64 first_key, uint32 number)
 	{
 		.first_key = first_key,.number = number,.reach = -1
 	};
-	writer->has_ball = false;
 	writer->placed = 0;
 	writer->latitudes = writer->longitudes = 0;
 	resetStringInfo(&writer->contents);
@@ -178,7 +440,6 @@ geonn_baseline_writer_begin(GeonnBaseline *baseline, bool anew)
 	BaselineWriter *writer = palloc0(sizeof(BaselineWriter));
 
 	writer->baseline = baseline;
-	writer->context = CurrentMemoryContext;
 	writer->anew = anew;
 	writer->room = Max(baseline->count, 16);
 	writer->blocks = MemoryContextAllocHuge(CurrentMemoryContext,
@@ -186,7 +447,6 @@ geonn_baseline_writer_begin(GeonnBaseline *baseline, bool anew)
 	initStringInfo(&writer->contents);
 	if (anew)
 	{
-		geonn_baseline_open(baseline);
 		geonn_block_table_delete_all(baseline->directory);
 		geonn_block_table_delete_all(baseline->contents);
 		baseline->next_number = 0;
@@ -199,22 +459,18 @@ geonn_baseline_writer_begin(GeonnBaseline *baseline, bool anew)
 
 /*
  * The points that are added next replace those of this block, and have keys of its range.  The blocks before this
- * one stay as they are.  has_same_points: only reaches are other than before.
+ * one stay as they are.
  */
 static void
-replace_block(BaselineWriter *writer, uint32 number, bool has_same_points)
+replace_block(BaselineWriter *writer, uint32 number)
 {
 	const BaselineBlock *blocks = writer->baseline->blocks;
-	const BaselineBlock *former = &blocks[number];
 
 	end_block(writer);
 	while (writer->next_old < number)
 		add_entry(writer, &blocks[writer->next_old++]);
 	writer->next_old++;
-	begin_block(writer, former->first_key, former->number);
-	writer->has_ball = has_same_points;
-	writer->block.centre = former->centre;
-	writer->block.radius = former->radius;
+	begin_block(writer, blocks[number].first_key, blocks[number].number);
 }
 
 void
@@ -277,16 +533,15 @@ write_directory(BaselineWriter *writer)
 		uint32		count = Min(BLOCKS_A_ROW, writer->count - first);
 
 		if (!is_same(writer, first, count))
-			write_row(baseline->directory, !writer->anew && first < baseline->count, first / BLOCKS_A_ROW,
-					  (char *) (writer->blocks + first), count * sizeof(BaselineBlock));
+			geonn_block_table_write(baseline->directory, !writer->anew && first < baseline->count,
+									first / BLOCKS_A_ROW, (char *) (writer->blocks + first),
+									count * sizeof(BaselineBlock));
 	}
 }
 
 void
 geonn_baseline_writer_end(BaselineWriter *writer)
 {
-	MemoryContext former = MemoryContextSwitchTo(writer->context);
-
 	end_block(writer);
 	if (!writer->anew)
 	{
@@ -294,7 +549,6 @@ geonn_baseline_writer_end(BaselineWriter *writer)
 			add_entry(writer, &writer->baseline->blocks[writer->next_old++]);
 	}
 	write_directory(writer);
-	MemoryContextSwitchTo(former);
 }
 
 /* ---- bringing up to date ---- */
@@ -377,7 +631,6 @@ update_block(void *state, uint32 block, const char *contents, Size length)
 	const PointList *added = &update->changes->added;
 	const char *end = contents + length;
 	BaselinePoint point = geonn_baseline_first(block);
-	bool		has_same_points;
 
 	update->count = 0;
 	while (next_point(update, &contents, end, &point))
@@ -385,14 +638,10 @@ update_block(void *state, uint32 block, const char *contents, Size length)
 		geonn_baseline_fingerprint(update->baseline, &point);
 		add_point(update, &point);
 	}
-	has_same_points = update->count == update->baseline->blocks[block].rows;
 	while (update->next_added < added->count && added->points[update->next_added].block == block)
-	{
 		add_point(update, &added->points[update->next_added++]);
-		has_same_points = false;
-	}
 	qsort(update->points, update->count, sizeof(BaselinePoint), by_key);
-	replace_block(update->writer, block, has_same_points);
+	replace_block(update->writer, block);
 	for (uint64 i = 0; i < update->count; i++)
 		geonn_baseline_add(update->writer, &update->points[i]);
 }
@@ -404,9 +653,7 @@ static uint32
 touched_blocks(const BaselineUpdate *update, uint32 *blocks)
 {
 	const BaselineChanges *changes = update->changes;
-	bool	   *touched = MemoryContextAllocExtended(CurrentMemoryContext,
-													 update->baseline->count * sizeof(bool),
-													 MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	bool	   *touched = palloc_extended(update->baseline->count * sizeof(bool), MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
 	uint32		count = 0;
 
 	for (uint64 i = 0; i < changes->added.count; i++)
@@ -420,7 +667,6 @@ touched_blocks(const BaselineUpdate *update, uint32 *blocks)
 		if (touched[i])
 			blocks[count++] = i;
 	}
-	pfree(touched);
 	return count;
 }
 
@@ -428,9 +674,6 @@ void
 geonn_baseline_update(GeonnBaseline *baseline, const BaselineChanges *changes,
 				const BaselinePoint *reaches, uint64 reach_count)
 {
-	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "geonn update",
-												  ALLOCSET_DEFAULT_SIZES);
-	MemoryContext former = MemoryContextSwitchTo(context);
 	BaselineUpdate update = {
 		.baseline = baseline,
 		.changes = changes,
@@ -438,7 +681,7 @@ geonn_baseline_update(GeonnBaseline *baseline, const BaselineChanges *changes,
 		.reach_count = reach_count,
 		.room = 256
 	};
-	uint32	   *blocks = MemoryContextAllocHuge(context, baseline->count * sizeof(uint32));
+	uint32	   *blocks = MemoryContextAllocHuge(CurrentMemoryContext, baseline->count * sizeof(uint32));
 	uint32		count = touched_blocks(&update, blocks);
 
 	if (count > 0)
@@ -448,6 +691,4 @@ geonn_baseline_update(GeonnBaseline *baseline, const BaselineChanges *changes,
 		geonn_baseline_read_blocks(baseline, blocks, count, update_block, &update);
 		geonn_baseline_writer_end(update.writer);
 	}
-	MemoryContextSwitchTo(former);
-	MemoryContextDelete(context);
 }

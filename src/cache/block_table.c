@@ -235,28 +235,23 @@ make_row(const BlockTable *table, int64 number, const char *contents, Size lengt
 }
 
 void
-geonn_block_table_insert(BlockTable *table, int64 number, const char *contents, Size length)
+geonn_block_table_write(BlockTable *table, bool is_there, int64 number, const char *contents, Size length)
 {
 	HeapTuple	row = make_row(table, number, contents, length);
+	HeapTuple	former;
 
 	CHECK_FOR_INTERRUPTS();
-	CatalogTupleInsertWithInfo(table->relation, row, table->indexes);
-	heap_freetuple(row);
-}
-
-void
-geonn_block_table_update(BlockTable *table, int64 number, const char *contents, Size length)
-{
-	HeapTuple	former;
-	HeapTuple	row;
-
-	look_up(table, number, BTEqualStrategyNumber);
-	former = next_row(table);
-	if (former == NULL)
-		elog(ERROR, "row " INT64_FORMAT " of table %s is missing", number,
-			 RelationGetRelationName(table->relation));
-	row = make_row(table, number, contents, length);
-	CatalogTupleUpdateWithInfo(table->relation, &former->t_self, row, table->indexes);
+	if (!is_there)
+		CatalogTupleInsertWithInfo(table->relation, row, table->indexes);
+	else
+	{
+		look_up(table, number, BTEqualStrategyNumber);
+		former = next_row(table);
+		if (former == NULL)
+			elog(ERROR, "row " INT64_FORMAT " of table %s is missing", number,
+				 RelationGetRelationName(table->relation));
+		CatalogTupleUpdateWithInfo(table->relation, &former->t_self, row, table->indexes);
+	}
 	heap_freetuple(row);
 }
 

@@ -29,16 +29,12 @@ extern const bytea *geonn_block_table_find(BlockTable *table, int64 number);
 extern void geonn_block_table_rewind(BlockTable *table);
 extern const bytea *geonn_block_table_next(BlockTable *table);
 
-/* Insert a row of a number that the side does not have. */
-extern void geonn_block_table_insert(BlockTable *table, int64 number, const char *contents,
-									 Size length);
-
 /*
- * Replace the contents of the row of this number, once.  Raises an error if the row is missing, or if
- * a transaction that the snapshot does not see has changed it.
+ * Insert a row of a number that the side does not have; or if it is there, replace its contents, once.  Raises an
+ * error if the row is missing then, or if a transaction that the snapshot does not see has changed it.
  */
-extern void geonn_block_table_update(BlockTable *table, int64 number, const char *contents,
-									 Size length);
+extern void geonn_block_table_write(BlockTable *table, bool is_there, int64 number, const char *contents,
+									Size length);
 
 /*
  * Delete the rows from the first number to the last one, or all of the side, with those that were written since

@@ -6,20 +6,68 @@
  * A side of a cache is often a large table of which few pages change between two refreshes.  Its rows
  * are those of one or more leaves: the table itself, or its partitions, those of partitions, or
  * its children and its own rows; or the tables of a view with UNION ALL.  For each page of a leaf the
- * last run keeps a list of the points that it had there, and for each leaf a state, by which the next one
- * finds the pages that may have changed (cache/leaf.c).  A list is a row of geonn_cache_page, with the
+ * last run keeps a list of the points that it had there.  A list is a row of geonn_cache_page, with the
  * leaf's OID in the first half of its number and the page in the second; an empty list may have no row.
- * Another row has the states of all leaves.
+ * Another row has the states of all leaves.  The state of a leaf is
  *
- * A refresh reads only these pages, and compares their points with those on their lists: a point that
- * is only on a list was removed, one that is on none was added, and a row that an UPDATE has put on
- * another page with the same bytes is neither, also if that page is another leaf's.
+ *	 - how many pages the leaf had then;
+ *	 - the position, which is the end of the WAL as it was before that run looked at any page, or
+ *	   before the first unsettled page was changed.  On a settled page, each transaction that has inserted
+ *	   a tuple or deleted one had ended before the run took its snapshot, or the page was all-visible.
+ *
+ * A refresh reads only the pages that may have changed, and compares their points with those on their
+ * lists: a point that is only on a list was removed, one that is on none was added, and a row that an
+ * UPDATE has put on another page with the same bytes is neither, also if that page is another leaf's.
  *
  * The lists are of the leaves that the last run found.  Of a leaf that has come since (CREATE TABLE,
  * ATTACH PARTITION, INHERIT) all pages may have changed, and it has no lists.  Of one that is none any
  * more (DROP TABLE, DETACH PARTITION, NO INHERIT) all pages that it had may have changed, and it has no
  * pages.  A leaf with another file (TRUNCATE, VACUUM FULL, CLUSTER) is both.  Leaves are known by
  * their OIDs; that an OID is of another table now shows in its state's subject.
+ *
+ * Of a leaf that is the same, the pages that may have changed since are
+ *
+ *	 - those with an LSN past the position;
+ *	 - those past the former end of the table, and those without an LSN, as new ones: a page that
+ *	   VACUUM cut off may have come back;
+ *	 - those that the table no longer has: their points were removed.
+ *
+ * Why all others have the same rows for the present snapshot as they had for the last run:
+ *
+ * (1) Nothing was inserted there, updated, deleted or pruned since the position was taken.  All of
+ *	   these are recorded in the WAL, and set the page's LSN to the record's end, under the same
+ *	   exclusive lock of the page.  A page is looked at under its lock: a change that had begun before
+ *	   is complete, and one that begins after has a record past the position that this refresh stores.
+ *	   For the next one, it does not matter whether the change came before or after the refresh read
+ *	   the rows.
+ *
+ *	   As for labels (join/kept_dataset.c), this needs a permanent table of the heap, no standby and no
+ *	   old_snapshot_threshold.  A transaction that fills a file that it has made, when wal_level is
+ *	   minimal, leaves pages without an LSN, which are taken for changed.  Hint bits and the marks of
+ *	   all-visible pages change no rows.
+ *
+ * (2) The tuples that a snapshot sees on a page depend on its bytes and on which transactions have
+ *	   ended and how.  A page that was unsettled has an LSN past the position.  On a settled page, none
+ *	   that matters was still to end when the last run took its snapshot: its number is less than that
+ *	   snapshot's xmin.  The present snapshot sees the last run's own row as committed, or belongs to the
+ *	   same transaction, so it is not older, and all that had ended for the last run has ended for it, in
+ *	   the same way.  The own transaction's number is never less than its snapshot's xmin.  On a page that
+ *	   was all-visible, both see all tuples.
+ *
+ * (3) The same file, columns and row of pg_class: as with labels.  A hash of their subject is kept and
+ *	   compared (geonn_describe_pages); TRUNCATE, VACUUM FULL and ALTER TABLE make another.  All pages of a leaf
+ *	   with another subject may have changed, those that it has and those that it had.
+ *
+ * Pages need not be looked at one by one where the visibility map tells the same.  If a page's bit is
+ * set there now, and the LSN of the bit's page of the map is not past the position, the page has not
+ * changed: whatever sets a bit sets that LSN, so this one was set before the position was taken, and
+ * never since; whatever changes a page clears its bit first, before its transaction can commit.
+ * Bits and LSN are read together, or a bit that was set between would be taken for an older one
+ * (join/kept_dataset.c).  And a page whose bit is set is settled: a change under way is recorded past
+ * the new position, which was taken before the bits were read.
+ *
+ * When a refresh reads a page, it may also prune it, as any reader may.  The next refresh then reads
+ * this page again.
  *
  * All of this holds for the baseline with the same seed: new baselines have new lists.  And while a
  * refresh works, the source has the same leaves (cache/refresh.c).
@@ -33,12 +81,22 @@
  */
 #include "postgres.h"
 
+#include "access/heapam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "access/transam.h"
 #include "access/xlog.h"
 #include "miscadmin.h"
+#include "storage/bufmgr.h"
+#include "storage/predicate.h"
+#include "utils/rel.h"
 #include "utils/snapmgr.h"
 
+#include "base/compat.h"
 #include "cache/changed_pages.h"
-#include "cache/leaf.h"
+#include "cache/siphash.h"
+#include "common/protocol.h"
+#include "join/kept_dataset.h"
 #include "points/reader.h"
 
 /* pages are few if they are at most this share of all pages, or at most this number */
@@ -55,10 +113,40 @@
 #define STATE_NUMBER	0
 #define SEED_BYTES	sizeof(((GeonnBaseline *) NULL)->seed)
 
+/* reading a table larger than this share of shared buffers reuses few of them (as heapam.c) */
+#define BUFFERS_SHARE	4
+
+/* a page that may have changed since the last run */
+typedef struct ChangedPage
+{
+	BlockNumber number;
+	bool		is_listed;		/* this run has stored a new list of it */
+} ChangedPage;
+
+/* what a leaf's lists of pages were made of, as stored */
+typedef struct LeafState
+{
+	uint64		subject[2];		/* a hash of what geonn_describe_pages says */
+	uint64		position;		/* XLogRecPtr: pages with this LSN or an earlier one have not changed */
+	Oid			table;
+	uint32		pages;			/* how many the table had */
+} LeafState;
+
+typedef struct Leaf
+{
+	Oid			table;
+	const AttrNumber *attributes;	/* as in PlainTable; NULL: the table is no leaf any more */
+	LeafState	now;			/* the state that this run stores */
+	LeafState	former;			/* the state that the last run stored; all bytes are 0: it was no leaf */
+	bool		is_same;		/* pages but the changed ones are as the last run read them */
+	ChangedPage *changed;		/* [count], ascending: pages that it has or had */
+	uint32		count;
+	uint32		room;
+} Leaf;
+
 struct ChangedPages
 {
 	const GeonnBaseline *baseline;
-	MemoryContext context;
 	Leaf	   *leaves;			/* ordered by OID: the leaves of now and of the last run */
 	int			count;
 	bool		known;			/* the last run has stored lists */
@@ -73,12 +161,6 @@ struct ChangedPages
 	StringInfoData list;		/* the entries of the list, so far */
 };
 
-static bool
-is_few(uint64 count, uint64 pages)
-{
-	return count <= FEW_ALWAYS || count <= FEW_SHARE * pages;
-}
-
 /* ---- leaves ---- */
 
 static int
@@ -90,31 +172,57 @@ by_table(const void *first, const void *second)
 	return a < b ? -1 : a > b;
 }
 
+/*
+ * Find a table among the first leaves, so many, which are ordered; or return NULL.
+ */
 static Leaf *
-find_leaf(const ChangedPages *pages, Oid table)
+find_leaf(const ChangedPages *pages, int count, Oid table)
 {
 	Leaf		key = {.table = table};
 
-	return bsearch(&key, pages->leaves, pages->count, sizeof(Leaf), by_table);
+	return bsearch(&key, pages->leaves, count, sizeof(Leaf), by_table);
 }
 
 /*
- * Make leaves of the source's tables.  Returns false if the source has other rows than tables', or reads one of
- * them twice.
+ * Make leaves of what the last run has stored, if it is of this baseline.  There is room for so many more.
+ */
+static void
+load_former(ChangedPages *pages, int more)
+{
+	const bytea *stored = geonn_block_table_find(pages->baseline->lists, STATE_NUMBER);
+	Size		length = stored == NULL ? 0 : VARSIZE_ANY_EXHDR(stored);
+
+	pages->leaves = MemoryContextAllocExtended(CurrentMemoryContext,
+											   (length / sizeof(LeafState) + more) * sizeof(Leaf),
+											   MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	pages->known = length >= SEED_BYTES && (length - SEED_BYTES) % sizeof(LeafState) == 0 &&
+		memcmp(VARDATA_ANY(stored), pages->baseline->seed, SEED_BYTES) == 0;
+	for (Size next = SEED_BYTES; pages->known && next < length; next += sizeof(LeafState))
+	{
+		Leaf	   *leaf = &pages->leaves[pages->count++];
+
+		memcpy(&leaf->former, VARDATA_ANY(stored) + next, sizeof(LeafState));
+		leaf->table = leaf->former.table;
+	}
+}
+
+/*
+ * Make leaves of the source's tables, beside those of the last run.  Returns false if the source has other
+ * rows than tables', or reads one of them twice.
  */
 static bool
 take_tables(ChangedPages *pages, const List *tables)
 {
+	int			former = pages->count;
 	ListCell   *cell;
 
-	pages->leaves = MemoryContextAllocExtended(CurrentMemoryContext,
-											   Max(list_length(tables), 1) * sizeof(Leaf),
-											   MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
 	foreach(cell, tables)
 	{
 		const PlainTable *table = lfirst(cell);
-		Leaf	   *leaf = &pages->leaves[pages->count++];
+		Leaf	   *leaf = find_leaf(pages, former, table->table);
 
+		if (leaf == NULL || leaf->attributes != NULL)
+			leaf = &pages->leaves[pages->count++];
 		leaf->table = table->table;
 		leaf->attributes = table->attributes;
 	}
@@ -124,77 +232,168 @@ take_tables(ChangedPages *pages, const List *tables)
 		if (pages->leaves[i].table == pages->leaves[i - 1].table)
 			return false;
 	}
-	return pages->count > 0;
+	return tables != NIL;
 }
 
+/* ---- the look at a page ---- */
+
+/* a leaf that is being looked at */
+typedef struct Look
+{
+	Leaf	   *leaf;
+	Relation	relation;
+	BufferAccessStrategy strategy;
+	Buffer		last;			/* the buffer of the page before */
+	MapPage		map;			/* the visibility map's page that describes the present pages */
+} Look;
+
 /*
- * Read the next one of the stored states.  Returns false where they are damaged.
+ * Have the transactions that inserted and deleted the tuple, if any, ended before the snapshot was taken?
  */
 static bool
-read_state(Leaf *leaf, const char **next, const char *end)
+is_settled_tuple(HeapTupleHeader tuple, Snapshot snapshot)
 {
-	Size		left = end - *next;
-	Size		bytes;
+	uint16		mask = tuple->t_infomask;
+	TransactionId inserted = HeapTupleHeaderGetXmin(tuple);
+	TransactionId deleted = (mask & HEAP_XMAX_INVALID) || HEAP_XMAX_IS_LOCKED_ONLY(mask) ? InvalidTransactionId :
+		HeapTupleHeaderGetUpdateXid(tuple);
 
-	if (left < sizeof(LeafState))
-		return false;
-	memcpy(&leaf->former, *next, sizeof(LeafState));
-	bytes = leaf->former.unsettled * sizeof(BlockNumber);
-	if (left - sizeof(LeafState) < bytes)
-		return false;
-	leaf->table = leaf->former.table;
-	leaf->former_unsettled = memcpy(palloc(Max(bytes, 1)), *next + sizeof(LeafState), bytes);
-	leaf->was_leaf = true;
-	*next += sizeof(LeafState) + bytes;
+	return !(mask & HEAP_MOVED) && TransactionIdPrecedes(inserted, snapshot->xmin) &&
+		TransactionIdPrecedes(deleted, snapshot->xmin);
+}
+
+static bool
+is_settled(Page page, Snapshot snapshot)
+{
+	OffsetNumber last;
+
+	if (PageIsNew(page) || PageIsAllVisible(page))
+		return true;
+	last = PageGetMaxOffsetNumber(page);
+	for (OffsetNumber number = FirstOffsetNumber; number <= last; number = OffsetNumberNext(number))
+	{
+		ItemId		item = PageGetItemId(page, number);
+
+		if (ItemIdIsNormal(item) &&
+			!is_settled_tuple((HeapTupleHeader) PageGetItem(page, item), snapshot))
+			return false;
+	}
 	return true;
 }
 
-/*
- * Add a leaf of the last run to the first ones, those that the source has now.
- */
-static void
-add_former(ChangedPages *pages, int present, const Leaf *former)
-{
-	Leaf	   *leaf = bsearch(former, pages->leaves, present, sizeof(Leaf), by_table);
-	const AttrNumber *attributes = leaf == NULL ? NULL : leaf->attributes;
+/* ---- the look at a leaf ---- */
 
-	if (leaf == NULL)
-		leaf = &pages->leaves[pages->count++];
-	*leaf = *former;
-	leaf->attributes = attributes;
+/*
+ * Read a page and lock it.  Most pages are in the buffer after the last page's, and a lookup takes
+ * longer than to try it.
+ */
+static Buffer
+read_page(Look *look, BlockNumber page)
+{
+	CHECK_FOR_INTERRUPTS();
+	if (look->last == NBuffers ||
+		!ReadRecentBuffer(look->relation->rd_locator, MAIN_FORKNUM, page, ++look->last))
+		look->last = ReadBufferExtended(look->relation, MAIN_FORKNUM, page, RBM_NORMAL, look->strategy);
+	LockBuffer(look->last, BUFFER_LOCK_SHARE);
+	return look->last;
 }
 
-/*
- * Read what the last run has stored, if it is of this baseline.
- */
 static void
-load_former(ChangedPages *pages)
+add_page(Leaf *leaf, BlockNumber page)
 {
-	const bytea *stored = geonn_block_table_find(pages->baseline->lists, STATE_NUMBER);
-	const char *next;
-	const char *end;
-	int			present = pages->count;
-
-	if (stored == NULL || VARSIZE_ANY_EXHDR(stored) < SEED_BYTES ||
-		memcmp(VARDATA_ANY(stored), pages->baseline->seed, SEED_BYTES) != 0)
-		return;
-	next = VARDATA_ANY(stored) + SEED_BYTES;
-	end = VARDATA_ANY(stored) + VARSIZE_ANY_EXHDR(stored);
-	pages->leaves = repalloc_huge(pages->leaves,
-								  (present + (end - next) / sizeof(LeafState) + 1) * sizeof(Leaf));
-	pages->known = true;
-	while (pages->known && next < end)
+	if (leaf->count == leaf->room)
 	{
-		Leaf		former = {0};
-
-		pages->known = read_state(&former, &next, end);
-		if (pages->known)
-			add_former(pages, present, &former);
+		leaf->room = Max(leaf->room * 2, 64);
+		leaf->changed = leaf->changed == NULL ? palloc(leaf->room * sizeof(ChangedPage)) :
+			repalloc_huge(leaf->changed, leaf->room * sizeof(ChangedPage));
 	}
-	qsort(pages->leaves, pages->count, sizeof(Leaf), by_table);
+	leaf->changed[leaf->count++] = (ChangedPage) {page, false};
 }
 
-/* ---- the look ---- */
+/*
+ * Look at a page of which the visibility map does not tell enough.
+ */
+static void
+look_at_page(Look *look, BlockNumber page, bool marked)
+{
+	Leaf	   *leaf = look->leaf;
+	Buffer		buffer = read_page(look, page);
+	XLogRecPtr	lsn = BufferGetLSNAtomic(buffer);
+	bool		changed = !leaf->is_same || XLogRecPtrIsInvalid(lsn) ||
+		lsn > leaf->former.position || page >= leaf->former.pages;
+
+	if (changed)
+		add_page(leaf, page);
+	if (changed && !marked && !XLogRecPtrIsInvalid(lsn) && !is_settled(BufferGetPage(buffer), GetActiveSnapshot()))
+		leaf->now.position = Min(leaf->now.position, lsn - 1);
+	UnlockReleaseBuffer(buffer);
+}
+
+static void
+look_at_pages(Look *look)
+{
+	Leaf	   *leaf = look->leaf;
+	BlockNumber count = leaf->now.pages;
+
+	for (BlockNumber first = 0; first < count; first += Min(BLOCKS_A_MAP, count - first))
+	{
+		BlockNumber described = Min(BLOCKS_A_MAP, count - first);
+		bool		trusted;		/* bits that are set there were set before the last run */
+
+		CHECK_FOR_INTERRUPTS();
+		geonn_read_map(look->relation, first, &look->map);
+		trusted = leaf->is_same && !XLogRecPtrIsInvalid(look->map.lsn) &&
+			look->map.lsn <= leaf->former.position;
+		for (BlockNumber i = 0; i < described; i++)
+		{
+			bool		marked = geonn_map_is_visible(&look->map, i);
+
+			if (!marked || (leaf->is_same && !trusted))
+				look_at_page(look, first + i, marked);
+			else if (!leaf->is_same)
+				add_page(leaf, first + i);
+		}
+	}
+	for (BlockNumber page = count; page < leaf->former.pages; page++)
+		add_page(leaf, page);
+}
+
+/*
+ * Look at the pages of a leaf.  now.position is the end of the WAL, not later than now.  Returns false if pages do
+ * not show the table's changes.
+ */
+static bool
+look_at_leaf(Leaf *leaf, const PointSource *source, const GeonnQuestion *question, const uint64 *seed)
+{
+	Relation	relation = table_open(leaf->table, NoLock);
+	Look		look = {.leaf = leaf,.relation = relation};
+	uint8		subject[GEONN_SUBJECT_BYTES];
+	bool		shows_changes = geonn_describe_pages(source, relation, leaf->attributes, question, subject);
+
+	if (shows_changes)
+	{
+		geonn_siphash(seed, subject, sizeof(subject), leaf->now.subject);
+		PredicateLockRelation(relation, GetActiveSnapshot());
+		leaf->now.pages = RelationGetNumberOfBlocks(relation);
+		leaf->is_same = OidIsValid(leaf->former.table) &&
+			memcmp(leaf->former.subject, leaf->now.subject, sizeof(leaf->now.subject)) == 0;
+		if (leaf->now.pages > (BlockNumber) (NBuffers / BUFFERS_SHARE))
+			look.strategy = GetAccessStrategy(BAS_BULKREAD);
+		look_at_pages(&look);
+		if (look.strategy != NULL)
+			FreeAccessStrategy(look.strategy);
+	}
+	table_close(relation, NoLock);
+	return shows_changes;
+}
+
+/* ---- the look at all leaves ---- */
+
+static bool
+is_few(uint64 count, uint64 pages)
+{
+	return count <= FEW_ALWAYS || count <= FEW_SHARE * pages;
+}
 
 /*
  * Decide what is read, and which lists are written.  Returns false if none would pay.
@@ -204,7 +403,6 @@ decide(ChangedPages *pages, const PointSource *source, bool reads_all)
 {
 	uint64		now = 0;
 	uint64		all = 0;
-	uint64		unsettled = 0;
 	uint64		changed = 0;
 	uint64		changed_same = 0;	/* how many pages may have changed in leaves that are the same */
 	double		points;
@@ -212,16 +410,12 @@ decide(ChangedPages *pages, const PointSource *source, bool reads_all)
 	for (int i = 0; i < pages->count; i++)
 	{
 		const Leaf *leaf = &pages->leaves[i];
-		uint32		count = geonn_leaf_changed_count(leaf);
 
 		now += leaf->now.pages;
 		all += Max(leaf->now.pages, leaf->former.pages);
-		unsettled += leaf->unsettled.count;
-		changed += count;
-		changed_same += leaf->is_same ? count : 0;
+		changed += leaf->count;
+		changed_same += leaf->is_same ? leaf->count : 0;
 	}
-	if (!is_few(unsettled, now))
-		return false;
 	points = (double) changed / Max(all, 1) * (double) pages->baseline->rows;
 	pages->few = pages->known && !reads_all && is_few(changed, all) &&
 		points * BYTES_A_POINT <= maintenance_work_mem * 1024.0;
@@ -246,8 +440,11 @@ look_at_leaves(ChangedPages *pages, const PointSource *source, const GeonnQuesti
 	{
 		Leaf	   *leaf = &pages->leaves[i];
 
-		if (leaf->attributes != NULL &&
-			!geonn_leaf_look(leaf, source, question, pages->baseline->seed, position))
+		for (BlockNumber page = 0; leaf->attributes == NULL && page < leaf->former.pages; page++)
+			add_page(leaf, page);
+		leaf->now.table = leaf->table;
+		leaf->now.position = position;
+		if (leaf->attributes != NULL && !look_at_leaf(leaf, source, question, pages->baseline->seed))
 			return false;
 	}
 	return decide(pages, source, reads_all);
@@ -258,26 +455,15 @@ geonn_pages_look(GeonnBaseline *baseline, const PointSource *source, const Geonn
 				 bool reads_all)
 {
 	ChangedPages *pages = palloc0(sizeof(ChangedPages));
-	bool		writes = false;
+	const List *tables = geonn_check_tables(source);
+	bool		writes;
 
 	pages->baseline = baseline;
-	pages->context = CurrentMemoryContext;
 	initStringInfo(&pages->list);
-	geonn_baseline_open(baseline);
-	if (take_tables(pages, geonn_check_tables(source)))
-	{
-		load_former(pages);
-		writes = look_at_leaves(pages, source, question, reads_all);
-	}
+	load_former(pages, list_length(tables));
+	writes = take_tables(pages, tables) && look_at_leaves(pages, source, question, reads_all);
 	if (!pages->updates)
 		geonn_block_table_delete_all(baseline->lists);
-	for (int i = 0; i < pages->count && pages->updates; i++)
-	{
-		Leaf	   *leaf = &pages->leaves[i];
-
-		leaf->is_listed = palloc_extended(Max(geonn_leaf_changed_count(leaf), 1) * sizeof(bool),
-										  MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
-	}
 	return writes ? pages : NULL;
 }
 
@@ -295,17 +481,13 @@ geonn_pages_are_few(const ChangedPages *pages)
 static TablePages
 pages_of_leaf(const Leaf *leaf)
 {
-	uint32		changed = geonn_leaf_changed_count(leaf);
-	PageRange  *ranges = palloc_extended(Max(leaf->is_same ? changed : 1, 1) * sizeof(PageRange),
-										 MCXT_ALLOC_HUGE);
+	PageRange  *ranges = palloc_extended(Max(leaf->count, 1) * sizeof(PageRange), MCXT_ALLOC_HUGE);
 	int			count = 0;
 
-	for (uint32 i = 0; i < changed; i++)
+	for (uint32 i = 0; i < leaf->count && leaf->changed[i].number < leaf->now.pages; i++)
 	{
-		BlockNumber page = geonn_leaf_changed_page(leaf, i);
+		BlockNumber page = leaf->changed[i].number;
 
-		if (page >= leaf->now.pages)
-			break;
 		if (count > 0 && ranges[count - 1].last + 1 == page)
 			ranges[count - 1].last = page;
 		else
@@ -366,10 +548,9 @@ geonn_pages_former(ChangedPages *pages, PageEntryConsumer consume, void *state)
 	for (int i = 0; i < pages->count; i++)
 	{
 		const Leaf *leaf = &pages->leaves[i];
-		uint32		changed = leaf->was_leaf ? geonn_leaf_changed_count(leaf) : 0;
 
-		for (uint32 number = 0; number < changed; number++)
-			give_list(pages, number_of(leaf, geonn_leaf_changed_page(leaf, number)), consume, state);
+		for (uint32 number = 0; OidIsValid(leaf->former.table) && number < leaf->count; number++)
+			give_list(pages, number_of(leaf, leaf->changed[number].number), consume, state);
 	}
 }
 
@@ -382,13 +563,18 @@ geonn_pages_give_up(ChangedPages *pages)
 		pages->given_up = true;
 }
 
-static int
-by_number(const void *first, const void *second)
+/*
+ * Write this row, in place of a former one that has other contents.
+ */
+static void
+write_row(const ChangedPages *pages, int64 number, const StringInfoData *contents)
 {
-	BlockNumber a = *(const BlockNumber *) first;
-	BlockNumber b = *(const BlockNumber *) second;
+	BlockTable *table = pages->baseline->lists;
+	const bytea *former = pages->updates ? geonn_block_table_find(table, number) : NULL;
 
-	return a < b ? -1 : a > b;
+	if (former == NULL || (int) VARSIZE_ANY_EXHDR(former) != contents->len ||
+		memcmp(VARDATA_ANY(former), contents->data, contents->len) != 0)
+		geonn_block_table_write(table, former != NULL, number, contents->data, contents->len);
 }
 
 /*
@@ -397,38 +583,19 @@ by_number(const void *first, const void *second)
 static void
 end_page(ChangedPages *pages)
 {
-	BlockTable *table = pages->baseline->lists;
-	const StringInfo list = &pages->list;
-	const bytea *former = NULL;
-	int64		number;
-
-	if (!pages->gets_list)
-		return;
-	number = number_of(pages->leaf, pages->page);
-	if (pages->updates)
-		former = geonn_block_table_find(table, number);
-	if (former == NULL)
-		geonn_block_table_insert(table, number, list->data, list->len);
-	else if ((int) VARSIZE_ANY_EXHDR(former) != list->len ||
-			 memcmp(VARDATA_ANY(former), list->data, list->len) != 0)
-		geonn_block_table_update(table, number, list->data, list->len);
-	resetStringInfo(list);
+	if (pages->gets_list)
+		write_row(pages, number_of(pages->leaf, pages->page), &pages->list);
+	resetStringInfo(&pages->list);
 	pages->gets_list = false;
 }
 
-/*
- * The index of a page among those of the leaf that may have changed; their count: it is none of them.
- */
-static uint32
-find_changed(const Leaf *leaf, BlockNumber page)
+static int
+by_number(const void *first, const void *second)
 {
-	uint32		count = geonn_leaf_changed_count(leaf);
-	const BlockNumber *found;
+	BlockNumber a = ((const ChangedPage *) first)->number;
+	BlockNumber b = ((const ChangedPage *) second)->number;
 
-	if (!leaf->is_same)
-		return Min(page, count);
-	found = bsearch(&page, leaf->changed.pages, count, sizeof(BlockNumber), by_number);
-	return found == NULL ? count : (uint32) (found - leaf->changed.pages);
+	return a < b ? -1 : a > b;
 }
 
 /*
@@ -437,8 +604,9 @@ find_changed(const Leaf *leaf, BlockNumber page)
 static void
 begin_page(ChangedPages *pages, PointPage page)
 {
-	Leaf	   *leaf = find_leaf(pages, page.table);
-	uint32		number;
+	Leaf	   *leaf = find_leaf(pages, pages->count, page.table);
+	ChangedPage key = {.number = page.number};
+	ChangedPage *changed;
 
 	if (leaf == NULL || leaf->attributes == NULL)
 	{
@@ -447,13 +615,10 @@ begin_page(ChangedPages *pages, PointPage page)
 	}
 	pages->leaf = leaf;
 	pages->page = page.number;
-	pages->gets_list = true;
-	if (!pages->updates)
-		return;
-	number = find_changed(leaf, page.number);
-	pages->gets_list = number < geonn_leaf_changed_count(leaf);
-	if (pages->gets_list)
-		leaf->is_listed[number] = true;
+	changed = leaf->count == 0 ? NULL : bsearch(&key, leaf->changed, leaf->count, sizeof(ChangedPage), by_number);
+	pages->gets_list = changed != NULL || !pages->updates;
+	if (changed != NULL)
+		changed->is_listed = true;
 }
 
 void
@@ -465,11 +630,8 @@ geonn_pages_add(ChangedPages *pages, const PointRow *row, const Fingerprint *fin
 		return;
 	if (pages->leaf == NULL || row->page.table != pages->leaf->table || row->page.number != pages->page)
 	{
-		MemoryContext former = MemoryContextSwitchTo(pages->context);
-
 		end_page(pages);
 		begin_page(pages, row->page);
-		MemoryContextSwitchTo(former);
 	}
 	if (pages->gets_list)
 		appendBinaryStringInfo(&pages->list, (const char *) &entry, sizeof(entry));
@@ -486,46 +648,35 @@ delete_empty(ChangedPages *pages)
 	for (int i = 0; i < pages->count; i++)
 	{
 		const Leaf *leaf = &pages->leaves[i];
-		uint32		changed = geonn_leaf_changed_count(leaf);
 
-		for (uint32 number = 0; number < changed; number++)
+		for (uint32 number = 0; number < leaf->count; number++)
 		{
-			int64		row = number_of(leaf, geonn_leaf_changed_page(leaf, number));
+			int64		row = number_of(leaf, leaf->changed[number].number);
 
-			if (!leaf->is_listed[number])
+			if (!leaf->changed[number].is_listed)
 				geonn_block_table_delete(pages->baseline->lists, row, row);
 		}
 	}
 }
 
 /*
- * Store the states of the leaves, if one of them is not what it was.
+ * Store the states of the leaves.
  */
 static void
 store_states(ChangedPages *pages)
 {
 	StringInfoData states;
-	bool		is_other = !pages->updates;
 
 	initStringInfo(&states);
 	appendBinaryStringInfo(&states, (const char *) pages->baseline->seed, SEED_BYTES);
 	for (int i = 0; i < pages->count; i++)
 	{
-		Leaf	   *leaf = &pages->leaves[i];
+		const Leaf *leaf = &pages->leaves[i];
 
-		is_other |= leaf->attributes == NULL || leaf->looked;
-		if (leaf->attributes == NULL)
-			continue;
-		leaf->now.unsettled = leaf->unsettled.count;
-		appendBinaryStringInfo(&states, (const char *) &leaf->now, sizeof(LeafState));
-		if (leaf->unsettled.count > 0)
-			appendBinaryStringInfo(&states, (const char *) leaf->unsettled.pages,
-								   (int) (leaf->unsettled.count * sizeof(BlockNumber)));
+		if (leaf->attributes != NULL)
+			appendBinaryStringInfo(&states, (const char *) &leaf->now, sizeof(LeafState));
 	}
-	if (is_other && pages->updates)
-		geonn_block_table_update(pages->baseline->lists, STATE_NUMBER, states.data, states.len);
-	else if (is_other)
-		geonn_block_table_insert(pages->baseline->lists, STATE_NUMBER, states.data, states.len);
+	write_row(pages, STATE_NUMBER, &states);
 	pfree(states.data);
 }
 

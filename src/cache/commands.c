@@ -3,7 +3,7 @@
  *		Caches are made, altered and dropped: by name, or with their tables.
  *
  * A cache's table is an ordinary table of the role that made the cache.  Triggers on it notice when
- * anything but a refresh changes its rows (cache/changed.c).  One transaction makes all of it: the
+ * anything but a refresh changes its rows (cache/last_run.c).  One transaction makes all of it: the
  * table, its rows, the entry in geonn_cache, and the baselines, which keep the points that were
  * read, so that the first refresh finds what has changed since, as any later one does.  Rows and
  * baselines are read with one snapshot.
@@ -43,7 +43,6 @@
 #include "utils/syscache.h"
 #include "utils/varlena.h"
 
-#include "cache/changed.h"
 #include "cache/full_search.h"
 #include "cache/schedule.h"
 #include "cache/sorted_rows.h"
@@ -231,25 +230,6 @@ add_key(const GeonnCache *cache, TupleDesc row_type)
 	ReThrowError(error);
 }
 
-/*
- * The statements name the table and the triggers' function by their schemas, and another session
- * may have renamed these meanwhile: another role's function would then run as each role that writes
- * the table.
- */
-static void
-make_triggers(const GeonnCache *cache)
-{
-	StringInfoData signature;
-
-	geonn_run_command(geonn_changes_triggers(cache));
-	initStringInfo(&signature);
-	if (!geonn_changes_sign(&signature, cache))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("table %s did not get the triggers of a cache", geonn_cache_target_name(cache)),
-				 errhint("If a schema was renamed meanwhile, run the same command again.")));
-}
-
 Datum
 geonn_cache_create(PG_FUNCTION_ARGS)
 {
@@ -265,9 +245,8 @@ geonn_cache_create(PG_FUNCTION_ARGS)
 		.searched = -1,
 		.counted = true
 	};
-	GeonnLastRun last_run = {0};
+	GeonnLastRun *last_run;
 	BaselineBuild *build;
-	GeonnLabels now;
 	int64		run;
 
 	geonn_cache_check_primary();
@@ -292,15 +271,15 @@ geonn_cache_create(PG_FUNCTION_ARGS)
 	enter(&cache);
 	run = geonn_cache_log_start(&cache);
 	PushActiveSnapshot(GetTransactionSnapshot());
-	now = geonn_labels_now(join);
-	build = geonn_baselines_begin(&cache, join, &last_run);
-	result.rows = result.inserted = (int64) geonn_target_fill(&cache, join, build, table, 0);
+	last_run = geonn_last_run_none(join);
+	build = geonn_baselines_begin(&cache, join, last_run);
+	result.rows = result.inserted = (int64) geonn_full_fill(&cache, join, build, table, 0);
 	table_close(table, NoLock);
-	geonn_baselines_end(&cache, join, &last_run, build);
+	geonn_baselines_end(&cache, join, last_run, build);
 	geonn_last_run_create(&cache);
 	add_key(&cache, geonn_cache_row_type(join));
-	make_triggers(&cache);
-	geonn_last_run_store(&cache, join, now, result.rows, &last_run);
+	geonn_last_run_make_triggers(&cache);
+	geonn_last_run_store(&cache, join, result.rows, last_run);
 	PopActiveSnapshot();
 	geonn_cache_log_finish(&cache, run, &result);
 	PG_RETURN_OID(cache.target);

@@ -1,11 +1,14 @@
 /*
  * full_search.c
- *		The search for all observations, and the baselines that are made of what it reads.
+ *		The search for all observations, and the baselines that are made of what it reads.  Its rows fill a
+ *		new table, or those of the table that differ from them are updated.
  *
  * The first fill and each full refresh search once, and each observation is read once: while the
  * search reads observations, they are added to the baseline, if one is to be made, and while it
  * returns their rows, an array gets their reaches, by the numbers that the search gives to
  * observations.  The engine gets the references once; they are read again for their baseline alone.
+ *
+ * A new table is filled as COPY fills one, many rows at a time, and its index is made afterwards.
  *
  * Rows come in about the order in which the observations are read, mostly that of their table: the
  * primary key is then made of ids that are nearly sorted, and a range of ids is in a few pages.  In
@@ -15,30 +18,53 @@
  * The points of a baseline are sorted by their keys, and written in that order.  A point takes its number
  * through the sort, and is written with the reach that the array has for it.
  *
- * PostgreSQL's tuplesort makes a tuple of each row, and copies it several times: a first fill of 500,000
- * observations took 0.81 s of this process with it, and 0.66 s with the sort below.  It sorts points by
- * what they all have: a key of 64 bits and bytes that nothing looks into.  They are appended to a buffer, and
- * an array has for each the key and where it begins.  The array is sorted.  When buffer and array reach
- * maintenance_work_mem, the points are written to a temporary file in their order, a run, and the buffer
- * begins anew.  At the end the runs, of which the last one stays in memory, are merged: a heap has the
- * present point of each run.
- *
  * If a baseline of the side is stored that may have the same points, the new one has its seed.  Points are
  * then also added to bags of their blocks.  If all bags are those of the directory, the stored baseline
  * can stay, and nothing is sorted to the end or written.
+ *
+ * A full refresh mostly finds few differences or none, so it does not sort all rows to find them.
+ * Rows are divided into partitions by a hash of their ids.  Each partition has a sum of 128 bits: the
+ * hash of each row that the search returns is added, and the hash of each row of the table is
+ * subtracted.  Only partitions whose sum is not zero then matter.  Their observations are searched for
+ * again, these rows and those of the table are sorted by the primary key, (obs_id, rank), and merged:
+ * a row that only the search has is inserted, a row that only the table has is deleted, and one that
+ * both have, with other values, is updated.
+ *
+ * Nothing is missed, for these reasons:
+ *
+ *	 - Rows with equal keys are in the same partition: equal ids have equal hashes (cache/sorted_rows.h).
+ *	   So merging some partitions finds the differences that merging all rows would find in them.
+ *	 - The hash of a row is of the bytes of all its values.  Values that are equal and have other
+ *	   bytes, as with citext, differ, as they do in is_same_row of cache/sorted_rows.c.
+ *	 - If the sum of a partition is zero, the search and the table have the same rows there, each as
+ *	   often as the other, but for an accident that is as unlikely as with those of a
+ *	   baseline (cache/baseline.h).  The hashes have a random key, so that such an accident cannot be
+ *	   arranged.  Sums of values would not do, as two observations may have exchanged their rows; a
+ *	   keyed hash of the whole row has no such law.
+ *	 - The table has a key only once.  If the search returns it twice, for a duplicate id, the rows are
+ *	   not the same, the sum is not zero, and the merge finds the duplicate.
+ *
+ * The second search has the same snapshot, and so the same rows, unless a view or query depends on
+ * anything else, such as the time of day: the table then has rows of either search.  To keep the rows
+ * of the first one would take longer than the comparison itself, each time, for the sake of those that
+ * differ.  Where most rows are expected to differ, all rows of one search are sorted at once.
  */
 #include "postgres.h"
 
 #include <math.h>
 
-#include "commands/tablespace.h"
-#include "lib/binaryheap.h"
+#include "access/heapam.h"
+#include "access/tableam.h"
+#include "access/xact.h"
 #include "miscadmin.h"
-#include "storage/buffile.h"
+#include "utils/datum.h"
 #include "utils/memutils.h"
+#include "utils/rel.h"
 
-#include "cache/changed_pages.h"
 #include "cache/full_search.h"
+#include "cache/changed_pages.h"
+#include "cache/siphash.h"
+#include "cache/sorted_rows.h"
 
 /* the number of a point for which the search has no rows */
 #define NOT_SEARCHED	PG_UINT64_MAX
@@ -46,284 +72,11 @@
 /* first room of the reaches */
 #define FIRST_REACHES	1024
 
-/* ---- points in the order of their keys ---- */
+/* how many rows are written into a new table at a time */
+#define ROWS_A_FILL		1000
 
-/* a point in the buffer or in a file; its bytes follow */
-typedef struct Record
-{
-	Fingerprint fingerprint;
-	uint64		number;
-	uint32		length;
-} Record;
-
-/* where a point begins in the buffer */
-typedef struct Place
-{
-	uint64		key;
-	Size		offset;
-} Place;
-
-#define ST_SORT sort_places
-#define ST_ELEMENT_TYPE Place
-#define ST_COMPARE(a, b) ((a)->key < (b)->key ? -1 : (a)->key > (b)->key)
-#define ST_CHECK_FOR_INTERRUPTS
-#define ST_SCOPE static
-#define ST_DEFINE
-#include "lib/sort_template.h"
-
-/* points are fetched into the processor's cache this many places ahead */
-#define PLACES_AHEAD	16
-
-/* the room that buffer and array have at first */
-#define FIRST_BYTES		65536
-#define FIRST_PLACES	1024
-
-/* a run, and its present point */
-typedef struct SortRun
-{
-	BufFile    *file;			/* NULL: the run is the points in memory */
-	uint64		left;			/* how many points follow the present one */
-	Record		record;
-	char	   *bytes;
-	Size		room;			/* the room of bytes, if the run is in a file */
-} SortRun;
-
-/* a sort of points, first without any; points with equal keys come in any order */
-typedef struct PointSort
-{
-	MemoryContext context;
-	Size		memory;			/* how many bytes buffer and array may take */
-	char	   *buffer;
-	Size		used;
-	Size		room;
-	Place	   *places;
-	uint64		count;
-	uint64		places_room;
-	uint64		next;			/* the index of the place that is read next */
-	List	   *runs;
-	binaryheap *heap;			/* of the runs that have a present point; NULL: points are still added */
-} PointSort;
-
-/*
- * Create a sort without points, in the current memory context.
- */
-static PointSort *
-begin_sort(void)
-{
-	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "geonn point sort",
-												  ALLOCSET_DEFAULT_SIZES);
-	PointSort  *sort = MemoryContextAllocZero(context, sizeof(PointSort));
-
-	sort->context = context;
-	sort->memory = (Size) maintenance_work_mem * 1024;
-	sort->room = FIRST_BYTES;
-	sort->buffer = MemoryContextAlloc(context, sort->room);
-	sort->places_room = FIRST_PLACES;
-	sort->places = MemoryContextAlloc(context, sort->places_room * sizeof(Place));
-	return sort;
-}
-
-/*
- * Copy the record of a place, and return where its bytes are.
- */
-static char *
-read_place(const PointSort *sort, uint64 place, Record *record)
-{
-	char	   *start = sort->buffer + sort->places[place].offset;
-
-	if (place + PLACES_AHEAD < sort->count)
-	{
-		const char *ahead = sort->buffer + sort->places[place + PLACES_AHEAD].offset;
-
-		__builtin_prefetch(ahead);
-		__builtin_prefetch(ahead + sizeof(Record) + 24);
-	}
-	memcpy(record, start, sizeof(Record));
-	return start + sizeof(Record);
-}
-
-static SortRun *
-add_run(PointSort *sort)
-{
-	SortRun    *run = palloc0(sizeof(SortRun));
-
-	run->left = sort->count;
-	sort->runs = lappend(sort->runs, run);
-	sort_places(sort->places, sort->count);
-	return run;
-}
-
-/*
- * Write the points in memory to a file, in their order.
- */
-static void
-write_run(PointSort *sort)
-{
-	MemoryContext former = MemoryContextSwitchTo(sort->context);
-	SortRun    *run = add_run(sort);
-
-	PrepareTempTablespaces();
-	run->file = BufFileCreateTemp(false);
-	for (uint64 i = 0; i < sort->count; i++)
-	{
-		Record		record;
-		char	   *bytes = read_place(sort, i, &record);
-
-		CHECK_FOR_INTERRUPTS();
-		BufFileWrite(run->file, bytes - sizeof(Record), sizeof(Record) + record.length);
-	}
-	if (BufFileSeek(run->file, 0, 0, SEEK_SET) != 0)
-		ereport(ERROR,
-				(errcode_for_file_access(),
-				 errmsg("could not rewind a temporary file: %m"),
-				 errhint("Check the disks of temp_tablespaces, then run the refresh again.")));
-	sort->used = 0;
-	sort->count = 0;
-	MemoryContextSwitchTo(former);
-}
-
-static void
-read_file(BufFile *file, void *to, Size length)
-{
-	if (BufFileRead(file, to, length) != length)
-		ereport(ERROR,
-				(errcode_for_file_access(),
-				 errmsg("could not read a temporary file: %m"),
-				 errhint("Check the disks of temp_tablespaces, then run the refresh again.")));
-}
-
-/*
- * Go to the run's next point.  Returns false at its end.
- */
-static bool
-advance(PointSort *sort, SortRun *run)
-{
-	if (run->left == 0)
-		return false;
-	run->left--;
-	if (run->file == NULL)
-	{
-		run->bytes = read_place(sort, sort->next++, &run->record);
-		return true;
-	}
-	read_file(run->file, &run->record, sizeof(Record));
-	if (run->record.length > run->room)
-	{
-		run->room = Max(run->record.length, 1024);
-		run->bytes = MemoryContextAllocHuge(sort->context, run->room);
-	}
-	read_file(run->file, run->bytes, run->record.length);
-	return true;
-}
-
-/*
- * Add a point, whose bytes are copied, with a number by which the caller knows it again.
- */
-static void
-sort_point(PointSort *sort, const BaselinePoint *point, uint64 number)
-{
-	Record		record = {point->fingerprint, number, point->length};
-	Size		needed = sizeof(Record) + point->length;
-
-	Assert(sort->heap == NULL);
-	if (sort->count > 0 &&
-		sort->used + needed + (sort->count + 1) * sizeof(Place) > sort->memory)
-		write_run(sort);
-	if (sort->used + needed > sort->room)
-	{
-		sort->room = Max(Min(sort->room * 2, sort->memory), sort->used + needed);
-		sort->buffer = repalloc_huge(sort->buffer, sort->room);
-	}
-	if (sort->count == sort->places_room)
-	{
-		sort->places_room *= 2;
-		sort->places = repalloc_huge(sort->places, sort->places_room * sizeof(Place));
-	}
-	sort->places[sort->count++] = (Place) {point->fingerprint.key, sort->used};
-	memcpy(sort->buffer + sort->used, &record, sizeof(Record));
-	memcpy(sort->buffer + sort->used + sizeof(Record), point->bytes, point->length);
-	sort->used += needed;
-}
-
-/* the heap has its greatest element at the top: here the run with the least key */
-static int
-by_least_key(Datum first, Datum second, void *arg pg_attribute_unused())
-{
-	uint64		a = ((const SortRun *) DatumGetPointer(first))->record.fingerprint.key;
-	uint64		b = ((const SortRun *) DatumGetPointer(second))->record.fingerprint.key;
-
-	return a > b ? -1 : a < b;
-}
-
-static void
-begin_merge(PointSort *sort)
-{
-	MemoryContext former = MemoryContextSwitchTo(sort->context);
-	ListCell   *cell;
-
-	(void) add_run(sort);
-	sort->heap = binaryheap_allocate(list_length(sort->runs), by_least_key, NULL);
-	foreach(cell, sort->runs)
-	{
-		if (advance(sort, lfirst(cell)))
-			binaryheap_add_unordered(sort->heap, PointerGetDatum(lfirst(cell)));
-	}
-	binaryheap_build(sort->heap);
-	MemoryContextSwitchTo(former);
-}
-
-/*
- * Go past the point at the top of the heap.
- */
-static void
-pass_first(PointSort *sort)
-{
-	Datum		first = binaryheap_first(sort->heap);
-
-	if (advance(sort, (SortRun *) DatumGetPointer(first)))
-		binaryheap_replace_first(sort->heap, first);
-	else
-		(void) binaryheap_remove_first(sort->heap);
-}
-
-/*
- * Get the next point, whose bytes are valid until the next call, and its number.  Returns false after the last
- * one.  No points can be added after the first call.
- */
-static bool
-next_sorted(PointSort *sort, BaselinePoint *point, uint64 *number)
-{
-	const SortRun *run;
-
-	if (sort->heap == NULL)
-		begin_merge(sort);
-	else if (!binaryheap_empty(sort->heap))
-		pass_first(sort);
-	if (binaryheap_empty(sort->heap))
-		return false;
-	run = (const SortRun *) DatumGetPointer(binaryheap_first(sort->heap));
-	*number = run->record.number;
-	*point = (BaselinePoint)
-	{
-		.fingerprint = run->record.fingerprint,.bytes = run->bytes,.length = run->record.length
-	};
-	return true;
-}
-
-static void
-end_sort(PointSort *sort)
-{
-	ListCell   *cell;
-
-	foreach(cell, sort->runs)
-	{
-		const SortRun *run = lfirst(cell);
-
-		if (run->file != NULL)
-			BufFileClose(run->file);
-	}
-	MemoryContextDelete(sort->context);
-}
+/* rows are compared by this many bags */
+#define PARTITIONS		65536
 
 /* ---- a baseline that is made ---- */
 
@@ -357,7 +110,7 @@ begin_baseline(const GeonnCache *cache, const GeonnJoin *join, const GeonnLastRu
 	build->question = side == SIDE_OBSERVATIONS ? &join->question : NULL;
 	build->context = context;
 	build->row_context = AllocSetContextCreate(context, "geonn row", ALLOCSET_SMALL_SIZES);
-	build->sort = begin_sort();
+	build->sort = geonn_point_sort_begin();
 	initStringInfo(&build->bytes);
 	build->room = FIRST_REACHES;
 	build->reaches = palloc(build->room * sizeof(float));
@@ -424,7 +177,7 @@ add_point(BaselineBuild *build, const PointRow *row, bool is_searched)
 	if (build->bags != NULL)
 		geonn_bag_add(&build->bags[geonn_baseline_find_block(baseline, point.fingerprint.key)],
 					  point.fingerprint.hash);
-	sort_point(build->sort, &point, number);
+	geonn_point_sort_add(build->sort, &point, number);
 	MemoryContextSwitchTo(former);
 	MemoryContextReset(build->row_context);
 }
@@ -452,7 +205,7 @@ write_points(BaselineBuild *build)
 	BaselinePoint point;
 	uint64		number;
 
-	while (next_sorted(build->sort, &point, &number))
+	while (geonn_point_sort_next(build->sort, &point, &number))
 	{
 		point.reach = reach_of(build, number, point.bytes);
 		geonn_baseline_add(writer, &point);
@@ -474,7 +227,7 @@ end_baseline(BaselineBuild *build, bool may_keep)
 		write_points(build);
 	geonn_pages_store(build->baseline->pages);
 	geonn_baseline_close(build->baseline);
-	end_sort(build->sort);
+	geonn_point_sort_end(build->sort);
 	MemoryContextSwitchTo(former);
 	MemoryContextDelete(build->context);
 	return keeps;
@@ -513,20 +266,13 @@ delete_baselines(const GeonnCache *cache, const GeonnJoin *join, GeonnLastRun *l
 BaselineBuild *
 geonn_baselines_begin(const GeonnCache *cache, const GeonnJoin *join, GeonnLastRun *last_run)
 {
-	switch (last_run->plan)
-	{
-		case BASELINES_KEEP:
-			return NULL;
-		case BASELINES_SKIP:
-			delete_baselines(cache, join, last_run);
-			return NULL;
-		case BASELINES_MAKE:
-			if (!pg_strong_random(last_run->sides.seed, sizeof(last_run->sides.seed)))
-				elog(ERROR, "could not get random bytes");
-			break;
-		case BASELINES_COMPARE:
-			break;
-	}
+	if (last_run->plan == BASELINES_SKIP)
+		delete_baselines(cache, join, last_run);
+	if (last_run->plan == BASELINES_SKIP || last_run->plan == BASELINES_KEEP)
+		return NULL;
+	if (last_run->plan == BASELINES_MAKE &&
+		!pg_strong_random(last_run->sides.seed, sizeof(last_run->sides.seed)))
+		elog(ERROR, "could not get random bytes");
 	return begin_baseline(cache, join, last_run, SIDE_OBSERVATIONS);
 }
 
@@ -549,12 +295,29 @@ geonn_baselines_end(const GeonnCache *cache, const GeonnJoin *join, GeonnLastRun
 
 /* ---- the search ---- */
 
-/* a search under way */
-typedef struct Watched
+/* a search for all observations */
+typedef struct FullSearch
 {
-	const FullSearch *full;
+	const GeonnCache *cache;
+	const GeonnJoin *join;
+	TupleDesc	row_type;
+
+	/* the baseline to which the search adds the observations; NULL: none is made */
+	BaselineBuild *build;
+
+	/*
+	 * Returns whether rows of the observations with this id are wanted; NULL: all are.  If not NULL, the
+	 * search has been made once before, and does not repeat its warnings.
+	 */
+	bool		(*wants) (void *state, Datum id);
+
+	/* takes each row, whose values live until the call returns, as what it allocates does */
+	void		(*consume) (void *state, const Datum *values, const bool *nulls);
+	void	   *state;
+
+	MemoryContext row_context;	/* has what is allocated for one row */
 	bool		has_read;		/* the search has read an observation */
-} Watched;
+} FullSearch;
 
 /*
  * An observation with a NULL id is left to the rows: they raise the error.
@@ -562,28 +325,21 @@ typedef struct Watched
 static bool
 watch(void *state, const PointRow *row, bool will_send)
 {
-	Watched    *watched = state;
-	const FullSearch *full = watched->full;
+	FullSearch *full = state;
 
-	watched->has_read = true;
+	full->has_read = true;
 	if (full->wants != NULL)
-		return !row->id_is_null && full->wants(full->state, row->id);
+	{
+		MemoryContext former = MemoryContextSwitchTo(full->row_context);
+		bool		wanted = !row->id_is_null && full->wants(full->state, row->id);
+
+		MemoryContextSwitchTo(former);
+		MemoryContextReset(full->row_context);
+		return wanted;
+	}
 	if (!row->id_is_null)
 		add_point(full->build, row, will_send);
 	return true;
-}
-
-/*
- * A copy of the join for a search that has been made before, which warns of nothing.
- */
-static GeonnJoin
-join_again(const FullSearch *full)
-{
-	GeonnJoin	join = *full->join;
-
-	if (full->wants != NULL)
-		join.invalid = GEONN_INVALID_COUNTED;
-	return join;
 }
 
 /*
@@ -602,33 +358,308 @@ set_reach(BaselineBuild *build, const GeonnSearch *search, const Datum *values, 
 		build->reaches[number] = geonn_rounded_up(DatumGetFloat8(values[TARGET_DISTANCE]));
 }
 
-uint64
-geonn_full_search(const FullSearch *full)
+/*
+ * Search with the active snapshot.  Rows come about in the order in which observations are read.
+ * Raises an error about a NULL id.  Returns the number of rows.
+ */
+static uint64
+search_fully(FullSearch *full)
 {
-	Watched		watched = {full, false};
-	GeonnJoin	join = join_again(full);
-	GeonnSearch *search = geonn_search_begin(&join, full->row_type);
+	GeonnJoin	join = *full->join;
+	GeonnSearch *search;
 	GeonnReport report;
 	Datum		values[TARGET_COLUMNS];
 	bool		nulls[TARGET_COLUMNS];
 	uint64		rows = 0;
+	MemoryContext former;
 
+	if (full->wants != NULL)
+		join.invalid = GEONN_INVALID_COUNTED;
+	full->row_context = AllocSetContextCreate(CurrentMemoryContext, "geonn row", ALLOCSET_DEFAULT_SIZES);
+	full->has_read = false;
+	search = geonn_search_begin(&join, full->row_type);
 	if (full->build != NULL || full->wants != NULL)
-		geonn_search_watch(search, watch, &watched);
+		geonn_search_watch(search, watch, full);
 	while (geonn_search_next(search, values, nulls))
 	{
 		if (nulls[TARGET_OBSERVATION_ID])
 			geonn_cache_raise_null(full->cache);
 		if (full->build != NULL)
 			set_reach(full->build, search, values, nulls);
+		former = MemoryContextSwitchTo(full->row_context);
 		full->consume(full->state, values, nulls);
+		MemoryContextSwitchTo(former);
+		MemoryContextReset(full->row_context);
 		rows++;
 	}
 	report = geonn_search_report(search);
 	geonn_search_log(search, &report);
 	geonn_search_end(search);
+	MemoryContextDelete(full->row_context);
 	/* without references the search may have had no need to read */
-	if (full->build != NULL && !watched.has_read)
+	if (full->build != NULL && !full->has_read)
 		read_source(full->build, join.observations);
 	return rows;
+}
+
+/* ---- a new table is filled with the rows ---- */
+
+typedef struct Filling
+{
+	Relation	table;
+	int			options;		/* the options of table_multi_insert */
+	BulkInsertState state;
+	TupleTableSlot *slots[ROWS_A_FILL];
+	int			count;
+	TupleDesc	row_type;
+	AttrNumber	attributes[TARGET_COLUMNS];
+	MemoryContext row_context;	/* has the values of these rows */
+} Filling;
+
+static void
+flush(Filling *filling)
+{
+	table_multi_insert(filling->table, filling->slots, filling->count,
+					   GetCurrentCommandId(true), filling->options, filling->state);
+	for (int i = 0; i < filling->count; i++)
+		ExecClearTuple(filling->slots[i]);
+	filling->count = 0;
+	MemoryContextReset(filling->row_context);
+}
+
+static void
+fill_row(void *state, const Datum *values, const bool *nulls)
+{
+	Filling    *filling = state;
+	TupleTableSlot *slot = filling->slots[filling->count++];
+	MemoryContext former = MemoryContextSwitchTo(filling->row_context);
+
+	/* dropped columns are NULL */
+	memset(slot->tts_isnull, true, filling->table->rd_att->natts * sizeof(bool));
+	for (int i = 0; i < TARGET_COLUMNS; i++)
+	{
+		Form_pg_attribute type = TupleDescAttr(filling->row_type, i);
+		int			column = filling->attributes[i] - 1;
+
+		slot->tts_isnull[column] = nulls[i];
+		if (!nulls[i])
+			slot->tts_values[column] = type->attbyval ? values[i] :
+				datumCopy(values[i], false, type->attlen);
+	}
+	MemoryContextSwitchTo(former);
+	ExecStoreVirtualTuple(slot);
+	if (filling->count == ROWS_A_FILL)
+		flush(filling);
+}
+
+uint64
+geonn_full_fill(const GeonnCache *cache, const GeonnJoin *join, BaselineBuild *build, Relation table,
+				int options)
+{
+	Filling    *filling = palloc0(sizeof(Filling));
+	FullSearch	search = {
+		.cache = cache,
+		.join = join,
+		.row_type = geonn_cache_row_type(join),
+		.build = build,
+		.consume = fill_row,
+		.state = filling
+	};
+	uint64		rows;
+
+	geonn_target_attributes(cache->target, filling->attributes);
+	filling->row_type = search.row_type;
+	filling->row_context = AllocSetContextCreate(CurrentMemoryContext, "geonn rows",
+												 ALLOCSET_DEFAULT_SIZES);
+	filling->table = table;
+	filling->options = options | TABLE_INSERT_SKIP_FSM;
+	filling->state = GetBulkInsertState();
+	for (int i = 0; i < ROWS_A_FILL; i++)
+		filling->slots[i] = table_slot_create(table, NULL);
+	rows = search_fully(&search);
+	if (filling->count > 0)
+		flush(filling);
+	table_finish_bulk_insert(table, filling->options);
+	for (int i = 0; i < ROWS_A_FILL; i++)
+		ExecDropSingleTupleTableSlot(filling->slots[i]);
+	FreeBulkInsertState(filling->state);
+	MemoryContextDelete(filling->row_context);
+	return rows;
+}
+
+/* ---- the table's rows are compared with those found ---- */
+
+typedef struct FullCompare
+{
+	const GeonnCache *cache;
+	TupleDesc	row_type;
+	GeonnRunResult *result;
+	IdHash		id_hash;
+	BaselineType types[TARGET_COLUMNS];
+	uint64		key[2];			/* the secret key of the rows' hashes */
+	Bag		   *bags;			/* [PARTITIONS]: the rows of the search, less those of the table */
+	bool	   *differs;		/* [PARTITIONS]: its rows differ; NULL: those of all may */
+	StringInfoData bytes;
+	RowMerge	merge;
+} FullCompare;
+
+static uint32
+partition_of(const FullCompare *comparison, Datum id)
+{
+	return (uint32) (geonn_id_hash(&comparison->id_hash, id) % PARTITIONS);
+}
+
+/* ---- rows are compared by bags ---- */
+
+static void
+hash_row(FullCompare *comparison, const Datum *values, const bool *nulls, uint64 *hash)
+{
+	StringInfo	bytes = &comparison->bytes;
+
+	resetStringInfo(bytes);
+	appendBinaryStringInfo(bytes, (const char *) nulls, TARGET_COLUMNS * sizeof(bool));
+	for (int i = 0; i < TARGET_COLUMNS; i++)
+	{
+		if (!nulls[i])
+			geonn_baseline_write_value(bytes, comparison->types[i], values[i]);
+	}
+	geonn_siphash(comparison->key, bytes->data, bytes->len, hash);
+}
+
+static void
+add_found(void *state, const Datum *values, const bool *nulls)
+{
+	FullCompare *comparison = state;
+	uint64		hash[2];
+
+	hash_row(comparison, values, nulls, hash);
+	geonn_bag_add(&comparison->bags[partition_of(comparison, values[TARGET_OBSERVATION_ID])], hash);
+}
+
+static void
+remove_row(void *state, const Datum *values, const bool *nulls, TableReader *reader pg_attribute_unused(),
+		   int row pg_attribute_unused())
+{
+	FullCompare *comparison = state;
+	uint64		hash[2];
+
+	hash_row(comparison, values, nulls, hash);
+	geonn_bag_remove(&comparison->bags[partition_of(comparison, values[TARGET_OBSERVATION_ID])], hash);
+}
+
+/*
+ * Learn in which partitions rows differ.  Returns whether any do.
+ */
+static bool
+find_different(FullCompare *comparison)
+{
+	static const Bag empty;
+	bool		any = false;
+
+	comparison->differs = palloc(PARTITIONS * sizeof(bool));
+	for (int i = 0; i < PARTITIONS; i++)
+	{
+		comparison->differs[i] = !geonn_bag_is(&comparison->bags[i], &empty);
+		any |= comparison->differs[i];
+	}
+	return any;
+}
+
+/* ---- rows that are sorted ---- */
+
+static bool
+may_differ(void *state, Datum id)
+{
+	const FullCompare *comparison = state;
+
+	return comparison->differs[partition_of(comparison, id)];
+}
+
+static void
+sort_found(void *state, const Datum *values, const bool *nulls)
+{
+	FullCompare *comparison = state;
+
+	geonn_sorted_rows_add(comparison->merge.found, NULL, values, nulls);
+}
+
+static void
+sort_row(void *state, const Datum *values, const bool *nulls, TableReader *reader, int row)
+{
+	FullCompare *comparison = state;
+	ItemPointerData tid;
+
+	if (comparison->differs != NULL && !may_differ(comparison, values[TARGET_OBSERVATION_ID]))
+		return;
+	tid = geonn_table_reader_tid(reader, row);
+	geonn_sorted_rows_add(comparison->merge.in_table, &tid, values, nulls);
+}
+
+/*
+ * Write the differences of the rows that are to be sorted, and those of the table that go with them.
+ * Returns how many rows the search returned.
+ */
+static uint64
+sort_and_merge(FullCompare *comparison, FullSearch *search)
+{
+	uint64		rows;
+
+	comparison->merge = geonn_merge_begin(comparison->cache, comparison->row_type);
+	search->consume = sort_found;
+	rows = search_fully(search);
+	geonn_target_read(comparison->cache->target, TARGET_COLUMNS, sort_row, comparison);
+	geonn_merge_end(&comparison->merge, comparison->result);
+	return rows;
+}
+
+/*
+ * Compare bags first.
+ */
+static uint64
+compare_bags(FullCompare *comparison, FullSearch *search)
+{
+	uint64		rows;
+
+	if (!pg_strong_random(comparison->key, sizeof(comparison->key)))
+		elog(ERROR, "could not get random bytes");
+	comparison->bags = palloc0(PARTITIONS * sizeof(Bag));
+	search->consume = add_found;
+	rows = search_fully(search);
+	geonn_target_read(comparison->cache->target, TARGET_COLUMNS, remove_row, comparison);
+	if (find_different(comparison))
+	{
+		search->build = NULL;
+		search->wants = may_differ;
+		(void) sort_and_merge(comparison, search);
+	}
+	return rows;
+}
+
+void
+geonn_full_update(const GeonnCache *cache, const GeonnJoin *join, TupleDesc row_type, BaselineBuild *build,
+				  bool expects_many, GeonnRunResult *result)
+{
+	FullCompare comparison = {
+		.cache = cache,
+		.row_type = row_type,
+		.result = result,
+		.id_hash = geonn_id_hash_of(TupleDescAttr(row_type, TARGET_OBSERVATION_ID))
+	};
+	FullSearch	search = {
+		.cache = cache,
+		.join = join,
+		.row_type = row_type,
+		.build = build,
+		.state = &comparison
+	};
+
+	for (int i = 0; i < TARGET_COLUMNS; i++)
+	{
+		Form_pg_attribute column = TupleDescAttr(row_type, i);
+
+		comparison.types[i] = (BaselineType) {column->attbyval, column->attlen};
+	}
+	initStringInfo(&comparison.bytes);
+	result->rows = (int64) (expects_many ? sort_and_merge(&comparison, &search) :
+							compare_bags(&comparison, &search));
 }

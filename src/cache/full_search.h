@@ -1,37 +1,29 @@
 /*
  * full_search.h
- *		The search for all observations, and the baselines that are made of what it reads.
+ *		The search for all observations, and the baselines that are made of what it reads.  Its rows fill a
+ *		new table, or those of the table that differ from them are updated.
  */
 #ifndef GEONN_CACHE_FULL_SEARCH_H
 #define GEONN_CACHE_FULL_SEARCH_H
 
 #include "cache/last_run.h"
-
-typedef struct FullSearch
-{
-	const GeonnCache *cache;
-	const GeonnJoin *join;
-	TupleDesc	row_type;
-
-	/* the baseline to which the search adds the observations; NULL: none is made */
-	BaselineBuild *build;
-
-	/*
-	 * Returns whether rows of the observations with this id are wanted; NULL: all are.  If not NULL, the
-	 * search has been made once before, and does not repeat its warnings.
-	 */
-	bool		(*wants) (void *state, Datum id);
-
-	/* takes each row, whose values live until the call returns */
-	void		(*consume) (void *state, const Datum *values, const bool *nulls);
-	void	   *state;
-} FullSearch;
+#include "cache/target.h"
 
 /*
- * Search with the active snapshot.  Rows come about in the order in which observations are read.
- * Raises an error about a NULL id.  Returns the number of rows.
+ * Fill a new table, which no other session sees yet and which has the columns of the cache's table, with the
+ * rows that the search returns now.  The search adds the observations that it reads to the baseline, unless
+ * that is NULL.  The options are those of table_multi_insert.  Returns the number of rows.
  */
-extern uint64 geonn_full_search(const FullSearch *full);
+extern uint64 geonn_full_fill(const GeonnCache *cache, const GeonnJoin *join, BaselineBuild *build,
+							  Relation table, int options);
+
+/*
+ * Search for all observations with the active snapshot, and update the rows of the table that differ from those
+ * that are found.  The search adds the observations to build, unless that is NULL.  expects_many: most rows are
+ * expected to differ.  Sets the rows of the result, and what was written.
+ */
+extern void geonn_full_update(const GeonnCache *cache, const GeonnJoin *join, TupleDesc row_type,
+							  BaselineBuild *build, bool expects_many, GeonnRunResult *result);
 
 /*
  * Begin to do what last_run->plan says, before anything is read.  Returns the baseline of the observations,

@@ -10,12 +10,12 @@
  *	   a restored database, where the cache's table may be older or newer.  So labels never
  *	   outlive a recovery.  (pg_resetwal after a crash passes over the recovery: after that, each
  *	   cache needs a refresh with mode 'full', as the database needs a dump.)
- *	 - Everything else that changes the cache's table deletes the row by triggers
- *	   (cache/changed.c).  When the refresh ends it updates the row, and never inserts it, so
- *	   that a row that was deleted meanwhile stays deleted.  A refresh that finds no row when it
- *	   begins inserts one first, in a transaction of its own, in which it also waits for the
- *	   transactions that have changed the table and not committed: their triggers did not see the
- *	   row.  Within a transaction whose snapshot is older than that, it inserts none.
+ *	 - Everything else that changes the cache's table deletes the row by triggers.  When the refresh
+ *	   ends it updates the row, and never inserts it, so that a row that was deleted meanwhile stays
+ *	   deleted.  A refresh that finds no row when it begins inserts one first, in a transaction of its
+ *	   own, in which it also waits for the transactions that have changed the table and not committed:
+ *	   their triggers did not see the row.  Within a transaction whose snapshot is older than that, it
+ *	   inserts none.
  *	 - While a run reads the sides, more than once, nothing keeps other sessions from attaching a partition,
  *	   which has rows that the run's snapshot sees.  So a run fails if a side has other tables at its end
  *	   than at its beginning.  In between it cannot have had any others: a table that is read stays
@@ -24,29 +24,53 @@
  *	 - Its signature has the cache's question, the types and the functions that compare them,
  *	   what changes when the table is rewritten or gets other columns, which fires no triggers,
  *	   and the versions of its triggers.
+ *
+ * Two triggers delete the row, both ENABLE ALWAYS: one AFTER INSERT, UPDATE or DELETE for each row, one
+ * AFTER TRUNCATE.  Row triggers fire on the table that has the row, so they notice
+ * statements that name a parent or a partitioned table, rows that move between partitions, MERGE,
+ * COPY, rules, foreign keys, sessions with session_replication_role = replica and the rows that
+ * logical replication applies, which fires no triggers of statements.
+ *
+ * The refresh's own statements start without these triggers (cache/sql.c).  So its changes cost no time
+ * and no events in the queue.  What triggers, rules or functions write meanwhile fires the triggers, and
+ * is noticed.
+ *
+ * The owner can disable, replace or drop the triggers.  The signature therefore identifies both, by the
+ * OID and the version of their row of pg_trigger.  The run's snapshot reads them: a trigger that was
+ * disabled and is enabled again has another version for the first run that sees what was written
+ * meanwhile.  While one of them is missing, each run is a full one.  The signature also has the user's own
+ * triggers BEFORE INSERT or UPDATE of a row: after one of them was altered or dropped, all rows must be
+ * compared with the search again.
  */
 #include "postgres.h"
 
+#include "access/genam.h"
 #include "access/htup_details.h"
+#include "access/table.h"
+#include "access/transam.h"
 #include "access/xact.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_trigger.h"
 #include "catalog/pg_type.h"
+#include "commands/trigger.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/jsonb.h"
 #include "utils/lsyscache.h"
+#include "utils/rel.h"
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 #include "utils/typcache.h"
 
-#include "cache/changed.h"
 #include "cache/last_run.h"
 #include "common/protocol.h"
 #include "join/kept_dataset.h"
 
+PG_FUNCTION_INFO_V1(geonn_cache_changed);
+
 /* the version of the format in which baselines are stored */
-#define BASELINE_FORMAT 5
+#define BASELINE_FORMAT 6
 
 /* columns of geonn_cache_last_run */
 enum
@@ -90,29 +114,29 @@ write_label(const PointSource *source, const GeonnQuestion *question, uint8 *lab
 		   LABEL_BYTES);
 }
 
-GeonnLabels
-geonn_labels_now(const GeonnJoin *join)
+GeonnLastRun *
+geonn_last_run_none(const GeonnJoin *join)
 {
-	GeonnLabels now;
+	GeonnLastRun *last_run = palloc0(sizeof(GeonnLastRun));
 
 	for (int side = 0; side < CACHE_SIDES; side++)
 	{
 		const PointSource *source = geonn_side_source(join, side);
 
-		write_label(source, &join->question, now.label[side]);
-		now.relations[side] = geonn_relations_read(source);
+		write_label(source, &join->question, last_run->label[side]);
+		last_run->relations[side] = geonn_relations_read(source);
 	}
-	return now;
+	return last_run;
 }
 
 static void
-check_relations(const GeonnCache *cache, const GeonnJoin *join, const GeonnLabels *former)
+check_relations(const GeonnCache *cache, const GeonnJoin *join, const GeonnLastRun *last_run)
 {
 	for (int side = 0; side < CACHE_SIDES; side++)
 	{
 		const PointSource *source = geonn_side_source(join, side);
 
-		if (!equal(geonn_relations_read(source), former->relations[side]))
+		if (!equal(geonn_relations_read(source), last_run->relations[side]))
 			ereport(ERROR,
 					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 					 errmsg("%s got or lost a table while cache \"%s\" was made from it",
@@ -164,6 +188,64 @@ sign_target(StringInfo text, Oid target, TupleDesc row_type)
 }
 
 /*
+ * The events that the trigger reports in any session and for any row.
+ */
+static int16
+events_noticed(HeapTuple row, TupleDesc type)
+{
+	Form_pg_trigger trigger = (Form_pg_trigger) GETSTRUCT(row);
+	int16		events = trigger->tgtype & TRIGGER_TYPE_EVENT_MASK;
+
+	if (trigger->tgenabled != TRIGGER_FIRES_ALWAYS || trigger->tgdeferrable ||
+		trigger->tgattr.dim1 > 0 || !heap_attisnull(row, Anum_pg_trigger_tgqual, type))
+		return 0;
+	return TRIGGER_FOR_ROW(trigger->tgtype) ? events : events & TRIGGER_TYPE_TRUNCATE;
+}
+
+/*
+ * Add the versions of the triggers to the signature, as the active snapshot sees them.  Returns whether they
+ * notice every change.
+ */
+static bool
+sign_triggers(StringInfo text, const GeonnCache *cache)
+{
+	Oid			function = geonn_changes_function(cache->schema);
+	Relation	triggers = table_open(TriggerRelationId, AccessShareLock);
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	row;
+	int16		missing = TRIGGER_TYPE_INSERT | TRIGGER_TYPE_UPDATE | TRIGGER_TYPE_DELETE |
+		TRIGGER_TYPE_TRUNCATE;
+
+	/* the snapshot must include what this command has done */
+	PushCopiedSnapshot(GetActiveSnapshot());
+	UpdateActiveSnapshotCommandId();
+	ScanKeyInit(&key, Anum_pg_trigger_tgrelid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(cache->target));
+	scan = systable_beginscan(triggers, TriggerRelidNameIndexId, true, GetActiveSnapshot(), 1, &key);
+	while (HeapTupleIsValid(row = systable_getnext(scan)))
+	{
+		Form_pg_trigger trigger = (Form_pg_trigger) GETSTRUCT(row);
+
+		/* any other trigger counts if it can change the rows that the refresh writes */
+		if (trigger->tgfoid != function &&
+			!(TRIGGER_FOR_ROW(trigger->tgtype) && TRIGGER_FOR_BEFORE(trigger->tgtype)))
+			continue;
+		/* a transaction that changes the row a second time leaves the same xmin, but another TID */
+		appendStringInfo(text, " %u %u %u/%u", trigger->oid,
+						 HeapTupleHeaderGetRawXmin(row->t_data),
+						 ItemPointerGetBlockNumber(&row->t_self),
+						 ItemPointerGetOffsetNumber(&row->t_self));
+		if (trigger->tgfoid == function)
+			missing &= ~events_noticed(row, RelationGetDescr(triggers));
+	}
+	systable_endscan(scan);
+	PopActiveSnapshot();
+	table_close(triggers, AccessShareLock);
+	return missing == 0;
+}
+
+/*
  * The signature of the cache as it is now.  *noticed is whether the triggers notice every change of
  * the table.
  */
@@ -188,16 +270,83 @@ signature_of(const GeonnCache *cache, const GeonnJoin *join, bool *noticed)
 			sign_column(&text, &source->windows[i]);
 	}
 	sign_target(&text, cache->target, geonn_cache_row_type(join));
-	*noticed = geonn_changes_sign(&text, cache);
+	*noticed = sign_triggers(&text, cache);
 	return text.data;
+}
+
+/* ---- the triggers ---- */
+
+/*
+ * The statements name the table and the triggers' function by their schemas, and another session may have renamed
+ * these meanwhile: another role's function would then run as each role that writes the table.
+ */
+void
+geonn_last_run_make_triggers(const GeonnCache *cache)
+{
+	const char *table = geonn_cache_target_name(cache);
+	const char *schema = quote_identifier(get_namespace_name(cache->schema));
+	StringInfoData signature;
+
+	geonn_run_command(psprintf("CREATE TRIGGER geonn_cache_changed AFTER INSERT OR UPDATE OR DELETE ON %s"
+							   " FOR EACH ROW EXECUTE FUNCTION %s.geonn_cache_changed();"
+							   " CREATE TRIGGER geonn_cache_truncated AFTER TRUNCATE ON %s"
+							   " FOR EACH STATEMENT EXECUTE FUNCTION %s.geonn_cache_changed();"
+							   " ALTER TABLE %s ENABLE ALWAYS TRIGGER geonn_cache_changed;"
+							   " ALTER TABLE %s ENABLE ALWAYS TRIGGER geonn_cache_truncated",
+							   table, schema, table, schema, table, table));
+	initStringInfo(&signature);
+	if (!sign_triggers(&signature, cache))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("table %s did not get the triggers of a cache", table),
+				 errhint("If a schema was renamed meanwhile, run the same command again.")));
+}
+
+/* the table whose row of geonn_cache_last_run this subtransaction has deleted */
+static struct
+{
+	Oid			target;
+	FullTransactionId transaction;
+}			noticed;
+
+/*
+ * Delete the row of geonn_cache_last_run, for the first row that a subtransaction changes.  No
+ * other session makes that row meanwhile: it would wait for this one, which has the table locked.
+ * The snapshot is the latest in any isolation level, as the row may be newer than the
+ * transaction's.
+ */
+Datum
+geonn_cache_changed(PG_FUNCTION_ARGS)
+{
+	TriggerData *trigger = (TriggerData *) fcinfo->context;
+	FullTransactionId transaction;
+	Oid			target;
+	Snapshot	snapshot;
+
+	if (!CALLED_AS_TRIGGER(fcinfo))
+		elog(ERROR, "geonn_cache_changed was not called as a trigger");
+	target = RelationGetRelid(trigger->tg_relation);
+	transaction = GetCurrentFullTransactionId();
+	if (target == noticed.target && FullTransactionIdEquals(transaction, noticed.transaction))
+		return PointerGetDatum(NULL);
+	snapshot = RegisterSnapshot(GetLatestSnapshot());
+	(void) geonn_catalog_run(geonn_cache_schema(fcinfo),
+							 "DELETE FROM $S.geonn_cache_last_run s USING $S.geonn_cache c"
+							 " WHERE s.cache OPERATOR(pg_catalog.=) c.id"
+							 " AND c.target::pg_catalog.oid OPERATOR(pg_catalog.=) $1",
+							 snapshot, GEONN_VALUES(GEONN_OID(target)));
+	UnregisterSnapshot(snapshot);
+	noticed.target = target;
+	noticed.transaction = transaction;
+	return PointerGetDatum(NULL);
 }
 
 /* ---- the row ---- */
 
 GeonnLastRun *
-geonn_last_run_load(const GeonnCache *cache, const GeonnJoin *join, GeonnLabels now, Snapshot snapshot)
+geonn_last_run_load(const GeonnCache *cache, const GeonnJoin *join, Snapshot snapshot)
 {
-	GeonnLastRun *last_run = palloc0(sizeof(GeonnLastRun));
+	GeonnLastRun *last_run = geonn_last_run_none(join);
 	GeonnRows  *rows;
 	const bytea *sides;
 	bool		noticed;
@@ -221,7 +370,7 @@ geonn_last_run_load(const GeonnCache *cache, const GeonnJoin *join, GeonnLabels 
 	last_run->exists = true;
 	last_run->rows = DatumGetInt64(geonn_row_value(rows, 0, LAST_RUN_ROWS));
 	for (int side = 0; side < CACHE_SIDES; side++)
-		last_run->same[side] = is_same(now.label[side], last_run->sides.label[side]);
+		last_run->same[side] = is_same(last_run->label[side], last_run->sides.label[side]);
 	last_run->has_baselines = DatumGetBool(geonn_row_value(rows, 0, LAST_RUN_BASELINES));
 	last_run->wasted = DatumGetInt32(geonn_row_value(rows, 0, LAST_RUN_WASTED));
 	last_run->pause = DatumGetInt32(geonn_row_value(rows, 0, LAST_RUN_PAUSE));
@@ -245,7 +394,7 @@ geonn_last_run_create(const GeonnCache *cache)
 	(void) run_for_cache(cache, "INSERT INTO $S.geonn_cache_last_run"
 						 " VALUES ($1, false, ''::pg_catalog.text, 0, ''::pg_catalog.bytea, false, 0, 0)"
 						 " ON CONFLICT (cache) DO NOTHING", NULL);
-	geonn_changes_forget();
+	noticed.target = InvalidOid;
 }
 
 /*
@@ -281,15 +430,14 @@ geonn_last_run_begin(const GeonnCache *cache)
 }
 
 void
-geonn_last_run_store(const GeonnCache *cache, const GeonnJoin *join, GeonnLabels now, int64 rows,
-					 const GeonnLastRun *last_run)
+geonn_last_run_store(const GeonnCache *cache, const GeonnJoin *join, int64 rows, const GeonnLastRun *last_run)
 {
 	StoredSides sides = last_run->sides;
 	bytea	   *stored = palloc(VARHDRSZ + sizeof(sides));
 	bool		noticed;
 
-	check_relations(cache, join, &now);
-	memcpy(sides.label, now.label, sizeof(sides.label));
+	check_relations(cache, join, last_run);
+	memcpy(sides.label, last_run->label, sizeof(sides.label));
 	memcpy(VARDATA(stored), &sides, sizeof(sides));
 	SET_VARSIZE(stored, VARHDRSZ + sizeof(sides));
 	(void) geonn_catalog_run(cache->schema,

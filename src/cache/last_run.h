@@ -10,18 +10,11 @@
 /* bytes of a label of a side's contents, which is a SHA-256 */
 #define LABEL_BYTES		32
 
-/* the state of both sides before they are read */
-typedef struct GeonnLabels
-{
-	uint8		label[CACHE_SIDES][LABEL_BYTES];	/* all bytes are 0: the side has no label now */
-	List	   *relations[CACHE_SIDES]; /* geonn_relations_read */
-} GeonnLabels;
-
 /* the column geonn_cache_last_run.sides */
 typedef struct StoredSides
 {
 	uint64		seed[CACHE_SIDES][2];	/* the secret keys of the baselines' hashes */
-	uint8		label[CACHE_SIDES][LABEL_BYTES];	/* of what the run read, as in GeonnLabels */
+	uint8		label[CACHE_SIDES][LABEL_BYTES];	/* of what the run read, as in GeonnLastRun */
 } StoredSides;
 
 /* what a full refresh does about baselines */
@@ -35,6 +28,10 @@ typedef enum BaselinePlan
 
 typedef struct GeonnLastRun
 {
+	/* the state of both sides before the present run reads them */
+	uint8		label[CACHE_SIDES][LABEL_BYTES];	/* all bytes are 0: the side has no label now */
+	List	   *relations[CACHE_SIDES]; /* geonn_relations_read */
+
 	bool		exists;			/* the row of the last run is there and fits: the fields below are known */
 	const char *reason;			/* why it does not, if not exists */
 	bool		same[CACHE_SIDES];	/* the side has not changed since the last run */
@@ -46,12 +43,17 @@ typedef struct GeonnLastRun
 	int			pause;			/* how many runs pass before one makes baselines again */
 } GeonnLastRun;
 
-/* The labels of the join's sources, with the active snapshot. */
-extern GeonnLabels geonn_labels_now(const GeonnJoin *join);
+/* No last run, with the labels of the join's sources now, by the active snapshot. */
+extern GeonnLastRun *geonn_last_run_none(const GeonnJoin *join);
 
 /* Load what the last run read.  A side is the same if its label now is the one of that run. */
-extern GeonnLastRun *geonn_last_run_load(const GeonnCache *cache, const GeonnJoin *join,
-										 GeonnLabels now, Snapshot snapshot);
+extern GeonnLastRun *geonn_last_run_load(const GeonnCache *cache, const GeonnJoin *join, Snapshot snapshot);
+
+/*
+ * Create the triggers of a cache's table that notice changes by anything but its refresh.  Raises an error if
+ * they do not notice every change.
+ */
+extern void geonn_last_run_make_triggers(const GeonnCache *cache);
 
 /* Let the triggers notice changes of the table that this transaction has made. */
 extern void geonn_last_run_create(const GeonnCache *cache);
@@ -68,7 +70,7 @@ extern void geonn_last_run_begin(const GeonnCache *cache);
  * last_run->has_baselines says whether baselines of what the run read are stored.  Raises an error if
  * a side has got or lost a table, such as a partition, since the labels were made.
  */
-extern void geonn_last_run_store(const GeonnCache *cache, const GeonnJoin *join, GeonnLabels now,
-								 int64 rows, const GeonnLastRun *last_run);
+extern void geonn_last_run_store(const GeonnCache *cache, const GeonnJoin *join, int64 rows,
+								 const GeonnLastRun *last_run);
 
 #endif							/* GEONN_CACHE_LAST_RUN_H */

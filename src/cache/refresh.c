@@ -33,20 +33,12 @@
 #include "utils/snapmgr.h"
 
 #include "cache/affected.h"
-#include "cache/full_compare.h"
 #include "cache/full_search.h"
 #include "cache/replace.h"
 #include "points/query.h"
 
 PG_FUNCTION_INFO_V1(geonn_refresh);
 PG_FUNCTION_INFO_V1(geonn_refresh_all);
-
-/*
- * A run searches for all observations if more than the first share of the points has changed, or
- * more than the second share of the observations would be searched for again.
- */
-#define MOST_CHANGED	0.25
-#define MOST_SEARCHED	0.3
 
 /* pauses grow until this many runs in a row have made baselines in vain */
 #define MOST_WASTED		5
@@ -88,86 +80,10 @@ typedef struct Refresh
 	bool		alone;			/* the refresh has a transaction of its own */
 	GeonnJoin  *join;
 	TupleDesc	row_type;
-	GeonnLabels now;
 	GeonnLastRun *last_run;
 	bool		same;			/* neither side has changed since the last run, by their labels */
 	GeonnRunResult *result;
 } Refresh;
-
-/* ---- by what has changed ---- */
-
-/*
- * Find the changes of one side.  Returns false if they are too many.
- */
-static bool
-find_changes(const Refresh *refresh, CacheSide side, GeonnBaseline *baseline, BaselineChanges *changes)
-{
-	Size		memory = refresh->mode == REFRESH_INCREMENTAL ? SIZE_MAX :
-		(Size) maintenance_work_mem * 1024;
-
-	geonn_baseline_load(baseline);
-	*changes = (BaselineChanges) {0};
-	if (refresh->last_run->same[side])
-		return true;
-	if (!geonn_baseline_compare(baseline, refresh->join, memory, changes))
-		return false;
-	return refresh->mode == REFRESH_INCREMENTAL ||
-		Max(changes->added.count, changes->removed.count) <= MOST_CHANGED * baseline->rows;
-}
-
-/*
- * Find the changes of both sides and the differences that they make to the table, and write these.
- * Returns false, and has written nothing, if so much has changed that a full refresh is less work.
- */
-static bool
-write_changes(const Refresh *refresh, GeonnIncrement *increment)
-{
-	BaselineChanges *references = &increment->reference_changes;
-	BaselineChanges *observations = &increment->observation_changes;
-	GeonnRunResult *result = refresh->result;
-	GeonnDifference *difference;
-	bool		done;
-
-	if (!find_changes(refresh, SIDE_REFERENCES, increment->references, references) ||
-		!find_changes(refresh, SIDE_OBSERVATIONS, increment->observations, observations))
-		return false;
-	difference = geonn_difference_create(refresh->cache, refresh->row_type);
-	done = geonn_increment(increment, refresh->mode == REFRESH_INCREMENTAL ? 1 : MOST_SEARCHED,
-						   difference, &result->searched);
-	if (done)
-	{
-		geonn_difference_write(difference, result);
-		result->mode = references->added.count + references->removed.count +
-			observations->added.count + observations->removed.count == 0 ? "unchanged" : "incremental";
-		result->rows = refresh->last_run->rows + result->inserted - result->deleted;
-		refresh->last_run->wasted = 0;
-	}
-	geonn_difference_end(difference);
-	return done;
-}
-
-/*
- * Refresh by what has changed, if that is less work than a full refresh.
- */
-static bool
-refresh_by_changes(Refresh *refresh)
-{
-	uint64		(*seed)[2] = refresh->last_run->sides.seed;
-	GeonnIncrement increment = {
-		.cache = refresh->cache,
-		.join = refresh->join,
-		.row_type = refresh->row_type,
-		.observations = geonn_baseline_create(refresh->cache, refresh->join, SIDE_OBSERVATIONS,
-											  seed[SIDE_OBSERVATIONS]),
-		.references = geonn_baseline_create(refresh->cache, refresh->join, SIDE_REFERENCES,
-											seed[SIDE_REFERENCES])
-	};
-	bool		done = write_changes(refresh, &increment);
-
-	geonn_baseline_close(increment.observations);
-	geonn_baseline_close(increment.references);
-	return done;
-}
 
 /* ---- by searching for everything ---- */
 
@@ -205,20 +121,6 @@ plan_baselines(const Refresh *refresh, bool was_wasted)
 }
 
 /*
- * Update the rows that differ.
- */
-static void
-update_fully(Refresh *refresh, BaselineBuild *build, bool most_differ)
-{
-	GeonnDifference *difference = geonn_difference_create(refresh->cache, refresh->row_type);
-
-	refresh->result->rows = geonn_full_compare(refresh->cache, refresh->join, refresh->row_type, build,
-											   most_differ, difference);
-	geonn_difference_write(difference, refresh->result);
-	geonn_difference_end(difference);
-}
-
-/*
  * Replace the table, or update its rows.  most_differ: most rows are expected to differ.
  */
 static void
@@ -237,11 +139,11 @@ refresh_fully(Refresh *refresh, const char *reason, bool was_wasted, bool most_d
 	replacement = geonn_replacement_build(refresh->cache, refresh->join, build, most_differ,
 										  refresh->alone, result);
 	if (replacement == NULL)
-		update_fully(refresh, build, most_differ);
+		geonn_full_update(refresh->cache, refresh->join, refresh->row_type, build, most_differ, result);
 	geonn_baselines_end(refresh->cache, refresh->join, last_run, build);
 	/* the second search makes no baselines again */
 	if (replacement != NULL && !geonn_replacement_swap(replacement, result))
-		update_fully(refresh, NULL, most_differ);
+		geonn_full_update(refresh->cache, refresh->join, refresh->row_type, NULL, most_differ, result);
 }
 
 /* ---- by changes or fully ---- */
@@ -249,7 +151,7 @@ refresh_fully(Refresh *refresh, const char *reason, bool was_wasted, bool most_d
 static void
 refresh_rows(Refresh *refresh)
 {
-	const GeonnLastRun *last_run = refresh->last_run;
+	GeonnLastRun *last_run = refresh->last_run;
 
 	if (refresh->mode == REFRESH_FULL)
 		refresh_fully(refresh, "asked for", false, false);
@@ -259,12 +161,12 @@ refresh_rows(Refresh *refresh)
 	{
 		refresh->same = true;
 		refresh->result->mode = "unchanged";
-		refresh->result->counted = true;
 		refresh->result->rows = last_run->rows;
 	}
 	else if (!last_run->has_baselines)
 		refresh_fully(refresh, "the last run left no baselines", false, true);
-	else if (!refresh_by_changes(refresh))
+	else if (!geonn_refresh_by_changes(refresh->cache, refresh->join, refresh->row_type, last_run,
+									   refresh->mode == REFRESH_INCREMENTAL, refresh->result))
 		refresh_fully(refresh, "much has changed", true, true);
 }
 
@@ -309,15 +211,15 @@ refresh_as_owner(const GeonnCache *cache, RefreshMode mode, bool alone, GeonnRun
 	refresh.join = geonn_cache_join_again(cache);
 	refresh.row_type = geonn_cache_row_type(refresh.join);
 	geonn_target_check(cache, refresh.row_type);
-	refresh.now = geonn_labels_now(refresh.join);
-	refresh.last_run = geonn_last_run_load(cache, refresh.join, refresh.now, GetActiveSnapshot());
+	refresh.last_run = geonn_last_run_load(cache, refresh.join, GetActiveSnapshot());
 	refresh_rows(&refresh);
 	/* else what is stored of the last run is still true */
 	if (!refresh.same)
-		geonn_last_run_store(cache, refresh.join, refresh.now, result->rows, refresh.last_run);
+		geonn_last_run_store(cache, refresh.join, result->rows, refresh.last_run);
 	PopActiveSnapshot();
 	geonn_become_former(caller);
 	result->status = "succeeded";
+	result->counted = true;
 	MemoryContextSwitchTo(former);
 	MemoryContextDelete(context);
 }

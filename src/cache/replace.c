@@ -29,13 +29,7 @@
  * indexes.  Both tables stay open meanwhile, so that PostgreSQL refuses any command of that code
  * that alters or drops one of them.  Of other sessions, those that alter columns wait for the lock
  * of this one, and the others are noticed: the refresh compares the table and its indexes with what
- * they were, and looks for hindrances again, after it has locked all.
- *
- * A replaced table has no history: no statement has changed its rows.  So where something depends
- * on such statements, a refresh with 'auto' updates rows instead.  For some of it, a replaced table
- * would be wrong: a constraint would be unchecked, or a column of the user's would be lost.  There
- * 'always' is an error.  In other cases something only fails to hear of the new rows: a trigger, a
- * rule, a subscriber.  There 'always' replaces, as its user has asked for.
+ * they were, and looks for hindrances (cache/target.c) again, after it has locked all.
  */
 #include "postgres.h"
 
@@ -52,22 +46,14 @@
 #include "catalog/index.h"
 #include "catalog/indexing.h"
 #include "catalog/objectaccess.h"
-#include "catalog/pg_am_d.h"
 #include "catalog/pg_class.h"
-#include "catalog/pg_index.h"
-#include "catalog/pg_inherits.h"
-#include "catalog/pg_publication.h"
-#include "catalog/pg_trigger.h"
 #include "commands/defrem.h"
 #include "commands/tablecmds.h"
-#include "commands/trigger.h"
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "portability/instr_time.h"
-#include "replication/slot.h"
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
-#include "storage/lwlock.h"
 #include "storage/predicate.h"
 #include "utils/builtins.h"
 #include "utils/inval.h"
@@ -76,38 +62,14 @@
 #include "utils/resowner.h"
 #include "utils/syscache.h"
 
-#include "cache/changed.h"
 #include "cache/replace.h"
-#include "cache/target.h"
+#include "cache/full_search.h"
 #include "base/compat.h"
 #include "base/wait_event.h"
 
 /* milliseconds for which a refresh goes on asking for the locks, and milliseconds between two attempts */
 #define PATIENCE	100
 #define PAUSE		1
-
-/* an index of the cache's table, and the one that was built like it */
-typedef struct IndexPair
-{
-	Oid			former;
-	Oid			file;			/* the former index's file when the other one was built */
-	Oid			made;
-} IndexPair;
-
-struct GeonnReplacement
-{
-	const GeonnCache *cache;
-	const GeonnJoin *join;
-	BaselineBuild *baselines;	/* gets the observations that the search reads; NULL: none is made */
-	GeonnReplace policy;
-	bool		alone;			/* the refresh has a transaction of its own */
-	Relation	target;
-	Oid			file;			/* the target's file when the heap was made */
-	Relation	heap;			/* the new table; NULL: it was not made yet, or was dropped */
-	int64		rows;
-	int			count;
-	IndexPair  *indexes;
-};
 
 /*
  * Add to the run's reason what was done to the table (done), and why (cause; NULL: no more is said).
@@ -121,266 +83,6 @@ add_reason(GeonnRunResult *result, const char *done, const char *cause)
 	result->reason = psprintf("%s; the table was %s%s%s", result->reason, done,
 							  cause != NULL ? ", as " : "", cause != NULL ? cause : "");
 	MemoryContextSwitchTo(former);
-}
-
-/* ---- what would make a replaced table wrong ---- */
-
-/*
- * With a snapshot older than the lock of the cache, rows may be older than those that another
- * refresh has written meanwhile.
- */
-static const char *
-old_snapshot(const GeonnReplacement *replacement pg_attribute_unused())
-{
-	return IsolationUsesXactSnapshot() ? "the transaction is REPEATABLE READ or SERIALIZABLE" : NULL;
-}
-
-static const char *
-own_use(const GeonnReplacement *replacement)
-{
-	if (replacement->target->rd_refcnt > 1)
-		return "this session is reading it, as by a cursor";
-	if (AfterTriggerPendingOnRel(RelationGetRelid(replacement->target)))
-		return "this transaction has triggers of it to fire";
-	return NULL;
-}
-
-static const char *
-kind_of_table(const GeonnReplacement *replacement)
-{
-	Form_pg_class class = replacement->target->rd_rel;
-
-	if (class->relkind != RELKIND_RELATION || class->relam != HEAP_TABLE_AM_OID)
-		return "its access method is not heap";
-	if (class->relispartition || has_superclass(RelationGetRelid(replacement->target)) ||
-		find_inheritance_children(RelationGetRelid(replacement->target), NoLock) != NIL)
-		return "it is part of an inheritance tree";
-	if (class->relrowsecurity && class->relforcerowsecurity)
-		return "row-level security is forced on it";
-	return NULL;
-}
-
-static const char *
-columns(const GeonnReplacement *replacement)
-{
-	TupleDesc	expected = geonn_cache_row_type(replacement->join);
-	TupleDesc	table = RelationGetDescr(replacement->target);
-	AttrNumber	attributes[TARGET_COLUMNS];
-	int			known = 0;
-
-	geonn_target_attributes(replacement->cache->target, attributes);
-	for (int i = 0; i < table->natts; i++)
-	{
-		Form_pg_attribute column = TupleDescAttr(table, i);
-
-		for (int j = 0; j < TARGET_COLUMNS && !column->attisdropped; j++)
-		{
-			Form_pg_attribute wanted = TupleDescAttr(expected, j);
-
-			if (attributes[j] != column->attnum)
-				continue;
-			known++;
-			if (column->atttypid != wanted->atttypid || column->atttypmod != wanted->atttypmod ||
-				column->attcollation != wanted->attcollation || column->attgenerated != '\0')
-				return psprintf("its column %s was altered", quote_identifier(NameStr(column->attname)));
-			if (column->attnotnull && replacement->join->keep_unmatched &&
-				(j == TARGET_REFERENCE_ID || j == TARGET_DISTANCE))
-				return psprintf("its column %s is NOT NULL", quote_identifier(NameStr(column->attname)));
-		}
-		known += column->attisdropped;
-		if (known <= i)
-			return psprintf("it has another column, %s", quote_identifier(NameStr(column->attname)));
-	}
-	return NULL;
-}
-
-/*
- * The first index of a table that is unfinished, or has an exclusion constraint; or InvalidOid.
- */
-static Oid
-find_index(Relation table, bool unfinished)
-{
-	List	   *list = RelationGetIndexList(table);
-	ListCell   *cell;
-	Oid			found = InvalidOid;
-
-	foreach(cell, list)
-	{
-		HeapTuple	row = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(lfirst_oid(cell)));
-		Form_pg_index index;
-
-		if (!HeapTupleIsValid(row))
-			elog(ERROR, "cache lookup failed for index %u", lfirst_oid(cell));
-		index = (Form_pg_index) GETSTRUCT(row);
-		if (!OidIsValid(found) &&
-			(unfinished ? !index->indisvalid || !index->indisready || !index->indislive :
-			 index->indisexclusion))
-			found = lfirst_oid(cell);
-		ReleaseSysCache(row);
-	}
-	list_free(list);
-	return found;
-}
-
-static const char *
-constraints(const GeonnReplacement *replacement)
-{
-	Relation	target = replacement->target;
-	TriggerDesc *triggers = target->trigdesc;
-
-	if (RelationGetDescr(target)->constr != NULL && RelationGetDescr(target)->constr->num_check > 0)
-		return "it has a CHECK constraint";
-	if (OidIsValid(find_index(target, false)))
-		return "it has an exclusion constraint";
-	if (RelationGetFKeyList(target) != NIL)
-		return "it has a foreign key";
-	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
-	{
-		if (RI_FKey_trigger_type(triggers->triggers[i].tgfoid) != RI_TRIGGER_NONE)
-			return "a foreign key refers to it";
-	}
-	return NULL;
-}
-
-/*
- * A command that builds an index CONCURRENTLY has locked the table less than its readers have, and may last:
- * the refresh cannot wait for it.
- */
-static const char *
-unfinished_indexes(const GeonnReplacement *replacement)
-{
-	Oid			index = find_index(replacement->target, true);
-
-	return OidIsValid(index) ?
-		psprintf("its index %s is not valid, or is being built", quote_identifier(get_rel_name(index))) : NULL;
-}
-
-/*
- * PostgreSQL names a new table by the OID of the one whose files it will get.
- */
-static const char *
-name_taken(const GeonnReplacement *replacement)
-{
-	char	   *name = psprintf("pg_temp_%u", RelationGetRelid(replacement->target));
-	Oid			schema = RelationGetNamespace(replacement->target);
-
-	if (replacement->heap != NULL ||
-		(!OidIsValid(get_relname_relid(name, schema)) &&
-		 !SearchSysCacheExists2(TYPENAMENSP, CStringGetDatum(name), ObjectIdGetDatum(schema))))
-		return NULL;
-	return psprintf("another object has the name %s", name);
-}
-
-/* ---- what new files of the table would bypass (triggers, rules, publications, slots), or keep waiting (readers) ---- */
-
-/*
- * Triggers for TRUNCATE are no hindrance: updates of the rows would not fire them, either.
- */
-static const char *
-triggers(const GeonnReplacement *replacement)
-{
-	TriggerDesc *triggers = replacement->target->trigdesc;
-	Oid			own = geonn_changes_function(replacement->cache->schema);
-
-	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
-	{
-		Trigger    *trigger = &triggers->triggers[i];
-
-		if (trigger->tgfoid != own && !trigger->tgisinternal &&
-			trigger->tgenabled != TRIGGER_DISABLED &&
-			(trigger->tgtype & (TRIGGER_TYPE_INSERT | TRIGGER_TYPE_UPDATE | TRIGGER_TYPE_DELETE)) != 0)
-			return psprintf("its trigger %s would not fire", quote_identifier(trigger->tgname));
-	}
-	return replacement->target->rd_rules != NULL ? "its rules would not apply" : NULL;
-}
-
-static const char *
-publications(const GeonnReplacement *replacement)
-{
-	List	   *list;
-
-	if (!is_publishable_relation(replacement->target))
-		return NULL;
-	list = list_concat(geonn_publications_of(RelationGetRelid(replacement->target)),
-					   GetSchemaPublications(RelationGetNamespace(replacement->target)));
-	return list == NIL ? NULL :
-		psprintf("publication %s would not send its rows",
-				 quote_identifier(get_publication_name(linitial_oid(list), false)));
-}
-
-/*
- * Logical slots.  Nothing here tells which tables other plugins than PostgreSQL's own send: maybe all.
- */
-static const char *
-slots(const GeonnReplacement *replacement pg_attribute_unused())
-{
-	NameData	name = {0};
-
-	if (!XLogLogicalInfoActive())
-		return NULL;
-	LWLockAcquire(ReplicationSlotControlLock, LW_SHARED);
-	for (int i = 0; i < max_replication_slots; i++)
-	{
-		ReplicationSlot *slot = &ReplicationSlotCtl->replication_slots[i];
-
-		if (slot->in_use && slot->data.database == MyDatabaseId &&
-			strcmp(NameStr(slot->data.plugin), "pgoutput") != 0)
-			name = slot->data.name;
-	}
-	LWLockRelease(ReplicationSlotControlLock);
-	return NameStr(name)[0] == '\0' ? NULL :
-		psprintf("replication slot %s would not send its rows", quote_identifier(NameStr(name)));
-}
-
-static const char *
-other_readers(const GeonnReplacement *replacement)
-{
-	return replacement->alone ? NULL : "readers would wait for the transaction of which the refresh is a part";
-}
-
-/* ---- all hindrances ---- */
-
-/* a test for one hindrance: a reason why a refresh does not replace the table */
-typedef struct Hindrance
-{
-	const char *(*find) (const GeonnReplacement *replacement);	/* a clause like "it has a foreign key" */
-	bool		wrong;			/* a replaced table would be wrong: it hinders 'always', too */
-	const char *remedy;			/* what the hint tells the user to do; a sentence without its end */
-} Hindrance;
-
-static const char remove_it[] = "Remove what hinders it";
-static const Hindrance hindrances[] = {
-	{old_snapshot, true, "Call geonn_refresh in a transaction that is READ COMMITTED"},
-	{own_use, true, "Call geonn_refresh while the session does nothing else with the table"},
-	{kind_of_table, true, remove_it},
-	{columns, true, remove_it},
-	{constraints, true, remove_it},
-	{unfinished_indexes, true, "Wait until the index is built, drop it if that has failed"},
-	{triggers, false, remove_it},
-	{publications, false, remove_it},
-	{slots, false, remove_it},
-	{name_taken, true, "Rename that object"},
-	{other_readers, false, remove_it}
-};
-
-/*
- * Find the first hindrance, as a clause; NULL: none.  Only the refresh has opened the table.
- */
-static const char *
-find_hindrance(const GeonnReplacement *replacement, const char **remedy)
-{
-	for (int i = 0; i < (int) lengthof(hindrances); i++)
-	{
-		const Hindrance *hindrance = &hindrances[i];
-		const char *cause = NULL;
-
-		if (hindrance->wrong || replacement->policy != GEONN_REPLACE_ALWAYS)
-			cause = hindrance->find(replacement);
-		*remedy = hindrance->remedy;
-		if (cause != NULL)
-			return cause;
-	}
-	return NULL;
 }
 
 /* ---- building ---- */
@@ -456,7 +158,7 @@ build(GeonnReplacement *replacement)
 
 	replacement->file = file_of(RelationGetRelid(target));
 	replacement->heap = table_open(heap, AccessExclusiveLock);
-	replacement->rows = (int64) geonn_target_fill(replacement->cache, replacement->join,
+	replacement->rows = (int64) geonn_full_fill(replacement->cache, replacement->join,
 												  replacement->baselines, replacement->heap,
 												  TABLE_INSERT_FROZEN);
 	CommandCounterIncrement();
@@ -485,7 +187,7 @@ geonn_replacement_build(const GeonnCache *cache, const GeonnJoin *join, Baseline
 		(replacement->policy == GEONN_REPLACE_AUTO && !most_differ))
 		return NULL;
 	replacement->target = table_open(cache->target, AccessShareLock);
-	cause = find_hindrance(replacement, &remedy);
+	cause = geonn_find_hindrance(replacement, &remedy);
 	if (cause != NULL && replacement->policy == GEONN_REPLACE_ALWAYS)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -561,7 +263,7 @@ change_since(const GeonnReplacement *replacement)
 
 		same = list_member_oid(list, pair->former) && file_of(pair->former) == pair->file;
 	}
-	return same ? find_hindrance(replacement, &remedy) :
+	return same ? geonn_find_hindrance(replacement, &remedy) :
 		"another session altered it or its indexes";
 }
 
@@ -804,7 +506,6 @@ geonn_replacement_swap(GeonnReplacement *replacement, GeonnRunResult *result)
 	}
 	swap(replacement);
 	result->rows = result->inserted = replacement->rows;
-	result->counted = true;
 	add_reason(result, "replaced", NULL);
 	return true;
 }

@@ -5,10 +5,33 @@
 #ifndef GEONN_CACHE_REPLACE_H
 #define GEONN_CACHE_REPLACE_H
 
+#include "utils/rel.h"
+
 #include "cache/baseline.h"
 
+/* an index of the cache's table, and the one that was built like it */
+typedef struct IndexPair
+{
+	Oid			former;
+	Oid			file;			/* the former index's file when the other one was built */
+	Oid			made;
+} IndexPair;
+
 /* a new table, with indexes like those of the cache's table */
-typedef struct GeonnReplacement GeonnReplacement;
+typedef struct GeonnReplacement
+{
+	const GeonnCache *cache;
+	const GeonnJoin *join;
+	BaselineBuild *baselines;	/* gets the observations that the search reads; NULL: none is made */
+	GeonnReplace policy;
+	bool		alone;			/* the refresh has a transaction of its own */
+	Relation	target;
+	Oid			file;			/* the target's file when the heap was made */
+	Relation	heap;			/* the new table; NULL: it was not made yet, or was dropped */
+	int64		rows;
+	int			count;
+	IndexPair  *indexes;
+} GeonnReplacement;
 
 /*
  * Fill a new table with the rows that the search finds with the active snapshot, if this refresh is to
@@ -27,5 +50,13 @@ extern GeonnReplacement *geonn_replacement_build(const GeonnCache *cache, const 
  * added to the result's reason, if the table's rows have to be updated after all.
  */
 extern bool geonn_replacement_swap(GeonnReplacement *replacement, GeonnRunResult *result);
+
+/* ---- cache/target.c ---- */
+
+/*
+ * The first hindrance to a replacement, as a clause like "it has a foreign key", and what the hint tells the user to
+ * do, a sentence without its end; NULL: none.  Only the refresh has opened the table.
+ */
+extern const char *geonn_find_hindrance(const GeonnReplacement *replacement, const char **remedy);
 
 #endif							/* GEONN_CACHE_REPLACE_H */

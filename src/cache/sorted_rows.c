@@ -40,10 +40,6 @@
 #include "base/value.h"
 #include "cache/sorted_rows.h"
 
-/* columns of the sort: those of the target, and the TID */
-#define SORTED_TID	TARGET_COLUMNS
-#define SORTED_COLUMNS	(TARGET_COLUMNS + 1)
-
 struct SortedRows
 {
 	TupleDesc	row_type;
@@ -57,28 +53,20 @@ struct SortedRows
 	const Datum *values;		/* [TARGET_COLUMNS] */
 	const bool *nulls;
 	ItemPointer tid;			/* the row's TID in the table; NULL: it is not from the table */
-	bool		repeated;		/* the present row has the same key as the row before */
-
-	/* the key of the row before */
-	MemoryContext id_context;
-	Datum		last_id;
-	int32		last_rank;		/* 0: the present row is the first one */
+	MemoryContext id_context;	/* has the id of the row before */
 };
 
 IdHash
 geonn_id_hash_of(Form_pg_attribute id)
 {
-	IdHash		hash = {
+	return (IdHash)
+	{
 		.id = id,
+		.bits = geonn_integer_width(id->atttypid) * BITS_PER_BYTE,
 		.type = lookup_type_cache(id->atttypid, TYPECACHE_EQ_OPR_FINFO |
 								  TYPECACHE_HASH_EXTENDED_PROC_FINFO),
 		.same_bytes = geonn_equal_is_same(getBaseType(id->atttypid), id->attcollation)
 	};
-
-	if (id->atttypid == INT2OID || id->atttypid == INT4OID || id->atttypid == INT8OID ||
-		id->atttypid == OIDOID)
-		hash.bits = id->attlen * BITS_PER_BYTE;
-	return hash;
 }
 
 /*
@@ -156,17 +144,13 @@ create_sort(TupleDesc row_type, int memory)
 {
 	SortedRows *rows = palloc0(sizeof(SortedRows));
 	Form_pg_attribute id = TupleDescAttr(row_type, TARGET_OBSERVATION_ID);
-	TupleDesc	type = CreateTemplateTupleDesc(SORTED_COLUMNS);
+	TupleDesc	type = geonn_target_type(row_type);
 	AttrNumber	columns[] = {TARGET_OBSERVATION_ID + 1, TARGET_RANK + 1};
 	Oid			operators[] = {lookup_type_cache(id->atttypid, TYPECACHE_LT_OPR)->lt_opr,
 	Int4LessOperator};
 	Oid			collations[] = {id->attcollation, InvalidOid};
 	bool		nulls_first[] = {false, false};
 
-	for (int i = 0; i < TARGET_COLUMNS; i++)
-		TupleDescCopyEntry(type, (AttrNumber) (i + 1), row_type, (AttrNumber) (i + 1));
-	TupleDescInitEntry(type, SORTED_TID + 1, "tid", TIDOID, -1, 0);
-	TupleDescFinalize(type);
 	rows->row_type = row_type;
 	order_of_column(id, &rows->order);
 	rows->sort = tuplesort_begin_heap(type, lengthof(columns), columns, operators, collations,
@@ -186,8 +170,8 @@ geonn_sorted_rows_add(SortedRows *rows, ItemPointer tid, const Datum *values, co
 	ExecClearTuple(slot);
 	memcpy(slot->tts_values, values, TARGET_COLUMNS * sizeof(Datum));
 	memcpy(slot->tts_isnull, nulls, TARGET_COLUMNS * sizeof(bool));
-	slot->tts_values[SORTED_TID] = PointerGetDatum(tid);
-	slot->tts_isnull[SORTED_TID] = tid == NULL;
+	slot->tts_values[TARGET_TID] = PointerGetDatum(tid);
+	slot->tts_isnull[TARGET_TID] = tid == NULL;
 	ExecStoreVirtualTuple(slot);
 	tuplesort_puttupleslot(rows->sort, slot);
 }
@@ -216,22 +200,6 @@ rank_of(const SortedRows *rows)
 }
 
 /*
- * Keep the present row's key for the comparison with the next row's.
- */
-static void
-keep_key(SortedRows *rows)
-{
-	Form_pg_attribute id = TupleDescAttr(rows->row_type, TARGET_OBSERVATION_ID);
-	MemoryContext former = MemoryContextSwitchTo(rows->id_context);
-
-	if (!id->attbyval)
-		MemoryContextReset(rows->id_context);
-	rows->last_id = datumCopy(rows->values[TARGET_OBSERVATION_ID], id->attbyval, id->attlen);
-	rows->last_rank = rank_of(rows);
-	MemoryContextSwitchTo(former);
-}
-
-/*
  * Go to the next row.  Returns false at the end.
  */
 static bool
@@ -243,18 +211,13 @@ next_row(SortedRows *rows)
 	if (!rows->sorted)
 		tuplesort_performsort(rows->sort);
 	rows->sorted = true;
-	if (rows->values != NULL)
-		keep_key(rows);
 	if (!tuplesort_gettupleslot(rows->sort, true, false, slot, NULL))
 		return false;
 	slot_getallattrs(slot);
 	rows->values = slot->tts_values;
 	rows->nulls = slot->tts_isnull;
-	rows->tid = slot->tts_isnull[SORTED_TID] ? NULL :
-		(ItemPointer) DatumGetPointer(slot->tts_values[SORTED_TID]);
-	rows->repeated = rows->last_rank > 0 &&
-		compare_keys(rows, rows->values[TARGET_OBSERVATION_ID], rank_of(rows),
-					 rows->last_id, rows->last_rank) == 0;
+	rows->tid = slot->tts_isnull[TARGET_TID] ? NULL :
+		(ItemPointer) DatumGetPointer(slot->tts_values[TARGET_TID]);
 	return true;
 }
 
@@ -264,12 +227,23 @@ next_row(SortedRows *rows)
 static bool
 next_unique(SortedRows *rows, const GeonnCache *cache)
 {
+	Form_pg_attribute id = TupleDescAttr(rows->row_type, TARGET_OBSERVATION_ID);
+	MemoryContext former = MemoryContextSwitchTo(rows->id_context);
+	Datum		last_id = 0;
+	int32		last_rank = 0;	/* 0: no row came before */
+
+	MemoryContextReset(rows->id_context);
+	if (rows->values != NULL)
+	{
+		last_id = datumCopy(rows->values[TARGET_OBSERVATION_ID], id->attbyval, id->attlen);
+		last_rank = rank_of(rows);
+	}
+	MemoryContextSwitchTo(former);
 	if (!next_row(rows))
 		return false;
-	if (rows->repeated)
-		geonn_cache_raise_duplicate(cache,
-									TupleDescAttr(rows->row_type, TARGET_OBSERVATION_ID)->atttypid,
-									rows->values[TARGET_OBSERVATION_ID]);
+	if (last_rank > 0 &&
+		compare_keys(rows, rows->values[TARGET_OBSERVATION_ID], rank_of(rows), last_id, last_rank) == 0)
+		geonn_cache_raise_duplicate(cache, id->atttypid, rows->values[TARGET_OBSERVATION_ID]);
 	return true;
 }
 
@@ -327,8 +301,9 @@ is_same_row(const SortedRows *rows, const SortedRows *others)
 }
 
 void
-geonn_merge_end(RowMerge *merge, GeonnDifference *difference)
+geonn_merge_end(RowMerge *merge, GeonnRunResult *result)
 {
+	GeonnDifference *difference = geonn_difference_create(merge->cache, merge->found->row_type);
 	SortedRows *found = merge->found;
 	SortedRows *table = merge->in_table;
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "geonn row",
@@ -359,6 +334,7 @@ geonn_merge_end(RowMerge *merge, GeonnDifference *difference)
 	MemoryContextDelete(context);
 	end_sort(found);
 	end_sort(table);
+	geonn_difference_write(difference, result);
 }
 
 /* ---- the table's rows of some observations ---- */

@@ -19,7 +19,7 @@ typedef struct IdHash
 {
 	Form_pg_attribute id;
 	TypeCacheEntry *type;		/* its eq_opr_finfo says whether ids are equal */
-	int			bits;			/* how many bits an integer id has; 0: ids are not integers or OIDs */
+	int			bits;			/* how many bits an integer id has; 0: ids are not integers */
 	bool		same_bytes;		/* equal ids always have the same bytes */
 } IdHash;
 
@@ -62,11 +62,11 @@ typedef struct RowMerge
 extern RowMerge geonn_merge_begin(const GeonnCache *cache, TupleDesc row_type);
 
 /*
- * Add the differences between both to *difference: a row that only the search has is inserted, a row that
- * only the table has is deleted, and a row that both have, with other values, is updated.  Raises an error
- * about a duplicate id if the search has found a key twice.  Ends both sorts.
+ * Write the differences between both, and count them into the result: a row that only the search has is
+ * inserted, a row that only the table has is deleted, and a row that both have, with other values, is updated.
+ * Raises an error about a duplicate id if the search has found a key twice.  Ends both sorts.
  */
-extern void geonn_merge_end(RowMerge *merge, GeonnDifference *difference);
+extern void geonn_merge_end(RowMerge *merge, GeonnRunResult *result);
 
 /* ---- the table's rows of some observations ---- */
 

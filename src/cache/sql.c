@@ -29,7 +29,7 @@
  * Statements that triggers or functions execute meanwhile have another text.
  *
  * Another hook starts the statements that write a cache's table without the triggers that notice changes
- * (cache/changed.c): it removes them from the executor's description of the table.  Only a query of the
+ * (cache/last_run.c): it removes them from the executor's description of the table.  Only a query of the
  * very plan that the refresh executes counts as its own.
  *
  * Where the module opens a table of its own by access methods, it checks in the same way that the name
@@ -97,6 +97,15 @@ Oid
 geonn_cache_table(Oid schema)
 {
 	return geonn_own_table(schema, "geonn_cache");
+}
+
+Oid
+geonn_changes_function(Oid schema)
+{
+	return GetSysCacheOid3(PROCNAMEARGSNSP, Anum_pg_proc_oid,
+						   CStringGetDatum("geonn_cache_changed"),
+						   PointerGetDatum(buildoidvector(NULL, 0)),
+						   ObjectIdGetDatum(schema));
 }
 
 Oid

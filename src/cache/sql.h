@@ -22,6 +22,9 @@ extern Oid	geonn_cache_table(Oid schema);
 /* The table of this name that the extension in this schema has made.  Errors as above. */
 extern Oid	geonn_own_table(Oid schema, const char *name);
 
+/* The function of the triggers that notice changes of caches' tables. */
+extern Oid	geonn_changes_function(Oid schema);
+
 /* A relation's owner, or InvalidOid if the relation was dropped. */
 extern Oid	geonn_relation_owner(Oid relation);
 

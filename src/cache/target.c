@@ -1,9 +1,9 @@
 /*
  * target.c
- *		The rows of a cache's table: its first fill, and the differences later.
+ *		The table of a cache: what it must have for a refresh, what keeps a refresh from replacing it, and
+ *		the differences that are written to its rows.
  *
- * A new table is filled as COPY fills one, many rows at a time, and its index is made afterwards.
- * Later refreshes write only the rows that differ, by ordinary statements: so readers see the
+ * Refreshes write only the rows that differ, by ordinary statements: so readers see the
  * former rows until the end, triggers, publications and foreign keys work as usual, and the WAL has
  * the differences alone.  Where most rows differ, a new table is filled instead (cache/replace.c).
  *
@@ -11,43 +11,48 @@
  * disk, and one statement for each kind reads them from there as from a table.  The statements
  * leave out tables that inherit from this one: those are not the refresh's, and their rows may have
  * the same TIDs.
+ *
+ * A replaced table has no history: no statement has changed its rows.  So where something depends
+ * on such statements, a refresh with 'auto' updates rows instead.  For some of it, a replaced table
+ * would be wrong: a constraint would be unchecked, or a column of the user's would be lost.  There
+ * 'always' is an error.  In other cases something only fails to hear of the new rows: a trigger, a
+ * rule, a subscriber.  There 'always' replaces, as its user has asked for.
  */
 #include "postgres.h"
 
-#include "access/heapam.h"
 #include "access/sysattr.h"
 #include "access/table.h"
-#include "access/tableam.h"
 #include "access/xact.h"
+#include "access/xlog.h"
+#include "catalog/pg_am_d.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_constraint.h"
+#include "catalog/pg_index.h"
 #include "catalog/pg_inherits.h"
+#include "catalog/pg_publication.h"
+#include "catalog/pg_trigger.h"
 #include "catalog/pg_type.h"
-#include "executor/executor.h"
+#include "commands/trigger.h"
 #include "executor/spi.h"
-#include "executor/tuptable.h"
 #include "miscadmin.h"
+#include "replication/slot.h"
+#include "storage/lwlock.h"
 #include "utils/builtins.h"
-#include "utils/datum.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/plancache.h"
 #include "utils/queryenvironment.h"
 #include "utils/rel.h"
+#include "utils/syscache.h"
 #include "utils/tuplestore.h"
 
-#include "cache/changed.h"
-#include "cache/full_search.h"
-#include "cache/sql.h"
+#include "cache/replace.h"
 #include "cache/target.h"
 #include "base/compat.h"
 #include "points/query.h"
 
-/* how many rows are written into a new table at a time */
-#define ROWS_A_FILL		1000
-
-/* ---- the table ---- */
+/* ---- what a refresh needs ---- */
 
 /*
  * A refresh reads and writes one table.  A row that is inserted into a table with children may go to one
@@ -104,143 +109,299 @@ geonn_target_check(const GeonnCache *cache, TupleDesc row_type)
 						 geonn_cache_target_name(cache))));
 }
 
-/* ---- the first fill ---- */
+/* ---- what would make a replaced table wrong ---- */
 
-typedef struct Filling
+/*
+ * With a snapshot older than the lock of the cache, rows may be older than those that another
+ * refresh has written meanwhile.
+ */
+static const char *
+old_snapshot(const GeonnReplacement *replacement pg_attribute_unused())
 {
-	Relation	table;
-	int			options;		/* the options of table_multi_insert */
-	BulkInsertState state;
-	TupleTableSlot *slots[ROWS_A_FILL];
-	int			count;
-	TupleDesc	row_type;
+	return IsolationUsesXactSnapshot() ? "the transaction is REPEATABLE READ or SERIALIZABLE" : NULL;
+}
+
+static const char *
+own_use(const GeonnReplacement *replacement)
+{
+	if (replacement->target->rd_refcnt > 1)
+		return "this session is reading it, as by a cursor";
+	if (AfterTriggerPendingOnRel(RelationGetRelid(replacement->target)))
+		return "this transaction has triggers of it to fire";
+	return NULL;
+}
+
+static const char *
+kind_of_table(const GeonnReplacement *replacement)
+{
+	Form_pg_class class = replacement->target->rd_rel;
+
+	if (class->relkind != RELKIND_RELATION || class->relam != HEAP_TABLE_AM_OID)
+		return "its access method is not heap";
+	if (class->relispartition || has_superclass(RelationGetRelid(replacement->target)) ||
+		find_inheritance_children(RelationGetRelid(replacement->target), NoLock) != NIL)
+		return "it is part of an inheritance tree";
+	if (class->relrowsecurity && class->relforcerowsecurity)
+		return "row-level security is forced on it";
+	return NULL;
+}
+
+static const char *
+columns(const GeonnReplacement *replacement)
+{
+	TupleDesc	expected = geonn_cache_row_type(replacement->join);
+	TupleDesc	table = RelationGetDescr(replacement->target);
 	AttrNumber	attributes[TARGET_COLUMNS];
-	MemoryContext row_context;	/* has the values of these rows */
-} Filling;
+	int			known = 0;
 
-static void
-flush(Filling *filling)
-{
-	table_multi_insert(filling->table, filling->slots, filling->count,
-					   GetCurrentCommandId(true), filling->options, filling->state);
-	for (int i = 0; i < filling->count; i++)
-		ExecClearTuple(filling->slots[i]);
-	filling->count = 0;
-	MemoryContextReset(filling->row_context);
-}
-
-static void
-fill_row(void *state, const Datum *values, const bool *nulls)
-{
-	Filling    *filling = state;
-	TupleTableSlot *slot = filling->slots[filling->count++];
-	MemoryContext former = MemoryContextSwitchTo(filling->row_context);
-
-	/* dropped columns are NULL */
-	memset(slot->tts_isnull, true, filling->table->rd_att->natts * sizeof(bool));
-	for (int i = 0; i < TARGET_COLUMNS; i++)
+	geonn_target_attributes(replacement->cache->target, attributes);
+	for (int i = 0; i < table->natts; i++)
 	{
-		Form_pg_attribute type = TupleDescAttr(filling->row_type, i);
-		int			column = filling->attributes[i] - 1;
+		Form_pg_attribute column = TupleDescAttr(table, i);
 
-		slot->tts_isnull[column] = nulls[i];
-		if (!nulls[i])
-			slot->tts_values[column] = type->attbyval ? values[i] :
-				datumCopy(values[i], false, type->attlen);
+		for (int j = 0; j < TARGET_COLUMNS && !column->attisdropped; j++)
+		{
+			Form_pg_attribute wanted = TupleDescAttr(expected, j);
+
+			if (attributes[j] != column->attnum)
+				continue;
+			known++;
+			if (column->atttypid != wanted->atttypid || column->atttypmod != wanted->atttypmod ||
+				column->attcollation != wanted->attcollation || column->attgenerated != '\0')
+				return psprintf("its column %s was altered", quote_identifier(NameStr(column->attname)));
+			if (column->attnotnull && replacement->join->keep_unmatched &&
+				(j == TARGET_REFERENCE_ID || j == TARGET_DISTANCE))
+				return psprintf("its column %s is NOT NULL", quote_identifier(NameStr(column->attname)));
+		}
+		known += column->attisdropped;
+		if (known <= i)
+			return psprintf("it has another column, %s", quote_identifier(NameStr(column->attname)));
 	}
-	MemoryContextSwitchTo(former);
-	ExecStoreVirtualTuple(slot);
-	if (filling->count == ROWS_A_FILL)
-		flush(filling);
+	return NULL;
 }
 
-uint64
-geonn_target_fill(const GeonnCache *cache, const GeonnJoin *join, BaselineBuild *build, Relation table,
-				  int options)
+/*
+ * The first index of a table that is unfinished, or has an exclusion constraint; or InvalidOid.
+ */
+static Oid
+find_index(Relation table, bool unfinished)
 {
-	Filling    *filling = palloc0(sizeof(Filling));
-	FullSearch	search = {
-		.cache = cache,
-		.join = join,
-		.row_type = geonn_cache_row_type(join),
-		.build = build,
-		.consume = fill_row,
-		.state = filling
-	};
-	uint64		rows;
+	List	   *list = RelationGetIndexList(table);
+	ListCell   *cell;
+	Oid			found = InvalidOid;
 
-	geonn_target_attributes(cache->target, filling->attributes);
-	filling->row_type = search.row_type;
-	filling->row_context = AllocSetContextCreate(CurrentMemoryContext, "geonn rows",
-												 ALLOCSET_DEFAULT_SIZES);
-	filling->table = table;
-	filling->options = options | TABLE_INSERT_SKIP_FSM;
-	filling->state = GetBulkInsertState();
-	for (int i = 0; i < ROWS_A_FILL; i++)
-		filling->slots[i] = table_slot_create(table, NULL);
-	rows = geonn_full_search(&search);
-	if (filling->count > 0)
-		flush(filling);
-	table_finish_bulk_insert(table, filling->options);
-	for (int i = 0; i < ROWS_A_FILL; i++)
-		ExecDropSingleTupleTableSlot(filling->slots[i]);
-	FreeBulkInsertState(filling->state);
-	MemoryContextDelete(filling->row_context);
-	return rows;
+	foreach(cell, list)
+	{
+		HeapTuple	row = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(lfirst_oid(cell)));
+		Form_pg_index index;
+
+		if (!HeapTupleIsValid(row))
+			elog(ERROR, "cache lookup failed for index %u", lfirst_oid(cell));
+		index = (Form_pg_index) GETSTRUCT(row);
+		if (!OidIsValid(found) &&
+			(unfinished ? !index->indisvalid || !index->indisready || !index->indislive :
+			 index->indisexclusion))
+			found = lfirst_oid(cell);
+		ReleaseSysCache(row);
+	}
+	list_free(list);
+	return found;
+}
+
+static const char *
+constraints(const GeonnReplacement *replacement)
+{
+	Relation	target = replacement->target;
+	TriggerDesc *triggers = target->trigdesc;
+
+	if (RelationGetDescr(target)->constr != NULL && RelationGetDescr(target)->constr->num_check > 0)
+		return "it has a CHECK constraint";
+	if (OidIsValid(find_index(target, false)))
+		return "it has an exclusion constraint";
+	if (RelationGetFKeyList(target) != NIL)
+		return "it has a foreign key";
+	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
+	{
+		if (RI_FKey_trigger_type(triggers->triggers[i].tgfoid) != RI_TRIGGER_NONE)
+			return "a foreign key refers to it";
+	}
+	return NULL;
+}
+
+/*
+ * A command that builds an index CONCURRENTLY has locked the table less than its readers have, and may last:
+ * the refresh cannot wait for it.
+ */
+static const char *
+unfinished_indexes(const GeonnReplacement *replacement)
+{
+	Oid			index = find_index(replacement->target, true);
+
+	return OidIsValid(index) ?
+		psprintf("its index %s is not valid, or is being built", quote_identifier(get_rel_name(index))) : NULL;
+}
+
+/*
+ * PostgreSQL names a new table by the OID of the one whose files it will get.
+ */
+static const char *
+name_taken(const GeonnReplacement *replacement)
+{
+	char	   *name = psprintf("pg_temp_%u", RelationGetRelid(replacement->target));
+	Oid			schema = RelationGetNamespace(replacement->target);
+
+	if (replacement->heap != NULL ||
+		(!OidIsValid(get_relname_relid(name, schema)) &&
+		 !SearchSysCacheExists2(TYPENAMENSP, CStringGetDatum(name), ObjectIdGetDatum(schema))))
+		return NULL;
+	return psprintf("another object has the name %s", name);
+}
+
+/* ---- what new files of the table would bypass (triggers, rules, publications, slots), or keep waiting (readers) ---- */
+
+/*
+ * Triggers for TRUNCATE are no hindrance: updates of the rows would not fire them, either.
+ */
+static const char *
+triggers(const GeonnReplacement *replacement)
+{
+	TriggerDesc *triggers = replacement->target->trigdesc;
+	Oid			own = geonn_changes_function(replacement->cache->schema);
+
+	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
+	{
+		Trigger    *trigger = &triggers->triggers[i];
+
+		if (trigger->tgfoid != own && !trigger->tgisinternal &&
+			trigger->tgenabled != TRIGGER_DISABLED &&
+			(trigger->tgtype & (TRIGGER_TYPE_INSERT | TRIGGER_TYPE_UPDATE | TRIGGER_TYPE_DELETE)) != 0)
+			return psprintf("its trigger %s would not fire", quote_identifier(trigger->tgname));
+	}
+	return replacement->target->rd_rules != NULL ? "its rules would not apply" : NULL;
+}
+
+static const char *
+publications(const GeonnReplacement *replacement)
+{
+	List	   *list;
+
+	if (!is_publishable_relation(replacement->target))
+		return NULL;
+	list = list_concat(geonn_publications_of(RelationGetRelid(replacement->target)),
+					   GetSchemaPublications(RelationGetNamespace(replacement->target)));
+	return list == NIL ? NULL :
+		psprintf("publication %s would not send its rows",
+				 quote_identifier(get_publication_name(linitial_oid(list), false)));
+}
+
+/*
+ * Logical slots.  Nothing here tells which tables other plugins than PostgreSQL's own send: maybe all.
+ */
+static const char *
+slots(const GeonnReplacement *replacement pg_attribute_unused())
+{
+	NameData	name = {0};
+
+	if (!XLogLogicalInfoActive())
+		return NULL;
+	LWLockAcquire(ReplicationSlotControlLock, LW_SHARED);
+	for (int i = 0; i < max_replication_slots; i++)
+	{
+		ReplicationSlot *slot = &ReplicationSlotCtl->replication_slots[i];
+
+		if (slot->in_use && slot->data.database == MyDatabaseId &&
+			strcmp(NameStr(slot->data.plugin), "pgoutput") != 0)
+			name = slot->data.name;
+	}
+	LWLockRelease(ReplicationSlotControlLock);
+	return NameStr(name)[0] == '\0' ? NULL :
+		psprintf("replication slot %s would not send its rows", quote_identifier(NameStr(name)));
+}
+
+static const char *
+other_readers(const GeonnReplacement *replacement)
+{
+	return replacement->alone ? NULL : "readers would wait for the transaction of which the refresh is a part";
+}
+
+/* ---- all hindrances ---- */
+
+/* a test for one hindrance: a reason why a refresh does not replace the table */
+typedef struct Hindrance
+{
+	const char *(*find) (const GeonnReplacement *replacement);	/* a clause like "it has a foreign key" */
+	bool		wrong;			/* a replaced table would be wrong: it hinders 'always', too */
+	const char *remedy;			/* what the hint tells the user to do; a sentence without its end */
+} Hindrance;
+
+static const char remove_it[] = "Remove what hinders it";
+static const Hindrance hindrances[] = {
+	{old_snapshot, true, "Call geonn_refresh in a transaction that is READ COMMITTED"},
+	{own_use, true, "Call geonn_refresh while the session does nothing else with the table"},
+	{kind_of_table, true, remove_it},
+	{columns, true, remove_it},
+	{constraints, true, remove_it},
+	{unfinished_indexes, true, "Wait until the index is built, drop it if that has failed"},
+	{triggers, false, remove_it},
+	{publications, false, remove_it},
+	{slots, false, remove_it},
+	{name_taken, true, "Rename that object"},
+	{other_readers, false, remove_it}
+};
+
+const char *
+geonn_find_hindrance(const GeonnReplacement *replacement, const char **remedy)
+{
+	for (int i = 0; i < (int) lengthof(hindrances); i++)
+	{
+		const Hindrance *hindrance = &hindrances[i];
+		const char *cause = NULL;
+
+		if (hindrance->wrong || replacement->policy != GEONN_REPLACE_ALWAYS)
+			cause = hindrance->find(replacement);
+		*remedy = hindrance->remedy;
+		if (cause != NULL)
+			return cause;
+	}
+	return NULL;
 }
 
 /* ---- differences ---- */
 
-/* a difference: the TID of the row, and its values */
-#define DIFFERENCE_COLUMNS (TARGET_COLUMNS + 1)
-
 /*
- * The columns that are kept of a difference, and the statement that writes all differences of a
- * kind.  When a scan by TID has waited for another transaction that changed the row, it does not
- * check the TID again after that one has committed: the second condition does, and passes such a
- * row over.
+ * The statement that writes all differences of a kind; it has %s in place of the table's name.  When a scan by
+ * TID has waited for another transaction that changed the row, it does not check the TID again after that one has
+ * committed: the second condition does, and passes such a row over.
  */
-static const struct
-{
-	int			first;			/* the first of a difference's columns that is kept, */
-	int			count;			/* and how many are kept */
-	const char *statement;		/* has %s in place of the table's name */
-}			kinds[ROW_CHANGES] = {
-	[ROW_DELETED] = {0, 1, "DELETE FROM ONLY %s AS t USING difference AS n"
+static const char *const statements[ROW_CHANGES] = {
+	[ROW_DELETED] = "DELETE FROM ONLY %s AS t USING difference AS n"
 	" WHERE t.ctid OPERATOR(pg_catalog.=) n.tid"
-	" AND (t.ctid OPERATOR(pg_catalog.=) n.tid) IS TRUE"},
-	[ROW_UPDATED] = {0, 5, "UPDATE ONLY %s AS t SET obs_id = n.obs_id, rank = n.rank, ref_id = n.ref_id,"
-		" distance = n.distance FROM difference AS n"
+	" AND (t.ctid OPERATOR(pg_catalog.=) n.tid) IS TRUE",
+	[ROW_UPDATED] = "UPDATE ONLY %s AS t SET obs_id = n.obs_id, rank = n.rank, ref_id = n.ref_id,"
+	" distance = n.distance FROM difference AS n"
 	" WHERE t.ctid OPERATOR(pg_catalog.=) n.tid"
-	" AND (t.ctid OPERATOR(pg_catalog.=) n.tid) IS TRUE"},
-	[ROW_INSERTED] = {1, 4, "INSERT INTO %s (obs_id, rank, ref_id, distance)"
-	" SELECT n.obs_id, n.rank, n.ref_id, n.distance FROM difference AS n"}
+	" AND (t.ctid OPERATOR(pg_catalog.=) n.tid) IS TRUE",
+	[ROW_INSERTED] = "INSERT INTO %s (obs_id, rank, ref_id, distance)"
+	" SELECT n.obs_id, n.rank, n.ref_id, n.distance FROM difference AS n"
 };
 
 struct GeonnDifference
 {
 	const GeonnCache *cache;
-	TupleDesc	row_type;
-	TupleDesc	types[ROW_CHANGES];
+	TupleDesc	type;			/* geonn_target_type's */
 	Tuplestorestate *stores[ROW_CHANGES];
 	int64		counts[ROW_CHANGES];
 	MemoryContext context;
 };
 
-static TupleDesc
-type_of_kind(TupleDesc row_type, RowChange change)
+TupleDesc
+geonn_target_type(TupleDesc row_type)
 {
-	TupleDesc	type = CreateTemplateTupleDesc(kinds[change].count);
+	TupleDesc	type = CreateTemplateTupleDesc(TARGET_COLUMNS + 1);
 
-	for (int i = 0; i < kinds[change].count; i++)
-	{
-		int			column = kinds[change].first + i;
-
-		if (column == 0)
-			TupleDescInitEntry(type, 1, "tid", TIDOID, -1, 0);
-		else
-			TupleDescCopyEntry(type, (AttrNumber) (i + 1), row_type, (AttrNumber) column);
-	}
+	for (int i = 0; i < TARGET_COLUMNS; i++)
+		TupleDescCopyEntry(type, (AttrNumber) (i + 1), row_type, (AttrNumber) (i + 1));
+	TupleDescInitEntry(type, TARGET_TID + 1, "tid", TIDOID, -1, 0);
 	TupleDescFinalize(type);
 	return type;
 }
@@ -251,13 +412,10 @@ geonn_difference_create(const GeonnCache *cache, TupleDesc row_type)
 	GeonnDifference *difference = palloc0(sizeof(GeonnDifference));
 
 	difference->cache = cache;
-	difference->row_type = row_type;
+	difference->type = geonn_target_type(row_type);
 	for (int i = 0; i < ROW_CHANGES; i++)
-	{
-		difference->types[i] = type_of_kind(row_type, i);
 		difference->stores[i] = tuplestore_begin_heap(false, false,
 													  maintenance_work_mem / DIFFERENCE_SHARES);
-	}
 	difference->context = CurrentMemoryContext;
 	return difference;
 }
@@ -267,17 +425,18 @@ geonn_difference_add(GeonnDifference *difference, RowChange change, ItemPointer 
 					 const Datum *values, const bool *nulls)
 {
 	MemoryContext former = MemoryContextSwitchTo(difference->context);
-	Datum		row[DIFFERENCE_COLUMNS] = {PointerGetDatum(tid)};
-	bool		row_nulls[DIFFERENCE_COLUMNS] = {false};
-	int			first = kinds[change].first;
+	Datum		row[TARGET_COLUMNS + 1] = {0};
+	bool		row_nulls[TARGET_COLUMNS + 1];
 
+	row[TARGET_TID] = PointerGetDatum(tid);
+	memset(row_nulls, true, sizeof(row_nulls));
+	row_nulls[TARGET_TID] = tid == NULL;
 	if (change != ROW_DELETED)
 	{
-		memcpy(row + 1, values, TARGET_COLUMNS * sizeof(Datum));
-		memcpy(row_nulls + 1, nulls, TARGET_COLUMNS * sizeof(bool));
+		memcpy(row, values, TARGET_COLUMNS * sizeof(Datum));
+		memcpy(row_nulls, nulls, TARGET_COLUMNS * sizeof(bool));
 	}
-	tuplestore_putvalues(difference->stores[change], difference->types[change],
-						 row + first, row_nulls + first);
+	tuplestore_putvalues(difference->stores[change], difference->type, row, row_nulls);
 	difference->counts[change]++;
 	MemoryContextSwitchTo(former);
 }
@@ -419,7 +578,7 @@ write_rows(const GeonnDifference *difference, RowChange change, int64 *changed)
 	EphemeralNamedRelationData relation = {
 		.md = {
 			.name = "difference",
-			.tupdesc = difference->types[change],
+			.tupdesc = difference->type,
 			.enrtype = ENR_NAMED_TUPLESTORE,
 			.enrtuples = (double) difference->counts[change]
 		},
@@ -431,7 +590,7 @@ write_rows(const GeonnDifference *difference, RowChange change, int64 *changed)
 		return;
 	SPI_register_relation(&relation);
 	execute_on_target(difference->cache,
-					  psprintf(kinds[change].statement, geonn_cache_target_name(difference->cache)),
+					  psprintf(statements[change], geonn_cache_target_name(difference->cache)),
 					  key_of_refresh(difference->cache));
 	SPI_unregister_relation(relation.md.name);
 	*changed = (int64) SPI_processed;
@@ -446,17 +605,7 @@ geonn_difference_write(GeonnDifference *difference, GeonnRunResult *result)
 	write_rows(difference, ROW_DELETED, &result->deleted);
 	write_rows(difference, ROW_UPDATED, &result->updated);
 	write_rows(difference, ROW_INSERTED, &result->inserted);
-	result->counted = true;
 	SPI_finish();
-}
-
-void
-geonn_difference_end(GeonnDifference *difference)
-{
 	for (int i = 0; i < ROW_CHANGES; i++)
-	{
 		tuplestore_end(difference->stores[i]);
-		FreeTupleDesc(difference->types[i]);
-	}
-	pfree(difference);
 }

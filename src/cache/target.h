@@ -1,6 +1,7 @@
 /*
  * target.h
- *		The rows of a cache's table: its first fill, and the differences later.
+ *		The table of a cache: what it must have for a refresh, and the differences that are written to its
+ *		rows.
  */
 #ifndef GEONN_CACHE_TARGET_H
 #define GEONN_CACHE_TARGET_H
@@ -13,13 +14,9 @@
  */
 extern void geonn_target_check(const GeonnCache *cache, TupleDesc row_type);
 
-/*
- * Fill a new table, which no other session sees yet and which has the columns of the cache's table, with the
- * rows that the search returns now.  The search adds the observations that it reads to the baseline, unless
- * that is NULL.  The options are those of table_multi_insert.  Returns the number of rows.
- */
-extern uint64 geonn_target_fill(const GeonnCache *cache, const GeonnJoin *join, BaselineBuild *build,
-								Relation table, int options);
+/* The type of a row with its TID, which is the last column, TARGET_TID. */
+#define TARGET_TID		TARGET_COLUMNS
+extern TupleDesc geonn_target_type(TupleDesc row_type);
 
 /* what is done to a row of a target */
 typedef enum RowChange
@@ -47,9 +44,7 @@ extern GeonnDifference *geonn_difference_create(const GeonnCache *cache, TupleDe
 extern void geonn_difference_add(GeonnDifference *difference, RowChange change,
 								 ItemPointer tid, const Datum *values, const bool *nulls);
 
-/* Write the differences, and count them into the result. */
+/* Write the differences, count them into the result, and end the set. */
 extern void geonn_difference_write(GeonnDifference *difference, GeonnRunResult *result);
-
-extern void geonn_difference_end(GeonnDifference *difference);
 
 #endif							/* GEONN_CACHE_TARGET_H */
