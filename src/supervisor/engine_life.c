@@ -44,6 +44,7 @@
 
 /* in milliseconds */
 #define SHORT_LIFE		10000	/* an engine that ends earlier counts as a failure */
+#define FIRST_PAUSE		1000	/* the pause between two starts after failures; each failure doubles it */
 #define LONGEST_PAUSE	60000	/* the longest pause between two starts */
 #define ENDING_PATIENCE 3000	/* from the channel's end or SIGTERM to SIGKILL */
 #define KILL_PATIENCE	1000	/* from SIGKILL to giving up, on shutdown */
@@ -174,7 +175,7 @@ plan_retry(EngineLife *life, bool may_help_at_once)
 
 	if (life->failures > 0 || !may_help_at_once)
 	{
-		pause = (int64) 1000 << Min(Max(life->failures - 1, 0), 6);
+		pause = (int64) FIRST_PAUSE << Min(Max(life->failures - 1, 0), 6);
 		pause = Min(pause, LONGEST_PAUSE);
 		publish(life, ENGINE_STATE_FAILED);
 	}
