@@ -63,9 +63,7 @@
 #include "postgres.h"
 
 #include "access/heapam.h"
-#include "access/htup_details.h"
 #include "access/table.h"
-#include "access/transam.h"
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
 #include "storage/predicate.h"
@@ -76,6 +74,7 @@
 #include "cache/siphash.h"
 #include "base/compat.h"
 #include "join/kept_dataset.h"
+#include "join/live_page.h"
 
 /* reading a table larger than this share of shared buffers reuses few of them (as heapam.c) */
 #define BUFFERS_SHARE	4
@@ -104,50 +103,7 @@ add_page(PageSet *set, BlockNumber page)
 	set->pages[set->count++] = page;
 }
 
-/* ---- a page ---- */
-
-/*
- * Has the transaction, if any, ended before the snapshot was taken?
- */
-static bool
-has_ended(TransactionId transaction, Snapshot snapshot)
-{
-	return !TransactionIdIsNormal(transaction) || TransactionIdPrecedes(transaction, snapshot->xmin);
-}
-
-static bool
-is_settled_tuple(HeapTupleHeader tuple, Snapshot snapshot)
-{
-	uint16		mask = tuple->t_infomask;
-
-	if (mask & HEAP_MOVED)
-		return false;
-	if (!HeapTupleHeaderXminFrozen(tuple) && !has_ended(HeapTupleHeaderGetRawXmin(tuple), snapshot))
-		return false;
-	return (mask & HEAP_XMAX_INVALID) || HEAP_XMAX_IS_LOCKED_ONLY(mask) ||
-		has_ended(HeapTupleHeaderGetUpdateXid(tuple), snapshot);
-}
-
-static bool
-is_settled(Page page, Snapshot snapshot)
-{
-	OffsetNumber last;
-
-	if (PageIsNew(page) || PageIsAllVisible(page))
-		return true;
-	last = PageGetMaxOffsetNumber(page);
-	for (OffsetNumber number = FirstOffsetNumber; number <= last; number = OffsetNumberNext(number))
-	{
-		ItemId		item = PageGetItemId(page, number);
-
-		if (ItemIdIsNormal(item) &&
-			!is_settled_tuple((HeapTupleHeader) PageGetItem(page, item), snapshot))
-			return false;
-	}
-	return true;
-}
-
-/* ---- all pages ---- */
+/* ---- pages ---- */
 
 /*
  * Was this page unsettled in the last run?  Callers ask for pages in their order.
@@ -194,7 +150,7 @@ look_at_page(Look *look, BlockNumber page, bool marked)
 	leaf->looked = true;
 	if (changed && leaf->is_same)
 		add_page(&leaf->changed, page);
-	if (changed && !marked && !is_settled(BufferGetPage(buffer), look->snapshot))
+	if (changed && !marked && !geonn_page_is_settled(BufferGetPage(buffer), look->snapshot))
 		add_page(&leaf->unsettled, page);
 	UnlockReleaseBuffer(buffer);
 }
