@@ -44,9 +44,14 @@
 	 pg_proc_aclcheck(object, role, mode))
 #define object_ownercheck(catalog, relation, role) pg_class_ownercheck(relation, role)
 
-/* the permissions that a plan needs: before 16, they were in the entries of its range table */
+/*
+ * the permissions that a plan needs: before 16, they were in the entries of its range table; give a plan those of
+ * another, and check them
+ */
 #define RTEPermissionInfo RangeTblEntry
 #define geonn_permissions(plan) ((plan)->rtable)
+#define geonn_permissions_of(plan, other) ((plan)->rtable = (other)->rtable)
+#define geonn_check_permissions(plan, raise) ExecCheckRTPerms((plan)->rtable, raise)
 
 /* before 16, the locator of a relation's file, and the subtransactions that set it, had other names */
 #define rd_locator rd_node
@@ -71,6 +76,10 @@
 #else
 
 #define geonn_permissions(plan) ((plan)->permInfos)
+#define geonn_permissions_of(plan, other) \
+	((plan)->rtable = (other)->rtable, (plan)->permInfos = (other)->permInfos)
+#define geonn_check_permissions(plan, raise) \
+	ExecCheckPermissions((plan)->rtable, (plan)->permInfos, raise)
 #define geonn_rows_read(relation) ((relation)->pgstat_info->counts.tuples_returned)
 #define geonn_forget_outer_joins(column) ((column)->varnullingrels = NULL)
 #define geonn_above_outer_join(clauses, relid, join) \
