@@ -11,6 +11,8 @@
  */
 #include "postgres.h"
 
+#include <math.h>
+
 #include "access/transam.h"
 #include "access/xact.h"
 #include "access/xlog.h"
@@ -20,7 +22,7 @@
 
 #include "join/live_base.h"
 
-#define FORMAT	UINT64CONST(0x3165736162766c67)	/* "glvbase1" */
+#define FORMAT	UINT64CONST(0x3265736162766c67)	/* "glvbase2" */
 
 /* reading a table larger than this share of shared buffers reuses few of them (as heapam.c) */
 #define BUFFERS_SHARE	4
@@ -55,8 +57,10 @@ lay_out(LiveBase *base, const LiveBaseHead *head, const char *bytes)
 	} while (0)
 
 	PLACE(base->head, 1);
-	PLACE(base->points, head->points);
+	PLACE(base->points, head->rows);
+	PLACE(base->offset, head->rows);
 	PLACE(base->leaves, nodes);
+	PLACE(base->row, head->points);
 	base->nodes[0] = nodes;
 	for (base->levels = 0; nodes > 1;)
 	{
@@ -65,8 +69,6 @@ lay_out(LiveBase *base, const LiveBaseHead *head, const char *bytes)
 		PLACE(base->boxes[base->levels], nodes);
 	}
 	PLACE(base->first_row, (uint64) head->blocks + 1);
-	PLACE(base->slot, head->rows);
-	PLACE(base->offset, head->rows);
 	PLACE(base->settled, head->blocks);
 #undef PLACE
 	return length;
@@ -92,9 +94,8 @@ typedef struct Maker
 	LiveBaseHead head;
 	uint64		most_bytes;
 
-	/* in the order of pages; the points' slots count from 0 on until they are sorted */
+	/* as in LiveBase */
 	LivePoint  *points;
-	uint32	   *slot;
 	OffsetNumber *offset;
 	uint32	   *first_row;		/* [head.blocks + 1] */
 	uint8	   *settled;		/* [head.blocks] */
@@ -118,11 +119,10 @@ make_room(Maker *maker)
 	if (maker->room - maker->head.rows >= MaxHeapTuplesPerPage)
 		return true;
 	if (lay_out(&unplaced, &maker->head, NULL) > maker->most_bytes ||
-		maker->room > LIVE_NO_POINT / 2)
+		maker->room > PG_UINT32_MAX / 2)
 		return false;
 	maker->room += maker->room / 2 + MaxHeapTuplesPerPage;
 	maker->points = repalloc_huge(maker->points, maker->room * sizeof(LivePoint));
-	maker->slot = repalloc_huge(maker->slot, maker->room * sizeof(uint32));
 	maker->offset = repalloc_huge(maker->offset, maker->room * sizeof(OffsetNumber));
 	return true;
 }
@@ -131,12 +131,9 @@ static void
 add_row(Maker *maker, const LiveRow *row)
 {
 	maker->offset[maker->head.rows] = row->offset;
-	maker->slot[maker->head.rows] = row->status == POINT_VALID ? maker->head.points :
-		LIVE_NO_POINT + row->status;
-	maker->head.rows++;
+	maker->points[maker->head.rows++] = geonn_live_point(row);
 	maker->head.counts[row->status]++;
-	if (row->status == POINT_VALID)
-		maker->points[maker->head.points++] = (LivePoint) {row->latitude, row->longitude, row->id};
+	maker->head.points += row->status == POINT_VALID;
 }
 
 /*
@@ -202,11 +199,11 @@ geonn_live_vectors(const LivePoint *points, uint32 count, LiveLeaf *leaves, uint
 	compute_vectors(points, count, leaves, first);
 }
 
-/* a point's place on the curve, and its number */
+/* a point's place on the curve, and the number of its row */
 typedef struct Key
 {
 	uint64		key;
-	uint32		number;
+	uint32		row;
 } Key;
 
 /*
@@ -260,25 +257,54 @@ sort_keys(Key *keys, Key *others, uint32 count)
 }
 
 /*
- * The numbers of the points, in the order of the curve through all cells of a cube, as the first of each Key.
+ * The rows of the points, in the order of the curve through all cells of a cube.
  */
-static Key *
+static uint32 *
 order_points(const Maker *maker)
 {
-	uint32		count = maker->head.points;
-	Key		   *keys = allocate(count, sizeof(Key));
-	Key		   *others = allocate(count, sizeof(Key));
+	uint32		count = 0;
+	Key		   *keys = allocate(maker->head.points, sizeof(Key));
+	Key		   *others = allocate(maker->head.points, sizeof(Key));
+	uint32	   *rows = allocate(maker->head.points, sizeof(uint32));
 	LiveLeaf	leaf;
 
-	for (uint32 i = 0; i < count; i++)
+	for (uint32 row = 0; row < maker->head.rows; row++)
 	{
-		if (i % LIVE_NODE == 0)
-			geonn_live_vectors(maker->points + i, Min(LIVE_NODE, count - i), &leaf, 0);
-		keys[i].key = cell_of(leaf.x[i % LIVE_NODE]) << 2 | cell_of(leaf.y[i % LIVE_NODE]) << 1 |
-			cell_of(leaf.z[i % LIVE_NODE]);
-		keys[i].number = i;
+		int			i = row % LIVE_NODE;
+
+		if (i == 0)
+			geonn_live_vectors(maker->points + row, Min(LIVE_NODE, maker->head.rows - row), &leaf, 0);
+		if (isnan(maker->points[row].latitude))
+			continue;
+		keys[count].key = cell_of(leaf.x[i]) << 2 | cell_of(leaf.y[i]) << 1 | cell_of(leaf.z[i]);
+		keys[count++].row = row;
 	}
-	return sort_keys(keys, others, count);
+	keys = sort_keys(keys, others, count);
+	for (uint32 i = 0; i < count; i++)
+		rows[i] = keys[i].row;
+	return rows;
+}
+
+/*
+ * The leaves of the points in this order.
+ */
+static LiveLeaf *
+make_leaves(const Maker *maker, const uint32 *rows, uint32 nodes)
+{
+	LiveLeaf   *leaves = allocate(nodes, sizeof(LiveLeaf));
+	LivePoint	points[LIVE_NODE];
+
+	for (uint32 node = 0; node < nodes; node++)
+	{
+		uint32		count = Min(LIVE_NODE, maker->head.points - node * LIVE_NODE);
+
+		for (uint32 i = 0; i < count; i++)
+			points[i] = maker->points[rows[node * LIVE_NODE + i]];
+		geonn_live_vectors(points, count, &leaves[node], 0);
+		for (uint32 i = count; i < LIVE_NODE; i++)
+			geonn_live_no_point(&leaves[node], i);
+	}
+	return leaves;
 }
 
 /* ---- boxes ---- */
@@ -341,47 +367,21 @@ append(MemoryFile *file, const void *column, uint64 count, Size size)
 	(void) geonn_memory_file_append(file, column, count * size);
 }
 
-/*
- * Bring the points into the order of the curve, and the slots of rows with them.  Returns the sorted points.
- */
-static LivePoint *
-sort_points(Maker *maker)
-{
-	uint32		count = maker->head.points;
-	Key		   *keys = order_points(maker);
-	uint32	   *place = allocate(count, sizeof(uint32));
-	LivePoint  *sorted = allocate(count, sizeof(LivePoint));
-
-	for (uint32 i = 0; i < count; i++)
-	{
-		sorted[i] = maker->points[keys[i].number];
-		place[keys[i].number] = i;
-	}
-	for (uint32 row = 0; row < maker->head.rows; row++)
-	{
-		if (maker->slot[row] < count)
-			maker->slot[row] = place[maker->slot[row]];
-	}
-	return sorted;
-}
-
 static void
-write_file(Maker *maker, MemoryFile *file)
+write_file(const Maker *maker, MemoryFile *file)
 {
 	LiveBase	base = {0};
-	LivePoint  *points = sort_points(maker);
-	uint32		count = maker->head.points;
+	uint32	   *rows = order_points(maker);
 	LiveLeaf   *leaves;
 	LiveBoxes  *boxes = NULL;
 
 	(void) lay_out(&base, &maker->head, NULL);
-	leaves = allocate(base.nodes[0], sizeof(LiveLeaf));
-	geonn_live_vectors(points, count, leaves, 0);
-	for (uint32 i = count; i < base.nodes[0] * LIVE_NODE; i++)
-		geonn_live_no_point(leaves, i);
+	leaves = make_leaves(maker, rows, base.nodes[0]);
 	append(file, &maker->head, 1, sizeof(LiveBaseHead));
-	append(file, points, count, sizeof(LivePoint));
+	append(file, maker->points, maker->head.rows, sizeof(LivePoint));
+	append(file, maker->offset, maker->head.rows, sizeof(OffsetNumber));
 	append(file, leaves, base.nodes[0], sizeof(LiveLeaf));
+	append(file, rows, maker->head.points, sizeof(uint32));
 	for (int level = 1; level <= base.levels; level++)
 	{
 		CHECK_FOR_INTERRUPTS();
@@ -389,8 +389,6 @@ write_file(Maker *maker, MemoryFile *file)
 		append(file, boxes, base.nodes[level], sizeof(LiveBoxes));
 	}
 	append(file, maker->first_row, (uint64) maker->head.blocks + 1, sizeof(uint32));
-	append(file, maker->slot, maker->head.rows, sizeof(uint32));
-	append(file, maker->offset, maker->head.rows, sizeof(OffsetNumber));
 	append(file, maker->settled, maker->head.blocks, sizeof(uint8));
 	geonn_memory_file_seal(file);
 }
@@ -424,7 +422,6 @@ geonn_live_base_make(LivePageReader *reader, uint64 most_bytes)
 	MemoryContextSwitchTo(context);
 	maker.head.blocks = RelationGetNumberOfBlocks(reader->relation);
 	maker.points = allocate(maker.room, sizeof(LivePoint));
-	maker.slot = allocate(maker.room, sizeof(uint32));
 	maker.offset = allocate(maker.room, sizeof(OffsetNumber));
 	maker.first_row = allocate((uint64) maker.head.blocks + 1, sizeof(uint32));
 	maker.settled = allocate(maker.head.blocks, sizeof(uint8));

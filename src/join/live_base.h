@@ -31,9 +31,9 @@ typedef struct LiveBaseHead
 
 typedef struct LivePoint
 {
-	double		latitude;		/* degrees */
+	double		latitude;		/* degrees; NaN: the row is no point */
 	double		longitude;
-	int64		id;
+	int64		id;				/* or the row's PointStatus */
 } LivePoint;
 
 /* the points of a leaf as unit vectors, padded with numbers that are far from any point */
@@ -53,24 +53,22 @@ typedef struct LiveBoxes
 
 /*
  * A base.  What it says of rows is to be checked when it is read (geonn_live_base_rows,
- * geonn_live_base_slot): another process has written it.
+ * geonn_live_status): another process has written it.
  */
 typedef struct LiveBase
 {
 	MemoryFile *file;
 	const LiveBaseHead *head;
-	const LivePoint *points;	/* [head->points] in the order of the index */
+	const LivePoint *points;	/* [head->rows] in the order of pages */
+	const OffsetNumber *offset; /* [head->rows] their line pointers */
 	const LiveLeaf *leaves;		/* [nodes[0]] */
+	const uint32 *row;			/* [head->points] the number of each point's row, in the order of the index */
 	int			levels;			/* how many levels of inner nodes; 0: the one leaf, if any, is the root */
 	uint32		nodes[LIVE_LEVELS + 1]; /* how many nodes each level has, the leaves' first */
 	const LiveBoxes *boxes[LIVE_LEVELS + 1];	/* of each level from 1 on: [nodes[level]] */
 	const uint32 *first_row;	/* [head->blocks + 1] the number of each page's first row */
-	const uint32 *slot;			/* [head->rows] in the order of pages: the index of a row's point, or */
-	const OffsetNumber *offset; /* LIVE_NO_POINT + its status; and its line pointer */
 	const uint8 *settled;		/* [head->blocks] was the page settled? */
 } LiveBase;
-
-#define LIVE_NO_POINT	(PG_UINT32_MAX - POINT_STATUSES)
 
 /*
  * Read all pages of the table, and make a base of them; it lives as long as the current memory context, and its file
@@ -94,15 +92,22 @@ geonn_live_base_rows(const LiveBase *base, BlockNumber block, uint32 *first, uin
 		elog(ERROR, "the geonn base of a table has a damaged list of rows");
 }
 
-/* The index of a row's point, or LIVE_NO_POINT + its status. */
-static inline uint32
-geonn_live_base_slot(const LiveBase *base, uint32 row)
+/* The point of a row. */
+static inline LivePoint
+geonn_live_point(const LiveRow *row)
 {
-	uint32		slot = base->slot[row];
+	return row->status == POINT_VALID ? (LivePoint) {row->latitude, row->longitude, row->id} :
+		(LivePoint) {NAN, NAN, row->status};
+}
 
-	if (slot >= base->head->points && (slot <= LIVE_NO_POINT || slot >= LIVE_NO_POINT + POINT_STATUSES))
+static inline PointStatus
+geonn_live_status(const LivePoint *point)
+{
+	if (!isnan(point->latitude))
+		return POINT_VALID;
+	if (point->id <= POINT_VALID || point->id >= POINT_STATUSES)
 		elog(ERROR, "the geonn base of a table has a damaged row");
-	return slot;
+	return (PointStatus) point->id;
 }
 
 /* ---- the nearest points ---- */
@@ -132,7 +137,7 @@ typedef struct LiveSearch
 extern void geonn_live_search_begin(LiveSearch *search, double latitude, double longitude, uint32 k,
 									double max_distance, LiveNeighbour *found);
 
-/* Offer the points of the base, but for those whose bit is set in `masked`. */
+/* Offer the points of the base, but for those whose rows have a bit in `masked`. */
 extern void geonn_live_search_base(LiveSearch *search, const LiveBase *base, const uint64 *masked);
 
 /* Offer points: this many whole leaves with their points. */

@@ -130,9 +130,14 @@ geonn_live_search_end(LiveSearch *search)
 
 /* ---- leaves ---- */
 
-static inline void
-measure_leaf(const LiveSearch *search, const LiveLeaf *leaf, float *chords)
+/*
+ * A bit for each point of the leaf that is within the limit.
+ */
+static inline uint32
+points_within(const LiveSearch *search, const LiveLeaf *leaf, float *chords)
 {
+	uint32		near = 0;
+
 	for (int i = 0; i < LIVE_NODE; i++)
 	{
 		float		dx = leaf->x[i] - search->x;
@@ -141,38 +146,39 @@ measure_leaf(const LiveSearch *search, const LiveLeaf *leaf, float *chords)
 
 		chords[i] = dx * dx + dy * dy + dz * dz;
 	}
-}
-
-static inline bool
-is_masked(const uint64 *masked, uint32 number)
-{
-	return masked != NULL && (masked[number / 64] >> number % 64 & 1) != 0;
+	for (int i = 0; i < LIVE_NODE; i++)
+		near |= (uint32) (chords[i] <= search->limit) << i;
+	return near;
 }
 
 static void
-search_leaf(LiveSearch *search, const LiveLeaf *leaf, const LivePoint *points, uint32 first, uint32 end,
-			const uint64 *masked)
+search_leaf(LiveSearch *search, const LiveBase *base, const uint64 *masked, uint32 node)
 {
 	float		chords[LIVE_NODE];
-	uint32		near = 0;
+	uint32		near = points_within(search, &base->leaves[node], chords);
 
-	measure_leaf(search, leaf, chords);
-	for (int i = 0; i < LIVE_NODE; i++)
-		near |= (uint32) (chords[i] <= search->limit) << i;
 	for (; near != 0; near &= near - 1)
 	{
 		int			i = pg_rightmost_one_pos32(near);
+		uint32		place = node * LIVE_NODE + i;
+		uint32		row = place < base->head->points ? base->row[place] : PG_UINT32_MAX;
 
-		if (chords[i] <= search->limit && first + i < end && !is_masked(masked, first + i))
-			offer(search, &points[first + i]);
+		if (chords[i] <= search->limit && row < base->head->rows &&
+			(masked == NULL || (masked[row / 64] >> row % 64 & 1) == 0))
+			offer(search, &base->points[row]);
 	}
 }
 
 void
 geonn_live_search_leaves(LiveSearch *search, const LiveLeaf *leaves, const LivePoint *points, uint32 count)
 {
-	for (uint32 i = 0; i < count; i++)
-		search_leaf(search, &leaves[i], points, i * LIVE_NODE, (i + 1) * LIVE_NODE, NULL);
+	float		chords[LIVE_NODE];
+
+	for (uint32 leaf = 0; leaf < count; leaf++)
+	{
+		for (uint32 near = points_within(search, &leaves[leaf], chords); near != 0; near &= near - 1)
+			offer(search, &points[leaf * LIVE_NODE + pg_rightmost_one_pos32(near)]);
+	}
 }
 
 /* ---- inner nodes ---- */
@@ -223,8 +229,7 @@ search_node(LiveSearch *search, const LiveBase *base, const uint64 *masked, int 
 
 	if (level == 0)
 	{
-		search_leaf(search, &base->leaves[node], base->points, node * LIVE_NODE, base->head->points,
-					masked);
+		search_leaf(search, base, masked, node);
 		return;
 	}
 	count = children_within(search, &base->boxes[level][node], node * LIVE_NODE, base->nodes[level - 1],

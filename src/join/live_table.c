@@ -98,9 +98,8 @@ struct LiveTable
 
 	/* rows */
 	uint64		counts[POINT_STATUSES];
-	uint64	   *gone;			/* a bit for each row of the base that the table does not have any more */
-	uint64	   *masked;			/* a bit for each of their points */
-	uint64		gone_count;
+	uint64	   *masked;			/* a bit for each row of the base that the table does not have any more */
+	uint64		masked_count;
 
 	/* rows that were added, and free places between them */
 	AddedRow   *added;			/* [room] */
@@ -174,7 +173,7 @@ add_row(LiveTable *table, BlockNumber block, const LiveRow *row)
 	table->counts[row->status]++;
 	if (row->status != POINT_VALID)
 		return;
-	table->points[number] = (LivePoint) {row->latitude, row->longitude, row->id};
+	table->points[number] = geonn_live_point(row);
 	geonn_live_vectors(&table->points[number], 1, table->leaves, number);
 }
 
@@ -184,36 +183,26 @@ add_row(LiveTable *table, BlockNumber block, const LiveRow *row)
  * Note whether the table has a row of the base.
  */
 static void
-set_gone(LiveTable *table, uint32 row, bool gone)
+set_masked(LiveTable *table, uint32 row, bool masked)
 {
 	uint64		bit = UINT64CONST(1) << row % 64;
-	uint32		slot;
 
-	if (((table->gone[row / 64] & bit) != 0) == gone)
+	if (((table->masked[row / 64] & bit) != 0) == masked)
 		return;
-	table->gone[row / 64] ^= bit;
-	table->gone_count += gone ? 1 : -1;
-	slot = geonn_live_base_slot(table->base, row);
-	if (slot < table->base->head->points)
-		table->masked[slot / 64] ^= UINT64CONST(1) << slot % 64;
-	table->counts[slot < table->base->head->points ? POINT_VALID : slot - LIVE_NO_POINT] += gone ? -1 : 1;
+	table->masked[row / 64] ^= bit;
+	table->masked_count += masked ? 1 : -1;
+	table->counts[geonn_live_status(&table->base->points[row])] += masked ? -1 : 1;
 }
 
 /*
- * Is a row of the base the same as one that was read, which has the same line pointer?
+ * Is a point of the base the same, to the bit, as that of a row that was read?
  */
-static bool
-is_same_row(const LiveBase *base, uint32 number, const LiveRow *row)
+static inline bool
+is_same_point(const LivePoint *point, const LiveRow *row)
 {
-	uint32		slot = geonn_live_base_slot(base, number);
-	const LivePoint *point;
+	LivePoint	other = geonn_live_point(row);
 
-	if (slot >= base->head->points)
-		return row->status == (PointStatus) (slot - LIVE_NO_POINT);
-	point = &base->points[slot];
-	return row->status == POINT_VALID && point->id == row->id &&
-		memcmp(&point->latitude, &row->latitude, sizeof(double)) == 0 &&
-		memcmp(&point->longitude, &row->longitude, sizeof(double)) == 0;
+	return memcmp(point, &other, sizeof(other)) == 0;
 }
 
 /*
@@ -236,8 +225,8 @@ compare_page(LiveTable *table, BlockNumber block, const LiveRow *rows, int count
 		while (next < count && rows[next].offset < base->offset[number])
 			add_row(table, block, &rows[next++]);
 		same = next < count && rows[next].offset == base->offset[number] &&
-			is_same_row(base, number, &rows[next]);
-		set_gone(table, number, !same);
+			is_same_point(&base->points[number], &rows[next]);
+		set_masked(table, number, !same);
 		next += same;
 	}
 	while (next < count)
@@ -277,9 +266,8 @@ begin_with_base(LiveTable *table)
 	table->horizon = (TransactionId) head->horizon;
 	table->blocks = head->blocks;
 	memcpy(table->counts, head->counts, sizeof(table->counts));
-	memset(table->gone, 0, (head->rows / 64 + 1) * sizeof(uint64));
-	memset(table->masked, 0, (head->points / 64 + 1) * sizeof(uint64));
-	table->gone_count = 0;
+	memset(table->masked, 0, (head->rows / 64 + 1) * sizeof(uint64));
+	table->masked_count = 0;
 	for (uint32 i = 0; i < table->used; i++)
 		geonn_live_no_point(table->leaves, i);
 	table->used = 0;
@@ -300,8 +288,7 @@ geonn_live_table_begin(LiveBase *base)
 
 	table->base = base;
 	table->context = CurrentMemoryContext;
-	table->gone = palloc_extended((base->head->rows / 64 + 1) * sizeof(uint64), MCXT_ALLOC_HUGE);
-	table->masked = palloc_extended((base->head->points / 64 + 1) * sizeof(uint64), MCXT_ALLOC_HUGE);
+	table->masked = palloc_extended((base->head->rows / 64 + 1) * sizeof(uint64), MCXT_ALLOC_HUGE);
 	begin_with_base(table);
 	return table;
 }
@@ -455,7 +442,7 @@ geonn_live_table_difference(const LiveTable *table)
 	return (LiveDifference)
 	{
 		.pages_read = table->pages_read,
-		.masked = table->gone_count,
+		.masked = table->masked_count,
 		.added = table->added_count
 	};
 }
@@ -463,7 +450,7 @@ geonn_live_table_difference(const LiveTable *table)
 void
 geonn_live_table_search(const LiveTable *table, LiveSearch *search)
 {
-	geonn_live_search_base(search, table->base, table->gone_count > 0 ? table->masked : NULL);
+	geonn_live_search_base(search, table->base, table->masked_count > 0 ? table->masked : NULL);
 	geonn_live_search_leaves(search, table->leaves, table->points,
 							 (table->used + LIVE_NODE - 1) / LIVE_NODE);
 }
