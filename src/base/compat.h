@@ -45,7 +45,8 @@
 #define object_ownercheck(catalog, relation, role) pg_class_ownercheck(relation, role)
 
 /* before 16, the permissions that a plan needs were in the entries of its range table */
-#define ExecCheckPermissions(tables, permissions, raise) ExecCheckRTPerms(tables, raise)
+#define geonn_permissions_of(plan, other) ((plan)->rtable = (other)->rtable)
+#define geonn_check_permissions(plan, raise) ExecCheckRTPerms((plan)->rtable, raise)
 
 /* before 16, the locator of a relation's file, and the subtransactions that set it, had other names */
 #define rd_locator rd_node
@@ -69,6 +70,10 @@
 
 #else
 
+#define geonn_permissions_of(plan, other) \
+	((plan)->rtable = (other)->rtable, (plan)->permInfos = (other)->permInfos)
+#define geonn_check_permissions(plan, raise) \
+	ExecCheckPermissions((plan)->rtable, (plan)->permInfos, raise)
 #define geonn_rows_read(relation) ((relation)->pgstat_info->counts.tuples_returned)
 #define geonn_forget_outer_joins(column) ((column)->varnullingrels = NULL)
 #define geonn_above_outer_join(clauses, relid, join) \

@@ -97,6 +97,7 @@
 #include "cache/siphash.h"
 #include "common/protocol.h"
 #include "join/kept_dataset.h"
+#include "join/live_page.h"
 #include "points/reader.h"
 
 /* pages are few if they are at most this share of all pages, or at most this number */
@@ -247,40 +248,6 @@ typedef struct Look
 	MapPage		map;			/* the visibility map's page that describes the present pages */
 } Look;
 
-/*
- * Have the transactions that inserted and deleted the tuple, if any, ended before the snapshot was taken?
- */
-static bool
-is_settled_tuple(HeapTupleHeader tuple, Snapshot snapshot)
-{
-	uint16		mask = tuple->t_infomask;
-	TransactionId inserted = HeapTupleHeaderGetXmin(tuple);
-	TransactionId deleted = (mask & HEAP_XMAX_INVALID) || HEAP_XMAX_IS_LOCKED_ONLY(mask) ? InvalidTransactionId :
-		HeapTupleHeaderGetUpdateXid(tuple);
-
-	return !(mask & HEAP_MOVED) && TransactionIdPrecedes(inserted, snapshot->xmin) &&
-		TransactionIdPrecedes(deleted, snapshot->xmin);
-}
-
-static bool
-is_settled(Page page, Snapshot snapshot)
-{
-	OffsetNumber last;
-
-	if (PageIsNew(page) || PageIsAllVisible(page))
-		return true;
-	last = PageGetMaxOffsetNumber(page);
-	for (OffsetNumber number = FirstOffsetNumber; number <= last; number = OffsetNumberNext(number))
-	{
-		ItemId		item = PageGetItemId(page, number);
-
-		if (ItemIdIsNormal(item) &&
-			!is_settled_tuple((HeapTupleHeader) PageGetItem(page, item), snapshot))
-			return false;
-	}
-	return true;
-}
-
 /* ---- the look at a leaf ---- */
 
 /*
@@ -324,7 +291,8 @@ look_at_page(Look *look, BlockNumber page, bool marked)
 
 	if (changed)
 		add_page(leaf, page);
-	if (changed && !marked && !XLogRecPtrIsInvalid(lsn) && !is_settled(BufferGetPage(buffer), GetActiveSnapshot()))
+	if (changed && !marked && !XLogRecPtrIsInvalid(lsn) &&
+		!geonn_page_is_settled(BufferGetPage(buffer), GetActiveSnapshot(), true))
 		leaf->now.position = Min(leaf->now.position, lsn - 1);
 	UnlockReleaseBuffer(buffer);
 }

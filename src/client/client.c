@@ -169,16 +169,17 @@ ask(GeonnClient *client, const struct geonn_call *call, int type, void *message)
 	await_answer(client, GEONN_OPENED);
 }
 
-GeonnClient *
-geonn_client_open(const GeonnQuestion *question, const struct geonn_label *labels, int count,
-				  const struct geonn_call *call)
+static GeonnClient *
+open_client(const GeonnQuestion *question, const struct geonn_label *labels, int count, bool any_version,
+			const struct geonn_call *call)
 {
 	GeonnClient *client = make_client(question);
 	struct geonn_open open = {
 		.device = question->device,
 		.metric = question->metric,
 		.columns = question->columns,
-		.labels = count
+		.labels = count,
+		.any_version = any_version
 	};
 
 	Assert(count <= GEONN_LABELS_MAX);
@@ -187,6 +188,20 @@ geonn_client_open(const GeonnQuestion *question, const struct geonn_label *label
 	client->labelled = count > 0;
 	ask(client, call, GEONN_OPEN, &open);
 	return client;
+}
+
+GeonnClient *
+geonn_client_open(const GeonnQuestion *question, const struct geonn_label *labels, int count,
+				  const struct geonn_call *call)
+{
+	return open_client(question, labels, count, false, call);
+}
+
+GeonnClient *
+geonn_client_find(const GeonnQuestion *question, const struct geonn_label *label,
+				  const struct geonn_call *call)
+{
+	return open_client(question, label, 1, true, call);
 }
 
 GeonnClient *

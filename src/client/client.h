@@ -42,6 +42,13 @@ extern GeonnClient *geonn_client_open(const GeonnQuestion *question,
 									  const struct geonn_label *labels, int count,
 									  const struct geonn_call *call);
 
+/*
+ * Open a client of the kept dataset that has this label's subject, in whichever version; if the engine keeps none, the
+ * dataset is new, and not sealed.
+ */
+extern GeonnClient *geonn_client_find(const GeonnQuestion *question, const struct geonn_label *label,
+									  const struct geonn_call *call);
+
 /* Is the dataset sealed?  Then it takes no more references. */
 extern bool geonn_client_is_sealed(const GeonnClient *client);
 

@@ -54,9 +54,9 @@
  * label has two parts: the subject says what the references are of, and the
  * version says which state of it they are.  The engine keeps one version of a
  * subject.  A client that can use any of several datasets gives the labels of
- * all of them; if none is kept, the new dataset gets the first label.  The
- * engine does not interpret labels; clients must not give the same label to
- * different references.
+ * all of them; if none is kept, the new dataset gets the first label.  A client
+ * may also ask for whichever version is kept.  The engine does not interpret
+ * labels; clients must not give the same label to different references.
  *
  * Files hold what clients must know of the references beside their tags, so
  * that a session that attaches to a dataset knows it, too.  The engine does not
@@ -87,7 +87,9 @@
  * works for, with a label for the views of calls.  Sessions that give the same
  * process and number belong to one call.  At its end each session sends
  * finished, with the figures that only it knows; a session that ends without
- * that was cancelled, or failed.
+ * that was cancelled, or failed.  Calls that a client has answered alone, by a
+ * file that stays with a dataset, are counted by a later session of the same
+ * label, which is for no call itself.
  *
  * geonn_configure may limit the backends that have sessions at a time.  A
  * client that opens a dataset beyond the limit gets queued, and opened follows
@@ -121,7 +123,7 @@
 
 #define GEONN_PROTOCOL_MAGIC	0x6E6F6567	/* "geon" */
 #ifndef GEONN_PROTOCOL_VERSION
-#define GEONN_PROTOCOL_VERSION	12
+#define GEONN_PROTOCOL_VERSION	13
 #endif
 
 /* the descriptor at which the engine finds its supervisor */
@@ -286,10 +288,11 @@ enum geonn_file_kind
 {
 	GEONN_FILE_RECORDS,			/* a record of each reference: its id, or the id's offset in the next file */
 	GEONN_FILE_VALUES,			/* ids of references that are too long for records */
-	GEONN_FILE_GROUPS			/* the groups' keys with the groups' numbers */
+	GEONN_FILE_GROUPS,			/* the groups' keys with the groups' numbers */
+	GEONN_FILE_BASE				/* the references themselves, for clients that search alone */
 };
 
-#define GEONN_FILE_KINDS		3
+#define GEONN_FILE_KINDS		4
 
 /* bits of geonn_search.flags */
 #define GEONN_SEARCH_TIES		1u	/* all candidates that tie with the k-th are found, too */
@@ -474,6 +477,11 @@ struct geonn_finished
 	uint64_t	unmatched;		/* how many observations, beside skipped ones, have no neighbour */
 	uint32_t	stays;			/* 1: the session stays for another call, without its dataset */
 	uint32_t	slot;			/* the slot whose batch stays with it; GEONN_RING_SLOTS: none */
+	uint32_t	alone;			/* 1: the client has answered the calls alone, and the next three fields are read */
+	uint32_t	unused;
+	uint64_t	calls;			/* how many calls these are */
+	uint64_t	observations;	/* how many observations were answered */
+	uint64_t	microseconds;	/* how long the calls have taken */
 };
 
 /* an entry of the list of calls under way */
@@ -529,6 +537,8 @@ struct geonn_open
 	uint32_t	metric;			/* enum geonn_metric */
 	uint32_t	columns;		/* GEONN_COLUMN_... */
 	uint32_t	labels;			/* number of labels */
+	uint32_t	any_version;	/* 1: a kept dataset is found by the subject of a label alone */
+	uint32_t	unused;
 	struct geonn_label label[GEONN_LABELS_MAX]; /* the best first */
 };
 

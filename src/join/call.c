@@ -146,6 +146,13 @@ geonn_report_add(GeonnReport *sum, const GeonnReport *report)
 	sum->references_skipped = Max(sum->references_skipped, report->references_skipped);
 	sum->references_kept |= report->references_kept;
 	sum->references_named |= report->references_named;
+	if (report->alone)
+	{
+		sum->alone = true;
+		sum->difference.pages_read += report->difference.pages_read;
+		sum->difference.masked = Max(sum->difference.masked, report->difference.masked);
+		sum->difference.added = Max(sum->difference.added, report->difference.added);
+	}
 	sum->reference_workers = Max(sum->reference_workers, report->reference_workers);
 	sum->observations += report->observations;
 	sum->observations_skipped += report->observations_skipped;
@@ -208,6 +215,12 @@ geonn_report_explain(const GeonnReport *sum, ExplainState *explain)
 	ExplainPropertyInteger("Batches", NULL, (int64) sum->work.batches, explain);
 	ExplainPropertyInteger("References Read", NULL, (int64) sum->references, explain);
 	ExplainPropertyInteger("References Skipped", NULL, (int64) sum->references_skipped, explain);
+	if (sum->alone)
+	{
+		ExplainPropertyInteger("Pages Read", NULL, (int64) sum->difference.pages_read, explain);
+		ExplainPropertyInteger("References Masked", NULL, (int64) sum->difference.masked, explain);
+		ExplainPropertyInteger("References Added", NULL, (int64) sum->difference.added, explain);
+	}
 	if (sum->reference_workers > 0)
 		ExplainPropertyInteger("Reference Workers", NULL, sum->reference_workers, explain);
 	ExplainPropertyInteger("Observations Skipped", NULL, (int64) sum->observations_skipped,

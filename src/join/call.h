@@ -8,6 +8,7 @@
 #include "portability/instr_time.h"
 
 #include "client/client.h"
+#include "join/live_table.h"
 #include "points/columns.h"
 
 /* one call; processes that search together share it */
@@ -28,6 +29,8 @@ typedef struct GeonnReport
 	uint64		references_skipped; /* how many were left out for their NULLs or coordinates */
 	bool		references_kept;	/* the engine kept the references, so they were not read */
 	bool		references_named;	/* the result needs the references' ids */
+	bool		alone;			/* this process knew the references, and has answered the observations */
+	LiveDifference difference;	/* if so: what the table differed by from the base */
 	int			reference_workers;	/* the greatest number of parallel workers that helped to read them */
 	uint64		observations;	/* how many were read */
 	uint64		observations_skipped;	/* how many were left out for their NULLs or coordinates */

@@ -73,6 +73,12 @@ struct GeonnSearch
 	void	   *watch_state;
 	uint64		number;			/* the number of the present row's observation (geonn_search_number) */
 
+	/* where this process answers the observations */
+	LiveNeighbour *found;		/* [question.k] the neighbours of the present one */
+	uint64		answered;		/* how many were answered */
+	LiveDifference difference;	/* as in GeonnReport */
+	GeonnWork	work;			/* as the client's */
+
 	/* for the report */
 	uint64		without_candidates; /* how many observations were not sent, for their group or limits */
 	uint64		local_rows;		/* how many rows observations have that were not sent */
@@ -184,6 +190,41 @@ result_id(const GeonnSearch *search, const PointRow *row)
 		Int64GetDatum((int64) geonn_reading_rows(search->reading));
 }
 
+/*
+ * Find an observation's neighbours among the references that this process knows, and store their rows.
+ */
+static void
+answer_observation(GeonnSearch *search, const PointRow *row)
+{
+	const GeonnQuestion *question = &search->prepared.question;
+	GeonnPair	pair = {
+		.observation_id = result_id(search, row),
+		.number = search->answered++,
+		.observation_latitude = row->latitude,
+		.observation_longitude = row->longitude
+	};
+	LiveSearch	neighbours;
+
+	CHECK_FOR_INTERRUPTS();
+	geonn_live_search_begin(&neighbours, row->latitude, row->longitude, question->k,
+							question->max_distance, search->found);
+	geonn_live_table_search(geonn_live_table(search->prepared.live), &neighbours);
+	geonn_live_search_end(&neighbours);
+	search->number = pair.number;
+	search->work.pairs += neighbours.count;
+	search->work.unmatched += neighbours.count == 0;
+	for (uint32 i = 0; i < Max(neighbours.count, question->unmatched); i++)
+	{
+		pair.matched = i < neighbours.count;
+		pair.tag = search->found[i].id;
+		pair.distance = search->found[i].distance;
+		pair.rank = i + 1;
+		geonn_result_row_pair(&search->row, &pair, search->prepared.references, search->values,
+							  search->nulls);
+		store_row(search);
+	}
+}
+
 static void
 add_observation(GeonnSearch *search, const PointRow *row, int32 group)
 {
@@ -268,7 +309,9 @@ consume_observation(void *state, const PointRow *row)
 		group = groups == NULL ? 0 : geonn_groups_find(groups, row->by, row->by_is_null);
 	if (search->watch == NULL || search->watch(search->watch_state, row, group != GEONN_NO_GROUP))
 	{
-		if (group != GEONN_NO_GROUP)
+		if (group != GEONN_NO_GROUP && search->prepared.alone)
+			answer_observation(search, row);
+		else if (group != GEONN_NO_GROUP)
 			add_observation(search, row, group);
 		else if (row->status == POINT_VALID)
 			search->without_candidates++;
@@ -345,6 +388,11 @@ prepare(GeonnSearch *search)
 		search->prepared = geonn_join_prepare(join, &search->row, &search->call);
 		search->preparing = geonn_milliseconds_since(search->call.begun);
 	}
+	if (search->prepared.alone)
+		return true;
+	if (search->prepared.live != NULL)
+		geonn_live_note_engine(search->prepared.live, search->preparing,
+							   search->prepared.counts[POINT_VALID]);
 	if (search->reading != NULL && question->id_by_value &&
 		(question->columns & ~GEONN_COLUMN_EXCLUDED) == 0 &&
 		(!join->exclude_self || geonn_references_exclude_by_tag(search->prepared.references)))
@@ -366,6 +414,36 @@ geonn_search_references(const GeonnSearch *search)
 
 /* ---- rows ---- */
 
+/*
+ * Answer all observations by what this process knows of the references.
+ */
+static void
+answer_alone(GeonnSearch *search)
+{
+	const uint64 *counts;
+	LiveWork	work;
+
+	search->found = palloc0(search->prepared.question.k * sizeof(LiveNeighbour));
+	search->difference = geonn_live_table_difference(geonn_live_table(search->prepared.live));
+	search->work.devices = 1;
+	search->work.algorithms = 1 << GEONN_ALGORITHM_INDEX;
+	(void) geonn_reading_next(search->reading, 0);
+	counts = geonn_reading_counts(search->reading);
+	work = (LiveWork)
+	{
+		.rows = search->waiting,
+		.observations = search->answered,
+		.unmatched = search->work.unmatched,
+		.milliseconds = geonn_milliseconds_since(search->call.begun)
+	};
+	for (int i = 0; i < POINT_STATUSES; i++)
+	{
+		work.observations_skipped += i != POINT_VALID ? counts[i] : 0;
+		work.references_skipped += i != POINT_VALID ? search->prepared.counts[i] : 0;
+	}
+	geonn_live_note_call(search->prepared.live, &work);
+}
+
 static void
 begin_taking(GeonnSearch *search)
 {
@@ -386,6 +464,11 @@ begin_taking(GeonnSearch *search)
 		geonn_shared_search_begin(search->shared);
 	begin_reading(search, GEONN_READ_IN_PARTS);
 	search->all_read = !prepare(search);
+	if (search->prepared.alone)
+	{
+		answer_alone(search);
+		search->all_read = true;
+	}
 }
 
 /*
@@ -597,6 +680,8 @@ geonn_search_report(const GeonnSearch *search)
 	GeonnReport report = {
 		.references_kept = search->prepared.kept,
 		.references_named = search->prepared.named,
+		.alone = search->prepared.alone,
+		.difference = search->difference,
 		.reference_workers = search->prepared.workers,
 		.preparing = search->preparing,
 		.reading = search->spent_reading
@@ -614,8 +699,7 @@ geonn_search_report(const GeonnSearch *search)
 		}
 	}
 	report.references = search->prepared.counts[POINT_VALID];
-	if (search->prepared.client != NULL)
-		report.work = geonn_client_work(search->prepared.client);
+	report.work = search->prepared.client != NULL ? geonn_client_work(search->prepared.client) : search->work;
 	report.unmatched = report.work.unmatched + search->without_candidates;
 
 	/* what has come out of the engine and the store, but for what waits to be taken */

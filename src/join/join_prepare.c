@@ -2,13 +2,16 @@
  * join_prepare.c
  *		The references of a join: read and sent to the engine, or found there.
  *
- * First the caller's privilege to read the references is checked.  Then a table's
- * state is looked up among the datasets that the engine keeps (kept_dataset.c);
+ * First the caller's privilege to read the references is checked.  A few points are
+ * then answered in this process, if it can know the references (live.c).  Otherwise
+ * a table's state is looked up among the datasets that the engine keeps (kept_dataset.c);
  * where none fits, the references are read, from large tables by parallel workers
  * (points/parallel_reader.c).
  */
 #include "postgres.h"
 
+#include "access/parallel.h"
+#include "access/xact.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "utils/lsyscache.h"
@@ -20,6 +23,9 @@
 #include "points/parallel_reader.h"
 #include "base/settings.h"
 #include "base/value.h"
+
+/* how many points this process answers at most, rather than the engine's devices */
+#define POINTS_ALONE	64
 
 const PointColumn *
 geonn_observation_id(const GeonnJoin *join)
@@ -211,6 +217,35 @@ use_kept_references(const GeonnJoin *join, ReferenceDetail detail, PreparedJoin 
 }
 
 /*
+ * May the question be one that this process answers alone, if it knows the references?
+ */
+static bool
+may_be_alone(const GeonnJoin *join, const GeonnQuestion *question, ReferenceDetail detail)
+{
+	return join->given != NULL && !join->given->each_alone && join->given->count <= POINTS_ALONE &&
+		question->columns == 0 && question->metric == GEONN_METRIC_SPHERE && question->k > 0 &&
+		!question->ties && question->device != GEONN_DEVICE_CUDA &&
+		question->algorithm != GEONN_ALGORITHM_BRUTE && detail == REFERENCE_ID &&
+		geonn_integer_width(join->references->columns[COLUMN_ID].base_type) > 0 &&
+		join->references->point_kind == GEONN_POINT_NONE &&
+		!IsolationIsSerializable() && !IsInParallelMode();
+}
+
+/*
+ * Have the observations answered by what this process knows of the references.
+ */
+static void
+use_live_references(const GeonnJoin *join, ReferenceDetail detail, PreparedJoin *prepared)
+{
+	prepared->alone = true;
+	prepared->kept = true;
+	memcpy(prepared->counts, geonn_live_table_counts(geonn_live_table(prepared->live)),
+		   sizeof(prepared->counts));
+	prepared->references = geonn_references_begin(join->references, detail, NULL, 0, NULL, NULL);
+	tell_of_references(join, prepared->counts);
+}
+
+/*
  * Begin to prepare the join.  Raises an error about given observations that are to raise one.
  */
 static PreparedJoin
@@ -238,11 +273,18 @@ geonn_join_prepare(const GeonnJoin *join, const GeonnResultRow *row, const Geonn
 	struct geonn_call message;
 
 	prepared.named = detail != REFERENCE_DISTANCE;
-	if (geonn_kept_memory_limit > 0 && one_table)
-		count = geonn_label_dataset(join->references, linitial(tables), &prepared.question, detail, labels);
 	message = geonn_call_message(call, &join->label,
 								 join->given == NULL ? geonn_call_expected(join->observations) :
 								 join->given->each_alone ? 0 : join->given->count);
+	if (geonn_kept_memory_limit > 0 && one_table && may_be_alone(join, &prepared.question, detail))
+		prepared.live = geonn_live_find(join->references, linitial(tables), &message);
+	if (prepared.live != NULL && geonn_live_look(prepared.live, join->references, linitial(tables)))
+	{
+		use_live_references(join, detail, &prepared);
+		return prepared;
+	}
+	if (geonn_kept_memory_limit > 0 && one_table)
+		count = geonn_label_dataset(join->references, linitial(tables), &prepared.question, detail, labels);
 	prepared.client = geonn_client_open(&prepared.question, labels, count, &message);
 	memory = geonn_reference_memory_create(join->references->title, prepared.question.columns);
 	if (geonn_client_is_sealed(prepared.client))

@@ -8,16 +8,19 @@
 #include "join/call.h"
 #include "join/groups.h"
 #include "join/join.h"
+#include "join/live.h"
 #include "join/references.h"
 #include "join/result_row.h"
 
-/* a join whose references are in the engine, so that its observations can be sent */
+/* a join whose references are in the engine, so that its observations can be sent, or are known here */
 typedef struct PreparedJoin
 {
 	GeonnQuestion question;		/* the question that the engine gets */
-	GeonnClient *client;
+	GeonnClient *client;		/* NULL: observations are answered here (alone) */
 	GeonnReferences *references;
 	GeonnGroups *groups;		/* NULL: the join is by no columns */
+	LiveReferences *live;		/* what this process may know of the references; NULL: nothing */
+	bool		alone;			/* it knows them: the observations are answered by geonn_live_table */
 	MemoryContext row_context;	/* for what comparing ids and keys of a row allocates */
 
 	/* how the references got into the engine; all is 0 where another process has sent them */

@@ -20,6 +20,7 @@
 #include "join/call.h"
 #include "join/nearest.h"
 #include "points/column_pairs.h"
+#include "points/remembered_source.h"
 
 PG_FUNCTION_INFO_V1(geonn_nearest);
 PG_FUNCTION_INFO_V1(geonn_nearest_sql);
@@ -202,6 +203,8 @@ geonn_make_join(const GeonnArguments *arguments)
 												   geonn_names_of_side(arguments->overlaps, false));
 	join->references = arguments->ref_sql != NULL ?
 		geonn_query_source("ref_sql", arguments->ref_sql, reference, by, overlaps) :
+		arguments->latitudes != NULL && by == NIL && overlaps == NIL ?
+		geonn_remembered_source(arguments->ref, reference) :
 		geonn_relation_source(arguments->ref, reference, by, overlaps);
 	for (int i = 0; i < join->references->window_count; i++)
 	{

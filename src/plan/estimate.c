@@ -106,7 +106,7 @@ may_read(PlannedStmt *plan)
 	ExecutorCheckPerms_hook = NULL;
 	PG_TRY();
 	{
-		allowed = ExecCheckPermissions(plan->rtable, plan->permInfos, false);
+		allowed = geonn_check_permissions(plan, false);
 	}
 	PG_FINALLY();
 	{

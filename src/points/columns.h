@@ -71,6 +71,8 @@ typedef struct PointSource
 	 */
 	List	   *conditions;
 
+	uint64		remembered;		/* the number of a table that this process remembers (remembered_source.c); 0: none */
+
 	/* set where the source is a relation */
 	char	   *name;
 	char	   *schema;

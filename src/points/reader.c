@@ -38,6 +38,7 @@
 
 #include "common/geodesy.h"
 #include "base/compat.h"
+#include "points/remembered_source.h"
 #include "points/query.h"
 #include "points/reader.h"
 #include "points/table_reader.h"
@@ -306,12 +307,16 @@ geonn_check_tables(const PointSource *source)
 	QueryDesc  *description;
 	List	   *tables;
 
+	tables = geonn_remembered_tables(source);
+	if (tables != NIL)
+		return tables;
 	begin_context(&context, source);
 	description = CreateQueryDesc(plan_source(source, 0), source->query, GetActiveSnapshot(), InvalidSnapshot,
 								  None_Receiver, NULL, NULL, 0);
 	ExecutorStart(description, EXEC_FLAG_EXPLAIN_ONLY);
 	receive_startup(&reading.receiver, CMD_SELECT, description->tupDesc);
 	tables = geonn_plain_tables(description);
+	geonn_remember_tables(source, description->plannedstmt, tables);
 	ExecutorEnd(description);
 	FreeQueryDesc(description);
 	error_context_stack = context.previous;

@@ -29,6 +29,7 @@
 #include "base/words.h"
 #include "common/protocol.h"
 #include "join/call.h"
+#include "join/live.h"
 
 PG_FUNCTION_INFO_V1(geonn_progress);
 PG_FUNCTION_INFO_V1(geonn_statistics);
@@ -168,7 +169,10 @@ geonn_statistics(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *result = geonn_rows_begin(fcinfo, STATISTICS_COLUMNS);
 	struct geonn_listed listed = {0};
-	struct geonn_statistics *sums = geonn_engine_list(GEONN_LIST_STATISTICS, sizeof(*sums), &listed);
+	struct geonn_statistics *sums;
+
+	geonn_live_report();
+	sums = geonn_engine_list(GEONN_LIST_STATISTICS, sizeof(*sums), &listed);
 
 	for (uint64 i = 0; i < listed.entries; i++)
 	{
@@ -202,6 +206,7 @@ geonn_stat_reset(PG_FUNCTION_ARGS pg_attribute_unused())
 {
 	struct geonn_listed listed;
 
+	geonn_live_report();
 	(void) geonn_engine_list(GEONN_LIST_RESET, sizeof(struct geonn_statistics), &listed);
 	PG_RETURN_VOID();
 }

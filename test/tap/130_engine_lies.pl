@@ -78,6 +78,12 @@ foreach my $lie (
 	like($error, qr/ERROR:  the geonn engine sent/, "$lie: and its error tells who is to blame");
 }
 
+have_it_tell("kept $hash");
+my ($base_status, $base_out, $base_error) =
+	$node->psql('postgres', q{SELECT * FROM geonn_nearest_points('{1}', '{1}', 'few_ref')});
+isnt($base_status, 0, 'a base of another form: the statement fails');
+like($base_error, qr/ERROR:  the geonn engine sent a base of another form/, 'and its error tells who is to blame');
+
 # So are lists of calls, for those who watch.
 my $watch = 'SELECT pid, sessions, phase FROM geonn_stat_progress';
 have_it_tell('none');

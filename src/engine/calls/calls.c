@@ -48,6 +48,7 @@ struct call
 	struct geonn_call_status status;	/* the call's status; its phase, devices and observations
 										 * are filled in when it is read */
 	struct geonn_statistics sum;	/* the call's figures; the times are filled in at its end */
+	bool		alone;			/* the figures, times included, are of calls that the client has answered */
 	uint64_t	number;
 	int			holders;
 
@@ -228,6 +229,17 @@ statistics_add(const struct geonn_statistics *sum)
 	add_figures(&entry->sum, sum);
 }
 
+/* Take the figures of the calls that a client has answered alone, in place of this one's. */
+static void
+take_figures_of_alone(struct call *call, const struct geonn_finished *finished)
+{
+	call->alone = true;
+	call->sum.calls = finished->calls;
+	call->sum.kept = finished->calls;
+	call->sum.observations = finished->observations;
+	call->sum.microseconds[GEONN_PHASE_SEARCHING] = finished->microseconds;
+}
+
 void
 call_leave(struct call *call, const struct geonn_finished *finished)
 {
@@ -244,6 +256,8 @@ call_leave(struct call *call, const struct geonn_finished *finished)
 		call->sum.references_skipped += finished->references_skipped;
 		call->sum.unmatched += finished->unmatched;
 	}
+	if (finished != NULL && finished->alone)
+		take_figures_of_alone(call, finished);
 	if (--call->status.sessions > 0)
 		return;
 	while (*link != call)
@@ -251,9 +265,11 @@ call_leave(struct call *call, const struct geonn_finished *finished)
 	*link = call->next;
 	pthread_mutex_lock(&call->lock);
 	take_time(call);
-	memcpy(call->sum.microseconds, call->microseconds, sizeof(call->sum.microseconds));
+	if (!call->alone)
+		memcpy(call->sum.microseconds, call->microseconds, sizeof(call->sum.microseconds));
 	pthread_mutex_unlock(&call->lock);
-	statistics_add(&call->sum);
+	if (call->sum.calls > 0)
+		statistics_add(&call->sum);
 }
 
 void

@@ -251,22 +251,23 @@ find_subject(const struct geonn_label *label)
 }
 
 /*
- * Whether a dataset has this metric, these columns and this label.
+ * Whether a dataset of the label's subject has what a session with this label asks for.
  */
 static bool
 has_all_of(const struct dataset *dataset, enum geonn_metric metric, uint32_t columns,
-		   const struct geonn_label *label)
+		   const struct geonn_label *label, bool any_version)
 {
 	return dataset->metric == metric && dataset->columns == columns &&
-		memcmp(&dataset->label, label, sizeof(*label)) == 0;
+		(any_version || memcmp(dataset->label.version, label->version, sizeof(label->version)) == 0);
 }
 
 struct dataset *
-datasets_find(enum geonn_metric metric, uint32_t columns, const struct geonn_label *label)
+datasets_find(enum geonn_metric metric, uint32_t columns, const struct geonn_label *label,
+			  bool any_version)
 {
 	struct dataset *dataset = find_subject(label);
 
-	if (dataset == NULL || !has_all_of(dataset, metric, columns, label))
+	if (dataset == NULL || !has_all_of(dataset, metric, columns, label, any_version))
 		return NULL;
 	change_users(dataset, 1);
 	return dataset;
@@ -334,7 +335,7 @@ datasets_keep(struct dataset *dataset)
 	struct dataset *former = find_subject(&dataset->label);
 
 	/* several sessions sent the same references at a time: keep the first one's, which may have an index */
-	if (former != NULL && has_all_of(former, dataset->metric, dataset->columns, &dataset->label))
+	if (former != NULL && has_all_of(former, dataset->metric, dataset->columns, &dataset->label, false))
 		return;
 	if (former != NULL)
 		stop_keeping(former);

@@ -19,9 +19,12 @@ extern struct dataset *datasets_open(const struct geonn_open *open);
 /* Find the sealed dataset of this id; the caller holds it, too.  NULL: not found. */
 extern struct dataset *datasets_attach(uint64_t id);
 
-/* Find the dataset that is kept under this label; the caller holds it, too.  NULL: not found. */
+/*
+ * Find the dataset that is kept under this label, or, if any version will do, under its subject; the
+ * caller holds it, too.  NULL: not found.
+ */
 extern struct dataset *datasets_find(enum geonn_metric metric, uint32_t columns,
-									 const struct geonn_label *label);
+									 const struct geonn_label *label, bool any_version);
 
 /* Keep a sealed dataset, which has a label, in place of the kept dataset of the same subject, if
  * limits allow it. */

@@ -429,8 +429,10 @@ session_finished(struct session *session, const union geonn_message *message)
 	if (session->call == NULL || session->has_finished)
 		session_fail_protocol(session, "finished without a call, or a second time");
 	else if (finished->rows > INT64_MAX || finished->observations_skipped > INT64_MAX ||
-			 finished->references_skipped > INT64_MAX || finished->unmatched > INT64_MAX)
-		session_fail_protocol(session, "finished with too many rows");
+			 finished->references_skipped > INT64_MAX || finished->unmatched > INT64_MAX ||
+			 finished->calls > INT64_MAX || finished->observations > INT64_MAX ||
+			 finished->microseconds > INT64_MAX || finished->alone > 1)
+		session_fail_protocol(session, "finished with too many rows, calls or microseconds");
 	else
 	{
 		session->finished = *finished;

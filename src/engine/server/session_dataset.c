@@ -115,7 +115,7 @@ open_dataset(struct session *session)
 	struct failure failure;
 
 	for (uint32_t i = 0; i < open->labels && session->dataset == NULL; i++)
-		session->dataset = datasets_find(metric, open->columns, &open->label[i]);
+		session->dataset = datasets_find(metric, open->columns, &open->label[i], open->any_version);
 	if (session->dataset != NULL)
 	{
 		begin_searching(session, true);
@@ -139,9 +139,9 @@ session_open(struct session *session, const union geonn_message *message)
 	struct geonn_queued queued = {.limit = admission_limit()};
 
 	if (geonn_metric_name((enum geonn_metric) open->metric) == NULL || open->columns & ~GEONN_COLUMNS_ALL ||
-		open->labels > GEONN_LABELS_MAX)
+		open->labels > GEONN_LABELS_MAX || open->any_version > 1)
 	{
-		session_fail_protocol(session, "unknown metric or columns, or too many labels");
+		session_fail_protocol(session, "unknown metric, columns or version, or too many labels");
 		return;
 	}
 	if (!choose_device(session, open->device))

@@ -293,7 +293,8 @@ say_file(const struct step *step, enum geonn_file_kind kind, void *bytes, size_t
 
 /*
  * The files of a kept dataset, as references.c and groups.c have them: records with
- * coordinates, ids of type text, and one group, whose key is an integer.
+ * coordinates, ids of type text, and one group, whose key is an integer.  The base has another form than
+ * live_base.c asks for.
  */
 static void
 say_files(const struct step *step)
@@ -323,6 +324,7 @@ say_files(const struct step *step)
 		.slots = {{engine.hash, 0, 0}, {engine.hash, 1, 0}},
 		.count = 2
 	};
+	uint64_t	base[12] = {0};
 
 	for (uint32_t i = 0; i < KEPT_REFERENCES; i++)
 	{
@@ -335,6 +337,7 @@ say_files(const struct step *step)
 	say_file(step, GEONN_FILE_RECORDS, records, sizeof(records));
 	say_file(step, GEONN_FILE_VALUES, values, sizeof(values));
 	say_file(step, GEONN_FILE_GROUPS, &groups, sizeof(groups));
+	say_file(step, GEONN_FILE_BASE, base, sizeof(base));
 }
 
 static void

@@ -1,0 +1,403 @@
+/*
+ * live.c
+ *		Questions of a few points, answered in this process from the base of a table.
+ *
+ * To ask the engine takes a round trip, and where a table has changed all of its references must be read and sent
+ * first.  So for a few points and a plain table with integer ids, this process keeps what it needs to answer
+ * alone: a base, and what the table differs from it by (live_table.c).  The base is a file that stays with a
+ * dataset of the engine, which has no references itself; so the engine keeps it among all that
+ * geonn.kept_memory_limit allows, gives it to every process that asks, and lets go of it as of any other.
+ *
+ * Each process decides by what it has paid.  As long as it has no base, its questions go to the engine, and the time
+ * until the references were there is noted.  Once that is as much as making a base takes, this process makes one.
+ * So it pays at most twice what it would pay if it knew the future.  Rows that were added since are
+ * compared one by one with each point; by what that has taken, a new base is made in the same
+ * way.  An advisory lock that no process waits for leaves the making to one of them; the others go on with what
+ * they have.
+ *
+ * Once a second at most, a process that has calls asks the engine again.  It learns of a newer base, or that the base
+ * was let go of, and then does the same; a process without calls holds the memory longer.  With the same message
+ * it gives the figures of its calls since then, which the engine counts for geonn_stat.
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "access/table.h"
+#include "miscadmin.h"
+#include "storage/lock.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+#include "utils/timestamp.h"
+
+#include "base/settings.h"
+#include "base/value.h"
+#include "client/client.h"
+#include "client/connection.h"
+#include "join/call.h"
+#include "join/kept_dataset.h"
+#include "join/live.h"
+
+/* how many tables a process knows; the one that was used longest ago is forgotten for another */
+#define TABLES_MOST	16
+
+/* how often the engine is asked, in milliseconds */
+#define ASKED_EVERY	1000
+
+/* how long the making of a base takes for each reference, until it has been measured; and a row that was added, for
+ * each point: in milliseconds */
+#define MAKING		0.0003
+#define COMPARING	0.000001
+
+/* the class of the advisory lock under which a base is made; SQL's have the classes 1 and 2 */
+#define LOCK_CLASS	0x676E
+
+#define FILE_PURPOSE	"a base of references"
+
+struct LiveReferences
+{
+	uint8		subject[GEONN_SUBJECT_BYTES];
+	Oid			relation;
+	uint64		used;			/* when the references were used: a number that rises */
+
+	MemoryContext context;		/* has the base, and what the table differs by; NULL: there is none */
+	LiveTable  *table;
+	uint64		dataset;		/* the number of the dataset that has the base */
+
+	TimestampTz asked;			/* when the engine was asked the last time; 0: never */
+	double		paid;			/* milliseconds that a base, or a newer one, would have saved */
+	double		making;			/* milliseconds that making one takes; 0: not known */
+
+	/* calls that the engine has not counted: their figures, and the message of the last one */
+	LiveWork	work;
+	struct geonn_call message;
+};
+
+static LiveReferences *tables;	/* [TABLES_MOST], or NULL: none yet */
+static int	table_count;
+
+/* ---- bases ---- */
+
+static void
+drop_base(LiveReferences *references)
+{
+	if (references->context != NULL)
+		MemoryContextDelete(references->context);
+	references->context = NULL;
+	references->table = NULL;
+	references->dataset = 0;
+	references->paid = 0;
+}
+
+static MemoryContext
+create_context(void)
+{
+	return AllocSetContextCreate(CurrentMemoryContext, "geonn live references", ALLOCSET_DEFAULT_SIZES);
+}
+
+/*
+ * Use this base, which is in the memory context, from now on.
+ */
+static void
+use_base(LiveReferences *references, LiveBase *base, MemoryContext context, uint64 dataset)
+{
+	MemoryContext former = MemoryContextSwitchTo(context);
+	LiveTable  *table = geonn_live_table_begin(base);
+
+	MemoryContextSwitchTo(former);
+	drop_base(references);
+	MemoryContextSetParent(context, TopMemoryContext);
+	references->context = context;
+	references->table = table;
+	references->dataset = dataset;
+}
+
+/* what a client that is opened for a base alone would ask */
+static const GeonnQuestion no_question = {
+	.device = GEONN_DEVICE_AUTO,
+	.metric = GEONN_METRIC_SPHERE,
+	.k = 1,
+	.id_by_value = true,
+	.id_length = sizeof(Datum)
+};
+
+static struct geonn_label
+make_label(const LiveReferences *references, TimestampTz version)
+{
+	struct geonn_label label = {0};
+
+	memcpy(label.subject, references->subject, sizeof(label.subject));
+	memcpy(label.version, &version, sizeof(version));
+	return label;
+}
+
+/*
+ * End a client, and give the engine the figures of the calls that it has not counted.
+ */
+static void
+end_client(LiveReferences *references, GeonnClient *client)
+{
+	const LiveWork *work = &references->work;
+	struct geonn_finished finished = {
+		.rows = work->rows,
+		.observations_skipped = work->observations_skipped,
+		.references_skipped = work->references_skipped,
+		.unmatched = work->unmatched,
+		.alone = 1,
+		.calls = work->calls,
+		.observations = work->observations,
+		.microseconds = (uint64) (work->milliseconds * 1000)
+	};
+
+	geonn_client_end(client, &finished);
+	memset(&references->work, 0, sizeof(references->work));
+}
+
+/*
+ * Take the base that the engine has, unless this process has it; or let go of the one that the engine has not.
+ */
+static void
+take_base(LiveReferences *references, GeonnClient *client, MemoryContext context)
+{
+	MemoryFile *file;
+	LiveBase   *base;
+
+	if (!geonn_client_is_sealed(client))
+	{
+		geonn_client_seal(client, true);
+		drop_base(references);
+		return;
+	}
+	if (geonn_client_dataset(client) == references->dataset)
+		return;
+	MemoryContextSwitchTo(context);
+	file = geonn_client_take_file(client, GEONN_FILE_BASE, FILE_PURPOSE);
+	base = geonn_live_base_open(file);
+	if (base == NULL)
+		geonn_connection_violation("a base of another form");
+	/* an older snapshot may need the older base */
+	if (references->table == NULL ||
+		!TransactionIdPrecedes(GetActiveSnapshot()->xmin, (TransactionId) base->head->horizon))
+		use_base(references, base, context, geonn_client_dataset(client));
+}
+
+/*
+ * Ask the engine for the table's base; the message is of the calls that it has not counted.
+ */
+static void
+ask(LiveReferences *references, const struct geonn_call *message)
+{
+	MemoryContext former = CurrentMemoryContext;
+	MemoryContext call = create_context();
+	MemoryContext context = create_context();
+	struct geonn_label label = make_label(references, 0);
+	GeonnClient *client;
+
+	MemoryContextSwitchTo(call);
+	client = geonn_client_find(&no_question, &label, message);
+	take_base(references, client, context);
+	MemoryContextSwitchTo(call);
+	end_client(references, client);
+	MemoryContextSwitchTo(former);
+	if (references->context != context)
+		MemoryContextDelete(context);
+	MemoryContextDelete(call);
+	references->asked = GetCurrentTimestamp();
+}
+
+/*
+ * Make a base of the table, leave it with the engine, and use it.
+ */
+static void
+make_base(LiveReferences *references, LivePageReader *reader, const struct geonn_call *message)
+{
+	MemoryContext former = CurrentMemoryContext;
+	MemoryContext call = create_context();
+	MemoryContext context = create_context();
+	uint64		most = Min((uint64) geonn_kept_memory_limit * 1024 * 1024,
+						   geonn_session_memory_limit < 0 ? PG_UINT64_MAX : (uint64) geonn_session_memory_limit * 1024);
+	struct geonn_label label = make_label(references, GetCurrentTimestamp());
+	LiveBase   *base;
+	GeonnClient *client;
+	instr_time	begun;
+
+	INSTR_TIME_SET_CURRENT(begun);
+	MemoryContextSwitchTo(context);
+	base = geonn_live_base_make(reader, most);
+	references->making = base == NULL ? INFINITY : geonn_milliseconds_since(begun);
+	if (base != NULL)
+	{
+		MemoryContextSwitchTo(call);
+		client = geonn_client_open(&no_question, &label, 1, message);
+		geonn_client_leave_file(client, GEONN_FILE_BASE, base->file);
+		geonn_client_keep(client, NULL, 0);
+		geonn_client_seal(client, true);
+		use_base(references, base, context, geonn_client_dataset(client));
+		end_client(references, client);
+	}
+	MemoryContextSwitchTo(former);
+	MemoryContextDelete(call);
+	if (base == NULL)
+		MemoryContextDelete(context);
+}
+
+/*
+ * Make a base, unless another process does.
+ */
+static void
+make_base_alone(LiveReferences *references, LivePageReader *reader, const struct geonn_call *message)
+{
+	uint64		dataset = references->dataset;
+	LOCKTAG		tag;
+
+	references->paid = 0;
+	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, references->relation, 0, LOCK_CLASS);
+	if (LockAcquire(&tag, ExclusiveLock, false, true) == LOCKACQUIRE_NOT_AVAIL)
+		return;
+	ask(references, &references->message);
+	if (references->table == NULL || references->dataset == dataset)
+		make_base(references, reader, message);
+	LockRelease(&tag, ExclusiveLock, false);
+}
+
+/* ---- tables ---- */
+
+static LiveReferences *
+find_table(const uint8 *subject)
+{
+	for (int i = 0; i < table_count; i++)
+	{
+		if (memcmp(tables[i].subject, subject, GEONN_SUBJECT_BYTES) == 0)
+			return &tables[i];
+	}
+	return NULL;
+}
+
+static LiveReferences *
+add_table(const uint8 *subject, Oid relation)
+{
+	LiveReferences *references;
+
+	if (tables == NULL)
+		tables = MemoryContextAllocZero(TopMemoryContext, TABLES_MOST * sizeof(LiveReferences));
+	references = &tables[0];
+	if (table_count < TABLES_MOST)
+		references = &tables[table_count++];
+	for (int i = 0; i < table_count && references->used != 0; i++)
+	{
+		if (tables[i].used < references->used)
+			references = &tables[i];
+	}
+	drop_base(references);
+	memset(references, 0, sizeof(*references));
+	memcpy(references->subject, subject, GEONN_SUBJECT_BYTES);
+	references->relation = relation;
+	return references;
+}
+
+LiveReferences *
+geonn_live_find(const PointSource *source, const PlainTable *table, const struct geonn_call *message)
+{
+	static uint64 uses = 0;
+	/* no dataset of references has these columns, so the subject is of a base */
+	GeonnQuestion question = {.columns = PG_UINT32_MAX};
+	uint8		subject[GEONN_SUBJECT_BYTES];
+	Relation	relation = table_open(table->table, NoLock);
+	bool		shows_changes = geonn_describe_pages(source, relation, table->attributes, &question, subject);
+	LiveReferences *references;
+
+	table_close(relation, NoLock);
+	if (!shows_changes)
+		return NULL;
+	references = find_table(subject);
+	if (references == NULL)
+		references = add_table(subject, table->table);
+	references->used = ++uses;
+
+	/* the figures of a call go to those of its label */
+	if (references->work.calls > 0 &&
+		(memcmp(&references->message.label, &message->label, sizeof(message->label)) != 0 ||
+		 references->message.role != message->role))
+		ask(references, &references->message);
+	references->message = *message;
+	return references;
+}
+
+/* ---- calls ---- */
+
+static bool
+is_to_be_asked(const LiveReferences *references)
+{
+	return references->asked == 0 ||
+		TimestampDifferenceExceeds(references->asked, GetCurrentTimestamp(), ASKED_EVERY);
+}
+
+static bool
+wants_base(const LiveReferences *references)
+{
+	return references->making > 0 && references->paid >= references->making;
+}
+
+bool
+geonn_live_look(LiveReferences *references, const PointSource *source, const PlainTable *table)
+{
+	const struct geonn_call *message = &references->message;
+	Snapshot	snapshot = GetActiveSnapshot();
+	Relation	relation;
+	LivePageReader *reader;
+	bool		found;
+
+	if (is_to_be_asked(references))
+		ask(references, message);
+	if (references->table != NULL && geonn_live_table_is_current(references->table, snapshot) &&
+		!wants_base(references))
+		return true;
+	relation = table_open(table->table, NoLock);
+	reader = geonn_live_page_reader(source, table->attributes, relation, snapshot);
+	if (wants_base(references))
+		make_base_alone(references, reader, message);
+	found = references->table != NULL && geonn_live_table_look(references->table, reader);
+	table_close(relation, NoLock);
+	return found;
+}
+
+const LiveTable *
+geonn_live_table(const LiveReferences *references)
+{
+	return references->table;
+}
+
+void
+geonn_live_note_engine(LiveReferences *references, double milliseconds, uint64 count)
+{
+	if (references->making == 0)
+		references->making = MAKING * count;
+	references->paid += milliseconds;
+}
+
+void
+geonn_live_note_call(LiveReferences *references, const LiveWork *work)
+{
+	LiveWork   *sum = &references->work;
+
+	references->paid += geonn_live_table_difference(references->table).added * work->observations * COMPARING;
+	if (references->making == 0)
+		references->making = MAKING * geonn_live_table_counts(references->table)[POINT_VALID];
+	sum->calls++;
+	sum->rows += work->rows;
+	sum->observations += work->observations;
+	sum->observations_skipped += work->observations_skipped;
+	sum->references_skipped += work->references_skipped;
+	sum->unmatched += work->unmatched;
+	sum->milliseconds += work->milliseconds;
+}
+
+void
+geonn_live_report(void)
+{
+	for (int i = 0; i < table_count; i++)
+	{
+		if (tables[i].work.calls > 0)
+			ask(&tables[i], &tables[i].message);
+	}
+}

@@ -1,0 +1,54 @@
+/*
+ * live.h
+ *		Questions of a few points, answered in this process from the base of a table.
+ */
+#ifndef GEONN_LIVE_H
+#define GEONN_LIVE_H
+
+#include "common/protocol.h"
+#include "join/live_table.h"
+#include "points/columns.h"
+#include "points/table_reader.h"
+
+/* the references of a plain table, which this process may know */
+typedef struct LiveReferences LiveReferences;
+
+/* what calls have done whose points were answered here */
+typedef struct LiveWork
+{
+	uint64		calls;
+	uint64		rows;			/* rows of the result */
+	uint64		observations;	/* how many points were answered */
+	uint64		observations_skipped;	/* as in GeonnReport */
+	uint64		references_skipped;
+	uint64		unmatched;
+	double		milliseconds;
+} LiveWork;
+
+/*
+ * The references of this table, which is locked, by the integer ids and the coordinates that the source reads
+ * there; they live as long as the process.  The message is of the present call.  NULL: pages do not show the
+ * table's changes to the active snapshot.
+ */
+extern LiveReferences *geonn_live_find(const PointSource *source, const PlainTable *table,
+									   const struct geonn_call *message);
+
+/*
+ * Bring the references up to date with the active snapshot.  False: there is no base, or this snapshot cannot use
+ * it; then the engine is to be asked.
+ */
+extern bool geonn_live_look(LiveReferences *references, const PointSource *source, const PlainTable *table);
+
+/* The references as the last look saw them. */
+extern const LiveTable *geonn_live_table(const LiveReferences *references);
+
+/* Note in how many milliseconds the engine had this number of references, for a call that it answers. */
+extern void geonn_live_note_engine(LiveReferences *references, double milliseconds, uint64 count);
+
+/* Note the present call, which was answered here. */
+extern void geonn_live_note_call(LiveReferences *references, const LiveWork *work);
+
+/* Have the engine count all calls that were noted. */
+extern void geonn_live_report(void);
+
+#endif							/* GEONN_LIVE_H */

@@ -1,0 +1,162 @@
+/*
+ * live_base.h
+ *		The base of a table's references: a memory file with its points in the order of an index, and with
+ *		each one's page.
+ */
+#ifndef GEONN_LIVE_BASE_H
+#define GEONN_LIVE_BASE_H
+
+#include "client/memory_file.h"
+#include "common/geodesy.h"
+#include "join/live_page.h"
+
+/* how many points a leaf has, and how many children an inner node */
+#define LIVE_NODE	16
+
+/* the greatest number of levels: LIVE_NODE to this power exceeds all numbers of points */
+#define LIVE_LEVELS	8
+
+/* what a base begins with */
+typedef struct LiveBaseHead
+{
+	uint64		format;
+	uint64		position;		/* XLogRecPtr: the end of the WAL before any page was read */
+	uint64		horizon;		/* FullTransactionId: xmin of the snapshot that read the pages */
+	uint64		counts[POINT_STATUSES]; /* how many rows have each status */
+	uint32		blocks;			/* how many pages the table had */
+	uint32		rows;			/* how many rows the snapshot saw */
+	uint32		points;			/* how many of them are points */
+	uint32		unused;
+} LiveBaseHead;
+
+typedef struct LivePoint
+{
+	double		latitude;		/* degrees; NaN: the row is no point */
+	double		longitude;
+	int64		id;				/* or the row's PointStatus */
+} LivePoint;
+
+/* the points of a leaf as unit vectors, padded with numbers that are far from any point */
+typedef struct LiveLeaf
+{
+	float		x[LIVE_NODE];
+	float		y[LIVE_NODE];
+	float		z[LIVE_NODE];
+} LiveLeaf;
+
+/* the boxes around the children of an inner node, padded likewise */
+typedef struct LiveBoxes
+{
+	LiveLeaf	low;
+	LiveLeaf	high;
+} LiveBoxes;
+
+/*
+ * A base.  What it says of rows is to be checked when it is read (geonn_live_base_rows,
+ * geonn_live_status): another process has written it.
+ */
+typedef struct LiveBase
+{
+	MemoryFile *file;
+	const LiveBaseHead *head;
+	const LivePoint *points;	/* [head->rows] in the order of pages */
+	const OffsetNumber *offset; /* [head->rows] their line pointers */
+	const LiveLeaf *leaves;		/* [nodes[0]] */
+	const uint32 *row;			/* [head->points] the number of each point's row, in the order of the index */
+	int			levels;			/* how many levels of inner nodes; 0: the one leaf, if any, is the root */
+	uint32		nodes[LIVE_LEVELS + 1]; /* how many nodes each level has, the leaves' first */
+	const LiveBoxes *boxes[LIVE_LEVELS + 1];	/* of each level from 1 on: [nodes[level]] */
+	const uint32 *first_row;	/* [head->blocks + 1] the number of each page's first row */
+	const uint8 *settled;		/* [head->blocks] was the page settled? */
+} LiveBase;
+
+/*
+ * Read all pages of the table, and make a base of them; it lives as long as the current memory context, and its file
+ * can be left with a dataset.  NULL: the base would have more than this many bytes.
+ */
+extern LiveBase *geonn_live_base_make(LivePageReader *reader, uint64 most_bytes);
+
+/* The base in a file that another process has made; NULL: the file has another form. */
+extern LiveBase *geonn_live_base_open(MemoryFile *file);
+
+/* The rows of a page: the number of the first one, and of the one after the last. */
+static inline void
+geonn_live_base_rows(const LiveBase *base, BlockNumber block, uint32 *first, uint32 *end)
+{
+	*first = *end = 0;
+	if (block >= base->head->blocks)
+		return;
+	*first = base->first_row[block];
+	*end = base->first_row[block + 1];
+	if (*first > *end || *end > base->head->rows || *end - *first > MaxHeapTuplesPerPage)
+		elog(ERROR, "the geonn base of a table has a damaged list of rows");
+}
+
+/* The point of a row. */
+static inline LivePoint
+geonn_live_point(const LiveRow *row)
+{
+	return row->status == POINT_VALID ? (LivePoint) {row->latitude, row->longitude, row->id} :
+		(LivePoint) {NAN, NAN, row->status};
+}
+
+static inline PointStatus
+geonn_live_status(const LivePoint *point)
+{
+	if (!isnan(point->latitude))
+		return POINT_VALID;
+	if (point->id <= POINT_VALID || point->id >= POINT_STATUSES)
+		elog(ERROR, "the geonn base of a table has a damaged row");
+	return (PointStatus) point->id;
+}
+
+/* ---- the nearest points ---- */
+
+typedef struct LiveNeighbour
+{
+	double		distance;		/* metres */
+	double		chord;			/* the squared chord */
+	int64		id;
+} LiveNeighbour;
+
+/* a search for the nearest points of one observation */
+typedef struct LiveSearch
+{
+	struct geonn_vector from;
+	float		x;				/* the same */
+	float		y;
+	float		z;
+	double		max_distance;	/* metres */
+	float		limit;			/* points with a squared chord above it, as float32, are no neighbours */
+	uint32		k;
+	uint32		count;
+	LiveNeighbour *found;		/* [k] a heap whose first element comes last in the order (distance, id) */
+} LiveSearch;
+
+/* Begin a search for the k nearest points within max_distance; found has room for k. */
+extern void geonn_live_search_begin(LiveSearch *search, double latitude, double longitude, uint32 k,
+									double max_distance, LiveNeighbour *found);
+
+/* Offer the points of the base, but for those whose rows have a bit in `masked`. */
+extern void geonn_live_search_base(LiveSearch *search, const LiveBase *base, const uint64 *masked);
+
+/* Offer points: this many whole leaves with their points. */
+extern void geonn_live_search_leaves(LiveSearch *search, const LiveLeaf *leaves, const LivePoint *points,
+									 uint32 count);
+
+/* End the search: bring what was found into order. */
+extern void geonn_live_search_end(LiveSearch *search);
+
+/* Compute the unit vectors of points, and write them to leaves from this number of a point on. */
+extern void geonn_live_vectors(const LivePoint *points, uint32 count, LiveLeaf *leaves, uint32 first);
+
+/* Write a place of a leaf that has no point. */
+static inline void
+geonn_live_no_point(LiveLeaf *leaves, uint32 number)
+{
+	LiveLeaf   *leaf = &leaves[number / LIVE_NODE];
+
+	leaf->x[number % LIVE_NODE] = leaf->y[number % LIVE_NODE] = leaf->z[number % LIVE_NODE] = 1e15f;
+}
+
+#endif							/* GEONN_LIVE_BASE_H */

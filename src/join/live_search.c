@@ -1,0 +1,246 @@
+/*
+ * live_search.c
+ *		The nearest points of a base, found in this process.
+ *
+ * The points of a base lie in the order of a curve.  Sixteen of them are a leaf, sixteen leaves a node, and so on
+ * up to one root.  A node has the boxes around its children.  The search goes down to the children in the
+ * order of their boxes' distances, as long as these are within the limit, which shrinks with the points that
+ * are found.  Boxes and points are compared by float32; a point within the limit is measured as everywhere,
+ * in float64 from its degrees.
+ *
+ * Why no neighbour is passed over: let u and v be the float64 unit vectors of the observation and of a point,
+ * and U and V the float32 vectors that are compared.  Each component is at most 1 and thus off by at most
+ * 2^-25, so |U - u| and |V - v| are less than 5.2e-8, and | |U - V| - |u - v| | is less than 1.04e-7.  The
+ * float32 sum of the squared differences has five roundings on the way to each term, and is greater than
+ * |U - V|^2 by less than 3.1e-7 of it.  So where |u - v| is at most c, the sum is at most
+ * (c + 1.04e-7)^2 (1 + 3.1e-7).  The limit is that of a c which is not less than the chord of any neighbour
+ * (geonn_chord_limit, geonn_radius_limit), with 1.2e-7 and 4e-7 in place of these two numbers: this covers the
+ * rounding of the limit itself.
+ *
+ * A box has the least and the greatest of its points' float32 components.  Rounding is monotone, so each term of the
+ * box's sum, and the sum, is at most that of any of its points.
+ */
+#include "postgres.h"
+
+#include "port/pg_bitutils.h"
+
+#include "join/live_base.h"
+
+/* ---- candidates ---- */
+
+static float
+float_limit(double chord_squared)
+{
+	double		chord = sqrt(chord_squared) + 1.2e-7;
+
+	return (float) Min(chord * chord * (1 + 4e-7), 1e6);
+}
+
+static inline bool
+comes_before(const LiveNeighbour *a, const LiveNeighbour *b)
+{
+	return a->distance < b->distance || (a->distance == b->distance && a->id < b->id);
+}
+
+/*
+ * Put a neighbour into the heap of this many elements, at this place or below it.
+ */
+static void
+sift_down(LiveNeighbour *heap, uint32 count, uint32 place, LiveNeighbour added)
+{
+	for (;;)
+	{
+		uint32		child = 2 * place + 1;
+
+		if (child >= count)
+			break;
+		if (child + 1 < count && comes_before(&heap[child], &heap[child + 1]))
+			child++;
+		if (!comes_before(&added, &heap[child]))
+			break;
+		heap[place] = heap[child];
+		place = child;
+	}
+	heap[place] = added;
+}
+
+static void
+sift_up(LiveNeighbour *heap, uint32 place, LiveNeighbour added)
+{
+	while (place > 0 && comes_before(&heap[(place - 1) / 2], &added))
+	{
+		heap[place] = heap[(place - 1) / 2];
+		place = (place - 1) / 2;
+	}
+	heap[place] = added;
+}
+
+/*
+ * Offer a point whose float32 chord is within the limit.
+ */
+static pg_noinline void
+offer(LiveSearch *search, const LivePoint *point)
+{
+	struct geonn_vector to = geonn_unit_vector(point->latitude, point->longitude);
+	LiveNeighbour added = {
+		.distance = geonn_distance_of(search->from, to),
+		.chord = geonn_chord_squared(search->from, to),
+		.id = point->id
+	};
+
+	/* a base that is damaged may have a NaN */
+	if (!(added.distance <= search->max_distance))
+		return;
+	if (search->count < search->k)
+		sift_up(search->found, search->count++, added);
+	else if (comes_before(&added, &search->found[0]))
+		sift_down(search->found, search->k, 0, added);
+	else
+		return;
+	if (search->count == search->k)
+		search->limit = Min(search->limit, float_limit(geonn_chord_limit(search->found[0].chord)));
+}
+
+void
+geonn_live_search_begin(LiveSearch *search, double latitude, double longitude, uint32 k,
+						double max_distance, LiveNeighbour *found)
+{
+	search->from = geonn_unit_vector(latitude, longitude);
+	search->x = (float) search->from.x;
+	search->y = (float) search->from.y;
+	search->z = (float) search->from.z;
+	search->max_distance = max_distance;
+	search->limit = float_limit(geonn_radius_limit(max_distance));
+	search->k = k;
+	search->count = 0;
+	search->found = found;
+}
+
+void
+geonn_live_search_end(LiveSearch *search)
+{
+	for (uint32 left = search->count; left > 1; left--)
+	{
+		LiveNeighbour last = search->found[left - 1];
+
+		search->found[left - 1] = search->found[0];
+		sift_down(search->found, left - 1, 0, last);
+	}
+}
+
+/* ---- leaves ---- */
+
+/*
+ * A bit for each point of the leaf that is within the limit.
+ */
+static inline uint32
+points_within(const LiveSearch *search, const LiveLeaf *leaf, float *chords)
+{
+	uint32		near = 0;
+
+	for (int i = 0; i < LIVE_NODE; i++)
+	{
+		float		dx = leaf->x[i] - search->x;
+		float		dy = leaf->y[i] - search->y;
+		float		dz = leaf->z[i] - search->z;
+
+		chords[i] = dx * dx + dy * dy + dz * dz;
+	}
+	for (int i = 0; i < LIVE_NODE; i++)
+		near |= (uint32) (chords[i] <= search->limit) << i;
+	return near;
+}
+
+static void
+search_leaf(LiveSearch *search, const LiveBase *base, const uint64 *masked, uint32 node)
+{
+	float		chords[LIVE_NODE];
+	uint32		near = points_within(search, &base->leaves[node], chords);
+
+	for (; near != 0; near &= near - 1)
+	{
+		int			i = pg_rightmost_one_pos32(near);
+		uint32		place = node * LIVE_NODE + i;
+		uint32		row = place < base->head->points ? base->row[place] : PG_UINT32_MAX;
+
+		if (chords[i] <= search->limit && row < base->head->rows &&
+			(masked == NULL || (masked[row / 64] >> row % 64 & 1) == 0))
+			offer(search, &base->points[row]);
+	}
+}
+
+void
+geonn_live_search_leaves(LiveSearch *search, const LiveLeaf *leaves, const LivePoint *points, uint32 count)
+{
+	float		chords[LIVE_NODE];
+
+	for (uint32 leaf = 0; leaf < count; leaf++)
+	{
+		for (uint32 near = points_within(search, &leaves[leaf], chords); near != 0; near &= near - 1)
+			offer(search, &points[leaf * LIVE_NODE + pg_rightmost_one_pos32(near)]);
+	}
+}
+
+/* ---- inner nodes ---- */
+
+/* a child that is still to be searched, and the squared chord to its box */
+typedef struct Child
+{
+	float		chord;
+	uint32		node;
+} Child;
+
+/*
+ * The children of a node that are within the limit, the nearest first; returns how many they are.
+ */
+static int
+children_within(const LiveSearch *search, const LiveBoxes *boxes, uint32 first, uint32 end, Child *children)
+{
+	float		chords[LIVE_NODE];
+	int			count = 0;
+
+	for (int i = 0; i < LIVE_NODE; i++)
+	{
+		float		dx = Max(Max(boxes->low.x[i] - search->x, search->x - boxes->high.x[i]), 0.0f);
+		float		dy = Max(Max(boxes->low.y[i] - search->y, search->y - boxes->high.y[i]), 0.0f);
+		float		dz = Max(Max(boxes->low.z[i] - search->z, search->z - boxes->high.z[i]), 0.0f);
+
+		chords[i] = dx * dx + dy * dy + dz * dz;
+	}
+	for (int i = 0; i < LIVE_NODE && first + i < end; i++)
+	{
+		int			place = count;
+
+		if (!(chords[i] <= search->limit))
+			continue;
+		for (; place > 0 && children[place - 1].chord > chords[i]; place--)
+			children[place] = children[place - 1];
+		children[place] = (Child) {chords[i], first + i};
+		count++;
+	}
+	return count;
+}
+
+static void
+search_node(LiveSearch *search, const LiveBase *base, const uint64 *masked, int level, uint32 node)
+{
+	Child		children[LIVE_NODE];
+	int			count;
+
+	if (level == 0)
+	{
+		search_leaf(search, base, masked, node);
+		return;
+	}
+	count = children_within(search, &base->boxes[level][node], node * LIVE_NODE, base->nodes[level - 1],
+							children);
+	for (int i = 0; i < count && children[i].chord <= search->limit; i++)
+		search_node(search, base, masked, level - 1, children[i].node);
+}
+
+void
+geonn_live_search_base(LiveSearch *search, const LiveBase *base, const uint64 *masked)
+{
+	if (base->nodes[0] > 0)
+		search_node(search, base, masked, base->levels, 0);
+}

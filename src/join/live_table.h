@@ -1,0 +1,40 @@
+/*
+ * live_table.h
+ *		A table's references as a snapshot sees them: a base, and what differs from it.
+ */
+#ifndef GEONN_LIVE_TABLE_H
+#define GEONN_LIVE_TABLE_H
+
+#include "join/live_base.h"
+
+typedef struct LiveTable LiveTable;
+
+/* what a table differs from its base by */
+typedef struct LiveDifference
+{
+	uint64		pages_read;		/* how many pages the last look has read */
+	uint64		masked;			/* how many rows of the base the table does not have any more */
+	uint64		added;			/* how many rows it has beside those of the base */
+} LiveDifference;
+
+/* Begin with a base; lives as long as the current memory context, as the base does. */
+extern LiveTable *geonn_live_table_begin(LiveBase *base);
+
+/* Does a snapshot see what the last look saw, for certain?  If so, it has looked, too, and read no page. */
+extern bool geonn_live_table_is_current(LiveTable *table, Snapshot snapshot);
+
+/*
+ * Look at the table, which is the one that the base was made of, with the reader's snapshot.  Returns false if this
+ * snapshot is older than the base, so that its rows cannot be told.
+ */
+extern bool geonn_live_table_look(LiveTable *table, LivePageReader *reader);
+
+/* How many rows, as the last look saw them, have each status: [POINT_STATUSES]. */
+extern const uint64 *geonn_live_table_counts(const LiveTable *table);
+
+extern LiveDifference geonn_live_table_difference(const LiveTable *table);
+
+/* Offer all points, as the last look saw them. */
+extern void geonn_live_table_search(const LiveTable *table, LiveSearch *search);
+
+#endif							/* GEONN_LIVE_TABLE_H */

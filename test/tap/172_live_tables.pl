@@ -1,0 +1,270 @@
+
+# A few points are answered by a base of the references and the pages that may differ from it: whatever changes the
+# table, whenever it commits, and whichever snapshot looks, the rows are those of the definition in SQL.  First
+# step by step, and then in random steps of four sessions at a time.
+#
+# short form: 150 of 4000 random steps, and 40 of 1000 with checksums
+
+use strict;
+use warnings;
+
+use Geonn;
+use POSIX qw(ceil);
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $steps = $ENV{GEONN_LIVE_STEPS} // ($ENV{GEONN_LONG} ? 4000 : 150);
+my $seed = $ENV{GEONN_LIVE_SEED} // int(rand(1_000_000));
+my $node = new_server('live', preload => 1,
+	conf => "autovacuum = off\nmax_parallel_workers_per_gather = 0\nwal_level = replica\nmax_prepared_transactions = 4");
+
+# hint bits give pages a later LSN where there are checksums: all but the last steps are without
+if ($node->safe_psql('postgres', 'SHOW data_checksums') eq 'on')
+{
+	$node->stop;
+	system_or_bail('pg_checksums', '--disable', '--no-sync', '-D', $node->data_dir);
+	$node->start;
+}
+
+# some 20 rows a page, and 100 pages
+my $rows = 2000;
+my $fill = "INSERT INTO ref SELECT i, i * 7 % 1800 / 10.0 - 90, i * 11 % 3600 / 10.0 - 180, repeat('x', 300)
+	FROM generate_series(1, $rows) i";
+
+$node->safe_psql('postgres', qq{
+	CREATE TABLE ref (id integer PRIMARY KEY, lat float8, lon float8, note text) WITH (fillfactor = 80);
+	ALTER TABLE ref ALTER note SET STORAGE PLAIN;
+	CREATE INDEX ON ref (lon);
+	$fill;
+
+	-- how many of some random points have other neighbours than SQL finds, by this statement's snapshot
+	CREATE FUNCTION differences(points integer) RETURNS bigint LANGUAGE sql STABLE AS \$\$
+		WITH o AS MATERIALIZED (SELECT array_agg((random() * 180 - 90)::float8) AS lat,
+				array_agg((random() * 360 - 180)::float8) AS lon FROM generate_series(1, points)),
+			n AS MATERIALIZED (SELECT ord, string_agg((ref_id, distance)::text, ' ' ORDER BY distance, ref_id) AS found
+				FROM geonn_nearest_points((SELECT lat FROM o), (SELECT lon FROM o), 'ref', 1 + (random() * 3)::integer)
+				GROUP BY ord)
+		SELECT count(*) FROM o, unnest(o.lat, o.lon) WITH ORDINALITY p (lat, lon, ord) LEFT JOIN n USING (ord),
+			LATERAL (SELECT string_agg((id, distance)::text, ' ' ORDER BY distance, id) AS expected FROM (
+				SELECT id, geonn_distance(p.lat, p.lon, r.lat, r.lon) AS distance FROM ref r
+				WHERE r.lat IS NOT NULL ORDER BY 2, 1
+				LIMIT (SELECT coalesce(length(found) - length(replace(found, '(', '')), 1))) r) e
+		WHERE found IS DISTINCT FROM expected \$\$;
+});
+
+# How a call in this session has its references: (pages read, rows masked, rows added), or 'engine'.
+sub how
+{
+	my ($session) = @_;
+	my $sql = "EXPLAIN (ANALYZE, COSTS OFF) SELECT * FROM geonn_nearest_points('{1}', '{1}', 'ref');";
+	my $out = $session ? $session->query_safe($sql) : $node->safe_psql('postgres', $sql);
+
+	return join(' ', $out =~ /(?:Pages Read|References Masked|References Added): (\d+)/g) || 'engine';
+}
+
+# Call until the references have a base.
+sub make_base
+{
+	my ($session) = @_;
+
+	foreach (1 .. 50)
+	{
+		return if how($session) ne 'engine';
+	}
+	fail('a base is made');
+}
+
+my $session = $node->background_psql('postgres', on_error_die => 1);
+my $other = $node->background_psql('postgres', on_error_die => 1);
+
+# After this change, a call reads so many pages, and masks and adds so many rows (a pattern); the next one reads
+# none.
+sub finds
+{
+	my ($change, $pattern, $name, $again) = @_;
+
+	$other->query_safe($change) if $change;
+	like(how($session), qr/^($pattern)$/, "$name: so much is read, masked and added");
+	like(how($session), $again // qr/^0 /, "$name: and no more the next time");
+	is($session->query_safe('SELECT differences(20)'), 0, "$name: the rows are those of the definition");
+}
+
+# ---- one change after the other ----
+
+is(how($session), 'engine', 'the first call goes to the engine');
+make_base($session);
+like(how($session), qr/^0 0 0$/, 'and a later one has a base');
+$other->query_safe('SELECT 1');
+is(how($other), '0 0 0', 'which another process finds');
+finds('UPDATE ref SET lat = 1 WHERE id = 1000', '[1-3] 1 1', 'an UPDATE within its page');
+finds('UPDATE ref SET lat = 2 WHERE id = 1000', '[1-3] 1 1', 'another one');
+finds("UPDATE ref SET lon = 3, note = repeat('y', 4000) WHERE id = 100", '[1-4] 2 2', 'an UPDATE to another page');
+finds("UPDATE ref SET note = 'z' WHERE id = 300", '[1-3] 3 3', 'an UPDATE that leaves the point as it was');
+finds('DELETE FROM ref WHERE id IN (500, 1500)', '[1-4] 5 3', 'DELETEs');
+finds("INSERT INTO ref VALUES (5000, 3, 3, NULL)", '[1-3] 5 4', 'an INSERT');
+finds('DELETE FROM ref WHERE id = 5000', '[1-3] 5 3', 'a DELETE of what was added');
+finds('BEGIN; UPDATE ref SET lat = 5 WHERE id = 700; ROLLBACK', '[1-3] 5 3', 'a change that is rolled back');
+finds('UPDATE ref SET lat = NULL WHERE id = 800', '[1-3] 6 4', 'a point that loses its coordinates');
+finds('UPDATE ref SET lat = 8 WHERE id = 800', '[1-3] 6 4', 'and gets others');
+finds('BEGIN; SELECT FROM ref WHERE id = 1 FOR UPDATE; COMMIT', '[1-3] 6 4', 'a locked row');
+finds('VACUUM ref', '\d+ 6 4', 'VACUUM');
+finds('VACUUM (FREEZE) ref', '\d+ 6 4', 'VACUUM (FREEZE)');
+finds("DELETE FROM ref WHERE id > $rows - 100; VACUUM ref", '\d+ 10[56] [34]', 'pages that VACUUM cuts off');
+finds("INSERT INTO ref SELECT i, 3, 4, repeat('x', 1000) FROM generate_series(6000, 6040) i", '\d+ 10[56] 4[45]', 'pages that come back');
+$other->query_safe('BEGIN; UPDATE ref SET lat = 20 WHERE id = 900');
+finds('', '[1-3] 10[56] 4[45]', 'a change that is not committed', qr/^0 /);
+finds('COMMIT', '[1-3] 10[67] 4[56]', 'its COMMIT');
+$other->query_safe("BEGIN; UPDATE ref SET lat = 21 WHERE id = 901; PREPARE TRANSACTION 'p'");
+finds('', '[1-3] .*', 'a prepared transaction', qr/^0 /);
+finds("COMMIT PREPARED 'p'", '[1-3] 10[78] 4[67]', 'its COMMIT');
+
+# the own transaction's changes
+$session->query_safe('BEGIN; UPDATE ref SET lat = 30 WHERE id = 1100');
+finds('', '[1-3] .*', 'an own change', qr/^0 /);
+$session->query_safe('SAVEPOINT s; DELETE FROM ref WHERE id = 1101');
+finds('', '[1-3] .*', 'an own change in a subtransaction', qr/^0 /);
+$session->query_safe('ROLLBACK TO s');
+finds('', '[1-3] .*', 'after it was rolled back', qr/^0 /);
+$session->query_safe('ROLLBACK');
+finds('', '[1-3] 10[78] 4[67]', 'after all was rolled back');
+
+# an old snapshot
+$session->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM ref');
+my $before = $session->query_safe(q{SELECT * FROM geonn_nearest_points('{50}', '{60}', 'ref')});
+$other->query_safe('UPDATE ref SET lat = 50, lon = 60 WHERE id = 1200');
+is($session->query_safe('SELECT differences(20)'), 0, 'an old snapshot: the rows are those of the definition');
+is($session->query_safe(q{SELECT * FROM geonn_nearest_points('{50}', '{60}', 'ref')}), $before, 'as before');
+is($other->query_safe(q{SELECT * FROM geonn_nearest_points('{50}', '{60}', 'ref')}), '1|1200|0', 'another session sees the change');
+$session->query_safe('COMMIT');
+is($session->query_safe(q{SELECT * FROM geonn_nearest_points('{50}', '{60}', 'ref')}), '1|1200|0', 'and this one, too, when it has ended');
+
+# another file, other columns
+foreach my $change ('VACUUM FULL ref', 'CLUSTER ref USING ref_pkey', 'ALTER TABLE ref ADD extra integer DEFAULT 3', "TRUNCATE ref; $fill")
+{
+	$other->query_safe($change);
+	is($session->query_safe('SELECT differences(20)'), 0, "$change: the rows are those of the definition");
+	make_base($session);
+	like(how($session), qr/^0 0 0$/, "$change: there is another base");
+}
+
+# what goes to the engine
+$session->query_safe('BEGIN; CREATE TABLE made AS SELECT id, lat, lon FROM ref');
+is($session->query_safe(q{SELECT count(*) FROM generate_series(1, 20), LATERAL (SELECT geonn_nearest_points('{1}', '{1}', 'made') OFFSET 0) n}),
+	20, 'a table of the own transaction');
+$session->query_safe('ROLLBACK');
+$session->query_safe('BEGIN ISOLATION LEVEL SERIALIZABLE');
+is(how($session), 'engine', 'SERIALIZABLE');
+$session->query_safe('COMMIT');
+
+# the engine lets go of a base
+$node->safe_psql('postgres', 'ALTER SYSTEM SET geonn.kept_memory_limit = 0; SELECT pg_reload_conf()');
+wait_until(sub { how($session) eq 'engine' }, 'no base is used when the engine may keep none');
+$node->safe_psql('postgres', 'ALTER SYSTEM RESET geonn.kept_memory_limit; SELECT pg_reload_conf()');
+wait_until(sub { how($session) ne 'engine' }, 'and one is made again');
+
+# calls that were answered without the engine are counted
+my $calls = 'SELECT sum(calls), sum(observations), sum(rows) FROM geonn_stat';
+my @counted = split /\|/, $session->query_safe($calls);
+$session->query_safe(q{DO $$ BEGIN FOR i IN 1 .. 100 LOOP PERFORM geonn_nearest_points('{1, 2}', '{1, 2}', 'ref', 3); END LOOP; END $$});
+my @more = split /\|/, $session->query_safe($calls);
+is(join(' ', map { $more[$_] - $counted[$_] } 0 .. 2), '100 200 600', 'calls that the engine did not see are counted');
+
+# the engine is killed
+kill 'KILL', status($node, 'engine_pid');
+$session->query_safe(q{SELECT pg_sleep(1.1)});
+make_base($session);
+is($session->query_safe('SELECT differences(20)'), 0, 'after the engine was killed');
+
+# ---- random steps of four sessions ----
+
+srand($seed);
+note "seed $seed: GEONN_LIVE_SEED=$seed GEONN_LIVE_STEPS=$steps repeats this";
+
+# a change of rows that are this session's own
+sub random_change
+{
+	my ($number) = @_;
+	my $id = 4 * int(rand($rows / 4)) + $number;
+	my $place = sprintf('%.1f', rand(180) - 90);
+
+	return (
+		"UPDATE ref SET lat = $place WHERE id = $id",
+		"UPDATE ref SET lat = $place WHERE id = $id",
+		"UPDATE ref SET lon = $place WHERE id = $id",
+		"UPDATE ref SET lat = 30, lon = 40 WHERE id = $id",
+		"UPDATE ref SET lat = NULL WHERE id = $id",
+		"UPDATE ref SET note = repeat('r', " . int(rand(4000)) . ") WHERE id = $id",
+		"DELETE FROM ref WHERE id = $id",
+		"INSERT INTO ref VALUES ($id, $place, 50) ON CONFLICT DO NOTHING",
+		"INSERT INTO ref VALUES ($id, $place, 50) ON CONFLICT DO NOTHING",
+		"UPDATE ref SET lat = $place WHERE id % 4 = $number AND id / 100 = $id / 100",
+		"DELETE FROM ref WHERE id % 4 = $number AND id > $rows - 200",
+		"SELECT FROM ref WHERE id % 4 = $number AND id < 100 FOR UPDATE",
+		"SAVEPOINT s; UPDATE ref SET lat = $place WHERE id = $id; " . (rand() < 0.5 ? 'RELEASE s' : 'ROLLBACK TO s'))[rand 13];
+}
+
+# (points with wrong rows, calls) of so many steps
+sub random_steps
+{
+	my ($count) = @_;
+	my @sessions = map { $node->background_psql('postgres', on_error_die => 1) } 0 .. 3;
+	my @is_open = (0) x 4;
+	my ($wrong, $calls) = (0, 0);
+
+	foreach my $step (1 .. $count)
+	{
+		foreach my $number (0 .. 3)
+		{
+			my $sql = '';
+
+			if (!$is_open[$number] && rand() < 0.5)
+			{
+				$sql .= rand() < 0.4 ? 'BEGIN ISOLATION LEVEL REPEATABLE READ; ' : 'BEGIN; ';
+				$is_open[$number] = 1;
+			}
+			$sql .= random_change($number) . '; ' foreach 1 .. rand 3;
+			$sql =~ s/SAVEPOINT s;|RELEASE s;|ROLLBACK TO s;//g if !$is_open[$number];
+			$sessions[$number]->query_safe($sql) if $sql;
+			if (rand() < 0.7)
+			{
+				my $found = $sessions[$number]->query_safe('SELECT differences(20)');
+
+				$calls++;
+				$wrong += $found;
+				diag("seed $seed, step $step, session $number: $found of 20 points are wrong") if $found ne '0';
+			}
+			next if !$is_open[$number] || rand() < 0.6;
+			$is_open[$number] = 0;
+			if (rand() < 0.1)
+			{
+				$sessions[$number]->query_safe("PREPARE TRANSACTION 'p$number'");
+				$wrong += $sessions[($number + 1) % 4]->query_safe('SELECT differences(20)');
+				$sessions[$number]->query_safe((rand() < 0.5 ? 'COMMIT' : 'ROLLBACK') . " PREPARED 'p$number'");
+				next;
+			}
+			$sessions[$number]->query_safe(rand() < 0.7 ? 'COMMIT' : 'ROLLBACK');
+		}
+		$node->safe_psql('postgres', rand() < 0.3 ? 'VACUUM (FREEZE) ref' : 'VACUUM ref') if rand() < 0.15;
+		next if rand() < 0.98 || grep { $_ } @is_open;
+		$node->safe_psql('postgres', ('VACUUM FULL ref', 'CLUSTER ref USING ref_pkey', "TRUNCATE ref; $fill",
+			'ALTER TABLE ref DROP IF EXISTS more; ALTER TABLE ref ADD more integer DEFAULT 7')[rand 4]);
+	}
+	$_->quit foreach @sessions;
+	return ($wrong, $calls);
+}
+
+my $alone = $node->safe_psql('postgres', 'SELECT sum(calls) - sum(batches) FROM geonn_stat');
+my ($wrong, $made) = random_steps($steps);
+is($wrong, 0, "the rows are those of the definition, for 20 points each of $made calls in random steps");
+$alone = $node->safe_psql('postgres', 'SELECT sum(calls) - sum(batches) FROM geonn_stat') - $alone;
+cmp_ok($alone, '>', $made / 3, "of which at least $alone had a base");
+
+$session->quit;
+$other->quit;
+$node->stop;
+system_or_bail('pg_checksums', '--enable', '--no-sync', '-D', $node->data_dir);
+$node->start;
+($wrong, $made) = random_steps(ceil($steps / 4));
+is($wrong, 0, "with checksums, too, of $made calls");
+$node->stop;
+done_testing();
