@@ -150,7 +150,7 @@ look_at_page(Look *look, BlockNumber page, bool marked)
 	leaf->looked = true;
 	if (changed && leaf->is_same)
 		add_page(&leaf->changed, page);
-	if (changed && !marked && !geonn_page_is_settled(BufferGetPage(buffer), look->snapshot))
+	if (changed && !marked && !geonn_page_is_settled(BufferGetPage(buffer), look->snapshot, true))
 		add_page(&leaf->unsettled, page);
 	UnlockReleaseBuffer(buffer);
 }
