@@ -30,6 +30,7 @@
 #   make bench       builds build/bench/geonn-bench
 #   make bench-sql   installs, measures the joins in SQL on a throw-away server
 #   make bench-caches  the same for tables of neighbours that are kept up to date
+#   make bench-live  the same for single questions in a table that changes
 #   make compile_commands.json  how each source is compiled, for clangd
 #   make typedefs.list  the types of the sources, for pgindent
 #   make dist        archives of the last commit, in build/dist
@@ -62,7 +63,7 @@ export PG_CONFIG
 PGXS := $(wildcard $(shell $(PG_CONFIG) --pgxs 2>/dev/null))
 
 ANYWHERE = help check check-long check-quick check-versions check-package check-image check-clients \
-	image image-cuda image-extension demo demo-moving demo-history pictures bench-sql bench-caches typedefs.list dist \
+	image image-cuda image-extension demo demo-moving demo-history pictures bench-sql bench-caches bench-live typedefs.list dist \
 	deb repo
 # what a packager puts below DESTDIR replaces nothing
 ANYWHERE += $(if $(DESTDIR),,$(if $(PGXS),install uninstall))
@@ -189,6 +190,13 @@ bench-caches:
 	@$(BUILD) all
 	+@test/tools/install
 	@test/bench/caches
+
+bench-live:
+	@test/tools/install-dependencies tests postgis
+	@echo "building"
+	@$(BUILD) all
+	+@test/tools/install
+	@test/bench/live
 
 install: $(OTHERS)
 	@$(BUILD) all

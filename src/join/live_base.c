@@ -427,7 +427,9 @@ geonn_live_base_make(LivePageReader *reader, uint64 most_bytes)
 	maker.settled = allocate(maker.head.blocks, sizeof(uint8));
 	if (maker.head.blocks > (BlockNumber) (NBuffers / BUFFERS_SHARE))
 		reader->strategy = GetAccessStrategy(BAS_BULKREAD);
+	reader->by_xmin = true;
 	fits = read_pages(&maker, reader);
+	reader->by_xmin = false;
 	reader->strategy = NULL;
 	if (fits)
 		write_file(&maker, file);

@@ -9,7 +9,9 @@
 
 #include "access/heapam.h"
 #include "access/transam.h"
+#include "access/xact.h"
 #include "utils/memutils.h"
+#include "utils/snapmgr.h"
 
 #include "base/value.h"
 #include "join/live_page.h"
@@ -21,26 +23,29 @@
  * Has the transaction, if any, ended before the snapshot was taken?
  */
 static bool
-has_ended(TransactionId transaction, Snapshot snapshot)
+has_ended(TransactionId transaction, Snapshot snapshot, bool by_xmin)
 {
-	return !TransactionIdIsNormal(transaction) || TransactionIdPrecedes(transaction, snapshot->xmin);
+	if (!TransactionIdIsNormal(transaction) || TransactionIdPrecedes(transaction, snapshot->xmin))
+		return true;
+	return !by_xmin && !TransactionIdIsCurrentTransactionId(transaction) &&
+		!XidInMVCCSnapshot(transaction, snapshot);
 }
 
 static bool
-is_settled_tuple(HeapTupleHeader tuple, Snapshot snapshot)
+is_settled_tuple(HeapTupleHeader tuple, Snapshot snapshot, bool by_xmin)
 {
 	uint16		mask = tuple->t_infomask;
 
 	if (mask & HEAP_MOVED)
 		return false;
-	if (!HeapTupleHeaderXminFrozen(tuple) && !has_ended(HeapTupleHeaderGetRawXmin(tuple), snapshot))
+	if (!HeapTupleHeaderXminFrozen(tuple) && !has_ended(HeapTupleHeaderGetRawXmin(tuple), snapshot, by_xmin))
 		return false;
 	return (mask & HEAP_XMAX_INVALID) || HEAP_XMAX_IS_LOCKED_ONLY(mask) ||
-		has_ended(HeapTupleHeaderGetUpdateXid(tuple), snapshot);
+		has_ended(HeapTupleHeaderGetUpdateXid(tuple), snapshot, by_xmin);
 }
 
 bool
-geonn_page_is_settled(Page page, Snapshot snapshot)
+geonn_page_is_settled(Page page, Snapshot snapshot, bool by_xmin)
 {
 	OffsetNumber last;
 
@@ -52,7 +57,7 @@ geonn_page_is_settled(Page page, Snapshot snapshot)
 		ItemId		item = PageGetItemId(page, number);
 
 		if (ItemIdIsNormal(item) &&
-			!is_settled_tuple((HeapTupleHeader) PageGetItem(page, item), snapshot))
+			!is_settled_tuple((HeapTupleHeader) PageGetItem(page, item), snapshot, by_xmin))
 			return false;
 	}
 	return true;
@@ -70,6 +75,7 @@ geonn_live_page_reader(const PointSource *source, const AttrNumber *attributes, 
 	reader->snapshot = snapshot;
 	reader->source = source;
 	reader->attributes = attributes;
+	reader->by_xmin = false;
 	reader->strategy = NULL;
 	reader->context = AllocSetContextCreate(CurrentMemoryContext, "geonn live page",
 											ALLOCSET_SMALL_SIZES);
@@ -103,7 +109,7 @@ find_visible(LivePageReader *reader, Buffer buffer, BlockNumber block, OffsetNum
 	OffsetNumber last;
 	int			count = 0;
 
-	reader->settled = geonn_page_is_settled(page, reader->snapshot);
+	reader->settled = geonn_page_is_settled(page, reader->snapshot, reader->by_xmin);
 	if (PageIsNew(page))
 		return 0;
 	all_visible = PageIsAllVisible(page);

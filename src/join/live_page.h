@@ -29,6 +29,7 @@ typedef struct LivePageReader
 	Snapshot	snapshot;		/* an MVCC snapshot */
 	const PointSource *source;	/* has a latitude and a longitude */
 	const AttrNumber *attributes;	/* as in PlainTable */
+	bool		by_xmin;		/* as for geonn_page_is_settled */
 	BufferAccessStrategy strategy;	/* NULL: the default */
 	MemoryContext context;		/* for what converting coordinates allocates; it is reset after each page */
 	Datum	   *values;			/* [source->query_columns] */
@@ -49,8 +50,9 @@ extern void geonn_live_page_read(LivePageReader *reader, BlockNumber block);
 
 /*
  * Is the page all-visible, or had each transaction that has inserted a tuple there or deleted one ended before
- * the snapshot was taken?  The caller has a lock of the page.
+ * the snapshot was taken?  by_xmin: only those that are older than its xmin count as such.  The caller has a lock of
+ * the page.
  */
-extern bool geonn_page_is_settled(Page page, Snapshot snapshot);
+extern bool geonn_page_is_settled(Page page, Snapshot snapshot, bool by_xmin);
 
 #endif							/* GEONN_LIVE_PAGE_H */

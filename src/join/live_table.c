@@ -31,16 +31,18 @@
  *
  * (2) The tuples that a snapshot sees on a page depend on its bytes and on which transactions have ended and
  *	   how.  A page is settled if it was all-visible when it was read, or if all transactions that have
- *	   inserted its tuples or deleted them are older than xmin of the snapshot that read it.  No snapshot
- *	   is used here whose xmin is less than the greatest xmin of the base's and of all looks so far, the horizon:
- *	   so all of these transactions have ended for it as well, in the same way.  On a page that was all-visible,
- *	   all tuples are visible to all snapshots that were in use when the bit was set, and to later ones.  A
- *	   snapshot with a lesser xmin is answered from the base alone, if it is not older than that one,
- *	   and otherwise not at all.
+ *	   inserted its tuples or deleted them had ended for the snapshot that read it: by a look, they were not in
+ *	   progress for that snapshot, and not the own one; by the base, they were older than its xmin, the
+ *	   horizon.  What has ended for one snapshot has ended, in the same way, for another that follows it: one
+ *	   whose xmax is not less, and for which no transaction below the first one's xmax is in progress that was
+ *	   not in progress for that.  A subtransaction that was rolled back is invisible before and after its transaction ends.
+ *	   A look is used by snapshots that follow its own; others begin with the base again, if their xmin is
+ *	   not less than the horizon, and else they cannot be answered.  On a page that was all-visible, all tuples are
+ *	   visible to all snapshots that were in use when the bit was set, and to later ones.
  *
- *	   The own transaction's number is never less than its snapshot's xmin.  So pages with own changes are
- *	   unsettled, and each look reads them anew, also after a rollback to a savepoint.  The same holds for
- *	   transactions in progress, prepared ones among them.
+ *	   Each look reads pages anew that have changes of the own transaction, also after a rollback to a savepoint, or
+ *	   of one in progress, prepared ones among them.  A prepared transaction of this process is in progress for
+ *	   the next snapshot, and was not for the last one, its own: so the next look begins with the base.
  *
  * (3) What kept_dataset.c says in (3) and (4) of files that a transaction has made, of system catalogs, and of the
  *	   meaning of a tuple, holds here, too: the same subject is asked for, of the same kinds of tables.  It has the
@@ -63,6 +65,7 @@
 #include "access/transam.h"
 #include "access/xlog.h"
 #include "miscadmin.h"
+#include "storage/buf_internals.h"
 #include "utils/memutils.h"
 
 #include "base/compat.h"
@@ -70,6 +73,9 @@
 #include "join/live_table.h"
 
 #define NONE	PG_UINT32_MAX
+
+/* how many pages ahead the head of a page is fetched into the processor's cache */
+#define PAGES_AHEAD	12
 
 /* a row that was added */
 typedef struct AddedRow
@@ -85,9 +91,9 @@ struct LiveTable
 
 	/* the last look */
 	XLogRecPtr	position;
-	TransactionId horizon;
 	BlockNumber blocks;			/* how many pages the table had */
-	Snapshot	snapshot;		/* a copy of its snapshot, or NULL: it did not end */
+	Snapshot	snapshot;		/* a copy of its snapshot; NULL: there was no look since all was the base's */
+	bool		complete;		/* it came to its end */
 	uint64		pages_read;
 
 	/* for each page, [blocks_room] */
@@ -263,8 +269,8 @@ begin_with_base(LiveTable *table)
 	const LiveBaseHead *head = table->base->head;
 
 	table->position = head->position;
-	table->horizon = (TransactionId) head->horizon;
 	table->blocks = head->blocks;
+	table->complete = false;
 	memcpy(table->counts, head->counts, sizeof(table->counts));
 	memset(table->masked, 0, (head->rows / 64 + 1) * sizeof(uint64));
 	table->masked_count = 0;
@@ -293,14 +299,6 @@ geonn_live_table_begin(LiveBase *base)
 	return table;
 }
 
-static void
-forget_snapshot(LiveTable *table)
-{
-	if (table->snapshot != NULL)
-		pfree(table->snapshot);
-	table->snapshot = NULL;
-}
-
 /*
  * Keep what decides which transactions and commands a snapshot sees.
  */
@@ -311,6 +309,8 @@ remember_snapshot(LiveTable *table, Snapshot snapshot)
 	Size		subxids = Max(snapshot->subxcnt, 0) * sizeof(TransactionId);
 	char	   *bytes = MemoryContextAlloc(table->context, sizeof(SnapshotData) + xids + subxids);
 
+	if (table->snapshot != NULL)
+		pfree(table->snapshot);
 	table->snapshot = (Snapshot) bytes;
 	*table->snapshot = *snapshot;
 	table->snapshot->xip = (TransactionId *) (bytes + sizeof(SnapshotData));
@@ -320,12 +320,54 @@ remember_snapshot(LiveTable *table, Snapshot snapshot)
 }
 
 static bool
+is_among(TransactionId transaction, const TransactionId *transactions, uint32 count)
+{
+	for (uint32 i = 0; i < count; i++)
+	{
+		if (transactions[i] == transaction)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Has all that had ended for the first snapshot ended for the next one?
+ */
+static bool
+follows(const SnapshotData *next, const SnapshotData *first)
+{
+	if (TransactionIdPrecedes(next->xmax, first->xmax))
+		return false;
+	for (uint32 i = 0; i < next->xcnt; i++)
+	{
+		if (TransactionIdPrecedes(next->xip[i], first->xmax) &&
+			!is_among(next->xip[i], first->xip, first->xcnt))
+			return false;
+	}
+	return true;
+}
+
+static bool
 sees_the_same(const SnapshotData *a, const SnapshotData *b)
 {
-	return a != NULL && a->xmin == b->xmin && a->xmax == b->xmax && a->xcnt == b->xcnt &&
+	return a->xmin == b->xmin && a->xmax == b->xmax && a->xcnt == b->xcnt &&
 		a->subxcnt == b->subxcnt && a->suboverflowed == b->suboverflowed && a->curcid == b->curcid &&
 		memcmp(a->xip, b->xip, a->xcnt * sizeof(TransactionId)) == 0 &&
 		memcmp(a->subxip, b->subxip, Max(a->subxcnt, 0) * sizeof(TransactionId)) == 0;
+}
+
+/*
+ * Have the processor fetch the head of a page, and what describes its buffer, if it is where it was.
+ */
+static inline void
+fetch_ahead(const LiveTable *table, BlockNumber block)
+{
+	Buffer		buffer = block < table->blocks_room ? table->buffer[block] : InvalidBuffer;
+
+	if (buffer == InvalidBuffer)
+		return;
+	__builtin_prefetch(GetBufferDescriptor(buffer - 1));
+	__builtin_prefetch(BufferGetBlock(buffer));
 }
 
 /*
@@ -337,6 +379,7 @@ has_changed(LiveTable *table, Relation relation, BlockNumber block)
 	Buffer		buffer = table->buffer[block];
 	XLogRecPtr	lsn;
 
+	fetch_ahead(table, block + PAGES_AHEAD);
 	if (buffer == InvalidBuffer ||
 		!ReadRecentBuffer(relation->rd_locator, MAIN_FORKNUM, block, buffer))
 		buffer = table->buffer[block] = ReadBuffer(relation, block);
@@ -401,7 +444,8 @@ look_at_table(LiveTable *table, LivePageReader *reader)
 bool
 geonn_live_table_is_current(LiveTable *table, Snapshot snapshot)
 {
-	if (GetXLogInsertRecPtr() != table->position || !sees_the_same(table->snapshot, snapshot))
+	if (!table->complete || GetXLogInsertRecPtr() != table->position ||
+		!sees_the_same(table->snapshot, snapshot))
 		return false;
 	table->pages_read = 0;
 	return true;
@@ -418,13 +462,13 @@ geonn_live_table_look(LiveTable *table, LivePageReader *reader)
 	table->pages_read = 0;
 	if (TransactionIdPrecedes(snapshot->xmin, (TransactionId) table->base->head->horizon))
 		return false;
-	forget_snapshot(table);
-	if (TransactionIdPrecedes(snapshot->xmin, table->horizon))
+	if (table->snapshot != NULL && !follows(snapshot, table->snapshot))
 		begin_with_base(table);
-	table->horizon = snapshot->xmin;
+	table->complete = false;
+	remember_snapshot(table, snapshot);
 	look_at_table(table, reader);
 	table->position = position;
-	remember_snapshot(table, snapshot);
+	table->complete = true;
 	return true;
 }
 

@@ -1,5 +1,5 @@
 
-# Bench: what test/bench/sql and test/bench/caches share: options, tables of random
+# Bench: what test/bench/sql, caches and live share: options, tables of random
 # points, measuring, and the table of figures.
 
 package Bench;

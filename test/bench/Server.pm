@@ -1,5 +1,5 @@
 
-# Server: the server that test/bench/sql and test/bench/caches measure, and SQL on it.
+# Server: the server that test/bench/sql, caches and live measure, and SQL on it.
 #
 # It is one of its own, in a scratch folder, or one that runs already.  All that
 # is made there is in the schema geonn_bench.  What was started and made is gone

@@ -1,0 +1,42 @@
+
+# test/bench/live measures everything on a server of its own, and tidies up after itself.
+
+use strict;
+use warnings;
+
+use FindBin;
+use Geonn;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $scratch = PostgreSQL::Test::Utils::tempdir_short();
+my $said = do
+{
+	local $ENV{TMPDIR} = $scratch;
+	`$^X $FindBin::Bin/../bench/live --rows 5000 --seconds 1 --clients 2 --many 2 --seed 3 2>&1`;
+};
+
+is($?, 0, 'everything could be measured') or diag($said);
+
+# with PostGIS a figure is a ratio, without it a rate
+my $rate = qr{^[\d.]+(×|/s)$};
+my @expected = (
+	[ 'memory for a reference', qr/^[\d.]+ bytes$/ ],
+	[ 'unchanged, 1 client', $rate ],
+	[ 'unchanged, 2 clients', $rate ],
+	[ 'one row updated, 1 client', $rate ],
+	[ 'one row updated, VACUUM, 1 client', $rate ],
+	[ '100 updates/s beside, 2 clients', $rate ],
+	[ '10,000 updates/s beside, 2 clients', $rate ],
+	[ 'updates alone', $rate ]);
+my @lines = map { my @cells = split(/ *\| */, $_); [ $cells[1], $cells[4] ] } $said =~ /^\| (?!work).*/mg;
+
+is(scalar(@lines), scalar(@expected), 'the table has a line for each measurement');
+foreach my $i (0 .. $#expected)
+{
+	is($lines[$i][0], $expected[$i][0], 'a line');
+	like($lines[$i][1], $expected[$i][1], 'and its figure');
+}
+unlike($said, qr/failed| line \d/, 'nothing failed, and Perl has nothing to say');
+is_deeply([ glob("$scratch/*") ], [], 'nothing is left of the server');
+done_testing();
