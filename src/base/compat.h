@@ -16,7 +16,7 @@
 #error "geonn needs PostgreSQL 15 or newer"
 #endif
 
-/* ---- headers that other headers include in some releases alone, and those that the macros below need ---- */
+/* ---- headers that others include only in some releases, and those that the macros below need ---- */
 
 #if PG_VERSION_NUM >= 160000
 #include "varatt.h"
@@ -95,7 +95,7 @@
 /* create a set of wait events that lives as long as the process */
 #define geonn_create_wait_event_set(events) CreateWaitEventSet(TopMemoryContext, events)
 
-/* close the files of a relation that other entries of the relation cache may refer to */
+/* close a relation's files, to which the relation cache may still refer */
 #define geonn_close_files(relation) RelationCloseSmgrByOid(relation)
 
 #else
@@ -149,7 +149,7 @@
 	table_beginscan_tidrange(relation, snapshot, first, last)
 #define geonn_table_beginscan_parallel(relation, shared) table_beginscan_parallel(relation, shared)
 
-/* make an index of another table like this one, without entries; then fill it */
+/* create an empty index like this one on another table; then fill it */
 #define geonn_index_create_copy(table, index, space, name) \
 	index_concurrently_create_copy(table, index, space, name)
 #define geonn_index_build(table, index) \

@@ -19,8 +19,8 @@ extern bool geonn_find_word(const struct config_enum_entry *words, const char *w
 							bool any_case, int *value);
 
 /*
- * Names (char *), or all of these words, as a text for a message, palloc()ed: each between quotes, the last
- * two with the conjunction between them, unless that is NULL, as in: 'sphere' or 'spheroid'.
+ * List names (char *), or all of these words, for a message, palloc()ed: each in quotes, with the conjunction
+ * (NULL: a comma) between the last two, as in: 'sphere' or 'spheroid'.
  */
 extern char *geonn_list_names(List *names, const char *quote, const char *conjunction);
 extern char *geonn_list_words(const struct config_enum_entry *words, const char *quote,

@@ -62,19 +62,19 @@
 #include "base/compat.h"
 
 /*
- * All observations are searched for instead if more than the first share of the points has changed, or more than
- * the second share of the observations would be searched for again.
+ * A refresh becomes a full one if more than MOST_CHANGED of a side's points have changed, or if more than
+ * MOST_SEARCHED of the observations would be searched for again.
  */
 #define MOST_CHANGED	0.25
 #define MOST_SEARCHED	0.3
 
-/* the greatest number of metres by which rounded distances may break the triangle inequality */
+/* metres by which rounding may break the triangle inequality, at most */
 #define MARGIN			1e-5
 
-/* the greatest number of points of X that are compared one by one with each observation of a block */
+/* up to this many changed references near a block are compared one by one; more, by the tree */
 #define MOST_NEAR		16
 
-/* how many blocks have their observations searched for among X together */
+/* how many blocks' observations one search of the engine takes */
 #define BLOCKS_A_SLICE	4096
 
 #define AXES			3
@@ -89,10 +89,10 @@ typedef struct TreePoint
 } TreePoint;
 
 /*
- * A k-d tree (J. L. Bentley, 1975) without pointers: the point in the middle of the array divides the others, by
- * one of their coordinates, in halves; each half is such a tree by the next coordinate.  A half counts only
- * if the search begins in it, or not too far away by that coordinate.  Differences, squares and sums keep the order
- * of numbers when they are rounded, so no point that is near is missed.
+ * A k-d tree (J. L. Bentley, 1975) in an array: the point in the middle splits the others into halves by one
+ * coordinate; each half is a tree by the next coordinate.  A search skips a half that lies beyond the limit
+ * by that coordinate.  Rounding keeps the order of differences, squares and sums, so no point within the
+ * limit is missed.
  */
 typedef struct PointTree
 {
@@ -175,8 +175,8 @@ find(const TreePoint *points, uint32 count, int axis, Finding *finding)
 }
 
 /*
- * Find the points whose squared chord from `at` is at most the limit.  Returns how many they are; a number greater
- * than room says that they did not fit into found.
+ * Find the points whose squared chord from `at` is at most the limit.  Returns their number, or a number
+ * greater than room if they do not fit into found.
  */
 static uint32
 find_near(PointTree tree, struct geonn_vector at, double limit, TreePoint *found, uint32 room)
@@ -214,18 +214,18 @@ typedef struct Increment
 typedef struct AffectedSearch
 {
 	const Increment *increment;
-	MemoryContext context;		/* has all that lives until the search ends */
+	MemoryContext context;		/* holds what lives until the search ends */
 	PointList	changes;		/* X */
 	PointTree	tree;			/* the points of X */
-	TreePoint	near[MOST_NEAR];	/* the points of X that are near the present block */
-	uint32		near_count;		/* how many they are; greater than MOST_NEAR: near has only some */
+	TreePoint	near[MOST_NEAR];	/* the changed references near the present block */
+	uint32		near_count;		/* their number; above MOST_NEAR, near holds only some of them */
 	uint64		removed;		/* index of the next removed observation */
-	PointList	slice;			/* observations of some blocks, some of which are affected */
+	PointList	slice;			/* observations of some blocks that may be affected */
 	PointList	affected;
 } AffectedSearch;
 
 /*
- * Find the observations of the slice within whose reach X has a candidate.
+ * Find the observations of the slice that a changed reference affects.
  */
 static void
 search_changes(AffectedSearch *search)
@@ -262,7 +262,7 @@ search_changes(AffectedSearch *search)
 	geonn_search_end(nearest);
 }
 
-/* ---- blocks that X may affect ---- */
+/* ---- affected blocks ---- */
 
 /*
  * List X, and make its tree.
@@ -293,7 +293,7 @@ list_changes(AffectedSearch *search)
 }
 
 /*
- * The greatest squared chord from the block's centre at which a point of X may affect a row of the block.
+ * The squared chord from the block's centre beyond which changed references affect none of its rows.
  */
 static double
 limit_of_block(const AffectedSearch *search, const BaselineBlock *block)
@@ -303,7 +303,7 @@ limit_of_block(const AffectedSearch *search, const BaselineBlock *block)
 }
 
 /*
- * Find the blocks, in their order, with observations that X may affect.  Returns how many.
+ * Find the blocks that a changed reference may affect, in their order.  Returns how many.
  */
 static uint32
 find_near_blocks(const AffectedSearch *search, uint32 *blocks)
@@ -391,7 +391,7 @@ take_block(void *state, uint32 block, const char *contents, Size length)
 }
 
 /*
- * Find the observations of these blocks within whose reach X has a point.
+ * In these blocks, find the observations that changed references affect.
  */
 static void
 search_blocks(AffectedSearch *search, const uint32 *blocks, uint32 count)
@@ -429,8 +429,8 @@ by_row(const void *first, const void *second)
 }
 
 /*
- * Find all affected observations: those within whose reach X has a point, by block and row, and then
- * those that were added.  Returns false if they are more than this share.
+ * Find all affected observations: by block and row, those that a changed reference affects; then those that
+ * were added.  Returns false if they are more than `most` of all.
  */
 static bool
 find_affected(AffectedSearch *search, double most)
@@ -486,7 +486,7 @@ set_reach(const Increment *increment, BaselinePoint *affected, int32 rows, doubl
 }
 
 /*
- * Search for the observations, which have these ids, and set the reaches of those that have rows.
+ * Find these observations' neighbours again, and set the reach of each that has any.
  */
 static void
 search_again(const Increment *increment, PointList *affected, const Datum *ids, SortedRows *found)
@@ -531,8 +531,8 @@ update_baselines(const Increment *increment, const PointList *affected)
 }
 
 /*
- * Search for these observations among all references.  Updates the baselines, and the rows of the table that differ
- * from those that are found, or are of removed observations.
+ * Find these observations' neighbours among all references.  Writes the rows that differ from the table's,
+ * deletes those of removed observations, and updates the baselines.
  */
 static void
 update(const Increment *increment, PointList *affected, GeonnRunResult *result)

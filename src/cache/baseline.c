@@ -37,11 +37,11 @@
 #include "cache/baseline.h"
 #include "cache/siphash.h"
 
-/* a key is a 0, then this many bits of the point's place, then this many bits of its hash */
+/* a key: a 0 bit, PLACE_BITS bits of the coordinates, then HASH_BITS bits of the hash */
 #define PLACE_BITS		48
 #define HASH_BITS		15
 
-/* the first bit of keys of points without coordinates; all other bits are those of the hash */
+/* the first bit of a key without coordinates; its other bits are those of the hash */
 #define UNPLACED_BIT	(UINT64CONST(1) << 63)
 
 /* ---- schema ---- */
@@ -106,7 +106,7 @@ geonn_baseline_has(const BaselineSchema *schema, const PointRow *row)
 /* ---- bytes ---- */
 
 /*
- * Append so many bytes, a constant: appendBinaryStringInfo would call two more functions for them.
+ * Append bytes of a constant length, inline: appendBinaryStringInfo would call two functions more.
  */
 static inline void
 append_few(StringInfo bytes, const void *from, int length)
@@ -403,9 +403,9 @@ geonn_baseline_points(const BaselineSchema *schema, const PointList *list)
 /* ---- the directory ---- */
 
 /*
- * Find the last block whose first key is not greater.  For each value of a key's first bits, jumps
- * has the last block that begins before all keys with these bits: the search begins there.
- * first_keys is small beside the blocks, and likely to be in the processor's cache.
+ * Find the last block whose first key is at most this key.  For each value of a key's first bits, jumps gives
+ * the block where the search begins: the last one that begins at or before all keys with these bits.
+ * first_keys is small and mostly in the processor's cache.
  */
 uint32
 geonn_baseline_find_block(const GeonnBaseline *baseline, uint64 key)
@@ -446,7 +446,7 @@ make_jumps(GeonnBaseline *baseline)
 }
 
 /*
- * Append a row of the directory to the blocks, which have this room.  Returns the new room.
+ * Append a directory row to the blocks, allocated for room entries.  Returns the new room.
  */
 static uint32
 add_entries(GeonnBaseline *baseline, const bytea *contents, uint32 room)
@@ -492,7 +492,7 @@ geonn_baseline_load(GeonnBaseline *baseline)
 /* ---- blocks ---- */
 
 /*
- * Read a block's contents.  The copy outlasts what is written meanwhile.
+ * Copy a block's contents, which later reads and writes would change.
  */
 static const bytea *
 read_block(GeonnBaseline *baseline, uint32 block)

@@ -12,12 +12,12 @@
 #include "common/geodesy.h"
 
 /*
- * entries of the directory in one row of geonn_cache_directory, which takes nearly half a page; by
- * its fillfactor the other half has room for an update
+ * how many blocks a row of geonn_cache_directory describes: it takes nearly half a page, and by the
+ * fillfactor the other half has room for an update
  */
 #define BLOCKS_A_ROW		60
 
-/* how many of a key's first bits are an index of GeonnBaseline.jumps */
+/* how many of a key's first bits index GeonnBaseline.jumps */
 #define BASELINE_JUMP_BITS	16
 
 /* the two sides of a cache */
@@ -29,7 +29,7 @@ typedef enum CacheSide
 
 #define CACHE_SIDES 2
 
-/* a type's properties, by which its values are stored */
+/* typbyval and typlen of a type */
 typedef struct BaselineType
 {
 	bool		by_value;
@@ -42,24 +42,24 @@ typedef struct BaselineSchema
 	BaselineType id;
 	int			by_count;
 	BaselineType *by;			/* [by_count] */
-	Size		limits_bytes;	/* bytes of a point's limits; 0: points have none */
+	Size		limits_bytes;	/* bytes of a point's radius and windows; 0: none */
 	bool		keeps_unplaced; /* the baseline also has points without coordinates */
 } BaselineSchema;
 
-/* how the bytes of a point begin; its limits, id and by columns follow */
+/* the head of a point's bytes; limits, id and values of `by` follow */
 typedef struct PointHead
 {
-	float		reach;			/* metres; -1: the point has none */
-	uint32		length;			/* how many bytes the point has, these included */
+	float		reach;			/* geonn_baseline_reach's result */
+	uint32		length;			/* the point's length in bytes, with this head */
 	double		latitude;		/* NaN: the point has no coordinates */
 	double		longitude;
 } PointHead;
 
-/* the fingerprint of a point, which its bytes determine */
+/* a point's fingerprint, computed from its bytes */
 typedef struct Fingerprint
 {
 	uint64		key;			/* its position in the baseline's order */
-	uint64		hash[2];		/* hash of its bytes, but for reach and length */
+	uint64		hash[2];		/* hash of its bytes except reach and length */
 } Fingerprint;
 
 /* a point of a side */
@@ -68,9 +68,9 @@ typedef struct BaselinePoint
 	Fingerprint fingerprint;
 	const char *bytes;
 	uint32		length;
-	float		reach;			/* its present reach; the bytes have the reach of the last run */
+	float		reach;			/* its reach now; the bytes have that of the last run */
 	uint32		block;			/* the block to which it belongs */
-	int32		row;			/* its number in that block; -1: it was added */
+	int32		row;			/* its index in that block; -1: a new point */
 } BaselinePoint;
 
 /* points with their bytes */
@@ -93,10 +93,10 @@ typedef struct BaselineChanges
 } BaselineChanges;
 
 /*
- * A bag of rows: the sum of their hashes, of 128 bits.  Two bags have the same sum if they have the same rows,
- * each as often as the other.  Bags of other rows have the same sum by an accident that is less likely than
- * any other fault of a machine, as with the sums that file systems and version control trust: the hashes
- * (cache/siphash.h) have a secret key, so that such an accident cannot be arranged.
+ * A bag (multiset) of rows, stored as the 128-bit sum of their hashes.  Equal bags have equal sums.
+ * Different bags have equal sums by an accident that is less likely than any other fault of a machine, as
+ * with the checksums of file systems and version control.  The hashes (cache/siphash.h) have a secret key, so
+ * such an accident cannot be arranged.
  */
 typedef struct Bag
 {
@@ -126,7 +126,7 @@ geonn_bag_is(const Bag *bag, const Bag *other)
 /* a block's entry in the directory, as stored */
 typedef struct BaselineBlock
 {
-	uint64		first_key;		/* the block has the keys from this one to before the next block's */
+	uint64		first_key;		/* its keys begin here, and end before the next block's */
 	Bag			bag;			/* the bag of its points */
 	struct geonn_vector centre; /* geonn_metric_vector's */
 	float		radius;			/* metres from the centre to its farthest point, rounded up; -1: no
@@ -153,7 +153,7 @@ typedef struct GeonnBaseline
 	BaselineBlock *blocks;		/* [count], in the order of first_key */
 	uint32		next_number;	/* the number of the next new block */
 	uint64		rows;			/* how many points it has */
-	ChangedPages *pages;		/* pages of the tables that are read for it; NULL: all of them are read */
+	ChangedPages *pages;		/* which pages of its tables have changed; NULL: all of them are read */
 	MemoryContext context;		/* has all that belongs to it */
 	uint64	   *first_keys;		/* [count]; see geonn_baseline_find_block */
 	uint32	   *jumps;
@@ -167,8 +167,8 @@ geonn_side_source(const GeonnJoin *join, CacheSide side)
 }
 
 /*
- * Create a baseline for the points of a side, without blocks yet, and open its tables.  All that follows, until
- * geonn_baseline_close, uses the present memory context and the snapshot that is active now.
+ * Create the baseline of a side, without blocks yet, and open its tables.  Until geonn_baseline_close, it
+ * uses the present memory context and the snapshot that is active now.
  */
 extern GeonnBaseline *geonn_baseline_create(const GeonnCache *cache, const GeonnJoin *join,
 											CacheSide side, const uint64 *seed);
@@ -176,13 +176,13 @@ extern GeonnBaseline *geonn_baseline_create(const GeonnCache *cache, const Geonn
 /* Read the directory. */
 extern void geonn_baseline_load(GeonnBaseline *baseline);
 
-/* Delete the rows that are stored of the baseline, and its lists of pages. */
+/* Delete the baseline's stored rows and its lists of pages. */
 extern void geonn_baseline_delete(GeonnBaseline *baseline);
 
 /* Close the tables; the transaction's next command sees what was written. */
 extern void geonn_baseline_close(GeonnBaseline *baseline);
 
-/* Append a value's bytes, with what a reader needs to find their end; equal images give the same bytes. */
+/* Append a value's bytes, after their length if that varies; equal images give the same bytes. */
 extern void geonn_baseline_write_value(StringInfo bytes, BaselineType type, Datum value);
 
 /* Does a baseline of this schema have the row as a point? */
@@ -206,8 +206,8 @@ geonn_point_head(const char *bytes)
 extern Datum geonn_baseline_id(const BaselineSchema *schema, const char *bytes);
 
 /*
- * Go to the next point of a block's contents.  Returns false at the end.  A visit of the contents begins
- * with geonn_baseline_first, and does not compute fingerprints.
+ * Read the next point of a block's contents into *point, which geonn_baseline_first initializes.  Returns
+ * false at the end.  Computes no fingerprint.
  */
 extern bool geonn_baseline_next(const char **contents, const char *end, BaselinePoint *point);
 #define geonn_baseline_first(number) {.block = (number), .row = -1}
@@ -215,11 +215,11 @@ extern bool geonn_baseline_next(const char **contents, const char *end, Baseline
 /* Set the point's fingerprint by its bytes. */
 extern void geonn_baseline_fingerprint(const GeonnBaseline *baseline, BaselinePoint *point);
 
-/* Add a point, with a copy of its bytes; the list is empty at first, but for its context. */
+/* Add a point with a copy of its bytes.  A new list has nothing set but its context. */
 extern void geonn_point_list_add(PointList *list, const BaselinePoint *point);
 
 /*
- * The points of a list as the given points of a search.  The result lives as long as the current memory context.
+ * The points of a list as GivenPoints of a search.  The result lives as long as the current memory context.
  */
 extern const GivenPoints *geonn_baseline_points(const BaselineSchema *schema, const PointList *list);
 
@@ -245,8 +245,8 @@ extern void geonn_baseline_read_blocks(GeonnBaseline *baseline, const uint32 *bl
 extern float geonn_rounded_up(double exact);
 
 /*
- * The reach of a point that has this many rows, the last of them at this distance; in metres, rounded
- * up.  -1: no reference can be a candidate of the point.
+ * The reach, in metres, of a point with so many rows, the last at this distance: no reference beyond it
+ * changes them.  Rounded up; -1: no candidates.
  */
 extern float geonn_baseline_reach(const BaselineSchema *schema, const GeonnQuestion *question,
 								  const char *bytes, uint64 rows, double distance);
@@ -259,12 +259,12 @@ typedef struct PointSort PointSort;
 /* Create a sort without points, in the current memory context. */
 extern PointSort *geonn_point_sort_begin(void);
 
-/* Add a point, whose bytes are copied, with a number by which the caller knows it again. */
+/* Add a point, copying its bytes, with a number of the caller's. */
 extern void geonn_point_sort_add(PointSort *sort, const BaselinePoint *point, uint64 number);
 
 /*
- * Get the next point, whose bytes are valid until the next call, and its number.  Returns false after the last
- * one.  No points can be added after the first call.
+ * Get the next point, whose bytes are valid until the next call, and its number.  Returns false after the
+ * last one.  No points can be added after the first call.
  */
 extern bool geonn_point_sort_next(PointSort *sort, BaselinePoint *point, uint64 *number);
 extern void geonn_point_sort_end(PointSort *sort);
@@ -272,7 +272,7 @@ extern void geonn_point_sort_end(PointSort *sort);
 /* writes points into blocks, in the order of their keys */
 typedef struct BaselineWriter BaselineWriter;
 
-/* Begin to write a baseline anew; without anew, to replace blocks of it, as cache/baseline_write.c does. */
+/* If anew, begin to write a whole baseline; else, to replace blocks of it (cache/baseline_write.c). */
 extern BaselineWriter *geonn_baseline_writer_begin(GeonnBaseline *baseline, bool anew);
 
 /* Add a point.  The points of a block come in the order of their keys. */
@@ -282,8 +282,7 @@ extern void geonn_baseline_add(BaselineWriter *writer, const BaselinePoint *poin
 extern void geonn_baseline_writer_end(BaselineWriter *writer);
 
 /*
- * Bring the baseline up to date: with the changes, and with the new reaches of points that stay, which are
- * in the order of block and row.
+ * Apply to the baseline the changes, and the new reaches of points that stay, ordered by block and row.
  */
 extern void geonn_baseline_update(GeonnBaseline *baseline, const BaselineChanges *changes,
 								  const BaselinePoint *reaches, uint64 reach_count);
@@ -291,9 +290,9 @@ extern void geonn_baseline_update(GeonnBaseline *baseline, const BaselineChanges
 /* ---- cache/baseline_compare.c ---- */
 
 /*
- * Compare the side's rows, as the active snapshot sees them, with the baseline, treat invalid ones as the join's
- * search does, and bring the lists of pages up to date.  Returns false if the changes need more memory than this
- * many bytes; the changes are then incomplete.  They live as long as the current memory context.
+ * Compare the side's rows in the active snapshot with the baseline, and update the lists of pages.  Invalid
+ * rows are treated as in the join's search.  Returns false, and incomplete changes, if these need more than
+ * `memory` bytes.  They live as long as the current memory context.
  */
 extern bool geonn_baseline_compare(GeonnBaseline *baseline, const GeonnJoin *join, Size memory,
 								   BaselineChanges *changes);

@@ -26,14 +26,14 @@
 
 #include "cache/changed_pages.h"
 
-/* points that are added to bags together */
+/* points that add_waiting adds at a time */
 #define POINTS_AT_ONCE	64
 
 /* an entry of the hash table: a point of the baseline */
 typedef struct KnownPoint
 {
 	PageEntry	entry;
-	uint32		count;			/* how many such points were not found again so far */
+	uint32		count;			/* how many of these were not found in the source */
 	char		status;
 } KnownPoint;
 
@@ -56,9 +56,9 @@ typedef struct BaselineComparison
 	const PointSource *source;
 	BaselineChanges *changes;
 	bool		by_pages;		/* the points of some pages are compared; else those of changed blocks */
-	bool	   *changed;		/* [baseline->count]: blocks that have or had one of these points */
+	bool	   *changed;		/* [baseline->count]: the block has or had a point to compare */
 	uint32	   *blocks;			/* [baseline->count]: the indexes of the changed blocks */
-	Bag		   *bags;			/* [baseline->count]: bags of the rows that the source now has of each block */
+	Bag		   *bags;			/* [baseline->count]: each block's bag of the rows that the source has now */
 	Fingerprint waiting[POINTS_AT_ONCE];	/* the fingerprints of points that wait to be added to bags */
 	int			waiting_count;
 	known_hash *known;
@@ -126,8 +126,7 @@ add_change(BaselineComparison *comparison, PointList *list, const BaselinePoint 
 }
 
 /*
- * Write a row's bytes, in memory that lives until end_row.  Returns false if the baseline has no such
- * rows.
+ * Write a row's bytes, in memory that lives until end_row.  Returns false if the baseline skips such rows.
  */
 static bool
 begin_row(BaselineComparison *comparison, const PointRow *row, BaselinePoint *point)
@@ -143,7 +142,7 @@ begin_row(BaselineComparison *comparison, const PointRow *row, BaselinePoint *po
 	return true;
 }
 
-/* few rows need memory of their own */
+/* most rows need no reset */
 static void
 end_row(BaselineComparison *comparison)
 {
@@ -203,7 +202,7 @@ list_changed(BaselineComparison *comparison)
 /* ---- by pages ---- */
 
 /*
- * Mark the blocks of the points that are left in the table.  Returns how many points these are.
+ * Mark the blocks of the points left in the hash table.  Returns how many points are left.
  */
 static uint64
 mark_left(BaselineComparison *comparison)
@@ -223,8 +222,8 @@ mark_left(BaselineComparison *comparison)
 }
 
 /*
- * Find the changes on the pages that may have changed.  Returns false, and has found nothing, if the
- * source is no longer planned as the same plain tables, or the lists are damaged.
+ * Find the changes on the pages that may have changed.  Returns false, without a result, if the source is no
+ * longer planned as the same plain tables, or if the lists are damaged.
  */
 static bool
 find_by_pages(BaselineComparison *comparison, InvalidPolicy invalid)
@@ -255,8 +254,8 @@ find_by_pages(BaselineComparison *comparison, InvalidPolicy invalid)
 /* ---- by bags ---- */
 
 /*
- * Add the waiting points to the bags of their blocks.  Where each array is read next is known beforehand,
- * and none of them is likely to be in the processor's cache.
+ * Add the waiting points to the bags of their blocks.  Prefetching pays: these arrays are hardly ever in the
+ * processor's cache.
  */
 static void
 add_waiting(BaselineComparison *comparison)

@@ -33,13 +33,13 @@
 #include "common/metric.h"
 
 /*
- * A block is full when it has this many rows, or this many bytes.  With ids of eight bytes, three such blocks share a
- * page, which still has room for an update of one.
+ * A block is full when it has this many rows, or this many bytes.  With ids of eight bytes, three such blocks
+ * fit a page with room left to update one.
  */
 #define ROWS_A_BLOCK		60
 #define BYTES_A_BLOCK	6000
 
-/* it has no more in any case: its contents are one value of a table */
+/* a block's contents are one bytea, which cannot be longer */
 #define BYTES_AT_MOST	(MaxAllocSize - VARHDRSZ - 1)
 
 /* ---- points in the order of their keys ---- */
@@ -67,21 +67,21 @@ typedef struct Place
 #define ST_DEFINE
 #include "lib/sort_template.h"
 
-/* points are fetched into the processor's cache this many places ahead */
+/* read_place prefetches the point this many places ahead */
 #define PLACES_AHEAD	16
 
-/* the room that buffer and array have at first */
+/* initial sizes of the buffer and of places */
 #define FIRST_BYTES		65536
 #define FIRST_PLACES	1024
 
 /* a run, and its present point */
 typedef struct SortRun
 {
-	BufFile    *file;			/* NULL: the run is the points in memory */
+	BufFile    *file;			/* NULL: the run's points are in memory */
 	uint64		left;			/* how many points follow the present one */
 	Record		record;
 	char	   *bytes;
-	Size		room;			/* the room of bytes, if the run is in a file */
+	Size		room;			/* size of `bytes`, if the run is in a file */
 } SortRun;
 
 struct PointSort
@@ -96,7 +96,7 @@ struct PointSort
 	uint64		places_room;
 	uint64		next;			/* the index of the place that is read next */
 	List	   *runs;
-	binaryheap *heap;			/* of the runs that have a present point; NULL: points are still added */
+	binaryheap *heap;			/* the unfinished runs; NULL: points are still being added */
 };
 
 PointSort *
@@ -319,7 +319,7 @@ struct BaselineWriter
 	BaselineBlock *blocks;
 	uint32		count;
 	uint32		room;
-	uint32		next_old;		/* the baseline's first block that was neither kept nor replaced so far */
+	uint32		next_old;		/* the first old block that was not yet kept or replaced */
 	bool		anew;
 
 	/* the block under construction */
@@ -327,7 +327,7 @@ struct BaselineWriter
 	BaselineBlock block;
 	uint64		last_key;
 	StringInfoData contents;
-	uint32		placed;			/* how many points have coordinates, and the sums of these */
+	uint32		placed;			/* how many points have coordinates; below, their sums */
 	double		latitudes;
 	double		longitudes;		/* from -180 to 180 degrees */
 
@@ -335,8 +335,7 @@ struct BaselineWriter
 };
 
 /*
- * Find a ball around the block's points.  Any centre would do; one among the points makes the ball
- * small.
+ * Find a sphere that encloses the block's points.  Any centre is correct; their mean makes it small.
  */
 static inline void
 find_ball_with(BaselineWriter *writer)
@@ -370,7 +369,7 @@ find_ball_with(BaselineWriter *writer)
 }
 
 /*
- * Find the same ball, to the bit, by the processor's instruction for fma: without it each fma is a call of the C
+ * Find the same sphere, to the bit, by the processor's FMA instruction: without it, each fma() calls the C
  * library.
  */
 #ifdef __x86_64__
@@ -458,8 +457,8 @@ geonn_baseline_writer_begin(GeonnBaseline *baseline, bool anew)
 }
 
 /*
- * The points that are added next replace those of this block, and have keys of its range.  The blocks before this
- * one stay as they are.
+ * Begin to replace this block: points added next take its points' place, and have keys of its range.  Earlier
+ * blocks stay as they are.
  */
 static void
 replace_block(BaselineWriter *writer, uint32 number)
@@ -592,7 +591,7 @@ add_point(BaselineUpdate *update, const BaselinePoint *point)
 }
 
 /*
- * Is the point the next one of a list, by block and row?  Then the list goes on to the following one.
+ * Is the point the list's next one, by block and row?  If so, advance in the list.
  */
 static bool
 is_next(const BaselinePoint *point, const BaselinePoint *list, uint64 count, uint64 *next)

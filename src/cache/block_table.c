@@ -52,11 +52,11 @@ struct BlockTable
 {
 	Relation	relation;
 	Relation	key;			/* the primary key's index */
-	Datum		side[BLOCK_NUMBER]; /* the cache and the side, which all rows of the caller's have */
+	Datum		side[BLOCK_NUMBER]; /* id of the cache, and side: the first two key columns */
 	Snapshot	snapshot;
 	MemoryContext context;		/* has the scan */
 	SysScanDesc scan;			/* NULL: none yet */
-	MemoryContext contents;		/* has the contents of the row that was read last, if they were stored out of line */
+	MemoryContext contents;		/* holds the last row's contents, if they were detoasted */
 	CatalogIndexState indexes;
 };
 
@@ -89,7 +89,7 @@ open_key(Relation relation)
 }
 
 /*
- * The snapshot with the changes that the transaction has made so far.
+ * The snapshot, extended by the transaction's own changes so far.
  */
 static Snapshot
 with_own_changes(Snapshot snapshot)

@@ -9,7 +9,7 @@
 
 #include "cache/definition.h"
 
-/* one of the tables, of which the caller reads and writes the rows of one side of a cache */
+/* one of these tables, open for the rows of one side of a cache */
 typedef struct BlockTable BlockTable;
 
 /*
@@ -23,22 +23,22 @@ extern BlockTable *geonn_block_table_open(const GeonnCache *cache, int16 side, c
 extern const bytea *geonn_block_table_find(BlockTable *table, int64 number);
 
 /*
- * geonn_block_table_rewind goes to before the side's first row.  geonn_block_table_next returns the
- * contents of the next row, in the order of numbers, valid until the next call; NULL after the last row.
+ * geonn_block_table_rewind moves before the side's first row.  geonn_block_table_next returns the contents of
+ * the next row, in the order of numbers, valid until the next call; NULL after the last row.
  */
 extern void geonn_block_table_rewind(BlockTable *table);
 extern const bytea *geonn_block_table_next(BlockTable *table);
 
 /*
- * Insert a row of a number that the side does not have; or if it is there, replace its contents, once.  Raises an
- * error if the row is missing then, or if a transaction that the snapshot does not see has changed it.
+ * Insert the row of this number; or if is_there, replace its contents, once.  Raises an error if that row is
+ * missing, or was changed by a transaction that the snapshot does not see.
  */
 extern void geonn_block_table_write(BlockTable *table, bool is_there, int64 number, const char *contents,
 									Size length);
 
 /*
- * Delete the rows from the first number to the last one, or all of the side, with those that were written since
- * the table was opened.  Errors as for an update.
+ * Delete the rows from the first number to the last; or all rows of the side, also those written since the
+ * table was opened.  Errors as for an update.
  */
 extern void geonn_block_table_delete(BlockTable *table, int64 first, int64 last);
 extern void geonn_block_table_delete_all(BlockTable *table);

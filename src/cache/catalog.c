@@ -61,8 +61,7 @@ read_cache(Oid schema, const GeonnRows *rows)
 }
 
 /*
- * Members of the role that owns the table use a cache; members of the extension's owner use one
- * whose table was dropped.
+ * Members of the role that owns the table may use a cache; without a table, members of the extension's owner.
  */
 static void
 check_role(const GeonnCache *cache)
@@ -120,7 +119,7 @@ geonn_cache_find_again(const GeonnCache *cache)
 }
 
 /*
- * How many runs of the cache a snapshot shows; NULL: the transaction's.
+ * Count the cache's runs in the snapshot (NULL: the transaction's).
  */
 static int64
 runs_until(const GeonnCache *cache, Snapshot snapshot)
@@ -189,7 +188,7 @@ geonn_cache_target_name(const GeonnCache *cache)
 }
 
 /*
- * Giving a table to another role takes a lock that conflicts with every other lock mode.
+ * ALTER TABLE OWNER conflicts with every lock mode, so a locked table keeps its owner.
  */
 void
 geonn_cache_hold(const GeonnCache *cache, LOCKMODE mode)
@@ -226,7 +225,7 @@ geonn_become_owner(const GeonnCache *cache)
 /* ---- locks ---- */
 
 /*
- * The lock of an object of the database: the cache's row of geonn_cache.
+ * The cache's lock: an object lock, on its row of geonn_cache.
  */
 static LOCKTAG
 lock_of(const GeonnCache *cache)
@@ -258,8 +257,7 @@ conflicts(const char *held, LOCKMODE mode)
 }
 
 /*
- * Find what holds this lock in a conflicting mode: of several transactions and processes, a prepared
- * transaction.
+ * Find what holds this lock in a conflicting mode: a prepared transaction, if any, else a process.
  */
 static GeonnLocker
 find_locker(const GeonnCache *cache, LOCKTAG tag, LOCKMODE mode)
@@ -357,8 +355,8 @@ geonn_cache_lock_table(const GeonnCache *cache, LOCKMODE mode)
 }
 
 /*
- * A transaction that writes the table also deletes the row of the last run, which the refresh is going
- * to change.
+ * A transaction that writes the table also deletes its row of geonn_cache_last_run, for which a refresh
+ * waits.
  */
 void
 geonn_cache_announce_writer(const GeonnCache *cache)
@@ -384,7 +382,7 @@ geonn_cache_log_start(const GeonnCache *cache)
 void
 geonn_cache_log_trim(const GeonnCache *cache, bool skipped_only)
 {
-	/* a row that another session has deleted since the transaction's snapshot would be an error */
+	/* deleting a row that another session has deleted since the snapshot is an error */
 	if (skipped_only && IsolationUsesXactSnapshot())
 		return;
 	(void) geonn_catalog_run(cache->schema,

@@ -51,18 +51,18 @@ extern GeonnCache *geonn_cache_find_again(const GeonnCache *cache);
 
 /*
  * In a transaction that keeps its first snapshot, raise a serialization failure if another session has
- * refreshed the cache, which this one has locked, since that snapshot was taken.
+ * refreshed the cache since then.  The caller has locked the cache.
  */
 extern void geonn_cache_check_snapshot(const GeonnCache *cache);
 
-/* Raise the error that no cache has this one's name. */
+/* Raise the error about a renamed or dropped cache. */
 __attribute__((noreturn))
 extern void geonn_cache_raise_missing(const GeonnCache *cache);
 
 /*
- * Lock the cache's table until the transaction ends, so that it keeps its owner.  Raises an error
- * if another role owns it by now than when the cache was looked up, or if the current user no
- * longer has that role's privileges.
+ * Lock the cache's table until the transaction ends, so that it keeps its owner.  Raises an error if the
+ * owner has changed since the cache was looked up, or if the current user no longer has that role's
+ * privileges.
  */
 extern void geonn_cache_hold(const GeonnCache *cache, LOCKMODE mode);
 
@@ -121,10 +121,10 @@ extern void geonn_cache_log_finish(const GeonnCache *cache, int64 run,
 								   const GeonnRunResult *result);
 
 /*
- * Delete the oldest entries beyond geonn.log_keep; those that another transaction has locked are left
- * to a later run.  A run that has the cache's lock calls this when it begins, as readers may wait for
- * what comes at its end.  A run that was skipped deletes only entries of others that were skipped: the
- * run at work waits for no row that a transaction of a skipped run has deleted and not yet committed.
+ * Delete the log's oldest entries beyond geonn.log_keep, except those that another transaction has locked.  A
+ * run with the cache's lock calls this at its start, not at its end, for which readers may wait.  If
+ * skipped_only, deletes only entries of skipped runs: so the run at work waits for no row that a skipped
+ * run's transaction has deleted and not yet committed.
  */
 extern void geonn_cache_log_trim(const GeonnCache *cache, bool skipped_only);
 

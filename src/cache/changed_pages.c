@@ -104,17 +104,17 @@
 #define FEW_SHARE		0.125
 #define FEW_ALWAYS		8
 
-/* the greatest number of bytes that comparing a point of few pages takes; all fit into maintenance_work_mem */
+/* the most bytes that comparing a point takes; those of few pages must fit maintenance_work_mem */
 #define BYTES_A_POINT	128
 
 /* if a greater share of the pages may have changed, all lists are made anew instead of replacing some */
 #define UPDATED_SHARE	0.5
 
-/* the row of a side's state: the baseline's seed, and the states of the leaves */
+/* number of the row with the baseline's seed and the states of the leaves */
 #define STATE_NUMBER	0
 #define SEED_BYTES	sizeof(((GeonnBaseline *) NULL)->seed)
 
-/* reading a table larger than this share of shared buffers reuses few of them (as heapam.c) */
+/* tables above shared_buffers / BUFFERS_SHARE are read through a ring buffer (as heapam.c) */
 #define BUFFERS_SHARE	4
 
 /* a page that may have changed since the last run */
@@ -124,7 +124,7 @@ typedef struct ChangedPage
 	bool		is_listed;		/* this run has stored a new list of it */
 } ChangedPage;
 
-/* what a leaf's lists of pages were made of, as stored */
+/* the stored state of a table when its lists were made */
 typedef struct LeafState
 {
 	uint64		subject[2];		/* a hash of what geonn_describe_pages says */
@@ -136,10 +136,10 @@ typedef struct LeafState
 typedef struct Leaf
 {
 	Oid			table;
-	const AttrNumber *attributes;	/* as in PlainTable; NULL: the table is no leaf any more */
+	const AttrNumber *attributes;	/* as in PlainTable; NULL: the source no longer reads it */
 	LeafState	now;			/* the state that this run stores */
-	LeafState	former;			/* the state that the last run stored; all bytes are 0: it was no leaf */
-	bool		is_same;		/* pages but the changed ones are as the last run read them */
+	LeafState	former;			/* what the last run stored; zeros: it did not read the table */
+	bool		is_same;		/* all pages outside `changed` are as in the last run */
 	ChangedPage *changed;		/* [count], ascending: pages that it has or had */
 	uint32		count;
 	uint32		room;
@@ -148,7 +148,7 @@ typedef struct Leaf
 struct ChangedPages
 {
 	const GeonnBaseline *baseline;
-	Leaf	   *leaves;			/* ordered by OID: the leaves of now and of the last run */
+	Leaf	   *leaves;			/* the tables read now or in the last run, by OID */
 	int			count;
 	bool		known;			/* the last run has stored lists */
 	bool		few;			/* only the pages that may have changed are read */
@@ -174,7 +174,7 @@ by_table(const void *first, const void *second)
 }
 
 /*
- * Find a table among the first leaves, so many, which are ordered; or return NULL.
+ * Find a table among the first `count` leaves, which are ordered; or return NULL.
  */
 static Leaf *
 find_leaf(const ChangedPages *pages, int count, Oid table)
@@ -185,7 +185,7 @@ find_leaf(const ChangedPages *pages, int count, Oid table)
 }
 
 /*
- * Make leaves of what the last run has stored, if it is of this baseline.  There is room for so many more.
+ * Make leaves of what the last run stored for this baseline, with room for so many more.
  */
 static void
 load_former(ChangedPages *pages, int more)
@@ -208,8 +208,8 @@ load_former(ChangedPages *pages, int more)
 }
 
 /*
- * Make leaves of the source's tables, beside those of the last run.  Returns false if the source has other
- * rows than tables', or reads one of them twice.
+ * Add the source's tables to the last run's leaves.  Returns false if the source has rows of anything but
+ * plain tables, or reads one of them twice.
  */
 static bool
 take_tables(ChangedPages *pages, const List *tables)
@@ -251,8 +251,8 @@ typedef struct Look
 /* ---- the look at a leaf ---- */
 
 /*
- * Read a page and lock it.  Most pages are in the buffer after the last page's, and a lookup takes
- * longer than to try it.
+ * Read a page and lock it.  First tries the buffer after the last page's, where most pages are: a lookup
+ * takes longer.
  */
 static Buffer
 read_page(Look *look, BlockNumber page)
@@ -306,7 +306,7 @@ look_at_pages(Look *look)
 	for (BlockNumber first = 0; first < count; first += Min(BLOCKS_A_MAP, count - first))
 	{
 		BlockNumber described = Min(BLOCKS_A_MAP, count - first);
-		bool		trusted;		/* bits that are set there were set before the last run */
+		bool		trusted;		/* the bits set now were set before the last run */
 
 		CHECK_FOR_INTERRUPTS();
 		geonn_read_map(look->relation, first, &look->map);
@@ -327,8 +327,8 @@ look_at_pages(Look *look)
 }
 
 /*
- * Look at the pages of a leaf.  now.position is the end of the WAL, not later than now.  Returns false if pages do
- * not show the table's changes.
+ * Look at the pages of a leaf, whose now.position the caller has set.  Returns false if pages do not show the
+ * table's changes.
  */
 static bool
 look_at_leaf(Leaf *leaf, const PointSource *source, const GeonnQuestion *question, const uint64 *seed)
@@ -364,7 +364,7 @@ is_few(uint64 count, uint64 pages)
 }
 
 /*
- * Decide what is read, and which lists are written.  Returns false if none would pay.
+ * Decide which pages are read, which lists written.  Returns false if no list pays.
  */
 static bool
 decide(ChangedPages *pages, const PointSource *source, bool reads_all)
@@ -372,7 +372,7 @@ decide(ChangedPages *pages, const PointSource *source, bool reads_all)
 	uint64		now = 0;
 	uint64		all = 0;
 	uint64		changed = 0;
-	uint64		changed_same = 0;	/* how many pages may have changed in leaves that are the same */
+	uint64		changed_same = 0;	/* how many of `changed` are in leaves that are the same */
 	double		points;
 
 	for (int i = 0; i < pages->count; i++)
@@ -444,7 +444,7 @@ geonn_pages_are_few(const ChangedPages *pages)
 }
 
 /*
- * The ranges of those pages of a leaf that may have changed and that it has.
+ * The ranges of a leaf's existing pages that may have changed.
  */
 static TablePages
 pages_of_leaf(const Leaf *leaf)
@@ -532,7 +532,7 @@ geonn_pages_give_up(ChangedPages *pages)
 }
 
 /*
- * Write this row, in place of a former one that has other contents.
+ * Insert the row, or update it if its contents differ.
  */
 static void
 write_row(const ChangedPages *pages, int64 number, const StringInfoData *contents)
@@ -546,7 +546,7 @@ write_row(const ChangedPages *pages, int64 number, const StringInfoData *content
 }
 
 /*
- * Store the list of the last row's page, which has all of its rows by now.
+ * Store the list of the last row's page, now complete.
  */
 static void
 end_page(ChangedPages *pages)

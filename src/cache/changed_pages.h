@@ -18,18 +18,18 @@ typedef struct PageEntry
 } PageEntry;
 
 /*
- * Look at the source's tables, before its rows are read with the active snapshot for this baseline.
- * New lists of pages are then made of these rows.  Returns NULL, and deletes the baseline's lists, if the
- * source is not made of tables whose pages show their changes, or if lists would not pay.  reads_all: the
- * caller reads all rows, whatever has changed.
+ * Find which pages of the source may have changed, before its rows are read with the active snapshot.  New
+ * lists are made of these rows.  Returns NULL, and deletes the baseline's lists, if the source is not made of
+ * tables whose pages show their changes, or if lists would not pay.  reads_all: the caller reads all rows,
+ * whatever has changed.
  */
 extern ChangedPages *geonn_pages_look(GeonnBaseline *baseline, const PointSource *source,
 									  const GeonnQuestion *question, bool reads_all);
 
 /*
- * Has the last run stored lists, and may only few pages have changed?  Then the caller reads these pages:
- * geonn_pages_to_read has them for each of the source's tables, by OID, or is NULL without any, and
- * geonn_pages_former calls back for each point that they had.  If false, as for NULL, the caller has to read all rows.
+ * Has the last run stored lists, and may only few pages have changed?  If so, the caller reads these:
+ * geonn_pages_to_read returns them for each table, by OID (NULL: none), and geonn_pages_former calls back for
+ * each point that they had.  If false, as for NULL, the caller reads all rows.
  */
 extern bool geonn_pages_are_few(const ChangedPages *pages);
 extern const TablePages *geonn_pages_to_read(const ChangedPages *pages, int *count);
@@ -40,8 +40,8 @@ extern void geonn_pages_former(ChangedPages *pages, PageEntryConsumer consume, v
 extern void geonn_pages_give_up(ChangedPages *pages);
 
 /*
- * Enter a row that was read for the baseline into the new lists.  The rows of a page come one after the other.
- * NULL: does nothing.
+ * Enter a row that was read for the baseline into the new lists.  The rows of a page come one after the
+ * other.  NULL: does nothing.
  */
 extern void geonn_pages_add(ChangedPages *pages, const PointRow *row, const Fingerprint *fingerprint);
 

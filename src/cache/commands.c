@@ -77,7 +77,7 @@ raise_name_taken(const char *name)
 }
 
 /*
- * CREATE TABLE would say the same, in words of a statement that the caller has not written.
+ * Raise two errors of CREATE TABLE beforehand, in terms of the call.
  */
 static void
 check_place(const char *name, const RangeVar *table, Oid schema)
@@ -170,9 +170,8 @@ has_columns(TupleDesc table, TupleDesc row_type)
 }
 
 /*
- * Open the table that this command has made.  Meanwhile another session may have renamed its
- * schema, or that of a type, so that the name is another table's; and event triggers may have
- * altered it.
+ * Open the table that this command has made, and check it: another session may have renamed its schema or a
+ * type's meanwhile, and event triggers may have altered it.
  */
 static Relation
 open_made_table(const char *name, TupleDesc row_type)
@@ -194,8 +193,8 @@ open_made_table(const char *name, TupleDesc row_type)
 }
 
 /*
- * Raise an error that names a duplicate id, for which the primary key could not be made.  The
- * table's rows are newer than the function's snapshot.
+ * Raise an error that names the duplicate id that prevented the primary key.  Takes a new snapshot, which
+ * sees the table's rows.
  */
 static void
 find_duplicate(const GeonnCache *cache, TupleDesc row_type)
@@ -213,8 +212,8 @@ run_step(void *command)
 }
 
 /*
- * Give the filled table its primary key.  A subtransaction does so: if ids are not unique, it is
- * rolled back, and the table can still be searched for a duplicate.
+ * Give the filled table its primary key, in a subtransaction: if ids are not unique, that is rolled back, and
+ * the table can still be searched for a duplicate.
  */
 static void
 add_key(const GeonnCache *cache, TupleDesc row_type)
@@ -257,7 +256,7 @@ geonn_cache_create(PG_FUNCTION_ARGS)
 	cache.arguments = geonn_keep_arguments(values);
 	check_name(cache.name);
 	join = geonn_cache_join(&cache);
-	/* another session may enter one meanwhile */
+	/* an early check; enter() checks again */
 	if (geonn_catalog_run(cache.schema, "SELECT FROM $S.geonn_cache WHERE name OPERATOR(pg_catalog.=) $1",
 						  NULL, GEONN_VALUES(GEONN_TEXT(cache.name)))->count > 0)
 		raise_name_taken(cache.name);
@@ -353,9 +352,8 @@ geonn_cache_alter(PG_FUNCTION_ARGS)
 	" OR NOT EXISTS (SELECT FROM $S.geonn_cache c WHERE c.id OPERATOR(pg_catalog.=) t.cache)"
 
 /*
- * Delete all rows that the extension's tables have of a cache, with this snapshot, or NULL.  A refresh
- * that was waiting for the table logs its failure afterwards, so what such sessions have left of
- * caches dropped earlier is deleted, too.
+ * Delete all rows of a cache from the extension's tables, with this snapshot (or NULL).  Also deletes rows of
+ * caches dropped earlier: a refresh that was waiting for the table logs its failure after the drop.
  */
 static void
 forget(const GeonnCache *cache, Snapshot snapshot)
@@ -386,7 +384,7 @@ hint_at_cascade(void *name)
 }
 
 /*
- * Drop the table by a command, for which event triggers fire.
+ * Drop the table by SQL, so that event triggers fire.
  */
 static void
 drop_table(const GeonnCache *cache, bool cascade)
@@ -442,8 +440,8 @@ geonn_cache_drop(PG_FUNCTION_ARGS)
 /* ---- caches end with their tables ---- */
 
 /*
- * The caches that have no table, with their ids and names alone.  This is asked after each command that drops
- * anything, and hardly any of them drops a cache's table: so the answer needs no planned statement.
+ * The caches without a table; only schema, id and name are set.  Each command that drops anything calls this,
+ * so it scans geonn_cache without a planned statement.
  */
 static List *
 caches_without_table(Oid schema, Oid caches, Snapshot snapshot)

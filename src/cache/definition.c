@@ -62,8 +62,8 @@ may_be_null(const GeonnArgument *argument)
 }
 
 /*
- * The names of a cache's arguments that are wanted (NULL: of all), behind a first one or NULL: "a, b
- * and c", with this word.
+ * List names as "a, b and c", with this word for "and": `first`, if any, then the wanted (NULL: all)
+ * arguments of a cache.
  */
 static char *
 list_names(const char *first, bool (*wanted) (const GeonnArgument *argument), const char *word)
@@ -108,7 +108,7 @@ make_row(const NullableDatum *values, bool with_nulls)
 }
 
 /*
- * Look up a function whose first argument is such a row.
+ * Look up a function whose first argument is a record.
  */
 static void
 find_function(FmgrInfo *function, Oid oid)
@@ -144,7 +144,7 @@ set_from_object(NullableDatum *values, Jsonb *object)
 /* ---- what a cache keeps ---- */
 
 /*
- * Leave out the values of k where a radius is among them; an error if those say anything.
+ * If a radius is given, set k's arguments to NULL; an error unless they were defaults.
  */
 static void
 check_question(NullableDatum *values)
@@ -182,7 +182,7 @@ name_cache(void *cache)
 }
 
 /*
- * The next key of an object, and its value if that is no array or object; NULL after the last one.
+ * The next key of an object, and its value unless it is an array or object; NULL at the end.
  */
 static char *
 next_key(JsonbIterator **iterator, JsonbValue *value)
@@ -201,7 +201,7 @@ next_key(JsonbIterator **iterator, JsonbValue *value)
 }
 
 /*
- * Raise an error unless an object has arguments of a cache, and no others.
+ * Raise an error unless all keys of the object are a cache's arguments.
  */
 static void
 check_names(Jsonb *object)
@@ -227,8 +227,8 @@ check_names(Jsonb *object)
 }
 
 /*
- * The values that a cache keeps, and what they are where arguments is not NULL.  The extension
- * writes none that are wrong, but its owner can.
+ * The values that a cache keeps; checks and parses them unless arguments is NULL.  Only the extension's owner
+ * can have written wrong ones.
  */
 static NullableDatum *
 kept_values(const GeonnCache *cache, GeonnArguments **arguments)
@@ -355,7 +355,7 @@ geonn_cache_join(const GeonnCache *cache)
 }
 
 /*
- * Error callback: hint that geonn_cache_alter names columns for a cache, as arguments do for a call.
+ * Error callback: for a missing column, hint at geonn_cache_alter, which can name another one.
  */
 static void
 hint_at_alter(void *name)
@@ -444,14 +444,14 @@ geonn_cache_definitions(const GeonnJoin *join)
 
 		appendStringInfo(&text, "%s%s %s", i > 0 ? ", " : "", target_names[i],
 						 geonn_type_sql(column->atttypid, column->atttypmod, column->attcollation));
-		/* else the primary key would be preceded by a search of all rows for NULLs */
+		/* else ADD PRIMARY KEY would first scan all rows for NULLs */
 		if (i == TARGET_OBSERVATION_ID || i == TARGET_RANK)
 			appendStringInfoString(&text, " NOT NULL");
 	}
 	return text.data;
 }
 
-/* ---- ids that cannot be a key's ---- */
+/* ---- ids that cannot be keys ---- */
 
 void
 geonn_cache_check_ids(const GeonnJoin *join)

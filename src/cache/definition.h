@@ -21,9 +21,8 @@ typedef enum TargetColumn
 #define TARGET_COLUMNS 4
 
 /*
- * The object that a cache keeps for the values, [geonn_argument_count], with which it is made.  Where they
- * have a radius, those of arguments that only caches with k have become NULL; raises an error if they are
- * not the defaults.
+ * The JSON object that a cache keeps of the values, [geonn_argument_count], with which it is made.  If they
+ * have a radius, sets the arguments of k to NULL; raises an error if these are not the defaults.
  */
 extern Jsonb *geonn_keep_arguments(NullableDatum *values);
 

@@ -66,7 +66,7 @@
 #include "cache/siphash.h"
 #include "cache/sorted_rows.h"
 
-/* the number of a point for which the search has no rows */
+/* the number of a point that is not searched for */
 #define NOT_SEARCHED	PG_UINT64_MAX
 
 /* first room of the reaches */
@@ -75,7 +75,7 @@
 /* how many rows are written into a new table at a time */
 #define ROWS_A_FILL		1000
 
-/* rows are compared by this many bags */
+/* partitions of rows, each with a bag */
 #define PARTITIONS		65536
 
 /* ---- a baseline that is made ---- */
@@ -83,7 +83,7 @@
 struct BaselineBuild
 {
 	GeonnBaseline *baseline;
-	const GeonnQuestion *question;	/* the join's for observations; NULL: the points have no reaches */
+	const GeonnQuestion *question;	/* the join's question, for observations; NULL: no reaches */
 	MemoryContext context;
 	MemoryContext row_context;
 	PointSort  *sort;
@@ -95,7 +95,7 @@ struct BaselineBuild
 };
 
 /*
- * Begin the baseline of a side without points, in the current memory context, to do what last_run->plan says.
+ * Begin an empty baseline of a side, as last_run->plan says, in the current memory context.
  */
 static BaselineBuild *
 begin_baseline(const GeonnCache *cache, const GeonnJoin *join, const GeonnLastRun *last_run, CacheSide side)
@@ -157,8 +157,8 @@ next_number(BaselineBuild *build)
 }
 
 /*
- * Add a point.  Points that are searched for get numbers from 0 on, in the order of these calls, and the reach of
- * an observation without rows, until set_reach.
+ * Add a point.  Those that are searched for are numbered from 0, in the order of these calls, and have the
+ * reach of a point without rows until set_reach.
  */
 static void
 add_point(BaselineBuild *build, const PointRow *row, bool is_searched)
@@ -214,8 +214,8 @@ write_points(BaselineBuild *build)
 }
 
 /*
- * Write the baseline in place of the stored one, and free the points.  may_keep: leave the stored one as it is if
- * it has the same points.  Returns whether it was left.
+ * Write the baseline over the stored one, unless may_keep and that has the same points.  Frees the points.
+ * Returns whether the stored one was kept.
  */
 static bool
 end_baseline(BaselineBuild *build, bool may_keep)
@@ -288,7 +288,7 @@ geonn_baselines_end(const GeonnCache *cache, const GeonnJoin *join, GeonnLastRun
 	references = begin_baseline(cache, join, last_run, SIDE_REFERENCES);
 	read_source(references, join->references);
 	same_references = end_baseline(references, true);
-	/* with other references, observations have other reaches */
+	/* if references differ, observations' reaches do, too */
 	(void) end_baseline(build, same_references);
 	last_run->has_baselines = true;
 }
@@ -306,12 +306,12 @@ typedef struct FullSearch
 	BaselineBuild *build;
 
 	/*
-	 * Returns whether rows of the observations with this id are wanted; NULL: all are.  If not NULL, the
-	 * search has been made once before, and does not repeat its warnings.
+	 * Tells whether to search for observations with this id; NULL: for all.  If set, this is the second
+	 * search, which does not repeat warnings.
 	 */
 	bool		(*wants) (void *state, Datum id);
 
-	/* takes each row, whose values live until the call returns, as what it allocates does */
+	/* takes each row; the values, and what it allocates, live until the call returns */
 	void		(*consume) (void *state, const Datum *values, const bool *nulls);
 	void	   *state;
 
@@ -320,7 +320,7 @@ typedef struct FullSearch
 } FullSearch;
 
 /*
- * An observation with a NULL id is left to the rows: they raise the error.
+ * Skip a NULL id here: search_fully raises the error when it gets a row.
  */
 static bool
 watch(void *state, const PointRow *row, bool will_send)
@@ -359,8 +359,8 @@ set_reach(BaselineBuild *build, const GeonnSearch *search, const Datum *values, 
 }
 
 /*
- * Search with the active snapshot.  Rows come about in the order in which observations are read.
- * Raises an error about a NULL id.  Returns the number of rows.
+ * Search with the active snapshot.  Rows roughly keep the order in which observations are read.  Raises an
+ * error about a NULL id.  Returns the number of rows.
  */
 static uint64
 search_fully(FullSearch *full)
@@ -396,7 +396,7 @@ search_fully(FullSearch *full)
 	geonn_search_log(search, &report);
 	geonn_search_end(search);
 	MemoryContextDelete(full->row_context);
-	/* without references the search may have had no need to read */
+	/* without references, the search may have read nothing */
 	if (full->build != NULL && !full->has_read)
 		read_source(full->build, join.observations);
 	return rows;
@@ -498,7 +498,7 @@ typedef struct FullCompare
 	BaselineType types[TARGET_COLUMNS];
 	uint64		key[2];			/* the secret key of the rows' hashes */
 	Bag		   *bags;			/* [PARTITIONS]: the rows of the search, less those of the table */
-	bool	   *differs;		/* [PARTITIONS]: its rows differ; NULL: those of all may */
+	bool	   *differs;		/* [PARTITIONS]: its rows differ; NULL: all may differ */
 	StringInfoData bytes;
 	RowMerge	merge;
 } FullCompare;
@@ -596,8 +596,8 @@ sort_row(void *state, const Datum *values, const bool *nulls, TableReader *reade
 }
 
 /*
- * Write the differences of the rows that are to be sorted, and those of the table that go with them.
- * Returns how many rows the search returned.
+ * Search, sort the found rows and the table's of the same partitions, and write the differences.  Returns the
+ * search's number of rows.
  */
 static uint64
 sort_and_merge(FullCompare *comparison, FullSearch *search)

@@ -86,8 +86,8 @@ enum
 /* ---- labels ---- */
 
 /*
- * Write the hash of the labels of all tables whose rows are the source's, in the order in which they are
- * read, unless one of the tables has no label now.
+ * Write a hash of the labels of all tables that the source reads, in reading order; all zeros if a table has
+ * no label now.
  */
 static void
 write_label(const PointSource *source, const GeonnQuestion *question, uint8 *label)
@@ -277,8 +277,8 @@ signature_of(const GeonnCache *cache, const GeonnJoin *join, bool *noticed)
 /* ---- the triggers ---- */
 
 /*
- * The statements name the table and the triggers' function by their schemas, and another session may have renamed
- * these meanwhile: another role's function would then run as each role that writes the table.
+ * Create the triggers, then check them: if another session renamed a schema meanwhile, the names may be of
+ * other objects, and another role's function would run as each role that writes the table.
  */
 void
 geonn_last_run_make_triggers(const GeonnCache *cache)
@@ -310,10 +310,9 @@ static struct
 }			noticed;
 
 /*
- * Delete the row of geonn_cache_last_run, for the first row that a subtransaction changes.  No
- * other session makes that row meanwhile: it would wait for this one, which has the table locked.
- * The snapshot is the latest in any isolation level, as the row may be newer than the
- * transaction's.
+ * When a subtransaction changes its first row of the table, delete the row of geonn_cache_last_run.  No other
+ * session inserts that meanwhile: it would wait for this one's lock of the table.  The snapshot is the latest
+ * in any isolation level, as the row may be newer than the transaction's.
  */
 Datum
 geonn_cache_changed(PG_FUNCTION_ARGS)
@@ -398,8 +397,8 @@ geonn_last_run_create(const GeonnCache *cache)
 }
 
 /*
- * Delete a row that another session has made since the transaction took its snapshot: it says
- * nothing of the rows that this refresh is about to write.
+ * Delete a row of geonn_cache_last_run newer than the transaction's snapshot: it does not describe the rows
+ * that this refresh is about to write.
  */
 static void
 delete_newer_row(const GeonnCache *cache)

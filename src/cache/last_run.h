@@ -7,14 +7,14 @@
 
 #include "cache/baseline.h"
 
-/* bytes of a label of a side's contents, which is a SHA-256 */
+/* bytes of the label of a side's contents, a SHA-256 */
 #define LABEL_BYTES		32
 
 /* the column geonn_cache_last_run.sides */
 typedef struct StoredSides
 {
 	uint64		seed[CACHE_SIDES][2];	/* the secret keys of the baselines' hashes */
-	uint8		label[CACHE_SIDES][LABEL_BYTES];	/* of what the run read, as in GeonnLastRun */
+	uint8		label[CACHE_SIDES][LABEL_BYTES];	/* labels of what the run read */
 } StoredSides;
 
 /* what a full refresh does about baselines */
@@ -32,8 +32,8 @@ typedef struct GeonnLastRun
 	uint8		label[CACHE_SIDES][LABEL_BYTES];	/* all bytes are 0: the side has no label now */
 	List	   *relations[CACHE_SIDES]; /* geonn_relations_read */
 
-	bool		exists;			/* the row of the last run is there and fits: the fields below are known */
-	const char *reason;			/* why it does not, if not exists */
+	bool		exists;			/* the last run's row exists and is valid: the fields below are set */
+	const char *reason;			/* if it does not exist: why */
 	bool		same[CACHE_SIDES];	/* the side has not changed since the last run */
 	int64		rows;			/* how many rows the cache's table has */
 	StoredSides sides;
@@ -43,7 +43,7 @@ typedef struct GeonnLastRun
 	int			pause;			/* how many runs pass before one makes baselines again */
 } GeonnLastRun;
 
-/* No last run, with the labels of the join's sources now, by the active snapshot. */
+/* A state without a last run, with the sources' labels under the active snapshot. */
 extern GeonnLastRun *geonn_last_run_none(const GeonnJoin *join);
 
 /* Load what the last run read.  A side is the same if its label now is the one of that run. */
@@ -55,13 +55,13 @@ extern GeonnLastRun *geonn_last_run_load(const GeonnCache *cache, const GeonnJoi
  */
 extern void geonn_last_run_make_triggers(const GeonnCache *cache);
 
-/* Let the triggers notice changes of the table that this transaction has made. */
+/* Insert the row of geonn_cache_last_run that the triggers delete on a change. */
 extern void geonn_last_run_create(const GeonnCache *cache);
 
 /*
- * Called before anything is read: lets the triggers notice changes of the table by other sessions
- * from now on, if they do not yet.  May wait for other sessions' transactions.  If the
- * transaction's snapshot is older, changes stay unnoticed, and the next run is a full one.
+ * Called before anything is read: inserts that row if it is missing, so that the triggers notice other
+ * sessions' changes.  May wait for their transactions.  With a fixed snapshot (REPEATABLE READ), inserts
+ * none, and the next run is a full one.
  */
 extern void geonn_last_run_begin(const GeonnCache *cache);
 

@@ -97,8 +97,8 @@ has_same_labels(const GeonnLastRun *last_run)
 }
 
 /*
- * Decide about baselines.  They pay only if the next run uses them.  Each time that so much has changed
- * that the run could not use its baselines (was_wasted), more runs pass until the next ones are made.
+ * Decide whether to make baselines, which pay only if the next run uses them.  Each time that too much has
+ * changed for that (was_wasted), more runs pass before new ones are made.
  */
 static BaselinePlan
 plan_baselines(const Refresh *refresh, bool was_wasted)
@@ -141,7 +141,7 @@ refresh_fully(Refresh *refresh, const char *reason, bool was_wasted, bool most_d
 	if (replacement == NULL)
 		geonn_full_update(refresh->cache, refresh->join, refresh->row_type, build, most_differ, result);
 	geonn_baselines_end(refresh->cache, refresh->join, last_run, build);
-	/* the second search makes no baselines again */
+	/* the baselines are written already */
 	if (replacement != NULL && !geonn_replacement_swap(replacement, result))
 		geonn_full_update(refresh->cache, refresh->join, refresh->row_type, NULL, most_differ, result);
 }
@@ -171,9 +171,9 @@ refresh_rows(Refresh *refresh)
 }
 
 /*
- * Lock the sources before the snapshot is taken, as a SELECT does: an older snapshot sees no rows
- * of a table that another session has meanwhile emptied and filled again.  Planning a query also
- * locks the tables of a view.
+ * Lock the sources before the snapshot is taken, as a SELECT does: a snapshot taken earlier sees no rows of a
+ * table that another session has since emptied and refilled.  Planning a query also locks the tables of a
+ * view.
  */
 static void
 lock_relations(const GeonnCache *cache)
@@ -213,7 +213,7 @@ refresh_as_owner(const GeonnCache *cache, RefreshMode mode, bool alone, GeonnRun
 	geonn_target_check(cache, refresh.row_type);
 	refresh.last_run = geonn_last_run_load(cache, refresh.join, GetActiveSnapshot());
 	refresh_rows(&refresh);
-	/* else what is stored of the last run is still true */
+	/* else the stored state of the last run still holds */
 	if (!refresh.same)
 		geonn_last_run_store(cache, refresh.join, result->rows, refresh.last_run);
 	PopActiveSnapshot();
@@ -283,13 +283,12 @@ begin_run(void *state)
 	geonn_last_run_begin(run->cache);
 }
 
-/* ids of the caches that this session is refreshing, one within the other */
+/* ids of the caches that this session is refreshing, in nested refreshes */
 static List *at_work = NIL;
 
 /*
- * Refresh the cache of a run that has begun, and log the result; unless this is part of another refresh
- * of the same cache.  The code of views that a refresh reads may refresh caches, too, and the lock does not
- * keep out its own session.
+ * Refresh the cache of a run that has begun, and log the result.  Raises an error within another refresh of
+ * the same cache: functions of views may call geonn_refresh, and a session's lock does not exclude itself.
  */
 static void
 do_work(void *state)
@@ -461,8 +460,8 @@ is_cancel(const ErrorData *error)
 }
 
 /*
- * Refresh one of all caches.  Its failure becomes a warning and the next caches follow, also after
- * a lock was waited for in vain (lock_timeout, a deadlock), since the next cache has another lock.
+ * Refresh one of all caches.  Its failure becomes a warning and the next caches follow, also after a failed
+ * wait for a lock (lock_timeout, a deadlock): the next cache has another lock.
  */
 static void
 refresh_one(Run *run)

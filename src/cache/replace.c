@@ -67,7 +67,7 @@
 #include "base/compat.h"
 #include "base/wait_event.h"
 
-/* milliseconds for which a refresh goes on asking for the locks, and milliseconds between two attempts */
+/* how long a refresh tries to get the locks, and how long it waits between attempts; milliseconds */
 #define PATIENCE	100
 #define PAUSE		1
 
@@ -104,7 +104,7 @@ build_indexes(void *state)
 	List	   *list;
 	ListCell   *cell;
 
-	/* indexes that were made while rows were searched for are among them */
+	/* the list includes indexes that were made during the search */
 	AcceptInvalidationMessages();
 	list = RelationGetIndexList(replacement->target);
 	replacement->indexes = palloc(list_length(list) * sizeof(IndexPair));
@@ -144,8 +144,8 @@ drop_heap(GeonnReplacement *replacement)
 }
 
 /*
- * A subtransaction builds the indexes.  If values are not unique, the update of the rows finds them,
- * and its error names the ids, or the constraint.
+ * Build the new table.  Returns false if a unique index fails: updating the rows then raises an error that
+ * names the ids or the constraint.
  */
 static bool
 build(GeonnReplacement *replacement)
@@ -245,8 +245,7 @@ lock_at_once(List *relations, LOCKMODE mode)
 }
 
 /*
- * Find what has changed since the new table was made, so that it cannot take the place of the target;
- * or NULL.
+ * Find a change since the new table was made that forbids the swap; or NULL.
  */
 static const char *
 change_since(const GeonnReplacement *replacement)
@@ -271,9 +270,9 @@ change_since(const GeonnReplacement *replacement)
  * Lock all that is swapped, if no other session holds any of it.  Returns why the table is not
  * replaced, or NULL.
  *
- * A standby locks what the primary locks exclusively, until the transaction or subtransaction ends.  So a
- * subtransaction asks for the locks, and is rolled back where they are not all had.  The companions are
- * asked for in a weaker mode first, which no standby hears of.
+ * A standby replays ACCESS EXCLUSIVE locks until the (sub)transaction ends.  So a subtransaction asks for the
+ * locks, and is rolled back unless it gets all.  It first locks `relations` in a weaker mode, which is not
+ * replayed.
  */
 static const char *
 lock_all(const GeonnReplacement *replacement, List *relations, bool *held)
@@ -299,7 +298,7 @@ lock_all(const GeonnReplacement *replacement, List *relations, bool *held)
 }
 
 /*
- * Ask for the locks until patience ends.  Returns as lock_all.
+ * Retry lock_all until PATIENCE ends.  Returns its result.
  */
 static const char *
 lock_patiently(const GeonnReplacement *replacement)
@@ -362,8 +361,8 @@ take_files(Form_pg_class class, const FormData_pg_class *from)
 }
 
 /*
- * The relation cache keeps in which subtransaction a relation got its files: of the kept one now,
- * and the other one has those that the kept one had before.
+ * Tell the relation cache in which subtransaction each relation got its files: `kept` in this one; `other`
+ * takes over the entry of `kept`.
  */
 static void
 note_files(Oid kept, Oid other)
@@ -434,8 +433,7 @@ rename_toast(Oid toast, Oid table)
 }
 
 /*
- * Tell the planner how large the new heap is, as CLUSTER does.  The building of an index may leave that to
- * autovacuum.
+ * Tell the planner how large the new heap is, as CLUSTER does.  An index build may leave that to autovacuum.
  */
 static void
 note_size(Relation classes, const GeonnReplacement *replacement)
@@ -482,7 +480,7 @@ swap(GeonnReplacement *replacement)
 	CommandCounterIncrement();
 	rename_toast(toast, kept);
 
-	/* as autovacuum counts a refresh of a materialized view */
+	/* counts for autovacuum, as REFRESH MATERIALIZED VIEW */
 	target = table_open(kept, NoLock);
 	pgstat_count_truncate(target);
 	pgstat_count_heap_insert(target, replacement->rows);

@@ -22,7 +22,7 @@ typedef struct GeonnReplacement
 {
 	const GeonnCache *cache;
 	const GeonnJoin *join;
-	BaselineBuild *baselines;	/* gets the observations that the search reads; NULL: none is made */
+	BaselineBuild *baselines;	/* baseline for the observations of the search; NULL: none */
 	GeonnReplace policy;
 	bool		alone;			/* the refresh has a transaction of its own */
 	Relation	target;
@@ -37,7 +37,7 @@ typedef struct GeonnReplacement
  * Fill a new table with the rows that the search finds with the active snapshot, if this refresh is to
  * replace the cache's table.  The search adds the observations to the baseline (NULL: none is made).
  * most_differ: most rows are expected to differ.  alone: the refresh has a transaction of its own.  Returns
- * NULL, and has not searched, if the table's rows have to be updated; a hindrance is added to the result's
+ * NULL, without a search, if the rows have to be updated instead; a hindrance is added to the result's
  * reason.  If the cache's argument replace is 'always', a hindrance is an error.
  */
 extern GeonnReplacement *geonn_replacement_build(const GeonnCache *cache, const GeonnJoin *join,
@@ -54,8 +54,8 @@ extern bool geonn_replacement_swap(GeonnReplacement *replacement, GeonnRunResult
 /* ---- cache/target.c ---- */
 
 /*
- * The first hindrance to a replacement, as a clause like "it has a foreign key", and what the hint tells the user to
- * do, a sentence without its end; NULL: none.  Only the refresh has opened the table.
+ * The first hindrance to a replacement, as a clause like "it has a foreign key" (NULL: none); *remedy: the
+ * beginning of the hint.  The session has opened the table once.
  */
 extern const char *geonn_find_hindrance(const GeonnReplacement *replacement, const char **remedy);
 

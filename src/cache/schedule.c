@@ -81,8 +81,8 @@ is_database_of_cron(void)
 }
 
 /*
- * The owner of pg_cron's table of jobs in this database, or InvalidOid without one: another role
- * may have made a table of that name.
+ * The owner of pg_cron's table of jobs in this database, or InvalidOid.  A table of that name that another
+ * role made does not count.
  */
 static Oid
 cron_owner(void)
@@ -148,8 +148,8 @@ id_of(const GeonnRows *jobs, uint64 number)
 }
 
 /*
- * The cache's jobs, with ids and commands, among those with the name of its jobs: the jobs of its owner,
- * and jobs of other roles that have its command, which a former owner has left.
+ * Find the ids and commands of jobs with this cache's job name: its owner's jobs, and jobs with its command,
+ * which a former owner has left.
  */
 static GeonnRows *
 find_jobs(const GeonnCache *cache)
@@ -444,7 +444,7 @@ decides(const Node *command, Fate *fate)
 }
 
 /*
- * How commands of jobs begin that call a procedure of geonn in the schema.
+ * The first words of job commands that call geonn in this schema.
  */
 static char *
 call_in(const char *schema)
@@ -453,7 +453,7 @@ call_in(const char *schema)
 }
 
 /*
- * The jobs of this database's caches are in another database, where this command cannot change them.
+ * Warn that this database's caches have jobs in another one, where this command cannot change them.
  */
 static void
 warn_of_jobs_elsewhere(const Fate *fate)

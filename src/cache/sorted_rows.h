@@ -11,8 +11,8 @@
 #include "points/table_reader.h"
 
 /*
- * How to hash ids, so that equal ones have equal hashes.  Ids are equal if the btree operator class of their type
- * says so, with the column's collation.  PostgreSQL's type cache gives a hash function only if it goes with that
+ * How to hash ids, so that equal ones have equal hashes.  Ids are equal by the btree operator class of their
+ * type and the column's collation.  PostgreSQL's type cache gives a hash function only if it goes with that
  * equality.
  */
 typedef struct IdHash
@@ -27,17 +27,17 @@ typedef struct IdHash
 extern IdHash geonn_id_hash_of(Form_pg_attribute id);
 
 /*
- * The hash of an id.  All ids of a type without a hash function have the same hash, unless equal ids always have
- * the same bytes.
+ * The hash of an id.  All ids of a type without a hash function have the same hash, unless equal ids always
+ * have the same bytes.
  */
 extern uint64 geonn_id_hash(const IdHash *hash, Datum id);
 
 typedef struct SortedRows SortedRows;
 
 /*
- * Visit all rows of a cache's table that the active snapshot sees.  A visit gets the first
- * `columns` columns of the target, and the number of the row among those that the reader read last.  What a
- * visit allocates in the current memory context is freed soon after the visit.
+ * Visit all rows of a cache's table that the active snapshot sees.  A visit gets the row's first `columns`
+ * values (TargetColumn), and its index among the rows that the reader read last.  What it allocates in the
+ * current memory context is freed soon after the visit.
  */
 typedef void (*TargetVisitor) (void *state, const Datum *values, const bool *nulls, TableReader *reader,
 							   int row);
@@ -47,7 +47,7 @@ extern void geonn_target_read(Oid target, int columns, TargetVisitor visit, void
 extern void geonn_sorted_rows_add(SortedRows *rows, ItemPointer tid, const Datum *values,
 								  const bool *nulls);
 
-/* Raise an error if the active snapshot sees rows of two observations with the same id in the cache's table. */
+/* Raise an error if, in the active snapshot, two observations in the cache's table have the same id. */
 extern void geonn_target_check_unique(const GeonnCache *cache, TupleDesc row_type);
 
 /* rows that a search has found, and those that the table has of the same observations */
@@ -62,9 +62,9 @@ typedef struct RowMerge
 extern RowMerge geonn_merge_begin(const GeonnCache *cache, TupleDesc row_type);
 
 /*
- * Write the differences between both, and count them into the result: a row that only the search has is
- * inserted, a row that only the table has is deleted, and a row that both have, with other values, is updated.
- * Raises an error about a duplicate id if the search has found a key twice.  Ends both sorts.
+ * Write the differences, and count them into the result: a row that only the search has is inserted, one that
+ * only the table has is deleted, and one that both have, with other values, is updated.  Raises an error
+ * about a duplicate id if the search has found a key twice.  Ends both sorts.
  */
 extern void geonn_merge_end(RowMerge *merge, GeonnRunResult *result);
 

@@ -140,7 +140,7 @@ is_foreign_function(Oid function, void *state pg_attribute_unused())
 }
 
 /*
- * Does the tree have a relation or a function that is none of those?
+ * Does the tree have an untrusted relation or function (is_trusted)?
  */
 static bool
 has_foreign(Node *node, void *state)
@@ -189,8 +189,7 @@ look_at_query(ParseState *state, Query *query, geonn_jumble_state *jumble)
 /* ---- triggers that do not fire ---- */
 
 /*
- * Remove the triggers from the copy of their descriptions that the executor makes for each
- * statement.
+ * Disable this function's triggers in the copy of them that the executor makes for a statement.
  */
 static void
 leave_out_triggers(ResultRelInfo *relation, Oid function)
@@ -282,7 +281,7 @@ geonn_become_former(GeonnIdentity former)
 void
 geonn_plan_by_index(void)
 {
-	/* costs, and thus statistics, choose only among what is left */
+	/* so costs, and thus statistics, cannot choose another plan */
 	static const struct
 	{
 		const char *setting;
@@ -445,7 +444,7 @@ geonn_row_text(const GeonnRows *rows, uint64 row, int column)
 /* ---- errors ---- */
 
 /*
- * Errors of parallel workers have names of functions that do not outlive them.
+ * The names in a parallel worker's error do not outlive it: copy them too.
  */
 ErrorData *
 geonn_take_error(MemoryContext context)

@@ -28,13 +28,12 @@ extern Oid	geonn_changes_function(Oid schema);
 /* A relation's owner, or InvalidOid if the relation was dropped. */
 extern Oid	geonn_relation_owner(Oid relation);
 
-/* Set a setting, until the settings' nest level ends. */
+/* Set a GUC until the present GUC nest level ends. */
 extern void geonn_set(const char *setting, const char *value);
 
 /*
  * Continue as this role, with these bits added to the security context and a search_path of pg_catalog;
- * geonn_become_former continues as before, also with the settings.  An error does so with its
- * (sub)transaction.
+ * geonn_become_former restores role, context and settings, as does the abort of the (sub)transaction.
  */
 typedef struct GeonnIdentity
 {
@@ -46,7 +45,7 @@ typedef struct GeonnIdentity
 extern GeonnIdentity geonn_become(Oid role, int restrictions);
 extern void geonn_become_former(GeonnIdentity former);
 
-/* Make the planner look rows up one by one in indexes, until the settings' nest level ends. */
+/* Make the planner look rows up one by one in indexes, until the GUC nest level ends. */
 extern void geonn_plan_by_index(void);
 
 /* Run one or several commands through SPI. */
@@ -116,8 +115,8 @@ typedef struct GeonnOwnStatement
 
 /*
  * From now on check the names of this statement, NULL for none, whenever PostgreSQL analyzes it, and leave
- * out its triggers when its plan is executed.  Returns the statement of the call before, which the caller
- * passes again later, after an error as well.
+ * out its triggers when its plan is executed.  Returns the former statement, which the caller sets again
+ * afterwards, also after an error.
  */
 extern const GeonnOwnStatement *geonn_set_own_statement(const GeonnOwnStatement *own);
 

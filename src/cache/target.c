@@ -112,8 +112,7 @@ geonn_target_check(const GeonnCache *cache, TupleDesc row_type)
 /* ---- what would make a replaced table wrong ---- */
 
 /*
- * With a snapshot older than the lock of the cache, rows may be older than those that another
- * refresh has written meanwhile.
+ * A snapshot taken before the cache was locked may give older rows than another refresh has written since.
  */
 static const char *
 old_snapshot(const GeonnReplacement *replacement pg_attribute_unused())
@@ -181,7 +180,7 @@ columns(const GeonnReplacement *replacement)
 }
 
 /*
- * The first index of a table that is unfinished, or has an exclusion constraint; or InvalidOid.
+ * The table's first unfinished index, or else its first exclusion constraint's; or InvalidOid.
  */
 static Oid
 find_index(Relation table, bool unfinished)
@@ -229,8 +228,7 @@ constraints(const GeonnReplacement *replacement)
 }
 
 /*
- * A command that builds an index CONCURRENTLY has locked the table less than its readers have, and may last:
- * the refresh cannot wait for it.
+ * An index that is being built CONCURRENTLY may take long, and the refresh cannot wait for it.
  */
 static const char *
 unfinished_indexes(const GeonnReplacement *replacement)
@@ -242,7 +240,7 @@ unfinished_indexes(const GeonnReplacement *replacement)
 }
 
 /*
- * PostgreSQL names a new table by the OID of the one whose files it will get.
+ * make_new_heap names the new table after the OID of the old one.
  */
 static const char *
 name_taken(const GeonnReplacement *replacement)
@@ -257,7 +255,7 @@ name_taken(const GeonnReplacement *replacement)
 	return psprintf("another object has the name %s", name);
 }
 
-/* ---- what new files of the table would bypass (triggers, rules, publications, slots), or keep waiting (readers) ---- */
+/* ---- what new files of the table would bypass, or keep waiting (readers) ---- */
 
 /*
  * Triggers for TRUNCATE are no hindrance: updates of the rows would not fire them, either.
@@ -295,7 +293,7 @@ publications(const GeonnReplacement *replacement)
 }
 
 /*
- * Logical slots.  Nothing here tells which tables other plugins than PostgreSQL's own send: maybe all.
+ * Plugins of logical slots other than pgoutput may send any table's changes.
  */
 static const char *
 slots(const GeonnReplacement *replacement pg_attribute_unused())
@@ -331,7 +329,7 @@ typedef struct Hindrance
 {
 	const char *(*find) (const GeonnReplacement *replacement);	/* a clause like "it has a foreign key" */
 	bool		wrong;			/* a replaced table would be wrong: it hinders 'always', too */
-	const char *remedy;			/* what the hint tells the user to do; a sentence without its end */
+	const char *remedy;			/* the beginning of the hint: what the user can do */
 } Hindrance;
 
 static const char remove_it[] = "Remove what hinders it";
@@ -369,9 +367,9 @@ geonn_find_hindrance(const GeonnReplacement *replacement, const char **remedy)
 /* ---- differences ---- */
 
 /*
- * The statement that writes all differences of a kind; it has %s in place of the table's name.  When a scan by
- * TID has waited for another transaction that changed the row, it does not check the TID again after that one has
- * committed: the second condition does, and passes such a row over.
+ * One statement for each kind of difference, with %s for the table's name.  After a TID scan has waited for a
+ * transaction that changed the row, it does not check the TID again: the second condition does, and skips the
+ * row.
  */
 static const char *const statements[ROW_CHANGES] = {
 	[ROW_DELETED] = "DELETE FROM ONLY %s AS t USING difference AS n"
@@ -444,8 +442,8 @@ geonn_difference_add(GeonnDifference *difference, RowChange change, ItemPointer 
 /* ---- writing ---- */
 
 /*
- * Plan and execute a statement such that it fetches the table's rows by their TIDs: the planner would rather
- * read the whole table, as it expects a disk.  The triggers that the statement fires are planned as usual.
+ * Plan the statement to fetch the table's rows by TID, and execute it: the planner's costs, made for disks,
+ * prefer to read the whole table.  Its triggers' statements are planned as usual.
  */
 static void
 execute_by_tid(GeonnOwnStatement *own)
@@ -477,7 +475,7 @@ raise_changed_meanwhile(const GeonnCache *cache)
 }
 
 /*
- * Does code of the table's user decide which rows are written?
+ * Can triggers or rules change which rows are written?
  */
 static bool
 is_rewritten(const GeonnCache *cache)
@@ -512,9 +510,8 @@ raise_unwritten(const GeonnDifference *difference, RowChange change, int64 chang
 }
 
 /*
- * The name of the table's primary key, of which a violation means that another session has inserted
- * rows since the refresh took its snapshot: the refresh itself has each key once.  NULL: it may mean
- * something else.
+ * The name of the table's primary key.  The refresh has each key once, so a violation means that another
+ * session inserted rows after the snapshot.  NULL: a trigger or rule may cause it, too.
  */
 static char *
 key_of_refresh(const GeonnCache *cache)
@@ -569,8 +566,8 @@ execute_on_target(const GeonnCache *cache, const char *statement, const char *ke
 }
 
 /*
- * Write the differences of one kind, which the statement reads as a relation.  It passes over a row
- * that has changed since it was read.
+ * Write the differences of one kind, which the statement reads as a relation.  It skips rows that have
+ * changed since they were read.
  */
 static void
 write_rows(const GeonnDifference *difference, RowChange change, int64 *changed)

@@ -358,9 +358,9 @@ geonn_near_distance(double s)
  * truth for the degrees that they came from (essay, 5. and 6.), never negative,
  * 0 for equal vectors, the same bits for (u, v) as for (v, u).
  *
- * Beyond a quarter of the circle the chord says less and less about the angle,
- * so the distance to the antipode is taken from pi R.  product + product_rest
- * and half_circle_high + half_circle_low are exact, the latter to 2^-85 m.
+ * Beyond a quarter circle the chord says less and less about the angle, so the distance to the antipode is
+ * subtracted from pi R.  product + product_rest and half_circle_high + half_circle_low are exact, the latter
+ * to 2^-85 m.
  */
 GEONN_GEODESY_FUNCTION double
 geonn_distance_of(struct geonn_vector u, struct geonn_vector v)
@@ -399,11 +399,10 @@ geonn_distance_degrees(double latitude1, double longitude1,
  *
  *		distance(u, a) <= distance(u, b)  implies  s(u, a) <= L(s(u, b))
  *
- * for all unit vectors made by geonn_unit_vector(), distance as computed.  So
- * if b has the smallest s of all references, each reference that is as near as b
- * or nearer has s <= L(s(u, b)): no other can be the first.  For k neighbours
- * take the k-th smallest s.  k references have no larger one, each of the k
- * nearest is as near as one of these, and L grows with s.
+ * for all unit vectors made by geonn_unit_vector(), distance as computed.  So if b has the smallest s of all
+ * references, each reference not farther than b has s <= L(s(u, b)): no other can be the first.  For k
+ * neighbours take the k-th smallest s: k references have no larger one, each of the k nearest is not farther
+ * than one of them, and L grows with s.
  *
  * Each s may be geonn_chord_squared()'s, or a plain sum of the same differences,
  * dx*dx + dy*dy + dz*dz, as a SIMD filter computes it: in any association, with

@@ -101,8 +101,8 @@ geonn_metric_radius_limit(enum geonn_metric metric, double max_distance)
 }
 
 /*
- * For a metric whose chord does not decide: each reference whose squared chord is at most the returned limit
- * is within `distance` metres.  Negative if chords show that of no reference; may be INFINITY.
+ * For a metric without geonn_metric_chord_decides(): each reference whose squared chord is at most the
+ * returned limit is within `distance` metres.  Negative if no chord shows that; may be INFINITY.
  */
 GEONN_GEODESY_FUNCTION double
 geonn_metric_certain_limit(enum geonn_metric metric, double distance)
@@ -147,8 +147,8 @@ geonn_metric_wide_limit(enum geonn_metric metric, double max_distance)
 }
 
 /*
- * The greatest difference of latitude, in degrees, of points that are at most max_distance metres apart.  A degree
- * has at least 110,574 metres, at the spheroid's equator: a (1 - e^2) pi / 180, by the radius of
+ * The greatest difference of latitude, in degrees, of points that are at most max_distance metres apart.  A
+ * degree has at least 110,574 metres, at the spheroid's equator: a (1 - e^2) pi / 180, by the radius of
  * curvature of a meridian there.
  */
 GEONN_GEODESY_FUNCTION double
@@ -163,7 +163,7 @@ geonn_metric_latitudes(enum geonn_metric metric, double max_distance)
 	__builtin_unreachable();
 }
 
-/* The distance in metres of two points given by their vectors, for a metric whose chord decides. */
+/* Distance in metres of two points by their vectors, where geonn_metric_chord_decides(). */
 GEONN_GEODESY_FUNCTION double
 geonn_metric_distance_of(enum geonn_metric metric, struct geonn_vector u, struct geonn_vector v)
 {

@@ -253,7 +253,7 @@ geonn_device_choice_of(enum geonn_device_kind kind)
 	return (enum geonn_device_choice) (GEONN_DEVICE_AUTO + 1 + (int) kind);
 }
 
-/* how distances are measured, by which neighbours are ordered */
+/* how the distances that order neighbours are measured */
 enum geonn_metric
 {
 	GEONN_METRIC_SPHERE,		/* along great circles of a sphere (geodesy.h) */

@@ -150,9 +150,8 @@ geonn_spheroid_vector(double latitude, double longitude)
  * The limit L such that points with a geodesic of at most `reach`, in units of a,
  * have a computed squared chord of at most L.  reach includes GEONN_SPHEROID_MARGIN.
  *
- * Up to 0.28 bounds 1. and 2. of the essay are all but equal, and L follows from
- * 1., which costs nothing; then from bound 2., which ends at pi b = 3.131.  From
- * 3.125 on L is INFINITY.
+ * Up to 0.28, bounds 1. and 2. of the essay are all but equal, and L follows from 1., which costs nothing;
+ * beyond, from 2., which ends at pi b = 3.131.  From 3.125 on L is INFINITY.
  *
  * After bound 2. the margin has to cover these.  The angle is at most 90 degrees:
  * three operations and the constant round it by 4 e * 1.57.  The sine adds 0.73 e;
@@ -190,10 +189,9 @@ geonn_spheroid_reach(double reach)
  * S, so k computed ones, and the k-th of all, are at most S + 100 nm.  A computed
  * geodesic that is not longer is in truth at most S + 200 nm.
  *
- * Any k references will do, so the limit of the k nearest found so far is as
- * good during a search.  It shrinks with the chord but for its own rounding,
- * which the margin covers: L(x) is at least B(x), B a monotone function that
- * is all that the proof needs.
+ * Any k references will do, so the limit of the k nearest found so far holds during a search.  It shrinks
+ * with the chord but for its own rounding, which the margin covers: L(x) is at least B(x), B a monotone
+ * function that is all that the proof needs.
  *
  * The margin, at the worst place, the end: the computed root is 15 e from c
  * and rounded, 17 e, relative to 2 rho 9 e, with the quotient's rounding and
@@ -220,9 +218,8 @@ geonn_spheroid_limit(double kth_chord_squared)
 }
 
 /*
- * The limit on squared chords such that all references with a geodesic of at
- * most so many metres have squared chords of at most the limit.  INFINITY from
- * 19,932 km on.
+ * The limit on the squared chords of all references with a geodesic of at most max_distance metres.  INFINITY
+ * from 19,932 km on.
  *
  * The margin covers 100 nm, 142 e, and two roundings of at most 3.2 e.
  */
@@ -233,9 +230,8 @@ geonn_spheroid_radius_limit(double max_distance)
 }
 
 /*
- * The limit on squared chords such that all references with squared chords of at
- * most the limit have a geodesic of at most `distance` metres.  Negative if chords
- * show that of no reference, INFINITY if no two points are farther apart.
+ * The limit within which a squared chord implies a geodesic of at most `distance` metres.  Negative if no
+ * chord shows that, INFINITY if no two points are farther apart.
  *
  * By bound 3. s is at most r if c is at most 2 rho sin(r / 2 rho), and sin x is
  * at least x - x^3 / 6.  x ends at 1, where c / 2 rho is 5 / 6.

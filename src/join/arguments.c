@@ -28,10 +28,10 @@
 #include "join/arguments.h"
 #include "base/words.h"
 
-/* for an argument that is one of several words: its hint lists them */
+/* marks arguments whose hint lists their words (list_words) */
 static const char word_hint[] = "Give one of the words";
 
-/* the arguments and their join, so that a row of the table can say where either keeps a value */
+/* both structs in one, so that one offset in the table finds a field of either */
 typedef struct ReadArguments
 {
 	GeonnArguments arguments;
@@ -152,7 +152,7 @@ read_options(const GeonnArgument *argument pg_attribute_unused(), Datum value,
 }
 
 /*
- * Keep a value in the field of its argument, whose type follows from the argument's.
+ * Store a value in the argument's field, whose C type follows from the SQL type.
  */
 static void
 keep_value(const GeonnArgument *argument, Datum value, GeonnArguments *arguments)
@@ -185,8 +185,7 @@ keep_value(const GeonnArgument *argument, Datum value, GeonnArguments *arguments
 /* ---- how texts show them ---- */
 
 /*
- * SQL of a value that the type's output function has written.  SQL has no literal for an infinite
- * number without quotes.
+ * The SQL literal of a value, given the type's output.  An infinite number needs quotes.
  */
 static char *
 describe_value(const GeonnArgument *argument, const char *output)
@@ -302,7 +301,7 @@ geonn_argument_of_radius(const GeonnArgument *argument)
 	return (argument->traits & GEONN_OF_RADIUS) != 0;
 }
 
-/* functions, and how their observations are given */
+/* functions, with example observations for hints */
 static const struct
 {
 	const char *name;
@@ -320,7 +319,7 @@ static const struct
 
 /* ---- where they are ---- */
 
-/* the function that was asked for last: a planner asks many times for one function */
+/* the positions found last: the planner asks many times for one function */
 static struct
 {
 	Oid			function;		/* InvalidOid: none */
@@ -328,7 +327,7 @@ static struct
 }			last;
 
 /*
- * Find where the last function has each argument of the table; -1: it has none of this name and type.
+ * Set last.positions: each argument's position in the function; -1: none has this name and type.
  */
 static void
 find_positions(Oid function)
@@ -370,7 +369,7 @@ forget_last(Datum argument pg_attribute_unused(), int cache pg_attribute_unused(
 }
 
 /*
- * Where the function has each argument, [ARGUMENTS]; valid until this is asked for another one.
+ * The arguments' positions in a function, [ARGUMENTS]; valid until called for another.
  */
 static const int *
 positions_in(Oid function)
@@ -455,7 +454,7 @@ geonn_arguments_called(FunctionCallInfo fcinfo, GeonnFunction function)
 		else
 			continue;
 
-		/* a cache, or shards, without radius have k, and a join may have radiuses of its points */
+		/* radius may be NULL: caches and shards then have k, joins may have radius columns */
 		if (values[i].isnull && argument->hint != NULL && !geonn_argument_of_radius(argument))
 			raise_null(function, argument);
 	}
@@ -519,7 +518,7 @@ geonn_arguments_of_one_question(NullableDatum *values)
 }
 
 /*
- * geonn_within without a radius: its points have radiuses of their own.
+ * Without radius, geonn_within needs option obs_radius or ref_radius.
  */
 static void
 read_no_radius(GeonnFunction function, const GeonnArgument *argument, GeonnArguments *arguments)

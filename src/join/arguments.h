@@ -24,7 +24,7 @@ typedef enum GeonnFunction
 	GEONN_SHARD_DDL
 } GeonnFunction;
 
-/* when a refresh gives a cache's table the files of a new one, instead of updating rows */
+/* when a refresh swaps in a new table's files instead of updating a cache's rows */
 typedef enum GeonnReplace
 {
 	GEONN_REPLACE_AUTO,			/* when most rows are expected to differ, and nothing hinders it */
@@ -45,7 +45,7 @@ typedef struct GeonnArguments
 {
 	GeonnFunction function;
 	const char *function_name;
-	GeonnJoin  *join;			/* the question and what else is asked; sources and label are not set yet */
+	GeonnJoin  *join;			/* the question and the flags; sources and label are not set yet */
 	char	   *name;			/* the name of a cache */
 	Oid			obs;
 	Oid			ref;
@@ -59,7 +59,7 @@ typedef struct GeonnArguments
 	GeonnOptions options;
 	char	   *target;			/* the name of a cache's table */
 	GeonnReplace replace;
-	ArrayType  *servers;		/* of names, as readers: the servers of the shards */
+	ArrayType  *servers;		/* of names: the foreign servers of the shards */
 	char	   *coordinator;	/* the connection string by which shards reach the coordinator */
 	int			sharded;		/* the side that is divided: 0 the observations, 1 the references */
 	GeonnPartitioning partition_by;
@@ -74,10 +74,10 @@ typedef struct GeonnArguments
 								 * but for the sources */
 } GeonnArguments;
 
-/* bits that a row of the table sets for its argument: one of the first two, and any of the others */
+/* bits of an argument in geonn_arguments: one of the first two, and any of the others */
 typedef enum GeonnArgumentTrait
 {
-	/* a plan node that takes the observations from elsewhere honours any value (plan/own_rows.c) */
+	/* the plan node that reads observations from outer rows honours any value (plan/own_rows.c) */
 	GEONN_OWN_ANY = 1 << 0,
 	GEONN_OWN_DEFAULT = 1 << 1,	/* it honours the default alone */
 
@@ -96,17 +96,17 @@ struct GeonnArgument
 	int			traits;			/* bits of GeonnArgumentTrait */
 	Oid			type;
 
-	/* the default, as the type's output function writes it; NULL: the default is NULL, or is missing */
+	/* the default, as the type's output function writes it; NULL: it is NULL or missing */
 	const char *standard;
 
-	/* a hint that says what to give, where a NULL is an error; NULL: a NULL means the default */
+	/* the hint of the error about a NULL; NULL: a NULL means the default */
 	const char *hint;
 
-	bool		is_shown;		/* texts show the value, unless it is the default */
-	size_t		offset;			/* where the value is kept, from the beginning of the arguments */
+	bool		is_shown;		/* text shows the value unless it is the default */
+	size_t		offset;			/* the offset of the value in ReadArguments */
 	const struct config_enum_entry *words;	/* the values that a text may have */
 
-	/* check a value, and keep it; NULL: keep it as it is */
+	/* check and store a value; NULL: store it as it is */
 	void		(*read) (const GeonnArgument *argument, Datum value, GeonnArguments *arguments);
 };
 
@@ -126,8 +126,8 @@ extern bool geonn_argument_of_radius(const GeonnArgument *argument);
 extern bool geonn_argument_is_default(const GeonnArgument *argument, NullableDatum value);
 
 /*
- * Where a radius is among the values of a cache or of shards, set those of arguments that belong to k alone
- * to NULL.  Returns the first of these that was not the default; NULL: none.
+ * If the values of a cache or of shards have a radius, set those of the arguments for k to NULL.  Returns the
+ * first of these arguments that was not the default; NULL: none.
  */
 extern const GeonnArgument *geonn_arguments_of_one_question(NullableDatum *values);
 

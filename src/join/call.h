@@ -34,14 +34,14 @@ typedef struct GeonnReport
 	int			reference_workers;	/* the greatest number of parallel workers that helped to read them */
 	uint64		observations;	/* how many were read */
 	uint64		observations_skipped;	/* how many were left out for their NULLs or coordinates */
-	uint64		unmatched;		/* how many others have no neighbour */
-	uint64		rows;			/* how many rows of the result were taken */
+	uint64		unmatched;		/* valid ones without a neighbour */
+	uint64		rows;			/* how many result rows were returned */
 	GeonnWork	work;
 	double		preparing;		/* ms that passed until the references were sealed */
 	double		reading;		/* ms that were spent reading observations */
 } GeonnReport;
 
-/* what each of the processes that search together has done */
+/* a report for each of the processes that share a search */
 typedef struct ProcessReports
 {
 	int			count;			/* 0: one process searches alone */
@@ -55,8 +55,8 @@ extern double geonn_milliseconds_since(instr_time begun);
 extern void geonn_call_begin(GeonnCall *call);
 
 /*
- * Fill in the label of a call: the relations (InvalidOid: not one), the function's name
- * and its arguments; a long text is cut.
+ * Fill in the label of a call: its relations (InvalidOid: none), the function's name and its arguments; a
+ * long text is cut.
  */
 extern void geonn_call_describe(struct geonn_call_label *label, Oid observations,
 								Oid references, const char *function,
@@ -74,14 +74,13 @@ extern struct geonn_call geonn_call_message(const GeonnCall *call,
 extern uint64 geonn_call_expected(const PointSource *source);
 
 /*
- * Take the workers' reports out of shared memory, which has [count] reports, and add them to *taken and to
- * the sum.  Workers may be more than the last time, if shared memory was scarce then; what is
- * allocated lives as long as the memory context.
+ * Add the workers' reports in shared, [count], to *taken and to the sum, and clear shared.  *taken grows, in
+ * the memory context, if it has fewer reports than count, as after a shortage of shared memory.
  */
 extern void geonn_reports_take(ProcessReports *taken, GeonnReport *shared, int count,
 							   GeonnReport *sum, MemoryContext context);
 
-/* The names, of char *, of the devices whose bits are set, by their numbers in geonn_devices. */
+/* The names (char *) of the devices whose bits are set; bit i is number i in geonn_devices. */
 extern List *geonn_device_names(uint64 devices);
 
 /* Add the report of another search with the same references. */

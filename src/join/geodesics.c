@@ -140,9 +140,8 @@ check_coordinate(const char *name, bool is_latitude, double value)
 }
 
 /*
- * Kept apart, so that the JIT compiler leaves geonn_distance where it is:
- * inlined elsewhere it could not call geonn_spheroid_distance, which only
- * this library sees.
+ * Not inlined, so that the JIT compiler does not inline geonn_distance: elsewhere it could not call
+ * geonn_spheroid_distance, which only this library sees.
  */
 static pg_noinline double
 metric_distance(enum geonn_metric metric, double latitude1, double longitude1, double latitude2,

@@ -55,8 +55,8 @@ typedef struct GroupEntry
 	char		status;			/* simplehash's */
 } GroupEntry;
 
-/* what a group takes besides its key, at most: two entries of the table, and four slots each in the file and in
- * the memory from which the file is written */
+/* the greatest size of a group without its key: two hash table entries, and four slots both in the file and
+ * in the memory from which it is written */
 #define GROUP_BYTES (2 * sizeof(GroupEntry) + 2 * 4 * sizeof(GroupSlot))
 
 typedef struct GroupColumn
@@ -182,7 +182,7 @@ geonn_groups_file_bytes(const GeonnGroups *groups)
 }
 
 /*
- * Count what a key takes in the table and in the file; both exist at the end.
+ * Count a key's bytes twice: in the end, both the table and the file have it.
  */
 static void
 add_to_memory(GeonnGroups *groups, const Datum *key)
@@ -241,7 +241,7 @@ geonn_groups_add(GeonnGroups *groups, const Datum *key, const bool *is_null)
 /* ---- the file ---- */
 
 /*
- * Append a key; returns where it begins.
+ * Append a key; returns its file offset.
  */
 static uint64
 write_key(GeonnGroups *groups, const Datum *key)

@@ -15,12 +15,11 @@ typedef struct GeonnGroups GeonnGroups;
 #define GEONN_NO_GROUP (-1)
 
 /*
- * Create an empty set of groups, which lives as long as the current memory context; what it
- * takes is added to the memory of its references.  Raises an error unless the by columns of
- * both sources have the same types, with an equality.
+ * Create an empty set of groups, which lives as long as the current memory context; its bytes are added to
+ * memory.  Raises an error unless the by columns of both sources have the same types, with an equality.
  *
- * Where memory is NULL, get the groups of the dataset to which the client is attached; the sources
- * must be like those with which the groups were created.
+ * Where memory is NULL, get the groups of the dataset to which the client is attached; the sources must be
+ * like those with which the groups were created.
  */
 extern GeonnGroups *geonn_groups_begin(const PointSource *observations,
 									   const PointSource *references, ReferenceMemory *memory,

@@ -42,7 +42,7 @@
 /* how many observations are read at a time where rows are taken one by one */
 #define ROWS_A_READING	1024
 
-/* how many observations that exclude tags are sent at a time */
+/* observations sent at a time under exclude_self */
 #define EXCLUDED_AT_ONCE	256
 
 struct GeonnSearch
@@ -55,15 +55,15 @@ struct GeonnSearch
 	PointReading *reading;		/* the reading of the observations */
 	bool		all_read;		/* all observations were read */
 
-	/* the values of the current row, and behind them the number of its observation */
+	/* the values of the current row, then the number of its observation */
 	Datum	   *values;			/* [row.descriptor->natts + 1] */
 	bool	   *nulls;
 
-	/* rows that wait to be taken, with the numbers of their observations behind their columns */
+	/* rows not yet returned, with their observation's number as the last column */
 	Tuplestorestate *store;		/* NULL: the search has not begun */
-	TupleTableSlot *slot;		/* has the row that was taken last */
+	TupleTableSlot *slot;		/* holds the row taken last */
 	uint64		waiting;		/* how many rows these are */
-	GeonnRun	run;			/* pairs that are taken one after the other */
+	GeonnRun	run;			/* a run of pairs, returned one by one */
 
 	/* the references of another search; NULL: it has its own */
 	const SharedReferences *references;
@@ -80,8 +80,8 @@ struct GeonnSearch
 	GeonnWork	work;			/* as the client's */
 
 	/* for the report */
-	uint64		without_candidates; /* how many observations were not sent, for their group or limits */
-	uint64		local_rows;		/* how many rows observations have that were not sent */
+	uint64		without_candidates; /* unsent observations: no reference suits their group or limits */
+	uint64		local_rows;		/* how many rows the unsent observations have */
 	double		preparing;		/* ms, as in GeonnReport */
 	double		spent_reading;	/* ms, likewise */
 };
@@ -148,7 +148,7 @@ geonn_search_take_part(GeonnSearch *search, SharedSearch *shared)
 static void
 store_row(GeonnSearch *search)
 {
-	/* all rows put before have been taken */
+	/* all stored rows have been returned */
 	if (search->waiting == 0)
 		tuplestore_clear(search->store);
 	search->values[search->row.descriptor->natts] = UInt64GetDatum(search->number);
@@ -157,8 +157,8 @@ store_row(GeonnSearch *search)
 }
 
 /*
- * Take a pair as a row; without wait, only if one has come.  Where the engine is ahead nothing waits
- * while pairs keep coming, so an interrupt is asked for here.
+ * Return the next pair as a row; without wait, only if one has arrived.  While pairs arrive, nothing waits
+ * for the engine: so interrupts are checked here.
  */
 static bool
 take_pair(GeonnSearch *search, bool wait, Datum *values, bool *nulls)
@@ -238,7 +238,7 @@ add_observation(GeonnSearch *search, const PointRow *row, int32 group)
 	if (search->join->exclude_self)
 		geonn_references_excluded(search->prepared.references, row->id, &columns.excluded_first,
 								  &columns.excluded_last);
-	/* a batch with long ids may be full with fewer rows than the ring had places for */
+	/* a batch with long ids can be full before the ring's places are used up */
 	while (geonn_client_places(client) == 0)
 	{
 		if (take_pair(search, true, search->values, search->nulls))
@@ -248,7 +248,7 @@ add_observation(GeonnSearch *search, const PointRow *row, int32 group)
 }
 
 /*
- * Send observations that have nothing but their coordinates and, under exclude_self, their ids.
+ * Send observations without groups and limits; under exclude_self, with their excluded tags.
  */
 static void
 add_observations(const GeonnSearch *search, uint32 rows, const Datum *ids, const double *latitudes,
@@ -269,7 +269,7 @@ add_observations(const GeonnSearch *search, uint32 rows, const Datum *ids, const
 }
 
 /*
- * Send those of these observations with which the search is to go on.
+ * Send these observations, except those that search->watch rejects.
  */
 static void
 consume_observations(void *state, uint32 rows, const Datum *ids, const double *latitudes,
@@ -472,7 +472,7 @@ begin_taking(GeonnSearch *search)
 }
 
 /*
- * Read as many observations as can be sent without pairs being taken first.
+ * Read as many observations as fit in the ring before pairs are taken.
  */
 static void
 read_some(GeonnSearch *search)
@@ -527,7 +527,7 @@ take_run_pair(GeonnSearch *search, Datum *values, bool *nulls)
 }
 
 /*
- * Take a row that is at hand: one that waits in the store, or a pair that has come.
+ * Return a row without waiting: one from the store, or a pair that has arrived.
  */
 static bool
 take_row(GeonnSearch *search, Datum *values, bool *nulls)
@@ -702,7 +702,7 @@ geonn_search_report(const GeonnSearch *search)
 	report.work = search->prepared.client != NULL ? geonn_client_work(search->prepared.client) : search->work;
 	report.unmatched = report.work.unmatched + search->without_candidates;
 
-	/* what has come out of the engine and the store, but for what waits to be taken */
+	/* rows from the engine and the store, less those not yet returned */
 	report.rows = report.work.pairs + search->local_rows - search->waiting - (search->run.end - search->run.next);
 	if (search->join->keep_unmatched)
 		report.rows += report.work.unmatched;

@@ -15,24 +15,24 @@
 
 typedef struct GeonnJoin
 {
-	PointSource *observations;	/* NULL: points are given, and have no ids */
+	PointSource *observations;	/* NULL: see given; the points have no ids */
 	PointSource *references;
-	GeonnQuestion question;		/* its columns, and what it says of ids, are set by the sources later */
+	GeonnQuestion question;		/* completed by make_question: columns, ids, unmatched */
 	bool		exclude_self;
 	bool		keep_unmatched;
 	InvalidPolicy invalid;
 	struct geonn_call_label label;	/* what the views of calls show */
 
 	/*
-	 * The observations, where they are given.  Rows then have their number in place of
-	 * an id, from 1 on, in the column ord.
+	 * Observations that the caller passes.  Result rows then have their number, ord, from 1 on, in place of
+	 * an id.
 	 */
 	const GivenPoints *given;
 
 	/* the window of the given observations; NULL: they have none */
 	const NamedWindow *given_window;
 
-	/* the references, where they are given; then the source has their columns */
+	/* references that the caller passes; the source describes their columns */
 	const GivenPoints *given_references;
 } GeonnJoin;
 
@@ -40,38 +40,37 @@ typedef struct GeonnJoin
 extern InvalidPolicy geonn_observations_policy(const GeonnJoin *join);
 
 /*
- * A join under way, in a memory context of its own below the current one.  Its
- * rows are of this type (NULL: not composite), which is checked against the
- * join.  They are taken one by one.
+ * Begin a join, in a memory context of its own below the current one.  Its rows, taken one by one, are of
+ * row_type (NULL: not composite), which is checked against the join.
  */
 typedef struct GeonnSearch GeonnSearch;
 
 extern GeonnSearch *geonn_search_begin(const GeonnJoin *join, TupleDesc row_type);
 
-/* Rows are to have only these attributes of the row type, numbered from 1 on. */
+/* Have rows return only these attributes (from 1) of the row type. */
 extern void geonn_search_project(GeonnSearch *search, TupleDesc descriptor,
 								 const AttrNumber *attributes);
 
 /*
- * Called for each observation that the search reads, in the order of reading, before it is sent to
- * the engine; will_send: it can have neighbours.  Returns whether the search goes on with the observation;
- * if not, the result has no row of it.
+ * Called for each observation that the search reads, in the order of reading, before it is sent to the
+ * engine; will_send: it can have neighbours.  Returns false to leave the observation out of the search and of
+ * the result.
  */
 typedef bool (*ObservationWatcher) (void *state, const PointRow *row, bool will_send);
 
-/* Have observations watched; before the first row is taken. */
+/* Set the watcher, before the first row is taken. */
 extern void geonn_search_watch(GeonnSearch *search, ObservationWatcher watch, void *state);
 
 /*
- * In a search that is watched: the observation of the row that was taken last, by its number, from 0 on,
- * among the observations that were sent; GEONN_NOT_SENT if it was not sent.
+ * In a watched search: the number, from 0 on, among the sent observations, of the one whose row was returned
+ * last; GEONN_NOT_SENT if it was not sent.
  */
 #define GEONN_NOT_SENT PG_UINT64_MAX
 extern uint64 geonn_search_number(const GeonnSearch *search);
 
 /*
- * The references of a search, for others of the same join with other given points, in this process or
- * in parallel workers.  It is plain data, which shared memory can have.
+ * A search's references, for other searches of the same join with other points, in this process or in
+ * parallel workers.  It is plain data, which can lie in shared memory.
  */
 typedef struct SharedReferences
 {
@@ -88,7 +87,7 @@ extern SharedReferences geonn_search_references(const GeonnSearch *search);
 /* Have the search use these references, and read none; called before the first row is taken. */
 extern void geonn_search_follow(GeonnSearch *search, const SharedReferences *references);
 
-/* Begin: send as many observations as can be sent before a row is taken. */
+/* Begin, and send all observations that the ring has room for. */
 extern void geonn_search_send(GeonnSearch *search);
 
 /* Find all rows now, and keep them until they are taken. */
@@ -101,18 +100,17 @@ extern void geonn_search_complete(GeonnSearch *search);
 extern bool geonn_search_next(GeonnSearch *search, Datum *values, bool *nulls);
 
 /*
- * Several processes can make searches together: one prepares a search, whose references all of them have.
- * They take part with searches of their own for the same join.  Observations come from tables that they
- * divide between them, or are given to each of them.
+ * Processes can search together: one prepares a search, and all use its references in searches of their own
+ * for the same join.  Observations come from tables that they divide, or are given to each process.
  *
- * What they share; the tables lie behind it.
+ * The shared memory of these processes; SharedTables follow the struct.
  */
 typedef struct SharedSearch
 {
-	Size		bytes;			/* how many this struct, the reports and the tables take */
+	Size		bytes;			/* the size of this struct, the reports and the tables */
 	SharedReferences references;	/* dataset 0: no observation has a neighbour, and none is read */
-	Oid			observation_table;	/* the prepared join's relations, or InvalidOid; by now their names in */
-	Oid			reference_table;	/* arguments could mean other ones */
+	Oid			observation_table;	/* the prepared join's relations, or InvalidOid */
+	Oid			reference_table;	/* likewise; arguments may name others now */
 	pg_atomic_uint32 begun;		/* how many processes have begun to take part */
 	pg_atomic_uint32 ended;		/* how many of them have read their share of the observations */
 	pg_atomic_uint64 counts[POINT_STATUSES];	/* how many observations these have read, by status */
@@ -124,10 +122,9 @@ typedef struct SharedSearch
 extern Size geonn_search_prepare_shared(GeonnSearch *search, int processes);
 
 /*
- * Read the references, and let others take part.  The shared memory is 0 but for its bytes and processes,
- * or has been used by a search before.  Returns the number of workers that are worth
- * while.  Returns 0, and has done nothing, if the observations are too few, or cannot be divided;
- * one process then searches alone.
+ * Read the references, and let others take part.  Fields of shared but bytes and processes are 0, or left
+ * from an earlier search.  Returns the number of useful workers; 0, and nothing was done, if the observations
+ * are too few, or cannot be divided: one process then searches alone.
  */
 extern int	geonn_search_share(GeonnSearch *search, SharedSearch *shared);
 
@@ -138,18 +135,18 @@ extern void geonn_search_take_part(GeonnSearch *search, SharedSearch *shared);
 extern void geonn_shared_search_begin(SharedSearch *shared);
 extern void geonn_shared_search_end(SharedSearch *shared, const uint64 *counts);
 
-/* For the process that prepared the search: warn of rows that were no points, if all have been read. */
+/* Warn of invalid observations, if all have been read; for the process that prepared the search. */
 extern void geonn_search_tell(const GeonnSearch *search, SharedSearch *shared);
 
-/* Warn of observations that were no points; counts is by PointStatus. */
+/* Warn of invalid observations; counts is by PointStatus. */
 extern void geonn_tell_of_observations(const GeonnJoin *join, const uint64 *counts);
 
 /* What the search has done so far. */
 extern GeonnReport geonn_search_report(const GeonnSearch *search);
 
 /*
- * Log the call that the search began, with what its processes have done together, if it has lasted for
- * at least geonn.log_min_duration.
+ * Log the call that the search began, with its processes' summed report, if it lasted geonn.log_min_duration
+ * or longer.
  */
 extern void geonn_search_log(const GeonnSearch *search, const GeonnReport *report);
 

@@ -59,7 +59,7 @@ consume_reference(void *state, const PointRow *row)
 }
 
 /*
- * Take in valid references that have nothing but ids and coordinates.
+ * Add valid references without groups and limits.
  */
 static void
 consume_references(void *state, uint32 rows, const Datum *ids, const double *latitudes,
@@ -81,7 +81,7 @@ make_question(const GeonnJoin *join, const GeonnResultRow *row)
 	Assert(observations == NULL || observations->window_count == references->window_count);
 	get_typlenbyval(geonn_observation_id(join)->base_type, &question.id_length,
 					&question.id_by_value);
-	/* ids that no column has are not copied */
+	/* ids that no row shows are not copied */
 	if ((row->needs & GEONN_NEEDS_OBSERVATION_ID) == 0)
 	{
 		question.id_by_value = true;
@@ -98,8 +98,8 @@ make_question(const GeonnJoin *join, const GeonnResultRow *row)
 }
 
 /*
- * What will be asked of the references.  An integer id costs nothing, so references with
- * such ids always have them: one dataset serves calls with and without ids.
+ * The data that references need.  Integer ids cost nothing, so references always have them: one dataset
+ * serves calls with and without ids.
  */
 static ReferenceDetail
 needed_detail(const GeonnJoin *join, const GeonnResultRow *row)
@@ -113,8 +113,7 @@ needed_detail(const GeonnJoin *join, const GeonnResultRow *row)
 }
 
 /*
- * Begin with references and groups that are to be taken in; memory is NULL: attach to those of the
- * client's sealed dataset.
+ * Create empty references and groups; memory is NULL: attach to those of the client's sealed dataset.
  */
 static void
 begin_references(const GeonnJoin *join, ReferenceDetail detail, PreparedJoin *prepared,
@@ -135,7 +134,7 @@ ignore_row(void *state pg_attribute_unused(), const PointRow *row pg_attribute_u
 }
 
 /*
- * Tell what reading the references one by one would have told of rows that are no points.
+ * Report invalid references, as reading them one by one would have done.
  */
 static void
 tell_of_references(const GeonnJoin *join, const uint64 *counts)
@@ -146,8 +145,7 @@ tell_of_references(const GeonnJoin *join, const uint64 *counts)
 }
 
 /*
- * Read the references, from one table alone (is_plain: then a plan that the executor
- * would run in parallel is of no use) or from anything.
+ * Read the references.  is_plain: from one table, for which the executor's own parallel plan is of no use.
  */
 static void
 read_all(const GeonnJoin *join, PreparedJoin *prepared, bool is_plain)
@@ -178,8 +176,7 @@ read_all(const GeonnJoin *join, PreparedJoin *prepared, bool is_plain)
 }
 
 /*
- * Read the references into a new dataset; is_plain: from one table alone; labelled: it is
- * to be kept.
+ * Read the references into a new dataset; is_plain: from one table alone; labelled: it will be kept.
  */
 static void
 send_references(const GeonnJoin *join, ReferenceDetail detail, PreparedJoin *prepared,
@@ -203,7 +200,7 @@ use_kept_references(const GeonnJoin *join, ReferenceDetail detail, PreparedJoin 
 	memcpy(prepared->counts, geonn_client_note(prepared->client), sizeof(prepared->counts));
 	begin_references(join, detail, prepared, NULL);
 
-	/* count what they take, unless another join of this process has them */
+	/* count their bytes, unless another join of this process does */
 	if (!geonn_reference_memory_name(memory, geonn_client_dataset(prepared->client)))
 	{
 		uint64		bytes = geonn_references_file_bytes(prepared->references);
@@ -246,7 +243,7 @@ use_live_references(const GeonnJoin *join, ReferenceDetail detail, PreparedJoin 
 }
 
 /*
- * Begin to prepare the join.  Raises an error about given observations that are to raise one.
+ * Begin to prepare the join.  Under GEONN_INVALID_IS_ERROR, given points must be valid.
  */
 static PreparedJoin
 begin_preparing(const GeonnJoin *join, const GeonnResultRow *row)

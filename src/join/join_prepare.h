@@ -21,7 +21,7 @@ typedef struct PreparedJoin
 	GeonnGroups *groups;		/* NULL: the join is by no columns */
 	LiveReferences *live;		/* what this process may know of the references; NULL: nothing */
 	bool		alone;			/* it knows them: the observations are answered by geonn_live_table */
-	MemoryContext row_context;	/* for what comparing ids and keys of a row allocates */
+	MemoryContext row_context;	/* for allocations in comparing a row's ids and keys */
 
 	/* how the references got into the engine; all is 0 where another process has sent them */
 	uint64		counts[POINT_STATUSES]; /* how many were read, by status */
@@ -31,18 +31,18 @@ typedef struct PreparedJoin
 } PreparedJoin;
 
 /*
- * Check what can be checked, and bring the references into the engine, unless it keeps them.  The caller has begun to
- * read the observations, which checks its privileges on them.  What is prepared lives as long as the
- * current memory context.  The rows are those that the join is to return.
+ * Check the join, and send the references to the engine, unless it keeps them.  The caller has begun to read
+ * the observations, which checks privileges on them.  The result lives as long as the current memory context.
+ * row describes the rows to return.
  */
 extern PreparedJoin geonn_join_prepare(const GeonnJoin *join, const GeonnResultRow *row,
 									   const GeonnCall *call);
 
-/* Prepare the join with the references that another process has sent: this sealed dataset. */
+/* Prepare the join with this sealed dataset, which another process has sent. */
 extern PreparedJoin geonn_join_attach(const GeonnJoin *join, const GeonnResultRow *row,
 									  const GeonnCall *call, uint64 dataset);
 
-/* The column of the observations' ids; where observations are given, ord, which has their numbers. */
+/* The id column of the observations; of given ones the column ord, their numbers. */
 extern const PointColumn *geonn_observation_id(const GeonnJoin *join);
 
 #endif							/* GEONN_JOIN_PREPARE_H */

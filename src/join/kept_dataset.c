@@ -138,7 +138,7 @@ typedef struct Version
 
 StaticAssertDecl(sizeof(Version) <= GEONN_VERSION_BYTES, "a label has no room for a version");
 
-/* a byte of the map whose blocks are all visible to all */
+/* a map byte that marks all of its blocks all-visible */
 #define ALL_VISIBLE		(VISIBILITYMAP_ALL_VISIBLE * 0x55)
 
 /* ---- the version ---- */
@@ -213,7 +213,7 @@ count_new(Relation table, BlockNumber first, BlockNumber count, const MapPage *m
 }
 
 /*
- * Read the visibility map; false if the table has no version now.
+ * Read the version from the map; false if the table has none now.
  */
 static bool
 read_version(Relation table, Version *version)
@@ -247,7 +247,7 @@ read_version(Relation table, Version *version)
 typedef struct Subject
 {
 	uint8	   *bytes;			/* [GEONN_SUBJECT_BYTES] */
-	Size		length;			/* the bytes of the whole subject, even if they do not fit */
+	Size		length;			/* length of the whole subject, even if it does not fit */
 } Subject;
 
 static void

@@ -13,19 +13,18 @@
 #include "points/columns.h"
 
 /*
- * Write labels of the datasets that contain these references for this question, as the
- * active snapshot sees them; the first label is of a dataset with exactly this detail.  The
- * references are the rows of this table, which is locked.  Returns the number of labels, at most
- * GEONN_LABELS_MAX for REFERENCE_DISTANCE and one otherwise.  0: it cannot be told whether
- * the table has changed; then no dataset must be found by its table.
+ * Write labels of the datasets that contain these references for this question, as the active snapshot sees
+ * them; the first label is of a dataset with exactly this detail.  The references are the rows of this table,
+ * which is locked.  Returns the number of labels, at most GEONN_LABELS_MAX for REFERENCE_DISTANCE and one
+ * otherwise.  0: changes of the table cannot be detected; then no kept dataset may be used.
  */
 extern int	geonn_label_dataset(const PointSource *source, const PlainTable *table,
 								const GeonnQuestion *question, ReferenceDetail detail,
 								struct geonn_label *labels);
 
 /*
- * Write what the meaning of the table's pages depends on, as in a label: GEONN_SUBJECT_BYTES, to be
- * compared.  Returns false if pages do not show all changes of the table to the active snapshot.
+ * Write the subject of a label, GEONN_SUBJECT_BYTES: all on which the meaning of the table's pages depends.
+ * Returns false if the visibility map does not show all changes to the active snapshot.
  */
 extern bool geonn_describe_pages(const PointSource *source, Relation table,
 								 const AttrNumber *attributes, const GeonnQuestion *question,
@@ -46,9 +45,8 @@ typedef struct MapPage
 } MapPage;
 
 /*
- * Copy the page of the visibility map that describes this block, the first of a multiple of
- * BLOCKS_A_MAP, and the following ones.  The map may end before it: then none of them has a bit, and
- * the copy has no LSN.
+ * Copy the page of the visibility map for the BLOCKS_A_MAP blocks from first on, a multiple of that number.
+ * If the map ends before them, the copy has neither bits nor LSN.
  */
 extern void geonn_read_map(Relation table, BlockNumber first, MapPage *copy);
 

@@ -132,7 +132,7 @@ read_windows(const GeonnArguments *arguments, ArrayPoints *points, int count)
 }
 
 /*
- * The points of the arrays; *window is what they have for the argument overlaps, if they do.
+ * The points of the arrays; sets *window to their window, or NULL if they have none.
  */
 static const GivenPoints *
 read_points(const GeonnArguments *arguments, const NamedWindow **window)
@@ -249,7 +249,7 @@ answer(FunctionCallInfo fcinfo)
 		row_type = NULL;
 	search = geonn_search_begin(join, row_type);
 
-	/* a record's descriptor is the executor's own, and the result's is freed */
+	/* a record's row_type is the executor's; a copy is freed with the result */
 	InitMaterializedSRF(fcinfo, row_type == result->expectedDesc ? MAT_SRF_USE_EXPECTED_DESC : 0);
 	values = palloc(result->setDesc->natts * sizeof(Datum));
 	nulls = palloc(result->setDesc->natts * sizeof(bool));

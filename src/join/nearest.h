@@ -15,7 +15,7 @@ extern bool geonn_is_join(PGFunction function);
 /* The join that a call of such a function asks for, in the current memory context. */
 extern GeonnJoin *geonn_read_join(FunctionCallInfo fcinfo);
 
-/* The join that arguments ask for: looks their sources up and locks them as a SELECT does. */
+/* Make the join of the arguments; looks up sources, and locks them as a SELECT does. */
 extern GeonnJoin *geonn_make_join(const GeonnArguments *arguments);
 
 #endif							/* GEONN_NEAREST_H */

@@ -27,7 +27,7 @@
 
 struct ReferenceMemory
 {
-	dlist_node	node;			/* its place in this process's list */
+	dlist_node	node;			/* the link in this process's list */
 	const char *title;
 	uint32		row_bytes;		/* how many bytes a reference takes in the engine */
 	uint64		bytes;			/* how many bytes the join takes; 0 also if another join counts its dataset */

@@ -8,9 +8,9 @@
 typedef struct ReferenceMemory ReferenceMemory;
 
 /*
- * Create the entry of one join's references, which take nothing yet.  The entry lives
- * as long as the current memory context.  title is for messages, as in: relation
- * "station"; columns are those of the question (GEONN_COLUMN_...).
+ * Create the entry of one join's references, with no bytes yet.  The entry lives as long as the current
+ * memory context.  title is for messages, as in: relation "station"; columns are those of the question
+ * (GEONN_COLUMN_...).
  */
 extern ReferenceMemory *geonn_reference_memory_create(const char *title, uint32 columns);
 

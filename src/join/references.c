@@ -73,7 +73,7 @@ enum
 	SORT_LATITUDE,
 	SORT_LONGITUDE,
 	SORT_SIGNS,					/* the signs of the coordinates, which tell -0 from 0 */
-	SORT_IMAGE,					/* the id in a record, or NULL where equal ids have the same bytes */
+	SORT_IMAGE,					/* the id as SQL record, or NULL if equal ids have the same bytes */
 	SORT_GROUP,
 	SORT_LIMITS,				/* the bytes of the limits, or NULL where nothing limits references */
 	SORT_COLUMNS = SORT_LIMITS
@@ -86,7 +86,7 @@ enum
 
 typedef struct Record
 {
-	Datum		id;				/* the id, or, if it is not passed by value, the place of its bytes */
+	Datum		id;				/* the id, or, if it is not passed by value, its offset in values */
 	double		latitude;
 	double		longitude;
 } Record;
@@ -118,7 +118,7 @@ struct GeonnReferences
 	MemoryFile *records;
 	MemoryFile *values;			/* ids that are not passed by value */
 	FmgrInfo   *compare_with_observation;	/* compares an observation's id with a reference's; or NULL */
-	Oid			observation_type;	/* with compare_with_observation: the type of its id, below domains */
+	Oid			observation_type;	/* the type of an observation's id, below domains */
 };
 
 static TypeCacheEntry *
@@ -266,7 +266,7 @@ geonn_references_file_bytes(const GeonnReferences *references)
 }
 
 /*
- * Count what the files will take for a reference with this id.
+ * Count the bytes that this reference will take in the files.
  */
 static void
 add_to_memory(const GeonnReferences *references, Datum id)
@@ -349,7 +349,7 @@ geonn_references_add_block(GeonnReferences *references, GeonnClient *client, uin
 }
 
 /*
- * Append the bytes of an id that is not passed by value; returns their place.
+ * Append the bytes of an id not passed by value; returns their offset.
  */
 static Datum
 write_value(GeonnReferences *references, Datum id)
@@ -500,8 +500,8 @@ compare_with(const GeonnReferences *references, Datum id, uint64 number)
 }
 
 /*
- * The number of the first record, from this one on, whose id is not less than an observation's id; or,
- * with after_equal, is greater.
+ * The number of the first record, from low on, whose id is at least the observation's; with after_equal,
+ * greater.
  */
 static uint64
 find_bound(const GeonnReferences *references, Datum id, uint64 low, bool after_equal)
@@ -534,7 +534,7 @@ geonn_references_excluded(const GeonnReferences *references, Datum id, int64 *fi
 	begin = end = find_bound(references, id, 0, false);
 	if (end < references->count && compare_with(references, id, end) == 0)
 		end++;
-	/* most ids are of one reference: look further only where the next has the id, too */
+	/* most ids occur once: search on only if the next reference has the id, too */
 	if (end > begin && end < references->count && compare_with(references, id, end) == 0)
 		end = find_bound(references, id, end, true);
 	*first = (int64) begin;

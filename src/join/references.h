@@ -15,21 +15,19 @@ typedef struct GeonnReferences GeonnReferences;
 /* what will be asked of the references */
 typedef enum ReferenceDetail
 {
-	REFERENCE_DISTANCE,			/* no more than the distances that pairs have */
+	REFERENCE_DISTANCE,			/* only the distances of pairs */
 	REFERENCE_ID,				/* geonn_reference_id, geonn_references_excluded */
 	REFERENCE_COORDINATES		/* these, and geonn_reference_coordinates */
 } ReferenceDetail;
 
 /*
- * Prepare to take in references, which live as long as the current memory context; what
- * they take is added to this memory.  columns are those of the question (GEONN_COLUMN_...).
- * excluded_by, or NULL: the observations for whose ids geonn_references_excluded will be asked.
- * Raises an error if the ids' type has no order, or if the observations' ids cannot be compared with
- * the references'.
+ * Create an empty set of references, which lives as long as the current memory context; its bytes are counted
+ * in memory.  columns are those of the question (GEONN_COLUMN_...).  excluded_by, or NULL: observations, for
+ * whose ids geonn_references_excluded will be called.  Raises an error if the ids' type has no order, or if
+ * the observations' ids cannot be compared with the references'.
  *
- * Where memory is NULL, get the references that another client has sealed, from the dataset to which
- * this client is attached.  The other arguments must be the same as there; but REFERENCE_DISTANCE is
- * always allowed.
+ * If memory is NULL, get the references that another client has sealed, from the dataset to which this client
+ * is attached.  The other arguments must be the same as there; but REFERENCE_DISTANCE is always allowed.
  */
 extern GeonnReferences *geonn_references_begin(const PointSource *source,
 											   ReferenceDetail detail,
@@ -40,27 +38,24 @@ extern GeonnReferences *geonn_references_begin(const PointSource *source,
 extern uint64 geonn_references_file_bytes(const GeonnReferences *references);
 
 /*
- * Take in a valid row whose limits leave it candidates; group is the number of its group, or 0 where the join
- * is by no columns.
+ * Add a valid row whose limits allow candidates; group is its group's number, or 0 if the join is by no
+ * columns.
  */
 extern void geonn_references_add(GeonnReferences *references, GeonnClient *client,
 								 const PointRow *row, int32 group);
 
 /*
- * Can the references be taken in as blocks (PointBlockConsumer), if they have neither
- * groups nor limits?  True if only their ids and coordinates are needed.
+ * Can references without groups and limits be added in blocks (PointBlockConsumer)?  True if nothing is
+ * sorted here.
  */
 extern bool geonn_references_take_blocks(const GeonnReferences *references);
 
-/* Take in this many valid rows at once; columns is [rows], or NULL where the question has none. */
+/* Add this many valid rows; columns is [rows], or NULL if the question has none. */
 extern void geonn_references_add_block(GeonnReferences *references, GeonnClient *client,
 									   uint32 rows, const Datum *ids, const double *latitudes,
 									   const double *longitudes, const GeonnPointColumns *columns);
 
-/*
- * End taking in references: send all of them to the dataset, in their order, and
- * seal it.
- */
+/* End adding references: send those that are sorted here to the dataset, and seal it. */
 extern void geonn_references_seal(GeonnReferences *references, GeonnClient *client);
 
 /* The id of a reference, by its tag; what it points to lives as long as the references. */
@@ -77,7 +72,7 @@ extern void geonn_reference_coordinates(const GeonnReferences *references, int64
 extern void geonn_references_excluded(const GeonnReferences *references, Datum id, int64 *first,
 									  int64 *last);
 
-/* Does each id of an observation exclude one tag, which is the id? */
+/* Does an observation's id exclude exactly one tag, the id itself? */
 extern bool geonn_references_exclude_by_tag(const GeonnReferences *references);
 
 #endif							/* GEONN_REFERENCES_H */

@@ -54,7 +54,7 @@ typedef struct ResultColumn
 	ColumnType	type;
 	int			needs;			/* GEONN_NEEDS_...; without one of them the value is NULL */
 	ResultValue value;
-	const char *name_if_numbered;	/* where observations have numbers; NULL: the same */
+	const char *name_if_numbered;	/* for numbered observations; NULL: name */
 	size_t		in_run;			/* offset of its values in GeonnRun; 0: they are made one by one */
 } ResultColumn;
 
@@ -62,7 +62,7 @@ struct ResultAttribute
 {
 	const ResultColumn *column; /* NULL: a dropped column of the row type */
 	Oid			type;			/* the type of its values in the result */
-	Oid			narrow_type;	/* the type of ids that become wider integers; InvalidOid: none do */
+	Oid			narrow_type;	/* the type of ids that are widened here; InvalidOid: none are */
 	size_t		in_run;			/* the column's in_run; 0: values have to be made one by one */
 };
 
@@ -105,7 +105,7 @@ known_columns(bool numbered)
 }
 
 /*
- * The column that an attribute of the row type is; NULL: it is dropped.
+ * The entry of result_columns for an attribute; NULL: it is dropped.
  */
 static const ResultColumn *
 find_column(Form_pg_attribute attribute, bool numbered)
@@ -128,7 +128,7 @@ find_column(Form_pg_attribute attribute, bool numbered)
 /* ---- their types ---- */
 
 /*
- * The list of these columns of a row type, with types that suit, as bigint does for all integers.
+ * These columns as an SQL column definition list, with types that suit: bigint for any integer.
  */
 static char *
 suitable_columns(const ResultAttribute *attributes, int count, bool numbered,
@@ -154,7 +154,7 @@ suitable_columns(const ResultAttribute *attributes, int count, bool numbered,
 }
 
 /*
- * The end of the name of the extension's row types for ids of this column; NULL: it has none.
+ * The suffix of the extension's row types for ids of this column's type; NULL: none exists.
  */
 static const char *
 ready_ids(const PointColumn *id)
@@ -164,8 +164,7 @@ ready_ids(const PointColumn *id)
 }
 
 /*
- * The extension's row type that is as this one of its own, but for the ids; NULL: it has none, or this
- * is another type.
+ * The extension's row type for these ids, if row_type is another of its types; NULL: none.
  */
 static const char *
 ready_type(Oid row_type, bool numbered, const PointColumn *const ids[ID_TYPES])
@@ -186,7 +185,7 @@ ready_type(Oid row_type, bool numbered, const PointColumn *const ids[ID_TYPES])
 }
 
 /*
- * The ways to have rows of these columns; ready: a row type of the extension that has them, or NULL.
+ * Hint at how to get rows of these columns; ready: the extension's type that has them, or NULL.
  */
 static int
 row_type_hint(const char *ready, const char *columns)
@@ -198,7 +197,7 @@ row_type_hint(const char *ready, const char *columns)
 }
 
 /*
- * A length means something else to each type: char(5) pads what varchar(5) does not.
+ * A length differs in meaning between types: char(5) pads, varchar(5) does not.
  */
 bool
 geonn_attribute_takes_id(Form_pg_attribute attribute, const PointColumn *id)
@@ -386,7 +385,7 @@ make_value(const GeonnResultRow *row, const ResultAttribute *attribute, const Ge
 }
 
 /*
- * Fill in one value; NULL if it needs more than is there (GEONN_NEEDS_...).
+ * Set one value; NULL if not all of its GEONN_NEEDS_... bits are in there.
  */
 static inline void
 fill_value(const GeonnResultRow *row, int number, int there, const GeonnPair *pair,
@@ -451,7 +450,7 @@ geonn_result_row_run(const GeonnResultRow *row, GeonnRun *run, const GeonnRefere
 			fill_from_run(row, i, run, number, references, values, nulls);
 			continue;
 		}
-		/* the run's columns of these have the bytes of a Datum */
+		/* these arrays of the run have Datum-sized elements */
 		memcpy(&values[i], *(const Datum *const *) ((const char *) run + in_run) + number,
 			   sizeof(Datum));
 		nulls[i] = false;

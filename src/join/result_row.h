@@ -11,7 +11,7 @@
 #include "join/references.h"
 #include "points/columns.h"
 
-/* what a column's values are made of; an observation without a neighbour has its id and coordinates alone */
+/* the data that a column's values need; an unmatched observation has only its id and coordinates */
 enum
 {
 	GEONN_NEEDS_OBSERVATION_ID = 1 << 0,
@@ -34,9 +34,9 @@ typedef struct GeonnResultRow
 } GeonnResultRow;
 
 /*
- * Begin with rows of this type.  Raises an error if it is NULL (not composite), or if its
- * columns, which are matched by name, do not suit the ids.  numbered: the
- * observations are given, and the rows have their numbers, ord, in place of obs_id.
+ * Describe rows of this type.  Raises an error if it is NULL (not composite), or if its columns, which are
+ * matched by name, do not suit the ids.  numbered: the observations are given, and the rows have their
+ * numbers, ord, in place of obs_id.
  */
 extern void geonn_result_row_begin(GeonnResultRow *row, TupleDesc descriptor, bool numbered,
 								   const PointColumn *observation_id,

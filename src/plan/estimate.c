@@ -44,23 +44,23 @@
 #include "points/query.h"
 
 /*
- * How deep estimates go into views over geonn_nearest of views over ....  The
- * limit also ends the estimate of a view that contains itself.
+ * The greatest nesting of views on geonn_nearest that is estimated.  The limit also ends the estimate of a
+ * view that contains itself.
  */
 #define DEPTH_MAX 4
 
-/* the assumed number of references where it is not known */
+/* the assumed number of references if it is unknown */
 #define UNKNOWN_ROWS 1000
 
 /*
- * Rows of a table, and neighbours of an observation, where they come with the parameters of an execution.
- * PostgreSQL takes a plan for all executions unless those for one each cost less.  So these are the
- * numbers from which on the plan for many rows is as good as the plan for the very table.  With
- * much greater ones, such a plan would always be compiled (jit_above_cost).
+ * Estimates for a generic plan whose parameters give the table or k: rows of the table, neighbours of an
+ * observation.  PostgreSQL uses the generic plan unless custom plans cost less.  So these are the numbers
+ * from which on the plan for many rows is as good as a custom plan.  With much greater ones, that plan would
+ * always be compiled (jit_above_cost).
  *
- * A larger table whose own column obs_id is joined with is most likely the one that will come.  Only the
- * plan for that table can take its rows for observations (own_rows.c), which is faster at any size: so
- * the other one counts no fewer rows.
+ * A larger table that is joined by obs_id is most likely the one that a parameter will name.  Only its custom
+ * plan can use its rows as observations (own_rows.c), which is faster at any size: so the generic plan
+ * assumes no fewer rows.
  */
 #define MANY_ROWS 1e6
 #define MANY_NEIGHBOURS 100
@@ -68,23 +68,22 @@
 typedef struct SideEstimate
 {
 	double		rows;			/* -1: unknown */
-	double		cost;			/* what reading it costs; -1 likewise */
+	double		cost;			/* the cost of reading it; 0: unknown */
 } SideEstimate;
 
 /* what is known of a call */
 typedef struct KnownJoin
 {
 	const FuncExpr *expression; /* in the plan's tree */
-	PointSource *source;		/* the source of the observations; NULL: they are of no known relation, or
-								 * its columns are unknown */
-	PointSource *reference_source;	/* the source of the references, likewise */
+	PointSource *source;		/* the relation of the observations; NULL: it, or its columns, are unknown */
+	PointSource *reference_source;	/* that of the references, likewise */
 	SideEstimate observations;
 	SideEstimate references;
-	bool		asked;			/* is what follows set? */
-	NeighboursExpected expected;	/* what an observation is expected to have, by the call's arguments */
+	bool		asked;			/* is expected set? */
+	NeighboursExpected expected;	/* an observation's neighbours, estimated from the call's arguments */
 } KnownJoin;
 
-/* what is known for the plan that is being made */
+/* the calls of the plan that is being made */
 static struct
 {
 	const PlannerInfo *root;	/* NULL: none */
@@ -94,8 +93,8 @@ static struct
 /* ---- sides ---- */
 
 /*
- * Estimates, which EXPLAIN shows, reveal something of a table's contents: so only a user that may read the table
- * gets them.  No hook is asked: hooks take that for the beginning of a statement's execution.
+ * May the user read all tables of the plan?  Estimates, which EXPLAIN shows, reveal something of their
+ * contents.  The hook is not called: hooks take a call for the beginning of an execution.
  */
 static bool
 may_read(PlannedStmt *plan)
@@ -117,7 +116,7 @@ may_read(PlannedStmt *plan)
 }
 
 /*
- * Have the planner estimate the query's rows that meet conditions; relation and title are those of
+ * Have the planner estimate the query's rows that meet the conditions.  relation and title: see
  * geonn_plan_query.
  */
 static SideEstimate
@@ -163,8 +162,8 @@ query_of_points(const PointSource *source)
 }
 
 /*
- * What the planner expects of one side, given as a relation or a query; the title is for errors of a query.
- * Of a relation the source is not known where the options that name its columns come later.
+ * Have the planner estimate one side of the join, a relation or a query; title is for errors of a query.  A
+ * relation's source is NULL if the options that name its columns are unknown.
  */
 static SideEstimate
 estimate_side(PlannerInfo *root, Node *side, const char *title, const PointSource *source, bool all_rows)
@@ -174,7 +173,7 @@ estimate_side(PlannerInfo *root, Node *side, const char *title, const PointSourc
 	char	   *name = NULL;
 	char	   *query = NULL;
 
-	/* what is expected of a table or query that comes with the parameters of an execution */
+	/* assume this of a table or query that a parameter will name */
 	if (geonn_comes_later(root, side))
 		return (SideEstimate) {MANY_ROWS, 2 * cpu_tuple_cost * MANY_ROWS};
 	if (source != NULL)
@@ -207,7 +206,7 @@ estimate_array(PlannerInfo *root, Node *latitudes)
 }
 
 /*
- * How many rows the table has of which the expression is a column; 0: it is no such column.
+ * The rows of the table whose column the expression is; 0: it is no table's column.
  */
 static double
 rows_of_column(PlannerInfo *root, Node *expression)
@@ -219,7 +218,7 @@ rows_of_column(PlannerInfo *root, Node *expression)
 }
 
 /*
- * How many rows the largest table has that is joined with the call by obs_id; 0: none is joined so.
+ * The rows of the largest table that is joined with the call by obs_id; 0: none is.
  */
 static double
 rows_joined_by_id(PlannerInfo *root, const FuncExpr *expression)
@@ -272,8 +271,8 @@ estimate_observations(PlannerInfo *root, const FuncExpr *expression, const Point
 /* ---- neighbours ---- */
 
 /*
- * The argument as a number; as it is without one.  later: the number, where it comes with the parameters
- * of an execution.
+ * The argument as a number.  If it is unknown, returns one of the last two: later for a parameter, without
+ * otherwise.
  */
 static double
 known_number(PlannerInfo *root, const FuncExpr *expression, const char *name, double without,
@@ -289,7 +288,7 @@ known_number(PlannerInfo *root, const FuncExpr *expression, const char *name, do
 }
 
 /*
- * Do columns of the points decide which references are candidates?
+ * Do columns to join by, windows or radiuses limit the candidates?
  */
 static bool
 has_columns(PlannerInfo *root, const KnownJoin *join)
@@ -309,7 +308,7 @@ has_no_radius(const FuncExpr *expression)
 }
 
 /*
- * Have the call's arguments narrow what is asked.
+ * Lower radius and k to those of the call.
  */
 static void
 narrow(PlannerInfo *root, const FuncExpr *expression, NeighboursAsked *asked)
@@ -327,10 +326,10 @@ narrow(PlannerInfo *root, const FuncExpr *expression, NeighboursAsked *asked)
 }
 
 /*
- * What an observation is expected to have.  Sides are sampled as far as they are tables that the user may
- * read; observations that cannot be are taken to be where references are.  Without those, both are taken to
- * be spread evenly over the Earth; with one in the radius at least, since a query with a radius most
- * likely finds neighbours in it, and with not very many where points have radiuses.
+ * Estimate an observation's neighbours.  Tables that the user may read are sampled; without a sample,
+ * observations are assumed to lie where references do.  Without one of the references, both are assumed to be
+ * spread evenly over the Earth: with at least one in the radius, since a query with a radius most likely
+ * finds some, and with at most MANY_NEIGHBOURS if points have radiuses.
  */
 static NeighboursExpected
 expect_neighbours(PlannerInfo *root, const KnownJoin *join, double radius, double k)
@@ -374,7 +373,7 @@ expect_neighbours(PlannerInfo *root, const KnownJoin *join, double radius, doubl
 
 /* ---- joins ---- */
 
-/* planner_cxt is reset, or deleted: the pointer may soon mean another plan */
+/* planner_cxt is reset or deleted: another plan may reuse root's address */
 static void
 forget(void *root)
 {
@@ -383,8 +382,7 @@ forget(void *root)
 }
 
 /*
- * What is known of the call: found for this plan already, or found now and kept, instead of all that is known of
- * another plan.
+ * Return the call's KnownJoin, from this plan's list or made now.  A list of another plan is dropped.
  */
 static KnownJoin *
 known_join(PlannerInfo *root, const FuncExpr *expression)
@@ -423,7 +421,7 @@ known_join(PlannerInfo *root, const FuncExpr *expression)
 }
 
 /*
- * The estimate of a join of these observations, by the call's bounds and by these; infinity: by no others.
+ * Estimate the join of these observations, by the call's radius and k and by these (infinity: none).
  */
 static bool
 estimate_join_of(PlannerInfo *root, KnownJoin *join, SideEstimate observations, double radius, double k,
@@ -472,7 +470,7 @@ geonn_estimate_references(PlannerInfo *root, const FuncExpr *expression, Cost *c
 /* ---- of some observations ---- */
 
 /*
- * A parameter's value as far as the planner knows it, or the parameter as one of a plan of its own.
+ * The value that the planner expects of a parameter, or an external Param if it knows none.
  */
 static Node *
 expected_value(void *state, Node *parameter)
@@ -515,8 +513,8 @@ geonn_estimate_filtered(PlannerInfo *root, Index relid, const RangeTblFunction *
 PG_FUNCTION_INFO_V1(geonn_join_support);
 
 /*
- * PostgreSQL asks for the rows of a function in FROM once its clauses are known, and before paths are
- * made: so that request is also the time to ask for columns of other relations (own_rows.c).
+ * PostgreSQL asks for a function's rows after its clauses are known and before it makes paths: so columns of
+ * other relations are requested then, too (own_rows.c).
  */
 Datum
 geonn_join_support(PG_FUNCTION_ARGS)

@@ -7,7 +7,7 @@
 
 #include "nodes/pathnodes.h"
 
-/* the cost of finding one observation's references, in operators */
+/* one observation's search costs as much as this many operators */
 #define GEONN_OPERATORS_A_SEARCH 10
 
 typedef struct JoinEstimate
@@ -16,14 +16,14 @@ typedef struct JoinEstimate
 	double		references;
 	double		matches;		/* how many rows of the result have a reference */
 	double		rows;			/* how many rows the result has */
-	Cost		cost;			/* what finding all of them costs */
+	Cost		cost;			/* the cost of the whole join */
 } JoinEstimate;
 
 /*
- * Expressions are those of the query, not copies: by its address a call is known while the plan is made.
+ * The functions take the query's own FuncExpr, not a copy: they recognize a call by its address.
  *
- * Estimate the join with the bounds that its arguments set, and with a narrower radius, in metres, or k; infinity:
- * with no narrower one.  Returns false if nothing is known of the observations.
+ * Estimate the join by the radius and k of its arguments, and by this narrower radius, in metres, or k;
+ * infinity: no narrower one.  Returns false if the number of observations is unknown.
  */
 extern bool geonn_estimate_join(PlannerInfo *root, const FuncExpr *expression, double radius, double k,
 								JoinEstimate *estimate);
@@ -35,14 +35,14 @@ extern bool geonn_estimate_join(PlannerInfo *root, const FuncExpr *expression, d
 extern bool geonn_estimate_references(PlannerInfo *root, const FuncExpr *expression, Cost *cost);
 
 /*
- * Estimate the join that is this relation, if it reads only the observations that meet these clauses
- * (observation_filter.h).  Returns false if nothing is known of the observations.
+ * Estimate the join, which is this relation, as if it read only observations that meet the clauses
+ * (observation_filter.h).  Returns false if their number is unknown.
  */
 extern bool geonn_estimate_filtered(PlannerInfo *root, Index relid,
 									const RangeTblFunction *call, List *clauses, JoinEstimate *estimate);
 
 /*
- * Set the numbers of rows of the relation, which is this join in FROM, and of its paths, by the query's
+ * Estimate the rows of the relation, which is this join in FROM, and of its paths, from the query's
  * conditions on obs_id, ref_id, distance and rank (row_conditions.c).
  */
 extern void geonn_estimate_row_conditions(PlannerInfo *root, RelOptInfo *rel,

@@ -68,7 +68,7 @@ geonn_check_row_type(const JoinNode *node, TupleDesc row_type, TupleDesc planned
 }
 
 /*
- * Relations that the leader of a parallel plan has found are in the place of their arguments.
+ * In a parallel plan, relations that the leader looked up replace their arguments.
  */
 static void
 evaluate_arguments(const JoinNode *node, NullableDatum *values)
@@ -107,7 +107,7 @@ geonn_node_join(JoinNode *node, TupleDesc *row_type)
 /* ---- searches ---- */
 
 /*
- * Add what the search has done to the sum; a search that is NULL has done nothing.
+ * Add the search's report to the sum; NULL: no search.
  */
 static void
 add_search(GeonnReport *sum, const GeonnSearch *search)
@@ -134,7 +134,7 @@ geonn_node_end_search(JoinNode *node, GeonnSearch *search, bool is_last)
 }
 
 /*
- * Add what the searches under way have done.
+ * Add the reports of the searches under way.
  */
 static void
 add_present(const JoinNode *node, GeonnReport *sum)
@@ -192,9 +192,8 @@ begin_node(CustomScanState *state, EState *estate, int flags)
 }
 
 /*
- * This loop replaces ExecScan.  When PostgreSQL runs a subquery again for a row
- * that another transaction has updated, ExecScan in some minor releases would
- * ask for a test row, and a function has none.
+ * This loop replaces ExecScan: some minor releases of it ask for a test row when PostgreSQL rechecks a row
+ * that another transaction has updated (EvalPlanQual), and a function has none.
  */
 static TupleTableSlot *
 execute_node(CustomScanState *state)
@@ -284,7 +283,7 @@ share(JoinNode *node, ParallelContext *parallel, SharedSearch *shared)
 		node->shared = shared;
 	else
 		end_preparation(node);
-	/* another node below the Gather may have asked for fewer */
+	/* another node below the Gather may want fewer workers */
 	ReinitializeParallelWorkers(parallel, Min(workers, parallel->nworkers_to_launch));
 }
 
@@ -329,8 +328,7 @@ initialize_worker(CustomScanState *state, shm_toc *toc pg_attribute_unused(), vo
 }
 
 /*
- * Report while the shared memory still exists.  If not all rows were asked for,
- * workers may still be at work.
+ * Report while the shared memory still exists.  Workers may still search if not all rows were asked for.
  */
 static void
 shut_down(CustomScanState *state)

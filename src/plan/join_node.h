@@ -13,23 +13,23 @@
 
 typedef struct JoinNode JoinNode;
 
-/* what differs between the nodes */
+/* what scan.c and lateral.c set */
 typedef struct JoinNodeMethods
 {
 	CustomScanMethods scan;		/* first: the node's name in EXPLAIN, and geonn_node_create */
 	const char *filter_label;	/* the label of the node's filter in EXPLAIN */
 	Size		size;			/* bytes of the node's state, which is or begins with a JoinNode */
 
-	/* Begin with the plan; the node has the call already. */
+	/* Read the plan; node->call is set already. */
 	void		(*begin) (JoinNode *node, EState *estate, int flags);
 
-	/* The next row, in the scan's slot; an empty slot after the last. */
+	/* Return the scan's slot with the next row, or empty at the end. */
 	TupleTableSlot *(*next_row) (JoinNode *node);
 
 	/* Create a search whose references all processes share, in the current memory context. */
 	GeonnSearch *(*prepare) (JoinNode *node);
 
-	/* Let go of what the present execution has taken and searched for, but for its first search; may be NULL. */
+	/* Release what the present execution holds, except its first search; may be NULL. */
 	void		(*end_execution) (JoinNode *node);
 } JoinNodeMethods;
 
@@ -45,7 +45,7 @@ struct JoinNode
 	AttrNumber *attributes;		/* the row type's attributes that searches return; begin sets them */
 
 	/* what EXPLAIN shows; begin sets these, too */
-	const char *join_type;		/* NULL: the node is no join with outer rows */
+	const char *join_type;		/* NULL: scan.c's node, without outer rows */
 	List	   *point;			/* expressions of an outer row's latitude, longitude, window */
 	bool		keeps_order;	/* the rows come in the order of the outer rows */
 	List	   *filter;			/* the clauses that the node tests itself */
@@ -54,32 +54,32 @@ struct JoinNode
 	SubTransactionId begun_in;	/* the subtransaction in which the node began */
 
 	/* one execution */
-	MemoryContext context;		/* has all of the execution; NULL: it has not begun */
-	GeonnSearch *first;			/* the first search, which stays until the end; NULL: none does */
-	GeonnSearch *search;		/* the search whose rows are taken; NULL: none */
+	MemoryContext context;		/* memory of the execution; NULL: not begun */
+	GeonnSearch *first;			/* the first search, kept until the end; NULL: none is */
+	GeonnSearch *search;		/* the search whose rows are read; NULL: none */
 
-	GeonnReport sum;			/* what all searches that have ended did */
-	GeonnReport present;		/* what the present call's searches that have ended did */
+	GeonnReport sum;			/* the reports of all ended searches */
+	GeonnReport present;		/* those of the present call's ended searches */
 
 	/* below a Gather */
 	SharedSearch *shared;		/* NULL: this process searches alone */
-	MemoryContext preparation;	/* has the leader's prepared search */
+	MemoryContext preparation;	/* memory of the prepared search */
 	GeonnSearch *prepared;
-	ProcessReports processes;	/* what each process did, for EXPLAIN ANALYZE */
+	ProcessReports processes;	/* each process's report, for EXPLAIN ANALYZE */
 };
 
-/* Create the state of a node, whose methods are a JoinNodeMethods. */
+/* Create a node's state; scan->methods is a JoinNodeMethods. */
 extern Node *geonn_node_create(CustomScan *scan);
 
 /*
- * The attribute numbers of the Vars in a target list, from this entry on (counted from 0).  The array lives
- * in the current memory context, and has room for one more.
+ * The attribute numbers of the Vars in a target list, beginning with entry first (from 0).  The array, in the
+ * current memory context, has room for one more.
  */
 extern AttrNumber *geonn_attributes(const List *targets, int first);
 
 /*
- * The join that the call now asks for, in the current memory context, and the type of its rows.  In a parallel
- * plan it is of the relations that the leader has found.
+ * Make a join of the call's arguments, in the current memory context, and set its row type.  In a parallel
+ * plan it is of the relations that the leader looked up.
  */
 extern GeonnJoin *geonn_node_join(JoinNode *node, TupleDesc *row_type);
 
@@ -89,7 +89,7 @@ extern GeonnJoin *geonn_node_join(JoinNode *node, TupleDesc *row_type);
  */
 extern void geonn_check_row_type(const JoinNode *node, TupleDesc row_type, TupleDesc planned);
 
-/* End a search.  is_last: it is the call's last one, and the one that began the call, which is then logged. */
+/* End a search.  is_last: it began the call and ends last, so the call is logged. */
 extern void geonn_node_end_search(JoinNode *node, GeonnSearch *search, bool is_last);
 
 #endif							/* GEONN_JOIN_NODE_H */

@@ -160,8 +160,7 @@ geonn_equalities(PlannerInfo *root, RelOptInfo *rel, AttrNumber number)
 /* ---- arguments ---- */
 
 /*
- * Parameters and changes of a type's name are computed, and nothing else: functions could raise
- * errors.
+ * Only parameters and RelabelTypes are evaluated: functions could raise errors.
  */
 Const *
 geonn_known_value(PlannerInfo *root, Node *argument)
@@ -203,7 +202,7 @@ can_look_up(const char *schema)
 {
 	Oid			oid;
 
-	/* what it stands for is the session's own */
+	/* pg_temp means the session's own schema */
 	if (strcmp(schema, "pg_temp") == 0)
 		return true;
 	oid = get_namespace_oid(schema, true);
@@ -212,7 +211,7 @@ can_look_up(const char *schema)
 }
 
 /*
- * The relation that the cast of this text to regclass would find; InvalidOid: it would raise an error.
+ * The relation that a cast of the text to regclass finds; InvalidOid: it would raise an error.
  */
 static Oid
 find_relation(char *text)
@@ -235,7 +234,7 @@ find_relation(char *text)
 }
 
 /*
- * The text, or varchar, that the expression casts to regclass; NULL: it is something else.
+ * The text, or varchar, that the expression casts to regclass; NULL: it is no such cast.
  */
 static Node *
 cast_text(Node *expression)
@@ -262,8 +261,8 @@ geonn_known_relation(PlannerInfo *root, Node *argument)
 }
 
 /*
- * Notes in the context, a bool, whether the expression has a parameter that comes with the
- * execution; true ends the walk: it depends on something else, too.
+ * Set the bool *context if the expression has an external parameter.  Returns true, which ends the walk, if
+ * it depends on anything else.
  */
 static bool
 depends_on_other(Node *node, void *context)

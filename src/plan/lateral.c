@@ -32,7 +32,7 @@
 #include "plan/join_node.h"
 #include "plan/lateral.h"
 
-/* the rows of the first round, and of the largest */
+/* outer rows in the first and the largest round */
 #define ROWS_FIRST 64
 #define ROWS_MAX 65536
 
@@ -58,49 +58,49 @@ typedef struct Round
 
 typedef struct LateralNode
 {
-	JoinNode	node;			/* first; its attributes have ord behind those that are returned */
+	JoinNode	node;			/* first field; its attributes end with that of ord or obs_id */
 	TupleTableSlot *slot;		/* the scan's slot */
 	ExprContext *expressions;	/* the scan's context for expressions */
 	TupleTableSlot *outer_slot; /* for an outer row of a round */
 	TupleTableSlot *found_slot; /* for a row that the search returned */
 	ExprState  *point[LATERAL_CLAUSES]; /* of the custom expressions LATERAL_LATITUDE to LATERAL_VALUE */
-	ExprState  *filter;			/* is true for a pair of rows that are neighbours; NULL: all pairs are */
+	ExprState  *filter;			/* tests pairs of rows; NULL: all of them match */
 	JoinType	type;
 	Oid			table;			/* as LATERAL_TABLE (lateral.h) */
-	int			outer_columns;	/* how many of the scan row's columns are outer; the function's follow */
+	int			outer_columns;	/* the number of outer columns; the function's follow them */
 	AttrNumber *numbers;		/* [outer_columns] their numbers in the child's rows */
-	int			columns;		/* how many the searches return: ord is behind those that the scan returns */
+	int			columns;		/* the number of columns of searches: the scan's, and then ord */
 	TupleDesc	descriptor;		/* the searches' rows: [columns] */
-	int			ord;			/* the number of the column ord or obs_id among those; -1: the scan lacks it */
-	TupleTableSlot *neighbour;	/* has the neighbour that was taken: found_slot, or a slot of the sort's */
+	int			ord;			/* the index of ord or obs_id among those (from 0); -1: the scan lacks it */
+	TupleTableSlot *neighbour;	/* the latest neighbour: found_slot, or a slot for sorted rows */
 
 	/* one execution; its first search has the references, unless processes share them */
 	GeonnJoin  *join;			/* NULL: no outer row has come */
 	TupleDesc	row_type;
 	bool		has_references;
-	SharedReferences references;	/* all searches but the first have these */
+	SharedReferences references;	/* for all searches but the first */
 	bool		outer_ended;	/* the child has no more outer rows */
 	bool		has_ended;		/* all rows were returned */
 	TupleTableSlot *held;		/* an outer row that begins the next round; NULL: none */
 	uint64		counts[POINT_STATUSES]; /* how many points have each status */
 
-	/* rounds: the present one, and the one whose rows are taken while the engine searches */
+	/* round: the present one; next: takes rows while the engine searches */
 	Round		rounds[2];
 	Round	   *round;
 	Round	   *next;
 	int			wanted;			/* how many outer rows the next round takes, if they fit */
 
 	/* the present round */
-	Tuplesortstate *sorted;		/* its rows in the order of the outer rows; NULL: as found */
-	bool		holds_neighbour;	/* the neighbour has not been returned */
-	uint64		current;		/* the number of the round's row that outer_slot has */
+	Tuplesortstate *sorted;		/* neighbours in the outer rows' order; NULL: unsorted */
+	bool		holds_neighbour;	/* neighbour has not been returned yet */
+	uint64		current;		/* the number of the row in outer_slot */
 	uint64		unmatched;		/* the number of the next row that may lack a neighbour */
 } LateralNode;
 
 /* ---- the plan ---- */
 
 /*
- * What the planner has put into the plan's private list (LateralPrivate), and the columns of the function.
+ * Read the plan's private list (LateralPrivate) and the columns of the function.
  */
 static void
 read_plan(LateralNode *state, const CustomScan *scan)
@@ -173,8 +173,8 @@ begin_join(JoinNode *node, EState *estate, int flags)
 /* ---- the call ---- */
 
 /*
- * The outer rows are of the table that the statement was planned for.  A name in text is looked up
- * when it is executed, and can have come to mean another table: the next execution has a new plan.
+ * Check that the call still means the table that was planned.  A name in text is looked up at execution, and
+ * can mean another table by then: the next execution is planned anew.
  */
 static void
 check_table(const LateralNode *state, const GeonnJoin *join)
@@ -191,9 +191,9 @@ check_table(const LateralNode *state, const GeonnJoin *join)
 }
 
 /*
- * The call's join, in the current memory context, and the type of its rows.  For a call that would read its
- * observations itself, the numbers of rows, as ord, are in the place of their ids.  These come from the outer rows,
- * in the type that the statement was planned with.
+ * Make the call's join, in the current memory context, and its row type.  If the call would read observations
+ * itself, searches return row numbers, as ord, in place of obs_id, whose values come from the outer rows, in
+ * the planned type.
  */
 static GeonnJoin *
 read_call(LateralNode *state, TupleDesc *row_type)
@@ -224,7 +224,7 @@ read_join(LateralNode *state)
 /* ---- rows ---- */
 
 /*
- * GivenPoints.point of a round: get the point of its row of this number.
+ * Implements GivenPoints.point: the point of this row of the round.
  */
 static void
 round_point(void *argument, uint64 number, PointRow *row)
@@ -266,7 +266,7 @@ evaluate(ExprState *expression, ExprContext *expressions, bool *is_null)
 }
 
 /*
- * The window of a point of the round.
+ * Evaluate the outer row's window.
  */
 static const GeonnLimits *
 evaluate_window(const LateralNode *state, const Round *round)
@@ -284,8 +284,8 @@ evaluate_window(const LateralNode *state, const Round *round)
 }
 
 /*
- * Has an outer join filled in NULLs where the slot's row has the columns of the call's table?  Such
- * a row is none of the table's, whose ids are never NULL.
+ * Did an outer join below fill the columns of the call's table with NULLs?  Such a row has a NULL id, which
+ * the table itself never has.
  */
 static bool
 is_extended_row(LateralNode *state)
@@ -298,8 +298,8 @@ is_extended_row(LateralNode *state)
 }
 
 /*
- * Keep an outer row and its point.  False: the point is an error, which must not be raised before
- * the rows of those in front of it have been returned.
+ * Keep an outer row and its point.  False: the point is invalid, and the error must wait until the rows of
+ * earlier points have been returned.
  */
 static bool
 keep_outer_row(LateralNode *state, Round *round, TupleTableSlot *outer)
@@ -347,7 +347,7 @@ next_outer_row(LateralNode *state)
 }
 
 /*
- * Take outer rows into a round, no more than fit into half of work_mem: two rounds have rows at a time.
+ * Read outer rows into a round, at most half of work_mem: two rounds hold rows at a time.
  */
 static void
 take_rows(LateralNode *state, Round *round)
@@ -385,7 +385,7 @@ create_search(const LateralNode *state, const GeonnJoin *join, TupleDesc row_typ
 }
 
 /*
- * A search that has no points, with the references of all processes.
+ * Create a search without points; processes share its references.
  */
 static GeonnSearch *
 prepare_references(JoinNode *node)
@@ -432,7 +432,7 @@ begin_execution(LateralNode *state)
 }
 
 /*
- * End the round's search; but the first one, which has the references, stays.
+ * End the round's search, except the first, which has the references.
  */
 static void
 end_search(LateralNode *state)
@@ -491,7 +491,7 @@ begin_search(LateralNode *state)
 	Round	   *round = state->round;
 	MemoryContext former = MemoryContextSwitchTo(state->has_references ? round->memory : node->context);
 
-	/* the first search's join lives as long as that search */
+	/* this copy lives as long as the search that uses it */
 	round->join = *state->join;
 	round->join.given = &round->given;
 	node->search = create_search(state, &round->join, state->row_type);
@@ -512,8 +512,8 @@ begin_search(LateralNode *state)
 }
 
 /*
- * Go on to the next round; false: all outer rows were taken.  But for the first one, the rows of the
- * round behind it are taken while the engine works.
+ * Go on to the next round; false: no outer row is left.  While the engine searches, read the rows of the
+ * round after it, except in the first round.
  */
 static bool
 begin_round(LateralNode *state)
@@ -552,8 +552,7 @@ show_outer_row(LateralNode *state, uint64 number)
 }
 
 /*
- * The next row of this round, of those in front of the end, that has no neighbour in the scan's slot;
- * false: all were returned.
+ * Set the scan's slot to the round's next row before end that has no neighbour; false: none is left.
  */
 static bool
 next_unmatched(LateralNode *state, uint64 end)
@@ -585,8 +584,8 @@ take_neighbour(LateralNode *state)
 }
 
 /*
- * Set the scan's slot to the row of the round that has this number, and the neighbour that was taken; it
- * names the outer row as the function would.
+ * Set the scan's slot to this row of the round and the latest neighbour, with ord or obs_id as the function
+ * would return it.
  */
 static void
 show_pair(LateralNode *state, uint64 number)
@@ -604,8 +603,8 @@ show_pair(LateralNode *state, uint64 number)
 }
 
 /*
- * The next pair of the round in the scan's slot, or where the order is kept a row without neighbours
- * in front of it; false: all pairs were returned.
+ * Set the scan's slot to the round's next pair, or, if the order is kept, to an unmatched row before it;
+ * false: no pair is left.
  */
 static bool
 next_neighbour(LateralNode *state)

@@ -8,9 +8,8 @@
 #include "plan/join_node.h"
 
 /*
- * What custom_private of the node's plan has, in this order: Nodes, as PostgreSQL copies and writes them.  The
- * first is never NULL: other extensions look at it to see whether a plan is theirs.  The node of scan.h
- * has none.
+ * The Nodes in custom_private of the plan, in this order.  The first is never NULL: other extensions test it
+ * to see whether a plan is theirs.  The node of scan.h has no such list.
  */
 typedef enum LateralPrivate
 {
@@ -22,21 +21,20 @@ typedef enum LateralPrivate
 	LATERAL_OUTER_COLUMNS		/* IntList: the numbers of the child's columns, in the order of its target list */
 } LateralPrivate;
 
-/* the places of the custom expressions of the node's plan */
+/* the indexes of the plan's custom expressions */
 enum
 {
-	LATERAL_CALL,				/* a RangeTblFunction, with empty arrays in place of the points, if it has them */
+	LATERAL_CALL,				/* the call, a RangeTblFunction, with empty arrays in place of any points */
 	LATERAL_LATITUDE,			/* a point's latitude and longitude, as double precision */
 	LATERAL_LONGITUDE,
 	LATERAL_WINDOW,				/* its window; a Const that is NULL where points have none */
-	LATERAL_VALUE,				/* the value of the function's column ord or obs_id in a row's neighbours */
-	LATERAL_CLAUSES				/* from here on: the clauses that make a pair of rows neighbours */
+	LATERAL_VALUE,				/* the value of ord or obs_id for all neighbours of a row */
+	LATERAL_CLAUSES				/* from here on: the clauses by which a pair of rows matches */
 };
 
 /*
- * For the planner: the node's methods.  The plan's only child gives the outer rows.  Its scan target list has
- * columns of the child, and behind them columns of the function's row type, as Vars.  The private list is that of
- * LateralPrivate.
+ * The node's methods, for the planner.  The plan's only child returns the outer rows.  The scan target list
+ * has Vars of the child's columns, then of the function's row type.  The private list is LateralPrivate.
  */
 extern const JoinNodeMethods geonn_lateral_methods;
 

@@ -45,16 +45,16 @@
 #include "plan/known.h"
 #include "plan/scan.h"
 
-/* the node's path; the copies of one differ in their outer rows */
+/* the node's path; copies of it differ in their outer paths */
 typedef struct LateralPath
 {
 	CustomPath	path;			/* first */
 	RowCall		call;
-	FuncExpr   *expression;		/* the call as in the query: the copy in RowCall is of these outer rows */
+	FuncExpr   *expression;		/* the query's own call; RowCall has a copy for these outer rows */
 	JoinType	type;
-	List	   *neighbours;		/* clauses that make a pair of rows neighbours */
+	List	   *neighbours;		/* clauses by which two rows match */
 	List	   *rows;			/* clauses that rows of the join must meet */
-	List	   *outer_columns;	/* what is used of the outer rows, and of the call's, as Vars */
+	List	   *outer_columns;	/* Vars that are used of outer rows and of the call's rows */
 	List	   *call_columns;
 } LateralPath;
 
@@ -69,8 +69,8 @@ static const CustomPathMethods path_methods = {
 };
 
 /*
- * The only element of an array that a row makes of its own columns; NULL: the array is anything else.  Where
- * the array is cast, its element is cast in the same way.
+ * The element of an array constructor with one element, cast as the array is; NULL: the argument is anything
+ * else.
  */
 static Node *
 only_element(Node *argument)
@@ -94,8 +94,8 @@ only_element(Node *argument)
 }
 
 /*
- * The only element of the argument windows, which may be the same for all rows; a NULL where points
- * have no windows; NULL: the array is anything else.
+ * The only element of the argument windows, perhaps a constant; a NULL Const if points have no windows.
+ * NULL: the array is anything else.
  */
 static Node *
 only_window(Node *argument)
@@ -142,7 +142,7 @@ is_same_for_all(const FuncExpr *call)
 }
 
 /*
- * Take the points out of the call.  False: it is no call that the node can make.
+ * Take the points out of the call.  False: the node cannot make this call.
  */
 static bool
 split_call(RangeTblFunction *whole, RowCall *call)
@@ -154,7 +154,7 @@ split_call(RangeTblFunction *whole, RowCall *call)
 	FuncExpr   *rest;
 	ListCell   *cell;
 
-	/* each row asks for one point, which is its first */
+	/* ord is 1: each outer row's call has one point */
 	call->point = list_make4(only_element(latitudes), only_element(longitudes), only_window(windows),
 							 makeConst(INT8OID, -1, InvalidOid, sizeof(int64), Int64GetDatum(1), false,
 									   FLOAT8PASSBYVAL));
@@ -176,8 +176,8 @@ split_call(RangeTblFunction *whole, RowCall *call)
 }
 
 /*
- * The call for each of the outer rows: by LATERAL, or as one that would read these rows itself.  False:
- * the node cannot make it.
+ * Set path->call: a LATERAL call for each outer row, or one that would read these rows itself.  False: the
+ * node cannot make it.
  */
 static bool
 find_call(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *function, List *clauses, LateralPath *path)
@@ -197,9 +197,9 @@ find_call(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *function, List *clau
 }
 
 /*
- * Note the columns that are used, each once.  False: the node cannot give one of them.  It gives those of the outer
- * rows as they come, and those of the function.  PostgreSQL finds a column in the node's rows by its relation and
- * number, so one that is among them must be the same in all else.
+ * Add the used columns to the path's lists, each once.  False: the node cannot return one: it is no column of
+ * the outer rows or of the function.  PostgreSQL finds a column by relation and number, so Vars that share
+ * both must be equal in all else.
  */
 static bool
 note_columns(LateralPath *path, List *used, const RelOptInfo *outer, const RelOptInfo *function)
@@ -228,8 +228,8 @@ note_columns(LateralPath *path, List *used, const RelOptInfo *outer, const RelOp
 }
 
 /*
- * The clauses that make a pair of rows neighbours, as expressions, and those that rows of the
- * join must meet.  False: the node cannot test them.
+ * Set the clauses by which two rows match, and those that rows of the join must meet (expressions).  False:
+ * the node cannot test them.
  */
 static bool
 divide_clauses(RelOptInfo *rel, RelOptInfo *function, JoinType type,
@@ -253,9 +253,9 @@ divide_clauses(RelOptInfo *rel, RelOptInfo *function, JoinType type,
 }
 
 /*
- * Set the cost: of the outer rows, the references once, and the rows that are returned.  PostgreSQL
- * counts a function's cost once, however often a nested loop calls it, so searching
- * must not be counted here for calls by LATERAL.
+ * Set the cost of reading the outer rows and, once, the references, and of the returned rows.  PostgreSQL
+ * counts a function's cost once, however often a nested loop calls it: so a LATERAL call's searches must not
+ * count here.
  */
 static void
 set_cost(PlannerInfo *root, CustomPath *path, FuncExpr *expression, const Path *function)
@@ -268,7 +268,7 @@ set_cost(PlannerInfo *root, CustomPath *path, FuncExpr *expression, const Path *
 	path->path.startup_cost = outer->startup_cost + references;
 	path->path.total_cost = outer->total_cost + references + cpu_tuple_cost * path->path.rows;
 
-	/* other joins with a call that reads its observations itself count the search */
+	/* for a call that reads observations itself, other joins count the search too */
 	if (geonn_expression_observations(expression) != NULL)
 		path->path.total_cost += GEONN_OPERATORS_A_SEARCH * cpu_operator_cost * outer->rows;
 	if (path->path.pathkeys != NIL)
@@ -276,7 +276,7 @@ set_cost(PlannerInfo *root, CustomPath *path, FuncExpr *expression, const Path *
 }
 
 /*
- * Offer the node over these outer rows, or over those of them that each of the processes below a Gather takes.
+ * Offer the node over this outer path; is_partial: each process below a Gather takes a part of its rows.
  */
 static void
 offer_path(PlannerInfo *root, const LateralPath *template, Path *outer, const Path *function,
@@ -300,8 +300,7 @@ offer_path(PlannerInfo *root, const LateralPath *template, Path *outer, const Pa
 }
 
 /*
- * Offer the node over the cheapest path of the outer rows, and in the order of those that have a
- * useful one.
+ * Offer the node over the cheapest outer paths, and over those whose order is useful.
  */
 static void
 offer_paths(PlannerInfo *root, const LateralPath *template, RelOptInfo *outer, const Path *function)
@@ -324,8 +323,8 @@ offer_paths(PlannerInfo *root, const LateralPath *template, RelOptInfo *outer, c
 }
 
 /*
- * Can workers do all that the join does?  PostgreSQL's own joins with the function are for the leader,
- * as its scan is.
+ * Can workers run the join?  PostgreSQL's own joins with the function, and its scan, are for the leader
+ * alone.
  */
 static bool
 suits_workers(PlannerInfo *root, const LateralPath *template, RelOptInfo *outer)
@@ -344,7 +343,7 @@ suits_workers(PlannerInfo *root, const LateralPath *template, RelOptInfo *outer)
 }
 
 /*
- * Offer the node over the parts of the outer rows that processes below a Gather take.
+ * Offer the node over the outer rows' partial paths, for processes below a Gather.
  */
 static void
 offer_partial_paths(PlannerInfo *root, const LateralPath *template, RelOptInfo *outer,
@@ -380,7 +379,7 @@ offer_join(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *outer, RelOptInfo *in
 		inner->pathlist == NIL)
 		return;
 
-	/* from PostgreSQL 19 on, rows may be aggregated before they are joined: those have no columns to give */
+	/* from 19 on, PostgreSQL may aggregate rows before the join: these lack the columns needed */
 	if (contain_agg_clause((Node *) rel->reltarget->exprs))
 		return;
 	if (!find_call(root, outer, inner, extra->restrictlist, &template) ||

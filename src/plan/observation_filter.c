@@ -38,11 +38,11 @@
 
 /* ---- which clauses are conditions on observations ---- */
 
-/* the row type's columns that are an observation's, by ColumnRole */
+/* the row type's columns of observations, indexed by ColumnRole */
 static const char *const names[] = {"obs_id", "obs_lat", "obs_lon"};
 
 /*
- * The role (ColumnRole) of a column of the row type; -1: it is none of an observation's.
+ * The ColumnRole of a column of the row type; -1: it is no column of observations.
  */
 static int
 column_role(TupleDesc row_type, int number)
@@ -74,7 +74,7 @@ is_observation_clause(RelOptInfo *rel, TupleDesc row_type, Node *clause)
 		if (!IsA(column, Var))
 			return false;
 
-		/* the clause of a join has another relation's columns, which come as parameters */
+		/* join clauses also have other relations' columns, which become parameters */
 		if (column->varno != (int) rel->relid)
 			continue;
 		if (column_role(row_type, column->varattno) < 0)
@@ -85,7 +85,7 @@ is_observation_clause(RelOptInfo *rel, TupleDesc row_type, Node *clause)
 }
 
 /*
- * The call's row type; NULL: it has none, or no observations of its own.
+ * The call's row type; NULL: it has none, or reads no observations.
  */
 static TupleDesc
 read_row_type(const RangeTblFunction *call)
@@ -135,7 +135,7 @@ geonn_observation_join_clauses(PlannerInfo *root, RelOptInfo *rel, const RangeTb
 
 /* ---- comparisons with other operators ---- */
 
-/* the parts of a comparison of two values, or of one with the elements of an array */
+/* the parts of an OpExpr with two arguments, or of a ScalarArrayOpExpr */
 typedef struct Comparison
 {
 	Oid		   *operator;
@@ -175,8 +175,7 @@ set_operator(Comparison *comparison, Oid operator)
 }
 
 /*
- * The operator of one of these families that compares in the same way with another left type; InvalidOid: none
- * does.
+ * The operator of these families with the same strategy and right type, for this left type; InvalidOid: none.
  */
 static Oid
 sibling_operator(Oid operator, List *families, Oid left)
@@ -201,8 +200,8 @@ sibling_operator(Oid operator, List *families, Oid left)
 /* ---- clauses that follow from those of joined relations ---- */
 
 /*
- * The clause of another relation's column as one of this column, which equals it by these operator
- * families and this collation; NULL: it does not say the same of equal values.
+ * Copy a clause with column to in place of from; both are equal by these operator families and this
+ * collation.  NULL: the clause need not hold for equal values.
  */
 static Node *
 transfer_clause(Expr *original, Var *from, Var *to, List *families, Oid collation)
@@ -230,9 +229,9 @@ transfer_clause(Expr *original, Var *from, Var *to, List *families, Oid collatio
 }
 
 /*
- * What the other relation's clauses say of the id, which this clause says equals a column of it.  The clause
- * is of an equivalence, or of an outer join that may leave this relation's rows out: those that meet no row
- * of the other side do not matter.
+ * Clauses on the id that follow from the other relation's clauses on the column that join equates with it.
+ * join is from an equivalence class, or from an outer join whose nullable side is this relation: rows of it
+ * without a partner do not matter.
  */
 static List *
 implied_by(PlannerInfo *root, Index relid, AttrNumber number, const RestrictInfo *join)
@@ -257,7 +256,7 @@ implied_by(PlannerInfo *root, Index relid, AttrNumber number, const RestrictInfo
 		RestrictInfo *clause = lfirst_node(RestrictInfo, cell);
 		Node	   *transferred = NULL;
 
-		/* if the clause is an equality, the planner itself makes a clause of this relation from it */
+		/* from an equality, the planner itself derives a clause on this relation */
 		if (restriction_is_securely_promotable(clause, root->simple_rel_array[relid]))
 			transferred = transfer_clause(clause->clause, other, (Var *) id, join->mergeopfamilies,
 										  equality->inputcollid);
@@ -295,7 +294,7 @@ typedef struct Translation
 } Translation;
 
 /*
- * The source's column that gives the values of a column of the join's, as those; NULL: none does.
+ * The source's column behind a column of the join, cast to its type; NULL: none.
  */
 static Node *
 source_column(const Translation *translation, const Var *column)
@@ -317,7 +316,7 @@ source_column(const Translation *translation, const Var *column)
 		value = coerce_to_target_type(NULL, value, origin->type, column->vartype, -1,
 									  COERCION_EXPLICIT, COERCE_IMPLICIT_CAST, -1);
 
-	/* values are the same ones, or wider integers */
+	/* a cast may only relabel or widen integers */
 	if (value == NULL || !(IsA(value, Var) || IsA(value, RelabelType) ||
 						   (geonn_integer_width(column->vartype) > 0 &&
 							geonn_integer_width(origin->base_type) > 0)))
@@ -326,7 +325,7 @@ source_column(const Translation *translation, const Var *column)
 }
 
 /*
- * The integer that becomes wider here; NULL: none does.
+ * The integer column that is cast here; NULL: none is.
  */
 static Node *
 widened_integer(Node *expression)
@@ -338,7 +337,7 @@ widened_integer(Node *expression)
 }
 
 /*
- * Have two integers compared without making one of them wider.
+ * Compare two integers without casting one to a wider type.
  */
 static void
 compare_narrow(Comparison *comparison)
@@ -383,7 +382,7 @@ translate(Node *node, void *context)
 	{
 		Node	   *column = source_column(translation, (Var *) node);
 
-		/* what fails once has failed, whatever other columns the clause has */
+		/* one column that fails makes the whole clause fail */
 		if (column == NULL)
 			translation->failed = true;
 		return column;

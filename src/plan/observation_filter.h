@@ -16,13 +16,13 @@
 extern List *geonn_observation_clauses(RelOptInfo *rel, const RangeTblFunction *call,
 									   List *clauses);
 
-/* The clauses (RestrictInfo) by which other relations' rows can limit the observations. */
+/* Join clauses (RestrictInfo) by which other relations' rows limit the observations. */
 extern List *geonn_observation_join_clauses(PlannerInfo *root, RelOptInfo *rel,
 											const RangeTblFunction *call);
 
 /*
- * Clauses on the relation's obs_id that no RestrictInfo of it says, but which follow from clauses of
- * relations that are joined to it by obs_id.
+ * Clauses on the relation's obs_id that follow from the clauses of relations joined to it by obs_id; the
+ * relation has no RestrictInfo of them.
  */
 extern List *geonn_implied_observation_clauses(PlannerInfo *root, RelOptInfo *rel,
 											   const RangeTblFunction *call);
@@ -32,9 +32,9 @@ typedef Node *(*ParameterValue) (void *state, Node *parameter);
 
 /*
  * Rewrite such clauses as conditions on the source's rows (PointSource.conditions), and leave out those for
- * which that is impossible.  Vars with this varno are the join's: varattno is a column's number in the row
- * type, or, if attributes is not NULL, a place, from 1 on, in this array of such numbers.  Params and all
- * other Vars are parameters.
+ * which that is impossible.  Vars with this varno are the join's: varattno is the number in the row type, or,
+ * if attributes is not NULL, the position (from 1) in this array of such numbers.  Params and all other Vars
+ * are parameters.
  */
 extern List *geonn_observation_conditions(List *clauses, const PointSource *source,
 										  TupleDesc row_type, int varno, const AttrNumber *attributes,

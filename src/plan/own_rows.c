@@ -53,7 +53,7 @@
 #include "plan/own_rows.h"
 #include "base/value.h"
 
-/* a table in FROM that is the call's observations */
+/* a table in FROM that is also the call's obs */
 typedef struct OwnTable
 {
 	RelOptInfo *rel;
@@ -76,7 +76,7 @@ number_attribute(const RangeTblFunction *call)
 /* ---- the table ---- */
 
 /*
- * The call's table of observations; InvalidOid: the node cannot take its rows from elsewhere.
+ * The table of observations; InvalidOid: unknown, or an argument rules the node out.
  */
 static Oid
 observations_of(const FuncExpr *expression)
@@ -116,8 +116,8 @@ is_table_alone(PlannerInfo *root, RelOptInfo *rel, Oid table)
 }
 
 /*
- * Do rows have the column?  From 18 on it can be generated as it is read: PostgreSQL has put the expression
- * in place of such columns by the time at which the coordinates are asked for.
+ * Is the column stored in rows?  PostgreSQL 18 also has virtual generated columns, and replaces them by their
+ * expressions before the coordinates are asked for.
  */
 static bool
 is_stored(Relation table, AttrNumber number)
@@ -128,7 +128,7 @@ is_stored(Relation table, AttrNumber number)
 }
 
 /*
- * Does the present snapshot see what the transaction has done that wrote this row of a catalog?
+ * Does the present snapshot see the transaction that wrote this catalog row?
  */
 static bool
 is_seen(HeapTuple row)
@@ -139,8 +139,8 @@ is_seen(HeapTuple row)
 }
 
 /*
- * Are the partitions, in all levels, those that the present snapshot sees?  One that was attached later may
- * have had other rows when the snapshot was taken, which no index of the table held apart.
+ * Does the snapshot see all partitions, in all levels?  A partition that was attached later may have had
+ * rows, when the snapshot was taken, whose ids no index of the table kept unique.
  */
 static bool
 has_seen_partitions(Oid table)
@@ -163,9 +163,9 @@ has_seen_partitions(Oid table)
 }
 
 /*
- * Is the column unique by this index?  If so, the order by which it is is set.  An index can be newer than the
- * snapshot, as in a transaction that reads all by its first one: of two rows with one id, which the snapshot
- * still has, one was deleted before the index was built.
+ * Does this index make the column unique?  If so, set family and collation.  The snapshot must see the index:
+ * an older snapshot (REPEATABLE READ) may still see two rows with one id, of which one was deleted before the
+ * index was built.
  */
 static bool
 is_unique_by(Oid index, AttrNumber column, OwnTable *table)
@@ -190,8 +190,8 @@ is_unique_by(Oid index, AttrNumber column, OwnTable *table)
 }
 
 /*
- * Is the column unique by any index?  Before PostgreSQL 16 the planner keeps no indexes of partitioned tables, so
- * the relation's own list is read.
+ * Does any index make the column unique?  The relation's own list is read: before 16, the planner has no
+ * indexes of partitioned tables.
  */
 static bool
 is_unique_column(Relation relation, AttrNumber column, OwnTable *table)
@@ -214,8 +214,7 @@ becomes_double(Oid type)
 }
 
 /*
- * False: this relation of the query is not the call's observations, or its rows cannot stand for
- * them.
+ * Set *table.  False: this relation is not the call's obs, or its rows cannot replace observations.
  */
 static bool
 find_table(PlannerInfo *root, RelOptInfo *rel, const RangeTblFunction *call, Oid oid,
@@ -257,7 +256,7 @@ find_table(PlannerInfo *root, RelOptInfo *rel, const RangeTblFunction *call, Oid
 /* ---- the clause ---- */
 
 /*
- * Does a clause say that both ids are equal, by the order of the unique index?
+ * Does a clause equate both ids, by the operators of the unique index?
  */
 static bool
 is_joined_by(List *clauses, RelOptInfo *function, AttrNumber number, const OwnTable *table)
@@ -280,7 +279,7 @@ is_joined_by(List *clauses, RelOptInfo *function, AttrNumber number, const OwnTa
 /* ---- what the planner asks for ---- */
 
 /*
- * The table's column as it comes with the outer rows, as this type; NULL: it does not come with them.
+ * The table's column in the outer rows, cast to this type; NULL: the outer rows lack it.
  */
 static Node *
 outer_column(RelOptInfo *outer, const OwnTable *table, ColumnRole role, Oid type)
@@ -324,7 +323,7 @@ geonn_find_own_rows(PlannerInfo *root, RelOptInfo *function, RelOptInfo *outer, 
 }
 
 /*
- * Have the partitions of a relation, in all levels, give this column of it.
+ * Have partitions, in all levels, return this column of their parent.
  */
 static void
 add_to_partitions(PlannerInfo *root, const Var *column)
@@ -348,7 +347,7 @@ add_to_partitions(PlannerInfo *root, const Var *column)
 }
 
 /*
- * Have the table's rows come with their coordinates until they are joined with the function.
+ * Have the table's scan return the coordinates, up to the join with the function.
  */
 static void
 want_points(PlannerInfo *root, const RelOptInfo *function, const OwnTable *table)

@@ -7,26 +7,26 @@
 
 #include "nodes/pathnodes.h"
 
-/* a call of a join that the node of lateral.h can make: what it searches for, row by row */
+/* a call that the node of lateral.h can make for many outer rows at once */
 typedef struct RowCall
 {
 	RangeTblFunction *call;		/* without points in its arguments */
 	List	   *point;			/* the expressions LATERAL_LATITUDE to LATERAL_VALUE (lateral.h) */
-	AttrNumber	number;			/* the row type's column that tells which row a neighbour is of: ord, or obs_id */
+	AttrNumber	number;			/* number of ord or obs_id, which tells a neighbour's outer row */
 	Oid			table;			/* as LATERAL_TABLE (lateral.h) */
 } RowCall;
 
 /*
- * Are these outer rows joined with the rows of the call by the unique id of its observations, so that
- * the call's rows are the neighbours of the outer rows themselves?  clauses are those of the join
- * (RestrictInfo).  If so, sets the fields of own, but for the call.
+ * Are the outer rows joined with the call by the unique id of its observations, so that its rows are the
+ * neighbours of these outer rows?  clauses are the join's (RestrictInfo).  If so, sets the fields of own,
+ * except call.
  */
 extern bool geonn_find_own_rows(PlannerInfo *root, RelOptInfo *function, RelOptInfo *outer,
 								List *clauses, RowCall *own);
 
 /*
- * Have the table's rows come with their coordinates, if the call, which is in FROM, is joined with them
- * in this way; before paths are made.
+ * Before paths are made: if the call, in FROM, is joined with its table in this way, have the table's scan
+ * return the coordinates.
  */
 extern void geonn_want_own_points(PlannerInfo *root, const FuncExpr *expression);
 

@@ -43,7 +43,7 @@ is_of_column(Node *side, Index relid)
 }
 
 /*
- * The name of a column as the row type has it: an alias behind the call may give it another one.
+ * A column's name in the row type, whatever alias the query gives it.
  */
 static const char *
 column_name(TupleDesc row_type, Node *column)
@@ -52,7 +52,7 @@ column_name(TupleDesc row_type, Node *column)
 }
 
 /*
- * False: the clause is no comparison of a column of the relation.
+ * Set *comparison; false: the clause compares no column of relid.
  */
 static bool
 read_comparison(PlannerInfo *root, Node *clause, Index relid, TupleDesc row_type,
@@ -99,7 +99,7 @@ share_within(PlannerInfo *root, const FuncExpr *expression, double rows, double 
 }
 
 /*
- * The share of the rows whose distance, or rank, compares with the number as the strategy says.
+ * The share of the rows whose distance, or rank, meets the strategy's comparison with number.
  */
 static double
 share_of_comparison(PlannerInfo *root, const FuncExpr *expression, double rows, int strategy,
@@ -144,7 +144,7 @@ share_of(PlannerInfo *root, const FuncExpr *expression, const JoinEstimate *all,
 }
 
 /*
- * The share of the rows for which a test of a column for NULL is true; -1: not known, or it is no such test.
+ * The share of the rows that pass an IS [NOT] NULL test of a column; -1: unknown, or another clause.
  */
 static double
 share_of_null_test(Node *clause, Index relid, TupleDesc row_type, const JoinEstimate *all)

@@ -53,7 +53,7 @@
 #include "points/parallel_reader.h"
 #include "points/query.h"
 
-/* the cost of beginning another search, whose references are there: about 0.2 ms */
+/* the cost of another search with the same references: about 0.2 ms */
 #define COST_OF_SEARCH 100
 
 /* ---- execution ---- */
@@ -183,8 +183,8 @@ needed_columns(CustomPath *path, List *clauses)
 }
 
 /*
- * The path that reads all observations.  It costs what the function does, without storing rows and reading them again,
- * and with less of it before the first row.
+ * The path that reads all observations.  It costs what the function does, less storing rows and reading them
+ * again, with a lower startup cost.
  */
 static CustomPath *
 whole_path(PlannerInfo *root, RelOptInfo *rel, FuncExpr *expression, const Path *function)
@@ -218,9 +218,9 @@ plain_table(Oid oid)
 }
 
 /*
- * The plain tables (PlainTable, without attributes) that reading a relation means to read from end to end, so that
- * each process can read a part; NIL: it means anything else.  The plan of a query like the one that will read the
- * relation tells; it asks for no column, as another extension may refuse one that the join does not read.
+ * The plain tables (PlainTable, without attributes) that make up a relation, if reading it scans them
+ * sequentially, so that processes can share the pages; else NIL.  The plan of a similar query tells; it
+ * selects no column, lest another extension refuse one that the join does not read.
  */
 static List *
 plain_tables(Oid relation)
@@ -256,7 +256,7 @@ plain_tables(Oid relation)
 double
 geonn_divide_path(Path *path, int workers)
 {
-	/* the leader takes part in the time that the workers leave it */
+	/* the leader searches in the time that its workers leave it */
 	double		leader = parallel_leader_participation ? Max(0, 1.0 - 0.3 * workers) : 0;
 
 	path->rows = clamp_row_est(path->rows / (workers + leader));
@@ -299,7 +299,7 @@ offer_parallel_scan(PlannerInfo *root, RelOptInfo *rel, FuncExpr *expression, Cu
 		!is_parallel_safe(root, (Node *) expression->args) ||
 		contain_volatile_functions((Node *) expression->args) ||
 		!is_parallel_safe(root, (Node *) rel->reltarget->exprs) ||
-		/* the pseudoconstant ones, too: a gating Result checks them above the scan, in the worker */
+		/* pseudoconstant clauses, too: a Result node checks them above the scan, in the worker */
 		!is_parallel_safe(root, (Node *) rel->baserestrictinfo))
 		return;
 	workers = geonn_comes_later(NULL, observations) ? max_parallel_workers_per_gather :
@@ -317,9 +317,8 @@ offer_parallel_scan(PlannerInfo *root, RelOptInfo *rel, FuncExpr *expression, Cu
 /* ---- plans that read a part of the observations ---- */
 
 /*
- * The path that reads only what these clauses on observations (RestrictInfo), and those that are implied
- * (expressions), leave; all are the clauses that are tested on its rows.  known: its rows are estimated from the
- * reading.
+ * The path that reads only observations that meet the clauses own (RestrictInfo) and implied (expressions).
+ * all: the clauses that its rows must meet.  *known: the estimate of its rows comes from that reading.
  */
 static CustomPath *
 filtered_path(PlannerInfo *root, RangeTblFunction *call, const CustomPath *whole, List *all,
@@ -376,8 +375,8 @@ offer_inner_scans(PlannerInfo *root, RelOptInfo *rel, RangeTblFunction *call, co
 }
 
 /*
- * Offer to read only the observations that the query's clauses on them leave.  whole is the path of
- * the same node for all of them, with its cost.  Sets the relation's rows where it knows better.
+ * Offer paths that read only observations that meet the query's clauses on them.  whole is the path that
+ * reads all.  Sets rel->rows if it has a better estimate.
  */
 static void
 offer_filtered_scans(PlannerInfo *root, RelOptInfo *rel, RangeTblFunction *call, const CustomPath *whole)
@@ -431,7 +430,7 @@ offer_scan(PlannerInfo *root, RelOptInfo *rel, Index relid pg_attribute_unused()
 			return;
 	}
 
-	/* add_path frees the worse path: the function's, or this one */
+	/* add_path may free this path: so it comes last */
 	offer_filtered_scans(root, rel, call, path);
 	path->path.rows = rel->rows;
 	offer_parallel_scan(root, rel, expression, path);
@@ -439,8 +438,8 @@ offer_scan(PlannerInfo *root, RelOptInfo *rel, Index relid pg_attribute_unused()
 }
 
 /*
- * Have the statement planned anew when the relation in the argument changes.  PostgreSQL sees to it
- * where the argument is a constant of type regclass, and not where it is a name.
+ * Have the statement planned anew when the argument's relation changes.  PostgreSQL does so itself for a
+ * regclass constant, but not for a name.
  */
 static void
 depend_on(PlannerInfo *root, Node *argument)
@@ -462,7 +461,7 @@ geonn_make_scan(PlannerInfo *root, const CustomPath *path, List *targets, List *
 	depend_on(root, geonn_expression_argument(castNode(FuncExpr, call->funcexpr), "obs"));
 	depend_on(root, geonn_expression_argument(castNode(FuncExpr, call->funcexpr), "ref"));
 
-	/* workers share tables; other roles may have policies of row-level security on them */
+	/* workers scan tables that may have row-level policies for other roles */
 	if (path->path.parallel_aware)
 		root->glob->dependsOnRole = true;
 	scan->scan.plan.targetlist = targets;

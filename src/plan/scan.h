@@ -14,17 +14,14 @@
 extern bool geonn_references_are_plain(const FuncExpr *expression);
 
 /*
- * A node's plan, but for its methods, custom plans and private list: the first of the expressions is the call.
- * The scan has these columns (Var).  The statement will be planned anew when a relation in the call's
- * arguments changes.
+ * Make a node's plan, except its methods, custom plans and private list.  The first of the expressions is the
+ * call; columns (Var) become the scan's.  The plan becomes invalid when a relation in the call's arguments
+ * changes.
  */
 extern CustomScan *geonn_make_scan(PlannerInfo *root, const CustomPath *path, List *targets,
 								   List *clauses, List *expressions, List *columns);
 
-/*
- * Make it a path by which this many workers, and the leader, share the rows.  Returns the number by which the rows
- * were divided.
- */
+/* Turn path into one whose rows this many workers and the leader share.  Returns the divisor of its rows. */
 extern double geonn_divide_path(Path *path, int workers);
 
 /* Have the planner consider this node for a join in FROM. */

@@ -48,7 +48,7 @@
 #include "plan/selectivity.h"
 #include "points/reader.h"
 
-/* the greatest numbers of pages that are read, and of points that are kept */
+/* how many pages a sample reads, and how many points it keeps, at most */
 #define SAMPLE_PAGES 48
 #define SAMPLE_POINTS 512
 
@@ -56,19 +56,19 @@
 #define SAMPLES_KEPT 8
 #define SAMPLE_MILLISECONDS 60000
 
-/* answers of comparisons that are kept */
+/* how many estimates are kept */
 #define ANSWERS_KEPT 16
 
 /*
- * Observations whose surroundings are looked at, at most, where groups and windows do not matter: else, as
- * few may have a candidate, all are.
+ * How many sampled observations are compared with the references, at most.  With groups or windows all are,
+ * since few may have a candidate.
  */
 #define OBSERVATIONS_TAKEN 256
 
-/* how many of the nearest sampled references are looked for */
+/* how many of the nearest sampled references are noted */
 #define NEAREST 3
 
-/* in place of a group: a column to join by is NULL */
+/* the group of a point with a NULL join column */
 #define NO_GROUP 0
 
 /* the greatest squared chord */
@@ -77,9 +77,9 @@
 struct PointSample
 {
 	MemoryContext memory;		/* has all of the sample */
-	uint64		number;			/* no other sample of the process has it */
+	uint64		number;			/* unique among the process's samples */
 
-	/* the table that it was taken of, and when */
+	/* the sampled table, and the time */
 	Oid			relation;
 	Oid			file;
 	BlockNumber pages;
@@ -87,7 +87,7 @@ struct PointSample
 	TimestampTz taken;
 
 	int			count;
-	bool		complete;		/* these are all points of the table */
+	bool		complete;		/* all points of the table are here */
 	int			by_count;		/* what the source has: columns to join by, radiuses, windows */
 	bool		has_radius;
 	int			windows;
@@ -100,14 +100,14 @@ struct PointSample
 	GeonnLimits *limits;		/* [SAMPLE_POINTS]; NULL: points have none */
 };
 
-static PointSample *kept[SAMPLES_KEPT];	/* the one that was used last comes first; NULL: none */
+static PointSample *kept[SAMPLES_KEPT];	/* the most recently used comes first; NULL: none */
 static uint64 samples;			/* how many samples this process has taken */
 
 /* ---- samples ---- */
 
 /*
- * Can values of the columns to join by be hashed while planning?  Only if that runs nothing but
- * PostgreSQL's own function: those of arrays and rows call others.
+ * Can values of the columns to join by be hashed while planning?  Only by PostgreSQL's own functions: those
+ * for arrays and rows call others.
  */
 static bool
 can_hash(const PointSource *source)
@@ -181,7 +181,7 @@ table_attributes(const PointSource *source)
 }
 
 /*
- * A random number of one part, where the numbers from 0 to below count are divided into equal parts.
+ * Divide 0 to count - 1 into equal parts, and return a random number of one part.
  */
 static uint64
 number_in_part(pg_prng_state *chance, int part, int parts, uint64 count)
@@ -256,8 +256,7 @@ take_sample(const PointSource *source, Relation table, BlockNumber pages)
 }
 
 /*
- * Is the sample of this source?  The query lists columns without saying what they are for, which their
- * numbers tell.
+ * Is the sample of this source?  The query's text does not say what its columns are for: their counts do.
  */
 static bool
 is_of(const PointSample *sample, const PointSource *source, Relation table, BlockNumber pages)
@@ -292,7 +291,7 @@ geonn_sample(const PointSource *source)
 			sample = kept[place];
 		else
 		{
-			/* in the place of the one that was used the longest time ago: so a caller may hold two of them */
+			/* replace the least recently used sample: so a caller may hold two */
 			sample = take_sample(source, table, pages);
 			if (kept[--place] != NULL)
 				MemoryContextDelete(kept[place]->memory);
@@ -306,27 +305,27 @@ geonn_sample(const PointSource *source)
 
 /* ---- neighbours ---- */
 
-/* the two samples, and what is asked of them */
+/* the samples to compare, and how */
 typedef struct Comparison
 {
 	const PointSample *observations;
 	const PointSample *references;
 	double		limit;			/* squared chord of the radius; infinity: any */
-	double		weight;			/* for how many references of the table each sampled one stands */
+	double		weight;			/* how many references each sampled one represents */
 } Comparison;
 
 /* the sampled references around an observation */
 typedef struct Surroundings
 {
 	int			near;			/* how many of all references are within the radius */
-	int			within;			/* how many candidates are */
-	int			all;			/* how many candidates there are */
+	int			within;			/* candidates among them */
+	int			all;			/* the number of candidates */
 	double		nearest[NEAREST];	/* squared chords of the nearest candidates, in ascending order */
 } Surroundings;
 
 /*
- * The squared chords from an observation to all places of the sample of references, also those that
- * are not in use: the compiler then makes vectors of them.
+ * Compute the squared chords from an observation to all SAMPLE_POINTS elements, used or not: with a constant
+ * count, the compiler vectorizes the loop.
  */
 static void
 measure(const Comparison *comparison, int number, double *chords)
@@ -347,8 +346,8 @@ measure(const Comparison *comparison, int number, double *chords)
 }
 
 /*
- * A chord as a share of the limit that the radius of a point sets, of the limit for all.  With radiuses
- * of different lengths, shares of them count, and not distances.
+ * Scale a squared chord by the ratio of the common limit to the point's own, if that is less.  With radiuses
+ * of different lengths, shares count, not distances.
  */
 static double
 share_of_radius(const PointSample *sample, int number, double limit, double chord)
@@ -396,7 +395,7 @@ insert(double *nearest, double chord)
 }
 
 /*
- * Look at the references around the observation in the sample.
+ * Count the sampled references around an observation.
  */
 static Surroundings
 look_around(const Comparison *comparison, int number)
@@ -441,7 +440,7 @@ expect(const Comparison *comparison, const Surroundings *found)
 }
 
 /*
- * Add observations of which each is expected to have this many references.
+ * Add observations, each with mean expected references, at most k.
  */
 static void
 add(NeighboursExpected *sum, double k, double mean, double observations)
@@ -461,8 +460,8 @@ share_within(double within, double candidates)
 }
 
 /*
- * The observations (by number) that may have candidates: none of their windows is NULL or empty, nor a
- * column to join by.
+ * The numbers of observations that may have candidates: no window is NULL or empty, and no column to join by
+ * is NULL.
  */
 static List *
 find_able(const PointSample *observations)
@@ -476,7 +475,7 @@ find_able(const PointSample *observations)
 			able = lappend_int(able, i);
 	}
 
-	/* where all of a sample have none for certain, others of the table may have some */
+	/* if no sampled observation can have candidates, others of the table may */
 	return able == NIL && !observations->complete ? list_make1_int(0) : able;
 }
 
@@ -528,7 +527,7 @@ compare_samples(const PointSample *observations, const PointSample *references,
 }
 
 /*
- * Statements are planned again and again: the latest answers are kept, by the samples and what was asked.
+ * The latest estimates are kept, with their arguments, since statements are planned again and again.
  */
 NeighboursExpected
 geonn_expect_neighbours(const PointSample *observations, const PointSample *references,

@@ -10,9 +10,9 @@
 typedef struct PointSample PointSample;
 
 /*
- * A sample of the points of a table, which lives at least until seven more calls have been made, and is up to a
- * minute old.  The caller has checked that the user may read the source.  NULL: the source is not a plain heap table,
- * policies apply, its columns to join by cannot be hashed here, or no row has a point.
+ * A sample of a table's points, up to a minute old.  It lives at least until seven more calls of this
+ * function.  The caller has checked that the user may read the source.  NULL: the source is no plain heap
+ * table, has policies, or columns to join by that cannot be hashed here, or no row has a point.
  */
 extern const PointSample *geonn_sample(const PointSource *source);
 
@@ -31,7 +31,7 @@ typedef struct NeighboursExpected
 	double		unmatched;		/* the share of observations without any, from 0 to 1 */
 } NeighboursExpected;
 
-/* Expect neighbours by samples of the observations and of the references, which may be the same one. */
+/* Estimate an observation's neighbours from samples of both sides, which may be one and the same. */
 extern NeighboursExpected geonn_expect_neighbours(const PointSample *observations,
 												  const PointSample *references,
 												  const NeighboursAsked *asked);

@@ -111,7 +111,7 @@ enum
 	CHECK_NULL_RADIUSES,
 	CHECK_NAN_RADIUSES,
 	CHECK_NEGATIVE_RADIUSES,
-	CHECK_WINDOW_TYPES,			/* arrays, by the argument overlaps, from here on */
+	CHECK_WINDOW_TYPES,			/* arrays from here on, by columns of overlaps */
 	CHECK_COMPARED_AS,
 	CHECK_NULL_WINDOWS,
 	CHECK_EMPTY_WINDOWS,
@@ -143,7 +143,7 @@ typedef struct Check
 	uint64		statuses[POINT_STATUSES];	/* how many rows with coordinates have each status */
 	Extent		latitude;		/* the ranges of valid points' coordinates */
 	Extent		longitude;
-	bool		fits_swapped;	/* all valid points would be valid with the two swapped */
+	bool		fits_swapped;	/* all valid points would be valid if swapped */
 	Sorting    *places;			/* latitudes and longitudes of valid points */
 	Sorting    *ids;			/* NULL: their type has no order */
 	MemoryContext row_context;
@@ -213,7 +213,7 @@ rows_equal(const Sorting *sorting, TupleTableSlot *a, TupleTableSlot *b)
 }
 
 /*
- * Count the rows that equal the one before them in the order, and end the sort.
+ * Sort, count the rows that equal their predecessor, and end the sort.
  */
 static int64
 count_equal(const Check *check, Sorting *sorting)
@@ -244,8 +244,7 @@ count_equal(const Check *check, Sorting *sorting)
 /* ---- rows ---- */
 
 /*
- * Add a place under one name: at a pole longitude means nothing, and 181 is
- * -179.
+ * Add a point in normal form: a pole has longitude 0, and 181 becomes -179.
  */
 static void
 put_place(Check *check, double latitude, double longitude)
@@ -343,8 +342,8 @@ consume_row(void *state, const PointRow *row)
 /* ---- radians ---- */
 
 /*
- * Warn if all points are so near to the latitude and longitude 0 as radians are: in degrees no
- * land lies there.  Points at 0, 0 itself are missing coordinates more often.
+ * Warn if all coordinates lie in the ranges of radians: in degrees no land lies there.  Not if all are at 0,
+ * 0: these are more often missing coordinates.
  */
 static void
 warn_of_radians(const Check *check)

@@ -8,13 +8,10 @@
 
 #include "nodes/pg_list.h"
 
-/*
- * Raise an error for an element of this argument that may be a pair of which the type name has
- * cut the end off.
- */
+/* Raise an error for an element of this argument that may be a pair that the type name has truncated. */
 extern void geonn_check_pair(const char *argument, const char *element);
 
-/* The names (char *) that one side has for the columns in these elements. */
+/* One side's names (char *) of the columns in these elements. */
 extern List *geonn_names_of_side(List *elements, bool is_reference);
 
 /* Make an element of these two names. */

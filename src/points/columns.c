@@ -46,7 +46,7 @@ typedef struct RoleRules
 {
 	const char *name;			/* geonn_role_name */
 	const char *column_names[5];
-	const char *expected_names; /* a sentence's words for the columns that are expected */
+	const char *expected_names; /* the columns that are expected, as words for messages */
 	const char *option;			/* the option that names the column, without obs_ or ref_ */
 } RoleRules;
 
@@ -115,7 +115,7 @@ may_hold_points(Form_pg_attribute attribute)
 }
 
 /*
- * The names of all columns, or of those alone that suit a role.
+ * The names of all columns, or only of those that suit a role.
  */
 static char *
 list_columns(TupleDesc descriptor, const RoleRules *only)
@@ -196,7 +196,7 @@ id_hint(const PointSource *source)
 }
 
 /*
- * Note that a source's columns are not clear.  Returns whether that is all, and no error is to be raised.
+ * Mark a source's columns as unclear.  Returns whether the source is quiet, so that no error is raised.
  */
 static bool
 note_unclear(PointSource *source)
@@ -229,7 +229,7 @@ raise_missing(PointSource *source, TupleDesc descriptor, const char *what,
 }
 
 /*
- * Without an attribute, the source is unclear.
+ * attribute is NULL only in an unclear source.
  */
 static void
 fill_column(PointColumn *column, Form_pg_attribute attribute, const char *reason)
@@ -293,9 +293,8 @@ is_reference(const PointSource *source)
 }
 
 /*
- * Count the attributes of exactly this name, of which a query may have several, or where none is
- * given the candidates that suit this role.  *found is the last that suits, or else a candidate;
- * NULL: none.
+ * Count the attributes of exactly this name (a query may have several), or, without a name, the candidates
+ * that suit this role.  *found is the last that suits, or else a candidate; NULL: none.
  */
 static int
 count_matches(TupleDesc descriptor, ColumnRole role, const char *name, Form_pg_attribute *found)
@@ -515,8 +514,7 @@ geonn_named_window(const PointSource *source, int number)
 }
 
 /*
- * Find the columns with the points' limits.  The caller of find_columns has checked how many windows these
- * have.
+ * Find the columns of radius and windows.  The caller of find_columns has checked the number of windows.
  */
 static void
 find_limits(PointSource *source, TupleDesc descriptor, const char *radius, List *overlaps)

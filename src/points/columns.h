@@ -52,7 +52,7 @@ typedef struct PointSource
 	char	   *title;			/* its name in messages: relation "city", query obs_sql */
 	char	   *query;			/* the SQL that returns the rows */
 	int			query_columns;	/* how many columns the rows have */
-	const char *option_prefix;	/* how options that name columns begin: obs_, ref_ or nothing */
+	const char *option_prefix;	/* prefix of options that name columns: obs_, ref_ or nothing */
 	bool		paired;			/* arguments may name a pair: a column of this side, and one of the other */
 	bool		quiet;			/* an error about columns is not raised, but sets unclear */
 	bool		unclear;
@@ -83,9 +83,9 @@ typedef struct PointSource
 extern const char *geonn_role_name(ColumnRole role);
 
 /*
- * The names (char *) in an argument that is an array of column names, such as by; and in the argument
- * overlaps.  Raises an error about a NULL, about a name that comes twice, about a pair of names that is too
- * long for the type name (column_pairs.h), and about more windows than GEONN_WINDOWS_MAX.
+ * The names (char *) in an array of column names, as the argument by; and in the argument overlaps.  Raises
+ * an error about a NULL, a name that comes twice, a pair that is too long for the type name (column_pairs.h),
+ * and more than GEONN_WINDOWS_MAX windows.
  */
 extern List *geonn_column_names(const char *argument, Datum array);
 extern List *geonn_overlaps_names(Datum array);

@@ -147,8 +147,7 @@ size_of_options(uint8 flags)
 }
 
 /*
- * Decode the first bytes of a value: they need not be aligned, nor be all of
- * it.
+ * Decode the first bytes of a value, which need be neither aligned nor complete.
  */
 static GeonnPointState
 decode_serialized(GeonnPointKind kind, const uint8 *bytes, size_t size,

@@ -26,9 +26,9 @@ typedef enum GeonnPointState
 } GeonnPointState;
 
 /*
- * The kind of points that a type holds; the type is given below any domain.  A
- * type is PostGIS's if it has that name and belongs to the extension postgis,
- * in any schema.  Cheap enough to be asked for each column of a relation.
+ * The kind of points that a type (below any domain) holds.  A type is PostGIS's if its name is geography or
+ * geometry, and it belongs to the extension postgis, in any schema.  Cheap enough to be asked for each
+ * column.
  */
 extern GeonnPointKind geonn_point_kind(Oid base_type);
 

@@ -10,7 +10,7 @@
 /* column names as the catalog spells them; NULL: to be found by name or type */
 typedef struct GeonnColumnNames
 {
-	const char *prefix;			/* how the options that name them begin: obs_, ref_ or nothing */
+	const char *prefix;			/* prefix of the options that name them: obs_, ref_ or nothing */
 	bool		paired;			/* arguments may name a pair: a column of this side, and one of the other */
 	char	   *id;
 	char	   *latitude;		/* NULL where longitude is */

@@ -72,7 +72,7 @@ typedef struct SharedReading
 {
 	PointSource source;			/* its pointers are the leader's: columns, title and query have keys of their
 								 * own, and a worker looks up the types of windows */
-	pg_atomic_uint64 begun;		/* a bit for each worker that may have pages */
+	pg_atomic_uint64 begun;		/* a bit for each worker that has begun */
 	pg_atomic_uint32 ended;		/* workers that have read all their pages */
 	pg_atomic_uint64 counts[POINT_STATUSES];	/* how many of their rows have each status */
 } SharedReading;
@@ -87,7 +87,7 @@ typedef struct Usage
 /* how many rows a parcel has room for: 200 kB of ids and coordinates */
 #define PARCEL_ROWS 8192
 
-/* rows of pages that follow each other */
+/* rows of consecutive pages */
 typedef struct ParcelRun
 {
 	uint64		position;		/* the position of the first page (geonn_reading_position) */
@@ -120,14 +120,14 @@ typedef struct Parcel
 	uint32		next_row;		/* the first row of that run */
 } Parcel;
 
-/* how a parcel begins as a message; its runs follow, and the used part of each column */
+/* header of a parcel's message; its runs follow, then the used part of each column */
 typedef struct ParcelHeader
 {
 	uint32		rows;
 	uint32		runs;
 } ParcelHeader;
 
-/* a process from which rows come, as the leader sees it; to a worker, itself */
+/* a process that reads, as the leader sees it; a worker has one for itself */
 typedef struct Member
 {
 	shm_mq_handle *queue;		/* a worker's queue; NULL: this process */
@@ -245,7 +245,7 @@ position_of(const Parcel *parcel)
 }
 
 /*
- * Give that run to the consumer: as a block, or row by row if consume_block is NULL.
+ * Give the next run to consume_block, or, if that is NULL, row by row to consume.
  */
 static void
 give_run(Parcel *parcel, PointConsumer consume, PointBlockConsumer consume_block, void *state)
@@ -505,7 +505,7 @@ all_offer(Member *members, int count, const PointSource *source, SharedReading *
 	while (!self->ended && is_empty(&self->parcel))
 		read_share(self);
 
-	/* with a barrier: the pages of a worker that has not begun come after this process's */
+	/* a barrier: a worker that has not begun gets pages after this process's */
 	begun = self->ended ? PG_UINT64_MAX : pg_atomic_fetch_or_u64(&shared->begun, 0);
 	for (int i = 0; i < count - 1; i++)
 	{

@@ -8,21 +8,19 @@
 #include "points/reader.h"
 
 /*
- * The number of workers that are worth while for reading all of these tables (PlainTable),
- * by the planner's rules; 0: none is, or none can read them.  pages_as_one pages count as one page.
+ * How many workers to use for all of these tables (PlainTable), by the planner's rules; 0: none is useful, or
+ * none can read them.  pages_as_one pages count as one page.
  */
 extern int	geonn_count_readers(List *tables, int pages_as_one);
 
 /*
- * Read all rows of a source with the active snapshot, from these tables (PlainTable).
- * This process does a share of the reading, and gives the valid rows to the
- * consumer in the tables' order, as blocks where consume_block is not NULL.  counts, by
- * PointStatus, covers all rows.  Raises no error or warning about invalid coordinates, even
- * if these are to be an error, but an error about wrong values of a point column.
+ * Read all rows of a source with the active snapshot, from these tables (PlainTable).  This process does a
+ * share of the reading, and gives the valid rows to the consumer in the tables' order, as blocks where
+ * consume_block is not NULL.  counts, by PointStatus, covers all rows.  Raises an error about wrong values of
+ * a point column, but neither error nor warning about invalid coordinates.
  *
- * Returns the number of workers that took part.  0: nothing has been read, since the
- * tables are too small, the ids or the columns to join by are not passed by value, or no
- * worker is available.
+ * Returns the number of workers that took part.  0: nothing was read, since the tables are too small, the ids
+ * or the columns to join by are not passed by value, or no worker is available.
  */
 extern int	geonn_read_in_parallel(const PointSource *source, List *tables,
 								   PointConsumer consume, PointBlockConsumer consume_block,

@@ -160,7 +160,7 @@ likely_mistake(const PointSource *source, const uint64 *counts, bool fits_swappe
 }
 
 /*
- * How columns are named the other way round in the argument options.
+ * The options, as JSON, that swap latitude and longitude.
  */
 static char *
 swapping_options(const PointSource *source)
@@ -189,8 +189,8 @@ next_step(PointMistake mistake, const PointSource *source)
 }
 
 /*
- * What may be wrong with points of these counts, and how to mend it: sentences for a HINT.  NULL:
- * no mistake explains all of those that are out of range.
+ * Sentences for a HINT: what may be wrong with points of these counts, and how to mend it.  NULL: no mistake
+ * explains all points out of range.
  */
 static char *
 mistake_hint(const PointSource *source, const uint64 *counts)
@@ -236,9 +236,8 @@ geonn_warn_of_mistake(const PointSource *source, const uint64 *counts, bool fits
 /* ---- warnings ---- */
 
 /*
- * Raise the warning about rows that were skipped, or are kept without a
- * neighbour.  source is NULL for points of arrays, counts is by PointStatus, and hint
- * shows the rows.
+ * Warn of rows that were skipped, or are kept without a neighbour.  source is NULL for points of arrays,
+ * counts is by PointStatus, and hint tells how to see the rows.
  */
 static void
 warn_of_rows(const PointSource *source, const char *title, const uint64 *counts, bool kept,

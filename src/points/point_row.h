@@ -14,7 +14,7 @@ typedef enum PointStatus
 	POINT_VALID,
 	POINT_NULL,					/* NULL id or coordinates, or an empty point */
 	POINT_NOT_FINITE,
-	POINT_SWAPPED,				/* the latitude is out of range, but not with the two swapped */
+	POINT_SWAPPED,				/* the latitude is out of range, but both fit if swapped */
 	POINT_LATITUDE_OUT,
 	POINT_LONGITUDE_OUT
 } PointStatus;
@@ -43,10 +43,10 @@ typedef struct PointRow
 	const GeonnLimits *limits;	/* NULL: the source has neither a radius nor windows */
 	const Datum *values;		/* [query_columns] values of all columns of the source's query */
 	const bool *nulls;
-	PointPage	page;			/* the page it was read from; no table where other processes read, too */
+	PointPage	page;			/* the page it was read from; table is 0 if other processes read, too */
 } PointRow;
 
-/* Has a valid row a radius or a window that leaves it without candidates? */
+/* Does the row's radius or a window exclude all candidates? */
 static inline bool
 geonn_row_is_limited_to_none(const PointRow *row)
 {
@@ -73,7 +73,7 @@ __attribute__((noreturn))
 extern void geonn_raise_invalid(PointStatus status, double latitude, double longitude,
 								const char *whose);
 
-/* Raise the error that a value of a point column cannot be read as a point: under every policy it is one. */
+/* Raise the error, under every policy, that a value of a point column cannot be read as a point. */
 __attribute__((noreturn))
 extern void geonn_raise_wrong_point(const PointSource *source, GeonnPointState state,
 									int32 detail, const PointRow *row);
@@ -98,15 +98,15 @@ typedef struct GivenPoints
 	uint64		count;
 
 	/*
-	 * Get a point by its number, from 0 on; the numbers are asked for in this order.  What
-	 * the row points to lives until the next call.  This function does not set the status.
+	 * Get a point by its number; the numbers come in order, from 0 on.  What the row points to lives until
+	 * the next call.  This function does not set the status.
 	 */
 	void		(*point) (void *state, uint64 number, PointRow *row);
 	void	   *state;
 
 	/*
-	 * Each point is the only one of a call of its own, and these are some of many calls.  Then the code
-	 * that gives the points warns of those that are skipped.
+	 * Each point is the only one of a call of its own.  The code that gives the points then warns of the
+	 * skipped ones of all calls.
 	 */
 	bool		each_alone;
 } GivenPoints;

@@ -47,7 +47,7 @@ hint_at_statements(const char *query)
 }
 
 /*
- * A position in the query's text means nothing in the calling statement.
+ * Have an error's position refer to the query, not to the statement.
  */
 static void
 explain_query(void *argument)
@@ -68,9 +68,8 @@ explain_query(void *argument)
 }
 
 /*
- * Does the query read this relation?  The relation's schema can be renamed at any time, so the name
- * is checked again after it has been resolved: from then on the relation is locked, and no name is
- * looked up again.
+ * Does the query read this relation?  Its schema can be renamed at any time, so the name is checked again
+ * after it has been resolved.  From then on the relation is locked, and no name is looked up again.
  */
 static bool
 reads(const Query *query, Oid relation)
@@ -138,7 +137,7 @@ geonn_plan_query(const char *query, const char *title, int options, Oid relation
 														 NULL, 0, NULL);
 
 		is_meant = !OidIsValid(relation) || reads(analyzed, relation);
-		/* one that changes rows stays as it is, to be refused below */
+		/* do not filter one that changes rows: it is refused below */
 		if (conditions != NIL && analyzed->commandType == CMD_SELECT && !analyzed->hasModifyingCTE)
 			analyzed = filter_query(analyzed, conditions);
 		if (is_meant)

@@ -7,7 +7,7 @@
 
 #include "nodes/plannodes.h"
 
-/* have the plan read tables, as several processes can together, and never an index alone */
+/* have the plan read tables, which processes can share, and no index alone */
 #define GEONN_PLAN_TABLES	(1 << 30)
 
 /*

@@ -57,7 +57,7 @@ struct PointReading
 	MemoryContext conversion;
 
 	PointPage	page;			/* the page of the present row */
-	int			attributes;		/* how many of a row's first attributes are read: all up to the last that is needed */
+	int			attributes;		/* the number of a row's attributes up to the last that is needed */
 	Datum	   *by;				/* [source->by_count] of the present row */
 	bool	   *by_is_null;
 	GeonnLimits limits;			/* the limits of the present row */
@@ -453,8 +453,7 @@ geonn_reading_in_blocks(PointReading *reading, PointBlockConsumer consume)
 }
 
 /*
- * Take rows of the table reader as a block, without those that have NULLs or
- * invalid coordinates.
+ * Take rows of the table reader: valid ones as a block, the others one by one.
  */
 static void
 take_block(PointReading *reading, int rows)
@@ -538,9 +537,9 @@ read_tables(PointReading *reading, uint64 rows)
 }
 
 /*
- * End the reading.  was_run: the executor has returned all of its rows.  If not, what it has measured says little.
- * Other extensions would list the query with that, and take it for a statement of the session's own where
- * it ends with the statement that it was for, rather than while that is run.
+ * End the reading.  was_run: the executor has returned all of its rows.  If not, drop its measurements: they
+ * say little, and other extensions would list the query with them, and take it for a statement of the session
+ * if it ends with the calling one.
  */
 static void
 end_reading(PointReading *reading, bool was_run)
@@ -562,7 +561,7 @@ end_reading(PointReading *reading, bool was_run)
 }
 
 /*
- * Take up to this many of the points that are given; false if these are the last.
+ * Take up to this many given points; false if these are the last.
  */
 static bool
 read_given(PointReading *reading, uint64 rows)
@@ -632,7 +631,7 @@ geonn_read_points(const PointSource *source, InvalidPolicy invalid,
 }
 
 /*
- * Put the pages of these tables into the order in which the reading has the tables; NULL if it has others.
+ * Return pages in the order of the reading's tables; NULL if the reading has other tables.
  */
 static const TablePages *
 in_order_of_reading(const PointReading *reading, const TablePages *pages, int count)

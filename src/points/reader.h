@@ -20,37 +20,36 @@ typedef void (*PointBlockConsumer) (void *state, uint32 rows, const Datum *ids,
 									const double *latitudes, const double *longitudes);
 
 /*
- * The number that a value of a column of coordinates or radiuses is; the type is the one below domains.
- * May leave memory allocated in the current memory context.
+ * Convert a value of a column of coordinates or radiuses to double; type is the one below domains.  May leave
+ * memory allocated in the current memory context.
  */
 extern double geonn_number(Oid type, Datum value);
 
 /*
- * Set a row's coordinates, and whether they are NULL.  Returns the state of its value of a point column: both
- * coordinates are NULL unless that is GEONN_POINT_OK, and *detail is that of geonn_point_decode.  A source with
- * a latitude and a longitude has GEONN_POINT_OK.  May leave memory allocated in the current memory context.
+ * Set a row's coordinates, and whether they are NULL.  Returns the state of the point column's value: unless
+ * it is GEONN_POINT_OK, both coordinates are NULL, and *detail is that of geonn_point_decode.  Without a
+ * point column, returns GEONN_POINT_OK.  May leave memory allocated in the current memory context.
  */
 extern GeonnPointState geonn_read_coordinates(const PointSource *source, const Datum *values,
 											  const bool *nulls, PointRow *row, int32 *detail);
 
 /*
- * What the columns of a row say of a point's candidates: its radius, and its windows.  May leave memory allocated
- * in the current memory context.
+ * Set a point's limits from a row: its radius and its windows.  May leave memory allocated in the current
+ * memory context.
  */
 extern void geonn_read_limits(const PointSource *source, const Datum *values, const bool *nulls,
 							  GeonnLimits *limits);
 
 /*
- * Raise the error that reading the source would raise, for lack of privileges
- * for example, without reading it.  Returns the tables (PlainTable) whose rows, one table's after the
- * other's, are those of the source (see geonn_plain_tables): a table itself, or the leaves of one with
- * partitions or children.  NIL: the source has other rows.
+ * Raise the error that reading the source would raise, for lack of privileges for example, without reading
+ * it.  Returns the tables (PlainTable) that make up the source, in order (geonn_plain_tables): a table
+ * itself, or the leaves of its partitions or children.  NIL: the source has other rows.
  */
 extern List *geonn_check_tables(const PointSource *source);
 
 /*
- * The OIDs of all relations that the source's query names, or reads by way of views, partitions and
- * children.  The list is the same as long as these relations are.
+ * The OIDs of all relations that the source's query names, or reads by way of views, partitions and children.
+ * The list changes only if these relations do.
  */
 extern List *geonn_relations_read(const PointSource *source);
 
@@ -59,9 +58,9 @@ extern void geonn_read_points(const PointSource *source, InvalidPolicy invalid,
 							  PointConsumer consume, void *state);
 
 /*
- * Read the rows of some pages of the tables that are the source (geonn_check_tables); pages has an element
- * for each table.  Returns false, and has read nothing, if the source's plan reads anything
- * but these tables by now.
+ * Read the rows of some pages of the tables that make up the source (geonn_check_tables); pages has an
+ * element for each.  Returns false, and has read nothing, if the source's plan now reads anything but these
+ * tables.
  */
 extern bool geonn_read_pages(const PointSource *source, InvalidPolicy invalid, const TablePages *pages,
 							 int count, PointConsumer consume, void *state);
@@ -78,7 +77,7 @@ typedef enum ReadingManner
 {
 	GEONN_READ_IN_PARTS,		/* some rows at a time, or all at once, without a parallel plan */
 	GEONN_READ_AT_ONCE,			/* all rows at once, with a parallel plan if that is faster */
-	GEONN_READ_SHARED			/* no row: it asks for the tables alone, which several processes then read */
+	GEONN_READ_SHARED			/* no row: only tables are determined, which processes then share */
 } ReadingManner;
 
 extern PointReading *geonn_reading_begin(const PointSource *source, InvalidPolicy invalid,
@@ -89,7 +88,7 @@ extern PointReading *geonn_reading_begin(const PointSource *source, InvalidPolic
 extern PointReading *geonn_reading_given(const GivenPoints *given, InvalidPolicy invalid,
 										 PointConsumer consume, void *state);
 
-/* Give valid rows to this consumer, as blocks, where possible: only if ids are passed by value. */
+/* Give valid rows to this consumer in blocks, where possible; ids must be passed by value. */
 extern void geonn_reading_in_blocks(PointReading *reading, PointBlockConsumer consume);
 
 /* The page that the rows of the present block were read from, as PointRow.page. */

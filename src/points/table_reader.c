@@ -55,8 +55,8 @@ typedef struct FixedColumn
 typedef struct SharedTable
 {
 	Oid			relation;
-	Size		scan;			/* where its ParallelTableScanDesc is: both are offsets from the */
-	Size		attributes;		/* beginning of SharedTables */
+	Size		scan;			/* the offset of its ParallelTableScanDesc in SharedTables */
+	Size		attributes;		/* also an offset */
 } SharedTable;
 
 struct SharedTables
@@ -410,8 +410,7 @@ take_regular(const TableReader *reader, HeapTupleHeader tuple, Datum *values)
 }
 
 /*
- * Have the processor fetch a tuple: no earlier reading of a page that is all-visible has
- * looked at its tuples.
+ * Prefetch a tuple: the scan has not yet touched the tuples of an all-visible page.
  */
 static inline void
 fetch_ahead(HeapScanDesc scan, Page page, int index)

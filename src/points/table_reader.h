@@ -46,8 +46,8 @@ extern List *geonn_plain_tables(const QueryDesc *description);
 extern TableReader *geonn_table_reader_begin(List *tables, int columns, Snapshot snapshot);
 
 /*
- * Let a reader that has not begun read these pages alone.  pages has an element for each of its
- * tables, in their order.
+ * Limit a reader, before it begins, to these pages.  pages has an element for each of its tables, in their
+ * order.
  */
 extern void geonn_table_reader_limit(TableReader *reader, const TablePages *pages);
 

@@ -66,8 +66,8 @@ family_of(Oid element)
 }
 
 /*
- * The first type of windows that the type has a cast to, as other extensions' spans have one to a
- * range; InvalidOid: none.
+ * The first type of windows to which the type can be cast, as other extensions' spans to a range; InvalidOid:
+ * none.
  */
 static Oid
 cast_target(Oid type)

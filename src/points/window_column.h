@@ -14,8 +14,8 @@ typedef struct WindowType
 {
 	Oid			type;			/* the column's type, below any domain */
 	Oid			element;		/* the type of a single value, or of a range's bounds, below any domain */
-	Oid			family;			/* the widest type with whose values they can be compared, as bigint for
-								 * all integers; windows of one family can overlap */
+	Oid			family;			/* the widest comparable type, as bigint for all integers; only windows of one
+								 * family can overlap */
 	TypeCacheEntry *range;		/* the range type, as this process knows it; NULL: values are no ranges */
 } WindowType;
 

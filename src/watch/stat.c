@@ -83,8 +83,7 @@ add_label(Row *row, const struct geonn_call_label *label)
 }
 
 /*
- * The texts come from modules like this one, but by way of the engine: check them
- * all the same.
+ * Check the texts: any backend's module may have sent them to the engine.
  */
 static void
 check_label(const struct geonn_call_label *label)
@@ -132,7 +131,7 @@ geonn_progress(PG_FUNCTION_ARGS)
 /* ---- geonn_stat ---- */
 
 /*
- * Add the milliseconds of all phases together, and of each phase.
+ * Add the total milliseconds, and those of each phase.
  */
 static void
 add_times(Row *row, const uint64 *microseconds)

@@ -128,7 +128,7 @@ ask_engine(GeonnConnection *connection, Status *status)
 }
 
 /*
- * Where a supervisor runs, but no engine listens: report what the supervisor has written.
+ * Report what the supervisor wrote when no engine listens.
  */
 static void
 report_absence(Status *status)
@@ -203,7 +203,7 @@ geonn_status(PG_FUNCTION_ARGS)
 static const char *const kind_words[] = {GEONN_DEVICE_KINDS(KIND_WORD)};
 
 /*
- * Add to the result the row of a device: of the running engine, or, if not running, of the last one.
+ * Add a device's row to the result; running: the engine runs, else the device is of the last engine.
  */
 static void
 put_device(const struct geonn_device_status *device, bool running, ReturnSetInfo *result)

@@ -56,8 +56,7 @@ backends_find(void)
 }
 
 /*
- * Whether choice auto prefers some GPU to this device; by_usable: some GPU that
- * is usable.
+ * Whether choice auto prefers a GPU to this device; by_usable: only usable ones count.
  */
 static bool
 is_outranked(const struct device *device, bool by_usable)

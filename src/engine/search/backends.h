@@ -8,7 +8,7 @@
 
 #include "engine/search/device.h"
 
-/* the devices of this host, kind after kind; and the reason why none is a GPU, empty if one is */
+/* the devices of this host, kind after kind; and why none is a GPU, empty if one is */
 extern struct device engine_devices[GEONN_DEVICES_MAX];
 extern int	engine_device_count;
 extern struct failure engine_no_gpu;
@@ -29,7 +29,7 @@ extern bool backends_serves(const struct device *device, enum geonn_device_choic
 extern bool backends_auto_uses(const struct device *device);
 
 /*
- * Whether a search of choice auto was answered by the CPU, as no GPU of the host can be used.
+ * Whether the CPU answered a search of choice auto although the host has GPUs.
  */
 extern bool backends_fell_back(const struct search *search);
 

@@ -40,10 +40,10 @@ extern void candidates_measure(const struct dataset *dataset, double latitude, d
 							   const atomic_bool *cancelled);
 
 /*
- * Put the candidates into order, and move those that answer the question to the front.
- * These are the first k (0: all) within max_distance (NAN is beyond it), with ties also all
- * at the distance of the k-th, but none up to a present cutoff.  The caller has already
- * checked groups and excluded tags.  Returns the number of answers.
+ * Put the candidates into order, and move those that answer the question to the front.  These are the first k
+ * (0: all) within max_distance (NAN is beyond it), with ties also all at the distance of the k-th, but only
+ * those after a cutoff.  The caller has already checked groups and excluded tags.  Returns the number of
+ * answers.
  */
 extern size_t candidates_choose(struct candidate *candidates, size_t count,
 								const struct question *question,

@@ -91,8 +91,8 @@ cells_range_is_near(const struct cells_range *range)
 }
 
 /*
- * The limit on squared chords between a corner and a box, or the box's antipodes, that follows
- * from the best position so far.  Neither vector is turned.
+ * The limit on squared chords between a corner and a box, or its antipodes, by the best position so far.
+ * Neither vector is from cells_turned().
  */
 GEONN_GEODESY_FUNCTION double
 cells_range_corner_limit(const struct cells_range *range, struct geonn_vector corner,

@@ -117,7 +117,7 @@ cells_turned(uint32_t face, struct geonn_vector vector)
 	return turned;
 }
 
-/* the vector that cells_turned() has turned to this */
+/* the inverse of cells_turned() */
 GEONN_GEODESY_FUNCTION struct geonn_vector
 cells_turned_back(uint32_t face, struct geonn_vector turned)
 {
@@ -142,7 +142,7 @@ cells_about_inverse(float x)
 #endif
 }
 
-/* the unit in which a coordinate, -1 ... 1, lies on a face with side_units units along its side */
+/* the unit, of side_units along a face's side, that contains a coordinate, -1 ... 1 */
 GEONN_GEODESY_FUNCTION uint32_t
 cells_units(double coordinate, double scale, uint32_t side_units)
 {
@@ -220,7 +220,7 @@ cells_margin(double reach, double greatest)
 	return fma(greatest * greatest, 0x1p-45, fma(reach, 0x1p-48, 0x1p-49));
 }
 
-/* Whether b comes before c for each point of a square, by (2) of the essay; both vectors are turned. */
+/* Whether b is nearer than c to all points of a square, by (2) of the essay; both cells_turned(). */
 GEONN_GEODESY_FUNCTION bool
 cells_comes_before(struct geonn_vector b, struct geonn_vector c, const struct cells_square *square,
 				   double margin)

@@ -63,8 +63,8 @@ struct question
 };
 
 /*
- * Where the pairs of an observation were cut off, as the batch was full: the
- * pair of this distance and place is the last one that was given out.
+ * Where the pairs of an observation were cut off, as the batch was full: the pair of this distance and place
+ * was the last that fitted.
  */
 struct cutoff
 {
@@ -223,9 +223,9 @@ struct device_operations
 	void		(*discard) (struct device *device, void *built);
 
 	/*
-	 * (instead of start and advance) Work on a search, whose dataset has been
-	 * built, for a turn of about 50 ms, within the limits that advance has.  The
-	 * calling thread keeps a seat of the thread pool until it has no search.
+	 * (instead of start and advance) Work on a search, whose dataset has been built, for a turn of about 50
+	 * ms, with the same limits as advance.  The calling thread keeps a seat of the thread pool until it has
+	 * no search.
 	 */
 	enum device_progress (*turn) (struct device *device, struct search *search);
 

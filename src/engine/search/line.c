@@ -30,9 +30,8 @@
 
 #include "engine/base/clock.h"
 
-/* how many microseconds a turn counts as at most.  A session whose turn was longer,
- * because an index had to be built or the host is busy, need not wait until all
- * others have had as much. */
+/* a longer turn counts as this many microseconds.  A session whose turn was longer, because an index had
+ * to be built or the host is busy, need not wait until all others have had as much. */
 #define TURN_MOST_US 25000
 
 static struct
@@ -101,8 +100,8 @@ line_append(struct search_queue *queue, struct search *search)
 }
 
 /*
- * The queue is charged the time that the turn is expected to take, so that its
- * next search waits in the line behind the right queues for other devices.
+ * Charges the queue the time that the turn is expected to take, so that its next search already has its due
+ * place in the line.
  */
 struct search *
 line_take(struct search_queue *queue)
@@ -123,8 +122,7 @@ line_take(struct search_queue *queue)
 }
 
 /*
- * The queue is charged the time that the turn took, instead of the time that
- * it was expected to take.
+ * Charges the queue the time that the turn took, instead of the time that it was expected to take.
  */
 void
 line_end_turn(struct search *search, bool put_back)

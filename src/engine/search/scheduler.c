@@ -68,8 +68,7 @@
 /* an index of more references than this takes longer to build than a turn lasts */
 #define LONG_BUILD_REFERENCES 65536
 
-/* how many ms the time between two pings counts as at most: the supervisor sends one every 5 s at
- * least */
+/* more time between two pings counts as this many ms; the supervisor sends one at least every 5 s */
 #define LOOK_MOST_MS 10000
 
 struct device_thread
@@ -355,8 +354,8 @@ scheduler_is_discarding(void)
 }
 
 /*
- * Whether a device that works by turns would have to build for long before it begins a search.
- * A table of squares is made bit by bit, and no dataset with windows has one.
+ * Whether a device that works by turns would have to build for long before it begins a search.  A table of
+ * squares is made in steps, and no dataset with windows has one.
  */
 static bool
 needs_long_build(const struct device *device, const struct search *search)

@@ -17,7 +17,7 @@
 #define SAMPLE 64
 
 /*
- * The index of number i of a sample of `count` observations, or references.
+ * The index of the i-th sampled observation, or reference, among `count`.
  */
 static size_t
 sampled(size_t i, size_t count)
