@@ -370,8 +370,8 @@ compare_leaf(struct seeker *seekers, const bool *member, const struct nearest_ta
 }
 
 /*
- * Go through the leaves around an anchor, its own first, until its members
- * need no more, or the group may look at no more.
+ * Look at the leaves around the anchor observation, its own first, until the observations
+ * that are searched with it need no more, or leaves_left is 0.
  */
 static __device__ __forceinline__ void
 search_leaves(struct group *group, struct seeker *seekers, bool *member,

@@ -42,8 +42,8 @@ struct cpu_built
 	 * table */
 	struct cpu_built *_Atomic next;
 
-	/* in the first struct: how long the last build of an index took, and turns since then with
-	 * windows that fit no index */
+	/* only in the list's first struct: how long the last build of an index took, and how long turns since then
+	 * took whose windows' lengths suit no index */
 	atomic_uint_fast64_t build_us;
 	atomic_uint_fast64_t misfit_us;
 };

@@ -84,7 +84,7 @@ extern void CPU_PATH_NAME(cpu_collector_trim) (struct cpu_collector *collector);
 /* Make room for this many points.  False if memory is short. */
 extern bool CPU_PATH_NAME(cpu_collector_reserve) (struct cpu_collector *collector, size_t count);
 
-/* Whether a point whose windows overlap the observation's has a candidate. */
+/* Whether any reference at the point is a candidate, if windows overlap. */
 extern bool CPU_PATH_NAME(cpu_collector_takes) (const struct cpu_collector *collector, uint32_t point);
 
 /*

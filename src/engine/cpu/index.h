@@ -72,7 +72,7 @@ struct cpu_index
 	size_t		box_bytes;
 };
 
-/* positions that follow each other: those of a part, or of several; never empty */
+/* positions first ... end - 1 of an index: one of its parts, or several; never empty */
 struct cpu_part
 {
 	uint32_t	first;
