@@ -51,7 +51,7 @@
 #define BRUTE_OBSERVATION 0.1
 #define BRUTE_PAIR 6.1e-5
 
-/* brute force is chosen if its estimated time, times this, is still less than that of the index */
+/* cuda_choose() takes brute force if its estimated time, times this, is at most the index's */
 #define CLEARLY 1.25
 
 enum geonn_algorithm
@@ -63,7 +63,7 @@ cuda_choose(const struct search *search, bool is_first)
 	double		index = INDEX_SEARCH + INDEX_OBSERVATION * observations;
 	double		brute = BRUTE_SEARCH + observations * (BRUTE_OBSERVATION + BRUTE_PAIR * references);
 
-	/* no other question is answered by brute force */
+	/* brute force answers no other question */
 	if (!search_is_plain_nearest(search))
 		return GEONN_ALGORITHM_INDEX;
 	if (is_first)

@@ -172,8 +172,7 @@ search_place(struct lane *lane, uint32_t rows, void *memory)
 }
 
 /*
- * Enqueue what follows the search; out_of_range: it met coordinates that are no
- * point.
+ * Enqueue what follows the search; out_of_range: some coordinates are invalid.
  */
 static cudaError_t
 after_search(struct lane *lane, bool out_of_range, enum piece_progress *progress)
@@ -269,7 +268,7 @@ nearest_enqueue(struct lane *lane, enum piece_progress *progress)
 			if (!piece->all_matched)
 				return cudaSuccess;
 
-			/* results that are copied too early are copied again, or not looked at */
+			/* results that are copied too early are copied again, or not read */
 			*progress = PIECE_LAST;
 			return copy_results(lane, piece->rows, piece->rows, NULL, piece->search.tag,
 								piece->search.distance);

@@ -22,7 +22,7 @@
 #include "cuda/lane/memory.cuh"
 #include "cuda/probe.cuh"
 
-/* the sizes of the self-test: observations enough for scan, and references of several chunks */
+/* the self-test's sizes: enough observations for scan, and references for several chunks */
 #define TEST_OBSERVATIONS 3000
 #define TEST_REFERENCES 300
 
@@ -148,7 +148,7 @@ open_device(struct device *device, struct cuda_device *cuda)
 /*
  * Fill in points at least a tenth of a degree apart, with poles, antipodes and
  * the antimeridian among them, and many at equal distances.  The last
- * references are at the places of the first ones, but in another chunk.
+ * references repeat the points of the first ones, in another chunk.
  */
 static void
 fill_in(struct self_test *test, enum geonn_algorithm algorithm)

@@ -66,7 +66,7 @@ warp_smallest(uint32_t value)
 #endif
 }
 
-/* the same of values of at least 0 */
+/* warp_smallest() of values >= 0 */
 static __device__ __forceinline__ double
 warp_smallest(double value)
 {
@@ -103,8 +103,8 @@ warp_first(double *distance, uint32_t *place)
 }
 
 /*
- * Return a number of its own to each lane that wants one, from the counter *taken, which
- * rises by as many; UINT32_MAX to the other lanes.
+ * Give each lane that wants one a number of its own from the counter *taken, which rises
+ * by their count.  Other lanes get UINT32_MAX.
  */
 static __device__ __forceinline__ uint32_t
 warp_take(uint32_t *taken, bool wants)

@@ -29,7 +29,7 @@ struct brute_machine
 	uint64_t	redo_pairs;
 };
 
-/* The frame in which scan sees references: their vectors less the centre (x, y, z), times scale. */
+/* How scan_kernel sees the references: their vectors minus the centre (x, y, z), times scale. */
 struct brute_frame
 {
 	double		x;
@@ -43,7 +43,7 @@ struct brute_references
 {
 	uint32_t	count;			/* at least 1 */
 	uint32_t	tiles;
-	enum geonn_metric metric;	/* a metric whose chord decides */
+	enum geonn_metric metric;	/* chords alone give its order */
 	double	   *x;				/* [count] unit vectors */
 	double	   *y;
 	double	   *z;
@@ -63,7 +63,7 @@ struct brute_references
 struct brute_status
 {
 	uint32_t	ambiguous;		/* how many observations must be redone */
-	uint32_t	out_of_range;	/* 1 where some coordinates are no point */
+	uint32_t	out_of_range;	/* 1 if some coordinates are invalid */
 };
 
 /*
@@ -81,8 +81,8 @@ struct brute_room
 	double	   *y;
 	double	   *z;
 	uint32_t   *ambiguous;		/* [capacity] observations to be redone */
-	float	   *floor;			/* [capacity] the dot product that an ambiguous observation's
-								 * nearest reaches at least */
+	float	   *floor;			/* [capacity] a lower bound of an ambiguous observation's dot
+								 * product with its nearest */
 	void	   *states;			/* partial results of scan, then of redo */
 	struct brute_status *status;
 };

@@ -129,7 +129,7 @@
 #define BLOCK_WARPS (BLOCK_THREADS / 32)
 
 /*
- * How many observations a warp of scan, and a block of it, take: groups of as
+ * How many observations a warp, and a block, of scan take: in groups of as
  * many as a matrix has rows.
  */
 #define SCAN_GROUP 16
@@ -137,7 +137,7 @@
 #define SCAN_PER_WARP (SCAN_GROUP * SCAN_GROUPS_PER_WARP)
 #define SCAN_PER_BLOCK (SCAN_PER_WARP * BLOCK_WARPS)
 
-/* how many observations a warp of redo, and a block of it, take */
+/* how many observations a warp, and a block, of redo take */
 #define REDO_PER_WARP 8
 #define REDO_PER_BLOCK (REDO_PER_WARP * BLOCK_WARPS)
 
@@ -173,9 +173,9 @@ struct __align__(16) scan_tile
 };
 
 /*
- * What scan knows of an observation, as columns: dot products as integers.  A
- * lane sees a quarter of the chunks, so an observation has four of each pair
- * (dot product, chunk).
+ * What scan knows of an observation, as columns; dot products are integers.
+ * Four lanes see a quarter of the chunks each, so `best` has four values for
+ * each observation.
  */
 struct scan_states
 {

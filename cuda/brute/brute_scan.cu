@@ -40,8 +40,8 @@
 
 #include "cuda/brute/brute_filter.cuh"
 
-/* how many references a chunk has, of which a lane of scan keeps only the largest dot product; and
- * a span of four chunks */
+/* a chunk has this many references, of which a lane keeps only the largest dot product; a span has
+ * four chunks */
 #define CHUNK 128
 #define SPAN (4 * CHUNK)
 #define TILE_SPANS (BRUTE_TILE / SPAN)
@@ -64,8 +64,8 @@ split(double number, __half *high, __half *low)
 }
 
 /*
- * Return k of the proof, times SCAN_UNIT, for an observation; and its z,
- * multiplied by the same.
+ * Return k of the proof, times SCAN_UNIT, for an observation; *z becomes its
+ * z, times the same.
  */
 static __device__ __forceinline__ double
 observation_factor(struct geonn_vector vector, __half *z)
@@ -116,7 +116,7 @@ arrange_kernel(struct brute_references references)
 	__half		z_high;
 	__half		z_low;
 
-	/* silent references stay in the centre */
+	/* repeated references (NaN) get 0 */
 	if (!isnan(references.x_single[index]))
 		vector = load_vector(references.x, references.y, references.z, index);
 	split(scale * (vector.x - frame.x), &x_high, &x_low);
@@ -133,8 +133,8 @@ arrange_kernel(struct brute_references references)
 /*
  * Multiply 16 observations with 8 references.  rows has the pieces of
  * observations lane / 4 and lane / 4 + 8, column those of reference lane / 4.
- * dot gets the former's products with references 2 (lane % 4) and the next, and
- * then the latter's.
+ * dot gets the first one's products with references 2 (lane % 4) and the next,
+ * then the second's.
  */
 static __device__ __forceinline__ void
 multiply(float dot[4], const uint32_t rows[2], uint32_t column)
@@ -183,7 +183,7 @@ load_pieces(uint32_t *pieces, uint4 *shared, const struct brute_room *room, uint
 	__syncthreads();
 }
 
-/* Load the dot products that the launch before left, or begin without any. */
+/* Load the dot products that the previous launch left, or begin with none. */
 static __device__ __forceinline__ void
 load_kept(struct scan_kept *kept, const struct scan_states *states, size_t state, uint32_t rows,
 		  uint32_t first, bool resume)
@@ -205,8 +205,8 @@ load_kept(struct scan_kept *kept, const struct scan_states *states, size_t state
 }
 
 /*
- * Compare observations with a chunk of references, whose pieces for this lane
- * begin at next.
+ * Compare observations with a chunk of references; this lane's pieces begin at
+ * `next`.
  */
 static __device__ __forceinline__ void
 scan_chunk(struct scan_kept *kept, const uint32_t *pieces, const uint4 *next, uint32_t chunk)
@@ -325,10 +325,10 @@ hits_of_four(const struct brute_references *references, uint32_t first_index,
 }
 
 /*
- * For a lane whose observation has its answer in the given chunk: the
- * reference there that reaches the floor, if just one does, so that float64 is
- * not needed.  If several do, and for other lanes: NO_REFERENCE.  The warp
- * looks at four observations' chunks at a time, eight lanes at each.
+ * Return to lanes with is_given the reference of their chunk that reaches the
+ * floor, if only one does, so that float64 is not needed; otherwise, and to
+ * other lanes, NO_REFERENCE.  The warp looks at four observations' chunks at a
+ * time, eight lanes at each.
  */
 static __device__ __forceinline__ uint32_t
 only_of_chunk(const struct brute_references *references, struct geonn_vector own,
@@ -463,7 +463,7 @@ decide_observation(const struct brute_references *references, struct geonn_vecto
 	return index;
 }
 
-/* return d of the proof, by a positive best of scan */
+/* return d of the proof, by scan's positive best */
 static __device__ __forceinline__ double
 least_dot(const struct brute_frame *frame, struct geonn_vector vector, float best)
 {

@@ -79,8 +79,8 @@ hash_place(const struct brute_references *references, struct geonn_vector vector
 }
 
 /*
- * The box has the largest 2 + x, 2 - x, 2 + y, ... of all references, rounded
- * up to float32, as integers.
+ * Extend the box: the largest 2 + component and 2 - component so far, as the
+ * bits of float32, rounded up.
  */
 static __device__ __forceinline__ void
 extend_box(int *box, double component, bool exists)
@@ -146,7 +146,7 @@ prepare_references_kernel(struct brute_references references)
 	atomicMin(hash_place(&references, vector), index);
 }
 
-/* float32 vectors, and the frame */
+/* set float32 vectors and frame */
 static __global__ void
 silence_references_kernel(struct brute_references references)
 {
@@ -290,8 +290,8 @@ brute_prepare_observations(const struct brute_search *search)
 
 /*
  * Choose how many tiles a launch covers, and into how many segments these are
- * cut: the fewest with which it ends soonest, assuming that all blocks of a
- * wave end with the block that has the most tiles.
+ * cut: the fewest with which it ends soonest, if all blocks of a wave end with
+ * the block that has the most tiles.
  */
 static void
 plan_launches(struct brute_search *search, uint32_t blocks, uint32_t resident_blocks,
@@ -326,8 +326,8 @@ plan_launches(struct brute_search *search, uint32_t blocks, uint32_t resident_bl
 }
 
 /*
- * Enqueue a launch of scan or redo for so many observations over the next tiles; after the last one
- * `after` follows.
+ * Enqueue a launch of scan or redo over the next tiles; after the last one the phase becomes
+ * `after`.
  */
 static cudaError_t
 enqueue_tiles(struct brute_search *search, uint32_t rows, uint32_t rows_of_block,
@@ -384,7 +384,7 @@ brute_enqueue(struct brute_search *search)
 		case BRUTE_SCAN:
 			if (search->rows >= SCAN_PER_BLOCK)
 				return enqueue_scan(search);
-			/* without states every observation is ambiguous */
+			/* without scan's states all rows are ambiguous */
 			return enqueue_decide(search);
 		case BRUTE_DECIDE:
 			return enqueue_decide(search);

@@ -40,12 +40,12 @@
 #define CELLS_DIVIDED 2u
 #define CELLS_CROWDED 3u
 
-/* a list is of 1 to 8 fours of positions; CELLS_NONE fills the last one up */
+/* a list has 1 to 8 fours of positions; CELLS_NONE fills up the last one */
 #define CELLS_FOURS_SHIFT 27
 #define CELLS_FOURS_MAX 8
 #define CELLS_NONE UINT32_MAX
 
-/* both halves of a crowded square's entry, made of equal bytes */
+/* each half of a crowded square's entry; its bytes are equal */
 #define CELLS_CROWDED_ENTRY UINT32_MAX
 
 /* what a search reads of a position: 32 bytes, one sector of memory */
@@ -57,7 +57,7 @@ struct __align__(32) cells_record
 	int64_t		tag;			/* the tag of the first reference at the position */
 };
 
-/* reasons to divide a square: cells_build.cu's */
+/* how many reasons enum division has */
 #define CELLS_DIVISIONS 3
 
 /* how much of a table's memory the build has used so far; on the GPU */
@@ -80,8 +80,8 @@ struct cells
 	uint32_t	blocks_max;		/* the greatest number of blocks: those of the faces, then those of
 								 * divided squares */
 	uint32_t	fours_max;		/* the greatest number of fours in lists */
-	double		scale;			/* how many units a length of 1 on a face has; the side of a face is
-								 * 2 long */
+	double		scale;			/* how many units a face has for a length of 1; the face's side is 2
+								 * long */
 
 	struct cells_record *record;	/* [positions] what searches read of each position */
 	uint2	   *entry;			/* [blocks_max * CELLS_BLOCK] entries, block by block, within a
@@ -109,9 +109,8 @@ extern size_t cells_build_room(const struct cells *cells);
 
 /*
  * Enqueue the kernels that build a table, which cells_place() has laid out, from
- * an index without columns, of a metric whose chord decides.  `room` has
- * cells_build_room() bytes, and may be freed once the stream has executed the
- * kernels.
+ * an index with `columns` 0 whose metric passes geonn_metric_chord_decides().
+ * `room` has cells_build_room() bytes; it may be freed when the kernels end.
  */
 extern cudaError_t cells_build(const struct cells *cells, const struct index *index, void *room,
 							   cudaStream_t stream);
@@ -119,7 +118,7 @@ extern cudaError_t cells_build(const struct cells *cells, const struct index *in
 /* What a search reports to the host, which copies it after a launch. */
 struct cells_status
 {
-	uint32_t	out_of_range;	/* 1 where some coordinates are no point */
+	uint32_t	out_of_range;	/* 1 if some coordinates are invalid */
 	uint32_t	listed;			/* how many observations are in crowded squares */
 	struct index_status index;	/* the status of the search by the index, which answers these */
 };

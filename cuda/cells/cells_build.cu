@@ -47,19 +47,19 @@
 #define BLOCK_THREADS WARP_BLOCK_THREADS
 #define BLOCK_WARPS WARP_BLOCK_WARPS
 
-/* how many squares of the faces, and of divided squares, the table has for each reference */
+/* the table has this many squares of faces, and of divided squares, for each reference */
 #define FACE_SQUARES 16
 #define FINE_SQUARES 48
 
-/* of FINE_PARTS parts of the blocks for divided squares, NEAR_PARTS are kept for near squares
- * that would be crowded, and one for far ones */
+/* NEAR_PARTS of FINE_PARTS parts of the blocks for divided squares are for near squares that
+ * would be crowded, and one is for far ones */
 #define FINE_PARTS 6
 #define NEAR_PARTS 2
 
-/* every table has memory for this many squares of divided squares */
+/* every table has at least this many squares within divided ones */
 #define FINE_SQUARES_MIN ((uint32_t) 1 << 16)
 
-/* the table has one four of positions for this many squares */
+/* the table has one element of `four` for this many squares */
 #define SQUARES_OF_FOUR 8
 
 static_assert(CELLS_REFERENCES_MAX * (FACE_SQUARES + FINE_SQUARES) <
@@ -91,7 +91,7 @@ struct build_room
 	uint32_t	ranges_max;
 	struct range *range[2];		/* [ranges_max] the ranges of this round, and of the next one */
 	uint32_t   *count;			/* [ROUNDS + 1] how many ranges each round has */
-	uint32_t   *taken;			/* [ROUNDS + 1] how many of these warps have taken */
+	uint32_t   *taken;			/* [ROUNDS + 1] how many ranges warps have taken */
 };
 
 /* ---- room ---- */
@@ -200,8 +200,8 @@ candidates_of(const struct kept *kept, const struct seen *seen, const struct cel
 		if (!cells_comes_before(best, kept_vector(kept, i), square, seen->range.margin))
 			candidates |= (uint64_t) 1 << i;
 
-	/* two candidates remain two, as the best is nearer to the middle; and a square with many is
-	 * divided anyway */
+	/* neither of two rules out the other: the best is nearer to the middle; squares with many
+	 * are divided */
 	count = __popcll(candidates);
 	if (count <= 2 || (*is_near && count > 2 * CANDIDATES))
 		return candidates;
@@ -233,8 +233,8 @@ enum division
 static_assert(DIVISION_NONE == CELLS_DIVISIONS, "blocks are counted for each");
 
 /*
- * Return one of the blocks for this reason to each lane that wants one; CELLS_NONE to
- * other lanes, and if none is left.
+ * Give each lane that wants one a block for this reason; CELLS_NONE to other lanes,
+ * or if none is left.
  */
 static __device__ __forceinline__ uint32_t
 take_block(const struct cells *cells, bool wants, enum division division)
@@ -303,7 +303,7 @@ write_list(const struct cells *cells, const struct kept *kept, uint64_t candidat
 	}
 }
 
-/* the range that a square of a range becomes, in a block */
+/* the range of a divided square: this whole block */
 static __device__ __forceinline__ struct range
 range_of_square(const struct range *range, uint32_t number, uint32_t block)
 {

@@ -34,18 +34,18 @@
 struct __align__(16) range
 {
 	uint32_t	block;
-	uint32_t	u;				/* the block's first corner on its face, in units, as v */
+	uint32_t	u;				/* (u, v), in units, is the block's first corner */
 	uint32_t	v;
 	uint8_t		face;
 	uint8_t		shift;			/* a square's side is 2^shift units */
-	uint8_t		first;			/* the range's first square in the block: the bits of column and row
-								 * in turn */
+	uint8_t		first;			/* the range's first square in the block; bits of column and row
+								 * alternate */
 	uint8_t		side_bits;		/* the range's side is 2^side_bits squares */
 };
 
 static_assert(sizeof(struct range) == 16, "read and written as one");
 
-/* candidates of a warp's range, in shared memory; vectors are turned (cells_turned()) */
+/* candidates of a warp's range, in shared memory; vectors come from cells_turned() */
 struct kept
 {
 	double		x[KEPT_MAX];
@@ -57,12 +57,12 @@ struct kept
 /* the corners of a warp's range, in shared memory */
 struct corners
 {
-	double		x[4];			/* vectors as the index has them, not turned */
+	double		x[4];			/* vectors as the index has them */
 	double		y[4];
 	double		z[4];
-	double		limit[4];		/* the limit on squared chords; or, if the best is more than a
-								 * quarter of the circle away from the middle, on squared chords
-								 * to the antipodes */
+	double		limit[4];		/* limit on squared chords to a box, or to the box's antipodes
+								 * if the best is more than a quarter of a circle from the
+								 * middle */
 };
 
 /* what a warp knows while it walks for a range; the same in all lanes */
@@ -72,8 +72,8 @@ struct seen
 	uint32_t	count;			/* how many candidates are kept */
 	uint32_t	inside;			/* how many positions are within rho of the middle */
 	bool		overflow;		/* more candidates than KEPT_MAX came, or LEAVES_MAX leaves */
-	int			level;			/* the level and parent of the boxes that were compared with the
-								 * best last; -1: the best is another one since */
+	int			level;			/* level and parent of the boxes last compared with the best;
+								 * level is -1 once the best has changed */
 	uint32_t	parent;
 };
 
@@ -89,8 +89,7 @@ row_of(uint32_t square)
 	return column_of(square >> 1);
 }
 
-/* the square that 2^side_bits by 2^side_bits squares of a range form, from the block's square
- * `first` on */
+/* the square that 2^side_bits by 2^side_bits squares of a block form, from square `first` on */
 static __device__ __forceinline__ struct cells_square
 squares_of(const struct cells *cells, const struct range *range, uint32_t first,
 		   uint32_t side_bits)
@@ -135,8 +134,8 @@ farther_end(double place, double low, double high)
 }
 
 /*
- * Whether the best comes before all positions of a box, at each corner of the range
- * and so at each point in it.
+ * Whether the best is nearer than a box's positions to each corner of the range,
+ * and so to each point in it.
  */
 static __device__ __forceinline__ bool
 box_is_behind(const struct index *index, size_t place, const struct seen *seen,
@@ -195,8 +194,8 @@ limit_corners(struct corners *corners, const struct seen *seen, uint32_t face)
 }
 
 /*
- * Leave out the walk's children, one for each lane, whose boxes are behind the best: once, and again
- * when the best has changed or the walk comes back to them.
+ * Leave out those of the walk's children, one for each lane, that box_is_behind() finds; do it
+ * again only if the best has changed or the walk comes back.
  */
 static __device__ __forceinline__ void
 leave_out(struct index_walk *walk, struct seen *seen, const struct corners *corners)
@@ -213,7 +212,7 @@ leave_out(struct index_walk *walk, struct seen *seen, const struct corners *corn
 
 /*
  * Make the nearest of the lanes' positions the best, if it is nearer than the best so far.
- * Returns whether it was.
+ * Returns whether it is.
  */
 static __device__ __forceinline__ bool
 look_for_best(struct seen *seen, struct geonn_vector vector, double square)
@@ -274,7 +273,7 @@ keep_only(struct kept *kept, struct seen *seen, const bool *stays)
 	seen->count = count;
 }
 
-/* Drop the kept candidates that the best comes before. */
+/* Drop the kept candidates that the best rules out. */
 static __device__ __forceinline__ void
 compare_with_best(struct kept *kept, struct seen *seen)
 {
@@ -289,7 +288,7 @@ compare_with_best(struct kept *kept, struct seen *seen)
 	keep_only(kept, seen, stays);
 }
 
-/* Drop the kept candidates that another kept one comes before. */
+/* Drop the kept candidates that another one rules out. */
 static __device__ __forceinline__ void
 compare_with_all(struct kept *kept, struct seen *seen)
 {
@@ -308,7 +307,7 @@ compare_with_all(struct kept *kept, struct seen *seen)
 	keep_only(kept, seen, stays);
 }
 
-/* Keep the lanes' candidates; if they are too many even without those that others come before, set
+/* Keep the lanes' candidates; if they are too many even without those that others rule out, set
  * overflow. */
 static __device__ __forceinline__ void
 keep(struct kept *kept, struct seen *seen, bool has, struct geonn_vector vector, uint32_t position)

@@ -10,8 +10,8 @@
 
 #include <stdbool.h>
 
-/* ns that a build takes: for its launches, and for each reference's squares; a third of the latter
- * if references are evenly spread */
+/* ns that a build takes: for its launches, and for each reference's squares; a third of that if
+ * references are evenly spread */
 #define CELLS_BUILD 100000.0
 #define CELLS_BUILD_REFERENCE 20.0
 
@@ -19,17 +19,17 @@
 #define CELLS_SAVED 0.04
 
 /* Datasets with more references, or positions of the index, have no table: it would be larger
- * than a GPU's second-level cache, and in its first form was no faster than the index: with
- * 2^20 references spread like cities a search took 17 ms and the build 10 ms, where the index
- * took 14 ms for both. */
+ * than a GPU's second-level cache.  In its first form it was no faster: with 2^20 references
+ * spread like cities its search took 17 ms and its build 10 ms, where the index took 14 ms
+ * for both. */
 #define CELLS_REFERENCES_MAX 262144.0
 
 /* fewer observations get no table, as a table takes memory, too */
 #define CELLS_OBSERVATIONS_MIN 4194304.0
 
 /*
- * Whether a table is worth its build: whether all observations so far, even those that
- * were answered without the table, would have saved more time than the build takes.
+ * Whether a table is worth its build: whether it would have saved more time, for all
+ * observations so far, than its build takes.
  */
 static inline bool
 cells_pay(double references, double observations)

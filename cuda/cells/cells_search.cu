@@ -33,8 +33,8 @@ struct found
 {
 	struct geonn_vector vector;
 	int64_t		tag;
-	double		least;			/* the squared chord of this position */
-	double		second;			/* the squared chord of the next one */
+	double		least;			/* the squared chord to this position */
+	double		second;			/* the second least squared chord */
 };
 
 /* return the entry of the smallest square that contains a point */
@@ -144,8 +144,8 @@ struct answer
 };
 
 /*
- * Return the first, in the order (distance, place), of the candidates that are
- * almost as near as the nearest.
+ * Return the first candidate, in the order (distance, place), within the limit
+ * on squared chords.
  */
 static __device__ __noinline__ struct answer
 decide(const struct cells *cells, const struct index *index, struct geonn_vector from,

@@ -31,7 +31,7 @@
 
 #include "cuda/index/index_walk.cuh"
 
-/* the error that is allowed for, as a part of |o|^2 + s: more than twice that of (1) and (2) */
+/* the allowed error as a share of |o|^2 + s: more than twice that of (1) and (2) */
 #define ANCHOR_MARGIN 0x1p-17f
 #define ANCHOR_FLOOR 0x1p-120f
 
@@ -41,7 +41,7 @@
 /* an observation as its offset from the anchor, in float32 */
 struct anchor_offset
 {
-	float		x;				/* the offset times -2, as y and z */
+	float		x;				/* (x, y, z): the offset times -2 */
 	float		y;
 	float		z;
 	float		square;			/* the square of the offset's length */
@@ -80,7 +80,7 @@ anchor_offset_of(struct geonn_vector vector, struct geonn_vector anchor)
 	return offset;
 }
 
-/* the squared distance of an observation and a position, less the square of the observation's
+/* the squared distance from observation to position, less the square of the observation's
  * offset */
 static __device__ __forceinline__ float
 anchor_value(const struct anchor_offset *offset, float4 place)

@@ -22,9 +22,9 @@ extern "C"
 }
 
 /*
- * The bytes of memory that a function returns if CUDA cannot tell how many are
- * needed: more than any GPU has, so that the memory is refused, but few enough
- * that sums with this number do not overflow.
+ * Functions return this number of bytes if CUDA cannot tell how many are
+ * needed.  No GPU has this many, so the memory is refused, and sums with this
+ * number do not overflow.
  */
 #define INDEX_NO_ROOM (SIZE_MAX / 4)
 
@@ -71,7 +71,7 @@ struct index
 	uint32_t   *place;			/* [references] index in the dataset */
 	int64_t    *tag;			/* [references] */
 
-	/* nodes of all levels, where shape says */
+	/* nodes of all levels, placed by shape */
 	double	   *low_x;			/* [all_nodes] boxes around the positions of each node */
 	double	   *low_y;
 	double	   *low_z;
@@ -87,9 +87,8 @@ struct index
 
 	/*
 	 * Conditions of positions, each NULL if the dataset has no such column.  A node
-	 * has bounds that hold for all its positions: the greatest limit that their
-	 * radiuses set on squared chords, and the first low and the last high of each
-	 * window.
+	 * has bounds for all its positions: the greatest limit that their radiuses set
+	 * on squared chords, and each window's first low and last high.
 	 */
 	struct index_conditions conditions;	/* [positions] */
 	float	   *node_limit;		/* [all_nodes], rounded up */
@@ -139,8 +138,8 @@ extern cudaError_t index_build(struct index *index, const struct index_source *s
 
 /*
  * A search for the nearest reference of each observation: the first in the order
- * (distance, place).  It works for metrics whose chord decides, without groups,
- * identities and ties; neighbours.cuh answers all other questions.
+ * (distance, place).  It needs geonn_metric_chord_decides(), and no groups,
+ * excluded tags or ties; neighbours.cuh answers all other questions.
  */
 struct index_nearest
 {
@@ -176,7 +175,7 @@ struct index_nearest
 /* What the search reports to the host, which copies it after a launch. */
 struct index_status
 {
-	uint32_t	out_of_range;	/* 1 where some coordinates are no point */
+	uint32_t	out_of_range;	/* 1 if some coordinates are invalid */
 	uint32_t	unmatched;		/* how many observations have no neighbour */
 	uint32_t	ambiguous;		/* observations that float32 left open: a warp decides each in
 								 * float64 */

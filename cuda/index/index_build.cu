@@ -44,18 +44,18 @@
 /* a leaf is crowded if its box is smaller than this, about a cell of the code */
 #define CROWDED_EXTENT 0x1p-21
 
-/* up to this many crowded leaves are tolerated; more, and references are sorted by finer codes */
+/* with more crowded leaves than this, references are sorted again, by finer codes */
 #define CROWDED_LEAVES_MAX 8
 
 /* what the kernels report to the host, which waits for it */
 struct build_status
 {
 	uint32_t	repeats;		/* how many references coincide with the one before */
-	uint32_t	crowded;		/* how many leaves are crowded, by different positions */
+	uint32_t	crowded;		/* how many crowded leaves have different positions */
 	uint32_t	positions;		/* how many positions were selected */
 };
 
-/* the keys by which references are sorted, the last one first */
+/* the keys of the sorts, the least significant first */
 enum sort_key
 {
 	KEY_CONDITION,				/* the low of a window, or the radius */
@@ -232,7 +232,7 @@ key_kernel(const __grid_constant__ struct build_room room,
 		room.place[index] = index;
 	place = room.place[index];
 	vector = room.record[place].vector;
-	/* what is signed gets an unsigned key of the same order */
+	/* signed values get unsigned keys of the same order */
 	switch (kind)
 	{
 		case KEY_CONDITION:
@@ -307,7 +307,7 @@ store_corner(const struct index *index, size_t node, struct geonn_vector corner)
 	}
 }
 
-/* return in lane 0 whether the leaf with the box of these corners is crowded */
+/* return in lane 0 whether the box of these corners is a crowded leaf's */
 static __device__ __forceinline__ bool
 is_small(struct geonn_vector corner)
 {
@@ -531,8 +531,8 @@ sort_by(struct build_room *room, uint32_t references, enum sort_key kind, cudaSt
 }
 
 /*
- * Bring the places into order.  For the first sort of coarse codes alone,
- * prepare_kernel has made the keys.
+ * Sort the places.  If the first sort is by KEY_CODE, prepare_kernel has made
+ * its keys.
  */
 static cudaError_t
 sort_references(struct build_room *room, const struct index *index,

@@ -18,8 +18,8 @@ warp_least(int64_t value)
 	return warp_fold(value, [](int64_t a, int64_t b) { return min(a, b); });
 }
 
-/* Set the conditions of this lane's position, by the reference at this place of the dataset, and
- * the bounds of the leaf. */
+/* Set the conditions of this lane's position from the reference with this index in the dataset,
+ * and the leaf's bounds. */
 static __device__ __forceinline__ void
 conditions_of_leaf(const struct index *index, const struct index_conditions *source,
 				   uint32_t leaf, uint32_t position, uint32_t place)

@@ -82,10 +82,10 @@
  */
 #define GROUP_LEAVES_MAX 16
 
-/* from this many references for each observation on, observations are not searched for in groups */
+/* with this many references for each observation or more, no groups are searched for */
 #define SPARSE 32
 
-/* the anchor's surroundings reach twice as far as this many positions of its leaf */
+/* surroundings reach twice as far as the nth nearest position in the home leaf */
 #define SURROUNDINGS 8
 
 /* more positions than these are compared in two steps, the nearer ones first */
@@ -99,17 +99,17 @@ struct nearest_task
 {
 	double		max_distance;
 	double		chord_limit;	/* the limit on squared chords of answers */
-	float		square_limit;	/* chord_limit in float32, above the true square */
+	float		square_limit;	/* chord_limit in float32, rounded up */
 	float		length_limit;	/* the root of square_limit */
 	int64_t    *tag;
 	double	   *distance;
 	uint32_t   *row;
-	const uint32_t *list;		/* the rows of the columns that the order's numbers stand for, or
+	const uint32_t *list;		/* the row of the columns for each number of the order, or
 								 * NULL */
 	struct index_status *status;
 	struct index_order order;	/* its keys become the list of ambiguous slots */
-	float		spread;			/* how many times the square of the surroundings' size a
-								 * member's square may be */
+	float		spread;			/* greatest ratio of a member's square to the square of
+								 * the surroundings' size */
 	uint32_t	leaves_max;		/* how many leaves a group may look at */
 };
 
@@ -117,7 +117,7 @@ struct nearest_task
 struct seeker
 {
 	struct anchor_offset offset;
-	float		best;			/* the least comparison value so far */
+	float		best;			/* the least anchor_value() so far */
 	float		second;			/* the least value of all other positions */
 	uint32_t	position;		/* the position that has the value `best` */
 };
@@ -177,7 +177,7 @@ compare_positions(struct seeker *seekers, const float4 *staged, uint32_t leaf, u
 	}
 }
 
-/* the square of the distance to the best position so far, but for the error of float32 */
+/* the square of the distance to the best position so far, with the error of float32 */
 static __device__ __forceinline__ float
 best_square(const struct seeker *seeker)
 {
@@ -310,9 +310,9 @@ choose_anchor(const struct group *group, uint32_t *anchor)
 }
 
 /*
- * At the anchor's own leaf: only the observations in its surroundings remain
- * members.  Returns how far from the anchor the nearest reference of a member
- * can be.  `square` is that of the lane's position, if `present`.
+ * At the anchor's own leaf: only observations in its surroundings remain
+ * members.  Returns how far from the anchor a member's nearest reference can
+ * be.  `square` is the squared distance of the lane's position.
  */
 static __device__ __forceinline__ float
 choose_members(const struct seeker *seekers, bool *member, const struct nearest_task *task,
@@ -331,14 +331,14 @@ choose_members(const struct seeker *seekers, bool *member, const struct nearest_
 	}
 	norm = anchor_largest(norm);
 
-	/* no member's nearest is farther away than the anchor's nearest, which is compared */
+	/* the anchor's nearest, which is compared, bounds how far members' nearest can be */
 	return (norm + fminf(norm + anchor_root_above(least + ANCHOR_FLOOR), task->length_limit)) *
 		ANCHOR_ABOVE;
 }
 
 /*
- * Compare all lanes' observations with those positions of the staged leaf that
- * are in reach.  `square` is that of the lane's position, if `present`.
+ * Compare all lanes' observations with the staged leaf's positions in reach.
+ * `square` is the squared distance of the lane's position, if `present`.
  * Returns the reach afterwards.
  */
 static __device__ __forceinline__ float
@@ -370,8 +370,8 @@ compare_leaf(struct seeker *seekers, const bool *member, const struct nearest_ta
 }
 
 /*
- * Go through the leaves around an anchor, its own first, until none is left
- * that its members need, or that the group may look at.
+ * Look at the leaves around the anchor observation, its own first, until the observations
+ * that are searched with it need no more, or leaves_left is 0.
  */
 static __device__ __forceinline__ void
 search_leaves(struct group *group, struct seeker *seekers, bool *member,
@@ -491,7 +491,7 @@ search_kernel(const __grid_constant__ struct index index,
 	}
 }
 
-/* the reference that comes first so far: of a lane, or of all lanes */
+/* first reference so far by comes_before(): of a lane, or of all */
 struct first_reference
 {
 	double		distance;		/* metres; infinite: no reference yet */
@@ -500,14 +500,14 @@ struct first_reference
 };
 
 /*
- * A warp decides an observation in float64 alone, among the references with squared
- * chords up to the limit.  The leaf `home`, if it is one, is looked at first.
+ * Decide an observation by a warp, in float64, among the references with squared
+ * chords up to the limit.  The warp looks at leaf `home` first, if any.
  */
 static __device__ __forceinline__ struct first_reference
 decide_alone(const struct index *index, struct geonn_vector from, double limit, uint32_t home)
 {
 	struct first_reference first = {INFINITY, INDEX_NONE, INDEX_NONE};
-	uint32_t	place;			/* that of this lane's first reference */
+	uint32_t	place;			/* this lane's first reference's place */
 	struct index_walk walk;
 	uint32_t	leaf;
 

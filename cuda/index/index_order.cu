@@ -270,9 +270,9 @@ key_kernel(const __grid_constant__ struct index_order order)
 }
 
 /*
- * By how many bits of their keys observations are sorted: 16, or 24 from 2^18
- * observations on; all bits from 2^24 observations on, if each rank has several
- * leaves, which may lie as unevenly as cities do.
+ * How many bits of keys sort observations: 16; from 2^18 observations on, 24;
+ * from 2^24 on all, if each rank has several leaves, which may lie unevenly,
+ * like cities.
  */
 static int
 choose_sort_bits(uint32_t rows, const struct index *index)

@@ -72,11 +72,10 @@ struct index_windows
 };
 
 /*
- * Whether a bound stands one value before its edge: an exclusive one, unless it
- * has the outermost value, which leaves none.  A bound is as far inside as this,
- * but not both of two that meet: (1,2) and (1,2) overlap (window.h).  So nodes
- * have their bounds inside; and only if the index has no exclusive edges of a
- * window, observations have theirs.
+ * Whether a bound moves inwards by one value: one with an exclusive edge does,
+ * unless it is the outermost value.  Of two bounds that meet only one may move:
+ * (1,2) and (1,2) overlap (window.h).  So bounds of nodes move, and those of
+ * observations only in windows for which the index has no exclusive edge.
  */
 static __device__ __forceinline__ bool
 index_is_inside(int64_t value, unsigned edge, int64_t outermost)
@@ -90,7 +89,7 @@ struct index_walk
 	struct geonn_vector from;
 	int32_t		group;
 	const struct index_windows *windows;	/* in a walk with CONDITIONED */
-	uint32_t	home;			/* leaf that comes first, or INDEX_NONE */
+	uint32_t	home;			/* leaf to begin with, or INDEX_NONE */
 	bool		home_came;
 	int			levels;
 	int			level;			/* the level of the children that the walk is at */
@@ -118,8 +117,8 @@ index_gap(double p, double low, double high)
 }
 
 /*
- * Whether, of some window, all positions of a node end before the observation's begins, or
- * begin after the observation's ends.
+ * Whether in some window all positions of a node end before the observation's window
+ * begins, or begin after it ends.
  */
 template <enum index_conditioned CONDITIONED>
 static __device__ __forceinline__ bool
@@ -138,9 +137,9 @@ index_walk_misses(const struct index_walk *walk, size_t place)
 }
 
 /*
- * The key of this lane's child of a node on the level above; INDEX_NONE if the
- * node has no such child, or the child's range of groups does not include the
- * group, or, if CONDITIONED, no position of the child passes the conditions.
+ * The key of this lane's child of the parent node.  INDEX_NONE: the parent has
+ * no such child, the child's range of groups lacks the group, or, if
+ * CONDITIONED, no position of the child passes the conditions.
  */
 template <enum index_conditioned CONDITIONED>
 static __device__ __forceinline__ uint32_t
@@ -289,10 +288,10 @@ index_code(struct geonn_vector vector)
 }
 
 /*
- * Return the leaf among first ... end - 1 on whose part of the curve a code is:
- * the last leaf that begins at the code or before, or the first leaf if all
- * begin behind it.  Its positions are a good guess for the nearest.  Only for
- * indexes without groups.
+ * Return the leaf among first ... end - 1 whose part of the curve has a code:
+ * the last one that begins at the code or before; or if all begin behind it,
+ * the first.  Its positions are a good guess for the nearest.  Only for indexes
+ * without groups.
  */
 static __device__ __forceinline__ uint32_t
 index_home_leaf(const struct index *index, uint64_t code, uint32_t first, uint32_t end)

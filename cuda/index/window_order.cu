@@ -17,8 +17,8 @@ extern "C"
 /* the greatest number of references in the sample by which the order is chosen */
 #define SAMPLE_MAX 16384
 
-/* how many slabs a class should have for each length of window that fits into its extent: f S of
- * the essay */
+/* f S (window_order.cuh): how many slabs a class should have for each window's length in its
+ * extent */
 #define SLABS_OVERLAPPED (1.0 / 3.0)
 
 /* a class has at least this part of the sample, or is joined with the next longer class */

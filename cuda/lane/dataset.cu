@@ -325,8 +325,8 @@ wait_for_change(void)
 
 /*
  * Begin to build a part.  If linked GPUs are building it, wait for them first, except for
- * a table, whose build takes no longer than the wait.  Returns the GPU's part to copy
- * from, or NULL if no GPU has it.
+ * a table, whose build takes no longer than the wait.  Returns what to copy, or NULL if
+ * no linked GPU has the part.
  */
 static const struct cuda_built *
 begin_part(struct cuda_built *built, enum cuda_part part, const struct search *search)

@@ -57,8 +57,8 @@ struct cuda_built
 	/* used by the device's thread alone */
 	double		by_index;		/* observations that the index has answered, though a table could
 								 * have */
-	double		table_from;		/* a table is tried only from so many observations on, counting
-								 * by_index and those of the search */
+	double		table_from;		/* a table is tried from this many observations on: by_index,
+								 * and those that the search has left */
 };
 
 /* The part of a dataset that a search by this algorithm reads. */

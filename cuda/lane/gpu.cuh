@@ -24,7 +24,7 @@ struct lane;
 struct cuda_device
 {
 	struct brute_machine machine;
-	cudaStream_t building;		/* the stream of builds, in whose order memory is allocated */
+	cudaStream_t building;		/* the stream of builds; memory is allocated in its order */
 	cudaMemPool_t pool;			/* NULL: this GPU has no memory pools */
 	atomic_uint_fast64_t taken; /* how many bytes cuda_allocate has given out */
 	void	   *staging;		/* upload.cu's pinned memory; NULL before the first large upload */

@@ -85,9 +85,9 @@ struct lane
 	struct search *search;		/* NULL while idle */
 	cudaStream_t stream;
 
-	/* LANE_STATE_BYTES, aligned for any type: from place to close they belong to the
-	 * piece, and begin with what the last piece left there; and LANE_STATUS_BYTES of
-	 * pinned memory, into which kernels' reports to the host are copied */
+	/* piece_state has LANE_STATE_BYTES, aligned for any type: a piece owns them from
+	 * place to close, and finds what the last piece left.  piece_status has
+	 * LANE_STATUS_BYTES of pinned memory, into which reports are copied */
 	void	   *piece_state;
 	void	   *piece_status;
 

@@ -24,13 +24,13 @@
 #include "cuda/lane/gpu.cuh"
 #include "cuda/lane/memory.cuh"
 
-/* unused, the pool keeps at most the GPU's memory divided by this */
+/* the pool keeps at most 1 / this of the GPU's memory unused */
 #define POOL_KEEPS_DIVISOR 32
 
-/* for searches, datasets leave free the GPU's memory, or the limit, divided by this */
+/* datasets leave 1 / this of the GPU's memory, or of the limit, free for searches */
 #define SEARCHES_DIVISOR 64
 
-/* memory for speed alone leaves free the GPU's memory, or the limit, divided by this */
+/* structures for speed alone leave 1 / this of memory, or of the limit, free */
 #define SPARE_DIVISOR 8
 
 #define KILOBYTES(bytes) ((unsigned long long) (((bytes) + 1023) / 1024))
@@ -123,7 +123,7 @@ within_limit(struct device *device, size_t bytes, uint64_t kept, uint64_t limit,
 }
 
 /*
- * Allocate, but leave free the GPU's memory, or the limit, divided by kept_divisor; 0:
+ * Allocate, but leave 1 / kept_divisor of the GPU's memory, or of the limit, free; 0:
  * leave none free.
  */
 static void *

@@ -37,7 +37,7 @@ results_place(void *memory, uint32_t rows, struct results *results)
 }
 
 /*
- * Find the observations that fit: offset[n] <= room for the largest n.
+ * Find the observations that fit: largest n with offset[n] <= room.
  */
 static __global__ void
 fit_kernel(struct results results)

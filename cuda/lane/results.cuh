@@ -65,9 +65,9 @@ extern cudaError_t results_pack(const struct results *results, cudaStream_t stre
 
 /*
  * Enqueue the kernel that sets the counts for a search with at most one
- * neighbour for each observation, at stride 1: the count is 1 if the neighbour
- * is at most max_distance away; an infinite distance means that no neighbour
- * was found.
+ * neighbour for each observation, at stride 1.  The count is 1 if the
+ * neighbour is at most max_distance away.  An infinite distance means that no
+ * neighbour was found.
  */
 extern cudaError_t results_count_one(const struct results *results, double max_distance,
 									 cudaStream_t stream);

@@ -20,7 +20,7 @@ extern "C"
 #include "engine/base/thread_pool.h"
 }
 
-/* from this many bytes on, an upload is worth the thread pool */
+/* an upload of this many bytes or more uses the thread pool */
 #define LARGE_UPLOAD ((size_t) 8 << 20)
 
 #define CHUNK_BYTES ((size_t) 1 << 20)
@@ -36,7 +36,7 @@ struct half
 };
 
 /*
- * Take the first chunks of what is left of the columns.
+ * Take the next chunks of the remaining columns.
  */
 static void
 take_chunks(struct upload *left, struct half *half)
@@ -72,7 +72,7 @@ fill_chunk(void *context, size_t number)
 }
 
 /*
- * Copy all chunks by the two halves in turn; sent[i] is the event after half i.
+ * Copy all chunks by the two halves in turn; event sent[i] follows half i.
  */
 static cudaError_t
 copy_halves(const struct upload *upload, char *staging, const cudaEvent_t *sent,

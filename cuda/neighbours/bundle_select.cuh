@@ -32,26 +32,26 @@
 #define ROUND_LEAVES 96
 
 /* the square of a member's distance from the anchor is at most a spread times that of the farthest
- * position in the anchor's leaf; rounds with too many positions are repeated with fewer members,
+ * position in the anchor's leaf.  Rounds with too many positions are repeated with fewer members,
  * down to SPREAD_MIN */
 #define SPREAD 1.5f
 #define SPREAD_MANY 0.5f		/* where the warp selects */
 #define SPREAD_MIN 0x1p-9f
 
-/* a leaf with so many positions nearer than the anchor's k-th neighbour so far shortens the reach */
+/* a leaf with this many positions nearer than the anchor's k-th so far shortens the reach */
 #define NEARER_MIN 4
 
 /* the reach allows for k-th neighbours whose squared distance is 1 + WIDENING / sqrt(k) times
  * the anchor's */
 #define WIDENING 2.0f
 
-/* what makes up for truncated keys, and for the errors of (2), in a reach */
+/* a factor on a reach, for truncated keys and the errors of (2) */
 #define REACH_ABOVE (1.0f + 0x1p-12f)
 
 /* a factor that makes up for the roundings of a few float32 operations on a lower bound */
 #define ANCHOR_BELOW (1.0f - 0x1p-20f)
 
-/* up to LANE_KEPT_MAX keys are kept by a lane for its own observation, more by the warp */
+/* a lane keeps up to LANE_KEPT_MAX keys of its own observation; the warp keeps more */
 #define LANE_KEPT_MAX 16
 #define KEPT_MAX 128
 
@@ -68,7 +68,7 @@ struct bundle_room
 	static constexpr uint32_t positions = KEPT <= INDEX_WIDTH ? 256 : 512;
 	static constexpr uint32_t key_number = positions - 1;
 
-	/* how many pairs are answered at a time, at most: those of two members or more */
+	/* at most this many pairs are answered at a time: those of two members or more */
 	static constexpr uint32_t pairs = positions / 2;
 
 	float4		staged[positions];	/* offsets from the anchor; w: the bits of the position */
@@ -149,14 +149,14 @@ fill_keys(uint32_t *kept, uint32_t key)
 
 /* ---- a round ---- */
 
-/* what a round has beside its room; the same in every lane, but for member and is_member */
+/* what a round has beside its room; the same in every lane, except member and is_member */
 struct round
 {
 	struct geonn_vector anchor;
 	uint32_t	source;			/* the lane of the anchor */
 	struct anchor_offset member;	/* the lane's observation */
 	bool		is_member;
-	float		reach;			/* all positions so far from the anchor are staged */
+	float		reach;			/* all positions this near the anchor are staged */
 	uint32_t	staged;			/* how many */
 };
 
@@ -193,8 +193,7 @@ drop_unreached(struct bundle_room<KEPT> *room, struct round *round)
 }
 
 /*
- * Find the members, and stage the positions.  The square of a member's distance from the anchor is
- * at most `spread` times that of its surroundings.  False if the positions are too many.
+ * Find the members, by `spread` (SPREAD), and stage the positions.  False if these are too many.
  */
 template <int KEPT>
 static __device__ __forceinline__ bool
@@ -206,7 +205,7 @@ stage(const struct neighbours *search, float square_limit, float spread,
 	uint32_t	home = index_home_leaf(index, index_code(round->anchor), 0, index->shape.nodes[0]);
 	float		widened = 1.0f + WIDENING * rsqrtf((float) search->k);
 	uint32_t	nearest[rows];	/* squared distances from the anchor */
-	uint32_t	last = KEY_NONE;	/* about that of the anchor's k-th neighbour so far */
+	uint32_t	last = KEY_NONE;	/* about the k-th smallest of these so far */
 	float		radius = 0.0f;	/* how far from the anchor members are */
 	uint32_t	leaves = 0;
 	uint32_t	leaf;
@@ -243,7 +242,7 @@ stage(const struct neighbours *search, float square_limit, float spread,
 
 			round->is_member = round->is_member && round->member.square <= spread * size;
 			radius = anchor_largest(round->is_member ? round->member.norm : 0.0f);
-			/* where one leaf has too few, all are taken to be as dense as it is */
+			/* if one leaf has too few, others are taken to be equally dense */
 			if (search->k > INDEX_WIDTH)
 				last = __float_as_uint(size * ((float) search->k / INDEX_WIDTH));
 		}
@@ -258,7 +257,7 @@ stage(const struct neighbours *search, float square_limit, float spread,
 
 /* ---- selection ---- */
 
-/* the limit of the essay, of the lane's observation; 0 if it is not a member */
+/* the essay's limit, for the lane's observation; 0 if it is not a member */
 template <int KEPT>
 static __device__ __forceinline__ uint32_t
 key_limit(const struct round *round)
@@ -279,7 +278,7 @@ key_of(const struct anchor_offset *member, float4 place, uint32_t number)
 	return (__float_as_uint(fmaxf(square, 0.0f)) & ~bundle_room<KEPT>::key_number) | number;
 }
 
-/* whether an observation's first k, up to the key `last`, come before all others, from `next` on */
+/* whether an observation's first k, up to key `last`, surely precede all others, from `next` on */
 template <int KEPT>
 static __device__ __forceinline__ bool
 is_certain(const struct anchor_offset *member, uint32_t limit, uint32_t last, uint32_t next,
@@ -323,7 +322,7 @@ select_by_lanes(const struct bundle_room<KEPT> *room, const struct round *round,
 	}
 }
 
-/* The warp selects the keys of a member up to the (k + 1)-th; further ones may be any. */
+/* The warp selects the keys of a member up to the (k + 1)-th; the rest is arbitrary. */
 template <int KEPT>
 static __device__ __forceinline__ void
 select_by_warp(struct bundle_room<KEPT> *room, const struct round *round,
@@ -356,7 +355,7 @@ select_by_warp(struct bundle_room<KEPT> *room, const struct round *round,
 	}
 }
 
-/* an offset that another lane has; its norm is not needed */
+/* another lane's offset; its norm is not needed */
 static __device__ __forceinline__ struct anchor_offset
 offset_of_lane(const struct anchor_offset *offset, uint32_t lane)
 {

@@ -35,7 +35,7 @@
 #define BLOCK_WARPS 4
 #define BLOCK_THREADS (BLOCK_WARPS * INDEX_WIDTH)
 
-/* how many blocks of warps with a bundle each fill a multiprocessor */
+/* how many blocks fill a multiprocessor, if each warp has a bundle */
 #define BLOCKS_FULL 8
 
 /* the position of a pair, or INDEX_NONE */
@@ -89,7 +89,7 @@ put_in_order(const struct index *index, struct bundle_room<KEPT> *room, uint32_t
 	} while (__any_sync(ALL_LANES, moved));
 }
 
-/* write a neighbour, a reference of the index's order, into a slot */
+/* write a neighbour, by its index in the sorted order, into a slot */
 static __device__ __forceinline__ void
 write_neighbour(const struct neighbours *search, uint64_t slot, double distance,
 				uint32_t reference)
@@ -102,8 +102,8 @@ write_neighbour(const struct neighbours *search, uint64_t slot, double distance,
 }
 
 /*
- * Write the neighbours of one member, whose first pair this is, if positions may stand for
- * several references.  False if references at different positions would have to be merged.
+ * Write a member's neighbours, from its first pair on, if positions may stand for several
+ * references.  False if two are equally far: their references would have to be merged.
  */
 template <int KEPT>
 static __device__ __forceinline__ bool
@@ -134,8 +134,8 @@ write_coincident(const struct neighbours *search, const struct bundle_room<KEPT>
 }
 
 /*
- * Write a pair, of this rank, if it is a neighbour within max_distance, and the number of
- * neighbours, if the last one is this or the one before, at distance `before`.
+ * Write a pair of this rank if it is within max_distance; and the number of neighbours,
+ * if the last one is this or the one before, at distance `before`.
  */
 static __device__ __forceinline__ void
 write_pair(const struct neighbours *search, uint32_t row, uint32_t rank, double distance,
@@ -152,7 +152,7 @@ write_pair(const struct neighbours *search, uint32_t row, uint32_t rank, double 
 }
 
 /*
- * Measure the pairs of so many members, put those of each in order, and write them.  Returns the
+ * Measure the pairs of these members, put those of each in order, and write them.  Returns the
  * lanes of the members for which this kernel cannot tell the order.
  */
 template <int KEPT>
@@ -163,13 +163,13 @@ answer(const struct neighbours *search, struct bundle_room<KEPT> *room, uint32_t
 	const struct index *index = &search->index;
 	uint32_t	k = search->k;
 	uint32_t	pairs = members * k;
-	uint32_t	part = 65536 / k + 1;	/* a number below 256, times this, over 2^16, is the number over k */
+	uint32_t	part = 65536 / k + 1;	/* n * part >> 16 is n / k for n below 256 */
 	bool		coincide = false;
 	bool		in_order = true;
 	uint32_t	unsure = 0;
 
 	__syncwarp();				/* lanes read numbers and owners that others have written */
-	/* once as measured; only where they are not in order, once more */
+	/* first as measured; then sorted, if that was out of order */
 	for (int turn = 0; turn < 2; turn++)
 	{
 		double		last = 0.0;
@@ -225,8 +225,8 @@ answer(const struct neighbours *search, struct bundle_room<KEPT> *room, uint32_t
 }
 
 /*
- * Answer the members of a round.  Returns the lanes that are done with; those of them that are
- * to be listed are added to *listed.
+ * Answer the members of a round.  Returns the finished lanes, and adds to *listed those that
+ * neighbours_select.cu has to answer.
  */
 template <int KEPT>
 static __device__ __forceinline__ uint32_t
@@ -277,7 +277,7 @@ answer_by_lanes(const struct neighbours *search, float square_limit, struct bund
 	return done;
 }
 
-/* the same, where the warp selects */
+/* answer_by_lanes(), by the warp */
 template <int KEPT>
 static __device__ __forceinline__ uint32_t
 answer_by_warp(const struct neighbours *search, float square_limit, struct bundle_room<KEPT> *room,
@@ -349,7 +349,7 @@ list_row(const struct neighbours *search, uint32_t row, uint32_t listed)
 		search->row[end - 1 - lanes_before(listed)] = row;
 }
 
-/* return one of the middle lanes of those whose bits are set */
+/* return a middle one of the lanes whose bits are set */
 static __device__ __forceinline__ uint32_t
 middle_lane(uint32_t left)
 {
@@ -431,7 +431,7 @@ launch(const struct neighbours *search)
 	uint32_t	bundle;
 
 	CUDA_TRY(count_multiprocessors(&multiprocessors));
-	/* few observations are shared among as many warps as run at the same time */
+	/* few observations are spread over all warps that run at the same time */
 	bundle = search->rows / (multiprocessors * BLOCKS_FULL * BLOCK_WARPS) + 1;
 	if (bundle > INDEX_WIDTH)
 		bundle = INDEX_WIDTH;

@@ -43,9 +43,9 @@ first_place(const struct index *index, uint32_t position)
 }
 
 /*
- * Let the distance decide between the positions of these lanes and the nearest
- * so far, if any.  Returns the lane whose position comes first; INDEX_NONE if
- * the nearest so far does.
+ * Compare by (distance, place) the positions of these lanes and the nearest so
+ * far, if any.  Returns the lane of the first position; INDEX_NONE if the
+ * nearest so far is first.
  */
 static __device__ __noinline__ uint32_t
 decide(const struct index *index, struct geonn_vector from, uint32_t position, uint32_t lanes,
@@ -112,8 +112,8 @@ take_leaf(const struct index *index, const struct warp_observation *observation,
 }
 
 /*
- * Begin an observation with the position that was the nearest of the last
- * observation; INDEX_NONE: without any.
+ * Begin an observation with a guess: the nearest position of the last
+ * observation, or INDEX_NONE.
  */
 template <enum index_conditioned CONDITIONED>
 static __device__ __forceinline__ void

@@ -78,8 +78,8 @@ struct neighbours_piece
 {
 	enum neighbours_phase phase;
 	struct neighbours work;
-	bool		collects;		/* the pairs are collected, as they are more than the first k or the
-								 * host decides */
+	bool		collects;		/* the pairs are collected: they exceed the first k, or the host
+								 * decides */
 	bool		fills;			/* the selected neighbours are the result as they are */
 	bool		launched;		/* this phase's kernel has been launched at least once */
 	struct neighbours_decision decision;
@@ -147,7 +147,7 @@ neighbours_rows(const struct lane *lane)
 	double		room = room_left(search);
 	double		expected;
 
-	/* a smaller piece, so that the host's decision does not come late */
+	/* keep pieces small, so that the host decides in time */
 	if (!chord_decides(lane) && room > NEIGHBOURS_DECISION_ROOM / 2)
 		room = NEIGHBOURS_DECISION_ROOM / 2;
 	if (k > 0)
@@ -169,7 +169,7 @@ neighbours_rows(const struct lane *lane)
 /*
  * Lay out, from this offset on, what every question needs for this many
  * observations: columns, the order of search, and slots for the first
- * neighbours, with their tags if these fill the result.
+ * neighbours.  If these fill the result, their tags.
  */
 static size_t
 place_observations(struct neighbours *work, uint32_t columns, bool fills, void *memory,
@@ -199,7 +199,7 @@ place_observations(struct neighbours *work, uint32_t columns, bool fills, void *
 }
 
 /*
- * Lay out the memory for this many entries, as which pairs are collected.
+ * Lay out the memory for this many entries, the collected pairs.
  */
 static size_t
 place_entries(struct neighbours *work, bool decides, uint32_t room, void *memory, size_t offset)
@@ -240,7 +240,7 @@ neighbours_place(struct lane *lane, uint32_t rows, void *memory)
 	size_t		slots = (size_t) rows * question->k;
 	size_t		offset;
 
-	/* if memory is short, this part shrinks as well */
+	/* if memory is short, `room` shrinks too */
 	if (rows < full_rows)
 		room = (uint32_t) ((uint64_t) room * rows / full_rows);
 	if (room < 1)
@@ -340,7 +340,7 @@ enqueue_copy_in(struct lane *lane, enum piece_progress *progress)
 	struct phase phase("search");
 
 	CUDA_TRY(bundles_enqueue(work));
-	/* status->next is already where these launches begin */
+	/* status->next says where these launches begin */
 	piece->phase = work->k > 0 ? NEIGHBOURS_SELECT : NEIGHBOURS_COUNT;
 	return cudaSuccess;
 }
@@ -501,7 +501,7 @@ neighbours_finish(struct lane *lane)
 	const struct neighbours_piece *piece = piece_of(lane);
 	const struct results_status *fitting = &status_of(lane)->results;
 	struct search *search = lane->search;
-	bool		all_room;		/* the batch's room ended the search */
+	bool		all_room;		/* the batch's room limits the pairs */
 
 	if (chord_decides(lane))
 		all_room = piece->work.results.room == room_left(search);

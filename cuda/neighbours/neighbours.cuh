@@ -24,7 +24,7 @@ struct search;
 struct neighbours_status
 {
 	uint32_t	next;			/* how many observations warps have taken, in the order of search */
-	uint32_t	out_of_range;	/* 1 if some coordinates are not a point */
+	uint32_t	out_of_range;	/* 1 if some coordinates are invalid */
 };
 
 /* A pair of an answer. */
@@ -66,8 +66,8 @@ struct neighbours
 	size_t		sort_bytes;
 
 	/* the first k neighbours of each observation, in order, from index row * k on */
-	double	   *value;			/* distances, or squared chords if the metric's chord does not
-								 * decide */
+	double	   *value;			/* distances; without geonn_metric_chord_decides(), squared
+								 * chords */
 	uint32_t   *reference;		/* index of the reference in the index's order */
 	int64_t    *tag;			/* tags, if bundles_fill(): then these columns are
 								 * the result, and `reference` is not used; otherwise
@@ -76,10 +76,10 @@ struct neighbours
 
 	/* pairs that may be answers; those of one observation follow each other */
 	uint32_t	entry_room;
-	struct neighbours_entry *entry; /* [entry_room] if the chord decides */
+	struct neighbours_entry *entry; /* [entry_room]; NULL: host decides */
 	uint32_t   *entry_reference;	/* [entry_room] the references' indexes in the
-									 * index's order; if the chord does not decide,
-									 * their places in the dataset */
+									 * index's order; if `entry` is NULL, in the
+									 * dataset */
 	void	   *entry_sort_room;
 
 	/* counts, offsets and packed pairs; results.count counts the selected neighbours
@@ -141,8 +141,8 @@ extern cudaError_t nearest_columns_enqueue(const struct neighbours *search);
 extern cudaError_t neighbours_select(const struct neighbours *search);
 
 /*
- * neighbours_collect.cu: enqueue a launch that also ends after some 30 ms:
- * neighbours_count() counts the candidates of each observation;
+ * neighbours_collect.cu: enqueue a launch that also ends after some 30 ms.
+ * neighbours_count() counts the candidates of each observation.
  * neighbours_collect() writes those of the first `rows` observations to where
  * the offsets say.
  */

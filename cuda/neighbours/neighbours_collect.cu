@@ -16,7 +16,7 @@
 
 struct bound
 {
-	double		value;			/* metres; only where the chord decides */
+	double		value;			/* metres; set only if CHORD_DECIDES */
 	double		limit;			/* the limit on squared chords */
 };
 

@@ -22,7 +22,7 @@
  */
 #include "cuda/neighbours/neighbours_warp.cuh"
 
-/* the candidates of one observation, the same in every lane but for value,
+/* the candidates of one observation, the same in every lane except value,
  * place and reference */
 struct selection
 {
@@ -30,7 +30,7 @@ struct selection
 	uint32_t	k;
 	uint32_t	count;
 
-	/* a new candidate must come before this: the last candidate, once k are present */
+	/* a new candidate must precede this: the last candidate, once k are present */
 	double		last_value;
 	uint32_t	last_place;
 
@@ -39,8 +39,8 @@ struct selection
 	uint32_t	place;
 	uint32_t	reference;
 
-	/* if memory holds the candidates, or for when they are answers: references stay in the column
-	 * that is not NULL */
+	/* columns for candidates that memory holds, and for answers; `tags`, if not NULL, holds
+	 * references at first */
 	double	   *values;
 	uint32_t   *references;
 	int64_t    *tags;
@@ -65,8 +65,8 @@ keep(struct selection *selection, uint32_t number, double value, uint32_t refere
 }
 
 /*
- * Insert a candidate.  It comes before the last one, or fewer than k candidates
- * are present.
+ * Insert a candidate.  It precedes the last one, or fewer than k candidates are
+ * present.
  */
 template <bool IN_REGISTERS>
 static __device__ __forceinline__ void
@@ -97,7 +97,7 @@ insert(struct selection *selection, double value, uint32_t place, uint32_t refer
 		uint32_t	chunk = (end + 31) / 32;
 		uint32_t	here = 0;
 
-		/* move the candidates after it by one, from the end */
+		/* move later candidates by one slot, from the end */
 		while (chunk-- > 0)
 		{
 			uint32_t	number = chunk * 32 + warp_lane();
@@ -212,7 +212,7 @@ take_leaf(struct selection *selection, const struct warp_observation *observatio
 									__shfl_sync(ALL_LANES, end, lane));
 		left &= left - 1;
 	} while (left != 0);
-	/* candidates that come before the last of the selection are within it */
+	/* the limit includes all candidates before the last selected one */
 	if (selection->count == selection->k)
 		*limit = CHORD_DECIDES ?
 			geonn_metric_radius_limit(warp_metric<CHORD_DECIDES>(index), selection->last_value) :
@@ -292,7 +292,7 @@ launch_select(const struct neighbours *search)
 cudaError_t
 neighbours_select(const struct neighbours *search)
 {
-	/* registers keep no more than a warp's lanes */
+	/* registers hold one candidate for each lane */
 	bool		in_registers = search->k <= INDEX_WIDTH;
 	struct neighbours listed;
 

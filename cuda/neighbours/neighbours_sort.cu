@@ -199,7 +199,7 @@ neighbours_entry_sort_bytes(uint32_t entries)
 /*
  * The sort is a radix sort, though the entries of a row are adjacent already
  * and a merge sort would do.  But on GPUs of compute capability 9.0 and later
- * the launches of CUB's merge sort overlap, and if the GPU is shared, a launch
+ * the launches of CUB's merge sort overlap.  If the GPU is shared, a launch
  * can read what the one before has not yet written (NVIDIA/cccl issue 5297; up
  * to CUB 3.0.1 at least).
  */

@@ -10,7 +10,7 @@
 #include "cuda/index/warp_share.cuh"
 #include "cuda/neighbours/neighbours.cuh"
 
-/* return the index's metric, and let the compiler assume whether its chord decides */
+/* return the index's metric; the compiler may assume CHORD_DECIDES of it */
 template <bool CHORD_DECIDES>
 static __device__ __forceinline__ enum geonn_metric
 warp_metric(const struct index *index)
@@ -92,8 +92,8 @@ warp_observation(const struct neighbours *search, uint32_t row)
 }
 
 /*
- * The squared chord of this lane's position in a leaf; INFINITY if the
- * position is not a candidate.
+ * The squared chord to this lane's position; INFINITY if it is absent or of
+ * another group.
  */
 static __device__ __forceinline__ double
 warp_chord(const struct index *index, const struct warp_observation *observation,
@@ -128,7 +128,7 @@ warp_overlaps(const struct index *index, const struct warp_observation *observat
 	return overlaps;
 }
 
-/* what warp_reaches() tells of a position if the chord does not decide */
+/* what warp_reaches() tells of a position without CHORD_DECIDES */
 enum warp_reach
 {
 	REACH_CERTAIN,				/* true: the position is a candidate */
@@ -138,7 +138,7 @@ enum warp_reach
 
 /*
  * Whether an observation is within a position's radius: by its distance in
- * metres if the chord decides, otherwise by its squared chord.
+ * metres if CHORD_DECIDES, otherwise by its squared chord.
  */
 template <bool CHORD_DECIDES, enum index_conditioned CONDITIONED, enum warp_reach REACH>
 static __device__ __forceinline__ bool

@@ -8,7 +8,7 @@
 #include "lib/stringinfo.h"
 #include "nodes/pg_list.h"
 
-/* the beginning of commands with expressions: PostgreSQL writes names of pg_catalog there without schema */
+/* precedes commands with expressions, in which PostgreSQL leaves out the schema pg_catalog */
 #define GEONN_CATALOG_PATH "SET search_path = pg_catalog, pg_temp; "
 
 /* all texts but schema and name are SQL, with names quoted */

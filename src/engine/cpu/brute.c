@@ -12,7 +12,7 @@
 
 #include "common/metric.h"
 
-/* how many independent minima are computed side by side: enough to keep vector units busy */
+/* how many minima group_minimum() computes side by side, to keep vector units busy */
 #define LANES 16
 
 static inline __attribute__((always_inline)) double

@@ -44,8 +44,8 @@
 /* the greatest number of indexes of a dataset */
 #define INDEXES_MAX 3
 
-/* an index fits windows that are up to this many times as long, or as short, as those that it was
- * cut for */
+/* an index fits windows at most this many times longer, or shorter, than those for which it was
+ * cut */
 #define FIT 16
 
 #define MISFIT_BUILDS 2
@@ -53,21 +53,21 @@
 /* a dataset with more positions gets no table of squares */
 #define CELLS_POSITIONS_MAX 1048576
 
-/* a table is begun once turns have taken this many microseconds without it, and one more for
- * each position: about as long as it takes to make one of evenly spread positions */
+/* cpu_built_wants_cells() wants a table once turns without it took this many microseconds,
+ * plus one for each position: about what a table of evenly spread positions takes */
 #define CELLS_FROM_US 20000
 
-/* only a search that has at least CELLS_ROWS_MIN observations left makes some of the table, for
- * CELLS_BIT_US microseconds at a time */
+/* only a search with at least CELLS_ROWS_MIN observations left makes a bit of the table, in
+ * CELLS_BIT_US microseconds */
 #define CELLS_ROWS_MIN 4096
 #define CELLS_BIT_US 5000
 
-/* a table that has left more observations than this to the index must have answered as many as it
- * left beyond these */
+/* a table is no longer used once it has left more observations to the index than it has answered,
+ * plus this many */
 #define CELLS_LEFT_MAX 65536
 
 /*
- * How many times as long the longer of two lengths is as the shorter.
+ * The longer of two lengths, divided by the shorter.
  */
 static double
 ratio(uint64_t a, uint64_t b)
@@ -163,7 +163,7 @@ cpu_built_add_index(struct cpu_built *built, const struct search *search, struct
 	return true;
 }
 
-/* whether a search by the index could go by a table of squares */
+/* whether a table of squares could answer a search */
 static bool
 is_for_cells(const struct search *search)
 {
@@ -201,9 +201,9 @@ cpu_built_wants_cells(struct cpu_built *built, const struct search *search)
 }
 
 /*
- * Begin a table of squares, if the memory for tables suffices.  Until it is complete, the table
- * counts with the most bytes that it can take.  Its memory is part of that of kept datasets,
- * even if the dataset is not kept.
+ * Begin a table of squares, if the memory for tables suffices.  Until the table is complete, it
+ * counts with its greatest possible size.  It counts as memory of kept datasets, even if its
+ * dataset is not kept.
  */
 static void
 begin_cells(struct cpu_built *built, struct dataset *dataset)
@@ -218,7 +218,7 @@ begin_cells(struct cpu_built *built, struct dataset *dataset)
 }
 
 /*
- * Take a complete table into use, unless it would not help.
+ * Put a complete table to use, if it would help.
  */
 static void
 finish_cells(struct cpu_built *built, struct dataset *dataset)

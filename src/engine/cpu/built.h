@@ -17,9 +17,9 @@ struct cpu_built
 	struct cpu_references references;	/* the references for brute force; x is NULL: not built */
 	size_t		references_bytes;
 
-	/* how many observations cpu_turn_pairs() answered in its last turn, and how many
-	 * cpu_turn_nearest() should take in its next one; 0: not known.  Several turns
-	 * may change them at the same time. */
+	/* how many observations cpu_turn_pairs() should take in its next turn, and how
+	 * many cpu_turn_nearest() should; 0: not known.  Several turns may change them
+	 * at the same time. */
 	atomic_uint paired;
 	atomic_uint pace;
 
@@ -28,13 +28,13 @@ struct cpu_built
 	struct cpu_cells *_Atomic cells;
 	struct cpu_cells_building *cells_building;
 
-	/* how long turns by the index have taken that could have gone by a table, and how long they
-	 * must have taken before the next bit of the table is made: as long as all bits before it */
+	/* how long turns by the index took where a table could have answered; and how long they must
+	 * have taken before the table's next bit is made: the time of all its earlier bits */
 	atomic_uint_fast64_t without_cells_us;
 	atomic_uint_fast64_t cells_from_us;
 
-	/* how many observations turns have taken by the table, and how many of these the table left to
-	 * the index */
+	/* how many observations turns looked up in the table, and how many of these it left to the
+	 * index */
 	atomic_uint_fast64_t cells_rows;
 	atomic_uint_fast64_t cells_left;
 
@@ -42,8 +42,8 @@ struct cpu_built
 	 * table */
 	struct cpu_built *_Atomic next;
 
-	/* in the first struct: how long the last build of an index took; and how long turns have taken
-	 * since then whose windows fit no index */
+	/* only in the list's first struct: how long the last build of an index took, and how long turns since then
+	 * took whose windows' lengths suit no index */
 	atomic_uint_fast64_t build_us;
 	atomic_uint_fast64_t misfit_us;
 };
@@ -59,16 +59,16 @@ extern struct cpu_built *cpu_built_for(struct cpu_built *built, const struct sea
 extern bool cpu_built_wants_index(struct cpu_built *built, const struct search *search);
 
 /*
- * Build an index for a search: the dataset's first one, or one more.  False with the failure if
- * the first one cannot be built; one more is left out if memory is short.
+ * Build an index for a search.  False with the failure if it is the dataset's first one and
+ * cannot be built; if memory is short for one more, none is built.
  */
 extern bool cpu_built_add_index(struct cpu_built *built, const struct search *search,
 								struct failure *failure);
 
 /*
- * The table of squares that answers a search's next turn, or NULL: the dataset has no table, the
- * search asks another question, the index is still answering what the table left of it, or the
- * table leaves most observations to the index.
+ * The table of squares that answers a search's next turn.  NULL: the dataset has no table, the
+ * search asks another question, the index is still answering observations that the table left,
+ * or the table leaves most to the index.
  */
 extern const struct cpu_cells *cpu_built_cells(const struct cpu_built *built, const struct search *search);
 

@@ -55,7 +55,7 @@ list_leaf(struct cpu_bundle *bundle, uint32_t leaf)
 }
 
 /*
- * List the positions within the reach below some nodes of a level.  False if the list is too short.
+ * List positions below some nodes of a level that are within the reach.  False if the list is full.
  */
 static bool
 list_nodes(struct cpu_bundle *bundle, int level, struct cpu_nodes nodes)
@@ -92,7 +92,7 @@ CPU_PATH_NAME(cpu_bundle_list) (struct cpu_bundle *bundle, double radius)
 	for (int axis = 0; axis < 3; axis++)
 		bundle->centre[axis] = 0.5 * (bundle->box.low[axis] + bundle->box.high[axis]);
 
-	/* half of the box's diagonal is at least r */
+	/* half the diagonal is at least r (essay) */
 	within = radius + 0.50001 * cpu_box_extent(&bundle->box);
 	bundle->reach = radius < CPU_RADIUS_MAX ? radius * radius : INFINITY;
 	bundle->limit = (float) (within * within * 1.00001);
@@ -103,7 +103,7 @@ CPU_PATH_NAME(cpu_bundle_list) (struct cpu_bundle *bundle, double radius)
 	if (!list_nodes(bundle, level, top))
 		return false;
 
-	/* what the last vector reads beyond the list is within no threshold */
+	/* reads beyond the list find infinity, within no threshold */
 	for (uint32_t i = bundle->listed; i < bundle->listed + FLOATS; i++)
 		bundle->x[i] = INFINITY;
 	return true;

@@ -14,10 +14,10 @@
 #define CPU_LISTED_BITS 11
 #define CPU_LISTED_MAX (1 << CPU_LISTED_BITS)
 
-/* how many units a key's chord has at most */
+/* the largest chord of a key, in units */
 #define CPU_KEY_UNITS ((float) ((1 << (31 - CPU_LISTED_BITS)) - 2))
 
-/* within this radius lies the whole sphere */
+/* the whole sphere is within this radius */
 #define CPU_RADIUS_MAX 2.5
 
 /* a bundle, and the positions listed around it */
@@ -39,14 +39,14 @@ struct cpu_bundle
 	float		z[CPU_LISTED_MAX + INDEX_WIDTH + FLOATS];
 	int32_t		position[CPU_LISTED_MAX + INDEX_WIDTH + FLOATS];
 
-	/* of the observation that is being answered */
+	/* chords and keys of one observation */
 	float		chord[CPU_LISTED_MAX + FLOATS];
 	int32_t		key[CPU_LISTED_MAX + FLOATS];
 };
 
 /*
- * List the positions of the bundle's part that are within a radius, as a chord, of its box, which the caller has set.
- * False if they are more than CPU_LISTED_MAX.
+ * List the part's positions that are at most a radius, as a chord, from the bundle's box.  The caller
+ * has set the box.  False if they are more than CPU_LISTED_MAX.
  */
 extern bool CPU_PATH_NAME(cpu_bundle_list) (struct cpu_bundle *bundle, double radius);
 
@@ -54,7 +54,7 @@ extern bool CPU_PATH_NAME(cpu_bundle_list) (struct cpu_bundle *bundle, double ra
 extern void CPU_PATH_NAME(cpu_bundle_chords) (struct cpu_bundle *bundle, struct geonn_vector from);
 
 /*
- * Make keys of the chords within a threshold, which is CPU_KEY_UNITS units.  Returns their number.
+ * Make keys of chords up to a threshold, which is CPU_KEY_UNITS units.  Returns how many.
  */
 extern uint32_t CPU_PATH_NAME(cpu_bundle_keys) (struct cpu_bundle *bundle, float threshold);
 

@@ -23,24 +23,24 @@
 #include "engine/base/memory_block.h"
 #include "engine/base/thread_pool.h"
 
-/* how many squares of the faces, and of divided squares, the table has for each position */
+/* the table has this many squares of faces, and of divided squares, for each position */
 #define FACE_SQUARES 8
 #define FINE_SQUARES 24
 
-/* every table has memory for this many squares of divided squares */
+/* every table has at least this many squares within divided ones */
 #define FINE_SQUARES_MIN ((uint32_t) 1 << 14)
 
-/* how many positions in lists the table has memory for: for each square, and in all, as an entry
+/* the table has memory for this many listed positions: for each square, and in all, as an entry
  * has CPU_CELLS_LENGTH_SHIFT bits for their index */
 #define LISTED_OF_SQUARE 2
 #define LISTED_MAX ((size_t) 1 << CPU_CELLS_LENGTH_SHIFT)
 
-/* how many blocks one piece of the work has, and how many pieces a job has for each thread: it
- * takes less than a millisecond, or some where references form lines */
+/* a piece of the work has this many blocks, and a job this many pieces for each thread; a job
+ * takes below 1 ms, or some ms where references form lines */
 #define PIECE_BLOCKS 4
 #define JOB_PIECES 2
 
-/* a table may take the free memory divided by this */
+/* a table takes 1 / this of free memory at most */
 #define FREE_PART 8
 
 /* a table helps if at least one square in this many is not crowded */

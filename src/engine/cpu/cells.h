@@ -37,7 +37,7 @@
 
 #define CPU_CELLS_CROWDED_ENTRY UINT32_MAX
 
-/* what a search reads of a position: 32 bytes, half a line of a cache */
+/* what a search reads of a position: 32 bytes, half a cache line */
 struct cpu_cells_record
 {
 	double		x;				/* vector */
@@ -49,7 +49,7 @@ struct cpu_cells_record
 /* a block of squares, while the table is made */
 struct cpu_cells_block
 {
-	uint32_t	u;				/* its first corner on the face, in units, as v */
+	uint32_t	u;				/* (u, v), in units, is its first corner */
 	uint32_t	v;
 	uint8_t		face;
 	uint8_t		shift;			/* a square's side is 2^shift units */
@@ -60,11 +60,11 @@ struct cpu_cells
 	uint32_t	side;			/* how many blocks the side of a face has */
 	uint32_t	face_blocks;	/* how many blocks all six faces have: 6 side^2 */
 	uint32_t	blocks;			/* how many blocks the table has, with those of divided squares; and
-								 * the greatest number */
+								 * can have */
 	uint32_t	blocks_max;
 	uint32_t	list_max;		/* the greatest number of positions in lists */
-	double		scale;			/* how many units a length of 1 on a face has; the side of a face is
-								 * 2 long */
+	double		scale;			/* how many units a face has for a length of 1; the face's side is 2
+								 * long */
 
 	struct cpu_cells_record *record;	/* [positions] what searches read of each position */
 	uint32_t   *entry;			/* [blocks_max * CELLS_BLOCK] entries, block by block, within a
@@ -87,7 +87,7 @@ struct cpu_cells_building
 	uint32_t	end;			/* the end of the blocks that are being filled */
 	uint32_t	round_end;		/* the end of the blocks whose squares are known */
 
-	/* blocks of divided squares: where each is, by its number less face_blocks; and how many were
+	/* blocks of divided squares: block[number - face_blocks] says where each lies; how many were
 	 * asked for */
 	struct cpu_cells_block *block;
 	atomic_uint_fast32_t blocks;
@@ -101,8 +101,8 @@ struct cpu_cells_building
 extern void CPU_PATH_NAME(cpu_cells_fill) (struct cpu_cells_building *building, uint32_t number);
 
 /*
- * Begin a table of a dataset without columns, of a metric whose chord decides, from its index,
- * which the caller keeps as long as the table.  NULL if memory is short: the table takes an
+ * Begin a table from a dataset's index, which the caller keeps as long.  The dataset needs
+ * `columns` 0 and geonn_metric_chord_decides().  NULL if memory is short: the table takes an
  * eighth of the free memory at most.
  */
 extern struct cpu_cells_building *cpu_cells_begin(const struct dataset *dataset,

@@ -15,8 +15,8 @@
  * cells_range.h says what, and why.  rho is half the square's diagonal on the face, half *
  * sqrt(2), rounded up: for two points outside of the unit sphere, as those of a face are,
  * their vectors of length 1 are not farther from each other than they are themselves, since
- * to go to the nearest point of a ball is a contraction.  When a walk has ended, or KEPT_MAX are kept, each position is
- * compared with each other one.
+ * to go to the nearest point of a ball is a contraction.  When a walk has ended, or KEPT_MAX are kept,
+ * each position is compared with each other one.
  *
  * On a path without fused operations, products are rounded, too: (2) of cells_square.h then
  * takes 3 differences and 7 operations, off by 14 e |w| at most, 28 e reach, and
@@ -32,19 +32,19 @@
 /* the greatest number of leaves that a walk for a range looks at */
 #define LEAVES_MAX 128
 
-/* a square with more candidates is divided if one of them is near: within NEAR half sides
- * of its middle; a square with more than fit into a list is always divided */
+/* a square with more than CANDIDATES is divided if one of them is within NEAR half sides
+ * of its middle; a square with more than CPU_CELLS_LIST_MAX always is */
 #define CANDIDATES 6
 #define NEAR 8.0
 
-/* a part of a range with at least this many candidates compares them with each other; a single
- * square always does */
+/* fill_range() compares more than this many candidates of a range with each other; of a single
+ * square, any number */
 #define COMPARED_MIN 12
 
-/* squares that could have a list may take this part of the blocks of divided squares */
+/* squares that a list would fit may take this share of the blocks of divided squares */
 #define LIST_PART 0.75
 
-/* kept positions, turned; LANES more values follow the last one, so that whole vectors can be read */
+/* kept positions, with vectors from cells_turned(), and LANES more values to load past the end */
 struct kept
 {
 	uint32_t	count;
@@ -63,9 +63,9 @@ struct collecting
 	struct kept *kept;
 	struct cpu_box middle;		/* not turned */
 	double		corner[4][3];	/* not turned */
-	double		corner_limit[4];	/* for each corner the limit on squared chords to a box; or, if the
-									 * best position is more than a quarter of the circle away from the
-									 * middle, on squared chords to the box's antipodes */
+	double		corner_limit[4];	/* limit on squared chords from each corner to a box; or to the
+									 * box's antipodes, if the best position is more than a quarter of
+									 * a circle from the middle */
 	uint32_t	leaves;
 	bool		overflow;		/* more candidates came than could be kept */
 };
@@ -77,7 +77,7 @@ struct filling
 	struct cpu_cells_block block;
 	uint32_t   *entry;			/* [CELLS_BLOCK] */
 
-	/* the block's lists, which are moved to the table when all are known */
+	/* the block's lists; place_lists() moves them to the table */
 	uint32_t	listed;
 	uint32_t	list[CELLS_BLOCK * CPU_CELLS_LIST_MAX];
 };
@@ -98,7 +98,7 @@ kept_vector(const struct kept *kept, uint32_t number)
 }
 
 /*
- * A bit for each of LANES kept positions from `at` on, set if the given position comes before it:
+ * A bit for each of LANES kept positions from `at` on, set if `first` rules it out:
  * cells_comes_before() for lanes.
  */
 static inline __attribute__((always_inline)) uint32_t
@@ -142,7 +142,7 @@ bits_of(const struct kept *kept)
 	return kept->count < 64 ? (UINT64_C(1) << kept->count) - 1 : UINT64_MAX;
 }
 
-/* drop the kept positions that another kept one comes before */
+/* drop the kept positions that another one rules out */
 static void
 compare_with_all(struct kept *kept, const struct cells_range *range)
 {
@@ -181,7 +181,7 @@ choose(struct cells_range *range, const struct kept *larger, struct kept *kept)
 	keep_only(larger, bits & bits_of(larger), kept);
 }
 
-/* drop the kept positions that are no candidates, by all that is known */
+/* drop the kept positions that can be nearest nowhere in the range */
 static void
 reduce(struct cells_range *range, struct kept *kept)
 {
@@ -208,8 +208,8 @@ limit_corners(struct collecting *collecting)
 }
 
 /*
- * Whether the best comes before all positions of a box, at each corner of the range
- * and so at each point in it.
+ * Whether the best is nearer than a box's positions to each corner of the range,
+ * and so to each point in it.
  */
 static bool
 is_behind(const struct collecting *collecting, uint32_t node)
@@ -322,7 +322,7 @@ walk(struct collecting *collecting, int level, struct cpu_nodes nodes)
 }
 
 /*
- * Walk for a range.  False if it has too many candidates.
+ * Find a range's candidates.  False if it has too many.
  */
 static bool
 collect(const struct cpu_index *index, uint32_t face, struct cells_range *range, struct kept *kept)
@@ -382,8 +382,8 @@ divide(struct filling *filling, uint32_t column, uint32_t row, double part)
 }
 
 /*
- * Set the entry of a square by its candidates; NULL: they are too many.  The entry
- * of a list has the list's index among those of the block for now.
+ * Set a square's entry from its candidates; NULL: they are too many.  A list's
+ * entry has an index in the block's list until place_lists().
  */
 static void
 set_entry(struct filling *filling, uint32_t column, uint32_t row, const struct cells_range *range,

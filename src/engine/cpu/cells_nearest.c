@@ -28,7 +28,7 @@
 #include "engine/cpu/vectors.h"
 #include "engine/cpu/walk.h"
 
-/* observations of a search, and the step that each has reached */
+/* observations of a search, and what the steps found of each */
 struct steps
 {
 	int32_t		u[CPU_VECTORS_BLOCK];	/* the point on its face, in units */
@@ -70,7 +70,7 @@ list_of(const struct cpu_cells *cells, uint32_t entry)
 }
 
 /*
- * Find the squares of the faces.
+ * Find observations' squares.
  */
 static void
 find_squares(const struct cpu_cells_search *search, struct steps *steps)
@@ -123,8 +123,8 @@ find_squares(const struct cpu_cells_search *search, struct steps *steps)
 }
 
 /*
- * Read each observation's entry.  Where it is that of a divided square, go on to the entry of the
- * smaller square that has the observation, until that square is not divided.
+ * Read each observation's entry.  From a divided square, go on to the smaller square that has the
+ * observation, until one is not divided.
  */
 static void
 read_entries(const struct cpu_cells_search *search, struct steps *steps)
@@ -204,7 +204,7 @@ set_nearest(const struct cpu_cells *cells, struct steps *steps, uint32_t i, uint
 }
 
 /*
- * Return the candidate that comes first of those within a limit.
+ * Return the first candidate, by cpu_decide(), within a limit.
  */
 static __attribute__((noinline)) uint32_t
 decide(const struct cpu_cells_search *search, struct geonn_vector from, const uint32_t *list,

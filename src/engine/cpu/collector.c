@@ -28,10 +28,10 @@
 
 #define CAPACITY_MIN 512
 
-/* how many points come at least before the limit shrinks again */
+/* the limit shrinks again after at least this many points */
 #define TRIM_AFTER_MIN 16
 
-/* more points than this that chords have not dropped are compared by distance */
+/* trim_by_distance() drops points where chords left more than this many */
 #define CROWD_MIN 128
 
 static const struct question all = {.max_distance = INFINITY};
@@ -104,8 +104,8 @@ distance_of(const struct cpu_collector *collector, const uint32_t *point)
 }
 
 /*
- * Whether a reference is a candidate, if its point's windows and radius allow it: the
- * observation does not exclude it, and it comes after a cutoff of all within a radius.
+ * Whether a reference is a candidate, if its windows and radius allow it: the observation
+ * does not exclude it, and it is beyond the cutoff of a search within a radius.
  */
 static inline bool
 is_candidate(const struct cpu_collector *collector, double distance, uint32_t place)
@@ -161,7 +161,7 @@ CPU_PATH_NAME(cpu_collector_reserve) (struct cpu_collector *collector, size_t co
 }
 
 /*
- * Make room for so many candidates.
+ * Make room for `count` candidates.
  */
 static bool
 reserve_chosen(struct cpu_collector *collector, size_t count)
@@ -215,8 +215,8 @@ measure(struct cpu_collector *collector)
 }
 
 /*
- * Drop the points that k others come before, by their distances and their first candidates' places,
- * but with ties none at the distance of the k-th.
+ * Order the points by distance and by their first candidate's place in the dataset.  Drop those
+ * after the k-th, but with ties none at its distance.
  */
 static void
 trim_by_distance(struct cpu_collector *collector)
@@ -281,7 +281,7 @@ CPU_PATH_NAME(cpu_collector_add) (struct cpu_collector *collector, double chord,
 	if (collector->count > CROWD_MIN && collector->count / 2 > collector->k)
 		trim_by_distance(collector);
 
-	/* each trim costs time in proportion to the points */
+	/* a trim takes time in proportion to the points */
 	after = collector->k / 2 > TRIM_AFTER_MIN ? collector->k / 2 : TRIM_AFTER_MIN;
 	if (after < collector->count / 2)
 		after = collector->count / 2;

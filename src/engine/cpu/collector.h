@@ -58,11 +58,11 @@ struct cpu_collector
 	size_t		count;
 	size_t		capacity;
 	struct candidate *points;	/* the `distance` of each is its squared chord, as a filter computed
-								 * it, and the `place` its number */
+								 * it; the `place`, its number */
 	double	   *distance;		/* their distances, where they have been measured */
 	size_t		chosen_capacity;
 	struct candidate *chosen;
-	uint64_t	measured;		/* how many distances of points were computed; the caller begins the count */
+	uint64_t	measured;		/* how many points' distances were computed; the caller resets it */
 	bool		short_of_memory;
 };
 
@@ -84,7 +84,7 @@ extern void CPU_PATH_NAME(cpu_collector_trim) (struct cpu_collector *collector);
 /* Make room for this many points.  False if memory is short. */
 extern bool CPU_PATH_NAME(cpu_collector_reserve) (struct cpu_collector *collector, size_t count);
 
-/* Whether a point whose windows overlap the observation's has a candidate. */
+/* Whether any reference at the point is a candidate, if windows overlap. */
 extern bool CPU_PATH_NAME(cpu_collector_takes) (const struct cpu_collector *collector, uint32_t point);
 
 /*

@@ -32,7 +32,7 @@ column_block_next(struct column_block *block, size_t bytes)
 #define COLUMN_PLACE(block, pointer, count) \
 	((pointer) = column_block_next((block), (size_t) (count) * sizeof(*(pointer))))
 
-/* how many rows one piece of the work that fills columns has */
+/* a piece of the work that fills columns has this many rows */
 #define PIECE_ROWS ((size_t) 1 << 14)
 
 static inline size_t

@@ -11,7 +11,7 @@
 /* how many halvings one look-up covers */
 #define CPU_CURVE_STEP 4
 
-/* how many halvings references' codes have, to cells of some 4 cm; and observations' keys, to cells
+/* references' codes have this many halvings, to cells of 4 cm; observations' keys fewer, to cells
  * of 150 m */
 #define CPU_CURVE_LEVELS 28
 #define CPU_CURVE_KEY_LEVELS 16

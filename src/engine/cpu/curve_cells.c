@@ -34,7 +34,7 @@
  * wide, seen from the origin */
 #define CELL_WIDTH 0x1p-25
 
-/* the least number of references of a cell that is sorted: of two, either order will do */
+/* cells with fewer references are not sorted: of two, either order will do */
 #define CELL_MIN 3
 
 /* how many references are sorted between two checks for cancellation */
@@ -156,7 +156,7 @@ cpu_curve_cells_is_one(const struct dataset *dataset, const struct cpu_index *in
 }
 
 /*
- * Whether reference i has the cell and the group of the reference before.
+ * Whether reference i is of the cell and group of reference i - 1.
  */
 static bool
 is_in_cell(const struct cells *cells, size_t i)
@@ -196,7 +196,7 @@ mark_piece(void *context, size_t number)
 }
 
 /*
- * References of different parts share no cell.
+ * Let each part begin a cell.
  */
 static void
 separate_parts(void *context, size_t number)
@@ -210,8 +210,8 @@ separate_parts(void *context, size_t number)
 }
 
 /*
- * In the heap that a cell's first `count` references form, let the reference at `at` sink
- * below all that come later.
+ * In the heap of a cell's first `count` references, put `sinking` at `at`, and move it
+ * below all that sort after it.
  */
 static void
 sink(const struct cells *cells, size_t begin, size_t count, size_t at, struct item sinking)

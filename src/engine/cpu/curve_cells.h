@@ -9,10 +9,9 @@
 #include "engine/cpu/index.h"
 
 /*
- * Bring references that are one position next to each other.  The caller has
- * filled the index's places and vectors, sorted by part and curve; `start` is
- * scratch.  Ends early, with places and vectors in some order, once *cancelled
- * is set.
+ * Make references that are one position neighbours.  The caller has filled the
+ * index's places and vectors, sorted by part and curve; `start` is scratch.
+ * Ends early, with places and vectors in some order, once *cancelled is set.
  */
 extern void cpu_curve_cells_order(const struct dataset *dataset, struct cpu_index *index,
 							const atomic_bool *cancelled);

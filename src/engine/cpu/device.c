@@ -49,10 +49,10 @@
 #include "engine/cpu/curve.h"
 #include "engine/cpu/turn.h"
 
-/* up to this many observations are answered by brute force sooner than an index could be built */
+/* brute force answers up to this many observations before an index could be built */
 #define BRUTE_ROWS_MAX 16
 
-/* a room of more bytes counts as large */
+/* a turn's room of more bytes is large */
 #define LARGE_ROOM ((size_t) 1 << 21)
 
 struct cpu_device
@@ -133,7 +133,7 @@ prepare_piece(void *context, size_t number)
 					  (end < references->count ? end : references->count) - first,
 					  references->x + first, references->y + first, references->z + first);
 
-	/* the last piece has the last reference */
+	/* this piece has the last reference */
 	for (size_t i = references->count; i < end; i++)
 	{
 		references->x[i] = references->x[references->count - 1];
@@ -217,12 +217,12 @@ cpu_device_build(struct device *device, const struct search *search, struct fail
 	struct dataset *dataset = search->dataset;
 	struct cpu_built *built = dataset->built[device->number];
 
-	/* an index that became wanted after the scheduler asked is built only by a search
-	 * whose build excludes others */
+	/* an index that became wanted after the scheduler asked is built only by a
+	 * search whose build excludes others */
 	if (suffices(built, search->algorithm) && !search->builds)
 		return true;
 
-	/* a build may take long: each of its jobs takes a seat for itself */
+	/* a build may take long: between its jobs other threads may work */
 	thread_pool_leave();
 	if (built == NULL)
 	{

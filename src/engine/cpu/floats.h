@@ -16,7 +16,7 @@
 #include <immintrin.h>
 #endif
 
-/* the functions are inlined: no vector is passed in the way that depends on the processor */
+/* GCC warns that passing vectors depends on the processor; these functions are inlined */
 #pragma GCC diagnostic ignored "-Wpsabi"
 
 #define FLOATS_INLINE static inline __attribute__((always_inline))
@@ -140,7 +140,7 @@ floats_pack(float *to, floats a, uint32_t bits)
 	float_keys_pack((int32_t *) to, (float_keys) a, bits);
 }
 
-/* the keys in another order of their lanes; clang lacks the one function, GCC before 12 the other */
+/* permute the lanes; clang lacks __builtin_shuffle, GCC before 12 the other function */
 #ifdef __clang__
 #define float_keys_permuted(keys, ...) __builtin_shufflevector(keys, keys, __VA_ARGS__)
 #else
@@ -179,7 +179,7 @@ sort_register(float_keys keys)
 	return keys;
 }
 
-/* Compare each of two keys that are so many registers apart. */
+/* Sort two registers lane by lane: *low gets the smaller. */
 FLOATS_INLINE void
 sort_compare(float_keys *low, float_keys *high)
 {
@@ -215,7 +215,7 @@ sort_merge(float_keys *keys, int run)
 	}
 }
 
-/* Sort so many registers, a power of two that the compiler knows. */
+/* Sort `registers` registers, a constant power of two. */
 FLOATS_INLINE void
 sort_network(int32_t *key, const int registers)
 {
@@ -232,8 +232,8 @@ sort_network(int32_t *key, const int registers)
 }
 
 /*
- * Sort `count` keys, at most FLOATS * FLOATS_REGISTERS_MAX, none of which is INT32_MAX.  Memory after
- * them, up to twice as many and FLOATS at least, is used.
+ * Sort `count` keys, at most FLOATS * FLOATS_REGISTERS_MAX, none of them INT32_MAX.  Overwrites what
+ * follows: `key` has room for 2 * count, FLOATS at least.
  */
 static inline void
 sort_keys(int32_t *key, uint32_t count)

@@ -54,7 +54,7 @@ struct building
 	const atomic_bool *cancelled;
 	struct cpu_index *index;
 	struct radix_sort sort;
-	atomic_size_t merged;		/* how many references are the same point as the one before */
+	atomic_size_t merged;		/* how many references are one position with the one before */
 	const uint32_t *first;		/* [parts] first references, in the order of the index; NULL: all
 								 * are one part */
 	uint32_t   *group_first;	/* first references of the groups, if parts are groups, or NULL */
@@ -104,7 +104,7 @@ make_group_keys(void *context, size_t number)
 		sort->key[i] = (uint32_t) building->dataset->group[sort->value[i]] ^ UINT32_C(0x80000000);
 }
 
-/* `start` has each reference's part, by its place in the dataset */
+/* `start` has each reference's part, by its index in the dataset */
 static void
 make_part_keys(void *context, size_t number)
 {
@@ -318,8 +318,8 @@ collect_conditions(void *context, size_t number)
 }
 
 /*
- * Make the part of a node's box that bounds radiuses and windows, from the
- * values first ... end - 1 of these columns, of positions or of nodes.
+ * Bound a node's radiuses and windows by the values first ... end - 1 of these
+ * columns, which are of positions or of nodes.
  */
 static void
 bound_conditions(const struct cpu_index *index, uint32_t node, size_t first, size_t end,

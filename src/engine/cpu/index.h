@@ -22,8 +22,8 @@ struct cpu_index
 
 	/*
 	 * Positions of one part follow each other.  With windows, slabs say what
-	 * parts are.  Otherwise a part is a group of references, in rising order;
-	 * and without groups, all positions are one part.
+	 * parts are.  Otherwise each group is a part, in rising order; without
+	 * groups, all positions are one part.
 	 */
 	uint32_t	parts;			/* how many parts it has, at least 1 */
 	int32_t    *part_group;		/* [parts] the group of each part, or NULL: parts are not groups */
@@ -50,12 +50,12 @@ struct cpu_index
 	/* references in the sorted order */
 	uint32_t   *place;			/* [references] index in the dataset */
 
-	/* nodes of all levels, where shape says */
+	/* nodes of all levels, placed by shape */
 	double	   *low[3];			/* boxes: x, y and z */
 	double	   *high[3];
 	double	   *widest;			/* the largest wide limit of their positions, or NULL */
-	int64_t    *smallest_low[GEONN_WINDOWS_MAX];	/* of each window the smallest low, and the
-													 * largest high; or NULL */
+	int64_t    *smallest_low[GEONN_WINDOWS_MAX];	/* each window's smallest low and largest
+													 * high, or NULL */
 	int64_t    *largest_high[GEONN_WINDOWS_MAX];
 
 	/* one bit for each window, set if a reference has an exclusive edge there */
@@ -72,7 +72,7 @@ struct cpu_index
 	size_t		box_bytes;
 };
 
-/* positions that follow each other: those of a part, or of several; never empty */
+/* positions first ... end - 1 of an index: one of its parts, or several; never empty */
 struct cpu_part
 {
 	uint32_t	first;
@@ -111,9 +111,9 @@ cpu_index_group_part(const struct cpu_index *index, uint32_t group)
 /*
  * Build the index of a search's dataset, which is not empty, on all threads.
  * The search's observations show how long windows are (cpu/slabs.c).  NULL with
- * the failure if memory is short, or soon after the search is cancelled.  The
- * index takes 34 bytes a reference, and 8 bytes a group; with radiuses 9 more
- * a reference, and with windows 3 and 17 for each, and 40 a part.  The build
+ * the failure if memory is short, or soon after the search is cancelled.  It
+ * takes 34 bytes a reference, and 8 a group; radiuses add 9 a reference;
+ * windows add 3 a reference, 17 for each window, and 40 a part.  The build
  * takes no more.
  */
 extern struct cpu_index *cpu_index_build(const struct search *search, struct failure *failure);

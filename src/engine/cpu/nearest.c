@@ -87,7 +87,7 @@ struct bundle
 	double		x[BUNDLE];
 	double		y[BUNDLE];
 	double		z[BUNDLE];
-	double		limit[BUNDLE];	/* no reference with a squared chord above this can come first */
+	double		limit[BUNDLE];	/* no reference above this squared chord can be the nearest */
 
 	uint32_t	home[BUNDLE];	/* home leaves */
 	double		smallest[BUNDLE];
@@ -100,7 +100,7 @@ struct bundle
 	uint32_t	listed;
 	uint32_t	list[LISTED_MAX];
 
-	/* the following are undefined unless windows are compared */
+	/* whether windows are compared; else they are undefined */
 	bool		compares;
 	struct point_windows windows[BUNDLE];
 	int64_t		window_low[GEONN_WINDOWS_MAX][BUNDLE];	/* the bounds of `windows`, as columns */
@@ -134,8 +134,8 @@ is_over(struct cpu_nearest_piece *piece, uint32_t leaves)
 }
 
 /*
- * Set a leaf's chords to infinity but for those of candidates, whose bits are
- * set.  Returns the smallest.
+ * Set a leaf's chords to infinity, except those whose bits are set.  Returns
+ * the smallest.
  */
 static NOT_INLINE double
 keep_chords(double *chords, uint32_t bits)
@@ -276,8 +276,8 @@ needed_by(const struct bundle *bundle, uint32_t leaf)
 }
 
 /*
- * List the leaves below some nodes of a level that are within the limit of the
- * box.  False if the list is full.
+ * List the leaves that are within the box's limit, below some nodes of a
+ * level.  False if the list is full.
  */
 static bool
 list_leaves(struct bundle *bundle, const struct cpu_box *box, double limit, int level,
@@ -550,8 +550,8 @@ decide(const struct bundle *bundle, uint32_t i)
 }
 
 /*
- * Write the answers of a bundle to its tasks; only the first ones, if the time
- * is over meanwhile.
+ * Write the answers of a bundle's tasks; if time runs out, only those of the
+ * first tasks.
  */
 static inline __attribute__((always_inline)) void
 answer_bundle(struct cpu_nearest_piece *piece, const struct bundle *bundle, size_t first)
@@ -697,7 +697,7 @@ search_bundle(struct cpu_nearest_piece *piece, struct cpu_part part, bool compar
 
 /*
  * How many tasks from `first` on form a bundle: piece->bundle at most, all of
- * one part of the index, whose number is returned, too.
+ * one part of the index, whose number *part becomes.
  */
 static uint32_t
 count_bundle(const struct cpu_nearest_piece *piece, size_t first, uint32_t *part)

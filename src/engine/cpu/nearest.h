@@ -12,24 +12,24 @@
 #include "engine/dataset/dataset.h"
 
 /*
- * A piece of a search: tasks that are neighbours, by part of the index and then
- * on the curve, and the columns that take their answers, by task.  A task is an
- * observation in one part of the index, or in all parts of its group; without
- * windows, every observation is one task, and its row is the task's number.
- * For a metric whose chord decides, without excluded tags and ties, and without
+ * A piece of a search: tasks in the order of the index's parts, and in each
+ * along the curve; and columns for their answers, by task.  A task is an
+ * observation in one part of the index, or in all parts of its group.  Without
+ * windows, an observation is one task, and its row is the task's number.  It
+ * needs geonn_metric_chord_decides(), no excluded tags or ties, and no
  * radiuses of references.
  */
 struct cpu_nearest_piece
 {
 	const struct cpu_index *index;
-	enum geonn_metric metric;	/* a metric whose chord decides */
+	enum geonn_metric metric;	/* chords alone give its order */
 	const int64_t *tags;		/* the tags of the dataset's references */
 	const atomic_bool *cancelled;
 	int64_t		end_ms;			/* when now_ms() is past this, no more tasks begin */
 	double		max_distance;	/* metres, inclusive; may be infinite */
 	const struct geonn_vector *from;	/* vectors of the observations, by row */
-	const struct geonn_batch_columns *columns;	/* columns of the batch, in which row 0 is
-												 * observation `first` */
+	const struct geonn_batch_columns *columns;	/* the batch's columns; row 0 has
+												 * index `first` there */
 	uint32_t	first;
 
 	size_t		count;
@@ -40,7 +40,7 @@ struct cpu_nearest_piece
 	/* how many tasks one walk serves at most, from 1 to INDEX_WIDTH */
 	uint32_t	bundle;
 
-	int64_t    *tag;			/* tags by task; or if `row` is given, places of references */
+	int64_t    *tag;			/* by task: tags, or with `row` indexes in the dataset */
 	double	   *distance;		/* metres by task, or infinite: no reference */
 
 	size_t		answered;		/* how many tasks are answered: the first ones */
@@ -56,8 +56,8 @@ struct cpu_nearest_piece
 
 /*
  * The key of a task, from the observation's code with CPU_CURVE_KEY_LEVELS and a
- * number: the part that has its candidates; index->parts if it has no candidate;
- * or cpu_nearest_all_parts() for all parts of its group.
+ * number.  That is the part with its candidates; index->parts if it has none; or
+ * cpu_nearest_all_parts() for all parts of its group.
  */
 static inline uint64_t
 cpu_nearest_key(uint32_t part, uint64_t code)
@@ -65,7 +65,7 @@ cpu_nearest_key(uint32_t part, uint64_t code)
 	return (uint64_t) part << CPU_CURVE_BITS(CPU_CURVE_KEY_LEVELS) | code;
 }
 
-/* The code, with CPU_CURVE_LEVELS, where the cell begins that a key names. */
+/* The code, with CPU_CURVE_LEVELS, at which a key's cell begins. */
 static inline uint64_t
 cpu_nearest_code(uint64_t key)
 {
@@ -79,7 +79,7 @@ cpu_nearest_all_parts(const struct cpu_index *index, uint32_t group)
 	return index->parts + 1 + group;
 }
 
-/* Bits that keys have: parts take those of the largest number. */
+/* How many bits a key has, given the largest number of a part. */
 static inline unsigned
 cpu_nearest_key_bits(const struct cpu_index *index)
 {

@@ -39,31 +39,30 @@
 #include "engine/cpu/nearest.h"
 #include "engine/cpu/walk.h"
 
-/* the greatest number of observations of a bundle; and how many rows before their turn observations are
- * fetched into the cache */
+/* a bundle has at most this many observations; prefetch_row() runs this many rows ahead */
 #define BUNDLE_MAX 64
 #define AHEAD 24
 
-/* a bundle is at most BUNDLE_WIDTH / sqrt(wanted + 1) - 1 radiuses wide: where few positions are wanted, a list
- * costs more than to look through it */
+/* a bundle is at most BUNDLE_WIDTH / sqrt(wanted + 1) - 1 radiuses wide: for few wanted positions, a list
+ * costs more to make than to look through */
 #define BUNDLE_WIDTH 9.0
 
-/* a bundle ends before an observation whose home leaf has less than this share of the first one's area: the radius
- * that suits the first one has too many positions around the other */
+/* a bundle ends before an observation whose home leaf has less than this share of the first home leaf's
+ * area: the bundle's radius would have too many positions around it */
 #define AREA_SHARE 0.25
 
-/* where more positions are wanted, the radius that a home leaf proves is too wide: it reaches to the leaf's corners */
+/* if more positions are wanted, proven_radius() is too wide: it reaches to the home leaf's corners */
 #define PROVEN_MAX (INDEX_WIDTH / 2)
 
 /* the square of a radius is at most this many times the largest limit of the bundle before */
 #define LEAP 8.0
 
-/* the spread that a bundle had needed counts this many times, and its share of the next one is this */
+/* after a bundle, `spread` moves by SPREAD_SHARE towards SPREAD_TIMES what the bundle needed */
 #define SPREAD_TIMES 1.3
 #define SPREAD_SHARE (1.0 / 16.0)
 
-/* a bundle that lists more positions than these, and the wanted times the second, is halved; one of
- * fewer observations than the third is not */
+/* a bundle of at least HALVED_MIN observations is halved if it lists more positions than LISTED_FEW
+ * + LISTED_EACH * wanted */
 #define LISTED_FEW 128
 #define LISTED_EACH 10
 #define HALVED_MIN 8
@@ -74,8 +73,8 @@
 /* how often a radius or a threshold is changed before an observation walks alone */
 #define TRIES_MAX 40
 
-/* after this many observations that go together, or pairs, the caller is asked whether to stop; and in the
- * middle of a bundle after this many measured positions: each may take a geodesic */
+/* look() asks the caller whether to stop: after so many observations that go together, or pairs; and
+ * within a bundle after so many measured positions, as each may take a geodesic */
 #define ROWS_UNTIL_LOOK 32
 #define PAIRS_UNTIL_LOOK 4096
 #define MEASURED_UNTIL_LOOK 4096
@@ -87,7 +86,7 @@ struct work
 	struct cpu_collector collector;
 	uint32_t	wanted;			/* how many positions surely have k candidates; 0: all are wanted */
 	uint32_t	goal;			/* how many keys a threshold should leave */
-	uint32_t	most;			/* and how many at most */
+	uint32_t	most;			/* how many at most */
 	float		threshold;		/* for the next observation */
 	double		spread;			/* the square of a bundle's radius, as a multiple of its home leaf's area */
 	double		width;			/* how wide a bundle is at most, as a multiple of the radius */
@@ -359,7 +358,7 @@ answer_from(struct work *work, uint32_t row, double *needed)
 	if (limit > work->farthest)
 		work->farthest = limit;
 
-	/* keys that are out of order are within the limit all the same */
+	/* keys are rounded: take those up to 2 units beyond the limit */
 	last = INT32_MAX;
 	if (limit + bundle->error < threshold)
 		last = (int32_t) ((limit + bundle->error) / threshold * CPU_KEY_UNITS + 2.0);
@@ -385,8 +384,8 @@ answer_from(struct work *work, uint32_t row, double *needed)
 }
 
 /*
- * List positions for some observations, and change the radius until they are enough, but for one
- * observation not too many; *too_large becomes the smallest radius that listed too many.  False if the
+ * List positions for some observations, and change the radius until they are enough, and for a single
+ * one not too many; *too_large becomes the smallest radius that listed too many.  False if the
  * observations have to walk alone.
  */
 static bool
@@ -424,8 +423,8 @@ fit_radius(struct work *work, uint32_t first, uint32_t count, double *radius, do
 }
 
 /*
- * Answer some observations of the piece, which are of one part, by a radius that may be too small
- * or too large.
+ * Answer some of the piece's observations, all of one part, by a radius that may be too small or
+ * too large.
  */
 static void
 answer_some(struct work *work, uint32_t first, uint32_t count, double radius)
@@ -448,7 +447,7 @@ answer_some(struct work *work, uint32_t first, uint32_t count, double radius)
 		return;
 	}
 
-	/* observations that the list is too short for change places with others, and come last */
+	/* observations for which the list is too short are swapped to the end */
 	for (uint32_t i = first; i < first + count && !work->over; i++)
 	{
 		uint32_t	row = piece->row[i];
@@ -489,7 +488,7 @@ answer_some(struct work *work, uint32_t first, uint32_t count, double radius)
 }
 
 /*
- * About the area that the positions of a leaf cover: that of the largest side of their box.
+ * About the area that a leaf's positions cover, from the sides of their box.
  */
 static double
 leaf_area(const struct cpu_index *index, uint32_t leaf)
@@ -502,7 +501,7 @@ leaf_area(const struct cpu_index *index, uint32_t leaf)
 }
 
 /*
- * The radius by which a bundle begins whose home leaf has this area.
+ * The first radius of a bundle whose home leaf has this area.
  */
 static double
 first_radius(const struct work *work, double area)
@@ -517,8 +516,8 @@ first_radius(const struct work *work, double area)
 }
 
 /*
- * A radius within which an observation has as many positions as are wanted: its home leaf proves it.  INFINITY
- * if the home leaf has fewer, or they are so many that a guess is better.
+ * A radius within which an observation has the wanted number of positions, as its home leaf shows.  INFINITY
+ * if the leaf has fewer, or so many are wanted that a guess is better.
  */
 static double
 proven_radius(const struct work *work, uint32_t home, struct geonn_vector from)
@@ -541,7 +540,7 @@ proven_radius(const struct work *work, uint32_t home, struct geonn_vector from)
 	sort_network(key, INDEX_WIDTH / FLOATS);
 	memcpy(&kth, &key[work->wanted - 1], sizeof(kth));
 
-	/* float32 rounds by less, and so do the keys from which the answer proves its own radius */
+	/* these margins exceed the rounding of float32, and of keys in answer_from() */
 	return sqrt(geonn_metric_chord_limit(work->collector.dataset->metric, kth * (1 + 0x1p-20) + 0x1p-100)) *
 		(1 + 1e-5);
 }
@@ -578,8 +577,8 @@ prefetch_row(const struct cpu_neighbours_piece *piece, uint32_t row)
 }
 
 /*
- * Fetch into the cache what an answer from a home leaf needs.  Where few references coincide, those of a
- * position are near the place of its number.
+ * Fetch into the cache what an answer from a home leaf needs.  If few references coincide, position i
+ * has references near place[i].
  */
 static void
 prefetch_home(const struct cpu_index *index, uint32_t home)
@@ -593,8 +592,8 @@ prefetch_home(const struct cpu_index *index, uint32_t home)
 }
 
 /*
- * How many of the piece's next observations go together: those of one part, in a box that is not much wider than
- * the radius, whose home leaves are not much smaller than the first one.
+ * How many of the piece's next observations go together: all of one part, in a box not much wider than the
+ * radius, and with home leaves not much smaller than the first.
  */
 static uint32_t
 count_bundle(const struct work *work, double area, double radius)

@@ -20,8 +20,8 @@ struct cpu_observation
 };
 
 /*
- * A piece of a search: observations that are neighbours, by the part of the index that has their group and
- * then on the curve, and room for their pairs.
+ * A piece of a search: observations in the order of the index's parts, and in each along the curve; and
+ * room for their pairs.
  */
 struct cpu_neighbours_piece
 {
@@ -31,12 +31,12 @@ struct cpu_neighbours_piece
 	const struct cpu_observation *observation;	/* by row */
 	uint32_t	first;			/* row 0 is the search's observation of this number */
 	uint32_t	pairs_max;		/* how many pairs of an observation are kept: the room, and one more */
-	bool		(*is_over) (void *turn, uint64_t pairs);	/* says whether to stop, after this many more pairs */
+	bool		(*is_over) (void *turn, uint64_t pairs);	/* whether to stop after so many more pairs */
 	void	   *turn;
 
 	uint32_t	count;
 	const uint64_t *key;		/* [count] cpu_nearest_key(), rising; if by the index */
-	uint32_t   *row;			/* [count] put into the order in which they are answered */
+	uint32_t   *row;			/* [count] rows, put into the order of their answers */
 	uint32_t   *counts;			/* by row: how many pairs it has, written when it is answered */
 
 	uint32_t	answered;		/* how many are answered: the first ones of `row` */

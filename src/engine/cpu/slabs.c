@@ -63,17 +63,17 @@
 #include "engine/cpu/columns.h"
 #include "engine/search/window_lengths.h"
 
-/* the least number of references of a slab, but for the last one of a run */
+/* the least number of references of a slab, except the last one of a run */
 #define SLAB_MIN 256
 
-/* a class of lengths has windows of two numbers of bits: 0; below 4, 16, ... */
+/* a class's lengths have two numbers of bits: 0; below 4, 16, ... */
 #define CLASS_LENGTHS 2
 #define CLASS_BITS 7
 
 /* how many references are sampled to choose classes by their windows */
 #define SAMPLE ((size_t) 1 << 14)
 
-/* a class with less than one of this many references is joined with the next longer class */
+/* a class with less than 1 / this of the references is joined with the next longer class */
 #define CLASS_PART 64
 
 #define SIGN ((uint64_t) 1 << 63)
@@ -91,7 +91,7 @@ struct cutting
 	uint8_t		class_of[WINDOW_LENGTHS];	/* the class of windows, by the number of bits of their
 											 * length */
 	uint64_t	width[WINDOW_LENGTHS];	/* how wide the slabs of a class are */
-	uint64_t	common;			/* length of the longest windows of the most common length */
+	uint64_t	common;			/* longest length with the most common number of bits */
 
 	/* references in the order (group, class, low); they lie where the sort has its keys and values */
 	const uint64_t *key;		/* the group, and in the lowest bits the class */
@@ -108,8 +108,8 @@ is_cancelled(const struct cutting *cutting)
 /* ---- how long slabs should be ---- */
 
 /*
- * Choose classes of lengths, the width of each class's slabs, and the shortest length
- * of windows that slabs may be for, from a sample.
+ * From a sample of windows, choose classes of lengths, the width of each class's
+ * slabs, and the most common length.
  */
 static void
 choose_classes(struct cutting *cutting, uint64_t observed)
@@ -123,7 +123,7 @@ choose_classes(struct cutting *cutting, uint64_t observed)
 
 	for (size_t i = 0; i < sample; i++)
 	{
-		/* a different one in each stretch of references, so that no pattern of theirs spoils the
+		/* a pseudo-random one in each stretch, so that no pattern of references spoils the
 		 * sample */
 		size_t		place = (i * rows + (uint32_t) i * UINT32_C(2654435761) % rows) / sample;
 		uint64_t	length = window_length(cutting->low[place], cutting->high[place]);
@@ -214,8 +214,8 @@ sort_references(struct cutting *cutting, struct failure *failure)
 /* ---- runs and parts ---- */
 
 /*
- * The end of the slab that begins with reference `first` of the order, in a
- * run that ends with `end`.
+ * The end of a slab that begins with reference `first` of the order, in a run
+ * ending before `end`.
  */
 static size_t
 slab_end(const struct cutting *cutting, size_t first, size_t end)
@@ -304,7 +304,7 @@ place_columns(struct cpu_slabs *slabs, bool has_groups, void *memory)
 }
 
 /*
- * Return the edge, of two at the same value, that overlaps more.
+ * Return which of two edges at the same value overlaps more.
  */
 static enum geonn_edge
 wider_edge(unsigned a, unsigned b)
@@ -395,9 +395,9 @@ compute_reaches(struct cpu_slabs *slabs)
 }
 
 /*
- * The length such that shorter windows of observations would make no shorter slabs:
- * the greater of the most common length of references' windows, and of the range in
- * which SLAB_MIN references of a group begin.
+ * Observations' windows shorter than this make no shorter slabs: the greater of the
+ * most common length of references' windows, and of the range in which SLAB_MIN
+ * references of a group begin.
  */
 static uint64_t
 least_length(const struct cutting *cutting)

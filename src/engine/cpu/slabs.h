@@ -52,8 +52,8 @@ extern struct cpu_slabs *cpu_slabs_create(const struct search *search, struct ra
 										  uint32_t *part_of, struct failure *failure);
 
 /*
- * The length of a search's windows, as far as that has an influence on how long slabs should be: the median of a
- * sample, within slabs->least and slabs->most.
+ * The length of a search's windows that decides how long slabs should be: the median of a sample, within
+ * slabs->least and slabs->most.
  */
 extern uint64_t cpu_slabs_length(const struct cpu_slabs *slabs, const struct search *search);
 
@@ -61,9 +61,8 @@ extern void cpu_slabs_free(struct cpu_slabs *slabs);
 
 /*
  * The index of a group among `count` rising ones, or count if the group is not
- * among them.  groups is NULL: all references are one group, of index 0.
- * Datasets have few groups, or mostly groups with numbers that follow each
- * other.
+ * among them.  groups is NULL: all references are one group, of index 0.  Most
+ * datasets have few groups, or groups with consecutive numbers.
  */
 static inline uint32_t
 cpu_group_number(const int32_t *groups, uint32_t count, int32_t group)

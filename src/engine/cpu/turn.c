@@ -18,7 +18,7 @@ cpu_turn_is_nearest(const struct search *search, const struct cpu_built *built)
 		search->cutoff.present)
 		return false;
 
-	/* parts and groups have numbers, each at most as many as references (cpu_nearest_key) */
+	/* a key needs numbers for parts and for groups, each at most dataset->count */
 	return dataset->columns == 0 ||
 		((dataset->columns & GEONN_COLUMN_EXCLUDED) == 0 && !built->index->limited &&
 		 dataset->count < CPU_NEAREST_PARTS_MAX / 2);

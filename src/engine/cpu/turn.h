@@ -9,12 +9,12 @@
 #include "engine/cpu/built.h"
 #include "engine/cpu/vectors.h"
 
-/* how long a turn should take, and how long after its preparation it begins no
- * more observations */
+/* how long a turn should take; and for how long after preparation it begins
+ * observations */
 #define CPU_TURN_MS 50
 #define CPU_TURN_LIMIT_MS 200
 
-/* the distance of an observation under way, or of a task, that has no answer yet */
+/* the distance of an observation or task that has no answer yet */
 #define CPU_TURN_UNANSWERED (-1.0)
 
 /* memory for turns, kept from one turn to the next */
@@ -26,12 +26,11 @@ struct cpu_turn_room
 };
 
 /*
- * Whether cpu_turn_nearest() can answer a search, whose dataset has been built:
- * it goes by the index, asks for one nearest reference by a metric whose chord
- * decides, candidates are all references, or those of the observation's group whose
- * windows overlap its own, and it does not begin with a cutoff.  Observations
- * may have radiuses, references have none.  cpu_turn_pairs() answers all other
- * searches.
+ * Whether cpu_turn_nearest() can answer a search of a built dataset: the search
+ * goes by the index, asks for one nearest reference with
+ * geonn_metric_chord_decides(), and does not begin with a cutoff.  It may have
+ * groups, windows and radiuses of observations, but no radiuses of references or
+ * excluded tags.  cpu_turn_pairs() answers all other searches.
  */
 extern bool cpu_turn_is_nearest(const struct search *search, const struct cpu_built *built);
 
@@ -53,10 +52,10 @@ extern bool cpu_turn_cells(struct search *search, struct cpu_built *built,
 						   const struct cpu_cells *cells);
 
 /*
- * Read up to CPU_VECTORS_BLOCK observations, row[i] from `first` on, or with NULL those
- * that follow it, and compute their vectors.  degrees[0] and degrees[1] become their
+ * Read up to CPU_VECTORS_BLOCK observations, numbers first + row[i], or first + i if
+ * row is NULL, and compute their vectors.  degrees[0] and degrees[1] become their
  * latitudes and longitudes.  Coordinates are read once, as the batch is shared with the
- * client.  False if some coordinates are not a point.
+ * client.  False if some coordinates are invalid.
  */
 extern bool cpu_turn_read_points(const struct search *search, uint32_t first, const uint32_t *row,
 								 uint32_t count, double (*degrees)[CPU_VECTORS_BLOCK],
@@ -71,14 +70,13 @@ extern bool cpu_turn_reserve(struct cpu_turn_room *room, size_t bytes, uint32_t 
 							 struct failure *failure);
 
 /*
- * Note that the next observations of a search have been answered.  counts (NULL
- * if each of them has one pair) are written, unless every observation of the
- * search so far has one pair.
+ * Note that the next `rows` observations of a search have been answered.
+ * counts says how many pairs each has, or is NULL if each has one.
  */
 extern void cpu_turn_account(struct search *search, uint32_t rows, const uint32_t *counts,
 							 uint32_t pairs);
 
-/* Let the search fail, as some coordinates are not a point. */
+/* Let the search fail, as some coordinates are invalid. */
 extern void cpu_turn_out_of_range(struct search *search);
 
 #endif							/* GEONN_CPU_TURN_H */

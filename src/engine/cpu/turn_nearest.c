@@ -41,24 +41,23 @@
 /* the greatest number of observations of a turn */
 #define ROWS_MAX (UINT32_C(1) << 20)
 
-/* with fewer observations, those that follow each other may be too far apart to go
- * through the index together; a dataset's first turn takes this many */
+/* with fewer observations, consecutive ones may be too far apart to go through the
+ * index together; a dataset's first turn takes this many */
 #define ROWS_SPARSE (UINT32_C(1) << 18)
 
 /* how many observations a piece of the preparation has, and a piece of the search at most */
 #define PREPARE_ROWS 4096
 #define SEARCH_ROWS_MAX 2048
 
-/* how many pieces each thread should have, unless they became so small that they end
- * before another thread is awake: smaller than the tasks of a turn of 50 ms divided
- * by SEARCH_PART_MIN */
+/* a turn has PIECES_PER_THREAD pieces for each thread, but none of fewer tasks than
+ * pace / SEARCH_PART_MIN, which would end before another thread is awake */
 #define PIECES_PER_THREAD 4
 #define SEARCH_PART_MIN 512
 
 /* the greatest number of tasks of an observation */
 #define TASKS_MAX 8
 
-/* over how many positions a bundle of observations should be spread at most */
+/* a bundle of observations should spread over at most this many positions */
 #define BUNDLE_POSITIONS 1024
 
 struct turn
@@ -67,7 +66,7 @@ struct turn
 	const struct cpu_built *built;
 	uint32_t	first;			/* the turn's first observation */
 	uint32_t	begun;			/* how many observations are under way: rows 0, 1, ... from first */
-	bool		resumed;		/* some of these have been answered */
+	bool		resumed;		/* earlier turns answered some */
 	uint32_t	rows;			/* how many rows the turn takes */
 	uint32_t	tasks;			/* how many tasks these rows have; without windows, a row is a task */
 	uint32_t	piece_tasks;	/* how many tasks a piece of the search has */
@@ -93,7 +92,7 @@ struct turn
 
 /*
  * Compute the vectors of some of the turn's rows, and write their row numbers.
- * False if some coordinates are not a point.
+ * False if some coordinates are invalid.
  */
 static bool
 read_vectors(const struct turn *turn, uint32_t begin, uint32_t count, uint32_t *row,
@@ -249,7 +248,7 @@ search_piece(void *context, size_t number)
 	piece.key = turn->sort.key + begin;
 	piece.task = turn->sort.value + begin;
 
-	/* the first piece never comes too late, so every turn makes progress */
+	/* the first piece always runs, so every turn makes progress */
 	if (number == 0 || now_ms() < turn->end_ms)
 		cpu_path->index_nearest(&piece);
 	for (size_t i = piece.answered; i < piece.count; i++)
@@ -366,15 +365,15 @@ place_room(struct turn *turn, void *memory)
 		COLUMN_PLACE(&block, turn->task_distance, tasks);
 		COLUMN_PLACE(&block, turn->task_row, tasks);
 
-		/* values are the tasks' numbers before the rows have been read */
+		/* make_tasks() writes values before all rows are read */
 		turn->listed = turn->sort.room_value;
 	}
 	return block.bytes;
 }
 
 /*
- * Set which observations are under way: those that are under way already; or if
- * none are, as many as a turn should take, and as fit into the batch.
+ * Set which observations are under way: those of earlier turns; or if none are,
+ * as many as a turn should take and the batch has room for.
  */
 static void
 begin_turn(struct turn *turn, uint32_t pace)
@@ -396,8 +395,8 @@ begin_turn(struct turn *turn, uint32_t pace)
 }
 
 /*
- * Choose the observations under way that the turn takes: all, or, listed, up
- * to `pace` of those without an answer.  Returns how many more have no answer.
+ * Choose the turn's observations: all under way; or in a resumed turn up to
+ * `pace` unanswered ones, in `listed`.  Returns how many more are unanswered.
  */
 static uint32_t
 list_rows(struct turn *turn, uint32_t pace)
@@ -421,7 +420,7 @@ list_rows(struct turn *turn, uint32_t pace)
 }
 
 /*
- * Cut the tasks into pieces, and search for them.
+ * Cut the tasks into pieces, and answer these.
  */
 static void
 run_pieces(struct turn *turn, uint32_t pace)
@@ -489,8 +488,8 @@ pack(const struct turn *turn, uint32_t *counts)
 }
 
 /*
- * Return the pace after a turn, such that turns take about CPU_TURN_MS.  A sparse
- * turn may take longer, since one with twice as many rows might take hardly more
+ * Return how many rows the next turn should take, to last about CPU_TURN_MS.  A
+ * turn of few rows may last longer, since twice as many might take hardly more
  * time.
  */
 static uint32_t

@@ -30,24 +30,24 @@
 #include "engine/cpu/neighbours.h"
 #include "engine/cpu/vectors.h"
 
-/* most observations of a turn; of a dataset's first one, so many pairs, or where their number is not known
- * observations */
+/* a turn takes at most ROWS_MAX observations; a dataset's first turn those with PAIRS_FIRST pairs, or
+ * ROWS_FIRST */
 #define ROWS_MAX 262144
 #define PAIRS_FIRST 262144.0
 #define ROWS_FIRST 2048
 
-/* observations of a piece at most, and pieces that each thread should have */
+/* greatest numbers of observations of a piece, and pieces for each thread */
 #define PREPARE_ROWS 4096
 #define PIECE_ROWS_MAX 1024
 #define PIECES_PER_THREAD 4
 
-/* how many pairs before its turn a tag is fetched into the cache */
+/* tags are fetched into the cache this many pairs ahead */
 #define TAGS_AHEAD 16
 
-/* pairs beyond the batch's room that a turn keeps before it stops */
+/* a turn stops with this many pairs beyond the batch's room */
 #define PAIRS_BEYOND (UINT64_C(1) << 16)
 
-/* how long a turn should take: longer than others, as the closer its observations are the less time each takes */
+/* how long a turn should take: with more observations, closer ones, each takes less time */
 #define TURN_MS (3 * CPU_TURN_MS)
 
 #define UNANSWERED UINT32_MAX
@@ -59,7 +59,7 @@ struct turn
 	bool		by_index;
 	uint32_t	first;			/* observation */
 	uint32_t	rows;			/* observations to try */
-	uint32_t	piece_rows;		/* of a piece; the last one may have fewer */
+	uint32_t	piece_rows;		/* rows of each piece but the last */
 	uint32_t	room;			/* pairs that the batch has room for */
 	int64_t		end_ms;
 	atomic_bool out_of_range;
@@ -99,8 +99,8 @@ place_room(struct turn *turn, void *memory)
 }
 
 /*
- * The number of the part, or with windows of the group, that sorts an observation.  Where a key has no room for
- * all numbers, observations are sorted along the curve alone.
+ * An observation is sorted by this number: its part's, or with windows its group's.  If a key has no room for
+ * all numbers, only the curve sorts.
  */
 static uint32_t
 part_of(const struct turn *turn, uint32_t row)
@@ -152,7 +152,7 @@ prepare_piece(void *context, size_t number)
 }
 
 /*
- * Whether a piece should stop, which has found so many more pairs.
+ * Add a piece's new pairs.  Returns whether it should stop.
  */
 static bool
 is_over(void *context, uint64_t pairs)
@@ -220,7 +220,7 @@ pack_piece(void *context, size_t number)
 }
 
 /*
- * Answer the turn's first observation alone, if the turn was over before.
+ * Answer the turn's first observation alone, if the turn ended before it.
  */
 static void
 answer_first(struct turn *turn, size_t pieces)
@@ -237,8 +237,8 @@ answer_first(struct turn *turn, size_t pieces)
 }
 
 /*
- * Cut off the pairs of the turn's first observation, which are more than an
- * empty batch has room for.
+ * Fill an empty batch with the first pairs of the turn's first observation,
+ * which has more of them.
  */
 static void
 cut_off(struct turn *turn, size_t pieces)
@@ -291,7 +291,7 @@ pack(struct turn *turn, size_t pieces)
 	}
 	if (turn->packed == 0)
 	{
-		/* one that was searched, for want of room */
+		/* the first row has too many pairs */
 		if (search->answered == 0)
 			cut_off(turn, pieces);
 		return false;
@@ -315,7 +315,7 @@ fail_memory(struct turn *turn)
 }
 
 /*
- * How many observations a turn should try: as many as earlier turns say, and as the room is expected to hold.
+ * How many observations a turn should try: what earlier turns say, within what the room is expected to hold.
  */
 static uint32_t
 rows_to_try(const struct turn *turn, uint32_t pace)
@@ -331,7 +331,7 @@ rows_to_try(const struct turn *turn, uint32_t pace)
 }
 
 /*
- * The pace after a turn, such that turns take about TURN_MS.
+ * How many rows make the next turn take about TURN_MS.
  */
 static uint32_t
 adjusted_pace(const struct turn *turn, uint32_t pace, int64_t took_ms)
@@ -397,7 +397,7 @@ cpu_turn_pairs(struct search *search, struct cpu_built *built, struct cpu_turn_r
 		turn.piece_rows = PIECE_ROWS_MAX;
 	pieces = (turn.rows + turn.piece_rows - 1) / turn.piece_rows;
 
-	/* one more for the first observation alone */
+	/* one more piece, for answer_first() */
 	turn.pieces = calloc(pieces + 1, sizeof(*turn.pieces));
 	if (turn.pieces == NULL)
 		return fail_memory(&turn);

@@ -13,8 +13,8 @@ CPU_PATH_NAME(cpu_vectors) (enum geonn_metric metric, const double *latitude,
 							const double *longitude, size_t count,
 							double *restrict x, double *restrict y, double *restrict z)
 {
-	/* a loop for each kind of vector, for vector units: metric.h says by which vectors chords
-	 * decide */
+	/* two loops, which compilers vectorize: unit vectors, and the other vectors of
+	 * metric.h */
 	if (geonn_metric_chord_decides(metric))
 		for (size_t i = 0; i < count; i++)
 		{

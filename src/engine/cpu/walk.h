@@ -110,9 +110,9 @@ cpu_first_bits(uint32_t count)
 }
 
 /*
- * A bit for each of INDEX_WIDTH nodes from `node` on, set if the windows of its
- * box reach these windows: all positions whose windows overlap these are below
- * such nodes (window.h).
+ * A bit for each of INDEX_WIDTH nodes from `node` on, set if its windows reach
+ * these.  All positions whose windows overlap these are below such nodes
+ * (window.h).
  */
 CPU_WALK_INLINE uint32_t
 cpu_nodes_reached(const struct cpu_index *index, uint32_t node, const struct point_windows *windows)
@@ -306,7 +306,7 @@ struct cpu_decision
 };
 
 /*
- * Make a position the decision, if it comes before the present one.
+ * Let a position be the decision if candidate_before() says so.
  */
 CPU_WALK_INLINE void
 cpu_decide(const struct cpu_index *index, enum geonn_metric metric, struct geonn_vector from,

@@ -24,8 +24,8 @@ struct walk
 };
 
 /*
- * A bit for each child from `first` on, set if it lies wholly below the
- * collector's floor, as even its farthest corner does.
+ * A bit for each child from `first` on, set if even its box's farthest corner
+ * is below the collector's floor.
  */
 static uint32_t
 too_near(const struct cpu_index *index, uint32_t first, struct geonn_vector from,
