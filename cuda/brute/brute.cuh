@@ -29,7 +29,7 @@ struct brute_machine
 	uint64_t	redo_pairs;
 };
 
-/* How scan_kernel sees the references: their vectors minus the centre (x, y, z), times scale. */
+/* How scan_kernel() sees the references: their vectors minus the centre (x, y, z), times scale. */
 struct brute_frame
 {
 	double		x;

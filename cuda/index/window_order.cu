@@ -166,9 +166,9 @@ list_lows(const struct sample *sample, int shortest, int longest, int64_t *low)
 }
 
 /*
- * How many of these slabs a class may have, if `used` ones are taken; at least
- * 1.  A class takes half of the free slabs at most, after one has been set
- * aside for each class.
+ * How many slabs a class gets that wants this many, if other classes have `used`
+ * ones: at most half of those left after one is set aside for each class, and at
+ * least 1.
  */
 static uint32_t
 fit_slabs(uint32_t slabs, uint32_t used)

@@ -379,8 +379,8 @@ static const char *const statements[ROW_CHANGES] = {
 	" distance = n.distance FROM difference AS n"
 	" WHERE t.ctid OPERATOR(pg_catalog.=) n.tid"
 	" AND (t.ctid OPERATOR(pg_catalog.=) n.tid) IS TRUE",
-	[ROW_INSERTED] = "INSERT INTO %s (obs_id, rank, ref_id, distance)"
-	" SELECT n.obs_id, n.rank, n.ref_id, n.distance FROM difference AS n"
+	[ROW_INSERTED] = ("INSERT INTO %s (obs_id, rank, ref_id, distance)"
+					  " SELECT n.obs_id, n.rank, n.ref_id, n.distance FROM difference AS n")
 };
 
 struct GeonnDifference
