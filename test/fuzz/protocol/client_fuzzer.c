@@ -262,13 +262,15 @@ make_source(Oid type)
 	PointSource *source = palloc0(sizeof(PointSource));
 
 	source->title = "relation \"hostile\"";
+	source->column_count = COLUMN_ROLES + 1;
+	source->columns = palloc0(source->column_count * sizeof(PointColumn));
 	source->columns[COLUMN_ID] = (PointColumn) {
 		.name = "id",
 		.type = type,
 		.base_type = type
 	};
 	source->by_count = 1;
-	source->by = palloc0(sizeof(PointColumn));
+	source->by = &source->columns[COLUMN_ROLES];
 	source->by[0] = (PointColumn) {
 		.name = "class",
 		.type = INT4OID,
