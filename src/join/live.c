@@ -206,6 +206,20 @@ ask(LiveReferences *references, const struct geonn_call *message)
 }
 
 /*
+ * Log, once for each table and process, that a base would take more than this many bytes.
+ */
+static void
+tell_too_large(const PointSource *source, uint64 most)
+{
+	ereport(LOG,
+			(errmsg("this session leaves single points to be searched in %s to the geonn engine", source->title),
+			 errdetail("A base of the references would take more than %llu kB, the lower one of geonn.kept_memory_limit and geonn.session_memory_limit.",
+					   (unsigned long long) most / 1024),
+			 errhint("Where the table changes, each call reads it whole: raise these settings."),
+			 errhidestmt(true)));
+}
+
+/*
  * Make a base of the table, leave it with the engine, and use it.
  */
 static void
@@ -225,12 +239,14 @@ make_base(LiveReferences *references, LivePageReader *reader, const struct geonn
 	MemoryContextSwitchTo(context);
 	base = geonn_live_base_make(reader, most);
 	references->making = base == NULL ? INFINITY : geonn_milliseconds_since(begun);
-	if (base != NULL)
+	if (base == NULL)
+		tell_too_large(reader->source, most);
+	else
 	{
 		MemoryContextSwitchTo(call);
 		client = geonn_client_open(&no_question, &label, 1, message);
 		geonn_client_leave_file(client, GEONN_FILE_BASE, base->file);
-		geonn_client_keep(client, NULL, 0);
+		geonn_client_keep(client, "", 0);
 		geonn_client_seal(client, true);
 		use_base(references, base, context, geonn_client_dataset(client));
 		end_client(references, client);

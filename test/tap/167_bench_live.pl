@@ -21,7 +21,7 @@ is($?, 0, 'everything could be measured') or diag($said);
 # with PostGIS a figure is a ratio, without it a rate
 my $rate = qr{^[\d.]+(×|/s)$};
 my @expected = (
-	[ 'memory for a reference', qr/^[\d.]+ bytes$/ ],
+	[ 'a base, for each reference', qr/^[\d.]+ bytes$/ ],
 	[ 'unchanged, 1 client', $rate ],
 	[ 'unchanged, 2 clients', $rate ],
 	[ 'one row updated, 1 client', $rate ],
