@@ -83,8 +83,8 @@
  *	   the latter.
  *
  *	   OIDs and numbers of files can be used again, by another table, after 2^32 others, or by
- *	   CREATE DATABASE ... OID, which may copy files with their LSNs.  Then the hash of all LSNs
- *	   tells them apart: a place of the WAL is never used twice while the server runs, so two maps
+ *	   CREATE DATABASE ... OID, which may copy files with their LSNs.  Then the row of pg_database, or the hash of
+ *	   all LSNs, tells them apart: a place of the WAL is never used twice while the server runs, so two maps
  *	   with the same LSN had the same bits when it was given, and (2) holds for both from then on.
  *	   The engine, with its datasets, ends with the server, also in a restart after a crash.
  *	   The labels of caches (cache/last_run.c) outlive a shutdown, after which the WAL goes on, and
@@ -278,14 +278,17 @@ add_column(Subject *subject, const PointColumn *column, const AttrNumber *attrib
 	add_number(subject, column->collation);
 }
 
+/*
+ * The transaction that wrote the row of the catalog that describes this object.
+ */
 static uint32
-description_of(Oid table)
+description_of(int cache, Oid object)
 {
-	HeapTuple	row = SearchSysCache1(RELOID, ObjectIdGetDatum(table));
+	HeapTuple	row = SearchSysCache1(cache, ObjectIdGetDatum(object));
 	uint32		transaction;
 
 	if (!HeapTupleIsValid(row))
-		elog(ERROR, "cache lookup failed for relation %u", table);
+		elog(ERROR, "cache lookup failed for object %u", object);
 	transaction = HeapTupleHeaderGetRawXmin(row->t_data);
 	ReleaseSysCache(row);
 	return transaction;
@@ -303,8 +306,9 @@ describe(const PointSource *source, Relation table, const AttrNumber *attributes
 											 TYPECACHE_CMP_PROC);
 
 	add_number(&subject, MyDatabaseId);
+	add_number(&subject, description_of(DATABASEOID, MyDatabaseId));
 	add_number(&subject, RelationGetRelid(table));
-	add_number(&subject, description_of(RelationGetRelid(table)));
+	add_number(&subject, description_of(RELOID, RelationGetRelid(table)));
 	add_bytes(&subject, &table->rd_locator, sizeof(table->rd_locator));
 	add_number(&subject, (uint32) question->metric);
 	add_number(&subject, question->columns);

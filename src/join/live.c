@@ -219,6 +219,14 @@ tell_too_large(const PointSource *source, uint64 most)
 			 errhidestmt(true)));
 }
 
+/* the greatest number of bytes of a base, and of what a table differs from it by */
+static uint64
+most_bytes(void)
+{
+	return Min((uint64) geonn_kept_memory_limit * 1024 * 1024,
+			   geonn_session_memory_limit < 0 ? PG_UINT64_MAX : (uint64) geonn_session_memory_limit * 1024);
+}
+
 /*
  * Make a base of the table, leave it with the engine, and use it.
  */
@@ -228,13 +236,14 @@ make_base(LiveReferences *references, LivePageReader *reader, const struct geonn
 	MemoryContext former = CurrentMemoryContext;
 	MemoryContext call = create_context();
 	MemoryContext context = create_context();
-	uint64		most = Min((uint64) geonn_kept_memory_limit * 1024 * 1024,
-						   geonn_session_memory_limit < 0 ? PG_UINT64_MAX : (uint64) geonn_session_memory_limit * 1024);
+	uint64		most = most_bytes();
 	struct geonn_label label = make_label(references, GetCurrentTimestamp());
 	LiveBase   *base;
 	GeonnClient *client;
 	instr_time	begun;
 
+	/* if an error ends this one, the next one is made later */
+	references->making *= 2;
 	INSTR_TIME_SET_CURRENT(begun);
 	MemoryContextSwitchTo(context);
 	base = geonn_live_base_make(reader, most);
@@ -372,8 +381,16 @@ geonn_live_look(LiveReferences *references, const PointSource *source, const Pla
 	reader = geonn_live_page_reader(source, table->attributes, relation, snapshot);
 	if (wants_base(references))
 		make_base_alone(references, reader, message);
-	found = references->table != NULL && geonn_live_table_look(references->table, reader);
+	found = references->table != NULL && geonn_live_table_look(references->table, reader, most_bytes());
 	table_close(relation, NoLock);
+	if (references->table != NULL && geonn_live_table_bytes(references->table) > most_bytes())
+	{
+		uint64		dataset = references->dataset;
+
+		/* the engine answers, until it has another base */
+		drop_base(references);
+		references->dataset = dataset;
+	}
 	return found;
 }
 
@@ -396,7 +413,7 @@ geonn_live_note_call(LiveReferences *references, const LiveWork *work)
 {
 	LiveWork   *sum = &references->work;
 
-	references->paid += geonn_live_table_difference(references->table).added * work->observations * COMPARING;
+	references->paid += geonn_live_table_difference(references->table).compared * work->observations * COMPARING;
 	if (references->making == 0)
 		references->making = MAKING * geonn_live_table_counts(references->table)[POINT_VALID];
 	sum->calls++;
@@ -411,6 +428,12 @@ geonn_live_note_call(LiveReferences *references, const LiveWork *work)
 void
 geonn_live_report(void)
 {
+	GeonnConnection *connection = geonn_connection_open_running();
+
+	/* statistics start no engine */
+	if (connection == NULL)
+		return;
+	geonn_connection_close(connection);
 	for (int i = 0; i < table_count; i++)
 	{
 		if (tables[i].work.calls > 0)

@@ -48,7 +48,7 @@ extern void geonn_live_note_engine(LiveReferences *references, double millisecon
 /* Note the present call, which was answered here. */
 extern void geonn_live_note_call(LiveReferences *references, const LiveWork *work);
 
-/* Have the engine count all calls that were noted. */
+/* Have the engine, if it is running, count all calls that were noted. */
 extern void geonn_live_report(void);
 
 #endif							/* GEONN_LIVE_H */

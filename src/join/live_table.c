@@ -55,7 +55,8 @@
  * LSN was looked at, after that.
  *
  * Pages are read under the locks that any scan takes, so what a look has found is right even if it ends with an
- * error: a page that was being compared is unsettled, and the position stays.
+ * error: a page that was being compared is unsettled, new pages belong to the table before one is read, and the
+ * position stays.
  *
  * Rows of one page are matched by their line pointers.  If a line pointer has come to another row with the same id and
  * coordinates, the two are one reference to all who ask.
@@ -300,13 +301,23 @@ geonn_live_table_begin(LiveBase *base)
 }
 
 /*
+ * The bytes of a snapshot's subtransactions.  Where they are too many for it, copies of it have none, whatever
+ * subxcnt says (CopySnapshot).
+ */
+static Size
+subtransaction_bytes(const SnapshotData *snapshot)
+{
+	return snapshot->suboverflowed ? 0 : snapshot->subxcnt * sizeof(TransactionId);
+}
+
+/*
  * Keep what decides which transactions and commands a snapshot sees.
  */
 static void
 remember_snapshot(LiveTable *table, Snapshot snapshot)
 {
 	Size		xids = snapshot->xcnt * sizeof(TransactionId);
-	Size		subxids = Max(snapshot->subxcnt, 0) * sizeof(TransactionId);
+	Size		subxids = subtransaction_bytes(snapshot);
 	char	   *bytes = MemoryContextAlloc(table->context, sizeof(SnapshotData) + xids + subxids);
 
 	if (table->snapshot != NULL)
@@ -315,8 +326,10 @@ remember_snapshot(LiveTable *table, Snapshot snapshot)
 	*table->snapshot = *snapshot;
 	table->snapshot->xip = (TransactionId *) (bytes + sizeof(SnapshotData));
 	table->snapshot->subxip = (TransactionId *) (bytes + sizeof(SnapshotData) + xids);
-	memcpy(table->snapshot->xip, snapshot->xip, xids);
-	memcpy(table->snapshot->subxip, snapshot->subxip, subxids);
+	if (xids > 0)
+		memcpy(table->snapshot->xip, snapshot->xip, xids);
+	if (subxids > 0)
+		memcpy(table->snapshot->subxip, snapshot->subxip, subxids);
 }
 
 static bool
@@ -351,9 +364,10 @@ static bool
 sees_the_same(const SnapshotData *a, const SnapshotData *b)
 {
 	return a->xmin == b->xmin && a->xmax == b->xmax && a->xcnt == b->xcnt &&
-		a->subxcnt == b->subxcnt && a->suboverflowed == b->suboverflowed && a->curcid == b->curcid &&
-		memcmp(a->xip, b->xip, a->xcnt * sizeof(TransactionId)) == 0 &&
-		memcmp(a->subxip, b->subxip, Max(a->subxcnt, 0) * sizeof(TransactionId)) == 0;
+		a->suboverflowed == b->suboverflowed && a->curcid == b->curcid &&
+		subtransaction_bytes(a) == subtransaction_bytes(b) &&
+		(a->xcnt == 0 || memcmp(a->xip, b->xip, a->xcnt * sizeof(TransactionId)) == 0) &&
+		(subtransaction_bytes(a) == 0 || memcmp(a->subxip, b->subxip, subtransaction_bytes(a)) == 0);
 }
 
 /*
@@ -400,10 +414,11 @@ read_page(LiveTable *table, LivePageReader *reader, BlockNumber block)
 }
 
 /*
- * Look at the pages that one page of the visibility map describes.
+ * Look at the pages that one page of the visibility map describes.  Returns false if rows that were added take more
+ * than this many bytes.
  */
-static void
-look_at_pages(LiveTable *table, LivePageReader *reader, BlockNumber first, BlockNumber count)
+static bool
+look_at_pages(LiveTable *table, LivePageReader *reader, BlockNumber first, BlockNumber count, uint64 most_bytes)
 {
 	MapPage		map;
 
@@ -416,29 +431,45 @@ look_at_pages(LiveTable *table, LivePageReader *reader, BlockNumber first, Block
 	{
 		BlockNumber block = first + i;
 
-		if (!table->unsettled[block] && block < table->blocks && geonn_map_is_visible(&map, i))
+		if (!table->unsettled[block] && geonn_map_is_visible(&map, i))
 			continue;
 		CHECK_FOR_INTERRUPTS();
-		if (table->unsettled[block] || block >= table->blocks ||
-			has_changed(table, reader->relation, block))
+		if (table->unsettled[block] || has_changed(table, reader->relation, block))
 			read_page(table, reader, block);
+		if (geonn_live_table_bytes(table) > most_bytes)
+			return false;
 	}
+	return true;
 }
 
-static void
-look_at_table(LiveTable *table, LivePageReader *reader)
+static bool
+look_at_table(LiveTable *table, LivePageReader *reader, uint64 most_bytes)
 {
 	BlockNumber blocks = RelationGetNumberOfBlocks(reader->relation);
 
 	make_room_for_blocks(table, blocks);
+
+	/* the table has new pages before one is read: a look that an error ends leaves rows of them */
+	for (; table->blocks < blocks; table->blocks++)
+		table->unsettled[table->blocks] = 1;
 	for (BlockNumber first = 0; first < blocks; first += Min(BLOCKS_A_MAP, blocks - first))
-		look_at_pages(table, reader, first, Min(BLOCKS_A_MAP, blocks - first));
+	{
+		if (!look_at_pages(table, reader, first, Min(BLOCKS_A_MAP, blocks - first), most_bytes))
+			return false;
+	}
 	for (BlockNumber block = blocks; block < table->blocks; block++)
 	{
 		compare_page(table, block, NULL, 0);
 		table->unsettled[block] = 0;
 	}
 	table->blocks = blocks;
+	return true;
+}
+
+uint64
+geonn_live_table_bytes(const LiveTable *table)
+{
+	return table->room * (sizeof(AddedRow) + sizeof(LivePoint) + sizeof(LiveLeaf) / LIVE_NODE);
 }
 
 bool
@@ -452,7 +483,7 @@ geonn_live_table_is_current(LiveTable *table, Snapshot snapshot)
 }
 
 bool
-geonn_live_table_look(LiveTable *table, LivePageReader *reader)
+geonn_live_table_look(LiveTable *table, LivePageReader *reader, uint64 most_bytes)
 {
 	Snapshot	snapshot = reader->snapshot;
 	XLogRecPtr	position = GetXLogInsertRecPtr();
@@ -466,7 +497,8 @@ geonn_live_table_look(LiveTable *table, LivePageReader *reader)
 		begin_with_base(table);
 	table->complete = false;
 	remember_snapshot(table, snapshot);
-	look_at_table(table, reader);
+	if (!look_at_table(table, reader, most_bytes))
+		return false;
 	table->position = position;
 	table->complete = true;
 	return true;
@@ -487,7 +519,8 @@ geonn_live_table_difference(const LiveTable *table)
 	{
 		.pages_read = table->pages_read,
 		.masked = table->masked_count,
-		.added = table->added_count
+		.added = table->added_count,
+		.compared = Max(table->used, table->masked_count)
 	};
 }
 

@@ -15,9 +15,10 @@ typedef struct LiveDifference
 	uint64		pages_read;		/* how many pages the last look has read */
 	uint64		masked;			/* how many rows of the base the table does not have any more */
 	uint64		added;			/* how many rows it has beside those of the base */
+	uint64		compared;		/* how many of either, and of free places, a search may compare at most */
 } LiveDifference;
 
-/* Begin with a base; lives as long as the current memory context, as the base does. */
+/* Begin with a base, which must live as long as the current memory context; the table does, too. */
 extern LiveTable *geonn_live_table_begin(LiveBase *base);
 
 /* Does a snapshot see what the last look saw, for certain?  If so, it has looked, too, and read no page. */
@@ -25,9 +26,12 @@ extern bool geonn_live_table_is_current(LiveTable *table, Snapshot snapshot);
 
 /*
  * Look at the table, which is the one that the base was made of, with the reader's snapshot.  Returns false if this
- * snapshot is older than the base, so that its rows cannot be told.
+ * snapshot is older than the base, so that its rows cannot be told, or if geonn_live_table_bytes exceeds the limit.
  */
-extern bool geonn_live_table_look(LiveTable *table, LivePageReader *reader);
+extern bool geonn_live_table_look(LiveTable *table, LivePageReader *reader, uint64 most_bytes);
+
+/* How many bytes rows that were added take. */
+extern uint64 geonn_live_table_bytes(const LiveTable *table);
 
 /* How many rows, as the last look saw them, have each status: [POINT_STATUSES]. */
 extern const uint64 *geonn_live_table_counts(const LiveTable *table);

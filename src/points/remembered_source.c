@@ -135,6 +135,7 @@ remember_source(PointSource *source)
 	entry->valid = false;
 	if (entry->context != NULL)
 		MemoryContextDelete(entry->context);
+	entry->context = NULL;
 	entry->plan = NULL;
 	entry->context = AllocSetContextCreate(TopMemoryContext, "geonn remembered source", ALLOCSET_SMALL_SIZES);
 	source->remembered = ++last_number;

@@ -40,15 +40,14 @@ $node->safe_psql('postgres', qq{
 	-- how many of some random points have other neighbours than SQL finds, by this statement's snapshot
 	CREATE FUNCTION differences(points integer) RETURNS bigint LANGUAGE sql STABLE AS \$\$
 		WITH o AS MATERIALIZED (SELECT array_agg((random() * 180 - 90)::float8) AS lat,
-				array_agg((random() * 360 - 180)::float8) AS lon FROM generate_series(1, points)),
+				array_agg((random() * 360 - 180)::float8) AS lon, 1 + (random() * 3)::integer AS k FROM generate_series(1, points)),
 			n AS MATERIALIZED (SELECT ord, string_agg((ref_id, distance)::text, ' ' ORDER BY distance, ref_id) AS found
-				FROM geonn_nearest_points((SELECT lat FROM o), (SELECT lon FROM o), 'ref', 1 + (random() * 3)::integer)
+				FROM geonn_nearest_points((SELECT lat FROM o), (SELECT lon FROM o), 'ref', (SELECT k FROM o))
 				GROUP BY ord)
 		SELECT count(*) FROM o, unnest(o.lat, o.lon) WITH ORDINALITY p (lat, lon, ord) LEFT JOIN n USING (ord),
 			LATERAL (SELECT string_agg((id, distance)::text, ' ' ORDER BY distance, id) AS expected FROM (
 				SELECT id, geonn_distance(p.lat, p.lon, r.lat, r.lon) AS distance FROM ref r
-				WHERE r.lat IS NOT NULL ORDER BY 2, 1
-				LIMIT (SELECT coalesce(length(found) - length(replace(found, '(', '')), 1))) r) e
+				WHERE r.lat IS NOT NULL ORDER BY 2, 1 LIMIT (SELECT k FROM o)) r) e
 		WHERE found IS DISTINCT FROM expected \$\$;
 });
 
@@ -174,6 +173,39 @@ kill 'KILL', status($node, 'engine_pid');
 $session->query_safe(q{SELECT pg_sleep(1.1)});
 make_base($session);
 is($session->query_safe('SELECT differences(20)'), 0, 'after the engine was killed');
+
+# a snapshot has no list of subtransactions where one session has too many, though others before and behind it have one
+$node->safe_psql('postgres', 'CREATE TABLE aside (number integer)');
+my @busy = map { $node->background_psql('postgres', on_error_die => 1) } 0 .. 2;
+foreach my $number (0 .. 2)
+{
+	my $subtransactions = $number == 1 ? 100 : 1;
+
+	$busy[$number]->query_safe("BEGIN; DO \$\$ BEGIN FOR i IN 1 .. $subtransactions LOOP
+		BEGIN INSERT INTO aside VALUES (i); EXCEPTION WHEN division_by_zero THEN NULL; END; END LOOP; END \$\$");
+}
+make_base($session);
+for (1 .. 3)
+{
+	$node->safe_psql('postgres', 'UPDATE ref SET lat = -lat WHERE id = 5');
+	is($session->query_safe('SELECT differences(20)'), 0, 'many subtransactions: the rows are those of the definition');
+}
+$_->query_safe('COMMIT') for @busy;
+is($session->query_safe('SELECT differences(20)'), 0, 'also when they have ended');
+$_->quit for @busy;
+
+# a look that a cancel ends among new pages, which are gone at the next one
+make_base($session);
+$node->safe_psql('postgres', q{INSERT INTO ref SELECT i, i % 180 - 90, i % 360 - 180, repeat('x', 300)
+	FROM generate_series(100001, 300000) i});
+$session->query_safe('SET statement_timeout = 25');
+$session->query_safe(q{DO $$ BEGIN PERFORM geonn_nearest_points('{1}', '{1}', 'ref');
+	EXCEPTION WHEN query_canceled THEN NULL; END $$});
+$session->query_safe('RESET statement_timeout');
+$node->safe_psql('postgres', 'DELETE FROM ref WHERE id > 100000');
+$node->safe_psql('postgres', 'VACUUM ref');
+is($session->query_safe('SELECT differences(20)'), 0, 'after a cancelled look: the rows are those of the definition');
+
 
 # ---- random steps of four sessions ----
 
