@@ -284,8 +284,8 @@ nearest_enqueue(struct lane *lane, enum piece_progress *progress)
 }
 
 /*
- * Finish a piece; results of a search by table or index may have been copied before it had
- * written all of them.
+ * Finish a piece.  If its search, unless by brute force, is not done yet, let it go on: results that were
+ * copied too early are copied again.
  */
 static enum piece_outcome
 nearest_finish(struct lane *lane)

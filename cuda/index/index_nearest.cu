@@ -122,7 +122,7 @@ struct seeker
 	uint32_t	position;		/* the position that has the value `best` */
 };
 
-/* Write the answer of a slot: a reference, by its sorted number, or none. */
+/* Answer `row`, which is at `slot` in sorted order, by reference `number`, or by none. */
 static __device__ __forceinline__ void
 write_answer(const struct index *index, const struct nearest_task *task, uint32_t slot,
 			 uint32_t row, double distance, uint32_t number)
@@ -352,7 +352,7 @@ compare_leaf(struct seeker *seekers, const bool *member, const struct nearest_ta
 		return reach;
 	if (__popc(mask) > MANY)
 	{
-		/* the nearer half of the positions may be enough */
+		/* the positions within half the reach may do */
 		uint32_t	nearer = __ballot_sync(ALL_LANES,
 										   present && square <= 0.25f * reach * reach);
 

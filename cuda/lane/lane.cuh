@@ -36,8 +36,8 @@ enum piece_outcome
 };
 
 /*
- * How a lane answers a piece of a search: its next observations, as many as
- * its memory allows.
+ * How a lane (a CUDA stream) answers a piece: the search's next observations
+ * that fit in memory.
  */
 struct piece_operations
 {

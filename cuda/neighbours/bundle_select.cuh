@@ -45,7 +45,7 @@
  * the anchor's */
 #define WIDENING 2.0f
 
-/* a factor on a reach, for truncated keys and the errors of (2) */
+/* a factor on a reach, for truncated keys and float32 rounding */
 #define REACH_ABOVE (1.0f + 0x1p-12f)
 
 /* a factor that makes up for the roundings of a few float32 operations on a lower bound */

@@ -114,8 +114,8 @@ chord_decides(const struct lane *lane)
 }
 
 /*
- * The mean number of pairs of an observation so far; 0 before the first
- * answer.
+ * The mean number of pairs of an observation so far; before the first answer
+ * pairs_each, which is 0 if it is not known.
  */
 static double
 pairs_so_far(const struct search *search)

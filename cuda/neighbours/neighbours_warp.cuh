@@ -30,7 +30,7 @@ struct warp_observation
 	struct index_windows windows;	/* set if CONDITIONED */
 };
 
-/* whether the index has radiuses or windows, for which kernels have versions of their own */
+/* Do points have radiuses or windows?  Kernels have versions for these. */
 static inline bool
 warp_conditioned(const struct neighbours *search)
 {
@@ -128,11 +128,11 @@ warp_overlaps(const struct index *index, const struct warp_observation *observat
 	return overlaps;
 }
 
-/* what warp_reaches() tells of a position without CHORD_DECIDES */
+/* what true of warp_reaches() means, unless CHORD_DECIDES */
 enum warp_reach
 {
-	REACH_CERTAIN,				/* true: the position is a candidate */
-	REACH_POSSIBLE				/* true: the position may be a candidate; its distance has to be
+	REACH_CERTAIN,				/* the position is a candidate */
+	REACH_POSSIBLE				/* the position may be a candidate; its distance has to be
 								 * measured */
 };
 

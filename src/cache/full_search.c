@@ -240,7 +240,7 @@ take_row(void *state, const PointRow *row)
 }
 
 /*
- * Add all points of the source, with the active snapshot, without searching for any.
+ * Add the source's points in the active snapshot to the baseline; neighbours are searched for none.
  */
 static void
 read_source(BaselineBuild *build, const PointSource *source)

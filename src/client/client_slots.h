@@ -87,7 +87,7 @@ struct GeonnClient
 
 	/* the dataset, and its files */
 	uint64		dataset;		/* its number in the engine */
-	bool		labelled;		/* open gave labels: the dataset may be a kept one, and be kept */
+	bool		labelled;		/* open gave labels, by which the engine finds kept datasets */
 	bool		keep;			/* seal asks the engine to keep the dataset and the note */
 	uint8		note[GEONN_NOTE_BYTES]; /* to be kept, or of the kept dataset that was opened */
 	int			files[GEONN_FILE_KINDS];	/* descriptors that came, or -1; by enum geonn_file_kind */

@@ -41,7 +41,7 @@
 #include "engine/server/datasets.h"
 #include "engine/server/server.h"
 
-/* from this many bytes on, the C library gets each block from the system by itself */
+/* malloc() maps each block of at least this many bytes alone (M_MMAP_THRESHOLD) */
 #define LARGE_BLOCK_BYTES (64 * 1024)
 
 static const char usage[] =

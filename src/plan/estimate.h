@@ -20,10 +20,9 @@ typedef struct JoinEstimate
 } JoinEstimate;
 
 /*
- * The functions take the query's own FuncExpr, not a copy: they recognize a call by its address.
- *
- * Estimate the join by the radius and k of its arguments, and by this narrower radius, in metres, or k;
- * infinity: no narrower one.  Returns false if the number of observations is unknown.
+ * Estimate the join.  A radius (metres) and k narrow those of its arguments; infinity does not.  Returns false
+ * if the number of observations is unknown.  The functions take the query's own FuncExpr, not a copy: they
+ * recognize a call by its address.
  */
 extern bool geonn_estimate_join(PlannerInfo *root, const FuncExpr *expression, double radius, double k,
 								JoinEstimate *estimate);

@@ -68,8 +68,8 @@ explain_query(void *argument)
 }
 
 /*
- * Does the query read this relation?  Its schema can be renamed at any time, so the name is checked again
- * after it has been resolved.  From then on the relation is locked, and no name is looked up again.
+ * Has the name in the query resolved to this relation?  Until then its schema could be renamed.  Now the
+ * relation is locked, and no name is looked up again.
  */
 static bool
 reads(const Query *query, Oid relation)

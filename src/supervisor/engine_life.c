@@ -51,7 +51,7 @@
 #define UNSENT_POLL		250		/* the pause between attempts to send while the channel is full */
 #define SILENCE_POLL	1000	/* the longest time between looks at an engine that owes an answer */
 #define SILENCE_LEAST	100		/* the shortest time between two looks */
-#define SILENCE_MOST	2000	/* the most that the time between two looks counts */
+#define SILENCE_MOST	2000	/* a longer time between two looks counts as this */
 
 static volatile sig_atomic_t retry_requested = false;
 

@@ -28,8 +28,8 @@ struct cpu_built
 	struct cpu_cells *_Atomic cells;
 	struct cpu_cells_building *cells_building;
 
-	/* how long turns by the index took where a table could have answered; and how long they must
-	 * have taken before the table's next bit is made: the time of all its earlier bits */
+	/* the time of turns by the index where a table could have answered, and how great it must be before
+	 * the next step of making that table: the time of its earlier steps */
 	atomic_uint_fast64_t without_cells_us;
 	atomic_uint_fast64_t cells_from_us;
 

@@ -550,8 +550,8 @@ decide(const struct bundle *bundle, uint32_t i)
 }
 
 /*
- * Write the answers of a bundle's tasks; if time runs out, only those of the
- * first tasks.
+ * Write the answers of a bundle's observations; if time runs out, only those of
+ * the first ones.
  */
 static inline __attribute__((always_inline)) void
 answer_bundle(struct cpu_nearest_piece *piece, const struct bundle *bundle, size_t first)

@@ -142,7 +142,7 @@ cells_about_inverse(float x)
 #endif
 }
 
-/* the unit, of side_units along a face's side, that contains a coordinate, -1 ... 1 */
+/* the number of the unit along a cube face's side that has a coordinate of -1 ... 1 */
 GEONN_GEODESY_FUNCTION uint32_t
 cells_units(double coordinate, double scale, uint32_t side_units)
 {
