@@ -122,9 +122,9 @@ typedef struct SharedSearch
 extern Size geonn_search_prepare_shared(GeonnSearch *search, int processes);
 
 /*
- * Read the references, and let others take part.  Fields of shared but bytes and processes are 0, or left
- * from an earlier search.  Returns the number of useful workers; 0, and nothing was done, if the observations
- * are too few, or cannot be divided: one process then searches alone.
+ * Read the references, and let others take part.  `shared` has bytes and processes; its other fields are 0, or
+ * left from an earlier search.  Returns the number of useful workers; 0, and nothing was done, if the
+ * observations are too few, or cannot be divided: one process then searches alone.
  */
 extern int	geonn_search_share(GeonnSearch *search, SharedSearch *shared);
 
