@@ -425,18 +425,24 @@ geonn_live_note_call(LiveReferences *references, const LiveWork *work)
 	sum->milliseconds += work->milliseconds;
 }
 
-void
-geonn_live_report(void)
+static bool
+engine_runs(void)
 {
 	GeonnConnection *connection = geonn_connection_open_running();
 
-	/* statistics start no engine */
 	if (connection == NULL)
-		return;
+		return false;
 	geonn_connection_close(connection);
+	return true;
+}
+
+void
+geonn_live_report(void)
+{
 	for (int i = 0; i < table_count; i++)
 	{
-		if (tables[i].work.calls > 0)
+		/* statistics start no engine */
+		if (tables[i].work.calls > 0 && engine_runs())
 			ask(&tables[i], &tables[i].message);
 	}
 }

@@ -30,10 +30,6 @@
 /* as geonn_memory_file_append aligns */
 #define ALIGNMENT	8
 
-/* how many bits of a key a pass of the sort takes, and how many passes there are */
-#define PASS_BITS	11
-#define PASSES		6
-
 /* a key has this many bits of each component of a unit vector */
 #define KEY_BITS	21
 
@@ -206,6 +202,14 @@ typedef struct Key
 	uint32		row;
 } Key;
 
+#define ST_SORT sort_keys
+#define ST_ELEMENT_TYPE Key
+#define ST_COMPARE(a, b) ((a)->key < (b)->key ? -1 : (a)->key > (b)->key)
+#define ST_CHECK_FOR_INTERRUPTS
+#define ST_SCOPE static
+#define ST_DEFINE
+#include "lib/sort_template.h"
+
 /*
  * Put two zero bits between all bits of a number.
  */
@@ -226,37 +230,6 @@ cell_of(float component)
 }
 
 /*
- * Sort keys, digit by digit from the last one on; returns the array that has them in the end: either of the two.
- */
-static Key *
-sort_keys(Key *keys, Key *others, uint32 count)
-{
-	for (int pass = 0; pass < PASSES; pass++)
-	{
-		uint32		next[1 << PASS_BITS] = {0};
-		uint32		sum = 0;
-		int			shift = pass * PASS_BITS;
-		Key		   *sorted = others;
-
-		CHECK_FOR_INTERRUPTS();
-		for (uint32 i = 0; i < count; i++)
-			next[keys[i].key >> shift & ((1 << PASS_BITS) - 1)]++;
-		for (int digit = 0; digit < 1 << PASS_BITS; digit++)
-		{
-			uint32		number = next[digit];
-
-			next[digit] = sum;
-			sum += number;
-		}
-		for (uint32 i = 0; i < count; i++)
-			others[next[keys[i].key >> shift & ((1 << PASS_BITS) - 1)]++] = keys[i];
-		others = keys;
-		keys = sorted;
-	}
-	return keys;
-}
-
-/*
  * The rows of the points, in the order of the curve through all cells of a cube.
  */
 static uint32 *
@@ -264,7 +237,6 @@ order_points(const Maker *maker)
 {
 	uint32		count = 0;
 	Key		   *keys = allocate(maker->head.points, sizeof(Key));
-	Key		   *others = allocate(maker->head.points, sizeof(Key));
 	uint32	   *rows = allocate(maker->head.points, sizeof(uint32));
 	LiveLeaf	leaf;
 
@@ -279,7 +251,7 @@ order_points(const Maker *maker)
 		keys[count].key = cell_of(leaf.x[i]) << 2 | cell_of(leaf.y[i]) << 1 | cell_of(leaf.z[i]);
 		keys[count++].row = row;
 	}
-	keys = sort_keys(keys, others, count);
+	sort_keys(keys, count);
 	for (uint32 i = 0; i < count; i++)
 		rows[i] = keys[i].row;
 	return rows;

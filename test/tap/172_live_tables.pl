@@ -206,34 +206,10 @@ $node->safe_psql('postgres', 'DELETE FROM ref WHERE id > 100000');
 $node->safe_psql('postgres', 'VACUUM ref');
 is($session->query_safe('SELECT differences(20)'), 0, 'after a cancelled look: the rows are those of the definition');
 
-
 # ---- random steps of four sessions ----
 
 srand($seed);
 note "seed $seed: GEONN_LIVE_SEED=$seed GEONN_LIVE_STEPS=$steps repeats this";
-
-# a change of rows that are this session's own
-sub random_change
-{
-	my ($number) = @_;
-	my $id = 4 * int(rand($rows / 4)) + $number;
-	my $place = sprintf('%.1f', rand(180) - 90);
-
-	return (
-		"UPDATE ref SET lat = $place WHERE id = $id",
-		"UPDATE ref SET lat = $place WHERE id = $id",
-		"UPDATE ref SET lon = $place WHERE id = $id",
-		"UPDATE ref SET lat = 30, lon = 40 WHERE id = $id",
-		"UPDATE ref SET lat = NULL WHERE id = $id",
-		"UPDATE ref SET note = repeat('r', " . int(rand(4000)) . ") WHERE id = $id",
-		"DELETE FROM ref WHERE id = $id",
-		"INSERT INTO ref VALUES ($id, $place, 50) ON CONFLICT DO NOTHING",
-		"INSERT INTO ref VALUES ($id, $place, 50) ON CONFLICT DO NOTHING",
-		"UPDATE ref SET lat = $place WHERE id % 4 = $number AND id / 100 = $id / 100",
-		"DELETE FROM ref WHERE id % 4 = $number AND id > $rows - 200",
-		"SELECT FROM ref WHERE id % 4 = $number AND id < 100 FOR UPDATE",
-		"SAVEPOINT s; UPDATE ref SET lat = $place WHERE id = $id; " . (rand() < 0.5 ? 'RELEASE s' : 'ROLLBACK TO s'))[rand 13];
-}
 
 # (points with wrong rows, calls) of so many steps
 sub random_steps
@@ -254,7 +230,7 @@ sub random_steps
 				$sql .= rand() < 0.4 ? 'BEGIN ISOLATION LEVEL REPEATABLE READ; ' : 'BEGIN; ';
 				$is_open[$number] = 1;
 			}
-			$sql .= random_change($number) . '; ' foreach 1 .. rand 3;
+			$sql .= random_row_change('ref', $rows, 4, $number) . '; ' foreach 1 .. rand 3;
 			$sql =~ s/SAVEPOINT s;|RELEASE s;|ROLLBACK TO s;//g if !$is_open[$number];
 			$sessions[$number]->query_safe($sql) if $sql;
 			if (rand() < 0.7)

@@ -322,26 +322,6 @@ note "seed $seed: GEONN_PAGE_SEED=$seed GEONN_PAGE_STEPS=$steps repeats this";
 $node->safe_psql('postgres', "SELECT geonn_cache_create('near', 'obs', 'ref', keep_unmatched => true)");
 $node->safe_psql('postgres', "SELECT geonn_cache_create('far', 'few_obs', 'obs', k => 100)");
 
-# a change of rows that are this session's own
-sub random_change
-{
-	my ($session) = @_;
-	my $id = 2 * int(rand($rows / 2)) + $session;
-	my $place = sprintf('%.1f', rand(180) - 90);
-
-	return (
-		"UPDATE obs SET lat = $place WHERE id = $id",
-		"UPDATE obs SET lon = $place WHERE id = $id",
-		"UPDATE obs SET lat = 30, lon = 40 WHERE id = $id",
-		"UPDATE obs SET lat = NULL WHERE id = $id",
-		"UPDATE obs SET note = repeat('r', " . int(rand(4000)) . ") WHERE id = $id",
-		"DELETE FROM obs WHERE id = $id",
-		"INSERT INTO obs VALUES ($id, $place, 50) ON CONFLICT DO NOTHING",
-		"UPDATE obs SET lat = $place WHERE id % 2 = $session AND id / 100 = $id / 100",
-		"DELETE FROM obs WHERE id % 2 = $session AND id > $rows - 200",
-		"SAVEPOINT s; UPDATE obs SET lat = $place WHERE id = $id; " . (rand() < 0.5 ? 'RELEASE s' : 'ROLLBACK TO s'))[rand 10];
-}
-
 # (refreshes with wrong rows, how often a refresh read only some pages, refreshes) of so many steps
 sub random_steps
 {
@@ -356,7 +336,7 @@ sub random_steps
 		{
 			next if rand() < 0.3;
 			$sessions[$session]->query_safe('BEGIN') if !$is_open[$session];
-			$sessions[$session]->query_safe(random_change($session) . ';') foreach 0 .. rand 2;
+			$sessions[$session]->query_safe(random_row_change('obs', $rows, 2, $session) . ';') foreach 0 .. rand 2;
 			$is_open[$session] = rand() < 0.4;
 			$sessions[$session]->query_safe(rand() < 0.7 ? 'COMMIT' : 'ROLLBACK') if !$is_open[$session];
 		}

@@ -23,7 +23,7 @@ our @EXPORT = qw(
   new_server own_installation replace_file create_small_tables create_large_tables
   $small_search $slow_search
   start_sql start_slow_search finish_sql backend_of
-  status engines_of is_gone work_of wait_until seconds_of median cache_differences with_list);
+  status engines_of is_gone work_of wait_until seconds_of median cache_differences with_list random_row_change);
 
 # Seconds that a test waits for what comes soon: only what hangs takes so long, however busy the host is.
 # What has to be fast is measured as work (work_of), or by what comes first.
@@ -299,6 +299,29 @@ sub median
 	my @sorted = sort { $a <=> $b } @_;
 
 	return $sorted[ $#sorted / 2 ];
+}
+
+# A random change of a table (id, lat, lon, note) with so many rows, among those that are this one's of so many sessions.
+sub random_row_change
+{
+	my ($table, $rows, $sessions, $number) = @_;
+	my $id = $sessions * int(rand($rows / $sessions)) + $number;
+	my $place = sprintf('%.1f', rand(180) - 90);
+
+	return (
+		"UPDATE $table SET lat = $place WHERE id = $id",
+		"UPDATE $table SET lat = $place WHERE id = $id",
+		"UPDATE $table SET lon = $place WHERE id = $id",
+		"UPDATE $table SET lat = 30, lon = 40 WHERE id = $id",
+		"UPDATE $table SET lat = NULL WHERE id = $id",
+		"UPDATE $table SET note = repeat('r', " . int(rand(4000)) . ") WHERE id = $id",
+		"DELETE FROM $table WHERE id = $id",
+		"INSERT INTO $table VALUES ($id, $place, 50) ON CONFLICT DO NOTHING",
+		"INSERT INTO $table VALUES ($id, $place, 50) ON CONFLICT DO NOTHING",
+		"UPDATE $table SET lat = $place WHERE id % $sessions = $number AND id / 100 = $id / 100",
+		"DELETE FROM $table WHERE id % $sessions = $number AND id > $rows - 200",
+		"SELECT FROM $table WHERE id % $sessions = $number AND id < 100 FOR UPDATE",
+		"SAVEPOINT s; UPDATE $table SET lat = $place WHERE id = $id; " . (rand() < 0.5 ? 'RELEASE s' : 'ROLLBACK TO s'))[rand 13];
 }
 
 1;
