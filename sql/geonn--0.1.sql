@@ -77,11 +77,47 @@ CREATE TYPE geonn_point_pair_uuid AS (
 COMMENT ON TYPE geonn_point_pair_uuid IS
 'a geonn_point_pair of ids of type uuid';
 
+CREATE TYPE geonn_within_row AS (
+	obs_id bigint,
+	radius double precision,
+	count bigint,
+	sums double precision[]
+);
+COMMENT ON TYPE geonn_within_row IS
+'an observation, a radius in metres, how many references are within it, and the sums of their weights';
+
+CREATE TYPE geonn_within_row_text AS (
+	obs_id pg_catalog.text,
+	radius double precision,
+	count bigint,
+	sums double precision[]
+);
+COMMENT ON TYPE geonn_within_row_text IS
+'a geonn_within_row with an id of type text or varchar';
+
+CREATE TYPE geonn_within_row_uuid AS (
+	obs_id pg_catalog.uuid,
+	radius double precision,
+	count bigint,
+	sums double precision[]
+);
+COMMENT ON TYPE geonn_within_row_uuid IS
+'a geonn_within_row with an id of type uuid';
+
+CREATE TYPE geonn_point_within_row AS (
+	ord bigint,
+	radius double precision,
+	count bigint,
+	sums double precision[]
+);
+COMMENT ON TYPE geonn_point_within_row IS
+'the number of a point, a radius in metres, how many references are within it, and the sums of their weights';
+
 -- What the planner asks about the joins below.
 CREATE FUNCTION geonn_join_support(pg_catalog.internal) RETURNS pg_catalog.internal
 	AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
 COMMENT ON FUNCTION geonn_join_support(pg_catalog.internal) IS
-'planner support for geonn_nearest, geonn_nearest_sql, geonn_within, geonn_within_sql and geonn_nearest_points';
+'planner support for geonn_nearest, geonn_nearest_sql, geonn_within, geonn_within_sql, geonn_nearest_points and geonn_within_count with its siblings';
 
 -- Returns for each observation its k nearest references: the first ones in the order
 -- (distance, reference id, latitude, longitude, bytes).  The distance is in metres, as
@@ -242,6 +278,80 @@ COMMENT ON FUNCTION geonn_nearest_points(double precision[], double precision[],
 	pg_catalog.anycompatiblearray, boolean, pg_catalog.text, pg_catalog.text, pg_catalog.jsonb,
 	pg_catalog.anyelement) IS
 'for each of the points in two arrays the nearest rows of ref';
+
+-- Returns for each observation and radius how many references are at most so many metres away, and
+-- the sums of their weights: what SELECT count(*), coalesce(sum(weight), 0) over the pairs of
+-- geonn_within does, without the pairs.  Each observation with valid coordinates has a row for each
+-- radius, by rising radius; with no reference there, of zeros.  Arguments and observations are those of
+-- geonn_within.
+--
+-- radii			1 ... 16 radii in metres, inclusive, in any order, each once
+-- weights			up to four numeric columns of ref, read as double precision; a NULL adds nothing,
+--					and NaN or an infinite number is an error
+--
+-- A sum is the exact sum of the weights, rounded once to double precision; so it depends neither on
+-- their order nor on devices, batches or workers.  One beyond all double precision is an error.  The
+-- engine counts on the CPU, and by its index, whatever device and algorithm say.
+CREATE FUNCTION geonn_within_count(obs pg_catalog.regclass, ref pg_catalog.regclass,
+								   radii double precision[],
+								   weights pg_catalog.name[] DEFAULT NULL,
+								   metric pg_catalog.text DEFAULT 'sphere'::pg_catalog.text,
+								   by pg_catalog.name[] DEFAULT NULL,
+								   overlaps pg_catalog.name[] DEFAULT NULL,
+								   exclude_self boolean DEFAULT false,
+								   invalid pg_catalog.text DEFAULT 'skip'::pg_catalog.text,
+								   options pg_catalog.jsonb DEFAULT '{}'::pg_catalog.jsonb,
+								   row_type pg_catalog.anyelement DEFAULT NULL::geonn_within_row)
+	RETURNS SETOF pg_catalog.anyelement
+	AS 'MODULE_PATHNAME' LANGUAGE C
+	STABLE PARALLEL RESTRICTED
+	COST 10000 ROWS 1000
+	SUPPORT geonn_join_support;
+COMMENT ON FUNCTION geonn_within_count(pg_catalog.regclass, pg_catalog.regclass, double precision[],
+	pg_catalog.name[], pg_catalog.text, pg_catalog.name[], pg_catalog.name[], boolean,
+	pg_catalog.text, pg_catalog.jsonb, pg_catalog.anyelement) IS
+'for each row of obs how many rows of ref are within radii in metres, and the sums of their weights';
+
+CREATE FUNCTION geonn_within_count_sql(obs_sql pg_catalog.text, ref_sql pg_catalog.text,
+									   radii double precision[],
+									   weights pg_catalog.name[] DEFAULT NULL,
+									   metric pg_catalog.text DEFAULT 'sphere'::pg_catalog.text,
+									   by pg_catalog.name[] DEFAULT NULL,
+									   overlaps pg_catalog.name[] DEFAULT NULL,
+									   exclude_self boolean DEFAULT false,
+									   invalid pg_catalog.text DEFAULT 'skip'::pg_catalog.text,
+									   options pg_catalog.jsonb DEFAULT '{}'::pg_catalog.jsonb,
+									   row_type pg_catalog.anyelement DEFAULT NULL::geonn_within_row)
+	RETURNS SETOF pg_catalog.anyelement
+	AS 'MODULE_PATHNAME' LANGUAGE C
+	STABLE PARALLEL RESTRICTED
+	COST 10000 ROWS 1000
+	SUPPORT geonn_join_support;
+COMMENT ON FUNCTION geonn_within_count_sql(pg_catalog.text, pg_catalog.text, double precision[],
+	pg_catalog.name[], pg_catalog.text, pg_catalog.name[], pg_catalog.name[], boolean,
+	pg_catalog.text, pg_catalog.jsonb, pg_catalog.anyelement) IS
+'for each row of one query how many rows of another are within radii in metres, and the sums of their weights';
+
+-- The same for the points of geonn_nearest_points, with ord in place of obs_id.
+CREATE FUNCTION geonn_within_count_points(lat double precision[], lon double precision[],
+										  ref pg_catalog.regclass,
+										  radii double precision[],
+										  weights pg_catalog.name[] DEFAULT NULL,
+										  metric pg_catalog.text DEFAULT 'sphere'::pg_catalog.text,
+										  overlaps pg_catalog.name[] DEFAULT NULL,
+										  windows pg_catalog.anycompatiblearray DEFAULT NULL::pg_catalog.text[],
+										  invalid pg_catalog.text DEFAULT 'skip'::pg_catalog.text,
+										  options pg_catalog.jsonb DEFAULT '{}'::pg_catalog.jsonb,
+										  row_type pg_catalog.anyelement DEFAULT NULL::geonn_point_within_row)
+	RETURNS SETOF pg_catalog.anyelement
+	AS 'MODULE_PATHNAME' LANGUAGE C
+	STABLE PARALLEL RESTRICTED
+	COST 10000 ROWS 100
+	SUPPORT geonn_join_support;
+COMMENT ON FUNCTION geonn_within_count_points(double precision[], double precision[],
+	pg_catalog.regclass, double precision[], pg_catalog.name[], pg_catalog.text, pg_catalog.name[],
+	pg_catalog.anycompatiblearray, pg_catalog.text, pg_catalog.jsonb, pg_catalog.anyelement) IS
+'for each of the points in two arrays how many rows of ref are within radii in metres, and the sums of their weights';
 
 -- Returns the metres between two points in degrees: with the metric 'sphere' along
 -- the great circle of the sphere of radius 6371008.7714150598 m, with 'spheroid'

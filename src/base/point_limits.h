@@ -1,6 +1,6 @@
 /*
  * point_limits.h
- *		What limits the candidates of a point: its radius and its windows.
+ *		What limits the candidates of a point: its radius and its windows; and the weights of a reference.
  */
 #ifndef GEONN_POINT_LIMITS_H
 #define GEONN_POINT_LIMITS_H
@@ -15,7 +15,7 @@ typedef struct GeonnWindow
 } GeonnWindow;
 
 /*
- * Limits of a point.  A point without a radius has an infinite one.  A join with fewer windows sets
+ * Limits of a point.  A point without a radius has an infinite one.  A join with fewer windows or weights sets
  * the first ones alone.  Padding bytes are 0, so that equal limits have equal bytes
  * (geonn_limits_bytes).
  */
@@ -26,12 +26,15 @@ typedef struct GeonnLimits
 	bool		none;			/* a window is NULL or empty, or the radius is negative: no point of
 								 * the other side is a candidate */
 	GeonnWindow windows[GEONN_WINDOWS_MAX];
+	double		weights[GEONN_WEIGHTS_MAX]; /* finite; 0 for a NULL */
 } GeonnLimits;
 
-/* The bytes that limits with this many windows take. */
+/* The bytes that limits with this many windows and weights take. */
 static inline Size
-geonn_limits_bytes(int windows)
+geonn_limits_bytes(int windows, int weights)
 {
+	if (weights > 0)
+		return offsetof(GeonnLimits, weights) + weights * sizeof(double);
 	return offsetof(GeonnLimits, windows) + windows * sizeof(GeonnWindow);
 }
 

@@ -86,13 +86,15 @@ send_search(GeonnClient *client, int number)
 		.slot = number,
 		.first = slot->first,
 		.rows = slot->rows,
-		.k = question->k,
+		.k = question->radii > 0 ? 0 : question->k,
 		.algorithm = question->algorithm,
 		.flags = (question->ties ? GEONN_SEARCH_TIES : 0) |
 		(slot->resumes ? GEONN_SEARCH_RESUME : 0),
-		.max_distance = question->max_distance
+		.max_distance = question->max_distance,
+		.radii = question->radii
 	};
 
+	memcpy(message.radius, question->radius, sizeof(message.radius));
 	slot->state = SLOT_SEARCHING;
 	client->searching++;
 	geonn_connection_send(client->connection, GEONN_SEARCH, &message);
@@ -317,13 +319,14 @@ note_order(GeonnClient *client, bool is_first, int64 tag, double latitude, doubl
 }
 
 /*
- * Write the radius and the windows of a row.  If the question has windows, each point has them.
+ * Write the radius, the windows and the weights of a row, of the columns that are present.  If the question has
+ * windows, each point has them; if it has weights, each reference has.
  */
 static void
-set_limits(const GeonnClient *client, Slot *slot, uint32 row, const GeonnLimits *limits)
+set_limits(uint32 columns, Slot *slot, uint32 row, const GeonnLimits *limits)
 {
-	uint32		columns = client->question.columns;
-
+	for (int i = 0; i < GEONN_WEIGHTS_MAX && (columns & GEONN_COLUMN_WEIGHT << i) != 0; i++)
+		slot->columns.weight[i][row] = limits->weights[i];
 	if (columns & GEONN_COLUMN_RADIUS)
 		slot->columns.radius[row] = limits != NULL ? limits->radius : INFINITY;
 	if ((columns & GEONN_COLUMNS_WINDOWS) == 0)
@@ -338,12 +341,13 @@ set_limits(const GeonnClient *client, Slot *slot, uint32 row, const GeonnLimits 
 	slot->columns.edges[row] = limits->edges;
 }
 
+/*
+ * Write points into the batch; present: the columns that they have beside coordinates and tags.
+ */
 static inline void
-write_points(const GeonnClient *client, Slot *slot, uint32 rows, const double *latitudes,
+write_points(uint32 present, Slot *slot, uint32 rows, const double *latitudes,
 			 const double *longitudes, const GeonnPointColumns *columns)
 {
-	uint32		present = client->question.columns & ~GEONN_COLUMN_EXCLUDED;
-
 	memcpy(slot->columns.latitude + slot->rows, latitudes, rows * sizeof(double));
 	memcpy(slot->columns.longitude + slot->rows, longitudes, rows * sizeof(double));
 	for (uint32 i = 0; i < rows && present != 0; i++)
@@ -353,7 +357,7 @@ write_points(const GeonnClient *client, Slot *slot, uint32 rows, const double *l
 		if (present & GEONN_COLUMN_GROUP)
 			slot->columns.group[row] = columns[i].group;
 		if (present >= GEONN_COLUMN_RADIUS)
-			set_limits(client, slot, row, columns[i].limits);
+			set_limits(present, slot, row, columns[i].limits);
 	}
 	slot->rows += rows;
 }
@@ -379,7 +383,7 @@ geonn_client_add_references(GeonnClient *client, uint32 rows, const int64 *tags,
 			note_order(client, is_first && i == 0, tags[next + i], latitudes[next + i],
 					   longitudes[next + i]);
 		memcpy(slot->columns.tag + slot->rows, tags + next, taken * sizeof(int64));
-		write_points(client, slot, taken, latitudes + next, longitudes + next,
+		write_points(client->question.columns & ~GEONN_COLUMN_EXCLUDED, slot, taken, latitudes + next, longitudes + next,
 					 columns == NULL ? NULL : columns + next);
 		if (slot->rows == slot->target)
 			send_references(client);
@@ -484,7 +488,8 @@ geonn_client_add_observations(GeonnClient *client, uint32 rows, const Datum *ids
 		slot->columns.excluded_first[slot->rows + i] = columns[i].excluded_first;
 		slot->columns.excluded_last[slot->rows + i] = columns[i].excluded_last;
 	}
-	write_points(client, slot, rows, latitudes, longitudes, columns);
+	write_points(client->question.columns & ~(GEONN_COLUMN_EXCLUDED | GEONN_COLUMNS_WEIGHTS), slot, rows, latitudes,
+				 longitudes, columns);
 	if (slot->rows >= slot->target || full)
 		send_filling(client);
 }
@@ -591,6 +596,8 @@ leave_observation(GeonnClient *client, Slot *slot)
 bool
 geonn_client_next_pair(GeonnClient *client, bool wait, GeonnPair *pair)
 {
+	uint32		pairs_a_row = Max(client->question.weights, 1);
+
 	while (client->reading >= 0 || begin_reading(client, wait))
 	{
 		Slot	   *slot = &client->slots[client->reading];
@@ -604,9 +611,10 @@ geonn_client_next_pair(GeonnClient *client, bool wait, GeonnPair *pair)
 			{
 				pair->tag = slot->columns.tag[slot->pair];
 				pair->distance = slot->columns.distance[slot->pair];
+				pair->sums = client->question.weights > 0 ? &slot->columns.distance[slot->pair] : NULL;
 				pair->rank = ++slot->rank;
-				slot->pair++;
-				slot->left--;
+				slot->pair += pairs_a_row;
+				slot->left -= pairs_a_row;
 
 				/* so that geonn_client_take_run can take the pairs that follow */
 				if (slot->one_each)

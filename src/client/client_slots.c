@@ -105,7 +105,8 @@ geonn_client_present_count(const GeonnClient *client, const Slot *slot)
 		count = ((const volatile uint32 *) slot->columns.count)[slot->observation];
 	if (count > slot->pairs - slot->pair)
 		geonn_connection_violation("more pairs than fit its batch");
-	if (slot->rank + count > client->references ||
+	if (question->radii > 0 ? count != question->k :
+		slot->rank + count > client->references ||
 		(question->k > 0 && !question->ties && slot->rank + count > question->k))
 		geonn_connection_violation("more neighbours than it was asked for");
 	return count;
@@ -121,6 +122,7 @@ take_results(GeonnClient *client, const struct geonn_results *results)
 
 	if (results->first != slot->first ||
 		results->observations > left ||
+		(partial && client->question.radii > 0) ||
 		(partial ? results->observations == left || one_each || results->pairs == 0 :
 		 results->observations == 0) ||
 		results->pairs > slot->columns.room ||

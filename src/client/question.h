@@ -5,6 +5,8 @@
 #ifndef GEONN_QUESTION_H
 #define GEONN_QUESTION_H
 
+#include "common/protocol.h"
+
 /* a session with the engine */
 typedef struct GeonnClient GeonnClient;
 
@@ -14,9 +16,13 @@ typedef struct GeonnQuestion
 	int			algorithm;		/* enum geonn_algorithm */
 	int			metric;			/* enum geonn_metric */
 	uint32		columns;		/* the columns that points have: bits GEONN_COLUMN_... */
-	uint32		k;				/* 1 ... GEONN_K_MAX; 0: all references within max_distance */
+	uint32		k;				/* 1 ... GEONN_K_MAX; 0: all references within max_distance; of a count, how many
+								 * pairs of the batch each observation has */
 	bool		ties;			/* the answer has all references that tie with the k-th, too */
 	double		max_distance;	/* metres, inclusive; may be infinite */
+	uint32		radii;			/* 0: pairs are asked for; else references are counted within this many radii */
+	double		radius[GEONN_RADII_MAX];	/* metres, inclusive, rising; may be infinite */
+	uint32		weights;		/* how many weights of the references a count adds up */
 	bool		unmatched;		/* observations without a neighbour are returned, too */
 	uint32		batch_rows;		/* how many observations a batch has; 0: the client decides */
 	bool		shared;			/* other processes search the same dataset at the same time */
@@ -26,7 +32,7 @@ typedef struct GeonnQuestion
 	int16		id_length;		/* as typlen */
 } GeonnQuestion;
 
-/* an observation with one of its neighbours, or alone if it has none */
+/* an observation with one of its neighbours, or alone if it has none; or with what is counted within a radius */
 typedef struct GeonnPair
 {
 	Datum		observation_id; /* valid until the next pair is taken */
@@ -34,9 +40,10 @@ typedef struct GeonnPair
 	double		observation_latitude;
 	double		observation_longitude;
 	bool		matched;		/* false: the observation has no neighbour, and the rest is not set */
-	int64		tag;			/* the reference's tag */
+	int64		tag;			/* the reference's tag; or how many references are within the radius */
 	double		distance;		/* metres */
-	uint64		rank;			/* the pair's rank among the observation's pairs, from 1 on */
+	uint64		rank;			/* the pair's rank among the observation's pairs, or the number of the radius, from 1 on */
+	const double *sums;			/* [weights] the sums of a count's weights, as long as observation_id; NULL: of pairs */
 } GeonnPair;
 
 /* figures of the engine's work for a client */

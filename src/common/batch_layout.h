@@ -29,6 +29,8 @@ struct geonn_batch_columns
 	int64_t    *low[GEONN_WINDOWS_MAX]; /* [rows] values of window i's low bounds (window.h) */
 	int64_t    *high[GEONN_WINDOWS_MAX];	/* [rows] high bounds; NULL without GEONN_COLUMN_WINDOW << i */
 	uint16_t   *edges;			/* [rows] the edges of all windows (window.h); NULL without windows */
+	double	   *weight[GEONN_WEIGHTS_MAX];	/* [rows] of references, finite; NULL without
+											 * GEONN_COLUMN_WEIGHT << i */
 };
 
 static inline size_t
@@ -88,6 +90,8 @@ geonn_batch_layout(void *start, uint32_t rows, uint32_t room, uint32_t present,
 		columns->high[i] = COLUMN(int64_t, (present & GEONN_COLUMN_WINDOW << i) != 0, rows);
 	}
 	columns->edges = COLUMN(uint16_t, (present & GEONN_COLUMNS_WINDOWS) != 0, rows);
+	for (int i = 0; i < GEONN_WEIGHTS_MAX; i++)
+		columns->weight[i] = COLUMN(double, (present & GEONN_COLUMN_WEIGHT << i) != 0, rows);
 #undef COLUMN
 	return geonn_align(offset, 4096);
 }

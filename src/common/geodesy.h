@@ -484,4 +484,29 @@ geonn_radius_limit(double max_distance)
 	return geonn_chord_limit(4.0 * (sine * sine));
 }
 
+/*
+ * The limit C on squared chords, in squared radii, such that
+ *
+ *		s(u, a) <= C  implies  distance(u, a) <= max_distance
+ *
+ * likewise.  Negative if no chord shows that; INFINITY if no two points are farther apart: pi R is
+ * 20,015,115 m, rounded up.
+ *
+ * Proof: the bounds of geonn_radius_limit() hold with the signs reversed.  Near, sin(h (1 - d)) >= (1 - d) sin(h);
+ * far, N(4 - t) >= 2h - 9.3 e.  So a greater distance has s > 4 sin^2(h) (1 - 43 e), of which 128 e are taken
+ * off, and 2^-1000 for what underflows.
+ */
+GEONN_GEODESY_FUNCTION double
+geonn_certain_limit(double max_distance)
+{
+	const double degrees_of_half = 0x1.2dc308076922fp-18;
+	double		sine;
+	double		cosine;
+
+	if (max_distance >= 20015115.0)
+		return INFINITY;
+	geonn_sincosd(degrees_of_half * (max_distance < 20000000.0 ? max_distance : 20000000.0), &sine, &cosine);
+	return fma(4.0 * (sine * sine), 1.0 - 0x1p-46, -0x1p-1000);
+}
+
 #endif							/* GEONN_GEODESY_H */

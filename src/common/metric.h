@@ -101,8 +101,8 @@ geonn_metric_radius_limit(enum geonn_metric metric, double max_distance)
 }
 
 /*
- * For a metric without geonn_metric_chord_decides(): each reference whose squared chord is at most the
- * returned limit is within `distance` metres.  Negative if no chord shows that; may be INFINITY.
+ * Each reference whose squared chord is at most the returned limit is within `distance` metres.  Negative if
+ * no chord shows that; may be INFINITY.
  */
 GEONN_GEODESY_FUNCTION double
 geonn_metric_certain_limit(enum geonn_metric metric, double distance)
@@ -110,7 +110,7 @@ geonn_metric_certain_limit(enum geonn_metric metric, double distance)
 	switch (metric)
 	{
 		case GEONN_METRIC_SPHERE:
-			break;
+			return geonn_certain_limit(distance);
 		case GEONN_METRIC_SPHEROID:
 			return geonn_spheroid_certain_limit(distance);
 	}

@@ -42,6 +42,12 @@
  * That order is the one in which references were sent, or, where seal says so,
  * by (tag, latitude, longitude).
  *
+ * A search with radii counts instead: it asks how many candidates each
+ * observation has within each radius, and for the exact sums of their weights,
+ * the columns GEONN_COLUMN_WEIGHT of the dataset.  An observation then has one
+ * pair for each radius and weight, or for each radius if the dataset has no
+ * weights: by radius, then by weight.  Its tag is the count, its distance the sum.
+ *
  * If an observation has more pairs than the room, the engine answers it in
  * parts: the results say "partial", and a search with "resume" from that
  * observation on brings the next part.
@@ -123,7 +129,7 @@
 
 #define GEONN_PROTOCOL_MAGIC	0x6E6F6567	/* "geon" */
 #ifndef GEONN_PROTOCOL_VERSION
-#define GEONN_PROTOCOL_VERSION	13
+#define GEONN_PROTOCOL_VERSION	14
 #endif
 
 /* the descriptor at which the engine finds its supervisor */
@@ -277,11 +283,20 @@ enum geonn_algorithm
 									 * within their own, are candidates */
 #define GEONN_COLUMN_WINDOW		8u	/* << 0 ... GEONN_WINDOWS_MAX - 1: only references whose
 									 * window overlaps the observation's are candidates */
-#define GEONN_COLUMNS_ALL		63u
+#define GEONN_COLUMN_WEIGHT		64u /* << 0 ... GEONN_WEIGHTS_MAX - 1: of references alone: numbers
+									 * that a count adds up */
+#define GEONN_COLUMNS_ALL		1023u
 
 /* the greatest number of windows that a point may have (window.h) */
 #define GEONN_WINDOWS_MAX		3
-#define GEONN_COLUMNS_WINDOWS	(GEONN_COLUMNS_ALL & ~(GEONN_COLUMN_WINDOW - 1))
+#define GEONN_COLUMNS_WINDOWS	(((1u << GEONN_WINDOWS_MAX) - 1) * GEONN_COLUMN_WINDOW)
+
+/* the greatest number of weights that a reference may have */
+#define GEONN_WEIGHTS_MAX		4
+#define GEONN_COLUMNS_WEIGHTS	(((1u << GEONN_WEIGHTS_MAX) - 1) * GEONN_COLUMN_WEIGHT)
+
+/* the greatest number of radii within which one search counts */
+#define GEONN_RADII_MAX			16
 
 /* the contents of a file that stays with a dataset */
 enum geonn_file_kind
@@ -651,6 +666,10 @@ struct geonn_search
 	uint32_t	flags;			/* GEONN_SEARCH_... */
 	double		max_distance;	/* metres, inclusive, at least 0; may be
 								 * infinite */
+	uint32_t	radii;			/* 0: find pairs; else count within this many radii: k and flags are 0 */
+	uint32_t	unused;
+	double		radius[GEONN_RADII_MAX];	/* metres, inclusive, at least 0, each greater than the one
+											 * before; may be infinite */
 };
 
 /*

@@ -79,6 +79,60 @@ read_radius(const GeonnArgument *argument, Datum value, GeonnArguments *argument
 	arguments->join->question.k = 0;
 }
 
+static int
+compare_radii(const void *a, const void *b)
+{
+	double		first = *(const double *) a;
+	double		second = *(const double *) b;
+
+	return first < second ? -1 : first > second;
+}
+
+/*
+ * The radii of a count, in rising order.
+ */
+static void
+read_radii(const GeonnArgument *argument, Datum value, GeonnArguments *arguments)
+{
+	GeonnQuestion *question = &arguments->join->question;
+	Datum	   *radii;
+	bool	   *is_null;
+	int			count;
+
+	deconstruct_array(DatumGetArrayTypeP(value), FLOAT8OID, sizeof(float8), FLOAT8PASSBYVAL, TYPALIGN_DOUBLE,
+					  &radii, &is_null, &count);
+	if (count < 1 || count > GEONN_RADII_MAX)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("the array radii has %d elements", count),
+				 errdetail("A call counts within 1 to %d radii.", GEONN_RADII_MAX),
+				 errhint("%s", argument->hint)));
+	for (int i = 0; i < count; i++)
+	{
+		double		radius = is_null[i] ? get_float8_nan() : DatumGetFloat8(radii[i]);
+
+		if (!(radius >= 0))
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("an element of radii is out of range: %s",
+							is_null[i] ? "NULL" : float8out_internal(radius)),
+					 errdetail("Radii are in metres, 0 or more."),
+					 errhint("%s", argument->hint)));
+		question->radius[i] = radius;
+	}
+	qsort(question->radius, count, sizeof(double), compare_radii);
+	for (int i = 1; i < count; i++)
+	{
+		if (question->radius[i] == question->radius[i - 1])
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("the array radii has the radius %s twice", float8out_internal(question->radius[i])),
+					 errhint("Give each radius once.")));
+	}
+	question->radii = (uint32) count;
+	question->max_distance = question->radius[count - 1];
+}
+
 static void
 read_partitions(const GeonnArgument *argument pg_attribute_unused(), Datum value,
 				GeonnArguments *arguments)
@@ -138,13 +192,21 @@ read_overlaps(const GeonnArgument *argument pg_attribute_unused(), Datum value,
 }
 
 static void
+read_weights(const GeonnArgument *argument pg_attribute_unused(), Datum value, GeonnArguments *arguments)
+{
+	arguments->weights = geonn_weights_names(value);
+	arguments->join->question.weights = (uint32) list_length(arguments->weights);
+}
+
+static void
 read_options(const GeonnArgument *argument pg_attribute_unused(), Datum value,
 			 GeonnArguments *arguments)
 {
 	GeonnQuestion *question = &arguments->join->question;
 
 	geonn_parse_options(DatumGetJsonbP(value),
-						arguments->function == GEONN_NEAREST_POINTS ? GEONN_OPTIONS_POINTS :
+						arguments->function == GEONN_NEAREST_POINTS ||
+						arguments->function == GEONN_WITHIN_COUNT_POINTS ? GEONN_OPTIONS_POINTS :
 						GEONN_OPTIONS_JOIN, &arguments->options);
 	question->device = arguments->options.device;
 	question->algorithm = arguments->options.algorithm;
@@ -200,21 +262,23 @@ describe_value(const GeonnArgument *argument, const char *output)
 /* ---- the table ---- */
 
 #define BIT(function)	(1 << (function))
-#define RELATIONS		(BIT(GEONN_NEAREST) | BIT(GEONN_WITHIN))
-#define QUERIES			(BIT(GEONN_NEAREST_SQL) | BIT(GEONN_WITHIN_SQL))
-#define POINTS			BIT(GEONN_NEAREST_POINTS)
+#define RELATIONS		(BIT(GEONN_NEAREST) | BIT(GEONN_WITHIN) | BIT(GEONN_WITHIN_COUNT))
+#define QUERIES			(BIT(GEONN_NEAREST_SQL) | BIT(GEONN_WITHIN_SQL) | BIT(GEONN_WITHIN_COUNT_SQL))
+#define POINTS			(BIT(GEONN_NEAREST_POINTS) | BIT(GEONN_WITHIN_COUNT_POINTS))
 #define CREATE			BIT(GEONN_CACHE_CREATE)
 #define KEPT			(CREATE | BIT(GEONN_CACHE))
 #define SHARDS			BIT(GEONN_SHARD_DDL)
 #define CACHES			(KEPT | SHARDS)
 #define WITHIN			(BIT(GEONN_WITHIN) | BIT(GEONN_WITHIN_SQL))
-#define NEAREST			(BIT(GEONN_NEAREST) | BIT(GEONN_NEAREST_SQL) | POINTS)
+#define NEAREST			(BIT(GEONN_NEAREST) | BIT(GEONN_NEAREST_SQL) | BIT(GEONN_NEAREST_POINTS))
+#define COUNTS			(BIT(GEONN_WITHIN_COUNT) | BIT(GEONN_WITHIN_COUNT_SQL) | BIT(GEONN_WITHIN_COUNT_POINTS))
 #define JOINS			(RELATIONS | QUERIES | CACHES)
 #define ALL				(JOINS | POINTS)
 
 static const char relation_hint[] = "Name a table or view";
 static const char query_hint[] = "Give a query with columns id, lat and lon, as in 'SELECT id, lat, lon FROM city'.";
 static const char radius_hint[] = "Give a radius in metres, or name columns of radiuses, by obs_radius or ref_radius in options.";
+static const char radii_hint[] = "Give an array of metres, as in '{1000, 5000}'.";
 static const char flag_hint[] = "Give true or false.";
 static const char servers_hint[] = "Name the foreign servers of the shards, as in '{shard1, shard2}'.";
 static const char coordinator_hint[] = "Give the connection string by which shards reach this database, as in 'host=coordinator dbname=geo user=shards'.";
@@ -255,12 +319,14 @@ const GeonnArgument geonn_arguments[] = {
 	{"k", NEAREST | CACHES, GEONN_OWN_ANY | GEONN_OF_K, INT4OID, "1", "Give the number of neighbours wanted, from 1 on.", true, READ(read_k, NULL)},
 	{"max_distance", NEAREST | CACHES, GEONN_OWN_ANY | GEONN_OF_K, FLOAT8OID, "Infinity", NULL, true, READ(read_max_distance, NULL)},
 	{"radius", WITHIN | CACHES, GEONN_OWN_ANY | GEONN_OF_RADIUS, FLOAT8OID, NULL, radius_hint, true, READ(read_radius, NULL)},
+	{"radii", COUNTS, GEONN_OWN_DEFAULT, FLOAT8ARRAYOID, NULL, radii_hint, true, READ(read_radii, NULL)},
+	{"weights", COUNTS, GEONN_OWN_DEFAULT, NAMEARRAYOID, NULL, NULL, true, READ(read_weights, NULL)},
 	{"metric", ALL, GEONN_OWN_ANY, TEXTOID, "sphere", word_hint, true, WORD(join.question.metric, NULL)},
 	{"by", JOINS, GEONN_OWN_DEFAULT, NAMEARRAYOID, NULL, NULL, true, READ(read_by, NULL)},
 	{"overlaps", ALL, GEONN_OWN_DEFAULT, NAMEARRAYOID, NULL, NULL, true, READ(read_overlaps, NULL)},
 	{"windows", POINTS, GEONN_OWN_ANY, ANYCOMPATIBLEARRAYOID, NULL, NULL, false, KEEP(arguments.windows)},
 	{"exclude_self", JOINS, GEONN_OWN_DEFAULT, BOOLOID, "f", flag_hint, true, KEEP(join.exclude_self)},
-	{"keep_unmatched", ALL, GEONN_OWN_ANY, BOOLOID, "f", flag_hint, true, KEEP(join.keep_unmatched)},
+	{"keep_unmatched", ALL & ~COUNTS, GEONN_OWN_ANY, BOOLOID, "f", flag_hint, true, KEEP(join.keep_unmatched)},
 	{"ties", NEAREST | CACHES, GEONN_OWN_ANY | GEONN_OF_K, TEXTOID, "first", word_hint, true, READ(read_ties, ties_words)},
 	{"invalid", ALL, GEONN_OWN_DEFAULT, TEXTOID, "skip", word_hint, true, WORD(join.invalid, invalid_words)},
 	{"options", ALL, GEONN_OWN_ANY, JSONBOID, "{}", "Give an object, as in '{}'.", true, READ(read_options, NULL)},
@@ -312,6 +378,9 @@ static const struct
 	[GEONN_WITHIN] = {"geonn_within", "'city'"},
 	[GEONN_WITHIN_SQL] = {"geonn_within_sql", NULL},
 	[GEONN_NEAREST_POINTS] = {"geonn_nearest_points", "'{52.52}', '{13.405}'"},
+	[GEONN_WITHIN_COUNT] = {"geonn_within_count", "'city'"},
+	[GEONN_WITHIN_COUNT_SQL] = {"geonn_within_count_sql", NULL},
+	[GEONN_WITHIN_COUNT_POINTS] = {"geonn_within_count_points", "'{52.52}', '{13.405}'"},
 	[GEONN_CACHE_CREATE] = {"geonn_cache_create", "'near', 'city'"},
 	[GEONN_CACHE] = {"geonn_refresh", NULL},
 	[GEONN_SHARD_DDL] = {"geonn_shard_ddl", "'{shard1, shard2}', 'city'"}

@@ -19,6 +19,9 @@ typedef enum GeonnFunction
 	GEONN_WITHIN,
 	GEONN_WITHIN_SQL,
 	GEONN_NEAREST_POINTS,
+	GEONN_WITHIN_COUNT,
+	GEONN_WITHIN_COUNT_SQL,
+	GEONN_WITHIN_COUNT_POINTS,
 	GEONN_CACHE_CREATE,
 	GEONN_CACHE,				/* no function: the arguments that a cache keeps */
 	GEONN_SHARD_DDL
@@ -56,6 +59,7 @@ typedef struct GeonnArguments
 	List	   *by;				/* of char *: column names or pairs of them, each once */
 	List	   *overlaps;		/* likewise; at most GEONN_WINDOWS_MAX */
 	ArrayType  *windows;		/* of any type; may have any dimensions, and NULLs */
+	List	   *weights;		/* of char *: column names, each once; at most GEONN_WEIGHTS_MAX */
 	GeonnOptions options;
 	char	   *target;			/* the name of a cache's table */
 	GeonnReplace replace;

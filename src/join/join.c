@@ -13,6 +13,9 @@
  * An observation that can have a neighbour goes to the engine.  One that can have none, for its NULLs,
  * its group, its limits or its coordinates, stays here.  Where the unmatched are kept its row is stored.
  *
+ * A count has a row of each valid observation for each radius: of zeros, which are stored, if the observation stays
+ * here or if no references are there.
+ *
  * A caller takes rows one by one: those that are stored, then pairs that have come.  Observations are
  * read only while no row can be taken, and no more of them than the ring has places for.
  *
@@ -100,7 +103,7 @@ geonn_search_begin(const GeonnJoin *join, TupleDesc row_type)
 	search->context = context;
 	geonn_result_row_begin(&search->row, row_type, join->given != NULL,
 						   geonn_observation_id(join), &join->references->columns[COLUMN_ID],
-						   join->question.metric);
+						   &join->question);
 	MemoryContextSwitchTo(former);
 	return search;
 }
@@ -296,6 +299,40 @@ consume_observations(void *state, uint32 rows, const Datum *ids, const double *l
 	add_observations(search, rows - first, ids + first, latitudes + first, longitudes + first);
 }
 
+/*
+ * Store the rows of an observation without candidates, of which a count finds none within each radius.
+ */
+static void
+store_zeros(GeonnSearch *search, const PointRow *row)
+{
+	static const double none[GEONN_WEIGHTS_MAX];
+	GeonnPair	pair = {
+		.observation_id = result_id(search, row),
+		.observation_latitude = row->latitude,
+		.observation_longitude = row->longitude,
+		.matched = true,
+		.sums = none
+	};
+
+	search->number = GEONN_NOT_SENT;
+	for (uint32 i = 0; i < search->join->question.radii; i++)
+	{
+		pair.rank = i + 1;
+		geonn_result_row_pair(&search->row, &pair, search->prepared.references, search->values, search->nulls);
+		search->local_rows++;
+		store_row(search);
+	}
+}
+
+/*
+ * Do all observations of a count have no candidates, since no references are there?
+ */
+static bool
+counts_nothing(const GeonnSearch *search)
+{
+	return search->join->question.radii > 0 && geonn_client_references(search->prepared.client) == 0;
+}
+
 static void
 consume_observation(void *state, const PointRow *row)
 {
@@ -305,7 +342,7 @@ consume_observation(void *state, const PointRow *row)
 	int32		group = GEONN_NO_GROUP;
 
 	MemoryContextReset(search->prepared.row_context);
-	if (row->status == POINT_VALID && !geonn_row_is_limited_to_none(row))
+	if (row->status == POINT_VALID && !geonn_row_is_limited_to_none(row) && !counts_nothing(search))
 		group = groups == NULL ? 0 : geonn_groups_find(groups, row->by, row->by_is_null);
 	if (search->watch == NULL || search->watch(search->watch_state, row, group != GEONN_NO_GROUP))
 	{
@@ -315,6 +352,8 @@ consume_observation(void *state, const PointRow *row)
 			add_observation(search, row, group);
 		else if (row->status == POINT_VALID)
 			search->without_candidates++;
+		if (group == GEONN_NO_GROUP && search->join->question.radii > 0 && row->status == POINT_VALID)
+			store_zeros(search, row);
 		if (group == GEONN_NO_GROUP && search->join->keep_unmatched)
 		{
 			search->local_rows++;
@@ -393,12 +432,12 @@ prepare(GeonnSearch *search)
 	if (search->prepared.live != NULL)
 		geonn_live_note_engine(search->prepared.live, search->preparing,
 							   search->prepared.counts[POINT_VALID]);
-	if (search->reading != NULL && question->id_by_value &&
-		(question->columns & ~GEONN_COLUMN_EXCLUDED) == 0 &&
+	if (search->reading != NULL && question->id_by_value && !counts_nothing(search) &&
+		(question->columns & ~(GEONN_COLUMN_EXCLUDED | GEONN_COLUMNS_WEIGHTS)) == 0 &&
 		(!join->exclude_self || geonn_references_exclude_by_tag(search->prepared.references)))
 		geonn_reading_in_blocks(search->reading, consume_observations);
 	return geonn_client_references(search->prepared.client) > 0 ||
-		join->keep_unmatched ||
+		join->keep_unmatched || join->question.radii > 0 ||
 		(join->invalid == GEONN_INVALID_IS_ERROR && join->given == NULL);
 }
 
@@ -703,7 +742,8 @@ geonn_search_report(const GeonnSearch *search)
 	report.unmatched = report.work.unmatched + search->without_candidates;
 
 	/* rows from the engine and the store, less those not yet returned */
-	report.rows = report.work.pairs + search->local_rows - search->waiting - (search->run.end - search->run.next);
+	report.rows = report.work.pairs / Max(search->join->question.weights, 1) + search->local_rows -
+		search->waiting - (search->run.end - search->run.next);
 	if (search->join->keep_unmatched)
 		report.rows += report.work.unmatched;
 	return report;

@@ -88,9 +88,12 @@ make_question(const GeonnJoin *join, const GeonnResultRow *row)
 		question.id_length = sizeof(Datum);
 	}
 	question.unmatched = join->keep_unmatched;
+	if (question.radii > 0)
+		question.k = question.radii * Max(question.weights, 1);
 	question.columns = (references->by_count > 0 ? GEONN_COLUMN_GROUP : 0) |
 		(join->exclude_self ? GEONN_COLUMN_EXCLUDED : 0) |
-		((1u << references->window_count) - 1) * GEONN_COLUMN_WINDOW;
+		((1u << references->window_count) - 1) * GEONN_COLUMN_WINDOW |
+		((1u << references->weight_count) - 1) * GEONN_COLUMN_WEIGHT;
 	/* where one side alone has a radius, the points of the other have an infinite one */
 	if (geonn_has_radius(references) || (observations != NULL && geonn_has_radius(observations)))
 		question.columns |= GEONN_COLUMN_RADIUS;
@@ -221,7 +224,7 @@ may_be_alone(const GeonnJoin *join, const GeonnQuestion *question, ReferenceDeta
 {
 	return join->given != NULL && !join->given->each_alone && join->given->count <= POINTS_ALONE &&
 		question->columns == 0 && question->metric == GEONN_METRIC_SPHERE && question->k > 0 &&
-		!question->ties && question->device != GEONN_DEVICE_CUDA &&
+		question->radii == 0 && !question->ties && question->device != GEONN_DEVICE_CUDA &&
 		question->algorithm != GEONN_ALGORITHM_BRUTE && detail == REFERENCE_ID &&
 		geonn_integer_width(join->references->columns[COLUMN_ID].base_type) > 0 &&
 		join->references->point_kind == GEONN_POINT_NONE &&

@@ -326,6 +326,8 @@ describe(const PointSource *source, Relation table, const AttrNumber *attributes
 	}
 	for (int i = 0; i < source->window_count; i++)
 		add_column(&subject, &source->windows[i], attributes);
+	for (int i = 0; i < source->weight_count; i++)
+		add_column(&subject, &source->weights[i], attributes);
 	return subject.length <= GEONN_SUBJECT_BYTES;
 }
 

@@ -4,7 +4,7 @@
  *
  * All of them take the same arguments by the same names (arguments.c), but not each of
  * them all; they differ in where their points come from (relations, queries, arrays)
- * and in what is asked of them (k neighbours, or all within a radius).
+ * and in what is asked of them (k neighbours, all within a radius, or how many are within radii).
  */
 #include "postgres.h"
 
@@ -27,6 +27,9 @@ PG_FUNCTION_INFO_V1(geonn_nearest_sql);
 PG_FUNCTION_INFO_V1(geonn_within);
 PG_FUNCTION_INFO_V1(geonn_within_sql);
 PG_FUNCTION_INFO_V1(geonn_nearest_points);
+PG_FUNCTION_INFO_V1(geonn_within_count);
+PG_FUNCTION_INFO_V1(geonn_within_count_sql);
+PG_FUNCTION_INFO_V1(geonn_within_count_points);
 
 /* ---- points of arrays ---- */
 
@@ -167,7 +170,10 @@ static const PGFunction joins[] = {
 	[GEONN_NEAREST_SQL] = geonn_nearest_sql,
 	[GEONN_WITHIN] = geonn_within,
 	[GEONN_WITHIN_SQL] = geonn_within_sql,
-	[GEONN_NEAREST_POINTS] = geonn_nearest_points
+	[GEONN_NEAREST_POINTS] = geonn_nearest_points,
+	[GEONN_WITHIN_COUNT] = geonn_within_count,
+	[GEONN_WITHIN_COUNT_SQL] = geonn_within_count_sql,
+	[GEONN_WITHIN_COUNT_POINTS] = geonn_within_count_points
 };
 
 bool
@@ -186,11 +192,12 @@ geonn_make_join(const GeonnArguments *arguments)
 {
 	GeonnJoin  *join = arguments->join;
 	const GeonnColumnNames *observation = &arguments->options.observation;
-	const GeonnColumnNames *reference = &arguments->options.reference;
+	GeonnColumnNames reference = arguments->options.reference;
 	List	   *by = geonn_names_of_side(arguments->by, true);
 	List	   *overlaps = arguments->latitudes != NULL ? arguments->overlaps :
 		geonn_names_of_side(arguments->overlaps, true);
 
+	reference.weights = arguments->weights;
 	if (arguments->latitudes != NULL)
 		join->given = read_points(arguments, &join->given_window);
 	else if (arguments->obs_sql != NULL)
@@ -202,10 +209,10 @@ geonn_make_join(const GeonnArguments *arguments)
 												   geonn_names_of_side(arguments->by, false),
 												   geonn_names_of_side(arguments->overlaps, false));
 	join->references = arguments->ref_sql != NULL ?
-		geonn_query_source("ref_sql", arguments->ref_sql, reference, by, overlaps) :
+		geonn_query_source("ref_sql", arguments->ref_sql, &reference, by, overlaps) :
 		arguments->latitudes != NULL && by == NIL && overlaps == NIL ?
-		geonn_remembered_source(arguments->ref, reference) :
-		geonn_relation_source(arguments->ref, reference, by, overlaps);
+		geonn_remembered_source(arguments->ref, &reference) :
+		geonn_relation_source(arguments->ref, &reference, by, overlaps);
 	for (int i = 0; i < join->references->window_count; i++)
 	{
 		NamedWindow reference_window = geonn_named_window(join->references, i);
@@ -272,3 +279,6 @@ JOIN(geonn_nearest_sql)
 JOIN(geonn_within)
 JOIN(geonn_within_sql)
 JOIN(geonn_nearest_points)
+JOIN(geonn_within_count)
+JOIN(geonn_within_count_sql)
+JOIN(geonn_within_count_points)

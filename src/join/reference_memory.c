@@ -77,6 +77,9 @@ row_bytes(uint32 columns)
 		bytes += sizeof(double);
 	if (columns & GEONN_COLUMNS_WINDOWS)
 		bytes += pg_popcount32(columns & GEONN_COLUMNS_WINDOWS) * sizeof(GeonnWindow) + sizeof(uint16);
+
+	/* a weight, and its sum if that takes one word (engine/cpu/sums.c) */
+	bytes += pg_popcount32(columns & GEONN_COLUMNS_WEIGHTS) * (sizeof(double) + sizeof(uint64));
 	return bytes;
 }
 

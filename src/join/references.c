@@ -250,7 +250,8 @@ geonn_references_begin(const PointSource *source, ReferenceDetail detail,
 		references->record_bytes = SHORT_RECORD;
 	if (references->record_bytes > 0 && memory != NULL)
 	{
-		references->limits_bytes = geonn_limits_bytes(pg_popcount32(columns & GEONN_COLUMNS_WINDOWS));
+		references->limits_bytes = geonn_limits_bytes(pg_popcount32(columns & GEONN_COLUMNS_WINDOWS),
+													  pg_popcount32(columns & GEONN_COLUMNS_WEIGHTS));
 		begin_sort(references, type);
 	}
 	else if (references->record_bytes > 0)

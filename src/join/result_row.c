@@ -1,6 +1,6 @@
 /*
  * result_row.c
- *		What the rows of a result are: pairs, as the row type has them.
+ *		What the rows of a result are: pairs, or counts, as the row type has them.
  *
  * The caller says by the argument row_type which columns a row has: any of
  * those of the table below, by their names, in any order.  The table says of a
@@ -9,6 +9,8 @@
  * have the types of the tables; integers may become wider.
  */
 #include "postgres.h"
+
+#include <math.h>
 
 #include "catalog/pg_type.h"
 #include "lib/stringinfo.h"
@@ -28,7 +30,8 @@ typedef enum ColumnType
 	TYPE_OBSERVATION_ID,
 	TYPE_REFERENCE_ID,
 	TYPE_COUNT,					/* bigint or integer */
-	TYPE_DOUBLE
+	TYPE_DOUBLE,
+	TYPE_DOUBLES				/* double precision[] */
 } ColumnType;
 
 #define ID_TYPES (TYPE_REFERENCE_ID + 1)
@@ -44,13 +47,27 @@ typedef enum ResultValue
 	VALUE_OBSERVATION_LONGITUDE,
 	VALUE_REFERENCE_LATITUDE,
 	VALUE_REFERENCE_LONGITUDE,
-	VALUE_BEARING
+	VALUE_BEARING,
+	VALUE_RADIUS,
+	VALUE_COUNT,
+	VALUE_SUM,
+	VALUE_SUMS
 } ResultValue;
+
+/* which rows have a column; and which have it unless the caller says otherwise */
+enum
+{
+	OF_PAIRS = 1 << 0,
+	OF_COUNTS = 1 << 1,
+	USUAL_OF_PAIRS = 1 << 2,
+	USUAL_OF_COUNTS = 1 << 3
+};
 
 /* a row of the table */
 typedef struct ResultColumn
 {
 	const char *name;
+	int			rows;			/* bits OF_PAIRS ... */
 	ColumnType	type;
 	int			needs;			/* GEONN_NEEDS_...; without one of them the value is NULL */
 	ResultValue value;
@@ -68,24 +85,26 @@ struct ResultAttribute
 
 /* ---- the columns ---- */
 
-/* the first USUAL_COLUMNS of them are those of geonn_pair */
 static const ResultColumn result_columns[] = {
-	{"obs_id", TYPE_OBSERVATION_ID, GEONN_NEEDS_OBSERVATION_ID, VALUE_OBSERVATION_ID, "ord",
-		offsetof(GeonnRun, observation_id)},
-	{"ref_id", TYPE_REFERENCE_ID, GEONN_NEEDS_REFERENCE_ID, VALUE_REFERENCE_ID, NULL, 0},
-	{"distance", TYPE_DOUBLE, GEONN_NEEDS_DISTANCE, VALUE_DISTANCE, NULL,
+	{"obs_id", OF_PAIRS | OF_COUNTS | USUAL_OF_PAIRS | USUAL_OF_COUNTS, TYPE_OBSERVATION_ID,
+		GEONN_NEEDS_OBSERVATION_ID, VALUE_OBSERVATION_ID, "ord", offsetof(GeonnRun, observation_id)},
+	{"ref_id", OF_PAIRS | USUAL_OF_PAIRS, TYPE_REFERENCE_ID, GEONN_NEEDS_REFERENCE_ID, VALUE_REFERENCE_ID, NULL, 0},
+	{"distance", OF_PAIRS | USUAL_OF_PAIRS, TYPE_DOUBLE, GEONN_NEEDS_DISTANCE, VALUE_DISTANCE, NULL,
 		offsetof(GeonnRun, distance)},
-	{"rank", TYPE_COUNT, 0, VALUE_RANK, NULL, 0},
-	{"obs_lat", TYPE_DOUBLE, GEONN_NEEDS_OBSERVATION_LATITUDE, VALUE_OBSERVATION_LATITUDE, NULL,
-		offsetof(GeonnRun, observation_latitude)},
-	{"obs_lon", TYPE_DOUBLE, GEONN_NEEDS_OBSERVATION_LONGITUDE, VALUE_OBSERVATION_LONGITUDE, NULL,
-		offsetof(GeonnRun, observation_longitude)},
-	{"ref_lat", TYPE_DOUBLE, GEONN_NEEDS_REFERENCE_COORDINATES, VALUE_REFERENCE_LATITUDE, NULL, 0},
-	{"ref_lon", TYPE_DOUBLE, GEONN_NEEDS_REFERENCE_COORDINATES, VALUE_REFERENCE_LONGITUDE, NULL, 0},
-	{"bearing", TYPE_DOUBLE, GEONN_NEEDS_DISTANCE | GEONN_NEEDS_REFERENCE_COORDINATES, VALUE_BEARING, NULL, 0}
+	{"rank", OF_PAIRS, TYPE_COUNT, 0, VALUE_RANK, NULL, 0},
+	{"radius", OF_COUNTS | USUAL_OF_COUNTS, TYPE_DOUBLE, 0, VALUE_RADIUS, NULL, 0},
+	{"count", OF_COUNTS | USUAL_OF_COUNTS, TYPE_COUNT, 0, VALUE_COUNT, NULL, offsetof(GeonnRun, tag)},
+	{"sum", OF_COUNTS, TYPE_DOUBLE, 0, VALUE_SUM, NULL, 0},
+	{"sums", OF_COUNTS | USUAL_OF_COUNTS, TYPE_DOUBLES, 0, VALUE_SUMS, NULL, 0},
+	{"obs_lat", OF_PAIRS | OF_COUNTS, TYPE_DOUBLE, GEONN_NEEDS_OBSERVATION_LATITUDE, VALUE_OBSERVATION_LATITUDE,
+		NULL, offsetof(GeonnRun, observation_latitude)},
+	{"obs_lon", OF_PAIRS | OF_COUNTS, TYPE_DOUBLE, GEONN_NEEDS_OBSERVATION_LONGITUDE, VALUE_OBSERVATION_LONGITUDE,
+		NULL, offsetof(GeonnRun, observation_longitude)},
+	{"ref_lat", OF_PAIRS, TYPE_DOUBLE, GEONN_NEEDS_REFERENCE_COORDINATES, VALUE_REFERENCE_LATITUDE, NULL, 0},
+	{"ref_lon", OF_PAIRS, TYPE_DOUBLE, GEONN_NEEDS_REFERENCE_COORDINATES, VALUE_REFERENCE_LONGITUDE, NULL, 0},
+	{"bearing", OF_PAIRS, TYPE_DOUBLE, GEONN_NEEDS_DISTANCE | GEONN_NEEDS_REFERENCE_COORDINATES, VALUE_BEARING,
+		NULL, 0}
 };
-
-#define USUAL_COLUMNS 3
 
 static const char *
 column_name(const ResultColumn *column, bool numbered)
@@ -95,33 +114,37 @@ column_name(const ResultColumn *column, bool numbered)
 }
 
 static char *
-known_columns(bool numbered)
+known_columns(int rows, bool numbered)
 {
 	List	   *names = NIL;
 
 	for (int i = 0; i < (int) lengthof(result_columns); i++)
-		names = lappend(names, unconstify(char *, column_name(&result_columns[i], numbered)));
+	{
+		if (result_columns[i].rows & rows)
+			names = lappend(names, unconstify(char *, column_name(&result_columns[i], numbered)));
+	}
 	return geonn_list_names(names, "", NULL);
 }
 
 /*
- * The entry of result_columns for an attribute; NULL: it is dropped.
+ * The entry of result_columns for an attribute, among those of these rows; NULL: it is dropped.
  */
 static const ResultColumn *
-find_column(Form_pg_attribute attribute, bool numbered)
+find_column(Form_pg_attribute attribute, int rows, bool numbered)
 {
 	if (attribute->attisdropped)
 		return NULL;
 	for (int i = 0; i < (int) lengthof(result_columns); i++)
 	{
-		if (strcmp(NameStr(attribute->attname), column_name(&result_columns[i], numbered)) == 0)
+		if ((result_columns[i].rows & rows) &&
+			strcmp(NameStr(attribute->attname), column_name(&result_columns[i], numbered)) == 0)
 			return &result_columns[i];
 	}
 	ereport(ERROR,
 			(errcode(ERRCODE_UNDEFINED_COLUMN),
 			 errmsg("row_type has a column \"%s\", which geonn does not know",
 					NameStr(attribute->attname)),
-			 errdetail("The columns of a row_type are any of %s.", known_columns(numbered)),
+			 errdetail("The columns of a row_type are any of %s.", known_columns(rows, numbered)),
 			 errhint("Rename the column of the type, or leave it out; AS in the SELECT list gives a column of the answer another name.")));
 }
 
@@ -147,6 +170,7 @@ suitable_columns(const ResultAttribute *attributes, int count, bool numbered,
 		appendStringInfo(&list, "%s%s %s", list.len > 0 ? ", " : "",
 						 column_name(column, numbered),
 						 column->type == TYPE_DOUBLE ? "double precision" :
+						 column->type == TYPE_DOUBLES ? "double precision[]" :
 						 id == NULL || geonn_integer_width(id->base_type) > 0 ? "bigint" :
 						 format_type_with_typemod(id->type, geonn_declared_typmod(id)));
 	}
@@ -167,10 +191,10 @@ ready_ids(const PointColumn *id)
  * The extension's row type for these ids, if row_type is another of its types; NULL: none.
  */
 static const char *
-ready_type(Oid row_type, bool numbered, const PointColumn *const ids[ID_TYPES])
+ready_type(Oid row_type, int rows, bool numbered, const PointColumn *const ids[ID_TYPES])
 {
-	const char *usual = numbered ? "geonn_point_pair" : "geonn_pair";
-	const char *kind = ready_ids(ids[TYPE_REFERENCE_ID]);
+	const char *usual = rows == OF_COUNTS ? "geonn_within_row" : numbered ? "geonn_point_pair" : "geonn_pair";
+	const char *kind = ready_ids(ids[rows == OF_COUNTS ? TYPE_OBSERVATION_ID : TYPE_REFERENCE_ID]);
 	const char *other = numbered ? kind : ready_ids(ids[TYPE_OBSERVATION_ID]);
 	Oid			relation = get_typ_typrelid(row_type);
 	Oid			ready;
@@ -226,6 +250,7 @@ check_type(const GeonnResultRow *row, int number, bool numbered,
 	const char *expected = "double precision";
 	const char *suitable;
 	bool		fits = attribute->atttypid == FLOAT8OID;
+	int			rows = row->question->radii > 0 ? OF_COUNTS : OF_PAIRS;
 
 	if (column == NULL)
 		return;
@@ -240,6 +265,11 @@ check_type(const GeonnResultRow *row, int number, bool numbered,
 		expected = "bigint or integer";
 		fits = attribute->atttypid == INT8OID || attribute->atttypid == INT4OID;
 	}
+	else if (column->type == TYPE_DOUBLES)
+	{
+		expected = "double precision[]";
+		fits = attribute->atttypid == FLOAT8ARRAYOID;
+	}
 	if (fits)
 		return;
 	suitable = suitable_columns(row->attributes, descriptor->natts, numbered, ids);
@@ -253,7 +283,7 @@ check_type(const GeonnResultRow *row, int number, bool numbered,
 			 errdetail("The values are those of the id column \"%s\".", id->name),
 			 descriptor->tdtypeid == RECORDOID ?
 			 errhint("Write AS t(%s) behind the call.", suitable) :
-			 row_type_hint(ready_type(descriptor->tdtypeid, numbered, ids), suitable)));
+			 row_type_hint(ready_type(descriptor->tdtypeid, rows, numbered, ids), suitable)));
 }
 
 /* ---- rows ---- */
@@ -261,8 +291,9 @@ check_type(const GeonnResultRow *row, int number, bool numbered,
 void
 geonn_result_row_begin(GeonnResultRow *row, TupleDesc descriptor, bool numbered,
 					   const PointColumn *observation_id, const PointColumn *reference_id,
-					   int metric)
+					   const GeonnQuestion *question)
 {
+	int			rows = question->radii > 0 ? OF_COUNTS : OF_PAIRS;
 	const PointColumn *const ids[ID_TYPES] = {
 		[TYPE_OBSERVATION_ID] = observation_id,
 		[TYPE_REFERENCE_ID] = reference_id
@@ -270,19 +301,33 @@ geonn_result_row_begin(GeonnResultRow *row, TupleDesc descriptor, bool numbered,
 
 	if (descriptor == NULL)
 	{
-		ResultAttribute usual[USUAL_COLUMNS];
+		ResultAttribute usual[lengthof(result_columns)];
+		int			count = 0;
 
-		for (int i = 0; i < USUAL_COLUMNS; i++)
-			usual[i].column = &result_columns[i];
+		for (int i = 0; i < (int) lengthof(result_columns); i++)
+		{
+			if (result_columns[i].rows & (rows == OF_COUNTS ? USUAL_OF_COUNTS : USUAL_OF_PAIRS))
+				usual[count++].column = &result_columns[i];
+		}
 		ereport(ERROR,
 				(errcode(ERRCODE_DATATYPE_MISMATCH),
 				 errmsg("row_type is not of a composite type"),
 				 errdetail("The columns of a row_type say what the result has: any of %s.",
-						   known_columns(numbered)),
-				 row_type_hint(NULL, suitable_columns(usual, USUAL_COLUMNS, numbered, ids))));
+						   known_columns(rows, numbered)),
+				 row_type_hint(NULL, suitable_columns(usual, count, numbered, ids))));
 	}
 
-	row->metric = metric;
+	row->question = question;
+	row->sums = NULL;
+	if (question->weights > 0)
+	{
+		Datum		zeros[GEONN_WEIGHTS_MAX];
+
+		for (uint32 i = 0; i < question->weights; i++)
+			zeros[i] = Float8GetDatum(0);
+		row->sums = construct_array(zeros, (int) question->weights, FLOAT8OID, sizeof(float8), FLOAT8PASSBYVAL,
+									TYPALIGN_DOUBLE);
+	}
 	row->descriptor = descriptor;
 	row->attributes = palloc0(descriptor->natts * sizeof(ResultAttribute));
 	row->needs = 0;
@@ -290,7 +335,7 @@ geonn_result_row_begin(GeonnResultRow *row, TupleDesc descriptor, bool numbered,
 	{
 		ResultAttribute *attribute = &row->attributes[i];
 
-		attribute->column = find_column(TupleDescAttr(descriptor, i), numbered);
+		attribute->column = find_column(TupleDescAttr(descriptor, i), rows, numbered);
 		if (attribute->column == NULL)
 			continue;
 		row->needs |= attribute->column->needs;
@@ -302,7 +347,8 @@ geonn_result_row_begin(GeonnResultRow *row, TupleDesc descriptor, bool numbered,
 			if (geonn_integer_width(type) > 0 && type != attribute->type)
 				attribute->narrow_type = type;
 		}
-		if (!OidIsValid(attribute->narrow_type))
+		if (!OidIsValid(attribute->narrow_type) &&
+			(attribute->column->type != TYPE_COUNT || attribute->type == INT8OID))
 			attribute->in_run = attribute->column->in_run;
 	}
 	for (int i = 0; i < descriptor->natts; i++)
@@ -348,6 +394,28 @@ convert_count(const ResultAttribute *attribute, uint64 count)
 	return Int32GetDatum((int32) count);
 }
 
+/*
+ * An exact sum may be beyond all finite numbers of the type.
+ */
+static double
+check_sum(double sum)
+{
+	if (unlikely(isinf(sum)))
+		ereport(ERROR,
+				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+				 errmsg("a sum of weights is out of range for type double precision"),
+				 errhint("Divide the weights by a constant in a view or query.")));
+	return sum;
+}
+
+static Datum
+sums_value(const GeonnResultRow *row, const double *sums)
+{
+	for (uint32 i = 0; i < row->question->weights; i++)
+		((double *) ARR_DATA_PTR(row->sums))[i] = check_sum(sums[i]);
+	return PointerGetDatum(row->sums);
+}
+
 static inline Datum
 make_value(const GeonnResultRow *row, const ResultAttribute *attribute, const GeonnPair *pair,
 		   const GeonnReferences *references, bool *is_null)
@@ -378,8 +446,18 @@ make_value(const GeonnResultRow *row, const ResultAttribute *attribute, const Ge
 		case VALUE_BEARING:
 			*is_null = pair->distance == 0;
 			return *is_null ? (Datum) 0 :
-				Float8GetDatum(geonn_bearing(row->metric, pair->observation_latitude,
+				Float8GetDatum(geonn_bearing(row->question->metric, pair->observation_latitude,
 											 pair->observation_longitude, latitude, longitude));
+		case VALUE_RADIUS:
+			return Float8GetDatum(row->question->radius[pair->rank - 1]);
+		case VALUE_COUNT:
+			return convert_count(attribute, (uint64) pair->tag);
+		case VALUE_SUM:
+			*is_null = row->sums == NULL;
+			return *is_null ? (Datum) 0 : Float8GetDatum(check_sum(pair->sums[0]));
+		case VALUE_SUMS:
+			*is_null = row->sums == NULL;
+			return *is_null ? (Datum) 0 : sums_value(row, pair->sums);
 	}
 	pg_unreachable();
 }
@@ -429,7 +507,8 @@ fill_from_run(const GeonnResultRow *row, int attribute, const GeonnRun *run, uin
 		.matched = true,
 		.tag = run->tag[number],
 		.distance = run->distance[number],
-		.rank = 1
+		.rank = 1,
+		.sums = run->distance + number
 	};
 
 	fill_value(row, attribute, ~0, &pair, references, values, nulls);

@@ -6,6 +6,7 @@
 #define GEONN_RESULT_ROW_H
 
 #include "access/tupdesc.h"
+#include "utils/array.h"
 
 #include "client/client.h"
 #include "join/references.h"
@@ -28,19 +29,20 @@ typedef struct ResultAttribute ResultAttribute;
 typedef struct GeonnResultRow
 {
 	TupleDesc	descriptor;		/* the rows' type */
-	int			metric;			/* enum geonn_metric, by which bearings are computed */
+	const GeonnQuestion *question;	/* says how bearings are measured, and what is counted */
 	int			needs;			/* GEONN_NEEDS_... that any column has */
 	ResultAttribute *attributes;	/* [descriptor->natts] */
+	ArrayType  *sums;			/* the present value of the column sums; NULL: no weights are added up */
 } GeonnResultRow;
 
 /*
- * Describe rows of this type.  Raises an error if it is NULL (not composite), or if its columns, which are
- * matched by name, do not suit the ids.  numbered: the observations are given, and the rows have their
- * numbers, ord, in place of obs_id.
+ * Describe rows of this type, of an answer to the question, which must live as long.  Raises an error if the type is
+ * NULL (not composite), or if its columns, which are matched by name, do not suit the question or the ids.
+ * numbered: the observations are given, and the rows have their numbers, ord, in place of obs_id.
  */
 extern void geonn_result_row_begin(GeonnResultRow *row, TupleDesc descriptor, bool numbered,
 								   const PointColumn *observation_id,
-								   const PointColumn *reference_id, int metric);
+								   const PointColumn *reference_id, const GeonnQuestion *question);
 
 /*
  * Can ids of this column be values of the row type's attribute as they are, or as wider integers?

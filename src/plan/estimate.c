@@ -335,6 +335,7 @@ static NeighboursExpected
 expect_neighbours(PlannerInfo *root, const KnownJoin *join, double radius, double k)
 {
 	const FuncExpr *expression = join->expression;
+	Node	   *radii = geonn_expression_argument(expression, "radii");
 	double		count = join->references.rows < 0 ? UNKNOWN_ROWS : join->references.rows;
 	bool		itself = join->source != NULL && join->reference_source != NULL &&
 		join->source->relation == join->reference_source->relation;
@@ -347,6 +348,9 @@ expect_neighbours(PlannerInfo *root, const KnownJoin *join, double radius, doubl
 	};
 	double		each = asked.references;
 
+	/* a count has a row for each radius */
+	if (radii != NULL)
+		return (NeighboursExpected) {Max(1, estimate_array(root, radii).rows), 0};
 	narrow(root, expression, &asked);
 	if (count > 0 && (!isinf(asked.radius) || has_columns(root, join)))
 	{

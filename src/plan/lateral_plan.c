@@ -188,6 +188,10 @@ find_call(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *function, List *clau
 	if (whole == NULL)
 		return false;
 	path->expression = castNode(FuncExpr, whole->funcexpr);
+
+	/* counts are not pairs, which the node tells apart by their outer rows */
+	if (geonn_expression_argument(path->expression, "radii") != NULL)
+		return false;
 	if (!bms_is_empty(function->lateral_relids))
 		return bms_is_subset(function->lateral_relids, outer->relids) &&
 			split_call(whole, call);

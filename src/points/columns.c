@@ -339,7 +339,7 @@ require_attribute(PointSource *source, TupleDesc descriptor, const char *name,
 				 errmsg("%s has no column \"%s\"", source->title, name),
 				 errdetail("The column is named by %s. The columns here are %s.", namer,
 						   list_columns(descriptor, NULL)),
-				 source->paired && strcmp(namer, "options") != 0 ?
+				 source->paired && strcmp(namer, "options") != 0 && strcmp(namer, "the argument weights") != 0 ?
 				 errhint("Spell columns as the catalog does, without quotes. If the two sides call it by different names, give both, that of the observations first, as in '{%s=%s}'.",
 						 is_reference(source) ? name : "my_column", is_reference(source) ? "my_column" : name) :
 				 errhint("Spell columns as the catalog does, without quotes.")));
@@ -499,7 +499,21 @@ geonn_overlaps_names(Datum array)
 	return names;
 }
 
-/* ---- columns of limits ---- */
+List *
+geonn_weights_names(Datum array)
+{
+	List	   *names = geonn_column_names("weights", array);
+
+	if (list_length(names) > GEONN_WEIGHTS_MAX)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("the argument weights names %d columns", list_length(names)),
+				 errdetail("References have %d weights at most.", GEONN_WEIGHTS_MAX),
+				 errhint("Name %d of them, and the others in another call.", GEONN_WEIGHTS_MAX)));
+	return names;
+}
+
+/* ---- columns of limits and weights ---- */
 
 NamedWindow
 geonn_named_window(const PointSource *source, int number)
@@ -541,6 +555,26 @@ find_limits(PointSource *source, TupleDesc descriptor, const char *radius, List 
 }
 
 static void
+find_weights(PointSource *source, TupleDesc descriptor, List *weights)
+{
+	ListCell   *cell;
+
+	foreach(cell, weights)
+	{
+		PointColumn *column = &source->weights[source->weight_count++];
+
+		fill_column(column, require_attribute(source, descriptor, lfirst(cell), "the argument weights"), "weights");
+		if (!is_coordinate_type(column->base_type) && !note_unclear(source))
+			ereport(ERROR,
+					(errcode(ERRCODE_DATATYPE_MISMATCH),
+					 errmsg("weight column \"%s\" of %s has type %s", column->name, source->title,
+							format_type_be(column->type)),
+					 errdetail("The type of a weight column is double precision, real, numeric, bigint, integer or smallint."),
+					 errhint("Cast it to such a type in a view or query.")));
+	}
+}
+
+static void
 find_columns(PointSource *source, TupleDesc descriptor, const GeonnColumnNames *named,
 			 List *by, List *overlaps)
 {
@@ -548,10 +582,11 @@ find_columns(PointSource *source, TupleDesc descriptor, const GeonnColumnNames *
 
 	source->option_prefix = named->prefix;
 	source->paired = named->paired;
-	source->column_count = COLUMN_ROLES + list_length(by) + list_length(overlaps);
+	source->column_count = COLUMN_ROLES + list_length(by) + list_length(overlaps) + list_length(named->weights);
 	source->columns = palloc0(source->column_count * sizeof(PointColumn));
 	source->by = source->columns + COLUMN_ROLES;
 	source->windows = source->by + list_length(by);
+	source->weights = source->windows + list_length(overlaps);
 	find_id(source, descriptor, named->id);
 	find_coordinates(source, descriptor, named);
 	foreach(cell, by)
@@ -559,6 +594,7 @@ find_columns(PointSource *source, TupleDesc descriptor, const GeonnColumnNames *
 					require_attribute(source, descriptor, lfirst(cell), "the argument by"),
 					"by");
 	find_limits(source, descriptor, named->radius, overlaps);
+	find_weights(source, descriptor, named->weights);
 }
 
 static void

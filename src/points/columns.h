@@ -57,13 +57,16 @@ typedef struct PointSource
 	bool		quiet;			/* an error about columns is not raised, but sets unclear */
 	bool		unclear;
 	int			column_count;
-	PointColumn *columns;		/* [column_count] by ColumnRole; then those to join by; then those with windows */
+	PointColumn *columns;		/* [column_count] by ColumnRole; then those to join by; then those with windows;
+								 * then those with weights */
 	GeonnPointKind point_kind;	/* the kind of the point column, if the source has one */
 	int			by_count;
 	PointColumn *by;			/* [by_count] among the columns */
 	int			window_count;
 	PointColumn *windows;		/* [window_count] likewise */
 	WindowType	window_types[GEONN_WINDOWS_MAX];
+	int			weight_count;
+	PointColumn *weights;		/* [weight_count] likewise */
 
 	/*
 	 * Only rows that meet these are read (geonn_plan_query); NIL: all rows are.  The
@@ -83,12 +86,13 @@ typedef struct PointSource
 extern const char *geonn_role_name(ColumnRole role);
 
 /*
- * The names (char *) in an array of column names, as the argument by; and in the argument overlaps.  Raises
- * an error about a NULL, a name that comes twice, a pair that is too long for the type name (column_pairs.h),
- * and more than GEONN_WINDOWS_MAX windows.
+ * The names (char *) in an array of column names, as the argument by; and in the arguments overlaps and weights.
+ * Raises an error about a NULL, a name that comes twice, a pair that is too long for the type name
+ * (column_pairs.h), more than GEONN_WINDOWS_MAX windows, and more than GEONN_WEIGHTS_MAX weights.
  */
 extern List *geonn_column_names(const char *argument, Datum array);
 extern List *geonn_overlaps_names(Datum array);
+extern List *geonn_weights_names(Datum array);
 
 /*
  * Choose a relation's columns: those that are named, and the others by their
@@ -123,11 +127,11 @@ geonn_has_radius(const PointSource *source)
 	return source->columns[COLUMN_RADIUS].attribute > 0;
 }
 
-/* Do points of the source have a radius or windows? */
+/* Do points of the source have a radius, windows or weights (GeonnLimits)? */
 static inline bool
 geonn_has_limits(const PointSource *source)
 {
-	return geonn_has_radius(source) || source->window_count > 0;
+	return geonn_has_radius(source) || source->window_count > 0 || source->weight_count > 0;
 }
 
 /* The source's column of windows with this number, from 0 on, for messages. */

@@ -5,6 +5,7 @@
 #ifndef GEONN_OPTIONS_H
 #define GEONN_OPTIONS_H
 
+#include "nodes/pg_list.h"
 #include "utils/jsonb.h"
 
 /* column names as the catalog spells them; NULL: to be found by name or type */
@@ -17,6 +18,7 @@ typedef struct GeonnColumnNames
 	char	   *longitude;
 	char	   *point;			/* NULL where latitude is not */
 	char	   *radius;			/* NULL: points have none */
+	List	   *weights;		/* of char *; not an option, but the argument weights */
 } GeonnColumnNames;
 
 typedef struct GeonnOptions

@@ -153,7 +153,7 @@ begin_parcel(Parcel *parcel, const PointSource *source)
 			[PARCEL_LATITUDE] = sizeof(double),
 			[PARCEL_LONGITUDE] = sizeof(double),
 			[PARCEL_BY] = source->by_count * sizeof(Datum),
-			[PARCEL_LIMITS] = geonn_has_limits(source) ? geonn_limits_bytes(source->window_count) : 0,
+			[PARCEL_LIMITS] = geonn_has_limits(source) ? geonn_limits_bytes(source->window_count, source->weight_count) : 0,
 			[PARCEL_BY_IS_NULL] = source->by_count * sizeof(bool)
 		}
 	};
@@ -347,6 +347,7 @@ geonn_read_points_worker(dsm_segment *segment, shm_toc *contents)
 	source->columns = shm_toc_lookup(contents, KEY_COLUMNS, false);
 	source->by = source->columns + COLUMN_ROLES;
 	source->windows = source->by + source->by_count;
+	source->weights = source->windows + source->window_count;
 	source->title = shm_toc_lookup(contents, KEY_TITLE, false);
 	source->query = shm_toc_lookup(contents, KEY_QUERY, false);
 	for (int i = 0; i < source->window_count; i++)

@@ -31,6 +31,7 @@
 #include "nodes/makefuncs.h"
 #include "tcop/dest.h"
 #include "utils/builtins.h"
+#include "utils/float.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
@@ -146,6 +147,24 @@ geonn_read_limits(const PointSource *source, const Datum *values, const bool *nu
 	}
 }
 
+/*
+ * The weight of a valid point.  A NULL adds nothing to a sum.
+ */
+static double
+read_weight(const PointSource *source, const PointColumn *column, Datum value, bool is_null)
+{
+	double		weight = is_null ? 0 : geonn_number(column->base_type, value);
+
+	if (!isfinite(weight))
+		ereport(ERROR,
+				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+				 errmsg("a weight in column \"%s\" of %s is out of range: %s", column->name, source->title,
+						float8out_internal(weight)),
+				 errdetail("Weights are finite numbers."),
+				 errhint("Correct it, or use a view or query that leaves such rows out, or has NULL in its place.")));
+	return weight;
+}
+
 static void
 take_row(PointReading *reading, const Datum *values, const bool *nulls)
 {
@@ -187,6 +206,9 @@ take_row(PointReading *reading, const Datum *values, const bool *nulls)
 	if (geonn_has_limits(source))
 	{
 		geonn_read_limits(source, values, nulls, &reading->limits);
+		for (int i = 0; i < source->weight_count && row.status == POINT_VALID; i++)
+			reading->limits.weights[i] = read_weight(source, &source->weights[i], values[source->weights[i].attribute - 1],
+													 nulls[source->weights[i].attribute - 1]);
 		row.limits = &reading->limits;
 	}
 	MemoryContextSwitchTo(former);

@@ -84,7 +84,7 @@ copy_text(const char *text)
 }
 
 /*
- * Copy a source that has neither `by` nor windows.
+ * Copy a source that has neither `by` nor windows nor weights.
  */
 static PointSource *
 copy_source(const PointSource *source)
@@ -99,7 +99,7 @@ copy_source(const PointSource *source)
 	copy->quoted_name = copy_text(source->quoted_name);
 	copy->columns = palloc(source->column_count * sizeof(PointColumn));
 	memcpy(copy->columns, source->columns, source->column_count * sizeof(PointColumn));
-	copy->by = copy->windows = copy->columns + source->column_count;
+	copy->by = copy->windows = copy->weights = copy->columns + source->column_count;
 	for (int i = 0; i < source->column_count; i++)
 	{
 		copy->columns[i].name = copy_text(source->columns[i].name);
@@ -151,7 +151,8 @@ geonn_remembered_source(Oid relation, const GeonnColumnNames *named)
 {
 	PointSource *source;
 
-	if (named->id != NULL || named->latitude != NULL || named->point != NULL || named->radius != NULL)
+	if (named->id != NULL || named->latitude != NULL || named->point != NULL || named->radius != NULL ||
+		named->weights != NIL)
 		return geonn_relation_source(relation, named, NIL, NIL);
 
 	/* what has changed before the lock was taken is forgotten */

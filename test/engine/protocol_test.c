@@ -168,6 +168,12 @@ test_abuse_of_questions(const struct engine *engine)
 		{"no rows", {.rows = 0,.k = 1,.max_distance = INFINITY}},
 		{"more rows than the batch has",
 		{.rows = 11,.k = 1,.max_distance = INFINITY}},
+		{"a count within too many radii", {.rows = 5,.radii = GEONN_RADII_MAX + 1}},
+		{"a count within radii that do not rise", {.rows = 5,.radii = 2,.radius = {3, 3}}},
+		{"a count within a negative radius", {.rows = 5,.radii = 1,.radius = {-1}}},
+		{"a count within a radius that is no number", {.rows = 5,.radii = 2,.radius = {1, NAN}}},
+		{"a count of neighbours", {.rows = 5,.k = 1,.radii = 1,.radius = {1}}},
+		{"a count with ties", {.rows = 5,.flags = GEONN_SEARCH_TIES,.radii = 1,.radius = {1}}},
 		{"a slot without a batch",
 		{.slot = 1,.rows = 5,.k = 1,.max_distance = INFINITY}},
 		{"a slot out of range",
@@ -200,7 +206,9 @@ test_abuse_of_questions(const struct engine *engine)
 	static const struct geonn_open datasets[] = {
 		{.metric = 1000},
 		{.columns = GEONN_COLUMNS_ALL + 1},
-		{.columns = UINT32_MAX}
+		{.columns = UINT32_MAX},
+		{.columns = GEONN_COLUMN_WEIGHT << 1},
+		{.columns = GEONN_COLUMN_WEIGHT | GEONN_COLUMN_WEIGHT << 3}
 	};
 	struct client_question all_within = {.max_distance = INFINITY};
 	double		zero[10] = {0};

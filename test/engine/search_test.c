@@ -234,7 +234,7 @@ test_order_by_tag(void)
 		points_draw_windows(&test.references, window, SPANS_WIDE, true);
 		points_draw_windows(&test.observations, window, SPANS_WIDE, true);
 	}
-	test.columns = GEONN_COLUMNS_ALL;
+	test.columns = GEONN_COLUMNS_ALL & ~GEONN_COLUMNS_WEIGHTS;
 	test.order_by_tag = true;
 	finish_case(&test, 2000, questions_right);
 }

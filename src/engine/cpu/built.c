@@ -1,7 +1,7 @@
 /*
  * built.c
  *		What the CPU has built of a dataset: the references for brute force,
- *		indexes, and a table of squares.
+ *		indexes with sums of weights, and a table of squares.
  *
  * A dataset has one index, unless its references have windows.  Then an index
  * is cut into slabs for windows of some length (slabs.c), which is that of the
@@ -120,19 +120,34 @@ cpu_built_wants_index(struct cpu_built *built, const struct search *search)
 }
 
 /*
- * Build an index, and note how long that took.
+ * Build the index of `built`, and the sums of the dataset's weights for it.  Note in `first` how long that took.
  */
-static struct cpu_index *
-build_index(struct cpu_built *built, const struct search *search, struct failure *failure)
+static bool
+build_index(struct cpu_built *built, struct cpu_built *first, const struct search *search, struct failure *failure)
 {
+	struct dataset *dataset = search->dataset;
 	int64_t		began_us = now_us();
 	struct cpu_index *index = cpu_index_build(search, failure);
+	size_t		bytes;
 
 	if (index == NULL)
-		return NULL;
-	atomic_store(&built->build_us, (uint64_t) (now_us() - began_us) + 1);
-	atomic_fetch_add(&search->dataset->built_bytes, cpu_index_bytes(index));
-	return index;
+		return false;
+	bytes = cpu_index_bytes(index);
+	for (int i = 0; i < GEONN_WEIGHTS_MAX && dataset->weight[i] != NULL; i++)
+	{
+		if (!cpu_sums_build(&built->sums[i], dataset, index, i, failure))
+		{
+			while (i-- > 0)
+				cpu_sums_free(&built->sums[i]);
+			cpu_index_free(index);
+			return false;
+		}
+		bytes += built->sums[i].bytes;
+	}
+	built->index = index;
+	atomic_store(&first->build_us, (uint64_t) (now_us() - began_us) + 1);
+	atomic_fetch_add(&dataset->built_bytes, bytes);
+	return true;
 }
 
 bool
@@ -143,16 +158,12 @@ cpu_built_add_index(struct cpu_built *built, const struct search *search, struct
 	struct cpu_built *more;
 
 	if (built->index == NULL)
-	{
-		built->index = build_index(built, search, failure);
-		return built->index != NULL;
-	}
+		return build_index(built, built, search, failure);
 	atomic_store(&built->misfit_us, 0);
 	more = calloc(1, sizeof(*more));
 	if (more == NULL)
 		return true;
-	more->index = build_index(built, search, &ignored);
-	if (more->index == NULL)
+	if (!build_index(more, built, search, &ignored))
 	{
 		free(more);
 		return true;
@@ -262,6 +273,8 @@ cpu_built_free(struct cpu_built *built)
 		cpu_cells_abandon(built->cells_building);
 		cpu_cells_free(atomic_load(&built->cells));
 		cpu_index_free(built->index);
+		for (int i = 0; i < GEONN_WEIGHTS_MAX; i++)
+			cpu_sums_free(&built->sums[i]);
 		memory_block_release(built->references.x, built->references_bytes);
 		free(built);
 		built = next;

@@ -8,6 +8,7 @@
 #include "engine/cpu/cells.h"
 #include "engine/cpu/collector.h"
 #include "engine/cpu/index.h"
+#include "engine/cpu/sums.h"
 #include "engine/search/device.h"
 
 /* what the CPU has built of a dataset; each part is built when a search first needs it */
@@ -16,11 +17,13 @@ struct cpu_built
 	struct cpu_index *index;
 	struct cpu_references references;	/* the references for brute force; x is NULL: not built */
 	size_t		references_bytes;
+	struct cpu_sums sums[GEONN_WEIGHTS_MAX];	/* those of the dataset's weights, for the index */
 
-	/* how many observations cpu_turn_pairs() should take in its next turn, and how
-	 * many cpu_turn_nearest() should; 0: not known.  Several turns may change them
-	 * at the same time. */
+	/* how many observations cpu_turn_pairs() should take in its next turn, how many
+	 * cpu_turn_counts() and cpu_turn_nearest() should; 0: not known.  Several turns may
+	 * change them at the same time. */
 	atomic_uint paired;
+	atomic_uint counted;
 	atomic_uint pace;
 
 	/* the table of squares beside the index, or NULL; and the incomplete table while it is being

@@ -21,15 +21,16 @@
  *
  *	cpu/built.c			what is built of a dataset
  *	cpu/cells.c			the table of squares, with cpu/cells_fill.c
- *	cpu/turn.c			what a turn is; cpu/turn_nearest.c, cpu/turn_cells.c and
- *						cpu/turn_pairs.c
+ *	cpu/turn.c			what a turn is; cpu/turn_nearest.c, cpu/turn_cells.c,
+ *						cpu/turn_pairs.c and cpu/turn_counts.c
  *	cpu/index.c			the index, built with radix_sort.c, cpu/slabs.c, cpu/curve_cells.c and
  *						cpu/curve.c
+ *	cpu/sums.c			exact sums of the weights in any part of an index
  *	cpu/collector.c		one observation's candidates
  *	cpu/path.c			the hot loops' versions for kinds of processors:
  *						cpu/brute.c, cpu/nearest.c, cpu/cells_nearest.c,
  *						cpu/cells_fill.c, cpu/neighbours.c, cpu/bundle.c, cpu/walk_alone.c,
- *						cpu/vectors.c
+ *						cpu/count.c, cpu/vectors.c
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -315,7 +316,8 @@ do_turn(struct cpu_device *cpu, struct search *search, struct cpu_built *built)
 		search->failed = true;
 		return fail(&search->failure, GEONN_ERROR_MEMORY, "not enough memory for a search");
 	}
-	goes_on = (is_nearest ? cpu_turn_nearest : cpu_turn_pairs) (search, built, room);
+	goes_on = (search->question.radii > 0 ? cpu_turn_counts :
+			   is_nearest ? cpu_turn_nearest : cpu_turn_pairs) (search, built, room);
 	give_room(cpu, room);
 	cpu_built_note_turn(built, search, now_us() - began_us);
 	return goes_on;

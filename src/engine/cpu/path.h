@@ -34,6 +34,7 @@
 struct cpu_nearest_piece;
 struct cpu_references;
 struct cpu_neighbours_piece;
+struct cpu_count_piece;
 struct cpu_cells_building;
 struct cpu_cells_search;
 
@@ -58,6 +59,9 @@ struct cpu_path
 
 	/* cpu/neighbours.h */
 	void		(*neighbours) (struct cpu_neighbours_piece *piece);
+
+	/* cpu/count.h */
+	void		(*count) (struct cpu_count_piece *piece);
 };
 
 /*

@@ -3,6 +3,7 @@
  *		The table of functions of one version of the CPU's hot loops.
  */
 #include "engine/cpu/cells.h"
+#include "engine/cpu/count.h"
 #include "engine/cpu/nearest.h"
 #include "engine/cpu/neighbours.h"
 #include "engine/cpu/vectors.h"
@@ -18,5 +19,6 @@ const struct cpu_path CPU_PATH_NAME(cpu_path) = {
 	.index_nearest = CPU_PATH_NAME(cpu_index_nearest),
 	.cells_fill = CPU_PATH_NAME(cpu_cells_fill),
 	.cells_nearest = CPU_PATH_NAME(cpu_cells_nearest),
-	.neighbours = CPU_PATH_NAME(cpu_neighbours)
+	.neighbours = CPU_PATH_NAME(cpu_neighbours),
+	.count = CPU_PATH_NAME(cpu_count)
 };

@@ -30,7 +30,7 @@ struct cpu_turn_room
  * goes by the index, asks for one nearest reference with
  * geonn_metric_chord_decides(), and does not begin with a cutoff.  It may have
  * groups, windows and radiuses of observations, but no radiuses of references or
- * excluded tags.  cpu_turn_pairs() answers all other searches.
+ * excluded tags.  cpu_turn_counts() answers searches that count, cpu_turn_pairs() all others.
  */
 extern bool cpu_turn_is_nearest(const struct search *search, const struct cpu_built *built);
 
@@ -43,6 +43,10 @@ extern bool cpu_turn_nearest(struct search *search, struct cpu_built *built,
 							 struct cpu_turn_room *room);
 extern bool cpu_turn_pairs(struct search *search, struct cpu_built *built,
 						   struct cpu_turn_room *room);
+
+/* Do a turn of a search that counts. */
+extern bool cpu_turn_counts(struct search *search, struct cpu_built *built,
+							struct cpu_turn_room *room);
 
 /*
  * Do a turn of a search by a table of squares, cpu_built_cells().  The turn may

@@ -9,6 +9,7 @@
 #include "engine/dataset/dataset.h"
 
 #include <malloc.h>
+#include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,7 @@
 #define WINDOW(number) \
 	COLUMN(GEONN_COLUMN_WINDOW << (number), int64_t, low[number]), \
 	COLUMN(GEONN_COLUMN_WINDOW << (number), int64_t, high[number])
+#define WEIGHT(number) COLUMN(GEONN_COLUMN_WEIGHT << (number), double, weight[number])
 
 const struct dataset_column dataset_columns[DATASET_COLUMNS] = {
 	COLUMN(0, double, latitude),
@@ -34,7 +36,11 @@ const struct dataset_column dataset_columns[DATASET_COLUMNS] = {
 	WINDOW(0),
 	WINDOW(1),
 	WINDOW(2),
-	COLUMN(GEONN_COLUMNS_WINDOWS, uint16_t, edges)
+	COLUMN(GEONN_COLUMNS_WINDOWS, uint16_t, edges),
+	WEIGHT(0),
+	WEIGHT(1),
+	WEIGHT(2),
+	WEIGHT(3)
 };
 
 static void *
@@ -159,6 +165,10 @@ dataset_append(struct dataset *dataset, const struct geonn_batch_columns *batch,
 		if (!geonn_coordinates_valid(dataset->latitude[i], dataset->longitude[i]))
 			return fail(failure, GEONN_ERROR_PROTOCOL,
 						"reference coordinates are out of range");
+	for (int weight = 0; weight < GEONN_WEIGHTS_MAX; weight++)
+		for (size_t i = dataset->count; dataset->weight[weight] != NULL && i < count; i++)
+			if (!isfinite(dataset->weight[weight][i]))
+				return fail(failure, GEONN_ERROR_PROTOCOL, "a reference's weight is not finite");
 
 	dataset->count = count;
 	return true;

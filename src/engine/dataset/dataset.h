@@ -42,6 +42,7 @@ struct dataset
 	int64_t    *low[GEONN_WINDOWS_MAX]; /* [count] the lows of each window, or NULL (window.h) */
 	int64_t    *high[GEONN_WINDOWS_MAX];	/* [count] the highs of each window, or NULL */
 	uint16_t   *edges;			/* [count] the edges of all windows, or NULL: it has no windows */
+	double	   *weight[GEONN_WEIGHTS_MAX];	/* [count] finite, or NULL: it has no such column */
 
 	/* used by the server's thread alone */
 	size_t		capacity;		/* how many rows fit into the columns */
@@ -90,7 +91,7 @@ struct dataset
  * The number of columns that datasets may have.  dataset_columns lists them,
  * for code that does the same with each.
  */
-#define DATASET_COLUMNS (5 + 2 * GEONN_WINDOWS_MAX + 1)
+#define DATASET_COLUMNS (5 + 2 * GEONN_WINDOWS_MAX + 1 + GEONN_WEIGHTS_MAX)
 
 struct dataset_column
 {
@@ -115,8 +116,8 @@ extern struct dataset *dataset_create(uint64_t id, enum geonn_metric metric,
 
 /*
  * Append the first rows of a batch.  Fails, and appends nothing, if
- * coordinates are out of range, if the references become too many, or if
- * memory is short.
+ * coordinates are out of range or weights are not finite, if the references
+ * become too many, or if memory is short.
  */
 extern bool dataset_append(struct dataset *dataset,
 						   const struct geonn_batch_columns *batch,

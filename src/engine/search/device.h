@@ -20,8 +20,8 @@
  * bytes for the same search: geodesy.h decides.
  *
  * Each host has the CPU as a device, and the CPU answers any question.  A GPU
- * answers no search that begins with a cutoff or would end with one, and looks
- * at every pair only for the nearest reference of a plain dataset.  Such
+ * answers no search that counts, or begins with a cutoff or would end with one, and
+ * looks at every pair only for the nearest reference of a plain dataset.  Such
  * searches are for the CPU from the start (search_choice), or a GPU hands the
  * rest of one over between two turns: it sets choice to GEONN_DEVICE_CPU, and
  * yields.
@@ -53,6 +53,9 @@ struct device;
  * (common/window.h).  The answer is the first k candidates, or all if k is 0, in
  * the order (distance, index in the dataset), which is that of the pairs, too.
  * With ties, all candidates at the distance of the k-th are added.
+ *
+ * With radii, a search counts the candidates within each, and adds up their weights: protocol.h says what the
+ * pairs are then.  k is 0.
  */
 struct question
 {
@@ -60,6 +63,8 @@ struct question
 	bool		ties;
 	enum geonn_algorithm algorithm; /* auto: the device chooses */
 	double		max_distance;	/* metres, inclusive; may be infinite */
+	uint32_t	radii;			/* 0 ... GEONN_RADII_MAX */
+	double		radius[GEONN_RADII_MAX];	/* metres, inclusive, rising; may be infinite */
 };
 
 /*
@@ -159,6 +164,9 @@ extern bool search_is_nearest(const struct search *search);
  * coordinates and tags alone, as most searches do.
  */
 extern bool search_is_plain_nearest(const struct search *search);
+
+/* How many pairs each observation has in the answer of a search with radii. */
+extern uint32_t search_counts_each(const struct search *search);
 
 /* Which of the devices that its session has chosen may begin a search. */
 extern enum geonn_device_choice search_choice(const struct search *search,

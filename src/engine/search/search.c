@@ -19,12 +19,21 @@ search_is_plain_nearest(const struct search *search)
 	return search_is_nearest(search) && search->dataset->columns == 0;
 }
 
+uint32_t
+search_counts_each(const struct search *search)
+{
+	uint32_t	weights = (uint32_t) __builtin_popcount(search->dataset->columns & GEONN_COLUMNS_WEIGHTS);
+
+	return search->question.radii * (weights > 0 ? weights : 1);
+}
+
 enum geonn_device_choice
 search_choice(const struct search *search, enum geonn_device_choice chosen)
 {
 	bool		every_pair = search->question.algorithm == GEONN_ALGORITHM_BRUTE;
 
-	return search->cutoff.present || (every_pair && !search_is_plain_nearest(search)) ?
+	return search->question.radii > 0 || search->cutoff.present ||
+		(every_pair && !search_is_plain_nearest(search)) ?
 		GEONN_DEVICE_CPU : chosen;
 }
 

@@ -41,6 +41,20 @@ is_same_question(const struct question *a, const struct question *b)
 }
 
 /*
+ * Whether a request with radii is a count as protocol.h describes it.
+ */
+static bool
+is_count(const struct geonn_search *request)
+{
+	if (request->radii > GEONN_RADII_MAX || request->k != 0 || request->flags != 0)
+		return false;
+	for (uint32_t i = 0; i < request->radii; i++)
+		if (!(request->radius[i] >= 0) || (i > 0 && !(request->radius[i] > request->radius[i - 1])))
+			return false;
+	return true;
+}
+
+/*
  * Whether a client may ask this question; if not, ends the session.
  */
 static bool
@@ -58,6 +72,8 @@ check_question(struct session *session, const struct geonn_search *request,
 	else if (request->algorithm > GEONN_ALGORITHM_BRUTE ||
 			 request->flags & ~(GEONN_SEARCH_TIES | GEONN_SEARCH_RESUME))
 		session_fail_protocol(session, "unknown algorithm or flags");
+	else if (request->radii > 0 && !is_count(request))
+		session_fail_protocol(session, "a count with too many radii, or with radii that do not rise");
 	else if (request->flags & GEONN_SEARCH_RESUME &&
 			 !(last->cutoff.present && last->first == request->first &&
 			   is_same_question(question, &last->question)))
@@ -84,10 +100,16 @@ session_search(struct session *session, const union geonn_message *message)
 
 	if (slot == NULL || !check_question(session, request, &question))
 		return;
+	if (request->radii > 0)
+	{
+		question.radii = request->radii;
+		memcpy(question.radius, request->radius, sizeof(question.radius));
+		question.algorithm = GEONN_ALGORITHM_INDEX; /* no other counts */
+	}
 	search = &slot->search;
 	if (request->flags & GEONN_SEARCH_RESUME)
 		cutoff = search->cutoff;
-	if (is_same_question(&question, &search->question))
+	if (question.radii == 0 && is_same_question(&question, &search->question))
 		pairs_each = search->answered > 0 ? (double) search->pairs / search->answered :
 			search->pairs_each;
 	memset(search, 0, sizeof(*search));

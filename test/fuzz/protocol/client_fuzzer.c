@@ -90,6 +90,14 @@ read_wish(const struct step *step)
 		.type = step->slot / 16 % 2 ? TEXTOID : INT4OID
 	};
 
+	if (step->slot / 32 % 4 == 3)
+	{
+		wish.question.ties = wish.question.unmatched = false;
+		wish.question.radii = 1 + step->numbers[1] / 64 % GEONN_RADII_MAX;
+		wish.question.weights = step->numbers[1] / 1024 % (GEONN_WEIGHTS_MAX + 1);
+		wish.question.k = wish.question.radii * Max(wish.question.weights, 1);
+		wish.question.columns |= ((1u << wish.question.weights) - 1) * GEONN_COLUMN_WEIGHT;
+	}
 	wish.question.id_by_value = wish.type != TEXTOID;
 	wish.question.id_length = wish.type == TEXTOID ? -1 : 4;
 	return wish;
@@ -223,7 +231,8 @@ take_pair(HostileJoin *join, bool wait)
 		for (; run.next < run.end; run.next++)
 		{
 			look_at_observation(join, run.observation_id[run.next]);
-			look_at_reference(join, run.tag[run.next]);
+			if (join->wish.question.radii == 0)
+				look_at_reference(join, run.tag[run.next]);
 			sum += run.distance[run.next] > run.observation_latitude[run.next];
 		}
 		return true;
@@ -238,10 +247,14 @@ take_pair(HostileJoin *join, bool wait)
 
 		if (pair.rank != (observation == join->last ? join->rank : 0) + 1)
 			steps_broken("the pairs of an observation come one after the other, by rank");
-		if (pair.rank > geonn_client_references(join->client) ||
+		if (question->radii > 0 ? pair.rank > question->radii :
+			pair.rank > geonn_client_references(join->client) ||
 			(question->k > 0 && !question->ties && pair.rank > question->k))
 			steps_broken("no more pairs come than were asked for");
-		look_at_reference(join, pair.tag);
+		if (question->radii == 0)
+			look_at_reference(join, pair.tag);
+		for (uint32 i = 0; i < question->weights; i++)
+			sum += pair.sums[i] > 0;
 	}
 	join->rank = pair.matched ? pair.rank : 0;
 	join->last = observation;

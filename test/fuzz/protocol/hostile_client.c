@@ -431,6 +431,13 @@ say_search(struct hostile *hostile, const struct step *step)
 	/* the middle one of the usual questions, and the rest of what it left */
 	if (step->numbers[1] % 2 == 0)
 		search.max_distance = step->numbers[1] % 4 == 0 ? HUGE_VAL : 100000.0;
+	if (step->numbers[1] / 640 % 4 == 3)
+	{
+		search.k = search.flags = 0;
+		search.radii = 1 + step->numbers[0] % (GEONN_RADII_MAX + 1);
+		for (uint32_t i = 0; i < search.radii && i < GEONN_RADII_MAX; i++)
+			search.radius[i] = step->numbers[1] / 2560 % 2 ? scribble_number(step->numbers[1] + i) : 50000.0 * i * i;
+	}
 	search.first = step->numbers[0] / 1024 % 2 && slot->answered < search.rows ?
 		slot->answered : 0;
 	ask(hostile, step, GEONN_SEARCH, &search, GEONN_RESULTS);

@@ -1,0 +1,425 @@
+/*
+ * count.c
+ *		Counts the candidates of many observations within radii on the CPU, and adds up their weights.
+ *
+ * Each observation walks through the index from the topmost level down, once for all radii.  On the way it has a
+ * range of radii whose border may cross the present nodes.  It looks at each of these nodes: smaller radii do not
+ * reach the node; larger ones contain it whole, and get all of its references without a look at them, by the
+ * node's range of positions; with those between, the walk goes into the node.  So it sees the leaves on
+ * the borders alone.  There, squared chords decide about most positions, and distances about those so near to the border
+ * that the margins of chords leave it open (geonn_metric_certain_limit()).
+ *
+ * The farthest corner of a node's box needs no margin, for the reason why its bound needs none (cpu/walk.h):
+ * rounding is monotone, so no position of the node has a greater squared chord.
+ *
+ * If references have windows or radiuses, no node is taken whole, since some of its references may be no candidates.
+ * References that an observation excludes by their tags are found in the dataset, whose tags rise, and are taken
+ * off at the end.
+ */
+#include "engine/cpu/count.h"
+
+#include <string.h>
+
+#include "common/metric.h"
+#include "engine/base/clock.h"
+#include "engine/cpu/walk.h"
+
+/* the greatest number of parts that an observation walks through one by one */
+#define PARTS_MAX 16
+
+/* so many observations are answered between two looks at the clock */
+#define ROWS_UNTIL_LOOK 32
+
+struct count
+{
+	uint64_t	references;
+	struct cpu_sum sum[GEONN_WEIGHTS_MAX];
+};
+
+struct walk
+{
+	const struct cpu_count_piece *piece;
+	const struct dataset *dataset;
+	const struct cpu_index *index;
+	bool		takes_nodes;	/* all references of a node are candidates */
+
+	/* the observation */
+	uint32_t	number;			/* its number in the batch */
+	const struct cpu_observation *observation;
+	const struct cpu_radii *radii;
+	struct cpu_radii own;		/* its own radii, if its radius cuts the question's off */
+	int32_t		group;
+	struct point_windows windows;
+	struct cpu_box box;			/* a box around it alone */
+	struct cpu_part part;		/* the part of the index that the walk goes through */
+
+	struct count count[GEONN_RADII_MAX];
+};
+
+/*
+ * Add positions first ... end - 1 to the counts of radii from ... to - 1.
+ */
+static inline void
+add_positions(struct walk *walk, uint32_t first, uint32_t end, uint32_t from, uint32_t to)
+{
+	uint64_t	references = walk->index->start[end] - walk->index->start[first];
+
+	for (uint32_t radius = from; radius < to; radius++)
+	{
+		struct count *count = &walk->count[radius];
+
+		count->references += references;
+		for (uint32_t i = 0; i < walk->piece->weights; i++)
+			cpu_sums_add(&walk->piece->sums[i], &count->sum[i], first, end);
+	}
+}
+
+/* bits that are set, from `first` to end - 1 */
+struct run
+{
+	uint32_t	first;
+	uint32_t	end;
+};
+
+/*
+ * Take the first run of set bits, of which there is one, out of the bits.
+ */
+static inline struct run
+first_run(uint32_t *bits)
+{
+	uint32_t	first = (uint32_t) __builtin_ctz(*bits);
+	uint32_t	gaps = ~*bits & UINT32_MAX << first;
+	uint32_t	end = gaps != 0 ? (uint32_t) __builtin_ctz(gaps) : INDEX_WIDTH;
+
+	*bits &= ~cpu_first_bits(end);
+	return (struct run) {first, end};
+}
+
+/*
+ * Add the positions from `first` on whose bit is set to the count of a radius.
+ */
+static inline void
+add_bits(struct walk *walk, uint32_t first, uint32_t bits, uint32_t radius)
+{
+	while (bits != 0)
+	{
+		struct run	run = first_run(&bits);
+
+		add_positions(walk, first + run.first, first + run.end, radius, radius + 1);
+	}
+}
+
+static double
+distance_to(const struct walk *walk, uint32_t position)
+{
+	const struct cpu_index *index = walk->index;
+	uint32_t	place = index->place[index->start[position]];
+
+	if (geonn_metric_chord_decides(walk->dataset->metric))
+		return geonn_metric_distance_of(walk->dataset->metric, walk->observation->vector, (struct geonn_vector)
+										{index->x[position], index->y[position], index->z[position]});
+	return geonn_metric_distance(walk->dataset->metric, walk->observation->latitude, walk->observation->longitude,
+								 walk->dataset->latitude[place], walk->dataset->longitude[place]);
+}
+
+/*
+ * Return the bits of those positions of a leaf that have no radius of their own, or one that reaches the observation.
+ */
+static uint32_t
+reaching(const struct walk *walk, uint32_t first, const double *chords, uint32_t bits)
+{
+	const struct cpu_index *index = walk->index;
+
+	bits &= cpu_within_each(chords, index->wide + first);
+	for (uint32_t left = bits; left != 0; left &= left - 1)
+	{
+		uint32_t	position = first + (uint32_t) __builtin_ctz(left);
+		double		radius = walk->dataset->radius[index->place[index->start[position]]];
+
+		if (radius != INFINITY && !(distance_to(walk, position) <= radius))
+			bits &= ~(left & -left);
+	}
+	return bits;
+}
+
+/*
+ * Add a leaf's positions to the counts of the radii from ... to - 1.
+ */
+static void
+count_leaf(struct walk *walk, uint32_t leaf, uint32_t from, uint32_t to)
+{
+	const struct cpu_index *index = walk->index;
+	const struct cpu_radii *radii = walk->radii;
+	uint32_t	first = leaf * INDEX_WIDTH;
+	double		chords[INDEX_WIDTH];
+	uint32_t	left;
+
+	(void) cpu_leaf_chords(index, leaf, walk->observation->vector, chords);
+	left = cpu_part_bits(walk->part, leaf) & cpu_within(chords, radii->within[to - 1]);
+	if (left != 0 && index->edges != NULL)
+		left &= cpu_leaf_overlaps(index, leaf, &walk->windows);
+	if (left != 0 && index->limited)
+		left = reaching(walk, first, chords, left);
+	for (uint32_t radius = from; radius < to && left != 0; radius++)
+	{
+		uint32_t	within = left & cpu_within(chords, radii->within[radius]);
+		uint32_t	open = within & ~cpu_within(chords, radii->certain[radius]);
+
+		for (; open != 0; open &= open - 1)
+			if (!(distance_to(walk, first + (uint32_t) __builtin_ctz(open)) <= radii->radius[radius]))
+				within &= ~(open & -open);
+		add_bits(walk, first, within, radius);
+	}
+}
+
+/*
+ * For each of the nodes from `node` on, compute the squared chord to the farthest corner of its box.
+ */
+CPU_WALK_INLINE void
+farthest_corners(const struct cpu_index *index, uint32_t node, const struct cpu_box *box, double *chords)
+{
+#pragma GCC unroll 16
+	for (int i = 0; i < INDEX_WIDTH; i += LANES)
+	{
+		lanes		reach[3];
+
+		for (int axis = 0; axis < 3; axis++)
+			reach[axis] = lanes_larger(lanes_minus(lanes_all(box->low[axis]), lanes_load(index->low[axis] + node + i)),
+									   lanes_minus(lanes_load(index->high[axis] + node + i), lanes_all(box->low[axis])));
+		lanes_store(chords + i, lanes_chord(reach[0], reach[1], reach[2]));
+	}
+}
+
+/*
+ * Add those positions of the walk's part that lie under nodes first_node ... end_node - 1 of a level.
+ */
+static void
+add_nodes(struct walk *walk, int level, uint32_t first_node, uint32_t end_node, uint32_t from, uint32_t to)
+{
+	uint64_t	first = (uint64_t) first_node << INDEX_BITS * (level + 1);
+	uint64_t	end = (uint64_t) end_node << INDEX_BITS * (level + 1);
+
+	add_positions(walk, first > walk->part.first ? (uint32_t) first : walk->part.first,
+				  end < walk->part.end ? (uint32_t) end : walk->part.end, from, to);
+}
+
+/*
+ * Walk through some nodes of a level, for the radii from ... to - 1.
+ */
+static void
+count_nodes(struct walk *walk, int level, struct cpu_nodes nodes, uint32_t from, uint32_t to)
+{
+	const struct cpu_index *index = walk->index;
+	const struct cpu_radii *radii = walk->radii;
+	uint32_t	first = index->shape.first[level] + nodes.first;
+	double		nearest[INDEX_WIDTH];
+	double		farthest[INDEX_WIDTH];
+	uint32_t	left;
+
+	cpu_node_bounds(index, first, &walk->box, nearest);
+	left = cpu_within(nearest, radii->within[to - 1]) & cpu_first_bits(nodes.count);
+	if (index->widest != NULL)
+		left &= cpu_within_each(nearest, index->widest + first);
+	if (index->edges != NULL)
+		left &= cpu_nodes_reached(index, first, &walk->windows);
+	if (walk->takes_nodes)
+	{
+		uint32_t	whole;
+
+		/* those within the smallest radius are within all */
+		farthest_corners(index, first, &walk->box, farthest);
+		whole = left & cpu_within(farthest, radii->certain[from]);
+		left &= ~whole;
+		while (whole != 0)
+		{
+			struct run	run = first_run(&whole);
+
+			add_nodes(walk, level, nodes.first + run.first, nodes.first + run.end, from, to);
+		}
+	}
+	for (; left != 0; left &= left - 1)
+	{
+		uint32_t	child = (uint32_t) __builtin_ctz(left);
+		uint32_t	least = from;
+		uint32_t	most = to;
+
+		while (walk->takes_nodes && most > least && farthest[child] <= radii->certain[most - 1])
+			most--;
+		if (most < to)
+			add_nodes(walk, level, nodes.first + child, nodes.first + child + 1, most, to);
+		while (least < most && nearest[child] > radii->within[least])
+			least++;
+		if (least == most)
+			continue;
+		if (level == 0)
+			count_leaf(walk, nodes.first + child, least, most);
+		else
+			count_nodes(walk, level - 1, cpu_part_children(walk->part, level, nodes.first + child), least, most);
+	}
+}
+
+static void
+count_part(struct walk *walk, struct cpu_part part)
+{
+	int			level;
+	struct cpu_nodes top = cpu_part_top(part, &level);
+
+	walk->part = part;
+	count_nodes(walk, level, top, 0, walk->radii->count);
+}
+
+/*
+ * Walk through the parts that the observation's windows reach; if they are many, once through the group.
+ */
+static void
+count_slabs(struct walk *walk)
+{
+	const struct cpu_index *index = walk->index;
+	uint32_t	group = cpu_slabs_group(index->slabs, walk->group);
+	uint32_t	parts[PARTS_MAX];
+	uint32_t	count;
+
+	if (group == index->slabs->groups)
+		return;
+	count = cpu_slabs_reached(index->slabs, group, &walk->windows, parts, PARTS_MAX);
+	if (count > PARTS_MAX)
+		count_part(walk, cpu_index_group_part(index, group));
+	else
+		for (uint32_t i = 0; i < count; i++)
+			count_part(walk, cpu_index_part(index, parts[i]));
+}
+
+/*
+ * The place of the first reference whose tag is at least this one, in a dataset whose tags rise.
+ */
+static size_t
+first_place(const struct dataset *dataset, int64_t tag)
+{
+	size_t		first = 0;
+	size_t		end = dataset->count;
+
+	while (first < end)
+	{
+		size_t		middle = first + (end - first) / 2;
+
+		if (dataset->tag[middle] < tag)
+			first = middle + 1;
+		else
+			end = middle;
+	}
+	return first;
+}
+
+/*
+ * Take the references that the observation excludes off all counts that have them.
+ */
+static void
+take_excluded_off(struct walk *walk)
+{
+	const struct dataset *dataset = walk->dataset;
+	const struct geonn_batch_columns *columns = &walk->piece->search->columns;
+	int64_t		last = ((const volatile int64_t *) columns->excluded_last)[walk->number];
+
+	for (size_t place = first_place(dataset, ((const volatile int64_t *) columns->excluded_first)[walk->number]);
+		 place < dataset->count && dataset->tag[place] <= last; place++)
+	{
+		double		distance;
+
+		if ((dataset->group != NULL && dataset->group[place] != walk->group) ||
+			(dataset->edges != NULL && !point_windows_overlap(&walk->windows, dataset, place)))
+			continue;
+		distance = geonn_metric_distance(dataset->metric, walk->observation->latitude, walk->observation->longitude,
+										 dataset->latitude[place], dataset->longitude[place]);
+		if (dataset->radius != NULL && !(distance <= dataset->radius[place]))
+			continue;
+		for (uint32_t radius = 0; radius < walk->radii->count; radius++)
+		{
+			if (!(distance <= walk->radii->radius[radius]))
+				continue;
+			walk->count[radius].references--;
+			for (uint32_t i = 0; i < walk->piece->weights; i++)
+				cpu_sums_take_off(&walk->piece->sums[i], &walk->count[radius].sum[i], dataset->weight[i][place]);
+		}
+	}
+}
+
+/*
+ * Begin with an observation, whose columns are read once, as the batch is shared with the client.
+ */
+static void
+begin(struct walk *walk, uint32_t row)
+{
+	const struct cpu_count_piece *piece = walk->piece;
+	const struct geonn_batch_columns *columns = &piece->search->columns;
+	struct geonn_vector from = piece->observation[row].vector;
+
+	walk->number = piece->first + row;
+	walk->observation = &piece->observation[row];
+	walk->box = (struct cpu_box) {{from.x, from.y, from.z}, {from.x, from.y, from.z}};
+	if (columns->group != NULL)
+		walk->group = ((const volatile int32_t *) columns->group)[walk->number];
+	if (walk->dataset->edges != NULL)
+		walk->windows = point_windows_read(columns, walk->number);
+	if (walk->dataset->radius != NULL)
+	{
+		cpu_radii_set(&walk->own, walk->dataset->metric, piece->radii->radius, piece->radii->count,
+									  ((const volatile double *) columns->radius)[walk->number]);
+		walk->radii = &walk->own;
+	}
+	for (uint32_t radius = 0; radius < walk->radii->count; radius++)
+	{
+		walk->count[radius].references = 0;
+		for (uint32_t i = 0; i < piece->weights; i++)
+			memset(walk->count[radius].sum[i].word, 0, piece->sums[i].words * sizeof(uint64_t));
+	}
+}
+
+/*
+ * Write the observation's pairs.
+ */
+static void
+end(const struct walk *walk, uint32_t row)
+{
+	const struct cpu_count_piece *piece = walk->piece;
+	uint32_t	pairs = piece->weights > 0 ? piece->weights : 1;	/* of a radius */
+	size_t		pair = (size_t) row * walk->radii->count * pairs;
+
+	for (uint32_t radius = 0; radius < walk->radii->count; radius++)
+		for (uint32_t i = 0; i < pairs; i++, pair++)
+		{
+			piece->tag[pair] = (int64_t) walk->count[radius].references;
+			piece->distance[pair] = piece->weights > 0 ?
+				cpu_sums_rounded(&piece->sums[i], &walk->count[radius].sum[i]) : 0.0;
+		}
+	piece->answered[row] = true;
+}
+
+void
+CPU_PATH_NAME(cpu_count) (struct cpu_count_piece *piece)
+{
+	const struct cpu_index *index = piece->index;
+	struct walk walk = {
+		.piece = piece,
+		.dataset = piece->search->dataset,
+		.index = index,
+		.takes_nodes = index->edges == NULL && !index->limited,
+		.radii = piece->radii
+	};
+
+	for (uint32_t i = 0; i < piece->count; i++)
+	{
+		uint32_t	row = piece->row[i];
+
+		if (atomic_load_explicit(piece->search->cancelled, memory_order_relaxed) ||
+			(i % ROWS_UNTIL_LOOK == ROWS_UNTIL_LOOK - 1 && now_ms() >= piece->end_ms))
+			return;
+		begin(&walk, row);
+		if (index->slabs != NULL)
+			count_slabs(&walk);
+		else if (cpu_index_part_of(index, walk.group) < index->parts)
+			count_part(&walk, cpu_index_part(index, cpu_index_part_of(index, walk.group)));
+		if (piece->search->columns.excluded_first != NULL)
+			take_excluded_off(&walk);
+		end(&walk, row);
+	}
+}

@@ -1,0 +1,237 @@
+/*
+ * turn_counts.c
+ *		A turn that counts the candidates of observations within radii, and adds up their weights.
+ *
+ * Each observation has the same number of pairs, so their places in the batch are known before they are: threads write
+ * them there.  The observations of a turn are sorted by the part of the index that has their group, and then along
+ * the curve, so that one after the other they meet nodes that are still in the cache.  A turn takes as many as earlier
+ * turns say that its time suffices for.  If they take longer after all, each thread stops, and the observations before
+ * the first one without an answer count as answered.  The turn's first observation is always answered.
+ */
+#include "engine/cpu/turn.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/base/clock.h"
+#include "engine/base/radix_sort.h"
+#include "engine/base/thread_pool.h"
+#include "engine/cpu/columns.h"
+#include "engine/cpu/count.h"
+#include "engine/cpu/nearest.h"
+
+/* numbers of observations: of a dataset's first turn, of the largest one, and of a piece */
+#define TURN_ROWS_FIRST 1024
+#define TURN_ROWS_MAX 131072
+#define TURN_PIECE_ROWS 512
+
+struct turn
+{
+	struct search *search;
+	const struct cpu_built *built;
+	struct cpu_radii radii;
+	uint32_t	first;			/* observation */
+	uint32_t	rows;			/* observations to try */
+	uint32_t	each;			/* how many pairs each has */
+	int64_t		end_ms;
+	atomic_bool out_of_range;
+
+	struct cpu_observation *observation;	/* [rows] */
+	bool	   *answered;		/* [rows] */
+	struct radix_sort sort;		/* keys, and rows */
+};
+
+/*
+ * Lay out the memory for a turn from `memory` on (NULL to learn only the size).  Returns its bytes.
+ */
+static size_t
+place_room(struct turn *turn, void *memory)
+{
+	struct column_block block = {memory, 0};
+
+	COLUMN_PLACE(&block, turn->observation, turn->rows);
+	COLUMN_PLACE(&block, turn->sort.key, turn->rows);
+	COLUMN_PLACE(&block, turn->sort.room_key, turn->rows);
+	COLUMN_PLACE(&block, turn->sort.value, turn->rows);
+	COLUMN_PLACE(&block, turn->sort.room_value, turn->rows);
+	COLUMN_PLACE(&block, turn->answered, turn->rows);
+	return block.bytes;
+}
+
+/*
+ * An observation is sorted by this number: its part's, or with windows its group's.  If a key has no room for all
+ * numbers, only the curve sorts.
+ */
+static uint32_t
+part_of(const struct turn *turn, uint32_t row)
+{
+	const struct cpu_index *index = turn->built->index;
+	int32_t		group;
+
+	if (turn->search->columns.group == NULL || index->parts >= CPU_NEAREST_PARTS_MAX)
+		return 0;
+	group = ((const volatile int32_t *) turn->search->columns.group)[turn->first + row];
+	return index->slabs != NULL ? cpu_slabs_group(index->slabs, group) : cpu_index_part_of(index, group);
+}
+
+static void
+prepare_piece(void *context, size_t number)
+{
+	struct turn *turn = context;
+	uint32_t	begin = (uint32_t) number * CPU_VECTORS_BLOCK;
+	uint32_t	count = turn->rows - begin < CPU_VECTORS_BLOCK ? turn->rows - begin : CPU_VECTORS_BLOCK;
+	double		degrees[2][CPU_VECTORS_BLOCK];
+	double		x[CPU_VECTORS_BLOCK];
+	double		y[CPU_VECTORS_BLOCK];
+	double		z[CPU_VECTORS_BLOCK];
+
+	if (!cpu_turn_read_points(turn->search, turn->first + begin, NULL, count, degrees, x, y, z))
+	{
+		atomic_store(&turn->out_of_range, true);
+		return;
+	}
+	cpu_path->curve_codes(x, y, z, count, CPU_CURVE_KEY_LEVELS, turn->sort.key + begin);
+	for (uint32_t i = 0; i < count; i++)
+	{
+		turn->observation[begin + i] = (struct cpu_observation) {{x[i], y[i], z[i]}, degrees[0][i], degrees[1][i]};
+		turn->sort.key[begin + i] = cpu_nearest_key(part_of(turn, begin + i), turn->sort.key[begin + i]);
+		turn->sort.value[begin + i] = begin + i;
+		turn->answered[begin + i] = false;
+	}
+}
+
+/*
+ * Answer some rows until the turn is over, but at least the first of them.
+ */
+static void
+count_rows(const struct turn *turn, const uint32_t *row, uint32_t count)
+{
+	struct search *search = turn->search;
+	struct cpu_count_piece piece = {
+		.search = search,
+		.index = turn->built->index,
+		.sums = turn->built->sums,
+		.weights = (uint32_t) __builtin_popcount(search->dataset->columns & GEONN_COLUMNS_WEIGHTS),
+		.radii = &turn->radii,
+		.observation = turn->observation,
+		.first = turn->first,
+		.end_ms = turn->end_ms,
+		.count = count,
+		.row = row,
+		.tag = search->columns.tag + search->pairs,
+		.distance = search->columns.distance + search->pairs,
+		.answered = turn->answered
+	};
+
+	cpu_path->count(&piece);
+}
+
+static void
+count_piece(void *context, size_t number)
+{
+	const struct turn *turn = context;
+	uint32_t	begin = (uint32_t) number * TURN_PIECE_ROWS;
+
+	if (now_ms() < turn->end_ms)
+		count_rows(turn, turn->sort.value + begin,
+				   turn->rows - begin < TURN_PIECE_ROWS ? turn->rows - begin : TURN_PIECE_ROWS);
+}
+
+/*
+ * Answer the turn's observations.  Returns how many, from the first one on, are answered.
+ */
+static uint32_t
+answer(struct turn *turn)
+{
+	const uint32_t first_row = 0;
+	uint32_t	answered = 0;
+
+	turn->end_ms = now_ms() + CPU_TURN_LIMIT_MS;
+	thread_pool_run(count_piece, turn, (turn->rows + TURN_PIECE_ROWS - 1) / TURN_PIECE_ROWS);
+	if (!turn->answered[0])
+		count_rows(turn, &first_row, 1);
+	while (answered < turn->rows && turn->answered[answered])
+		answered++;
+	return answered;
+}
+
+/*
+ * How many observations make the next turn take about CPU_TURN_MS, if `answered` of this turn's took so long.
+ */
+static uint32_t
+adjusted_pace(const struct turn *turn, uint32_t answered, int64_t took_ms)
+{
+	uint64_t	rows = (uint64_t) answered * CPU_TURN_MS / (uint64_t) (took_ms > 0 ? took_ms : 1);
+
+	if (rows > 4 * (uint64_t) turn->rows)
+		rows = 4 * (uint64_t) turn->rows;
+	return rows < 1 ? 1 : rows < TURN_ROWS_MAX ? (uint32_t) rows : TURN_ROWS_MAX;
+}
+
+/*
+ * Sort and answer the observations.  Returns whether another turn may follow.
+ */
+static bool
+search_rows(struct turn *turn, uint32_t *answered)
+{
+	struct search *search = turn->search;
+
+	turn->sort.count = turn->rows;
+	thread_pool_run(prepare_piece, turn, (turn->rows + CPU_VECTORS_BLOCK - 1) / CPU_VECTORS_BLOCK);
+	if (atomic_load(&turn->out_of_range))
+	{
+		cpu_turn_out_of_range(search);
+		return false;
+	}
+	if (!radix_sort(&turn->sort, cpu_nearest_key_bits(turn->built->index)))
+	{
+		search->failed = true;
+		return fail(&search->failure, GEONN_ERROR_MEMORY, "not enough memory for a search");
+	}
+	*answered = answer(turn);
+	if (atomic_load(search->cancelled))
+		return false;
+	if (turn->each > 1)
+		for (uint32_t row = 0; row < *answered; row++)
+			search->columns.count[turn->first + row] = turn->each;
+	search_account(search, *answered, *answered * turn->each, turn->each == 1);
+	return search->answered < search->rows - search->first;
+}
+
+bool
+cpu_turn_counts(struct search *search, struct cpu_built *built, struct cpu_turn_room *room)
+{
+	struct turn turn = {
+		.search = search,
+		.built = built,
+		.first = search->first + search->answered,
+		.each = search_counts_each(search)
+	};
+	uint32_t	left = search->rows - turn.first;
+	uint32_t	fit = (search->columns.room - search->pairs) / turn.each;
+	uint32_t	pace = atomic_load(&built->counted);
+	uint32_t	answered = 0;
+	int64_t		began_ms = now_ms();
+	bool		goes_on;
+
+	if (fit == 0 && search->answered == 0)
+	{
+		search->failed = true;
+		return fail(&search->failure, GEONN_ERROR_LIMIT, "a batch has room for %u pairs, and an observation has %u",
+					search->columns.room, turn.each);
+	}
+	if (fit == 0)
+		return false;
+	turn.rows = pace > 0 ? pace : TURN_ROWS_FIRST;
+	turn.rows = turn.rows < left ? turn.rows : left;
+	turn.rows = turn.rows < fit ? turn.rows : fit;
+	search->failed = !cpu_turn_reserve(room, place_room(&turn, NULL), turn.rows, &search->failure);
+	if (search->failed)
+		return false;
+	place_room(&turn, room->memory);
+	cpu_radii_set(&turn.radii, search->dataset->metric, search->question.radius, search->question.radii, INFINITY);
+	goes_on = search_rows(&turn, &answered);
+	if (answered > 0 && (answered < turn.rows || turn.rows >= pace))
+		atomic_store(&built->counted, adjusted_pace(&turn, answered, now_ms() - began_ms));
+	return goes_on;
+}
