@@ -42,6 +42,7 @@ struct walk
 	const struct dataset *dataset;
 	const struct cpu_index *index;
 	bool		takes_nodes;	/* all references of a node are candidates */
+	bool		one_each;		/* each position has one reference */
 
 	/* the observation */
 	uint32_t	number;			/* its number in the batch */
@@ -62,7 +63,7 @@ struct walk
 static inline void
 add_positions(struct walk *walk, uint32_t first, uint32_t end, uint32_t from, uint32_t to)
 {
-	uint64_t	references = walk->index->start[end] - walk->index->start[first];
+	uint64_t	references = walk->one_each ? end - first : walk->index->start[end] - walk->index->start[first];
 
 	for (uint32_t radius = from; radius < to; radius++)
 	{
@@ -101,6 +102,11 @@ first_run(uint32_t *bits)
 static inline void
 add_bits(struct walk *walk, uint32_t first, uint32_t bits, uint32_t radius)
 {
+	if (walk->one_each && walk->piece->weights == 0)
+	{
+		walk->count[radius].references += (uint64_t) __builtin_popcount(bits);
+		return;
+	}
 	while (bits != 0)
 	{
 		struct run	run = first_run(&bits);
@@ -162,7 +168,7 @@ count_leaf(struct walk *walk, uint32_t leaf, uint32_t from, uint32_t to)
 		left = reaching(walk, first, chords, left);
 	for (uint32_t radius = from; radius < to && left != 0; radius++)
 	{
-		uint32_t	within = left & cpu_within(chords, radii->within[radius]);
+		uint32_t	within = radius == to - 1 ? left : left & cpu_within(chords, radii->within[radius]);
 		uint32_t	open = within & ~cpu_within(chords, radii->certain[radius]);
 
 		for (; open != 0; open &= open - 1)
@@ -403,6 +409,7 @@ CPU_PATH_NAME(cpu_count) (struct cpu_count_piece *piece)
 		.dataset = piece->search->dataset,
 		.index = index,
 		.takes_nodes = index->edges == NULL && !index->limited,
+		.one_each = index->references == index->shape.positions,
 		.radii = piece->radii
 	};
 
