@@ -102,6 +102,14 @@ SELECT * FROM compare('obs', 'ref', '{1e6, 9e6}', ', by => ''{kind}''', conditio
 SELECT * FROM compare('ref', 'ref', '{0, 2000, 9e6}', ', exclude_self => true', condition => 'o.id <> r.id');
 SELECT * FROM compare('ref', 'ref', '{2000, 9e6}', ', exclude_self => true, by => ''{kind}''', 'spheroid',
                       'o.id <> r.id AND o.kind = r.kind');
+-- references with other ids, which come sorted, and weights of other types
+SELECT count(*), count(*) FILTER (WHERE t.count = b.count AND t.sums[1:3] = ARRAY[b.sums[1], b.sums[1], b.sums[1]]
+                                  AND t.sums[4] = b.count::float8 / 4) AS same
+FROM geonn_within_count_sql('SELECT id::text AS id, lat, lon FROM ref',
+                            'SELECT id::text AS id, lat, lon, n::bigint AS a, n::numeric AS b, n::real AS c, 0.25 AS d FROM ref',
+                            '{2000, 9e6}', '{a, b, c, d}', exclude_self => true, row_type => NULL::geonn_within_row_text) t
+JOIN geonn_within_count('ref', 'ref', '{2000, 9e6}', '{n}', exclude_self => true) b
+    ON b.obs_id::text = t.obs_id AND b.radius = t.radius;
 CREATE TABLE junk AS
 SELECT CASE WHEN i % 31 > 0 THEN i % 150 END::bigint AS id,
        CASE WHEN i % 17 > 0 THEN (i * 7919 % 1000) / 100.0 END::float8 AS lat,
