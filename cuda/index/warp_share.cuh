@@ -20,9 +20,10 @@
 /* how long warps of a launch take items */
 #define LAUNCH_NANOSECONDS 25000000
 
-/* how many short items a warp takes at a time, if TAKE_ITEMS_FROM or more are to be taken */
+/* how many short items a warp takes at a time at most, and how many times it takes some at least,
+ * so that all warps end at about the same time */
 #define TAKE_ITEMS 8
-#define TAKE_ITEMS_FROM (1u << 16)
+#define TAKE_TIMES 4
 
 /* the items next ... end - 1 that a warp has taken and not yet begun */
 struct warp_share
@@ -49,9 +50,13 @@ warp_clock(void)
 static __device__ __forceinline__ void
 warp_share_begin(struct warp_share *share, uint32_t *taken, uint32_t count, bool short_items)
 {
+	/* another warp may have taken some since; this one then takes fewer at a time */
+	uint32_t	left = count - min(*(volatile uint32_t *) taken, count);
+
 	share->taken = taken;
 	share->count = count;
-	share->take = short_items && count >= TAKE_ITEMS_FROM ? TAKE_ITEMS : 1;
+	share->take = short_items ?
+		min(left / (gridDim.x * WARP_BLOCK_WARPS * TAKE_TIMES) + 1, (uint32_t) TAKE_ITEMS) : 1;
 	share->started = warp_clock();
 	share->next = 0;
 	share->end = 0;

@@ -154,6 +154,7 @@ struct round
 {
 	struct geonn_vector anchor;
 	uint32_t	source;			/* the lane of the anchor */
+	uint32_t	home;			/* the leaf where the anchor would be on the curve, or one near it */
 	struct anchor_offset member;	/* the lane's observation */
 	bool		is_member;
 	float		reach;			/* all positions this near the anchor are staged */
@@ -202,7 +203,6 @@ stage(const struct neighbours *search, float square_limit, float spread,
 {
 	constexpr int rows = KEPT < INDEX_WIDTH ? 1 : KEPT / INDEX_WIDTH;
 	const struct index *index = &search->index;
-	uint32_t	home = index_home_leaf(index, index_code(round->anchor), 0, index->shape.nodes[0]);
 	float		widened = 1.0f + WIDENING * rsqrtf((float) search->k);
 	uint32_t	nearest[rows];	/* squared distances from the anchor */
 	uint32_t	last = KEY_NONE;	/* about the k-th smallest of these so far */
@@ -214,7 +214,7 @@ stage(const struct neighbours *search, float square_limit, float spread,
 	round->reach = INFINITY;
 	round->staged = 0;
 	fill_keys<rows>(nearest, KEY_NONE);
-	index_walk_begin(&walk, index, round->anchor, 0, home);
+	index_walk_begin(&walk, index, round->anchor, 0, round->home);
 	while (index_walk_next(&walk, (double) (round->reach * round->reach * ANCHOR_ABOVE), &leaf))
 	{
 		uint32_t	position = leaf * INDEX_WIDTH + warp_lane();
@@ -233,10 +233,10 @@ stage(const struct neighbours *search, float square_limit, float spread,
 		if (reached)
 			room->staged[round->staged + lanes_before(mask)] = place;
 		round->staged += __popc(mask);
-		if (leaf != home && __popc(__ballot_sync(ALL_LANES, square < last)) < NEARER_MIN)
+		if (leaf != round->home && __popc(__ballot_sync(ALL_LANES, square < last)) < NEARER_MIN)
 			continue;
 		take_keys<rows>(nearest, square);
-		if (leaf == home)
+		if (leaf == round->home)
 		{
 			float		size = anchor_largest(reached ? __uint_as_float(square) : 0.0f);
 

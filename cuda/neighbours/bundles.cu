@@ -38,6 +38,9 @@
 /* how many blocks fill a multiprocessor, if each warp has a bundle */
 #define BLOCKS_FULL 8
 
+/* how many counts a block of begin_kernel() writes */
+#define BEGIN_ROWS (8 * BLOCK_THREADS)
+
 /* the position of a pair, or INDEX_NONE */
 template <int KEPT>
 static __device__ __forceinline__ uint32_t
@@ -135,20 +138,19 @@ write_coincident(const struct neighbours *search, const struct bundle_room<KEPT>
 
 /*
  * Write a pair of this rank if it is within max_distance; and the number of neighbours,
- * if the last one is this or the one before, at distance `before`.
+ * if they are fewer than k and the last one is the one before, at distance `before`.
  */
 static __device__ __forceinline__ void
 write_pair(const struct neighbours *search, uint32_t row, uint32_t rank, double distance,
 		   double before, uint32_t position)
 {
-	uint32_t	k = search->k;
 	bool		counts = distance <= search->max_distance && distance < INFINITY;
 
 	if (counts)
-		write_neighbour(search, (uint64_t) row * k + rank, distance,
+		write_neighbour(search, (uint64_t) row * search->k + rank, distance,
 						first_reference(&search->index, position));
-	if (counts ? rank + 1 == k : rank == 0 || (before <= search->max_distance && before < INFINITY))
-		search->selected[row] = counts ? k : rank;
+	else if (rank == 0 || (before <= search->max_distance && before < INFINITY))
+		search->selected[row] = rank;
 }
 
 /*
@@ -358,17 +360,24 @@ middle_lane(uint32_t left)
 	return __ffs(left) - 1;
 }
 
+/* how many blocks a multiprocessor runs: more of them would keep registers in memory */
+static constexpr int
+resident_blocks_of(int kept)
+{
+	return kept <= LANE_KEPT_MAX ? 7 : kept <= INDEX_WIDTH ? 8 : 5;
+}
+
 template <int KEPT>
-static __global__ void __launch_bounds__(BLOCK_THREADS, KEPT <= INDEX_WIDTH ? 8 : 5)
+static __global__ void __launch_bounds__(BLOCK_THREADS, resident_blocks_of(KEPT))
 bundle_kernel(const __grid_constant__ struct neighbours search, uint32_t bundle, float square_limit)
 {
 	__shared__ struct bundle_room<KEPT> rooms[BLOCK_WARPS];
 	struct bundle_room<KEPT> *room = &rooms[threadIdx.x / INDEX_WIDTH];
-	uint64_t	slot = (uint64_t) (blockIdx.x * BLOCK_WARPS + threadIdx.x / INDEX_WIDTH) * bundle +
-		warp_lane();
-	uint32_t	left = __ballot_sync(ALL_LANES, warp_lane() < bundle && slot < search.rows);
-	uint32_t	row = search.order[slot < search.rows ? slot : search.rows - 1];
-	struct geonn_vector vector = search.record[row].vector;
+	uint32_t	first = (blockIdx.x * BLOCK_WARPS + threadIdx.x / INDEX_WIDTH) * bundle;
+	uint32_t	left = __ballot_sync(ALL_LANES, warp_lane() < bundle &&
+									 first + warp_lane() < search.rows);
+	uint32_t	row = search.order[min(first + warp_lane(), search.rows - 1)];
+	struct geonn_vector vector = observation_vector(&search, row);
 	uint32_t	listed = 0;
 	float		spread = KEPT <= LANE_KEPT_MAX ? SPREAD : SPREAD_MANY;
 
@@ -382,6 +391,8 @@ bundle_kernel(const __grid_constant__ struct neighbours search, uint32_t bundle,
 		round.anchor = vector_of_lane(vector, round.source);
 		round.member = anchor_offset_of(vector, round.anchor);
 		round.is_member = left >> warp_lane() & 1;
+		round.home = index_order_home(&search.index, &search.curve,
+									  search.curve.sorted_key[first + round.source]);
 		staged = stage<KEPT>(&search, square_limit, spread, room, &round);
 		done = __ballot_sync(ALL_LANES, round.is_member);
 		if (!staged && __popc(done) > 1 && spread > SPREAD_MIN)
@@ -401,10 +412,21 @@ bundle_kernel(const __grid_constant__ struct neighbours search, uint32_t bundle,
 	list_row(&search, row, listed);
 }
 
+/*
+ * Begin with an empty list, and as if all observations had k neighbours.  Bundles then write a
+ * number only where it is less: 4 bytes at any row cost the memory two accesses of 64 bytes.
+ */
 static __global__ void
-begin_list_kernel(const __grid_constant__ struct neighbours search)
+begin_kernel(const __grid_constant__ struct neighbours search)
 {
-	search.status->next = search.rows;
+	uint32_t	first = blockIdx.x * BEGIN_ROWS + threadIdx.x;
+
+	if (first == 0)
+		search.status->next = search.rows;
+#pragma unroll
+	for (uint32_t row = first; row < first + BEGIN_ROWS; row += BLOCK_THREADS)
+		if (row < search.rows)
+			search.selected[row] = search.k;
 }
 
 bool
@@ -435,7 +457,7 @@ launch(const struct neighbours *search)
 	bundle = search->rows / (multiprocessors * BLOCKS_FULL * BLOCK_WARPS) + 1;
 	if (bundle > INDEX_WIDTH)
 		bundle = INDEX_WIDTH;
-	begin_list_kernel<<<1, 1, 0, search->stream>>> (*search);
+	begin_kernel<<<blocks_for(search->rows, BEGIN_ROWS), BLOCK_THREADS, 0, search->stream>>> (*search);
 	bundle_kernel<KEPT> <<<blocks_for(search->rows, bundle * BLOCK_WARPS), BLOCK_THREADS, 0,
 		search->stream>>> (*search, bundle, square_limit);
 	return cudaGetLastError();
@@ -450,8 +472,8 @@ bundles_enqueue(const struct neighbours *search)
 		return launch<4>(search);
 	if (search->k < 8)
 		return launch<8>(search);
-	if (search->k < 12)
-		return launch<12>(search);
+	if (search->k < 11)
+		return launch<11>(search);
 	if (search->k < LANE_KEPT_MAX)
 		return launch<LANE_KEPT_MAX>(search);
 	if (search->k < 32)

@@ -184,11 +184,7 @@ place_observations(struct neighbours *work, uint32_t columns, bool fills, void *
 	if (columns & GEONN_COLUMN_EXCLUDED)
 		place_columns(memory, &offset, rows, &work->excluded_first, &work->excluded_last);
 	index_place_conditions(memory, &offset, rows, columns, &work->conditions);
-	place_columns(memory, &offset, rows, &work->record, &work->order);
-	work->code = next_column(memory, &offset, neighbours_code_bytes(rows, columns));
-	place_columns(memory, &offset, rows, &work->row);
-	work->sort_bytes = neighbours_sort_bytes(rows, columns);
-	work->sort_room = next_column(memory, &offset, work->sort_bytes);
+	offset += column_room(neighbours_place_order((char *) memory + offset, rows, columns, work));
 	place_columns(memory, &offset, slots, &work->value);
 	if (fills)
 		place_columns(memory, &offset, slots, &work->tag);
@@ -326,7 +322,7 @@ static cudaError_t
 enqueue_copy_in(struct lane *lane, enum piece_progress *progress)
 {
 	struct neighbours_piece *piece = piece_of(lane);
-	const struct neighbours *work = &piece->work;
+	struct neighbours *work = &piece->work;
 
 	*progress = PIECE_AHEAD;
 	CUDA_TRY(copy_observations(lane, work->rows, work->latitude, work->longitude, work->group,

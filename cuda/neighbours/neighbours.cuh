@@ -14,7 +14,7 @@
 
 #include <cuda_runtime_api.h>
 
-#include "cuda/index/index.cuh"
+#include "cuda/index/index_order.cuh"
 #include "cuda/lane/results.cuh"
 
 struct piece_operations;
@@ -54,14 +54,16 @@ struct neighbours
 	int64_t    *excluded_first; /* the tags that each excludes (batch_layout.h), or NULL */
 	int64_t    *excluded_last;
 	struct index_conditions conditions;
-	struct index_record *record;	/* the observations' vectors, for the index's metric */
 	uint32_t   *order;			/* rows in the order of search */
-
-	/* memory for sorting the observations */
-	void	   *code;			/* [2 * rows] curve codes: uint32_t, or uint64_t with groups or
-								 * windows */
 	uint32_t   *row;			/* [rows] used by the sort; afterwards bundles_enqueue() lists
 								 * observations here */
+
+	/* how observations without groups and windows are sorted, with their degrees by row */
+	struct index_order curve;
+
+	/* other observations' vectors, for the index's metric, or NULL; and memory for sorting these */
+	struct index_record *record;
+	uint64_t   *code;			/* [2 * rows] keys */
 	void	   *sort_room;
 	size_t		sort_bytes;
 
@@ -91,14 +93,15 @@ struct neighbours
 };
 
 /*
- * neighbours_sort.cu: neighbours_sort() enqueues the kernels that make vectors
- * and sort observations along the references' curve.  The other two return the
- * bytes that its codes take, and that the sort needs beside them; INDEX_NO_ROOM
- * if CUDA cannot tell.
+ * neighbours_sort.cu: neighbours_place_order() lays out the memory for sorting
+ * this many observations with these columns from address memory on, with the
+ * order, and returns its bytes; INDEX_NO_ROOM if CUDA cannot tell.
+ * neighbours_sort() enqueues the kernels that sort observations along the
+ * references' curve, and make the vectors of those that have groups or windows.
  */
-extern size_t neighbours_code_bytes(uint32_t rows, uint32_t columns);
-extern size_t neighbours_sort_bytes(uint32_t rows, uint32_t columns);
-extern cudaError_t neighbours_sort(const struct neighbours *search);
+extern size_t neighbours_place_order(void *memory, uint32_t rows, uint32_t columns,
+									 struct neighbours *search);
+extern cudaError_t neighbours_sort(struct neighbours *search);
 
 /*
  * neighbours_sort_entries() enqueues a sort of the entries, and of their

@@ -5,7 +5,9 @@
  *
  * Warps that run at the same time should need the same parts of the index.  So
  * observations are searched in the order of (group, slab, place on the curve),
- * down to cells of some 600 m, or with both groups and windows of 40 km.
+ * down to cells of some 600 m, or with both groups and windows of 40 km.  Observations
+ * without groups and windows are sorted as those of a search for the single nearest
+ * are, by index_order.cu: its keys also say at which leaf a walk begins.
  */
 #include <cub/device/device_radix_sort.cuh>
 #include <cuda/std/tuple>
@@ -24,15 +26,8 @@
 #define SHORT_CODE_LEVELS 8
 #define SHORT_CODE_BITS (3 + 2 * SHORT_CODE_LEVELS)
 
-static_assert(CODE_BITS <= 32, "a code without group and slab takes 32 bits");
+static_assert(CODE_BITS + 32 <= 64, "a code with a group takes 64 bits");
 static_assert(32 + WINDOW_SLAB_BITS + SHORT_CODE_BITS <= 64, "a code with both takes 64 bits");
-
-/* whether codes take 64 bits */
-static bool
-has_long_codes(uint32_t columns)
-{
-	return (columns & (GEONN_COLUMN_GROUP | GEONN_COLUMNS_WINDOWS)) != 0;
-}
 
 /*
  * The key of an observation with a group, or windows, or both: the group, then
@@ -62,7 +57,6 @@ prepare_kernel(const __grid_constant__ struct neighbours search)
 {
 	uint32_t	row = blockIdx.x * BLOCK_THREADS + threadIdx.x;
 	struct geonn_vector vector = {0.0, 0.0, 1.0};
-	uint32_t	code;
 
 	if (row >= search.rows)
 		return;
@@ -72,64 +66,68 @@ prepare_kernel(const __grid_constant__ struct neighbours search)
 		vector = geonn_metric_vector(search.index.metric, search.latitude[row],
 									 search.longitude[row]);
 	search.record[row].vector = vector;
-
-	code = (uint32_t) space_curve_code(vector, CODE_LEVELS);
-	if (search.group == NULL && search.index.order == NULL)
-		((uint32_t *) search.code)[row] = code;
-	else
-		((uint64_t *) search.code)[row] = long_code(&search, row, code);
+	search.code[row] = long_code(&search, row, (uint32_t) space_curve_code(vector, CODE_LEVELS));
 	search.row[row] = row;
 }
 
-size_t
-neighbours_code_bytes(uint32_t rows, uint32_t columns)
+static cudaError_t
+sort_codes(const struct neighbours *search, uint32_t rows, int bits, size_t *bytes)
 {
-	return 2 * (size_t) rows *
-		(has_long_codes(columns) ? sizeof(uint64_t) : sizeof(uint32_t));
+	return cub::DeviceRadixSort::SortPairs(search->sort_room, *bytes, search->code,
+										   search->code + rows, search->row, search->order, rows,
+										   0, bits, search->stream);
 }
 
-template <typename Code>
-static size_t
-code_sort_bytes(uint32_t rows)
+size_t
+neighbours_place_order(void *memory, uint32_t rows, uint32_t columns, struct neighbours *search)
 {
 	size_t		bytes = 0;
 
-	return cub::DeviceRadixSort::SortPairs(NULL, bytes, (const Code *) NULL, (Code *) NULL,
-										   (const uint32_t *) NULL, (uint32_t *) NULL,
-										   rows) == cudaSuccess ? bytes : INDEX_NO_ROOM;
+	if ((columns & (GEONN_COLUMN_GROUP | GEONN_COLUMNS_WINDOWS)) == 0)
+	{
+		if (index_order_place(memory, rows, &search->curve, &bytes) != cudaSuccess)
+			return INDEX_NO_ROOM;
+		search->order = search->curve.sorted_row;
+		search->row = search->curve.row;
+		return bytes;
+	}
+	search->sort_room = NULL;
+	if (sort_codes(search, rows, 64, &search->sort_bytes) != cudaSuccess)
+		return INDEX_NO_ROOM;
+	place_columns(memory, &bytes, rows, &search->order, &search->row, &search->record);
+	place_columns(memory, &bytes, 2 * (size_t) rows, &search->code);
+	search->sort_room = next_column(memory, &bytes, search->sort_bytes);
+	return bytes;
 }
 
-size_t
-neighbours_sort_bytes(uint32_t rows, uint32_t columns)
-{
-	return has_long_codes(columns) ? code_sort_bytes<uint64_t>(rows) :
-		code_sort_bytes<uint32_t>(rows);
-}
-
-template <typename Code>
+/* sort observations by their place on the curve alone */
 static cudaError_t
-sort_codes(const struct neighbours *search, int bits)
+sort_by_curve(struct neighbours *search)
 {
-	Code	   *code = (Code *) search->code;
-	size_t		bytes = search->sort_bytes;
+	struct index_order *curve = &search->curve;
 
-	return cub::DeviceRadixSort::SortPairs(search->sort_room, bytes, code, code + search->rows,
-										   search->row, search->order, search->rows, 0, bits,
-										   search->stream);
+	curve->rows = search->rows;
+	curve->latitude = search->latitude;
+	curve->longitude = search->longitude;
+	curve->list = NULL;
+	curve->out_of_range = &search->status->out_of_range;
+	curve->fraction_bits = index_order_fraction_bits(&search->index);
+	return index_order_enqueue(curve, &search->index, search->stream);
 }
 
 cudaError_t
-neighbours_sort(const struct neighbours *search)
+neighbours_sort(struct neighbours *search)
 {
+	size_t		bytes = search->sort_bytes;
+
 	CUDA_TRY(cudaMemsetAsync(search->status, 0, sizeof(*search->status), search->stream));
+	if (search->record == NULL)
+		return sort_by_curve(search);
 	prepare_kernel<<<blocks_for(search->rows, BLOCK_THREADS), BLOCK_THREADS, 0, search->stream>>>
 		(*search);
 	CUDA_TRY(cudaGetLastError());
-	if (!has_long_codes(search->index.columns))
-		return sort_codes<uint32_t>(search, CODE_BITS);
-	if (search->index.order == NULL)
-		return sort_codes<uint64_t>(search, CODE_BITS + 32);
-	return sort_codes<uint64_t>(search, search->group == NULL ? CODE_BITS + WINDOW_SLAB_BITS : 64);
+	return sort_codes(search, search->rows, search->index.order == NULL ? CODE_BITS + 32 :
+					  search->group == NULL ? CODE_BITS + WINDOW_SLAB_BITS : 64, &bytes);
 }
 
 /* the parts of an entry by which entries are sorted, the most significant first */

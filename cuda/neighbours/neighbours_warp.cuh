@@ -19,6 +19,18 @@ warp_metric(const struct index *index)
 	return index->metric;
 }
 
+/* the vector of an observation, for the index's metric */
+static __device__ __forceinline__ struct geonn_vector
+observation_vector(const struct neighbours *search, uint32_t row)
+{
+	double2		point;
+
+	if (search->record != NULL)
+		return search->record[row].vector;
+	point = search->curve.point[row];
+	return geonn_metric_vector(search->index.metric, point.x, point.y);
+}
+
 /* an observation, the same in every lane */
 struct warp_observation
 {
@@ -70,7 +82,7 @@ warp_observation(const struct neighbours *search, uint32_t row)
 {
 	struct warp_observation observation;
 
-	observation.from = search->record[row].vector;
+	observation.from = observation_vector(search, row);
 	observation.group = search->group == NULL ? 0 : search->group[row];
 	observation.excluded_first = search->excluded_first == NULL ? 0 : search->excluded_first[row];
 	observation.excluded_last = search->excluded_last == NULL ? -1 : search->excluded_last[row];
