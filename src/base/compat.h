@@ -57,6 +57,11 @@
 /* the number of rows that scans of a relation have read, as pgstat counts them */
 #define geonn_rows_read(relation) ((relation)->pgstat_info->t_counts.t_tuples_returned)
 
+/* does a buffer, by its descriptor, have this page of a relation's main fork? */
+#define geonn_buffer_has(descriptor, relation, block) \
+	(RelFileNodeEquals((descriptor)->tag.rnode, (relation)->rd_node) && \
+	 (descriptor)->tag.forkNum == MAIN_FORKNUM && (descriptor)->tag.blockNum == (block))
+
 /* before 16, a Var did not list the outer joins that may make it NULL */
 #define geonn_forget_outer_joins(column) ((void) (column))
 #define geonn_above_outer_join(clauses, relid, join) ((void) (relid), (void) (join), (clauses))
@@ -75,6 +80,9 @@
 #define geonn_check_permissions(plan, raise) \
 	ExecCheckPermissions((plan)->rtable, (plan)->permInfos, raise)
 #define geonn_rows_read(relation) ((relation)->pgstat_info->counts.tuples_returned)
+#define geonn_buffer_has(descriptor, relation, block) \
+	(BufTagMatchesRelFileLocator(&(descriptor)->tag, &(relation)->rd_locator) && \
+	 (descriptor)->tag.forkNum == MAIN_FORKNUM && (descriptor)->tag.blockNum == (block))
 #define geonn_forget_outer_joins(column) ((column)->varnullingrels = NULL)
 #define geonn_above_outer_join(clauses, relid, join) \
 	((List *) add_nulling_relids((Node *) (clauses), bms_make_singleton(relid), \
@@ -165,6 +173,9 @@
 #define geonn_publications_of(table) \
 	list_concat(GetRelationPublications(table), GetAllTablesPublications())
 
+/* unlock the header of a buffer, which had this state when LockBufHdr locked it */
+#define geonn_unlock_buffer(descriptor, state) UnlockBufHdr(descriptor, state)
+
 #define geonn_pg_plan_query(query, string, options) pg_plan_query(query, string, options, NULL)
 #define geonn_jumble_state JumbleState
 
@@ -192,6 +203,7 @@
 									GetRelationExcludedPublications(table)))
 #define geonn_pg_plan_query(query, string, options) \
 	pg_plan_query(query, string, options, NULL, NULL)
+#define geonn_unlock_buffer(descriptor, state) ((void) (state), UnlockBufHdr(descriptor))
 #define geonn_jumble_state const JumbleState
 #define geonn_query_measurements(query) ((query)->query_instr)
 

@@ -292,7 +292,7 @@ look_at_page(Look *look, BlockNumber page, bool marked)
 	if (changed)
 		add_page(leaf, page);
 	if (changed && !marked && !XLogRecPtrIsInvalid(lsn) &&
-		!geonn_page_is_settled(BufferGetPage(buffer), GetActiveSnapshot(), true))
+		geonn_page_unsettled_by(BufferGetPage(buffer), GetActiveSnapshot(), true) != InvalidTransactionId)
 		leaf->now.position = Min(leaf->now.position, lsn - 1);
 	UnlockReleaseBuffer(buffer);
 }

@@ -275,10 +275,10 @@ make_base_alone(LiveReferences *references, LivePageReader *reader, const struct
 	uint64		dataset = references->dataset;
 	LOCKTAG		tag;
 
-	references->paid = 0;
 	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, references->relation, 0, LOCK_CLASS);
 	if (LockAcquire(&tag, ExclusiveLock, false, true) == LOCKACQUIRE_NOT_AVAIL)
 		return;
+	references->paid = 0;
 	ask(references, &references->message);
 	if (references->table == NULL || references->dataset == dataset)
 		make_base(references, reader, message);

@@ -22,7 +22,7 @@
 
 #include "join/live_base.h"
 
-#define FORMAT	UINT64CONST(0x3265736162766c67)	/* "glvbase2" */
+#define FORMAT	UINT64CONST(0x3365736162766c67)	/* "glvbase3" */
 
 /* reading a table larger than this share of shared buffers reuses few of them (as heapam.c) */
 #define BUFFERS_SHARE	4
@@ -65,6 +65,7 @@ lay_out(LiveBase *base, const LiveBaseHead *head, const char *bytes)
 		PLACE(base->boxes[base->levels], nodes);
 	}
 	PLACE(base->first_row, (uint64) head->blocks + 1);
+	PLACE(base->lsn, head->blocks);
 	PLACE(base->settled, head->blocks);
 #undef PLACE
 	return length;
@@ -94,6 +95,7 @@ typedef struct Maker
 	LivePoint  *points;
 	OffsetNumber *offset;
 	uint32	   *first_row;		/* [head.blocks + 1] */
+	XLogRecPtr *lsn;			/* [head.blocks] */
 	uint8	   *settled;		/* [head.blocks] */
 	uint32		room;			/* how many rows fit into the arrays */
 } Maker;
@@ -138,14 +140,17 @@ add_row(Maker *maker, const LiveRow *row)
 static bool
 read_pages(Maker *maker, LivePageReader *reader)
 {
+	const KnownRows none = {0};
+
 	for (BlockNumber block = 0; block < maker->head.blocks; block++)
 	{
 		CHECK_FOR_INTERRUPTS();
 		if (!make_room(maker))
 			return false;
-		geonn_live_page_read(reader, block);
+		geonn_live_page_read(reader, block, &none);
 		maker->first_row[block] = maker->head.rows;
-		maker->settled[block] = reader->settled;
+		maker->lsn[block] = reader->lsn;
+		maker->settled[block] = reader->unsettled_by == InvalidTransactionId;
 		for (int i = 0; i < reader->count; i++)
 			add_row(maker, &reader->rows[i]);
 	}
@@ -361,6 +366,7 @@ write_file(const Maker *maker, MemoryFile *file)
 		append(file, boxes, base.nodes[level], sizeof(LiveBoxes));
 	}
 	append(file, maker->first_row, (uint64) maker->head.blocks + 1, sizeof(uint32));
+	append(file, maker->lsn, maker->head.blocks, sizeof(XLogRecPtr));
 	append(file, maker->settled, maker->head.blocks, sizeof(uint8));
 	geonn_memory_file_seal(file);
 }
@@ -396,6 +402,7 @@ geonn_live_base_make(LivePageReader *reader, uint64 most_bytes)
 	maker.points = allocate(maker.room, sizeof(LivePoint));
 	maker.offset = allocate(maker.room, sizeof(OffsetNumber));
 	maker.first_row = allocate((uint64) maker.head.blocks + 1, sizeof(uint32));
+	maker.lsn = allocate(maker.head.blocks, sizeof(XLogRecPtr));
 	maker.settled = allocate(maker.head.blocks, sizeof(uint8));
 	if (maker.head.blocks > (BlockNumber) (NBuffers / BUFFERS_SHARE))
 		reader->strategy = GetAccessStrategy(BAS_BULKREAD);

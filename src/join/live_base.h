@@ -67,6 +67,7 @@ typedef struct LiveBase
 	uint32		nodes[LIVE_LEVELS + 1]; /* how many nodes each level has, the leaves' first */
 	const LiveBoxes *boxes[LIVE_LEVELS + 1];	/* of each level from 1 on: [nodes[level]] */
 	const uint32 *first_row;	/* [head->blocks + 1] the number of each page's first row */
+	const XLogRecPtr *lsn;		/* [head->blocks] the page's LSN when it was read */
 	const uint8 *settled;		/* [head->blocks] was the page settled? */
 } LiveBase;
 

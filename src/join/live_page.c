@@ -20,47 +20,60 @@
 /* ---- settled pages ---- */
 
 /*
- * Has the transaction, if any, ended before the snapshot was taken?
+ * The transaction, if it has not ended before the snapshot was taken; else InvalidTransactionId.
  */
-static bool
-has_ended(TransactionId transaction, Snapshot snapshot, bool by_xmin)
+static TransactionId
+unsettled(TransactionId transaction, Snapshot snapshot, bool by_xmin)
 {
 	if (!TransactionIdIsNormal(transaction) || TransactionIdPrecedes(transaction, snapshot->xmin))
-		return true;
-	return !by_xmin && !TransactionIdIsCurrentTransactionId(transaction) &&
-		!XidInMVCCSnapshot(transaction, snapshot);
+		return InvalidTransactionId;
+	if (by_xmin || TransactionIdIsCurrentTransactionId(transaction))
+		return UNSETTLED_BY_MORE;
+	return XidInMVCCSnapshot(transaction, snapshot) ? transaction : InvalidTransactionId;
 }
 
-static bool
-is_settled_tuple(HeapTupleHeader tuple, Snapshot snapshot, bool by_xmin)
+static TransactionId
+unsettled_by_both(TransactionId one, TransactionId other)
+{
+	if (one == InvalidTransactionId || one == other)
+		return other;
+	return other == InvalidTransactionId ? one : UNSETTLED_BY_MORE;
+}
+
+static TransactionId
+tuple_unsettled_by(HeapTupleHeader tuple, Snapshot snapshot, bool by_xmin)
 {
 	uint16		mask = tuple->t_infomask;
+	TransactionId result = InvalidTransactionId;
 
 	if (mask & HEAP_MOVED)
-		return false;
-	if (!HeapTupleHeaderXminFrozen(tuple) && !has_ended(HeapTupleHeaderGetRawXmin(tuple), snapshot, by_xmin))
-		return false;
-	return (mask & HEAP_XMAX_INVALID) || HEAP_XMAX_IS_LOCKED_ONLY(mask) ||
-		has_ended(HeapTupleHeaderGetUpdateXid(tuple), snapshot, by_xmin);
+		return UNSETTLED_BY_MORE;
+	if (!HeapTupleHeaderXminFrozen(tuple))
+		result = unsettled(HeapTupleHeaderGetRawXmin(tuple), snapshot, by_xmin);
+	if ((mask & HEAP_XMAX_INVALID) == 0 && !HEAP_XMAX_IS_LOCKED_ONLY(mask))
+		result = unsettled_by_both(result, unsettled(HeapTupleHeaderGetUpdateXid(tuple), snapshot, by_xmin));
+	return result;
 }
 
-bool
-geonn_page_is_settled(Page page, Snapshot snapshot, bool by_xmin)
+TransactionId
+geonn_page_unsettled_by(Page page, Snapshot snapshot, bool by_xmin)
 {
+	TransactionId result = InvalidTransactionId;
 	OffsetNumber last;
 
 	if (PageIsNew(page) || PageIsAllVisible(page))
-		return true;
+		return result;
 	last = PageGetMaxOffsetNumber(page);
-	for (OffsetNumber number = FirstOffsetNumber; number <= last; number = OffsetNumberNext(number))
+	for (OffsetNumber number = FirstOffsetNumber; number <= last && result != UNSETTLED_BY_MORE;
+		 number = OffsetNumberNext(number))
 	{
 		ItemId		item = PageGetItemId(page, number);
 
-		if (ItemIdIsNormal(item) &&
-			!is_settled_tuple((HeapTupleHeader) PageGetItem(page, item), snapshot, by_xmin))
-			return false;
+		if (ItemIdIsNormal(item))
+			result = unsettled_by_both(result, tuple_unsettled_by((HeapTupleHeader) PageGetItem(page, item),
+																  snapshot, by_xmin));
 	}
-	return true;
+	return result;
 }
 
 /* ---- rows ---- */
@@ -99,32 +112,53 @@ tuple_at(const LivePageReader *reader, Page page, BlockNumber block, OffsetNumbe
 }
 
 /*
- * Find the line pointers of the tuples that the snapshot sees; returns how many they are.
+ * Is the tuple of this header, at the line pointer of a row that is known, this row?
  */
-static int
-find_visible(LivePageReader *reader, Buffer buffer, BlockNumber block, OffsetNumber *visible)
+static inline bool
+is_known(HeapTupleHeader header, const KnownRows *known)
+{
+	return (header->t_infomask & HEAP_MOVED) == 0 &&
+		TransactionIdPrecedes(HeapTupleHeaderGetRawXmin(header), known->horizon);
+}
+
+/*
+ * Find the line pointers of the tuples that the snapshot sees, and what makes the page unsettled.
+ */
+static void
+find_visible(LivePageReader *reader, Buffer buffer, BlockNumber block, const KnownRows *known)
 {
 	Page		page = BufferGetPage(buffer);
 	bool		all_visible;
 	OffsetNumber last;
-	int			count = 0;
+	int			next = 0;
 
-	reader->settled = geonn_page_is_settled(page, reader->snapshot, reader->by_xmin);
+	reader->unsettled_by = InvalidTransactionId;
+	reader->count = 0;
 	if (PageIsNew(page))
-		return 0;
+		return;
 	all_visible = PageIsAllVisible(page);
 	last = PageGetMaxOffsetNumber(page);
 	for (OffsetNumber number = FirstOffsetNumber; number <= last; number = OffsetNumberNext(number))
 	{
+		LiveRow    *row = &reader->rows[reader->count];
 		HeapTupleData tuple;
 
 		if (!ItemIdIsNormal(PageGetItemId(page, number)))
 			continue;
 		tuple = tuple_at(reader, page, block, number);
-		if (all_visible || HeapTupleSatisfiesVisibility(&tuple, reader->snapshot, buffer))
-			visible[count++] = number;
+		while (next < known->count && known->offset[next] < number)
+			next++;
+		row->offset = number;
+		row->known = next < known->count && known->offset[next] == number && is_known(tuple.t_data, known);
+		if (all_visible || (row->known && (tuple.t_data->t_infomask & HEAP_XMAX_INVALID)))
+		{
+			reader->count++;
+			continue;
+		}
+		reader->unsettled_by = unsettled_by_both(reader->unsettled_by,
+												 tuple_unsettled_by(tuple.t_data, reader->snapshot, reader->by_xmin));
+		reader->count += HeapTupleSatisfiesVisibility(&tuple, reader->snapshot, buffer);
 	}
-	return count;
 }
 
 /*
@@ -157,24 +191,26 @@ read_tuple(LivePageReader *reader, HeapTuple tuple, LiveRow *row)
 }
 
 void
-geonn_live_page_read(LivePageReader *reader, BlockNumber block)
+geonn_live_page_read(LivePageReader *reader, BlockNumber block, const KnownRows *known)
 {
-	OffsetNumber visible[MaxHeapTuplesPerPage];
 	MemoryContext former;
 	Buffer		buffer = ReadBufferExtended(reader->relation, MAIN_FORKNUM, block, RBM_NORMAL,
 											reader->strategy);
 	Page		page = BufferGetPage(buffer);
 
 	LockBuffer(buffer, BUFFER_LOCK_SHARE);
-	reader->count = find_visible(reader, buffer, block, visible);
+	find_visible(reader, buffer, block, known);
+	reader->lsn = BufferGetLSNAtomic(buffer);
 	LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
 
 	former = MemoryContextSwitchTo(reader->context);
 	for (int i = 0; i < reader->count; i++)
 	{
-		HeapTupleData tuple = tuple_at(reader, page, block, visible[i]);
+		HeapTupleData tuple;
 
-		reader->rows[i].offset = visible[i];
+		if (reader->rows[i].known)
+			continue;
+		tuple = tuple_at(reader, page, block, reader->rows[i].offset);
 		read_tuple(reader, &tuple, &reader->rows[i]);
 	}
 	MemoryContextSwitchTo(former);

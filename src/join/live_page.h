@@ -16,11 +16,23 @@
 typedef struct LiveRow
 {
 	OffsetNumber offset;		/* of its line pointer */
+	bool		known;			/* it is one of KnownRows, and nothing below is set */
 	PointStatus status;
 	int64		id;				/* this and the coordinates are set where the status is POINT_VALID */
 	double		latitude;		/* degrees */
 	double		longitude;
 } LiveRow;
+
+/*
+ * Rows of a page that its reader knows: those of the tuples at these line pointers that were inserted by transactions
+ * before the horizon, all of which it knows to be committed.
+ */
+typedef struct KnownRows
+{
+	const OffsetNumber *offset; /* [count] in their order */
+	int			count;
+	TransactionId horizon;
+} KnownRows;
 
 /* what reads pages of one table */
 typedef struct LivePageReader
@@ -29,14 +41,15 @@ typedef struct LivePageReader
 	Snapshot	snapshot;		/* an MVCC snapshot */
 	const PointSource *source;	/* has a latitude and a longitude */
 	const AttrNumber *attributes;	/* as in PlainTable */
-	bool		by_xmin;		/* as for geonn_page_is_settled */
+	bool		by_xmin;		/* as for geonn_page_unsettled_by */
 	BufferAccessStrategy strategy;	/* NULL: the default */
 	MemoryContext context;		/* for what converting coordinates allocates; it is reset after each page */
 	Datum	   *values;			/* [source->query_columns] */
 	bool	   *nulls;			/* likewise */
 
 	/* the page that was read last */
-	bool		settled;		/* geonn_page_is_settled */
+	XLogRecPtr	lsn;			/* its LSN at that moment */
+	TransactionId unsettled_by; /* geonn_page_unsettled_by */
 	int			count;
 	LiveRow		rows[MaxHeapTuplesPerPage]; /* [count] in the order of their line pointers */
 } LivePageReader;
@@ -46,13 +59,17 @@ extern LivePageReader *geonn_live_page_reader(const PointSource *source, const A
 											  Relation relation, Snapshot snapshot);
 
 /* Read a page that the table has. */
-extern void geonn_live_page_read(LivePageReader *reader, BlockNumber block);
+extern void geonn_live_page_read(LivePageReader *reader, BlockNumber block, const KnownRows *known);
+
+/* a page is unsettled, and not by one transaction of another process alone */
+#define UNSETTLED_BY_MORE	BootstrapTransactionId
 
 /*
- * Is the page all-visible, or had each transaction that has inserted a tuple there or deleted one ended before
- * the snapshot was taken?  by_xmin: only those that are older than its xmin count as such.  The caller has a lock of
- * the page.
+ * What makes a page unsettled.  A page is settled if it is all-visible, or if each transaction that has inserted a
+ * tuple there or deleted one had ended before the snapshot was taken; by_xmin: only those that are older than
+ * its xmin count as such.  Returns InvalidTransactionId if it is, or the one transaction of another process that
+ * had not ended, or UNSETTLED_BY_MORE.  The caller has a lock of the page.
  */
-extern bool geonn_page_is_settled(Page page, Snapshot snapshot, bool by_xmin);
+extern TransactionId geonn_page_unsettled_by(Page page, Snapshot snapshot, bool by_xmin);
 
 #endif							/* GEONN_LIVE_PAGE_H */

@@ -2,32 +2,48 @@
  * live_table.c
  *		A table's references as a snapshot sees them: a base, and what differs from it.
  *
- * The base (live_base.c) has the rows that an earlier snapshot saw on each page.  This process keeps beside it what it
- * has found different since: rows of the base that are masked, and rows that were added, page by page; the
- * pages that are unsettled; and the position, which is the end of the WAL as it was before the last look.  In
- * the beginning these are the base's.  A look brings them up to date with the snapshot of the present
- * statement: it reads the pages that may have changed, with this snapshot, and compares their rows with those
- * that the base has for the page.  It reads
+ * The base (live_base.c) has the rows that an earlier snapshot saw on each page, and the LSN that the page had.  This
+ * process keeps beside it what it has found different since: rows of the base that are masked, and rows that
+ * were added, page by page; the LSN that each page had when its rows were read, and what made it unsettled; and
+ * the position, which is the end of the WAL as it was before the last look.  In the beginning these are the
+ * base's.  A look brings them up to date with the snapshot of the present statement: it reads the pages that may
+ * have changed, with this snapshot, and compares their rows with those that the base has for the page.  It reads
  *
- *	 - the pages that were unsettled;
- *	 - those with an LSN past the position, and those without an LSN, as new ones;
+ *	 - the pages whose LSN is another than when they were read, and those without an LSN, as new ones;
+ *	 - those that were unsettled, unless by one transaction alone, which is still in progress for the snapshot;
  *	 - those past the end that the table had.
  *
  * Of the pages that the table no longer has, all rows are masked.
  *
- * Why the rows of all other pages are those that the last look, or the base, has for them:
+ * Why the rows of all other pages are those that were read:
  *
- * (1) Such a page was not inserted into, updated, deleted from or pruned since the position was taken.  All of
- *	   these are recorded in the WAL, and set the page's LSN to the record's end, under the exclusive lock under
- *	   which they change the page.  The LSN is read under the page's lock: a change that had begun before is
- *	   complete, and one that begins after has a record past the position that this look stores.  That the
- *	   earlier look read the page after it took its position does no harm: a change between the two has an
- *	   LSN past the position, and the page is read again.
+ * (1) The snapshot sees no change of such a page that was made after the page was read.  All insertions, updates,
+ *	   deletions and pruning are recorded in the WAL.  Each sets the page's LSN to the end of its record, under the
+ *	   exclusive lock under which it changes the page, and before its transaction can end.  So a change that
+ *	   the snapshot sees has set the LSN before the snapshot was taken, or in an earlier command of this
+ *	   process.  From then on the LSN is greater than the one with which the page was read.  (Hint bits may
+ *	   set it again, up or down, to the LSNs of records that came after the change.)
  *
- *	   The visibility map saves the reading of most LSNs.  If a page's bit is set, and the LSN of the bit's page of
- *	   the map is not past the position, the page has not changed since: whatever sets a bit sets that LSN, so
- *	   this one was set before the position was taken, and never since; whatever changes a page clears its
- *	   bit first, before its transaction can commit (kept_dataset.c, (1)).  Bits and LSN are read together.
+ *	   So the LSN can be read without the page's lock.  A writer may have inserted its record and not have set the
+ *	   LSN, for however long.  Then its transaction is in progress, and the snapshot does not see the change; or
+ *	   the writer prunes or freezes, which leaves the rows as they are.  The page is not noted to be unchanged up
+ *	   to some position of the WAL, so a later look, whose snapshot sees the change, finds that the LSN is another.
+ *
+ *	   A writer stores the two halves of an LSN one after the other.  Between these, a reader sees a mixture of the
+ *	   former LSN and the new one.  Suppose that both are greater than the LSN with which the page was read, and that
+ *	   the mixture equals this.  Then its half above is the former LSN's, the half below that of the new one,
+ *	   and the new one is greater than the page's by a multiple of 2^32.  So the LSN is read without the lock
+ *	   only where the page's is less than 2^32 behind the end of the WAL as it is after the look.
+ *
+ *	   While the LSN is read, the header of the buffer is locked, so that the page stays there.
+ *
+ *	   The visibility map saves the reading of most LSNs.  Suppose that a page's bit is set, that the LSN of the bit's
+ *	   page of the map, which is read together with it, is not past the position, and that the snapshot sees
+ *	   a change that was made after the page was read.  The change cleared the bit before its transaction could end
+ *	   (kept_dataset.c, (1)).  So the bit was set again after the change, under the lock of the page, by a
+ *	   record that was there when the last look began.  So that look would have found the LSN of the change, unless
+ *	   it trusted the bit.  Then the same holds for the look before, and so on.  But the base has read each page
+ *	   after its position was taken.
  *
  * (2) The tuples that a snapshot sees on a page depend on its bytes and on which transactions have ended and
  *	   how.  A page is settled if it was all-visible when it was read, or if all transactions that have
@@ -40,19 +56,22 @@
  *	   not less than the horizon, and else they cannot be answered.  On a page that was all-visible, all tuples are
  *	   visible to all snapshots that were in use when the bit was set, and to later ones.
  *
- *	   Each look reads pages anew that have changes of the own transaction, also after a rollback to a savepoint, or
- *	   of one in progress, prepared ones among them.  A prepared transaction of this process is in progress for
- *	   the next snapshot, and was not for the last one, its own: so the next look begins with the base.
+ *	   What a transaction of another process has done is invisible as long as it is in progress.  So if one such
+ *	   transaction alone makes a page unsettled, its rows are the same until that one has ended.  Each look
+ *	   reads pages anew that have changes of the own transaction, also after a rollback to a savepoint, or of
+ *	   several in progress.  A prepared transaction of this process is in progress for the next snapshot, and
+ *	   was not for the last one, its own: so the next look begins with the base.
  *
  * (3) What kept_dataset.c says in (3) and (4) of files that a transaction has made, of system catalogs, and of the
  *	   meaning of a tuple, holds here, too: the same subject is asked for, of the same kinds of tables.  It has the
  *	   table's file.
  *
  * If the end of the WAL is still at the position, and the snapshot sees the same transactions as the last
- * look's and the same commands of the own one, the look ends at once.  For a change that this snapshot sees
- * and the last look did not was made by a transaction, or by a command, that both see as ended.  It had a record
- * before the last look took its position.  So its page had been changed when it was read, or its
- * LSN was looked at, after that.
+ * look's and the same commands of the own one, the look ends at once: both see the same changes.
+ *
+ * Of a page that is read, most rows need not be compared.  A tuple that was inserted by a transaction before the
+ * horizon, and whose line pointer has a row in the base, is this row: it was there when the base was made, since
+ * which neither have its columns changed nor has its line pointer come to another tuple.
  *
  * Pages are read under the locks that any scan takes, so what a look has found is right even if it ends with an
  * error: a page that was being compared is unsettled, new pages belong to the table before one is read, and the
@@ -68,6 +87,7 @@
 #include "miscadmin.h"
 #include "storage/buf_internals.h"
 #include "utils/memutils.h"
+#include "utils/snapmgr.h"
 
 #include "base/compat.h"
 #include "join/kept_dataset.h"
@@ -78,17 +98,32 @@
 /* how many pages ahead the head of a page is fetched into the processor's cache */
 #define PAGES_AHEAD	12
 
+/* half of the distance of two LSNs that may be mistaken for each other */
+#define LSN_RANGE	(UINT64CONST(1) << 31)
+
 /* a row that was added */
 typedef struct AddedRow
 {
 	uint32		next;			/* the next row of its page, or free place; NONE: there is none */
-	PointStatus status;
+	OffsetNumber offset;		/* of its line pointer */
+	uint8		status;			/* PointStatus */
 } AddedRow;
+
+/* a page of the table */
+typedef struct TablePage
+{
+	XLogRecPtr	lsn;			/* the page had it when its rows were read */
+	TransactionId unsettled_by; /* likewise: geonn_page_unsettled_by */
+	uint32		first_added;	/* the number of the first of its rows that were added, or NONE */
+	Buffer		buffer;			/* where the page was found the last time */
+} TablePage;
 
 struct LiveTable
 {
 	LiveBase   *base;
 	MemoryContext context;
+
+	XLogRecPtr	begun;			/* the end of the WAL when the look that is under way began */
 
 	/* the last look */
 	XLogRecPtr	position;
@@ -97,10 +132,7 @@ struct LiveTable
 	bool		complete;		/* it came to its end */
 	uint64		pages_read;
 
-	/* for each page, [blocks_room] */
-	uint8	   *unsettled;
-	uint32	   *first_added;	/* the number of its first row that was added, or NONE */
-	Buffer	   *buffer;			/* where the page was found the last time */
+	TablePage  *pages;			/* [blocks_room] */
 	BlockNumber blocks_room;
 
 	/* rows */
@@ -119,25 +151,6 @@ struct LiveTable
 };
 
 /* ---- rows that were added ---- */
-
-static void
-remove_added(LiveTable *table, BlockNumber block)
-{
-	uint32		number = table->first_added[block];
-
-	table->first_added[block] = NONE;
-	while (number != NONE)
-	{
-		uint32		next = table->added[number].next;
-
-		table->counts[table->added[number].status]--;
-		table->added_count--;
-		geonn_live_no_point(table->leaves, number);
-		table->added[number].next = table->first_free;
-		table->first_free = number;
-		number = next;
-	}
-}
 
 static void *
 enlarge(const LiveTable *table, void *array, Size bytes)
@@ -169,19 +182,75 @@ free_place(LiveTable *table)
 	return table->used++;
 }
 
-static void
-add_row(LiveTable *table, BlockNumber block, const LiveRow *row)
+/* the number of a page's row that comes after another, or of its first one where that is NONE */
+static inline uint32 *
+row_after(LiveTable *table, BlockNumber block, uint32 former)
+{
+	return former == NONE ? &table->pages[block].first_added : &table->added[former].next;
+}
+
+/*
+ * Add a row to a page, after another one; returns its number.
+ */
+static uint32
+add_row(LiveTable *table, BlockNumber block, uint32 former, const LiveRow *row)
 {
 	uint32		number = free_place(table);
+	uint32	   *link = row_after(table, block, former);
 
-	table->added[number] = (AddedRow) {table->first_added[block], row->status};
-	table->first_added[block] = number;
+	table->added[number] = (AddedRow) {*link, row->offset, row->status};
+	table->points[number] = geonn_live_point(row);
+	if (row->status == POINT_VALID)
+		geonn_live_vectors(&table->points[number], 1, table->leaves, number);
+	*link = number;
 	table->added_count++;
 	table->counts[row->status]++;
-	if (row->status != POINT_VALID)
-		return;
-	table->points[number] = geonn_live_point(row);
-	geonn_live_vectors(&table->points[number], 1, table->leaves, number);
+	return number;
+}
+
+/*
+ * Remove the row of a page that comes after another one.
+ */
+static void
+remove_row(LiveTable *table, BlockNumber block, uint32 former)
+{
+	uint32	   *link = row_after(table, block, former);
+	uint32		number = *link;
+
+	*link = table->added[number].next;
+	table->counts[table->added[number].status]--;
+	table->added_count--;
+	geonn_live_no_point(table->leaves, number);
+	table->added[number].next = table->first_free;
+	table->first_free = number;
+}
+
+/*
+ * Is a point the same, to the bit, as that of a row that was read?
+ */
+static inline bool
+is_same_point(const LivePoint *point, const LiveRow *row)
+{
+	LivePoint	other = geonn_live_point(row);
+
+	return memcmp(point, &other, sizeof(other)) == 0;
+}
+
+/*
+ * Have a page's next row that was added, after another one, be this one; returns its number.
+ */
+static uint32
+put_row(LiveTable *table, BlockNumber block, uint32 former, const LiveRow *row)
+{
+	uint32		number;
+
+	while ((number = *row_after(table, block, former)) != NONE && table->added[number].offset <= row->offset)
+	{
+		if (table->added[number].offset == row->offset && is_same_point(&table->points[number], row))
+			return number;
+		remove_row(table, block, former);
+	}
+	return add_row(table, block, former, row);
 }
 
 /* ---- rows of the base ---- */
@@ -202,42 +271,30 @@ set_masked(LiveTable *table, uint32 row, bool masked)
 }
 
 /*
- * Is a point of the base the same, to the bit, as that of a row that was read?
- */
-static inline bool
-is_same_point(const LivePoint *point, const LiveRow *row)
-{
-	LivePoint	other = geonn_live_point(row);
-
-	return memcmp(point, &other, sizeof(other)) == 0;
-}
-
-/*
  * Compare the rows of a page, in the order of their line pointers, with those of the base.
  */
 static void
-compare_page(LiveTable *table, BlockNumber block, const LiveRow *rows, int count)
+compare_page(LiveTable *table, BlockNumber block, const LiveRow *rows, int count, uint32 number, uint32 end)
 {
 	const LiveBase *base = table->base;
-	uint32		number;
-	uint32		end;
+	uint32		former = NONE;
 	int			next = 0;
 
-	geonn_live_base_rows(base, block, &number, &end);
-	remove_added(table, block);
 	for (; number < end; number++)
 	{
 		bool		same;
 
-		while (next < count && rows[next].offset < base->offset[number])
-			add_row(table, block, &rows[next++]);
+		for (; next < count && rows[next].offset < base->offset[number]; next++)
+			former = put_row(table, block, former, &rows[next]);
 		same = next < count && rows[next].offset == base->offset[number] &&
-			is_same_point(&base->points[number], &rows[next]);
+			(rows[next].known || is_same_point(&base->points[number], &rows[next]));
 		set_masked(table, number, !same);
 		next += same;
 	}
-	while (next < count)
-		add_row(table, block, &rows[next++]);
+	for (; next < count; next++)
+		former = put_row(table, block, former, &rows[next]);
+	while (*row_after(table, block, former) != NONE)
+		remove_row(table, block, former);
 }
 
 /* ---- the look ---- */
@@ -249,15 +306,9 @@ make_room_for_blocks(LiveTable *table, BlockNumber blocks)
 
 	if (blocks <= table->blocks_room)
 		return;
-	table->unsettled = enlarge(table, table->unsettled, room);
-	table->first_added = enlarge(table, table->first_added, room * sizeof(uint32));
-	table->buffer = enlarge(table, table->buffer, room * sizeof(Buffer));
+	table->pages = enlarge(table, table->pages, room * sizeof(TablePage));
 	for (BlockNumber block = table->blocks_room; block < room; block++)
-	{
-		table->unsettled[block] = 0;
-		table->first_added[block] = NONE;
-		table->buffer[block] = InvalidBuffer;
-	}
+		table->pages[block] = (TablePage) {.first_added = NONE,.buffer = InvalidBuffer};
 	table->blocks_room = room;
 }
 
@@ -282,9 +333,11 @@ begin_with_base(LiveTable *table)
 	table->added_count = 0;
 	make_room_for_blocks(table, head->blocks);
 	for (BlockNumber block = 0; block < table->blocks_room; block++)
+		table->pages[block].first_added = NONE;
+	for (BlockNumber block = 0; block < head->blocks; block++)
 	{
-		table->unsettled[block] = block < head->blocks && !table->base->settled[block];
-		table->first_added[block] = NONE;
+		table->pages[block].lsn = table->base->lsn[block];
+		table->pages[block].unsettled_by = table->base->settled[block] ? InvalidTransactionId : UNSETTLED_BY_MORE;
 	}
 }
 
@@ -376,40 +429,96 @@ sees_the_same(const SnapshotData *a, const SnapshotData *b)
 static inline void
 fetch_ahead(const LiveTable *table, BlockNumber block)
 {
-	Buffer		buffer = block < table->blocks_room ? table->buffer[block] : InvalidBuffer;
+	Buffer		buffer = block < table->blocks_room ? table->pages[block].buffer : InvalidBuffer;
 
 	if (buffer == InvalidBuffer)
 		return;
-	__builtin_prefetch(GetBufferDescriptor(buffer - 1));
+	__builtin_prefetch(GetBufferDescriptor(buffer - 1), 1);
 	__builtin_prefetch(BufferGetBlock(buffer));
 }
 
 /*
- * May a page, of which the visibility map does not tell enough, have changed since the position?
+ * Read a page's LSN without its lock; InvalidXLogRecPtr if the page is not where it was.
+ */
+static XLogRecPtr
+peek_at_lsn(const TablePage *page, Relation relation, BlockNumber block)
+{
+	BufferDesc *descriptor;
+	XLogRecPtr	lsn = InvalidXLogRecPtr;
+	uint64		state;
+
+	if (page->buffer == InvalidBuffer)
+		return lsn;
+	descriptor = GetBufferDescriptor(page->buffer - 1);
+	state = LockBufHdr(descriptor);
+	if ((state & BM_VALID) && geonn_buffer_has(descriptor, relation, block))
+		lsn = PageGetLSN((Page) BufferGetBlock(page->buffer));
+	geonn_unlock_buffer(descriptor, state);
+	return lsn;
+}
+
+static XLogRecPtr
+read_lsn(TablePage *page, Relation relation, BlockNumber block)
+{
+	XLogRecPtr	lsn;
+
+	if (page->buffer == InvalidBuffer ||
+		!ReadRecentBuffer(relation->rd_locator, MAIN_FORKNUM, block, page->buffer))
+		page->buffer = ReadBuffer(relation, block);
+	LockBuffer(page->buffer, BUFFER_LOCK_SHARE);
+	lsn = BufferGetLSNAtomic(page->buffer);
+	UnlockReleaseBuffer(page->buffer);
+	return lsn;
+}
+
+/*
+ * May a page, of which the visibility map does not tell enough, have changed since it was read?
  */
 static bool
 has_changed(LiveTable *table, Relation relation, BlockNumber block)
 {
-	Buffer		buffer = table->buffer[block];
-	XLogRecPtr	lsn;
+	TablePage  *page = &table->pages[block];
+	XLogRecPtr	lsn = InvalidXLogRecPtr;
 
 	fetch_ahead(table, block + PAGES_AHEAD);
-	if (buffer == InvalidBuffer ||
-		!ReadRecentBuffer(relation->rd_locator, MAIN_FORKNUM, block, buffer))
-		buffer = table->buffer[block] = ReadBuffer(relation, block);
-	LockBuffer(buffer, BUFFER_LOCK_SHARE);
-	lsn = BufferGetLSNAtomic(buffer);
-	UnlockReleaseBuffer(buffer);
-	return XLogRecPtrIsInvalid(lsn) || lsn > table->position;
+	if (page->lsn + LSN_RANGE > table->begun)
+		lsn = peek_at_lsn(page, relation, block);
+	if (XLogRecPtrIsInvalid(lsn))
+		lsn = read_lsn(page, relation, block);
+	return XLogRecPtrIsInvalid(lsn) || lsn != page->lsn;
+}
+
+/*
+ * Must a page be read?  marked: the visibility map tells that it has not changed.
+ */
+static bool
+must_be_read(LiveTable *table, const LivePageReader *reader, BlockNumber block, bool marked)
+{
+	TransactionId unsettled_by = table->pages[block].unsettled_by;
+
+	if (unsettled_by == InvalidTransactionId)
+		return !marked && has_changed(table, reader->relation, block);
+	return unsettled_by == UNSETTLED_BY_MORE || !XidInMVCCSnapshot(unsettled_by, reader->snapshot) ||
+		has_changed(table, reader->relation, block);
 }
 
 static void
 read_page(LiveTable *table, LivePageReader *reader, BlockNumber block)
 {
-	geonn_live_page_read(reader, block);
-	table->unsettled[block] = 1;
-	compare_page(table, block, reader->rows, reader->count);
-	table->unsettled[block] = !reader->settled;
+	TablePage  *page = &table->pages[block];
+	const LiveBase *base = table->base;
+	KnownRows	known = {.horizon = (TransactionId) base->head->horizon};
+	uint32		first;
+	uint32		end;
+
+	geonn_live_base_rows(base, block, &first, &end);
+	known.offset = base->offset + first;
+	known.count = end - first;
+	geonn_live_page_read(reader, block, &known);
+	page->unsettled_by = UNSETTLED_BY_MORE;
+	compare_page(table, block, reader->rows, reader->count, first, end);
+	page->lsn = reader->lsn;
+	page->unsettled_by = reader->unsettled_by;
 	table->pages_read++;
 }
 
@@ -429,13 +538,10 @@ look_at_pages(LiveTable *table, LivePageReader *reader, BlockNumber first, Block
 		memset(map.bits, 0, sizeof(map.bits));
 	for (BlockNumber i = 0; i < count; i++)
 	{
-		BlockNumber block = first + i;
-
-		if (!table->unsettled[block] && geonn_map_is_visible(&map, i))
-			continue;
 		CHECK_FOR_INTERRUPTS();
-		if (table->unsettled[block] || has_changed(table, reader->relation, block))
-			read_page(table, reader, block);
+		if (!must_be_read(table, reader, first + i, geonn_map_is_visible(&map, i)))
+			continue;
+		read_page(table, reader, first + i);
 		if (geonn_live_table_bytes(table) > most_bytes)
 			return false;
 	}
@@ -451,7 +557,7 @@ look_at_table(LiveTable *table, LivePageReader *reader, uint64 most_bytes)
 
 	/* the table has new pages before one is read: a look that an error ends leaves rows of them */
 	for (; table->blocks < blocks; table->blocks++)
-		table->unsettled[table->blocks] = 1;
+		table->pages[table->blocks].unsettled_by = UNSETTLED_BY_MORE;
 	for (BlockNumber first = 0; first < blocks; first += Min(BLOCKS_A_MAP, blocks - first))
 	{
 		if (!look_at_pages(table, reader, first, Min(BLOCKS_A_MAP, blocks - first), most_bytes))
@@ -459,8 +565,12 @@ look_at_table(LiveTable *table, LivePageReader *reader, uint64 most_bytes)
 	}
 	for (BlockNumber block = blocks; block < table->blocks; block++)
 	{
-		compare_page(table, block, NULL, 0);
-		table->unsettled[block] = 0;
+		uint32		first;
+		uint32		end;
+
+		geonn_live_base_rows(table->base, block, &first, &end);
+		compare_page(table, block, NULL, 0, first, end);
+		table->pages[block].unsettled_by = InvalidTransactionId;
 	}
 	table->blocks = blocks;
 	return true;
@@ -486,7 +596,6 @@ bool
 geonn_live_table_look(LiveTable *table, LivePageReader *reader, uint64 most_bytes)
 {
 	Snapshot	snapshot = reader->snapshot;
-	XLogRecPtr	position = GetXLogInsertRecPtr();
 
 	if (geonn_live_table_is_current(table, snapshot))
 		return true;
@@ -497,9 +606,13 @@ geonn_live_table_look(LiveTable *table, LivePageReader *reader, uint64 most_byte
 		begin_with_base(table);
 	table->complete = false;
 	remember_snapshot(table, snapshot);
-	if (!look_at_table(table, reader, most_bytes))
-		return false;
-	table->position = position;
+	do
+	{
+		table->begun = GetXLogInsertRecPtr();
+		if (!look_at_table(table, reader, most_bytes))
+			return false;
+	} while (GetXLogInsertRecPtr() - table->begun >= LSN_RANGE);
+	table->position = table->begun;
 	table->complete = true;
 	return true;
 }

@@ -3,7 +3,7 @@
 # table, whenever it commits, and whichever snapshot looks, the rows are those of the definition in SQL.  First
 # step by step, and then in random steps of four sessions at a time.
 #
-# short form: 150 of 4000 random steps, and 40 of 1000 with checksums
+# short form: 150 of 4000 random steps, 40 of 1000 with checksums, and 5 of 120 seconds beside changes
 
 use strict;
 use warnings;
@@ -14,6 +14,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $steps = $ENV{GEONN_LIVE_STEPS} // ($ENV{GEONN_LONG} ? 4000 : 150);
+my $seconds = $ENV{GEONN_LONG} ? 120 : 5;
 my $seed = $ENV{GEONN_LIVE_SEED} // int(rand(1_000_000));
 my $node = new_server('live', preload => 1,
 	conf => "autovacuum = off\nmax_parallel_workers_per_gather = 0\nwal_level = replica\nmax_prepared_transactions = 4");
@@ -116,6 +117,16 @@ finds('COMMIT', '[1-3] 10[67] 4[56]', 'its COMMIT');
 $other->query_safe("BEGIN; UPDATE ref SET lat = 21 WHERE id = 901; PREPARE TRANSACTION 'p'");
 finds('', '[1-3] .*', 'a prepared transaction', qr/^0 /);
 finds("COMMIT PREPARED 'p'", '[1-3] 10[78] 4[67]', 'its COMMIT');
+
+# a page that one transaction in progress has changed is read once, and again after its end
+$other->query_safe('BEGIN; UPDATE ref SET lat = -lat WHERE lat IS NOT NULL');
+like(how($session), qr/^\d\d\d? /, 'a large UPDATE: its pages are read');
+$node->safe_psql('postgres', 'UPDATE ref SET note = note WHERE id = 850 AND false; SELECT txid_current()');
+finds('', '[0-9] .*', 'while it is in progress', qr/^0 /);
+$other->query_safe('ROLLBACK');
+like(how($session), qr/^\d\d\d? /, 'after its ROLLBACK: its pages are read again');
+finds('', '0 .*', 'after its ROLLBACK');
+finds('VACUUM ref', '\d+ .*', 'and VACUUM');
 
 # the own transaction's changes
 $session->query_safe('BEGIN; UPDATE ref SET lat = 30 WHERE id = 1100');
@@ -260,6 +271,41 @@ sub random_steps
 	$_->quit foreach @sessions;
 	return ($wrong, $calls);
 }
+
+# (points with wrong rows, calls) while clients of pgbench change the table for so many seconds
+sub beside_changes
+{
+	my ($seconds) = @_;
+	my ($wrong, $calls, $out) = (0, 0, '');
+	my @asking = map { $node->background_psql('postgres', on_error_die => 1) } 0 .. 1;
+	my @changes = (
+		"UPDATE ref SET lat = random() * 90 WHERE id = :i;\n",
+		"BEGIN;\nUPDATE ref SET lat = random() * 90 WHERE id = :i;\nSAVEPOINT s;\nDELETE FROM ref WHERE id = :i + 1;\nROLLBACK TO s;\n" .
+		  "UPDATE ref SET lon = random() * 90 WHERE id = :i;\nCOMMIT;\n",
+		"BEGIN;\nDELETE FROM ref WHERE id = :i;\nINSERT INTO ref VALUES (:i, random() * 90, 50, 'i') ON CONFLICT DO NOTHING;\nCOMMIT;\n",
+		"BEGIN;\nUPDATE ref SET note = repeat('n', 500) WHERE id = :i;\nROLLBACK;\n");
+	my @scripts = map { ('-f', $node->basedir . "/change$_.sql") } 0 .. $#changes;
+
+	append_to_file($scripts[ 2 * $_ + 1 ], "\\set i random(1, $rows - 1)\n$changes[$_]") foreach 0 .. $#changes;
+	my $changing = IPC::Run::start([ $node->installed_command('pgbench'), '-n', '-c', 3, '-T', $seconds, @scripts,
+			$node->connstr('postgres') ], '>&', \$out);
+	while ($changing->pumpable)
+	{
+		$changing->pump_nb;
+		foreach my $session (@asking)
+		{
+			$wrong += $session->query_safe('SELECT differences(20)');
+			$calls++;
+		}
+	}
+	$changing->finish or diag($out);
+	$_->quit foreach @asking;
+	return ($wrong, $calls);
+}
+
+my ($beside_wrong, $beside_calls) = beside_changes($seconds);
+is($beside_wrong, 0, "the rows are those of the definition, for 20 points each of calls while other sessions change the table");
+cmp_ok($beside_calls, '>', 20, "which were $beside_calls");
 
 my $alone = $node->safe_psql('postgres', 'SELECT sum(calls) - sum(batches) FROM geonn_stat');
 my ($wrong, $made) = random_steps($steps);
