@@ -222,7 +222,7 @@ use_kept_references(const GeonnJoin *join, ReferenceDetail detail, PreparedJoin 
 static bool
 may_be_alone(const GeonnJoin *join, const GeonnQuestion *question, ReferenceDetail detail)
 {
-	return join->given != NULL && !join->given->each_alone && join->given->count <= POINTS_ALONE &&
+	return join->given != NULL && !join->given->more_follow && join->given->count <= POINTS_ALONE &&
 		question->columns == 0 && question->metric == GEONN_METRIC_SPHERE && question->k > 0 &&
 		question->radii == 0 && !question->ties && question->device != GEONN_DEVICE_CUDA &&
 		question->algorithm != GEONN_ALGORITHM_BRUTE && detail == REFERENCE_ID &&

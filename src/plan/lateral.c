@@ -13,7 +13,8 @@
  * rows are exchanged for their ids, and what is said of invalid points names the table.
  *
  * The first round's search reads the references, and stays until the end: the later ones use the
- * same.  Below a Gather the outer plan divides its rows between the processes; the leader has read the
+ * same.  If the first round has all rows, this process may answer them, if it knows the references (join/live.c).
+ * Below a Gather the outer plan divides its rows between the processes; the leader has read the
  * references before, with a search that has no points, so that they are those of one snapshot and read
  * once (join_node.c).  Privileges are checked as when the function is called.
  */
@@ -393,8 +394,10 @@ prepare_references(JoinNode *node)
 	LateralNode *state = (LateralNode *) node;
 	TupleDesc	row_type;
 	GeonnJoin  *join = read_call(state, &row_type);
+	GivenPoints *given = palloc0(sizeof(GivenPoints));
 
-	join->given = palloc0(sizeof(GivenPoints));
+	given->more_follow = true;
+	join->given = given;
 	return create_search(state, join, row_type);
 }
 
@@ -494,6 +497,7 @@ begin_search(LateralNode *state)
 	/* this copy lives as long as the search that uses it */
 	round->join = *state->join;
 	round->join.given = &round->given;
+	round->given.more_follow = state->has_references || !state->outer_ended;
 	node->search = create_search(state, &round->join, state->row_type);
 	if (state->has_references)
 		geonn_search_follow(node->search, &state->references);
@@ -505,9 +509,11 @@ begin_search(LateralNode *state)
 		geonn_search_complete(node->search);
 	else
 		geonn_search_send(node->search);
-	if (!state->has_references)
+	if (!state->has_references && round->given.more_follow)
+	{
 		state->references = geonn_search_references(node->search);
-	state->has_references = true;
+		state->has_references = true;
+	}
 	MemoryContextSwitchTo(former);
 }
 

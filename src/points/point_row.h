@@ -109,6 +109,8 @@ typedef struct GivenPoints
 	 * skipped ones of all calls.
 	 */
 	bool		each_alone;
+
+	bool		more_follow;	/* searches for other points follow, which use the same references */
 } GivenPoints;
 
 /* Get a point by its number, from 0 on, with its status. */

@@ -50,13 +50,26 @@ $node->safe_psql('postgres', qq{
 				SELECT id, geonn_distance(p.lat, p.lon, r.lat, r.lon) AS distance FROM ref r
 				WHERE r.lat IS NOT NULL ORDER BY 2, 1 LIMIT (SELECT k FROM o)) r) e
 		WHERE found IS DISTINCT FROM expected \$\$;
+
+	-- the same, where each point asks for its own neighbours
+	CREATE FUNCTION lateral_differences(points integer) RETURNS bigint LANGUAGE sql STABLE AS \$\$
+		WITH o AS MATERIALIZED (SELECT ord, (random() * 180 - 90)::float8 AS lat, (random() * 360 - 180)::float8 AS lon
+				FROM generate_series(1, points) ord),
+			n AS MATERIALIZED (SELECT o.ord, string_agg((ref_id, distance)::text, ' ' ORDER BY distance, ref_id) AS found
+				FROM o, LATERAL geonn_nearest_points(ARRAY[o.lat], ARRAY[o.lon], 'ref', 2) GROUP BY o.ord)
+		SELECT count(*) FROM o LEFT JOIN n USING (ord),
+			LATERAL (SELECT string_agg((id, distance)::text, ' ' ORDER BY distance, id) AS expected FROM (
+				SELECT id, geonn_distance(o.lat, o.lon, r.lat, r.lon) AS distance FROM ref r
+				WHERE r.lat IS NOT NULL ORDER BY 2, 1 LIMIT 2) r) e
+		WHERE found IS DISTINCT FROM expected \$\$;
 });
 
 # How a call in this session has its references: (pages read, rows masked, rows added), or 'engine'.
 sub how
 {
-	my ($session) = @_;
-	my $sql = "EXPLAIN (ANALYZE, COSTS OFF) SELECT * FROM geonn_nearest_points('{1}', '{1}', 'ref');";
+	my ($session, $rows) = @_;
+	my $sql = 'EXPLAIN (ANALYZE, COSTS OFF) SELECT * FROM ' . (!$rows ? "geonn_nearest_points('{1}', '{1}', 'ref');" :
+		"generate_series(1, $rows) lat, LATERAL geonn_nearest_points(ARRAY[lat::float8], ARRAY[lat::float8], 'ref');");
 	my $out = $session ? $session->query_safe($sql) : $node->safe_psql('postgres', $sql);
 
 	return join(' ', $out =~ /(?:Pages Read|References Masked|References Added): (\d+)/g) || 'engine';
@@ -118,6 +131,13 @@ $other->query_safe("BEGIN; UPDATE ref SET lat = 21 WHERE id = 901; PREPARE TRANS
 finds('', '[1-3] .*', 'a prepared transaction', qr/^0 /);
 finds("COMMIT PREPARED 'p'", '[1-3] 10[78] 4[67]', 'its COMMIT');
 
+# rows that each ask for the neighbours of their own point
+$node->safe_psql('postgres', 'UPDATE ref SET lat = 22 WHERE id = 902');
+like(how($session, 20), qr/^[1-3] /, 'rows of a lateral join: they are answered alike');
+is($session->query_safe('SELECT lateral_differences(20)'), 0, 'as the definition has them');
+is(how($session, 65), 'engine', 'many of them: the engine answers');
+is($session->query_safe('SELECT lateral_differences(100)'), 0, 'as well');
+
 # a page that one transaction in progress has changed is read once, and again after its end
 $other->query_safe('BEGIN; UPDATE ref SET lat = -lat WHERE lat IS NOT NULL');
 like(how($session), qr/^\d\d\d? /, 'a large UPDATE: its pages are read');
@@ -136,7 +156,7 @@ finds('', '[1-3] .*', 'an own change in a subtransaction', qr/^0 /);
 $session->query_safe('ROLLBACK TO s');
 finds('', '[1-3] .*', 'after it was rolled back', qr/^0 /);
 $session->query_safe('ROLLBACK');
-finds('', '[1-3] 10[78] 4[67]', 'after all was rolled back');
+finds('', '[1-3] 10[89] 4[78]', 'after all was rolled back');
 
 # an old snapshot
 $session->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM ref');
@@ -246,7 +266,7 @@ sub random_steps
 			$sessions[$number]->query_safe($sql) if $sql;
 			if (rand() < 0.7)
 			{
-				my $found = $sessions[$number]->query_safe('SELECT differences(20)');
+				my $found = $sessions[$number]->query_safe(rand() < 0.7 ? 'SELECT differences(20)' : 'SELECT lateral_differences(20)');
 
 				$calls++;
 				$wrong += $found;
