@@ -167,9 +167,15 @@ geonn_memory_file_attach(const char *purpose, int descriptor)
 	if (!geonn_file_is_sealed(descriptor, &file->written))
 		return NULL;
 	map_file(file);
-	close(descriptor);
-	file->descriptor = -1;
+	geonn_memory_file_close_descriptor(file);
 	return file;
+}
+
+void
+geonn_memory_file_close_descriptor(MemoryFile *file)
+{
+	close(file->descriptor);
+	file->descriptor = -1;
 }
 
 int

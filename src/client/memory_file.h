@@ -31,6 +31,9 @@ extern MemoryFile *geonn_memory_file_attach(const char *purpose, int descriptor)
 /* The descriptor of a file that was created here, for other processes to attach to it. */
 extern int	geonn_memory_file_descriptor(const MemoryFile *file);
 
+/* Close the descriptor of a file that was created here and sealed; its bytes stay. */
+extern void geonn_memory_file_close_descriptor(MemoryFile *file);
+
 /*
  * The bytes of a sealed file from this offset on, not to be changed.  NULL
  * if the offset is no multiple of 8, or if the file ends before the last of them.

@@ -41,6 +41,9 @@
 /* how many tables a process knows; the one that was used longest ago is forgotten for another */
 #define TABLES_MOST	16
 
+/* with how many labels calls are noted before the engine counts them */
+#define LABELS_MOST	8
+
 /* how often the engine is asked, in milliseconds */
 #define ASKED_EVERY	1000
 
@@ -53,6 +56,13 @@
 #define LOCK_CLASS	0x676E
 
 #define FILE_PURPOSE	"a base of references"
+
+/* calls of one label that the engine has not counted */
+typedef struct UncountedCalls
+{
+	struct geonn_call message;	/* of the last of them */
+	LiveWork	work;
+} UncountedCalls;
 
 struct LiveReferences
 {
@@ -68,9 +78,9 @@ struct LiveReferences
 	double		paid;			/* milliseconds that a base, or a newer one, would have saved */
 	double		making;			/* milliseconds that making one takes; 0: not known */
 
-	/* calls that the engine has not counted: their figures, and the message of the last one */
-	LiveWork	work;
-	struct geonn_call message;
+	struct geonn_call message;	/* of the present call */
+	UncountedCalls uncounted[LABELS_MOST];	/* [labels] */
+	int			labels;
 };
 
 static LiveReferences *tables;	/* [TABLES_MOST], or NULL: none yet */
@@ -132,12 +142,11 @@ make_label(const LiveReferences *references, TimestampTz version)
 }
 
 /*
- * End a client, and give the engine the figures of the calls that it has not counted.
+ * End a client, and give the engine the figures of calls that it has not counted.
  */
 static void
-end_client(LiveReferences *references, GeonnClient *client)
+end_client(GeonnClient *client, const LiveWork *work)
 {
-	const LiveWork *work = &references->work;
 	struct geonn_finished finished = {
 		.rows = work->rows,
 		.observations_skipped = work->observations_skipped,
@@ -150,7 +159,6 @@ end_client(LiveReferences *references, GeonnClient *client)
 	};
 
 	geonn_client_end(client, &finished);
-	memset(&references->work, 0, sizeof(references->work));
 }
 
 /*
@@ -182,10 +190,10 @@ take_base(LiveReferences *references, GeonnClient *client, MemoryContext context
 }
 
 /*
- * Ask the engine for the table's base; the message is of the calls that it has not counted.
+ * Ask the engine for the table's base, with the message of a call, and its figures.
  */
 static void
-ask(LiveReferences *references, const struct geonn_call *message)
+ask_once(LiveReferences *references, const struct geonn_call *message, const LiveWork *work)
 {
 	MemoryContext former = CurrentMemoryContext;
 	MemoryContext call = create_context();
@@ -197,12 +205,30 @@ ask(LiveReferences *references, const struct geonn_call *message)
 	client = geonn_client_find(&no_question, &label, message);
 	take_base(references, client, context);
 	MemoryContextSwitchTo(call);
-	end_client(references, client);
+	end_client(client, work);
 	MemoryContextSwitchTo(former);
 	if (references->context != context)
 		MemoryContextDelete(context);
 	MemoryContextDelete(call);
 	references->asked = GetCurrentTimestamp();
+}
+
+/*
+ * Ask the engine for the table's base, and have it count all calls that were noted.
+ */
+static void
+ask(LiveReferences *references)
+{
+	const LiveWork no_work = {0};
+
+	if (references->labels == 0)
+		ask_once(references, &references->message, &no_work);
+	while (references->labels > 0)
+	{
+		const UncountedCalls *uncounted = &references->uncounted[--references->labels];
+
+		ask_once(references, &uncounted->message, &uncounted->work);
+	}
 }
 
 /*
@@ -231,13 +257,14 @@ most_bytes(void)
  * Make a base of the table, leave it with the engine, and use it.
  */
 static void
-make_base(LiveReferences *references, LivePageReader *reader, const struct geonn_call *message)
+make_base(LiveReferences *references, LivePageReader *reader)
 {
 	MemoryContext former = CurrentMemoryContext;
 	MemoryContext call = create_context();
 	MemoryContext context = create_context();
 	uint64		most = most_bytes();
 	struct geonn_label label = make_label(references, GetCurrentTimestamp());
+	const LiveWork no_work = {0};
 	LiveBase   *base;
 	GeonnClient *client;
 	instr_time	begun;
@@ -253,12 +280,13 @@ make_base(LiveReferences *references, LivePageReader *reader, const struct geonn
 	else
 	{
 		MemoryContextSwitchTo(call);
-		client = geonn_client_open(&no_question, &label, 1, message);
+		client = geonn_client_open(&no_question, &label, 1, &references->message);
 		geonn_client_leave_file(client, GEONN_FILE_BASE, base->file);
 		geonn_client_keep(client, "", 0);
 		geonn_client_seal(client, true);
 		use_base(references, base, context, geonn_client_dataset(client));
-		end_client(references, client);
+		end_client(client, &no_work);
+		geonn_memory_file_close_descriptor(base->file);
 	}
 	MemoryContextSwitchTo(former);
 	MemoryContextDelete(call);
@@ -270,7 +298,7 @@ make_base(LiveReferences *references, LivePageReader *reader, const struct geonn
  * Make a base, unless another process does.
  */
 static void
-make_base_alone(LiveReferences *references, LivePageReader *reader, const struct geonn_call *message)
+make_base_alone(LiveReferences *references, LivePageReader *reader)
 {
 	uint64		dataset = references->dataset;
 	LOCKTAG		tag;
@@ -279,9 +307,9 @@ make_base_alone(LiveReferences *references, LivePageReader *reader, const struct
 	if (LockAcquire(&tag, ExclusiveLock, false, true) == LOCKACQUIRE_NOT_AVAIL)
 		return;
 	references->paid = 0;
-	ask(references, &references->message);
+	ask(references);
 	if (references->table == NULL || references->dataset == dataset)
-		make_base(references, reader, message);
+		make_base(references, reader);
 	LockRelease(&tag, ExclusiveLock, false);
 }
 
@@ -338,12 +366,6 @@ geonn_live_find(const PointSource *source, const PlainTable *table, const struct
 	if (references == NULL)
 		references = add_table(subject, table->table);
 	references->used = ++uses;
-
-	/* the figures of a call go to those of its label */
-	if (references->work.calls > 0 &&
-		(memcmp(&references->message.label, &message->label, sizeof(message->label)) != 0 ||
-		 references->message.role != message->role))
-		ask(references, &references->message);
 	references->message = *message;
 	return references;
 }
@@ -366,21 +388,20 @@ wants_base(const LiveReferences *references)
 bool
 geonn_live_look(LiveReferences *references, const PointSource *source, const PlainTable *table)
 {
-	const struct geonn_call *message = &references->message;
 	Snapshot	snapshot = GetActiveSnapshot();
 	Relation	relation;
 	LivePageReader *reader;
 	bool		found;
 
 	if (is_to_be_asked(references))
-		ask(references, message);
+		ask(references);
 	if (references->table != NULL && geonn_live_table_is_current(references->table, snapshot) &&
 		!wants_base(references))
 		return true;
 	relation = table_open(table->table, NoLock);
 	reader = geonn_live_page_reader(source, table->attributes, relation, snapshot);
 	if (wants_base(references))
-		make_base_alone(references, reader, message);
+		make_base_alone(references, reader);
 	found = references->table != NULL && geonn_live_table_look(references->table, reader, most_bytes());
 	table_close(relation, NoLock);
 	if (references->table != NULL && geonn_live_table_bytes(references->table) > most_bytes())
@@ -408,14 +429,37 @@ geonn_live_note_engine(LiveReferences *references, double milliseconds, uint64 c
 	references->paid += milliseconds;
 }
 
+/*
+ * The figures of calls with the present one's label and role.
+ */
+static LiveWork *
+uncounted_work(LiveReferences *references)
+{
+	const struct geonn_call *message = &references->message;
+
+	for (int i = 0; i < references->labels; i++)
+	{
+		UncountedCalls *uncounted = &references->uncounted[i];
+
+		if (memcmp(&uncounted->message.label, &message->label, sizeof(message->label)) == 0 &&
+			uncounted->message.role == message->role)
+			return &uncounted->work;
+	}
+	if (references->labels == LABELS_MOST)
+		ask(references);
+	references->uncounted[references->labels] = (UncountedCalls) {.message = *message};
+	return &references->uncounted[references->labels++].work;
+}
+
 void
 geonn_live_note_call(LiveReferences *references, const LiveWork *work)
 {
-	LiveWork   *sum = &references->work;
+	LiveWork   *sum;
 
 	references->paid += geonn_live_table_difference(references->table).compared * work->observations * COMPARING;
 	if (references->making == 0)
 		references->making = MAKING * geonn_live_table_counts(references->table)[POINT_VALID];
+	sum = uncounted_work(references);
 	sum->calls++;
 	sum->rows += work->rows;
 	sum->observations += work->observations;
@@ -442,7 +486,7 @@ geonn_live_report(void)
 	for (int i = 0; i < table_count; i++)
 	{
 		/* statistics start no engine */
-		if (tables[i].work.calls > 0 && engine_runs())
-			ask(&tables[i], &tables[i].message);
+		if (tables[i].labels > 0 && engine_runs())
+			ask(&tables[i]);
 	}
 }
