@@ -87,7 +87,7 @@ SELECT call, c.* FROM unnest(ARRAY[
     $$geonn_nearest('obs', 'parts', by => '{day,kind}', keep_unmatched => true, row_type => NULL::pair)$$,
     $$geonn_nearest('unordered', 'ref', by => '{kind}', exclude_self => true, k => 2)$$,
     $$geonn_nearest_sql('SELECT id, lat, lon FROM obs', 'SELECT lon, lat, big AS id FROM ref')$$,
-    $$geonn_nearest_points('{1,2}', '{3,4}', 'unordered')$$,
+    $$geonn_nearest_points('{1,2}', '{3,4}', 'unordered', ties => 'all')$$,
     $$geonn_nearest('obs', 'ref', options => '{"ref_id": "big"}')$$,
     $$geonn_nearest('obs', 'ref', options => '{"ref_id": "small"}', row_type => NULL::of_small)$$,
     $$geonn_nearest('obs', 'ref', options => '{"ref_id": "half"}', row_type => NULL::of_half)$$,

@@ -267,6 +267,7 @@ geonn_join_prepare(const GeonnJoin *join, const GeonnResultRow *row, const Geonn
 	bool		one_table = list_length(tables) == 1;
 	ReferenceDetail detail = needed_detail(join, row);
 	PreparedJoin prepared = begin_preparing(join, row);
+	bool		is_known;
 	ReferenceMemory *memory;
 	struct geonn_label labels[GEONN_LABELS_MAX];
 	int			count = 0;
@@ -278,13 +279,17 @@ geonn_join_prepare(const GeonnJoin *join, const GeonnResultRow *row, const Geonn
 								 join->given->each_alone ? 0 : join->given->count);
 	if (geonn_kept_memory_limit > 0 && one_table && may_be_alone(join, &prepared.question, detail))
 		prepared.live = geonn_live_find(join->references, linitial(tables), &message);
-	if (prepared.live != NULL && geonn_live_look(prepared.live, join->references, linitial(tables)))
+	is_known = prepared.live != NULL &&
+		geonn_live_look(prepared.live, join->references, linitial(tables), false);
+	if (!is_known && geonn_kept_memory_limit > 0 && one_table)
+		count = geonn_label_dataset(join->references, linitial(tables), &prepared.question, detail, labels);
+	if (!is_known && prepared.live != NULL && count == 0)
+		is_known = geonn_live_look(prepared.live, join->references, linitial(tables), true);
+	if (is_known)
 	{
 		use_live_references(join, detail, &prepared);
 		return prepared;
 	}
-	if (geonn_kept_memory_limit > 0 && one_table)
-		count = geonn_label_dataset(join->references, linitial(tables), &prepared.question, detail, labels);
 	prepared.client = geonn_client_open(&prepared.question, labels, count, &message);
 	memory = geonn_reference_memory_create(join->references->title, prepared.question.columns);
 	if (geonn_client_is_sealed(prepared.client))

@@ -10,10 +10,12 @@
  *
  * Each process decides by what it has paid.  As long as it has no base, its questions go to the engine, and the time
  * until the references were there is noted.  Once that is as much as making a base takes, this process makes one.
- * So it pays at most twice what it would pay if it knew the future.  Rows that were added since are
- * compared one by one with each point; by what that has taken, a new base is made in the same
- * way.  An advisory lock that no process waits for leaves the making to one of them; the others go on with what
- * they have.
+ * So it pays at most twice what it would pay if it knew the future.  Where the table has changed, so that the engine
+ * can keep no dataset of it, each question would have to read all references, and the first process makes a base at
+ * once.  Rows that were added since are compared one by one with each point; by what that has taken, a new base
+ * is made in the same way as one for an unchanged table.  An advisory lock that no process waits for leaves the making
+ * to one of them; the others go on with what they have.  A statement with a timeout makes no base unless it has several
+ * times as long as that takes.
  *
  * Once a second at most, a process that has calls asks the engine again.  It learns of a newer base, or that the base
  * was let go of, and then does the same; a process without calls holds the memory longer.  With the same message
@@ -28,6 +30,7 @@
 #include "storage/lock.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
+#include "utils/timeout.h"
 #include "utils/timestamp.h"
 
 #include "base/settings.h"
@@ -47,10 +50,14 @@
 /* how often the engine is asked, in milliseconds */
 #define ASKED_EVERY	1000
 
-/* how long the making of a base takes for each reference, until it has been measured; and a row that was added, for
- * each point: in milliseconds */
+/* how long the making of a base takes for each reference, or each page, until it has been measured; and a row that was
+ * added, for each point: in milliseconds */
 #define MAKING		0.0003
+#define MAKING_A_PAGE	0.04
 #define COMPARING	0.000001
+
+/* a statement makes a base if it may take this many times as long */
+#define TIMES_MAKING	4
 
 /* the class of the advisory lock under which a base is made; SQL's have the classes 1 and 2 */
 #define LOCK_CLASS	0x676E
@@ -77,6 +84,7 @@ struct LiveReferences
 	TimestampTz asked;			/* when the engine was asked the last time; 0: never */
 	double		paid;			/* milliseconds that a base, or a newer one, would have saved */
 	double		making;			/* milliseconds that making one takes; 0: not known */
+	bool		failed;			/* the last making ended with an error */
 
 	struct geonn_call message;	/* of the present call */
 	UncountedCalls uncounted[LABELS_MOST];	/* [labels] */
@@ -271,6 +279,7 @@ make_base(LiveReferences *references, LivePageReader *reader)
 
 	/* if an error ends this one, the next one is made later */
 	references->making *= 2;
+	references->failed = true;
 	INSTR_TIME_SET_CURRENT(begun);
 	MemoryContextSwitchTo(context);
 	base = geonn_live_base_make(reader, most);
@@ -288,10 +297,24 @@ make_base(LiveReferences *references, LivePageReader *reader)
 		end_client(client, &no_work);
 		geonn_memory_file_close_descriptor(base->file);
 	}
+	references->failed = false;
 	MemoryContextSwitchTo(former);
 	MemoryContextDelete(call);
 	if (base == NULL)
 		MemoryContextDelete(context);
+}
+
+/*
+ * Has the statement time enough to make a base of this table?
+ */
+static bool
+has_time(const LiveReferences *references, Relation relation)
+{
+	double		making = Max(references->making, RelationGetNumberOfBlocks(relation) * MAKING_A_PAGE);
+
+	return !get_timeout_active(STATEMENT_TIMEOUT) ||
+		TimestampDifferenceMilliseconds(GetCurrentTimestamp(),
+										get_timeout_finish_time(STATEMENT_TIMEOUT)) > TIMES_MAKING * making;
 }
 
 /*
@@ -386,7 +409,7 @@ wants_base(const LiveReferences *references)
 }
 
 bool
-geonn_live_look(LiveReferences *references, const PointSource *source, const PlainTable *table)
+geonn_live_look(LiveReferences *references, const PointSource *source, const PlainTable *table, bool make)
 {
 	Snapshot	snapshot = GetActiveSnapshot();
 	Relation	relation;
@@ -400,7 +423,8 @@ geonn_live_look(LiveReferences *references, const PointSource *source, const Pla
 		return true;
 	relation = table_open(table->table, NoLock);
 	reader = geonn_live_page_reader(source, table->attributes, relation, snapshot);
-	if (wants_base(references))
+	make = make && references->table == NULL && !references->failed && !isinf(references->making);
+	if ((make || wants_base(references)) && has_time(references, relation))
 		make_base_alone(references, reader);
 	found = references->table != NULL && geonn_live_table_look(references->table, reader, most_bytes());
 	table_close(relation, NoLock);

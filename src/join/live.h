@@ -35,9 +35,11 @@ extern LiveReferences *geonn_live_find(const PointSource *source, const PlainTab
 
 /*
  * Bring the references up to date with the active snapshot.  False: there is no base, or this snapshot cannot use
- * it; then the engine is to be asked.
+ * it; then the engine is to be asked.  make: a base is to be made now if there is none, since the engine would need
+ * all references, too.
  */
-extern bool geonn_live_look(LiveReferences *references, const PointSource *source, const PlainTable *table);
+extern bool geonn_live_look(LiveReferences *references, const PointSource *source, const PlainTable *table,
+							bool make);
 
 /* The references as the last look saw them. */
 extern const LiveTable *geonn_live_table(const LiveReferences *references);
