@@ -16,8 +16,11 @@
  * they have.
  *
  * Once a second at most, a process that has calls asks the engine again.  It learns of a newer base, or that the base
- * was let go of, and then does the same; a process without calls holds the memory longer.  With the same message
- * it gives the figures of its calls since then, which the engine counts for geonn_stat.
+ * was let go of, and then does the same; a process without calls holds the memory longer.
+ *
+ * The engine counts calls for geonn_stat when this process tells it of them: once a second, and as often as half of all
+ * its calls are not counted.  Those that are not counted when the process ends are lost: at most half of them, and those
+ * of a second.
  */
 #include "postgres.h"
 
@@ -40,6 +43,9 @@
 
 /* how many tables a process knows; the one that was used longest ago is forgotten for another */
 #define TABLES_MOST	16
+
+/* for how many labels calls wait to be counted; the one that has waited longest is counted for another */
+#define LABELS_MOST	16
 
 /* how often the engine is asked, in milliseconds */
 #define ASKED_EVERY	1000
@@ -68,13 +74,129 @@ struct LiveReferences
 	double		paid;			/* milliseconds that a base, or a newer one, would have saved */
 	double		making;			/* milliseconds that making one takes; 0: not known */
 
-	/* calls that the engine has not counted: their figures, and the message of the last one */
-	LiveWork	work;
-	struct geonn_call message;
+	struct geonn_call message;	/* of the present call */
 };
 
 static LiveReferences *tables;	/* [TABLES_MOST], or NULL: none yet */
 static int	table_count;
+
+/* calls of one label and role that the engine has not counted: their figures, and the message of the last one */
+typedef struct UncountedCalls
+{
+	LiveWork	work;
+	struct geonn_call message;
+} UncountedCalls;
+
+static UncountedCalls uncounted[LABELS_MOST];
+static int	next_uncounted;		/* the label that gives its place to another one next */
+static uint64 calls_noted;		/* by this process, in all */
+static uint64 calls_counted;	/* of them, by the engine */
+
+/* ---- calls that are not counted ---- */
+
+static bool
+have_one_label(const struct geonn_call *a, const struct geonn_call *b)
+{
+	return a->role == b->role && memcmp(&a->label, &b->label, sizeof(a->label)) == 0;
+}
+
+/*
+ * The calls of this label that are not counted, or NULL.
+ */
+static UncountedCalls *
+find_uncounted(const struct geonn_call *message)
+{
+	for (int i = 0; i < LABELS_MOST; i++)
+	{
+		if (uncounted[i].work.calls > 0 && have_one_label(&uncounted[i].message, message))
+			return &uncounted[i];
+	}
+	return NULL;
+}
+
+/*
+ * End a client that was opened with this message, and have the engine count the calls of its label.
+ */
+static void
+end_client(GeonnClient *client, const struct geonn_call *message)
+{
+	UncountedCalls *calls = find_uncounted(message);
+	LiveWork	work = calls != NULL ? calls->work : (LiveWork) {0};
+	struct geonn_finished finished = {
+		.rows = work.rows,
+		.observations_skipped = work.observations_skipped,
+		.references_skipped = work.references_skipped,
+		.unmatched = work.unmatched,
+		.alone = 1,
+		.calls = work.calls,
+		.observations = work.observations,
+		.microseconds = (uint64) (work.milliseconds * 1000)
+	};
+
+	geonn_client_end(client, &finished);
+	calls_counted += work.calls;
+	if (calls != NULL)
+		memset(&calls->work, 0, sizeof(calls->work));
+}
+
+/* what a client that is opened for a base, or to count calls, would ask */
+static const GeonnQuestion no_question = {
+	.device = GEONN_DEVICE_AUTO,
+	.metric = GEONN_METRIC_SPHERE,
+	.k = 1,
+	.id_by_value = true,
+	.id_length = sizeof(Datum)
+};
+
+static MemoryContext
+create_context(void)
+{
+	return AllocSetContextCreate(CurrentMemoryContext, "geonn live references", ALLOCSET_DEFAULT_SIZES);
+}
+
+/*
+ * Have the engine count these calls, if there are any.
+ */
+static void
+count_calls(const UncountedCalls *calls)
+{
+	MemoryContext context = create_context();
+	MemoryContext former = MemoryContextSwitchTo(context);
+	GeonnClient *client;
+
+	if (calls->work.calls > 0)
+	{
+		client = geonn_client_open(&no_question, NULL, 0, &calls->message);
+		geonn_client_seal(client, true);
+		end_client(client, &calls->message);
+	}
+	MemoryContextSwitchTo(former);
+	MemoryContextDelete(context);
+}
+
+static void
+count_all_calls(void)
+{
+	for (int i = 0; i < LABELS_MOST; i++)
+		count_calls(&uncounted[i]);
+}
+
+/*
+ * The place of a label's calls that are not counted.
+ */
+static UncountedCalls *
+uncounted_calls(const struct geonn_call *message)
+{
+	UncountedCalls *calls = find_uncounted(message);
+
+	if (calls != NULL)
+		return calls;
+	calls = &uncounted[next_uncounted];
+	next_uncounted = (next_uncounted + 1) % LABELS_MOST;
+	count_calls(calls);
+	calls->message = *message;
+	return calls;
+}
 
 /* ---- bases ---- */
 
@@ -87,12 +209,6 @@ drop_base(LiveReferences *references)
 	references->table = NULL;
 	references->dataset = 0;
 	references->paid = 0;
-}
-
-static MemoryContext
-create_context(void)
-{
-	return AllocSetContextCreate(CurrentMemoryContext, "geonn live references", ALLOCSET_DEFAULT_SIZES);
 }
 
 /*
@@ -112,15 +228,6 @@ use_base(LiveReferences *references, LiveBase *base, MemoryContext context, uint
 	references->dataset = dataset;
 }
 
-/* what a client that is opened for a base alone would ask */
-static const GeonnQuestion no_question = {
-	.device = GEONN_DEVICE_AUTO,
-	.metric = GEONN_METRIC_SPHERE,
-	.k = 1,
-	.id_by_value = true,
-	.id_length = sizeof(Datum)
-};
-
 static struct geonn_label
 make_label(const LiveReferences *references, TimestampTz version)
 {
@@ -129,28 +236,6 @@ make_label(const LiveReferences *references, TimestampTz version)
 	memcpy(label.subject, references->subject, sizeof(label.subject));
 	memcpy(label.version, &version, sizeof(version));
 	return label;
-}
-
-/*
- * End a client, and give the engine the figures of the calls that it has not counted.
- */
-static void
-end_client(LiveReferences *references, GeonnClient *client)
-{
-	const LiveWork *work = &references->work;
-	struct geonn_finished finished = {
-		.rows = work->rows,
-		.observations_skipped = work->observations_skipped,
-		.references_skipped = work->references_skipped,
-		.unmatched = work->unmatched,
-		.alone = 1,
-		.calls = work->calls,
-		.observations = work->observations,
-		.microseconds = (uint64) (work->milliseconds * 1000)
-	};
-
-	geonn_client_end(client, &finished);
-	memset(&references->work, 0, sizeof(references->work));
 }
 
 /*
@@ -182,10 +267,10 @@ take_base(LiveReferences *references, GeonnClient *client, MemoryContext context
 }
 
 /*
- * Ask the engine for the table's base; the message is of the calls that it has not counted.
+ * Ask the engine for the table's base.
  */
 static void
-ask(LiveReferences *references, const struct geonn_call *message)
+ask(LiveReferences *references)
 {
 	MemoryContext former = CurrentMemoryContext;
 	MemoryContext call = create_context();
@@ -194,10 +279,10 @@ ask(LiveReferences *references, const struct geonn_call *message)
 	GeonnClient *client;
 
 	MemoryContextSwitchTo(call);
-	client = geonn_client_find(&no_question, &label, message);
+	client = geonn_client_find(&no_question, &label, &references->message);
 	take_base(references, client, context);
 	MemoryContextSwitchTo(call);
-	end_client(references, client);
+	end_client(client, &references->message);
 	MemoryContextSwitchTo(former);
 	if (references->context != context)
 		MemoryContextDelete(context);
@@ -231,7 +316,7 @@ most_bytes(void)
  * Make a base of the table, leave it with the engine, and use it.
  */
 static void
-make_base(LiveReferences *references, LivePageReader *reader, const struct geonn_call *message)
+make_base(LiveReferences *references, LivePageReader *reader)
 {
 	MemoryContext former = CurrentMemoryContext;
 	MemoryContext call = create_context();
@@ -253,12 +338,12 @@ make_base(LiveReferences *references, LivePageReader *reader, const struct geonn
 	else
 	{
 		MemoryContextSwitchTo(call);
-		client = geonn_client_open(&no_question, &label, 1, message);
+		client = geonn_client_open(&no_question, &label, 1, &references->message);
 		geonn_client_leave_file(client, GEONN_FILE_BASE, base->file);
 		geonn_client_keep(client, "", 0);
 		geonn_client_seal(client, true);
 		use_base(references, base, context, geonn_client_dataset(client));
-		end_client(references, client);
+		end_client(client, &references->message);
 	}
 	MemoryContextSwitchTo(former);
 	MemoryContextDelete(call);
@@ -270,7 +355,7 @@ make_base(LiveReferences *references, LivePageReader *reader, const struct geonn
  * Make a base, unless another process does.
  */
 static void
-make_base_alone(LiveReferences *references, LivePageReader *reader, const struct geonn_call *message)
+make_base_alone(LiveReferences *references, LivePageReader *reader)
 {
 	uint64		dataset = references->dataset;
 	LOCKTAG		tag;
@@ -279,9 +364,9 @@ make_base_alone(LiveReferences *references, LivePageReader *reader, const struct
 	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, references->relation, 0, LOCK_CLASS);
 	if (LockAcquire(&tag, ExclusiveLock, false, true) == LOCKACQUIRE_NOT_AVAIL)
 		return;
-	ask(references, &references->message);
+	ask(references);
 	if (references->table == NULL || references->dataset == dataset)
-		make_base(references, reader, message);
+		make_base(references, reader);
 	LockRelease(&tag, ExclusiveLock, false);
 }
 
@@ -338,12 +423,6 @@ geonn_live_find(const PointSource *source, const PlainTable *table, const struct
 	if (references == NULL)
 		references = add_table(subject, table->table);
 	references->used = ++uses;
-
-	/* the figures of a call go to those of its label */
-	if (references->work.calls > 0 &&
-		(memcmp(&references->message.label, &message->label, sizeof(message->label)) != 0 ||
-		 references->message.role != message->role))
-		ask(references, &references->message);
 	references->message = *message;
 	return references;
 }
@@ -366,21 +445,23 @@ wants_base(const LiveReferences *references)
 bool
 geonn_live_look(LiveReferences *references, const PointSource *source, const PlainTable *table)
 {
-	const struct geonn_call *message = &references->message;
 	Snapshot	snapshot = GetActiveSnapshot();
 	Relation	relation;
 	LivePageReader *reader;
 	bool		found;
 
 	if (is_to_be_asked(references))
-		ask(references, message);
+	{
+		ask(references);
+		count_all_calls();
+	}
 	if (references->table != NULL && geonn_live_table_is_current(references->table, snapshot) &&
 		!wants_base(references))
 		return true;
 	relation = table_open(table->table, NoLock);
 	reader = geonn_live_page_reader(source, table->attributes, relation, snapshot);
 	if (wants_base(references))
-		make_base_alone(references, reader, message);
+		make_base_alone(references, reader);
 	found = references->table != NULL && geonn_live_table_look(references->table, reader, most_bytes());
 	table_close(relation, NoLock);
 	if (references->table != NULL && geonn_live_table_bytes(references->table) > most_bytes())
@@ -411,7 +492,7 @@ geonn_live_note_engine(LiveReferences *references, double milliseconds, uint64 c
 void
 geonn_live_note_call(LiveReferences *references, const LiveWork *work)
 {
-	LiveWork   *sum = &references->work;
+	LiveWork   *sum = &uncounted_calls(&references->message)->work;
 
 	references->paid += geonn_live_table_difference(references->table).compared * work->observations * COMPARING;
 	if (references->making == 0)
@@ -423,6 +504,8 @@ geonn_live_note_call(LiveReferences *references, const LiveWork *work)
 	sum->references_skipped += work->references_skipped;
 	sum->unmatched += work->unmatched;
 	sum->milliseconds += work->milliseconds;
+	if (++calls_noted >= 2 * calls_counted)
+		count_all_calls();
 }
 
 static bool
@@ -439,10 +522,7 @@ engine_runs(void)
 void
 geonn_live_report(void)
 {
-	for (int i = 0; i < table_count; i++)
-	{
-		/* statistics start no engine */
-		if (tables[i].work.calls > 0 && engine_runs())
-			ask(&tables[i], &tables[i].message);
-	}
+	/* statistics start no engine */
+	if (calls_noted > calls_counted && engine_runs())
+		count_all_calls();
 }
