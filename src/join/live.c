@@ -24,8 +24,6 @@
  */
 #include "postgres.h"
 
-#include <math.h>
-
 #include "access/table.h"
 #include "miscadmin.h"
 #include "storage/lock.h"
@@ -73,6 +71,7 @@ struct LiveReferences
 	TimestampTz asked;			/* when the engine was asked the last time; 0: never */
 	double		paid;			/* milliseconds that a base, or a newer one, would have saved */
 	double		making;			/* milliseconds that making one takes; 0: not known */
+	bool		told;			/* the log says that a base would be too large */
 
 	struct geonn_call message;	/* of the present call */
 };
@@ -250,7 +249,9 @@ take_base(LiveReferences *references, GeonnClient *client, MemoryContext context
 	if (!geonn_client_is_sealed(client))
 	{
 		geonn_client_seal(client, true);
-		drop_base(references);
+		/* what calls have paid before there was a base still counts */
+		if (references->table != NULL)
+			drop_base(references);
 		return;
 	}
 	if (geonn_client_dataset(client) == references->dataset)
@@ -294,8 +295,11 @@ ask(LiveReferences *references)
  * Log, once for each table and process, that a base would take more than this many bytes.
  */
 static void
-tell_too_large(const PointSource *source, uint64 most)
+tell_too_large(LiveReferences *references, const PointSource *source, uint64 most)
 {
+	if (references->told)
+		return;
+	references->told = true;
 	ereport(LOG,
 			(errmsg("this session leaves single points to be searched in %s to the geonn engine", source->title),
 			 errdetail("A base of the references would take more than %llu kB, the lower one of geonn.kept_memory_limit and geonn.session_memory_limit.",
@@ -327,16 +331,16 @@ make_base(LiveReferences *references, LivePageReader *reader)
 	GeonnClient *client;
 	instr_time	begun;
 
-	/* if an error ends this one, the next one is made later */
+	/* if this one comes to nothing, the next one is made later */
 	references->making *= 2;
 	INSTR_TIME_SET_CURRENT(begun);
 	MemoryContextSwitchTo(context);
 	base = geonn_live_base_make(reader, most);
-	references->making = base == NULL ? INFINITY : geonn_milliseconds_since(begun);
 	if (base == NULL)
-		tell_too_large(reader->source, most);
+		tell_too_large(references, reader->source, most);
 	else
 	{
+		references->making = geonn_milliseconds_since(begun);
 		MemoryContextSwitchTo(call);
 		client = geonn_client_open(&no_question, &label, 1, &references->message);
 		geonn_client_leave_file(client, GEONN_FILE_BASE, base->file);

@@ -1,6 +1,6 @@
 
 # What a session does with the bases that it knows: its calls are counted, however short it is and whatever it asks in
-# turn; it holds the memory of a few tables.
+# turn; it holds the memory of a few tables; a base that has no room is made once it has.
 
 use strict;
 use warnings;
@@ -75,4 +75,18 @@ $node->safe_psql('postgres', 'DROP TABLE t1; CREATE TABLE t1 (id integer PRIMARY
 is($session->query_safe(q{SELECT ref_id FROM geonn_nearest_points('{1}', '{1}', 't1')}), 78, 'also where another session has made it');
 $session->quit;
 
+# ---- a limit that is too small, and then is not ----
+
+$node->safe_psql('postgres', q{
+	CREATE TABLE large AS SELECT i AS id, i % 180 - 90::float8 AS lat, i % 360 - 180::float8 AS lon FROM generate_series(1, 40000) i;
+	ALTER SYSTEM SET geonn.kept_memory_limit = '1MB'; SELECT pg_reload_conf()});
+$session = $node->background_psql('postgres', on_error_die => 1);
+wait_until(sub { $session->query_safe('SHOW geonn.kept_memory_limit') eq '1MB' }, 'the limit is 1 MB');
+$session->query_safe(q{SELECT call('large', 30)});
+is($session->query_safe(q{SELECT has_base('large')}), 'f', 'a base that would be larger is not made');
+is(scalar(() = Geonn::slurp($node->logfile) =~ /this session leaves single points to be searched in relation "large"/g), 1,
+	'the log says so once');
+$node->safe_psql('postgres', 'ALTER SYSTEM RESET geonn.kept_memory_limit; SELECT pg_reload_conf()');
+wait_until(sub { $session->query_safe(q{SELECT has_base('large')}) eq 't' }, 'the same session makes it once it has room');
+$session->quit;
 done_testing();
