@@ -403,6 +403,13 @@ add_table(const uint8 *subject, Oid relation)
 			references = &tables[i];
 	}
 	drop_base(references);
+
+	/* the relation most often has another file now, or other columns: bases of the former ones are of no use */
+	for (int i = 0; i < table_count; i++)
+	{
+		if (tables[i].relation == relation)
+			drop_base(&tables[i]);
+	}
 	memset(references, 0, sizeof(*references));
 	memcpy(references->subject, subject, GEONN_SUBJECT_BYTES);
 	references->relation = relation;

@@ -66,6 +66,20 @@ cmp_ok($session->query_safe(q{SELECT count(*) FROM pg_backend_memory_contexts WH
 cmp_ok($session->query_safe(q{SELECT count(*) FROM regexp_split_to_table(pg_read_file('/proc/self/maps'), E'\n') line
 	WHERE line LIKE '%memfd:geonn%'}), '<=', 20, 'and maps no others');
 
+$node->safe_psql('postgres', 'CREATE TABLE filled (id integer PRIMARY KEY, lat float8, lon float8)');
+
+my $other = $node->background_psql('postgres', on_error_die => 1);
+
+foreach (1 .. 5)
+{
+	$other->query_safe('TRUNCATE filled; INSERT INTO filled SELECT i, i % 90, i % 180 FROM generate_series(1, 1000) i');
+	$other->query_safe(q{SELECT call('filled', 20)});
+	is($other->query_safe(q{SELECT has_base('filled')}), 't', 'a table that is filled anew has a base');
+}
+is($other->query_safe(q{SELECT count(*) FROM pg_backend_memory_contexts WHERE name = 'geonn live references'}), 1,
+	'and the session holds none of those before');
+$other->quit;
+
 # ---- another table with the name ----
 
 is($session->query_safe(q{SELECT has_base('t1')}), 't', 'a table has a base');
