@@ -26,7 +26,7 @@
 #   make demo-history a day of 2,000 aircraft: which was nearest to a city, and when
 #   make pictures    draws those of doc/pictures again
 #   make stop-demo   stops the demo's server and removes it
-#   make fuzz        fuzzes the protocol, each side for FUZZ_SECONDS; needs clang
+#   make fuzz        fuzzes the protocol, each side, and bases for FUZZ_SECONDS; needs clang
 #   make bench       builds build/bench/geonn-bench
 #   make bench-sql   installs, measures the joins in SQL on a throw-away server
 #   make bench-caches  the same for tables of neighbours that are kept up to date
@@ -45,7 +45,7 @@
 #   NVCC=/path       the CUDA compiler; NVCC= builds for the CPU alone
 #   CUDA_ARCH="80 90"  GPU architectures (90 stands for compute capability 9.0)
 #   CC=clang         another C compiler
-#   FUZZ_SECONDS=60  how long make fuzz fuzzes each side; an hour unless said
+#   FUZZ_SECONDS=60  how long make fuzz fuzzes each of them; an hour unless said
 #   WERROR=          let a compiler newer than this code have its warnings
 #   V=1              show whole commands while building
 #   FORCE=1          let install, check, demo and bench-... replace a geonn that a package

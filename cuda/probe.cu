@@ -180,12 +180,10 @@ fill_in(struct self_test *test, enum geonn_algorithm algorithm)
 	test->search.columns.tag = test->tag;
 	test->search.columns.distance = test->distance;
 	test->search.columns.count = test->count;
-	test->search.question = (struct question) {
-		.k = 1,
-		.ties = false,
-		.algorithm = algorithm,
-		.max_distance = INFINITY
-	};
+	test->search.question = {};
+	test->search.question.k = 1;
+	test->search.question.algorithm = algorithm;
+	test->search.question.max_distance = INFINITY;
 	test->search.algorithm = algorithm;
 	test->search.rows = TEST_OBSERVATIONS;
 	test->search.cancelled = &test->cancelled;

@@ -174,7 +174,7 @@ test-programs: $(TEST_PROGRAMS)
 check-gpu: all test-programs
 	@test/check-gpu
 
-# ---- fuzzers of the protocol, by clang's libFuzzer ----
+# ---- fuzzers of the protocol and of bases, by clang's libFuzzer ----
 
 # where there is a clang that has it; the package of compiler-rt brings it
 FUZZ_CLANG := $(shell command -v clang 2>/dev/null)
@@ -183,7 +183,7 @@ FUZZ_SANITIZE = address,undefined,float-cast-overflow
 FUZZ_CFLAGS = -std=gnu11 -O1 -g -pthread -fno-omit-frame-pointer -fno-sanitize-recover=all $(WARNINGS) $(PRECISION)
 FUZZ_CC = $(FUZZ_CLANG) $(FUZZ_CFLAGS) -fsanitize=fuzzer-no-link,$(FUZZ_SANITIZE)
 FUZZ_LINK = $(FUZZ_CLANG) -pthread -fsanitize=fuzzer,$(FUZZ_SANITIZE)
-FUZZERS = build/fuzz/engine_fuzzer build/fuzz/client_fuzzer
+FUZZERS = build/fuzz/engine_fuzzer build/fuzz/client_fuzzer build/fuzz/base_fuzzer
 
 ENGINE_FUZZER_SOURCES = $(filter-out src/engine/main.c,$(ENGINE_SOURCES)) test/lib/engine_client.c \
 	$(addprefix test/fuzz/protocol/,steps.c mutator.c scribble.c hostile_client.c engine_fuzzer.c)
@@ -203,6 +203,14 @@ build/fuzz/module/%.o: %.c build/flags
 	$(begin)
 	$(Q)$(FUZZ_CC) $(CPPFLAGS) $(DEPENDENCIES) -c -o $@ $<
 build/fuzz/client_fuzzer: $(CLIENT_FUZZER_SOURCES:%.c=build/fuzz/module/%.o)
+	$(begin)
+	$(Q)$(FUZZ_LINK) -no-pie -Wl,--unresolved-symbols=ignore-all -o $@ $^
+
+# of the module what makes, opens, compares and searches bases
+BASE_FUZZER_SOURCES = $(addprefix src/,join/live_base.c join/live_search.c join/live_table.c client/memory_file.c common/channel.c) \
+	$(addprefix test/fuzz/protocol/,steps.c backend_shim.c base_fuzzer.c)
+
+build/fuzz/base_fuzzer: $(BASE_FUZZER_SOURCES:%.c=build/fuzz/module/%.o)
 	$(begin)
 	$(Q)$(FUZZ_LINK) -no-pie -Wl,--unresolved-symbols=ignore-all -o $@ $^
 

@@ -18,12 +18,13 @@
  * times as long as that takes.
  *
  * Once a second at most, a process that has calls asks the engine again.  It learns of a newer base, or that the base
- * was let go of, and then does the same; a process without calls holds the memory longer.  With the same message
- * it gives the figures of its calls since then, which the engine counts for geonn_stat.
+ * was let go of, and then does the same; a process without calls holds the memory longer.
+ *
+ * The engine counts calls for geonn_stat when this process tells it of them: once a second, and as often as half of all
+ * its calls are not counted.  Those that are not counted when the process ends are lost: at most half of them, and those
+ * of a second.
  */
 #include "postgres.h"
-
-#include <math.h>
 
 #include "access/table.h"
 #include "miscadmin.h"
@@ -44,8 +45,8 @@
 /* how many tables a process knows; the one that was used longest ago is forgotten for another */
 #define TABLES_MOST	16
 
-/* with how many labels calls are noted before the engine counts them */
-#define LABELS_MOST	8
+/* for how many labels calls wait to be counted; the one that has waited longest is counted for another */
+#define LABELS_MOST	16
 
 /* how often the engine is asked, in milliseconds */
 #define ASKED_EVERY	1000
@@ -64,13 +65,6 @@
 
 #define FILE_PURPOSE	"a base of references"
 
-/* calls of one label that the engine has not counted */
-typedef struct UncountedCalls
-{
-	struct geonn_call message;	/* of the last of them */
-	LiveWork	work;
-} UncountedCalls;
-
 struct LiveReferences
 {
 	uint8		subject[GEONN_SUBJECT_BYTES];
@@ -84,15 +78,132 @@ struct LiveReferences
 	TimestampTz asked;			/* when the engine was asked the last time; 0: never */
 	double		paid;			/* milliseconds that a base, or a newer one, would have saved */
 	double		making;			/* milliseconds that making one takes; 0: not known */
-	bool		failed;			/* the last making ended with an error */
+	bool		failed;			/* the last making came to nothing */
+	bool		told;			/* the log says that a base would be too large */
 
 	struct geonn_call message;	/* of the present call */
-	UncountedCalls uncounted[LABELS_MOST];	/* [labels] */
-	int			labels;
 };
 
 static LiveReferences *tables;	/* [TABLES_MOST], or NULL: none yet */
 static int	table_count;
+
+/* calls of one label and role that the engine has not counted: their figures, and the message of the last one */
+typedef struct UncountedCalls
+{
+	LiveWork	work;
+	struct geonn_call message;
+} UncountedCalls;
+
+static UncountedCalls uncounted[LABELS_MOST];
+static int	next_uncounted;		/* the label that gives its place to another one next */
+static uint64 calls_noted;		/* by this process, in all */
+static uint64 calls_counted;	/* of them, by the engine */
+
+/* ---- calls that are not counted ---- */
+
+static bool
+have_one_label(const struct geonn_call *a, const struct geonn_call *b)
+{
+	return a->role == b->role && memcmp(&a->label, &b->label, sizeof(a->label)) == 0;
+}
+
+/*
+ * The calls of this label that are not counted, or NULL.
+ */
+static UncountedCalls *
+find_uncounted(const struct geonn_call *message)
+{
+	for (int i = 0; i < LABELS_MOST; i++)
+	{
+		if (uncounted[i].work.calls > 0 && have_one_label(&uncounted[i].message, message))
+			return &uncounted[i];
+	}
+	return NULL;
+}
+
+/*
+ * End a client that was opened with this message, and have the engine count the calls of its label.
+ */
+static void
+end_client(GeonnClient *client, const struct geonn_call *message)
+{
+	UncountedCalls *calls = find_uncounted(message);
+	LiveWork	work = calls != NULL ? calls->work : (LiveWork) {0};
+	struct geonn_finished finished = {
+		.rows = work.rows,
+		.observations_skipped = work.observations_skipped,
+		.references_skipped = work.references_skipped,
+		.unmatched = work.unmatched,
+		.alone = 1,
+		.calls = work.calls,
+		.observations = work.observations,
+		.microseconds = (uint64) (work.milliseconds * 1000)
+	};
+
+	geonn_client_end(client, &finished);
+	calls_counted += work.calls;
+	if (calls != NULL)
+		memset(&calls->work, 0, sizeof(calls->work));
+}
+
+/* what a client that is opened for a base, or to count calls, would ask */
+static const GeonnQuestion no_question = {
+	.device = GEONN_DEVICE_AUTO,
+	.metric = GEONN_METRIC_SPHERE,
+	.k = 1,
+	.id_by_value = true,
+	.id_length = sizeof(Datum)
+};
+
+static MemoryContext
+create_context(void)
+{
+	return AllocSetContextCreate(CurrentMemoryContext, "geonn live references", ALLOCSET_DEFAULT_SIZES);
+}
+
+/*
+ * Have the engine count these calls, if there are any.
+ */
+static void
+count_calls(const UncountedCalls *calls)
+{
+	MemoryContext context = create_context();
+	MemoryContext former = MemoryContextSwitchTo(context);
+	GeonnClient *client;
+
+	if (calls->work.calls > 0)
+	{
+		client = geonn_client_open(&no_question, NULL, 0, &calls->message);
+		geonn_client_seal(client, true);
+		end_client(client, &calls->message);
+	}
+	MemoryContextSwitchTo(former);
+	MemoryContextDelete(context);
+}
+
+static void
+count_all_calls(void)
+{
+	for (int i = 0; i < LABELS_MOST; i++)
+		count_calls(&uncounted[i]);
+}
+
+/*
+ * The place of a label's calls that are not counted.
+ */
+static UncountedCalls *
+uncounted_calls(const struct geonn_call *message)
+{
+	UncountedCalls *calls = find_uncounted(message);
+
+	if (calls != NULL)
+		return calls;
+	calls = &uncounted[next_uncounted];
+	next_uncounted = (next_uncounted + 1) % LABELS_MOST;
+	count_calls(calls);
+	calls->message = *message;
+	return calls;
+}
 
 /* ---- bases ---- */
 
@@ -105,12 +216,6 @@ drop_base(LiveReferences *references)
 	references->table = NULL;
 	references->dataset = 0;
 	references->paid = 0;
-}
-
-static MemoryContext
-create_context(void)
-{
-	return AllocSetContextCreate(CurrentMemoryContext, "geonn live references", ALLOCSET_DEFAULT_SIZES);
 }
 
 /*
@@ -130,15 +235,6 @@ use_base(LiveReferences *references, LiveBase *base, MemoryContext context, uint
 	references->dataset = dataset;
 }
 
-/* what a client that is opened for a base alone would ask */
-static const GeonnQuestion no_question = {
-	.device = GEONN_DEVICE_AUTO,
-	.metric = GEONN_METRIC_SPHERE,
-	.k = 1,
-	.id_by_value = true,
-	.id_length = sizeof(Datum)
-};
-
 static struct geonn_label
 make_label(const LiveReferences *references, TimestampTz version)
 {
@@ -147,26 +243,6 @@ make_label(const LiveReferences *references, TimestampTz version)
 	memcpy(label.subject, references->subject, sizeof(label.subject));
 	memcpy(label.version, &version, sizeof(version));
 	return label;
-}
-
-/*
- * End a client, and give the engine the figures of calls that it has not counted.
- */
-static void
-end_client(GeonnClient *client, const LiveWork *work)
-{
-	struct geonn_finished finished = {
-		.rows = work->rows,
-		.observations_skipped = work->observations_skipped,
-		.references_skipped = work->references_skipped,
-		.unmatched = work->unmatched,
-		.alone = 1,
-		.calls = work->calls,
-		.observations = work->observations,
-		.microseconds = (uint64) (work->milliseconds * 1000)
-	};
-
-	geonn_client_end(client, &finished);
 }
 
 /*
@@ -181,7 +257,9 @@ take_base(LiveReferences *references, GeonnClient *client, MemoryContext context
 	if (!geonn_client_is_sealed(client))
 	{
 		geonn_client_seal(client, true);
-		drop_base(references);
+		/* what calls have paid before there was a base still counts */
+		if (references->table != NULL)
+			drop_base(references);
 		return;
 	}
 	if (geonn_client_dataset(client) == references->dataset)
@@ -198,10 +276,10 @@ take_base(LiveReferences *references, GeonnClient *client, MemoryContext context
 }
 
 /*
- * Ask the engine for the table's base, with the message of a call, and its figures.
+ * Ask the engine for the table's base.
  */
 static void
-ask_once(LiveReferences *references, const struct geonn_call *message, const LiveWork *work)
+ask(LiveReferences *references)
 {
 	MemoryContext former = CurrentMemoryContext;
 	MemoryContext call = create_context();
@@ -210,10 +288,10 @@ ask_once(LiveReferences *references, const struct geonn_call *message, const Liv
 	GeonnClient *client;
 
 	MemoryContextSwitchTo(call);
-	client = geonn_client_find(&no_question, &label, message);
+	client = geonn_client_find(&no_question, &label, &references->message);
 	take_base(references, client, context);
 	MemoryContextSwitchTo(call);
-	end_client(client, work);
+	end_client(client, &references->message);
 	MemoryContextSwitchTo(former);
 	if (references->context != context)
 		MemoryContextDelete(context);
@@ -222,29 +300,14 @@ ask_once(LiveReferences *references, const struct geonn_call *message, const Liv
 }
 
 /*
- * Ask the engine for the table's base, and have it count all calls that were noted.
- */
-static void
-ask(LiveReferences *references)
-{
-	const LiveWork no_work = {0};
-
-	if (references->labels == 0)
-		ask_once(references, &references->message, &no_work);
-	while (references->labels > 0)
-	{
-		const UncountedCalls *uncounted = &references->uncounted[--references->labels];
-
-		ask_once(references, &uncounted->message, &uncounted->work);
-	}
-}
-
-/*
  * Log, once for each table and process, that a base would take more than this many bytes.
  */
 static void
-tell_too_large(const PointSource *source, uint64 most)
+tell_too_large(LiveReferences *references, const PointSource *source, uint64 most)
 {
+	if (references->told)
+		return;
+	references->told = true;
 	ereport(LOG,
 			(errmsg("this session leaves single points to be searched in %s to the geonn engine", source->title),
 			 errdetail("A base of the references would take more than %llu kB, the lower one of geonn.kept_memory_limit and geonn.session_memory_limit.",
@@ -272,32 +335,31 @@ make_base(LiveReferences *references, LivePageReader *reader)
 	MemoryContext context = create_context();
 	uint64		most = most_bytes();
 	struct geonn_label label = make_label(references, GetCurrentTimestamp());
-	const LiveWork no_work = {0};
 	LiveBase   *base;
 	GeonnClient *client;
 	instr_time	begun;
 
-	/* if an error ends this one, the next one is made later */
+	/* if this one comes to nothing, the next one is made later */
 	references->making *= 2;
 	references->failed = true;
 	INSTR_TIME_SET_CURRENT(begun);
 	MemoryContextSwitchTo(context);
 	base = geonn_live_base_make(reader, most);
-	references->making = base == NULL ? INFINITY : geonn_milliseconds_since(begun);
 	if (base == NULL)
-		tell_too_large(reader->source, most);
+		tell_too_large(references, reader->source, most);
 	else
 	{
+		references->making = geonn_milliseconds_since(begun);
 		MemoryContextSwitchTo(call);
 		client = geonn_client_open(&no_question, &label, 1, &references->message);
 		geonn_client_leave_file(client, GEONN_FILE_BASE, base->file);
 		geonn_client_keep(client, "", 0);
 		geonn_client_seal(client, true);
 		use_base(references, base, context, geonn_client_dataset(client));
-		end_client(client, &no_work);
+		end_client(client, &references->message);
 		geonn_memory_file_close_descriptor(base->file);
 	}
-	references->failed = false;
+	references->failed = base == NULL;
 	MemoryContextSwitchTo(former);
 	MemoryContextDelete(call);
 	if (base == NULL)
@@ -329,7 +391,6 @@ make_base_alone(LiveReferences *references, LivePageReader *reader)
 	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, references->relation, 0, LOCK_CLASS);
 	if (LockAcquire(&tag, ExclusiveLock, false, true) == LOCKACQUIRE_NOT_AVAIL)
 		return;
-	references->paid = 0;
 	ask(references);
 	if (references->table == NULL || references->dataset == dataset)
 		make_base(references, reader);
@@ -365,6 +426,13 @@ add_table(const uint8 *subject, Oid relation)
 			references = &tables[i];
 	}
 	drop_base(references);
+
+	/* the relation most often has another file now, or other columns: bases of the former ones are of no use */
+	for (int i = 0; i < table_count; i++)
+	{
+		if (tables[i].relation == relation)
+			drop_base(&tables[i]);
+	}
 	memset(references, 0, sizeof(*references));
 	memcpy(references->subject, subject, GEONN_SUBJECT_BYTES);
 	references->relation = relation;
@@ -417,13 +485,16 @@ geonn_live_look(LiveReferences *references, const PointSource *source, const Pla
 	bool		found;
 
 	if (is_to_be_asked(references))
+	{
 		ask(references);
+		count_all_calls();
+	}
 	if (references->table != NULL && geonn_live_table_is_current(references->table, snapshot) &&
 		!wants_base(references))
 		return true;
 	relation = table_open(table->table, NoLock);
 	reader = geonn_live_page_reader(source, table->attributes, relation, snapshot);
-	make = make && references->table == NULL && !references->failed && !isinf(references->making);
+	make = make && references->table == NULL && !references->failed;
 	if ((make || wants_base(references)) && has_time(references, relation))
 		make_base_alone(references, reader);
 	found = references->table != NULL && geonn_live_table_look(references->table, reader, most_bytes());
@@ -453,37 +524,14 @@ geonn_live_note_engine(LiveReferences *references, double milliseconds, uint64 c
 	references->paid += milliseconds;
 }
 
-/*
- * The figures of calls with the present one's label and role.
- */
-static LiveWork *
-uncounted_work(LiveReferences *references)
-{
-	const struct geonn_call *message = &references->message;
-
-	for (int i = 0; i < references->labels; i++)
-	{
-		UncountedCalls *uncounted = &references->uncounted[i];
-
-		if (memcmp(&uncounted->message.label, &message->label, sizeof(message->label)) == 0 &&
-			uncounted->message.role == message->role)
-			return &uncounted->work;
-	}
-	if (references->labels == LABELS_MOST)
-		ask(references);
-	references->uncounted[references->labels] = (UncountedCalls) {.message = *message};
-	return &references->uncounted[references->labels++].work;
-}
-
 void
 geonn_live_note_call(LiveReferences *references, const LiveWork *work)
 {
-	LiveWork   *sum;
+	LiveWork   *sum = &uncounted_calls(&references->message)->work;
 
 	references->paid += geonn_live_table_difference(references->table).compared * work->observations * COMPARING;
 	if (references->making == 0)
 		references->making = MAKING * geonn_live_table_counts(references->table)[POINT_VALID];
-	sum = uncounted_work(references);
 	sum->calls++;
 	sum->rows += work->rows;
 	sum->observations += work->observations;
@@ -491,6 +539,8 @@ geonn_live_note_call(LiveReferences *references, const LiveWork *work)
 	sum->references_skipped += work->references_skipped;
 	sum->unmatched += work->unmatched;
 	sum->milliseconds += work->milliseconds;
+	if (++calls_noted >= 2 * calls_counted)
+		count_all_calls();
 }
 
 static bool
@@ -507,10 +557,7 @@ engine_runs(void)
 void
 geonn_live_report(void)
 {
-	for (int i = 0; i < table_count; i++)
-	{
-		/* statistics start no engine */
-		if (tables[i].labels > 0 && engine_runs())
-			ask(&tables[i]);
-	}
+	/* statistics start no engine */
+	if (calls_noted > calls_counted && engine_runs())
+		count_all_calls();
 }

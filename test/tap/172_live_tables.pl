@@ -32,27 +32,11 @@ my $rows = 2000;
 my $fill = "INSERT INTO ref SELECT i, i * 7 % 1800 / 10.0 - 90, i * 11 % 3600 / 10.0 - 180, repeat('x', 300)
 	FROM generate_series(1, $rows) i";
 
-$node->safe_psql('postgres', qq{
-	CREATE TABLE ref (id integer PRIMARY KEY, lat float8, lon float8, note text) WITH (fillfactor = 80);
-	ALTER TABLE ref ALTER note SET STORAGE PLAIN;
-	CREATE INDEX ON ref (lon);
-	$fill;
+create_live_table($node, $fill);
 
-	-- how many of some random points have other neighbours than SQL finds, by this statement's snapshot
-	CREATE FUNCTION differences(points integer) RETURNS bigint LANGUAGE sql STABLE AS \$\$
-		WITH o AS MATERIALIZED (SELECT array_agg((random() * 180 - 90)::float8) AS lat,
-				array_agg((random() * 360 - 180)::float8) AS lon, 1 + (random() * 3)::integer AS k FROM generate_series(1, points)),
-			n AS MATERIALIZED (SELECT ord, string_agg((ref_id, distance)::text, ' ' ORDER BY distance, ref_id) AS found
-				FROM geonn_nearest_points((SELECT lat FROM o), (SELECT lon FROM o), 'ref', (SELECT k FROM o))
-				GROUP BY ord)
-		SELECT count(*) FROM o, unnest(o.lat, o.lon) WITH ORDINALITY p (lat, lon, ord) LEFT JOIN n USING (ord),
-			LATERAL (SELECT string_agg((id, distance)::text, ' ' ORDER BY distance, id) AS expected FROM (
-				SELECT id, geonn_distance(p.lat, p.lon, r.lat, r.lon) AS distance FROM ref r
-				WHERE r.lat IS NOT NULL ORDER BY 2, 1 LIMIT (SELECT k FROM o)) r) e
-		WHERE found IS DISTINCT FROM expected \$\$;
-
-	-- the same, where each point asks for its own neighbours
-	CREATE FUNCTION lateral_differences(points integer) RETURNS bigint LANGUAGE sql STABLE AS \$\$
+# as differences() of create_live_table, where each point asks for its own neighbours
+$node->safe_psql('postgres', q{
+	CREATE FUNCTION lateral_differences(points integer) RETURNS bigint LANGUAGE sql STABLE AS $$
 		WITH o AS MATERIALIZED (SELECT ord, (random() * 180 - 90)::float8 AS lat, (random() * 360 - 180)::float8 AS lon
 				FROM generate_series(1, points) ord),
 			n AS MATERIALIZED (SELECT o.ord, string_agg((ref_id, distance)::text, ' ' ORDER BY distance, ref_id) AS found
@@ -61,7 +45,7 @@ $node->safe_psql('postgres', qq{
 			LATERAL (SELECT string_agg((id, distance)::text, ' ' ORDER BY distance, id) AS expected FROM (
 				SELECT id, geonn_distance(o.lat, o.lon, r.lat, r.lon) AS distance FROM ref r
 				WHERE r.lat IS NOT NULL ORDER BY 2, 1 LIMIT 2) r) e
-		WHERE found IS DISTINCT FROM expected \$\$;
+		WHERE found IS DISTINCT FROM expected $$;
 });
 
 # How a call in this session has its references: (pages read, rows masked, rows added), or 'engine'.

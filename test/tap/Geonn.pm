@@ -23,7 +23,8 @@ our @EXPORT = qw(
   new_server own_installation replace_file create_small_tables create_large_tables
   $small_search $slow_search
   start_sql start_slow_search finish_sql backend_of
-  status engines_of is_gone work_of wait_until seconds_of median cache_differences with_list random_row_change);
+  status engines_of is_gone work_of wait_until seconds_of median cache_differences with_list create_live_table
+  random_row_change);
 
 # Seconds that a test waits for what comes soon: only what hangs takes so long, however busy the host is.
 # What has to be fast is measured as work (work_of), or by what comes first.
@@ -299,6 +300,31 @@ sub median
 	my @sorted = sort { $a <=> $b } @_;
 
 	return $sorted[ $#sorted / 2 ];
+}
+
+# A table ref (id, lat, lon, note) that this SQL fills, of some 20 rows a page; and differences(points): of how many random
+# points a call of geonn_nearest_points, by the statement's snapshot, finds other neighbours than the definition in SQL.
+sub create_live_table
+{
+	my ($node, $fill) = @_;
+
+	$node->safe_psql('postgres', qq{
+		CREATE TABLE ref (id integer PRIMARY KEY, lat float8, lon float8, note text) WITH (fillfactor = 80);
+		ALTER TABLE ref ALTER note SET STORAGE PLAIN;
+		CREATE INDEX ON ref (lon);
+		$fill;
+		CREATE FUNCTION differences(points integer) RETURNS bigint LANGUAGE sql STABLE AS \$\$
+			WITH o AS MATERIALIZED (SELECT array_agg((random() * 180 - 90)::float8) AS lat,
+					array_agg((random() * 360 - 180)::float8) AS lon, 1 + (random() * 3)::integer AS k FROM generate_series(1, points)),
+				n AS MATERIALIZED (SELECT ord, string_agg((ref_id, distance)::text, ' ' ORDER BY distance, ref_id) AS found
+					FROM geonn_nearest_points((SELECT lat FROM o), (SELECT lon FROM o), 'ref', (SELECT k FROM o))
+					GROUP BY ord)
+			SELECT count(*) FROM o, unnest(o.lat, o.lon) WITH ORDINALITY p (lat, lon, ord) LEFT JOIN n USING (ord),
+				LATERAL (SELECT string_agg((id, distance)::text, ' ' ORDER BY distance, id) AS expected FROM (
+					SELECT id, geonn_distance(p.lat, p.lon, r.lat, r.lon) AS distance FROM ref r
+					WHERE r.lat IS NOT NULL ORDER BY 2, 1 LIMIT (SELECT k FROM o)) r) e
+			WHERE found IS DISTINCT FROM expected \$\$;
+	});
 }
 
 # A random change of a table (id, lat, lon, note) with so many rows, among those that are this one's of so many sessions.

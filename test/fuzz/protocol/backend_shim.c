@@ -1,8 +1,8 @@
 /*
  * backend_shim.c
- *		As much of a PostgreSQL backend as the module's client of the engine calls.
+ *		As much of a PostgreSQL backend as the module's client of the engine, and its bases, call.
  *
- * The client's sources are compiled with PostgreSQL's own headers and linked with these
+ * Their sources are compiled with PostgreSQL's own headers and linked with these
  * functions in place of its own.  They do what the client relies on: an error leaves
  * the statement and ends its memory contexts, whose callbacks release what is not
  * memory; each allocation is one of malloc's, so that the address sanitizer knows where
@@ -212,6 +212,17 @@ palloc(Size size)
 }
 
 void *
+repalloc_huge(void *pointer, Size size)
+{
+	Allocation *former = (Allocation *) pointer - 1;
+	void	   *larger = allocate(former->context, size);
+
+	memcpy(larger, pointer, Min(size, former->size));
+	pfree(pointer);
+	return larger;
+}
+
+void *
 MemoryContextAllocZero(MemoryContext context, Size size)
 {
 	return memset(allocate(context, size), 0, size);
@@ -221,6 +232,19 @@ void *
 palloc0(Size size)
 {
 	return MemoryContextAllocZero(CurrentMemoryContext, size);
+}
+
+void *
+MemoryContextAlloc(MemoryContext context, Size size)
+{
+	return allocate(context, size);
+}
+
+void *
+palloc_extended(Size size, int flags)
+{
+	(void) flags;
+	return palloc(size);
 }
 
 void *

@@ -1,0 +1,389 @@
+/*
+ * base_fuzzer.c
+ *		Bases of a table with damaged bytes, under libFuzzer.
+ *
+ * A backend searches a base that another process has made (join/live_base.c, live_search.c), and compares the table's
+ * pages with it (live_table.c).  These run outside of PostgreSQL, on backend_shim.c, with a table of this file's own.
+ *
+ * A script says what rows the table has, how they change, and which bytes of the base are damaged, or that none are.
+ * First a base is made as a backend makes it; its bytes, damaged or not, are what a second backend attaches to, which
+ * looks at the table and searches it.  Whatever the bytes are, this comes to its end or to an error.  If none is damaged,
+ * each search finds the rows that comparing all of them finds.
+ */
+#include "postgres.h"
+
+#include <fcntl.h>
+#include <math.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "access/heapam.h"
+#include "access/transam.h"
+#include "access/xact.h"
+#include "storage/buf_internals.h"
+#include "storage/bufmgr.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+
+#include "backend_shim.h"
+#include "base/compat.h"
+#include "join/kept_dataset.h"
+#include "join/live_table.h"
+#include "steps.h"
+
+#if PG_VERSION_NUM < 160000
+#define RelFileLocator RelFileNode
+#endif
+
+extern int	LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define PAGES_MOST		12
+#define ROWS_A_PAGE		40
+#define NEIGHBOURS_MOST	5
+#define SEARCHES		3
+
+/* ---- the script: numbers, and zeros after its end ---- */
+
+static struct
+{
+	const uint8 *data;
+	size_t		size;
+}			script;
+
+static uint32
+take(int bytes)
+{
+	uint32		number = 0;
+
+	for (; bytes > 0 && script.size > 0; bytes--, script.size--)
+		number = number << 8 | *script.data++;
+	return number;
+}
+
+/* ---- the table ---- */
+
+typedef struct HeapPage
+{
+	XLogRecPtr	lsn;			/* 0: the page is new */
+	bool		settled;
+	int			count;
+	LiveRow		rows[ROWS_A_PAGE];
+} HeapPage;
+
+static struct
+{
+	XLogRecPtr	end;			/* of the WAL */
+	BlockNumber blocks;
+	HeapPage	pages[PAGES_MOST];
+}			heap;
+
+static LiveRow
+make_row(OffsetNumber offset)
+{
+	static const double degrees[] = {0, 1e-9, 45, 60, 89.9999999, 90, -90, 12.5};
+	uint32		kind = take(1);
+	LiveRow		row = {
+		.offset = offset,
+		.status = kind % 16 == 15 ? POINT_NULL : POINT_VALID,
+		.id = take(1),
+		.latitude = kind & 16 ? degrees[take(1) % lengthof(degrees)] : (int16) take(2) / 32768.0 * 90,
+		.longitude = kind & 32 ? 2 * degrees[take(1) % lengthof(degrees)] : (int16) take(2) / 32768.0 * 180
+	};
+
+	return row;
+}
+
+/*
+ * Fill a page anew, as transactions do that are still in progress, or have ended.  Where the page is unsettled, its
+ * rows may be others because a transaction has ended, which changes no LSN.
+ */
+static void
+change_page(BlockNumber block)
+{
+	HeapPage   *page = &heap.pages[block];
+	uint32		kind = take(1);
+
+	if (page->lsn == InvalidXLogRecPtr || page->settled || take(1) % 2 == 1)
+		page->lsn = heap.end += 8;
+	page->count = 0;
+	page->settled = kind % 4 != 0;
+	for (int i = 0; i < (int) (kind / 4 % ROWS_A_PAGE); i++)
+		page->rows[page->count++] = make_row(1 + 2 * i + kind % 3);
+}
+
+static void
+change_table(void)
+{
+	BlockNumber blocks = take(1) % (PAGES_MOST + 1);
+
+	for (BlockNumber block = blocks; block < heap.blocks; block++)
+		heap.pages[block] = (HeapPage) {.settled = true};
+	heap.blocks = blocks;
+	for (uint32 changes = take(1) % 16; changes > 0 && blocks > 0; changes--)
+		change_page(take(1) % blocks);
+}
+
+/* ---- what PostgreSQL, and the reader of pages, would say of it ---- */
+
+static SnapshotData snapshot;
+static RelationData relation;
+static BufferDescPadded descriptors[PAGES_MOST];
+static char blocks_of_buffers[PAGES_MOST * BLCKSZ];
+
+BufferDescPadded *BufferDescriptors = descriptors;
+char	   *BufferBlocks = blocks_of_buffers;
+int			NBuffers = 64;
+Block	   *LocalBufferBlockPointers;
+
+XLogRecPtr
+GetXLogInsertRecPtr(void)
+{
+	return heap.end;
+}
+
+FullTransactionId
+ReadNextFullTransactionId(void)
+{
+	return FullTransactionIdFromEpochAndXid(0, snapshot.xmax);
+}
+
+bool
+TransactionIdPrecedes(TransactionId a, TransactionId b)
+{
+	return (int32) (a - b) < 0;
+}
+
+BlockNumber
+RelationGetNumberOfBlocksInFork(Relation table, ForkNumber fork)
+{
+	(void) table;
+	(void) fork;
+	return heap.blocks;
+}
+
+Buffer
+ReadBuffer(Relation table, BlockNumber block)
+{
+	(void) table;
+	return (Buffer) block + 1;
+}
+
+bool
+ReadRecentBuffer(RelFileLocator locator, ForkNumber fork, BlockNumber block, Buffer recent)
+{
+	(void) locator;
+	(void) fork;
+	return recent == (Buffer) block + 1;
+}
+
+void
+LockBuffer(Buffer buffer, int mode)
+{
+	(void) buffer;
+	(void) mode;
+}
+
+XLogRecPtr
+BufferGetLSNAtomic(Buffer buffer)
+{
+	return heap.pages[buffer - 1].lsn;
+}
+
+void
+UnlockReleaseBuffer(Buffer buffer)
+{
+	(void) buffer;
+}
+
+BufferAccessStrategy
+GetAccessStrategy(BufferAccessStrategyType type)
+{
+	(void) type;
+	return NULL;
+}
+
+/* no bit is set, so that each page's LSN is asked for */
+void
+geonn_read_map(Relation table, BlockNumber first, MapPage *copy)
+{
+	(void) table;
+	(void) first;
+	memset(copy, 0, sizeof(*copy));
+}
+
+void
+geonn_live_page_read(LivePageReader *reader, BlockNumber block)
+{
+	const HeapPage *page = &heap.pages[block];
+
+	reader->settled = page->settled;
+	reader->count = page->count;
+	memcpy(reader->rows, page->rows, page->count * sizeof(LiveRow));
+}
+
+/* ---- what has to hold ---- */
+
+static bool
+is_found_before(const LiveNeighbour *a, const LiveNeighbour *b)
+{
+	return a->distance < b->distance || (a->distance == b->distance && a->id < b->id);
+}
+
+/*
+ * The nearest points among all rows of the table, by comparing each of them.
+ */
+static uint32
+compare_all(double latitude, double longitude, uint32 k, double max_distance, LiveNeighbour *found)
+{
+	uint32		count = 0;
+
+	for (BlockNumber block = 0; block < heap.blocks; block++)
+	{
+		for (int i = 0; i < heap.pages[block].count; i++)
+		{
+			const LiveRow *row = &heap.pages[block].rows[i];
+			LiveNeighbour added = {.id = row->id};
+			uint32		place;
+
+			if (row->status != POINT_VALID)
+				continue;
+			added.distance = geonn_distance_degrees(latitude, longitude, row->latitude, row->longitude);
+			if (added.distance > max_distance)
+				continue;
+			for (place = count; place > 0 && is_found_before(&added, &found[place - 1]); place--)
+			{
+				if (place < k)
+					found[place] = found[place - 1];
+			}
+			if (place < k)
+				found[place] = added;
+			count = Min(count + 1, k);
+		}
+	}
+	return count;
+}
+
+static void
+search_table(const LiveTable *table, bool is_sound)
+{
+	LiveRow		from = make_row(1);
+	uint32		kind = take(1);
+	uint32		k = 1 + kind % NEIGHBOURS_MOST;
+	double		max_distance = kind & 128 ? take(2) * 400.0 : INFINITY;
+	LiveNeighbour found[NEIGHBOURS_MOST];
+	LiveNeighbour expected[NEIGHBOURS_MOST];
+	LiveSearch	search;
+	uint32		count;
+
+	geonn_live_search_begin(&search, from.latitude, from.longitude, k, max_distance, found);
+	geonn_live_table_search(table, &search);
+	geonn_live_search_end(&search);
+	if (search.count > k)
+		steps_broken("no more neighbours are found than were asked for");
+	for (uint32 i = 0; i < search.count; i++)
+	{
+		if (!(found[i].distance >= 0 && found[i].distance <= max_distance))
+			steps_broken("neighbours are within the distance that was asked for");
+		if (i > 0 && is_found_before(&found[i], &found[i - 1]))
+			steps_broken("neighbours are in order");
+	}
+	if (!is_sound)
+		return;
+	count = compare_all(from.latitude, from.longitude, k, max_distance, expected);
+	if (search.count != count)
+		steps_broken("as many neighbours are found as there are");
+	for (uint32 i = 0; i < count; i++)
+	{
+		if (found[i].distance != expected[i].distance || found[i].id != expected[i].id)
+			steps_broken("the neighbours are the nearest rows");
+	}
+}
+
+/*
+ * A descriptor of a sealed file with the base's bytes, some of which the script damages; sets *damaged.
+ */
+static int
+damaged_file(const LiveBase *base, bool *damaged)
+{
+	Size		length = geonn_memory_file_length(base->file);
+	uint8	   *bytes = palloc(length + 64);
+	int			descriptor = memfd_create("damaged", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	memcpy(bytes, base->head, length);
+	memset(bytes + length, 0, 64);
+	*damaged = false;
+	for (uint32 changes = take(1) % 16; changes > 0; changes--)
+	{
+		uint32		kind = take(1);
+		/* the head has a share of its own, since it says where all else is */
+		Size		place = kind & 1 ? take(1) % sizeof(LiveBaseHead) : take(3) % length;
+		uint32		number = take(4);
+
+		memcpy(bytes + place, &number, Min(1 + kind / 2 % 4, length - place));
+		*damaged = true;
+	}
+	if (take(1) % 64 == 63)
+	{
+		length = take(1) % 2 == 1 ? length + take(1) % 64 : take(3) % length;
+		*damaged = true;
+	}
+	if (write(descriptor, bytes, length) != (ssize_t) length ||
+		fcntl(descriptor, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
+		abort();
+	return descriptor;
+}
+
+static LivePageReader *
+make_reader(void)
+{
+	LivePageReader *reader = palloc0(sizeof(LivePageReader));
+
+	reader->relation = &relation;
+	reader->snapshot = &snapshot;
+	return reader;
+}
+
+static void
+run_script(void *argument)
+{
+	LivePageReader *reader = make_reader();
+	bool		damaged;
+	LiveBase   *base;
+	LiveTable  *table;
+
+	(void) argument;
+	change_table();
+	heap.end += 8;
+	base = geonn_live_base_make(reader, PG_UINT64_MAX);
+	base = geonn_live_base_open(geonn_memory_file_attach("a base", damaged_file(base, &damaged)));
+	if (base == NULL)
+	{
+		if (!damaged)
+			steps_broken("a base that was made can be opened");
+		return;
+	}
+	table = geonn_live_table_begin(base);
+	for (int looks = 1 + take(1) % 3; looks > 0; looks--)
+	{
+		bool		sound = geonn_live_table_look(table, reader, PG_UINT64_MAX) && !damaged;
+
+		for (int i = 0; i < SEARCHES; i++)
+			search_table(table, sound);
+		change_table();
+		snapshot.curcid++;
+		heap.end += 8;
+	}
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	script.data = data;
+	script.size = size;
+	memset(&heap, 0, sizeof(heap));
+	heap.end = 1000;
+	snapshot = (SnapshotData) {.snapshot_type = SNAPSHOT_MVCC,.xmin = 100,.xmax = 100};
+	if (!backend_run(run_script, NULL) && backend_error()[0] == '\0')
+		steps_broken("an error says what it is");
+	return 0;
+}
