@@ -118,7 +118,7 @@ read_radii(const GeonnArgument *argument, Datum value, GeonnArguments *arguments
 							is_null[i] ? "NULL" : float8out_internal(radius)),
 					 errdetail("Radii are in metres, 0 or more."),
 					 errhint("%s", argument->hint)));
-		question->radius[i] = radius;
+		question->radius[i] = radius + 0.0; /* -0 is 0 */
 	}
 	qsort(question->radius, count, sizeof(double), compare_radii);
 	for (int i = 1; i < count; i++)

@@ -135,7 +135,7 @@ build_index(struct cpu_built *built, struct cpu_built *first, const struct searc
 	bytes = cpu_index_bytes(index);
 	for (int i = 0; i < GEONN_WEIGHTS_MAX && dataset->weight[i] != NULL; i++)
 	{
-		if (!cpu_sums_build(&built->sums[i], dataset, index, i, failure))
+		if (!cpu_sums_build(&built->sums[i], search, index, i, failure))
 		{
 			while (i-- > 0)
 				cpu_sums_free(&built->sums[i]);

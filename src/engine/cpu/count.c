@@ -27,8 +27,11 @@
 /* the greatest number of parts that an observation walks through one by one */
 #define PARTS_MAX 16
 
-/* so many observations are answered between two looks at the clock */
-#define ROWS_UNTIL_LOOK 32
+/* the work between two looks at whether to stop, as a number of leaves; a measured distance, which may be a
+ * geodesic, and an observation count as so many */
+#define LEAVES_UNTIL_LOOK 8192
+#define LEAVES_OF_DISTANCE 8
+#define LEAVES_OF_OBSERVATION 256
 
 struct count
 {
@@ -43,6 +46,9 @@ struct walk
 	const struct cpu_index *index;
 	bool		takes_nodes;	/* all references of a node are candidates */
 	bool		one_each;		/* each position has one reference */
+	bool		is_first;		/* the observation is the piece's first one, which is answered whatever the time */
+	bool		stopped;		/* the present observation stays without an answer */
+	uint32_t	work;			/* done since the last look, as a number of leaves */
 
 	/* the observation */
 	uint32_t	number;			/* its number in the batch */
@@ -56,6 +62,21 @@ struct walk
 
 	struct count count[GEONN_RADII_MAX];
 };
+
+/*
+ * Note some work.  Stops the walk if the search is cancelled, or the piece's time over.
+ */
+static inline void
+note_work(struct walk *walk, uint32_t leaves)
+{
+	walk->work += leaves;
+	if (walk->work < LEAVES_UNTIL_LOOK)
+		return;
+	walk->work = 0;
+	walk->stopped = walk->stopped ||
+		atomic_load_explicit(walk->piece->search->cancelled, memory_order_relaxed) ||
+		(!walk->is_first && now_ms() >= walk->piece->end_ms);
+}
 
 /*
  * Add positions first ... end - 1 to the counts of radii from ... to - 1.
@@ -132,7 +153,7 @@ distance_to(const struct walk *walk, uint32_t position)
  * Return the bits of those positions of a leaf that have no radius of their own, or one that reaches the observation.
  */
 static uint32_t
-reaching(const struct walk *walk, uint32_t first, const double *chords, uint32_t bits)
+reaching(struct walk *walk, uint32_t first, const double *chords, uint32_t bits)
 {
 	const struct cpu_index *index = walk->index;
 
@@ -142,7 +163,10 @@ reaching(const struct walk *walk, uint32_t first, const double *chords, uint32_t
 		uint32_t	position = first + (uint32_t) __builtin_ctz(left);
 		double		radius = walk->dataset->radius[index->place[index->start[position]]];
 
-		if (radius != INFINITY && !(distance_to(walk, position) <= radius))
+		if (radius == INFINITY)
+			continue;
+		note_work(walk, LEAVES_OF_DISTANCE);
+		if (!(distance_to(walk, position) <= radius))
 			bits &= ~(left & -left);
 	}
 	return bits;
@@ -158,8 +182,11 @@ count_leaf(struct walk *walk, uint32_t leaf, uint32_t from, uint32_t to)
 	const struct cpu_radii *radii = walk->radii;
 	uint32_t	first = leaf * INDEX_WIDTH;
 	double		chords[INDEX_WIDTH];
+	double		distance[INDEX_WIDTH];
+	uint32_t	measured = 0;
 	uint32_t	left;
 
+	note_work(walk, 1);
 	(void) cpu_leaf_chords(index, leaf, walk->observation->vector, chords);
 	left = cpu_part_bits(walk->part, leaf) & cpu_within(chords, radii->within[to - 1]);
 	if (left != 0 && index->edges != NULL)
@@ -171,8 +198,13 @@ count_leaf(struct walk *walk, uint32_t leaf, uint32_t from, uint32_t to)
 		uint32_t	within = radius == to - 1 ? left : left & cpu_within(chords, radii->within[radius]);
 		uint32_t	open = within & ~cpu_within(chords, radii->certain[radius]);
 
+		/* several radii may leave the same position open */
+		for (uint32_t more = open & ~measured; more != 0; more &= more - 1)
+			distance[__builtin_ctz(more)] = distance_to(walk, first + (uint32_t) __builtin_ctz(more));
+		note_work(walk, LEAVES_OF_DISTANCE * (uint32_t) __builtin_popcount(open & ~measured));
+		measured |= open;
 		for (; open != 0; open &= open - 1)
-			if (!(distance_to(walk, first + (uint32_t) __builtin_ctz(open)) <= radii->radius[radius]))
+			if (!(distance[__builtin_ctz(open)] <= radii->radius[radius]))
 				within &= ~(open & -open);
 		add_bits(walk, first, within, radius);
 	}
@@ -243,7 +275,7 @@ count_nodes(struct walk *walk, int level, struct cpu_nodes nodes, uint32_t from,
 			add_nodes(walk, level, nodes.first + run.first, nodes.first + run.end, from, to);
 		}
 	}
-	for (; left != 0; left &= left - 1)
+	for (; left != 0 && !walk->stopped; left &= left - 1)
 	{
 		uint32_t	child = (uint32_t) __builtin_ctz(left);
 		uint32_t	least = from;
@@ -291,7 +323,7 @@ count_slabs(struct walk *walk)
 	if (count > PARTS_MAX)
 		count_part(walk, cpu_index_group_part(index, group));
 	else
-		for (uint32_t i = 0; i < count; i++)
+		for (uint32_t i = 0; i < count && !walk->stopped; i++)
 			count_part(walk, cpu_index_part(index, parts[i]));
 }
 
@@ -327,10 +359,11 @@ take_excluded_off(struct walk *walk)
 	int64_t		last = ((const volatile int64_t *) columns->excluded_last)[walk->number];
 
 	for (size_t place = first_place(dataset, ((const volatile int64_t *) columns->excluded_first)[walk->number]);
-		 place < dataset->count && dataset->tag[place] <= last; place++)
+		 place < dataset->count && dataset->tag[place] <= last && !walk->stopped; place++)
 	{
 		double		distance;
 
+		note_work(walk, LEAVES_OF_DISTANCE);
 		if ((dataset->group != NULL && dataset->group[place] != walk->group) ||
 			(dataset->edges != NULL && !point_windows_overlap(&walk->windows, dataset, place)))
 			continue;
@@ -417,8 +450,9 @@ CPU_PATH_NAME(cpu_count) (struct cpu_count_piece *piece)
 	{
 		uint32_t	row = piece->row[i];
 
-		if (atomic_load_explicit(piece->search->cancelled, memory_order_relaxed) ||
-			(i % ROWS_UNTIL_LOOK == ROWS_UNTIL_LOOK - 1 && now_ms() >= piece->end_ms))
+		walk.is_first = i == 0;
+		note_work(&walk, LEAVES_OF_OBSERVATION);
+		if (walk.stopped)
 			return;
 		begin(&walk, row);
 		if (index->slabs != NULL)
@@ -427,6 +461,8 @@ CPU_PATH_NAME(cpu_count) (struct cpu_count_piece *piece)
 			count_part(&walk, cpu_index_part(index, cpu_index_part_of(index, walk.group)));
 		if (piece->search->columns.excluded_first != NULL)
 			take_excluded_off(&walk);
+		if (walk.stopped)
+			return;
 		end(&walk, row);
 	}
 }

@@ -20,6 +20,9 @@
 
 #include "engine/base/memory_block.h"
 
+/* positions that are added up between two looks at whether the search is cancelled */
+#define POSITIONS_UNTIL_LOOK 65536
+
 /* a weight as sign, whole number and power of two: (negative ? -1 : 1) number 2^exponent */
 struct whole
 {
@@ -101,9 +104,10 @@ find_size(struct cpu_sums *sums, const double *weight, size_t count)
 }
 
 bool
-cpu_sums_build(struct cpu_sums *sums, const struct dataset *dataset, const struct cpu_index *index, int weight,
+cpu_sums_build(struct cpu_sums *sums, const struct search *search, const struct cpu_index *index, int weight,
 			   struct failure *failure)
 {
+	const struct dataset *dataset = search->dataset;
 	const double *values = dataset->weight[weight];
 	uint32_t	positions = index->shape.positions;
 
@@ -117,6 +121,11 @@ cpu_sums_build(struct cpu_sums *sums, const struct dataset *dataset, const struc
 		uint64_t   *before = sums->before + (size_t) position * sums->words;
 		uint64_t   *after = before + sums->words;
 
+		if (position % POSITIONS_UNTIL_LOOK == 0 && atomic_load_explicit(search->cancelled, memory_order_relaxed))
+		{
+			cpu_sums_free(sums);
+			return fail(failure, GEONN_ERROR_DEVICE, "the search has been cancelled");
+		}
 		memcpy(after, before, sums->words * sizeof(uint64_t));
 		for (uint32_t i = index->start[position]; i < index->start[position + 1]; i++)
 			add(sums, after, values[index->place[i]], false);

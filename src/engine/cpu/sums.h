@@ -6,6 +6,7 @@
 #define GEONN_CPU_SUMS_H
 
 #include "engine/cpu/index.h"
+#include "engine/search/device.h"
 
 /* the greatest number of words of a sum: see cpu/sums.c */
 #define CPU_SUM_WORDS 34
@@ -26,10 +27,11 @@ struct cpu_sums
 };
 
 /*
- * Compute the sums of weight number `weight` of a dataset that has it.  False with the failure if memory is short.
+ * Compute the sums of weight number `weight` of a search's dataset that has it.  False with the failure if memory is
+ * short, or if the search is cancelled.
  * cpu_sums_free() frees them; it may be called for sums that are all 0.
  */
-extern bool cpu_sums_build(struct cpu_sums *sums, const struct dataset *dataset, const struct cpu_index *index,
+extern bool cpu_sums_build(struct cpu_sums *sums, const struct search *search, const struct cpu_index *index,
 						   int weight, struct failure *failure);
 extern void cpu_sums_free(struct cpu_sums *sums);
 
