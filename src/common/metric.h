@@ -177,21 +177,24 @@ geonn_metric_distance_of(enum geonn_metric metric, struct geonn_vector u, struct
 	__builtin_unreachable();
 }
 
-/* The same distance from the points' squared chord, which is at most GEONN_NEAR_CHORD. */
-GEONN_GEODESY_FUNCTION double
-geonn_metric_near_distance(enum geonn_metric metric, double chord_squared)
+#ifndef __CUDACC__
+
+/* Replace squared chords, each at most GEONN_NEAR_CHORD, by the same distances, where
+ * geonn_metric_chord_decides(). */
+static inline __attribute__((always_inline)) void
+geonn_metric_near_distances(enum geonn_metric metric, double *values, size_t count)
 {
 	switch (metric)
 	{
 		case GEONN_METRIC_SPHERE:
-			return geonn_near_distance(chord_squared);
+			for (size_t i = 0; i < count; i++)
+				values[i] = geonn_near_distance(values[i]);
+			return;
 		case GEONN_METRIC_SPHEROID:
 			break;
 	}
 	__builtin_unreachable();
 }
-
-#ifndef __CUDACC__
 
 /*
  * The distance in metres of two valid points in degrees.  SQL's geonn_distance()

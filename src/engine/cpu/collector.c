@@ -202,8 +202,7 @@ measure(struct cpu_collector *collector)
 		}
 	}
 	if (farthest <= GEONN_NEAR_CHORD)
-		for (size_t i = 0; i < collector->count; i++)
-			distance[i] = geonn_metric_near_distance(metric, distance[i]);
+		geonn_metric_near_distances(metric, distance, collector->count);
 	else
 		for (size_t i = 0; i < collector->count; i++)
 		{

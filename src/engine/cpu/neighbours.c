@@ -15,7 +15,8 @@
  *	3.	Each observation computes its squared chords to all of the list, keeps
  *		those below a threshold that the observation before it suggests, and
  *		sorts them by a network (floats.h).  Those that may be among its first k
- *		get a distance in float64, which decides.
+ *		get a distance in float64, which decides.  Where they are k and no more,
+ *		only their order is open (settled.h).
  *
  * No guess can make an answer wrong.  An observation whose k-th candidate is
  * farther than the radius goes again, by the radius that this candidate proves
@@ -37,15 +38,17 @@
 #include "common/metric.h"
 #include "engine/cpu/bundle.h"
 #include "engine/cpu/nearest.h"
+#include "engine/cpu/settled.h"
 #include "engine/cpu/walk.h"
 
 /* a bundle has at most this many observations; prefetch_row() runs this many rows ahead */
 #define BUNDLE_MAX 64
 #define AHEAD 24
 
-/* a bundle is at most BUNDLE_WIDTH / sqrt(wanted + 1) - 1 radiuses wide: for few wanted positions, a list
- * costs more to make than to look through */
+/* a bundle is at most BUNDLE_WIDTH / sqrt(wanted + 1) + BUNDLE_WIDTH_MIN radiuses wide: a list costs more to
+ * make than to look through, above all for few wanted positions */
 #define BUNDLE_WIDTH 9.0
+#define BUNDLE_WIDTH_MIN 1.6
 
 /* a bundle ends before an observation whose home leaf has less than this share of the first home leaf's
  * area: the bundle's radius would have too many positions around it */
@@ -63,8 +66,8 @@
 
 /* a bundle of at least HALVED_MIN observations is halved if it lists more positions than LISTED_FEW
  * + LISTED_EACH * wanted */
-#define LISTED_FEW 128
-#define LISTED_EACH 10
+#define LISTED_FEW 256
+#define LISTED_EACH 20
 #define HALVED_MIN 8
 
 /* the smallest radius, so that nothing underflows */
@@ -94,6 +97,7 @@ struct work
 	double		farthest;		/* the largest limit of the present bundle's observations */
 	uint64_t	pairs;			/* how many were found since the caller was asked whether to stop */
 	bool		over;
+	struct cpu_settled settled;
 	struct cpu_bundle bundle;
 };
 
@@ -185,25 +189,15 @@ end(struct work *work, uint32_t row)
 	struct cpu_collector *collector = &work->collector;
 	size_t		count = CPU_PATH_NAME(cpu_collector_end) (collector);
 
+	CPU_PATH_NAME(cpu_settled_end) (&work->settled, piece);
 	work->pairs += count;
 	if (count > piece->pairs_max)
 		count = piece->pairs_max;
-	if (piece->pairs + count > piece->capacity)
-	{
-		size_t		capacity = 2 * (piece->pairs + count);
-		struct candidate *larger = realloc(piece->pair, capacity * sizeof(*larger));
-
-		if (larger == NULL)
-			collector->short_of_memory = true;
-		else
-		{
-			piece->pair = larger;
-			piece->capacity = capacity;
-		}
-	}
+	if (!CPU_PATH_NAME(cpu_settled_reserve) (piece, count))
+		collector->short_of_memory = true;
 	if (cpu_collector_stopped(collector))
 	{
-		piece->short_of_memory = collector->short_of_memory;
+		piece->short_of_memory = piece->short_of_memory || collector->short_of_memory;
 		work->over = true;
 		return;
 	}
@@ -280,6 +274,31 @@ select_keys(struct work *work, float most, float *threshold)
 	return count;
 }
 
+/*
+ * Give the collector the positions of those of the sorted keys that are within the limit.
+ */
+static void
+collect_keys(struct work *work, uint32_t count, float threshold, double limit)
+{
+	const struct cpu_bundle *bundle = &work->bundle;
+	struct cpu_collector *collector = &work->collector;
+	int32_t		last = INT32_MAX;
+
+	/* keys are rounded: take those up to 2 units beyond the limit */
+	if (limit + bundle->error < threshold)
+		last = (int32_t) ((limit + bundle->error) / threshold * CPU_KEY_UNITS + 2.0);
+	if (!CPU_PATH_NAME(cpu_collector_reserve) (collector, count))
+		count = 0;
+	collector->count = 0;
+	for (uint32_t i = 0; i < count && bundle->key[i] >> CPU_LISTED_BITS <= last; i++)
+	{
+		uint32_t	position = (uint32_t) bundle->position[bundle->key[i] & (CPU_LISTED_MAX - 1)];
+
+		__builtin_prefetch(&bundle->index->start[position]);
+		collector->points[collector->count++].place = position;
+	}
+}
+
 /* Drop the collector's points that have no candidate. */
 static void
 drop_others(struct cpu_collector *collector)
@@ -315,7 +334,7 @@ answer_from(struct work *work, uint32_t row, double *needed)
 	float		threshold = work->threshold;
 	double		limit;
 	uint32_t	count;
-	int32_t		last;
+	size_t		within;
 
 	begin(work, row);
 	limit = collector->limit;
@@ -358,27 +377,22 @@ answer_from(struct work *work, uint32_t row, double *needed)
 	if (limit > work->farthest)
 		work->farthest = limit;
 
-	/* keys are rounded: take those up to 2 units beyond the limit */
-	last = INT32_MAX;
-	if (limit + bundle->error < threshold)
-		last = (int32_t) ((limit + bundle->error) / threshold * CPU_KEY_UNITS + 2.0);
-	if (!CPU_PATH_NAME(cpu_collector_reserve) (collector, count))
-		count = 0;
-	collector->count = 0;
-	for (uint32_t i = 0; i < count && bundle->key[i] >> CPU_LISTED_BITS <= last; i++)
-	{
-		uint32_t	position = (uint32_t) bundle->position[bundle->key[i] & (CPU_LISTED_MAX - 1)];
-
-		__builtin_prefetch(&bundle->index->start[position]);
-		collector->points[collector->count++].place = position;
-	}
+	collect_keys(work, count, threshold, limit);
+	within = collector->count;
 	if (!collector->plain)
 		drop_others(collector);
 
-	/* some of the wanted positions may have no candidate */
-	if (work->wanted > 0 && count >= work->wanted && collector->count < collector->k &&
-		limit < collector->limit && !collector->short_of_memory)
-		return CROWDED;
+	/* more of the wanted positions than expected may have no candidate */
+	if (work->wanted > 0 && count >= work->wanted && limit < collector->limit && !collector->short_of_memory)
+	{
+		if (within - collector->count > work->wanted - collector->k)
+			return CROWDED;
+		if (limit < GEONN_NEAR_CHORD && CPU_PATH_NAME(cpu_settled_keep) (&work->settled, work->piece, collector, row))
+		{
+			work->pairs += collector->k;
+			return ANSWERED;
+		}
+	}
 	end(work, row);
 	return ANSWERED;
 }
@@ -711,7 +725,7 @@ CPU_PATH_NAME(cpu_neighbours) (struct cpu_neighbours_piece *piece)
 		work.goal = work.wanted + (work.most - work.wanted) * 2 / 5;
 		together = together && work.most <= FLOATS * FLOATS_REGISTERS_MAX;
 	}
-	work.width = BUNDLE_WIDTH / sqrt(work.wanted + 1) - 1.0;
+	work.width = BUNDLE_WIDTH / sqrt(work.wanted + 1) + BUNDLE_WIDTH_MIN;
 	while (piece->answered < piece->count && !work.over)
 	{
 		uint32_t	row = piece->row[piece->answered];
@@ -725,5 +739,6 @@ CPU_PATH_NAME(cpu_neighbours) (struct cpu_neighbours_piece *piece)
 		next_look = piece->answered + ROWS_UNTIL_LOOK;
 		look(&work);
 	}
+	CPU_PATH_NAME(cpu_settled_end) (&work.settled, piece);
 	CPU_PATH_NAME(cpu_collector_free) (&work.collector);
 }

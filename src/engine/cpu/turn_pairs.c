@@ -44,6 +44,9 @@
 /* tags are fetched into the cache this many pairs ahead */
 #define TAGS_AHEAD 16
 
+/* and where the pairs of an observation go, this many observations ahead */
+#define ROWS_AHEAD 4
+
 /* a turn stops with this many pairs beyond the batch's room */
 #define PAIRS_BEYOND (UINT64_C(1) << 16)
 
@@ -205,6 +208,13 @@ pack_piece(void *context, size_t number)
 	{
 		uint32_t	row = piece->row[i];
 
+		if (i + ROWS_AHEAD < piece->answered && piece->row[i + ROWS_AHEAD] < turn->packed)
+		{
+			uint32_t	offset = turn->offset[piece->row[i + ROWS_AHEAD]];
+
+			__builtin_prefetch(&search->columns.tag[offset], 1);
+			__builtin_prefetch(&search->columns.distance[offset], 1);
+		}
 		if (row >= turn->packed)
 			continue;
 		for (uint32_t j = 0; j < turn->counts[row]; j++)

@@ -1,0 +1,122 @@
+/*
+ * settled.c
+ *		Makes pairs of observations whose k references are known.
+ *
+ * Their float32 chords have put the references nearly into order, so that few rows need the sort.
+ */
+#include "engine/cpu/settled.h"
+
+#include <stdlib.h>
+
+#include "common/metric.h"
+#include "engine/cpu/lanes.h"
+
+bool
+CPU_PATH_NAME(cpu_settled_reserve) (struct cpu_neighbours_piece *piece, size_t count)
+{
+	size_t		capacity = 2 * (piece->pairs + count);
+	struct candidate *larger;
+
+	if (piece->pairs + count <= piece->capacity)
+		return true;
+	larger = realloc(piece->pair, capacity * sizeof(*larger));
+	if (larger == NULL)
+		return false;
+	piece->pair = larger;
+	piece->capacity = capacity;
+	return true;
+}
+
+/*
+ * Put the pairs of one observation into order.
+ */
+static void
+order(struct candidate *pair, uint32_t count)
+{
+	for (uint32_t i = 1; i < count; i++)
+	{
+		struct candidate moving = pair[i];
+		uint32_t	at = i;
+
+		for (; at > 0 && candidate_before(moving, pair[at - 1]); at--)
+			pair[at] = pair[at - 1];
+		pair[at] = moving;
+	}
+}
+
+void
+CPU_PATH_NAME(cpu_settled_end) (struct cpu_settled *settled, struct cpu_neighbours_piece *piece)
+{
+	const struct cpu_index *index = piece->index;
+	const struct question *question = &piece->search->question;
+	uint32_t	k = question->k;
+	uint32_t	pairs = settled->count * k;
+	uint32_t   *place = settled->position;
+	double	   *distance = settled->chord;
+
+	if (pairs == 0)
+		return;
+	if (!CPU_PATH_NAME(cpu_settled_reserve) (piece, pairs))
+	{
+		piece->short_of_memory = true;
+		return;
+	}
+	for (uint32_t i = 0; i < pairs; i++)
+		place[i] = index->place[index->start[place[i]]];
+	geonn_metric_near_distances(piece->search->dataset->metric, distance, (pairs + LANES - 1) / LANES * LANES);
+	for (uint32_t i = 0; i < settled->count; i++, place += k, distance += k)
+	{
+		struct candidate *pair = piece->pair + piece->pairs;
+		uint32_t	count = k;
+		bool		rising = true;
+
+		for (uint32_t j = 0; j < k; j++)
+			pair[j] = (struct candidate) {distance[j], place[j]};
+		for (uint32_t j = 1; j < k; j++)
+			rising &= distance[j - 1] < distance[j];
+		if (!rising)
+			order(pair, k);
+		while (count > 0 && pair[count - 1].distance > question->max_distance)
+			count--;
+		piece->pairs += count;
+		piece->counts[settled->row[i]] = count;
+	}
+	settled->count = 0;
+}
+
+bool
+CPU_PATH_NAME(cpu_settled_keep) (struct cpu_settled *settled, struct cpu_neighbours_piece *piece,
+								 const struct cpu_collector *collector, uint32_t row)
+{
+	const struct cpu_index *index = piece->index;
+	const struct question *question = &piece->search->question;
+	uint32_t	k = question->k;
+	uint32_t	references = 0;
+	uint32_t   *position;
+	double	   *chord;
+
+	/* an observation's own radius and a cutoff are the collector's business */
+	if (collector->count != k || collector->cutoff.present || !geonn_metric_chord_decides(collector->dataset->metric) ||
+		collector->max_distance < question->max_distance || cpu_collector_stopped(collector))
+		return false;
+	if ((settled->count + 1) * k > CPU_SETTLED_PAIRS)
+		CPU_PATH_NAME(cpu_settled_end) (settled, piece);
+	if (piece->short_of_memory)
+		return false;
+	position = settled->position + settled->count * k;
+	chord = settled->chord + settled->count * k;
+	for (uint32_t i = 0; i < k; i++)
+	{
+		uint32_t	at = collector->points[i].place;
+		struct geonn_vector there = {index->x[at], index->y[at], index->z[at]};
+
+		references += index->start[at + 1] - index->start[at];
+		position[i] = at;
+		chord[i] = geonn_chord_squared(collector->from, there);
+	}
+	if (references != k)
+		return false;
+	settled->row[settled->count++] = row;
+	piece->answered++;
+	return true;
+}
