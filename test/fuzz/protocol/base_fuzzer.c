@@ -77,6 +77,11 @@ static struct
 	HeapPage	pages[PAGES_MOST];
 }			heap;
 
+static SnapshotData snapshot;
+static RelationData relation;
+static BufferDescPadded descriptors[PAGES_MOST];
+static char blocks_of_buffers[PAGES_MOST * BLCKSZ];
+
 static LiveRow
 make_row(OffsetNumber offset)
 {
@@ -105,6 +110,7 @@ change_page(BlockNumber block)
 
 	if (page->lsn == InvalidXLogRecPtr || page->settled || take(1) % 2 == 1)
 		page->lsn = heap.end += 8;
+	PageSetLSN((Page) (blocks_of_buffers + block * BLCKSZ), page->lsn);
 	page->count = 0;
 	page->settled = kind % 4 != 0;
 	for (int i = 0; i < (int) (kind / 4 % ROWS_A_PAGE); i++)
@@ -124,11 +130,6 @@ change_table(void)
 }
 
 /* ---- what PostgreSQL, and the reader of pages, would say of it ---- */
-
-static SnapshotData snapshot;
-static RelationData relation;
-static BufferDescPadded descriptors[PAGES_MOST];
-static char blocks_of_buffers[PAGES_MOST * BLCKSZ];
 
 BufferDescPadded *BufferDescriptors = descriptors;
 char	   *BufferBlocks = blocks_of_buffers;
@@ -183,6 +184,13 @@ LockBuffer(Buffer buffer, int mode)
 	(void) mode;
 }
 
+uint32
+LockBufHdr(BufferDesc *descriptor)
+{
+	descriptor->tag.blockNum = (BlockNumber) ((BufferDescPadded *) descriptor - descriptors);
+	return BM_VALID;
+}
+
 XLogRecPtr
 BufferGetLSNAtomic(Buffer buffer)
 {
@@ -211,12 +219,15 @@ geonn_read_map(Relation table, BlockNumber first, MapPage *copy)
 	memset(copy, 0, sizeof(*copy));
 }
 
+/* the horizon is never reached, so that no row is known */
 void
-geonn_live_page_read(LivePageReader *reader, BlockNumber block)
+geonn_live_page_read(LivePageReader *reader, BlockNumber block, const KnownRows *known)
 {
 	const HeapPage *page = &heap.pages[block];
 
-	reader->settled = page->settled;
+	(void) known;
+	reader->lsn = page->lsn;
+	reader->unsettled_by = page->settled ? InvalidTransactionId : UNSETTLED_BY_MORE;
 	reader->count = page->count;
 	memcpy(reader->rows, page->rows, page->count * sizeof(LiveRow));
 }
