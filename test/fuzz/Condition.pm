@@ -130,6 +130,7 @@ sub random_term
 sub random_condition
 {
 	my ($write, @columns) = @_;
+	return 'true' unless @columns;
 	my $condition = '(' . random_term($write, @columns) . ')';
 
 	while (chance(0.4))
