@@ -494,7 +494,8 @@ geonn_live_look(LiveReferences *references, const PointSource *source, const Pla
 		return true;
 	relation = table_open(table->table, NoLock);
 	reader = geonn_live_page_reader(source, table->attributes, relation, snapshot);
-	make = make && references->table == NULL && !references->failed;
+	make = make && !references->failed &&
+		(references->table == NULL || geonn_live_table_is_old(references->table));
 	if ((make || wants_base(references)) && has_time(references, relation))
 		make_base_alone(references, reader);
 	found = references->table != NULL && geonn_live_table_look(references->table, reader, most_bytes());
@@ -506,6 +507,7 @@ geonn_live_look(LiveReferences *references, const PointSource *source, const Pla
 		/* the engine answers, until it has another base */
 		drop_base(references);
 		references->dataset = dataset;
+		return false;
 	}
 	return found;
 }

@@ -117,8 +117,11 @@ tuple_at(const LivePageReader *reader, Page page, BlockNumber block, OffsetNumbe
 static inline bool
 is_known(HeapTupleHeader header, const KnownRows *known)
 {
-	return (header->t_infomask & HEAP_MOVED) == 0 &&
-		TransactionIdPrecedes(HeapTupleHeaderGetRawXmin(header), known->horizon);
+	TransactionId inserted_by = HeapTupleHeaderGetRawXmin(header);
+
+	/* pg_surgery puts FrozenTransactionId into tuples, however new they are */
+	return (header->t_infomask & HEAP_MOVED) == 0 && TransactionIdIsNormal(inserted_by) &&
+		TransactionIdPrecedes(inserted_by, known->horizon);
 }
 
 /*

@@ -69,6 +69,9 @@
  * If the end of the WAL is still at the position, and the snapshot sees the same transactions as the last
  * look's and the same commands of the own one, the look ends at once: both see the same changes.
  *
+ * Numbers of transactions are compared as 32 bits, which tells the order of those that are less than 2^31 apart.  All
+ * that have begun since the base was made are that near to the horizon, since an older base is of no use.
+ *
  * Of a page that is read, most rows need not be compared.  A tuple that was inserted by a transaction before the
  * horizon, and whose line pointer has a row in the base, is this row: it was there when the base was made, since
  * which neither have its columns changed nor has its line pointer come to another tuple.
@@ -97,6 +100,9 @@
 
 /* how many pages ahead the head of a page is fetched into the processor's cache */
 #define PAGES_AHEAD	12
+
+/* a base is of use until this many transactions have begun since it was made */
+#define TRANSACTIONS_MOST	(UINT64CONST(1) << 30)
 
 /* half of the distance of two LSNs that may be mistaken for each other */
 #define LSN_RANGE	(UINT64CONST(1) << 31)
@@ -593,6 +599,12 @@ geonn_live_table_is_current(LiveTable *table, Snapshot snapshot)
 }
 
 bool
+geonn_live_table_is_old(const LiveTable *table)
+{
+	return U64FromFullTransactionId(ReadNextFullTransactionId()) - table->base->head->horizon >= TRANSACTIONS_MOST;
+}
+
+bool
 geonn_live_table_look(LiveTable *table, LivePageReader *reader, uint64 most_bytes)
 {
 	Snapshot	snapshot = reader->snapshot;
@@ -600,7 +612,8 @@ geonn_live_table_look(LiveTable *table, LivePageReader *reader, uint64 most_byte
 	if (geonn_live_table_is_current(table, snapshot))
 		return true;
 	table->pages_read = 0;
-	if (TransactionIdPrecedes(snapshot->xmin, (TransactionId) table->base->head->horizon))
+	if (geonn_live_table_is_old(table) ||
+		TransactionIdPrecedes(snapshot->xmin, (TransactionId) table->base->head->horizon))
 		return false;
 	if (table->snapshot != NULL && !follows(snapshot, table->snapshot))
 		begin_with_base(table);

@@ -24,9 +24,13 @@ extern LiveTable *geonn_live_table_begin(LiveBase *base);
 /* Does a snapshot see what the last look saw, for certain?  If so, it has looked, too, and read no page. */
 extern bool geonn_live_table_is_current(LiveTable *table, Snapshot snapshot);
 
+/* Have so many transactions begun since the base was made that the numbers of new ones may soon be taken for old ones? */
+extern bool geonn_live_table_is_old(const LiveTable *table);
+
 /*
  * Look at the table, which is the one that the base was made of, with the reader's snapshot.  Returns false if this
- * snapshot is older than the base, so that its rows cannot be told, or if geonn_live_table_bytes exceeds the limit.
+ * snapshot is older than the base, so that its rows cannot be told, or if the base is old
+ * (geonn_live_table_is_old), or if geonn_live_table_bytes exceeds the limit.
  */
 extern bool geonn_live_table_look(LiveTable *table, LivePageReader *reader, uint64 most_bytes);
 

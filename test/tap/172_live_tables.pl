@@ -161,6 +161,17 @@ foreach my $change ('VACUUM FULL ref', 'CLUSTER ref USING ref_pkey', 'ALTER TABL
 	is($session->query_safe('SELECT differences(20)'), 0, "$change: the rows are those of the definition");
 }
 
+# a limit that is lowered to less than what a session keeps, where no page of the table has changed since
+my $nearest_few = q{SELECT * FROM geonn_nearest_points('{30}', '{30}', 'few')};
+$other->query_safe('CREATE TABLE few AS SELECT id, lat, lon FROM ref WHERE id <= 500; UPDATE few SET lat = 20 WHERE id = 100');
+$session->query_safe($nearest_few);
+$other->query_safe('UPDATE few SET lat = 30, lon = 30 WHERE id = 100');
+is($session->query_safe($nearest_few), '1|100|0', 'a session that keeps a row');
+$other->query_safe('UPDATE ref SET lat = 30 WHERE id = 950');
+$session->query_safe(q{SET geonn.session_memory_limit = '43kB'});
+is($session->query_safe($nearest_few), '1|100|0', 'and may not any more');
+$session->query_safe('RESET geonn.session_memory_limit');
+
 # what goes to the engine
 $session->query_safe('BEGIN; CREATE TABLE made AS SELECT id, lat, lon FROM ref');
 is($session->query_safe(q{SELECT count(*) FROM generate_series(1, 20), LATERAL (SELECT geonn_nearest_points('{1}', '{1}', 'made') OFFSET 0) n}),
