@@ -77,7 +77,7 @@ WHERE abs(total_time - queued_time - reading_references_time - sorting_reference
           waiting_time - reading_observations_time) > 0.001
    OR least(queued_time, reading_references_time, sorting_references_time, building_time, searching_time, waiting_time,
             reading_observations_time) < 0
-   OR stats_since > now() OR (bytes < 24 * references_read + 16 * observations AND function <> 'geonn_nearest_points') OR (last_error IS NULL) <> (last_error_at IS NULL);
+   OR stats_since > now() OR (bytes < 24 * references_read + 16 * observations AND batches > 0) OR (last_error IS NULL) <> (last_error_at IS NULL);
 
 -- others see that there are calls, but not of what, unless they may read all statistics
 CREATE ROLE regress_geonn_watcher;
