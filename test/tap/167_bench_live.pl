@@ -28,6 +28,7 @@ my @expected = (
 	[ 'one row updated, VACUUM, 1 client', $rate ],
 	[ '100 updates/s beside, 2 clients', $rate ],
 	[ '10,000 updates/s beside, 2 clients', $rate ],
+	[ 'all rows updated each second, 2 clients', $rate ],
 	[ 'updates alone', $rate ]);
 my @lines = map { my @cells = split(/ *\| */, $_); [ $cells[1], $cells[4] ] } $said =~ /^\| (?!work).*/mg;
 
