@@ -27,23 +27,6 @@ CPU_PATH_NAME(cpu_settled_reserve) (struct cpu_neighbours_piece *piece, size_t c
 	return true;
 }
 
-/*
- * Put the pairs of one observation into order.
- */
-static void
-order(struct candidate *pair, uint32_t count)
-{
-	for (uint32_t i = 1; i < count; i++)
-	{
-		struct candidate moving = pair[i];
-		uint32_t	at = i;
-
-		for (; at > 0 && candidate_before(moving, pair[at - 1]); at--)
-			pair[at] = pair[at - 1];
-		pair[at] = moving;
-	}
-}
-
 void
 CPU_PATH_NAME(cpu_settled_end) (struct cpu_settled *settled, struct cpu_neighbours_piece *piece)
 {
@@ -75,7 +58,7 @@ CPU_PATH_NAME(cpu_settled_end) (struct cpu_settled *settled, struct cpu_neighbou
 		for (uint32_t j = 1; j < k; j++)
 			rising &= distance[j - 1] < distance[j];
 		if (!rising)
-			order(pair, k);
+			candidates_sort(pair, k);
 		while (count > 0 && pair[count - 1].distance > question->max_distance)
 			count--;
 		piece->pairs += count;

@@ -51,6 +51,17 @@ cpu_turn_read_vectors(const struct search *search, uint32_t first, const uint32_
 	return cpu_turn_read_points(search, first, row, count, degrees, x, y, z);
 }
 
+uint32_t
+cpu_turn_part(const struct search *search, const struct cpu_index *index, uint32_t number)
+{
+	int32_t		group;
+
+	if (search->columns.group == NULL || index->parts >= CPU_NEAREST_PARTS_MAX)
+		return 0;
+	group = ((const volatile int32_t *) search->columns.group)[number];
+	return index->slabs != NULL ? cpu_slabs_group(index->slabs, group) : cpu_index_part_of(index, group);
+}
+
 bool
 cpu_turn_reserve(struct cpu_turn_room *room, size_t bytes, uint32_t rows, struct failure *failure)
 {

@@ -69,6 +69,13 @@ extern bool cpu_turn_read_points(const struct search *search, uint32_t first, co
 extern bool cpu_turn_read_vectors(const struct search *search, uint32_t first, const uint32_t *row,
 								  uint32_t count, double *x, double *y, double *z);
 
+/*
+ * The number by which an observation of a batch is sorted before its code: its part's, or with windows its
+ * group's.  0 without groups, and if a key has no room for all numbers: only the curve sorts then.
+ */
+extern uint32_t cpu_turn_part(const struct search *search, const struct cpu_index *index,
+							  uint32_t number);
+
 /* Enlarge the memory for a turn of this many rows, if necessary.  False with the failure if it is short. */
 extern bool cpu_turn_reserve(struct cpu_turn_room *room, size_t bytes, uint32_t rows,
 							 struct failure *failure);

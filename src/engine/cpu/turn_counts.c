@@ -58,22 +58,6 @@ place_room(struct turn *turn, void *memory)
 	return block.bytes;
 }
 
-/*
- * An observation is sorted by this number: its part's, or with windows its group's.  If a key has no room for all
- * numbers, only the curve sorts.
- */
-static uint32_t
-part_of(const struct turn *turn, uint32_t row)
-{
-	const struct cpu_index *index = turn->built->index;
-	int32_t		group;
-
-	if (turn->search->columns.group == NULL || index->parts >= CPU_NEAREST_PARTS_MAX)
-		return 0;
-	group = ((const volatile int32_t *) turn->search->columns.group)[turn->first + row];
-	return index->slabs != NULL ? cpu_slabs_group(index->slabs, group) : cpu_index_part_of(index, group);
-}
-
 static void
 prepare_piece(void *context, size_t number)
 {
@@ -94,7 +78,9 @@ prepare_piece(void *context, size_t number)
 	for (uint32_t i = 0; i < count; i++)
 	{
 		turn->observation[begin + i] = (struct cpu_observation) {{x[i], y[i], z[i]}, degrees[0][i], degrees[1][i]};
-		turn->sort.key[begin + i] = cpu_nearest_key(part_of(turn, begin + i), turn->sort.key[begin + i]);
+		turn->sort.key[begin + i] = cpu_nearest_key(cpu_turn_part(turn->search, turn->built->index,
+																	turn->first + begin + i),
+													turn->sort.key[begin + i]);
 		turn->sort.value[begin + i] = begin + i;
 		turn->answered[begin + i] = false;
 	}

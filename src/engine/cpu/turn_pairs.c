@@ -101,23 +101,6 @@ place_room(struct turn *turn, void *memory)
 	return block.bytes;
 }
 
-/*
- * An observation is sorted by this number: its part's, or with windows its group's.  If a key has no room for
- * all numbers, only the curve sorts.
- */
-static uint32_t
-part_of(const struct turn *turn, uint32_t row)
-{
-	const struct search *search = turn->search;
-	const struct cpu_index *index = turn->built->index;
-	int32_t		group = search->columns.group != NULL ?
-		((const volatile int32_t *) search->columns.group)[turn->first + row] : 0;
-
-	if (index->parts >= CPU_NEAREST_PARTS_MAX)
-		return 0;
-	return index->slabs != NULL ? cpu_slabs_group(index->slabs, group) : cpu_index_part_of(index, group);
-}
-
 static void
 prepare_piece(void *context, size_t number)
 {
@@ -149,7 +132,8 @@ prepare_piece(void *context, size_t number)
 		{
 			turn->sort.value[i] = i;
 			if (turn->by_index && search->dataset->group != NULL)
-				turn->sort.key[i] = cpu_nearest_key(part_of(turn, i), turn->sort.key[i]);
+				turn->sort.key[i] = cpu_nearest_key(cpu_turn_part(search, turn->built->index, turn->first + i),
+													 turn->sort.key[i]);
 		}
 	}
 }

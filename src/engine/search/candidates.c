@@ -67,8 +67,8 @@ sink(struct candidate *heap, size_t count, size_t at)
 	heap[at] = sinking;
 }
 
-static void
-sort(struct candidate *candidates, size_t count)
+void
+candidates_sort(struct candidate *candidates, size_t count)
 {
 	size_t		risen = 1;
 
@@ -112,7 +112,7 @@ candidates_choose(struct candidate *candidates, size_t count, const struct quest
 	for (size_t i = 0; i < count; i++)
 		if (candidates[i].distance <= question->max_distance)
 			candidates[within++] = candidates[i];
-	sort(candidates, within);
+	candidates_sort(candidates, within);
 
 	if (question->k > 0 && within > question->k)
 	{

@@ -39,6 +39,9 @@ extern void candidates_measure(const struct dataset *dataset, double latitude, d
 							   struct candidate *candidates, size_t count,
 							   const atomic_bool *cancelled);
 
+/* Put candidates into order, quickly if they are in order already. */
+extern void candidates_sort(struct candidate *candidates, size_t count);
+
 /*
  * Put the candidates into order, and move those that answer the question to the front.  These are the first k
  * (0: all) within max_distance (NAN is beyond it), with ties also all at the distance of the k-th, but only

@@ -36,7 +36,7 @@ send_results(struct session *session, const struct search *search)
 static bool
 is_same_question(const struct question *a, const struct question *b)
 {
-	return a->k == b->k && a->ties == b->ties &&
+	return a->k == b->k && a->ties == b->ties && a->radii == b->radii &&
 		a->algorithm == b->algorithm && a->max_distance == b->max_distance;
 }
 
@@ -109,7 +109,7 @@ session_search(struct session *session, const union geonn_message *message)
 	search = &slot->search;
 	if (request->flags & GEONN_SEARCH_RESUME)
 		cutoff = search->cutoff;
-	if (question.radii == 0 && is_same_question(&question, &search->question))
+	if (is_same_question(&question, &search->question))
 		pairs_each = search->answered > 0 ? (double) search->pairs / search->answered :
 			search->pairs_each;
 	memset(search, 0, sizeof(*search));
