@@ -57,6 +57,16 @@ warp_largest(Value value)
 }
 
 static __device__ __forceinline__ uint32_t
+warp_sum(uint32_t value)
+{
+#if __CUDA_ARCH__ >= 800
+	return __reduce_add_sync(ALL_LANES, value);
+#else
+	return warp_fold(value, [](uint32_t a, uint32_t b) { return a + b; });
+#endif
+}
+
+static __device__ __forceinline__ uint32_t
 warp_smallest(uint32_t value)
 {
 #if __CUDA_ARCH__ >= 800

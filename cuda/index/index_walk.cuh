@@ -116,6 +116,13 @@ index_gap(double p, double low, double high)
 	return fmaxf(fmaxf(__double2float_rd(low - p), __double2float_rd(p - high)), 0.0f);
 }
 
+/* how far p is from the farther one of low and high, rounded up to float32 */
+static __device__ __forceinline__ float
+index_reach(double p, double low, double high)
+{
+	return fmaxf(__double2float_ru(p - low), __double2float_ru(high - p));
+}
+
 /*
  * Whether in some window all positions of a node end before the observation's window
  * begins, or begin after it ends.

@@ -4,8 +4,8 @@
  *		distance.
  *
  * This file answers the questions that nearest.cu does not: more than one
- * neighbour, ties, all within max_distance, groups, identities, radiuses, windows,
- * any metric.  A warp searches for one observation at a time, in float64 from the
+ * neighbour, ties, all within max_distance, counts within radii, groups, identities,
+ * radiuses, windows, any metric.  A warp searches for one observation at a time, in float64 from the
  * start, with the nearest leaves of the index first.
  *
  *
@@ -19,6 +19,8 @@
  *			Where the chord decides and without ties these are the answer, and
  *			where besides each observation has k neighbours the slots are copied
  *			out as they are.
+ * count	If candidates are to be counted within radii, counts.cu does so, in place of
+ * within	all that follows but the copies out.
  * count	Otherwise the candidates up to a bound, which is known now, are
  *			counted for each observation
  * fit		and added up: for how many observations does the room suffice?
@@ -65,6 +67,7 @@
 enum neighbours_phase
 {
 	NEIGHBOURS_COPY_IN,
+	NEIGHBOURS_COUNT_WITHIN,	/* count the candidates of each observation within radii */
 	NEIGHBOURS_SELECT,			/* select the first k candidates of each observation */
 	NEIGHBOURS_COUNT,			/* count the candidates of each observation */
 	NEIGHBOURS_FIT,				/* find out how many observations' candidates fit into the memory */
@@ -160,7 +163,7 @@ neighbours_rows(const struct lane *lane)
 			expected = pairs_so_far(search) > 0.0 ? pairs_so_far(search) : 1.0;
 	}
 	else
-		expected = expected_within(search);
+		expected = search->question.radii > 0 ? search_counts_each(search) : expected_within(search);
 	if (rows * expected > room)
 		rows = (uint32_t) (room / expected);
 	return rows > 0 ? rows : 1;
@@ -169,10 +172,10 @@ neighbours_rows(const struct lane *lane)
 /*
  * Lay out, from this offset on, what every question needs for this many
  * observations: columns, the order of search, and slots for the first
- * neighbours.  If these fill the result, their tags.
+ * neighbours.  If these fill the result, their tags.  counts: what a search that counts needs.
  */
 static size_t
-place_observations(struct neighbours *work, uint32_t columns, bool fills, void *memory,
+place_observations(struct neighbours *work, uint32_t columns, bool fills, bool counts, void *memory,
 				   size_t offset)
 {
 	uint32_t	rows = work->rows;
@@ -183,6 +186,8 @@ place_observations(struct neighbours *work, uint32_t columns, bool fills, void *
 		place_columns(memory, &offset, rows, &work->group);
 	if (columns & GEONN_COLUMN_EXCLUDED)
 		place_columns(memory, &offset, rows, &work->excluded_first, &work->excluded_last);
+	if ((columns & GEONN_COLUMN_EXCLUDED) && counts)
+		place_columns(memory, &offset, work->index.references, &work->by_place);
 	index_place_conditions(memory, &offset, rows, columns, &work->conditions);
 	offset += column_room(neighbours_place_order((char *) memory + offset, rows, columns, work));
 	place_columns(memory, &offset, slots, &work->value);
@@ -255,11 +260,14 @@ neighbours_place(struct lane *lane, uint32_t rows, void *memory)
 	work->stream = lane->stream;
 	piece->fills = !piece->collects && slots <= room && bundles_fill(work);
 
-	offset = place_observations(work, dataset->columns, piece->fills, memory, 0);
+	offset = place_observations(work, dataset->columns, piece->fills, question->radii > 0, memory, 0);
 	results->rows = rows;
 	results->room = room;
 	results->tag = work->index.tag;
-	if (piece->collects)
+	if (question->radii > 0)
+		place_columns(memory, &offset, (size_t) rows * search_counts_each(search), &results->packed_tag,
+					  &results->packed_distance);
+	else if (piece->collects)
 		offset = place_entries(work, decides, room, memory, offset);
 	else
 	{
@@ -271,7 +279,7 @@ neighbours_place(struct lane *lane, uint32_t rows, void *memory)
 		results->distance = work->value;
 		results->distance_step = 1;
 	}
-	if (decides && !piece->fills)
+	if (decides && !piece->fills && question->radii == 0)
 		place_columns(memory, &offset, room, &results->packed_tag, &results->packed_distance);
 	return offset;
 }
@@ -335,8 +343,13 @@ enqueue_copy_in(struct lane *lane, enum piece_progress *progress)
 	}
 	struct phase phase("search");
 
+	/* status->next says where the next phase's launches begin */
+	if (lane->search->question.radii > 0)
+	{
+		piece->phase = NEIGHBOURS_COUNT_WITHIN;
+		return counts_prepare(work);
+	}
 	CUDA_TRY(bundles_enqueue(work));
-	/* status->next says where these launches begin */
 	piece->phase = work->k > 0 ? NEIGHBOURS_SELECT : NEIGHBOURS_COUNT;
 	return cudaSuccess;
 }
@@ -350,6 +363,34 @@ copy_out(struct lane *lane, enum piece_progress *progress)
 	*progress = PIECE_LAST;
 	return copy_results(lane, fitting->observations, fitting->pairs, results->count,
 						results->packed_tag, results->packed_distance);
+}
+
+/*
+ * Count within radii.  Each observation has the same number of pairs, and all have room in the batch, unless it lacks
+ * room for one.
+ */
+static cudaError_t
+enqueue_count_within(struct lane *lane, enum piece_progress *progress)
+{
+	struct neighbours_piece *piece = piece_of(lane);
+	struct results_status *fitting = &status_of(lane)->results;
+	uint32_t	each = search_counts_each(lane->search);
+	struct phase phase("count within radii");
+
+	if (all_taken(lane))
+	{
+		fitting->observations = piece->work.rows;
+		fitting->pairs = piece->work.rows * each;
+		return copy_out(lane, progress);
+	}
+	if (room_left(lane->search) < each)
+	{
+		*fitting = {};
+		*progress = PIECE_LAST;
+		return cudaSuccess;
+	}
+	CUDA_TRY(counts_enqueue(&piece->work, &lane->search->question));
+	return ask(lane, progress);
 }
 
 static cudaError_t
@@ -467,6 +508,8 @@ neighbours_enqueue(struct lane *lane, enum piece_progress *progress)
 	{
 		case NEIGHBOURS_COPY_IN:
 			return enqueue_copy_in(lane, progress);
+		case NEIGHBOURS_COUNT_WITHIN:
+			return enqueue_count_within(lane, progress);
 		case NEIGHBOURS_SELECT:
 			return enqueue_select(lane, progress);
 		case NEIGHBOURS_COUNT:
@@ -507,7 +550,7 @@ neighbours_finish(struct lane *lane)
 	/* the observation's pairs do not fit into an empty batch, or into the GPU's memory */
 	if (fitting->observations == 0 && (search->answered == 0 || !all_room))
 		return PIECE_REFUSED;
-	search_account(search, fitting->observations, fitting->pairs, false);
+	search_account(search, fitting->observations, fitting->pairs, search_counts_each(search) == 1);
 	return fitting->observations < piece->work.rows && all_room ? PIECE_FULL : PIECE_ANSWERED;
 }
 

@@ -18,6 +18,7 @@
 #include "cuda/lane/results.cuh"
 
 struct piece_operations;
+struct question;
 struct search;
 
 /* What the kernels report to the host, which copies it when they have ended. */
@@ -88,6 +89,10 @@ struct neighbours
 	 * if these are the answer, otherwise the entries */
 	struct results results;
 
+	/* [index.references] by place in the dataset: the reference's index in the index's order; for counts
+	 * with excluded tags alone, otherwise NULL */
+	uint32_t   *by_place;
+
 	struct neighbours_status *status;
 	cudaStream_t stream;
 };
@@ -151,6 +156,15 @@ extern cudaError_t neighbours_select(const struct neighbours *search);
  */
 extern cudaError_t neighbours_count(const struct neighbours *search);
 extern cudaError_t neighbours_collect(const struct neighbours *search, uint32_t rows);
+
+/*
+ * counts.cu: for searches that count.  counts_prepare() enqueues what the counts of a piece need
+ * once.  counts_enqueue() enqueues a launch that counts the candidates within the question's radii, of observations
+ * from status->next on, into results.count and the packed pairs (protocol.h), a row's at row * radii.  It ends after
+ * some 30 ms, whether or not it took all observations.
+ */
+extern cudaError_t counts_prepare(const struct neighbours *search);
+extern cudaError_t counts_enqueue(const struct neighbours *search, const struct question *question);
 
 /* ---- pieces of searches ---- */
 

@@ -29,7 +29,10 @@ struct problem
 {
 	uint64_t	observations;	/* at least 1 */
 	uint32_t	references;		/* at least 1 */
-	uint32_t	k;				/* 1 ... GEONN_K_MAX */
+	uint32_t	k;				/* 1 ... GEONN_K_MAX; of a count: radii */
+	uint32_t	radii;			/* for data on the host: references are counted within so many
+								 * radii; 0: no count */
+	double		radius[GEONN_RADII_MAX];	/* metres, rising */
 	enum points_distribution distribution;
 	struct conditions conditions;	/* all 0: none */
 	enum geonn_metric metric;	/* other than the sphere for data on the host alone */

@@ -62,6 +62,7 @@ static const char usage[] =
 "  --observed X             and observations look for a share of all time (0)\n"
 "  --radius METRES          each point has a radius from 0 to that (none)\n"
 "  --within METRES          only references at most so far away are candidates (no limit)\n"
+"  --count METRES,...       count the references within up to 16 radii, which rise\n"
 "  --exclude-self           observations are the references, in their order, and none is\n"
 "                           a candidate of its own\n"
 "  --metric sphere|spheroid (sphere; by spheroid, answers are not checked)\n"
@@ -119,6 +120,7 @@ enum option_code
 	OPTION_OBSERVED,
 	OPTION_RADIUS,
 	OPTION_WITHIN,
+	OPTION_COUNT,
 	OPTION_EXCLUDE_SELF,
 	OPTION_METRIC,
 	OPTION_ALGORITHM,
@@ -150,6 +152,7 @@ static const struct option options[] = {
 	{"observed", required_argument, NULL, OPTION_OBSERVED},
 	{"radius", required_argument, NULL, OPTION_RADIUS},
 	{"within", required_argument, NULL, OPTION_WITHIN},
+	{"count", required_argument, NULL, OPTION_COUNT},
 	{"exclude-self", no_argument, NULL, OPTION_EXCLUDE_SELF},
 	{"metric", required_argument, NULL, OPTION_METRIC},
 	{"algorithm", required_argument, NULL, OPTION_ALGORITHM},
@@ -238,6 +241,27 @@ parse_word(const char *option, const char *text, const char *const *words, int c
 }
 
 static void
+parse_radii(struct problem *problem, const char *text)
+{
+	char	   *list = strdup(text);
+	double		last = -1.0;
+
+	problem->radii = 0;
+	for (char *word = strtok(list, ","); word != NULL; word = strtok(NULL, ","))
+	{
+		double		radius = parse_real("--count", word, 0, 1e9);
+
+		if (problem->radii == GEONN_RADII_MAX || radius <= last)
+			refuse("--count", "up to 16 radii, which rise", text);
+		problem->radius[problem->radii++] = last = radius;
+	}
+	if (problem->radii == 0)
+		refuse("--count", "up to 16 radii, which rise", text);
+	problem->k = problem->radii;
+	free(list);
+}
+
+static void
 parse_option(struct arguments *arguments, int code, const char *value)
 {
 	static const char *const devices[] = {"cpu", "cuda"};
@@ -284,6 +308,9 @@ parse_option(struct arguments *arguments, int code, const char *value)
 			break;
 		case OPTION_WITHIN:
 			problem->conditions.within = parse_real("--within", value, 0, 1e9);
+			break;
+		case OPTION_COUNT:
+			parse_radii(problem, value);
 			break;
 		case OPTION_EXCLUDE_SELF:
 			problem->conditions.exclude_self = true;
@@ -410,16 +437,16 @@ complete(struct arguments *arguments, const struct machine *machine)
 				problem->gpus, (unsigned long long) problem->observations);
 		exit(EXIT_USAGE);
 	}
-	if ((conditions_any(&problem->conditions) || problem->metric != GEONN_METRIC_SPHERE) &&
+	if ((conditions_any(&problem->conditions) || problem->radii > 0 || problem->metric != GEONN_METRIC_SPHERE) &&
 		(problem->data != BENCH_DATA_HOST || arguments->suite != SUITE_NONE || arguments->export != NULL))
 	{
-		fprintf(stderr, "geonn-bench: groups, windows, radiuses, --within, --exclude-self and --metric spheroid are for one problem with --data host\n");
+		fprintf(stderr, "geonn-bench: groups, windows, radiuses, --within, --count, --exclude-self and --metric spheroid are for one problem with --data host\n");
 		exit(EXIT_USAGE);
 	}
-	if (arguments->export != NULL && (problem->data != BENCH_DATA_HOST ||
-									  arguments->suite != SUITE_NONE))
+	if (arguments->export != NULL && (problem->data != BENCH_DATA_HOST || arguments->suite != SUITE_NONE ||
+									  problem->radii > 0))
 	{
-		fprintf(stderr, "geonn-bench: --export is for one problem with --data host\n");
+		fprintf(stderr, "geonn-bench: --export is for one problem with --data host, without --count\n");
 		exit(EXIT_USAGE);
 	}
 	if (access(problem->engine, X_OK) != 0)
@@ -454,11 +481,16 @@ print_problem(const struct problem *problem, const struct outcome *outcome)
 {
 	double		seconds = outcome->best_ms * 1e-3;
 
-	printf("%s observations x %s references, %s%s%s, k = %u, seed %llu\n%s\n",
+	printf("%s observations x %s references, %s%s%s, ",
 		   count_text(problem->observations), count_text(problem->references),
 		   distribution_names[problem->distribution], conditions_text(&problem->conditions),
-		   problem->metric == GEONN_METRIC_SPHEROID ? ", spheroid" : "", problem->k,
-		   (unsigned long long) problem->seed, run_text(problem));
+		   problem->metric == GEONN_METRIC_SPHEROID ? ", spheroid" : "");
+	if (problem->radii == 0)
+		printf("k = %u", problem->k);
+	for (uint32_t i = 0; i < problem->radii; i++)
+		printf("%s%g", i == 0 ? "counts within " : ", ", problem->radius[i]);
+	printf("%s, seed %llu\n%s\n", problem->radii > 0 ? " m" : "", (unsigned long long) problem->seed,
+		   run_text(problem));
 	if (!outcome->finished)
 	{
 		printf("  failed: %s\n", outcome->failure);

@@ -74,7 +74,9 @@ struct host_run
 	struct engine engine;
 	uint64_t	observations;
 	uint32_t	references;
-	uint32_t	k;
+	uint32_t	k;				/* pairs of an observation; of a count: radii */
+	uint32_t	radii;
+	double		radius[GEONN_RADII_MAX];
 	uint32_t	batch_rows;
 	struct conditions conditions;
 	uint64_t	seed;
@@ -206,11 +208,13 @@ request(struct host_client *client, uint32_t slot, uint32_t rows)
 		.slot = slot,
 		.first = client->next[slot],
 		.rows = rows,
-		.k = client->run->k,
+		.k = client->run->radii > 0 ? 0 : client->run->k,
 		.algorithm = client->run->algorithm,
-		.max_distance = conditions_max_distance(&client->run->conditions)
+		.max_distance = conditions_max_distance(&client->run->conditions),
+		.radii = client->run->radii
 	};
 
+	memcpy(message.radius, client->run->radius, sizeof(message.radius));
 	client_send(&client->client, GEONN_SEARCH, &message);
 }
 
@@ -447,6 +451,45 @@ check_conditions(const struct host_run *run)
 	return sum;
 }
 
+/*
+ * Check the samples' counts by a loop over all references.
+ */
+static struct verdict
+check_counts(const struct host_run *run)
+{
+	struct verdict verdict = {.right = true};
+
+	for (uint32_t i = 0; i < run->sample_count && verdict.right; i++)
+	{
+		const struct sample *sample = &run->samples[i];
+		struct geonn_vector from = geonn_unit_vector(sample->latitude, sample->longitude);
+		int64_t		expected[GEONN_RADII_MAX] = {0};
+
+		for (uint32_t j = 0; j < run->references; j++)
+		{
+			double		distance = geonn_distance_of(from, geonn_unit_vector(run->latitude[j], run->longitude[j]));
+
+			for (uint32_t radius = run->radii; radius-- > 0 && distance <= run->radius[radius];)
+				if (conditions_hold(&run->conditions, run->seed, sample->observation, j, distance))
+					expected[radius]++;
+		}
+		verdict.checked++;
+		for (uint32_t radius = 0; radius < run->radii && verdict.right; radius++)
+		{
+			/* a sample has tags as numbers of references */
+			int64_t		found = radius < sample->count ? bench_tag((uint64_t) sample->reference[radius]) : -1;
+
+			if (found == expected[radius])
+				continue;
+			verdict.right = false;
+			snprintf(verdict.wrong, sizeof(verdict.wrong), "observation %llu has %lld references within %g m, not %lld",
+					 (unsigned long long) sample->observation, (long long) expected[radius], run->radius[radius],
+					 (long long) found);
+		}
+	}
+	return verdict;
+}
+
 void
 host_run_search(struct host_run *run, const struct problem *problem, struct outcome *outcome)
 {
@@ -473,6 +516,7 @@ host_run_search(struct host_run *run, const struct problem *problem, struct outc
 		outcome->finished = true;
 		outcome_summarize(outcome);
 		outcome->verdict = problem->metric != GEONN_METRIC_SPHERE ? (struct verdict) {.right = true} :
+			run->radii > 0 ? check_counts(run) :
 			!conditions_any(&run->conditions) ?
 			oracle_check(run->latitude, run->longitude, run->references, run->k, run->samples,
 						 run->sample_count) : check_conditions(run);
@@ -674,7 +718,8 @@ send_references(struct host_run *run, const struct points *points, char *failure
 		tag[i] = bench_tag(i);
 	conditions_fill(&run->conditions, run->seed, POINTS_REFERENCES, 0, count, &columns);
 	begin = now_ms();
-	sent = client_send_dataset(&run->client[0].client, &references, false);
+	/* counts need tags that rise */
+	sent = client_send_dataset(&run->client[0].client, &references, run->radii > 0);
 	run->sent_ms = now_ms() - begin;
 	free(tag);
 	free(columns.group);
@@ -708,6 +753,8 @@ host_run_open(const struct problem *problem, char *failure)
 	run->observations = problem->observations;
 	run->references = problem->references;
 	run->k = problem->k;
+	run->radii = problem->radii;
+	memcpy(run->radius, problem->radius, sizeof(run->radius));
 	run->conditions = problem->conditions;
 	run->seed = problem->seed;
 	run->batch_rows = choose_batch_rows(problem);

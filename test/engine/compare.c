@@ -190,12 +190,43 @@ complain(struct test_case *test, int setup, const struct client_question *questi
 	if (test->complaints++ >= MOST_COMPLAINTS)
 		return false;
 	printf("# seed %llu, %s (%zu references, %zu observations), %s, %s,"
-		   " k %u%s, max_distance %.17g (%a), rows %u, room %u, %d slots: ",
+		   " k %u%s, max_distance %.17g (%a), %u radii, rows %u, room %u, %d slots: ",
 		   (unsigned long long) seed, test->name, test->references.count,
 		   test->observations.count, setups[setup].name, algorithm_name(question->algorithm),
 		   question->k, question->ties ? " with ties" : "", question->max_distance,
-		   question->max_distance, shape->rows, shape->room, shape->slots);
+		   question->max_distance, question->radii, shape->rows, shape->room, shape->slots);
 	return true;
+}
+
+/* a row of an answer by definition */
+struct row
+{
+	int64_t		tag;			/* the reference's, or a count */
+	double		distance;		/* metres; 0 with a count */
+	const struct neighbour *neighbour;	/* the reference; NULL with a count */
+};
+
+/*
+ * How many rows the answer for an observation has by definition.  Counts of a dataset without references have none.
+ */
+static size_t
+rows_of(const struct test_case *test, size_t observation, const struct client_question *question)
+{
+	if (question->radii > 0)
+		return test->references.count > 0 ? question->radii : 0;
+	return definition_answer(&test->definition, observation, question);
+}
+
+static struct row
+row_of(const struct test_case *test, size_t observation, const struct client_question *question, size_t number)
+{
+	const struct neighbour *neighbour = &test->definition.candidates[observation].list[number];
+
+	if (question->radii > 0)
+		return (struct row) {
+			.tag = (int64_t) definition_count(&test->definition, observation, question->radius[number])
+		};
+	return (struct row) {test->references.tag[neighbour->place], neighbour->distance, neighbour};
 }
 
 /*
@@ -211,16 +242,18 @@ answers_right(struct test_case *test, int setup, const struct client_question *q
 	for (size_t i = 0; i < test->observations.count; i++)
 	{
 		size_t		known = i % test->definition.observations;
-		const struct neighbour *expected = test->definition.candidates[known].list;
-		size_t		count = definition_answer(&test->definition, known, question);
+		size_t		count = rows_of(test, known, question);
 		size_t		first = answers->first[i];
 		size_t		found = answers->first[i + 1] - first;
 
 		for (size_t j = 0; j < count || j < found; j++)
 		{
-			if (j < count && j < found &&
-				answers->tag[first + j] == references->tag[expected[j].place] &&
-				memcmp(&answers->distance[first + j], &expected[j].distance, sizeof(double)) == 0)
+			struct row	expected = {0};
+
+			if (j < count)
+				expected = row_of(test, known, question, j);
+			if (j < count && j < found && answers->tag[first + j] == expected.tag &&
+				memcmp(&answers->distance[first + j], &expected.distance, sizeof(double)) == 0)
 				continue;
 			if (!complain(test, setup, question, shape))
 				return false;
@@ -231,13 +264,15 @@ answers_right(struct test_case *test, int setup, const struct client_question *q
 					   answers->distance[first + j]);
 			else
 				printf("nothing, ");
-			if (j < count)
-				printf("expected tag %lld at %.17g m, reference %u (%.17g, %.17g)\n",
-					   (long long) references->tag[expected[j].place], expected[j].distance,
-					   expected[j].place, references->latitude[expected[j].place],
-					   references->longitude[expected[j].place]);
-			else
+			if (j >= count)
 				printf("expected nothing\n");
+			else if (expected.neighbour == NULL)
+				printf("expected count %lld within %.17g m\n", (long long) expected.tag, question->radius[j]);
+			else
+				printf("expected tag %lld at %.17g m, reference %u (%.17g, %.17g)\n",
+					   (long long) expected.tag, expected.distance, expected.neighbour->place,
+					   references->latitude[expected.neighbour->place],
+					   references->longitude[expected.neighbour->place]);
 			return false;
 		}
 	}
@@ -401,11 +436,13 @@ draw_shape(const struct test_case *test, const struct client_question *question)
 	size_t		pairs = 0;
 
 	for (size_t i = 0; i < test->observations.count; i++)
-		pairs += definition_answer(&test->definition, i % test->definition.observations, question);
+		pairs += rows_of(test, i % test->definition.observations, question);
 	while (test->observations.count / shape.rows > (extent == EXTENT_SANITIZED ? 8 : 100))
 		shape.rows *= 8;
 	if (shape.room == 0)
 		shape.room = shape.rows;
+	if (shape.room < question->radii)
+		shape.room = question->radii;	/* an observation's counts are never cut off */
 	while (pairs / shape.room > (extent == EXTENT_SANITIZED ? 8 : 150))
 		shape.room *= 8;
 	return shape;
@@ -470,6 +507,61 @@ is_left_out(void)
 	return extent != EXTENT_ALL && random_below(4) != 0;
 }
 
+static int
+compare_radii(const void *left, const void *right)
+{
+	double		a = *(const double *) left;
+	double		b = *(const double *) right;
+
+	return (a > b) - (a < b);
+}
+
+/*
+ * A count within some radii, of which many are distances that occur.
+ */
+static struct client_question
+draw_count(const struct test_case *test)
+{
+	uint32_t	wanted = 1 + (uint32_t) random_below(random_below(2) ? 3 : GEONN_RADII_MAX);
+	struct client_question question = {.max_distance = INFINITY};
+	double		drawn[GEONN_RADII_MAX];
+
+	for (uint32_t i = 0; i < wanted; i++)
+	{
+		double		occurs = draw_distance(test, random_below(2) ? 10 : 2000);
+		double		choices[] = {occurs, nextafter(occurs, 0), nextafter(occurs, INFINITY),
+		fabs(random_magnitude(1e-3, 3e7)), 0, INFINITY};
+
+		drawn[i] = choices[random_below(random_below(3) ? 4 : 6)];
+	}
+	qsort(drawn, wanted, sizeof(double), compare_radii);
+	for (uint32_t i = 0; i < wanted; i++)
+		if ((question.radii == 0 || drawn[i] > question.radius[question.radii - 1]) &&
+			(drawn[i] == INFINITY || !too_deep(test, drawn[i])))
+			question.radius[question.radii++] = drawn[i];
+	return question;
+}
+
+/*
+ * Are counts right?  An engine finds excluded references by tags that rise.
+ */
+bool
+counts_right(struct test_case *test)
+{
+	bool		right = true;
+
+	if ((test->columns & GEONN_COLUMN_EXCLUDED) && !test->order_by_tag)
+		return true;
+	for (int i = 0; i < 4; i++)
+	{
+		struct client_question question = draw_count(test);
+
+		if (question.radii > 0 && !is_left_out())
+			right = question_right(test, question) && right;
+	}
+	return right;
+}
+
 bool
 questions_right(struct test_case *test)
 {
@@ -477,7 +569,7 @@ questions_right(struct test_case *test)
 	double		occurs = draw_distance(test, 3);
 	double		medium = draw_distance(test, 100);
 	double		radii[] = {0, 1, occurs, nextafter(occurs, 0), medium, INFINITY};
-	bool		right = true;
+	bool		right = counts_right(test);
 
 	for (size_t i = 0; i < sizeof(k) / sizeof(k[0]); i++)
 	{

@@ -78,6 +78,9 @@ extern bool same_as_brute(struct test_case *test, struct client_question questio
 /* Ask all engines by all algorithms, each in a shape of its own. */
 extern bool question_right(struct test_case *test, struct client_question question);
 
+/* The same for counts within radii. */
+extern bool counts_right(struct test_case *test);
+
 /* The same for questions of all kinds. */
 extern bool questions_right(struct test_case *test);
 

@@ -50,14 +50,14 @@ static const struct scenario
 	struct client_question question;
 	uint32_t	room;			/* for pairs, in a batch */
 }			scenarios[] = {
-	{"nearest", 0, GEONN_METRIC_SPHERE, {1, false, GEONN_ALGORITHM_INDEX, INFINITY}, 1024},
-	{"nearest by brute force", 0, GEONN_METRIC_SPHERE, {1, false, GEONN_ALGORITHM_BRUTE, INFINITY}, 1024},
-	{"nearest on the spheroid", 0, GEONN_METRIC_SPHEROID, {1, false, GEONN_ALGORITHM_INDEX, INFINITY}, 1024},
-	{"five nearest with ties", 0, GEONN_METRIC_SPHERE, {5, true, GEONN_ALGORITHM_INDEX, INFINITY}, 8192},
-	{"nearest of a group", GEONN_COLUMN_GROUP, GEONN_METRIC_SPHERE, {1, false, GEONN_ALGORITHM_INDEX, INFINITY}, 1024},
-	{"hundred nearest by brute force", 0, GEONN_METRIC_SPHERE, {100, false, GEONN_ALGORITHM_BRUTE, INFINITY}, 65536},
-	{"all within a radius", 0, GEONN_METRIC_SPHERE, {0, false, GEONN_ALGORITHM_INDEX, 4e6}, 65536},
-	{"all, in parts", 0, GEONN_METRIC_SPHERE, {0, false, GEONN_ALGORITHM_BRUTE, INFINITY}, 256},
+	{"nearest", 0, GEONN_METRIC_SPHERE, {.k = 1,.algorithm = GEONN_ALGORITHM_INDEX,.max_distance = INFINITY}, 1024},
+	{"nearest by brute force", 0, GEONN_METRIC_SPHERE, {.k = 1,.algorithm = GEONN_ALGORITHM_BRUTE,.max_distance = INFINITY}, 1024},
+	{"nearest on the spheroid", 0, GEONN_METRIC_SPHEROID, {.k = 1,.algorithm = GEONN_ALGORITHM_INDEX,.max_distance = INFINITY}, 1024},
+	{"five nearest with ties", 0, GEONN_METRIC_SPHERE, {.k = 5,.ties = true,.algorithm = GEONN_ALGORITHM_INDEX,.max_distance = INFINITY}, 8192},
+	{"nearest of a group", GEONN_COLUMN_GROUP, GEONN_METRIC_SPHERE, {.k = 1,.algorithm = GEONN_ALGORITHM_INDEX,.max_distance = INFINITY}, 1024},
+	{"hundred nearest by brute force", 0, GEONN_METRIC_SPHERE, {.k = 100,.algorithm = GEONN_ALGORITHM_BRUTE,.max_distance = INFINITY}, 65536},
+	{"all within a radius", 0, GEONN_METRIC_SPHERE, {.algorithm = GEONN_ALGORITHM_INDEX,.max_distance = 4e6}, 65536},
+	{"all, in parts", 0, GEONN_METRIC_SPHERE, {.algorithm = GEONN_ALGORITHM_BRUTE,.max_distance = INFINITY}, 256},
 };
 
 #define SCENARIOS (sizeof(scenarios) / sizeof(scenarios[0]))

@@ -28,6 +28,7 @@
 #include "../lib/random.h"
 #include "compare.h"
 #include "conditions.h"
+#include "counts.h"
 
 /* at most, under a sanitizer */
 #define SANITIZED_REFERENCES 300
@@ -721,6 +722,7 @@ main(int argument_count, char **words)
 	conditions_test(begin_case, seed, GEONN_METRIC_SPHERE);
 	test_exclude_self();
 	test_order_by_tag();
+	counts_test(begin_case);
 	test_random_sizes();
 	test_spheroid();
 	test_columns(GEONN_METRIC_SPHEROID);

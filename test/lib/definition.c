@@ -192,6 +192,17 @@ definition_answer(const struct definition *definition, size_t observation,
 	return count;
 }
 
+size_t
+definition_count(const struct definition *definition, size_t observation, double radius)
+{
+	const struct client_question within = {.max_distance = radius};
+
+	/* all candidates, also those that the definition has not kept */
+	if (radius == INFINITY)
+		return definition->candidates[observation].all;
+	return definition_answer(definition, observation, &within);
+}
+
 void
 definition_free(struct definition *definition)
 {

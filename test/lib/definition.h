@@ -48,6 +48,12 @@ extern struct definition definition_create(const struct points *references,
 extern size_t definition_answer(const struct definition *definition, size_t observation,
 								const struct client_question *question);
 
+/*
+ * How many candidates of an observation are within a radius.  Ends the program where the definition is not deep
+ * enough to tell.
+ */
+extern size_t definition_count(const struct definition *definition, size_t observation, double radius);
+
 extern void definition_free(struct definition *definition);
 
 #endif							/* GEONN_TEST_DEFINITION_H */

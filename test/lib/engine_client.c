@@ -517,9 +517,11 @@ request_search(struct client *client, const struct client_question *question,
 		.algorithm = question->algorithm,
 		.flags = (question->ties ? GEONN_SEARCH_TIES : 0) |
 		(resume ? GEONN_SEARCH_RESUME : 0),
-		.max_distance = question->max_distance
+		.max_distance = question->max_distance,
+		.radii = question->radii
 	};
 
+	memcpy(message.radius, question->radius, sizeof(message.radius));
 	client_send(client, GEONN_SEARCH, &message);
 }
 

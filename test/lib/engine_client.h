@@ -47,6 +47,8 @@ struct client_question
 	bool		ties;			/* and all that tie with the k-th */
 	enum geonn_algorithm algorithm;
 	double		max_distance;	/* metres, inclusive; may be INFINITY */
+	uint32_t	radii;			/* with k = 0: count within so many radii instead; 0: no count */
+	double		radius[GEONN_RADII_MAX];	/* metres, rising; may be INFINITY */
 };
 
 /*

@@ -27,12 +27,22 @@ search_counts_each(const struct search *search)
 	return search->question.radii * (weights > 0 ? weights : 1);
 }
 
+/*
+ * Whether a search counts references of which positions and tags alone decide, and adds up no weights.
+ */
+static bool
+counts_by_chords(const struct search *search)
+{
+	return geonn_metric_chord_decides(search->dataset->metric) &&
+		(search->dataset->columns & ~(GEONN_COLUMN_GROUP | GEONN_COLUMN_EXCLUDED)) == 0;
+}
+
 enum geonn_device_choice
 search_choice(const struct search *search, enum geonn_device_choice chosen)
 {
 	bool		every_pair = search->question.algorithm == GEONN_ALGORITHM_BRUTE;
 
-	return search->question.radii > 0 || search->cutoff.present ||
+	return (search->question.radii > 0 && !counts_by_chords(search)) || search->cutoff.present ||
 		(every_pair && !search_is_plain_nearest(search)) ?
 		GEONN_DEVICE_CPU : chosen;
 }
