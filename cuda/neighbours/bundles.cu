@@ -35,9 +35,6 @@
 #define BLOCK_WARPS 4
 #define BLOCK_THREADS (BLOCK_WARPS * INDEX_WIDTH)
 
-/* how many blocks fill a multiprocessor, if each warp has a bundle */
-#define BLOCKS_FULL 8
-
 /* how many counts a block of begin_kernel() writes */
 #define BEGIN_ROWS (8 * BLOCK_THREADS)
 
@@ -454,7 +451,7 @@ launch(const struct neighbours *search)
 
 	CUDA_TRY(count_multiprocessors(&multiprocessors));
 	/* few observations are spread over all warps that run at the same time */
-	bundle = search->rows / (multiprocessors * BLOCKS_FULL * BLOCK_WARPS) + 1;
+	bundle = search->rows / (multiprocessors * resident_blocks_of(KEPT) * BLOCK_WARPS) + 1;
 	if (bundle > INDEX_WIDTH)
 		bundle = INDEX_WIDTH;
 	begin_kernel<<<blocks_for(search->rows, BEGIN_ROWS), BLOCK_THREADS, 0, search->stream>>> (*search);
