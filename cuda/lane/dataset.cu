@@ -2,8 +2,8 @@
  * dataset.cu
  *		Builds datasets on one GPU, and copies them to the others.
  *
- * A part of a dataset (its references for brute force, its index, or its table) is one
- * block of memory.  The first GPU that needs the part gets the columns and
+ * A part of a dataset (its references for brute force, its index, its table, or the sums of
+ * its weights) is one block of memory.  The first GPU that needs the part gets the columns and
  * builds it.  GPUs that are linked to that one wait meanwhile and copy the
  * finished block, which takes a fraction of the time; then they only recompute
  * its addresses.  GPUs without a link build for themselves.
@@ -88,6 +88,8 @@ place_part(struct cuda_built *built, enum cuda_part part, const struct dataset *
 		return brute_place_references(memory, count, dataset->metric, &built->references);
 	if (part == CUDA_CELLS)
 		return cells_place(memory, built->index.shape.positions, &built->cells);
+	if (part == CUDA_SUMS)
+		return index_weights_place(memory, count, &built->weights);
 	return index_place(memory, count, dataset->metric, dataset->columns, &built->index);
 }
 
@@ -97,7 +99,8 @@ static void *
 allocate_for(struct cuda_built *built, enum cuda_part part, const struct dataset *dataset,
 			 bool building, size_t bytes, struct failure *failure)
 {
-	static const char *const names[] = {"brute force over", "the index of", "the table of"};
+	static const char *const names[] = {"brute force over", "the index of", "the table of",
+	"the sums of the weights of"};
 	enum cuda_purpose kind = part == CUDA_CELLS ? CUDA_FOR_SPEED :
 		building ? CUDA_FOR_SEARCH : CUDA_FOR_DATASET;
 	char		purpose[64];
@@ -186,9 +189,34 @@ make_index(struct cuda_built *built, const struct search *search, char *room)
 	return index_build(&built->index, &source, room + offset, cuda->building);
 }
 
+/* Lay out the columns of a dataset's weights; returns the bytes that they take. */
+static size_t
+place_weights(void *memory, const struct dataset *dataset, const double **weight)
+{
+	size_t		bytes = 0;
+
+	for (int i = 0; i < GEONN_WEIGHTS_MAX && dataset->weight[i] != NULL; i++)
+		place_columns(memory, &bytes, dataset->count, &weight[i]);
+	return bytes;
+}
+
+static cudaError_t
+make_sums(struct cuda_built *built, const struct dataset *dataset, char *room)
+{
+	const double *weight[GEONN_WEIGHTS_MAX] = {};
+	struct upload upload = {};
+	size_t		offset = place_weights(room, dataset, weight);
+
+	for (uint32_t i = 0; i < built->weights.count; i++)
+		upload_add(&upload, weight[i], dataset->weight[i], dataset->count);
+	CUDA_TRY(upload_run(built->device, &upload));
+	return index_weights_build(&built->weights, &built->index, weight, room + offset,
+							   cuda_device_of(built->device)->building);
+}
+
 /*
  * Build a part, whose block is allocated: from the host's columns, or if it is a
- * table, from the index, which is built already.
+ * table, from the index, which is built already; sums from both.
  */
 static bool
 make_part(struct cuda_built *built, enum cuda_part part, const struct search *search,
@@ -198,6 +226,7 @@ make_part(struct cuda_built *built, enum cuda_part part, const struct search *se
 	struct cuda_device *cuda = cuda_device_of(built->device);
 	struct phase phase(part == CUDA_CELLS ? "build table" : "build dataset");
 	struct index_source source;
+	const double *weight[GEONN_WEIGHTS_MAX];
 	size_t		bytes = 0;
 	char	   *room = NULL;
 	cudaError_t error;
@@ -206,11 +235,15 @@ make_part(struct cuda_built *built, enum cuda_part part, const struct search *se
 		bytes = cells_build_room(&built->cells);
 	else if (part == CUDA_INDEX)
 		bytes = place_source(NULL, dataset, &source) + index_build_room((uint32_t) dataset->count);
+	else if (part == CUDA_SUMS)
+		bytes = place_weights(NULL, dataset, weight) +
+			index_weights_room((uint32_t) dataset->count, &built->weights);
 	if (bytes > 0 &&
 		(room = (char *) allocate_for(built, part, dataset, true, bytes, failure)) == NULL)
 		return false;
 	error = part == CUDA_BRUTE ? make_references(built, dataset) :
 		part == CUDA_INDEX ? make_index(built, search, room) :
+		part == CUDA_SUMS ? make_sums(built, dataset, room) :
 		cells_build(&built->cells, &built->index, room, cuda->building);
 	if (error == cudaSuccess)
 		error = cudaStreamSynchronize(cuda->building);
@@ -392,6 +425,12 @@ fill_part(struct cuda_built *built, enum cuda_part part, const struct cuda_built
 	return done;
 }
 
+static bool
+needs_sums(const struct search *search)
+{
+	return search->question.radii > 0 && (search->dataset->columns & GEONN_COLUMNS_WEIGHTS) != 0;
+}
+
 /* only the device's own thread changes the state of its blocks */
 bool
 cuda_is_built(const struct device *device, const struct search *search,
@@ -400,7 +439,9 @@ cuda_is_built(const struct device *device, const struct search *search,
 	const struct cuda_built *built =
 		(const struct cuda_built *) search->dataset->built[device->number];
 
-	return built != NULL && built->blocks[cuda_part_of(algorithm)].state == PART_BUILT;
+	return built != NULL && built->blocks[cuda_part_of(algorithm)].state == PART_BUILT &&
+		(!needs_sums(search) || built->blocks[CUDA_SUMS].state == PART_BUILT ||
+		 (built->weights.count > 0 && !built->weights.fit));
 }
 
 bool
@@ -456,6 +497,19 @@ build_table(struct cuda_built *built, const struct search *search, struct failur
 	return atomic_load(&built->device->usable);
 }
 
+/*
+ * Build the sums of the weights beside the index, if the search needs them and they fit.
+ */
+static bool
+build_sums(struct cuda_built *built, const struct search *search, struct failure *failure)
+{
+	if (!needs_sums(search))
+		return true;
+	if (built->weights.count == 0)
+		index_weights_find(&built->weights, search->dataset);
+	return !built->weights.fit || build_part(built, CUDA_SUMS, search, failure);
+}
+
 bool
 cuda_build(struct device *device, const struct search *search, struct failure *failure)
 {
@@ -465,6 +519,8 @@ cuda_build(struct device *device, const struct search *search, struct failure *f
 	if (built == NULL)
 		return fail(failure, GEONN_ERROR_MEMORY, "not enough memory for a dataset's description");
 	if (!build_part(built, part, search, failure))
+		return false;
+	if (!build_sums(built, search, failure))
 		return false;
 	return part != CUDA_INDEX || !search_is_plain_nearest(search) ||
 		build_table(built, search, failure);

@@ -8,6 +8,7 @@
 #include "cuda/brute/brute.cuh"
 #include "cuda/cells/cells.cuh"
 #include "cuda/index/index.cuh"
+#include "cuda/index/index_sums.cuh"
 
 extern "C"
 {
@@ -19,10 +20,11 @@ enum cuda_part
 {
 	CUDA_BRUTE,					/* the references as brute force reads them (brute.cuh) */
 	CUDA_INDEX,
-	CUDA_CELLS					/* the table of cells.cuh, beside the index */
+	CUDA_CELLS,					/* the table of cells.cuh, beside the index */
+	CUDA_SUMS					/* the sums of the dataset's weights (index_sums.cuh), beside the index */
 };
 
-#define CUDA_PARTS 3
+#define CUDA_PARTS 4
 
 enum cuda_part_state
 {
@@ -53,6 +55,7 @@ struct cuda_built
 	struct brute_references references;
 	struct index index;
 	struct cells cells;
+	struct index_weights weights;	/* whose sums are built, if they fit */
 
 	/* used by the device's thread alone */
 	double		by_index;		/* observations that the index has answered, though a table could

@@ -1,6 +1,6 @@
 /*
  * counts.cu
- *		Counts the candidates of observations within radii, with a warp for each observation.
+ *		Counts the candidates of observations within radii, and adds up their weights, with a warp for each observation.
  *
  * The walk goes through the index from the topmost level down, once for all radii, as the CPU's does
  * (engine/cpu/count.c).  Each lane looks at one of the 32 children of the present node.  On the way the walk has a
@@ -8,7 +8,8 @@
  * and have them already.  For each child the range becomes narrower: the radii that contain it whole get all of its
  * references without a look at them, by the node's range of positions, and only the radii whose border may
  * cross the child are left.  If any are left, the walk goes into the child.  In a leaf, squared chords decide about most
- * positions, and distances about those so near to a border that the margins of chords leave it open.
+ * positions, and distances about those so near to a border that the margins of chords leave it open.  The references
+ * of a node or a position are a range of the index's order, for which index_sums.cuh has the sum of any weight.
  *
  *
  * Why the answer is exact
@@ -60,11 +61,25 @@ struct radius_range
 	uint32_t	to;
 };
 
+/* the sums of a radius */
+struct lane_sums
+{
+	uint64_t	word[GEONN_WEIGHTS_MAX][INDEX_SUM_WORDS];
+};
+
+/* a range of references, in the index's order; one whose end is before its begin takes references off */
+struct reference_range
+{
+	uint32_t	first;
+	uint32_t	end;
+};
+
 struct counts_walk
 {
 	/* the same in every lane */
 	const struct index *index;
 	const struct radii *radii;
+	const struct index_weights *weights;
 	struct geonn_vector from;
 	int32_t		group;
 	bool		one_each;		/* each position has one reference */
@@ -74,7 +89,10 @@ struct counts_walk
 	uint32_t	crossed_to;
 
 	uint32_t	left;			/* lane l's: the children of level l that the walk still has to go into, a bit each */
-	uint32_t	references;		/* lane r's: how many references radius r contains, of those seen so far */
+
+	/* lane r's: how many references radius r contains, of those seen so far, and the sums of their weights */
+	uint32_t	references;
+	struct lane_sums *sums;		/* in shared memory; NULL in lanes without a radius */
 };
 
 /*
@@ -97,26 +115,68 @@ store_radius(uint32_t *word, int level, uint32_t radius)
 }
 
 /*
- * Add references to the count of a radius: every lane those that it has.
+ * Add the weights of references to the sums of a radius: every lane those of its range.
  */
 static __device__ __forceinline__ void
-add_references(struct counts_walk *walk, uint32_t radius, uint32_t references)
+add_weights(struct counts_walk *walk, uint32_t radius, struct reference_range range)
 {
-	uint32_t	sum = warp_sum(references);
+	const struct index_weights *weights = walk->weights;
 
-	if (warp_lane() == radius)
-		walk->references += sum;
+	for (uint32_t i = 0; i < weights->count; i++)
+	{
+		const struct index_sums *sums = &weights->sums[i];
+		uint64_t	word[INDEX_SUM_WORDS] = {};
+
+		if (range.first != range.end)
+			index_sums_of_range(sums, range.first, range.end, word);
+		for (int lanes = 16; lanes > 0; lanes /= 2)
+		{
+			uint64_t	others[INDEX_SUM_WORDS];
+
+#pragma unroll
+			for (uint32_t j = 0; j < INDEX_SUM_WORDS; j++)
+				others[j] = j < sums->form.words ? __shfl_xor_sync(ALL_LANES, word[j], lanes) : 0;
+			index_sums_add<INDEX_SUM_WORDS>(word, others, sums->form.words);
+		}
+		if (warp_lane() == radius)
+			index_sums_add<INDEX_SUM_WORDS>(walk->sums->word[i], word, sums->form.words);
+	}
 }
 
-/* how many references a node of a level has */
-static __device__ __forceinline__ uint32_t
+/*
+ * Add references to the count of a radius, and their weights to its sums: every lane those of its range.
+ */
+template <bool WEIGHTS>
+static __device__ __forceinline__ void
+add_references(struct counts_walk *walk, uint32_t radius, struct reference_range range)
+{
+	uint32_t	references = warp_sum(range.end - range.first);
+
+	if (warp_lane() == radius)
+		walk->references += references;
+	if (WEIGHTS && __any_sync(ALL_LANES, range.first != range.end))
+		add_weights(walk, radius, range);
+}
+
+/* the references of positions first ... end - 1 */
+static __device__ __forceinline__ struct reference_range
+references_of(const struct counts_walk *walk, uint32_t first, uint32_t end)
+{
+	struct reference_range range = {first, end};
+
+	if (!walk->one_each)
+		range = {walk->index->start[first], walk->index->start[end]};
+	return range;
+}
+
+/* the references of a node of a level */
+static __device__ __forceinline__ struct reference_range
 references_of_node(const struct counts_walk *walk, int level, uint32_t node)
 {
-	const struct index *index = walk->index;
 	uint64_t	first = (uint64_t) node << INDEX_BITS * (level + 1);
-	uint64_t	end = min((uint64_t) (node + 1) << INDEX_BITS * (level + 1), (uint64_t) index->shape.positions);
+	uint64_t	end = (uint64_t) (node + 1) << INDEX_BITS * (level + 1);
 
-	return walk->one_each ? (uint32_t) (end - first) : index->start[end] - index->start[first];
+	return references_of(walk, (uint32_t) first, (uint32_t) min(end, (uint64_t) walk->index->shape.positions));
 }
 
 /*
@@ -157,6 +217,7 @@ crossed_radii(const struct counts_walk *walk, size_t place, bool alone, struct r
  * Look at the children of a node: add those that radii contain whole.  Returns the children that the walk has to go
  * into, a bit each, with their radii stored.
  */
+template <bool WEIGHTS>
 static __device__ __forceinline__ uint32_t
 look_at_children(struct counts_walk *walk, int level, uint32_t parent, struct radius_range range)
 {
@@ -179,10 +240,11 @@ look_at_children(struct counts_walk *walk, int level, uint32_t parent, struct ra
 		crossed = crossed_radii(walk, place, alone, range);
 	if (__any_sync(ALL_LANES, crossed.to < range.to))
 	{
-		uint32_t	references = crossed.to < range.to ? references_of_node(walk, level, node) : 0;
+		struct reference_range none = {};
+		struct reference_range references = crossed.to < range.to ? references_of_node(walk, level, node) : none;
 
 		for (uint32_t radius = warp_smallest(crossed.to); radius < range.to; radius++)
-			add_references(walk, radius, crossed.to <= radius ? references : 0);
+			add_references<WEIGHTS>(walk, radius, crossed.to <= radius ? references : none);
 	}
 	store_radius(&walk->crossed_from, level, crossed.from);
 	store_radius(&walk->crossed_to, level, crossed.to);
@@ -192,6 +254,7 @@ look_at_children(struct counts_walk *walk, int level, uint32_t parent, struct ra
 /*
  * Add a leaf's positions to the counts of a range of radii.
  */
+template <bool WEIGHTS>
 static __device__ __forceinline__ void
 look_at_leaf(struct counts_walk *walk, uint32_t leaf, struct radius_range range)
 {
@@ -202,33 +265,35 @@ look_at_leaf(struct counts_walk *walk, uint32_t leaf, struct radius_range range)
 		(index->group == NULL || index->group[position] == walk->group);
 	struct geonn_vector vector = present ? index_vector(index, position) : walk->from;
 	double		chord = geonn_chord_squared(walk->from, vector);
-	uint32_t	references = 1;
+	struct reference_range none = {};
+	struct reference_range references = {};
 
 	present = present && chord <= radii->within[range.to - 1];
 	if (!__any_sync(ALL_LANES, present))
 		return;
-	if (present && !walk->one_each)
-		references = index->start[position + 1] - index->start[position];
+	if (present)
+		references = references_of(walk, position, position + 1);
 	for (uint32_t radius = range.from; radius < range.to; radius++)
 	{
 		bool		inside = present && chord <= radii->within[radius];
 
 		if (inside && chord > radii->certain[radius])
 			inside = geonn_metric_distance_of(index->metric, walk->from, vector) <= radii->radius[radius];
-		add_references(walk, radius, inside ? references : 0);
+		add_references<WEIGHTS>(walk, radius, inside ? references : none);
 	}
 }
 
 /*
  * Walk through the index, for all radii.
  */
+template <bool WEIGHTS>
 static __device__ __forceinline__ void
 walk_through(struct counts_walk *walk)
 {
 	int			levels = walk->index->shape.levels;
 	int			level = levels - 1;
 	uint32_t	parent = 0;
-	uint32_t	left = look_at_children(walk, level, parent, {0, walk->radii->count});
+	uint32_t	left = look_at_children<WEIGHTS>(walk, level, parent, {0, walk->radii->count});
 
 	for (;;)
 	{
@@ -249,14 +314,14 @@ walk_through(struct counts_walk *walk)
 		range = range_of_child(walk, level, child);
 		if (level == 0)
 		{
-			look_at_leaf(walk, parent * INDEX_WIDTH + child, range);
+			look_at_leaf<WEIGHTS>(walk, parent * INDEX_WIDTH + child, range);
 			continue;
 		}
 		if (warp_lane() == (uint32_t) level)
 			walk->left = left;
 		parent = parent * INDEX_WIDTH + child;
 		level--;
-		left = look_at_children(walk, level, parent, range);
+		left = look_at_children<WEIGHTS>(walk, level, parent, range);
 	}
 }
 
@@ -306,6 +371,7 @@ position_of(const struct counts_walk *walk, uint32_t reference)
 /*
  * Take the references with these tags off all counts that have them.
  */
+template <bool WEIGHTS>
 static __device__ __forceinline__ void
 take_excluded_off(struct counts_walk *walk, const uint32_t *by_place, int64_t first_tag, int64_t last_tag)
 {
@@ -334,17 +400,42 @@ take_excluded_off(struct counts_walk *walk, const uint32_t *by_place, int64_t fi
 		}
 		for (uint32_t radius = 0; radius < radii->count; radius++)
 		{
-			uint32_t	inside = __popc(__ballot_sync(ALL_LANES, excluded && distance <= radii->radius[radius]));
+			struct reference_range range = {};
 
-			if (warp_lane() == radius)
-				walk->references -= inside;
+			if (excluded && distance <= radii->radius[radius])
+				range = {reference + 1, reference};
+			add_references<WEIGHTS>(walk, radius, range);
 		}
 	}
 }
 
+/*
+ * Write the observation's pairs: each lane those of its radius.
+ */
+template <bool WEIGHTS>
+static __device__ __forceinline__ void
+write_pairs(const struct neighbours *search, const struct counts_walk *walk, uint32_t row)
+{
+	uint32_t	pairs = WEIGHTS ? walk->weights->count : 1;	/* of a radius */
+	uint64_t	pair = ((uint64_t) row * walk->radii->count + warp_lane()) * pairs;
+
+	if (warp_lane() == 0)
+		search->results.count[row] = walk->radii->count * pairs;
+	if (warp_lane() >= walk->radii->count)
+		return;
+	for (uint32_t i = 0; i < pairs; i++)
+	{
+		search->results.packed_tag[pair + i] = walk->references;
+		search->results.packed_distance[pair + i] = WEIGHTS ?
+			exact_sum_rounded(walk->weights->sums[i].form, walk->sums->word[i]) : 0.0;
+	}
+}
+
+template <bool WEIGHTS>
 static __global__ void __launch_bounds__(WARP_BLOCK_THREADS)
 counts_kernel(const __grid_constant__ struct neighbours search, const __grid_constant__ struct radii radii)
 {
+	__shared__ struct lane_sums sums[WEIGHTS ? WARP_BLOCK_WARPS * GEONN_RADII_MAX : 1];
 	struct warp_share share;
 	uint32_t	number;
 
@@ -352,7 +443,6 @@ counts_kernel(const __grid_constant__ struct neighbours search, const __grid_con
 	while (warp_share_next(&share, &number))
 	{
 		uint32_t	row = search.order[number];
-		uint64_t	pair = (uint64_t) row * radii.count + warp_lane();
 		struct counts_walk walk = {};
 
 		walk.index = &search.index;
@@ -360,16 +450,16 @@ counts_kernel(const __grid_constant__ struct neighbours search, const __grid_con
 		walk.from = observation_vector(&search, row);
 		walk.group = search.group == NULL ? 0 : search.group[row];
 		walk.one_each = search.index.references == search.index.shape.positions;
-		walk_through(&walk);
-		if (search.by_place != NULL)
-			take_excluded_off(&walk, search.by_place, search.excluded_first[row], search.excluded_last[row]);
-		if (warp_lane() < radii.count)
+		walk.weights = &search.weights;
+		if (WEIGHTS && warp_lane() < GEONN_RADII_MAX)
 		{
-			search.results.packed_tag[pair] = walk.references;
-			search.results.packed_distance[pair] = 0.0;
+			walk.sums = &sums[threadIdx.x / INDEX_WIDTH * GEONN_RADII_MAX + warp_lane()];
+			*walk.sums = {};
 		}
-		if (warp_lane() == 0)
-			search.results.count[row] = radii.count;
+		walk_through<WEIGHTS>(&walk);
+		if (search.by_place != NULL)
+			take_excluded_off<WEIGHTS>(&walk, search.by_place, search.excluded_first[row], search.excluded_last[row]);
+		write_pairs<WEIGHTS>(&search, &walk, row);
 	}
 }
 
@@ -404,5 +494,6 @@ counts_enqueue(const struct neighbours *search, const struct question *question)
 		radii.within[i] = geonn_metric_radius_limit(search->index.metric, question->radius[i]);
 		radii.certain[i] = geonn_metric_certain_limit(search->index.metric, question->radius[i]);
 	}
-	return launch_resident(counts_kernel, UINT32_MAX, search->stream, *search, radii);
+	return launch_resident(search->weights.count > 0 ? counts_kernel<true> : counts_kernel<false>, UINT32_MAX,
+						   search->stream, *search, radii);
 }

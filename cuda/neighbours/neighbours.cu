@@ -235,6 +235,7 @@ neighbours_place(struct lane *lane, uint32_t rows, void *memory)
 	struct neighbours_piece *piece = piece_of(lane);
 	struct neighbours *work = &piece->work;
 	struct results *results = &work->results;
+	const struct cuda_built *built = (struct cuda_built *) dataset->built[lane->device->number];
 	bool		decides = chord_decides(lane);
 	uint32_t	room = room_left(search);
 	uint32_t	full_rows = neighbours_rows(lane);
@@ -252,7 +253,7 @@ neighbours_place(struct lane *lane, uint32_t rows, void *memory)
 		room = NEIGHBOURS_DECISION_ROOM;
 	else if (!piece->collects && slots < room)
 		room = (uint32_t) slots;
-	work->index = ((struct cuda_built *) dataset->built[lane->device->number])->index;
+	work->index = built->index;
 	work->rows = rows;
 	work->k = question->k;
 	work->ties = question->ties;
@@ -264,6 +265,14 @@ neighbours_place(struct lane *lane, uint32_t rows, void *memory)
 	results->rows = rows;
 	results->room = room;
 	results->tag = work->index.tag;
+	if (question->radii > 0 && (dataset->columns & GEONN_COLUMNS_WEIGHTS))
+	{
+		work->weights = built->weights;
+
+		/* sums that do not fit are for the CPU, as if the pairs did not fit into the GPU's memory */
+		if (!work->weights.fit)
+			results->room = 0;
+	}
 	if (question->radii > 0)
 		place_columns(memory, &offset, (size_t) rows * search_counts_each(search), &results->packed_tag,
 					  &results->packed_distance);
@@ -332,6 +341,12 @@ enqueue_copy_in(struct lane *lane, enum piece_progress *progress)
 	struct neighbours_piece *piece = piece_of(lane);
 	struct neighbours *work = &piece->work;
 
+	if (lane->search->question.radii > 0 && work->results.room < search_counts_each(lane->search))
+	{
+		status_of(lane)->results = {};
+		*progress = PIECE_LAST;
+		return cudaSuccess;
+	}
 	*progress = PIECE_AHEAD;
 	CUDA_TRY(copy_observations(lane, work->rows, work->latitude, work->longitude, work->group,
 							   work->excluded_first, work->excluded_last));
@@ -366,8 +381,7 @@ copy_out(struct lane *lane, enum piece_progress *progress)
 }
 
 /*
- * Count within radii.  Each observation has the same number of pairs, and all have room in the batch, unless it lacks
- * room for one.
+ * Count within radii.  Each observation has the same number of pairs, and all have room.
  */
 static cudaError_t
 enqueue_count_within(struct lane *lane, enum piece_progress *progress)
@@ -382,12 +396,6 @@ enqueue_count_within(struct lane *lane, enum piece_progress *progress)
 		fitting->observations = piece->work.rows;
 		fitting->pairs = piece->work.rows * each;
 		return copy_out(lane, progress);
-	}
-	if (room_left(lane->search) < each)
-	{
-		*fitting = {};
-		*progress = PIECE_LAST;
-		return cudaSuccess;
 	}
 	CUDA_TRY(counts_enqueue(&piece->work, &lane->search->question));
 	return ask(lane, progress);

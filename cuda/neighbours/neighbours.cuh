@@ -15,6 +15,7 @@
 #include <cuda_runtime_api.h>
 
 #include "cuda/index/index_order.cuh"
+#include "cuda/index/index_sums.cuh"
 #include "cuda/lane/results.cuh"
 
 struct piece_operations;
@@ -89,6 +90,8 @@ struct neighbours
 	 * if these are the answer, otherwise the entries */
 	struct results results;
 
+	struct index_weights weights;	/* of counts; count is 0 if references have none */
+
 	/* [index.references] by place in the dataset: the reference's index in the index's order; for counts
 	 * with excluded tags alone, otherwise NULL */
 	uint32_t   *by_place;
@@ -159,9 +162,9 @@ extern cudaError_t neighbours_collect(const struct neighbours *search, uint32_t 
 
 /*
  * counts.cu: for searches that count.  counts_prepare() enqueues what the counts of a piece need
- * once.  counts_enqueue() enqueues a launch that counts the candidates within the question's radii, of observations
- * from status->next on, into results.count and the packed pairs (protocol.h), a row's at row * radii.  It ends after
- * some 30 ms, whether or not it took all observations.
+ * once.  counts_enqueue() enqueues a launch that counts the candidates within the question's radii, and adds up their
+ * weights, of observations from status->next on, into results.count and the packed pairs (protocol.h).  It ends
+ * after some 30 ms, whether or not it took all observations.
  */
 extern cudaError_t counts_prepare(const struct neighbours *search);
 extern cudaError_t counts_enqueue(const struct neighbours *search, const struct question *question);

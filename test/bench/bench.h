@@ -29,7 +29,8 @@ struct problem
 {
 	uint64_t	observations;	/* at least 1 */
 	uint32_t	references;		/* at least 1 */
-	uint32_t	k;				/* 1 ... GEONN_K_MAX; of a count: radii */
+	uint32_t	k;				/* 1 ... GEONN_K_MAX; of a count: how many
+								 * pairs an observation has */
 	uint32_t	radii;			/* for data on the host: references are counted within so many
 								 * radii; 0: no count */
 	double		radius[GEONN_RADII_MAX];	/* metres, rising */

@@ -29,7 +29,8 @@ conditions_columns(const struct conditions *conditions)
 	return (conditions->groups > 0 ? GEONN_COLUMN_GROUP : 0) |
 		(windows ? GEONN_COLUMN_WINDOW : 0) |
 		(conditions->radius > 0 ? GEONN_COLUMN_RADIUS : 0) |
-		(conditions->exclude_self ? GEONN_COLUMN_EXCLUDED : 0);
+		(conditions->exclude_self ? GEONN_COLUMN_EXCLUDED : 0) |
+		((1u << conditions->weights) - 1) * GEONN_COLUMN_WEIGHT;
 }
 
 bool
@@ -83,6 +84,14 @@ get(const struct conditions *conditions, uint64_t seed, enum points_set set, uin
 	return condition;
 }
 
+double
+conditions_weight(uint64_t seed, uint64_t reference, uint32_t weight)
+{
+	double		random = points_random(points_mix(seed ^ UINT64_C(0x776569676874)) + weight, reference);
+
+	return weight == 0 ? floor(1000 * random) : random;
+}
+
 static bool
 is_exclusive(const struct conditions *conditions, enum points_set set)
 {
@@ -103,6 +112,8 @@ conditions_fill(const struct conditions *conditions, uint64_t seed, enum points_
 			columns->excluded_first[i] = columns->excluded_last[i] = (int64_t) bench_tag(first + i);
 		if (columns->radius != NULL)
 			columns->radius[i] = condition.radius;
+		for (uint32_t weight = 0; weight < conditions->weights && set == POINTS_REFERENCES; weight++)
+			columns->weight[weight][i] = conditions_weight(seed, first + i, weight);
 		if (columns->low[0] != NULL)
 		{
 			columns->low[0][i] = condition.low;
@@ -146,6 +157,8 @@ conditions_text(const struct conditions *conditions)
 		length += (size_t) snprintf(text + length, sizeof(text) - length,
 									", windows of %g and %g of the time", conditions->present,
 									conditions->observed);
+	if (conditions->weights > 0)
+		length += (size_t) snprintf(text + length, sizeof(text) - length, ", weights: %u", conditions->weights);
 	if (conditions->exclude_self)
 		length += (size_t) snprintf(text + length, sizeof(text) - length, ", none of its own");
 	if (conditions->within > 0)

@@ -26,6 +26,7 @@ struct conditions
 	double		observed;		/* and for which an observation lasts; both 0: not by spans */
 	double		radius;			/* metres: of each point from 0 to that; 0: no radiuses */
 	double		within;			/* metres: the greatest distance of a candidate; 0: no limit */
+	uint32_t	weights;		/* of each reference: whole numbers below 1,000, then fractions */
 	bool		exclude_self;	/* observation i is reference i, which is no candidate of it */
 };
 
@@ -44,6 +45,9 @@ extern uint32_t conditions_columns(const struct conditions *conditions);
 /* Fill in the columns of points first ... first + count - 1 of a set, from row 0 on. */
 extern void conditions_fill(const struct conditions *conditions, uint64_t seed, enum points_set set,
 							uint64_t first, size_t count, const struct geonn_batch_columns *columns);
+
+/* A weight of a reference. */
+extern double conditions_weight(uint64_t seed, uint64_t reference, uint32_t weight);
 
 /* Whether a reference may be an answer for an observation, by their numbers, so far from it. */
 extern bool conditions_hold(const struct conditions *conditions, uint64_t seed,

@@ -63,6 +63,7 @@ static const char usage[] =
 "  --radius METRES          each point has a radius from 0 to that (none)\n"
 "  --within METRES          only references at most so far away are candidates (no limit)\n"
 "  --count METRES,...       count the references within up to 16 radii, which rise\n"
+"  --weights N              and add up so many weights of each, 0 to 4 (0)\n"
 "  --exclude-self           observations are the references, in their order, and none is\n"
 "                           a candidate of its own\n"
 "  --metric sphere|spheroid (sphere; by spheroid, answers are not checked)\n"
@@ -121,6 +122,7 @@ enum option_code
 	OPTION_RADIUS,
 	OPTION_WITHIN,
 	OPTION_COUNT,
+	OPTION_WEIGHTS,
 	OPTION_EXCLUDE_SELF,
 	OPTION_METRIC,
 	OPTION_ALGORITHM,
@@ -153,6 +155,7 @@ static const struct option options[] = {
 	{"radius", required_argument, NULL, OPTION_RADIUS},
 	{"within", required_argument, NULL, OPTION_WITHIN},
 	{"count", required_argument, NULL, OPTION_COUNT},
+	{"weights", required_argument, NULL, OPTION_WEIGHTS},
 	{"exclude-self", no_argument, NULL, OPTION_EXCLUDE_SELF},
 	{"metric", required_argument, NULL, OPTION_METRIC},
 	{"algorithm", required_argument, NULL, OPTION_ALGORITHM},
@@ -257,7 +260,6 @@ parse_radii(struct problem *problem, const char *text)
 	}
 	if (problem->radii == 0)
 		refuse("--count", "up to 16 radii, which rise", text);
-	problem->k = problem->radii;
 	free(list);
 }
 
@@ -311,6 +313,9 @@ parse_option(struct arguments *arguments, int code, const char *value)
 			break;
 		case OPTION_COUNT:
 			parse_radii(problem, value);
+			break;
+		case OPTION_WEIGHTS:
+			problem->conditions.weights = (uint32_t) parse_number("--weights", value, 0, GEONN_WEIGHTS_MAX);
 			break;
 		case OPTION_EXCLUDE_SELF:
 			problem->conditions.exclude_self = true;
@@ -415,6 +420,10 @@ complete(struct arguments *arguments, const struct machine *machine)
 	if (isinf(problem->limit_ms) && arguments->suite != SUITE_NONE)
 		problem->limit_ms = SUITE_LIMIT_SECONDS * 1e3;
 
+	if (problem->radii == 0 && problem->conditions.weights > 0)
+		refuse("--weights", "0 without --count", "more");
+	if (problem->radii > 0)
+		problem->k = problem->radii * (problem->conditions.weights > 0 ? problem->conditions.weights : 1);
 	if (problem->device == GEONN_DEVICE_CPU)
 	{
 		if (problem->data == BENCH_DATA_DEVICE)

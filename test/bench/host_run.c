@@ -74,7 +74,7 @@ struct host_run
 	struct engine engine;
 	uint64_t	observations;
 	uint32_t	references;
-	uint32_t	k;				/* pairs of an observation; of a count: radii */
+	uint32_t	k;				/* of a count: how many pairs an observation has */
 	uint32_t	radii;
 	double		radius[GEONN_RADII_MAX];
 	uint32_t	batch_rows;
@@ -464,6 +464,7 @@ check_counts(const struct host_run *run)
 		const struct sample *sample = &run->samples[i];
 		struct geonn_vector from = geonn_unit_vector(sample->latitude, sample->longitude);
 		int64_t		expected[GEONN_RADII_MAX] = {0};
+		double		sum[GEONN_RADII_MAX][GEONN_WEIGHTS_MAX] = {{0}};
 
 		for (uint32_t j = 0; j < run->references; j++)
 		{
@@ -471,20 +472,28 @@ check_counts(const struct host_run *run)
 
 			for (uint32_t radius = run->radii; radius-- > 0 && distance <= run->radius[radius];)
 				if (conditions_hold(&run->conditions, run->seed, sample->observation, j, distance))
+				{
 					expected[radius]++;
+					for (uint32_t i = 0; i < run->conditions.weights; i++)
+						sum[radius][i] += conditions_weight(run->seed, j, i);
+				}
 		}
 		verdict.checked++;
-		for (uint32_t radius = 0; radius < run->radii && verdict.right; radius++)
+		for (uint32_t pair = 0; pair < run->k && verdict.right; pair++)
 		{
-			/* a sample has tags as numbers of references */
-			int64_t		found = radius < sample->count ? bench_tag((uint64_t) sample->reference[radius]) : -1;
+			uint32_t	radius = pair / (run->k / run->radii);
 
-			if (found == expected[radius])
+			/* a sample has tags as numbers of references; the benchmark's own sums are rounded */
+			int64_t		found = pair < sample->count ? bench_tag((uint64_t) sample->reference[pair]) : -1;
+			double		expected_sum = sum[radius][pair % (run->k / run->radii)];
+
+			if (found == expected[radius] && fabs(sample->distance[pair] - expected_sum) <= 1e-9 * expected_sum)
 				continue;
 			verdict.right = false;
-			snprintf(verdict.wrong, sizeof(verdict.wrong), "observation %llu has %lld references within %g m, not %lld",
+			snprintf(verdict.wrong, sizeof(verdict.wrong),
+					 "observation %llu has %lld references within %g m with the sum %g, not %lld with %g",
 					 (unsigned long long) sample->observation, (long long) expected[radius], run->radius[radius],
-					 (long long) found);
+					 expected_sum, (long long) found, sample->distance[pair]);
 		}
 	}
 	return verdict;
@@ -699,7 +708,7 @@ send_references(struct host_run *run, const struct points *points, char *failure
 		.high = {present & GEONN_COLUMN_WINDOW ? allocate(count, sizeof(int64_t)) : NULL},
 		.edges = present & GEONN_COLUMN_WINDOW ? allocate(count, sizeof(uint16_t)) : NULL
 	};
-	const struct client_points references = {
+	struct client_points references = {
 		.count = count,
 		.latitude = run->latitude,
 		.longitude = run->longitude,
@@ -713,6 +722,8 @@ send_references(struct host_run *run, const struct points *points, char *failure
 	double		begin;
 	bool		sent;
 
+	for (uint32_t i = 0; i < run->conditions.weights; i++)
+		references.weight[i] = columns.weight[i] = allocate(count, sizeof(double));
 	points_fill_parallel(points, 0, run->references, run->latitude, run->longitude);
 	for (uint32_t i = 0; i < run->references; i++)
 		tag[i] = bench_tag(i);
@@ -727,6 +738,8 @@ send_references(struct host_run *run, const struct points *points, char *failure
 	free(columns.low[0]);
 	free(columns.high[0]);
 	free(columns.edges);
+	for (uint32_t i = 0; i < run->conditions.weights; i++)
+		free(columns.weight[i]);
 	if (!sent)
 		describe_failure(&run->client[0].client, "references", failure);
 	return sent;

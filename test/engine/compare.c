@@ -202,9 +202,18 @@ complain(struct test_case *test, int setup, const struct client_question *questi
 struct row
 {
 	int64_t		tag;			/* the reference's, or a count */
-	double		distance;		/* metres; 0 with a count */
+	double		distance;		/* metres; with a count a sum of weights, or 0 */
 	const struct neighbour *neighbour;	/* the reference; NULL with a count */
 };
+
+/* how many rows a count has of each radius */
+static uint32_t
+rows_of_radius(const struct test_case *test)
+{
+	uint32_t	weights = (uint32_t) __builtin_popcount(test->columns & GEONN_COLUMNS_WEIGHTS);
+
+	return weights > 0 ? weights : 1;
+}
 
 /*
  * How many rows the answer for an observation has by definition.  Counts of a dataset without references have none.
@@ -213,19 +222,26 @@ static size_t
 rows_of(const struct test_case *test, size_t observation, const struct client_question *question)
 {
 	if (question->radii > 0)
-		return test->references.count > 0 ? question->radii : 0;
+		return test->references.count > 0 ? question->radii * rows_of_radius(test) : 0;
 	return definition_answer(&test->definition, observation, question);
 }
 
 static struct row
 row_of(const struct test_case *test, size_t observation, const struct client_question *question, size_t number)
 {
-	const struct neighbour *neighbour = &test->definition.candidates[observation].list[number];
+	const struct definition *definition = &test->definition;
+	const struct neighbour *neighbour = &definition->candidates[observation].list[number];
 
 	if (question->radii > 0)
+	{
+		double		radius = question->radius[number / rows_of_radius(test)];
+		const double *weight = test->references.weight[number % rows_of_radius(test)];
+
 		return (struct row) {
-			.tag = (int64_t) definition_count(&test->definition, observation, question->radius[number])
+			.tag = (int64_t) definition_count(definition, observation, radius),
+			.distance = weight != NULL ? definition_sum(definition, observation, radius, weight) : 0
 		};
+	}
 	return (struct row) {test->references.tag[neighbour->place], neighbour->distance, neighbour};
 }
 
@@ -267,7 +283,8 @@ answers_right(struct test_case *test, int setup, const struct client_question *q
 			if (j >= count)
 				printf("expected nothing\n");
 			else if (expected.neighbour == NULL)
-				printf("expected count %lld within %.17g m\n", (long long) expected.tag, question->radius[j]);
+				printf("expected count %lld, sum %.17g within %.17g m\n", (long long) expected.tag,
+					   expected.distance, question->radius[j / rows_of_radius(test)]);
 			else
 				printf("expected tag %lld at %.17g m, reference %u (%.17g, %.17g)\n",
 					   (long long) expected.tag, expected.distance, expected.neighbour->place,
@@ -441,8 +458,9 @@ draw_shape(const struct test_case *test, const struct client_question *question)
 		shape.rows *= 8;
 	if (shape.room == 0)
 		shape.room = shape.rows;
-	if (shape.room < question->radii)
-		shape.room = question->radii;	/* an observation's counts are never cut off */
+	/* an observation's counts are never cut off */
+	if (shape.room < question->radii * rows_of_radius(test))
+		shape.room = question->radii * rows_of_radius(test);
 	while (pairs / shape.room > (extent == EXTENT_SANITIZED ? 8 : 150))
 		shape.room *= 8;
 	return shape;

@@ -7,7 +7,7 @@
 
 #include "conditions.h"
 
-/* Groups, excluded tags and coincident references, in indexes of all heights. */
+/* Groups, excluded tags, weights and coincident references, in indexes of all heights. */
 extern void counts_test(begin_case_function begin);
 
 #endif							/* GEONN_TEST_COUNTS_H */

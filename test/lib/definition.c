@@ -4,6 +4,7 @@
  */
 #include "definition.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -201,6 +202,76 @@ definition_count(const struct definition *definition, size_t observation, double
 	if (radius == INFINITY)
 		return definition->candidates[observation].all;
 	return definition_answer(definition, observation, &within);
+}
+
+/*
+ * Add a value to partial sums: numbers of rising size of which no two overlap, and whose sum is exactly that of all
+ * values (Shewchuk's expansions).  Returns how many these are then.
+ */
+static size_t
+add_partial(double *partial, size_t count, double value)
+{
+	size_t		kept = 0;
+
+	for (size_t i = 0; i < count; i++)
+	{
+		double		large = fabs(value) < fabs(partial[i]) ? partial[i] : value;
+		double		small = fabs(value) < fabs(partial[i]) ? value : partial[i];
+		double		rest;
+
+		value = large + small;
+		rest = small - (value - large);
+		if (rest != 0)
+			partial[kept++] = rest;
+	}
+	partial[kept++] = value;
+	return kept;
+}
+
+/*
+ * The sum of partial sums, rounded to the nearest, of two to the even one.
+ */
+static double
+rounded_sum(const double *partial, size_t count)
+{
+	double		sum = 0;
+	double		rest = 0;
+
+	while (count > 0 && rest == 0)
+	{
+		double		before = sum;
+
+		sum = before + partial[--count];
+		rest = partial[count] - (sum - before);
+	}
+
+	/* halfway, and what is left shows which way */
+	if (count > 0 && rest != 0 && (rest < 0) == (partial[count - 1] < 0))
+	{
+		double		farther = sum + 2 * rest;
+
+		if (farther - sum == 2 * rest)
+			sum = farther;
+	}
+	return sum;
+}
+
+double
+definition_sum(const struct definition *definition, size_t observation, double radius, const double *weight)
+{
+	const struct candidates *candidates = &definition->candidates[observation];
+	size_t		count = definition_count(definition, observation, radius);
+	double		partial[2112];	/* no two overlap, and float64 values have 2,098 bits */
+	size_t		partials = 0;
+
+	if (count > candidates->kept)
+	{
+		fprintf(stderr, "a definition of %zu neighbours is not deep enough\n", candidates->kept);
+		exit(EXIT_FAILURE);
+	}
+	for (size_t i = 0; i < count; i++)
+		partials = add_partial(partial, partials, weight[candidates->list[i].place]);
+	return rounded_sum(partial, partials);
 }
 
 void

@@ -54,6 +54,10 @@ extern size_t definition_answer(const struct definition *definition, size_t obse
  */
 extern size_t definition_count(const struct definition *definition, size_t observation, double radius);
 
+/* The correctly rounded sum of a column of the references, over the same candidates, all of which it has kept. */
+extern double definition_sum(const struct definition *definition, size_t observation, double radius,
+							 const double *weight);
+
 extern void definition_free(struct definition *definition);
 
 #endif							/* GEONN_TEST_DEFINITION_H */

@@ -455,6 +455,9 @@ fill_batch(struct client_slot *slot, const struct client_points *points, size_t 
 		}
 	if (columns->edges != NULL)
 		memcpy(columns->edges, points->edges + from, rows * sizeof(uint16_t));
+	for (int i = 0; i < GEONN_WEIGHTS_MAX; i++)
+		if (columns->weight[i] != NULL && points->weight[i] != NULL)
+			memcpy(columns->weight[i], points->weight[i] + from, rows * sizeof(double));
 	slot->sent = true;
 	return (uint32_t) rows;
 }

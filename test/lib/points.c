@@ -77,6 +77,8 @@ points_free(struct points *points)
 		free(points->high[i]);
 	}
 	free(points->edges);
+	for (int i = 0; i < GEONN_WEIGHTS_MAX; i++)
+		free(points->weight[i]);
 	*points = (struct points) {0};
 }
 
@@ -377,6 +379,8 @@ copy_columns(struct points *points, const struct points *from, const size_t *pla
 		points->high[i] = in_order(from->high[i], sizeof(int64_t), place, points->count);
 	}
 	points->edges = in_order(from->edges, sizeof(uint16_t), place, points->count);
+	for (int i = 0; i < GEONN_WEIGHTS_MAX; i++)
+		points->weight[i] = in_order(from->weight[i], sizeof(double), place, points->count);
 }
 
 struct points
@@ -541,6 +545,37 @@ compare_by_tag(const void *left, const void *right)
 	if (points->longitude[a] != points->longitude[b])
 		return points->longitude[a] < points->longitude[b] ? -1 : 1;
 	return 0;
+}
+
+static double
+draw_weight(enum weights weights)
+{
+	switch (weights)
+	{
+		case WEIGHTS_WHOLE:
+			return random_below(2000001) - 1000000;
+		case WEIGHTS_MONEY:
+			return random_below(10) == 0 ? -0.0 : random_below(2000000) / 100.0;
+		case WEIGHTS_COMMON:
+			return random_magnitude(1e-6, 1e9);
+		case WEIGHTS_EXTREME:
+			return random_magnitude(1e-300, 1e300);
+		case WEIGHTS_ZERO:
+		case WEIGHTS_KINDS:
+			break;
+	}
+	return 0.0;
+}
+
+void
+points_draw_weights(struct points *points, int number, enum weights weights)
+{
+	double	   *weight = allocate(points->count, sizeof(double));
+
+	for (size_t i = 0; i < points->count; i++)
+		weight[i] = weights == WEIGHTS_EXTREME && i > 0 && random_below(2) ? -weight[random_below((int) i)] :
+			draw_weight(weights);
+	points->weight[number] = weight;
 }
 
 struct points

@@ -25,6 +25,7 @@ struct points
 	int64_t    *low[GEONN_WINDOWS_MAX]; /* [count] of each window */
 	int64_t    *high[GEONN_WINDOWS_MAX];	/* [count] */
 	uint16_t   *edges;			/* [count] of all windows */
+	double	   *weight[GEONN_WEIGHTS_MAX];	/* [count] of references */
 };
 
 /* what the windows of a column are like */
@@ -41,6 +42,17 @@ enum spans
 };
 
 extern const char *const spans_names[SPANS_KINDS];
+
+/* what a column of weights is like */
+enum weights
+{
+	WEIGHTS_WHOLE,				/* whole numbers of both signs */
+	WEIGHTS_MONEY,				/* hundredths, some of them 0 or -0 */
+	WEIGHTS_COMMON,				/* of all sizes from 1e-6 to 1e9 */
+	WEIGHTS_EXTREME,			/* from 1e-300 to 1e300, of both signs, with many that cancel out */
+	WEIGHTS_ZERO,
+	WEIGHTS_KINDS
+};
 
 enum places
 {
@@ -102,6 +114,9 @@ extern void points_draw_radiuses(struct points *points, double typical);
 /* Give points window `number`; values have any edges where edges differ. */
 extern void points_draw_windows(struct points *points, int number, enum spans spans, bool all_edges);
 
+/* Give points weight `number`. */
+extern void points_draw_weights(struct points *points, int number, enum weights weights);
+
 /* The same points in the order (tag, latitude, longitude). */
 extern struct points points_sorted_by_tag(const struct points *points);
 
@@ -125,7 +140,8 @@ points_to_send(const struct points *points)
 		.radius = points->radius,
 		.low = {points->low[0], points->low[1], points->low[2]},
 		.high = {points->high[0], points->high[1], points->high[2]},
-		.edges = points->edges
+		.edges = points->edges,
+		.weight = {points->weight[0], points->weight[1], points->weight[2], points->weight[3]}
 	};
 }
 

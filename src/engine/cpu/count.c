@@ -409,7 +409,7 @@ begin(struct walk *walk, uint32_t row)
 	{
 		walk->count[radius].references = 0;
 		for (uint32_t i = 0; i < piece->weights; i++)
-			memset(walk->count[radius].sum[i].word, 0, piece->sums[i].words * sizeof(uint64_t));
+			memset(walk->count[radius].sum[i].word, 0, piece->sums[i].form.words * sizeof(uint64_t));
 	}
 }
 

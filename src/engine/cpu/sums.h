@@ -7,22 +7,19 @@
 
 #include "engine/cpu/index.h"
 #include "engine/search/device.h"
+#include "engine/search/exact_sum.h"
 
-/* the greatest number of words of a sum: see cpu/sums.c */
-#define CPU_SUM_WORDS 34
-
-/* a sum: a whole number of units, as a two's complement of the words that its cpu_sums says; the lowest word first */
+/* a sum, of as many words as the form of its cpu_sums says */
 struct cpu_sum
 {
-	uint64_t	word[CPU_SUM_WORDS];
+	uint64_t	word[EXACT_SUM_WORDS];
 };
 
 /* the sums of one of a dataset's weights, for an index */
 struct cpu_sums
 {
-	int			unit;			/* a unit is 2^unit */
-	uint32_t	words;			/* how many words a sum has */
-	uint64_t   *before;			/* [(positions + 1) * words] of each position, the sum of all positions before it */
+	struct exact_sum_form form;
+	uint64_t   *before;			/* [(positions + 1) * form.words] of each position, the sum of all positions before it */
 	size_t		bytes;			/* how many bytes of memory `before` takes */
 };
 
@@ -45,16 +42,16 @@ extern double cpu_sums_rounded(const struct cpu_sums *sums, const struct cpu_sum
 static inline void
 cpu_sums_add(const struct cpu_sums *sums, struct cpu_sum *sum, uint32_t first, uint32_t end)
 {
-	const uint64_t *low = sums->before + (size_t) first * sums->words;
-	const uint64_t *high = sums->before + (size_t) end * sums->words;
+	const uint64_t *low = sums->before + (size_t) first * sums->form.words;
+	const uint64_t *high = sums->before + (size_t) end * sums->form.words;
 	uint64_t	carry = 0;
 
-	if (sums->words == 1)
+	if (sums->form.words == 1)
 	{
 		sum->word[0] += *high - *low;
 		return;
 	}
-	for (uint32_t i = 0; i < sums->words; i++)
+	for (uint32_t i = 0; i < sums->form.words; i++)
 	{
 		/* from -2 to 2, in steps of 2^64 */
 		__int128	added = (__int128) sum->word[i] + high[i] - low[i] + (int64_t) carry;

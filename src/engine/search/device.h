@@ -20,8 +20,8 @@
  * bytes for the same search: geodesy.h decides.
  *
  * Each host has the CPU as a device, and the CPU answers any question.  A GPU
- * counts only by a metric whose chord decides, and only references without radiuses,
- * windows and weights; it answers no search that begins with a cutoff or would end with one, and
+ * counts only by a metric whose chord decides, and only references without radiuses and windows, whose weights are
+ * of a common size; it answers no search that begins with a cutoff or would end with one, and
  * looks at every pair only for the nearest reference of a plain dataset.  Such
  * searches are for the CPU from the start (search_choice), or a GPU hands the
  * rest of one over between two turns: it sets choice to GEONN_DEVICE_CPU, and

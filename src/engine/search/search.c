@@ -28,13 +28,13 @@ search_counts_each(const struct search *search)
 }
 
 /*
- * Whether a search counts references of which positions and tags alone decide, and adds up no weights.
+ * Whether positions, groups and tags alone decide which references a search counts.
  */
 static bool
 counts_by_chords(const struct search *search)
 {
 	return geonn_metric_chord_decides(search->dataset->metric) &&
-		(search->dataset->columns & ~(GEONN_COLUMN_GROUP | GEONN_COLUMN_EXCLUDED)) == 0;
+		(search->dataset->columns & ~(GEONN_COLUMN_GROUP | GEONN_COLUMN_EXCLUDED | GEONN_COLUMNS_WEIGHTS)) == 0;
 }
 
 enum geonn_device_choice

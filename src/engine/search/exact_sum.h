@@ -1,0 +1,154 @@
+/*
+ * exact_sum.h
+ *		Exact sums of float64 values, rounded once.
+ *
+ * A float64 is a whole multiple of a power of two, from 2^-1074 to 2^971.  So a column of weights has a unit, the
+ * greatest power of two of which all are multiples, and a sum of any of them is a whole number of units: it is
+ * kept as that, without rounding, and rounded once at the end.  So a sum depends neither on the order of its
+ * weights nor on how they were grouped, nor on the device that adds them up.
+ *
+ * A sum is a two's complement of as many words as its form says, the lowest word first.  Let the greatest weight be
+ * less than 2^b units.  n weights, n < 2^31, then sum up to less than n 2^b: the words have b bits, as many as n has,
+ * and one for the sign.  Whole numbers below 2^32 take one word, fractions of a common size two; weights from the
+ * least float64 to the greatest would take 2098 + 31 + 1 bits, which are 34 words.
+ */
+#ifndef GEONN_EXACT_SUM_H
+#define GEONN_EXACT_SUM_H
+
+#include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#ifdef __CUDACC__
+#define EXACT_SUM_FUNCTION static __host__ __device__ __forceinline__
+#else
+#define EXACT_SUM_FUNCTION static inline
+#endif
+
+/* the greatest number of words of a sum */
+#define EXACT_SUM_WORDS 34
+
+/* the form of the sums of some weights */
+struct exact_sum_form
+{
+	int			unit;			/* a unit is 2^unit */
+	uint32_t	words;			/* how many words a sum has */
+};
+
+/* Find the form for sums of any of these weights, which are finite. */
+extern struct exact_sum_form exact_sum_form_of(const double *weight, size_t count);
+
+/* a weight as sign, whole number and power of two: (negative ? -1 : 1) number 2^exponent */
+struct exact_weight
+{
+	bool		negative;
+	uint64_t	number;			/* less than 2^53 */
+	int			exponent;
+};
+
+EXACT_SUM_FUNCTION struct exact_weight
+exact_weight_of(double weight)
+{
+	uint64_t	bits;
+	int			biased;
+	struct exact_weight whole;
+
+	memcpy(&bits, &weight, sizeof(bits));
+	biased = (int) (bits >> 52 & 0x7ff);
+	whole.negative = bits >> 63 != 0;
+	whole.number = (bits & ((UINT64_C(1) << 52) - 1)) | (uint64_t) (biased > 0) << 52;
+	whole.exponent = (biased > 0 ? biased : 1) - 1075;
+	return whole;
+}
+
+/* how many bits a number has up to its highest one; the number is at least 1 */
+EXACT_SUM_FUNCTION uint32_t
+exact_sum_bits(uint64_t number)
+{
+#ifdef __CUDA_ARCH__
+	return 64 - (uint32_t) __clzll((long long) number);
+#else
+	return 64 - (uint32_t) __builtin_clzll(number);
+#endif
+}
+
+/* Add a weight to a sum, or take it off: a borrow or a carry goes up as far as it must. */
+EXACT_SUM_FUNCTION void
+exact_sum_add(struct exact_sum_form form, uint64_t *word, double weight, bool take_off)
+{
+	struct exact_weight whole = exact_weight_of(weight);
+	int			shift = whole.exponent - form.unit;
+	unsigned __int128 number = whole.number;
+	bool		subtract = whole.negative != take_off;
+
+	if (number == 0)
+		return;
+
+	/* a multiple of the unit has zeros where it is smaller than that */
+	number = shift < 0 ? number >> -shift : number << shift % 64;
+	for (uint32_t i = shift < 0 ? 0 : (uint32_t) shift / 64; i < form.words && number != 0; i++)
+	{
+		uint64_t	low = (uint64_t) number;
+		uint64_t	before = word[i];
+
+		word[i] = subtract ? before - low : before + low;
+		number = (number >> 64) + (subtract ? before < low : word[i] < before);
+	}
+}
+
+/* 64 bits of a number of some words, from bit `first` on; bits beyond its words are 0. */
+EXACT_SUM_FUNCTION uint64_t
+exact_sum_bits_from(const uint64_t *word, uint32_t words, uint32_t first)
+{
+	uint32_t	i = first / 64;
+	unsigned __int128 two = word[i];
+
+	if (i + 1 < words)
+		two |= (unsigned __int128) word[i + 1] << 64;
+	return (uint64_t) (two >> first % 64);
+}
+
+/*
+ * The float64 that is nearest to a sum, of two the one with the even last bit; infinite if the sum is beyond all.  The
+ * words become those of the sum without its sign.
+ */
+EXACT_SUM_FUNCTION double
+exact_sum_rounded(struct exact_sum_form form, uint64_t *word)
+{
+	uint32_t	top = form.words;
+	bool		negative = word[form.words - 1] >> 63 != 0;
+	bool		carry = true;
+	uint32_t	dropped;
+	uint64_t	kept;
+	double		rounded;
+
+	for (uint32_t i = 0; negative && i < form.words; i++)
+	{
+		word[i] = ~word[i] + carry;
+		carry = carry && word[i] == 0;
+	}
+	while (top > 0 && word[top - 1] == 0)
+		top--;
+	if (top == 0)
+		return 0.0;
+
+	/* a float64 has 53 bits, and no unit is less than its least one */
+	top = 64 * (top - 1) + exact_sum_bits(word[top - 1]);
+	dropped = top > 53 ? top - 53 : 0;
+	kept = exact_sum_bits_from(word, form.words, dropped);
+	if (dropped > 0)
+	{
+		bool		half = exact_sum_bits_from(word, form.words, dropped - 1) & 1;
+		uint64_t	rest = (dropped - 1) % 64 > 0 ? word[(dropped - 1) / 64] << (64 - (dropped - 1) % 64) : 0;
+
+		for (uint32_t i = 0; i < (dropped - 1) / 64; i++)
+			rest |= word[i];
+		kept += half && (rest != 0 || (kept & 1) != 0);
+	}
+	rounded = ldexp((double) kept, form.unit + (int) dropped);
+	return negative ? -rounded : rounded;
+}
+
+#endif							/* GEONN_EXACT_SUM_H */
