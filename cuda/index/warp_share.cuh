@@ -85,36 +85,45 @@ warp_share_next(struct warp_share *share, uint32_t *item)
 }
 
 /*
- * Count the blocks of a kernel that the current GPU runs at the same time.
+ * Count the blocks of a kernel that the current GPU runs at the same time, if each has so many bytes of dynamic shared
+ * memory.
  */
 template <typename Kernel>
 static cudaError_t
-resident_blocks(Kernel kernel, uint32_t *blocks)
+resident_blocks(Kernel kernel, uint32_t *blocks, size_t shared = 0)
 {
 	uint32_t	multiprocessors;
 	int			of_one;
 
 	CUDA_TRY(count_multiprocessors(&multiprocessors));
-	CUDA_TRY(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&of_one, kernel, WARP_BLOCK_THREADS, 0));
+	CUDA_TRY(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&of_one, kernel, WARP_BLOCK_THREADS, shared));
 	*blocks = multiprocessors * (uint32_t) of_one;
 	return *blocks > 0 ? cudaSuccess : cudaErrorLaunchOutOfResources;
 }
 
 /*
  * Enqueue a launch of as many blocks as the GPU runs at the same time, but of
- * `useful` blocks at most.
+ * `useful` blocks at most.  launch_resident_shared() gives each block so many bytes of
+ * dynamic shared memory.
  */
+template <typename Kernel, typename... Arguments>
+static cudaError_t
+launch_resident_shared(Kernel kernel, uint32_t useful, size_t shared, cudaStream_t stream, const Arguments &... arguments)
+{
+	uint32_t	blocks;
+
+	CUDA_TRY(resident_blocks(kernel, &blocks, shared));
+	if (blocks > useful)
+		blocks = useful;
+	kernel<<<blocks, WARP_BLOCK_THREADS, shared, stream>>> (arguments...);
+	return cudaGetLastError();
+}
+
 template <typename Kernel, typename... Arguments>
 static cudaError_t
 launch_resident(Kernel kernel, uint32_t useful, cudaStream_t stream, const Arguments &... arguments)
 {
-	uint32_t	blocks;
-
-	CUDA_TRY(resident_blocks(kernel, &blocks));
-	if (blocks > useful)
-		blocks = useful;
-	kernel<<<blocks, WARP_BLOCK_THREADS, 0, stream>>> (arguments...);
-	return cudaGetLastError();
+	return launch_resident_shared(kernel, useful, 0, stream, arguments...);
 }
 
 #endif							/* GEONN_WARP_SHARE_CUH */

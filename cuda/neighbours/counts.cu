@@ -26,6 +26,9 @@
  * A child's box lies within its parent's, so what a radius does with the parent it does with the child: a radius that
  * has taken the parent whole never meets the child.
  *
+ * Each lane adds up the weights of what it has looked at by itself; the lanes' sums are joined when the walk is over.
+ * If they take too much memory, a walk adds up some of the weights, and another one the next.
+ *
  * References that an observation excludes are counted at first, and taken off at the end: the tags of a dataset rise
  * from place to place, so they are found by a search for the first of them.
  */
@@ -42,6 +45,10 @@ extern "C"
 #define RADIUS_BITS 5
 #define RADIUS_MASK ((1u << RADIUS_BITS) - 1)
 
+/* how many words a lane has for its parts of sums: what a block has without asking, 48 kB */
+#define SUM_WORDS_MAX (48 * 1024 / (WARP_BLOCK_THREADS * sizeof(uint64_t)))
+
+static_assert(GEONN_RADII_MAX * INDEX_SUM_WORDS <= SUM_WORDS_MAX, "one weight, with all radii");
 static_assert(GEONN_RADII_MAX <= RADIUS_MASK && GEONN_RADII_MAX <= INDEX_WIDTH, "a lane for each radius");
 static_assert(RADIUS_BITS * INDEX_LEVELS_MAX <= 32, "a word has the number of a radius for each level");
 
@@ -61,10 +68,12 @@ struct radius_range
 	uint32_t	to;
 };
 
-/* the sums of a radius */
-struct lane_sums
+/* weights that a walk adds up */
+struct weight_range
 {
-	uint64_t	word[GEONN_WEIGHTS_MAX][INDEX_SUM_WORDS];
+	uint32_t	first;
+	uint32_t	end;
+	uint32_t	words;			/* how many words their sums have together */
 };
 
 /* a range of references, in the index's order; one whose end is before its begin takes references off */
@@ -90,9 +99,11 @@ struct counts_walk
 
 	uint32_t	left;			/* lane l's: the children of level l that the walk still has to go into, a bit each */
 
-	/* lane r's: how many references radius r contains, of those seen so far, and the sums of their weights */
-	uint32_t	references;
-	struct lane_sums *sums;		/* in shared memory; NULL in lanes without a radius */
+	uint32_t	references;		/* lane r's: how many references radius r contains, of those seen so far */
+
+	/* in shared memory, a word every WARP_BLOCK_THREADS: for each radius this lane's part of the sums of these weights */
+	uint64_t   *sums;
+	struct weight_range adds;
 };
 
 /*
@@ -114,48 +125,49 @@ store_radius(uint32_t *word, int level, uint32_t radius)
 	*word = (*word & ~(RADIUS_MASK << RADIUS_BITS * level)) | radius << RADIUS_BITS * level;
 }
 
-/*
- * Add the weights of references to the sums of a radius: every lane those of its range.
- */
+/* the words of a weight's sum, from this one on */
 static __device__ __forceinline__ void
-add_weights(struct counts_walk *walk, uint32_t radius, struct reference_range range)
+load_words(const uint64_t *sum, uint32_t words, uint64_t *word)
 {
-	const struct index_weights *weights = walk->weights;
-
-	for (uint32_t i = 0; i < weights->count; i++)
-	{
-		const struct index_sums *sums = &weights->sums[i];
-		uint64_t	word[INDEX_SUM_WORDS] = {};
-
-		if (range.first != range.end)
-			index_sums_of_range(sums, range.first, range.end, word);
-		for (int lanes = 16; lanes > 0; lanes /= 2)
-		{
-			uint64_t	others[INDEX_SUM_WORDS];
-
 #pragma unroll
-			for (uint32_t j = 0; j < INDEX_SUM_WORDS; j++)
-				others[j] = j < sums->form.words ? __shfl_xor_sync(ALL_LANES, word[j], lanes) : 0;
-			index_sums_add<INDEX_SUM_WORDS>(word, others, sums->form.words);
-		}
-		if (warp_lane() == radius)
-			index_sums_add<INDEX_SUM_WORDS>(walk->sums->word[i], word, sums->form.words);
-	}
+	for (uint32_t i = 0; i < INDEX_SUM_WORDS; i++)
+		word[i] = i < words ? sum[i * WARP_BLOCK_THREADS] : 0;
 }
 
 /*
- * Add references to the count of a radius, and their weights to its sums: every lane those of its range.
+ * Add references to the count of a radius.
  */
-template <bool WEIGHTS>
 static __device__ __forceinline__ void
-add_references(struct counts_walk *walk, uint32_t radius, struct reference_range range)
+add_references(struct counts_walk *walk, uint32_t radius, uint32_t references)
 {
-	uint32_t	references = warp_sum(range.end - range.first);
-
 	if (warp_lane() == radius)
 		walk->references += references;
-	if (WEIGHTS && __any_sync(ALL_LANES, range.first != range.end))
-		add_weights(walk, radius, range);
+}
+
+/*
+ * Add the weights of a range of references to this lane's part of a radius's sums.
+ */
+static __device__ __forceinline__ void
+add_weights(const struct counts_walk *walk, uint32_t radius, struct reference_range range)
+{
+	uint64_t   *sum = walk->sums + radius * walk->adds.words * WARP_BLOCK_THREADS;
+
+	for (uint32_t i = walk->adds.first; i < walk->adds.end; i++)
+	{
+		const struct index_sums *sums = &walk->weights->sums[i];
+		uint32_t	words = sums->form.words;
+		uint64_t	word[INDEX_SUM_WORDS];
+		uint64_t	more[INDEX_SUM_WORDS] = {};
+
+		index_sums_of_range(sums, range.first, range.end, more);
+		load_words(sum, words, word);
+		index_sums_add<INDEX_SUM_WORDS>(word, more, words);
+#pragma unroll
+		for (uint32_t j = 0; j < INDEX_SUM_WORDS; j++)
+			if (j < words)
+				sum[j * WARP_BLOCK_THREADS] = word[j];
+		sum += words * WARP_BLOCK_THREADS;
+	}
 }
 
 /* the references of positions first ... end - 1 */
@@ -240,11 +252,18 @@ look_at_children(struct counts_walk *walk, int level, uint32_t parent, struct ra
 		crossed = crossed_radii(walk, place, alone, range);
 	if (__any_sync(ALL_LANES, crossed.to < range.to))
 	{
-		struct reference_range none = {};
-		struct reference_range references = crossed.to < range.to ? references_of_node(walk, level, node) : none;
+		struct reference_range references = {};
 
+		if (crossed.to < range.to)
+			references = references_of_node(walk, level, node);
 		for (uint32_t radius = warp_smallest(crossed.to); radius < range.to; radius++)
-			add_references<WEIGHTS>(walk, radius, crossed.to <= radius ? references : none);
+		{
+			bool		inside = crossed.to <= radius;
+
+			add_references(walk, radius, warp_sum(inside ? references.end - references.first : 0));
+			if (WEIGHTS && inside)
+				add_weights(walk, radius, references);
+		}
 	}
 	store_radius(&walk->crossed_from, level, crossed.from);
 	store_radius(&walk->crossed_to, level, crossed.to);
@@ -265,7 +284,6 @@ look_at_leaf(struct counts_walk *walk, uint32_t leaf, struct radius_range range)
 		(index->group == NULL || index->group[position] == walk->group);
 	struct geonn_vector vector = present ? index_vector(index, position) : walk->from;
 	double		chord = geonn_chord_squared(walk->from, vector);
-	struct reference_range none = {};
 	struct reference_range references = {};
 
 	present = present && chord <= radii->within[range.to - 1];
@@ -279,7 +297,10 @@ look_at_leaf(struct counts_walk *walk, uint32_t leaf, struct radius_range range)
 
 		if (inside && chord > radii->certain[radius])
 			inside = geonn_metric_distance_of(index->metric, walk->from, vector) <= radii->radius[radius];
-		add_references<WEIGHTS>(walk, radius, inside ? references : none);
+		add_references(walk, radius, walk->one_each ? __popc(__ballot_sync(ALL_LANES, inside)) :
+					   warp_sum(inside ? references.end - references.first : 0));
+		if (WEIGHTS && inside)
+			add_weights(walk, radius, references);
 	}
 }
 
@@ -400,17 +421,47 @@ take_excluded_off(struct counts_walk *walk, const uint32_t *by_place, int64_t fi
 		}
 		for (uint32_t radius = 0; radius < radii->count; radius++)
 		{
-			struct reference_range range = {};
+			bool		inside = excluded && distance <= radii->radius[radius];
 
-			if (excluded && distance <= radii->radius[radius])
-				range = {reference + 1, reference};
-			add_references<WEIGHTS>(walk, radius, range);
+			add_references(walk, radius, 0u - __popc(__ballot_sync(ALL_LANES, inside)));
+			if (WEIGHTS && inside)
+				add_weights(walk, radius, {reference + 1, reference});
 		}
 	}
 }
 
 /*
- * Write the observation's pairs: each lane those of its radius.
+ * Add up the lanes' parts of a weight's sum for each radius, from `sum` on in the first radius.  Returns in each lane
+ * the rounded sum of its radius.
+ */
+static __device__ __forceinline__ double
+rounded_sum(const struct counts_walk *walk, struct exact_sum_form form, const uint64_t *sum)
+{
+	uint64_t	mine[INDEX_SUM_WORDS] = {};
+
+	for (uint32_t radius = 0; radius < walk->radii->count; radius++)
+	{
+		uint64_t	word[INDEX_SUM_WORDS];
+
+		load_words(sum + radius * walk->adds.words * WARP_BLOCK_THREADS, form.words, word);
+		for (int lanes = 16; lanes > 0; lanes /= 2)
+		{
+			uint64_t	others[INDEX_SUM_WORDS];
+
+#pragma unroll
+			for (uint32_t i = 0; i < INDEX_SUM_WORDS; i++)
+				others[i] = i < form.words ? __shfl_xor_sync(ALL_LANES, word[i], lanes) : 0;
+			index_sums_add<INDEX_SUM_WORDS>(word, others, form.words);
+		}
+#pragma unroll
+		for (uint32_t i = 0; i < INDEX_SUM_WORDS; i++)
+			mine[i] = warp_lane() == radius ? word[i] : mine[i];
+	}
+	return exact_sum_rounded(form, mine);
+}
+
+/*
+ * Write the observation's pairs, of the weights that were added: each lane those of its radius.
  */
 template <bool WEIGHTS>
 static __device__ __forceinline__ void
@@ -418,24 +469,57 @@ write_pairs(const struct neighbours *search, const struct counts_walk *walk, uin
 {
 	uint32_t	pairs = WEIGHTS ? walk->weights->count : 1;	/* of a radius */
 	uint64_t	pair = ((uint64_t) row * walk->radii->count + warp_lane()) * pairs;
+	const uint64_t *sum = walk->sums;
 
 	if (warp_lane() == 0)
 		search->results.count[row] = walk->radii->count * pairs;
-	if (warp_lane() >= walk->radii->count)
-		return;
-	for (uint32_t i = 0; i < pairs; i++)
+	for (uint32_t i = walk->adds.first; i < walk->adds.end; i++)
 	{
-		search->results.packed_tag[pair + i] = walk->references;
-		search->results.packed_distance[pair + i] = WEIGHTS ?
-			exact_sum_rounded(walk->weights->sums[i].form, walk->sums->word[i]) : 0.0;
+		double		rounded = 0.0;
+
+		if (WEIGHTS)
+		{
+			rounded = rounded_sum(walk, walk->weights->sums[i].form, sum);
+			sum += walk->weights->sums[i].form.words * WARP_BLOCK_THREADS;
+		}
+		if (warp_lane() < walk->radii->count)
+		{
+			search->results.packed_tag[pair + i] = walk->references;
+			search->results.packed_distance[pair + i] = rounded;
+		}
 	}
+}
+
+/*
+ * The weights from `first` on that one walk adds up, as far as there is shared memory for their sums.
+ */
+static __host__ __device__ __forceinline__ struct weight_range
+weights_of_walk(const struct index_weights *weights, uint32_t radii, uint32_t first)
+{
+	struct weight_range adds = {first, first, 0};
+
+	while (adds.end < weights->count && radii * (adds.words + weights->sums[adds.end].form.words) <= SUM_WORDS_MAX)
+		adds.words += weights->sums[adds.end++].form.words;
+	return adds;
+}
+
+/*
+ * Begin to count, and to add up the weights from adds.first on.
+ */
+static __device__ __forceinline__ void
+begin_sums(struct counts_walk *walk)
+{
+	walk->adds = weights_of_walk(walk->weights, walk->radii->count, walk->adds.first);
+	walk->references = 0;
+	for (uint32_t i = 0; i < walk->radii->count * walk->adds.words; i++)
+		walk->sums[i * WARP_BLOCK_THREADS] = 0;
 }
 
 template <bool WEIGHTS>
 static __global__ void __launch_bounds__(WARP_BLOCK_THREADS)
 counts_kernel(const __grid_constant__ struct neighbours search, const __grid_constant__ struct radii radii)
 {
-	__shared__ struct lane_sums sums[WEIGHTS ? WARP_BLOCK_WARPS * GEONN_RADII_MAX : 1];
+	extern __shared__ uint64_t sums[];
 	struct warp_share share;
 	uint32_t	number;
 
@@ -451,15 +535,19 @@ counts_kernel(const __grid_constant__ struct neighbours search, const __grid_con
 		walk.group = search.group == NULL ? 0 : search.group[row];
 		walk.one_each = search.index.references == search.index.shape.positions;
 		walk.weights = &search.weights;
-		if (WEIGHTS && warp_lane() < GEONN_RADII_MAX)
+		walk.sums = sums + threadIdx.x;
+		walk.adds = {0, 1, 0};
+		do
 		{
-			walk.sums = &sums[threadIdx.x / INDEX_WIDTH * GEONN_RADII_MAX + warp_lane()];
-			*walk.sums = {};
-		}
-		walk_through<WEIGHTS>(&walk);
-		if (search.by_place != NULL)
-			take_excluded_off<WEIGHTS>(&walk, search.by_place, search.excluded_first[row], search.excluded_last[row]);
-		write_pairs<WEIGHTS>(&search, &walk, row);
+			if (WEIGHTS)
+				begin_sums(&walk);
+			walk_through<WEIGHTS>(&walk);
+			if (search.by_place != NULL)
+				take_excluded_off<WEIGHTS>(&walk, search.by_place, search.excluded_first[row],
+										   search.excluded_last[row]);
+			write_pairs<WEIGHTS>(&search, &walk, row);
+			walk.adds.first = walk.adds.end;
+		} while (WEIGHTS && walk.adds.first < search.weights.count);
 	}
 }
 
@@ -486,6 +574,8 @@ cudaError_t
 counts_enqueue(const struct neighbours *search, const struct question *question)
 {
 	struct radii radii = {};
+	struct weight_range adds = {};
+	uint32_t	words = 0;
 
 	radii.count = question->radii;
 	for (uint32_t i = 0; i < radii.count; i++)
@@ -494,6 +584,11 @@ counts_enqueue(const struct neighbours *search, const struct question *question)
 		radii.within[i] = geonn_metric_radius_limit(search->index.metric, question->radius[i]);
 		radii.certain[i] = geonn_metric_certain_limit(search->index.metric, question->radius[i]);
 	}
-	return launch_resident(search->weights.count > 0 ? counts_kernel<true> : counts_kernel<false>, UINT32_MAX,
-						   search->stream, *search, radii);
+	if (search->weights.count == 0)
+		return launch_resident(counts_kernel<false>, UINT32_MAX, search->stream, *search, radii);
+	for (; adds.end < search->weights.count; words = adds.words > words ? adds.words : words)
+		adds = weights_of_walk(&search->weights, radii.count, adds.end);
+	return launch_resident_shared(counts_kernel<true>, UINT32_MAX,
+								  radii.count * words * WARP_BLOCK_THREADS * sizeof(uint64_t), search->stream,
+								  *search, radii);
 }
