@@ -13,31 +13,31 @@ CREATE FUNCTION lon(i integer) RETURNS float8 LANGUAGE sql IMMUTABLE AS 'SELECT 
 CREATE TABLE obs AS SELECT i AS id, i % 7 AS kind, date '2000-01-01' + i % 3 AS day, lat(i * 31) AS lat, lon(i * 17) AS lon
 FROM generate_series(1, 500) i;
 -- Four rows for each id, two for each place; NULLs before what is read, deleted and updated rows.
--- Nobody vacuums: references of tables that have been would be kept, and not be read again.
-CREATE TABLE ref (note text, id int4, small int2, big int8, half float8, moment timestamptz, code uuid, name text,
-    kind int4, day date, lat float8, lon float8, number_lat numeric, number_lon real, place point) WITH (autovacuum_enabled = off);
+-- The tables are unlogged: references of others would be kept, and not be read again.
+CREATE UNLOGGED TABLE ref (note text, id int4, small int2, big int8, half float8, moment timestamptz, code uuid, name text,
+    kind int4, day date, lat float8, lon float8, number_lat numeric, number_lon real, place point);
 INSERT INTO ref SELECT CASE i % 3 WHEN 0 THEN 'note' END, i / 4, i / 4, i / 4 + 10000000000, i / 4 / 2.0,
     timestamptz 'epoch' + i / 4 * interval '1 hour', md5((i / 4)::text)::uuid, 'name ' || i / 4,
     nullif(i % 8, 7), date '2000-01-01' + i % 3, lat(i / 2), lon(i / 2), lat(i / 2), lon(i / 2), point(lon(i / 2), lat(i / 2))
 FROM generate_series(1, 8000) i;
 UPDATE ref SET lat = -lat WHERE id % 10 = 4;
 DELETE FROM ref WHERE id % 10 = 3;
-CREATE TABLE unordered WITH (autovacuum_enabled = off) AS SELECT * FROM ref ORDER BY md5(ctid::text);
+CREATE UNLOGGED TABLE unordered AS SELECT * FROM ref ORDER BY md5(ctid::text);
 CREATE TABLE parts (day date, id int4, lat float8, lon float8, kind int4) PARTITION BY LIST (day);
-CREATE TABLE part_0 PARTITION OF parts FOR VALUES IN ('2000-01-01') WITH (autovacuum_enabled = off);
-CREATE TABLE part_1 (lon float8, gone text, kind int4, lat float8, id int4, day date) WITH (autovacuum_enabled = off);
+CREATE UNLOGGED TABLE part_0 PARTITION OF parts FOR VALUES IN ('2000-01-01');
+CREATE UNLOGGED TABLE part_1 (lon float8, gone text, kind int4, lat float8, id int4, day date);
 ALTER TABLE part_1 DROP gone;
 ALTER TABLE parts ATTACH PARTITION part_1 DEFAULT;
 INSERT INTO parts SELECT day, id, lat, lon, kind FROM unordered;
-CREATE TABLE alone AS SELECT id, lat, lon FROM ref;
-ALTER TABLE alone SET (parallel_workers = 0, autovacuum_enabled = off);
-CREATE TABLE by_one AS SELECT id, lat, lon FROM ref;
-ALTER TABLE by_one SET (parallel_workers = 1, autovacuum_enabled = off);
+CREATE UNLOGGED TABLE alone AS SELECT id, lat, lon FROM ref;
+ALTER TABLE alone SET (parallel_workers = 0);
+CREATE UNLOGGED TABLE by_one AS SELECT id, lat, lon FROM ref;
+ALTER TABLE by_one SET (parallel_workers = 1);
 CREATE VIEW seen AS SELECT id, lat, lon FROM ref;
 CREATE VIEW even AS SELECT id, lat, lon FROM ref WHERE id % 2 = 0;
-CREATE MATERIALIZED VIEW copied WITH (autovacuum_enabled = off) AS SELECT id, lat, lon FROM ref;
+CREATE MATERIALIZED VIEW copied AS SELECT id, lat, lon FROM ref;
 CREATE TEMP TABLE temporary AS SELECT id, lat, lon FROM ref;
-CREATE TABLE empty (id int4, lat float8, lon float8) WITH (autovacuum_enabled = off);
+CREATE UNLOGGED TABLE empty (id int4, lat float8, lon float8);
 ANALYZE;
 
 SET min_parallel_table_scan_size = 0;

@@ -53,7 +53,7 @@ SET min_parallel_table_scan_size = 0;
 SET max_parallel_workers_per_gather = 0;
 
 -- columns of a fixed length, in any order, aligned in any way
-CREATE TABLE fixed (flag boolean, lon float8, small int2, letter "char", lat float8, id int4, code uuid, key name, moment timestamptz, big int8, "day" date) WITH (autovacuum_enabled = off);
+CREATE UNLOGGED TABLE fixed (flag boolean, lon float8, small int2, letter "char", lat float8, id int4, code uuid, key name, moment timestamptz, big int8, "day" date);
 INSERT INTO fixed SELECT i % 2 = 0, lon(i), i % 100, chr(65 + i % 26)::"char", lat(i), i, md5(i::text)::uuid, 'key ' || i,
     'epoch'::timestamptz + i * interval '1 hour', i * 10000000000, 'epoch'::date + i
 FROM generate_series(1, 2000) i;

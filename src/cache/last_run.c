@@ -103,7 +103,7 @@ write_label(const PointSource *source, const GeonnQuestion *question, uint8 *lab
 	{
 		struct geonn_label of_table;
 
-		if (geonn_label_dataset(source, lfirst(cell), question, REFERENCE_COORDINATES, &of_table) == 0)
+		if (geonn_label_dataset(source, lfirst(cell), question, REFERENCE_COORDINATES, false, &of_table) == 0)
 			return;
 		appendBinaryStringInfo(&bytes, (const char *) &of_table, sizeof(of_table));
 	}

@@ -282,7 +282,8 @@ geonn_join_prepare(const GeonnJoin *join, const GeonnResultRow *row, const Geonn
 	is_known = prepared.live != NULL &&
 		geonn_live_look(prepared.live, join->references, linitial(tables), false);
 	if (!is_known && geonn_kept_memory_limit > 0 && one_table)
-		count = geonn_label_dataset(join->references, linitial(tables), &prepared.question, detail, labels);
+		count = geonn_label_dataset(join->references, linitial(tables), &prepared.question, detail,
+									prepared.live == NULL, labels);
 	if (!is_known && prepared.live != NULL && count == 0)
 		is_known = geonn_live_look(prepared.live, join->references, linitial(tables), true);
 	if (is_known)

@@ -11,21 +11,24 @@
  * not, the pages of the map, one for some 32,000 pages of the table, are made the version of a
  * label:
  *
- *	 - every page of the table has its bit, or it is new, which is to say that nothing has ever been
- *	   put there; else the table has no label, and is read as always;
- *	 - no page of the map has an LSN past the end of the WAL as it was before the first one was
- *	   looked at, and each one with such a bit has an LSN;
- *	 - the version is the number of the table's pages and of new ones, the greatest LSN of the map,
- *	   and a hash of all LSNs in the order of the map's pages.
+ *	 - each page of the table has its bit; or it is new, which is to say that nothing has ever been
+ *	   put there; or it is settled: each transaction that has inserted a tuple there or deleted one had
+ *	   ended before the snapshot was taken (live_page.h).  Else the table has no label, and is read as always.
+ *	   A table with settled pages has none for caches, whose own lists tell which pages have changed;
+ *	 - each page of the map with such a bit has an LSN, and so has each settled page without one; no
+ *	   LSN is past the end of the WAL as it was before the first page was looked at;
+ *	 - the version is the number of the table's pages, of new ones and of settled ones without a bit, the
+ *	   greatest of all these LSNs, and a hash of the LSNs of the map and of the numbers and LSNs of the pages
+ *	   without a bit, in their order.
  *
  * Bits and LSN of a page of the map are read together, under its lock: whatever sets a bit sets the
  * LSN under the same lock, so a copy with an old LSN has only old bits.  A page of the table that has
- * no bit is looked at after that.  The snapshot is older than all of this, and the table is locked,
+ * no bit is looked at after that, under its own lock.  The snapshot is older than all of this, and the table is locked,
  * so that it is not cut short meanwhile.
  *
  * Why the same version means the same rows:
  *
- * (1) The rows that a snapshot sees are the tuples that the pages had when their bits were set.  A
+ * (1) The rows that a snapshot sees on pages with a bit are the tuples that these had when the bits were set.  A
  *	   bit is set under the lock of the table's page, when all tuples of the page are visible to all
  *	   snapshots that are in use then, and to all later ones.  A change of the page clears the bit in
  *	   the critical section that puts it there, so before its transaction commits.  Suppose that the
@@ -36,34 +39,48 @@
  *	   (nodeIndexonlyscan.c).  A new page has no tuples.  It may be filled a moment later, and pages
  *	   may be added meanwhile, by transactions that the snapshot does not see.
  *
- * (2) Two looks at the map that find the same version have found each bit set all the time between
+ * (2) Two looks that find the same version have found each bit set all the time between
  *	   them.  A bit that was set after the first look at its page of the map gave this page an LSN
  *	   past the end of the WAL as of before that look, so greater than all LSNs of the first
  *	   version, and thus the second one's greatest LSN would be another.  So no bit was set.  The
  *	   second look thus found only bits that the first one had found, and, as it found as many pages
- *	   and as many new ones, it found all of them; the same pages are new.  What is not recorded does
- *	   no harm: clearing a bit gives the page of the map no LSN, but only setting it again brings
- *	   the label back.  When the table is cut short, or its map by pg_truncate_visibility_map, the
- *	   bits of what is cut off are cleared.  If the table grows to its former size again, its pages
- *	   are filled, and have no bits until they are set, or they are new, and the version has more of
- *	   these.
+ *	   and as many without a bit, it found all of them; the same pages have none.  What is not recorded does
+ *	   no harm: clearing a bit gives the page of the map no LSN, but only setting it again would hide that.
+ *	   When the table is cut short, or its map by pg_truncate_visibility_map, the
+ *	   bits of what is cut off are cleared.
+ *
+ *	   The pages without a bit have the same tuples.  All insertions, updates, deletions and pruning are
+ *	   recorded, and each sets the page's LSN to the end of its record, under the exclusive lock of the page.  So a
+ *	   page that was changed or filled after the first look at it has an LSN past the end of the WAL as of before
+ *	   that look, and the second version's greatest LSN would be another.  (Hint bits may set the LSN again, up or
+ *	   down, to those of records that came after the change.)  If the table is cut short, and grows to its former
+ *	   size again, the pages that were cut off are filled, as above, or they are new.  As no page was filled, all
+ *	   that were new are new, and a page that was not would be one more.
+ *
+ * (3) Both snapshots see the same of these tuples.  What a snapshot sees of a page depends on its bytes and on which
+ *	   of the transactions that have inserted or deleted tuples there have ended, and how.  On a settled page all of
+ *	   them had ended for the first snapshot and for the second one, whichever is the older one, and each in one way.  A
+ *	   transaction that is still in progress, a prepared one, the own one, and one that began or ended after an
+ *	   older snapshot was taken make a page unsettled.  So do subtransactions, except those that were rolled back,
+ *	   which are invisible before and after their transaction has ended.  Locks of rows do not count as deletions.
+ *	   Freezing puts for a transaction that it had ended, and is recorded.
  *
  *	   So between two looks nothing has changed that a snapshot of the second one sees; and by (1)
- *	   the snapshots of both see the tuples that the pages had when their bits were set.  One's own
- *	   uncommitted changes and those that are rolled back clear bits as any others do.  FOR UPDATE
- *	   and other locks of rows clear the second bit alone, that of frozen pages, and change no rows.
- *	   When VACUUM sets the second bit, the LSN is another, so that the table is read once more than
- *	   it must be.
+ *	   the snapshots of both see the tuples that the pages had when their bits were set, and by (3) the same tuples of
+ *	   the other pages.  One's own uncommitted changes and those that are rolled back clear bits as any others do.
+ *	   FOR UPDATE and other locks of rows clear the second bit alone, that of frozen pages, and change no rows.
+ *	   When VACUUM sets a bit, or a page without one is pruned, the version is another, so that the table is
+ *	   read once more than it must be.
  *
  *	   Hint bits, checksums and pruning change neither rows nor the map.
  *
- * (3) A few changes clear no bit, or are not recorded.  COPY FREEZE adds tuples to a page
+ * (4) A few changes clear no bit, or are not recorded.  COPY FREEZE adds tuples to a page
  *	   that it has marked itself, and leaves the mark; and where wal_level is minimal, what a
  *	   transaction puts into a file that it has made itself is in no record.  Both happen only to
  *	   files that the transaction in progress has made (rd_createSubid,
  *	   rd_firstRelfilelocatorSubid).  Such a file is not looked at within its transaction, and no
  *	   other sees it.  After the commit both are as above.  The map of a file that was not recorded
- *	   has no LSN, or one from the commit's own record.  Without an LSN (4) fails: such a table has
+ *	   has no LSN, or one from the commit's own record, and its pages have none.  Such a table has
  *	   no label, until VACUUM has set a bit on each page of its map.
  *
  *	   System catalogs have no label: ANALYZE and others update some of their rows in place, which clears
@@ -72,7 +89,7 @@
  *	   A permanent table's heap records all else.  TRUNCATE, VACUUM FULL and every rewrite of a table
  *	   make another file, which is in the subject of a label.
  *
- * (4) The same pages are the same rows for the same subject of the label.  Besides the file it has
+ * (5) The same pages are the same rows for the same subject of the label.  Besides the file it has
  *	   the columns with their types and collations and the functions that order and compare them,
  *	   which is all that the meaning of a tuple depends on; and which row of pg_class describes the
  *	   table.  That row has the number of columns: what a column that was added later has in older
@@ -84,8 +101,8 @@
  *
  *	   OIDs and numbers of files can be used again, by another table, after 2^32 others, or by
  *	   CREATE DATABASE ... OID, which may copy files with their LSNs.  Then the row of pg_database, or the hash of
- *	   all LSNs, tells them apart: a place of the WAL is never used twice while the server runs, so two maps
- *	   with the same LSN had the same bits when it was given, and (2) holds for both from then on.
+ *	   all LSNs, tells them apart: a place of the WAL is never used twice while the server runs, so two pages
+ *	   with the same LSN had the same bytes when it was given, and (2) holds for both from then on.
  *	   The engine, with its datasets, ends with the server, also in a restart after a crash.
  *	   The labels of caches (cache/last_run.c) outlive a shutdown, after which the WAL goes on, and
  *	   are gone after a crash.
@@ -103,7 +120,7 @@
  *
  * Under SERIALIZABLE the table is locked as its scan would lock it.  Its tuples need no
  * check for conflicts: every transaction that has written to an all-visible page is
- * visible to all others.
+ * visible to all others, and each that has written to a settled one had ended for the snapshot.
  */
 #include "postgres.h"
 
@@ -126,14 +143,17 @@
 
 #include "base/compat.h"
 #include "join/kept_dataset.h"
+#include "join/live_page.h"
 
 /* what distinguishes two states of a table */
 typedef struct Version
 {
-	uint64		blocks;
-	uint64		new_blocks;
-	uint64		last;			/* the greatest LSN of the visibility map */
-	uint64		hash;			/* a hash of all its LSNs */
+	BlockNumber blocks;
+	BlockNumber new_blocks;
+	BlockNumber settled;		/* how many blocks without a bit are settled */
+	uint32		unused;
+	uint64		last;			/* the greatest LSN of the visibility map, and of settled blocks without a bit */
+	uint64		hash;			/* a hash of the map's LSNs, and of blocks without a bit */
 } Version;
 
 StaticAssertDecl(sizeof(Version) <= GEONN_VERSION_BYTES, "a label has no room for a version");
@@ -175,26 +195,52 @@ shows_changes(Relation table, Snapshot snapshot)
 		IsMVCCSnapshot(snapshot) && !snapshot->takenDuringRecovery && !RecoveryInProgress();
 }
 
-static bool
-is_new(Relation table, BlockNumber block)
+/* a look at a table */
+typedef struct Look
 {
+	Relation	table;
+	Snapshot	snapshot;		/* NULL: settled pages are not taken, either */
+	BufferAccessStrategy strategy;
+	XLogRecPtr	end;			/* the end of the WAL before any page was looked at */
+	Version		version;
+} Look;
+
+/*
+ * Add to the version a block without a bit.  Returns false if the table has no version now.
+ */
+static bool
+add_unmarked(Look *look, BlockNumber block)
+{
+	Version    *version = &look->version;
+	uint64		noted[2] = {block};
 	Buffer		buffer;
-	bool		result;
+	Page		page;
+	bool		is_new;
+	bool		is_settled;
 
 	CHECK_FOR_INTERRUPTS();
-	buffer = ReadBuffer(table, block);
+	buffer = ReadBufferExtended(look->table, MAIN_FORKNUM, block, RBM_NORMAL, look->strategy);
 	LockBuffer(buffer, BUFFER_LOCK_SHARE);
-	result = PageIsNew(BufferGetPage(buffer));
+	page = BufferGetPage(buffer);
+	noted[1] = BufferGetLSNAtomic(buffer);
+	is_new = PageIsNew(page);
+	is_settled = !is_new && look->snapshot != NULL && !XLogRecPtrIsInvalid(noted[1]) && noted[1] <= look->end &&
+		geonn_page_unsettled_by(page, look->snapshot, false) == InvalidTransactionId;
 	UnlockReleaseBuffer(buffer);
-	return result;
+
+	version->new_blocks += is_new;
+	version->settled += is_settled;
+	version->last = Max(version->last, noted[1]);
+	version->hash = hash_bytes_extended((unsigned char *) noted, sizeof(noted), version->hash);
+	return is_new || is_settled;
 }
 
 /*
- * Count the new pages among this many blocks, which this page of the map describes.  Returns false if one
- * of them is neither new nor visible to all.
+ * Add to the version those of this many blocks, which this page of the map describes, that have no bit.  Returns
+ * false if the table has no version now.
  */
 static bool
-count_new(Relation table, BlockNumber first, BlockNumber count, const MapPage *map, uint64 *new_blocks)
+add_all_unmarked(Look *look, BlockNumber first, BlockNumber count, const MapPage *map)
 {
 	for (BlockNumber i = 0; i < count; i++)
 	{
@@ -203,43 +249,49 @@ count_new(Relation table, BlockNumber first, BlockNumber count, const MapPage *m
 			i += BLOCKS_A_BYTE - 1;
 			continue;
 		}
-		if (geonn_map_is_visible(map, i))
-			continue;
-		if (!is_new(table, first + i))
+		if (!geonn_map_is_visible(map, i) && !add_unmarked(look, first + i))
 			return false;
-		(*new_blocks)++;
 	}
 	return true;
 }
 
 /*
- * Read the version from the map; false if the table has none now.
+ * Read the version that the table has for this snapshot, or for any snapshot; false if it has none now.
  */
 static bool
-read_version(Relation table, Version *version)
+read_version(Relation table, Snapshot snapshot, Version *version)
 {
 	XLogRecPtr	end = GetXLogInsertRecPtr();
 	BlockNumber blocks = RelationGetNumberOfBlocks(table);
+	Look		look = {
+		.table = table,
+		.snapshot = snapshot,
+		.strategy = geonn_page_strategy(blocks),
+		.end = end,
+		.version = {.blocks = blocks}
+	};
 	MapPage		map;
+	bool		complete = true;
 
-	*version = (Version) {.blocks = blocks};
-	for (BlockNumber first = 0; first < blocks; first += Min(BLOCKS_A_MAP, blocks - first))
+	for (BlockNumber first = 0; complete && first < blocks; first += Min(BLOCKS_A_MAP, blocks - first))
 	{
 		BlockNumber count = Min(BLOCKS_A_MAP, blocks - first);
-		uint64		new_blocks = 0;
+		BlockNumber unmarked = look.version.new_blocks + look.version.settled;
 
 		CHECK_FOR_INTERRUPTS();
 		geonn_read_map(table, first, &map);
-		if (!count_new(table, first, count, &map, &new_blocks))
-			return false;
-		if (map.lsn > end || (XLogRecPtrIsInvalid(map.lsn) && new_blocks < count))
-			return false;
-		version->new_blocks += new_blocks;
-		version->last = Max(version->last, map.lsn);
-		version->hash = hash_bytes_extended((unsigned char *) &map.lsn, sizeof(map.lsn),
-											version->hash);
+		complete = map.lsn <= end && add_all_unmarked(&look, first, count, &map);
+		unmarked = look.version.new_blocks + look.version.settled - unmarked;
+		if (XLogRecPtrIsInvalid(map.lsn) && unmarked < count)
+			complete = false;
+		look.version.last = Max(look.version.last, map.lsn);
+		look.version.hash = hash_bytes_extended((unsigned char *) &map.lsn, sizeof(map.lsn),
+												look.version.hash);
 	}
-	return true;
+	if (look.strategy != NULL)
+		FreeAccessStrategy(look.strategy);
+	*version = look.version;
+	return complete;
 }
 
 /* ---- the subject ---- */
@@ -333,7 +385,7 @@ describe(const PointSource *source, Relation table, const AttrNumber *attributes
 
 int
 geonn_label_dataset(const PointSource *source, const PlainTable *table, const GeonnQuestion *question,
-					ReferenceDetail detail, struct geonn_label *labels)
+					ReferenceDetail detail, bool settled, struct geonn_label *labels)
 {
 	ReferenceDetail last = detail == REFERENCE_DISTANCE ? REFERENCE_COORDINATES : detail;
 	Snapshot	snapshot = GetActiveSnapshot();
@@ -350,7 +402,7 @@ geonn_label_dataset(const PointSource *source, const PlainTable *table, const Ge
 	if (has_label)
 	{
 		PredicateLockRelation(relation, snapshot);
-		has_label = read_version(relation, &version);
+		has_label = read_version(relation, settled ? snapshot : NULL, &version);
 	}
 	table_close(relation, NoLock);
 	for (int i = 0; has_label && i < count; i++)

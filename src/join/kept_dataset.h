@@ -15,12 +15,13 @@
 /*
  * Write labels of the datasets that contain these references for this question, as the active snapshot sees
  * them; the first label is of a dataset with exactly this detail.  The references are the rows of this table,
- * which is locked.  Returns the number of labels, at most GEONN_LABELS_MAX for REFERENCE_DISTANCE and one
- * otherwise.  0: changes of the table cannot be detected; then no kept dataset may be used.
+ * which is locked.  settled: also where the table has pages that are not all-visible, each of which is then looked at.
+ * Returns the number of labels, at most GEONN_LABELS_MAX for REFERENCE_DISTANCE and one otherwise.  0: changes of
+ * the table cannot be detected; then no kept dataset may be used.
  */
 extern int	geonn_label_dataset(const PointSource *source, const PlainTable *table,
 								const GeonnQuestion *question, ReferenceDetail detail,
-								struct geonn_label *labels);
+								bool settled, struct geonn_label *labels);
 
 /*
  * Write the subject of a label, GEONN_SUBJECT_BYTES: all on which the meaning of the table's pages depends.

@@ -24,9 +24,6 @@
 
 #define FORMAT	UINT64CONST(0x3365736162766c67)	/* "glvbase3" */
 
-/* reading a table larger than this share of shared buffers reuses few of them (as heapam.c) */
-#define BUFFERS_SHARE	4
-
 /* as geonn_memory_file_append aligns */
 #define ALIGNMENT	8
 
@@ -404,8 +401,7 @@ geonn_live_base_make(LivePageReader *reader, uint64 most_bytes)
 	maker.first_row = allocate((uint64) maker.head.blocks + 1, sizeof(uint32));
 	maker.lsn = allocate(maker.head.blocks, sizeof(XLogRecPtr));
 	maker.settled = allocate(maker.head.blocks, sizeof(uint8));
-	if (maker.head.blocks > (BlockNumber) (NBuffers / BUFFERS_SHARE))
-		reader->strategy = GetAccessStrategy(BAS_BULKREAD);
+	reader->strategy = geonn_page_strategy(maker.head.blocks);
 	reader->by_xmin = true;
 	fits = read_pages(&maker, reader);
 	reader->by_xmin = false;

@@ -10,12 +10,22 @@
 #include "access/heapam.h"
 #include "access/transam.h"
 #include "access/xact.h"
+#include "miscadmin.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
 #include "base/value.h"
 #include "join/live_page.h"
 #include "points/reader.h"
+
+/* reading a table larger than this share of shared buffers reuses few of them (as heapam.c) */
+#define BUFFERS_SHARE	4
+
+BufferAccessStrategy
+geonn_page_strategy(BlockNumber blocks)
+{
+	return blocks > (BlockNumber) (NBuffers / BUFFERS_SHARE) ? GetAccessStrategy(BAS_BULKREAD) : NULL;
+}
 
 /* ---- settled pages ---- */
 

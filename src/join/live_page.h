@@ -54,6 +54,9 @@ typedef struct LivePageReader
 	LiveRow		rows[MaxHeapTuplesPerPage]; /* [count] in the order of their line pointers */
 } LivePageReader;
 
+/* How to read many pages of a table with this many: NULL is the default. */
+extern BufferAccessStrategy geonn_page_strategy(BlockNumber blocks);
+
 /* Create a reader in the current memory context. */
 extern LivePageReader *geonn_live_page_reader(const PointSource *source, const AttrNumber *attributes,
 											  Relation relation, Snapshot snapshot);

@@ -13,7 +13,7 @@ my $scratch = PostgreSQL::Test::Utils::tempdir_short();
 my $said = do
 {
 	local $ENV{TMPDIR} = $scratch;
-	`$^X $FindBin::Bin/../bench/live --rows 5000 --seconds 1 --clients 2 --many 2 --seed 3 2>&1`;
+	`$^X $FindBin::Bin/../bench/live --rows 5000 --seconds 1 --observations 2000 --clients 2 --many 2 --seed 3 2>&1`;
 };
 
 is($?, 0, 'everything could be measured') or diag($said);
@@ -29,7 +29,9 @@ my @expected = (
 	[ '100 updates/s beside, 2 clients', $rate ],
 	[ '10,000 updates/s beside, 2 clients', $rate ],
 	[ 'all rows updated each second, 2 clients', $rate ],
-	[ 'updates alone', $rate ]);
+	[ 'updates alone', $rate ],
+	[ '1 % of references changed since the last join, 2,000 observations', qr/^[\d.]+×$/ ],
+	[ '1 % of references changed before the last join, 2,000 observations', qr/^[\d.]+×$/ ]);
 my @lines = map { my @cells = split(/ *\| */, $_); [ $cells[1], $cells[4] ] } $said =~ /^\| (?!work).*/mg;
 
 is(scalar(@lines), scalar(@expected), 'the table has a line for each measurement');

@@ -11,7 +11,8 @@ use Test::More;
 
 # pages become all-visible when this test says so; and what is read when
 # wal_level is minimal is another test, below
-my $conf = "autovacuum = off\nwal_level = replica\nmax_parallel_workers_per_gather = 0";
+my $conf = "autovacuum = off\nwal_level = replica\nmax_parallel_workers_per_gather = 0
+max_prepared_transactions = 1";
 my $node = new_server('kept', preload => 1, conf => $conf);
 
 # Whether a join reads its references (a table) or finds them kept, and whether
@@ -78,16 +79,17 @@ sub joins
 		$how, $name);
 }
 
-# The change, once it is made, has the references read until all pages are
-# visible to all, once more then, and no more after that.
+# The change, once it is made, has the references read once, and again if that has pruned pages,
+# and once more when all pages are visible to all.
 sub change
 {
 	my ($sql, $name, %option) = @_;
 	my $reference = $option{reference} // 'ref';
 
 	$node->safe_psql('postgres', $sql);
-	joins('read', "$name: they are read", %option);
-	joins('read', "$name: and read again", %option) unless $option{stays_visible};
+	joins('read', "$name: they are read", %option) unless $option{is_kept};
+	last_row(join_sql($reference, @option{qw(arguments definition)})) foreach 1 .. ($option{stays_visible} ? 0 : 2);
+	joins('kept', "$name: and kept", %option) unless $option{stays_visible};
 	$node->safe_psql('postgres', "VACUUM $reference");
 	joins('read', "$name: and once more when they are visible to all", %option) unless $option{stays_visible};
 	joins('kept', "$name: and then kept", %option);
@@ -184,6 +186,20 @@ joins('read', 'what a savepoint has changed', before => 'BEGIN; SAVEPOINT s; UPD
 	after => 'ROLLBACK;');
 change('SELECT 1', 'after that');
 
+is(last_row('BEGIN; SAVEPOINT s; UPDATE ref SET lon = lon + 1; ROLLBACK TO s;' . join_sql('ref') x 2 . 'COMMIT;'),
+	'kept', 'what a savepoint has changed and rolled back is as if it had ended');
+joins('kept', 'and so it stays when the transaction has ended');
+
+# ---- prepared transactions ----
+
+$node->safe_psql('postgres', "BEGIN; DELETE FROM ref WHERE id % 5 = 0; PREPARE TRANSACTION 'p'");
+joins('read', 'a prepared transaction may still end in either way') foreach 1 .. 2;
+$node->restart;
+joins('read', 'after a restart, too') foreach 1 .. 2;
+$node->safe_psql('postgres', "COMMIT PREPARED 'p'");
+joins('read', 'when it is committed the table is read once');
+change('SELECT 1', 'and then', is_kept => 1);
+
 # A column that is rolled back may come again with the same number and other
 # values, which stand in the catalog alone.
 my $by_extra = definition('ref', 'r.extra = o.extra');
@@ -232,18 +248,34 @@ joins('read', 'an older snapshot sees what was there before an UPDATE', session 
 joins('read', 'and a new one what is there now');
 $node->safe_psql('postgres', 'VACUUM ref');
 joins('read', 'VACUUM does not hide that from the older one', session => $old);
-joins('read', 'nor from the new one');
+joins('kept', 'the new one has what it has read');
 joins('read', 'still', session => $old);
 $old->query_safe('COMMIT');
-change('SELECT 1', 'when the older one has ended');
+change('SELECT 1', 'when the older one has ended', is_kept => 1);
 $old->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM obs;');
 $node->safe_psql('postgres', "INSERT INTO ref SELECT i, i % 90, 3, 1, 'n1' FROM generate_series(3000, 4000) i; VACUUM ref");
 joins('read', 'an older snapshot does not see rows that were added', session => $old);
 joins('read', 'a new one does');
 $old->query_safe('COMMIT');
 
+# one that was taken while a transaction was in progress, after whose end the pages are the same
+my $writer = $node->background_psql('postgres');
+
+$writer->query_safe('BEGIN; UPDATE ref SET lat = lat + 1 WHERE id < 50;');
+joins('read', 'before a change is committed');
+$old->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM obs;');
+joins('read', 'an older snapshot does not see it', session => $old);
+$writer->query_safe('COMMIT');
+joins('read', 'a new one sees the change');
+joins('kept', 'and keeps it');
+joins('read', 'but not for the older one', session => $old) foreach 1 .. 2;
+joins('kept', 'whose references are not kept');
+$old->query_safe('COMMIT');
+joins('kept', 'after it', session => $old);
+$writer->quit;
+
 # a cursor's snapshot is that of its declaration
-change('SELECT 1', 'before a cursor');
+change('SELECT 1', 'before a cursor', is_kept => 1);
 $old->query_safe(q{BEGIN; DECLARE c CURSOR FOR SELECT ref_id FROM geonn_nearest('obs', 'ref') WHERE obs_id = 1;});
 my $nearest_to_first = $node->safe_psql('postgres', q{SELECT ref_id FROM geonn_nearest('obs', 'ref') WHERE obs_id = 1});
 $old->query_safe("DELETE FROM ref WHERE id = $nearest_to_first");

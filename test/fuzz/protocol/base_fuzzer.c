@@ -133,7 +133,6 @@ change_table(void)
 
 BufferDescPadded *BufferDescriptors = descriptors;
 char	   *BufferBlocks = blocks_of_buffers;
-int			NBuffers = 64;
 Block	   *LocalBufferBlockPointers;
 
 XLogRecPtr
@@ -204,9 +203,9 @@ UnlockReleaseBuffer(Buffer buffer)
 }
 
 BufferAccessStrategy
-GetAccessStrategy(BufferAccessStrategyType type)
+geonn_page_strategy(BlockNumber blocks)
 {
-	(void) type;
+	(void) blocks;
 	return NULL;
 }
 
