@@ -27,8 +27,10 @@
 /* as geonn_memory_file_append aligns */
 #define ALIGNMENT	8
 
-/* a key has this many bits of each component of a unit vector */
+/* a key has this many bits of each component of a unit vector, and is sorted by digits of so many */
 #define KEY_BITS	21
+#define DIGIT_BITS	9
+#define DIGITS		(1 << DIGIT_BITS)
 
 /* ---- the layout ---- */
 
@@ -204,13 +206,34 @@ typedef struct Key
 	uint32		row;
 } Key;
 
-#define ST_SORT sort_keys
-#define ST_ELEMENT_TYPE Key
-#define ST_COMPARE(a, b) ((a)->key < (b)->key ? -1 : (a)->key > (b)->key)
-#define ST_CHECK_FOR_INTERRUPTS
-#define ST_SCOPE static
-#define ST_DEFINE
-#include "lib/sort_template.h"
+/*
+ * Sort keys by their places: once for each digit, the last digit first, and each time without changing the order of
+ * equal ones.  Returns that one of the two arrays that has them then.
+ */
+static Key *
+sort_keys(Key *keys, Key *spare, uint32 count)
+{
+	for (int shift = 0; shift < 3 * KEY_BITS; shift += DIGIT_BITS)
+	{
+		uint32		next[DIGITS] = {0};
+		uint32		sum = 0;
+		Key		   *sorted = spare;
+
+		CHECK_FOR_INTERRUPTS();
+		for (uint32 i = 0; i < count; i++)
+			next[keys[i].key >> shift & (DIGITS - 1)]++;
+		for (int digit = 0; digit < DIGITS; digit++)
+		{
+			sum += next[digit];
+			next[digit] = sum - next[digit];
+		}
+		for (uint32 i = 0; i < count; i++)
+			sorted[next[keys[i].key >> shift & (DIGITS - 1)]++] = keys[i];
+		spare = keys;
+		keys = sorted;
+	}
+	return keys;
+}
 
 /*
  * Put two zero bits between all bits of a number.
@@ -232,30 +255,48 @@ cell_of(float component)
 }
 
 /*
+ * The vectors of all rows, in the order of rows.
+ */
+static LiveLeaf *
+make_vectors(const Maker *maker)
+{
+	LiveLeaf   *vectors = allocate(maker->head.rows / LIVE_NODE + 1, sizeof(LiveLeaf));
+
+	for (uint32 row = 0; row < maker->head.rows; row += Min(LIVE_NODE, maker->head.rows - row))
+	{
+		CHECK_FOR_INTERRUPTS();
+		geonn_live_vectors(maker->points + row, Min(LIVE_NODE, maker->head.rows - row), vectors, row);
+	}
+	return vectors;
+}
+
+/*
  * The rows of the points, in the order of the curve through all cells of a cube.
  */
 static uint32 *
-order_points(const Maker *maker)
+order_points(const Maker *maker, const LiveLeaf *vectors)
 {
 	uint32		count = 0;
 	Key		   *keys = allocate(maker->head.points, sizeof(Key));
+	Key		   *spare = allocate(maker->head.points, sizeof(Key));
+	Key		   *sorted;
 	uint32	   *rows = allocate(maker->head.points, sizeof(uint32));
-	LiveLeaf	leaf;
 
 	for (uint32 row = 0; row < maker->head.rows; row++)
 	{
+		const LiveLeaf *leaf = &vectors[row / LIVE_NODE];
 		int			i = row % LIVE_NODE;
 
-		if (i == 0)
-			geonn_live_vectors(maker->points + row, Min(LIVE_NODE, maker->head.rows - row), &leaf, 0);
 		if (isnan(maker->points[row].latitude))
 			continue;
-		keys[count].key = cell_of(leaf.x[i]) << 2 | cell_of(leaf.y[i]) << 1 | cell_of(leaf.z[i]);
+		keys[count].key = cell_of(leaf->x[i]) << 2 | cell_of(leaf->y[i]) << 1 | cell_of(leaf->z[i]);
 		keys[count++].row = row;
 	}
-	sort_keys(keys, count);
+	sorted = sort_keys(keys, spare, count);
 	for (uint32 i = 0; i < count; i++)
-		rows[i] = keys[i].row;
+		rows[i] = sorted[i].row;
+	pfree(keys);
+	pfree(spare);
 	return rows;
 }
 
@@ -263,20 +304,25 @@ order_points(const Maker *maker)
  * The leaves of the points in this order.
  */
 static LiveLeaf *
-make_leaves(const Maker *maker, const uint32 *rows, uint32 nodes)
+make_leaves(const Maker *maker, const LiveLeaf *vectors, const uint32 *rows, uint32 nodes)
 {
 	LiveLeaf   *leaves = allocate(nodes, sizeof(LiveLeaf));
-	LivePoint	points[LIVE_NODE];
 
-	for (uint32 node = 0; node < nodes; node++)
+	for (uint32 place = 0; place < nodes * LIVE_NODE; place++)
 	{
-		uint32		count = Min(LIVE_NODE, maker->head.points - node * LIVE_NODE);
+		LiveLeaf   *leaf = &leaves[place / LIVE_NODE];
+		uint32		i = place % LIVE_NODE;
+		uint32		row;
 
-		for (uint32 i = 0; i < count; i++)
-			points[i] = maker->points[rows[node * LIVE_NODE + i]];
-		geonn_live_vectors(points, count, &leaves[node], 0);
-		for (uint32 i = count; i < LIVE_NODE; i++)
-			geonn_live_no_point(&leaves[node], i);
+		if (place >= maker->head.points)
+		{
+			geonn_live_no_point(leaf, i);
+			continue;
+		}
+		row = rows[place];
+		leaf->x[i] = vectors[row / LIVE_NODE].x[row % LIVE_NODE];
+		leaf->y[i] = vectors[row / LIVE_NODE].y[row % LIVE_NODE];
+		leaf->z[i] = vectors[row / LIVE_NODE].z[row % LIVE_NODE];
 	}
 	return leaves;
 }
@@ -345,12 +391,13 @@ static void
 write_file(const Maker *maker, MemoryFile *file)
 {
 	LiveBase	base = {0};
-	uint32	   *rows = order_points(maker);
+	LiveLeaf   *vectors = make_vectors(maker);
+	uint32	   *rows = order_points(maker, vectors);
 	LiveLeaf   *leaves;
 	LiveBoxes  *boxes = NULL;
 
 	(void) lay_out(&base, &maker->head, NULL);
-	leaves = make_leaves(maker, rows, base.nodes[0]);
+	leaves = make_leaves(maker, vectors, rows, base.nodes[0]);
 	append(file, &maker->head, 1, sizeof(LiveBaseHead));
 	append(file, maker->points, maker->head.rows, sizeof(LivePoint));
 	append(file, maker->offset, maker->head.rows, sizeof(OffsetNumber));
