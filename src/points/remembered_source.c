@@ -43,12 +43,14 @@ typedef struct RememberedSource
 
 static RememberedSource remembered[REMEMBERED_MOST];
 static uint64 last_number;
+static uint64 changes;			/* how often something has changed that may concern a table */
 
 /* ---- what is forgotten ---- */
 
 static void
 forget_relation(Datum argument pg_attribute_unused(), Oid relation)
 {
+	changes++;
 	for (int i = 0; i < REMEMBERED_MOST; i++)
 	{
 		if (remembered[i].valid && (relation == InvalidOid || remembered[i].source->relation == relation))
@@ -131,7 +133,6 @@ remember_source(PointSource *source)
 	RememberedSource *entry = &remembered[last_number % REMEMBERED_MOST];
 	MemoryContext former;
 
-	register_callbacks();
 	entry->valid = false;
 	if (entry->context != NULL)
 		MemoryContextDelete(entry->context);
@@ -150,20 +151,24 @@ PointSource *
 geonn_remembered_source(Oid relation, const GeonnColumnNames *named)
 {
 	PointSource *source;
+	uint64		changes_before;
 
 	if (named->id != NULL || named->latitude != NULL || named->point != NULL || named->radius != NULL ||
 		named->weights != NIL)
 		return geonn_relation_source(relation, named, NIL, NIL);
 
 	/* what has changed before the lock was taken is forgotten */
+	register_callbacks();
 	LockRelationOid(relation, AccessShareLock);
 	for (int i = 0; i < REMEMBERED_MOST; i++)
 	{
 		if (remembered[i].valid && remembered[i].source->relation == relation)
 			return copy_source(remembered[i].source);
 	}
+	/* the schema is not locked: its name may change meanwhile */
+	changes_before = changes;
 	source = geonn_relation_source(relation, named, NIL, NIL);
-	if (get_rel_relkind(relation) == RELKIND_RELATION && source->point_kind == GEONN_POINT_NONE)
+	if (changes == changes_before && get_rel_relkind(relation) == RELKIND_RELATION && source->point_kind == GEONN_POINT_NONE)
 		remember_source(source);
 	return source;
 }
