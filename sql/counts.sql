@@ -40,9 +40,10 @@ SELECT exact(1.5), exact(-0.1), exact(5e-324) = (SELECT value FROM power_of_two 
        exact(1.7976931348623157e308)::text LIKE '1797693134862315708%' AS largest;
 
 -- The definition: for each valid observation and radius, the count and the exact sums, rounded once.  Returns
--- how many rows geonn_within_count has, how many it lacks and how many it has too many, and the greatest count.
+-- how many rows geonn_within_count, or a sibling, has, how many it lacks and how many it has too many, and the
+-- greatest count.
 CREATE FUNCTION compare(obs regclass, ref regclass, radii float8[], arguments text DEFAULT '',
-    metric text DEFAULT 'sphere', condition text DEFAULT 'true',
+    metric text DEFAULT 'sphere', condition text DEFAULT 'true', sibling text DEFAULT '',
     OUT rows bigint, OUT missing bigint, OUT wrong bigint, OUT most bigint)
 LANGUAGE plpgsql AS $$
 BEGIN
@@ -57,8 +58,12 @@ BEGIN
             WHERE r.distance <= radius AND r.id IS NOT NULL AND %6$s) s
         WHERE o.lat BETWEEN -90 AND 90 AND o.lon BETWEEN -180 AND 360 AND o.id IS NOT NULL;
         CREATE TEMP TABLE found AS
-        SELECT * FROM geonn_within_count(%1$L, %2$L, %3$L, '{w, n}', metric => %4$L %5$s)
-        $query$, obs, ref, radii, metric, arguments, condition);
+        SELECT * FROM geonn_within_count%7$s, %3$L, '{w, n}', metric => %4$L %5$s)
+        $query$, obs, ref, radii, metric, arguments, condition,
+        CASE sibling WHEN '' THEN format('(%L, %L', obs, ref)
+        WHEN 'sql' THEN format('_sql(%L, %L', 'TABLE ' || obs, 'TABLE ' || ref)
+        ELSE format('_points((SELECT array_agg(lat ORDER BY id) FROM %1$s), (SELECT array_agg(lon ORDER BY id) FROM %1$s), %2$L', obs, ref)
+        END);
     SELECT count(*), max(count) INTO rows, most FROM found;
     SELECT count(*) INTO missing FROM (TABLE expected EXCEPT ALL TABLE found) x;
     SELECT count(*) INTO wrong FROM (TABLE found EXCEPT ALL TABLE expected) x;
@@ -160,6 +165,7 @@ DECLARE
     condition text := 'true';
     options jsonb := '{}';
     metric text := pick('sphere', 'sphere', 'sphere', 'spheroid');
+    sibling text := pick('', '', 'sql', 'points');
     size text := pick('1', '0.1', '1e300', '1e-300', '5e-324', '123456789.25', '1e15');
 BEGIN
     TRUNCATE o, r;
@@ -172,19 +178,32 @@ BEGIN
           FROM o, r ORDER BY random() LIMIT ceil(random() * 4)) d;
     radii := radii || pick('{}', '{0}', '{Infinity}', '{1234567.5}', '{20015114.3, 1e-5}')::float8[];
     SELECT array_agg(DISTINCT x) INTO radii FROM unnest(coalesce(nullif(radii, '{}'), '{100}')) x;
-    IF random() < 0.3 THEN
+    IF sibling = 'points' THEN
+        UPDATE o SET id = n.number FROM (SELECT ctid AS row, row_number() OVER () AS number FROM o) n WHERE o.ctid = n.row;
+    END IF;
+    IF random() < 0.3 AND sibling <> 'points' THEN
         arguments := arguments || ', by => ''{kind}''';
         condition := condition || ' AND o.kind = r.kind';
+    END IF;
+    IF random() < 0.2 AND sibling <> 'points' THEN
+        arguments := arguments || ', differs => ''{kind, reach}''';
+        condition := condition || ' AND o.kind <> r.kind AND o.reach <> r.reach';
+    ELSIF random() < 0.2 AND sibling <> 'points' THEN
+        arguments := arguments || ', differs => ''{reach}''';
+        condition := condition || ' AND o.reach <> r.reach';
     END IF;
     IF random() < 0.25 THEN
         arguments := arguments || ', overlaps => ''{open}''';
         condition := condition || ' AND o.open && r.open';
+        IF sibling = 'points' THEN
+            arguments := arguments || ', windows => (SELECT array_agg(open ORDER BY id) FROM o)';
+        END IF;
     END IF;
-    IF random() < 0.3 THEN
+    IF random() < 0.3 AND sibling <> 'points' THEN
         arguments := arguments || ', exclude_self => true';
         condition := condition || ' AND o.id <> r.id';
     END IF;
-    IF random() < 0.2 THEN
+    IF random() < 0.2 AND sibling <> 'points' THEN
         options := options || '{"obs_radius": "reach"}';
         condition := condition || ' AND r.distance <= coalesce(o.reach, ''Infinity'')';
     END IF;
@@ -197,8 +216,8 @@ BEGIN
     END IF;
     arguments := arguments || format(', options => %L', options);
     SELECT c.missing + c.wrong INTO differences
-    FROM compare('o', 'r', radii, arguments, metric, condition) c;
-    description := format('case %s: %s, %s%s', number, radii, metric, arguments);
+    FROM compare('o', 'r', radii, arguments, metric, condition, sibling) c;
+    description := format('case %s: %s %s, %s%s', number, sibling, radii, metric, arguments);
 END $$;
 SET client_min_messages = error;
 SELECT setseed(0.625);

@@ -136,6 +136,9 @@ COMMENT ON FUNCTION geonn_join_support(pg_catalog.internal) IS
 -- by				columns of both relations, with the same types: a reference is
 --					a candidate only if it equals the observation in all of them.  'a=b'
 --					is a of obs and b of ref.
+-- differs			up to two columns of both relations, or pairs, with the same types: a reference is a
+--					candidate only if it differs from the observation in all of them, as
+--					by the operator <>
 -- overlaps			up to three columns of both relations, each of a range type or of
 --					single values of the same type, or pairs 'a=b': a reference is a candidate only
 --					if it has the value of each in common with the observation, as by
@@ -158,7 +161,7 @@ COMMENT ON FUNCTION geonn_join_support(pg_catalog.internal) IS
 --					column definition list behind the call
 --
 -- A row with a NULL id or coordinate is not a candidate, nor one with a NULL in a column of
--- by or overlaps.  If ref has no candidate, obs
+-- by, differs or overlaps.  If ref has no candidate, obs
 -- is not read, unless keep_unmatched is set.  The rows are the same on all devices
 -- and with all algorithms.
 CREATE FUNCTION geonn_nearest(obs pg_catalog.regclass, ref pg_catalog.regclass,
@@ -166,6 +169,7 @@ CREATE FUNCTION geonn_nearest(obs pg_catalog.regclass, ref pg_catalog.regclass,
 							  max_distance double precision DEFAULT NULL,
 							  metric pg_catalog.text DEFAULT 'sphere'::pg_catalog.text,
 							  by pg_catalog.name[] DEFAULT NULL,
+							  differs pg_catalog.name[] DEFAULT NULL,
 							  overlaps pg_catalog.name[] DEFAULT NULL,
 							  exclude_self boolean DEFAULT false,
 							  keep_unmatched boolean DEFAULT false,
@@ -179,17 +183,18 @@ CREATE FUNCTION geonn_nearest(obs pg_catalog.regclass, ref pg_catalog.regclass,
 	COST 10000 ROWS 1000
 	SUPPORT geonn_join_support;
 COMMENT ON FUNCTION geonn_nearest(pg_catalog.regclass, pg_catalog.regclass, integer,
-	double precision, pg_catalog.text, pg_catalog.name[], pg_catalog.name[], boolean, boolean,
-	pg_catalog.text, pg_catalog.text, pg_catalog.jsonb, pg_catalog.anyelement) IS
+	double precision, pg_catalog.text, pg_catalog.name[], pg_catalog.name[], pg_catalog.name[], boolean,
+	boolean, pg_catalog.text, pg_catalog.text, pg_catalog.jsonb, pg_catalog.anyelement) IS
 'for each row of obs the nearest rows of ref, with the distance in metres';
 
 -- The same for the rows of two queries: one SELECT each, with columns id, lat and
--- lon, or id and a point, and the columns that the arguments by and overlaps name.
+-- lon, or id and a point, and the columns that the arguments by, differs and overlaps name.
 CREATE FUNCTION geonn_nearest_sql(obs_sql pg_catalog.text, ref_sql pg_catalog.text,
 								  k integer DEFAULT 1,
 								  max_distance double precision DEFAULT NULL,
 								  metric pg_catalog.text DEFAULT 'sphere'::pg_catalog.text,
 								  by pg_catalog.name[] DEFAULT NULL,
+								  differs pg_catalog.name[] DEFAULT NULL,
 								  overlaps pg_catalog.name[] DEFAULT NULL,
 								  exclude_self boolean DEFAULT false,
 								  keep_unmatched boolean DEFAULT false,
@@ -203,8 +208,8 @@ CREATE FUNCTION geonn_nearest_sql(obs_sql pg_catalog.text, ref_sql pg_catalog.te
 	COST 10000 ROWS 1000
 	SUPPORT geonn_join_support;
 COMMENT ON FUNCTION geonn_nearest_sql(pg_catalog.text, pg_catalog.text, integer, double precision,
-	pg_catalog.text, pg_catalog.name[], pg_catalog.name[], boolean, boolean, pg_catalog.text,
-	pg_catalog.text, pg_catalog.jsonb, pg_catalog.anyelement) IS
+	pg_catalog.text, pg_catalog.name[], pg_catalog.name[], pg_catalog.name[], boolean, boolean,
+	pg_catalog.text, pg_catalog.text, pg_catalog.jsonb, pg_catalog.anyelement) IS
 'for each row of one query the nearest rows of another, with the distance in metres';
 
 -- Returns every pair of an observation and a reference that are at most radius metres
@@ -214,6 +219,7 @@ CREATE FUNCTION geonn_within(obs pg_catalog.regclass, ref pg_catalog.regclass,
 							 radius double precision,
 							 metric pg_catalog.text DEFAULT 'sphere'::pg_catalog.text,
 							 by pg_catalog.name[] DEFAULT NULL,
+							 differs pg_catalog.name[] DEFAULT NULL,
 							 overlaps pg_catalog.name[] DEFAULT NULL,
 							 exclude_self boolean DEFAULT false,
 							 keep_unmatched boolean DEFAULT false,
@@ -226,14 +232,15 @@ CREATE FUNCTION geonn_within(obs pg_catalog.regclass, ref pg_catalog.regclass,
 	COST 10000 ROWS 1000
 	SUPPORT geonn_join_support;
 COMMENT ON FUNCTION geonn_within(pg_catalog.regclass, pg_catalog.regclass, double precision,
-	pg_catalog.text, pg_catalog.name[], pg_catalog.name[], boolean, boolean, pg_catalog.text,
-	pg_catalog.jsonb, pg_catalog.anyelement) IS
+	pg_catalog.text, pg_catalog.name[], pg_catalog.name[], pg_catalog.name[], boolean, boolean,
+	pg_catalog.text, pg_catalog.jsonb, pg_catalog.anyelement) IS
 'every pair of rows of obs and ref that are within a radius in metres';
 
 CREATE FUNCTION geonn_within_sql(obs_sql pg_catalog.text, ref_sql pg_catalog.text,
 								 radius double precision,
 								 metric pg_catalog.text DEFAULT 'sphere'::pg_catalog.text,
 								 by pg_catalog.name[] DEFAULT NULL,
+								 differs pg_catalog.name[] DEFAULT NULL,
 								 overlaps pg_catalog.name[] DEFAULT NULL,
 								 exclude_self boolean DEFAULT false,
 								 keep_unmatched boolean DEFAULT false,
@@ -246,8 +253,8 @@ CREATE FUNCTION geonn_within_sql(obs_sql pg_catalog.text, ref_sql pg_catalog.tex
 	COST 10000 ROWS 1000
 	SUPPORT geonn_join_support;
 COMMENT ON FUNCTION geonn_within_sql(pg_catalog.text, pg_catalog.text, double precision,
-	pg_catalog.text, pg_catalog.name[], pg_catalog.name[], boolean, boolean, pg_catalog.text,
-	pg_catalog.jsonb, pg_catalog.anyelement) IS
+	pg_catalog.text, pg_catalog.name[], pg_catalog.name[], pg_catalog.name[], boolean, boolean,
+	pg_catalog.text, pg_catalog.jsonb, pg_catalog.anyelement) IS
 'every pair of rows of two queries that are within a radius in metres';
 
 -- Returns the nearest references of points in two arrays, of latitudes and of
@@ -297,6 +304,7 @@ CREATE FUNCTION geonn_within_count(obs pg_catalog.regclass, ref pg_catalog.regcl
 								   weights pg_catalog.name[] DEFAULT NULL,
 								   metric pg_catalog.text DEFAULT 'sphere'::pg_catalog.text,
 								   by pg_catalog.name[] DEFAULT NULL,
+								   differs pg_catalog.name[] DEFAULT NULL,
 								   overlaps pg_catalog.name[] DEFAULT NULL,
 								   exclude_self boolean DEFAULT false,
 								   invalid pg_catalog.text DEFAULT 'skip'::pg_catalog.text,
@@ -307,9 +315,9 @@ CREATE FUNCTION geonn_within_count(obs pg_catalog.regclass, ref pg_catalog.regcl
 	STABLE PARALLEL RESTRICTED
 	COST 10000 ROWS 1000
 	SUPPORT geonn_join_support;
-COMMENT ON FUNCTION geonn_within_count(pg_catalog.regclass, pg_catalog.regclass, double precision[],
-	pg_catalog.name[], pg_catalog.text, pg_catalog.name[], pg_catalog.name[], boolean,
-	pg_catalog.text, pg_catalog.jsonb, pg_catalog.anyelement) IS
+COMMENT ON FUNCTION geonn_within_count(pg_catalog.regclass, pg_catalog.regclass,
+	double precision[], pg_catalog.name[], pg_catalog.text, pg_catalog.name[], pg_catalog.name[],
+	pg_catalog.name[], boolean, pg_catalog.text, pg_catalog.jsonb, pg_catalog.anyelement) IS
 'for each row of obs how many rows of ref are within radii in metres, and the sums of their weights';
 
 CREATE FUNCTION geonn_within_count_sql(obs_sql pg_catalog.text, ref_sql pg_catalog.text,
@@ -317,6 +325,7 @@ CREATE FUNCTION geonn_within_count_sql(obs_sql pg_catalog.text, ref_sql pg_catal
 									   weights pg_catalog.name[] DEFAULT NULL,
 									   metric pg_catalog.text DEFAULT 'sphere'::pg_catalog.text,
 									   by pg_catalog.name[] DEFAULT NULL,
+									   differs pg_catalog.name[] DEFAULT NULL,
 									   overlaps pg_catalog.name[] DEFAULT NULL,
 									   exclude_self boolean DEFAULT false,
 									   invalid pg_catalog.text DEFAULT 'skip'::pg_catalog.text,
@@ -328,8 +337,8 @@ CREATE FUNCTION geonn_within_count_sql(obs_sql pg_catalog.text, ref_sql pg_catal
 	COST 10000 ROWS 1000
 	SUPPORT geonn_join_support;
 COMMENT ON FUNCTION geonn_within_count_sql(pg_catalog.text, pg_catalog.text, double precision[],
-	pg_catalog.name[], pg_catalog.text, pg_catalog.name[], pg_catalog.name[], boolean,
-	pg_catalog.text, pg_catalog.jsonb, pg_catalog.anyelement) IS
+	pg_catalog.name[], pg_catalog.text, pg_catalog.name[], pg_catalog.name[], pg_catalog.name[],
+	boolean, pg_catalog.text, pg_catalog.jsonb, pg_catalog.anyelement) IS
 'for each row of one query how many rows of another are within radii in metres, and the sums of their weights';
 
 -- The same for the points of geonn_nearest_points, with ord in place of obs_id.
@@ -596,6 +605,7 @@ CREATE FUNCTION geonn_cache_create(name pg_catalog.text, obs pg_catalog.regclass
 								   max_distance double precision DEFAULT NULL,
 								   metric pg_catalog.text DEFAULT 'sphere'::pg_catalog.text,
 								   by pg_catalog.name[] DEFAULT NULL,
+								   differs pg_catalog.name[] DEFAULT NULL,
 								   overlaps pg_catalog.name[] DEFAULT NULL,
 								   exclude_self boolean DEFAULT false,
 								   keep_unmatched boolean DEFAULT false,
@@ -609,14 +619,14 @@ CREATE FUNCTION geonn_cache_create(name pg_catalog.text, obs pg_catalog.regclass
 	AS 'MODULE_PATHNAME' LANGUAGE C
 	VOLATILE PARALLEL UNSAFE;
 COMMENT ON FUNCTION geonn_cache_create(pg_catalog.text, pg_catalog.regclass, pg_catalog.regclass,
-	integer, double precision, pg_catalog.text, pg_catalog.name[], pg_catalog.name[], boolean, boolean,
-	pg_catalog.text, pg_catalog.text, pg_catalog.jsonb, pg_catalog.text, double precision,
-	pg_catalog.text) IS
+	integer, double precision, pg_catalog.text, pg_catalog.name[], pg_catalog.name[],
+	pg_catalog.name[], boolean, boolean, pg_catalog.text, pg_catalog.text, pg_catalog.jsonb,
+	pg_catalog.text, double precision, pg_catalog.text) IS
 'creates a table of neighbours that geonn_refresh keeps up to date';
 
 -- Changes the arguments of a cache, or its name: changes has any of name, k,
--- max_distance, radius, metric, by, overlaps, exclude_self, keep_unmatched, ties, invalid,
--- options and replace.  The table's rows change with the next refresh.
+-- max_distance, radius, metric, by, differs, overlaps, exclude_self, keep_unmatched, ties,
+-- invalid, options and replace.  The table's rows change with the next refresh.
 CREATE FUNCTION geonn_cache_alter(name pg_catalog.text, changes pg_catalog.jsonb) RETURNS pg_catalog.void
 	AS 'MODULE_PATHNAME' LANGUAGE C
 	VOLATILE STRICT PARALLEL UNSAFE;
@@ -802,6 +812,7 @@ CREATE FUNCTION geonn_shard_ddl(servers pg_catalog.name[], obs pg_catalog.regcla
 								max_distance double precision DEFAULT NULL,
 								metric pg_catalog.text DEFAULT 'sphere'::pg_catalog.text,
 								by pg_catalog.name[] DEFAULT NULL,
+								differs pg_catalog.name[] DEFAULT NULL,
 								overlaps pg_catalog.name[] DEFAULT NULL,
 								exclude_self boolean DEFAULT false,
 								keep_unmatched boolean DEFAULT false,
@@ -820,8 +831,8 @@ CREATE FUNCTION geonn_shard_ddl(servers pg_catalog.name[], obs pg_catalog.regcla
 COMMENT ON FUNCTION geonn_shard_ddl(pg_catalog.name[], pg_catalog.regclass, pg_catalog.regclass,
 	pg_catalog.text, pg_catalog.text, pg_catalog.text, pg_catalog.name, integer, pg_catalog.text[],
 	pg_catalog.name, boolean, pg_catalog.text, pg_catalog.name[], integer, double precision,
-	pg_catalog.text, pg_catalog.name[], pg_catalog.name[], boolean, boolean, pg_catalog.text, pg_catalog.text,
-	pg_catalog.jsonb, double precision) IS
+	pg_catalog.text, pg_catalog.name[], pg_catalog.name[], pg_catalog.name[], boolean, boolean,
+	pg_catalog.text, pg_catalog.text, pg_catalog.jsonb, double precision) IS
 'commands that divide one table of a join among servers';
 
 -- Returns the commands that move partitions of a table that is divided among servers, until

@@ -116,22 +116,22 @@ SELECT obs_id INTO TEMP chosen FROM nearest WHERE ref_id > 11;
 SELECT count(*) FROM chosen;
 
 -- prepared statements: each argument may be a parameter, in custom and generic plans
-PREPARE with_all (regclass, regclass, integer, float8, text, name[], name[], boolean, boolean, text, text, jsonb) AS
+PREPARE with_all (regclass, regclass, integer, float8, text, name[], name[], name[], boolean, boolean, text, text, jsonb) AS
 SELECT obs_id, ref_id, rank
-FROM geonn_nearest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, NULL::ranked_pair) ORDER BY 1, 3;
+FROM geonn_nearest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, NULL::ranked_pair) ORDER BY 1, 3;
 PREPARE within (regclass, regclass, float8) AS
 SELECT count(*), max(distance) <= $3 AS near FROM geonn_within($1, $2, $3);
 PREPARE of_queries (text, text, integer) AS
 SELECT obs_id, ref_id FROM geonn_nearest_sql($1, $2, k => $3) ORDER BY 1, distance;
 SET plan_cache_mode = force_custom_plan;
-EXECUTE with_all ('city', 'airport', 2, 5e6, 'sphere', NULL, NULL, false, false, 'first', 'skip', '{}');
+EXECUTE with_all ('city', 'airport', 2, 5e6, 'sphere', NULL, NULL, NULL, false, false, 'first', 'skip', '{}');
 EXECUTE within ('city', 'airport', 20000);
 EXECUTE of_queries ('SELECT * FROM city WHERE id = 1', 'TABLE airport', 2);
 SET plan_cache_mode = force_generic_plan;
-EXECUTE with_all ('city', 'airport', 2, 5e6, 'sphere', NULL, NULL, false, false, 'first', 'skip', '{}');
-EXECUTE with_all ('airport', 'airport', 1, NULL, 'spheroid', '{country}', NULL, true, true, 'all', 'error', '{"device": "cpu"}');
-EXECUTE with_all ('airport', 'city', 0, NULL, 'spheroid', '{country}', NULL, true, true, 'all', 'error', '{}');
-EXECUTE with_all ('airport', NULL, 1, NULL, 'sphere', NULL, NULL, true, true, 'all', 'error', '{}');
+EXECUTE with_all ('city', 'airport', 2, 5e6, 'sphere', NULL, NULL, NULL, false, false, 'first', 'skip', '{}');
+EXECUTE with_all ('airport', 'airport', 1, NULL, 'spheroid', '{country}', NULL, NULL, true, true, 'all', 'error', '{"device": "cpu"}');
+EXECUTE with_all ('airport', 'city', 0, NULL, 'spheroid', '{country}', NULL, NULL, true, true, 'all', 'error', '{}');
+EXECUTE with_all ('airport', NULL, 1, NULL, 'sphere', NULL, NULL, NULL, true, true, 'all', 'error', '{}');
 EXECUTE within ('city', 'airport', 'Infinity');
 EXECUTE of_queries ('SELECT * FROM city WHERE id = 3', 'TABLE airport', 1);
 RESET plan_cache_mode;

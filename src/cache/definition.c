@@ -363,7 +363,7 @@ hint_at_alter(void *name)
 	int			code = geterrcode();
 
 	if (code == ERRCODE_UNDEFINED_COLUMN || code == ERRCODE_AMBIGUOUS_COLUMN)
-		errhint("If a column was renamed, rename it back, or have the cache read it: columns are named by options, by and overlaps, as in SELECT geonn_cache_alter(%s, '{\"options\": {\"obs_lat\": \"y\", \"obs_lon\": \"x\"}}').",
+		errhint("If a column was renamed, rename it back, or have the cache read it: columns are named by options, by, differs and overlaps, as in SELECT geonn_cache_alter(%s, '{\"options\": {\"obs_lat\": \"y\", \"obs_lon\": \"x\"}}').",
 				quote_literal_cstr(name));
 }
 

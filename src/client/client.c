@@ -356,6 +356,8 @@ write_points(uint32 present, Slot *slot, uint32 rows, const double *latitudes,
 
 		if (present & GEONN_COLUMN_GROUP)
 			slot->columns.group[row] = columns[i].group;
+		for (int party = 0; party < GEONN_PARTIES_MAX && (present & GEONN_COLUMN_PARTY << party) != 0; party++)
+			slot->columns.party[party][row] = columns[i].party[party];
 		if (present >= GEONN_COLUMN_RADIUS)
 			set_limits(present, slot, row, columns[i].limits);
 	}

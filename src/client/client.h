@@ -87,6 +87,7 @@ extern MemoryFile *geonn_client_take_file(GeonnClient *client, int kind, const c
 typedef struct GeonnPointColumns
 {
 	int32		group;
+	int32		party[GEONN_PARTIES_MAX];
 	int64		excluded_first; /* the first tag that an observation excludes */
 	int64		excluded_last;	/* the last one; less than the first: it excludes none */
 	const GeonnLimits *limits;	/* NULL: nothing limits the point */

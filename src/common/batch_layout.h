@@ -31,6 +31,7 @@ struct geonn_batch_columns
 	uint16_t   *edges;			/* [rows] the edges of all windows (window.h); NULL without windows */
 	double	   *weight[GEONN_WEIGHTS_MAX];	/* [rows] of references, finite; NULL without
 											 * GEONN_COLUMN_WEIGHT << i */
+	int32_t    *party[GEONN_PARTIES_MAX];	/* [rows], NULL without GEONN_COLUMN_PARTY << i */
 };
 
 static inline size_t
@@ -92,6 +93,8 @@ geonn_batch_layout(void *start, uint32_t rows, uint32_t room, uint32_t present,
 	columns->edges = COLUMN(uint16_t, (present & GEONN_COLUMNS_WINDOWS) != 0, rows);
 	for (int i = 0; i < GEONN_WEIGHTS_MAX; i++)
 		columns->weight[i] = COLUMN(double, (present & GEONN_COLUMN_WEIGHT << i) != 0, rows);
+	for (int i = 0; i < GEONN_PARTIES_MAX; i++)
+		columns->party[i] = COLUMN(int32_t, (present & GEONN_COLUMN_PARTY << i) != 0, rows);
 #undef COLUMN
 	return geonn_align(offset, 4096);
 }

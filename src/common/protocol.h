@@ -129,7 +129,7 @@
 
 #define GEONN_PROTOCOL_MAGIC	0x6E6F6567	/* "geon" */
 #ifndef GEONN_PROTOCOL_VERSION
-#define GEONN_PROTOCOL_VERSION	14
+#define GEONN_PROTOCOL_VERSION	15
 #endif
 
 /* the descriptor at which the engine finds its supervisor */
@@ -285,7 +285,9 @@ enum geonn_algorithm
 									 * window overlaps the observation's are candidates */
 #define GEONN_COLUMN_WEIGHT		64u /* << 0 ... GEONN_WEIGHTS_MAX - 1: of references alone: numbers
 									 * that a count adds up */
-#define GEONN_COLUMNS_ALL		1023u
+#define GEONN_COLUMN_PARTY		1024u	/* << 0 ... GEONN_PARTIES_MAX - 1: only references of another
+										 * party are candidates */
+#define GEONN_COLUMNS_ALL		4095u
 
 /* the greatest number of windows that a point may have (window.h) */
 #define GEONN_WINDOWS_MAX		3
@@ -294,6 +296,10 @@ enum geonn_algorithm
 /* the greatest number of weights that a reference may have */
 #define GEONN_WEIGHTS_MAX		4
 #define GEONN_COLUMNS_WEIGHTS	(((1u << GEONN_WEIGHTS_MAX) - 1) * GEONN_COLUMN_WEIGHT)
+
+/* the greatest number of parties that a point may have */
+#define GEONN_PARTIES_MAX		2
+#define GEONN_COLUMNS_PARTIES	(((1u << GEONN_PARTIES_MAX) - 1) * GEONN_COLUMN_PARTY)
 
 /* the greatest number of radii within which one search counts */
 #define GEONN_RADII_MAX			16
@@ -304,10 +310,11 @@ enum geonn_file_kind
 	GEONN_FILE_RECORDS,			/* a record of each reference: its id, or the id's offset in the next file */
 	GEONN_FILE_VALUES,			/* ids of references that are too long for records */
 	GEONN_FILE_GROUPS,			/* the groups' keys with the groups' numbers */
-	GEONN_FILE_BASE				/* the references themselves, for clients that search alone */
+	GEONN_FILE_BASE,			/* the references themselves, for clients that search alone */
+	GEONN_FILE_PARTIES			/* + 0 ... GEONN_PARTIES_MAX - 1: the parties' keys with the parties' numbers */
 };
 
-#define GEONN_FILE_KINDS		4
+#define GEONN_FILE_KINDS		(GEONN_FILE_PARTIES + GEONN_PARTIES_MAX)
 
 /* bits of geonn_search.flags */
 #define GEONN_SEARCH_TIES		1u	/* all candidates that tie with the k-th are found, too */

@@ -185,6 +185,12 @@ read_by(const GeonnArgument *argument, Datum value, GeonnArguments *arguments)
 }
 
 static void
+read_differs(const GeonnArgument *argument pg_attribute_unused(), Datum value, GeonnArguments *arguments)
+{
+	arguments->differs = geonn_differs_names(value);
+}
+
+static void
 read_overlaps(const GeonnArgument *argument pg_attribute_unused(), Datum value,
 			  GeonnArguments *arguments)
 {
@@ -323,6 +329,7 @@ const GeonnArgument geonn_arguments[] = {
 	{"weights", COUNTS, GEONN_OWN_DEFAULT, NAMEARRAYOID, NULL, NULL, true, READ(read_weights, NULL)},
 	{"metric", ALL, GEONN_OWN_ANY, TEXTOID, "sphere", word_hint, true, WORD(join.question.metric, NULL)},
 	{"by", JOINS, GEONN_OWN_DEFAULT, NAMEARRAYOID, NULL, NULL, true, READ(read_by, NULL)},
+	{"differs", JOINS, GEONN_OWN_DEFAULT, NAMEARRAYOID, NULL, NULL, true, READ(read_differs, NULL)},
 	{"overlaps", ALL, GEONN_OWN_DEFAULT, NAMEARRAYOID, NULL, NULL, true, READ(read_overlaps, NULL)},
 	{"windows", POINTS, GEONN_OWN_ANY, ANYCOMPATIBLEARRAYOID, NULL, NULL, false, KEEP(arguments.windows)},
 	{"exclude_self", JOINS, GEONN_OWN_DEFAULT, BOOLOID, "f", flag_hint, true, KEEP(join.exclude_self)},

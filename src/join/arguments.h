@@ -57,6 +57,7 @@ typedef struct GeonnArguments
 	ArrayType  *latitudes;		/* of float8; may have any dimensions, and NULLs */
 	ArrayType  *longitudes;
 	List	   *by;				/* of char *: column names or pairs of them, each once */
+	List	   *differs;		/* likewise; at most GEONN_PARTIES_MAX */
 	List	   *overlaps;		/* likewise; at most GEONN_WINDOWS_MAX */
 	ArrayType  *windows;		/* of any type; may have any dimensions, and NULLs */
 	List	   *weights;		/* of char *: column names, each once; at most GEONN_WEIGHTS_MAX */

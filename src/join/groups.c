@@ -1,11 +1,13 @@
 /*
  * groups.c
- *		Numbers for the groups that a join is by: equal keys, equal numbers.
+ *		Numbers for the groups that a join is by, and for parties: equal keys, equal numbers.
  *
  * The engine knows groups as int32 numbers.  A key is the values of all by
  * columns of a row.  A hash table gives the references' keys numbers from 0 on,
  * and the key of each observation is looked up in it: an observation whose key is
  * missing has no candidate, and neither has one with a NULL, since NULL equals nothing.
+ * Each column of the argument differs has a table of its own, whose numbers are parties: a value
+ * that no reference has differs from all, and a NULL from none.
  * Keys are compared by the default equality of their type and the references'
  * collation.  Values of a type without a hash function, as money and bit varying, are
  * hashed by their bytes, if equal values have equal bytes; else all of them have one
@@ -71,8 +73,11 @@ typedef struct GroupColumn
 
 struct GeonnGroups
 {
-	int			by_count;
+	int			first;			/* the number of the first column among those of the argument by, then those of
+								 * differs */
+	int			by_count;		/* how many columns a key has */
 	GroupColumn *columns;		/* [by_count] */
+	int			file_kind;		/* enum geonn_file_kind */
 
 	/* until the groups are sealed */
 	ReferenceMemory *memory;
@@ -130,10 +135,14 @@ keys_equal(const GeonnGroups *groups, const Datum *a, const Datum *b)
 #define SH_DEFINE
 #include "lib/simplehash.h"
 
+/*
+ * Prepare to compare values of column number `number`, among those of the arguments by and differs.
+ */
 static void
 prepare_column(GroupColumn *column, const PointSource *observations,
 			   const PointSource *references, int number)
 {
+	const char *argument = number < geonn_group_columns(references) ? "by" : "differs";
 	const PointColumn *observation = &observations->by[number];
 	const PointColumn *reference = &references->by[number];
 	TypeCacheEntry *type;
@@ -141,8 +150,8 @@ prepare_column(GroupColumn *column, const PointSource *observations,
 	if (observation->base_type != reference->base_type)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATATYPE_MISMATCH),
-				 errmsg("column \"%s\" of the argument by has two types",
-						geonn_pair_of_names(observation->name, reference->name)),
+				 errmsg("column \"%s\" of the argument %s has two types",
+						geonn_pair_of_names(observation->name, reference->name), argument),
 				 errdetail("The column has type %s in %s, and type %s in %s.",
 						   format_type_be(observation->type), observations->title,
 						   format_type_be(reference->type), references->title),
@@ -153,8 +162,8 @@ prepare_column(GroupColumn *column, const PointSource *observations,
 	if (!OidIsValid(type->eq_opr_finfo.fn_oid))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_FUNCTION),
-				 errmsg("column \"%s\" of the argument by has type %s, which has no equality",
-						geonn_pair_of_names(observation->name, reference->name),
+				 errmsg("column \"%s\" of the argument %s has type %s, which has no equality",
+						geonn_pair_of_names(observation->name, reference->name), argument,
 						format_type_be(reference->type)),
 				 errhint("Cast it to a type that has one, such as text, in a view.")));
 	column->hash = OidIsValid(type->hash_proc_finfo.fn_oid) ? &type->hash_proc_finfo : NULL;
@@ -164,12 +173,12 @@ prepare_column(GroupColumn *column, const PointSource *observations,
 	get_typlenbyval(reference->base_type, &column->length, &column->by_value);
 }
 
-static bool
-has_null(const GeonnGroups *groups, const bool *is_null)
+bool
+geonn_groups_has_null(const GeonnGroups *groups, const bool *is_null)
 {
 	for (int i = 0; i < groups->by_count; i++)
 	{
-		if (is_null[i])
+		if (is_null[groups->first + i])
 			return true;
 	}
 	return false;
@@ -216,18 +225,19 @@ keep_key(GeonnGroups *groups, GroupEntry *entry, const Datum *key)
 }
 
 int32
-geonn_groups_add(GeonnGroups *groups, const Datum *key, const bool *is_null)
+geonn_groups_add(GeonnGroups *groups, const Datum *values, const bool *is_null)
 {
+	const Datum *key = values + groups->first;
 	GroupEntry *entry;
 	bool		found;
 
-	if (has_null(groups, is_null))
+	if (geonn_groups_has_null(groups, is_null))
 		return GEONN_NO_GROUP;
 	if (groups->table->members == PG_INT32_MAX)
 		ereport(ERROR,
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 				 errmsg("the references have more than %d groups", PG_INT32_MAX),
-				 errhint("Join a part of the groups at a time, as by views of both sides with a range of a column of by.")));
+				 errhint("Join a part of the references at a time, as by a view of them with a range of a column.")));
 	entry = grouptable_insert(groups->table, unconstify(Datum *, key), &found);
 	if (!found)
 	{
@@ -319,24 +329,33 @@ geonn_groups_seal(GeonnGroups *groups, GeonnClient *client)
 	write_table(groups);
 	MemoryContextDelete(groups->context);
 	geonn_memory_file_seal(groups->file);
-	geonn_client_leave_file(client, GEONN_FILE_GROUPS, groups->file);
+	geonn_client_leave_file(client, groups->file_kind, groups->file);
 	find_slots(groups);
 }
 
 GeonnGroups *
-geonn_groups_begin(const PointSource *observations, const PointSource *references,
+geonn_groups_begin(const PointSource *observations, const PointSource *references, GroupKey key,
 				   ReferenceMemory *memory, GeonnClient *client)
 {
 	GeonnGroups *groups = palloc0(sizeof(GeonnGroups));
 
-	groups->by_count = references->by_count;
+	groups->by_count = geonn_group_columns(references);
+	groups->file_kind = GEONN_FILE_GROUPS;
+	if (key >= GROUP_KEY_DIFFERS)
+	{
+		int			party = key - GROUP_KEY_DIFFERS;
+
+		groups->first = groups->by_count + party;
+		groups->by_count = 1;
+		groups->file_kind = GEONN_FILE_PARTIES + party;
+	}
 	groups->columns = palloc0(groups->by_count * sizeof(GroupColumn));
 	groups->found = palloc0(groups->by_count * sizeof(Datum));
 	for (int i = 0; i < groups->by_count; i++)
-		prepare_column(&groups->columns[i], observations, references, i);
+		prepare_column(&groups->columns[i], observations, references, groups->first + i);
 	if (memory == NULL)
 	{
-		groups->file = geonn_client_take_file(client, GEONN_FILE_GROUPS, FILE_PURPOSE);
+		groups->file = geonn_client_take_file(client, groups->file_kind, FILE_PURPOSE);
 		find_slots(groups);
 		return groups;
 	}
@@ -375,11 +394,12 @@ read_key(const GeonnGroups *groups, uint64 place)
 }
 
 int32
-geonn_groups_find(GeonnGroups *groups, const Datum *key, const bool *is_null)
+geonn_groups_find(GeonnGroups *groups, const Datum *values, const bool *is_null)
 {
+	const Datum *key = values + groups->first;
 	uint32		hash;
 
-	if (has_null(groups, is_null))
+	if (geonn_groups_has_null(groups, is_null))
 		return GEONN_NO_GROUP;
 	hash = key_hash(groups, key);
 	for (uint64 i = 0; i < groups->slot_count; i++)

@@ -1,6 +1,7 @@
 /*
  * groups.h
- *		Numbers for the keys of the columns to join by: equal keys have equal numbers, their group.
+ *		Numbers for the keys of the columns to join by: equal keys have equal numbers, their group; and for the
+ *		values of columns that differ, each of which has parties as numbers.
  */
 #ifndef GEONN_GROUPS_H
 #define GEONN_GROUPS_H
@@ -14,22 +15,29 @@ typedef struct GeonnGroups GeonnGroups;
 /* the group of a key with a NULL, or of a key that no reference has */
 #define GEONN_NO_GROUP (-1)
 
+/* which columns keys are of */
+typedef enum GroupKey
+{
+	GROUP_KEY_BY,				/* those of the argument by */
+	GROUP_KEY_DIFFERS			/* + 0 ... differs_count - 1: this one of the argument differs */
+} GroupKey;
+
 /*
  * Create an empty set of groups, which lives as long as the current memory context; its bytes are added to
- * memory.  Raises an error unless the by columns of both sources have the same types, with an equality.
+ * memory.  Raises an error unless the columns of both sources have the same types, with an equality.
  *
  * Where memory is NULL, get the groups of the dataset to which the client is attached; the sources must be
  * like those with which the groups were created.
  */
 extern GeonnGroups *geonn_groups_begin(const PointSource *observations,
-									   const PointSource *references, ReferenceMemory *memory,
-									   GeonnClient *client);
+									   const PointSource *references, GroupKey key,
+									   ReferenceMemory *memory, GeonnClient *client);
 
 /* How many bytes the file of sealed groups has. */
 extern uint64 geonn_groups_file_bytes(const GeonnGroups *groups);
 
-/* The number of a key's group; a new key gets a new group. */
-extern int32 geonn_groups_add(GeonnGroups *groups, const Datum *key, const bool *is_null);
+/* The number of a row's group; a new key gets a new group.  values are the source's [by_count]. */
+extern int32 geonn_groups_add(GeonnGroups *groups, const Datum *values, const bool *is_null);
 
 /*
  * End adding groups: from now on they can be found, here and by clients that
@@ -37,7 +45,10 @@ extern int32 geonn_groups_add(GeonnGroups *groups, const Datum *key, const bool 
  */
 extern void geonn_groups_seal(GeonnGroups *groups, GeonnClient *client);
 
-/* The number of a key's group; the groups must be sealed. */
-extern int32 geonn_groups_find(GeonnGroups *groups, const Datum *key, const bool *is_null);
+/* The number of a row's group; the groups must be sealed. */
+extern int32 geonn_groups_find(GeonnGroups *groups, const Datum *values, const bool *is_null);
+
+/* Does a row lack a key, since one of its columns is NULL? */
+extern bool geonn_groups_has_null(const GeonnGroups *groups, const bool *is_null);
 
 #endif							/* GEONN_GROUPS_H */

@@ -229,29 +229,25 @@ answer_observation(GeonnSearch *search, const PointRow *row)
 }
 
 static void
-add_observation(GeonnSearch *search, const PointRow *row, int32 group)
+add_observation(GeonnSearch *search, const PointRow *row, GeonnPointColumns *columns)
 {
 	GeonnClient *client = search->prepared.client;
 	Datum		id = result_id(search, row);
-	GeonnPointColumns columns = {
-		.group = group,
-		.limits = row->limits
-	};
 
 	if (search->join->exclude_self)
-		geonn_references_excluded(search->prepared.references, row->id, &columns.excluded_first,
-								  &columns.excluded_last);
+		geonn_references_excluded(search->prepared.references, row->id, &columns->excluded_first,
+								  &columns->excluded_last);
 	/* a batch with long ids can be full before the ring's places are used up */
 	while (geonn_client_places(client) == 0)
 	{
 		if (take_pair(search, true, search->values, search->nulls))
 			store_row(search);
 	}
-	geonn_client_add_observations(client, 1, &id, &row->latitude, &row->longitude, &columns);
+	geonn_client_add_observations(client, 1, &id, &row->latitude, &row->longitude, columns);
 }
 
 /*
- * Send observations without groups and limits; under exclude_self, with their excluded tags.
+ * Send observations without groups, parties and limits; under exclude_self, with their excluded tags.
  */
 static void
 add_observations(const GeonnSearch *search, uint32 rows, const Datum *ids, const double *latitudes,
@@ -333,28 +329,51 @@ counts_nothing(const GeonnSearch *search)
 	return search->join->question.radii > 0 && geonn_client_references(search->prepared.client) == 0;
 }
 
+/*
+ * Find the group and the parties of an observation, and set its columns.  False: it can have no candidate.
+ */
+static bool
+find_columns(const GeonnSearch *search, const PointRow *row, GeonnPointColumns *columns)
+{
+	const PreparedJoin *prepared = &search->prepared;
+
+	if (row->status != POINT_VALID || geonn_row_is_limited_to_none(row) || counts_nothing(search))
+		return false;
+	columns->limits = row->limits;
+	if (prepared->groups != NULL)
+		columns->group = geonn_groups_find(prepared->groups, row->by, row->by_is_null);
+	if (columns->group == GEONN_NO_GROUP)
+		return false;
+	for (int i = 0; i < GEONN_PARTIES_MAX && prepared->parties[i] != NULL; i++)
+	{
+		if (geonn_groups_has_null(prepared->parties[i], row->by_is_null))
+			return false;
+		columns->party[i] = geonn_groups_find(prepared->parties[i], row->by, row->by_is_null);
+	}
+	return true;
+}
+
 static void
 consume_observation(void *state, const PointRow *row)
 {
 	GeonnSearch *search = state;
-	GeonnGroups *groups = search->prepared.groups;
 	MemoryContext former = MemoryContextSwitchTo(search->prepared.row_context);
-	int32		group = GEONN_NO_GROUP;
+	GeonnPointColumns columns = {0};
+	bool		may_match;
 
 	MemoryContextReset(search->prepared.row_context);
-	if (row->status == POINT_VALID && !geonn_row_is_limited_to_none(row) && !counts_nothing(search))
-		group = groups == NULL ? 0 : geonn_groups_find(groups, row->by, row->by_is_null);
-	if (search->watch == NULL || search->watch(search->watch_state, row, group != GEONN_NO_GROUP))
+	may_match = find_columns(search, row, &columns);
+	if (search->watch == NULL || search->watch(search->watch_state, row, may_match))
 	{
-		if (group != GEONN_NO_GROUP && search->prepared.alone)
+		if (may_match && search->prepared.alone)
 			answer_observation(search, row);
-		else if (group != GEONN_NO_GROUP)
-			add_observation(search, row, group);
+		else if (may_match)
+			add_observation(search, row, &columns);
 		else if (row->status == POINT_VALID)
 			search->without_candidates++;
-		if (group == GEONN_NO_GROUP && search->join->question.radii > 0 && row->status == POINT_VALID)
+		if (!may_match && search->join->question.radii > 0 && row->status == POINT_VALID)
 			store_zeros(search, row);
-		if (group == GEONN_NO_GROUP && search->join->keep_unmatched)
+		if (!may_match && search->join->keep_unmatched)
 		{
 			search->local_rows++;
 			search->number = GEONN_NOT_SENT;

@@ -45,16 +45,25 @@ consume_reference(void *state, const PointRow *row)
 {
 	const PreparedJoin *prepared = state;
 	MemoryContext former;
-	int32		group = 0;
+	GeonnPointColumns columns = {.limits = row->limits};
+	bool		may_be_candidate = true;
 
 	if (row->status != POINT_VALID || geonn_row_is_limited_to_none(row))
 		return;
 	MemoryContextReset(prepared->row_context);
 	former = MemoryContextSwitchTo(prepared->row_context);
 	if (prepared->groups != NULL)
-		group = geonn_groups_add(prepared->groups, row->by, row->by_is_null);
-	if (group != GEONN_NO_GROUP)
-		geonn_references_add(prepared->references, prepared->client, row, group);
+	{
+		columns.group = geonn_groups_add(prepared->groups, row->by, row->by_is_null);
+		may_be_candidate = columns.group != GEONN_NO_GROUP;
+	}
+	for (int i = 0; i < GEONN_PARTIES_MAX && prepared->parties[i] != NULL && may_be_candidate; i++)
+	{
+		columns.party[i] = geonn_groups_add(prepared->parties[i], row->by, row->by_is_null);
+		may_be_candidate = columns.party[i] != GEONN_NO_GROUP;
+	}
+	if (may_be_candidate)
+		geonn_references_add(prepared->references, prepared->client, row, &columns);
 	MemoryContextSwitchTo(former);
 }
 
@@ -90,7 +99,8 @@ make_question(const GeonnJoin *join, const GeonnResultRow *row)
 	question.unmatched = join->keep_unmatched;
 	if (question.radii > 0)
 		question.k = question.radii * Max(question.weights, 1);
-	question.columns = (references->by_count > 0 ? GEONN_COLUMN_GROUP : 0) |
+	question.columns = (geonn_group_columns(references) > 0 ? GEONN_COLUMN_GROUP : 0) |
+		((1u << references->differs_count) - 1) * GEONN_COLUMN_PARTY |
 		(join->exclude_self ? GEONN_COLUMN_EXCLUDED : 0) |
 		((1u << references->window_count) - 1) * GEONN_COLUMN_WINDOW |
 		((1u << references->weight_count) - 1) * GEONN_COLUMN_WEIGHT;
@@ -122,9 +132,12 @@ static void
 begin_references(const GeonnJoin *join, ReferenceDetail detail, PreparedJoin *prepared,
 				 ReferenceMemory *memory)
 {
-	if (join->references->by_count > 0)
-		prepared->groups = geonn_groups_begin(join->observations, join->references, memory,
+	if (geonn_group_columns(join->references) > 0)
+		prepared->groups = geonn_groups_begin(join->observations, join->references, GROUP_KEY_BY, memory,
 											  prepared->client);
+	for (int i = 0; i < join->references->differs_count; i++)
+		prepared->parties[i] = geonn_groups_begin(join->observations, join->references,
+												  (GroupKey) (GROUP_KEY_DIFFERS + i), memory, prepared->client);
 	prepared->references = geonn_references_begin(join->references, detail,
 												  join->exclude_self ? join->observations : NULL,
 												  prepared->question.columns, memory,
@@ -189,6 +202,8 @@ send_references(const GeonnJoin *join, ReferenceDetail detail, PreparedJoin *pre
 	read_all(join, prepared, is_plain);
 	if (prepared->groups != NULL)
 		geonn_groups_seal(prepared->groups, prepared->client);
+	for (int i = 0; i < GEONN_PARTIES_MAX && prepared->parties[i] != NULL; i++)
+		geonn_groups_seal(prepared->parties[i], prepared->client);
 	if (labelled)
 		geonn_client_keep(prepared->client, prepared->counts, sizeof(prepared->counts));
 	geonn_references_seal(prepared->references, prepared->client);
@@ -210,6 +225,8 @@ use_kept_references(const GeonnJoin *join, ReferenceDetail detail, PreparedJoin 
 
 		if (prepared->groups != NULL)
 			bytes += geonn_groups_file_bytes(prepared->groups);
+		for (int i = 0; i < GEONN_PARTIES_MAX && prepared->parties[i] != NULL; i++)
+			bytes += geonn_groups_file_bytes(prepared->parties[i]);
 		geonn_reference_memory_add(memory, geonn_client_references(prepared->client));
 		geonn_reference_memory_add_bytes(memory, bytes, "ids and keys of groups");
 	}

@@ -19,6 +19,7 @@ typedef struct PreparedJoin
 	GeonnClient *client;		/* NULL: observations are answered here (alone) */
 	GeonnReferences *references;
 	GeonnGroups *groups;		/* NULL: the join is by no columns */
+	GeonnGroups *parties[GEONN_PARTIES_MAX];	/* by column that differs; NULL: the join has fewer */
 	LiveReferences *live;		/* what this process may know of the references; NULL: nothing */
 	bool		alone;			/* it knows them: the observations are answered by geonn_live_table */
 	MemoryContext row_context;	/* for allocations in comparing a row's ids and keys */

@@ -191,21 +191,23 @@ GeonnJoin *
 geonn_make_join(const GeonnArguments *arguments)
 {
 	GeonnJoin  *join = arguments->join;
-	const GeonnColumnNames *observation = &arguments->options.observation;
+	GeonnColumnNames observation = arguments->options.observation;
 	GeonnColumnNames reference = arguments->options.reference;
 	List	   *by = geonn_names_of_side(arguments->by, true);
 	List	   *overlaps = arguments->latitudes != NULL ? arguments->overlaps :
 		geonn_names_of_side(arguments->overlaps, true);
 
+	observation.differs = geonn_names_of_side(arguments->differs, false);
+	reference.differs = geonn_names_of_side(arguments->differs, true);
 	reference.weights = arguments->weights;
 	if (arguments->latitudes != NULL)
 		join->given = read_points(arguments, &join->given_window);
 	else if (arguments->obs_sql != NULL)
-		join->observations = geonn_query_source("obs_sql", arguments->obs_sql, observation,
+		join->observations = geonn_query_source("obs_sql", arguments->obs_sql, &observation,
 												geonn_names_of_side(arguments->by, false),
 												geonn_names_of_side(arguments->overlaps, false));
 	else
-		join->observations = geonn_relation_source(arguments->obs, observation,
+		join->observations = geonn_relation_source(arguments->obs, &observation,
 												   geonn_names_of_side(arguments->by, false),
 												   geonn_names_of_side(arguments->overlaps, false));
 	join->references = arguments->ref_sql != NULL ?

@@ -73,6 +73,7 @@ row_bytes(uint32 columns)
 
 	if (columns & GEONN_COLUMN_GROUP)
 		bytes += sizeof(int32);
+	bytes += pg_popcount32(columns & GEONN_COLUMNS_PARTIES) * sizeof(int32);
 	if (columns & GEONN_COLUMN_RADIUS)
 		bytes += sizeof(double);
 	if (columns & GEONN_COLUMNS_WINDOWS)

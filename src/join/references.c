@@ -74,7 +74,7 @@ enum
 	SORT_LONGITUDE,
 	SORT_SIGNS,					/* the signs of the coordinates, which tell -0 from 0 */
 	SORT_IMAGE,					/* the id as SQL record, or NULL if equal ids have the same bytes */
-	SORT_GROUP,
+	SORT_NUMBERS,				/* the bytes of the group's and the parties' numbers */
 	SORT_LIMITS,				/* the bytes of the limits, or NULL where nothing limits references */
 	SORT_COLUMNS = SORT_LIMITS
 };
@@ -83,6 +83,13 @@ enum
 
 /* how many ids are converted to tags at a time */
 #define TAGS_AT_ONCE 512
+
+/* what SORT_NUMBERS has */
+typedef struct Numbers
+{
+	int32		group;
+	int32		party[GEONN_PARTIES_MAX];
+} Numbers;
 
 typedef struct Record
 {
@@ -186,7 +193,7 @@ begin_sort(GeonnReferences *references, const TypeCacheEntry *type)
 	TupleDescInitEntry(descriptor, SORT_LONGITUDE, "longitude", FLOAT8OID, -1, 0);
 	TupleDescInitEntry(descriptor, SORT_SIGNS, "signs", INT4OID, -1, 0);
 	TupleDescInitEntry(descriptor, SORT_IMAGE, "image", RECORDOID, -1, 0);
-	TupleDescInitEntry(descriptor, SORT_GROUP, "group", INT4OID, -1, 0);
+	TupleDescInitEntry(descriptor, SORT_NUMBERS, "numbers", BYTEAOID, -1, 0);
 	TupleDescInitEntry(descriptor, SORT_LIMITS, "limits", BYTEAOID, -1, 0);
 	TupleDescFinalize(descriptor);
 	if (has_image)
@@ -287,18 +294,18 @@ tag_of(const GeonnReferences *references, Datum id)
 
 void
 geonn_references_add(GeonnReferences *references, GeonnClient *client, const PointRow *row,
-					 int32 group)
+					 const GeonnPointColumns *columns)
 {
 	TupleTableSlot *slot = references->row;
+	Numbers		numbers = {.group = columns->group};
 
 	if (references->record_bytes == 0)
 	{
-		GeonnPointColumns columns = {.group = group,.limits = row->limits};
-
 		geonn_references_add_block(references, client, 1, &row->id, &row->latitude, &row->longitude,
-								   &columns);
+								   columns);
 		return;
 	}
+	memcpy(numbers.party, columns->party, sizeof(numbers.party));
 	geonn_reference_memory_add(references->memory, 1);
 	add_to_memory(references, row->id);
 	ExecClearTuple(slot);
@@ -308,7 +315,8 @@ geonn_references_add(GeonnReferences *references, GeonnClient *client, const Poi
 	slot->tts_values[SORT_LONGITUDE - 1] = Float8GetDatum(row->longitude);
 	slot->tts_values[SORT_SIGNS - 1] = Int32GetDatum((signbit(row->latitude) != 0) << 1 |
 													 (signbit(row->longitude) != 0));
-	slot->tts_values[SORT_GROUP - 1] = Int32GetDatum(group);
+	slot->tts_values[SORT_NUMBERS - 1] =
+		PointerGetDatum(cstring_to_text_with_len((const char *) &numbers, (int) sizeof(numbers)));
 	slot->tts_isnull[SORT_IMAGE - 1] = references->image_type == NULL;
 	if (references->image_type != NULL)
 		slot->tts_values[SORT_IMAGE - 1] =
@@ -367,7 +375,7 @@ write_value(GeonnReferences *references, Datum id)
 }
 
 /*
- * Send a reference that has just come out of the sort: its group and its limits are in the slot.
+ * Send a reference that has just come out of the sort: its numbers and its limits are in the slot.
  */
 static void
 send_sorted_reference(GeonnReferences *references, GeonnClient *client, const Record *record)
@@ -375,10 +383,12 @@ send_sorted_reference(GeonnReferences *references, GeonnClient *client, const Re
 	TupleTableSlot *slot = references->slot;
 	GeonnLimits limits = {0};
 	int64		tag = (int64) references->count;
-	GeonnPointColumns columns = {
-		.group = DatumGetInt32(slot->tts_values[SORT_GROUP - 1])
-	};
+	Numbers		numbers;
+	GeonnPointColumns columns = {0};
 
+	memcpy(&numbers, VARDATA_ANY(DatumGetPointer(slot->tts_values[SORT_NUMBERS - 1])), sizeof(numbers));
+	columns.group = numbers.group;
+	memcpy(columns.party, numbers.party, sizeof(columns.party));
 	if (!slot->tts_isnull[SORT_LIMITS - 1])
 	{
 		memcpy(&limits, VARDATA_ANY(DatumGetPointer(slot->tts_values[SORT_LIMITS - 1])),

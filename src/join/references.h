@@ -37,15 +37,12 @@ extern GeonnReferences *geonn_references_begin(const PointSource *source,
 /* How many bytes the files of sealed references have. */
 extern uint64 geonn_references_file_bytes(const GeonnReferences *references);
 
-/*
- * Add a valid row whose limits allow candidates; group is its group's number, or 0 if the join is by no
- * columns.
- */
+/* Add a valid row whose limits, which are those of the columns, allow candidates. */
 extern void geonn_references_add(GeonnReferences *references, GeonnClient *client,
-								 const PointRow *row, int32 group);
+								 const PointRow *row, const GeonnPointColumns *columns);
 
 /*
- * Can references without groups and limits be added in blocks (PointBlockConsumer)?  True if nothing is
+ * Can references without groups, parties and limits be added in blocks (PointBlockConsumer)?  True if nothing is
  * sorted here.
  */
 extern bool geonn_references_take_blocks(const GeonnReferences *references);

@@ -442,6 +442,7 @@ explain_node(CustomScanState *state, List *ancestors, ExplainState *explain)
 	}
 	explain_side(explain, "References", geonn_expression_references(expression));
 	explain_names(explain, "By", geonn_expression_argument(expression, "by"));
+	explain_names(explain, "Differs", geonn_expression_argument(expression, "differs"));
 	explain_names(explain, "Overlaps", geonn_expression_argument(expression, "overlaps"));
 	explain_radius(explain, "Observation Radius", expression, "obs");
 	explain_radius(explain, "Reference Radius", expression, "ref");

@@ -9,7 +9,7 @@
  * longitude has them in its one column of type geography(Point),
  * geometry(Point,4326) or point.  Names are compared without regard to case.
  * Where several columns qualify, or none, an error lists what was found and what
- * would do.  Columns that options or the arguments "by" and "overlaps" name are
+ * would do.  Columns that options or the arguments "by", "differs" and "overlaps" name are
  * taken as named, spelled as in the catalog.
  */
 #include "postgres.h"
@@ -485,6 +485,21 @@ geonn_column_names(const char *argument, Datum array)
 }
 
 List *
+geonn_differs_names(Datum array)
+{
+	List	   *names = geonn_column_names("differs", array);
+
+	if (list_length(names) > GEONN_PARTIES_MAX)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("the argument differs names %d columns", list_length(names)),
+				 errdetail("A call compares %d of them at most.", GEONN_PARTIES_MAX),
+				 errhint("Name %d of them, and filter the rows of geonn_within by the other columns.",
+						 GEONN_PARTIES_MAX)));
+	return names;
+}
+
+List *
 geonn_overlaps_names(Datum array)
 {
 	List	   *names = geonn_column_names("overlaps", array);
@@ -582,10 +597,11 @@ find_columns(PointSource *source, TupleDesc descriptor, const GeonnColumnNames *
 
 	source->option_prefix = named->prefix;
 	source->paired = named->paired;
-	source->column_count = COLUMN_ROLES + list_length(by) + list_length(overlaps) + list_length(named->weights);
+	source->column_count = COLUMN_ROLES + list_length(by) + list_length(named->differs) + list_length(overlaps) +
+		list_length(named->weights);
 	source->columns = palloc0(source->column_count * sizeof(PointColumn));
 	source->by = source->columns + COLUMN_ROLES;
-	source->windows = source->by + list_length(by);
+	source->windows = source->by + list_length(by) + list_length(named->differs);
 	source->weights = source->windows + list_length(overlaps);
 	find_id(source, descriptor, named->id);
 	find_coordinates(source, descriptor, named);
@@ -593,6 +609,11 @@ find_columns(PointSource *source, TupleDesc descriptor, const GeonnColumnNames *
 		fill_column(&source->by[source->by_count++],
 					require_attribute(source, descriptor, lfirst(cell), "the argument by"),
 					"by");
+	foreach(cell, named->differs)
+		fill_column(&source->by[source->by_count++],
+					require_attribute(source, descriptor, lfirst(cell), "the argument differs"),
+					"differs");
+	source->differs_count = list_length(named->differs);
 	find_limits(source, descriptor, named->radius, overlaps);
 	find_weights(source, descriptor, named->weights);
 }

@@ -57,11 +57,12 @@ typedef struct PointSource
 	bool		quiet;			/* an error about columns is not raised, but sets unclear */
 	bool		unclear;
 	int			column_count;
-	PointColumn *columns;		/* [column_count] by ColumnRole; then those to join by; then those with windows;
-								 * then those with weights */
+	PointColumn *columns;		/* [column_count] by ColumnRole; then those to join by; then those that differ;
+								 * then those with windows; then those with weights */
 	GeonnPointKind point_kind;	/* the kind of the point column, if the source has one */
 	int			by_count;
-	PointColumn *by;			/* [by_count] among the columns */
+	PointColumn *by;			/* [by_count] among the columns: those of the argument by, then those of differs */
+	int			differs_count;	/* how many of these are of differs */
 	int			window_count;
 	PointColumn *windows;		/* [window_count] likewise */
 	WindowType	window_types[GEONN_WINDOWS_MAX];
@@ -86,11 +87,13 @@ typedef struct PointSource
 extern const char *geonn_role_name(ColumnRole role);
 
 /*
- * The names (char *) in an array of column names, as the argument by; and in the arguments overlaps and weights.
- * Raises an error about a NULL, a name that comes twice, a pair that is too long for the type name
- * (column_pairs.h), more than GEONN_WINDOWS_MAX windows, and more than GEONN_WEIGHTS_MAX weights.
+ * The names (char *) in an array of column names, as the argument by; and in the arguments differs, overlaps and
+ * weights.  Raises an error about a NULL, a name that comes twice, a pair that is too long for the type name
+ * (column_pairs.h), more than GEONN_PARTIES_MAX columns that differ, more than GEONN_WINDOWS_MAX windows, and more
+ * than GEONN_WEIGHTS_MAX weights.
  */
 extern List *geonn_column_names(const char *argument, Datum array);
+extern List *geonn_differs_names(Datum array);
 extern List *geonn_overlaps_names(Datum array);
 extern List *geonn_weights_names(Datum array);
 
@@ -119,6 +122,13 @@ extern bool geonn_has_points(char kind);
 extern PointSource *geonn_query_source(const char *argument, const char *query,
 									   const GeonnColumnNames *named, List *by,
 									   List *overlaps);
+
+/* How many columns to join by the source has. */
+static inline int
+geonn_group_columns(const PointSource *source)
+{
+	return source->by_count - source->differs_count;
+}
 
 /* Do points of the source have a radius? */
 static inline bool

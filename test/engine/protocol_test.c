@@ -208,7 +208,8 @@ test_abuse_of_questions(const struct engine *engine)
 		{.columns = GEONN_COLUMNS_ALL + 1},
 		{.columns = UINT32_MAX},
 		{.columns = GEONN_COLUMN_WEIGHT << 1},
-		{.columns = GEONN_COLUMN_WEIGHT | GEONN_COLUMN_WEIGHT << 3}
+		{.columns = GEONN_COLUMN_WEIGHT | GEONN_COLUMN_WEIGHT << 3},
+		{.columns = GEONN_COLUMN_PARTY << 1}
 	};
 	struct client_question all_within = {.max_distance = INFINITY};
 	double		zero[10] = {0};

@@ -202,6 +202,75 @@ test_columns(enum geonn_metric metric)
 	}
 }
 
+/*
+ * Parties, alone and with groups, windows, radiuses and excluded tags.
+ */
+static void
+test_parties(enum geonn_metric metric)
+{
+	static const struct
+	{
+		const char *name;
+		enum places places;
+		uint32_t	kinds[GEONN_PARTIES_MAX];
+		bool		areas;		/* references that follow each other are of one party */
+		uint32_t	further;	/* columns beside */
+		size_t		references; /* 0: as many as most cases have */
+	}			cases[] = {
+		{"one party", PLACES_UNIFORM, {1, 0}, false, 0, 0},
+		{"two parties", PLACES_UNIFORM, {2, 0}, false, 0, 0},
+		{"ten parties in cities", PLACES_CITIES, {10, 0}, false, 0, 6000},
+		{"parties of a track have parts of it", PLACES_TRACK, {5, 0}, true, 0, 6000},
+		{"parties of one or two", PLACES_UNIFORM, {1000, 0}, false, 0, 0},
+		{"parties at one point", PLACES_COINCIDENT, {6, 0}, false, 0, 0},
+		{"parties of coincident references", PLACES_HEAPS, {4, 3}, false, 0, 0},
+		{"two columns of parties", PLACES_CITIES, {3, 7}, true, 0, 0},
+		{"parties and groups", PLACES_UNIFORM, {8, 0}, false, GEONN_COLUMN_GROUP, 0},
+		{"parties and excluded tags", PLACES_HEAPS, {8, 2}, false, GEONN_COLUMN_EXCLUDED, 0},
+		{"parties and windows", PLACES_CITIES, {8, 0}, true, GEONN_COLUMN_WINDOW, 6000},
+		{"parties, groups, windows, radiuses and excluded tags", PLACES_CITIES, {4, 6}, false,
+			GEONN_COLUMN_GROUP | GEONN_COLUMN_WINDOW | GEONN_COLUMN_RADIUS | GEONN_COLUMN_EXCLUDED, 0}
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+	{
+		bool		spheroid = metric == GEONN_METRIC_SPHEROID;
+		char		name[96];
+		struct test_case test;
+
+		if (spheroid && i % 3 != 1)
+			continue;
+		snprintf(name, sizeof(name), "%s%s", spheroid ? "spheroid: " : "", cases[i].name);
+		test = begin_case(name, metric, cases[i].references > 0 ? cases[i].references : spheroid ? 300 : 1200,
+						  cases[i].places, spheroid ? 80 : 150, false);
+		test.columns = cases[i].further;
+		for (int party = 0; party < GEONN_PARTIES_MAX && cases[i].kinds[party] > 0; party++)
+		{
+			points_draw_parties(&test.references, party, cases[i].kinds[party], cases[i].areas);
+			points_draw_parties(&test.observations, party, cases[i].kinds[party] + 1, false);
+			test.columns |= GEONN_COLUMN_PARTY << party;
+		}
+		if (test.columns & GEONN_COLUMN_GROUP)
+		{
+			points_draw_groups(&test.references, 3);
+			points_draw_groups(&test.observations, 4);
+		}
+		if (test.columns & GEONN_COLUMN_EXCLUDED)
+			points_draw_excluded(&test.observations, &test.references, 20);
+		if (test.columns & GEONN_COLUMN_WINDOW)
+		{
+			points_draw_windows(&test.references, 0, SPANS_MIXED, true);
+			points_draw_windows(&test.observations, 0, SPANS_WIDE, true);
+		}
+		if (test.columns & GEONN_COLUMN_RADIUS)
+		{
+			points_draw_radiuses(&test.references, 5e6);
+			points_draw_radiuses(&test.observations, 5e6);
+		}
+		finish_case(&test, 2000, questions_right);
+	}
+}
+
 /* each observation is one of the references, which is not its own neighbour */
 static void
 test_exclude_self(void)
@@ -234,6 +303,11 @@ test_order_by_tag(void)
 	{
 		points_draw_windows(&test.references, window, SPANS_WIDE, true);
 		points_draw_windows(&test.observations, window, SPANS_WIDE, true);
+	}
+	for (int party = 0; party < GEONN_PARTIES_MAX; party++)
+	{
+		points_draw_parties(&test.references, party, 4, false);
+		points_draw_parties(&test.observations, party, 4, false);
 	}
 	test.columns = GEONN_COLUMNS_ALL & ~GEONN_COLUMNS_WEIGHTS;
 	test.order_by_tag = true;
@@ -719,6 +793,7 @@ main(int argument_count, char **words)
 	test_sizes();
 	test_every_k();
 	test_columns(GEONN_METRIC_SPHERE);
+	test_parties(GEONN_METRIC_SPHERE);
 	conditions_test(begin_case, seed, GEONN_METRIC_SPHERE);
 	test_exclude_self();
 	test_order_by_tag();
@@ -726,6 +801,7 @@ main(int argument_count, char **words)
 	test_random_sizes();
 	test_spheroid();
 	test_columns(GEONN_METRIC_SPHEROID);
+	test_parties(GEONN_METRIC_SPHEROID);
 	conditions_test(begin_case, seed, GEONN_METRIC_SPHEROID);
 	test_spheroid_differs();
 	test_spheroid_always_differs();

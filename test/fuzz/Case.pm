@@ -74,7 +74,7 @@ sub valid
 my %argument_types = (
 	k => 'integer',
 	max_distance => 'float8',
-	(map { $_ => 'name[]' } qw(by overlaps)),
+	(map { $_ => 'name[]' } qw(by differs overlaps)),
 	(map { $_ => 'boolean' } qw(exclude_self keep_unmatched)),
 	(map { $_ => 'text' } qw(metric ties invalid)),
 	options => 'jsonb');
@@ -155,7 +155,7 @@ sub json
 	return '{' . join(', ', @members) . '}';
 }
 
-# by columns, as make_side has them
+# columns of by and differs, as make_side has them
 sub random_by
 {
 	my @names = shuffled('b', 'Group', 'region', 'kind "of"');
@@ -195,7 +195,8 @@ sub brute_force
 		ref_lat => 'a.lat',
 		ref_lon => 'a.lon',
 		bearing => 'NULL::float8');
-	my @conditions = map { "o.by$_ = r.by$_" } 0 .. $#{ $obs->{by} };
+	my $differ_from = @{ $obs->{by} } - $case->{differs};
+	my @conditions = map { "o.by$_ " . ($_ < $differ_from ? '=' : '<>') . " r.by$_" } 0 .. $#{ $obs->{by} };
 	my $within = defined $case->{radius} ? "distance <= $case->{radius}" : 'distance IS NOT NULL';
 	my $first = !$case->{k} ? 'true' : ($case->{all} ? 'level' : 'place') . " <= $case->{k}";
 
@@ -301,11 +302,13 @@ sub make_case
 	my %case = (name => "case $number", obs_id => $points ? 'ord' : 'obs_id', setup => []);
 	my $default_row = chance(0.25);
 	my @by = $points ? () : random_by();
+	my $differs = !@by ? 0 : weighted(0 => 50, 1 => 35, (@by > 1 ? 2 : 1) => 15);
 	my @overlaps = random_windows($points ? 1 : 3);
 	my ($obs_rows, $ref_rows) = (count_of_rows(), count_of_rows());
 	my ($obs_type, $ref_type) = (id_type(integer => $default_row), id_type(integer => $default_row));
 	my %named;
 
+	$case{differs} = $differs;
 	$case{exclude_self} = !$points && chance(0.25);
 	$ref_type = id_type_comparable_with($obs_type) if $case{exclude_self} && !id_types_equal($obs_type, $ref_type);
 	($obs_rows, $ref_rows) = shuffled(1100, between(0, 40)) if chance(0.01);
@@ -336,7 +339,7 @@ sub make_case
 		&& id_types_equal($obs_type, $case{ref}{id_type})
 		&& chance(0.05))
 	{
-		push @by, { name => $case{obs}{id_name} };
+		unshift @by, { name => $case{obs}{id_name} };
 		$_->{by} = [ map { $_->{name} } @by ] foreach @case{qw(obs ref)};
 	}
 
@@ -362,8 +365,13 @@ sub make_case
 	%named = (%named, %{ $case{obs}{named} // {} });
 	if (!$points)
 	{
-		$named{by} = 'ARRAY[' . join(', ', map { quoted($_->{name}) } @by) . ']' . pick('', '::name[]') if @by;
-		$named{by} = 'NULL' if !@by && chance(0.1);
+		my @names = map { quoted($_->{name}) } @by;
+		my @differ = splice(@names, @names - $differs);
+
+		$named{by} = 'ARRAY[' . join(', ', @names) . ']' . pick('', '::name[]') if @names;
+		$named{by} = 'NULL' if !@names && chance(0.1);
+		$named{differs} = 'ARRAY[' . join(', ', @differ) . ']' . pick('', '::name[]') if @differ;
+		$named{differs} = 'NULL' if !@differ && chance(0.1);
 		$named{exclude_self} = $case{exclude_self} ? 'true' : 'false' if $case{exclude_self} || chance(0.1);
 	}
 	$case{keep} = chance(0.35);

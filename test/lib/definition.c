@@ -104,6 +104,15 @@ windows_overlap(const struct points *a, size_t i, const struct points *b, size_t
 	return true;
 }
 
+static bool
+parties_differ(const struct points *observations, size_t i, const struct points *references, size_t j)
+{
+	for (int party = 0; party < GEONN_PARTIES_MAX; party++)
+		if (observations->party[party] != NULL && observations->party[party][i] == references->party[party][j])
+			return false;
+	return true;
+}
+
 struct definition
 definition_create(const struct points *references, const struct points *observations,
 				  enum geonn_metric metric, size_t depth)
@@ -137,7 +146,8 @@ definition_create(const struct points *references, const struct points *observat
 			if ((groups && references->group[j] != observations->group[i]) ||
 				(excludes && references->tag[j] >= observations->excluded_first[i] &&
 				 references->tag[j] <= observations->excluded_last[i]) ||
-				!windows_overlap(observations, i, references, j))
+				!windows_overlap(observations, i, references, j) ||
+				!parties_differ(observations, i, references, j))
 				continue;
 			if (metric == GEONN_METRIC_SPHERE)
 				distance = geonn_distance_of(vector, vectors[j]);

@@ -458,6 +458,9 @@ fill_batch(struct client_slot *slot, const struct client_points *points, size_t 
 	for (int i = 0; i < GEONN_WEIGHTS_MAX; i++)
 		if (columns->weight[i] != NULL && points->weight[i] != NULL)
 			memcpy(columns->weight[i], points->weight[i] + from, rows * sizeof(double));
+	for (int i = 0; i < GEONN_PARTIES_MAX; i++)
+		if (columns->party[i] != NULL)
+			memcpy(columns->party[i], points->party[i] + from, rows * sizeof(int32_t));
 	slot->sent = true;
 	return (uint32_t) rows;
 }

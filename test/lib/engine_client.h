@@ -39,6 +39,7 @@ struct client_points
 	const int64_t *high[GEONN_WINDOWS_MAX];
 	const uint16_t *edges;		/* [count], where it has windows */
 	const double *weight[GEONN_WEIGHTS_MAX];	/* [count], of references, each that the dataset has */
+	const int32_t *party[GEONN_PARTIES_MAX];	/* [count], of each party that it has */
 };
 
 /* what is asked of every observation; protocol.h has the limits */

@@ -79,6 +79,8 @@ points_free(struct points *points)
 	free(points->edges);
 	for (int i = 0; i < GEONN_WEIGHTS_MAX; i++)
 		free(points->weight[i]);
+	for (int i = 0; i < GEONN_PARTIES_MAX; i++)
+		free(points->party[i]);
 	*points = (struct points) {0};
 }
 
@@ -381,6 +383,8 @@ copy_columns(struct points *points, const struct points *from, const size_t *pla
 	points->edges = in_order(from->edges, sizeof(uint16_t), place, points->count);
 	for (int i = 0; i < GEONN_WEIGHTS_MAX; i++)
 		points->weight[i] = in_order(from->weight[i], sizeof(double), place, points->count);
+	for (int i = 0; i < GEONN_PARTIES_MAX; i++)
+		points->party[i] = in_order(from->party[i], sizeof(int32_t), place, points->count);
 }
 
 struct points
@@ -421,6 +425,15 @@ points_draw_groups(struct points *points, uint32_t kinds)
 {
 	free(points->group);
 	points->group = draw_kinds(points->count, kinds);
+}
+
+void
+points_draw_parties(struct points *points, int number, uint32_t kinds, bool areas)
+{
+	free(points->party[number]);
+	points->party[number] = draw_kinds(points->count, kinds);
+	for (size_t i = 0; areas && i < points->count; i++)
+		points->party[number][i] = points->party[number][i / 100 * 100];
 }
 
 void

@@ -26,6 +26,7 @@ struct points
 	int64_t    *high[GEONN_WINDOWS_MAX];	/* [count] */
 	uint16_t   *edges;			/* [count] of all windows */
 	double	   *weight[GEONN_WEIGHTS_MAX];	/* [count] of references */
+	int32_t    *party[GEONN_PARTIES_MAX];	/* [count] */
 };
 
 /* what the windows of a column are like */
@@ -95,6 +96,9 @@ extern struct points points_about(const struct points *references, size_t count,
  */
 extern void points_draw_groups(struct points *points, uint32_t kinds);
 
+/* Likewise, party `number`.  Of points that follow each other, some hundred have the same one if areas is set. */
+extern void points_draw_parties(struct points *points, int number, uint32_t kinds, bool areas);
+
 /*
  * Let each observation exclude one of so many ranges of the references' tags, some far more often than
  * others.  The ranges together have all of int64.  Where there are several, some observations exclude none.
@@ -141,7 +145,8 @@ points_to_send(const struct points *points)
 		.low = {points->low[0], points->low[1], points->low[2]},
 		.high = {points->high[0], points->high[1], points->high[2]},
 		.edges = points->edges,
-		.weight = {points->weight[0], points->weight[1], points->weight[2], points->weight[3]}
+		.weight = {points->weight[0], points->weight[1], points->weight[2], points->weight[3]},
+		.party = {points->party[0], points->party[1]}
 	};
 }
 

@@ -71,7 +71,8 @@ CPU_PATH_NAME(cpu_brute_collect) (const struct cpu_references *references,
 			if ((dataset->group == NULL || dataset->group[i] == collector->group) &&
 				(dataset->radius == NULL ||
 				 chord <= geonn_metric_wide_limit(dataset->metric, dataset->radius[i])) &&
-				point_windows_overlap(&collector->windows, dataset, i))
+				point_windows_overlap(&collector->windows, dataset, i) &&
+				point_parties_differ(&collector->parties, dataset, i))
 				CPU_PATH_NAME(cpu_collector_add) (collector, chord, place);
 		}
 	}

@@ -12,6 +12,7 @@
 
 #include "common/geodesy.h"
 #include "engine/cpu/path.h"
+#include "engine/dataset/point_parties.h"
 #include "engine/dataset/point_windows.h"
 #include "engine/search/candidates.h"
 #include "engine/search/device.h"
@@ -42,6 +43,7 @@ struct cpu_collector
 	double		max_distance;	/* metres: the question's, or the observation's radius if that is
 								 * smaller */
 	struct point_windows windows;	/* its windows, if the dataset has windows */
+	struct point_parties parties;	/* its parties, if the dataset has parties */
 	struct cutoff cutoff;		/* if present, the pairs up to it are left out */
 
 	/*
@@ -72,7 +74,7 @@ struct cpu_collector
 extern void CPU_PATH_NAME(cpu_collector_begin) (struct cpu_collector *collector);
 
 /*
- * Add a point whose windows overlap the observation's.  The squared chord comes
+ * Add a point whose windows overlap the observation's, and whose parties differ from its.  The squared chord comes
  * from cpu_filter_chord() or geonn_chord_squared(), and is within the limit.
  */
 extern void CPU_PATH_NAME(cpu_collector_add) (struct cpu_collector *collector, double chord,
@@ -84,7 +86,7 @@ extern void CPU_PATH_NAME(cpu_collector_trim) (struct cpu_collector *collector);
 /* Make room for this many points.  False if memory is short. */
 extern bool CPU_PATH_NAME(cpu_collector_reserve) (struct cpu_collector *collector, size_t count);
 
-/* Whether any reference at the point is a candidate, if windows overlap. */
+/* Whether any reference at the point is a candidate, if windows overlap and parties differ. */
 extern bool CPU_PATH_NAME(cpu_collector_takes) (const struct cpu_collector *collector, uint32_t point);
 
 /*

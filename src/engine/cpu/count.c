@@ -13,6 +13,7 @@
  * rounding is monotone, so no position of the node has a greater squared chord.
  *
  * If references have windows or radiuses, no node is taken whole, since some of its references may be no candidates.
+ * With parties, a node is taken whole if its references are all of one other party.
  * References that an observation excludes by their tags are found in the dataset, whose tags rise, and are taken
  * off at the end.
  */
@@ -44,7 +45,7 @@ struct walk
 	const struct cpu_count_piece *piece;
 	const struct dataset *dataset;
 	const struct cpu_index *index;
-	bool		takes_nodes;	/* all references of a node are candidates */
+	bool		takes_nodes;	/* all references of a node are candidates, if they are of one other party */
 	bool		one_each;		/* each position has one reference */
 	bool		is_first;		/* the observation is the piece's first one, which is answered whatever the time */
 	bool		stopped;		/* the present observation stays without an answer */
@@ -57,6 +58,7 @@ struct walk
 	struct cpu_radii own;		/* its own radii, if its radius cuts the question's off */
 	int32_t		group;
 	struct point_windows windows;
+	struct point_parties parties;
 	struct cpu_box box;			/* a box around it alone */
 	struct cpu_part part;		/* the part of the index that the walk goes through */
 
@@ -191,6 +193,8 @@ count_leaf(struct walk *walk, uint32_t leaf, uint32_t from, uint32_t to)
 	left = cpu_part_bits(walk->part, leaf) & cpu_within(chords, radii->within[to - 1]);
 	if (left != 0 && index->edges != NULL)
 		left &= cpu_leaf_overlaps(index, leaf, &walk->windows);
+	if (left != 0)
+		left &= cpu_parties_differ(index->party, first, &walk->parties);
 	if (left != 0 && index->limited)
 		left = reaching(walk, first, chords, left);
 	for (uint32_t radius = from; radius < to && left != 0; radius++)
@@ -242,6 +246,22 @@ add_nodes(struct walk *walk, int level, uint32_t first_node, uint32_t end_node, 
 }
 
 /*
+ * A bit for each of INDEX_WIDTH nodes from `node` on, set if its references are of several parties.
+ */
+CPU_WALK_INLINE uint32_t
+several_parties(const struct cpu_index *index, uint32_t node)
+{
+	uint32_t	several = 0;
+
+	for (int party = 0; party < GEONN_PARTIES_MAX && index->only_party[party] != NULL; party++)
+#pragma GCC unroll 16
+		for (int i = 0; i < INDEX_WIDTH; i += LANES)
+			several |= lanes_equal(lanes_load_integers(index->only_party[party] + node + i),
+								   lanes_all_integers(CPU_SEVERAL_PARTIES)) << i;
+	return several;
+}
+
+/*
  * Walk through some nodes of a level, for the radii from ... to - 1.
  */
 static void
@@ -252,6 +272,7 @@ count_nodes(struct walk *walk, int level, struct cpu_nodes nodes, uint32_t from,
 	uint32_t	first = index->shape.first[level] + nodes.first;
 	double		nearest[INDEX_WIDTH];
 	double		farthest[INDEX_WIDTH];
+	uint32_t	taken = 0;		/* bits of the nodes whose references are all candidates */
 	uint32_t	left;
 
 	cpu_node_bounds(index, first, &walk->box, nearest);
@@ -260,13 +281,16 @@ count_nodes(struct walk *walk, int level, struct cpu_nodes nodes, uint32_t from,
 		left &= cpu_within_each(nearest, index->widest + first);
 	if (index->edges != NULL)
 		left &= cpu_nodes_reached(index, first, &walk->windows);
+	left &= cpu_parties_differ(index->only_party, first, &walk->parties);
 	if (walk->takes_nodes)
+		taken = left & ~several_parties(index, first);
+	if (taken != 0)
 	{
 		uint32_t	whole;
 
 		/* those within the smallest radius are within all */
 		farthest_corners(index, first, &walk->box, farthest);
-		whole = left & cpu_within(farthest, radii->certain[from]);
+		whole = taken & cpu_within(farthest, radii->certain[from]);
 		left &= ~whole;
 		while (whole != 0)
 		{
@@ -281,7 +305,7 @@ count_nodes(struct walk *walk, int level, struct cpu_nodes nodes, uint32_t from,
 		uint32_t	least = from;
 		uint32_t	most = to;
 
-		while (walk->takes_nodes && most > least && farthest[child] <= radii->certain[most - 1])
+		while (taken >> child & 1 && most > least && farthest[child] <= radii->certain[most - 1])
 			most--;
 		if (most < to)
 			add_nodes(walk, level, nodes.first + child, nodes.first + child + 1, most, to);
@@ -365,7 +389,8 @@ take_excluded_off(struct walk *walk)
 
 		note_work(walk, LEAVES_OF_DISTANCE);
 		if ((dataset->group != NULL && dataset->group[place] != walk->group) ||
-			(dataset->edges != NULL && !point_windows_overlap(&walk->windows, dataset, place)))
+			(dataset->edges != NULL && !point_windows_overlap(&walk->windows, dataset, place)) ||
+			!point_parties_differ(&walk->parties, dataset, place))
 			continue;
 		distance = geonn_metric_distance(dataset->metric, walk->observation->latitude, walk->observation->longitude,
 										 dataset->latitude[place], dataset->longitude[place]);
@@ -399,6 +424,7 @@ begin(struct walk *walk, uint32_t row)
 		walk->group = ((const volatile int32_t *) columns->group)[walk->number];
 	if (walk->dataset->edges != NULL)
 		walk->windows = point_windows_read(columns, walk->number);
+	walk->parties = point_parties_read(columns, walk->number);
 	if (walk->dataset->radius != NULL)
 	{
 		cpu_radii_set(&walk->own, walk->dataset->metric, piece->radii->radius, piece->radii->count,

@@ -19,7 +19,7 @@
  * point, since distances are functions of vectors.  By any other metric,
  * references with equal canonical coordinates are one point (spheroid.h says
  * why).  References at one point are one position of the index only if they
- * have the same bytes as their radius and windows.
+ * have the same bytes as their radius, windows and parties.
  */
 #include "engine/cpu/curve_cells.h"
 
@@ -72,10 +72,10 @@ store(struct cpu_index *index, size_t i, const struct item *item)
 }
 
 /* the columns in which references of one position have the same bytes */
-#define CONDITIONS (GEONN_COLUMN_RADIUS | GEONN_COLUMNS_WINDOWS)
+#define CONDITIONS (GEONN_COLUMN_RADIUS | GEONN_COLUMNS_WINDOWS | GEONN_COLUMNS_PARTIES)
 
 /*
- * Compare radiuses and windows of two references, in some order.
+ * Compare radiuses, windows and parties of two references, in some order.
  */
 static int
 compare_conditions(const struct dataset *dataset, uint32_t a, uint32_t b)

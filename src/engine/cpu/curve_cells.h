@@ -18,7 +18,7 @@ extern void cpu_curve_cells_order(const struct dataset *dataset, struct cpu_inde
 
 /*
  * Whether reference i of the sorted order is one position with the reference
- * before: the same point, of the same group, with the same radius and windows.
+ * before: the same point, of the same group, with the same radius, windows and parties.
  */
 extern bool cpu_curve_cells_is_one(const struct dataset *dataset, const struct cpu_index *index,
 							 size_t i);

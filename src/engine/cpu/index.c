@@ -14,7 +14,7 @@
  *	3.	Merge references that are one point into one position.  Most datasets
  *		have no such references; then each reference is a position.
  *	4.	Find the positions of the parts, if the dataset has groups or windows.
- *	5.	Collect the positions' radiuses and windows, if the dataset has them.
+ *	5.	Collect the positions' radiuses, windows and parties, if the dataset has them.
  *	6.	Make the boxes, leaves first, then level by level.
  *
  * When the search is cancelled, the present phase ends early; a sort ends
@@ -47,6 +47,9 @@
 #include "engine/cpu/curve_cells.h"
 #include "engine/cpu/curve.h"
 #include "engine/cpu/vectors.h"
+
+/* so many positions are looked at to tell how often neighbours have a party in common */
+#define PARTY_SAMPLE 4096
 
 struct building
 {
@@ -278,7 +281,7 @@ merge_references(struct building *building)
 }
 
 /*
- * Phase 5: collect the radiuses and windows of the positions of a piece.
+ * Phase 5: collect the radiuses, windows and parties of the positions of a piece.
  */
 static void
 collect_conditions(void *context, size_t number)
@@ -300,6 +303,9 @@ collect_conditions(void *context, size_t number)
 			index->wide[i] = geonn_metric_wide_limit(dataset->metric, dataset->radius[place]);
 			limited = limited || dataset->radius[place] != INFINITY;
 		}
+		for (int party = 0; party < GEONN_PARTIES_MAX; party++)
+			if (index->party[party] != NULL)
+				index->party[party][i] = dataset->party[party][place];
 		if (index->edges != NULL)
 			index->edges[i] = dataset->edges[place];
 		for (int window = 0; window < GEONN_WINDOWS_MAX; window++)
@@ -318,13 +324,49 @@ collect_conditions(void *context, size_t number)
 }
 
 /*
- * Bound a node's radiuses and windows by the values first ... end - 1 of these
+ * Of some positions that are followed by another one, how many have a party in common with that one?
+ */
+static double
+share_same_party(const struct cpu_index *index)
+{
+	uint32_t	pairs = index->shape.positions - 1;
+	uint32_t	sample = pairs < PARTY_SAMPLE ? pairs : PARTY_SAMPLE;
+	uint32_t	same = 0;
+
+	for (uint32_t i = 0; i < sample; i++)
+	{
+		size_t		position = (size_t) i * pairs / sample;
+		bool		is_same = false;
+
+		for (int party = 0; party < GEONN_PARTIES_MAX && index->party[party] != NULL; party++)
+			is_same = is_same || index->party[party][position] == index->party[party][position + 1];
+		same += is_same;
+	}
+	return sample > 0 ? (double) same / sample : 0.0;
+}
+
+/*
+ * The party of the values first ... end - 1 of a column, of positions or of nodes.
+ */
+static int64_t
+only_party(const int64_t *party, size_t first, size_t end)
+{
+	for (size_t i = first + 1; i < end; i++)
+		if (party[i] != party[first])
+			return CPU_SEVERAL_PARTIES;
+	return party[first];
+}
+
+/*
+ * Bound a node's radiuses, windows and parties by the values first ... end - 1 of these
  * columns, which are of positions or of nodes.
  */
 static void
-bound_conditions(const struct cpu_index *index, uint32_t node, size_t first, size_t end,
-				 const double *wide, int64_t *const *window_low, int64_t *const *window_high)
+bound_conditions(const struct cpu_index *index, uint32_t node, size_t first, size_t end, const double *wide,
+				 int64_t *const *window_low, int64_t *const *window_high, int64_t *const *party)
 {
+	for (int i = 0; i < GEONN_PARTIES_MAX && party[i] != NULL; i++)
+		index->only_party[i][node] = only_party(party[i], first, end);
 	if (wide != NULL)
 	{
 		double		widest = 0.0;
@@ -397,7 +439,7 @@ make_leaf(const struct building *building, uint32_t node)
 		index->high[axis][node] = high;
 	}
 	bound_conditions(index, node, first, first + INDEX_WIDTH, index->wide, index->window_low,
-					 index->window_high);
+					 index->window_high, index->party);
 	cpu_path->curve_codes(&begin.x, &begin.y, &begin.z, 1, CPU_CURVE_LEVELS,
 						  &index->leaf_code[node]);
 }
@@ -432,7 +474,7 @@ make_node(const struct building *building, uint32_t number)
 		index->high[axis][node] = high;
 	}
 	bound_conditions(index, node, child, end, index->widest, index->smallest_low,
-					 index->largest_high);
+					 index->largest_high, index->only_party);
 }
 
 static void
@@ -473,6 +515,9 @@ place_positions(struct cpu_index *index, uint32_t columns, void *memory)
 		}
 	if (columns & GEONN_COLUMNS_WINDOWS)
 		COLUMN_PLACE(&block, index->edges, padded);
+	for (int i = 0; i < GEONN_PARTIES_MAX; i++)
+		if (columns & GEONN_COLUMN_PARTY << i)
+			COLUMN_PLACE(&block, index->party[i], padded);
 	return block.bytes;
 }
 
@@ -500,6 +545,9 @@ place_boxes(struct cpu_index *index, bool groups, void *memory)
 			COLUMN_PLACE(&block, index->smallest_low[i], padded);
 			COLUMN_PLACE(&block, index->largest_high[i], padded);
 		}
+	for (int i = 0; i < GEONN_PARTIES_MAX; i++)
+		if (index->party[i] != NULL)
+			COLUMN_PLACE(&block, index->only_party[i], padded);
 	if (groups)
 		COLUMN_PLACE(&block, index->part_group, index->parts);
 	COLUMN_PLACE(&block, index->part_start, (size_t) index->parts + 1);
@@ -581,8 +629,9 @@ build(struct building *building, const struct search *search, struct failure *fa
 	index->shape = index_shape_of(positions);
 	if (!make_parts(building, failure))
 		return false;
-	if (index->wide != NULL || index->edges != NULL)
+	if (index->wide != NULL || index->edges != NULL || index->party[0] != NULL)
 		thread_pool_run(collect_conditions, building, pieces_of(geonn_align(positions, INDEX_WIDTH)));
+	index->same_party = share_same_party(index);
 	index->exclusive = atomic_load(&building->exclusive);
 	index->limited = atomic_load(&building->limited);
 	for (; building->level < index->shape.levels; building->level++)

@@ -10,6 +10,9 @@
 #include "engine/dataset/dataset.h"
 #include "engine/search/index_shape.h"
 
+/* the only_party of a node that has positions of several parties */
+#define CPU_SEVERAL_PARTIES INT64_MIN
+
 /*
  * In the columns of positions, copies of the last position fill the last leaf
  * up.  The columns of boxes have INDEX_WIDTH more values after the last node,
@@ -46,6 +49,7 @@ struct cpu_index
 	int64_t    *window_low[GEONN_WINDOWS_MAX];
 	int64_t    *window_high[GEONN_WINDOWS_MAX];
 	uint16_t   *edges;
+	int64_t    *party[GEONN_PARTIES_MAX];
 
 	/* references in the sorted order */
 	uint32_t   *place;			/* [references] index in the dataset */
@@ -57,10 +61,15 @@ struct cpu_index
 	int64_t    *smallest_low[GEONN_WINDOWS_MAX];	/* each window's smallest low and largest
 													 * high, or NULL */
 	int64_t    *largest_high[GEONN_WINDOWS_MAX];
+	int64_t    *only_party[GEONN_PARTIES_MAX];	/* the party of all their positions, or CPU_SEVERAL_PARTIES,
+												 * or NULL */
 
 	/* one bit for each window, set if a reference has an exclusive edge there */
 	uint32_t	exclusive;
 	bool		limited;		/* some reference has a radius that is not infinite */
+
+	/* of positions that follow each other, the share with a party in common */
+	double		same_party;
 
 	/* [nodes of level 0] curve code of each leaf's first position */
 	uint64_t   *leaf_code;
@@ -113,8 +122,8 @@ cpu_index_group_part(const struct cpu_index *index, uint32_t group)
  * The search's observations show how long windows are (cpu/slabs.c).  NULL with
  * the failure if memory is short, or soon after the search is cancelled.  It
  * takes 34 bytes a reference, and 8 a group; radiuses add 9 a reference;
- * windows add 3 a reference, 17 for each window, and 40 a part.  The build
- * takes no more.
+ * windows add 3 a reference, 17 for each window, and 40 a part; each party adds 9 a
+ * reference.  The build takes no more.
  */
 extern struct cpu_index *cpu_index_build(const struct search *search, struct failure *failure);
 

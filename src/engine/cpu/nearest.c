@@ -22,9 +22,10 @@
  * full, the bundle is halved.  A single observation walks alone, nearest nodes
  * first.
  *
+ * With parties, only positions of other parties than the observation's count.
  * With windows, only positions whose windows overlap the observation's count,
  * and nodes that these can be below.  Parts where all references have the same
- * windows need no such test: parts are only reached where these overlap.  An
+ * windows need no such test, unless they have parties: parts are only reached where windows overlap.  An
  * observation whose home leaf has no candidate has no limit; it walks alone
  * before the others walk, so that it does not widen their walk.  An observation
  * that goes through all parts of its group walks alone, too.
@@ -100,12 +101,14 @@ struct bundle
 	uint32_t	listed;
 	uint32_t	list[LISTED_MAX];
 
-	/* whether windows are compared; else they are undefined */
+	/* whether windows and parties are compared; else they are undefined */
 	bool		compares;
 	struct point_windows windows[BUNDLE];
 	int64_t		window_low[GEONN_WINDOWS_MAX][BUNDLE];	/* the bounds of `windows`, as columns */
 	int64_t		window_high[GEONN_WINDOWS_MAX][BUNDLE];
 	struct point_windows around;	/* for each window, a range around those of all observations */
+	struct point_parties parties[BUNDLE];
+	int64_t		party[GEONN_PARTIES_MAX][BUNDLE];	/* `parties`, as columns */
 
 	/* metres, if the batch has radiuses: the smaller of max_distance and the observation's radius */
 	double		radius[BUNDLE];
@@ -155,22 +158,33 @@ keep_chords(double *chords, uint32_t bits)
 
 /*
  * A bit for each position of a leaf, set if its windows overlap those of
- * observation i.
+ * observation i, and its parties differ.
  */
 static NOT_INLINE uint32_t
-overlap_bits(const struct bundle *bundle, uint32_t leaf, uint32_t i)
+compared_bits(const struct bundle *bundle, uint32_t leaf, uint32_t i)
 {
-	return cpu_leaf_overlaps(bundle->index, leaf, &bundle->windows[i]);
+	return cpu_leaf_overlaps(bundle->index, leaf, &bundle->windows[i]) &
+		cpu_parties_differ(bundle->index->party, (size_t) leaf * INDEX_WIDTH, &bundle->parties[i]);
 }
 
 /*
- * A bit for each of INDEX_WIDTH nodes from `node` on, set if these windows
- * reach it.
+ * A bit for each of INDEX_WIDTH nodes from `node` on, set if some observation's windows
+ * may reach it.
  */
 static NOT_INLINE uint32_t
-reached_bits(const struct bundle *bundle, uint32_t node, const struct point_windows *windows)
+reached_bits(const struct bundle *bundle, uint32_t node)
 {
-	return cpu_nodes_reached(bundle->index, node, windows);
+	return cpu_nodes_reached(bundle->index, node, &bundle->around);
+}
+
+/*
+ * The same, set if the windows of observation i reach it, and it has positions of another party.
+ */
+static NOT_INLINE uint32_t
+reached_alone_bits(const struct bundle *bundle, uint32_t node, uint32_t i)
+{
+	return cpu_nodes_reached(bundle->index, node, &bundle->windows[i]) &
+		cpu_parties_differ(bundle->index->only_party, node, &bundle->parties[i]);
 }
 
 /*
@@ -182,7 +196,7 @@ candidate_bits(const struct bundle *bundle, uint32_t leaf, uint32_t i)
 	uint32_t	bits = cpu_part_bits(bundle->part, leaf);
 
 	if (bundle->compares)
-		bits &= overlap_bits(bundle, leaf, i);
+		bits &= compared_bits(bundle, leaf, i);
 	return bits;
 }
 
@@ -222,7 +236,8 @@ look_through(struct bundle *bundle, uint32_t leaf, uint32_t i)
 }
 
 /*
- * A bit for each observation, set if its windows reach the leaf's.
+ * A bit for each observation, set if its windows reach the leaf's, and the leaf has positions of
+ * another party.
  */
 static NOT_INLINE uint32_t
 reached_by(const struct bundle *bundle, uint32_t leaf)
@@ -240,6 +255,10 @@ reached_by(const struct bundle *bundle, uint32_t leaf)
 					   lanes_above(lanes_load_integers(bundle->window_low[window] + i),
 								   lanes_all_integers(index->largest_high[window][leaf]))) << i;
 	}
+	for (int party = 0; party < GEONN_PARTIES_MAX && index->only_party[party] != NULL; party++)
+		for (uint32_t i = 0; i < bundle->filled; i += LANES)
+			passed |= lanes_equal(lanes_all_integers(index->only_party[party][leaf]),
+								  lanes_load_integers(bundle->party[party] + i)) << i;
 	return ~passed;
 }
 
@@ -290,7 +309,7 @@ list_leaves(struct bundle *bundle, const struct cpu_box *box, double limit, int 
 	cpu_node_bounds(index, index->shape.first[level] + nodes.first, box, bounds);
 	left = cpu_within(bounds, limit) & cpu_first_bits(nodes.count);
 	if (left != 0 && bundle->compares)
-		left &= reached_bits(bundle, index->shape.first[level] + nodes.first, &bundle->around);
+		left &= reached_bits(bundle, index->shape.first[level] + nodes.first);
 	for (; left != 0; left &= left - 1)
 	{
 		uint32_t	child = nodes.first + (uint32_t) __builtin_ctz(left);
@@ -324,7 +343,7 @@ walk_alone(struct bundle *bundle, uint32_t i, const struct cpu_box *box, int lev
 	cpu_node_bounds(index, index->shape.first[level] + nodes.first, box, bounds);
 	left = cpu_within(bounds, bundle->limit[i]) & cpu_first_bits(nodes.count);
 	if (left != 0 && bundle->compares)
-		left &= reached_bits(bundle, index->shape.first[level] + nodes.first, &bundle->windows[i]);
+		left &= reached_alone_bits(bundle, index->shape.first[level] + nodes.first, i);
 	if (level == 0)
 		bundle->piece->leaves += INDEX_WIDTH;
 	while (left != 0 && !is_cancelled(bundle->piece))
@@ -388,6 +407,24 @@ read_windows(struct bundle *bundle, size_t first)
 }
 
 /*
+ * Read the parties of a bundle's observations, once.
+ */
+static void
+read_parties(struct bundle *bundle, size_t first)
+{
+	const struct cpu_nearest_piece *piece = bundle->piece;
+
+	for (uint32_t i = 0; i < bundle->filled; i++)
+	{
+		bundle->parties[i] = i < bundle->count ?
+			point_parties_read(piece->columns, piece->first + row_of(piece, first + i)) :
+			bundle->parties[i - 1];
+		for (int party = 0; party < GEONN_PARTIES_MAX; party++)
+			bundle->party[party][i] = bundle->parties[i].party[party];
+	}
+}
+
+/*
  * Read the radiuses of a bundle's observations, once, and lower their limits.
  */
 static void
@@ -445,8 +482,10 @@ begin_bundle(struct bundle *bundle, struct cpu_nearest_piece *piece, struct cpu_
 		home = cpu_home_leaf(piece->index, cpu_nearest_code(piece->key[at]), home, last);
 		bundle->home[i] = home;
 	} while (++i < bundle->filled);
-	if (compares)
+	if (compares && piece->index->edges != NULL)
 		read_windows(bundle, first);
+	if (compares && piece->index->party[0] != NULL)
+		read_parties(bundle, first);
 	if (piece->columns->radius != NULL)
 		read_radiuses(bundle, first);
 	for (i = 0; i < count && i < bundle->filled; i++)
@@ -503,7 +542,7 @@ decide_alone(const struct bundle *bundle, uint32_t i, struct geonn_vector from, 
 	cpu_node_bounds(index, index->shape.first[level] + nodes.first, &box, bounds);
 	left = cpu_within(bounds, limit) & cpu_first_bits(nodes.count);
 	if (left != 0 && bundle->compares)
-		left &= reached_bits(bundle, index->shape.first[level] + nodes.first, &bundle->windows[i]);
+		left &= reached_alone_bits(bundle, index->shape.first[level] + nodes.first, i);
 	for (; left != 0 && !is_cancelled(piece); left &= left - 1)
 	{
 		uint32_t	child = nodes.first + (uint32_t) __builtin_ctz(left);
@@ -739,7 +778,8 @@ CPU_PATH_NAME(cpu_index_nearest) (struct cpu_nearest_piece *piece)
 						  widest);
 		else
 			search_bundle(piece, cpu_index_part(index, part),
-						  index->slabs != NULL && !index->slabs->is_uniform[part], first,
+						  index->party[0] != NULL ||
+						  (index->slabs != NULL && !index->slabs->is_uniform[part]), first,
 						  (uint32_t) count, widest);
 	}
 }

@@ -28,7 +28,7 @@
  * Some observations have too many positions about as near as their k-th.  Such
  * an observation walks alone (walk_alone.c), and so do all where references have
  * radiuses or windows, as what is a candidate of one observation there says little
- * about the next one.
+ * about the next one, and where most references around one are of the same party.
  */
 #include "engine/cpu/neighbours.h"
 
@@ -69,6 +69,9 @@
 #define LISTED_FEW 256
 #define LISTED_EACH 20
 #define HALVED_MIN 8
+
+/* observations walk alone if neighbours in the index have a party in common more often than this */
+#define SAME_PARTY_MAX 0.5
 
 /* the smallest radius, so that nothing underflows */
 #define RADIUS_MIN 0x1p-30
@@ -161,6 +164,7 @@ begin(struct work *work, uint32_t row)
 	}
 	if (search->dataset->edges != NULL)
 		collector->windows = point_windows_read(&search->columns, number);
+	collector->parties = point_parties_read(&search->columns, number);
 	collector->cutoff = number == search->first ? search->cutoff : (struct cutoff) {0};
 	CPU_PATH_NAME(cpu_collector_begin) (collector);
 
@@ -299,6 +303,26 @@ collect_keys(struct work *work, uint32_t count, float threshold, double limit)
 	}
 }
 
+/* Drop the collector's points of the observation's party. */
+static void
+drop_own_party(struct work *work)
+{
+	struct cpu_collector *collector = &work->collector;
+	size_t		taken = 0;
+
+	for (size_t i = 0; i < collector->count; i++)
+	{
+		bool		differs = true;
+
+		for (int party = 0; party < GEONN_PARTIES_MAX && work->bundle.index->party[party] != NULL; party++)
+			differs = differs && work->bundle.index->party[party][collector->points[i].place] !=
+				collector->parties.party[party];
+		collector->points[taken] = collector->points[i];
+		taken += differs;
+	}
+	collector->count = taken;
+}
+
 /* Drop the collector's points that have no candidate. */
 static void
 drop_others(struct cpu_collector *collector)
@@ -379,6 +403,8 @@ answer_from(struct work *work, uint32_t row, double *needed)
 
 	collect_keys(work, count, threshold, limit);
 	within = collector->count;
+	if (bundle->index->party[0] != NULL)
+		drop_own_party(work);
 	if (!collector->plain)
 		drop_others(collector);
 
@@ -719,6 +745,14 @@ CPU_PATH_NAME(cpu_neighbours) (struct cpu_neighbours_piece *piece)
 	{
 		work.spread = (search->question.k + 3) / 80.0;	/* of uniform points, about */
 		work.wanted = search->question.k + ((search->dataset->columns & GEONN_COLUMN_EXCLUDED) != 0);
+		if (index != NULL && index->party[0] != NULL)
+		{
+			double		own = search->question.k * index->same_party;
+
+			/* so many of the wanted positions are of the observation's party, and rarely more */
+			together = together && index->same_party <= SAME_PARTY_MAX;
+			work.wanted += (uint32_t) ceil((own + 2.0 * sqrt(own)) / (1.0 - index->same_party));
+		}
 		work.most = FLOATS;
 		while (work.most < work.wanted + 2.0 * sqrt(work.wanted) + 6.0)
 			work.most *= 2;

@@ -24,6 +24,7 @@
 #include "engine/cpu/index.h"
 #include "engine/cpu/lanes.h"
 #include "engine/cpu/path.h"
+#include "engine/dataset/point_parties.h"
 #include "engine/dataset/point_windows.h"
 #include "engine/search/candidates.h"
 
@@ -194,6 +195,26 @@ cpu_leaf_overlaps(const struct cpu_index *index, uint32_t leaf, const struct poi
 		}
 	}
 	return bits;
+}
+
+/*
+ * A bit for each of INDEX_WIDTH values from `first` on of the columns of parties, set if none is the
+ * observation's.
+ */
+CPU_WALK_INLINE uint32_t
+cpu_parties_differ(int64_t *const *party, size_t first, const struct point_parties *parties)
+{
+	uint32_t	same = 0;
+
+	for (int party_number = 0; party_number < GEONN_PARTIES_MAX && party[party_number] != NULL; party_number++)
+	{
+		lanes_of_integers own = lanes_all_integers(parties->party[party_number]);
+
+#pragma GCC unroll 16
+		for (int i = 0; i < INDEX_WIDTH; i += LANES)
+			same |= lanes_equal(lanes_load_integers(party[party_number] + first + i), own) << i;
+	}
+	return ~same;
 }
 
 /*

@@ -5,8 +5,8 @@
  * The walk goes from the topmost level down, in each node to its nearest child
  * first.  It leaves out the nodes whose bound is above the collector's limit
  * (cpu/walk.h says why that is right), or above the widest limit that radiuses
- * of their references give, and those whose windows none of their references
- * can have in common with the observation.  The limit shrinks on the way, so
+ * of their references give, those whose windows none of their references
+ * can have in common with the observation, and those whose references all have its party.  The limit shrinks on the way, so
  * the first leaf saves most of the work.
  */
 #include "engine/cpu/collector.h"
@@ -66,6 +66,8 @@ collect_leaf(struct walk *walk, uint32_t leaf)
 		left &= cpu_within_each(chords, index->wide + first);
 	if (left != 0 && index->edges != NULL)
 		left &= cpu_leaf_overlaps(index, leaf, &collector->windows);
+	if (left != 0)
+		left &= cpu_parties_differ(index->party, first, &collector->parties);
 	for (; left != 0; left &= left - 1)
 	{
 		int			i = __builtin_ctz(left);
@@ -94,6 +96,7 @@ collect_nodes(struct walk *walk, int level, struct cpu_nodes nodes)
 		left &= cpu_within_each(bounds, index->widest + first);
 	if (index->edges != NULL)
 		left &= cpu_nodes_reached(index, first, &collector->windows);
+	left &= cpu_parties_differ(index->only_party, first, &collector->parties);
 	if (collector->floor > 0.0)
 		left &= ~too_near(index, first, collector->from, collector->floor);
 	while (left != 0 && !cpu_collector_stopped(collector))

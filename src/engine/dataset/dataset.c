@@ -26,6 +26,7 @@
 	COLUMN(GEONN_COLUMN_WINDOW << (number), int64_t, low[number]), \
 	COLUMN(GEONN_COLUMN_WINDOW << (number), int64_t, high[number])
 #define WEIGHT(number) COLUMN(GEONN_COLUMN_WEIGHT << (number), double, weight[number])
+#define PARTY(number) COLUMN(GEONN_COLUMN_PARTY << (number), int32_t, party[number])
 
 const struct dataset_column dataset_columns[DATASET_COLUMNS] = {
 	COLUMN(0, double, latitude),
@@ -40,7 +41,9 @@ const struct dataset_column dataset_columns[DATASET_COLUMNS] = {
 	WEIGHT(0),
 	WEIGHT(1),
 	WEIGHT(2),
-	WEIGHT(3)
+	WEIGHT(3),
+	PARTY(0),
+	PARTY(1)
 };
 
 static void *

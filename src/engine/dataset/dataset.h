@@ -43,6 +43,7 @@ struct dataset
 	int64_t    *high[GEONN_WINDOWS_MAX];	/* [count] the highs of each window, or NULL */
 	uint16_t   *edges;			/* [count] the edges of all windows, or NULL: it has no windows */
 	double	   *weight[GEONN_WEIGHTS_MAX];	/* [count] finite, or NULL: it has no such column */
+	int32_t    *party[GEONN_PARTIES_MAX];	/* [count], or NULL: it has no such column */
 
 	/* used by the server's thread alone */
 	size_t		capacity;		/* how many rows fit into the columns */
@@ -91,7 +92,7 @@ struct dataset
  * The number of columns that datasets may have.  dataset_columns lists them,
  * for code that does the same with each.
  */
-#define DATASET_COLUMNS (5 + 2 * GEONN_WINDOWS_MAX + 1 + GEONN_WEIGHTS_MAX)
+#define DATASET_COLUMNS (5 + 2 * GEONN_WINDOWS_MAX + 1 + GEONN_WEIGHTS_MAX + GEONN_PARTIES_MAX)
 
 struct dataset_column
 {

@@ -21,7 +21,7 @@
  *
  * Each host has the CPU as a device, and the CPU answers any question.  A GPU
  * counts only by a metric whose chord decides, and only references without radiuses and windows, whose weights are
- * of a common size; it answers no search that begins with a cutoff or would end with one, and
+ * of a common size; it answers no search that has parties, or begins with a cutoff or would end with one, and
  * looks at every pair only for the nearest reference of a plain dataset.  Such
  * searches are for the CPU from the start (search_choice), or a GPU hands the
  * rest of one over between two turns: it sets choice to GEONN_DEVICE_CPU, and
@@ -49,7 +49,7 @@ struct device;
  *
  * The candidates are the references at most max_distance away.  Columns of the
  * dataset narrow them down.  With groups, a candidate has the observation's
- * group; with excluded tags, none of these.  With radiuses, it is no farther than
+ * group; with parties, other ones; with excluded tags, none of these.  With radiuses, it is no farther than
  * either radius; with windows, its windows overlap the observation's
  * (common/window.h).  The answer is the first k candidates, or all if k is 0, in
  * the order (distance, index in the dataset), which is that of the pairs, too.

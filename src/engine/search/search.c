@@ -43,6 +43,7 @@ search_choice(const struct search *search, enum geonn_device_choice chosen)
 	bool		every_pair = search->question.algorithm == GEONN_ALGORITHM_BRUTE;
 
 	return (search->question.radii > 0 && !counts_by_chords(search)) || search->cutoff.present ||
+		(search->dataset->columns & GEONN_COLUMNS_PARTIES) != 0 ||
 		(every_pair && !search_is_plain_nearest(search)) ?
 		GEONN_DEVICE_CPU : chosen;
 }

@@ -138,9 +138,11 @@ session_open(struct session *session, const union geonn_message *message)
 	const struct geonn_open *open = &message->open;
 	struct geonn_queued queued = {.limit = admission_limit()};
 	uint32_t	weights = open->columns & GEONN_COLUMNS_WEIGHTS;
+	uint32_t	parties = open->columns & GEONN_COLUMNS_PARTIES;
 
 	if (geonn_metric_name((enum geonn_metric) open->metric) == NULL || open->columns & ~GEONN_COLUMNS_ALL ||
 		(weights & (weights + GEONN_COLUMN_WEIGHT)) != 0 || /* a number is left out */
+		(parties & (parties + GEONN_COLUMN_PARTY)) != 0 ||
 		open->labels > GEONN_LABELS_MAX || open->any_version > 1)
 	{
 		session_fail_protocol(session, "unknown metric, columns or version, or too many labels");

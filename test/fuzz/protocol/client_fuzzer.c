@@ -314,7 +314,7 @@ have_references(HostileJoin *join)
 		join->references = geonn_references_begin(source, REFERENCE_COORDINATES, source,
 												  wish->question.columns, NULL, join->client);
 		if (wish->question.columns & GEONN_COLUMN_GROUP)
-			join->groups = geonn_groups_begin(source, source, NULL, join->client);
+			join->groups = geonn_groups_begin(source, source, GROUP_KEY_BY, NULL, join->client);
 		sum += *(const unsigned char *) geonn_client_note(join->client);
 		return;
 	}
