@@ -107,6 +107,14 @@ SELECT * FROM compare('obs', 'ref', '{1e6, 9e6}', ', by => ''{kind}''', conditio
 SELECT * FROM compare('ref', 'ref', '{0, 2000, 9e6}', ', exclude_self => true', condition => 'o.id <> r.id');
 SELECT * FROM compare('ref', 'ref', '{2000, 9e6}', ', exclude_self => true, by => ''{kind}''', 'spheroid',
                       'o.id <> r.id AND o.kind = r.kind');
+-- many references of one id, more than are near, or fewer
+CREATE TABLE fleet AS
+SELECT (i % 3)::bigint AS id, 50 + (i * 7919 % 1000) / 100.0 AS lat, 5 + (i / 40 * 104729 % 1000) / 100.0 AS lon, i * 0.1 AS w, i AS n, i % 2 AS kind,
+       int4range(i % 7, i % 7 + 3) AS open
+FROM generate_series(1, 900) i;
+SELECT * FROM compare('fleet', 'fleet', '{0, 10000, 60000, 3e5}', ', exclude_self => true', condition => 'o.id <> r.id');
+SELECT * FROM compare('fleet', 'fleet', '{10000, 100000}', ', exclude_self => true, by => ''{kind}''', 'spheroid', 'o.id <> r.id AND o.kind = r.kind');
+SELECT * FROM compare('fleet', 'fleet', '{10000, 100000}', ', exclude_self => true, overlaps => ''{open}''', condition => 'o.id <> r.id AND o.open && r.open');
 -- references with other ids, which come sorted, and weights of other types
 SELECT count(*), count(*) FILTER (WHERE t.count = b.count AND t.sums[1:3] = ARRAY[b.sums[1], b.sums[1], b.sums[1]]
                                   AND t.sums[4] = b.count::float8 / 4) AS same

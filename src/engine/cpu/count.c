@@ -15,7 +15,7 @@
  * If references have windows or radiuses, no node is taken whole, since some of its references may be no candidates.
  * With parties, a node is taken whole if its references are all of one other party.
  * References that an observation excludes by their tags are found in the dataset, whose tags rise, and are taken
- * off at the end.
+ * off at the end; if they are more than those that were counted, by a second walk to all that are within.
  */
 #include "engine/cpu/count.h"
 
@@ -34,6 +34,9 @@
 #define LEAVES_OF_DISTANCE 8
 #define LEAVES_OF_OBSERVATION 256
 
+/* so many excluded references are looked at one by one, however few references were counted */
+#define PLACES_FEW 64
+
 struct count
 {
 	uint64_t	references;
@@ -49,6 +52,7 @@ struct walk
 	bool		one_each;		/* each position has one reference */
 	bool		is_first;		/* the observation is the piece's first one, which is answered whatever the time */
 	bool		stopped;		/* the present observation stays without an answer */
+	bool		takes_off;		/* the walk takes references off that the observation excludes, and adds none */
 	uint32_t	work;			/* done since the last look, as a number of leaves */
 
 	/* the observation */
@@ -57,6 +61,8 @@ struct walk
 	const struct cpu_radii *radii;
 	struct cpu_radii own;		/* its own radii, if its radius cuts the question's off */
 	int32_t		group;
+	int64_t		excluded_first; /* the tags that it excludes, if the dataset's observations exclude some */
+	int64_t		excluded_last;
 	struct point_windows windows;
 	struct point_parties parties;
 	struct cpu_box box;			/* a box around it alone */
@@ -98,6 +104,35 @@ add_positions(struct walk *walk, uint32_t first, uint32_t end, uint32_t from, ui
 	}
 }
 
+/*
+ * Take a reference off the count of a radius.
+ */
+static void
+take_off(struct walk *walk, uint32_t radius, size_t place)
+{
+	walk->count[radius].references--;
+	for (uint32_t i = 0; i < walk->piece->weights; i++)
+		cpu_sums_take_off(&walk->piece->sums[i], &walk->count[radius].sum[i], walk->dataset->weight[i][place]);
+}
+
+/*
+ * Take those references of a position off the count of a radius that the observation excludes.
+ */
+static void
+take_position_off(struct walk *walk, uint32_t position, uint32_t radius)
+{
+	const struct cpu_index *index = walk->index;
+
+	note_work(walk, (index->start[position + 1] - index->start[position]) / INDEX_WIDTH);
+	for (uint32_t i = index->start[position]; i < index->start[position + 1]; i++)
+	{
+		int64_t		tag = walk->dataset->tag[index->place[i]];
+
+		if (tag >= walk->excluded_first && tag <= walk->excluded_last)
+			take_off(walk, radius, index->place[i]);
+	}
+}
+
 /* bits that are set, from `first` to end - 1 */
 struct run
 {
@@ -120,11 +155,13 @@ first_run(uint32_t *bits)
 }
 
 /*
- * Add the positions from `first` on whose bit is set to the count of a radius.
+ * Add the positions from `first` on whose bit is set to the count of a radius, or take off what is excluded of them.
  */
 static inline void
 add_bits(struct walk *walk, uint32_t first, uint32_t bits, uint32_t radius)
 {
+	for (; walk->takes_off && bits != 0; bits &= bits - 1)
+		take_position_off(walk, first + (uint32_t) __builtin_ctz(bits), radius);
 	if (walk->one_each && walk->piece->weights == 0)
 	{
 		walk->count[radius].references += (uint64_t) __builtin_popcount(bits);
@@ -373,17 +410,14 @@ first_place(const struct dataset *dataset, int64_t tag)
 }
 
 /*
- * Take the references that the observation excludes off all counts that have them.
+ * Take the references at places place ... end - 1 off all counts that have them.
  */
 static void
-take_excluded_off(struct walk *walk)
+take_places_off(struct walk *walk, size_t place, size_t end)
 {
 	const struct dataset *dataset = walk->dataset;
-	const struct geonn_batch_columns *columns = &walk->piece->search->columns;
-	int64_t		last = ((const volatile int64_t *) columns->excluded_last)[walk->number];
 
-	for (size_t place = first_place(dataset, ((const volatile int64_t *) columns->excluded_first)[walk->number]);
-		 place < dataset->count && dataset->tag[place] <= last && !walk->stopped; place++)
+	for (; place < end && !walk->stopped; place++)
 	{
 		double		distance;
 
@@ -398,13 +432,54 @@ take_excluded_off(struct walk *walk)
 			continue;
 		for (uint32_t radius = 0; radius < walk->radii->count; radius++)
 		{
-			if (!(distance <= walk->radii->radius[radius]))
-				continue;
-			walk->count[radius].references--;
-			for (uint32_t i = 0; i < walk->piece->weights; i++)
-				cpu_sums_take_off(&walk->piece->sums[i], &walk->count[radius].sum[i], dataset->weight[i][place]);
+			if (distance <= walk->radii->radius[radius])
+				take_off(walk, radius, place);
 		}
 	}
+}
+
+/*
+ * Walk through all parts of the index that have candidates of the observation.
+ */
+static void
+count_all(struct walk *walk)
+{
+	const struct cpu_index *index = walk->index;
+
+	if (index->slabs != NULL)
+		count_slabs(walk);
+	else if (cpu_index_part_of(index, walk->group) < index->parts)
+		count_part(walk, cpu_index_part(index, cpu_index_part_of(index, walk->group)));
+}
+
+/*
+ * Take the references that the observation excludes off all counts that have them.
+ */
+static void
+take_excluded_off(struct walk *walk)
+{
+	const struct dataset *dataset = walk->dataset;
+	const struct geonn_batch_columns *columns = &walk->piece->search->columns;
+	bool		takes_nodes = walk->takes_nodes;
+	size_t		first;
+	size_t		end;
+
+	walk->excluded_first = ((const volatile int64_t *) columns->excluded_first)[walk->number];
+	walk->excluded_last = ((const volatile int64_t *) columns->excluded_last)[walk->number];
+	if (walk->excluded_last < walk->excluded_first)
+		return;
+	first = first_place(dataset, walk->excluded_first);
+	end = walk->excluded_last < INT64_MAX ? first_place(dataset, walk->excluded_last + 1) : dataset->count;
+	if (end - first <= PLACES_FEW || end - first <= walk->count[walk->radii->count - 1].references)
+	{
+		take_places_off(walk, first, end);
+		return;
+	}
+	walk->takes_nodes = false;
+	walk->takes_off = true;
+	count_all(walk);
+	walk->takes_nodes = takes_nodes;
+	walk->takes_off = false;
 }
 
 /*
@@ -481,10 +556,7 @@ CPU_PATH_NAME(cpu_count) (struct cpu_count_piece *piece)
 		if (walk.stopped)
 			return;
 		begin(&walk, row);
-		if (index->slabs != NULL)
-			count_slabs(&walk);
-		else if (cpu_index_part_of(index, walk.group) < index->parts)
-			count_part(&walk, cpu_index_part(index, cpu_index_part_of(index, walk.group)));
+		count_all(&walk);
 		if (piece->search->columns.excluded_first != NULL)
 			take_excluded_off(&walk);
 		if (walk.stopped)
