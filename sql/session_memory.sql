@@ -57,6 +57,21 @@ SELECT refs, reading, just_above FROM unnest(ARRAY[
     $$geonn_nearest('obs', 'ref_names', row_type => NULL::text_pair)$$,
     $$geonn_nearest('obs', 'long_ids', row_type => NULL::text_pair)$$,
     $$geonn_nearest('obs', 'ref', by => '{key}')$$]) query, refused(query);
+-- a weight takes 8 bytes, and its sums a word of 8 or more: 40,000 of sizes that differ take 2,266 kB, and 10 MB;
+-- so where the engine keeps the references, too
+SET geonn.session_memory_limit = '12MB';
+SELECT refs, reading, just_above FROM unnest(ARRAY[
+    $$geonn_within_count('obs', 'ref', '{1000}', '{id}')$$,
+    $$geonn_within_count_sql('SELECT * FROM obs', 'SELECT *, 1e300 * id AS w FROM ref', '{1000}', '{w}')$$,
+    $$geonn_within_count_sql('SELECT * FROM obs', 'SELECT *, 10.0::float8 ^ (id % 600 - 300) AS w FROM ref', '{1000}', '{w}')$$,
+    $$geonn_within_count_sql('SELECT * FROM obs', 'SELECT lat, lon, name AS id, 10.0::float8 ^ (id % 600 - 300) AS w FROM ref', '{1000}', '{w}', exclude_self => false)$$]) query, refused(query);
+CREATE TABLE weighed AS SELECT id, lat, lon, 10.0::float8 ^ (id % 600 - 300) AS w FROM ref WHERE id <= 4000;
+VACUUM weighed;
+SET geonn.session_memory_limit = '2MB';
+SELECT count(*) FROM geonn_within_count('obs', 'weighed', '{1000}', '{w}');
+SET geonn.session_memory_limit = '1MB';
+SELECT refs, just_above FROM refused($$geonn_within_count('obs', 'weighed', '{1000}', '{w}')$$);
+SET geonn.session_memory_limit = '2MB';
 SET max_parallel_workers_per_gather = 2;
 SET min_parallel_table_scan_size = 0;
 SELECT refs, reading, just_above FROM unnest(ARRAY[

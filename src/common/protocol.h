@@ -47,6 +47,7 @@
  * the columns GEONN_COLUMN_WEIGHT of the dataset.  An observation then has one
  * pair for each radius and weight, or for each radius if the dataset has no
  * weights: by radius, then by weight.  Its tag is the count, its distance the sum.
+ * In a dataset without references it has no pair.
  *
  * If an observation has more pairs than the room, the engine answers it in
  * parts: the results say "partial", and a search with "resume" from that

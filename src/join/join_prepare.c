@@ -27,6 +27,15 @@
 /* how many points this process answers at most, rather than the engine's devices */
 #define POINTS_ALONE	64
 
+/* the note that stays with kept references */
+typedef struct KeptNote
+{
+	uint64		counts[POINT_STATUSES]; /* as in PreparedJoin */
+	uint8		words[GEONN_WEIGHTS_MAX];	/* geonn_reference_memory_words */
+} KeptNote;
+
+StaticAssertDecl(sizeof(KeptNote) <= GEONN_NOTE_BYTES, "a note has no room");
+
 const PointColumn *
 geonn_observation_id(const GeonnJoin *join)
 {
@@ -205,7 +214,13 @@ send_references(const GeonnJoin *join, ReferenceDetail detail, PreparedJoin *pre
 	for (int i = 0; i < GEONN_PARTIES_MAX && prepared->parties[i] != NULL; i++)
 		geonn_groups_seal(prepared->parties[i], prepared->client);
 	if (labelled)
-		geonn_client_keep(prepared->client, prepared->counts, sizeof(prepared->counts));
+	{
+		KeptNote	note;
+
+		memcpy(note.counts, prepared->counts, sizeof(note.counts));
+		memcpy(note.words, geonn_reference_memory_words(memory), sizeof(note.words));
+		geonn_client_keep(prepared->client, &note, sizeof(note));
+	}
 	geonn_references_seal(prepared->references, prepared->client);
 	geonn_reference_memory_name(memory, geonn_client_dataset(prepared->client));
 }
@@ -214,8 +229,11 @@ static void
 use_kept_references(const GeonnJoin *join, ReferenceDetail detail, PreparedJoin *prepared,
 					ReferenceMemory *memory)
 {
+	KeptNote	note;
+
 	prepared->kept = true;
-	memcpy(prepared->counts, geonn_client_note(prepared->client), sizeof(prepared->counts));
+	memcpy(&note, geonn_client_note(prepared->client), sizeof(note));
+	memcpy(prepared->counts, note.counts, sizeof(note.counts));
 	begin_references(join, detail, prepared, NULL);
 
 	/* count their bytes, unless another join of this process does */
@@ -228,6 +246,7 @@ use_kept_references(const GeonnJoin *join, ReferenceDetail detail, PreparedJoin 
 		for (int i = 0; i < GEONN_PARTIES_MAX && prepared->parties[i] != NULL; i++)
 			bytes += geonn_groups_file_bytes(prepared->parties[i]);
 		geonn_reference_memory_add(memory, geonn_client_references(prepared->client));
+		geonn_reference_memory_add_words(memory, note.words);
 		geonn_reference_memory_add_bytes(memory, bytes, "ids and keys of groups");
 	}
 	tell_of_references(join, prepared->counts);

@@ -21,6 +21,7 @@
 #include "utils/memutils.h"
 
 #include "common/protocol.h"
+#include "common/weight_span.h"
 #include "join/reference_memory.h"
 #include "base/point_limits.h"
 #include "base/settings.h"
@@ -32,6 +33,10 @@ struct ReferenceMemory
 	uint32		row_bytes;		/* how many bytes a reference takes in the engine */
 	uint64		bytes;			/* how many bytes the join takes; 0 also if another join counts its dataset */
 	uint64		dataset;		/* 0: not known */
+	int			weights;		/* how many weights a reference has */
+	uint64		references;		/* how many references the join has */
+	struct geonn_weight_span span[GEONN_WEIGHTS_MAX];	/* of each weight */
+	uint8		words[GEONN_WEIGHTS_MAX];	/* how many words its sums take */
 	MemoryContextCallback release;
 };
 
@@ -78,10 +83,7 @@ row_bytes(uint32 columns)
 		bytes += sizeof(double);
 	if (columns & GEONN_COLUMNS_WINDOWS)
 		bytes += pg_popcount32(columns & GEONN_COLUMNS_WINDOWS) * sizeof(GeonnWindow) + sizeof(uint16);
-
-	/* a weight, and its sum if that takes one word (engine/cpu/sums.c) */
-	bytes += pg_popcount32(columns & GEONN_COLUMNS_WEIGHTS) * (sizeof(double) + sizeof(uint64));
-	return bytes;
+	return bytes + pg_popcount32(columns & GEONN_COLUMNS_WEIGHTS) * sizeof(double);
 }
 
 ReferenceMemory *
@@ -91,6 +93,7 @@ geonn_reference_memory_create(const char *title, uint32 columns)
 
 	memory->title = title;
 	memory->row_bytes = row_bytes(columns);
+	memory->weights = pg_popcount32(columns & GEONN_COLUMNS_WEIGHTS);
 	dlist_push_tail(&memories, &memory->node);
 	memory->release.func = release_memory;
 	memory->release.arg = memory;
@@ -125,7 +128,48 @@ geonn_reference_memory_add_bytes(ReferenceMemory *memory, uint64 bytes, const ch
 void
 geonn_reference_memory_add(ReferenceMemory *memory, uint64 references)
 {
-	geonn_reference_memory_add_bytes(memory, references * memory->row_bytes, "coordinates");
+	uint32		words = 0;
+
+	for (int i = 0; i < memory->weights; i++)
+		words += memory->words[i];
+	geonn_reference_memory_add_bytes(memory, references * (memory->row_bytes + words * sizeof(uint64)), "coordinates");
+	memory->references += references;
+}
+
+/*
+ * Let the sums of a weight take so many words, each reference's one of them.
+ */
+static void
+set_words(ReferenceMemory *memory, int weight, uint32 words)
+{
+	if (words <= memory->words[weight])
+		return;
+	geonn_reference_memory_add_bytes(memory, (words - memory->words[weight]) * sizeof(uint64) * memory->references,
+									 "weights");
+	memory->words[weight] = (uint8) words;
+}
+
+void
+geonn_reference_memory_add_weights(ReferenceMemory *memory, const double *weights)
+{
+	for (int i = 0; i < memory->weights; i++)
+	{
+		geonn_weight_span_add(&memory->span[i], weights[i]);
+		set_words(memory, i, geonn_sum_words(memory->span[i], memory->references));
+	}
+}
+
+const uint8 *
+geonn_reference_memory_words(const ReferenceMemory *memory)
+{
+	return memory->words;
+}
+
+void
+geonn_reference_memory_add_words(ReferenceMemory *memory, const uint8 *words)
+{
+	for (int i = 0; i < memory->weights; i++)
+		set_words(memory, i, words[i]);
 }
 
 bool

@@ -24,6 +24,16 @@ extern void geonn_reference_memory_add_bytes(ReferenceMemory *memory, uint64 byt
 											 const char *what);
 
 /*
+ * Count what the sums of weights of all references take that were counted so far: weights are those of the one that was
+ * counted last.
+ */
+extern void geonn_reference_memory_add_weights(ReferenceMemory *memory, const double *weights);
+
+/* How many words the sums of each weight take, [GEONN_WEIGHTS_MAX]; and count so many, of references that are kept. */
+extern const uint8 *geonn_reference_memory_words(const ReferenceMemory *memory);
+extern void geonn_reference_memory_add_words(ReferenceMemory *memory, const uint8 *words);
+
+/*
  * Set the dataset of the references.  Returns true if another join of this process has the
  * same dataset: then that join counts it, and this one no more.
  */

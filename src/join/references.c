@@ -303,10 +303,14 @@ geonn_references_add(GeonnReferences *references, GeonnClient *client, const Poi
 	{
 		geonn_references_add_block(references, client, 1, &row->id, &row->latitude, &row->longitude,
 								   columns);
+		if (columns->limits != NULL)
+			geonn_reference_memory_add_weights(references->memory, columns->limits->weights);
 		return;
 	}
 	memcpy(numbers.party, columns->party, sizeof(numbers.party));
 	geonn_reference_memory_add(references->memory, 1);
+	if (columns->limits != NULL)
+		geonn_reference_memory_add_weights(references->memory, columns->limits->weights);
 	add_to_memory(references, row->id);
 	ExecClearTuple(slot);
 	memset(slot->tts_isnull, 0, SORT_COLUMNS * sizeof(bool));

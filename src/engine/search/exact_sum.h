@@ -19,7 +19,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
+
+#include "common/weight_span.h"
 
 #ifdef __CUDACC__
 #define EXACT_SUM_FUNCTION static __host__ __device__ __forceinline__
@@ -40,29 +41,6 @@ struct exact_sum_form
 /* Find the form for sums of any of these weights, which are finite. */
 extern struct exact_sum_form exact_sum_form_of(const double *weight, size_t count);
 
-/* a weight as sign, whole number and power of two: (negative ? -1 : 1) number 2^exponent */
-struct exact_weight
-{
-	bool		negative;
-	uint64_t	number;			/* less than 2^53 */
-	int			exponent;
-};
-
-EXACT_SUM_FUNCTION struct exact_weight
-exact_weight_of(double weight)
-{
-	uint64_t	bits;
-	int			biased;
-	struct exact_weight whole;
-
-	memcpy(&bits, &weight, sizeof(bits));
-	biased = (int) (bits >> 52 & 0x7ff);
-	whole.negative = bits >> 63 != 0;
-	whole.number = (bits & ((UINT64_C(1) << 52) - 1)) | (uint64_t) (biased > 0) << 52;
-	whole.exponent = (biased > 0 ? biased : 1) - 1075;
-	return whole;
-}
-
 /* how many bits a number has up to its highest one; the number is at least 1 */
 EXACT_SUM_FUNCTION uint32_t
 exact_sum_bits(uint64_t number)
@@ -78,10 +56,10 @@ exact_sum_bits(uint64_t number)
 EXACT_SUM_FUNCTION void
 exact_sum_add(struct exact_sum_form form, uint64_t *word, double weight, bool take_off)
 {
-	struct exact_weight whole = exact_weight_of(weight);
+	struct geonn_whole whole = geonn_whole_of(weight);
 	int			shift = whole.exponent - form.unit;
 	unsigned __int128 number = whole.number;
-	bool		subtract = whole.negative != take_off;
+	bool		subtract = (whole.negative != 0) != take_off;
 
 	if (number == 0)
 		return;
