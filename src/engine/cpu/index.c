@@ -14,7 +14,8 @@
  *	3.	Merge references that are one point into one position.  Most datasets
  *		have no such references; then each reference is a position.
  *	4.	Find the positions of the parts, if the dataset has groups or windows.
- *	5.	Collect the positions' radiuses, windows and parties, if the dataset has them.
+ *	5.	Copy the references' tags if observations exclude some, and collect the
+ *		positions' radiuses, windows and parties, if the dataset has them.
  *	6.	Make the boxes, leaves first, then level by level.
  *
  * When the search is cancelled, the present phase ends early; a sort ends
@@ -233,6 +234,17 @@ count_merged(void *context, size_t number)
 		merged += cpu_curve_cells_is_one(building->dataset, building->index, i);
 	}
 	atomic_fetch_add(&building->merged, merged);
+}
+
+static void
+copy_tags(void *context, size_t number)
+{
+	struct building *building = context;
+	struct cpu_index *index = building->index;
+	size_t		end = piece_end(number, index->references);
+
+	for (size_t i = number * PIECE_ROWS; i < end; i++)
+		index->tag[i] = building->dataset->tag[index->place[i]];
 }
 
 /*
@@ -505,6 +517,8 @@ place_positions(struct cpu_index *index, uint32_t columns, void *memory)
 	COLUMN_PLACE(&block, index->z, padded);
 	COLUMN_PLACE(&block, index->start, padded + 1);
 	COLUMN_PLACE(&block, index->place, padded);
+	if (columns & GEONN_COLUMN_EXCLUDED)
+		COLUMN_PLACE(&block, index->tag, padded);
 	if (columns & GEONN_COLUMN_RADIUS)
 		COLUMN_PLACE(&block, index->wide, padded);
 	for (int i = 0; i < GEONN_WINDOWS_MAX; i++)
@@ -629,6 +643,8 @@ build(struct building *building, const struct search *search, struct failure *fa
 	index->shape = index_shape_of(positions);
 	if (!make_parts(building, failure))
 		return false;
+	if (index->tag != NULL)
+		thread_pool_run(copy_tags, building, pieces_of(dataset->count));
 	if (index->wide != NULL || index->edges != NULL || index->party[0] != NULL)
 		thread_pool_run(collect_conditions, building, pieces_of(geonn_align(positions, INDEX_WIDTH)));
 	index->same_party = share_same_party(index);

@@ -299,6 +299,8 @@ collect_keys(struct work *work, uint32_t count, float threshold, double limit)
 		uint32_t	position = (uint32_t) bundle->position[bundle->key[i] & (CPU_LISTED_MAX - 1)];
 
 		__builtin_prefetch(&bundle->index->start[position]);
+		if (bundle->index->tag != NULL)
+			__builtin_prefetch(&bundle->index->tag[position]);
 		collector->points[collector->count++].place = position;
 	}
 }
@@ -323,18 +325,35 @@ drop_own_party(struct work *work)
 	collector->count = taken;
 }
 
-/* Drop the collector's points that have no candidate. */
-static void
-drop_others(struct cpu_collector *collector)
+/* Whether the observation excludes all references of a position. */
+static bool
+is_excluded(const struct cpu_collector *collector, const struct cpu_index *index, uint32_t position)
 {
+	bool		excluded = true;
+
+	for (uint32_t i = index->start[position]; i < index->start[position + 1]; i++)
+		excluded &= index->tag[i] >= collector->excluded_first && index->tag[i] <= collector->excluded_last;
+	return excluded;
+}
+
+/*
+ * Drop the collector's points that have no candidate.  Observations that go together meet no reference
+ * with a radius.
+ */
+static void
+drop_others(struct cpu_collector *collector, const struct cpu_index *index)
+{
+	bool		resumed = collector->cutoff.present && collector->question->k == 0;
 	size_t		taken = 0;
 
-	/* all tags are fetched at once: few are in a cache */
 	for (size_t i = 0; i < collector->count; i++)
-		__builtin_prefetch(&collector->dataset->tag[collector->place[collector->start[collector->points[i].place]]]);
-	for (size_t i = 0; i < collector->count; i++)
-		if (CPU_PATH_NAME(cpu_collector_takes) (collector, collector->points[i].place))
+	{
+		uint32_t	position = collector->points[i].place;
+
+		if (resumed ? CPU_PATH_NAME(cpu_collector_takes) (collector, position) :
+			index->tag == NULL || !is_excluded(collector, index, position))
 			collector->points[taken++] = collector->points[i];
+	}
 	collector->count = taken;
 }
 
@@ -406,7 +425,7 @@ answer_from(struct work *work, uint32_t row, double *needed)
 	if (bundle->index->party[0] != NULL)
 		drop_own_party(work);
 	if (!collector->plain)
-		drop_others(collector);
+		drop_others(collector, bundle->index);
 
 	/* more of the wanted positions than expected may have no candidate */
 	if (work->wanted > 0 && count >= work->wanted && limit < collector->limit && !collector->short_of_memory)
@@ -628,6 +647,11 @@ prefetch_home(const struct cpu_index *index, uint32_t home)
 	{
 		__builtin_prefetch(index->start + i);
 		__builtin_prefetch(index->place + i);
+		if (index->tag != NULL)
+		{
+			__builtin_prefetch(index->tag + i);
+			__builtin_prefetch(index->tag + i + 8);
+		}
 	}
 }
 
