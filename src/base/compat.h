@@ -106,10 +106,15 @@
 /* close a relation's files, to which the relation cache may still refer */
 #define geonn_close_files(relation) RelationCloseSmgrByOid(relation)
 
+/* make the paths of a query that is a subquery of the one being planned, for all of its rows */
+#define geonn_subquery_planner(root, query) subquery_planner((root)->glob, query, root, false, 0)
+
 #else
 
 #define geonn_create_wait_event_set(events) CreateWaitEventSet(NULL, events)
 #define geonn_close_files(relation) ((void) (relation))
+#define geonn_subquery_planner(root, query) \
+	subquery_planner((root)->glob, query, root, false, 0, NULL)
 
 /* 17 removed the setting old_snapshot_threshold */
 #define OldSnapshotThresholdActive() false

@@ -13,6 +13,7 @@ int			geonn_admission_timeout = 0;
 int			geonn_device = GEONN_DEVICE_AUTO;
 int			geonn_algorithm = GEONN_ALGORITHM_AUTO;
 int			geonn_cpu_threads = 0;
+bool		geonn_enable_sql_joins = true;
 int			geonn_engine_timeout = 60;
 int			geonn_transfer_memory_limit = 1024;
 int			geonn_gpu_memory_limit = 0;
@@ -48,7 +49,8 @@ typedef struct Setting
 	GucContext	context;
 	int			flags;
 	GucIntCheckHook check;		/* NULL: all values from the least to the greatest are allowed */
-	const struct config_enum_entry *words;	/* the allowed words; NULL: the setting is an integer */
+	const struct config_enum_entry *words;	/* the allowed words; NULL: the setting is an integer, or on or off */
+	bool	   *flag;			/* in place of variable, where the setting is on or off */
 } Setting;
 
 /*
@@ -67,55 +69,59 @@ static const Setting settings[] = {
 	{"geonn.admission_timeout",
 		"Time that a statement waits for a session while geonn.max_sessions is reached.",
 		"0 means no limit.",
-		&geonn_admission_timeout, 0, INT_MAX, PGC_USERSET, GUC_UNIT_MS, NULL, NULL},
+		&geonn_admission_timeout, 0, INT_MAX, PGC_USERSET, GUC_UNIT_MS, NULL, NULL, NULL},
 	{"geonn.device",
 		"Device that this session's searches run on.",
 		"auto uses the GPUs of this host, or the CPU where it has none.",
-		&geonn_device, 0, 0, PGC_USERSET, 0, NULL, geonn_device_options},
+		&geonn_device, 0, 0, PGC_USERSET, 0, NULL, geonn_device_options, NULL},
 	{"geonn.algorithm",
 		"Algorithm that this session's searches use; the rows are the same.",
 		"auto takes the one that is expected to be faster; brute compares every pair.",
-		&geonn_algorithm, 0, 0, PGC_USERSET, 0, NULL, geonn_algorithm_options},
+		&geonn_algorithm, 0, 0, PGC_USERSET, 0, NULL, geonn_algorithm_options, NULL},
 	{"geonn.cpu_threads",
 		"Threads with which the engine searches on the CPU.",
 		"0 means one for each core.",
-		&geonn_cpu_threads, 0, GEONN_CPU_THREADS_MAX, PGC_SIGHUP, 0, NULL, NULL},
+		&geonn_cpu_threads, 0, GEONN_CPU_THREADS_MAX, PGC_SIGHUP, 0, NULL, NULL, NULL},
+	{"geonn.enable_sql_joins",
+		"Lets the planner answer nearest-neighbour subqueries by one search for many rows.",
+		"off gives the plans that PostgreSQL makes without geonn.",
+		NULL, 0, 0, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, &geonn_enable_sql_joins},
 	{"geonn.engine_timeout",
 		"Time without an answer after which the engine is killed and started again.",
 		"A statement waits as long for the engine to start.",
-		&geonn_engine_timeout, 1, 3600, PGC_SIGHUP, GUC_UNIT_S, NULL, NULL},
+		&geonn_engine_timeout, 1, 3600, PGC_SIGHUP, GUC_UNIT_S, NULL, NULL, NULL},
 	{"geonn.transfer_memory_limit",
 		"Memory through which all sessions together exchange rows with the engine.",
 		"A session that gets less than it needs works with smaller batches.",
-		&geonn_transfer_memory_limit, 16, INT_MAX, PGC_SIGHUP, GUC_UNIT_MB, NULL, NULL},
+		&geonn_transfer_memory_limit, 16, INT_MAX, PGC_SIGHUP, GUC_UNIT_MB, NULL, NULL, NULL},
 	{"geonn.gpu_memory_limit",
 		"Memory that the engine takes on each GPU.",
 		"0 means as much as is free.  A search that gets less than it needs works with smaller batches.",
-		&geonn_gpu_memory_limit, 0, INT_MAX, PGC_SIGHUP, GUC_UNIT_MB, NULL, NULL},
+		&geonn_gpu_memory_limit, 0, INT_MAX, PGC_SIGHUP, GUC_UNIT_MB, NULL, NULL, NULL},
 	{"geonn.idle_session_timeout",
 		"Time for which a server process keeps its session with the engine after a call.",
 		"0 means that every call opens a session.",
-		&geonn_idle_session_timeout, 0, INT_MAX, PGC_SIGHUP, GUC_UNIT_MS, NULL, NULL},
+		&geonn_idle_session_timeout, 0, INT_MAX, PGC_SIGHUP, GUC_UNIT_MS, NULL, NULL, NULL},
 	{"geonn.kept_memory_limit",
 		"Memory in which the engine keeps references for later statements.",
 		"0 means that it keeps none.",
-		&geonn_kept_memory_limit, 0, INT_MAX, PGC_SIGHUP, GUC_UNIT_MB, NULL, NULL},
+		&geonn_kept_memory_limit, 0, INT_MAX, PGC_SIGHUP, GUC_UNIT_MB, NULL, NULL, NULL},
 	{"geonn.log_keep",
 		"Runs of each cache that geonn_cache_log keeps.",
 		NULL,
-		&geonn_log_keep, 1, INT_MAX, PGC_SUSET, 0, NULL, NULL},
+		&geonn_log_keep, 1, INT_MAX, PGC_SUSET, 0, NULL, NULL, NULL},
 	{"geonn.log_min_duration",
 		"Duration from which on a join is logged, with its figures.",
 		"0 logs all joins, -1 none.",
-		&geonn_log_min_duration, -1, INT_MAX, PGC_SUSET, GUC_UNIT_MS, NULL, NULL},
+		&geonn_log_min_duration, -1, INT_MAX, PGC_SUSET, GUC_UNIT_MS, NULL, NULL, NULL},
 	{"geonn.max_sessions",
 		"Server processes that may have sessions with the engine at a time; others wait.",
 		"-1 means no limit.  Parallel workers count with their leader.",
-		&geonn_max_sessions, -1, INT_MAX, PGC_SIGHUP, 0, check_limit, NULL},
+		&geonn_max_sessions, -1, INT_MAX, PGC_SIGHUP, 0, check_limit, NULL, NULL},
 	{"geonn.session_memory_limit",
 		"Memory that the references of a session's joins may take, in the engine and for their ids.",
 		"-1 means no limit.  Joins of parallel workers and open cursors count together.",
-		&geonn_session_memory_limit, -1, MAX_KILOBYTES, PGC_SUSET, GUC_UNIT_KB, check_limit, NULL}
+		&geonn_session_memory_limit, -1, MAX_KILOBYTES, PGC_SUSET, GUC_UNIT_KB, check_limit, NULL, NULL}
 };
 
 void
@@ -125,7 +131,10 @@ geonn_define_settings(void)
 	{
 		const Setting *setting = &settings[i];
 
-		if (setting->words != NULL)
+		if (setting->flag != NULL)
+			DefineCustomBoolVariable(setting->name, setting->purpose, setting->detail, setting->flag,
+									 *setting->flag, setting->context, setting->flags, NULL, NULL, NULL);
+		else if (setting->words != NULL)
 			DefineCustomEnumVariable(setting->name, setting->purpose, setting->detail, setting->variable,
 									 *setting->variable, setting->words, setting->context,
 									 setting->flags, NULL, NULL, NULL);

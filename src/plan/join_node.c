@@ -3,7 +3,7 @@
  *		What the plan nodes of joins have in common.
  *
  * A node evaluates the call's arguments, creates searches and returns rows (scan.c, lateral.c).  EXECUTE on the
- * function is checked when the node begins.
+ * function is checked when the node begins.  The node of sql_join.c has no call.
  *
  * Below a Gather, the leader prepares a search when workers are about to be launched: it reads the references and
  * shares the dataset.  For a call that reads its observations, it shares their tables, too.  Then every process, the
@@ -171,14 +171,13 @@ end_preparation(JoinNode *node)
 
 /* ---- execution ---- */
 
-static void
-begin_node(CustomScanState *state, EState *estate, int flags)
+void
+geonn_node_begin_call(JoinNode *node)
 {
-	JoinNode   *node = (JoinNode *) state;
-	const CustomScan *scan = (const CustomScan *) state->ss.ps.plan;
+	PlanState  *plan = &node->custom.ss.ps;
+	const CustomScan *scan = (const CustomScan *) plan->plan;
 	Oid			function;
 
-	node->begun_in = GetCurrentSubTransactionId();
 	node->call = linitial_node(RangeTblFunction, scan->custom_exprs);
 	node->expression = castNode(FuncExpr, node->call->funcexpr);
 	function = node->expression->funcid;
@@ -187,7 +186,15 @@ begin_node(CustomScanState *state, EState *estate, int flags)
 	InvokeFunctionExecuteHook(function);
 	fmgr_info(function, &node->function);
 	fmgr_info_set_expr((Node *) node->expression, &node->function);
-	node->arguments = ExecInitExprList(node->expression->args, &state->ss.ps);
+	node->arguments = ExecInitExprList(node->expression->args, plan);
+}
+
+static void
+begin_node(CustomScanState *state, EState *estate, int flags)
+{
+	JoinNode   *node = (JoinNode *) state;
+
+	node->begun_in = GetCurrentSubTransactionId();
 	node->methods->begin(node, estate, flags);
 }
 
@@ -354,9 +361,9 @@ shut_down(CustomScanState *state)
 
 /* ---- EXPLAIN ---- */
 
-static void
-explain_expression(const JoinNode *node, List *ancestors, ExplainState *explain, const char *label,
-				   Node *expression)
+void
+geonn_node_explain_expression(const JoinNode *node, List *ancestors, ExplainState *explain,
+							  const char *label, Node *expression)
 {
 	List	   *context = set_deparse_context_plan(explain->deparse_cxt, node->custom.ss.ps.plan,
 												  ancestors);
@@ -425,20 +432,17 @@ explain_analysis(const JoinNode *node, ExplainState *explain)
 }
 
 static void
-explain_node(CustomScanState *state, List *ancestors, ExplainState *explain)
+explain_call(const JoinNode *node, List *ancestors, ExplainState *explain)
 {
 	static const char *const labels[] = {"Latitude", "Longitude", "Window"};
-	const JoinNode *node = (const JoinNode *) state;
 	const FuncExpr *expression = node->expression;
 
-	if (node->join_type != NULL)
-		ExplainPropertyText("Join Type", node->join_type, explain);
 	ExplainPropertyText("Function", get_func_name(expression->funcid), explain);
 	explain_side(explain, "Observations", geonn_expression_observations(expression));
 	for (int i = 0; i < list_length(node->point); i++)
 	{
 		if (!IsA(list_nth(node->point, i), Const))
-			explain_expression(node, ancestors, explain, labels[i], list_nth(node->point, i));
+			geonn_node_explain_expression(node, ancestors, explain, labels[i], list_nth(node->point, i));
 	}
 	explain_side(explain, "References", geonn_expression_references(expression));
 	explain_names(explain, "By", geonn_expression_argument(expression, "by"));
@@ -446,11 +450,24 @@ explain_node(CustomScanState *state, List *ancestors, ExplainState *explain)
 	explain_names(explain, "Overlaps", geonn_expression_argument(expression, "overlaps"));
 	explain_radius(explain, "Observation Radius", expression, "obs");
 	explain_radius(explain, "Reference Radius", expression, "ref");
+}
+
+static void
+explain_node(CustomScanState *state, List *ancestors, ExplainState *explain)
+{
+	const JoinNode *node = (const JoinNode *) state;
+
+	if (node->join_type != NULL)
+		ExplainPropertyText("Join Type", node->join_type, explain);
+	if (node->methods->explain != NULL)
+		node->methods->explain(node, ancestors, explain);
+	else
+		explain_call(node, ancestors, explain);
 	if (node->keeps_order)
 		ExplainPropertyBool("Keeps Order", true, explain);
 	if (node->filter != NIL)
-		explain_expression(node, ancestors, explain, node->methods->filter_label,
-						   (Node *) make_ands_explicit(node->filter));
+		geonn_node_explain_expression(node, ancestors, explain, node->methods->filter_label,
+									  (Node *) make_ands_explicit(node->filter));
 	if (explain->analyze)
 		explain_analysis(node, explain);
 }

@@ -13,14 +13,14 @@
 
 typedef struct JoinNode JoinNode;
 
-/* what scan.c and lateral.c set */
+/* what scan.c, lateral.c and sql_join.c set */
 typedef struct JoinNodeMethods
 {
 	CustomScanMethods scan;		/* first: the node's name in EXPLAIN, and geonn_node_create */
 	const char *filter_label;	/* the label of the node's filter in EXPLAIN */
 	Size		size;			/* bytes of the node's state, which is or begins with a JoinNode */
 
-	/* Read the plan; node->call is set already. */
+	/* Read the plan. */
 	void		(*begin) (JoinNode *node, EState *estate, int flags);
 
 	/* Return the scan's slot with the next row, or empty at the end. */
@@ -31,6 +31,9 @@ typedef struct JoinNodeMethods
 
 	/* Release what the present execution holds, except its first search; may be NULL. */
 	void		(*end_execution) (JoinNode *node);
+
+	/* Have EXPLAIN show what the node asks for; NULL: it makes a call. */
+	void		(*explain) (const JoinNode *node, List *ancestors, ExplainState *explain);
 } JoinNodeMethods;
 
 struct JoinNode
@@ -38,7 +41,7 @@ struct JoinNode
 	CustomScanState custom;		/* first */
 	CustomExecMethods execution;
 	const JoinNodeMethods *methods;
-	RangeTblFunction *call;
+	RangeTblFunction *call;		/* NULL: the node makes no call */
 	FuncExpr   *expression;		/* the call's expression */
 	FmgrInfo	function;		/* the function that it calls */
 	List	   *arguments;		/* ExprStates of its arguments */
@@ -70,6 +73,15 @@ struct JoinNode
 
 /* Create a node's state; scan->methods is a JoinNodeMethods. */
 extern Node *geonn_node_create(CustomScan *scan);
+
+/*
+ * Read the call, the first of the plan's custom expressions, and check that the user may execute its function.
+ */
+extern void geonn_node_begin_call(JoinNode *node);
+
+/* Have EXPLAIN show this expression of the plan. */
+extern void geonn_node_explain_expression(const JoinNode *node, List *ancestors, ExplainState *explain,
+										  const char *label, Node *expression);
 
 /*
  * The attribute numbers of the Vars in a target list, beginning with entry first (from 0).  The array, in the

@@ -37,95 +37,9 @@
 #define ROWS_FIRST 64
 #define ROWS_MAX 65536
 
-typedef struct OuterRow
-{
-	MinimalTuple tuple;
-	double		latitude;
-	double		longitude;
-	bool		latitude_is_null;
-	bool		longitude_is_null;
-	bool		is_matched;
-	const GeonnLimits *limits;	/* NULL: points have no windows */
-} OuterRow;
-
-/* outer rows whose neighbours are searched for at once */
-typedef struct Round
-{
-	MemoryContext memory;		/* has its rows and its search */
-	OuterRow   *rows;			/* [given.count] */
-	GivenPoints given;			/* the rows' points */
-	GeonnJoin	join;			/* the node's join, with these points */
-} Round;
-
-typedef struct LateralNode
-{
-	JoinNode	node;			/* first field; its attributes end with that of ord or obs_id */
-	TupleTableSlot *slot;		/* the scan's slot */
-	ExprContext *expressions;	/* the scan's context for expressions */
-	TupleTableSlot *outer_slot; /* for an outer row of a round */
-	TupleTableSlot *found_slot; /* for a row that the search returned */
-	ExprState  *point[LATERAL_CLAUSES]; /* of the custom expressions LATERAL_LATITUDE to LATERAL_VALUE */
-	ExprState  *filter;			/* tests pairs of rows; NULL: all of them match */
-	JoinType	type;
-	Oid			table;			/* as LATERAL_TABLE (lateral.h) */
-	int			outer_columns;	/* the number of outer columns; the function's follow them */
-	AttrNumber *numbers;		/* [outer_columns] their numbers in the child's rows */
-	int			columns;		/* the number of columns of searches: the scan's, and then ord */
-	TupleDesc	descriptor;		/* the searches' rows: [columns] */
-	int			ord;			/* the index of ord or obs_id among those (from 0); -1: the scan lacks it */
-	TupleTableSlot *neighbour;	/* the latest neighbour: found_slot, or a slot for sorted rows */
-
-	/* one execution; its first search has the references, unless processes share them */
-	GeonnJoin  *join;			/* NULL: no outer row has come */
-	TupleDesc	row_type;
-	bool		has_references;
-	SharedReferences references;	/* for all searches but the first */
-	bool		outer_ended;	/* the child has no more outer rows */
-	bool		has_ended;		/* all rows were returned */
-	TupleTableSlot *held;		/* an outer row that begins the next round; NULL: none */
-	uint64		counts[POINT_STATUSES]; /* how many points have each status */
-
-	/* round: the present one; next: takes rows while the engine searches */
-	Round		rounds[2];
-	Round	   *round;
-	Round	   *next;
-	int			wanted;			/* how many outer rows the next round takes, if they fit */
-
-	/* the present round */
-	Tuplesortstate *sorted;		/* neighbours in the outer rows' order; NULL: unsorted */
-	bool		holds_neighbour;	/* neighbour has not been returned yet */
-	uint64		current;		/* the number of the row in outer_slot */
-	uint64		unmatched;		/* the number of the next row that may lack a neighbour */
-} LateralNode;
+static const LateralSource call_source;
 
 /* ---- the plan ---- */
-
-/*
- * Read the plan's private list (LateralPrivate) and the columns of the function.
- */
-static void
-read_plan(LateralNode *state, const CustomScan *scan)
-{
-	const List *outer = list_nth(scan->custom_private, LATERAL_OUTER_COLUMNS);
-
-	state->type = (JoinType) intVal(list_nth(scan->custom_private, LATERAL_JOIN_TYPE));
-	state->node.join_type = state->type == JOIN_INNER ? "Inner" : state->type == JOIN_LEFT ? "Left" : "Anti";
-	state->node.keeps_order = boolVal(list_nth(scan->custom_private, LATERAL_KEEPS_ORDER));
-	state->table = linitial_oid(list_nth(scan->custom_private, LATERAL_TABLE));
-	state->outer_columns = list_length(outer);
-	state->numbers = palloc(state->outer_columns * sizeof(AttrNumber));
-	for (int i = 0; i < state->outer_columns; i++)
-		state->numbers[i] = (AttrNumber) list_nth_int(outer, i);
-	state->columns = list_length(scan->custom_scan_tlist) - state->outer_columns + 1;
-	state->node.attributes = geonn_attributes(scan->custom_scan_tlist, state->outer_columns);
-	state->node.attributes[state->columns - 1] = (AttrNumber) intVal(list_nth(scan->custom_private, LATERAL_NUMBER));
-	state->ord = -1;
-	for (int i = 0; i < state->columns - 1; i++)
-	{
-		if (state->node.attributes[i] == state->node.attributes[state->columns - 1])
-			state->ord = i;
-	}
-}
 
 /*
  * Describe the searches' rows: the scan's columns of the function, and ord.
@@ -145,30 +59,65 @@ describe_rows(LateralNode *state)
 	TupleDescFinalize(state->descriptor);
 }
 
-static void
-begin_join(JoinNode *node, EState *estate, int flags)
+void
+geonn_lateral_begin_plan(LateralNode *state, EState *estate, int flags)
 {
-	LateralNode *state = (LateralNode *) node;
-	PlanState  *plan = &node->custom.ss.ps;
-	const CustomScan *scan = (const CustomScan *) plan->plan;
+	JoinNode   *node = &state->node;
+	const CustomScan *scan = (const CustomScan *) node->custom.ss.ps.plan;
+	const List *numbers = list_nth(scan->custom_private, LATERAL_OUTER_COLUMNS);
 	PlanState  *outer;
 
-	flags &= ~(EXEC_FLAG_REWIND | EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK);
-	outer = ExecInitNode(linitial(scan->custom_plans), estate, flags);
+	state->type = (JoinType) intVal(list_nth(scan->custom_private, LATERAL_JOIN_TYPE));
+	node->join_type = state->type == JOIN_INNER ? "Inner" : state->type == JOIN_LEFT ? "Left" : "Anti";
+	node->keeps_order = boolVal(list_nth(scan->custom_private, LATERAL_KEEPS_ORDER));
+	state->table = linitial_oid(list_nth(scan->custom_private, LATERAL_TABLE));
+	state->outer_columns = list_length(numbers);
+	state->numbers = palloc(state->outer_columns * sizeof(AttrNumber));
+	for (int i = 0; i < state->outer_columns; i++)
+		state->numbers[i] = (AttrNumber) list_nth_int(numbers, i);
+	outer = ExecInitNode(linitial(scan->custom_plans), estate,
+						 flags & ~(EXEC_FLAG_REWIND | EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK));
 	node->custom.custom_ps = list_make1(outer);
 	state->outer_slot = ExecInitExtraTupleSlot(estate, ExecGetResultType(outer), &TTSOpsMinimalTuple);
-	node->point = list_truncate(list_copy_tail(scan->custom_exprs, LATERAL_LATITUDE), LATERAL_VALUE - LATERAL_LATITUDE);
-	node->filter = list_copy_tail(scan->custom_exprs, LATERAL_CLAUSES);
-	for (int i = LATERAL_LATITUDE; i < LATERAL_CLAUSES; i++)
-		state->point[i] = ExecInitExpr(list_nth(scan->custom_exprs, i), plan);
-	state->filter = ExecInitQual(node->filter, plan);
 	state->slot = node->custom.ss.ss_ScanTupleSlot;
-	state->expressions = plan->ps_ExprContext;
-	read_plan(state, scan);
+	state->expressions = node->custom.ss.ps.ps_ExprContext;
+}
+
+void
+geonn_lateral_begin_rows(LateralNode *state, EState *estate)
+{
+	JoinNode   *node = &state->node;
+
+	state->filter = ExecInitQual(node->filter, &node->custom.ss.ps);
 	describe_rows(state);
 	state->found_slot = ExecInitExtraTupleSlot(estate, state->descriptor, &TTSOpsVirtual);
 	state->neighbour = !node->keeps_order ? state->found_slot :
 		ExecInitExtraTupleSlot(estate, state->descriptor, &TTSOpsMinimalTuple);
+}
+
+static void
+begin_join(JoinNode *node, EState *estate, int flags)
+{
+	LateralNode *state = (LateralNode *) node;
+	const CustomScan *scan = (const CustomScan *) node->custom.ss.ps.plan;
+
+	geonn_node_begin_call(node);
+	geonn_lateral_begin_plan(state, estate, flags);
+	state->source = &call_source;
+	node->point = list_truncate(list_copy_tail(scan->custom_exprs, LATERAL_LATITUDE), LATERAL_VALUE - LATERAL_LATITUDE);
+	node->filter = list_copy_tail(scan->custom_exprs, LATERAL_CLAUSES);
+	for (int i = LATERAL_LATITUDE; i < LATERAL_CLAUSES; i++)
+		state->point[i] = ExecInitExpr(list_nth(scan->custom_exprs, i), &node->custom.ss.ps);
+	state->columns = list_length(scan->custom_scan_tlist) - state->outer_columns + 1;
+	node->attributes = geonn_attributes(scan->custom_scan_tlist, state->outer_columns);
+	node->attributes[state->columns - 1] = (AttrNumber) intVal(list_nth(scan->custom_private, LATERAL_NUMBER));
+	state->ord = -1;
+	for (int i = 0; i < state->columns - 1; i++)
+	{
+		if (node->attributes[i] == node->attributes[state->columns - 1])
+			state->ord = i;
+	}
+	geonn_lateral_begin_rows(state, estate);
 }
 
 /* ---- the call ---- */
@@ -218,7 +167,7 @@ read_join(LateralNode *state)
 {
 	MemoryContext former = MemoryContextSwitchTo(state->node.context);
 
-	state->join = read_call(state, &state->row_type);
+	state->join = state->source->make_join(state, &state->row_type);
 	MemoryContextSwitchTo(former);
 }
 
@@ -240,11 +189,9 @@ round_point(void *argument, uint64 number, PointRow *row)
 	row->limits = outer->limits;
 }
 
-static void
-set_outer_columns(LateralNode *state, TupleTableSlot *outer)
+void
+geonn_lateral_set_outer(const LateralNode *state, TupleTableSlot *outer, TupleTableSlot *slot)
 {
-	TupleTableSlot *slot = state->slot;
-
 	for (int i = 0; i < state->outer_columns; i++)
 		slot->tts_values[i] = slot_getattr(outer, state->numbers[i], &slot->tts_isnull[i]);
 }
@@ -285,6 +232,19 @@ evaluate_window(const LateralNode *state, const Round *round)
 }
 
 /*
+ * Implements LateralSource.read_point: the point is in the call's arrays.
+ */
+static void
+read_call_point(LateralNode *state, Round *round, OuterRow *row)
+{
+	ExprContext *expressions = state->expressions;
+
+	row->latitude = evaluate(state->point[LATERAL_LATITUDE], expressions, &row->latitude_is_null);
+	row->longitude = evaluate(state->point[LATERAL_LONGITUDE], expressions, &row->longitude_is_null);
+	row->limits = state->join->given_window == NULL ? NULL : evaluate_window(state, round);
+}
+
+/*
  * Did an outer join below fill the columns of the call's table with NULLs?  Such a row has a NULL id, which
  * the table itself never has.
  */
@@ -313,12 +273,10 @@ keep_outer_row(LateralNode *state, Round *round, TupleTableSlot *outer)
 
 	ResetExprContext(expressions);
 	ExecClearTuple(slot);
-	set_outer_columns(state, outer);
+	geonn_lateral_set_outer(state, outer, slot);
 	set_no_neighbour(state);
 	expressions->ecxt_scantuple = ExecStoreVirtualTuple(slot);
-	row->latitude = evaluate(state->point[LATERAL_LATITUDE], expressions, &row->latitude_is_null);
-	row->longitude = evaluate(state->point[LATERAL_LONGITUDE], expressions, &row->longitude_is_null);
-	row->limits = state->join->given_window == NULL ? NULL : evaluate_window(state, round);
+	state->source->read_point(state, round, row);
 	row->is_matched = false;
 	status = geonn_given_row(&round->given, round->given.count).status;
 	if (state->join->invalid == GEONN_INVALID_IS_ERROR && round->given.count > 0 &&
@@ -381,9 +339,25 @@ create_search(const LateralNode *state, const GeonnJoin *join, TupleDesc row_typ
 {
 	GeonnSearch *search = geonn_search_begin(join, row_type);
 
-	geonn_search_project(search, state->descriptor, state->node.attributes);
+	if (state->node.attributes != NULL)
+		geonn_search_project(search, state->descriptor, state->node.attributes);
 	return search;
 }
+
+/*
+ * Implements LateralSource.next: the search's rows are those of the call.
+ */
+static bool
+next_of_call(LateralNode *state, Datum *values, bool *nulls)
+{
+	return geonn_search_next(state->node.search, values, nulls);
+}
+
+static const LateralSource call_source = {
+	.make_join = read_call,
+	.read_point = read_call_point,
+	.next = next_of_call
+};
 
 /*
  * Create a search without points; processes share its references.
@@ -454,8 +428,8 @@ end_search(LateralNode *state)
 	node->search = NULL;
 }
 
-static void
-end_execution(JoinNode *node)
+void
+geonn_lateral_end_execution(JoinNode *node)
 {
 	LateralNode *state = (LateralNode *) node;
 
@@ -477,7 +451,7 @@ sort_neighbours(LateralNode *state)
 
 	state->sorted = tuplesort_begin_heap(state->descriptor, 1, &number, &less, &collation,
 										 &nulls_first, work_mem, NULL, TUPLESORT_NONE);
-	while (geonn_search_next(state->node.search, slot->tts_values, slot->tts_isnull))
+	while (state->source->next(state, slot->tts_values, slot->tts_isnull))
 	{
 		ExecStoreVirtualTuple(slot);
 		tuplesort_puttupleslot(state->sorted, slot);
@@ -515,6 +489,8 @@ begin_search(LateralNode *state)
 		state->has_references = true;
 	}
 	MemoryContextSwitchTo(former);
+	if (state->source->begin_round != NULL)
+		state->source->begin_round(state);
 }
 
 /*
@@ -554,7 +530,7 @@ show_outer_row(LateralNode *state, uint64 number)
 		slot_getallattrs(state->outer_slot);
 		state->current = number;
 	}
-	set_outer_columns(state, state->outer_slot);
+	geonn_lateral_set_outer(state, state->outer_slot, state->slot);
 }
 
 /*
@@ -582,7 +558,7 @@ take_neighbour(LateralNode *state)
 	TupleTableSlot *slot = state->neighbour;
 
 	if (state->sorted == NULL)
-		return geonn_search_next(state->node.search, slot->tts_values, slot->tts_isnull);
+		return state->source->next(state, slot->tts_values, slot->tts_isnull);
 	if (!tuplesort_gettupleslot(state->sorted, true, false, slot, NULL))
 		return false;
 	slot_getallattrs(slot);
@@ -617,7 +593,8 @@ next_neighbour(LateralNode *state)
 {
 	while (state->node.search != NULL && (state->holds_neighbour || take_neighbour(state)))
 	{
-		uint64		number = (uint64) DatumGetInt64(state->neighbour->tts_values[state->columns - 1]) - 1;
+		uint64		number =
+			(DatumGetUInt64(state->neighbour->tts_values[state->columns - 1]) >> state->source->rank_bits) - 1;
 
 		state->holds_neighbour = state->node.keeps_order && next_unmatched(state, number);
 		if (state->holds_neighbour)
@@ -634,8 +611,8 @@ next_neighbour(LateralNode *state)
 	return false;
 }
 
-static TupleTableSlot *
-next_row(JoinNode *node)
+TupleTableSlot *
+geonn_lateral_next_row(JoinNode *node)
 {
 	LateralNode *state = (LateralNode *) node;
 
@@ -660,7 +637,7 @@ const JoinNodeMethods geonn_lateral_methods = {
 	.filter_label = "Join Filter",
 	.size = sizeof(LateralNode),
 	.begin = begin_join,
-	.next_row = next_row,
+	.next_row = geonn_lateral_next_row,
 	.prepare = prepare_references,
-	.end_execution = end_execution
+	.end_execution = geonn_lateral_end_execution
 };

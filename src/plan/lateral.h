@@ -5,6 +5,8 @@
 #ifndef GEONN_LATERAL_H
 #define GEONN_LATERAL_H
 
+#include "utils/tuplesort.h"
+
 #include "plan/join_node.h"
 
 /*
@@ -31,6 +33,104 @@ enum
 	LATERAL_VALUE,				/* the value of ord or obs_id for all neighbours of a row */
 	LATERAL_CLAUSES				/* from here on: the clauses by which a pair of rows matches */
 };
+
+typedef struct OuterRow
+{
+	MinimalTuple tuple;
+	double		latitude;
+	double		longitude;
+	bool		latitude_is_null;
+	bool		longitude_is_null;
+	bool		is_matched;
+	const GeonnLimits *limits;	/* NULL: points have no windows */
+} OuterRow;
+
+/* outer rows whose neighbours are searched for at once */
+typedef struct Round
+{
+	MemoryContext memory;		/* has its rows and its search */
+	OuterRow   *rows;			/* [given.count] */
+	GivenPoints given;			/* the rows' points */
+	GeonnJoin	join;			/* the node's join, with these points */
+} Round;
+
+typedef struct LateralNode LateralNode;
+
+/* what outer rows ask for: the rows of a call (lateral.c) or of a subquery (sql_join.c) */
+typedef struct LateralSource
+{
+	/* Make the join of an execution, in the current memory context, and the row type of its searches. */
+	GeonnJoin  *(*make_join) (LateralNode *state, TupleDesc *row_type);
+
+	/* Set the point of an outer row, whose columns are in the scan's slot. */
+	void		(*read_point) (LateralNode *state, Round *round, OuterRow *row);
+
+	/* Begin a round, whose search has begun; may be NULL. */
+	void		(*begin_round) (LateralNode *state);
+
+	/*
+	 * Get the next neighbour of the present round's rows, [state->columns] values; false: none is left.  The last
+	 * value is the number of the row, from 1 on, with the neighbour's rank in its lowest rank_bits.
+	 */
+	bool		(*next) (LateralNode *state, Datum *values, bool *nulls);
+	int			rank_bits;
+} LateralSource;
+
+struct LateralNode
+{
+	JoinNode	node;			/* first field; its attributes end with that of ord or obs_id */
+	const LateralSource *source;
+	TupleTableSlot *slot;		/* the scan's slot */
+	ExprContext *expressions;	/* the scan's context for expressions */
+	TupleTableSlot *outer_slot; /* for an outer row of a round */
+	TupleTableSlot *found_slot; /* for a neighbour */
+	ExprState  *point[LATERAL_CLAUSES]; /* of the custom expressions LATERAL_LATITUDE to LATERAL_VALUE */
+	ExprState  *filter;			/* tests pairs of rows; NULL: all of them match */
+	JoinType	type;
+	Oid			table;			/* as LATERAL_TABLE */
+	int			outer_columns;	/* the number of outer columns; the neighbours' follow them */
+	AttrNumber *numbers;		/* [outer_columns] their numbers in the child's rows */
+	int			columns;		/* the number of columns of neighbours: the scan's, and then ord */
+	TupleDesc	descriptor;		/* the neighbours: [columns] */
+	int			ord;			/* the index of ord or obs_id among those (from 0); -1: the scan lacks it */
+	TupleTableSlot *neighbour;	/* the latest neighbour: found_slot, or a slot for sorted rows */
+
+	/* one execution; its first search has the references, unless processes share them */
+	GeonnJoin  *join;			/* NULL: no outer row has come */
+	TupleDesc	row_type;
+	bool		has_references;
+	SharedReferences references;	/* for all searches but the first */
+	bool		outer_ended;	/* the child has no more outer rows */
+	bool		has_ended;		/* all rows were returned */
+	TupleTableSlot *held;		/* an outer row that begins the next round; NULL: none */
+	uint64		counts[POINT_STATUSES]; /* how many points have each status */
+
+	/* round: the present one; next: takes rows while the engine searches */
+	Round		rounds[2];
+	Round	   *round;
+	Round	   *next;
+	int			wanted;			/* how many outer rows the next round takes, if they fit */
+
+	/* the present round */
+	Tuplesortstate *sorted;		/* neighbours in the outer rows' order; NULL: unsorted */
+	bool		holds_neighbour;	/* neighbour has not been returned yet */
+	uint64		current;		/* the number of the row in outer_slot */
+	uint64		unmatched;		/* the number of the next row that may lack a neighbour */
+};
+
+/*
+ * Begin the node: read the plan's private list (LateralPrivate) and begin the outer plan.  The caller then sets
+ * source, columns, ord, and the filter, and goes on with geonn_lateral_begin_rows.
+ */
+extern void geonn_lateral_begin_plan(LateralNode *state, EState *estate, int flags);
+extern void geonn_lateral_begin_rows(LateralNode *state, EState *estate);
+
+/* Set the outer columns of this slot, which is like the scan's. */
+extern void geonn_lateral_set_outer(const LateralNode *state, TupleTableSlot *outer, TupleTableSlot *slot);
+
+/* Implement JoinNodeMethods. */
+extern TupleTableSlot *geonn_lateral_next_row(JoinNode *node);
+extern void geonn_lateral_end_execution(JoinNode *node);
 
 /*
  * The node's methods, for the planner.  The plan's only child returns the outer rows.  The scan target list

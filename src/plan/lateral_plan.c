@@ -14,6 +14,9 @@
  * What a text means is known when PostgreSQL has parsed it: NULLs, settings for output and names that are found
  * first then can make another query of each row's, so a plan for all rows would rest on a guess.
  *
+ * A subquery that asks for the nearest rows (sql_form.c) asks for the same, too.  Its node (sql_join.c) is offered
+ * over the same outer paths, for one process.
+ *
  * Below a Gather, each process takes a part of the outer rows (join_node.c), where the references are plain tables
  * or come with the parameters, as in scan.c.  Such a node is offered over each partial path of the outer rows,
  * though the functions themselves are restricted to the leader.
@@ -38,17 +41,21 @@
 #include "utils/lsyscache.h"
 
 #include "base/compat.h"
+#include "base/settings.h"
 #include "join/arguments.h"
 #include "plan/estimate.h"
 #include "plan/lateral.h"
 #include "plan/own_rows.h"
 #include "plan/known.h"
 #include "plan/scan.h"
+#include "plan/sql_form.h"
+#include "plan/sql_join.h"
 
 /* the node's path; copies of it differ in their outer paths */
 typedef struct LateralPath
 {
 	CustomPath	path;			/* first */
+	const SqlForm *form;		/* NULL: the node is of a call, which the next two describe */
 	RowCall		call;
 	FuncExpr   *expression;		/* the query's own call; RowCall has a copy for these outer rows */
 	JoinType	type;
@@ -56,7 +63,16 @@ typedef struct LateralPath
 	List	   *rows;			/* clauses that rows of the join must meet */
 	List	   *outer_columns;	/* Vars that are used of outer rows and of the call's rows */
 	List	   *call_columns;
+	Cost		replaced_cost;	/* the cost of PostgreSQL's own plan for an outer row's subquery */
 } LateralPath;
+
+/*
+ * Costs of subqueries, in units of which a backend spends about 4 microseconds each: a search with new references,
+ * what a reference takes besides its reading, and what PostgreSQL does not count of a search in an index by distance
+ */
+#define COST_OF_NEW_SEARCH 500
+#define OPERATORS_A_REFERENCE 10
+#define COST_OF_DESCENT 40
 
 static set_join_pathlist_hook_type previous_hook;
 
@@ -280,6 +296,30 @@ set_cost(PlannerInfo *root, CustomPath *path, FuncExpr *expression, const Path *
 }
 
 /*
+ * Set the cost of a subquery's node.  PostgreSQL takes a search in an index by distance for a hundredth of what it
+ * is.  So both ways are compared by what they do take, and the node's cost is to that of PostgreSQL's own way as
+ * they are.
+ */
+static void
+set_cost_of_form(const LateralPath *path, CustomPath *custom)
+{
+	const SqlForm *form = path->form;
+	const Path *outer = linitial(custom->custom_paths);
+	Cost		references = form->references->total_cost + COST_OF_NEW_SEARCH +
+		OPERATORS_A_REFERENCE * cpu_operator_cost * form->references->rows;
+	Cost		row = GEONN_OPERATORS_A_SEARCH * cpu_operator_cost + form->needed * (cpu_tuple_cost + form->output_cost);
+	Cost		replaced = path->replaced_cost + (form->descends ? COST_OF_DESCENT : 0);
+	double		scale = 1;
+
+	if (references + row * outer->rows < replaced * outer->rows)
+		scale = path->replaced_cost / replaced;
+	custom->path.startup_cost = outer->startup_cost + scale * references;
+	custom->path.total_cost = outer->total_cost + scale * (references + row * outer->rows);
+	if (custom->path.pathkeys != NIL)
+		custom->path.total_cost += cpu_operator_cost * custom->path.rows;
+}
+
+/*
  * Offer the node over this outer path; is_partial: each process below a Gather takes a part of its rows.
  */
 static void
@@ -296,7 +336,10 @@ offer_path(PlannerInfo *root, const LateralPath *template, Path *outer, const Pa
 	custom->custom_paths = list_make1(outer);
 	if (is_partial)
 		(void) geonn_divide_path(path, outer->parallel_workers);
-	set_cost(root, custom, template->expression, function);
+	if (template->form != NULL)
+		set_cost_of_form(template, custom);
+	else
+		set_cost(root, custom, template->expression, function);
 	if (is_partial)
 		add_partial_path(path->parent, path);
 	else
@@ -334,16 +377,15 @@ static bool
 suits_workers(PlannerInfo *root, const LateralPath *template, RelOptInfo *outer)
 {
 	const RowCall *call = &template->call;
-	const FuncExpr *expression = castNode(FuncExpr, call->call->funcexpr);
 
-	return outer->consider_parallel && outer->partial_pathlist != NIL &&
+	return template->form == NULL && outer->consider_parallel && outer->partial_pathlist != NIL &&
 		root->glob->parallelModeOK && max_parallel_workers_per_gather > 0 &&
 		is_parallel_safe(root, (Node *) template->path.path.pathtarget->exprs) &&
 		is_parallel_safe(root, (Node *) template->neighbours) &&
 		is_parallel_safe(root, (Node *) template->rows) &&
-		is_parallel_safe(root, (Node *) expression->args) &&
+		is_parallel_safe(root, (Node *) castNode(FuncExpr, call->call->funcexpr)->args) &&
 		is_parallel_safe(root, (Node *) call->point) &&
-		geonn_references_are_plain(expression);
+		geonn_references_are_plain(castNode(FuncExpr, call->call->funcexpr));
 }
 
 /*
@@ -367,6 +409,24 @@ offer_partial_paths(PlannerInfo *root, const LateralPath *template, RelOptInfo *
 	}
 }
 
+/*
+ * Set path->form, or path->call.  False: no node can answer.
+ */
+static bool
+find_question(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *inner, List *clauses, LateralPath *path)
+{
+	if (inner->rtekind == RTE_FUNCTION)
+		return find_call(root, outer, inner, clauses, path);
+	if (!geonn_enable_sql_joins || bms_is_empty(inner->lateral_relids) ||
+		!bms_is_subset(inner->lateral_relids, outer->relids))
+		return false;
+	path->form = geonn_sql_form(root, inner);
+	if (path->form == NULL || path->form->problem != NULL)
+		return false;
+	path->replaced_cost = ((const Path *) linitial(inner->pathlist))->total_cost;
+	return true;
+}
+
 static void
 offer_join(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *outer, RelOptInfo *inner, JoinType type,
 		   JoinPathExtraData *extra)
@@ -377,7 +437,8 @@ offer_join(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *outer, RelOptInfo *in
 	if (previous_hook != NULL)
 		previous_hook(root, rel, outer, inner, type, extra);
 	if ((type != JOIN_INNER && type != JOIN_LEFT && type != JOIN_ANTI) ||
-		inner->reloptkind != RELOPT_BASEREL || inner->rtekind != RTE_FUNCTION ||
+		inner->reloptkind != RELOPT_BASEREL ||
+		(inner->rtekind != RTE_FUNCTION && inner->rtekind != RTE_SUBQUERY) ||
 		!bms_is_empty(rel->lateral_relids) || !geonn_statement_takes_nodes(root) ||
 		outer->cheapest_total_path == NULL || outer->cheapest_total_path->param_info != NULL ||
 		inner->pathlist == NIL)
@@ -386,12 +447,13 @@ offer_join(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *outer, RelOptInfo *in
 	/* from 19 on, PostgreSQL may aggregate rows before the join: these lack the columns needed */
 	if (contain_agg_clause((Node *) rel->reltarget->exprs))
 		return;
-	if (!find_call(root, outer, inner, extra->restrictlist, &template) ||
+	if (!find_question(root, outer, inner, extra->restrictlist, &template) ||
 		!divide_clauses(rel, inner, type, extra, &template.neighbours, &template.rows) ||
 		!note_columns(&template, rel->reltarget->exprs, outer, inner) ||
 		!note_columns(&template, template.neighbours, outer, inner) ||
 		!note_columns(&template, template.rows, outer, inner) ||
-		!note_columns(&template, template.call.point, outer, inner))
+		!note_columns(&template, template.form != NULL ? template.form->outer_columns : template.call.point,
+					  outer, inner))
 		return;
 
 	path->path.type = T_CustomPath;
@@ -404,19 +466,16 @@ offer_join(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *outer, RelOptInfo *in
 	offer_paths(root, &template, outer, linitial(inner->pathlist));
 }
 
-static Plan *
-plan_join(PlannerInfo *root, RelOptInfo *rel pg_attribute_unused(), CustomPath *path, List *targets,
-		  List *clauses pg_attribute_unused(), List *children)
+/*
+ * The numbers of the outer columns in the rows of the outer plan.
+ */
+static List *
+outer_numbers(const LateralPath *path, const Plan *outer)
 {
-	const LateralPath *lateral = (const LateralPath *) path;
-	const RowCall *call = &lateral->call;
-	Plan	   *outer = linitial(children);
-	List	   *expressions = lcons(call->call, list_copy(call->point));
 	List	   *numbers = NIL;
-	CustomScan *scan;
 	ListCell   *cell;
 
-	foreach(cell, lateral->outer_columns)
+	foreach(cell, path->outer_columns)
 	{
 		Var		   *column = lfirst(cell);
 		TargetEntry *entry = tlist_member((Expr *) column, outer->targetlist);
@@ -426,15 +485,91 @@ plan_join(PlannerInfo *root, RelOptInfo *rel pg_attribute_unused(), CustomPath *
 				 column->varno);
 		numbers = lappend_int(numbers, entry->resno);
 	}
+	return numbers;
+}
+
+/*
+ * As LateralPrivate has them.
+ */
+static List *
+private_list(const LateralPath *path, const Plan *outer, AttrNumber number, Oid table)
+{
+	return list_make5(makeInteger(path->type), makeBoolean(path->path.path.pathkeys != NIL),
+					  makeInteger(number), list_make1_oid(table), outer_numbers(path, outer));
+}
+
+/*
+ * For each of the outputs the index of an equal key, or -1.
+ */
+static List *
+equal_keys(const SqlForm *form, List *outputs)
+{
+	List	   *numbers = NIL;
+	ListCell   *cell;
+
+	foreach(cell, outputs)
+	{
+		int			number = list_length(form->keys) - 1;
+
+		while (number >= 0 && !equal(list_nth(form->keys, number), lfirst(cell)))
+			number--;
+		numbers = lappend_int(numbers, number);
+	}
+	return numbers;
+}
+
+/*
+ * The node of a subquery: see sql_join.h for its lists.
+ */
+static Plan *
+plan_form(PlannerInfo *root, const LateralPath *path, List *targets, Plan *outer)
+{
+	const SqlForm *form = path->form;
+	Index		number = geonn_add_references(root, form);
+	Plan	   *references = geonn_plan_references(form, number);
+	List	   *outputs = NIL;
+	List	   *columns = list_concat_copy(path->outer_columns, path->call_columns);
+	List	   *expressions;
+	CustomScan *scan;
+	ListCell   *cell;
+
+	foreach(cell, path->call_columns)
+		outputs = lappend(outputs, list_nth(form->outputs, lfirst_node(Var, cell)->varattno - 1));
+	foreach(cell, references->targetlist)
+		columns = lappend(columns, lfirst_node(TargetEntry, cell)->expr);
+	expressions = list_concat_copy(form->keys, form->observation);
+	expressions = list_concat(lappend(lappend(expressions, form->limit), form->offset), outputs);
+	expressions = list_concat(copyObject(expressions), path->neighbours);
+	ChangeVarNodes((Node *) expressions, REFERENCES_VARNO, (int) number, 0);
+	scan = geonn_make_scan(root, &path->path, targets, copyObject(path->rows), expressions, columns);
+	scan->custom_relids = bms_add_member(scan->custom_relids, (int) number);
+	scan->methods = &geonn_sql_join_methods.scan;
+	scan->custom_plans = list_make2(outer, references);
+	scan->custom_private = list_concat(private_list(path, outer, 0, InvalidOid),
+									   list_make4(form->operators, form->collations, form->nulls_first,
+												  equal_keys(form, outputs)));
+	scan->custom_private = list_concat(scan->custom_private,
+									   list_make4(form->point, makeInteger(form->kind), makeInteger(form->metric),
+												  makeString(pstrdup(form->function))));
+	return (Plan *) scan;
+}
+
+static Plan *
+plan_join(PlannerInfo *root, RelOptInfo *rel pg_attribute_unused(), CustomPath *path, List *targets,
+		  List *clauses pg_attribute_unused(), List *children)
+{
+	const LateralPath *lateral = (const LateralPath *) path;
+	const RowCall *call = &lateral->call;
+	CustomScan *scan;
+
+	if (lateral->form != NULL)
+		return plan_form(root, lateral, targets, linitial(children));
 	scan = geonn_make_scan(root, path, targets, copyObject(lateral->rows),
-						   list_concat(expressions, lateral->neighbours),
+						   list_concat(lcons(call->call, list_copy(call->point)), lateral->neighbours),
 						   list_concat_copy(lateral->outer_columns, lateral->call_columns));
 	scan->methods = &geonn_lateral_methods.scan;
 	scan->custom_plans = children;
-
-	/* as LateralPrivate has them */
-	scan->custom_private = list_make5(makeInteger(lateral->type), makeBoolean(path->path.pathkeys != NIL),
-									  makeInteger(call->number), list_make1_oid(call->table), numbers);
+	scan->custom_private = private_list(lateral, linitial(children), call->number, call->table);
 	return (Plan *) scan;
 }
 
@@ -442,6 +577,7 @@ void
 geonn_plan_lateral_joins(void)
 {
 	RegisterCustomScanMethods(&geonn_lateral_methods.scan);
+	RegisterCustomScanMethods(&geonn_sql_join_methods.scan);
 	previous_hook = set_join_pathlist_hook;
 	set_join_pathlist_hook = offer_join;
 }

@@ -63,6 +63,7 @@ begin_scan(JoinNode *node, EState *estate pg_attribute_unused(), int flags pg_at
 {
 	const CustomScan *scan = (const CustomScan *) node->custom.ss.ps.plan;
 
+	geonn_node_begin_call(node);
 	node->attributes = geonn_attributes(scan->custom_scan_tlist, 0);
 	node->filter = list_copy_tail(scan->custom_exprs, 1);
 	node->shows_observations = node->filter != NIL;
@@ -454,12 +455,16 @@ CustomScan *
 geonn_make_scan(PlannerInfo *root, const CustomPath *path, List *targets, List *clauses,
 				List *expressions, List *columns)
 {
-	RangeTblFunction *call = linitial_node(RangeTblFunction, expressions);
 	CustomScan *scan = makeNode(CustomScan);
 	ListCell   *cell;
 
-	depend_on(root, geonn_expression_argument(castNode(FuncExpr, call->funcexpr), "obs"));
-	depend_on(root, geonn_expression_argument(castNode(FuncExpr, call->funcexpr), "ref"));
+	if (IsA(linitial(expressions), RangeTblFunction))
+	{
+		const FuncExpr *call = castNode(FuncExpr, linitial_node(RangeTblFunction, expressions)->funcexpr);
+
+		depend_on(root, geonn_expression_argument(call, "obs"));
+		depend_on(root, geonn_expression_argument(call, "ref"));
+	}
 
 	/* workers scan tables that may have row-level policies for other roles */
 	if (path->path.parallel_aware)

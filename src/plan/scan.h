@@ -14,9 +14,9 @@
 extern bool geonn_references_are_plain(const FuncExpr *expression);
 
 /*
- * Make a node's plan, except its methods, custom plans and private list.  The first of the expressions is the
- * call; columns (Var) become the scan's.  The plan becomes invalid when a relation in the call's arguments
- * changes.
+ * Make a node's plan, except its methods, custom plans and private list; columns (Var) become the scan's.  If the
+ * first of the expressions is a call (RangeTblFunction), the plan becomes invalid when a relation in the call's
+ * arguments changes.
  */
 extern CustomScan *geonn_make_scan(PlannerInfo *root, const CustomPath *path, List *targets,
 								   List *clauses, List *expressions, List *columns);

@@ -118,6 +118,12 @@ geonn_point_typmod_problem(GeonnPointKind kind, Oid type, int32 typmod)
 	return NULL;
 }
 
+bool
+geonn_point_typmod_is_point(int32 typmod)
+{
+	return typmod >= 0 && (typmod & 0xFC) >> 2 == TYPE_POINT;
+}
+
 static int32
 get_srid(const uint8 *bytes)
 {

@@ -41,6 +41,9 @@ extern GeonnPointKind geonn_point_kind(Oid base_type);
 extern char *geonn_point_typmod_problem(GeonnPointKind kind, Oid type,
 										int32 typmod);
 
+/* Does the modifier of one of PostGIS's types say that each value is a point, or an empty one? */
+extern bool geonn_point_typmod_is_point(int32 typmod);
+
 /*
  * Get the latitude and longitude of a value in degrees, as they are stored:
  * they may be out of range, infinite or NaN.  Z and M are ignored.  Sets the

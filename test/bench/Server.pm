@@ -174,6 +174,8 @@ sub start_server
 listen_addresses = ''
 unix_socket_directories = '$scratch'
 shared_preload_libraries = '$libraries'
+# what joins are compared with is PostgreSQL's own work
+geonn.enable_sql_joins = off
 shared_buffers = '${\floor($shared_buffers / (1 << 20))}MB'
 geonn.kept_memory_limit = '4GB'
 max_wal_size = '16GB'

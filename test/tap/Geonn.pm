@@ -51,6 +51,9 @@ sub new_server
 
 	$node->init(allows_streaming => $option{allows_streaming});
 	$node->append_conf('postgresql.conf', $nothing_written);
+
+	# brute force in SQL, with which answers are compared, is PostgreSQL's own work
+	$node->append_conf('postgresql.conf', 'geonn.enable_sql_joins = off');
 	$node->append_conf('postgresql.conf', "shared_preload_libraries = 'geonn'")
 	  if $option{preload};
 	# slow things stay slow, whatever the host and the index can do

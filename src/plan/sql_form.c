@@ -1,0 +1,567 @@
+/*
+ * sql_form.c
+ *		Nearest-neighbour subqueries, as users of PostGIS write them: which the planner can give to a node.
+ *
+ *	FROM o, LATERAL (SELECT ... FROM r WHERE ... ORDER BY o.g <-> r.g, ... LIMIT k OFFSET n) n
+ *
+ * Such a subquery is one whose first key of ORDER BY is a distance of the table below, between a point of the outer
+ * row and one of the subquery's own rows.  It is taken if nothing else in it depends on the outer row except the
+ * keys and the columns that it returns: then its rows before ORDER BY, the references, are the same for all outer
+ * rows.  They can be rows of anything: a table, a view, a join.  They come from a query of their own, a copy of the
+ * subquery that returns what keys, point and columns need.  It is planned like a subquery of the statement, so
+ * privileges, policies, security barriers, locks and snapshots are those of the statement.
+ *
+ * The types of the points must say that these are points, in degrees: a column without a modifier can have
+ * polygons, which the engine does not know.
+ */
+#include "postgres.h"
+
+#include "access/sysattr.h"
+#include "catalog/dependency.h"
+#include "catalog/pg_operator_d.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
+#include "commands/extension.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/planmain.h"
+#include "optimizer/planner.h"
+#include "optimizer/restrictinfo.h"
+#include "optimizer/tlist.h"
+#include "parser/parse_relation.h"
+#include "parser/parsetree.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+
+#include "base/compat.h"
+#include "base/settings.h"
+#include "common/protocol.h"
+#include "plan/sql_form.h"
+
+/* the assumed number of rows of a LIMIT that is not known */
+#define UNKNOWN_LIMIT 10
+
+/* what a reference takes besides its columns, in the session and in the engine */
+#define BYTES_A_REFERENCE 128
+
+/* a function that computes a distance, called with so many arguments */
+typedef struct DistanceFunction
+{
+	const char *name;
+	const char *extension;
+	int			arguments;
+	const char *last;			/* the last argument, a constant that says how to measure; NULL: none does */
+	int			metric;
+	GeonnPointKind kind;		/* of its points; GEONN_POINT_NONE: latitude and longitude are two arguments */
+} DistanceFunction;
+
+static const DistanceFunction functions[] = {
+	{"geography_distance_knn", "postgis", 2, NULL, GEONN_METRIC_SPHERE, GEONN_POINT_GEOGRAPHY},
+	{"st_distance", "postgis", 3, "false", GEONN_METRIC_SPHERE, GEONN_POINT_GEOGRAPHY},
+	{"st_distance", "postgis", 3, "true", GEONN_METRIC_SPHEROID, GEONN_POINT_GEOGRAPHY},
+	{"st_distance", "postgis", 2, NULL, GEONN_METRIC_SPHEROID, GEONN_POINT_GEOGRAPHY},
+	{"st_distancesphere", "postgis", 2, NULL, GEONN_METRIC_SPHERE, GEONN_POINT_GEOMETRY},
+	{"geonn_distance", "geonn", 4, NULL, GEONN_METRIC_SPHERE, GEONN_POINT_NONE},
+	{"geonn_distance", "geonn", 5, "sphere", GEONN_METRIC_SPHERE, GEONN_POINT_NONE},
+	{"geonn_distance", "geonn", 5, "spheroid", GEONN_METRIC_SPHEROID, GEONN_POINT_NONE}
+};
+
+/* what finding out about a subquery needs */
+typedef struct Search
+{
+	PlannerInfo *root;
+	SqlForm    *form;
+	const Query *query;
+	List	   *columns;		/* the references' columns: expressions of the subquery */
+	bool		failed;			/* an expression has a part that the node cannot evaluate */
+} Search;
+
+/* ---- the distance ---- */
+
+/*
+ * Does the argument have this constant's value, of type boolean or text?
+ */
+static bool
+is_constant(const Node *argument, const char *value)
+{
+	const Const *constant = (const Const *) argument;
+
+	if (!IsA(argument, Const) || constant->constisnull)
+		return false;
+	if (constant->consttype == BOOLOID)
+		return strcmp(DatumGetBool(constant->constvalue) ? "true" : "false", value) == 0;
+	return constant->consttype == TEXTOID && strcmp(TextDatumGetCString(constant->constvalue), value) == 0;
+}
+
+/*
+ * The function's row in the table, if this call has the arguments that the table says; NULL: it has not.
+ */
+static const DistanceFunction *
+find_function(Oid function, List *arguments)
+{
+	const char *name = get_func_name(function);
+	Oid			extension;
+
+	for (int i = 0; name != NULL && i < (int) lengthof(functions); i++)
+	{
+		const DistanceFunction *row = &functions[i];
+
+		if (strcmp(name, row->name) != 0 || list_length(arguments) != row->arguments ||
+			(row->last != NULL && !is_constant(llast(arguments), row->last)))
+			continue;
+		if (row->kind != GEONN_POINT_NONE &&
+			geonn_point_kind(getBaseType(exprType(linitial(arguments)))) != row->kind)
+			continue;
+		extension = getExtensionOfObject(ProcedureRelationId, function);
+		if (OidIsValid(extension) && strcmp(get_extension_name(extension), row->extension) == 0)
+			return row;
+	}
+	return NULL;
+}
+
+/*
+ * Split the distance into the arguments of both points, in either order.  NULL: the expression is no distance.
+ */
+static const DistanceFunction *
+read_distance(Node *expression, List **one, List **other)
+{
+	List	   *arguments;
+	Oid			function;
+	const DistanceFunction *row;
+	int			points;
+
+	if (expression != NULL && IsA(expression, OpExpr))
+	{
+		arguments = ((OpExpr *) expression)->args;
+		function = get_opcode(((OpExpr *) expression)->opno);
+	}
+	else if (expression != NULL && IsA(expression, FuncExpr))
+	{
+		arguments = ((FuncExpr *) expression)->args;
+		function = ((FuncExpr *) expression)->funcid;
+	}
+	else
+		return NULL;
+	row = find_function(function, arguments);
+	if (row == NULL)
+		return NULL;
+	points = row->kind == GEONN_POINT_NONE ? 2 : 1;
+	*one = list_truncate(list_copy(arguments), points);
+	*other = list_truncate(list_copy_tail(arguments, points), points);
+	return row;
+}
+
+/*
+ * Does the type of a point's values say that they are points of WGS84?  A cast of a geometry to geography keeps
+ * what the geometry's type says.
+ */
+static bool
+is_of_points(Node *value)
+{
+	int32		modifier = exprTypmod(value);
+	Oid			type = getBaseTypeAndTypmod(exprType(value), &modifier);
+	GeonnPointKind kind = geonn_point_kind(type);
+
+	if (kind != GEONN_POINT_GEOGRAPHY && kind != GEONN_POINT_GEOMETRY)
+		return false;
+	if (IsA(value, FuncExpr) && modifier < 0 && list_length(((FuncExpr *) value)->args) == 1)
+	{
+		const char *name = get_func_name(((FuncExpr *) value)->funcid);
+
+		return name != NULL && strcmp(name, "geography") == 0 && is_of_points(linitial(((FuncExpr *) value)->args));
+	}
+	return geonn_point_typmod_is_point(modifier) && geonn_point_typmod_problem(kind, type, modifier) == NULL;
+}
+
+/* ---- expressions ---- */
+
+/*
+ * The number, from 0 on, of the references' column that has this expression's values.
+ */
+static int
+reference_column(Search *search, Node *expression)
+{
+	ListCell   *cell;
+
+	foreach(cell, search->columns)
+	{
+		if (equal(lfirst(cell), expression))
+			return foreach_current_index(cell);
+	}
+	search->columns = lappend(search->columns, copyObject(expression));
+	return list_length(search->columns) - 1;
+}
+
+static Node *
+translate_walk(Node *node, Search *search)
+{
+	Var		   *column;
+	ListCell   *cell;
+
+	if (node == NULL)
+		return NULL;
+	foreach(cell, search->form->point)
+	{
+		if (equal(node, list_nth(search->columns, lfirst_int(cell))))
+			return (Node *) makeVar(REFERENCES_VARNO, (AttrNumber) (lfirst_int(cell) + 1), exprType(node),
+									exprTypmod(node), exprCollation(node), 0);
+	}
+	if (IsA(node, PlaceHolderVar) || IsA(node, SubLink) || IsA(node, GroupingFunc) ||
+		(IsA(node, Param) && ((Param *) node)->paramkind != PARAM_EXTERN))
+	{
+		search->failed = true;
+		return node;
+	}
+	if (!IsA(node, Var))
+		return expression_tree_mutator(node, translate_walk, search);
+	column = copyObject((Var *) node);
+	if (column->varlevelsup == 0)
+		return (Node *) makeVar(REFERENCES_VARNO, (AttrNumber) (reference_column(search, node) + 1),
+								column->vartype, column->vartypmod, column->varcollid, 0);
+	search->failed |= column->varlevelsup > 1;
+	column->varlevelsup = 0;
+	search->form->outer_columns = list_append_unique(search->form->outer_columns, column);
+	return (Node *) column;
+}
+
+/*
+ * Translate an expression of the subquery into one that the node evaluates.
+ */
+static Node *
+translate_expression(Search *search, Node *expression)
+{
+	return eval_const_expressions(search->root, translate_walk(copyObject(expression), search));
+}
+
+static List *
+translate_list(Search *search, List *expressions)
+{
+	List	   *result = NIL;
+	ListCell   *cell;
+
+	foreach(cell, expressions)
+		result = lappend(result, translate_expression(search, lfirst(cell)));
+	return result;
+}
+
+static Node *
+translate_count(Search *search, Node *expression)
+{
+	if (expression == NULL)
+		return (Node *) makeNullConst(INT8OID, -1, InvalidOid);
+	return translate_expression(search, expression);
+}
+
+/* ---- the subquery ---- */
+
+/*
+ * What keeps the node from answering any question by this query; NULL: nothing does.
+ */
+static const char *
+problem_of_query(const Query *query)
+{
+	if (query->commandType != CMD_SELECT || query->setOperations != NULL)
+		return "it is no plain SELECT";
+	if (query->hasAggs || query->groupClause != NIL || query->groupingSets != NIL || query->havingQual != NULL ||
+		query->hasWindowFuncs || query->distinctClause != NIL)
+		return "it groups its rows";
+	if (query->hasTargetSRFs)
+		return "a function in it returns several rows";
+	if (query->hasSubLinks || query->cteList != NIL)
+		return "it has a subquery of its own";
+	if (query->rowMarks != NIL)
+		return "it locks rows";
+	if (query->limitOption == LIMIT_OPTION_WITH_TIES)
+		return "it returns rows WITH TIES";
+	if (contain_volatile_functions(unconstify(Node *, (const Node *) query)))
+		return "a function in it is volatile";
+	return NULL;
+}
+
+static bool
+read_keys(Search *search)
+{
+	SqlForm    *form = search->form;
+	ListCell   *cell;
+
+	foreach(cell, search->query->sortClause)
+	{
+		const SortGroupClause *clause = lfirst_node(SortGroupClause, cell);
+		Node	   *key = get_sortgroupclause_expr(unconstify(SortGroupClause *, clause),
+												   search->query->targetList);
+
+		form->keys = lappend(form->keys, translate_expression(search, key));
+		form->operators = lappend_oid(form->operators, clause->sortop);
+		form->collations = lappend_oid(form->collations, exprCollation(key));
+		form->nulls_first = lappend_int(form->nulls_first, clause->nulls_first);
+	}
+	return linitial_oid(form->operators) == Float8LessOperator && linitial_int(form->nulls_first) == 0;
+}
+
+/*
+ * Translate the columns that the statement uses of the subquery.
+ */
+static void
+read_outputs(Search *search, const RelOptInfo *rel)
+{
+	Bitmapset  *used = NULL;
+	ListCell   *cell;
+
+	pull_varattnos((Node *) rel->reltarget->exprs, rel->relid, &used);
+	pull_varattnos((Node *) extract_actual_clauses(rel->baserestrictinfo, false), rel->relid, &used);
+	foreach(cell, search->query->targetList)
+	{
+		const TargetEntry *entry = lfirst_node(TargetEntry, cell);
+		bool		is_used = !entry->resjunk &&
+			bms_is_member(entry->resno - FirstLowInvalidHeapAttributeNumber, used);
+
+		search->form->outputs = lappend(search->form->outputs,
+										is_used ? translate_expression(search, (Node *) entry->expr) : NULL);
+	}
+}
+
+/*
+ * The query that returns the references' columns.
+ */
+static Query *
+query_of_references(Search *search)
+{
+	Query	   *query = copyObject(unconstify(Query *, search->query));
+	ListCell   *cell;
+
+	query->targetList = NIL;
+	query->sortClause = NIL;
+	query->limitCount = query->limitOffset = NULL;
+	foreach(cell, search->columns)
+	{
+		Node	   *expression = lfirst(cell);
+		const Var  *column = (const Var *) expression;
+		char	   *name = IsA(expression, Var) && column->varattno != 0 ?
+			get_rte_attribute_name(rt_fetch(column->varno, query->rtable), column->varattno) : pstrdup("point");
+
+		query->targetList = lappend(query->targetList,
+									makeTargetEntry(copyObject((Expr *) expression),
+													(AttrNumber) (list_length(query->targetList) + 1), name, false));
+		search->form->names = lappend(search->form->names, makeString(name));
+	}
+	return query;
+}
+
+/*
+ * Does PostgreSQL's own path for the subquery get its rows in the order of distance from an index?
+ */
+static bool
+descends(const Path *path)
+{
+	while (path != NULL && !IsA(path, IndexPath))
+		path = IsA(path, SubqueryScanPath) ? ((const SubqueryScanPath *) path)->subpath :
+			IsA(path, LimitPath) ? ((const LimitPath *) path)->subpath :
+			IsA(path, ProjectionPath) ? ((const ProjectionPath *) path)->subpath :
+			IsA(path, IncrementalSortPath) ? ((const IncrementalSortPath *) path)->spath.subpath : NULL;
+	return path != NULL && ((const IndexPath *) path)->indexorderbys != NIL;
+}
+
+static double
+estimate_count(PlannerInfo *root, Node *expression, double unknown)
+{
+	const Const *value = (const Const *) estimate_expression_value(root, expression);
+
+	if (!IsA(value, Const))
+		return unknown;
+	return value->constisnull ? -1 : (double) DatumGetInt64(value->constvalue);
+}
+
+/*
+ * Set what the planner estimates by.  Returns why no node should answer; NULL: one may.
+ */
+static const char *
+estimate_form(Search *search, const RelOptInfo *rel)
+{
+	SqlForm    *form = search->form;
+	double		limit = estimate_count(search->root, form->limit, UNKNOWN_LIMIT);
+	double		offset = Max(estimate_count(search->root, form->offset, 0), 0);
+	List	   *outputs = list_difference_ptr(form->outputs, list_make1(NULL));
+	QualCost	cost;
+
+	if (limit < 0)
+		return "it has no LIMIT";
+	if (limit + offset >= GEONN_K_MAX)
+		return "LIMIT and OFFSET are too large";
+	form->needed = limit + offset;
+	cost_qual_eval(&cost, list_difference(outputs, form->keys), search->root);
+	form->output_cost = cost.per_tuple;
+	form->descends = rel->cheapest_total_path != NULL && descends(rel->cheapest_total_path);
+	return NULL;
+}
+
+/*
+ * Find out about the subquery, with this distance.  Returns why no node can answer it; NULL: one can.
+ */
+static const char *
+read_form(Search *search, const RelOptInfo *rel, const DistanceFunction *function, List *one, List *other)
+{
+	SqlForm    *form = search->form;
+	const Query *query = search->query;
+	List	   *observation = contain_vars_of_level((Node *) one, 1) ? one : other;
+	List	   *reference = observation == one ? other : one;
+	const char *problem = problem_of_query(query);
+	Query	   *references;
+	ListCell   *cell;
+
+	if (problem != NULL)
+		return problem;
+	if (contain_vars_of_level((Node *) observation, 0) || contain_vars_of_level((Node *) reference, 1) ||
+		!contain_vars_of_level((Node *) reference, 0))
+		return "its distance is not between a point of the outer row and one of its own";
+	if (function->kind != GEONN_POINT_NONE &&
+		!(is_of_points(linitial(observation)) && is_of_points(linitial(reference))))
+		return "the types of its points do not say that they are points, as geography(Point) and geometry(Point,4326) do";
+	form->kind = function->kind;
+	form->metric = function->metric;
+	form->function = function->name;
+	foreach(cell, reference)
+		form->point = lappend_int(form->point, reference_column(search, lfirst(cell)));
+	form->observation = translate_list(search, observation);
+	if (!read_keys(search))
+		return "the distance is not in ascending order, with NULLs last";
+	form->limit = translate_count(search, query->limitCount);
+	form->offset = translate_count(search, query->limitOffset);
+	if (contain_var_clause(form->limit) || contain_var_clause(form->offset))
+		return "LIMIT or OFFSET depends on the outer row";
+	read_outputs(search, rel);
+	if (search->failed)
+		return "it refers to an outer query, or to an expression below an outer join";
+	references = query_of_references(search);
+	for (int level = 1; level <= (int) search->root->query_level; level++)
+	{
+		if (contain_vars_of_level((Node *) references, level))
+			return "a condition in it depends on the outer row";
+	}
+	problem = estimate_form(search, rel);
+	if (problem != NULL)
+		return problem;
+	form->alias = list_length(query->jointree->fromlist) == 1 && IsA(linitial(query->jointree->fromlist), RangeTblRef) ?
+		rt_fetch(((RangeTblRef *) linitial(query->jointree->fromlist))->rtindex, query->rtable)->eref->aliasname :
+		"references";
+	form->root = geonn_subquery_planner(search->root, references);
+	form->references = fetch_upper_rel(form->root, UPPERREL_FINAL, NULL)->cheapest_total_path;
+	if (geonn_session_memory_limit >= 0 &&
+		form->references->rows * (form->references->pathtarget->width + BYTES_A_REFERENCE) / 1024 >
+		geonn_session_memory_limit / 2)
+		return "its rows would take more than half of geonn.session_memory_limit";
+	return NULL;
+}
+
+/* ---- for the planner ---- */
+
+/* the forms of the plan that is being made */
+static struct
+{
+	const PlannerInfo *root;	/* NULL: none */
+	List	   *forms;			/* of SqlForm *, in the plan's memory */
+}			known;
+
+/* planner_cxt is reset or deleted: another plan may reuse root's address */
+static void
+forget(void *root)
+{
+	if (known.root == root)
+		known.root = NULL;
+}
+
+static void
+remember(PlannerInfo *root, SqlForm *form)
+{
+	if (known.root != root)
+	{
+		MemoryContextCallback *callback = palloc0(sizeof(MemoryContextCallback));
+
+		callback->func = forget;
+		callback->arg = root;
+		MemoryContextRegisterResetCallback(root->planner_cxt, callback);
+		known.root = root;
+		known.forms = NIL;
+	}
+	known.forms = lappend(known.forms, form);
+}
+
+const SqlForm *
+geonn_sql_form(PlannerInfo *root, RelOptInfo *rel)
+{
+	Query	   *query = planner_rt_fetch(rel->relid, root)->subquery;
+	const DistanceFunction *function;
+	List	   *one;
+	List	   *other;
+	Search		search = {.root = root,.query = query};
+	MemoryContext former;
+	ListCell   *cell;
+
+	if (query == NULL || query->sortClause == NIL || query->limitCount == NULL)
+		return NULL;
+	foreach(cell, known.root == root ? known.forms : NIL)
+	{
+		if (((const SqlForm *) lfirst(cell))->relid == rel->relid)
+			return lfirst(cell);
+	}
+	function = read_distance(get_sortgroupclause_expr(linitial(query->sortClause), query->targetList), &one, &other);
+	if (function == NULL)
+		return NULL;
+	former = MemoryContextSwitchTo(root->planner_cxt);
+	search.form = palloc0(sizeof(SqlForm));
+	search.form->relid = rel->relid;
+	search.form->problem = read_form(&search, rel, function, one, other);
+	remember(root, search.form);
+	MemoryContextSwitchTo(former);
+	if (search.form->problem != NULL)
+		ereport(DEBUG1,
+				(errmsg_internal("geonn leaves the nearest-neighbour subquery \"%s\" to PostgreSQL: %s",
+								 planner_rt_fetch(rel->relid, root)->eref->aliasname, search.form->problem)));
+	return search.form;
+}
+
+Index
+geonn_add_references(PlannerInfo *root, const SqlForm *form)
+{
+	RangeTblEntry *entry = makeNode(RangeTblEntry);
+	Index		number = (Index) list_length(root->parse->rtable) + 1;
+
+	entry->rtekind = RTE_SUBQUERY;
+	entry->subquery = form->root->parse;
+	entry->alias = makeAlias(form->alias, form->names);
+	entry->eref = makeAlias(form->alias, form->names);
+	entry->inFromCl = true;
+	root->parse->rtable = lappend(root->parse->rtable, entry);
+	expand_planner_arrays(root, (int) number + 1 - root->simple_rel_array_size);
+	root->simple_rte_array[number] = entry;
+	build_simple_rel(root, (int) number, NULL)->subroot = form->root;
+	return number;
+}
+
+Plan *
+geonn_plan_references(const SqlForm *form, Index references)
+{
+	SubqueryScan *scan = makeNode(SubqueryScan);
+	Plan	   *plan = create_plan(form->root, form->references);
+	ListCell   *cell;
+
+	foreach(cell, plan->targetlist)
+	{
+		const TargetEntry *entry = lfirst_node(TargetEntry, cell);
+		Var		   *column = makeVar((int) references, entry->resno, exprType((Node *) entry->expr),
+									 exprTypmod((Node *) entry->expr), exprCollation((Node *) entry->expr), 0);
+
+		scan->scan.plan.targetlist = lappend(scan->scan.plan.targetlist,
+											 makeTargetEntry((Expr *) column, entry->resno, entry->resname, entry->resjunk));
+	}
+	scan->scan.plan.startup_cost = plan->startup_cost;
+	scan->scan.plan.total_cost = plan->total_cost;
+	scan->scan.plan.plan_rows = plan->plan_rows;
+	scan->scan.plan.plan_width = plan->plan_width;
+	scan->scan.scanrelid = references;
+	scan->subplan = plan;
+	return (Plan *) scan;
+}

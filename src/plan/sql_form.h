@@ -1,0 +1,61 @@
+/*
+ * sql_form.h
+ *		Nearest-neighbour subqueries, as users of PostGIS write them: which the planner can give to a node.
+ */
+#ifndef GEONN_SQL_FORM_H
+#define GEONN_SQL_FORM_H
+
+#include "nodes/pathnodes.h"
+
+#include "points/geometry.h"
+
+/* the relation number of the references' columns in expressions, until the plan is made */
+#define REFERENCES_VARNO PG_INT16_MAX
+
+/* a LATERAL subquery that asks for the nearest references of a point of the outer row */
+typedef struct SqlForm
+{
+	Index		relid;			/* the subquery's relation */
+	const char *problem;		/* why no node can answer it; NULL: one can, and all that follows is set */
+
+	/* expressions in Vars of the outer rows, and of the references' columns (REFERENCES_VARNO) */
+	List	   *keys;			/* of ORDER BY; the first is the distance */
+	List	   *operators;		/* OidList, OidList and IntList: how each key is ordered */
+	List	   *collations;
+	List	   *nulls_first;
+	List	   *observation;	/* the observation's point: a value, or latitude and longitude */
+	Node	   *limit;			/* a NULL Const: the subquery has none */
+	Node	   *offset;
+	List	   *outputs;		/* [the subquery's columns]; NULL: the column is not used */
+	List	   *outer_columns;	/* the Vars of outer rows in all of these */
+
+	List	   *point;			/* IntList: the reference's point, as columns of the references from 0 on */
+	GeonnPointKind kind;		/* of both points; GEONN_POINT_NONE: latitude and longitude */
+	int			metric;			/* enum geonn_metric */
+	const char *function;		/* the function that computes the distance */
+
+	PlannerInfo *root;			/* the plan of a query that returns the references' columns */
+	List	   *names;			/* of these columns (String) */
+	const char *alias;			/* a name for the references */
+	Path	   *references;		/* that plan's cheapest path */
+	double		needed;			/* how many rows the subquery reads, LIMIT and OFFSET, as estimated */
+	Cost		output_cost;	/* the cost of the outputs of one row */
+	bool		descends;		/* PostgreSQL's own plan gets the rows from an index in the order of distance */
+} SqlForm;
+
+/*
+ * The form of this relation, which is a subquery; NULL: it is no nearest-neighbour subquery.  The subquery is looked
+ * at, and its references planned, once for each plan.
+ */
+extern const SqlForm *geonn_sql_form(PlannerInfo *root, RelOptInfo *rel);
+
+/*
+ * The relation of the references in the range table of the plan that is being made, so that a scan of it can be
+ * among the plan's nodes; called once.  Expressions get its number in place of REFERENCES_VARNO.
+ */
+extern Index geonn_add_references(PlannerInfo *root, const SqlForm *form);
+
+/* A plan that returns the references' columns. */
+extern Plan *geonn_plan_references(const SqlForm *form, Index references);
+
+#endif							/* GEONN_SQL_FORM_H */

@@ -1,0 +1,823 @@
+/*
+ * sql_join.c
+ *		The plan node of nearest-neighbour subqueries: PostGIS's statements, by a search for many rows at once.
+ *
+ * FROM o, LATERAL (SELECT ... FROM r ORDER BY o.g <-> r.g LIMIT k) n asks for the k nearest rows of r for each row
+ * of o.  The node reads r once, by a plan of its own, and keeps its rows in memory.  It searches for the neighbours
+ * of many outer rows at a time, as lateral.c does for calls, and gives each the same rows as the subquery.
+ *
+ * The subquery's own expressions decide.  PostGIS's distance differs from geonn's by less than MARGIN, and PostGIS
+ * takes two points for one where latitudes and longitudes differ by at most 1e-12 radians.  So the search asks for
+ * one reference more than the subquery needs.  Where that one is farther than the last needed one by more than the
+ * margin, those before it are all that can be among the rows.  For these few the node evaluates the keys of ORDER
+ * BY, sorts, and applies OFFSET and LIMIT.  Where it is not, as among references at one place, a second search
+ * asks for as many as a search can return.  What that leaves undecided is decided by the keys of all references.
+ *
+ * The keys of all references also decide for an outer row whose point the engine does not take: NULL, empty, or out
+ * of range.  References with a NULL or empty point have no distance, and come last: where the rows that have one
+ * are fewer than are needed, all references are candidates, too.  References whose coordinates are out of range are
+ * candidates for each outer row.
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "access/xact.h"
+#include "catalog/pg_type.h"
+#include "miscadmin.h"
+#include "utils/memutils.h"
+#include "utils/sortsupport.h"
+
+#include "base/compat.h"
+#include "base/settings.h"
+#include "common/protocol.h"
+#include "join/reference_memory.h"
+#include "plan/sql_join.h"
+
+/*
+ * Metres: above the difference of two distances, each of which PostGIS computes otherwise than geonn, by up to 9.4
+ * nm on the sphere and 15 nm on the spheroid; and above the distance of points that PostGIS takes for one.
+ */
+#define MARGIN 1e-7
+#define SAME_PLACE 1e-5
+
+/* as LateralSource.rank_bits; rows after the last rank have that rank, too */
+#define RANK_BITS 20
+#define RANK_MAX ((UINT64CONST(1) << RANK_BITS) - 1)
+
+/* the columns of searches */
+enum
+{
+	SEARCH_REFERENCE,			/* the reference's index in the node's array */
+	SEARCH_DISTANCE,
+	SEARCH_NUMBER,				/* the number of the point, from 1 on */
+	SEARCH_COLUMNS
+};
+
+/* what decides for the outer rows that are left in a round */
+typedef enum Stage
+{
+	STAGE_SEARCH,				/* the round's search */
+	STAGE_WIDE_SEARCH,			/* a second search, for the rows that the first left undecided */
+	STAGE_ALL,					/* all references */
+	STAGE_END
+} Stage;
+
+typedef struct Reference
+{
+	Datum	   *values;			/* [reference_columns]; they point into a copy of the row */
+	bool	   *nulls;
+	double		latitude;
+	double		longitude;
+} Reference;
+
+/* a reference that may be among the rows of an outer row */
+typedef struct Candidate
+{
+	uint64		reference;
+	Datum	   *keys;			/* [the node's keys]; NULL: not evaluated */
+	bool	   *nulls;
+} Candidate;
+
+/* numbers of outer rows of a round, or of references */
+typedef struct Numbers
+{
+	uint64		count;
+	uint64		room;
+	uint64	   *numbers;
+} Numbers;
+
+typedef struct SqlJoin
+{
+	LateralNode lateral;		/* first field */
+	int			keys;
+	ExprState **key;			/* [keys] */
+	SortSupport order;			/* [keys] */
+	int			points;			/* 1, or 2 for latitude and longitude */
+	ExprState  *observation[2]; /* the observation's point */
+	int			reference[2];	/* the columns of the reference's point, from 0 on */
+	GeonnPointKind kind;
+	int			metric;
+	const char *function;
+	ExprState  *limit;
+	ExprState  *offset;
+	ExprState **output;			/* [lateral.columns - 1] */
+	int		   *output_key;		/* likewise: the index of an equal key, or -1 */
+	int			reference_columns;
+	TupleTableSlot *pair;		/* like the scan's slot: an outer row and a reference, without outputs */
+	TupleTableSlot *outer_slot; /* for that outer row */
+	TupleTableSlot *reference_slot; /* for a reference that is read */
+	ExprContext *expressions;	/* its memory has the candidates of an outer row */
+
+	/* one execution */
+	uint64		skipped;		/* OFFSET */
+	uint64		wanted;			/* LIMIT; the greatest number: none */
+	uint32		k;				/* how many references the search returns; 0: nothing is searched for */
+	Reference  *references;		/* [count] */
+	uint64		count;
+	Numbers		valid;			/* the references that the engine has */
+	Numbers		invalid;		/* those that are candidates for each outer row */
+	GivenPoints given;			/* the valid ones, for the engine */
+	uint64		widened;		/* how many outer rows the second searches were for */
+	uint64		compared;		/* how many outer rows were compared with all references */
+	uint64		rechecked;		/* how many candidates had their keys evaluated */
+
+	/* a round */
+	Stage		stage;
+	GeonnSearch *wide;			/* the second search; NULL: none */
+	GeonnJoin	wide_join;
+	GivenPoints wide_given;
+	Numbers		undecided;		/* the outer rows that the present search leaves undecided */
+	Numbers		asked;			/* those that the second search is for */
+	uint64		next_row;		/* STAGE_ALL: the next outer row, and the next of undecided */
+	uint64		next_undecided;
+
+	/* the present outer row */
+	uint64		present;		/* its number in the round */
+	Candidate  *candidates;		/* in the order of the keys */
+	uint64		next;			/* the index of the next one that is returned */
+	uint64		end;			/* the index after the last one that is returned */
+} SqlJoin;
+
+/* ---- the plan ---- */
+
+static void
+begin_keys(SqlJoin *join, const CustomScan *scan, List *keys)
+{
+	const List *operators = list_nth(scan->custom_private, SQL_OPERATORS);
+	const List *collations = list_nth(scan->custom_private, SQL_COLLATIONS);
+	const List *nulls_first = list_nth(scan->custom_private, SQL_NULLS_FIRST);
+
+	join->key = palloc(join->keys * sizeof(ExprState *));
+	join->order = palloc0(join->keys * sizeof(SortSupportData));
+	for (int i = 0; i < join->keys; i++)
+	{
+		join->key[i] = ExecInitExpr(list_nth(keys, i), &join->lateral.node.custom.ss.ps);
+		join->order[i].ssup_cxt = CurrentMemoryContext;
+		join->order[i].ssup_collation = list_nth_oid(collations, i);
+		join->order[i].ssup_nulls_first = list_nth_int(nulls_first, i) != 0;
+		PrepareSortSupportFromOrderingOp(list_nth_oid(operators, i), &join->order[i]);
+	}
+}
+
+static void
+begin_outputs(SqlJoin *join, const CustomScan *scan, List *outputs)
+{
+	const List *keys = list_nth(scan->custom_private, SQL_OUTPUTS);
+	int			count = list_length(outputs);
+
+	join->output = palloc(count * sizeof(ExprState *));
+	join->output_key = palloc(count * sizeof(int));
+	for (int i = 0; i < count; i++)
+	{
+		join->output[i] = ExecInitExpr(list_nth(outputs, i), &join->lateral.node.custom.ss.ps);
+		join->output_key[i] = list_nth_int(keys, i);
+	}
+}
+
+static const LateralSource subquery_source;
+
+static void
+begin_join(JoinNode *node, EState *estate, int flags)
+{
+	SqlJoin    *join = (SqlJoin *) node;
+	LateralNode *lateral = &join->lateral;
+	PlanState  *plan = &node->custom.ss.ps;
+	const CustomScan *scan = (const CustomScan *) plan->plan;
+	const List *point = list_nth(scan->custom_private, SQL_POINT);
+	int			outputs = list_length(list_nth(scan->custom_private, SQL_OUTPUTS));
+	List	   *rest = scan->custom_exprs;
+	PlanState  *references;
+
+	geonn_lateral_begin_plan(lateral, estate, flags);
+	lateral->source = &subquery_source;
+	lateral->columns = outputs + 1;
+	lateral->ord = -1;
+	references = ExecInitNode(lsecond(scan->custom_plans), estate,
+							  flags & ~(EXEC_FLAG_REWIND | EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK));
+	node->custom.custom_ps = lappend(node->custom.custom_ps, references);
+	join->reference_columns = list_length(scan->custom_scan_tlist) - lateral->outer_columns - outputs;
+
+	join->keys = list_length(list_nth(scan->custom_private, SQL_OPERATORS));
+	begin_keys(join, scan, rest);
+	rest = list_copy_tail(rest, join->keys);
+	join->points = list_length(point);
+	for (int i = 0; i < join->points; i++)
+	{
+		join->observation[i] = ExecInitExpr(list_nth(rest, i), plan);
+		join->reference[i] = list_nth_int(point, i);
+	}
+	rest = list_copy_tail(rest, join->points);
+	join->limit = ExecInitExpr(linitial(rest), plan);
+	join->offset = ExecInitExpr(lsecond(rest), plan);
+	rest = list_copy_tail(rest, 2);
+	begin_outputs(join, scan, list_truncate(list_copy(rest), outputs));
+	node->filter = list_copy_tail(rest, outputs);
+
+	join->kind = (GeonnPointKind) intVal(list_nth(scan->custom_private, SQL_POINT_KIND));
+	join->metric = intVal(list_nth(scan->custom_private, SQL_METRIC));
+	join->function = strVal(list_nth(scan->custom_private, SQL_FUNCTION));
+	join->pair = ExecInitExtraTupleSlot(estate, lateral->slot->tts_tupleDescriptor, &TTSOpsVirtual);
+	join->outer_slot = ExecInitExtraTupleSlot(estate, lateral->outer_slot->tts_tupleDescriptor,
+											  &TTSOpsMinimalTuple);
+	join->reference_slot = ExecInitExtraTupleSlot(estate, ExecGetResultType(references), &TTSOpsMinimalTuple);
+	join->expressions = CreateExprContext(estate);
+	geonn_lateral_begin_rows(lateral, estate);
+}
+
+/* ---- points ---- */
+
+/*
+ * Read a point from its values.  Returns the status; POINT_NULL also for an empty one.  A value that geonn cannot
+ * read counts as out of range.
+ */
+static PointStatus
+read_point(const SqlJoin *join, const NullableDatum *values, double *latitude, double *longitude)
+{
+	GeonnPointState state;
+	int32		detail;
+
+	for (int i = 0; i < join->points; i++)
+	{
+		if (values[i].isnull)
+			return POINT_NULL;
+	}
+	if (join->kind == GEONN_POINT_NONE)
+	{
+		*latitude = DatumGetFloat8(values[0].value);
+		*longitude = DatumGetFloat8(values[1].value);
+		return geonn_point_status(*latitude, *longitude);
+	}
+	state = geonn_point_decode(join->kind, values[0].value, latitude, longitude, &detail);
+	if (state == GEONN_POINT_EMPTY)
+		return POINT_NULL;
+	return state == GEONN_POINT_OK ? geonn_point_status(*latitude, *longitude) : POINT_NOT_FINITE;
+}
+
+static PointStatus
+read_observation(const SqlJoin *join, ExprContext *expressions, double *latitude, double *longitude)
+{
+	NullableDatum values[2];
+
+	for (int i = 0; i < join->points; i++)
+		values[i].value = ExecEvalExprSwitchContext(join->observation[i], expressions, &values[i].isnull);
+	return read_point(join, values, latitude, longitude);
+}
+
+/*
+ * Implements LateralSource.read_point: a point that the engine does not take is NULL.
+ */
+static void
+read_outer_point(LateralNode *lateral, Round *round pg_attribute_unused(), OuterRow *row)
+{
+	const SqlJoin *join = (const SqlJoin *) lateral;
+	bool		is_valid = join->k > 0 &&
+		read_observation(join, lateral->expressions, &row->latitude, &row->longitude) == POINT_VALID;
+
+	row->latitude_is_null = row->longitude_is_null = !is_valid;
+	row->limits = NULL;
+}
+
+static void
+add_number(Numbers *numbers, uint64 number, MemoryContext context)
+{
+	if (numbers->count == numbers->room)
+	{
+		numbers->room = Max(1024, numbers->room * 2);
+		numbers->numbers = numbers->numbers == NULL ?
+			MemoryContextAllocHuge(context, numbers->room * sizeof(uint64)) :
+			repalloc_huge(numbers->numbers, numbers->room * sizeof(uint64));
+	}
+	numbers->numbers[numbers->count++] = number;
+}
+
+/* ---- references ---- */
+
+/*
+ * Implements GivenPoints.point: a reference that the engine takes; its id is its index among all.
+ */
+static void
+reference_point(void *state, uint64 number, PointRow *row)
+{
+	const SqlJoin *join = state;
+	uint64		index = join->valid.numbers[number];
+
+	row->id = UInt64GetDatum(index);
+	row->latitude = join->references[index].latitude;
+	row->longitude = join->references[index].longitude;
+}
+
+static void
+keep_reference(SqlJoin *join, TupleTableSlot *row, ReferenceMemory *memory)
+{
+	Reference  *reference = &join->references[join->count];
+	int			columns = join->reference_columns;
+	TupleTableSlot *slot = join->reference_slot;
+	MinimalTuple tuple = ExecCopySlotMinimalTuple(row);
+	NullableDatum values[2];
+	PointStatus status;
+
+	geonn_reference_memory_add_bytes(memory, sizeof(Reference) + columns * (sizeof(Datum) + sizeof(bool)) + tuple->t_len,
+									 "rows");
+	ExecStoreMinimalTuple(tuple, slot, false);
+	slot_getallattrs(slot);
+	reference->values = palloc(columns * sizeof(Datum));
+	reference->nulls = palloc(columns * sizeof(bool));
+	memcpy(reference->values, slot->tts_values, columns * sizeof(Datum));
+	memcpy(reference->nulls, slot->tts_isnull, columns * sizeof(bool));
+	for (int i = 0; i < join->points; i++)
+		values[i] = (NullableDatum) {reference->values[join->reference[i]], reference->nulls[join->reference[i]]};
+	status = read_point(join, values, &reference->latitude, &reference->longitude);
+	if (status != POINT_NULL)
+		add_number(status == POINT_VALID ? &join->valid : &join->invalid, join->count, CurrentMemoryContext);
+	join->count++;
+}
+
+/*
+ * The next row of the references' plan, which keeps what it allocates until the node ends.
+ */
+static TupleTableSlot *
+next_reference(const SqlJoin *join)
+{
+	const ScanState *node = &join->lateral.node.custom.ss;
+	MemoryContext former = MemoryContextSwitchTo(node->ps.state->es_query_cxt);
+	TupleTableSlot *slot = ExecProcNode(lsecond(join->lateral.node.custom.custom_ps));
+
+	MemoryContextSwitchTo(former);
+	return slot;
+}
+
+static void
+read_references(SqlJoin *join)
+{
+	ReferenceMemory *memory = geonn_reference_memory_create("the subquery", 0);
+	uint64		room = 1024;
+	TupleTableSlot *slot;
+
+	join->references = palloc(room * sizeof(Reference));
+	join->count = 0;
+	join->valid = join->invalid = (Numbers) {0};
+	for (slot = next_reference(join); !TupIsNull(slot); slot = next_reference(join))
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (join->count == room)
+		{
+			room *= 2;
+			join->references = repalloc_huge(join->references, room * sizeof(Reference));
+		}
+		keep_reference(join, slot, memory);
+	}
+}
+
+/* ---- the question ---- */
+
+/*
+ * The value of LIMIT or OFFSET; NULL means `without`.
+ */
+static uint64
+count_rows(const SqlJoin *join, ExprState *expression, uint64 without, bool is_limit)
+{
+	bool		is_null;
+	int64		count = DatumGetInt64(ExecEvalExprSwitchContext(expression, join->lateral.expressions, &is_null));
+
+	if (is_null)
+		return without;
+	if (count < 0)
+		ereport(ERROR,
+				(errcode(is_limit ? ERRCODE_INVALID_ROW_COUNT_IN_LIMIT_CLAUSE :
+						 ERRCODE_INVALID_ROW_COUNT_IN_RESULT_OFFSET_CLAUSE),
+				 is_limit ? errmsg("LIMIT must not be negative") : errmsg("OFFSET must not be negative"),
+				 errhint("Give a number of rows from 0 on, or NULL.")));
+	return (uint64) count;
+}
+
+/*
+ * How many references the search returns for a point: one more than the rows that are needed.  0: more than a
+ * search can return, or than the engine has, or none.
+ */
+static uint32
+neighbours_needed(const SqlJoin *join)
+{
+	if (join->wanted == 0 || join->wanted > GEONN_K_MAX || join->skipped > GEONN_K_MAX ||
+		join->wanted + join->skipped >= GEONN_K_MAX || join->wanted + join->skipped > join->valid.count)
+		return 0;
+	return (uint32) (join->wanted + join->skipped + 1);
+}
+
+static PointSource *
+describe_references(void)
+{
+	PointSource *source = palloc0(sizeof(PointSource));
+
+	source->title = "the subquery";
+	source->column_count = COLUMN_ROLES;
+	source->columns = palloc0(COLUMN_ROLES * sizeof(PointColumn));
+	source->columns[COLUMN_ID] = (PointColumn) {
+		.name = "number",
+		.type = INT8OID,
+		.typmod = -1,
+		.base_type = INT8OID,
+		.attribute = 1
+	};
+	return source;
+}
+
+/*
+ * Implements LateralSource.make_join: read the references, too.
+ */
+static GeonnJoin *
+make_join(LateralNode *lateral, TupleDesc *row_type)
+{
+	SqlJoin    *join = (SqlJoin *) lateral;
+	GeonnJoin  *result = palloc0(sizeof(GeonnJoin));
+
+	join->skipped = count_rows(join, join->offset, 0, false);
+	join->wanted = count_rows(join, join->limit, PG_UINT64_MAX, true);
+	read_references(join);
+	join->k = neighbours_needed(join);
+	join->given = (GivenPoints) {
+		.count = join->k > 0 ? join->valid.count : 0,
+		.point = reference_point,
+		.state = join,
+		.each_alone = true
+	};
+
+	result->references = describe_references();
+	result->given_references = &join->given;
+	result->invalid = GEONN_INVALID_COUNTED;
+	result->question = (GeonnQuestion) {
+		.device = geonn_device,
+		.algorithm = geonn_algorithm,
+		.metric = join->metric,
+		.k = Max(join->k, 1),
+		.max_distance = INFINITY
+	};
+	geonn_call_describe(&result->label, InvalidOid, InvalidOid, join->function,
+						psprintf("k => %u", result->question.k));
+	*row_type = CreateTemplateTupleDesc(SEARCH_COLUMNS);
+	TupleDescInitEntry(*row_type, SEARCH_REFERENCE + 1, "ref_id", INT8OID, -1, 0);
+	TupleDescInitEntry(*row_type, SEARCH_DISTANCE + 1, "distance", FLOAT8OID, -1, 0);
+	TupleDescInitEntry(*row_type, SEARCH_NUMBER + 1, "ord", INT8OID, -1, 0);
+	TupleDescFinalize(*row_type);
+	return result;
+}
+
+/* ---- candidates ---- */
+
+/*
+ * Set the pair's columns of an outer row, and forget the candidates of the one before.
+ */
+static void
+begin_outer_row(SqlJoin *join, uint64 number)
+{
+	const OuterRow *row = &join->lateral.round->rows[number];
+
+	join->present = number;
+	ResetExprContext(join->expressions);
+	ExecClearTuple(join->pair);
+	ExecStoreMinimalTuple(row->tuple, join->outer_slot, false);
+	geonn_lateral_set_outer(&join->lateral, join->outer_slot, join->pair);
+	memset(join->pair->tts_isnull + join->lateral.outer_columns, true,
+		   (join->lateral.columns - 1 + join->reference_columns) * sizeof(bool));
+	ExecStoreVirtualTuple(join->pair);
+	join->expressions->ecxt_scantuple = join->pair;
+}
+
+/*
+ * Set the pair's columns of a reference.
+ */
+static void
+show_reference(const SqlJoin *join, uint64 number)
+{
+	const Reference *reference = &join->references[number];
+	int			first = join->lateral.outer_columns + join->lateral.columns - 1;
+
+	memcpy(join->pair->tts_values + first, reference->values, join->reference_columns * sizeof(Datum));
+	memcpy(join->pair->tts_isnull + first, reference->nulls, join->reference_columns * sizeof(bool));
+}
+
+static void
+evaluate_keys(SqlJoin *join, uint64 count)
+{
+	MemoryContext memory = join->expressions->ecxt_per_tuple_memory;
+	Datum	   *keys = MemoryContextAllocHuge(memory, count * join->keys * sizeof(Datum));
+	bool	   *nulls = MemoryContextAllocHuge(memory, count * join->keys * sizeof(bool));
+
+	for (uint64 i = 0; i < count; i++)
+	{
+		Candidate  *candidate = &join->candidates[i];
+
+		CHECK_FOR_INTERRUPTS();
+		candidate->keys = keys + i * join->keys;
+		candidate->nulls = nulls + i * join->keys;
+		show_reference(join, candidate->reference);
+		for (int key = 0; key < join->keys; key++)
+			candidate->keys[key] = ExecEvalExprSwitchContext(join->key[key], join->expressions, &candidate->nulls[key]);
+	}
+	join->rechecked += count;
+}
+
+static int
+compare_candidates(const void *left, const void *right, void *argument)
+{
+	const SqlJoin *join = argument;
+	const Candidate *one = left;
+	const Candidate *other = right;
+
+	for (int i = 0; i < join->keys; i++)
+	{
+		int			result = ApplySortComparator(one->keys[i], one->nulls[i], other->keys[i], other->nulls[i],
+												 &join->order[i]);
+
+		if (result != 0)
+			return result;
+	}
+	return one->reference < other->reference ? -1 : one->reference > other->reference;
+}
+
+/*
+ * Bring the present outer row's candidates into the order of the keys, and have those within OFFSET and LIMIT
+ * returned.  A single one needs no order.
+ */
+static void
+choose(SqlJoin *join, uint64 count)
+{
+	if (count > 1)
+	{
+		evaluate_keys(join, count);
+		qsort_arg(join->candidates, count, sizeof(Candidate), compare_candidates, join);
+	}
+	join->next = Min(join->skipped, count);
+	join->end = join->next + Min(join->wanted, count - join->next);
+}
+
+static void
+begin_candidates(SqlJoin *join, uint64 count)
+{
+	join->candidates = MemoryContextAllocHuge(join->expressions->ecxt_per_tuple_memory,
+											  Max(count, 1) * sizeof(Candidate));
+	memset(join->candidates, 0, count * sizeof(Candidate));
+}
+
+/* ---- stages ---- */
+
+/*
+ * Take the rows of the next point that the search has answered, and choose among them, or note that they leave the
+ * outer row undecided.  `asked` has the numbers of the outer rows; NULL: they are those of the points.  False: the
+ * search has no more rows.
+ */
+static bool
+take_answer(SqlJoin *join, GeonnSearch *search, uint32 k, const Numbers *asked)
+{
+	uint64		needed = join->wanted + join->skipped;
+	uint64		answered = Min(k, join->valid.count);
+	uint64		count = 0;
+	uint64		number = 0;
+	double		bound = INFINITY;
+	double		distance = 0;
+	Datum		values[SEARCH_COLUMNS];
+	bool		nulls[SEARCH_COLUMNS];
+
+	for (uint64 i = 0; i < answered; i++)
+	{
+		if (!geonn_search_next(search, values, nulls))
+			return false;
+		if (i == 0)
+		{
+			number = (uint64) DatumGetInt64(values[SEARCH_NUMBER]) - 1;
+			if (asked != NULL)
+				number = asked->numbers[number];
+			begin_outer_row(join, number);
+			begin_candidates(join, answered + join->invalid.count);
+		}
+		distance = DatumGetFloat8(values[SEARCH_DISTANCE]);
+		if (i + 1 == needed)
+			bound = Max(distance + MARGIN, SAME_PLACE);
+		if (distance <= bound)
+			join->candidates[count++].reference = DatumGetUInt64(values[SEARCH_REFERENCE]);
+	}
+	if (distance <= bound && answered < join->valid.count)
+	{
+		add_number(&join->undecided, number, join->lateral.round->memory);
+		return true;
+	}
+	for (uint64 i = 0; i < join->invalid.count; i++)
+		join->candidates[count++].reference = join->invalid.numbers[i];
+	choose(join, count);
+	return true;
+}
+
+/*
+ * Implements GivenPoints.point: the point of an outer row that the second search is for.
+ */
+static void
+asked_point(void *state, uint64 number, PointRow *row)
+{
+	const SqlJoin *join = state;
+	const OuterRow *outer = &join->lateral.round->rows[join->asked.numbers[number]];
+
+	row->latitude = outer->latitude;
+	row->longitude = outer->longitude;
+}
+
+static void
+begin_wide_search(SqlJoin *join)
+{
+	LateralNode *lateral = &join->lateral;
+	MemoryContext former = MemoryContextSwitchTo(lateral->round->memory);
+
+	join->asked = join->undecided;
+	join->undecided = (Numbers) {0};
+	join->widened += join->asked.count;
+	join->wide_given = (GivenPoints) {
+		.count = join->asked.count,
+		.point = asked_point,
+		.state = join,
+		.each_alone = true
+	};
+	join->wide_join = *lateral->join;
+	join->wide_join.given = &join->wide_given;
+	join->wide_join.question.k = GEONN_K_MAX;
+	join->wide = geonn_search_begin(&join->wide_join, lateral->row_type);
+	geonn_search_follow(join->wide, &lateral->references);
+
+	/* a rollback to a savepoint must not undo what is still being read, so read all now */
+	if (GetCurrentSubTransactionId() != lateral->node.begun_in)
+		geonn_search_complete(join->wide);
+	MemoryContextSwitchTo(former);
+}
+
+static void
+end_wide_search(SqlJoin *join)
+{
+	if (join->wide != NULL)
+		geonn_node_end_search(&join->lateral.node, join->wide, false);
+	join->wide = NULL;
+}
+
+/*
+ * Choose among all references for the next outer row that is left.  A row without a point has no distances: if
+ * they are the only key, any references will do.  False: no row is left.
+ */
+static bool
+compare_with_all(SqlJoin *join)
+{
+	const Round *round = join->lateral.round;
+	uint64		count = join->count;
+	uint64		number;
+	double		latitude;
+	double		longitude;
+
+	while (join->next_row < round->given.count && !round->rows[join->next_row].latitude_is_null)
+		join->next_row++;
+	if (join->wanted == 0)
+		return false;
+	if (join->next_row < round->given.count)
+		number = join->next_row++;
+	else if (join->next_undecided < join->undecided.count)
+		number = join->undecided.numbers[join->next_undecided++];
+	else
+		return false;
+	begin_outer_row(join, number);
+	if (join->keys == 1 && join->wanted < count && join->skipped < count &&
+		read_observation(join, join->expressions, &latitude, &longitude) == POINT_NULL)
+		count = Min(count, join->wanted + join->skipped);
+	else
+		join->compared++;
+	begin_candidates(join, count);
+	for (uint64 i = 0; i < count; i++)
+		join->candidates[i].reference = i;
+	choose(join, count);
+	return true;
+}
+
+/*
+ * Find the rows of the next outer row; false: the round has no more.
+ */
+static bool
+next_outer_row(SqlJoin *join)
+{
+	CHECK_FOR_INTERRUPTS();
+	switch (join->stage)
+	{
+		case STAGE_SEARCH:
+			if (join->k > 0 && take_answer(join, join->lateral.node.search, join->k, NULL))
+				return true;
+			join->stage = STAGE_ALL;
+			if (join->undecided.count > 0)
+			{
+				begin_wide_search(join);
+				join->stage = STAGE_WIDE_SEARCH;
+			}
+			return true;
+		case STAGE_WIDE_SEARCH:
+			if (take_answer(join, join->wide, GEONN_K_MAX, &join->asked))
+				return true;
+			end_wide_search(join);
+			join->stage = STAGE_ALL;
+			return true;
+		case STAGE_ALL:
+			if (compare_with_all(join))
+				return true;
+			join->stage = STAGE_END;
+			return false;
+		case STAGE_END:
+			return false;
+	}
+	pg_unreachable();
+}
+
+/*
+ * Implements LateralSource.begin_round.
+ */
+static void
+begin_round(LateralNode *lateral)
+{
+	SqlJoin    *join = (SqlJoin *) lateral;
+
+	join->stage = STAGE_SEARCH;
+	join->undecided = (Numbers) {0};
+	join->next_row = join->next_undecided = 0;
+	join->next = join->end = 0;
+}
+
+/*
+ * Implements LateralSource.next: the outputs of the next pair, and the number of its outer row.
+ */
+static bool
+next_pair(LateralNode *lateral, Datum *values, bool *nulls)
+{
+	SqlJoin    *join = (SqlJoin *) lateral;
+	const Candidate *candidate;
+
+	while (join->next == join->end)
+	{
+		if (!next_outer_row(join))
+			return false;
+	}
+	candidate = &join->candidates[join->next++];
+	show_reference(join, candidate->reference);
+	for (int i = 0; i < lateral->columns - 1; i++)
+	{
+		int			key = join->output_key[i];
+
+		if (key >= 0 && candidate->keys != NULL)
+		{
+			values[i] = candidate->keys[key];
+			nulls[i] = candidate->nulls[key];
+		}
+		else
+			values[i] = ExecEvalExprSwitchContext(join->output[i], join->expressions, &nulls[i]);
+	}
+	values[lateral->columns - 1] = UInt64GetDatum((join->present + 1) << RANK_BITS | Min(join->next, RANK_MAX));
+	nulls[lateral->columns - 1] = false;
+	return true;
+}
+
+static const LateralSource subquery_source = {
+	.make_join = make_join,
+	.read_point = read_outer_point,
+	.begin_round = begin_round,
+	.next = next_pair,
+	.rank_bits = RANK_BITS
+};
+
+static void
+end_execution(JoinNode *node)
+{
+	SqlJoin    *join = (SqlJoin *) node;
+
+	end_wide_search(join);
+	ExecClearTuple(join->pair);
+	ExecClearTuple(join->outer_slot);
+	ExecClearTuple(join->reference_slot);
+	geonn_lateral_end_execution(node);
+}
+
+/* ---- EXPLAIN ---- */
+
+static void
+explain_join(const JoinNode *node, List *ancestors, ExplainState *explain)
+{
+	const SqlJoin *join = (const SqlJoin *) node;
+	const CustomScan *scan = (const CustomScan *) node->custom.ss.ps.plan;
+	Node	   *limit = list_nth(scan->custom_exprs, join->keys + join->points);
+
+	geonn_node_explain_expression(node, ancestors, explain, "Order By", linitial(scan->custom_exprs));
+	geonn_node_explain_expression(node, ancestors, explain, "Limit", limit);
+	if (!explain->analyze)
+		return;
+	ExplainPropertyUInteger("Candidates Rechecked", NULL, join->rechecked, explain);
+	ExplainPropertyUInteger("Rows Searched Again", NULL, join->widened, explain);
+	ExplainPropertyUInteger("Rows Compared with All References", NULL, join->compared, explain);
+}
+
+const JoinNodeMethods geonn_sql_join_methods = {
+	.scan = {"geonn subquery join", geonn_node_create},
+	.filter_label = "Join Filter",
+	.size = sizeof(SqlJoin),
+	.begin = begin_join,
+	.next_row = geonn_lateral_next_row,
+	.end_execution = end_execution,
+	.explain = explain_join
+};

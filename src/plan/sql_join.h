@@ -1,0 +1,31 @@
+/*
+ * sql_join.h
+ *		The plan node of nearest-neighbour subqueries: what its plan has.
+ */
+#ifndef GEONN_SQL_JOIN_H
+#define GEONN_SQL_JOIN_H
+
+#include "plan/lateral.h"
+
+/* the Nodes in custom_private, after those of LateralPrivate */
+typedef enum SqlPrivate
+{
+	SQL_OPERATORS = LATERAL_OUTER_COLUMNS + 1,	/* OidList: the ordering operators of the keys */
+	SQL_COLLATIONS,				/* OidList: their collations */
+	SQL_NULLS_FIRST,			/* IntList: their NULLS FIRST */
+	SQL_OUTPUTS,				/* IntList: for each output the index of an equal key, or -1 */
+	SQL_POINT,					/* IntList: the reference's point, as columns of the references from 0 on */
+	SQL_POINT_KIND,				/* Integer: a GeonnPointKind; GEONN_POINT_NONE: latitude and longitude */
+	SQL_METRIC,					/* Integer: enum geonn_metric */
+	SQL_FUNCTION				/* String: the name of the function that computes the distance */
+} SqlPrivate;
+
+/*
+ * The plan's children return the outer rows and the references.  The scan target list has Vars of the outer
+ * columns, of the subquery's outputs, and of the references' columns.  The custom expressions are the keys, the
+ * observation's point (as many as SQL_POINT), LIMIT and OFFSET (NULL Consts where the subquery has none), the
+ * outputs, and then the clauses by which a pair of rows matches.
+ */
+extern const JoinNodeMethods geonn_sql_join_methods;
+
+#endif							/* GEONN_SQL_JOIN_H */

@@ -1,0 +1,155 @@
+
+# Nearest-neighbour subqueries in PostGIS's words have the rows that they have without geonn: random tables with ties,
+# duplicates, empty points, poles and the antimeridian, random forms, nesting, roles with policies, and plans.
+#
+# short form: 40 of 2000 statements
+
+use strict;
+use warnings;
+
+use Geonn;
+use Test::More;
+
+my $statements = $ENV{GEONN_SQL_STATEMENTS} // ($ENV{GEONN_LONG} ? 2000 : 40);
+my $seed = $ENV{GEONN_SQL_SEED} // int(rand(1_000_000));
+
+note("seed: GEONN_SQL_SEED=$seed");
+srand($seed);
+
+my $node = new_server('sql_joins', preload => 1, conf => "statement_timeout = '120s'\njit = off");
+
+plan skip_all => 'PostGIS is not installed'
+  if !$node->safe_psql('postgres', q{SELECT count(*) FROM pg_available_extensions WHERE name = 'postgis'});
+
+sub pick { return $_[ int(rand(@_)) ]; }
+
+# a grid for ties and duplicates, points that PostGIS takes for one, and the sphere's seams
+my $longitude = q{CASE WHEN random() < 0.1 THEN 180 WHEN random() < 0.1 THEN -180 WHEN random() < 0.4 THEN round(random() * 36 - 18) * 10
+	WHEN random() < 0.3 THEN 20 + round(random() * 9) * 2e-11 ELSE random() * 360 - 180 END};
+my $latitude = q{CASE WHEN random() < 0.05 THEN 90 WHEN random() < 0.05 THEN -90 WHEN random() < 0.4 THEN round(random() * 18 - 9) * 10
+	WHEN random() < 0.3 THEN 10 + round(random() * 9) * 2e-11 ELSE degrees(asin(random() * 2 - 1)) END};
+my $point = qq{CASE WHEN random() < 0.03 THEN NULL WHEN random() < 0.03 THEN ST_GeomFromText('POINT EMPTY', 4326)
+	ELSE ST_SetSRID(ST_MakePoint($longitude, $latitude), 4326) END};
+
+$node->safe_psql('postgres', qq{
+	SET client_min_messages = error;
+	CREATE EXTENSION postgis;
+	SELECT setseed($seed / 1e6);
+	CREATE TABLE places AS SELECT i AS id, i % 7 AS kind, $point AS geom FROM generate_series(1, 700) i;
+	INSERT INTO places SELECT 700 + i, i % 7, ST_SetSRID(ST_MakePoint(20, 10), 4326) FROM generate_series(1, 30) i;
+	ALTER TABLE places ALTER geom TYPE geometry(Point, 4326);
+	ALTER TABLE places ADD g geography(Point), ADD lat float8, ADD lon float8;
+	UPDATE places SET g = geom::geography, lat = ST_Y(geom), lon = ST_X(geom);
+	CREATE TABLE o AS TABLE places;
+	DELETE FROM o WHERE id > 250 AND id < 720;
+	CREATE TABLE r AS TABLE places;
+	CREATE TABLE r_none AS TABLE places WITH NO DATA;
+	CREATE TABLE r_few AS SELECT * FROM places WHERE geom IS NULL OR ST_IsEmpty(geom) OR id < 3;
+	CREATE TABLE r_parts (LIKE places) PARTITION BY HASH (id);
+	CREATE TABLE r_parts_0 PARTITION OF r_parts FOR VALUES WITH (MODULUS 2, REMAINDER 0);
+	CREATE TABLE r_parts_1 (g geography(Point), gone text, lat float8, kind integer, id integer, geom geometry(Point, 4326), lon float8);
+	ALTER TABLE r_parts_1 DROP gone;
+	ALTER TABLE r_parts ATTACH PARTITION r_parts_1 FOR VALUES WITH (MODULUS 2, REMAINDER 1);
+	INSERT INTO r_parts TABLE places;
+	CREATE TABLE o_parts (LIKE places) PARTITION BY RANGE (id);
+	CREATE TABLE o_parts_0 PARTITION OF o_parts FOR VALUES FROM (0) TO (100);
+	CREATE TABLE o_parts_1 PARTITION OF o_parts FOR VALUES FROM (100) TO (2000);
+	INSERT INTO o_parts TABLE o;
+	CREATE MATERIALIZED VIEW r_kept AS TABLE places;
+	CREATE VIEW r_view AS SELECT * FROM r WHERE kind <> 5;
+	CREATE VIEW r_barrier WITH (security_barrier) AS SELECT * FROM r WHERE kind <> 1;
+	CREATE VIEW r_joined AS SELECT a.id, b.kind, a.geom, a.g, a.lat, a.lon FROM r a JOIN r b ON b.id = a.id + 1;
+	CREATE VIEW o_view AS SELECT *, id * 2 AS twice FROM o WHERE kind < 6;
+	CREATE TABLE kinds AS SELECT i AS kind, 100000.0 * i AS far FROM generate_series(0, 9) i;
+	CREATE ROLE reader;
+	CREATE POLICY but_four ON r TO reader USING (kind <> 4);
+	CREATE POLICY but_three ON o TO reader USING (kind <> 3);
+	ALTER TABLE r ENABLE ROW LEVEL SECURITY;
+	ALTER TABLE o ENABLE ROW LEVEL SECURITY;
+	GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader;
+	ANALYZE;
+});
+
+# A distance between o and r; the statement is left to PostgreSQL where the types do not say that these are points.
+sub distance
+{
+	my @points = map { pick("$_.g", "$_.g", "$_.geom::geography") } qw(o r);
+	my $pair = join(', ', rand() < 0.5 ? @points : reverse @points);
+
+	return pick(join(' <-> ', split(', ', $pair)), join(' <-> ', split(', ', $pair)), "ST_Distance($pair, false)", "ST_Distance($pair)",
+		"ST_Distance($pair, true)", 'ST_DistanceSphere(o.geom, r.geom)', 'geonn_distance(o.lat, o.lon, r.lat, r.lon)',
+		q{geonn_distance(r.lat, r.lon, o.lat, o.lon, 'spheroid')});
+}
+
+# A subquery n, and whether its order is total: only then do all of its columns follow from the statement.
+sub subquery
+{
+	my $distance = distance();
+	my $more = pick('', '', ', r.id', ', r.id', ', r.kind DESC, r.id', ', abs(r.id - o.id), r.id');
+	my $columns = $more eq '' ? 'r.geom IS NULL AS without' : pick('r.id', 'r.*', 'r.id, o.id + r.id AS sum', 'r.id, r.kind, r');
+	my $from = pick('r', 'r', 'r', 'r_parts r', 'r_view r', 'r_barrier r', 'r_joined r', 'r_kept r', 'r_none r', 'r_few r');
+	my $where = pick('', '', '', 'WHERE r.kind < 4', 'WHERE r.id % 50 = 7', 'WHERE r.g IS NOT NULL AND r.kind IN (1, 2, 6)', 'WHERE false');
+	my $limit = 'LIMIT ' . pick(1, 1, 1, 2, 5, 20, 800, 0, 'NULL', '$1', '$1');
+
+	$where = '' if $more eq '' && $columns =~ /without/ && rand() < 0.5;
+	return ("(SELECT $columns, $distance AS d FROM $from $where ORDER BY $distance$more $limit" . pick('', '', '', ' OFFSET 1', ' OFFSET 3', ' OFFSET $2') . ')',
+		$more ne '');
+}
+
+sub query
+{
+	my ($subquery, $is_total) = subquery();
+	my $outer = pick('o', 'o', 'o', 'o_parts o', 'o_view o', '(SELECT * FROM o WHERE kind > 2 OFFSET 0) o', 'kinds k JOIN o ON k.kind = o.kind',
+		'kinds k LEFT JOIN o ON o.kind = k.kind AND k.far > 2e5');
+	my $join = pick("CROSS JOIN LATERAL $subquery n", "JOIN LATERAL $subquery n ON true", "LEFT JOIN LATERAL $subquery n ON true",
+		"LEFT JOIN LATERAL $subquery n ON n.d < 4e6", "JOIN LATERAL $subquery n ON n.d > o.kind * 1e5", ", LATERAL $subquery n");
+	my $columns = $is_total ? pick('o.id AS own, n.*', 'o.id, n.id AS ref', 'o.kind, n.id AS ref, n.d', 'o.id, n::text') : pick('o.id, n.d', 'n.d', 'o.id');
+	my $where = pick('', '', '', 'WHERE o.kind < 4', 'WHERE n.d < 3e6 OR o.id < 20', 'WHERE n.d IS NULL', $is_total ? 'WHERE n.id % 3 = o.id % 3' : 'WHERE o.id > 9');
+
+	$columns = 'o.id, n.d' if $columns =~ /n\.id|n\.\*|n::/ && !$is_total;
+	my $query = "SELECT $columns FROM $outer $join $where";
+
+	return "SELECT count(*), sum(x.d) > 0 AS far FROM (SELECT n.d FROM $outer $join $where) x" if rand() < 0.1;
+	return "WITH q AS (SELECT o.id, n.d FROM $outer $join $where) SELECT * FROM q ORDER BY id, d" if rand() < 0.1;
+	return "SELECT k.kind, (SELECT max(n.d) FROM $outer $join WHERE o.kind < 3) AS m FROM kinds k" if rand() < 0.1 && $outer !~ /kinds/;
+	return $query;
+}
+
+my $with_node = 0;
+my @differ;
+
+for (1 .. $statements)
+{
+	my $query = query();
+	my $settings = join("\n", map { "SET $_;" } 'work_mem = ' . pick(64, 4096), 'enable_nestloop = ' . pick('on', 'off', 'off'),
+		'plan_cache_mode = ' . pick('force_generic_plan', 'force_custom_plan'), 'max_parallel_workers_per_gather = ' . pick(0, 2));
+	my $role = pick('SET ROLE reader;', '');
+	my $change = $role eq '' ? 'UPDATE r SET g = (SELECT g FROM o WHERE id = 1) WHERE kind = 2; DELETE FROM r WHERE kind = 6;' : '';
+	my $values = '(' . pick(1, 3, 12) . '::bigint, ' . pick(0, 2) . '::bigint)';
+	my $out = $node->safe_psql('postgres', qq{
+		SET client_min_messages = error;
+		SET geonn.enable_sql_joins = on;
+		SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0;
+		$settings
+		BEGIN;
+		$role
+		$change
+		PREPARE a(bigint, bigint) AS $query;
+		PREPARE b(bigint, bigint) AS $query;
+		CREATE TEMP TABLE a AS EXECUTE a$values;
+		EXPLAIN (VERBOSE) EXECUTE a$values;
+		SET geonn.enable_sql_joins = off;
+		-- workers for each row of a join take minutes
+		SET max_parallel_workers_per_gather = 0;
+		CREATE TEMP TABLE b AS EXECUTE b$values;
+		SELECT 'differences: ' || count(*) FROM ((SELECT a::text FROM a EXCEPT ALL SELECT b::text FROM b) UNION ALL (SELECT b::text FROM b EXCEPT ALL SELECT a::text FROM a)) x;
+		ROLLBACK;
+	});
+
+	$with_node++ if $out =~ /geonn subquery join/;
+	push @differ, "$settings $role $change $query $values" if $out !~ /differences: 0$/;
+}
+is(join("\n", @differ), '', "the rows of $statements random statements are those without geonn");
+cmp_ok($with_node, '>', 0.3 * $statements, "many of them, $with_node, have the node");
+
+done_testing();
