@@ -420,11 +420,13 @@ find_question(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *inner, List *cla
 	if (!geonn_enable_sql_joins || bms_is_empty(inner->lateral_relids) ||
 		!bms_is_subset(inner->lateral_relids, outer->relids))
 		return false;
-	path->form = geonn_sql_form(root, inner);
-	if (path->form == NULL || path->form->problem != NULL)
-		return false;
 	path->replaced_cost = ((const Path *) linitial(inner->pathlist))->total_cost;
-	return true;
+
+	/* do not spend time in planning the references where PostgreSQL's own way is short */
+	if ((path->replaced_cost + COST_OF_DESCENT) * outer->rows < COST_OF_NEW_SEARCH)
+		return false;
+	path->form = geonn_sql_form(root, inner);
+	return path->form != NULL && path->form->problem == NULL;
 }
 
 static void

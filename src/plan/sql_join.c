@@ -9,9 +9,10 @@
  * The subquery's own expressions decide.  PostGIS's distance differs from geonn's by less than MARGIN, and PostGIS
  * takes two points for one where latitudes and longitudes differ by at most 1e-12 radians.  So the search asks for
  * one reference more than the subquery needs.  Where that one is farther than the last needed one by more than the
- * margin, those before it are all that can be among the rows.  For these few the node evaluates the keys of ORDER
- * BY, sorts, and applies OFFSET and LIMIT.  Where it is not, as among references at one place, a second search
- * asks for as many as a search can return.  What that leaves undecided is decided by the keys of all references.
+ * margin, those before it are all that can be among the rows.  If their distances are as far apart, too, the order is
+ * known.  Else the node evaluates the keys of ORDER BY for these few, and sorts.  Where the one more is not farther,
+ * as among references at one place, a second search asks for as many as a search can return.  What that leaves
+ * undecided is decided by the keys of all references.
  *
  * The keys of all references also decide for an outer row whose point the engine does not take: NULL, empty, or out
  * of range.  References with a NULL or empty point have no distance, and come last: where the rows that have one
@@ -536,13 +537,13 @@ compare_candidates(const void *left, const void *right, void *argument)
 }
 
 /*
- * Bring the present outer row's candidates into the order of the keys, and have those within OFFSET and LIMIT
- * returned.  A single one needs no order.
+ * Bring the present outer row's candidates into the order of the keys, unless they are, and have those within OFFSET
+ * and LIMIT returned.
  */
 static void
-choose(SqlJoin *join, uint64 count)
+choose(SqlJoin *join, uint64 count, bool is_ordered)
 {
-	if (count > 1)
+	if (!is_ordered && count > 1)
 	{
 		evaluate_keys(join, count);
 		qsort_arg(join->candidates, count, sizeof(Candidate), compare_candidates, join);
@@ -575,6 +576,7 @@ take_answer(SqlJoin *join, GeonnSearch *search, uint32 k, const Numbers *asked)
 	uint64		number = 0;
 	double		bound = INFINITY;
 	double		distance = 0;
+	bool		is_ordered = join->invalid.count == 0;
 	Datum		values[SEARCH_COLUMNS];
 	bool		nulls[SEARCH_COLUMNS];
 
@@ -590,6 +592,9 @@ take_answer(SqlJoin *join, GeonnSearch *search, uint32 k, const Numbers *asked)
 			begin_outer_row(join, number);
 			begin_candidates(join, answered + join->invalid.count);
 		}
+		/* the distances alone decide where each is greater than the one before by more than the margin */
+		if (i > 0 && DatumGetFloat8(values[SEARCH_DISTANCE]) <= Max(distance + MARGIN, SAME_PLACE))
+			is_ordered = false;
 		distance = DatumGetFloat8(values[SEARCH_DISTANCE]);
 		if (i + 1 == needed)
 			bound = Max(distance + MARGIN, SAME_PLACE);
@@ -603,7 +608,7 @@ take_answer(SqlJoin *join, GeonnSearch *search, uint32 k, const Numbers *asked)
 	}
 	for (uint64 i = 0; i < join->invalid.count; i++)
 		join->candidates[count++].reference = join->invalid.numbers[i];
-	choose(join, count);
+	choose(join, count, is_ordered);
 	return true;
 }
 
@@ -687,7 +692,7 @@ compare_with_all(SqlJoin *join)
 	begin_candidates(join, count);
 	for (uint64 i = 0; i < count; i++)
 		join->candidates[i].reference = i;
-	choose(join, count);
+	choose(join, count, false);
 	return true;
 }
 
