@@ -113,9 +113,6 @@
 
 #define geonn_create_wait_event_set(events) CreateWaitEventSet(NULL, events)
 #define geonn_close_files(relation) ((void) (relation))
-#define geonn_subquery_planner(root, query) \
-	subquery_planner((root)->glob, query, root, false, 0, NULL)
-
 /* 17 removed the setting old_snapshot_threshold */
 #define OldSnapshotThresholdActive() false
 
@@ -156,6 +153,12 @@
 /* before 19, a descriptor whose columns are all set was ready for use */
 #define TupleDescFinalize(descriptor) ((void) (descriptor))
 
+/* make the paths of a query that is a subquery of the one being planned, for all of its rows */
+#if PG_VERSION_NUM >= 170000
+#define geonn_subquery_planner(root, query) \
+	subquery_planner((root)->glob, query, root, false, 0, NULL)
+#endif
+
 /* begin a scan of a table: of all its rows, of a range of its tids, of rows that parallel processes share */
 #define geonn_table_beginscan(relation, snapshot) table_beginscan(relation, snapshot, 0, NULL)
 #define geonn_table_beginscan_tidrange(relation, snapshot, first, last) \
@@ -189,6 +192,9 @@
 
 #else
 
+#define geonn_subquery_planner(root, query) \
+	subquery_planner((root)->glob, query, choose_plan_name((root)->glob, "geonn references", true), \
+					 root, NULL, false, 0, NULL)
 #define geonn_table_beginscan(relation, snapshot) \
 	table_beginscan(relation, snapshot, 0, NULL, SO_NONE)
 #define geonn_table_beginscan_tidrange(relation, snapshot, first, last) \
