@@ -82,7 +82,7 @@ release_launch_lock(Waiting *waiting)
 
 /*
  * Take the lock to launch a supervisor.  Returns false if another backend
- * holds it, or has held it and launched one.  An error closes the file too.
+ * holds it, or has held it and launched one.
  */
 static bool
 take_launch_lock(Waiting *waiting)
@@ -199,12 +199,15 @@ consult_supervisor(Waiting *waiting)
 	}
 }
 
-int
-geonn_engine_connect(pid_t *engine_pid)
+/*
+ * Connect; waiting may still have the launch file's lock then.  Inlined, what it sets in waiting could be lost in
+ * an error.
+ */
+static pg_noinline int
+connect_or_launch(Waiting *waiting, pid_t *engine_pid)
 {
 	TimestampTz tried_at = GetCurrentTimestamp();
 	long		waited = 0;
-	Waiting		waiting = {.launch_file = -1,.ended = *engine_pid};
 	bool		first_try = true;
 
 	for (;;)
@@ -214,10 +217,7 @@ geonn_engine_connect(pid_t *engine_pid)
 		TimestampTz now;
 
 		if (socket >= 0)
-		{
-			release_launch_lock(&waiting);
 			return socket;
-		}
 
 		/* EAGAIN: more connections at once than the socket's backlog */
 		if (errno != ENOENT && errno != ECONNREFUSED && errno != EAGAIN)
@@ -228,20 +228,20 @@ geonn_engine_connect(pid_t *engine_pid)
 					 geonn_state_hint()));
 
 		supervisor = geonn_state_supervisor();
-		if (supervisor != waiting.supervisor)
+		if (supervisor != waiting->supervisor)
 		{
 			/* a supervisor that started after the first try: raise the failure of any of its attempts */
-			waiting.first_attempt = first_try ? 0 : 1;
-			waiting.supervisor = supervisor;
-			waiting.woken_after = 0;
+			waiting->first_attempt = first_try ? 0 : 1;
+			waiting->supervisor = supervisor;
+			waiting->woken_after = 0;
 		}
 		first_try = false;
 		if (supervisor == 0)
-			launch_supervisor(&waiting);
+			launch_supervisor(waiting);
 		else
 		{
-			release_launch_lock(&waiting);
-			consult_supervisor(&waiting);
+			release_launch_lock(waiting);
+			consult_supervisor(waiting);
 		}
 
 		now = GetCurrentTimestamp();
@@ -256,4 +256,24 @@ geonn_engine_connect(pid_t *engine_pid)
 					 errhint("The server log says how far it came.")));
 		geonn_pause(GEONN_WAIT_START, TRY_INTERVAL);
 	}
+}
+
+int
+geonn_engine_connect(pid_t *engine_pid)
+{
+	Waiting		waiting = {.launch_file = -1,.ended = *engine_pid};
+	volatile int socket = -1;
+
+	PG_TRY();
+	{
+		socket = connect_or_launch(&waiting, engine_pid);
+	}
+	PG_CATCH();
+	{
+		release_launch_lock(&waiting);
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+	release_launch_lock(&waiting);
+	return socket;
 }

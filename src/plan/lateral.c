@@ -353,12 +353,6 @@ next_of_call(LateralNode *state, Datum *values, bool *nulls)
 	return geonn_search_next(state->node.search, values, nulls);
 }
 
-static const LateralSource call_source = {
-	.make_join = read_call,
-	.read_point = read_call_point,
-	.next = next_of_call
-};
-
 /*
  * Create a search without points; processes share its references.
  */
@@ -426,6 +420,7 @@ end_search(LateralNode *state)
 	if (node->search != NULL && node->search != node->first)
 		geonn_node_end_search(node, node->search, false);
 	node->search = NULL;
+	state->is_asking = false;
 }
 
 void
@@ -461,8 +456,8 @@ sort_neighbours(LateralNode *state)
 	MemoryContextSwitchTo(former);
 }
 
-static void
-begin_search(LateralNode *state)
+void
+geonn_lateral_begin_search(LateralNode *state, bool finds_all)
 {
 	JoinNode   *node = &state->node;
 	Round	   *round = state->round;
@@ -479,7 +474,7 @@ begin_search(LateralNode *state)
 		node->first = node->search;
 
 	/* a rollback to a savepoint must not undo what is still being read, so read all now */
-	if (!node->keeps_order && GetCurrentSubTransactionId() != node->begun_in)
+	if (finds_all || (!node->keeps_order && GetCurrentSubTransactionId() != node->begun_in))
 		geonn_search_complete(node->search);
 	else
 		geonn_search_send(node->search);
@@ -489,9 +484,36 @@ begin_search(LateralNode *state)
 		state->has_references = true;
 	}
 	MemoryContextSwitchTo(former);
-	if (state->source->begin_round != NULL)
-		state->source->begin_round(state);
 }
+
+void
+geonn_lateral_abandon_search(LateralNode *state)
+{
+	JoinNode   *node = &state->node;
+
+	if (node->search == NULL)
+		return;
+	if (node->search == node->first)
+		node->first = NULL;
+	geonn_node_end_search(node, node->search, false);
+	node->search = NULL;
+}
+
+/*
+ * Implements LateralSource.begin_round.
+ */
+static void
+begin_round_of_call(LateralNode *state)
+{
+	geonn_lateral_begin_search(state, false);
+}
+
+static const LateralSource call_source = {
+	.make_join = read_call,
+	.read_point = read_call_point,
+	.begin_round = begin_round_of_call,
+	.next = next_of_call
+};
 
 /*
  * Go on to the next round; false: no outer row is left.  While the engine searches, read the rows of the
@@ -513,7 +535,8 @@ begin_round(LateralNode *state)
 	state->next->given.count = 0;
 	if (round->given.count == 0)
 		return false;
-	begin_search(state);
+	state->source->begin_round(state);
+	state->is_asking = true;
 	if (!is_first)
 		take_rows(state, state->next);
 	if (state->node.keeps_order)
@@ -591,7 +614,7 @@ show_pair(LateralNode *state, uint64 number)
 static bool
 next_neighbour(LateralNode *state)
 {
-	while (state->node.search != NULL && (state->holds_neighbour || take_neighbour(state)))
+	while (state->is_asking && (state->holds_neighbour || take_neighbour(state)))
 	{
 		uint64		number =
 			(DatumGetUInt64(state->neighbour->tts_values[state->columns - 1]) >> state->source->rank_bits) - 1;

@@ -65,7 +65,7 @@ typedef struct LateralSource
 	/* Set the point of an outer row, whose columns are in the scan's slot. */
 	void		(*read_point) (LateralNode *state, Round *round, OuterRow *row);
 
-	/* Begin a round, whose search has begun; may be NULL. */
+	/* Begin a round, and its search (geonn_lateral_begin_search) if it needs one. */
 	void		(*begin_round) (LateralNode *state);
 
 	/*
@@ -112,6 +112,7 @@ struct LateralNode
 	int			wanted;			/* how many outer rows the next round takes, if they fit */
 
 	/* the present round */
+	bool		is_asking;		/* the round may have neighbours that were not returned */
 	Tuplesortstate *sorted;		/* neighbours in the outer rows' order; NULL: unsorted */
 	bool		holds_neighbour;	/* neighbour has not been returned yet */
 	uint64		current;		/* the number of the row in outer_slot */
@@ -127,6 +128,15 @@ extern void geonn_lateral_begin_rows(LateralNode *state, EState *estate);
 
 /* Set the outer columns of this slot, which is like the scan's. */
 extern void geonn_lateral_set_outer(const LateralNode *state, TupleTableSlot *outer, TupleTableSlot *slot);
+
+/*
+ * Begin the present round's search; the first one sends the references, which the later ones use.  finds_all: find
+ * all rows now.
+ */
+extern void geonn_lateral_begin_search(LateralNode *state, bool finds_all);
+
+/* End the round's search, if it has one, which an error has interrupted as it began. */
+extern void geonn_lateral_abandon_search(LateralNode *state);
 
 /* Implement JoinNodeMethods. */
 extern TupleTableSlot *geonn_lateral_next_row(JoinNode *node);

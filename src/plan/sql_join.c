@@ -18,6 +18,10 @@
  * of range.  References with a NULL or empty point have no distance, and come last: where the rows that have one
  * are fewer than are needed, all references are candidates, too.  References whose coordinates are out of range are
  * candidates for each outer row.
+ *
+ * A statement that PostgreSQL answers must not fail for want of the engine.  Where a round's search cannot begin, the
+ * keys of all references decide for this round and those after it, and a warning says so.  The first round's search
+ * is complete before the node returns a row; only an engine that ends later, in the middle of a round, is an error.
  */
 #include "postgres.h"
 
@@ -60,7 +64,7 @@ typedef enum Stage
 {
 	STAGE_SEARCH,				/* the round's search */
 	STAGE_WIDE_SEARCH,			/* a second search, for the rows that the first left undecided */
-	STAGE_ALL,					/* all references */
+	STAGE_ALL,					/* all references, for the rows without a search and those still undecided */
 	STAGE_END
 } Stage;
 
@@ -122,9 +126,12 @@ typedef struct SqlJoin
 	uint64		widened;		/* how many outer rows the second searches were for */
 	uint64		compared;		/* how many outer rows were compared with all references */
 	uint64		rechecked;		/* how many candidates had their keys evaluated */
+	bool		without_engine; /* a search could not begin, so that no other one is tried */
 
 	/* a round */
 	Stage		stage;
+	bool		is_searched;	/* the round has a search */
+	uint64		points_left;	/* how many points of the present search have answers that were not taken */
 	GeonnSearch *wide;			/* the second search; NULL: none */
 	GeonnJoin	wide_join;
 	GivenPoints wide_given;
@@ -436,6 +443,7 @@ make_join(LateralNode *lateral, TupleDesc *row_type)
 	join->wanted = count_rows(join, join->limit, PG_UINT64_MAX, true);
 	read_references(join);
 	join->k = neighbours_needed(join);
+	join->without_engine = false;
 	join->given = (GivenPoints) {
 		.count = join->k > 0 ? join->valid.count : 0,
 		.point = reference_point,
@@ -564,8 +572,8 @@ begin_candidates(SqlJoin *join, uint64 count)
 
 /*
  * Take the rows of the next point that the search has answered, and choose among them, or note that they leave the
- * outer row undecided.  `asked` has the numbers of the outer rows; NULL: they are those of the points.  False: the
- * search has no more rows.
+ * outer row undecided.  `asked` has the numbers of the outer rows; NULL: they are those of the points.  False: none
+ * is left.
  */
 static bool
 take_answer(SqlJoin *join, GeonnSearch *search, uint32 k, const Numbers *asked)
@@ -580,10 +588,14 @@ take_answer(SqlJoin *join, GeonnSearch *search, uint32 k, const Numbers *asked)
 	Datum		values[SEARCH_COLUMNS];
 	bool		nulls[SEARCH_COLUMNS];
 
+	/* do not ask for more than all: the engine may have ended since */
+	if (join->points_left == 0)
+		return false;
+	join->points_left--;
 	for (uint64 i = 0; i < answered; i++)
 	{
 		if (!geonn_search_next(search, values, nulls))
-			return false;
+			elog(ERROR, "a search lacks rows of %llu points", (unsigned long long) join->points_left + 1);
 		if (i == 0)
 		{
 			number = (uint64) DatumGetInt64(values[SEARCH_NUMBER]) - 1;
@@ -625,6 +637,79 @@ asked_point(void *state, uint64 number, PointRow *row)
 	row->longitude = outer->longitude;
 }
 
+/*
+ * Does this error say that the engine cannot be had, or cannot do what it is asked to?  An internal error, too: an
+ * engine that was started anew does not know the references.  Others, as a cancellation, end the statement.  While
+ * parallel workers run, any error can be one of theirs.
+ */
+static bool
+is_of_engine(const ErrorData *error)
+{
+	if (IsInParallelMode())
+		return false;
+	switch (ERRCODE_TO_CATEGORY(error->sqlerrcode))
+	{
+		case ERRCODE_CONNECTION_EXCEPTION:
+		case ERRCODE_FEATURE_NOT_SUPPORTED:
+		case ERRCODE_INSUFFICIENT_RESOURCES:
+		case ERRCODE_PROGRAM_LIMIT_EXCEEDED:
+		case ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE:
+		case ERRCODE_SYSTEM_ERROR:
+		case ERRCODE_INTERNAL_ERROR:
+			return true;
+		default:
+			return false;
+	}
+}
+
+/*
+ * Begin a search of the present round by this function.  False: the engine cannot be had, and the user was told why.
+ *
+ * No subtransaction is needed: a search of rows and points that this process has, holds nothing of PostgreSQL's but
+ * memory and files, which go when the search is ended.
+ */
+static bool
+try_search(SqlJoin *join, void (*begin) (SqlJoin *join))
+{
+	MemoryContext former = CurrentMemoryContext;
+
+	PG_TRY();
+	{
+		begin(join);
+	}
+	PG_CATCH();
+	{
+		ErrorData  *error;
+
+		MemoryContextSwitchTo(former);
+		error = CopyErrorData();
+		if (!is_of_engine(error))
+			PG_RE_THROW();
+		FlushErrorState();
+		join->without_engine = true;
+		ereport(WARNING,
+				(errcode(error->sqlerrcode),
+				 errmsg("geonn compares each row of a nearest-neighbour subquery with all references, as its engine cannot search: %s",
+						error->message),
+				 error->detail != NULL ? errdetail("%s", error->detail) : 0,
+				 error->hint != NULL ? errhint("%s", error->hint) : 0));
+		FreeErrorData(error);
+	}
+	PG_END_TRY();
+	return !join->without_engine;
+}
+
+static void
+begin_search(SqlJoin *join)
+{
+	const Round *round = join->lateral.round;
+
+	join->points_left = 0;
+	for (uint64 i = 0; i < round->given.count; i++)
+		join->points_left += !round->rows[i].latitude_is_null;
+	geonn_lateral_begin_search(&join->lateral, !join->lateral.has_references);
+}
+
 static void
 begin_wide_search(SqlJoin *join)
 {
@@ -634,6 +719,7 @@ begin_wide_search(SqlJoin *join)
 	join->asked = join->undecided;
 	join->undecided = (Numbers) {0};
 	join->widened += join->asked.count;
+	join->points_left = join->asked.count;
 	join->wide_given = (GivenPoints) {
 		.count = join->asked.count,
 		.point = asked_point,
@@ -649,6 +735,8 @@ begin_wide_search(SqlJoin *join)
 	/* a rollback to a savepoint must not undo what is still being read, so read all now */
 	if (GetCurrentSubTransactionId() != lateral->node.begun_in)
 		geonn_search_complete(join->wide);
+	else
+		geonn_search_send(join->wide);
 	MemoryContextSwitchTo(former);
 }
 
@@ -673,7 +761,7 @@ compare_with_all(SqlJoin *join)
 	double		latitude;
 	double		longitude;
 
-	while (join->next_row < round->given.count && !round->rows[join->next_row].latitude_is_null)
+	while (join->is_searched && join->next_row < round->given.count && !round->rows[join->next_row].latitude_is_null)
 		join->next_row++;
 	if (join->wanted == 0)
 		return false;
@@ -706,13 +794,17 @@ next_outer_row(SqlJoin *join)
 	switch (join->stage)
 	{
 		case STAGE_SEARCH:
-			if (join->k > 0 && take_answer(join, join->lateral.node.search, join->k, NULL))
+			if (join->is_searched && take_answer(join, join->lateral.node.search, join->k, NULL))
 				return true;
 			join->stage = STAGE_ALL;
-			if (join->undecided.count > 0)
-			{
-				begin_wide_search(join);
+			if (join->undecided.count == 0)
+				return true;
+			if (try_search(join, begin_wide_search))
 				join->stage = STAGE_WIDE_SEARCH;
+			else
+			{
+				end_wide_search(join);
+				join->undecided = join->asked;
 			}
 			return true;
 		case STAGE_WIDE_SEARCH:
@@ -744,6 +836,9 @@ begin_round(LateralNode *lateral)
 	join->undecided = (Numbers) {0};
 	join->next_row = join->next_undecided = 0;
 	join->next = join->end = 0;
+	join->is_searched = join->k > 0 && !join->without_engine && try_search(join, begin_search);
+	if (!join->is_searched)
+		geonn_lateral_abandon_search(lateral);
 }
 
 /*

@@ -1,0 +1,117 @@
+
+# A nearest-neighbour subquery that PostgreSQL answers has its rows, too, where the engine cannot be had, and in cursors.
+
+use strict;
+use warnings;
+
+use Geonn;
+use Test::More;
+
+my $tables = q{
+	CREATE TABLE o AS SELECT i AS id, i * 7 % 170 - 85.0::float8 AS lat, i * 13 % 360 - 180.0::float8 AS lon FROM generate_series(1, 1500) i;
+	CREATE TABLE r AS SELECT i AS id, i * 11 % 170 - 85.0::float8 AS lat, i * 17 % 360 - 180.0::float8 AS lon FROM generate_series(1, 300) i;
+	INSERT INTO o VALUES (2000, NULL, 0), (2001, 5, NULL);
+	INSERT INTO r VALUES (2000, NULL, 0), (2001, 5, 200);
+	ANALYZE o, r;
+};
+my $distance = 'geonn_distance(o.lat, o.lon, r.lat, r.lon)';
+my $subquery = "SELECT r.id, r.lat, $distance AS d FROM r ORDER BY $distance, r.id LIMIT \$1 OFFSET \$2";
+
+# The rows of a statement with the node, `before` its execution some more statements; and what is said on the way.
+sub rows_of
+{
+	my ($node, $join, $values, $before) = @_;
+	my $statement = "SELECT o.id AS own, n.* FROM o $join LATERAL ($subquery) n ON true";
+	my ($out, $messages);
+
+	$node->psql('postgres', qq{
+		LOAD 'geonn';
+		SET plan_cache_mode = force_generic_plan;
+		SET jit = off;
+		PREPARE plain(bigint, bigint) AS $statement;
+		CREATE TEMP TABLE b AS EXECUTE plain$values;
+		SET geonn.enable_sql_joins = on;
+		PREPARE searched(bigint, bigint) AS $statement;
+		EXPLAIN (COSTS OFF) EXECUTE searched$values;
+		$before
+		CREATE TEMP TABLE a AS EXECUTE searched$values;
+		SELECT 'rows: ' || (SELECT count(*) FROM a) || ', differences: ' || count(*)
+		FROM ((TABLE a EXCEPT ALL TABLE b) UNION ALL (TABLE b EXCEPT ALL TABLE a)) x;
+	}, stdout => \$out, stderr => \$messages);
+	like($out, qr/geonn subquery join/, "the plan has the node");
+	return ($out =~ /(rows: .*)/ ? $1 : '', $messages);
+}
+
+# no background worker is left for the supervisor
+my $alone = new_server('sql_alone', conf => "max_worker_processes = 0\nmax_logical_replication_workers = 0");
+
+$alone->safe_psql('postgres', $tables);
+for my $case ([ 'JOIN', '(3, 0)', 4506 ], [ 'LEFT JOIN', '(1, 2)', 1502 ], [ 'LEFT JOIN', '(0, 0)', 1502 ])
+{
+	my ($join, $values, $rows) = @$case;
+	my ($found, $messages) = rows_of($alone, $join, $values, '');
+
+	is($found, "rows: $rows, differences: 0", "$join, $values: the rows of a server that cannot start an engine");
+	if ($values eq '(0, 0)')
+	{
+		unlike($messages, qr/WARNING/, 'and without rows nothing is searched for');
+		next;
+	}
+	like($messages, qr/WARNING: .*compares each row .* with all references.*could not register the geonn supervisor/, 'and a warning says why they took long');
+	is(() = $messages =~ /WARNING/g, 1, 'once');
+}
+
+my $node = new_server('sql_with', preload => 1, conf => 'geonn.idle_session_timeout = 0');
+
+$node->safe_psql('postgres', $tables);
+
+# another session has the only place
+$node->safe_psql('postgres', 'ALTER SYSTEM SET geonn.max_sessions = 1; SELECT pg_reload_conf()');
+my $other = $node->background_psql('postgres');
+
+$other->query_safe(q{
+	BEGIN;
+	DECLARE c CURSOR FOR SELECT * FROM geonn_nearest('o', 'r', k => 5);
+	FETCH 1 FROM c});
+my ($found, $messages) = rows_of($node, 'JOIN', '(2, 0)', q{SET geonn.admission_timeout = '100ms';});
+is($found, 'rows: 3004, differences: 0', 'the rows where no session becomes free');
+like($messages, qr/WARNING: .*no session with the geonn engine became free within 100 ms/, 'and the warning');
+$other->quit;
+$node->safe_psql('postgres', 'ALTER SYSTEM RESET geonn.max_sessions; SELECT pg_reload_conf()');
+
+# the engine ends between two rounds
+my $client = $node->background_psql('postgres', on_error_stop => 0);
+my $select = 'SELECT o.id, n.id AS ref FROM o, LATERAL (' . ($subquery =~ s/\$1/3/r =~ s/\$2/0/r) . ') n';
+
+$client->query_safe(qq{
+	SET geonn.enable_sql_joins = on;
+	SET client_min_messages = error;
+	BEGIN;
+	DECLARE c CURSOR FOR $select;
+	FETCH 1 FROM c});
+my ($engine) = engines_of($node->{_pid});
+kill('KILL', $engine);
+wait_until(sub { return is_gone($engine) }, 'the engine is gone');
+is($client->query('FETCH ALL FROM c') =~ tr/\n//, 4504, 'an engine that ends between two rounds');
+$client->quit;
+
+# cursors go backwards where they do without geonn
+for my $setting ('off', 'on')
+{
+	my ($out, $error);
+
+	$node->psql('postgres', "SET geonn.enable_sql_joins = $setting; SET enable_nestloop = $setting; BEGIN; DECLARE c CURSOR FOR $select; FETCH 5 FROM c; FETCH BACKWARD 2 FROM c",
+		stdout => \$out, stderr => \$error);
+	like($error, qr/cursor can only scan forward/, "$setting: a cursor without SCROLL goes forwards, as those of PostgreSQL's joins");
+	is($node->safe_psql('postgres', qq{
+		SET geonn.enable_sql_joins = $setting;
+		BEGIN;
+		DECLARE c SCROLL CURSOR FOR $select;
+		MOVE 200 FROM c;
+		FETCH BACKWARD 1 FROM c;
+		FETCH FIRST FROM c;
+		FETCH LAST FROM c;
+	}) =~ tr/\n//, 2, "$setting: one with SCROLL goes back");
+}
+
+done_testing();
