@@ -31,12 +31,11 @@
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
-#include "utils/sortsupport.h"
 
 #include "base/compat.h"
 #include "base/settings.h"
 #include "common/protocol.h"
-#include "join/reference_memory.h"
+#include "plan/sql_candidates.h"
 #include "plan/sql_join.h"
 
 /*
@@ -68,64 +67,25 @@ typedef enum Stage
 	STAGE_END
 } Stage;
 
-typedef struct Reference
-{
-	Datum	   *values;			/* [reference_columns]; they point into a copy of the row */
-	bool	   *nulls;
-	double		latitude;
-	double		longitude;
-} Reference;
-
-/* a reference that may be among the rows of an outer row */
-typedef struct Candidate
-{
-	uint64		reference;
-	Datum	   *keys;			/* [the node's keys]; NULL: not evaluated */
-	bool	   *nulls;
-} Candidate;
-
-/* numbers of outer rows of a round, or of references */
-typedef struct Numbers
-{
-	uint64		count;
-	uint64		room;
-	uint64	   *numbers;
-} Numbers;
-
 typedef struct SqlJoin
 {
 	LateralNode lateral;		/* first field */
-	int			keys;
-	ExprState **key;			/* [keys] */
-	SortSupport order;			/* [keys] */
-	int			points;			/* 1, or 2 for latitude and longitude */
-	ExprState  *observation[2]; /* the observation's point */
-	int			reference[2];	/* the columns of the reference's point, from 0 on */
-	GeonnPointKind kind;
+	SqlReferences references;
+	SqlCandidates candidates;	/* of the present outer row */
+	TupleTableSlot *present_slot; /* for that outer row */
+	ExprState  *observation[2]; /* the observation's point; [references.points] */
 	int			metric;
 	const char *function;
 	ExprState  *limit;
 	ExprState  *offset;
 	ExprState **output;			/* [lateral.columns - 1] */
 	int		   *output_key;		/* likewise: the index of an equal key, or -1 */
-	int			reference_columns;
-	TupleTableSlot *pair;		/* like the scan's slot: an outer row and a reference, without outputs */
-	TupleTableSlot *outer_slot; /* for that outer row */
-	TupleTableSlot *reference_slot; /* for a reference that is read */
-	ExprContext *expressions;	/* its memory has the candidates of an outer row */
 
 	/* one execution */
-	uint64		skipped;		/* OFFSET */
-	uint64		wanted;			/* LIMIT; the greatest number: none */
 	uint32		k;				/* how many references the search returns; 0: nothing is searched for */
-	Reference  *references;		/* [count] */
-	uint64		count;
-	Numbers		valid;			/* the references that the engine has */
-	Numbers		invalid;		/* those that are candidates for each outer row */
-	GivenPoints given;			/* the valid ones, for the engine */
+	GivenPoints given;			/* the references for the engine */
 	uint64		widened;		/* how many outer rows the second searches were for */
 	uint64		compared;		/* how many outer rows were compared with all references */
-	uint64		rechecked;		/* how many candidates had their keys evaluated */
 	bool		without_engine; /* a search could not begin, so that no other one is tried */
 
 	/* a round */
@@ -139,34 +99,10 @@ typedef struct SqlJoin
 	Numbers		asked;			/* those that the second search is for */
 	uint64		next_row;		/* STAGE_ALL: the next outer row, and the next of undecided */
 	uint64		next_undecided;
-
-	/* the present outer row */
-	uint64		present;		/* its number in the round */
-	Candidate  *candidates;		/* in the order of the keys */
-	uint64		next;			/* the index of the next one that is returned */
-	uint64		end;			/* the index after the last one that is returned */
+	uint64		present;		/* the present outer row's number in the round */
 } SqlJoin;
 
 /* ---- the plan ---- */
-
-static void
-begin_keys(SqlJoin *join, const CustomScan *scan, List *keys)
-{
-	const List *operators = list_nth(scan->custom_private, SQL_OPERATORS);
-	const List *collations = list_nth(scan->custom_private, SQL_COLLATIONS);
-	const List *nulls_first = list_nth(scan->custom_private, SQL_NULLS_FIRST);
-
-	join->key = palloc(join->keys * sizeof(ExprState *));
-	join->order = palloc0(join->keys * sizeof(SortSupportData));
-	for (int i = 0; i < join->keys; i++)
-	{
-		join->key[i] = ExecInitExpr(list_nth(keys, i), &join->lateral.node.custom.ss.ps);
-		join->order[i].ssup_cxt = CurrentMemoryContext;
-		join->order[i].ssup_collation = list_nth_oid(collations, i);
-		join->order[i].ssup_nulls_first = list_nth_int(nulls_first, i) != 0;
-		PrepareSortSupportFromOrderingOp(list_nth_oid(operators, i), &join->order[i]);
-	}
-}
 
 static void
 begin_outputs(SqlJoin *join, const CustomScan *scan, List *outputs)
@@ -192,7 +128,7 @@ begin_join(JoinNode *node, EState *estate, int flags)
 	LateralNode *lateral = &join->lateral;
 	PlanState  *plan = &node->custom.ss.ps;
 	const CustomScan *scan = (const CustomScan *) plan->plan;
-	const List *point = list_nth(scan->custom_private, SQL_POINT);
+	int			keys = list_length(list_nth(scan->custom_private, SQL_OPERATORS));
 	int			outputs = list_length(list_nth(scan->custom_private, SQL_OUTPUTS));
 	List	   *rest = scan->custom_exprs;
 	PlanState  *references;
@@ -204,72 +140,36 @@ begin_join(JoinNode *node, EState *estate, int flags)
 	references = ExecInitNode(lsecond(scan->custom_plans), estate,
 							  flags & ~(EXEC_FLAG_REWIND | EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK));
 	node->custom.custom_ps = lappend(node->custom.custom_ps, references);
-	join->reference_columns = list_length(scan->custom_scan_tlist) - lateral->outer_columns - outputs;
-
-	join->keys = list_length(list_nth(scan->custom_private, SQL_OPERATORS));
-	begin_keys(join, scan, rest);
-	rest = list_copy_tail(rest, join->keys);
-	join->points = list_length(point);
-	for (int i = 0; i < join->points; i++)
-	{
+	geonn_sql_references_begin(&join->references, references, list_nth(scan->custom_private, SQL_POINT),
+							   (GeonnPointKind) intVal(list_nth(scan->custom_private, SQL_POINT_KIND)));
+	geonn_candidates_begin(&join->candidates, &join->references, plan, list_truncate(list_copy(rest), keys),
+						   lateral->slot->tts_tupleDescriptor);
+	rest = list_copy_tail(rest, keys);
+	for (int i = 0; i < join->references.points; i++)
 		join->observation[i] = ExecInitExpr(list_nth(rest, i), plan);
-		join->reference[i] = list_nth_int(point, i);
-	}
-	rest = list_copy_tail(rest, join->points);
+	rest = list_copy_tail(rest, join->references.points);
 	join->limit = ExecInitExpr(linitial(rest), plan);
 	join->offset = ExecInitExpr(lsecond(rest), plan);
 	rest = list_copy_tail(rest, 2);
 	begin_outputs(join, scan, list_truncate(list_copy(rest), outputs));
 	node->filter = list_copy_tail(rest, outputs);
 
-	join->kind = (GeonnPointKind) intVal(list_nth(scan->custom_private, SQL_POINT_KIND));
 	join->metric = intVal(list_nth(scan->custom_private, SQL_METRIC));
 	join->function = strVal(list_nth(scan->custom_private, SQL_FUNCTION));
-	join->pair = ExecInitExtraTupleSlot(estate, lateral->slot->tts_tupleDescriptor, &TTSOpsVirtual);
-	join->outer_slot = ExecInitExtraTupleSlot(estate, lateral->outer_slot->tts_tupleDescriptor,
-											  &TTSOpsMinimalTuple);
-	join->reference_slot = ExecInitExtraTupleSlot(estate, ExecGetResultType(references), &TTSOpsMinimalTuple);
-	join->expressions = CreateExprContext(estate);
+	join->present_slot = ExecInitExtraTupleSlot(estate, lateral->outer_slot->tts_tupleDescriptor, &TTSOpsMinimalTuple);
 	geonn_lateral_begin_rows(lateral, estate);
 }
 
 /* ---- points ---- */
-
-/*
- * Read a point from its values.  Returns the status; POINT_NULL also for an empty one.  A value that geonn cannot
- * read counts as out of range.
- */
-static PointStatus
-read_point(const SqlJoin *join, const NullableDatum *values, double *latitude, double *longitude)
-{
-	GeonnPointState state;
-	int32		detail;
-
-	for (int i = 0; i < join->points; i++)
-	{
-		if (values[i].isnull)
-			return POINT_NULL;
-	}
-	if (join->kind == GEONN_POINT_NONE)
-	{
-		*latitude = DatumGetFloat8(values[0].value);
-		*longitude = DatumGetFloat8(values[1].value);
-		return geonn_point_status(*latitude, *longitude);
-	}
-	state = geonn_point_decode(join->kind, values[0].value, latitude, longitude, &detail);
-	if (state == GEONN_POINT_EMPTY)
-		return POINT_NULL;
-	return state == GEONN_POINT_OK ? geonn_point_status(*latitude, *longitude) : POINT_NOT_FINITE;
-}
 
 static PointStatus
 read_observation(const SqlJoin *join, ExprContext *expressions, double *latitude, double *longitude)
 {
 	NullableDatum values[2];
 
-	for (int i = 0; i < join->points; i++)
+	for (int i = 0; i < join->references.points; i++)
 		values[i].value = ExecEvalExprSwitchContext(join->observation[i], expressions, &values[i].isnull);
-	return read_point(join, values, latitude, longitude);
+	return geonn_sql_read_point(&join->references, values, latitude, longitude);
 }
 
 /*
@@ -284,97 +184,6 @@ read_outer_point(LateralNode *lateral, Round *round pg_attribute_unused(), Outer
 
 	row->latitude_is_null = row->longitude_is_null = !is_valid;
 	row->limits = NULL;
-}
-
-static void
-add_number(Numbers *numbers, uint64 number, MemoryContext context)
-{
-	if (numbers->count == numbers->room)
-	{
-		numbers->room = Max(1024, numbers->room * 2);
-		numbers->numbers = numbers->numbers == NULL ?
-			MemoryContextAllocHuge(context, numbers->room * sizeof(uint64)) :
-			repalloc_huge(numbers->numbers, numbers->room * sizeof(uint64));
-	}
-	numbers->numbers[numbers->count++] = number;
-}
-
-/* ---- references ---- */
-
-/*
- * Implements GivenPoints.point: a reference that the engine takes; its id is its index among all.
- */
-static void
-reference_point(void *state, uint64 number, PointRow *row)
-{
-	const SqlJoin *join = state;
-	uint64		index = join->valid.numbers[number];
-
-	row->id = UInt64GetDatum(index);
-	row->latitude = join->references[index].latitude;
-	row->longitude = join->references[index].longitude;
-}
-
-static void
-keep_reference(SqlJoin *join, TupleTableSlot *row, ReferenceMemory *memory)
-{
-	Reference  *reference = &join->references[join->count];
-	int			columns = join->reference_columns;
-	TupleTableSlot *slot = join->reference_slot;
-	MinimalTuple tuple = ExecCopySlotMinimalTuple(row);
-	NullableDatum values[2];
-	PointStatus status;
-
-	geonn_reference_memory_add_bytes(memory, sizeof(Reference) + columns * (sizeof(Datum) + sizeof(bool)) + tuple->t_len,
-									 "rows");
-	ExecStoreMinimalTuple(tuple, slot, false);
-	slot_getallattrs(slot);
-	reference->values = palloc(columns * sizeof(Datum));
-	reference->nulls = palloc(columns * sizeof(bool));
-	memcpy(reference->values, slot->tts_values, columns * sizeof(Datum));
-	memcpy(reference->nulls, slot->tts_isnull, columns * sizeof(bool));
-	for (int i = 0; i < join->points; i++)
-		values[i] = (NullableDatum) {reference->values[join->reference[i]], reference->nulls[join->reference[i]]};
-	status = read_point(join, values, &reference->latitude, &reference->longitude);
-	if (status != POINT_NULL)
-		add_number(status == POINT_VALID ? &join->valid : &join->invalid, join->count, CurrentMemoryContext);
-	join->count++;
-}
-
-/*
- * The next row of the references' plan, which keeps what it allocates until the node ends.
- */
-static TupleTableSlot *
-next_reference(const SqlJoin *join)
-{
-	const ScanState *node = &join->lateral.node.custom.ss;
-	MemoryContext former = MemoryContextSwitchTo(node->ps.state->es_query_cxt);
-	TupleTableSlot *slot = ExecProcNode(lsecond(join->lateral.node.custom.custom_ps));
-
-	MemoryContextSwitchTo(former);
-	return slot;
-}
-
-static void
-read_references(SqlJoin *join)
-{
-	ReferenceMemory *memory = geonn_reference_memory_create("the subquery", 0);
-	uint64		room = 1024;
-	TupleTableSlot *slot;
-
-	join->references = palloc(room * sizeof(Reference));
-	join->count = 0;
-	join->valid = join->invalid = (Numbers) {0};
-	for (slot = next_reference(join); !TupIsNull(slot); slot = next_reference(join))
-	{
-		CHECK_FOR_INTERRUPTS();
-		if (join->count == room)
-		{
-			room *= 2;
-			join->references = repalloc_huge(join->references, room * sizeof(Reference));
-		}
-		keep_reference(join, slot, memory);
-	}
 }
 
 /* ---- the question ---- */
@@ -406,10 +215,13 @@ count_rows(const SqlJoin *join, ExprState *expression, uint64 without, bool is_l
 static uint32
 neighbours_needed(const SqlJoin *join)
 {
-	if (join->wanted == 0 || join->wanted > GEONN_K_MAX || join->skipped > GEONN_K_MAX ||
-		join->wanted + join->skipped >= GEONN_K_MAX || join->wanted + join->skipped > join->valid.count)
+	uint64		wanted = join->candidates.wanted;
+	uint64		skipped = join->candidates.skipped;
+
+	if (wanted == 0 || wanted > GEONN_K_MAX || skipped > GEONN_K_MAX || wanted + skipped >= GEONN_K_MAX ||
+		wanted + skipped > join->references.valid.count)
 		return 0;
-	return (uint32) (join->wanted + join->skipped + 1);
+	return (uint32) (wanted + skipped + 1);
 }
 
 static PointSource *
@@ -439,15 +251,15 @@ make_join(LateralNode *lateral, TupleDesc *row_type)
 	SqlJoin    *join = (SqlJoin *) lateral;
 	GeonnJoin  *result = palloc0(sizeof(GeonnJoin));
 
-	join->skipped = count_rows(join, join->offset, 0, false);
-	join->wanted = count_rows(join, join->limit, PG_UINT64_MAX, true);
-	read_references(join);
+	join->candidates.skipped = count_rows(join, join->offset, 0, false);
+	join->candidates.wanted = count_rows(join, join->limit, PG_UINT64_MAX, true);
+	geonn_sql_references_read(&join->references);
 	join->k = neighbours_needed(join);
 	join->without_engine = false;
 	join->given = (GivenPoints) {
-		.count = join->k > 0 ? join->valid.count : 0,
-		.point = reference_point,
-		.state = join,
+		.count = join->k > 0 ? join->references.valid.count : 0,
+		.point = geonn_sql_reference_point,
+		.state = &join->references,
 		.each_alone = true
 	};
 
@@ -479,93 +291,18 @@ make_join(LateralNode *lateral, TupleDesc *row_type)
 static void
 begin_outer_row(SqlJoin *join, uint64 number)
 {
-	const OuterRow *row = &join->lateral.round->rows[number];
+	const LateralNode *lateral = &join->lateral;
+	const OuterRow *row = &lateral->round->rows[number];
+	TupleTableSlot *pair = join->candidates.pair;
 
 	join->present = number;
-	ResetExprContext(join->expressions);
-	ExecClearTuple(join->pair);
-	ExecStoreMinimalTuple(row->tuple, join->outer_slot, false);
-	geonn_lateral_set_outer(&join->lateral, join->outer_slot, join->pair);
-	memset(join->pair->tts_isnull + join->lateral.outer_columns, true,
-		   (join->lateral.columns - 1 + join->reference_columns) * sizeof(bool));
-	ExecStoreVirtualTuple(join->pair);
-	join->expressions->ecxt_scantuple = join->pair;
-}
-
-/*
- * Set the pair's columns of a reference.
- */
-static void
-show_reference(const SqlJoin *join, uint64 number)
-{
-	const Reference *reference = &join->references[number];
-	int			first = join->lateral.outer_columns + join->lateral.columns - 1;
-
-	memcpy(join->pair->tts_values + first, reference->values, join->reference_columns * sizeof(Datum));
-	memcpy(join->pair->tts_isnull + first, reference->nulls, join->reference_columns * sizeof(bool));
-}
-
-static void
-evaluate_keys(SqlJoin *join, uint64 count)
-{
-	MemoryContext memory = join->expressions->ecxt_per_tuple_memory;
-	Datum	   *keys = MemoryContextAllocHuge(memory, count * join->keys * sizeof(Datum));
-	bool	   *nulls = MemoryContextAllocHuge(memory, count * join->keys * sizeof(bool));
-
-	for (uint64 i = 0; i < count; i++)
-	{
-		Candidate  *candidate = &join->candidates[i];
-
-		CHECK_FOR_INTERRUPTS();
-		candidate->keys = keys + i * join->keys;
-		candidate->nulls = nulls + i * join->keys;
-		show_reference(join, candidate->reference);
-		for (int key = 0; key < join->keys; key++)
-			candidate->keys[key] = ExecEvalExprSwitchContext(join->key[key], join->expressions, &candidate->nulls[key]);
-	}
-	join->rechecked += count;
-}
-
-static int
-compare_candidates(const void *left, const void *right, void *argument)
-{
-	const SqlJoin *join = argument;
-	const Candidate *one = left;
-	const Candidate *other = right;
-
-	for (int i = 0; i < join->keys; i++)
-	{
-		int			result = ApplySortComparator(one->keys[i], one->nulls[i], other->keys[i], other->nulls[i],
-												 &join->order[i]);
-
-		if (result != 0)
-			return result;
-	}
-	return one->reference < other->reference ? -1 : one->reference > other->reference;
-}
-
-/*
- * Bring the present outer row's candidates into the order of the keys, unless they are, and have those within OFFSET
- * and LIMIT returned.
- */
-static void
-choose(SqlJoin *join, uint64 count, bool is_ordered)
-{
-	if (!is_ordered && count > 1)
-	{
-		evaluate_keys(join, count);
-		qsort_arg(join->candidates, count, sizeof(Candidate), compare_candidates, join);
-	}
-	join->next = Min(join->skipped, count);
-	join->end = join->next + Min(join->wanted, count - join->next);
-}
-
-static void
-begin_candidates(SqlJoin *join, uint64 count)
-{
-	join->candidates = MemoryContextAllocHuge(join->expressions->ecxt_per_tuple_memory,
-											  Max(count, 1) * sizeof(Candidate));
-	memset(join->candidates, 0, count * sizeof(Candidate));
+	ResetExprContext(join->candidates.expressions);
+	ExecClearTuple(pair);
+	ExecStoreMinimalTuple(row->tuple, join->present_slot, false);
+	geonn_lateral_set_outer(lateral, join->present_slot, pair);
+	memset(pair->tts_isnull + lateral->outer_columns, true,
+		   (pair->tts_tupleDescriptor->natts - lateral->outer_columns) * sizeof(bool));
+	ExecStoreVirtualTuple(pair);
 }
 
 /* ---- stages ---- */
@@ -578,13 +315,15 @@ begin_candidates(SqlJoin *join, uint64 count)
 static bool
 take_answer(SqlJoin *join, GeonnSearch *search, uint32 k, const Numbers *asked)
 {
-	uint64		needed = join->wanted + join->skipped;
-	uint64		answered = Min(k, join->valid.count);
+	const SqlReferences *references = &join->references;
+	SqlCandidates *candidates = &join->candidates;
+	uint64		needed = candidates->wanted + candidates->skipped;
+	uint64		answered = Min(k, references->valid.count);
 	uint64		count = 0;
 	uint64		number = 0;
 	double		bound = INFINITY;
 	double		distance = 0;
-	bool		is_ordered = join->invalid.count == 0;
+	bool		is_ordered = references->invalid.count == 0;
 	Datum		values[SEARCH_COLUMNS];
 	bool		nulls[SEARCH_COLUMNS];
 
@@ -602,7 +341,7 @@ take_answer(SqlJoin *join, GeonnSearch *search, uint32 k, const Numbers *asked)
 			if (asked != NULL)
 				number = asked->numbers[number];
 			begin_outer_row(join, number);
-			begin_candidates(join, answered + join->invalid.count);
+			geonn_candidates_reserve(candidates, answered + references->invalid.count);
 		}
 		/* the distances alone decide where each is greater than the one before by more than the margin */
 		if (i > 0 && DatumGetFloat8(values[SEARCH_DISTANCE]) <= Max(distance + MARGIN, SAME_PLACE))
@@ -611,16 +350,16 @@ take_answer(SqlJoin *join, GeonnSearch *search, uint32 k, const Numbers *asked)
 		if (i + 1 == needed)
 			bound = Max(distance + MARGIN, SAME_PLACE);
 		if (distance <= bound)
-			join->candidates[count++].reference = DatumGetUInt64(values[SEARCH_REFERENCE]);
+			candidates->candidates[count++].reference = DatumGetUInt64(values[SEARCH_REFERENCE]);
 	}
-	if (distance <= bound && answered < join->valid.count)
+	if (distance <= bound && answered < references->valid.count)
 	{
-		add_number(&join->undecided, number, join->lateral.round->memory);
+		geonn_numbers_add(&join->undecided, number, join->lateral.round->memory);
 		return true;
 	}
-	for (uint64 i = 0; i < join->invalid.count; i++)
-		join->candidates[count++].reference = join->invalid.numbers[i];
-	choose(join, count, is_ordered);
+	for (uint64 i = 0; i < references->invalid.count; i++)
+		candidates->candidates[count++].reference = references->invalid.numbers[i];
+	geonn_candidates_choose(candidates, count, is_ordered);
 	return true;
 }
 
@@ -756,14 +495,15 @@ static bool
 compare_with_all(SqlJoin *join)
 {
 	const Round *round = join->lateral.round;
-	uint64		count = join->count;
+	SqlCandidates *candidates = &join->candidates;
+	uint64		count = join->references.count;
 	uint64		number;
 	double		latitude;
 	double		longitude;
 
 	while (join->is_searched && join->next_row < round->given.count && !round->rows[join->next_row].latitude_is_null)
 		join->next_row++;
-	if (join->wanted == 0)
+	if (candidates->wanted == 0)
 		return false;
 	if (join->next_row < round->given.count)
 		number = join->next_row++;
@@ -772,15 +512,15 @@ compare_with_all(SqlJoin *join)
 	else
 		return false;
 	begin_outer_row(join, number);
-	if (join->keys == 1 && join->wanted < count && join->skipped < count &&
-		read_observation(join, join->expressions, &latitude, &longitude) == POINT_NULL)
-		count = Min(count, join->wanted + join->skipped);
+	if (candidates->keys == 1 && candidates->wanted < count && candidates->skipped < count &&
+		read_observation(join, candidates->expressions, &latitude, &longitude) == POINT_NULL)
+		count = Min(count, candidates->wanted + candidates->skipped);
 	else
 		join->compared++;
-	begin_candidates(join, count);
+	geonn_candidates_reserve(candidates, count);
 	for (uint64 i = 0; i < count; i++)
-		join->candidates[i].reference = i;
-	choose(join, count, false);
+		candidates->candidates[i].reference = i;
+	geonn_candidates_choose(candidates, count, false);
 	return true;
 }
 
@@ -835,7 +575,7 @@ begin_round(LateralNode *lateral)
 	join->stage = STAGE_SEARCH;
 	join->undecided = (Numbers) {0};
 	join->next_row = join->next_undecided = 0;
-	join->next = join->end = 0;
+	join->candidates.next = join->candidates.end = 0;
 	join->is_searched = join->k > 0 && !join->without_engine && try_search(join, begin_search);
 	if (!join->is_searched)
 		geonn_lateral_abandon_search(lateral);
@@ -850,13 +590,11 @@ next_pair(LateralNode *lateral, Datum *values, bool *nulls)
 	SqlJoin    *join = (SqlJoin *) lateral;
 	const Candidate *candidate;
 
-	while (join->next == join->end)
+	while ((candidate = geonn_candidates_next(&join->candidates)) == NULL)
 	{
 		if (!next_outer_row(join))
 			return false;
 	}
-	candidate = &join->candidates[join->next++];
-	show_reference(join, candidate->reference);
 	for (int i = 0; i < lateral->columns - 1; i++)
 	{
 		int			key = join->output_key[i];
@@ -867,9 +605,9 @@ next_pair(LateralNode *lateral, Datum *values, bool *nulls)
 			nulls[i] = candidate->nulls[key];
 		}
 		else
-			values[i] = ExecEvalExprSwitchContext(join->output[i], join->expressions, &nulls[i]);
+			values[i] = ExecEvalExprSwitchContext(join->output[i], join->candidates.expressions, &nulls[i]);
 	}
-	values[lateral->columns - 1] = UInt64GetDatum((join->present + 1) << RANK_BITS | Min(join->next, RANK_MAX));
+	values[lateral->columns - 1] = UInt64GetDatum((join->present + 1) << RANK_BITS | Min(join->candidates.next, RANK_MAX));
 	nulls[lateral->columns - 1] = false;
 	return true;
 }
@@ -888,9 +626,8 @@ end_execution(JoinNode *node)
 	SqlJoin    *join = (SqlJoin *) node;
 
 	end_wide_search(join);
-	ExecClearTuple(join->pair);
-	ExecClearTuple(join->outer_slot);
-	ExecClearTuple(join->reference_slot);
+	ExecClearTuple(join->candidates.pair);
+	ExecClearTuple(join->present_slot);
 	geonn_lateral_end_execution(node);
 }
 
@@ -901,13 +638,13 @@ explain_join(const JoinNode *node, List *ancestors, ExplainState *explain)
 {
 	const SqlJoin *join = (const SqlJoin *) node;
 	const CustomScan *scan = (const CustomScan *) node->custom.ss.ps.plan;
-	Node	   *limit = list_nth(scan->custom_exprs, join->keys + join->points);
+	Node	   *limit = list_nth(scan->custom_exprs, join->candidates.keys + join->references.points);
 
 	geonn_node_explain_expression(node, ancestors, explain, "Order By", linitial(scan->custom_exprs));
 	geonn_node_explain_expression(node, ancestors, explain, "Limit", limit);
 	if (!explain->analyze)
 		return;
-	ExplainPropertyUInteger("Candidates Rechecked", NULL, join->rechecked, explain);
+	ExplainPropertyUInteger("Candidates Rechecked", NULL, join->candidates.rechecked, explain);
 	ExplainPropertyUInteger("Rows Searched Again", NULL, join->widened, explain);
 	ExplainPropertyUInteger("Rows Compared with All References", NULL, join->compared, explain);
 }

@@ -1,0 +1,58 @@
+/*
+ * sql_candidates.h
+ *		The references that may be among a subquery's rows for an outer row, in the order of its keys.
+ */
+#ifndef GEONN_SQL_CANDIDATES_H
+#define GEONN_SQL_CANDIDATES_H
+
+#include "utils/sortsupport.h"
+
+#include "plan/sql_references.h"
+
+typedef struct Candidate
+{
+	uint64		reference;		/* its index among all references */
+	Datum	   *keys;			/* [SqlCandidates.keys]; NULL: not evaluated */
+	bool	   *nulls;
+} Candidate;
+
+typedef struct SqlCandidates
+{
+	const SqlReferences *references;
+	int			keys;
+	ExprState **key;			/* [keys] */
+	SortSupport order;			/* [keys] */
+	TupleTableSlot *pair;		/* like the scan's slot: an outer row and a reference, without outputs */
+	int			first;			/* the index of the references' columns in pair */
+	ExprContext *expressions;	/* its tuple is pair; its memory has the candidates of an outer row */
+
+	/* one execution */
+	uint64		skipped;		/* OFFSET */
+	uint64		wanted;			/* LIMIT; the greatest number: none */
+	uint64		rechecked;		/* how many candidates had their keys evaluated */
+
+	/* an outer row */
+	Candidate  *candidates;
+	uint64		next;			/* the index of the next one that is returned */
+	uint64		end;			/* the index after the last one that is returned */
+} SqlCandidates;
+
+/*
+ * Begin with the keys of a plan (sql_join.h), whose scan tuple is like `scan`; the references' columns are its last
+ * ones.
+ */
+extern void geonn_candidates_begin(SqlCandidates *candidates, const SqlReferences *references, PlanState *plan,
+								   List *keys, TupleDesc scan);
+
+/* Make room for this many candidates of the present outer row; the caller sets the reference of each. */
+extern void geonn_candidates_reserve(SqlCandidates *candidates, uint64 count);
+
+/*
+ * Bring the candidates into the order of the keys, unless they are, and have those within OFFSET and LIMIT returned.
+ */
+extern void geonn_candidates_choose(SqlCandidates *candidates, uint64 count, bool is_ordered);
+
+/* The next candidate, whose columns pair then has; NULL: none is left. */
+extern const Candidate *geonn_candidates_next(SqlCandidates *candidates);
+
+#endif							/* GEONN_SQL_CANDIDATES_H */

@@ -1,0 +1,66 @@
+/*
+ * sql_references.h
+ *		The references of a nearest-neighbour subquery: the rows of their plan, and which of them the engine gets.
+ */
+#ifndef GEONN_SQL_REFERENCES_H
+#define GEONN_SQL_REFERENCES_H
+
+#include "nodes/execnodes.h"
+
+#include "base/point_limits.h"
+#include "join/join.h"
+#include "points/geometry.h"
+
+typedef struct Reference
+{
+	Datum	   *values;			/* [SqlReferences.columns]; they point into a copy of the row */
+	bool	   *nulls;
+	double		latitude;
+	double		longitude;
+} Reference;
+
+/* indexes of references, or numbers of a round's outer rows */
+typedef struct Numbers
+{
+	uint64		count;
+	uint64		room;
+	uint64	   *numbers;
+} Numbers;
+
+typedef struct SqlReferences
+{
+	PlanState  *plan;			/* returns the references' columns */
+	int			columns;
+	int			points;			/* 1, or 2 for latitude and longitude */
+	int			point[2];		/* the columns of the reference's point, from 0 on */
+	GeonnPointKind kind;		/* of the points of both sides */
+	TupleTableSlot *slot;		/* for a row that is read */
+
+	/* one execution */
+	Reference  *rows;			/* [count] */
+	uint64		count;
+	Numbers		valid;			/* the references that the engine gets */
+	Numbers		invalid;		/* those whose coordinates are out of range */
+} SqlReferences;
+
+/* Begin, with a plan that has begun; point is as SQL_POINT (sql_join.h). */
+extern void geonn_sql_references_begin(SqlReferences *references, PlanState *plan, const List *point,
+									   GeonnPointKind kind);
+
+/* Read all rows into the current memory context.  Raises an error beyond geonn.session_memory_limit. */
+extern void geonn_sql_references_read(SqlReferences *references);
+
+/* Implements GivenPoints.point: one of the valid references; its id is its index among all. */
+extern void geonn_sql_reference_point(void *references, uint64 number, PointRow *row);
+
+/*
+ * Read a point from its values, of which the references say the kind.  Returns the status; POINT_NULL also for an
+ * empty one.  A value that geonn cannot read counts as out of range.
+ */
+extern PointStatus geonn_sql_read_point(const SqlReferences *references, const NullableDatum *values,
+										double *latitude, double *longitude);
+
+/* Add a number; the array grows in this memory context. */
+extern void geonn_numbers_add(Numbers *numbers, uint64 number, MemoryContext context);
+
+#endif							/* GEONN_SQL_REFERENCES_H */
