@@ -108,11 +108,16 @@ kilobytes(uint64 bytes)
 	return (unsigned long long) (bytes / 1024 + (bytes % 1024 != 0));
 }
 
+bool
+geonn_reference_memory_has_room(uint64 bytes)
+{
+	return geonn_session_memory_limit < 0 || all_bytes + bytes <= (uint64) geonn_session_memory_limit * 1024;
+}
+
 void
 geonn_reference_memory_add_bytes(ReferenceMemory *memory, uint64 bytes, const char *what)
 {
-	if (geonn_session_memory_limit >= 0 &&
-		all_bytes + bytes > (uint64) geonn_session_memory_limit * 1024)
+	if (!geonn_reference_memory_has_room(bytes))
 		ereport(ERROR,
 				(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
 				 errmsg("not enough memory for the references of %s: %llu kB needed so far, and geonn.session_memory_limit is %d kB",

@@ -3,41 +3,68 @@
  *		The references that may be among a subquery's rows for an outer row, in the order of its keys.
  *
  * The subquery's own keys are evaluated, and compared as PostgreSQL's sort does.  Rows that tie in all keys come in
- * the order of their reading.
+ * the order of their reading.  Where the references are not kept in memory, PostgreSQL's sort has them, within work_mem
+ * or on disk.
  */
 #include "postgres.h"
 
 #include "executor/executor.h"
 #include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
 #include "utils/memutils.h"
 
+#include "base/compat.h"
 #include "plan/sql_candidates.h"
 #include "plan/sql_join.h"
+
+/*
+ * Describe rows of the keys and the references' columns.
+ */
+static TupleDesc
+describe_sorted(const SqlReferences *references, const List *keys)
+{
+	TupleDesc	columns = ExecGetResultType(references->plan);
+	TupleDesc	result = CreateTemplateTupleDesc(list_length(keys) + columns->natts);
+	AttrNumber	number = 0;
+	ListCell   *cell;
+
+	foreach(cell, keys)
+		TupleDescInitEntry(result, ++number, "key", exprType(lfirst(cell)), exprTypmod(lfirst(cell)), 0);
+	for (AttrNumber i = 1; i <= columns->natts; i++)
+		TupleDescCopyEntry(result, ++number, columns, i);
+	TupleDescFinalize(result);
+	return result;
+}
 
 void
 geonn_candidates_begin(SqlCandidates *candidates, const SqlReferences *references, PlanState *plan, List *keys,
 					   TupleDesc scan)
 {
+	TupleDesc	sorted = describe_sorted(references, keys);
 	const List *private_list = ((const CustomScan *) plan->plan)->custom_private;
 
 	candidates->references = references;
 	candidates->keys = list_length(keys);
 	candidates->key = palloc(candidates->keys * sizeof(ExprState *));
+	candidates->operators = palloc(candidates->keys * sizeof(Oid));
 	candidates->order = palloc0(candidates->keys * sizeof(SortSupportData));
 	for (int i = 0; i < candidates->keys; i++)
 	{
 		SortSupport order = &candidates->order[i];
 
 		candidates->key[i] = ExecInitExpr(list_nth(keys, i), plan);
+		candidates->operators[i] = list_nth_oid(list_nth(private_list, SQL_OPERATORS), i);
 		order->ssup_cxt = CurrentMemoryContext;
 		order->ssup_collation = list_nth_oid(list_nth(private_list, SQL_COLLATIONS), i);
 		order->ssup_nulls_first = list_nth_int(list_nth(private_list, SQL_NULLS_FIRST), i) != 0;
-		PrepareSortSupportFromOrderingOp(list_nth_oid(list_nth(private_list, SQL_OPERATORS), i), order);
+		PrepareSortSupportFromOrderingOp(candidates->operators[i], order);
 	}
 	candidates->pair = ExecInitExtraTupleSlot(plan->state, scan, &TTSOpsVirtual);
 	candidates->first = scan->natts - references->columns;
 	candidates->expressions = CreateExprContext(plan->state);
 	candidates->expressions->ecxt_scantuple = candidates->pair;
+	candidates->unsorted_slot = ExecInitExtraTupleSlot(plan->state, sorted, &TTSOpsVirtual);
+	candidates->sorted_slot = ExecInitExtraTupleSlot(plan->state, sorted, &TTSOpsMinimalTuple);
 }
 
 void
@@ -49,17 +76,34 @@ geonn_candidates_reserve(SqlCandidates *candidates, uint64 count)
 }
 
 /*
- * Set the pair's columns of a reference.
+ * Set the pair's columns of a reference, by their values.
  */
+static void
+show_columns(const SqlCandidates *candidates, const Datum *values, const bool *nulls)
+{
+	int			columns = candidates->references->columns;
+	TupleTableSlot *pair = candidates->pair;
+
+	memcpy(pair->tts_values + candidates->first, values, columns * sizeof(Datum));
+	memcpy(pair->tts_isnull + candidates->first, nulls, columns * sizeof(bool));
+}
+
 static void
 show_reference(const SqlCandidates *candidates, uint64 number)
 {
-	const SqlReferences *references = candidates->references;
-	const Reference *reference = &references->rows[number];
-	TupleTableSlot *pair = candidates->pair;
+	const Reference *reference = &candidates->references->rows[number];
 
-	memcpy(pair->tts_values + candidates->first, reference->values, references->columns * sizeof(Datum));
-	memcpy(pair->tts_isnull + candidates->first, reference->nulls, references->columns * sizeof(bool));
+	show_columns(candidates, reference->values, reference->nulls);
+}
+
+/*
+ * Evaluate the keys of the reference that the pair shows.
+ */
+static void
+evaluate_pair(const SqlCandidates *candidates, Datum *keys, bool *nulls)
+{
+	for (int i = 0; i < candidates->keys; i++)
+		keys[i] = ExecEvalExprSwitchContext(candidates->key[i], candidates->expressions, &nulls[i]);
 }
 
 static void
@@ -77,9 +121,7 @@ evaluate_keys(SqlCandidates *candidates, uint64 count)
 		candidate->keys = keys + i * candidates->keys;
 		candidate->nulls = nulls + i * candidates->keys;
 		show_reference(candidates, candidate->reference);
-		for (int key = 0; key < candidates->keys; key++)
-			candidate->keys[key] = ExecEvalExprSwitchContext(candidates->key[key], candidates->expressions,
-															 &candidate->nulls[key]);
+		evaluate_pair(candidates, candidate->keys, candidate->nulls);
 	}
 	candidates->rechecked += count;
 }
@@ -114,6 +156,101 @@ geonn_candidates_choose(SqlCandidates *candidates, uint64 count, bool is_ordered
 	candidates->end = candidates->next + Min(candidates->wanted, count - candidates->next);
 }
 
+void
+geonn_candidates_reset(SqlCandidates *candidates)
+{
+	if (candidates->sorted != NULL)
+	{
+		ExecClearTuple(candidates->sorted_slot);
+		tuplesort_end(candidates->sorted);
+	}
+	candidates->sorted = NULL;
+	candidates->next = candidates->end = 0;
+	ResetExprContext(candidates->expressions);
+}
+
+/*
+ * Begin to sort; only the first rows are needed where LIMIT says so.
+ */
+static Tuplesortstate *
+begin_sort(const SqlCandidates *candidates)
+{
+	bool		is_bounded = candidates->wanted < PG_INT32_MAX && candidates->skipped < PG_INT32_MAX;
+	AttrNumber *numbers = palloc(candidates->keys * sizeof(AttrNumber));
+	Oid		   *collations = palloc(candidates->keys * sizeof(Oid));
+	bool	   *nulls_first = palloc(candidates->keys * sizeof(bool));
+	Tuplesortstate *sort;
+
+	for (int i = 0; i < candidates->keys; i++)
+	{
+		numbers[i] = (AttrNumber) (i + 1);
+		collations[i] = candidates->order[i].ssup_collation;
+		nulls_first[i] = candidates->order[i].ssup_nulls_first;
+	}
+	sort = tuplesort_begin_heap(candidates->sorted_slot->tts_tupleDescriptor, candidates->keys, numbers,
+								candidates->operators, collations, nulls_first, work_mem, NULL,
+								is_bounded ? TUPLESORT_ALLOWBOUNDED : TUPLESORT_NONE);
+	if (is_bounded)
+		tuplesort_set_bound(sort, (int64) (candidates->wanted + candidates->skipped));
+	pfree(numbers);
+	pfree(collations);
+	pfree(nulls_first);
+	return sort;
+}
+
+void
+geonn_candidates_reread(SqlCandidates *candidates, SqlReferences *references)
+{
+	TupleTableSlot *slot = candidates->unsorted_slot;
+
+	candidates->sorted = begin_sort(candidates);
+	geonn_sql_references_reread(references);
+	for (;;)
+	{
+		TupleTableSlot *row = geonn_sql_references_next(references);
+
+		if (TupIsNull(row))
+			break;
+		CHECK_FOR_INTERRUPTS();
+		ResetExprContext(candidates->expressions);
+		slot_getallattrs(row);
+		show_columns(candidates, row->tts_values, row->tts_isnull);
+		ExecClearTuple(slot);
+		evaluate_pair(candidates, slot->tts_values, slot->tts_isnull);
+		memcpy(slot->tts_values + candidates->keys, row->tts_values, references->columns * sizeof(Datum));
+		memcpy(slot->tts_isnull + candidates->keys, row->tts_isnull, references->columns * sizeof(bool));
+		tuplesort_puttupleslot(candidates->sorted, ExecStoreVirtualTuple(slot));
+		candidates->rechecked++;
+	}
+	ExecClearTuple(slot);
+	tuplesort_performsort(candidates->sorted);
+	candidates->next = 0;
+	candidates->end = candidates->wanted;
+	for (uint64 i = 0; i < candidates->skipped && candidates->end > 0; i++)
+	{
+		if (!tuplesort_gettupleslot(candidates->sorted, true, false, candidates->sorted_slot, NULL))
+			candidates->end = 0;
+	}
+}
+
+static const Candidate *
+next_sorted(SqlCandidates *candidates)
+{
+	TupleTableSlot *slot = candidates->sorted_slot;
+
+	if (!tuplesort_gettupleslot(candidates->sorted, true, false, slot, NULL))
+	{
+		candidates->next = candidates->end;
+		return NULL;
+	}
+	candidates->next++;
+	slot_getallattrs(slot);
+	show_columns(candidates, slot->tts_values + candidates->keys, slot->tts_isnull + candidates->keys);
+	candidates->present.keys = slot->tts_values;
+	candidates->present.nulls = slot->tts_isnull;
+	return &candidates->present;
+}
+
 const Candidate *
 geonn_candidates_next(SqlCandidates *candidates)
 {
@@ -121,6 +258,8 @@ geonn_candidates_next(SqlCandidates *candidates)
 
 	if (candidates->next == candidates->end)
 		return NULL;
+	if (candidates->sorted != NULL)
+		return next_sorted(candidates);
 	candidate = &candidates->candidates[candidates->next++];
 	show_reference(candidates, candidate->reference);
 	return candidate;

@@ -6,12 +6,13 @@
 #define GEONN_SQL_CANDIDATES_H
 
 #include "utils/sortsupport.h"
+#include "utils/tuplesort.h"
 
 #include "plan/sql_references.h"
 
 typedef struct Candidate
 {
-	uint64		reference;		/* its index among all references */
+	uint64		reference;		/* its index among the references that are kept */
 	Datum	   *keys;			/* [SqlCandidates.keys]; NULL: not evaluated */
 	bool	   *nulls;
 } Candidate;
@@ -21,6 +22,7 @@ typedef struct SqlCandidates
 	const SqlReferences *references;
 	int			keys;
 	ExprState **key;			/* [keys] */
+	Oid		   *operators;		/* [keys] the operators that order them */
 	SortSupport order;			/* [keys] */
 	TupleTableSlot *pair;		/* like the scan's slot: an outer row and a reference, without outputs */
 	int			first;			/* the index of the references' columns in pair */
@@ -35,6 +37,12 @@ typedef struct SqlCandidates
 	Candidate  *candidates;
 	uint64		next;			/* the index of the next one that is returned */
 	uint64		end;			/* the index after the last one that is returned */
+
+	/* where the references are read again for each outer row: their keys and columns, sorted */
+	TupleTableSlot *unsorted_slot;
+	TupleTableSlot *sorted_slot;
+	Tuplesortstate *sorted;		/* NULL: the outer row has candidates instead */
+	Candidate	present;		/* the one returned last */
 } SqlCandidates;
 
 /*
@@ -51,6 +59,12 @@ extern void geonn_candidates_reserve(SqlCandidates *candidates, uint64 count);
  * Bring the candidates into the order of the keys, unless they are, and have those within OFFSET and LIMIT returned.
  */
 extern void geonn_candidates_choose(SqlCandidates *candidates, uint64 count, bool is_ordered);
+
+/* Read the references again, and have those within OFFSET and LIMIT returned. */
+extern void geonn_candidates_reread(SqlCandidates *candidates, SqlReferences *references);
+
+/* Forget the candidates of the present outer row. */
+extern void geonn_candidates_reset(SqlCandidates *candidates);
 
 /* The next candidate, whose columns pair then has; NULL: none is left. */
 extern const Candidate *geonn_candidates_next(SqlCandidates *candidates);

@@ -22,6 +22,7 @@
  * A statement that PostgreSQL answers must not fail for want of the engine.  Where a round's search cannot begin, the
  * keys of all references decide for this round and those after it, and a warning says so.  The first round's search
  * is complete before the node returns a row; only an engine that ends later, in the middle of a round, is an error.
+ * Likewise, where the references do not fit in geonn.session_memory_limit, each outer row has them read again.
  */
 #include "postgres.h"
 
@@ -296,7 +297,7 @@ begin_outer_row(SqlJoin *join, uint64 number)
 	TupleTableSlot *pair = join->candidates.pair;
 
 	join->present = number;
-	ResetExprContext(join->candidates.expressions);
+	geonn_candidates_reset(&join->candidates);
 	ExecClearTuple(pair);
 	ExecStoreMinimalTuple(row->tuple, join->present_slot, false);
 	geonn_lateral_set_outer(lateral, join->present_slot, pair);
@@ -488,8 +489,8 @@ end_wide_search(SqlJoin *join)
 }
 
 /*
- * Choose among all references for the next outer row that is left.  A row without a point has no distances: if
- * they are the only key, any references will do.  False: no row is left.
+ * Choose among all references, which are read again if they are not kept, for the next outer row that is left.  A row
+ * without a point has no distances: if they are the only key, any references will do.  False: no row is left.
  */
 static bool
 compare_with_all(SqlJoin *join)
@@ -512,6 +513,12 @@ compare_with_all(SqlJoin *join)
 	else
 		return false;
 	begin_outer_row(join, number);
+	if (join->references.rereads)
+	{
+		join->compared++;
+		geonn_candidates_reread(candidates, &join->references);
+		return true;
+	}
 	if (candidates->keys == 1 && candidates->wanted < count && candidates->skipped < count &&
 		read_observation(join, candidates->expressions, &latitude, &longitude) == POINT_NULL)
 		count = Min(count, candidates->wanted + candidates->skipped);
@@ -575,7 +582,7 @@ begin_round(LateralNode *lateral)
 	join->stage = STAGE_SEARCH;
 	join->undecided = (Numbers) {0};
 	join->next_row = join->next_undecided = 0;
-	join->candidates.next = join->candidates.end = 0;
+	geonn_candidates_reset(&join->candidates);
 	join->is_searched = join->k > 0 && !join->without_engine && try_search(join, begin_search);
 	if (!join->is_searched)
 		geonn_lateral_abandon_search(lateral);
@@ -626,6 +633,7 @@ end_execution(JoinNode *node)
 	SqlJoin    *join = (SqlJoin *) node;
 
 	end_wide_search(join);
+	geonn_candidates_reset(&join->candidates);
 	ExecClearTuple(join->candidates.pair);
 	ExecClearTuple(join->present_slot);
 	geonn_lateral_end_execution(node);

@@ -4,6 +4,9 @@
  *
  * The node keeps the rows in memory, as its expressions need their columns.  The engine gets the points that it
  * takes.  A NULL or empty point has no distance; one whose coordinates are out of range has one for PostGIS alone.
+ *
+ * Where the rows need more memory than geonn.session_memory_limit, the plan is executed again for each outer row, as
+ * PostgreSQL executes the subquery.
  */
 #include "postgres.h"
 
@@ -11,6 +14,7 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
+#include "base/settings.h"
 #include "join/reference_memory.h"
 #include "plan/sql_references.h"
 
@@ -75,7 +79,10 @@ geonn_sql_reference_point(void *state, uint64 number, PointRow *row)
 	row->longitude = references->rows[index].longitude;
 }
 
-static void
+/*
+ * Keep a row; false: it does not fit.
+ */
+static bool
 keep_row(SqlReferences *references, TupleTableSlot *row, ReferenceMemory *memory)
 {
 	Reference  *reference = &references->rows[references->count];
@@ -83,10 +90,12 @@ keep_row(SqlReferences *references, TupleTableSlot *row, ReferenceMemory *memory
 	TupleTableSlot *slot = references->slot;
 	MinimalTuple tuple = ExecCopySlotMinimalTuple(row);
 	NullableDatum values[2];
+	uint64		bytes = sizeof(Reference) + columns * (sizeof(Datum) + sizeof(bool)) + tuple->t_len;
 	PointStatus status;
 
-	geonn_reference_memory_add_bytes(memory, sizeof(Reference) + columns * (sizeof(Datum) + sizeof(bool)) + tuple->t_len,
-									 "rows");
+	if (!geonn_reference_memory_has_room(bytes))
+		return false;
+	geonn_reference_memory_add_bytes(memory, bytes, "rows");
 	ExecStoreMinimalTuple(tuple, slot, false);
 	slot_getallattrs(slot);
 	reference->values = palloc(columns * sizeof(Datum));
@@ -100,14 +109,19 @@ keep_row(SqlReferences *references, TupleTableSlot *row, ReferenceMemory *memory
 		geonn_numbers_add(status == POINT_VALID ? &references->valid : &references->invalid, references->count,
 						  CurrentMemoryContext);
 	references->count++;
+	return true;
 }
 
-/*
- * The next row of the plan, which keeps what it allocates until the node ends.
- */
-static TupleTableSlot *
-next_row(const SqlReferences *references)
+void
+geonn_sql_references_reread(SqlReferences *references)
 {
+	ExecReScan(references->plan);
+}
+
+TupleTableSlot *
+geonn_sql_references_next(SqlReferences *references)
+{
+	/* the plan keeps what it allocates until the node ends */
 	MemoryContext former = MemoryContextSwitchTo(references->plan->state->es_query_cxt);
 	TupleTableSlot *slot = ExecProcNode(references->plan);
 
@@ -115,25 +129,49 @@ next_row(const SqlReferences *references)
 	return slot;
 }
 
+static void
+forget_rows(SqlReferences *references)
+{
+	references->count = 0;
+	references->valid = references->invalid = (Numbers) {0};
+}
+
 void
 geonn_sql_references_read(SqlReferences *references)
 {
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "geonn references of a subquery",
+												  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext former = MemoryContextSwitchTo(context);
 	ReferenceMemory *memory = geonn_reference_memory_create("the subquery", 0);
 	uint64		room = 1024;
-	TupleTableSlot *slot;
 
+	references->rereads = false;
 	references->rows = palloc(room * sizeof(Reference));
-	references->count = 0;
-	references->valid = references->invalid = (Numbers) {0};
-	for (slot = next_row(references); !TupIsNull(slot); slot = next_row(references))
+	forget_rows(references);
+	while (!references->rereads)
 	{
+		TupleTableSlot *slot = geonn_sql_references_next(references);
+
+		if (TupIsNull(slot))
+			break;
 		CHECK_FOR_INTERRUPTS();
 		if (references->count == room)
 		{
 			room *= 2;
 			references->rows = repalloc_huge(references->rows, room * sizeof(Reference));
 		}
-		keep_row(references, slot, memory);
+		references->rereads = !keep_row(references, slot, memory);
 	}
 	ExecClearTuple(references->slot);
+	MemoryContextSwitchTo(former);
+	if (!references->rereads)
+		return;
+	forget_rows(references);
+	MemoryContextDelete(context);
+	ereport(WARNING,
+			(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+			 errmsg("geonn reads the references of a nearest-neighbour subquery again for each row"),
+			 errdetail("They need more memory than geonn.session_memory_limit, which is %d kB, leaves.",
+					   geonn_session_memory_limit),
+			 errhint("Raise geonn.session_memory_limit, or set geonn.enable_sql_joins to off for this statement.")));
 }

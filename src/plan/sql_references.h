@@ -37,6 +37,7 @@ typedef struct SqlReferences
 	TupleTableSlot *slot;		/* for a row that is read */
 
 	/* one execution */
+	bool		rereads;		/* the rows do not fit: none is kept, and each outer row has them read again */
 	Reference  *rows;			/* [count] */
 	uint64		count;
 	Numbers		valid;			/* the references that the engine gets */
@@ -47,8 +48,14 @@ typedef struct SqlReferences
 extern void geonn_sql_references_begin(SqlReferences *references, PlanState *plan, const List *point,
 									   GeonnPointKind kind);
 
-/* Read all rows into the current memory context.  Raises an error beyond geonn.session_memory_limit. */
+/*
+ * Read all rows into the current memory context.  Beyond geonn.session_memory_limit, keep none, set rereads, and warn.
+ */
 extern void geonn_sql_references_read(SqlReferences *references);
+
+/* Read all rows again: begin, and get the next one, or an empty slot. */
+extern void geonn_sql_references_reread(SqlReferences *references);
+extern TupleTableSlot *geonn_sql_references_next(SqlReferences *references);
 
 /* Implements GivenPoints.point: one of the valid references; its id is its index among all. */
 extern void geonn_sql_reference_point(void *references, uint64 number, PointRow *row);

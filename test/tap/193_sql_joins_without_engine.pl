@@ -1,5 +1,6 @@
 
-# A nearest-neighbour subquery that PostgreSQL answers has its rows, too, where the engine cannot be had, and in cursors.
+# A nearest-neighbour subquery that PostgreSQL answers has its rows, too, where the engine cannot be had, where its
+# references need more memory than geonn may take, and in cursors.
 
 use strict;
 use warnings;
@@ -64,6 +65,15 @@ for my $case ([ 'JOIN', '(3, 0)', 4506 ], [ 'LEFT JOIN', '(1, 2)', 1502 ], [ 'LE
 my $node = new_server('sql_with', preload => 1, conf => 'geonn.idle_session_timeout = 0');
 
 $node->safe_psql('postgres', $tables);
+
+# the plan has been made when the limit comes
+for my $case ([ 'JOIN', '(3, 0)', 4506 ], [ 'LEFT JOIN', '(2, 1)', 3004 ], [ 'LEFT JOIN', '(NULL, 290)', 18024 ], [ 'JOIN', '(0, 0)', 0 ])
+{
+	my ($join, $values, $rows) = @$case;
+	my ($found, $messages) = rows_of($node, $join, $values, q{SET geonn.session_memory_limit = '4kB';});
+
+	is($found, "rows: $rows, differences: 0", "$join, $values: the rows beyond geonn.session_memory_limit");
+}
 
 # another session has the only place
 $node->safe_psql('postgres', 'ALTER SYSTEM SET geonn.max_sessions = 1; SELECT pg_reload_conf()');
