@@ -34,6 +34,7 @@
 #include "optimizer/tlist.h"
 #include "parser/parse_relation.h"
 #include "parser/parsetree.h"
+#include "rewrite/rewriteManip.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
@@ -97,6 +98,14 @@ is_constant(const Node *argument, const char *value)
 	return constant->consttype == TEXTOID && strcmp(TextDatumGetCString(constant->constvalue), value) == 0;
 }
 
+static bool
+is_of_extension(Oid function, const char *extension)
+{
+	Oid			owner = getExtensionOfObject(ProcedureRelationId, function);
+
+	return OidIsValid(owner) && strcmp(get_extension_name(owner), extension) == 0;
+}
+
 /*
  * The function's row in the table, if this call has the arguments that the table says; NULL: it has not.
  */
@@ -104,8 +113,14 @@ static const DistanceFunction *
 find_function(Oid function, List *arguments)
 {
 	const char *name = get_func_name(function);
-	Oid			extension;
+	ListCell   *cell;
 
+	/* named arguments come in any order */
+	foreach(cell, arguments)
+	{
+		if (IsA(lfirst(cell), NamedArgExpr))
+			return NULL;
+	}
 	for (int i = 0; name != NULL && i < (int) lengthof(functions); i++)
 	{
 		const DistanceFunction *row = &functions[i];
@@ -116,8 +131,7 @@ find_function(Oid function, List *arguments)
 		if (row->kind != GEONN_POINT_NONE &&
 			geonn_point_kind(getBaseType(exprType(linitial(arguments)))) != row->kind)
 			continue;
-		extension = getExtensionOfObject(ProcedureRelationId, function);
-		if (OidIsValid(extension) && strcmp(get_extension_name(extension), row->extension) == 0)
+		if (is_of_extension(function, row->extension))
 			return row;
 	}
 	return NULL;
@@ -170,9 +184,11 @@ is_of_points(Node *value)
 		return false;
 	if (IsA(value, FuncExpr) && modifier < 0 && list_length(((FuncExpr *) value)->args) == 1)
 	{
-		const char *name = get_func_name(((FuncExpr *) value)->funcid);
+		const FuncExpr *cast = (const FuncExpr *) value;
+		const char *name = get_func_name(cast->funcid);
 
-		return name != NULL && strcmp(name, "geography") == 0 && is_of_points(linitial(((FuncExpr *) value)->args));
+		return name != NULL && strcmp(name, "geography") == 0 && is_of_extension(cast->funcid, "postgis") &&
+			is_of_points(linitial(cast->args));
 	}
 	return geonn_point_typmod_is_point(modifier) && geonn_point_typmod_problem(kind, type, modifier) == NULL;
 }
@@ -208,7 +224,7 @@ translate_walk(Node *node, Search *search)
 	{
 		if (equal(node, list_nth(search->columns, lfirst_int(cell))))
 			return (Node *) makeVar(REFERENCES_VARNO, (AttrNumber) (lfirst_int(cell) + 1), exprType(node),
-									exprTypmod(node), exprCollation(node), 0);
+									exprTypmod(node), exprCollation(node), 1);
 	}
 	if (IsA(node, PlaceHolderVar) || IsA(node, SubLink) || IsA(node, GroupingFunc) ||
 		(IsA(node, Param) && ((Param *) node)->paramkind != PARAM_EXTERN))
@@ -221,7 +237,7 @@ translate_walk(Node *node, Search *search)
 	column = copyObject((Var *) node);
 	if (column->varlevelsup == 0)
 		return (Node *) makeVar(REFERENCES_VARNO, (AttrNumber) (reference_column(search, node) + 1),
-								column->vartype, column->vartypmod, column->varcollid, 0);
+								column->vartype, column->vartypmod, column->varcollid, 1);
 	search->failed |= column->varlevelsup > 1;
 	column->varlevelsup = 0;
 	search->form->outer_columns = list_append_unique(search->form->outer_columns, column);
@@ -229,12 +245,17 @@ translate_walk(Node *node, Search *search)
 }
 
 /*
- * Translate an expression of the subquery into one that the node evaluates.
+ * Translate an expression of the subquery into one that the node evaluates.  The references are no relation of the
+ * plan yet: while PostgreSQL simplifies the expression, their columns are of an outer query, so that it does not
+ * look for their constraints.
  */
 static Node *
 translate_expression(Search *search, Node *expression)
 {
-	return eval_const_expressions(search->root, translate_walk(copyObject(expression), search));
+	Node	   *result = eval_const_expressions(search->root, translate_walk(copyObject(expression), search));
+
+	IncrementVarSublevelsUp(result, -1, 1);
+	return result;
 }
 
 static List *

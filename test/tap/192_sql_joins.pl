@@ -152,4 +152,128 @@ for (1 .. $statements)
 is(join("\n", @differ), '', "the rows of $statements random statements are those without geonn");
 cmp_ok($with_node, '>', 0.3 * $statements, "many of them, $with_node, have the node");
 
+
+# What the random statements lack: whether the node takes each of these, and the same rows or the same error.
+$node->safe_psql('postgres', q{
+	SET client_min_messages = error;
+	CREATE TABLE heirs (more text) INHERITS (r);
+	INSERT INTO heirs SELECT id + 5000, kind, geom, g, lat, lon FROM r WHERE id % 3 = 0;
+	CREATE VIEW r_locked AS SELECT * FROM r FOR UPDATE;
+	CREATE FUNCTION unsteady(float8) RETURNS float8 LANGUAGE plpgsql VOLATILE AS 'BEGIN RETURN $1; END';
+	CREATE FUNCTION twice(bigint) RETURNS bigint LANGUAGE sql STABLE AS 'SELECT 2 * $1';
+	CREATE SCHEMA other;
+	CREATE FUNCTION other.geography(g geometry) RETURNS geography LANGUAGE sql IMMUTABLE
+		AS 'SELECT public.geography(public.ST_Buffer(g, 3))';
+	ANALYZE r, heirs;
+});
+
+my $d = 'geonn_distance(o.lat, o.lon, r.lat, r.lon)';
+my $o = '(SELECT * FROM o WHERE id < 150) o';
+my @cases = (
+	# [ is taken, the subquery, the rest of the statement ]
+	[ 1, "SELECT r.id FROM r ORDER BY $d, r.id LIMIT 2" ],
+	[ 1, "SELECT r.id FROM r ORDER BY $d, r.id LIMIT twice(2) OFFSET twice(1)" ],
+	[ 1, "SELECT r.id FROM r ORDER BY $d, r.id LIMIT 2 OFFSET 900" ],
+	[ 1, "SELECT r.id FROM r ORDER BY $d, r.id FETCH FIRST 3 ROWS ONLY" ],
+	[ 1, "SELECT r.id FROM r ORDER BY $d, r.id LIMIT 2 OFFSET -1" ],
+	[ 0, "SELECT r.id FROM r ORDER BY $d, r.id LIMIT -1" ],
+	[ 0, "SELECT r.id FROM r WHERE r.id < 20 ORDER BY $d, r.id LIMIT NULL" ],
+	[ 0, "SELECT r.id FROM r WHERE r.id < 20 ORDER BY $d, r.id" ],
+	[ 0, "SELECT r.id FROM r ORDER BY $d, r.id LIMIT (SELECT 2)" ],
+	[ 0, "SELECT r.id FROM r ORDER BY $d, r.id LIMIT o.kind" ],
+	[ 0, "SELECT r.id FROM r ORDER BY $d, r.id LIMIT 1023 OFFSET 1" ],
+	[ 0, "SELECT $d AS d FROM r WHERE r.id < 300 ORDER BY 1 FETCH FIRST 2 ROWS WITH TIES" ],
+
+	# the order
+	[ 0, "SELECT r.id FROM r ORDER BY $d DESC, r.id LIMIT 2" ],
+	[ 0, "SELECT r.id FROM r ORDER BY $d NULLS FIRST, r.id LIMIT 2" ],
+	[ 0, "SELECT r.id FROM r ORDER BY $d USING >, r.id LIMIT 2" ],
+	[ 1, "SELECT r.id FROM r ORDER BY $d USING <, r.id DESC NULLS LAST LIMIT 2" ],
+	[ 1, "SELECT r.id, $d AS d FROM r ORDER BY d, r.kind DESC NULLS FIRST, r.id LIMIT 5" ],
+	[ 1, "SELECT $d, r.id FROM r ORDER BY 1, 2 LIMIT 5" ],
+	[ 1, "SELECT r.id FROM r ORDER BY $d, r.kind::text COLLATE \"C\" DESC, r.id LIMIT 5" ],
+	[ 0, "SELECT r.id FROM r ORDER BY $d\::numeric, r.id LIMIT 2" ],
+	[ 0, "SELECT r.id FROM r ORDER BY $d\::float4, r.id LIMIT 2" ],
+	[ 0, "SELECT r.id FROM r ORDER BY round($d), r.id LIMIT 2" ],
+	[ 0, "SELECT r.id FROM r ORDER BY -$d, r.id LIMIT 2" ],
+	[ 0, "SELECT r.id FROM r ORDER BY r.kind, $d, r.id LIMIT 2" ],
+	[ 0, "SELECT r.id FROM r ORDER BY geonn_distance(lon1 => o.lon, lat1 => o.lat, lon2 => r.lon, lat2 => r.lat), r.id LIMIT 2" ],
+	[ 0, "SELECT r.id FROM r ORDER BY geonn_distance(o.lat, r.lon, r.lat, o.lon), r.id LIMIT 2" ],
+	[ 0, "SELECT r.id FROM r ORDER BY geonn_distance(r.lat, r.lon, r.lat, o.lon), r.id LIMIT 2" ],
+	[ 1, "SELECT r.id FROM r ORDER BY geonn_distance(-o.lat, o.lon / 2, r.lat / 2, -r.lon), r.id LIMIT 2" ],
+	[ 0, "SELECT r.id FROM r ORDER BY other.geography(r.geom) <-> o.g, r.id LIMIT 2" ],
+	[ 0, "SELECT r.id FROM r ORDER BY r.geom <-> o.geom, r.id LIMIT 2" ],
+
+	# what a row of the subquery is
+	[ 0, "SELECT count(*) AS id FROM r ORDER BY geonn_distance(o.lat, o.lon, max(r.lat), max(r.lon)) LIMIT 2" ],
+	[ 0, "SELECT DISTINCT r.id, $d FROM r ORDER BY $d, r.id LIMIT 2" ],
+	[ 0, "SELECT DISTINCT ON ($d) r.id FROM r ORDER BY $d, r.id LIMIT 2" ],
+	[ 0, "SELECT r.id, row_number() OVER (ORDER BY r.id) FROM r ORDER BY $d, r.id LIMIT 2" ],
+	[ 0, "SELECT r.id, generate_series(1, 2) AS s FROM r ORDER BY $d, r.id, s LIMIT 3" ],
+	[ 0, "SELECT r.id, unsteady(r.lat) FROM r ORDER BY $d, r.id LIMIT 2" ],
+	[ 0, "SELECT r.id FROM r WHERE unsteady(r.lat) > 0 ORDER BY $d, r.id LIMIT 2" ],
+	[ 0, "SELECT r.id FROM r WHERE r.id IN (SELECT kind FROM o) ORDER BY $d, r.id LIMIT 2" ],
+	[ 0, "SELECT r.id, (SELECT max(kind) FROM o) FROM r ORDER BY $d, r.id LIMIT 2" ],
+	[ 0, "SELECT r.id FROM r WHERE r.kind = o.kind ORDER BY $d, r.id LIMIT 2" ],
+	[ 0, "SELECT r.id FROM r JOIN kinds k ON k.kind = r.kind + o.kind ORDER BY $d, r.id LIMIT 2" ],
+	[ 0, "SELECT r.id FROM r FOR UPDATE LIMIT 2" =~ s/ FOR UPDATE/ ORDER BY $d, r.id/r . ' FOR UPDATE' ],
+	[ 1, "SELECT r.id FROM r_locked r ORDER BY $d, r.id LIMIT 2" ],
+	[ 0, "SELECT r.id FROM r UNION ALL SELECT 1 LIMIT 0" ],
+	[ 1, "SELECT r.id FROM (TABLE r UNION ALL TABLE r_few) r ORDER BY $d, r.id LIMIT 4" ],
+	[ 1, "SELECT r.id FROM (SELECT max(id) AS id, lat, lon FROM r GROUP BY lat, lon) r ORDER BY $d, r.id LIMIT 4" ],
+	[ 1, "SELECT r.id FROM (SELECT i AS id, i % 90 AS lat, i AS lon FROM generate_series(1, 500) i) r ORDER BY $d, r.id LIMIT 1" ],
+	[ 1, "SELECT r.id, k.far FROM r NATURAL JOIN kinds k ORDER BY $d, r.id LIMIT 2" ],
+	[ 1, "SELECT r.id, r.lat IS NULL AS a, o.lat IS NOT NULL AS b, coalesce(r.id, 0) AS c FROM r ORDER BY $d, r.lat IS NULL, r.id LIMIT 2" ],
+
+	# which rows
+	[ 1, "SELECT r.id, r.tableoid::regclass, r.ctid, r.xmin FROM heirs r ORDER BY $d, r.id LIMIT 2" ],
+	[ 1, "SELECT r.id, r.tableoid::regclass FROM ONLY r ORDER BY $d, r.id LIMIT 2" ],
+	[ 1, "SELECT r.id, r.tableoid::regclass FROM r_parts r ORDER BY $d, r.id LIMIT 2" ],
+	[ 1, "SELECT r.id, o.ctid AS own FROM r ORDER BY $d, r.id LIMIT 2", "o CROSS JOIN LATERAL (%s) n" ],
+	[ 1, "SELECT r.id FROM r TABLESAMPLE bernoulli (40) REPEATABLE (7) ORDER BY $d, r.id LIMIT 2" ],
+	[ 0, "SELECT r.id FROM r TABLESAMPLE bernoulli (o.kind * 10) REPEATABLE (7) ORDER BY $d, r.id LIMIT 2" ],
+	[ 1, "SELECT r.id, r FROM r_barrier r WHERE r.kind > 2 ORDER BY $d, r.id LIMIT 2" ],
+	[ 1, "SELECT r.id FROM c r ORDER BY $d, r.id LIMIT 2", "WITH c AS MATERIALIZED (SELECT * FROM r WHERE kind > 3) SELECT o.id, n.* FROM $o, LATERAL (%s) n" ],
+	[ 1, "SELECT r.id FROM r ORDER BY $d, r.id LIMIT 2", "WITH RECURSIVE t AS (SELECT id, lat, lon, 1 AS n FROM o WHERE id < 50 UNION ALL
+		SELECT o.id + 1000, o.lat / 2, o.lon, o.n + 1 FROM t o, LATERAL (%s) n WHERE o.n < 4) SELECT id, lat, n FROM t" ],
+	[ 0, "SELECT r.id FROM t r ORDER BY $d, r.id LIMIT 1", "WITH RECURSIVE t AS (SELECT id, lat, lon, 1 AS n FROM r WHERE id < 50 UNION ALL
+		SELECT n.id, o.lat / 2, o.lon, 9 FROM o, LATERAL (%s) n WHERE o.id < 20 AND n.id < 50) SELECT count(*) FROM (SELECT * FROM t LIMIT 3000) x" ] ,
+
+	# outer levels
+	[ 0, "SELECT r.id, k.kind FROM r ORDER BY $d, r.id LIMIT 2", "SELECT k.kind, (SELECT sum(n.id * n.kind) FROM o, LATERAL (%s) n) FROM kinds k WHERE k.kind < 3" ],
+	[ 0, "SELECT r.id FROM r WHERE r.kind = k.kind ORDER BY $d, r.id LIMIT 2", "SELECT k.kind, (SELECT sum(n.id) FROM o, LATERAL (%s) n) FROM kinds k WHERE k.kind < 3" ],
+	[ 0, "SELECT r.id FROM r ORDER BY $d, r.id LIMIT k.kind", "SELECT k.kind, (SELECT sum(n.id) FROM o, LATERAL (%s) n) FROM kinds k WHERE k.kind < 3" ],
+	[ 1, "SELECT r.id FROM r ORDER BY $d, r.id LIMIT 2", "SELECT k.kind, (SELECT sum(n.id) FROM o, LATERAL (%s) n WHERE o.kind = k.kind) FROM kinds k WHERE k.kind < 3" ],
+	[ 1, "SELECT r.id FROM r ORDER BY $d, r.id LIMIT 2", "SELECT o.id, n.*, m.id AS second FROM $o, LATERAL (%s) n, LATERAL (SELECT r.id FROM r ORDER BY $d, r.id LIMIT 1 OFFSET 1) m" ],
+	[ 0, "SELECT r.id FROM r ORDER BY $d, r.id LIMIT 2", "SELECT o.id, n.* FROM o, LATERAL (%s) n FOR UPDATE OF o" ]);
+
+my @wrong;
+
+for my $case (@cases)
+{
+	my ($is_taken, $subquery, $rest) = @$case;
+	my $query = sprintf($rest // "SELECT o.id AS own, n.* FROM $o CROSS JOIN LATERAL (%s) n", $subquery);
+	my %rows;
+	my $plan;
+
+	$query = "SELECT o.id, n.* FROM $query" if $query =~ /^o /;
+	for my $setting ('off', 'on')
+	{
+		my ($out, $error);
+
+		$node->psql('postgres', qq{
+			SET geonn.enable_sql_joins = $setting;
+			SET max_parallel_workers_per_gather = 0;
+			EXPLAIN (VERBOSE, COSTS OFF) $query;
+			SELECT 'rows:';
+			$query;
+		}, stdout => \$out, stderr => \$error);
+		($plan, $rows{$setting}) = split(/^rows:$/m, $out);
+		$rows{$setting} = join("\n", sort split("\n", $rows{$setting} // '')) . ($error =~ /(ERROR: .*)/ ? $1 : '');
+	}
+	push @wrong, "the rows differ: $query\n" . substr($rows{on}, 0, 300) if $rows{off} ne $rows{on};
+	push @wrong, ($is_taken ? 'not taken: ' : 'taken: ') . $query if ($plan =~ /geonn subquery join/) != $is_taken;
+}
+is(join("\n", @wrong), '', 'special forms are taken, or left to PostgreSQL, and have the same rows or errors');
+
 done_testing();
