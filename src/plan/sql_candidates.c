@@ -91,7 +91,7 @@ show_columns(const SqlCandidates *candidates, const Datum *values, const bool *n
 static void
 show_reference(const SqlCandidates *candidates, uint64 number)
 {
-	const Reference *reference = &candidates->references->rows[number];
+	const Reference *reference = candidates->references->rows[number];
 
 	show_columns(candidates, reference->values, reference->nulls);
 }

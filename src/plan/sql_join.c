@@ -75,6 +75,7 @@ typedef struct SqlJoin
 	SqlCandidates candidates;	/* of the present outer row */
 	TupleTableSlot *present_slot; /* for that outer row */
 	ExprState  *observation[2]; /* the observation's point; [references.points] */
+	int			observation_column; /* its column in the scan's slot; -1: it is an expression */
 	int			metric;
 	const char *function;
 	ExprState  *limit;
@@ -148,6 +149,7 @@ begin_join(JoinNode *node, EState *estate, int flags)
 	rest = list_copy_tail(rest, keys);
 	for (int i = 0; i < join->references.points; i++)
 		join->observation[i] = ExecInitExpr(list_nth(rest, i), plan);
+	join->observation_column = IsA(linitial(rest), Var) ? linitial_node(Var, rest)->varattno - 1 : -1;
 	rest = list_copy_tail(rest, join->references.points);
 	join->limit = ExecInitExpr(linitial(rest), plan);
 	join->offset = ExecInitExpr(lsecond(rest), plan);
@@ -295,6 +297,7 @@ begin_outer_row(SqlJoin *join, uint64 number)
 	const LateralNode *lateral = &join->lateral;
 	const OuterRow *row = &lateral->round->rows[number];
 	TupleTableSlot *pair = join->candidates.pair;
+	int			column = join->observation_column;
 
 	join->present = number;
 	geonn_candidates_reset(&join->candidates);
@@ -303,6 +306,13 @@ begin_outer_row(SqlJoin *join, uint64 number)
 	geonn_lateral_set_outer(lateral, join->present_slot, pair);
 	memset(pair->tts_isnull + lateral->outer_columns, true,
 		   (pair->tts_tupleDescriptor->natts - lateral->outer_columns) * sizeof(bool));
+	if (column >= 0 && !pair->tts_isnull[column])
+	{
+		MemoryContext former = MemoryContextSwitchTo(join->candidates.expressions->ecxt_per_tuple_memory);
+
+		pair->tts_values[column] = geonn_sql_plain_point(&join->references, pair->tts_values[column]);
+		MemoryContextSwitchTo(former);
+	}
 	ExecStoreVirtualTuple(pair);
 }
 
@@ -351,7 +361,10 @@ take_answer(SqlJoin *join, GeonnSearch *search, uint32 k, const Numbers *asked)
 		if (i + 1 == needed)
 			bound = Max(distance + MARGIN, SAME_PLACE);
 		if (distance <= bound)
-			candidates->candidates[count++].reference = DatumGetUInt64(values[SEARCH_REFERENCE]);
+		{
+			candidates->candidates[count].reference = DatumGetUInt64(values[SEARCH_REFERENCE]);
+			__builtin_prefetch(&references->rows[candidates->candidates[count++].reference]);
+		}
 	}
 	if (distance <= bound && answered < references->valid.count)
 	{
@@ -360,6 +373,8 @@ take_answer(SqlJoin *join, GeonnSearch *search, uint32 k, const Numbers *asked)
 	}
 	for (uint64 i = 0; i < references->invalid.count; i++)
 		candidates->candidates[count++].reference = references->invalid.numbers[i];
+	for (uint64 i = 0; i < count; i++)
+		__builtin_prefetch(references->rows[candidates->candidates[i].reference]);
 	geonn_candidates_choose(candidates, count, is_ordered);
 	return true;
 }

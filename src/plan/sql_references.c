@@ -75,35 +75,56 @@ geonn_sql_reference_point(void *state, uint64 number, PointRow *row)
 	uint64		index = references->valid.numbers[number];
 
 	row->id = UInt64GetDatum(index);
-	row->latitude = references->rows[index].latitude;
-	row->longitude = references->rows[index].longitude;
+	row->latitude = references->rows[index]->latitude;
+	row->longitude = references->rows[index]->longitude;
+}
+
+Datum
+geonn_sql_plain_point(const SqlReferences *references, Datum value)
+{
+	if (references->kind != GEONN_POINT_GEOGRAPHY && references->kind != GEONN_POINT_GEOMETRY)
+		return value;
+	return PointerGetDatum(PG_DETOAST_DATUM(value));
 }
 
 /*
- * Keep a row; false: it does not fit.
+ * Keep a row; false: it does not fit.  A search's references lie anywhere in memory, so that each is one piece: the
+ * reference, its nulls, and a copy of the row, to which its values point.
  */
 static bool
 keep_row(SqlReferences *references, TupleTableSlot *row, ReferenceMemory *memory)
 {
-	Reference  *reference = &references->rows[references->count];
 	int			columns = references->columns;
 	TupleTableSlot *slot = references->slot;
-	MinimalTuple tuple = ExecCopySlotMinimalTuple(row);
+	bool		is_copy;
+	MinimalTuple tuple = ExecFetchSlotMinimalTuple(row, &is_copy);
+	Size		row_at = MAXALIGN(offsetof(Reference, values) + columns * (sizeof(Datum) + sizeof(bool)));
+	Size		bytes = row_at + tuple->t_len;
+	Reference  *reference;
 	NullableDatum values[2];
-	uint64		bytes = sizeof(Reference) + columns * (sizeof(Datum) + sizeof(bool)) + tuple->t_len;
 	PointStatus status;
 
 	if (!geonn_reference_memory_has_room(bytes))
 		return false;
 	geonn_reference_memory_add_bytes(memory, bytes, "rows");
-	ExecStoreMinimalTuple(tuple, slot, false);
+	reference = palloc(bytes);
+	references->rows[references->count] = reference;
+	reference->nulls = (bool *) &reference->values[columns];
+	memcpy((char *) reference + row_at, tuple, tuple->t_len);
+	if (is_copy)
+		pfree(tuple);
+	ExecStoreMinimalTuple((MinimalTuple) ((char *) reference + row_at), slot, false);
 	slot_getallattrs(slot);
-	reference->values = palloc(columns * sizeof(Datum));
-	reference->nulls = palloc(columns * sizeof(bool));
 	memcpy(reference->values, slot->tts_values, columns * sizeof(Datum));
 	memcpy(reference->nulls, slot->tts_isnull, columns * sizeof(bool));
 	for (int i = 0; i < references->points; i++)
-		values[i] = (NullableDatum) {reference->values[references->point[i]], reference->nulls[references->point[i]]};
+	{
+		int			column = references->point[i];
+
+		if (!reference->nulls[column])
+			reference->values[column] = geonn_sql_plain_point(references, reference->values[column]);
+		values[i] = (NullableDatum) {reference->values[column], reference->nulls[column]};
+	}
 	status = geonn_sql_read_point(references, values, &reference->latitude, &reference->longitude);
 	if (status != POINT_NULL)
 		geonn_numbers_add(status == POINT_VALID ? &references->valid : &references->invalid, references->count,
@@ -146,7 +167,7 @@ geonn_sql_references_read(SqlReferences *references)
 	uint64		room = 1024;
 
 	references->rereads = false;
-	references->rows = palloc(room * sizeof(Reference));
+	references->rows = palloc(room * sizeof(Reference *));
 	forget_rows(references);
 	while (!references->rereads)
 	{
@@ -158,7 +179,7 @@ geonn_sql_references_read(SqlReferences *references)
 		if (references->count == room)
 		{
 			room *= 2;
-			references->rows = repalloc_huge(references->rows, room * sizeof(Reference));
+			references->rows = repalloc_huge(references->rows, room * sizeof(Reference *));
 		}
 		references->rereads = !keep_row(references, slot, memory);
 	}

@@ -11,12 +11,13 @@
 #include "join/join.h"
 #include "points/geometry.h"
 
+/* a reference that is kept, in one piece of memory with its values: a search's answers lie anywhere in memory */
 typedef struct Reference
 {
-	Datum	   *values;			/* [SqlReferences.columns]; they point into a copy of the row */
-	bool	   *nulls;
 	double		latitude;
 	double		longitude;
+	bool	   *nulls;			/* [SqlReferences.columns] */
+	Datum		values[FLEXIBLE_ARRAY_MEMBER];	/* likewise; points of PostGIS have four bytes of length */
 } Reference;
 
 /* indexes of references, or numbers of a round's outer rows */
@@ -38,7 +39,7 @@ typedef struct SqlReferences
 
 	/* one execution */
 	bool		rereads;		/* the rows do not fit: none is kept, and each outer row has them read again */
-	Reference  *rows;			/* [count] */
+	Reference **rows;			/* [count] */
 	uint64		count;
 	Numbers		valid;			/* the references that the engine gets */
 	Numbers		invalid;		/* those whose coordinates are out of range */
@@ -66,6 +67,12 @@ extern void geonn_sql_reference_point(void *references, uint64 number, PointRow 
  */
 extern PointStatus geonn_sql_read_point(const SqlReferences *references, const NullableDatum *values,
 										double *latitude, double *longitude);
+
+/*
+ * The value of a point, such that PostGIS's functions use it as it is: they copy a value whose length takes one byte
+ * each time they are called.  A new value is in the current memory context.
+ */
+extern Datum geonn_sql_plain_point(const SqlReferences *references, Datum value);
 
 /* Add a number; the array grows in this memory context. */
 extern void geonn_numbers_add(Numbers *numbers, uint64 number, MemoryContext context);
