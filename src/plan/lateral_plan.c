@@ -15,11 +15,12 @@
  * first then can make another query of each row's, so a plan for all rows would rest on a guess.
  *
  * A subquery that asks for the nearest rows (sql_form.c) asks for the same, too.  Its node (sql_join.c) is offered
- * over the same outer paths, for one process.
+ * over the same outer paths.
  *
  * Below a Gather, each process takes a part of the outer rows (join_node.c), where the references are plain tables
  * or come with the parameters, as in scan.c.  Such a node is offered over each partial path of the outer rows,
- * though the functions themselves are restricted to the leader.
+ * though the functions themselves are restricted to the leader.  The node of a subquery shares nothing: each process
+ * executes the plan of the references, and has a search of its own.
  */
 #include "postgres.h"
 
@@ -337,7 +338,10 @@ offer_path(PlannerInfo *root, const LateralPath *template, Path *outer, const Pa
 	if (is_partial)
 		(void) geonn_divide_path(path, outer->parallel_workers);
 	if (template->form != NULL)
+	{
+		path->parallel_aware = false;
 		set_cost_of_form(template, custom);
+	}
 	else
 		set_cost(root, custom, template->expression, function);
 	if (is_partial)
@@ -369,21 +373,35 @@ offer_paths(PlannerInfo *root, const LateralPath *template, RelOptInfo *outer, c
 	}
 }
 
+static bool
+form_suits_workers(PlannerInfo *root, const SqlForm *form)
+{
+	return form->references->parallel_safe &&
+		is_parallel_safe(root, (Node *) form->keys) &&
+		is_parallel_safe(root, (Node *) form->observation) &&
+		is_parallel_safe(root, (Node *) form->outputs) &&
+		is_parallel_safe(root, form->limit) &&
+		is_parallel_safe(root, form->offset);
+}
+
 /*
  * Can workers run the join?  PostgreSQL's own joins with the function, and its scan, are for the leader
- * alone.
+ * alone, and so are its joins with a subquery that has a LIMIT.
  */
 static bool
 suits_workers(PlannerInfo *root, const LateralPath *template, RelOptInfo *outer)
 {
 	const RowCall *call = &template->call;
 
-	return template->form == NULL && outer->consider_parallel && outer->partial_pathlist != NIL &&
-		root->glob->parallelModeOK && max_parallel_workers_per_gather > 0 &&
-		is_parallel_safe(root, (Node *) template->path.path.pathtarget->exprs) &&
-		is_parallel_safe(root, (Node *) template->neighbours) &&
-		is_parallel_safe(root, (Node *) template->rows) &&
-		is_parallel_safe(root, (Node *) castNode(FuncExpr, call->call->funcexpr)->args) &&
+	if (!outer->consider_parallel || outer->partial_pathlist == NIL ||
+		!root->glob->parallelModeOK || max_parallel_workers_per_gather == 0 ||
+		!is_parallel_safe(root, (Node *) template->path.path.pathtarget->exprs) ||
+		!is_parallel_safe(root, (Node *) template->neighbours) ||
+		!is_parallel_safe(root, (Node *) template->rows))
+		return false;
+	if (template->form != NULL)
+		return form_suits_workers(root, template->form);
+	return is_parallel_safe(root, (Node *) castNode(FuncExpr, call->call->funcexpr)->args) &&
 		is_parallel_safe(root, (Node *) call->point) &&
 		geonn_references_are_plain(castNode(FuncExpr, call->call->funcexpr));
 }

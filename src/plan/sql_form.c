@@ -420,6 +420,27 @@ estimate_form(Search *search, const RelOptInfo *rel)
 }
 
 /*
+ * The path by which the references are read: the cheapest, or one that workers can execute, too, where it costs hardly
+ * more.
+ */
+static Path *
+cheapest_path(const RelOptInfo *rel)
+{
+	Path	   *cheapest = rel->cheapest_total_path;
+	ListCell   *cell;
+
+	foreach(cell, rel->pathlist)
+	{
+		Path	   *path = lfirst(cell);
+
+		if (path->param_info == NULL && path->parallel_safe && !cheapest->parallel_safe &&
+			path->total_cost < 2 * cheapest->total_cost)
+			return path;
+	}
+	return cheapest;
+}
+
+/*
  * Find out about the subquery, with this distance.  Returns why no node can answer it; NULL: one can.
  */
 static const char *
@@ -469,7 +490,7 @@ read_form(Search *search, const RelOptInfo *rel, const DistanceFunction *functio
 		rt_fetch(((RangeTblRef *) linitial(query->jointree->fromlist))->rtindex, query->rtable)->eref->aliasname :
 		"references";
 	form->root = geonn_subquery_planner(search->root, references);
-	form->references = fetch_upper_rel(form->root, UPPERREL_FINAL, NULL)->cheapest_total_path;
+	form->references = cheapest_path(fetch_upper_rel(form->root, UPPERREL_FINAL, NULL));
 	if (geonn_session_memory_limit >= 0 &&
 		form->references->rows * (form->references->pathtarget->width + BYTES_A_REFERENCE) / 1024 >
 		geonn_session_memory_limit / 2)

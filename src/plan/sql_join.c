@@ -394,14 +394,11 @@ asked_point(void *state, uint64 number, PointRow *row)
 
 /*
  * Does this error say that the engine cannot be had, or cannot do what it is asked to?  An internal error, too: an
- * engine that was started anew does not know the references.  Others, as a cancellation, end the statement.  While
- * parallel workers run, any error can be one of theirs.
+ * engine that was started anew does not know the references.  Others, as a cancellation, end the statement.
  */
 static bool
 is_of_engine(const ErrorData *error)
 {
-	if (IsInParallelMode())
-		return false;
 	switch (ERRCODE_TO_CATEGORY(error->sqlerrcode))
 	{
 		case ERRCODE_CONNECTION_EXCEPTION:
@@ -418,6 +415,16 @@ is_of_engine(const ErrorData *error)
 }
 
 /*
+ * Error context: note the code of an error that this process raises.  PostgreSQL raises those of parallel workers in
+ * the context in which these were launched.
+ */
+static void
+note_code(void *code)
+{
+	*(int *) code = geterrcode();
+}
+
+/*
  * Begin a search of the present round by this function.  False: the engine cannot be had, and the user was told why.
  *
  * No subtransaction is needed: a search of rows and points that this process has, holds nothing of PostgreSQL's but
@@ -427,10 +434,18 @@ static bool
 try_search(SqlJoin *join, void (*begin) (SqlJoin *join))
 {
 	MemoryContext former = CurrentMemoryContext;
+	volatile int own_code = 0;
+	ErrorContextCallback noting = {
+		.previous = error_context_stack,
+		.callback = note_code,
+		.arg = unvolatize(int *, &own_code)
+	};
 
 	PG_TRY();
 	{
+		error_context_stack = &noting;
 		begin(join);
+		error_context_stack = noting.previous;
 	}
 	PG_CATCH();
 	{
@@ -438,7 +453,7 @@ try_search(SqlJoin *join, void (*begin) (SqlJoin *join))
 
 		MemoryContextSwitchTo(former);
 		error = CopyErrorData();
-		if (!is_of_engine(error))
+		if (error->sqlerrcode != own_code || !is_of_engine(error))
 			PG_RE_THROW();
 		FlushErrorState();
 		join->without_engine = true;

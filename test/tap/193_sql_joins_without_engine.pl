@@ -39,7 +39,7 @@ sub rows_of
 		SELECT 'rows: ' || (SELECT count(*) FROM a) || ', differences: ' || count(*)
 		FROM ((TABLE a EXCEPT ALL TABLE b) UNION ALL (TABLE b EXCEPT ALL TABLE a)) x;
 	}, stdout => \$out, stderr => \$messages);
-	like($out, qr/geonn subquery join/, "the plan has the node");
+	like($out, $before =~ /parallel_setup_cost/ ? qr/Gather.*geonn subquery join.*Parallel Seq Scan on o/s : qr/geonn subquery join/, "the plan has the node");
 	return ($out =~ /(rows: .*)/ ? $1 : '', $messages);
 }
 
@@ -86,6 +86,17 @@ $other->query_safe(q{
 my ($found, $messages) = rows_of($node, 'JOIN', '(2, 0)', q{SET geonn.admission_timeout = '100ms';});
 is($found, 'rows: 3004, differences: 0', 'the rows where no session becomes free');
 like($messages, qr/WARNING: .*no session with the geonn engine became free within 100 ms/, 'and the warning');
+
+# nor for any process below a Gather
+$node->safe_psql('postgres', 'ALTER TABLE o SET (parallel_workers = 2)');
+($found, $messages) = rows_of($node, 'JOIN', '(2, 0)', q{
+	SET geonn.admission_timeout = '100ms';
+	SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0; SET max_parallel_workers_per_gather = 2;
+	DISCARD PLANS;
+	EXPLAIN (COSTS OFF) EXECUTE searched(2, 0);});
+is($found, 'rows: 3004, differences: 0', 'the rows of parallel processes without a session');
+cmp_ok(scalar(() = $messages =~ /WARNING: .*became free within 100 ms/g), '>', 0, 'and warnings');
+$node->safe_psql('postgres', 'ALTER TABLE o RESET (parallel_workers)');
 $other->quit;
 $node->safe_psql('postgres', 'ALTER SYSTEM RESET geonn.max_sessions; SELECT pg_reload_conf()');
 
