@@ -64,6 +64,7 @@
 
 /* before 16, a Var did not list the outer joins that may make it NULL */
 #define geonn_forget_outer_joins(column) ((void) (column))
+#define geonn_note_outer_join(column, join) ((void) (column), (void) (join))
 #define geonn_above_outer_join(clauses, relid, join) ((void) (relid), (void) (join), (clauses))
 
 /* have rows carry these columns from the scans up to the join of these relations */
@@ -84,6 +85,7 @@
 	(BufTagMatchesRelFileLocator(&(descriptor)->tag, &(relation)->rd_locator) && \
 	 (descriptor)->tag.forkNum == MAIN_FORKNUM && (descriptor)->tag.blockNum == (block))
 #define geonn_forget_outer_joins(column) ((column)->varnullingrels = NULL)
+#define geonn_note_outer_join(column, join) ((column)->varnullingrels = bms_make_singleton(join))
 #define geonn_above_outer_join(clauses, relid, join) \
 	((List *) add_nulling_relids((Node *) (clauses), bms_make_singleton(relid), \
 								 bms_make_singleton((join)->ojrelid)))

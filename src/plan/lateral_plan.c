@@ -76,6 +76,7 @@ typedef struct LateralPath
 #define COST_OF_DESCENT 40
 
 static set_join_pathlist_hook_type previous_hook;
+static uint64 subquery_nodes;	/* geonn_subquery_nodes */
 
 static Plan *plan_join(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *targets,
 					   List *clauses, List *children);
@@ -564,6 +565,7 @@ plan_form(PlannerInfo *root, const LateralPath *path, List *targets, Plan *outer
 	scan = geonn_make_scan(root, &path->path, targets, copyObject(path->rows), expressions, columns);
 	scan->custom_relids = bms_add_member(scan->custom_relids, (int) number);
 	scan->methods = &geonn_sql_join_methods.scan;
+	subquery_nodes++;
 	scan->custom_plans = list_make2(outer, references);
 	scan->custom_private = list_concat(private_list(path, outer, 0, InvalidOid),
 									   list_make4(form->operators, form->collations, form->nulls_first,
@@ -591,6 +593,12 @@ plan_join(PlannerInfo *root, RelOptInfo *rel pg_attribute_unused(), CustomPath *
 	scan->custom_plans = children;
 	scan->custom_private = private_list(lateral, linitial(children), call->number, call->table);
 	return (Plan *) scan;
+}
+
+uint64
+geonn_subquery_nodes(void)
+{
+	return subquery_nodes;
 }
 
 void

@@ -531,6 +531,21 @@ remember(PlannerInfo *root, SqlForm *form)
 	known.forms = lappend(known.forms, form);
 }
 
+bool
+geonn_sql_asks_for_nearest(const Query *query, bool for_one)
+{
+	const Const *limit;
+	List	   *one;
+	List	   *other;
+
+	if (query->sortClause == NIL || query->limitCount == NULL ||
+		read_distance(get_sortgroupclause_expr(linitial(query->sortClause), query->targetList), &one, &other) == NULL)
+		return false;
+	limit = (const Const *) eval_const_expressions(NULL, query->limitCount);
+	return !for_one || (IsA(limit, Const) && !limit->constisnull && DatumGetInt64(limit->constvalue) == 1 &&
+						query->limitOption == LIMIT_OPTION_COUNT);
+}
+
 const SqlForm *
 geonn_sql_form(PlannerInfo *root, RelOptInfo *rel)
 {

@@ -44,6 +44,11 @@ typedef struct SqlForm
 } SqlForm;
 
 /*
+ * Does the query ask for its rows by a distance of the table in sql_form.c, with a LIMIT?  for_one: of one row.
+ */
+extern bool geonn_sql_asks_for_nearest(const Query *query, bool for_one);
+
+/*
  * The form of this relation, which is a subquery; NULL: it is no nearest-neighbour subquery.  The subquery is looked
  * at, and its references planned, once for each plan.
  */

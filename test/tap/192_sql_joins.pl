@@ -168,6 +168,7 @@ $node->safe_psql('postgres', q{
 });
 
 my $d = 'geonn_distance(o.lat, o.lon, r.lat, r.lon)';
+my $first = "SELECT r.id FROM r ORDER BY $d, r.id LIMIT 1";
 my $o = '(SELECT * FROM o WHERE id < 150) o';
 my @cases = (
 	# [ is taken, the subquery, the rest of the statement ]
@@ -245,7 +246,31 @@ my @cases = (
 	[ 0, "SELECT r.id FROM r ORDER BY $d, r.id LIMIT k.kind", "SELECT k.kind, (SELECT sum(n.id) FROM o, LATERAL (%s) n) FROM kinds k WHERE k.kind < 3" ],
 	[ 1, "SELECT r.id FROM r ORDER BY $d, r.id LIMIT 2", "SELECT k.kind, (SELECT sum(n.id) FROM o, LATERAL (%s) n WHERE o.kind = k.kind) FROM kinds k WHERE k.kind < 3" ],
 	[ 1, "SELECT r.id FROM r ORDER BY $d, r.id LIMIT 2", "SELECT o.id, n.*, m.id AS second FROM $o, LATERAL (%s) n, LATERAL (SELECT r.id FROM r ORDER BY $d, r.id LIMIT 1 OFFSET 1) m" ],
-	[ 0, "SELECT r.id FROM r ORDER BY $d, r.id LIMIT 2", "SELECT o.id, n.* FROM o, LATERAL (%s) n FOR UPDATE OF o" ]);
+	[ 0, "SELECT r.id FROM r ORDER BY $d, r.id LIMIT 2", "SELECT o.id, n.* FROM o, LATERAL (%s) n FOR UPDATE OF o" ],
+
+	# as a value
+	[ 1, $first, "SELECT o.id, (%s) FROM o" ],
+	[ 1, $first, "SELECT o.id, (%s)::text AS n, o.lat FROM $o" ],
+	[ 1, $first, "SELECT DISTINCT (%s) AS n FROM o ORDER BY 1 LIMIT 7" ],
+	[ 1, $first, "SELECT o.id FROM o ORDER BY (%s), o.id LIMIT 30" ],
+	[ 1, "$first OFFSET 729", "SELECT o.id, (%s) FROM o WHERE o.id > 3" ],
+	[ 1, "SELECT o.kind + r.id FROM r WHERE r.kind = 3 ORDER BY $d, r.id LIMIT 1", "SELECT (%s) FROM o LEFT JOIN kinds k ON k.kind = o.kind AND k.far > 2e5" ],
+	[ 0, "SELECT r.id FROM r WHERE false ORDER BY $d, r.id LIMIT 1", "SELECT o.id, (%s) FROM o" ],
+	[ 1, "SELECT r FROM r_barrier r ORDER BY $d, r.id FETCH FIRST ROW ONLY", "SELECT o.id, (%s) FROM o" ],
+	[ 1, $first, "SELECT k.kind, x.n FROM kinds k LEFT JOIN (SELECT o.kind, (%s) AS n, o.id FROM o) x ON x.kind = k.kind AND x.id < k.far" ],
+	[ 1, $first, "SELECT x.n, count(*) FROM (SELECT o.id, (%s) AS n FROM o) x GROUP BY x.n" ],
+	[ 1, $first, "WITH x AS MATERIALIZED (SELECT o.id, (%s) AS n FROM o) SELECT * FROM x a JOIN x b ON a.id = b.n" ],
+	[ 1, $first, "SELECT o.id, (%1\$s) AS a, (%1\$s OFFSET 1) AS b, (SELECT max(kind) FROM kinds) AS c FROM o" ],
+	[ 1, $first, "SELECT o.id, (%s) AS a FROM o UNION ALL SELECT id, kind FROM kinds k JOIN r USING (kind)" ],
+	[ 0, "SELECT r.id FROM r ORDER BY $d, r.id LIMIT 2", "SELECT o.id, (%s) FROM o" ],
+	[ 0, $first, "SELECT o.id, coalesce((%s), 0) FROM o" ],
+	[ 0, $first, "SELECT o.id, CASE WHEN o.id < 9 THEN (%s) END FROM o" ],
+	[ 0, $first, "SELECT o.lat, (%s), count(*) FROM o GROUP BY o.lat, o.lon" ],
+	[ 0, $first, "SELECT o.id FROM o WHERE (%s) < 40" ],
+	[ 0, $first, "SELECT o.id, (%s) FROM o FOR UPDATE" ],
+	[ 0, $first, "SELECT k.kind, (SELECT o.id FROM o WHERE o.id = (%s) LIMIT 1) FROM kinds k" ],
+	[ 0, "SELECT r.id + k.kind FROM r ORDER BY $d, r.id LIMIT 1", "SELECT k.kind, (SELECT sum(x.n) FROM (SELECT (%s) AS n FROM o) x) FROM kinds k WHERE k.kind < 2" ],
+	[ 0, "SELECT unsteady(r.lat) FROM r ORDER BY $d, r.id LIMIT 1", "SELECT o.id, (%s) FROM o" ]);
 
 my @wrong;
 

@@ -1,0 +1,217 @@
+/*
+ * sql_statement.c
+ *		Statements that ask for the nearest rows without a LATERAL subquery.
+ *
+ * SELECT (SELECT r.id FROM r ORDER BY r.g <-> o.g LIMIT 1) FROM o returns what
+ *
+ *	SELECT n.id FROM o LEFT JOIN LATERAL (SELECT r.id FROM r ORDER BY r.g <-> o.g LIMIT 1) n ON true
+ *
+ * returns, where nothing groups the rows of o.  PostgreSQL executes the first row by row, and has no path that could be
+ * another way.  So a statement with such a subquery is planned twice: as it is, and with its subqueries in FROM.  The
+ * second plan is taken if it has the node of sql_join.c, and costs less.  Subqueries in FROM, views and WITH queries are
+ * looked through, too.
+ *
+ * A subquery in a larger expression is left where it is: CASE and AND may keep it from being evaluated.
+ */
+#include "postgres.h"
+
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/planner.h"
+
+#include "base/compat.h"
+#include "base/settings.h"
+#include "plan/lateral.h"
+#include "plan/sql_form.h"
+#include "plan/sql_statement.h"
+
+static planner_hook_type previous_hook;
+
+/* ---- subqueries as values ---- */
+
+/*
+ * The place of the subquery that is this column's value, perhaps cast, if it asks for the nearest row; NULL: it is
+ * anything else.
+ */
+static Node **
+find_subquery(Node **expression)
+{
+	const SubLink *link;
+
+	for (;;)
+	{
+		if (*expression == NULL)
+			return NULL;
+		if (IsA(*expression, RelabelType))
+			expression = (Node **) &((RelabelType *) *expression)->arg;
+		else if (IsA(*expression, CoerceViaIO))
+			expression = (Node **) &((CoerceViaIO *) *expression)->arg;
+		else if (IsA(*expression, FuncExpr) && ((FuncExpr *) *expression)->funcformat != COERCE_EXPLICIT_CALL &&
+				 list_length(((FuncExpr *) *expression)->args) >= 1)
+			expression = (Node **) &linitial(((FuncExpr *) *expression)->args);
+		else
+			break;
+	}
+	link = (const SubLink *) *expression;
+	if (!IsA(link, SubLink) || link->subLinkType != EXPR_SUBLINK || !IsA(link->subselect, Query) ||
+		!geonn_sql_asks_for_nearest((const Query *) link->subselect, true))
+		return NULL;
+	return expression;
+}
+
+/*
+ * Can columns of this query that are subqueries come from a join?  Each row of its FROM and WHERE must be one of its
+ * own.
+ */
+static bool
+has_plain_rows(const Query *query)
+{
+	return query->commandType == CMD_SELECT && query->hasSubLinks && query->setOperations == NULL &&
+		!query->hasAggs && query->groupClause == NIL && query->groupingSets == NIL && query->havingQual == NULL &&
+		!query->hasWindowFuncs && !query->hasTargetSRFs && query->rowMarks == NIL &&
+		query->jointree->fromlist != NIL;
+}
+
+static RangeTblEntry *
+make_subquery_entry(Query *subquery)
+{
+	RangeTblEntry *entry = makeNode(RangeTblEntry);
+	List	   *names = NIL;
+	ListCell   *cell;
+
+	foreach(cell, subquery->targetList)
+	{
+		const TargetEntry *target = lfirst_node(TargetEntry, cell);
+
+		if (!target->resjunk)
+			names = lappend(names, makeString(pstrdup(target->resname != NULL ? target->resname : "value")));
+	}
+	entry->rtekind = RTE_SUBQUERY;
+	entry->subquery = subquery;
+	entry->lateral = true;
+	entry->inFromCl = true;
+	entry->alias = makeAlias("nearest", NIL);
+	entry->eref = makeAlias("nearest", names);
+	return entry;
+}
+
+/*
+ * Join the query's rows with the subquery, which returns at most one row for each.  Returns its column.
+ */
+static Var *
+join_subquery(Query *query, Query *subquery)
+{
+	const Node *value = (const Node *) linitial_node(TargetEntry, subquery->targetList)->expr;
+	RangeTblEntry *entry = makeNode(RangeTblEntry);
+	RangeTblRef *reference = makeNode(RangeTblRef);
+	JoinExpr   *join = makeNode(JoinExpr);
+	Var		   *column;
+
+	query->rtable = lappend(query->rtable, make_subquery_entry(subquery));
+	reference->rtindex = list_length(query->rtable);
+	entry->rtekind = RTE_JOIN;
+	entry->jointype = JOIN_LEFT;
+	entry->inFromCl = true;
+	entry->eref = makeAlias("unnamed_join", NIL);
+	query->rtable = lappend(query->rtable, entry);
+
+	join->jointype = JOIN_LEFT;
+	join->larg = (Node *) query->jointree;
+	join->rarg = (Node *) reference;
+	join->quals = makeBoolConst(true, false);
+	join->rtindex = list_length(query->rtable);
+	query->jointree = makeFromExpr(list_make1(join), NULL);
+
+	column = makeVar(reference->rtindex, 1, exprType(value), exprTypmod(value), exprCollation(value), 0);
+	geonn_note_outer_join(column, join->rtindex);
+	return column;
+}
+
+/*
+ * Move the subqueries that ask for the nearest rows into FROM; `try`: only say whether the query has one.
+ */
+static bool
+move_subqueries(Query *query, bool try)
+{
+	bool		has_one = false;
+	ListCell   *cell;
+
+	if (!has_plain_rows(query))
+		return false;
+	foreach(cell, query->targetList)
+	{
+		TargetEntry *target = lfirst_node(TargetEntry, cell);
+		Node	  **place = find_subquery((Node **) &target->expr);
+
+		has_one |= place != NULL;
+		if (place != NULL && !try)
+			*place = (Node *) join_subquery(query, castNode(Query, ((SubLink *) *place)->subselect));
+	}
+	return has_one;
+}
+
+/*
+ * The same for the query and those in its FROM and WITH.
+ */
+static bool
+rewrite(Query *query, bool try)
+{
+	bool		has_one = move_subqueries(query, try);
+	ListCell   *cell;
+
+	foreach(cell, query->rtable)
+	{
+		const RangeTblEntry *entry = lfirst_node(RangeTblEntry, cell);
+
+		if (entry->rtekind == RTE_SUBQUERY)
+			has_one |= rewrite(entry->subquery, try);
+	}
+	foreach(cell, query->cteList)
+	{
+		Query	   *with = (Query *) lfirst_node(CommonTableExpr, cell)->ctequery;
+
+		if (IsA(with, Query))
+			has_one |= rewrite(with, try);
+	}
+	return has_one;
+}
+
+/* ---- for the planner ---- */
+
+static PlannedStmt *
+plan_as_it_is(Query *query, const char *text, int options, ParamListInfo parameters)
+{
+	if (previous_hook != NULL)
+		return previous_hook(query, text, options, parameters);
+	return standard_planner(query, text, options, parameters);
+}
+
+/*
+ * A cursor's statement is planned as it is: UPDATE ... WHERE CURRENT OF needs a plan without a join.
+ */
+static PlannedStmt *
+plan_statement(Query *query, const char *text, int options, ParamListInfo parameters)
+{
+	uint64		nodes = geonn_subquery_nodes();
+	Query	   *copy;
+	PlannedStmt *joined;
+	PlannedStmt *plain;
+
+	if (!geonn_enable_sql_joins || (options & CURSOR_OPT_FAST_PLAN) != 0 || !rewrite(query, true))
+		return plan_as_it_is(query, text, options, parameters);
+	copy = copyObject(query);
+	(void) rewrite(copy, false);
+	joined = plan_as_it_is(copy, text, options, parameters);
+	if (geonn_subquery_nodes() == nodes)
+		return plan_as_it_is(query, text, options, parameters);
+	plain = plan_as_it_is(query, text, options, parameters);
+	return joined->planTree->total_cost < plain->planTree->total_cost ? joined : plain;
+}
+
+void
+geonn_plan_sql_statements(void)
+{
+	previous_hook = planner_hook;
+	planner_hook = plan_statement;
+}
