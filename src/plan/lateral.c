@@ -466,7 +466,7 @@ geonn_lateral_begin_search(LateralNode *state, bool finds_all)
 	/* this copy lives as long as the search that uses it */
 	round->join = *state->join;
 	round->join.given = &round->given;
-	round->given.more_follow = state->has_references || !state->outer_ended;
+	round->given.more_follow = state->has_references || !state->outer_ended || state->source->searches_again;
 	node->search = create_search(state, &round->join, state->row_type);
 	if (state->has_references)
 		geonn_search_follow(node->search, &state->references);

@@ -67,6 +67,7 @@ typedef struct LateralSource
 
 	/* Begin a round, and its search (geonn_lateral_begin_search) if it needs one. */
 	void		(*begin_round) (LateralNode *state);
+	bool		searches_again; /* a round can have other searches with the references of the first */
 
 	/*
 	 * Get the next neighbour of the present round's rows, [state->columns] values; false: none is left.  The last

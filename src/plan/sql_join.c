@@ -653,6 +653,7 @@ static const LateralSource subquery_source = {
 	.make_join = make_join,
 	.read_point = read_outer_point,
 	.begin_round = begin_round,
+	.searches_again = true,
 	.next = next_pair,
 	.rank_bits = RANK_BITS
 };

@@ -279,7 +279,7 @@ for my $case (@cases)
 	my ($is_taken, $subquery, $rest) = @$case;
 	my $query = sprintf($rest // "SELECT o.id AS own, n.* FROM $o CROSS JOIN LATERAL (%s) n", $subquery);
 	my %rows;
-	my $plan;
+	my ($plan, $said);
 
 	$query = "SELECT o.id, n.* FROM $query" if $query =~ /^o /;
 	for my $setting ('off', 'on')
@@ -293,9 +293,11 @@ for my $case (@cases)
 			SELECT 'rows:';
 			$query;
 		}, stdout => \$out, stderr => \$error);
+		$said = $error;
 		($plan, $rows{$setting}) = split(/^rows:$/m, $out);
 		$rows{$setting} = join("\n", sort split("\n", $rows{$setting} // '')) . ($error =~ /(ERROR: .*)/ ? $1 : '');
 	}
+	push @wrong, "warning: $query\n$said" if $said =~ /WARNING/;
 	push @wrong, "the rows differ: $query\n" . substr($rows{on}, 0, 300) if $rows{off} ne $rows{on};
 	push @wrong, ($is_taken ? 'not taken: ' : 'taken: ') . $query if ($plan =~ /geonn subquery join/) != $is_taken;
 }
