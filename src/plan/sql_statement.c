@@ -26,6 +26,9 @@
 #include "plan/sql_form.h"
 #include "plan/sql_statement.h"
 
+/* a statement that costs less is for so few rows that a second plan would take longer than what it can save */
+#define COST_OF_FEW_ROWS 12
+
 static planner_hook_type previous_hook;
 
 /* ---- subqueries as values ---- */
@@ -193,20 +196,21 @@ plan_as_it_is(Query *query, const char *text, int options, ParamListInfo paramet
 static PlannedStmt *
 plan_statement(Query *query, const char *text, int options, ParamListInfo parameters)
 {
-	uint64		nodes = geonn_subquery_nodes();
+	uint64		nodes;
 	Query	   *copy;
-	PlannedStmt *joined;
 	PlannedStmt *plain;
+	PlannedStmt *joined;
 
 	if (!geonn_enable_sql_joins || (options & CURSOR_OPT_FAST_PLAN) != 0 || !rewrite(query, true))
 		return plan_as_it_is(query, text, options, parameters);
 	copy = copyObject(query);
-	(void) rewrite(copy, false);
-	joined = plan_as_it_is(copy, text, options, parameters);
-	if (geonn_subquery_nodes() == nodes)
-		return plan_as_it_is(query, text, options, parameters);
 	plain = plan_as_it_is(query, text, options, parameters);
-	return joined->planTree->total_cost < plain->planTree->total_cost ? joined : plain;
+	if (plain->planTree->total_cost < COST_OF_FEW_ROWS)
+		return plain;
+	(void) rewrite(copy, false);
+	nodes = geonn_subquery_nodes();
+	joined = plan_as_it_is(copy, text, options, parameters);
+	return geonn_subquery_nodes() > nodes && joined->planTree->total_cost < plain->planTree->total_cost ? joined : plain;
 }
 
 void
