@@ -381,6 +381,8 @@ form_suits_workers(PlannerInfo *root, const SqlForm *form)
 		is_parallel_safe(root, (Node *) form->keys) &&
 		is_parallel_safe(root, (Node *) form->observation) &&
 		is_parallel_safe(root, (Node *) form->outputs) &&
+		is_parallel_safe(root, (Node *) form->conditions) &&
+		is_parallel_safe(root, form->reach) &&
 		is_parallel_safe(root, form->limit) &&
 		is_parallel_safe(root, form->offset);
 }
@@ -559,7 +561,8 @@ plan_form(PlannerInfo *root, const LateralPath *path, List *targets, Plan *outer
 	foreach(cell, references->targetlist)
 		columns = lappend(columns, lfirst_node(TargetEntry, cell)->expr);
 	expressions = list_concat_copy(form->keys, form->observation);
-	expressions = list_concat(lappend(lappend(expressions, form->limit), form->offset), outputs);
+	expressions = list_concat(expressions, list_make4(form->limit, form->offset, form->reach, form->conditions));
+	expressions = list_concat(expressions, outputs);
 	expressions = list_concat(copyObject(expressions), path->neighbours);
 	ChangeVarNodes((Node *) expressions, REFERENCES_VARNO, (int) number, 0);
 	scan = geonn_make_scan(root, &path->path, targets, copyObject(path->rows), expressions, columns);
@@ -571,8 +574,8 @@ plan_form(PlannerInfo *root, const LateralPath *path, List *targets, Plan *outer
 									   list_make4(form->operators, form->collations, form->nulls_first,
 												  equal_keys(form, outputs)));
 	scan->custom_private = list_concat(scan->custom_private,
-									   list_make4(form->point, makeInteger(form->kind), makeInteger(form->metric),
-												  makeString(pstrdup(form->function))));
+									   list_make5(form->point, makeInteger(form->kind), makeInteger(form->metric),
+												  makeString(pstrdup(form->function)), makeInteger(form->excluded)));
 	return (Plan *) scan;
 }
 

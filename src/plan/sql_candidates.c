@@ -38,7 +38,7 @@ describe_sorted(const SqlReferences *references, const List *keys)
 
 void
 geonn_candidates_begin(SqlCandidates *candidates, const SqlReferences *references, PlanState *plan, List *keys,
-					   TupleDesc scan)
+					   List *conditions, TupleDesc scan)
 {
 	TupleDesc	sorted = describe_sorted(references, keys);
 	const List *private_list = ((const CustomScan *) plan->plan)->custom_private;
@@ -59,6 +59,7 @@ geonn_candidates_begin(SqlCandidates *candidates, const SqlReferences *reference
 		order->ssup_nulls_first = list_nth_int(list_nth(private_list, SQL_NULLS_FIRST), i) != 0;
 		PrepareSortSupportFromOrderingOp(candidates->operators[i], order);
 	}
+	candidates->conditions = ExecInitQual(conditions, plan);
 	candidates->pair = ExecInitExtraTupleSlot(plan->state, scan, &TTSOpsVirtual);
 	candidates->first = scan->natts - references->columns;
 	candidates->expressions = CreateExprContext(plan->state);
@@ -94,6 +95,15 @@ show_reference(const SqlCandidates *candidates, uint64 number)
 	const Reference *reference = candidates->references->rows[number];
 
 	show_columns(candidates, reference->values, reference->nulls);
+}
+
+bool
+geonn_candidates_accept(SqlCandidates *candidates, uint64 reference)
+{
+	if (candidates->conditions == NULL)
+		return true;
+	show_reference(candidates, reference);
+	return ExecQual(candidates->conditions, candidates->expressions);
 }
 
 /*
@@ -215,6 +225,8 @@ geonn_candidates_reread(SqlCandidates *candidates, SqlReferences *references)
 		ResetExprContext(candidates->expressions);
 		slot_getallattrs(row);
 		show_columns(candidates, row->tts_values, row->tts_isnull);
+		if (!ExecQual(candidates->conditions, candidates->expressions))
+			continue;
 		ExecClearTuple(slot);
 		evaluate_pair(candidates, slot->tts_values, slot->tts_isnull);
 		memcpy(slot->tts_values + candidates->keys, row->tts_values, references->columns * sizeof(Datum));

@@ -22,6 +22,7 @@ typedef struct SqlCandidates
 	const SqlReferences *references;
 	int			keys;
 	ExprState **key;			/* [keys] */
+	ExprState  *conditions;		/* that a candidate must meet; NULL: none */
 	Oid		   *operators;		/* [keys] the operators that order them */
 	SortSupport order;			/* [keys] */
 	TupleTableSlot *pair;		/* like the scan's slot: an outer row and a reference, without outputs */
@@ -46,14 +47,17 @@ typedef struct SqlCandidates
 } SqlCandidates;
 
 /*
- * Begin with the keys of a plan (sql_join.h), whose scan tuple is like `scan`; the references' columns are its last
- * ones.
+ * Begin with the keys and conditions of a plan (sql_join.h), whose scan tuple is like `scan`; the references' columns
+ * are its last ones.
  */
 extern void geonn_candidates_begin(SqlCandidates *candidates, const SqlReferences *references, PlanState *plan,
-								   List *keys, TupleDesc scan);
+								   List *keys, List *conditions, TupleDesc scan);
 
 /* Make room for this many candidates of the present outer row; the caller sets the reference of each. */
 extern void geonn_candidates_reserve(SqlCandidates *candidates, uint64 count);
+
+/* Does the reference meet the conditions? */
+extern bool geonn_candidates_accept(SqlCandidates *candidates, uint64 reference);
 
 /*
  * Bring the candidates into the order of the keys, unless they are, and have those within OFFSET and LIMIT returned.

@@ -6,10 +6,11 @@
  *
  * Such a subquery is one whose first key of ORDER BY is a distance of the table below, between a point of the outer
  * row and one of the subquery's own rows.  It is taken if nothing else in it depends on the outer row except the
- * keys and the columns that it returns: then its rows before ORDER BY, the references, are the same for all outer
- * rows.  They can be rows of anything: a table, a view, a join.  They come from a query of their own, a copy of the
- * subquery that returns what keys, point and columns need.  It is planned like a subquery of the statement, so
- * privileges, policies, security barriers, locks and snapshots are those of the statement.
+ * keys, the columns that it returns, and conditions that the node can test (sql_conditions.c): then its rows before
+ * these and ORDER BY, the references, are the same for all outer rows.  They can be rows of anything: a table, a view,
+ * a join.  They come from a query of their own, a copy of the subquery that returns what the node's expressions need.
+ * It is planned like a subquery of the statement, so privileges, policies, security barriers, locks and snapshots are
+ * those of the statement.
  *
  * The types of the points must say that these are points, in degrees: a column without a modifier can have
  * polygons, which the engine does not know.
@@ -17,11 +18,8 @@
 #include "postgres.h"
 
 #include "access/sysattr.h"
-#include "catalog/dependency.h"
 #include "catalog/pg_operator_d.h"
-#include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
-#include "commands/extension.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
@@ -41,6 +39,7 @@
 #include "base/compat.h"
 #include "base/settings.h"
 #include "common/protocol.h"
+#include "plan/sql_conditions.h"
 #include "plan/sql_form.h"
 
 /* the assumed number of rows of a LIMIT that is not known */
@@ -77,6 +76,7 @@ typedef struct Search
 	PlannerInfo *root;
 	SqlForm    *form;
 	const Query *query;
+	SqlConditions conditions;
 	List	   *columns;		/* the references' columns: expressions of the subquery */
 	bool		failed;			/* an expression has a part that the node cannot evaluate */
 } Search;
@@ -96,14 +96,6 @@ is_constant(const Node *argument, const char *value)
 	if (constant->consttype == BOOLOID)
 		return strcmp(DatumGetBool(constant->constvalue) ? "true" : "false", value) == 0;
 	return constant->consttype == TEXTOID && strcmp(TextDatumGetCString(constant->constvalue), value) == 0;
-}
-
-static bool
-is_of_extension(Oid function, const char *extension)
-{
-	Oid			owner = getExtensionOfObject(ProcedureRelationId, function);
-
-	return OidIsValid(owner) && strcmp(get_extension_name(owner), extension) == 0;
 }
 
 /*
@@ -131,7 +123,7 @@ find_function(Oid function, List *arguments)
 		if (row->kind != GEONN_POINT_NONE &&
 			geonn_point_kind(getBaseType(exprType(linitial(arguments)))) != row->kind)
 			continue;
-		if (is_of_extension(function, row->extension))
+		if (geonn_is_of_extension(function, row->extension))
 			return row;
 	}
 	return NULL;
@@ -187,7 +179,7 @@ is_of_points(Node *value)
 		const FuncExpr *cast = (const FuncExpr *) value;
 		const char *name = get_func_name(cast->funcid);
 
-		return name != NULL && strcmp(name, "geography") == 0 && is_of_extension(cast->funcid, "postgis") &&
+		return name != NULL && strcmp(name, "geography") == 0 && geonn_is_of_extension(cast->funcid, "postgis") &&
 			is_of_points(linitial(cast->args));
 	}
 	return geonn_point_typmod_is_point(modifier) && geonn_point_typmod_problem(kind, type, modifier) == NULL;
@@ -356,6 +348,7 @@ query_of_references(Search *search)
 
 	query->targetList = NIL;
 	query->sortClause = NIL;
+	query->jointree->quals = (Node *) make_ands_explicit(copyObject(search->conditions.own));
 	query->limitCount = query->limitOffset = NULL;
 	foreach(cell, search->columns)
 	{
@@ -468,6 +461,13 @@ read_form(Search *search, const RelOptInfo *rel, const DistanceFunction *functio
 	foreach(cell, reference)
 		form->point = lappend_int(form->point, reference_column(search, lfirst(cell)));
 	form->observation = translate_list(search, observation);
+	problem = geonn_divide_sql_conditions(query, observation, reference, &search->conditions);
+	if (problem != NULL)
+		return problem;
+	form->conditions = translate_list(search, search->conditions.joined);
+	form->reach = search->conditions.reach == NULL ? (Node *) makeNullConst(FLOAT8OID, -1, InvalidOid) :
+		translate_expression(search, search->conditions.reach);
+	form->excluded = search->conditions.excluded;
 	if (!read_keys(search))
 		return "the distance is not in ascending order, with NULLs last";
 	form->limit = translate_count(search, query->limitCount);
@@ -491,6 +491,8 @@ read_form(Search *search, const RelOptInfo *rel, const DistanceFunction *functio
 		"references";
 	form->root = geonn_subquery_planner(search->root, references);
 	form->references = cheapest_path(fetch_upper_rel(form->root, UPPERREL_FINAL, NULL));
+	if (geonn_has_many_groups(form->root, &search->conditions, form->references->rows, form->needed))
+		return "a condition divides its rows into many groups";
 	if (geonn_session_memory_limit >= 0 &&
 		form->references->rows * (form->references->pathtarget->width + BYTES_A_REFERENCE) / 1024 >
 		geonn_session_memory_limit / 2)
@@ -532,14 +534,21 @@ remember(PlannerInfo *root, SqlForm *form)
 }
 
 bool
-geonn_sql_asks_for_nearest(const Query *query, bool for_one)
+geonn_sql_is_distance(Node *expression)
 {
-	const Const *limit;
 	List	   *one;
 	List	   *other;
 
+	return read_distance(expression, &one, &other) != NULL;
+}
+
+bool
+geonn_sql_asks_for_nearest(const Query *query, bool for_one)
+{
+	const Const *limit;
+
 	if (query->sortClause == NIL || query->limitCount == NULL ||
-		read_distance(get_sortgroupclause_expr(linitial(query->sortClause), query->targetList), &one, &other) == NULL)
+		!geonn_sql_is_distance(get_sortgroupclause_expr(linitial(query->sortClause), query->targetList)))
 		return false;
 	limit = (const Const *) eval_const_expressions(NULL, query->limitCount);
 	return !for_one || (IsA(limit, Const) && !limit->constisnull && DatumGetInt64(limit->constvalue) == 1 &&

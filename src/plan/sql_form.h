@@ -6,6 +6,7 @@
 #define GEONN_SQL_FORM_H
 
 #include "nodes/pathnodes.h"
+#include "nodes/plannodes.h"
 
 #include "points/geometry.h"
 
@@ -26,6 +27,9 @@ typedef struct SqlForm
 	List	   *observation;	/* the observation's point: a value, or latitude and longitude */
 	Node	   *limit;			/* a NULL Const: the subquery has none */
 	Node	   *offset;
+	List	   *conditions;		/* that a reference and the outer row must meet */
+	Node	   *reach;			/* metres: references farther away do not meet them; a NULL Const: none says so */
+	int			excluded;		/* how many references are expected not to meet them */
 	List	   *outputs;		/* [the subquery's columns]; NULL: the column is not used */
 	List	   *outer_columns;	/* the Vars of outer rows in all of these */
 
@@ -42,6 +46,9 @@ typedef struct SqlForm
 	Cost		output_cost;	/* the cost of the outputs of one row */
 	bool		descends;		/* PostgreSQL's own plan gets the rows from an index in the order of distance */
 } SqlForm;
+
+/* Is the expression a distance of the table in sql_form.c? */
+extern bool geonn_sql_is_distance(Node *expression);
 
 /*
  * Does the query ask for its rows by a distance of the table in sql_form.c, with a LIMIT?  for_one: of one row.

@@ -19,6 +19,10 @@
  * are fewer than are needed, all references are candidates, too.  References whose coordinates are out of range are
  * candidates for each outer row.
  *
+ * Conditions that join both rows are tested for one reference of the search's answer after the other, until as many as
+ * are needed meet them, or until they are too far away for ST_DWithin.  Where the answer ends before, the second search
+ * decides, and later rounds search for more.
+ *
  * A statement that PostgreSQL answers must not fail for want of the engine.  Where a round's search cannot begin, the
  * keys of all references decide for this round and those after it, and a warning says so.  The first round's search
  * is complete before the node returns a row; only an engine that ends later, in the middle of a round, is an error.
@@ -31,12 +35,14 @@
 #include "access/xact.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
+#include "nodes/makefuncs.h"
 #include "utils/memutils.h"
 
 #include "base/compat.h"
 #include "base/settings.h"
 #include "common/protocol.h"
 #include "plan/sql_candidates.h"
+#include "plan/sql_fallback.h"
 #include "plan/sql_join.h"
 
 /*
@@ -80,11 +86,13 @@ typedef struct SqlJoin
 	const char *function;
 	ExprState  *limit;
 	ExprState  *offset;
+	ExprState  *reach;
+	int			excluded;		/* as SQL_EXCLUDED */
 	ExprState **output;			/* [lateral.columns - 1] */
 	int		   *output_key;		/* likewise: the index of an equal key, or -1 */
 
 	/* one execution */
-	uint32		k;				/* how many references the search returns; 0: nothing is searched for */
+	uint32		k;				/* how many references a search returns; 0: nothing is searched for */
 	GivenPoints given;			/* the references for the engine */
 	uint64		widened;		/* how many outer rows the second searches were for */
 	uint64		compared;		/* how many outer rows were compared with all references */
@@ -93,6 +101,7 @@ typedef struct SqlJoin
 	/* a round */
 	Stage		stage;
 	bool		is_searched;	/* the round has a search */
+	uint64		points;			/* how many points the round's search has */
 	uint64		points_left;	/* how many points of the present search have answers that were not taken */
 	GeonnSearch *wide;			/* the second search; NULL: none */
 	GeonnJoin	wide_join;
@@ -145,7 +154,7 @@ begin_join(JoinNode *node, EState *estate, int flags)
 	geonn_sql_references_begin(&join->references, references, list_nth(scan->custom_private, SQL_POINT),
 							   (GeonnPointKind) intVal(list_nth(scan->custom_private, SQL_POINT_KIND)));
 	geonn_candidates_begin(&join->candidates, &join->references, plan, list_truncate(list_copy(rest), keys),
-						   lateral->slot->tts_tupleDescriptor);
+						   list_nth(rest, keys + join->references.points + 3), lateral->slot->tts_tupleDescriptor);
 	rest = list_copy_tail(rest, keys);
 	for (int i = 0; i < join->references.points; i++)
 		join->observation[i] = ExecInitExpr(list_nth(rest, i), plan);
@@ -153,7 +162,9 @@ begin_join(JoinNode *node, EState *estate, int flags)
 	rest = list_copy_tail(rest, join->references.points);
 	join->limit = ExecInitExpr(linitial(rest), plan);
 	join->offset = ExecInitExpr(lsecond(rest), plan);
-	rest = list_copy_tail(rest, 2);
+	join->reach = ExecInitExpr(lthird(rest), plan);
+	join->excluded = intVal(list_nth(scan->custom_private, SQL_EXCLUDED));
+	rest = list_copy_tail(rest, 4);
 	begin_outputs(join, scan, list_truncate(list_copy(rest), outputs));
 	node->filter = list_copy_tail(rest, outputs);
 
@@ -212,8 +223,8 @@ count_rows(const SqlJoin *join, ExprState *expression, uint64 without, bool is_l
 }
 
 /*
- * How many references the search returns for a point: one more than the rows that are needed.  0: more than a
- * search can return, or than the engine has, or none.
+ * How many references the search returns for a point: one more than the rows that are needed, and those that the
+ * conditions exclude.  0: more than a search can return, or than the engine has, or none.
  */
 static uint32
 neighbours_needed(const SqlJoin *join)
@@ -224,7 +235,7 @@ neighbours_needed(const SqlJoin *join)
 	if (wanted == 0 || wanted > GEONN_K_MAX || skipped > GEONN_K_MAX || wanted + skipped >= GEONN_K_MAX ||
 		wanted + skipped > join->references.valid.count)
 		return 0;
-	return (uint32) (wanted + skipped + 1);
+	return (uint32) Min(wanted + skipped + 1 + join->excluded, GEONN_K_MAX);
 }
 
 static PointSource *
@@ -259,6 +270,7 @@ make_join(LateralNode *lateral, TupleDesc *row_type)
 	geonn_sql_references_read(&join->references);
 	join->k = neighbours_needed(join);
 	join->without_engine = false;
+	join->asked.count = join->points = 0;
 	join->given = (GivenPoints) {
 		.count = join->k > 0 ? join->references.valid.count : 0,
 		.point = geonn_sql_reference_point,
@@ -316,6 +328,20 @@ begin_outer_row(SqlJoin *join, uint64 number)
 	ExecStoreVirtualTuple(pair);
 }
 
+/*
+ * Metres from the present outer row to the farthest references that can meet the conditions.  ST_DWithin measures on
+ * the spheroid, where distances differ from the sphere's by less than 0.6 %.
+ */
+static double
+reach_of_row(const SqlJoin *join)
+{
+	bool		is_null;
+	Datum		value = ExecEvalExprSwitchContext(join->reach, join->candidates.expressions, &is_null);
+
+	/* ST_DWithin itself refuses a negative one */
+	return is_null || !(DatumGetFloat8(value) >= 0) ? INFINITY : DatumGetFloat8(value) * 1.01 + 1;
+}
+
 /* ---- stages ---- */
 
 /*
@@ -332,7 +358,9 @@ take_answer(SqlJoin *join, GeonnSearch *search, uint32 k, const Numbers *asked)
 	uint64		answered = Min(k, references->valid.count);
 	uint64		count = 0;
 	uint64		number = 0;
+	uint64		reference;
 	double		bound = INFINITY;
+	double		reach = INFINITY;
 	double		distance = 0;
 	bool		is_ordered = references->invalid.count == 0;
 	Datum		values[SEARCH_COLUMNS];
@@ -353,26 +381,30 @@ take_answer(SqlJoin *join, GeonnSearch *search, uint32 k, const Numbers *asked)
 				number = asked->numbers[number];
 			begin_outer_row(join, number);
 			geonn_candidates_reserve(candidates, answered + references->invalid.count);
+			reach = reach_of_row(join);
 		}
 		/* the distances alone decide where each is greater than the one before by more than the margin */
 		if (i > 0 && DatumGetFloat8(values[SEARCH_DISTANCE]) <= Max(distance + MARGIN, SAME_PLACE))
 			is_ordered = false;
 		distance = DatumGetFloat8(values[SEARCH_DISTANCE]);
-		if (i + 1 == needed)
+		reference = DatumGetUInt64(values[SEARCH_REFERENCE]);
+		if (distance > Min(bound, reach) || !geonn_candidates_accept(candidates, reference))
+			continue;
+		candidates->candidates[count].reference = reference;
+		__builtin_prefetch(&references->rows[reference]);
+		if (++count == needed)
 			bound = Max(distance + MARGIN, SAME_PLACE);
-		if (distance <= bound)
-		{
-			candidates->candidates[count].reference = DatumGetUInt64(values[SEARCH_REFERENCE]);
-			__builtin_prefetch(&references->rows[candidates->candidates[count++].reference]);
-		}
 	}
-	if (distance <= bound && answered < references->valid.count)
+	if (distance <= Min(bound, reach) && answered < references->valid.count)
 	{
 		geonn_numbers_add(&join->undecided, number, join->lateral.round->memory);
 		return true;
 	}
 	for (uint64 i = 0; i < references->invalid.count; i++)
-		candidates->candidates[count++].reference = references->invalid.numbers[i];
+	{
+		if (geonn_candidates_accept(candidates, references->invalid.numbers[i]))
+			candidates->candidates[count++].reference = references->invalid.numbers[i];
+	}
 	for (uint64 i = 0; i < count; i++)
 		__builtin_prefetch(references->rows[candidates->candidates[i].reference]);
 	geonn_candidates_choose(candidates, count, is_ordered);
@@ -393,96 +425,32 @@ asked_point(void *state, uint64 number, PointRow *row)
 }
 
 /*
- * Does this error say that the engine cannot be had, or cannot do what it is asked to?  An internal error, too: an
- * engine that was started anew does not know the references.  Others, as a cancellation, end the statement.
+ * Begin a search of the present round by this function.  False: the engine cannot be had.
  */
 static bool
-is_of_engine(const ErrorData *error)
+try_search(SqlJoin *join, void (*begin) (void *join))
 {
-	switch (ERRCODE_TO_CATEGORY(error->sqlerrcode))
-	{
-		case ERRCODE_CONNECTION_EXCEPTION:
-		case ERRCODE_FEATURE_NOT_SUPPORTED:
-		case ERRCODE_INSUFFICIENT_RESOURCES:
-		case ERRCODE_PROGRAM_LIMIT_EXCEEDED:
-		case ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE:
-		case ERRCODE_SYSTEM_ERROR:
-		case ERRCODE_INTERNAL_ERROR:
-			return true;
-		default:
-			return false;
-	}
-}
-
-/*
- * Error context: note the code of an error that this process raises.  PostgreSQL raises those of parallel workers in
- * the context in which these were launched.
- */
-static void
-note_code(void *code)
-{
-	*(int *) code = geterrcode();
-}
-
-/*
- * Begin a search of the present round by this function.  False: the engine cannot be had, and the user was told why.
- *
- * No subtransaction is needed: a search of rows and points that this process has, holds nothing of PostgreSQL's but
- * memory and files, which go when the search is ended.
- */
-static bool
-try_search(SqlJoin *join, void (*begin) (SqlJoin *join))
-{
-	MemoryContext former = CurrentMemoryContext;
-	volatile int own_code = 0;
-	ErrorContextCallback noting = {
-		.previous = error_context_stack,
-		.callback = note_code,
-		.arg = unvolatize(int *, &own_code)
-	};
-
-	PG_TRY();
-	{
-		error_context_stack = &noting;
-		begin(join);
-		error_context_stack = noting.previous;
-	}
-	PG_CATCH();
-	{
-		ErrorData  *error;
-
-		MemoryContextSwitchTo(former);
-		error = CopyErrorData();
-		if (error->sqlerrcode != own_code || !is_of_engine(error))
-			PG_RE_THROW();
-		FlushErrorState();
-		join->without_engine = true;
-		ereport(WARNING,
-				(errcode(error->sqlerrcode),
-				 errmsg("geonn compares each row of a nearest-neighbour subquery with all references, as its engine cannot search: %s",
-						error->message),
-				 error->detail != NULL ? errdetail("%s", error->detail) : 0,
-				 error->hint != NULL ? errhint("%s", error->hint) : 0));
-		FreeErrorData(error);
-	}
-	PG_END_TRY();
+	join->without_engine = !geonn_try_search(begin, join);
 	return !join->without_engine;
 }
 
 static void
-begin_search(SqlJoin *join)
+begin_search(void *state)
 {
+	SqlJoin    *join = state;
 	const Round *round = join->lateral.round;
 
 	join->points_left = 0;
 	for (uint64 i = 0; i < round->given.count; i++)
 		join->points_left += !round->rows[i].latitude_is_null;
+	join->points = join->points_left;
 	geonn_lateral_begin_search(&join->lateral, !join->lateral.has_references);
 }
 
 static void
-begin_wide_search(SqlJoin *join)
+begin_wide_search(void *state)
 {
+	SqlJoin    *join = state;
 	LateralNode *lateral = &join->lateral;
 	MemoryContext former = MemoryContextSwitchTo(lateral->round->memory);
 
@@ -528,6 +496,7 @@ compare_with_all(SqlJoin *join)
 	const Round *round = join->lateral.round;
 	SqlCandidates *candidates = &join->candidates;
 	uint64		count = join->references.count;
+	uint64		accepted = 0;
 	uint64		number;
 	double		latitude;
 	double		longitude;
@@ -549,15 +518,19 @@ compare_with_all(SqlJoin *join)
 		geonn_candidates_reread(candidates, &join->references);
 		return true;
 	}
-	if (candidates->keys == 1 && candidates->wanted < count && candidates->skipped < count &&
+	if (candidates->keys == 1 && candidates->conditions == NULL && candidates->wanted < count && candidates->skipped < count &&
 		read_observation(join, candidates->expressions, &latitude, &longitude) == POINT_NULL)
 		count = Min(count, candidates->wanted + candidates->skipped);
 	else
 		join->compared++;
 	geonn_candidates_reserve(candidates, count);
 	for (uint64 i = 0; i < count; i++)
-		candidates->candidates[i].reference = i;
-	geonn_candidates_choose(candidates, count, false);
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (geonn_candidates_accept(candidates, i))
+			candidates->candidates[accepted++].reference = i;
+	}
+	geonn_candidates_choose(candidates, accepted, false);
 	return true;
 }
 
@@ -609,6 +582,10 @@ begin_round(LateralNode *lateral)
 {
 	SqlJoin    *join = (SqlJoin *) lateral;
 
+	/* where the conditions excluded more references than was expected, search for more */
+	if (join->candidates.conditions != NULL && join->asked.count > join->points / 8)
+		lateral->join->question.k = join->k = Min(join->k * 4, GEONN_K_MAX);
+	join->asked.count = join->points = 0;
 	join->stage = STAGE_SEARCH;
 	join->undecided = (Numbers) {0};
 	join->next_row = join->next_undecided = 0;
@@ -677,10 +654,14 @@ explain_join(const JoinNode *node, List *ancestors, ExplainState *explain)
 {
 	const SqlJoin *join = (const SqlJoin *) node;
 	const CustomScan *scan = (const CustomScan *) node->custom.ss.ps.plan;
-	Node	   *limit = list_nth(scan->custom_exprs, join->candidates.keys + join->references.points);
+	int			after = join->candidates.keys + join->references.points;
+	Node	   *limit = list_nth(scan->custom_exprs, after);
+	List	   *conditions = list_nth(scan->custom_exprs, after + 3);
 
 	geonn_node_explain_expression(node, ancestors, explain, "Order By", linitial(scan->custom_exprs));
 	geonn_node_explain_expression(node, ancestors, explain, "Limit", limit);
+	if (conditions != NIL)
+		geonn_node_explain_expression(node, ancestors, explain, "Condition", (Node *) make_ands_explicit(conditions));
 	if (!explain->analyze)
 		return;
 	ExplainPropertyUInteger("Candidates Rechecked", NULL, join->candidates.rechecked, explain);

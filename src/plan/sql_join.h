@@ -17,14 +17,15 @@ typedef enum SqlPrivate
 	SQL_POINT,					/* IntList: the reference's point, as columns of the references from 0 on */
 	SQL_POINT_KIND,				/* Integer: a GeonnPointKind; GEONN_POINT_NONE: latitude and longitude */
 	SQL_METRIC,					/* Integer: enum geonn_metric */
-	SQL_FUNCTION				/* String: the name of the function that computes the distance */
+	SQL_FUNCTION,				/* String: the name of the function that computes the distance */
+	SQL_EXCLUDED				/* Integer: how many references are expected not to meet the conditions */
 } SqlPrivate;
 
 /*
  * The plan's children return the outer rows and the references.  The scan target list has Vars of the outer
  * columns, of the subquery's outputs, and of the references' columns.  The custom expressions are the keys, the
- * observation's point (as many as SQL_POINT), LIMIT and OFFSET (NULL Consts where the subquery has none), the
- * outputs, and then the clauses by which a pair of rows matches.
+ * observation's point (as many as SQL_POINT), LIMIT, OFFSET and the reach (NULL Consts where the subquery has none), the
+ * List of the conditions, the outputs, and then the clauses by which a pair of rows matches.
  */
 extern const JoinNodeMethods geonn_sql_join_methods;
 

@@ -89,6 +89,12 @@ sub subquery
 	my $columns = $more eq '' ? 'r.geom IS NULL AS without' : pick('r.id', 'r.*', 'r.id, o.id + r.id AS sum', 'r.id, r.kind, r');
 	my $from = pick('r', 'r', 'r', 'r_parts r', 'r_view r', 'r_barrier r', 'r_joined r', 'r_kept r', 'r_none r', 'r_few r');
 	my $where = pick('', '', '', 'WHERE r.kind < 4', 'WHERE r.id % 50 = 7', 'WHERE r.g IS NOT NULL AND r.kind IN (1, 2, 6)', 'WHERE false');
+	if ($where !~ /false/ && rand() < 0.4)
+	{
+		my $joined = join(' AND ', map { pick('r.id <> o.id', 'r.id <> o.id', 'r.kind = o.kind', 'ST_DWithin(o.g, r.g, 1e6)', 'ST_DWithin(r.g, o.g, o.kind * 1e5, false)',
+			'o.kind <> r.kind', 'int4range(o.kind, o.kind + 3) @> r.kind') } 1 .. pick(1, 1, 2));
+		$where = $where eq '' ? "WHERE $joined" : "$where AND $joined";
+	}
 	my $limit = 'LIMIT ' . pick(1, 1, 1, 2, 5, 20, 800, 0, 'NULL', '$1', '$1');
 
 	$where = '' if $more eq '' && $columns =~ /without/ && rand() < 0.5;
@@ -215,7 +221,6 @@ my @cases = (
 	[ 0, "SELECT r.id FROM r WHERE unsteady(r.lat) > 0 ORDER BY $d, r.id LIMIT 2" ],
 	[ 0, "SELECT r.id FROM r WHERE r.id IN (SELECT kind FROM o) ORDER BY $d, r.id LIMIT 2" ],
 	[ 0, "SELECT r.id, (SELECT max(kind) FROM o) FROM r ORDER BY $d, r.id LIMIT 2" ],
-	[ 0, "SELECT r.id FROM r WHERE r.kind = o.kind ORDER BY $d, r.id LIMIT 2" ],
 	[ 0, "SELECT r.id FROM r JOIN kinds k ON k.kind = r.kind + o.kind ORDER BY $d, r.id LIMIT 2" ],
 	[ 0, "SELECT r.id FROM r FOR UPDATE LIMIT 2" =~ s/ FOR UPDATE/ ORDER BY $d, r.id/r . ' FOR UPDATE' ],
 	[ 1, "SELECT r.id FROM r_locked r ORDER BY $d, r.id LIMIT 2" ],
@@ -247,6 +252,30 @@ my @cases = (
 	[ 1, "SELECT r.id FROM r ORDER BY $d, r.id LIMIT 2", "SELECT k.kind, (SELECT sum(n.id) FROM o, LATERAL (%s) n WHERE o.kind = k.kind) FROM kinds k WHERE k.kind < 3" ],
 	[ 1, "SELECT r.id FROM r ORDER BY $d, r.id LIMIT 2", "SELECT o.id, n.*, m.id AS second FROM $o, LATERAL (%s) n, LATERAL (SELECT r.id FROM r ORDER BY $d, r.id LIMIT 1 OFFSET 1) m" ],
 	[ 0, "SELECT r.id FROM r ORDER BY $d, r.id LIMIT 2", "SELECT o.id, n.* FROM o, LATERAL (%s) n FOR UPDATE OF o" ],
+
+	# conditions that join both rows
+	[ 1, "SELECT r.id FROM r WHERE r.kind = o.kind ORDER BY $d, r.id LIMIT 2" ],
+	[ 1, "SELECT r.id FROM r WHERE o.kind + 1 = r.kind AND r.id > 9 ORDER BY $d, r.id LIMIT 3 OFFSET 1" ],
+	[ 1, "SELECT r.id, r.kind FROM r WHERE r.kind = o.kind AND r.id <> o.id AND r.kind <> o.id ORDER BY $d, r.kind, r.id LIMIT 20" ],
+	[ 1, "SELECT r.id FROM r WHERE r.id <> o.id ORDER BY $d, r.id LIMIT 1" ],
+	[ 1, "SELECT r.id FROM r_parts r WHERE o.id <> r.id ORDER BY $d, r.id LIMIT 800" ],
+	[ 1, "SELECT r.id FROM r WHERE ST_DWithin(o.g, r.g, 2e6) ORDER BY o.g <-> r.g, r.id LIMIT 3" ],
+	[ 1, "SELECT r.id FROM r WHERE ST_DWithin(r.g, o.g, o.kind * 1e5, false) AND r.kind <> 3 ORDER BY ST_Distance(o.g, r.g), r.id LIMIT 20" ],
+	[ 1, "SELECT r.id FROM r WHERE ST_DWithin(o.g, r.g, nullif(o.kind, 2) * 0) AND r.id <> o.id ORDER BY o.g <-> r.g, r.id LIMIT 20" ],
+	[ 1, "SELECT r.id FROM r WHERE ST_DWithin(o.g, r.g, -1) ORDER BY o.g <-> r.g, r.id LIMIT 20" ],
+	[ 1, "SELECT r.id FROM r WHERE int4range(r.kind, r.kind + 2) && int4range(o.kind, o.kind + 1) ORDER BY $d, r.id LIMIT 4" ],
+	[ 1, "SELECT r.id FROM r WHERE int4range(r.kind, 5) @> o.kind AND r.kind IS NOT NULL ORDER BY $d, r.id LIMIT 4" ],
+	[ 1, "SELECT r.id FROM r WHERE r.id <> o.id ORDER BY $d, r.id LIMIT 1", "SELECT o.id, (%s) FROM o" ],
+	[ 1, "SELECT r.id FROM r WHERE r.id <> o.id AND r.kind = o.kind ORDER BY $d, r.id LIMIT 2", "SELECT o.id, n.id AS n FROM o LEFT JOIN LATERAL (%s) n ON n.id > 50" ],
+	[ 0, "SELECT r.id FROM r WHERE r.id = o.id + 1 ORDER BY $d, r.id LIMIT 2" ],
+	[ 0, "SELECT r.id FROM r_view r WHERE r.kind = o.kind ORDER BY $d, r.id LIMIT 2" ],
+	[ 0, "SELECT r.id FROM r WHERE r.kind < o.kind ORDER BY $d, r.id LIMIT 2" ],
+	[ 0, "SELECT r.id FROM r WHERE o.kind = 3 ORDER BY $d, r.id LIMIT 2" ],
+	[ 0, "SELECT r.id FROM r WHERE r.kind = o.kind OR r.id < 9 ORDER BY $d, r.id LIMIT 2" ],
+	[ 0, "SELECT r.id FROM r WHERE r.kind + o.kind = 7 ORDER BY $d, r.id LIMIT 2" ],
+	[ 0, "SELECT r.id FROM r WHERE ST_DWithin(o.g, r.g, r.kind) ORDER BY o.g <-> r.g, r.id LIMIT 3" ],
+	[ 0, "SELECT r.id FROM r WHERE ST_DWithin(o.geom, r.geom, 2) ORDER BY o.g <-> r.g, r.id LIMIT 3" ],
+	[ 0, "SELECT r.id FROM r WHERE ST_DWithin(o.g, ST_Translate(r.geom, 1, 0)::geography, 2e6) ORDER BY o.g <-> r.g, r.id LIMIT 3" ],
 
 	# as a value
 	[ 1, $first, "SELECT o.id, (%s) FROM o" ],
