@@ -65,6 +65,9 @@
 /* before 16, a Var did not list the outer joins that may make it NULL */
 #define geonn_forget_outer_joins(column) ((void) (column))
 #define geonn_note_outer_join(column, join) ((void) (column), (void) (join))
+
+/* the permissions of a relation that moves from one query to another are in its entry */
+#define geonn_move_permissions(from, to, entry) ((void) (from), (void) (to), (void) (entry))
 #define geonn_above_outer_join(clauses, relid, join) ((void) (relid), (void) (join), (clauses))
 
 /* have rows carry these columns from the scans up to the join of these relations */
@@ -86,6 +89,9 @@
 	 (descriptor)->tag.forkNum == MAIN_FORKNUM && (descriptor)->tag.blockNum == (block))
 #define geonn_forget_outer_joins(column) ((column)->varnullingrels = NULL)
 #define geonn_note_outer_join(column, join) ((column)->varnullingrels = bms_make_singleton(join))
+#define geonn_move_permissions(from, to, entry) \
+	((to)->rteperminfos = list_make1(copyObject(getRTEPermissionInfo((from)->rteperminfos, entry))), \
+	 (entry)->perminfoindex = 1)
 #define geonn_above_outer_join(clauses, relid, join) \
 	((List *) add_nulling_relids((Node *) (clauses), bms_make_singleton(relid), \
 								 bms_make_singleton((join)->ojrelid)))

@@ -6,10 +6,10 @@
  *
  *	SELECT n.id FROM o LEFT JOIN LATERAL (SELECT r.id FROM r ORDER BY r.g <-> o.g LIMIT 1) n ON true
  *
- * returns, where nothing groups the rows of o.  PostgreSQL executes the first row by row, and has no path that could be
- * another way.  So a statement with such a subquery is planned twice: as it is, and with its subqueries in FROM.  The
- * second plan is taken if it has the node of sql_join.c, and costs less.  Subqueries in FROM, views and WITH queries are
- * looked through, too.
+ * returns, where nothing groups the rows of o.  DISTINCT ON can ask for the nearest row, too (sql_distinct.c).
+ * PostgreSQL executes the first row by row, and has no path that could be another way.  So such a statement is planned
+ * twice: as it is, and with its subqueries in FROM.  The second plan is taken if it has the node of sql_join.c, and
+ * costs less.  Subqueries in FROM, views and WITH queries are looked through, too.
  *
  * A subquery in a larger expression is left where it is: CASE and AND may keep it from being evaluated.
  */
@@ -23,6 +23,7 @@
 #include "base/compat.h"
 #include "base/settings.h"
 #include "plan/lateral.h"
+#include "plan/sql_distinct.h"
 #include "plan/sql_form.h"
 #include "plan/sql_statement.h"
 
@@ -76,29 +77,6 @@ has_plain_rows(const Query *query)
 		query->jointree->fromlist != NIL;
 }
 
-static RangeTblEntry *
-make_subquery_entry(Query *subquery)
-{
-	RangeTblEntry *entry = makeNode(RangeTblEntry);
-	List	   *names = NIL;
-	ListCell   *cell;
-
-	foreach(cell, subquery->targetList)
-	{
-		const TargetEntry *target = lfirst_node(TargetEntry, cell);
-
-		if (!target->resjunk)
-			names = lappend(names, makeString(pstrdup(target->resname != NULL ? target->resname : "value")));
-	}
-	entry->rtekind = RTE_SUBQUERY;
-	entry->subquery = subquery;
-	entry->lateral = true;
-	entry->inFromCl = true;
-	entry->alias = makeAlias("nearest", NIL);
-	entry->eref = makeAlias("nearest", names);
-	return entry;
-}
-
 /*
  * Join the query's rows with the subquery, which returns at most one row for each.  Returns its column.
  */
@@ -111,7 +89,7 @@ join_subquery(Query *query, Query *subquery)
 	JoinExpr   *join = makeNode(JoinExpr);
 	Var		   *column;
 
-	query->rtable = lappend(query->rtable, make_subquery_entry(subquery));
+	query->rtable = lappend(query->rtable, geonn_make_lateral_entry(subquery));
 	reference->rtindex = list_length(query->rtable);
 	entry->rtekind = RTE_JOIN;
 	entry->jointype = JOIN_LEFT;
@@ -160,7 +138,7 @@ move_subqueries(Query *query, bool try)
 static bool
 rewrite(Query *query, bool try)
 {
-	bool		has_one = move_subqueries(query, try);
+	bool		has_one = move_subqueries(query, try) || geonn_rewrite_distinct(query, try);
 	ListCell   *cell;
 
 	foreach(cell, query->rtable)

@@ -170,7 +170,11 @@ $node->safe_psql('postgres', q{
 	CREATE SCHEMA other;
 	CREATE FUNCTION other.geography(g geometry) RETURNS geography LANGUAGE sql IMMUTABLE
 		AS 'SELECT public.geography(public.ST_Buffer(g, 3))';
-	ANALYZE r, heirs;
+	CREATE TABLE keyed AS SELECT * FROM o;
+	ALTER TABLE keyed ADD PRIMARY KEY (id);
+	GRANT SELECT ON keyed TO reader;
+	CREATE VIEW v_nearest AS SELECT DISTINCT ON (k.id) k.id, r.id AS ref FROM keyed k, r WHERE r.kind > 1 ORDER BY k.id, r.g <-> k.g, r.id;
+	ANALYZE r, heirs, keyed;
 });
 
 my $d = 'geonn_distance(o.lat, o.lon, r.lat, r.lon)';
@@ -277,6 +281,24 @@ my @cases = (
 	[ 0, "SELECT r.id FROM r WHERE ST_DWithin(o.geom, r.geom, 2) ORDER BY o.g <-> r.g, r.id LIMIT 3" ],
 	[ 0, "SELECT r.id FROM r WHERE ST_DWithin(o.g, ST_Translate(r.geom, 1, 0)::geography, 2e6) ORDER BY o.g <-> r.g, r.id LIMIT 3" ],
 
+	# DISTINCT ON
+	[ 1, '', "SELECT DISTINCT ON (o.id) o.id, r.id AS ref, $d AS d FROM keyed o, r ORDER BY o.id, $d, r.id" ],
+	[ 1, '', "SELECT DISTINCT ON (o.id) o.id, r FROM keyed o CROSS JOIN r ORDER BY o.id DESC, $d, r.kind DESC, r.id LIMIT 40" ],
+	[ 1, '', "SELECT DISTINCT ON (o.id) r.id + o.kind AS x, r.ctid, r.tableoid::regclass FROM keyed o JOIN r_parts r ON r.kind = o.kind ORDER BY o.id, $d, r.id" ],
+	[ 1, '', "SELECT DISTINCT ON (o.kind, o.id) o.id, r.id FROM r, keyed o WHERE o.kind > 2 AND r.kind < 4 AND r.id <> o.id ORDER BY o.id, o.kind, o.g <-> r.g, r.id" ],
+	[ 1, '', "SELECT DISTINCT ON (o.id) o.id, r.id FROM keyed o JOIN r ON ST_DWithin(o.g, r.g, 1e6) ORDER BY o.id, o.g <-> r.g, r.id DESC" ],
+	[ 1, '', "SELECT x.ref, count(*) FROM (SELECT DISTINCT ON (o.id) o.id, r.id AS ref FROM keyed o, r ORDER BY o.id, $d, r.id) x GROUP BY x.ref" ],
+	[ 1, '', "SELECT k.kind, v.* FROM kinds k LEFT JOIN v_nearest v ON v.id < 3 * k.kind" ],
+	[ 1, '', "SET ROLE reader; SELECT DISTINCT ON (o.id) o.id, r.id AS ref FROM keyed o, r ORDER BY o.id, $d, r.id" ],
+	[ 0, '', "SELECT DISTINCT ON (o.id) o.id, r.id FROM o, r WHERE r.id < 200 ORDER BY o.id, $d, r.id" ],
+	[ 0, '', "SELECT DISTINCT ON (o.kind) o.id, r.id FROM keyed o, r WHERE r.id < 200 ORDER BY o.kind, $d, r.id, o.id" ],
+	[ 0, '', "SELECT DISTINCT ON (o.id, r.kind) o.id, r.id FROM keyed o, r WHERE r.id < 200 ORDER BY o.id, r.kind, $d, r.id" ],
+	[ 0, '', "SELECT DISTINCT ON (o.id) o.id, r.id FROM keyed o LEFT JOIN r ON r.id < 200 ORDER BY o.id, $d, r.id" ],
+	[ 0, '', "SELECT DISTINCT ON (o.id) o.id, r.id FROM keyed o, r, kinds k WHERE r.id < 20 ORDER BY o.id, $d, r.id, k.kind" ],
+	[ 0, '', "SELECT DISTINCT ON (o.id) o.id, r.id FROM keyed o JOIN r USING (kind) WHERE kind > 3 ORDER BY o.id, r.id, $d" ],
+	[ 0, '', "SELECT DISTINCT ON (o.id) o.id, count(*) FROM keyed o, r WHERE r.id < 20 GROUP BY o.id, r.lat, r.lon ORDER BY o.id, $d, r.lat" ],
+	[ 0, '', "SELECT DISTINCT ON (o.id) o.id, row_number() OVER () > 0 FROM keyed o, r WHERE r.id < 20 ORDER BY o.id, $d, r.id" ],
+
 	# as a value
 	[ 1, $first, "SELECT o.id, (%s) FROM o" ],
 	[ 1, $first, "SELECT o.id, (%s)::text AS n, o.lat FROM $o" ],
@@ -306,7 +328,8 @@ my @wrong;
 for my $case (@cases)
 {
 	my ($is_taken, $subquery, $rest) = @$case;
-	my $query = sprintf($rest // "SELECT o.id AS own, n.* FROM $o CROSS JOIN LATERAL (%s) n", $subquery);
+	my $query = $subquery eq '' ? $rest : sprintf($rest // "SELECT o.id AS own, n.* FROM $o CROSS JOIN LATERAL (%s) n", $subquery);
+	my $role = $query =~ s/^(SET ROLE \w+;)// ? $1 : '';
 	my %rows;
 	my ($plan, $said);
 
@@ -316,6 +339,7 @@ for my $case (@cases)
 		my ($out, $error);
 
 		$node->psql('postgres', qq{
+			$role
 			SET geonn.enable_sql_joins = $setting;
 			SET max_parallel_workers_per_gather = 0;
 			EXPLAIN (VERBOSE, COSTS OFF) $query;
