@@ -545,9 +545,10 @@ equal_keys(const SqlForm *form, List *outputs)
  * The node of a subquery: see sql_join.h for its lists.
  */
 static Plan *
-plan_form(PlannerInfo *root, const LateralPath *path, List *targets, Plan *outer)
+plan_form(PlannerInfo *root, LateralPath *path, List *targets, Plan *outer)
 {
 	const SqlForm *form = path->form;
+	RelOptInfo *rel = palloc(sizeof(RelOptInfo));
 	Index		number = geonn_add_references(root, form);
 	Plan	   *references = geonn_plan_references(form, number);
 	List	   *outputs = NIL;
@@ -566,7 +567,11 @@ plan_form(PlannerInfo *root, const LateralPath *path, List *targets, Plan *outer
 	expressions = list_concat(copyObject(expressions), path->neighbours);
 	ChangeVarNodes((Node *) expressions, REFERENCES_VARNO, (int) number, 0);
 	scan = geonn_make_scan(root, &path->path, targets, copyObject(path->rows), expressions, columns);
-	scan->custom_relids = bms_add_member(scan->custom_relids, (int) number);
+
+	/* EXPLAIN names the relations that the path's has, to which the references belong from here on */
+	*rel = *path->path.path.parent;
+	rel->relids = bms_add_member(bms_copy(rel->relids), (int) number);
+	path->path.path.parent = rel;
 	scan->methods = &geonn_sql_join_methods.scan;
 	subquery_nodes++;
 	scan->custom_plans = list_make2(outer, references);
@@ -583,7 +588,7 @@ static Plan *
 plan_join(PlannerInfo *root, RelOptInfo *rel pg_attribute_unused(), CustomPath *path, List *targets,
 		  List *clauses pg_attribute_unused(), List *children)
 {
-	const LateralPath *lateral = (const LateralPath *) path;
+	LateralPath *lateral = (LateralPath *) path;
 	const RowCall *call = &lateral->call;
 	CustomScan *scan;
 
