@@ -198,8 +198,14 @@
 /* the executor's measurements of a whole query */
 #define geonn_query_measurements(query) ((query)->totaltime)
 
+/* from 19 on, planner() has EXPLAIN's state, too */
+#define GEONN_EXPLAIN_PARAMETER
+#define GEONN_EXPLAIN_ARGUMENT
+
 #else
 
+#define GEONN_EXPLAIN_PARAMETER , struct ExplainState *explain
+#define GEONN_EXPLAIN_ARGUMENT , explain
 #define geonn_subquery_planner(root, query) \
 	subquery_planner((root)->glob, query, choose_plan_name((root)->glob, "geonn references", true), \
 					 root, NULL, false, 0, NULL)

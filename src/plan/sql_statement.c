@@ -161,18 +161,18 @@ rewrite(Query *query, bool try)
 /* ---- for the planner ---- */
 
 static PlannedStmt *
-plan_as_it_is(Query *query, const char *text, int options, ParamListInfo parameters)
+plan_as_it_is(Query *query, const char *text, int options, ParamListInfo parameters GEONN_EXPLAIN_PARAMETER)
 {
 	if (previous_hook != NULL)
-		return previous_hook(query, text, options, parameters);
-	return standard_planner(query, text, options, parameters);
+		return previous_hook(query, text, options, parameters GEONN_EXPLAIN_ARGUMENT);
+	return standard_planner(query, text, options, parameters GEONN_EXPLAIN_ARGUMENT);
 }
 
 /*
  * A cursor's statement is planned as it is: UPDATE ... WHERE CURRENT OF needs a plan without a join.
  */
 static PlannedStmt *
-plan_statement(Query *query, const char *text, int options, ParamListInfo parameters)
+plan_statement(Query *query, const char *text, int options, ParamListInfo parameters GEONN_EXPLAIN_PARAMETER)
 {
 	uint64		nodes;
 	Query	   *copy;
@@ -180,14 +180,14 @@ plan_statement(Query *query, const char *text, int options, ParamListInfo parame
 	PlannedStmt *joined;
 
 	if (!geonn_enable_sql_joins || (options & CURSOR_OPT_FAST_PLAN) != 0 || !rewrite(query, true))
-		return plan_as_it_is(query, text, options, parameters);
+		return plan_as_it_is(query, text, options, parameters GEONN_EXPLAIN_ARGUMENT);
 	copy = copyObject(query);
-	plain = plan_as_it_is(query, text, options, parameters);
+	plain = plan_as_it_is(query, text, options, parameters GEONN_EXPLAIN_ARGUMENT);
 	if (plain->planTree->total_cost < COST_OF_FEW_ROWS)
 		return plain;
 	(void) rewrite(copy, false);
 	nodes = geonn_subquery_nodes();
-	joined = plan_as_it_is(copy, text, options, parameters);
+	joined = plan_as_it_is(copy, text, options, parameters GEONN_EXPLAIN_ARGUMENT);
 	return geonn_subquery_nodes() > nodes && joined->planTree->total_cost < plain->planTree->total_cost ? joined : plain;
 }
 
