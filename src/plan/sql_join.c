@@ -454,6 +454,9 @@ begin_wide_search(void *state)
 	LateralNode *lateral = &join->lateral;
 	MemoryContext former = MemoryContextSwitchTo(lateral->round->memory);
 
+	/* an execution of one round has not taken them from its search */
+	if (!lateral->has_references)
+		lateral->references = geonn_search_references(lateral->node.first);
 	join->asked = join->undecided;
 	join->undecided = (Numbers) {0};
 	join->widened += join->asked.count;

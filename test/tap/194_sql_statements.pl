@@ -1,0 +1,270 @@
+
+# Random statements in PostGIS's words have the rows that they have without geonn.  Tables are random, with ties,
+# duplicates, NULL and empty points, poles and the antimeridian.  PostGIS leaves open which of two references at one
+# distance comes first: where ids differ, PostGIS's distances must not.
+#
+# short form: 300 of 20000 statements
+
+use strict;
+use warnings;
+
+use Geonn;
+use Test::More;
+
+my $statements = $ENV{GEONN_SQL_STATEMENTS} // ($ENV{GEONN_LONG} ? 20000 : 300);
+my $seed = $ENV{GEONN_SQL_SEED} // int(rand(1_000_000));
+my $at_once = 50;
+
+note("seed: GEONN_SQL_SEED=$seed");
+
+my $node = new_server('sql_statements', preload => 1, conf => "statement_timeout = '120s'\njit = off");
+
+plan skip_all => 'PostGIS is not installed'
+  if !$node->safe_psql('postgres', q{SELECT count(*) FROM pg_available_extensions WHERE name = 'postgis'});
+
+$node->safe_psql('postgres', q{
+	SET client_min_messages = error;
+	CREATE EXTENSION postgis;
+	CREATE ROLE reader;
+});
+
+sub pick { return $_[ int(rand(@_)) ]; }
+
+# ---- tables ----
+
+# A grid for ties and duplicates, points that PostGIS takes for one, and the sphere's seams.
+sub points
+{
+	my $grid = pick(0, 0.4, 0.9, 1);
+	my $step = pick(10, 1, 0.01);
+	my $near = pick(0, 0.3);
+	my $seam = pick(0, 0.05, 0.2);
+	my $absent = pick(0, 0.05, 0.5);
+	my $longitude = "CASE WHEN random() < $seam THEN 180 WHEN random() < $seam THEN -180 WHEN random() < $grid THEN round(random() * 36 - 18) * $step
+		WHEN random() < $near THEN 20 + round(random() * 9) * 2e-11 ELSE random() * 360 - 180 END";
+	my $latitude = "CASE WHEN random() < $seam THEN 90 WHEN random() < $seam THEN -90 WHEN random() < $grid THEN round(random() * 18 - 9) * $step
+		WHEN random() < $near THEN 10 + round(random() * 9) * 2e-11 ELSE degrees(asin(random() * 2 - 1)) END";
+
+	return "CASE WHEN random() < $absent / 2 THEN NULL WHEN random() < $absent / 2 THEN ST_GeomFromText('POINT EMPTY', 4326)
+		ELSE ST_SetSRID(ST_MakePoint($longitude, $latitude), 4326) END";
+}
+
+# Metres: distances that the grid's points have, and any others.
+sub radius
+{
+	return pick('0', '1e-5', '1e-3', '-1', '1111.9507973', '111195.07973', '1111950.7973', '2e6', '30000', '1e8', "'Infinity'::float8",
+		"'NaN'::float8", '(SELECT ST_Distance(x.g, y.g) FROM places x, places y WHERE x.id = 3 AND y.id = 200)');
+}
+
+sub tables
+{
+	my ($number) = @_;
+	my ($o, $r) = (points(), points());
+	my $rows = pick(200, 200, 200, 20, 1, 0);
+	my $index = pick('', 'CREATE INDEX ON r USING gist (g); CREATE INDEX ON r_parts USING gist (g);');
+
+	return qq{
+		SET client_min_messages = error;
+		DROP SCHEMA IF EXISTS tables CASCADE;
+		CREATE SCHEMA tables;
+		GRANT USAGE ON SCHEMA tables TO reader;
+		SET search_path = tables, public;
+		SELECT setseed(} . ($seed % 1000 * 1000 + $number % 1000) / 1e6 . qq{);
+		CREATE TABLE places AS SELECT i AS id, i % 7 AS kind, ($o)::geometry(Point, 4326) AS geom FROM generate_series(1, 130) i;
+		INSERT INTO places SELECT 130 + i, i % 7, $r FROM generate_series(1, 200) i;
+		ALTER TABLE places ADD g geography(Point), ADD lat float8, ADD lon float8, ADD reach float8;
+		UPDATE places SET g = geom::geography, lat = ST_Y(geom), lon = ST_X(geom), reach = CASE kind WHEN 1 THEN NULL WHEN 2 THEN -1 ELSE 3e5 * (id % 5) END;
+		CREATE TABLE o AS SELECT * FROM places WHERE id < 150;
+		CREATE TABLE r AS SELECT * FROM places WHERE id > 100 AND id <= 100 + $rows;
+		CREATE TABLE r_parts (LIKE places) PARTITION BY HASH (id);
+		CREATE TABLE r_parts_0 PARTITION OF r_parts FOR VALUES WITH (MODULUS 2, REMAINDER 0);
+		CREATE TABLE r_parts_1 (g geography(Point), gone text, lat float8, reach float8, kind integer, id integer, geom geometry(Point, 4326), lon float8);
+		ALTER TABLE r_parts_1 DROP gone;
+		ALTER TABLE r_parts ATTACH PARTITION r_parts_1 FOR VALUES WITH (MODULUS 2, REMAINDER 1);
+		INSERT INTO r_parts TABLE r;
+		CREATE TABLE o_parts (LIKE places) PARTITION BY RANGE (id);
+		CREATE TABLE o_parts_0 PARTITION OF o_parts FOR VALUES FROM (0) TO (100);
+		CREATE TABLE o_parts_1 PARTITION OF o_parts FOR VALUES FROM (100) TO (2000);
+		INSERT INTO o_parts TABLE o;
+		CREATE MATERIALIZED VIEW r_kept AS TABLE r;
+		CREATE VIEW r_view AS SELECT * FROM r WHERE kind <> 5;
+		CREATE VIEW r_barrier WITH (security_barrier) AS SELECT * FROM r WHERE kind <> 1;
+		CREATE VIEW o_view AS SELECT *, id * 2 AS twice FROM o WHERE kind < 6;
+		CREATE TABLE kinds AS SELECT i AS kind FROM generate_series(0, 6) i;
+		CREATE POLICY but_four ON r TO reader USING (kind <> 4);
+		CREATE POLICY but_three ON o TO reader USING (kind <> 3);
+		ALTER TABLE r ENABLE ROW LEVEL SECURITY;
+		ALTER TABLE o ENABLE ROW LEVEL SECURITY;
+		GRANT SELECT ON ALL TABLES IN SCHEMA tables TO reader;
+		$index
+		ANALYZE;
+	};
+}
+
+# ---- statements: each returns own and ref, the ids of an observation and of a reference ----
+
+my $references;
+my $observations;
+
+sub choose_sides
+{
+	$references = pick('r', 'r', 'r_parts', 'r_view', 'r_barrier', 'r_kept');
+	$observations = pick('o', 'o', 'o_parts', 'o_view', '(SELECT * FROM o WHERE kind > 2 OFFSET 0)', '(SELECT o.* FROM kinds k JOIN o USING (kind))');
+}
+
+sub point { return pick("$_[0].g", "$_[0].g", "$_[0].geom::geography"); }
+
+sub distance
+{
+	my @points = map { point($_) } rand() < 0.5 ? qw(o r) : qw(r o);
+	my $pair = join(', ', @points);
+
+	return pick(join(' <-> ', @points), join(' <-> ', @points), "ST_Distance($pair, false)", "ST_Distance($pair)", "ST_Distance($pair, true)",
+		'ST_DistanceSphere(o.geom, r.geom)', 'geonn_distance(o.lat, o.lon, r.lat, r.lon)',
+		q{geonn_distance(r.lat, r.lon, o.lat, o.lon, 'spheroid')});
+}
+
+sub within
+{
+	my ($distance) = @_;
+	my @points = map { point($_) } rand() < 0.5 ? qw(o r) : qw(r o);
+
+	return 'ST_DWithin(' . join(', ', @points, $distance) . pick('', '', ', true', ', false') . ')';
+}
+
+# Conditions of a subquery: on the references, and on both.
+sub conditions
+{
+	my ($both) = @_;
+	my @conditions = pick('true', 'true', 'r.kind < 4', 'r.id % 50 = 7', 'r.g IS NOT NULL AND r.kind IN (1, 2, 6)', 'false');
+
+	push @conditions, pick('r.kind = o.kind', 'r.id <> o.id', within(radius()), 'r.id > o.id', 'r.kind <> o.kind AND r.id <> o.id') if rand() < $both;
+	return join(' AND ', @conditions);
+}
+
+sub nearest
+{
+	my $distance = distance();
+	my $more = pick('', '', ', r.id', ', r.kind DESC, r.id', ', abs(r.id - o.id), r.id', ', r.kind');
+	my $limit = 'LIMIT ' . pick(1, 1, 1, 2, 5, 20, 800, 0, 'NULL', '$1', '$1') . pick('', '', ' OFFSET 1', ' OFFSET 3', ' OFFSET $2');
+	my $subquery = "(SELECT r.id, $distance AS d FROM $references r WHERE " . conditions(0.2) . " ORDER BY $distance$more $limit)";
+	my $join = pick("CROSS JOIN LATERAL $subquery n", "JOIN LATERAL $subquery n ON true", "LEFT JOIN LATERAL $subquery n ON true",
+		"LEFT JOIN LATERAL $subquery n ON n.d < 4e6", "JOIN LATERAL $subquery n ON n.d > o.kind * 1e5", ", LATERAL $subquery n");
+	my $where = pick('', '', 'WHERE o.kind < 4', 'WHERE n.d < 3e6 OR o.id < 20', 'WHERE n.d IS NULL');
+
+	return ("SELECT o.id AS own, n.id AS ref FROM $observations o $join $where", $distance);
+}
+
+sub scalar_nearest
+{
+	my $distance = distance();
+
+	return ("SELECT o.id AS own, (SELECT r.id FROM $references r WHERE " . conditions(0.2) . " ORDER BY $distance LIMIT 1" . pick('', '', ' OFFSET $2') .
+		") AS ref FROM $observations o " . pick('', '', 'WHERE o.kind < 4'), $distance);
+}
+
+sub distinct_nearest
+{
+	my $distance = distance();
+
+	return ("SELECT DISTINCT ON (o.id) o.id AS own, r.id AS ref FROM $observations o, $references r WHERE " . conditions(0.5) .
+		" ORDER BY o.id, $distance", $distance);
+}
+
+# A statement, and the distance by which it may choose among rows; 0: it may not choose.
+sub statement
+{
+	choose_sides();
+	my ($query, $distance) = pick(\&nearest, \&nearest, \&nearest, \&scalar_nearest, \&distinct_nearest)->();
+
+	$query = pick($query, $query, "WITH q AS ($query) SELECT * FROM q", "WITH q AS MATERIALIZED ($query) SELECT * FROM q",
+		"SELECT q.own, q.ref FROM ($query) q JOIN kinds k ON k.kind = q.own % 7", "SELECT * FROM ($query) q WHERE own % 2 = 0",
+		"($query) UNION ALL SELECT -1, 1");
+	return ($query, $distance);
+}
+
+# ---- comparison ----
+
+# The number of rows that one of both tables has more often: of ids, and of PostGIS's distances.
+sub differences
+{
+	my ($columns, $rest) = @_;
+
+	return "(SELECT count(*) FROM ((SELECT $columns FROM a x $rest EXCEPT ALL SELECT $columns FROM b x $rest) UNION ALL
+		(SELECT $columns FROM b x $rest EXCEPT ALL SELECT $columns FROM a x $rest)) differ)";
+}
+
+# What psql executes for a statement: it prints whether the plan has one of geonn's nodes, and the two differences.
+sub comparison
+{
+	my ($query, $distance) = @_;
+	my %settings = (
+		work_mem => pick(64, 4096),
+		plan_cache_mode => pick('force_generic_plan', 'force_custom_plan'),
+		max_parallel_workers_per_gather => pick(0, 0, 2),
+		map { $_ => pick('on', 'on', 'off') } qw(enable_nestloop enable_indexscan enable_bitmapscan enable_hashjoin enable_mergejoin enable_sort enable_memoize enable_material));
+	my $settings = join(' ', map { "SET LOCAL $_ = $settings{$_};" } sort keys %settings);
+	my $role = pick('SET LOCAL ROLE reader;', '');
+	my $change = $role eq '' ? pick('', 'UPDATE r SET g = (SELECT g FROM o WHERE id = 1) WHERE kind = 2; DELETE FROM r WHERE kind = 6;') : '';
+	my $values = '(' . pick(1, 3, 12) . '::bigint, ' . pick(0, 2) . '::bigint)';
+	my $distances = $distance eq '0' ? differences('own, ref', '') :
+		differences("own, $distance AS d, ref IS NULL AS is_null", "LEFT JOIN $observations o ON o.id = x.own LEFT JOIN $references r ON r.id = x.ref");
+
+	return qq{
+		BEGIN;
+		SET LOCAL parallel_setup_cost = 0; SET LOCAL parallel_tuple_cost = 0; SET LOCAL min_parallel_table_scan_size = 0;
+		$change
+		$role
+		PREPARE s(bigint, bigint) AS $query;
+		SET LOCAL geonn.enable_sql_joins = off;
+		SET LOCAL max_parallel_workers_per_gather = 0;
+		SET LOCAL enable_indexscan = off;
+		CREATE TEMP TABLE b ON COMMIT DROP AS EXECUTE s$values;
+		DEALLOCATE s;
+		SET LOCAL geonn.enable_sql_joins = on;
+		$settings
+		PREPARE s(bigint, bigint) AS $query;
+		EXPLAIN EXECUTE s$values;
+		CREATE TEMP TABLE a ON COMMIT DROP AS EXECUTE s$values;
+		DEALLOCATE s;
+		SELECT 'ids: ' || } . differences('own, ref', '') . qq{ || ', distances: ' || $distances
+			|| ', twice: ' || (SELECT count(*) - count(DISTINCT (own, ref)) FROM a) - (SELECT count(*) - count(DISTINCT (own, ref)) FROM b);
+		ROLLBACK;
+		DEALLOCATE ALL;
+	};
+}
+
+my $with_node = 0;
+my $ties = 0;
+my @differ;
+
+for (my $first = 0; $first < $statements; $first += $at_once)
+{
+	my $count = $statements - $first < $at_once ? $statements - $first : $at_once;
+
+	# a seed for these: one who looks for a difference begins here
+	srand($seed + $first);
+	my $tables = tables($first);
+	my @comparisons = map { comparison(statement()) } 1 .. $count;
+	my ($out, $error);
+
+	$node->psql('postgres', $tables . join('', map { "\\echo statement $_\n$comparisons[$_]" } 0 .. $#comparisons),
+		stdout => \$out, stderr => \$error, on_error_stop => 0);
+	my @answers = split(/^statement \d+$/m, $out);
+	shift @answers;
+	for my $number (0 .. $#comparisons)
+	{
+		my $answer = $answers[$number] // '';
+
+		$with_node++ if $answer =~ /Custom Scan \(geonn/;
+		$ties++ if $answer =~ /ids: [1-9]/;
+		push @differ, "GEONN_SQL_SEED=@{[$seed + $first]}, statement $number: " . ($answer =~ /(ids: .*)/ ? $1 : 'no answer') . "\n$comparisons[$number]"
+		  if $answer !~ /distances: 0, twice: 0$/m;
+	}
+	note($error) if $error =~ /ERROR/;
+}
+note("$ties statements chose other references at the same distances");
+is(join("\n", @differ), '', "$statements random statements have the rows that they have without geonn");
+cmp_ok($with_node, '>', 0.3 * $statements, "many of them, $with_node, have a node of geonn's");
+
+done_testing();
