@@ -71,7 +71,7 @@ geonn_try_search(void (*begin) (void *state), void *state)
 		has_begun = false;
 		ereport(WARNING,
 				(errcode(error->sqlerrcode),
-				 errmsg("geonn compares each row of a nearest-neighbour subquery with all references, as its engine cannot search: %s",
+				 errmsg("geonn compares each row of a join with all references, as its engine cannot search: %s",
 						error->message),
 				 error->detail != NULL ? errdetail("%s", error->detail) : 0,
 				 error->hint != NULL ? errhint("%s", error->hint) : 0));

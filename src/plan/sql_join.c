@@ -45,25 +45,9 @@
 #include "plan/sql_fallback.h"
 #include "plan/sql_join.h"
 
-/*
- * Metres: above the difference of two distances, each of which PostGIS computes otherwise than geonn, by up to 9.4
- * nm on the sphere and 15 nm on the spheroid; and above the distance of points that PostGIS takes for one.
- */
-#define MARGIN 1e-7
-#define SAME_PLACE 1e-5
-
 /* as LateralSource.rank_bits; rows after the last rank have that rank, too */
 #define RANK_BITS 20
 #define RANK_MAX ((UINT64CONST(1) << RANK_BITS) - 1)
-
-/* the columns of searches */
-enum
-{
-	SEARCH_REFERENCE,			/* the reference's index in the node's array */
-	SEARCH_DISTANCE,
-	SEARCH_NUMBER,				/* the number of the point, from 1 on */
-	SEARCH_COLUMNS
-};
 
 /* what decides for the outer rows that are left in a round */
 typedef enum Stage
@@ -238,24 +222,6 @@ neighbours_needed(const SqlJoin *join)
 	return (uint32) Min(wanted + skipped + 1 + join->excluded, GEONN_K_MAX);
 }
 
-static PointSource *
-describe_references(void)
-{
-	PointSource *source = palloc0(sizeof(PointSource));
-
-	source->title = "the subquery";
-	source->column_count = COLUMN_ROLES;
-	source->columns = palloc0(COLUMN_ROLES * sizeof(PointColumn));
-	source->columns[COLUMN_ID] = (PointColumn) {
-		.name = "number",
-		.type = INT8OID,
-		.typmod = -1,
-		.base_type = INT8OID,
-		.attribute = 1
-	};
-	return source;
-}
-
 /*
  * Implements LateralSource.make_join: read the references, too.
  */
@@ -278,7 +244,7 @@ make_join(LateralNode *lateral, TupleDesc *row_type)
 		.each_alone = true
 	};
 
-	result->references = describe_references();
+	result->references = geonn_sql_references_describe();
 	result->given_references = &join->given;
 	result->invalid = GEONN_INVALID_COUNTED;
 	result->question = (GeonnQuestion) {
@@ -290,11 +256,7 @@ make_join(LateralNode *lateral, TupleDesc *row_type)
 	};
 	geonn_call_describe(&result->label, InvalidOid, InvalidOid, join->function,
 						psprintf("k => %u", result->question.k));
-	*row_type = CreateTemplateTupleDesc(SEARCH_COLUMNS);
-	TupleDescInitEntry(*row_type, SEARCH_REFERENCE + 1, "ref_id", INT8OID, -1, 0);
-	TupleDescInitEntry(*row_type, SEARCH_DISTANCE + 1, "distance", FLOAT8OID, -1, 0);
-	TupleDescInitEntry(*row_type, SEARCH_NUMBER + 1, "ord", INT8OID, -1, 0);
-	TupleDescFinalize(*row_type);
+	*row_type = geonn_sql_references_row_type();
 	return result;
 }
 

@@ -10,10 +10,12 @@
  */
 #include "postgres.h"
 
+#include "catalog/pg_type.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
+#include "base/compat.h"
 #include "base/settings.h"
 #include "join/reference_memory.h"
 #include "plan/sql_references.h"
@@ -85,6 +87,36 @@ geonn_sql_plain_point(const SqlReferences *references, Datum value)
 	if (references->kind != GEONN_POINT_GEOGRAPHY && references->kind != GEONN_POINT_GEOMETRY)
 		return value;
 	return PointerGetDatum(PG_DETOAST_DATUM(value));
+}
+
+TupleDesc
+geonn_sql_references_row_type(void)
+{
+	TupleDesc	type = CreateTemplateTupleDesc(SEARCH_COLUMNS);
+
+	TupleDescInitEntry(type, SEARCH_REFERENCE + 1, "ref_id", INT8OID, -1, 0);
+	TupleDescInitEntry(type, SEARCH_DISTANCE + 1, "distance", FLOAT8OID, -1, 0);
+	TupleDescInitEntry(type, SEARCH_NUMBER + 1, "ord", INT8OID, -1, 0);
+	TupleDescFinalize(type);
+	return type;
+}
+
+PointSource *
+geonn_sql_references_describe(void)
+{
+	PointSource *source = palloc0(sizeof(PointSource));
+
+	source->title = "the subquery";
+	source->column_count = COLUMN_ROLES;
+	source->columns = palloc0(COLUMN_ROLES * sizeof(PointColumn));
+	source->columns[COLUMN_ID] = (PointColumn) {
+		.name = "number",
+		.type = INT8OID,
+		.typmod = -1,
+		.base_type = INT8OID,
+		.attribute = 1
+	};
+	return source;
 }
 
 /*

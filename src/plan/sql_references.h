@@ -20,6 +20,13 @@ typedef struct Reference
 	Datum		values[FLEXIBLE_ARRAY_MEMBER];	/* likewise; points of PostGIS have four bytes of length */
 } Reference;
 
+/*
+ * Metres: above the difference of two distances, each of which PostGIS computes otherwise than geonn, by up to 9.4
+ * nm on the sphere and 15 nm on the spheroid; and above the distance of points that PostGIS takes for one.
+ */
+#define MARGIN 1e-7
+#define SAME_PLACE 1e-5
+
 /* indexes of references, or numbers of a round's outer rows */
 typedef struct Numbers
 {
@@ -60,6 +67,21 @@ extern TupleTableSlot *geonn_sql_references_next(SqlReferences *references);
 
 /* Implements GivenPoints.point: one of the valid references; its id is its index among all. */
 extern void geonn_sql_reference_point(void *references, uint64 number, PointRow *row);
+
+/* the columns of a search's rows */
+enum
+{
+	SEARCH_REFERENCE,			/* the reference's index among those that are kept */
+	SEARCH_DISTANCE,
+	SEARCH_NUMBER,				/* the number of the point, from 1 on */
+	SEARCH_COLUMNS
+};
+
+/* The type of these rows. */
+extern TupleDesc geonn_sql_references_row_type(void);
+
+/* The references for the engine: a source of points whose ids are their indexes among all. */
+extern PointSource *geonn_sql_references_describe(void);
 
 /*
  * Read a point from its values, of which the references say the kind.  Returns the status; POINT_NULL also for an
