@@ -171,11 +171,30 @@ sub distinct_nearest
 		" ORDER BY o.id, $distance", $distance);
 }
 
+sub joined_within
+{
+	my $condition = within(pick(radius(), radius(), 'o.reach', 'o.kind * 1e6', '$1 * 1e6')) . ' AND ' . conditions(0.3);
+	my $exists = "EXISTS (SELECT FROM $references r WHERE $condition)";
+
+	return (pick(
+			"SELECT o.id AS own, r.id AS ref FROM $observations o JOIN $references r ON $condition",
+			"SELECT o.id AS own, r.id AS ref FROM $observations o, $references r WHERE $condition",
+			"SELECT o.id AS own, r.id AS ref FROM $observations o LEFT JOIN $references r ON $condition" . pick('', '', ' WHERE r.id IS NULL', ' WHERE o.kind < 3', ' WHERE r.kind IS DISTINCT FROM 3'),
+			"SELECT o.id AS own, r.id AS ref FROM $references r RIGHT JOIN $observations o ON $condition",
+			"SELECT o.id AS own, (r).id AS ref FROM $observations o JOIN $references r ON $condition ORDER BY o.id, r.id LIMIT 100000",
+			"SELECT o.id AS own, 0 AS ref FROM $observations o WHERE $exists", "SELECT o.id AS own, 0 AS ref FROM $observations o WHERE $exists ORDER BY o.id LIMIT 100000",
+			"SELECT o.id AS own, 0 AS ref FROM $observations o WHERE NOT $exists", "SELECT o.id AS own, 0 AS ref FROM $observations o WHERE NOT $exists AND o.kind < 5",
+			"SELECT o.id AS own, CASE WHEN $exists THEN 1 ELSE 0 END AS ref FROM $observations o",
+			"SELECT o.id AS own, k.kind AS ref FROM kinds k LEFT JOIN $observations o ON o.kind = k.kind AND o.id % 2 = 0 WHERE NOT $exists",
+			"SELECT o.id AS own, count(*) AS ref FROM $observations o JOIN $references r ON $condition GROUP BY o.id",
+			"SELECT k.kind AS own, (SELECT count(*) FROM $observations o JOIN $references r ON $condition WHERE o.kind = k.kind) AS ref FROM kinds k"), 0);
+}
+
 # A statement, and the distance by which it may choose among rows; 0: it may not choose.
 sub statement
 {
 	choose_sides();
-	my ($query, $distance) = pick(\&nearest, \&nearest, \&nearest, \&scalar_nearest, \&distinct_nearest)->();
+	my ($query, $distance) = pick(\&nearest, \&nearest, \&nearest, \&scalar_nearest, \&distinct_nearest, (\&joined_within) x 4)->();
 
 	$query = pick($query, $query, "WITH q AS ($query) SELECT * FROM q", "WITH q AS MATERIALIZED ($query) SELECT * FROM q",
 		"SELECT q.own, q.ref FROM ($query) q JOIN kinds k ON k.kind = q.own % 7", "SELECT * FROM ($query) q WHERE own % 2 = 0",
@@ -198,10 +217,13 @@ sub differences
 sub comparison
 {
 	my ($query, $distance) = @_;
+
+	# a subquery that is left to PostgreSQL starts workers for each row, which takes long
+	my $with_workers = rand() < ($query =~ /\(SELECT r/ ? 0.02 : 0.3);
 	my %settings = (
 		work_mem => pick(64, 4096),
 		plan_cache_mode => pick('force_generic_plan', 'force_custom_plan'),
-		max_parallel_workers_per_gather => pick(0, 0, 2),
+		max_parallel_workers_per_gather => $with_workers ? 2 : 0,
 		map { $_ => pick('on', 'on', 'off') } qw(enable_nestloop enable_indexscan enable_bitmapscan enable_hashjoin enable_mergejoin enable_sort enable_memoize enable_material));
 	my $settings = join(' ', map { "SET LOCAL $_ = $settings{$_};" } sort keys %settings);
 	my $role = pick('SET LOCAL ROLE reader;', '');
@@ -218,7 +240,8 @@ sub comparison
 		PREPARE s(bigint, bigint) AS $query;
 		SET LOCAL geonn.enable_sql_joins = off;
 		SET LOCAL max_parallel_workers_per_gather = 0;
-		SET LOCAL enable_indexscan = off;
+		-- by a GiST index PostGIS lacks pairs at the poles that its function has
+		SET LOCAL enable_indexscan = off; SET LOCAL enable_bitmapscan = off;
 		CREATE TEMP TABLE b ON COMMIT DROP AS EXECUTE s$values;
 		DEALLOCATE s;
 		SET LOCAL geonn.enable_sql_joins = on;
