@@ -32,6 +32,9 @@ typedef struct GeonnJoin
 	/* the window of the given observations; NULL: they have none */
 	const NamedWindow *given_window;
 
+	/* the given observations have a radius each, among their limits */
+	bool		given_radius;
+
 	/* references that the caller passes; the source describes their columns */
 	const GivenPoints *given_references;
 } GeonnJoin;

@@ -13,7 +13,7 @@
 
 typedef struct JoinNode JoinNode;
 
-/* what scan.c, lateral.c and sql_join.c set */
+/* what scan.c, lateral.c, sql_join.c and sql_within.c set */
 typedef struct JoinNodeMethods
 {
 	CustomScanMethods scan;		/* first: the node's name in EXPLAIN, and geonn_node_create */

@@ -4,7 +4,8 @@
  *
  * The node works in rounds.  In each it takes outer rows from its child, keeps them, and searches for
  * the points of all of them at once.  Then it returns them with their neighbours, and at the end of
- * the round, for a left join, those without any; an anti join returns these alone.  Rounds begin
+ * the round, for a left join, those without any; an anti join returns these alone, and a semi join each of
+ * the others once.  Rounds begin
  * small, so that a LIMIT ends the work early, and grow; the rows stay within work_mem.  While the
  * engine works on a round, the node takes the rows of the next one.  The engine's rows come in no
  * order: where the plan wants that of the outer rows, each round is sorted.
@@ -68,7 +69,8 @@ geonn_lateral_begin_plan(LateralNode *state, EState *estate, int flags)
 	PlanState  *outer;
 
 	state->type = (JoinType) intVal(list_nth(scan->custom_private, LATERAL_JOIN_TYPE));
-	node->join_type = state->type == JOIN_INNER ? "Inner" : state->type == JOIN_LEFT ? "Left" : "Anti";
+	node->join_type = state->type == JOIN_INNER ? "Inner" : state->type == JOIN_LEFT ? "Left" :
+		state->type == JOIN_SEMI ? "Semi" : "Anti";
 	node->keeps_order = boolVal(list_nth(scan->custom_private, LATERAL_KEEPS_ORDER));
 	state->table = linitial_oid(list_nth(scan->custom_private, LATERAL_TABLE));
 	state->outer_columns = list_length(numbers);
@@ -562,7 +564,7 @@ show_outer_row(LateralNode *state, uint64 number)
 static bool
 next_unmatched(LateralNode *state, uint64 end)
 {
-	if (state->type == JOIN_INNER)
+	if (state->type == JOIN_INNER || state->type == JOIN_SEMI)
 		return false;
 	while (state->unmatched < end && state->round->rows[state->unmatched].is_matched)
 		state->unmatched++;
@@ -614,6 +616,8 @@ show_pair(LateralNode *state, uint64 number)
 static bool
 next_neighbour(LateralNode *state)
 {
+	bool		asks_whether = state->type == JOIN_SEMI || state->type == JOIN_ANTI;
+
 	while (state->is_asking && (state->holds_neighbour || take_neighbour(state)))
 	{
 		uint64		number =
@@ -622,6 +626,8 @@ next_neighbour(LateralNode *state)
 		state->holds_neighbour = state->node.keeps_order && next_unmatched(state, number);
 		if (state->holds_neighbour)
 			return true;
+		if (asks_whether && state->round->rows[number].is_matched)
+			continue;
 		show_pair(state, number);
 		ResetExprContext(state->expressions);
 		if (!ExecQual(state->filter, state->expressions))

@@ -15,7 +15,7 @@
  */
 typedef enum LateralPrivate
 {
-	LATERAL_JOIN_TYPE,			/* Integer: a JoinType, inner, left or anti */
+	LATERAL_JOIN_TYPE,			/* Integer: a JoinType, inner, left, semi or anti */
 	LATERAL_KEEPS_ORDER,		/* Boolean: the rows come in the order of the outer ones */
 	LATERAL_NUMBER,				/* Integer: the attribute number of the column ord or obs_id */
 	LATERAL_TABLE,				/* OidList of one: the table of the outer rows, which the call would read as
@@ -56,7 +56,8 @@ typedef struct Round
 
 typedef struct LateralNode LateralNode;
 
-/* what outer rows ask for: the rows of a call (lateral.c) or of a subquery (sql_join.c) */
+/* what outer rows ask for: the rows of a call (lateral.c), of a subquery (sql_join.c), or within a
+ * distance (sql_within.c) */
 typedef struct LateralSource
 {
 	/* Make the join of an execution, in the current memory context, and the row type of its searches. */

@@ -17,10 +17,12 @@
  * A subquery that asks for the nearest rows (sql_form.c) asks for the same, too.  Its node (sql_join.c) is offered
  * over the same outer paths.
  *
+ * A join by ST_DWithin (sql_within_form.c) has a node (sql_within.c) over these, too, also where it is a semi join.
+ *
  * Below a Gather, each process takes a part of the outer rows (join_node.c), where the references are plain tables
  * or come with the parameters, as in scan.c.  Such a node is offered over each partial path of the outer rows,
- * though the functions themselves are restricted to the leader.  The node of a subquery shares nothing: each process
- * executes the plan of the references, and has a search of its own.
+ * though the functions themselves are restricted to the leader.  The nodes of subqueries and of joins by
+ * ST_DWithin share nothing: each process executes the plan of the references, and has a search of its own.
  */
 #include "postgres.h"
 
@@ -51,29 +53,39 @@
 #include "plan/scan.h"
 #include "plan/sql_form.h"
 #include "plan/sql_join.h"
+#include "plan/sql_within.h"
+#include "plan/sql_within_form.h"
 
 /* the node's path; copies of it differ in their outer paths */
 typedef struct LateralPath
 {
 	CustomPath	path;			/* first */
-	const SqlForm *form;		/* NULL: the node is of a call, which the next two describe */
+	const SqlForm *form;		/* set: the node is of a subquery */
+	const WithinForm *within;	/* set: the node is of a join by ST_DWithin */
+
+	/* else of a call */
 	RowCall		call;
 	FuncExpr   *expression;		/* the query's own call; RowCall has a copy for these outer rows */
 	JoinType	type;
+	Index		inner;			/* the relation of the call's or the subquery's rows, or of the references */
+	const SpecialJoinInfo *outer_join;	/* NULL: an inner join */
 	List	   *neighbours;		/* clauses by which two rows match */
 	List	   *rows;			/* clauses that rows of the join must meet */
 	List	   *outer_columns;	/* Vars that are used of outer rows and of the call's rows */
 	List	   *call_columns;
+
 	Cost		replaced_cost;	/* the cost of PostgreSQL's own plan for an outer row's subquery */
 } LateralPath;
 
 /*
  * Costs of subqueries, in units of which a backend spends about 4 microseconds each: a search with new references,
- * what a reference takes besides its reading, and what PostgreSQL does not count of a search in an index by distance
+ * what a reference takes besides its reading, what PostgreSQL does not count of a search in an index by distance, and
+ * what a call of ST_DWithin takes
  */
 #define COST_OF_NEW_SEARCH 500
 #define OPERATORS_A_REFERENCE 10
 #define COST_OF_DESCENT 40
+#define COST_OF_CALL 1
 
 static set_join_pathlist_hook_type previous_hook;
 static uint64 subquery_nodes;	/* geonn_subquery_nodes */
@@ -235,7 +247,8 @@ note_columns(LateralPath *path, List *used, const RelOptInfo *outer, const RelOp
 		bool		of_call = IsA(column, Var) && column->varno == (int) function->relid;
 		List	  **columns = of_call ? &path->call_columns : &path->outer_columns;
 
-		if (of_call ? column->varattno <= 0 : !IsA(column, Var) || !list_member(outer->reltarget->exprs, column))
+		if (of_call ? column->varattno <= 0 && path->within == NULL :
+			!IsA(column, Var) || !list_member(outer->reltarget->exprs, column))
 			return false;
 		foreach(noted, *columns)
 		{
@@ -250,27 +263,44 @@ note_columns(LateralPath *path, List *used, const RelOptInfo *outer, const RelOp
 }
 
 /*
+ * Expressions of the inner relation's columns, as they are above the join.
+ */
+static List *
+above_join(const LateralPath *path, List *expressions)
+{
+	return path->type != JOIN_LEFT && path->type != JOIN_ANTI ? expressions :
+		geonn_above_outer_join(expressions, path->inner, path->outer_join);
+}
+
+/*
  * Set the clauses by which two rows match, and those that rows of the join must meet (expressions).  False:
  * the node cannot test them.
  */
 static bool
-divide_clauses(RelOptInfo *rel, RelOptInfo *function, JoinType type,
-			   const JoinPathExtraData *extra, List **neighbours, List **rows)
+divide_clauses(RelOptInfo *rel, RelOptInfo *inner, const JoinPathExtraData *extra, LateralPath *path)
 {
-	List	   *clauses = list_concat_copy(extra->restrictlist, function->baserestrictinfo);
+	/* a call and a LATERAL subquery do not test their own; of a join by ST_DWithin, the references' path does */
+	List	   *own = path->within != NULL ? NIL : inner->baserestrictinfo;
+	List	   *joining = path->within == NULL ? extra->restrictlist :
+		list_delete_ptr(list_copy(extra->restrictlist), path->within->clause);
+	List	   *clauses = list_concat_copy(joining, own);
 
 	if (extract_actual_clauses(clauses, true) != NIL)
 		return false;
-	*neighbours = NIL;
-	if (type == JOIN_INNER)
+	path->neighbours = NIL;
+	if (path->type == JOIN_INNER)
 	{
-		*rows = extract_actual_clauses(clauses, false);
+		path->rows = extract_actual_clauses(clauses, false);
 		return true;
 	}
-	extract_actual_join_clauses(extra->restrictlist, rel->relids, neighbours, rows);
-	*neighbours = list_concat(*neighbours,
-							  extract_actual_clauses(function->baserestrictinfo, false));
-	*neighbours = geonn_above_outer_join(*neighbours, function->relid, extra->sjinfo);
+	if (path->type == JOIN_SEMI)
+	{
+		path->neighbours = extract_actual_clauses(clauses, false);
+		return true;
+	}
+	extract_actual_join_clauses(joining, rel->relids, &path->neighbours, &path->rows);
+	path->neighbours = list_concat(path->neighbours, extract_actual_clauses(own, false));
+	path->neighbours = above_join(path, path->neighbours);
 	return true;
 }
 
@@ -322,6 +352,27 @@ set_cost_of_form(const LateralPath *path, CustomPath *custom)
 }
 
 /*
+ * Set the cost of a node of ST_DWithin: a search of each outer row, and its pairs.  PostGIS says that a call costs
+ * far more than it takes.  So that both ways are compared by what they do take, the node's cost is as many times what
+ * it is as that of a call.
+ */
+static void
+set_cost_of_within(const LateralPath *path, CustomPath *custom)
+{
+	const Path *references = path->within->references;
+	const Path *outer = linitial(custom->custom_paths);
+	Cost		search = references->total_cost + COST_OF_NEW_SEARCH +
+		OPERATORS_A_REFERENCE * cpu_operator_cost * references->rows;
+	Cost		rows = GEONN_OPERATORS_A_SEARCH * cpu_operator_cost * outer->rows + cpu_tuple_cost * custom->path.rows;
+	double		scale = Max(path->within->call_cost / COST_OF_CALL, 1);
+
+	custom->path.startup_cost = outer->startup_cost + scale * search;
+	custom->path.total_cost = outer->total_cost + scale * (search + rows);
+	if (custom->path.pathkeys != NIL)
+		custom->path.total_cost += cpu_operator_cost * custom->path.rows;
+}
+
+/*
  * Offer the node over this outer path; is_partial: each process below a Gather takes a part of its rows.
  */
 static void
@@ -338,11 +389,13 @@ offer_path(PlannerInfo *root, const LateralPath *template, Path *outer, const Pa
 	custom->custom_paths = list_make1(outer);
 	if (is_partial)
 		(void) geonn_divide_path(path, outer->parallel_workers);
+	if (template->within != NULL)
+		custom->custom_paths = lappend(custom->custom_paths, template->within->references);
+	path->parallel_aware &= template->form == NULL && template->within == NULL;
 	if (template->form != NULL)
-	{
-		path->parallel_aware = false;
 		set_cost_of_form(template, custom);
-	}
+	else if (template->within != NULL)
+		set_cost_of_within(template, custom);
 	else
 		set_cost(root, custom, template->expression, function);
 	if (is_partial)
@@ -404,6 +457,9 @@ suits_workers(PlannerInfo *root, const LateralPath *template, RelOptInfo *outer)
 		return false;
 	if (template->form != NULL)
 		return form_suits_workers(root, template->form);
+	if (template->within != NULL)
+		return template->within->references->parallel_safe &&
+			is_parallel_safe(root, (Node *) template->within->clause->clause);
 	return is_parallel_safe(root, (Node *) castNode(FuncExpr, call->call->funcexpr)->args) &&
 		is_parallel_safe(root, (Node *) call->point) &&
 		geonn_references_are_plain(castNode(FuncExpr, call->call->funcexpr));
@@ -437,9 +493,15 @@ static bool
 find_question(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *inner, List *clauses, LateralPath *path)
 {
 	if (inner->rtekind == RTE_FUNCTION)
-		return find_call(root, outer, inner, clauses, path);
-	if (!geonn_enable_sql_joins || bms_is_empty(inner->lateral_relids) ||
-		!bms_is_subset(inner->lateral_relids, outer->relids))
+		return path->type != JOIN_SEMI && find_call(root, outer, inner, clauses, path);
+	if (!geonn_enable_sql_joins || !bms_is_subset(inner->lateral_relids, outer->relids))
+		return false;
+	if (bms_is_empty(inner->lateral_relids))
+	{
+		path->within = geonn_within_form(root, outer, inner, path->type, path->path.path.parent->relids, clauses);
+		return path->within != NULL;
+	}
+	if (path->type == JOIN_SEMI || inner->rtekind != RTE_SUBQUERY)
 		return false;
 	path->replaced_cost = ((const Path *) linitial(inner->pathlist))->total_cost;
 
@@ -450,18 +512,30 @@ find_question(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *inner, List *cla
 	return path->form != NULL && path->form->problem == NULL;
 }
 
+/*
+ * Expressions with all columns that the node's question needs of outer rows.
+ */
+static List *
+columns_of_question(const LateralPath *path)
+{
+	return path->form != NULL ? path->form->outer_columns :
+		path->within != NULL ? list_make1(path->within->clause->clause) : path->call.point;
+}
+
 static void
 offer_join(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *outer, RelOptInfo *inner, JoinType type,
 		   JoinPathExtraData *extra)
 {
-	LateralPath template = {.type = type};
+	LateralPath template = {.type = type,.inner = inner->relid,.outer_join = extra->sjinfo};
 	CustomPath *path = &template.path;
+
+	path->path.parent = rel;
 
 	if (previous_hook != NULL)
 		previous_hook(root, rel, outer, inner, type, extra);
-	if ((type != JOIN_INNER && type != JOIN_LEFT && type != JOIN_ANTI) ||
+	if ((type != JOIN_INNER && type != JOIN_LEFT && type != JOIN_SEMI && type != JOIN_ANTI) ||
 		inner->reloptkind != RELOPT_BASEREL ||
-		(inner->rtekind != RTE_FUNCTION && inner->rtekind != RTE_SUBQUERY) ||
+		(inner->rtekind != RTE_FUNCTION && inner->rtekind != RTE_SUBQUERY && inner->rtekind != RTE_RELATION) ||
 		!bms_is_empty(rel->lateral_relids) || !geonn_statement_takes_nodes(root) ||
 		outer->cheapest_total_path == NULL || outer->cheapest_total_path->param_info != NULL ||
 		inner->pathlist == NIL)
@@ -471,17 +545,15 @@ offer_join(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *outer, RelOptInfo *in
 	if (contain_agg_clause((Node *) rel->reltarget->exprs))
 		return;
 	if (!find_question(root, outer, inner, extra->restrictlist, &template) ||
-		!divide_clauses(rel, inner, type, extra, &template.neighbours, &template.rows) ||
+		!divide_clauses(rel, inner, extra, &template) ||
 		!note_columns(&template, rel->reltarget->exprs, outer, inner) ||
 		!note_columns(&template, template.neighbours, outer, inner) ||
 		!note_columns(&template, template.rows, outer, inner) ||
-		!note_columns(&template, template.form != NULL ? template.form->outer_columns : template.call.point,
-					  outer, inner))
+		!note_columns(&template, columns_of_question(&template), outer, inner))
 		return;
 
 	path->path.type = T_CustomPath;
 	path->path.pathtype = T_CustomScan;
-	path->path.parent = rel;
 	path->path.pathtarget = rel->reltarget;
 	path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
 	path->methods = &path_methods;
@@ -584,6 +656,32 @@ plan_form(PlannerInfo *root, LateralPath *path, List *targets, Plan *outer)
 	return (Plan *) scan;
 }
 
+/*
+ * The node of a join by ST_DWithin: see sql_within.h for its lists.
+ */
+static Plan *
+plan_within(PlannerInfo *root, const LateralPath *path, List *targets, List *children)
+{
+	const WithinForm *form = path->within;
+	const Plan *references = lsecond(children);
+	List	   *columns = NIL;
+	List	   *call = list_make1(form->clause->clause);
+	CustomScan *scan;
+	ListCell   *cell;
+
+	foreach(cell, references->targetlist)
+		columns = lappend(columns, lfirst_node(TargetEntry, cell)->expr);
+	scan = geonn_make_scan(root, &path->path, targets, copyObject(path->rows),
+						   list_concat(list_concat(above_join(path, call), list_make2(form->observation, form->radius)),
+									   path->neighbours),
+						   list_concat_copy(path->outer_columns, above_join(path, columns)));
+	scan->methods = &geonn_within_methods.scan;
+	scan->custom_plans = children;
+	scan->custom_private = list_concat(private_list(path, linitial(children), 0, InvalidOid),
+									   list_make2(list_make1_int(form->point), makeInteger(form->metric)));
+	return (Plan *) scan;
+}
+
 static Plan *
 plan_join(PlannerInfo *root, RelOptInfo *rel pg_attribute_unused(), CustomPath *path, List *targets,
 		  List *clauses pg_attribute_unused(), List *children)
@@ -594,6 +692,8 @@ plan_join(PlannerInfo *root, RelOptInfo *rel pg_attribute_unused(), CustomPath *
 
 	if (lateral->form != NULL)
 		return plan_form(root, lateral, targets, linitial(children));
+	if (lateral->within != NULL)
+		return plan_within(root, lateral, targets, children);
 	scan = geonn_make_scan(root, path, targets, copyObject(lateral->rows),
 						   list_concat(lcons(call->call, list_copy(call->point)), lateral->neighbours),
 						   list_concat_copy(lateral->outer_columns, lateral->call_columns));
@@ -614,6 +714,7 @@ geonn_plan_lateral_joins(void)
 {
 	RegisterCustomScanMethods(&geonn_lateral_methods.scan);
 	RegisterCustomScanMethods(&geonn_sql_join_methods.scan);
+	RegisterCustomScanMethods(&geonn_within_methods.scan);
 	previous_hook = set_join_pathlist_hook;
 	set_join_pathlist_hook = offer_join;
 }

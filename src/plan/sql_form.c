@@ -42,11 +42,11 @@
 #include "plan/sql_conditions.h"
 #include "plan/sql_form.h"
 
-/* the assumed number of rows of a LIMIT that is not known */
-#define UNKNOWN_LIMIT 10
-
 /* what a reference takes besides its columns, in the session and in the engine */
 #define BYTES_A_REFERENCE 128
+
+/* the assumed number of rows of a LIMIT that is not known */
+#define UNKNOWN_LIMIT 10
 
 /* a function that computes a distance, called with so many arguments */
 typedef struct DistanceFunction
@@ -161,12 +161,8 @@ read_distance(Node *expression, List **one, List **other)
 	return row;
 }
 
-/*
- * Does the type of a point's values say that they are points of WGS84?  A cast of a geometry to geography keeps
- * what the geometry's type says.
- */
-static bool
-is_of_points(Node *value)
+bool
+geonn_is_of_points(Node *value)
 {
 	int32		modifier = exprTypmod(value);
 	Oid			type = getBaseTypeAndTypmod(exprType(value), &modifier);
@@ -180,7 +176,7 @@ is_of_points(Node *value)
 		const char *name = get_func_name(cast->funcid);
 
 		return name != NULL && strcmp(name, "geography") == 0 && geonn_is_of_extension(cast->funcid, "postgis") &&
-			is_of_points(linitial(cast->args));
+			geonn_is_of_points(linitial(cast->args));
 	}
 	return geonn_point_typmod_is_point(modifier) && geonn_point_typmod_problem(kind, type, modifier) == NULL;
 }
@@ -267,6 +263,13 @@ translate_count(Search *search, Node *expression)
 	if (expression == NULL)
 		return (Node *) makeNullConst(INT8OID, -1, InvalidOid);
 	return translate_expression(search, expression);
+}
+
+bool
+geonn_references_fit(const Path *references)
+{
+	return geonn_session_memory_limit < 0 ||
+		references->rows * (references->pathtarget->width + BYTES_A_REFERENCE) / 1024 <= geonn_session_memory_limit / 2;
 }
 
 /* ---- the subquery ---- */
@@ -453,7 +456,7 @@ read_form(Search *search, const RelOptInfo *rel, const DistanceFunction *functio
 		!contain_vars_of_level((Node *) reference, 0))
 		return "its distance is not between a point of the outer row and one of its own";
 	if (function->kind != GEONN_POINT_NONE &&
-		!(is_of_points(linitial(observation)) && is_of_points(linitial(reference))))
+		!(geonn_is_of_points(linitial(observation)) && geonn_is_of_points(linitial(reference))))
 		return "the types of its points do not say that they are points, as geography(Point) and geometry(Point,4326) do";
 	form->kind = function->kind;
 	form->metric = function->metric;
@@ -493,9 +496,7 @@ read_form(Search *search, const RelOptInfo *rel, const DistanceFunction *functio
 	form->references = cheapest_path(fetch_upper_rel(form->root, UPPERREL_FINAL, NULL));
 	if (geonn_has_many_groups(form->root, &search->conditions, form->references->rows, form->needed))
 		return "a condition divides its rows into many groups";
-	if (geonn_session_memory_limit >= 0 &&
-		form->references->rows * (form->references->pathtarget->width + BYTES_A_REFERENCE) / 1024 >
-		geonn_session_memory_limit / 2)
+	if (!geonn_references_fit(form->references))
 		return "its rows would take more than half of geonn.session_memory_limit";
 	return NULL;
 }

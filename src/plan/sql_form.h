@@ -70,4 +70,13 @@ extern Index geonn_add_references(PlannerInfo *root, const SqlForm *form);
 /* A plan that returns the references' columns. */
 extern Plan *geonn_plan_references(const SqlForm *form, Index references);
 
+/* Are a path's rows, as references, expected to need at most half of geonn.session_memory_limit? */
+extern bool geonn_references_fit(const Path *references);
+
+/*
+ * Does the type of a point's values say that they are points of WGS84?  A cast of a geometry to geography keeps
+ * what the geometry's type says.
+ */
+extern bool geonn_is_of_points(Node *value);
+
 #endif							/* GEONN_SQL_FORM_H */

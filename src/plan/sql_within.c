@@ -1,0 +1,624 @@
+/*
+ * sql_within.c
+ *		The plan node of joins by PostGIS's ST_DWithin, by a search for many rows at once.
+ *
+ * FROM o JOIN r ON ST_DWithin(o.g, r.g, d) asks for all rows of r within d metres of each row of o.  The node reads r
+ * once, keeps its rows in memory, and searches for the references of many outer rows at a time, as lateral.c does for
+ * calls.
+ *
+ * PostGIS's function decides.  On the sphere its distance differs from geonn's by less than MARGIN, and it takes two
+ * points at most SAME_PLACE from each other for one.  On the spheroid its distance is LEAST_RATIO to GREATEST_RATIO
+ * times as long as on the sphere, which is much faster to search.  So the search is for all references that may be
+ * within the distance, and the node calls the function only for those that may also not be.
+ *
+ * A semi or anti join without other clauses asks only whether some reference is within the distance.  So its search is
+ * for the nearest one alone.  If that may be within the distance, but the function says no, another one may be: a
+ * second search finds all that may be, for these outer rows together.
+ *
+ * The engine does not take points out of range, as PostGIS does.  The function is called for each pair with one.
+ * NULL and empty points are within no distance.
+ *
+ * A statement that PostgreSQL answers must not fail for want of the engine.  Where a round's search cannot begin, the
+ * function is called for all pairs of this round and those after it, and a warning says so.  Likewise, where the
+ * references do not fit in geonn.session_memory_limit, each outer row has them read again.
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "catalog/pg_type.h"
+#include "miscadmin.h"
+#include "optimizer/optimizer.h"
+#include "utils/float.h"
+#include "utils/memutils.h"
+
+#include "base/compat.h"
+#include "base/settings.h"
+#include "common/protocol.h"
+#include "plan/sql_fallback.h"
+#include "plan/sql_references.h"
+#include "plan/sql_within.h"
+
+/*
+ * A line is as long on the spheroid as on the sphere, times a number between the least and the greatest of its radii
+ * of curvature, a (1 - e^2) and a^2 / b, each divided by the sphere's radius.
+ */
+#define LEAST_RATIO 0.9944
+#define GREATEST_RATIO 1.0045
+
+/* which references the function is called for, of an outer row that the search did not decide */
+typedef enum Comparison
+{
+	COMPARED_WITH_NONE,
+	COMPARED_WITH_INVALID,		/* those that the engine does not take */
+	COMPARED_WITH_ALL
+} Comparison;
+
+/* a pair that a search has found */
+typedef struct Answer
+{
+	uint64		number;			/* the outer row's */
+	uint64		reference;		/* its index among those that are kept */
+	double		distance;
+} Answer;
+
+/* how many answers are taken from a search at a time */
+#define ANSWERS_AT_ONCE 64
+
+typedef struct WithinJoin
+{
+	LateralNode lateral;		/* first field */
+	SqlReferences references;
+	bool		is_spheroid;
+	ExprState  *call;			/* of ST_DWithin */
+	ExprState  *observation;	/* its point of the outer row */
+	ExprState  *radius;
+	bool		same_radius;	/* it does not depend on the outer row */
+	bool		asks_nearest;	/* the search is for the nearest reference alone */
+	TupleTableSlot *pair;		/* like the scan's slot: an outer row and a reference for the call */
+	TupleTableSlot *present_slot; /* for that outer row */
+	ExprContext *expressions;	/* its tuple is pair */
+
+	/* one execution */
+	GivenPoints given;			/* the references for the engine */
+	bool		without_engine; /* a search could not begin, so that no other one is tried */
+	double		searched;		/* the radius of searches; NaN: nothing is within the distance; set if same_radius */
+	uint64		rechecked;		/* how many pairs of the search the function was called for */
+	uint64		compared;		/* how many outer rows were compared with all references */
+
+	/* a round */
+	bool		is_searched;	/* the round has a search */
+	bool		has_answers;	/* not all of its rows were taken */
+	Answer		answers[ANSWERS_AT_ONCE];
+	int			answer_count;
+	int			next_answer;
+	Numbers		undecided;		/* the outer rows of whose nearest references the function said no */
+	GeonnSearch *wide;			/* the second search; NULL: none */
+	GeonnJoin	wide_join;
+	GivenPoints wide_given;
+	uint64		present;		/* the outer row whose columns pair has; PG_UINT64_MAX: none */
+	uint64		next_row;		/* the next outer row to be compared with references */
+	Comparison	comparison;		/* which references the row before that is being compared with */
+	uint64		next_reference; /* the next of these */
+} WithinJoin;
+
+static const LateralSource within_source;
+
+static void
+begin_join(JoinNode *node, EState *estate, int flags)
+{
+	WithinJoin *join = (WithinJoin *) node;
+	LateralNode *lateral = &join->lateral;
+	PlanState  *plan = &node->custom.ss.ps;
+	const CustomScan *scan = (const CustomScan *) plan->plan;
+	PlanState  *references;
+
+	geonn_lateral_begin_plan(lateral, estate, flags);
+	lateral->source = &within_source;
+	references = ExecInitNode(lsecond(scan->custom_plans), estate,
+							  flags & ~(EXEC_FLAG_REWIND | EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK));
+	node->custom.custom_ps = lappend(node->custom.custom_ps, references);
+	geonn_sql_references_begin(&join->references, references, list_nth(scan->custom_private, WITHIN_POINT),
+							   GEONN_POINT_GEOGRAPHY);
+	lateral->columns = join->references.columns + 1;
+	lateral->ord = -1;
+	join->is_spheroid = intVal(list_nth(scan->custom_private, WITHIN_METRIC)) == GEONN_METRIC_SPHEROID;
+	join->call = ExecInitExpr(list_nth(scan->custom_exprs, WITHIN_CALL), plan);
+	join->observation = ExecInitExpr(list_nth(scan->custom_exprs, WITHIN_OBSERVATION), plan);
+	join->radius = ExecInitExpr(list_nth(scan->custom_exprs, WITHIN_RADIUS), plan);
+	join->same_radius = !contain_var_clause(list_nth(scan->custom_exprs, WITHIN_RADIUS));
+	node->filter = list_copy_tail(scan->custom_exprs, WITHIN_CLAUSES);
+	join->asks_nearest = node->filter == NIL && (lateral->type == JOIN_SEMI || lateral->type == JOIN_ANTI);
+	join->pair = ExecInitExtraTupleSlot(estate, lateral->slot->tts_tupleDescriptor, &TTSOpsVirtual);
+	join->present_slot = ExecInitExtraTupleSlot(estate, lateral->outer_slot->tts_tupleDescriptor, &TTSOpsMinimalTuple);
+	join->expressions = CreateExprContext(estate);
+	join->expressions->ecxt_scantuple = join->pair;
+	geonn_lateral_begin_rows(lateral, estate);
+}
+
+/* ---- the question ---- */
+
+/*
+ * Evaluate the distance.  Returns the radius, on the sphere, within which all references are that may be within it;
+ * NaN: none is.
+ */
+static double
+evaluate_radius(const WithinJoin *join)
+{
+	bool		is_null;
+	double		radius = DatumGetFloat8(ExecEvalExprSwitchContext(join->radius, join->lateral.expressions, &is_null));
+
+	if (is_null || !(radius >= 0))
+		return get_float8_nan();
+	return Max((radius + MARGIN) / (join->is_spheroid ? LEAST_RATIO : 1), SAME_PLACE);
+}
+
+/*
+ * Is a reference at this distance, on the sphere, within the distance for sure, where the search was within this
+ * radius?
+ */
+static bool
+is_sure(const WithinJoin *join, double searched, double distance)
+{
+	double		radius = searched * (join->is_spheroid ? LEAST_RATIO : 1) - MARGIN;
+
+	return searched > SAME_PLACE && distance * (join->is_spheroid ? GREATEST_RATIO : 1) < radius - MARGIN;
+}
+
+/*
+ * Implements LateralSource.read_point.  A row that has no references has neither latitude nor longitude; one whose
+ * point the engine does not take has a longitude alone.
+ */
+static void
+read_outer_point(LateralNode *lateral, Round *round, OuterRow *row)
+{
+	const WithinJoin *join = (const WithinJoin *) lateral;
+	double		searched = join->same_radius ? join->searched : evaluate_radius(join);
+	PointStatus status = POINT_NULL;
+	NullableDatum point;
+
+	if (!isnan(searched))
+	{
+		point.value = ExecEvalExprSwitchContext(join->observation, lateral->expressions, &point.isnull);
+		status = geonn_sql_read_point(&join->references, &point, &row->latitude, &row->longitude);
+	}
+	row->latitude_is_null = status != POINT_VALID;
+	row->longitude_is_null = status == POINT_NULL;
+	row->limits = NULL;
+	if (!join->same_radius && status == POINT_VALID)
+	{
+		GeonnLimits *limits = MemoryContextAlloc(round->memory, sizeof(GeonnLimits));
+
+		geonn_limits_begin(limits);
+		geonn_limits_set_radius(limits, searched, false);
+		row->limits = limits;
+	}
+}
+
+/*
+ * Implements LateralSource.make_join: read the references, too.
+ */
+static GeonnJoin *
+make_join(LateralNode *lateral, TupleDesc *row_type)
+{
+	WithinJoin *join = (WithinJoin *) lateral;
+	GeonnJoin  *result = palloc0(sizeof(GeonnJoin));
+
+	geonn_sql_references_read(&join->references);
+	join->without_engine = false;
+	if (join->same_radius)
+		join->searched = evaluate_radius(join);
+	join->given = (GivenPoints) {
+		.count = join->references.valid.count,
+		.point = geonn_sql_reference_point,
+		.state = &join->references,
+		.each_alone = true
+	};
+
+	result->references = geonn_sql_references_describe();
+	result->given_references = &join->given;
+	result->given_radius = !join->same_radius;
+	result->invalid = GEONN_INVALID_COUNTED;
+	result->question = (GeonnQuestion) {
+		.device = geonn_device,
+		.algorithm = geonn_algorithm,
+		.metric = GEONN_METRIC_SPHERE,
+		.k = join->asks_nearest ? 1 : 0,
+		.max_distance = join->same_radius && !isnan(join->searched) ? join->searched : INFINITY
+	};
+	geonn_call_describe(&result->label, InvalidOid, InvalidOid, "st_dwithin",
+						join->asks_nearest ? "the nearest" : "all");
+	*row_type = geonn_sql_references_row_type();
+	return result;
+}
+
+/* ---- pairs ---- */
+
+/*
+ * Have the pair's columns be those of an outer row.
+ */
+static void
+show_outer_row(WithinJoin *join, uint64 number)
+{
+	const LateralNode *lateral = &join->lateral;
+
+	if (join->present == number)
+		return;
+	join->present = number;
+	ExecStoreMinimalTuple(lateral->round->rows[number].tuple, join->present_slot, false);
+	slot_getallattrs(join->present_slot);
+	ExecClearTuple(join->pair);
+	geonn_lateral_set_outer(lateral, join->present_slot, join->pair);
+}
+
+/*
+ * Call the function for an outer row and a reference with these values.
+ */
+static bool
+is_within(WithinJoin *join, uint64 number, const Datum *values, const bool *nulls)
+{
+	const LateralNode *lateral = &join->lateral;
+	TupleTableSlot *pair = join->pair;
+	bool		is_null;
+	Datum		result;
+
+	CHECK_FOR_INTERRUPTS();
+	show_outer_row(join, number);
+	memcpy(pair->tts_values + lateral->outer_columns, values, join->references.columns * sizeof(Datum));
+	memcpy(pair->tts_isnull + lateral->outer_columns, nulls, join->references.columns * sizeof(bool));
+	ExecStoreVirtualTuple(pair);
+	ResetExprContext(join->expressions);
+	result = ExecEvalExprSwitchContext(join->call, join->expressions, &is_null);
+	ExecClearTuple(pair);
+	return !is_null && DatumGetBool(result);
+}
+
+/*
+ * Set the values of a pair with a reference that has these; NULL: only its existence is asked for.
+ */
+static void
+set_pair(const WithinJoin *join, uint64 number, const Datum *reference, const bool *reference_nulls, Datum *values,
+		 bool *nulls)
+{
+	int			columns = join->references.columns;
+
+	if (reference == NULL)
+		memset(nulls, true, columns * sizeof(bool));
+	else
+	{
+		memcpy(values, reference, columns * sizeof(Datum));
+		memcpy(nulls, reference_nulls, columns * sizeof(bool));
+	}
+	values[columns] = UInt64GetDatum(number + 1);
+	nulls[columns] = false;
+}
+
+/*
+ * Take the next answers of the round's search.  References lie anywhere in memory, so they are fetched together.
+ */
+static void
+take_answers(WithinJoin *join)
+{
+	GeonnSearch *search = join->wide != NULL ? join->wide : join->lateral.node.search;
+	const SqlReferences *references = &join->references;
+	Datum		values[SEARCH_COLUMNS];
+	bool		nulls[SEARCH_COLUMNS];
+
+	join->answer_count = join->next_answer = 0;
+	while (join->answer_count < ANSWERS_AT_ONCE && geonn_search_next(search, values, nulls))
+	{
+		Answer	   *answer = &join->answers[join->answer_count++];
+
+		answer->reference = DatumGetUInt64(values[SEARCH_REFERENCE]);
+		answer->distance = DatumGetFloat8(values[SEARCH_DISTANCE]);
+		answer->number = (uint64) DatumGetInt64(values[SEARCH_NUMBER]) - 1;
+		if (join->wide != NULL)
+			answer->number = join->undecided.numbers[answer->number];
+		if (!join->asks_nearest)
+			__builtin_prefetch(&references->rows[answer->reference]);
+	}
+	for (int i = 0; i < join->answer_count && !join->asks_nearest; i++)
+		__builtin_prefetch(references->rows[join->answers[i].reference]);
+}
+
+/*
+ * Is the answer's reference within the distance?
+ */
+static bool
+is_confirmed(WithinJoin *join, const Answer *answer)
+{
+	const Round *round = join->lateral.round;
+	const Reference *reference;
+
+	if (is_sure(join, join->same_radius ? join->searched : round->rows[answer->number].limits->radius, answer->distance))
+		return true;
+	join->rechecked++;
+	reference = join->references.rows[answer->reference];
+	if (is_within(join, answer->number, reference->values, reference->nulls))
+		return true;
+	if (join->asks_nearest && join->wide == NULL)
+		geonn_numbers_add(&join->undecided, answer->number, round->memory);
+	return false;
+}
+
+/*
+ * Find the next pair within the distance among the answers of the round's present search; false: none is left.
+ */
+static bool
+next_answer(WithinJoin *join, Datum *values, bool *nulls)
+{
+	for (;;)
+	{
+		const Answer *answer = &join->answers[join->next_answer++];
+
+		if (answer == &join->answers[join->answer_count])
+		{
+			take_answers(join);
+			if (join->answer_count == 0)
+				return false;
+		}
+		else if (is_confirmed(join, answer))
+		{
+			const Reference *reference = join->references.rows[answer->reference];
+
+			if (join->asks_nearest)
+				set_pair(join, answer->number, NULL, NULL, values, nulls);
+			else
+				set_pair(join, answer->number, reference->values, reference->nulls, values, nulls);
+			return true;
+		}
+	}
+}
+
+/*
+ * Which references the search has not decided about, for an outer row.
+ */
+static Comparison
+comparison_of(const WithinJoin *join, uint64 number)
+{
+	const OuterRow *row = &join->lateral.round->rows[number];
+
+	if (row->longitude_is_null || (row->is_matched && join->asks_nearest))
+		return COMPARED_WITH_NONE;
+	if (row->latitude_is_null || join->references.rereads ||
+		(!join->is_searched && join->references.valid.count > 0))
+		return COMPARED_WITH_ALL;
+	return join->references.invalid.count > 0 ? COMPARED_WITH_INVALID : COMPARED_WITH_NONE;
+}
+
+/*
+ * Go on to the next outer row that has to be compared with references; false: none is left.
+ */
+static bool
+next_compared_row(WithinJoin *join)
+{
+	const Round *round = join->lateral.round;
+
+	join->comparison = COMPARED_WITH_NONE;
+	while (join->comparison == COMPARED_WITH_NONE && join->next_row < round->given.count)
+		join->comparison = comparison_of(join, join->next_row++);
+	join->next_reference = 0;
+	if (join->comparison == COMPARED_WITH_ALL)
+	{
+		join->compared++;
+		if (join->references.rereads)
+			geonn_sql_references_reread(&join->references);
+	}
+	return join->comparison != COMPARED_WITH_NONE;
+}
+
+/*
+ * Get the columns of the next reference that the present row has to be compared with; false: none is left.
+ */
+static bool
+next_compared_reference(WithinJoin *join, const Datum **values, const bool **nulls)
+{
+	SqlReferences *references = &join->references;
+	uint64		number = join->next_reference++;
+
+	if (join->comparison == COMPARED_WITH_NONE)
+		return false;
+	if (references->rereads)
+	{
+		TupleTableSlot *slot = geonn_sql_references_next(references);
+
+		if (TupIsNull(slot))
+			return false;
+		slot_getallattrs(slot);
+		*values = slot->tts_values;
+		*nulls = slot->tts_isnull;
+		return true;
+	}
+	if (number >= (join->comparison == COMPARED_WITH_ALL ? references->count : references->invalid.count))
+		return false;
+	if (join->comparison == COMPARED_WITH_INVALID)
+		number = references->invalid.numbers[number];
+	*values = references->rows[number]->values;
+	*nulls = references->rows[number]->nulls;
+	return true;
+}
+
+/*
+ * Find the next pair within the distance that the search has not decided about; false: none is left.
+ */
+static bool
+next_compared(WithinJoin *join, Datum *values, bool *nulls)
+{
+	const Datum *reference;
+	const bool *reference_nulls;
+
+	for (;;)
+	{
+		if (!next_compared_reference(join, &reference, &reference_nulls))
+		{
+			if (!next_compared_row(join))
+				return false;
+		}
+		else if (is_within(join, join->next_row - 1, reference, reference_nulls))
+		{
+			set_pair(join, join->next_row - 1, reference, reference_nulls, values, nulls);
+			if (join->asks_nearest)
+				join->comparison = COMPARED_WITH_NONE;
+			return true;
+		}
+	}
+}
+
+/*
+ * Implements GivenPoints.point: the point of an outer row that the second search is for.
+ */
+static void
+undecided_point(void *state, uint64 number, PointRow *row)
+{
+	const WithinJoin *join = state;
+	const OuterRow *outer = &join->lateral.round->rows[join->undecided.numbers[number]];
+
+	row->latitude = outer->latitude;
+	row->longitude = outer->longitude;
+	row->limits = outer->limits;
+}
+
+/*
+ * Implements the first argument of geonn_try_search: begin the second search, and find all rows.
+ */
+static void
+begin_wide_search(void *state)
+{
+	WithinJoin *join = state;
+	LateralNode *lateral = &join->lateral;
+	MemoryContext former = MemoryContextSwitchTo(lateral->round->memory);
+
+	/* an execution of one round has not taken them from its search */
+	if (!lateral->has_references)
+		lateral->references = geonn_search_references(lateral->node.first);
+	join->wide_given = (GivenPoints) {
+		.count = join->undecided.count,
+		.point = undecided_point,
+		.state = join,
+		.each_alone = true
+	};
+	join->wide_join = *lateral->join;
+	join->wide_join.given = &join->wide_given;
+	join->wide_join.question.k = 0;
+	join->wide = geonn_search_begin(&join->wide_join, lateral->row_type);
+	geonn_search_follow(join->wide, &lateral->references);
+	geonn_search_complete(join->wide);
+	MemoryContextSwitchTo(former);
+}
+
+static void
+end_wide_search(WithinJoin *join)
+{
+	if (join->wide != NULL)
+		geonn_node_end_search(&join->lateral.node, join->wide, false);
+	join->wide = NULL;
+}
+
+/*
+ * The second search cannot begin: have all outer rows of the round be compared with all references.
+ */
+static void
+compare_all(WithinJoin *join)
+{
+	end_wide_search(join);
+	join->without_engine = true;
+	join->is_searched = join->has_answers = false;
+}
+
+/*
+ * Implements LateralSource.next.
+ */
+static bool
+next_pair(LateralNode *lateral, Datum *values, bool *nulls)
+{
+	WithinJoin *join = (WithinJoin *) lateral;
+
+	while (join->has_answers)
+	{
+		if (next_answer(join, values, nulls))
+			return true;
+		join->has_answers = join->wide == NULL && join->undecided.count > 0;
+		join->answer_count = join->next_answer = 0;
+		if (join->has_answers && !geonn_try_search(begin_wide_search, join))
+			compare_all(join);
+	}
+	return next_compared(join, values, nulls);
+}
+
+/*
+ * Implements the first argument of geonn_try_search: begin the round's search.
+ */
+static void
+begin_search(void *state)
+{
+	LateralNode *lateral = state;
+
+	/* the first round's is complete before the node returns a row */
+	geonn_lateral_begin_search(lateral, !lateral->has_references);
+}
+
+/*
+ * Implements LateralSource.begin_round.
+ */
+static void
+begin_round(LateralNode *lateral)
+{
+	WithinJoin *join = (WithinJoin *) lateral;
+
+	end_wide_search(join);
+	join->undecided = (Numbers) {0};
+	join->present = PG_UINT64_MAX;
+	join->answer_count = join->next_answer = 0;
+	join->next_row = 0;
+	join->comparison = COMPARED_WITH_NONE;
+	join->is_searched = false;
+	if (join->references.valid.count > 0 && !join->without_engine)
+		join->is_searched = geonn_try_search(begin_search, join);
+	join->without_engine = !join->is_searched && join->references.valid.count > 0;
+	join->has_answers = join->is_searched;
+	if (!join->is_searched)
+		geonn_lateral_abandon_search(lateral);
+}
+
+static const LateralSource within_source = {
+	.make_join = make_join,
+	.read_point = read_outer_point,
+	.begin_round = begin_round,
+	.next = next_pair
+};
+
+static void
+end_execution(JoinNode *node)
+{
+	WithinJoin *join = (WithinJoin *) node;
+
+	end_wide_search(join);
+	ExecClearTuple(join->pair);
+	ExecClearTuple(join->present_slot);
+	geonn_lateral_end_execution(node);
+}
+
+/* ---- EXPLAIN ---- */
+
+static void
+explain_join(const JoinNode *node, List *ancestors, ExplainState *explain)
+{
+	const WithinJoin *join = (const WithinJoin *) node;
+	const CustomScan *scan = (const CustomScan *) node->custom.ss.ps.plan;
+
+	geonn_node_explain_expression(node, ancestors, explain, "Within", list_nth(scan->custom_exprs, WITHIN_CALL));
+	if (!explain->analyze)
+		return;
+	ExplainPropertyUInteger("Pairs Rechecked", NULL, join->rechecked, explain);
+	ExplainPropertyUInteger("Rows Compared with All References", NULL, join->compared, explain);
+}
+
+const JoinNodeMethods geonn_within_methods = {
+	.scan = {"geonn within join", geonn_node_create},
+	.filter_label = "Join Filter",
+	.size = sizeof(WithinJoin),
+	.begin = begin_join,
+	.next_row = geonn_lateral_next_row,
+	.end_execution = end_execution,
+	.explain = explain_join
+};

@@ -1,0 +1,33 @@
+/*
+ * sql_within.h
+ *		The plan node of joins by PostGIS's ST_DWithin: what its plan has.
+ */
+#ifndef GEONN_SQL_WITHIN_H
+#define GEONN_SQL_WITHIN_H
+
+#include "plan/lateral.h"
+
+/* the Nodes in custom_private, after those of LateralPrivate */
+typedef enum WithinPrivate
+{
+	WITHIN_POINT = LATERAL_OUTER_COLUMNS + 1,	/* IntList of one: the reference's point, as a column of the
+												 * references from 0 on */
+	WITHIN_METRIC				/* Integer: enum geonn_metric */
+} WithinPrivate;
+
+/* the indexes of the plan's custom expressions */
+enum
+{
+	WITHIN_CALL,				/* the call of ST_DWithin */
+	WITHIN_OBSERVATION,			/* its point of the outer row */
+	WITHIN_RADIUS,				/* its distance */
+	WITHIN_CLAUSES				/* from here on: the other clauses by which a pair of rows matches */
+};
+
+/*
+ * The plan's children return the outer rows and the references.  The scan target list has Vars of the outer columns,
+ * and then all of the references' columns.
+ */
+extern const JoinNodeMethods geonn_within_methods;
+
+#endif							/* GEONN_SQL_WITHIN_H */

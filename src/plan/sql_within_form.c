@@ -1,0 +1,144 @@
+/*
+ * sql_within_form.c
+ *		Joins by PostGIS's ST_DWithin: which the planner can give to a node.
+ *
+ *	FROM o [LEFT] JOIN r ON ST_DWithin(o.g, r.g, d [, use_spheroid]) AND ...
+ *	FROM o WHERE [NOT] EXISTS (SELECT ... FROM r WHERE ST_DWithin(o.g, r.g, d) AND ...)
+ *
+ * A join is one of these if one of its clauses is the call: between points of both sides, with a distance that does
+ * not depend on the references.  PostgreSQL makes semi and anti joins of EXISTS and NOT EXISTS.  The references are
+ * the rows of the inner relation, a table, partitioned table or subquery, by PostgreSQL's own cheapest path: so
+ * privileges, policies, security barriers, locks and snapshots are those of the statement, and what restricts the
+ * references alone is tested there.  The other clauses are tested by the node, for pairs within the distance.
+ *
+ * The function for geometries measures in the plane of their coordinates, and is left alone.
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/restrictinfo.h"
+#include "optimizer/tlist.h"
+#include "utils/lsyscache.h"
+
+#include "base/compat.h"
+#include "base/settings.h"
+#include "common/protocol.h"
+#include "plan/sql_conditions.h"
+#include "plan/sql_form.h"
+#include "plan/sql_references.h"
+#include "plan/sql_within_form.h"
+
+/*
+ * Is the expression a call of PostGIS's ST_DWithin for geographies?
+ */
+static bool
+is_within(const Node *expression)
+{
+	const FuncExpr *call = (const FuncExpr *) expression;
+	const char *name;
+
+	if (!IsA(expression, FuncExpr) || call->funcresulttype != BOOLOID || list_length(call->args) != 4)
+		return false;
+	name = get_func_name(call->funcid);
+	return name != NULL && strcmp(name, "st_dwithin") == 0 && geonn_is_of_extension(call->funcid, "postgis") &&
+		geonn_point_kind(getBaseType(exprType(linitial(call->args)))) == GEONN_POINT_GEOGRAPHY;
+}
+
+/*
+ * The references' path, with their point as one of its columns, whose number is set.
+ */
+static Path *
+path_of_references(PlannerInfo *root, RelOptInfo *inner, Node *point, int *number)
+{
+	PathTarget *target = inner->reltarget;
+	ListCell   *cell;
+
+	foreach(cell, target->exprs)
+	{
+		if (equal(lfirst(cell), point))
+		{
+			*number = foreach_current_index(cell);
+			return inner->cheapest_total_path;
+		}
+	}
+	*number = list_length(target->exprs);
+	target = copy_pathtarget(target);
+	add_column_to_pathtarget(target, (Expr *) point, 0);
+	return (Path *) create_projection_path(root, inner, inner->cheapest_total_path,
+										   set_pathtarget_cost_width(root, target));
+}
+
+/*
+ * Find out about a join by this clause.  Returns why the node cannot join by it; NULL: it can.
+ */
+static const char *
+read_form(PlannerInfo *root, const RelOptInfo *outer, RelOptInfo *inner, List *clauses, WithinForm *form)
+{
+	const FuncExpr *call = (const FuncExpr *) form->clause->clause;
+	Node	   *one = linitial(call->args);
+	Node	   *other = lsecond(call->args);
+	bool		is_reversed = bms_is_subset(pull_varnos(root, one), inner->relids);
+	Node	   *reference = is_reversed ? one : other;
+	const Const *use_spheroid = lfourth(call->args);
+	Relids		sides;
+	QualCost	cost;
+	ListCell   *cell;
+
+	form->observation = is_reversed ? other : one;
+	form->radius = lthird(call->args);
+	sides = pull_varnos(root, (Node *) list_make2(form->observation, form->radius));
+	if (!bms_equal(pull_varnos(root, reference), inner->relids) || !bms_is_subset(sides, outer->relids))
+		return "its points are not one of each side, or its distance depends on the side that is searched";
+	if (!IsA(use_spheroid, Const) || use_spheroid->constisnull)
+		return "use_spheroid is not a constant";
+	form->metric = DatumGetBool(use_spheroid->constvalue) ? GEONN_METRIC_SPHEROID : GEONN_METRIC_SPHERE;
+	if (!geonn_is_of_points(form->observation) || !geonn_is_of_points(reference))
+		return "the types of its points do not say that they are points, as geography(Point) and geometry(Point,4326) do";
+	if (contain_volatile_functions(unconstify(Node *, (const Node *) call)) ||
+		contain_subplans(unconstify(Node *, (const Node *) call)))
+		return "it has a volatile function or a subquery";
+	foreach(cell, clauses)
+	{
+		if (lfirst_node(RestrictInfo, cell)->security_level < form->clause->security_level)
+			return "another clause must be tested before it";
+	}
+	cost_qual_eval_node(&cost, unconstify(Node *, (const Node *) call), root);
+	form->call_cost = cost.per_tuple;
+	form->references = path_of_references(root, inner, reference, &form->point);
+	if (!geonn_references_fit(form->references))
+		return "its references would take more than half of geonn.session_memory_limit";
+	return NULL;
+}
+
+WithinForm *
+geonn_within_form(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *inner, JoinType type, Relids joined,
+				  List *clauses)
+{
+	ListCell   *cell;
+
+	if (inner->cheapest_total_path == NULL || inner->cheapest_total_path->param_info != NULL)
+		return NULL;
+	foreach(cell, clauses)
+	{
+		RestrictInfo *clause = lfirst_node(RestrictInfo, cell);
+		WithinForm *form;
+		const char *problem;
+
+		if (!is_within((const Node *) clause->clause) ||
+			(IS_OUTER_JOIN(type) && RINFO_IS_PUSHED_DOWN(clause, joined)))
+			continue;
+		form = palloc0(sizeof(WithinForm));
+		form->clause = clause;
+		problem = read_form(root, outer, inner, clauses, form);
+		if (problem == NULL)
+			return form;
+		ereport(DEBUG1,
+				(errmsg_internal("geonn leaves a join by ST_DWithin to PostgreSQL: %s", problem)));
+	}
+	return NULL;
+}
