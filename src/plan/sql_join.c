@@ -512,7 +512,7 @@ next_outer_row(SqlJoin *join)
 			if (join->is_searched && take_answer(join, join->lateral.node.search, join->k, NULL))
 				return true;
 			join->stage = STAGE_ALL;
-			if (join->undecided.count == 0)
+			if (join->undecided.count == 0 || join->k == GEONN_K_MAX)
 				return true;
 			if (try_search(join, begin_wide_search))
 				join->stage = STAGE_WIDE_SEARCH;

@@ -15,6 +15,7 @@
  */
 #include "postgres.h"
 
+#include "catalog/pg_type_d.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
@@ -145,8 +146,15 @@ rewrite(Query *query, bool try)
 	{
 		const RangeTblEntry *entry = lfirst_node(RangeTblEntry, cell);
 
-		if (entry->rtekind == RTE_SUBQUERY)
-			has_one |= rewrite(entry->subquery, try);
+		if (entry->rtekind != RTE_SUBQUERY || !rewrite(entry->subquery, try))
+			continue;
+		has_one = true;
+
+		/* no node is in a statement that locks rows: OFFSET keeps the subquery apart from UPDATE and MERGE */
+		if (!try && query->commandType != CMD_SELECT && query->commandType != CMD_INSERT &&
+			entry->subquery->limitOffset == NULL)
+			entry->subquery->limitOffset = (Node *) makeConst(INT8OID, -1, InvalidOid, sizeof(int64), Int64GetDatum(0),
+															  false, FLOAT8PASSBYVAL);
 	}
 	foreach(cell, query->cteList)
 	{
@@ -188,7 +196,11 @@ plan_statement(Query *query, const char *text, int options, ParamListInfo parame
 	(void) rewrite(copy, false);
 	nodes = geonn_subquery_nodes();
 	joined = plan_as_it_is(copy, text, options, parameters GEONN_EXPLAIN_ARGUMENT);
-	return geonn_subquery_nodes() > nodes && joined->planTree->total_cost < plain->planTree->total_cost ? joined : plain;
+	if (geonn_subquery_nodes() == nodes)
+		return plain;
+
+	/* PostgreSQL does not count what the actions of MERGE cost, where a subquery can end up */
+	return joined->commandType == CMD_MERGE || joined->planTree->total_cost < plain->planTree->total_cost ? joined : plain;
 }
 
 void

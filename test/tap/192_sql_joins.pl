@@ -173,6 +173,7 @@ $node->safe_psql('postgres', q{
 	CREATE TABLE keyed AS SELECT * FROM o;
 	ALTER TABLE keyed ADD PRIMARY KEY (id);
 	GRANT SELECT ON keyed TO reader;
+	CREATE TABLE merged (id integer, n integer);
 	CREATE VIEW v_nearest AS SELECT DISTINCT ON (k.id) k.id, r.id AS ref FROM keyed k, r WHERE r.kind > 1 ORDER BY k.id, r.g <-> k.g, r.id;
 	ANALYZE r, heirs, keyed;
 });
@@ -313,6 +314,11 @@ my @cases = (
 	[ 1, $first, "WITH x AS MATERIALIZED (SELECT o.id, (%s) AS n FROM o) SELECT * FROM x a JOIN x b ON a.id = b.n" ],
 	[ 1, $first, "SELECT o.id, (%1\$s) AS a, (%1\$s OFFSET 1) AS b, (SELECT max(kind) FROM kinds) AS c FROM o" ],
 	[ 1, $first, "SELECT o.id, (%s) AS a FROM o UNION ALL SELECT id, kind FROM kinds k JOIN r USING (kind)" ],
+	[ 1, $first, "WITH x AS (UPDATE keyed k SET kind = k.kind + 0 * coalesce(s.n, 0) FROM (SELECT o.id, (%s) AS n FROM o) s WHERE s.id = k.id RETURNING k.id) SELECT * FROM x" ],
+	[ 1, $first, "WITH x AS (INSERT INTO merged SELECT o.id, (%s) FROM o RETURNING *) SELECT * FROM x" ],
+	[ 1, $first, "MERGE INTO merged m USING (SELECT o.id, (%s) AS n FROM o) s ON s.id = m.id WHEN MATCHED THEN UPDATE SET n = s.n + 1
+		WHEN NOT MATCHED THEN INSERT VALUES (s.id, s.n); SELECT * FROM merged; TRUNCATE merged" ],
+	[ 0, $first, "WITH x AS (UPDATE keyed o SET kind = o.kind + 0 * (%s) RETURNING o.id) SELECT * FROM x" ],
 	[ 0, "SELECT r.id FROM r ORDER BY $d, r.id LIMIT 2", "SELECT o.id, (%s) FROM o" ],
 	[ 0, $first, "SELECT o.id, coalesce((%s), 0) FROM o" ],
 	[ 0, $first, "SELECT o.id, CASE WHEN o.id < 9 THEN (%s) END FROM o" ],
