@@ -11,6 +11,7 @@
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
+#include "utils/expandeddatum.h"
 #include "utils/memutils.h"
 
 #include "base/compat.h"
@@ -107,13 +108,20 @@ geonn_candidates_accept(SqlCandidates *candidates, uint64 reference)
 }
 
 /*
- * Evaluate the keys of the reference that the pair shows.
+ * Evaluate the keys of the reference that the pair shows.  No function may change an array or record in place: the
+ * key can be an output, too.
  */
 static void
 evaluate_pair(const SqlCandidates *candidates, Datum *keys, bool *nulls)
 {
+	TupleDesc	rows = candidates->unsorted_slot->tts_tupleDescriptor;
+
 	for (int i = 0; i < candidates->keys; i++)
-		keys[i] = ExecEvalExprSwitchContext(candidates->key[i], candidates->expressions, &nulls[i]);
+	{
+		Datum		key = ExecEvalExprSwitchContext(candidates->key[i], candidates->expressions, &nulls[i]);
+
+		keys[i] = MakeExpandedObjectReadOnly(key, nulls[i], TupleDescAttr(rows, i)->attlen);
+	}
 }
 
 static void

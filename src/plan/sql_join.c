@@ -36,6 +36,7 @@
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
+#include "utils/expandeddatum.h"
 #include "utils/memutils.h"
 
 #include "base/compat.h"
@@ -584,7 +585,12 @@ next_pair(LateralNode *lateral, Datum *values, bool *nulls)
 			nulls[i] = candidate->nulls[key];
 		}
 		else
-			values[i] = ExecEvalExprSwitchContext(join->output[i], join->candidates.expressions, &nulls[i]);
+		{
+			Datum		value = ExecEvalExprSwitchContext(join->output[i], join->candidates.expressions, &nulls[i]);
+
+			/* a function that changes an array or record in place would change the column for the others */
+			values[i] = MakeExpandedObjectReadOnly(value, nulls[i], TupleDescAttr(lateral->descriptor, i)->attlen);
+		}
 	}
 	values[lateral->columns - 1] = UInt64GetDatum((join->present + 1) << RANK_BITS | Min(join->candidates.next, RANK_MAX));
 	nulls[lateral->columns - 1] = false;

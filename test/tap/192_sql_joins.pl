@@ -167,6 +167,8 @@ $node->safe_psql('postgres', q{
 	CREATE VIEW r_locked AS SELECT * FROM r FOR UPDATE;
 	CREATE FUNCTION unsteady(float8) RETURNS float8 LANGUAGE plpgsql VOLATILE AS 'BEGIN RETURN $1; END';
 	CREATE FUNCTION twice(bigint) RETURNS bigint LANGUAGE sql STABLE AS 'SELECT 2 * $1';
+	CREATE FUNCTION numbers(integer) RETURNS integer[] LANGUAGE plpgsql IMMUTABLE AS 'DECLARE a integer[] := ARRAY[$1]; BEGIN a[2] := 7; RETURN a; END';
+	CREATE FUNCTION with_another(a integer[]) RETURNS integer[] LANGUAGE plpgsql IMMUTABLE AS 'BEGIN a[3] := 8; RETURN a; END';
 	CREATE SCHEMA other;
 	CREATE FUNCTION other.geography(g geometry) RETURNS geography LANGUAGE sql IMMUTABLE
 		AS 'SELECT public.geography(public.ST_Buffer(g, 3))';
@@ -235,6 +237,8 @@ my @cases = (
 	[ 1, "SELECT r.id FROM (SELECT i AS id, i % 90 AS lat, i AS lon FROM generate_series(1, 500) i) r ORDER BY $d, r.id LIMIT 1" ],
 	[ 1, "SELECT r.id, k.far FROM r NATURAL JOIN kinds k ORDER BY $d, r.id LIMIT 2" ],
 	[ 1, "SELECT r.id, r.lat IS NULL AS a, o.lat IS NOT NULL AS b, coalesce(r.id, 0) AS c FROM r ORDER BY $d, r.lat IS NULL, r.id LIMIT 2" ],
+	[ 1, "SELECT r.id, numbers(r.id) AS a FROM r ORDER BY $d, numbers(r.kind), r.id LIMIT 2",
+		"SELECT o.id, with_another(n.a), with_another(n.a) AS b, n.a FROM $o, LATERAL (%s) n" ],
 
 	# which rows
 	[ 1, "SELECT r.id, r.tableoid::regclass, r.ctid, r.xmin FROM heirs r ORDER BY $d, r.id LIMIT 2" ],
