@@ -37,8 +37,10 @@ bool
 geonn_is_of_extension(Oid function, const char *extension)
 {
 	Oid			owner = getExtensionOfObject(ProcedureRelationId, function);
+	const char *name = OidIsValid(owner) ? get_extension_name(owner) : NULL;
 
-	return OidIsValid(owner) && strcmp(get_extension_name(owner), extension) == 0;
+	/* another session may have dropped the extension since */
+	return name != NULL && strcmp(name, extension) == 0;
 }
 
 /*
