@@ -242,6 +242,7 @@ my @cases = (
 
 	# which rows
 	[ 1, "SELECT r.id, r.tableoid::regclass, r.ctid, r.xmin FROM heirs r ORDER BY $d, r.id LIMIT 2" ],
+	[ 1, "SELECT r.id FROM r ORDER BY $d, r.id LIMIT 2", "SELECT o.id, n.* FROM (SELECT * FROM o WHERE id > 710) o, LATERAL (%s) n" ],
 	[ 1, "SELECT r.id, r.tableoid::regclass FROM ONLY r ORDER BY $d, r.id LIMIT 2" ],
 	[ 1, "SELECT r.id, r.tableoid::regclass FROM r_parts r ORDER BY $d, r.id LIMIT 2" ],
 	[ 1, "SELECT r.id, o.ctid AS own FROM r ORDER BY $d, r.id LIMIT 2", "o CROSS JOIN LATERAL (%s) n" ],
@@ -358,7 +359,7 @@ for my $case (@cases)
 		}, stdout => \$out, stderr => \$error);
 		$said = $error;
 		($plan, $rows{$setting}) = split(/^rows:$/m, $out);
-		$rows{$setting} = join("\n", sort split("\n", $rows{$setting} // '')) . ($error =~ /(ERROR: .*)/ ? $1 : '');
+		$rows{$setting} = join("\n", sort split("\n", $rows{$setting} // '')) . ($error =~ /((?:ERROR|WARNING): .*)/ ? $1 : '');
 	}
 	push @wrong, "warning: $query\n$said" if $said =~ /WARNING/;
 	push @wrong, "the rows differ: $query\n" . substr($rows{on}, 0, 300) if $rows{off} ne $rows{on};
