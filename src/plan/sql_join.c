@@ -234,7 +234,10 @@ make_join(LateralNode *lateral, TupleDesc *row_type)
 
 	join->candidates.skipped = count_rows(join, join->offset, 0, false);
 	join->candidates.wanted = count_rows(join, join->limit, PG_UINT64_MAX, true);
-	geonn_sql_references_read(&join->references);
+
+	/* PostgreSQL does not execute a subquery with LIMIT 0, in which an expression may fail */
+	if (join->candidates.wanted > 0)
+		geonn_sql_references_read(&join->references);
 	join->k = neighbours_needed(join);
 	join->without_engine = false;
 	join->asked.count = join->points = 0;

@@ -367,4 +367,10 @@ for my $case (@cases)
 }
 is(join("\n", @wrong), '', 'special forms are taken, or left to PostgreSQL, and have the same rows or errors');
 
+is($node->safe_psql('postgres', qq{
+		SET plan_cache_mode = force_generic_plan;
+		PREPARE q(bigint) AS SELECT o.id, n.* FROM o, LATERAL (SELECT r.id AS ref FROM r WHERE 10 / (r.id - 5) < 100 ORDER BY $d, r.id LIMIT \$1) n;
+		EXECUTE q(0);
+	}), '', 'LIMIT 0: no expression of the subquery is evaluated');
+
 done_testing();
