@@ -168,13 +168,17 @@ keep_row(SqlReferences *references, TupleTableSlot *row, ReferenceMemory *memory
 void
 geonn_sql_references_reread(SqlReferences *references)
 {
+	/* the plan keeps what it allocates until the node ends */
+	MemoryContext former = MemoryContextSwitchTo(references->plan->state->es_query_cxt);
+
 	ExecReScan(references->plan);
+	MemoryContextSwitchTo(former);
 }
 
 TupleTableSlot *
 geonn_sql_references_next(SqlReferences *references)
 {
-	/* the plan keeps what it allocates until the node ends */
+	/* likewise */
 	MemoryContext former = MemoryContextSwitchTo(references->plan->state->es_query_cxt);
 	TupleTableSlot *slot = ExecProcNode(references->plan);
 
