@@ -45,6 +45,9 @@
 /* what a reference takes besides its columns, in the session and in the engine */
 #define BYTES_A_REFERENCE 128
 
+/* the part of geonn.session_memory_limit that references may take whose number is a guess */
+#define SURE_PART (1.0 / 16)
+
 /* the assumed number of rows of a LIMIT that is not known */
 #define UNKNOWN_LIMIT 10
 
@@ -265,11 +268,39 @@ translate_count(Search *search, Node *expression)
 	return translate_expression(search, expression);
 }
 
+/*
+ * May this many rows of the path, as references, take this part of geonn.session_memory_limit?
+ */
+static bool
+rows_fit(const Path *references, double rows, double part)
+{
+	return geonn_session_memory_limit < 0 ||
+		rows * (references->pathtarget->width + BYTES_A_REFERENCE) / 1024 <= geonn_session_memory_limit * part;
+}
+
 bool
 geonn_references_fit(const Path *references)
 {
-	return geonn_session_memory_limit < 0 ||
-		references->rows * (references->pathtarget->width + BYTES_A_REFERENCE) / 1024 <= geonn_session_memory_limit / 2;
+	return rows_fit(references, references->rows, 0.5);
+}
+
+/*
+ * Will the references fit even where conditions exclude fewer rows than is estimated?  References that turn out not to
+ * fit are read again for each outer row, where PostgreSQL's own plan gets a few rows from an index.
+ */
+static bool
+surely_fit(const SqlForm *form)
+{
+	double		rows = 0;
+
+	for (int i = 1; i < form->root->simple_rel_array_size; i++)
+	{
+		const RelOptInfo *rel = form->root->simple_rel_array[i];
+
+		if (rel != NULL && rel->reloptkind == RELOPT_BASEREL)
+			rows = Max(rows, rel->tuples);
+	}
+	return rows_fit(form->references, rows, 1) || rows_fit(form->references, form->references->rows, SURE_PART);
 }
 
 /* ---- the subquery ---- */
@@ -498,6 +529,8 @@ read_form(Search *search, const RelOptInfo *rel, const DistanceFunction *functio
 		return "a condition divides its rows into many groups";
 	if (!geonn_references_fit(form->references))
 		return "its rows would take more than half of geonn.session_memory_limit";
+	if (form->descends && !surely_fit(form))
+		return "its rows may take more than geonn.session_memory_limit, and an index has them in order";
 	return NULL;
 }
 

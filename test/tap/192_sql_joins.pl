@@ -373,4 +373,23 @@ is($node->safe_psql('postgres', qq{
 		EXECUTE q(0);
 	}), '', 'LIMIT 0: no expression of the subquery is evaluated');
 
+# PostgreSQL takes the two conditions for independent, and estimates 312 of 2,500 references
+$node->safe_psql('postgres', q{
+	CREATE TABLE many AS SELECT i AS id, i % 8 AS kind, i % 8 AS twin, ST_SetSRID(ST_MakePoint(i * 17 % 360 - 180, i * 11 % 181 - 90), 4326)::geography(Point) AS g
+		FROM generate_series(1, 20000) i;
+	CREATE INDEX ON many USING gist (g);
+	ANALYZE many;
+});
+for my $case ([ '200kB', 0 ], [ '900kB', 1 ], [ '8MB', 1 ])
+{
+	my ($limit, $is_taken) = @$case;
+	my $query = 'SELECT count(n.id) FROM o, LATERAL (SELECT r.id FROM many r WHERE kind = 1 AND twin = 1 ORDER BY o.g <-> r.g LIMIT 1) n';
+	my ($out, $messages);
+
+	$node->psql('postgres', "SET geonn.enable_sql_joins = on; SET geonn.session_memory_limit = '$limit'; SET enable_nestloop = off; EXPLAIN $query; $query",
+		stdout => \$out, stderr => \$messages);
+	($is_taken ? \&like : \&unlike)->($out, qr/geonn subquery join/, "$limit: references that may not fit, and have a GiST index, are left to it");
+	unlike($messages, qr/WARNING/, 'so that none are read again');
+}
+
 done_testing();
