@@ -371,6 +371,13 @@ take_answer(SqlJoin *join, GeonnSearch *search, uint32 k, const Numbers *asked)
 		if (geonn_candidates_accept(candidates, references->invalid.numbers[i]))
 			candidates->candidates[count++].reference = references->invalid.numbers[i];
 	}
+
+	/* the conditions left fewer than are needed: those without a distance, which come last, are among the rows, too */
+	if (count < needed && isinf(reach) && references->valid.count + references->invalid.count < references->count)
+	{
+		geonn_numbers_add(&join->undecided, number, join->lateral.round->memory);
+		return true;
+	}
 	for (uint64 i = 0; i < count; i++)
 		__builtin_prefetch(references->rows[candidates->candidates[i].reference]);
 	geonn_candidates_choose(candidates, count, is_ordered);

@@ -268,6 +268,7 @@ my @cases = (
 	[ 1, "SELECT r.id FROM r WHERE o.kind + 1 = r.kind AND r.id > 9 ORDER BY $d, r.id LIMIT 3 OFFSET 1" ],
 	[ 1, "SELECT r.id, r.kind FROM r WHERE r.kind = o.kind AND r.id <> o.id AND r.kind <> o.id ORDER BY $d, r.kind, r.id LIMIT 20" ],
 	[ 1, "SELECT r.id FROM r WHERE r.id <> o.id ORDER BY $d, r.id LIMIT 1" ],
+	[ 1, "SELECT r.id FROM r WHERE r.kind = o.kind AND (r.lat IS NULL OR r.id < 30) ORDER BY $d, r.id LIMIT 5" ],
 	[ 1, "SELECT r.id FROM r_parts r WHERE o.id <> r.id ORDER BY $d, r.id LIMIT 800" ],
 	[ 1, "SELECT r.id FROM r WHERE ST_DWithin(o.g, r.g, 2e6) ORDER BY o.g <-> r.g, r.id LIMIT 3" ],
 	[ 1, "SELECT r.id FROM r WHERE ST_DWithin(r.g, o.g, o.kind * 1e5, false) AND r.kind <> 3 ORDER BY ST_Distance(o.g, r.g), r.id LIMIT 20" ],
