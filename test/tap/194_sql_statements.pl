@@ -225,6 +225,7 @@ sub comparison
 		max_parallel_workers_per_gather => $with_workers ? 2 : 0,
 		map { $_ => pick('on', 'on', 'off') } qw(enable_nestloop enable_indexscan enable_bitmapscan enable_hashjoin enable_mergejoin enable_sort enable_memoize enable_material));
 	my $settings = join(' ', map { "SET LOCAL $_ = $settings{$_};" } sort keys %settings);
+	my $defaults = join(' ', map { "SET LOCAL $_ = DEFAULT;" } sort keys %settings);
 	my $role = pick('SET LOCAL ROLE reader;', '');
 	my $change = $role eq '' ? pick('', 'UPDATE r SET g = (SELECT g FROM o WHERE id = 1) WHERE kind = 2; DELETE FROM r WHERE kind = 6;') : '';
 	my $values = '(' . pick(1, 3, 12) . '::bigint, ' . pick(0, 2) . '::bigint)';
@@ -247,6 +248,8 @@ sub comparison
 		EXPLAIN EXECUTE s$values;
 		CREATE TEMP TABLE a ON COMMIT DROP AS EXECUTE s$values;
 		DEALLOCATE s;
+		SET LOCAL geonn.enable_sql_joins = off;
+		$defaults
 		SELECT 'ids: ' || } . differences('own, ref', '') . qq{ || ', distances: ' || $distances
 			|| ', twice: ' || (SELECT count(*) - count(DISTINCT (own, ref)) FROM a) - (SELECT count(*) - count(DISTINCT (own, ref)) FROM b);
 		ROLLBACK;

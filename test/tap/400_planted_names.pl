@@ -271,23 +271,31 @@ my $calls = q{
 	SELECT * FROM $S.geonn_check('data.obs'::pg_catalog.regclass, '{}'::pg_catalog.jsonb, NULL::pg_catalog.name[]);
 	SELECT $S.geonn_distance(1::double precision, 2::double precision, 3::double precision, 4::double precision, 'sphere'::pg_catalog.text);
 	SELECT pg_catalog.count(*) FROM $S.geonn_nearest('data.obs'::pg_catalog.regclass, 'data.ref'::pg_catalog.regclass, 2, NULL::double precision,
-		'sphere'::pg_catalog.text, '{kind}'::pg_catalog.name[], '{seen}'::pg_catalog.name[], false, false, 'first'::pg_catalog.text, 'skip'::pg_catalog.text,
+		'sphere'::pg_catalog.text, '{kind}'::pg_catalog.name[], NULL::pg_catalog.name[], '{seen}'::pg_catalog.name[], false, false, 'first'::pg_catalog.text, 'skip'::pg_catalog.text,
 		'{}'::pg_catalog.jsonb, NULL::data.pair);
 	SELECT pg_catalog.count(*) FROM $S.geonn_within('data.obs'::pg_catalog.regclass, 'data.ref'::pg_catalog.regclass, 1e6::double precision,
-		'sphere'::pg_catalog.text, NULL::pg_catalog.name[], '{seen}'::pg_catalog.name[], false, false, 'skip'::pg_catalog.text, '{}'::pg_catalog.jsonb, NULL::data.pair);
+		'sphere'::pg_catalog.text, NULL::pg_catalog.name[], '{kind}'::pg_catalog.name[], '{seen}'::pg_catalog.name[], false, false, 'skip'::pg_catalog.text, '{}'::pg_catalog.jsonb,
+		NULL::data.pair);
 	SELECT pg_catalog.count(*) FROM $S.geonn_nearest_sql('SELECT * FROM data.obs'::pg_catalog.text, 'TABLE data.ref'::pg_catalog.text, 1,
-		NULL::double precision, 'sphere'::pg_catalog.text, NULL::pg_catalog.name[], NULL::pg_catalog.name[], false, false, 'first'::pg_catalog.text, 'skip'::pg_catalog.text,
+		NULL::double precision, 'sphere'::pg_catalog.text, NULL::pg_catalog.name[], NULL::pg_catalog.name[], NULL::pg_catalog.name[], false, false, 'first'::pg_catalog.text, 'skip'::pg_catalog.text,
 		'{}'::pg_catalog.jsonb, NULL::data.pair);
 	SELECT pg_catalog.count(*) FROM $S.geonn_within_sql('TABLE data.obs'::pg_catalog.text, 'TABLE data.ref'::pg_catalog.text, 1e6::double precision,
-		'sphere'::pg_catalog.text, NULL::pg_catalog.name[], '{seen}'::pg_catalog.name[], false, false, 'skip'::pg_catalog.text, '{}'::pg_catalog.jsonb, NULL::data.pair);
+		'sphere'::pg_catalog.text, NULL::pg_catalog.name[], NULL::pg_catalog.name[], '{seen}'::pg_catalog.name[], false, false, 'skip'::pg_catalog.text, '{}'::pg_catalog.jsonb,
+		NULL::data.pair);
+	SELECT pg_catalog.count(*) FROM $S.geonn_within_count('data.obs'::pg_catalog.regclass, 'data.ref'::pg_catalog.regclass, '{1e6}'::double precision[],
+		'{lat}'::pg_catalog.name[], 'sphere'::pg_catalog.text, '{kind}'::pg_catalog.name[], NULL::pg_catalog.name[], NULL::pg_catalog.name[], false,
+		'skip'::pg_catalog.text, '{}'::pg_catalog.jsonb, NULL::$S.geonn_within_row);
+	SELECT pg_catalog.count(*) FROM $S.geonn_within_count_sql('TABLE data.obs'::pg_catalog.text, 'TABLE data.ref'::pg_catalog.text,
+		'{1e6}'::double precision[], '{lat}'::pg_catalog.name[], 'sphere'::pg_catalog.text, NULL::pg_catalog.name[], NULL::pg_catalog.name[],
+		NULL::pg_catalog.name[], false, 'skip'::pg_catalog.text, '{}'::pg_catalog.jsonb, NULL::$S.geonn_within_row);
 	SELECT pg_catalog.count(*) FROM $S.geonn_nearest_points('{1}'::double precision[], '{2}'::double precision[], 'data.ref'::pg_catalog.regclass,
 		1, NULL::double precision, 'sphere'::pg_catalog.text, '{seen}'::pg_catalog.name[], '{3}'::integer[], false, 'first'::pg_catalog.text, 'skip'::pg_catalog.text,
 		'{}'::pg_catalog.jsonb, NULL::data.points);
 	SELECT $S.geonn_cache_create('near'::pg_catalog.text, 'data.obs'::pg_catalog.regclass, 'data.ref'::pg_catalog.regclass, 2, NULL::double precision,
-		'sphere'::pg_catalog.text, '{kind}'::pg_catalog.name[], '{seen}'::pg_catalog.name[], false, false, 'first'::pg_catalog.text, 'skip'::pg_catalog.text,
+		'sphere'::pg_catalog.text, '{kind}'::pg_catalog.name[], NULL::pg_catalog.name[], '{seen}'::pg_catalog.name[], false, false, 'first'::pg_catalog.text, 'skip'::pg_catalog.text,
 		'{}'::pg_catalog.jsonb, 'data.near'::pg_catalog.text, NULL::double precision);
 	SELECT $S.geonn_cache_create('within'::pg_catalog.text, 'data.obs'::pg_catalog.regclass, 'data.ref'::pg_catalog.regclass, 1, NULL::double precision,
-		'sphere'::pg_catalog.text, NULL::pg_catalog.name[], NULL::pg_catalog.name[], false, true, 'first'::pg_catalog.text, 'skip'::pg_catalog.text,
+		'sphere'::pg_catalog.text, NULL::pg_catalog.name[], NULL::pg_catalog.name[], NULL::pg_catalog.name[], false, true, 'first'::pg_catalog.text, 'skip'::pg_catalog.text,
 		'{}'::pg_catalog.jsonb, 'data.within'::pg_catalog.text, 1e6::double precision);
 	CALL $S.geonn_refresh('near'::pg_catalog.text, 'full'::pg_catalog.text);
 	CALL $S.geonn_refresh('near'::pg_catalog.text, 'auto'::pg_catalog.text);
