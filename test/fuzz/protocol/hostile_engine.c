@@ -293,7 +293,7 @@ say_file(const struct step *step, enum geonn_file_kind kind, void *bytes, size_t
 
 /*
  * The files of a kept dataset, as references.c and groups.c have them: records with
- * coordinates, ids of type text, and one group, whose key is an integer.  The base has another form than
+ * coordinates, ids of type text, and one group and one party, whose key is an integer.  The base has another form than
  * live_base.c asks for.
  */
 static void
@@ -338,6 +338,8 @@ say_files(const struct step *step)
 	say_file(step, GEONN_FILE_VALUES, values, sizeof(values));
 	say_file(step, GEONN_FILE_GROUPS, &groups, sizeof(groups));
 	say_file(step, GEONN_FILE_BASE, base, sizeof(base));
+	for (int i = 0; i < GEONN_PARTIES_MAX; i++)
+		say_file(step, GEONN_FILE_PARTIES + i, &groups, sizeof(groups));
 }
 
 static void
