@@ -186,7 +186,9 @@ SELECT * FROM geonn_nearest('place', 'other', differs => '{brand=keeper}');
 SELECT * FROM geonn_within('place', 'place', 1, differs => '{ctid}');
 ALTER TABLE place ADD c json;
 SELECT * FROM geonn_within_count('place', 'place', '{1}', differs => '{c}');
+\set VERBOSITY sqlstate
 SELECT * FROM geonn_nearest_points('{1}', '{1}', 'place', differs => '{brand}');
+\set VERBOSITY default
 
 SET client_min_messages = warning;
 DROP SCHEMA differs CASCADE;

@@ -15,7 +15,7 @@ my $node = new_server('parallel_references', preload => 1,
 srand($seed);
 $node->safe_psql(
 	'postgres', q{
-	CREATE TABLE many_ref AS SELECT i AS id, (i * 7919::bigint % 1800) / 10.0::float8 - 90 AS lat, (i * 10473::bigint % 3600) / 10.0::float8 - 180 AS lon
+	CREATE UNLOGGED TABLE many_ref AS SELECT i AS id, (i * 7919::bigint % 1800) / 10.0::float8 - 90 AS lat, (i * 10473::bigint % 3600) / 10.0::float8 - 180 AS lon
 	FROM generate_series(1, 1000000) i;
 });
 

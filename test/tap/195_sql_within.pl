@@ -15,7 +15,7 @@ plan skip_all => 'PostGIS is not installed'
 
 my $tables = q{
 	SET client_min_messages = error;
-	CREATE EXTENSION IF NOT EXISTS postgis;
+	CREATE EXTENSION postgis;
 	CREATE TABLE o AS SELECT i AS id, i % 7 AS kind, ST_SetSRID(ST_MakePoint(i * 13 % 360 - 180, i * 7 % 181 - 90), 4326)::geography(Point) AS g
 		FROM generate_series(1, 240) i;
 	ALTER TABLE o ADD geom geometry(Point, 4326), ADD any_geog geography, ADD reach float8;
