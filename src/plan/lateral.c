@@ -419,6 +419,7 @@ end_search(LateralNode *state)
 	}
 	state->sorted = NULL;
 	state->holds_neighbour = false;
+	geonn_lateral_end_second_search(state);
 	if (node->search != NULL && node->search != node->first)
 		geonn_node_end_search(node, node->search, false);
 	node->search = NULL;
@@ -458,6 +459,19 @@ sort_neighbours(LateralNode *state)
 	MemoryContextSwitchTo(former);
 }
 
+/*
+ * Send a search's points.  finds_all: find all rows now.  A rollback to a savepoint must not undo what is still being
+ * read, so that is done in a subtransaction, too.
+ */
+static void
+send_search(const LateralNode *state, GeonnSearch *search, bool finds_all)
+{
+	if (finds_all || (!state->node.keeps_order && GetCurrentSubTransactionId() != state->node.begun_in))
+		geonn_search_complete(search);
+	else
+		geonn_search_send(search);
+}
+
 void
 geonn_lateral_begin_search(LateralNode *state, bool finds_all)
 {
@@ -474,18 +488,36 @@ geonn_lateral_begin_search(LateralNode *state, bool finds_all)
 		geonn_search_follow(node->search, &state->references);
 	else
 		node->first = node->search;
-
-	/* a rollback to a savepoint must not undo what is still being read, so read all now */
-	if (finds_all || (!node->keeps_order && GetCurrentSubTransactionId() != node->begun_in))
-		geonn_search_complete(node->search);
-	else
-		geonn_search_send(node->search);
+	send_search(state, node->search, finds_all);
 	if (!state->has_references && round->given.more_follow)
 	{
 		state->references = geonn_search_references(node->search);
 		state->has_references = true;
 	}
 	MemoryContextSwitchTo(former);
+}
+
+void
+geonn_lateral_begin_second_search(LateralNode *state, const GivenPoints *given, uint32 k, bool finds_all)
+{
+	MemoryContext former = MemoryContextSwitchTo(state->round->memory);
+
+	state->second_given = *given;
+	state->second_join = *state->join;
+	state->second_join.given = &state->second_given;
+	state->second_join.question.k = k;
+	state->second = geonn_search_begin(&state->second_join, state->row_type);
+	geonn_search_follow(state->second, &state->references);
+	send_search(state, state->second, finds_all);
+	MemoryContextSwitchTo(former);
+}
+
+void
+geonn_lateral_end_second_search(LateralNode *state)
+{
+	if (state->second != NULL)
+		geonn_node_end_search(&state->node, state->second, false);
+	state->second = NULL;
 }
 
 void

@@ -68,7 +68,7 @@ typedef struct LateralSource
 
 	/* Begin a round, and its search (geonn_lateral_begin_search) if it needs one. */
 	void		(*begin_round) (LateralNode *state);
-	bool		searches_again; /* a round can have other searches with the references of the first */
+	bool		searches_again; /* a round can have a second search (geonn_lateral_begin_second_search) */
 
 	/*
 	 * Get the next neighbour of the present round's rows, [state->columns] values; false: none is left.  The last
@@ -114,6 +114,9 @@ struct LateralNode
 	int			wanted;			/* how many outer rows the next round takes, if they fit */
 
 	/* the present round */
+	GeonnSearch *second;		/* the second search; NULL: none */
+	GeonnJoin	second_join;
+	GivenPoints second_given;
 	bool		is_asking;		/* the round may have neighbours that were not returned */
 	Tuplesortstate *sorted;		/* neighbours in the outer rows' order; NULL: unsorted */
 	bool		holds_neighbour;	/* neighbour has not been returned yet */
@@ -136,6 +139,13 @@ extern void geonn_lateral_set_outer(const LateralNode *state, TupleTableSlot *ou
  * all rows now.
  */
 extern void geonn_lateral_begin_search(LateralNode *state, bool finds_all);
+
+/*
+ * Begin a second search of the present round, for these points, with the references of the first and k neighbours of
+ * each point (0: all of them).  finds_all: as above.  It ends with the round, or by the next function.
+ */
+extern void geonn_lateral_begin_second_search(LateralNode *state, const GivenPoints *given, uint32 k, bool finds_all);
+extern void geonn_lateral_end_second_search(LateralNode *state);
 
 /* End the round's search, if it has one, which an error has interrupted as it began. */
 extern void geonn_lateral_abandon_search(LateralNode *state);

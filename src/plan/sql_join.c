@@ -54,7 +54,7 @@
 typedef enum Stage
 {
 	STAGE_SEARCH,				/* the round's search */
-	STAGE_WIDE_SEARCH,			/* a second search, for the rows that the first left undecided */
+	STAGE_SECOND_SEARCH,		/* a second search, for the rows that the first left undecided */
 	STAGE_ALL,					/* all references, for the rows without a search and those still undecided */
 	STAGE_END
 } Stage;
@@ -88,9 +88,6 @@ typedef struct SqlJoin
 	bool		is_searched;	/* the round has a search */
 	uint64		points;			/* how many points the round's search has */
 	uint64		points_left;	/* how many points of the present search have answers that were not taken */
-	GeonnSearch *wide;			/* the second search; NULL: none */
-	GeonnJoin	wide_join;
-	GivenPoints wide_given;
 	Numbers		undecided;		/* the outer rows that the present search leaves undecided */
 	Numbers		asked;			/* those that the second search is for */
 	uint64		next_row;		/* STAGE_ALL: the next outer row, and the next of undecided */
@@ -421,45 +418,21 @@ begin_search(void *state)
 }
 
 static void
-begin_wide_search(void *state)
+begin_second_search(void *state)
 {
 	SqlJoin    *join = state;
-	LateralNode *lateral = &join->lateral;
-	MemoryContext former = MemoryContextSwitchTo(lateral->round->memory);
-
-	/* an execution of one round has not taken them from its search */
-	if (!lateral->has_references)
-		lateral->references = geonn_search_references(lateral->node.first);
-	join->asked = join->undecided;
-	join->undecided = (Numbers) {0};
-	join->widened += join->asked.count;
-	join->points_left = join->asked.count;
-	join->wide_given = (GivenPoints) {
-		.count = join->asked.count,
+	GivenPoints given = {
+		.count = join->undecided.count,
 		.point = asked_point,
 		.state = join,
 		.each_alone = true
 	};
-	join->wide_join = *lateral->join;
-	join->wide_join.given = &join->wide_given;
-	join->wide_join.question.k = GEONN_K_MAX;
-	join->wide = geonn_search_begin(&join->wide_join, lateral->row_type);
-	geonn_search_follow(join->wide, &lateral->references);
 
-	/* a rollback to a savepoint must not undo what is still being read, so read all now */
-	if (GetCurrentSubTransactionId() != lateral->node.begun_in)
-		geonn_search_complete(join->wide);
-	else
-		geonn_search_send(join->wide);
-	MemoryContextSwitchTo(former);
-}
-
-static void
-end_wide_search(SqlJoin *join)
-{
-	if (join->wide != NULL)
-		geonn_node_end_search(&join->lateral.node, join->wide, false);
-	join->wide = NULL;
+	join->asked = join->undecided;
+	join->undecided = (Numbers) {0};
+	join->widened += join->asked.count;
+	join->points_left = join->asked.count;
+	geonn_lateral_begin_second_search(&join->lateral, &given, GEONN_K_MAX, false);
 }
 
 /*
@@ -525,18 +498,18 @@ next_outer_row(SqlJoin *join)
 			join->stage = STAGE_ALL;
 			if (join->undecided.count == 0 || join->k == GEONN_K_MAX)
 				return true;
-			if (try_search(join, begin_wide_search))
-				join->stage = STAGE_WIDE_SEARCH;
+			if (try_search(join, begin_second_search))
+				join->stage = STAGE_SECOND_SEARCH;
 			else
 			{
-				end_wide_search(join);
+				geonn_lateral_end_second_search(&join->lateral);
 				join->undecided = join->asked;
 			}
 			return true;
-		case STAGE_WIDE_SEARCH:
-			if (take_answer(join, join->wide, GEONN_K_MAX, &join->asked))
+		case STAGE_SECOND_SEARCH:
+			if (take_answer(join, join->lateral.second, GEONN_K_MAX, &join->asked))
 				return true;
-			end_wide_search(join);
+			geonn_lateral_end_second_search(&join->lateral);
 			join->stage = STAGE_ALL;
 			return true;
 		case STAGE_ALL:
@@ -621,7 +594,6 @@ end_execution(JoinNode *node)
 {
 	SqlJoin    *join = (SqlJoin *) node;
 
-	end_wide_search(join);
 	geonn_candidates_reset(&join->candidates);
 	ExecClearTuple(join->candidates.pair);
 	ExecClearTuple(join->present_slot);

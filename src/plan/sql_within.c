@@ -93,9 +93,6 @@ typedef struct WithinJoin
 	int			answer_count;
 	int			next_answer;
 	Numbers		undecided;		/* the outer rows of whose nearest references the function said no */
-	GeonnSearch *wide;			/* the second search; NULL: none */
-	GeonnJoin	wide_join;
-	GivenPoints wide_given;
 	uint64		present;		/* the outer row whose columns pair has; PG_UINT64_MAX: none */
 	uint64		next_row;		/* the next outer row to be compared with references */
 	Comparison	comparison;		/* which references the row before that is being compared with */
@@ -299,7 +296,7 @@ set_pair(const WithinJoin *join, uint64 number, const Datum *reference, const bo
 static void
 take_answers(WithinJoin *join)
 {
-	GeonnSearch *search = join->wide != NULL ? join->wide : join->lateral.node.search;
+	GeonnSearch *search = join->lateral.second != NULL ? join->lateral.second : join->lateral.node.search;
 	const SqlReferences *references = &join->references;
 	Datum		values[SEARCH_COLUMNS];
 	bool		nulls[SEARCH_COLUMNS];
@@ -312,7 +309,7 @@ take_answers(WithinJoin *join)
 		answer->reference = DatumGetUInt64(values[SEARCH_REFERENCE]);
 		answer->distance = DatumGetFloat8(values[SEARCH_DISTANCE]);
 		answer->number = (uint64) DatumGetInt64(values[SEARCH_NUMBER]) - 1;
-		if (join->wide != NULL)
+		if (join->lateral.second != NULL)
 			answer->number = join->undecided.numbers[answer->number];
 		if (!join->asks_nearest)
 			__builtin_prefetch(&references->rows[answer->reference]);
@@ -336,7 +333,7 @@ is_confirmed(WithinJoin *join, const Answer *answer)
 	reference = join->references.rows[answer->reference];
 	if (is_within(join, answer->number, reference->values, reference->nulls))
 		return true;
-	if (join->asks_nearest && join->wide == NULL)
+	if (join->asks_nearest && join->lateral.second == NULL)
 		geonn_numbers_add(&join->undecided, answer->number, round->memory);
 	return false;
 }
@@ -482,36 +479,17 @@ undecided_point(void *state, uint64 number, PointRow *row)
  * Implements the first argument of geonn_try_search: begin the second search, and find all rows.
  */
 static void
-begin_wide_search(void *state)
+begin_second_search(void *state)
 {
 	WithinJoin *join = state;
-	LateralNode *lateral = &join->lateral;
-	MemoryContext former = MemoryContextSwitchTo(lateral->round->memory);
-
-	/* an execution of one round has not taken them from its search */
-	if (!lateral->has_references)
-		lateral->references = geonn_search_references(lateral->node.first);
-	join->wide_given = (GivenPoints) {
+	GivenPoints given = {
 		.count = join->undecided.count,
 		.point = undecided_point,
 		.state = join,
 		.each_alone = true
 	};
-	join->wide_join = *lateral->join;
-	join->wide_join.given = &join->wide_given;
-	join->wide_join.question.k = 0;
-	join->wide = geonn_search_begin(&join->wide_join, lateral->row_type);
-	geonn_search_follow(join->wide, &lateral->references);
-	geonn_search_complete(join->wide);
-	MemoryContextSwitchTo(former);
-}
 
-static void
-end_wide_search(WithinJoin *join)
-{
-	if (join->wide != NULL)
-		geonn_node_end_search(&join->lateral.node, join->wide, false);
-	join->wide = NULL;
+	geonn_lateral_begin_second_search(&join->lateral, &given, 0, true);
 }
 
 /*
@@ -520,7 +498,7 @@ end_wide_search(WithinJoin *join)
 static void
 compare_all(WithinJoin *join)
 {
-	end_wide_search(join);
+	geonn_lateral_end_second_search(&join->lateral);
 	join->without_engine = true;
 	join->is_searched = join->has_answers = false;
 }
@@ -537,9 +515,9 @@ next_pair(LateralNode *lateral, Datum *values, bool *nulls)
 	{
 		if (next_answer(join, values, nulls))
 			return true;
-		join->has_answers = join->wide == NULL && join->undecided.count > 0;
+		join->has_answers = join->lateral.second == NULL && join->undecided.count > 0;
 		join->answer_count = join->next_answer = 0;
-		if (join->has_answers && !geonn_try_search(begin_wide_search, join))
+		if (join->has_answers && !geonn_try_search(begin_second_search, join))
 			compare_all(join);
 	}
 	return next_compared(join, values, nulls);
@@ -565,7 +543,6 @@ begin_round(LateralNode *lateral)
 {
 	WithinJoin *join = (WithinJoin *) lateral;
 
-	end_wide_search(join);
 	join->undecided = (Numbers) {0};
 	join->present = PG_UINT64_MAX;
 	join->answer_count = join->next_answer = 0;
@@ -584,6 +561,7 @@ static const LateralSource within_source = {
 	.make_join = make_join,
 	.read_point = read_outer_point,
 	.begin_round = begin_round,
+	.searches_again = true,
 	.next = next_pair
 };
 
@@ -592,7 +570,6 @@ end_execution(JoinNode *node)
 {
 	WithinJoin *join = (WithinJoin *) node;
 
-	end_wide_search(join);
 	ExecClearTuple(join->pair);
 	ExecClearTuple(join->present_slot);
 	geonn_lateral_end_execution(node);
