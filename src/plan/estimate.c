@@ -83,12 +83,8 @@ typedef struct KnownJoin
 	NeighboursExpected expected;	/* an observation's neighbours, estimated from the call's arguments */
 } KnownJoin;
 
-/* the calls of the plan that is being made */
-static struct
-{
-	const PlannerInfo *root;	/* NULL: none */
-	List	   *joins;			/* of KnownJoin *, in the plan's memory */
-}			known;
+/* the calls of the plan that is being made: KnownJoin * */
+static PlanNotes known_joins;
 
 /* ---- sides ---- */
 
@@ -377,14 +373,6 @@ expect_neighbours(PlannerInfo *root, const KnownJoin *join, double radius, doubl
 
 /* ---- joins ---- */
 
-/* planner_cxt is reset or deleted: another plan may reuse root's address */
-static void
-forget(void *root)
-{
-	if (known.root == root)
-		known.root = NULL;
-}
-
 /*
  * Return the call's KnownJoin, from this plan's list or made now.  A list of another plan is dropped.
  */
@@ -395,7 +383,7 @@ known_join(PlannerInfo *root, const FuncExpr *expression)
 	KnownJoin  *join;
 	ListCell   *cell;
 
-	foreach(cell, known.root == root ? known.joins : NIL)
+	foreach(cell, geonn_plan_notes(&known_joins, root))
 	{
 		join = lfirst(cell);
 		if (join->expression == expression)
@@ -409,17 +397,7 @@ known_join(PlannerInfo *root, const FuncExpr *expression)
 	join->observations = estimate_observations(root, expression, join->source);
 	join->references = estimate_side(root, geonn_expression_references(expression), "query ref_sql",
 									 join->reference_source, false);
-	if (known.root != root)
-	{
-		MemoryContextCallback *callback = palloc0(sizeof(MemoryContextCallback));
-
-		callback->func = forget;
-		callback->arg = root;
-		MemoryContextRegisterResetCallback(root->planner_cxt, callback);
-		known.root = root;
-		known.joins = NIL;
-	}
-	known.joins = lappend(known.joins, join);
+	geonn_add_plan_note(&known_joins, root, join);
 	MemoryContextSwitchTo(former);
 	return join;
 }

@@ -46,6 +46,52 @@
 #include "points/column_pairs.h"
 #include "points/query.h"
 
+/* ---- notes ---- */
+
+/* the notes to forget when planner_cxt is reset or deleted: another plan may reuse root's address */
+typedef struct NotesOfRoot
+{
+	MemoryContextCallback callback;
+	PlanNotes  *notes;
+	const PlannerInfo *root;
+} NotesOfRoot;
+
+static void
+forget_notes(void *argument)
+{
+	const NotesOfRoot *forgotten = argument;
+
+	if (forgotten->notes->root == forgotten->root)
+		forgotten->notes->root = NULL;
+}
+
+List *
+geonn_plan_notes(const PlanNotes *notes, const PlannerInfo *root)
+{
+	return notes->root == root ? notes->notes : NIL;
+}
+
+void
+geonn_add_plan_note(PlanNotes *notes, PlannerInfo *root, void *note)
+{
+	MemoryContext former = MemoryContextSwitchTo(root->planner_cxt);
+
+	if (notes->root != root)
+	{
+		NotesOfRoot *of_root = palloc0(sizeof(NotesOfRoot));
+
+		of_root->callback.func = forget_notes;
+		of_root->callback.arg = of_root;
+		of_root->notes = notes;
+		of_root->root = root;
+		MemoryContextRegisterResetCallback(root->planner_cxt, &of_root->callback);
+		notes->root = root;
+		notes->notes = NIL;
+	}
+	notes->notes = lappend(notes->notes, note);
+	MemoryContextSwitchTo(former);
+}
+
 bool
 geonn_statement_takes_nodes(const PlannerInfo *root)
 {

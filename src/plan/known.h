@@ -10,6 +10,19 @@
 
 #include "points/columns.h"
 
+/* What is found out while a plan is made.  It belongs to the plan's memory, and to one plan at a time. */
+typedef struct PlanNotes
+{
+	const PlannerInfo *root;	/* NULL: none */
+	List	   *notes;			/* in the plan's memory */
+} PlanNotes;
+
+/* The notes of this plan; NIL: none, or notes holds those of another plan. */
+extern List *geonn_plan_notes(const PlanNotes *notes, const PlannerInfo *root);
+
+/* Add a note, which is in the plan's memory (planner_cxt).  Notes of another plan are dropped. */
+extern void geonn_add_plan_note(PlanNotes *notes, PlannerInfo *root, void *note);
+
 /*
  * Can the statement use geonn's plan nodes?  One that rechecks rows that other sessions update cannot
  * (UPDATE, DELETE, MERGE, FOR UPDATE).

@@ -39,6 +39,7 @@
 #include "base/compat.h"
 #include "base/settings.h"
 #include "common/protocol.h"
+#include "plan/known.h"
 #include "plan/sql_conditions.h"
 #include "plan/sql_form.h"
 
@@ -536,36 +537,8 @@ read_form(Search *search, const RelOptInfo *rel, const DistanceFunction *functio
 
 /* ---- for the planner ---- */
 
-/* the forms of the plan that is being made */
-static struct
-{
-	const PlannerInfo *root;	/* NULL: none */
-	List	   *forms;			/* of SqlForm *, in the plan's memory */
-}			known;
-
-/* planner_cxt is reset or deleted: another plan may reuse root's address */
-static void
-forget(void *root)
-{
-	if (known.root == root)
-		known.root = NULL;
-}
-
-static void
-remember(PlannerInfo *root, SqlForm *form)
-{
-	if (known.root != root)
-	{
-		MemoryContextCallback *callback = palloc0(sizeof(MemoryContextCallback));
-
-		callback->func = forget;
-		callback->arg = root;
-		MemoryContextRegisterResetCallback(root->planner_cxt, callback);
-		known.root = root;
-		known.forms = NIL;
-	}
-	known.forms = lappend(known.forms, form);
-}
+/* the forms of the plan that is being made: SqlForm * */
+static PlanNotes known_forms;
 
 bool
 geonn_sql_is_distance(Node *expression)
@@ -602,7 +575,7 @@ geonn_sql_form(PlannerInfo *root, RelOptInfo *rel)
 
 	if (query == NULL || query->sortClause == NIL || query->limitCount == NULL)
 		return NULL;
-	foreach(cell, known.root == root ? known.forms : NIL)
+	foreach(cell, geonn_plan_notes(&known_forms, root))
 	{
 		if (((const SqlForm *) lfirst(cell))->relid == rel->relid)
 			return lfirst(cell);
@@ -614,7 +587,7 @@ geonn_sql_form(PlannerInfo *root, RelOptInfo *rel)
 	search.form = palloc0(sizeof(SqlForm));
 	search.form->relid = rel->relid;
 	search.form->problem = read_form(&search, rel, function, one, other);
-	remember(root, search.form);
+	geonn_add_plan_note(&known_forms, root, search.form);
 	MemoryContextSwitchTo(former);
 	if (search.form->problem != NULL)
 		ereport(DEBUG1,
