@@ -484,48 +484,43 @@ geonn_column_names(const char *argument, Datum array)
 	return list;
 }
 
+/*
+ * The columns that the argument names, at most so many: detail and hint, which have a %d for that, say why, and what
+ * to do with the others.
+ */
+static List *
+names_up_to(int most, const char *argument, Datum array, const char *detail, const char *hint)
+{
+	List	   *names = geonn_column_names(argument, array);
+
+	if (list_length(names) > most)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("the argument %s names %d columns", argument, list_length(names)),
+				 errdetail(detail, most),
+				 errhint(hint, most)));
+	return names;
+}
+
 List *
 geonn_differs_names(Datum array)
 {
-	List	   *names = geonn_column_names("differs", array);
-
-	if (list_length(names) > GEONN_PARTIES_MAX)
-		ereport(ERROR,
-				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-				 errmsg("the argument differs names %d columns", list_length(names)),
-				 errdetail("A call compares %d of them at most.", GEONN_PARTIES_MAX),
-				 errhint("Name %d of them, and filter the rows of geonn_within by the other columns.",
-						 GEONN_PARTIES_MAX)));
-	return names;
+	return names_up_to(GEONN_PARTIES_MAX, "differs", array, "A call compares %d of them at most.",
+					   "Name %d of them, and filter the rows of geonn_within by the other columns.");
 }
 
 List *
 geonn_overlaps_names(Datum array)
 {
-	List	   *names = geonn_column_names("overlaps", array);
-
-	if (list_length(names) > GEONN_WINDOWS_MAX)
-		ereport(ERROR,
-				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-				 errmsg("the argument overlaps names %d columns", list_length(names)),
-				 errdetail("Points have %d windows at most.", GEONN_WINDOWS_MAX),
-				 errhint("Name %d of them, and filter the rows of geonn_within by the other columns.",
-						 GEONN_WINDOWS_MAX)));
-	return names;
+	return names_up_to(GEONN_WINDOWS_MAX, "overlaps", array, "Points have %d windows at most.",
+					   "Name %d of them, and filter the rows of geonn_within by the other columns.");
 }
 
 List *
 geonn_weights_names(Datum array)
 {
-	List	   *names = geonn_column_names("weights", array);
-
-	if (list_length(names) > GEONN_WEIGHTS_MAX)
-		ereport(ERROR,
-				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-				 errmsg("the argument weights names %d columns", list_length(names)),
-				 errdetail("References have %d weights at most.", GEONN_WEIGHTS_MAX),
-				 errhint("Name %d of them, and the others in another call.", GEONN_WEIGHTS_MAX)));
-	return names;
+	return names_up_to(GEONN_WEIGHTS_MAX, "weights", array, "References have %d weights at most.",
+					   "Name %d of them, and the others in another call.");
 }
 
 /* ---- columns of limits and weights ---- */
