@@ -653,6 +653,25 @@ open_datasets(struct test_case *test)
 }
 
 void
+case_draw_groups(struct test_case *test, uint32_t groups)
+{
+	if (groups == 0)
+		return;
+	points_draw_groups(&test->references, groups);
+	points_draw_groups(&test->observations, groups + 1);
+	test->columns |= GEONN_COLUMN_GROUP;
+}
+
+void
+case_draw_excluded(struct test_case *test, uint32_t ranges)
+{
+	if (ranges == 0)
+		return;
+	points_draw_excluded(&test->observations, &test->references, ranges);
+	test->columns |= GEONN_COLUMN_EXCLUDED;
+}
+
+void
 finish_case(struct test_case *test, size_t depth, bool (*right) (struct test_case *))
 {
 	double		begin = now_ms();

@@ -90,6 +90,12 @@ extern bool questions_right(struct test_case *test);
  */
 extern double draw_distance(const struct test_case *test, int limit);
 
+/* Draw groups: so many for the references, one more for the observations; 0: the case has none. */
+extern void case_draw_groups(struct test_case *test, uint32_t groups);
+
+/* Draw the tags that observations exclude: of so many ranges; 0: the case has none. */
+extern void case_draw_excluded(struct test_case *test, uint32_t ranges);
+
 /*
  * Give the engines the case's references, find its definition of this depth,
  * and report whether it holds by this function.  Frees the case's points.

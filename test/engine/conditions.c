@@ -49,17 +49,8 @@ begin_conditions(begin_case_function begin, const struct conditions *conditions,
 		points_draw_radiuses(&test.observations, conditions->radius);
 		test.columns |= GEONN_COLUMN_RADIUS;
 	}
-	if (conditions->groups > 0)
-	{
-		points_draw_groups(&test.references, conditions->groups);
-		points_draw_groups(&test.observations, conditions->groups + 1);
-		test.columns |= GEONN_COLUMN_GROUP;
-	}
-	if (conditions->excluded > 0)
-	{
-		points_draw_excluded(&test.observations, &test.references, conditions->excluded);
-		test.columns |= GEONN_COLUMN_EXCLUDED;
-	}
+	case_draw_groups(&test, conditions->groups);
+	case_draw_excluded(&test, conditions->excluded);
 	return test;
 }
 

@@ -73,17 +73,8 @@ counts_test(begin_case_function begin)
 				 places_names[cases[i].places], cases[i].groups, cases[i].excluded, cases[i].weights);
 		test = begin(name, GEONN_METRIC_SPHERE, cases[i].references, cases[i].places,
 					 cases[i].references > 10000 ? 60 : 150, i % 4 == 3);
-		if (cases[i].groups > 0)
-		{
-			points_draw_groups(&test.references, cases[i].groups);
-			points_draw_groups(&test.observations, cases[i].groups + 1);
-			test.columns |= GEONN_COLUMN_GROUP;
-		}
-		if (cases[i].excluded > 0)
-		{
-			points_draw_excluded(&test.observations, &test.references, cases[i].excluded);
-			test.columns |= GEONN_COLUMN_EXCLUDED;
-		}
+		case_draw_groups(&test, cases[i].groups);
+		case_draw_excluded(&test, cases[i].excluded);
 		for (int weight = 0; weight < cases[i].weights; weight++)
 		{
 			points_draw_weights(&test.references, weight,

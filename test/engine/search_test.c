@@ -187,17 +187,8 @@ test_columns(enum geonn_metric metric)
 		snprintf(name, sizeof(name), "%s%s", spheroid ? "spheroid: " : "", cases[i].name);
 		test = begin_case(name, metric, cases[i].references > 0 ? cases[i].references :
 						  spheroid ? 300 : 1200, cases[i].places, spheroid ? 80 : 150, false);
-		if (cases[i].groups > 0)
-		{
-			points_draw_groups(&test.references, cases[i].groups);
-			points_draw_groups(&test.observations, cases[i].groups + 1);
-			test.columns |= GEONN_COLUMN_GROUP;
-		}
-		if (cases[i].excluded > 0)
-		{
-			points_draw_excluded(&test.observations, &test.references, cases[i].excluded);
-			test.columns |= GEONN_COLUMN_EXCLUDED;
-		}
+		case_draw_groups(&test, cases[i].groups);
+		case_draw_excluded(&test, cases[i].excluded);
 		finish_case(&test, 2000, questions_right);
 	}
 }
@@ -250,13 +241,8 @@ test_parties(enum geonn_metric metric)
 			points_draw_parties(&test.observations, party, cases[i].kinds[party] + 1, false);
 			test.columns |= GEONN_COLUMN_PARTY << party;
 		}
-		if (test.columns & GEONN_COLUMN_GROUP)
-		{
-			points_draw_groups(&test.references, 3);
-			points_draw_groups(&test.observations, 4);
-		}
-		if (test.columns & GEONN_COLUMN_EXCLUDED)
-			points_draw_excluded(&test.observations, &test.references, 20);
+		case_draw_groups(&test, test.columns & GEONN_COLUMN_GROUP ? 3 : 0);
+		case_draw_excluded(&test, test.columns & GEONN_COLUMN_EXCLUDED ? 20 : 0);
 		if (test.columns & GEONN_COLUMN_WINDOW)
 		{
 			points_draw_windows(&test.references, 0, SPANS_MIXED, true);
