@@ -37,6 +37,7 @@
 extern "C"
 {
 #include "engine/search/device.h"
+#include "engine/search/radii.h"
 }
 
 #define BLOCK_THREADS 256
@@ -51,15 +52,6 @@ extern "C"
 static_assert(GEONN_RADII_MAX * INDEX_SUM_WORDS <= SUM_WORDS_MAX, "one weight, with all radii");
 static_assert(GEONN_RADII_MAX <= RADIUS_MASK && GEONN_RADII_MAX <= INDEX_WIDTH, "a lane for each radius");
 static_assert(RADIUS_BITS * INDEX_LEVELS_MAX <= 32, "a word has the number of a radius for each level");
-
-/* radii, and what squared chords say of them; each column is rising */
-struct radii
-{
-	uint32_t	count;
-	double		radius[GEONN_RADII_MAX];	/* metres */
-	double		within[GEONN_RADII_MAX];	/* no candidate within the radius has a greater squared chord */
-	double		certain[GEONN_RADII_MAX];	/* any reference with at most this one is within the radius */
-};
 
 /* the radii from ... to - 1 */
 struct radius_range
@@ -87,7 +79,7 @@ struct counts_walk
 {
 	/* the same in every lane */
 	const struct index *index;
-	const struct radii *radii;
+	const struct search_radii *radii;
 	const struct index_weights *weights;
 	struct geonn_vector from;
 	int32_t		group;
@@ -199,7 +191,7 @@ static __device__ __forceinline__ struct radius_range
 crossed_radii(const struct counts_walk *walk, size_t place, bool alone, struct radius_range range)
 {
 	const struct index *index = walk->index;
-	const struct radii *radii = walk->radii;
+	const struct search_radii *radii = walk->radii;
 	struct geonn_vector from = walk->from;
 	struct geonn_vector low = {index->low_x[place], index->low_y[place], index->low_z[place]};
 	struct geonn_vector high = {index->high_x[place], index->high_y[place], index->high_z[place]};
@@ -278,7 +270,7 @@ static __device__ __forceinline__ void
 look_at_leaf(struct counts_walk *walk, uint32_t leaf, struct radius_range range)
 {
 	const struct index *index = walk->index;
-	const struct radii *radii = walk->radii;
+	const struct search_radii *radii = walk->radii;
 	uint32_t	position = leaf * INDEX_WIDTH + warp_lane();
 	bool		present = position < index->shape.positions &&
 		(index->group == NULL || index->group[position] == walk->group);
@@ -397,7 +389,7 @@ static __device__ __forceinline__ void
 take_excluded_off(struct counts_walk *walk, const uint32_t *by_place, int64_t first_tag, int64_t last_tag)
 {
 	const struct index *index = walk->index;
-	const struct radii *radii = walk->radii;
+	const struct search_radii *radii = walk->radii;
 	uint32_t	first;
 
 	if (first_tag > last_tag)
@@ -517,7 +509,7 @@ begin_sums(struct counts_walk *walk)
 
 template <bool WEIGHTS>
 static __global__ void __launch_bounds__(WARP_BLOCK_THREADS)
-counts_kernel(const __grid_constant__ struct neighbours search, const __grid_constant__ struct radii radii)
+counts_kernel(const __grid_constant__ struct neighbours search, const __grid_constant__ struct search_radii radii)
 {
 	extern __shared__ uint64_t sums[];
 	struct warp_share share;
@@ -573,17 +565,11 @@ counts_prepare(const struct neighbours *search)
 cudaError_t
 counts_enqueue(const struct neighbours *search, const struct question *question)
 {
-	struct radii radii = {};
+	struct search_radii radii = {};
 	struct weight_range adds = {};
 	uint32_t	words = 0;
 
-	radii.count = question->radii;
-	for (uint32_t i = 0; i < radii.count; i++)
-	{
-		radii.radius[i] = question->radius[i];
-		radii.within[i] = geonn_metric_radius_limit(search->index.metric, question->radius[i]);
-		radii.certain[i] = geonn_metric_certain_limit(search->index.metric, question->radius[i]);
-	}
+	search_radii_set(&radii, search->index.metric, question->radius, question->radii, INFINITY);
 	if (search->weights.count == 0)
 		return launch_resident(counts_kernel<false>, UINT32_MAX, search->stream, *search, radii);
 	for (; adds.end < search->weights.count; words = adds.words > words ? adds.words : words)

@@ -58,8 +58,8 @@ struct walk
 	/* the observation */
 	uint32_t	number;			/* its number in the batch */
 	const struct cpu_observation *observation;
-	const struct cpu_radii *radii;
-	struct cpu_radii own;		/* its own radii, if its radius cuts the question's off */
+	const struct search_radii *radii;
+	struct search_radii own;		/* its own radii, if its radius cuts the question's off */
 	int32_t		group;
 	int64_t		excluded_first; /* the tags that it excludes, if the dataset's observations exclude some */
 	int64_t		excluded_last;
@@ -218,7 +218,7 @@ static void
 count_leaf(struct walk *walk, uint32_t leaf, uint32_t from, uint32_t to)
 {
 	const struct cpu_index *index = walk->index;
-	const struct cpu_radii *radii = walk->radii;
+	const struct search_radii *radii = walk->radii;
 	uint32_t	first = leaf * INDEX_WIDTH;
 	double		chords[INDEX_WIDTH];
 	double		distance[INDEX_WIDTH];
@@ -305,7 +305,7 @@ static void
 count_nodes(struct walk *walk, int level, struct cpu_nodes nodes, uint32_t from, uint32_t to)
 {
 	const struct cpu_index *index = walk->index;
-	const struct cpu_radii *radii = walk->radii;
+	const struct search_radii *radii = walk->radii;
 	uint32_t	first = index->shape.first[level] + nodes.first;
 	double		nearest[INDEX_WIDTH];
 	double		farthest[INDEX_WIDTH];
@@ -502,7 +502,7 @@ begin(struct walk *walk, uint32_t row)
 	walk->parties = point_parties_read(columns, walk->number);
 	if (walk->dataset->radius != NULL)
 	{
-		cpu_radii_set(&walk->own, walk->dataset->metric, piece->radii->radius, piece->radii->count,
+		search_radii_set(&walk->own, walk->dataset->metric, piece->radii->radius, piece->radii->count,
 									  ((const volatile double *) columns->radius)[walk->number]);
 		walk->radii = &walk->own;
 	}

@@ -29,7 +29,7 @@ struct turn
 {
 	struct search *search;
 	const struct cpu_built *built;
-	struct cpu_radii radii;
+	struct search_radii radii;
 	uint32_t	first;			/* observation */
 	uint32_t	rows;			/* observations to try */
 	uint32_t	each;			/* how many pairs each has */
@@ -215,7 +215,7 @@ cpu_turn_counts(struct search *search, struct cpu_built *built, struct cpu_turn_
 	if (search->failed)
 		return false;
 	place_room(&turn, room->memory);
-	cpu_radii_set(&turn.radii, search->dataset->metric, search->question.radius, search->question.radii, INFINITY);
+	search_radii_set(&turn.radii, search->dataset->metric, search->question.radius, search->question.radii, INFINITY);
 	goes_on = search_rows(&turn, &answered);
 	if (answered > 0 && (answered < turn.rows || turn.rows >= pace))
 		atomic_store(&built->counted, adjusted_pace(&turn, answered, now_ms() - began_ms));
