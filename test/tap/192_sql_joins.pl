@@ -3,6 +3,7 @@
 # duplicates, empty points, poles and the antimeridian, random forms, nesting, roles with policies, and plans.
 #
 # short form: 40 of 2000 statements
+# needs: postgis
 
 use strict;
 use warnings;
@@ -17,9 +18,6 @@ note("seed: GEONN_SQL_SEED=$seed");
 srand($seed);
 
 my $node = new_server('sql_joins', preload => 1, conf => "statement_timeout = '120s'\njit = off");
-
-plan skip_all => 'PostGIS is not installed'
-  if !$node->safe_psql('postgres', q{SELECT count(*) FROM pg_available_extensions WHERE name = 'postgis'});
 
 sub pick { return $_[ int(rand(@_)) ]; }
 

@@ -5,6 +5,7 @@
 # lacks pairs at the poles that its function has, and fails with "index returned tuples in wrong order".
 #
 # short form: 300 of 20000 statements
+# needs: postgis
 
 use strict;
 use warnings;
@@ -19,9 +20,6 @@ my $at_once = 50;
 note("seed: GEONN_SQL_SEED=$seed");
 
 my $node = new_server('sql_statements', preload => 1, conf => "statement_timeout = '120s'\njit = off");
-
-plan skip_all => 'PostGIS is not installed'
-  if !$node->safe_psql('postgres', q{SELECT count(*) FROM pg_available_extensions WHERE name = 'postgis'});
 
 $node->safe_psql('postgres', q{
 	SET client_min_messages = error;

@@ -1,6 +1,8 @@
 
 # Joins by PostGIS's ST_DWithin, EXISTS and NOT EXISTS of it: which have geonn's node, and that their rows, errors and
 # privileges are those without it.
+#
+# needs: postgis
 
 use strict;
 use warnings;
@@ -9,9 +11,6 @@ use Geonn;
 use Test::More;
 
 my $node = new_server('sql_within', preload => 1, conf => "statement_timeout = '120s'\njit = off\nmax_parallel_workers_per_gather = 0");
-
-plan skip_all => 'PostGIS is not installed'
-  if !$node->safe_psql('postgres', q{SELECT count(*) FROM pg_available_extensions WHERE name = 'postgis'});
 
 my $tables = q{
 	SET client_min_messages = error;
