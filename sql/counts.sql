@@ -1,4 +1,4 @@
--- geonn_within_count(): how many references are within radii, and the exact sums of their weights
+-- geonn_within_count(): how many references are within radii, the exact sums of their weights, and the least and greatest of them
 \pset format unaligned \pset footer off
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS geonn;
@@ -39,9 +39,9 @@ END $$;
 SELECT exact(1.5), exact(-0.1), exact(5e-324) = (SELECT value FROM power_of_two WHERE exponent = -1074),
        exact(1.7976931348623157e308)::text LIKE '1797693134862315708%' AS largest;
 
--- The definition: for each valid observation and radius, the count and the exact sums, rounded once.  Returns
--- how many rows geonn_within_count, or a sibling, has, how many it lacks and how many it has too many, and the
--- greatest count.
+-- The definition: for each valid observation and radius, the count, the exact sums, rounded once, and the least and
+-- greatest weights.  Returns how many rows geonn_within_count, or a sibling, has, how many it lacks and how many it
+-- has too many, and the greatest count.
 CREATE FUNCTION compare(obs regclass, ref regclass, radii float8[], arguments text DEFAULT '',
     metric text DEFAULT 'sphere', condition text DEFAULT 'true', sibling text DEFAULT '',
     OUT rows bigint, OUT missing bigint, OUT wrong bigint, OUT most bigint)
@@ -49,21 +49,23 @@ LANGUAGE plpgsql AS $$
 BEGIN
     EXECUTE format($query$
         CREATE TEMP TABLE expected AS
-        SELECT o.id AS obs_id, radius, s.count, ARRAY[s.w, s.n] AS sums
+        SELECT o.id AS obs_id, radius, s.count, ARRAY[s.w, s.n] AS sums, s.mins, s.maxs, s.mins[1] AS min, s.maxs[1] AS max
         FROM %1$s o CROSS JOIN unnest(%3$L::float8[]) radius CROSS JOIN LATERAL (
-            SELECT count(*), coalesce(sum(exact(r.w)), 0)::float8 AS w, coalesce(sum(r.n), 0)::float8 AS n
+            SELECT count(*), coalesce(sum(exact(r.w)), 0)::float8 AS w, coalesce(sum(r.n), 0)::float8 AS n,
+                   ARRAY[min(r.w), min(r.n)]::float8[] AS mins, ARRAY[max(r.w), max(r.n)]::float8[] AS maxs
             FROM (SELECT *, CASE WHEN lat BETWEEN -90 AND 90 AND lon BETWEEN -180 AND 360
                                  THEN geonn_distance(o.lat, o.lon, lat, lon, %4$L) END AS distance
                   FROM %2$s) r
             WHERE r.distance <= radius AND r.id IS NOT NULL AND %6$s) s
         WHERE o.lat BETWEEN -90 AND 90 AND o.lon BETWEEN -180 AND 360 AND o.id IS NOT NULL;
         CREATE TEMP TABLE found AS
-        SELECT * FROM geonn_within_count%7$s, %3$L, '{w, n}', metric => %4$L %5$s)
+        SELECT * FROM geonn_within_count%7$s, %3$L, '{w, n}', metric => %4$L %5$s, row_type => NULL::record)
+            AS t(%8$s bigint, radius float8, count bigint, sums float8[], mins float8[], maxs float8[], min float8, max float8)
         $query$, obs, ref, radii, metric, arguments, condition,
         CASE sibling WHEN '' THEN format('(%L, %L', obs, ref)
         WHEN 'sql' THEN format('_sql(%L, %L', 'TABLE ' || obs, 'TABLE ' || ref)
         ELSE format('_points((SELECT array_agg(lat ORDER BY id) FROM %1$s), (SELECT array_agg(lon ORDER BY id) FROM %1$s), %2$L', obs, ref)
-        END);
+        END, CASE sibling WHEN 'points' THEN 'ord' ELSE 'obs_id' END);
     SELECT count(*), max(count) INTO rows, most FROM found;
     SELECT count(*) INTO missing FROM (TABLE expected EXCEPT ALL TABLE found) x;
     SELECT count(*) INTO wrong FROM (TABLE found EXCEPT ALL TABLE expected) x;
@@ -240,6 +242,8 @@ SELECT radius, count, sums FROM geonn_within_count_points('{48.2, 48.3}', '{16.4
 SELECT sum(exact(w::float8))::float8 FROM crowd;
 SELECT count(*), sum(c.count), min(c.sums[1]), max(c.sums[1])
 FROM geonn_within_count('crowd', 'crowd', '{0}', '{n}', exclude_self => true) c;
+SELECT min, max, count(*), sum(obs_id) FROM geonn_within_count('crowd', 'crowd', '{0}', '{n}', exclude_self => true,
+    row_type => NULL::record) AS t(obs_id bigint, min float8, max float8) GROUP BY 1, 2 ORDER BY 1, 2;
 
 -- nothing on one side
 CREATE TABLE nothing (id bigint, lat float8, lon float8, n integer);
@@ -253,6 +257,17 @@ SELECT * FROM geonn_within_count_sql('SELECT name AS id, lat, lon FROM home', 'S
 SELECT * FROM geonn_within_count('home', 'shop', '{5000}', '{size, chairs}', row_type => NULL::record)
     AS t(obs_lat float8, count integer, obs_id bigint, sum float8, radius float8) ORDER BY 1;
 SELECT * FROM geonn_within_count('home', 'shop', '{5000}', row_type => NULL::record) AS t(count bigint, sum float8, sums float8[]) ORDER BY 1;
+-- the least and the greatest: of several weights, of the first one, of none, and where no reference or no weight is near
+SELECT h.name, c.* FROM geonn_within_count('home', 'shop', '{20000, 500, 5000}', '{chairs, size}', row_type => NULL::record)
+    AS c(obs_id bigint, radius float8, count bigint, min float8, mins float8[], maxs float8[], sums float8[])
+JOIN home h ON h.id = c.obs_id ORDER BY h.id, c.radius;
+SELECT * FROM geonn_within_count('home', 'shop', '{5000}', row_type => NULL::record) AS t(count bigint, min float8, maxs float8[]) ORDER BY 1;
+SELECT * FROM geonn_within_count('home', 'nothing', '{1}', '{n}', row_type => NULL::record) AS t(obs_id bigint, sum float8, max float8, mins float8[]) ORDER BY 1;
+SELECT * FROM geonn_within_count_sql('SELECT 1 AS id, 0.0 AS lat, 0.0 AS lon',
+    'SELECT i AS id, 0.0 AS lat, 0.0 AS lon, w FROM unnest(''{-0, 0, NULL}''::float8[]) WITH ORDINALITY u(w, i)', '{1}', '{w}',
+    row_type => NULL::record) AS t(count bigint, min float8, max float8);
+SELECT * FROM geonn_within_count('home', 'shop', '{1}', '{chairs}', row_type => NULL::record) AS t(min integer);
+SELECT * FROM geonn_within('home', 'shop', 1, row_type => NULL::record) AS t(min float8);
 SELECT h.name, c.count FROM home h, LATERAL geonn_within_count_points(ARRAY[h.lat], ARRAY[h.lon], 'shop', '{5000}') c ORDER BY 1;
 SELECT h.name, c.count FROM home h JOIN geonn_within_count('home', 'shop', '{5000}') c ON c.obs_id = h.id WHERE h.id = 2;
 
@@ -273,9 +288,13 @@ CREATE TABLE many AS SELECT i AS id, (i % 170 - 85)::float8 AS lat, (i % 359 - 1
 ANALYZE many;
 EXPLAIN (COSTS OFF) SELECT sum(count) FROM geonn_within_count('many', 'many', '{200000, 1e6}', '{n}');
 SELECT radius, sum(count), sum(sums[1]) FROM geonn_within_count('many', 'many', '{200000, 1e6}', '{n}') GROUP BY 1 ORDER BY 1;
+SELECT radius, sum(min), sum(max) FROM geonn_within_count('many', 'many', '{200000, 1e6}', '{n}', exclude_self => true,
+    row_type => NULL::record) AS t(radius float8, min float8, max float8) GROUP BY 1 ORDER BY 1;
 SELECT count(*), sum(count) FROM geonn_within_count('many', 'nothing', '{200000, 1e6}', '{n}');
 SET max_parallel_workers_per_gather = 0;
 SELECT radius, sum(count), sum(sums[1]) FROM geonn_within_count('many', 'many', '{200000, 1e6}', '{n}') GROUP BY 1 ORDER BY 1;
+SELECT radius, sum(min), sum(max) FROM geonn_within_count('many', 'many', '{200000, 1e6}', '{n}', exclude_self => true,
+    row_type => NULL::record) AS t(radius float8, min float8, max float8) GROUP BY 1 ORDER BY 1;
 
 -- the privilege to read a weight
 CREATE ROLE regress_counts;

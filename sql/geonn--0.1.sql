@@ -298,7 +298,8 @@ COMMENT ON FUNCTION geonn_nearest_points(double precision[], double precision[],
 --
 -- A sum is the exact sum of the weights, rounded once to double precision; so it depends neither on
 -- their order nor on devices, batches or workers.  One beyond all double precision is an error.  The
--- engine counts on the CPU, and by its index, whatever device and algorithm say.
+-- least and the greatest weights, where row_type has columns for them, are NULL if no weight is there.
+-- The engine counts by its index, whatever algorithm says.
 CREATE FUNCTION geonn_within_count(obs pg_catalog.regclass, ref pg_catalog.regclass,
 								   radii double precision[],
 								   weights pg_catalog.name[] DEFAULT NULL,

@@ -26,7 +26,7 @@ typedef struct GeonnLimits
 	bool		none;			/* a window is NULL or empty, or the radius is negative: no point of
 								 * the other side is a candidate */
 	GeonnWindow windows[GEONN_WINDOWS_MAX];
-	double		weights[GEONN_WEIGHTS_MAX]; /* finite; 0 for a NULL */
+	double		weights[GEONN_WEIGHTS_MAX]; /* finite; NaN for a NULL */
 } GeonnLimits;
 
 /* The bytes that limits with this many windows and weights take. */

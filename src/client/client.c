@@ -89,6 +89,7 @@ send_search(GeonnClient *client, int number)
 		.k = question->radii > 0 ? 0 : question->k,
 		.algorithm = question->algorithm,
 		.flags = (question->ties ? GEONN_SEARCH_TIES : 0) |
+		(question->extremes ? GEONN_SEARCH_EXTREMES : 0) |
 		(slot->resumes ? GEONN_SEARCH_RESUME : 0),
 		.max_distance = question->max_distance,
 		.radii = question->radii
@@ -598,7 +599,7 @@ leave_observation(GeonnClient *client, Slot *slot)
 bool
 geonn_client_next_pair(GeonnClient *client, bool wait, GeonnPair *pair)
 {
-	uint32		pairs_a_row = Max(client->question.weights, 1);
+	uint32		pairs_a_row = geonn_question_pairs_of_radius(&client->question);
 
 	while (client->reading >= 0 || begin_reading(client, wait))
 	{

@@ -23,6 +23,7 @@ typedef struct GeonnQuestion
 	uint32		radii;			/* 0: pairs are asked for; else references are counted within this many radii */
 	double		radius[GEONN_RADII_MAX];	/* metres, inclusive, rising; may be infinite */
 	uint32		weights;		/* how many weights of the references a count adds up */
+	bool		extremes;		/* it finds the least and the greatest of each, too */
 	bool		unmatched;		/* observations without a neighbour are returned, too */
 	uint32		batch_rows;		/* how many observations a batch has; 0: the client decides */
 	bool		shared;			/* other processes search the same dataset at the same time */
@@ -43,7 +44,9 @@ typedef struct GeonnPair
 	int64		tag;			/* the reference's tag; or how many references are within the radius */
 	double		distance;		/* metres */
 	uint64		rank;			/* the pair's rank among the observation's pairs, or the number of the radius, from 1 on */
-	const double *sums;			/* [weights] the sums of a count's weights, as long as observation_id; NULL: of pairs */
+	/* the sums of a count's weights, [weights]; with extremes, then the least ones, Infinity where none is there, and the
+	 * greatest ones, -Infinity likewise; valid as long as observation_id; NULL: of pairs */
+	const double *sums;
 } GeonnPair;
 
 /* figures of the engine's work for a client */
@@ -73,5 +76,12 @@ typedef struct GeonnRun
 	const int64 *tag;
 	const double *distance;
 } GeonnRun;
+
+/* How many pairs of a batch a radius of a count has. */
+static inline uint32
+geonn_question_pairs_of_radius(const GeonnQuestion *question)
+{
+	return question->weights == 0 ? 1 : question->extremes ? 3 * question->weights : question->weights;
+}
 
 #endif							/* GEONN_QUESTION_H */

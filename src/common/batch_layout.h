@@ -29,7 +29,7 @@ struct geonn_batch_columns
 	int64_t    *low[GEONN_WINDOWS_MAX]; /* [rows] values of window i's low bounds (window.h) */
 	int64_t    *high[GEONN_WINDOWS_MAX];	/* [rows] high bounds; NULL without GEONN_COLUMN_WINDOW << i */
 	uint16_t   *edges;			/* [rows] the edges of all windows (window.h); NULL without windows */
-	double	   *weight[GEONN_WEIGHTS_MAX];	/* [rows] of references, finite; NULL without
+	double	   *weight[GEONN_WEIGHTS_MAX];	/* [rows] of references, finite or NAN; NULL without
 											 * GEONN_COLUMN_WEIGHT << i */
 	int32_t    *party[GEONN_PARTIES_MAX];	/* [rows], NULL without GEONN_COLUMN_PARTY << i */
 };

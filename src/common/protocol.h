@@ -47,6 +47,9 @@
  * the columns GEONN_COLUMN_WEIGHT of the dataset.  An observation then has one
  * pair for each radius and weight, or for each radius if the dataset has no
  * weights: by radius, then by weight.  Its tag is the count, its distance the sum.
+ * With GEONN_SEARCH_EXTREMES, a radius with weights has three times as many pairs:
+ * the distances of the further ones are the least weights, of which those of no
+ * candidate are infinite, and then the greatest ones, -infinite likewise.
  * In a dataset without references it has no pair.
  *
  * If an observation has more pairs than the room, the engine answers it in
@@ -130,7 +133,7 @@
 
 #define GEONN_PROTOCOL_MAGIC	0x6E6F6567	/* "geon" */
 #ifndef GEONN_PROTOCOL_VERSION
-#define GEONN_PROTOCOL_VERSION	15
+#define GEONN_PROTOCOL_VERSION	16
 #endif
 
 /* the descriptor at which the engine finds its supervisor */
@@ -285,7 +288,7 @@ enum geonn_algorithm
 #define GEONN_COLUMN_WINDOW		8u	/* << 0 ... GEONN_WINDOWS_MAX - 1: only references whose
 									 * window overlaps the observation's are candidates */
 #define GEONN_COLUMN_WEIGHT		64u /* << 0 ... GEONN_WEIGHTS_MAX - 1: of references alone: numbers
-									 * that a count adds up */
+									 * that a count adds up; NAN: the reference has none */
 #define GEONN_COLUMN_PARTY		1024u	/* << 0 ... GEONN_PARTIES_MAX - 1: only references of another
 										 * party are candidates */
 #define GEONN_COLUMNS_ALL		4095u
@@ -321,6 +324,7 @@ enum geonn_file_kind
 #define GEONN_SEARCH_TIES		1u	/* all candidates that tie with the k-th are found, too */
 #define GEONN_SEARCH_RESUME		2u	/* the last results ended within the first
 									 * observation: begin with its next pair */
+#define GEONN_SEARCH_EXTREMES	4u	/* a count has the least and the greatest weights, too */
 
 /* bits of geonn_results.flags */
 #define GEONN_RESULTS_ONE_EACH	1u	/* every observation has one pair; the
@@ -674,7 +678,8 @@ struct geonn_search
 	uint32_t	flags;			/* GEONN_SEARCH_... */
 	double		max_distance;	/* metres, inclusive, at least 0; may be
 								 * infinite */
-	uint32_t	radii;			/* 0: find pairs; else count within this many radii: k and flags are 0 */
+	uint32_t	radii;			/* 0: find pairs; else count within this many radii: k is 0, and flags are 0 or
+								 * GEONN_SEARCH_EXTREMES */
 	uint32_t	unused;
 	double		radius[GEONN_RADII_MAX];	/* metres, inclusive, at least 0, each greater than the one
 											 * before; may be infinite */

@@ -24,7 +24,8 @@ struct geonn_weight_span
 	int			highest;
 };
 
-/* A finite weight as sign, whole number and power of two: (negative ? -1 : 1) number 2^exponent */
+/* A weight as sign, whole number and power of two: (negative ? -1 : 1) number 2^exponent.  NAN, which stands for none, has
+ * the number 0. */
 struct geonn_whole
 {
 	int			negative;
@@ -42,7 +43,7 @@ geonn_whole_of(double weight)
 	memcpy(&bits, &weight, sizeof(bits));
 	biased = (int) (bits >> 52 & 0x7ff);
 	whole.negative = bits >> 63 != 0;
-	whole.number = (bits & ((UINT64_C(1) << 52) - 1)) | (uint64_t) (biased > 0) << 52;
+	whole.number = biased == 0x7ff ? 0 : (bits & ((UINT64_C(1) << 52) - 1)) | (uint64_t) (biased > 0) << 52;
 	whole.exponent = (biased > 0 ? biased : 1) - 1075;
 	return whole;
 }

@@ -33,6 +33,7 @@
 #include "executor/tuptable.h"
 #include "miscadmin.h"
 #include "portability/instr_time.h"
+#include "utils/float.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 #include "utils/tuplestore.h"
@@ -301,7 +302,8 @@ consume_observations(void *state, uint32 rows, const Datum *ids, const double *l
 static void
 store_zeros(GeonnSearch *search, const PointRow *row)
 {
-	static const double none[GEONN_WEIGHTS_MAX];
+	uint32		weights = search->join->question.weights;
+	double		none[3 * GEONN_WEIGHTS_MAX] = {0};
 	GeonnPair	pair = {
 		.observation_id = result_id(search, row),
 		.observation_latitude = row->latitude,
@@ -310,6 +312,11 @@ store_zeros(GeonnSearch *search, const PointRow *row)
 		.sums = none
 	};
 
+	for (uint32 i = 0; i < weights; i++)
+	{
+		none[weights + i] = get_float8_infinity();
+		none[2 * weights + i] = -get_float8_infinity();
+	}
 	search->number = GEONN_NOT_SENT;
 	for (uint32 i = 0; i < search->join->question.radii; i++)
 	{
@@ -761,7 +768,7 @@ geonn_search_report(const GeonnSearch *search)
 	report.unmatched = report.work.unmatched + search->without_candidates;
 
 	/* rows from the engine and the store, less those not yet returned */
-	report.rows = report.work.pairs / Max(search->join->question.weights, 1) + search->local_rows -
+	report.rows = report.work.pairs / geonn_question_pairs_of_radius(&search->prepared.question) + search->local_rows -
 		search->waiting - (search->run.end - search->run.next);
 	if (search->join->keep_unmatched)
 		report.rows += report.work.unmatched;

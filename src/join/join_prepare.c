@@ -107,7 +107,10 @@ make_question(const GeonnJoin *join, const GeonnResultRow *row)
 	}
 	question.unmatched = join->keep_unmatched;
 	if (question.radii > 0)
-		question.k = question.radii * Max(question.weights, 1);
+	{
+		question.extremes = (row->needs & GEONN_NEEDS_EXTREMES) != 0;
+		question.k = question.radii * geonn_question_pairs_of_radius(&question);
+	}
 	question.columns = (geonn_group_columns(references) > 0 ? GEONN_COLUMN_GROUP : 0) |
 		((1u << references->differs_count) - 1) * GEONN_COLUMN_PARTY |
 		(join->exclude_self ? GEONN_COLUMN_EXCLUDED : 0) |

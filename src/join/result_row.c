@@ -51,7 +51,11 @@ typedef enum ResultValue
 	VALUE_RADIUS,
 	VALUE_COUNT,
 	VALUE_SUM,
-	VALUE_SUMS
+	VALUE_SUMS,
+	VALUE_MIN,
+	VALUE_MINS,
+	VALUE_MAX,
+	VALUE_MAXS
 } ResultValue;
 
 /* which rows have a column; and which have it unless the caller says otherwise */
@@ -96,6 +100,10 @@ static const ResultColumn result_columns[] = {
 	{"count", OF_COUNTS | USUAL_OF_COUNTS, TYPE_COUNT, 0, VALUE_COUNT, NULL, offsetof(GeonnRun, tag)},
 	{"sum", OF_COUNTS, TYPE_DOUBLE, 0, VALUE_SUM, NULL, 0},
 	{"sums", OF_COUNTS | USUAL_OF_COUNTS, TYPE_DOUBLES, 0, VALUE_SUMS, NULL, 0},
+	{"min", OF_COUNTS, TYPE_DOUBLE, GEONN_NEEDS_EXTREMES, VALUE_MIN, NULL, 0},
+	{"mins", OF_COUNTS, TYPE_DOUBLES, GEONN_NEEDS_EXTREMES, VALUE_MINS, NULL, 0},
+	{"max", OF_COUNTS, TYPE_DOUBLE, GEONN_NEEDS_EXTREMES, VALUE_MAX, NULL, 0},
+	{"maxs", OF_COUNTS, TYPE_DOUBLES, GEONN_NEEDS_EXTREMES, VALUE_MAXS, NULL, 0},
 	{"obs_lat", OF_PAIRS | OF_COUNTS, TYPE_DOUBLE, GEONN_NEEDS_OBSERVATION_LATITUDE, VALUE_OBSERVATION_LATITUDE,
 		NULL, offsetof(GeonnRun, observation_latitude)},
 	{"obs_lon", OF_PAIRS | OF_COUNTS, TYPE_DOUBLE, GEONN_NEEDS_OBSERVATION_LONGITUDE, VALUE_OBSERVATION_LONGITUDE,
@@ -318,7 +326,7 @@ geonn_result_row_begin(GeonnResultRow *row, TupleDesc descriptor, bool numbered,
 	}
 
 	row->question = question;
-	row->sums = NULL;
+	row->sums = row->mins = row->maxs = NULL;
 	if (question->weights > 0)
 	{
 		Datum		zeros[GEONN_WEIGHTS_MAX];
@@ -327,6 +335,8 @@ geonn_result_row_begin(GeonnResultRow *row, TupleDesc descriptor, bool numbered,
 			zeros[i] = Float8GetDatum(0);
 		row->sums = construct_array(zeros, (int) question->weights, FLOAT8OID, sizeof(float8), FLOAT8PASSBYVAL,
 									TYPALIGN_DOUBLE);
+		row->mins = palloc(ARR_OVERHEAD_WITHNULLS(1, question->weights) + question->weights * sizeof(float8));
+		row->maxs = palloc(ARR_OVERHEAD_WITHNULLS(1, question->weights) + question->weights * sizeof(float8));
 	}
 	row->descriptor = descriptor;
 	row->attributes = palloc0(descriptor->natts * sizeof(ResultAttribute));
@@ -416,6 +426,37 @@ sums_value(const GeonnResultRow *row, const double *sums)
 	return PointerGetDatum(row->sums);
 }
 
+/*
+ * A least or a greatest weight, which is infinite if no weight is there.
+ */
+static Datum
+extreme_value(double extreme, bool *is_null)
+{
+	*is_null = isinf(extreme);
+	return *is_null ? (Datum) 0 : Float8GetDatum(extreme);
+}
+
+/*
+ * An array of the least or of the greatest weights, in the memory of `value`.
+ */
+static Datum
+extremes_value(const GeonnResultRow *row, const double *extremes, ArrayType *value)
+{
+	Datum		elements[GEONN_WEIGHTS_MAX];
+	bool		nulls[GEONN_WEIGHTS_MAX];
+	int			count = (int) row->question->weights;
+	int			first = 1;
+	ArrayType  *array;
+
+	for (int i = 0; i < count; i++)
+		elements[i] = extreme_value(extremes[i], &nulls[i]);
+	array = construct_md_array(elements, nulls, 1, &count, &first, FLOAT8OID, sizeof(float8), FLOAT8PASSBYVAL,
+							   TYPALIGN_DOUBLE);
+	memcpy(value, array, VARSIZE(array));
+	pfree(array);
+	return PointerGetDatum(value);
+}
+
 static inline Datum
 make_value(const GeonnResultRow *row, const ResultAttribute *attribute, const GeonnPair *pair,
 		   const GeonnReferences *references, bool *is_null)
@@ -458,6 +499,18 @@ make_value(const GeonnResultRow *row, const ResultAttribute *attribute, const Ge
 		case VALUE_SUMS:
 			*is_null = row->sums == NULL;
 			return *is_null ? (Datum) 0 : sums_value(row, pair->sums);
+		case VALUE_MIN:
+			*is_null = row->sums == NULL;
+			return *is_null ? (Datum) 0 : extreme_value(pair->sums[row->question->weights], is_null);
+		case VALUE_MINS:
+			*is_null = row->sums == NULL;
+			return *is_null ? (Datum) 0 : extremes_value(row, pair->sums + row->question->weights, row->mins);
+		case VALUE_MAX:
+			*is_null = row->sums == NULL;
+			return *is_null ? (Datum) 0 : extreme_value(pair->sums[2 * row->question->weights], is_null);
+		case VALUE_MAXS:
+			*is_null = row->sums == NULL;
+			return *is_null ? (Datum) 0 : extremes_value(row, pair->sums + 2 * row->question->weights, row->maxs);
 	}
 	pg_unreachable();
 }

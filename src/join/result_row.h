@@ -20,7 +20,8 @@ enum
 	GEONN_NEEDS_OBSERVATION_LONGITUDE = 1 << 2,
 	GEONN_NEEDS_DISTANCE = 1 << 3,
 	GEONN_NEEDS_REFERENCE_ID = 1 << 4,
-	GEONN_NEEDS_REFERENCE_COORDINATES = 1 << 5
+	GEONN_NEEDS_REFERENCE_COORDINATES = 1 << 5,
+	GEONN_NEEDS_EXTREMES = 1 << 6	/* of the weights of a count */
 };
 
 /* a column of the rows */
@@ -32,7 +33,9 @@ typedef struct GeonnResultRow
 	const GeonnQuestion *question;	/* says how bearings are measured, and what is counted */
 	int			needs;			/* GEONN_NEEDS_... that any column has */
 	ResultAttribute *attributes;	/* [descriptor->natts] */
-	ArrayType  *sums;			/* the present value of the column sums; NULL: no weights are added up */
+	ArrayType  *sums;			/* the present value of the column sums; NULL: the question has no weights */
+	ArrayType  *mins;			/* likewise */
+	ArrayType  *maxs;
 } GeonnResultRow;
 
 /*

@@ -148,14 +148,14 @@ geonn_read_limits(const PointSource *source, const Datum *values, const bool *nu
 }
 
 /*
- * The weight of a valid point.  A NULL adds nothing to a sum.
+ * The weight of a valid point; NaN for a NULL, which counts leave out.
  */
 static double
 read_weight(const PointSource *source, const PointColumn *column, Datum value, bool is_null)
 {
-	double		weight = is_null ? 0 : geonn_number(column->base_type, value);
+	double		weight = is_null ? get_float8_nan() : geonn_number(column->base_type, value);
 
-	if (!isfinite(weight))
+	if (!is_null && !isfinite(weight))
 		ereport(ERROR,
 				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
 				 errmsg("a weight in column \"%s\" of %s is out of range: %s", column->name, source->title,

@@ -202,17 +202,17 @@ complain(struct test_case *test, int setup, const struct client_question *questi
 struct row
 {
 	int64_t		tag;			/* the reference's, or a count */
-	double		distance;		/* metres; with a count a sum of weights, or 0 */
+	double		distance;		/* metres; with a count a sum or an extreme of weights, or 0 */
 	const struct neighbour *neighbour;	/* the reference; NULL with a count */
 };
 
 /* how many rows a count has of each radius */
 static uint32_t
-rows_of_radius(const struct test_case *test)
+rows_of_radius(const struct test_case *test, const struct client_question *question)
 {
 	uint32_t	weights = (uint32_t) __builtin_popcount(test->columns & GEONN_COLUMNS_WEIGHTS);
 
-	return weights > 0 ? weights : 1;
+	return weights == 0 ? 1 : question->extremes ? 3 * weights : weights;
 }
 
 /*
@@ -222,7 +222,7 @@ static size_t
 rows_of(const struct test_case *test, size_t observation, const struct client_question *question)
 {
 	if (question->radii > 0)
-		return test->references.count > 0 ? question->radii * rows_of_radius(test) : 0;
+		return test->references.count > 0 ? question->radii * rows_of_radius(test, question) : 0;
 	return definition_answer(&test->definition, observation, question);
 }
 
@@ -234,12 +234,16 @@ row_of(const struct test_case *test, size_t observation, const struct client_que
 
 	if (question->radii > 0)
 	{
-		double		radius = question->radius[number / rows_of_radius(test)];
-		const double *weight = test->references.weight[number % rows_of_radius(test)];
+		double		radius = question->radius[number / rows_of_radius(test, question)];
+		size_t		weights = rows_of_radius(test, question) / (question->extremes ? 3 : 1);
+		size_t		of_radius = number % rows_of_radius(test, question);
+		const double *weight = weights > 0 ? test->references.weight[of_radius % weights] : NULL;
 
 		return (struct row) {
 			.tag = (int64_t) definition_count(definition, observation, radius),
-			.distance = weight != NULL ? definition_sum(definition, observation, radius, weight) : 0
+			.distance = weight == NULL ? 0 :
+			of_radius < weights ? definition_sum(definition, observation, radius, weight) :
+			definition_extreme(definition, observation, radius, weight, of_radius >= 2 * weights)
 		};
 	}
 	return (struct row) {test->references.tag[neighbour->place], neighbour->distance, neighbour};
@@ -284,7 +288,7 @@ answers_right(struct test_case *test, int setup, const struct client_question *q
 				printf("expected nothing\n");
 			else if (expected.neighbour == NULL)
 				printf("expected count %lld, sum %.17g within %.17g m\n", (long long) expected.tag,
-					   expected.distance, question->radius[j / rows_of_radius(test)]);
+					   expected.distance, question->radius[j / rows_of_radius(test, question)]);
 			else
 				printf("expected tag %lld at %.17g m, reference %u (%.17g, %.17g)\n",
 					   (long long) expected.tag, expected.distance, expected.neighbour->place,
@@ -459,8 +463,8 @@ draw_shape(const struct test_case *test, const struct client_question *question)
 	if (shape.room == 0)
 		shape.room = shape.rows;
 	/* an observation's counts are never cut off */
-	if (shape.room < question->radii * rows_of_radius(test))
-		shape.room = question->radii * rows_of_radius(test);
+	if (shape.room < question->radii * rows_of_radius(test, question))
+		shape.room = question->radii * rows_of_radius(test, question);
 	while (pairs / shape.room > (extent == EXTENT_SANITIZED ? 8 : 150))
 		shape.room *= 8;
 	return shape;
@@ -541,7 +545,7 @@ static struct client_question
 draw_count(const struct test_case *test)
 {
 	uint32_t	wanted = 1 + (uint32_t) random_below(random_below(2) ? 3 : GEONN_RADII_MAX);
-	struct client_question question = {.max_distance = INFINITY};
+	struct client_question question = {.max_distance = INFINITY, .extremes = random_below(2)};
 	double		drawn[GEONN_RADII_MAX];
 
 	for (uint32_t i = 0; i < wanted; i++)

@@ -266,22 +266,57 @@ rounded_sum(const double *partial, size_t count)
 	return sum;
 }
 
+/*
+ * How many candidates a count has, all of which the definition has kept.
+ */
+static size_t
+kept_count(const struct definition *definition, size_t observation, double radius)
+{
+	size_t		count = definition_count(definition, observation, radius);
+
+	if (count > definition->candidates[observation].kept)
+	{
+		fprintf(stderr, "a definition of %zu neighbours is not deep enough\n",
+				definition->candidates[observation].kept);
+		exit(EXIT_FAILURE);
+	}
+	return count;
+}
+
 double
 definition_sum(const struct definition *definition, size_t observation, double radius, const double *weight)
 {
 	const struct candidates *candidates = &definition->candidates[observation];
-	size_t		count = definition_count(definition, observation, radius);
+	size_t		count = kept_count(definition, observation, radius);
 	double		partial[2112];	/* no two overlap, and float64 values have 2,098 bits */
 	size_t		partials = 0;
 
-	if (count > candidates->kept)
-	{
-		fprintf(stderr, "a definition of %zu neighbours is not deep enough\n", candidates->kept);
-		exit(EXIT_FAILURE);
-	}
 	for (size_t i = 0; i < count; i++)
-		partials = add_partial(partial, partials, weight[candidates->list[i].place]);
+	{
+		double		of_candidate = weight[candidates->list[i].place];
+
+		if (!isnan(of_candidate))
+			partials = add_partial(partial, partials, of_candidate);
+	}
 	return rounded_sum(partial, partials);
+}
+
+double
+definition_extreme(const struct definition *definition, size_t observation, double radius, const double *weight,
+				   bool greatest)
+{
+	const struct candidates *candidates = &definition->candidates[observation];
+	size_t		count = kept_count(definition, observation, radius);
+	double		extreme = greatest ? -INFINITY : INFINITY;
+
+	for (size_t i = 0; i < count; i++)
+	{
+		double		of_candidate = weight[candidates->list[i].place];
+
+		if (greatest ? of_candidate > extreme : of_candidate < extreme)
+			extreme = of_candidate;
+	}
+	return extreme == 0 ? 0 : extreme;
 }
 
 void

@@ -58,6 +58,10 @@ extern size_t definition_count(const struct definition *definition, size_t obser
 extern double definition_sum(const struct definition *definition, size_t observation, double radius,
 							 const double *weight);
 
+/* The least weight of the same candidates, INFINITY if none has one; or the greatest, -INFINITY likewise. */
+extern double definition_extreme(const struct definition *definition, size_t observation, double radius,
+								 const double *weight, bool greatest);
+
 extern void definition_free(struct definition *definition);
 
 #endif							/* GEONN_TEST_DEFINITION_H */

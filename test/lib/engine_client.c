@@ -522,7 +522,8 @@ request_search(struct client *client, const struct client_question *question,
 		.k = question->k,
 		.algorithm = question->algorithm,
 		.flags = (question->ties ? GEONN_SEARCH_TIES : 0) |
-		(resume ? GEONN_SEARCH_RESUME : 0),
+		(resume ? GEONN_SEARCH_RESUME : 0) |
+		(question->extremes ? GEONN_SEARCH_EXTREMES : 0),
 		.max_distance = question->max_distance,
 		.radii = question->radii
 	};

@@ -50,6 +50,7 @@ struct client_question
 	enum geonn_algorithm algorithm;
 	double		max_distance;	/* metres, inclusive; may be INFINITY */
 	uint32_t	radii;			/* with k = 0: count within so many radii instead; 0: no count */
+	bool		extremes;		/* a count finds the least and the greatest weights, too */
 	double		radius[GEONN_RADII_MAX];	/* metres, rising; may be INFINITY */
 };
 

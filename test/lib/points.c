@@ -568,7 +568,7 @@ draw_weight(enum weights weights)
 		case WEIGHTS_WHOLE:
 			return random_below(2000001) - 1000000;
 		case WEIGHTS_MONEY:
-			return random_below(10) == 0 ? -0.0 : random_below(2000000) / 100.0;
+			return random_below(10) == 0 ? (random_below(2) ? -0.0 : NAN) : random_below(2000000) / 100.0;
 		case WEIGHTS_COMMON:
 			return random_magnitude(1e-6, 1e9);
 		case WEIGHTS_EXTREME:

@@ -48,7 +48,7 @@ extern const char *const spans_names[SPANS_KINDS];
 enum weights
 {
 	WEIGHTS_WHOLE,				/* whole numbers of both signs */
-	WEIGHTS_MONEY,				/* hundredths, some of them 0 or -0 */
+	WEIGHTS_MONEY,				/* hundredths, some of them 0 or -0, and some references without one */
 	WEIGHTS_COMMON,				/* of all sizes from 1e-6 to 1e9 */
 	WEIGHTS_EXTREME,			/* from 1e-300 to 1e300, of both signs, with many that cancel out */
 	WEIGHTS_ZERO,

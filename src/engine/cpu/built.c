@@ -1,7 +1,7 @@
 /*
  * built.c
  *		What the CPU has built of a dataset: the references for brute force,
- *		indexes with sums of weights, and a table of squares.
+ *		indexes with sums and extremes of weights, and a table of squares.
  *
  * A dataset has one index, unless its references have windows.  Then an index
  * is cut into slabs for windows of some length (slabs.c), which is that of the
@@ -119,32 +119,43 @@ cpu_built_wants_index(struct cpu_built *built, const struct search *search)
 	return !fits;
 }
 
+static void
+free_index(struct cpu_built *built)
+{
+	cpu_index_free(built->index);
+	built->index = NULL;
+	for (int i = 0; i < GEONN_WEIGHTS_MAX; i++)
+	{
+		cpu_sums_free(&built->sums[i]);
+		cpu_extremes_free(&built->extremes[i]);
+	}
+}
+
 /*
- * Build the index of `built`, and the sums of the dataset's weights for it.  Note in `first` how long that took.
+ * Build the index of `built`, and the sums and extremes of the dataset's weights for it.  Note in `first` how long that
+ * took.
  */
 static bool
 build_index(struct cpu_built *built, struct cpu_built *first, const struct search *search, struct failure *failure)
 {
 	struct dataset *dataset = search->dataset;
 	int64_t		began_us = now_us();
-	struct cpu_index *index = cpu_index_build(search, failure);
 	size_t		bytes;
 
-	if (index == NULL)
+	built->index = cpu_index_build(search, failure);
+	if (built->index == NULL)
 		return false;
-	bytes = cpu_index_bytes(index);
+	bytes = cpu_index_bytes(built->index);
 	for (int i = 0; i < GEONN_WEIGHTS_MAX && dataset->weight[i] != NULL; i++)
 	{
-		if (!cpu_sums_build(&built->sums[i], search, index, i, failure))
+		if (!cpu_sums_build(&built->sums[i], search, built->index, i, failure) ||
+			!cpu_extremes_build(&built->extremes[i], search, built->index, i, failure))
 		{
-			while (i-- > 0)
-				cpu_sums_free(&built->sums[i]);
-			cpu_index_free(index);
+			free_index(built);
 			return false;
 		}
-		bytes += built->sums[i].bytes;
+		bytes += built->sums[i].bytes + built->extremes[i].bytes;
 	}
-	built->index = index;
 	atomic_store(&first->build_us, (uint64_t) (now_us() - began_us) + 1);
 	atomic_fetch_add(&dataset->built_bytes, bytes);
 	return true;
@@ -272,9 +283,7 @@ cpu_built_free(struct cpu_built *built)
 
 		cpu_cells_abandon(built->cells_building);
 		cpu_cells_free(atomic_load(&built->cells));
-		cpu_index_free(built->index);
-		for (int i = 0; i < GEONN_WEIGHTS_MAX; i++)
-			cpu_sums_free(&built->sums[i]);
+		free_index(built);
 		memory_block_release(built->references.x, built->references_bytes);
 		free(built);
 		built = next;

@@ -7,6 +7,7 @@
 
 #include "engine/cpu/cells.h"
 #include "engine/cpu/collector.h"
+#include "engine/cpu/extremes.h"
 #include "engine/cpu/index.h"
 #include "engine/cpu/sums.h"
 #include "engine/search/device.h"
@@ -18,6 +19,7 @@ struct cpu_built
 	struct cpu_references references;	/* the references for brute force; x is NULL: not built */
 	size_t		references_bytes;
 	struct cpu_sums sums[GEONN_WEIGHTS_MAX];	/* those of the dataset's weights, for the index */
+	struct cpu_extremes extremes[GEONN_WEIGHTS_MAX];	/* likewise */
 
 	/* how many observations cpu_turn_pairs() should take in its next turn, how many
 	 * cpu_turn_counts() and cpu_turn_nearest() should; 0: not known.  Several turns may

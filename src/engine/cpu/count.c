@@ -1,6 +1,7 @@
 /*
  * count.c
- *		Counts the candidates of many observations within radii on the CPU, and adds up their weights.
+ *		Counts the candidates of many observations within radii on the CPU, adds up their weights, and finds the
+ *		least and the greatest of them.
  *
  * Each observation walks through the index from the topmost level down, once for all radii.  On the way it has a
  * range of radii whose border may cross the present nodes.  It looks at each of these nodes: smaller radii do not
@@ -15,7 +16,8 @@
  * If references have windows or radiuses, no node is taken whole, since some of its references may be no candidates.
  * With parties, a node is taken whole if its references are all of one other party.
  * References that an observation excludes by their tags are found in the dataset, whose tags rise, and are taken
- * off at the end; if they are more than those that were counted, by a second walk to all that are within.
+ * off at the end; if they are more than those that were counted, by a second walk to all that are within.  Nothing can
+ * be taken off the extremes of weights, so these pass over such references (cpu/extremes.c).
  */
 #include "engine/cpu/count.h"
 
@@ -41,6 +43,7 @@ struct count
 {
 	uint64_t	references;
 	struct cpu_sum sum[GEONN_WEIGHTS_MAX];
+	struct cpu_range range[GEONN_WEIGHTS_MAX];
 };
 
 struct walk
@@ -61,8 +64,7 @@ struct walk
 	const struct search_radii *radii;
 	struct search_radii own;		/* its own radii, if its radius cuts the question's off */
 	int32_t		group;
-	int64_t		excluded_first; /* the tags that it excludes, if the dataset's observations exclude some */
-	int64_t		excluded_last;
+	struct cpu_tags excluded;	/* the tags that it excludes */
 	struct point_windows windows;
 	struct point_parties parties;
 	struct cpu_box box;			/* a box around it alone */
@@ -101,6 +103,9 @@ add_positions(struct walk *walk, uint32_t first, uint32_t end, uint32_t from, ui
 		count->references += references;
 		for (uint32_t i = 0; i < walk->piece->weights; i++)
 			cpu_sums_add(&walk->piece->sums[i], &count->sum[i], first, end);
+		for (uint32_t i = 0; i < walk->piece->weights && walk->piece->extremes != NULL; i++)
+			note_work(walk, (uint32_t) (cpu_extremes_widen(&walk->piece->extremes[i], walk->index, first, end,
+														   walk->excluded, &count->range[i]) / INDEX_WIDTH));
 	}
 }
 
@@ -128,7 +133,7 @@ take_position_off(struct walk *walk, uint32_t position, uint32_t radius)
 	{
 		int64_t		tag = walk->dataset->tag[index->place[i]];
 
-		if (tag >= walk->excluded_first && tag <= walk->excluded_last)
+		if (tag >= walk->excluded.first && tag <= walk->excluded.last)
 			take_off(walk, radius, index->place[i]);
 	}
 }
@@ -459,17 +464,14 @@ static void
 take_excluded_off(struct walk *walk)
 {
 	const struct dataset *dataset = walk->dataset;
-	const struct geonn_batch_columns *columns = &walk->piece->search->columns;
 	bool		takes_nodes = walk->takes_nodes;
 	size_t		first;
 	size_t		end;
 
-	walk->excluded_first = ((const volatile int64_t *) columns->excluded_first)[walk->number];
-	walk->excluded_last = ((const volatile int64_t *) columns->excluded_last)[walk->number];
-	if (walk->excluded_last < walk->excluded_first)
+	if (walk->excluded.last < walk->excluded.first)
 		return;
-	first = first_place(dataset, walk->excluded_first);
-	end = walk->excluded_last < INT64_MAX ? first_place(dataset, walk->excluded_last + 1) : dataset->count;
+	first = first_place(dataset, walk->excluded.first);
+	end = walk->excluded.last < INT64_MAX ? first_place(dataset, walk->excluded.last + 1) : dataset->count;
 	if (end - first <= PLACES_FEW || end - first <= walk->count[walk->radii->count - 1].references)
 	{
 		take_places_off(walk, first, end);
@@ -500,6 +502,12 @@ begin(struct walk *walk, uint32_t row)
 	if (walk->dataset->edges != NULL)
 		walk->windows = point_windows_read(columns, walk->number);
 	walk->parties = point_parties_read(columns, walk->number);
+	walk->excluded = (struct cpu_tags) {0, -1};
+	if (columns->excluded_first != NULL)
+		walk->excluded = (struct cpu_tags) {
+			((const volatile int64_t *) columns->excluded_first)[walk->number],
+			((const volatile int64_t *) columns->excluded_last)[walk->number]
+		};
 	if (walk->dataset->radius != NULL)
 	{
 		search_radii_set(&walk->own, walk->dataset->metric, piece->radii->radius, piece->radii->count,
@@ -510,8 +518,28 @@ begin(struct walk *walk, uint32_t row)
 	{
 		walk->count[radius].references = 0;
 		for (uint32_t i = 0; i < piece->weights; i++)
+		{
 			memset(walk->count[radius].sum[i].word, 0, piece->sums[i].form.words * sizeof(uint64_t));
+			walk->count[radius].range[i] = (struct cpu_range) {INFINITY, -INFINITY};
+		}
 	}
+}
+
+/*
+ * What pair number `pair` of a count has as its distance (protocol.h).
+ */
+static double
+value_of(const struct cpu_count_piece *piece, const struct count *count, uint32_t pair)
+{
+	uint32_t	weight;
+
+	if (piece->weights == 0)
+		return 0.0;
+	weight = pair % piece->weights;
+	if (pair < piece->weights)
+		return cpu_sums_rounded(&piece->sums[weight], &count->sum[weight]);
+	/* -0 becomes 0 */
+	return (pair / piece->weights == 1 ? count->range[weight].least : count->range[weight].greatest) + 0.0;
 }
 
 /*
@@ -521,15 +549,15 @@ static void
 end(const struct walk *walk, uint32_t row)
 {
 	const struct cpu_count_piece *piece = walk->piece;
-	uint32_t	pairs = piece->weights > 0 ? piece->weights : 1;	/* of a radius */
-	size_t		pair = (size_t) row * walk->radii->count * pairs;
+	uint32_t	each = search_counts_each(piece->search);
+	uint32_t	pairs = each / walk->radii->count;	/* of a radius */
+	size_t		pair = (size_t) row * each;
 
 	for (uint32_t radius = 0; radius < walk->radii->count; radius++)
 		for (uint32_t i = 0; i < pairs; i++, pair++)
 		{
 			piece->tag[pair] = (int64_t) walk->count[radius].references;
-			piece->distance[pair] = piece->weights > 0 ?
-				cpu_sums_rounded(&piece->sums[i], &walk->count[radius].sum[i]) : 0.0;
+			piece->distance[pair] = value_of(piece, &walk->count[radius], i);
 		}
 	piece->answered[row] = true;
 }

@@ -1,10 +1,12 @@
 /*
  * count.h
- *		Counts the candidates of many observations within radii on the CPU, and adds up their weights.
+ *		Counts the candidates of many observations within radii on the CPU, adds up their weights, and finds the
+ *		least and the greatest of them.
  */
 #ifndef GEONN_CPU_COUNT_H
 #define GEONN_CPU_COUNT_H
 
+#include "engine/cpu/extremes.h"
 #include "engine/cpu/index.h"
 #include "engine/cpu/neighbours.h"
 #include "engine/cpu/sums.h"
@@ -17,6 +19,7 @@ struct cpu_count_piece
 	const struct search *search;
 	const struct cpu_index *index;
 	const struct cpu_sums *sums;	/* [weights] of the index */
+	const struct cpu_extremes *extremes;	/* [weights] of the index; NULL: the question does not ask for them */
 	uint32_t	weights;		/* how many weights the dataset has */
 	const struct search_radii *radii;	/* of the question */
 	const struct cpu_observation *observation;	/* by row */

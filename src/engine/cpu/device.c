@@ -25,7 +25,8 @@
  *						cpu/turn_pairs.c and cpu/turn_counts.c
  *	cpu/index.c			the index, built with radix_sort.c, cpu/slabs.c, cpu/curve_cells.c and
  *						cpu/curve.c
- *	cpu/sums.c			exact sums of the weights in any part of an index
+ *	cpu/sums.c			exact sums of the weights in any part of an index; cpu/extremes.c the least and the
+ *						greatest of them
  *	cpu/collector.c		one observation's candidates
  *	cpu/path.c			the hot loops' versions for kinds of processors:
  *						cpu/brute.c, cpu/nearest.c, cpu/cells_nearest.c,

@@ -97,6 +97,7 @@ count_rows(const struct turn *turn, const uint32_t *row, uint32_t count)
 		.search = search,
 		.index = turn->built->index,
 		.sums = turn->built->sums,
+		.extremes = search->question.extremes ? turn->built->extremes : NULL,
 		.weights = (uint32_t) __builtin_popcount(search->dataset->columns & GEONN_COLUMNS_WEIGHTS),
 		.radii = &turn->radii,
 		.observation = turn->observation,

@@ -170,8 +170,8 @@ dataset_append(struct dataset *dataset, const struct geonn_batch_columns *batch,
 						"reference coordinates are out of range");
 	for (int weight = 0; weight < GEONN_WEIGHTS_MAX; weight++)
 		for (size_t i = dataset->count; dataset->weight[weight] != NULL && i < count; i++)
-			if (!isfinite(dataset->weight[weight][i]))
-				return fail(failure, GEONN_ERROR_PROTOCOL, "a reference's weight is not finite");
+			if (isinf(dataset->weight[weight][i]))
+				return fail(failure, GEONN_ERROR_PROTOCOL, "a reference's weight is infinite");
 
 	dataset->count = count;
 	return true;

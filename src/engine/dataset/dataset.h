@@ -42,7 +42,8 @@ struct dataset
 	int64_t    *low[GEONN_WINDOWS_MAX]; /* [count] the lows of each window, or NULL (window.h) */
 	int64_t    *high[GEONN_WINDOWS_MAX];	/* [count] the highs of each window, or NULL */
 	uint16_t   *edges;			/* [count] the edges of all windows, or NULL: it has no windows */
-	double	   *weight[GEONN_WEIGHTS_MAX];	/* [count] finite, or NULL: it has no such column */
+	double	   *weight[GEONN_WEIGHTS_MAX];	/* [count] finite, or NAN: the reference has none; NULL: the
+											 * dataset has no such column */
 	int32_t    *party[GEONN_PARTIES_MAX];	/* [count], or NULL: it has no such column */
 
 	/* used by the server's thread alone */
@@ -117,7 +118,7 @@ extern struct dataset *dataset_create(uint64_t id, enum geonn_metric metric,
 
 /*
  * Append the first rows of a batch.  Fails, and appends nothing, if
- * coordinates are out of range or weights are not finite, if the references
+ * coordinates are out of range or weights are infinite, if the references
  * become too many, or if memory is short.
  */
 extern bool dataset_append(struct dataset *dataset,

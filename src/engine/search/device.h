@@ -21,8 +21,8 @@
  *
  * Each host has the CPU as a device, and the CPU answers any question.  A GPU
  * counts only by a metric whose chord decides, and only references without radiuses and windows, whose weights are
- * of a common size; it answers no search that has parties, or begins with a cutoff or would end with one, and
- * looks at every pair only for the nearest reference of a plain dataset.  Such
+ * of a common size and whose extremes are not asked for; it answers no search that has parties, or begins with a
+ * cutoff or would end with one, and looks at every pair only for the nearest reference of a plain dataset.  Such
  * searches are for the CPU from the start (search_choice), or a GPU hands the
  * rest of one over between two turns: it sets choice to GEONN_DEVICE_CPU, and
  * yields.
@@ -55,8 +55,8 @@ struct device;
  * the order (distance, index in the dataset), which is that of the pairs, too.
  * With ties, all candidates at the distance of the k-th are added.
  *
- * With radii, a search counts the candidates within each, and adds up their weights: protocol.h says what the
- * pairs are then.  k is 0.
+ * With radii, a search counts the candidates within each, adds up their weights, and finds the extremes of these if it
+ * has to: protocol.h says what the pairs are then.  k is 0.
  */
 struct question
 {
@@ -65,6 +65,7 @@ struct question
 	enum geonn_algorithm algorithm; /* auto: the device chooses */
 	double		max_distance;	/* metres, inclusive; may be infinite */
 	uint32_t	radii;			/* 0 ... GEONN_RADII_MAX */
+	bool		extremes;		/* of weights, too; false without radii */
 	double		radius[GEONN_RADII_MAX];	/* metres, inclusive, rising; may be infinite */
 };
 

@@ -38,7 +38,7 @@ struct exact_sum_form
 	uint32_t	words;			/* how many words a sum has */
 };
 
-/* Find the form for sums of any of these weights, which are finite. */
+/* Find the form for sums of any of these weights, which are finite, or NAN, which adds nothing. */
 extern struct exact_sum_form exact_sum_form_of(const double *weight, size_t count);
 
 /* how many bits a number has up to its highest one; the number is at least 1 */

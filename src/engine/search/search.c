@@ -24,7 +24,7 @@ search_counts_each(const struct search *search)
 {
 	uint32_t	weights = (uint32_t) __builtin_popcount(search->dataset->columns & GEONN_COLUMNS_WEIGHTS);
 
-	return search->question.radii * (weights > 0 ? weights : 1);
+	return search->question.radii * (weights == 0 ? 1 : search->question.extremes ? 3 * weights : weights);
 }
 
 /*
@@ -42,7 +42,8 @@ search_choice(const struct search *search, enum geonn_device_choice chosen)
 {
 	bool		every_pair = search->question.algorithm == GEONN_ALGORITHM_BRUTE;
 
-	return (search->question.radii > 0 && !counts_by_chords(search)) || search->cutoff.present ||
+	return (search->question.radii > 0 && (search->question.extremes || !counts_by_chords(search))) ||
+		search->cutoff.present ||
 		(search->dataset->columns & GEONN_COLUMNS_PARTIES) != 0 ||
 		(every_pair && !search_is_plain_nearest(search)) ?
 		GEONN_DEVICE_CPU : chosen;

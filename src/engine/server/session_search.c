@@ -36,7 +36,7 @@ send_results(struct session *session, const struct search *search)
 static bool
 is_same_question(const struct question *a, const struct question *b)
 {
-	return a->k == b->k && a->ties == b->ties && a->radii == b->radii &&
+	return a->k == b->k && a->ties == b->ties && a->radii == b->radii && a->extremes == b->extremes &&
 		a->algorithm == b->algorithm && a->max_distance == b->max_distance;
 }
 
@@ -46,7 +46,8 @@ is_same_question(const struct question *a, const struct question *b)
 static bool
 is_count(const struct geonn_search *request)
 {
-	if (request->radii > GEONN_RADII_MAX || request->k != 0 || request->flags != 0)
+	if (request->radii > GEONN_RADII_MAX || request->k != 0 ||
+		(request->flags & ~GEONN_SEARCH_EXTREMES) != 0)
 		return false;
 	for (uint32_t i = 0; i < request->radii; i++)
 		if (!(request->radius[i] >= 0) || (i > 0 && !(request->radius[i] > request->radius[i - 1])))
@@ -70,7 +71,8 @@ check_question(struct session *session, const struct geonn_search *request,
 	else if (!(request->max_distance >= 0))
 		session_fail_protocol(session, "a max_distance that is negative or not a number");
 	else if (request->algorithm > GEONN_ALGORITHM_BRUTE ||
-			 request->flags & ~(GEONN_SEARCH_TIES | GEONN_SEARCH_RESUME))
+			 request->flags & ~(GEONN_SEARCH_TIES | GEONN_SEARCH_RESUME | GEONN_SEARCH_EXTREMES) ||
+			 (request->radii == 0 && request->flags & GEONN_SEARCH_EXTREMES))
 		session_fail_protocol(session, "unknown algorithm or flags");
 	else if (request->radii > 0 && !is_count(request))
 		session_fail_protocol(session, "a count with too many radii, or with radii that do not rise");
@@ -103,6 +105,7 @@ session_search(struct session *session, const union geonn_message *message)
 	if (request->radii > 0)
 	{
 		question.radii = request->radii;
+		question.extremes = (request->flags & GEONN_SEARCH_EXTREMES) != 0;
 		memcpy(question.radius, request->radius, sizeof(question.radius));
 		question.algorithm = GEONN_ALGORITHM_INDEX; /* no other counts */
 	}

@@ -95,7 +95,8 @@ read_wish(const struct step *step)
 		wish.question.ties = wish.question.unmatched = false;
 		wish.question.radii = 1 + step->numbers[1] / 64 % GEONN_RADII_MAX;
 		wish.question.weights = step->numbers[1] / 1024 % (GEONN_WEIGHTS_MAX + 1);
-		wish.question.k = wish.question.radii * Max(wish.question.weights, 1);
+		wish.question.extremes = step->numbers[1] / 8192 % 2;
+		wish.question.k = wish.question.radii * geonn_question_pairs_of_radius(&wish.question);
 		wish.question.columns |= ((1u << wish.question.weights) - 1) * GEONN_COLUMN_WEIGHT;
 	}
 	wish.question.id_by_value = wish.type != TEXTOID;
@@ -253,7 +254,7 @@ take_pair(HostileJoin *join, bool wait)
 			steps_broken("no more pairs come than were asked for");
 		if (question->radii == 0)
 			look_at_reference(join, pair.tag);
-		for (uint32 i = 0; i < question->weights; i++)
+		for (uint32 i = 0; question->weights > 0 && i < geonn_question_pairs_of_radius(question); i++)
 			sum += pair.sums[i] > 0;
 	}
 	join->rank = pair.matched ? pair.rank : 0;
