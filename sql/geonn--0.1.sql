@@ -594,6 +594,9 @@ ALTER TABLE geonn_cache_page ALTER contents SET STORAGE EXTERNAL;
 -- target			name of the table to create, with or without schema; NULL: the
 --					cache's name
 -- radius			metres: all references within it, in place of k
+-- radii, weights	as for geonn_within_count, in place of k: the table then has the columns radius,
+--					count and sums in place of ref_id and distance, and rank is the number of the
+--					radius, from 1 on, by rising radius
 -- replace			when a refresh makes new files for the table, as REFRESH MATERIALIZED
 --					VIEW does, and updates no rows.  'auto': when most rows differ, and
 --					nothing depends on the updates; 'never'; 'always': in each full
@@ -615,19 +618,21 @@ CREATE FUNCTION geonn_cache_create(name pg_catalog.text, obs pg_catalog.regclass
 								   options pg_catalog.jsonb DEFAULT '{}'::pg_catalog.jsonb,
 								   target pg_catalog.text DEFAULT NULL,
 								   radius double precision DEFAULT NULL,
-								   replace pg_catalog.text DEFAULT 'auto'::pg_catalog.text)
+								   replace pg_catalog.text DEFAULT 'auto'::pg_catalog.text,
+								   radii double precision[] DEFAULT NULL,
+								   weights pg_catalog.name[] DEFAULT NULL)
 	RETURNS pg_catalog.regclass
 	AS 'MODULE_PATHNAME' LANGUAGE C
 	VOLATILE PARALLEL UNSAFE;
 COMMENT ON FUNCTION geonn_cache_create(pg_catalog.text, pg_catalog.regclass, pg_catalog.regclass,
 	integer, double precision, pg_catalog.text, pg_catalog.name[], pg_catalog.name[],
 	pg_catalog.name[], boolean, boolean, pg_catalog.text, pg_catalog.text, pg_catalog.jsonb,
-	pg_catalog.text, double precision, pg_catalog.text) IS
+	pg_catalog.text, double precision, pg_catalog.text, double precision[], pg_catalog.name[]) IS
 'creates a table of neighbours that geonn_refresh keeps up to date';
 
 -- Changes the arguments of a cache, or its name: changes has any of name, k,
--- max_distance, radius, metric, by, differs, overlaps, exclude_self, keep_unmatched, ties,
--- invalid, options and replace.  The table's rows change with the next refresh.
+-- max_distance, radius, radii, weights, metric, by, differs, overlaps, exclude_self,
+-- keep_unmatched, ties, invalid, options and replace.  The table's rows change with the next refresh.
 CREATE FUNCTION geonn_cache_alter(name pg_catalog.text, changes pg_catalog.jsonb) RETURNS pg_catalog.void
 	AS 'MODULE_PATHNAME' LANGUAGE C
 	VOLATILE STRICT PARALLEL UNSAFE;

@@ -3,10 +3,11 @@
  *		A cache's table is brought up to date by what has changed.
  *
  * Let X be the points of the references that were added since the last refresh, and of those that
- * were removed, each in its group and with its limits (point_limits.h): its radius and windows.  These
- * are part of a point's contents, as its coordinates are: a reference that moved, or whose limits
- * changed, was removed with the former ones and added with the present ones.  Let o be an observation
- * that has not changed itself, and so has the same limits as before.  Its reach is the distance of the
+ * were removed, each in its group and with its limits (point_limits.h): its radius and windows, and the
+ * weights that counts add up.  These are part of a point's contents, as its coordinates are: a reference
+ * that moved, or whose limits or weights changed, was removed with the former ones and added with the
+ * present ones.  Let o be an observation that has not changed itself, and so has the same limits as
+ * before.  Its reach is the distance of the
  * last of its k rows; or if it has fewer than k, or if all references within a radius are asked for, the
  * smaller of the greatest distance asked for and o's own radius.  A point of X is a candidate of o if it
  * is in o's group, its windows overlap o's, and it is within both radiuses.  Whether it is depends on
@@ -23,6 +24,10 @@
  *	   as the k-th or nearer, that is, within the reach, whatever its id; with ties => 'all' also at
  *	   exactly the reach.  If o has fewer than k rows, all candidates within the greatest
  *	   distance belong there, and none is farther away than o's radius.
+ *
+ * If counts within radii are asked for, o's rows follow from its candidates within the largest radius and
+ * from their weights.  The reach is the smaller of that radius and o's own.  If no candidate in X is within
+ * it, these candidates are the same as before, with the same weights; so the counts and sums are, too.
  *
  * An observation with a NULL or empty window, or a negative radius, has no candidates: its reach is -1.
  *
@@ -249,6 +254,7 @@ search_changes(AffectedSearch *search)
 	TupleDescInitEntry(type, 2, "distance", FLOAT8OID, -1, 0);
 	TupleDescFinalize(type);
 	join.question.k = 1;
+	join.question.radii = join.question.weights = 0;
 	join.question.max_distance = INFINITY;
 	join.question.ties = false;
 	nearest = geonn_search_begin(&join, type);
@@ -466,9 +472,9 @@ find_affected(AffectedSearch *search, double most)
 static TupleDesc
 numbered_type(TupleDesc row_type)
 {
-	TupleDesc	type = CreateTemplateTupleDesc(TARGET_COLUMNS);
+	TupleDesc	type = CreateTemplateTupleDesc(row_type->natts);
 
-	for (int i = 0; i < TARGET_COLUMNS; i++)
+	for (int i = 0; i < row_type->natts; i++)
 		TupleDescCopyEntry(type, (AttrNumber) (i + 1), row_type, (AttrNumber) (i + 1));
 	TupleDescInitEntry(type, TARGET_OBSERVATION_ID + 1, "ord", INT8OID, -1, 0);
 	TupleDescFinalize(type);
@@ -486,7 +492,7 @@ set_reach(const Increment *increment, BaselinePoint *affected, int32 rows, doubl
 }
 
 /*
- * Find these observations' neighbours again, and set the reach of each that has any.
+ * Find these observations' neighbours again, or count them, and set the reach of each whose rows limit it.
  */
 static void
 search_again(const Increment *increment, PointList *affected, const Datum *ids, SortedRows *found)
@@ -494,8 +500,8 @@ search_again(const Increment *increment, PointList *affected, const Datum *ids, 
 	GeonnJoin	join = *increment->join;
 	GeonnSearch *search;
 	GeonnReport report;
-	Datum		values[TARGET_COLUMNS];
-	bool		nulls[TARGET_COLUMNS];
+	Datum		values[TARGET_COLUMNS_MAX];
+	bool		nulls[TARGET_COLUMNS_MAX];
 
 	join.given = geonn_baseline_points(&increment->observations->schema, affected);
 	search = geonn_search_begin(&join, numbered_type(increment->row_type));
@@ -505,7 +511,7 @@ search_again(const Increment *increment, PointList *affected, const Datum *ids, 
 
 		values[TARGET_OBSERVATION_ID] = ids[number];
 		geonn_sorted_rows_add(found, NULL, values, nulls);
-		if (!nulls[TARGET_DISTANCE])
+		if (join.question.k > 0 && !nulls[TARGET_DISTANCE])
 			set_reach(increment, &affected->points[number], DatumGetInt32(values[TARGET_RANK]),
 					  DatumGetFloat8(values[TARGET_DISTANCE]));
 	}

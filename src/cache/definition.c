@@ -3,13 +3,13 @@
  *		What a cache asks: the arguments that it keeps, the join that they make, and the columns that its
  *		table has for the answer.
  *
- * The arguments of a cache are those of geonn_nearest or geonn_within.  The same table describes
+ * The arguments of a cache are those of geonn_nearest, geonn_within or geonn_within_count.  The same table describes
  * them (join/arguments.c), when the cache is made and in each refresh.
  *
  * The column geonn_cache.arguments is an object of arguments by name, with those of the table in
  * join/arguments.c that caches have.  One that is NULL is left out, and one that is not there
- * has its default, so a cache lives on when an argument is added.  A cache has arguments of k or of
- * the radius, never of both.  PostgreSQL's own functions turn values into JSON and back, as in a
+ * has its default, so a cache lives on when an argument is added.  A cache has arguments of k, of
+ * the radius or of radii, never of two of them.  PostgreSQL's own functions turn values into JSON and back, as in a
  * row with a column for each argument: so a value can be given in changes in all ways in
  * which jsonb_populate_record takes it.
  *
@@ -143,19 +143,31 @@ set_from_object(NullableDatum *values, Jsonb *object)
 
 /* ---- what a cache keeps ---- */
 
+static const char question_detail[] = "A cache has the k nearest references, all references within radius, or how many are within radii.";
+
 /*
- * If a radius is given, set k's arguments to NULL; an error unless they were defaults.
+ * Set the arguments of other questions than that of the cache to NULL; an error unless they were defaults.
  */
 static void
 check_question(NullableDatum *values)
 {
-	if (geonn_arguments_of_one_question(values) != NULL)
+	const char *question;
+	const GeonnArgument *excluded = geonn_arguments_of_one_question(values, &question);
+
+	if (excluded == NULL)
+		return;
+	if (geonn_argument_questions(excluded) == GEONN_OF_RADII)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("radius is given together with %s",
-						list_names(NULL, geonn_argument_of_k, "or")),
-				 errdetail("A cache has all references within radius, or the k nearest ones."),
-				 errhint("For the k nearest ones up to a distance, give k and max_distance without radius.")));
+				 errmsg("%s is given without radii", excluded->name),
+				 errdetail_internal("%s", question_detail),
+				 errhint("Give radii, too: weights are added up within them.")));
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("%s is given together with %s", question, excluded->name),
+			 errdetail_internal("%s", question_detail),
+			 strcmp(question, "radii") == 0 ? errhint("Leave %s out.", excluded->name) :
+			 errhint("For the k nearest ones up to a distance, give k and max_distance without radius.")));
 }
 
 Jsonb *
@@ -268,17 +280,17 @@ geonn_kept_arguments(const GeonnCache *cache)
 /* ---- changes ---- */
 
 /*
- * Check the keys and values of changes, or raise an error.  Returns whether k and radius are given
- * and not null.
+ * Check the keys and values of changes, or raise an error.  Returns the question for which k, radius or radii is given and
+ * not null, as a bit GEONN_OF_...; 0: none is.
  */
-static void
-check_changes(Jsonb *changes, bool *has_k, bool *has_radius)
+static int
+check_changes(Jsonb *changes)
 {
 	JsonbIterator *iterator = JsonbIteratorInit(&changes->root);
 	JsonbValue	value;
 	char	   *key;
+	int			asked = 0;
 
-	*has_k = *has_radius = false;
 	if (!JB_ROOT_IS_OBJECT(changes))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -296,8 +308,8 @@ check_changes(Jsonb *changes, bool *has_k, bool *has_radius)
 					 errhint("For other observations, references or another table, create a new cache.")));
 		if (value.type != jbvNull)
 		{
-			*has_k |= strcmp(key, "k") == 0;
-			*has_radius |= strcmp(key, "radius") == 0;
+			if (strcmp(key, "k") == 0 || strcmp(key, "radius") == 0 || strcmp(key, "radii") == 0)
+				asked |= geonn_argument_questions(argument);
 		}
 		else if (argument == NULL || !may_be_null(argument))
 			ereport(ERROR,
@@ -306,27 +318,36 @@ check_changes(Jsonb *changes, bool *has_k, bool *has_radius)
 					 errdetail("Null can be given for %s.", list_names(NULL, may_be_null, "and")),
 					 errhint("Give a value, or leave \"%s\" out to keep the present one.", key)));
 	}
-	if (*has_k && *has_radius)
+	if ((asked & (asked - 1)) != 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("changes has both k and radius"),
-				 errdetail("A cache has all references within radius, or the k nearest ones."),
-				 errhint("Leave out one of them; for the k nearest ones up to a distance, give k and max_distance.")));
+				 errmsg("changes has more than one of k, radius and radii"),
+				 errdetail_internal("%s", question_detail),
+				 errhint("Give one of them; for the k nearest ones up to a distance, give k and max_distance.")));
+	return asked;
 }
 
 Jsonb *
 geonn_change_arguments(const GeonnCache *cache, Jsonb *changes)
 {
-	NullableDatum *values;
-	bool		has_k;
-	bool		has_radius;
+	int			asked = check_changes(changes);
+	NullableDatum *values = kept_values(cache, NULL);
+	bool		counts = false;
 
-	check_changes(changes, &has_k, &has_radius);
-	values = kept_values(cache, NULL);
+	for (int i = 0; i < geonn_argument_count; i++)
+		counts |= strcmp(geonn_arguments[i].name, "radii") == 0 && !values[i].isnull;
+	if (asked != 0 && counts != (asked == GEONN_OF_RADII))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 counts ? errmsg("a cache of counts cannot become one of neighbours") :
+				 errmsg("a cache of neighbours cannot become one of counts"),
+				 errdetail("Their tables have other columns."),
+				 errhint("Create a new cache with geonn_cache_create.")));
 	for (int i = 0; i < geonn_argument_count; i++)
 	{
-		if ((has_k && geonn_argument_of_radius(&geonn_arguments[i])) ||
-			(has_radius && geonn_argument_of_k(&geonn_arguments[i])))
+		int			questions = geonn_argument_questions(&geonn_arguments[i]);
+
+		if (asked != 0 && questions != 0 && (questions & asked) == 0)
 			values[i].isnull = true;
 	}
 	set_from_object(values, changes);
@@ -363,7 +384,7 @@ hint_at_alter(void *name)
 	int			code = geterrcode();
 
 	if (code == ERRCODE_UNDEFINED_COLUMN || code == ERRCODE_AMBIGUOUS_COLUMN)
-		errhint("If a column was renamed, rename it back, or have the cache read it: columns are named by options, by, differs and overlaps, as in SELECT geonn_cache_alter(%s, '{\"options\": {\"obs_lat\": \"y\", \"obs_lon\": \"x\"}}').",
+		errhint("If a column was renamed, rename it back, or have the cache read it: columns are named by options, by, differs, overlaps and weights, as in SELECT geonn_cache_alter(%s, '{\"options\": {\"obs_lat\": \"y\", \"obs_lon\": \"x\"}}').",
 				quote_literal_cstr(name));
 }
 
@@ -385,12 +406,30 @@ geonn_cache_join_again(const GeonnCache *cache)
 
 /* ---- the target's columns ---- */
 
-static const char *const target_names[TARGET_COLUMNS] = {
-	[TARGET_OBSERVATION_ID] = "obs_id",
-	[TARGET_RANK] = "rank",
-	[TARGET_REFERENCE_ID] = "ref_id",
-	[TARGET_DISTANCE] = "distance"
+/* a column of a target; the type of one with ids is the ids' */
+typedef struct TargetDefinition
+{
+	const char *name;
+	Oid			type;
+} TargetDefinition;
+
+static const TargetDefinition pair_columns[] = {
+	[TARGET_OBSERVATION_ID] = {"obs_id", InvalidOid},
+	[TARGET_RANK] = {"rank", INT4OID},
+	[TARGET_REFERENCE_ID] = {"ref_id", InvalidOid},
+	[TARGET_DISTANCE] = {"distance", FLOAT8OID}
 };
+
+static const TargetDefinition count_columns[] = {
+	[TARGET_OBSERVATION_ID] = {"obs_id", InvalidOid},
+	[TARGET_RANK] = {"rank", INT4OID},
+	{"radius", FLOAT8OID},
+	{"count", INT8OID},
+	{"sums", FLOAT8ARRAYOID}
+};
+
+StaticAssertDecl(lengthof(pair_columns) <= TARGET_COLUMNS_MAX && lengthof(count_columns) <= TARGET_COLUMNS_MAX,
+				 "a target has too many columns");
 
 static const PointColumn *
 id_column(const GeonnJoin *join, TargetColumn column)
@@ -402,33 +441,34 @@ id_column(const GeonnJoin *join, TargetColumn column)
 TupleDesc
 geonn_cache_row_type(const GeonnJoin *join)
 {
-	TupleDesc	type = CreateTemplateTupleDesc(TARGET_COLUMNS);
+	bool		counts = join->question.radii > 0;
+	const TargetDefinition *columns = counts ? count_columns : pair_columns;
+	int			count = counts ? lengthof(count_columns) : lengthof(pair_columns);
+	TupleDesc	type = CreateTemplateTupleDesc(count);
 
-	for (int i = 0; i < TARGET_COLUMNS; i++)
+	for (int i = 0; i < count; i++)
 	{
 		AttrNumber	number = (AttrNumber) (i + 1);
 
-		if (i == TARGET_OBSERVATION_ID || i == TARGET_REFERENCE_ID)
+		if (!OidIsValid(columns[i].type))
 		{
 			const PointColumn *id = id_column(join, i);
 
-			TupleDescInitEntry(type, number, target_names[i], id->type,
-							   geonn_declared_typmod(id), 0);
+			TupleDescInitEntry(type, number, columns[i].name, id->type, geonn_declared_typmod(id), 0);
 			TupleDescInitEntryCollation(type, number, id->collation);
 		}
 		else
-			TupleDescInitEntry(type, number, target_names[i],
-							   i == TARGET_RANK ? INT4OID : FLOAT8OID, -1, 0);
+			TupleDescInitEntry(type, number, columns[i].name, columns[i].type, -1, 0);
 	}
 	TupleDescFinalize(type);
 	return BlessTupleDesc(type);
 }
 
 void
-geonn_target_attributes(Oid target, AttrNumber *attributes)
+geonn_target_attributes(Oid target, TupleDesc row_type, AttrNumber *attributes)
 {
-	for (int i = 0; i < TARGET_COLUMNS; i++)
-		attributes[i] = get_attnum(target, target_names[i]);
+	for (int i = 0; i < row_type->natts; i++)
+		attributes[i] = get_attnum(target, NameStr(TupleDescAttr(row_type, i)->attname));
 }
 
 char *
@@ -438,11 +478,11 @@ geonn_cache_definitions(const GeonnJoin *join)
 	StringInfoData text;
 
 	initStringInfo(&text);
-	for (int i = 0; i < TARGET_COLUMNS; i++)
+	for (int i = 0; i < type->natts; i++)
 	{
 		Form_pg_attribute column = TupleDescAttr(type, i);
 
-		appendStringInfo(&text, "%s%s %s", i > 0 ? ", " : "", target_names[i],
+		appendStringInfo(&text, "%s%s %s", i > 0 ? ", " : "", NameStr(column->attname),
 						 geonn_type_sql(column->atttypid, column->atttypmod, column->attcollation));
 		/* else ADD PRIMARY KEY would first scan all rows for NULLs */
 		if (i == TARGET_OBSERVATION_ID || i == TARGET_RANK)

@@ -9,7 +9,10 @@
 #include "cache/catalog.h"
 #include "join/arguments.h"
 
-/* the columns of a target, in this order */
+/*
+ * The first columns of a target.  One of counts has the number of the radius as rank, from 1 on, and then radius, count and
+ * sums in place of the last two.
+ */
 typedef enum TargetColumn
 {
 	TARGET_OBSERVATION_ID,
@@ -18,11 +21,12 @@ typedef enum TargetColumn
 	TARGET_DISTANCE
 } TargetColumn;
 
-#define TARGET_COLUMNS 4
+/* the greatest number of columns of a target */
+#define TARGET_COLUMNS_MAX 5
 
 /*
- * The JSON object that a cache keeps of the values, [geonn_argument_count], with which it is made.  If they
- * have a radius, sets the arguments of k to NULL; raises an error if these are not the defaults.
+ * The JSON object that a cache keeps of the values, [geonn_argument_count], with which it is made.  Sets the arguments of
+ * other questions than the cache's to NULL; raises an error if these are not the defaults.
  */
 extern Jsonb *geonn_keep_arguments(NullableDatum *values);
 
@@ -45,8 +49,8 @@ extern GeonnJoin *geonn_cache_join_again(const GeonnCache *cache);
 extern TupleDesc geonn_cache_row_type(const GeonnJoin *join);
 extern char *geonn_cache_definitions(const GeonnJoin *join);
 
-/* The attribute numbers of these columns in a target, [TARGET_COLUMNS]. */
-extern void geonn_target_attributes(Oid target, AttrNumber *attributes);
+/* The attribute numbers of the columns of a row type in a target, [row_type->natts]. */
+extern void geonn_target_attributes(Oid target, TupleDesc row_type, AttrNumber *attributes);
 
 /* Raise an error unless the observations' ids can be part of a primary key. */
 extern void geonn_cache_check_ids(const GeonnJoin *join);

@@ -343,18 +343,18 @@ watch(void *state, const PointRow *row, bool will_send)
 }
 
 /*
- * Set the reach of an observation by its last row so far.
+ * Set the reach of an observation of which k neighbours are asked for, by its last row so far.
  */
 static void
 set_reach(BaselineBuild *build, const GeonnSearch *search, const Datum *values, const bool *nulls)
 {
 	uint64		number = geonn_search_number(search);
 
-	if (number == GEONN_NOT_SENT || nulls[TARGET_DISTANCE])
+	if (build->question->k == 0 || number == GEONN_NOT_SENT || nulls[TARGET_DISTANCE])
 		return;
 	if (number >= build->searched)
 		elog(ERROR, "a row is of no observation that was searched for");
-	if (build->question->k > 0 && (uint64) DatumGetInt32(values[TARGET_RANK]) >= build->question->k)
+	if ((uint64) DatumGetInt32(values[TARGET_RANK]) >= build->question->k)
 		build->reaches[number] = geonn_rounded_up(DatumGetFloat8(values[TARGET_DISTANCE]));
 }
 
@@ -368,8 +368,8 @@ search_fully(FullSearch *full)
 	GeonnJoin	join = *full->join;
 	GeonnSearch *search;
 	GeonnReport report;
-	Datum		values[TARGET_COLUMNS];
-	bool		nulls[TARGET_COLUMNS];
+	Datum		values[TARGET_COLUMNS_MAX];
+	bool		nulls[TARGET_COLUMNS_MAX];
 	uint64		rows = 0;
 	MemoryContext former;
 
@@ -412,7 +412,7 @@ typedef struct Filling
 	TupleTableSlot *slots[ROWS_A_FILL];
 	int			count;
 	TupleDesc	row_type;
-	AttrNumber	attributes[TARGET_COLUMNS];
+	AttrNumber	attributes[TARGET_COLUMNS_MAX];
 	MemoryContext row_context;	/* has the values of these rows */
 } Filling;
 
@@ -436,7 +436,7 @@ fill_row(void *state, const Datum *values, const bool *nulls)
 
 	/* dropped columns are NULL */
 	memset(slot->tts_isnull, true, filling->table->rd_att->natts * sizeof(bool));
-	for (int i = 0; i < TARGET_COLUMNS; i++)
+	for (int i = 0; i < filling->row_type->natts; i++)
 	{
 		Form_pg_attribute type = TupleDescAttr(filling->row_type, i);
 		int			column = filling->attributes[i] - 1;
@@ -467,8 +467,8 @@ geonn_full_fill(const GeonnCache *cache, const GeonnJoin *join, BaselineBuild *b
 	};
 	uint64		rows;
 
-	geonn_target_attributes(cache->target, filling->attributes);
 	filling->row_type = search.row_type;
+	geonn_target_attributes(cache->target, filling->row_type, filling->attributes);
 	filling->row_context = AllocSetContextCreate(CurrentMemoryContext, "geonn rows",
 												 ALLOCSET_DEFAULT_SIZES);
 	filling->table = table;
@@ -495,7 +495,7 @@ typedef struct FullCompare
 	TupleDesc	row_type;
 	GeonnRunResult *result;
 	IdHash		id_hash;
-	BaselineType types[TARGET_COLUMNS];
+	BaselineType types[TARGET_COLUMNS_MAX];
 	uint64		key[2];			/* the secret key of the rows' hashes */
 	Bag		   *bags;			/* [PARTITIONS]: the rows of the search, less those of the table */
 	bool	   *differs;		/* [PARTITIONS]: its rows differ; NULL: all may differ */
@@ -517,8 +517,8 @@ hash_row(FullCompare *comparison, const Datum *values, const bool *nulls, uint64
 	StringInfo	bytes = &comparison->bytes;
 
 	resetStringInfo(bytes);
-	appendBinaryStringInfo(bytes, (const char *) nulls, TARGET_COLUMNS * sizeof(bool));
-	for (int i = 0; i < TARGET_COLUMNS; i++)
+	appendBinaryStringInfo(bytes, (const char *) nulls, comparison->row_type->natts * sizeof(bool));
+	for (int i = 0; i < comparison->row_type->natts; i++)
 	{
 		if (!nulls[i])
 			geonn_baseline_write_value(bytes, comparison->types[i], values[i]);
@@ -607,7 +607,7 @@ sort_and_merge(FullCompare *comparison, FullSearch *search)
 	comparison->merge = geonn_merge_begin(comparison->cache, comparison->row_type);
 	search->consume = sort_found;
 	rows = search_fully(search);
-	geonn_target_read(comparison->cache->target, TARGET_COLUMNS, sort_row, comparison);
+	geonn_target_read(comparison->cache->target, comparison->row_type, comparison->row_type->natts, sort_row, comparison);
 	geonn_merge_end(&comparison->merge, comparison->result);
 	return rows;
 }
@@ -625,7 +625,8 @@ compare_bags(FullCompare *comparison, FullSearch *search)
 	comparison->bags = palloc0(PARTITIONS * sizeof(Bag));
 	search->consume = add_found;
 	rows = search_fully(search);
-	geonn_target_read(comparison->cache->target, TARGET_COLUMNS, remove_row, comparison);
+	geonn_target_read(comparison->cache->target, comparison->row_type, comparison->row_type->natts, remove_row,
+					  comparison);
 	if (find_different(comparison))
 	{
 		search->build = NULL;
@@ -653,7 +654,7 @@ geonn_full_update(const GeonnCache *cache, const GeonnJoin *join, TupleDesc row_
 		.state = &comparison
 	};
 
-	for (int i = 0; i < TARGET_COLUMNS; i++)
+	for (int i = 0; i < row_type->natts; i++)
 	{
 		Form_pg_attribute column = TupleDescAttr(row_type, i);
 

@@ -182,7 +182,7 @@ sign_target(StringInfo text, Oid target, TupleDesc row_type)
 		elog(ERROR, "cache lookup failed for relation %u", target);
 	appendStringInfo(text, " %u", ((Form_pg_class) GETSTRUCT(row))->relfilenode);
 	ReleaseSysCache(row);
-	for (int i = 0; i < TARGET_COLUMNS; i++)
+	for (int i = 0; i < row_type->natts; i++)
 		appendStringInfo(text, " %d",
 						 get_attnum(target, NameStr(TupleDescAttr(row_type, i)->attname)));
 }
@@ -268,6 +268,8 @@ signature_of(const GeonnCache *cache, const GeonnJoin *join, bool *noticed)
 			sign_column(&text, &source->columns[COLUMN_RADIUS]);
 		for (int i = 0; i < source->window_count; i++)
 			sign_column(&text, &source->windows[i]);
+		for (int i = 0; i < source->weight_count; i++)
+			sign_column(&text, &source->weights[i]);
 	}
 	sign_target(&text, cache->target, geonn_cache_row_type(join));
 	*noticed = sign_triggers(&text, cache);

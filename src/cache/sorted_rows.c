@@ -50,7 +50,7 @@ struct SortedRows
 	bool		sorted;
 
 	/* the present row, until the next one is asked for */
-	const Datum *values;		/* [TARGET_COLUMNS] */
+	const Datum *values;		/* [row_type->natts] */
 	const bool *nulls;
 	ItemPointer tid;			/* the row's TID in the table; NULL: it is not from the table */
 	MemoryContext id_context;	/* has the id of the row before */
@@ -92,10 +92,10 @@ geonn_id_hash(const IdHash *hash, Datum id)
 }
 
 void
-geonn_target_read(Oid target, int columns, TargetVisitor visit, void *state)
+geonn_target_read(Oid target, TupleDesc row_type, int columns, TargetVisitor visit, void *state)
 {
 	Relation	relation = table_open(target, AccessShareLock);
-	AttrNumber	attributes[TARGET_COLUMNS];
+	AttrNumber	attributes[TARGET_COLUMNS_MAX];
 	PlainTable	table = {target, attributes};
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "geonn row",
 												  ALLOCSET_DEFAULT_SIZES);
@@ -104,7 +104,7 @@ geonn_target_read(Oid target, int columns, TargetVisitor visit, void *state)
 	bool	   *nulls;
 	int			count;
 
-	geonn_target_attributes(target, attributes);
+	geonn_target_attributes(target, row_type, attributes);
 	reader = geonn_table_reader_begin(list_make1(&table), columns, GetActiveSnapshot());
 	while ((count = geonn_table_reader_next(reader, &values, &nulls)) > 0)
 	{
@@ -166,12 +166,13 @@ void
 geonn_sorted_rows_add(SortedRows *rows, ItemPointer tid, const Datum *values, const bool *nulls)
 {
 	TupleTableSlot *slot = rows->write_slot;
+	int			columns = rows->row_type->natts;
 
 	ExecClearTuple(slot);
-	memcpy(slot->tts_values, values, TARGET_COLUMNS * sizeof(Datum));
-	memcpy(slot->tts_isnull, nulls, TARGET_COLUMNS * sizeof(bool));
-	slot->tts_values[TARGET_TID] = PointerGetDatum(tid);
-	slot->tts_isnull[TARGET_TID] = tid == NULL;
+	memcpy(slot->tts_values, values, columns * sizeof(Datum));
+	memcpy(slot->tts_isnull, nulls, columns * sizeof(bool));
+	slot->tts_values[columns] = PointerGetDatum(tid);
+	slot->tts_isnull[columns] = tid == NULL;
 	ExecStoreVirtualTuple(slot);
 	tuplesort_puttupleslot(rows->sort, slot);
 }
@@ -216,8 +217,8 @@ next_row(SortedRows *rows)
 	slot_getallattrs(slot);
 	rows->values = slot->tts_values;
 	rows->nulls = slot->tts_isnull;
-	rows->tid = slot->tts_isnull[TARGET_TID] ? NULL :
-		(ItemPointer) DatumGetPointer(slot->tts_values[TARGET_TID]);
+	rows->tid = slot->tts_isnull[rows->row_type->natts] ? NULL :
+		(ItemPointer) DatumGetPointer(slot->tts_values[rows->row_type->natts]);
 	return true;
 }
 
@@ -262,7 +263,7 @@ geonn_target_check_unique(const GeonnCache *cache, TupleDesc row_type)
 {
 	SortedRows *rows = create_sort(row_type, maintenance_work_mem);
 
-	geonn_target_read(cache->target, TARGET_COLUMNS, add_table_row, rows);
+	geonn_target_read(cache->target, row_type, row_type->natts, add_table_row, rows);
 	while (next_unique(rows, cache))
 		;
 	end_sort(rows);
@@ -287,7 +288,7 @@ geonn_merge_begin(const GeonnCache *cache, TupleDesc row_type)
 static bool
 is_same_row(const SortedRows *rows, const SortedRows *others)
 {
-	for (int i = 0; i < TARGET_COLUMNS; i++)
+	for (int i = 0; i < rows->row_type->natts; i++)
 	{
 		Form_pg_attribute column = TupleDescAttr(rows->row_type, i);
 
@@ -373,8 +374,9 @@ has_same_id(const IdHash *hash, Datum id, Datum other)
 struct TargetRows
 {
 	const GeonnCache *cache;
+	TupleDesc	row_type;
 	IdHash		id_hash;
-	AttrNumber	attributes[TARGET_COLUMNS];
+	AttrNumber	attributes[TARGET_COLUMNS_MAX];
 	ids_hash   *ids;
 	SortedRows *in_table;		/* gets the rows that are found */
 };
@@ -385,8 +387,9 @@ geonn_target_rows_create(const GeonnCache *cache, TupleDesc row_type, uint64 exp
 	TargetRows *rows = palloc0(sizeof(TargetRows));
 
 	rows->cache = cache;
+	rows->row_type = row_type;
 	rows->id_hash = geonn_id_hash_of(TupleDescAttr(row_type, TARGET_OBSERVATION_ID));
-	geonn_target_attributes(cache->target, rows->attributes);
+	geonn_target_attributes(cache->target, row_type, rows->attributes);
 	rows->ids = ids_create(CurrentMemoryContext, (uint32) Min(expected, PG_INT32_MAX), &rows->id_hash);
 	return rows;
 }
@@ -410,12 +413,12 @@ geonn_target_rows_expect(TargetRows *rows, Datum id, bool is_searched, bool may_
 static void
 take_row(const TargetRows *rows, const KnownId *known, TupleTableSlot *slot)
 {
-	Datum		values[TARGET_COLUMNS];
-	bool		nulls[TARGET_COLUMNS];
+	Datum		values[TARGET_COLUMNS_MAX];
+	bool		nulls[TARGET_COLUMNS_MAX];
 
 	if (known->is_repeated || !known->may_be_there)
 		geonn_cache_raise_duplicate(rows->cache, rows->id_hash.id->atttypid, known->id);
-	for (int i = 0; i < TARGET_COLUMNS; i++)
+	for (int i = 0; i < rows->row_type->natts; i++)
 		values[i] = slot_getattr(slot, rows->attributes[i], &nulls[i]);
 	geonn_sorted_rows_add(rows->in_table, &slot->tts_tid, values, nulls);
 }
@@ -522,7 +525,7 @@ geonn_target_rows_read(TargetRows *rows, SortedRows *in_table)
 	relation = table_open(rows->cache->target, AccessShareLock);
 	index = rows->ids->members > RelationGetNumberOfBlocks(relation) ? NULL : open_key(rows);
 	if (index == NULL)
-		geonn_target_read(rows->cache->target, TARGET_OBSERVATION_ID + 1, look_up_row, rows);
+		geonn_target_read(rows->cache->target, rows->row_type, TARGET_OBSERVATION_ID + 1, look_up_row, rows);
 	else
 	{
 		read_by_key(rows, relation, index);

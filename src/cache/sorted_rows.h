@@ -41,7 +41,7 @@ typedef struct SortedRows SortedRows;
  */
 typedef void (*TargetVisitor) (void *state, const Datum *values, const bool *nulls, TableReader *reader,
 							   int row);
-extern void geonn_target_read(Oid target, int columns, TargetVisitor visit, void *state);
+extern void geonn_target_read(Oid target, TupleDesc row_type, int columns, TargetVisitor visit, void *state);
 
 /* Add a row, whose id is not NULL. tid is NULL if the row is not from the table. */
 extern void geonn_sorted_rows_add(SortedRows *rows, ItemPointer tid, const Datum *values,

@@ -84,7 +84,7 @@ geonn_target_check(const GeonnCache *cache, TupleDesc row_type)
 	Oid			constraint;
 
 	check_plain(cache);
-	for (int i = 0; i < TARGET_COLUMNS; i++)
+	for (int i = 0; i < row_type->natts; i++)
 	{
 		Form_pg_attribute expected = TupleDescAttr(row_type, i);
 		AttrNumber	number = get_attnum(cache->target, NameStr(expected->attname));
@@ -150,15 +150,15 @@ columns(const GeonnReplacement *replacement)
 {
 	TupleDesc	expected = geonn_cache_row_type(replacement->join);
 	TupleDesc	table = RelationGetDescr(replacement->target);
-	AttrNumber	attributes[TARGET_COLUMNS];
+	AttrNumber	attributes[TARGET_COLUMNS_MAX];
 	int			known = 0;
 
-	geonn_target_attributes(replacement->cache->target, attributes);
+	geonn_target_attributes(replacement->cache->target, expected, attributes);
 	for (int i = 0; i < table->natts; i++)
 	{
 		Form_pg_attribute column = TupleDescAttr(table, i);
 
-		for (int j = 0; j < TARGET_COLUMNS && !column->attisdropped; j++)
+		for (int j = 0; j < expected->natts && !column->attisdropped; j++)
 		{
 			Form_pg_attribute wanted = TupleDescAttr(expected, j);
 
@@ -366,23 +366,6 @@ geonn_find_hindrance(const GeonnReplacement *replacement, const char **remedy)
 
 /* ---- differences ---- */
 
-/*
- * One statement for each kind of difference, with %s for the table's name.  After a TID scan has waited for a
- * transaction that changed the row, it does not check the TID again: the second condition does, and skips the
- * row.
- */
-static const char *const statements[ROW_CHANGES] = {
-	[ROW_DELETED] = "DELETE FROM ONLY %s AS t USING difference AS n"
-	" WHERE t.ctid OPERATOR(pg_catalog.=) n.tid"
-	" AND (t.ctid OPERATOR(pg_catalog.=) n.tid) IS TRUE",
-	[ROW_UPDATED] = "UPDATE ONLY %s AS t SET obs_id = n.obs_id, rank = n.rank, ref_id = n.ref_id,"
-	" distance = n.distance FROM difference AS n"
-	" WHERE t.ctid OPERATOR(pg_catalog.=) n.tid"
-	" AND (t.ctid OPERATOR(pg_catalog.=) n.tid) IS TRUE",
-	[ROW_INSERTED] = ("INSERT INTO %s (obs_id, rank, ref_id, distance)"
-					  " SELECT n.obs_id, n.rank, n.ref_id, n.distance FROM difference AS n")
-};
-
 struct GeonnDifference
 {
 	const GeonnCache *cache;
@@ -395,11 +378,11 @@ struct GeonnDifference
 TupleDesc
 geonn_target_type(TupleDesc row_type)
 {
-	TupleDesc	type = CreateTemplateTupleDesc(TARGET_COLUMNS + 1);
+	TupleDesc	type = CreateTemplateTupleDesc(row_type->natts + 1);
 
-	for (int i = 0; i < TARGET_COLUMNS; i++)
+	for (int i = 0; i < row_type->natts; i++)
 		TupleDescCopyEntry(type, (AttrNumber) (i + 1), row_type, (AttrNumber) (i + 1));
-	TupleDescInitEntry(type, TARGET_TID + 1, "tid", TIDOID, -1, 0);
+	TupleDescInitEntry(type, (AttrNumber) (row_type->natts + 1), "tid", TIDOID, -1, 0);
 	TupleDescFinalize(type);
 	return type;
 }
@@ -423,16 +406,17 @@ geonn_difference_add(GeonnDifference *difference, RowChange change, ItemPointer 
 					 const Datum *values, const bool *nulls)
 {
 	MemoryContext former = MemoryContextSwitchTo(difference->context);
-	Datum		row[TARGET_COLUMNS + 1] = {0};
-	bool		row_nulls[TARGET_COLUMNS + 1];
+	int			columns = difference->type->natts - 1;
+	Datum		row[TARGET_COLUMNS_MAX + 1] = {0};
+	bool		row_nulls[TARGET_COLUMNS_MAX + 1];
 
-	row[TARGET_TID] = PointerGetDatum(tid);
+	row[columns] = PointerGetDatum(tid);
 	memset(row_nulls, true, sizeof(row_nulls));
-	row_nulls[TARGET_TID] = tid == NULL;
+	row_nulls[columns] = tid == NULL;
 	if (change != ROW_DELETED)
 	{
-		memcpy(row, values, TARGET_COLUMNS * sizeof(Datum));
-		memcpy(row_nulls, nulls, TARGET_COLUMNS * sizeof(bool));
+		memcpy(row, values, columns * sizeof(Datum));
+		memcpy(row_nulls, nulls, columns * sizeof(bool));
 	}
 	tuplestore_putvalues(difference->stores[change], difference->type, row, row_nulls);
 	difference->counts[change]++;
@@ -440,6 +424,52 @@ geonn_difference_add(GeonnDifference *difference, RowChange change, ItemPointer 
 }
 
 /* ---- writing ---- */
+
+/*
+ * List the difference's columns but for tid, each as its name, or as "name = n.name".
+ */
+static char *
+list_columns(const GeonnDifference *difference, const char *prefix, bool sets)
+{
+	StringInfoData text;
+
+	initStringInfo(&text);
+	for (int i = 0; i < difference->type->natts - 1; i++)
+	{
+		const char *name = NameStr(TupleDescAttr(difference->type, i)->attname);
+
+		appendStringInfoString(&text, i > 0 ? ", " : "");
+		if (sets)
+			appendStringInfo(&text, "%s = ", name);
+		appendStringInfo(&text, "%s%s", prefix, name);
+	}
+	return text.data;
+}
+
+/*
+ * The statement that writes one kind of difference.  After a TID scan has waited for a transaction that
+ * changed the row, it does not check the TID again: the second condition does, and skips the row.
+ */
+static char *
+statement_of(const GeonnDifference *difference, RowChange change)
+{
+	static const char by_tid[] = "WHERE t.ctid OPERATOR(pg_catalog.=) n.tid"
+		" AND (t.ctid OPERATOR(pg_catalog.=) n.tid) IS TRUE";
+	const char *table = geonn_cache_target_name(difference->cache);
+
+	switch (change)
+	{
+		case ROW_DELETED:
+			return psprintf("DELETE FROM ONLY %s AS t USING difference AS n %s", table, by_tid);
+		case ROW_UPDATED:
+			return psprintf("UPDATE ONLY %s AS t SET %s FROM difference AS n %s", table,
+							list_columns(difference, "n.", true), by_tid);
+		case ROW_INSERTED:
+			return psprintf("INSERT INTO %s (%s) SELECT %s FROM difference AS n", table,
+							list_columns(difference, "", false), list_columns(difference, "n.", false));
+	}
+	pg_unreachable();
+}
 
 /*
  * Plan the statement to fetch the table's rows by TID, and execute it: the planner's costs, made for disks,
@@ -587,7 +617,7 @@ write_rows(const GeonnDifference *difference, RowChange change, int64 *changed)
 		return;
 	SPI_register_relation(&relation);
 	execute_on_target(difference->cache,
-					  psprintf(statements[change], geonn_cache_target_name(difference->cache)),
+					  statement_of(difference, change),
 					  key_of_refresh(difference->cache));
 	SPI_unregister_relation(relation.md.name);
 	*changed = (int64) SPI_processed;

@@ -14,8 +14,7 @@
  */
 extern void geonn_target_check(const GeonnCache *cache, TupleDesc row_type);
 
-/* The type of a row with its TID, which is the last column, TARGET_TID. */
-#define TARGET_TID		TARGET_COLUMNS
+/* The type of a row with its TID, which is the last column. */
 extern TupleDesc geonn_target_type(TupleDesc row_type);
 
 /* what is done to a row of a target */

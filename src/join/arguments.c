@@ -89,7 +89,7 @@ compare_radii(const void *a, const void *b)
 }
 
 /*
- * The radii of a count, in rising order.
+ * The radii of a count, in rising order.  A cache has them in place of k.
  */
 static void
 read_radii(const GeonnArgument *argument, Datum value, GeonnArguments *arguments)
@@ -131,6 +131,7 @@ read_radii(const GeonnArgument *argument, Datum value, GeonnArguments *arguments
 	}
 	question->radii = (uint32) count;
 	question->max_distance = question->radius[count - 1];
+	question->k = 0;
 }
 
 static void
@@ -325,15 +326,15 @@ const GeonnArgument geonn_arguments[] = {
 	{"k", NEAREST | CACHES, GEONN_OWN_ANY | GEONN_OF_K, INT4OID, "1", "Give the number of neighbours wanted, from 1 on.", true, READ(read_k, NULL)},
 	{"max_distance", NEAREST | CACHES, GEONN_OWN_ANY | GEONN_OF_K, FLOAT8OID, "Infinity", NULL, true, READ(read_max_distance, NULL)},
 	{"radius", WITHIN | CACHES, GEONN_OWN_ANY | GEONN_OF_RADIUS, FLOAT8OID, NULL, radius_hint, true, READ(read_radius, NULL)},
-	{"radii", COUNTS, GEONN_OWN_DEFAULT, FLOAT8ARRAYOID, NULL, radii_hint, true, READ(read_radii, NULL)},
-	{"weights", COUNTS, GEONN_OWN_DEFAULT, NAMEARRAYOID, NULL, NULL, true, READ(read_weights, NULL)},
+	{"radii", COUNTS | KEPT, GEONN_OWN_DEFAULT | GEONN_OF_RADII, FLOAT8ARRAYOID, NULL, radii_hint, true, READ(read_radii, NULL)},
+	{"weights", COUNTS | KEPT, GEONN_OWN_DEFAULT | GEONN_OF_RADII, NAMEARRAYOID, NULL, NULL, true, READ(read_weights, NULL)},
 	{"metric", ALL, GEONN_OWN_ANY, TEXTOID, "sphere", word_hint, true, WORD(join.question.metric, NULL)},
 	{"by", JOINS, GEONN_OWN_DEFAULT, NAMEARRAYOID, NULL, NULL, true, READ(read_by, NULL)},
 	{"differs", JOINS, GEONN_OWN_DEFAULT, NAMEARRAYOID, NULL, NULL, true, READ(read_differs, NULL)},
 	{"overlaps", ALL, GEONN_OWN_DEFAULT, NAMEARRAYOID, NULL, NULL, true, READ(read_overlaps, NULL)},
 	{"windows", POINTS, GEONN_OWN_ANY, ANYCOMPATIBLEARRAYOID, NULL, NULL, false, KEEP(arguments.windows)},
 	{"exclude_self", JOINS, GEONN_OWN_DEFAULT, BOOLOID, "f", flag_hint, true, KEEP(join.exclude_self)},
-	{"keep_unmatched", ALL & ~COUNTS, GEONN_OWN_ANY, BOOLOID, "f", flag_hint, true, KEEP(join.keep_unmatched)},
+	{"keep_unmatched", ALL & ~COUNTS, GEONN_OWN_ANY | GEONN_OF_K | GEONN_OF_RADIUS, BOOLOID, "f", flag_hint, true, KEEP(join.keep_unmatched)},
 	{"ties", NEAREST | CACHES, GEONN_OWN_ANY | GEONN_OF_K, TEXTOID, "first", word_hint, true, READ(read_ties, ties_words)},
 	{"invalid", ALL, GEONN_OWN_DEFAULT, TEXTOID, "skip", word_hint, true, WORD(join.invalid, invalid_words)},
 	{"options", ALL, GEONN_OWN_ANY, JSONBOID, "{}", "Give an object, as in '{}'.", true, READ(read_options, NULL)},
@@ -362,16 +363,10 @@ geonn_argument_has(const GeonnArgument *argument, GeonnFunction function)
 	return (argument->functions & BIT(function)) != 0;
 }
 
-bool
-geonn_argument_of_k(const GeonnArgument *argument)
+int
+geonn_argument_questions(const GeonnArgument *argument)
 {
-	return (argument->traits & GEONN_OF_K) != 0;
-}
-
-bool
-geonn_argument_of_radius(const GeonnArgument *argument)
-{
-	return (argument->traits & GEONN_OF_RADIUS) != 0;
+	return argument->traits & GEONN_OF_QUESTIONS;
 }
 
 /* functions, with example observations for hints */
@@ -530,8 +525,9 @@ geonn_arguments_called(FunctionCallInfo fcinfo, GeonnFunction function)
 		else
 			continue;
 
-		/* radius may be NULL: caches and shards then have k, joins may have radius columns */
-		if (values[i].isnull && argument->hint != NULL && !geonn_argument_of_radius(argument))
+		/* radius and a cache's radii may be NULL: caches and shards then have k, joins may have radius columns */
+		if (values[i].isnull && argument->hint != NULL && geonn_argument_questions(argument) != GEONN_OF_RADIUS &&
+			!((BIT(function) & KEPT) != 0 && geonn_argument_questions(argument) == GEONN_OF_RADII))
 			raise_null(function, argument);
 	}
 	return values;
@@ -575,16 +571,26 @@ geonn_argument_is_default(const GeonnArgument *argument, NullableDatum value)
 }
 
 const GeonnArgument *
-geonn_arguments_of_one_question(NullableDatum *values)
+geonn_arguments_of_one_question(NullableDatum *values, const char **question)
 {
 	const GeonnArgument *excluded = NULL;
-	bool		has_radius = false;
+	int			asked = GEONN_OF_K;
 
+	*question = "k";
 	for (int i = 0; i < ARGUMENTS; i++)
-		has_radius |= geonn_argument_of_radius(&geonn_arguments[i]) && !values[i].isnull;
-	for (int i = 0; i < ARGUMENTS && has_radius; i++)
 	{
-		if (!geonn_argument_of_k(&geonn_arguments[i]))
+		const GeonnArgument *argument = &geonn_arguments[i];
+
+		if (values[i].isnull || (strcmp(argument->name, "radius") != 0 && strcmp(argument->name, "radii") != 0))
+			continue;
+		*question = argument->name;
+		asked = geonn_argument_questions(argument);
+	}
+	for (int i = 0; i < ARGUMENTS; i++)
+	{
+		int			questions = geonn_argument_questions(&geonn_arguments[i]);
+
+		if (questions == 0 || (questions & asked) != 0)
 			continue;
 		if (excluded == NULL && !geonn_argument_is_default(&geonn_arguments[i], values[i]))
 			excluded = &geonn_arguments[i];
@@ -627,7 +633,7 @@ geonn_arguments_read(GeonnFunction function, const NullableDatum *values)
 			continue;
 		if (value.isnull)
 			value = standard_value(argument);
-		if (value.isnull && (BIT(function) & WITHIN) != 0 && geonn_argument_of_radius(argument))
+		if (value.isnull && (BIT(function) & WITHIN) != 0 && geonn_argument_questions(argument) == GEONN_OF_RADIUS)
 			missing_radius = argument;
 		if (value.isnull)
 			continue;

@@ -86,10 +86,13 @@ typedef enum GeonnArgumentTrait
 	GEONN_OWN_ANY = 1 << 0,
 	GEONN_OWN_DEFAULT = 1 << 1,	/* it honours the default alone */
 
-	/* caches and shards have the argument only if they ask for the k nearest references */
-	GEONN_OF_K = 1 << 2,
-	GEONN_OF_RADIUS = 1 << 3	/* only if they ask for all references within a radius */
+	/* caches and shards have the argument only if they ask one of these questions; without any bit, they always have it */
+	GEONN_OF_K = 1 << 2,		/* for the k nearest references */
+	GEONN_OF_RADIUS = 1 << 3,	/* for all references within a radius */
+	GEONN_OF_RADII = 1 << 4		/* for how many are within radii */
 } GeonnArgumentTrait;
+
+#define GEONN_OF_QUESTIONS	(GEONN_OF_K | GEONN_OF_RADIUS | GEONN_OF_RADII)
 
 /* a row of the table: one argument of one or more functions */
 typedef struct GeonnArgument GeonnArgument;
@@ -121,20 +124,20 @@ extern const int geonn_argument_count;
 extern bool geonn_argument_has(const GeonnArgument *argument, GeonnFunction function);
 
 /*
- * Caches and shards ask for the k nearest references, or for all within a radius.  Does the argument
- * belong to the first question alone, or to the second alone?
+ * Caches and shards ask for the k nearest references, or for all within a radius; caches may also ask how many are
+ * within radii.  The bits GEONN_OF_... of the questions to which the argument belongs; 0: to all.
  */
-extern bool geonn_argument_of_k(const GeonnArgument *argument);
-extern bool geonn_argument_of_radius(const GeonnArgument *argument);
+extern int	geonn_argument_questions(const GeonnArgument *argument);
 
 /* Is the value the argument's default, or a NULL that means it? */
 extern bool geonn_argument_is_default(const GeonnArgument *argument, NullableDatum value);
 
 /*
- * If the values of a cache or of shards have a radius, set those of the arguments for k to NULL.  Returns the
- * first of these arguments that was not the default; NULL: none.
+ * Find which question the values of a cache or of shards ask: *question becomes "radii", "radius" or "k".  Sets the values
+ * of arguments that belong to other questions alone to NULL.  Returns the first of these that was not the default; NULL:
+ * none.
  */
-extern const GeonnArgument *geonn_arguments_of_one_question(NullableDatum *values);
+extern const GeonnArgument *geonn_arguments_of_one_question(NullableDatum *values, const char **question);
 
 /*
  * The values that the function is called with, [geonn_argument_count], in the current memory

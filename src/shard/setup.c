@@ -74,12 +74,13 @@ static GeonnArguments *
 read_arguments(FunctionCallInfo fcinfo)
 {
 	NullableDatum *values = geonn_arguments_called(fcinfo, GEONN_SHARD_DDL);
-	const GeonnArgument *excluded = geonn_arguments_of_one_question(values);
+	const char *question;
+	const GeonnArgument *excluded = geonn_arguments_of_one_question(values, &question);
 
 	if (excluded != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("radius is given together with %s", excluded->name),
+				 errmsg("%s is given together with %s", question, excluded->name),
 				 errdetail("A view has all references within radius, or the k nearest ones."),
 				 errhint("For the k nearest ones up to a distance, give k and max_distance without radius.")));
 	return geonn_arguments_read(GEONN_SHARD_DDL, values);

@@ -1,7 +1,7 @@
 
 # A table that is refreshed by what has changed is what a search for everything
 # returns, to the byte: at each of many steps, in which points come, move, go, change
-# their groups, their windows and radiuses, become invalid, are stored in another order and are left alone, for caches
+# their groups, their windows, radiuses and weights, become invalid, are stored in another order and are left alone, for caches
 # that ask all kinds of questions, and update or replace their tables, with ids of many types:
 # arrays, composites, domains over these, and such as are equal and have other bytes.
 #
@@ -43,6 +43,12 @@ my %call = (
 	reached => q{geonn_nearest('obs', 'ref', k => 3, options => '{"obs_radius": "metres", "ref_radius": "metres"}'},
 	reached_within => q{geonn_within('obs', 'ref', radius => 'Infinity', overlaps => '{seen}', options => '{"obs_radius": "metres"}'},
 	delivered => q{geonn_within('obs', 'ref', radius => 2e6, metric => 'spheroid', keep_unmatched => true, options => '{"ref_radius": "metres"}'},
+	counted => q{geonn_within_count('obs', 'ref', radii => '{2e6, 5e5}', weights => '{size, id}'},
+	counted_others => q{geonn_within_count('obs', 'obs', radii => '{0, 3e6}', weights => '{size}', exclude_self => true},
+	counted_zones => q{geonn_within_count('obs', 'ref', radii => '{1e6}', by => '{zone}'},
+	counted_rivals => q{geonn_within_count('obs', 'ref', radii => '{4e6}', weights => '{size}', differs => '{zone}', metric => 'spheroid'},
+	counted_reached => q{geonn_within_count('obs', 'ref', radii => '{Infinity, 1e6}', weights => '{size}', overlaps => '{seen}', options => '{"obs_radius": "metres", "ref_radius": "metres"}'},
+	counted_named => q{geonn_within_count('obs_named', 'ref', radii => '{1e6, 3e6}', weights => '{size}'},
 	named => q{geonn_nearest('obs_named', 'ref_named', k => 3, by => '{zone}', keep_unmatched => true},
 );
 
@@ -69,22 +75,25 @@ my @changes = (
 	"UPDATE ref SET (lat, lon) = (SELECT $place WHERE ref.id IS NOT NULL) WHERE random() < 0.02",
 	"UPDATE ref SET lat = lat + 0.0001 WHERE random() < 0.05",
 	"UPDATE ref SET (lat, lon) = (SELECT $place WHERE ref.id IS NOT NULL) WHERE random() < 0.4",
-	"INSERT INTO ref SELECT nextval('ids'), $place, $zone, random_window(), random_radius() FROM generate_series(1, 3)",
+	"INSERT INTO ref SELECT nextval('ids'), $place, $zone, random_window(), random_radius(), random_size() FROM generate_series(1, 3)",
 	"DELETE FROM ref WHERE random() < 0.02",
 	"UPDATE ref SET zone = $zone WHERE random() < 0.02",
 	"UPDATE ref SET seen = random_window() WHERE random() < 0.02",
 	"UPDATE ref SET metres = random_radius() WHERE random() < 0.02",
+	"UPDATE ref SET size = random_size() WHERE random() < 0.02",
+	"UPDATE ref SET size = random_size() WHERE random() < 0.3",
 	"UPDATE ref SET lat = NULL WHERE random() < 0.01",
 	"UPDATE ref SET lat = 'NaN' WHERE random() < 0.01",
 	"UPDATE ref SET id = nextval('ids') WHERE random() < 0.02",
 	# observations
 	"UPDATE obs SET (lat, lon) = (SELECT $place WHERE obs.id IS NOT NULL) WHERE random() < 0.02",
 	"UPDATE obs SET (lat, lon) = (SELECT $place WHERE obs.id IS NOT NULL) WHERE random() < 0.3",
-	"INSERT INTO obs SELECT nextval('ids'), $place, $zone, random_window(), random_radius() FROM generate_series(1, 20)",
+	"INSERT INTO obs SELECT nextval('ids'), $place, $zone, random_window(), random_radius(), random_size() FROM generate_series(1, 20)",
 	"DELETE FROM obs WHERE random() < 0.02",
 	"UPDATE obs SET zone = $zone WHERE random() < 0.02",
 	"UPDATE obs SET seen = random_window() WHERE random() < 0.02",
 	"UPDATE obs SET metres = random_radius() WHERE random() < 0.02",
+	"UPDATE obs SET size = random_size() WHERE random() < 0.02",
 	"UPDATE obs SET lon = 999 WHERE random() < 0.01",
 	"UPDATE obs SET lat = NULL WHERE random() < 0.01",
 	"UPDATE obs SET id = nextval('ids') WHERE random() < 0.02",
@@ -98,6 +107,7 @@ my @changes = (
 	# another session changes a table
 	"UPDATE five SET distance = distance + 1 WHERE random() < 0.01",
 	"DELETE FROM kept WHERE random() < 0.01",
+	"UPDATE counted SET sums = NULL, count = count + 1 WHERE random() < 0.01",
 	"TRUNCATE nearest");
 
 # rarely
@@ -111,6 +121,8 @@ my @upheavals = (
 	# the same rows in another order
 	"CREATE TEMP TABLE other AS TABLE ref; TRUNCATE ref; INSERT INTO ref SELECT * FROM other ORDER BY random(); DROP TABLE other",
 	"CREATE TEMP TABLE other AS TABLE ref; TRUNCATE ref; INSERT INTO ref SELECT * FROM other ORDER BY id DESC; DROP TABLE other",
+	"SELECT geonn_cache_alter('counted', '{\"radii\": [1e6, 2e6, 3e6], \"weights\": null}');
+		SELECT geonn_cache_alter('counted', '{\"radii\": [2e6, 5e5], \"weights\": [\"size\", \"id\"]}')",
 	"SELECT geonn_cache_alter('five', '{\"k\": 4}'); SELECT geonn_cache_alter('five', '{\"k\": 5}')",
 	"SELECT geonn_cache_alter(name, jsonb_build_object('replace', (ARRAY['auto', 'never', 'always'])[1 + floor(random() * 3)::int]))
 		FROM geonn_caches WHERE random() < 0.5",
@@ -126,14 +138,14 @@ sub pick
 	return $_[rand @_];
 }
 
-my $fill = "INSERT INTO obs SELECT nextval('ids'), $place, $zone, random_window(), random_radius() FROM generate_series(1, 1000);
-	INSERT INTO ref SELECT nextval('ids'), $place, $zone, random_window(), random_radius() FROM generate_series(1, 150);\n";
+my $fill = "INSERT INTO obs SELECT nextval('ids'), $place, $zone, random_window(), random_radius(), random_size() FROM generate_series(1, 1000);
+	INSERT INTO ref SELECT nextval('ids'), $place, $zone, random_window(), random_radius(), random_size() FROM generate_series(1, 150);\n";
 
 my $script = qq{
 	SELECT setseed(@{[rand]});
 	CREATE SEQUENCE ids;
 	CREATE TABLE obs (id bigint PRIMARY KEY, lat double precision, lon double precision, zone text,
-		seen int8range, metres double precision);
+		seen int8range, metres double precision, size double precision);
 	CREATE TABLE ref (LIKE obs INCLUDING ALL);
 	CREATE FUNCTION random_window() RETURNS int8range VOLATILE LANGUAGE sql AS \$\$
 		SELECT CASE WHEN random() < 0.05 THEN NULL WHEN random() < 0.05 THEN 'empty'
@@ -143,6 +155,10 @@ my $script = qq{
 	CREATE FUNCTION random_radius() RETURNS double precision VOLATILE LANGUAGE sql AS \$\$
 		SELECT CASE WHEN random() < 0.1 THEN NULL WHEN random() < 0.05 THEN -1 WHEN random() < 0.05 THEN 'NaN'
 			WHEN random() < 0.05 THEN 0 WHEN random() < 0.05 THEN 'Infinity' ELSE random() * 3e6 END
+	\$\$;
+	CREATE FUNCTION random_size() RETURNS double precision VOLATILE LANGUAGE sql AS \$\$
+		SELECT CASE WHEN random() < 0.1 THEN NULL WHEN random() < 0.1 THEN 0 WHEN random() < 0.05 THEN 1e300
+			WHEN random() < 0.05 THEN -1e300 ELSE round((random() * 1000 - 200)::numeric, 1) END
 	\$\$;
 	CREATE VIEW obs_moment AS SELECT id, lat, lon, lower(seen) AS seen FROM obs;
 	CREATE VIEW obs_named AS SELECT 'observation ' || id AS id, lat, lon, zone FROM obs;
@@ -180,7 +196,7 @@ foreach my $step (1 .. $steps)
 
 		next if rand() < 0.1;
 		$script .= "CALL geonn_refresh('$name', '$mode');
-			WITH now AS MATERIALIZED (SELECT n.obs_id, n.rank, n.ref_id, n.distance
+			WITH now AS MATERIALIZED (SELECT n.*
 				FROM $call{$name}, row_type => NULL::$name) n)
 			SELECT 'step $step, $name, $mode: ' || count(*) || ' differences'
 			FROM (SELECT obs_id, rank, t FROM $name t) t FULL JOIN now n ON t.obs_id = n.obs_id AND t.rank = n.rank
