@@ -65,6 +65,15 @@
  *	   which are invisible before and after their transaction has ended.  Locks of rows do not count as deletions.
  *	   Freezing puts for a transaction that it had ended, and is recorded.
  *
+ *	   The tuples of most pages need not be looked at to tell that a page is settled.  Suppose that a process reads the
+ *	   end of the WAL, and then the number of the next transaction.  Each transaction that has written a record before
+ *	   that end has a smaller number.  For a snapshot whose xmin is not less than the number, all of these had ended.
+ *	   So a page whose LSN is not past that end is settled: each insertion and deletion there has a record that is not
+ *	   past the page's LSN.  (Where it has none, by (4), the transaction had made the file; the page's LSN is of a later
+ *	   record, and if the transaction's number is not less than the one that was read, that record is past the end.)
+ *	   Where no transaction is in progress and none has begun since the snapshot was taken, this holds for
+ *	   the present end.  Else a look takes the end that an earlier look of the same process read.
+ *
  *	   So between two looks nothing has changed that a snapshot of the second one sees; and by (1)
  *	   the snapshots of both see the tuples that the pages had when their bits were set, and by (3) the same tuples of
  *	   the other pages.  One's own uncommitted changes and those that are rolled back clear bits as any others do.
@@ -128,6 +137,7 @@
 #include "access/htup_details.h"
 #include "access/table.h"
 #include "access/tableam.h"
+#include "access/transam.h"
 #include "access/visibilitymap.h"
 #include "access/xlog.h"
 #include "catalog/catalog.h"
@@ -195,6 +205,32 @@ shows_changes(Relation table, Snapshot snapshot)
 		IsMVCCSnapshot(snapshot) && !snapshot->takenDuringRecovery && !RecoveryInProgress();
 }
 
+/* all transactions that have written to the WAL before a position have smaller numbers than the next one */
+typedef struct Horizon
+{
+	XLogRecPtr	position;
+	uint64		next;			/* FullTransactionId */
+} Horizon;
+
+/*
+ * A position of the WAL before which no transaction has written that is in progress for the snapshot;
+ * InvalidXLogRecPtr: none is known.  It is at most `end`, the end of the WAL.
+ */
+static XLogRecPtr
+ended_before(Snapshot snapshot, XLogRecPtr end)
+{
+	static Horizon former;		/* what an earlier look has read */
+	FullTransactionId next = ReadNextFullTransactionId();
+	Horizon		present = {.position = end,.next = U64FromFullTransactionId(next)};
+	uint64		xmin = present.next - (uint32) (XidFromFullTransactionId(next) - snapshot->xmin);
+	Horizon		ended = xmin >= present.next ? present : former;
+
+	if (xmin < ended.next)
+		return InvalidXLogRecPtr;
+	former = present;
+	return ended.position;
+}
+
 /* a look at a table */
 typedef struct Look
 {
@@ -202,8 +238,21 @@ typedef struct Look
 	Snapshot	snapshot;		/* NULL: settled pages are not taken, either */
 	BufferAccessStrategy strategy;
 	XLogRecPtr	end;			/* the end of the WAL before any page was looked at */
+	XLogRecPtr	ended;			/* ended_before() */
 	Version		version;
 } Look;
+
+/*
+ * Is a page with this LSN, of which the caller has a lock, settled?
+ */
+static bool
+is_settled(const Look *look, Page page, XLogRecPtr lsn)
+{
+	if (look->snapshot == NULL || XLogRecPtrIsInvalid(lsn) || lsn > look->end)
+		return false;
+	return lsn <= look->ended ||
+		geonn_page_unsettled_by(page, look->snapshot, false) == InvalidTransactionId;
+}
 
 /*
  * Add to the version a block without a bit.  Returns false if the table has no version now.
@@ -216,7 +265,7 @@ add_unmarked(Look *look, BlockNumber block)
 	Buffer		buffer;
 	Page		page;
 	bool		is_new;
-	bool		is_settled;
+	bool		settled;
 
 	CHECK_FOR_INTERRUPTS();
 	buffer = ReadBufferExtended(look->table, MAIN_FORKNUM, block, RBM_NORMAL, look->strategy);
@@ -224,15 +273,14 @@ add_unmarked(Look *look, BlockNumber block)
 	page = BufferGetPage(buffer);
 	noted[1] = BufferGetLSNAtomic(buffer);
 	is_new = PageIsNew(page);
-	is_settled = !is_new && look->snapshot != NULL && !XLogRecPtrIsInvalid(noted[1]) && noted[1] <= look->end &&
-		geonn_page_unsettled_by(page, look->snapshot, false) == InvalidTransactionId;
+	settled = !is_new && is_settled(look, page, noted[1]);
 	UnlockReleaseBuffer(buffer);
 
 	version->new_blocks += is_new;
-	version->settled += is_settled;
+	version->settled += settled;
 	version->last = Max(version->last, noted[1]);
 	version->hash = hash_bytes_extended((unsigned char *) noted, sizeof(noted), version->hash);
-	return is_new || is_settled;
+	return is_new || settled;
 }
 
 /*
@@ -268,6 +316,7 @@ read_version(Relation table, Snapshot snapshot, Version *version)
 		.snapshot = snapshot,
 		.strategy = geonn_page_strategy(blocks),
 		.end = end,
+		.ended = snapshot != NULL ? ended_before(snapshot, end) : InvalidXLogRecPtr,
 		.version = {.blocks = blocks}
 	};
 	MapPage		map;
