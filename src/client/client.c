@@ -229,10 +229,11 @@ geonn_client_is_sealed(const GeonnClient *client)
 }
 
 void
-geonn_client_keep(GeonnClient *client, const void *note, Size bytes)
+geonn_client_keep(GeonnClient *client, const void *version, const void *note, Size bytes)
 {
 	Assert(client->labelled && bytes <= sizeof(client->note));
 	client->keep = true;
+	memcpy(client->version, version, sizeof(client->version));
 	memcpy(client->note, note, bytes);
 }
 
@@ -401,6 +402,7 @@ geonn_client_seal(GeonnClient *client, bool in_order)
 	if (client->filling >= 0)
 		send_references(client);
 	seal.order_by_tag = in_order || client->in_order ? 0 : 1;
+	memcpy(seal.version, client->version, sizeof(seal.version));
 	memcpy(seal.note, client->note, sizeof(seal.note));
 	geonn_connection_send(client->connection, GEONN_SEAL, &seal);
 	await_answer(client, GEONN_SEALED);

@@ -35,7 +35,7 @@
 
 /*
  * Open a client of a new dataset or, if the engine keeps a dataset under one of these labels, attach
- * to that one.  `count` is at most GEONN_LABELS_MAX; a new dataset gets the first label.  The engine
+ * to that one.  `count` is at most GEONN_LABELS_MAX; a new dataset gets the first one's subject.  The engine
  * counts the client's work for `call`.
  */
 extern GeonnClient *geonn_client_open(const GeonnQuestion *question,
@@ -53,10 +53,10 @@ extern GeonnClient *geonn_client_find(const GeonnQuestion *question, const struc
 extern bool geonn_client_is_sealed(const GeonnClient *client);
 
 /*
- * Have the engine keep the dataset once it is sealed, with a note of at most GEONN_NOTE_BYTES.  The
- * dataset was opened with a label.
+ * Have the engine keep the dataset once it is sealed, under the subject with which it was opened and this version
+ * [GEONN_VERSION_BYTES], with a note of at most GEONN_NOTE_BYTES.
  */
-extern void geonn_client_keep(GeonnClient *client, const void *note, Size bytes);
+extern void geonn_client_keep(GeonnClient *client, const void *version, const void *note, Size bytes);
 
 /* The note of the kept dataset, [GEONN_NOTE_BYTES]. */
 extern const void *geonn_client_note(const GeonnClient *client);

@@ -88,7 +88,8 @@ struct GeonnClient
 	/* the dataset, and its files */
 	uint64		dataset;		/* its number in the engine */
 	bool		labelled;		/* open gave labels, by which the engine finds kept datasets */
-	bool		keep;			/* seal asks the engine to keep the dataset and the note */
+	bool		keep;			/* seal asks the engine to keep the dataset, the version and the note */
+	uint8		version[GEONN_VERSION_BYTES];
 	uint8		note[GEONN_NOTE_BYTES]; /* to be kept, or of the kept dataset that was opened */
 	int			files[GEONN_FILE_KINDS];	/* descriptors that came, or -1; by enum geonn_file_kind */
 	uint32		files_awaited;	/* files that are to come: bits 1 << enum geonn_file_kind */

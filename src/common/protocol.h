@@ -58,13 +58,13 @@
  *
  * A dataset can stay in the engine after its last session, until its memory is
  * needed: geonn_configure has the limit.  A later session finds it by a label.
- * The session that opens the dataset gives the label, and asks for that when it
- * seals the dataset; then any session that opens a dataset with the same label
- * gets the kept one, sealed, with the note that the first session left.  A
- * label has two parts: the subject says what the references are of, and the
- * version says which state of it they are.  The engine keeps one version of a
- * subject.  A client that can use any of several datasets gives the labels of
- * all of them; if none is kept, the new dataset gets the first label.  A client
+ * A label has two parts: the subject says what the references are of, and the
+ * version says which state of it they are.  The session that opens the dataset
+ * gives the subject, and asks for that when it seals the dataset, with the
+ * version that it knows then; from then on any session that opens a dataset with the same label
+ * gets the kept one, sealed, with the note that the first session left.  The
+ * engine keeps one version of a subject.  A client that can use any of several datasets gives the labels of
+ * all of them; if none is kept, the new dataset gets the first one's subject.  A client
  * may also ask for whichever version is kept.  The engine does not interpret
  * labels; clients must not give the same label to different references.
  *
@@ -658,6 +658,7 @@ struct geonn_seal
 	uint32_t	order_by_tag;	/* 0: the order is that of sending; 1: the engine sorts
 								 * by (tag, latitude, longitude) */
 	uint32_t	keep;			/* 1: the engine keeps the dataset, to be found by its label */
+	uint8_t		version[GEONN_VERSION_BYTES];	/* the label's version, where keep is 1 */
 	uint8_t		note[GEONN_NOTE_BYTES];
 };
 

@@ -6,7 +6,7 @@
  * then answered in this process, if it can know the references (live.c).  Otherwise
  * a table's state is looked up among the datasets that the engine keeps (kept_dataset.c);
  * where none fits, the references are read, from large tables by parallel workers
- * (points/parallel_reader.c).
+ * (points/parallel_reader.c), and labelled by the table's state after that.
  */
 #include "postgres.h"
 
@@ -205,26 +205,38 @@ read_all(const GeonnJoin *join, PreparedJoin *prepared, bool is_plain)
 }
 
 /*
- * Read the references into a new dataset; is_plain: from one table alone; labelled: it will be kept.
+ * Have the engine keep the new dataset, which has all references of this table, if its present state can be told
+ * when it is seen again.  It is looked at now, since to read pages prunes them.
+ */
+static void
+keep_references(const GeonnJoin *join, ReferenceDetail detail, PreparedJoin *prepared, ReferenceMemory *memory,
+				const PlainTable *table)
+{
+	struct geonn_label labels[GEONN_LABELS_MAX];
+	KeptNote	note;
+
+	if (geonn_label_dataset(join->references, table, &prepared->question, detail, prepared->live == NULL, labels) == 0)
+		return;
+	memcpy(note.counts, prepared->counts, sizeof(note.counts));
+	memcpy(note.words, geonn_reference_memory_words(memory), sizeof(note.words));
+	geonn_client_keep(prepared->client, labels[0].version, &note, sizeof(note));
+}
+
+/*
+ * Read the references into a new dataset.  table: they are all of this table's, or NULL; labelled: it may be kept.
  */
 static void
 send_references(const GeonnJoin *join, ReferenceDetail detail, PreparedJoin *prepared,
-				ReferenceMemory *memory, bool is_plain, bool labelled)
+				ReferenceMemory *memory, const PlainTable *table, bool labelled)
 {
 	begin_references(join, detail, prepared, memory);
-	read_all(join, prepared, is_plain);
+	read_all(join, prepared, table != NULL);
 	if (prepared->groups != NULL)
 		geonn_groups_seal(prepared->groups, prepared->client);
 	for (int i = 0; i < GEONN_PARTIES_MAX && prepared->parties[i] != NULL; i++)
 		geonn_groups_seal(prepared->parties[i], prepared->client);
 	if (labelled)
-	{
-		KeptNote	note;
-
-		memcpy(note.counts, prepared->counts, sizeof(note.counts));
-		memcpy(note.words, geonn_reference_memory_words(memory), sizeof(note.words));
-		geonn_client_keep(prepared->client, &note, sizeof(note));
-	}
+		keep_references(join, detail, prepared, memory, table);
 	geonn_references_seal(prepared->references, prepared->client);
 	geonn_reference_memory_name(memory, geonn_client_dataset(prepared->client));
 }
@@ -304,7 +316,7 @@ PreparedJoin
 geonn_join_prepare(const GeonnJoin *join, const GeonnResultRow *row, const GeonnCall *call)
 {
 	List	   *tables = join->given_references != NULL ? NIL : geonn_check_tables(join->references);
-	bool		one_table = list_length(tables) == 1;
+	const PlainTable *table = list_length(tables) == 1 ? linitial(tables) : NULL;
 	ReferenceDetail detail = needed_detail(join, row);
 	PreparedJoin prepared = begin_preparing(join, row);
 	bool		is_known;
@@ -317,15 +329,15 @@ geonn_join_prepare(const GeonnJoin *join, const GeonnResultRow *row, const Geonn
 	message = geonn_call_message(call, &join->label,
 								 join->given == NULL ? geonn_call_expected(join->observations) :
 								 join->given->each_alone ? 0 : join->given->count);
-	if (geonn_kept_memory_limit > 0 && one_table && may_be_alone(join, &prepared.question, detail))
-		prepared.live = geonn_live_find(join->references, linitial(tables), &message);
+	if (geonn_kept_memory_limit > 0 && table != NULL && may_be_alone(join, &prepared.question, detail))
+		prepared.live = geonn_live_find(join->references, table, &message);
 	is_known = prepared.live != NULL &&
-		geonn_live_look(prepared.live, join->references, linitial(tables), false);
-	if (!is_known && geonn_kept_memory_limit > 0 && one_table)
-		count = geonn_label_dataset(join->references, linitial(tables), &prepared.question, detail,
+		geonn_live_look(prepared.live, join->references, table, false);
+	if (!is_known && geonn_kept_memory_limit > 0 && table != NULL)
+		count = geonn_label_dataset(join->references, table, &prepared.question, detail,
 									prepared.live == NULL, labels);
 	if (!is_known && prepared.live != NULL && count == 0)
-		is_known = geonn_live_look(prepared.live, join->references, linitial(tables), true);
+		is_known = geonn_live_look(prepared.live, join->references, table, true);
 	if (is_known)
 	{
 		use_live_references(join, detail, &prepared);
@@ -336,7 +348,7 @@ geonn_join_prepare(const GeonnJoin *join, const GeonnResultRow *row, const Geonn
 	if (geonn_client_is_sealed(prepared.client))
 		use_kept_references(join, detail, &prepared, memory);
 	else
-		send_references(join, detail, &prepared, memory, one_table, count > 0);
+		send_references(join, detail, &prepared, memory, table, count > 0);
 	return prepared;
 }
 

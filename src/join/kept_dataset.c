@@ -26,6 +26,12 @@
  * no bit is looked at after that, under its own lock.  The snapshot is older than all of this, and the table is locked,
  * so that it is not cut short meanwhile.
  *
+ * A statement looks at the table first, for the version by which it may find a dataset.  If it finds none, it reads
+ * the references, and then looks once more, for the version under which they are kept.  Between the two, pages may
+ * have been pruned, above all by the statement's own reading, or VACUUM may have set bits.  The references are the rows
+ * that the snapshot sees, whenever they are read.  So what follows speaks of the second look, and of the looks
+ * of later statements.
+ *
  * Why the same version means the same rows:
  *
  * (1) The rows that a snapshot sees on pages with a bit are the tuples that these had when the bits were set.  A

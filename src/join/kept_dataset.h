@@ -17,7 +17,7 @@
  * them; the first label is of a dataset with exactly this detail.  The references are the rows of this table,
  * which is locked.  settled: also where the table has pages that are not all-visible, each of which is then looked at.
  * Returns the number of labels, at most GEONN_LABELS_MAX for REFERENCE_DISTANCE and one otherwise.  0: changes of
- * the table cannot be detected; then no kept dataset may be used.
+ * the table cannot be detected; then no kept dataset may be used.  The rows may be read before or after this.
  */
 extern int	geonn_label_dataset(const PointSource *source, const PlainTable *table,
 								const GeonnQuestion *question, ReferenceDetail detail,

@@ -353,7 +353,7 @@ make_base(LiveReferences *references, LivePageReader *reader)
 		MemoryContextSwitchTo(call);
 		client = geonn_client_open(&no_question, &label, 1, &references->message);
 		geonn_client_leave_file(client, GEONN_FILE_BASE, base->file);
-		geonn_client_keep(client, "", 0);
+		geonn_client_keep(client, label.version, "", 0);
 		geonn_client_seal(client, true);
 		use_base(references, base, context, geonn_client_dataset(client));
 		end_client(client, &references->message);

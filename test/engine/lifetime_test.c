@@ -233,6 +233,19 @@ test_kept(void)
 		   engine_status(&engine, &status, NULL, 0) && status.kept == 2 &&
 		   status.kept_memory > 95000 && status.kept_memory <= 125000);
 
+	/* the version may be known only when the dataset is sealed */
+	client_connect(&client, &engine);
+	right = client_open_labelled(&client, request.device, "a", "5") && !client.sealed &&
+		client_allocate(&client, 0, 1024, 1024);
+	client.keep = true;
+	strcpy((char *) client.note, "6");
+	strcpy((char *) client.version, "6");
+	right = right && client_send_references(&client, points.count, points.latitude, points.longitude,
+											points.tag, false);
+	client_close(&client);
+	report("the version is that of the seal", right && is_kept(&engine, &points, "a", "6") &&
+		   is_sent(&engine, &points, "a", "5") && is_sent(&engine, &points, "a", "1"));
+
 	/* while it is searched it can still leave, and stays for that */
 	client_connect(&client, &engine);
 	right = client_open_labelled(&client, request.device, "a", "1") && client.sealed &&

@@ -352,6 +352,7 @@ client_open_labelled(struct client *client, enum geonn_device_choice device,
 
 	memcpy(open.label[0].subject, subject, strlen(subject));
 	memcpy(open.label[0].version, version, strlen(version));
+	memcpy(client->version, open.label[0].version, sizeof(client->version));
 	if (!client_hello(client))
 		return false;
 	client_send(client, GEONN_OPEN, &open);
@@ -472,6 +473,7 @@ client_send_dataset(struct client *client, const struct client_points *reference
 	struct geonn_seal seal = {.order_by_tag = order_by_tag,.keep = client->keep};
 	size_t		done = 0;
 
+	memcpy(seal.version, client->version, sizeof(seal.version));
 	memcpy(seal.note, client->note, sizeof(seal.note));
 
 	while (done < references->count || any_sent(client))

@@ -112,7 +112,8 @@ struct client
 	bool		sealed;			/* it had them when it was opened */
 	uint8_t		note[GEONN_NOTE_BYTES]; /* of a kept one */
 	const struct geonn_call *call;	/* that it works for, said after its hello, or NULL */
-	bool		keep;			/* the dataset that is sent next, with this note */
+	bool		keep;			/* the dataset that is sent next, with this note and version */
+	uint8_t		version[GEONN_VERSION_BYTES];	/* client_open_labelled sets it */
 	int			files[GEONN_FILE_KINDS];	/* that were left with it, or -1 */
 	struct client_slot slots[GEONN_RING_SLOTS];
 	union geonn_message message;	/* the last one received */

@@ -294,6 +294,7 @@ session_seal(struct session *session, const union geonn_message *message)
 		return;
 	}
 	dataset->labelled = seal->keep;
+	memcpy(dataset->label.version, seal->version, sizeof(dataset->label.version));
 	memcpy(dataset->note, seal->note, sizeof(dataset->note));
 	dataset_fit(dataset);
 	if (seal->order_by_tag)

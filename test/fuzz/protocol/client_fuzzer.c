@@ -320,7 +320,7 @@ have_references(HostileJoin *join)
 		return;
 	}
 	if (wish->labels > 0 && wish->keeps)
-		geonn_client_keep(join->client, note, sizeof(note));
+		geonn_client_keep(join->client, note, note, sizeof(note));
 	for (int64 i = 0; i < (int64) wish->references; i++)
 		geonn_client_add_references(join->client, 1, &i, &degree, &degree, &columns);
 	geonn_client_seal(join->client, true);
