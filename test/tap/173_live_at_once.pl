@@ -50,12 +50,12 @@ sub random_session
 		}
 		if (rand() < 0.7)
 		{
-			push @sql, "SELECT 'of', differences(4), 'call $call of session $number'";
+			push @sql, 'SELECT \'of\', ' . (rand() < 0.8 ? 'differences(4)' : 'join_differences()') . ", 'call $call of session $number'";
 			$call++;
 		}
 		next if !$is_open || rand() < 0.6;
 		$is_open = 0;
-		push @sql, rand() < 0.1 ? ("PREPARE TRANSACTION 'p$number'", "SELECT 'of', differences(4), 'prepared'",
+		push @sql, rand() < 0.1 ? ("PREPARE TRANSACTION 'p$number'", "SELECT 'of', differences(4) + join_differences(), 'prepared'",
 			(rand() < 0.5 ? 'COMMIT' : 'ROLLBACK') . " PREPARED 'p$number'") : rand() < 0.7 ? 'COMMIT' : 'ROLLBACK';
 	}
 	return join(";\n", @sql, '') =~ s/^(\\.*);$/$1/mgr;

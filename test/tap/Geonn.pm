@@ -306,7 +306,8 @@ sub median
 }
 
 # A table ref (id, lat, lon, note) that this SQL fills, of some 20 rows a page; and differences(points): of how many random
-# points a call of geonn_nearest_points, by the statement's snapshot, finds other neighbours than the definition in SQL.
+# points a call of geonn_nearest_points, by the statement's snapshot, finds other neighbours than the definition in SQL;
+# and join_differences(): the same of a table's points and two joins with random arguments.
 sub create_live_table
 {
 	my ($node, $fill) = @_;
@@ -327,6 +328,21 @@ sub create_live_table
 					SELECT id, geonn_distance(p.lat, p.lon, r.lat, r.lon) AS distance FROM ref r
 					WHERE r.lat IS NOT NULL ORDER BY 2, 1 LIMIT (SELECT k FROM o)) r) e
 			WHERE found IS DISTINCT FROM expected \$\$;
+		CREATE TABLE obs AS SELECT i AS id, (random() * 180 - 90)::float8 AS lat, (random() * 360 - 180)::float8 AS lon
+			FROM generate_series(1, 20) i;
+		CREATE FUNCTION join_differences() RETURNS bigint LANGUAGE sql STABLE AS \$\$
+			WITH q AS MATERIALIZED (SELECT 1 + (random() * 2)::integer AS k, random() < 0.5 AS excludes, 1e6 * random() AS radius),
+				n AS MATERIALIZED (SELECT obs_id, string_agg((ref_id, distance)::text, ' ' ORDER BY distance, ref_id) AS nearest
+					FROM geonn_nearest('obs', 'ref', (SELECT k FROM q), exclude_self => (SELECT excludes FROM q)) GROUP BY obs_id),
+				w AS MATERIALIZED (SELECT obs_id, string_agg((ref_id, distance)::text, ' ' ORDER BY distance, ref_id) AS within
+					FROM geonn_within('obs', 'ref', (SELECT radius FROM q), exclude_self => (SELECT excludes FROM q)) GROUP BY obs_id)
+			SELECT count(*) FROM q, obs o LEFT JOIN n ON n.obs_id = o.id LEFT JOIN w ON w.obs_id = o.id,
+				LATERAL (SELECT string_agg((id, distance)::text, ' ' ORDER BY distance, id) FILTER (WHERE rank <= k) AS nearest,
+						string_agg((id, distance)::text, ' ' ORDER BY distance, id) FILTER (WHERE distance <= radius) AS within
+					FROM (SELECT id, distance, row_number() OVER (ORDER BY distance, id) AS rank FROM (
+						SELECT id, geonn_distance(o.lat, o.lon, r.lat, r.lon) AS distance FROM ref r
+						WHERE r.lat IS NOT NULL AND NOT (excludes AND r.id = o.id)) r) r) e
+			WHERE (n.nearest, w.within) IS DISTINCT FROM (e.nearest, e.within) \$\$;
 	});
 }
 
