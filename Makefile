@@ -296,6 +296,9 @@ LINK.shared = $(begin)$(newline)$(Q)$(PGXS_LINK)
 
 DEPENDENCIES = -MMD -MP -MF $@.d
 
+# vectors of many points are computed several at a time
+build/module/join/live_base.o: CFLAGS += -O3 -fno-math-errno -fno-trapping-math
+
 build/module/%.o: src/%.c build/flags
 	$(begin)
 	$(Q)$(COMPILE.c) $(DEPENDENCIES) -o $@ $<

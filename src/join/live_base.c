@@ -4,8 +4,8 @@
  *		each one's page.
  *
  * One process reads the table, makes the file and leaves it with a dataset of the engine, which keeps it for others.
- * The file has a head, and behind it the columns of LiveBase, in the order in which lay_out() has them; their
- * lengths follow from three numbers of the head.  The tree has no pointers: the children of node n are
+ * The file has the columns of LiveBase, in the order in which lay_out() has them, and at its end a head;
+ * the columns' lengths follow from three numbers of the head.  The tree has no pointers: the children of node n are
  * the nodes 16 n to 16 n + 15 of the level below.  So a reader that has compared the file's length with
  * these numbers can walk the tree without reading outside of it, whatever the file says.
  */
@@ -22,15 +22,23 @@
 
 #include "join/live_base.h"
 
-#define FORMAT	UINT64CONST(0x3365736162766c67)	/* "glvbase3" */
+#define FORMAT	UINT64CONST(0x3465736162766c67)	/* "glvbase4" */
 
 /* as geonn_memory_file_append aligns */
 #define ALIGNMENT	8
 
-/* a key has this many bits of each component of a unit vector, and is sorted by digits of so many */
-#define KEY_BITS	21
-#define DIGIT_BITS	9
+/*
+ * A place on the curve has this many bits of each component of a unit vector; a key to sort by has half of them above
+ * as many bits of a row's number, and is sorted by digits
+ */
+#define COMPONENT_BITS	21
+#define LAST_BITS	31
+#define ROW_BITS	32
+#define DIGIT_BITS	11
 #define DIGITS		(1 << DIGIT_BITS)
+
+/* how many points ahead a vector is fetched into the processor's cache */
+#define POINTS_AHEAD	16
 
 /* ---- the layout ---- */
 
@@ -51,7 +59,6 @@ lay_out(LiveBase *base, const LiveBaseHead *head, const char *bytes)
 		length += TYPEALIGN64(ALIGNMENT, (uint64) (count) * sizeof(*(column))); \
 	} while (0)
 
-	PLACE(base->head, 1);
 	PLACE(base->points, head->rows);
 	PLACE(base->offset, head->rows);
 	PLACE(base->leaves, nodes);
@@ -66,6 +73,7 @@ lay_out(LiveBase *base, const LiveBaseHead *head, const char *bytes)
 	PLACE(base->first_row, (uint64) head->blocks + 1);
 	PLACE(base->lsn, head->blocks);
 	PLACE(base->settled, head->blocks);
+	PLACE(base->head, 1);
 #undef PLACE
 	return length;
 }
@@ -74,13 +82,72 @@ LiveBase *
 geonn_live_base_open(MemoryFile *file)
 {
 	LiveBase   *base = palloc0(sizeof(LiveBase));
-	const LiveBaseHead *head = geonn_memory_file_bytes(file, 0, sizeof(LiveBaseHead));
+	uint64		length = geonn_memory_file_length(file);
+	const LiveBaseHead *head = length < sizeof(LiveBaseHead) ? NULL :
+		geonn_memory_file_bytes(file, length - sizeof(LiveBaseHead), sizeof(LiveBaseHead));
 
 	base->file = file;
 	if (head == NULL || head->format != FORMAT || head->points > head->rows ||
-		lay_out(base, head, (const char *) head) != geonn_memory_file_length(file))
+		lay_out(base, head, geonn_memory_file_bytes(file, 0, length)) != length)
 		return NULL;
 	return base;
+}
+
+/* ---- vectors ---- */
+
+static inline void
+compute_vectors(const LivePoint *points, uint32 count, LiveVector *vectors)
+{
+	double		latitude[LIVE_NODE];
+	double		longitude[LIVE_NODE];
+	LiveLeaf	some_vectors;
+
+	for (uint32 first = 0; first < count; first += LIVE_NODE)
+	{
+		uint32		some = Min(LIVE_NODE, count - first);
+
+		for (uint32 i = 0; i < some; i++)
+		{
+			latitude[i] = points[first + i].latitude;
+			longitude[i] = points[first + i].longitude;
+		}
+		for (uint32 i = 0; i < some; i++)
+		{
+			struct geonn_vector vector = geonn_unit_vector(latitude[i], longitude[i]);
+
+			some_vectors.x[i] = (float) vector.x;
+			some_vectors.y[i] = (float) vector.y;
+			some_vectors.z[i] = (float) vector.z;
+		}
+		for (uint32 i = 0; i < some; i++)
+			vectors[first + i] = (LiveVector) {some_vectors.x[i], some_vectors.y[i], some_vectors.z[i]};
+	}
+}
+
+/*
+ * The same, to the bit, by the processor's instructions for fma, which is a call of the C library without them, and
+ * for several points at once.
+ */
+#ifdef __x86_64__
+__attribute__((target("avx2,fma"), flatten))
+static void
+compute_vectors_with_fma(const LivePoint *points, uint32 count, LiveVector *vectors)
+{
+	compute_vectors(points, count, vectors);
+}
+#endif
+
+void
+geonn_live_vectors(const LivePoint *points, uint32 count, LiveVector *vectors)
+{
+#ifdef __x86_64__
+	if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+	{
+		compute_vectors_with_fma(points, count, vectors);
+		return;
+	}
+#endif
+	compute_vectors(points, count, vectors);
 }
 
 /* ---- reading the table ---- */
@@ -89,14 +156,13 @@ typedef struct Maker
 {
 	LiveBaseHead head;
 	uint64		most_bytes;
-
-	/* as in LiveBase */
-	LivePoint  *points;
-	OffsetNumber *offset;
-	uint32	   *first_row;		/* [head.blocks + 1] */
+	MemoryFile *file;			/* begins with the points of all rows that were read */
+	LiveVector *vectors;		/* [room] of each row */
+	OffsetNumber *offset;		/* [room] as in LiveBase */
+	uint32		room;
+	uint32	   *first_row;		/* these, too: [head.blocks + 1] */
 	XLogRecPtr *lsn;			/* [head.blocks] */
 	uint8	   *settled;		/* [head.blocks] */
-	uint32		room;			/* how many rows fit into the arrays */
 } Maker;
 
 static void *
@@ -119,18 +185,35 @@ make_room(Maker *maker)
 		maker->room > PG_UINT32_MAX / 2)
 		return false;
 	maker->room += maker->room / 2 + MaxHeapTuplesPerPage;
-	maker->points = repalloc_huge(maker->points, maker->room * sizeof(LivePoint));
+	maker->vectors = repalloc_huge(maker->vectors, maker->room * sizeof(LiveVector));
 	maker->offset = repalloc_huge(maker->offset, maker->room * sizeof(OffsetNumber));
 	return true;
 }
 
+/*
+ * Add the page that was read last.
+ */
 static void
-add_row(Maker *maker, const LiveRow *row)
+add_page(Maker *maker, BlockNumber block, const LivePageReader *reader)
 {
-	maker->offset[maker->head.rows] = row->offset;
-	maker->points[maker->head.rows++] = geonn_live_point(row);
-	maker->head.counts[row->status]++;
-	maker->head.points += row->status == POINT_VALID;
+	LivePoint	points[MaxHeapTuplesPerPage];
+	uint32		first = maker->head.rows;
+
+	for (int i = 0; i < reader->count; i++)
+	{
+		const LiveRow *row = &reader->rows[i];
+
+		points[i] = geonn_live_point(row);
+		maker->offset[first + i] = row->offset;
+		maker->head.counts[row->status]++;
+		maker->head.points += row->status == POINT_VALID;
+	}
+	geonn_live_vectors(points, reader->count, maker->vectors + first);
+	(void) geonn_memory_file_append(maker->file, points, reader->count * sizeof(LivePoint));
+	maker->first_row[block] = first;
+	maker->lsn[block] = reader->lsn;
+	maker->settled[block] = reader->unsettled_by == InvalidTransactionId;
+	maker->head.rows += reader->count;
 }
 
 /*
@@ -147,11 +230,7 @@ read_pages(Maker *maker, LivePageReader *reader)
 		if (!make_room(maker))
 			return false;
 		geonn_live_page_read(reader, block, &none);
-		maker->first_row[block] = maker->head.rows;
-		maker->lsn[block] = reader->lsn;
-		maker->settled[block] = reader->unsettled_by == InvalidTransactionId;
-		for (int i = 0; i < reader->count; i++)
-			add_row(maker, &reader->rows[i]);
+		add_page(maker, block, reader);
 	}
 	maker->first_row[maker->head.blocks] = maker->head.rows;
 	return true;
@@ -159,81 +238,43 @@ read_pages(Maker *maker, LivePageReader *reader)
 
 /* ---- the order of points ---- */
 
-static inline void
-compute_vectors(const LivePoint *points, uint32 count, LiveLeaf *leaves, uint32 first)
-{
-	for (uint32 i = 0; i < count; i++)
-	{
-		struct geonn_vector vector = geonn_unit_vector(points[i].latitude, points[i].longitude);
-		LiveLeaf   *leaf = &leaves[(first + i) / LIVE_NODE];
-		uint32		place = (first + i) % LIVE_NODE;
-
-		leaf->x[place] = (float) vector.x;
-		leaf->y[place] = (float) vector.y;
-		leaf->z[place] = (float) vector.z;
-	}
-}
-
 /*
- * The same, to the bit, by the processor's instruction for fma: without it each fma is a call of the C library.
+ * A key has a part of a point's place on the curve above the number of its row.  Sort keys by this part: once for each
+ * digit, the last one first, and each time without changing the order of equal ones.  Returns that one of the two
+ * arrays that has them then.
  */
-#ifdef __x86_64__
-__attribute__((target("fma"), flatten))
-static void
-compute_vectors_with_fma(const LivePoint *points, uint32 count, LiveLeaf *leaves, uint32 first)
+static uint64 *
+sort_by_digits(uint64 *keys, uint64 *spare, uint32 count)
 {
-	compute_vectors(points, count, leaves, first);
-}
-#endif
-
-void
-geonn_live_vectors(const LivePoint *points, uint32 count, LiveLeaf *leaves, uint32 first)
-{
-#ifdef __x86_64__
-	if (__builtin_cpu_supports("fma"))
-	{
-		compute_vectors_with_fma(points, count, leaves, first);
-		return;
-	}
-#endif
-	compute_vectors(points, count, leaves, first);
-}
-
-/* a point's place on the curve, and the number of its row */
-typedef struct Key
-{
-	uint64		key;
-	uint32		row;
-} Key;
-
-/*
- * Sort keys by their places: once for each digit, the last digit first, and each time without changing the order of
- * equal ones.  Returns that one of the two arrays that has them then.
- */
-static Key *
-sort_keys(Key *keys, Key *spare, uint32 count)
-{
-	for (int shift = 0; shift < 3 * KEY_BITS; shift += DIGIT_BITS)
+	for (int shift = ROW_BITS; shift < 64; shift += DIGIT_BITS)
 	{
 		uint32		next[DIGITS] = {0};
 		uint32		sum = 0;
-		Key		   *sorted = spare;
+		uint64	   *sorted = spare;
 
 		CHECK_FOR_INTERRUPTS();
 		for (uint32 i = 0; i < count; i++)
-			next[keys[i].key >> shift & (DIGITS - 1)]++;
+			next[keys[i] >> shift & (DIGITS - 1)]++;
 		for (int digit = 0; digit < DIGITS; digit++)
 		{
 			sum += next[digit];
 			next[digit] = sum - next[digit];
 		}
 		for (uint32 i = 0; i < count; i++)
-			sorted[next[keys[i].key >> shift & (DIGITS - 1)]++] = keys[i];
+			sorted[next[keys[i] >> shift & (DIGITS - 1)]++] = keys[i];
 		spare = keys;
 		keys = sorted;
 	}
 	return keys;
 }
+
+/* sort_few: the same for few keys */
+#define ST_SORT sort_few
+#define ST_ELEMENT_TYPE uint64
+#define ST_COMPARE(a, b) (*(a) < *(b) ? -1 : *(a) > *(b))
+#define ST_SCOPE static
+#define ST_DEFINE
+#include "lib/sort_template.h"
 
 /*
  * Put two zero bits between all bits of a number.
@@ -251,83 +292,104 @@ spread(uint64 bits)
 static inline uint64
 cell_of(float component)
 {
-	return spread((uint64) ((component + 1.0f) * 0.4999999f * (1 << KEY_BITS)));
+	return spread((uint64) ((component + 1.0f) * 0.4999999f * (1 << COMPONENT_BITS)));
 }
 
 /*
- * The vectors of all rows, in the order of rows.
+ * A point's place on the curve through all cells of a cube: a number of 63 bits.
  */
-static LiveLeaf *
-make_vectors(const Maker *maker)
+static inline uint64
+place_of(const LiveVector *vector)
 {
-	LiveLeaf   *vectors = allocate(maker->head.rows / LIVE_NODE + 1, sizeof(LiveLeaf));
-
-	for (uint32 row = 0; row < maker->head.rows; row += Min(LIVE_NODE, maker->head.rows - row))
-	{
-		CHECK_FOR_INTERRUPTS();
-		geonn_live_vectors(maker->points + row, Min(LIVE_NODE, maker->head.rows - row), vectors, row);
-	}
-	return vectors;
+	return cell_of(vector->x) << 2 | cell_of(vector->y) << 1 | cell_of(vector->z);
 }
 
 /*
- * The rows of the points, in the order of the curve through all cells of a cube.
+ * Sort keys whose places have the same first half by the last half.
+ */
+static void
+sort_by_last_half(const LiveVector *vectors, uint64 *keys, uint64 *spare, uint32 count)
+{
+	uint64	   *sorted = keys;
+
+	for (uint32 i = 0; i < count; i++)
+		keys[i] = place_of(&vectors[(uint32) keys[i]]) << ROW_BITS | (uint32) keys[i];
+	if (count >= DIGITS)
+		sorted = sort_by_digits(keys, spare, count);
+	else
+		sort_few(keys, count);
+	if (sorted != keys)
+		memcpy(keys, sorted, count * sizeof(uint64));
+}
+
+/*
+ * The rows of the points, in the order of the curve.
  */
 static uint32 *
-order_points(const Maker *maker, const LiveLeaf *vectors)
+order_points(const Maker *maker)
 {
-	uint32		count = 0;
-	Key		   *keys = allocate(maker->head.points, sizeof(Key));
-	Key		   *spare = allocate(maker->head.points, sizeof(Key));
-	Key		   *sorted;
+	const LiveVector *vectors = maker->vectors;
+	uint64	   *keys = allocate(maker->head.points, sizeof(uint64));
+	uint64	   *spare = allocate(maker->head.points, sizeof(uint64));
+	uint64	   *sorted;
 	uint32	   *rows = allocate(maker->head.points, sizeof(uint32));
+	uint32		count = 0;
+	uint32		end;
 
 	for (uint32 row = 0; row < maker->head.rows; row++)
 	{
-		const LiveLeaf *leaf = &vectors[row / LIVE_NODE];
-		int			i = row % LIVE_NODE;
-
-		if (isnan(maker->points[row].latitude))
-			continue;
-		keys[count].key = cell_of(leaf->x[i]) << 2 | cell_of(leaf->y[i]) << 1 | cell_of(leaf->z[i]);
-		keys[count++].row = row;
+		if (!isnan(vectors[row].x))
+			keys[count++] = place_of(&vectors[row]) >> LAST_BITS << ROW_BITS | row;
 	}
-	sorted = sort_keys(keys, spare, count);
+	sorted = sort_by_digits(keys, spare, count);
+	spare = sorted == keys ? spare : keys;
+	for (uint32 first = 0; first < count; first = end)
+	{
+		for (end = first + 1; end < count && sorted[end] >> ROW_BITS == sorted[first] >> ROW_BITS;)
+			end++;
+		if (end - first > LIVE_NODE)
+			sort_by_last_half(vectors, sorted + first, spare, end - first);
+	}
 	for (uint32 i = 0; i < count; i++)
-		rows[i] = sorted[i].row;
-	pfree(keys);
+		rows[i] = (uint32) sorted[i];
+	pfree(sorted);
 	pfree(spare);
 	return rows;
 }
 
+/* ---- nodes ---- */
+
 /*
- * The leaves of the points in this order.
+ * The least, or the greatest, of all numbers but padding.
  */
-static LiveLeaf *
-make_leaves(const Maker *maker, const LiveLeaf *vectors, const uint32 *rows, uint32 nodes)
+static inline float
+least_of(const float *numbers)
 {
-	LiveLeaf   *leaves = allocate(nodes, sizeof(LiveLeaf));
+	float		least[LIVE_NODE];
 
-	for (uint32 place = 0; place < nodes * LIVE_NODE; place++)
+	memcpy(least, numbers, sizeof(least));
+	for (int half = LIVE_NODE / 2; half > 0; half /= 2)
 	{
-		LiveLeaf   *leaf = &leaves[place / LIVE_NODE];
-		uint32		i = place % LIVE_NODE;
-		uint32		row;
-
-		if (place >= maker->head.points)
-		{
-			geonn_live_no_point(leaf, i);
-			continue;
-		}
-		row = rows[place];
-		leaf->x[i] = vectors[row / LIVE_NODE].x[row % LIVE_NODE];
-		leaf->y[i] = vectors[row / LIVE_NODE].y[row % LIVE_NODE];
-		leaf->z[i] = vectors[row / LIVE_NODE].z[row % LIVE_NODE];
+		for (int i = 0; i < half; i++)
+			least[i] = Min(least[i], least[i + half]);
 	}
-	return leaves;
+	return least[0];
 }
 
-/* ---- boxes ---- */
+static inline float
+greatest_of(const float *numbers)
+{
+	float		greatest[LIVE_NODE];
+
+	for (int i = 0; i < LIVE_NODE; i++)
+		greatest[i] = numbers[i] <= 2.0f ? numbers[i] : -2.0f;
+	for (int half = LIVE_NODE / 2; half > 0; half /= 2)
+	{
+		for (int i = 0; i < half; i++)
+			greatest[i] = Max(greatest[i], greatest[i + half]);
+	}
+	return greatest[0];
+}
 
 static void
 add_box(LiveBoxes *boxes, uint32 child, const LiveLeaf *low, const LiveLeaf *high)
@@ -335,43 +397,23 @@ add_box(LiveBoxes *boxes, uint32 child, const LiveLeaf *low, const LiveLeaf *hig
 	LiveBoxes  *parent = &boxes[child / LIVE_NODE];
 	uint32		place = child % LIVE_NODE;
 
-#define EXTEND(component) \
-	do { \
-		float		least = low->component[0]; \
-		float		most = high->component[0]; \
-\
-		for (int i = 1; i < LIVE_NODE; i++) \
-		{ \
-			least = Min(least, low->component[i]); \
-			most = high->component[i] <= 2.0f ? Max(most, high->component[i]) : most; \
-		} \
-		parent->low.component[place] = least; \
-		parent->high.component[place] = most; \
-	} while (0)
-
-	EXTEND(x);
-	EXTEND(y);
-	EXTEND(z);
-#undef EXTEND
+	parent->low.x[place] = least_of(low->x);
+	parent->low.y[place] = least_of(low->y);
+	parent->low.z[place] = least_of(low->z);
+	parent->high.x[place] = greatest_of(high->x);
+	parent->high.y[place] = greatest_of(high->y);
+	parent->high.z[place] = greatest_of(high->z);
 }
 
 /*
- * Make the boxes of each level; padding comes after all others, so the first element of a node is none.
+ * Make room for the boxes of a level; padding comes after all others, so the first element of a node is none.
  */
 static LiveBoxes *
-make_boxes(const LiveBase *base, const LiveLeaf *leaves, const LiveBoxes *below, int level)
+allocate_boxes(const LiveBase *base, int level)
 {
 	LiveBoxes  *boxes = allocate(base->nodes[level], sizeof(LiveBoxes));
-	uint32		last = base->nodes[level] * LIVE_NODE;
 
-	for (uint32 child = 0; child < base->nodes[level - 1]; child++)
-	{
-		if (level == 1)
-			add_box(boxes, child, &leaves[child], &leaves[child]);
-		else
-			add_box(boxes, child, &below[child].low, &below[child].high);
-	}
-	for (uint32 child = base->nodes[level - 1]; child < last; child++)
+	for (uint32 child = base->nodes[level - 1]; child < base->nodes[level] * LIVE_NODE; child++)
 	{
 		geonn_live_no_point(&boxes[child / LIVE_NODE].low, child % LIVE_NODE);
 		geonn_live_no_point(&boxes[child / LIVE_NODE].high, child % LIVE_NODE);
@@ -379,40 +421,73 @@ make_boxes(const LiveBase *base, const LiveLeaf *leaves, const LiveBoxes *below,
 	return boxes;
 }
 
+/*
+ * Write the leaves of the points in this order; returns the boxes of the first level.
+ */
+static LiveBoxes *
+write_leaves(const Maker *maker, const LiveBase *base, const uint32 *rows)
+{
+	LiveBoxes  *boxes = base->levels > 0 ? allocate_boxes(base, 1) : NULL;
+	uint32		points = maker->head.points;
+
+	for (uint32 place = 0; place < points; place += LIVE_NODE)
+	{
+		LiveLeaf	leaf;
+
+		for (uint32 i = 0; i < LIVE_NODE; i++)
+		{
+			if (place + i + POINTS_AHEAD < points)
+				__builtin_prefetch(&maker->vectors[rows[place + i + POINTS_AHEAD]]);
+			if (place + i < points)
+				geonn_live_put_vector(&leaf, i, &maker->vectors[rows[place + i]]);
+			else
+				geonn_live_no_point(&leaf, i);
+		}
+		(void) geonn_memory_file_append(maker->file, &leaf, sizeof(leaf));
+		if (boxes != NULL)
+			add_box(boxes, place / LIVE_NODE, &leaf, &leaf);
+	}
+	return boxes;
+}
+
 /* ---- the file ---- */
 
 static void
-append(MemoryFile *file, const void *column, uint64 count, Size size)
+append(const Maker *maker, const void *column, uint64 count, Size size)
 {
-	(void) geonn_memory_file_append(file, column, count * size);
+	(void) geonn_memory_file_append(maker->file, column, count * size);
 }
 
+/*
+ * Write what follows the points of all rows.
+ */
 static void
-write_file(const Maker *maker, MemoryFile *file)
+write_columns(const Maker *maker)
 {
 	LiveBase	base = {0};
-	LiveLeaf   *vectors = make_vectors(maker);
-	uint32	   *rows = order_points(maker, vectors);
-	LiveLeaf   *leaves;
-	LiveBoxes  *boxes = NULL;
+	uint32	   *rows = order_points(maker);
+	LiveBoxes  *boxes;
 
 	(void) lay_out(&base, &maker->head, NULL);
-	leaves = make_leaves(maker, vectors, rows, base.nodes[0]);
-	append(file, &maker->head, 1, sizeof(LiveBaseHead));
-	append(file, maker->points, maker->head.rows, sizeof(LivePoint));
-	append(file, maker->offset, maker->head.rows, sizeof(OffsetNumber));
-	append(file, leaves, base.nodes[0], sizeof(LiveLeaf));
-	append(file, rows, maker->head.points, sizeof(uint32));
+	append(maker, maker->offset, maker->head.rows, sizeof(OffsetNumber));
+	boxes = write_leaves(maker, &base, rows);
+	append(maker, rows, maker->head.points, sizeof(uint32));
 	for (int level = 1; level <= base.levels; level++)
 	{
-		CHECK_FOR_INTERRUPTS();
-		boxes = make_boxes(&base, leaves, boxes, level);
-		append(file, boxes, base.nodes[level], sizeof(LiveBoxes));
+		const LiveBoxes *below = boxes;
+
+		append(maker, below, base.nodes[level], sizeof(LiveBoxes));
+		if (level == base.levels)
+			break;
+		boxes = allocate_boxes(&base, level + 1);
+		for (uint32 child = 0; child < base.nodes[level]; child++)
+			add_box(boxes, child, &below[child].low, &below[child].high);
 	}
-	append(file, maker->first_row, (uint64) maker->head.blocks + 1, sizeof(uint32));
-	append(file, maker->lsn, maker->head.blocks, sizeof(XLogRecPtr));
-	append(file, maker->settled, maker->head.blocks, sizeof(uint8));
-	geonn_memory_file_seal(file);
+	append(maker, maker->first_row, (uint64) maker->head.blocks + 1, sizeof(uint32));
+	append(maker, maker->lsn, maker->head.blocks, sizeof(XLogRecPtr));
+	append(maker, maker->settled, maker->head.blocks, sizeof(uint8));
+	append(maker, &maker->head, 1, sizeof(LiveBaseHead));
+	geonn_memory_file_seal(maker->file);
 }
 
 /*
@@ -433,17 +508,17 @@ geonn_live_base_make(LivePageReader *reader, uint64 most_bytes)
 	MemoryContext former = CurrentMemoryContext;
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "geonn live base",
 												  ALLOCSET_DEFAULT_SIZES);
-	MemoryFile *file = geonn_memory_file_create("a base of references");
 	Maker		maker = {
 		.head = {.format = FORMAT,.position = GetXLogInsertRecPtr(),.horizon = full_horizon(reader->snapshot)},
 		.most_bytes = most_bytes,
+		.file = geonn_memory_file_create("a base of references"),
 		.room = MaxHeapTuplesPerPage
 	};
 	bool		fits;
 
 	MemoryContextSwitchTo(context);
 	maker.head.blocks = RelationGetNumberOfBlocks(reader->relation);
-	maker.points = allocate(maker.room, sizeof(LivePoint));
+	maker.vectors = allocate(maker.room, sizeof(LiveVector));
 	maker.offset = allocate(maker.room, sizeof(OffsetNumber));
 	maker.first_row = allocate((uint64) maker.head.blocks + 1, sizeof(uint32));
 	maker.lsn = allocate(maker.head.blocks, sizeof(XLogRecPtr));
@@ -454,8 +529,8 @@ geonn_live_base_make(LivePageReader *reader, uint64 most_bytes)
 	reader->by_xmin = false;
 	reader->strategy = NULL;
 	if (fits)
-		write_file(&maker, file);
+		write_columns(&maker);
 	MemoryContextSwitchTo(former);
 	MemoryContextDelete(context);
-	return fits ? geonn_live_base_open(file) : NULL;
+	return fits ? geonn_live_base_open(maker.file) : NULL;
 }

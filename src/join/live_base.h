@@ -16,7 +16,7 @@
 /* the greatest number of levels: LIVE_NODE to this power exceeds all numbers of points */
 #define LIVE_LEVELS	8
 
-/* what a base begins with */
+/* what a base ends with */
 typedef struct LiveBaseHead
 {
 	uint64		format;
@@ -35,6 +35,14 @@ typedef struct LivePoint
 	double		longitude;
 	int64		id;				/* or the row's PointStatus */
 } LivePoint;
+
+/* a point's unit vector */
+typedef struct LiveVector
+{
+	float		x;
+	float		y;
+	float		z;
+} LiveVector;
 
 /* the points of a leaf as unit vectors, padded with numbers that are far from any point */
 typedef struct LiveLeaf
@@ -148,16 +156,27 @@ extern void geonn_live_search_leaves(LiveSearch *search, const LiveLeaf *leaves,
 /* End the search: bring what was found into order. */
 extern void geonn_live_search_end(LiveSearch *search);
 
-/* Compute the unit vectors of points, and write them to leaves from this number of a point on. */
-extern void geonn_live_vectors(const LivePoint *points, uint32 count, LiveLeaf *leaves, uint32 first);
+/* Compute the unit vectors of points. */
+extern void geonn_live_vectors(const LivePoint *points, uint32 count, LiveVector *vectors);
+
+/* Write a place of a leaf. */
+static inline void
+geonn_live_put_vector(LiveLeaf *leaves, uint32 number, const LiveVector *vector)
+{
+	LiveLeaf   *leaf = &leaves[number / LIVE_NODE];
+
+	leaf->x[number % LIVE_NODE] = vector->x;
+	leaf->y[number % LIVE_NODE] = vector->y;
+	leaf->z[number % LIVE_NODE] = vector->z;
+}
 
 /* Write a place of a leaf that has no point. */
 static inline void
 geonn_live_no_point(LiveLeaf *leaves, uint32 number)
 {
-	LiveLeaf   *leaf = &leaves[number / LIVE_NODE];
+	static const LiveVector nowhere = {1e15f, 1e15f, 1e15f};
 
-	leaf->x[number % LIVE_NODE] = leaf->y[number % LIVE_NODE] = leaf->z[number % LIVE_NODE] = 1e15f;
+	geonn_live_put_vector(leaves, number, &nowhere);
 }
 
 #endif							/* GEONN_LIVE_BASE_H */

@@ -203,11 +203,15 @@ add_row(LiveTable *table, BlockNumber block, uint32 former, const LiveRow *row)
 {
 	uint32		number = free_place(table);
 	uint32	   *link = row_after(table, block, former);
+	LiveVector	vector;
 
 	table->added[number] = (AddedRow) {*link, row->offset, row->status};
 	table->points[number] = geonn_live_point(row);
 	if (row->status == POINT_VALID)
-		geonn_live_vectors(&table->points[number], 1, table->leaves, number);
+	{
+		geonn_live_vectors(&table->points[number], 1, &vector);
+		geonn_live_put_vector(table->leaves, number, &vector);
+	}
 	*link = number;
 	table->added_count++;
 	table->counts[row->status]++;

@@ -319,14 +319,14 @@ damaged_file(const LiveBase *base, bool *damaged)
 	uint8	   *bytes = palloc(length + 64);
 	int			descriptor = memfd_create("damaged", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
-	memcpy(bytes, base->head, length);
+	memcpy(bytes, geonn_memory_file_bytes(base->file, 0, length), length);
 	memset(bytes + length, 0, 64);
 	*damaged = false;
 	for (uint32 changes = take(1) % 16; changes > 0; changes--)
 	{
 		uint32		kind = take(1);
 		/* the head has a share of its own, since it says where all else is */
-		Size		place = kind & 1 ? take(1) % sizeof(LiveBaseHead) : take(3) % length;
+		Size		place = kind & 1 ? length - sizeof(LiveBaseHead) + take(1) % sizeof(LiveBaseHead) : take(3) % length;
 		uint32		number = take(4);
 
 		memcpy(bytes + place, &number, Min(1 + kind / 2 % 4, length - place));
