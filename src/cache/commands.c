@@ -47,6 +47,7 @@
 #include "cache/schedule.h"
 #include "cache/sorted_rows.h"
 #include "cache/target.h"
+#include "base/attempt.h"
 #include "base/compat.h"
 
 PG_FUNCTION_INFO_V1(geonn_cache_create);

@@ -35,6 +35,7 @@
 #include "cache/affected.h"
 #include "cache/full_search.h"
 #include "cache/replace.h"
+#include "base/attempt.h"
 #include "points/query.h"
 
 PG_FUNCTION_INFO_V1(geonn_refresh);

@@ -64,6 +64,7 @@
 
 #include "cache/replace.h"
 #include "cache/full_search.h"
+#include "base/attempt.h"
 #include "base/compat.h"
 #include "base/wait_event.h"
 

@@ -1,7 +1,6 @@
 /*
  * sql.c
- *		Statements of the caches' code: the role that each runs as, what its names may be, and what
- *		becomes of its errors.
+ *		Statements of the caches' code: the role that each runs as, and what its names may be.
  *
  * The extension's owner owns the extension's tables, and no other role reads or writes them: users
  * have the views.  So statements on these tables run with the owner's privileges, most often a
@@ -38,7 +37,6 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
-#include "access/xact.h"
 #include "catalog/dependency.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_namespace.h"
@@ -54,7 +52,6 @@
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
-#include "utils/resowner.h"
 #include "utils/syscache.h"
 
 #include "cache/sql.h"
@@ -439,47 +436,4 @@ char *
 geonn_row_text(const GeonnRows *rows, uint64 row, int column)
 {
 	return SPI_getvalue(rows->rows[row], rows->type, column);
-}
-
-/* ---- errors ---- */
-
-/*
- * The names in a parallel worker's error do not outlive it: copy them too.
- */
-ErrorData *
-geonn_take_error(MemoryContext context)
-{
-	ErrorData  *error;
-
-	MemoryContextSwitchTo(context);
-	error = CopyErrorData();
-	error->filename = error->filename == NULL ? NULL : pstrdup(error->filename);
-	error->funcname = error->funcname == NULL ? NULL : pstrdup(error->funcname);
-	FlushErrorState();
-	return error;
-}
-
-ErrorData *
-geonn_attempt(void (*step) (void *state), void *state)
-{
-	MemoryContext context = CurrentMemoryContext;
-	ResourceOwner owner = CurrentResourceOwner;
-	ErrorData  *volatile error = NULL;
-
-	BeginInternalSubTransaction(NULL);
-	MemoryContextSwitchTo(context);
-	PG_TRY();
-	{
-		step(state);
-		ReleaseCurrentSubTransaction();
-	}
-	PG_CATCH();
-	{
-		error = geonn_take_error(context);
-		RollbackAndReleaseCurrentSubTransaction();
-	}
-	PG_END_TRY();
-	MemoryContextSwitchTo(context);
-	CurrentResourceOwner = owner;
-	return error;
 }

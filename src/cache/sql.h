@@ -1,6 +1,6 @@
 /*
  * sql.h
- *		Statements of the caches' code: the roles that they run as, their names and their errors.
+ *		Statements of the caches' code: the roles that they run as, and their names.
  */
 #ifndef GEONN_CACHE_SQL_H
 #define GEONN_CACHE_SQL_H
@@ -122,14 +122,5 @@ extern const GeonnOwnStatement *geonn_set_own_statement(const GeonnOwnStatement 
 
 /* Install the hooks of these statements.  Called once by _PG_init. */
 extern void geonn_own_statements(void);
-
-/* Copy the present error into this memory context and flush the error state. */
-extern ErrorData *geonn_take_error(MemoryContext context);
-
-/*
- * Run a step in a subtransaction, so that its failure takes back nothing else.  Returns the error that
- * it ended with, in the current memory context, or NULL.
- */
-extern ErrorData *geonn_attempt(void (*step) (void *state), void *state);
 
 #endif							/* GEONN_CACHE_SQL_H */

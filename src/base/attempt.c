@@ -1,0 +1,51 @@
+/*
+ * attempt.c
+ *		Steps whose errors do not end the statement.
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "utils/resowner.h"
+
+#include "base/attempt.h"
+
+/*
+ * The names in a parallel worker's error do not outlive it: copy them too.
+ */
+ErrorData *
+geonn_take_error(MemoryContext context)
+{
+	ErrorData  *error;
+
+	MemoryContextSwitchTo(context);
+	error = CopyErrorData();
+	error->filename = error->filename == NULL ? NULL : pstrdup(error->filename);
+	error->funcname = error->funcname == NULL ? NULL : pstrdup(error->funcname);
+	FlushErrorState();
+	return error;
+}
+
+ErrorData *
+geonn_attempt(void (*step) (void *state), void *state)
+{
+	MemoryContext context = CurrentMemoryContext;
+	ResourceOwner owner = CurrentResourceOwner;
+	ErrorData  *volatile error = NULL;
+
+	BeginInternalSubTransaction(NULL);
+	MemoryContextSwitchTo(context);
+	PG_TRY();
+	{
+		step(state);
+		ReleaseCurrentSubTransaction();
+	}
+	PG_CATCH();
+	{
+		error = geonn_take_error(context);
+		RollbackAndReleaseCurrentSubTransaction();
+	}
+	PG_END_TRY();
+	MemoryContextSwitchTo(context);
+	CurrentResourceOwner = owner;
+	return error;
+}
