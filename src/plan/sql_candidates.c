@@ -67,14 +67,8 @@ geonn_candidates_begin(SqlCandidates *candidates, const SqlReferences *reference
 	candidates->expressions->ecxt_scantuple = candidates->pair;
 	candidates->unsorted_slot = ExecInitExtraTupleSlot(plan->state, sorted, &TTSOpsVirtual);
 	candidates->sorted_slot = ExecInitExtraTupleSlot(plan->state, sorted, &TTSOpsMinimalTuple);
-}
-
-void
-geonn_candidates_reserve(SqlCandidates *candidates, uint64 count)
-{
-	candidates->candidates = MemoryContextAllocHuge(candidates->expressions->ecxt_per_tuple_memory,
-													Max(count, 1) * sizeof(Candidate));
-	memset(candidates->candidates, 0, count * sizeof(Candidate));
+	candidates->room = 64;
+	candidates->candidates = palloc(candidates->room * sizeof(Candidate));
 }
 
 /*
@@ -99,12 +93,21 @@ show_reference(const SqlCandidates *candidates, uint64 number)
 }
 
 bool
-geonn_candidates_accept(SqlCandidates *candidates, uint64 reference)
+geonn_candidates_add(SqlCandidates *candidates, uint64 reference, double distance)
 {
-	if (candidates->conditions == NULL)
-		return true;
-	show_reference(candidates, reference);
-	return ExecQual(candidates->conditions, candidates->expressions);
+	if (candidates->conditions != NULL)
+	{
+		show_reference(candidates, reference);
+		if (!ExecQual(candidates->conditions, candidates->expressions))
+			return false;
+	}
+	if (candidates->count == candidates->room)
+	{
+		candidates->room *= 2;
+		candidates->candidates = repalloc_huge(candidates->candidates, candidates->room * sizeof(Candidate));
+	}
+	candidates->candidates[candidates->count++] = (Candidate) {.reference = reference,.distance = distance};
+	return true;
 }
 
 /*
@@ -125,8 +128,9 @@ evaluate_pair(const SqlCandidates *candidates, Datum *keys, bool *nulls)
 }
 
 static void
-evaluate_keys(SqlCandidates *candidates, uint64 count)
+evaluate_keys(SqlCandidates *candidates)
 {
+	uint64		count = candidates->count;
 	MemoryContext memory = candidates->expressions->ecxt_per_tuple_memory;
 	Datum	   *keys = MemoryContextAllocHuge(memory, count * candidates->keys * sizeof(Datum));
 	bool	   *nulls = MemoryContextAllocHuge(memory, count * candidates->keys * sizeof(bool));
@@ -163,15 +167,21 @@ compare_candidates(const void *left, const void *right, void *argument)
 }
 
 void
-geonn_candidates_choose(SqlCandidates *candidates, uint64 count, bool is_ordered)
+geonn_candidates_choose(SqlCandidates *candidates)
 {
-	if (!is_ordered && count > 1)
+	candidates->next = Min(candidates->skipped, candidates->count);
+	candidates->end = candidates->next + Min(candidates->wanted, candidates->count - candidates->next);
+}
+
+void
+geonn_candidates_sort(SqlCandidates *candidates)
+{
+	if (candidates->count > 1)
 	{
-		evaluate_keys(candidates, count);
-		qsort_arg(candidates->candidates, count, sizeof(Candidate), compare_candidates, candidates);
+		evaluate_keys(candidates);
+		qsort_arg(candidates->candidates, candidates->count, sizeof(Candidate), compare_candidates, candidates);
 	}
-	candidates->next = Min(candidates->skipped, count);
-	candidates->end = candidates->next + Min(candidates->wanted, count - candidates->next);
+	geonn_candidates_choose(candidates);
 }
 
 void
@@ -183,7 +193,7 @@ geonn_candidates_reset(SqlCandidates *candidates)
 		tuplesort_end(candidates->sorted);
 	}
 	candidates->sorted = NULL;
-	candidates->next = candidates->end = 0;
+	candidates->count = candidates->next = candidates->end = 0;
 	ResetExprContext(candidates->expressions);
 }
 

@@ -13,6 +13,7 @@
 typedef struct Candidate
 {
 	uint64		reference;		/* its index among the references that are kept */
+	double		distance;		/* as the search has it; NaN: the search does not have it */
 	Datum	   *keys;			/* [SqlCandidates.keys]; NULL: not evaluated */
 	bool	   *nulls;
 } Candidate;
@@ -27,7 +28,7 @@ typedef struct SqlCandidates
 	SortSupport order;			/* [keys] */
 	TupleTableSlot *pair;		/* like the scan's slot: an outer row and a reference, without outputs */
 	int			first;			/* the index of the references' columns in pair */
-	ExprContext *expressions;	/* its tuple is pair; its memory has the candidates of an outer row */
+	ExprContext *expressions;	/* its tuple is pair; its memory has the keys of an outer row's candidates */
 
 	/* one execution */
 	uint64		skipped;		/* OFFSET */
@@ -35,7 +36,9 @@ typedef struct SqlCandidates
 	uint64		rechecked;		/* how many candidates had their keys evaluated */
 
 	/* an outer row */
-	Candidate  *candidates;
+	Candidate  *candidates;		/* [room] */
+	uint64		room;
+	uint64		count;
 	uint64		next;			/* the index of the next one that is returned */
 	uint64		end;			/* the index after the last one that is returned */
 
@@ -53,16 +56,18 @@ typedef struct SqlCandidates
 extern void geonn_candidates_begin(SqlCandidates *candidates, const SqlReferences *references, PlanState *plan,
 								   List *keys, List *conditions, TupleDesc scan);
 
-/* Make room for this many candidates of the present outer row; the caller sets the reference of each. */
-extern void geonn_candidates_reserve(SqlCandidates *candidates, uint64 count);
-
-/* Does the reference meet the conditions? */
-extern bool geonn_candidates_accept(SqlCandidates *candidates, uint64 reference);
+/*
+ * Make the reference a candidate of the present outer row, whose columns pair has if conditions are set; false: it does
+ * not meet them.  distance is as in Candidate.
+ */
+extern bool geonn_candidates_add(SqlCandidates *candidates, uint64 reference, double distance);
 
 /*
- * Bring the candidates into the order of the keys, unless they are, and have those within OFFSET and LIMIT returned.
+ * Have the candidates within OFFSET and LIMIT returned, in the order in which they are; or, where pair has the outer
+ * row's columns, in that of the keys.
  */
-extern void geonn_candidates_choose(SqlCandidates *candidates, uint64 count, bool is_ordered);
+extern void geonn_candidates_choose(SqlCandidates *candidates);
+extern void geonn_candidates_sort(SqlCandidates *candidates);
 
 /* Read the references again, and have those within OFFSET and LIMIT returned. */
 extern void geonn_candidates_reread(SqlCandidates *candidates, SqlReferences *references);

@@ -14,6 +14,10 @@
  * as among references at one place, a second search asks for as many as a search can return.  What that leaves
  * undecided is decided by the keys of all references.
  *
+ * geonn_distance is what searches order by, so that their distances are exact: only references at one distance are
+ * compared by the keys.  Where it is the only key, these come in any order: the search asks for no more references than
+ * are needed, and its rows, with their distances, are those of the subquery.
+ *
  * The keys of all references also decide for an outer row whose point the engine does not take: NULL, empty, or out
  * of range.  References with a NULL or empty point have no distance, and come last: where the rows that have one
  * are fewer than are needed, all references are candidates, too.  References whose coordinates are out of range are
@@ -59,6 +63,14 @@ typedef enum Stage
 	STAGE_END
 } Stage;
 
+/* how a column of the subquery gets its value */
+typedef struct Output
+{
+	ExprState  *expression;
+	int			key;			/* the index of an equal key; -1: none */
+	int			column;			/* of the references, from 0 on, which is the expression; -1: it is another one */
+} Output;
+
 typedef struct SqlJoin
 {
 	LateralNode lateral;		/* first field */
@@ -71,10 +83,11 @@ typedef struct SqlJoin
 	const char *function;
 	ExprState  *limit;
 	ExprState  *offset;
-	ExprState  *reach;
+	ExprState  *reach;			/* NULL: none says how far the references may be */
 	int			excluded;		/* as SQL_EXCLUDED */
-	ExprState **output;			/* [lateral.columns - 1] */
-	int		   *output_key;		/* likewise: the index of an equal key, or -1 */
+	bool		is_exact;		/* the distance is geonn's own, so that searches have it */
+	Output	   *output;			/* [lateral.columns - 1] */
+	bool		shows_outer;	/* an output is an expression, which may need columns of the outer row */
 
 	/* one execution */
 	uint32		k;				/* how many references a search returns; 0: nothing is searched for */
@@ -88,11 +101,13 @@ typedef struct SqlJoin
 	bool		is_searched;	/* the round has a search */
 	uint64		points;			/* how many points the round's search has */
 	uint64		points_left;	/* how many points of the present search have answers that were not taken */
+	Answers		answers;		/* of the present search */
 	Numbers		undecided;		/* the outer rows that the present search leaves undecided */
 	Numbers		asked;			/* those that the second search is for */
 	uint64		next_row;		/* STAGE_ALL: the next outer row, and the next of undecided */
 	uint64		next_undecided;
 	uint64		present;		/* the present outer row's number in the round */
+	bool		is_shown;		/* the pair has its columns */
 } SqlJoin;
 
 /* ---- the plan ---- */
@@ -103,12 +118,17 @@ begin_outputs(SqlJoin *join, const CustomScan *scan, List *outputs)
 	const List *keys = list_nth(scan->custom_private, SQL_OUTPUTS);
 	int			count = list_length(outputs);
 
-	join->output = palloc(count * sizeof(ExprState *));
-	join->output_key = palloc(count * sizeof(int));
+	join->output = palloc(count * sizeof(Output));
 	for (int i = 0; i < count; i++)
 	{
-		join->output[i] = ExecInitExpr(list_nth(outputs, i), &join->lateral.node.custom.ss.ps);
-		join->output_key[i] = list_nth_int(keys, i);
+		Node	   *expression = list_nth(outputs, i);
+
+		join->output[i] = (Output) {
+			.expression = ExecInitExpr((Expr *) expression, &join->lateral.node.custom.ss.ps),
+			.key = list_nth_int(keys, i),
+			.column = IsA(expression, Var) ? ((Var *) expression)->varattno - 1 - join->candidates.first : -1
+		};
+		join->shows_outer |= join->output[i].column < 0 && !(join->is_exact && join->output[i].key == 0);
 	}
 }
 
@@ -144,9 +164,11 @@ begin_join(JoinNode *node, EState *estate, int flags)
 	rest = list_copy_tail(rest, join->references.points);
 	join->limit = ExecInitExpr(linitial(rest), plan);
 	join->offset = ExecInitExpr(lsecond(rest), plan);
-	join->reach = ExecInitExpr(lthird(rest), plan);
+	if (!IsA(lthird(rest), Const) || !lthird_node(Const, rest)->constisnull)
+		join->reach = ExecInitExpr(lthird(rest), plan);
 	join->excluded = intVal(list_nth(scan->custom_private, SQL_EXCLUDED));
 	rest = list_copy_tail(rest, 4);
+	join->is_exact = join->references.kind == GEONN_POINT_NONE;
 	begin_outputs(join, scan, list_truncate(list_copy(rest), outputs));
 	node->filter = list_copy_tail(rest, outputs);
 
@@ -205,8 +227,17 @@ count_rows(const SqlJoin *join, ExprState *expression, uint64 without, bool is_l
 }
 
 /*
- * How many references the search returns for a point: one more than the rows that are needed, and those that the
- * conditions exclude.  0: more than a search can return, or than the engine has, or none.
+ * May references at one distance, by geonn, be returned in any order?
+ */
+static bool
+takes_any_tie(const SqlJoin *join)
+{
+	return join->is_exact && join->candidates.keys == 1;
+}
+
+/*
+ * How many references the search returns for a point: one more than the rows that are needed, by which ties show, and
+ * those that the conditions exclude.  0: more than a search can return, or than the engine has, or none.
  */
 static uint32
 neighbours_needed(const SqlJoin *join)
@@ -217,7 +248,7 @@ neighbours_needed(const SqlJoin *join)
 	if (wanted == 0 || wanted > GEONN_K_MAX || skipped > GEONN_K_MAX || wanted + skipped >= GEONN_K_MAX ||
 		wanted + skipped > join->references.valid.count)
 		return 0;
-	return (uint32) Min(wanted + skipped + 1 + join->excluded, GEONN_K_MAX);
+	return (uint32) Min(wanted + skipped + !takes_any_tie(join) + join->excluded, GEONN_K_MAX);
 }
 
 /*
@@ -264,18 +295,19 @@ make_join(LateralNode *lateral, TupleDesc *row_type)
 /* ---- candidates ---- */
 
 /*
- * Set the pair's columns of an outer row, and forget the candidates of the one before.
+ * Set the pair's columns of the present outer row, for expressions.
  */
 static void
-begin_outer_row(SqlJoin *join, uint64 number)
+show_outer_row(SqlJoin *join)
 {
 	const LateralNode *lateral = &join->lateral;
-	const OuterRow *row = &lateral->round->rows[number];
+	const OuterRow *row = &lateral->round->rows[join->present];
 	TupleTableSlot *pair = join->candidates.pair;
 	int			column = join->observation_column;
 
-	join->present = number;
-	geonn_candidates_reset(&join->candidates);
+	if (join->is_shown)
+		return;
+	join->is_shown = true;
 	ExecClearTuple(pair);
 	ExecStoreMinimalTuple(row->tuple, join->present_slot, false);
 	geonn_lateral_set_outer(lateral, join->present_slot, pair);
@@ -292,6 +324,19 @@ begin_outer_row(SqlJoin *join, uint64 number)
 }
 
 /*
+ * Go on to an outer row, and forget the candidates of the one before.
+ */
+static void
+begin_outer_row(SqlJoin *join, uint64 number)
+{
+	join->present = number;
+	join->is_shown = false;
+	geonn_candidates_reset(&join->candidates);
+	if (join->candidates.conditions != NULL)
+		show_outer_row(join);
+}
+
+/*
  * Metres from the present outer row to the farthest references that can meet the conditions.  ST_DWithin measures on
  * the spheroid, where distances differ from the sphere's by less than 0.6 %.
  */
@@ -299,10 +344,25 @@ static double
 reach_of_row(const SqlJoin *join)
 {
 	bool		is_null;
-	Datum		value = ExecEvalExprSwitchContext(join->reach, join->candidates.expressions, &is_null);
+	Datum		value;
+
+	if (join->reach == NULL)
+		return INFINITY;
+	value = ExecEvalExprSwitchContext(join->reach, join->candidates.expressions, &is_null);
 
 	/* ST_DWithin itself refuses a negative one */
 	return is_null || !(DatumGetFloat8(value) >= 0) ? INFINITY : DatumGetFloat8(value) * 1.01 + 1;
+}
+
+/*
+ * The greatest distance, by geonn, of a reference that the keys may put before one at this distance.
+ */
+static double
+greatest_in_doubt(const SqlJoin *join, double distance)
+{
+	if (takes_any_tie(join))
+		return -INFINITY;
+	return join->is_exact ? distance : Max(distance + MARGIN, SAME_PLACE);
 }
 
 /* ---- stages ---- */
@@ -319,65 +379,53 @@ take_answer(SqlJoin *join, GeonnSearch *search, uint32 k, const Numbers *asked)
 	SqlCandidates *candidates = &join->candidates;
 	uint64		needed = candidates->wanted + candidates->skipped;
 	uint64		answered = Min(k, references->valid.count);
-	uint64		count = 0;
-	uint64		number = 0;
-	uint64		reference;
 	double		bound = INFINITY;
 	double		reach = INFINITY;
 	double		distance = 0;
 	bool		is_ordered = references->invalid.count == 0;
-	Datum		values[SEARCH_COLUMNS];
-	bool		nulls[SEARCH_COLUMNS];
 
-	/* do not ask for more than all: the engine may have ended since */
 	if (join->points_left == 0)
 		return false;
 	join->points_left--;
 	for (uint64 i = 0; i < answered; i++)
 	{
-		if (!geonn_search_next(search, values, nulls))
+		const Answer *answer = geonn_next_answer(&join->answers, search, references, true);
+
+		if (answer == NULL)
 			elog(ERROR, "a search lacks rows of %llu points", (unsigned long long) join->points_left + 1);
 		if (i == 0)
 		{
-			number = (uint64) DatumGetInt64(values[SEARCH_NUMBER]) - 1;
-			if (asked != NULL)
-				number = asked->numbers[number];
-			begin_outer_row(join, number);
-			geonn_candidates_reserve(candidates, answered + references->invalid.count);
+			begin_outer_row(join, asked == NULL ? answer->number : asked->numbers[answer->number]);
 			reach = reach_of_row(join);
 		}
-		/* the distances alone decide where each is greater than the one before by more than the margin */
-		if (i > 0 && DatumGetFloat8(values[SEARCH_DISTANCE]) <= Max(distance + MARGIN, SAME_PLACE))
+		else if (answer->distance <= greatest_in_doubt(join, distance))
 			is_ordered = false;
-		distance = DatumGetFloat8(values[SEARCH_DISTANCE]);
-		reference = DatumGetUInt64(values[SEARCH_REFERENCE]);
-		if (distance > Min(bound, reach) || !geonn_candidates_accept(candidates, reference))
-			continue;
-		candidates->candidates[count].reference = reference;
-		__builtin_prefetch(&references->rows[reference]);
-		if (++count == needed)
-			bound = Max(distance + MARGIN, SAME_PLACE);
+		distance = answer->distance;
+		if (distance <= Min(bound, reach) && geonn_candidates_add(candidates, answer->reference, distance) &&
+			candidates->count == needed)
+			bound = greatest_in_doubt(join, distance);
 	}
 	if (distance <= Min(bound, reach) && answered < references->valid.count)
 	{
-		geonn_numbers_add(&join->undecided, number, join->lateral.round->memory);
+		geonn_numbers_add(&join->undecided, join->present, join->lateral.round->memory);
 		return true;
 	}
 	for (uint64 i = 0; i < references->invalid.count; i++)
-	{
-		if (geonn_candidates_accept(candidates, references->invalid.numbers[i]))
-			candidates->candidates[count++].reference = references->invalid.numbers[i];
-	}
+		(void) geonn_candidates_add(candidates, references->invalid.numbers[i], NAN);
 
 	/* the conditions left fewer than are needed: those without a distance, which come last, are among the rows, too */
-	if (count < needed && isinf(reach) && references->valid.count + references->invalid.count < references->count)
+	if (candidates->count < needed && isinf(reach) &&
+		references->valid.count + references->invalid.count < references->count)
 	{
-		geonn_numbers_add(&join->undecided, number, join->lateral.round->memory);
+		geonn_numbers_add(&join->undecided, join->present, join->lateral.round->memory);
 		return true;
 	}
-	for (uint64 i = 0; i < count; i++)
-		__builtin_prefetch(references->rows[candidates->candidates[i].reference]);
-	geonn_candidates_choose(candidates, count, is_ordered);
+	if (!is_ordered || join->shows_outer)
+		show_outer_row(join);
+	if (is_ordered)
+		geonn_candidates_choose(candidates);
+	else
+		geonn_candidates_sort(candidates);
 	return true;
 }
 
@@ -414,6 +462,7 @@ begin_search(void *state)
 	for (uint64 i = 0; i < round->given.count; i++)
 		join->points_left += !round->rows[i].latitude_is_null;
 	join->points = join->points_left;
+	geonn_answers_begin(&join->answers, join->points * Min(join->k, join->references.valid.count));
 	geonn_lateral_begin_search(&join->lateral, !join->lateral.has_references);
 }
 
@@ -432,6 +481,7 @@ begin_second_search(void *state)
 	join->undecided = (Numbers) {0};
 	join->widened += join->asked.count;
 	join->points_left = join->asked.count;
+	geonn_answers_begin(&join->answers, join->asked.count * Min(GEONN_K_MAX, join->references.valid.count));
 	geonn_lateral_begin_second_search(&join->lateral, &given, GEONN_K_MAX, false);
 }
 
@@ -445,7 +495,6 @@ compare_with_all(SqlJoin *join)
 	const Round *round = join->lateral.round;
 	SqlCandidates *candidates = &join->candidates;
 	uint64		count = join->references.count;
-	uint64		accepted = 0;
 	uint64		number;
 	double		latitude;
 	double		longitude;
@@ -461,6 +510,7 @@ compare_with_all(SqlJoin *join)
 	else
 		return false;
 	begin_outer_row(join, number);
+	show_outer_row(join);
 	if (join->references.rereads)
 	{
 		join->compared++;
@@ -472,14 +522,12 @@ compare_with_all(SqlJoin *join)
 		count = Min(count, candidates->wanted + candidates->skipped);
 	else
 		join->compared++;
-	geonn_candidates_reserve(candidates, count);
 	for (uint64 i = 0; i < count; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
-		if (geonn_candidates_accept(candidates, i))
-			candidates->candidates[accepted++].reference = i;
+		(void) geonn_candidates_add(candidates, i, NAN);
 	}
-	geonn_candidates_choose(candidates, accepted, false);
+	geonn_candidates_sort(candidates);
 	return true;
 }
 
@@ -545,6 +593,33 @@ begin_round(LateralNode *lateral)
 }
 
 /*
+ * The value of an output, for the candidate that the pair shows.
+ */
+static Datum
+output_value(const SqlJoin *join, const Output *output, const Candidate *candidate, bool *is_null)
+{
+	const SqlCandidates *candidates = &join->candidates;
+	int			column = candidates->first + output->column;
+
+	if (output->key >= 0 && candidate->keys != NULL)
+	{
+		*is_null = candidate->nulls[output->key];
+		return candidate->keys[output->key];
+	}
+	if (output->key == 0 && join->is_exact && !isnan(candidate->distance))
+	{
+		*is_null = false;
+		return Float8GetDatum(candidate->distance);
+	}
+	if (output->column >= 0)
+	{
+		*is_null = candidates->pair->tts_isnull[column];
+		return candidates->pair->tts_values[column];
+	}
+	return ExecEvalExprSwitchContext(output->expression, candidates->expressions, is_null);
+}
+
+/*
  * Implements LateralSource.next: the outputs of the next pair, and the number of its outer row.
  */
 static bool
@@ -560,20 +635,10 @@ next_pair(LateralNode *lateral, Datum *values, bool *nulls)
 	}
 	for (int i = 0; i < lateral->columns - 1; i++)
 	{
-		int			key = join->output_key[i];
+		Datum		value = output_value(join, &join->output[i], candidate, &nulls[i]);
 
-		if (key >= 0 && candidate->keys != NULL)
-		{
-			values[i] = candidate->keys[key];
-			nulls[i] = candidate->nulls[key];
-		}
-		else
-		{
-			Datum		value = ExecEvalExprSwitchContext(join->output[i], join->candidates.expressions, &nulls[i]);
-
-			/* a function that changes an array or record in place would change the column for the others */
-			values[i] = MakeExpandedObjectReadOnly(value, nulls[i], TupleDescAttr(lateral->descriptor, i)->attlen);
-		}
+		/* a function that changes an array or record in place would change the column for the others */
+		values[i] = MakeExpandedObjectReadOnly(value, nulls[i], TupleDescAttr(lateral->descriptor, i)->attlen);
 	}
 	values[lateral->columns - 1] = UInt64GetDatum((join->present + 1) << RANK_BITS | Min(join->candidates.next, RANK_MAX));
 	nulls[lateral->columns - 1] = false;

@@ -20,6 +20,9 @@
 #include "join/reference_memory.h"
 #include "plan/sql_references.h"
 
+/* bytes; most references have two of these */
+#define CACHE_LINE 64
+
 void
 geonn_sql_references_begin(SqlReferences *references, PlanState *plan, const List *point, GeonnPointKind kind)
 {
@@ -99,6 +102,51 @@ geonn_sql_references_row_type(void)
 	TupleDescInitEntry(type, SEARCH_NUMBER + 1, "ord", INT8OID, -1, 0);
 	TupleDescFinalize(type);
 	return type;
+}
+
+void
+geonn_answers_begin(Answers *answers, uint64 most)
+{
+	answers->left = most;
+	answers->count = answers->next = 0;
+}
+
+static void
+take_answers(Answers *answers, GeonnSearch *search, const SqlReferences *references, bool needs_rows)
+{
+	Datum		values[SEARCH_COLUMNS];
+	bool		nulls[SEARCH_COLUMNS];
+
+	answers->count = answers->next = 0;
+
+	/* do not ask for more than all: the engine may have ended since */
+	while (answers->count < (int) lengthof(answers->taken) && answers->left > 0 &&
+		   geonn_search_next(search, values, nulls))
+	{
+		Answer	   *answer = &answers->taken[answers->count++];
+
+		answers->left--;
+		answer->reference = DatumGetUInt64(values[SEARCH_REFERENCE]);
+		answer->distance = DatumGetFloat8(values[SEARCH_DISTANCE]);
+		answer->number = (uint64) DatumGetInt64(values[SEARCH_NUMBER]) - 1;
+		if (needs_rows)
+			__builtin_prefetch(&references->rows[answer->reference]);
+	}
+	for (int i = 0; i < answers->count && needs_rows; i++)
+	{
+		const char *row = (const char *) references->rows[answers->taken[i].reference];
+
+		__builtin_prefetch(row);
+		__builtin_prefetch(row + CACHE_LINE);
+	}
+}
+
+const Answer *
+geonn_next_answer(Answers *answers, GeonnSearch *search, const SqlReferences *references, bool needs_rows)
+{
+	if (answers->next == answers->count)
+		take_answers(answers, search, references, needs_rows);
+	return answers->next < answers->count ? &answers->taken[answers->next++] : NULL;
 }
 
 PointSource *

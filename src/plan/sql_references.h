@@ -80,6 +80,33 @@ enum
 /* The type of these rows. */
 extern TupleDesc geonn_sql_references_row_type(void);
 
+/* a pair that a search has found */
+typedef struct Answer
+{
+	uint64		number;			/* the point's, from 0 on */
+	uint64		reference;		/* its index among those that are kept */
+	double		distance;
+} Answer;
+
+/* the answers of a search, of which several are taken from it together */
+typedef struct Answers
+{
+	uint64		left;			/* how many the search still has, at most */
+	int			count;
+	int			next;			/* the index of the next one that is used */
+	Answer		taken[64];
+} Answers;
+
+/* Begin with a search that has at most so many answers. */
+extern void geonn_answers_begin(Answers *answers, uint64 most);
+
+/*
+ * Get the search's next answer; NULL: it has no more.  Where the references' rows are needed, those of several answers
+ * are fetched into the processor's cache together: they lie anywhere in memory.
+ */
+extern const Answer *geonn_next_answer(Answers *answers, GeonnSearch *search, const SqlReferences *references,
+									   bool needs_rows);
+
 /* The references for the engine: a source of points whose ids are their indexes among all. */
 extern PointSource *geonn_sql_references_describe(void);
 

@@ -54,17 +54,6 @@ typedef enum Comparison
 	COMPARED_WITH_ALL
 } Comparison;
 
-/* a pair that a search has found */
-typedef struct Answer
-{
-	uint64		number;			/* the outer row's */
-	uint64		reference;		/* its index among those that are kept */
-	double		distance;
-} Answer;
-
-/* how many answers are taken from a search at a time */
-#define ANSWERS_AT_ONCE 64
-
 typedef struct WithinJoin
 {
 	LateralNode lateral;		/* first field */
@@ -89,9 +78,7 @@ typedef struct WithinJoin
 	/* a round */
 	bool		is_searched;	/* the round has a search */
 	bool		has_answers;	/* not all of its rows were taken */
-	Answer		answers[ANSWERS_AT_ONCE];
-	int			answer_count;
-	int			next_answer;
+	Answers		answers;
 	Numbers		undecided;		/* the outer rows of whose nearest references the function said no */
 	uint64		present;		/* the outer row whose columns pair has; PG_UINT64_MAX: none */
 	uint64		next_row;		/* the next outer row to be compared with references */
@@ -291,50 +278,22 @@ set_pair(const WithinJoin *join, uint64 number, const Datum *reference, const bo
 }
 
 /*
- * Take the next answers of the round's search.  References lie anywhere in memory, so they are fetched together.
- */
-static void
-take_answers(WithinJoin *join)
-{
-	GeonnSearch *search = join->lateral.second != NULL ? join->lateral.second : join->lateral.node.search;
-	const SqlReferences *references = &join->references;
-	Datum		values[SEARCH_COLUMNS];
-	bool		nulls[SEARCH_COLUMNS];
-
-	join->answer_count = join->next_answer = 0;
-	while (join->answer_count < ANSWERS_AT_ONCE && geonn_search_next(search, values, nulls))
-	{
-		Answer	   *answer = &join->answers[join->answer_count++];
-
-		answer->reference = DatumGetUInt64(values[SEARCH_REFERENCE]);
-		answer->distance = DatumGetFloat8(values[SEARCH_DISTANCE]);
-		answer->number = (uint64) DatumGetInt64(values[SEARCH_NUMBER]) - 1;
-		if (join->lateral.second != NULL)
-			answer->number = join->undecided.numbers[answer->number];
-		if (!join->asks_nearest)
-			__builtin_prefetch(&references->rows[answer->reference]);
-	}
-	for (int i = 0; i < join->answer_count && !join->asks_nearest; i++)
-		__builtin_prefetch(references->rows[join->answers[i].reference]);
-}
-
-/*
  * Is the answer's reference within the distance?
  */
 static bool
-is_confirmed(WithinJoin *join, const Answer *answer)
+is_confirmed(WithinJoin *join, const Answer *answer, uint64 number)
 {
 	const Round *round = join->lateral.round;
 	const Reference *reference;
 
-	if (is_sure(join, join->same_radius ? join->searched : round->rows[answer->number].limits->radius, answer->distance))
+	if (is_sure(join, join->same_radius ? join->searched : round->rows[number].limits->radius, answer->distance))
 		return true;
 	join->rechecked++;
 	reference = join->references.rows[answer->reference];
-	if (is_within(join, answer->number, reference->values, reference->nulls))
+	if (is_within(join, number, reference->values, reference->nulls))
 		return true;
 	if (join->asks_nearest && join->lateral.second == NULL)
-		geonn_numbers_add(&join->undecided, answer->number, round->memory);
+		geonn_numbers_add(&join->undecided, number, round->memory);
 	return false;
 }
 
@@ -344,27 +303,27 @@ is_confirmed(WithinJoin *join, const Answer *answer)
 static bool
 next_answer(WithinJoin *join, Datum *values, bool *nulls)
 {
-	for (;;)
-	{
-		const Answer *answer = &join->answers[join->next_answer++];
+	bool		is_second = join->lateral.second != NULL;
+	GeonnSearch *search = is_second ? join->lateral.second : join->lateral.node.search;
+	const Answer *answer;
 
-		if (answer == &join->answers[join->answer_count])
-		{
-			take_answers(join);
-			if (join->answer_count == 0)
-				return false;
-		}
-		else if (is_confirmed(join, answer))
+	while ((answer = geonn_next_answer(&join->answers, search, &join->references, !join->asks_nearest)) != NULL)
+	{
+		uint64		number = is_second ? join->undecided.numbers[answer->number] : answer->number;
+
+		if (!is_confirmed(join, answer, number))
+			continue;
+		if (join->asks_nearest)
+			set_pair(join, number, NULL, NULL, values, nulls);
+		else
 		{
 			const Reference *reference = join->references.rows[answer->reference];
 
-			if (join->asks_nearest)
-				set_pair(join, answer->number, NULL, NULL, values, nulls);
-			else
-				set_pair(join, answer->number, reference->values, reference->nulls, values, nulls);
-			return true;
+			set_pair(join, number, reference->values, reference->nulls, values, nulls);
 		}
+		return true;
 	}
+	return false;
 }
 
 /*
@@ -516,7 +475,6 @@ next_pair(LateralNode *lateral, Datum *values, bool *nulls)
 		if (next_answer(join, values, nulls))
 			return true;
 		join->has_answers = join->lateral.second == NULL && join->undecided.count > 0;
-		join->answer_count = join->next_answer = 0;
 		if (join->has_answers && !geonn_try_search(begin_second_search, join))
 			compare_all(join);
 	}
@@ -545,7 +503,7 @@ begin_round(LateralNode *lateral)
 
 	join->undecided = (Numbers) {0};
 	join->present = PG_UINT64_MAX;
-	join->answer_count = join->next_answer = 0;
+	geonn_answers_begin(&join->answers, PG_UINT64_MAX);
 	join->next_row = 0;
 	join->comparison = COMPARED_WITH_NONE;
 	join->is_searched = false;

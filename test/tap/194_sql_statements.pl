@@ -98,7 +98,7 @@ sub tables
 	};
 }
 
-# ---- statements: each returns own and ref, the ids of an observation and of a reference ----
+# ---- statements: each returns own and ref, the ids of an observation and of a reference, and d, their distance or 0 ----
 
 my $references;
 my $observations;
@@ -149,7 +149,7 @@ sub nearest
 		"LEFT JOIN LATERAL $subquery n ON n.d < 4e6", "JOIN LATERAL $subquery n ON n.d > o.kind * 1e5", ", LATERAL $subquery n");
 	my $where = pick('', '', 'WHERE o.kind < 4', 'WHERE n.d < 3e6 OR o.id < 20', 'WHERE n.d IS NULL');
 
-	return ("SELECT o.id AS own, n.id AS ref FROM $observations o $join $where", $distance);
+	return ("SELECT o.id AS own, n.id AS ref, n.d FROM $observations o $join $where", $distance);
 }
 
 sub scalar_nearest
@@ -157,14 +157,14 @@ sub scalar_nearest
 	my $distance = distance();
 
 	return ("SELECT o.id AS own, (SELECT r.id FROM $references r WHERE " . conditions(0.2) . " ORDER BY $distance LIMIT 1" . pick('', '', ' OFFSET $2') .
-		") AS ref FROM $observations o " . pick('', '', 'WHERE o.kind < 4'), $distance);
+		") AS ref, 0::float8 AS d FROM $observations o " . pick('', '', 'WHERE o.kind < 4'), $distance);
 }
 
 sub distinct_nearest
 {
 	my $distance = distance();
 
-	return ("SELECT DISTINCT ON (o.id) o.id AS own, r.id AS ref FROM $observations o, $references r WHERE " . conditions(0.5) .
+	return ("SELECT DISTINCT ON (o.id) o.id AS own, r.id AS ref, $distance AS d FROM $observations o, $references r WHERE " . conditions(0.5) .
 		" ORDER BY o.id, $distance", $distance);
 }
 
@@ -174,17 +174,17 @@ sub joined_within
 	my $exists = "EXISTS (SELECT FROM $references r WHERE $condition)";
 
 	return (pick(
-			"SELECT o.id AS own, r.id AS ref FROM $observations o JOIN $references r ON $condition",
-			"SELECT o.id AS own, r.id AS ref FROM $observations o, $references r WHERE $condition",
-			"SELECT o.id AS own, r.id AS ref FROM $observations o LEFT JOIN $references r ON $condition" . pick('', '', ' WHERE r.id IS NULL', ' WHERE o.kind < 3', ' WHERE r.kind IS DISTINCT FROM 3'),
-			"SELECT o.id AS own, r.id AS ref FROM $references r RIGHT JOIN $observations o ON $condition",
-			"SELECT o.id AS own, (r).id AS ref FROM $observations o JOIN $references r ON $condition ORDER BY o.id, r.id LIMIT 100000",
-			"SELECT o.id AS own, 0 AS ref FROM $observations o WHERE $exists", "SELECT o.id AS own, 0 AS ref FROM $observations o WHERE $exists ORDER BY o.id LIMIT 100000",
-			"SELECT o.id AS own, 0 AS ref FROM $observations o WHERE NOT $exists", "SELECT o.id AS own, 0 AS ref FROM $observations o WHERE NOT $exists AND o.kind < 5",
-			"SELECT o.id AS own, CASE WHEN $exists THEN 1 ELSE 0 END AS ref FROM $observations o",
-			"SELECT o.id AS own, k.kind AS ref FROM kinds k LEFT JOIN $observations o ON o.kind = k.kind AND o.id % 2 = 0 WHERE NOT $exists",
-			"SELECT o.id AS own, count(*) AS ref FROM $observations o JOIN $references r ON $condition GROUP BY o.id",
-			"SELECT k.kind AS own, (SELECT count(*) FROM $observations o JOIN $references r ON $condition WHERE o.kind = k.kind) AS ref FROM kinds k"), 0);
+			"SELECT o.id AS own, r.id AS ref, 0::float8 AS d FROM $observations o JOIN $references r ON $condition",
+			"SELECT o.id AS own, r.id AS ref, 0::float8 AS d FROM $observations o, $references r WHERE $condition",
+			"SELECT o.id AS own, r.id AS ref, 0::float8 AS d FROM $observations o LEFT JOIN $references r ON $condition" . pick('', '', ' WHERE r.id IS NULL', ' WHERE o.kind < 3', ' WHERE r.kind IS DISTINCT FROM 3'),
+			"SELECT o.id AS own, r.id AS ref, 0::float8 AS d FROM $references r RIGHT JOIN $observations o ON $condition",
+			"SELECT o.id AS own, (r).id AS ref, 0::float8 AS d FROM $observations o JOIN $references r ON $condition ORDER BY o.id, r.id LIMIT 100000",
+			"SELECT o.id AS own, 0 AS ref, 0::float8 AS d FROM $observations o WHERE $exists", "SELECT o.id AS own, 0 AS ref, 0::float8 AS d FROM $observations o WHERE $exists ORDER BY o.id LIMIT 100000",
+			"SELECT o.id AS own, 0 AS ref, 0::float8 AS d FROM $observations o WHERE NOT $exists", "SELECT o.id AS own, 0 AS ref, 0::float8 AS d FROM $observations o WHERE NOT $exists AND o.kind < 5",
+			"SELECT o.id AS own, CASE WHEN $exists THEN 1 ELSE 0 END AS ref, 0::float8 AS d FROM $observations o",
+			"SELECT o.id AS own, k.kind AS ref, 0::float8 AS d FROM kinds k LEFT JOIN $observations o ON o.kind = k.kind AND o.id % 2 = 0 WHERE NOT $exists",
+			"SELECT o.id AS own, count(*) AS ref, 0::float8 AS d FROM $observations o JOIN $references r ON $condition GROUP BY o.id",
+			"SELECT k.kind AS own, (SELECT count(*) FROM $observations o JOIN $references r ON $condition WHERE o.kind = k.kind) AS ref, 0::float8 AS d FROM kinds k"), 0);
 }
 
 # A statement, and the distance by which it may choose among rows; 0: it may not choose.
@@ -194,8 +194,8 @@ sub statement
 	my ($query, $distance) = pick(\&nearest, \&nearest, \&nearest, \&scalar_nearest, \&distinct_nearest, (\&joined_within) x 4)->();
 
 	$query = pick($query, $query, "WITH q AS ($query) SELECT * FROM q", "WITH q AS MATERIALIZED ($query) SELECT * FROM q",
-		"SELECT q.own, q.ref FROM ($query) q JOIN kinds k ON k.kind = q.own % 7", "SELECT * FROM ($query) q WHERE own % 2 = 0",
-		"($query) UNION ALL SELECT -1, 1");
+		"SELECT q.own, q.ref, q.d FROM ($query) q JOIN kinds k ON k.kind = q.own % 7", "SELECT * FROM ($query) q WHERE own % 2 = 0",
+		"($query) UNION ALL SELECT -1, 1, 2");
 	return ($query, $distance);
 }
 
@@ -249,6 +249,7 @@ sub comparison
 		SET LOCAL geonn.enable_sql_joins = off;
 		$defaults
 		SELECT 'ids: ' || } . differences('own, ref', '') . qq{ || ', distances: ' || $distances
+			|| ', returned: ' || } . differences('own, d', '') . qq{
 			|| ', twice: ' || (SELECT count(*) - count(DISTINCT (own, ref)) FROM a) - (SELECT count(*) - count(DISTINCT (own, ref)) FROM b);
 		ROLLBACK;
 		DEALLOCATE ALL;
@@ -280,7 +281,7 @@ for (my $first = 0; $first < $statements; $first += $at_once)
 		$with_node++ if $answer =~ /Custom Scan \(geonn/;
 		$ties++ if $answer =~ /ids: [1-9]/;
 		push @differ, "GEONN_SQL_SEED=@{[$seed + $first]}, statement $number: " . ($answer =~ /(ids: .*)/ ? $1 : 'no answer') . "\n$comparisons[$number]"
-		  if $answer !~ /distances: 0, twice: 0$/m;
+		  if $answer !~ /distances: 0, returned: 0, twice: 0$/m;
 	}
 	note($error) if $error =~ /ERROR/;
 }
