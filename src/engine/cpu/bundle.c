@@ -141,3 +141,44 @@ CPU_PATH_NAME(cpu_bundle_keys) (struct cpu_bundle *bundle, float threshold)
 	}
 	return count;
 }
+
+uint32_t
+CPU_PATH_NAME(cpu_bundle_select) (struct cpu_bundle *bundle, float farthest, float *threshold)
+{
+	float		low = 0.0f;
+	float		high = farthest;
+	uint32_t	below = 0;
+	uint32_t	count;
+
+	if (bundle->wanted == 0 || bundle->wanted >= bundle->listed || !(*threshold < farthest))
+		*threshold = farthest;
+	for (int tries = 0;; tries++)
+	{
+		float		share;
+
+		count = CPU_PATH_NAME(cpu_bundle_keys) (bundle, *threshold);
+		if (bundle->wanted == 0)
+			return count;
+		if (count <= bundle->most && (count >= bundle->wanted || *threshold >= farthest))
+			break;
+		if (tries == CPU_TRIES_MAX)
+			return UINT32_MAX;
+		if (count < bundle->wanted)
+		{
+			low = *threshold;
+			below = count;
+			share = count == 0 ? 4.0f : (float) bundle->goal / (float) count;
+			*threshold *= share < 4.0f ? share : 4.0f;
+		}
+		else
+		{
+			high = *threshold;
+			share = (float) (bundle->goal - below) / (float) (count - below);
+			*threshold = low + (high - low) * share;
+		}
+		if (!(*threshold > low && *threshold < high))
+			*threshold = tries < 4 && high == farthest ? farthest : 0.5f * (low + high);
+	}
+	sort_keys(bundle->key, count);
+	return count;
+}

@@ -20,10 +20,16 @@
 /* the whole sphere is within this radius */
 #define CPU_RADIUS_MAX 2.5
 
+/* how often a radius or a threshold is changed before an observation walks alone */
+#define CPU_TRIES_MAX 40
+
 /* a bundle, and the positions listed around it */
 struct cpu_bundle
 {
 	const struct cpu_index *index;
+	uint32_t	wanted;			/* how many positions surely have k candidates; 0: all are wanted */
+	uint32_t	goal;			/* how many keys a threshold should leave */
+	uint32_t	most;			/* how many at most */
 	uint32_t	number;			/* the number of the part; UINT32_MAX: none yet */
 	struct cpu_part part;
 	struct cpu_box box;			/* around the observations */
@@ -57,6 +63,13 @@ extern void CPU_PATH_NAME(cpu_bundle_chords) (struct cpu_bundle *bundle, struct 
  * Make keys of chords up to a threshold, which is CPU_KEY_UNITS units.  Returns how many.
  */
 extern uint32_t CPU_PATH_NAME(cpu_bundle_keys) (struct cpu_bundle *bundle, float threshold);
+
+/*
+ * Make sorted keys of the nearest positions: at least as many as are wanted, or all within `farthest`.  The
+ * threshold is a guess, and becomes the one that was used.  Returns their number, or UINT32_MAX if too many are
+ * about equally near.
+ */
+extern uint32_t CPU_PATH_NAME(cpu_bundle_select) (struct cpu_bundle *bundle, float farthest, float *threshold);
 
 /* Fetch a leaf's vectors into the cache. */
 CPU_WALK_INLINE void

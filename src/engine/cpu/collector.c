@@ -25,6 +25,7 @@
 #include <stdlib.h>
 
 #include "common/metric.h"
+#include "engine/cpu/index.h"
 
 #define CAPACITY_MIN 512
 
@@ -285,6 +286,56 @@ CPU_PATH_NAME(cpu_collector_add) (struct cpu_collector *collector, double chord,
 	if (after < collector->count / 2)
 		after = collector->count / 2;
 	collector->next_trim = collector->count + after;
+}
+
+/* Whether the observation excludes all references of a position. */
+static bool
+is_excluded(const struct cpu_collector *collector, const struct cpu_index *index, uint32_t position)
+{
+	bool		excluded = true;
+
+	for (uint32_t i = index->start[position]; i < index->start[position + 1]; i++)
+		excluded &= index->tag[i] >= collector->excluded_first && index->tag[i] <= collector->excluded_last;
+	return excluded;
+}
+
+/* Drop the points of the observation's party. */
+static void
+drop_own_party(struct cpu_collector *collector, const struct cpu_index *index)
+{
+	size_t		taken = 0;
+
+	for (size_t i = 0; i < collector->count; i++)
+	{
+		bool		differs = true;
+
+		for (int party = 0; party < GEONN_PARTIES_MAX && index->party[party] != NULL; party++)
+			differs = differs && index->party[party][collector->points[i].place] != collector->parties.party[party];
+		collector->points[taken] = collector->points[i];
+		taken += differs;
+	}
+	collector->count = taken;
+}
+
+void
+CPU_PATH_NAME(cpu_collector_drop) (struct cpu_collector *collector, const struct cpu_index *index)
+{
+	bool		resumed = collector->cutoff.present && collector->question->k == 0;
+	size_t		taken = 0;
+
+	if (index->party[0] != NULL)
+		drop_own_party(collector, index);
+	if (collector->plain)
+		return;
+	for (size_t i = 0; i < collector->count; i++)
+	{
+		uint32_t	position = collector->points[i].place;
+
+		if (resumed ? CPU_PATH_NAME(cpu_collector_takes) (collector, position) :
+			index->tag == NULL || !is_excluded(collector, index, position))
+			collector->points[taken++] = collector->points[i];
+	}
+	collector->count = taken;
 }
 
 size_t

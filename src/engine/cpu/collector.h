@@ -90,6 +90,12 @@ extern bool CPU_PATH_NAME(cpu_collector_reserve) (struct cpu_collector *collecto
 extern bool CPU_PATH_NAME(cpu_collector_takes) (const struct cpu_collector *collector, uint32_t point);
 
 /*
+ * Drop the points, positions of an index, that hold no candidate, because of party, tags or cutoff.  No
+ * reference has a radius or windows.
+ */
+extern void CPU_PATH_NAME(cpu_collector_drop) (struct cpu_collector *collector, const struct cpu_index *index);
+
+/*
  * Whether the search may end early: it was cancelled, or memory is short.
  */
 static inline bool

@@ -76,9 +76,6 @@
 /* the smallest radius, so that nothing underflows */
 #define RADIUS_MIN 0x1p-30
 
-/* how often a radius or a threshold is changed before an observation walks alone */
-#define TRIES_MAX 40
-
 /* look() asks the caller whether to stop: after so many observations that go together, or pairs; and
  * within a bundle after so many measured positions, as each may take a geodesic */
 #define ROWS_UNTIL_LOOK 32
@@ -90,9 +87,6 @@ struct work
 {
 	struct cpu_neighbours_piece *piece;
 	struct cpu_collector collector;
-	uint32_t	wanted;			/* how many positions surely have k candidates; 0: all are wanted */
-	uint32_t	goal;			/* how many keys a threshold should leave */
-	uint32_t	most;			/* how many at most */
 	float		threshold;		/* for the next observation */
 	double		spread;			/* the square of a bundle's radius, as a multiple of its home leaf's area */
 	double		width;			/* how wide a bundle is at most, as a multiple of the radius */
@@ -167,7 +161,6 @@ begin(struct work *work, uint32_t row)
 	collector->parties = point_parties_read(&search->columns, number);
 	collector->cutoff = number == search->first ? search->cutoff : (struct cutoff) {0};
 	CPU_PATH_NAME(cpu_collector_begin) (collector);
-
 }
 
 /*
@@ -220,7 +213,6 @@ end(struct work *work, uint32_t row)
 static void
 answer_alone(struct work *work, uint32_t row)
 {
-
 	begin(work, row);
 	if (work->piece->index != NULL)
 		CPU_PATH_NAME(cpu_index_collect) (work->piece->index, &work->collector);
@@ -228,54 +220,6 @@ answer_alone(struct work *work, uint32_t row)
 		CPU_PATH_NAME(cpu_brute_collect) (work->piece->references, &work->collector);
 	CPU_PATH_NAME(cpu_collector_trim) (&work->collector);
 	end(work, row);
-}
-
-/*
- * Make sorted keys of the nearest positions: at least as many as are wanted, or all within `most`.
- * Returns their number, or UINT32_MAX if too many are about equally near.
- */
-static uint32_t
-select_keys(struct work *work, float most, float *threshold)
-{
-	struct cpu_bundle *bundle = &work->bundle;
-	float		low = 0.0f;
-	float		high = most;
-	uint32_t	below = 0;
-	uint32_t	count;
-
-	if (work->wanted == 0 || work->wanted >= bundle->listed)
-		*threshold = most;
-	else if (!(*threshold < most))
-		*threshold = most;
-	for (int tries = 0;; tries++)
-	{
-		float		share;
-
-		count = CPU_PATH_NAME(cpu_bundle_keys) (bundle, *threshold);
-		if (work->wanted == 0)
-			return count;
-		if (count <= work->most && (count >= work->wanted || *threshold >= most))
-			break;
-		if (tries == TRIES_MAX)
-			return UINT32_MAX;
-		if (count < work->wanted)
-		{
-			low = *threshold;
-			below = count;
-			share = count == 0 ? 4.0f : (float) work->goal / (float) count;
-			*threshold *= share < 4.0f ? share : 4.0f;
-		}
-		else
-		{
-			high = *threshold;
-			share = (float) (work->goal - below) / (float) (count - below);
-			*threshold = low + (high - low) * share;
-		}
-		if (!(*threshold > low && *threshold < high))
-			*threshold = tries < 4 && high == most ? most : 0.5f * (low + high);
-	}
-	sort_keys(bundle->key, count);
-	return count;
 }
 
 /*
@@ -303,58 +247,6 @@ collect_keys(struct work *work, uint32_t count, float threshold, double limit)
 			__builtin_prefetch(&bundle->index->tag[position]);
 		collector->points[collector->count++].place = position;
 	}
-}
-
-/* Drop the collector's points of the observation's party. */
-static void
-drop_own_party(struct work *work)
-{
-	struct cpu_collector *collector = &work->collector;
-	size_t		taken = 0;
-
-	for (size_t i = 0; i < collector->count; i++)
-	{
-		bool		differs = true;
-
-		for (int party = 0; party < GEONN_PARTIES_MAX && work->bundle.index->party[party] != NULL; party++)
-			differs = differs && work->bundle.index->party[party][collector->points[i].place] !=
-				collector->parties.party[party];
-		collector->points[taken] = collector->points[i];
-		taken += differs;
-	}
-	collector->count = taken;
-}
-
-/* Whether the observation excludes all references of a position. */
-static bool
-is_excluded(const struct cpu_collector *collector, const struct cpu_index *index, uint32_t position)
-{
-	bool		excluded = true;
-
-	for (uint32_t i = index->start[position]; i < index->start[position + 1]; i++)
-		excluded &= index->tag[i] >= collector->excluded_first && index->tag[i] <= collector->excluded_last;
-	return excluded;
-}
-
-/*
- * Drop the collector's points that have no candidate.  Observations that go together meet no reference
- * with a radius.
- */
-static void
-drop_others(struct cpu_collector *collector, const struct cpu_index *index)
-{
-	bool		resumed = collector->cutoff.present && collector->question->k == 0;
-	size_t		taken = 0;
-
-	for (size_t i = 0; i < collector->count; i++)
-	{
-		uint32_t	position = collector->points[i].place;
-
-		if (resumed ? CPU_PATH_NAME(cpu_collector_takes) (collector, position) :
-			index->tag == NULL || !is_excluded(collector, index, position))
-			collector->points[taken++] = collector->points[i];
-	}
-	collector->count = taken;
 }
 
 enum outcome
@@ -394,15 +286,15 @@ answer_from(struct work *work, uint32_t row, double *needed)
 	{
 		float		unit;
 
-		count = select_keys(work, most, &threshold);
+		count = CPU_PATH_NAME(cpu_bundle_select) (bundle, most, &threshold);
 		if (count == UINT32_MAX)
 			return CROWDED;
 		unit = threshold / CPU_KEY_UNITS;
-		if (work->wanted > 0 && count >= work->wanted)
+		if (bundle->wanted > 0 && count >= bundle->wanted)
 		{
-			double		kth = (double) ((bundle->key[work->wanted - 1] >> CPU_LISTED_BITS) + 2) * unit + bundle->error;
+			double		kth = (double) ((bundle->key[bundle->wanted - 1] >> CPU_LISTED_BITS) + 2) * unit + bundle->error;
 
-			work->threshold = (float) kth * (float) work->goal / (float) work->wanted;
+			work->threshold = (float) kth * (float) bundle->goal / (float) bundle->wanted;
 			kth = geonn_metric_chord_limit(collector->dataset->metric, kth);
 			limit = kth < limit ? kth : limit;
 		}
@@ -414,7 +306,7 @@ answer_from(struct work *work, uint32_t row, double *needed)
 		if (limit + bundle->error <= threshold || threshold >= most)
 			break;
 		threshold = (float) (limit + bundle->error) * 1.00001f;
-		if (CPU_PATH_NAME(cpu_bundle_keys) (bundle, threshold) > work->most)
+		if (CPU_PATH_NAME(cpu_bundle_keys) (bundle, threshold) > bundle->most)
 			return CROWDED;
 	}
 	if (limit > work->farthest)
@@ -422,15 +314,12 @@ answer_from(struct work *work, uint32_t row, double *needed)
 
 	collect_keys(work, count, threshold, limit);
 	within = collector->count;
-	if (bundle->index->party[0] != NULL)
-		drop_own_party(work);
-	if (!collector->plain)
-		drop_others(collector, bundle->index);
+	CPU_PATH_NAME(cpu_collector_drop) (collector, bundle->index);
 
 	/* more of the wanted positions than expected may have no candidate */
-	if (work->wanted > 0 && count >= work->wanted && limit < collector->limit && !collector->short_of_memory)
+	if (bundle->wanted > 0 && count >= bundle->wanted && limit < collector->limit && !collector->short_of_memory)
 	{
-		if (within - collector->count > work->wanted - collector->k)
+		if (within - collector->count > bundle->wanted - collector->k)
 			return CROWDED;
 		if (limit < GEONN_NEAR_CHORD && CPU_PATH_NAME(cpu_settled_keep) (&work->settled, work->piece, collector, row))
 		{
@@ -455,13 +344,13 @@ fit_radius(struct work *work, uint32_t first, uint32_t count, double *radius, do
 	bundle->box = empty_box;
 	for (uint32_t i = first; i < first + count; i++)
 		enlarge(&bundle->box, vector_of(work->piece, i));
-	for (int tries = 0; tries < TRIES_MAX; tries++)
+	for (int tries = 0; tries < CPU_TRIES_MAX; tries++)
 	{
 		bool		listed = CPU_PATH_NAME(cpu_bundle_list) (bundle, *radius);
 
-		if (listed && (bundle->listed >= work->wanted || bundle->reach >= work->collector.widest))
+		if (listed && (bundle->listed >= bundle->wanted || bundle->reach >= work->collector.widest))
 			return true;
-		if (!listed && (count > 1 || work->wanted == 0))
+		if (!listed && (count > 1 || bundle->wanted == 0))
 			return count > 1;
 		if (!listed)
 		{
@@ -470,7 +359,7 @@ fit_radius(struct work *work, uint32_t first, uint32_t count, double *radius, do
 		}
 		else
 		{
-			double		times = bundle->listed > 0 ? sqrt(2.0 * work->wanted / bundle->listed) : 3.0;
+			double		times = bundle->listed > 0 ? sqrt(2.0 * bundle->wanted / bundle->listed) : 3.0;
 
 			times = times > 3.0 ? 3.0 : times < 1.2 ? 1.2 : times;
 			*radius = *radius * times < *too_large ? *radius * times : 0.5 * (*radius + *too_large);
@@ -490,7 +379,7 @@ answer_some(struct work *work, uint32_t first, uint32_t count, double radius)
 {
 	struct cpu_neighbours_piece *piece = work->piece;
 	struct cpu_bundle *bundle = &work->bundle;
-	uint32_t	enough = LISTED_FEW + LISTED_EACH * work->wanted;
+	uint32_t	enough = LISTED_FEW + LISTED_EACH * bundle->wanted;
 	double		too_large = INFINITY;
 	double		all_needed = 0.0;
 	uint32_t	left = 0;
@@ -498,7 +387,7 @@ answer_some(struct work *work, uint32_t first, uint32_t count, double radius)
 
 	alone = !fit_radius(work, first, count, &radius, &too_large);
 	if (!alone && count > 1 && (bundle->listed > CPU_LISTED_MAX ||
-								(bundle->listed > enough && count >= HALVED_MIN && work->wanted > 0)))
+								(bundle->listed > enough && count >= HALVED_MIN && bundle->wanted > 0)))
 	{
 		answer_some(work, first, count / 2, radius);
 		if (!work->over)
@@ -569,7 +458,7 @@ first_radius(const struct work *work, double area)
 
 	if (work->farthest > 0.0 && reach > LEAP * work->farthest)
 		reach = LEAP * work->farthest;
-	if (work->wanted == 0 || reach > work->collector.widest)
+	if (work->bundle.wanted == 0 || reach > work->collector.widest)
 		reach = work->collector.widest * (1 + 1e-12);
 	return reach < RADIUS_MIN * RADIUS_MIN ? RADIUS_MIN : reach < CPU_RADIUS_MAX * CPU_RADIUS_MAX ? sqrt(reach) : CPU_RADIUS_MAX;
 }
@@ -582,12 +471,13 @@ static double
 proven_radius(const struct work *work, uint32_t home, struct geonn_vector from)
 {
 	const struct cpu_bundle *bundle = &work->bundle;
+	uint32_t	wanted = bundle->wanted;
 	uint32_t	bits = cpu_part_bits(bundle->part, home);
 	double		chords[INDEX_WIDTH];
 	int32_t		key[INDEX_WIDTH];
 	float		kth;
 
-	if (work->wanted == 0 || work->wanted > PROVEN_MAX || work->wanted > (uint32_t) __builtin_popcount(bits))
+	if (wanted == 0 || wanted > PROVEN_MAX || wanted > (uint32_t) __builtin_popcount(bits))
 		return INFINITY;
 	cpu_leaf_chords(bundle->index, home, from, chords);
 	for (int i = 0; i < INDEX_WIDTH; i++)
@@ -597,7 +487,7 @@ proven_radius(const struct work *work, uint32_t home, struct geonn_vector from)
 		memcpy(&key[i], &chord, sizeof(chord));
 	}
 	sort_network(key, INDEX_WIDTH / FLOATS);
-	memcpy(&kth, &key[work->wanted - 1], sizeof(kth));
+	memcpy(&kth, &key[wanted - 1], sizeof(kth));
 
 	/* these margins exceed the rounding of float32, and of keys in answer_from() */
 	return sqrt(geonn_metric_chord_limit(work->collector.dataset->metric, kth * (1 + 0x1p-20) + 0x1p-100)) *
@@ -768,22 +658,22 @@ CPU_PATH_NAME(cpu_neighbours) (struct cpu_neighbours_piece *piece)
 	if (search->question.k > 0)
 	{
 		work.spread = (search->question.k + 3) / 80.0;	/* of uniform points, about */
-		work.wanted = search->question.k + ((search->dataset->columns & GEONN_COLUMN_EXCLUDED) != 0);
+		work.bundle.wanted = search->question.k + ((search->dataset->columns & GEONN_COLUMN_EXCLUDED) != 0);
 		if (index != NULL && index->party[0] != NULL)
 		{
 			double		own = search->question.k * index->same_party;
 
 			/* so many of the wanted positions are of the observation's party, and rarely more */
 			together = together && index->same_party <= SAME_PARTY_MAX;
-			work.wanted += (uint32_t) ceil((own + 2.0 * sqrt(own)) / (1.0 - index->same_party));
+			work.bundle.wanted += (uint32_t) ceil((own + 2.0 * sqrt(own)) / (1.0 - index->same_party));
 		}
-		work.most = FLOATS;
-		while (work.most < work.wanted + 2.0 * sqrt(work.wanted) + 6.0)
-			work.most *= 2;
-		work.goal = work.wanted + (work.most - work.wanted) * 2 / 5;
-		together = together && work.most <= FLOATS * FLOATS_REGISTERS_MAX;
+		work.bundle.most = FLOATS;
+		while (work.bundle.most < work.bundle.wanted + 2.0 * sqrt(work.bundle.wanted) + 6.0)
+			work.bundle.most *= 2;
+		work.bundle.goal = work.bundle.wanted + (work.bundle.most - work.bundle.wanted) * 2 / 5;
+		together = together && work.bundle.most <= FLOATS * FLOATS_REGISTERS_MAX;
 	}
-	work.width = BUNDLE_WIDTH / sqrt(work.wanted + 1) + BUNDLE_WIDTH_MIN;
+	work.width = BUNDLE_WIDTH / sqrt(work.bundle.wanted + 1) + BUNDLE_WIDTH_MIN;
 	while (piece->answered < piece->count && !work.over)
 	{
 		uint32_t	row = piece->row[piece->answered];
