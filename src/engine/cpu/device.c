@@ -29,9 +29,9 @@
  *						greatest of them
  *	cpu/collector.c		one observation's candidates
  *	cpu/path.c			the hot loops' versions for kinds of processors:
- *						cpu/brute.c, cpu/nearest.c, cpu/cells_nearest.c,
- *						cpu/cells_fill.c, cpu/neighbours.c, cpu/bundle.c, cpu/walk_alone.c,
- *						cpu/count.c, cpu/vectors.c
+ *						cpu/brute.c, cpu/nearest.c, cpu/nearest_conditions.c,
+ *						cpu/cells_nearest.c, cpu/cells_fill.c, cpu/neighbours.c,
+ *						cpu/bundle.c, cpu/walk_alone.c, cpu/count.c, cpu/vectors.c
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

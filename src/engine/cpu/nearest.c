@@ -54,19 +54,13 @@
  * L(m) < s, all other leaves are above L(m), and `ambiguous` is cleared; if m
  * > L(s), nothing changes; in between, `ambiguous` is set.
  */
-#include "engine/cpu/nearest.h"
+#include "engine/cpu/nearest_bundle.h"
 
 #include "common/metric.h"
 #include "engine/base/clock.h"
 #include "engine/cpu/curve.h"
-#include "engine/cpu/walk.h"
 
-#define BUNDLE INDEX_WIDTH
-
-/* the greatest number of leaves that a bundle of several observations lists */
-#define LISTED_MAX 64
-
-/* for functions that only searches with windows or radiuses call: inlined, they would lengthen the
+/* for functions that only searches with windows, parties or radiuses call: inlined, they would lengthen the
  * loops of others */
 #define NOT_INLINE __attribute__((noinline))
 
@@ -75,44 +69,6 @@
 
 /* how many of a key's bits are the observation's code; the bits above them are the part */
 #define CODE_BITS CPU_CURVE_BITS(CPU_CURVE_KEY_LEVELS)
-
-struct bundle
-{
-	struct cpu_nearest_piece *piece;
-	const struct cpu_index *index;
-	struct cpu_part part;
-	uint32_t	count;
-	uint32_t	filled;			/* count, rounded up to a multiple of LANES */
-
-	/* columns of observations; copies of the last one fill them up to `filled` */
-	double		x[BUNDLE];
-	double		y[BUNDLE];
-	double		z[BUNDLE];
-	double		limit[BUNDLE];	/* no reference above this squared chord can be the nearest */
-
-	uint32_t	home[BUNDLE];	/* home leaves */
-	double		smallest[BUNDLE];
-	uint32_t	leaf[BUNDLE];	/* the leaf that has the position at the smallest squared chord */
-	uint32_t	candidates[BUNDLE];	/* bits of the positions of that leaf that are candidates */
-	uint32_t	ambiguous;		/* bits of the observations that are ambiguous */
-	uint32_t	settled;		/* bits of the observations that have walked alone */
-	uint32_t	found;			/* bits of the observations that have a candidate */
-
-	uint32_t	listed;
-	uint32_t	list[LISTED_MAX];
-
-	/* whether windows and parties are compared; else they are undefined */
-	bool		compares;
-	struct point_windows windows[BUNDLE];
-	int64_t		window_low[GEONN_WINDOWS_MAX][BUNDLE];	/* the bounds of `windows`, as columns */
-	int64_t		window_high[GEONN_WINDOWS_MAX][BUNDLE];
-	struct point_windows around;	/* for each window, a range around those of all observations */
-	struct point_parties parties[BUNDLE];
-	int64_t		party[GEONN_PARTIES_MAX][BUNDLE];	/* `parties`, as columns */
-
-	/* metres, if the batch has radiuses: the smaller of max_distance and the observation's radius */
-	double		radius[BUNDLE];
-};
 
 static inline bool
 is_cancelled(const struct cpu_nearest_piece *piece)
@@ -157,51 +113,20 @@ keep_chords(double *chords, uint32_t bits)
 }
 
 /*
- * A bit for each position of a leaf, set if its windows overlap those of
- * observation i, and its parties differ.
- */
-static NOT_INLINE uint32_t
-compared_bits(const struct bundle *bundle, uint32_t leaf, uint32_t i)
-{
-	return cpu_leaf_overlaps(bundle->index, leaf, &bundle->windows[i]) &
-		cpu_parties_differ(bundle->index->party, (size_t) leaf * INDEX_WIDTH, &bundle->parties[i]);
-}
-
-/*
- * A bit for each of INDEX_WIDTH nodes from `node` on, set if some observation's windows
- * may reach it.
- */
-static NOT_INLINE uint32_t
-reached_bits(const struct bundle *bundle, uint32_t node)
-{
-	return cpu_nodes_reached(bundle->index, node, &bundle->around);
-}
-
-/*
- * The same, set if the windows of observation i reach it, and it has positions of another party.
- */
-static NOT_INLINE uint32_t
-reached_alone_bits(const struct bundle *bundle, uint32_t node, uint32_t i)
-{
-	return cpu_nodes_reached(bundle->index, node, &bundle->windows[i]) &
-		cpu_parties_differ(bundle->index->only_party, node, &bundle->parties[i]);
-}
-
-/*
  * A bit for each position of a leaf, set if it is a candidate of observation i.
  */
 static inline __attribute__((always_inline)) uint32_t
-candidate_bits(const struct bundle *bundle, uint32_t leaf, uint32_t i)
+candidate_bits(const struct cpu_nearest_bundle *bundle, uint32_t leaf, uint32_t i)
 {
 	uint32_t	bits = cpu_part_bits(bundle->part, leaf);
 
 	if (bundle->compares)
-		bits &= compared_bits(bundle, leaf, i);
+		bits &= CPU_PATH_NAME(cpu_nearest_compared) (bundle, leaf, i);
 	return bits;
 }
 
 static inline __attribute__((always_inline)) void
-look_through(struct bundle *bundle, uint32_t leaf, uint32_t i)
+look_through(struct cpu_nearest_bundle *bundle, uint32_t leaf, uint32_t i)
 {
 	struct geonn_vector from = {bundle->x[i], bundle->y[i], bundle->z[i]};
 	double		chords[INDEX_WIDTH];
@@ -236,38 +161,11 @@ look_through(struct bundle *bundle, uint32_t leaf, uint32_t i)
 }
 
 /*
- * A bit for each observation, set if its windows reach the leaf's, and the leaf has positions of
- * another party.
- */
-static NOT_INLINE uint32_t
-reached_by(const struct bundle *bundle, uint32_t leaf)
-{
-	const struct cpu_index *index = bundle->index;
-	uint32_t	passed = 0;
-
-	for (int window = 0; window < GEONN_WINDOWS_MAX; window++)
-	{
-		if (index->window_low[window] == NULL)
-			continue;
-		for (uint32_t i = 0; i < bundle->filled; i += LANES)
-			passed |= (lanes_above(lanes_all_integers(index->smallest_low[window][leaf]),
-								   lanes_load_integers(bundle->window_high[window] + i)) |
-					   lanes_above(lanes_load_integers(bundle->window_low[window] + i),
-								   lanes_all_integers(index->largest_high[window][leaf]))) << i;
-	}
-	for (int party = 0; party < GEONN_PARTIES_MAX && index->only_party[party] != NULL; party++)
-		for (uint32_t i = 0; i < bundle->filled; i += LANES)
-			passed |= lanes_equal(lanes_all_integers(index->only_party[party][leaf]),
-								  lanes_load_integers(bundle->party[party] + i)) << i;
-	return ~passed;
-}
-
-/*
  * A bit for each observation, set if it needs a leaf: the leaf's box is within
  * its limit.
  */
 static inline __attribute__((always_inline)) uint32_t
-needed_by(const struct bundle *bundle, uint32_t leaf)
+needed_by(const struct cpu_nearest_bundle *bundle, uint32_t leaf)
 {
 	const struct cpu_index *index = bundle->index;
 	lanes		low[3];
@@ -291,7 +189,7 @@ needed_by(const struct bundle *bundle, uint32_t leaf)
 		bits |= lanes_within(bound, lanes_load(bundle->limit + i)) << i;
 	}
 	bits &= cpu_first_bits(bundle->count) & ~bundle->settled;
-	return bits != 0 && bundle->compares ? bits & reached_by(bundle, leaf) : bits;
+	return bits != 0 && bundle->compares ? bits & CPU_PATH_NAME(cpu_nearest_reached_by) (bundle, leaf) : bits;
 }
 
 /*
@@ -299,7 +197,7 @@ needed_by(const struct bundle *bundle, uint32_t leaf)
  * level.  False if the list is full.
  */
 static bool
-list_leaves(struct bundle *bundle, const struct cpu_box *box, double limit, int level,
+list_leaves(struct cpu_nearest_bundle *bundle, const struct cpu_box *box, double limit, int level,
 			struct cpu_nodes nodes)
 {
 	const struct cpu_index *index = bundle->index;
@@ -309,7 +207,7 @@ list_leaves(struct bundle *bundle, const struct cpu_box *box, double limit, int 
 	cpu_node_bounds(index, index->shape.first[level] + nodes.first, box, bounds);
 	left = cpu_within(bounds, limit) & cpu_first_bits(nodes.count);
 	if (left != 0 && bundle->compares)
-		left &= reached_bits(bundle, index->shape.first[level] + nodes.first);
+		left &= CPU_PATH_NAME(cpu_nearest_reached) (bundle, index->shape.first[level] + nodes.first);
 	for (; left != 0; left &= left - 1)
 	{
 		uint32_t	child = nodes.first + (uint32_t) __builtin_ctz(left);
@@ -320,7 +218,7 @@ list_leaves(struct bundle *bundle, const struct cpu_box *box, double limit, int 
 							 cpu_part_children(bundle->part, level, child)))
 				return false;
 		}
-		else if (bundle->listed < LISTED_MAX)
+		else if (bundle->listed < CPU_NEAREST_LISTED_MAX)
 			bundle->list[bundle->listed++] = child;
 		else
 			return false;
@@ -333,7 +231,7 @@ list_leaves(struct bundle *bundle, const struct cpu_box *box, double limit, int 
  * seen already.
  */
 static void
-walk_alone(struct bundle *bundle, uint32_t i, const struct cpu_box *box, int level,
+walk_alone(struct cpu_nearest_bundle *bundle, uint32_t i, const struct cpu_box *box, int level,
 		   struct cpu_nodes nodes)
 {
 	const struct cpu_index *index = bundle->index;
@@ -343,7 +241,7 @@ walk_alone(struct bundle *bundle, uint32_t i, const struct cpu_box *box, int lev
 	cpu_node_bounds(index, index->shape.first[level] + nodes.first, box, bounds);
 	left = cpu_within(bounds, bundle->limit[i]) & cpu_first_bits(nodes.count);
 	if (left != 0 && bundle->compares)
-		left &= reached_alone_bits(bundle, index->shape.first[level] + nodes.first, i);
+		left &= CPU_PATH_NAME(cpu_nearest_reached_alone) (bundle, index->shape.first[level] + nodes.first, i);
 	if (level == 0)
 		bundle->piece->leaves += INDEX_WIDTH;
 	while (left != 0 && !is_cancelled(bundle->piece))
@@ -362,97 +260,12 @@ walk_alone(struct bundle *bundle, uint32_t i, const struct cpu_box *box, int lev
 	}
 }
 
-static inline uint32_t
-row_of(const struct cpu_nearest_piece *piece, size_t at)
-{
-	uint32_t	task = piece->task[at];
-
-	return piece->row != NULL ? piece->row[task] : task;
-}
-
-/*
- * Read the windows of a bundle's observations, once: the batch is shared with
- * the client.
- */
-static void
-read_windows(struct bundle *bundle, size_t first)
-{
-	const struct cpu_nearest_piece *piece = bundle->piece;
-
-	for (int window = 0; window < GEONN_WINDOWS_MAX; window++)
-	{
-		bundle->around.low[window] = INT64_MAX;
-		bundle->around.high[window] = INT64_MIN;
-	}
-	for (uint32_t i = 0; i < bundle->filled; i++)
-	{
-		struct point_windows *windows = &bundle->windows[i];
-
-		*windows = i < bundle->count ?
-			point_windows_read(piece->columns, piece->first + row_of(piece, first + i)) :
-			bundle->windows[i - 1];
-		for (int window = 0; window < GEONN_WINDOWS_MAX; window++)
-		{
-			int64_t		low = windows->low[window];
-			int64_t		high = windows->high[window];
-
-			bundle->window_low[window][i] = low;
-			bundle->window_high[window][i] = high;
-			if (low < bundle->around.low[window])
-				bundle->around.low[window] = low;
-			if (high > bundle->around.high[window])
-				bundle->around.high[window] = high;
-		}
-	}
-}
-
-/*
- * Read the parties of a bundle's observations, once.
- */
-static void
-read_parties(struct bundle *bundle, size_t first)
-{
-	const struct cpu_nearest_piece *piece = bundle->piece;
-
-	for (uint32_t i = 0; i < bundle->filled; i++)
-	{
-		bundle->parties[i] = i < bundle->count ?
-			point_parties_read(piece->columns, piece->first + row_of(piece, first + i)) :
-			bundle->parties[i - 1];
-		for (int party = 0; party < GEONN_PARTIES_MAX; party++)
-			bundle->party[party][i] = bundle->parties[i].party[party];
-	}
-}
-
-/*
- * Read the radiuses of a bundle's observations, once, and lower their limits.
- */
-static void
-read_radiuses(struct bundle *bundle, size_t first)
-{
-	const struct cpu_nearest_piece *piece = bundle->piece;
-	const volatile double *column = piece->columns->radius + piece->first;
-
-	for (uint32_t i = 0; i < bundle->count; i++)
-	{
-		double		radius = column[row_of(piece, first + i)];
-
-		bundle->radius[i] = piece->max_distance;
-		if (radius >= piece->max_distance)
-			continue;
-
-		/* a negative radius has no candidate, and neither has NaN, which only a faulty client sends */
-		bundle->radius[i] = radius >= 0.0 ? radius : -1.0;
-		bundle->limit[i] = radius >= 0.0 ? geonn_metric_radius_limit(piece->metric, radius) : -1.0;
-	}
-}
-
 /*
  * Begin a bundle with one or more tasks of a piece, the last one repeated up to
  * `filled`, and look through each one's home leaf.
  */
 static void
-begin_bundle(struct bundle *bundle, struct cpu_nearest_piece *piece, struct cpu_part part,
+begin_bundle(struct cpu_nearest_bundle *bundle, struct cpu_nearest_piece *piece, struct cpu_part part,
 			 bool compares, size_t first, uint32_t count, double widest)
 {
 	uint32_t	home = cpu_node_above(part.first, 0);
@@ -472,7 +285,7 @@ begin_bundle(struct bundle *bundle, struct cpu_nearest_piece *piece, struct cpu_
 	do
 	{
 		size_t		at = first + (i < count ? i : count - 1);
-		struct geonn_vector from = piece->from[row_of(piece, at)];
+		struct geonn_vector from = piece->from[cpu_nearest_row(piece, at)];
 
 		bundle->x[i] = from.x;
 		bundle->y[i] = from.y;
@@ -482,18 +295,14 @@ begin_bundle(struct bundle *bundle, struct cpu_nearest_piece *piece, struct cpu_
 		home = cpu_home_leaf(piece->index, cpu_nearest_code(piece->key[at]), home, last);
 		bundle->home[i] = home;
 	} while (++i < bundle->filled);
-	if (compares && piece->index->edges != NULL)
-		read_windows(bundle, first);
-	if (compares && piece->index->party[0] != NULL)
-		read_parties(bundle, first);
-	if (piece->columns->radius != NULL)
-		read_radiuses(bundle, first);
+	if (compares || piece->columns->radius != NULL)
+		CPU_PATH_NAME(cpu_nearest_read) (bundle, first);
 	for (i = 0; i < count && i < bundle->filled; i++)
 		look_through(bundle, bundle->home[i], i);
 }
 
 static struct cpu_box
-box_around(const struct bundle *bundle)
+box_around(const struct cpu_nearest_bundle *bundle)
 {
 	const double *columns[3] = {bundle->x, bundle->y, bundle->z};
 	struct cpu_box box;
@@ -529,7 +338,7 @@ decide_positions(const struct cpu_nearest_piece *piece, uint32_t leaf, uint32_t 
  * Decide an ambiguous observation by comparing all positions within the limit.
  */
 static void
-decide_alone(const struct bundle *bundle, uint32_t i, struct geonn_vector from, int level,
+decide_alone(const struct cpu_nearest_bundle *bundle, uint32_t i, struct geonn_vector from, int level,
 			 struct cpu_nodes nodes, struct cpu_decision *decision)
 {
 	double		limit = bundle->limit[i];
@@ -542,7 +351,7 @@ decide_alone(const struct bundle *bundle, uint32_t i, struct geonn_vector from, 
 	cpu_node_bounds(index, index->shape.first[level] + nodes.first, &box, bounds);
 	left = cpu_within(bounds, limit) & cpu_first_bits(nodes.count);
 	if (left != 0 && bundle->compares)
-		left &= reached_alone_bits(bundle, index->shape.first[level] + nodes.first, i);
+		left &= CPU_PATH_NAME(cpu_nearest_reached_alone) (bundle, index->shape.first[level] + nodes.first, i);
 	for (; left != 0 && !is_cancelled(piece); left &= left - 1)
 	{
 		uint32_t	child = nodes.first + (uint32_t) __builtin_ctz(left);
@@ -567,7 +376,7 @@ decide_alone(const struct bundle *bundle, uint32_t i, struct geonn_vector from, 
  * candidates.
  */
 static inline __attribute__((always_inline)) uint32_t
-decide(const struct bundle *bundle, uint32_t i)
+decide(const struct cpu_nearest_bundle *bundle, uint32_t i)
 {
 	struct geonn_vector from = {bundle->x[i], bundle->y[i], bundle->z[i]};
 	struct cpu_decision decision = {{INFINITY, UINT32_MAX}, 0};
@@ -593,15 +402,15 @@ decide(const struct bundle *bundle, uint32_t i)
  * the first ones.
  */
 static inline __attribute__((always_inline)) void
-answer_bundle(struct cpu_nearest_piece *piece, const struct bundle *bundle, size_t first)
+answer_bundle(struct cpu_nearest_piece *piece, const struct cpu_nearest_bundle *bundle, size_t first)
 {
 	const struct cpu_index *index = bundle->index;
 	uint32_t	count = bundle->count;
-	uint32_t	place[BUNDLE];
-	double		x[BUNDLE];
-	double		y[BUNDLE];
-	double		z[BUNDLE];
-	double		distance[BUNDLE];
+	uint32_t	place[CPU_NEAREST_BUNDLE];
+	double		x[CPU_NEAREST_BUNDLE];
+	double		y[CPU_NEAREST_BUNDLE];
+	double		z[CPU_NEAREST_BUNDLE];
+	double		distance[CPU_NEAREST_BUNDLE];
 	const uint32_t *task = piece->task + first;
 	const double *radius = piece->columns->radius != NULL ? bundle->radius : NULL;
 	bool		wants_tags = piece->row == NULL;
@@ -662,7 +471,7 @@ answer_none(struct cpu_nearest_piece *piece, size_t first, uint32_t count)
  * widest limit of the others.
  */
 static NOT_INLINE double
-settle(struct bundle *bundle, int level, struct cpu_nodes top)
+settle(struct cpu_nearest_bundle *bundle, int level, struct cpu_nodes top)
 {
 	double		limit = -1.0;
 
@@ -684,7 +493,7 @@ settle(struct bundle *bundle, int level, struct cpu_nodes top)
 }
 
 static double
-widest_limit(const struct bundle *bundle)
+widest_limit(const struct cpu_nearest_bundle *bundle)
 {
 	double		limit = 0.0;
 
@@ -700,7 +509,7 @@ search_bundle(struct cpu_nearest_piece *piece, struct cpu_part part, bool compar
 	int			level;
 	struct cpu_nodes top = cpu_part_top(part, &level);
 	struct cpu_box box;
-	struct bundle bundle;
+	struct cpu_nearest_bundle bundle;
 
 	begin_bundle(&bundle, piece, part, compares, first, count, widest);
 	box = box_around(&bundle);
@@ -770,7 +579,7 @@ CPU_PATH_NAME(cpu_index_nearest) (struct cpu_nearest_piece *piece)
 		if (is_cancelled(piece) || is_over(piece, (uint32_t) count))
 			return;
 		for (size_t ahead = first + count; ahead < first + 2 * count && ahead < piece->count; ahead++)
-			__builtin_prefetch(&piece->from[row_of(piece, ahead)]);
+			__builtin_prefetch(&piece->from[cpu_nearest_row(piece, ahead)]);
 		if (part == index->parts)
 			answer_none(piece, first, (uint32_t) count);
 		else if (part > index->parts)
