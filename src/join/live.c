@@ -14,8 +14,9 @@
  * can keep no dataset of it, each question would have to read all references, and the first process makes a base at
  * once.  Rows that were added since are compared one by one with each point; by what that has taken, a new base
  * is made in the same way as one for an unchanged table.  An advisory lock that no process waits for leaves the making
- * to one of them; the others go on with what they have.  A statement with a timeout makes no base unless it has several
- * times as long as that takes.
+ * to one of them; the others go on with what they have.  If the making ends with an error other than that of a cancelled
+ * statement, the engine answers, and the log says why, once for each table and process.  A statement with a timeout
+ * makes no base unless it has several times as long as that takes.
  *
  * Once a second at most, a process that has calls asks the engine again.  It learns of a newer base, or that the base
  * was let go of, and then does the same; a process without calls holds the memory longer.
@@ -34,6 +35,7 @@
 #include "utils/timeout.h"
 #include "utils/timestamp.h"
 
+#include "base/attempt.h"
 #include "base/settings.h"
 #include "base/value.h"
 #include "client/client.h"
@@ -53,8 +55,8 @@
 
 /* how long the making of a base takes for each reference, or each page, until it has been measured; and a row that was
  * added, for each point: in milliseconds */
-#define MAKING		0.0003
-#define MAKING_A_PAGE	0.04
+#define MAKING		0.0002
+#define MAKING_A_PAGE	0.03
 #define COMPARING	0.000001
 
 /* a statement makes a base if it may take this many times as long */
@@ -72,6 +74,7 @@ struct LiveReferences
 	uint64		used;			/* when the references were used: a number that rises */
 
 	MemoryContext context;		/* has the base, and what the table differs by; NULL: there is none */
+	LiveBase   *base;
 	LiveTable  *table;
 	uint64		dataset;		/* the number of the dataset that has the base */
 
@@ -79,7 +82,7 @@ struct LiveReferences
 	double		paid;			/* milliseconds that a base, or a newer one, would have saved */
 	double		making;			/* milliseconds that making one takes; 0: not known */
 	bool		failed;			/* the last making came to nothing */
-	bool		told;			/* the log says that a base would be too large */
+	bool		told;			/* the log says why points are left to the engine */
 
 	struct geonn_call message;	/* of the present call */
 };
@@ -213,9 +216,22 @@ drop_base(LiveReferences *references)
 	if (references->context != NULL)
 		MemoryContextDelete(references->context);
 	references->context = NULL;
+	references->base = NULL;
 	references->table = NULL;
 	references->dataset = 0;
 	references->paid = 0;
+}
+
+/*
+ * Let go of a base that is of no use, and do not take it again.
+ */
+static void
+reject_base(LiveReferences *references)
+{
+	uint64		dataset = references->dataset;
+
+	drop_base(references);
+	references->dataset = dataset;
 }
 
 /*
@@ -231,6 +247,7 @@ use_base(LiveReferences *references, LiveBase *base, MemoryContext context, uint
 	drop_base(references);
 	MemoryContextSetParent(context, TopMemoryContext);
 	references->context = context;
+	references->base = base;
 	references->table = table;
 	references->dataset = dataset;
 }
@@ -270,8 +287,9 @@ take_base(LiveReferences *references, GeonnClient *client, MemoryContext context
 	if (base == NULL)
 		geonn_connection_violation("a base of another form");
 	/* an older snapshot may need the older base */
-	if (references->table == NULL ||
-		!TransactionIdPrecedes(GetActiveSnapshot()->xmin, (TransactionId) base->head->horizon))
+	if (!geonn_live_base_is_old(base) &&
+		(references->table == NULL ||
+		 !TransactionIdPrecedes(GetActiveSnapshot()->xmin, (TransactionId) base->head->horizon)))
 		use_base(references, base, context, geonn_client_dataset(client));
 }
 
@@ -300,20 +318,33 @@ ask(LiveReferences *references)
 }
 
 /*
- * Log, once for each table and process, that a base would take more than this many bytes.
+ * Log, once for each table and process, that single points are left to the engine, and why.
  */
 static void
-tell_too_large(LiveReferences *references, const PointSource *source, uint64 most)
+tell_left_to_engine(LiveReferences *references, const PointSource *source, int sqlstate, const char *detail,
+					const char *hint)
 {
 	if (references->told)
 		return;
 	references->told = true;
 	ereport(LOG,
-			(errmsg("this session leaves single points to be searched in %s to the geonn engine", source->title),
-			 errdetail("A base of the references would take more than %llu kB, the lower one of geonn.kept_memory_limit and geonn.session_memory_limit.",
-					   (unsigned long long) most / 1024),
-			 errhint("Where the table changes, each call reads it whole: raise these settings."),
+			(errcode(sqlstate),
+			 errmsg("this session leaves single points to be searched in %s to the geonn engine", source->title),
+			 errdetail_internal("%s", detail),
+			 errhint("%s", hint),
 			 errhidestmt(true)));
+}
+
+/*
+ * Tell that this takes more bytes than it may.
+ */
+static void
+tell_too_large(LiveReferences *references, const PointSource *source, const char *what, uint64 bytes, uint64 most)
+{
+	tell_left_to_engine(references, source, ERRCODE_CONFIGURATION_LIMIT_EXCEEDED,
+						psprintf("%s takes at least %llu kB, more than %llu kB, the lower one of geonn.kept_memory_limit and geonn.session_memory_limit.",
+								 what, (unsigned long long) bytes / 1024, (unsigned long long) most / 1024),
+						"Where the table changes, each call reads it whole: raise these settings.");
 }
 
 /* the greatest number of bytes of a base, and of what a table differs from it by */
@@ -331,39 +362,32 @@ static void
 make_base(LiveReferences *references, LivePageReader *reader)
 {
 	MemoryContext former = CurrentMemoryContext;
-	MemoryContext call = create_context();
 	MemoryContext context = create_context();
 	uint64		most = most_bytes();
 	struct geonn_label label = make_label(references, GetCurrentTimestamp());
+	uint64		bytes;
 	LiveBase   *base;
 	GeonnClient *client;
 	instr_time	begun;
 
-	/* if this one comes to nothing, the next one is made later */
-	references->making *= 2;
-	references->failed = true;
 	INSTR_TIME_SET_CURRENT(begun);
 	MemoryContextSwitchTo(context);
-	base = geonn_live_base_make(reader, most);
-	if (base == NULL)
-		tell_too_large(references, reader->source, most);
-	else
-	{
-		references->making = geonn_milliseconds_since(begun);
-		MemoryContextSwitchTo(call);
-		client = geonn_client_open(&no_question, &label, 1, &references->message);
-		geonn_client_leave_file(client, GEONN_FILE_BASE, base->file);
-		geonn_client_keep(client, label.version, "", 0);
-		geonn_client_seal(client, true);
-		use_base(references, base, context, geonn_client_dataset(client));
-		end_client(client, &references->message);
-		geonn_memory_file_close_descriptor(base->file);
-	}
-	references->failed = base == NULL;
+	base = geonn_live_base_make(reader, most, &bytes);
 	MemoryContextSwitchTo(former);
-	MemoryContextDelete(call);
 	if (base == NULL)
-		MemoryContextDelete(context);
+	{
+		tell_too_large(references, reader->source, "A base of the references", bytes, most);
+		return;
+	}
+	references->making = geonn_milliseconds_since(begun);
+	client = geonn_client_open(&no_question, &label, 1, &references->message);
+	geonn_client_leave_file(client, GEONN_FILE_BASE, base->file);
+	geonn_client_keep(client, label.version, "", 0);
+	geonn_client_seal(client, true);
+	use_base(references, base, context, geonn_client_dataset(client));
+	references->failed = false;
+	end_client(client, &references->message);
+	geonn_memory_file_close_descriptor(base->file);
 }
 
 /*
@@ -379,12 +403,20 @@ has_time(const LiveReferences *references, Relation relation)
 										get_timeout_finish_time(STATEMENT_TIMEOUT)) > TIMES_MAKING * making;
 }
 
+typedef struct Making
+{
+	LiveReferences *references;
+	LivePageReader *reader;
+} Making;
+
 /*
  * Make a base, unless another process does.
  */
 static void
-make_base_alone(LiveReferences *references, LivePageReader *reader)
+make_base_alone(void *state)
 {
+	Making	   *making = state;
+	LiveReferences *references = making->references;
 	uint64		dataset = references->dataset;
 	LOCKTAG		tag;
 
@@ -393,8 +425,40 @@ make_base_alone(LiveReferences *references, LivePageReader *reader)
 		return;
 	ask(references);
 	if (references->table == NULL || references->dataset == dataset)
-		make_base(references, reader);
+	{
+		/* if this one comes to nothing, the next one is made later */
+		references->making *= 2;
+		references->failed = true;
+		make_base(references, making->reader);
+	}
 	LockRelease(&tag, ExclusiveLock, false);
+}
+
+/*
+ * Make a base, unless another process does.  If it cannot be made, for lack of memory for example, the engine is to be
+ * asked as without one.
+ */
+static void
+try_to_make_base(LiveReferences *references, LivePageReader *reader)
+{
+	MemoryContext former = CurrentMemoryContext;
+	MemoryContext context = create_context();
+	Making		making = {references, reader};
+	ErrorData  *error;
+
+	MemoryContextSwitchTo(context);
+	error = geonn_attempt(make_base_alone, &making);
+	MemoryContextSwitchTo(former);
+	if (error != NULL)
+	{
+		if (error->sqlerrcode == ERRCODE_QUERY_CANCELED)
+			ReThrowError(error);
+		references->failed = true;
+		tell_left_to_engine(references, reader->source, error->sqlerrcode,
+							psprintf("A base of the references could not be made: %s", error->message),
+							error->hint != NULL ? error->hint : "A later call tries again.");
+	}
+	MemoryContextDelete(context);
 }
 
 /* ---- tables ---- */
@@ -480,8 +544,8 @@ bool
 geonn_live_look(LiveReferences *references, const PointSource *source, const PlainTable *table, bool make)
 {
 	Snapshot	snapshot = GetActiveSnapshot();
+	uint64		most = most_bytes();
 	Relation	relation;
-	LivePageReader *reader;
 	bool		found;
 
 	if (is_to_be_asked(references))
@@ -489,24 +553,26 @@ geonn_live_look(LiveReferences *references, const PointSource *source, const Pla
 		ask(references);
 		count_all_calls();
 	}
+	if (references->table != NULL && geonn_live_base_is_old(references->base))
+		reject_base(references);
 	if (references->table != NULL && geonn_live_table_is_current(references->table, snapshot) &&
 		!wants_base(references))
 		return true;
 	relation = table_open(table->table, NoLock);
-	reader = geonn_live_page_reader(source, table->attributes, relation, snapshot);
-	make = make && !references->failed &&
-		(references->table == NULL || geonn_live_table_is_old(references->table));
+	make = make && !references->failed && references->table == NULL;
 	if ((make || wants_base(references)) && has_time(references, relation))
-		make_base_alone(references, reader);
-	found = references->table != NULL && geonn_live_table_look(references->table, reader, most_bytes());
+		try_to_make_base(references, geonn_live_page_reader(source, table->attributes, relation, snapshot));
+	found = references->table != NULL &&
+		geonn_live_table_look(references->table, geonn_live_page_reader(source, table->attributes, relation, snapshot),
+							  most);
 	table_close(relation, NoLock);
-	if (references->table != NULL && geonn_live_table_bytes(references->table) > most_bytes())
+	if (references->table != NULL && geonn_live_table_bytes(references->table) > most)
 	{
-		uint64		dataset = references->dataset;
-
-		/* the engine answers, until it has another base */
-		drop_base(references);
-		references->dataset = dataset;
+		/* the engine answers, until it has another base, which is of no use soon if it would be too large again */
+		references->failed = geonn_live_table_difference(references->table).added == 0;
+		tell_too_large(references, source, "What the table differs by from a base of the references",
+					   geonn_live_table_bytes(references->table), most);
+		reject_base(references);
 		return false;
 	}
 	return found;

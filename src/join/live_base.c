@@ -37,6 +37,9 @@
 #define DIGIT_BITS	11
 #define DIGITS		(1 << DIGIT_BITS)
 
+/* a base is of use until this many transactions have begun since it was made */
+#define TRANSACTIONS_MOST	(UINT64CONST(1) << 30)
+
 /* how many points ahead a vector is fetched into the processor's cache */
 #define POINTS_AHEAD	16
 
@@ -91,6 +94,12 @@ geonn_live_base_open(MemoryFile *file)
 		lay_out(base, head, geonn_memory_file_bytes(file, 0, length)) != length)
 		return NULL;
 	return base;
+}
+
+bool
+geonn_live_base_is_old(const LiveBase *base)
+{
+	return U64FromFullTransactionId(ReadNextFullTransactionId()) - base->head->horizon >= TRANSACTIONS_MOST;
 }
 
 /* ---- vectors ---- */
@@ -503,7 +512,7 @@ full_horizon(Snapshot snapshot)
 }
 
 LiveBase *
-geonn_live_base_make(LivePageReader *reader, uint64 most_bytes)
+geonn_live_base_make(LivePageReader *reader, uint64 most_bytes, uint64 *bytes)
 {
 	MemoryContext former = CurrentMemoryContext;
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "geonn live base",
@@ -528,6 +537,7 @@ geonn_live_base_make(LivePageReader *reader, uint64 most_bytes)
 	fits = read_pages(&maker, reader);
 	reader->by_xmin = false;
 	reader->strategy = NULL;
+	*bytes = lay_out(&(LiveBase) {0}, &maker.head, NULL);
 	if (fits)
 		write_columns(&maker);
 	MemoryContextSwitchTo(former);

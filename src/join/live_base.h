@@ -81,12 +81,16 @@ typedef struct LiveBase
 
 /*
  * Read all pages of the table, and make a base of them; it lives as long as the current memory context, and its file
- * can be left with a dataset.  NULL: the base would have more than this many bytes.
+ * can be left with a dataset.  NULL: the base would have more than this many bytes.  *bytes is how many it has, or in
+ * that case those of the rows that were read.
  */
-extern LiveBase *geonn_live_base_make(LivePageReader *reader, uint64 most_bytes);
+extern LiveBase *geonn_live_base_make(LivePageReader *reader, uint64 most_bytes, uint64 *bytes);
 
 /* The base in a file that another process has made; NULL: the file has another form. */
 extern LiveBase *geonn_live_base_open(MemoryFile *file);
+
+/* Have so many transactions begun since the base was made that the numbers of new ones may soon be taken for old ones? */
+extern bool geonn_live_base_is_old(const LiveBase *base);
 
 /* The rows of a page: the number of the first one, and of the one after the last. */
 static inline void

@@ -101,9 +101,6 @@
 /* how many pages ahead the head of a page is fetched into the processor's cache */
 #define PAGES_AHEAD	12
 
-/* a base is of use until this many transactions have begun since it was made */
-#define TRANSACTIONS_MOST	(UINT64CONST(1) << 30)
-
 /* half of the distance of two LSNs that may be mistaken for each other */
 #define LSN_RANGE	(UINT64CONST(1) << 31)
 
@@ -322,6 +319,12 @@ make_room_for_blocks(LiveTable *table, BlockNumber blocks)
 	table->blocks_room = room;
 }
 
+static Size
+masked_bytes(const LiveTable *table)
+{
+	return (table->base->head->rows / 64 + 1) * sizeof(uint64);
+}
+
 /*
  * Set all to what the base says.
  */
@@ -334,7 +337,7 @@ begin_with_base(LiveTable *table)
 	table->blocks = head->blocks;
 	table->complete = false;
 	memcpy(table->counts, head->counts, sizeof(table->counts));
-	memset(table->masked, 0, (head->rows / 64 + 1) * sizeof(uint64));
+	memset(table->masked, 0, masked_bytes(table));
 	table->masked_count = 0;
 	for (uint32 i = 0; i < table->used; i++)
 		geonn_live_no_point(table->leaves, i);
@@ -358,7 +361,7 @@ geonn_live_table_begin(LiveBase *base)
 
 	table->base = base;
 	table->context = CurrentMemoryContext;
-	table->masked = palloc_extended((base->head->rows / 64 + 1) * sizeof(uint64), MCXT_ALLOC_HUGE);
+	table->masked = palloc_extended(masked_bytes(table), MCXT_ALLOC_HUGE);
 	begin_with_base(table);
 	return table;
 }
@@ -533,8 +536,8 @@ read_page(LiveTable *table, LivePageReader *reader, BlockNumber block)
 }
 
 /*
- * Look at the pages that one page of the visibility map describes.  Returns false if rows that were added take more
- * than this many bytes.
+ * Look at the pages that one page of the visibility map describes.  Returns false if what was found takes more than
+ * this many bytes (geonn_live_table_bytes).
  */
 static bool
 look_at_pages(LiveTable *table, LivePageReader *reader, BlockNumber first, BlockNumber count, uint64 most_bytes)
@@ -589,7 +592,8 @@ look_at_table(LiveTable *table, LivePageReader *reader, uint64 most_bytes)
 uint64
 geonn_live_table_bytes(const LiveTable *table)
 {
-	return table->room * (sizeof(AddedRow) + sizeof(LivePoint) + sizeof(LiveLeaf) / LIVE_NODE);
+	return table->room * (sizeof(AddedRow) + sizeof(LivePoint) + sizeof(LiveLeaf) / LIVE_NODE) +
+		table->blocks_room * sizeof(TablePage) + masked_bytes(table);
 }
 
 bool
@@ -603,12 +607,6 @@ geonn_live_table_is_current(LiveTable *table, Snapshot snapshot)
 }
 
 bool
-geonn_live_table_is_old(const LiveTable *table)
-{
-	return U64FromFullTransactionId(ReadNextFullTransactionId()) - table->base->head->horizon >= TRANSACTIONS_MOST;
-}
-
-bool
 geonn_live_table_look(LiveTable *table, LivePageReader *reader, uint64 most_bytes)
 {
 	Snapshot	snapshot = reader->snapshot;
@@ -616,8 +614,7 @@ geonn_live_table_look(LiveTable *table, LivePageReader *reader, uint64 most_byte
 	if (geonn_live_table_is_current(table, snapshot))
 		return true;
 	table->pages_read = 0;
-	if (geonn_live_table_is_old(table) ||
-		TransactionIdPrecedes(snapshot->xmin, (TransactionId) table->base->head->horizon))
+	if (TransactionIdPrecedes(snapshot->xmin, (TransactionId) table->base->head->horizon))
 		return false;
 	if (table->snapshot != NULL && !follows(snapshot, table->snapshot))
 		begin_with_base(table);

@@ -24,17 +24,14 @@ extern LiveTable *geonn_live_table_begin(LiveBase *base);
 /* Does a snapshot see what the last look saw, for certain?  If so, it has looked, too, and read no page. */
 extern bool geonn_live_table_is_current(LiveTable *table, Snapshot snapshot);
 
-/* Have so many transactions begun since the base was made that the numbers of new ones may soon be taken for old ones? */
-extern bool geonn_live_table_is_old(const LiveTable *table);
-
 /*
- * Look at the table, which is the one that the base was made of, with the reader's snapshot.  Returns false if this
- * snapshot is older than the base, so that its rows cannot be told, or if the base is old
- * (geonn_live_table_is_old), or if geonn_live_table_bytes exceeds the limit.
+ * Look at the table, which is the one that the base was made of, with the reader's snapshot.  The base is not old
+ * (geonn_live_base_is_old).  Returns false if this snapshot is older than the base, so that its rows cannot be told, or
+ * if geonn_live_table_bytes exceeds the limit.
  */
 extern bool geonn_live_table_look(LiveTable *table, LivePageReader *reader, uint64 most_bytes);
 
-/* How many bytes rows that were added take. */
+/* How many bytes take rows that were added, and the arrays of pages and of masked rows. */
 extern uint64 geonn_live_table_bytes(const LiveTable *table);
 
 /* How many rows, as the last look saw them, have each status: [POINT_STATUSES]. */

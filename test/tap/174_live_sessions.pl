@@ -100,7 +100,34 @@ $session->query_safe(q{SELECT call('large', 30)});
 is($session->query_safe(q{SELECT has_base('large')}), 'f', 'a base that would be larger is not made');
 is(scalar(() = Geonn::slurp($node->logfile) =~ /this session leaves single points to be searched in relation "large"/g), 1,
 	'the log says so once');
+like(Geonn::slurp($node->logfile), qr/A base of the references takes at least (\d+) kB, more than 1024 kB, the lower one/,
+	'with what it takes and what it may take');
 $node->safe_psql('postgres', 'ALTER SYSTEM RESET geonn.kept_memory_limit; SELECT pg_reload_conf()');
 wait_until(sub { $session->query_safe(q{SELECT has_base('large')}) eq 't' }, 'the same session makes it once it has room');
+$session->quit;
+
+# ---- a base that cannot be made ----
+
+# this process can write no more bytes to a file
+$node->safe_psql('postgres', q{
+	CREATE TABLE crowded AS SELECT i AS id, i % 180 - 90::float8 AS lat, i % 360 - 180::float8 AS lon FROM generate_series(1, 40000) i;
+	VACUUM crowded; UPDATE crowded SET id = id WHERE id = 1});
+$session = $node->background_psql('postgres', on_error_die => 1);
+$session->query_safe('SELECT count(*) FROM crowded');
+
+my $backend = $session->query_safe('SELECT pg_backend_pid()');
+
+system('prlimit', '--pid', $backend, '--fsize=65536:') == 0 or die "prlimit: $?";
+is($session->query_safe(q{
+	BEGIN; SAVEPOINT s; SELECT ref_id FROM geonn_nearest_points('{1}', '{1}', 'crowded'); SELECT 'and on'; COMMIT}),
+	$node->safe_psql('postgres', 'SELECT id FROM crowded ORDER BY geonn_distance(1, 1, lat, lon), id LIMIT 1') . "\nand on",
+	'a base cannot be made: the engine answers, and the transaction goes on');
+$session->query_safe(q{SELECT call('crowded', 20)});
+is($session->query_safe(q{SELECT has_base('crowded')}), 'f', 'the session has no base');
+is(scalar(() = Geonn::slurp($node->logfile) =~ /searched in relation "crowded" to the geonn engine/g), 1, 'the log says so once');
+like(Geonn::slurp($node->logfile), qr/DETAIL:  A base of the references could not be made: could not allocate memory/, 'and why');
+is($node->safe_psql('postgres', q{SELECT has_base('crowded')}), 't', 'another session makes one');
+$session->query_safe('SELECT pg_sleep(1.1)');
+is($session->query_safe(q{SELECT has_base('crowded')}), 't', 'which this one uses');
 $session->quit;
 done_testing();

@@ -358,13 +358,16 @@ run_script(void *argument)
 {
 	LivePageReader *reader = make_reader();
 	bool		damaged;
+	uint64		bytes;
 	LiveBase   *base;
 	LiveTable  *table;
 
 	(void) argument;
 	change_table();
 	heap.end += 8;
-	base = geonn_live_base_make(reader, PG_UINT64_MAX);
+	base = geonn_live_base_make(reader, PG_UINT64_MAX, &bytes);
+	if (bytes != geonn_memory_file_length(base->file))
+		steps_broken("a base has as many bytes as it is said to have");
 	base = geonn_live_base_open(geonn_memory_file_attach("a base", damaged_file(base, &damaged)));
 	if (base == NULL)
 	{
