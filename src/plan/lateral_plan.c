@@ -26,6 +26,7 @@
  */
 #include "postgres.h"
 
+#include "catalog/pg_class_d.h"
 #include "catalog/pg_type.h"
 #include "funcapi.h"
 #include "nodes/makefuncs.h"
@@ -247,7 +248,7 @@ note_columns(LateralPath *path, List *used, const RelOptInfo *outer, const RelOp
 		bool		of_call = IsA(column, Var) && column->varno == (int) function->relid;
 		List	  **columns = of_call ? &path->call_columns : &path->outer_columns;
 
-		if (of_call ? column->varattno <= 0 && path->within == NULL :
+		if (of_call ? path->within == NULL && column->varattno < (path->form != NULL ? 0 : 1) :
 			!IsA(column, Var) || !list_member(outer->reltarget->exprs, column))
 			return false;
 		foreach(noted, *columns)
@@ -487,11 +488,31 @@ offer_partial_paths(PlannerInfo *root, const LateralPath *template, RelOptInfo *
 }
 
 /*
+ * Does the statement update rows of the outer relation, for each of which the inner one, a subquery, returns one row at
+ * most?  It can have the subquery's node: where another transaction has updated a row, PostgreSQL executes the plan again
+ * for the new row alone, and the node searches for its row of the subquery.
+ */
+static bool
+updates_outer_rows(PlannerInfo *root, const RelOptInfo *outer, const RelOptInfo *inner)
+{
+	const RangeTblEntry *entry;
+
+	if (root->parse->commandType != CMD_UPDATE || !bms_is_member(root->parse->resultRelation, outer->relids) ||
+		inner->rtekind != RTE_SUBQUERY || bms_is_empty(inner->lateral_relids))
+		return false;
+	entry = planner_rt_fetch(root->parse->resultRelation, root);
+	return entry->relkind == RELKIND_RELATION && !entry->inh &&
+		geonn_sql_asks_for_nearest(planner_rt_fetch(inner->relid, root)->subquery, true);
+}
+
+/*
  * Set path->form, or path->call.  False: no node can answer.
  */
 static bool
 find_question(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *inner, List *clauses, LateralPath *path)
 {
+	if (!geonn_statement_takes_nodes(root) && !updates_outer_rows(root, outer, inner))
+		return false;
 	if (inner->rtekind == RTE_FUNCTION)
 		return path->type != JOIN_SEMI && find_call(root, outer, inner, clauses, path);
 	if (!geonn_enable_sql_joins || !bms_is_subset(inner->lateral_relids, outer->relids))
@@ -536,7 +557,7 @@ offer_join(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *outer, RelOptInfo *in
 	if ((type != JOIN_INNER && type != JOIN_LEFT && type != JOIN_SEMI && type != JOIN_ANTI) ||
 		inner->reloptkind != RELOPT_BASEREL ||
 		(inner->rtekind != RTE_FUNCTION && inner->rtekind != RTE_SUBQUERY && inner->rtekind != RTE_RELATION) ||
-		!bms_is_empty(rel->lateral_relids) || !geonn_statement_takes_nodes(root) ||
+		!bms_is_empty(rel->lateral_relids) ||
 		outer->cheapest_total_path == NULL || outer->cheapest_total_path->param_info != NULL ||
 		inner->pathlist == NIL)
 		return;
@@ -630,7 +651,11 @@ plan_form(PlannerInfo *root, LateralPath *path, List *targets, Plan *outer)
 	ListCell   *cell;
 
 	foreach(cell, path->call_columns)
-		outputs = lappend(outputs, list_nth(form->outputs, lfirst_node(Var, cell)->varattno - 1));
+	{
+		AttrNumber	column = lfirst_node(Var, cell)->varattno;
+
+		outputs = lappend(outputs, column == 0 ? form->row : list_nth(form->outputs, column - 1));
+	}
 	foreach(cell, references->targetlist)
 		columns = lappend(columns, lfirst_node(TargetEntry, cell)->expr);
 	expressions = list_concat_copy(form->keys, form->observation);

@@ -351,25 +351,49 @@ read_keys(Search *search)
 }
 
 /*
+ * A row of the subquery, as one value.  UPDATE keeps it, too, for PostgreSQL, which can need it where another transaction
+ * has updated a row; but the node finds such a row's references anew.
+ */
+static Node *
+make_row(PlannerInfo *root, const RelOptInfo *rel, List *values)
+{
+	RowExpr    *row = makeNode(RowExpr);
+
+	row->args = values;
+	row->row_typeid = RECORDOID;
+	row->row_format = COERCE_IMPLICIT_CAST;
+	row->colnames = copyObject(planner_rt_fetch(rel->relid, root)->eref->colnames);
+	row->location = -1;
+	return (Node *) row;
+}
+
+/*
  * Translate the columns that the statement uses of the subquery.
  */
 static void
 read_outputs(Search *search, const RelOptInfo *rel)
 {
 	Bitmapset  *used = NULL;
+	List	   *row = NIL;
+	bool		uses_row;
 	ListCell   *cell;
 
 	pull_varattnos((Node *) rel->reltarget->exprs, rel->relid, &used);
 	pull_varattnos((Node *) extract_actual_clauses(rel->baserestrictinfo, false), rel->relid, &used);
+	uses_row = bms_is_member(-FirstLowInvalidHeapAttributeNumber, used);
 	foreach(cell, search->query->targetList)
 	{
 		const TargetEntry *entry = lfirst_node(TargetEntry, cell);
 		bool		is_used = !entry->resjunk &&
-			bms_is_member(entry->resno - FirstLowInvalidHeapAttributeNumber, used);
+			(uses_row || bms_is_member(entry->resno - FirstLowInvalidHeapAttributeNumber, used));
+		Node	   *output = is_used ? translate_expression(search, (Node *) entry->expr) : NULL;
 
-		search->form->outputs = lappend(search->form->outputs,
-										is_used ? translate_expression(search, (Node *) entry->expr) : NULL);
+		search->form->outputs = lappend(search->form->outputs, output);
+		if (is_used)
+			row = lappend(row, output);
 	}
+	if (uses_row)
+		search->form->row = make_row(search->root, rel, row);
 }
 
 /*

@@ -31,6 +31,7 @@ typedef struct SqlForm
 	Node	   *reach;			/* metres: references farther away do not meet them; a NULL Const: none says so */
 	int			excluded;		/* how many references are expected not to meet them */
 	List	   *outputs;		/* [the subquery's columns]; NULL: the column is not used */
+	Node	   *row;			/* a row of all of them; NULL: not used */
 	List	   *outer_columns;	/* the Vars of outer rows in all of these */
 
 	List	   *point;			/* IntList: the reference's point, as columns of the references from 0 on */

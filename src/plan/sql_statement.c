@@ -7,9 +7,10 @@
  *	SELECT n.id FROM o LEFT JOIN LATERAL (SELECT r.id FROM r ORDER BY r.g <-> o.g LIMIT 1) n ON true
  *
  * returns, where nothing groups the rows of o.  DISTINCT ON can ask for the nearest row, too (sql_distinct.c).
- * PostgreSQL executes the first row by row, and has no path that could be another way.  So such a statement is planned
- * twice: as it is, and with its subqueries in FROM.  The second plan is taken if it has the node of sql_join.c, and
- * costs less.  Subqueries in FROM, views and WITH queries are looked through, too.
+ * UPDATE o SET c = (SELECT ...) is like the first: its FROM has o.  PostgreSQL executes the first row by row, and has no
+ * path that could be another way.  So such a statement is planned twice: as it is, and with its subqueries in FROM.  The
+ * second plan is taken if it has the node of sql_join.c, and costs less.  Subqueries in FROM, views and WITH queries are
+ * looked through, too.
  *
  * A subquery in a larger expression is left where it is: CASE and AND may keep it from being evaluated.
  */
@@ -72,10 +73,10 @@ find_subquery(Node **expression)
 static bool
 has_plain_rows(const Query *query)
 {
-	return query->commandType == CMD_SELECT && query->hasSubLinks && query->setOperations == NULL &&
-		!query->hasAggs && query->groupClause == NIL && query->groupingSets == NIL && query->havingQual == NULL &&
-		!query->hasWindowFuncs && !query->hasTargetSRFs && query->rowMarks == NIL &&
-		query->jointree->fromlist != NIL;
+	return (query->commandType == CMD_SELECT || query->commandType == CMD_UPDATE) && query->hasSubLinks &&
+		query->setOperations == NULL && !query->hasAggs && query->groupClause == NIL &&
+		query->groupingSets == NIL && query->havingQual == NULL && !query->hasWindowFuncs &&
+		!query->hasTargetSRFs && query->rowMarks == NIL && query->jointree->fromlist != NIL;
 }
 
 /*

@@ -88,12 +88,18 @@ sub tables
 		CREATE VIEW r_view AS SELECT * FROM r WHERE kind <> 5;
 		CREATE VIEW r_barrier WITH (security_barrier) AS SELECT * FROM r WHERE kind <> 1;
 		CREATE VIEW o_view AS SELECT *, id * 2 AS twice FROM o WHERE kind < 6;
+		CREATE TABLE o_set AS SELECT *, 0 AS nearest FROM o;
+		CREATE TABLE found (own integer, ref integer);
 		CREATE TABLE kinds AS SELECT i AS kind FROM generate_series(0, 6) i;
 		CREATE POLICY but_four ON r TO reader USING (kind <> 4);
 		CREATE POLICY but_three ON o TO reader USING (kind <> 3);
 		ALTER TABLE r ENABLE ROW LEVEL SECURITY;
 		ALTER TABLE o ENABLE ROW LEVEL SECURITY;
+		CREATE POLICY but_two ON o_set TO reader USING (kind <> 2);
+		ALTER TABLE o_set ENABLE ROW LEVEL SECURITY;
 		GRANT SELECT ON ALL TABLES IN SCHEMA tables TO reader;
+		GRANT UPDATE ON o_set TO reader;
+		GRANT INSERT ON found TO reader;
 		ANALYZE;
 	};
 }
@@ -152,12 +158,33 @@ sub nearest
 	return ("SELECT o.id AS own, n.id AS ref, n.d FROM $observations o $join $where", $distance);
 }
 
-sub scalar_nearest
+# A value, and the distance by which it is chosen.
+sub nearest_value
 {
 	my $distance = distance();
 
-	return ("SELECT o.id AS own, (SELECT r.id FROM $references r WHERE " . conditions(0.2) . " ORDER BY $distance LIMIT 1" . pick('', '', ' OFFSET $2') .
-		") AS ref, 0::float8 AS d FROM $observations o " . pick('', '', 'WHERE o.kind < 4'), $distance);
+	return ("(SELECT r.id FROM $references r WHERE " . conditions(0.2) . " ORDER BY $distance LIMIT 1" . pick('', '', ' OFFSET $2') . ')', $distance);
+}
+
+sub scalar_nearest
+{
+	my ($value, $distance) = nearest_value();
+
+	return ("SELECT o.id AS own, $value AS ref, 0::float8 AS d FROM $observations o " . pick('', '', 'WHERE o.kind < 4'), $distance);
+}
+
+# A statement that stores the value.
+sub stored_nearest
+{
+	my ($value, $distance) = nearest_value();
+	my $change = "INSERT INTO found SELECT o.id, $value FROM $observations o RETURNING own, ref";
+
+	if (rand() < 0.7)
+	{
+		$observations = 'o_set';
+		$change = "UPDATE o_set o SET nearest = $value, lat = o.lat " . pick('', 'WHERE o.kind < 4', 'FROM kinds k WHERE k.kind = o.kind') . ' RETURNING o.id AS own, o.nearest AS ref';
+	}
+	return ("WITH changed AS ($change) SELECT own, ref, 0::float8 AS d FROM changed", $distance);
 }
 
 sub distinct_nearest
@@ -191,6 +218,8 @@ sub joined_within
 sub statement
 {
 	choose_sides();
+	return stored_nearest() if rand() < 0.1;
+
 	my ($query, $distance) = pick(\&nearest, \&nearest, \&nearest, \&scalar_nearest, \&distinct_nearest, (\&joined_within) x 4)->();
 
 	$query = pick($query, $query, "WITH q AS ($query) SELECT * FROM q", "WITH q AS MATERIALIZED ($query) SELECT * FROM q",
