@@ -285,23 +285,25 @@ geonn_references_fit(const Path *references)
 	return rows_fit(references, references->rows, 0.5);
 }
 
-/*
- * Will the references fit even where conditions exclude fewer rows than is estimated?  References that turn out not to
- * fit are read again for each outer row, where PostgreSQL's own plan gets a few rows from an index.
- */
-static bool
-surely_fit(const SqlForm *form)
+bool
+geonn_references_surely_fit(const Path *references, double most)
+{
+	return rows_fit(references, most, 1) || rows_fit(references, references->rows, SURE_PART);
+}
+
+double
+geonn_largest_relation(const PlannerInfo *root)
 {
 	double		rows = 0;
 
-	for (int i = 1; i < form->root->simple_rel_array_size; i++)
+	for (int i = 1; i < root->simple_rel_array_size; i++)
 	{
-		const RelOptInfo *rel = form->root->simple_rel_array[i];
+		const RelOptInfo *rel = root->simple_rel_array[i];
 
 		if (rel != NULL && rel->reloptkind == RELOPT_BASEREL)
 			rows = Max(rows, rel->tuples);
 	}
-	return rows_fit(form->references, rows, 1) || rows_fit(form->references, form->references->rows, SURE_PART);
+	return rows;
 }
 
 /* ---- the subquery ---- */
@@ -554,7 +556,7 @@ read_form(Search *search, const RelOptInfo *rel, const DistanceFunction *functio
 		return "a condition divides its rows into many groups";
 	if (!geonn_references_fit(form->references))
 		return "its rows would take more than half of geonn.session_memory_limit";
-	if (form->descends && !surely_fit(form))
+	if (form->descends && !geonn_references_surely_fit(form->references, geonn_largest_relation(form->root)))
 		return "its rows may take more than geonn.session_memory_limit, and an index has them in order";
 	return NULL;
 }

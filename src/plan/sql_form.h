@@ -75,6 +75,16 @@ extern Plan *geonn_plan_references(const SqlForm *form, Index references);
 extern bool geonn_references_fit(const Path *references);
 
 /*
+ * Will they fit even where conditions exclude fewer rows than is estimated?  `most` is how many there can be of a table.
+ * References that turn out not to fit are read again for each outer row, where PostgreSQL's own plan gets a few rows
+ * from an index.
+ */
+extern bool geonn_references_surely_fit(const Path *references, double most);
+
+/* The number of rows of the largest relation of a planned query. */
+extern double geonn_largest_relation(const PlannerInfo *root);
+
+/*
  * Does the type of a point's values say that they are points of WGS84?  A cast of a geometry to geography keeps
  * what the geometry's type says.
  */

@@ -74,6 +74,22 @@ path_of_references(PlannerInfo *root, RelOptInfo *inner, Node *point, int *numbe
 }
 
 /*
+ * Has PostgreSQL a path that gets the references of one outer row?
+ */
+static bool
+has_index_path(const RelOptInfo *inner)
+{
+	ListCell   *cell;
+
+	foreach(cell, inner->pathlist)
+	{
+		if (((const Path *) lfirst(cell))->param_info != NULL)
+			return true;
+	}
+	return false;
+}
+
+/*
  * Find out about a join by this clause.  Returns why the node cannot join by it; NULL: it can.
  */
 static const char *
@@ -112,6 +128,10 @@ read_form(PlannerInfo *root, const RelOptInfo *outer, RelOptInfo *inner, List *c
 	form->references = path_of_references(root, inner, reference, &form->point);
 	if (!geonn_references_fit(form->references))
 		return "its references would take more than half of geonn.session_memory_limit";
+	if (has_index_path(inner) &&
+		!geonn_references_surely_fit(form->references,
+									 inner->subroot != NULL ? geonn_largest_relation(inner->subroot) : inner->tuples))
+		return "its references may take more than geonn.session_memory_limit, and an index has those of a row";
 	return NULL;
 }
 

@@ -219,6 +219,22 @@ like($node->safe_psql('postgres', "SET geonn.enable_sql_joins = on; SET enable_n
 
 # ---- without the engine, and beyond the limit of memory ----
 
+# PostgreSQL estimates that both conditions leave a 25th of the references; it is a fifth
+$node->safe_psql('postgres', q{
+	CREATE TABLE many AS SELECT r.g, r.kind, r.kind AS twin FROM r, generate_series(1, 80);
+	CREATE INDEX ON many USING gist (g);
+	ANALYZE many;
+});
+for my $case ([ '400kB', 0 ], [ '4MB', 1 ])
+{
+	my ($limit, $is_taken) = @$case;
+	my ($plan, undef, $error) = answer($node, 'on', 'SELECT count(*) FROM o LEFT JOIN many r ON ST_DWithin(o.g, r.g, 3e5) AND r.kind = 1 AND twin = 1',
+		"SET geonn.session_memory_limit = '$limit'; SET enable_nestloop = off;");
+
+	is($plan =~ /geonn within join/ ? 1 : 0, $is_taken, "$limit: references that may not fit, and have a GiST index, are left to it");
+	unlike($error, qr/WARNING/, 'so that none are read again');
+}
+
 my @statements = ("SELECT o.id, r.id FROM o JOIN r ON $on AND r.kind <> o.kind", "SELECT o.id, r.id FROM o LEFT JOIN r ON $on",
 	"SELECT o.id FROM o WHERE EXISTS (SELECT FROM r WHERE $on)", "SELECT o.id FROM o WHERE NOT EXISTS (SELECT FROM r WHERE $on)");
 my $alone = new_server('within_alone', conf => "max_worker_processes = 0\nmax_logical_replication_workers = 0\nsession_preload_libraries = 'geonn'");
