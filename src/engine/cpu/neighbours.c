@@ -324,6 +324,9 @@ answer_from(struct work *work, uint32_t row, double *needed)
 		if (limit < GEONN_NEAR_CHORD && CPU_PATH_NAME(cpu_settled_keep) (&work->settled, work->piece, collector, row))
 		{
 			work->pairs += collector->k;
+			collector->measured += collector->k;
+			if (collector->measured >= MEASURED_UNTIL_LOOK)
+				look(work);
 			return ANSWERED;
 		}
 	}

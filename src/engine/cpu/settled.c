@@ -2,7 +2,8 @@
  * settled.c
  *		Makes pairs of observations whose k references are known.
  *
- * Their float32 chords have put the references nearly into order, so that few rows need the sort.
+ * Their float32 chords have put the references nearly into order, so that few rows need the sort.  Where chords do
+ * not give distances, the references' degrees come into the cache while geodesics of others are computed.
  */
 #include "engine/cpu/settled.h"
 
@@ -27,10 +28,36 @@ CPU_PATH_NAME(cpu_settled_reserve) (struct cpu_neighbours_piece *piece, size_t c
 	return true;
 }
 
+/*
+ * Compute the distances of the settled observations' references, whose places are in place of their positions,
+ * where chords do not give them.
+ */
+static void
+measure(struct cpu_settled *settled, const struct cpu_neighbours_piece *piece)
+{
+	const struct dataset *dataset = piece->search->dataset;
+	uint32_t	k = piece->search->question.k;
+	const uint32_t *place = settled->position;
+
+	for (uint32_t i = 0; i < settled->count * k; i++)
+	{
+		__builtin_prefetch(&dataset->latitude[place[i]]);
+		__builtin_prefetch(&dataset->longitude[place[i]]);
+	}
+	for (uint32_t i = 0; i < settled->count * k; i++)
+	{
+		const struct cpu_observation *from = &piece->observation[settled->row[i / k]];
+
+		settled->chord[i] = geonn_metric_distance(dataset->metric, from->latitude, from->longitude,
+												  dataset->latitude[place[i]], dataset->longitude[place[i]]);
+	}
+}
+
 void
 CPU_PATH_NAME(cpu_settled_end) (struct cpu_settled *settled, struct cpu_neighbours_piece *piece)
 {
 	const struct cpu_index *index = piece->index;
+	const struct dataset *dataset = piece->search->dataset;
 	const struct question *question = &piece->search->question;
 	uint32_t	k = question->k;
 	uint32_t	pairs = settled->count * k;
@@ -46,7 +73,10 @@ CPU_PATH_NAME(cpu_settled_end) (struct cpu_settled *settled, struct cpu_neighbou
 	}
 	for (uint32_t i = 0; i < pairs; i++)
 		place[i] = index->place[index->start[place[i]]];
-	geonn_metric_near_distances(piece->search->dataset->metric, distance, (pairs + LANES - 1) / LANES * LANES);
+	if (geonn_metric_chord_decides(dataset->metric))
+		geonn_metric_near_distances(dataset->metric, distance, (pairs + LANES - 1) / LANES * LANES);
+	else
+		measure(settled, piece);
 	for (uint32_t i = 0; i < settled->count; i++, place += k, distance += k)
 	{
 		struct candidate *pair = piece->pair + piece->pairs;
@@ -79,7 +109,7 @@ CPU_PATH_NAME(cpu_settled_keep) (struct cpu_settled *settled, struct cpu_neighbo
 	double	   *chord;
 
 	/* an observation's own radius and a cutoff are the collector's business */
-	if (collector->count != k || collector->cutoff.present || !geonn_metric_chord_decides(collector->dataset->metric) ||
+	if (collector->count != k || collector->cutoff.present ||
 		collector->max_distance < question->max_distance || cpu_collector_stopped(collector))
 		return false;
 	if ((settled->count + 1) * k > CPU_SETTLED_PAIRS)

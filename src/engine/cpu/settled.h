@@ -18,7 +18,7 @@ struct cpu_settled
 	uint32_t	count;			/* how many observations are settled; each has k pairs below */
 	uint32_t	row[CPU_SETTLED_PAIRS];
 	uint32_t	position[CPU_SETTLED_PAIRS];
-	double		chord[CPU_SETTLED_PAIRS];	/* squared */
+	double		chord[CPU_SETTLED_PAIRS];	/* squared; cpu_settled_end() turns them into distances */
 };
 
 /*
