@@ -12,11 +12,11 @@
  * until the references were there is noted.  Once that is as much as making a base takes, this process makes one.
  * So it pays at most twice what it would pay if it knew the future.  Where the table has changed, so that the engine
  * can keep no dataset of it, each question would have to read all references, and the first process makes a base at
- * once.  Rows that were added since are compared one by one with each point; by what that has taken, a new base
- * is made in the same way as one for an unchanged table.  An advisory lock that no process waits for leaves the making
- * to one of them; the others go on with what they have.  If the making ends with an error other than that of a cancelled
- * statement, the engine answers, and the log says why, once for each table and process.  A statement with a timeout
- * makes no base unless it has several times as long as that takes.
+ * once.  Rows that were added since are read by each process, and compared one by one with each point; by what that
+ * has taken, a new base is made in the same way as one for an unchanged table.  An advisory lock that no process
+ * waits for leaves the making to one of them; the others go on with what they have.  If the making ends with an
+ * error other than that of a cancelled statement, the engine answers, and the log says why, once for each table and
+ * process.  A statement with a timeout makes no base unless it has several times as long as that takes.
  *
  * Once a second at most, a process that has calls asks the engine again.  It learns of a newer base, or that the base
  * was let go of, and then does the same; a process without calls holds the memory longer.
@@ -53,10 +53,11 @@
 /* how often the engine is asked, in milliseconds */
 #define ASKED_EVERY	1000
 
-/* how long the making of a base takes for each reference, or each page, until it has been measured; and a row that was
- * added, for each point: in milliseconds */
+/* how long the making of a base takes for each reference, or each page, until it has been measured; and the adding of
+ * a row, and comparing it with a point: in milliseconds */
 #define MAKING		0.0002
 #define MAKING_A_PAGE	0.03
+#define ADDING		0.0002
 #define COMPARING	0.000001
 
 /* a statement makes a base if it may take this many times as long */
@@ -595,9 +596,10 @@ geonn_live_note_engine(LiveReferences *references, double milliseconds, uint64 c
 void
 geonn_live_note_call(LiveReferences *references, const LiveWork *work)
 {
+	LiveDifference difference = geonn_live_table_difference(references->table);
 	LiveWork   *sum = &uncounted_calls(&references->message)->work;
 
-	references->paid += geonn_live_table_difference(references->table).compared * work->observations * COMPARING;
+	references->paid += difference.added_now * ADDING + difference.compared * work->observations * COMPARING;
 	if (references->making == 0)
 		references->making = MAKING * geonn_live_table_counts(references->table)[POINT_VALID];
 	sum->calls++;

@@ -28,8 +28,8 @@
 #define ALIGNMENT	8
 
 /*
- * A place on the curve has this many bits of each component of a unit vector; a key to sort by has half of them above
- * as many bits of a row's number, and is sorted by digits
+ * A place on the curve has this many bits of each component of a unit vector.  A key to sort by has the first half of
+ * the place, or the last half, above the number of a row, and is sorted by digits of so many bits.
  */
 #define COMPONENT_BITS	21
 #define LAST_BITS	31
@@ -321,6 +321,7 @@ sort_by_last_half(const LiveVector *vectors, uint64 *keys, uint64 *spare, uint32
 {
 	uint64	   *sorted = keys;
 
+	CHECK_FOR_INTERRUPTS();
 	for (uint32 i = 0; i < count; i++)
 		keys[i] = place_of(&vectors[(uint32) keys[i]]) << ROW_BITS | (uint32) keys[i];
 	if (count >= DIGITS)
@@ -443,6 +444,7 @@ write_leaves(const Maker *maker, const LiveBase *base, const uint32 *rows)
 	{
 		LiveLeaf	leaf;
 
+		CHECK_FOR_INTERRUPTS();
 		for (uint32 i = 0; i < LIVE_NODE; i++)
 		{
 			if (place + i + POINTS_AHEAD < points)

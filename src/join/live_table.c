@@ -151,6 +151,7 @@ struct LiveTable
 	uint32		used;			/* how many places are behind the first, in use or free */
 	uint32		first_free;		/* a free place, or NONE */
 	uint64		added_count;
+	uint64		added_now;		/* by the last look */
 };
 
 /* ---- rows that were added ---- */
@@ -211,6 +212,7 @@ add_row(LiveTable *table, BlockNumber block, uint32 former, const LiveRow *row)
 	}
 	*link = number;
 	table->added_count++;
+	table->added_now++;
 	table->counts[row->status]++;
 	return number;
 }
@@ -602,7 +604,7 @@ geonn_live_table_is_current(LiveTable *table, Snapshot snapshot)
 	if (!table->complete || GetXLogInsertRecPtr() != table->position ||
 		!sees_the_same(table->snapshot, snapshot))
 		return false;
-	table->pages_read = 0;
+	table->pages_read = table->added_now = 0;
 	return true;
 }
 
@@ -613,7 +615,7 @@ geonn_live_table_look(LiveTable *table, LivePageReader *reader, uint64 most_byte
 
 	if (geonn_live_table_is_current(table, snapshot))
 		return true;
-	table->pages_read = 0;
+	table->pages_read = table->added_now = 0;
 	if (TransactionIdPrecedes(snapshot->xmin, (TransactionId) table->base->head->horizon))
 		return false;
 	if (table->snapshot != NULL && !follows(snapshot, table->snapshot))
@@ -647,14 +649,26 @@ geonn_live_table_difference(const LiveTable *table)
 		.pages_read = table->pages_read,
 		.masked = table->masked_count,
 		.added = table->added_count,
+		.added_now = table->added_now,
 		.compared = Max(table->used, table->masked_count)
 	};
+}
+
+static void
+search_added(const LiveTable *table, LiveSearch *search)
+{
+	geonn_live_search_leaves(search, table->leaves, table->points, (table->used + LIVE_NODE - 1) / LIVE_NODE);
 }
 
 void
 geonn_live_table_search(const LiveTable *table, LiveSearch *search)
 {
+	/* where most of the base is masked, the distance of rows that were added bounds the walk through it */
+	bool		added_first = table->masked_count > table->base->head->rows / 2;
+
+	if (added_first)
+		search_added(table, search);
 	geonn_live_search_base(search, table->base, table->masked_count > 0 ? table->masked : NULL);
-	geonn_live_search_leaves(search, table->leaves, table->points,
-							 (table->used + LIVE_NODE - 1) / LIVE_NODE);
+	if (!added_first)
+		search_added(table, search);
 }

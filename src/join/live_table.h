@@ -15,6 +15,7 @@ typedef struct LiveDifference
 	uint64		pages_read;		/* how many pages the last look has read */
 	uint64		masked;			/* how many rows of the base the table does not have any more */
 	uint64		added;			/* how many rows it has beside those of the base */
+	uint64		added_now;		/* how many of them the last look has added */
 	uint64		compared;		/* how many of either, and of free places, a search may compare at most */
 } LiveDifference;
 

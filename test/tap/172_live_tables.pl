@@ -162,6 +162,15 @@ foreach my $change ('VACUUM FULL ref', 'CLUSTER ref USING ref_pkey', 'ALTER TABL
 	is($session->query_safe('SELECT differences(20)'), 0, "$change: the rows are those of the definition");
 }
 
+# the rows that were added are searched first
+$other->query_safe('UPDATE ref SET lat = -lat, lon = -lon');
+like(how($session), qr/^\d+ $rows $rows$/, 'an UPDATE of all rows: all of the base is masked');
+is($session->query_safe('SELECT differences(20)'), 0, 'the rows are those of the definition');
+$other->query_safe('DELETE FROM ref WHERE id % 10 > 0');
+is($session->query_safe('SELECT differences(20)'), 0, 'also where few are left');
+$other->query_safe("TRUNCATE ref; $fill");
+make_base($session);
+
 # a limit that is lowered to less than what a session keeps, where no page of the table has changed since
 my $nearest_few = q{SELECT * FROM geonn_nearest_points('{30}', '{30}', 'few')};
 $other->query_safe('CREATE TABLE few AS SELECT id, lat, lon FROM ref WHERE id <= 500; UPDATE few SET lat = 20 WHERE id = 100');
