@@ -357,6 +357,16 @@ most_bytes(void)
 }
 
 /*
+ * Note that the making of a base came to nothing: the next one is made later.
+ */
+static void
+make_later(LiveReferences *references)
+{
+	references->making *= 2;
+	references->failed = true;
+}
+
+/*
  * Make a base of the table, leave it with the engine, and use it.
  */
 static void
@@ -377,6 +387,7 @@ make_base(LiveReferences *references, LivePageReader *reader)
 	MemoryContextSwitchTo(former);
 	if (base == NULL)
 	{
+		make_later(references);
 		tell_too_large(references, reader->source, "A base of the references", bytes, most);
 		return;
 	}
@@ -426,12 +437,7 @@ make_base_alone(void *state)
 		return;
 	ask(references);
 	if (references->table == NULL || references->dataset == dataset)
-	{
-		/* if this one comes to nothing, the next one is made later */
-		references->making *= 2;
-		references->failed = true;
 		make_base(references, making->reader);
-	}
 	LockRelease(&tag, ExclusiveLock, false);
 }
 
@@ -452,9 +458,9 @@ try_to_make_base(LiveReferences *references, LivePageReader *reader)
 	MemoryContextSwitchTo(former);
 	if (error != NULL)
 	{
+		make_later(references);
 		if (error->sqlerrcode == ERRCODE_QUERY_CANCELED)
 			ReThrowError(error);
-		references->failed = true;
 		tell_left_to_engine(references, reader->source, error->sqlerrcode,
 							psprintf("A base of the references could not be made: %s", error->message),
 							error->hint != NULL ? error->hint : "A later call tries again.");
