@@ -22,6 +22,8 @@ is($?, 0, 'everything could be measured') or diag($said);
 my $rate = qr{^[\d.]+(×|/s)$};
 my @expected = (
 	[ 'a base, for each reference', qr/^[\d.]+ bytes$/ ],
+	[ 'first call after a restart, VACUUM', qr/^[\d.]+×$/ ],
+	[ 'first call after a restart, one row updated', qr/^[\d.]+×$/ ],
 	[ 'unchanged, 1 client', $rate ],
 	[ 'unchanged, 2 clients', $rate ],
 	[ 'one row updated, 1 client', $rate ],
