@@ -22,7 +22,7 @@ TEST_PROGRAMS = $(UNIT_TESTS) build/test/nearest_oracle $(OTHER_RELEASES) build/
 TEST_CFLAGS = -std=gnu11 -O2 -g -pthread $(WARNINGS) $(PRECISION) -Isrc
 
 # __float128: clang has no header for it, and on arm64 long double is as wide
-FLOAT128_TESTS = build/test/geodesy_test build/test/spheroid_test build/test/nearest_oracle
+FLOAT128_TESTS = build/test/geodesy_test build/test/shape_test build/test/spheroid_test build/test/nearest_oracle
 $(FLOAT128_TESTS): override CC = gcc
 ifeq ($(shell uname -m),x86_64)
 $(FLOAT128_TESTS): TEST_LIBS = -lquadmath
@@ -75,6 +75,8 @@ build/test/libnvidia-ml.so.1: test/helpers/fake_nvml.c build/flags
 DISTANCE_HEADERS = $(wildcard test/engine/*.h test/lib/*.h src/common/*.h)
 build/test/geodesy_test build/test/geodesy_margin_test: TEST_SOURCES = test/lib/verdict.c
 build/test/geodesy_test build/test/geodesy_margin_test: test/lib/verdict.c $(DISTANCE_HEADERS)
+build/test/shape_test: TEST_SOURCES = test/lib/verdict.c $(SHAPE_SOURCES)
+build/test/shape_test: test/lib/verdict.c $(SHAPE_SOURCES) $(DISTANCE_HEADERS)
 build/test/spheroid_test: TEST_SOURCES = test/lib/verdict.c test/lib/spheroid_oracle.c src/common/spheroid_distance.c -lproj
 build/test/spheroid_test: test/lib/verdict.c test/lib/spheroid_oracle.c src/common/spheroid_distance.c $(DISTANCE_HEADERS)
 build/test/spheroid_margin_test: TEST_SOURCES = test/lib/verdict.c src/common/spheroid_distance.c -lproj
