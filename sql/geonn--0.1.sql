@@ -379,6 +379,24 @@ COMMENT ON FUNCTION geonn_distance(double precision, double precision, double pr
 	double precision, pg_catalog.text) IS
 'metres between two points of latitude and longitude in degrees';
 
+-- Returns the metres between a point in degrees and a shape, along the great circle of
+-- the same sphere: a PostGIS geography, or geometry with SRID 4326, of points,
+-- lines, polygons or collections of them.  0 inside a polygon and on its border, NULL for
+-- an empty shape.  Other types of shapes are an error (SQLSTATE 42804), and so are
+-- coordinates that are out of range, other SRIDs, curves, surfaces, arcs between
+-- antipodal vertices, and rings whose two sides are of the same size (22023).
+--
+-- No fourth argument has a default: calls with four values of unknown type are
+-- those of two points.
+CREATE FUNCTION geonn_distance(lat double precision, lon double precision,
+							   shape pg_catalog.anyelement)
+	RETURNS double precision
+	AS 'MODULE_PATHNAME', 'geonn_distance_to_shape' LANGUAGE C
+	IMMUTABLE STRICT PARALLEL SAFE
+	COST 1000;
+COMMENT ON FUNCTION geonn_distance(double precision, double precision, pg_catalog.anyelement) IS
+'metres between a point of latitude and longitude in degrees and a geography or geometry of PostGIS';
+
 -- Returns the columns of a relation that geonn_nearest uses, or raises the same error
 -- if it cannot find them.  options name columns as for geonn_check, and overlaps those with
 -- windows.

@@ -138,7 +138,7 @@ RESET ROLE;
 
 -- the functions themselves
 REVOKE EXECUTE ON FUNCTION geonn_nearest, geonn_nearest_sql, geonn_within, geonn_within_sql,
-    geonn_nearest_points, geonn_check, geonn_describe, geonn_distance FROM PUBLIC;
+    geonn_nearest_points, geonn_check, geonn_describe, geonn_distance(float8, float8, float8, float8, text) FROM PUBLIC;
 SET ROLE regress_geonn_user;
 SELECT * FROM geonn_nearest('open_to_all', 'open_to_all');
 SELECT * FROM geonn_nearest_sql('TABLE open_to_all', 'TABLE open_to_all');
@@ -156,7 +156,7 @@ SELECT * FROM geonn_within('open_to_all', 'open_to_all', 1);
 RESET ROLE;
 REVOKE EXECUTE ON FUNCTION geonn_nearest FROM regress_geonn_user;
 GRANT EXECUTE ON FUNCTION geonn_nearest, geonn_nearest_sql, geonn_within, geonn_within_sql,
-    geonn_nearest_points, geonn_check, geonn_describe, geonn_distance TO PUBLIC;
+    geonn_nearest_points, geonn_check, geonn_describe, geonn_distance(float8, float8, float8, float8, text) TO PUBLIC;
 
 -- everybody may start the engine, look at it and choose a device, nobody set its settings
 SET ROLE regress_geonn_user;

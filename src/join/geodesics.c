@@ -2,6 +2,10 @@
  * geodesics.c
  *		Distances and directions that the module computes itself.
  *
+ * The distance of a point to a shape is the least of those to its parts: points,
+ * lines (arc.h) and polygons, which are at distance 0 where the point is inside of an odd
+ * number of their rings or on one of them (ring.h), and else as far as their rings.
+ *
  * geonn_distance() is the function that neighbours are ordered by (geodesy.h, and
  * spheroid_distance.h for the metric spheroid), so that ORDER BY
  * geonn_distance(...), id is the definition of nearest.
@@ -22,19 +26,24 @@
 #include "fmgr.h"
 #include "utils/builtins.h"
 #include "utils/float.h"
+#include "utils/lsyscache.h"
 
+#include "common/arc.h"
 #include "common/geodesy.h"
 #include "common/metric.h"
 #include "common/protocol.h"
+#include "common/ring.h"
 #include "common/spheroid_distance.h"
 #include "base/compat.h"
 #include "base/installed.h"
 #include "base/words.h"
 #include "join/geodesics.h"
+#include "points/shape.h"
 
 #define LIBRARY "geonn_spheroid" DLSUFFIX
 
 PG_FUNCTION_INFO_V1(geonn_distance);
+PG_FUNCTION_INFO_V1(geonn_distance_to_shape);
 
 /* ---- the library of the spheroid ---- */
 
@@ -171,4 +180,84 @@ geonn_distance(PG_FUNCTION_ARGS)
 				 errmsg("unknown metric: \"%s\"", text_to_cstring(name)),
 				 errhint("The metrics are %s.", geonn_list_words(geonn_metric_words(), "\"", "and"))));
 	PG_RETURN_FLOAT8(metric_distance(metric, latitude1, longitude1, latitude2, longitude2));
+}
+
+/* ---- distances to shapes ---- */
+
+/*
+ * What kind of shapes the type of the third argument holds.  Looked up once for each place where a
+ * statement calls the function.
+ */
+static GeonnPointKind
+kind_of_shape(FmgrInfo *function)
+{
+	GeonnPointKind *kind = function->fn_extra;
+
+	if (kind == NULL)
+	{
+		Oid			type = get_fn_expr_argtype(function, 2);
+
+		kind = MemoryContextAlloc(function->fn_mcxt, sizeof(*kind));
+		*kind = OidIsValid(type) ? geonn_point_kind(getBaseType(type)) : GEONN_POINT_NONE;
+		if (*kind != GEONN_POINT_GEOGRAPHY && *kind != GEONN_POINT_GEOMETRY)
+			ereport(ERROR,
+					(errcode(ERRCODE_DATATYPE_MISMATCH),
+					 errmsg("geonn_distance does not know shapes of type %s",
+							OidIsValid(type) ? format_type_be(type) : "unknown"),
+					 errdetail("A shape is of PostGIS's type geography, or of its type geometry with SRID 4326."),
+					 errhint("Of two points write the latitude and longitude of both: geonn_distance(lat1, lon1, lat2, lon2).")));
+		function->fn_extra = kind;
+	}
+	return *kind;
+}
+
+/*
+ * The distance of a point to a shape; INFINITY if the shape is empty.  Not inlined, as metric_distance().
+ */
+static pg_noinline double
+shape_distance(FmgrInfo *function, double latitude, double longitude, Datum shape)
+{
+	struct geonn_vector point;
+	GeonnShapeReader *reader = geonn_shape_open(kind_of_shape(function), shape);
+	GeonnPart	part;
+	double		distance = INFINITY;
+	double		polygon = INFINITY; /* distance to the rings of the polygon that have been read */
+	bool		is_inside = false;	/* of an odd number of them */
+
+	check_coordinate("lat", true, latitude);
+	check_coordinate("lon", false, longitude);
+	point = geonn_unit_vector(latitude, longitude);
+	while (geonn_shape_next(reader, &part))
+	{
+		double		metres = geonn_chain_distance(point, part.vectors, part.count);
+		enum geonn_side side;
+
+		if (part.kind != GEONN_PART_RING)
+		{
+			distance = Min(distance, metres);
+			continue;
+		}
+		side = geonn_ring_side(part.vectors, part.count, part.pole_is_inside, point);
+		polygon = side == GEONN_ON_BORDER ? 0 : Min(polygon, metres);
+		is_inside ^= side == GEONN_INSIDE;
+		if (part.is_last_ring)
+		{
+			distance = Min(distance, is_inside ? 0 : polygon);
+			polygon = INFINITY;
+			is_inside = false;
+		}
+	}
+	geonn_shape_close(reader);
+	return distance;
+}
+
+Datum
+geonn_distance_to_shape(PG_FUNCTION_ARGS)
+{
+	double		distance = shape_distance(fcinfo->flinfo, PG_GETARG_FLOAT8(0), PG_GETARG_FLOAT8(1),
+										  PG_GETARG_DATUM(2));
+
+	if (isinf(distance))
+		PG_RETURN_NULL();
+	PG_RETURN_FLOAT8(distance);
 }

@@ -42,7 +42,7 @@
 #define FLAG_EXTENDED	0x10	/* in version 2 only */
 #define FLAG_VERSION_2	0x40
 
-#define TYPE_POINT		1
+#define TYPE_POINT		GEONN_SHAPE_POINT
 
 #define SRID_UNKNOWN	0
 
@@ -132,6 +132,12 @@ get_srid(const uint8 *bytes)
 	return (srid & 0x100000) ? srid - 0x200000 : srid;
 }
 
+static int
+dimensions_of(uint8 flags)
+{
+	return 2 + ((flags & FLAG_Z) != 0) + ((flags & FLAG_M) != 0);
+}
+
 /*
  * How many bytes lie between the flags and the type.
  */
@@ -139,17 +145,26 @@ static size_t
 size_of_options(uint8 flags)
 {
 	size_t		size = 0;
-	int			dimensions = 2;
 
-	if (flags & FLAG_Z)
-		dimensions++;
-	if (flags & FLAG_M)
-		dimensions++;
 	if ((flags & FLAG_VERSION_2) && (flags & FLAG_EXTENDED))
 		size += 8;
 	if (flags & FLAG_BOX)
-		size += 2 * sizeof(float) * ((flags & FLAG_GEODETIC) ? 3 : dimensions);
+		size += 2 * sizeof(float) * ((flags & FLAG_GEODETIC) ? 3 : dimensions_of(flags));
 	return size;
+}
+
+bool
+geonn_geometry_header(GeonnPointKind kind, const uint8 *bytes, size_t size,
+					  int32 *srid, int *dimensions, size_t *position)
+{
+	if (size < 4)
+		return false;
+	*srid = get_srid(bytes);
+	if (*srid == SRID_UNKNOWN && kind == GEONN_POINT_GEOGRAPHY)
+		*srid = GEONN_POINT_SRID;
+	*dimensions = dimensions_of(bytes[3]);
+	*position = 4 + size_of_options(bytes[3]);
+	return true;
 }
 
 /*
@@ -161,14 +176,12 @@ decode_serialized(GeonnPointKind kind, const uint8 *bytes, size_t size,
 {
 	size_t		position;
 	int32		srid;
+	int			dimensions;
 	uint32		type;
 	uint32		points;
 
-	if (size < 4)
-		return GEONN_POINT_MALFORMED;
-	srid = get_srid(bytes);
-	position = 4 + size_of_options(bytes[3]);
-	if (size < position + sizeof(type) + sizeof(points))
+	if (!geonn_geometry_header(kind, bytes, size, &srid, &dimensions, &position) ||
+		size < position + sizeof(type) + sizeof(points))
 		return GEONN_POINT_MALFORMED;
 	memcpy(&type, bytes + position, sizeof(type));
 	position += sizeof(type);
@@ -182,8 +195,6 @@ decode_serialized(GeonnPointKind kind, const uint8 *bytes, size_t size,
 	}
 	if (points == 0)
 		return GEONN_POINT_EMPTY;
-	if (srid == SRID_UNKNOWN && kind == GEONN_POINT_GEOGRAPHY)
-		srid = GEONN_POINT_SRID;
 	if (srid != GEONN_POINT_SRID)
 	{
 		*detail = srid;

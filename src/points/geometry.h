@@ -8,6 +8,15 @@
 /* WGS84, which GPS, GeoJSON and PostGIS's geography use */
 #define GEONN_POINT_SRID	4326
 
+/* PostGIS's numbers of types, as far as they are shapes; geonn_point_type_name() knows all */
+#define GEONN_SHAPE_POINT			1
+#define GEONN_SHAPE_LINESTRING		2
+#define GEONN_SHAPE_POLYGON			3
+#define GEONN_SHAPE_MULTIPOINT		4
+#define GEONN_SHAPE_MULTILINESTRING	5
+#define GEONN_SHAPE_MULTIPOLYGON	6
+#define GEONN_SHAPE_COLLECTION		7
+
 typedef enum GeonnPointKind
 {
 	GEONN_POINT_NONE,			/* not a type of points */
@@ -56,6 +65,14 @@ extern bool geonn_point_typmod_is_point(int32 typmod);
 extern GeonnPointState geonn_point_decode(GeonnPointKind kind, Datum value,
 										  double *latitude, double *longitude,
 										  int32 *detail);
+
+/*
+ * Read the first bytes of a value of PostGIS's types, without its varlena header: its SRID, how many
+ * numbers a point has, and where the type's number follows, which may be behind the end.  A
+ * geography without SRID has GEONN_POINT_SRID.  Returns false if the bytes are too few.
+ */
+extern bool geonn_geometry_header(GeonnPointKind kind, const uint8 *bytes, size_t size,
+								  int32 *srid, int *dimensions, size_t *position);
 
 /*
  * PostGIS's name for a type's number, as in "LineString", for messages.

@@ -45,7 +45,7 @@ my %starts = map { $_ => 1 } qw(geonn_nearest geonn_nearest_sql geonn_within geo
 
 # how the functions with arguments are called; a NULL call is what only PostgreSQL calls
 my %calls = (
-	geonn_distance => "SELECT geonn_distance(1, 2, 3, 4, 'spheroid')",
+	geonn_distance => "SELECT geonn_distance(1, 2, 3, 4, 'spheroid'), geonn_distance(1, 2, NULL::text)",
 	geonn_describe => "SELECT * FROM geonn_describe('few_obs')",
 	geonn_check => "SELECT * FROM geonn_check('few_obs')",
 	geonn_schedule => "SELECT geonn_schedule('near', '\@daily')",

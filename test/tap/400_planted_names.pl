@@ -270,6 +270,7 @@ my $calls = q{
 	SELECT * FROM $S.geonn_describe('data.obs'::pg_catalog.regclass, '{}'::pg_catalog.jsonb, NULL::pg_catalog.name[]);
 	SELECT * FROM $S.geonn_check('data.obs'::pg_catalog.regclass, '{}'::pg_catalog.jsonb, NULL::pg_catalog.name[]);
 	SELECT $S.geonn_distance(1::double precision, 2::double precision, 3::double precision, 4::double precision, 'sphere'::pg_catalog.text);
+	SELECT $S.geonn_distance(1::double precision, 2::double precision, NULL::pg_catalog.text);
 	SELECT pg_catalog.count(*) FROM $S.geonn_nearest('data.obs'::pg_catalog.regclass, 'data.ref'::pg_catalog.regclass, 2, NULL::double precision,
 		'sphere'::pg_catalog.text, '{kind}'::pg_catalog.name[], NULL::pg_catalog.name[], '{seen}'::pg_catalog.name[], false, false, 'first'::pg_catalog.text, 'skip'::pg_catalog.text,
 		'{}'::pg_catalog.jsonb, NULL::data.pair);

@@ -1,0 +1,124 @@
+-- geonn_distance() of a point and a shape
+\pset format unaligned \pset footer off
+SET client_min_messages = warning;
+CREATE EXTENSION IF NOT EXISTS geonn;
+RESET client_min_messages;
+CREATE SCHEMA shapes;
+SET search_path = shapes, public;
+
+-- without PostGIS: no type is one of shapes, whatever it is called
+CREATE TYPE shapes.geography AS (longitude float8, latitude float8);
+CREATE DOMAIN shapes.geometry AS text;
+SELECT geonn_distance(1, 2, 'POINT(3 4)'::text);
+SELECT geonn_distance(1, 2, 3);
+SELECT geonn_distance(1, 2, point '(3,4)');
+SELECT geonn_distance(1, 2, (3, 4)::shapes.geography);
+SELECT geonn_distance(1, 2, 'POINT(3 4)'::shapes.geometry);
+SELECT geonn_distance(1, 2, NULL::text) IS NULL AS is_null;
+-- four values are two points, also where the client does not say of which type they are
+SELECT geonn_distance('1', '2', '3', '4') = geonn_distance(1, 2, 3, 4) AS same;
+PREPARE untyped AS SELECT geonn_distance($1, $2, $3, $4) = geonn_distance(1, 2, 3, 4) AS same;
+EXECUTE untyped(1, 2, 3, 4);
+DROP TYPE shapes.geography;
+DROP DOMAIN shapes.geometry;
+
+-- the rest needs PostGIS
+SELECT count(*) = 0 AS absent FROM pg_available_extensions WHERE name = 'postgis' \gset
+\if :absent
+SET client_min_messages = warning;
+DROP SCHEMA shapes CASCADE;
+\quit
+\endif
+
+-- in a schema that is not on the search path, unless a test says so; PostGIS is not installed while pgaudit logs
+SET pgaudit.log = 'none';
+SET client_min_messages = warning;
+CREATE SCHEMA gis;
+CREATE EXTENSION postgis SCHEMA gis;
+RESET client_min_messages;
+SET search_path = shapes, gis, public;
+SET extra_float_digits = 0;
+
+-- every type of a geography, and what is nearest to (0, 0) there
+CREATE TABLE shape (name text, g geography);
+INSERT INTO shape VALUES
+    ('point', 'POINT(3 4)'), ('line', 'LINESTRING(3 -4, 3 4)'), ('line of one place', 'LINESTRING(3 4, 3 4)'),
+    ('polygon', 'POLYGON((-1 -1, 1 -1, 1 1, -1 1, -1 -1))'),
+    ('hole', 'POLYGON((-2 -2, 2 -2, 2 2, -2 2, -2 -2), (-1 -1, 1 -1, 1 1, -1 1, -1 -1))'),
+    ('island', 'MULTIPOLYGON(((-2 -2, 2 -2, 2 2, -2 2, -2 -2), (-1 -1, 1 -1, 1 1, -1 1, -1 -1)), ((0 0.5, 1 0.5, 0 1, 0 0.5)))'),
+    ('corner', 'POLYGON((0 0, 1 0, 1 1, 0 0))'), ('border', 'POLYGON((0 -1, 1 -1, 1 1, 0 1, 0 -1))'),
+    ('corner of a hole', 'POLYGON((-2 -2, 2 -2, 2 2, -2 2, -2 -2), (0 0, 1 0, 1 1, 0 0))'),
+    ('points', 'MULTIPOINT(3 4, 2 2, 5 5)'), ('lines', 'MULTILINESTRING((3 4, 5 6), (-1 1, 1 1))'),
+    ('collection', 'GEOMETRYCOLLECTION(POINT(8 8), GEOMETRYCOLLECTION(LINESTRING(3 -4, 3 4), POLYGON((5 5, 6 5, 6 6, 5 5))), POINT EMPTY)'),
+    ('dimensions', 'LINESTRING ZM(3 -4 1 2, 3 4 5 6)'), ('date line', 'POLYGON((179 -1, -179 -1, -179 1, 179 1, 179 -1))'),
+    ('no point', 'POINT EMPTY'), ('no line', 'LINESTRING EMPTY'), ('no polygon', 'POLYGON EMPTY'),
+    ('nothing', 'GEOMETRYCOLLECTION EMPTY'), ('NULL', NULL);
+SELECT name, geonn_distance(0, 0, g) AS metres, geonn_distance(0, 0, g::geometry) IS NOT DISTINCT FROM geonn_distance(0, 0, g) AS same,
+       abs(geonn_distance(0, 0, g) - ST_Distance(g, 'POINT(0 0)', false)) < 1e-6 AS of_postgis
+FROM shape;
+-- and on the other side
+SELECT geonn_distance(0, 180, g) AS "180", geonn_distance(0, -180, g) AS "-180", geonn_distance(0, 0, g) AS "0"
+FROM shape WHERE name = 'date line';
+
+-- a point as a shape is as far as the point, to the last bit
+SELECT count(*) AS points, count(*) FILTER (WHERE geonn_distance(a, b, ST_Point(d, c, 4326)::geography) <> geonn_distance(a, b, c, d)) AS differing
+FROM generate_series(-90, 90, 18.3) a, generate_series(-180, 180, 60.7) b, generate_series(-90, 90, 22.9) c, generate_series(-180, 180, 71.3) d;
+-- a typed column, a domain, a parameter, a compressed value, and one that is stored elsewhere
+CREATE DOMAIN road AS geography(LineString, 4326);
+CREATE TABLE long_road (id integer, g geography(LineString), r road);
+INSERT INTO long_road
+SELECT 1, line, line FROM (SELECT ST_MakeLine(ST_Point(i / 1000.0, sin(i), 4326) ORDER BY i)::geography FROM generate_series(0, 50000) i) s (line);
+INSERT INTO long_road
+SELECT 2, line, line FROM (SELECT ST_MakeLine(ST_Point(7, 7, 4326) ORDER BY i)::geography FROM generate_series(0, 50000) i) s (line);
+PREPARE with_shape(geography) AS SELECT geonn_distance(0, 60, $1) = (SELECT geonn_distance(0, 60, r) FROM long_road WHERE id = 1) AS same;
+SELECT id, geonn_distance(0, 60, g) AS metres, geonn_distance(0, 60, r) = geonn_distance(0, 60, g) AS same FROM long_road;
+SELECT g AS line FROM long_road WHERE id = 1 \gset
+EXECUTE with_shape(:'line');
+
+-- Polygons with holes in all sizes, some around the poles, and points in them and around them: what is
+-- inside is what PostGIS has inside, and distances are those of PostGIS, whose own lose digits near the
+-- poles, up to 2 mm.
+CREATE FUNCTION ring(x float8, y float8, r float8, corners int, seed int) RETURNS text LANGUAGE sql AS $$
+    SELECT '(' || string_agg(ST_X(p::geometry) || ' ' || ST_Y(p::geometry), ',' ORDER BY i) || ')'
+    FROM generate_series(0, corners) i, ST_Project(ST_Point(x, y)::geography,
+        r * (0.7 + 0.3 * sin(seed * 1000 + i % corners)), 2 * pi() * (i % corners) / corners) p $$;
+CREATE TABLE polygon AS
+SELECT i, x, y, r, ('POLYGON(' || ring(x, y, r, 3 + i % 30, i) ||
+                    CASE WHEN i % 3 = 0 THEN ',' || ring(x, y, r * 0.35, 3 + i % 10, i + 7) ELSE '' END || ')')::geography AS g
+FROM (SELECT i, i * 77 % 360 - 180 AS x, CASE i % 7 WHEN 0 THEN 90 WHEN 1 THEN -90 ELSE i * 31 % 170 - 85 END AS y,
+             10 ^ (1 + 5.6 * (0.5 + 0.5 * sin(i * 1.7))) AS r FROM generate_series(1, 200) i) s;
+CREATE TABLE both_distances AS
+SELECT i, y, p, geonn_distance(ST_Y(p::geometry), ST_X(p::geometry), g) AS geonn, ST_Distance(g, p, false) AS postgis, ST_Covers(g, p) AS covers,
+       geonn_distance(ST_Y(p::geometry), ST_X(p::geometry), ST_ExteriorRing(g::geometry)) AS geonn_ring,
+       ST_Distance(ST_ExteriorRing(g::geometry)::geography, p, false) AS postgis_ring
+FROM polygon, generate_series(1, 20) k,
+     ST_Project(ST_Point(x, y)::geography, r * 1.3 * (0.5 + 0.5 * sin(i * 100 + k)), i * 77 + k) p;
+SELECT count(*) AS points, count(*) FILTER (WHERE geonn = 0) > 1000 AS many_inside,
+       count(*) FILTER (WHERE (geonn = 0) <> covers) AS other_inside, count(*) FILTER (WHERE (geonn = 0) <> (postgis = 0)) AS other_zero,
+       max(greatest(abs(geonn - postgis), abs(geonn_ring - postgis_ring))) < 2e-3 AS near,
+       max(greatest(abs(geonn - postgis), abs(geonn_ring - postgis_ring))) FILTER (WHERE abs(ST_Y(p::geometry)) < 89) < 1e-5 AS nearer
+FROM both_distances;
+
+-- what is no shape on the sphere says so
+SELECT geonn_distance(91, 0, 'POINT(0 0)'::geography);
+SELECT geonn_distance(0, 361, 'POINT(0 0)'::geography);
+SELECT geonn_distance(0, 'NaN', 'POINT(0 0)'::geography);
+SELECT geonn_distance(0, 0, 'POINT(0 0)'::geometry);
+SELECT geonn_distance(0, 0, 'SRID=3857;POINT(0 0)'::geometry);
+SELECT geonn_distance(0, 0, 'SRID=4267;POINT(0 0)'::geography);
+SELECT geonn_distance(0, 0, 'SRID=4326;LINESTRING(0 0, 0 1, 0 90.5)'::geometry);
+SELECT geonn_distance(0, 0, 'SRID=4326;MULTIPOINT(0 0, 0 1, -200 1)'::geometry);
+SELECT geonn_distance(0, 0, ST_SetSRID(ST_MakePoint('NaN', 'Infinity'), 4326));
+SELECT geonn_distance(0, 0, 'SRID=4326;CIRCULARSTRING(0 0, 1 1, 2 0)'::geometry);
+SELECT geonn_distance(0, 0, 'SRID=4326;CURVEPOLYGON(CIRCULARSTRING(0 0, 1 1, 2 0, 1 -1, 0 0))'::geometry);
+SELECT geonn_distance(0, 0, 'SRID=4326;GEOMETRYCOLLECTION Z(POINT(1 1 1), TIN(((0 0 0, 0 0 1, 0 1 0, 0 0 0))))'::geometry);
+SELECT geonn_distance(0, 0, 'SRID=4326;POLYHEDRALSURFACE(((0 0 0, 0 0 1, 0 1 0, 0 0 0)))'::geometry);
+SELECT geonn_distance(0, 0, 'SRID=4326;TRIANGLE((0 0, 0 1, 1 0, 0 0))'::geometry);
+SELECT geonn_distance(0, 0, 'SRID=4326;LINESTRING(10 10, 20 20, -160 -20)'::geometry);
+SELECT geonn_distance(0, 0, 'SRID=4326;POLYGON((-180 -90, 180 -90, 180 90, -180 90, -180 -90))'::geometry);
+SELECT geonn_distance(0, 0, 'POLYGON((0 0, 90 0, 180 0, -90 0, 0 0))'::geography);
+
+SET client_min_messages = warning;
+DROP EXTENSION postgis CASCADE;
+DROP SCHEMA shapes CASCADE;
+DROP SCHEMA gis;

@@ -1,0 +1,310 @@
+/*
+ * shape.c
+ *		Shapes of PostGIS's types, read part by part.
+ *
+ * geometry.c describes how a value begins.  From the type on, a point and a line
+ * have, 4 bytes each, the type and the number of points, and then their
+ * coordinates; a polygon the type, the number of rings, the number of
+ * points of each ring, 4 bytes more if the number of rings is odd, and the coordinates of all
+ * rings.  All others have the type, the number of their members, and the
+ * members, each of which begins with its type.  So the members of members follow
+ * each other, too, and a count of what is still to come takes the place of a
+ * recursion.
+ */
+#include "postgres.h"
+
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "utils/float.h"
+
+#include "common/arc.h"
+#include "common/ring.h"
+#include "base/compat.h"
+#include "points/shape.h"
+
+struct GeonnShapeReader
+{
+	struct varlena *detoasted;
+	bool		is_copy;		/* detoasted was palloc'd here */
+	const uint8 *bytes;			/* of detoasted, without its header */
+	size_t		size;
+	size_t		position;		/* of the next byte to read */
+	int			dimensions;		/* numbers a point has */
+	uint64		geometries;		/* still to come */
+	uint32		rings;			/* of the polygon that is being read, still to come */
+	size_t		ring_sizes;		/* where the next ring's number of points is */
+	uint64		vertices;		/* of the parts that have been read */
+	struct geonn_vector *vectors;
+	size_t		capacity;
+};
+
+/* ---- errors ---- */
+
+static void
+raise_malformed(void)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_DATA_CORRUPTED),
+			 errmsg("the shape has a malformed value"),
+			 errhint("Make the shape anew, as ST_GeomFromEWKB(ST_AsEWKB(shape)) does, or leave it out.")));
+}
+
+static void
+raise_wrong_type(uint32 type)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("the shape has a %s", geonn_point_type_name((int32) Min(type, PG_INT32_MAX))),
+			 errdetail("geonn reads points, lines, polygons, and collections of them."),
+			 errhint("ST_CurveToLine makes lines and polygons of curves, ST_Dump polygons of surfaces.")));
+}
+
+static void
+raise_out_of_range(uint64 vertex, double latitude, double longitude)
+{
+	bool		is_latitude = !(latitude >= -90 && latitude <= 90);
+
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("vertex " UINT64_FORMAT " of the shape has a %s that is out of range: %s", vertex,
+					is_latitude ? "latitude" : "longitude",
+					float8out_internal(is_latitude ? latitude : longitude)),
+			 is_latitude ? errdetail("A latitude is from -90 to 90 degrees.") :
+			 errdetail("A longitude is from -180 to 360 degrees."),
+			 errhint("PostGIS has the longitude first, as x: ST_MakePoint(lon, lat).")));
+}
+
+static void
+raise_antipodal(uint64 vertex)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("vertices " UINT64_FORMAT " and " UINT64_FORMAT " of the shape are antipodal", vertex, vertex + 1),
+			 errdetail("No arc between them is the shorter one."),
+			 errhint("Add a vertex between them, where the arc is meant to pass.")));
+}
+
+/* ---- numbers ---- */
+
+static uint32
+read_number(GeonnShapeReader *reader, size_t position)
+{
+	uint32		number;
+
+	if (position > reader->size || reader->size - position < sizeof(number))
+		raise_malformed();
+	memcpy(&number, reader->bytes + position, sizeof(number));
+	return number;
+}
+
+static uint32
+read_next_number(GeonnShapeReader *reader)
+{
+	uint32		number = read_number(reader, reader->position);
+
+	reader->position += sizeof(number);
+	return number;
+}
+
+/* ---- parts ---- */
+
+static void
+append(GeonnShapeReader *reader, size_t *count, struct geonn_vector vector)
+{
+	if (*count == reader->capacity)
+	{
+		reader->capacity *= 2;
+		reader->vectors = repalloc_huge(reader->vectors, reader->capacity * sizeof(*reader->vectors));
+	}
+	reader->vectors[(*count)++] = vector;
+}
+
+/*
+ * Read so many points, and make vectors of them; returns how many vectors.  A part that is not a chain of
+ * arcs has one point.
+ */
+static size_t
+read_vectors(GeonnShapeReader *reader, uint32 points)
+{
+	size_t		stride = reader->dimensions * sizeof(double);
+	size_t		count = 0;
+	double		latitude;
+	double		longitude;
+	double		last_latitude = 0;
+	double		last_longitude = 0;
+
+	if (points > (reader->size - reader->position) / stride)
+		raise_malformed();
+	for (uint32 i = 0; i < points; i++)
+	{
+		struct geonn_vector vector;
+
+		if (i % 65536 == 65535)
+			CHECK_FOR_INTERRUPTS();
+		memcpy(&longitude, reader->bytes + reader->position, sizeof(double));
+		memcpy(&latitude, reader->bytes + reader->position + sizeof(double), sizeof(double));
+		reader->position += stride;
+		if (!geonn_coordinates_valid(latitude, longitude))
+			raise_out_of_range(reader->vertices + i + 1, latitude, longitude);
+
+		vector = geonn_unit_vector(latitude, longitude);
+		if (i > 0 && geonn_arc_is_long(reader->vectors[count - 1], vector))
+		{
+			if (geonn_arc_is_antipodal(reader->vectors[count - 1], vector))
+				raise_antipodal(reader->vertices + i);
+			append(reader, &count, geonn_arc_middle(last_latitude, last_longitude, latitude, longitude));
+		}
+		append(reader, &count, vector);
+		last_latitude = latitude;
+		last_longitude = longitude;
+	}
+	reader->vertices += points;
+	return count;
+}
+
+/*
+ * Finish a ring: its last vector is its first one, and one of its sides is the smaller one.
+ */
+static void
+settle_ring(GeonnShapeReader *reader, GeonnPart *part, uint32 points)
+{
+	const struct geonn_vector *first = &part->vectors[0];
+	const struct geonn_vector *last = &part->vectors[part->count - 1];
+
+	if (first->x != last->x || first->y != last->y || first->z != last->z)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("the ring that ends at vertex " UINT64_FORMAT " of the shape is not closed", reader->vertices),
+				 errhint("The last vertex of a ring has the place of its first one.")));
+	if (!geonn_ring_holds_pole(part->vectors, part->count, &part->pole_is_inside))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("the ring of vertices " UINT64_FORMAT " to " UINT64_FORMAT " of the shape has no smaller side",
+						reader->vertices - points + 1, reader->vertices),
+				 errdetail("The inside of a ring is the smaller of the two parts into which it divides the sphere."),
+				 errhint("Divide the polygon into smaller ones.")));
+}
+
+/* ---- geometries ---- */
+
+static void
+begin_polygon(GeonnShapeReader *reader)
+{
+	reader->rings = read_next_number(reader);
+	if (reader->rings > (reader->size - reader->position) / sizeof(uint32))
+		raise_malformed();
+	reader->ring_sizes = reader->position;
+	reader->position += (reader->rings + (size_t) reader->rings % 2) * sizeof(uint32);
+	if (reader->position > reader->size)
+		raise_malformed();
+}
+
+/*
+ * Begin the next geometry.  Returns how many points it has itself: 0 for a polygon, whose rings come next,
+ * and for a collection, whose members do.
+ */
+static uint32
+begin_geometry(GeonnShapeReader *reader, GeonnPart *part)
+{
+	uint32		type = read_next_number(reader);
+	uint32		points;
+
+	reader->geometries--;
+	switch (type)
+	{
+		case GEONN_SHAPE_POINT:
+		case GEONN_SHAPE_LINESTRING:
+			points = read_next_number(reader);
+			if (type == GEONN_SHAPE_POINT && points > 1)
+				raise_malformed();
+			part->kind = type == GEONN_SHAPE_POINT ? GEONN_PART_POINT : GEONN_PART_LINE;
+			part->is_last_ring = false;
+			return points;
+		case GEONN_SHAPE_POLYGON:
+			begin_polygon(reader);
+			return 0;
+		case GEONN_SHAPE_MULTIPOINT:
+		case GEONN_SHAPE_MULTILINESTRING:
+		case GEONN_SHAPE_MULTIPOLYGON:
+		case GEONN_SHAPE_COLLECTION:
+			reader->geometries += read_next_number(reader);
+			return 0;
+		default:
+			raise_wrong_type(type);
+			return 0;
+	}
+}
+
+/* Begin the polygon's next ring; returns how many points it has. */
+static uint32
+begin_ring(GeonnShapeReader *reader, GeonnPart *part)
+{
+	uint32		points = read_number(reader, reader->ring_sizes);
+
+	reader->ring_sizes += sizeof(uint32);
+	reader->rings--;
+	part->kind = GEONN_PART_RING;
+	part->is_last_ring = reader->rings == 0;
+	if (points == 0)
+		raise_malformed();
+	return points;
+}
+
+GeonnShapeReader *
+geonn_shape_open(GeonnPointKind kind, Datum value)
+{
+	GeonnShapeReader *reader = palloc0(sizeof(GeonnShapeReader));
+	int32		srid;
+
+	reader->detoasted = pg_detoast_datum_packed((struct varlena *) DatumGetPointer(value));
+	reader->is_copy = (Pointer) reader->detoasted != DatumGetPointer(value);
+	reader->bytes = (const uint8 *) VARDATA_ANY(reader->detoasted);
+	reader->size = VARSIZE_ANY_EXHDR(reader->detoasted);
+	reader->geometries = 1;
+	reader->capacity = 16;
+	reader->vectors = palloc(reader->capacity * sizeof(*reader->vectors));
+	if (!geonn_geometry_header(kind, reader->bytes, reader->size, &srid, &reader->dimensions,
+							   &reader->position))
+		raise_malformed();
+	if (srid != GEONN_POINT_SRID)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("the shape has SRID %d", srid),
+				 errdetail("geonn reads longitudes and latitudes of SRID %d.", GEONN_POINT_SRID),
+				 srid == 0 ? errhint("If they are that, say so with ST_SetSRID.") :
+				 errhint("Convert the shape with ST_Transform.")));
+	return reader;
+}
+
+bool
+geonn_shape_next(GeonnShapeReader *reader, GeonnPart *part)
+{
+	uint32		points = 0;
+
+	while (points == 0)
+	{
+		if (reader->rings > 0)
+			points = begin_ring(reader, part);
+		else if (reader->geometries > 0)
+			points = begin_geometry(reader, part);
+		else
+			return false;
+	}
+
+	CHECK_FOR_INTERRUPTS();
+	part->pole_is_inside = false;
+	part->count = read_vectors(reader, points);
+	part->vectors = reader->vectors;
+	if (part->kind == GEONN_PART_RING)
+		settle_ring(reader, part, points);
+	return true;
+}
+
+void
+geonn_shape_close(GeonnShapeReader *reader)
+{
+	pfree(reader->vectors);
+	if (reader->is_copy)
+		pfree(reader->detoasted);
+	pfree(reader);
+}
