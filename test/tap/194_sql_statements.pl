@@ -10,22 +10,31 @@
 use strict;
 use warnings;
 
+use File::Temp;
 use Geonn;
+use IPC::Run;
+use List::Util qw(min);
 use Test::More;
 
 my $statements = $ENV{GEONN_SQL_STATEMENTS} // ($ENV{GEONN_LONG} ? 20000 : 300);
 my $seed = $ENV{GEONN_SQL_SEED} // int(rand(1_000_000));
 my $at_once = 50;
 
+# as many sessions run them, each in a database of its own
+my $sessions = $ENV{GEONN_SQL_SESSIONS} // min(12, `nproc`);
+
 note("seed: GEONN_SQL_SEED=$seed");
 
-my $node = new_server('sql_statements', preload => 1, conf => "statement_timeout = '120s'\njit = off");
+my $processes = 8 + 3 * $sessions;
+my $node = new_server('sql_statements', preload => 1,
+	conf => "statement_timeout = '120s'\njit = off\nlog_statement = none\nmax_worker_processes = $processes\nmax_parallel_workers = $processes");
 
 $node->safe_psql('postgres', q{
 	SET client_min_messages = error;
 	CREATE EXTENSION postgis;
 	CREATE ROLE reader;
 });
+$node->safe_psql('postgres', "CREATE DATABASE statements_$_ TEMPLATE postgres") foreach 1 .. $sessions;
 
 sub pick { return $_[ int(rand(@_)) ]; }
 
@@ -239,13 +248,14 @@ sub differences
 		(SELECT $columns FROM b x $rest EXCEPT ALL SELECT $columns FROM a x $rest)) differ)";
 }
 
-# What psql executes for a statement: it prints whether the plan has one of geonn's nodes, and the two differences.
+# What psql executes for a statement: it prints whether the plan has one of geonn's nodes, and the two differences.  Rows
+# with the same ids have the same distances.
 sub comparison
 {
 	my ($query, $distance) = @_;
 
 	# a subquery that is left to PostgreSQL starts workers for each row, which takes long
-	my $with_workers = rand() < ($query =~ /\(SELECT r/ ? 0.02 : 0.3);
+	my $with_workers = rand() < ($query =~ /\(SELECT r/ ? 0.02 : $query =~ /EXISTS/ ? 0.1 : 0.3);
 	my %settings = (
 		work_mem => pick(64, 4096),
 		plan_cache_mode => pick('force_generic_plan', 'force_custom_plan'),
@@ -277,42 +287,71 @@ sub comparison
 		DEALLOCATE s;
 		SET LOCAL geonn.enable_sql_joins = off;
 		$defaults
-		SELECT 'ids: ' || } . differences('own, ref', '') . qq{ || ', distances: ' || $distances
-			|| ', returned: ' || } . differences('own, d', '') . qq{
-			|| ', twice: ' || (SELECT count(*) - count(DISTINCT (own, ref)) FROM a) - (SELECT count(*) - count(DISTINCT (own, ref)) FROM b);
+		SELECT 'ids: ' || ids || ', distances: ' || CASE WHEN ids = 0 THEN 0 ELSE $distances END || ', returned: ' || returned
+			|| ', twice: ' || CASE WHEN ids = 0 THEN 0 ELSE (SELECT count(*) - count(DISTINCT (own, ref)) FROM a) - (SELECT count(*) - count(DISTINCT (own, ref)) FROM b) END
+		FROM (SELECT } . differences('own, ref', '') . qq{ AS ids, } . differences('own, d', '') . qq{ AS returned OFFSET 0) compared;
 		ROLLBACK;
 		DEALLOCATE ALL;
 	};
+}
+
+# Of some statements: a seed, with which a search for a difference begins, and what psql executes.
+my @batches;
+
+for (my $first = 0; $first < $statements; $first += $at_once)
+{
+	srand($seed + $first);
+	my $tables = tables($seed + $first);
+	push @batches, { seed => $seed + $first, tables => $tables, comparisons => [ map { comparison(statement()) } 1 .. min($at_once, $statements - $first) ] };
+}
+
+# Each session has every so many batches.
+my @runs;
+
+foreach my $session (1 .. $sessions)
+{
+	my ($file, $name) = File::Temp::tempfile(UNLINK => 1);
+	my %run = (out => '', error => '');
+
+	for (my $number = $session - 1; $number < @batches; $number += $sessions)
+	{
+		my ($tables, $comparisons) = @{ $batches[$number] }{qw(tables comparisons)};
+
+		print $file $tables, map { "\\echo statement $number $_\n$comparisons->[$_]" } 0 .. $#$comparisons;
+	}
+	close($file) or die "$name: $!";
+	$run{handle} = IPC::Run::start([ $node->installed_command('psql'), '-XAtq', '-d', $node->connstr("statements_$session"), '-f', $name ],
+		'<', '/dev/null', '>', \$run{out}, '2>', \$run{error});
+	push @runs, \%run;
+}
+
+my %answers;
+
+foreach my $run (@runs)
+{
+	$run->{handle}->finish;
+	my (undef, @answers) = split(/^statement (\d+ \d+)$/m, $run->{out});
+	%answers = (%answers, @answers);
+	note($_) foreach $run->{error} =~ /ERROR.*/g;
 }
 
 my $with_node = 0;
 my $ties = 0;
 my @differ;
 
-for (my $first = 0; $first < $statements; $first += $at_once)
+foreach my $batch (0 .. $#batches)
 {
-	my $count = $statements - $first < $at_once ? $statements - $first : $at_once;
+	my $comparisons = $batches[$batch]->{comparisons};
 
-	# a seed for these: one who looks for a difference begins here
-	srand($seed + $first);
-	my $tables = tables($seed + $first);
-	my @comparisons = map { comparison(statement()) } 1 .. $count;
-	my ($out, $error);
-
-	$node->psql('postgres', $tables . join('', map { "\\echo statement $_\n$comparisons[$_]" } 0 .. $#comparisons),
-		stdout => \$out, stderr => \$error, on_error_stop => 0);
-	my @answers = split(/^statement \d+$/m, $out);
-	shift @answers;
-	for my $number (0 .. $#comparisons)
+	for my $number (0 .. $#$comparisons)
 	{
-		my $answer = $answers[$number] // '';
+		my $answer = $answers{"$batch $number"} // '';
 
 		$with_node++ if $answer =~ /Custom Scan \(geonn/;
 		$ties++ if $answer =~ /ids: [1-9]/;
-		push @differ, "GEONN_SQL_SEED=@{[$seed + $first]}, statement $number: " . ($answer =~ /(ids: .*)/ ? $1 : 'no answer') . "\n$comparisons[$number]"
+		push @differ, "GEONN_SQL_SEED=$batches[$batch]->{seed}, statement $number: " . ($answer =~ /(ids: .*)/ ? $1 : 'no answer') . "\n$comparisons->[$number]"
 		  if $answer !~ /distances: 0, returned: 0, twice: 0$/m;
 	}
-	note($error) if $error =~ /ERROR/;
 }
 note("$ties statements chose other references at the same distances");
 is(join("\n", @differ), '', "$statements random statements have the rows that they have without geonn");

@@ -1,0 +1,51 @@
+
+# test/bench/postgis measures PostGIS's statements on a server of its own, with geonn and without, and tidies up after
+# itself.
+
+use strict;
+use warnings;
+
+use FindBin;
+use Geonn;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $bench = "$^X $FindBin::Bin/../bench/postgis";
+
+plan skip_all => 'PostGIS is not installed' if !-e (`pg_config --sharedir` =~ s/\n//r) . '/extension/postgis.control';
+
+my @expected = (
+	(map { [ "$_, 20,000 rows", qr/^[\d.]+×$/ ] }
+		  '(a) LIMIT 1, id and distance', '(a) LIMIT 10, ids', '(a) LIMIT 10, ids and distances', '(c) as a value',
+		'(d) DISTINCT ON', '(d) DISTINCT ON, ST_DWithin', '(b) ORDER BY ST_Distance',
+		'(f) WHERE r.id <> o.id', '(f) WHERE ST_DWithin(o.g, r.g, 100000)', '(f) WHERE r.c = o.c',
+		'(e) JOIN, 10 pairs a row', '(e) EXISTS, true for 3 of 10 rows', '(e) NOT EXISTS, the same distance',
+		'(b) ORDER BY geonn_distance'),
+	(map { [ "$_, one row by its key", qr/^[\d.]+×$/ ] } '(a) LIMIT 1', '(c)', '(e) JOIN'),
+	(map { [ "planning, $_", qr/^[\d.]+ µs$/ ] } 'a row by its key', 'a join of four tables', 'LATERAL by another order'));
+
+my $scratch = PostgreSQL::Test::Utils::tempdir_short();
+my $said = do
+{
+	local $ENV{TMPDIR} = $scratch;
+	`$bench --rows 20000 --sample 100 --repetitions 1 --seed 3 2>&1`;
+};
+
+is($?, 0, 'everything could be measured') or diag($said);
+like($said, qr/ cores?, .* GiB of memory, .*\nPostgreSQL .*\nuniform points of seed 3/, 'it names the machine and the points');
+
+my @lines = map { my @cells = split(/ *\| */, $_); [ $cells[1], $cells[4] ] } $said =~ /^\| (?!work).*/mg;
+is(scalar(@lines), scalar(@expected), 'the table has a line for each measurement');
+foreach my $i (0 .. $#expected)
+{
+	is($lines[$i][0], $expected[$i][0], 'a line');
+	like($lines[$i][1], $expected[$i][1], 'and its figure');
+}
+unlike($said, qr/failed| line \d/, 'nothing failed, and Perl has nothing to say');
+is_deeply([ glob("$scratch/*") ], [], 'nothing is left of the server');
+
+$said = `$bench --rows 100 --sample 200 2>&1`;
+like($said, qr/--sample is at most --rows/, 'a sample is no larger than the table');
+isnt($?, 0, 'and its exit status tells so');
+
+done_testing();
