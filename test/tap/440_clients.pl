@@ -17,7 +17,9 @@ my %module_of = (
 	psycopg2 => 'psycopg2',
 	asyncpg => 'asyncpg',
 	sqlalchemy => 'sqlalchemy',
+	geoalchemy => 'geoalchemy2',
 	django => 'django',
+	geodjango => 'django.contrib.gis.gdal',
 	pandas => 'pandas',
 	geopandas => 'geopandas',
 	adbc => 'adbc_driver_postgresql');
@@ -89,8 +91,11 @@ sub drivers_run
 	  SKIP:
 		{
 			skip("$python has no $module_of{$driver}", 1) if !succeeds($python, '-c', "import $module_of{$driver}");
-			skip('PostGIS is not installed', 1) if $driver eq 'geopandas' && !$has_postgis;
-			$node->safe_psql($database, 'CREATE EXTENSION postgis') if $driver eq 'geopandas';
+			if ($driver =~ /^geo/)
+			{
+				skip('PostGIS is not installed', 1) if !$has_postgis;
+				$node->safe_psql($database, 'DROP EXTENSION IF EXISTS postgis CASCADE; CREATE EXTENSION postgis');
+			}
 			snippets_run($python, $driver);
 		}
 	}
