@@ -10,11 +10,7 @@
  * references no observation has a pair; then the observations are read only if
  * the unmatched are kept, or an invalid one is an error.
  *
- * An observation that can have a neighbour goes to the engine.  One that can have none, for its NULLs,
- * its group, its limits or its coordinates, stays here.  Where the unmatched are kept its row is stored.
- *
- * A count has a row of each valid observation for each radius: of zeros, which are stored, if the observation stays
- * here or if no references are there.
+ * observations.c has what becomes of each observation.
  *
  * A caller takes rows one by one: those that are stored, then pairs that have come.  Observations are
  * read only while no row can be taken, and no more of them than the ring has places for.
@@ -33,62 +29,17 @@
 #include "executor/tuptable.h"
 #include "miscadmin.h"
 #include "portability/instr_time.h"
-#include "utils/float.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 #include "utils/tuplestore.h"
 
 #include "base/compat.h"
 #include "base/settings.h"
-#include "join/join_prepare.h"
+#include "join/search.h"
 #include "points/parallel_reader.h"
 
 /* how many observations are read at a time where rows are taken one by one */
 #define ROWS_A_READING	1024
-
-/* observations sent at a time under exclude_self */
-#define EXCLUDED_AT_ONCE	256
-
-struct GeonnSearch
-{
-	const GeonnJoin *join;
-	GeonnCall	call;			/* the call that the search is part of */
-	MemoryContext context;		/* has all that the search allocates */
-	GeonnResultRow row;			/* how a pair becomes a row */
-	PreparedJoin prepared;		/* 0 until the references are in the engine */
-	PointReading *reading;		/* the reading of the observations */
-	bool		all_read;		/* all observations were read */
-
-	/* the values of the current row, then the number of its observation */
-	Datum	   *values;			/* [row.descriptor->natts + 1] */
-	bool	   *nulls;
-
-	/* rows not yet returned, with their observation's number as the last column */
-	Tuplestorestate *store;		/* NULL: the search has not begun */
-	TupleTableSlot *slot;		/* holds the row taken last */
-	uint64		waiting;		/* how many rows these are */
-	GeonnRun	run;			/* a run of pairs, returned one by one */
-
-	/* the references of another search; NULL: it has its own */
-	const SharedReferences *references;
-	SharedSearch *shared;		/* the search that processes share; NULL: this one is alone */
-
-	ObservationWatcher watch;	/* NULL: observations are not watched */
-	void	   *watch_state;
-	uint64		number;			/* the number of the present row's observation (geonn_search_number) */
-
-	/* where this process answers the observations */
-	LiveNeighbour *found;		/* [question.k] the neighbours of the present one */
-	uint64		answered;		/* how many were answered */
-	LiveDifference difference;	/* as in GeonnReport */
-	GeonnWork	work;			/* as the client's */
-
-	/* for the report */
-	uint64		without_candidates; /* unsent observations: no reference suits their group or limits */
-	uint64		local_rows;		/* how many rows the unsent observations have */
-	double		preparing;		/* ms, as in GeonnReport */
-	double		spent_reading;	/* ms, likewise */
-};
 
 /* ---- a search ---- */
 
@@ -144,255 +95,7 @@ geonn_search_take_part(GeonnSearch *search, SharedSearch *shared)
 	search->references = &shared->references;
 }
 
-/* ---- pairs ---- */
-
-/*
- * Store search->values as a row.
- */
-static void
-store_row(GeonnSearch *search)
-{
-	/* all stored rows have been returned */
-	if (search->waiting == 0)
-		tuplestore_clear(search->store);
-	search->values[search->row.descriptor->natts] = UInt64GetDatum(search->number);
-	tuplestore_putvalues(search->store, search->slot->tts_tupleDescriptor, search->values, search->nulls);
-	search->waiting++;
-}
-
-/*
- * Return the next pair as a row; without wait, only if one has arrived.  While pairs arrive, nothing waits
- * for the engine: so interrupts are checked here.
- */
-static bool
-take_pair(GeonnSearch *search, bool wait, Datum *values, bool *nulls)
-{
-	GeonnClient *client = search->prepared.client;
-	GeonnPair	pair;
-
-	CHECK_FOR_INTERRUPTS();
-	if (client == NULL || !geonn_client_next_pair(client, wait, &pair))
-		return false;
-	geonn_result_row_pair(&search->row, &pair, search->prepared.references, values, nulls);
-	search->number = pair.number;
-	return true;
-}
-
-/* ---- observations ---- */
-
-InvalidPolicy
-geonn_observations_policy(const GeonnJoin *join)
-{
-	return join->keep_unmatched && join->invalid == GEONN_INVALID_SKIPPED ? GEONN_INVALID_KEPT :
-		join->invalid;
-}
-
-static Datum
-result_id(const GeonnSearch *search, const PointRow *row)
-{
-	return search->join->given == NULL ? row->id :
-		Int64GetDatum((int64) geonn_reading_rows(search->reading));
-}
-
-/*
- * Find an observation's neighbours among the references that this process knows, and store their rows.
- */
-static void
-answer_observation(GeonnSearch *search, const PointRow *row)
-{
-	const GeonnQuestion *question = &search->prepared.question;
-	GeonnPair	pair = {
-		.observation_id = result_id(search, row),
-		.number = search->answered++,
-		.observation_latitude = row->latitude,
-		.observation_longitude = row->longitude
-	};
-	LiveSearch	neighbours;
-
-	CHECK_FOR_INTERRUPTS();
-	geonn_live_search_begin(&neighbours, row->latitude, row->longitude, question->k,
-							question->max_distance, search->found);
-	geonn_live_table_search(geonn_live_table(search->prepared.live), &neighbours);
-	geonn_live_search_end(&neighbours);
-	search->number = pair.number;
-	search->work.pairs += neighbours.count;
-	search->work.unmatched += neighbours.count == 0;
-	for (uint32 i = 0; i < Max(neighbours.count, question->unmatched); i++)
-	{
-		pair.matched = i < neighbours.count;
-		pair.tag = search->found[i].id;
-		pair.distance = search->found[i].distance;
-		pair.rank = i + 1;
-		geonn_result_row_pair(&search->row, &pair, search->prepared.references, search->values,
-							  search->nulls);
-		store_row(search);
-	}
-}
-
-static void
-add_observation(GeonnSearch *search, const PointRow *row, GeonnPointColumns *columns)
-{
-	GeonnClient *client = search->prepared.client;
-	Datum		id = result_id(search, row);
-
-	if (search->join->exclude_self)
-		geonn_references_excluded(search->prepared.references, row->id, &columns->excluded_first,
-								  &columns->excluded_last);
-	/* a batch with long ids can be full before the ring's places are used up */
-	while (geonn_client_places(client) == 0)
-	{
-		if (take_pair(search, true, search->values, search->nulls))
-			store_row(search);
-	}
-	geonn_client_add_observations(client, 1, &id, &row->latitude, &row->longitude, columns);
-}
-
-/*
- * Send observations without groups, parties and limits; under exclude_self, with their excluded tags.
- */
-static void
-add_observations(const GeonnSearch *search, uint32 rows, const Datum *ids, const double *latitudes,
-				 const double *longitudes)
-{
-	GeonnPointColumns columns[EXCLUDED_AT_ONCE];
-	uint32		count;
-
-	for (uint32 first = 0; first < rows; first += count)
-	{
-		count = search->join->exclude_self ? Min(rows - first, EXCLUDED_AT_ONCE) : rows - first;
-		for (uint32 i = 0; i < count && search->join->exclude_self; i++)
-			geonn_references_excluded(search->prepared.references, ids[first + i],
-									  &columns[i].excluded_first, &columns[i].excluded_last);
-		geonn_client_add_observations(search->prepared.client, count, ids + first, latitudes + first,
-									  longitudes + first, columns);
-	}
-}
-
-/*
- * Send these observations, except those that search->watch rejects.
- */
-static void
-consume_observations(void *state, uint32 rows, const Datum *ids, const double *latitudes,
-					 const double *longitudes)
-{
-	GeonnSearch *search = state;
-	uint32		first = 0;
-
-	for (uint32 i = 0; search->watch != NULL && i < rows; i++)
-	{
-		PointRow	row = {
-			.status = POINT_VALID,
-			.id = ids[i],
-			.latitude = latitudes[i],
-			.longitude = longitudes[i],
-			.page = geonn_reading_page(search->reading)
-		};
-
-		if (search->watch(search->watch_state, &row, true))
-			continue;
-		add_observations(search, i - first, ids + first, latitudes + first, longitudes + first);
-		first = i + 1;
-	}
-	add_observations(search, rows - first, ids + first, latitudes + first, longitudes + first);
-}
-
-/*
- * Store the rows of an observation without candidates, of which a count finds none within each radius.
- */
-static void
-store_zeros(GeonnSearch *search, const PointRow *row)
-{
-	uint32		weights = search->join->question.weights;
-	double		none[3 * GEONN_WEIGHTS_MAX] = {0};
-	GeonnPair	pair = {
-		.observation_id = result_id(search, row),
-		.observation_latitude = row->latitude,
-		.observation_longitude = row->longitude,
-		.matched = true,
-		.sums = none
-	};
-
-	for (uint32 i = 0; i < weights; i++)
-	{
-		none[weights + i] = get_float8_infinity();
-		none[2 * weights + i] = -get_float8_infinity();
-	}
-	search->number = GEONN_NOT_SENT;
-	for (uint32 i = 0; i < search->join->question.radii; i++)
-	{
-		pair.rank = i + 1;
-		geonn_result_row_pair(&search->row, &pair, search->prepared.references, search->values, search->nulls);
-		search->local_rows++;
-		store_row(search);
-	}
-}
-
-/*
- * Do all observations of a count have no candidates, since no references are there?
- */
-static bool
-counts_nothing(const GeonnSearch *search)
-{
-	return search->join->question.radii > 0 && geonn_client_references(search->prepared.client) == 0;
-}
-
-/*
- * Find the group and the parties of an observation, and set its columns.  False: it can have no candidate.
- */
-static bool
-find_columns(const GeonnSearch *search, const PointRow *row, GeonnPointColumns *columns)
-{
-	const PreparedJoin *prepared = &search->prepared;
-
-	if (row->status != POINT_VALID || geonn_row_is_limited_to_none(row) || counts_nothing(search))
-		return false;
-	columns->limits = row->limits;
-	if (prepared->groups != NULL)
-		columns->group = geonn_groups_find(prepared->groups, row->by, row->by_is_null);
-	if (columns->group == GEONN_NO_GROUP)
-		return false;
-	for (int i = 0; i < GEONN_PARTIES_MAX && prepared->parties[i] != NULL; i++)
-	{
-		if (geonn_groups_has_null(prepared->parties[i], row->by_is_null))
-			return false;
-		columns->party[i] = geonn_groups_find(prepared->parties[i], row->by, row->by_is_null);
-	}
-	return true;
-}
-
-static void
-consume_observation(void *state, const PointRow *row)
-{
-	GeonnSearch *search = state;
-	MemoryContext former = MemoryContextSwitchTo(search->prepared.row_context);
-	GeonnPointColumns columns = {0};
-	bool		may_match;
-
-	MemoryContextReset(search->prepared.row_context);
-	may_match = find_columns(search, row, &columns);
-	if (search->watch == NULL || search->watch(search->watch_state, row, may_match))
-	{
-		if (may_match && search->prepared.alone)
-			answer_observation(search, row);
-		else if (may_match)
-			add_observation(search, row, &columns);
-		else if (row->status == POINT_VALID)
-			search->without_candidates++;
-		if (!may_match && search->join->question.radii > 0 && row->status == POINT_VALID)
-			store_zeros(search, row);
-		if (!may_match && search->join->keep_unmatched)
-		{
-			search->local_rows++;
-			search->number = GEONN_NOT_SENT;
-			geonn_result_row_unmatched(&search->row, result_id(search, row), row->id_is_null,
-									   row->latitude_is_null ? NULL : &row->latitude,
-									   row->longitude_is_null ? NULL : &row->longitude,
-									   search->values, search->nulls);
-			store_row(search);
-		}
-	}
-	MemoryContextSwitchTo(former);
-}
+/* ---- the reading of observations ---- */
 
 static Size
 tables_offset(int processes)
@@ -416,14 +119,14 @@ begin_reading(GeonnSearch *search, ReadingManner manner)
 	InvalidPolicy invalid = geonn_observations_policy(join);
 
 	if (join->given != NULL)
-		search->reading = geonn_reading_given(join->given, invalid, consume_observation, search);
+		search->reading = geonn_reading_given(join->given, invalid, geonn_search_consume_observation, search);
 	else if (search->shared != NULL)
 		search->reading = geonn_reading_attach(join->observations, invalid,
-											   shared_tables(search->shared), consume_observation,
-											   search);
+											   shared_tables(search->shared),
+											   geonn_search_consume_observation, search);
 	else
 		search->reading = geonn_reading_begin(join->observations, invalid, manner,
-											  consume_observation, search);
+											  geonn_search_consume_observation, search);
 }
 
 /* ---- references ---- */
@@ -458,10 +161,10 @@ prepare(GeonnSearch *search)
 	if (search->prepared.live != NULL)
 		geonn_live_note_engine(search->prepared.live, search->preparing,
 							   search->prepared.counts[POINT_VALID]);
-	if (search->reading != NULL && question->id_by_value && !counts_nothing(search) &&
+	if (search->reading != NULL && question->id_by_value && !geonn_search_counts_nothing(search) &&
 		(question->columns & ~(GEONN_COLUMN_EXCLUDED | GEONN_COLUMNS_WEIGHTS)) == 0 &&
 		(!join->exclude_self || geonn_references_exclude_by_tag(search->prepared.references)))
-		geonn_reading_in_blocks(search->reading, consume_observations);
+		geonn_reading_in_blocks(search->reading, geonn_search_consume_observations);
 	return geonn_client_references(search->prepared.client) > 0 ||
 		join->keep_unmatched || join->question.radii > 0 ||
 		(join->invalid == GEONN_INVALID_IS_ERROR && join->given == NULL);
@@ -576,8 +279,8 @@ geonn_search_complete(GeonnSearch *search)
 	{
 		if (!search->all_read && geonn_client_places(search->prepared.client) > 0)
 			read_some(search);
-		else if (take_pair(search, true, search->values, search->nulls))
-			store_row(search);
+		else if (geonn_search_take_pair(search, true, search->values, search->nulls))
+			geonn_search_store_row(search);
 		else if (search->all_read)
 			break;
 	}
@@ -616,7 +319,7 @@ take_row(GeonnSearch *search, Datum *values, bool *nulls)
 		take_run_pair(search, values, nulls);
 		return true;
 	}
-	return take_pair(search, false, values, nulls);
+	return geonn_search_take_pair(search, false, values, nulls);
 }
 
 bool
@@ -640,7 +343,7 @@ geonn_search_next(GeonnSearch *search, Datum *values, bool *nulls)
 	{
 		if (!search->all_read && geonn_client_places(search->prepared.client) > 0)
 			read_some(search);
-		else if ((found = take_pair(search, true, values, nulls)) || search->all_read)
+		else if ((found = geonn_search_take_pair(search, true, values, nulls)) || search->all_read)
 			break;
 	}
 	MemoryContextSwitchTo(former);

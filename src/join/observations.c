@@ -1,0 +1,272 @@
+/*
+ * observations.c
+ *		What becomes of an observation that a search has read: it is sent to the engine, answered here, or left out;
+ *		and how pairs become rows.
+ *
+ * An observation that can have a neighbour goes to the engine, or is answered by what this process knows of the
+ * references.  One that can have none, for its NULLs, its group, its limits or its coordinates, stays here.  Where
+ * the unmatched are kept its row is stored.
+ *
+ * A count has a row of each valid observation for each radius: of zeros, which are stored, if the observation stays
+ * here or if no references are there.
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "utils/float.h"
+#include "utils/memutils.h"
+
+#include "join/search.h"
+
+/* observations sent at a time under exclude_self */
+#define EXCLUDED_AT_ONCE	256
+
+/* ---- pairs ---- */
+
+/*
+ * Store search->values as a row.
+ */
+void
+geonn_search_store_row(GeonnSearch *search)
+{
+	/* all stored rows have been returned */
+	if (search->waiting == 0)
+		tuplestore_clear(search->store);
+	search->values[search->row.descriptor->natts] = UInt64GetDatum(search->number);
+	tuplestore_putvalues(search->store, search->slot->tts_tupleDescriptor, search->values, search->nulls);
+	search->waiting++;
+}
+
+/*
+ * Return the next pair as a row; without wait, only if one has arrived.  While pairs arrive, nothing waits
+ * for the engine: so interrupts are checked here.
+ */
+bool
+geonn_search_take_pair(GeonnSearch *search, bool wait, Datum *values, bool *nulls)
+{
+	GeonnClient *client = search->prepared.client;
+	GeonnPair	pair;
+
+	CHECK_FOR_INTERRUPTS();
+	if (client == NULL || !geonn_client_next_pair(client, wait, &pair))
+		return false;
+	geonn_result_row_pair(&search->row, &pair, search->prepared.references, values, nulls);
+	search->number = pair.number;
+	return true;
+}
+
+/* ---- observations ---- */
+
+InvalidPolicy
+geonn_observations_policy(const GeonnJoin *join)
+{
+	return join->keep_unmatched && join->invalid == GEONN_INVALID_SKIPPED ? GEONN_INVALID_KEPT :
+		join->invalid;
+}
+
+static Datum
+result_id(const GeonnSearch *search, const PointRow *row)
+{
+	return search->join->given == NULL ? row->id :
+		Int64GetDatum((int64) geonn_reading_rows(search->reading));
+}
+
+/*
+ * Find an observation's neighbours among the references that this process knows, and store their rows.
+ */
+static void
+answer_observation(GeonnSearch *search, const PointRow *row)
+{
+	const GeonnQuestion *question = &search->prepared.question;
+	GeonnPair	pair = {
+		.observation_id = result_id(search, row),
+		.number = search->answered++,
+		.observation_latitude = row->latitude,
+		.observation_longitude = row->longitude
+	};
+	LiveSearch	neighbours;
+
+	CHECK_FOR_INTERRUPTS();
+	geonn_live_search_begin(&neighbours, row->latitude, row->longitude, question->k,
+							question->max_distance, search->found);
+	geonn_live_table_search(geonn_live_table(search->prepared.live), &neighbours);
+	geonn_live_search_end(&neighbours);
+	search->number = pair.number;
+	search->work.pairs += neighbours.count;
+	search->work.unmatched += neighbours.count == 0;
+	for (uint32 i = 0; i < Max(neighbours.count, question->unmatched); i++)
+	{
+		pair.matched = i < neighbours.count;
+		pair.tag = search->found[i].id;
+		pair.distance = search->found[i].distance;
+		pair.rank = i + 1;
+		geonn_result_row_pair(&search->row, &pair, search->prepared.references, search->values,
+							  search->nulls);
+		geonn_search_store_row(search);
+	}
+}
+
+static void
+add_observation(GeonnSearch *search, const PointRow *row, GeonnPointColumns *columns)
+{
+	GeonnClient *client = search->prepared.client;
+	Datum		id = result_id(search, row);
+
+	if (search->join->exclude_self)
+		geonn_references_excluded(search->prepared.references, row->id, &columns->excluded_first,
+								  &columns->excluded_last);
+	/* a batch with long ids can be full before the ring's places are used up */
+	while (geonn_client_places(client) == 0)
+	{
+		if (geonn_search_take_pair(search, true, search->values, search->nulls))
+			geonn_search_store_row(search);
+	}
+	geonn_client_add_observations(client, 1, &id, &row->latitude, &row->longitude, columns);
+}
+
+/*
+ * Send observations without groups, parties and limits; under exclude_self, with their excluded tags.
+ */
+static void
+add_observations(const GeonnSearch *search, uint32 rows, const Datum *ids, const double *latitudes,
+				 const double *longitudes)
+{
+	GeonnPointColumns columns[EXCLUDED_AT_ONCE];
+	uint32		count;
+
+	for (uint32 first = 0; first < rows; first += count)
+	{
+		count = search->join->exclude_self ? Min(rows - first, EXCLUDED_AT_ONCE) : rows - first;
+		for (uint32 i = 0; i < count && search->join->exclude_self; i++)
+			geonn_references_excluded(search->prepared.references, ids[first + i],
+									  &columns[i].excluded_first, &columns[i].excluded_last);
+		geonn_client_add_observations(search->prepared.client, count, ids + first, latitudes + first,
+									  longitudes + first, columns);
+	}
+}
+
+/*
+ * Send these observations, except those that search->watch rejects.
+ */
+void
+geonn_search_consume_observations(void *state, uint32 rows, const Datum *ids, const double *latitudes,
+								  const double *longitudes)
+{
+	GeonnSearch *search = state;
+	uint32		first = 0;
+
+	for (uint32 i = 0; search->watch != NULL && i < rows; i++)
+	{
+		PointRow	row = {
+			.status = POINT_VALID,
+			.id = ids[i],
+			.latitude = latitudes[i],
+			.longitude = longitudes[i],
+			.page = geonn_reading_page(search->reading)
+		};
+
+		if (search->watch(search->watch_state, &row, true))
+			continue;
+		add_observations(search, i - first, ids + first, latitudes + first, longitudes + first);
+		first = i + 1;
+	}
+	add_observations(search, rows - first, ids + first, latitudes + first, longitudes + first);
+}
+
+/*
+ * Store the rows of an observation without candidates, of which a count finds none within each radius.
+ */
+static void
+store_zeros(GeonnSearch *search, const PointRow *row)
+{
+	uint32		weights = search->join->question.weights;
+	double		none[3 * GEONN_WEIGHTS_MAX] = {0};
+	GeonnPair	pair = {
+		.observation_id = result_id(search, row),
+		.observation_latitude = row->latitude,
+		.observation_longitude = row->longitude,
+		.matched = true,
+		.sums = none
+	};
+
+	for (uint32 i = 0; i < weights; i++)
+	{
+		none[weights + i] = get_float8_infinity();
+		none[2 * weights + i] = -get_float8_infinity();
+	}
+	search->number = GEONN_NOT_SENT;
+	for (uint32 i = 0; i < search->join->question.radii; i++)
+	{
+		pair.rank = i + 1;
+		geonn_result_row_pair(&search->row, &pair, search->prepared.references, search->values, search->nulls);
+		search->local_rows++;
+		geonn_search_store_row(search);
+	}
+}
+
+/*
+ * Do all observations of a count have no candidates, since no references are there?
+ */
+bool
+geonn_search_counts_nothing(const GeonnSearch *search)
+{
+	return search->join->question.radii > 0 && geonn_client_references(search->prepared.client) == 0;
+}
+
+/*
+ * Find the group and the parties of an observation, and set its columns.  False: it can have no candidate.
+ */
+static bool
+find_columns(const GeonnSearch *search, const PointRow *row, GeonnPointColumns *columns)
+{
+	const PreparedJoin *prepared = &search->prepared;
+
+	if (row->status != POINT_VALID || geonn_row_is_limited_to_none(row) || geonn_search_counts_nothing(search))
+		return false;
+	columns->limits = row->limits;
+	if (prepared->groups != NULL)
+		columns->group = geonn_groups_find(prepared->groups, row->by, row->by_is_null);
+	if (columns->group == GEONN_NO_GROUP)
+		return false;
+	for (int i = 0; i < GEONN_PARTIES_MAX && prepared->parties[i] != NULL; i++)
+	{
+		if (geonn_groups_has_null(prepared->parties[i], row->by_is_null))
+			return false;
+		columns->party[i] = geonn_groups_find(prepared->parties[i], row->by, row->by_is_null);
+	}
+	return true;
+}
+
+void
+geonn_search_consume_observation(void *state, const PointRow *row)
+{
+	GeonnSearch *search = state;
+	MemoryContext former = MemoryContextSwitchTo(search->prepared.row_context);
+	GeonnPointColumns columns = {0};
+	bool		may_match;
+
+	MemoryContextReset(search->prepared.row_context);
+	may_match = find_columns(search, row, &columns);
+	if (search->watch == NULL || search->watch(search->watch_state, row, may_match))
+	{
+		if (may_match && search->prepared.alone)
+			answer_observation(search, row);
+		else if (may_match)
+			add_observation(search, row, &columns);
+		else if (row->status == POINT_VALID)
+			search->without_candidates++;
+		if (!may_match && search->join->question.radii > 0 && row->status == POINT_VALID)
+			store_zeros(search, row);
+		if (!may_match && search->join->keep_unmatched)
+		{
+			search->local_rows++;
+			search->number = GEONN_NOT_SENT;
+			geonn_result_row_unmatched(&search->row, result_id(search, row), row->id_is_null,
+									   row->latitude_is_null ? NULL : &row->latitude,
+									   row->longitude_is_null ? NULL : &row->longitude,
+									   search->values, search->nulls);
+			geonn_search_store_row(search);
+		}
+	}
+	MemoryContextSwitchTo(former);
+}

@@ -1,0 +1,74 @@
+/*
+ * search.h
+ *		The state of a search, for the files that make it: join.c and observations.c.
+ */
+#ifndef GEONN_SEARCH_H
+#define GEONN_SEARCH_H
+
+#include "executor/tuptable.h"
+#include "utils/tuplestore.h"
+
+#include "join/join.h"
+#include "join/join_prepare.h"
+
+struct GeonnSearch
+{
+	const GeonnJoin *join;
+	GeonnCall	call;			/* the call that the search is part of */
+	MemoryContext context;		/* has all that the search allocates */
+	GeonnResultRow row;			/* how a pair becomes a row */
+	PreparedJoin prepared;		/* 0 until the references are in the engine */
+	PointReading *reading;		/* the reading of the observations */
+	bool		all_read;		/* all observations were read */
+
+	/* the values of the current row, then the number of its observation */
+	Datum	   *values;			/* [row.descriptor->natts + 1] */
+	bool	   *nulls;
+
+	/* rows not yet returned, with their observation's number as the last column */
+	Tuplestorestate *store;		/* NULL: the search has not begun */
+	TupleTableSlot *slot;		/* holds the row taken last */
+	uint64		waiting;		/* how many rows these are */
+	GeonnRun	run;			/* a run of pairs, returned one by one */
+
+	/* the references of another search; NULL: it has its own */
+	const SharedReferences *references;
+	SharedSearch *shared;		/* the search that processes share; NULL: this one is alone */
+
+	ObservationWatcher watch;	/* NULL: observations are not watched */
+	void	   *watch_state;
+	uint64		number;			/* the number of the present row's observation (geonn_search_number) */
+
+	/* where this process answers the observations */
+	LiveNeighbour *found;		/* [question.k] the neighbours of the present one */
+	uint64		answered;		/* how many were answered */
+	LiveDifference difference;	/* as in GeonnReport */
+	GeonnWork	work;			/* as the client's */
+
+	/* for the report */
+	uint64		without_candidates; /* unsent observations: no reference suits their group or limits */
+	uint64		local_rows;		/* how many rows the unsent observations have */
+	double		preparing;		/* ms, as in GeonnReport */
+	double		spent_reading;	/* ms, likewise */
+};
+
+/* Store search->values as a row, to be returned before others. */
+extern void geonn_search_store_row(GeonnSearch *search);
+
+/*
+ * Return the next pair as a row; without wait, only if one has arrived.  Returns false if none has, or if all have been
+ * taken.
+ */
+extern bool geonn_search_take_pair(GeonnSearch *search, bool wait, Datum *values, bool *nulls);
+
+/* Take an observation; the state is the search. */
+extern void geonn_search_consume_observation(void *state, const PointRow *row);
+
+/* Take observations without groups, parties and limits, which are valid. */
+extern void geonn_search_consume_observations(void *state, uint32 rows, const Datum *ids,
+											  const double *latitudes, const double *longitudes);
+
+/* Do all observations of a count have no candidates, since no references are there? */
+extern bool geonn_search_counts_nothing(const GeonnSearch *search);
+
+#endif							/* GEONN_SEARCH_H */
