@@ -231,7 +231,7 @@ BEGIN
 END $$;
 SET client_min_messages = error;
 SELECT setseed(0.625);
-SELECT c.* FROM generate_series(1, coalesce(current_setting('counts.cases', true), '100')::integer) number, random_case(number) c
+SELECT c.* FROM generate_series(1, coalesce(current_setting('counts.cases', true), '40')::integer) number, random_case(number) c
 WHERE c.differences > 0;
 RESET client_min_messages;
 
