@@ -1,6 +1,8 @@
 
 # test/bench/postgis measures PostGIS's statements on a server of its own, with geonn and without, and tidies up after
 # itself.
+#
+# needs: postgis
 
 use strict;
 use warnings;
@@ -11,8 +13,6 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $bench = "$^X $FindBin::Bin/../bench/postgis";
-
-plan skip_all => 'PostGIS is not installed' if !-e (`pg_config --sharedir` =~ s/\n//r) . '/extension/postgis.control';
 
 my @expected = (
 	(map { [ "$_, 20,000 rows", qr/^[\d.]+×$/ ] }

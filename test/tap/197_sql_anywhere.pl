@@ -2,6 +2,8 @@
 # Statements in PostGIS's words have geonn's nodes, and the rows that they have without, wherever PostgreSQL runs them: in
 # scrollable cursors, COPY, materialized views and inlined functions; of temporary, foreign and generated data; from plans that
 # DDL has made anew; with both extensions in schemas that are not searched; and on a hot standby.
+#
+# needs: postgis
 
 use strict;
 use warnings;
@@ -10,9 +12,6 @@ use Geonn;
 use Test::More;
 
 my $node = new_server('anywhere', allows_streaming => 1, preload => 1);
-
-plan skip_all => 'PostGIS is not installed'
-  if !$node->safe_psql('postgres', q{SELECT count(*) FROM pg_available_extensions WHERE name = 'postgis'});
 
 sub create_tables
 {
