@@ -81,7 +81,7 @@ typedef struct GeonnRun
 static inline uint32
 geonn_question_pairs_of_radius(const GeonnQuestion *question)
 {
-	return question->weights == 0 ? 1 : question->extremes ? 3 * question->weights : question->weights;
+	return geonn_pairs_of_radius(question->weights, question->extremes);
 }
 
 #endif							/* GEONN_QUESTION_H */

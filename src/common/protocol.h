@@ -735,6 +735,15 @@ union geonn_message
 };
 
 /*
+ * How many pairs an observation of a count has for each radius, with so many weights; extremes: GEONN_SEARCH_EXTREMES.
+ */
+static inline uint32_t
+geonn_pairs_of_radius(uint32_t weights, bool extremes)
+{
+	return weights == 0 ? 1 : extremes ? 3 * weights : weights;
+}
+
+/*
  * How many bytes a message of this type has; 0 for an unknown type.
  */
 static inline size_t

@@ -24,7 +24,7 @@ search_counts_each(const struct search *search)
 {
 	uint32_t	weights = (uint32_t) __builtin_popcount(search->dataset->columns & GEONN_COLUMNS_WEIGHTS);
 
-	return search->question.radii * (weights == 0 ? 1 : search->question.extremes ? 3 * weights : weights);
+	return search->question.radii * geonn_pairs_of_radius(weights, search->question.extremes);
 }
 
 /*
