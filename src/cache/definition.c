@@ -332,10 +332,9 @@ geonn_change_arguments(const GeonnCache *cache, Jsonb *changes)
 {
 	int			asked = check_changes(changes);
 	NullableDatum *values = kept_values(cache, NULL);
-	bool		counts = false;
+	const char *question;
+	bool		counts = geonn_arguments_question(values, &question) == GEONN_OF_RADII;
 
-	for (int i = 0; i < geonn_argument_count; i++)
-		counts |= strcmp(geonn_arguments[i].name, "radii") == 0 && !values[i].isnull;
 	if (asked != 0 && counts != (asked == GEONN_OF_RADII))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),

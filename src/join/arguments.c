@@ -570,22 +570,30 @@ geonn_argument_is_default(const GeonnArgument *argument, NullableDatum value)
 	return value.isnull || is_standard(argument, output_of(argument, value.value));
 }
 
-const GeonnArgument *
-geonn_arguments_of_one_question(NullableDatum *values, const char **question)
+int
+geonn_arguments_question(const NullableDatum *values, const char **name)
 {
-	const GeonnArgument *excluded = NULL;
-	int			asked = GEONN_OF_K;
+	int			question = GEONN_OF_K;
 
-	*question = "k";
+	*name = "k";
 	for (int i = 0; i < ARGUMENTS; i++)
 	{
 		const GeonnArgument *argument = &geonn_arguments[i];
 
 		if (values[i].isnull || (strcmp(argument->name, "radius") != 0 && strcmp(argument->name, "radii") != 0))
 			continue;
-		*question = argument->name;
-		asked = geonn_argument_questions(argument);
+		*name = argument->name;
+		question = geonn_argument_questions(argument);
 	}
+	return question;
+}
+
+const GeonnArgument *
+geonn_arguments_of_one_question(NullableDatum *values, const char **question)
+{
+	const GeonnArgument *excluded = NULL;
+	int			asked = geonn_arguments_question(values, question);
+
 	for (int i = 0; i < ARGUMENTS; i++)
 	{
 		int			questions = geonn_argument_questions(&geonn_arguments[i]);

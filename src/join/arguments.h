@@ -132,10 +132,12 @@ extern int	geonn_argument_questions(const GeonnArgument *argument);
 /* Is the value the argument's default, or a NULL that means it? */
 extern bool geonn_argument_is_default(const GeonnArgument *argument, NullableDatum value);
 
+/* Which question the values of a cache or of shards ask, as a bit GEONN_OF_...; *name becomes "radii", "radius" or "k". */
+extern int	geonn_arguments_question(const NullableDatum *values, const char **name);
+
 /*
- * Find which question the values of a cache or of shards ask: *question becomes "radii", "radius" or "k".  Sets the values
- * of arguments that belong to other questions alone to NULL.  Returns the first of these that was not the default; NULL:
- * none.
+ * Find the question as above, and set the values of arguments that belong to other questions alone to NULL.  Returns the
+ * first of these that was not the default; NULL: none.
  */
 extern const GeonnArgument *geonn_arguments_of_one_question(NullableDatum *values, const char **question);
 
