@@ -457,6 +457,34 @@ extremes_value(const GeonnResultRow *row, const double *extremes, ArrayType *val
 	return PointerGetDatum(value);
 }
 
+/*
+ * What a row of a count has of its weights, where the question has some (GeonnPair.sums).
+ */
+static Datum
+weights_value(const GeonnResultRow *row, ResultValue value, const double *sums, bool *is_null)
+{
+	const double *least = sums + row->question->weights;
+	const double *greatest = least + row->question->weights;
+
+	switch (value)
+	{
+		case VALUE_SUM:
+			return Float8GetDatum(check_sum(sums[0]));
+		case VALUE_SUMS:
+			return sums_value(row, sums);
+		case VALUE_MIN:
+			return extreme_value(least[0], is_null);
+		case VALUE_MINS:
+			return extremes_value(row, least, row->mins);
+		case VALUE_MAX:
+			return extreme_value(greatest[0], is_null);
+		case VALUE_MAXS:
+			return extremes_value(row, greatest, row->maxs);
+		default:
+			pg_unreachable();
+	}
+}
+
 static inline Datum
 make_value(const GeonnResultRow *row, const ResultAttribute *attribute, const GeonnPair *pair,
 		   const GeonnReferences *references, bool *is_null)
@@ -494,23 +522,13 @@ make_value(const GeonnResultRow *row, const ResultAttribute *attribute, const Ge
 		case VALUE_COUNT:
 			return convert_count(attribute, (uint64) pair->tag);
 		case VALUE_SUM:
-			*is_null = row->sums == NULL;
-			return *is_null ? (Datum) 0 : Float8GetDatum(check_sum(pair->sums[0]));
 		case VALUE_SUMS:
-			*is_null = row->sums == NULL;
-			return *is_null ? (Datum) 0 : sums_value(row, pair->sums);
 		case VALUE_MIN:
-			*is_null = row->sums == NULL;
-			return *is_null ? (Datum) 0 : extreme_value(pair->sums[row->question->weights], is_null);
 		case VALUE_MINS:
-			*is_null = row->sums == NULL;
-			return *is_null ? (Datum) 0 : extremes_value(row, pair->sums + row->question->weights, row->mins);
 		case VALUE_MAX:
-			*is_null = row->sums == NULL;
-			return *is_null ? (Datum) 0 : extreme_value(pair->sums[2 * row->question->weights], is_null);
 		case VALUE_MAXS:
 			*is_null = row->sums == NULL;
-			return *is_null ? (Datum) 0 : extremes_value(row, pair->sums + 2 * row->question->weights, row->maxs);
+			return *is_null ? (Datum) 0 : weights_value(row, attribute->column->value, pair->sums, is_null);
 	}
 	pg_unreachable();
 }
