@@ -353,19 +353,15 @@ test_unit_vector(long count)
 		struct pair pair = i % 2 ? quarter_pair() : polar_pair();
 		struct point point = i % 4 < 2 ? pair.first : grid_point();
 		struct geonn_vector vector = geonn_unit_vector(point.latitude, point.longitude);
-		__float128	latitude_sine;
-		__float128	latitude_cosine;
-		__float128	longitude_sine;
-		__float128	longitude_cosine;
+		__float128	truth[3];
 		double		dx;
 		double		dy;
 		double		dz;
 
-		oracle_sincosd(point.latitude, &latitude_sine, &latitude_cosine);
-		oracle_sincosd(point.longitude, &longitude_sine, &longitude_cosine);
-		dx = (double) (vector.x - latitude_cosine * longitude_cosine);
-		dy = (double) (vector.y - latitude_cosine * longitude_sine);
-		dz = (double) (vector.z - latitude_sine);
+		oracle_unit_vector(point.latitude, point.longitude, truth);
+		dx = (double) (vector.x - truth[0]);
+		dy = (double) (vector.y - truth[1]);
+		dz = (double) (vector.z - truth[2]);
 		worst = fmax(worst, sqrt(dx * dx + dy * dy + dz * dz));
 	}
 	worst /= ROUNDING_UNIT;

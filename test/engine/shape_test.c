@@ -359,14 +359,10 @@ struct wide
 static struct wide
 wide_vector(struct point point)
 {
-	__float128	latitude_sine;
-	__float128	latitude_cosine;
-	__float128	longitude_sine;
-	__float128	longitude_cosine;
+	__float128	vector[3];
 
-	oracle_sincosd(point.latitude, &latitude_sine, &latitude_cosine);
-	oracle_sincosd(point.longitude, &longitude_sine, &longitude_cosine);
-	return (struct wide) {latitude_cosine * longitude_cosine, latitude_cosine * longitude_sine, latitude_sine};
+	oracle_unit_vector(point.latitude, point.longitude, vector);
+	return (struct wide) {vector[0], vector[1], vector[2]};
 }
 
 static struct wide

@@ -25,4 +25,20 @@ oracle_sincosd(__float128 degrees, __float128 *sine, __float128 *cosine)
 		*cosine = -*cosine;
 }
 
+/* The unit vector of a point, [3]. */
+static inline void
+oracle_unit_vector(double latitude, double longitude, __float128 *vector)
+{
+	__float128	latitude_sine;
+	__float128	latitude_cosine;
+	__float128	longitude_sine;
+	__float128	longitude_cosine;
+
+	oracle_sincosd(latitude, &latitude_sine, &latitude_cosine);
+	oracle_sincosd(longitude, &longitude_sine, &longitude_cosine);
+	vector[0] = latitude_cosine * longitude_cosine;
+	vector[1] = latitude_cosine * longitude_sine;
+	vector[2] = latitude_sine;
+}
+
 #endif							/* GEONN_TEST_DEGREES_H */
