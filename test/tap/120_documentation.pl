@@ -71,12 +71,6 @@ sub is_possible
 
 # ---- what is shown, and what comes ----
 
-# columns may be wider or narrower, and blanks at a line's end are seen by no reader
-sub lines_of
-{
-	return map { s/-{2,}/--/gr } grep { $_ ne '' } map { s/\s+/ /gr =~ s/^ | $//gr } split /\n/, $_[0];
-}
-
 sub pattern_of
 {
 	return join('', map { $_ eq '…' ? '(?:[^\n]*\n)*' : join('[^\n]*', map { quotemeta } split /…/, $_, -1) . '\n' } @_);
@@ -85,14 +79,14 @@ sub pattern_of
 sub is_as_shown
 {
 	my ($block, $out, $error) = @_;
-	my @shown = lines_of($block->{shown} // '');
-	my @complaints = lines_of($error =~ s/^psql:[^\n:]*:\d+: //mgr =~ s/^LINE \d+:.*\n.*\n//mgr);
+	my @shown = shown_lines($block->{shown} // '');
+	my @complaints = shown_lines($error =~ s/^psql:[^\n:]*:\d+: //mgr =~ s/^LINE \d+:.*\n.*\n//mgr);
 
 	if (defined($block->{shown}))
 	{
 		my $pattern = pattern_of(grep { !/$complaint/ } @shown);
 
-		like(join('', map { "$_\n" } lines_of($out)), qr/\A$pattern\z/, 'and prints what the page shows');
+		like(join('', map { "$_\n" } shown_lines($out)), qr/\A$pattern\z/, 'and prints what the page shows');
 	}
 	foreach my $line (grep { /$complaint/ } @shown)
 	{

@@ -14,12 +14,6 @@ my $bench = "$^X $FindBin::Bin/../bench/sql";
 my $problem = '--rows 20000 --repetitions 1 --seed 3';
 
 # a line of the table: what was measured, and the figure
-sub lines_of
-{
-	my ($said) = @_;
-	return map { my @cells = split(/ *\| */, $_); [ $cells[1], $cells[4] ] } $said =~ /^\| (?!work).*/mg;
-}
-
 my @expected = (
 	[ 'join, 20,000 × 65,536, no workers, cpu', qr/^[\d.]+×$/ ],
 	[ qr/^join, 20,000 × 65,536, up to \d+ workers, cpu$/, qr/^[\d.]+×$/ ],
@@ -58,15 +52,8 @@ my $said = do
 is($?, 0, 'everything could be measured') or diag($said);
 like($said, qr/ cores?, .* GiB of memory, .*\nPostgreSQL .*\nuniform points of seed 3/, 'it names the machine and the points');
 
-my @lines = grep { $_->[0] !~ /, cuda$/ } lines_of($said);
-is(scalar(@lines), scalar(@expected), 'the table has a line for each measurement');
-foreach my $i (0 .. $#expected)
-{
-	my ($work, $figure) = @{ $expected[$i] };
-
-	ref($work) ? like($lines[$i][0], $work, 'a line') : is($lines[$i][0], $work, 'a line');
-	like($lines[$i][1], $figure, 'and its figure');
-}
+my @lines = grep { $_->[0] !~ /, cuda$/ } bench_lines($said);
+has_bench_lines(\@lines, \@expected);
 unlike($said, qr/failed| line \d/, 'nothing failed, and Perl has nothing to say');
 is_deeply([ glob("$scratch/*") ], [], 'nothing is left of the server');
 
@@ -76,7 +63,7 @@ my $node = new_server('bench', preload => 1);
 
 	$said = `$bench --server $problem serial limit 2>&1`;
 	is($?, 0, 'a running server can be measured') or diag($said);
-	is(scalar(grep { $_->[0] !~ /, cuda$/ } lines_of($said)), 2, 'in what is asked for alone');
+	is(scalar(grep { $_->[0] !~ /, cuda$/ } bench_lines($said)), 2, 'in what is asked for alone');
 	unlike($said, qr/ line \d/, 'and Perl has nothing to say');
 	is($node->safe_psql('postgres', q{SELECT count(*) FROM pg_namespace WHERE nspname = 'geonn_bench'}),
 		0, 'its schema is gone');

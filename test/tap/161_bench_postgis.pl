@@ -34,13 +34,8 @@ my $said = do
 is($?, 0, 'everything could be measured') or diag($said);
 like($said, qr/ cores?, .* GiB of memory, .*\nPostgreSQL .*\nuniform points of seed 3/, 'it names the machine and the points');
 
-my @lines = map { my @cells = split(/ *\| */, $_); [ $cells[1], $cells[4] ] } $said =~ /^\| (?!work).*/mg;
-is(scalar(@lines), scalar(@expected), 'the table has a line for each measurement');
-foreach my $i (0 .. $#expected)
-{
-	is($lines[$i][0], $expected[$i][0], 'a line');
-	like($lines[$i][1], $expected[$i][1], 'and its figure');
-}
+my @lines = bench_lines($said);
+has_bench_lines(\@lines, \@expected);
 unlike($said, qr/failed| line \d/, 'nothing failed, and Perl has nothing to say');
 is_deeply([ glob("$scratch/*") ], [], 'nothing is left of the server');
 

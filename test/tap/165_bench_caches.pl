@@ -16,12 +16,6 @@ my $bench = "$^X $FindBin::Bin/../bench/caches";
 my $problem = '--rows 5000 --repetitions 1 --seconds 1 --seed 3';
 
 # a line of the table: what was measured, and the figure
-sub lines_of
-{
-	my ($said) = @_;
-	return map { my @cells = split(/ *\| */, $_); [ $cells[1], $cells[4] ] } $said =~ /^\| (?!work).*/mg;
-}
-
 my @expected = (
 	[ 'first fill, 5,000 × 65,536', qr/^[\d.]+×$/ ],
 	[ 'first fill, 5,000 × 65,536', qr/^[\d.]+×$/ ],
@@ -56,15 +50,8 @@ my $said = do
 
 is($?, 0, 'everything could be measured') or diag($said);
 
-my @lines = lines_of($said);
-is(scalar(@lines), scalar(@expected), 'the table has a line for each measurement');
-foreach my $i (0 .. $#expected)
-{
-	my ($work, $figure) = @{ $expected[$i] };
-
-	is($lines[$i][0], $work, 'a line');
-	like($lines[$i][1], $figure, 'and its figure');
-}
+my @lines = bench_lines($said);
+has_bench_lines(\@lines, \@expected);
 unlike($said, qr/failed| line \d/, 'nothing failed, and Perl has nothing to say');
 is_deeply([ glob("$scratch/*") ], [], 'nothing is left of the server');
 
@@ -80,7 +67,7 @@ SKIP:
 	is($?, 0, 'references that move while pg_cron refreshes can be measured') or diag($said);
 
 	my $moves = 'every reference moves for 0.3 minutes, 5,000 × 65,536';
-	@lines = map { join(': ', @$_) } lines_of($said);
+	@lines = map { join(': ', @$_) } bench_lines($said);
 	like($lines[0], qr/^$moves: [\d.]+×$/, 'how many refreshes');
 	like($lines[1], qr/^$moves: [\d.]+ ms$/, 'how long they take');
 	like($lines[2], qr/^$moves: [\d.]+ ms$/, 'how late the table is');
@@ -97,7 +84,7 @@ my $node = new_server('bench', preload => 1);
 	$node->safe_psql('postgres', q{SELECT geonn_cache_create('few', 'few_obs', 'few_ref')});
 	$said = `$bench --server $problem unchanged 2>&1`;
 	is($?, 0, 'a running server can be measured') or diag($said);
-	is(scalar(lines_of($said)), 1, 'in what is asked for alone');
+	is(scalar(bench_lines($said)), 1, 'in what is asked for alone');
 	unlike($said, qr/ line \d/, 'and Perl has nothing to say');
 	is($node->safe_psql('postgres', q{SELECT count(*) FROM pg_namespace WHERE nspname = 'geonn_bench'}),
 		0, 'its schema is gone');

@@ -34,14 +34,9 @@ my @expected = (
 	[ 'updates alone', $rate ],
 	[ '1 % of references changed since the last join, 2,000 observations', qr/^[\d.]+×$/ ],
 	[ '1 % of references changed before the last join, 2,000 observations', qr/^[\d.]+×$/ ]);
-my @lines = map { my @cells = split(/ *\| */, $_); [ $cells[1], $cells[4] ] } $said =~ /^\| (?!work).*/mg;
+my @lines = bench_lines($said);
 
-is(scalar(@lines), scalar(@expected), 'the table has a line for each measurement');
-foreach my $i (0 .. $#expected)
-{
-	is($lines[$i][0], $expected[$i][0], 'a line');
-	like($lines[$i][1], $expected[$i][1], 'and its figure');
-}
+has_bench_lines(\@lines, \@expected);
 unlike($said, qr/failed| line \d/, 'nothing failed, and Perl has nothing to say');
 is_deeply([ glob("$scratch/*") ], [], 'nothing is left of the server');
 done_testing();

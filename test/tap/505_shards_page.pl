@@ -37,9 +37,6 @@ sub placed
 	return $text;
 }
 
-# blanks and lines of columns differ
-sub lines_of { return grep { $_ ne '' } map { s/-{2,}/--/gr =~ s/\s+/ /gr =~ s/^ | $//gr } split /\n/, $_[0] }
-
 # the blocks of several servers, each with what it prints where the page shows that
 my $page = (grep { m{/scale-out\.md$} } Geonn::pages())[0];
 my @blocks;
@@ -80,8 +77,8 @@ foreach my $block (@blocks)
 			END LOOP;
 		END $$}) if coordinator(q{SELECT to_regclass('station_version_by_shard') IS NOT NULL}) eq 't';
 	next if !defined($block->{shown});
-	my @printed = lines_of(placed($session{out}));
-	foreach my $line (grep { !/^…$/ } lines_of(placed($block->{shown})))
+	my @printed = shown_lines(placed($session{out}));
+	foreach my $line (grep { !/^…$/ } shown_lines(placed($block->{shown})))
 	{
 		shift @printed while @printed && index($printed[0], substr($line, 0, 60)) != 0;
 		ok(@printed > 0, "prints $line");

@@ -16,7 +16,7 @@ foreach my $name (qw(managed beside))
 	$node{$name} = PostgreSQL::Test::Cluster->new($name);
 	$node{$name}->init(allows_streaming => 'logical');
 	$node{$name}->append_conf('postgresql.conf', 'wal_retrieve_retry_interval = 200ms');
-	# who is no superuser may only connect where a password is asked for
+	# a role that is no superuser may connect only where a password is asked for
 	my $rules = $node{$name}->data_dir . '/pg_hba.conf';
 	my $former = Geonn::slurp($rules);
 	open(my $file, '>', $rules) or die "$rules: $!";
@@ -43,9 +43,6 @@ sub placed
 	$text =~ s/host 'beside', port '5432'/"host '" . $node{beside}->host . "', port '" . $node{beside}->port . "'"/ge;
 	return $text;
 }
-
-# blanks and lines of columns differ
-sub lines_of { return grep { $_ ne '' } map { s/-{2,}/--/gr =~ s/\s+/ /gr =~ s/^ | $//gr } split /\n/, $_[0] }
 
 # Each server has applied all that the other has published, its tables' first copies included.
 sub await_changes
@@ -79,7 +76,7 @@ foreach my $block (@blocks)
 	IPC::Run::run([ $on->installed_command('psql'), '-Xq', '-d', $on->connstr('app'), $is_app ? ('-U', 'app') : () ],
 		'<', \$commands, '>', \$out, '2>', \$error, IPC::Run::timeout(180));
 	is($error =~ s/^(?:psql:.*)?NOTICE:.*\n//mgr, '', "$block->{name}: $title runs");
-	is_deeply([ lines_of($out) ], [ lines_of($block->{shown}) ], 'and prints what the page shows') if defined($block->{shown});
+	is_deeply([ shown_lines($out) ], [ shown_lines($block->{shown}) ], 'and prints what the page shows') if defined($block->{shown});
 }
 is($managed->safe_psql('app', q{SELECT count(*) FROM pg_available_extensions e JOIN pg_extension x ON x.extname = e.name WHERE e.name = 'geonn'}), 0,
 	'the managed server has no geonn');

@@ -24,7 +24,7 @@ our @EXPORT = qw(
   $small_search $slow_search
   start_sql start_slow_search finish_sql backend_of
   status engines_of is_gone work_of wait_until seconds_of median cache_differences with_list create_live_table
-  random_row_change);
+  random_row_change bench_lines has_bench_lines shown_lines);
 
 # Seconds that a test waits for what comes soon: only what hangs takes so long, however busy the host is.
 # What has to be fast is measured as work (work_of), or by what comes first.
@@ -204,6 +204,36 @@ sub status
 	my ($node, $column) = @_;
 
 	return $node->safe_psql('postgres', "SELECT $column FROM geonn_status()");
+}
+
+# Of the table that a bench prints, each line's work and figure.
+sub bench_lines
+{
+	my ($said) = @_;
+
+	return map { my @cells = split(/ *\| */, $_); [ $cells[1], $cells[4] ] } $said =~ /^\| (?!work).*/mg;
+}
+
+# Are these lines those that are expected: of each the work, or a pattern of it, and a pattern of its figure?
+sub has_bench_lines
+{
+	my ($lines, $expected) = @_;
+
+	is(scalar(@$lines), scalar(@$expected), 'the table has a line for each measurement');
+	foreach my $i (0 .. $#$expected)
+	{
+		my ($work, $figure) = @{ $expected->[$i] };
+
+		ref($work) ? like($lines->[$i][0], $work, 'a line') : is($lines->[$i][0], $work, 'a line');
+		like($lines->[$i][1], $figure, 'and its figure');
+	}
+}
+
+# The lines of what psql prints, or a page shows: columns may be wider or narrower, and blanks at a line's end are seen
+# by no reader.
+sub shown_lines
+{
+	return map { s/-{2,}/--/gr } grep { $_ ne '' } map { s/\s+/ /gr =~ s/^ | $//gr } split /\n/, $_[0];
 }
 
 # the pages of the documentation: their files
