@@ -269,9 +269,10 @@ sub comparison
 	my $distances = $distance eq '0' ? differences('own, ref', '') :
 		differences("own, $distance AS d, ref IS NULL AS is_null", "LEFT JOIN $observations o ON o.id = x.own LEFT JOIN $references r ON r.id = x.ref");
 
+	# workers cost something, or PostgreSQL's own plans start them anew for each pair of rows
 	return qq{
 		BEGIN;
-		SET LOCAL parallel_setup_cost = 0; SET LOCAL parallel_tuple_cost = 0; SET LOCAL min_parallel_table_scan_size = 0;
+		SET LOCAL parallel_setup_cost = 1; SET LOCAL parallel_tuple_cost = 0; SET LOCAL min_parallel_table_scan_size = 0;
 		$change
 		$role
 		PREPARE s(bigint, bigint) AS $query;
