@@ -83,7 +83,8 @@ row_bytes(uint32 columns)
 		bytes += sizeof(double);
 	if (columns & GEONN_COLUMNS_WINDOWS)
 		bytes += pg_popcount32(columns & GEONN_COLUMNS_WINDOWS) * sizeof(GeonnWindow) + sizeof(uint16);
-	/* with its share of the extremes that the index's nodes have: 16 bytes a node, which has some 31 references */
+	/* with its share of the extremes that the index's nodes have once a question asks for them: 16 bytes a node,
+	 * which has some 31 references */
 	return bytes + pg_popcount32(columns & GEONN_COLUMNS_WEIGHTS) * (sizeof(double) + 1);
 }
 

@@ -2,7 +2,8 @@
  * built_test.c
  *		Searches with windows of other lengths than those that the CPU's index of a
  *		dataset is cut for have an index of their own after a while, and give the
- *		same bytes by any of them.
+ *		same bytes by any of them.  Extremes of weights are built when a search
+ *		first asks for them.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -13,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/metric.h"
 #include "engine/base/thread_pool.h"
 #include "engine/cpu/built.h"
 #include "engine/cpu/path.h"
@@ -47,13 +49,13 @@ draw_point(double *latitude, double *longitude, int64_t *low, int64_t *high, int
 }
 
 static struct dataset *
-make_dataset(void)
+make_dataset(uint32_t present)
 {
-	struct dataset *made = dataset_create(1, GEONN_METRIC_SPHERE, COLUMNS);
+	struct dataset *made = dataset_create(1, GEONN_METRIC_SPHERE, present);
 
 	made->count = REFERENCES;
 	for (int i = 0; i < DATASET_COLUMNS; i++)
-		if (dataset_columns[i].present == 0 || dataset_columns[i].present & COLUMNS)
+		if (dataset_columns[i].present == 0 || dataset_columns[i].present & present)
 		{
 			void	   *column = calloc(REFERENCES, dataset_columns[i].width);
 
@@ -63,6 +65,8 @@ make_dataset(void)
 	{
 		draw_point(&made->latitude[i], &made->longitude[i], &made->low[0][i], &made->high[0][i], 0);
 		made->tag[i] = i;
+		for (int weight = 0; weight < GEONN_WEIGHTS_MAX && made->weight[weight] != NULL; weight++)
+			made->weight[weight][i] = random_between(-1, 1);
 	}
 	return made;
 }
@@ -174,7 +178,7 @@ report_of(const char *direction, const char *property, bool holds)
 static void
 test_lengths(const char *direction, int first_length, int length)
 {
-	struct dataset *dataset = make_dataset();
+	struct dataset *dataset = make_dataset(COLUMNS);
 	struct asked first = ask(dataset, ROWS, 1, first_length);
 	struct asked few = ask(dataset, 20, 1, length);
 	struct asked many = ask(dataset, ROWS, 1, length);
@@ -211,7 +215,7 @@ test_lengths(const char *direction, int first_length, int length)
 static void
 test_builder(void)
 {
-	struct dataset *dataset = make_dataset();
+	struct dataset *dataset = make_dataset(COLUMNS);
 	struct asked first = ask(dataset, ROWS, 1, SHORT_WINDOW);
 	struct asked many = ask(dataset, ROWS, 1, LONG_WINDOW);
 	bool		right = is_right(&first);
@@ -232,6 +236,118 @@ test_builder(void)
 	forget(&many);
 }
 
+/* what a search counts of two weights: sums, then the least, then the greatest */
+#define COUNTS_EACH 6
+
+static struct search
+counting(struct dataset *dataset, uint32_t rows, int length)
+{
+	struct search search = {
+		.dataset = dataset,
+		.question = {.max_distance = INFINITY,.radii = 1,.radius = {1000000}},
+		.rows = rows,
+		.cancelled = &cancelled
+	};
+	size_t		bytes = geonn_batch_layout(NULL, rows, rows * COUNTS_EACH, COLUMNS, &search.columns);
+
+	geonn_batch_layout(allocate_pages(bytes), rows, rows * COUNTS_EACH, COLUMNS, &search.columns);
+	for (uint32_t i = 0; i < rows; i++)
+		draw_point(&search.columns.latitude[i], &search.columns.longitude[i],
+				   &search.columns.low[0][i], &search.columns.high[0][i], length);
+	return search;
+}
+
+/*
+ * Does a count, with extremes or without, give what a look at each reference gives?  (The test of sums is search_test's.)
+ */
+static bool
+counts_right(struct search *search, bool extremes)
+{
+	const struct dataset *dataset = search->dataset;
+	const struct geonn_batch_columns *columns = &search->columns;
+	uint32_t	each = extremes ? COUNTS_EACH : 2;
+	bool		right = true;
+
+	search->question.extremes = extremes;
+	answer(search, GEONN_ALGORITHM_INDEX);
+	right = search->answered == search->rows && search->pairs == search->rows * each;
+	for (uint32_t row = 0; row < search->rows && right; row++)
+	{
+		int64_t		count = 0;
+		double		least[2] = {INFINITY, INFINITY};
+		double		greatest[2] = {-INFINITY, -INFINITY};
+
+		for (size_t i = 0; i < dataset->count; i++)
+		{
+			if (dataset->high[0][i] < columns->low[0][row] || dataset->low[0][i] > columns->high[0][row] ||
+				geonn_metric_distance(GEONN_METRIC_SPHERE, columns->latitude[row], columns->longitude[row],
+									  dataset->latitude[i], dataset->longitude[i]) > search->question.radius[0])
+				continue;
+			count++;
+			for (int weight = 0; weight < 2; weight++)
+			{
+				least[weight] = fmin(least[weight], dataset->weight[weight][i]);
+				greatest[weight] = fmax(greatest[weight], dataset->weight[weight][i]);
+			}
+		}
+		right = columns->tag[row * each] == count;
+		for (int weight = 0; weight < 2 && extremes; weight++)
+			right = right && columns->distance[row * each + 2 + weight] == least[weight] &&
+				columns->distance[row * each + 4 + weight] == greatest[weight];
+	}
+	return right;
+}
+
+/* How many bytes the extremes take that a dataset has. */
+static size_t
+extremes_bytes(const struct dataset *dataset)
+{
+	size_t		bytes = 0;
+
+	for (const struct cpu_built *built = dataset->built[0]; built != NULL; built = atomic_load(&built->next))
+		for (int i = 0; i < GEONN_WEIGHTS_MAX; i++)
+			bytes += built->extremes[i].node != NULL ? built->extremes[i].bytes : 0;
+	return bytes;
+}
+
+/*
+ * More windows of another length get an index of their own, before extremes are asked for or after that.
+ */
+static void
+test_extremes(const char *when, bool late)
+{
+	struct dataset *dataset = make_dataset(COLUMNS | GEONN_COLUMN_WEIGHT | GEONN_COLUMN_WEIGHT << 1);
+	struct search first = counting(dataset, 20, SHORT_WINDOW);
+	struct search many = counting(dataset, ROWS, LONG_WINDOW);
+	struct search some = counting(dataset, 20, LONG_WINDOW);
+	bool		right = counts_right(&first, false);
+	uint64_t	before;
+	size_t		bytes;
+
+	for (int i = 0; i < SEARCHES_MAX && late && indexes(dataset) == 1; i++)
+		answer(&many, GEONN_ALGORITHM_INDEX);
+	report_of(when, "a count that does not ask for extremes builds none",
+			  right && counts_right(&some, false) && indexes(dataset) == 1 + late && extremes_bytes(dataset) == 0);
+
+	before = atomic_load(&dataset->built_bytes);
+	right = counts_right(&first, true);
+	bytes = extremes_bytes(dataset);
+	report_of(when, "one that asks has them built, and counted as memory",
+			  right && bytes > 0 && atomic_load(&dataset->built_bytes) == before + bytes);
+	for (int i = 0; i < SEARCHES_MAX && indexes(dataset) == 1; i++)
+		answer(&many, GEONN_ALGORITHM_INDEX);
+	report_of(when, "each index has them, and they are not built again",
+			  indexes(dataset) == 2 && counts_right(&some, true) && counts_right(&first, true) &&
+			  counts_right(&some, false) && (late ? extremes_bytes(dataset) == bytes : extremes_bytes(dataset) > bytes));
+
+	machine.operations->discard(&machine, dataset->built[0]);
+	dataset->built[0] = NULL;
+	dataset_free(dataset);
+	free(first.columns.latitude);
+	free(many.columns.latitude);
+	free(some.columns.latitude);
+}
+
 int
 main(void)
 {
@@ -245,6 +361,8 @@ main(void)
 	test_lengths("longer windows", SHORT_WINDOW, LONG_WINDOW);
 	test_lengths("shorter windows", LONG_WINDOW, SHORT_WINDOW);
 	test_builder();
+	test_extremes("before a further index", false);
+	test_extremes("after a further index", true);
 	machine.operations->close(&machine);
 	return summed_up();
 }

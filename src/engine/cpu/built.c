@@ -28,6 +28,9 @@
  * references have a form in which it leaves most observations to the index, it is no
  * longer used.
  *
+ * Few counts ask for the extremes of weights.  So these come beside the indexes when a search first asks for them; an
+ * index that is built later has them from the start.
+ *
  * An index and a table do not change, and live as long as the dataset: a search may go on
  * by another one at each turn.  Builds of one dataset exclude each other
  * (scheduler.c), turns go on meanwhile.
@@ -132,8 +135,31 @@ free_index(struct cpu_built *built)
 }
 
 /*
- * Build the index of `built`, and the sums and extremes of the dataset's weights for it.  Note in `first` how long that
- * took.
+ * Build the extremes of the dataset's weights for the index of `built`: all of them, or none if memory is short.
+ */
+static bool
+build_extremes(struct cpu_built *built, const struct search *search, struct failure *failure)
+{
+	struct dataset *dataset = search->dataset;
+	size_t		bytes = 0;
+
+	for (int i = 0; i < GEONN_WEIGHTS_MAX && dataset->weight[i] != NULL; i++)
+	{
+		if (!cpu_extremes_build(&built->extremes[i], search, built->index, i, failure))
+		{
+			while (i-- > 0)
+				cpu_extremes_free(&built->extremes[i]);
+			return false;
+		}
+		bytes += built->extremes[i].bytes;
+	}
+	atomic_fetch_add(&dataset->built_bytes, bytes);
+	return true;
+}
+
+/*
+ * Build the index of `built`, and for it the sums of the dataset's weights, and their extremes if the indexes of
+ * `first` have them.  Note in `first` how long that took.
  */
 static bool
 build_index(struct cpu_built *built, struct cpu_built *first, const struct search *search, struct failure *failure)
@@ -148,13 +174,17 @@ build_index(struct cpu_built *built, struct cpu_built *first, const struct searc
 	bytes = cpu_index_bytes(built->index);
 	for (int i = 0; i < GEONN_WEIGHTS_MAX && dataset->weight[i] != NULL; i++)
 	{
-		if (!cpu_sums_build(&built->sums[i], search, built->index, i, failure) ||
-			!cpu_extremes_build(&built->extremes[i], search, built->index, i, failure))
+		if (!cpu_sums_build(&built->sums[i], search, built->index, i, failure))
 		{
 			free_index(built);
 			return false;
 		}
-		bytes += built->sums[i].bytes + built->extremes[i].bytes;
+		bytes += built->sums[i].bytes;
+	}
+	if (atomic_load(&first->has_extremes) && !build_extremes(built, search, failure))
+	{
+		free_index(built);
+		return false;
 	}
 	atomic_store(&first->build_us, (uint64_t) (now_us() - began_us) + 1);
 	atomic_fetch_add(&dataset->built_bytes, bytes);
@@ -182,6 +212,23 @@ cpu_built_add_index(struct cpu_built *built, const struct search *search, struct
 	while (atomic_load(&last->next) != NULL)
 		last = atomic_load(&last->next);
 	atomic_store(&last->next, more);
+	return true;
+}
+
+bool
+cpu_built_wants_extremes(const struct cpu_built *built, const struct search *search)
+{
+	return search->question.extremes && !atomic_load(&built->has_extremes);
+}
+
+bool
+cpu_built_add_extremes(struct cpu_built *built, const struct search *search, struct failure *failure)
+{
+	for (struct cpu_built *other = built; other != NULL; other = atomic_load(&other->next))
+		/* an earlier attempt may have been short of memory only for a later index */
+		if (other->extremes[0].node == NULL && !build_extremes(other, search, failure))
+			return false;
+	atomic_store(&built->has_extremes, true);
 	return true;
 }
 

@@ -19,7 +19,7 @@ struct cpu_built
 	struct cpu_references references;	/* the references for brute force; x is NULL: not built */
 	size_t		references_bytes;
 	struct cpu_sums sums[GEONN_WEIGHTS_MAX];	/* those of the dataset's weights, for the index */
-	struct cpu_extremes extremes[GEONN_WEIGHTS_MAX];	/* likewise */
+	struct cpu_extremes extremes[GEONN_WEIGHTS_MAX];	/* likewise; all 0: not built */
 
 	/* how many observations cpu_turn_pairs() should take in its next turn, how many
 	 * cpu_turn_counts() and cpu_turn_nearest() should; 0: not known.  Several turns may
@@ -47,8 +47,9 @@ struct cpu_built
 	 * table */
 	struct cpu_built *_Atomic next;
 
-	/* only in the list's first struct: how long the last build of an index took, and how long turns since then
-	 * took whose windows' lengths suit no index */
+	/* only in the list's first struct: whether all indexes have their extremes, how long the last build of an index
+	 * took, and how long turns since then took whose windows' lengths suit no index */
+	atomic_bool has_extremes;
 	atomic_uint_fast64_t build_us;
 	atomic_uint_fast64_t misfit_us;
 };
@@ -69,6 +70,14 @@ extern bool cpu_built_wants_index(struct cpu_built *built, const struct search *
  */
 extern bool cpu_built_add_index(struct cpu_built *built, const struct search *search,
 								struct failure *failure);
+
+/* Whether the extremes of the dataset's weights should be built before the search's next turn. */
+extern bool cpu_built_wants_extremes(const struct cpu_built *built, const struct search *search);
+
+/*
+ * Build the extremes of the dataset's weights for all indexes.  False with the failure if memory is short.
+ */
+extern bool cpu_built_add_extremes(struct cpu_built *built, const struct search *search, struct failure *failure);
 
 /*
  * The table of squares that answers a search's next turn.  NULL: the dataset has no table, the

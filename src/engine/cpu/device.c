@@ -210,7 +210,8 @@ cpu_device_is_built(const struct device *device, const struct search *search,
 
 	return suffices(built, algorithm) &&
 		(algorithm == GEONN_ALGORITHM_BRUTE ||
-		 (!cpu_built_wants_index(built, search) && !cpu_built_wants_cells(built, search)));
+		 (!cpu_built_wants_index(built, search) && !cpu_built_wants_extremes(built, search) &&
+		  !cpu_built_wants_cells(built, search)));
 }
 
 static bool
@@ -220,7 +221,7 @@ cpu_device_build(struct device *device, const struct search *search, struct fail
 	struct cpu_built *built = dataset->built[device->number];
 
 	/* an index that became wanted after the scheduler asked is built only by a
-	 * search whose build excludes others */
+	 * search whose build excludes others; extremes that are there never go */
 	if (suffices(built, search->algorithm) && !search->builds)
 		return true;
 
@@ -240,7 +241,10 @@ cpu_device_build(struct device *device, const struct search *search, struct fail
 		cpu_built_add_cells(built, search);
 		return true;
 	}
-	return cpu_built_add_index(built, search, failure);
+	if ((built->index == NULL || cpu_built_wants_index(built, search)) &&
+		!cpu_built_add_index(built, search, failure))
+		return false;
+	return !cpu_built_wants_extremes(built, search) || cpu_built_add_extremes(built, search, failure);
 }
 
 static void
