@@ -75,6 +75,14 @@ SELECT id, geonn_distance(0, 60, g) AS metres, geonn_distance(0, 60, r) = geonn_
 SELECT g AS line FROM long_road WHERE id = 1 \gset
 EXECUTE with_shape(:'line');
 
+-- a ring of 200,000 vertices, which is gone through in pieces: the arcs at which pieces meet count, too
+WITH ring (g) AS MATERIALIZED (
+    SELECT ST_MakePolygon(ST_MakeLine(ST_Point(i % 200000 * 0.0018 - 180, 60, 4326) ORDER BY i))::geography FROM generate_series(0, 200000) i)
+SELECT count(*) AS points, count(*) FILTER (WHERE inside = 0) AS inside, round(min(outside)::numeric, 3) AS least, round(max(outside)::numeric, 3) AS most
+FROM ring, generate_series(1, 3) piece, generate_series(-2, 1) arc,
+     LATERAL (SELECT (piece * 65536 + arc + 0.5) * 0.0018 - 180 OFFSET 0) p (lon),
+     LATERAL (SELECT geonn_distance(60.00001, lon, g), geonn_distance(59.99999, lon, g) OFFSET 0) d (inside, outside);
+
 -- Polygons with holes in all sizes, some around the poles, and points in them and around them: what is
 -- inside is what PostGIS has inside, and distances are those of PostGIS, whose own lose digits near the
 -- poles, up to 2 mm.

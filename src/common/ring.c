@@ -188,12 +188,19 @@ orientation(struct geonn_vector a, struct geonn_vector b, struct geonn_vector p)
 
 /* ---- crossings ---- */
 
+static void
+pause_at(size_t i, geonn_ring_pause pause)
+{
+	if (i % GEONN_RING_PIECE == GEONN_RING_PIECE - 1 && pause != NULL)
+		pause();
+}
+
 /*
  * Count the arcs that cross the meridian between a point and the north pole: GEONN_INSIDE if their number is
  * odd.
  */
 static enum geonn_side
-side_from_pole(const struct geonn_vector *ring, size_t count, struct geonn_vector point)
+side_from_pole(const struct geonn_vector *ring, size_t count, geonn_ring_pause pause, struct geonn_vector point)
 {
 	struct geonn_vector p = flattened(point);
 	struct geonn_vector a = {0.0, 0.0, 0.0};
@@ -205,6 +212,7 @@ side_from_pole(const struct geonn_vector *ring, size_t count, struct geonn_vecto
 		struct geonn_vector b = flattened(ring[i]);
 		int			to = north(p, b);
 
+		pause_at(i, pause);
 		if (to == 0 && geonn_dot(p, b) > 0.0)
 			return GEONN_ON_BORDER;
 		if (i > 0 && (from > 0) != (to > 0))
@@ -230,7 +238,7 @@ enum geonn_side
 geonn_ring_side(const struct geonn_vector *ring, size_t count, bool pole_is_inside,
 				struct geonn_vector point)
 {
-	enum geonn_side side = side_from_pole(ring, count, point);
+	enum geonn_side side = side_from_pole(ring, count, NULL, point);
 
 	if (side == GEONN_ON_BORDER || !pole_is_inside)
 		return side;
@@ -252,11 +260,12 @@ scaled(double factor, struct geonn_vector v)
  * 2^-40 of its edge.  Returns false if some rounds have not found one.
  */
 static bool
-find_hemisphere(const struct geonn_vector *ring, size_t count, struct geonn_vector *centre)
+find_hemisphere(const struct geonn_vector *ring, size_t count, geonn_ring_pause pause, struct geonn_vector *centre)
 {
 	const double margin = 0x1p-40;
 	const int	rounds = 32;
 	struct geonn_vector sum = ring[0];
+	double		length = sqrt(geonn_dot(sum, sum));
 
 	for (int round = 0; round < rounds; round++)
 	{
@@ -264,8 +273,7 @@ find_hemisphere(const struct geonn_vector *ring, size_t count, struct geonn_vect
 
 		for (size_t i = 0; i < count; i++)
 		{
-			double		length = sqrt(geonn_dot(sum, sum));
-
+			pause_at(i, pause);
 			if (geonn_dot(sum, ring[i]) > margin * length)
 				continue;
 			found = false;
@@ -275,10 +283,11 @@ find_hemisphere(const struct geonn_vector *ring, size_t count, struct geonn_vect
 			/* antipodes leave nothing to go on from */
 			if (geonn_dot(sum, sum) < 0x1p-40)
 				sum = ring[(i + 1) % count];
+			length = sqrt(geonn_dot(sum, sum));
 		}
 		if (found)
 		{
-			*centre = scaled(1.0 / sqrt(geonn_dot(sum, sum)), sum);
+			*centre = scaled(1.0 / length, sum);
 			return true;
 		}
 	}
@@ -290,7 +299,8 @@ find_hemisphere(const struct geonn_vector *ring, size_t count, struct geonn_vect
  * Returns false if an arc comes near q.
  */
 static bool
-area_without(const struct geonn_vector *ring, size_t count, struct geonn_vector q, double *area)
+area_without(const struct geonn_vector *ring, size_t count, geonn_ring_pause pause, struct geonn_vector q,
+			 double *area)
 {
 	*area = 0.0;
 	for (size_t i = 1; i < count; i++)
@@ -301,6 +311,7 @@ area_without(const struct geonn_vector *ring, size_t count, struct geonn_vector 
 			q.z * (a.y * b.x - a.x * b.y);
 		double		sum = 1.0 - geonn_dot(q, a) + geonn_dot(a, b) - geonn_dot(b, q);
 
+		pause_at(i, pause);
 		if (fabs(volume) + fabs(sum) < 0x1p-9)
 			return false;
 		*area += 2.0 * atan2(volume, sum);
@@ -309,7 +320,8 @@ area_without(const struct geonn_vector *ring, size_t count, struct geonn_vector 
 }
 
 bool
-geonn_ring_holds_pole(const struct geonn_vector *ring, size_t count, bool *pole_is_inside)
+geonn_ring_holds_pole(const struct geonn_vector *ring, size_t count, geonn_ring_pause pause,
+					  bool *pole_is_inside)
 {
 	const double half_sphere = 2.0 * 3.14159265358979323846;
 	struct geonn_vector centre;
@@ -317,9 +329,9 @@ geonn_ring_holds_pole(const struct geonn_vector *ring, size_t count, bool *pole_
 	*pole_is_inside = false;
 	if (count == 0)
 		return true;
-	if (find_hemisphere(ring, count, &centre))
+	if (find_hemisphere(ring, count, pause, &centre))
 	{
-		*pole_is_inside = side_from_pole(ring, count, scaled(-1.0, centre)) == GEONN_INSIDE;
+		*pole_is_inside = side_from_pole(ring, count, pause, scaled(-1.0, centre)) == GEONN_INSIDE;
 		return true;
 	}
 
@@ -329,10 +341,10 @@ geonn_ring_holds_pole(const struct geonn_vector *ring, size_t count, bool *pole_
 		double		z = (2.0 * i - 63.0) / 64.0;
 		double		turn = 2.399963229728653 * i;
 		struct geonn_vector q = {sqrt(1.0 - z * z) * cos(turn), sqrt(1.0 - z * z) * sin(turn), z};
-		enum geonn_side side = side_from_pole(ring, count, q);
+		enum geonn_side side = side_from_pole(ring, count, pause, q);
 		double		area;
 
-		if (side == GEONN_ON_BORDER || !area_without(ring, count, q, &area))
+		if (side == GEONN_ON_BORDER || !area_without(ring, count, pause, q, &area))
 			continue;
 		if (fabs(fabs(area) - half_sphere) <= 0x1p-36 * (double) count)
 			return false;

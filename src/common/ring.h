@@ -22,16 +22,26 @@ enum geonn_side
  * vectors, the last equal to the first, none of whose arcs is longer than a
  * quarter circle.  pole_is_inside is what geonn_ring_holds_pole() has found.
  * The answer is exact for the vectors as they are given.
+ *
+ * Pieces of a ring, each of which begins with the last vector of the one before, can be asked one by one, with
+ * pole_is_inside for one of them: the point is on the border if it is of one piece, else inside if it is of an
+ * odd number of them.
  */
 extern enum geonn_side geonn_ring_side(const struct geonn_vector *ring, size_t count,
 									   bool pole_is_inside, struct geonn_vector point);
 
+/* How many vectors are worked on between two calls of a geonn_ring_pause */
+#define GEONN_RING_PIECE 65536
+
+/* What a long loop calls now and then, unless it is NULL; it may leave the loop by longjmp(). */
+typedef void (*geonn_ring_pause) (void);
+
 /*
  * Set *pole_is_inside to whether the ring's smaller side has the north pole, moved as the essay in ring.c says.
- * The ring is as above.  Returns false if the sides are of the same area, as far as float64 can tell, or the
- * ring comes near every place of the sphere.
+ * The ring is as above, and gone through up to some hundred times.  Returns false if the sides are of the same
+ * area, as far as float64 can tell, or the ring comes near every place of the sphere.
  */
-extern bool geonn_ring_holds_pole(const struct geonn_vector *ring, size_t count,
+extern bool geonn_ring_holds_pole(const struct geonn_vector *ring, size_t count, geonn_ring_pause pause,
 								  bool *pole_is_inside);
 
 #endif							/* GEONN_RING_H */

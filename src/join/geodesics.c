@@ -24,6 +24,7 @@
 #include <math.h>
 
 #include "fmgr.h"
+#include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/float.h"
 #include "utils/lsyscache.h"
@@ -212,6 +213,36 @@ kind_of_shape(FmgrInfo *function)
 }
 
 /*
+ * The distance of a point to a part; of a ring also on which side of it the point is.  A part may have
+ * millions of vectors, and so is asked in pieces, each of which begins where the one before ends.
+ */
+static double
+part_distance(struct geonn_vector point, const GeonnPart *part, enum geonn_side *side)
+{
+	double		distance = INFINITY;
+	bool		is_inside = part->pole_is_inside;
+	bool		is_on_border = false;
+
+	for (size_t first = 0; first < part->count; first += GEONN_RING_PIECE)
+	{
+		const struct geonn_vector *piece = part->vectors + first;
+		size_t		count = Min(part->count - first, GEONN_RING_PIECE + 1);
+
+		CHECK_FOR_INTERRUPTS();
+		distance = Min(distance, geonn_chain_distance(point, piece, count));
+		if (part->kind == GEONN_PART_RING)
+		{
+			enum geonn_side of_piece = geonn_ring_side(piece, count, false, point);
+
+			is_inside ^= of_piece == GEONN_INSIDE;
+			is_on_border |= of_piece == GEONN_ON_BORDER;
+		}
+	}
+	*side = is_on_border ? GEONN_ON_BORDER : is_inside ? GEONN_INSIDE : GEONN_OUTSIDE;
+	return distance;
+}
+
+/*
  * The distance of a point to a shape; INFINITY if the shape is empty.  Not inlined, as metric_distance().
  */
 static pg_noinline double
@@ -229,15 +260,14 @@ shape_distance(FmgrInfo *function, double latitude, double longitude, Datum shap
 	point = geonn_unit_vector(latitude, longitude);
 	while (geonn_shape_next(reader, &part))
 	{
-		double		metres = geonn_chain_distance(point, part.vectors, part.count);
 		enum geonn_side side;
+		double		metres = part_distance(point, &part, &side);
 
 		if (part.kind != GEONN_PART_RING)
 		{
 			distance = Min(distance, metres);
 			continue;
 		}
-		side = geonn_ring_side(part.vectors, part.count, part.pole_is_inside, point);
 		polygon = side == GEONN_ON_BORDER ? 0 : Min(polygon, metres);
 		is_inside ^= side == GEONN_INSIDE;
 		if (part.is_last_ring)

@@ -162,6 +162,12 @@ read_vectors(GeonnShapeReader *reader, uint32 points)
 	return count;
 }
 
+static void
+check_for_interrupts(void)
+{
+	CHECK_FOR_INTERRUPTS();
+}
+
 /*
  * Finish a ring: its last vector is its first one, and one of its sides is the smaller one.
  */
@@ -176,7 +182,7 @@ settle_ring(GeonnShapeReader *reader, GeonnPart *part, uint32 points)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("the ring that ends at vertex " UINT64_FORMAT " of the shape is not closed", reader->vertices),
 				 errhint("The last vertex of a ring has the place of its first one.")));
-	if (!geonn_ring_holds_pole(part->vectors, part->count, &part->pole_is_inside))
+	if (!geonn_ring_holds_pole(part->vectors, part->count, check_for_interrupts, &part->pole_is_inside))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("the ring of vertices " UINT64_FORMAT " to " UINT64_FORMAT " of the shape has no smaller side",
@@ -283,6 +289,7 @@ geonn_shape_next(GeonnShapeReader *reader, GeonnPart *part)
 
 	while (points == 0)
 	{
+		CHECK_FOR_INTERRUPTS();
 		if (reader->rings > 0)
 			points = begin_ring(reader, part);
 		else if (reader->geometries > 0)
@@ -291,7 +298,6 @@ geonn_shape_next(GeonnShapeReader *reader, GeonnPart *part)
 			return false;
 	}
 
-	CHECK_FOR_INTERRUPTS();
 	part->pole_is_inside = false;
 	part->count = read_vectors(reader, points);
 	part->vectors = reader->vectors;

@@ -338,7 +338,7 @@ distance_to(const struct shape *shape, struct point point, long *undecided)
 		distance = fmin(distance, geonn_chain_distance(p, vectors, count));
 		if (!shape->is_polygon)
 			continue;
-		*undecided += !geonn_ring_holds_pole(vectors, count, &pole_is_inside);
+		*undecided += !geonn_ring_holds_pole(vectors, count, NULL, &pole_is_inside);
 		side = geonn_ring_side(vectors, count, pole_is_inside, p);
 		if (side == GEONN_ON_BORDER)
 			distance = 0.0;
@@ -540,7 +540,7 @@ test_partition(long rounds)
 				bool		pole_is_inside;
 				enum geonn_side side;
 
-				failures += !geonn_ring_holds_pole(ring, 4, &pole_is_inside);
+				failures += !geonn_ring_holds_pole(ring, 4, NULL, &pole_is_inside);
 				side = geonn_ring_side(ring, 4, pole_is_inside, point);
 				insides += side == GEONN_INSIDE;
 				borders += side == GEONN_ON_BORDER;
@@ -569,7 +569,7 @@ ask(const char *name, const struct point *vertices, int count, const struct ques
 	for (int i = 0; i < count; i++)
 		add_vertex(&chain, vertices[i]);
 	length = vectors_of(&chain, vectors);
-	failures += !geonn_ring_holds_pole(vectors, length, &pole_is_inside);
+	failures += !geonn_ring_holds_pole(vectors, length, NULL, &pole_is_inside);
 	for (int i = 0; i < asked; i++)
 		failures += geonn_ring_side(vectors, length, pole_is_inside,
 									geonn_unit_vector(questions[i].point.latitude, questions[i].point.longitude)) !=
@@ -650,10 +650,10 @@ test_areas(void)
 		count = vectors_of(&chain, vectors);
 		if (i == 4)
 		{
-			report("a ring of two equal sides has no smaller one", !geonn_ring_holds_pole(vectors, count, &pole_is_inside));
+			report("a ring of two equal sides has no smaller one", !geonn_ring_holds_pole(vectors, count, NULL, &pole_is_inside));
 			break;
 		}
-		failures += !geonn_ring_holds_pole(vectors, count, &pole_is_inside);
+		failures += !geonn_ring_holds_pole(vectors, count, NULL, &pole_is_inside);
 		for (int j = 0; j < 1000; j++)
 		{
 			struct point point = random_place();
