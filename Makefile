@@ -26,7 +26,7 @@
 #   make demo-history a day of 2,000 aircraft: which was nearest to a city, and when
 #   make pictures    draws those of doc/pictures again
 #   make stop-demo   stops the demo's server and removes it
-#   make fuzz        fuzzes the protocol, each side, and bases for FUZZ_SECONDS; needs clang
+#   make fuzz        fuzzes the protocol, each side, bases and shapes for FUZZ_SECONDS; needs clang
 #   make bench       builds build/bench/geonn-bench
 #   make bench-sql   installs, measures the joins in SQL on a throw-away server
 #   make bench-caches  the same for tables of neighbours that are kept up to date

@@ -176,7 +176,7 @@ test-programs: $(TEST_PROGRAMS)
 check-gpu: all test-programs
 	@test/check-gpu
 
-# ---- fuzzers of the protocol and of bases, by clang's libFuzzer ----
+# ---- fuzzers of the protocol, of bases and of shapes, by clang's libFuzzer ----
 
 # where there is a clang that has it; the package of compiler-rt brings it
 FUZZ_CLANG := $(shell command -v clang 2>/dev/null)
@@ -185,7 +185,7 @@ FUZZ_SANITIZE = address,undefined,float-cast-overflow
 FUZZ_CFLAGS = -std=gnu11 -O1 -g -pthread -fno-omit-frame-pointer -fno-sanitize-recover=all $(WARNINGS) $(PRECISION)
 FUZZ_CC = $(FUZZ_CLANG) $(FUZZ_CFLAGS) -fsanitize=fuzzer-no-link,$(FUZZ_SANITIZE)
 FUZZ_LINK = $(FUZZ_CLANG) -pthread -fsanitize=fuzzer,$(FUZZ_SANITIZE)
-FUZZERS = build/fuzz/engine_fuzzer build/fuzz/client_fuzzer build/fuzz/base_fuzzer
+FUZZERS = build/fuzz/engine_fuzzer build/fuzz/client_fuzzer build/fuzz/base_fuzzer build/fuzz/shape_fuzzer
 
 ENGINE_FUZZER_SOURCES = $(filter-out src/engine/main.c,$(ENGINE_SOURCES)) test/lib/engine_client.c \
 	$(addprefix test/fuzz/protocol/,steps.c mutator.c scribble.c hostile_client.c engine_fuzzer.c)
@@ -213,6 +213,14 @@ BASE_FUZZER_SOURCES = $(addprefix src/,join/live_base.c join/live_search.c join/
 	$(addprefix test/fuzz/protocol/,steps.c backend_shim.c base_fuzzer.c)
 
 build/fuzz/base_fuzzer: $(BASE_FUZZER_SOURCES:%.c=build/fuzz/module/%.o)
+	$(begin)
+	$(Q)$(FUZZ_LINK) -no-pie -Wl,--unresolved-symbols=ignore-all -o $@ $^
+
+# of the module what reads shapes
+SHAPE_FUZZER_SOURCES = $(addprefix src/,points/shape.c points/geometry.c common/arc.c common/ring.c) \
+	$(addprefix test/fuzz/protocol/,steps.c backend_shim.c shape_fuzzer.c)
+
+build/fuzz/shape_fuzzer: $(SHAPE_FUZZER_SOURCES:%.c=build/fuzz/module/%.o)
 	$(begin)
 	$(Q)$(FUZZ_LINK) -no-pie -Wl,--unresolved-symbols=ignore-all -o $@ $^
 

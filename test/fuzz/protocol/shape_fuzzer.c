@@ -1,0 +1,132 @@
+/*
+ * shape_fuzzer.c
+ *		Values of PostGIS's types with damaged bytes, under libFuzzer.
+ *
+ * The module's reader of shapes (points/shape.c) runs outside of PostgreSQL, on backend_shim.c.  A script's first
+ * byte says of which type the value is, and whether its header has one byte or four; all others are the value.
+ * Whatever they are, reading them comes to its end or to an error that says what it is, and reads nothing outside the
+ * value.  What is read has the form that shape.h promises, so that distances can be computed.
+ */
+#include "postgres.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "fmgr.h"
+#include "utils/float.h"
+
+#include "backend_shim.h"
+#include "common/arc.h"
+#include "common/ring.h"
+#include "points/shape.h"
+#include "steps.h"
+
+#undef snprintf
+
+extern int	LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+typedef struct Script
+{
+	const uint8 *data;
+	size_t		size;
+} Script;
+
+/* ---- of the server what the reader calls, besides backend_shim.c ---- */
+
+struct varlena *
+pg_detoast_datum_packed(struct varlena *value)
+{
+	return value;
+}
+
+char *
+float8out_internal(double number)
+{
+	char	   *text = palloc(32);
+
+	snprintf(text, 32, "%.17g", number);
+	return text;
+}
+
+/* ---- what has to hold ---- */
+
+static Datum
+make_value(const uint8 *bytes, size_t size, bool is_short)
+{
+	struct varlena *value = palloc(VARHDRSZ + size);
+
+	if (is_short && size + VARHDRSZ_SHORT <= VARATT_SHORT_MAX)
+		SET_VARSIZE_SHORT(value, size + VARHDRSZ_SHORT);
+	else
+		SET_VARSIZE(value, size + VARHDRSZ);
+	/* what is read behind the end of a short value is noticed as well */
+	value = repalloc_huge(value, VARSIZE_ANY(value));
+	memcpy(VARDATA_ANY(value), bytes, size);
+	return PointerGetDatum(value);
+}
+
+static void
+check_part(const GeonnPart *part)
+{
+	const struct geonn_vector *vectors = part->vectors;
+	struct geonn_vector points[3] = {geonn_unit_vector(0, 0), geonn_unit_vector(-90, 0), vectors[part->count / 2]};
+
+	for (size_t i = 0; i < part->count; i++)
+	{
+		if (!(fabs(geonn_dot(vectors[i], vectors[i]) - 1.0) < 1e-15))
+			steps_broken("vectors are unit vectors");
+		if (i > 0 && geonn_dot(vectors[i - 1], vectors[i]) < -1e-15)
+			steps_broken("no arc is longer than a quarter circle");
+	}
+	if (part->kind == GEONN_PART_POINT && part->count != 1)
+		steps_broken("a point is one vector");
+	if (part->kind == GEONN_PART_RING && geonn_chord_squared(vectors[0], vectors[part->count - 1]) != 0)
+		steps_broken("a ring ends where it begins");
+	if (part->is_last_ring && part->kind != GEONN_PART_RING)
+		steps_broken("the last ring is a ring");
+	for (int i = 0; i < 3; i++)
+	{
+		double		distance = geonn_chain_distance(points[i], vectors, part->count);
+
+		if (!(distance >= 0 && distance < 20015116))
+			steps_broken("no place is farther than half of a great circle");
+		if (i == 2 && distance != 0)
+			steps_broken("a vertex is at distance 0");
+		if (part->kind == GEONN_PART_RING && i == 2 &&
+			geonn_ring_side(vectors, part->count, part->pole_is_inside, points[i]) != GEONN_ON_BORDER)
+			steps_broken("a vertex is on the border");
+	}
+}
+
+static void
+run_script(void *argument)
+{
+	const Script *script = argument;
+	Datum		value = make_value(script->data + 1, script->size - 1, script->data[0] & 2);
+	GeonnShapeReader *reader = geonn_shape_open(script->data[0] & 1 ? GEONN_POINT_GEOGRAPHY : GEONN_POINT_GEOMETRY, value);
+	bool		is_in_polygon = false;
+	GeonnPart	part;
+
+	while (geonn_shape_next(reader, &part))
+	{
+		if (part.count == 0)
+			steps_broken("no part is empty");
+		if (is_in_polygon && part.kind != GEONN_PART_RING)
+			steps_broken("a polygon's rings follow each other");
+		is_in_polygon = part.kind == GEONN_PART_RING && !part.is_last_ring;
+		check_part(&part);
+	}
+	if (is_in_polygon)
+		steps_broken("each polygon has a last ring");
+	geonn_shape_close(reader);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	Script		script = {data, size};
+
+	if (size > 0 && !backend_run(run_script, &script) && backend_error()[0] == '\0')
+		steps_broken("an error says what it is");
+	return 0;
+}
