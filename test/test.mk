@@ -75,8 +75,8 @@ build/test/libnvidia-ml.so.1: test/helpers/fake_nvml.c build/flags
 DISTANCE_HEADERS = $(wildcard test/engine/*.h test/lib/*.h src/common/*.h)
 build/test/geodesy_test build/test/geodesy_margin_test: TEST_SOURCES = test/lib/verdict.c
 build/test/geodesy_test build/test/geodesy_margin_test: test/lib/verdict.c $(DISTANCE_HEADERS)
-build/test/shape_test: TEST_SOURCES = test/lib/verdict.c $(SHAPE_SOURCES)
-build/test/shape_test: test/lib/verdict.c $(SHAPE_SOURCES) $(DISTANCE_HEADERS)
+build/test/shape_test: TEST_SOURCES = test/lib/verdict.c test/lib/shape_oracle.c $(SHAPE_SOURCES)
+build/test/shape_test: test/lib/verdict.c test/lib/shape_oracle.c $(SHAPE_SOURCES) $(DISTANCE_HEADERS)
 build/test/spheroid_test: TEST_SOURCES = test/lib/verdict.c test/lib/spheroid_oracle.c src/common/spheroid_distance.c -lproj
 build/test/spheroid_test: test/lib/verdict.c test/lib/spheroid_oracle.c src/common/spheroid_distance.c $(DISTANCE_HEADERS)
 build/test/spheroid_margin_test: TEST_SOURCES = test/lib/verdict.c src/common/spheroid_distance.c -lproj
@@ -253,7 +253,7 @@ syntax:
 	$(CC) $(CFLAGS) $(CPPFLAGS) -fsyntax-only $(MODULE_SOURCES) $(SPHEROID_SOURCES)
 	$(CC) $(ENGINE_CFLAGS) -fsyntax-only $(ENGINE_SOURCES)
 	$(foreach path,$(CPU_PATHS),$(CC) $(ENGINE_CFLAGS) $(CPU_PATH_$(path)) -fsyntax-only $(CPU_PATH_SOURCES) &&) true
-	$(CC) $(TEST_CFLAGS) -fsyntax-only $(filter-out $(FLOAT128_TESTS:build/test/%=test/engine/%.c),$(wildcard test/engine/*.c)) $(filter-out test/lib/spheroid_oracle.c test/lib/oracle.c,$(wildcard test/lib/*.c)) \
+	$(CC) $(TEST_CFLAGS) -fsyntax-only $(filter-out $(FLOAT128_TESTS:build/test/%=test/engine/%.c),$(wildcard test/engine/*.c)) $(filter-out test/lib/shape_oracle.c test/lib/spheroid_oracle.c test/lib/oracle.c,$(wildcard test/lib/*.c)) \
 		$(filter-out test/helpers/other_heap.c test/helpers/neighbour.c,$(wildcard test/helpers/*.c)) $(wildcard test/engine/faults/*.c) $(BENCH_SOURCES)
 clang-syntax:
 	$(if $(CLANG),$(MAKE) syntax CC='$(CLANG)')
