@@ -17,12 +17,12 @@
  * A subquery that asks for the nearest rows (sql_form.c) asks for the same, too.  Its node (sql_join.c) is offered
  * over the same outer paths.
  *
- * A join by ST_DWithin (sql_within_form.c) has a node (sql_within.c) over these, too, also where it is a semi join.
+ * A join within a distance (sql_within_form.c) has a node (sql_within.c) over these, too, also where it is a semi join.
  *
  * Below a Gather, each process takes a part of the outer rows (join_node.c), where the references are plain tables
  * or come with the parameters, as in scan.c.  Such a node is offered over each partial path of the outer rows,
- * though the functions themselves are restricted to the leader.  The nodes of subqueries and of joins by
- * ST_DWithin share nothing: each process executes the plan of the references, and has a search of its own.
+ * though the functions themselves are restricted to the leader.  The nodes of subqueries and of joins within
+ * a distance share nothing: each process executes the plan of the references, and has a search of its own.
  */
 #include "postgres.h"
 
@@ -62,7 +62,7 @@ typedef struct LateralPath
 {
 	CustomPath	path;			/* first */
 	const SqlForm *form;		/* set: the node is of a subquery */
-	const WithinForm *within;	/* set: the node is of a join by ST_DWithin */
+	const WithinForm *within;	/* set: the node is of a join within a distance */
 
 	/* else of a call */
 	RowCall		call;
@@ -81,7 +81,7 @@ typedef struct LateralPath
 /*
  * Costs of subqueries, in units of which a backend spends about 4 microseconds each: a search with new references,
  * what a reference takes besides its reading, what PostgreSQL does not count of a search in an index by distance, and
- * what a call of ST_DWithin takes
+ * what a call of PostGIS's function takes
  */
 #define COST_OF_NEW_SEARCH 500
 #define OPERATORS_A_REFERENCE 10
@@ -280,7 +280,7 @@ above_join(const LateralPath *path, List *expressions)
 static bool
 divide_clauses(RelOptInfo *rel, RelOptInfo *inner, const JoinPathExtraData *extra, LateralPath *path)
 {
-	/* a call and a LATERAL subquery do not test their own; of a join by ST_DWithin, the references' path does */
+	/* a call and a LATERAL subquery do not test their own; of a join within a distance, the references' path does */
 	List	   *own = path->within != NULL ? NIL : inner->baserestrictinfo;
 	List	   *joining = path->within == NULL ? extra->restrictlist :
 		list_delete_ptr(list_copy(extra->restrictlist), path->within->clause);
@@ -353,9 +353,9 @@ set_cost_of_form(const LateralPath *path, CustomPath *custom)
 }
 
 /*
- * Set the cost of a node of ST_DWithin: a search of each outer row, and its pairs.  PostGIS says that a call costs
- * far more than it takes.  So that both ways are compared by what they do take, the node's cost is as many times what
- * it is as that of a call.
+ * Set the cost of a node of a join within a distance: a search of each outer row, and its pairs.  PostGIS says that a
+ * call costs far more than it takes.  So that both ways are compared by what they do take, the node's cost is as many
+ * times what it is as that of a call.
  */
 static void
 set_cost_of_within(const LateralPath *path, CustomPath *custom)
@@ -682,7 +682,7 @@ plan_form(PlannerInfo *root, LateralPath *path, List *targets, Plan *outer)
 }
 
 /*
- * The node of a join by ST_DWithin: see sql_within.h for its lists.
+ * The node of a join within a distance: see sql_within.h for its lists.
  */
 static Plan *
 plan_within(PlannerInfo *root, const LateralPath *path, List *targets, List *children)
@@ -703,7 +703,8 @@ plan_within(PlannerInfo *root, const LateralPath *path, List *targets, List *chi
 	scan->methods = &geonn_within_methods.scan;
 	scan->custom_plans = children;
 	scan->custom_private = list_concat(private_list(path, linitial(children), 0, InvalidOid),
-									   list_make2(list_make1_int(form->point), makeInteger(form->metric)));
+									   list_make3(list_make1_int(form->point), makeInteger(form->metric),
+												  makeString(pstrdup(form->function))));
 	return (Plan *) scan;
 }
 

@@ -575,6 +575,21 @@ geonn_sql_is_distance(Node *expression)
 	return read_distance(expression, &one, &other) != NULL;
 }
 
+const char *
+geonn_sql_distance_of_geographies(Node *expression, Node **one, Node **other, int *metric)
+{
+	List	   *points;
+	List	   *others;
+	const DistanceFunction *function = read_distance(expression, &points, &others);
+
+	if (function == NULL || function->kind != GEONN_POINT_GEOGRAPHY)
+		return NULL;
+	*one = linitial(points);
+	*other = linitial(others);
+	*metric = function->metric;
+	return function->name;
+}
+
 bool
 geonn_sql_asks_for_nearest(const Query *query, bool for_one)
 {

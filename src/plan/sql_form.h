@@ -52,6 +52,12 @@ typedef struct SqlForm
 extern bool geonn_sql_is_distance(Node *expression);
 
 /*
+ * Set both points of such a distance between geographies, and its metric, enum geonn_metric.  Returns the name of the
+ * function that computes it; NULL: the expression is none.
+ */
+extern const char *geonn_sql_distance_of_geographies(Node *expression, Node **one, Node **other, int *metric);
+
+/*
  * Does the query ask for its rows by a distance of the table in sql_form.c, with a LIMIT?  for_one: of one row.
  */
 extern bool geonn_sql_asks_for_nearest(const Query *query, bool for_one);

@@ -1,15 +1,16 @@
 /*
  * sql_within.c
- *		The plan node of joins by PostGIS's ST_DWithin, by a search for many rows at once.
+ *		The plan node of joins within a distance, in PostGIS's words, by a search for many rows at once.
  *
- * FROM o JOIN r ON ST_DWithin(o.g, r.g, d) asks for all rows of r within d metres of each row of o.  The node reads r
- * once, keeps its rows in memory, and searches for the references of many outer rows at a time, as lateral.c does for
- * calls.
+ * FROM o JOIN r ON ST_DWithin(o.g, r.g, d), or ST_Distance(o.g, r.g) <= d, asks for all rows of r within d metres of
+ * each row of o.  The node reads r once, keeps its rows in memory, and searches for the references of many outer rows
+ * at a time, as lateral.c does for calls.
  *
- * PostGIS's function decides.  On the sphere its distance differs from geonn's by less than MARGIN, and it takes two
- * points at most SAME_PLACE from each other for one.  On the spheroid its distance is LEAST_RATIO to GREATEST_RATIO
- * times as long as on the sphere, which is much faster to search.  So the search is for all references that may be
- * within the distance, and the node calls the function only for those that may also not be.
+ * PostGIS's function decides, by the clause as it is written.  On the sphere its distance, which ST_Distance rounds to
+ * a tenth of MARGIN, differs from geonn's by less than MARGIN, and it takes two points at most SAME_PLACE from each
+ * other for one.  On the spheroid its distance is LEAST_RATIO to GREATEST_RATIO times as long as on the sphere, which is
+ * much faster to search.  So the search is for all references that may be within the distance, and the node tests the
+ * clause only for those that may also not be.
  *
  * A semi or anti join without other clauses asks only whether some reference is within the distance.  So its search is
  * for the nearest one alone.  If that may be within the distance, but the function says no, another one may be: a
@@ -17,6 +18,8 @@
  *
  * The engine does not take points out of range, as PostGIS does.  The function is called for each pair with one.
  * NULL and empty points are within no distance.
+ *
+ * Comparisons take NaN for greater than any number: all distances are less, while ST_DWithin has none within it.
  *
  * A statement that PostgreSQL answers must not fail for want of the engine.  Where a round's search cannot begin, the
  * function is called for all pairs of this round and those after it, and a warning says so.  Likewise, where the
@@ -59,7 +62,9 @@ typedef struct WithinJoin
 	LateralNode lateral;		/* first field */
 	SqlReferences references;
 	bool		is_spheroid;
-	ExprState  *call;			/* of ST_DWithin */
+	bool		is_comparison;	/* the clause compares a distance */
+	const char *function;		/* PostGIS's, that measures */
+	ExprState  *clause;			/* it says within which distance */
 	ExprState  *observation;	/* its point of the outer row */
 	ExprState  *radius;
 	bool		same_radius;	/* it does not depend on the outer row */
@@ -107,7 +112,9 @@ begin_join(JoinNode *node, EState *estate, int flags)
 	lateral->columns = join->references.columns + 1;
 	lateral->ord = -1;
 	join->is_spheroid = intVal(list_nth(scan->custom_private, WITHIN_METRIC)) == GEONN_METRIC_SPHEROID;
-	join->call = ExecInitExpr(list_nth(scan->custom_exprs, WITHIN_CALL), plan);
+	join->is_comparison = IsA(list_nth(scan->custom_exprs, WITHIN_CLAUSE), OpExpr);
+	join->function = strVal(list_nth(scan->custom_private, WITHIN_FUNCTION));
+	join->clause = ExecInitExpr(list_nth(scan->custom_exprs, WITHIN_CLAUSE), plan);
 	join->observation = ExecInitExpr(list_nth(scan->custom_exprs, WITHIN_OBSERVATION), plan);
 	join->radius = ExecInitExpr(list_nth(scan->custom_exprs, WITHIN_RADIUS), plan);
 	join->same_radius = !contain_var_clause(list_nth(scan->custom_exprs, WITHIN_RADIUS));
@@ -132,6 +139,8 @@ evaluate_radius(const WithinJoin *join)
 	bool		is_null;
 	double		radius = DatumGetFloat8(ExecEvalExprSwitchContext(join->radius, join->lateral.expressions, &is_null));
 
+	if (!is_null && isnan(radius) && join->is_comparison)
+		return INFINITY;
 	if (is_null || !(radius >= 0))
 		return get_float8_nan();
 	return Max((radius + MARGIN) / (join->is_spheroid ? LEAST_RATIO : 1), SAME_PLACE);
@@ -210,7 +219,7 @@ make_join(LateralNode *lateral, TupleDesc *row_type)
 		.k = join->asks_nearest ? 1 : 0,
 		.max_distance = join->same_radius && !isnan(join->searched) ? join->searched : INFINITY
 	};
-	geonn_call_describe(&result->label, InvalidOid, InvalidOid, "st_dwithin",
+	geonn_call_describe(&result->label, InvalidOid, InvalidOid, join->function,
 						join->asks_nearest ? "the nearest" : "all");
 	*row_type = geonn_sql_references_row_type();
 	return result;
@@ -252,7 +261,7 @@ is_within(WithinJoin *join, uint64 number, const Datum *values, const bool *null
 	memcpy(pair->tts_isnull + lateral->outer_columns, nulls, join->references.columns * sizeof(bool));
 	ExecStoreVirtualTuple(pair);
 	ResetExprContext(join->expressions);
-	result = ExecEvalExprSwitchContext(join->call, join->expressions, &is_null);
+	result = ExecEvalExprSwitchContext(join->clause, join->expressions, &is_null);
 	ExecClearTuple(pair);
 	return !is_null && DatumGetBool(result);
 }
@@ -541,7 +550,7 @@ explain_join(const JoinNode *node, List *ancestors, ExplainState *explain)
 	const WithinJoin *join = (const WithinJoin *) node;
 	const CustomScan *scan = (const CustomScan *) node->custom.ss.ps.plan;
 
-	geonn_node_explain_expression(node, ancestors, explain, "Within", list_nth(scan->custom_exprs, WITHIN_CALL));
+	geonn_node_explain_expression(node, ancestors, explain, "Within", list_nth(scan->custom_exprs, WITHIN_CLAUSE));
 	if (!explain->analyze)
 		return;
 	ExplainPropertyUInteger("Pairs Rechecked", NULL, join->rechecked, explain);

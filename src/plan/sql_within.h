@@ -1,6 +1,6 @@
 /*
  * sql_within.h
- *		The plan node of joins by PostGIS's ST_DWithin: what its plan has.
+ *		The plan node of joins within a distance, in PostGIS's words: what its plan has.
  */
 #ifndef GEONN_SQL_WITHIN_H
 #define GEONN_SQL_WITHIN_H
@@ -12,13 +12,14 @@ typedef enum WithinPrivate
 {
 	WITHIN_POINT = LATERAL_OUTER_COLUMNS + 1,	/* IntList of one: the reference's point, as a column of the
 												 * references from 0 on */
-	WITHIN_METRIC				/* Integer: enum geonn_metric */
+	WITHIN_METRIC,				/* Integer: enum geonn_metric */
+	WITHIN_FUNCTION				/* String: PostGIS's function that measures */
 } WithinPrivate;
 
 /* the indexes of the plan's custom expressions */
 enum
 {
-	WITHIN_CALL,				/* the call of ST_DWithin */
+	WITHIN_CLAUSE,				/* the clause that says within which distance */
 	WITHIN_OBSERVATION,			/* its point of the outer row */
 	WITHIN_RADIUS,				/* its distance */
 	WITHIN_CLAUSES				/* from here on: the other clauses by which a pair of rows matches */

@@ -1,17 +1,22 @@
 /*
  * sql_within_form.c
- *		Joins by PostGIS's ST_DWithin: which the planner can give to a node.
+ *		Joins within a distance, in PostGIS's words: which the planner can give to a node.
  *
  *	FROM o [LEFT] JOIN r ON ST_DWithin(o.g, r.g, d [, use_spheroid]) AND ...
+ *	FROM o [LEFT] JOIN r ON ST_Distance(o.g, r.g [, use_spheroid]) <= d AND ...
  *	FROM o WHERE [NOT] EXISTS (SELECT ... FROM r WHERE ST_DWithin(o.g, r.g, d) AND ...)
  *
- * A join is one of these if one of its clauses is the call: between points of both sides, with a distance that does
- * not depend on the references.  PostgreSQL makes semi and anti joins of EXISTS and NOT EXISTS.  The references are
- * the rows of the inner relation, a table, partitioned table or subquery, by PostgreSQL's own cheapest path: so
- * privileges, policies, security barriers, locks and snapshots are those of the statement, and what restricts the
- * references alone is tested there.  The other clauses are tested by the node, for pairs within the distance.
+ * A join is one of these if one of its clauses is a call of ST_DWithin, or compares a distance of the table in
+ * sql_form.c with a limit, by <= or <: between points of both sides, with a limit that does not depend on the
+ * references.  Where a join has both, the call is what the search is by, and the comparison is one of the other clauses.
+ * PostgreSQL makes semi and anti joins of EXISTS and NOT EXISTS.
  *
- * The function for geometries measures in the plane of their coordinates, and is left alone.
+ * The references are the rows of the inner relation, a table, partitioned table or subquery, by PostgreSQL's own
+ * cheapest path: so privileges, policies, security barriers, locks and snapshots are those of the statement, and what
+ * restricts the references alone is tested there.  The other clauses are tested by the node, for pairs within the
+ * distance.
+ *
+ * ST_DWithin for geometries measures in the plane of their coordinates, and is left alone.
  */
 #include "postgres.h"
 
@@ -23,6 +28,7 @@
 #include "optimizer/pathnode.h"
 #include "optimizer/restrictinfo.h"
 #include "optimizer/tlist.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 
 #include "base/compat.h"
@@ -32,6 +38,17 @@
 #include "plan/sql_form.h"
 #include "plan/sql_references.h"
 #include "plan/sql_within_form.h"
+
+/* what a clause asks, whatever the two sides of the join are */
+typedef struct WithinQuestion
+{
+	const char *function;		/* PostGIS's, that measures */
+	Node	   *one;			/* the points */
+	Node	   *other;
+	Node	   *radius;			/* the distance */
+	int			metric;			/* enum geonn_metric */
+	const char *problem;		/* why no node can answer it; NULL: nothing of the clause alone */
+} WithinQuestion;
 
 /*
  * Is the expression a call of PostGIS's ST_DWithin for geographies?
@@ -47,6 +64,64 @@ is_within(const Node *expression)
 	name = get_func_name(call->funcid);
 	return name != NULL && strcmp(name, "st_dwithin") == 0 && geonn_is_of_extension(call->funcid, "postgis") &&
 		geonn_point_kind(getBaseType(exprType(linitial(call->args)))) == GEONN_POINT_GEOGRAPHY;
+}
+
+/*
+ * Is the expression a comparison by which one value is less than another, or equal?  Sets both.
+ */
+static bool
+is_upper_limit(const Node *expression, Node **less, Node **greater)
+{
+	const OpExpr *comparison = (const OpExpr *) expression;
+
+	if (!IsA(expression, OpExpr))
+		return false;
+	*less = linitial(comparison->args);
+	*greater = llast(comparison->args);
+	switch (get_opcode(comparison->opno))
+	{
+		case F_FLOAT8LT:
+		case F_FLOAT8LE:
+			return true;
+		case F_FLOAT8GT:
+		case F_FLOAT8GE:
+			*less = lsecond(comparison->args);
+			*greater = linitial(comparison->args);
+			return true;
+		default:
+			return false;
+	}
+}
+
+/*
+ * Find out what a clause asks.  False: it does not say within which distance.
+ */
+static bool
+read_question(const Node *expression, WithinQuestion *question)
+{
+	const FuncExpr *call = (const FuncExpr *) expression;
+	const Const *use_spheroid;
+	Node	   *distance;
+
+	question->problem = NULL;
+	if (is_upper_limit(expression, &distance, &question->radius))
+	{
+		question->function = geonn_sql_distance_of_geographies(distance, &question->one, &question->other,
+															   &question->metric);
+		return question->function != NULL;
+	}
+	if (!is_within(expression))
+		return false;
+	question->function = "st_dwithin";
+	question->one = linitial(call->args);
+	question->other = lsecond(call->args);
+	question->radius = lthird(call->args);
+	use_spheroid = lfourth(call->args);
+	if (!IsA(use_spheroid, Const) || use_spheroid->constisnull)
+		question->problem = "use_spheroid is not a constant";
+	else
+		question->metric = DatumGetBool(use_spheroid->constvalue) ? GEONN_METRIC_SPHEROID : GEONN_METRIC_SPHERE;
+	return true;
 }
 
 /*
@@ -93,37 +168,35 @@ has_index_path(const RelOptInfo *inner)
  * Find out about a join by this clause.  Returns why the node cannot join by it; NULL: it can.
  */
 static const char *
-read_form(PlannerInfo *root, const RelOptInfo *outer, RelOptInfo *inner, List *clauses, WithinForm *form)
+read_form(PlannerInfo *root, const RelOptInfo *outer, RelOptInfo *inner, List *clauses,
+		  const WithinQuestion *question, WithinForm *form)
 {
-	const FuncExpr *call = (const FuncExpr *) form->clause->clause;
-	Node	   *one = linitial(call->args);
-	Node	   *other = lsecond(call->args);
-	bool		is_reversed = bms_is_subset(pull_varnos(root, one), inner->relids);
-	Node	   *reference = is_reversed ? one : other;
-	const Const *use_spheroid = lfourth(call->args);
+	Node	   *expression = (Node *) form->clause->clause;
+	bool		is_reversed = bms_is_subset(pull_varnos(root, question->one), inner->relids);
+	Node	   *reference = is_reversed ? question->one : question->other;
 	Relids		sides;
 	QualCost	cost;
 	ListCell   *cell;
 
-	form->observation = is_reversed ? other : one;
-	form->radius = lthird(call->args);
+	if (question->problem != NULL)
+		return question->problem;
+	form->function = question->function;
+	form->observation = is_reversed ? question->other : question->one;
+	form->radius = question->radius;
+	form->metric = question->metric;
 	sides = pull_varnos(root, (Node *) list_make2(form->observation, form->radius));
 	if (!bms_equal(pull_varnos(root, reference), inner->relids) || !bms_is_subset(sides, outer->relids))
 		return "its points are not one of each side, or its distance depends on the side that is searched";
-	if (!IsA(use_spheroid, Const) || use_spheroid->constisnull)
-		return "use_spheroid is not a constant";
-	form->metric = DatumGetBool(use_spheroid->constvalue) ? GEONN_METRIC_SPHEROID : GEONN_METRIC_SPHERE;
 	if (!geonn_is_of_points(form->observation) || !geonn_is_of_points(reference))
 		return "the types of its points do not say that they are points, as geography(Point) and geometry(Point,4326) do";
-	if (contain_volatile_functions(unconstify(Node *, (const Node *) call)) ||
-		contain_subplans(unconstify(Node *, (const Node *) call)))
+	if (contain_volatile_functions(expression) || contain_subplans(expression))
 		return "it has a volatile function or a subquery";
 	foreach(cell, clauses)
 	{
 		if (lfirst_node(RestrictInfo, cell)->security_level < form->clause->security_level)
 			return "another clause must be tested before it";
 	}
-	cost_qual_eval_node(&cost, unconstify(Node *, (const Node *) call), root);
+	cost_qual_eval_node(&cost, expression, root);
 	form->call_cost = cost.per_tuple;
 	form->references = path_of_references(root, inner, reference, &form->point);
 	if (!geonn_references_fit(form->references))
@@ -139,6 +212,7 @@ WithinForm *
 geonn_within_form(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *inner, JoinType type, Relids joined,
 				  List *clauses)
 {
+	WithinForm *comparison = NULL;
 	ListCell   *cell;
 
 	if (inner->cheapest_total_path == NULL || inner->cheapest_total_path->param_info != NULL)
@@ -146,19 +220,23 @@ geonn_within_form(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *inner, JoinT
 	foreach(cell, clauses)
 	{
 		RestrictInfo *clause = lfirst_node(RestrictInfo, cell);
+		WithinQuestion question;
 		WithinForm *form;
 		const char *problem;
 
-		if (!is_within((const Node *) clause->clause) ||
+		if (!read_question((const Node *) clause->clause, &question) ||
 			(IS_OUTER_JOIN(type) && RINFO_IS_PUSHED_DOWN(clause, joined)))
 			continue;
 		form = palloc0(sizeof(WithinForm));
 		form->clause = clause;
-		problem = read_form(root, outer, inner, clauses, form);
-		if (problem == NULL)
+		problem = read_form(root, outer, inner, clauses, &question, form);
+		if (problem != NULL)
+			ereport(DEBUG1,
+					(errmsg_internal("geonn leaves a join within a distance to PostgreSQL: %s", problem)));
+		else if (!IsA(clause->clause, OpExpr))
 			return form;
-		ereport(DEBUG1,
-				(errmsg_internal("geonn leaves a join by ST_DWithin to PostgreSQL: %s", problem)));
+		else if (comparison == NULL)
+			comparison = form;
 	}
-	return NULL;
+	return comparison;
 }

@@ -1,6 +1,6 @@
 /*
  * sql_within_form.h
- *		Joins by PostGIS's ST_DWithin: which the planner can give to a node.
+ *		Joins within a distance, in PostGIS's words: which the planner can give to a node.
  */
 #ifndef GEONN_SQL_WITHIN_FORM_H
 #define GEONN_SQL_WITHIN_FORM_H
@@ -10,18 +10,19 @@
 /* a join of outer rows with the references within a distance of their points */
 typedef struct WithinForm
 {
-	RestrictInfo *clause;		/* the clause whose expression is the call of ST_DWithin */
+	RestrictInfo *clause;		/* the clause that says within which distance */
+	const char *function;		/* PostGIS's, that measures */
 	Node	   *observation;	/* the outer row's point */
 	Node	   *radius;			/* the distance, of outer columns and parameters */
 	int			point;			/* the references' column with the point, from 0 on */
 	int			metric;			/* enum geonn_metric */
-	Cost		call_cost;		/* of a call, as the planner counts it */
+	Cost		call_cost;		/* of testing the clause, as the planner counts it */
 	Path	   *references;		/* returns the inner relation's columns, and the point if that is none of them */
 } WithinForm;
 
 /*
  * The form of a join of these relations by these clauses; NULL: none of the clauses is one by which the node joins.
- * A DEBUG1 message says why not, if a clause calls ST_DWithin.
+ * A DEBUG1 message says why not, if a clause says within which distance.
  */
 extern WithinForm *geonn_within_form(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *inner, JoinType type,
 									 Relids joined, List *clauses);

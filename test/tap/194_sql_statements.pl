@@ -144,6 +144,15 @@ sub within
 	return 'ST_DWithin(' . join(', ', @points, $distance) . pick('', '', ', true', ', false') . ')';
 }
 
+# The same question, by a distance and a limit.
+sub limited
+{
+	my ($limit) = @_;
+	my $distance = distance();
+
+	return pick("$distance <= $limit", "$distance < $limit", "$limit >= $distance", "$limit > $distance");
+}
+
 # Conditions of a subquery: on the references, and on both.
 sub conditions
 {
@@ -206,7 +215,8 @@ sub distinct_nearest
 
 sub joined_within
 {
-	my $condition = within(pick(radius(), radius(), 'o.reach', 'o.kind * 1e6', '$1 * 1e6')) . ' AND ' . conditions(0.3);
+	my $radius = pick(radius(), radius(), 'o.reach', 'o.kind * 1e6', '$1 * 1e6');
+	my $condition = pick(\&within, \&limited)->($radius) . ' AND ' . conditions(0.3);
 	my $exists = "EXISTS (SELECT FROM $references r WHERE $condition)";
 
 	return (pick(

@@ -1,5 +1,5 @@
 
-# Joins by PostGIS's ST_DWithin, EXISTS and NOT EXISTS of it: which have geonn's node, and that their rows, errors and
+# Joins by PostGIS's ST_DWithin and by ST_Distance with a limit, EXISTS and NOT EXISTS of it: which have geonn's node, and that their rows, errors and
 # privileges are those without it.
 #
 # needs: postgis
@@ -89,6 +89,28 @@ my @cases = (
 	[ 0, "SELECT o.id, r.id FROM o JOIN r ON ST_DWithin(o.g, r.g, unsteady(3e5)) WHERE o.id < 30" ],
 	[ 0, "SELECT o.id, r.id FROM o JOIN r ON ST_DWithin(o.g, r.g, (SELECT max(x.reach) / 3 FROM o x WHERE x.id = o.id)) WHERE o.id < 30" ],
 
+	# a distance with a limit
+	[ 1, "SELECT o.id, r.id FROM o JOIN r ON ST_Distance(o.g, r.g, false) <= 3e5" ],
+	[ 1, "SELECT o.id, r.id FROM o JOIN r ON ST_Distance(r.g, o.g, false) < 300000 AND r.kind <> o.kind" ],
+	[ 1, "SELECT o.id, r.id FROM o LEFT JOIN r ON 3e5 >= ST_Distance(o.g, r.g)" ],
+	[ 1, "SELECT o.id, r.id FROM o, r WHERE o.reach > ST_Distance(o.g, r.g, true)" ],
+	[ 1, "SELECT o.id, r.id FROM o, r WHERE o.g <-> r.g BETWEEN 1e5 AND 3e5" ],
+	[ 1, "SELECT o.id, r.id FROM o, r WHERE ST_DistanceSphere(o.geom, r.geom) <= 3e5" ],
+	[ 1, "SELECT o.id, r.id FROM o, r WHERE ST_Distance(o.g, r.g) < 1e7 AND $on" ],
+	[ 1, "SELECT o.id, r.id FROM o, r WHERE ST_Distance(o.g, r.g) < CASE o.kind WHEN 0 THEN 'NaN' WHEN 1 THEN 'Infinity' WHEN 2 THEN 0 WHEN 3 THEN -1 ELSE 1e5 END" ],
+	(map { my $limit = $_; map { [ 1, "SELECT o.id, r.id FROM o JOIN r ON ST_Distance(o.g, r.g, false) $_ $limit" ] } '<', '<=' } "'NaN'", "'Infinity'", "'-Infinity'", -1, 0),
+	[ 0, "SELECT o.id, r.id FROM o JOIN r ON ST_Distance(o.g, r.g, false) > 1.9e7" ],
+	[ 0, "SELECT o.id, r.id FROM o JOIN r ON 1.9e7 <= ST_Distance(o.g, r.g, false)" ],
+	[ 0, "SELECT o.id, r.id FROM o JOIN r ON ST_Distance(o.g, r.g, false) = 0" ],
+	[ 0, "SELECT o.id, r.id FROM o JOIN r ON ST_Distance(o.g, r.g) <= 3e5::real" ],
+	[ 0, "SELECT o.id, r.id FROM o JOIN r ON ST_Distance(o.g, r.g) <= o.reach + r.reach" ],
+	[ 0, "SELECT o.id, r.id FROM o JOIN r ON ST_Distance(o.g, r.g, o.kind = 3) <= 3e5" ],
+	[ 0, "SELECT o.id, r.id FROM o JOIN r ON ST_Distance(o.geom, r.geom) <= 3" ],
+	[ 0, "SELECT o.id, r.id FROM o JOIN r ON ST_Distance(o.any_geog, r.g) <= 3e5" ],
+	[ 0, "SELECT o.id, r.id FROM o JOIN r ON ST_Distance(o.g, r.g) <= unsteady(3e5) WHERE o.id < 30" ],
+	[ 1, "SELECT o.id FROM o WHERE EXISTS (SELECT FROM r WHERE ST_Distance(o.g, r.g, false) < 3e5)" ],
+	[ 1, "SELECT o.id FROM o WHERE NOT EXISTS (SELECT FROM r WHERE ST_Distance(o.g, r.g) <= 3e5 AND r.kind <> 2)" ],
+
 	# semi and anti joins
 	[ 1, "SELECT o.id FROM o WHERE EXISTS (SELECT FROM r WHERE $on)" ],
 	[ 1, "SELECT o.id FROM o WHERE NOT EXISTS (SELECT FROM r WHERE $on)" ],
@@ -133,12 +155,15 @@ $node->safe_psql('postgres', q{
 });
 for my $use ('true', 'false')
 {
-	my $query = "SELECT o.own, o.ref, o.least, r.id FROM limits o JOIN r ON ST_DWithin(o.g, r.g, o.least, $use) AND r.id = o.ref";
-	my (undef, $expected) = answer($node, 'off', $query, 'SET enable_hashjoin = off; SET enable_mergejoin = off;');
-	my ($plan, $found) = answer($node, 'on', $query, 'SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_nestloop = off;');
+	for my $within ("ST_DWithin(o.g, r.g, o.least, $use)", "ST_Distance(o.g, r.g, $use) <= o.least", "o.least > ST_Distance(r.g, o.g, $use)")
+	{
+		my $query = "SELECT o.own, o.ref, o.least, r.id FROM limits o JOIN r ON $within AND r.id = o.ref";
+		my (undef, $expected) = answer($node, 'off', $query, 'SET enable_hashjoin = off; SET enable_mergejoin = off;');
+		my ($plan, $found) = answer($node, 'on', $query, 'SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_nestloop = off;');
 
-	like($plan, qr/geonn within join/, "use_spheroid $use: the node");
-	ok($found eq $expected && $expected ne '', 'and distances that are those of pairs, or differ by nanometres, have the same pairs');
+		like($plan, qr/geonn within join/, "$within: the node");
+		ok($found eq $expected && $expected ne '', 'and distances that are those of pairs, or differ by nanometres, have the same pairs');
+	}
 }
 
 # the nearest on the sphere is too far away on the spheroid; another one is not
@@ -212,8 +237,10 @@ for my $case (
 $node->safe_psql('postgres', 'CREATE INDEX ON r USING gist (g); CREATE UNIQUE INDEX ON o (id); ANALYZE o, r');
 unlike($node->safe_psql('postgres', "SET geonn.enable_sql_joins = on; EXPLAIN SELECT o.id, r.id FROM o JOIN r ON $on WHERE o.id = 7"),
 	qr/geonn/, 'one row stays with the GiST index');
+like((answer($node, 'on', "SELECT count(*) FROM o JOIN r ON ST_Distance(o.g, r.g) < 1e7 AND $on", 'SET enable_nestloop = off;'))[0],
+	qr/Filter: \(st_distance.*Within: st_dwithin/s, 'a search is by ST_DWithin where a distance is compared, too');
 my (undef, undef, $messages) = answer($node, 'on', 'SELECT count(*) FROM o JOIN r ON ST_DWithin(o.any_geog, r.g, 3e5)', 'SET client_min_messages = debug1;');
-like($messages, qr/geonn leaves a join by ST_DWithin to PostgreSQL: the types of its points do not say/, 'DEBUG1 says why a join is not taken');
+like($messages, qr/geonn leaves a join within a distance to PostgreSQL: the types of its points do not say/, 'DEBUG1 says why a join is not taken');
 like($node->safe_psql('postgres', "SET geonn.enable_sql_joins = on; SET enable_nestloop = off; EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) SELECT o.id FROM o WHERE NOT EXISTS (SELECT FROM r WHERE $on)"),
 	qr/Join Type: Anti\n\s*Within: st_dwithin\(o.g, r.g, '300000'.*\n\s*Pairs Rechecked: \d+\n\s*Rows Compared with All References: 0/, 'EXPLAIN');
 
