@@ -81,12 +81,13 @@ typedef struct LateralPath
 /*
  * Costs of subqueries, in units of which a backend spends about 4 microseconds each: a search with new references,
  * what a reference takes besides its reading, what PostgreSQL does not count of a search in an index by distance, and
- * what a call of PostGIS's function takes
+ * what a call of PostGIS's function takes, and one of those that measure a distance on the sphere
  */
 #define COST_OF_NEW_SEARCH 500
 #define OPERATORS_A_REFERENCE 10
 #define COST_OF_DESCENT 40
 #define COST_OF_CALL 1
+#define COST_OF_SPHERE_CALL 0.2
 
 static set_join_pathlist_hook_type previous_hook;
 static uint64 subquery_nodes;	/* geonn_subquery_nodes */
@@ -365,7 +366,8 @@ set_cost_of_within(const LateralPath *path, CustomPath *custom)
 	Cost		search = references->total_cost + COST_OF_NEW_SEARCH +
 		OPERATORS_A_REFERENCE * cpu_operator_cost * references->rows;
 	Cost		rows = GEONN_OPERATORS_A_SEARCH * cpu_operator_cost * outer->rows + cpu_tuple_cost * custom->path.rows;
-	double		scale = Max(path->within->call_cost / COST_OF_CALL, 1);
+	bool		is_of_sphere = path->within->metric == GEONN_METRIC_SPHERE && IsA(path->within->clause->clause, OpExpr);
+	double		scale = Max(path->within->call_cost / (is_of_sphere ? COST_OF_SPHERE_CALL : COST_OF_CALL), 1);
 
 	custom->path.startup_cost = outer->startup_cost + scale * search;
 	custom->path.total_cost = outer->total_cost + scale * (search + rows);
