@@ -49,13 +49,14 @@ LANGUAGE plpgsql AS $$
 BEGIN
     EXECUTE format($query$
         CREATE TEMP TABLE expected AS
+        WITH reference AS MATERIALIZED (SELECT *, exact(w) AS exact_w FROM %2$s)
         SELECT o.id AS obs_id, radius, s.count, ARRAY[s.w, s.n] AS sums, s.mins, s.maxs, s.mins[1] AS min, s.maxs[1] AS max
         FROM %1$s o CROSS JOIN unnest(%3$L::float8[]) radius CROSS JOIN LATERAL (
-            SELECT count(*), coalesce(sum(exact(r.w)), 0)::float8 AS w, coalesce(sum(r.n), 0)::float8 AS n,
+            SELECT count(*), coalesce(sum(r.exact_w), 0)::float8 AS w, coalesce(sum(r.n), 0)::float8 AS n,
                    ARRAY[min(r.w), min(r.n)]::float8[] AS mins, ARRAY[max(r.w), max(r.n)]::float8[] AS maxs
             FROM (SELECT *, CASE WHEN lat BETWEEN -90 AND 90 AND lon BETWEEN -180 AND 360
                                  THEN geonn_distance(o.lat, o.lon, lat, lon, %4$L) END AS distance
-                  FROM %2$s) r
+                  FROM reference) r
             WHERE r.distance <= radius AND r.id IS NOT NULL AND %6$s) s
         WHERE o.lat BETWEEN -90 AND 90 AND o.lon BETWEEN -180 AND 360 AND o.id IS NOT NULL;
         CREATE TEMP TABLE found AS
