@@ -18,7 +18,7 @@ my $steps = $ENV{GEONN_LIVE_STEPS} // ($ENV{GEONN_LONG} ? 4000 : 150);
 my $seconds = $ENV{GEONN_LONG} ? 120 : 5;
 my $seed = $ENV{GEONN_LIVE_SEED} // int(rand(1_000_000));
 my $node = new_server('live', preload => 1,
-	conf => "autovacuum = off\nmax_parallel_workers_per_gather = 0\nwal_level = replica\nmax_prepared_transactions = 4");
+	conf => "autovacuum = off\njit = off\nmax_parallel_workers_per_gather = 0\nwal_level = replica\nmax_prepared_transactions = 4");
 
 # hint bits give pages a later LSN where there are checksums: all but the last steps are without
 if ($node->safe_psql('postgres', 'SHOW data_checksums') eq 'on')

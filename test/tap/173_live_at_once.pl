@@ -20,7 +20,7 @@ my $seed = $ENV{GEONN_LIVE_SEED} // int(rand(1_000_000));
 my $fill = "INSERT INTO ref SELECT i, i * 7 % 1800 / 10.0 - 90, i * 11 % 3600 / 10.0 - 180, repeat('x', 300)
 	FROM generate_series(1, $rows) i";
 my $node = new_server('at_once', preload => 1,
-	conf => "autovacuum = off\nmax_parallel_workers_per_gather = 0\nmax_prepared_transactions = 4\nrestart_after_crash = on\nlock_timeout = 10s\n"
+	conf => "autovacuum = off\njit = off\nmax_parallel_workers_per_gather = 0\nmax_prepared_transactions = 4\nrestart_after_crash = on\nlock_timeout = 10s\n"
 	  . "geonn.kept_memory_limit = '100MB'\nwal_level = " . ($seed % 2 ? 'minimal' : 'replica'));
 
 create_live_table($node, $fill);
@@ -107,6 +107,8 @@ sub run_sessions
 
 sub maintain
 {
+	# a session may wait behind this for the table, and this for the session's prepared transaction
+	local $ENV{PGOPTIONS} = '-c lock_timeout=300ms';
 	my @common = ('VACUUM ref', 'VACUUM (INDEX_CLEANUP off) ref', 'VACUUM (FREEZE) ref');
 	my @rare = ('VACUUM FULL ref', 'CLUSTER ref USING ref_pkey', "TRUNCATE ref; $fill",
 		'ALTER TABLE ref DROP IF EXISTS more; ALTER TABLE ref ADD more integer DEFAULT 7');
