@@ -1,6 +1,8 @@
-# The distance to a shape of ten million vertices ends soon when the statement's time is over, wherever it is then.
+# The distance to a shape of four million vertices ends soon when the statement's time is over, wherever it is then.
 #
 # What soon is, the time says that the same statement takes on this host when nothing ends it.
+#
+# needs: postgis
 
 use strict;
 use warnings;
@@ -10,8 +12,6 @@ use Test::More;
 
 my $node = new_server('cancel_shapes');
 
-plan skip_all => 'PostGIS is not installed'
-  if !$node->safe_psql('postgres', q{SELECT count(*) FROM pg_available_extensions WHERE name = 'postgis'});
 $node->safe_psql(
 	'postgres', q{
 	CREATE EXTENSION postgis;
@@ -19,10 +19,10 @@ $node->safe_psql(
 	ALTER TABLE shape ALTER g SET STORAGE EXTERNAL;
 	-- a ring that lies in no hemisphere, so that its smaller side takes longest to find, and the same as a line
 	INSERT INTO shape
-	SELECT name, ST_GeomFromWKB(decode(head || repeat(body, 10000000 / 40) || substr(body, 1, 32), 'hex'), 4326)
+	SELECT name, ST_GeomFromWKB(decode(head || repeat(body, 4000000 / 40) || substr(body, 1, 32), 'hex'), 4326)
 	FROM (SELECT string_agg(encode(substr(ST_AsBinary(ST_Point(9 * i - 180, 20 + 40 * sin(i * pi() / 10))), 6), 'hex'), '' ORDER BY i)
 	      FROM generate_series(0, 39) i) p (body),
-	     (VALUES ('ring', '01030000000100000081969800'), ('line', '010200000081969800')) s (name, head);
+	     (VALUES ('ring', '01030000000100000001093d00'), ('line', '010200000001093d00')) s (name, head);
 	CREATE FUNCTION seconds_of(shape_name text) RETURNS float8 LANGUAGE plpgsql AS $$
 	DECLARE
 		started timestamptz := clock_timestamp();
@@ -37,20 +37,23 @@ $node->safe_psql(
 foreach my $name ('ring', 'line')
 {
 	my $seconds = $node->safe_psql('postgres', "SELECT seconds_of('$name')");
-	my $latest = 0;
-	my $cancelled = 0;
 
 	foreach my $share (0.5, 0.8)
 	{
-		my $timeout = int($share * $seconds * 1000);
-		my $taken = $node->safe_psql('postgres', "SET statement_timeout = '${timeout}ms'; SELECT seconds_of('$name')");
+		my $is_soon = 0;
 
-		note("$name: $timeout ms, ended after $taken s");
-		$cancelled++ if $taken < 0;
-		$latest = -$taken - $timeout / 1000 if -$taken - $timeout / 1000 > $latest;
+		# a busy host may let a statement end before its time is over, or late: some of them end soon
+		for (my $tries = 0; !$is_soon && $tries < 10; $tries++)
+		{
+			my $timeout = int($share * $seconds * 1000);
+			my $taken = $node->safe_psql('postgres', "SET statement_timeout = '${timeout}ms'; SELECT seconds_of('$name')");
+
+			note("$name: of $seconds s, $timeout ms, ended after $taken s");
+			$is_soon = $taken < 0 && -$taken - $timeout / 1000 < 0.2 * $seconds;
+			$seconds = $taken if $taken > 0 && $taken < $seconds;
+		}
+		ok($is_soon, "$name: cancelled at $share of its time, it ends within a fifth of that");
 	}
-	is($cancelled, 2, "$name: each statement is cancelled");
-	cmp_ok($latest, '<', 0.2 * $seconds, "$name: within a fifth of the $seconds s that it takes");
 }
 
 done_testing();
