@@ -236,7 +236,7 @@ fuzz: fuzzers
 
 # The engine and its clients, built once more for each of gcc's sanitizers in a
 # tree of links of its own.
-SANITIZE_asan = address,undefined -fno-sanitize-recover=all
+SANITIZE_asan = address,undefined,float-cast-overflow -fno-sanitize-recover=all
 SANITIZE_tsan = thread
 SANITIZED_TESTS = engine protocol lifetime keeping idle watch shares sharing threads search cpu_cells cpu_cells_turns
 .PHONY: check-sanitizers $(addprefix sanitized-,asan tsan)

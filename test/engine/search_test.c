@@ -213,6 +213,7 @@ test_parties(enum geonn_metric metric)
 		{"ten parties in cities", PLACES_CITIES, {10, 0}, false, 0, 6000},
 		{"parties of a track have parts of it", PLACES_TRACK, {5, 0}, true, 0, 6000},
 		{"parties of one or two", PLACES_UNIFORM, {1000, 0}, false, 0, 0},
+		{"one party for all references", PLACES_UNIFORM, {1, 0}, false, 0, 0},
 		{"parties at one point", PLACES_COINCIDENT, {6, 0}, false, 0, 0},
 		{"parties of coincident references", PLACES_HEAPS, {4, 3}, false, 0, 0},
 		{"two columns of parties", PLACES_CITIES, {3, 7}, true, 0, 0},

@@ -662,14 +662,14 @@ CPU_PATH_NAME(cpu_neighbours) (struct cpu_neighbours_piece *piece)
 	{
 		work.spread = (search->question.k + 3) / 80.0;	/* of uniform points, about */
 		work.bundle.wanted = search->question.k + ((search->dataset->columns & GEONN_COLUMN_EXCLUDED) != 0);
-		if (index != NULL && index->party[0] != NULL)
+		if (index != NULL && index->party[0] != NULL && index->same_party <= SAME_PARTY_MAX)
 		{
 			double		own = search->question.k * index->same_party;
 
 			/* so many of the wanted positions are of the observation's party, and rarely more */
-			together = together && index->same_party <= SAME_PARTY_MAX;
 			work.bundle.wanted += (uint32_t) ceil((own + 2.0 * sqrt(own)) / (1.0 - index->same_party));
 		}
+		together = together && (index->party[0] == NULL || index->same_party <= SAME_PARTY_MAX);
 		work.bundle.most = FLOATS;
 		while (work.bundle.most < work.bundle.wanted + 2.0 * sqrt(work.bundle.wanted) + 6.0)
 			work.bundle.most *= 2;
