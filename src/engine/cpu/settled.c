@@ -29,15 +29,14 @@ CPU_PATH_NAME(cpu_settled_reserve) (struct cpu_neighbours_piece *piece, size_t c
 }
 
 /*
- * Compute the distances of the settled observations' references, whose places are in place of their positions,
- * where chords do not give them.
+ * Compute the distances of the settled observations' references where chords do not give them.
  */
 static void
 measure(struct cpu_settled *settled, const struct cpu_neighbours_piece *piece)
 {
 	const struct dataset *dataset = piece->search->dataset;
 	uint32_t	k = piece->search->question.k;
-	const uint32_t *place = settled->position;
+	const uint32_t *place = settled->place;
 
 	for (uint32_t i = 0; i < settled->count * k; i++)
 	{
@@ -61,7 +60,7 @@ CPU_PATH_NAME(cpu_settled_end) (struct cpu_settled *settled, struct cpu_neighbou
 	const struct question *question = &piece->search->question;
 	uint32_t	k = question->k;
 	uint32_t	pairs = settled->count * k;
-	uint32_t   *place = settled->position;
+	uint32_t   *place = settled->place;
 	double	   *distance = settled->chord;
 
 	if (pairs == 0)
@@ -72,7 +71,7 @@ CPU_PATH_NAME(cpu_settled_end) (struct cpu_settled *settled, struct cpu_neighbou
 		return;
 	}
 	for (uint32_t i = 0; i < pairs; i++)
-		place[i] = index->place[index->start[place[i]]];
+		place[i] = index->place[place[i]];
 	if (geonn_metric_chord_decides(dataset->metric))
 		geonn_metric_near_distances(dataset->metric, distance, (pairs + LANES - 1) / LANES * LANES);
 	else
@@ -105,7 +104,7 @@ CPU_PATH_NAME(cpu_settled_keep) (struct cpu_settled *settled, struct cpu_neighbo
 	const struct question *question = &piece->search->question;
 	uint32_t	k = question->k;
 	uint32_t	references = 0;
-	uint32_t   *position;
+	uint32_t   *place;
 	double	   *chord;
 
 	/* an observation's own radius and a cutoff are the collector's business */
@@ -116,7 +115,7 @@ CPU_PATH_NAME(cpu_settled_keep) (struct cpu_settled *settled, struct cpu_neighbo
 		CPU_PATH_NAME(cpu_settled_end) (settled, piece);
 	if (piece->short_of_memory)
 		return false;
-	position = settled->position + settled->count * k;
+	place = settled->place + settled->count * k;
 	chord = settled->chord + settled->count * k;
 	for (uint32_t i = 0; i < k; i++)
 	{
@@ -124,7 +123,8 @@ CPU_PATH_NAME(cpu_settled_keep) (struct cpu_settled *settled, struct cpu_neighbo
 		struct geonn_vector there = {index->x[at], index->y[at], index->z[at]};
 
 		references += index->start[at + 1] - index->start[at];
-		position[i] = at;
+		place[i] = index->start[at];
+		__builtin_prefetch(&index->place[place[i]]);
 		chord[i] = geonn_chord_squared(collector->from, there);
 	}
 	if (references != k)

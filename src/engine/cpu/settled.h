@@ -17,7 +17,7 @@ struct cpu_settled
 {
 	uint32_t	count;			/* how many observations are settled; each has k pairs below */
 	uint32_t	row[CPU_SETTLED_PAIRS];
-	uint32_t	position[CPU_SETTLED_PAIRS];
+	uint32_t	place[CPU_SETTLED_PAIRS];	/* where the index has their places, until cpu_settled_end() */
 	double		chord[CPU_SETTLED_PAIRS];	/* squared; cpu_settled_end() turns them into distances */
 };
 
