@@ -11,7 +11,7 @@
 #   make check-versions  builds and tests with PostgreSQL 16 to 19
 #   make check-package   builds, installs, uses and purges Debian's packages
 #   make check-image     makes the images of the Containerfile, and tries them
-#   make image       a container's image of PostgreSQL with geonn, geonn:0.1.0; with
+#   make image       a container's image of PostgreSQL with geonn, geonn:0.2.0; with
 #                    IMAGE_BUILD=, the program and its flags
 #   make image-cuda  the same with the CUDA device, from the CUDA toolkit of NVCC
 #   make image-extension  geonn alone, for servers that CloudNativePG runs

@@ -37,22 +37,6 @@ CREATE TYPE geonn_pair AS (
 COMMENT ON TYPE geonn_pair IS
 'an observation, its neighbour, and the metres between them';
 
-CREATE TYPE geonn_pair_text AS (
-	obs_id pg_catalog.text,
-	ref_id pg_catalog.text,
-	distance double precision
-);
-COMMENT ON TYPE geonn_pair_text IS
-'a geonn_pair of ids of type text or varchar';
-
-CREATE TYPE geonn_pair_uuid AS (
-	obs_id pg_catalog.uuid,
-	ref_id pg_catalog.uuid,
-	distance double precision
-);
-COMMENT ON TYPE geonn_pair_uuid IS
-'a geonn_pair of ids of type uuid';
-
 CREATE TYPE geonn_point_pair AS (
 	ord bigint,
 	ref_id bigint,
@@ -61,63 +45,11 @@ CREATE TYPE geonn_point_pair AS (
 COMMENT ON TYPE geonn_point_pair IS
 'the number of a point, its neighbour, and the metres between them';
 
-CREATE TYPE geonn_point_pair_text AS (
-	ord bigint,
-	ref_id pg_catalog.text,
-	distance double precision
-);
-COMMENT ON TYPE geonn_point_pair_text IS
-'a geonn_point_pair of ids of type text or varchar';
-
-CREATE TYPE geonn_point_pair_uuid AS (
-	ord bigint,
-	ref_id pg_catalog.uuid,
-	distance double precision
-);
-COMMENT ON TYPE geonn_point_pair_uuid IS
-'a geonn_point_pair of ids of type uuid';
-
-CREATE TYPE geonn_within_row AS (
-	obs_id bigint,
-	radius double precision,
-	count bigint,
-	sums double precision[]
-);
-COMMENT ON TYPE geonn_within_row IS
-'an observation, a radius in metres, how many references are within it, and the sums of their weights';
-
-CREATE TYPE geonn_within_row_text AS (
-	obs_id pg_catalog.text,
-	radius double precision,
-	count bigint,
-	sums double precision[]
-);
-COMMENT ON TYPE geonn_within_row_text IS
-'a geonn_within_row with an id of type text or varchar';
-
-CREATE TYPE geonn_within_row_uuid AS (
-	obs_id pg_catalog.uuid,
-	radius double precision,
-	count bigint,
-	sums double precision[]
-);
-COMMENT ON TYPE geonn_within_row_uuid IS
-'a geonn_within_row with an id of type uuid';
-
-CREATE TYPE geonn_point_within_row AS (
-	ord bigint,
-	radius double precision,
-	count bigint,
-	sums double precision[]
-);
-COMMENT ON TYPE geonn_point_within_row IS
-'the number of a point, a radius in metres, how many references are within it, and the sums of their weights';
-
 -- What the planner asks about the joins below.
 CREATE FUNCTION geonn_join_support(pg_catalog.internal) RETURNS pg_catalog.internal
 	AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
 COMMENT ON FUNCTION geonn_join_support(pg_catalog.internal) IS
-'planner support for geonn_nearest, geonn_nearest_sql, geonn_within, geonn_within_sql, geonn_nearest_points and geonn_within_count with its siblings';
+'planner support for geonn_nearest, geonn_nearest_sql, geonn_within, geonn_within_sql and geonn_nearest_points';
 
 -- Returns for each observation its k nearest references: the first ones in the order
 -- (distance, reference id, latitude, longitude, bytes).  The distance is in metres, as
@@ -134,15 +66,7 @@ COMMENT ON FUNCTION geonn_join_support(pg_catalog.internal) IS
 -- max_distance		metres, inclusive; NULL: no limit
 -- metric			'sphere' or 'spheroid'
 -- by				columns of both relations, with the same types: a reference is
---					a candidate only if it equals the observation in all of them.  'a=b'
---					is a of obs and b of ref.
--- differs			up to two columns of both relations, or pairs, with the same types: a reference is a
---					candidate only if it differs from the observation in all of them, as
---					by the operator <>
--- overlaps			up to three columns of both relations, each of a range type or of
---					single values of the same type, or pairs 'a=b': a reference is a candidate only
---					if it has the value of each in common with the observation, as by
---					the operator &&.  A single value v counts as the range [v,v].
+--					a candidate only if it equals the observation in all of them
 -- exclude_self		leave out references whose id equals the observation's
 -- keep_unmatched	return an observation without a neighbour once, as a left join
 --					does, with NULL in place of the reference, and rank 1
@@ -152,16 +76,13 @@ COMMENT ON FUNCTION geonn_join_support(pg_catalog.internal) IS
 --					warning for each relation, or raise an 'error' that names the
 --					first
 -- options			obs_id, obs_lat, obs_lon, obs_geog, ref_id, ref_lat, ref_lon,
---					ref_geog: names of columns; obs_radius, ref_radius: columns with
---					the metres that limit each row, NULL for no limit; device, algorithm: in place of the
+--					ref_geog: names of columns; device, algorithm: in place of the
 --					settings geonn.device and geonn.algorithm; batch_rows: the
 --					observations of a batch
 -- row_type			NULL of the composite type of the result, with any of the
---					columns that doc/geonn.md has under row_type; of type record, with a
---					column definition list behind the call
+--					columns that doc/geonn.md has under row_type
 --
--- A row with a NULL id or coordinate is not a candidate, nor one with a NULL in a column of
--- by, differs or overlaps.  If ref has no candidate, obs
+-- A row with a NULL id or coordinate is not a candidate.  If ref has no candidate, obs
 -- is not read, unless keep_unmatched is set.  The rows are the same on all devices
 -- and with all algorithms.
 CREATE FUNCTION geonn_nearest(obs pg_catalog.regclass, ref pg_catalog.regclass,
@@ -169,8 +90,6 @@ CREATE FUNCTION geonn_nearest(obs pg_catalog.regclass, ref pg_catalog.regclass,
 							  max_distance double precision DEFAULT NULL,
 							  metric pg_catalog.text DEFAULT 'sphere'::pg_catalog.text,
 							  by pg_catalog.name[] DEFAULT NULL,
-							  differs pg_catalog.name[] DEFAULT NULL,
-							  overlaps pg_catalog.name[] DEFAULT NULL,
 							  exclude_self boolean DEFAULT false,
 							  keep_unmatched boolean DEFAULT false,
 							  ties pg_catalog.text DEFAULT 'first'::pg_catalog.text,
@@ -183,19 +102,17 @@ CREATE FUNCTION geonn_nearest(obs pg_catalog.regclass, ref pg_catalog.regclass,
 	COST 10000 ROWS 1000
 	SUPPORT geonn_join_support;
 COMMENT ON FUNCTION geonn_nearest(pg_catalog.regclass, pg_catalog.regclass, integer,
-	double precision, pg_catalog.text, pg_catalog.name[], pg_catalog.name[], pg_catalog.name[], boolean,
-	boolean, pg_catalog.text, pg_catalog.text, pg_catalog.jsonb, pg_catalog.anyelement) IS
+	double precision, pg_catalog.text, pg_catalog.name[], boolean, boolean, pg_catalog.text,
+	pg_catalog.text, pg_catalog.jsonb, pg_catalog.anyelement) IS
 'for each row of obs the nearest rows of ref, with the distance in metres';
 
 -- The same for the rows of two queries: one SELECT each, with columns id, lat and
--- lon, or id and a point, and the columns that the arguments by, differs and overlaps name.
+-- lon, or id and a point, and the columns that the argument by names.
 CREATE FUNCTION geonn_nearest_sql(obs_sql pg_catalog.text, ref_sql pg_catalog.text,
 								  k integer DEFAULT 1,
 								  max_distance double precision DEFAULT NULL,
 								  metric pg_catalog.text DEFAULT 'sphere'::pg_catalog.text,
 								  by pg_catalog.name[] DEFAULT NULL,
-								  differs pg_catalog.name[] DEFAULT NULL,
-								  overlaps pg_catalog.name[] DEFAULT NULL,
 								  exclude_self boolean DEFAULT false,
 								  keep_unmatched boolean DEFAULT false,
 								  ties pg_catalog.text DEFAULT 'first'::pg_catalog.text,
@@ -208,19 +125,16 @@ CREATE FUNCTION geonn_nearest_sql(obs_sql pg_catalog.text, ref_sql pg_catalog.te
 	COST 10000 ROWS 1000
 	SUPPORT geonn_join_support;
 COMMENT ON FUNCTION geonn_nearest_sql(pg_catalog.text, pg_catalog.text, integer, double precision,
-	pg_catalog.text, pg_catalog.name[], pg_catalog.name[], pg_catalog.name[], boolean, boolean,
-	pg_catalog.text, pg_catalog.text, pg_catalog.jsonb, pg_catalog.anyelement) IS
+	pg_catalog.text, pg_catalog.name[], boolean, boolean, pg_catalog.text, pg_catalog.text,
+	pg_catalog.jsonb, pg_catalog.anyelement) IS
 'for each row of one query the nearest rows of another, with the distance in metres';
 
 -- Returns every pair of an observation and a reference that are at most radius metres
--- apart.  Arguments and rows are those of geonn_nearest.  radius may be NULL where options
--- name a column of radiuses.
+-- apart.  Arguments and rows are those of geonn_nearest.
 CREATE FUNCTION geonn_within(obs pg_catalog.regclass, ref pg_catalog.regclass,
 							 radius double precision,
 							 metric pg_catalog.text DEFAULT 'sphere'::pg_catalog.text,
 							 by pg_catalog.name[] DEFAULT NULL,
-							 differs pg_catalog.name[] DEFAULT NULL,
-							 overlaps pg_catalog.name[] DEFAULT NULL,
 							 exclude_self boolean DEFAULT false,
 							 keep_unmatched boolean DEFAULT false,
 							 invalid pg_catalog.text DEFAULT 'skip'::pg_catalog.text,
@@ -232,16 +146,14 @@ CREATE FUNCTION geonn_within(obs pg_catalog.regclass, ref pg_catalog.regclass,
 	COST 10000 ROWS 1000
 	SUPPORT geonn_join_support;
 COMMENT ON FUNCTION geonn_within(pg_catalog.regclass, pg_catalog.regclass, double precision,
-	pg_catalog.text, pg_catalog.name[], pg_catalog.name[], pg_catalog.name[], boolean, boolean,
-	pg_catalog.text, pg_catalog.jsonb, pg_catalog.anyelement) IS
+	pg_catalog.text, pg_catalog.name[], boolean, boolean, pg_catalog.text, pg_catalog.jsonb,
+	pg_catalog.anyelement) IS
 'every pair of rows of obs and ref that are within a radius in metres';
 
 CREATE FUNCTION geonn_within_sql(obs_sql pg_catalog.text, ref_sql pg_catalog.text,
 								 radius double precision,
 								 metric pg_catalog.text DEFAULT 'sphere'::pg_catalog.text,
 								 by pg_catalog.name[] DEFAULT NULL,
-								 differs pg_catalog.name[] DEFAULT NULL,
-								 overlaps pg_catalog.name[] DEFAULT NULL,
 								 exclude_self boolean DEFAULT false,
 								 keep_unmatched boolean DEFAULT false,
 								 invalid pg_catalog.text DEFAULT 'skip'::pg_catalog.text,
@@ -253,23 +165,18 @@ CREATE FUNCTION geonn_within_sql(obs_sql pg_catalog.text, ref_sql pg_catalog.tex
 	COST 10000 ROWS 1000
 	SUPPORT geonn_join_support;
 COMMENT ON FUNCTION geonn_within_sql(pg_catalog.text, pg_catalog.text, double precision,
-	pg_catalog.text, pg_catalog.name[], pg_catalog.name[], pg_catalog.name[], boolean, boolean,
-	pg_catalog.text, pg_catalog.jsonb, pg_catalog.anyelement) IS
+	pg_catalog.text, pg_catalog.name[], boolean, boolean, pg_catalog.text, pg_catalog.jsonb,
+	pg_catalog.anyelement) IS
 'every pair of rows of two queries that are within a radius in metres';
 
 -- Returns the nearest references of points in two arrays, of latitudes and of
 -- longitudes; ord is a point's number in the arrays, from 1 on.  A row_type has it in
 -- place of obs_id.
---
--- overlaps, windows	one column of ref, and an array with a value of its type, or of
---						the range over it, for each point
 CREATE FUNCTION geonn_nearest_points(lat double precision[], lon double precision[],
 									 ref pg_catalog.regclass,
 									 k integer DEFAULT 1,
 									 max_distance double precision DEFAULT NULL,
 									 metric pg_catalog.text DEFAULT 'sphere'::pg_catalog.text,
-									 overlaps pg_catalog.name[] DEFAULT NULL,
-									 windows pg_catalog.anycompatiblearray DEFAULT NULL::pg_catalog.text[],
 									 keep_unmatched boolean DEFAULT false,
 									 ties pg_catalog.text DEFAULT 'first'::pg_catalog.text,
 									 invalid pg_catalog.text DEFAULT 'skip'::pg_catalog.text,
@@ -281,87 +188,9 @@ CREATE FUNCTION geonn_nearest_points(lat double precision[], lon double precisio
 	COST 10000 ROWS 100
 	SUPPORT geonn_join_support;
 COMMENT ON FUNCTION geonn_nearest_points(double precision[], double precision[],
-	pg_catalog.regclass, integer, double precision, pg_catalog.text, pg_catalog.name[],
-	pg_catalog.anycompatiblearray, boolean, pg_catalog.text, pg_catalog.text, pg_catalog.jsonb,
-	pg_catalog.anyelement) IS
+	pg_catalog.regclass, integer, double precision, pg_catalog.text, boolean, pg_catalog.text,
+	pg_catalog.text, pg_catalog.jsonb, pg_catalog.anyelement) IS
 'for each of the points in two arrays the nearest rows of ref';
-
--- Returns for each observation and radius how many references are at most so many metres away, and
--- the sums of their weights: what SELECT count(*), coalesce(sum(weight), 0) over the pairs of
--- geonn_within does, without the pairs.  Each observation with valid coordinates has a row for each
--- radius, by rising radius; with no reference there, of zeros.  Arguments and observations are those of
--- geonn_within.
---
--- radii			1 ... 16 radii in metres, inclusive, in any order, each once
--- weights			up to four numeric columns of ref, read as double precision; a NULL adds nothing,
---					and NaN or an infinite number is an error
---
--- A sum is the exact sum of the weights, rounded once to double precision; so it depends neither on
--- their order nor on devices, batches or workers.  One beyond all double precision is an error.  The
--- least and the greatest weights, where row_type has columns for them, are NULL if no weight is there.
--- The engine counts by its index, whatever algorithm says.
-CREATE FUNCTION geonn_within_count(obs pg_catalog.regclass, ref pg_catalog.regclass,
-								   radii double precision[],
-								   weights pg_catalog.name[] DEFAULT NULL,
-								   metric pg_catalog.text DEFAULT 'sphere'::pg_catalog.text,
-								   by pg_catalog.name[] DEFAULT NULL,
-								   differs pg_catalog.name[] DEFAULT NULL,
-								   overlaps pg_catalog.name[] DEFAULT NULL,
-								   exclude_self boolean DEFAULT false,
-								   invalid pg_catalog.text DEFAULT 'skip'::pg_catalog.text,
-								   options pg_catalog.jsonb DEFAULT '{}'::pg_catalog.jsonb,
-								   row_type pg_catalog.anyelement DEFAULT NULL::geonn_within_row)
-	RETURNS SETOF pg_catalog.anyelement
-	AS 'MODULE_PATHNAME' LANGUAGE C
-	STABLE PARALLEL RESTRICTED
-	COST 10000 ROWS 1000
-	SUPPORT geonn_join_support;
-COMMENT ON FUNCTION geonn_within_count(pg_catalog.regclass, pg_catalog.regclass,
-	double precision[], pg_catalog.name[], pg_catalog.text, pg_catalog.name[], pg_catalog.name[],
-	pg_catalog.name[], boolean, pg_catalog.text, pg_catalog.jsonb, pg_catalog.anyelement) IS
-'for each row of obs how many rows of ref are within radii in metres, and the sums of their weights';
-
-CREATE FUNCTION geonn_within_count_sql(obs_sql pg_catalog.text, ref_sql pg_catalog.text,
-									   radii double precision[],
-									   weights pg_catalog.name[] DEFAULT NULL,
-									   metric pg_catalog.text DEFAULT 'sphere'::pg_catalog.text,
-									   by pg_catalog.name[] DEFAULT NULL,
-									   differs pg_catalog.name[] DEFAULT NULL,
-									   overlaps pg_catalog.name[] DEFAULT NULL,
-									   exclude_self boolean DEFAULT false,
-									   invalid pg_catalog.text DEFAULT 'skip'::pg_catalog.text,
-									   options pg_catalog.jsonb DEFAULT '{}'::pg_catalog.jsonb,
-									   row_type pg_catalog.anyelement DEFAULT NULL::geonn_within_row)
-	RETURNS SETOF pg_catalog.anyelement
-	AS 'MODULE_PATHNAME' LANGUAGE C
-	STABLE PARALLEL RESTRICTED
-	COST 10000 ROWS 1000
-	SUPPORT geonn_join_support;
-COMMENT ON FUNCTION geonn_within_count_sql(pg_catalog.text, pg_catalog.text, double precision[],
-	pg_catalog.name[], pg_catalog.text, pg_catalog.name[], pg_catalog.name[], pg_catalog.name[],
-	boolean, pg_catalog.text, pg_catalog.jsonb, pg_catalog.anyelement) IS
-'for each row of one query how many rows of another are within radii in metres, and the sums of their weights';
-
--- The same for the points of geonn_nearest_points, with ord in place of obs_id.
-CREATE FUNCTION geonn_within_count_points(lat double precision[], lon double precision[],
-										  ref pg_catalog.regclass,
-										  radii double precision[],
-										  weights pg_catalog.name[] DEFAULT NULL,
-										  metric pg_catalog.text DEFAULT 'sphere'::pg_catalog.text,
-										  overlaps pg_catalog.name[] DEFAULT NULL,
-										  windows pg_catalog.anycompatiblearray DEFAULT NULL::pg_catalog.text[],
-										  invalid pg_catalog.text DEFAULT 'skip'::pg_catalog.text,
-										  options pg_catalog.jsonb DEFAULT '{}'::pg_catalog.jsonb,
-										  row_type pg_catalog.anyelement DEFAULT NULL::geonn_point_within_row)
-	RETURNS SETOF pg_catalog.anyelement
-	AS 'MODULE_PATHNAME' LANGUAGE C
-	STABLE PARALLEL RESTRICTED
-	COST 10000 ROWS 100
-	SUPPORT geonn_join_support;
-COMMENT ON FUNCTION geonn_within_count_points(double precision[], double precision[],
-	pg_catalog.regclass, double precision[], pg_catalog.name[], pg_catalog.text, pg_catalog.name[],
-	pg_catalog.anycompatiblearray, pg_catalog.text, pg_catalog.jsonb, pg_catalog.anyelement) IS
-'for each of the points in two arrays how many rows of ref are within radii in metres, and the sums of their weights';
 
 -- Returns the metres between two points in degrees: with the metric 'sphere' along
 -- the great circle of the sphere of radius 6371008.7714150598 m, with 'spheroid'
@@ -379,55 +208,30 @@ COMMENT ON FUNCTION geonn_distance(double precision, double precision, double pr
 	double precision, pg_catalog.text) IS
 'metres between two points of latitude and longitude in degrees';
 
--- Returns the metres between a point in degrees and a shape, along the great circle of
--- the same sphere: a PostGIS geography, or geometry with SRID 4326, of points,
--- lines, polygons or collections of them.  0 inside a polygon and on its border, NULL for
--- an empty shape.  Other types of shapes are an error (SQLSTATE 42804), and so are
--- coordinates that are out of range, other SRIDs, curves, surfaces, arcs between
--- antipodal vertices, and rings whose two sides are of the same size (22023).
---
--- No fourth argument has a default: calls with four values of unknown type are
--- those of two points.
-CREATE FUNCTION geonn_distance(lat double precision, lon double precision,
-							   shape pg_catalog.anyelement)
-	RETURNS double precision
-	AS 'MODULE_PATHNAME', 'geonn_distance_to_shape' LANGUAGE C
-	IMMUTABLE STRICT PARALLEL SAFE
-	COST 1000;
-COMMENT ON FUNCTION geonn_distance(double precision, double precision, pg_catalog.anyelement) IS
-'metres between a point of latitude and longitude in degrees and a geography or geometry of PostGIS';
-
 -- Returns the columns of a relation that geonn_nearest uses, or raises the same error
--- if it cannot find them.  options name columns as for geonn_check, and overlaps those with
--- windows.
-CREATE FUNCTION geonn_describe(rel pg_catalog.regclass, options pg_catalog.jsonb DEFAULT '{}'::pg_catalog.jsonb,
-							   overlaps pg_catalog.name[] DEFAULT NULL,
-							   OUT role pg_catalog.text,	-- id, latitude, longitude, point, radius, window
+-- if it cannot find them.
+CREATE FUNCTION geonn_describe(rel pg_catalog.regclass,
+							   OUT role pg_catalog.text,	-- id, latitude, longitude
 							   OUT column_name pg_catalog.name,
 							   OUT type pg_catalog.regtype,
-							   OUT reason pg_catalog.text,	-- why geonn chose the column
-							   OUT compared_as pg_catalog.regtype)	-- of a window: the type for all it can overlap
+							   OUT reason pg_catalog.text)	-- why geonn chose the column
 	RETURNS SETOF pg_catalog.record
 	AS 'MODULE_PATHNAME' LANGUAGE C
-	STABLE PARALLEL SAFE
+	STABLE STRICT PARALLEL SAFE
 	ROWS 3;
-COMMENT ON FUNCTION geonn_describe(pg_catalog.regclass, pg_catalog.jsonb, pg_catalog.name[]) IS
-'which columns of a relation are its id, its coordinates and what limits its points, and why';
+COMMENT ON FUNCTION geonn_describe(pg_catalog.regclass) IS
+'which columns of a relation are its id and its coordinates, and why';
 
 -- Counts rows of a relation that matter for a join.  options may name columns by id,
--- lat, lon, geog and radius; otherwise geonn finds them as geonn_nearest does.  overlaps names
--- columns with windows; arrays of the result have an element for each of these.  Counts of
--- radiuses and windows are of all rows, NULL if no such column is named.
+-- lat, lon and geog; otherwise geonn finds them as geonn_nearest does.
 -- duplicate_coordinates and duplicate_ids count the rows beyond the first of each place
 -- and id; duplicate_ids is NULL if the ids' type has no order.  The extents are those of
 -- the rows with valid coordinates, NULL if no row has any.  Coordinates that are swapped
--- but in range, as all of Europe's are, show in the extents only.  Warnings say that
+-- but in range, as all of Europe's are, show in the extents only.  A warning says that
 -- latitude and longitude may be swapped: if all rows would be valid when swapped and, in
 -- addition, latitudes are out of range, or each column has the name of the other
--- coordinate; and that units may be others than degrees: if no row is in range, or all
--- rows are where radians would be.
+-- coordinate.
 CREATE FUNCTION geonn_check(rel pg_catalog.regclass, options pg_catalog.jsonb DEFAULT '{}'::pg_catalog.jsonb,
-							overlaps pg_catalog.name[] DEFAULT NULL,
 							OUT rows bigint,
 							OUT null_ids bigint,
 							OUT null_coordinates bigint,
@@ -441,19 +245,11 @@ CREATE FUNCTION geonn_check(rel pg_catalog.regclass, options pg_catalog.jsonb DE
 							OUT latitude_min double precision,
 							OUT latitude_max double precision,
 							OUT longitude_min double precision,
-							OUT longitude_max double precision,
-							OUT null_radiuses bigint,			-- no limit
-							OUT nan_radiuses bigint,			-- no limit
-							OUT negative_radiuses bigint,		-- no candidate
-							OUT window_types pg_catalog.regtype[],
-							OUT windows_compared_as pg_catalog.regtype[],	-- the type for all they can overlap
-							OUT null_windows bigint[],			-- overlap nothing
-							OUT empty_windows bigint[],			-- overlap nothing
-							OUT infinite_windows bigint[])		-- without a bound, or with an infinite one
+							OUT longitude_max double precision)
 	AS 'MODULE_PATHNAME' LANGUAGE C
-	STABLE PARALLEL RESTRICTED
+	STABLE STRICT PARALLEL RESTRICTED
 	COST 10000;
-COMMENT ON FUNCTION geonn_check(pg_catalog.regclass, pg_catalog.jsonb, pg_catalog.name[]) IS
+COMMENT ON FUNCTION geonn_check(pg_catalog.regclass, pg_catalog.jsonb) IS
 'counts of the rows of a relation that a join would leave out, or that may be mistakes, and its extent';
 
 -- Returns the engine's state.  Starts nothing, and takes about a second at most.
@@ -529,7 +325,7 @@ CREATE TABLE geonn_cache (
 	ref pg_catalog.regclass NOT NULL,
 	arguments pg_catalog.jsonb NOT NULL,	-- k ... replace of geonn_cache_create, by name
 	schedule pg_catalog.text	-- as given to geonn_schedule
-) USING heap;
+);
 COMMENT ON TABLE geonn_cache IS 'tables of neighbours that geonn_refresh keeps up to date';
 -- pg_dump writes the OID of a dropped relation as a number, which may be another relation's OID in the database
 -- to which the dump is restored.  So a dump leaves out caches with a dropped relation.
@@ -566,14 +362,16 @@ CREATE TABLE geonn_cache_total (
 	failures bigint NOT NULL
 );
 
--- What the last run of each cache read: cache/last_run.c and cache/baseline.c have the essays.
+-- What the last run of each cache read: cache/last_run.c, cache/since.c and cache/baseline.c have the essays.
 -- A refresh can create these rows again, so they are neither in the WAL nor in dumps.
 CREATE UNLOGGED TABLE geonn_cache_last_run (
 	cache integer PRIMARY KEY,
 	valid boolean NOT NULL,				-- false until the first run ends
 	signature pg_catalog.text NOT NULL,	-- the cache's question and the types of its columns
 	rows bigint NOT NULL,				-- of the table
-	sides pg_catalog.bytea NOT NULL,	-- seeds of the baselines' hashes, and labels of obs and ref
+	labels pg_catalog.bytea[] NOT NULL,	-- of obs and ref; empty if unknown
+	seeds bigint[] NOT NULL,			-- of the baselines' hashes
+	since pg_catalog.timestamptz,	-- for changed_since: rows from then on may be new
 	baselines boolean NOT NULL,			-- both have been written
 	wasted integer NOT NULL,			-- baselines in a row that no run could use
 	pause integer NOT NULL				-- runs until new baselines are written
@@ -581,26 +379,26 @@ CREATE UNLOGGED TABLE geonn_cache_last_run (
 CREATE UNLOGGED TABLE geonn_cache_block (
 	cache integer,
 	side smallint,						-- 0: obs, 1: ref
-	number bigint,
+	number integer,
 	contents pg_catalog.bytea NOT NULL,
 	PRIMARY KEY (cache, side, number)
-) USING heap WITH (toast_tuple_target = 8160, fillfactor = 75);
+) WITH (toast_tuple_target = 8160, fillfactor = 75);
 ALTER TABLE geonn_cache_block ALTER contents SET STORAGE EXTERNAL;
 CREATE UNLOGGED TABLE geonn_cache_directory (
 	cache integer,
 	side smallint,
-	number bigint,
+	number integer,
 	contents pg_catalog.bytea NOT NULL,
 	PRIMARY KEY (cache, side, number)
-) USING heap WITH (toast_tuple_target = 8160, fillfactor = 50);
+) WITH (toast_tuple_target = 8160, fillfactor = 50);
 ALTER TABLE geonn_cache_directory ALTER contents SET STORAGE EXTERNAL;
 CREATE UNLOGGED TABLE geonn_cache_page (
 	cache integer,
 	side smallint,
-	number bigint,						-- OID of a table and, in the last 32 bits, number of one of its pages
+	number integer,						-- of some pages of the side's table; -1: what goes for all
 	contents pg_catalog.bytea NOT NULL,
 	PRIMARY KEY (cache, side, number)
-) USING heap WITH (toast_tuple_target = 8160, fillfactor = 75);
+) WITH (toast_tuple_target = 8160, fillfactor = 75);
 ALTER TABLE geonn_cache_page ALTER contents SET STORAGE EXTERNAL;
 
 -- Creates a table of the neighbours of obs in ref, with the columns obs_id, rank,
@@ -612,9 +410,10 @@ ALTER TABLE geonn_cache_page ALTER contents SET STORAGE EXTERNAL;
 -- target			name of the table to create, with or without schema; NULL: the
 --					cache's name
 -- radius			metres: all references within it, in place of k
--- radii, weights	as for geonn_within_count, in place of k: the table then has the columns radius,
---					count and sums in place of ref_id and distance, and rank is the number of the
---					radius, from 1 on, by rising radius
+-- changed_since	a column of obs of type timestamptz, which every INSERT and UPDATE
+--					sets to now() or later: a refresh reads only the rows that may be
+--					new by this column.  Only full refreshes then notice deleted
+--					rows
 -- replace			when a refresh makes new files for the table, as REFRESH MATERIALIZED
 --					VIEW does, and updates no rows.  'auto': when most rows differ, and
 --					nothing depends on the updates; 'never'; 'always': in each full
@@ -627,8 +426,6 @@ CREATE FUNCTION geonn_cache_create(name pg_catalog.text, obs pg_catalog.regclass
 								   max_distance double precision DEFAULT NULL,
 								   metric pg_catalog.text DEFAULT 'sphere'::pg_catalog.text,
 								   by pg_catalog.name[] DEFAULT NULL,
-								   differs pg_catalog.name[] DEFAULT NULL,
-								   overlaps pg_catalog.name[] DEFAULT NULL,
 								   exclude_self boolean DEFAULT false,
 								   keep_unmatched boolean DEFAULT false,
 								   ties pg_catalog.text DEFAULT 'first'::pg_catalog.text,
@@ -636,34 +433,31 @@ CREATE FUNCTION geonn_cache_create(name pg_catalog.text, obs pg_catalog.regclass
 								   options pg_catalog.jsonb DEFAULT '{}'::pg_catalog.jsonb,
 								   target pg_catalog.text DEFAULT NULL,
 								   radius double precision DEFAULT NULL,
-								   replace pg_catalog.text DEFAULT 'auto'::pg_catalog.text,
-								   radii double precision[] DEFAULT NULL,
-								   weights pg_catalog.name[] DEFAULT NULL)
+								   changed_since pg_catalog.name DEFAULT NULL,
+								   replace pg_catalog.text DEFAULT 'auto'::pg_catalog.text)
 	RETURNS pg_catalog.regclass
 	AS 'MODULE_PATHNAME' LANGUAGE C
 	VOLATILE PARALLEL UNSAFE;
 COMMENT ON FUNCTION geonn_cache_create(pg_catalog.text, pg_catalog.regclass, pg_catalog.regclass,
-	integer, double precision, pg_catalog.text, pg_catalog.name[], pg_catalog.name[],
-	pg_catalog.name[], boolean, boolean, pg_catalog.text, pg_catalog.text, pg_catalog.jsonb,
-	pg_catalog.text, double precision, pg_catalog.text, double precision[], pg_catalog.name[]) IS
+	integer, double precision, pg_catalog.text, pg_catalog.name[], boolean, boolean,
+	pg_catalog.text, pg_catalog.text, pg_catalog.jsonb, pg_catalog.text, double precision,
+	pg_catalog.name, pg_catalog.text) IS
 'creates a table of neighbours that geonn_refresh keeps up to date';
 
 -- Changes the arguments of a cache, or its name: changes has any of name, k,
--- max_distance, radius, radii, weights, metric, by, differs, overlaps, exclude_self,
--- keep_unmatched, ties, invalid, options and replace.  The table's rows change with the next refresh.
+-- max_distance, radius, metric, by, exclude_self, keep_unmatched, ties, invalid,
+-- options, changed_since and replace.  The table's rows change with the next refresh.
 CREATE FUNCTION geonn_cache_alter(name pg_catalog.text, changes pg_catalog.jsonb) RETURNS pg_catalog.void
 	AS 'MODULE_PATHNAME' LANGUAGE C
 	VOLATILE STRICT PARALLEL UNSAFE;
 COMMENT ON FUNCTION geonn_cache_alter(pg_catalog.text, pg_catalog.jsonb) IS
 'changes the arguments of a cache, or its name';
 
--- Drops a cache with its schedule and, unless keep_table is set, its table; with cascade also what depends
--- on the table, as views do.
-CREATE FUNCTION geonn_cache_drop(name pg_catalog.text, keep_table boolean DEFAULT false,
-		cascade boolean DEFAULT false) RETURNS pg_catalog.void
+-- Drops a cache with its schedule and, unless keep_table is set, its table.
+CREATE FUNCTION geonn_cache_drop(name pg_catalog.text, keep_table boolean DEFAULT false) RETURNS pg_catalog.void
 	AS 'MODULE_PATHNAME' LANGUAGE C
 	VOLATILE STRICT PARALLEL UNSAFE;
-COMMENT ON FUNCTION geonn_cache_drop(pg_catalog.text, boolean, boolean) IS
+COMMENT ON FUNCTION geonn_cache_drop(pg_catalog.text, boolean) IS
 'drops a cache and its table';
 
 -- Gives a cache's table the rows that a join would return now.  mode is 'full': search
@@ -716,19 +510,6 @@ CREATE FUNCTION geonn_unschedule(name pg_catalog.text) RETURNS boolean
 	VOLATILE STRICT PARALLEL UNSAFE;
 COMMENT ON FUNCTION geonn_unschedule(pg_catalog.text) IS
 'removes the schedule of a cache';
-
--- Before a command that moves, renames or drops the extension or its schema, changes or removes the jobs
--- of pg_cron that call its procedures there.
-CREATE FUNCTION geonn_jobs_follow() RETURNS pg_catalog.event_trigger
-	AS 'MODULE_PATHNAME' LANGUAGE C;
-COMMENT ON FUNCTION geonn_jobs_follow() IS
-'has jobs of pg_cron call geonn_refresh where the extension is';
-CREATE EVENT TRIGGER geonn_jobs_follow ON ddl_command_start
-	WHEN TAG IN ('ALTER EXTENSION', 'ALTER SCHEMA', 'DROP EXTENSION', 'DROP OWNED', 'DROP SCHEMA')
-	EXECUTE FUNCTION geonn_jobs_follow();
-ALTER EVENT TRIGGER geonn_jobs_follow ENABLE ALWAYS;
-COMMENT ON EVENT TRIGGER geonn_jobs_follow IS
-'has jobs of pg_cron call geonn_refresh where the extension is';
 
 -- Only the functions above write these tables, as the tables' owner: membership in
 -- pg_write_all_data is not enough.  Row-level security without a policy keeps all other roles out.  On
@@ -799,81 +580,6 @@ CREATE VIEW geonn_cache_log WITH (security_barrier) AS
 	ORDER BY r.id;
 COMMENT ON VIEW geonn_cache_log IS 'the latest refreshes of each cache';
 GRANT SELECT ON geonn_cache_log TO PUBLIC;
-
--- ---- shards: one side of a join divided among servers ----
-
--- Returns the commands that divide one table of a join among servers, and replicate the other to
--- all of them; server is NULL for commands that run here, on the coordinator.  Runs none of them.  What
--- exists already gets no command.
---
--- servers			foreign servers of postgres_fdw, with user mappings
--- obs, ref			tables of this database with primary keys: the shards get their columns, indexes and
---					checks; what shards cannot have, as row-level security, is an error
--- coordinator		connection string by which shards reach this database
--- sharded			'obs' or 'ref': the table that is divided; the other one is replicated
--- partition_by		'hash', 'list' or 'range'
--- key				column to divide by, of the primary key; NULL: its first one
--- partitions		with 'hash': how many; NULL: 4 for each server
--- bounds			with 'list': arrays of values, one for each partition; with 'range': the
---					values at which partitions begin, but for the first
--- view				name of the view of the answer; NULL: that of obs and _nearest
--- cache			keep the answer in a cache on each shard, too
--- schedule			of the caches, for geonn_schedule; they are made even if cache is not set
--- readers			roles that may read the tables and views
--- k ... options	as for geonn_nearest; with radius, as for geonn_within
-CREATE FUNCTION geonn_shard_ddl(servers pg_catalog.name[], obs pg_catalog.regclass, ref pg_catalog.regclass,
-								coordinator pg_catalog.text,
-								sharded pg_catalog.text DEFAULT 'obs'::pg_catalog.text,
-								partition_by pg_catalog.text DEFAULT 'hash'::pg_catalog.text,
-								key pg_catalog.name DEFAULT NULL,
-								partitions integer DEFAULT NULL,
-								bounds pg_catalog.text[] DEFAULT NULL,
-								view pg_catalog.name DEFAULT NULL,
-								cache boolean DEFAULT false,
-								schedule pg_catalog.text DEFAULT NULL,
-								readers pg_catalog.name[] DEFAULT NULL,
-								k integer DEFAULT 1,
-								max_distance double precision DEFAULT NULL,
-								metric pg_catalog.text DEFAULT 'sphere'::pg_catalog.text,
-								by pg_catalog.name[] DEFAULT NULL,
-								differs pg_catalog.name[] DEFAULT NULL,
-								overlaps pg_catalog.name[] DEFAULT NULL,
-								exclude_self boolean DEFAULT false,
-								keep_unmatched boolean DEFAULT false,
-								ties pg_catalog.text DEFAULT 'first'::pg_catalog.text,
-								invalid pg_catalog.text DEFAULT 'skip'::pg_catalog.text,
-								options pg_catalog.jsonb DEFAULT '{}'::pg_catalog.jsonb,
-								radius double precision DEFAULT NULL,
-								OUT server pg_catalog.name,
-								OUT command pg_catalog.text)
-	RETURNS SETOF pg_catalog.record
-	AS 'MODULE_PATHNAME' LANGUAGE C
-	STABLE PARALLEL RESTRICTED
-	ROWS 100
-	SET search_path TO pg_catalog, pg_temp
-	SET extra_float_digits TO 3;
-COMMENT ON FUNCTION geonn_shard_ddl(pg_catalog.name[], pg_catalog.regclass, pg_catalog.regclass,
-	pg_catalog.text, pg_catalog.text, pg_catalog.text, pg_catalog.name, integer, pg_catalog.text[],
-	pg_catalog.name, boolean, pg_catalog.text, pg_catalog.name[], integer, double precision,
-	pg_catalog.text, pg_catalog.name[], pg_catalog.name[], pg_catalog.name[], boolean, boolean,
-	pg_catalog.text, pg_catalog.text, pg_catalog.jsonb, double precision) IS
-'commands that divide one table of a join among servers';
-
--- Returns the commands that move partitions of a table that is divided among servers, until
--- these servers have about the same number, and others have none.  Runs none of them.
---
--- servers			as for geonn_shard_ddl, each of them set up by its commands
--- tab				the table that is divided: the one named there, not the one with _sharded
-CREATE FUNCTION geonn_shard_move_ddl(servers pg_catalog.name[], tab pg_catalog.regclass,
-									 OUT server pg_catalog.name,
-									 OUT command pg_catalog.text)
-	RETURNS SETOF pg_catalog.record
-	AS 'MODULE_PATHNAME' LANGUAGE C
-	STABLE STRICT PARALLEL RESTRICTED
-	ROWS 100
-	SET search_path TO pg_catalog, pg_temp;
-COMMENT ON FUNCTION geonn_shard_move_ddl(pg_catalog.name[], pg_catalog.regclass) IS
-'commands that move partitions to servers that were added, or away from others';
 
 -- ---- watching ----
 

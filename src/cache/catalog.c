@@ -42,6 +42,21 @@ geonn_cache_check_primary(void)
 				 errhint("Call it on the primary, which replicates the rows to this server.")));
 }
 
+/*
+ * Between the installation of new files and ALTER EXTENSION UPDATE the tables are those of 0.1, whose last runs
+ * have other columns.
+ */
+static void
+check_tables(Oid schema)
+{
+	if (get_attnum(geonn_own_table(schema, "geonn_cache_last_run"), "sides") == InvalidAttrNumber)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("the extension's tables are of another version than its module"),
+				 errdetail("Caches are made, refreshed and changed once both are of one version."),
+				 errhint("Run ALTER EXTENSION geonn UPDATE.")));
+}
+
 /* ---- caches ---- */
 
 static GeonnCache *
@@ -84,6 +99,7 @@ geonn_cache_find(Oid schema, const char *name)
 	GeonnCache *cache;
 
 	geonn_cache_check_primary();
+	check_tables(schema);
 	rows = geonn_catalog_run(schema,
 							 "SELECT id, name, target::pg_catalog.oid, obs::pg_catalog.oid,"
 							 " ref::pg_catalog.oid, arguments"

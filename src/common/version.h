@@ -9,7 +9,7 @@
 #define GEONN_VERSION_H
 
 #ifndef GEONN_VERSION
-#define GEONN_VERSION "0.1"
+#define GEONN_VERSION "0.2"
 #endif
 
 #endif							/* GEONN_VERSION_H */

@@ -520,8 +520,11 @@ geonn_arguments_called(FunctionCallInfo fcinfo, GeonnFunction function)
 		if (positions[i] >= 0 && positions[i] < fcinfo->nargs)
 			values[i] = fcinfo->args[positions[i]];
 		else if (argument->hint != NULL && argument->standard == NULL)
-			elog(ERROR, "function %u has no argument \"%s\"", fcinfo->flinfo->fn_oid,
-				 argument->name);
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("function %s has no argument \"%s\"", functions[function].name, argument->name),
+					 errdetail("The function in this database is of another version than geonn's module."),
+					 errhint("Run ALTER EXTENSION geonn UPDATE.")));
 		else
 			continue;
 

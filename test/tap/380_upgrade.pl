@@ -1,7 +1,8 @@
 
 # ALTER EXTENSION geonn UPDATE leaves what CREATE EXTENSION makes: for each version
 # that there are scripts for, and for one that is made here, of which each statement
-# that an upgrade script could forget is missed.
+# that an upgrade script could forget is missed.  The caches, views and functions that a database
+# has by 0.1 are answered as before: by the module before the update, and by the objects after it.
 #
 # short form: one of five statements is missed
 
@@ -105,6 +106,106 @@ my @left = split(/\n/, $node->safe_psql('postgres', qq{
 		AND version <> '$version' AND version NOT IN (SELECT source FROM pg_extension_update_paths('geonn')
 			WHERE target = '$version' AND path IS NOT NULL)}));
 is("@left", '', 'from each version there is an upgrade');
+
+# ---- a database of 0.1 ----
+
+# what the calls of that version answer, in views and by their text
+my %call = (
+	nearest => "geonn_nearest('obs', 'ref', 2, by => '{kind}', exclude_self => true)",
+	nearest_sql => "geonn_nearest_sql('SELECT id, lat, lon FROM obs', 'SELECT id, lat, lon FROM ref', keep_unmatched => true)",
+	within => "geonn_within('obs', 'ref', 900000, invalid => 'error')",
+	within_sql => "geonn_within_sql('SELECT id, lat, lon FROM obs', 'SELECT id, lat, lon FROM ref', 900000)",
+	nearest_points => "geonn_nearest_points('{1, 2}', '{3, 4}', 'ref', ties => 'all')");
+my $digests = join(' UNION ALL ', map { "SELECT '$_', count(*), md5(string_agg(n::text, '|' ORDER BY n::text)) FROM $call{$_} n" } sort keys %call)
+  . ' ORDER BY 1';
+my $view_digests = join(' UNION ALL ', map { "SELECT '$_', count(*), md5(string_agg(n::text, '|' ORDER BY n::text)) FROM by_$_ n" } sort keys %call)
+  . ' ORDER BY 1';
+
+# A cache of this name as 0.1 leaves it behind: its table, its triggers and its rows in the extension's tables.
+sub cache_of_0_1
+{
+	my ($name, $arguments, $join) = @_;
+
+	return qq{
+		CREATE TABLE $name (obs_id integer NOT NULL, rank integer NOT NULL, ref_id integer, distance float8) WITH (fillfactor = 90);
+		INSERT INTO $name SELECT * FROM $join AS n (obs_id integer, rank integer, ref_id integer, distance float8);
+		ALTER TABLE $name ADD PRIMARY KEY (obs_id, rank);
+		CREATE TRIGGER geonn_cache_changed AFTER INSERT OR UPDATE OR DELETE ON $name FOR EACH ROW EXECUTE FUNCTION geonn_cache_changed();
+		CREATE TRIGGER geonn_cache_truncated AFTER TRUNCATE ON $name FOR EACH STATEMENT EXECUTE FUNCTION geonn_cache_changed();
+		ALTER TABLE $name ENABLE ALWAYS TRIGGER geonn_cache_changed;
+		ALTER TABLE $name ENABLE ALWAYS TRIGGER geonn_cache_truncated;
+		INSERT INTO geonn_cache (name, target, obs, ref, arguments) VALUES ('$name', '$name', 'obs', 'ref', '$arguments');
+		INSERT INTO geonn_cache_run (cache, started, finished, status, pid, mode, rows, inserted, updated, deleted)
+			SELECT id, now(), now(), 'succeeded', 1, 'fill', 1, 1, 0, 0 FROM geonn_cache WHERE name = '$name';
+		INSERT INTO geonn_cache_total SELECT id, 1, 0 FROM geonn_cache WHERE name = '$name';
+		INSERT INTO geonn_cache_last_run SELECT id, true, 'of 0.1', 1, '{}', '{}', NULL, false, 0, 0 FROM geonn_cache WHERE name = '$name';
+	};
+}
+my %kept = (
+	near => [ '{"k": 3, "by": ["kind"], "replace": "never"}', "geonn_nearest('obs', 'ref', k => 3, by => '{kind}', row_type => NULL::record)" ],
+	since => [ '{"radius": 900000, "changed_since": "seen"}', "geonn_within('obs', 'ref', 900000, row_type => NULL::record)" ]);
+my %differences = map { $_ => "SELECT count(*) FROM (SELECT * FROM $kept{$_}[1] AS n (obs_id integer, rank integer, ref_id integer, distance float8)) n
+	FULL JOIN $_ c ON ROW(n.*) = ROW(c.*) WHERE n.obs_id IS NULL OR c.obs_id IS NULL" } keys %kept;
+
+$node->safe_psql('postgres', q{CREATE DATABASE former});
+$node->safe_psql('former', q{
+	CREATE EXTENSION geonn VERSION '0.1';
+	CREATE TABLE obs AS SELECT i AS id, i * 7 % 90 AS lat, i * 11 % 180 AS lon, i % 3 AS kind, now() AS seen FROM generate_series(1, 500) i;
+	CREATE TABLE ref AS SELECT i AS id, i * 13 % 90 AS lat, i * 17 % 180 AS lon, i % 3 AS kind FROM generate_series(1, 90) i;
+	CREATE ROLE reader;
+	GRANT SELECT ON obs, ref TO reader;
+	} . join('', map { "CREATE VIEW by_$_ AS SELECT * FROM $call{$_} n; GRANT SELECT ON by_$_ TO reader;" } sort keys %call)
+	. 'CREATE VIEW near_by_near AS SELECT n.obs_id FROM by_nearest n JOIN by_within w USING (obs_id);');
+$node->safe_psql('former', cache_of_0_1($_, @{ $kept{$_} })) foreach sort keys %kept;
+
+# this module with the objects of 0.1
+my $answers = $node->safe_psql('former', $digests);
+is($node->safe_psql('former', $view_digests), $answers, 'before the update the module answers the calls of 0.1, in views, too');
+my $update = qr/HINT:  Run ALTER EXTENSION geonn UPDATE/;
+foreach my $statement ("CALL geonn_refresh('near')", "SELECT geonn_cache_create('more', 'obs', 'ref')", q{SELECT geonn_cache_alter('near', '{"k": 2}')},
+	"SELECT geonn_cache_drop('near')", "SELECT geonn_describe('obs')", "SELECT geonn_check('obs')")
+{
+	my (undef, undef, $error) = $node->psql('former', $statement);
+	like($error, $update, "before it, $statement says what to do");
+}
+is($node->safe_psql('former', q{BEGIN; UPDATE since SET rank = rank; DROP TABLE since; SELECT count(*) FROM geonn_caches; ROLLBACK}), 1,
+	'and rows of caches can be written, and their tables dropped');
+
+# the update
+my ($status, undef, $said) = $node->psql('former', 'ALTER EXTENSION geonn UPDATE');
+is($status, 0, 'a database with caches and views is updated') or diag($said);
+foreach my $name (sort keys %call)
+{
+	like($said, qr/function geonn_$name of version 0\.1 is now geonn_${name}_0_1.*\n(?:DETAIL: .*)?view by_$name depends on function geonn_$name\(/,
+		"it names the view that calls geonn_$name");
+}
+is($node->safe_psql('former', $digests), $answers, 'calls answer as before');
+is($node->safe_psql('former', "SET ROLE reader; $view_digests"), $answers, 'and so do views, for the roles that may read them');
+like($node->safe_psql('former', 'EXPLAIN SELECT * FROM by_nearest WHERE distance < 1'), qr/Custom Scan \(geonn join\).*Function: geonn_nearest_0_1/s, 'with the plans of joins');
+is($node->safe_psql('former', 'SELECT name, arguments, status, runs FROM geonn_caches JOIN geonn_cache USING (name) ORDER BY 1'),
+	qq(near|{"k": 3, "by": ["kind"], "replace": "never"}|succeeded|1\nsince|{"radius": 900000}|succeeded|1), 'caches have their arguments and runs');
+is($node->safe_psql('former', $differences{$_}), 0, "cache $_ has its rows") foreach sort keys %kept;
+foreach my $mode (qw(full incremental))
+{
+	$node->safe_psql('former', q{UPDATE ref SET lat = lat / 2 WHERE id % 7 = 0; DELETE FROM obs WHERE id % 50 = 0});
+	$node->safe_psql('former', "CALL geonn_refresh_all()");
+	is($node->safe_psql('former', $differences{$_}), 0, "a refresh of cache $_ finds what has changed: $mode") foreach sort keys %kept;
+	is($node->safe_psql('former', "SELECT DISTINCT mode FROM geonn_caches"), $mode, "by a refresh that is $mode");
+}
+
+# what stays outside of the extension goes into dumps, and goes when nothing needs it
+my $dump = "$installation/former.sql";
+$node->command_ok([ 'pg_dump', '-d', $node->connstr('former'), '-f', $dump ], 'the database can be dumped');
+$node->safe_psql('postgres', 'CREATE DATABASE restored');
+$node->command_ok([ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-d', $node->connstr('restored'), '-f', $dump ], 'and restored');
+is($node->safe_psql('restored', $view_digests), $node->safe_psql('former', $view_digests), 'with its views');
+$node->safe_psql('former', join('', map { "CREATE OR REPLACE VIEW by_$_ AS SELECT * FROM $call{$_} n; DROP FUNCTION geonn_${_}_0_1;" } sort keys %call));
+is($node->safe_psql('former', "SELECT count(*) FROM pg_proc WHERE proname LIKE '%0\\_1'"), 0, 'views that are defined anew need nothing of 0.1');
+
+$node->safe_psql('postgres', 'CREATE DATABASE described');
+(undef, undef, $said) = $node->psql('described', q{CREATE EXTENSION geonn VERSION '0.1'; CREATE TABLE obs (id int, lat float8, lon float8);
+	CREATE VIEW columns AS SELECT * FROM geonn_describe('obs'); ALTER EXTENSION geonn UPDATE});
+like($said, qr/cannot drop function geonn_describe.*\n.*view columns depends on/, 'a view with other columns than before is named, and keeps the update from it');
 
 # ---- one that is made here ----
 

@@ -414,13 +414,19 @@ sub write_script
 my $made_first = shift @statements;
 write_script('none', $made_first);
 write_script('none--all', @statements);
-create_database('updated');
-$node->safe_psql('updated', q{CREATE EXTENSION geonn VERSION 'none' SCHEMA public});
-plant('updated', $own, 'public', 'hers');
-($status, $out, $error) = $node->psql('updated', q{ALTER EXTENSION geonn UPDATE TO 'all'});
-is($status, 0, 'it is updated among traps') or diag($error);
-is(sprung(), '', 'and none springs');
-use_all('updated', 'public', 'an update among traps');
+foreach my $update ([ 'none', 'all' ], [ '0.1', $version ])
+{
+	my ($from, $to) = @$update;
+	my $database = "updated_from_$from" =~ tr/./_/r;
+
+	create_database($database);
+	$node->safe_psql($database, qq{CREATE EXTENSION geonn VERSION '$from' SCHEMA public});
+	plant($database, $own, 'public', 'hers');
+	($status, $out, $error) = $node->psql($database, qq{ALTER EXTENSION geonn UPDATE TO '$to'});
+	is($status, 0, "it is updated from $from among traps") or diag($error);
+	is(sprung(), '', 'and none springs');
+	use_all($database, 'public', "an update from $from among traps");
+}
 
 $node->stop;
 done_testing();
