@@ -18,6 +18,7 @@
 # complaints, in any order; others there must not be.
 
 # short form: the tutorial has two pings around each city instead of 23
+# may skip: blocks whose extensions, programs or modules of Python are not installed
 #
 # A tutorial whose reader has run a demo has that server's tables in its database.
 

@@ -3,6 +3,7 @@
 # that runs, and tidies up after itself.
 #
 # short form: without growth, kinds of baselines, and references that move while pg_cron refreshes
+# may skip: the server with pg_cron, where that is not installed
 
 use strict;
 use warnings;

@@ -2,6 +2,8 @@
 # The engine, and the library of the spheroid, are found beside the module that was loaded, wherever that was: by a full path,
 # by a relative one, by dynamic_library_path, by a link, and on PostgreSQL 18 by
 # extension_control_path.
+#
+# may skip: what PostgreSQL 18 brought
 
 use strict;
 use warnings;

@@ -3,7 +3,7 @@
 # scrollable cursors, COPY, materialized views and inlined functions; of temporary, foreign and generated data; from plans that
 # DDL has made anew; with both extensions in schemas that are not searched; and on a hot standby.
 #
-# needs: postgis
+# needs: postgis postgres_fdw
 
 use strict;
 use warnings;
@@ -112,22 +112,17 @@ same_rows('generated column', 'CREATE TABLE generated (id integer, x float8, y f
 	GENERATED ALWAYS AS (ST_MakePoint(x, y)::geography) STORED);
 	INSERT INTO generated SELECT id, ST_X(g::geometry), ST_Y(g::geometry) FROM r; ANALYZE generated', 'FORM', r => 'generated', node => 1);
 
-SKIP:
-{
-	skip('postgres_fdw is not installed', 1)
-	  if !$node->safe_psql('postgres', q{SELECT count(*) FROM pg_available_extensions WHERE name = 'postgres_fdw'});
-	my ($host, $port) = ($node->host, $node->port);
+my ($host, $port) = ($node->host, $node->port);
 
-	$node->safe_psql('postgres', qq{
-		CREATE EXTENSION postgres_fdw;
-		CREATE SERVER itself FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host '$host', port '$port', dbname 'postgres', extensions 'postgis');
-		CREATE USER MAPPING FOR CURRENT_USER SERVER itself;
-		CREATE FOREIGN TABLE foreign_o (id integer, g geography(Point)) SERVER itself OPTIONS (table_name 'o');
-		CREATE FOREIGN TABLE foreign_r (id integer, g geography(Point)) SERVER itself OPTIONS (table_name 'r');
-	});
-	same_rows('foreign tables', 'SELECT', 'FORM', o => 'foreign_o', r => 'foreign_r', node => 1);
-	same_rows('foreign references', 'SELECT', 'FORM', r => 'foreign_r', node => 1);
-}
+$node->safe_psql('postgres', qq{
+	CREATE EXTENSION postgres_fdw;
+	CREATE SERVER itself FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host '$host', port '$port', dbname 'postgres', extensions 'postgis');
+	CREATE USER MAPPING FOR CURRENT_USER SERVER itself;
+	CREATE FOREIGN TABLE foreign_o (id integer, g geography(Point)) SERVER itself OPTIONS (table_name 'o');
+	CREATE FOREIGN TABLE foreign_r (id integer, g geography(Point)) SERVER itself OPTIONS (table_name 'r');
+});
+same_rows('foreign tables', 'SELECT', 'FORM', o => 'foreign_o', r => 'foreign_r', node => 1);
+same_rows('foreign references', 'SELECT', 'FORM', r => 'foreign_r', node => 1);
 
 # ---- schemas that are not searched ----
 

@@ -4,6 +4,7 @@
 #
 # in a container: it has limits of its own
 # short form: /dev/shm is full while the engine searches
+# may skip: what takes a memory cgroup or a mount of /dev/shm that this host does not give
 
 use strict;
 use warnings;

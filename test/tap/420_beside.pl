@@ -1,5 +1,7 @@
 # Beside other extensions, as far as they are installed: what each of them does to statements, and says of them.
 # The topics of SQL run beside all of them together, too (regress_beside and regress_behind of test/check).
+#
+# may skip: extensions that are not installed
 
 use strict;
 use warnings;

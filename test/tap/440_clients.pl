@@ -2,6 +2,7 @@
 # The snippets of doc/clients.md run as written, with the drivers that they are for.
 #
 # short form: with the drivers that are installed; make check-clients fetches those that the page names
+# may skip: drivers and programs that are not installed
 
 use strict;
 use warnings;

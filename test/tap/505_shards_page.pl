@@ -3,6 +3,8 @@
 # shards are set up by at most 15 commands.  Then other ways to divide: references in place of
 # observations, whose answers are merged, and lists and ranges, also in partitions that pg_partman
 # makes.  The rows are those of a single server.  Last, all is taken apart, as the page says.
+#
+# may skip: partitions of pg_partman, where that is not installed
 
 use strict;
 use warnings;
