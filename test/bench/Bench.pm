@@ -1,6 +1,10 @@
 
-# Bench: what test/bench/sql, caches and live share: options, tables of random
+# Bench: what test/bench/sql, caches, live and postgis share: options, tables of random
 # points, measuring, and the table of figures.
+#
+#   --results FILE    append each figure to this file (Results.pm), too
+#   --section NAME    as one of that section, instead of one with the program's name
+#   --limit SECONDS   all measurements end by then, and each takes half of that at most
 
 package Bench;
 
@@ -8,22 +12,24 @@ use strict;
 use warnings;
 
 use Exporter 'import';
+use File::Basename qw(basename);
 use Getopt::Long;
 use List::Util qw(any min);
-use POSIX qw(floor strftime);
+use POSIX qw(ceil floor strftime);
 
+use Results;
 use Server;
 
 our @EXPORT = qw(
   read_options %option $cores
   load_points $reference_rows $random_point seed_sql settle
   measure median scan_of settings_for workers_of
-  line digits duration grouped size_of_join
+  line no_line duration grouped size_of_join
   run_measurements);
 
 our $reference_rows = 65_536;
 our $cores = cores();
-our %option = (rows => 4_000_000, repetitions => 5, seed => 1);
+our %option = (rows => 4_000_000, repetitions => 5, seed => 1, section => basename($0));
 
 # rows that one seed makes, so that the points do not depend on the sessions
 my $chunk_rows = 1 << 20;
@@ -45,14 +51,14 @@ sub read_options
 {
 	my ($flags, $fractions, %numbers) = @_;
 	my @flags = ('server', @$flags);
-	my @numbers = (qw(rows repetitions seed), sort keys %numbers);
+	my @numbers = (qw(rows repetitions seed limit), sort keys %numbers);
 	my %is_fraction = map { $_ => 1 } @$fractions;
-	my $usage = join(' ', (map { "[--$_]" } @flags), (map { "[--$_ NUMBER]" } @numbers));
+	my $usage = join(' ', (map { "[--$_]" } @flags), (map { "[--$_ NUMBER]" } @numbers), '[--results FILE] [--section NAME]');
 
 	@option{ keys %numbers } = values %numbers;
-	GetOptions(\%option, @flags, map { $_ . ($is_fraction{$_} ? '=f' : '=i') } @numbers)
+	GetOptions(\%option, @flags, 'results=s', 'section=s', map { $_ . ($is_fraction{$_} ? '=f' : '=i') } @numbers)
 	  or die "usage: $0 $usage [NAME]...\n";
-	foreach my $name (grep { $_ ne 'seed' } @numbers)
+	foreach my $name (grep { $_ ne 'seed' && defined $option{$_} } @numbers)
 	{
 		die "--$name is more than 0\n" if $is_fraction{$name} && $option{$name} <= 0;
 		die "--$name is at least 1\n" if !$is_fraction{$name} && $option{$name} < 1;
@@ -131,7 +137,7 @@ sub settle
 # first time that does not count.  A step is SQL that is timed, what comes before
 # it, SQL or a sub that returns it, and after it, both untimed, and a check, which is
 # called with all that these three answered, and dies where it is wrong.  Returns
-# the median milliseconds of each.
+# the milliseconds of each, as samples.
 sub measure
 {
 	my ($settings, @steps) = @_;
@@ -160,14 +166,12 @@ sub measure
 		$answer =~ s/^\s+|\s+$//g;
 		$step->{check}->($answer) if $step->{check};
 	}
-	return map { median(@$_) } @times;
+	return map { sample(@$_) } @times;
 }
 
 sub median
 {
-	my @sorted = sort { $a <=> $b } @_;
-
-	return ($sorted[ $#sorted / 2 ] + $sorted[ @sorted / 2 ]) / 2;
+	return 0 + sample(@_);
 }
 
 sub scan_of
@@ -200,25 +204,24 @@ sub workers_of
 sub line
 {
 	my ($work, $geonn, $other, $figure, $unit, $goal, $least) = @_;
-	my $reached = '';
-
-	if (defined $goal)
-	{
-		my $sign = $goal > $least ? -1 : 1;
-		$reached = $sign * $figure <= $sign * $goal ? 'goal' : $sign * $figure <= $sign * $least ? 'at least' : 'no';
-	}
 	my @bounds = map { defined $_ ? digits($_) . $unit : '' } ($goal, $least);
-	print '| ' . join(' | ', $work, $geonn, $other, digits($figure) . $unit, @bounds, $reached) . " |\n";
+
+	print '| ' . join(' | ', $work, $geonn, $other, digits($figure) . $unit, @bounds, is_reached($figure, $goal, $least)) . " |\n";
+	append_row($option{results},
+		section => $option{section}, work => $work, geonn => $geonn, compared => $other, unit => $unit =~ s/^ //r,
+		figure => digits($figure), least => digits(least_of($figure)), greatest => digits(greatest_of($figure)),
+		goal => $goal, 'at least' => $least) if defined $option{results};
 	return;
 }
 
-sub digits
+# A line of what cannot be measured here, and why.
+sub no_line
 {
-	my ($number) = @_;
-	my $text = sprintf('%.*f', $number >= 100 ? 0 : $number >= 10 ? 1 : 2, $number);
+	my ($work, $why) = @_;
 
-	$text =~ s/\.?0+$// if $text =~ /\./;
-	return $text;
+	print "| $work | $why | | | | | |\n";
+	append_row($option{results}, section => $option{section}, work => $work, note => $why) if defined $option{results};
+	return;
 }
 
 sub duration
@@ -262,6 +265,19 @@ sub print_machine
 	return;
 }
 
+# Run a measurement, for so many seconds at most; it dies of what it can't do.
+sub run_limited
+{
+	my ($run, $seconds) = @_;
+	local $SIG{ALRM} = sub { end_clients(); die "it took more than $seconds s\n" };
+
+	alarm($seconds);
+	my $ran = eval { $run->(); 1 };
+	alarm(0);
+	die $@ if !$ran;
+	return;
+}
+
 # Run those of the measurements, pairs of a name and a sub, that the words left
 # among the arguments choose.  A server of its own has so many bytes of shared
 # buffers, or half of the memory.  Returns the exit status.
@@ -269,6 +285,7 @@ sub run_measurements
 {
 	my ($shared_buffers, @measurements) = @_;
 	my $failures = 0;
+	my $end = time + ($option{limit} // 0);
 	my @wanted = grep {
 		my $name = $_->[0];
 		!@ARGV || any { index($name, $_) >= 0 } @ARGV
@@ -283,9 +300,14 @@ sub run_measurements
 	{
 		my ($name, $run) = @$measurement;
 
-		next if eval { $run->(); 1 };
-		my $error = $@ =~ s/\s+/ /gr;
-		print "| $name | failed: $error | | | | | |\n";
+		next if eval {
+			my $seconds = defined $option{limit} ? min($end - time, ceil($option{limit} / 2)) : 0;
+
+			die "the $option{limit} s of all measurements were over\n" if defined $option{limit} && $seconds <= 0;
+			run_limited($run, $seconds);
+			1;
+		};
+		no_line($name, 'failed: ' . $@ =~ s/\s+\z//r =~ s/\s+/ /gr);
 		$failures++;
 	}
 	return $failures == 0 ? 0 : 1;

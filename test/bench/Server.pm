@@ -1,5 +1,5 @@
 
-# Server: the server that test/bench/sql, caches and live measure, and SQL on it.
+# Server: the server that test/bench/sql, caches, live and postgis measure, and SQL on it.
 #
 # It is one of its own, in a scratch folder, or one that runs already.  All that
 # is made there is in the schema geonn_bench.  What was started and made is gone
@@ -17,7 +17,7 @@ use POSIX qw(floor);
 
 our @EXPORT = qw(
   start_server restart_server create_schema extension_can_be_had before_the_end
-  start_sql sql start_client finish_client
+  start_sql sql start_client finish_client end_clients set_options
   cores memory_bytes slurp);
 
 # what every session begins with
@@ -28,6 +28,9 @@ SET synchronous_commit = on; -- rows of a commit that is not on disk are not all
 SET jit = off;
 SET client_connection_check_interval = '1s';
 SQL
+
+# what joins are compared with is PostgreSQL's own work
+my $own_work = 'geonn.enable_sql_joins=off';
 
 my @as_server_user;
 my ($scratch, $bin);
@@ -93,6 +96,21 @@ sub finish_client
 	chomp($said);
 	die "$said\n" if $status != 0;
 	return $said;
+}
+
+# End the programs that are connected to the server, and what their sessions do.
+sub end_clients
+{
+	kill('TERM', keys %children);
+	%children = ();
+	return;
+}
+
+# Have sessions of programs other than psql begin with these settings, too.
+sub set_options
+{
+	$ENV{PGOPTIONS} = join(' ', map { "-c $_" } $own_work, @_);
+	return;
 }
 
 # (what it said, its exit status)
@@ -174,8 +192,6 @@ sub start_server
 listen_addresses = ''
 unix_socket_directories = '$scratch'
 shared_preload_libraries = '$libraries'
-# what joins are compared with is PostgreSQL's own work
-geonn.enable_sql_joins = off
 shared_buffers = '${\floor($shared_buffers / (1 << 20))}MB'
 geonn.kept_memory_limit = '4GB'
 max_wal_size = '16GB'
@@ -201,6 +217,7 @@ sub restart_server
 # Make the schema that all is made in, and the extensions that are not there yet.
 sub create_schema
 {
+	set_options();
 	sql('SET client_min_messages = error; DROP SCHEMA IF EXISTS geonn_bench CASCADE; CREATE SCHEMA geonn_bench');
 	$has_schema = 1;
 	sql('CREATE EXTENSION IF NOT EXISTS geonn SCHEMA geonn_bench');
@@ -239,7 +256,7 @@ END
 	if ($$ == $owner)
 	{
 		local @SIG{qw(INT TERM)} = ('IGNORE') x 2;
-		kill('TERM', keys %children);
+		end_clients();
 		if (defined $scratch)
 		{
 			eval { server_program('pg_ctl', '-D', "$scratch/data", '-m', 'immediate', 'stop') }

@@ -69,7 +69,10 @@ struct outcome
 	uint64_t	listed;			/* observations that it left */
 	double		best_ms;		/* of all repetitions */
 	double		median_ms;
+	double		worst_ms;
 	double		best_build_ms;
+	double		median_build_ms;
+	double		worst_build_ms;
 	double		best_sort_ms;
 	double		best_table_ms;
 	double		best_decide_ms;
@@ -82,7 +85,7 @@ struct outcome
 };
 
 /*
- * Fill in the times of the best and the median repetition.
+ * Fill in the times of the best, the median and the worst repetition.
  */
 extern void outcome_summarize(struct outcome *outcome);
 

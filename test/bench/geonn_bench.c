@@ -13,7 +13,7 @@
  *	points.h		uniform and city-like points
  *	conditions.h	groups, windows and radiuses of points
  *	../lib/oracle.c	the truth, in 128-bit floating point
- *	report.c		tables, JSON, and the machine
+ *	report.c		tables, JSON, rows of results, and the machine
  *
  * The script peers, beside this file, runs other programs on the same points.
  */
@@ -85,6 +85,7 @@ static const char usage[] =
 "  --engine PATH            the program geonn-engine (the one beside this one's\n"
 "                           folder)\n"
 "  --json FILE              write the machine, all parameters and all times\n"
+"  --results FILE           append a row of results for each line, as all benchmarks do\n"
 "  --export FILE            write the points of one problem (--data host), and the\n"
 "                           answers, as float64: latitudes and longitudes of the\n"
 "                           references, of the observations, numbers of the k nearest\n"
@@ -105,6 +106,7 @@ struct arguments
 	struct problem problem;
 	enum suite	suite;
 	const char *json;
+	const char *results;
 	const char *export;
 	bool		device_given;
 	bool		data_given;
@@ -137,6 +139,7 @@ enum option_code
 	OPTION_CHECK,
 	OPTION_ENGINE,
 	OPTION_JSON,
+	OPTION_RESULTS,
 	OPTION_EXPORT,
 	OPTION_HELP
 };
@@ -170,6 +173,7 @@ static const struct option options[] = {
 	{"check", required_argument, NULL, OPTION_CHECK},
 	{"engine", required_argument, NULL, OPTION_ENGINE},
 	{"json", required_argument, NULL, OPTION_JSON},
+	{"results", required_argument, NULL, OPTION_RESULTS},
 	{"export", required_argument, NULL, OPTION_EXPORT},
 	{"help", no_argument, NULL, OPTION_HELP},
 	{NULL, 0, NULL, 0}
@@ -367,6 +371,9 @@ parse_option(struct arguments *arguments, int code, const char *value)
 		case OPTION_JSON:
 			arguments->json = value;
 			break;
+		case OPTION_RESULTS:
+			arguments->results = value;
+			break;
 		case OPTION_EXPORT:
 			arguments->export = value;
 			break;
@@ -466,13 +473,13 @@ complete(struct arguments *arguments, const struct machine *machine)
 }
 
 static FILE *
-create_file(const char *path)
+open_file(const char *path, const char *mode)
 {
-	FILE	   *file = fopen(path, "w");
+	FILE	   *file = fopen(path, mode);
 
 	if (file != NULL)
 		return file;
-	fprintf(stderr, "geonn-bench: could not create %s: %s\n", path, strerror(errno));
+	fprintf(stderr, "geonn-bench: could not write %s: %s\n", path, strerror(errno));
 	exit(EXIT_USAGE);
 }
 
@@ -485,21 +492,31 @@ close_file(FILE *file, const char *path)
 	exit(EXIT_USAGE);
 }
 
+/* "2^24 × 2^16 uniform, k = 1" */
+static const char *
+problem_text(const struct problem *problem)
+{
+	static char text[600];
+	size_t		length;
+
+	length = (size_t) snprintf(text, sizeof(text), "%s × %s %s%s%s, ", count_text(problem->observations),
+							   count_text(problem->references), distribution_names[problem->distribution],
+							   conditions_text(&problem->conditions),
+							   problem->metric == GEONN_METRIC_SPHEROID ? ", spheroid" : "");
+	if (problem->radii == 0)
+		snprintf(text + length, sizeof(text) - length, "k = %u", problem->k);
+	for (uint32_t i = 0; i < problem->radii; i++)
+		length += (size_t) snprintf(text + length, sizeof(text) - length, "%s%g km", i == 0 ? "counts within " : ", ",
+									problem->radius[i] / 1000);
+	return text;
+}
+
 static void
 print_problem(const struct problem *problem, const struct outcome *outcome)
 {
 	double		seconds = outcome->best_ms * 1e-3;
 
-	printf("%s observations x %s references, %s%s%s, ",
-		   count_text(problem->observations), count_text(problem->references),
-		   distribution_names[problem->distribution], conditions_text(&problem->conditions),
-		   problem->metric == GEONN_METRIC_SPHEROID ? ", spheroid" : "");
-	if (problem->radii == 0)
-		printf("k = %u", problem->k);
-	for (uint32_t i = 0; i < problem->radii; i++)
-		printf("%s%g", i == 0 ? "counts within " : ", ", problem->radius[i]);
-	printf("%s, seed %llu\n%s\n", problem->radii > 0 ? " m" : "", (unsigned long long) problem->seed,
-		   run_text(problem));
+	printf("%s, seed %llu\n%s\n", problem_text(problem), (unsigned long long) problem->seed, run_text(problem));
 	if (!outcome->finished)
 	{
 		printf("  failed: %s\n", outcome->failure);
@@ -532,6 +549,21 @@ print_problem(const struct problem *problem, const struct outcome *outcome)
 	printf("  answers: %s\n", answers_text(outcome));
 }
 
+static void
+problem_row(const struct problem *problem, const struct outcome *outcome)
+{
+	char		work[800];
+
+	snprintf(work, sizeof(work), "%s: %s", problem_text(problem), run_text(problem));
+	if (!outcome->finished)
+		results_failure("engine searches", work, outcome->failure);
+	else
+		results_figure(&(struct figure) {
+			.section = "engine searches", .work = work, .geonn = "", .compared = "", .unit = "ms",
+			.median = outcome->median_ms, .least = outcome->best_ms, .greatest = outcome->worst_ms
+		});
+}
+
 /*
  * One problem; the exit status.
  */
@@ -546,7 +578,7 @@ run_problem(const struct arguments *arguments, FILE *json)
 	else
 	{
 		struct host_run *run = host_run_open(problem, outcome.failure);
-		FILE	   *file = create_file(arguments->export);
+		FILE	   *file = open_file(arguments->export, "w");
 
 		if (run != NULL)
 		{
@@ -558,6 +590,7 @@ run_problem(const struct arguments *arguments, FILE *json)
 		close_file(file, arguments->export);
 	}
 	print_problem(problem, &outcome);
+	problem_row(problem, &outcome);
 	json_run(json, problem, &outcome);
 	if (!outcome.finished)
 		return EXIT_USAGE;
@@ -583,6 +616,7 @@ main(int argument_count, char **words)
 	};
 	static struct machine machine;
 	FILE	   *json = NULL;
+	FILE	   *results = NULL;
 	int			code;
 	int			status;
 
@@ -596,7 +630,10 @@ main(int argument_count, char **words)
 	machine_describe(&machine);
 	complete(&arguments, &machine);
 	if (arguments.json != NULL)
-		json = create_file(arguments.json);
+		json = open_file(arguments.json, "w");
+	if (arguments.results != NULL)
+		results = open_file(arguments.results, "a");
+	results_to(results);
 
 	machine_print(&machine);
 	json_begin(json, &machine);
@@ -608,5 +645,6 @@ main(int argument_count, char **words)
 		status = run_problem(&arguments, json);
 	json_end(json);
 	close_file(json, arguments.json);
+	close_file(results, arguments.results);
 	return status;
 }

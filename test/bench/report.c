@@ -1,6 +1,6 @@
 /*
  * report.c
- *		What the benchmark prints, and its JSON.
+ *		What the benchmark prints, its JSON, and its rows of results.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -280,4 +280,56 @@ json_end(FILE *file)
 {
 	if (file != NULL)
 		fprintf(file, "\n  ]\n}\n");
+}
+
+/*
+ * Rows of results
+ */
+
+static FILE *results;
+
+void
+results_to(FILE *file)
+{
+	results = file;
+}
+
+static void
+results_number(double number)
+{
+	fprintf(results, "\t%.*f", number >= 100 ? 0 : number >= 10 ? 1 : number >= 1 ? 2 : 3, number);
+}
+
+static void
+results_bound(double bound)
+{
+	if (bound == 0)
+		fprintf(results, "\t");
+	else
+		fprintf(results, "\t%g", bound);
+}
+
+void
+results_figure(const struct figure *figure)
+{
+	if (results == NULL)
+		return;
+	fprintf(results, "%s\t%s\t%s\t%s", figure->section, figure->work, figure->geonn, figure->compared);
+	results_number(figure->median);
+	fprintf(results, "\t%s", figure->unit);
+	results_number(figure->least);
+	results_number(figure->greatest);
+	results_bound(figure->goal);
+	results_bound(figure->at_least);
+	fprintf(results, "\t\n");
+	fflush(results);
+}
+
+void
+results_failure(const char *section, const char *work, const char *why)
+{
+	if (results == NULL)
+		return;
+	fprintf(results, "%s\t%s\t\t\t\t\t\t\t\t\t%s\n", section, work, why);
+	fflush(results);
 }

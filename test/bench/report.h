@@ -1,6 +1,6 @@
 /*
  * report.h
- *		What the benchmark prints, and its JSON.
+ *		What the benchmark prints, its JSON, and its rows of results.
  */
 #ifndef GEONN_BENCH_REPORT_H
 #define GEONN_BENCH_REPORT_H
@@ -48,5 +48,29 @@ extern void json_begin(FILE *file, const struct machine *machine);
 extern void json_run(FILE *file, const struct problem *problem,
 					 const struct outcome *outcome);
 extern void json_end(FILE *file);
+
+/*
+ * Rows of results: test/bench/Results.pm says what they are.
+ */
+struct figure
+{
+	const char *section;
+	const char *work;
+	const char *geonn;			/* what the figure is made of, and what it is compared with */
+	const char *compared;
+	const char *unit;
+	double		median;
+	double		least;			/* of the repetitions */
+	double		greatest;
+	double		goal;			/* 0: none */
+	double		at_least;		/* 0: none */
+};
+
+/* Append rows to this file from now on; without a call, or of NULL, to none. */
+extern void results_to(FILE *file);
+extern void results_figure(const struct figure *figure);
+
+/* a row of what could not be measured, and why */
+extern void results_failure(const char *section, const char *work, const char *why);
 
 #endif							/* GEONN_BENCH_REPORT_H */

@@ -52,16 +52,16 @@ static const struct table_problem table_problems[] = {
 	},
 	{
 		1 << 24, 1 << 14, {
-			{"Numba-CUDA, 4 x T4", 1770.0},
-			{"Numba-CUDA, 1 x T4", 5050.0},
+			{"Numba-CUDA, 4 × T4", 1770.0},
+			{"Numba-CUDA, 1 × T4", 5050.0},
 			{"cuML", 131000.0},
 			{"Numba, 24 CPU cores", 557000.0}
 		}
 	},
 	{
 		1 << 27, 1 << 16, {
-			{"Numba-CUDA, threads and RMM, 4 x A100", 12700.0},
-			{"Numba-CUDA, Dask, 4 x A100", 14500.0},
+			{"Numba-CUDA, threads and RMM, 4 × A100", 12700.0},
+			{"Numba-CUDA, Dask, 4 × A100", 14500.0},
 			{"Numba, CPU", 7380000.0}
 		}
 	}
@@ -79,14 +79,42 @@ is_wrong(const struct outcome *outcome)
 	return outcome->finished && !outcome->verdict.right;
 }
 
+/* the row of a line, beside the published time */
+static void
+table_row(const struct problem *problem, const struct outcome *outcome, const struct published *published)
+{
+	char		work[256];
+	char		geonn[64];
+	char		compared[128];
+
+	snprintf(work, sizeof(work), "%s × %s: %s", count_text(problem->observations),
+			 count_text(problem->references), run_text(problem));
+	if (!outcome->finished)
+	{
+		results_failure("engine table", work, outcome->failure);
+		return;
+	}
+	snprintf(geonn, sizeof(geonn), "%s ms", time_text(outcome->median_ms));
+	snprintf(compared, sizeof(compared), "%s: %s ms", published->what, time_text(published->best_ms));
+	results_figure(&(struct figure) {
+		.section = "engine table", .work = work, .geonn = geonn, .compared = compared, .unit = "×",
+		.median = published->best_ms / outcome->median_ms,
+		.least = published->best_ms / outcome->worst_ms,
+		.greatest = published->best_ms / outcome->best_ms
+	});
+}
+
 /*
  * One line of the published table, with the time that it has to beat.
  */
 static bool
 print_table_line(const struct problem *problem, const struct outcome *outcome,
-				 double published_ms, FILE *json)
+				 const struct published *published, FILE *json)
 {
+	double		published_ms = published->best_ms;
+
 	json_run(json, problem, outcome);
+	table_row(problem, outcome, published);
 	if (!outcome->finished)
 		printf("| | geonn: %s | | | | | %s |\n", run_text(problem), outcome->failure);
 	else
@@ -106,10 +134,11 @@ print_table_line(const struct problem *problem, const struct outcome *outcome,
 
 /*
  * The runs of one problem on these devices, with the data on the host: one
- * engine answers by both algorithms.
+ * engine answers by both algorithms, and the CPU by the index alone, as it
+ * would compare all pairs for many minutes.
  */
 static bool
-table_host_runs(const struct problem *model, double published_ms, FILE *json)
+table_host_runs(const struct problem *model, const struct published *published, FILE *json)
 {
 	static const enum geonn_algorithm algorithms[] = {GEONN_ALGORITHM_BRUTE, GEONN_ALGORITHM_INDEX};
 	static struct outcome outcome;
@@ -120,12 +149,12 @@ table_host_runs(const struct problem *model, double published_ms, FILE *json)
 	memset(&outcome, 0, sizeof(outcome));
 	problem.data = BENCH_DATA_HOST;
 	run = host_run_open(&problem, outcome.failure);
-	for (int i = 0; i < 2; i++)
+	for (int i = problem.device == GEONN_DEVICE_CPU ? 1 : 0; i < 2; i++)
 	{
 		problem.algorithm = algorithms[i];
 		if (run != NULL)
 			host_run_search(run, &problem, &outcome);
-		right = print_table_line(&problem, &outcome, published_ms, json) && right;
+		right = print_table_line(&problem, &outcome, published, json) && right;
 	}
 	if (run != NULL)
 		host_run_close(run);
@@ -133,7 +162,7 @@ table_host_runs(const struct problem *model, double published_ms, FILE *json)
 }
 
 static bool
-table_device_runs(const struct problem *model, double published_ms, FILE *json)
+table_device_runs(const struct problem *model, const struct published *published, FILE *json)
 {
 	static const enum geonn_algorithm algorithms[] = {GEONN_ALGORITHM_BRUTE, GEONN_ALGORITHM_INDEX};
 	static struct outcome outcome;
@@ -145,7 +174,7 @@ table_device_runs(const struct problem *model, double published_ms, FILE *json)
 	{
 		problem.algorithm = algorithms[i];
 		bench_run(&problem, &outcome);
-		right = print_table_line(&problem, &outcome, published_ms, json) && right;
+		right = print_table_line(&problem, &outcome, published, json) && right;
 	}
 	return right;
 }
@@ -155,19 +184,19 @@ suite_table(const struct machine *machine, const struct problem *model, FILE *js
 {
 	bool		right = true;
 
-	printf("\n| observations x references | program | best ms | median ms | T pairs/s | faster than the best published | answers |\n"
+	printf("\n| observations × references | program | best ms | median ms | T pairs/s | faster than the best published | answers |\n"
 		   "|---|---|---|---|---|---|---|\n");
 	for (size_t i = 0; i < sizeof(table_problems) / sizeof(table_problems[0]); i++)
 	{
 		const struct table_problem *entry = &table_problems[i];
-		double		published_ms = entry->published[0].best_ms;
+		const struct published *best = &entry->published[0];
 		struct problem problem = *model;
 
 		problem.observations = entry->observations;
 		problem.references = entry->references;
 		problem.k = 1;
 		problem.distribution = POINTS_UNIFORM;
-		printf("| **%s x %s** | | | | | | |\n", count_text(problem.observations),
+		printf("| **%s × %s** | | | | | | |\n", count_text(problem.observations),
 			   count_text(problem.references));
 		for (int j = 0; j < PUBLISHED_MAX && entry->published[j].what != NULL; j++)
 			printf("| | published: %s | %s | | %.3g | | float32, not exact |\n",
@@ -179,12 +208,12 @@ suite_table(const struct machine *machine, const struct problem *model, FILE *js
 		for (problem.gpus = 1; problem.gpus <= machine->gpus;
 			 problem.gpus = problem.gpus < machine->gpus ? machine->gpus : machine->gpus + 1)
 		{
-			right = table_device_runs(&problem, published_ms, json) && right;
-			right = table_host_runs(&problem, published_ms, json) && right;
+			right = table_device_runs(&problem, best, json) && right;
+			right = table_host_runs(&problem, best, json) && right;
 		}
 		problem.device = GEONN_DEVICE_CPU;
 		problem.gpus = 0;
-		right = table_host_runs(&problem, published_ms, json) && right;
+		right = table_host_runs(&problem, best, json) && right;
 	}
 	return right;
 }
@@ -202,8 +231,9 @@ enum measure
 	MEASURE_OBSERVATIONS,		/* 10^6 observations a second */
 	MEASURE_SESSIONS,			/* likewise, by MANY_THREADS, in batches of BATCH_ROWS that
 								 * many sessions send */
-	MEASURE_BATCHES				/* times the observations a second that large
+	MEASURE_BATCHES,			/* times the observations a second that large
 								 * batches reach, by batches of BATCH_ROWS */
+	MEASURE_DEVICES				/* times the observations a second of all cores */
 };
 
 /* observations of the batches that MEASURE_BATCHES compares */
@@ -227,57 +257,62 @@ struct goal
 	double		goal;
 	double		at_least;		/* 0: a multiple of another program's, which
 								 * test/bench/peers measures */
+	double		radius;			/* within which references are counted; 0: the nearest */
 };
 
 static const struct goal goals[] = {
-	{"2^27 x 2^16 uniform, device-resident, build and sort included", 1 << 27, 1 << 16, 1,
-	POINTS_UNIFORM, GEONN_ALGORITHM_INDEX, BENCH_DATA_DEVICE, 1, MEASURE_TIME, 8, 20},
-	{"2^27 x 2^16 city-like, device-resident, build and sort included", 1 << 27, 1 << 16, 1,
-	POINTS_CITIES, GEONN_ALGORITHM_INDEX, BENCH_DATA_DEVICE, 1, MEASURE_TIME, 8, 20},
-	{"2^27 x 2^16 uniform, host to host, one GPU", 1 << 27, 1 << 16, 1,
-	POINTS_UNIFORM, GEONN_ALGORITHM_INDEX, BENCH_DATA_HOST, 1, MEASURE_TIME, 43, 55},
-	{"2^27 x 2^16 city-like, host to host, one GPU", 1 << 27, 1 << 16, 1,
-	POINTS_CITIES, GEONN_ALGORITHM_INDEX, BENCH_DATA_HOST, 1, MEASURE_TIME, 43, 55},
-	{"2^27 x 2^16 uniform, host to host, four GPUs", 1 << 27, 1 << 16, 1,
-	POINTS_UNIFORM, GEONN_ALGORITHM_INDEX, BENCH_DATA_HOST, 4, MEASURE_TIME, 13, 22},
-	{"2^27 x 2^20 city-like, device-resident", 1 << 27, 1 << 20, 1,
-	POINTS_CITIES, GEONN_ALGORITHM_INDEX, BENCH_DATA_DEVICE, 1, MEASURE_TIME, 12, 40},
-	{"2^27 x 2^24 uniform, device-resident", 1 << 27, 1 << 24, 1,
-	POINTS_UNIFORM, GEONN_ALGORITHM_INDEX, BENCH_DATA_DEVICE, 1, MEASURE_TIME, 16, 50},
+	{"2^27 × 2^16 uniform, device-resident, build and sort included", 1 << 27, 1 << 16, 1,
+	POINTS_UNIFORM, GEONN_ALGORITHM_INDEX, BENCH_DATA_DEVICE, 1, MEASURE_TIME, 8, 20, 0},
+	{"2^27 × 2^16 city-like, device-resident, build and sort included", 1 << 27, 1 << 16, 1,
+	POINTS_CITIES, GEONN_ALGORITHM_INDEX, BENCH_DATA_DEVICE, 1, MEASURE_TIME, 8, 20, 0},
+	{"2^27 × 2^16 uniform, host to host, one GPU", 1 << 27, 1 << 16, 1,
+	POINTS_UNIFORM, GEONN_ALGORITHM_INDEX, BENCH_DATA_HOST, 1, MEASURE_TIME, 43, 55, 0},
+	{"2^27 × 2^16 city-like, host to host, one GPU", 1 << 27, 1 << 16, 1,
+	POINTS_CITIES, GEONN_ALGORITHM_INDEX, BENCH_DATA_HOST, 1, MEASURE_TIME, 43, 55, 0},
+	{"2^27 × 2^16 uniform, host to host, four GPUs", 1 << 27, 1 << 16, 1,
+	POINTS_UNIFORM, GEONN_ALGORITHM_INDEX, BENCH_DATA_HOST, 4, MEASURE_TIME, 13, 22, 0},
+	{"2^27 × 2^20 city-like, device-resident", 1 << 27, 1 << 20, 1,
+	POINTS_CITIES, GEONN_ALGORITHM_INDEX, BENCH_DATA_DEVICE, 1, MEASURE_TIME, 12, 40, 0},
+	{"2^27 × 2^24 uniform, device-resident", 1 << 27, 1 << 24, 1,
+	POINTS_UNIFORM, GEONN_ALGORITHM_INDEX, BENCH_DATA_DEVICE, 1, MEASURE_TIME, 16, 50, 0},
 	{"build, 2^24 references on the device", 1 << 20, 1 << 24, 1,
-	POINTS_UNIFORM, GEONN_ALGORITHM_INDEX, BENCH_DATA_DEVICE, 1, MEASURE_BUILD, 2.3, 6},
-	{"2^27 x 2^16, k = 10, device-resident", 1 << 27, 1 << 16, 10,
-	POINTS_UNIFORM, GEONN_ALGORITHM_INDEX, BENCH_DATA_DEVICE, 1, MEASURE_TIME, 40, 120},
-	{"brute force, one GPU (2^24 x 2^16)", 1 << 24, 1 << 16, 1,
-	POINTS_UNIFORM, GEONN_ALGORITHM_BRUTE, BENCH_DATA_DEVICE, 1, MEASURE_PAIRS, 9, 7},
-	{"brute force, four GPUs (2^24 x 2^16)", 1 << 24, 1 << 16, 1,
-	POINTS_UNIFORM, GEONN_ALGORITHM_BRUTE, BENCH_DATA_DEVICE, 4, MEASURE_SPEEDUP, 3.9, 3.8},
-	{"2^16 x 2^13, device-resident, by brute force", 1 << 16, 1 << 13, 1,
-	POINTS_UNIFORM, GEONN_ALGORITHM_BRUTE, BENCH_DATA_DEVICE, 1, MEASURE_TIME, 0.15, 0.5},
-	{"2^16 x 2^13, device-resident, by the index", 1 << 16, 1 << 13, 1,
-	POINTS_UNIFORM, GEONN_ALGORITHM_INDEX, BENCH_DATA_DEVICE, 1, MEASURE_TIME, 0.15, 0.5},
+	POINTS_UNIFORM, GEONN_ALGORITHM_INDEX, BENCH_DATA_DEVICE, 1, MEASURE_BUILD, 2.3, 6, 0},
+	{"2^27 × 2^16, k = 10, device-resident", 1 << 27, 1 << 16, 10,
+	POINTS_UNIFORM, GEONN_ALGORITHM_INDEX, BENCH_DATA_DEVICE, 1, MEASURE_TIME, 40, 120, 0},
+	{"brute force, one GPU (2^24 × 2^16)", 1 << 24, 1 << 16, 1,
+	POINTS_UNIFORM, GEONN_ALGORITHM_BRUTE, BENCH_DATA_DEVICE, 1, MEASURE_PAIRS, 9, 7, 0},
+	{"brute force, four GPUs (2^24 × 2^16)", 1 << 24, 1 << 16, 1,
+	POINTS_UNIFORM, GEONN_ALGORITHM_BRUTE, BENCH_DATA_DEVICE, 4, MEASURE_SPEEDUP, 3.9, 3.8, 0},
+	{"2^16 × 2^13, device-resident, by brute force", 1 << 16, 1 << 13, 1,
+	POINTS_UNIFORM, GEONN_ALGORITHM_BRUTE, BENCH_DATA_DEVICE, 1, MEASURE_TIME, 0.15, 0.5, 0},
+	{"2^16 × 2^13, device-resident, by the index", 1 << 16, 1 << 13, 1,
+	POINTS_UNIFORM, GEONN_ALGORITHM_INDEX, BENCH_DATA_DEVICE, 1, MEASURE_TIME, 0.15, 0.5, 0},
 	{"CPU, two threads, 2^16 references, uniform", 1 << 24, 1 << 16, 1,
-	POINTS_UNIFORM, GEONN_ALGORITHM_INDEX, BENCH_DATA_HOST, 0, MEASURE_OBSERVATIONS, 20, 0},
+	POINTS_UNIFORM, GEONN_ALGORITHM_INDEX, BENCH_DATA_HOST, 0, MEASURE_OBSERVATIONS, 20, 0, 0},
 	{"CPU, two threads, 2^20 references, city-like", 1 << 24, 1 << 20, 1,
-	POINTS_CITIES, GEONN_ALGORITHM_INDEX, BENCH_DATA_HOST, 0, MEASURE_OBSERVATIONS, 8, 0},
+	POINTS_CITIES, GEONN_ALGORITHM_INDEX, BENCH_DATA_HOST, 0, MEASURE_OBSERVATIONS, 8, 0, 0},
 	{"engine, two threads, batches of 32,768 ÷ batches of 1,048,576", 1 << 22, 1 << 16, 1,
-	POINTS_UNIFORM, GEONN_ALGORITHM_INDEX, BENCH_DATA_HOST, 0, MEASURE_BATCHES, 1, 0.9},
+	POINTS_UNIFORM, GEONN_ALGORITHM_INDEX, BENCH_DATA_HOST, 0, MEASURE_BATCHES, 1, 0.9, 0},
 	{"CPU, 16 threads, 2^16 references, batches of 32,768 from 128 sessions", 1 << 24, 1 << 16, 1,
-	POINTS_UNIFORM, GEONN_ALGORITHM_INDEX, BENCH_DATA_HOST, 0, MEASURE_SESSIONS, 110, 85}
+	POINTS_UNIFORM, GEONN_ALGORITHM_INDEX, BENCH_DATA_HOST, 0, MEASURE_SESSIONS, 110, 85, 0},
+	{"counts within 300 km, 2^20 × 2^20, one GPU ÷ all cores", 1 << 20, 1 << 20, 1,
+	POINTS_UNIFORM, GEONN_ALGORITHM_INDEX, BENCH_DATA_HOST, 1, MEASURE_DEVICES, 10, 4, 300e3},
+	{"counts within 672 km, 2^20 × 2^20, one GPU ÷ all cores", 1 << 20, 1 << 20, 1,
+	POINTS_UNIFORM, GEONN_ALGORITHM_INDEX, BENCH_DATA_HOST, 1, MEASURE_DEVICES, 10, 4, 672e3}
 };
 
-static const char *const units[] = {"ms", "ms", "T pairs/s", "times", "M obs/s", "M obs/s", "times"};
+static const char *const units[] = {"ms", "ms", "T pairs/s", "×", "M/s", "M/s", "×", "×"};
 
+/* a goal's figure, for a repetition that took so long in all and for building */
 static double
-measured(enum measure measure, const struct problem *problem, const struct outcome *outcome,
-		 double milliseconds, double compared)
+measured(enum measure measure, const struct problem *problem, double total_ms, double build_ms, double compared)
 {
-	double		seconds = milliseconds * 1e-3;
+	double		seconds = total_ms * 1e-3;
 
 	switch (measure)
 	{
 		case MEASURE_BUILD:
-			return outcome->best_build_ms;
+			return build_ms;
 		case MEASURE_PAIRS:
 			return pairs_of(problem) / seconds / TRILLION;
 		case MEASURE_SPEEDUP:
@@ -286,22 +321,27 @@ measured(enum measure measure, const struct problem *problem, const struct outco
 		case MEASURE_SESSIONS:
 			return (double) problem->observations / seconds / MILLION;
 		case MEASURE_BATCHES:
-			return compared / milliseconds;
+		case MEASURE_DEVICES:
+			return compared / total_ms;
 		default:
-			return milliseconds;
+			return total_ms;
 	}
+}
+
+static bool
+is_time(const struct goal *goal)
+{
+	return goal->measure == MEASURE_TIME || goal->measure == MEASURE_BUILD;
 }
 
 static const char *
 judge(const struct goal *goal, double value)
 {
-	bool		is_time = goal->measure == MEASURE_TIME || goal->measure == MEASURE_BUILD;
-
-	if (is_time ? value <= goal->goal : value >= goal->goal)
+	if (is_time(goal) ? value <= goal->goal : value >= goal->goal)
 		return "goal";
 	if (goal->at_least == 0)
 		return "below the goal";
-	if (is_time ? value <= goal->at_least : value >= goal->at_least)
+	if (is_time(goal) ? value <= goal->at_least : value >= goal->at_least)
 		return "at least";
 	return "MISSED";
 }
@@ -319,78 +359,116 @@ print_goal(const struct goal *goal, const char *measured_text, const char *parts
 	fflush(stdout);
 }
 
+static void
+print_failure(const struct goal *goal, const char *why)
+{
+	print_goal(goal, "", "", "", why);
+	results_failure("engine goals", goal->work, why);
+}
+
+/* What came of a goal's problem. */
+static void
+print_outcome(const struct goal *goal, const struct problem *problem, const struct outcome *outcome, double compared)
+{
+	double		best = measured(goal->measure, problem, outcome->best_ms, outcome->best_build_ms, compared);
+	double		median = measured(goal->measure, problem, outcome->median_ms, outcome->median_build_ms, compared);
+	double		worst = measured(goal->measure, problem, outcome->worst_ms, outcome->worst_build_ms, compared);
+	char		text[64];
+	char		parts[64];
+
+	snprintf(text, sizeof(text), median < 1 ? "%.3f (%.3f)" : "%.2f (%.2f)", median, best);
+	snprintf(parts, sizeof(parts), "%s%s%s", problem->data == BENCH_DATA_DEVICE ? time_text(outcome->best_build_ms) : "",
+			 outcome->best_sort_ms > 0 ? ", " : "", outcome->best_sort_ms > 0 ? time_text(outcome->best_sort_ms) : "");
+	print_goal(goal, text, parts, judge(goal, median), answers_text(outcome));
+	results_figure(&(struct figure) {
+		.section = "engine goals", .work = goal->work, .geonn = "", .compared = "", .unit = units[goal->measure],
+		.median = median, .least = is_time(goal) ? best : worst, .greatest = is_time(goal) ? worst : best,
+		.goal = goal->goal, .at_least = goal->at_least
+	});
+}
+
+/*
+ * The problem that a goal's is compared with: by large batches, or on all
+ * cores.  Its median milliseconds, or 0 where it could not be run.
+ */
+static double
+run_compared(const struct goal *goal, const struct problem *problem, FILE *json, bool *right)
+{
+	static struct outcome outcome;
+	struct problem compared = *problem;
+
+	if (goal->measure == MEASURE_BATCHES)
+		compared.batch_rows = LARGE_BATCH_ROWS;
+	else
+	{
+		compared.device = GEONN_DEVICE_CPU;
+		compared.gpus = 0;
+	}
+	bench_run(&compared, &outcome);
+	json_run(json, &compared, &outcome);
+	*right = *right && !is_wrong(&outcome);
+	return outcome.finished ? outcome.median_ms : 0;
+}
+
 bool
 suite_goals(const struct machine *machine, const struct problem *model, FILE *json)
 {
 	static struct outcome outcome;
-	double		compared = 0.0;	/* one GPU's rate, or the time that large batches took */
+	double		compared = 0.0;	/* one GPU's rate, or the time of the problem that
+								 * a goal's is compared with */
 	bool		right = true;
 
-	printf("\n| work | goal | at least | best (median) | of it building, sorting | reached | answers |\n"
+	printf("\n| work | goal | at least | median (best) | of it building, sorting | reached | answers |\n"
 		   "|---|---|---|---|---|---|---|\n");
 	for (size_t i = 0; i < sizeof(goals) / sizeof(goals[0]); i++)
 	{
 		const struct goal *goal = &goals[i];
 		struct problem problem = *model;
-		double		best;
 		char		text[64];
-		char		parts[64];
 
 		problem.observations = goal->observations;
 		problem.references = goal->references;
 		problem.k = goal->k;
+		problem.radii = goal->radius > 0 ? 1 : 0;
+		problem.radius[0] = goal->radius;
 		problem.distribution = goal->distribution;
 		problem.algorithm = goal->algorithm;
 		problem.data = goal->data;
 		problem.gpus = goal->gpus;
 		problem.device = goal->gpus > 0 ? GEONN_DEVICE_CUDA : GEONN_DEVICE_CPU;
 		problem.threads = goal->gpus > 0 || machine->cores <= 2 ? 0 : 2;
-		if (goal->gpus > machine->gpus)
-		{
-			snprintf(text, sizeof(text), "needs %d GPU%s", goal->gpus, goal->gpus > 1 ? "s" : "");
-			print_goal(goal, text, "", "", "");
-			continue;
-		}
 		if (goal->measure == MEASURE_SESSIONS)
 		{
 			problem.threads = MANY_THREADS;
 			problem.batch_rows = BATCH_ROWS;
 		}
+		if (goal->measure == MEASURE_BATCHES)
+			problem.batch_rows = BATCH_ROWS;
+		if (goal->gpus > machine->gpus)
+		{
+			snprintf(text, sizeof(text), "needs %d GPU%s", goal->gpus, goal->gpus > 1 ? "s" : "");
+			print_failure(goal, text);
+			continue;
+		}
 		if (problem.threads > machine->cores)
 		{
 			snprintf(text, sizeof(text), "needs %d cores", problem.threads);
-			print_goal(goal, text, "", "", "");
+			print_failure(goal, text);
 			continue;
 		}
-		if (goal->measure == MEASURE_BATCHES)
-		{
-			problem.batch_rows = LARGE_BATCH_ROWS;
-			bench_run(&problem, &outcome);
-			json_run(json, &problem, &outcome);
-			right = right && !is_wrong(&outcome);
-			compared = outcome.best_ms;
-			problem.batch_rows = BATCH_ROWS;
-		}
+		if (goal->measure == MEASURE_BATCHES || goal->measure == MEASURE_DEVICES)
+			compared = run_compared(goal, &problem, json, &right);
 		bench_run(&problem, &outcome);
 		json_run(json, &problem, &outcome);
 		if (!outcome.finished)
 		{
-			print_goal(goal, "", "", "", outcome.failure);
+			print_failure(goal, outcome.failure);
 			continue;
 		}
 		right = right && !is_wrong(&outcome);
-		best = measured(goal->measure, &problem, &outcome, outcome.best_ms, compared);
 		if (goal->measure == MEASURE_PAIRS)
-			compared = best;
-		if (goal->measure == MEASURE_BUILD)
-			snprintf(text, sizeof(text), "%.2f", best);
-		else
-			snprintf(text, sizeof(text), best < 1 ? "%.3f (%.3f)" : "%.2f (%.2f)", best,
-					 measured(goal->measure, &problem, &outcome, outcome.median_ms, compared));
-		snprintf(parts, sizeof(parts), "%s%s%s", goal->gpus > 0 && goal->data == BENCH_DATA_DEVICE ?
-				 time_text(outcome.best_build_ms) : "", outcome.best_sort_ms > 0 ? ", " : "",
-				 outcome.best_sort_ms > 0 ? time_text(outcome.best_sort_ms) : "");
-		print_goal(goal, text, parts, judge(goal, best), answers_text(&outcome));
+			compared = measured(goal->measure, &problem, outcome.median_ms, 0, 0);
+		print_outcome(goal, &problem, &outcome, compared);
 	}
 	return right;
 }
