@@ -8,6 +8,7 @@
  */
 #include "postgres.h"
 
+#include "catalog/pg_type.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
@@ -37,6 +38,21 @@ describe_sorted(const SqlReferences *references, const List *keys)
 	return result;
 }
 
+/*
+ * Describe rows like the scan's, with the distance after them.
+ */
+static TupleDesc
+describe_pair(TupleDesc scan)
+{
+	TupleDesc	result = CreateTemplateTupleDesc(scan->natts + 1);
+
+	for (AttrNumber i = 1; i <= scan->natts; i++)
+		TupleDescCopyEntry(result, i, scan, i);
+	TupleDescInitEntry(result, (AttrNumber) (scan->natts + 1), "distance", FLOAT8OID, -1, 0);
+	TupleDescFinalize(result);
+	return result;
+}
+
 void
 geonn_candidates_begin(SqlCandidates *candidates, const SqlReferences *references, PlanState *plan, List *keys,
 					   List *conditions, TupleDesc scan)
@@ -61,8 +77,10 @@ geonn_candidates_begin(SqlCandidates *candidates, const SqlReferences *reference
 		PrepareSortSupportFromOrderingOp(candidates->operators[i], order);
 	}
 	candidates->conditions = ExecInitQual(conditions, plan);
-	candidates->pair = ExecInitExtraTupleSlot(plan->state, scan, &TTSOpsVirtual);
+	candidates->pair = ExecInitExtraTupleSlot(plan->state, describe_pair(scan), &TTSOpsVirtual);
+	memset(candidates->pair->tts_isnull, true, (scan->natts + 1) * sizeof(bool));
 	candidates->first = scan->natts - references->columns;
+	candidates->distance = scan->natts;
 	candidates->expressions = CreateExprContext(plan->state);
 	candidates->expressions->ecxt_scantuple = candidates->pair;
 	candidates->unsorted_slot = ExecInitExtraTupleSlot(plan->state, sorted, &TTSOpsVirtual);

@@ -26,8 +26,9 @@ typedef struct SqlCandidates
 	ExprState  *conditions;		/* that a candidate must meet; NULL: none */
 	Oid		   *operators;		/* [keys] the operators that order them */
 	SortSupport order;			/* [keys] */
-	TupleTableSlot *pair;		/* like the scan's slot: an outer row and a reference, without outputs */
-	int			first;			/* the index of the references' columns in pair */
+	TupleTableSlot *pair;		/* like the scan's slot: an outer row and a reference, without outputs; and the distance */
+	int			first;			/* the indexes in pair of the references' columns and of the distance */
+	int			distance;
 	ExprContext *expressions;	/* its tuple is pair; its memory has the keys of an outer row's candidates */
 
 	/* one execution */

@@ -27,6 +27,8 @@
  * are needed meet them, or until they are too far away for ST_DWithin.  Where the answer ends before, the second search
  * decides, and later rounds search for more.
  *
+ * What a row has in it is for sql_outputs.c.
+ *
  * A statement that PostgreSQL answers must not fail for want of the engine.  Where a round's search cannot begin, the
  * keys of all references decide for this round and those after it, and a warning says so.  The first round's search
  * is complete before the node returns a row; only an engine that ends later, in the middle of a round, is an error.
@@ -49,6 +51,7 @@
 #include "plan/sql_candidates.h"
 #include "plan/sql_fallback.h"
 #include "plan/sql_join.h"
+#include "plan/sql_outputs.h"
 
 /* as LateralSource.rank_bits; rows after the last rank have that rank, too */
 #define RANK_BITS 20
@@ -62,14 +65,6 @@ typedef enum Stage
 	STAGE_ALL,					/* all references, for the rows without a search and those still undecided */
 	STAGE_END
 } Stage;
-
-/* how a column of the subquery gets its value */
-typedef struct Output
-{
-	ExprState  *expression;
-	int			key;			/* the index of an equal key; -1: none */
-	int			column;			/* of the references, from 0 on, which is the expression; -1: it is another one */
-} Output;
 
 typedef struct SqlJoin
 {
@@ -86,8 +81,7 @@ typedef struct SqlJoin
 	ExprState  *reach;			/* NULL: none says how far the references may be */
 	int			excluded;		/* as SQL_EXCLUDED */
 	bool		is_exact;		/* the distance is geonn's own, so that searches have it */
-	Output	   *output;			/* [lateral.columns - 1] */
-	bool		shows_outer;	/* an output is an expression, which may need columns of the outer row */
+	SqlOutputs	outputs;		/* [lateral.columns - 1] of them */
 
 	/* one execution */
 	uint32		k;				/* how many references a search returns; 0: nothing is searched for */
@@ -112,26 +106,6 @@ typedef struct SqlJoin
 
 /* ---- the plan ---- */
 
-static void
-begin_outputs(SqlJoin *join, const CustomScan *scan, List *outputs)
-{
-	const List *keys = list_nth(scan->custom_private, SQL_OUTPUTS);
-	int			count = list_length(outputs);
-
-	join->output = palloc(count * sizeof(Output));
-	for (int i = 0; i < count; i++)
-	{
-		Node	   *expression = list_nth(outputs, i);
-
-		join->output[i] = (Output) {
-			.expression = ExecInitExpr((Expr *) expression, &join->lateral.node.custom.ss.ps),
-			.key = list_nth_int(keys, i),
-			.column = IsA(expression, Var) ? ((Var *) expression)->varattno - 1 - join->candidates.first : -1
-		};
-		join->shows_outer |= join->output[i].column < 0 && !(join->is_exact && join->output[i].key == 0);
-	}
-}
-
 static const LateralSource subquery_source;
 
 static void
@@ -144,6 +118,7 @@ begin_join(JoinNode *node, EState *estate, int flags)
 	int			keys = list_length(list_nth(scan->custom_private, SQL_OPERATORS));
 	int			outputs = list_length(list_nth(scan->custom_private, SQL_OUTPUTS));
 	List	   *rest = scan->custom_exprs;
+	const Node *observation;
 	PlanState  *references;
 
 	geonn_lateral_begin_plan(lateral, estate, flags);
@@ -160,6 +135,7 @@ begin_join(JoinNode *node, EState *estate, int flags)
 	rest = list_copy_tail(rest, keys);
 	for (int i = 0; i < join->references.points; i++)
 		join->observation[i] = ExecInitExpr(list_nth(rest, i), plan);
+	observation = linitial(rest);
 	join->observation_column = IsA(linitial(rest), Var) ? linitial_node(Var, rest)->varattno - 1 : -1;
 	rest = list_copy_tail(rest, join->references.points);
 	join->limit = ExecInitExpr(linitial(rest), plan);
@@ -169,7 +145,8 @@ begin_join(JoinNode *node, EState *estate, int flags)
 	join->excluded = intVal(list_nth(scan->custom_private, SQL_EXCLUDED));
 	rest = list_copy_tail(rest, 4);
 	join->is_exact = join->references.kind == GEONN_POINT_NONE;
-	begin_outputs(join, scan, list_truncate(list_copy(rest), outputs));
+	geonn_sql_outputs_begin(&join->outputs, &join->candidates, plan, list_truncate(list_copy(rest), outputs), observation,
+							lateral->outer_columns);
 	node->filter = list_copy_tail(rest, outputs);
 
 	join->metric = intVal(list_nth(scan->custom_private, SQL_METRIC));
@@ -311,8 +288,6 @@ show_outer_row(SqlJoin *join)
 	ExecClearTuple(pair);
 	ExecStoreMinimalTuple(row->tuple, join->present_slot, false);
 	geonn_lateral_set_outer(lateral, join->present_slot, pair);
-	memset(pair->tts_isnull + lateral->outer_columns, true,
-		   (pair->tts_tupleDescriptor->natts - lateral->outer_columns) * sizeof(bool));
 	if (column >= 0 && !pair->tts_isnull[column])
 	{
 		MemoryContext former = MemoryContextSwitchTo(join->candidates.expressions->ecxt_per_tuple_memory);
@@ -331,6 +306,7 @@ begin_outer_row(SqlJoin *join, uint64 number)
 {
 	join->present = number;
 	join->is_shown = false;
+	geonn_sql_outputs_reset(&join->outputs);
 	geonn_candidates_reset(&join->candidates);
 	if (join->candidates.conditions != NULL)
 		show_outer_row(join);
@@ -420,7 +396,7 @@ take_answer(SqlJoin *join, GeonnSearch *search, uint32 k, const Numbers *asked)
 		geonn_numbers_add(&join->undecided, join->present, join->lateral.round->memory);
 		return true;
 	}
-	if (!is_ordered || join->shows_outer)
+	if (!is_ordered || join->outputs.shows_outer)
 		show_outer_row(join);
 	if (is_ordered)
 		geonn_candidates_choose(candidates);
@@ -593,33 +569,6 @@ begin_round(LateralNode *lateral)
 }
 
 /*
- * The value of an output, for the candidate that the pair shows.
- */
-static Datum
-output_value(const SqlJoin *join, const Output *output, const Candidate *candidate, bool *is_null)
-{
-	const SqlCandidates *candidates = &join->candidates;
-	int			column = candidates->first + output->column;
-
-	if (output->key >= 0 && candidate->keys != NULL)
-	{
-		*is_null = candidate->nulls[output->key];
-		return candidate->keys[output->key];
-	}
-	if (output->key == 0 && join->is_exact && !isnan(candidate->distance))
-	{
-		*is_null = false;
-		return Float8GetDatum(candidate->distance);
-	}
-	if (output->column >= 0)
-	{
-		*is_null = candidates->pair->tts_isnull[column];
-		return candidates->pair->tts_values[column];
-	}
-	return ExecEvalExprSwitchContext(output->expression, candidates->expressions, is_null);
-}
-
-/*
  * Implements LateralSource.next: the outputs of the next pair, and the number of its outer row.
  */
 static bool
@@ -633,9 +582,14 @@ next_pair(LateralNode *lateral, Datum *values, bool *nulls)
 		if (!next_outer_row(join))
 			return false;
 	}
+	if (!geonn_sql_show_distance(&join->outputs, candidate, &lateral->round->rows[join->present]))
+	{
+		show_outer_row(join);
+		geonn_sql_evaluate_distance(&join->outputs, candidate, &lateral->round->rows[join->present]);
+	}
 	for (int i = 0; i < lateral->columns - 1; i++)
 	{
-		Datum		value = output_value(join, &join->output[i], candidate, &nulls[i]);
+		Datum		value = geonn_sql_output(&join->outputs, i, candidate, &nulls[i]);
 
 		/* a function that changes an array or record in place would change the column for the others */
 		values[i] = MakeExpandedObjectReadOnly(value, nulls[i], TupleDescAttr(lateral->descriptor, i)->attlen);

@@ -391,4 +391,22 @@ for my $case ([ '200kB', 0 ], [ '900kB', 1 ], [ '8MB', 1 ])
 	unlike($messages, qr/WARNING/, 'so that none are read again');
 }
 
+# A process takes its first distances from PostGIS's operator, and then computes most of them.
+for my $distance ('o.g <-> r.g', 'r.g <-> o.g')
+{
+	my ($plan, $differences) = split(/^rows: /m, $node->safe_psql('postgres', qq{
+		SET geonn.enable_sql_joins = on;
+		SET max_parallel_workers_per_gather = 0;
+		PREPARE q AS SELECT o.id AS own, n.* FROM places o, LATERAL (SELECT r.id, $distance AS d, ARRAY[-($distance), r.id] AS more
+			FROM many r ORDER BY $distance, r.id LIMIT 20) n;
+		EXPLAIN EXECUTE q;
+		CREATE TEMP TABLE found AS EXECUTE q;
+		SELECT 'rows: ' || count(*) || ', ' || count(*) FILTER (WHERE (d, more) IS DISTINCT FROM ($distance, ARRAY[-($distance), r.id]))
+			FROM found JOIN places o ON o.id = own JOIN many r ON r.id = found.id;
+	}));
+
+	like($plan, qr/geonn subquery join/, "$distance has the node");
+	is($differences, '14600, 0', "and has PostGIS's values to the last bit");
+}
+
 done_testing();
