@@ -32,6 +32,11 @@ struct geonn_batch_columns
 	double	   *weight[GEONN_WEIGHTS_MAX];	/* [rows] of references, finite or NAN; NULL without
 											 * GEONN_COLUMN_WEIGHT << i */
 	int32_t    *party[GEONN_PARTIES_MAX];	/* [rows], NULL without GEONN_COLUMN_PARTY << i */
+	double	   *end_latitude;	/* [rows] degrees: where the arc that is a reference ends */
+	double	   *end_longitude;	/* [rows] degrees */
+	int32_t    *shape;			/* [rows] the number of the arc's shape */
+	int32_t    *polygon;		/* [rows] its polygon's number or -number, or 0 (protocol.h); these four are
+								 * NULL without GEONN_COLUMN_ARC */
 };
 
 static inline size_t
@@ -95,6 +100,10 @@ geonn_batch_layout(void *start, uint32_t rows, uint32_t room, uint32_t present,
 		columns->weight[i] = COLUMN(double, (present & GEONN_COLUMN_WEIGHT << i) != 0, rows);
 	for (int i = 0; i < GEONN_PARTIES_MAX; i++)
 		columns->party[i] = COLUMN(int32_t, (present & GEONN_COLUMN_PARTY << i) != 0, rows);
+	columns->end_latitude = COLUMN(double, (present & GEONN_COLUMN_ARC) != 0, rows);
+	columns->end_longitude = COLUMN(double, (present & GEONN_COLUMN_ARC) != 0, rows);
+	columns->shape = COLUMN(int32_t, (present & GEONN_COLUMN_ARC) != 0, rows);
+	columns->polygon = COLUMN(int32_t, (present & GEONN_COLUMN_ARC) != 0, rows);
 #undef COLUMN
 	return geonn_align(offset, 4096);
 }

@@ -42,6 +42,25 @@
  * That order is the one in which references were sent, or, where seal says so,
  * by (tag, latitude, longitude).
  *
+ * The references of a dataset with GEONN_COLUMN_ARC are arcs of great circles
+ * (arc.h), and a search finds shapes, each of which is one or more of these
+ * arcs.  Latitude and longitude are the place where the arc begins, and further
+ * columns have the place where it ends, the number of its shape and that of
+ * its polygon.  An arc longer than a quarter circle counts as two, by its middle
+ * (geonn_arc_middle()); a point is an arc of no length.  Shapes have numbers from 0
+ * on, in the order in which they are sent; their arcs are adjacent, and have the same tag
+ * and group.  An arc of a point or a line has polygon 0.  The rings of a polygon are
+ * adjacent and closed, each in the order of its vertices; a ring of one vertex is an arc of no length.
+ * Their arcs have the polygon's number n, which is greater than those
+ * sent before, or -n where an odd number of the polygon's rings hold the north pole
+ * (geonn_ring_holds_pole()).  The distance of an observation to a shape is 0 inside
+ * one of its polygons and on its border, else the least to its arcs.  Inside a polygon are the
+ * points that lie inside an odd number of its rings.  An observation has one pair for each shape: its tag
+ * and the distance, in the order (distance, order of the shapes).  That order is the one in which
+ * shapes were sent, or, where seal says so, by tag, and of the same tag as
+ * sent.  Such a dataset has the metric GEONN_METRIC_SPHERE, and of the other columns
+ * GEONN_COLUMN_GROUP and GEONN_COLUMN_EXCLUDED alone; searches of it do not count.
+ *
  * A search with radii counts instead: it asks how many candidates each
  * observation has within each radius, and for the exact sums of their weights,
  * the columns GEONN_COLUMN_WEIGHT of the dataset.  An observation then has one
@@ -133,7 +152,7 @@
 
 #define GEONN_PROTOCOL_MAGIC	0x6E6F6567	/* "geon" */
 #ifndef GEONN_PROTOCOL_VERSION
-#define GEONN_PROTOCOL_VERSION	16
+#define GEONN_PROTOCOL_VERSION	17
 #endif
 
 /* the descriptor at which the engine finds its supervisor */
@@ -153,6 +172,9 @@
 
 /* the greatest number of bytes that a reference takes in the CPU's index */
 #define GEONN_INDEX_BYTES		34
+
+/* about how many bytes an arc takes in it: 57 of a line, some 90 of a polygon with ten corners */
+#define GEONN_ARC_INDEX_BYTES	96
 
 /* bytes of a label's two parts, and of a note */
 #define GEONN_SUBJECT_BYTES		480
@@ -291,7 +313,8 @@ enum geonn_algorithm
 									 * that a count adds up; NAN: the reference has none */
 #define GEONN_COLUMN_PARTY		1024u	/* << 0 ... GEONN_PARTIES_MAX - 1: only references of another
 										 * party are candidates */
-#define GEONN_COLUMNS_ALL		4095u
+#define GEONN_COLUMN_ARC		4096u	/* of references alone: they are arcs of shapes */
+#define GEONN_COLUMNS_ALL		8191u
 
 /* the greatest number of windows that a point may have (window.h) */
 #define GEONN_WINDOWS_MAX		3

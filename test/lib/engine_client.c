@@ -462,6 +462,13 @@ fill_batch(struct client_slot *slot, const struct client_points *points, size_t 
 	for (int i = 0; i < GEONN_PARTIES_MAX; i++)
 		if (columns->party[i] != NULL)
 			memcpy(columns->party[i], points->party[i] + from, rows * sizeof(int32_t));
+	if (columns->shape != NULL && points->shape != NULL)
+	{
+		memcpy(columns->end_latitude, points->end_latitude + from, rows * sizeof(double));
+		memcpy(columns->end_longitude, points->end_longitude + from, rows * sizeof(double));
+		memcpy(columns->shape, points->shape + from, rows * sizeof(int32_t));
+		memcpy(columns->polygon, points->polygon + from, rows * sizeof(int32_t));
+	}
 	slot->sent = true;
 	return (uint32_t) rows;
 }

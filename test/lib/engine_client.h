@@ -40,6 +40,10 @@ struct client_points
 	const uint16_t *edges;		/* [count], where it has windows */
 	const double *weight[GEONN_WEIGHTS_MAX];	/* [count], of references, each that the dataset has */
 	const int32_t *party[GEONN_PARTIES_MAX];	/* [count], of each party that it has */
+	const double *end_latitude; /* [count], of references that are arcs */
+	const double *end_longitude;
+	const int32_t *shape;		/* [count] numbers as protocol.h says */
+	const int32_t *polygon;
 };
 
 /* what is asked of every observation; protocol.h has the limits */

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "common/geodesy.h"
+#include "engine/dataset/dataset_arcs.h"
 
 #define FIRST_CAPACITY	256
 #define PAGE_BYTES		4096
@@ -43,7 +44,11 @@ const struct dataset_column dataset_columns[DATASET_COLUMNS] = {
 	WEIGHT(2),
 	WEIGHT(3),
 	PARTY(0),
-	PARTY(1)
+	PARTY(1),
+	COLUMN(GEONN_COLUMN_ARC, double, end_latitude),
+	COLUMN(GEONN_COLUMN_ARC, double, end_longitude),
+	COLUMN(GEONN_COLUMN_ARC, int32_t, shape),
+	COLUMN(GEONN_COLUMN_ARC, int32_t, polygon)
 };
 
 static void *
@@ -172,9 +177,18 @@ dataset_append(struct dataset *dataset, const struct geonn_batch_columns *batch,
 		for (size_t i = dataset->count; dataset->weight[weight] != NULL && i < count; i++)
 			if (isinf(dataset->weight[weight][i]))
 				return fail(failure, GEONN_ERROR_PROTOCOL, "a reference's weight is infinite");
+	if (dataset->shape != NULL && !dataset_check_arcs(dataset, count, failure))
+		return false;
 
 	dataset->count = count;
 	return true;
+}
+
+bool
+dataset_check_end(const struct dataset *dataset, struct failure *failure)
+{
+	return dataset->shape == NULL || dataset->count == 0 ||
+		dataset_check_last_ring(dataset, dataset->count, failure);
 }
 
 void

@@ -45,9 +45,15 @@ struct dataset
 	double	   *weight[GEONN_WEIGHTS_MAX];	/* [count] finite, or NAN: the reference has none; NULL: the
 											 * dataset has no such column */
 	int32_t    *party[GEONN_PARTIES_MAX];	/* [count], or NULL: it has no such column */
+	double	   *end_latitude;	/* [count] degrees; NULL: the references are points, not arcs */
+	double	   *end_longitude;	/* [count] degrees, or NULL */
+	int32_t    *shape;			/* [count] the number of each arc's shape, or NULL; a shape's arcs are adjacent */
+	int32_t    *polygon;		/* [count] number or -number of each arc's polygon (protocol.h), or NULL */
 
 	/* used by the server's thread alone */
 	size_t		capacity;		/* how many rows fit into the columns */
+	int32_t		last_polygon;	/* the number of the last polygon so far, or 0 */
+	size_t		ring_first;		/* where the last arc is of a ring: the ring's first arc */
 	int			users;			/* how many sessions hold it */
 	bool		sealed;
 	int			files[GEONN_FILE_KINDS];	/* descriptors of its clients' memory files; -1: none */
@@ -93,7 +99,7 @@ struct dataset
  * The number of columns that datasets may have.  dataset_columns lists them,
  * for code that does the same with each.
  */
-#define DATASET_COLUMNS (5 + 2 * GEONN_WINDOWS_MAX + 1 + GEONN_WEIGHTS_MAX + GEONN_PARTIES_MAX)
+#define DATASET_COLUMNS (5 + 2 * GEONN_WINDOWS_MAX + 1 + GEONN_WEIGHTS_MAX + GEONN_PARTIES_MAX + 4)
 
 struct dataset_column
 {
@@ -118,16 +124,21 @@ extern struct dataset *dataset_create(uint64_t id, enum geonn_metric metric,
 
 /*
  * Append the first rows of a batch.  Fails, and appends nothing, if
- * coordinates are out of range or weights are infinite, if the references
- * become too many, or if memory is short.
+ * coordinates are out of range or weights are infinite, if arcs break the protocol's
+ * rules for shapes, if the references become too many, or if memory is short.
  */
 extern bool dataset_append(struct dataset *dataset,
 						   const struct geonn_batch_columns *batch,
 						   uint32_t rows, struct failure *failure);
 
 /*
- * Put the references into the order (tag, latitude, longitude); references
- * that are equal in all three keep their order.  The work runs on the thread
+ * Check what dataset_append() cannot know before the last reference: that the last ring is closed.
+ */
+extern bool dataset_check_end(const struct dataset *dataset, struct failure *failure);
+
+/*
+ * Put the references into the order (tag, latitude, longitude), or arcs into the order of their tags;
+ * references that are equal in these keep their order.  The work runs on the thread
  * pool, and any thread may call this.  Fails if the host is short of memory:
  * then the dataset is as it was.  Fails also soon after *cancelled is set:
  * then the dataset can only be freed.

@@ -6,7 +6,8 @@
  * column is put into the order of the numbers.  In most datasets each tag
  * occurs once.  Where tags repeat, the numbers are sorted by longitude, by
  * latitude and once more by the tag: since the sort is stable, that gives the
- * order (tag, latitude, longitude).
+ * order (tag, latitude, longitude).  Arcs are sorted by their tags alone: so those of a shape stay
+ * adjacent, in their order.
  *
  * Several sessions may sort at a time.  All work is in short jobs of the
  * thread pool: between two of them other jobs run, and a cancelled sort ends.
@@ -134,14 +135,14 @@ find_repeats(void *context, size_t number)
 }
 
 /*
- * Put the references' numbers into the order (tag, latitude, longitude).
+ * Put the references' numbers into the order (tag, latitude, longitude), those of arcs into that of tags.
  */
 static bool
 sort_references(struct sorting *sorting, struct failure *failure)
 {
 	if (!sort_by(sorting, NULL, failure) || !run_pieces(sorting, find_repeats))
 		return false;
-	return !atomic_load(&sorting->repeats) ||
+	return !atomic_load(&sorting->repeats) || sorting->dataset->shape != NULL ||
 		(sort_by(sorting, sorting->dataset->longitude, failure) &&
 		 sort_by(sorting, sorting->dataset->latitude, failure) &&
 		 sort_by(sorting, NULL, failure));

@@ -44,7 +44,7 @@ search_choice(const struct search *search, enum geonn_device_choice chosen)
 
 	return (search->question.radii > 0 && (search->question.extremes || !counts_by_chords(search))) ||
 		search->cutoff.present ||
-		(search->dataset->columns & GEONN_COLUMNS_PARTIES) != 0 ||
+		(search->dataset->columns & (GEONN_COLUMNS_PARTIES | GEONN_COLUMN_ARC)) != 0 ||
 		(every_pair && !search_is_plain_nearest(search)) ?
 		GEONN_DEVICE_CPU : chosen;
 }

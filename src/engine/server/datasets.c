@@ -36,7 +36,7 @@
 #include "engine/server/disposal.h"
 
 /*
- * the bytes that the CPU's index takes beside GEONN_INDEX_BYTES for each
+ * the bytes that the CPU's index takes beside GEONN_INDEX_BYTES or GEONN_ARC_INDEX_BYTES for each
  * reference, as it is rounded up to whole pages
  */
 #define INDEX_LEAST_BYTES 8192
@@ -321,7 +321,8 @@ make_place(uint32_t datasets, uint64_t bytes, uint32_t descriptors)
 static size_t
 bytes_to_keep(const struct dataset *dataset)
 {
-	size_t		index = dataset->count * GEONN_INDEX_BYTES + INDEX_LEAST_BYTES;
+	size_t		each = dataset->columns & GEONN_COLUMN_ARC ? GEONN_ARC_INDEX_BYTES : GEONN_INDEX_BYTES;
+	size_t		index = dataset->count * each + INDEX_LEAST_BYTES;
 	size_t		built = atomic_load(&dataset->built_bytes);
 
 	return dataset_memory(dataset) + (built < index ? index - built : 0);

@@ -80,6 +80,8 @@ check_question(struct session *session, const struct geonn_search *request,
 			 !(last->cutoff.present && last->first == request->first &&
 			   is_same_question(question, &last->question)))
 		session_fail_protocol(session, "a resumed search without partial results before it");
+	else if (request->radii > 0 && session->dataset->columns & GEONN_COLUMN_ARC)
+		session_fail_protocol(session, "a count of lines and polygons");
 	else
 		return true;
 	return false;

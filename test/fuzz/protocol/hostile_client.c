@@ -337,6 +337,27 @@ say_allocate(struct hostile *hostile, const struct step *step)
 /*
  * Write points to a batch: some of a few kinds, or, of one of them, anything.
  */
+/* Make arcs of the points: triangles, as polygons or as lines, or with something wrong among them. */
+static void
+fill_arcs(const struct geonn_batch_columns *columns, unsigned kind)
+{
+	for (uint32_t i = 0; i < columns->rows; i++)
+	{
+		uint32_t	next = i % 3 == 2 ? i - 2 : i + 1 < columns->rows ? i + 1 : i;
+		int32_t		polygon = (int32_t) (i / 3 + 1);
+
+		columns->end_latitude[i] = columns->latitude[next];
+		columns->end_longitude[i] = columns->longitude[next];
+		columns->shape[i] = (int32_t) (i / (kind == 3 ? 6 : 3));
+		columns->tag[i] = columns->shape[i];
+		columns->polygon[i] = kind % 2 ? 0 : kind == 4 && polygon % 5 == 0 ? -polygon : polygon;
+		if (kind == 6 && random_below(200) == 0)
+			columns->end_longitude[i] = scribble_number(random_bits());
+		if (kind == 6 && random_below(200) == 0)
+			columns->polygon[i] = (int32_t) random_bits();
+	}
+}
+
 static void
 fill(struct hostile *hostile, const struct step *step)
 {
@@ -380,6 +401,8 @@ fill(struct hostile *hostile, const struct step *step)
 		if (kind == 7)
 			columns->latitude[i] = columns->longitude[i] = 1;
 	}
+	if (columns->shape != NULL)
+		fill_arcs(columns, kind);
 }
 
 static void

@@ -1,0 +1,103 @@
+/*
+ * dataset_arcs.c
+ *		Checks references that are arcs of shapes.
+ *
+ * The index of arcs (engine/cpu/arcs.c) relies on these rules: the arcs of a shape and those of a
+ * polygon are adjacent, and the rings of a polygon are closed.  Arcs follow each other in a ring while
+ * each begins where the one before ends, by the same degrees.
+ */
+#include "engine/dataset/dataset_arcs.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "common/arc.h"
+
+/*
+ * Whether the ends of an arc are antipodal (arc.h).  Antipodes within 2^-40 have opposite latitudes as
+ * precisely, as a difference of latitudes is never more than the distance: most arcs need no vectors.
+ */
+static bool
+is_antipodal(const struct dataset *dataset, size_t i)
+{
+	return fabs(dataset->latitude[i] + dataset->end_latitude[i]) < 1e-3 &&
+		geonn_arc_is_antipodal(geonn_unit_vector(dataset->latitude[i], dataset->longitude[i]),
+							   geonn_unit_vector(dataset->end_latitude[i], dataset->end_longitude[i]));
+}
+
+static bool
+is_same_place(double latitude1, double longitude1, double latitude2, double longitude2)
+{
+	return (latitude1 == latitude2 && longitude1 == longitude2) ||
+		geonn_chord_squared(geonn_unit_vector(latitude1, longitude1), geonn_unit_vector(latitude2, longitude2)) == 0.0;
+}
+
+bool
+dataset_check_last_ring(const struct dataset *dataset, size_t end, struct failure *failure)
+{
+	size_t		first = dataset->ring_first;
+
+	if (dataset->polygon[end - 1] == 0 ||
+		is_same_place(dataset->end_latitude[end - 1], dataset->end_longitude[end - 1],
+					  dataset->latitude[first], dataset->longitude[first]))
+		return true;
+	return fail(failure, GEONN_ERROR_PROTOCOL, "a ring of polygon %d is not closed", dataset->last_polygon);
+}
+
+/* Check an arc by itself. */
+static bool
+check_arc(const struct dataset *dataset, size_t i, struct failure *failure)
+{
+	if (!geonn_coordinates_valid(dataset->end_latitude[i], dataset->end_longitude[i]))
+		return fail(failure, GEONN_ERROR_PROTOCOL, "the coordinates of an arc's end are out of range");
+	if (is_antipodal(dataset, i))
+		return fail(failure, GEONN_ERROR_PROTOCOL, "the ends of an arc are antipodal");
+	if (dataset->polygon[i] == INT32_MIN)
+		return fail(failure, GEONN_ERROR_PROTOCOL, "the number of a polygon is out of range");
+	return true;
+}
+
+/* Check an arc by the one before it, of the same shape. */
+static bool
+check_shape(const struct dataset *dataset, size_t i, struct failure *failure)
+{
+	if (dataset->tag[i] != dataset->tag[i - 1])
+		return fail(failure, GEONN_ERROR_PROTOCOL, "arcs of shape %d have different tags", dataset->shape[i]);
+	if (dataset->group != NULL && dataset->group[i] != dataset->group[i - 1])
+		return fail(failure, GEONN_ERROR_PROTOCOL, "arcs of shape %d have different groups", dataset->shape[i]);
+	return true;
+}
+
+bool
+dataset_check_arcs(struct dataset *dataset, size_t count, struct failure *failure)
+{
+	for (size_t i = dataset->count; i < count; i++)
+	{
+		int32_t		expected = i == 0 ? 0 : dataset->shape[i - 1];
+		bool		same_shape = i > 0 && dataset->shape[i] == expected;
+		int32_t		polygon = dataset->polygon[i];
+		bool		goes_on = same_shape && polygon != 0 && polygon == dataset->polygon[i - 1];
+
+		if (!check_arc(dataset, i, failure))
+			return false;
+		if (!same_shape && dataset->shape[i] != (i == 0 ? 0 : expected + 1))
+			return fail(failure, GEONN_ERROR_PROTOCOL, "shape %d follows shape %d", dataset->shape[i],
+						i == 0 ? -1 : expected);
+		if (same_shape && !check_shape(dataset, i, failure))
+			return false;
+		if (goes_on && dataset->latitude[i] == dataset->end_latitude[i - 1] &&
+			dataset->longitude[i] == dataset->end_longitude[i - 1])
+			continue;
+
+		/* another ring, or another part of a shape */
+		if (i > 0 && !dataset_check_last_ring(dataset, i, failure))
+			return false;
+		if (polygon == 0)
+			continue;
+		if (!goes_on && abs(polygon) <= dataset->last_polygon)
+			return fail(failure, GEONN_ERROR_PROTOCOL, "polygon %d follows polygon %d", polygon, dataset->last_polygon);
+		dataset->last_polygon = abs(polygon);
+		dataset->ring_first = i;
+	}
+	return true;
+}

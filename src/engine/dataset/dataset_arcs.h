@@ -1,0 +1,19 @@
+/*
+ * dataset_arcs.h
+ *		Checks references that are arcs of shapes.
+ */
+#ifndef GEONN_DATASET_ARCS_H
+#define GEONN_DATASET_ARCS_H
+
+#include "engine/dataset/dataset.h"
+
+/*
+ * Check the new arcs of a dataset, dataset->count ... count - 1, by the rules of protocol.h, and note the last
+ * polygon and its ring.  Their coordinates of the begin are valid.  After a failure the dataset can only be freed.
+ */
+extern bool dataset_check_arcs(struct dataset *dataset, size_t count, struct failure *failure);
+
+/* Check that the ring of arc end - 1 is closed, if it is of a ring that ends there. */
+extern bool dataset_check_last_ring(const struct dataset *dataset, size_t end, struct failure *failure);
+
+#endif							/* GEONN_DATASET_ARCS_H */
