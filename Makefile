@@ -356,7 +356,7 @@ NVCC_FLAGS = -std=c++17 -O3 -fmad=false -Isrc -I. $(CUDA_CODE) \
 
 # ---- the engine ----
 
-ENGINE_SOURCES := $(sort $(wildcard src/engine/*.c src/engine/*/*.c)) $(COMMON_SOURCES) src/common/spheroid_distance.c
+ENGINE_SOURCES := $(sort $(wildcard src/engine/*.c src/engine/*/*.c)) $(COMMON_SOURCES) $(SHAPE_SOURCES) src/common/spheroid_distance.c
 ENGINE_OBJECTS := $(ENGINE_SOURCES:src/%.c=build/engine/%.o)
 ENGINE_CFLAGS = -std=gnu11 -O3 -g -pthread -Isrc -fno-math-errno -fno-trapping-math $(WARNINGS) -Wno-psabi $(PRECISION)
 NO_CUDA = build/engine/engine/search/no_cuda.o
@@ -367,7 +367,7 @@ build/engine/%.o: src/%.c build/flags
 
 # The CPU device's hot loops, once more for each level of x86-64's vectors; the
 # engine takes the best that the processor has (src/engine/cpu/path.h).
-CPU_PATH_SOURCES = $(addprefix src/engine/cpu/,brute.c bundle.c cells_fill.c cells_nearest.c collector.c count.c nearest.c nearest_conditions.c neighbours.c path_version.c settled.c vectors.c walk_alone.c)
+CPU_PATH_SOURCES = $(addprefix src/engine/cpu/,arcs_search.c brute.c bundle.c cells_fill.c cells_nearest.c collector.c count.c nearest.c nearest_conditions.c neighbours.c path_version.c settled.c vectors.c walk_alone.c)
 CPU_PATHS := $(if $(filter x86_64%,$(shell $(CC) -dumpmachine)),avx2 avx512)
 CPU_PATH_avx2 = -DCPU_PATH=avx2 -mavx2 -mfma -mbmi -mbmi2
 CPU_PATH_avx512 = -DCPU_PATH=avx512 -mavx2 -mfma -mbmi -mbmi2 -mavx512f -mavx512bw -mavx512cd \

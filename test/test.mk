@@ -22,7 +22,7 @@ TEST_PROGRAMS = $(UNIT_TESTS) build/test/nearest_oracle $(OTHER_RELEASES) build/
 TEST_CFLAGS = -std=gnu11 -O2 -g -pthread $(WARNINGS) $(PRECISION) -Isrc
 
 # __float128: clang has no header for it, and on arm64 long double is as wide
-FLOAT128_TESTS = build/test/geodesy_test build/test/shape_test build/test/spheroid_test build/test/nearest_oracle
+FLOAT128_TESTS = build/test/arcs_test build/test/geodesy_test build/test/shape_test build/test/spheroid_test build/test/nearest_oracle
 $(FLOAT128_TESTS): override CC = gcc
 ifeq ($(shell uname -m),x86_64)
 $(FLOAT128_TESTS): TEST_LIBS = -lquadmath
@@ -51,8 +51,10 @@ build/test/cuda_cost.o: cuda/cost.cu build/flags
 build/test/%_test.o: test/engine/%_test.c build/flags
 	$(begin)
 	$(Q)$(CC) $(TEST_CFLAGS) $(DEPENDENCIES) -c -o $@ $<
-INSIDE_TESTS = build/test/algorithm_test build/test/built_test build/test/cpu_cells_test build/test/cpu_cells_turns_test
+INSIDE_TESTS = build/test/algorithm_test build/test/arcs_test build/test/built_test build/test/cpu_cells_test build/test/cpu_cells_turns_test
 $(INSIDE_TESTS): INSIDE_SOURCES = test/lib/verdict.c
+build/test/arcs_test: INSIDE_SOURCES += $(TEST_CFLAGS) test/lib/shape_oracle.c $(TEST_LIBS)
+build/test/arcs_test: test/lib/shape_oracle.c test/lib/shape_oracle.h test/lib/random_shapes.h
 build/test/cpu_cells_test: INSIDE_SOURCES += test/lib/parallel.c
 build/test/cpu_cells_test: test/lib/parallel.c test/lib/parallel.h
 # refuses memory

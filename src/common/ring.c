@@ -120,6 +120,12 @@ north(struct geonn_vector u, struct geonn_vector v)
 	return sign;
 }
 
+bool
+geonn_ring_is_east(struct geonn_vector point, struct geonn_vector vector)
+{
+	return north(flattened(point), flattened(vector)) > 0;
+}
+
 /* float64 values that do not overlap, in growing order, with room for those that a determinant has */
 struct expansion
 {

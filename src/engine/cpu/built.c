@@ -3,6 +3,8 @@
  *		What the CPU has built of a dataset: the references for brute force,
  *		indexes with sums and extremes of weights, and a table of squares.
  *
+ * A dataset of arcs has one index of them (arcs.c), which brute force uses, too.  All that follows is of points.
+ *
  * A dataset has one index, unless its references have windows.  Then an index
  * is cut into slabs for windows of some length (slabs.c), which is that of the
  * search for which it is built; but a dataset may stay for years, and other
@@ -43,6 +45,7 @@
 #include "engine/base/clock.h"
 #include "engine/base/memory_block.h"
 #include "engine/base/thread_pool.h"
+#include "engine/cpu/arcs.h"
 
 /* the greatest number of indexes of a dataset */
 #define INDEXES_MAX 3
@@ -331,6 +334,7 @@ cpu_built_free(struct cpu_built *built)
 		cpu_cells_abandon(built->cells_building);
 		cpu_cells_free(atomic_load(&built->cells));
 		free_index(built);
+		cpu_arcs_free(built->arcs);
 		memory_block_release(built->references.x, built->references_bytes);
 		free(built);
 		built = next;

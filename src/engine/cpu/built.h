@@ -12,10 +12,13 @@
 #include "engine/cpu/sums.h"
 #include "engine/search/device.h"
 
+struct cpu_arcs;
+
 /* what the CPU has built of a dataset; each part is built when a search first needs it */
 struct cpu_built
 {
 	struct cpu_index *index;
+	struct cpu_arcs *arcs;		/* instead of all others, the index of a dataset of arcs */
 	struct cpu_references references;	/* the references for brute force; x is NULL: not built */
 	size_t		references_bytes;
 	struct cpu_sums sums[GEONN_WEIGHTS_MAX];	/* those of the dataset's weights, for the index */

@@ -25,11 +25,12 @@
  *						cpu/turn_pairs.c and cpu/turn_counts.c
  *	cpu/index.c			the index, built with radix_sort.c, cpu/slabs.c, cpu/curve_cells.c and
  *						cpu/curve.c
+ *	cpu/arcs.c			the index of arcs, with cpu/boxes.c and cpu/polygons.c; cpu/arcs_search.c searches it
  *	cpu/sums.c			exact sums of the weights in any part of an index; cpu/extremes.c the least and the
  *						greatest of them
  *	cpu/collector.c		one observation's candidates
  *	cpu/path.c			the hot loops' versions for kinds of processors:
- *						cpu/brute.c, cpu/nearest.c, cpu/nearest_conditions.c,
+ *						cpu/brute.c, cpu/arcs_search.c, cpu/nearest.c, cpu/nearest_conditions.c,
  *						cpu/cells_nearest.c, cpu/cells_fill.c, cpu/neighbours.c,
  *						cpu/bundle.c, cpu/walk_alone.c, cpu/count.c, cpu/vectors.c
  */
@@ -47,6 +48,7 @@
 #include "engine/base/host.h"
 #include "engine/base/memory_block.h"
 #include "engine/base/thread_pool.h"
+#include "engine/cpu/arcs.h"
 #include "engine/cpu/columns.h"
 #include "engine/cpu/curve.h"
 #include "engine/cpu/turn.h"
@@ -176,6 +178,16 @@ build_references(struct cpu_built *built, struct dataset *dataset,
 	return fail(failure, GEONN_ERROR_DEVICE, "the search has been cancelled");
 }
 
+static bool
+build_arcs(struct cpu_built *built, struct dataset *dataset, const atomic_bool *cancelled, struct failure *failure)
+{
+	built->arcs = cpu_arcs_build(dataset, cancelled, failure);
+	if (built->arcs == NULL)
+		return false;
+	atomic_fetch_add(&dataset->built_bytes, cpu_arcs_bytes(built->arcs));
+	return true;
+}
+
 /*
  * Whether what an algorithm needs has been built.
  */
@@ -184,6 +196,8 @@ suffices(const struct cpu_built *built, enum geonn_algorithm algorithm)
 {
 	if (built == NULL)
 		return false;
+	if (built->arcs != NULL)
+		return true;
 	return algorithm == GEONN_ALGORITHM_BRUTE ?
 		built->references.x != NULL : built->index != NULL;
 }
@@ -193,12 +207,12 @@ suffices(const struct cpu_built *built, enum geonn_algorithm algorithm)
  * faster; it pays where it saves the building of an index, which takes 60 ns a
  * reference.  A pair by brute force takes 0.2 to 5 ns, more for a larger k.  The
  * engine does not know how many searches of the dataset will follow: only the
- * first one goes by brute force, so that no more than that is wasted.
+ * first one goes by brute force, so that no more than that is wasted.  Arcs need their index either way.
  */
 static enum geonn_algorithm
 cpu_device_choose(const struct search *search, bool is_first)
 {
-	return is_first && search->rows - search->first <= BRUTE_ROWS_MAX ?
+	return is_first && (search->dataset->columns & GEONN_COLUMN_ARC) == 0 && search->rows - search->first <= BRUTE_ROWS_MAX ?
 		GEONN_ALGORITHM_BRUTE : GEONN_ALGORITHM_INDEX;
 }
 
@@ -234,6 +248,8 @@ cpu_device_build(struct device *device, const struct search *search, struct fail
 			return fail(failure, GEONN_ERROR_MEMORY, "not enough memory for a dataset");
 		dataset->built[device->number] = built;
 	}
+	if (dataset->columns & GEONN_COLUMN_ARC)
+		return build_arcs(built, dataset, search->cancelled, failure);
 	if (search->algorithm == GEONN_ALGORITHM_BRUTE)
 		return build_references(built, dataset, search->cancelled, failure);
 	if (cpu_built_wants_cells(built, search))

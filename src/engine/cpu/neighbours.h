@@ -11,6 +11,8 @@
 #include "engine/search/candidates.h"
 #include "engine/search/device.h"
 
+struct cpu_arcs;
+
 /* an observation as a turn read it */
 struct cpu_observation
 {
@@ -26,7 +28,9 @@ struct cpu_observation
 struct cpu_neighbours_piece
 {
 	const struct search *search;
-	const struct cpu_index *index;	/* NULL: by brute force */
+	const struct cpu_index *index;	/* NULL: by brute force, or of arcs */
+	const struct cpu_arcs *arcs;	/* of a dataset of arcs, else NULL; by_index tells how it is used */
+	bool		by_index;
 	const struct cpu_references *references;	/* NULL: by the index */
 	const struct cpu_observation *observation;	/* by row */
 	uint32_t	first;			/* row 0 is the search's observation of this number */

@@ -60,6 +60,9 @@ struct cpu_path
 	/* cpu/neighbours.h */
 	void		(*neighbours) (struct cpu_neighbours_piece *piece);
 
+	/* cpu/arcs.h */
+	void		(*arcs_search) (struct cpu_neighbours_piece *piece);
+
 	/* cpu/count.h */
 	void		(*count) (struct cpu_count_piece *piece);
 };

@@ -2,6 +2,7 @@
  * path_version.c
  *		The table of functions of one version of the CPU's hot loops.
  */
+#include "engine/cpu/arcs.h"
 #include "engine/cpu/cells.h"
 #include "engine/cpu/count.h"
 #include "engine/cpu/nearest.h"
@@ -20,5 +21,6 @@ const struct cpu_path CPU_PATH_NAME(cpu_path) = {
 	.cells_fill = CPU_PATH_NAME(cpu_cells_fill),
 	.cells_nearest = CPU_PATH_NAME(cpu_cells_nearest),
 	.neighbours = CPU_PATH_NAME(cpu_neighbours),
+	.arcs_search = CPU_PATH_NAME(cpu_arcs_search),
 	.count = CPU_PATH_NAME(cpu_count)
 };

@@ -15,7 +15,7 @@ cpu_turn_is_nearest(const struct search *search, const struct cpu_built *built)
 	const struct dataset *dataset = search->dataset;
 
 	if (search->algorithm != GEONN_ALGORITHM_INDEX || !search_is_nearest(search) ||
-		search->cutoff.present)
+		search->cutoff.present || built->arcs != NULL)
 		return false;
 
 	/* a key needs numbers for parts and for groups, each at most dataset->count */

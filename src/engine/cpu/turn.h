@@ -28,8 +28,8 @@ struct cpu_turn_room
 /*
  * Whether cpu_turn_nearest() can answer a search of a built dataset: the search
  * goes by the index, asks for one nearest reference with
- * geonn_metric_chord_decides(), and does not begin with a cutoff.  It may have
- * groups, windows, parties and radiuses of observations, but no radiuses of references or
+ * geonn_metric_chord_decides(), and does not begin with a cutoff.  The dataset
+ * is of points, and may have groups, windows, parties and radiuses of observations, but no radiuses of references or
  * excluded tags.  cpu_turn_counts() answers searches that count, cpu_turn_pairs() all others.
  */
 extern bool cpu_turn_is_nearest(const struct search *search, const struct cpu_built *built);

@@ -131,7 +131,7 @@ prepare_piece(void *context, size_t number)
 		for (uint32_t i = at; i < at + count; i++)
 		{
 			turn->sort.value[i] = i;
-			if (turn->by_index && search->dataset->group != NULL)
+			if (turn->by_index && search->dataset->group != NULL && turn->built->arcs == NULL)
 				turn->sort.key[i] = cpu_nearest_key(cpu_turn_part(search, turn->built->index, turn->first + i),
 													 turn->sort.key[i]);
 		}
@@ -151,6 +151,12 @@ is_over(void *context, uint64_t pairs)
 }
 
 static void
+answer(struct cpu_neighbours_piece *piece)
+{
+	(piece->arcs != NULL ? cpu_path->arcs_search : cpu_path->neighbours) (piece);
+}
+
+static void
 search_piece(void *context, size_t number)
 {
 	struct turn *turn = context;
@@ -160,6 +166,8 @@ search_piece(void *context, size_t number)
 	*piece = (struct cpu_neighbours_piece) {
 		.search = turn->search,
 		.index = turn->by_index ? turn->built->index : NULL,
+		.arcs = turn->built->arcs,
+		.by_index = turn->by_index,
 		.references = &turn->built->references,
 		.observation = turn->observation,
 		.first = turn->first,
@@ -177,7 +185,7 @@ search_piece(void *context, size_t number)
 		piece->capacity = (size_t) piece->count * turn->search->question.k;
 	}
 	if (number == 0 || !is_over(turn, 0))
-		cpu_path->neighbours(piece);
+		answer(piece);
 }
 
 static void
@@ -227,7 +235,7 @@ answer_first(struct turn *turn, size_t pieces)
 	piece->answered = 0;
 	piece->pairs = piece->capacity = 0;
 	piece->pair = NULL;
-	cpu_path->neighbours(piece);
+	answer(piece);
 }
 
 /*
@@ -355,7 +363,8 @@ search_rows(struct turn *turn, size_t pieces)
 		cpu_turn_out_of_range(search);
 		return false;
 	}
-	if (turn->by_index && !radix_sort(&turn->sort, cpu_nearest_key_bits(turn->built->index)))
+	if (turn->by_index && !radix_sort(&turn->sort, turn->built->arcs != NULL ? CPU_CURVE_BITS(CPU_CURVE_KEY_LEVELS) :
+									  cpu_nearest_key_bits(turn->built->index)))
 		return fail_memory(turn);
 	turn->end_ms = now_ms() + CPU_TURN_LIMIT_MS;
 	thread_pool_run(search_piece, turn, pieces);

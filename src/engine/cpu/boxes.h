@@ -1,0 +1,46 @@
+/*
+ * boxes.h
+ *		A tree of boxes in x, y and z, eight in each node, as float32.
+ *
+ * An entry is something with a box; the owner has put entries that are near each other next to
+ * each other.  A node has eight boxes, of entries at level 0 and of nodes of the level
+ * below at others.
+ *
+ * Boxes are wider than what they hold by 2^-23, some 76 cm.  Rounding a bound or a part of an
+ * observation's vector to float32 moves it by 2^-25 at most, so a box that holds the true
+ * vector holds the rounded one, and a gap along an axis, from the rounded vector to the
+ * bound, is at most the true one, but for the rounding of the difference: relatively 2^-24.
+ */
+#ifndef GEONN_CPU_BOXES_H
+#define GEONN_CPU_BOXES_H
+
+#include <stdint.h>
+
+struct column_block;
+
+#define CPU_BOXES_WIDTH 8
+#define CPU_BOXES_LEVELS 11
+
+struct cpu_boxes_node
+{
+	float		low[3][CPU_BOXES_WIDTH];	/* by axis */
+	float		high[3][CPU_BOXES_WIDTH];
+};
+
+struct cpu_boxes
+{
+	uint32_t	entries;
+	int			levels;			/* the last one has one node; 0: there are no entries */
+	struct cpu_boxes_node *node[CPU_BOXES_LEVELS];	/* by level */
+};
+
+/* Place the nodes for so many entries in a block. */
+extern void cpu_boxes_place(struct cpu_boxes *boxes, struct column_block *block, uint32_t entries);
+
+/* Set the box of an entry.  Entries of one node must not be set by two threads at a time. */
+extern void cpu_boxes_set(struct cpu_boxes *boxes, uint32_t entry, const double *low, const double *high);
+
+/* Make all boxes but those of the entries. */
+extern void cpu_boxes_finish(struct cpu_boxes *boxes);
+
+#endif							/* GEONN_CPU_BOXES_H */

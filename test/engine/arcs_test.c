@@ -1,0 +1,595 @@
+/*
+ * arcs_test.c
+ *		Whether the CPU finds the nearest shapes: lines, polygons and points, by index and by brute force.
+ *
+ * Usage: arcs_test [seed [sets]].  Each set has random shapes of one or more parts, some of them twice, which are
+ * sent as arcs, and observations near them.  The distance of every shape to every observation, as
+ * geonn_distance(lat, lon, shape) puts it together of arc.c and ring.c, says what is right, byte for
+ * byte; of the nearest shape the oracle in __float128 says it, too.
+ */
+#include <quadmath.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/base/thread_pool.h"
+#include "engine/cpu/path.h"
+#include "engine/search/device.h"
+#include "../lib/random_shapes.h"
+#include "../lib/verdict.h"
+
+#define PARTS_MAX 60
+#define ARCS_MAX (PARTS_MAX * MOST_RINGS * MOST_VERTICES)
+#define OBSERVATIONS 24
+#define PAIRS_MAX (OBSERVATIONS * PARTS_MAX)
+#define LIMIT_NANOMETRES 10.0
+
+static struct device machine = {.operations = &cpu_device_operations};
+static atomic_bool cancelled;
+
+/* ---- shapes, and the arcs that are sent ---- */
+
+/* shapes of one set: the parts of a shape follow each other */
+static struct
+{
+	int			parts;
+	struct shape part[PARTS_MAX];
+	int			shape[PARTS_MAX];	/* of each part */
+	int			shapes;
+	int64_t		tag[PARTS_MAX];
+	int32_t		group[PARTS_MAX];
+}			set;
+
+/* columns for arcs; observations have their own */
+static struct
+{
+	uint32_t	count;
+	double		latitude[ARCS_MAX];
+	double		longitude[ARCS_MAX];
+	double		end_latitude[ARCS_MAX];
+	double		end_longitude[ARCS_MAX];
+	int64_t		tag[ARCS_MAX];
+	int32_t		group[ARCS_MAX];
+	int32_t		shape[ARCS_MAX];
+	int32_t		polygon[ARCS_MAX];
+}			arcs;
+
+static bool
+pole_is_inside(const struct shape *part, bool *decided)
+{
+	bool		inside = false;
+
+	*decided = true;
+	for (int i = 0; i < part->count; i++)
+	{
+		struct geonn_vector vectors[2 * MOST_VERTICES];
+		size_t		count = vectors_of(&part->chains[i], vectors);
+		bool		holds;
+
+		*decided = geonn_ring_holds_pole(vectors, count, NULL, &holds) && *decided;
+		inside ^= holds;
+	}
+	return inside;
+}
+
+static void
+draw_set(int number)
+{
+	int			parts = 1 + random_below(random_below(4) ? 12 : PARTS_MAX);
+
+	set.parts = set.shapes = 0;
+	for (int i = 0; i < parts; i++)
+	{
+		struct shape *part = &set.part[i];
+		bool		decided;
+
+		if (i > 0 && random_below(5) == 0)
+			*part = set.part[random_below(i)];
+		else
+			make_shape(part, random_below(3) ? random_below(9) : number);
+		if (random_below(12) == 0)
+		{
+			/* a point: an arc of no length */
+			part->is_polygon = false;
+			part->count = 1;
+			part->chains[0].count = 2;
+			part->chains[0].vertices[1] = part->chains[0].vertices[0];
+		}
+		if (part->is_polygon)
+		{
+			pole_is_inside(part, &decided);
+			part->is_polygon = decided;
+		}
+		if (i == 0 || random_below(3) > 0)
+			set.shapes++;
+		set.shape[i] = set.shapes - 1;
+		set.tag[set.shapes - 1] = random_below(2 * parts);
+		set.group[set.shapes - 1] = random_below(3);
+	}
+	set.parts = parts;
+}
+
+static void
+add_arc(const struct point *from, const struct point *to, int part, int32_t polygon)
+{
+	uint32_t	i = arcs.count++;
+
+	arcs.latitude[i] = from->latitude;
+	arcs.longitude[i] = from->longitude;
+	arcs.end_latitude[i] = to->latitude;
+	arcs.end_longitude[i] = to->longitude;
+	arcs.shape[i] = set.shape[part];
+	arcs.tag[i] = set.tag[set.shape[part]];
+	arcs.group[i] = set.group[set.shape[part]];
+	arcs.polygon[i] = polygon;
+}
+
+static void
+make_arcs(void)
+{
+	int32_t		polygons = 0;
+
+	arcs.count = 0;
+	for (int part = 0; part < set.parts; part++)
+	{
+		const struct shape *shape = &set.part[part];
+		bool		decided;
+		int32_t		polygon = shape->is_polygon ? ++polygons : 0;
+
+		if (shape->is_polygon && pole_is_inside(shape, &decided))
+			polygon = -polygon;
+		for (int i = 0; i < shape->count; i++)
+		{
+			const struct chain *chain = &shape->chains[i];
+
+			for (int j = 1; j < chain->count; j++)
+				add_arc(&chain->vertices[j - 1], &chain->vertices[j], part, polygon);
+		}
+	}
+}
+
+/* Rows of arcs as a batch. */
+static struct geonn_batch_columns
+batch_of(uint32_t first)
+{
+	return (struct geonn_batch_columns) {
+		.latitude = arcs.latitude + first,
+		.longitude = arcs.longitude + first,
+		.tag = arcs.tag + first,
+		.group = arcs.group + first,
+		.end_latitude = arcs.end_latitude + first,
+		.end_longitude = arcs.end_longitude + first,
+		.shape = arcs.shape + first,
+		.polygon = arcs.polygon + first
+	};
+}
+
+/* A dataset of the arcs, sent in two batches; NULL with the failure. */
+static struct dataset *
+make_dataset(uint32_t columns, bool by_tag, struct failure *failure)
+{
+	struct dataset *dataset = dataset_create(1, GEONN_METRIC_SPHERE, GEONN_COLUMN_ARC | columns);
+	uint32_t	first = (uint32_t) random_below((int) arcs.count);
+	struct geonn_batch_columns batch = batch_of(0);
+	struct geonn_batch_columns rest = batch_of(first);
+
+	if ((first == 0 || dataset_append(dataset, &batch, first, failure)) &&
+		dataset_append(dataset, &rest, arcs.count - first, failure) && dataset_check_end(dataset, failure) &&
+		(!by_tag || dataset_sort(dataset, &cancelled, failure)))
+		return dataset;
+	dataset_free(dataset);
+	return NULL;
+}
+
+static void
+forget_dataset(struct dataset *dataset)
+{
+	if (dataset->built[0] != NULL)
+		machine.operations->discard(&machine, dataset->built[0]);
+	dataset_free(dataset);
+}
+
+/* ---- observations and their answers ---- */
+
+static struct
+{
+	double		latitude[OBSERVATIONS];
+	double		longitude[OBSERVATIONS];
+	int32_t		group[OBSERVATIONS];
+	int64_t		excluded_first[OBSERVATIONS];
+	int64_t		excluded_last[OBSERVATIONS];
+	double		distance[OBSERVATIONS][PARTS_MAX];	/* to each shape */
+}			observed;
+
+struct shape_pair
+{
+	double		distance;
+	int64_t		tag;
+	int			shape;
+};
+
+struct answers
+{
+	uint32_t	count[OBSERVATIONS];
+	uint32_t	pairs;
+	int64_t		tag[PAIRS_MAX];
+	double		distance[PAIRS_MAX];
+};
+
+static void
+draw_observations(void)
+{
+	long		undecided = 0;
+
+	for (int i = 0; i < OBSERVATIONS; i++)
+	{
+		const struct shape *shape = &set.part[random_below(set.parts)];
+		struct point point = random_below(8) ? make_point(shape) : random_place();
+
+		observed.latitude[i] = point.latitude;
+		observed.longitude[i] = point.longitude;
+		observed.group[i] = random_below(3);
+		observed.excluded_first[i] = random_below(2 * set.parts);
+		observed.excluded_last[i] = observed.excluded_first[i] + random_below(4) - 1;
+		for (int part = 0; part < set.parts; part++)
+		{
+			double		distance = distance_to(&set.part[part], point, &undecided);
+			double	   *least = &observed.distance[i][set.shape[part]];
+
+			if (part == 0 || set.shape[part] != set.shape[part - 1] || distance < *least)
+				*least = distance;
+		}
+	}
+}
+
+static bool by_tag;				/* the order of compare_pairs() */
+
+static int
+compare_pairs(const void *first, const void *second)
+{
+	const struct shape_pair *a = first;
+	const struct shape_pair *b = second;
+
+	if (a->distance != b->distance)
+		return a->distance < b->distance ? -1 : 1;
+	if (by_tag && a->tag != b->tag)
+		return a->tag < b->tag ? -1 : 1;
+	return a->shape - b->shape;
+}
+
+static void
+answer_plainly(const struct question *question, uint32_t columns, struct answers *answers)
+{
+	answers->pairs = 0;
+	for (int i = 0; i < OBSERVATIONS; i++)
+	{
+		struct shape_pair pairs[PARTS_MAX];
+		uint32_t	found = 0;
+		uint32_t	count;
+
+		for (int shape = 0; shape < set.shapes; shape++)
+			if (observed.distance[i][shape] <= question->max_distance &&
+				(!(columns & GEONN_COLUMN_GROUP) || set.group[shape] == observed.group[i]) &&
+				(!(columns & GEONN_COLUMN_EXCLUDED) || set.tag[shape] < observed.excluded_first[i] ||
+				 set.tag[shape] > observed.excluded_last[i]))
+				pairs[found++] = (struct shape_pair) {observed.distance[i][shape], set.tag[shape], shape};
+		qsort(pairs, found, sizeof(*pairs), compare_pairs);
+		count = question->k > 0 && question->k < found ? question->k : found;
+		while (question->ties && count > 0 && count < found && pairs[count].distance == pairs[count - 1].distance)
+			count++;
+		answers->count[i] = count;
+		for (uint32_t j = 0; j < count; j++)
+		{
+			answers->tag[answers->pairs] = pairs[j].tag;
+			answers->distance[answers->pairs++] = pairs[j].distance;
+		}
+	}
+}
+
+/*
+ * Answer the observations as the scheduler and a session do, batch by batch where the room is small.
+ */
+static bool
+answer_by_device(struct dataset *dataset, const struct question *question, uint32_t room, struct answers *answers)
+{
+	static int64_t tag[PAIRS_MAX];
+	static double distance[PAIRS_MAX];
+	static uint32_t count[OBSERVATIONS];
+	struct search search = {
+		.dataset = dataset,
+		.question = *question,
+		.algorithm = question->algorithm,
+		.rows = OBSERVATIONS,
+		.cancelled = &cancelled,
+		.columns = {
+			.rows = OBSERVATIONS,
+			.room = room,
+			.latitude = observed.latitude,
+			.longitude = observed.longitude,
+			.tag = tag,
+			.distance = distance,
+			.count = count,
+			.group = dataset->group != NULL ? observed.group : NULL,
+			.excluded_first = dataset->columns & GEONN_COLUMN_EXCLUDED ? observed.excluded_first : NULL,
+			.excluded_last = dataset->columns & GEONN_COLUMN_EXCLUDED ? observed.excluded_last : NULL
+		}
+	};
+
+	*answers = (struct answers) {.pairs = 0};
+	while (search.first < search.rows)
+	{
+		search.answered = search.pairs = 0;
+		search.one_each = false;
+		search.builds = !machine.operations->is_built(&machine, &search, search.algorithm);
+		if (!machine.operations->build(&machine, &search, &search.failure))
+			return false;
+		while (machine.operations->turn(&machine, &search) == DEVICE_YIELDED)
+			;
+		if (search.failed || answers->pairs + search.pairs > PAIRS_MAX || (search.answered == 0 && search.pairs == 0))
+			return false;
+		for (uint32_t i = 0; i < search.answered; i++)
+			answers->count[search.first + i] += search.one_each ? 1 : count[search.first + i];
+		if (search.answered == 0)
+			answers->count[search.first] += search.pairs;
+		memcpy(answers->tag + answers->pairs, tag, search.pairs * sizeof(*tag));
+		memcpy(answers->distance + answers->pairs, distance, search.pairs * sizeof(*distance));
+		answers->pairs += search.pairs;
+		search.first += search.answered;
+	}
+	return true;
+}
+
+static bool
+same_answers(const struct answers *a, const struct answers *b)
+{
+	return a->pairs == b->pairs && memcmp(a->count, b->count, sizeof(a->count)) == 0 &&
+		memcmp(a->tag, b->tag, a->pairs * sizeof(*a->tag)) == 0 &&
+		memcmp(a->distance, b->distance, a->pairs * sizeof(*a->distance)) == 0;
+}
+
+/* ---- properties ---- */
+
+/* how far the distance to an observation's nearest shape is from the oracle's least distance, in nanometres */
+static double
+oracle_error(int observation)
+{
+	struct point point = {observed.latitude[observation], observed.longitude[observation]};
+	double		nearest = INFINITY;
+	__float128	truth = 1e9;
+
+	for (int shape = 0; shape < set.shapes; shape++)
+		nearest = fmin(nearest, observed.distance[observation][shape]);
+	for (int part = 0; part < set.parts; part++)
+		truth = fminq(truth, oracle_shape_distance(&set.part[part], point));
+	return (double) fabsq(nearest - truth) * 1e9;
+}
+
+static struct question
+draw_question(int number)
+{
+	static const uint32_t ks[] = {1, 2, 10, 0, 1, 1000};
+	double		distance = observed.distance[random_below(OBSERVATIONS)][random_below(set.shapes)];
+
+	return (struct question) {
+		.k = ks[number % 6],
+		.ties = number % 6 < 3 && random_below(2),
+		.algorithm = random_below(3) ? GEONN_ALGORITHM_INDEX : GEONN_ALGORITHM_BRUTE,
+		.max_distance = random_below(2) ? INFINITY : distance
+	};
+}
+
+static void
+test_sets(long sets)
+{
+	static const char *const paths[] = {"portable", "avx2", "avx512"};
+	static struct answers right;
+	static struct answers found;
+	long		wrong = 0;
+	long		refused = 0;
+	double		worst = 0.0;
+	uint64_t	pairs = 0;
+	uint64_t	inside = 0;
+	struct failure failure;
+
+	for (long number = 0; number < sets; number++)
+	{
+		uint32_t	columns = random_below(3) ? 0 : (uint32_t) random_below(4);
+		struct dataset *dataset;
+
+		if (!cpu_path_choose(paths[number % 3], &failure))
+			cpu_path_choose(NULL, &failure);
+		by_tag = random_below(2);
+		draw_set((int) (number % 9));
+		draw_observations();
+		make_arcs();
+		dataset = make_dataset(columns, by_tag, &failure);
+		if (dataset == NULL)
+		{
+			printf("# set %ld: %s\n", number, failure.message);
+			refused++;
+			continue;
+		}
+		for (int i = 0; i < 6; i++)
+		{
+			struct question question = draw_question(i);
+			uint32_t	room = random_below(2) ? PAIRS_MAX : 1 + (uint32_t) random_below(20);
+
+			answer_plainly(&question, columns, &right);
+			if (answer_by_device(dataset, &question, room, &found) && same_answers(&right, &found))
+			{
+				pairs += found.pairs;
+				for (uint32_t j = 0; j < found.pairs; j++)
+					inside += found.distance[j] == 0.0;
+				continue;
+			}
+			wrong++;
+			printf("# set %ld, k = %u, ties %d, algorithm %d, max_distance %.17g, columns %u, room %u, by tag %d: wrong\n",
+				   number, question.k, question.ties, question.algorithm, question.max_distance, columns, room, by_tag);
+		}
+		worst = fmax(worst, oracle_error(random_below(OBSERVATIONS)));
+		forget_dataset(dataset);
+	}
+	report_failures("datasets of random shapes are taken", refused);
+	report_failures("answers are those of every distance, in their order", wrong);
+	report_measure("the nearest distances are within 10 nm", worst <= LIMIT_NANOMETRES, "worst error", worst, "nm");
+	report("many pairs are found, and many of them at distance 0", pairs > 1000 && inside > pairs / 50);
+}
+
+/* A ring of many vertices, or a part of one that goes back along itself */
+static void
+test_large_polygons(long rounds)
+{
+	static struct geonn_vector ring[ARCS_MAX + 1];
+	static struct point corner[ARCS_MAX];
+	static struct answers found;
+	struct question question = {.k = 1,.algorithm = GEONN_ALGORITHM_INDEX,.max_distance = 0.0};
+	long		wrong = 0;
+	uint32_t	inside = 0;
+
+	for (long round = 0; round < rounds; round++)
+	{
+		struct point centre = random_place();
+		int			corners = 600 + random_below(ARCS_MAX / 2);
+		double		radius = random_radius(1e-4, 1.5);
+		bool		pole;
+		struct failure failure;
+		struct dataset *dataset;
+		int			turns = 1 + random_below(3);
+
+		for (int i = 0; i < corners; i++)
+			corner[i] = place_from(centre, radius * random_between(0.3, 1.0), 2.0 * M_PI * turns * i / corners);
+		arcs.count = 0;
+		set.shape[0] = 0;
+		for (int i = 0; i < corners; i++)
+		{
+			add_arc(&corner[i], &corner[(i + 1) % corners], 0, 1);
+			ring[i] = geonn_unit_vector(corner[i].latitude, corner[i].longitude);
+		}
+		ring[corners] = ring[0];
+		if (!geonn_ring_holds_pole(ring, (size_t) corners + 1, NULL, &pole))
+			continue;
+		for (int i = 0; i < corners; i++)
+			arcs.polygon[i] = pole ? -1 : 1;
+		for (int i = 0; i < OBSERVATIONS; i++)
+		{
+			struct point point = i < 4 ? corner[random_below(corners)] : random_below(8) == 0 ? random_place() :
+				place_from(centre, radius * random_between(0.0, 1.1), random_between(0.0, 6.3));
+
+			observed.latitude[i] = i == 4 ? 90.0 : i == 5 ? -90.0 : point.latitude;
+			observed.longitude[i] = point.longitude;
+		}
+		dataset = make_dataset(0, false, &failure);
+		if (dataset == NULL || !answer_by_device(dataset, &question, PAIRS_MAX, &found))
+		{
+			wrong++;
+			continue;
+		}
+		for (int i = 0; i < OBSERVATIONS; i++)
+		{
+			struct geonn_vector point = geonn_unit_vector(observed.latitude[i], observed.longitude[i]);
+			bool		is_inside = geonn_ring_side(ring, (size_t) corners + 1, pole, point) != GEONN_OUTSIDE;
+
+			if (!is_inside)
+				is_inside = geonn_chain_distance(point, ring, (size_t) corners + 1) == 0.0;
+			wrong += (found.count[i] == 1) != is_inside;
+			inside += found.count[i];
+		}
+		forget_dataset(dataset);
+	}
+	report_failures("large polygons have the points that all of their arcs say", wrong);
+	report("many points are inside", inside > rounds * OBSERVATIONS / 10);
+}
+
+static void
+expect_refusal(const char *what, const char *message)
+{
+	struct failure failure = {0};
+	struct dataset *dataset = make_dataset(GEONN_COLUMN_GROUP, false, &failure);
+	char		property[200];
+
+	snprintf(property, sizeof(property), "%s: refused, %s", what, message);
+	report(property, dataset == NULL && strstr(failure.message, message) != NULL);
+	if (dataset != NULL)
+		dataset_free(dataset);
+}
+
+/* two squares as polygons of two shapes */
+static void
+make_squares(void)
+{
+	arcs.count = 0;
+	for (int square = 0; square < 2; square++)
+		for (int i = 0; i < 4; i++)
+		{
+			struct point corners[5] = {{0, 0}, {0, 1}, {1, 1}, {1, 0}, {0, 0}};
+
+			set.shape[0] = square;
+			add_arc(&corners[i], &corners[i + 1], 0, square + 1);
+		}
+}
+
+static void
+test_refusals(void)
+{
+	struct failure failure;
+	struct dataset *dataset;
+
+	set.tag[0] = set.tag[1] = set.group[0] = set.group[1] = 0;
+	make_squares();
+	dataset = make_dataset(GEONN_COLUMN_GROUP, false, &failure);
+	report("two squares are taken", dataset != NULL);
+	dataset_free(dataset);
+
+	arcs.end_latitude[3] = 91;
+	expect_refusal("an end beyond the pole", "out of range");
+	make_squares();
+	arcs.end_longitude[3] = NAN;
+	expect_refusal("an end that is not a number", "out of range");
+	make_squares();
+	arcs.end_longitude[0] = arcs.longitude[1] = 180;
+	expect_refusal("antipodal ends", "antipodal");
+	make_squares();
+	arcs.shape[4] = 2;
+	expect_refusal("a shape that is left out", "shape 2 follows shape");
+	make_squares();
+	arcs.shape[0] = 1;
+	expect_refusal("a first shape that is not 0", "shape 1 follows shape -1");
+	make_squares();
+	arcs.tag[2] = 7;
+	expect_refusal("two tags of a shape", "different tags");
+	make_squares();
+	arcs.group[6] = 7;
+	expect_refusal("two groups of a shape", "different groups");
+	make_squares();
+	for (int i = 4; i < 8; i++)
+		arcs.polygon[i] = -1;
+	expect_refusal("a polygon that comes twice", "polygon -1 follows polygon 1");
+	make_squares();
+	arcs.polygon[5] = INT32_MIN;
+	expect_refusal("a polygon without a number", "out of range");
+	make_squares();
+	arcs.end_latitude[3] = 0.5;
+	expect_refusal("a ring that is not closed", "polygon 1 is not closed");
+	make_squares();
+	arcs.end_latitude[7] = 0.5;
+	expect_refusal("a last ring that is not closed", "polygon 2 is not closed");
+}
+
+int
+main(int argc, char **argv)
+{
+	struct failure failure;
+	long		sets = argc > 2 ? atol(argv[2]) : 3000;
+
+	random_state = argc > 1 ? strtoull(argv[1], NULL, 10) : random_state;
+	printf("# seed %llu, %ld sets\n", (unsigned long long) random_state, sets);
+	cpu_path_choose(NULL, &failure);
+	thread_pool_set_threads(2);
+	if (!machine.operations->probe(&machine, &failure))
+		return EXIT_FAILURE;
+	test_refusals();
+	test_sets(sets);
+	test_large_polygons(sets / 30 + 1);
+	machine.operations->close(&machine);
+	return summed_up();
+}
