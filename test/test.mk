@@ -323,7 +323,7 @@ build/bench/engine.a: $(ENGINE_OBJECTS) $(CUDA_OBJECTS)
 	@rm -f $@
 	$(Q)$(AR) qcs $@ $^
 else
-build/bench/geonn-bench: $(BENCH_OBJECTS) build/engine/common/channel.o
+build/bench/geonn-bench: $(BENCH_OBJECTS) $(addprefix build/engine/common/,arc.o channel.o ring.o)
 	$(begin)
 	$(Q)$(CC) -pthread -o $@ $^ $(BENCH_LIBS) -lm
 endif

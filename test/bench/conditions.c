@@ -30,6 +30,7 @@ conditions_columns(const struct conditions *conditions)
 		(windows ? GEONN_COLUMN_WINDOW : 0) |
 		(conditions->radius > 0 ? GEONN_COLUMN_RADIUS : 0) |
 		(conditions->exclude_self ? GEONN_COLUMN_EXCLUDED : 0) |
+		(conditions->lines > 0 || conditions->polygons > 0 ? GEONN_COLUMN_ARC : 0) |
 		((1u << conditions->weights) - 1) * GEONN_COLUMN_WEIGHT;
 }
 
@@ -159,6 +160,10 @@ conditions_text(const struct conditions *conditions)
 									conditions->observed);
 	if (conditions->weights > 0)
 		length += (size_t) snprintf(text + length, sizeof(text) - length, ", weights: %u", conditions->weights);
+	if (conditions->lines > 0)
+		length += (size_t) snprintf(text + length, sizeof(text) - length, ", lines of %u", conditions->lines);
+	if (conditions->polygons > 0)
+		length += (size_t) snprintf(text + length, sizeof(text) - length, ", polygons of %u", conditions->polygons);
 	if (conditions->exclude_self)
 		length += (size_t) snprintf(text + length, sizeof(text) - length, ", none of its own");
 	if (conditions->within > 0)

@@ -27,6 +27,8 @@ struct conditions
 	double		radius;			/* metres: of each point from 0 to that; 0: no radiuses */
 	double		within;			/* metres: the greatest distance of a candidate; 0: no limit */
 	uint32_t	weights;		/* of each reference: whole numbers below 1,000, then fractions */
+	uint32_t	lines;			/* references are segments of lines, so many of each; 0: not of lines */
+	uint32_t	polygons;		/* or sides of polygons with so many corners; 0: not of polygons */
 	bool		exclude_self;	/* observation i is reference i, which is no candidate of it */
 };
 

@@ -12,6 +12,7 @@
  *	gpu_run.cu		runs on data that is in the GPUs' memory (or no_gpu.c)
  *	points.h		uniform and city-like points
  *	conditions.h	groups, windows and radiuses of points
+ *	shapes.h		lines and polygons in place of points
  *	../lib/oracle.c	the truth, in 128-bit floating point
  *	report.c		tables, JSON, rows of results, and the machine
  *
@@ -64,6 +65,8 @@ static const char usage[] =
 "  --within METRES          only references at most so far away are candidates (no limit)\n"
 "  --count METRES,...       count the references within up to 16 radii, which rise\n"
 "  --weights N              and add up so many weights of each, 0 to 4 (0)\n"
+"  --lines N                references are segments of lines, N of each, not points (none)\n"
+"  --polygons N             or sides of polygons with N corners (none)\n"
 "  --exclude-self           observations are the references, in their order, and none is\n"
 "                           a candidate of its own\n"
 "  --metric sphere|spheroid (sphere; by spheroid, answers are not checked)\n"
@@ -125,6 +128,8 @@ enum option_code
 	OPTION_WITHIN,
 	OPTION_COUNT,
 	OPTION_WEIGHTS,
+	OPTION_LINES,
+	OPTION_POLYGONS,
 	OPTION_EXCLUDE_SELF,
 	OPTION_METRIC,
 	OPTION_ALGORITHM,
@@ -160,6 +165,8 @@ static const struct option options[] = {
 	{"count", required_argument, NULL, OPTION_COUNT},
 	{"weights", required_argument, NULL, OPTION_WEIGHTS},
 	{"exclude-self", no_argument, NULL, OPTION_EXCLUDE_SELF},
+	{"lines", required_argument, NULL, OPTION_LINES},
+	{"polygons", required_argument, NULL, OPTION_POLYGONS},
 	{"metric", required_argument, NULL, OPTION_METRIC},
 	{"algorithm", required_argument, NULL, OPTION_ALGORITHM},
 	{"device", required_argument, NULL, OPTION_DEVICE},
@@ -321,6 +328,12 @@ parse_option(struct arguments *arguments, int code, const char *value)
 		case OPTION_WEIGHTS:
 			problem->conditions.weights = (uint32_t) parse_number("--weights", value, 0, GEONN_WEIGHTS_MAX);
 			break;
+		case OPTION_LINES:
+			problem->conditions.lines = (uint32_t) parse_number("--lines", value, 1, 1 << 30);
+			break;
+		case OPTION_POLYGONS:
+			problem->conditions.polygons = (uint32_t) parse_number("--polygons", value, 3, 1 << 30);
+			break;
 		case OPTION_EXCLUDE_SELF:
 			problem->conditions.exclude_self = true;
 			break;
@@ -429,6 +442,12 @@ complete(struct arguments *arguments, const struct machine *machine)
 
 	if (problem->radii == 0 && problem->conditions.weights > 0)
 		refuse("--weights", "0 without --count", "more");
+	if (problem->conditions.lines > 0 && problem->conditions.polygons > 0)
+		refuse("--polygons", "none with --lines", "some");
+	if (conditions_columns(&problem->conditions) & GEONN_COLUMN_ARC &&
+		(conditions_columns(&problem->conditions) != GEONN_COLUMN_ARC || problem->conditions.within > 0 ||
+		 problem->radii > 0 || problem->metric != GEONN_METRIC_SPHERE))
+		refuse(problem->conditions.lines > 0 ? "--lines" : "--polygons", "no other condition, count or metric", "one");
 	if (problem->radii > 0)
 		problem->k = problem->radii * (problem->conditions.weights > 0 ? problem->conditions.weights : 1);
 	if (problem->device == GEONN_DEVICE_CPU)
@@ -456,7 +475,7 @@ complete(struct arguments *arguments, const struct machine *machine)
 	if ((conditions_any(&problem->conditions) || problem->radii > 0 || problem->metric != GEONN_METRIC_SPHERE) &&
 		(problem->data != BENCH_DATA_HOST || arguments->suite != SUITE_NONE || arguments->export != NULL))
 	{
-		fprintf(stderr, "geonn-bench: groups, windows, radiuses, --within, --count, --exclude-self and --metric spheroid are for one problem with --data host\n");
+		fprintf(stderr, "geonn-bench: groups, windows, radiuses, --within, --count, --lines, --polygons, --exclude-self and --metric spheroid are for one problem with --data host\n");
 		exit(EXIT_USAGE);
 	}
 	if (arguments->export != NULL && (problem->data != BENCH_DATA_HOST || arguments->suite != SUITE_NONE ||

@@ -31,6 +31,7 @@
 
 #include "../lib/engine_client.h"
 #include "../lib/parallel.h"
+#include "shapes.h"
 
 #define CLIENTS_MAX 128
 #define FAILURE_SIZE 512
@@ -82,8 +83,9 @@ struct host_run
 	uint64_t	seed;
 	double		sent_ms;		/* references sent and sealed */
 
-	double	   *latitude;		/* of the references */
+	double	   *latitude;		/* of the references, unless they are arcs */
 	double	   *longitude;
+	struct shapes shapes;		/* else all 0 */
 
 	int			clients;
 	int			threads;		/* of them, started */
@@ -526,6 +528,7 @@ host_run_search(struct host_run *run, const struct problem *problem, struct outc
 		outcome_summarize(outcome);
 		outcome->verdict = problem->metric != GEONN_METRIC_SPHERE ? (struct verdict) {.right = true} :
 			run->radii > 0 ? check_counts(run) :
+			run->shapes.count > 0 ? shapes_check(&run->shapes, run->k, run->samples, run->sample_count) :
 			!conditions_any(&run->conditions) ?
 			oracle_check(run->latitude, run->longitude, run->references, run->k, run->samples,
 						 run->sample_count) : check_conditions(run);
@@ -696,6 +699,30 @@ fill_batches(void *argument, size_t begin, size_t end)
 }
 
 static bool
+send_shapes(struct host_run *run, const struct points *points, char *failure)
+{
+	struct shapes *shapes = &run->shapes;
+	struct client_points references = {.count = run->references};
+	double		begin;
+	bool		sent;
+
+	shapes_make(shapes, &run->conditions, run->seed, points, run->references);
+	references.latitude = shapes->latitude;
+	references.longitude = shapes->longitude;
+	references.tag = shapes->tag;
+	references.end_latitude = shapes->end_latitude;
+	references.end_longitude = shapes->end_longitude;
+	references.shape = shapes->shape;
+	references.polygon = shapes->polygon;
+	begin = now_ms();
+	sent = client_send_dataset(&run->client[0].client, &references, false);
+	run->sent_ms = now_ms() - begin;
+	if (!sent)
+		describe_failure(&run->client[0].client, "references", failure);
+	return sent;
+}
+
+static bool
 send_references(struct host_run *run, const struct points *points, char *failure)
 {
 	int64_t    *tag = allocate(run->references, sizeof(int64_t));
@@ -806,7 +833,8 @@ host_run_open(const struct problem *problem, char *failure)
 		struct host_client *client = &run->client[i];
 
 		if (!open_client(client, problem, &dataset, (uint32_t) room, failure) ||
-			(i == 0 && !send_references(run, &references, failure)))
+			(i == 0 && !(conditions_columns(&run->conditions) & GEONN_COLUMN_ARC ? send_shapes : send_references)
+			 (run, &references, failure)))
 		{
 			host_run_close(run);
 			return NULL;
@@ -840,6 +868,7 @@ host_run_close(struct host_run *run)
 	pthread_barrier_destroy(&run->barrier);
 	free(run->latitude);
 	free(run->longitude);
+	shapes_free(&run->shapes);
 	free(run->client);
 	free(run);
 }

@@ -235,14 +235,15 @@ json_run(FILE *file, const struct problem *problem, const struct outcome *outcom
 		return;
 	fprintf(file, "%s\n    {\"observations\": %llu, \"references\": %u, \"neighbours\": %u, "
 			"\"points\": \"%s\", \"groups\": %u, \"steps\": %u, \"present\": %g, "
-			"\"observed\": %g, \"radius\": %g, \"within\": %g, \"exclude_self\": %s, \"metric\": \"%s\", "
+			"\"observed\": %g, \"radius\": %g, \"within\": %g, \"lines\": %u, \"polygons\": %u, \"exclude_self\": %s, \"metric\": \"%s\", "
 			"\"seed\": %llu, \"algorithm\": \"%s\", \"device\": \"%s\", "
 			"\"data\": \"%s\", \"gpus\": %d, \"threads\": %d, \"batch_rows\": %u, "
 			"\"repetitions\": %d, ", json_first ? "" : ",",
 			(unsigned long long) problem->observations, problem->references, problem->k,
 			distribution_names[problem->distribution], problem->conditions.groups,
 			problem->conditions.steps, problem->conditions.present, problem->conditions.observed,
-			problem->conditions.radius, problem->conditions.within,
+			problem->conditions.radius, problem->conditions.within, problem->conditions.lines,
+			problem->conditions.polygons,
 			problem->conditions.exclude_self ? "true" : "false",
 			geonn_metric_name(problem->metric), (unsigned long long) problem->seed,
 			algorithm_names[problem->algorithm],
