@@ -28,6 +28,7 @@
 #include "common/geodesy.h"
 #include "base/compat.h"
 #include "base/creators.h"
+#include "points/citus.h"
 #include "points/options.h"
 #include "points/reader.h"
 #include "base/result.h"
@@ -81,6 +82,7 @@ geonn_describe(PG_FUNCTION_ARGS)
 	source = called_relation(fcinfo);
 	if (source == NULL)
 		return (Datum) 0;
+	geonn_citus_tell(source);
 	for (int role = 0; role < COLUMN_ROLES; role++)
 		put_column(result, geonn_role_name(role), &source->columns[role], InvalidOid);
 	for (int i = 0; i < source->window_count; i++)

@@ -35,6 +35,7 @@
 #include "utils/syscache.h"
 
 #include "base/compat.h"
+#include "points/citus.h"
 #include "points/column_pairs.h"
 #include "points/columns.h"
 #include "points/query.h"
@@ -613,8 +614,11 @@ find_columns(PointSource *source, TupleDesc descriptor, const GeonnColumnNames *
 	find_weights(source, descriptor, named->weights);
 }
 
+/*
+ * Make the query that reads the source's columns from this relation.
+ */
 static void
-make_query(PointSource *source)
+make_query(PointSource *source, const char *from)
 {
 	StringInfoData query;
 
@@ -629,7 +633,7 @@ make_query(PointSource *source)
 		appendStringInfo(&query, "%s%s", source->query_columns > 0 ? ", " : "", quote_identifier(column->name));
 		column->attribute = ++source->query_columns;
 	}
-	appendStringInfo(&query, " FROM %s", source->quoted_name);
+	appendStringInfo(&query, " FROM %s", from);
 	source->query = query.data;
 }
 
@@ -641,19 +645,24 @@ geonn_has_points(char kind)
 }
 
 static PointSource *
-choose_columns(Relation relation, bool quiet, const GeonnColumnNames *named, List *by,
+choose_columns(Relation named, bool quiet, const GeonnColumnNames *names, List *by,
 			   List *overlaps)
 {
 	PointSource *source = palloc0(sizeof(PointSource));
+	Relation	shard = geonn_citus_shard(named, &source->distributed);
+	Relation	relation = shard != NULL ? shard : named;
 
 	source->relation = RelationGetRelid(relation);
+	source->named = RelationGetRelid(named);
 	source->quiet = quiet;
 	source->name = pstrdup(RelationGetRelationName(relation));
 	source->schema = get_namespace_name(RelationGetNamespace(relation));
-	source->quoted_name = quote_qualified_identifier(source->schema, source->name);
-	source->title = psprintf("relation \"%s\"", source->name);
-	find_columns(source, RelationGetDescr(relation), named, by, overlaps);
-	make_query(source);
+	source->quoted_name = quote_qualified_identifier(source->schema, RelationGetRelationName(named));
+	source->title = psprintf("relation \"%s\"", RelationGetRelationName(named));
+	find_columns(source, RelationGetDescr(relation), names, by, overlaps);
+	make_query(source, quote_qualified_identifier(source->schema, source->name));
+	if (shard != NULL)
+		relation_close(shard, NoLock);
 	return source;
 }
 

@@ -48,7 +48,9 @@ geonn_declared_typmod(const PointColumn *column)
 
 typedef struct PointSource
 {
-	Oid			relation;		/* InvalidOid: the source is the caller's query */
+	Oid			relation;		/* that is read; InvalidOid: the source is the caller's query */
+	Oid			named;			/* the relation that the caller named: another one if Citus has shards of it (citus.c) */
+	bool		distributed;	/* Citus divides the relation's rows among shards */
 	char	   *title;			/* its name in messages: relation "city", query obs_sql */
 	char	   *query;			/* the SQL that returns the rows */
 	int			query_columns;	/* how many columns the rows have */
@@ -78,9 +80,9 @@ typedef struct PointSource
 	uint64		remembered;		/* the number of a table that this process remembers (remembered_source.c); 0: none */
 
 	/* set where the source is a relation */
-	char	   *name;
+	char	   *name;			/* of the relation that is read */
 	char	   *schema;
-	char	   *quoted_name;	/* with its schema, for SQL */
+	char	   *quoted_name;	/* the name of the relation that the caller named, with its schema, for SQL */
 } PointSource;
 
 /* The name of a role, as geonn_describe shows it. */

@@ -39,9 +39,10 @@
 
 #include "common/geodesy.h"
 #include "base/compat.h"
-#include "points/remembered_source.h"
+#include "points/citus.h"
 #include "points/query.h"
 #include "points/reader.h"
+#include "points/remembered_source.h"
 #include "points/table_reader.h"
 
 /* how many rows pass between two resets of the memory that conversions use */
@@ -298,6 +299,7 @@ plan_source(const PointSource *source, int options)
 		RangeVarGetRelid(makeRangeVar(source->schema, source->name, -1), NoLock,
 						 true) != source->relation)
 		raise_changed(source);
+	geonn_citus_check_named(source);
 	plan = geonn_plan_query(source->query, source->title, options, source->relation,
 							source->conditions);
 	if (plan == NULL)

@@ -168,7 +168,9 @@ geonn_remembered_source(Oid relation, const GeonnColumnNames *named)
 	/* the schema is not locked: its name may change meanwhile */
 	changes_before = changes;
 	source = geonn_relation_source(relation, named, NIL, NIL);
-	if (changes == changes_before && get_rel_relkind(relation) == RELKIND_RELATION && source->point_kind == GEONN_POINT_NONE)
+	/* which shard of Citus is read depends on what the transaction does */
+	if (changes == changes_before && source->relation == relation && get_rel_relkind(relation) == RELKIND_RELATION &&
+		source->point_kind == GEONN_POINT_NONE)
 		remember_source(source);
 	return source;
 }

@@ -9,7 +9,8 @@
 #   ```sh gnuplot     bash, in a folder of the page; programs
 #   ```sh machine     never run here: what builds, installs, starts or stops something;
 #                     test/tools/house-rules looks at it
-#   ```sql shards     of several servers: 505_shards_page runs it; managed, beside: 520_managed_page
+#   ```sql shards     of several servers: 505_shards_page runs it; managed, beside: 520_managed_page;
+#                     citus: 423_citus_tables
 #   ```python pandas  a script of its own; modules.  440_clients runs those of clients.md
 #
 # Other languages are not run.  A block without a language that follows a command's block
