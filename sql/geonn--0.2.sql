@@ -152,7 +152,7 @@ COMMENT ON FUNCTION geonn_join_support(pg_catalog.internal) IS
 --					warning for each relation, or raise an 'error' that names the
 --					first
 -- options			obs_id, obs_lat, obs_lon, obs_geog, ref_id, ref_lat, ref_lon,
---					ref_geog: names of columns; obs_radius, ref_radius: columns with
+--					ref_geog, ref_shape: names of columns; obs_radius, ref_radius: columns with
 --					the metres that limit each row, NULL for no limit; device, algorithm: in place of the
 --					settings geonn.device and geonn.algorithm; batch_rows: the
 --					observations of a batch
@@ -415,7 +415,7 @@ COMMENT ON FUNCTION geonn_describe(pg_catalog.regclass, pg_catalog.jsonb, pg_cat
 'which columns of a relation are its id, its coordinates and what limits its points, and why';
 
 -- Counts rows of a relation that matter for a join.  options may name columns by id,
--- lat, lon, geog and radius; otherwise geonn finds them as geonn_nearest does.  overlaps names
+-- lat, lon, geog, radius and shape; otherwise geonn finds them as geonn_nearest does.  overlaps names
 -- columns with windows; arrays of the result have an element for each of these.  Counts of
 -- radiuses and windows are of all rows, NULL if no such column is named.
 -- duplicate_coordinates and duplicate_ids count the rows beyond the first of each place

@@ -360,7 +360,14 @@ write_points(uint32 present, Slot *slot, uint32 rows, const double *latitudes,
 			slot->columns.group[row] = columns[i].group;
 		for (int party = 0; party < GEONN_PARTIES_MAX && (present & GEONN_COLUMN_PARTY << party) != 0; party++)
 			slot->columns.party[party][row] = columns[i].party[party];
-		if (present >= GEONN_COLUMN_RADIUS)
+		if (present & GEONN_COLUMN_ARC)
+		{
+			slot->columns.end_latitude[row] = columns[i].end_latitude;
+			slot->columns.end_longitude[row] = columns[i].end_longitude;
+			slot->columns.shape[row] = columns[i].shape;
+			slot->columns.polygon[row] = columns[i].polygon;
+		}
+		else if (present >= GEONN_COLUMN_RADIUS)
 			set_limits(present, slot, row, columns[i].limits);
 	}
 	slot->rows += rows;
@@ -371,6 +378,8 @@ geonn_client_add_references(GeonnClient *client, uint32 rows, const int64 *tags,
 							const double *latitudes, const double *longitudes,
 							const GeonnPointColumns *columns)
 {
+	/* the arcs of a shape follow each other, whatever their places are */
+	bool		has_arcs = (client->question.columns & GEONN_COLUMN_ARC) != 0;
 	uint32		taken;
 
 	for (uint32 next = 0; next < rows; next += taken)
@@ -384,8 +393,8 @@ geonn_client_add_references(GeonnClient *client, uint32 rows, const int64 *tags,
 		is_first = client->references + slot->rows == 0;
 		taken = Min(rows - next, slot->target - slot->rows);
 		for (uint32 i = 0; i < taken && client->in_order; i++)
-			note_order(client, is_first && i == 0, tags[next + i], latitudes[next + i],
-					   longitudes[next + i]);
+			note_order(client, is_first && i == 0, tags[next + i], has_arcs ? 0 : latitudes[next + i],
+					   has_arcs ? 0 : longitudes[next + i]);
 		memcpy(slot->columns.tag + slot->rows, tags + next, taken * sizeof(int64));
 		write_points(client->question.columns & ~GEONN_COLUMN_EXCLUDED, slot, taken, latitudes + next, longitudes + next,
 					 columns == NULL ? NULL : columns + next);
@@ -493,8 +502,8 @@ geonn_client_add_observations(GeonnClient *client, uint32 rows, const Datum *ids
 		slot->columns.excluded_first[slot->rows + i] = columns[i].excluded_first;
 		slot->columns.excluded_last[slot->rows + i] = columns[i].excluded_last;
 	}
-	write_points(client->question.columns & ~(GEONN_COLUMN_EXCLUDED | GEONN_COLUMNS_WEIGHTS), slot, rows, latitudes,
-				 longitudes, columns);
+	write_points(client->question.columns & ~(GEONN_COLUMN_EXCLUDED | GEONN_COLUMNS_WEIGHTS | GEONN_COLUMN_ARC), slot, rows,
+				 latitudes, longitudes, columns);
 	if (slot->rows >= slot->target || full)
 		send_filling(client);
 }

@@ -91,6 +91,12 @@ typedef struct GeonnPointColumns
 	int64		excluded_first; /* the first tag that an observation excludes */
 	int64		excluded_last;	/* the last one; less than the first: it excludes none */
 	const GeonnLimits *limits;	/* NULL: nothing limits the point */
+
+	/* of a reference that is an arc of a shape (protocol.h) */
+	double		end_latitude;
+	double		end_longitude;
+	int32		shape;
+	int32		polygon;
 } GeonnPointColumns;
 
 /*

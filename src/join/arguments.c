@@ -26,6 +26,7 @@
 #include "utils/syscache.h"
 
 #include "join/arguments.h"
+#include "points/column_pairs.h"
 #include "base/words.h"
 
 /* marks arguments whose hint lists their words (list_words) */

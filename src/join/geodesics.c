@@ -249,7 +249,7 @@ static pg_noinline double
 shape_distance(FmgrInfo *function, double latitude, double longitude, Datum shape)
 {
 	struct geonn_vector point;
-	GeonnShapeReader *reader = geonn_shape_open(kind_of_shape(function), shape);
+	GeonnShapeReader *reader = geonn_shape_open(kind_of_shape(function), shape, NULL, NULL);
 	GeonnPart	part;
 	double		distance = INFINITY;
 	double		polygon = INFINITY; /* distance to the rings of the polygon that have been read */

@@ -56,6 +56,13 @@ geonn_search_begin(const GeonnJoin *join, TupleDesc row_type)
 	geonn_result_row_begin(&search->row, row_type, join->given != NULL,
 						   geonn_observation_id(join), &join->references->columns[COLUMN_ID],
 						   &join->question);
+	if (geonn_has_shapes(join->references) && (search->row.needs & GEONN_NEEDS_REFERENCE_COORDINATES) != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("row_type has ref_lat, ref_lon or bearing, which lines and polygons do not have"),
+				 errdetail("Column \"%s\" of %s is read as shapes.", join->references->columns[COLUMN_SHAPE].name,
+						   join->references->title),
+				 errhint("Join the answer with the shapes by their ids, and find the place with ST_ClosestPoint.")));
 	MemoryContextSwitchTo(former);
 	return search;
 }
@@ -162,7 +169,7 @@ prepare(GeonnSearch *search)
 		geonn_live_note_engine(search->prepared.live, search->preparing,
 							   search->prepared.counts[POINT_VALID]);
 	if (search->reading != NULL && question->id_by_value && !geonn_search_counts_nothing(search) &&
-		(question->columns & ~(GEONN_COLUMN_EXCLUDED | GEONN_COLUMNS_WEIGHTS)) == 0 &&
+		(question->columns & ~(GEONN_COLUMN_EXCLUDED | GEONN_COLUMNS_WEIGHTS | GEONN_COLUMN_ARC)) == 0 &&
 		(!join->exclude_self || geonn_references_exclude_by_tag(search->prepared.references)))
 		geonn_reading_in_blocks(search->reading, geonn_search_consume_observations);
 	return geonn_client_references(search->prepared.client) > 0 ||

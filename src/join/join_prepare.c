@@ -115,7 +115,8 @@ make_question(const GeonnJoin *join, const GeonnResultRow *row)
 		((1u << references->differs_count) - 1) * GEONN_COLUMN_PARTY |
 		(join->exclude_self ? GEONN_COLUMN_EXCLUDED : 0) |
 		((1u << references->window_count) - 1) * GEONN_COLUMN_WINDOW |
-		((1u << question.weights) - 1) * GEONN_COLUMN_WEIGHT;
+		((1u << question.weights) - 1) * GEONN_COLUMN_WEIGHT |
+		(geonn_has_shapes(references) ? GEONN_COLUMN_ARC : 0);
 	/* where one side alone has a radius, the points of the other have an infinite one */
 	if (geonn_has_radius(references) || join->given_radius ||
 		(observations != NULL && geonn_has_radius(observations)))

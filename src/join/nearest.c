@@ -187,6 +187,44 @@ geonn_is_join(PGFunction function)
 	return false;
 }
 
+/*
+ * Raise an error if the join asks of shapes what is for points alone.
+ */
+static void
+check_shapes(const GeonnArguments *arguments, const GeonnJoin *join)
+{
+	const PointSource *references = join->references;
+	const char *what;
+
+	if (!geonn_has_shapes(references))
+		return;
+	what = arguments->function == GEONN_CACHE || arguments->function == GEONN_CACHE_CREATE ? "caches" :
+		arguments->function == GEONN_SHARD_DDL ? "shards" :
+		join->question.radii > 0 ? "counts" :
+		references->differs_count > 0 ? "the argument differs" :
+		references->window_count > 0 ? "the argument overlaps" :
+		geonn_has_radius(references) ? "the option ref_radius" :
+		join->observations != NULL && geonn_has_radius(join->observations) ? "the option obs_radius" : NULL;
+	if (what != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("%s cannot have lines and polygons as references", what),
+				 errdetail("Column \"%s\" of %s is read as shapes.", references->columns[COLUMN_SHAPE].name,
+						   references->title),
+				 join->question.radii > 0 ? errhint("Count the rows of geonn_within.") :
+				 arguments->function == GEONN_CACHE || arguments->function == GEONN_CACHE_CREATE ?
+				 errhint("Keep the answer in a materialized view over the join.") :
+				 arguments->function == GEONN_SHARD_DDL ? errhint("Call geonn_nearest on one server.") :
+				 errhint("Filter the rows of geonn_within.")));
+	if (join->question.metric != GEONN_METRIC_SPHERE)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("lines and polygons have no metric \"spheroid\""),
+				 errdetail("Column \"%s\" of %s is read as shapes.", references->columns[COLUMN_SHAPE].name,
+						   references->title),
+				 errhint("Use the metric 'sphere'.")));
+}
+
 GeonnJoin *
 geonn_make_join(const GeonnArguments *arguments)
 {
@@ -223,6 +261,7 @@ geonn_make_join(const GeonnArguments *arguments)
 
 		geonn_window_check_pair(&observation_window, &reference_window);
 	}
+	check_shapes(arguments, join);
 	geonn_call_describe(&join->label,
 						join->observations == NULL ? InvalidOid : join->observations->relation,
 						join->references->relation, arguments->function_name, arguments->text);

@@ -74,7 +74,12 @@ release_memory(void *argument)
 static uint32
 row_bytes(uint32 columns)
 {
-	uint32		bytes = 2 * sizeof(double) + sizeof(int64) + GEONN_INDEX_BYTES;
+	uint32		bytes = 2 * sizeof(double) + sizeof(int64);
+
+	if (columns & GEONN_COLUMN_ARC)
+		bytes += 2 * sizeof(double) + 2 * sizeof(int32) + GEONN_ARC_INDEX_BYTES;
+	else
+		bytes += GEONN_INDEX_BYTES;
 
 	if (columns & GEONN_COLUMN_GROUP)
 		bytes += sizeof(int32);

@@ -28,6 +28,9 @@
  * above.  So no process has them in its own memory, and a sort larger than work_mem goes to disk.
  * Both files stay with the dataset, for each process that attaches to it.
  *
+ * A shape goes to the dataset as its arcs (shape_arcs.c), all with one tag.  Where PostgreSQL sorts, the sort has
+ * the shape's value, and the latitude and longitude are those of its first vertex.
+ *
  * Where only distances are asked for, the result is the same whichever of several equally distant
  * references is taken.  Ids of other types than integers are then only checked for NULL, as a row
  * without an id is no reference.
@@ -64,6 +67,7 @@
 #include "common/protocol.h"
 #include "base/compat.h"
 #include "join/references.h"
+#include "join/shape_arcs.h"
 #include "base/value.h"
 
 /* columns of the sort */
@@ -76,7 +80,8 @@ enum
 	SORT_IMAGE,					/* the id as SQL record, or NULL if equal ids have the same bytes */
 	SORT_NUMBERS,				/* the bytes of the group's and the parties' numbers */
 	SORT_LIMITS,				/* the bytes of the limits, or NULL where nothing limits references */
-	SORT_COLUMNS = SORT_LIMITS
+	SORT_SHAPE,					/* the shape's value, or NULL of a point */
+	SORT_COLUMNS = SORT_SHAPE
 };
 
 #define SORT_KEYS SORT_IMAGE
@@ -107,6 +112,8 @@ typedef struct Record
 
 struct GeonnReferences
 {
+	const PointSource *source;
+	GeonnArcs  *arcs;			/* sends shapes; NULL: references are points */
 	Oid			type;			/* the ids' type, below domains */
 	Oid			collation;
 	bool		by_value;
@@ -195,6 +202,7 @@ begin_sort(GeonnReferences *references, const TypeCacheEntry *type)
 	TupleDescInitEntry(descriptor, SORT_IMAGE, "image", RECORDOID, -1, 0);
 	TupleDescInitEntry(descriptor, SORT_NUMBERS, "numbers", BYTEAOID, -1, 0);
 	TupleDescInitEntry(descriptor, SORT_LIMITS, "limits", BYTEAOID, -1, 0);
+	TupleDescInitEntry(descriptor, SORT_SHAPE, "shape", BYTEAOID, -1, 0);
 	TupleDescFinalize(descriptor);
 	if (has_image)
 	{
@@ -221,10 +229,11 @@ begin_sort(GeonnReferences *references, const TypeCacheEntry *type)
 static void
 take_files(GeonnReferences *references, GeonnClient *client)
 {
-	references->count = geonn_client_references(client);
 	references->records = geonn_client_take_file(client, GEONN_FILE_RECORDS, RECORDS_PURPOSE);
-	if (geonn_memory_file_length(references->records) !=
-		references->count * references->record_bytes)
+	references->count = geonn_memory_file_length(references->records) / references->record_bytes;
+	/* of shapes the client knows the number of arcs */
+	if (geonn_memory_file_length(references->records) != references->count * references->record_bytes ||
+		(!geonn_has_shapes(references->source) && references->count != geonn_client_references(client)))
 		geonn_connection_violation("records of a different number of references");
 	if (!references->by_value)
 		references->values = geonn_client_take_file(client, GEONN_FILE_VALUES, VALUES_PURPOSE);
@@ -240,6 +249,9 @@ geonn_references_begin(const PointSource *source, ReferenceDetail detail,
 	GeonnReferences *references = palloc0(sizeof(GeonnReferences));
 	bool		tags_are_ids = geonn_integer_width(id->base_type) > 0;
 
+	references->source = source;
+	if (geonn_has_shapes(source) && memory != NULL)
+		references->arcs = geonn_arcs_create(source->title);
 	references->type = id->base_type;
 	references->collation = id->collation;
 	get_typlenbyval(id->base_type, &references->length, &references->by_value);
@@ -299,6 +311,11 @@ geonn_references_add(GeonnReferences *references, GeonnClient *client, const Poi
 	TupleTableSlot *slot = references->row;
 	Numbers		numbers = {.group = columns->group};
 
+	if (references->record_bytes == 0 && row->shape != NULL)
+	{
+		geonn_arcs_send(references->arcs, client, references->memory, row->shape, tag_of(references, row->id), columns);
+		return;
+	}
 	if (references->record_bytes == 0)
 	{
 		geonn_references_add_block(references, client, 1, &row->id, &row->latitude, &row->longitude,
@@ -308,7 +325,9 @@ geonn_references_add(GeonnReferences *references, GeonnClient *client, const Poi
 		return;
 	}
 	memcpy(numbers.party, columns->party, sizeof(numbers.party));
-	geonn_reference_memory_add(references->memory, 1);
+	/* arcs are counted when they are sent */
+	if (row->shape == NULL)
+		geonn_reference_memory_add(references->memory, 1);
 	if (columns->limits != NULL)
 		geonn_reference_memory_add_weights(references->memory, columns->limits->weights);
 	add_to_memory(references, row->id);
@@ -332,6 +351,9 @@ geonn_references_add(GeonnReferences *references, GeonnClient *client, const Poi
 		slot->tts_values[SORT_LIMITS - 1] =
 			PointerGetDatum(cstring_to_text_with_len((const char *) row->limits,
 													 (int) references->limits_bytes));
+	slot->tts_isnull[SORT_SHAPE - 1] = row->shape == NULL;
+	if (row->shape != NULL)
+		slot->tts_values[SORT_SHAPE - 1] = geonn_shape_value(row->shape);
 	ExecStoreVirtualTuple(slot);
 	tuplesort_puttupleslot(references->sort, slot);
 }
@@ -378,8 +400,17 @@ write_value(GeonnReferences *references, Datum id)
 	return Int64GetDatum((int64) geonn_memory_file_append(references->values, bytes, length));
 }
 
+static char *
+name_sorted(const void *state)
+{
+	const GeonnReferences *references = state;
+	PointRow	row = {.id = references->slot->tts_values[SORT_ID - 1]};
+
+	return geonn_whose_row(references->source, &row);
+}
+
 /*
- * Send a reference that has just come out of the sort: its numbers and its limits are in the slot.
+ * Send a reference that has just come out of the sort: its numbers, its limits and its shape are in the slot.
  */
 static void
 send_sorted_reference(GeonnReferences *references, GeonnClient *client, const Record *record)
@@ -399,7 +430,12 @@ send_sorted_reference(GeonnReferences *references, GeonnClient *client, const Re
 			   references->limits_bytes);
 		columns.limits = &limits;
 	}
-	geonn_client_add_references(client, 1, &tag, &record->latitude, &record->longitude, &columns);
+	if (references->arcs == NULL)
+		geonn_client_add_references(client, 1, &tag, &record->latitude, &record->longitude, &columns);
+	else
+		geonn_arcs_send(references->arcs, client, references->memory,
+						geonn_shape_open(references->source->point_kind, slot->tts_values[SORT_SHAPE - 1],
+										 name_sorted, references), tag, &columns);
 }
 
 static void

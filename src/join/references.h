@@ -37,7 +37,7 @@ extern GeonnReferences *geonn_references_begin(const PointSource *source,
 /* How many bytes the files of sealed references have. */
 extern uint64 geonn_references_file_bytes(const GeonnReferences *references);
 
-/* Add a valid row whose limits, which are those of the columns, allow candidates. */
+/* Add a valid row, a point or a shape, whose limits, which are those of the columns, allow candidates. */
 extern void geonn_references_add(GeonnReferences *references, GeonnClient *client,
 								 const PointRow *row, const GeonnPointColumns *columns);
 

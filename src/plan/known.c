@@ -363,6 +363,8 @@ geonn_named_columns(PlannerInfo *root, const FuncExpr *expression, const char *s
 		.latitude = named_column(options, side, "lat"),
 		.longitude = named_column(options, side, "lon"),
 		.point = named_column(options, side, "geog"),
+		.takes_shapes = strcmp(side, "ref") == 0,
+		.shape = named_column(options, side, "shape"),
 		.radius = named_column(options, side, "radius")
 	};
 }

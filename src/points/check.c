@@ -5,7 +5,7 @@
  * geonn_describe() shows the columns that a join would use, and why.  It also warns of functions of
  * other roles that a call by name could find.
  *
- * geonn_check() reads all rows as a join reads them.  It finds duplicates by sorting, so
+ * geonn_check() reads all rows as a join reads them, of shapes all vertices.  It finds duplicates by sorting, so
  * that memory does not grow with the relation.  Its warnings name the mistakes that the
  * coordinates show (point_row.c); a swap of points that are valid either way shows in the
  * extents alone.
@@ -29,6 +29,7 @@
 #include "base/compat.h"
 #include "base/creators.h"
 #include "points/citus.h"
+#include "points/column_pairs.h"
 #include "points/options.h"
 #include "points/reader.h"
 #include "base/result.h"
@@ -146,7 +147,7 @@ typedef struct Check
 	Extent		latitude;		/* the ranges of valid points' coordinates */
 	Extent		longitude;
 	bool		fits_swapped;	/* all valid points would be valid if swapped */
-	Sorting    *places;			/* latitudes and longitudes of valid points */
+	Sorting    *places;			/* latitudes and longitudes of valid points; NULL: rows are shapes */
 	Sorting    *ids;			/* NULL: their type has no order */
 	MemoryContext row_context;
 
@@ -265,6 +266,50 @@ extend(Extent *extent, double coordinate)
 	extent->highest = Max(extent->highest, coordinate);
 }
 
+/*
+ * Extend the ranges of coordinates by this valid place.
+ */
+static void
+extend_place(Check *check, double latitude, double longitude)
+{
+	if (!geonn_coordinates_valid(longitude, latitude))
+		check->fits_swapped = false;
+	extend(&check->latitude, latitude);
+	extend(&check->longitude, longitude);
+}
+
+static bool
+is_zero_zero(double latitude, double longitude)
+{
+	return latitude == 0 && longitude == 0;
+}
+
+/*
+ * Take a shape whose vertices are valid.  Raises an error if the shape cannot be a reference.
+ */
+static void
+consume_shape(Check *check, GeonnShapeReader *shape)
+{
+	bool		is_zero = false;
+	bool		is_over = false;
+	double		latitude;
+	double		longitude;
+	GeonnPart	part;
+
+	while (geonn_shape_next(shape, &part))
+	{
+		for (uint32 i = 0; i < part.vertices.count; i++)
+		{
+			geonn_vertex(&part.vertices, i, &latitude, &longitude);
+			is_zero |= is_zero_zero(latitude, longitude);
+			is_over |= longitude > 180;
+			extend_place(check, latitude, longitude);
+		}
+	}
+	check->counts[CHECK_ZERO_ZERO] += is_zero;
+	check->counts[CHECK_LONGITUDE_OVER_180] += is_over;
+}
+
 static void
 count_radius(Check *check, const PointRow *row)
 {
@@ -330,14 +375,14 @@ consume_row(void *state, const PointRow *row)
 	check->statuses[status]++;
 	if (status != POINT_VALID)
 		return;
-	if (!geonn_coordinates_valid(row->longitude, row->latitude))
-		check->fits_swapped = false;
-	extend(&check->latitude, row->latitude);
-	extend(&check->longitude, row->longitude);
-	if (row->latitude == 0 && row->longitude == 0)
-		check->counts[CHECK_ZERO_ZERO]++;
-	if (row->longitude > 180)
-		check->counts[CHECK_LONGITUDE_OVER_180]++;
+	if (row->shape != NULL)
+	{
+		consume_shape(check, row->shape);
+		return;
+	}
+	check->counts[CHECK_ZERO_ZERO] += is_zero_zero(row->latitude, row->longitude);
+	check->counts[CHECK_LONGITUDE_OVER_180] += row->longitude > 180;
+	extend_place(check, row->latitude, row->longitude);
 	put_place(check, row->latitude, row->longitude);
 }
 
@@ -376,7 +421,7 @@ begin(Check *check, const PointSource *source)
 			.fits_swapped = true,
 			.row_context = AllocSetContextCreate(CurrentMemoryContext, "geonn row", ALLOCSET_SMALL_SIZES)
 	};
-	check->places = begin_sorting(FLOAT8OID, InvalidOid, 2);
+	check->places = geonn_has_shapes(source) ? NULL : begin_sorting(FLOAT8OID, InvalidOid, 2);
 	check->ids = begin_sorting(id->base_type, id->collation, 1);
 }
 
@@ -444,7 +489,9 @@ geonn_check(PG_FUNCTION_ARGS)
 	check.counts[CHECK_LATITUDE_OUT_OF_RANGE] =
 		(int64) (check.statuses[POINT_SWAPPED] + check.statuses[POINT_LATITUDE_OUT]);
 	check.counts[CHECK_LONGITUDE_OUT_OF_RANGE] = (int64) check.statuses[POINT_LONGITUDE_OUT];
-	check.counts[CHECK_DUPLICATE_COORDINATES] = count_equal(&check, check.places);
+	nulls[CHECK_DUPLICATE_COORDINATES] = check.places == NULL;
+	if (check.places != NULL)
+		check.counts[CHECK_DUPLICATE_COORDINATES] = count_equal(&check, check.places);
 	nulls[CHECK_DUPLICATE_IDS] = check.ids == NULL;
 	if (check.ids != NULL)
 		check.counts[CHECK_DUPLICATE_IDS] = count_equal(&check, check.ids);

@@ -1,15 +1,23 @@
 /*
  * column_pairs.h
- *		Columns that the two sides of a join call by different names: a pair, as in
- *		by => '{countrycode=country}', is the observations' name and the references'.
+ *		Names of columns in arguments.  An element may be a pair, as in by => '{countrycode=country}': the
+ *		observations' name of a column, and the references'.
  */
 #ifndef GEONN_COLUMN_PAIRS_H
 #define GEONN_COLUMN_PAIRS_H
 
 #include "nodes/pg_list.h"
 
-/* Raise an error for an element of this argument that may be a pair that the type name has truncated. */
-extern void geonn_check_pair(const char *argument, const char *element);
+/*
+ * The names (char *) in an array of column names, as the argument by; and in the arguments differs, overlaps and
+ * weights.  Raises an error about a NULL, a name that comes twice, a pair that is too long for the type name,
+ * more than GEONN_PARTIES_MAX columns that differ, more than GEONN_WINDOWS_MAX windows, and more
+ * than GEONN_WEIGHTS_MAX weights.
+ */
+extern List *geonn_column_names(const char *argument, Datum array);
+extern List *geonn_differs_names(Datum array);
+extern List *geonn_overlaps_names(Datum array);
+extern List *geonn_weights_names(Datum array);
 
 /* One side's names (char *) of the columns in these elements. */
 extern List *geonn_names_of_side(List *elements, bool is_reference);

@@ -7,7 +7,11 @@
  * The id is the primary key if that is one column, else a column "id".  The
  * coordinates are found by their names; a relation without a latitude and a
  * longitude has them in its one column of type geography(Point),
- * geometry(Point,4326) or point.  Names are compared without regard to case.
+ * geometry(Point,4326) or point.  References without points may be shapes, in the one
+ * column whose type names lines, polygons or collections.  A column whose type names none of
+ * these has points, unless an option says that it has shapes: so a table of points is one in each
+ * of its rows, and the first line in it is an error that says what to write.
+ * Names are compared without regard to case.
  * Where several columns qualify, or none, an error lists what was found and what
  * would do.  Columns that options or the arguments "by", "differs" and "overlaps" name are
  * taken as named, spelled as in the catalog.
@@ -36,7 +40,6 @@
 
 #include "base/compat.h"
 #include "points/citus.h"
-#include "points/column_pairs.h"
 #include "points/columns.h"
 #include "points/query.h"
 
@@ -68,6 +71,10 @@ static const RoleRules rules[COLUMN_ROLES] = {
 		"point", {NULL},
 		"a column of type geography(Point), geometry(Point,4326) or point", "geog"
 	},
+	[COLUMN_SHAPE] = {
+		"shape", {NULL},
+		"a column of type geography(LineString), geometry(Polygon,4326) and the like", "shape"
+	},
 	[COLUMN_RADIUS] = {"radius", {NULL}, NULL, "radius"}
 };
 
@@ -98,21 +105,36 @@ is_coordinate_type(Oid base_type)
 static bool
 is_candidate(const RoleRules *rule, Form_pg_attribute attribute)
 {
+	int32		typmod = attribute->atttypmod;
+	GeonnPointKind kind;
+
 	if (attribute->attisdropped)
 		return false;
-	if (rule == &rules[COLUMN_POINT])
-		return geonn_point_kind(getBaseType(attribute->atttypid)) != GEONN_POINT_NONE;
-	return is_name_of(rule, NameStr(attribute->attname));
+	if (rule != &rules[COLUMN_POINT] && rule != &rules[COLUMN_SHAPE])
+		return is_name_of(rule, NameStr(attribute->attname));
+	kind = geonn_point_kind(getBaseTypeAndTypmod(attribute->atttypid, &typmod));
+	return kind != GEONN_POINT_NONE &&
+		(rule == &rules[COLUMN_POINT] || (kind != GEONN_POINT_NATIVE && geonn_typmod_is_shape(typmod)));
 }
 
-/* Can a column of this declared type hold points of WGS84? */
+/* What keeps a column of this type from holding points, or shapes, of WGS84?  NULL: nothing. */
+static char *
+problem_of(ColumnRole role, Oid type, int32 typmod)
+{
+	GeonnPointKind kind = geonn_point_kind(type);
+
+	return role == COLUMN_SHAPE ? geonn_shape_typmod_problem(kind, type, typmod) :
+		geonn_point_typmod_problem(kind, type, typmod);
+}
+
+/* Can a column of this declared type hold what the role, of points or shapes, needs? */
 static bool
-may_hold_points(Form_pg_attribute attribute)
+may_hold(ColumnRole role, Form_pg_attribute attribute)
 {
 	int32		typmod = attribute->atttypmod;
 	Oid			type = getBaseTypeAndTypmod(attribute->atttypid, &typmod);
 
-	return geonn_point_typmod_problem(geonn_point_kind(type), type, typmod) == NULL;
+	return problem_of(role, type, typmod) == NULL;
 }
 
 /*
@@ -131,7 +153,8 @@ list_columns(TupleDesc descriptor, const RoleRules *only)
 
 		if (attribute->attisdropped ||
 			(only != NULL && !is_candidate(only, attribute)) ||
-			(only == &rules[COLUMN_POINT] && !may_hold_points(attribute)))
+			(only == &rules[COLUMN_POINT] && !may_hold(COLUMN_POINT, attribute)) ||
+			(only == &rules[COLUMN_SHAPE] && !may_hold(COLUMN_SHAPE, attribute)))
 			continue;
 		if (++listed > COLUMNS_LISTED)
 			continue;
@@ -257,14 +280,16 @@ choose_column(PointSource *source, ColumnRole role, Form_pg_attribute attribute,
 	fill_column(column, attribute, reason);
 	if (role == COLUMN_ID)
 		return;
-	if (role == COLUMN_POINT)
+	if (role == COLUMN_POINT || role == COLUMN_SHAPE)
 	{
 		source->point_kind = geonn_point_kind(column->base_type);
-		if (source->point_kind == GEONN_POINT_NONE)
-			problem = "The type of a point column is geography(Point), geometry(Point,4326) or point.";
+		if (role == COLUMN_SHAPE && source->point_kind == GEONN_POINT_NATIVE)
+			source->point_kind = GEONN_POINT_NONE;
+		if (source->point_kind != GEONN_POINT_NONE)
+			problem = problem_of(role, column->base_type, column->typmod);
 		else
-			problem = geonn_point_typmod_problem(source->point_kind, column->base_type,
-												 column->typmod);
+			problem = role == COLUMN_SHAPE ? "The type of a shape column is PostGIS's geography or geometry." :
+				"The type of a point column is geography(Point), geometry(Point,4326) or point.";
 	}
 	else if (!is_coordinate_type(column->base_type))
 		problem = psprintf("The type of a %s column is double precision, real, numeric, bigint, integer or smallint.",
@@ -276,6 +301,8 @@ choose_column(PointSource *source, ColumnRole role, Form_pg_attribute attribute,
 						rule->name, column->name, source->title,
 						format_type_with_typemod(column->type, attribute->atttypmod)),
 				 errdetail_internal("%s", problem),
+				 role == COLUMN_SHAPE ?
+				 errhint("Use shapes of SRID 4326, as ST_Transform makes them, in a view or query; ST_CurveToLine makes lines and polygons of curves.") :
 				 role == COLUMN_POINT && source->point_kind != GEONN_POINT_NONE ?
 				 errhint("Use points of SRID 4326, as ST_Transform and ST_PointOnSurface make them, in a view or query.") :
 				 role == COLUMN_RADIUS ? errhint("Cast it to such a type in a view or query.") :
@@ -306,12 +333,12 @@ count_matches(TupleDesc descriptor, ColumnRole role, const char *name, Form_pg_a
 	for (int i = 0; i < descriptor->natts; i++)
 	{
 		Form_pg_attribute attribute = TupleDescAttr(descriptor, i);
-		bool		suits = name != NULL || role != COLUMN_POINT;
+		bool		suits = name != NULL || (role != COLUMN_POINT && role != COLUMN_SHAPE);
 
 		if (name == NULL ? !is_candidate(&rules[role], attribute) :
 			attribute->attisdropped || strcmp(NameStr(attribute->attname), name) != 0)
 			continue;
-		suits = suits || may_hold_points(attribute);
+		suits = suits || may_hold(role, attribute);
 		if (suits || *found == NULL)
 			*found = attribute;
 		count += suits;
@@ -366,6 +393,9 @@ find_candidate(PointSource *source, TupleDesc descriptor, ColumnRole role)
 				(errcode(ERRCODE_AMBIGUOUS_COLUMN),
 				 errmsg("%s has more than one %s column", source->title, rules[role].name),
 				 errdetail("Candidates are %s.", list_columns(descriptor, &rules[role])),
+				 role == COLUMN_SHAPE ?
+				 errhint("Name one of them in the argument options, as in '{\"%sshape\": \"%s\"}'.",
+						 source->option_prefix, NameStr(found->attname)) :
 				 errhint("%s", names_hint(source))));
 	return found;
 }
@@ -405,6 +435,11 @@ find_coordinates(PointSource *source, TupleDesc descriptor, const GeonnColumnNam
 	Form_pg_attribute longitude;
 	Form_pg_attribute point;
 
+	if (named->shape != NULL)
+	{
+		choose_named(source, descriptor, COLUMN_SHAPE, named->shape);
+		return;
+	}
 	if (named->point != NULL)
 	{
 		choose_named(source, descriptor, COLUMN_POINT, named->point);
@@ -426,6 +461,16 @@ find_coordinates(PointSource *source, TupleDesc descriptor, const GeonnColumnNam
 		return;
 	}
 	point = find_candidate(source, descriptor, COLUMN_POINT);
+	if (named->takes_shapes && point != NULL && !may_hold(COLUMN_POINT, point))
+	{
+		Form_pg_attribute shape = find_candidate(source, descriptor, COLUMN_SHAPE);
+
+		if (shape != NULL)
+		{
+			choose_column(source, COLUMN_SHAPE, shape, "column type");
+			return;
+		}
+	}
 	if (point != NULL)
 		choose_column(source, COLUMN_POINT, point, "column type");
 	else if (latitude == NULL && longitude == NULL)
@@ -446,82 +491,6 @@ const char *
 geonn_role_name(ColumnRole role)
 {
 	return rules[role].name;
-}
-
-/* ---- names in arguments ---- */
-
-List *
-geonn_column_names(const char *argument, Datum array)
-{
-	List	   *list = NIL;
-	Datum	   *names;
-	bool	   *is_null;
-	int			count;
-
-	deconstruct_array(DatumGetArrayTypeP(array), NAMEOID, NAMEDATALEN, false, TYPALIGN_CHAR,
-					  &names, &is_null, &count);
-	for (int i = 0; i < count; i++)
-	{
-		ListCell   *cell;
-		char	   *name;
-
-		if (is_null[i])
-			ereport(ERROR,
-					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-					 errmsg("the argument %s has a NULL in it", argument),
-					 errhint("Give an array of column names, as in ARRAY['country'].")));
-		name = NameStr(*DatumGetName(names[i]));
-		geonn_check_pair(argument, name);
-		foreach(cell, list)
-		{
-			if (strcmp(lfirst(cell), name) == 0)
-				ereport(ERROR,
-						(errcode(ERRCODE_DUPLICATE_COLUMN),
-						 errmsg("the argument %s names column \"%s\" twice", argument, name),
-						 errhint("Name each column once.")));
-		}
-		list = lappend(list, pstrdup(name));
-	}
-	return list;
-}
-
-/*
- * The columns that the argument names, at most so many: detail and hint, which have a %d for that, say why, and what
- * to do with the others.
- */
-static List *
-names_up_to(int most, const char *argument, Datum array, const char *detail, const char *hint)
-{
-	List	   *names = geonn_column_names(argument, array);
-
-	if (list_length(names) > most)
-		ereport(ERROR,
-				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-				 errmsg("the argument %s names %d columns", argument, list_length(names)),
-				 errdetail(detail, most),
-				 errhint(hint, most)));
-	return names;
-}
-
-List *
-geonn_differs_names(Datum array)
-{
-	return names_up_to(GEONN_PARTIES_MAX, "differs", array, "A call compares %d of them at most.",
-					   "Name %d of them, and filter the rows of geonn_within by the other columns.");
-}
-
-List *
-geonn_overlaps_names(Datum array)
-{
-	return names_up_to(GEONN_WINDOWS_MAX, "overlaps", array, "Points have %d windows at most.",
-					   "Name %d of them, and filter the rows of geonn_within by the other columns.");
-}
-
-List *
-geonn_weights_names(Datum array)
-{
-	return names_up_to(GEONN_WEIGHTS_MAX, "weights", array, "References have %d weights at most.",
-					   "Name %d of them, and the others in another call.");
 }
 
 /* ---- columns of limits and weights ---- */
@@ -593,6 +562,7 @@ find_columns(PointSource *source, TupleDesc descriptor, const GeonnColumnNames *
 
 	source->option_prefix = named->prefix;
 	source->paired = named->paired;
+	source->takes_shapes = named->takes_shapes;
 	source->column_count = COLUMN_ROLES + list_length(by) + list_length(named->differs) + list_length(overlaps) +
 		list_length(named->weights);
 	source->columns = palloc0(source->column_count * sizeof(PointColumn));
@@ -703,7 +673,7 @@ geonn_clear_source(Oid oid, const GeonnColumnNames *named, List *by, List *overl
 	if (geonn_has_points(relation->rd_rel->relkind) && list_length(overlaps) <= GEONN_WINDOWS_MAX)
 		source = choose_columns(relation, true, named, by, overlaps);
 	relation_close(relation, NoLock);
-	return source == NULL || source->unclear ? NULL : source;
+	return source == NULL || source->unclear || geonn_has_shapes(source) ? NULL : source;
 }
 
 PointSource *

@@ -21,10 +21,11 @@ typedef enum ColumnRole
 	COLUMN_LATITUDE,
 	COLUMN_LONGITUDE,
 	COLUMN_POINT,				/* has both coordinates, in place of the columns latitude and longitude */
+	COLUMN_SHAPE,				/* has lines, polygons and others, in place of points */
 	COLUMN_RADIUS				/* has the radius of each point, in metres */
 } ColumnRole;
 
-#define COLUMN_ROLES 5
+#define COLUMN_ROLES 6
 
 typedef struct PointColumn
 {
@@ -56,12 +57,13 @@ typedef struct PointSource
 	int			query_columns;	/* how many columns the rows have */
 	const char *option_prefix;	/* prefix of options that name columns: obs_, ref_ or nothing */
 	bool		paired;			/* arguments may name a pair: a column of this side, and one of the other */
+	bool		takes_shapes;	/* options may name a column of shapes */
 	bool		quiet;			/* an error about columns is not raised, but sets unclear */
 	bool		unclear;
 	int			column_count;
 	PointColumn *columns;		/* [column_count] by ColumnRole; then those to join by; then those that differ;
 								 * then those with windows; then those with weights */
-	GeonnPointKind point_kind;	/* the kind of the point column, if the source has one */
+	GeonnPointKind point_kind;	/* the kind of the column of points or shapes, if the source has one */
 	int			by_count;
 	PointColumn *by;			/* [by_count] among the columns: those of the argument by, then those of differs */
 	int			differs_count;	/* how many of these are of differs */
@@ -89,17 +91,6 @@ typedef struct PointSource
 extern const char *geonn_role_name(ColumnRole role);
 
 /*
- * The names (char *) in an array of column names, as the argument by; and in the arguments differs, overlaps and
- * weights.  Raises an error about a NULL, a name that comes twice, a pair that is too long for the type name
- * (column_pairs.h), more than GEONN_PARTIES_MAX columns that differ, more than GEONN_WINDOWS_MAX windows, and more
- * than GEONN_WEIGHTS_MAX weights.
- */
-extern List *geonn_column_names(const char *argument, Datum array);
-extern List *geonn_differs_names(Datum array);
-extern List *geonn_overlaps_names(Datum array);
-extern List *geonn_weights_names(Datum array);
-
-/*
  * Choose a relation's columns: those that are named, and the others by their
  * names and types; raises an error if that fails.  by and overlaps are lists of
  * names (char *), the latter of the columns with windows.  Takes the lock that a
@@ -110,7 +101,7 @@ extern List *geonn_weights_names(Datum array);
 extern PointSource *geonn_relation_source(Oid relation, const GeonnColumnNames *named,
 										  List *by, List *overlaps);
 
-/* Choose a relation's columns for the planner: NULL where geonn_relation_source raises an error. */
+/* Choose a relation's columns for the planner: NULL where geonn_relation_source raises an error, or finds shapes. */
 extern PointSource *geonn_clear_source(Oid relation, const GeonnColumnNames *named, List *by,
 									   List *overlaps);
 
@@ -130,6 +121,13 @@ static inline int
 geonn_group_columns(const PointSource *source)
 {
 	return source->by_count - source->differs_count;
+}
+
+/* Are the source's rows shapes? */
+static inline bool
+geonn_has_shapes(const PointSource *source)
+{
+	return source->columns[COLUMN_SHAPE].attribute > 0;
 }
 
 /* Do points of the source have a radius? */

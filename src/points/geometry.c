@@ -93,14 +93,25 @@ geonn_point_kind(Oid base_type)
 }
 
 /*
+ * The number of the type that a modifier names; 0: it names none.
+ *
  * PostGIS packs into a typmod a signed SRID of 21 bits, a type of 6 bits and
  * two bits for Z and M.  An SRID or type of 0 is not restricted.
  */
-char *
-geonn_point_typmod_problem(GeonnPointKind kind, Oid type, int32 typmod)
+static int32
+type_of(int32 typmod)
+{
+	return typmod < 0 ? 0 : (typmod & 0xFC) >> 2;
+}
+
+/*
+ * What is wrong with a column that is to hold values of these types: their numbers are at most last, and `what` names
+ * them.
+ */
+static char *
+typmod_problem(GeonnPointKind kind, Oid type, int32 typmod, int32 last, const char *what)
 {
 	int32		srid;
-	int32		number;
 	char	   *name;
 
 	type = getBaseTypeAndTypmod(type, &typmod);
@@ -109,19 +120,37 @@ geonn_point_typmod_problem(GeonnPointKind kind, Oid type, int32 typmod)
 		return psprintf("Its type is %s.", name);
 	if (kind == GEONN_POINT_NATIVE || typmod < 0)
 		return NULL;
-	number = (typmod & 0xFC) >> 2;
-	if (number != 0 && number != TYPE_POINT)
-		return psprintf("Its type is %s, and geonn reads points.", name);
+	if (type_of(typmod) > last)
+		return psprintf("Its type is %s, and geonn reads %s.", name, what);
 	srid = ((typmod & 0x0FFFFF00) - (typmod & 0x10000000)) >> 8;
 	if (srid != SRID_UNKNOWN && srid != GEONN_POINT_SRID)
 		return psprintf("Its type is %s, and geonn reads SRID %d.", name, GEONN_POINT_SRID);
 	return NULL;
 }
 
+char *
+geonn_point_typmod_problem(GeonnPointKind kind, Oid type, int32 typmod)
+{
+	return typmod_problem(kind, type, typmod, TYPE_POINT, "points");
+}
+
+char *
+geonn_shape_typmod_problem(GeonnPointKind kind, Oid type, int32 typmod)
+{
+	return typmod_problem(kind, type, typmod, GEONN_SHAPE_COLLECTION,
+						  "points, lines, polygons, and collections of them");
+}
+
 bool
 geonn_point_typmod_is_point(int32 typmod)
 {
-	return typmod >= 0 && (typmod & 0xFC) >> 2 == TYPE_POINT;
+	return type_of(typmod) == TYPE_POINT;
+}
+
+bool
+geonn_typmod_is_shape(int32 typmod)
+{
+	return type_of(typmod) > TYPE_POINT;
 }
 
 static int32

@@ -53,6 +53,12 @@ extern char *geonn_point_typmod_problem(GeonnPointKind kind, Oid type,
 /* Does the modifier of one of PostGIS's types say that each value is a point, or an empty one? */
 extern bool geonn_point_typmod_is_point(int32 typmod);
 
+/* Does it say that values are lines, polygons, or anything else than points? */
+extern bool geonn_typmod_is_shape(int32 typmod);
+
+/* As geonn_point_typmod_problem, for a column of shapes. */
+extern char *geonn_shape_typmod_problem(GeonnPointKind kind, Oid type, int32 typmod);
+
 /*
  * Get the latitude and longitude of a value in degrees, as they are stored:
  * they may be out of range, infinite or NaN.  Z and M are ignored.  Sets the

@@ -48,7 +48,9 @@ typedef struct OptionRule
 static const OptionRule rules[] = {
 	COLUMN_OPTIONS("obs_", IN_JOIN, observation),
 	COLUMN_OPTIONS("ref_", IN_JOIN | IN_POINTS, reference),
+	{"ref_shape", IN_JOIN | IN_POINTS, OPTION_COLUMN, offsetof(GeonnOptions, reference.shape), NULL},
 	COLUMN_OPTIONS("", IN_RELATION, reference),
+	{"shape", IN_RELATION, OPTION_COLUMN, offsetof(GeonnOptions, reference.shape), NULL},
 	{"device", IN_JOIN | IN_POINTS, OPTION_CHOICE, offsetof(GeonnOptions, device), geonn_device_options},
 	{"algorithm", IN_JOIN | IN_POINTS, OPTION_CHOICE, offsetof(GeonnOptions, algorithm), geonn_algorithm_options},
 	{"batch_rows", IN_JOIN | IN_POINTS, OPTION_ROWS, offsetof(GeonnOptions, batch_rows), NULL}
@@ -180,7 +182,7 @@ parse_option(const OptionRule *rule, JsonbValue *value, GeonnOptions *options)
 }
 
 /*
- * Check that a point has one column, or a latitude and a longitude.
+ * Check that a point has one column, or a latitude and a longitude, or that a shape has one.
  */
 static void
 check_names(const GeonnColumnNames *names)
@@ -189,6 +191,13 @@ check_names(const GeonnColumnNames *names)
 	const char *given = names->latitude != NULL ? "lat" : "lon";
 	const char *missing = names->latitude != NULL ? "lon" : "lat";
 
+	if (names->shape != NULL && (names->latitude != NULL || names->longitude != NULL || names->point != NULL))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("options \"%sshape\" and \"%s%s\" contradict each other", prefix, prefix,
+						names->point != NULL ? "geog" : given),
+				 errdetail("References are shapes of one column, or points."),
+				 errhint("Give \"%sshape\" alone for lines and polygons, and the others for points.", prefix)));
 	if (names->latitude == NULL && names->longitude == NULL)
 		return;
 	if (names->point != NULL)
@@ -245,6 +254,7 @@ geonn_parse_options(Jsonb *json, GeonnOptionsScope scope,
 
 	options->observation.prefix = "obs_";
 	options->reference.prefix = scope == GEONN_OPTIONS_RELATION ? "" : "ref_";
+	options->reference.takes_shapes = true;
 	options->observation.paired = options->reference.paired = scope == GEONN_OPTIONS_JOIN;
 	check_names(&options->observation);
 	check_names(&options->reference);

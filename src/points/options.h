@@ -17,6 +17,8 @@ typedef struct GeonnColumnNames
 	char	   *latitude;		/* NULL where longitude is */
 	char	   *longitude;
 	char	   *point;			/* NULL where latitude is not */
+	bool		takes_shapes;	/* shapes may be in the place of points */
+	char	   *shape;			/* NULL where point or latitude is not */
 	char	   *radius;			/* NULL: points have none */
 	List	   *weights;		/* of char *; not an option, but the argument weights */
 	List	   *differs;		/* likewise, one side's names in the argument differs */
@@ -36,7 +38,7 @@ typedef enum GeonnOptionsScope
 {
 	GEONN_OPTIONS_JOIN,			/* columns of both sides, and how to search */
 	GEONN_OPTIONS_POINTS,		/* columns of the references, and how to search */
-	GEONN_OPTIONS_RELATION		/* columns of one relation: id, lat, lon, geog, radius;
+	GEONN_OPTIONS_RELATION		/* columns of one relation: id, lat, lon, geog, shape, radius;
 								 * GeonnOptions.reference gets them */
 } GeonnOptionsScope;
 

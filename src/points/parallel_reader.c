@@ -383,6 +383,8 @@ geonn_read_points_worker(dsm_segment *segment, shm_toc *contents)
 static bool
 is_by_value(const PointSource *source)
 {
+	if (geonn_has_shapes(source))
+		return false;
 	for (int i = 0; i < source->by_count; i++)
 	{
 		if (!get_typbyval(source->by[i].base_type))

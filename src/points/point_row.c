@@ -108,7 +108,10 @@ geonn_raise_wrong_point(const PointSource *source, GeonnPointState state, int32 
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 					 errmsg("%s is a %s", whose, geonn_point_type_name(detail)),
-					 errdetail("geonn reads points alone."),
+					 errdetail("Column \"%s\" is read as points.", source->columns[COLUMN_POINT].name),
+					 source->takes_shapes ?
+					 errhint("For the nearest lines and polygons use options => '{\"%sshape\": \"%s\"}'; for points a view that has a point of each such row, as ST_PointOnSurface makes it.",
+							 source->option_prefix, source->columns[COLUMN_POINT].name) :
 					 errhint("Use a view that has a point of each such row, as ST_PointOnSurface makes it, or that leaves such rows out.")));
 		default:
 			ereport(ERROR,

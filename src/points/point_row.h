@@ -8,6 +8,7 @@
 #include "storage/block.h"
 
 #include "points/columns.h"
+#include "points/shape.h"
 
 typedef enum PointStatus
 {
@@ -36,8 +37,9 @@ typedef struct PointRow
 	Datum		id;
 	bool		latitude_is_null;
 	bool		longitude_is_null;
-	double		latitude;		/* degrees */
+	double		latitude;		/* degrees; of a shape, those that geonn_shape_survey() finds */
 	double		longitude;
+	GeonnShapeReader *shape;	/* at its first part; NULL: the row is a point, or is not valid */
 	const Datum *by;			/* [by_count] values of the columns to join by */
 	const bool *by_is_null;
 	const GeonnLimits *limits;	/* NULL: the source has neither a radius nor windows */

@@ -166,6 +166,37 @@ read_weight(const PointSource *source, const PointColumn *column, Datum value, b
 	return weight;
 }
 
+/* Whose shape it is that errors are about. */
+typedef struct ShapeOwner
+{
+	const PointSource *source;
+	const PointRow *row;
+} ShapeOwner;
+
+static char *
+name_owner(const void *state)
+{
+	const ShapeOwner *owner = state;
+
+	return geonn_whose_row(owner->source, owner->row);
+}
+
+/*
+ * Read a row's shape up to its first part, and set the row's coordinates, which are NULL where it is empty.
+ */
+static void
+read_shape(const ShapeOwner *owner, const Datum *values, const bool *nulls, PointRow *row)
+{
+	int			number = owner->source->columns[COLUMN_SHAPE].attribute - 1;
+
+	row->latitude_is_null = row->longitude_is_null = true;
+	if (nulls[number])
+		return;
+	row->shape = geonn_shape_open(owner->source->point_kind, values[number], name_owner, owner);
+	row->latitude_is_null = row->longitude_is_null =
+		!geonn_shape_survey(row->shape, &row->latitude, &row->longitude);
+}
+
 static void
 take_row(PointReading *reading, const Datum *values, const bool *nulls)
 {
@@ -182,12 +213,16 @@ take_row(PointReading *reading, const Datum *values, const bool *nulls)
 		.nulls = nulls,
 		.page = reading->page
 	};
-	GeonnPointState state;
+	ShapeOwner	owner = {source, &row};
+	GeonnPointState state = GEONN_POINT_OK;
 	int32		detail = 0;
 
-	if (++reading->rows % ROWS_A_RESET == 0)
+	if (++reading->rows % ROWS_A_RESET == 0 || geonn_has_shapes(source))
 		MemoryContextReset(reading->conversion);
-	state = geonn_read_coordinates(source, values, nulls, &row, &detail);
+	if (geonn_has_shapes(source))
+		read_shape(&owner, values, nulls, &row);
+	else
+		state = geonn_read_coordinates(source, values, nulls, &row, &detail);
 	if (unlikely(state != GEONN_POINT_OK && state != GEONN_POINT_EMPTY))
 		geonn_raise_wrong_point(source, state, detail, &row);
 	if (!row.id_is_null && !row.latitude_is_null && !row.longitude_is_null)

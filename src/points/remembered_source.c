@@ -153,8 +153,8 @@ geonn_remembered_source(Oid relation, const GeonnColumnNames *named)
 	PointSource *source;
 	uint64		changes_before;
 
-	if (named->id != NULL || named->latitude != NULL || named->point != NULL || named->radius != NULL ||
-		named->weights != NIL)
+	if (named->id != NULL || named->latitude != NULL || named->point != NULL || named->shape != NULL ||
+		named->radius != NULL || named->weights != NIL)
 		return geonn_relation_source(relation, named, NIL, NIL);
 
 	/* what has changed before the lock was taken is forgotten */

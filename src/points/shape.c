@@ -10,6 +10,9 @@
  * members, each of which begins with its type.  So the members of members follow
  * each other, too, and a count of what is still to come takes the place of a
  * recursion.
+ *
+ * A join surveys a shape before it reads it, and so can leave out one with coordinates that are out of
+ * range, as it leaves out such a point.
  */
 #include "postgres.h"
 
@@ -29,6 +32,7 @@ struct GeonnShapeReader
 	const uint8 *bytes;			/* of detoasted, without its header */
 	size_t		size;
 	size_t		position;		/* of the next byte to read */
+	size_t		start;			/* of the first geometry */
 	int			dimensions;		/* numbers a point has */
 	uint64		geometries;		/* still to come */
 	uint32		rings;			/* of the polygon that is being read, still to come */
@@ -36,38 +40,46 @@ struct GeonnShapeReader
 	uint64		vertices;		/* of the parts that have been read */
 	struct geonn_vector *vectors;
 	size_t		capacity;
+	GeonnShapeOwner owner;		/* NULL: the shape has no owner */
+	const void *state;			/* of owner */
 };
 
 /* ---- errors ---- */
 
+static const char *
+name_of(const GeonnShapeReader *reader)
+{
+	return reader->owner == NULL ? "the shape" : psprintf("the shape of %s", reader->owner(reader->state));
+}
+
 static void
-raise_malformed(void)
+raise_malformed(const GeonnShapeReader *reader)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_DATA_CORRUPTED),
-			 errmsg("the shape has a malformed value"),
+			 errmsg("%s has a malformed value", name_of(reader)),
 			 errhint("Make the shape anew, as ST_GeomFromEWKB(ST_AsEWKB(shape)) does, or leave it out.")));
 }
 
 static void
-raise_wrong_type(uint32 type)
+raise_wrong_type(const GeonnShapeReader *reader, uint32 type)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("the shape has a %s", geonn_point_type_name((int32) Min(type, PG_INT32_MAX))),
+			 errmsg("%s has a %s", name_of(reader), geonn_point_type_name((int32) Min(type, PG_INT32_MAX))),
 			 errdetail("geonn reads points, lines, polygons, and collections of them."),
 			 errhint("ST_CurveToLine makes lines and polygons of curves, ST_Dump polygons of surfaces.")));
 }
 
 static void
-raise_out_of_range(uint64 vertex, double latitude, double longitude)
+raise_out_of_range(const GeonnShapeReader *reader, uint64 vertex, double latitude, double longitude)
 {
 	bool		is_latitude = !(latitude >= -90 && latitude <= 90);
 
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("vertex " UINT64_FORMAT " of the shape has a %s that is out of range: %s", vertex,
-					is_latitude ? "latitude" : "longitude",
+			 errmsg("vertex " UINT64_FORMAT " of %s has a %s that is out of range: %s", vertex,
+					name_of(reader), is_latitude ? "latitude" : "longitude",
 					float8out_internal(is_latitude ? latitude : longitude)),
 			 is_latitude ? errdetail("A latitude is from -90 to 90 degrees.") :
 			 errdetail("A longitude is from -180 to 360 degrees."),
@@ -75,11 +87,12 @@ raise_out_of_range(uint64 vertex, double latitude, double longitude)
 }
 
 static void
-raise_antipodal(uint64 vertex)
+raise_antipodal(const GeonnShapeReader *reader, uint64 vertex)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("vertices " UINT64_FORMAT " and " UINT64_FORMAT " of the shape are antipodal", vertex, vertex + 1),
+			 errmsg("vertices " UINT64_FORMAT " and " UINT64_FORMAT " of %s are antipodal", vertex, vertex + 1,
+					name_of(reader)),
 			 errdetail("No arc between them is the shorter one."),
 			 errhint("Add a vertex between them, where the arc is meant to pass.")));
 }
@@ -92,7 +105,7 @@ read_number(GeonnShapeReader *reader, size_t position)
 	uint32		number;
 
 	if (position > reader->size || reader->size - position < sizeof(number))
-		raise_malformed();
+		raise_malformed(reader);
 	memcpy(&number, reader->bytes + position, sizeof(number));
 	return number;
 }
@@ -120,45 +133,57 @@ append(GeonnShapeReader *reader, size_t *count, struct geonn_vector vector)
 }
 
 /*
- * Read so many points, and make vectors of them; returns how many vectors.  A part that is not a chain of
- * arcs has one point.
+ * Read so many points, and leave them as they are.
+ */
+static GeonnVertices
+read_vertices(GeonnShapeReader *reader, uint32 points)
+{
+	GeonnVertices vertices = {
+		.bytes = reader->bytes + reader->position,
+		.stride = reader->dimensions * sizeof(double),
+		.count = points
+	};
+
+	if (points > (reader->size - reader->position) / vertices.stride)
+		raise_malformed(reader);
+	reader->position += points * vertices.stride;
+	return vertices;
+}
+
+/*
+ * Make vectors of a part's vertices; returns how many vectors.  A part that is not a chain of arcs has one vertex.
  */
 static size_t
-read_vectors(GeonnShapeReader *reader, uint32 points)
+make_vectors(GeonnShapeReader *reader, const GeonnVertices *vertices)
 {
-	size_t		stride = reader->dimensions * sizeof(double);
 	size_t		count = 0;
 	double		latitude;
 	double		longitude;
 	double		last_latitude = 0;
 	double		last_longitude = 0;
 
-	if (points > (reader->size - reader->position) / stride)
-		raise_malformed();
-	for (uint32 i = 0; i < points; i++)
+	for (uint32 i = 0; i < vertices->count; i++)
 	{
 		struct geonn_vector vector;
 
 		if (i % 65536 == 65535)
 			CHECK_FOR_INTERRUPTS();
-		memcpy(&longitude, reader->bytes + reader->position, sizeof(double));
-		memcpy(&latitude, reader->bytes + reader->position + sizeof(double), sizeof(double));
-		reader->position += stride;
+		geonn_vertex(vertices, i, &latitude, &longitude);
 		if (!geonn_coordinates_valid(latitude, longitude))
-			raise_out_of_range(reader->vertices + i + 1, latitude, longitude);
+			raise_out_of_range(reader, reader->vertices + i + 1, latitude, longitude);
 
 		vector = geonn_unit_vector(latitude, longitude);
 		if (i > 0 && geonn_arc_is_long(reader->vectors[count - 1], vector))
 		{
 			if (geonn_arc_is_antipodal(reader->vectors[count - 1], vector))
-				raise_antipodal(reader->vertices + i);
+				raise_antipodal(reader, reader->vertices + i);
 			append(reader, &count, geonn_arc_middle(last_latitude, last_longitude, latitude, longitude));
 		}
 		append(reader, &count, vector);
 		last_latitude = latitude;
 		last_longitude = longitude;
 	}
-	reader->vertices += points;
+	reader->vertices += vertices->count;
 	return count;
 }
 
@@ -180,13 +205,14 @@ settle_ring(GeonnShapeReader *reader, GeonnPart *part, uint32 points)
 	if (first->x != last->x || first->y != last->y || first->z != last->z)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("the ring that ends at vertex " UINT64_FORMAT " of the shape is not closed", reader->vertices),
+				 errmsg("the ring that ends at vertex " UINT64_FORMAT " of %s is not closed", reader->vertices,
+						name_of(reader)),
 				 errhint("The last vertex of a ring has the place of its first one.")));
 	if (!geonn_ring_holds_pole(part->vectors, part->count, check_for_interrupts, &part->pole_is_inside))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("the ring of vertices " UINT64_FORMAT " to " UINT64_FORMAT " of the shape has no smaller side",
-						reader->vertices - points + 1, reader->vertices),
+				 errmsg("the ring of vertices " UINT64_FORMAT " to " UINT64_FORMAT " of %s has no smaller side",
+						reader->vertices - points + 1, reader->vertices, name_of(reader)),
 				 errdetail("The inside of a ring is the smaller of the two parts into which it divides the sphere."),
 				 errhint("Divide the polygon into smaller ones.")));
 }
@@ -198,11 +224,11 @@ begin_polygon(GeonnShapeReader *reader)
 {
 	reader->rings = read_next_number(reader);
 	if (reader->rings > (reader->size - reader->position) / sizeof(uint32))
-		raise_malformed();
+		raise_malformed(reader);
 	reader->ring_sizes = reader->position;
 	reader->position += (reader->rings + (size_t) reader->rings % 2) * sizeof(uint32);
 	if (reader->position > reader->size)
-		raise_malformed();
+		raise_malformed(reader);
 }
 
 /*
@@ -222,7 +248,7 @@ begin_geometry(GeonnShapeReader *reader, GeonnPart *part)
 		case GEONN_SHAPE_LINESTRING:
 			points = read_next_number(reader);
 			if (type == GEONN_SHAPE_POINT && points > 1)
-				raise_malformed();
+				raise_malformed(reader);
 			part->kind = type == GEONN_SHAPE_POINT ? GEONN_PART_POINT : GEONN_PART_LINE;
 			part->is_last_ring = false;
 			return points;
@@ -236,7 +262,7 @@ begin_geometry(GeonnShapeReader *reader, GeonnPart *part)
 			reader->geometries += read_next_number(reader);
 			return 0;
 		default:
-			raise_wrong_type(type);
+			raise_wrong_type(reader, type);
 			return 0;
 	}
 }
@@ -252,12 +278,12 @@ begin_ring(GeonnShapeReader *reader, GeonnPart *part)
 	part->kind = GEONN_PART_RING;
 	part->is_last_ring = reader->rings == 0;
 	if (points == 0)
-		raise_malformed();
+		raise_malformed(reader);
 	return points;
 }
 
 GeonnShapeReader *
-geonn_shape_open(GeonnPointKind kind, Datum value)
+geonn_shape_open(GeonnPointKind kind, Datum value, GeonnShapeOwner owner, const void *state)
 {
 	GeonnShapeReader *reader = palloc0(sizeof(GeonnShapeReader));
 	int32		srid;
@@ -266,24 +292,30 @@ geonn_shape_open(GeonnPointKind kind, Datum value)
 	reader->is_copy = (Pointer) reader->detoasted != DatumGetPointer(value);
 	reader->bytes = (const uint8 *) VARDATA_ANY(reader->detoasted);
 	reader->size = VARSIZE_ANY_EXHDR(reader->detoasted);
+	reader->owner = owner;
+	reader->state = state;
 	reader->geometries = 1;
 	reader->capacity = 16;
 	reader->vectors = palloc(reader->capacity * sizeof(*reader->vectors));
 	if (!geonn_geometry_header(kind, reader->bytes, reader->size, &srid, &reader->dimensions,
-							   &reader->position))
-		raise_malformed();
+							   &reader->start))
+		raise_malformed(reader);
+	reader->position = reader->start;
 	if (srid != GEONN_POINT_SRID)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("the shape has SRID %d", srid),
+				 errmsg("%s has SRID %d", name_of(reader), srid),
 				 errdetail("geonn reads longitudes and latitudes of SRID %d.", GEONN_POINT_SRID),
 				 srid == 0 ? errhint("If they are that, say so with ST_SetSRID.") :
 				 errhint("Convert the shape with ST_Transform.")));
 	return reader;
 }
 
-bool
-geonn_shape_next(GeonnShapeReader *reader, GeonnPart *part)
+/*
+ * Begin the next part that is not empty.  Returns how many points it has; 0: the shape has no more.
+ */
+static uint32
+begin_part(GeonnShapeReader *reader, GeonnPart *part)
 {
 	uint32		points = 0;
 
@@ -295,11 +327,68 @@ geonn_shape_next(GeonnShapeReader *reader, GeonnPart *part)
 		else if (reader->geometries > 0)
 			points = begin_geometry(reader, part);
 		else
-			return false;
+			return 0;
 	}
+	return points;
+}
 
+/*
+ * Find the first vertex that is out of range.
+ */
+static bool
+find_out_of_range(const GeonnVertices *vertices, double *latitude, double *longitude)
+{
+	for (uint32 i = 0; i < vertices->count; i++)
+	{
+		if (i % 65536 == 65535)
+			CHECK_FOR_INTERRUPTS();
+		geonn_vertex(vertices, i, latitude, longitude);
+		if (!geonn_coordinates_valid(*latitude, *longitude))
+			return true;
+	}
+	return false;
+}
+
+bool
+geonn_shape_survey(GeonnShapeReader *reader, double *latitude, double *longitude)
+{
+	GeonnVertices first = {0};
+	GeonnPart	part;
+	uint32		points;
+	bool		is_valid = true;
+
+	while (is_valid && (points = begin_part(reader, &part)) > 0)
+	{
+		GeonnVertices vertices = read_vertices(reader, points);
+
+		if (first.count == 0)
+			first = vertices;
+		is_valid = !find_out_of_range(&vertices, latitude, longitude);
+	}
+	if (is_valid && first.count > 0)
+		geonn_vertex(&first, 0, latitude, longitude);
+	reader->position = reader->start;
+	reader->geometries = 1;
+	reader->rings = 0;
+	return first.count > 0;
+}
+
+Datum
+geonn_shape_value(const GeonnShapeReader *reader)
+{
+	return PointerGetDatum(reader->detoasted);
+}
+
+bool
+geonn_shape_next(GeonnShapeReader *reader, GeonnPart *part)
+{
+	uint32		points = begin_part(reader, part);
+
+	if (points == 0)
+		return false;
 	part->pole_is_inside = false;
-	part->count = read_vectors(reader, points);
+	part->vertices = read_vertices(reader, points);
+	part->count = make_vectors(reader, &part->vertices);
 	part->vectors = reader->vectors;
 	if (part->kind == GEONN_PART_RING)
 		settle_ring(reader, part, points);

@@ -15,6 +15,24 @@ typedef enum GeonnPartKind
 	GEONN_PART_RING				/* of a polygon: a chain whose last vector is its first */
 } GeonnPartKind;
 
+/* vertices of a part, as the value has them; valid until the reader is closed */
+typedef struct GeonnVertices
+{
+	const uint8 *bytes;			/* longitude, latitude and any further numbers of each vertex; not aligned */
+	size_t		stride;			/* bytes of a vertex */
+	uint32		count;
+} GeonnVertices;
+
+/* The vertex of this number, from 0 on, in degrees. */
+static inline void
+geonn_vertex(const GeonnVertices *vertices, uint32 number, double *latitude, double *longitude)
+{
+	const uint8 *bytes = vertices->bytes + number * vertices->stride;
+
+	memcpy(longitude, bytes, sizeof(double));
+	memcpy(latitude, bytes + sizeof(double), sizeof(double));
+}
+
 /* A part of a shape.  No part is empty. */
 typedef struct GeonnPart
 {
@@ -23,18 +41,34 @@ typedef struct GeonnPart
 	bool		pole_is_inside; /* of a ring: what geonn_ring_side() needs */
 	size_t		count;
 	const struct geonn_vector *vectors; /* valid until the next part is read */
+	GeonnVertices vertices;		/* of which the vectors are made */
 } GeonnPart;
 
 typedef struct GeonnShapeReader GeonnShapeReader;
 
+/* Says of a shape whose it is, for messages, as in: id 7 of relation "road". */
+typedef char *(*GeonnShapeOwner) (const void *state);
+
 /*
  * Begin to read a value of this kind, GEONN_POINT_GEOGRAPHY or GEONN_POINT_GEOMETRY.  What the reader
  * needs is palloc'd in the current memory context, and grows there with the longest part;
- * geonn_shape_close() frees it.
+ * geonn_shape_close() frees it.  Errors call the shape "the shape" or, unless owner is NULL, "the shape of" its owner.
  *
  * Raises an error if the shape has another SRID than GEONN_POINT_SRID.
  */
-extern GeonnShapeReader *geonn_shape_open(GeonnPointKind kind, Datum value);
+extern GeonnShapeReader *geonn_shape_open(GeonnPointKind kind, Datum value, GeonnShapeOwner owner, const void *state);
+
+/*
+ * Look at all vertices before the first part is read.  Sets latitude and longitude, in degrees as they are stored, to
+ * the first vertex that is out of range or, if all are in range, to the first one.  Returns false if the shape is empty.
+ *
+ * Raises an error that names the type, if it is none of points, lines and polygons, or if the bytes are none that
+ * PostGIS writes.
+ */
+extern bool geonn_shape_survey(GeonnShapeReader *reader, double *latitude, double *longitude);
+
+/* The shape's value, not compressed, and as long as the reader. */
+extern Datum geonn_shape_value(const GeonnShapeReader *reader);
 
 /*
  * Read the next part.  Vectors are geonn_unit_vector()'s; arcs longer than a quarter circle have

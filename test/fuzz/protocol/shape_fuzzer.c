@@ -103,14 +103,23 @@ run_script(void *argument)
 {
 	const Script *script = argument;
 	Datum		value = make_value(script->data + 1, script->size - 1, script->data[0] & 2);
-	GeonnShapeReader *reader = geonn_shape_open(script->data[0] & 1 ? GEONN_POINT_GEOGRAPHY : GEONN_POINT_GEOMETRY, value);
+	GeonnPointKind kind = script->data[0] & 1 ? GEONN_POINT_GEOGRAPHY : GEONN_POINT_GEOMETRY;
+	GeonnShapeReader *reader = geonn_shape_open(kind, value, NULL, NULL);
+	bool		is_surveyed = (script->data[0] & 4) != 0;
+	bool		is_empty = false;
 	bool		is_in_polygon = false;
+	double		latitude;
+	double		longitude;
 	GeonnPart	part;
 
+	if (is_surveyed)
+		is_empty = !geonn_shape_survey(reader, &latitude, &longitude);
 	while (geonn_shape_next(reader, &part))
 	{
-		if (part.count == 0)
+		if (part.count == 0 || part.vertices.count == 0 || is_empty)
 			steps_broken("no part is empty");
+		if (is_surveyed && !geonn_coordinates_valid(latitude, longitude))
+			steps_broken("a survey finds what is out of range");
 		if (is_in_polygon && part.kind != GEONN_PART_RING)
 			steps_broken("a polygon's rings follow each other");
 		is_in_polygon = part.kind == GEONN_PART_RING && !part.is_last_ring;

@@ -1,0 +1,165 @@
+-- the nearest lines, polygons and other shapes
+\pset format unaligned \pset footer off
+SET client_min_messages = warning;
+CREATE EXTENSION IF NOT EXISTS geonn;
+RESET client_min_messages;
+
+-- all of it needs PostGIS
+SELECT count(*) = 0 AS absent FROM pg_available_extensions WHERE name = 'postgis' \gset
+\if :absent
+\quit
+\endif
+
+-- in a schema that is not on the search path, unless a test says so; PostGIS is not installed while pgaudit logs
+CREATE SCHEMA shape_joins;
+SET pgaudit.log = 'none';
+SET client_min_messages = warning;
+CREATE SCHEMA gis;
+CREATE EXTENSION postgis SCHEMA gis;
+RESET client_min_messages;
+SET search_path = shape_joins, gis, public;
+SET extra_float_digits = 0;
+
+-- which column has shapes: one whose type names lines, polygons or collections
+CREATE TABLE obs (id bigint PRIMARY KEY, lat float8, lon float8);
+INSERT INTO obs VALUES (1, 0, 0), (2, 3.5, 3), (3, 60, 180), (4, NULL, 3);
+CREATE TABLE road (id bigint PRIMARY KEY, name text, way geography(LineString));
+INSERT INTO road VALUES (1, 'east', 'LINESTRING(3 -4, 3 4)'), (2, 'north', 'LINESTRING(-10 5, 10 5)'), (3, 'nowhere', 'LINESTRING EMPTY'), (4, 'unknown', NULL);
+CREATE TABLE zone (id bigint PRIMARY KEY, area geometry(MultiPolygon, 4326));
+CREATE TABLE mixed (id bigint PRIMARY KEY, place geography);
+CREATE TABLE both_kinds (id bigint PRIMARY KEY, stop geography(Point), way geography(LineString));
+CREATE TABLE two_shapes (id bigint PRIMARY KEY, way geography(LineString), area geography(Polygon));
+CREATE TABLE curve (id bigint PRIMARY KEY, way geometry(CompoundCurve, 4326));
+CREATE TABLE plane (id bigint PRIMARY KEY, way geometry(LineString, 3857));
+SELECT role, column_name, type, reason FROM geonn_describe('road');
+SELECT role, column_name, type, reason FROM geonn_describe('zone');
+SELECT role, column_name, type, reason FROM geonn_describe('mixed');
+SELECT role, column_name, type, reason FROM geonn_describe('mixed', '{"shape": "place"}');
+SELECT role, column_name, type, reason FROM geonn_describe('both_kinds');
+SELECT role, column_name, type, reason FROM geonn_describe('both_kinds', '{"shape": "way"}');
+SELECT * FROM geonn_describe('two_shapes');
+SELECT * FROM geonn_describe('curve');
+SELECT * FROM geonn_describe('plane');
+SELECT * FROM geonn_describe('road', '{"shape": "name"}');
+SELECT * FROM geonn_describe('road', '{"shape": "path"}');
+SELECT * FROM geonn_describe('road', '{"shape": "way", "geog": "way"}');
+SELECT * FROM geonn_describe('obs', '{"shape": "way", "lat": "lat", "lon": "lon"}');
+
+-- the nearest, ties and all within; what is empty or NULL is no candidate, and observations are points
+SELECT * FROM geonn_nearest('obs', 'road', k => 5);
+SELECT * FROM geonn_nearest('obs', 'road', keep_unmatched => true, max_distance => 1e6) ORDER BY obs_id;
+SELECT * FROM geonn_within('obs', 'road', 350000);
+SELECT * FROM geonn_nearest_points(ARRAY[0, 3.5], ARRAY[0, 3], 'road');
+SELECT * FROM geonn_nearest_sql('SELECT id, lat, lon FROM obs', 'SELECT id, way FROM road WHERE id = 2');
+SELECT * FROM geonn_nearest('road', 'obs');
+SELECT * FROM geonn_nearest('obs', 'obs', options => '{"obs_shape": "lat"}');
+
+-- a column whose type names none has points, unless an option says otherwise
+INSERT INTO mixed VALUES (1, 'POINT(1 1)'), (2, 'LINESTRING(2 2, 2 3)'), (3, 'POLYGON((-1 -1, 1 -1, 1 1, -1 1, -1 -1))');
+SELECT * FROM geonn_nearest('obs', 'mixed');
+SELECT * FROM geonn_nearest('obs', 'mixed', options => '{"ref_shape": "place"}');
+
+-- what joins of shapes do not have
+SELECT * FROM geonn_nearest('obs', 'road', metric => 'spheroid');
+SELECT * FROM geonn_within_count('obs', 'road', '{1000}');
+SELECT * FROM geonn_nearest('obs', 'road', differs => '{id}');
+SELECT * FROM geonn_nearest('obs', 'road', overlaps => '{id}');
+SELECT * FROM geonn_nearest('obs', 'road', options => '{"ref_radius": "id"}');
+SELECT * FROM geonn_nearest('obs', 'road', options => '{"obs_radius": "id"}');
+SELECT * FROM geonn_cache_create('near_road', 'obs', 'road');
+SELECT * FROM geonn_nearest('obs', 'road', row_type => NULL::record) AS n (obs_id bigint, ref_id bigint, ref_lat float8);
+
+-- Random lines, polygons with holes, and others, nested, touching, over the poles and the antimeridian: the answers are
+-- those of plain SQL, to the last bit
+CREATE FUNCTION ring(x float8, y float8, r float8, corners int, seed int) RETURNS text LANGUAGE sql SET search_path = gis, pg_catalog AS $$
+    SELECT '(' || string_agg(ST_X(p::geometry) || ' ' || ST_Y(p::geometry), ',' ORDER BY i) || ')'
+    FROM generate_series(0, corners) i, ST_Project(ST_Point(x, y)::geography,
+        r * (0.7 + 0.3 * sin(seed * 1000 + i % corners)), 2 * pi() * (i % corners) / corners) p $$;
+CREATE TABLE shape AS
+SELECT i AS id, i % 3 AS zone, (CASE i % 5
+        WHEN 0 THEN 'LINESTRING' || ring(x, y, r, 2 + i % 20, i)
+        WHEN 1 THEN 'GEOMETRYCOLLECTION(POINT(' || x || ' ' || y || '), LINESTRING' || ring(x, y, r / 3, 4, i) || ')'
+        WHEN 2 THEN 'MULTIPOLYGON((' || ring(x, y, r / 4, 3, i) || '), (' || ring(x + 1, y, r / 5, 7, i) || '))'
+        ELSE 'POLYGON(' || ring(x, y, r, 3 + i % 20, i) || CASE WHEN i % 3 = 0 THEN ',' || ring(x, y, r * 0.35, 3 + i % 10, i + 7) ELSE '' END || ')'
+    END)::geography AS g
+FROM (SELECT i, i * 77 % 360 - 180 AS x, CASE i % 11 WHEN 0 THEN 90 WHEN 1 THEN -90 ELSE i * 31 % 170 - 85 END AS y,
+             10 ^ (3 + 3.5 * (0.5 + 0.5 * sin(i * 1.7))) AS r FROM generate_series(1, 150) i) s;
+CREATE TABLE ping AS
+SELECT row_number() OVER () AS id, i % 3 AS zone, lat, lon
+FROM (SELECT i, asin(sin(i * 12.9898)) * 180 / pi() AS lat, i * 137.508 - 360 * floor(i * 137.508 / 360) - 180 AS lon FROM generate_series(1, 150) i
+      UNION ALL SELECT i, ST_Y(p), ST_X(p) FROM generate_series(1, 50) i, (SELECT id, g FROM shape) s,
+          LATERAL (SELECT (ST_DumpPoints(g::geometry)).geom LIMIT 1) d (p) WHERE s.id = i) p;
+CREATE TABLE pair AS
+SELECT o.id AS obs_id, s.id AS ref_id, o.zone = s.zone AS same, geonn_distance(o.lat, o.lon, s.g) AS distance FROM ping o, shape s;
+SELECT count(*) AS pairs, count(*) FILTER (WHERE distance = 0) > 100 AS many_inside FROM pair;
+CREATE FUNCTION differing(call text, expected text) RETURNS TABLE (expects_some boolean, differs bigint) LANGUAGE plpgsql AS $$
+BEGIN
+    RETURN QUERY EXECUTE format('WITH answer AS MATERIALIZED (SELECT * FROM %s), expected AS MATERIALIZED (%s)
+        SELECT (SELECT count(*) FROM expected) > 10, (SELECT count(*) FROM (SELECT * FROM expected EXCEPT ALL SELECT * FROM answer) d) +
+               (SELECT count(*) FROM (SELECT * FROM answer EXCEPT ALL SELECT * FROM expected) d)', call, expected);
+END $$;
+CREATE FUNCTION nearest_of(what text) RETURNS text LANGUAGE sql AS $$
+    SELECT 'SELECT obs_id, ref_id, distance FROM ping p, LATERAL (SELECT obs_id, ref_id, distance FROM pair WHERE obs_id = p.id AND ' || what || ') n' $$;
+SELECT * FROM differing($$geonn_nearest('ping', 'shape', options => '{"ref_shape": "g"}')$$, nearest_of('true ORDER BY distance, ref_id LIMIT 1'));
+SELECT * FROM differing($$geonn_nearest('ping', 'shape', k => 7, max_distance => 2e6, options => '{"ref_shape": "g"}')$$,
+                        nearest_of('distance <= 2e6 ORDER BY distance, ref_id LIMIT 7'));
+SELECT * FROM differing($$geonn_nearest('ping', 'shape', k => 2, ties => 'all', options => '{"ref_shape": "g"}')$$,
+                        nearest_of('true ORDER BY distance FETCH FIRST 2 ROWS WITH TIES'));
+SELECT * FROM differing($$geonn_nearest('ping', 'shape', k => 3, by => '{zone}', exclude_self => true, options => '{"ref_shape": "g"}')$$,
+                        nearest_of('same AND ref_id <> p.id ORDER BY distance, ref_id LIMIT 3'));
+SELECT * FROM differing($$geonn_within('ping', 'shape', 3e6, options => '{"ref_shape": "g"}')$$, nearest_of('distance <= 3e6'));
+SELECT * FROM differing($$geonn_within('ping', 'shape', 0, options => '{"ref_shape": "g"}')$$, nearest_of('distance <= 0'));
+-- point by point, in a join with a condition, and as text ids, whose shapes PostgreSQL sorts
+SELECT * FROM differing($$ping p, LATERAL (SELECT p.id, n.ref_id, n.distance FROM geonn_nearest_points(ARRAY[p.lat], ARRAY[p.lon], 'shape', k => 2,
+                            options => '{"ref_shape": "g"}') n) n (obs_id, ref_id, distance)$$,
+                        'SELECT p.*, n.* FROM ping p, LATERAL (SELECT obs_id, ref_id, distance FROM pair WHERE obs_id = p.id ORDER BY distance, ref_id LIMIT 2) n');
+SELECT * FROM differing($$(SELECT n.* FROM ping p JOIN geonn_nearest('ping', 'shape', options => '{"ref_shape": "g"}') n ON n.obs_id = p.id WHERE p.id < 20) n$$,
+                        nearest_of('p.id < 20 ORDER BY distance, ref_id LIMIT 1'));
+CREATE VIEW named AS SELECT 'shape ' || id AS id, g FROM shape;
+SELECT * FROM differing($$geonn_nearest('ping', 'named', k => 3, options => '{"ref_shape": "g"}', row_type => NULL::record) AS n (obs_id bigint, ref_id text, distance float8)$$,
+                        $$SELECT n.* FROM ping p, LATERAL (SELECT obs_id, 'shape ' || ref_id, distance FROM pair WHERE obs_id = p.id ORDER BY distance, 'shape ' || ref_id LIMIT 3) n$$);
+-- a change of the shapes is seen, and what is rolled back is not
+BEGIN;
+DELETE FROM shape WHERE id % 5 > 1;
+SELECT * FROM differing($$geonn_nearest('ping', 'shape', options => '{"ref_shape": "g"}')$$, nearest_of('ref_id % 5 < 2 ORDER BY distance, ref_id LIMIT 1'));
+ROLLBACK;
+SELECT * FROM differing($$geonn_nearest('ping', 'shape', options => '{"ref_shape": "g"}')$$, nearest_of('true ORDER BY distance, ref_id LIMIT 1'));
+-- arcs are counted in the session's memory
+SET geonn.session_memory_limit = '100kB';
+\set VERBOSITY sqlstate
+SELECT count(*) FROM geonn_nearest('ping', 'shape', options => '{"ref_shape": "g"}');
+\set VERBOSITY default
+RESET geonn.session_memory_limit;
+
+-- a shape that is none on the sphere is an error that names its row
+CREATE TABLE wrong (id text PRIMARY KEY, g geometry);
+CREATE FUNCTION try(shape text) RETURNS text LANGUAGE plpgsql SET search_path = shape_joins, gis, public AS $$
+DECLARE
+    said text;
+    hint text;
+BEGIN
+    TRUNCATE wrong;
+    INSERT INTO wrong VALUES ('fine', 'SRID=4326;POINT(0 0)'), ('b', shape::geometry);
+    PERFORM * FROM geonn_nearest('obs', 'wrong', options => '{"ref_shape": "g"}', row_type => NULL::record) AS n (obs_id bigint, ref_id text);
+    RETURN 'none';
+EXCEPTION WHEN OTHERS THEN
+    GET STACKED DIAGNOSTICS said = MESSAGE_TEXT, hint = PG_EXCEPTION_HINT;
+    RETURN said;
+END $$;
+SELECT try(shape) FROM unnest(ARRAY['POINT(0 0)', 'SRID=3857;POINT(0 0)', 'SRID=4326;CIRCULARSTRING(0 0, 1 1, 2 0)',
+    'SRID=4326;GEOMETRYCOLLECTION(POINT(1 1), LINESTRING(10 10, -170 -10))',
+    'SRID=4326;POLYGON((-180 -90, 180 -90, 180 90, -180 90, -180 -90))', 'SRID=4326;POLYGON((0 0, 90 0, 180 0, -90 0, 0 0))']) shape;
+-- coordinates out of range are as those of points
+TRUNCATE wrong;
+INSERT INTO wrong VALUES ('fine', 'SRID=4326;POINT(5 0)'), ('north', 'SRID=4326;LINESTRING(0 0, 0 90.5)'), ('far', 'SRID=4326;MULTIPOINT(0 0, 361 0)'),
+    ('nan', ST_SetSRID(ST_MakePoint('NaN', 0), 4326)), ('empty', 'SRID=4326;POLYGON EMPTY');
+SELECT * FROM geonn_nearest('obs', 'wrong', options => '{"ref_shape": "g"}', row_type => NULL::record) AS n (obs_id bigint, ref_id text, distance float8);
+SELECT * FROM geonn_nearest('obs', 'wrong', options => '{"ref_shape": "g"}', invalid => 'error', row_type => NULL::record) AS n (obs_id bigint, ref_id text);
+SELECT rows, null_coordinates, not_finite, latitude_out_of_range, longitude_out_of_range, zero_zero, duplicate_coordinates, longitude_max
+FROM geonn_check('wrong', '{"shape": "g"}');
+SELECT rows, null_coordinates, zero_zero, duplicate_coordinates, latitude_min, latitude_max, longitude_min, longitude_max FROM geonn_check('road');
+
+SET client_min_messages = warning;
+DROP EXTENSION postgis CASCADE;
+DROP SCHEMA shape_joins CASCADE;
+DROP SCHEMA gis;
