@@ -282,6 +282,17 @@ doubles_within(const doubles *a, const doubles *b)
 #endif
 }
 
+/* Offer an arc of a leaf, by the square of the distance to its chord. */
+static void
+offer_lane(struct work *work, uint32_t leaf, uint32_t lane, double square, double sagitta)
+{
+	double		distance = sqrt(square);
+	uint32_t	position = leaf * CPU_ARCS_LEAF + lane;
+
+	if (distance - sagitta <= work->limit)
+		offer(work, work->arcs->place[position], position, distance - sagitta, distance + sagitta);
+}
+
 /* Offer the arcs of a leaf. */
 static void
 visit_leaf(struct work *work, uint32_t number)
@@ -313,14 +324,26 @@ visit_leaf(struct work *work, uint32_t number)
 	wz -= t * dz;
 	square = wx * wx + wy * wy + wz * wz;
 	bound *= bound;
-	for (bits = doubles_within(&square, &bound); bits != 0; bits &= bits - 1)
+	bits = doubles_within(&square, &bound);
+	if (bits == 0)
+		return;
+	if ((bits & (bits - 1)) != 0)
 	{
-		int			i = __builtin_ctz(bits);
-		double		distance = sqrt(square[i]);
+		/* the nearest chord first: it leaves few others within the limit */
+		uint32_t	nearest = (uint32_t) __builtin_ctz(bits);
 
-		if (distance - sagitta[i] <= work->limit)
-			offer(work, work->arcs->place[number * CPU_ARCS_LEAF + (uint32_t) i], number * CPU_ARCS_LEAF + (uint32_t) i,
-				  distance - sagitta[i], distance + sagitta[i]);
+		for (uint32_t rest = bits & (bits - 1); rest != 0; rest &= rest - 1)
+			nearest = square[__builtin_ctz(rest)] < square[nearest] ? (uint32_t) __builtin_ctz(rest) : nearest;
+		offer_lane(work, number, nearest, square[nearest], sagitta[nearest]);
+		bound = work->limit + sagitta;
+		bound *= bound;
+		bits &= doubles_within(&square, &bound) & ~(1u << nearest);
+	}
+	for (; bits != 0; bits &= bits - 1)
+	{
+		uint32_t	i = (uint32_t) __builtin_ctz(bits);
+
+		offer_lane(work, number, i, square[i], sagitta[i]);
 	}
 }
 
@@ -335,6 +358,18 @@ is_stopped(struct work *work)
 }
 
 /* ---- the walk ---- */
+
+/* Fetch what a visit needs into the cache. */
+FLOATS_INLINE void
+prefetch(const struct work *work, const struct visit *visit)
+{
+	const char *from = visit->level < 0 ? (const char *) &work->arcs->leaf[visit->number] :
+		(const char *) &work->arcs->boxes.node[visit->level][visit->number];
+	size_t		bytes = visit->level < 0 ? sizeof(struct cpu_arcs_leaf) : sizeof(struct cpu_boxes_node);
+
+	for (size_t at = 0; at < bytes; at += 64)
+		__builtin_prefetch(from + at);
+}
 
 /*
  * Add what a node has within the limit to the visits, the nearest last.  Returns how many there are now.
@@ -372,6 +407,10 @@ add_visits(const struct work *work, const struct cpu_boxes_node *node, int level
 			visits[at] = visits[at - 1];
 		visits[at] = next;
 	}
+	if (count > first)
+		prefetch(work, &visits[count - 1]);
+	if (count > first + 1)
+		prefetch(work, &visits[count - 2]);
 	return count;
 }
 
