@@ -45,6 +45,7 @@
 #include "engine/cpu/columns.h"
 #include "engine/cpu/curve.h"
 #include "engine/cpu/vectors.h"
+#include "engine/dataset/dataset_arcs.h"
 
 /* how many arcs the first phase goes through between two looks at `cancelled` */
 #define LOOK_ARCS 65536
@@ -72,21 +73,6 @@ static bool
 is_cancelled(const struct building *building)
 {
 	return atomic_load_explicit(building->cancelled, memory_order_relaxed);
-}
-
-bool
-cpu_arcs_is_long(const struct dataset *dataset, size_t arc)
-{
-	double		along = fabs(dataset->latitude[arc] - dataset->end_latitude[arc]);
-	double		across = fabs(dataset->longitude[arc] - dataset->end_longitude[arc]);
-
-	/* a path along a meridian and a parallel is not shorter */
-	across = across > 360.0 ? across - 360.0 : across;
-	across = across > 180.0 ? 360.0 - across : across;
-	if (along + across < 89.9)
-		return false;
-	return geonn_arc_is_long(geonn_unit_vector(dataset->latitude[arc], dataset->longitude[arc]),
-							 geonn_unit_vector(dataset->end_latitude[arc], dataset->end_longitude[arc]));
 }
 
 /* ---- phase 1 ---- */
@@ -120,7 +106,7 @@ go_through_arcs(struct building *building)
 		if (i % LOOK_ARCS == 0 && is_cancelled(building))
 			return false;
 		building->place[i] = same ? building->place[i - 1] : (uint32_t) i;
-		if (cpu_arcs_is_long(dataset, i) && !note_long_arc(building, i))
+		if (dataset_arc_is_long(dataset, i) && !note_long_arc(building, i))
 			return false;
 	}
 	return true;
@@ -164,7 +150,7 @@ find_ends(const struct building *building, const uint32_t *number, uint32_t coun
 	cpu_path->vectors(GEONN_METRIC_SPHERE, degrees[0], degrees[1], count, ends->a[0], ends->a[1], ends->a[2]);
 	cpu_path->vectors(GEONN_METRIC_SPHERE, degrees[2], degrees[3], count, ends->b[0], ends->b[1], ends->b[2]);
 	for (uint32_t i = 0; building->long_count > 0 && i < count; i++)
-		if (number[i] >= dataset->count || cpu_arcs_is_long(dataset, arc[i]))
+		if (number[i] >= dataset->count || dataset_arc_is_long(dataset, arc[i]))
 			set_vector(number[i] < dataset->count ? ends->b : ends->a, i,
 					   geonn_arc_middle(degrees[0][i], degrees[1][i], degrees[2][i], degrees[3][i]));
 }

@@ -11,9 +11,6 @@
 
 #define CPU_ARCS_LEAF 8
 
-/* times the square of an arc's chord: how far the arc is from its chord at most (arcs.c) */
-#define CPU_ARCS_SAGITTA (1.0 / 6.8)
-
 /* arcs of at most a quarter circle: the vectors of their ends, by axis */
 struct cpu_arcs_leaf
 {
@@ -43,9 +40,6 @@ extern struct cpu_arcs *cpu_arcs_build(const struct dataset *dataset, const atom
 extern size_t cpu_arcs_bytes(const struct cpu_arcs *arcs);
 
 extern void cpu_arcs_free(struct cpu_arcs *arcs);
-
-/* Whether an arc of a dataset is longer than a quarter circle. */
-extern bool cpu_arcs_is_long(const struct dataset *dataset, size_t arc);
 
 struct cpu_neighbours_piece;
 

@@ -10,19 +10,19 @@
  * A leaf gives two bounds for each arc, from the distance of the observation to the arc's chord
  * in float64: with the arc's sagitta less and more (arcs.c).  The upper bounds of k shapes, each the least
  * over the arcs that were seen of the shape, give the limit.  An arc stays a candidate while its lower bound is
- * within the limit, and within the upper bound of its own shape.  At the end those that are left are measured by common/arc.h, with the
- * vertices that are as near, and candidates.c puts the least distance of each shape in order.
+ * within the limit, and within the upper bound of its own shape.  At the end those that are left are measured by
+ * common/arc.h, with the vertices that are as near, and candidates.c puts the least distance of each shape in order.
  *
  *
  * The margin
  *
- * Limits are upper bounds and CPU_ARCS_MARGIN = 2^-45, or 256 e where e = 2^-53.  Let arcs A and B have the
+ * Limits are upper bounds and MARGIN = 2^-45, or 256 e where e = 2^-53.  Let arcs A and B have the
  * distances a <= b as common/arc.h computes them; then the lower bound of A must be within the upper bound of
- * B and the margin.  Both distances are within 10 nm, 14.2 e, of the truth, and as a chord grows by no more than its angle, the true
- * chord of A is at most 28.4 e greater than that of B.  The vectors that the index has are within 5.44 e of the truth,
- * for each arc (arc.h).  The distance to a chord, from w = p - a and d = b - a: each part of them is off by 2 e; the fraction
- * t = w d / d d, times |d|, by 8 e |w| <= 16 e; a part of w - t d by 20 e, the distance by 40 e at most.  Its square and root add 2
- * e.  Together 28.4 + 2 * 5.44 + 2 * 42 = 123 e.
+ * B and the margin.  Both distances are within 10 nm, 14.2 e, of the truth, and as a chord grows by no more
+ * than its angle, the true chord of A is at most 28.4 e greater than that of B.  The vectors that the index has
+ * are within 5.44 e of the truth, for each arc (arc.h).  The distance to a chord comes from w = p - a and d = b - a:
+ * each part of them is off by 2 e; the fraction t = w d / d d, times |d|, by 8 e |w| <= 16 e; a part of w - t d by
+ * 20 e, the distance by 40 e at most.  Its square and root add 2 e.  Together 28.4 + 2 * 5.44 + 2 * 42 = 123 e.
  *
  * max_distance gives a limit by geonn_metric_radius_limit(), which holds for points within 14.2 e of their truth; the
  * same margin is added.  Distances decide at the end.

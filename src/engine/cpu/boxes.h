@@ -18,6 +18,9 @@
 
 struct column_block;
 
+/* times the square of an arc's chord: how far the arc is from its chord at most (arcs.c) */
+#define CPU_ARCS_SAGITTA (1.0 / 6.8)
+
 #define CPU_BOXES_WIDTH 8
 #define CPU_BOXES_LEVELS 11
 

@@ -53,9 +53,9 @@
 #include "engine/base/memory_block.h"
 #include "engine/base/radix_sort.h"
 #include "engine/base/thread_pool.h"
-#include "engine/cpu/arcs.h"
 #include "engine/cpu/columns.h"
 #include "engine/cpu/curve.h"
+#include "engine/dataset/dataset_arcs.h"
 #include "engine/search/space_curve.h"
 
 /* arcs of a stretch, stretches of one above, and the greatest number at the top */
@@ -304,7 +304,7 @@ go_through_polygons(struct building *building)
 			continue;
 		if (begins_ring(dataset, i))
 			end_ring(&extent);
-		extent.ring_arcs += 1 + cpu_arcs_is_long(dataset, i);
+		extent.ring_arcs += 1 + dataset_arc_is_long(dataset, i);
 	}
 	if (first != SIZE_MAX)
 		end_polygon(building, &extent, first);
@@ -425,7 +425,7 @@ make_rings(struct building *building, const struct cpu_polygon *polygon)
 		if (i % LOOK_ARCS == 0 && is_cancelled(building))
 			return;
 		polygons->vertex[vertex++] = geonn_unit_vector(dataset->latitude[i], dataset->longitude[i]);
-		if (cpu_arcs_is_long(dataset, i))
+		if (dataset_arc_is_long(dataset, i))
 			polygons->vertex[vertex++] = geonn_arc_middle(dataset->latitude[i], dataset->longitude[i],
 														  dataset->end_latitude[i], dataset->end_longitude[i]);
 		i++;

@@ -1,6 +1,6 @@
 /*
  * dataset_arcs.c
- *		Checks references that are arcs of shapes.
+ *		Checks references that are arcs of shapes, and tells which are long.
  *
  * The index of arcs (engine/cpu/arcs.c) relies on these rules: the arcs of a shape and those of a
  * polygon are adjacent, and the rings of a polygon are closed.  Arcs follow each other in a ring while
@@ -100,4 +100,19 @@ dataset_check_arcs(struct dataset *dataset, size_t count, struct failure *failur
 		dataset->ring_first = i;
 	}
 	return true;
+}
+
+bool
+dataset_arc_is_long(const struct dataset *dataset, size_t arc)
+{
+	double		along = fabs(dataset->latitude[arc] - dataset->end_latitude[arc]);
+	double		across = fabs(dataset->longitude[arc] - dataset->end_longitude[arc]);
+
+	/* a path along a meridian and a parallel is not shorter */
+	across = across > 360.0 ? across - 360.0 : across;
+	across = across > 180.0 ? 360.0 - across : across;
+	if (along + across < 89.9)
+		return false;
+	return geonn_arc_is_long(geonn_unit_vector(dataset->latitude[arc], dataset->longitude[arc]),
+							 geonn_unit_vector(dataset->end_latitude[arc], dataset->end_longitude[arc]));
 }

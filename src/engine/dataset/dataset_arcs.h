@@ -1,6 +1,6 @@
 /*
  * dataset_arcs.h
- *		Checks references that are arcs of shapes.
+ *		Checks references that are arcs of shapes, and tells which are long.
  */
 #ifndef GEONN_DATASET_ARCS_H
 #define GEONN_DATASET_ARCS_H
@@ -15,5 +15,8 @@ extern bool dataset_check_arcs(struct dataset *dataset, size_t count, struct fai
 
 /* Check that the ring of arc end - 1 is closed, if it is of a ring that ends there. */
 extern bool dataset_check_last_ring(const struct dataset *dataset, size_t end, struct failure *failure);
+
+/* Whether an arc of a dataset is longer than a quarter circle, and so two arcs of an index. */
+extern bool dataset_arc_is_long(const struct dataset *dataset, size_t arc);
 
 #endif							/* GEONN_DATASET_ARCS_H */
