@@ -89,8 +89,8 @@ draw_set(int number)
 			make_shape(part, random_below(3) ? random_below(9) : number);
 		if (random_below(12) == 0)
 		{
-			/* a point: an arc of no length */
-			part->is_polygon = false;
+			/* a point, or a ring that is one: an arc of no length */
+			part->is_polygon = random_below(4) == 0;
 			part->count = 1;
 			part->chains[0].count = 2;
 			part->chains[0].vertices[1] = part->chains[0].vertices[0];
@@ -575,6 +575,28 @@ test_refusals(void)
 	expect_refusal("a last ring that is not closed", "polygon 2 is not closed");
 }
 
+/* A build ends early once its search is cancelled, and the next one builds the index. */
+static void
+test_cancelled(void)
+{
+	static struct answers found;
+	struct question question = {.k = 1,.algorithm = GEONN_ALGORITHM_INDEX,.max_distance = INFINITY};
+	struct failure failure;
+	struct dataset *dataset;
+
+	make_squares();
+	dataset = make_dataset(0, false, &failure);
+	memset(observed.latitude, 0, sizeof(observed.latitude));
+	memset(observed.longitude, 0, sizeof(observed.longitude));
+	atomic_store(&cancelled, true);
+	report("a cancelled search builds no index", !answer_by_device(dataset, &question, PAIRS_MAX, &found) &&
+		   atomic_load(&dataset->built_bytes) == 0);
+	atomic_store(&cancelled, false);
+	report("and the next one does", answer_by_device(dataset, &question, PAIRS_MAX, &found) &&
+		   found.pairs == OBSERVATIONS && atomic_load(&dataset->built_bytes) > 0);
+	forget_dataset(dataset);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -588,6 +610,7 @@ main(int argc, char **argv)
 	if (!machine.operations->probe(&machine, &failure))
 		return EXIT_FAILURE;
 	test_refusals();
+	test_cancelled();
 	test_sets(sets);
 	test_large_polygons(sets / 30 + 1);
 	machine.operations->close(&machine);

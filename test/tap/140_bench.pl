@@ -39,6 +39,14 @@ foreach my $neighbours (1, 5)
 	ok($run->{right} && $run->{checked} == 48, "$name: and that the answers were right");
 }
 
+foreach my $shapes ('--lines 8', '--polygons 5 -k 3')
+{
+	my $said = `$bench $problem $shapes 2>&1`;
+
+	is($?, 0, "$shapes: the exit status is that of right answers") or diag($said);
+	like($said, qr/answers: 48 right/, "$shapes: and answers were checked");
+}
+
 `$bench $problem --check 0 2>&1`;
 is($? >> 8, 2, 'answers are never left unchecked');
 
