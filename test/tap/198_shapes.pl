@@ -88,11 +88,26 @@ sub some_place
 	return place_from(@{ pick(@centres) }, rand(360), $size * rand(2));
 }
 
+# Are the places so far from each other that neither PostGIS nor geonn takes an arc between them?
+sub is_antipodal
+{
+	my ($a, $b) = @_;
+	my ($phi, $psi, $turn) = map { $_ * $pi / 180 } $a->[0], $b->[0], $a->[1] - $b->[1];
+
+	return sin($phi) * sin($psi) + cos($phi) * cos($psi) * cos($turn) < -0.999999;
+}
+
 sub line
 {
-	my @line = map { some_place() } 1 .. pick(2, 2, 3, between(2, 40));
+	my @line = (some_place());
 
-	@line = ($line[0]) x 2 if chance(0.03);
+	foreach (2 .. pick(2, 2, 3, between(2, 40)))
+	{
+		my $place = some_place();
+
+		push(@line, $place) if !is_antipodal($line[-1], $place);
+	}
+	@line = ($line[0]) x 2 if @line == 1 || chance(0.03);
 	push(@vertices, $line[0], $line[-1]);
 	return as_text(@line);
 }
