@@ -35,6 +35,7 @@
 #   make typedefs.list  the types of the sources, for pgindent
 #   make dist        archives of the last commit, in build/dist
 #   make deb         Debian's packages of this checkout, in build/deb
+#   make rpm         Red Hat's package of the last commit, in build/rpm
 #   make repo        a repository for apt of those packages, in build/repo, signed
 #                    with the key that KEY names
 #   make clean       stops the demo's server, removes all that was built
@@ -64,7 +65,7 @@ PGXS := $(wildcard $(shell $(PG_CONFIG) --pgxs 2>/dev/null))
 
 ANYWHERE = help check check-long check-quick check-versions check-package check-image check-clients \
 	image image-cuda image-extension demo demo-moving demo-history pictures bench-sql bench-caches bench-live typedefs.list dist \
-	deb repo
+	deb repo rpm
 # what a packager puts below DESTDIR replaces nothing
 ANYWHERE += $(if $(DESTDIR),,$(if $(PGXS),install uninstall))
 ifneq ($(filter $(ANYWHERE),$(MAKECMDGOALS)),)
@@ -144,6 +145,9 @@ deb:
 
 repo:
 	@test/tools/make-repository '$(KEY)'
+
+rpm:
+	@test/tools/make-rpm
 
 demo:
 	@test/demo/stop ask
