@@ -199,15 +199,28 @@ open_shard(Relation table, int64 number)
 	return NULL;
 }
 
+bool
+geonn_citus_is_written(Oid oid)
+{
+	Relation	relation = try_relation_open(oid, AccessShareLock);
+	bool		written;
+
+	if (relation == NULL)
+		return false;
+	written = CheckRelationLockedByMe(relation, RowExclusiveLock, true);
+	relation_close(relation, NoLock);
+	return written;
+}
+
 Relation
-geonn_citus_shard(Relation relation, bool *distributed)
+geonn_citus_shard(Relation relation, CitusKind *kind)
 {
 	Oid			extension;
 	List	   *rows;
 	const Datum *partition;
 	Datum		number;
 
-	*distributed = false;
+	*kind = CITUS_UNKNOWN;
 	if (relation->rd_rel->relkind != RELKIND_RELATION && relation->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
 		return NULL;
 	extension = get_extension_oid(EXTENSION, true);
@@ -217,9 +230,9 @@ geonn_citus_shard(Relation relation, bool *distributed)
 	if (list_length(rows) != 1)
 		return NULL;
 	partition = linitial(rows);
-	*distributed = DatumGetChar(partition[1]) != NOT_DIVIDED;
-	if (*distributed || DatumGetChar(partition[2]) != REPLICATED_TO_ALL ||
-		relation->rd_rel->relrowsecurity || CheckRelationLockedByMe(relation, RowExclusiveLock, true))
+	*kind = DatumGetChar(partition[1]) == NOT_DIVIDED ? CITUS_WHOLE : CITUS_DIVIDED;
+	if (*kind == CITUS_DIVIDED || DatumGetChar(partition[2]) != REPLICATED_TO_ALL ||
+		relation->rd_rel->relrowsecurity || geonn_citus_is_written(RelationGetRelid(relation)))
 		return NULL;
 	rows = find_rows(extension, &shards, ObjectIdGetDatum(RelationGetRelid(relation)));
 	if (list_length(rows) != 1)
@@ -228,14 +241,14 @@ geonn_citus_shard(Relation relation, bool *distributed)
 	return is_here(extension, number) ? open_shard(relation, DatumGetInt64(number)) : NULL;
 }
 
-void
-geonn_citus_check_named(const PointSource *source)
+bool
+geonn_citus_may_read_named(const PointSource *source)
 {
 	Oid			named = source->named;
 	Oid			role = GetUserId();
 
 	if (named == source->relation || pg_class_aclcheck(named, role, ACL_SELECT) == ACLCHECK_OK)
-		return;
+		return true;
 	for (int i = 0; i < source->column_count; i++)
 	{
 		const char *name = source->columns[i].name;
@@ -243,8 +256,17 @@ geonn_citus_check_named(const PointSource *source)
 
 		if (name != NULL && (attribute == InvalidAttrNumber ||
 							 pg_attribute_aclcheck(named, attribute, role, ACL_SELECT) != ACLCHECK_OK))
-			aclcheck_error(ACLCHECK_NO_PRIV, get_relkind_objtype(get_rel_relkind(named)), get_rel_name(named));
+			return false;
 	}
+	return true;
+}
+
+void
+geonn_citus_check_named(const PointSource *source)
+{
+	if (!geonn_citus_may_read_named(source))
+		aclcheck_error(ACLCHECK_NO_PRIV, get_relkind_objtype(get_rel_relkind(source->named)),
+					   get_rel_name(source->named));
 }
 
 void
@@ -254,7 +276,7 @@ geonn_citus_tell(const PointSource *source)
 		ereport(NOTICE,
 				(errmsg("%s is a reference table of Citus, and is read by its shard \"%s\" on this server",
 						source->title, source->name)));
-	else if (source->distributed)
+	else if (source->citus == CITUS_DIVIDED)
 		ereport(NOTICE,
 				(errmsg("%s is distributed by Citus: a join by its name brings all of its rows to this server",
 						source->title),

@@ -619,7 +619,7 @@ choose_columns(Relation named, bool quiet, const GeonnColumnNames *names, List *
 			   List *overlaps)
 {
 	PointSource *source = palloc0(sizeof(PointSource));
-	Relation	shard = geonn_citus_shard(named, &source->distributed);
+	Relation	shard = geonn_citus_shard(named, &source->citus);
 	Relation	relation = shard != NULL ? shard : named;
 
 	source->relation = RelationGetRelid(relation);

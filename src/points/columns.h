@@ -47,11 +47,19 @@ geonn_declared_typmod(const PointColumn *column)
 	return column->type == column->base_type ? column->typmod : -1;
 }
 
+/* what a relation is to Citus */
+typedef enum CitusKind
+{
+	CITUS_UNKNOWN,				/* nothing */
+	CITUS_WHOLE,				/* a table with all rows on one node, or on each */
+	CITUS_DIVIDED				/* a table whose rows are divided among shards */
+} CitusKind;
+
 typedef struct PointSource
 {
 	Oid			relation;		/* that is read; InvalidOid: the source is the caller's query */
 	Oid			named;			/* the relation that the caller named: another one if Citus has shards of it (citus.c) */
-	bool		distributed;	/* Citus divides the relation's rows among shards */
+	CitusKind	citus;
 	char	   *title;			/* its name in messages: relation "city", query obs_sql */
 	char	   *query;			/* the SQL that returns the rows */
 	int			query_columns;	/* how many columns the rows have */

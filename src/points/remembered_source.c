@@ -25,6 +25,7 @@
 #include "utils/syscache.h"
 
 #include "base/compat.h"
+#include "points/citus.h"
 #include "points/remembered_source.h"
 #include "points/table_reader.h"
 
@@ -53,7 +54,9 @@ forget_relation(Datum argument pg_attribute_unused(), Oid relation)
 	changes++;
 	for (int i = 0; i < REMEMBERED_MOST; i++)
 	{
-		if (remembered[i].valid && (relation == InvalidOid || remembered[i].source->relation == relation))
+		const PointSource *source = remembered[i].valid ? remembered[i].source : NULL;
+
+		if (source != NULL && (relation == InvalidOid || source->relation == relation || source->named == relation))
 			remembered[i].valid = false;
 	}
 }
@@ -147,6 +150,20 @@ remember_source(PointSource *source)
 	entry->valid = true;
 }
 
+/*
+ * Is this what a call of its relation, which is locked, reads now?
+ */
+static bool
+is_read_now(const RememberedSource *entry)
+{
+	const PointSource *source = entry->source;
+
+	if (source->relation == source->named)
+		return true;
+	LockRelationOid(source->relation, AccessShareLock);
+	return entry->valid && !geonn_citus_is_written(source->named);
+}
+
 PointSource *
 geonn_remembered_source(Oid relation, const GeonnColumnNames *named)
 {
@@ -162,15 +179,15 @@ geonn_remembered_source(Oid relation, const GeonnColumnNames *named)
 	LockRelationOid(relation, AccessShareLock);
 	for (int i = 0; i < REMEMBERED_MOST; i++)
 	{
-		if (remembered[i].valid && remembered[i].source->relation == relation)
+		if (remembered[i].valid && remembered[i].source->named == relation && is_read_now(&remembered[i]))
 			return copy_source(remembered[i].source);
 	}
 	/* the schema is not locked: its name may change meanwhile */
 	changes_before = changes;
 	source = geonn_relation_source(relation, named, NIL, NIL);
-	/* which shard of Citus is read depends on what the transaction does */
-	if (changes == changes_before && source->relation == relation && get_rel_relkind(relation) == RELKIND_RELATION &&
-		source->point_kind == GEONN_POINT_NONE)
+	/* a table of Citus that is read itself may be so in this transaction alone */
+	if (changes == changes_before && (source->relation != relation || source->citus != CITUS_WHOLE) &&
+		get_rel_relkind(relation) == RELKIND_RELATION && source->point_kind == GEONN_POINT_NONE)
 		remember_source(source);
 	return source;
 }
@@ -196,7 +213,7 @@ may_read(const RememberedSource *entry)
 	return object_aclcheck(NamespaceRelationId, get_rel_namespace(relation), GetUserId(),
 						   ACL_USAGE) == ACLCHECK_OK &&
 		check_enable_rls(relation, InvalidOid, true) == RLS_NONE &&
-		geonn_check_permissions(entry->plan, false);
+		geonn_citus_may_read_named(entry->source) && geonn_check_permissions(entry->plan, false);
 }
 
 List *

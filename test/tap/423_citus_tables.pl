@@ -121,12 +121,16 @@ sql($read);
 like(sql("EXPLAIN (ANALYZE, COSTS OFF) SELECT count(*) FROM geonn_nearest('obs', 'ref')"), qr/References Kept: true/, 'the engine keeps its references');
 is(sql("SELECT pg_stat_force_next_flush(); SELECT count(*) FROM geonn_nearest('ref', 'obs') n WHERE obs_id = 77; SELECT pg_stat_force_next_flush();
 	SELECT idx_scan FROM pg_stat_user_indexes WHERE relname = 'ref_102014'") =~ s/\s+/ /gr, ' 1 1', 'a condition reaches the shard');
-is(sql(qq{PREPARE p AS $read; EXECUTE p; UPDATE pg_dist_local_group SET groupid = 7; EXECUTE p; UPDATE pg_dist_local_group SET groupid = 0; EXECUTE p}),
+# as Citus's triggers on its catalogs do, whatever changes about a table is told to all sessions
+my $told = 'ALTER TABLE ref RESET (fillfactor)';
+is(sql(qq{PREPARE p AS $read; EXECUTE p; UPDATE pg_dist_local_group SET groupid = 7; $told; EXECUTE p; UPDATE pg_dist_local_group SET groupid = 0; $told; EXECUTE p}),
 	"shard\nnamed\nshard", 'a prepared statement follows the catalogs');
+is(sql(qq{$read; $read; ALTER TABLE ref ENABLE ROW LEVEL SECURITY; $read; ALTER TABLE ref DISABLE ROW LEVEL SECURITY; $read; ALTER TABLE ref_102014 RENAME TO gone; $read;
+	ALTER TABLE gone RENAME TO ref_102014; $told; $read}), "shard\nshard\nnamed\nshard\nnamed\nshard", 'and so do calls of a session that remembers the table');
 
 # ---- writers ----
 
-is(sql("BEGIN; INSERT INTO ref VALUES (-100, 0, 0); $read; ROLLBACK; $read"), "named\nshard", 'a transaction that has written reads what it wrote');
+is(sql("$read; BEGIN; INSERT INTO ref VALUES (-100, 0, 0); $read; ROLLBACK; $read"), "shard\nnamed\nshard", 'a transaction that has written reads what it wrote');
 is(sql("BEGIN; SAVEPOINT s; UPDATE ref SET lat = 0; ROLLBACK TO s; $read; COMMIT"), 'shard', 'unless the writing was rolled back');
 
 # ---- caches ----
@@ -150,6 +154,10 @@ foreach my $call ($read, "$which FROM geonn_nearest_points('{50}', '{10}', 'ref'
 	sql('REVOKE ALL ON ref_102014 FROM reader');
 	like(said("$as_reader; $call"), qr/permission denied for table ref_102014$/m, 'and the shard');
 }
+
+sql('GRANT SELECT ON ref, ref_102014 TO reader');
+like(said("$as_reader; $read; RESET ROLE; REVOKE ALL ON ref FROM reader; $as_reader; $read"), qr/^shard\n?.*permission denied for table ref$/ms, 'privileges are looked up in each call');
+sql('REVOKE ALL ON ref_102014 FROM reader');
 
 # a role that makes tables plants no shard, and no catalog
 sql(q{CREATE SCHEMA readers AUTHORIZATION reader; GRANT CREATE ON SCHEMA public TO reader; ALTER TABLE ref_102014 RENAME TO gone});
