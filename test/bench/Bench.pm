@@ -4,7 +4,7 @@
 #
 #   --results FILE    append each figure to this file (Results.pm), too
 #   --section NAME    as one of that section, instead of one with the program's name
-#   --limit SECONDS   all measurements end by then, and each takes half of that at most
+#   --limit SECONDS   all measurements end by then, and each takes two thirds of that at most
 
 package Bench;
 
@@ -301,7 +301,7 @@ sub run_measurements
 		my ($name, $run) = @$measurement;
 
 		next if eval {
-			my $seconds = defined $option{limit} ? min($end - time, ceil($option{limit} / 2)) : 0;
+			my $seconds = defined $option{limit} ? min($end - time, ceil($option{limit} * 2 / 3)) : 0;
 
 			die "the $option{limit} s of all measurements were over\n" if defined $option{limit} && $seconds <= 0;
 			run_limited($run, $seconds);
