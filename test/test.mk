@@ -10,7 +10,8 @@
 #   test/isolation   what several sessions do at a time, by pg_isolation_regress
 #   test/fuzz        random questions in SQL; in protocol, fuzzers of both its sides
 #   test/load        many sessions at once
-#   test/bench       benchmarks: of the engine, in SQL, of caches, of other programs
+#   test/bench       benchmarks: of the engine, in SQL, of caches, of other programs; what runs
+#                    them all, and makes the tables of the documentation
 #   test/demo        the demos and their data
 #   test/tools       rules of the sources; what prepares, installs and packages
 #
