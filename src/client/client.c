@@ -35,7 +35,6 @@
  */
 #include "postgres.h"
 
-#include <math.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -320,59 +319,6 @@ note_order(GeonnClient *client, bool is_first, int64 tag, double latitude, doubl
 	client->last_longitude = longitude;
 }
 
-/*
- * Write the radius, the windows and the weights of a row, of the columns that are present.  If the question has
- * windows, each point has them; if it has weights, each reference has.
- */
-static void
-set_limits(uint32 columns, Slot *slot, uint32 row, const GeonnLimits *limits)
-{
-	for (int i = 0; i < GEONN_WEIGHTS_MAX && (columns & GEONN_COLUMN_WEIGHT << i) != 0; i++)
-		slot->columns.weight[i][row] = limits->weights[i];
-	if (columns & GEONN_COLUMN_RADIUS)
-		slot->columns.radius[row] = limits != NULL ? limits->radius : INFINITY;
-	if ((columns & GEONN_COLUMNS_WINDOWS) == 0)
-		return;
-	if (limits == NULL)
-		elog(ERROR, "a point lacks the windows that the question has");
-	for (int i = 0; i < GEONN_WINDOWS_MAX && (columns & GEONN_COLUMN_WINDOW << i) != 0; i++)
-	{
-		slot->columns.low[i][row] = limits->windows[i].low;
-		slot->columns.high[i][row] = limits->windows[i].high;
-	}
-	slot->columns.edges[row] = limits->edges;
-}
-
-/*
- * Write points into the batch; present: the columns that they have beside coordinates and tags.
- */
-static inline void
-write_points(uint32 present, Slot *slot, uint32 rows, const double *latitudes,
-			 const double *longitudes, const GeonnPointColumns *columns)
-{
-	memcpy(slot->columns.latitude + slot->rows, latitudes, rows * sizeof(double));
-	memcpy(slot->columns.longitude + slot->rows, longitudes, rows * sizeof(double));
-	for (uint32 i = 0; i < rows && present != 0; i++)
-	{
-		uint32		row = slot->rows + i;
-
-		if (present & GEONN_COLUMN_GROUP)
-			slot->columns.group[row] = columns[i].group;
-		for (int party = 0; party < GEONN_PARTIES_MAX && (present & GEONN_COLUMN_PARTY << party) != 0; party++)
-			slot->columns.party[party][row] = columns[i].party[party];
-		if (present & GEONN_COLUMN_ARC)
-		{
-			slot->columns.end_latitude[row] = columns[i].end_latitude;
-			slot->columns.end_longitude[row] = columns[i].end_longitude;
-			slot->columns.shape[row] = columns[i].shape;
-			slot->columns.polygon[row] = columns[i].polygon;
-		}
-		else if (present >= GEONN_COLUMN_RADIUS)
-			set_limits(present, slot, row, columns[i].limits);
-	}
-	slot->rows += rows;
-}
-
 void
 geonn_client_add_references(GeonnClient *client, uint32 rows, const int64 *tags,
 							const double *latitudes, const double *longitudes,
@@ -396,8 +342,8 @@ geonn_client_add_references(GeonnClient *client, uint32 rows, const int64 *tags,
 			note_order(client, is_first && i == 0, tags[next + i], has_arcs ? 0 : latitudes[next + i],
 					   has_arcs ? 0 : longitudes[next + i]);
 		memcpy(slot->columns.tag + slot->rows, tags + next, taken * sizeof(int64));
-		write_points(client->question.columns & ~GEONN_COLUMN_EXCLUDED, slot, taken, latitudes + next, longitudes + next,
-					 columns == NULL ? NULL : columns + next);
+		geonn_client_write_points(client->question.columns & ~GEONN_COLUMN_EXCLUDED, slot, taken, latitudes + next,
+								  longitudes + next, columns == NULL ? NULL : columns + next);
 		if (slot->rows == slot->target)
 			send_references(client);
 	}
@@ -502,8 +448,8 @@ geonn_client_add_observations(GeonnClient *client, uint32 rows, const Datum *ids
 		slot->columns.excluded_first[slot->rows + i] = columns[i].excluded_first;
 		slot->columns.excluded_last[slot->rows + i] = columns[i].excluded_last;
 	}
-	write_points(client->question.columns & ~(GEONN_COLUMN_EXCLUDED | GEONN_COLUMNS_WEIGHTS | GEONN_COLUMN_ARC), slot, rows,
-				 latitudes, longitudes, columns);
+	geonn_client_write_points(client->question.columns & ~(GEONN_COLUMN_EXCLUDED | GEONN_COLUMNS_WEIGHTS | GEONN_COLUMN_ARC),
+							  slot, rows, latitudes, longitudes, columns);
 	if (slot->rows >= slot->target || full)
 		send_filling(client);
 }
@@ -645,6 +591,35 @@ geonn_client_next_pair(GeonnClient *client, bool wait, GeonnPair *pair)
 		end_reading(client);
 	}
 	return false;
+}
+
+int
+geonn_client_take_found(GeonnClient *client, GeonnFound *found, int most)
+{
+	Slot	   *slot;
+	int			count = 0;
+
+	if (client->reading < 0 || client->question.radii > 0 || client->question.unmatched)
+		return 0;
+	slot = &client->slots[client->reading];
+	while (count < most && slot->observation < slot->end)
+	{
+		Datum		observation_id = slot->observation_id[slot->observation];
+		uint32		pairs = Min(slot->left, (uint32) (most - count));
+
+		for (uint32 i = 0; i < pairs; i++)
+			found[count++] = (GeonnFound) {
+				.observation_id = observation_id,
+				.tag = slot->columns.tag[slot->pair + i],
+				.distance = slot->columns.distance[slot->pair + i]
+			};
+		slot->pair += pairs;
+		slot->rank += pairs;
+		slot->left -= pairs;
+		if (slot->left == 0)
+			(void) leave_observation(client, slot);
+	}
+	return count;
 }
 
 bool

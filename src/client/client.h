@@ -136,6 +136,12 @@ extern bool geonn_client_next_pair(GeonnClient *client, bool wait,
 								   GeonnPair *pair);
 
 /*
+ * Take pairs that have come, at most so many, in the same order.  Returns how many; without pairs, or where the question
+ * is for counts, geonn_client_next_pair has to be called.
+ */
+extern int	geonn_client_take_found(GeonnClient *client, GeonnFound *found, int most);
+
+/*
  * Take the rest of an answer in which each observation has one pair.  Returns false if no such answer
  * is at hand; geonn_client_next_pair may still have pairs.
  */

@@ -7,6 +7,7 @@
  */
 #include "postgres.h"
 
+#include <math.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -408,4 +409,54 @@ geonn_client_reset_growth(GeonnClient *client)
 
 	client->rows_wanted = asked > 0 ? asked : FIRST_ROWS;
 	client->batches_of_size = 0;
+}
+
+/*
+ * Write the radius, the windows and the weights of a row, of the columns that are present.  If the question has
+ * windows, each point has them; if it has weights, each reference has.
+ */
+static void
+set_limits(uint32 columns, Slot *slot, uint32 row, const GeonnLimits *limits)
+{
+	for (int i = 0; i < GEONN_WEIGHTS_MAX && (columns & GEONN_COLUMN_WEIGHT << i) != 0; i++)
+		slot->columns.weight[i][row] = limits->weights[i];
+	if (columns & GEONN_COLUMN_RADIUS)
+		slot->columns.radius[row] = limits != NULL ? limits->radius : INFINITY;
+	if ((columns & GEONN_COLUMNS_WINDOWS) == 0)
+		return;
+	if (limits == NULL)
+		elog(ERROR, "a point lacks the windows that the question has");
+	for (int i = 0; i < GEONN_WINDOWS_MAX && (columns & GEONN_COLUMN_WINDOW << i) != 0; i++)
+	{
+		slot->columns.low[i][row] = limits->windows[i].low;
+		slot->columns.high[i][row] = limits->windows[i].high;
+	}
+	slot->columns.edges[row] = limits->edges;
+}
+
+void
+geonn_client_write_points(uint32 present, Slot *slot, uint32 rows, const double *latitudes, const double *longitudes,
+						  const GeonnPointColumns *columns)
+{
+	memcpy(slot->columns.latitude + slot->rows, latitudes, rows * sizeof(double));
+	memcpy(slot->columns.longitude + slot->rows, longitudes, rows * sizeof(double));
+	for (uint32 i = 0; i < rows && present != 0; i++)
+	{
+		uint32		row = slot->rows + i;
+
+		if (present & GEONN_COLUMN_GROUP)
+			slot->columns.group[row] = columns[i].group;
+		for (int party = 0; party < GEONN_PARTIES_MAX && (present & GEONN_COLUMN_PARTY << party) != 0; party++)
+			slot->columns.party[party][row] = columns[i].party[party];
+		if (present & GEONN_COLUMN_ARC)
+		{
+			slot->columns.end_latitude[row] = columns[i].end_latitude;
+			slot->columns.end_longitude[row] = columns[i].end_longitude;
+			slot->columns.shape[row] = columns[i].shape;
+			slot->columns.polygon[row] = columns[i].polygon;
+		}
+		else if (present >= GEONN_COLUMN_RADIUS)
+			set_limits(present, slot, row, columns[i].limits);
+	}
+	slot->rows += rows;
 }

@@ -5,6 +5,7 @@
 #ifndef GEONN_CLIENT_SLOTS_H
 #define GEONN_CLIENT_SLOTS_H
 
+#include "client/client.h"
 #include "client/connection.h"
 #include "client/question.h"
 #include "common/batch_layout.h"
@@ -106,6 +107,10 @@ extern uint32 geonn_client_present_count(const GeonnClient *client, const Slot *
 
 /* Begin to fill an idle slot (client->filling), with a new batch if need be; false: none can be filled. */
 extern bool geonn_client_begin_filling(GeonnClient *client);
+
+/* Write points into the slot's batch; present: the columns that they have beside coordinates and tags. */
+extern void geonn_client_write_points(uint32 present, Slot *slot, uint32 rows, const double *latitudes,
+									  const double *longitudes, const GeonnPointColumns *columns);
 
 /* Give the slot's batch back to the engine, if it is idle and has one. */
 extern void geonn_client_return_batch(GeonnClient *client, int number);

@@ -49,6 +49,14 @@ typedef struct GeonnPair
 	const double *sums;
 } GeonnPair;
 
+/* what a pair of a question without counts has for callers that need no rows of a type */
+typedef struct GeonnFound
+{
+	Datum		observation_id; /* as in GeonnPair */
+	int64		tag;			/* likewise */
+	double		distance;
+} GeonnFound;
+
 /* figures of the engine's work for a client */
 typedef struct GeonnWork
 {

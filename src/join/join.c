@@ -357,6 +357,20 @@ geonn_search_next(GeonnSearch *search, Datum *values, bool *nulls)
 	return found;
 }
 
+int
+geonn_search_take(GeonnSearch *search, GeonnFound *found, int most)
+{
+	int			count;
+
+	CHECK_FOR_INTERRUPTS();
+	if (search->prepared.client == NULL || search->waiting > 0 || search->run.next < search->run.end)
+		return 0;
+	count = geonn_client_take_found(search->prepared.client, found, most);
+	for (int i = 0; i < count; i++)
+		found[i].tag = DatumGetInt64(geonn_reference_id(search->prepared.references, found[i].tag));
+	return count;
+}
+
 /* ---- several processes ---- */
 
 static Size

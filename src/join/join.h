@@ -103,6 +103,12 @@ extern void geonn_search_complete(GeonnSearch *search);
 extern bool geonn_search_next(GeonnSearch *search, Datum *values, bool *nulls);
 
 /*
+ * Take pairs of a search, at most so many, without making rows of them; each has the reference's id as its tag.  Returns
+ * how many: none where the next one has to wait, or is stored as a row, and geonn_search_next has to be called.
+ */
+extern int	geonn_search_take(GeonnSearch *search, GeonnFound *found, int most);
+
+/*
  * Processes can search together: one prepares a search, and all use its references in searches of their own
  * for the same join.  Observations come from tables that they divide, or are given to each process.
  *

@@ -111,26 +111,43 @@ geonn_answers_begin(Answers *answers, uint64 most)
 	answers->count = answers->next = 0;
 }
 
-static void
-take_answers(Answers *answers, GeonnSearch *search, const SqlReferences *references, bool needs_rows)
+/*
+ * Take one pair that has to be waited for, or is a row already.  Returns how many pairs these are.
+ */
+static int
+take_row(GeonnSearch *search, GeonnFound *found)
 {
 	Datum		values[SEARCH_COLUMNS];
 	bool		nulls[SEARCH_COLUMNS];
 
-	answers->count = answers->next = 0;
+	if (!geonn_search_next(search, values, nulls))
+		return 0;
+	found->tag = DatumGetInt64(values[SEARCH_REFERENCE]);
+	found->distance = DatumGetFloat8(values[SEARCH_DISTANCE]);
+	found->observation_id = values[SEARCH_NUMBER];
+	return 1;
+}
+
+static void
+take_answers(Answers *answers, GeonnSearch *search, const SqlReferences *references, bool needs_rows)
+{
+	GeonnFound	found[lengthof(answers->taken)];
 
 	/* do not ask for more than all: the engine may have ended since */
-	while (answers->count < (int) lengthof(answers->taken) && answers->left > 0 &&
-		   geonn_search_next(search, values, nulls))
+	answers->next = 0;
+	answers->count = geonn_search_take(search, found, (int) Min(lengthof(found), answers->left));
+	if (answers->count == 0 && answers->left > 0)
+		answers->count = take_row(search, &found[0]);
+	answers->left -= answers->count;
+	for (int i = 0; i < answers->count; i++)
 	{
-		Answer	   *answer = &answers->taken[answers->count++];
-
-		answers->left--;
-		answer->reference = DatumGetUInt64(values[SEARCH_REFERENCE]);
-		answer->distance = DatumGetFloat8(values[SEARCH_DISTANCE]);
-		answer->number = (uint64) DatumGetInt64(values[SEARCH_NUMBER]) - 1;
+		answers->taken[i] = (Answer) {
+			.number = DatumGetUInt64(found[i].observation_id) - 1,
+			.reference = (uint64) found[i].tag,
+			.distance = found[i].distance
+		};
 		if (needs_rows)
-			__builtin_prefetch(&references->rows[answer->reference]);
+			__builtin_prefetch(&references->rows[found[i].tag]);
 	}
 	for (int i = 0; i < answers->count && needs_rows; i++)
 	{
