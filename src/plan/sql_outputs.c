@@ -126,6 +126,24 @@ set_point(double latitude, double longitude, FormulaPoint *point)
 	return true;
 }
 
+/*
+ * Set the point of a reference, which keeps what takes long.
+ */
+static bool
+set_reference(Reference *reference, FormulaPoint *point)
+{
+	if (reference->cosine != 0)
+	{
+		*point = (FormulaPoint) {radians_of(reference->longitude), reference->sine, reference->cosine};
+		return true;
+	}
+	if (!set_point(reference->latitude, reference->longitude, point))
+		return false;
+	reference->sine = point->sine;
+	reference->cosine = point->cosine;
+	return true;
+}
+
 static double
 distance_by_formula(const FormulaPoint *left, const FormulaPoint *right)
 {
@@ -144,17 +162,15 @@ distance_by_formula(const FormulaPoint *left, const FormulaPoint *right)
 static bool
 find_by_formula(SqlOutputs *outputs, const Candidate *candidate, const OuterRow *row, double *distance)
 {
-	const Reference *reference;
 	FormulaPoint point;
 
 	/* not by NaN either: the search does not have the distance */
 	if (!outputs->takes_formula || formula_differs || !(candidate->distance > SAME_PLACE))
 		return false;
-	reference = outputs->candidates->references->rows[candidate->reference];
 	if (!outputs->is_in_formula && !set_point(row->latitude, row->longitude, &outputs->formula))
 		return false;
 	outputs->is_in_formula = true;
-	if (!set_point(reference->latitude, reference->longitude, &point))
+	if (!set_reference(outputs->candidates->references->rows[candidate->reference], &point))
 		return false;
 	*distance = outputs->is_left ? distance_by_formula(&outputs->formula, &point) :
 		distance_by_formula(&point, &outputs->formula);

@@ -206,6 +206,7 @@ keep_row(SqlReferences *references, TupleTableSlot *row, ReferenceMemory *memory
 	geonn_reference_memory_add_bytes(memory, bytes, "rows");
 	reference = palloc(bytes);
 	references->rows[references->count] = reference;
+	reference->sine = reference->cosine = 0;
 	reference->nulls = (bool *) &reference->values[columns];
 	memcpy((char *) reference + row_at, tuple, tuple->t_len);
 	if (is_copy)

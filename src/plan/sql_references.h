@@ -16,6 +16,8 @@ typedef struct Reference
 {
 	double		latitude;
 	double		longitude;
+	double		sine;			/* of the latitude, where sql_outputs.c has needed them; the cosine is 0 before */
+	double		cosine;
 	bool	   *nulls;			/* [SqlReferences.columns] */
 	Datum		values[FLEXIBLE_ARRAY_MEMBER];	/* likewise; points of PostGIS have four bytes of length */
 } Reference;
