@@ -27,10 +27,7 @@
 #include "postgres.h"
 
 #include "catalog/pg_class_d.h"
-#include "catalog/pg_type.h"
-#include "funcapi.h"
 #include "nodes/makefuncs.h"
-#include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
@@ -38,18 +35,15 @@
 #include "optimizer/paths.h"
 #include "optimizer/restrictinfo.h"
 #include "optimizer/tlist.h"
-#include "parser/parse_coerce.h"
 #include "parser/parsetree.h"
 #include "rewrite/rewriteManip.h"
-#include "utils/array.h"
-#include "utils/lsyscache.h"
 
 #include "base/compat.h"
 #include "base/settings.h"
 #include "join/arguments.h"
 #include "plan/estimate.h"
 #include "plan/lateral.h"
-#include "plan/own_rows.h"
+#include "plan/row_call.h"
 #include "plan/known.h"
 #include "plan/scan.h"
 #include "plan/sql_form.h"
@@ -99,138 +93,6 @@ static const CustomPathMethods path_methods = {
 	.CustomName = "geonn lateral join",
 	.PlanCustomPath = plan_join
 };
-
-/*
- * The element of an array constructor with one element, cast as the array is; NULL: the argument is anything
- * else.
- */
-static Node *
-only_element(Node *argument)
-{
-	const ArrayCoerceExpr *cast = (const ArrayCoerceExpr *) argument;
-	bool		is_cast = argument != NULL && IsA(argument, ArrayCoerceExpr);
-	const ArrayExpr *array = (const ArrayExpr *) (is_cast ? (Node *) cast->arg : argument);
-	Node	   *element;
-	Node	   *result;
-
-	if (array == NULL || !IsA(array, ArrayExpr) || array->multidims || list_length(array->elements) != 1)
-		return NULL;
-	element = linitial(array->elements);
-	if (!is_cast)
-		return element;
-	result = coerce_to_target_type(NULL, element, exprType(element), get_element_type(cast->resulttype),
-								   cast->resulttypmod, COERCION_EXPLICIT, COERCE_IMPLICIT_CAST, -1);
-	if (result != NULL && result != element)
-		exprSetInputCollation(result, exprCollation(element));
-	return result;
-}
-
-/*
- * The only element of the argument windows, perhaps a constant; a NULL Const if points have no windows.
- * NULL: the array is anything else.
- */
-static Node *
-only_window(Node *argument)
-{
-	Const	   *constant = (Const *) argument;
-	ArrayType  *array;
-	int16		length;
-	bool		by_value;
-	char		alignment;
-	bool		is_null;
-	Datum		value;
-	Oid			type;
-
-	if (argument == NULL)
-		return (Node *) makeNullConst(TEXTOID, -1, InvalidOid);
-	if (!IsA(argument, Const))
-		return only_element(argument);
-	type = get_element_type(constant->consttype);
-	if (constant->constisnull)
-		return (Node *) makeNullConst(type, -1, InvalidOid);
-	array = DatumGetArrayTypeP(constant->constvalue);
-	if (ARR_NDIM(array) != 1 || ARR_DIMS(array)[0] != 1)
-		return NULL;
-	get_typlenbyvalalign(type, &length, &by_value, &alignment);
-	value = array_get_element(PointerGetDatum(array), 1, ARR_LBOUND(array), -1, length, by_value, alignment, &is_null);
-	return (Node *) makeConst(type, -1, constant->constcollid, length, value, is_null, by_value);
-}
-
-static Node *
-empty_array(Node *array)
-{
-	Oid			type = exprType(array);
-
-	return (Node *) makeConst(type, -1, exprCollation(array), -1,
-							  PointerGetDatum(construct_empty_array(get_element_type(type))), false,
-							  false);
-}
-
-static bool
-is_same_for_all(const FuncExpr *call)
-{
-	return !contain_var_clause((Node *) call) && !contain_subplans((Node *) call->args) &&
-		!contain_volatile_functions((Node *) call->args);
-}
-
-/*
- * Take the points out of the call.  False: the node cannot make this call.
- */
-static bool
-split_call(RangeTblFunction *whole, RowCall *call)
-{
-	const FuncExpr *expression = castNode(FuncExpr, whole->funcexpr);
-	Node	   *latitudes = geonn_expression_argument(expression, "lat");
-	Node	   *longitudes = geonn_expression_argument(expression, "lon");
-	Node	   *windows = geonn_expression_argument(expression, "windows");
-	FuncExpr   *rest;
-	ListCell   *cell;
-
-	/* ord is 1: each outer row's call has one point */
-	call->point = list_make4(only_element(latitudes), only_element(longitudes), only_window(windows),
-							 makeConst(INT8OID, -1, InvalidOid, sizeof(int64), Int64GetDatum(1), false,
-									   FLOAT8PASSBYVAL));
-	call->number = geonn_row_column(whole, "ord");
-	if (list_member_ptr(call->point, NULL) || exprType(linitial(call->point)) != FLOAT8OID ||
-		exprType(lsecond(call->point)) != FLOAT8OID || call->number == 0)
-		return false;
-	call->call = copyObject(whole);
-	rest = castNode(FuncExpr, call->call->funcexpr);
-	foreach(cell, expression->args)
-	{
-		if (lfirst(cell) == latitudes || lfirst(cell) == longitudes ||
-			(lfirst(cell) == windows && !(IsA(windows, Const) && ((Const *) windows)->constisnull)))
-			lfirst(list_nth_cell(rest->args, foreach_current_index(cell))) = empty_array(lfirst(cell));
-	}
-	call->table = InvalidOid;
-	return is_same_for_all(rest) && !contain_subplans((Node *) expression) &&
-		!contain_volatile_functions((Node *) call->point);
-}
-
-/*
- * Set path->call: a LATERAL call for each outer row, or one that would read these rows itself.  False: the
- * node cannot make it.
- */
-static bool
-find_call(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *function, List *clauses, LateralPath *path)
-{
-	RowCall    *call = &path->call;
-	RangeTblFunction *whole = geonn_join_call(planner_rt_fetch(function->relid, root));
-
-	if (whole == NULL)
-		return false;
-	path->expression = castNode(FuncExpr, whole->funcexpr);
-
-	/* counts are not pairs, which the node tells apart by their outer rows */
-	if (geonn_expression_argument(path->expression, "radii") != NULL)
-		return false;
-	if (!bms_is_empty(function->lateral_relids))
-		return bms_is_subset(function->lateral_relids, outer->relids) &&
-			split_call(whole, call);
-	call->call = whole;
-	return is_same_for_all(path->expression) &&
-		geonn_find_own_rows(root, function, outer, clauses, call);
-}
 
 /*
  * Add the used columns to the path's lists, each once.  False: the node cannot return one: it is no column of
@@ -516,7 +378,10 @@ find_question(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *inner, List *cla
 	if (!geonn_statement_takes_nodes(root) && !updates_outer_rows(root, outer, inner))
 		return false;
 	if (inner->rtekind == RTE_FUNCTION)
-		return path->type != JOIN_SEMI && find_call(root, outer, inner, clauses, path);
+	{
+		path->expression = path->type == JOIN_SEMI ? NULL : geonn_find_row_call(root, outer, inner, clauses, &path->call);
+		return path->expression != NULL;
+	}
 	if (!geonn_enable_sql_joins || !bms_is_subset(inner->lateral_relids, outer->relids))
 		return false;
 	if (bms_is_empty(inner->lateral_relids))
