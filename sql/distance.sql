@@ -120,12 +120,14 @@ SELECT geonn_distance(1, 2, 3, 4, 'sphere2');
 SELECT geonn_distance(1, 2, 3, 4, '');
 
 -- where the server compiles just in time, the same
+SET jit = on;
 SET jit_above_cost = 0;
 SET jit_inline_above_cost = 0;
 SET jit_optimize_above_cost = 0;
 SELECT count(*) AS differing
 FROM town t
 WHERE geonn_distance(lat, lon, lat, lon, 'spheroid') <> 0 OR geonn_distance(lat, lon, lat, lon) <> 0;
+RESET jit;
 RESET jit_above_cost;
 RESET jit_inline_above_cost;
 RESET jit_optimize_above_cost;

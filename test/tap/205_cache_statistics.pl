@@ -77,7 +77,7 @@ my $show_plans = "LOAD 'auto_explain';
 	SET auto_explain.log_nested_statements = on;
 	SET auto_explain.log_level = notice;\n";
 my $other_planner = "SET enable_nestloop = off; SET enable_tidscan = off; SET enable_indexscan = off;
-	SET jit_above_cost = 0; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0;
+	SET jit = on; SET jit_above_cost = 0; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0;
 	SET min_parallel_table_scan_size = 0; SET random_page_cost = 1000; SET enable_sort = off;\n";
 
 # the nodes of the plans of a refresh's statements, without those that read obs and ref; PostgreSQL

@@ -54,6 +54,8 @@ sub new_server
 
 	# brute force in SQL, with which answers are compared, is PostgreSQL's own work
 	$node->append_conf('postgresql.conf', 'geonn.enable_sql_joins = off');
+	# compiling takes longer than these statements
+	$node->append_conf('postgresql.conf', 'jit = off');
 	$node->append_conf('postgresql.conf', "shared_preload_libraries = 'geonn'")
 	  if $option{preload};
 	# slow things stay slow, whatever the host and the index can do
