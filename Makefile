@@ -10,6 +10,7 @@
 #                    short search and some topics of pg_regress
 #   make check-versions  builds and tests with PostgreSQL 16 to 19
 #   make check-package   builds, installs, uses and purges Debian's packages
+#   make check-arm64     on x86-64, the engine's tests and random SQL on an emulated arm64
 #   make check-image     makes the images of the Containerfile, and tries them
 #   make image       a container's image of PostgreSQL with geonn, geonn:0.2.0; with
 #                    IMAGE_BUILD=, the program and its flags
@@ -63,7 +64,7 @@ PG_CONFIG ?= pg_config
 export PG_CONFIG
 PGXS := $(wildcard $(shell $(PG_CONFIG) --pgxs 2>/dev/null))
 
-ANYWHERE = help check check-long check-quick check-versions check-package check-image check-clients \
+ANYWHERE = help check check-long check-quick check-versions check-package check-arm64 check-image check-clients \
 	image image-cuda image-extension demo demo-moving demo-history pictures bench-sql bench-caches bench-live typedefs.list dist \
 	deb repo rpm
 # what a packager puts below DESTDIR replaces nothing
@@ -108,6 +109,9 @@ check-versions:
 
 check-package:
 	@test/tools/package
+
+check-arm64:
+	@test/tools/arm64
 
 check-image:
 	@test/tools/image
@@ -244,10 +248,14 @@ Q = $(if $(filter 1,$(V)),,@)
 QUIET = $(filter 1,$(V))$(findstring s,$(firstword -$(MAKEFLAGS)))
 begin = @mkdir -p $(@D)$(if $(QUIET),,; echo '  $@')
 
+# that of what is built, which may be another than this machine's
+PROCESSOR := $(firstword $(subst -, ,$(shell $(CC) -dumpmachine 2>/dev/null)))
+
 WERROR = -Werror
 WARNINGS = -Wall -Wextra $(WERROR)
 # the compilers differ in which of a server's flags they know
-ifneq ($(findstring clang,$(shell $(CC) --version 2>/dev/null)),)
+IS_CLANG := $(findstring clang,$(shell $(CC) --version 2>/dev/null))
+ifneq ($(IS_CLANG),)
 WARNINGS += -Wno-unknown-warning-option -Wno-ignored-optimization-argument
 endif
 
@@ -372,7 +380,7 @@ build/engine/%.o: src/%.c build/flags
 # The CPU device's hot loops, once more for each level of x86-64's vectors; the
 # engine takes the best that the processor has (src/engine/cpu/path.h).
 CPU_PATH_SOURCES = $(addprefix src/engine/cpu/,arcs_search.c brute.c bundle.c cells_fill.c cells_nearest.c collector.c count.c nearest.c nearest_conditions.c neighbours.c path_version.c settled.c vectors.c walk_alone.c)
-CPU_PATHS := $(if $(filter x86_64%,$(shell $(CC) -dumpmachine)),avx2 avx512)
+CPU_PATHS := $(if $(filter x86_64,$(PROCESSOR)),avx2 avx512)
 CPU_PATH_avx2 = -DCPU_PATH=avx2 -mavx2 -mfma -mbmi -mbmi2
 CPU_PATH_avx512 = -DCPU_PATH=avx512 -mavx2 -mfma -mbmi -mbmi2 -mavx512f -mavx512bw -mavx512cd \
 	-mavx512dq -mavx512vl -mprefer-vector-width=512
@@ -451,6 +459,6 @@ compile_commands.json:
 
 include test/test.mk
 
--include $(shell find build -path build/valgrind -prune -o -name "*.d" -print 2>/dev/null)
+-include $(shell find build \( -path build/valgrind -o -path build/arm64 \) -prune -o -name "*.d" -print 2>/dev/null)
 
 endif

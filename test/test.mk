@@ -24,8 +24,9 @@ TEST_CFLAGS = -std=gnu11 -O2 -g -pthread $(WARNINGS) $(PRECISION) -Isrc
 
 # __float128: clang has no header for it, and on arm64 long double is as wide
 FLOAT128_TESTS = build/test/arcs_test build/test/geodesy_test build/test/shape_test build/test/spheroid_test build/test/nearest_oracle
-$(FLOAT128_TESTS): override CC = gcc
-ifeq ($(shell uname -m),x86_64)
+FLOAT128_CC := $(if $(IS_CLANG),gcc,$(CC))
+$(FLOAT128_TESTS): override CC = $(FLOAT128_CC)
+ifeq ($(PROCESSOR),x86_64)
 $(FLOAT128_TESTS): TEST_LIBS = -lquadmath
 else
 $(FLOAT128_TESTS): TEST_CFLAGS += -D_GNU_SOURCE -Itest/lib/arm64
@@ -299,8 +300,8 @@ build/bench/lib/%.o: test/lib/%.c build/flags
 	$(Q)$(CC) $(ENGINE_CFLAGS) $(FLOAT128_CFLAGS) $(DEPENDENCIES) -c -o $@ $<
 
 # as for the tests: __float128
-build/bench/lib/oracle.o: override CC = gcc
-ifeq ($(shell uname -m),x86_64)
+build/bench/lib/oracle.o: override CC = $(FLOAT128_CC)
+ifeq ($(PROCESSOR),x86_64)
 BENCH_LIBS = -lquadmath
 else
 build/bench/lib/oracle.o: FLOAT128_CFLAGS = -D_GNU_SOURCE -Itest/lib/arm64

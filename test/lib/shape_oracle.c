@@ -13,7 +13,6 @@
 #include "shape_oracle.h"
 
 #include <math.h>
-#include <quadmath.h>
 
 #include "degrees.h"
 

@@ -5,6 +5,7 @@
 #ifndef GEONN_TEST_SHAPE_ORACLE_H
 #define GEONN_TEST_SHAPE_ORACLE_H
 
+#include <quadmath.h>
 #include <stdbool.h>
 
 #include "common/geodesy.h"
