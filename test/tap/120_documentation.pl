@@ -22,11 +22,14 @@
 # may skip: blocks whose extensions, programs or modules of Python are not installed
 #
 # A tutorial whose reader has run a demo has that server's tables in its database.
+#
+# The figures of speed on the pages are those of doc/figures, which test/bench/page puts there.
 
 use strict;
 use warnings;
 
 use File::Basename;
+use FindBin;
 use Geonn;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -212,6 +215,27 @@ sub forget_page
 	  foreach split /\n/, $node->safe_psql('template1', q{SELECT rolname FROM pg_roles WHERE oid >= 16384});
 }
 
+# ---- figures ----
+
+sub figures_differ
+{
+	my ($folder) = @_;
+	my $said = `$^X $FindBin::Bin/../bench/page --check --folder $folder 2>&1`;
+
+	return $? == 0 ? '' : $said;
+}
+
+sub figures_are_those_of_files
+{
+	my $copy = PostgreSQL::Test::Utils::tempdir();
+
+	is(figures_differ($ENV{GEONN_PAGES}), '', 'the pages have the figures of the files of results');
+	system_or_bail('cp', '-r', "$ENV{GEONN_PAGES}/README.md", "$ENV{GEONN_PAGES}/doc", $copy);
+	PostgreSQL::Test::Utils::append_to_file("$copy/README.md", "<!--{gpu; sql large; ^LIMIT 10,; geonn}-->7 h<!--end-->\n");
+	like(figures_differ($copy), qr/^README\.md has other figures than doc\/figures, first in line \d+:\n.*7 h/, 'a figure of other origin is noticed');
+}
+
+figures_are_those_of_files();
 foreach my $page (Geonn::pages())
 {
 	page_runs($page, basename($page, '.md'));
