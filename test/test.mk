@@ -55,8 +55,12 @@ build/test/%_test.o: test/engine/%_test.c build/flags
 	$(Q)$(CC) $(TEST_CFLAGS) $(DEPENDENCIES) -c -o $@ $<
 INSIDE_TESTS = build/test/algorithm_test build/test/arcs_test build/test/built_test build/test/cpu_cells_test build/test/cpu_cells_turns_test
 $(INSIDE_TESTS): INSIDE_SOURCES = test/lib/verdict.c
-build/test/arcs_test: INSIDE_SOURCES += $(TEST_CFLAGS) test/lib/shape_oracle.c $(TEST_LIBS)
-build/test/arcs_test: test/lib/shape_oracle.c test/lib/shape_oracle.h test/lib/random_shapes.h
+build/test/arcs_test: INSIDE_SOURCES += build/test/shape_oracle.o $(TEST_LIBS)
+build/test/arcs_test: build/test/shape_oracle.o test/lib/shape_oracle.h test/lib/random_shapes.h
+# an object, as what links the engine may be nvcc
+build/test/shape_oracle.o: test/lib/shape_oracle.c build/flags
+	$(begin)
+	$(Q)$(CC) $(TEST_CFLAGS) $(DEPENDENCIES) -c -o $@ $<
 build/test/cpu_cells_test: INSIDE_SOURCES += test/lib/parallel.c
 build/test/cpu_cells_test: test/lib/parallel.c test/lib/parallel.h
 # refuses memory
