@@ -118,8 +118,6 @@ run_script(void *argument)
 	{
 		if (part.count == 0 || part.vertices.count == 0 || is_empty)
 			steps_broken("no part is empty");
-		if (is_surveyed && !geonn_coordinates_valid(latitude, longitude))
-			steps_broken("a survey finds what is out of range");
 		if (is_in_polygon && part.kind != GEONN_PART_RING)
 			steps_broken("a polygon's rings follow each other");
 		is_in_polygon = part.kind == GEONN_PART_RING && !part.is_last_ring;
@@ -127,6 +125,9 @@ run_script(void *argument)
 	}
 	if (is_in_polygon)
 		steps_broken("each polygon has a last ring");
+	/* parts before the one that is out of range are read */
+	if (is_surveyed && !is_empty && !geonn_coordinates_valid(latitude, longitude))
+		steps_broken("a survey finds nothing out of range in a shape that can be read");
 	geonn_shape_close(reader);
 }
 
