@@ -223,6 +223,9 @@ geonn_citus_shard(Relation relation, CitusKind *kind)
 	*kind = CITUS_UNKNOWN;
 	if (relation->rd_rel->relkind != RELKIND_RELATION && relation->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
 		return NULL;
+	/* most databases end here, by a lookup in the cache of system catalogs; that of an extension is none */
+	if (!OidIsValid(get_relname_relid(partitions.name, PG_CATALOG_NAMESPACE)))
+		return NULL;
 	extension = get_extension_oid(EXTENSION, true);
 	if (!OidIsValid(extension))
 		return NULL;
