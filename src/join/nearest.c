@@ -194,28 +194,35 @@ static void
 check_shapes(const GeonnArguments *arguments, const GeonnJoin *join)
 {
 	const PointSource *references = join->references;
-	const char *what;
+	bool		is_cache = arguments->function == GEONN_CACHE || arguments->function == GEONN_CACHE_CREATE;
+	const struct
+	{
+		bool		is_asked;
+		const char *what;
+		const char *hint;
+	}			points_alone[] = {
+		{is_cache, "caches", "Keep the answer in a materialized view over the join."},
+		{arguments->function == GEONN_SHARD_DDL, "shards", "Call geonn_nearest on one server."},
+		{join->question.radii > 0, "counts", "Count the rows of geonn_within."},
+		{references->differs_count > 0, "the argument differs", "Filter the rows of geonn_within."},
+		{references->window_count > 0, "the argument overlaps", "Filter the rows of geonn_within."},
+		{geonn_has_radius(references), "the option ref_radius", "Filter the rows of geonn_within."},
+		{join->observations != NULL && geonn_has_radius(join->observations), "the option obs_radius",
+			"Filter the rows of geonn_within."}
+	};
 
 	if (!geonn_has_shapes(references))
 		return;
-	what = arguments->function == GEONN_CACHE || arguments->function == GEONN_CACHE_CREATE ? "caches" :
-		arguments->function == GEONN_SHARD_DDL ? "shards" :
-		join->question.radii > 0 ? "counts" :
-		references->differs_count > 0 ? "the argument differs" :
-		references->window_count > 0 ? "the argument overlaps" :
-		geonn_has_radius(references) ? "the option ref_radius" :
-		join->observations != NULL && geonn_has_radius(join->observations) ? "the option obs_radius" : NULL;
-	if (what != NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("%s cannot have lines and polygons as references", what),
-				 errdetail("Column \"%s\" of %s is read as shapes.", references->columns[COLUMN_SHAPE].name,
-						   references->title),
-				 join->question.radii > 0 ? errhint("Count the rows of geonn_within.") :
-				 arguments->function == GEONN_CACHE || arguments->function == GEONN_CACHE_CREATE ?
-				 errhint("Keep the answer in a materialized view over the join.") :
-				 arguments->function == GEONN_SHARD_DDL ? errhint("Call geonn_nearest on one server.") :
-				 errhint("Filter the rows of geonn_within.")));
+	for (size_t i = 0; i < lengthof(points_alone); i++)
+	{
+		if (points_alone[i].is_asked)
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("%s cannot have lines and polygons as references", points_alone[i].what),
+					 errdetail("Column \"%s\" of %s is read as shapes.", references->columns[COLUMN_SHAPE].name,
+							   references->title),
+					 errhint("%s", points_alone[i].hint)));
+	}
 	if (join->question.metric != GEONN_METRIC_SPHERE)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
