@@ -13,6 +13,7 @@
 #include "base/compat.h"
 #include "plan/lateral.h"
 #include "plan/scan.h"
+#include "plan/sql_reasons.h"
 #include "plan/sql_statement.h"
 #include "base/settings.h"
 #include "supervisor/supervisor.h"
@@ -28,6 +29,7 @@ _PG_init(void)
 	geonn_plan_scans();
 	geonn_plan_lateral_joins();
 	geonn_plan_sql_statements();
+	geonn_explain_reasons();
 	geonn_own_statements();
 	if (process_shared_preload_libraries_in_progress)
 		geonn_supervisor_register();

@@ -105,6 +105,23 @@
 
 #if PG_VERSION_NUM < 170000
 
+/* before 17, what EXPLAIN does where no module has a hook was no function of its own */
+#define standard_ExplainOneQuery(query, options, into, state, text, parameters, environment) \
+	do { \
+		BufferUsage buffers_before = pgBufferUsage; \
+		BufferUsage buffers = {0}; \
+		instr_time	before; \
+		instr_time	taken; \
+		PlannedStmt *plan; \
+		INSTR_TIME_SET_CURRENT(before); \
+		plan = pg_plan_query(query, text, options, parameters); \
+		INSTR_TIME_SET_CURRENT(taken); \
+		INSTR_TIME_SUBTRACT(taken, before); \
+		BufferUsageAccumDiff(&buffers, &pgBufferUsage, &buffers_before); \
+		ExplainOnePlan(plan, into, state, text, parameters, environment, &taken, \
+					   (state)->buffers ? &buffers : NULL); \
+	} while (0)
+
 /* before 17, waits of extensions had no names */
 #define WaitEventExtensionNew(name) ((void) (name), PG_WAIT_EXTENSION)
 

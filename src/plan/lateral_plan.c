@@ -49,6 +49,7 @@
 #include "plan/sql_form.h"
 #include "plan/sql_join.h"
 #include "plan/sql_within.h"
+#include "plan/sql_reasons.h"
 #include "plan/sql_within_form.h"
 
 /* the node's path; copies of it differ in their outer paths */
@@ -568,6 +569,7 @@ plan_within(PlannerInfo *root, const LateralPath *path, List *targets, List *chi
 									   path->neighbours),
 						   list_concat_copy(path->outer_columns, above_join(path, columns)));
 	scan->methods = &geonn_within_methods.scan;
+	geonn_join_is_planned();
 	scan->custom_plans = children;
 	scan->custom_private = list_concat(private_list(path, linitial(children), 0, InvalidOid),
 									   list_make3(list_make1_int(form->point), makeInteger(form->metric),

@@ -42,6 +42,7 @@
 #include "plan/known.h"
 #include "plan/sql_conditions.h"
 #include "plan/sql_form.h"
+#include "plan/sql_reasons.h"
 
 /* what a reference takes besides its columns, in the session and in the engine */
 #define BYTES_A_REFERENCE 128
@@ -631,9 +632,7 @@ geonn_sql_form(PlannerInfo *root, RelOptInfo *rel)
 	geonn_add_plan_note(&known_forms, root, search.form);
 	MemoryContextSwitchTo(former);
 	if (search.form->problem != NULL)
-		ereport(DEBUG1,
-				(errmsg_internal("geonn leaves the nearest-neighbour subquery \"%s\" to PostgreSQL: %s",
-								 planner_rt_fetch(rel->relid, root)->eref->aliasname, search.form->problem)));
+		geonn_left_to_postgresql(SQL_SUBQUERY, planner_rt_fetch(rel->relid, root)->eref->aliasname, search.form->problem);
 	return search.form;
 }
 

@@ -37,6 +37,7 @@
 #include "plan/sql_conditions.h"
 #include "plan/sql_form.h"
 #include "plan/sql_references.h"
+#include "plan/sql_reasons.h"
 #include "plan/sql_within_form.h"
 
 /* what a clause asks, whatever the two sides of the join are */
@@ -231,8 +232,7 @@ geonn_within_form(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *inner, JoinT
 		form->clause = clause;
 		problem = read_form(root, outer, inner, clauses, &question, form);
 		if (problem != NULL)
-			ereport(DEBUG1,
-					(errmsg_internal("geonn leaves a join within a distance to PostgreSQL: %s", problem)));
+			geonn_left_to_postgresql(SQL_JOIN, NULL, problem);
 		else if (!IsA(clause->clause, OpExpr))
 			return form;
 		else if (comparison == NULL)

@@ -241,6 +241,17 @@ like((answer($node, 'on', "SELECT count(*) FROM o JOIN r ON ST_Distance(o.g, r.g
 	qr/Filter: \(st_distance.*Within: st_dwithin/s, 'a search is by ST_DWithin where a distance is compared, too');
 my (undef, undef, $messages) = answer($node, 'on', 'SELECT count(*) FROM o JOIN r ON ST_DWithin(o.any_geog, r.g, 3e5)', 'SET client_min_messages = debug1;');
 like($messages, qr/geonn leaves a join within a distance to PostgreSQL: the types of its points do not say/, 'DEBUG1 says why a join is not taken');
+my $reason = qr/^Left to PostgreSQL: a join within a distance: the types of its points do not say/m;
+for my $case ([ 'VERBOSE, COSTS OFF', 'o.any_geog', 'EXPLAIN (VERBOSE)', 1 ], [ 'COSTS OFF', 'o.any_geog', 'EXPLAIN without VERBOSE', 0 ],
+	[ 'VERBOSE, COSTS OFF', 'o.g', 'EXPLAIN (VERBOSE) of a join that is taken', 0 ], [ 'VERBOSE, COSTS OFF, FORMAT json', 'o.any_geog', 'a format that is one object', 0 ])
+{
+	my ($options, $column, $of_what, $says) = @$case;
+	my $plan = $node->safe_psql('postgres',
+		"SET geonn.enable_sql_joins = on; SET enable_nestloop = off; EXPLAIN ($options) SELECT count(*) FROM o JOIN r ON ST_DWithin($column, r.g, 3e5)");
+
+	is($plan =~ $reason ? 1 : 0, $says, "$of_what: the reason is " . ($says ? 'below the plan' : 'not there'));
+	is($plan =~ /Left to PostgreSQL/ ? 1 : 0, $says, 'and no other');
+}
 like($node->safe_psql('postgres', "SET geonn.enable_sql_joins = on; SET enable_nestloop = off; EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) SELECT o.id FROM o WHERE NOT EXISTS (SELECT FROM r WHERE $on)"),
 	qr/Join Type: Anti\n\s*Within: st_dwithin\(o.g, r.g, '300000'.*\n\s*Pairs Rechecked: \d+\n\s*Rows Compared with All References: 0/, 'EXPLAIN');
 

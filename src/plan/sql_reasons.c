@@ -1,0 +1,97 @@
+/*
+ * sql_reasons.c
+ *		Why a statement that looks like a nearest-neighbour one was left to PostgreSQL: for DEBUG1 and EXPLAIN (VERBOSE).
+ *
+ * The planner finds out for each subquery, and for each order in which it could join the tables.  EXPLAIN shows each reason
+ * once, below the plan; a join's only if no order of the tables has the node.  Only in the text format: in the others a
+ * statement is one object, which ends with its plan.
+ */
+#include "postgres.h"
+
+#include "commands/explain.h"
+#include "executor/instrument.h"
+#include "nodes/value.h"
+#include "tcop/tcopprot.h"
+
+#include "base/compat.h"
+#include "base/settings.h"
+#include "plan/sql_reasons.h"
+
+/* the statement that EXPLAIN has planned */
+typedef struct Explained
+{
+	MemoryContext context;		/* of the reasons */
+	List	   *reasons[SQL_JOIN + 1];	/* String */
+	bool		has_join;		/* a plan joins within a distance */
+} Explained;
+
+static Explained *explained;	/* NULL: no EXPLAIN asks for reasons */
+static ExplainOneQuery_hook_type previous_hook;
+
+void
+geonn_left_to_postgresql(SqlPart part, const char *name, const char *reason)
+{
+	const char *what = part == SQL_SUBQUERY ? psprintf("the nearest-neighbour subquery \"%s\"", name) :
+		"a join within a distance";
+	MemoryContext former;
+
+	ereport(DEBUG1, (errmsg_internal("geonn leaves %s to PostgreSQL: %s", what, reason)));
+	if (explained == NULL)
+		return;
+	former = MemoryContextSwitchTo(explained->context);
+	explained->reasons[part] = list_append_unique(explained->reasons[part],
+												  makeString(psprintf("%s: %s", what, reason)));
+	MemoryContextSwitchTo(former);
+}
+
+void
+geonn_join_is_planned(void)
+{
+	if (explained != NULL)
+		explained->has_join = true;
+}
+
+static void
+show(const List *reasons, ExplainState *state)
+{
+	ListCell   *cell;
+
+	foreach(cell, reasons)
+		ExplainPropertyText("Left to PostgreSQL", strVal(lfirst(cell)), state);
+}
+
+/*
+ * Implements ExplainOneQuery_hook.
+ */
+static void
+explain_query(Query *query, int options, IntoClause *into, ExplainState *state, const char *text,
+			  ParamListInfo parameters, QueryEnvironment *environment)
+{
+	Explained	now = {.context = CurrentMemoryContext};
+	Explained  *outer = explained;
+
+	/* a function that planning evaluates may explain a statement of its own */
+	explained = state->verbose && state->format == EXPLAIN_FORMAT_TEXT ? &now : NULL;
+	PG_TRY();
+	{
+		if (previous_hook != NULL)
+			previous_hook(query, options, into, state, text, parameters, environment);
+		else
+			standard_ExplainOneQuery(query, options, into, state, text, parameters, environment);
+	}
+	PG_FINALLY();
+	{
+		explained = outer;
+	}
+	PG_END_TRY();
+	show(now.reasons[SQL_SUBQUERY], state);
+	if (!now.has_join)
+		show(now.reasons[SQL_JOIN], state);
+}
+
+void
+geonn_explain_reasons(void)
+{
+	previous_hook = ExplainOneQuery_hook;
+	ExplainOneQuery_hook = explain_query;
+}
