@@ -11,8 +11,12 @@
  * Each process decides by what it has paid.  As long as it has no base, its questions go to the engine, and the time
  * until the references were there is noted.  Once that is as much as making a base takes, this process makes one.
  * So it pays at most twice what it would pay if it knew the future.  Where the table has changed, so that the engine
- * can keep no dataset of it, each question would have to read all references, and the first process makes a base at
- * once.  Rows that were added since are read by each process, and compared one by one with each point; by what that
+ * can keep no dataset of it, each question would have to read all references.  There the first call leaves a mark, which
+ * is a dataset under the base's label that has no file, and goes to the engine; the second one, of whichever process,
+ * makes a base at once.  (The base that another process leaves at the same moment may be replaced by such a mark.  Then
+ * it is made once more.)
+ *
+ * Rows that were added since are read by each process, and compared one by one with each point; by what that
  * has taken, a new base is made in the same way as one for an unchanged table.  An advisory lock that no process
  * waits for leaves the making to one of them; the others go on with what they have.  If the making ends with an
  * error other than that of a cancelled statement, the engine answers, and the log says why, once for each table and
@@ -82,6 +86,7 @@ struct LiveReferences
 	TimestampTz asked;			/* when the engine was asked the last time; 0: never */
 	double		paid;			/* milliseconds that a base, or a newer one, would have saved */
 	double		making;			/* milliseconds that making one takes; 0: not known */
+	bool		again;			/* the engine has answered a call before, of this process or of one that left a mark */
 	bool		failed;			/* the last making came to nothing */
 	bool		told;			/* the log says why points are left to the engine */
 
@@ -264,6 +269,28 @@ make_label(const LiveReferences *references, TimestampTz version)
 }
 
 /*
+ * Leave a mark that a call has had the engine read the references.
+ */
+static void
+leave_mark(LiveReferences *references)
+{
+	static const uint8 is_mark = true;
+	MemoryContext former = CurrentMemoryContext;
+	MemoryContext context = create_context();
+	struct geonn_label label = make_label(references, GetCurrentTimestamp());
+	GeonnClient *client;
+
+	MemoryContextSwitchTo(context);
+	client = geonn_client_open(&no_question, &label, 1, &references->message);
+	geonn_client_keep(client, label.version, &is_mark, sizeof(is_mark));
+	geonn_client_seal(client, true);
+	end_client(client, &references->message);
+	MemoryContextSwitchTo(former);
+	MemoryContextDelete(context);
+	references->again = true;
+}
+
+/*
  * Take the base that the engine has, unless this process has it; or let go of the one that the engine has not.
  */
 static void
@@ -271,10 +298,16 @@ take_base(LiveReferences *references, GeonnClient *client, MemoryContext context
 {
 	MemoryFile *file;
 	LiveBase   *base;
+	bool		was_kept = geonn_client_is_sealed(client);
+	uint8		is_mark = false;
 
-	if (!geonn_client_is_sealed(client))
-	{
+	if (was_kept)
+		memcpy(&is_mark, geonn_client_note(client), sizeof(is_mark));
+	else
 		geonn_client_seal(client, true);
+	references->again |= is_mark != 0;
+	if (is_mark || !was_kept)
+	{
 		/* what calls have paid before there was a base still counts */
 		if (references->table != NULL)
 			drop_base(references);
@@ -567,6 +600,11 @@ geonn_live_look(LiveReferences *references, const PointSource *source, const Pla
 		return true;
 	relation = table_open(table->table, NoLock);
 	make = make && !references->failed && references->table == NULL;
+	if (make && !references->again)
+	{
+		leave_mark(references);
+		make = false;
+	}
 	if ((make || wants_base(references)) && has_time(references, relation))
 		try_to_make_base(references, geonn_live_page_reader(source, table->attributes, relation, snapshot));
 	found = references->table != NULL &&
@@ -597,6 +635,7 @@ geonn_live_note_engine(LiveReferences *references, double milliseconds, uint64 c
 	if (references->making == 0)
 		references->making = MAKING * count;
 	references->paid += milliseconds;
+	references->again = true;
 }
 
 void

@@ -24,6 +24,7 @@ my @expected = (
 	[ 'a base, for each reference', qr/^[\d.]+ bytes$/ ],
 	[ 'first call after a restart, VACUUM', qr/^[\d.]+×$/ ],
 	[ 'first call after a restart, one row updated', qr/^[\d.]+×$/ ],
+	[ 'second call after a restart, one row updated', qr/^[\d.]+×$/ ],
 	[ 'unchanged, 1 client', $rate ],
 	[ 'unchanged, 2 clients', $rate ],
 	[ 'one row updated, 1 client', $rate ],

@@ -112,6 +112,7 @@ $session->quit;
 $node->safe_psql('postgres', q{
 	CREATE TABLE crowded AS SELECT i AS id, i % 180 - 90::float8 AS lat, i % 360 - 180::float8 AS lon FROM generate_series(1, 40000) i;
 	VACUUM crowded; UPDATE crowded SET id = id WHERE id = 1});
+$node->safe_psql('postgres', q{SELECT geonn_nearest_points('{1}', '{1}', 'crowded')});
 $session = $node->background_psql('postgres', on_error_die => 1);
 $session->query_safe('SELECT count(*) FROM crowded');
 
