@@ -4,6 +4,7 @@
 # Jobs start with the minute, so that all that need one wait for the same two. A minute
 # more passes where the machine is busy, and then each job has run once more.
 #
+# needs: pg_cron
 # waits: for pg_cron, which starts jobs once a minute
 
 use strict;
@@ -13,14 +14,6 @@ use Geonn;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
-
-chomp(my $share = `pg_config --sharedir`);
-if (!-e "$share/extension/pg_cron.control")
-{
-	pass('pg_cron is not installed: nothing to schedule with');
-	done_testing();
-	exit;
-}
 
 my $with_cron = "shared_preload_libraries = 'geonn, pg_cron'\n";
 my $node = new_server('cron', preload => 1, conf => "timezone = 'GMT'");

@@ -2,6 +2,8 @@
 # Jobs of pg_cron name the schema in which they find geonn's procedures.  Whatever moves, renames or drops
 # that schema or the extension changes or removes them in the same transaction, so that none ever calls
 # what another role has put in its place.
+#
+# needs: pg_cron
 
 use strict;
 use warnings;
@@ -10,14 +12,6 @@ use Geonn;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
-
-chomp(my $share = `pg_config --sharedir`);
-if (!-e "$share/extension/pg_cron.control")
-{
-	pass('pg_cron is not installed: nothing to schedule with');
-	done_testing();
-	exit;
-}
 
 my $node = new_server('follow', conf => "shared_preload_libraries = 'geonn, pg_cron'\ncron.database_name = 'postgres'\n");
 

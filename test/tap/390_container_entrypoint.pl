@@ -2,6 +2,8 @@
 # The image's entrypoint and health check, without a container: each variable that the
 # official image of PostgreSQL has makes the server that it says, which becomes healthy, also
 # when it starts again, and asks for a password wherever TCP reaches it.
+#
+# needs: pg_cron
 
 use strict;
 use warnings;
@@ -14,12 +16,6 @@ use Test::More;
 my $programs = "$ENV{GEONN_PAGES}/container";
 my $sharedir = `pg_config --sharedir`;
 chomp($sharedir);
-if (!-e "$sharedir/extension/pg_cron.control")
-{
-	pass('pg_cron is not installed: the image has it');
-	done_testing();
-	exit;
-}
 
 my $folder = PostgreSQL::Test::Utils::tempdir_short();
 my $port = PostgreSQL::Test::Cluster::get_free_port();

@@ -3,6 +3,7 @@
 # move on the coordinator, and its barrier, a refresh of each shard that began after the shard had the
 # references, waits for both caches; then their rows are those of a single server.
 #
+# needs: pg_cron
 # short form: what pg_cron would run within a minute is run by the test
 
 use strict;
@@ -11,14 +12,6 @@ use warnings;
 use Geonn;
 use PostgreSQL::Test::Cluster;
 use Test::More;
-
-chomp(my $share = `pg_config --sharedir`);
-if (!-e "$share/extension/pg_cron.control")
-{
-	pass('pg_cron is not installed: nothing to schedule with');
-	done_testing();
-	exit;
-}
 
 my $long = $ENV{GEONN_LONG};
 my @shards = qw(shard1 shard2);
