@@ -37,10 +37,6 @@
 /* references of an index that takes longer to build than a turn lasts */
 #define MANY 70000
 
-/* a search of these sizes takes some milliseconds; with a fault it may wait for
- * what is tried again, on a machine that has other things to do */
-#define PATIENCE_MS 120000.0
-
 /* what is asked, so that every part of a device comes to work */
 static const struct scenario
 {

@@ -449,14 +449,14 @@ test_no_gpu(void)
 	report("without a GPU, cuda is an error with a hint and auto uses the CPU", right);
 }
 
-/* the message that the supervisor's end of the channel gets within a second */
+/* the supervisor's end of the channel gets the answer to that ping */
 static bool
 pong(struct engine *engine, uint64_t number)
 {
 	struct pollfd wait = {.fd = engine->supervisor,.events = POLLIN};
 	union geonn_message message;
 
-	return poll(&wait, 1, 1000) == 1 &&
+	return poll(&wait, 1, PATIENCE_MS) == 1 &&
 		geonn_channel_receive(engine->supervisor, &message, NULL) == GEONN_CHANNEL_OK &&
 		message.header.type == GEONN_PONG && message.pong.number == number;
 }

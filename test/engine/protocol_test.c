@@ -30,7 +30,7 @@ refused(struct client *client, uint32_t code)
 {
 	bool		right = client_expect(client, GEONN_ERROR) &&
 		client->message.error.code == code && client->message.error.message[0] != '\0' &&
-		client_receive(client, 10000) == 0;
+		client_receive(client, PATIENCE_MS) == 0;
 
 	client_close(client);
 	return right;
@@ -64,7 +64,7 @@ test_abuse(const struct engine *engine)
 	hello.header.version = GEONN_PROTOCOL_VERSION + 1;
 	hello.header.type = GEONN_HELLO;
 	right = send(client.socket, &hello, sizeof(hello), 0) == sizeof(hello);
-	right = right && client_receive(&client, 10000) == GEONN_ERROR &&
+	right = right && client_receive(&client, PATIENCE_MS) == GEONN_ERROR &&
 		client.message.error.code == GEONN_ERROR_VERSION;
 	client_close(&client);
 	report("a client of another protocol version gets the version error", right);

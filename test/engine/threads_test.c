@@ -110,7 +110,7 @@ count_searching(const struct engine *engine)
 static int
 most_searching(const struct engine *engine, int awaited)
 {
-	double		give_up = now_ms() + 20000 * patience;
+	double		give_up = now_ms() + PATIENCE_MS;
 	int			most;
 
 	do

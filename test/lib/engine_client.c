@@ -22,10 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define START_TIMEOUT_MS 60000
-#define PATIENCE_MS 120000
 #define DEFAULT_TRANSFER_BYTES (UINT64_C(1) << 30)
-#define ANSWER_TIMEOUT_MS 120000
 
 static void
 give_up(const char *what)
@@ -113,7 +110,7 @@ int
 engine_answer(struct engine *engine, union geonn_message *message)
 {
 	struct pollfd wait = {.fd = engine->supervisor,.events = POLLIN};
-	bool		received = poll(&wait, 1, START_TIMEOUT_MS) == 1 &&
+	bool		received = poll(&wait, 1, PATIENCE_MS) == 1 &&
 		geonn_channel_receive(engine->supervisor, message, NULL) == GEONN_CHANNEL_OK;
 
 	return received ? message->header.type : 0;
@@ -288,7 +285,7 @@ client_receive(struct client *client, int timeout_ms)
 bool
 client_expect(struct client *client, int type)
 {
-	return client_receive(client, ANSWER_TIMEOUT_MS) == type;
+	return client_receive(client, PATIENCE_MS) == type;
 }
 
 bool

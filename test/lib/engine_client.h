@@ -238,6 +238,9 @@ extern bool engine_status(const struct engine *engine,
 						  struct geonn_engine_status *status,
 						  struct geonn_device_status *devices, int devices_max);
 
+/* Only what hangs takes so long, however busy the host is: the engine is nicer than what else runs there. */
+#define PATIENCE_MS 600000
+
 /* milliseconds on a clock that only goes forward */
 extern double now_ms(void);
 
@@ -245,8 +248,8 @@ extern double now_ms(void);
 extern double cpu_ms_of(pid_t process);
 
 /*
- * Wait some time more for what comes soon, after waiting since this moment of now_ms.  False once only
- * what hangs takes so long, however busy the host is.
+ * Wait some time more for what comes soon, after waiting since this moment of now_ms.  False once that
+ * took PATIENCE_MS.
  */
 extern bool wait_more(double since);
 

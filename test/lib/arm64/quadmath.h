@@ -18,6 +18,7 @@
 #define atan2q atan2l
 #define copysignq copysignl
 #define fabsq fabsl
+#define fminq fminl
 #define hypotq hypotl
 #define remainderq remainderl
 #define sincosq sincosl
