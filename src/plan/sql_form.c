@@ -13,7 +13,7 @@
  * those of the statement.
  *
  * The types of the points must say that these are points, in degrees: a column without a modifier can have
- * polygons, which the engine does not know.
+ * polygons.  In place of a reference's point, a<->b may have lines (sql_lines.c).
  */
 #include "postgres.h"
 
@@ -62,17 +62,18 @@ typedef struct DistanceFunction
 	const char *last;			/* the last argument, a constant that says how to measure; NULL: none does */
 	int			metric;
 	GeonnPointKind kind;		/* of its points; GEONN_POINT_NONE: latitude and longitude are two arguments */
+	bool		takes_lines;	/* the reference may be lines */
 } DistanceFunction;
 
 static const DistanceFunction functions[] = {
-	{"geography_distance_knn", "postgis", 2, NULL, GEONN_METRIC_SPHERE, GEONN_POINT_GEOGRAPHY},
-	{"st_distance", "postgis", 3, "false", GEONN_METRIC_SPHERE, GEONN_POINT_GEOGRAPHY},
-	{"st_distance", "postgis", 3, "true", GEONN_METRIC_SPHEROID, GEONN_POINT_GEOGRAPHY},
-	{"st_distance", "postgis", 2, NULL, GEONN_METRIC_SPHEROID, GEONN_POINT_GEOGRAPHY},
-	{"st_distancesphere", "postgis", 2, NULL, GEONN_METRIC_SPHERE, GEONN_POINT_GEOMETRY},
-	{"geonn_distance", "geonn", 4, NULL, GEONN_METRIC_SPHERE, GEONN_POINT_NONE},
-	{"geonn_distance", "geonn", 5, "sphere", GEONN_METRIC_SPHERE, GEONN_POINT_NONE},
-	{"geonn_distance", "geonn", 5, "spheroid", GEONN_METRIC_SPHEROID, GEONN_POINT_NONE}
+	{"geography_distance_knn", "postgis", 2, NULL, GEONN_METRIC_SPHERE, GEONN_POINT_GEOGRAPHY, true},
+	{"st_distance", "postgis", 3, "false", GEONN_METRIC_SPHERE, GEONN_POINT_GEOGRAPHY, false},
+	{"st_distance", "postgis", 3, "true", GEONN_METRIC_SPHEROID, GEONN_POINT_GEOGRAPHY, false},
+	{"st_distance", "postgis", 2, NULL, GEONN_METRIC_SPHEROID, GEONN_POINT_GEOGRAPHY, false},
+	{"st_distancesphere", "postgis", 2, NULL, GEONN_METRIC_SPHERE, GEONN_POINT_GEOMETRY, false},
+	{"geonn_distance", "geonn", 4, NULL, GEONN_METRIC_SPHERE, GEONN_POINT_NONE, false},
+	{"geonn_distance", "geonn", 5, "sphere", GEONN_METRIC_SPHERE, GEONN_POINT_NONE, false},
+	{"geonn_distance", "geonn", 5, "spheroid", GEONN_METRIC_SPHEROID, GEONN_POINT_NONE, false}
 };
 
 /* what finding out about a subquery needs */
@@ -166,8 +167,11 @@ read_distance(Node *expression, List **one, List **other)
 	return row;
 }
 
-bool
-geonn_is_of_points(Node *value)
+/*
+ * Does the type of the values say that they are points, or lines, of WGS84?
+ */
+static bool
+is_of(Node *value, bool lines)
 {
 	int32		modifier = exprTypmod(value);
 	Oid			type = getBaseTypeAndTypmod(exprType(value), &modifier);
@@ -181,9 +185,17 @@ geonn_is_of_points(Node *value)
 		const char *name = get_func_name(cast->funcid);
 
 		return name != NULL && strcmp(name, "geography") == 0 && geonn_is_of_extension(cast->funcid, "postgis") &&
-			geonn_is_of_points(linitial(cast->args));
+			is_of(linitial(cast->args), lines);
 	}
+	if (lines)
+		return geonn_typmod_is_lines(modifier) && geonn_shape_typmod_problem(kind, type, modifier) == NULL;
 	return geonn_point_typmod_is_point(modifier) && geonn_point_typmod_problem(kind, type, modifier) == NULL;
+}
+
+bool
+geonn_is_of_points(Node *value)
+{
+	return is_of(value, false);
 }
 
 /* ---- expressions ---- */
@@ -514,8 +526,11 @@ read_form(Search *search, const RelOptInfo *rel, const DistanceFunction *functio
 	if (contain_vars_of_level((Node *) observation, 0) || contain_vars_of_level((Node *) reference, 1) ||
 		!contain_vars_of_level((Node *) reference, 0))
 		return "its distance is not between a point of the outer row and one of its own";
+	form->has_lines = function->kind != GEONN_POINT_NONE && is_of(linitial(reference), true);
+	if (form->has_lines && !function->takes_lines)
+		return "only <-> measures lines within known limits of geonn_distance";
 	if (function->kind != GEONN_POINT_NONE &&
-		!(geonn_is_of_points(linitial(observation)) && geonn_is_of_points(linitial(reference))))
+		!(is_of(linitial(observation), false) && is_of(linitial(reference), form->has_lines)))
 		return "the types of its points do not say that they are points, as geography(Point) and geometry(Point,4326) do";
 	form->kind = function->kind;
 	form->metric = function->metric;
@@ -526,6 +541,8 @@ read_form(Search *search, const RelOptInfo *rel, const DistanceFunction *functio
 	problem = geonn_divide_sql_conditions(query, observation, reference, &search->conditions);
 	if (problem != NULL)
 		return problem;
+	if (form->has_lines && search->conditions.reach != NULL)
+		return "ST_DWithin does not measure lines within known limits of geonn_distance";
 	form->conditions = translate_list(search, search->conditions.joined);
 	form->reach = search->conditions.reach == NULL ? (Node *) makeNullConst(FLOAT8OID, -1, InvalidOid) :
 		translate_expression(search, search->conditions.reach);

@@ -36,6 +36,7 @@ typedef struct SqlForm
 
 	List	   *point;			/* IntList: the reference's point, as columns of the references from 0 on */
 	GeonnPointKind kind;		/* of both points; GEONN_POINT_NONE: latitude and longitude */
+	bool		has_lines;		/* the reference's point is lines (sql_lines.c) */
 	int			metric;			/* enum geonn_metric */
 	const char *function;		/* the function that computes the distance */
 

@@ -27,6 +27,9 @@
  * are needed meet them, or until they are too far away for ST_DWithin.  Where the answer ends before, the second search
  * decides, and later rounds search for more.
  *
+ * Lines in place of the references' points have margins of their own, and some of them are candidates that do not count
+ * among those that are needed (sql_lines.c).
+ *
  * What a row has in it is for sql_outputs.c.
  *
  * A statement that PostgreSQL answers must not fail for want of the engine.  Where a round's search cannot begin, the
@@ -51,6 +54,7 @@
 #include "plan/sql_candidates.h"
 #include "plan/sql_fallback.h"
 #include "plan/sql_join.h"
+#include "plan/sql_lines.h"
 #include "plan/sql_outputs.h"
 
 /* as LateralSource.rank_bits; rows after the last rank have that rank, too */
@@ -129,7 +133,8 @@ begin_join(JoinNode *node, EState *estate, int flags)
 							  flags & ~(EXEC_FLAG_REWIND | EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK));
 	node->custom.custom_ps = lappend(node->custom.custom_ps, references);
 	geonn_sql_references_begin(&join->references, references, list_nth(scan->custom_private, SQL_POINT),
-							   (GeonnPointKind) intVal(list_nth(scan->custom_private, SQL_POINT_KIND)));
+							   (GeonnPointKind) intVal(list_nth(scan->custom_private, SQL_POINT_KIND)),
+							   boolVal(list_nth(scan->custom_private, SQL_LINES)));
 	geonn_candidates_begin(&join->candidates, &join->references, plan, list_truncate(list_copy(rest), keys),
 						   list_nth(rest, keys + join->references.points + 3), lateral->slot->tts_tupleDescriptor);
 	rest = list_copy_tail(rest, keys);
@@ -253,7 +258,7 @@ make_join(LateralNode *lateral, TupleDesc *row_type)
 		.each_alone = true
 	};
 
-	result->references = geonn_sql_references_describe();
+	result->references = geonn_sql_references_describe(&join->references);
 	result->given_references = &join->given;
 	result->invalid = GEONN_INVALID_COUNTED;
 	result->question = (GeonnQuestion) {
@@ -338,6 +343,8 @@ greatest_in_doubt(const SqlJoin *join, double distance)
 {
 	if (takes_any_tie(join))
 		return -INFINITY;
+	if (join->references.has_lines)
+		return geonn_lines_in_doubt(distance, join->references.unmeasured.count == 0);
 	return join->is_exact ? distance : Max(distance + MARGIN, SAME_PLACE);
 }
 
@@ -355,6 +362,7 @@ take_answer(SqlJoin *join, GeonnSearch *search, uint32 k, const Numbers *asked)
 	SqlCandidates *candidates = &join->candidates;
 	uint64		needed = candidates->wanted + candidates->skipped;
 	uint64		answered = Min(k, references->valid.count);
+	uint64		counted = 0;
 	double		bound = INFINITY;
 	double		reach = INFINITY;
 	double		distance = 0;
@@ -377,8 +385,11 @@ take_answer(SqlJoin *join, GeonnSearch *search, uint32 k, const Numbers *asked)
 		else if (answer->distance <= greatest_in_doubt(join, distance))
 			is_ordered = false;
 		distance = answer->distance;
-		if (distance <= Min(bound, reach) && geonn_candidates_add(candidates, answer->reference, distance) &&
-			candidates->count == needed)
+		if (distance > Min(bound, reach) || !geonn_candidates_add(candidates, answer->reference, distance))
+			continue;
+		if (geonn_sql_is_unmeasured(references, answer->reference))
+			is_ordered = false;
+		else if (++counted == needed)
 			bound = greatest_in_doubt(join, distance);
 	}
 	if (distance <= Min(bound, reach) && answered < references->valid.count)

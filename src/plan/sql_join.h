@@ -18,7 +18,8 @@ typedef enum SqlPrivate
 	SQL_POINT_KIND,				/* Integer: a GeonnPointKind; GEONN_POINT_NONE: latitude and longitude */
 	SQL_METRIC,					/* Integer: enum geonn_metric */
 	SQL_FUNCTION,				/* String: the name of the function that computes the distance */
-	SQL_EXCLUDED				/* Integer: how many references are expected not to meet the conditions */
+	SQL_EXCLUDED,				/* Integer: how many references are expected not to meet the conditions */
+	SQL_LINES					/* Boolean: the reference's point is lines (sql_lines.c) */
 } SqlPrivate;
 
 /*

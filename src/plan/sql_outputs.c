@@ -75,7 +75,7 @@ geonn_sql_outputs_begin(SqlOutputs *outputs, SqlCandidates *candidates, PlanStat
 
 	outputs->candidates = candidates;
 	outputs->is_exact = candidates->references->kind == GEONN_POINT_NONE;
-	outputs->takes_formula = IsA(key, OpExpr) &&
+	outputs->takes_formula = IsA(key, OpExpr) && !candidates->references->has_lines &&
 		strcmp(strVal(list_nth(scan->custom_private, SQL_FUNCTION)), FORMULA_FUNCTION) == 0;
 	outputs->is_left = outputs->takes_formula && equal(linitial(key->args), observation);
 	outputs->count = list_length(expressions);

@@ -4,12 +4,14 @@
  *
  * The node keeps the rows in memory, as its expressions need their columns.  The engine gets the points that it
  * takes.  A NULL or empty point has no distance; one whose coordinates are out of range has one for PostGIS alone.
+ * Likewise lines (sql_lines.c), of which the node keeps the values, not compressed.
  *
  * Where the rows need more memory than geonn.session_memory_limit, the plan is executed again for each outer row, as
  * PostgreSQL executes the subquery.
  */
 #include "postgres.h"
 
+#include "access/detoast.h"
 #include "catalog/pg_type.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
@@ -18,19 +20,22 @@
 #include "base/compat.h"
 #include "base/settings.h"
 #include "join/reference_memory.h"
+#include "plan/sql_lines.h"
 #include "plan/sql_references.h"
 
 /* bytes; most references have two of these */
 #define CACHE_LINE 64
 
 void
-geonn_sql_references_begin(SqlReferences *references, PlanState *plan, const List *point, GeonnPointKind kind)
+geonn_sql_references_begin(SqlReferences *references, PlanState *plan, const List *point, GeonnPointKind kind,
+						   bool has_lines)
 {
 	TupleDesc	columns = ExecGetResultType(plan);
 
 	references->plan = plan;
 	references->columns = columns->natts;
 	references->kind = kind;
+	references->has_lines = has_lines;
 	references->points = list_length(point);
 	for (int i = 0; i < references->points; i++)
 		references->point[i] = list_nth_int(point, i);
@@ -76,12 +81,18 @@ geonn_numbers_add(Numbers *numbers, uint64 number, MemoryContext context)
 void
 geonn_sql_reference_point(void *state, uint64 number, PointRow *row)
 {
-	const SqlReferences *references = state;
+	SqlReferences *references = state;
 	uint64		index = references->valid.numbers[number];
 
 	row->id = UInt64GetDatum(index);
 	row->latitude = references->rows[index]->latitude;
 	row->longitude = references->rows[index]->longitude;
+	if (!references->has_lines)
+		return;
+	if (number > 0)
+		geonn_shape_close(references->shape);
+	row->shape = references->shape = geonn_shape_open(references->kind,
+													  references->rows[index]->values[references->point[0]], NULL, NULL);
 }
 
 Datum
@@ -167,7 +178,7 @@ geonn_next_answer(Answers *answers, GeonnSearch *search, const SqlReferences *re
 }
 
 PointSource *
-geonn_sql_references_describe(void)
+geonn_sql_references_describe(const SqlReferences *references)
 {
 	PointSource *source = palloc0(sizeof(PointSource));
 
@@ -181,7 +192,27 @@ geonn_sql_references_describe(void)
 		.base_type = INT8OID,
 		.attribute = 1
 	};
+	if (references->has_lines)
+	{
+		source->columns[COLUMN_SHAPE] = (PointColumn) {.name = "lines",.attribute = 2};
+		source->point_kind = references->kind;
+	}
 	return source;
+}
+
+/*
+ * Bytes of the reference's point, which may be lines of any size, besides the row.
+ */
+static Size
+bytes_of_lines(const SqlReferences *references, TupleTableSlot *row)
+{
+	bool		is_null;
+	Datum		value;
+
+	if (!references->has_lines)
+		return 0;
+	value = slot_getattr(row, (AttrNumber) (references->point[0] + 1), &is_null);
+	return is_null ? 0 : toast_raw_datum_size(value);
 }
 
 /*
@@ -197,13 +228,15 @@ keep_row(SqlReferences *references, TupleTableSlot *row, ReferenceMemory *memory
 	MinimalTuple tuple = ExecFetchSlotMinimalTuple(row, &is_copy);
 	Size		row_at = MAXALIGN(offsetof(Reference, values) + columns * (sizeof(Datum) + sizeof(bool)));
 	Size		bytes = row_at + tuple->t_len;
+	Size		bytes_besides = bytes_of_lines(references, row);
 	Reference  *reference;
 	NullableDatum values[2];
 	PointStatus status;
+	bool		is_measured = true;
 
-	if (!geonn_reference_memory_has_room(bytes))
+	if (!geonn_reference_memory_has_room(bytes + bytes_besides))
 		return false;
-	geonn_reference_memory_add_bytes(memory, bytes, "rows");
+	geonn_reference_memory_add_bytes(memory, bytes + bytes_besides, "rows");
 	reference = palloc(bytes);
 	references->rows[references->count] = reference;
 	reference->sine = reference->cosine = 0;
@@ -223,12 +256,35 @@ keep_row(SqlReferences *references, TupleTableSlot *row, ReferenceMemory *memory
 			reference->values[column] = geonn_sql_plain_point(references, reference->values[column]);
 		values[i] = (NullableDatum) {reference->values[column], reference->nulls[column]};
 	}
-	status = geonn_sql_read_point(references, values, &reference->latitude, &reference->longitude);
+	if (references->has_lines)
+		status = geonn_read_lines(references->kind, &values[0], &reference->latitude, &reference->longitude, &is_measured);
+	else
+		status = geonn_sql_read_point(references, values, &reference->latitude, &reference->longitude);
 	if (status != POINT_NULL)
 		geonn_numbers_add(status == POINT_VALID ? &references->valid : &references->invalid, references->count,
 						  CurrentMemoryContext);
+	if (status == POINT_VALID && !is_measured)
+		geonn_numbers_add(&references->unmeasured, references->count, CurrentMemoryContext);
 	references->count++;
 	return true;
+}
+
+static int
+compare_numbers(const void *left, const void *right)
+{
+	uint64		one = *(const uint64 *) left;
+	uint64		other = *(const uint64 *) right;
+
+	return one < other ? -1 : one > other;
+}
+
+bool
+geonn_sql_is_unmeasured(const SqlReferences *references, uint64 reference)
+{
+	const Numbers *unmeasured = &references->unmeasured;
+
+	return unmeasured->count > 0 &&
+		bsearch(&reference, unmeasured->numbers, unmeasured->count, sizeof(uint64), compare_numbers) != NULL;
 }
 
 void
@@ -256,7 +312,7 @@ static void
 forget_rows(SqlReferences *references)
 {
 	references->count = 0;
-	references->valid = references->invalid = (Numbers) {0};
+	references->valid = references->invalid = references->unmeasured = (Numbers) {0};
 }
 
 void

@@ -44,6 +44,7 @@ typedef struct SqlReferences
 	int			points;			/* 1, or 2 for latitude and longitude */
 	int			point[2];		/* the columns of the reference's point, from 0 on */
 	GeonnPointKind kind;		/* of the points of both sides */
+	bool		has_lines;		/* the references are lines (sql_lines.c), of which `point` is the column */
 	TupleTableSlot *slot;		/* for a row that is read */
 
 	/* one execution */
@@ -51,17 +52,22 @@ typedef struct SqlReferences
 	Reference **rows;			/* [count] */
 	uint64		count;
 	Numbers		valid;			/* the references that the engine gets */
-	Numbers		invalid;		/* those whose coordinates are out of range */
+	Numbers		invalid;		/* those whose coordinates are out of range, or lines that the engine does not get */
+	Numbers		unmeasured;		/* the valid ones that are no measured lines (sql_lines.c), in their order */
+	GeonnShapeReader *shape;	/* the last lines that the engine got */
 } SqlReferences;
 
-/* Begin, with a plan that has begun; point is as SQL_POINT (sql_join.h). */
+/* Begin, with a plan that has begun; point is as SQL_POINT (sql_join.h), has_lines as SQL_LINES. */
 extern void geonn_sql_references_begin(SqlReferences *references, PlanState *plan, const List *point,
-									   GeonnPointKind kind);
+									   GeonnPointKind kind, bool has_lines);
 
 /*
  * Read all rows into the current memory context.  Beyond geonn.session_memory_limit, keep none, set rereads, and warn.
  */
 extern void geonn_sql_references_read(SqlReferences *references);
+
+/* Is one of the valid references none of the measured lines? */
+extern bool geonn_sql_is_unmeasured(const SqlReferences *references, uint64 reference);
 
 /* Read all rows again: begin, and get the next one, or an empty slot. */
 extern void geonn_sql_references_reread(SqlReferences *references);
@@ -109,11 +115,11 @@ extern void geonn_answers_begin(Answers *answers, uint64 most);
 extern const Answer *geonn_next_answer(Answers *answers, GeonnSearch *search, const SqlReferences *references,
 									   bool needs_rows);
 
-/* The references for the engine: a source of points whose ids are their indexes among all. */
-extern PointSource *geonn_sql_references_describe(void);
+/* The references for the engine: a source of points or lines whose ids are their indexes among all. */
+extern PointSource *geonn_sql_references_describe(const SqlReferences *references);
 
 /*
- * Read a point from its values, of which the references say the kind.  Returns the status; POINT_NULL also for an
+ * Read a point of either side from its values, of which the references say the kind.  Returns the status; POINT_NULL also for an
  * empty one.  A value that geonn cannot read counts as out of range.
  */
 extern PointStatus geonn_sql_read_point(const SqlReferences *references, const NullableDatum *values,

@@ -108,7 +108,7 @@ begin_join(JoinNode *node, EState *estate, int flags)
 							  flags & ~(EXEC_FLAG_REWIND | EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK));
 	node->custom.custom_ps = lappend(node->custom.custom_ps, references);
 	geonn_sql_references_begin(&join->references, references, list_nth(scan->custom_private, WITHIN_POINT),
-							   GEONN_POINT_GEOGRAPHY);
+							   GEONN_POINT_GEOGRAPHY, false);
 	lateral->columns = join->references.columns + 1;
 	lateral->ord = -1;
 	join->is_spheroid = intVal(list_nth(scan->custom_private, WITHIN_METRIC)) == GEONN_METRIC_SPHEROID;
@@ -208,7 +208,7 @@ make_join(LateralNode *lateral, TupleDesc *row_type)
 		.each_alone = true
 	};
 
-	result->references = geonn_sql_references_describe();
+	result->references = geonn_sql_references_describe(&join->references);
 	result->given_references = &join->given;
 	result->given_radius = !join->same_radius;
 	result->invalid = GEONN_INVALID_COUNTED;

@@ -153,6 +153,14 @@ geonn_typmod_is_shape(int32 typmod)
 	return type_of(typmod) > TYPE_POINT;
 }
 
+bool
+geonn_typmod_is_lines(int32 typmod)
+{
+	int32		type = type_of(typmod);
+
+	return type == GEONN_SHAPE_LINESTRING || type == GEONN_SHAPE_MULTILINESTRING || type == GEONN_SHAPE_MULTIPOINT;
+}
+
 static int32
 get_srid(const uint8 *bytes)
 {

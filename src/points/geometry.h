@@ -56,6 +56,9 @@ extern bool geonn_point_typmod_is_point(int32 typmod);
 /* Does it say that values are lines, polygons, or anything else than points? */
 extern bool geonn_typmod_is_shape(int32 typmod);
 
+/* Does it say that values are lines, or several lines or points? */
+extern bool geonn_typmod_is_lines(int32 typmod);
+
 /* As geonn_point_typmod_problem, for a column of shapes. */
 extern char *geonn_shape_typmod_problem(GeonnPointKind kind, Oid type, int32 typmod);
 

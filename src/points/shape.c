@@ -380,7 +380,7 @@ geonn_shape_value(const GeonnShapeReader *reader)
 }
 
 bool
-geonn_shape_next(GeonnShapeReader *reader, GeonnPart *part)
+geonn_shape_next_vertices(GeonnShapeReader *reader, GeonnPart *part)
 {
 	uint32		points = begin_part(reader, part);
 
@@ -388,10 +388,20 @@ geonn_shape_next(GeonnShapeReader *reader, GeonnPart *part)
 		return false;
 	part->pole_is_inside = false;
 	part->vertices = read_vertices(reader, points);
+	part->count = 0;
+	part->vectors = NULL;
+	return true;
+}
+
+bool
+geonn_shape_next(GeonnShapeReader *reader, GeonnPart *part)
+{
+	if (!geonn_shape_next_vertices(reader, part))
+		return false;
 	part->count = make_vectors(reader, &part->vertices);
 	part->vectors = reader->vectors;
 	if (part->kind == GEONN_PART_RING)
-		settle_ring(reader, part, points);
+		settle_ring(reader, part, part->vertices.count);
 	return true;
 }
 

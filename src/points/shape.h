@@ -81,6 +81,11 @@ extern Datum geonn_shape_value(const GeonnShapeReader *reader);
  */
 extern bool geonn_shape_next(GeonnShapeReader *reader, GeonnPart *part);
 
+/*
+ * Read the next part without its vectors, and without a check of arcs and rings.
+ */
+extern bool geonn_shape_next_vertices(GeonnShapeReader *reader, GeonnPart *part);
+
 extern void geonn_shape_close(GeonnShapeReader *reader);
 
 #endif							/* GEONN_SHAPE_H */

@@ -1,0 +1,189 @@
+/*
+ * sql_lines.c
+ *		Lines as the references of PostGIS's operator <->: how far its distances are from geonn's.
+ *
+ * The node asks PostGIS's function only for the lines that can be among the nearest by it.  So it needs to know by how
+ * much t, the distance of geonn_distance(), differs from f, that of a<->b.  t is within 9 nm of the truth (arc.h).
+ * f is the least of its values for the arcs, on the sphere (edge_distance_to_point in PostGIS's lwgeodetic.c).  For one
+ * arc it is the least of
+ *
+ *	1.	the distances to both ends, by the formula for points, which are within 10 nm;
+ *	2.	the distance to the foot of the point on the arc's great circle, if the foot passes for one between the ends.
+ *
+ * The foot is tested by cosines: that of its angle to the middle of the arc is at least that of an end's, less 2e-16.
+ * With all roundings, cosines that differ by 5e-15 may pass for the same.  Near the middle of a short arc cosines hardly
+ * change: so a foot beyond an end by up to
+ *
+ *		e = sqrt(2 * 5e-15) radians = 0.64 m
+ *
+ * may pass, and one between the ends, as near to an end, may not.  Then f is too short or too long, by the difference
+ * between the end's distance and the foot's.  That is at most e.  The foot, the end and the point have a right angle at
+ * the foot: cos(end) = cos(foot) cos(e), from which it is at most 1.57 e^2 / t, or 0.64 m^2 / t, up to a quarter of the
+ * equator.
+ *
+ *		|f - t| <= min(0.64 m, 0.64 m^2 / t) + 10 micrometres
+ *
+ * Ends whose latitudes and longitudes differ by at most 1e-12 radians are one for PostGIS: 9 micrometres of the 10.  An
+ * arc whose cross product is shorter than that, and whose ends differ, has each point for its own foot, so that the test
+ * by cosines decides alone: then t is at most e.
+ *
+ * f can be too long by more.  PostGIS takes the foot's latitude from its sine, and then requires that the foot lie within
+ * 1e-12 radians of the great circle.  Near a pole, the latitude is off by more than that, and the foot is lost: f may be
+ * the distance to an end thousands of kilometres away.  So it is where the point is near the pole of the circle, a
+ * quarter of the equator away from all of it.  So lines are measured ones only where their arcs have latitudes up to
+ * LATITUDE_MAX and at most a quarter circle, and say nothing of others where they are farther than FARTHEST.
+ *
+ * But f is never too short by more than e and 10 micrometres: a foot that passes is that near to the arc.  The exception
+ * are arcs whose ends are almost antipodal, as their middle is not known well.  So other lines go to the engine, too.
+ * They are candidates as soon as they are near enough, but do not count among those that are needed: so many measured
+ * ones are.  Lines with an arc of CHORD_MAX are candidates for each outer row, as points out of range are.
+ *
+ * Of 2.9 million random arcs, from a micrometre to 6,000 km long, and points mostly beside and beyond their ends, the
+ * greatest |f - t| was 0.29 times that limit, 0.18 m (PostGIS 3.3).
+ *
+ * None of this holds for ST_Distance and ST_DWithin, which skip arcs by circles around several of them, whose places and
+ * radii have no bound of their errors; and not for polygons: whether a point is inside is decided by how many edges cross
+ * an arc from it to one outside, and an edge that ends within 1e-12 radians of that arc may be counted wrongly.  Then a
+ * polygon far away has the distance 0.
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "base/compat.h"
+#include "common/geodesy.h"
+#include "plan/sql_lines.h"
+
+/* degrees; and the sine of LATITUDE_MAX, rounded down */
+#define LATITUDE_MAX 85.0
+#define SINE_MAX 0.99619
+
+/* degrees: arcs with ends up to here, and so much less or shorter, need no closer look */
+#define LATITUDE_EASY 80.0
+#define SPAN_EASY 5.0
+
+/* squares of chords: of a quarter circle, and of 170 degrees */
+#define CHORD_MEASURED 2.0
+#define CHORD_MAX 3.9696
+
+/* metres: 87 degrees */
+#define FARTHEST 9.7e6
+
+/* of the limit above: metres, square metres, and metres */
+#define LIMIT_NEAR 0.64
+#define LIMIT_AREA 0.64
+#define LIMIT_LEAST 1e-5
+
+/* a vertex, in degrees */
+typedef struct Vertex
+{
+	double		latitude;
+	double		longitude;
+} Vertex;
+
+/*
+ * Does the great circle of two vectors stay that far from the poles, or else the arc, which is no farther from one of its
+ * ends than half its length?  A NaN, of ends at one place, says no.
+ */
+static bool
+stays_from_poles(Vertex start, Vertex end, struct geonn_vector a, struct geonn_vector b, double chord_square)
+{
+	double		x = a.y * b.z - a.z * b.y;
+	double		y = a.z * b.x - a.x * b.z;
+	double		z = a.x * b.y - a.y * b.x;
+	double		latitude = Max(fabs(start.latitude), fabs(end.latitude));
+
+	return sqrt((x * x + y * y) / (x * x + y * y + z * z)) < SINE_MAX ||
+		latitude + asin(sqrt(chord_square) / 2) * 180 / M_PI < LATITUDE_MAX;
+}
+
+/*
+ * Look at an arc.  False: its ends are almost antipodal.  Clears *is_measured where it is no measured one.
+ */
+static bool
+take_arc(Vertex start, Vertex end, bool *is_measured)
+{
+	double		span = fabs(remainder(end.longitude - start.longitude, 360));
+	struct geonn_vector a;
+	struct geonn_vector b;
+	double		chord_square;
+
+	if (fabs(start.latitude) <= LATITUDE_EASY && fabs(end.latitude) <= LATITUDE_EASY && span <= SPAN_EASY &&
+		fabs(end.latitude - start.latitude) <= SPAN_EASY)
+		return true;
+	a = geonn_unit_vector(start.latitude, start.longitude);
+	b = geonn_unit_vector(end.latitude, end.longitude);
+	chord_square = (a.x - b.x) * (a.x - b.x) + (a.y - b.y) * (a.y - b.y) + (a.z - b.z) * (a.z - b.z);
+	if (!(chord_square <= CHORD_MEASURED && stays_from_poles(start, end, a, b, chord_square)))
+		*is_measured = false;
+	return chord_square <= CHORD_MAX;
+}
+
+/*
+ * Look at all arcs, as above.
+ */
+static bool
+take_arcs(GeonnShapeReader *reader, bool *is_measured)
+{
+	GeonnPart	part;
+
+	*is_measured = true;
+	while (geonn_shape_next_vertices(reader, &part))
+	{
+		Vertex		start;
+		Vertex		end;
+
+		geonn_vertex(&part.vertices, 0, &start.latitude, &start.longitude);
+		for (uint32 i = 1; i < part.vertices.count; i++)
+		{
+			geonn_vertex(&part.vertices, i, &end.latitude, &end.longitude);
+			if (!take_arc(start, end, is_measured))
+				return false;
+			start = end;
+		}
+	}
+	return true;
+}
+
+PointStatus
+geonn_read_lines(GeonnPointKind kind, const NullableDatum *value, double *latitude, double *longitude,
+				 bool *is_measured)
+{
+	struct varlena *lines = (struct varlena *) DatumGetPointer(value->value);
+	GeonnShapeReader *reader;
+	PointStatus status = POINT_NULL;
+	int32		srid;
+	int			dimensions;
+	size_t		position;
+
+	if (value->isnull)
+		return POINT_NULL;
+	if (!geonn_geometry_header(kind, (const uint8 *) VARDATA_ANY(lines), VARSIZE_ANY_EXHDR(lines), &srid, &dimensions,
+							   &position) || srid != GEONN_POINT_SRID)
+		return POINT_NOT_FINITE;
+	reader = geonn_shape_open(kind, value->value, NULL, NULL);
+	if (geonn_shape_survey(reader, latitude, longitude))
+		status = geonn_point_status(*latitude, *longitude);
+	if (status == POINT_VALID && !take_arcs(reader, is_measured))
+		status = POINT_NOT_FINITE;
+	geonn_shape_close(reader);
+	return status;
+}
+
+/*
+ * At most how much <-> may differ, for lines at this distance, by geonn.
+ */
+static double
+limit_of_difference(double distance)
+{
+	return (distance < 1 ? LIMIT_NEAR : LIMIT_AREA / distance) + LIMIT_LEAST;
+}
+
+double
+geonn_lines_in_doubt(double distance, bool are_measured)
+{
+	double		limit = limit_of_difference(distance);
+
+	/* it does not grow with the distance, so that the farther lines' is no greater than the nearer ones' */
+	return distance > FARTHEST ? INFINITY : distance + limit + (are_measured ? limit : limit_of_difference(0));
+}
