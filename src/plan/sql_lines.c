@@ -36,7 +36,8 @@
  * But f is never too short by more than e and 10 micrometres: a foot that passes is that near to the arc.  The exception
  * are arcs whose ends are almost antipodal, as their middle is not known well.  So other lines go to the engine, too.
  * They are candidates as soon as they are near enough, but do not count among those that are needed: so many measured
- * ones are.  Lines with an arc of CHORD_MAX are candidates for each outer row, as points out of range are.
+ * ones are.  Lines with an arc of CHORD_MAX are candidates for each outer row, as points out of range are; and so are
+ * those with an empty part beside others, for which <-> is NULL.
  *
  * Of 2.9 million random arcs, from a micrometre to 6,000 km long, and points mostly beside and beyond their ends, the
  * greatest |f - t| was 0.29 times that limit, 0.18 m (PostGIS 3.3).
@@ -120,15 +121,15 @@ take_arc(Vertex start, Vertex end, bool *is_measured)
 }
 
 /*
- * Look at all arcs, as above.
+ * Look at all arcs, as above.  Sets the number of parts.
  */
 static bool
-take_arcs(GeonnShapeReader *reader, bool *is_measured)
+take_arcs(GeonnShapeReader *reader, bool *is_measured, uint32 *parts)
 {
 	GeonnPart	part;
 
 	*is_measured = true;
-	while (geonn_shape_next_vertices(reader, &part))
+	for (*parts = 0; geonn_shape_next_vertices(reader, &part); ++*parts)
 	{
 		Vertex		start;
 		Vertex		end;
@@ -145,26 +146,43 @@ take_arcs(GeonnShapeReader *reader, bool *is_measured)
 	return true;
 }
 
+/*
+ * How many parts the value has, of which some may be empty.
+ */
+static uint32
+count_parts(const uint8 *bytes)
+{
+	uint32		type;
+	uint32		number;
+
+	memcpy(&type, bytes, sizeof(type));
+	memcpy(&number, bytes + sizeof(type), sizeof(number));
+	return type == GEONN_SHAPE_LINESTRING ? 1 : number;
+}
+
 PointStatus
 geonn_read_lines(GeonnPointKind kind, const NullableDatum *value, double *latitude, double *longitude,
 				 bool *is_measured)
 {
 	struct varlena *lines = (struct varlena *) DatumGetPointer(value->value);
+	const uint8 *bytes;
 	GeonnShapeReader *reader;
 	PointStatus status = POINT_NULL;
 	int32		srid;
 	int			dimensions;
 	size_t		position;
+	uint32		parts;
 
 	if (value->isnull)
 		return POINT_NULL;
-	if (!geonn_geometry_header(kind, (const uint8 *) VARDATA_ANY(lines), VARSIZE_ANY_EXHDR(lines), &srid, &dimensions,
-							   &position) || srid != GEONN_POINT_SRID)
+	bytes = (const uint8 *) VARDATA_ANY(lines);
+	if (!geonn_geometry_header(kind, bytes, VARSIZE_ANY_EXHDR(lines), &srid, &dimensions, &position) ||
+		srid != GEONN_POINT_SRID)
 		return POINT_NOT_FINITE;
 	reader = geonn_shape_open(kind, value->value, NULL, NULL);
 	if (geonn_shape_survey(reader, latitude, longitude))
 		status = geonn_point_status(*latitude, *longitude);
-	if (status == POINT_VALID && !take_arcs(reader, is_measured))
+	if (status == POINT_VALID && (!take_arcs(reader, is_measured, &parts) || parts < count_parts(bytes + position)))
 		status = POINT_NOT_FINITE;
 	geonn_shape_close(reader);
 	return status;

@@ -1,0 +1,154 @@
+
+# Nearest-neighbour subqueries by PostGIS's <-> have the rows that they have without geonn where the references are lines:
+# short ones whose ends PostGIS misses, lines near the poles and over them, long arcs, and lines that are not read.
+#
+# short form: 16 of 1000 statements
+# needs: postgis
+
+use strict;
+use warnings;
+
+use Geonn;
+use Test::More;
+
+my $statements = $ENV{GEONN_SQL_STATEMENTS} // ($ENV{GEONN_LONG} ? 1000 : 16);
+my $seed = $ENV{GEONN_SQL_SEED} // int(rand(1_000_000));
+
+note("seed: GEONN_SQL_SEED=$seed");
+srand($seed);
+
+my $node = new_server('sql_lines', preload => 1, conf => "statement_timeout = '300s'\njit = off");
+
+sub pick { return $_[ int(rand(@_)) ]; }
+
+sub degrees { return "ST_SetSRID(ST_MakePoint($_[0], greatest(-90, least(90, $_[1]))), 4326)"; }
+
+# 1: all within a few metres, some shorter than a micrometre; 2: near the poles; 3: long, some over a pole and some almost
+# half a great circle; 4: over the antimeridian; 5: of equal ends; others: a few kilometres of several arcs
+my $start = degrees('x', 'y');
+my $kind_of_lines = qq{CASE form
+	WHEN 1 THEN ST_MakeLine(${\degrees('20 + a * 2e-5', '10 + b * 2e-5')}, ${\degrees('20 + a * 2e-5 + (c - 0.5) * size', '10 + b * 2e-5 + (d - 0.5) * size')})
+	WHEN 2 THEN ST_MakeLine(ARRAY[${\degrees('x', 'sign(y) * (90 - b * b * 5)')}, ${\degrees('x * c', 'sign(y) * (90 - d * 5)')}, ${\degrees('a * 360 - 180', 'sign(y) * 87')}])
+	WHEN 3 THEN ST_MakeLine($start, CASE WHEN a < 0.2 THEN ${\degrees('x + CASE WHEN x < 0 THEN 179 ELSE -179 END + b', '0.5 - y')}
+		ELSE ${\degrees('a * 360 - 180', 'b * 170 - 85')} END)
+	WHEN 4 THEN ST_MakeLine(${\degrees('180 - a * size', 'y')}, ${\degrees('-180 + b * size', 'y * 0.999 + c * size')})
+	WHEN 5 THEN ST_MakeLine($start, $start)
+	ELSE ST_MakeLine(ARRAY[$start, ${\degrees('x * 0.9999', 'y + a * 0.05')}, ${\degrees('x * 0.9998', 'y * 0.9999 - b * 0.05')}, ${\degrees('x', 'y * 0.999')}]) END};
+
+$node->safe_psql('postgres', qq{
+	SET client_min_messages = error;
+	CREATE EXTENSION postgis;
+	SELECT setseed($seed / 1e6);
+	CREATE FUNCTION numbers(integer) RETURNS TABLE (id integer, form integer, x float8, y float8, a float8, b float8, c float8, d float8, size float8) LANGUAGE sql
+		AS 'SELECT i, (random() * 9)::integer, random() * 350 - 175, random() * 170 - 85, random(), random(), random(), random(), 10 ^ (-3 - random() * 9) FROM generate_series(1, \$1) i';
+	CREATE TABLE lines AS SELECT id, id % 7 AS kind, CASE WHEN id % 40 = 7 THEN NULL WHEN id % 40 = 8 THEN ST_GeomFromText('LINESTRING EMPTY', 4326)
+		ELSE $kind_of_lines END::geometry(LineString, 4326) AS geom FROM numbers(300);
+	INSERT INTO lines SELECT id + 300, kind, geom FROM lines WHERE id < 30;
+	ALTER TABLE lines ADD g geography(LineString);
+	UPDATE lines SET g = geom::geography;
+	CREATE TABLE several AS SELECT a.id, a.kind, ST_Multi(ST_Collect(a.geom, b.geom))::geometry(MultiLineString, 4326) AS geom,
+		ST_Multi(ST_Collect(a.geom, b.geom))::geography(MultiLineString) AS g FROM lines a JOIN lines b ON b.id = a.id + 3 WHERE a.id < 200;
+	CREATE TABLE points AS SELECT id, kind, ST_Multi(ST_Points(geom))::geometry(MultiPoint, 4326) AS geom, ST_Multi(ST_Points(geom))::geography(MultiPoint) AS g FROM lines;
+	CREATE TABLE few AS SELECT * FROM lines WHERE geom IS NULL OR ST_IsEmpty(geom) OR id IN (1, 2, 3);
+	CREATE VIEW viewed AS SELECT * FROM lines WHERE kind <> 5;
+	CREATE TABLE far AS SELECT id, kind, ST_Translate(geom, 0, 0) AS geom, g FROM lines WHERE ST_Y(ST_StartPoint(geom)) > 0 AND abs(ST_X(ST_StartPoint(geom))) < 20;
+	ALTER TABLE far ALTER geom TYPE geometry(LineString, 4326);
+	CREATE TABLE o AS SELECT id, id % 7 AS kind, CASE WHEN id % 50 = 7 THEN ST_GeomFromText('POINT EMPTY', 4326) WHEN id % 50 = 8 THEN NULL WHEN form < 3 THEN
+		${\degrees('20 + a * 2e-5 + (c - 0.5) * size', '10 + b * 2e-5 + (d - 0.5) * size')} WHEN form = 3 THEN ${\degrees('x', 'sign(y) * (90 - a * a * 3)')} ELSE $start END AS geom FROM numbers(80);
+	INSERT INTO o SELECT id + 200, kind, ST_StartPoint(geom) FROM lines WHERE id % 9 = 1;
+	INSERT INTO o SELECT id + 2000, kind, ST_LineInterpolatePoint(geom, 0.3) FROM lines WHERE id % 9 = 2;
+	ALTER TABLE o ALTER geom TYPE geometry(Point, 4326), ADD g geography(Point);
+	UPDATE o SET g = geom::geography;
+	ANALYZE;
+});
+
+sub query
+{
+	my $distance = pick('o.g <-> r.g', 'r.g <-> o.g', 'o.geom::geography <-> r.g', 'r.geom::geography <-> o.g');
+	my $more = pick('', ', r.id', ', r.id', ', r.kind DESC, r.id', ', abs(r.id - o.id), r.id');
+	my $columns = $more eq '' ? 'r.geom IS NULL AS without' : pick('r.id', 'r.*', 'r.id, o.id + r.id AS sum');
+	my $from = pick('lines', 'lines', 'lines', 'several', 'points', 'few', 'viewed', 'far');
+	my $where = pick('', '', '', 'WHERE r.kind < 4', 'WHERE r.id <> o.id', 'WHERE r.kind = o.kind', 'WHERE r.g IS NOT NULL AND r.id <> o.id');
+	my $limit = 'LIMIT ' . pick(1, 1, 1, 2, 5, 20, 400) . pick('', '', '', ' OFFSET 1', ' OFFSET 3');
+	my $rest = "FROM $from r $where ORDER BY $distance$more $limit";
+
+	return "SELECT o.id AS own, (SELECT r.id $rest) AS ref FROM o" if $more ne '' && $limit =~ /^LIMIT 1\b/ && rand() < 0.3;
+	return 'SELECT o.id AS own, ' . ($more eq '' ? 'n.d' : 'n.*') . " FROM o LEFT JOIN LATERAL (SELECT $columns, $distance AS d $rest) n ON true";
+}
+
+my $with_node = 0;
+my @differ;
+
+for (1 .. $statements)
+{
+	my $query = query();
+	my $settings = join("\n", map { "SET $_;" } 'work_mem = ' . pick(64, 4096), 'max_parallel_workers_per_gather = ' . pick(0, 0, 2));
+	my $out = $node->safe_psql('postgres', qq{
+		SET client_min_messages = error;
+		SET geonn.enable_sql_joins = on;
+		SET enable_nestloop = off;
+		$settings
+		CREATE TEMP TABLE a AS $query;
+		EXPLAIN $query;
+		SET geonn.enable_sql_joins = off;
+		SET max_parallel_workers_per_gather = 0;
+		CREATE TEMP TABLE b AS $query;
+		SELECT 'differences: ' || count(*) FROM ((SELECT a::text FROM a EXCEPT ALL SELECT b::text FROM b) UNION ALL (SELECT b::text FROM b EXCEPT ALL SELECT a::text FROM a)) x;
+	});
+
+	$with_node++ if $out =~ /geonn subquery join/;
+	push @differ, "$settings $query" if $out !~ /differences: 0$/;
+}
+is(join("\n", @differ), '', "the rows of $statements random statements are those without geonn");
+cmp_ok($with_node, '>', 0.7 * $statements, "most of them, $with_node, have the node");
+
+# The end of a line of a micrometre is 9 cm from the first point, and the other line 7 cm: for PostGIS the first line is nearer,
+# as it takes the foot of the point for one between the ends.
+$node->safe_psql('postgres', q{
+	CREATE TABLE pair AS SELECT 1 AS id, ST_GeogFromText('LINESTRING(20 10, 20 10.00000000001)')::geography(LineString) AS g UNION ALL
+		SELECT 2, ST_GeogFromText('LINESTRING(20.00000064 10.0000008, 20.00000064 10.0001)')::geography(LineString);
+	CREATE TABLE beside AS SELECT i AS id, ST_GeogFromText('POINT(20 10.0000008)')::geography(Point) AS g FROM generate_series(1, 1000) i;
+	ANALYZE;
+});
+my $nearest = 'SELECT DISTINCT n.id FROM beside o, LATERAL (SELECT r.id FROM pair r ORDER BY o.g <-> r.g LIMIT 1) n';
+for my $setting ('off', 'on')
+{
+	my $out = $node->safe_psql('postgres', "SET enable_nestloop = off; SET geonn.enable_sql_joins = $setting; $nearest; EXPLAIN $nearest");
+
+	like($out, qr/^1\n/, "a line is the nearest that is so for PostGIS alone, $setting");
+	is($out =~ /geonn subquery join/ ? 'on' : 'off', $setting, 'by the node where the setting is on');
+}
+
+# ---- which statements have the node ----
+
+my @cases = (
+	[ 1, 'lines', 'o.g <-> r.g' ],
+	[ 1, 'points', 'r.g <-> o.g' ],
+	[ 1, 'several', 'o.geom::geography <-> r.geom::geography' ],
+	[ 0, 'lines', 'ST_Distance(o.g, r.g, false)', 'only <-> measures lines' ],
+	[ 0, 'lines', 'ST_Distance(o.g, r.g)', 'only <-> measures lines' ],
+	[ 0, 'lines', 'ST_DistanceSphere(o.geom, r.geom)', 'only <-> measures lines' ],
+	[ 0, 'polygons', 'o.g <-> r.g', 'do not say that they are points' ],
+	[ 0, 'anything', 'o.g <-> r.g', 'do not say that they are points' ],
+	[ 0, 'lines', 'r.g <-> ST_MakeLine(o.geom, o.geom)::geography', 'do not say that they are points' ],
+	[ 0, 'lines r WHERE ST_DWithin(o.g, r.g, 1e5)', 'o.g <-> r.g', 'ST_DWithin does not measure lines' ]);
+
+$node->safe_psql('postgres', q{
+	CREATE TABLE polygons AS SELECT id, ST_Buffer(geom, 0.1)::geography(Polygon) AS g FROM lines WHERE id < 50 AND abs(ST_YMax(geom)) < 60;
+	CREATE TABLE anything AS SELECT id, g::geography AS g FROM lines;
+	ALTER TABLE anything ALTER g TYPE geography;
+	ANALYZE;
+});
+for my $case (@cases)
+{
+	my ($is_taken, $from, $distance, $reason) = @$case;
+	my ($out, $said);
+
+	$from .= ' r' if $from !~ / r\b/;
+	$node->psql('postgres', "SET client_min_messages = debug1; SET enable_nestloop = off; SET geonn.enable_sql_joins = on;
+		EXPLAIN SELECT o.id, n.id FROM o, LATERAL (SELECT r.id FROM $from ORDER BY $distance, r.id LIMIT 1) n", stdout => \$out, stderr => \$said);
+	($is_taken ? \&like : \&unlike)->($out, qr/geonn subquery join/, "$from, $distance: " . ($is_taken ? 'taken' : 'left to PostgreSQL'));
+	like($said, qr/leaves the nearest-neighbour subquery "n" to PostgreSQL: .*\Q$reason\E/, 'and DEBUG1 says why') if !$is_taken;
+}
+
+done_testing();
