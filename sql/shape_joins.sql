@@ -54,6 +54,11 @@ SELECT * FROM geonn_nearest_sql('SELECT id, lat, lon FROM obs', 'SELECT id, way 
 SELECT * FROM geonn_nearest('road', 'obs');
 SELECT * FROM geonn_nearest('obs', 'obs', options => '{"obs_shape": "lat"}');
 
+-- counts within radii, and what is known of the shapes that are counted
+SELECT * FROM geonn_within_count('obs', 'road', '{1, 200000, 400000}', '{id}', row_type => NULL::record)
+    AS t (obs_id bigint, radius float8, count bigint, sum float8, min float8, max float8) ORDER BY 1, 2;
+SELECT * FROM geonn_within_count_points(ARRAY[0, 3.5], ARRAY[0, 3], 'road', '{400000}');
+
 -- a column whose type names none has points, unless an option says otherwise
 INSERT INTO mixed VALUES (1, 'POINT(1 1)'), (2, 'LINESTRING(2 2, 2 3)'), (3, 'POLYGON((-1 -1, 1 -1, 1 1, -1 1, -1 -1))');
 SELECT * FROM geonn_nearest('obs', 'mixed');
@@ -61,7 +66,6 @@ SELECT * FROM geonn_nearest('obs', 'mixed', options => '{"ref_shape": "place"}')
 
 -- what joins of shapes do not have
 SELECT * FROM geonn_nearest('obs', 'road', metric => 'spheroid');
-SELECT * FROM geonn_within_count('obs', 'road', '{1000}');
 SELECT * FROM geonn_nearest('obs', 'road', differs => '{id}');
 SELECT * FROM geonn_nearest('obs', 'road', overlaps => '{id}');
 SELECT * FROM geonn_nearest('obs', 'road', options => '{"ref_radius": "id"}');
@@ -109,6 +113,16 @@ SELECT * FROM differing($$geonn_nearest('ping', 'shape', k => 3, by => '{zone}',
                         nearest_of('same AND ref_id <> p.id ORDER BY distance, ref_id LIMIT 3'));
 SELECT * FROM differing($$geonn_within('ping', 'shape', 3e6, options => '{"ref_shape": "g"}')$$, nearest_of('distance <= 3e6'));
 SELECT * FROM differing($$geonn_within('ping', 'shape', 0, options => '{"ref_shape": "g"}')$$, nearest_of('distance <= 0'));
+-- counts: a shape counts once, however many of its arcs lie within a radius
+CREATE FUNCTION counts_of(what text) RETURNS text LANGUAGE sql AS $$
+    SELECT 'SELECT p.id, radius, count(x.id), sum(weight), min(weight), max(weight) FROM ping p CROSS JOIN unnest(''{0, 100000, 3e6}''::float8[]) radius
+        LEFT JOIN (pair JOIN (SELECT id, CASE WHEN id % 4 > 0 THEN id / 8.0::float8 END AS weight FROM shape) x ON x.id = ref_id) ON obs_id = p.id AND distance <= radius AND ' || what || ' GROUP BY p.id, radius' $$;
+CREATE VIEW weighed AS SELECT *, CASE WHEN id % 4 > 0 THEN id / 8.0::float8 END AS weight FROM shape;
+SELECT * FROM differing($$(SELECT obs_id, radius, count, CASE WHEN min IS NOT NULL THEN sum END, min, max FROM geonn_within_count('ping', 'weighed', '{0, 100000, 3e6}', '{weight}', options => '{"ref_shape": "g"}',
+                            row_type => NULL::record) AS t (obs_id bigint, radius float8, count bigint, sum float8, min float8, max float8)) t$$, counts_of('true'));
+SELECT * FROM differing($$(SELECT obs_id, radius, count, CASE WHEN min IS NOT NULL THEN sum END, min, max FROM geonn_within_count('ping', 'weighed', '{0, 100000, 3e6}', '{weight}', by => '{zone}', exclude_self => true, options => '{"ref_shape": "g"}',
+                            row_type => NULL::record) AS t (obs_id bigint, radius float8, count bigint, sum float8, min float8, max float8)) t$$, counts_of('same AND ref_id <> p.id'));
+
 -- point by point, in a join with a condition, and as text ids, whose shapes PostgreSQL sorts
 SELECT * FROM differing($$ping p, LATERAL (SELECT p.id, n.ref_id, n.distance FROM geonn_nearest_points(ARRAY[p.lat], ARRAY[p.lon], 'shape', k => 2,
                             options => '{"ref_shape": "g"}') n) n (obs_id, ref_id, distance)$$,

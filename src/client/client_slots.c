@@ -455,7 +455,7 @@ geonn_client_write_points(uint32 present, Slot *slot, uint32 rows, const double 
 			slot->columns.shape[row] = columns[i].shape;
 			slot->columns.polygon[row] = columns[i].polygon;
 		}
-		else if (present >= GEONN_COLUMN_RADIUS)
+		if ((present & ~GEONN_COLUMN_ARC) >= GEONN_COLUMN_RADIUS)
 			set_limits(present, slot, row, columns[i].limits);
 	}
 	slot->rows += rows;

@@ -58,8 +58,9 @@
  * points that lie inside an odd number of its rings.  An observation has one pair for each shape: its tag
  * and the distance, in the order (distance, order of the shapes).  That order is the one in which
  * shapes were sent, or, where seal says so, by tag, and of the same tag as
- * sent.  Such a dataset has the metric GEONN_METRIC_SPHERE, and of the other columns
- * GEONN_COLUMN_GROUP and GEONN_COLUMN_EXCLUDED alone; searches of it do not count.
+ * sent.  A count counts a shape once, however many of its arcs are within a radius, with the weights of its
+ * first arc.  Such a dataset has the metric GEONN_METRIC_SPHERE, and of the other columns
+ * GEONN_COLUMN_GROUP, GEONN_COLUMN_EXCLUDED and GEONN_COLUMN_WEIGHT alone.
  *
  * A search with radii counts instead: it asks how many candidates each
  * observation has within each radius, and for the exact sums of their weights,

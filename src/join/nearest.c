@@ -203,7 +203,6 @@ check_shapes(const GeonnArguments *arguments, const GeonnJoin *join)
 	}			points_alone[] = {
 		{is_cache, "caches", "Keep the answer in a materialized view over the join."},
 		{arguments->function == GEONN_SHARD_DDL, "shards", "Call geonn_nearest on one server."},
-		{join->question.radii > 0, "counts", "Count the rows of geonn_within."},
 		{references->differs_count > 0, "the argument differs", "Filter the rows of geonn_within."},
 		{references->window_count > 0, "the argument overlaps", "Filter the rows of geonn_within."},
 		{geonn_has_radius(references), "the option ref_radius", "Filter the rows of geonn_within."},

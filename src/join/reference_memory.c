@@ -100,7 +100,8 @@ geonn_reference_memory_create(const char *title, uint32 columns)
 
 	memory->title = title;
 	memory->row_bytes = row_bytes(columns);
-	memory->weights = pg_popcount32(columns & GEONN_COLUMNS_WEIGHTS);
+	/* arcs have no sums of weights */
+	memory->weights = columns & GEONN_COLUMN_ARC ? 0 : pg_popcount32(columns & GEONN_COLUMNS_WEIGHTS);
 	dlist_push_tail(&memories, &memory->node);
 	memory->release.func = release_memory;
 	memory->release.arg = memory;

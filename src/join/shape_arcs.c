@@ -136,7 +136,7 @@ geonn_arcs_send(GeonnArcs *arcs, GeonnClient *client, ReferenceMemory *memory, G
 		.client = client,
 		.memory = memory,
 		.tag = tag,
-		.columns = {.group = columns->group,.shape = arcs->shape++}
+		.columns = {.group = columns->group,.limits = columns->limits,.shape = arcs->shape++}
 	};
 	GeonnPart	part;
 

@@ -38,6 +38,7 @@ static struct
 	int			shapes;
 	int64_t		tag[PARTS_MAX];
 	int32_t		group[PARTS_MAX];
+	double		weight[PARTS_MAX];
 }			set;
 
 /* columns for arcs; observations have their own */
@@ -52,6 +53,7 @@ static struct
 	int32_t		group[ARCS_MAX];
 	int32_t		shape[ARCS_MAX];
 	int32_t		polygon[ARCS_MAX];
+	double		weight[ARCS_MAX];
 }			arcs;
 
 static bool
@@ -105,6 +107,7 @@ draw_set(int number)
 		set.shape[i] = set.shapes - 1;
 		set.tag[set.shapes - 1] = random_below(2 * parts);
 		set.group[set.shapes - 1] = random_below(3);
+		set.weight[set.shapes - 1] = random_below(6) ? random_below(2000) / 16.0 - 50.0 : NAN;
 	}
 	set.parts = parts;
 }
@@ -121,6 +124,7 @@ add_arc(const struct point *from, const struct point *to, int part, int32_t poly
 	arcs.shape[i] = set.shape[part];
 	arcs.tag[i] = set.tag[set.shape[part]];
 	arcs.group[i] = set.group[set.shape[part]];
+	arcs.weight[i] = set.weight[set.shape[part]];
 	arcs.polygon[i] = polygon;
 }
 
@@ -160,7 +164,8 @@ batch_of(uint32_t first)
 		.end_latitude = arcs.end_latitude + first,
 		.end_longitude = arcs.end_longitude + first,
 		.shape = arcs.shape + first,
-		.polygon = arcs.polygon + first
+		.polygon = arcs.polygon + first,
+		.weight = {arcs.weight + first}
 	};
 }
 
@@ -257,6 +262,15 @@ compare_pairs(const void *first, const void *second)
 	return a->shape - b->shape;
 }
 
+/* Whether a shape may be among the answers for an observation, at whatever distance. */
+static bool
+is_candidate(int shape, int observation, uint32_t columns)
+{
+	return (!(columns & GEONN_COLUMN_GROUP) || set.group[shape] == observed.group[observation]) &&
+		(!(columns & GEONN_COLUMN_EXCLUDED) || set.tag[shape] < observed.excluded_first[observation] ||
+		 set.tag[shape] > observed.excluded_last[observation]);
+}
+
 static void
 answer_plainly(const struct question *question, uint32_t columns, struct answers *answers)
 {
@@ -269,9 +283,7 @@ answer_plainly(const struct question *question, uint32_t columns, struct answers
 
 		for (int shape = 0; shape < set.shapes; shape++)
 			if (observed.distance[i][shape] <= question->max_distance &&
-				(!(columns & GEONN_COLUMN_GROUP) || set.group[shape] == observed.group[i]) &&
-				(!(columns & GEONN_COLUMN_EXCLUDED) || set.tag[shape] < observed.excluded_first[i] ||
-				 set.tag[shape] > observed.excluded_last[i]))
+				is_candidate(shape, i, columns))
 				pairs[found++] = (struct shape_pair) {observed.distance[i][shape], set.tag[shape], shape};
 		qsort(pairs, found, sizeof(*pairs), compare_pairs);
 		count = question->k > 0 && question->k < found ? question->k : found;
@@ -282,6 +294,37 @@ answer_plainly(const struct question *question, uint32_t columns, struct answers
 		{
 			answers->tag[answers->pairs] = pairs[j].tag;
 			answers->distance[answers->pairs++] = pairs[j].distance;
+		}
+	}
+}
+
+/* Count the shapes within the question's radii, with the sums and extremes of their weights if they have these. */
+static void
+count_plainly(const struct question *question, uint32_t columns, struct answers *answers)
+{
+	answers->pairs = 0;
+	for (int i = 0; i < OBSERVATIONS; i++)
+	{
+		answers->count[i] = 0;
+		for (uint32_t radius = 0; radius < question->radii; radius++)
+		{
+			double		values[3] = {0.0, INFINITY, -INFINITY};
+			int64_t		shapes = 0;
+
+			for (int shape = 0; shape < set.shapes; shape++)
+			{
+				if (observed.distance[i][shape] > question->radius[radius] || !is_candidate(shape, i, columns))
+					continue;
+				shapes++;
+				values[0] += isnan(set.weight[shape]) ? 0.0 : set.weight[shape];
+				values[1] = fmin(values[1], set.weight[shape]);
+				values[2] = fmax(values[2], set.weight[shape]);
+			}
+			for (int value = 0; value < (question->extremes ? 3 : 1); value++, answers->pairs++, answers->count[i]++)
+			{
+				answers->tag[answers->pairs] = shapes;
+				answers->distance[answers->pairs] = columns & GEONN_COLUMN_WEIGHT ? values[value] : 0.0;
+			}
 		}
 	}
 }
@@ -378,6 +421,25 @@ draw_question(int number)
 	};
 }
 
+static struct question
+draw_count(uint32_t columns)
+{
+	struct question question = {.algorithm = GEONN_ALGORITHM_INDEX,.radii = 1 + (uint32_t) random_below(4)};
+
+	for (uint32_t i = 0; i < question.radii; i++)
+	{
+		double		distance = observed.distance[random_below(OBSERVATIONS)][random_below(set.shapes)];
+		double		least = i == 0 ? 0.0 : question.radius[i - 1];
+
+		question.radius[i] = random_below(8) == 0 || distance <= least ? least * 1.5 + random_below(2) : distance;
+		if (i > 0 && question.radius[i] <= least)
+			question.radius[i] = least + 1.0;
+	}
+	question.max_distance = question.radius[question.radii - 1];
+	question.extremes = columns & GEONN_COLUMN_WEIGHT && random_below(2);
+	return question;
+}
+
 static void
 test_sets(long sets)
 {
@@ -385,6 +447,7 @@ test_sets(long sets)
 	static struct answers right;
 	static struct answers found;
 	long		wrong = 0;
+	long		miscounted = 0;
 	long		refused = 0;
 	double		worst = 0.0;
 	uint64_t	pairs = 0;
@@ -393,8 +456,10 @@ test_sets(long sets)
 
 	for (long number = 0; number < sets; number++)
 	{
-		uint32_t	columns = random_below(3) ? 0 : (uint32_t) random_below(4);
+		uint32_t	columns = (random_below(3) ? 0 : (uint32_t) random_below(4)) |
+			(random_below(2) ? GEONN_COLUMN_WEIGHT : 0);
 		struct dataset *dataset;
+		struct question count;
 
 		if (!cpu_path_choose(paths[number % 3], &failure))
 			cpu_path_choose(NULL, &failure);
@@ -426,11 +491,20 @@ test_sets(long sets)
 			printf("# set %ld, k = %u, ties %d, algorithm %d, max_distance %.17g, columns %u, room %u, by tag %d: wrong\n",
 				   number, question.k, question.ties, question.algorithm, question.max_distance, columns, room, by_tag);
 		}
+		count = draw_count(columns);
+		count_plainly(&count, columns, &right);
+		if (!answer_by_device(dataset, &count, random_below(2) ? PAIRS_MAX : 12 + (uint32_t) random_below(50), &found) ||
+			!same_answers(&right, &found))
+		{
+			miscounted++;
+			printf("# set %ld, %u radii, extremes %d, columns %u: wrong\n", number, count.radii, count.extremes, columns);
+		}
 		worst = fmax(worst, oracle_error(random_below(OBSERVATIONS)));
 		forget_dataset(dataset);
 	}
 	report_failures("datasets of random shapes are taken", refused);
 	report_failures("answers are those of every distance, in their order", wrong);
+	report_failures("counts are those of every distance, with the sums and extremes of weights", miscounted);
 	report_measure("the nearest distances are within 10 nm", worst <= LIMIT_NANOMETRES, "worst error", worst, "nm");
 	report("many pairs are found, and many of them at distance 0", pairs > 1000 && inside > pairs / 50);
 }

@@ -1,10 +1,11 @@
 # The nearest lines, polygons and other shapes are those that ORDER BY geonn_distance(...), id finds, to the last bit:
 # for random sets of shapes that cross, touch and lie in each other, of a millimetre to a hemisphere, over the poles and
-# the antimeridian, with observations on their vertices, in them and anywhere, and for random questions.
+# the antimeridian, with observations on their vertices, in them and anywhere, and for random questions.  Counts within
+# radiuses are those of the same distances, with exact sums, and the least and greatest weights.
 #
 # The seed is in the names of the tests; GEONN_SHAPES_SEED gives it again.
 #
-# short form: 25 of 400 sets
+# short form: 20 of 400 sets
 #
 # needs: postgis
 
@@ -19,7 +20,7 @@ use Random;
 use Test::More;
 
 my $pi = 4 * atan2(1, 1);
-my $sets = $ENV{GEONN_LONG} ? 400 : 25;
+my $sets = $ENV{GEONN_LONG} ? 400 : 20;
 my $seed = $ENV{GEONN_SHAPES_SEED} // int(rand(1_000_000));
 
 my @id_types = ('bigint', 'integer', 'text', 'uuid');
@@ -206,6 +207,46 @@ sub ask
 	return;
 }
 
+# rows of counts that differ from those of plain SQL
+sub ask_counts
+{
+	my ($name, $id_type) = @_;
+	my $by = chance(0.2);
+	my $self = chance(0.2);
+	my $weights = chance(0.7) ? ", weights => '{weight}'" : '';
+	my @radii = (pick(0, 1), map { $_ * $size * 111195 } 0.3, 2, 20);
+	my $radii = join(', ', map { sprintf('%.17g', $_) } $radii[0] < $radii[1] ? @radii : @radii[ 1 .. 3 ]);
+	my $call = "geonn_within_count('obs', 'shape', radii => '{$radii}'$weights";
+	my @where = ('d <= radius');
+
+	$call .= q{, by => '{zone}'} if $by;
+	$call .= ', exclude_self => true' if $self;
+	$call .= ", options => '{\"ref_shape\": \"g\"" . (chance(0.5) ? ', "batch_rows": ' . between(1, 300) : '') . "}'";
+	push(@where, 's.zone = o.zone') if $by;
+	push(@where, 's.id <> o.id') if $self;
+
+	my $extremes = $weights && chance(0.5) ? ', min, max' : '';
+	my $sums = $weights ? ', sum' : '';
+	my $types = ($sums && ', sum float8') . ($extremes && ', min float8, max float8');
+	my $summed = ($sums && ', coalesce(sum(weight), 0)') . ($extremes && ', min(weight), max(weight)');
+
+	is($node->safe_psql(
+			'postgres', qq{
+		WITH answer AS MATERIALIZED (
+			SELECT obs_id, radius, count$sums$extremes
+			FROM $call, row_type => NULL::record) AS n (obs_id $id_type, radius float8, count bigint$types)),
+		expected AS MATERIALIZED (
+			SELECT o.id, radius, count(s.id)$summed
+			FROM obs o CROSS JOIN unnest('{$radii}'::float8[]) radius
+			LEFT JOIN (SELECT pair.*, weight FROM pair JOIN shape USING (id)) s ON s.obs_id = o.id AND @{[join(' AND ', @where)]}
+			GROUP BY o.id, radius)
+		SELECT string_agg(x::text, ' ') FROM (
+			(SELECT 'missing', * FROM (SELECT * FROM expected EXCEPT ALL SELECT * FROM answer) m LIMIT 3)
+			UNION ALL (SELECT 'more', * FROM (SELECT * FROM answer EXCEPT ALL SELECT * FROM expected) m LIMIT 3)) x}),
+		'', "$name: rows of $call)");
+	return;
+}
+
 foreach my $set (1 .. $sets)
 {
 	my $id_type;
@@ -216,7 +257,8 @@ foreach my $set (1 .. $sets)
 	my @shapes = map { shape() } 1 .. pick(1, 3, 30, between(1, 80));
 	my @ids = chance(0.5) ? 1 .. @shapes : shuffled(1 .. @shapes);
 	my @rows = map {
-		sprintf('(%s, %d, %s)', id_of($id_type, $ids[$_]), between(1, 3), defined $shapes[$_] ? "'SRID=4326;$shapes[$_]'" : 'NULL')
+		sprintf('(%s, %d, %s, %s)', id_of($id_type, $ids[$_]), between(1, 3), defined $shapes[$_] ? "'SRID=4326;$shapes[$_]'" : 'NULL',
+			chance(0.8) ? between(-800, 800) / 16 : 'NULL')
 	} 0 .. $#shapes;
 	my @observations = map {
 		my $place = observation();
@@ -228,12 +270,13 @@ foreach my $set (1 .. $sets)
 		'postgres', qq{
 		DROP TABLE IF EXISTS obs, shape, pair;
 		CREATE TABLE obs (id $id_type PRIMARY KEY, zone integer, lat float8, lon float8);
-		CREATE TABLE shape (id $id_type PRIMARY KEY, zone integer, g $type);
+		CREATE TABLE shape (id $id_type PRIMARY KEY, zone integer, g $type, weight float8);
 		INSERT INTO shape VALUES @{[join(",\n", @rows)]};
 		INSERT INTO obs VALUES @{[join(",\n", @observations)]};
 		CREATE TABLE pair AS SELECT o.id AS obs_id, s.id, s.zone, geonn_distance(o.lat, o.lon, s.g) AS d FROM obs o, shape s;
 		CREATE INDEX ON pair (obs_id)});
 	ask("seed $seed, set $set", $id_type) foreach 1 .. 3;
+	ask_counts("seed $seed, set $set", $id_type);
 }
 
 done_testing();

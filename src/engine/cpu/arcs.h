@@ -49,4 +49,9 @@ struct cpu_neighbours_piece;
  */
 extern void CPU_PATH_NAME(cpu_arcs_search) (struct cpu_neighbours_piece *piece);
 
+struct cpu_count_piece;
+
+/* Count the shapes of the observations of a piece as cpu_count() counts references, by piece->arcs. */
+extern void cpu_arcs_count(struct cpu_count_piece *piece);
+
 #endif							/* GEONN_CPU_ARCS_H */

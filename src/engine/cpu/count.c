@@ -25,6 +25,7 @@
 
 #include "common/metric.h"
 #include "engine/base/clock.h"
+#include "engine/cpu/counted.h"
 #include "engine/cpu/walk.h"
 
 /* the greatest number of parts that an observation walks through one by one */
@@ -38,13 +39,6 @@
 
 /* so many excluded references are looked at one by one, however few references were counted */
 #define PLACES_FEW 64
-
-struct count
-{
-	uint64_t	references;
-	struct cpu_sum sum[GEONN_WEIGHTS_MAX];
-	struct cpu_range range[GEONN_WEIGHTS_MAX];
-};
 
 struct walk
 {
@@ -70,7 +64,7 @@ struct walk
 	struct cpu_box box;			/* a box around it alone */
 	struct cpu_part part;		/* the part of the index that the walk goes through */
 
-	struct count count[GEONN_RADII_MAX];
+	struct cpu_counted count[GEONN_RADII_MAX];
 };
 
 /*
@@ -98,7 +92,7 @@ add_positions(struct walk *walk, uint32_t first, uint32_t end, uint32_t from, ui
 
 	for (uint32_t radius = from; radius < to; radius++)
 	{
-		struct count *count = &walk->count[radius];
+		struct cpu_counted *count = &walk->count[radius];
 
 		count->references += references;
 		for (uint32_t i = 0; i < walk->piece->weights; i++)
@@ -514,52 +508,7 @@ begin(struct walk *walk, uint32_t row)
 									  ((const volatile double *) columns->radius)[walk->number]);
 		walk->radii = &walk->own;
 	}
-	for (uint32_t radius = 0; radius < walk->radii->count; radius++)
-	{
-		walk->count[radius].references = 0;
-		for (uint32_t i = 0; i < piece->weights; i++)
-		{
-			memset(walk->count[radius].sum[i].word, 0, piece->sums[i].form.words * sizeof(uint64_t));
-			walk->count[radius].range[i] = (struct cpu_range) {INFINITY, -INFINITY};
-		}
-	}
-}
-
-/*
- * What pair number `pair` of a count has as its distance (protocol.h).
- */
-static double
-value_of(const struct cpu_count_piece *piece, const struct count *count, uint32_t pair)
-{
-	uint32_t	weight;
-
-	if (piece->weights == 0)
-		return 0.0;
-	weight = pair % piece->weights;
-	if (pair < piece->weights)
-		return cpu_sums_rounded(&piece->sums[weight], &count->sum[weight]);
-	/* -0 becomes 0 */
-	return (pair / piece->weights == 1 ? count->range[weight].least : count->range[weight].greatest) + 0.0;
-}
-
-/*
- * Write the observation's pairs.
- */
-static void
-end(const struct walk *walk, uint32_t row)
-{
-	const struct cpu_count_piece *piece = walk->piece;
-	uint32_t	each = search_counts_each(piece->search);
-	uint32_t	pairs = each / walk->radii->count;	/* of a radius */
-	size_t		pair = (size_t) row * each;
-
-	for (uint32_t radius = 0; radius < walk->radii->count; radius++)
-		for (uint32_t i = 0; i < pairs; i++, pair++)
-		{
-			piece->tag[pair] = (int64_t) walk->count[radius].references;
-			piece->distance[pair] = value_of(piece, &walk->count[radius], i);
-		}
-	piece->answered[row] = true;
+	cpu_counted_begin(piece, walk->count);
 }
 
 void
@@ -589,6 +538,6 @@ CPU_PATH_NAME(cpu_count) (struct cpu_count_piece *piece)
 			take_excluded_off(&walk);
 		if (walk.stopped)
 			return;
-		end(&walk, row);
+		cpu_counted_end(piece, row, walk.count);
 	}
 }

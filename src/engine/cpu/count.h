@@ -17,8 +17,9 @@
 struct cpu_count_piece
 {
 	const struct search *search;
-	const struct cpu_index *index;
-	const struct cpu_sums *sums;	/* [weights] of the index */
+	const struct cpu_index *index;	/* NULL: the dataset is of arcs */
+	const struct cpu_arcs *arcs;	/* of a dataset of arcs, else NULL */
+	const struct cpu_sums *sums;	/* [weights] of the index; of arcs, the form alone */
 	const struct cpu_extremes *extremes;	/* [weights] of the index; NULL: the question does not ask for them */
 	uint32_t	weights;		/* how many weights the dataset has */
 	const struct search_radii *radii;	/* of the question */
@@ -27,12 +28,14 @@ struct cpu_count_piece
 	int64_t		end_ms;			/* when to stop, after the first observation */
 
 	uint32_t	count;
-	const uint32_t *row;		/* [count] rows */
+	uint32_t   *row;			/* [count] rows */
+	uint32_t   *counts;			/* by row, of arcs: room for the number of shapes within the largest radius */
 
 	/* where row 0's pairs begin; row by row the pairs that protocol.h describes */
 	int64_t    *tag;
 	double	   *distance;
 	bool	   *answered;		/* by row: set when its pairs are there */
+	bool		short_of_memory;	/* of arcs: the piece ended early */
 };
 
 /* Answer the observations of a piece until its time is over or the search is cancelled, but at least the first one. */

@@ -25,7 +25,8 @@
  *						cpu/turn_pairs.c and cpu/turn_counts.c
  *	cpu/index.c			the index, built with radix_sort.c, cpu/slabs.c, cpu/curve_cells.c and
  *						cpu/curve.c
- *	cpu/arcs.c			the index of arcs, with cpu/boxes.c and cpu/polygons.c; cpu/arcs_search.c searches it
+ *	cpu/arcs.c			the index of arcs, with cpu/boxes.c and cpu/polygons.c; cpu/arcs_search.c searches it, and
+ *						cpu/arcs_count.c counts what that finds
  *	cpu/sums.c			exact sums of the weights in any part of an index; cpu/extremes.c the least and the
  *						greatest of them
  *	cpu/collector.c		one observation's candidates
@@ -185,6 +186,11 @@ build_arcs(struct cpu_built *built, struct dataset *dataset, const atomic_bool *
 	if (built->arcs == NULL)
 		return false;
 	atomic_fetch_add(&dataset->built_bytes, cpu_arcs_bytes(built->arcs));
+
+	/* a count looks at the weight of each shape: it needs neither sums nor extremes of many */
+	for (int i = 0; i < GEONN_WEIGHTS_MAX && dataset->weight[i] != NULL; i++)
+		built->sums[i].form = exact_sum_form_of(dataset->weight[i], dataset->count);
+	atomic_store(&built->has_extremes, true);
 	return true;
 }
 

@@ -16,6 +16,7 @@
 #include "engine/base/clock.h"
 #include "engine/base/radix_sort.h"
 #include "engine/base/thread_pool.h"
+#include "engine/cpu/arcs.h"
 #include "engine/cpu/columns.h"
 #include "engine/cpu/count.h"
 #include "engine/cpu/nearest.h"
@@ -35,9 +36,11 @@ struct turn
 	uint32_t	each;			/* how many pairs each has */
 	int64_t		end_ms;
 	atomic_bool out_of_range;
+	atomic_bool short_of_memory;
 
 	struct cpu_observation *observation;	/* [rows] */
 	bool	   *answered;		/* [rows] */
+	uint32_t   *counts;			/* [rows] room for cpu_arcs_count(); NULL: the dataset is of points */
 	struct radix_sort sort;		/* keys, and rows */
 };
 
@@ -55,6 +58,8 @@ place_room(struct turn *turn, void *memory)
 	COLUMN_PLACE(&block, turn->sort.value, turn->rows);
 	COLUMN_PLACE(&block, turn->sort.room_value, turn->rows);
 	COLUMN_PLACE(&block, turn->answered, turn->rows);
+	if (turn->built->arcs != NULL)
+		COLUMN_PLACE(&block, turn->counts, turn->rows);
 	return block.bytes;
 }
 
@@ -78,9 +83,10 @@ prepare_piece(void *context, size_t number)
 	for (uint32_t i = 0; i < count; i++)
 	{
 		turn->observation[begin + i] = (struct cpu_observation) {{x[i], y[i], z[i]}, degrees[0][i], degrees[1][i]};
-		turn->sort.key[begin + i] = cpu_nearest_key(cpu_turn_part(turn->search, turn->built->index,
-																	turn->first + begin + i),
-													turn->sort.key[begin + i]);
+		if (turn->built->arcs == NULL)
+			turn->sort.key[begin + i] = cpu_nearest_key(cpu_turn_part(turn->search, turn->built->index,
+																	  turn->first + begin + i),
+														turn->sort.key[begin + i]);
 		turn->sort.value[begin + i] = begin + i;
 		turn->answered[begin + i] = false;
 	}
@@ -90,12 +96,13 @@ prepare_piece(void *context, size_t number)
  * Answer some rows until the turn is over, but at least the first of them.
  */
 static void
-count_rows(const struct turn *turn, const uint32_t *row, uint32_t count)
+count_rows(struct turn *turn, uint32_t *row, uint32_t count)
 {
 	struct search *search = turn->search;
 	struct cpu_count_piece piece = {
 		.search = search,
 		.index = turn->built->index,
+		.arcs = turn->built->arcs,
 		.sums = turn->built->sums,
 		.extremes = search->question.extremes ? turn->built->extremes : NULL,
 		.weights = (uint32_t) __builtin_popcount(search->dataset->columns & GEONN_COLUMNS_WEIGHTS),
@@ -105,18 +112,21 @@ count_rows(const struct turn *turn, const uint32_t *row, uint32_t count)
 		.end_ms = turn->end_ms,
 		.count = count,
 		.row = row,
+		.counts = turn->counts,
 		.tag = search->columns.tag + search->pairs,
 		.distance = search->columns.distance + search->pairs,
 		.answered = turn->answered
 	};
 
-	cpu_path->count(&piece);
+	(piece.arcs != NULL ? cpu_arcs_count : cpu_path->count) (&piece);
+	if (piece.short_of_memory)
+		atomic_store(&turn->short_of_memory, true);
 }
 
 static void
 count_piece(void *context, size_t number)
 {
-	const struct turn *turn = context;
+	struct turn *turn = context;
 	uint32_t	begin = (uint32_t) number * TURN_PIECE_ROWS;
 
 	if (now_ms() < turn->end_ms)
@@ -130,7 +140,7 @@ count_piece(void *context, size_t number)
 static uint32_t
 answer(struct turn *turn)
 {
-	const uint32_t first_row = 0;
+	uint32_t	first_row = 0;
 	uint32_t	answered = 0;
 
 	turn->end_ms = now_ms() + CPU_TURN_LIMIT_MS;
@@ -155,6 +165,13 @@ adjusted_pace(const struct turn *turn, uint32_t answered, int64_t took_ms)
 	return rows < 1 ? 1 : rows < TURN_ROWS_MAX ? (uint32_t) rows : TURN_ROWS_MAX;
 }
 
+static bool
+fail_memory(struct search *search)
+{
+	search->failed = true;
+	return fail(&search->failure, GEONN_ERROR_MEMORY, "not enough memory for a search");
+}
+
 /*
  * Sort and answer the observations.  Returns whether another turn may follow.
  */
@@ -170,12 +187,12 @@ search_rows(struct turn *turn, uint32_t *answered)
 		cpu_turn_out_of_range(search);
 		return false;
 	}
-	if (!radix_sort(&turn->sort, cpu_nearest_key_bits(turn->built->index)))
-	{
-		search->failed = true;
-		return fail(&search->failure, GEONN_ERROR_MEMORY, "not enough memory for a search");
-	}
+	if (!radix_sort(&turn->sort, turn->built->arcs != NULL ? CPU_CURVE_BITS(CPU_CURVE_KEY_LEVELS) :
+					cpu_nearest_key_bits(turn->built->index)))
+		return fail_memory(search);
 	*answered = answer(turn);
+	if (atomic_load(&turn->short_of_memory))
+		return fail_memory(search);
 	if (atomic_load(search->cancelled))
 		return false;
 	if (turn->each > 1)

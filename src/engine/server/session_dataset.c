@@ -139,7 +139,6 @@ refused_with_arcs(const struct geonn_open *open)
 	return open->metric != GEONN_METRIC_SPHERE ? "the metric spheroid" :
 		open->columns & GEONN_COLUMN_RADIUS ? "radiuses" :
 		open->columns & GEONN_COLUMNS_WINDOWS ? "windows" :
-		open->columns & GEONN_COLUMNS_WEIGHTS ? "weights" :
 		open->columns & GEONN_COLUMNS_PARTIES ? "parties" : NULL;
 }
 

@@ -80,8 +80,6 @@ check_question(struct session *session, const struct geonn_search *request,
 			 !(last->cutoff.present && last->first == request->first &&
 			   is_same_question(question, &last->question)))
 		session_fail_protocol(session, "a resumed search without partial results before it");
-	else if (request->radii > 0 && session->dataset->columns & GEONN_COLUMN_ARC)
-		session_fail_protocol(session, "a count of lines and polygons");
 	else
 		return true;
 	return false;
@@ -107,6 +105,7 @@ session_search(struct session *session, const union geonn_message *message)
 	if (request->radii > 0)
 	{
 		question.radii = request->radii;
+		question.max_distance = request->radius[request->radii - 1];
 		question.extremes = (request->flags & GEONN_SEARCH_EXTREMES) != 0;
 		memcpy(question.radius, request->radius, sizeof(question.radius));
 		question.algorithm = GEONN_ALGORITHM_INDEX; /* no other counts */
