@@ -70,7 +70,6 @@ SELECT * FROM geonn_nearest('obs', 'road', differs => '{id}');
 SELECT * FROM geonn_nearest('obs', 'road', overlaps => '{id}');
 SELECT * FROM geonn_nearest('obs', 'road', options => '{"ref_radius": "id"}');
 SELECT * FROM geonn_nearest('obs', 'road', options => '{"obs_radius": "id"}');
-SELECT * FROM geonn_cache_create('near_road', 'obs', 'road');
 SELECT * FROM geonn_nearest('obs', 'road', row_type => NULL::record) AS n (obs_id bigint, ref_id bigint, ref_lat float8);
 
 -- Random lines, polygons with holes, and others, nested, touching, over the poles and the antimeridian: the answers are

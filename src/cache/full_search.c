@@ -250,10 +250,13 @@ read_source(BaselineBuild *build, const PointSource *source)
 
 /* ---- both baselines ---- */
 
+/*
+ * Delete the stored baselines.  Some may be stored if the last run is not known, as after geonn_cache_alter.
+ */
 static void
 delete_baselines(const GeonnCache *cache, const GeonnJoin *join, GeonnLastRun *last_run)
 {
-	for (int side = 0; side < CACHE_SIDES && last_run->has_baselines; side++)
+	for (int side = 0; side < CACHE_SIDES && (last_run->has_baselines || !last_run->exists); side++)
 	{
 		GeonnBaseline *baseline = geonn_baseline_create(cache, join, side, last_run->sides.seed[side]);
 
@@ -266,6 +269,9 @@ delete_baselines(const GeonnCache *cache, const GeonnJoin *join, GeonnLastRun *l
 BaselineBuild *
 geonn_baselines_begin(const GeonnCache *cache, const GeonnJoin *join, GeonnLastRun *last_run)
 {
+	/* a baseline has the place of a point, and no shape */
+	if (geonn_has_shapes(join->references))
+		last_run->plan = BASELINES_SKIP;
 	if (last_run->plan == BASELINES_SKIP)
 		delete_baselines(cache, join, last_run);
 	if (last_run->plan == BASELINES_SKIP || last_run->plan == BASELINES_KEEP)

@@ -164,6 +164,8 @@ refresh_rows(Refresh *refresh)
 		refresh->result->mode = "unchanged";
 		refresh->result->rows = last_run->rows;
 	}
+	else if (geonn_has_shapes(refresh->join->references))
+		refresh_fully(refresh, "references are lines and polygons", false, false);
 	else if (!last_run->has_baselines)
 		refresh_fully(refresh, "the last run left no baselines", false, true);
 	else if (!geonn_refresh_by_changes(refresh->cache, refresh->join, refresh->row_type, last_run,

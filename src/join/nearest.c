@@ -194,14 +194,12 @@ static void
 check_shapes(const GeonnArguments *arguments, const GeonnJoin *join)
 {
 	const PointSource *references = join->references;
-	bool		is_cache = arguments->function == GEONN_CACHE || arguments->function == GEONN_CACHE_CREATE;
 	const struct
 	{
 		bool		is_asked;
 		const char *what;
 		const char *hint;
 	}			points_alone[] = {
-		{is_cache, "caches", "Keep the answer in a materialized view over the join."},
 		{arguments->function == GEONN_SHARD_DDL, "shards", "Call geonn_nearest on one server."},
 		{references->differs_count > 0, "the argument differs", "Filter the rows of geonn_within."},
 		{references->window_count > 0, "the argument overlaps", "Filter the rows of geonn_within."},
