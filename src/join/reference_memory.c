@@ -12,7 +12,8 @@
  * Each reference is counted when it is taken in, before memory is taken for it, whichever
  * way it came.  References that the engine has kept are counted when they are found: the
  * engine cannot let go of them while a join has them.  Several joins of one process that
- * have the same dataset count it once.
+ * have the same dataset count it once.  A shape's value and vectors (points/shape.c) are counted too, until its
+ * arcs have been sent.
  */
 #include "postgres.h"
 
@@ -136,6 +137,13 @@ geonn_reference_memory_add_bytes(ReferenceMemory *memory, uint64 bytes, const ch
 				 errhint("Join against fewer references at a time, use shorter ids and keys, close cursors that are not read, or have a superuser raise geonn.session_memory_limit.")));
 	memory->bytes += bytes;
 	all_bytes += bytes;
+}
+
+void
+geonn_reference_memory_return_bytes(ReferenceMemory *memory, uint64 bytes)
+{
+	memory->bytes -= bytes;
+	all_bytes -= bytes;
 }
 
 void

@@ -23,6 +23,9 @@ extern void geonn_reference_memory_add(ReferenceMemory *memory, uint64 reference
 extern void geonn_reference_memory_add_bytes(ReferenceMemory *memory, uint64 bytes,
 											 const char *what);
 
+/* Let go of bytes that were counted. */
+extern void geonn_reference_memory_return_bytes(ReferenceMemory *memory, uint64 bytes);
+
 /* Can this process's joins take this many bytes more? */
 extern bool geonn_reference_memory_has_room(uint64 bytes);
 

@@ -138,8 +138,10 @@ geonn_arcs_send(GeonnArcs *arcs, GeonnClient *client, ReferenceMemory *memory, G
 		.tag = tag,
 		.columns = {.group = columns->group,.limits = columns->limits,.shape = arcs->shape++}
 	};
+	uint64		bytes = geonn_shape_memory(shape);
 	GeonnPart	part;
 
+	geonn_reference_memory_add_bytes(memory, bytes, "shapes");
 	while (geonn_shape_next(shape, &part))
 	{
 		if (part.kind == GEONN_PART_RING)
@@ -148,4 +150,5 @@ geonn_arcs_send(GeonnArcs *arcs, GeonnClient *client, ReferenceMemory *memory, G
 			add_part(arcs, &destination, &part.vertices);
 	}
 	send(arcs, &destination);
+	geonn_reference_memory_return_bytes(memory, bytes);
 }

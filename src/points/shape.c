@@ -379,6 +379,14 @@ geonn_shape_value(const GeonnShapeReader *reader)
 	return PointerGetDatum(reader->detoasted);
 }
 
+uint64
+geonn_shape_memory(const GeonnShapeReader *reader)
+{
+	uint64		vertices = (reader->size - reader->start) / (reader->dimensions * sizeof(double));
+
+	return vertices * sizeof(*reader->vectors) + (reader->is_copy ? reader->size : 0);
+}
+
 bool
 geonn_shape_next_vertices(GeonnShapeReader *reader, GeonnPart *part)
 {

@@ -70,6 +70,9 @@ extern bool geonn_shape_survey(GeonnShapeReader *reader, double *latitude, doubl
 /* The shape's value, not compressed, and as long as the reader. */
 extern Datum geonn_shape_value(const GeonnShapeReader *reader);
 
+/* How many bytes of memory reading the shape takes at most, but for the middles of long arcs. */
+extern uint64 geonn_shape_memory(const GeonnShapeReader *reader);
+
 /*
  * Read the next part.  Vectors are geonn_unit_vector()'s; arcs longer than a quarter circle have
  * their middle as another vector, and so chains may have more vectors than vertices.
