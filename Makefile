@@ -26,6 +26,7 @@
 #   make demo-moving aircraft that fly, and maps of where each is the nearest
 #   make demo-history a day of 2,000 aircraft: which was nearest to a city, and when
 #   make pictures    draws those of doc/pictures again
+#   make demo-coast  how far each city is from the nearest coast, with a map; needs PostGIS
 #   make stop-demo   stops the demo's server and removes it
 #   make fuzz        fuzzes the protocol, each side, bases and shapes for FUZZ_SECONDS; needs clang
 #   make bench       builds build/bench/geonn-bench
@@ -65,7 +66,7 @@ export PG_CONFIG
 PGXS := $(wildcard $(shell $(PG_CONFIG) --pgxs 2>/dev/null))
 
 ANYWHERE = help check check-long check-quick check-versions check-package check-arm64 check-image check-clients \
-	image image-cuda image-extension demo demo-moving demo-history pictures bench-sql bench-caches bench-live typedefs.list dist \
+	image image-cuda image-extension demo demo-moving demo-history demo-coast pictures bench-sql bench-caches bench-live typedefs.list dist \
 	deb repo rpm
 # what a packager puts below DESTDIR replaces nothing
 ANYWHERE += $(if $(DESTDIR),,$(if $(PGXS),install uninstall))
@@ -184,6 +185,14 @@ demo-history:
 	@$(BUILD) all
 	+@test/tools/install
 	@test/demo/history/run
+
+demo-coast:
+	@test/demo/stop ask
+	@test/tools/install-dependencies drawing postgis
+	@echo "building"
+	@$(BUILD) all
+	+@test/tools/install
+	@test/demo/coast/run
 
 bench-sql:
 	@test/tools/install-dependencies tests postgis
