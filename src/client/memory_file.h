@@ -43,7 +43,7 @@ extern const void *geonn_memory_file_bytes(const MemoryFile *file, uint64 offset
 /* The varlena value at this offset, likewise; NULL also if it is compressed or out of line. */
 extern const struct varlena *geonn_memory_file_varlena(const MemoryFile *file, uint64 offset);
 
-/* The length of a sealed file in bytes. */
+/* The length of a sealed file in bytes, or how many of another one's are written out. */
 extern uint64 geonn_memory_file_length(const MemoryFile *file);
 
 #endif							/* GEONN_MEMORY_FILE_H */

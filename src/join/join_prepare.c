@@ -275,26 +275,27 @@ use_kept_references(const GeonnJoin *join, ReferenceDetail detail, PreparedJoin 
 static bool
 may_be_alone(const GeonnJoin *join, const GeonnQuestion *question, ReferenceDetail detail)
 {
+	LiveIdType	type;
+
 	return join->given != NULL && !join->given->more_follow && join->given->count <= POINTS_ALONE &&
 		question->columns == 0 && question->metric == GEONN_METRIC_SPHERE && question->k > 0 &&
 		question->radii == 0 && !question->ties && question->device != GEONN_DEVICE_CUDA &&
-		question->algorithm != GEONN_ALGORITHM_BRUTE && detail == REFERENCE_ID &&
-		geonn_integer_width(join->references->columns[COLUMN_ID].base_type) > 0 &&
+		question->algorithm != GEONN_ALGORITHM_BRUTE && detail != REFERENCE_COORDINATES &&
 		join->references->point_kind == GEONN_POINT_NONE &&
-		!IsolationIsSerializable() && !IsInParallelMode();
+		!IsolationIsSerializable() && !IsInParallelMode() && geonn_live_id_type(join->references, &type);
 }
 
 /*
  * Have the observations answered by what this process knows of the references.
  */
 static void
-use_live_references(const GeonnJoin *join, ReferenceDetail detail, PreparedJoin *prepared)
+use_live_references(const GeonnJoin *join, PreparedJoin *prepared)
 {
 	prepared->alone = true;
 	prepared->kept = true;
 	memcpy(prepared->counts, geonn_live_table_counts(geonn_live_table(prepared->live)),
 		   sizeof(prepared->counts));
-	prepared->references = geonn_references_begin(join->references, detail, NULL, 0, NULL, NULL);
+	prepared->references = geonn_references_lend(geonn_live_table_ids(geonn_live_table(prepared->live)));
 	tell_of_references(join, prepared->counts);
 }
 
@@ -341,7 +342,7 @@ geonn_join_prepare(const GeonnJoin *join, const GeonnResultRow *row, const Geonn
 		is_known = geonn_live_look(prepared.live, join->references, table, true);
 	if (is_known)
 	{
-		use_live_references(join, detail, &prepared);
+		use_live_references(join, &prepared);
 		return prepared;
 	}
 	prepared.client = geonn_client_open(&prepared.question, labels, count, &message);

@@ -3,7 +3,7 @@
  *		Questions of a few points, answered in this process from the base of a table.
  *
  * To ask the engine takes a round trip, and where a table has changed all of its references must be read and sent
- * first.  So for a few points and a plain table with integer ids, this process keeps what it needs to answer
+ * first.  So for a few points and a plain table, this process keeps what it needs to answer
  * alone: a base, and what the table differs from it by (live_table.c).  The base is a file that stays with a
  * dataset of the engine, which has no references itself; so the engine keeps it among all that
  * geonn.kept_memory_limit allows, gives it to every process that asks, and lets go of it as of any other.
@@ -76,6 +76,7 @@ struct LiveReferences
 {
 	uint8		subject[GEONN_SUBJECT_BYTES];
 	Oid			relation;
+	LiveIdType	id_type;
 	uint64		used;			/* when the references were used: a number that rises */
 
 	MemoryContext context;		/* has the base, and what the table differs by; NULL: there is none */
@@ -247,7 +248,7 @@ static void
 use_base(LiveReferences *references, LiveBase *base, MemoryContext context, uint64 dataset)
 {
 	MemoryContext former = MemoryContextSwitchTo(context);
-	LiveTable  *table = geonn_live_table_begin(base);
+	LiveTable  *table = geonn_live_table_begin(base, &references->id_type);
 
 	MemoryContextSwitchTo(former);
 	drop_base(references);
@@ -297,6 +298,7 @@ static void
 take_base(LiveReferences *references, GeonnClient *client, MemoryContext context)
 {
 	MemoryFile *file;
+	MemoryFile *values = NULL;
 	LiveBase   *base;
 	bool		was_kept = geonn_client_is_sealed(client);
 	uint8		is_mark = false;
@@ -317,7 +319,9 @@ take_base(LiveReferences *references, GeonnClient *client, MemoryContext context
 		return;
 	MemoryContextSwitchTo(context);
 	file = geonn_client_take_file(client, GEONN_FILE_BASE, FILE_PURPOSE);
-	base = geonn_live_base_open(file);
+	if (!references->id_type.by_value)
+		values = geonn_client_take_file(client, GEONN_FILE_VALUES, FILE_PURPOSE);
+	base = geonn_live_base_open(file, values);
 	if (base == NULL)
 		geonn_connection_violation("a base of another form");
 	/* an older snapshot may need the older base */
@@ -427,12 +431,16 @@ make_base(LiveReferences *references, LivePageReader *reader)
 	references->making = geonn_milliseconds_since(begun);
 	client = geonn_client_open(&no_question, &label, 1, &references->message);
 	geonn_client_leave_file(client, GEONN_FILE_BASE, base->file);
+	if (base->values != NULL)
+		geonn_client_leave_file(client, GEONN_FILE_VALUES, base->values);
 	geonn_client_keep(client, label.version, "", 0);
 	geonn_client_seal(client, true);
 	use_base(references, base, context, geonn_client_dataset(client));
 	references->failed = false;
 	end_client(client, &references->message);
 	geonn_memory_file_close_descriptor(base->file);
+	if (base->values != NULL)
+		geonn_memory_file_close_descriptor(base->values);
 }
 
 /*
@@ -515,7 +523,7 @@ find_table(const uint8 *subject)
 }
 
 static LiveReferences *
-add_table(const uint8 *subject, Oid relation)
+add_table(const uint8 *subject, Oid relation, const PointSource *source)
 {
 	LiveReferences *references;
 
@@ -540,6 +548,7 @@ add_table(const uint8 *subject, Oid relation)
 	memset(references, 0, sizeof(*references));
 	memcpy(references->subject, subject, GEONN_SUBJECT_BYTES);
 	references->relation = relation;
+	(void) geonn_live_id_type(source, &references->id_type);
 	return references;
 }
 
@@ -559,7 +568,7 @@ geonn_live_find(const PointSource *source, const PlainTable *table, const struct
 		return NULL;
 	references = find_table(subject);
 	if (references == NULL)
-		references = add_table(subject, table->table);
+		references = add_table(subject, table->table, source);
 	references->used = ++uses;
 	references->message = *message;
 	return references;

@@ -26,8 +26,8 @@ typedef struct LiveWork
 } LiveWork;
 
 /*
- * The references of this table, which is locked, by the integer ids and the coordinates that the source reads
- * there; they live as long as the process.  The message is of the present call.  NULL: pages do not show the
+ * The references of this table, which is locked, by the ids, of which a base is possible, and the coordinates that the source
+ * reads there; they live as long as the process.  The message is of the present call.  NULL: pages do not show the
  * table's changes to the active snapshot.
  */
 extern LiveReferences *geonn_live_find(const PointSource *source, const PlainTable *table,

@@ -4,6 +4,7 @@
  *		each one's page.
  *
  * One process reads the table, makes the file and leaves it with a dataset of the engine, which keeps it for others.
+ * Ids that are not passed by value are in a second file (live_id.c).
  * The file has the columns of LiveBase, in the order in which lay_out() has them, and at its end a head;
  * the columns' lengths follow from three numbers of the head.  The tree has no pointers: the children of node n are
  * the nodes 16 n to 16 n + 15 of the level below.  So a reader that has compared the file's length with
@@ -82,7 +83,7 @@ lay_out(LiveBase *base, const LiveBaseHead *head, const char *bytes)
 }
 
 LiveBase *
-geonn_live_base_open(MemoryFile *file)
+geonn_live_base_open(MemoryFile *file, MemoryFile *values)
 {
 	LiveBase   *base = palloc0(sizeof(LiveBase));
 	uint64		length = geonn_memory_file_length(file);
@@ -90,6 +91,7 @@ geonn_live_base_open(MemoryFile *file)
 		geonn_memory_file_bytes(file, length - sizeof(LiveBaseHead), sizeof(LiveBaseHead));
 
 	base->file = file;
+	base->values = values;
 	if (head == NULL || head->format != FORMAT || head->points > head->rows ||
 		lay_out(base, head, geonn_memory_file_bytes(file, 0, length)) != length)
 		return NULL;
@@ -166,6 +168,7 @@ typedef struct Maker
 	LiveBaseHead head;
 	uint64		most_bytes;
 	MemoryFile *file;			/* begins with the points of all rows that were read */
+	MemoryFile *values;			/* as in LiveBase */
 	LiveVector *vectors;		/* [room] of each row */
 	OffsetNumber *offset;		/* [room] as in LiveBase */
 	uint32		room;
@@ -181,16 +184,24 @@ allocate(uint64 count, Size size)
 }
 
 /*
+ * How many bytes a base has that ends here.
+ */
+static uint64
+bytes_of(const Maker *maker)
+{
+	return lay_out(&(LiveBase) {0}, &maker->head, NULL) +
+		(maker->values != NULL ? geonn_memory_file_length(maker->values) : 0);
+}
+
+/*
  * Make room for one more page.  Returns false if the base becomes too large.
  */
 static bool
 make_room(Maker *maker)
 {
-	LiveBase	unplaced = {0};
-
 	if (maker->room - maker->head.rows >= MaxHeapTuplesPerPage)
 		return true;
-	if (lay_out(&unplaced, &maker->head, NULL) > maker->most_bytes ||
+	if (bytes_of(maker) > maker->most_bytes ||
 		maker->room > PG_UINT32_MAX / 2)
 		return false;
 	maker->room += maker->room / 2 + MaxHeapTuplesPerPage;
@@ -213,6 +224,8 @@ add_page(Maker *maker, BlockNumber block, const LivePageReader *reader)
 		const LiveRow *row = &reader->rows[i];
 
 		points[i] = geonn_live_point(row);
+		if (row->status == POINT_VALID)
+			points[i].id = geonn_live_id_append(&reader->id_type, maker->values, row->id);
 		maker->offset[first + i] = row->offset;
 		maker->head.counts[row->status]++;
 		maker->head.points += row->status == POINT_VALID;
@@ -499,6 +512,8 @@ write_columns(const Maker *maker)
 	append(maker, maker->settled, maker->head.blocks, sizeof(uint8));
 	append(maker, &maker->head, 1, sizeof(LiveBaseHead));
 	geonn_memory_file_seal(maker->file);
+	if (maker->values != NULL)
+		geonn_memory_file_seal(maker->values);
 }
 
 /*
@@ -523,6 +538,7 @@ geonn_live_base_make(LivePageReader *reader, uint64 most_bytes, uint64 *bytes)
 		.head = {.format = FORMAT,.position = GetXLogInsertRecPtr(),.horizon = full_horizon(reader->snapshot)},
 		.most_bytes = most_bytes,
 		.file = geonn_memory_file_create("a base of references"),
+		.values = reader->id_type.by_value ? NULL : geonn_memory_file_create("ids of a base of references"),
 		.room = MaxHeapTuplesPerPage
 	};
 	bool		fits;
@@ -539,10 +555,10 @@ geonn_live_base_make(LivePageReader *reader, uint64 most_bytes, uint64 *bytes)
 	fits = read_pages(&maker, reader);
 	reader->by_xmin = false;
 	reader->strategy = NULL;
-	*bytes = lay_out(&(LiveBase) {0}, &maker.head, NULL);
 	if (fits)
 		write_columns(&maker);
+	*bytes = bytes_of(&maker);
 	MemoryContextSwitchTo(former);
 	MemoryContextDelete(context);
-	return fits ? geonn_live_base_open(maker.file) : NULL;
+	return fits ? geonn_live_base_open(maker.file, maker.values) : NULL;
 }

@@ -33,7 +33,7 @@ typedef struct LivePoint
 {
 	double		latitude;		/* degrees; NaN: the row is no point */
 	double		longitude;
-	int64		id;				/* or the row's PointStatus */
+	int64		id;				/* the number of the id (live_id.h), or the row's PointStatus */
 } LivePoint;
 
 /* a point's unit vector */
@@ -66,6 +66,7 @@ typedef struct LiveBoxes
 typedef struct LiveBase
 {
 	MemoryFile *file;
+	MemoryFile *values;			/* ids that are not passed by value; NULL: there are none */
 	const LiveBaseHead *head;
 	const LivePoint *points;	/* [head->rows] in the order of pages */
 	const OffsetNumber *offset; /* [head->rows] their line pointers */
@@ -80,14 +81,14 @@ typedef struct LiveBase
 } LiveBase;
 
 /*
- * Read all pages of the table, and make a base of them; it lives as long as the current memory context, and its file
+ * Read all pages of the table, and make a base of them; it lives as long as the current memory context, and its files
  * can be left with a dataset.  NULL: the base would have more than this many bytes.  *bytes is how many it has, or in
  * that case those of the rows that were read.
  */
 extern LiveBase *geonn_live_base_make(LivePageReader *reader, uint64 most_bytes, uint64 *bytes);
 
-/* The base in a file that another process has made; NULL: the file has another form. */
-extern LiveBase *geonn_live_base_open(MemoryFile *file);
+/* The base in a file that another process has made, and the ids beside it; NULL: the file has another form. */
+extern LiveBase *geonn_live_base_open(MemoryFile *file, MemoryFile *values);
 
 /* Have so many transactions begun since the base was made that the numbers of new ones may soon be taken for old ones? */
 extern bool geonn_live_base_is_old(const LiveBase *base);
@@ -105,7 +106,7 @@ geonn_live_base_rows(const LiveBase *base, BlockNumber block, uint32 *first, uin
 		elog(ERROR, "the geonn base of a table has a damaged list of rows");
 }
 
-/* The point of a row. */
+/* The point of a row, where the id's number is the id as it was read. */
 static inline LivePoint
 geonn_live_point(const LiveRow *row)
 {
@@ -129,7 +130,7 @@ typedef struct LiveNeighbour
 {
 	double		distance;		/* metres */
 	double		chord;			/* the squared chord */
-	int64		id;
+	int64		id;				/* the number of the id */
 } LiveNeighbour;
 
 /* a search for the nearest points of one observation */
@@ -143,12 +144,13 @@ typedef struct LiveSearch
 	float		limit;			/* points with a squared chord above it, as float32, are no neighbours */
 	uint32		k;
 	uint32		count;
+	const LiveIds *ids;			/* NULL: they are integers */
 	LiveNeighbour *found;		/* [k] a heap whose first element comes last in the order (distance, id) */
 } LiveSearch;
 
-/* Begin a search for the k nearest points within max_distance; found has room for k. */
+/* Begin a search for the k nearest points within max_distance; found has room for k; ids is as in LiveSearch. */
 extern void geonn_live_search_begin(LiveSearch *search, double latitude, double longitude, uint32 k,
-									double max_distance, LiveNeighbour *found);
+									double max_distance, const LiveIds *ids, LiveNeighbour *found);
 
 /* Offer the points of the base, but for those whose rows have a bit in `masked`. */
 extern void geonn_live_search_base(LiveSearch *search, const LiveBase *base, const uint64 *masked);

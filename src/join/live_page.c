@@ -14,7 +14,6 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
-#include "base/value.h"
 #include "join/live_page.h"
 #include "points/reader.h"
 
@@ -98,6 +97,8 @@ geonn_live_page_reader(const PointSource *source, const AttrNumber *attributes, 
 	reader->snapshot = snapshot;
 	reader->source = source;
 	reader->attributes = attributes;
+	if (!geonn_live_id_type(source, &reader->id_type))
+		elog(ERROR, "no base can have the ids of %s", source->title);
 	reader->by_xmin = false;
 	reader->strategy = NULL;
 	reader->context = AllocSetContextCreate(CurrentMemoryContext, "geonn live page",
@@ -198,7 +199,7 @@ read_tuple(LivePageReader *reader, HeapTuple tuple, LiveRow *row)
 	if (reader->nulls[id->attribute - 1] || point.latitude_is_null || point.longitude_is_null)
 		return;
 	row->status = geonn_point_status(point.latitude, point.longitude);
-	row->id = geonn_integer(id->base_type, reader->values[id->attribute - 1]);
+	row->id = geonn_live_id_read(&reader->id_type, reader->values[id->attribute - 1]);
 	row->latitude = point.latitude;
 	row->longitude = point.longitude;
 }
@@ -216,6 +217,7 @@ geonn_live_page_read(LivePageReader *reader, BlockNumber block, const KnownRows 
 	reader->lsn = BufferGetLSNAtomic(buffer);
 	LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
 
+	MemoryContextReset(reader->context);
 	former = MemoryContextSwitchTo(reader->context);
 	for (int i = 0; i < reader->count; i++)
 	{
@@ -227,6 +229,5 @@ geonn_live_page_read(LivePageReader *reader, BlockNumber block, const KnownRows 
 		read_tuple(reader, &tuple, &reader->rows[i]);
 	}
 	MemoryContextSwitchTo(former);
-	MemoryContextReset(reader->context);
 	ReleaseBuffer(buffer);
 }

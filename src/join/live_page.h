@@ -10,15 +10,17 @@
 #include "utils/rel.h"
 #include "utils/snapshot.h"
 
+#include "join/live_id.h"
 #include "points/point_row.h"
 
-/* a row with an integer id */
+/* a row */
 typedef struct LiveRow
 {
 	OffsetNumber offset;		/* of its line pointer */
 	bool		known;			/* it is one of KnownRows, and nothing below is set */
 	PointStatus status;
-	int64		id;				/* this and the coordinates are set where the status is POINT_VALID */
+	int64		id;				/* as geonn_live_id_read has it, until the next page is read; this and the
+								 * coordinates are set where the status is POINT_VALID */
 	double		latitude;		/* degrees */
 	double		longitude;
 } LiveRow;
@@ -41,9 +43,10 @@ typedef struct LivePageReader
 	Snapshot	snapshot;		/* an MVCC snapshot */
 	const PointSource *source;	/* has a latitude and a longitude */
 	const AttrNumber *attributes;	/* as in PlainTable */
+	LiveIdType	id_type;
 	bool		by_xmin;		/* as for geonn_page_unsettled_by */
 	BufferAccessStrategy strategy;	/* NULL: the default */
-	MemoryContext context;		/* for what converting coordinates allocates; it is reset after each page */
+	MemoryContext context;		/* for ids and what converting coordinates allocates; it is reset before each page */
 	Datum	   *values;			/* [source->query_columns] */
 	bool	   *nulls;			/* likewise */
 

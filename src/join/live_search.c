@@ -37,26 +37,30 @@ float_limit(double chord_squared)
 }
 
 static inline bool
-comes_before(const LiveNeighbour *a, const LiveNeighbour *b)
+comes_before(const LiveSearch *search, const LiveNeighbour *a, const LiveNeighbour *b)
 {
-	return a->distance < b->distance || (a->distance == b->distance && a->id < b->id);
+	if (a->distance != b->distance)
+		return a->distance < b->distance;
+	return search->ids == NULL ? a->id < b->id : geonn_live_id_is_before(search->ids, a->id, b->id);
 }
 
 /*
  * Put a neighbour into the heap of this many elements, at this place or below it.
  */
 static void
-sift_down(LiveNeighbour *heap, uint32 count, uint32 place, LiveNeighbour added)
+sift_down(const LiveSearch *search, uint32 count, uint32 place, LiveNeighbour added)
 {
+	LiveNeighbour *heap = search->found;
+
 	for (;;)
 	{
 		uint32		child = 2 * place + 1;
 
 		if (child >= count)
 			break;
-		if (child + 1 < count && comes_before(&heap[child], &heap[child + 1]))
+		if (child + 1 < count && comes_before(search, &heap[child], &heap[child + 1]))
 			child++;
-		if (!comes_before(&added, &heap[child]))
+		if (!comes_before(search, &added, &heap[child]))
 			break;
 		heap[place] = heap[child];
 		place = child;
@@ -65,9 +69,11 @@ sift_down(LiveNeighbour *heap, uint32 count, uint32 place, LiveNeighbour added)
 }
 
 static void
-sift_up(LiveNeighbour *heap, uint32 place, LiveNeighbour added)
+sift_up(const LiveSearch *search, uint32 place, LiveNeighbour added)
 {
-	while (place > 0 && comes_before(&heap[(place - 1) / 2], &added))
+	LiveNeighbour *heap = search->found;
+
+	while (place > 0 && comes_before(search, &heap[(place - 1) / 2], &added))
 	{
 		heap[place] = heap[(place - 1) / 2];
 		place = (place - 1) / 2;
@@ -92,9 +98,9 @@ offer(LiveSearch *search, const LivePoint *point)
 	if (!(added.distance <= search->max_distance))
 		return;
 	if (search->count < search->k)
-		sift_up(search->found, search->count++, added);
-	else if (comes_before(&added, &search->found[0]))
-		sift_down(search->found, search->k, 0, added);
+		sift_up(search, search->count++, added);
+	else if (comes_before(search, &added, &search->found[0]))
+		sift_down(search, search->k, 0, added);
 	else
 		return;
 	if (search->count == search->k)
@@ -103,7 +109,7 @@ offer(LiveSearch *search, const LivePoint *point)
 
 void
 geonn_live_search_begin(LiveSearch *search, double latitude, double longitude, uint32 k,
-						double max_distance, LiveNeighbour *found)
+						double max_distance, const LiveIds *ids, LiveNeighbour *found)
 {
 	search->from = geonn_unit_vector(latitude, longitude);
 	search->x = (float) search->from.x;
@@ -113,6 +119,7 @@ geonn_live_search_begin(LiveSearch *search, double latitude, double longitude, u
 	search->limit = float_limit(geonn_radius_limit(max_distance));
 	search->k = k;
 	search->count = 0;
+	search->ids = ids;
 	search->found = found;
 }
 
@@ -124,7 +131,7 @@ geonn_live_search_end(LiveSearch *search)
 		LiveNeighbour last = search->found[left - 1];
 
 		search->found[left - 1] = search->found[0];
-		sift_down(search->found, left - 1, 0, last);
+		sift_down(search, left - 1, 0, last);
 	}
 }
 

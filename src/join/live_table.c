@@ -152,6 +152,7 @@ struct LiveTable
 	uint32		first_free;		/* a free place, or NONE */
 	uint64		added_count;
 	uint64		added_now;		/* by the last look */
+	LiveIds		ids;			/* the numbers of those added are those of their rows */
 };
 
 /* ---- rows that were added ---- */
@@ -207,6 +208,7 @@ add_row(LiveTable *table, BlockNumber block, uint32 former, const LiveRow *row)
 	table->points[number] = geonn_live_point(row);
 	if (row->status == POINT_VALID)
 	{
+		table->points[number].id = geonn_live_id_add(&table->ids, number, row->id);
 		geonn_live_vectors(&table->points[number], 1, &vector);
 		geonn_live_put_vector(table->leaves, number, &vector);
 	}
@@ -230,6 +232,7 @@ remove_row(LiveTable *table, BlockNumber block, uint32 former)
 	table->counts[table->added[number].status]--;
 	table->added_count--;
 	geonn_live_no_point(table->leaves, number);
+	geonn_live_id_remove(&table->ids, number);
 	table->added[number].next = table->first_free;
 	table->first_free = number;
 }
@@ -238,10 +241,13 @@ remove_row(LiveTable *table, BlockNumber block, uint32 former)
  * Is a point the same, to the bit, as that of a row that was read?
  */
 static inline bool
-is_same_point(const LivePoint *point, const LiveRow *row)
+is_same_point(const LiveTable *table, const LivePoint *point, const LiveRow *row)
 {
 	LivePoint	other = geonn_live_point(row);
 
+	/* an id that was read is no number */
+	if (!isnan(point->latitude) && !isnan(other.latitude))
+		other.id = geonn_live_id_is_same(&table->ids, point->id, row->id) ? point->id : ~point->id;
 	return memcmp(point, &other, sizeof(other)) == 0;
 }
 
@@ -255,7 +261,7 @@ put_row(LiveTable *table, BlockNumber block, uint32 former, const LiveRow *row)
 
 	while ((number = *row_after(table, block, former)) != NONE && table->added[number].offset <= row->offset)
 	{
-		if (table->added[number].offset == row->offset && is_same_point(&table->points[number], row))
+		if (table->added[number].offset == row->offset && is_same_point(table, &table->points[number], row))
 			return number;
 		remove_row(table, block, former);
 	}
@@ -296,7 +302,7 @@ compare_page(LiveTable *table, BlockNumber block, const LiveRow *rows, int count
 		for (; next < count && rows[next].offset < base->offset[number]; next++)
 			former = put_row(table, block, former, &rows[next]);
 		same = next < count && rows[next].offset == base->offset[number] &&
-			(rows[next].known || is_same_point(&base->points[number], &rows[next]));
+			(rows[next].known || is_same_point(table, &base->points[number], &rows[next]));
 		set_masked(table, number, !same);
 		next += same;
 	}
@@ -342,7 +348,10 @@ begin_with_base(LiveTable *table)
 	memset(table->masked, 0, masked_bytes(table));
 	table->masked_count = 0;
 	for (uint32 i = 0; i < table->used; i++)
+	{
 		geonn_live_no_point(table->leaves, i);
+		geonn_live_id_remove(&table->ids, i);
+	}
 	table->used = 0;
 	table->first_free = NONE;
 	table->added_count = 0;
@@ -357,12 +366,13 @@ begin_with_base(LiveTable *table)
 }
 
 LiveTable *
-geonn_live_table_begin(LiveBase *base)
+geonn_live_table_begin(LiveBase *base, const LiveIdType *id_type)
 {
 	LiveTable  *table = palloc0(sizeof(LiveTable));
 
 	table->base = base;
 	table->context = CurrentMemoryContext;
+	table->ids = geonn_live_ids_begin(id_type, base->values);
 	table->masked = palloc_extended(masked_bytes(table), MCXT_ALLOC_HUGE);
 	begin_with_base(table);
 	return table;
@@ -595,7 +605,7 @@ uint64
 geonn_live_table_bytes(const LiveTable *table)
 {
 	return table->room * (sizeof(AddedRow) + sizeof(LivePoint) + sizeof(LiveLeaf) / LIVE_NODE) +
-		table->blocks_room * sizeof(TablePage) + masked_bytes(table);
+		table->blocks_room * sizeof(TablePage) + masked_bytes(table) + table->ids.bytes;
 }
 
 bool
@@ -652,6 +662,12 @@ geonn_live_table_difference(const LiveTable *table)
 		.added_now = table->added_now,
 		.compared = Max(table->used, table->masked_count)
 	};
+}
+
+const LiveIds *
+geonn_live_table_ids(const LiveTable *table)
+{
+	return &table->ids;
 }
 
 static void

@@ -19,8 +19,8 @@ typedef struct LiveDifference
 	uint64		compared;		/* how many of either, and of free places, a search may compare at most */
 } LiveDifference;
 
-/* Begin with a base, which must live as long as the current memory context; the table does, too. */
-extern LiveTable *geonn_live_table_begin(LiveBase *base);
+/* Begin with a base and its type of ids; the base must live as long as the current memory context; the table does, too. */
+extern LiveTable *geonn_live_table_begin(LiveBase *base, const LiveIdType *id_type);
 
 /* Does a snapshot see what the last look saw, for certain?  If so, it has looked, too, and read no page. */
 extern bool geonn_live_table_is_current(LiveTable *table, Snapshot snapshot);
@@ -39,6 +39,9 @@ extern uint64 geonn_live_table_bytes(const LiveTable *table);
 extern const uint64 *geonn_live_table_counts(const LiveTable *table);
 
 extern LiveDifference geonn_live_table_difference(const LiveTable *table);
+
+/* The ids of the table's rows. */
+extern const LiveIds *geonn_live_table_ids(const LiveTable *table);
 
 /* Offer all points, as the last look saw them. */
 extern void geonn_live_table_search(const LiveTable *table, LiveSearch *search);

@@ -78,6 +78,7 @@ static void
 answer_observation(GeonnSearch *search, const PointRow *row)
 {
 	const GeonnQuestion *question = &search->prepared.question;
+	const LiveIds *ids = geonn_live_table_ids(geonn_live_table(search->prepared.live));
 	GeonnPair	pair = {
 		.observation_id = result_id(search, row),
 		.number = search->answered++,
@@ -88,7 +89,7 @@ answer_observation(GeonnSearch *search, const PointRow *row)
 
 	CHECK_FOR_INTERRUPTS();
 	geonn_live_search_begin(&neighbours, row->latitude, row->longitude, question->k,
-							question->max_distance, search->found);
+							question->max_distance, ids->type.is_integer ? NULL : ids, search->found);
 	geonn_live_table_search(geonn_live_table(search->prepared.live), &neighbours);
 	geonn_live_search_end(&neighbours);
 	search->number = pair.number;

@@ -112,6 +112,7 @@ typedef struct Record
 
 struct GeonnReferences
 {
+	const LiveIds *lent;		/* they have the ids, and nothing else is set; or NULL */
 	const PointSource *source;
 	GeonnArcs  *arcs;			/* sends shapes; NULL: references are points */
 	Oid			type;			/* the ids' type, below domains */
@@ -358,6 +359,15 @@ geonn_references_add(GeonnReferences *references, GeonnClient *client, const Poi
 	tuplesort_puttupleslot(references->sort, slot);
 }
 
+GeonnReferences *
+geonn_references_lend(const LiveIds *ids)
+{
+	GeonnReferences *references = palloc0(sizeof(GeonnReferences));
+
+	references->lent = ids;
+	return references;
+}
+
 bool
 geonn_references_take_blocks(const GeonnReferences *references)
 {
@@ -526,6 +536,8 @@ record_id(const GeonnReferences *references, const Record *record)
 Datum
 geonn_reference_id(const GeonnReferences *references, int64 tag)
 {
+	if (references->lent != NULL)
+		return geonn_live_id_value(references->lent, tag);
 	if (references->record_bytes > 0)
 		return record_id(references, find_record(references, tag));
 	return geonn_integer_value(references->type, tag);

@@ -6,6 +6,7 @@
 #define GEONN_REFERENCES_H
 
 #include "client/client.h"
+#include "join/live_id.h"
 #include "join/reference_memory.h"
 #include "points/columns.h"
 #include "points/reader.h"
@@ -33,6 +34,9 @@ extern GeonnReferences *geonn_references_begin(const PointSource *source,
 											   ReferenceDetail detail,
 											   const PointSource *excluded_by, uint32 columns,
 											   ReferenceMemory *memory, GeonnClient *client);
+
+/* Create references whose ids are others', by their tags; they live as long as the current memory context. */
+extern GeonnReferences *geonn_references_lend(const LiveIds *ids);
 
 /* How many bytes the files of sealed references have. */
 extern uint64 geonn_references_file_bytes(const GeonnReferences *references);

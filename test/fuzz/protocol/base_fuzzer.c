@@ -5,8 +5,8 @@
  * A backend searches a base that another process has made (join/live_base.c, live_search.c), and compares the table's
  * pages with it (live_table.c).  These run outside of PostgreSQL, on backend_shim.c, with a table of this file's own.
  *
- * A script says what rows the table has, how they change, and which bytes of the base are damaged, or that none are.
- * First a base is made as a backend makes it; its bytes, damaged or not, are what a second backend attaches to, which
+ * A script says of which type the ids are, what rows the table has, how they change, and which bytes of the base and of its
+ * ids are damaged, or that none are.  First a base is made as a backend makes it; its bytes, damaged or not, are what a second backend attaches to, which
  * looks at the table and searches it.  Whatever the bytes are, this comes to its end or to an error.  If none is damaged,
  * each search finds the rows that comparing all of them finds.
  */
@@ -20,10 +20,13 @@
 #include "access/heapam.h"
 #include "access/transam.h"
 #include "access/xact.h"
+#include "catalog/pg_type.h"
 #include "storage/buf_internals.h"
 #include "storage/bufmgr.h"
+#include "utils/datum.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
+#include "utils/typcache.h"
 
 #include "backend_shim.h"
 #include "base/compat.h"
@@ -77,10 +80,31 @@ static struct
 	HeapPage	pages[PAGES_MOST];
 }			heap;
 
+static const LiveIdType integers = {.type = INT8OID,.is_integer = true,.by_value = true,.length = sizeof(int64)};
+static LiveIdType id_type;
 static SnapshotData snapshot;
 static RelationData relation;
 static BufferDescPadded descriptors[PAGES_MOST];
 static char blocks_of_buffers[PAGES_MOST * BLCKSZ];
+
+/*
+ * An id as a reader of pages has it: an integer, or a text whose first byte is the number, of another length each.
+ */
+static int64
+read_id(uint32 number)
+{
+	static struct
+	{
+		int32		length;
+		uint8		bytes[12];
+	}			texts[256];
+
+	if (id_type.is_integer)
+		return number;
+	SET_VARSIZE(&texts[number], VARHDRSZ + 1 + number % 12);
+	texts[number].bytes[0] = (uint8) number;
+	return (int64) (intptr_t) &texts[number];
+}
 
 static LiveRow
 make_row(OffsetNumber offset)
@@ -90,7 +114,7 @@ make_row(OffsetNumber offset)
 	LiveRow		row = {
 		.offset = offset,
 		.status = kind % 16 == 15 ? POINT_NULL : POINT_VALID,
-		.id = take(1),
+		.id = read_id(take(1)),
 		.latitude = kind & 16 ? degrees[take(1) % lengthof(degrees)] : (int16) take(2) / 32768.0 * 90,
 		.longitude = kind & 32 ? 2 * degrees[take(1) % lengthof(degrees)] : (int16) take(2) / 32768.0 * 180
 	};
@@ -202,6 +226,37 @@ UnlockReleaseBuffer(Buffer buffer)
 	(void) buffer;
 }
 
+/* values are texts */
+Size
+datumGetSize(Datum value, bool by_value, int length)
+{
+	(void) by_value;
+	(void) length;
+	return VARSIZE_ANY(DatumGetPointer(value));
+}
+
+Datum
+datumCopy(Datum value, bool by_value, int length)
+{
+	Size		size = datumGetSize(value, by_value, length);
+
+	return PointerGetDatum(memcpy(palloc(size), DatumGetPointer(value), size));
+}
+
+bool
+datumIsEqual(Datum a, Datum b, bool by_value, int length)
+{
+	Size		size = datumGetSize(a, by_value, length);
+
+	return size == datumGetSize(b, by_value, length) && memcmp(DatumGetPointer(a), DatumGetPointer(b), size) == 0;
+}
+
+Size
+GetMemoryChunkSpace(void *pointer)
+{
+	return datumGetSize(PointerGetDatum(pointer), false, -1);
+}
+
 BufferAccessStrategy
 geonn_page_strategy(BlockNumber blocks)
 {
@@ -240,6 +295,17 @@ is_found_before(const LiveNeighbour *a, const LiveNeighbour *b)
 }
 
 /*
+ * The number of which an id was made.
+ */
+static int64
+number_of(Datum id)
+{
+	if (id_type.is_integer)
+		return DatumGetInt64(id);
+	return VARSIZE_ANY_EXHDR(DatumGetPointer(id)) == 0 ? 0 : *(uint8 *) VARDATA_ANY(DatumGetPointer(id));
+}
+
+/*
  * The nearest points among all rows of the table, by comparing each of them.
  */
 static uint32
@@ -252,7 +318,7 @@ compare_all(double latitude, double longitude, uint32 k, double max_distance, Li
 		for (int i = 0; i < heap.pages[block].count; i++)
 		{
 			const LiveRow *row = &heap.pages[block].rows[i];
-			LiveNeighbour added = {.id = row->id};
+			LiveNeighbour added = {.id = number_of(Int64GetDatum(row->id))};
 			uint32		place;
 
 			if (row->status != POINT_VALID)
@@ -282,14 +348,17 @@ search_table(const LiveTable *table, bool is_sound)
 	double		max_distance = kind & 128 ? take(2) * 400.0 : INFINITY;
 	LiveNeighbour found[NEIGHBOURS_MOST];
 	LiveNeighbour expected[NEIGHBOURS_MOST];
+	const LiveIds *ids = geonn_live_table_ids(table);
 	LiveSearch	search;
 	uint32		count;
 
-	geonn_live_search_begin(&search, from.latitude, from.longitude, k, max_distance, found);
+	geonn_live_search_begin(&search, from.latitude, from.longitude, k, max_distance, id_type.is_integer ? NULL : ids, found);
 	geonn_live_table_search(table, &search);
 	geonn_live_search_end(&search);
 	if (search.count > k)
 		steps_broken("no more neighbours are found than were asked for");
+	for (uint32 i = 0; i < search.count; i++)
+		found[i].id = number_of(geonn_live_id_value(ids, found[i].id));
 	for (uint32 i = 0; i < search.count; i++)
 	{
 		if (!(found[i].distance >= 0 && found[i].distance <= max_distance))
@@ -310,23 +379,23 @@ search_table(const LiveTable *table, bool is_sound)
 }
 
 /*
- * A descriptor of a sealed file with the base's bytes, some of which the script damages; sets *damaged.
+ * A descriptor of a sealed file with these bytes, some of which the script damages; then it sets *damaged.  The last
+ * ones, a head of this length, have a share of their own, since they say where all else is.
  */
 static int
-damaged_file(const LiveBase *base, bool *damaged)
+damaged_file(const MemoryFile *file, Size head, bool *damaged)
 {
-	Size		length = geonn_memory_file_length(base->file);
+	Size		length = geonn_memory_file_length(file);
 	uint8	   *bytes = palloc(length + 64);
 	int			descriptor = memfd_create("damaged", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
-	memcpy(bytes, geonn_memory_file_bytes(base->file, 0, length), length);
+	if (length > 0)
+		memcpy(bytes, geonn_memory_file_bytes(file, 0, length), length);
 	memset(bytes + length, 0, 64);
-	*damaged = false;
-	for (uint32 changes = take(1) % 16; changes > 0; changes--)
+	for (uint32 changes = take(1) % 16; changes > 0 && length > 0; changes--)
 	{
 		uint32		kind = take(1);
-		/* the head has a share of its own, since it says where all else is */
-		Size		place = kind & 1 ? length - sizeof(LiveBaseHead) + take(1) % sizeof(LiveBaseHead) : take(3) % length;
+		Size		place = kind & 1 && head > 0 ? length - head + take(1) % head : take(3) % length;
 		uint32		number = take(4);
 
 		memcpy(bytes + place, &number, Min(1 + kind / 2 % 4, length - place));
@@ -334,7 +403,7 @@ damaged_file(const LiveBase *base, bool *damaged)
 	}
 	if (take(1) % 64 == 63)
 	{
-		length = take(1) % 2 == 1 ? length + take(1) % 64 : take(3) % length;
+		length = take(1) % 2 == 1 ? length + take(1) % 64 : take(3) % Max(length, 1);
 		*damaged = true;
 	}
 	if (write(descriptor, bytes, length) != (ssize_t) length ||
@@ -350,32 +419,46 @@ make_reader(void)
 
 	reader->relation = &relation;
 	reader->snapshot = &snapshot;
+	reader->id_type = id_type;
 	return reader;
 }
 
 static void
 run_script(void *argument)
 {
-	LivePageReader *reader = make_reader();
-	bool		damaged;
+	LivePageReader *reader;
+	MemoryFile *values = NULL;
+	bool		damaged = false;
 	uint64		bytes;
 	LiveBase   *base;
 	LiveTable  *table;
 
 	(void) argument;
+	id_type = integers;
+	if (take(1) % 2 == 1)
+		id_type = (LiveIdType)
+		{
+			.type = TEXTOID,
+			.length = -1,
+			.compare = &lookup_type_cache(TEXTOID, TYPECACHE_CMP_PROC_FINFO)->cmp_proc_finfo
+		};
+	reader = make_reader();
 	change_table();
 	heap.end += 8;
 	base = geonn_live_base_make(reader, PG_UINT64_MAX, &bytes);
-	if (bytes != geonn_memory_file_length(base->file))
+	if (bytes != geonn_memory_file_length(base->file) + (base->values != NULL ? geonn_memory_file_length(base->values) : 0))
 		steps_broken("a base has as many bytes as it is said to have");
-	base = geonn_live_base_open(geonn_memory_file_attach("a base", damaged_file(base, &damaged)));
+	if (base->values != NULL)
+		values = geonn_memory_file_attach("ids", damaged_file(base->values, 0, &damaged));
+	base = geonn_live_base_open(geonn_memory_file_attach("a base", damaged_file(base->file, sizeof(LiveBaseHead), &damaged)),
+								values);
 	if (base == NULL)
 	{
 		if (!damaged)
 			steps_broken("a base that was made can be opened");
 		return;
 	}
-	table = geonn_live_table_begin(base);
+	table = geonn_live_table_begin(base, &id_type);
 	for (int looks = 1 + take(1) % 3; looks > 0; looks--)
 	{
 		bool		sound = geonn_live_table_look(table, reader, PG_UINT64_MAX) && !damaged;
