@@ -46,6 +46,8 @@
 
 /* what a reference takes besides its columns, in the session and in the engine */
 #define BYTES_A_REFERENCE 128
+/* and for each byte of lines, of which an arc has 16, and takes 150 more */
+#define BYTES_OF_LINES 11
 
 /* the part of geonn.session_memory_limit that references may take whose number is a guess */
 #define SURE_PART (1.0 / 16)
@@ -282,26 +284,26 @@ translate_count(Search *search, Node *expression)
 	return translate_expression(search, expression);
 }
 
-/*
- * May this many rows of the path, as references, take this part of geonn.session_memory_limit?
- */
+/* May this many rows of the path, as references, take this part of geonn.session_memory_limit? */
 static bool
-rows_fit(const Path *references, double rows, double part)
+rows_fit(const Path *references, bool has_lines, double rows, double part)
 {
+	int			width = references->pathtarget->width * (has_lines ? BYTES_OF_LINES : 1);
+
 	return geonn_session_memory_limit < 0 ||
-		rows * (references->pathtarget->width + BYTES_A_REFERENCE) / 1024 <= geonn_session_memory_limit * part;
+		rows * ((double) width + BYTES_A_REFERENCE) / 1024 <= geonn_session_memory_limit * part;
 }
 
 bool
-geonn_references_fit(const Path *references)
+geonn_references_fit(const Path *references, bool has_lines)
 {
-	return rows_fit(references, references->rows, 0.5);
+	return rows_fit(references, has_lines, references->rows, 0.5);
 }
 
 bool
-geonn_references_surely_fit(const Path *references, double most)
+geonn_references_surely_fit(const Path *references, bool has_lines, double most)
 {
-	return rows_fit(references, most, 1) || rows_fit(references, references->rows, SURE_PART);
+	return rows_fit(references, has_lines, most, 1) || rows_fit(references, has_lines, references->rows, SURE_PART);
 }
 
 double
@@ -572,9 +574,9 @@ read_form(Search *search, const RelOptInfo *rel, const DistanceFunction *functio
 	form->references = cheapest_path(fetch_upper_rel(form->root, UPPERREL_FINAL, NULL));
 	if (geonn_has_many_groups(form->root, &search->conditions, form->references->rows, form->needed))
 		return "a condition divides its rows into many groups";
-	if (!geonn_references_fit(form->references))
+	if (!geonn_references_fit(form->references, form->has_lines))
 		return "its rows would take more than half of geonn.session_memory_limit";
-	if (form->descends && !geonn_references_surely_fit(form->references, geonn_largest_relation(form->root)))
+	if (form->descends && !geonn_references_surely_fit(form->references, form->has_lines, geonn_largest_relation(form->root)))
 		return "its rows may take more than geonn.session_memory_limit, and an index has them in order";
 	return NULL;
 }

@@ -52,6 +52,8 @@
 
 #include <math.h>
 
+#include "miscadmin.h"
+
 #include "base/compat.h"
 #include "common/geodesy.h"
 #include "plan/sql_lines.h"
@@ -141,6 +143,8 @@ take_arcs(GeonnShapeReader *reader, bool *is_measured, uint32 *parts)
 		geonn_vertex(&part.vertices, 0, &start.latitude, &start.longitude);
 		for (uint32 i = 1; i < part.vertices.count; i++)
 		{
+			if (i % 65536 == 65535)
+				CHECK_FOR_INTERRUPTS();
 			geonn_vertex(&part.vertices, i, &end.latitude, &end.longitude);
 			if (!take_arc(start, end, is_measured))
 				return false;

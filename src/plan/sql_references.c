@@ -201,7 +201,7 @@ geonn_sql_references_describe(const SqlReferences *references)
 }
 
 /*
- * Bytes of the reference's point, which may be lines of any size, besides the row.
+ * Bytes of a copy of the reference's lines, besides the row, that geonn_sql_plain_point makes.
  */
 static Size
 bytes_of_lines(const SqlReferences *references, TupleTableSlot *row)
@@ -212,7 +212,7 @@ bytes_of_lines(const SqlReferences *references, TupleTableSlot *row)
 	if (!references->has_lines)
 		return 0;
 	value = slot_getattr(row, (AttrNumber) (references->point[0] + 1), &is_null);
-	return is_null ? 0 : toast_raw_datum_size(value);
+	return is_null || !VARATT_IS_EXTENDED(DatumGetPointer(value)) ? 0 : toast_raw_datum_size(value);
 }
 
 /*

@@ -200,10 +200,10 @@ read_form(PlannerInfo *root, const RelOptInfo *outer, RelOptInfo *inner, List *c
 	cost_qual_eval_node(&cost, expression, root);
 	form->call_cost = cost.per_tuple;
 	form->references = path_of_references(root, inner, reference, &form->point);
-	if (!geonn_references_fit(form->references))
+	if (!geonn_references_fit(form->references, false))
 		return "its references would take more than half of geonn.session_memory_limit";
 	if (has_index_path(inner) &&
-		!geonn_references_surely_fit(form->references,
+		!geonn_references_surely_fit(form->references, false,
 									 inner->subroot != NULL ? geonn_largest_relation(inner->subroot) : inner->tuples))
 		return "its references may take more than geonn.session_memory_limit, and an index has those of a row";
 	return NULL;
