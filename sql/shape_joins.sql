@@ -171,6 +171,26 @@ SELECT * FROM geonn_nearest('obs', 'wrong', options => '{"ref_shape": "g"}', inv
 SELECT rows, null_coordinates, not_finite, latitude_out_of_range, longitude_out_of_range, zero_zero, duplicate_coordinates, longitude_max
 FROM geonn_check('wrong', '{"shape": "g"}');
 SELECT rows, null_coordinates, zero_zero, duplicate_coordinates, latitude_min, latitude_max, longitude_min, longitude_max FROM geonn_check('road');
+-- a vertex counts its row; ids are as those of points; and what a join with shapes refuses is refused
+CREATE VIEW checked AS SELECT 1 AS id, 0.5 AS size, tstzrange(NULL, NULL) AS t, ST_GeomFromText('LINESTRING(0 0, 190 1, 200 2)', 4326) AS g
+    UNION ALL SELECT 1, 1, NULL, 'SRID=4326;POLYGON((1 1, 2 1, 2 2, 1 1))' UNION ALL SELECT NULL, 1, NULL, 'SRID=4326;POINT(1 1)' UNION ALL SELECT 2, NULL, NULL, NULL
+    UNION ALL SELECT 3, NULL, NULL, 'SRID=4326;GEOMETRYCOLLECTION EMPTY';
+SELECT rows, null_ids, null_coordinates, zero_zero, longitude_over_180, duplicate_coordinates, duplicate_ids, latitude_min, latitude_max, longitude_min, longitude_max
+FROM geonn_check('checked', '{"shape": "g"}');
+SELECT * FROM geonn_describe('checked', '{"shape": "g", "radius": "size"}');
+SELECT * FROM geonn_describe('checked', '{"shape": "g"}', '{t}');
+SELECT * FROM geonn_check('checked', '{"shape": "g", "radius": "size"}');
+SELECT * FROM geonn_check('checked', '{"shape": "g"}', '{t}');
+-- the warnings of points
+CREATE VIEW swapped AS SELECT id, ST_SetSRID(ST_MakeLine(ST_MakePoint(50 + id, 113), ST_MakePoint(52, 114)), 4326) AS g FROM road;
+CREATE VIEW microdegrees AS SELECT id, ST_SetSRID(ST_MakeLine(ST_MakePoint(13e6, 52e6), ST_MakePoint(14e6, 53e6)), 4326) AS g FROM road;
+CREATE VIEW radians AS SELECT id, ST_SetSRID(ST_MakeLine(ST_MakePoint(1, 0.1), ST_MakePoint(2, 0.3)), 4326) AS g FROM road;
+SELECT rows, latitude_out_of_range FROM geonn_check('swapped', '{"shape": "g"}');
+SELECT rows, latitude_out_of_range FROM geonn_check('microdegrees', '{"shape": "g"}');
+SELECT rows, latitude_max, longitude_max FROM geonn_check('radians', '{"shape": "g"}');
+-- and the errors of a join
+CREATE VIEW antipodal AS SELECT 7 AS id, ST_GeomFromText('LINESTRING(0 0, 180 0)', 4326) AS g;
+SELECT * FROM geonn_check('antipodal', '{"shape": "g"}');
 
 SET client_min_messages = warning;
 DROP EXTENSION postgis CASCADE;

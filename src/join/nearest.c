@@ -20,6 +20,7 @@
 #include "join/call.h"
 #include "join/nearest.h"
 #include "points/column_pairs.h"
+#include "points/point_row.h"
 #include "points/remembered_source.h"
 
 PG_FUNCTION_INFO_V1(geonn_nearest);
@@ -213,12 +214,7 @@ check_shapes(const GeonnArguments *arguments, const GeonnJoin *join)
 	for (size_t i = 0; i < lengthof(points_alone); i++)
 	{
 		if (points_alone[i].is_asked)
-			ereport(ERROR,
-					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-					 errmsg("%s cannot have lines and polygons as references", points_alone[i].what),
-					 errdetail("Column \"%s\" of %s is read as shapes.", references->columns[COLUMN_SHAPE].name,
-							   references->title),
-					 errhint("%s", points_alone[i].hint)));
+			geonn_raise_shapes(references, points_alone[i].what, points_alone[i].hint);
 	}
 	if (join->question.metric != GEONN_METRIC_SPHERE)
 		ereport(ERROR,
