@@ -241,6 +241,18 @@ extern struct geonn_vector geonn_arc_middle(double latitude1, double longitude1,
 											double latitude2, double longitude2);
 
 /*
+ * The foot of the point p on the great circle of the arc from a to b, where
+ * geonn_foot_distance() finds it between the ends: a vector of any length, off by at most 4 * 2^-53.
+ */
+extern struct geonn_vector geonn_arc_foot(struct geonn_vector p, struct geonn_vector a, struct geonn_vector b);
+
+/*
+ * The degrees of a vector of any length but 0, off by at most 11.5 * 2^-53: a longitude from -180
+ * to 180, of a pole 0.
+ */
+extern void geonn_vector_degrees(struct geonn_vector vector, double *latitude, double *longitude);
+
+/*
  * The distance in metres of a point to a chain of count vectors, none of whose
  * arcs is longer than a quarter circle; INFINITY without vectors.
  */

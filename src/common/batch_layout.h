@@ -9,7 +9,8 @@
 
 /*
  * The columns of a batch in memory.  The client writes the tags of references,
- * and the engine the tags of the answers, into the same column.
+ * and the engine the tags of the answers, into the same column; likewise the ends of arcs, and the
+ * places of the answers.
  */
 struct geonn_batch_columns
 {
@@ -32,10 +33,12 @@ struct geonn_batch_columns
 	double	   *weight[GEONN_WEIGHTS_MAX];	/* [rows] of references, finite or NAN; NULL without
 											 * GEONN_COLUMN_WEIGHT << i */
 	int32_t    *party[GEONN_PARTIES_MAX];	/* [rows], NULL without GEONN_COLUMN_PARTY << i */
-	double	   *end_latitude;	/* [rows] degrees: where the arc that is a reference ends */
-	double	   *end_longitude;	/* [rows] degrees */
+	double	   *end_latitude;	/* [max(rows, room)] degrees: where the arc that is a reference ends; of a pair its
+								 * place (GEONN_SEARCH_PLACES) */
+	double	   *end_longitude;	/* [max(rows, room)] degrees, likewise */
+	double	   *fraction;		/* [room] the fraction of each pair's place, or NAN */
 	int32_t    *shape;			/* [rows] the number of the arc's shape */
-	int32_t    *polygon;		/* [rows] its polygon's number or -number, or 0 (protocol.h); these four are
+	int32_t    *polygon;		/* [rows] its polygon's number or -number, or 0 (protocol.h); these five are
 								 * NULL without GEONN_COLUMN_ARC */
 };
 
@@ -100,8 +103,9 @@ geonn_batch_layout(void *start, uint32_t rows, uint32_t room, uint32_t present,
 		columns->weight[i] = COLUMN(double, (present & GEONN_COLUMN_WEIGHT << i) != 0, rows);
 	for (int i = 0; i < GEONN_PARTIES_MAX; i++)
 		columns->party[i] = COLUMN(int32_t, (present & GEONN_COLUMN_PARTY << i) != 0, rows);
-	columns->end_latitude = COLUMN(double, (present & GEONN_COLUMN_ARC) != 0, rows);
-	columns->end_longitude = COLUMN(double, (present & GEONN_COLUMN_ARC) != 0, rows);
+	columns->end_latitude = COLUMN(double, (present & GEONN_COLUMN_ARC) != 0, rows > room ? rows : room);
+	columns->end_longitude = COLUMN(double, (present & GEONN_COLUMN_ARC) != 0, rows > room ? rows : room);
+	columns->fraction = COLUMN(double, (present & GEONN_COLUMN_ARC) != 0, room);
 	columns->shape = COLUMN(int32_t, (present & GEONN_COLUMN_ARC) != 0, rows);
 	columns->polygon = COLUMN(int32_t, (present & GEONN_COLUMN_ARC) != 0, rows);
 #undef COLUMN

@@ -58,9 +58,13 @@
  * points that lie inside an odd number of its rings.  An observation has one pair for each shape: its tag
  * and the distance, in the order (distance, order of the shapes).  That order is the one in which
  * shapes were sent, or, where seal says so, by tag, and of the same tag as
- * sent.  A count counts a shape once, however many of its arcs are within a radius, with the weights of its
- * first arc.  Such a dataset has the metric GEONN_METRIC_SPHERE, and of the other columns
- * GEONN_COLUMN_GROUP, GEONN_COLUMN_EXCLUDED and GEONN_COLUMN_WEIGHT alone.
+ * sent.  With GEONN_SEARCH_PLACES each pair has its place as well: the place of the shape that
+ * is nearest to the observation, in degrees.  Of arcs that are as near it is on the one sent
+ * first; inside a polygon, which then stands for its first arc, it is the observation's.  And its
+ * fraction: which part of the length of the shape's lines, end to end in the order of sending, comes
+ * before the place; NAN where that is not on a line but on a point or a polygon.  A count counts a shape once, however
+ * many of its arcs are within a radius, with the weights of its first arc.  Such a dataset has the metric
+ * GEONN_METRIC_SPHERE, and of the other columns GEONN_COLUMN_GROUP, GEONN_COLUMN_EXCLUDED and GEONN_COLUMN_WEIGHT alone.
  *
  * A search with radii counts instead: it asks how many candidates each
  * observation has within each radius, and for the exact sums of their weights,
@@ -174,7 +178,7 @@
 /* the greatest number of bytes that a reference takes in the CPU's index */
 #define GEONN_INDEX_BYTES		34
 
-/* about how many bytes an arc takes in it: 57 of a line, some 90 of a polygon with ten corners */
+/* about how many bytes an arc takes in it: 61 of a line, 69 with fractions, some 94 of a polygon with ten corners */
 #define GEONN_ARC_INDEX_BYTES	96
 
 /* bytes of a label's two parts, and of a note */
@@ -349,6 +353,7 @@ enum geonn_file_kind
 #define GEONN_SEARCH_RESUME		2u	/* the last results ended within the first
 									 * observation: begin with its next pair */
 #define GEONN_SEARCH_EXTREMES	4u	/* a count has the least and the greatest weights, too */
+#define GEONN_SEARCH_PLACES		8u	/* of arcs alone: pairs have their places, and the fractions of these */
 
 /* bits of geonn_results.flags */
 #define GEONN_RESULTS_ONE_EACH	1u	/* every observation has one pair; the

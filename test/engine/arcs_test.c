@@ -5,7 +5,8 @@
  * Usage: arcs_test [seed [sets]].  Each set has random shapes of one or more parts, some of them twice, which are
  * sent as arcs, and observations near them.  The distance of every shape to every observation, as
  * geonn_distance(lat, lon, shape) puts it together of arc.c and ring.c, says what is right, byte for
- * byte; of the nearest shape the oracle in __float128 says it, too.
+ * byte; of the nearest shape the oracle in __float128 says it, too.  The oracle also says how far a pair's place is from
+ * the observation and from the shape, and the lengths of arcs say what its fraction is.
  */
 #include <quadmath.h>
 #include <stdio.h>
@@ -23,6 +24,7 @@
 #define OBSERVATIONS 24
 #define PAIRS_MAX (OBSERVATIONS * PARTS_MAX)
 #define LIMIT_NANOMETRES 10.0
+#define PLACE_NANOMETRES 20.0
 
 static struct device machine = {.operations = &cpu_device_operations};
 static atomic_bool cancelled;
@@ -219,6 +221,14 @@ struct answers
 	uint32_t	pairs;
 	int64_t		tag[PAIRS_MAX];
 	double		distance[PAIRS_MAX];
+
+	/* of those of a device, if the question has places */
+	double		latitude[PAIRS_MAX];
+	double		longitude[PAIRS_MAX];
+	double		fraction[PAIRS_MAX];
+
+	int			shape[PAIRS_MAX];	/* of plain ones */
+	int			observation[PAIRS_MAX];
 };
 
 static void
@@ -292,6 +302,8 @@ answer_plainly(const struct question *question, uint32_t columns, struct answers
 		answers->count[i] = count;
 		for (uint32_t j = 0; j < count; j++)
 		{
+			answers->shape[answers->pairs] = pairs[j].shape;
+			answers->observation[answers->pairs] = i;
 			answers->tag[answers->pairs] = pairs[j].tag;
 			answers->distance[answers->pairs++] = pairs[j].distance;
 		}
@@ -337,6 +349,9 @@ answer_by_device(struct dataset *dataset, const struct question *question, uint3
 {
 	static int64_t tag[PAIRS_MAX];
 	static double distance[PAIRS_MAX];
+	static double latitude[PAIRS_MAX];
+	static double longitude[PAIRS_MAX];
+	static double fraction[PAIRS_MAX];
 	static uint32_t count[OBSERVATIONS];
 	struct search search = {
 		.dataset = dataset,
@@ -351,6 +366,9 @@ answer_by_device(struct dataset *dataset, const struct question *question, uint3
 			.longitude = observed.longitude,
 			.tag = tag,
 			.distance = distance,
+			.end_latitude = latitude,
+			.end_longitude = longitude,
+			.fraction = fraction,
 			.count = count,
 			.group = dataset->group != NULL ? observed.group : NULL,
 			.excluded_first = dataset->columns & GEONN_COLUMN_EXCLUDED ? observed.excluded_first : NULL,
@@ -376,6 +394,9 @@ answer_by_device(struct dataset *dataset, const struct question *question, uint3
 			answers->count[search.first] += search.pairs;
 		memcpy(answers->tag + answers->pairs, tag, search.pairs * sizeof(*tag));
 		memcpy(answers->distance + answers->pairs, distance, search.pairs * sizeof(*distance));
+		memcpy(answers->latitude + answers->pairs, latitude, search.pairs * sizeof(*latitude));
+		memcpy(answers->longitude + answers->pairs, longitude, search.pairs * sizeof(*longitude));
+		memcpy(answers->fraction + answers->pairs, fraction, search.pairs * sizeof(*fraction));
 		answers->pairs += search.pairs;
 		search.first += search.answered;
 	}
@@ -405,6 +426,121 @@ oracle_error(int observation)
 	for (int part = 0; part < set.parts; part++)
 		truth = fminq(truth, oracle_shape_distance(&set.part[part], point));
 	return (double) fabsq(nearest - truth) * 1e9;
+}
+
+static bool
+same_places(const struct answers *a, const struct answers *b)
+{
+	return memcmp(a->latitude, b->latitude, a->pairs * sizeof(*a->latitude)) == 0 &&
+		memcmp(a->longitude, b->longitude, a->pairs * sizeof(*a->longitude)) == 0 &&
+		memcmp(a->fraction, b->fraction, a->pairs * sizeof(*a->fraction)) == 0;
+}
+
+/* the oracle's distance from a place to a point, in nanometres more or less than a distance in metres */
+static double
+distance_error(struct point place, struct point point, double distance)
+{
+	struct shape shape = {.count = 1};
+
+	shape.chains[0] = (struct chain) {2, {point, point}};
+	return (double) fabsq(oracle_shape_distance(&shape, place) - distance) * 1e9;
+}
+
+static double
+length_of(struct point a, struct point b)
+{
+	return geonn_distance_of(geonn_unit_vector(a.latitude, a.longitude), geonn_unit_vector(b.latitude, b.longitude));
+}
+
+static bool
+is_point(const struct shape *part)
+{
+	return !part->is_polygon && part->count == 1 && part->chains[0].count == 2 &&
+		memcmp(&part->chains[0].vertices[0], &part->chains[0].vertices[1], sizeof(struct point)) == 0;
+}
+
+/* Whether a place is this part of the way along the lines of a shape; of NAN, whether it is on a part that is no line. */
+static bool
+is_at_fraction(int shape, struct point place, double fraction)
+{
+	long double total = 0.0L;
+	long double before = 0.0L;
+	bool		is_there = false;
+
+	for (int round = 0; round < 2; round++)
+		for (int i = 0; i < set.parts; i++)
+		{
+			const struct shape *part = &set.part[i];
+			bool		is_line = !part->is_polygon && !is_point(part);
+
+			if (set.shape[i] != shape)
+				continue;
+			if (!is_line && isnan(fraction))
+				is_there = is_there || oracle_shape_distance(part, place) * 1e9 <= PLACE_NANOMETRES;
+			for (int j = 1; is_line && j < part->chains[0].count; j++)
+			{
+				struct point a = part->chains[0].vertices[j - 1];
+				struct point b = part->chains[0].vertices[j];
+				double		length = length_of(a, b);
+				double		along = length_of(a, place);
+
+				if (round == 0)
+					total += length;
+				else if (along + length_of(place, b) - length < 6e-8 &&
+						 fabsl(before + along - fraction * total) < 1e-7L + 1e-15L * total)
+					is_there = true;
+				before += round * length;
+			}
+		}
+	return is_there && (isnan(fraction) || (total > 0.0L && fraction >= 0.0 && fraction <= 1.0));
+}
+
+/* what the places of all sets have shown */
+static struct
+{
+	long		differing;		/* questions whose places depend on how they are asked */
+	long		misplaced;		/* fractions that are not those of the place */
+	long		on_lines;
+	long		checked;
+	double		worst;			/* nanometres */
+}			places;
+
+/*
+ * Ask for the places of pairs by index and by brute force, and look at some of them.
+ */
+static void
+check_places(struct dataset *dataset, struct question question, const struct answers *right)
+{
+	static struct answers found;
+	static struct answers again;
+
+	question.places = true;
+	question.algorithm = GEONN_ALGORITHM_INDEX;
+	if (!answer_by_device(dataset, &question, PAIRS_MAX, &found))
+		found.pairs = 0;
+	question.algorithm = GEONN_ALGORITHM_BRUTE;
+	if (!answer_by_device(dataset, &question, 1 + (uint32_t) random_below(20), &again) ||
+		!same_answers(right, &found) || !same_answers(&found, &again) || !same_places(&found, &again))
+	{
+		places.differing++;
+		return;
+	}
+	for (int i = 0; i < 4 && found.pairs > 0; i++)
+	{
+		uint32_t	pair = (uint32_t) random_below((int) found.pairs);
+		int			observation = right->observation[pair];
+		struct point place = {found.latitude[pair], found.longitude[pair]};
+		struct point point = {observed.latitude[observation], observed.longitude[observation]};
+		__float128	off = 1e9;
+
+		for (int part = 0; part < set.parts; part++)
+			if (set.shape[part] == right->shape[pair])
+				off = fminq(off, oracle_shape_distance(&set.part[part], place));
+		places.worst = fmax(places.worst, fmax((double) off * 1e9, distance_error(place, point, found.distance[pair])));
+		places.misplaced += !is_at_fraction(right->shape[pair], place, found.fraction[pair]);
+		places.on_lines += !isnan(found.fraction[pair]);
+		places.checked++;
+	}
 }
 
 static struct question
@@ -500,12 +636,25 @@ test_sets(long sets)
 			printf("# set %ld, %u radii, extremes %d, columns %u: wrong\n", number, count.radii, count.extremes, columns);
 		}
 		worst = fmax(worst, oracle_error(random_below(OBSERVATIONS)));
+		{
+			struct question question = draw_question(random_below(6));
+
+			answer_plainly(&question, columns, &right);
+			check_places(dataset, question, &right);
+		}
 		forget_dataset(dataset);
 	}
 	report_failures("datasets of random shapes are taken", refused);
 	report_failures("answers are those of every distance, in their order", wrong);
 	report_failures("counts are those of every distance, with the sums and extremes of weights", miscounted);
 	report_measure("the nearest distances are within 10 nm", worst <= LIMIT_NANOMETRES, "worst error", worst, "nm");
+	report_failures("places are the same by index and by brute force, however many pairs a batch has room for",
+					places.differing);
+	report_measure("places are within 20 nm of their shapes, and as far from the observations as the distances say",
+				   places.worst <= PLACE_NANOMETRES, "worst error", places.worst, "nm");
+	report_failures("their fractions are those of the lengths of lines before them", places.misplaced);
+	report("many places are on lines, and many are not", places.on_lines > places.checked / 20 &&
+		   places.checked - places.on_lines > places.checked / 20);
 	report("many pairs are found, and many of them at distance 0", pairs > 1000 && inside > pairs / 50);
 }
 

@@ -6,8 +6,8 @@
  * polygons around it (polygons.c); cpu/arcs_search.c asks both.
  *
  * Arcs are sorted along the curve of the index of points by their middles, and eight that follow each
- * other are a leaf: the vectors of their ends, and for each the first arc of its shape, which stands for the shape in
- * all that comes.  A tree of boxes is above the leaves (boxes.c).  An arc longer than a quarter circle
+ * other are a leaf: the vectors of their ends, and for each its number in the dataset and the first arc of its shape,
+ * which stands for the shape in the search.  A tree of boxes is above the leaves (boxes.c).  An arc longer than a quarter circle
  * becomes two, by its middle, in different leaves.  The index does not know which
  * arcs are neighbours in a line: a vertex is in the index as the end of each of its arcs.
  *
@@ -106,6 +106,7 @@ go_through_arcs(struct building *building)
 		if (i % LOOK_ARCS == 0 && is_cancelled(building))
 			return false;
 		building->place[i] = same ? building->place[i - 1] : (uint32_t) i;
+		building->arcs->has_lines = building->arcs->has_lines || dataset->polygon[i] == 0;
 		if (dataset_arc_is_long(dataset, i) && !note_long_arc(building, i))
 			return false;
 	}
@@ -227,8 +228,13 @@ make_leaves(void *context, size_t piece)
 			number[rows] = number[rows - 1];
 		find_ends(building, number, rows, &ends);
 		for (uint32_t i = 0; i < rows; i++)
-			arcs->place[first + i] = building->place[number[i] < building->dataset->count ? number[i] :
-													 building->long_arc[number[i] - building->dataset->count]];
+		{
+			uint32_t	arc = number[i] < building->dataset->count ? number[i] :
+				building->long_arc[number[i] - building->dataset->count];
+
+			arcs->place[first + i] = building->place[arc];
+			arcs->arc[first + i] = arc;
+		}
 		for (uint32_t i = 0; i < rows; i += CPU_ARCS_LEAF)
 			make_leaf(building, (uint32_t) ((first + i) / CPU_ARCS_LEAF), &ends, i);
 	}
@@ -244,6 +250,7 @@ place_columns(struct cpu_arcs *arcs, void *memory)
 
 	COLUMN_PLACE(&block, arcs->leaf, leaves);
 	COLUMN_PLACE(&block, arcs->place, leaves * CPU_ARCS_LEAF);
+	COLUMN_PLACE(&block, arcs->arc, leaves * CPU_ARCS_LEAF);
 	cpu_boxes_place(&arcs->boxes, &block, (uint32_t) leaves);
 	return block.bytes;
 }
@@ -342,6 +349,7 @@ cpu_arcs_free(struct cpu_arcs *arcs)
 	if (arcs == NULL)
 		return;
 	cpu_polygons_free(&arcs->polygons);
+	memory_block_release(atomic_load(&arcs->fraction), arcs->fraction_bytes);
 	memory_block_release(arcs->memory, arcs->bytes);
 	free(arcs);
 }

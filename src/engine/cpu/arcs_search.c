@@ -12,6 +12,8 @@
  * over the arcs that were seen of the shape, give the limit.  An arc stays a candidate while its lower bound is
  * within the limit, and within the upper bound of its own shape.  At the end those that are left are measured by
  * common/arc.h, with the vertices that are as near, and candidates.c puts the least distance of each shape in order.
+ * Arcs whose distances are equal are all measured (see below).  The first of them stands for its shape in the answer: the
+ * order of shapes is that of any of their arcs.
  *
  *
  * The margin
@@ -43,8 +45,8 @@
 /* longer than any chord */
 #define BEYOND_CHORDS 2.25
 
-/* the place in the index of what is inside a polygon */
-#define INSIDE UINT32_MAX
+/* the number of no polygon */
+#define NO_POLYGON UINT32_MAX
 
 #define TABLE_MIN 64
 
@@ -58,6 +60,7 @@ struct found
 {
 	double		upper;			/* chord, in radii: the shape is no farther */
 	double		distance;		/* metres, the least that was measured; -1: it is chosen */
+	uint32_t	arc;			/* the first arc in the dataset that has it */
 	uint32_t	place;			/* the shape's first arc in the dataset */
 	uint32_t	stamp;			/* of the observation; else the entry is free */
 };
@@ -67,7 +70,8 @@ struct maybe
 {
 	double		lower;
 	uint32_t	place;			/* its shape */
-	uint32_t	position;		/* of the arc in the index, or INSIDE */
+	uint32_t	position;		/* of the arc in the index */
+	uint32_t	polygon;		/* the polygon that has the observation inside, instead of an arc; or NO_POLYGON */
 };
 
 /* what the walk has still to visit */
@@ -214,24 +218,24 @@ is_candidate(const struct work *work, uint32_t place)
  * Take note of an arc, or of the inside of a polygon, with bounds of its chord.
  */
 static void
-offer(struct work *work, uint32_t place, uint32_t position, double lower, double upper)
+offer(struct work *work, struct maybe maybe, double upper)
 {
 	struct found *found;
 
-	if (!is_candidate(work, place) || (2 * work->found >= work->table_size && !grow_table(work)))
+	if (!is_candidate(work, maybe.place) || (2 * work->found >= work->table_size && !grow_table(work)))
 		return;
-	found = find(work, place);
+	found = find(work, maybe.place);
 	if (found->stamp != work->stamp)
 	{
-		*found = (struct found) {INFINITY, INFINITY, place, work->stamp};
+		*found = (struct found) {INFINITY, INFINITY, UINT32_MAX, maybe.place, work->stamp};
 		work->found++;
 	}
-	else if (lower > found->upper + MARGIN)
+	else if (maybe.lower > found->upper + MARGIN)
 		return;
 	if (upper < found->upper)
 	{
 		if (work->question->k > 0)
-			rank(work, place, found->upper, upper);
+			rank(work, maybe.place, found->upper, upper);
 		found->upper = upper;
 	}
 	if (work->maybe_count == work->maybe_capacity)
@@ -245,7 +249,7 @@ offer(struct work *work, uint32_t place, uint32_t position, double lower, double
 		work->maybe = larger;
 		work->maybe_capacity = capacity;
 	}
-	work->maybe[work->maybe_count++] = (struct maybe) {lower, place, position};
+	work->maybe[work->maybe_count++] = maybe;
 }
 
 /* ---- leaves ---- */
@@ -290,7 +294,8 @@ offer_lane(struct work *work, uint32_t leaf, uint32_t lane, double square, doubl
 	uint32_t	position = leaf * CPU_ARCS_LEAF + lane;
 
 	if (distance - sagitta <= work->limit)
-		offer(work, work->arcs->place[position], position, distance - sagitta, distance + sagitta);
+		offer(work, (struct maybe) {distance - sagitta, work->arcs->place[position], position, NO_POLYGON},
+			  distance + sagitta);
 }
 
 /* Offer the arcs of a leaf. */
@@ -449,7 +454,7 @@ ask_polygon(struct work *work, uint32_t number, double longitude)
 
 	if (is_candidate(work, place) &&
 		cpu_polygons_side(polygons, number, work->from, longitude) != GEONN_OUTSIDE)
-		offer(work, place, INSIDE, 0.0, 0.0);
+		offer(work, (struct maybe) {.place = place,.polygon = number}, 0.0);
 }
 
 /* Offer the polygons that have the observation inside. */
@@ -537,16 +542,23 @@ choose(struct work *work, const struct cutoff *cutoff)
 	for (size_t i = 0; i < work->maybe_count; i++)
 	{
 		struct maybe maybe = work->maybe[i];
+		bool		is_inside = maybe.polygon != NO_POLYGON;
 		struct found *found;
 		double		distance;
+		uint32_t	arc;
 
 		if (maybe.lower > work->limit)
 			continue;
 		found = find(work, maybe.place);
 		if (maybe.lower > found->upper + MARGIN)
 			continue;
-		distance = maybe.position == INSIDE ? 0.0 : measure(work, maybe.position);
-		found->distance = distance < found->distance ? distance : found->distance;
+		distance = is_inside ? 0.0 : measure(work, maybe.position);
+		arc = is_inside ? work->arcs->polygons.polygon[maybe.polygon].arc : work->arcs->arc[maybe.position];
+		if (distance < found->distance || (distance == found->distance && arc < found->arc))
+		{
+			found->distance = distance;
+			found->arc = arc;
+		}
 		work->maybe[left++] = maybe;
 		if (++work->measured % MEASURED_UNTIL_LOOK == 0 && atomic_load(work->piece->search->cancelled))
 		{
@@ -562,7 +574,7 @@ choose(struct work *work, const struct cutoff *cutoff)
 
 		if (found->distance < 0.0)
 			continue;
-		work->chosen[count++] = (struct candidate) {found->distance, found->place};
+		work->chosen[count++] = (struct candidate) {found->distance, found->arc};
 		found->distance = -1.0;
 	}
 	return candidates_choose(work->chosen, count, work->question, cutoff);

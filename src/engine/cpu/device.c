@@ -25,8 +25,8 @@
  *						cpu/turn_pairs.c and cpu/turn_counts.c
  *	cpu/index.c			the index, built with radix_sort.c, cpu/slabs.c, cpu/curve_cells.c and
  *						cpu/curve.c
- *	cpu/arcs.c			the index of arcs, with cpu/boxes.c and cpu/polygons.c; cpu/arcs_search.c searches it, and
- *						cpu/arcs_count.c counts what that finds
+ *	cpu/arcs.c			the index of arcs, with cpu/boxes.c and cpu/polygons.c; cpu/arcs_search.c searches it, cpu/arcs_count.c
+ *						counts what that finds, and cpu/arcs_places.c finds the places of pairs
  *	cpu/sums.c			exact sums of the weights in any part of an index; cpu/extremes.c the least and the
  *						greatest of them
  *	cpu/collector.c		one observation's candidates
@@ -228,6 +228,8 @@ cpu_device_is_built(const struct device *device, const struct search *search,
 {
 	struct cpu_built *built = search->dataset->built[device->number];
 
+	if (built != NULL && built->arcs != NULL)
+		return !cpu_arcs_wants_fractions(built->arcs, search);
 	return suffices(built, algorithm) &&
 		(algorithm == GEONN_ALGORITHM_BRUTE ||
 		 (!cpu_built_wants_index(built, search) && !cpu_built_wants_extremes(built, search) &&
@@ -241,7 +243,7 @@ cpu_device_build(struct device *device, const struct search *search, struct fail
 	struct cpu_built *built = dataset->built[device->number];
 
 	/* an index that became wanted after the scheduler asked is built only by a
-	 * search whose build excludes others; extremes that are there never go */
+	 * search whose build excludes others; extremes and fractions that are there never go */
 	if (suffices(built, search->algorithm) && !search->builds)
 		return true;
 
@@ -255,7 +257,8 @@ cpu_device_build(struct device *device, const struct search *search, struct fail
 		dataset->built[device->number] = built;
 	}
 	if (dataset->columns & GEONN_COLUMN_ARC)
-		return build_arcs(built, dataset, search->cancelled, failure);
+		return (built->arcs != NULL || build_arcs(built, dataset, search->cancelled, failure)) &&
+			(!cpu_arcs_wants_fractions(built->arcs, search) || cpu_arcs_add_fractions(built->arcs, search, failure));
 	if (search->algorithm == GEONN_ALGORITHM_BRUTE)
 		return build_references(built, dataset, search->cancelled, failure);
 	if (cpu_built_wants_cells(built, search))

@@ -25,6 +25,7 @@
 #include "engine/base/host.h"
 #include "engine/base/radix_sort.h"
 #include "engine/base/thread_pool.h"
+#include "engine/cpu/arcs.h"
 #include "engine/cpu/columns.h"
 #include "engine/cpu/nearest.h"
 #include "engine/cpu/neighbours.h"
@@ -188,6 +189,23 @@ search_piece(void *context, size_t number)
 		answer(piece);
 }
 
+/* Write a pair of a row's observation into the batch. */
+static inline void
+write_pair(const struct turn *turn, uint32_t row, const struct candidate *pair, uint32_t at)
+{
+	const struct search *search = turn->search;
+	struct cpu_place place;
+
+	search->columns.tag[at] = search->dataset->tag[pair->place];
+	search->columns.distance[at] = pair->distance;
+	if (!search->question.places)
+		return;
+	place = cpu_arcs_place(turn->built->arcs, search->dataset, &turn->observation[row], pair->distance, pair->place);
+	search->columns.end_latitude[at] = place.latitude;
+	search->columns.end_longitude[at] = place.longitude;
+	search->columns.fraction[at] = place.fraction;
+}
+
 static void
 pack_piece(void *context, size_t number)
 {
@@ -215,8 +233,7 @@ pack_piece(void *context, size_t number)
 
 			if (first + j + TAGS_AHEAD < piece->pairs)
 				__builtin_prefetch(&search->dataset->tag[pair[TAGS_AHEAD].place]);
-			search->columns.tag[turn->offset[row] + j] = search->dataset->tag[pair->place];
-			search->columns.distance[turn->offset[row] + j] = pair->distance;
+			write_pair(turn, row, pair, turn->offset[row] + j);
 		}
 	}
 }
@@ -258,10 +275,7 @@ cut_off(struct turn *turn, size_t pieces)
 				const struct candidate *pair = &piece->pair[first];
 
 				for (uint32_t j = 0; j < turn->room; j++)
-				{
-					search->columns.tag[j] = search->dataset->tag[pair[j].place];
-					search->columns.distance[j] = pair[j].distance;
-				}
+					write_pair(turn, 0, &pair[j], j);
 				search->columns.count[search->first] = turn->room;
 				search->pairs = turn->room;
 				search->one_each = false;

@@ -103,6 +103,14 @@ dataset_check_arcs(struct dataset *dataset, size_t count, struct failure *failur
 }
 
 bool
+dataset_arc_goes_on(const struct dataset *dataset, size_t arc)
+{
+	return dataset->shape[arc] == dataset->shape[arc - 1] && dataset->polygon[arc] == dataset->polygon[arc - 1] &&
+		dataset->latitude[arc] == dataset->end_latitude[arc - 1] &&
+		dataset->longitude[arc] == dataset->end_longitude[arc - 1];
+}
+
+bool
 dataset_arc_is_long(const struct dataset *dataset, size_t arc)
 {
 	double		along = fabs(dataset->latitude[arc] - dataset->end_latitude[arc]);

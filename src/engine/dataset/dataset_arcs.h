@@ -16,6 +16,9 @@ extern bool dataset_check_arcs(struct dataset *dataset, size_t count, struct fai
 /* Check that the ring of arc end - 1 is closed, if it is of a ring that ends there. */
 extern bool dataset_check_last_ring(const struct dataset *dataset, size_t end, struct failure *failure);
 
+/* Whether an arc, but the first, begins where the one before it ends, in the same part of their shape. */
+extern bool dataset_arc_goes_on(const struct dataset *dataset, size_t arc);
+
 /* Whether an arc of a dataset is longer than a quarter circle, and so two arcs of an index. */
 extern bool dataset_arc_is_long(const struct dataset *dataset, size_t arc);
 

@@ -56,7 +56,7 @@ struct device;
  * With ties, all candidates at the distance of the k-th are added.
  *
  * With radii, a search counts the candidates within each, adds up their weights, and finds the extremes of these if it
- * has to: protocol.h says what the pairs are then.  k is 0.
+ * has to: protocol.h says what the pairs are then.  k is 0.  With places, it writes the place and the fraction of each pair.
  */
 struct question
 {
@@ -66,6 +66,7 @@ struct question
 	double		max_distance;	/* metres, inclusive; may be infinite */
 	uint32_t	radii;			/* 0 ... GEONN_RADII_MAX */
 	bool		extremes;		/* of weights, too; false without radii */
+	bool		places;			/* pairs have their places; only of arcs */
 	double		radius[GEONN_RADII_MAX];	/* metres, inclusive, rising; may be infinite */
 };
 
@@ -107,7 +108,7 @@ struct search
 	/*
 	 * The result so far: observations first ... first + answered - 1 have their
 	 * counts, unless one_each is set.  Their pairs fill the tag and distance
-	 * columns from index 0 to pairs - 1.  A search ends when all its observations
+	 * columns, and those of places if the question asks, from index 0 to pairs - 1.  A search ends when all its observations
 	 * are answered, or when the batch lacks space for the next one's pairs.
 	 *
 	 * The pairs of an observation are cut off only if it is the first one and

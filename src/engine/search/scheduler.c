@@ -355,7 +355,7 @@ scheduler_is_discarding(void)
 
 /*
  * Whether a device that works by turns would have to build for long before it begins a search.  A table of
- * squares is made in steps; no dataset with windows has one, and no search for extremes wants one.
+ * squares is made in steps; no dataset with windows or arcs has one, and no search for extremes wants one.
  */
 static bool
 needs_long_build(const struct device *device, const struct search *search)
@@ -364,7 +364,7 @@ needs_long_build(const struct device *device, const struct search *search)
 
 	return dataset->count >= LONG_BUILD_REFERENCES &&
 		(dataset->built[device->number] == NULL ||
-		 ((dataset->edges != NULL || search->question.extremes) &&
+		 ((dataset->edges != NULL || search->question.extremes || search->question.places) &&
 		  !device->operations->is_built(device, search, search->algorithm)));
 }
 

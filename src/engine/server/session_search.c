@@ -28,7 +28,8 @@ send_results(struct session *session, const struct search *search)
 
 	call_add(session->call, &(struct geonn_statistics) {
 		.observations = search->answered,
-		.bytes = search->pairs * (sizeof(int64_t) + sizeof(double)) + counts * sizeof(uint32_t)
+		.bytes = search->pairs * (sizeof(int64_t) + (search->question.places ? 4 : 1) * sizeof(double)) +
+		counts * sizeof(uint32_t)
 	});
 	session_send(session, GEONN_RESULTS, &results, -1);
 }
@@ -37,7 +38,7 @@ static bool
 is_same_question(const struct question *a, const struct question *b)
 {
 	return a->k == b->k && a->ties == b->ties && a->radii == b->radii && a->extremes == b->extremes &&
-		a->algorithm == b->algorithm && a->max_distance == b->max_distance;
+		a->places == b->places && a->algorithm == b->algorithm && a->max_distance == b->max_distance;
 }
 
 /*
@@ -71,7 +72,7 @@ check_question(struct session *session, const struct geonn_search *request,
 	else if (!(request->max_distance >= 0))
 		session_fail_protocol(session, "a max_distance that is negative or not a number");
 	else if (request->algorithm > GEONN_ALGORITHM_BRUTE ||
-			 request->flags & ~(GEONN_SEARCH_TIES | GEONN_SEARCH_RESUME | GEONN_SEARCH_EXTREMES) ||
+			 request->flags & ~(GEONN_SEARCH_TIES | GEONN_SEARCH_RESUME | GEONN_SEARCH_EXTREMES | GEONN_SEARCH_PLACES) ||
 			 (request->radii == 0 && request->flags & GEONN_SEARCH_EXTREMES))
 		session_fail_protocol(session, "unknown algorithm or flags");
 	else if (request->radii > 0 && !is_count(request))
@@ -80,6 +81,8 @@ check_question(struct session *session, const struct geonn_search *request,
 			 !(last->cutoff.present && last->first == request->first &&
 			   is_same_question(question, &last->question)))
 		session_fail_protocol(session, "a resumed search without partial results before it");
+	else if (request->flags & GEONN_SEARCH_PLACES && (request->radii > 0 || !(session->dataset->columns & GEONN_COLUMN_ARC)))
+		session_fail_protocol(session, "a count, or a search of points, for places");
 	else
 		return true;
 	return false;
@@ -96,6 +99,7 @@ session_search(struct session *session, const union geonn_message *message)
 	struct question question = {
 		.k = request->k,
 		.ties = (request->flags & GEONN_SEARCH_TIES) != 0,
+		.places = (request->flags & GEONN_SEARCH_PLACES) != 0,
 		.algorithm = (enum geonn_algorithm) request->algorithm,
 		.max_distance = request->max_distance
 	};

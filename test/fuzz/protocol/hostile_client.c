@@ -451,6 +451,9 @@ say_search(struct hostile *hostile, const struct step *step)
 		.max_distance = scribble_number(step->numbers[1] / 8)
 	};
 
+	if (slot->columns.shape != NULL && step->numbers[1] / 10240 % 2)
+		search.flags |= GEONN_SEARCH_PLACES;
+
 	/* the middle one of the usual questions, and the rest of what it left */
 	if (step->numbers[1] % 2 == 0)
 		search.max_distance = step->numbers[1] % 4 == 0 ? HUGE_VAL : 100000.0;
