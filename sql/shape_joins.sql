@@ -70,7 +70,23 @@ SELECT * FROM geonn_nearest('obs', 'road', differs => '{id}');
 SELECT * FROM geonn_nearest('obs', 'road', overlaps => '{id}');
 SELECT * FROM geonn_nearest('obs', 'road', options => '{"ref_radius": "id"}');
 SELECT * FROM geonn_nearest('obs', 'road', options => '{"obs_radius": "id"}');
-SELECT * FROM geonn_nearest('obs', 'road', row_type => NULL::record) AS n (obs_id bigint, ref_id bigint, ref_lat float8);
+
+-- the nearest place of a shape, and its fraction of the length of the shape's lines: on the first of two arcs that are as
+-- near, of lines end to end; NULL on points, on polygons, and without a shape
+CREATE TABLE track (id bigint PRIMARY KEY, way geography);
+INSERT INTO track VALUES (1, 'LINESTRING(0 0, 10 0, 0 0)'), (2, 'MULTILINESTRING((40 0, 50 0), (60 0, 90 0))'),
+    (3, 'GEOMETRYCOLLECTION(POINT(100 1), POLYGON((110 0, 120 0, 120 10, 110 0)), LINESTRING(130 0, 140 0))'),
+    (4, 'LINESTRING(150 0, 150 0, 160 0)'), (5, 'LINESTRING(-100 0, -50 0, 50 20)'), (6, 'POINT(0 80)');
+CREATE TYPE placed AS (obs_id bigint, ref_id bigint, distance float8, ref_lat float8, ref_lon float8, bearing float8, ref_fraction float8);
+SELECT what, ref_id, round(ref_lat::numeric, 9) AS lat, round(ref_lon::numeric, 9) AS lon, round(bearing::numeric, 9) AS bearing,
+       round(ref_fraction::numeric, 12) AS fraction
+FROM (VALUES (1, 'there and back', 1, 5), (2, 'on the second line', 1, 75), (3, 'between lines', 1, 56), (4, 'a point', 2, 100),
+        (5, 'inside', 3, 118), (6, 'a polygon''s border', -1, 115), (7, 'a line of a collection', 1, 135), (8, 'before the line', 0, 149),
+        (9, 'at its end', 0, 160), (10, 'a long arc', 20, 0), (11, 'a table''s point', 89, 0), (12, 'nothing', 45, 180)) o (ord, what, lat, lon)
+    CROSS JOIN LATERAL geonn_nearest_points(ARRAY[lat], ARRAY[lon], 'track', keep_unmatched => true, max_distance => 2e6, options => '{"ref_shape": "way"}',
+        row_type => NULL::record) AS n (ref_id bigint, ref_lat float8, ref_lon float8, bearing float8, ref_fraction float8)
+ORDER BY o.ord;
+SELECT ref_id, ref_fraction FROM geonn_nearest('obs', 'obs', row_type => NULL::placed);
 
 -- Random lines, polygons with holes, and others, nested, touching, over the poles and the antimeridian: the answers are
 -- those of plain SQL, to the last bit
@@ -131,6 +147,19 @@ SELECT * FROM differing($$(SELECT n.* FROM ping p JOIN geonn_nearest('ping', 'sh
 CREATE VIEW named AS SELECT 'shape ' || id AS id, g FROM shape;
 SELECT * FROM differing($$geonn_nearest('ping', 'named', k => 3, options => '{"ref_shape": "g"}', row_type => NULL::record) AS n (obs_id bigint, ref_id text, distance float8)$$,
                         $$SELECT n.* FROM ping p, LATERAL (SELECT obs_id, 'shape ' || ref_id, distance FROM pair WHERE obs_id = p.id ORDER BY distance, 'shape ' || ref_id LIMIT 3) n$$);
+-- places are on their shapes, as far from the observations as the distances say, and the same in batches of any size
+CREATE TABLE place AS SELECT * FROM geonn_nearest('ping', 'shape', k => 5, options => '{"ref_shape": "g"}', row_type => NULL::placed);
+SELECT count(*) > 900 AS many, count(*) FILTER (WHERE abs(geonn_distance(lat, lon, ref_lat, ref_lon) - distance) > 2e-8) AS elsewhere,
+       count(*) FILTER (WHERE geonn_distance(ref_lat, ref_lon, g) > 2e-8) AS off_the_shape, count(*) FILTER (WHERE (bearing IS NULL) <> (distance = 0)) AS wrong,
+       count(*) FILTER (WHERE ref_fraction BETWEEN 0 AND 1) > 100 AS on_lines
+FROM place n JOIN ping p ON p.id = n.obs_id JOIN shape s ON s.id = n.ref_id;
+SELECT * FROM differing($$geonn_nearest('ping', 'shape', k => 5, options => '{"ref_shape": "g", "batch_rows": 3, "algorithm": "brute"}', row_type => NULL::placed)$$,
+                        'SELECT * FROM place');
+SELECT * FROM differing($$(SELECT p.id, n.ref_id, n.ref_lat, n.ref_lon, n.ref_fraction FROM ping p, LATERAL geonn_nearest_points(ARRAY[p.lat], ARRAY[p.lon], 'shape',
+                            k => 5, options => '{"ref_shape": "g"}', row_type => NULL::record) AS n (ref_id bigint, ref_lat float8, ref_lon float8, ref_fraction float8)) n$$,
+                        'SELECT obs_id, ref_id, ref_lat, ref_lon, ref_fraction FROM place');
+SELECT count(*) AS differs FROM (SELECT obs_id, ref_id, ref_lat, ref_lon, ref_fraction FROM place EXCEPT ALL
+    SELECT obs_id, ref_id, ref_lat, ref_lon, ref_fraction FROM geonn_within('ping', 'shape', 1e7, options => '{"ref_shape": "g"}', row_type => NULL::placed)) n;
 -- a change of the shapes is seen, and what is rolled back is not
 BEGIN;
 DELETE FROM shape WHERE id % 5 > 1;

@@ -89,6 +89,7 @@ send_search(GeonnClient *client, int number)
 		.algorithm = question->algorithm,
 		.flags = (question->ties ? GEONN_SEARCH_TIES : 0) |
 		(question->extremes ? GEONN_SEARCH_EXTREMES : 0) |
+		(question->places ? GEONN_SEARCH_PLACES : 0) |
 		(slot->resumes ? GEONN_SEARCH_RESUME : 0),
 		.max_distance = question->max_distance,
 		.radii = question->radii
@@ -572,6 +573,12 @@ geonn_client_next_pair(GeonnClient *client, bool wait, GeonnPair *pair)
 				pair->tag = slot->columns.tag[slot->pair];
 				pair->distance = slot->columns.distance[slot->pair];
 				pair->sums = client->question.weights > 0 ? &slot->columns.distance[slot->pair] : NULL;
+				if (client->question.places)
+				{
+					pair->place_latitude = slot->columns.end_latitude[slot->pair];
+					pair->place_longitude = slot->columns.end_longitude[slot->pair];
+					pair->place_fraction = slot->columns.fraction[slot->pair];
+				}
 				pair->rank = ++slot->rank;
 				slot->pair += pairs_a_row;
 				slot->left -= pairs_a_row;
@@ -643,6 +650,13 @@ geonn_client_take_run(GeonnClient *client, GeonnRun *run)
 	run->observation_longitude = slot->columns.longitude + slot->observation;
 	run->tag = slot->columns.tag + slot->pair;
 	run->distance = slot->columns.distance + slot->pair;
+	run->place_latitude = run->place_longitude = run->place_fraction = NULL;
+	if (client->question.places)
+	{
+		run->place_latitude = slot->columns.end_latitude + slot->pair;
+		run->place_longitude = slot->columns.end_longitude + slot->pair;
+		run->place_fraction = slot->columns.fraction + slot->pair;
+	}
 	slot->pair += run->end;
 	slot->observation = slot->end;
 	return true;

@@ -24,6 +24,7 @@ typedef struct GeonnQuestion
 	double		radius[GEONN_RADII_MAX];	/* metres, inclusive, rising; may be infinite */
 	uint32		weights;		/* how many weights of the references a count adds up */
 	bool		extremes;		/* it finds the least and the greatest of each, too */
+	bool		places;			/* pairs have the shapes' nearest places; of arcs alone */
 	bool		unmatched;		/* observations without a neighbour are returned, too */
 	uint32		batch_rows;		/* how many observations a batch has; 0: the client decides */
 	bool		shared;			/* other processes search the same dataset at the same time */
@@ -43,6 +44,9 @@ typedef struct GeonnPair
 	bool		matched;		/* false: the observation has no neighbour, and the rest is not set */
 	int64		tag;			/* the reference's tag; or how many references are within the radius */
 	double		distance;		/* metres */
+	double		place_latitude; /* the shape's nearest place and its fraction (protocol.h), where the question has places */
+	double		place_longitude;
+	double		place_fraction;
 	uint64		rank;			/* the pair's rank among the observation's pairs, or the number of the radius, from 1 on */
 	/* the sums of a count's weights, [weights]; with extremes, then the least ones, Infinity where none is there, and the
 	 * greatest ones, -Infinity likewise; valid as long as observation_id; NULL: of pairs */
@@ -83,6 +87,9 @@ typedef struct GeonnRun
 	const double *observation_longitude;
 	const int64 *tag;
 	const double *distance;
+	const double *place_latitude;	/* NULL where the question has no places; so are the next two */
+	const double *place_longitude;
+	const double *place_fraction;
 } GeonnRun;
 
 /* How many pairs of a batch a radius of a count has. */

@@ -55,14 +55,7 @@ geonn_search_begin(const GeonnJoin *join, TupleDesc row_type)
 	search->context = context;
 	geonn_result_row_begin(&search->row, row_type, join->given != NULL,
 						   geonn_observation_id(join), &join->references->columns[COLUMN_ID],
-						   &join->question);
-	if (geonn_has_shapes(join->references) && (search->row.needs & GEONN_NEEDS_REFERENCE_COORDINATES) != 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("row_type has ref_lat, ref_lon or bearing, which lines and polygons do not have"),
-				 errdetail("Column \"%s\" of %s is read as shapes.", join->references->columns[COLUMN_SHAPE].name,
-						   join->references->title),
-				 errhint("Join the answer with the shapes by their ids, and find the place with ST_ClosestPoint.")));
+						   &join->question, geonn_has_shapes(join->references));
 	MemoryContextSwitchTo(former);
 	return search;
 }

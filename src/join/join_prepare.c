@@ -106,6 +106,7 @@ make_question(const GeonnJoin *join, const GeonnResultRow *row)
 		question.id_length = sizeof(Datum);
 	}
 	question.unmatched = join->keep_unmatched;
+	question.places = geonn_has_shapes(references) && (row->needs & GEONN_NEEDS_REFERENCE_COORDINATES) != 0;
 	if (question.radii > 0)
 	{
 		question.extremes = (row->needs & GEONN_NEEDS_EXTREMES) != 0;
@@ -131,7 +132,8 @@ make_question(const GeonnJoin *join, const GeonnResultRow *row)
 static ReferenceDetail
 needed_detail(const GeonnJoin *join, const GeonnResultRow *row)
 {
-	if ((row->needs & GEONN_NEEDS_REFERENCE_COORDINATES) != 0)
+	/* the engine finds the places of shapes */
+	if ((row->needs & GEONN_NEEDS_REFERENCE_COORDINATES) != 0 && !geonn_has_shapes(join->references))
 		return REFERENCE_COORDINATES;
 	if ((row->needs & GEONN_NEEDS_REFERENCE_ID) != 0 || join->exclude_self ||
 		geonn_integer_width(join->references->columns[COLUMN_ID].base_type) > 0)

@@ -48,6 +48,7 @@ typedef enum ResultValue
 	VALUE_REFERENCE_LATITUDE,
 	VALUE_REFERENCE_LONGITUDE,
 	VALUE_BEARING,
+	VALUE_REFERENCE_FRACTION,
 	VALUE_RADIUS,
 	VALUE_COUNT,
 	VALUE_SUM,
@@ -111,7 +112,8 @@ static const ResultColumn result_columns[] = {
 	{"ref_lat", OF_PAIRS, TYPE_DOUBLE, GEONN_NEEDS_REFERENCE_COORDINATES, VALUE_REFERENCE_LATITUDE, NULL, 0},
 	{"ref_lon", OF_PAIRS, TYPE_DOUBLE, GEONN_NEEDS_REFERENCE_COORDINATES, VALUE_REFERENCE_LONGITUDE, NULL, 0},
 	{"bearing", OF_PAIRS, TYPE_DOUBLE, GEONN_NEEDS_DISTANCE | GEONN_NEEDS_REFERENCE_COORDINATES, VALUE_BEARING,
-		NULL, 0}
+		NULL, 0},
+	{"ref_fraction", OF_PAIRS, TYPE_DOUBLE, GEONN_NEEDS_REFERENCE_COORDINATES, VALUE_REFERENCE_FRACTION, NULL, 0}
 };
 
 static const char *
@@ -299,7 +301,7 @@ check_type(const GeonnResultRow *row, int number, bool numbered,
 void
 geonn_result_row_begin(GeonnResultRow *row, TupleDesc descriptor, bool numbered,
 					   const PointColumn *observation_id, const PointColumn *reference_id,
-					   const GeonnQuestion *question)
+					   const GeonnQuestion *question, bool has_places)
 {
 	int			rows = question->radii > 0 ? OF_COUNTS : OF_PAIRS;
 	const PointColumn *const ids[ID_TYPES] = {
@@ -326,6 +328,7 @@ geonn_result_row_begin(GeonnResultRow *row, TupleDesc descriptor, bool numbered,
 	}
 
 	row->question = question;
+	row->has_places = has_places;
 	row->sums = row->mins = row->maxs = NULL;
 	if (question->weights > 0)
 	{
@@ -489,10 +492,10 @@ static inline Datum
 make_value(const GeonnResultRow *row, const ResultAttribute *attribute, const GeonnPair *pair,
 		   const GeonnReferences *references, bool *is_null)
 {
-	double		latitude = 0;
-	double		longitude = 0;
+	double		latitude = pair->place_latitude;
+	double		longitude = pair->place_longitude;
 
-	if (attribute->column->needs & GEONN_NEEDS_REFERENCE_COORDINATES)
+	if ((attribute->column->needs & GEONN_NEEDS_REFERENCE_COORDINATES) != 0 && !row->has_places)
 		geonn_reference_coordinates(references, pair->tag, &latitude, &longitude);
 	switch (attribute->column->value)
 	{
@@ -517,6 +520,9 @@ make_value(const GeonnResultRow *row, const ResultAttribute *attribute, const Ge
 			return *is_null ? (Datum) 0 :
 				Float8GetDatum(geonn_bearing(row->question->metric, pair->observation_latitude,
 											 pair->observation_longitude, latitude, longitude));
+		case VALUE_REFERENCE_FRACTION:
+			*is_null = !row->has_places || isnan(pair->place_fraction);
+			return *is_null ? (Datum) 0 : Float8GetDatum(pair->place_fraction);
 		case VALUE_RADIUS:
 			return Float8GetDatum(row->question->radius[pair->rank - 1]);
 		case VALUE_COUNT:
@@ -578,6 +584,9 @@ fill_from_run(const GeonnResultRow *row, int attribute, const GeonnRun *run, uin
 		.matched = true,
 		.tag = run->tag[number],
 		.distance = run->distance[number],
+		.place_latitude = run->place_latitude != NULL ? run->place_latitude[number] : 0,
+		.place_longitude = run->place_longitude != NULL ? run->place_longitude[number] : 0,
+		.place_fraction = run->place_fraction != NULL ? run->place_fraction[number] : 0,
 		.rank = 1,
 		.sums = run->distance + number
 	};

@@ -31,6 +31,7 @@ typedef struct GeonnResultRow
 {
 	TupleDesc	descriptor;		/* the rows' type */
 	const GeonnQuestion *question;	/* says how bearings are measured, and what is counted */
+	bool		has_places;		/* references are shapes: their coordinates are those of the nearest places */
 	int			needs;			/* GEONN_NEEDS_... that any column has */
 	ResultAttribute *attributes;	/* [descriptor->natts] */
 	ArrayType  *sums;			/* the present value of the column sums; NULL: the question has no weights */
@@ -41,11 +42,13 @@ typedef struct GeonnResultRow
 /*
  * Describe rows of this type, of an answer to the question, which must live as long.  Raises an error if the type is
  * NULL (not composite), or if its columns, which are matched by name, do not suit the question or the ids.
- * numbered: the observations are given, and the rows have their numbers, ord, in place of obs_id.
+ * numbered: the observations are given, and the rows have their numbers, ord, in place of obs_id.  has_places: the
+ * references are shapes.
  */
 extern void geonn_result_row_begin(GeonnResultRow *row, TupleDesc descriptor, bool numbered,
 								   const PointColumn *observation_id,
-								   const PointColumn *reference_id, const GeonnQuestion *question);
+								   const PointColumn *reference_id, const GeonnQuestion *question,
+								   bool has_places);
 
 /*
  * Can ids of this column be values of the row type's attribute as they are, or as wider integers?

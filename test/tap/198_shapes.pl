@@ -1,7 +1,8 @@
 # The nearest lines, polygons and other shapes are those that ORDER BY geonn_distance(...), id finds, to the last bit:
 # for random sets of shapes that cross, touch and lie in each other, of a millimetre to a hemisphere, over the poles and
 # the antimeridian, with observations on their vertices, in them and anywhere, and for random questions.  Counts within
-# radiuses are those of the same distances, with exact sums, and the least and greatest weights.
+# radiuses are those of the same distances, with exact sums, and the least and greatest weights.  Nearest places
+# lie on the shapes at their distances, and at their fractions of the lengths of lines.
 #
 # The seed is in the names of the tests; GEONN_SHAPES_SEED gives it again.
 #
@@ -247,6 +248,44 @@ sub ask_counts
 	return;
 }
 
+# places, whose fractions are told by arcs between the vertices of lines: one begins so much before the place
+sub ask_places
+{
+	my ($name, $id_type) = @_;
+	my $k = pick(1, 2, 5);
+	my $options = '"ref_shape": "g"' . (chance(0.5) ? ', "batch_rows": ' . between(1, 50) : '');
+	my $said = $node->safe_psql(
+		'postgres', qq{
+		WITH answer AS MATERIALIZED (
+			SELECT * FROM geonn_nearest('obs', 'shape', k => $k, options => '{$options}', row_type => NULL::record) AS
+				n (obs_id $id_type, ref_id $id_type, distance float8, ref_lat float8, ref_lon float8, bearing float8, ref_fraction float8)),
+		vertex AS (
+			SELECT s.id, d.path AS line, p.path[1] AS number, ST_Y(p.geom) AS lat, ST_X(p.geom) AS lon
+			FROM shape s, ST_Dump(s.g::geometry) d, ST_DumpPoints(d.geom) p WHERE GeometryType(d.geom) = 'LINESTRING'),
+		arc AS (
+			SELECT *, geonn_distance(lat, lon, end_lat, end_lon) AS length FROM (
+				SELECT *, lead(lat) OVER line AS end_lat, lead(lon) OVER line AS end_lon FROM vertex
+				WINDOW line AS (PARTITION BY id, line ORDER BY number)) v WHERE end_lat IS NOT NULL),
+		measured AS MATERIALIZED (
+			SELECT *, sum(length) OVER (PARTITION BY id ORDER BY line, number) - length AS before, sum(length) OVER (PARTITION BY id) AS total FROM arc),
+		seen AS (
+			SELECT n.*, o.lat, o.lon, s.g, EXISTS (
+				SELECT FROM measured a WHERE a.id = n.ref_id AND total > 0 AND
+					abs(before + geonn_distance(a.lat, a.lon, ref_lat, ref_lon) - ref_fraction * total) < 1e-6 AND
+					geonn_distance(a.lat, a.lon, ref_lat, ref_lon) + geonn_distance(ref_lat, ref_lon, end_lat, end_lon) - length < 1e-6) AS at_fraction
+			FROM answer n JOIN obs o ON o.id = n.obs_id JOIN shape s ON s.id = n.ref_id)
+		SELECT count(*), count(*) FILTER (WHERE abs(geonn_distance(lat, lon, ref_lat, ref_lon) - distance) > 2e-8 OR geonn_distance(ref_lat, ref_lon, g) > 2e-8),
+			count(*) FILTER (WHERE (bearing IS NULL) <> (distance = 0)),
+			count(*) FILTER (WHERE ref_fraction IS NOT NULL AND NOT at_fraction),
+			count(*) FILTER (WHERE ref_fraction IS NULL AND GeometryType(g::geometry) LIKE '%LINESTRING' AND ST_Length(g::geometry) > 0 OR
+				ref_fraction IS NOT NULL AND GeometryType(g::geometry) NOT LIKE '%LINESTRING' AND GeometryType(g::geometry) <> 'GEOMETRYCOLLECTION')
+		FROM seen});
+	my ($count, @wrong) = split(/\|/, $said);
+
+	is("@wrong", '0 0 0 0', "$name: $count places with $options");
+	return;
+}
+
 foreach my $set (1 .. $sets)
 {
 	my $id_type;
@@ -277,6 +316,7 @@ foreach my $set (1 .. $sets)
 		CREATE INDEX ON pair (obs_id)});
 	ask("seed $seed, set $set", $id_type) foreach 1 .. 3;
 	ask_counts("seed $seed, set $set", $id_type);
+	ask_places("seed $seed, set $set", $id_type);
 }
 
 done_testing();
