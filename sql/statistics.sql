@@ -71,13 +71,13 @@ SELECT count(*) FROM geonn_nearest('obs', 'ref', options => jsonb_build_object(
 	'obs_id', repeat('x', 60), 'algorithm', 'brute', 'device', 'cpu', 'obs_lat', repeat('x', 60), 'obs_lon', repeat('x', 60)));
 SELECT length(arguments), right(arguments, 4) FROM calls WHERE arguments LIKE 'options%';
 
--- the times of phases add up
+-- the times of phases add up; points that a session has answered alone are no bytes
 SELECT count(*) AS wrong FROM geonn_stat
 WHERE abs(total_time - queued_time - reading_references_time - sorting_references_time - building_time - searching_time -
           waiting_time - reading_observations_time) > 0.001
    OR least(queued_time, reading_references_time, sorting_references_time, building_time, searching_time, waiting_time,
             reading_observations_time) < 0
-   OR stats_since > now() OR (bytes < 24 * references_read + 16 * observations AND batches > 0) OR (last_error IS NULL) <> (last_error_at IS NULL);
+   OR stats_since > now() OR (bytes < 24 * references_read + 16 * observations AND batches > 0 AND function <> 'geonn_nearest_points') OR (last_error IS NULL) <> (last_error_at IS NULL);
 
 -- others see that there are calls, but not of what, unless they may read all statistics
 CREATE ROLE regress_geonn_watcher;
