@@ -112,12 +112,14 @@ sub work_when_cancelled
 	return $worked;
 }
 
+# a ring takes longer to read, and to build
+my %moments = (1 => [ 0.3, 1, 1.7, 2.5 ], 2 => [ 0.3, 1.5, 2.5, 4 ]);
 foreach my $id (1, 2)
 {
-	my @seconds = map { work_when_cancelled($id, $_) } 0.1, 0.5, 1, 1.7, 2.5, 4;
+	my @seconds = map { work_when_cancelled($id, $_) } @{ $moments{$id} };
 
-	cmp_ok(median(@seconds), '<', 0.4, "shape $id: session and engine work in a median of six for less than 0.4 s after that");
-	cmp_ok((sort { $a <=> $b } @seconds)[-1], '<', 2, "shape $id: never for 2 s");
+	cmp_ok(median(@seconds), '<', 0.4, "shape $id: session and engine work in a median of four for less than 0.4 s after that");
+	cmp_ok((sort { $a <=> $b } @seconds)[-1], '<', 0.8, "shape $id: never for 0.8 s");
 }
 
 done_testing();
