@@ -6,9 +6,9 @@
  * pages with it (live_table.c).  These run outside of PostgreSQL, on backend_shim.c, with a table of this file's own.
  *
  * A script says of which type the ids are, what rows the table has, how they change, and which bytes of the base and of its
- * ids are damaged, or that none are.  First a base is made as a backend makes it; its bytes, damaged or not, are what a second backend attaches to, which
- * looks at the table and searches it.  Whatever the bytes are, this comes to its end or to an error.  If none is damaged,
- * each search finds the rows that comparing all of them finds.
+ * ids are damaged, or that none are.  First a base is made as a backend makes it; its bytes, damaged or not, are what a
+ * second backend attaches to, which looks at the table and searches it.  Whatever the bytes are, this comes to its end or
+ * to an error.  If none is damaged, each search finds the rows that comparing all of them finds.
  */
 #include "postgres.h"
 
