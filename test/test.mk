@@ -242,16 +242,17 @@ endif
 fuzz: fuzzers
 	test/fuzz/protocol/run build/fuzz $(FUZZ_SECONDS)
 
-# The engine and its clients, built once more for each of gcc's sanitizers in a
-# tree of links of its own.
+# The engine and those clients that SANITIZED asks for, built once more for each of gcc's sanitizers
+# in a tree of links of its own.
 SANITIZE_asan = address,undefined,float-cast-overflow -fno-sanitize-recover=all
 SANITIZE_tsan = thread
-SANITIZED_TESTS = engine protocol lifetime keeping idle watch shares sharing threads search cpu_cells cpu_cells_turns
+SANITIZED_TESTS = engine protocol lifetime keeping watch shares sharing threads search cpu_cells cpu_cells_turns
+SANITIZED_WANTED = $(foreach test,$(SANITIZED_TESTS),$(if $(SANITIZED),$(if $(strip $(foreach word,$(SANITIZED),$(findstring $(word),$1_$(test)))),$(test)),$(test)))
 .PHONY: check-sanitizers $(addprefix sanitized-,asan tsan)
 $(addprefix sanitized-,asan tsan): sanitized-%:
 	@mkdir -p build/$*
 	@ln -sfn $(addprefix ../../,Makefile geonn.control sql src test cuda) build/$*
-	@$(MAKE) -s -C build/$* NVCC= CC='gcc -fsanitize=$(SANITIZE_$*)' build/geonn-engine $(SANITIZED_TESTS:%=build/test/%_test)
+	@$(MAKE) -s -C build/$* NVCC= CC='gcc -fsanitize=$(SANITIZE_$*)' build/geonn-engine $(patsubst %,build/test/%_test,$(call SANITIZED_WANTED,$*))
 check-sanitizers: sanitized-asan sanitized-tsan
 	@test/tools/sanitizers $(SANITIZED)
 

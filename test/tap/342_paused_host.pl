@@ -1,6 +1,8 @@
 
 # A host that stands still, or has no time for the engine, has it taken for well: no
 # statement fails for that.
+#
+# waits: for a host that stands still for half a minute
 
 use strict;
 use warnings;
