@@ -59,14 +59,14 @@ my $timed_out = 0;
 foreach (1 .. 5)
 {
 	my $before = work_of($engine);
-	my (undef, undef, $error, undef) = finish_sql(start_sql($node, "SET statement_timeout = '4s'; $slow_search;"));
+	my (undef, undef, $error, undef) = finish_sql(start_sql($node, "SET statement_timeout = '2s'; $slow_search;"));
 
 	$timed_out++ if $error =~ /canceling statement due to statement timeout/;
 	wait_until(sub { status($node, 'searches') == 0 }, 'the engine drops the search');
 	push @seconds, work_of($engine) - $before;
 }
 is($timed_out, 5, 'statement_timeout: the searches say that their time was over');
-judge('statement_timeout of 4 s', 4.4, 6, @seconds);
+judge('statement_timeout of 2 s', 2.4, 4, @seconds);
 
 wait_until(sub { status($node, 'sessions') == 0 }, 'no session is left in the engine');
 
@@ -82,7 +82,7 @@ cmp_ok(work_of($engine) - $before, '<', 5, 'before the engine has worked for 5 s
 
 # the transaction survives in a savepoint, and so does the session
 my $search = start_sql($node,
-	"BEGIN; SAVEPOINT before; SET LOCAL statement_timeout = '3s';\n\\set ON_ERROR_STOP 0\n"
+	"BEGIN; SAVEPOINT before; SET LOCAL statement_timeout = '1s';\n\\set ON_ERROR_STOP 0\n"
 	  . "$slow_search;\n\\set ON_ERROR_STOP 1\nROLLBACK TO before; SET LOCAL statement_timeout = 0; $small_search; COMMIT;");
 my ($status, $out, undef, undef) = finish_sql($search);
 is($status, 0, 'a transaction goes on after a cancelled search');
