@@ -119,7 +119,7 @@ begin_reading(GeonnSearch *search, ReadingManner manner)
 	InvalidPolicy invalid = geonn_observations_policy(join);
 
 	if (join->given != NULL)
-		search->reading = geonn_reading_given(join->given, invalid, geonn_search_consume_observation, search);
+		search->reading = geonn_reading_given(join->given, true, invalid, geonn_search_consume_observation, search);
 	else if (search->shared != NULL)
 		search->reading = geonn_reading_attach(join->observations, invalid,
 											   shared_tables(search->shared),
@@ -163,7 +163,7 @@ prepare(GeonnSearch *search)
 							   search->prepared.counts[POINT_VALID]);
 	if (search->reading != NULL && question->id_by_value && !geonn_search_counts_nothing(search) &&
 		(question->columns & ~(GEONN_COLUMN_EXCLUDED | GEONN_COLUMNS_WEIGHTS | GEONN_COLUMN_ARC)) == 0 &&
-		(!join->exclude_self || geonn_references_exclude_by_tag(search->prepared.references)))
+		(!join->exclude_self || (join->given == NULL && geonn_references_exclude_by_tag(search->prepared.references))))
 		geonn_reading_in_blocks(search->reading, geonn_search_consume_observations);
 	return geonn_client_references(search->prepared.client) > 0 ||
 		join->keep_unmatched || join->question.radii > 0 ||
@@ -353,12 +353,20 @@ geonn_search_next(GeonnSearch *search, Datum *values, bool *nulls)
 int
 geonn_search_take(GeonnSearch *search, GeonnFound *found, int most)
 {
-	int			count;
+	GeonnRun   *run = &search->run;
+	int			count = 0;
 
 	CHECK_FOR_INTERRUPTS();
-	if (search->prepared.client == NULL || search->waiting > 0 || search->run.next < search->run.end)
+	if (search->prepared.client == NULL || search->waiting > 0)
 		return 0;
-	count = geonn_client_take_found(search->prepared.client, found, most);
+	if (run->next == run->end && !geonn_client_take_run(search->prepared.client, run))
+		count = geonn_client_take_found(search->prepared.client, found, most);
+	for (; count < most && run->next < run->end; run->next++)
+		found[count++] = (GeonnFound) {
+			.observation_id = run->observation_id[run->next],
+			.tag = run->tag[run->next],
+			.distance = run->distance[run->next]
+		};
 	for (int i = 0; i < count; i++)
 		found[i].tag = DatumGetInt64(geonn_reference_id(search->prepared.references, found[i].tag));
 	return count;

@@ -183,7 +183,7 @@ static void
 read_all(const GeonnJoin *join, PreparedJoin *prepared, bool is_plain)
 {
 	PointReading *reading = join->given_references != NULL ?
-		geonn_reading_given(join->given_references, join->invalid, consume_reference, prepared) :
+		geonn_reading_given(join->given_references, false, join->invalid, consume_reference, prepared) :
 		geonn_reading_begin(join->references, join->invalid,
 							is_plain ? GEONN_READ_IN_PARTS : GEONN_READ_AT_ONCE, consume_reference,
 							prepared);

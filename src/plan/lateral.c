@@ -25,6 +25,7 @@
 #include "catalog/pg_operator_d.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
+#include "utils/datum.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/plancache.h"
@@ -76,11 +77,13 @@ geonn_lateral_begin_plan(LateralNode *state, EState *estate, int flags)
 	state->outer_columns = list_length(numbers);
 	state->numbers = palloc(state->outer_columns * sizeof(AttrNumber));
 	for (int i = 0; i < state->outer_columns; i++)
+	{
 		state->numbers[i] = (AttrNumber) list_nth_int(numbers, i);
+		state->greatest_number = Max(state->greatest_number, state->numbers[i]);
+	}
 	outer = ExecInitNode(linitial(scan->custom_plans), estate,
 						 flags & ~(EXEC_FLAG_REWIND | EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK));
 	node->custom.custom_ps = list_make1(outer);
-	state->outer_slot = ExecInitExtraTupleSlot(estate, ExecGetResultType(outer), &TTSOpsMinimalTuple);
 	state->slot = node->custom.ss.ss_ScanTupleSlot;
 	state->expressions = node->custom.ss.ps.ps_ExprContext;
 }
@@ -192,10 +195,13 @@ round_point(void *argument, uint64 number, PointRow *row)
 }
 
 void
-geonn_lateral_set_outer(const LateralNode *state, TupleTableSlot *outer, TupleTableSlot *slot)
+geonn_lateral_set_outer(const LateralNode *state, uint64 number, TupleTableSlot *slot)
 {
-	for (int i = 0; i < state->outer_columns; i++)
-		slot->tts_values[i] = slot_getattr(outer, state->numbers[i], &slot->tts_isnull[i]);
+	const Round *round = state->round;
+	int			columns = state->outer_columns;
+
+	geonn_copy_columns(slot->tts_values, slot->tts_isnull, round->values + number * columns,
+					   round->nulls + number * columns, columns);
 }
 
 static void
@@ -261,6 +267,29 @@ is_extended_row(LateralNode *state)
 }
 
 /*
+ * Have the round keep the columns of the scan's slot, as those of its next row.
+ */
+static void
+keep_columns(const LateralNode *state, Round *round)
+{
+	const TupleTableSlot *slot = state->slot;
+	int			columns = state->outer_columns;
+	Datum	   *values = round->values + round->given.count * columns;
+	bool	   *nulls = round->nulls + round->given.count * columns;
+	MemoryContext former = MemoryContextSwitchTo(round->memory);
+
+	for (int i = 0; i < columns; i++)
+	{
+		Form_pg_attribute attribute = TupleDescAttr(slot->tts_tupleDescriptor, i);
+
+		nulls[i] = slot->tts_isnull[i];
+		values[i] = attribute->attbyval || nulls[i] ? slot->tts_values[i] :
+			datumCopy(slot->tts_values[i], false, attribute->attlen);
+	}
+	MemoryContextSwitchTo(former);
+}
+
+/*
  * Keep an outer row and its point.  False: the point is invalid, and the error must wait until the rows of
  * earlier points have been returned.
  */
@@ -271,24 +300,24 @@ keep_outer_row(LateralNode *state, Round *round, TupleTableSlot *outer)
 	TupleTableSlot *slot = state->slot;
 	OuterRow   *row = &round->rows[round->given.count];
 	PointStatus status;
-	MemoryContext former;
 
 	ResetExprContext(expressions);
-	ExecClearTuple(slot);
-	geonn_lateral_set_outer(state, outer, slot);
-	set_no_neighbour(state);
-	expressions->ecxt_scantuple = ExecStoreVirtualTuple(slot);
+	slot_getsomeattrs(outer, state->greatest_number);
+	for (int i = 0; i < state->outer_columns; i++)
+	{
+		slot->tts_values[i] = outer->tts_values[state->numbers[i] - 1];
+		slot->tts_isnull[i] = outer->tts_isnull[state->numbers[i] - 1];
+	}
 	state->source->read_point(state, round, row);
 	row->is_matched = false;
-	status = geonn_given_row(&round->given, round->given.count).status;
+	status = row->latitude_is_null || row->longitude_is_null ? POINT_NULL :
+		geonn_point_status(row->latitude, row->longitude);
 	if (state->join->invalid == GEONN_INVALID_IS_ERROR && round->given.count > 0 &&
 		status != POINT_VALID && status != POINT_NULL)
 		return false;
 	if (status != POINT_NULL || !is_extended_row(state))
 		state->counts[status]++;
-	former = MemoryContextSwitchTo(round->memory);
-	row->tuple = ExecCopySlotMinimalTuple(outer);
-	MemoryContextSwitchTo(former);
+	keep_columns(state, round);
 	round->given.count++;
 	return true;
 }
@@ -314,11 +343,19 @@ static void
 take_rows(LateralNode *state, Round *round)
 {
 	Size		limit = (Size) work_mem * 1024 / 2;
+	int			columns = state->outer_columns;
+	Size		row_bytes = sizeof(OuterRow) + columns * (sizeof(Datum) + sizeof(bool));
 	TupleTableSlot *outer;
 
 	MemoryContextReset(round->memory);
 	round->given.count = 0;
-	round->rows = MemoryContextAllocHuge(round->memory, state->wanted * sizeof(OuterRow));
+	/* in one piece: several can make the context larger than the limit before a row is in it */
+	round->rows = MemoryContextAllocHuge(round->memory, state->wanted * row_bytes);
+	round->values = (Datum *) (round->rows + state->wanted);
+	round->nulls = (bool *) (round->values + (Size) state->wanted * columns);
+	ExecClearTuple(state->slot);
+	set_no_neighbour(state);
+	state->expressions->ecxt_scantuple = ExecStoreVirtualTuple(state->slot);
 	while (round->given.count < (uint64) state->wanted &&
 		   (round->given.count == 0 || MemoryContextMemAllocated(round->memory, false) < limit) &&
 		   (outer = next_outer_row(state)) != NULL)
@@ -331,7 +368,7 @@ take_rows(LateralNode *state, Round *round)
 			break;
 		}
 	}
-	state->wanted = (int) Min(Min((Size) state->wanted * 4, ROWS_MAX), limit / 2 / sizeof(OuterRow));
+	state->wanted = (int) Min(Min((Size) state->wanted * 4, ROWS_MAX), limit / 2 / row_bytes);
 }
 
 /* ---- searches ---- */
@@ -434,7 +471,6 @@ geonn_lateral_end_execution(JoinNode *node)
 	end_search(state);
 	state->join = NULL;
 	state->held = NULL;
-	ExecClearTuple(state->outer_slot);
 }
 
 static void
@@ -559,8 +595,6 @@ begin_round(LateralNode *state)
 	Round	   *round = state->next;
 	bool		is_first = state->join == NULL;
 
-	ExecClearTuple(state->outer_slot);
-	state->current = PG_UINT64_MAX;
 	state->unmatched = 0;
 	state->next = state->round;
 	state->round = round;
@@ -578,18 +612,6 @@ begin_round(LateralNode *state)
 	return true;
 }
 
-static void
-show_outer_row(LateralNode *state, uint64 number)
-{
-	if (state->current != number)
-	{
-		ExecStoreMinimalTuple(state->round->rows[number].tuple, state->outer_slot, false);
-		slot_getallattrs(state->outer_slot);
-		state->current = number;
-	}
-	geonn_lateral_set_outer(state, state->outer_slot, state->slot);
-}
-
 /*
  * Set the scan's slot to the round's next row before end that has no neighbour; false: none is left.
  */
@@ -603,7 +625,7 @@ next_unmatched(LateralNode *state, uint64 end)
 	if (state->unmatched >= end)
 		return false;
 	ExecClearTuple(state->slot);
-	show_outer_row(state, state->unmatched++);
+	geonn_lateral_set_outer(state, state->unmatched++, state->slot);
 	set_no_neighbour(state);
 	ExecStoreVirtualTuple(state->slot);
 	return true;
@@ -633,9 +655,8 @@ show_pair(LateralNode *state, uint64 number)
 	bool	   *nulls = state->slot->tts_isnull + state->outer_columns;
 
 	ExecClearTuple(state->slot);
-	show_outer_row(state, number);
-	memcpy(values, state->neighbour->tts_values, (state->columns - 1) * sizeof(Datum));
-	memcpy(nulls, state->neighbour->tts_isnull, (state->columns - 1) * sizeof(bool));
+	geonn_lateral_set_outer(state, number, state->slot);
+	geonn_copy_columns(values, nulls, state->neighbour->tts_values, state->neighbour->tts_isnull, state->columns - 1);
 	state->expressions->ecxt_scantuple = ExecStoreVirtualTuple(state->slot);
 	if (state->ord >= 0)
 		values[state->ord] = ExecEvalExpr(state->point[LATERAL_VALUE], state->expressions, &nulls[state->ord]);

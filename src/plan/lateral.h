@@ -36,7 +36,6 @@ enum
 
 typedef struct OuterRow
 {
-	MinimalTuple tuple;
 	double		latitude;
 	double		longitude;
 	bool		latitude_is_null;
@@ -50,6 +49,8 @@ typedef struct Round
 {
 	MemoryContext memory;		/* has its rows and its search */
 	OuterRow   *rows;			/* [given.count] */
+	Datum	   *values;			/* the rows' columns: [given.count] times [outer_columns] */
+	bool	   *nulls;
 	GivenPoints given;			/* the rows' points */
 	GeonnJoin	join;			/* the node's join, with these points */
 } Round;
@@ -84,7 +85,6 @@ struct LateralNode
 	const LateralSource *source;
 	TupleTableSlot *slot;		/* the scan's slot */
 	ExprContext *expressions;	/* the scan's context for expressions */
-	TupleTableSlot *outer_slot; /* for an outer row of a round */
 	TupleTableSlot *found_slot; /* for a neighbour */
 	ExprState  *point[LATERAL_CLAUSES]; /* of the custom expressions LATERAL_LATITUDE to LATERAL_VALUE */
 	ExprState  *filter;			/* tests pairs of rows; NULL: all of them match */
@@ -92,6 +92,7 @@ struct LateralNode
 	Oid			table;			/* as LATERAL_TABLE */
 	int			outer_columns;	/* the number of outer columns; the neighbours' follow them */
 	AttrNumber *numbers;		/* [outer_columns] their numbers in the child's rows */
+	AttrNumber	greatest_number;	/* the greatest of these */
 	int			columns;		/* the number of columns of neighbours: the scan's, and then ord */
 	TupleDesc	descriptor;		/* the neighbours: [columns] */
 	int			ord;			/* the index of ord or obs_id among those (from 0); -1: the scan lacks it */
@@ -120,9 +121,19 @@ struct LateralNode
 	bool		is_asking;		/* the round may have neighbours that were not returned */
 	Tuplesortstate *sorted;		/* neighbours in the outer rows' order; NULL: unsorted */
 	bool		holds_neighbour;	/* neighbour has not been returned yet */
-	uint64		current;		/* the number of the row in outer_slot */
 	uint64		unmatched;		/* the number of the next row that may lack a neighbour */
 };
+
+/* Copy columns: they are few, so that calls of memcpy would take longer. */
+static inline void
+geonn_copy_columns(Datum *values, bool *nulls, const Datum *from, const bool *from_nulls, int columns)
+{
+	for (int i = 0; i < columns; i++)
+	{
+		values[i] = from[i];
+		nulls[i] = from_nulls[i];
+	}
+}
 
 /*
  * Begin the node: read the plan's private list (LateralPrivate) and begin the outer plan.  The caller then sets
@@ -131,8 +142,8 @@ struct LateralNode
 extern void geonn_lateral_begin_plan(LateralNode *state, EState *estate, int flags);
 extern void geonn_lateral_begin_rows(LateralNode *state, EState *estate);
 
-/* Set the outer columns of this slot, which is like the scan's. */
-extern void geonn_lateral_set_outer(const LateralNode *state, TupleTableSlot *outer, TupleTableSlot *slot);
+/* Set the outer columns of this slot, which is like the scan's, to those of a row of the present round. */
+extern void geonn_lateral_set_outer(const LateralNode *state, uint64 number, TupleTableSlot *slot);
 
 /*
  * Begin the present round's search; the first one sends the references, which the later ones use.  finds_all: find

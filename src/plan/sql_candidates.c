@@ -8,14 +8,18 @@
  */
 #include "postgres.h"
 
+#include <math.h>
+
 #include "catalog/pg_type.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
 #include "utils/expandeddatum.h"
 #include "utils/memutils.h"
 
 #include "base/compat.h"
+#include "plan/lateral.h"
 #include "plan/sql_candidates.h"
 #include "plan/sql_join.h"
 
@@ -55,8 +59,9 @@ describe_pair(TupleDesc scan)
 
 void
 geonn_candidates_begin(SqlCandidates *candidates, const SqlReferences *references, PlanState *plan, List *keys,
-					   List *conditions, TupleDesc scan)
+					   List *conditions, TupleDesc scan, int outer_columns)
 {
+	ListCell   *cell;
 	TupleDesc	sorted = describe_sorted(references, keys);
 	const List *private_list = ((const CustomScan *) plan->plan)->custom_private;
 
@@ -76,6 +81,9 @@ geonn_candidates_begin(SqlCandidates *candidates, const SqlReferences *reference
 		order->ssup_nulls_first = list_nth_int(list_nth(private_list, SQL_NULLS_FIRST), i) != 0;
 		PrepareSortSupportFromOrderingOp(candidates->operators[i], order);
 	}
+	candidates->later_are_of_references = true;
+	foreach(cell, pull_var_clause((Node *) list_copy_tail(keys, 1), 0))
+		candidates->later_are_of_references &= lfirst_node(Var, cell)->varattno > outer_columns;
 	candidates->conditions = ExecInitQual(conditions, plan);
 	candidates->pair = ExecInitExtraTupleSlot(plan->state, describe_pair(scan), &TTSOpsVirtual);
 	memset(candidates->pair->tts_isnull, true, (scan->natts + 1) * sizeof(bool));
@@ -95,11 +103,10 @@ geonn_candidates_begin(SqlCandidates *candidates, const SqlReferences *reference
 static void
 show_columns(const SqlCandidates *candidates, const Datum *values, const bool *nulls)
 {
-	int			columns = candidates->references->columns;
 	TupleTableSlot *pair = candidates->pair;
 
-	memcpy(pair->tts_values + candidates->first, values, columns * sizeof(Datum));
-	memcpy(pair->tts_isnull + candidates->first, nulls, columns * sizeof(bool));
+	geonn_copy_columns(pair->tts_values + candidates->first, pair->tts_isnull + candidates->first, values, nulls,
+					   candidates->references->columns);
 }
 
 static void
@@ -129,15 +136,15 @@ geonn_candidates_add(SqlCandidates *candidates, uint64 reference, double distanc
 }
 
 /*
- * Evaluate the keys of the reference that the pair shows.  No function may change an array or record in place: the
- * key can be an output, too.
+ * Evaluate the keys from `first` on of the reference that the pair shows.  No function may change an array or record in
+ * place: the key can be an output, too.
  */
 static void
-evaluate_pair(const SqlCandidates *candidates, Datum *keys, bool *nulls)
+evaluate_pair(const SqlCandidates *candidates, int first, Datum *keys, bool *nulls)
 {
 	TupleDesc	rows = candidates->unsorted_slot->tts_tupleDescriptor;
 
-	for (int i = 0; i < candidates->keys; i++)
+	for (int i = first; i < candidates->keys; i++)
 	{
 		Datum		key = ExecEvalExprSwitchContext(candidates->key[i], candidates->expressions, &nulls[i]);
 
@@ -146,7 +153,7 @@ evaluate_pair(const SqlCandidates *candidates, Datum *keys, bool *nulls)
 }
 
 static void
-evaluate_keys(SqlCandidates *candidates)
+evaluate_keys(SqlCandidates *candidates, int first)
 {
 	uint64		count = candidates->count;
 	MemoryContext memory = candidates->expressions->ecxt_per_tuple_memory;
@@ -161,19 +168,17 @@ evaluate_keys(SqlCandidates *candidates)
 		candidate->keys = keys + i * candidates->keys;
 		candidate->nulls = nulls + i * candidates->keys;
 		show_reference(candidates, candidate->reference);
-		evaluate_pair(candidates, candidate->keys, candidate->nulls);
+		evaluate_pair(candidates, first, candidate->keys, candidate->nulls);
 	}
-	candidates->rechecked += count;
 }
 
+/*
+ * Compare by the keys from `first` on.
+ */
 static int
-compare_candidates(const void *left, const void *right, void *argument)
+compare_keys(const SqlCandidates *candidates, int first, const Candidate *one, const Candidate *other)
 {
-	const SqlCandidates *candidates = argument;
-	const Candidate *one = left;
-	const Candidate *other = right;
-
-	for (int i = 0; i < candidates->keys; i++)
+	for (int i = first; i < candidates->keys; i++)
 	{
 		int			result = ApplySortComparator(one->keys[i], one->nulls[i], other->keys[i], other->nulls[i],
 												 &candidates->order[i]);
@@ -182,6 +187,18 @@ compare_candidates(const void *left, const void *right, void *argument)
 			return result;
 	}
 	return one->reference < other->reference ? -1 : one->reference > other->reference;
+}
+
+static int
+compare_candidates(const void *left, const void *right, void *candidates)
+{
+	return compare_keys(candidates, 0, left, right);
+}
+
+static int
+compare_later_keys(const void *left, const void *right, void *candidates)
+{
+	return compare_keys(candidates, 1, left, right);
 }
 
 void
@@ -196,10 +213,29 @@ geonn_candidates_sort(SqlCandidates *candidates)
 {
 	if (candidates->count > 1)
 	{
-		evaluate_keys(candidates);
+		evaluate_keys(candidates, 0);
+		candidates->rechecked += candidates->count;
 		qsort_arg(candidates->candidates, candidates->count, sizeof(Candidate), compare_candidates, candidates);
 	}
 	geonn_candidates_choose(candidates);
+}
+
+void
+geonn_candidates_order_references(SqlCandidates *candidates, SqlReferences *references)
+{
+	Reference **rows = palloc_extended(Max(references->count, 1) * sizeof(Reference *), MCXT_ALLOC_HUGE);
+
+	geonn_candidates_reset(candidates);
+	for (uint64 i = 0; i < references->count; i++)
+		(void) geonn_candidates_add(candidates, i, NAN);
+	evaluate_keys(candidates, 1);
+	qsort_arg(candidates->candidates, candidates->count, sizeof(Candidate), compare_later_keys, candidates);
+	for (uint64 i = 0; i < references->count; i++)
+		rows[i] = references->rows[candidates->candidates[i].reference];
+	memcpy(references->rows, rows, references->count * sizeof(Reference *));
+	geonn_sql_references_number(references);
+	geonn_candidates_reset(candidates);
+	pfree(rows);
 }
 
 void
@@ -264,7 +300,7 @@ geonn_candidates_reread(SqlCandidates *candidates, SqlReferences *references)
 		if (!ExecQual(candidates->conditions, candidates->expressions))
 			continue;
 		ExecClearTuple(slot);
-		evaluate_pair(candidates, slot->tts_values, slot->tts_isnull);
+		evaluate_pair(candidates, 0, slot->tts_values, slot->tts_isnull);
 		memcpy(slot->tts_values + candidates->keys, row->tts_values, references->columns * sizeof(Datum));
 		memcpy(slot->tts_isnull + candidates->keys, row->tts_isnull, references->columns * sizeof(bool));
 		tuplesort_puttupleslot(candidates->sorted, ExecStoreVirtualTuple(slot));

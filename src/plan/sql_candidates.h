@@ -23,6 +23,7 @@ typedef struct SqlCandidates
 	const SqlReferences *references;
 	int			keys;
 	ExprState **key;			/* [keys] */
+	bool		later_are_of_references;	/* the keys after the first depend on no outer row */
 	ExprState  *conditions;		/* that a candidate must meet; NULL: none */
 	Oid		   *operators;		/* [keys] the operators that order them */
 	SortSupport order;			/* [keys] */
@@ -51,11 +52,11 @@ typedef struct SqlCandidates
 } SqlCandidates;
 
 /*
- * Begin with the keys and conditions of a plan (sql_join.h), whose scan tuple is like `scan`; the references' columns
- * are its last ones.
+ * Begin with the keys and conditions of a plan (sql_join.h), whose scan tuple is like `scan`; the outer columns are its
+ * first ones, and the references' columns its last ones.
  */
 extern void geonn_candidates_begin(SqlCandidates *candidates, const SqlReferences *references, PlanState *plan,
-								   List *keys, List *conditions, TupleDesc scan);
+								   List *keys, List *conditions, TupleDesc scan, int outer_columns);
 
 /*
  * Make the reference a candidate of the present outer row, whose columns pair has if conditions are set; false: it does
@@ -69,6 +70,12 @@ extern bool geonn_candidates_add(SqlCandidates *candidates, uint64 reference, do
  */
 extern void geonn_candidates_choose(SqlCandidates *candidates);
 extern void geonn_candidates_sort(SqlCandidates *candidates);
+
+/*
+ * Bring the references into the order of the keys after the first one, which depend on no outer row.  A search returns
+ * references at one distance in their order.
+ */
+extern void geonn_candidates_order_references(SqlCandidates *candidates, SqlReferences *references);
 
 /* Read the references again, and have those within OFFSET and LIMIT returned. */
 extern void geonn_candidates_reread(SqlCandidates *candidates, SqlReferences *references);

@@ -15,8 +15,9 @@
  * undecided is decided by the keys of all references.
  *
  * geonn_distance is what searches order by, so that their distances are exact: only references at one distance are
- * compared by the keys.  Where it is the only key, these come in any order: the search asks for no more references than
- * are needed, and its rows, with their distances, are those of the subquery.
+ * compared by the other keys.  Where these depend on no outer row, the references are sorted by them, and the search
+ * returns those at one distance in their order.  It asks for no more references than are needed, and its rows, with
+ * their distances, are those of the subquery.
  *
  * The keys of all references also decide for an outer row whose point the engine does not take: NULL, empty, or out
  * of range.  References with a NULL or empty point have no distance, and come last: where the rows that have one
@@ -75,7 +76,6 @@ typedef struct SqlJoin
 	LateralNode lateral;		/* first field */
 	SqlReferences references;
 	SqlCandidates candidates;	/* of the present outer row */
-	TupleTableSlot *present_slot; /* for that outer row */
 	ExprState  *observation[2]; /* the observation's point; [references.points] */
 	int			observation_column; /* its column in the scan's slot; -1: it is an expression */
 	int			metric;
@@ -136,7 +136,8 @@ begin_join(JoinNode *node, EState *estate, int flags)
 							   (GeonnPointKind) intVal(list_nth(scan->custom_private, SQL_POINT_KIND)),
 							   boolVal(list_nth(scan->custom_private, SQL_LINES)));
 	geonn_candidates_begin(&join->candidates, &join->references, plan, list_truncate(list_copy(rest), keys),
-						   list_nth(rest, keys + join->references.points + 3), lateral->slot->tts_tupleDescriptor);
+						   list_nth(rest, keys + join->references.points + 3), lateral->slot->tts_tupleDescriptor,
+						   lateral->outer_columns);
 	rest = list_copy_tail(rest, keys);
 	for (int i = 0; i < join->references.points; i++)
 		join->observation[i] = ExecInitExpr(list_nth(rest, i), plan);
@@ -156,7 +157,6 @@ begin_join(JoinNode *node, EState *estate, int flags)
 
 	join->metric = intVal(list_nth(scan->custom_private, SQL_METRIC));
 	join->function = strVal(list_nth(scan->custom_private, SQL_FUNCTION));
-	join->present_slot = ExecInitExtraTupleSlot(estate, lateral->outer_slot->tts_tupleDescriptor, &TTSOpsMinimalTuple);
 	geonn_lateral_begin_rows(lateral, estate);
 }
 
@@ -209,12 +209,16 @@ count_rows(const SqlJoin *join, ExprState *expression, uint64 without, bool is_l
 }
 
 /*
- * May references at one distance, by geonn, be returned in any order?
+ * Are the first references of a search the rows, in their order?  Where conditions exclude some, PostgreSQL does not
+ * evaluate the keys of these, which can fail.
  */
 static bool
-takes_any_tie(const SqlJoin *join)
+takes_first(const SqlJoin *join)
 {
-	return join->is_exact && join->candidates.keys == 1;
+	const SqlCandidates *candidates = &join->candidates;
+
+	return join->is_exact &&
+		(candidates->keys == 1 || (candidates->later_are_of_references && candidates->conditions == NULL));
 }
 
 /*
@@ -230,7 +234,7 @@ neighbours_needed(const SqlJoin *join)
 	if (wanted == 0 || wanted > GEONN_K_MAX || skipped > GEONN_K_MAX || wanted + skipped >= GEONN_K_MAX ||
 		wanted + skipped > join->references.valid.count)
 		return 0;
-	return (uint32) Min(wanted + skipped + !takes_any_tie(join) + join->excluded, GEONN_K_MAX);
+	return (uint32) Min(wanted + skipped + !takes_first(join) + join->excluded, GEONN_K_MAX);
 }
 
 /*
@@ -247,7 +251,11 @@ make_join(LateralNode *lateral, TupleDesc *row_type)
 
 	/* PostgreSQL does not execute a subquery with LIMIT 0, in which an expression may fail */
 	if (join->candidates.wanted > 0)
+	{
 		geonn_sql_references_read(&join->references);
+		if (takes_first(join) && join->candidates.keys > 1)
+			geonn_candidates_order_references(&join->candidates, &join->references);
+	}
 	join->k = neighbours_needed(join);
 	join->without_engine = false;
 	join->asked.count = join->points = 0;
@@ -283,7 +291,6 @@ static void
 show_outer_row(SqlJoin *join)
 {
 	const LateralNode *lateral = &join->lateral;
-	const OuterRow *row = &lateral->round->rows[join->present];
 	TupleTableSlot *pair = join->candidates.pair;
 	int			column = join->observation_column;
 
@@ -291,8 +298,7 @@ show_outer_row(SqlJoin *join)
 		return;
 	join->is_shown = true;
 	ExecClearTuple(pair);
-	ExecStoreMinimalTuple(row->tuple, join->present_slot, false);
-	geonn_lateral_set_outer(lateral, join->present_slot, pair);
+	geonn_lateral_set_outer(lateral, join->present, pair);
 	if (column >= 0 && !pair->tts_isnull[column])
 	{
 		MemoryContext former = MemoryContextSwitchTo(join->candidates.expressions->ecxt_per_tuple_memory);
@@ -341,10 +347,10 @@ reach_of_row(const SqlJoin *join)
 static double
 greatest_in_doubt(const SqlJoin *join, double distance)
 {
-	if (takes_any_tie(join))
+	if (takes_first(join))
 		return -INFINITY;
 	if (join->references.has_lines)
-		return geonn_lines_in_doubt(distance, join->references.unmeasured.count == 0);
+		return geonn_lines_in_doubt(distance, join->references.unmeasured == 0);
 	return join->is_exact ? distance : Max(distance + MARGIN, SAME_PLACE);
 }
 
@@ -387,7 +393,7 @@ take_answer(SqlJoin *join, GeonnSearch *search, uint32 k, const Numbers *asked)
 		distance = answer->distance;
 		if (distance > Min(bound, reach) || !geonn_candidates_add(candidates, answer->reference, distance))
 			continue;
-		if (geonn_sql_is_unmeasured(references, answer->reference))
+		if (!references->rows[answer->reference]->is_measured)
 			is_ordered = false;
 		else if (++counted == needed)
 			bound = greatest_in_doubt(join, distance);
@@ -626,7 +632,6 @@ end_execution(JoinNode *node)
 
 	geonn_candidates_reset(&join->candidates);
 	ExecClearTuple(join->candidates.pair);
-	ExecClearTuple(join->present_slot);
 	geonn_lateral_end_execution(node);
 }
 

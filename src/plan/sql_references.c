@@ -231,8 +231,6 @@ keep_row(SqlReferences *references, TupleTableSlot *row, ReferenceMemory *memory
 	Size		bytes_besides = bytes_of_lines(references, row);
 	Reference  *reference;
 	NullableDatum values[2];
-	PointStatus status;
-	bool		is_measured = true;
 
 	if (!geonn_reference_memory_has_room(bytes + bytes_besides))
 		return false;
@@ -256,35 +254,27 @@ keep_row(SqlReferences *references, TupleTableSlot *row, ReferenceMemory *memory
 			reference->values[column] = geonn_sql_plain_point(references, reference->values[column]);
 		values[i] = (NullableDatum) {reference->values[column], reference->nulls[column]};
 	}
-	if (references->has_lines)
-		status = geonn_read_lines(references->kind, &values[0], &reference->latitude, &reference->longitude, &is_measured);
-	else
-		status = geonn_sql_read_point(references, values, &reference->latitude, &reference->longitude);
-	if (status != POINT_NULL)
-		geonn_numbers_add(status == POINT_VALID ? &references->valid : &references->invalid, references->count,
-						  CurrentMemoryContext);
-	if (status == POINT_VALID && !is_measured)
-		geonn_numbers_add(&references->unmeasured, references->count, CurrentMemoryContext);
+	reference->is_measured = true;
+	reference->status = references->has_lines ?
+		geonn_read_lines(references->kind, &values[0], &reference->latitude, &reference->longitude, &reference->is_measured) :
+		geonn_sql_read_point(references, values, &reference->latitude, &reference->longitude);
 	references->count++;
 	return true;
 }
 
-static int
-compare_numbers(const void *left, const void *right)
+void
+geonn_sql_references_number(SqlReferences *references)
 {
-	uint64		one = *(const uint64 *) left;
-	uint64		other = *(const uint64 *) right;
+	references->valid.count = references->invalid.count = 0;
+	references->unmeasured = 0;
+	for (uint64 i = 0; i < references->count; i++)
+	{
+		PointStatus status = references->rows[i]->status;
 
-	return one < other ? -1 : one > other;
-}
-
-bool
-geonn_sql_is_unmeasured(const SqlReferences *references, uint64 reference)
-{
-	const Numbers *unmeasured = &references->unmeasured;
-
-	return unmeasured->count > 0 &&
-		bsearch(&reference, unmeasured->numbers, unmeasured->count, sizeof(uint64), compare_numbers) != NULL;
+		references->unmeasured += status == POINT_VALID && !references->rows[i]->is_measured;
+		if (status != POINT_NULL)
+			geonn_numbers_add(status == POINT_VALID ? &references->valid : &references->invalid, i, CurrentMemoryContext);
+	}
 }
 
 void
@@ -312,7 +302,7 @@ static void
 forget_rows(SqlReferences *references)
 {
 	references->count = 0;
-	references->valid = references->invalid = references->unmeasured = (Numbers) {0};
+	references->valid = references->invalid = (Numbers) {0};
 }
 
 void
@@ -342,6 +332,7 @@ geonn_sql_references_read(SqlReferences *references)
 		references->rereads = !keep_row(references, slot, memory);
 	}
 	ExecClearTuple(references->slot);
+	geonn_sql_references_number(references);
 	MemoryContextSwitchTo(former);
 	if (!references->rereads)
 		return;

@@ -16,6 +16,8 @@ typedef struct Reference
 {
 	double		latitude;
 	double		longitude;
+	PointStatus status;
+	bool		is_measured;	/* not so: lines for which sql_lines.c knows no limit */
 	double		sine;			/* of the latitude, where sql_outputs.c has needed them; the cosine is 0 before */
 	double		cosine;
 	bool	   *nulls;			/* [SqlReferences.columns] */
@@ -53,7 +55,7 @@ typedef struct SqlReferences
 	uint64		count;
 	Numbers		valid;			/* the references that the engine gets */
 	Numbers		invalid;		/* those whose coordinates are out of range, or lines that the engine does not get */
-	Numbers		unmeasured;		/* the valid ones that are no measured lines (sql_lines.c), in their order */
+	uint64		unmeasured;		/* how many of the valid ones are no measured lines (sql_lines.c) */
 	GeonnShapeReader *shape;	/* the last lines that the engine got */
 } SqlReferences;
 
@@ -66,8 +68,8 @@ extern void geonn_sql_references_begin(SqlReferences *references, PlanState *pla
  */
 extern void geonn_sql_references_read(SqlReferences *references);
 
-/* Is one of the valid references none of the measured lines? */
-extern bool geonn_sql_is_unmeasured(const SqlReferences *references, uint64 reference);
+/* Set valid, invalid and unmeasured; called again where the order of the rows has changed. */
+extern void geonn_sql_references_number(SqlReferences *references);
 
 /* Read all rows again: begin, and get the next one, or an empty slot. */
 extern void geonn_sql_references_reread(SqlReferences *references);

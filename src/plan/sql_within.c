@@ -70,7 +70,6 @@ typedef struct WithinJoin
 	bool		same_radius;	/* it does not depend on the outer row */
 	bool		asks_nearest;	/* the search is for the nearest reference alone */
 	TupleTableSlot *pair;		/* like the scan's slot: an outer row and a reference for the call */
-	TupleTableSlot *present_slot; /* for that outer row */
 	ExprContext *expressions;	/* its tuple is pair */
 
 	/* one execution */
@@ -121,7 +120,6 @@ begin_join(JoinNode *node, EState *estate, int flags)
 	node->filter = list_copy_tail(scan->custom_exprs, WITHIN_CLAUSES);
 	join->asks_nearest = node->filter == NIL && (lateral->type == JOIN_SEMI || lateral->type == JOIN_ANTI);
 	join->pair = ExecInitExtraTupleSlot(estate, lateral->slot->tts_tupleDescriptor, &TTSOpsVirtual);
-	join->present_slot = ExecInitExtraTupleSlot(estate, lateral->outer_slot->tts_tupleDescriptor, &TTSOpsMinimalTuple);
 	join->expressions = CreateExprContext(estate);
 	join->expressions->ecxt_scantuple = join->pair;
 	geonn_lateral_begin_rows(lateral, estate);
@@ -238,10 +236,8 @@ show_outer_row(WithinJoin *join, uint64 number)
 	if (join->present == number)
 		return;
 	join->present = number;
-	ExecStoreMinimalTuple(lateral->round->rows[number].tuple, join->present_slot, false);
-	slot_getallattrs(join->present_slot);
 	ExecClearTuple(join->pair);
-	geonn_lateral_set_outer(lateral, join->present_slot, join->pair);
+	geonn_lateral_set_outer(lateral, number, join->pair);
 }
 
 /*
@@ -538,7 +534,6 @@ end_execution(JoinNode *node)
 	WithinJoin *join = (WithinJoin *) node;
 
 	ExecClearTuple(join->pair);
-	ExecClearTuple(join->present_slot);
 	geonn_lateral_end_execution(node);
 }
 

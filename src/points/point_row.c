@@ -305,15 +305,15 @@ geonn_tell_of_rows(const PointSource *source, InvalidPolicy invalid, const uint6
 
 /* ---- points that are given ---- */
 
-PointRow
-geonn_given_row(const GivenPoints *given, uint64 number)
+void
+geonn_given_row(const GivenPoints *given, uint64 number, PointRow *row)
 {
-	PointRow	row = {.status = POINT_NULL};
-
-	given->point(given->state, number, &row);
-	if (!row.latitude_is_null && !row.longitude_is_null)
-		row.status = geonn_point_status(row.latitude, row.longitude);
-	return row;
+	row->status = POINT_NULL;
+	row->latitude_is_null = row->longitude_is_null = false;
+	row->limits = NULL;
+	given->point(given->state, number, row);
+	if (!row->latitude_is_null && !row->longitude_is_null)
+		row->status = geonn_point_status(row->latitude, row->longitude);
 }
 
 void
@@ -326,10 +326,11 @@ geonn_warn_of_given(const uint64 *counts, bool kept)
 void
 geonn_check_given(const GivenPoints *given)
 {
+	PointRow	row = {0};
+
 	for (uint64 i = 0; i < given->count; i++)
 	{
-		PointRow	row = geonn_given_row(given, i);
-
+		geonn_given_row(given, i, &row);
 		if (row.status != POINT_VALID && row.status != POINT_NULL)
 			geonn_raise_invalid(row.status, row.latitude, row.longitude,
 								psprintf("point " UINT64_FORMAT " of the arrays",

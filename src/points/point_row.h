@@ -119,8 +119,8 @@ typedef struct GivenPoints
 	bool		more_follow;	/* searches for other points follow, which use the same references */
 } GivenPoints;
 
-/* Get a point by its number, from 0 on, with its status. */
-extern PointRow geonn_given_row(const GivenPoints *given, uint64 number);
+/* Get a point by its number, from 0 on, with its status.  The row is 0, or has another of these points. */
+extern void geonn_given_row(const GivenPoints *given, uint64 number, PointRow *row);
 
 /* Warn of given points that are skipped, or are kept without a neighbour; counts is by PointStatus. */
 extern void geonn_warn_of_given(const uint64 *counts, bool kept);

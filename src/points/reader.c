@@ -48,6 +48,9 @@
 /* how many rows pass between two resets of the memory that conversions use */
 #define ROWS_A_RESET	1024
 
+/* how many given points are taken together */
+#define GIVEN_AT_ONCE	256
+
 struct PointReading
 {
 	DestReceiver receiver;		/* first: the executor gives its rows to the reading */
@@ -68,6 +71,7 @@ struct PointReading
 	uint64		counts[POINT_STATUSES];
 
 	const GivenPoints *given;	/* points in place of rows of the source, or NULL */
+	bool		are_numbered;	/* as in geonn_reading_given */
 	QueryDesc  *description;	/* NULL: points are given, or other processes share their tables */
 	List	   *plain;			/* of PlainTable: the tables that it reads from end to end */
 	TableReader *tables;		/* NULL: rows come from the executor */
@@ -450,12 +454,13 @@ geonn_reading_begin(const PointSource *source, InvalidPolicy invalid, ReadingMan
 }
 
 PointReading *
-geonn_reading_given(const GivenPoints *given, InvalidPolicy invalid, PointConsumer consume,
+geonn_reading_given(const GivenPoints *given, bool are_numbered, InvalidPolicy invalid, PointConsumer consume,
 					void *state)
 {
 	PointReading *reading = create_reading(NULL, invalid, consume, state);
 
 	reading->given = given;
+	reading->are_numbered = are_numbered;
 	return reading;
 }
 
@@ -504,10 +509,11 @@ geonn_reading_in_blocks(PointReading *reading, PointBlockConsumer consume)
 {
 	const PointSource *source = reading->source;
 
-	if (reading->tables != NULL && source->by_count == 0 && !geonn_has_limits(source) &&
-		source->point_kind == GEONN_POINT_NONE &&
-		source->columns[COLUMN_LATITUDE].base_type == FLOAT8OID &&
-		source->columns[COLUMN_LONGITUDE].base_type == FLOAT8OID)
+	if (reading->given != NULL ||
+		(reading->tables != NULL && source->by_count == 0 && !geonn_has_limits(source) &&
+		 source->point_kind == GEONN_POINT_NONE &&
+		 source->columns[COLUMN_LATITUDE].base_type == FLOAT8OID &&
+		 source->columns[COLUMN_LONGITUDE].base_type == FLOAT8OID))
 		reading->consume_block = consume;
 }
 
@@ -620,6 +626,35 @@ end_reading(PointReading *reading, bool was_run)
 }
 
 /*
+ * Take the next given points: valid ones as a block, if blocks are wanted, the others one by one.
+ */
+static void
+take_given(PointReading *reading, int rows)
+{
+	Datum		ids[GIVEN_AT_ONCE];
+	double		latitudes[GIVEN_AT_ONCE];
+	double		longitudes[GIVEN_AT_ONCE];
+	int			valid = 0;
+	PointRow	row = {0};
+
+	for (int i = 0; i < rows; i++)
+	{
+		geonn_given_row(reading->given, reading->rows++, &row);
+		reading->counts[row.status]++;
+		if (row.status != POINT_VALID || reading->consume_block == NULL)
+		{
+			reading->consume(reading->state, &row);
+			continue;
+		}
+		ids[valid] = reading->are_numbered ? UInt64GetDatum(reading->rows) : row.id;
+		latitudes[valid] = row.latitude;
+		longitudes[valid++] = row.longitude;
+	}
+	if (valid > 0)
+		reading->consume_block(reading->state, valid, ids, latitudes, longitudes);
+}
+
+/*
  * Take up to this many given points; false if these are the last.
  */
 static bool
@@ -627,13 +662,13 @@ read_given(PointReading *reading, uint64 rows)
 {
 	const GivenPoints *given = reading->given;
 
-	for (; rows > 0 && reading->rows < given->count; rows--)
+	while (rows > 0 && reading->rows < given->count)
 	{
-		PointRow	row = geonn_given_row(given, reading->rows++);
+		int			taken = (int) Min(Min(rows, given->count - reading->rows), GIVEN_AT_ONCE);
 
 		CHECK_FOR_INTERRUPTS();
-		reading->counts[row.status]++;
-		reading->consume(reading->state, &row);
+		take_given(reading, taken);
+		rows -= taken;
 	}
 	if (reading->rows < given->count)
 		return true;

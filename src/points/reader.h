@@ -84,8 +84,11 @@ extern PointReading *geonn_reading_begin(const PointSource *source, InvalidPolic
 										 ReadingManner manner, PointConsumer consume,
 										 void *state);
 
-/* Begin to read given points.  The warning about them comes at the end, unless GivenPoints.each_alone. */
-extern PointReading *geonn_reading_given(const GivenPoints *given, InvalidPolicy invalid,
+/*
+ * Begin to read given points.  are_numbered: blocks have their numbers, from 1 on, in place of ids.  The warning about
+ * them comes at the end, unless GivenPoints.each_alone.
+ */
+extern PointReading *geonn_reading_given(const GivenPoints *given, bool are_numbered, InvalidPolicy invalid,
 										 PointConsumer consume, void *state);
 
 /* Give valid rows to this consumer in blocks, where possible; ids must be passed by value. */

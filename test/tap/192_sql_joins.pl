@@ -391,6 +391,21 @@ is($node->safe_psql('postgres', qq{
 		EXECUTE q(0);
 	}), '', 'LIMIT 0: no expression of the subquery is evaluated');
 
+# many references are at one place
+for my $case ([ 'r.kind DESC, r.id', qr/Candidates Rechecked: 0\n/, 'a search has the references in order' ],
+	[ 'abs(r.id - o.id), r.id', qr/Candidates Rechecked: [1-9]/, 'each row has an order of its own' ])
+{
+	my ($keys, $rechecked, $why) = @$case;
+
+	like($node->safe_psql('postgres', qq{
+		SET geonn.enable_sql_joins = on;
+		SET enable_nestloop = off;
+		SET max_parallel_workers_per_gather = 0;
+		EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF)
+			SELECT n.id FROM (SELECT * FROM o WHERE lat IS NOT NULL) o, LATERAL (SELECT r.id FROM r ORDER BY $d, $keys LIMIT 3) n;
+	}), $rechecked, "ORDER BY distance, $keys: $why");
+}
+
 # PostgreSQL takes the two conditions for independent, and estimates 312 of 2,500 references
 $node->safe_psql('postgres', q{
 	CREATE TABLE many AS SELECT i AS id, i % 8 AS kind, i % 8 AS twin, ST_SetSRID(ST_MakePoint(i * 17 % 360 - 180, i * 11 % 181 - 90), 4326)::geography(Point) AS g
