@@ -88,6 +88,17 @@ FROM (VALUES (1, 'there and back', 1, 5), (2, 'on the second line', 1, 75), (3, 
 ORDER BY o.ord;
 SELECT ref_id, ref_fraction FROM geonn_nearest('obs', 'obs', row_type => NULL::placed);
 
+-- of shapes at one distance the place is on the first by its id, whether or not the answer has the id
+CREATE TABLE junction (id text PRIMARY KEY, way geography(LineString));
+INSERT INTO junction VALUES ('b', 'LINESTRING(10 0, 0 0)'), ('a', 'LINESTRING(0 0, 10 1)');
+SELECT ref_fraction FROM geonn_nearest_points('{0}', '{-5}', 'junction', row_type => NULL::record) AS n (ref_fraction float8);
+SELECT ref_id, ref_fraction FROM geonn_nearest_points('{0}', '{-5}', 'junction', row_type => NULL::record) AS n (ref_id text, ref_fraction float8);
+
+-- a place at a vertex has its coordinates, to the last bit
+CREATE TABLE equator AS SELECT 1 AS id, ST_MakeLine(ST_MakePoint(i / 7.0, 0) ORDER BY i)::geography(LineString) AS way FROM generate_series(0, 700) i;
+SELECT count(*) FROM generate_series(0, 700) i, geonn_nearest_points('{0}', ARRAY[i / 7.0], 'equator', row_type => NULL::record) AS n (distance float8, ref_lat float8, ref_lon float8)
+WHERE distance = 0 AND ref_lat = 0 AND ref_lon = (i / 7.0)::float8;
+
 -- Random lines, polygons with holes, and others, nested, touching, over the poles and the antimeridian: the answers are
 -- those of plain SQL, to the last bit
 CREATE FUNCTION ring(x float8, y float8, r float8, corners int, seed int) RETURNS text LANGUAGE sql SET search_path = gis, pg_catalog AS $$

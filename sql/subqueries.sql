@@ -38,6 +38,7 @@ EXPLAIN (COSTS OFF)
 SELECT o.id, n.id FROM subquery_o o CROSS JOIN LATERAL (
 	SELECT r.id FROM subquery_r r WHERE r.kind < o.kind ORDER BY geonn_distance(o.lat, o.lon, r.lat, r.lon), r.id LIMIT 3) n;
 RESET client_min_messages;
+SET compute_query_id = off;
 EXPLAIN (VERBOSE, COSTS OFF)
 SELECT o.id, n.id FROM subquery_o o CROSS JOIN LATERAL (
 	SELECT r.id FROM subquery_r r WHERE r.kind < o.kind ORDER BY geonn_distance(o.lat, o.lon, r.lat, r.lon), r.id LIMIT 3) n;

@@ -63,7 +63,7 @@
  * first; inside a polygon, which then stands for its first arc, it is the observation's.  And its
  * fraction: which part of the length of the shape's lines, end to end in the order of sending, comes
  * before the place; NAN where that is not on a line but on a point or a polygon.  A count counts a shape once, however
- * many of its arcs are within a radius, with the weights of its first arc.  Such a dataset has the metric
+ * many of its arcs are within a radius, with the weights that all of its arcs have.  Such a dataset has the metric
  * GEONN_METRIC_SPHERE, and of the other columns GEONN_COLUMN_GROUP, GEONN_COLUMN_EXCLUDED and GEONN_COLUMN_WEIGHT alone.
  *
  * A search with radii counts instead: it asks how many candidates each

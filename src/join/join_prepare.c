@@ -132,9 +132,9 @@ make_question(const GeonnJoin *join, const GeonnResultRow *row)
 static ReferenceDetail
 needed_detail(const GeonnJoin *join, const GeonnResultRow *row)
 {
-	/* the engine finds the places of shapes */
-	if ((row->needs & GEONN_NEEDS_REFERENCE_COORDINATES) != 0 && !geonn_has_shapes(join->references))
-		return REFERENCE_COORDINATES;
+	/* the engine finds the places of shapes; they show which of those at one distance is the first by its id */
+	if ((row->needs & GEONN_NEEDS_REFERENCE_COORDINATES) != 0)
+		return geonn_has_shapes(join->references) ? REFERENCE_ID : REFERENCE_COORDINATES;
 	if ((row->needs & GEONN_NEEDS_REFERENCE_ID) != 0 || join->exclude_self ||
 		geonn_integer_width(join->references->columns[COLUMN_ID].base_type) > 0)
 		return REFERENCE_ID;

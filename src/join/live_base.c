@@ -199,10 +199,14 @@ bytes_of(const Maker *maker)
 static bool
 make_room(Maker *maker)
 {
-	if (maker->room - maker->head.rows >= MaxHeapTuplesPerPage)
+	bool		is_full = maker->room - maker->head.rows < MaxHeapTuplesPerPage;
+
+	/* each page can have had ids of any length */
+	if ((is_full || maker->values != NULL) && bytes_of(maker) > maker->most_bytes)
+		return false;
+	if (!is_full)
 		return true;
-	if (bytes_of(maker) > maker->most_bytes ||
-		maker->room > PG_UINT32_MAX / 2)
+	if (maker->room > PG_UINT32_MAX / 2)
 		return false;
 	maker->room += maker->room / 2 + MaxHeapTuplesPerPage;
 	maker->vectors = repalloc_huge(maker->vectors, maker->room * sizeof(LiveVector));
@@ -255,7 +259,7 @@ read_pages(Maker *maker, LivePageReader *reader)
 		add_page(maker, block, reader);
 	}
 	maker->first_row[maker->head.blocks] = maker->head.rows;
-	return true;
+	return maker->values == NULL || bytes_of(maker) <= maker->most_bytes;
 }
 
 /* ---- the order of points ---- */

@@ -23,6 +23,9 @@
 #include "plan/sql_candidates.h"
 #include "plan/sql_join.h"
 
+/* room for those of an outer row at first */
+#define FEW_CANDIDATES 64
+
 /*
  * Describe rows of the keys and the references' columns.
  */
@@ -82,8 +85,8 @@ geonn_candidates_begin(SqlCandidates *candidates, const SqlReferences *reference
 		PrepareSortSupportFromOrderingOp(candidates->operators[i], order);
 	}
 	candidates->later_are_of_references = true;
-	foreach(cell, pull_var_clause((Node *) list_copy_tail(keys, 1), 0))
-		candidates->later_are_of_references &= lfirst_node(Var, cell)->varattno > outer_columns;
+	foreach(cell, list_copy_tail(keys, 1))
+		candidates->later_are_of_references &= IsA(lfirst(cell), Var) && ((Var *) lfirst(cell))->varattno > outer_columns;
 	candidates->conditions = ExecInitQual(conditions, plan);
 	candidates->pair = ExecInitExtraTupleSlot(plan->state, describe_pair(scan), &TTSOpsVirtual);
 	memset(candidates->pair->tts_isnull, true, (scan->natts + 1) * sizeof(bool));
@@ -93,7 +96,7 @@ geonn_candidates_begin(SqlCandidates *candidates, const SqlReferences *reference
 	candidates->expressions->ecxt_scantuple = candidates->pair;
 	candidates->unsorted_slot = ExecInitExtraTupleSlot(plan->state, sorted, &TTSOpsVirtual);
 	candidates->sorted_slot = ExecInitExtraTupleSlot(plan->state, sorted, &TTSOpsMinimalTuple);
-	candidates->room = 64;
+	candidates->room = FEW_CANDIDATES;
 	candidates->candidates = palloc(candidates->room * sizeof(Candidate));
 }
 
@@ -178,6 +181,7 @@ evaluate_keys(SqlCandidates *candidates, int first)
 static int
 compare_keys(const SqlCandidates *candidates, int first, const Candidate *one, const Candidate *other)
 {
+	CHECK_FOR_INTERRUPTS();
 	for (int i = first; i < candidates->keys; i++)
 	{
 		int			result = ApplySortComparator(one->keys[i], one->nulls[i], other->keys[i], other->nulls[i],
@@ -224,8 +228,10 @@ void
 geonn_candidates_order_references(SqlCandidates *candidates, SqlReferences *references)
 {
 	Reference **rows = palloc_extended(Max(references->count, 1) * sizeof(Reference *), MCXT_ALLOC_HUGE);
+	MemoryContext context = GetMemoryChunkContext(candidates->candidates);
 
 	geonn_candidates_reset(candidates);
+	ExecStoreVirtualTuple(ExecClearTuple(candidates->pair));
 	for (uint64 i = 0; i < references->count; i++)
 		(void) geonn_candidates_add(candidates, i, NAN);
 	evaluate_keys(candidates, 1);
@@ -234,8 +240,13 @@ geonn_candidates_order_references(SqlCandidates *candidates, SqlReferences *refe
 		rows[i] = references->rows[candidates->candidates[i].reference];
 	memcpy(references->rows, rows, references->count * sizeof(Reference *));
 	geonn_sql_references_number(references);
+
+	/* this memory is counted as that which the engine will take for the references */
 	geonn_candidates_reset(candidates);
 	pfree(rows);
+	pfree(candidates->candidates);
+	candidates->room = FEW_CANDIDATES;
+	candidates->candidates = MemoryContextAlloc(context, candidates->room * sizeof(Candidate));
 }
 
 void

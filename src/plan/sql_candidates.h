@@ -23,7 +23,7 @@ typedef struct SqlCandidates
 	const SqlReferences *references;
 	int			keys;
 	ExprState **key;			/* [keys] */
-	bool		later_are_of_references;	/* the keys after the first depend on no outer row */
+	bool		later_are_of_references;	/* the keys after the first are columns of the references */
 	ExprState  *conditions;		/* that a candidate must meet; NULL: none */
 	Oid		   *operators;		/* [keys] the operators that order them */
 	SortSupport order;			/* [keys] */
@@ -72,7 +72,7 @@ extern void geonn_candidates_choose(SqlCandidates *candidates);
 extern void geonn_candidates_sort(SqlCandidates *candidates);
 
 /*
- * Bring the references into the order of the keys after the first one, which depend on no outer row.  A search returns
+ * Bring the references into the order of the keys after the first one, which are their columns.  A search returns
  * references at one distance in their order.
  */
 extern void geonn_candidates_order_references(SqlCandidates *candidates, SqlReferences *references);

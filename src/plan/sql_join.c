@@ -301,7 +301,9 @@ show_outer_row(SqlJoin *join)
 	geonn_lateral_set_outer(lateral, join->present, pair);
 	if (column >= 0 && !pair->tts_isnull[column])
 	{
-		MemoryContext former = MemoryContextSwitchTo(join->candidates.expressions->ecxt_per_tuple_memory);
+		/* where references are read again, the memory of expressions is reset for each of them */
+		MemoryContext former = MemoryContextSwitchTo(join->references.rereads ? lateral->round->memory :
+													 join->candidates.expressions->ecxt_per_tuple_memory);
 
 		pair->tts_values[column] = geonn_sql_plain_point(&join->references, pair->tts_values[column]);
 		MemoryContextSwitchTo(former);

@@ -23,10 +23,19 @@ typedef struct Explained
 	MemoryContext context;		/* of the reasons */
 	List	   *reasons[SQL_JOIN + 1];	/* String */
 	bool		has_join;		/* a plan joins within a distance */
+	int			statements;		/* that are being planned: this one, and those of functions that it evaluates */
+	bool		is_planned;
 } Explained;
 
 static Explained *explained;	/* NULL: no EXPLAIN asks for reasons */
 static ExplainOneQuery_hook_type previous_hook;
+
+/* Is the statement that EXPLAIN shows being planned? */
+static bool
+is_wanted(void)
+{
+	return explained != NULL && !explained->is_planned && explained->statements == 1;
+}
 
 void
 geonn_left_to_postgresql(SqlPart part, const char *name, const char *reason)
@@ -36,7 +45,7 @@ geonn_left_to_postgresql(SqlPart part, const char *name, const char *reason)
 	MemoryContext former;
 
 	ereport(DEBUG1, (errmsg_internal("geonn leaves %s to PostgreSQL: %s", what, reason)));
-	if (explained == NULL)
+	if (!is_wanted())
 		return;
 	former = MemoryContextSwitchTo(explained->context);
 	explained->reasons[part] = list_append_unique(explained->reasons[part],
@@ -47,8 +56,22 @@ geonn_left_to_postgresql(SqlPart part, const char *name, const char *reason)
 void
 geonn_join_is_planned(void)
 {
-	if (explained != NULL)
+	if (is_wanted())
 		explained->has_join = true;
+}
+
+void
+geonn_planning_begins(void)
+{
+	if (explained != NULL)
+		explained->statements++;
+}
+
+void
+geonn_planning_ends(void)
+{
+	if (explained != NULL && --explained->statements == 0)
+		explained->is_planned = true;
 }
 
 static void

@@ -27,6 +27,7 @@
 #include "plan/lateral.h"
 #include "plan/sql_distinct.h"
 #include "plan/sql_form.h"
+#include "plan/sql_reasons.h"
 #include "plan/sql_statement.h"
 
 /* a statement that costs less is for so few rows that a second plan would take longer than what it can save */
@@ -181,7 +182,7 @@ plan_as_it_is(Query *query, const char *text, int options, ParamListInfo paramet
  * A cursor's statement is planned as it is: UPDATE ... WHERE CURRENT OF needs a plan without a join.
  */
 static PlannedStmt *
-plan_statement(Query *query, const char *text, int options, ParamListInfo parameters GEONN_EXPLAIN_PARAMETER)
+plan_both_ways(Query *query, const char *text, int options, ParamListInfo parameters GEONN_EXPLAIN_PARAMETER)
 {
 	uint64		nodes;
 	Query	   *copy;
@@ -202,6 +203,17 @@ plan_statement(Query *query, const char *text, int options, ParamListInfo parame
 
 	/* PostgreSQL does not count what the actions of MERGE cost, where a subquery can end up */
 	return joined->commandType == CMD_MERGE || joined->planTree->total_cost < plain->planTree->total_cost ? joined : plain;
+}
+
+static PlannedStmt *
+plan_statement(Query *query, const char *text, int options, ParamListInfo parameters GEONN_EXPLAIN_PARAMETER)
+{
+	PlannedStmt *plan;
+
+	geonn_planning_begins();
+	plan = plan_both_ways(query, text, options, parameters GEONN_EXPLAIN_ARGUMENT);
+	geonn_planning_ends();
+	return plan;
 }
 
 void

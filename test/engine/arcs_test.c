@@ -727,7 +727,7 @@ static void
 expect_refusal(const char *what, const char *message)
 {
 	struct failure failure = {0};
-	struct dataset *dataset = make_dataset(GEONN_COLUMN_GROUP, false, &failure);
+	struct dataset *dataset = make_dataset(GEONN_COLUMN_GROUP | GEONN_COLUMN_WEIGHT, false, &failure);
 	char		property[200];
 
 	snprintf(property, sizeof(property), "%s: refused, %s", what, message);
@@ -783,6 +783,9 @@ test_refusals(void)
 	make_squares();
 	arcs.group[6] = 7;
 	expect_refusal("two groups of a shape", "different groups");
+	make_squares();
+	arcs.weight[6] = 7;
+	expect_refusal("two weights of a shape", "different weights");
 	make_squares();
 	for (int i = 4; i < 8; i++)
 		arcs.polygon[i] = -1;

@@ -130,6 +130,30 @@ for my $pair ([ 'POINT(20 10.0000008)', 'LINESTRING(20 10, 20 10.00000000001)', 
 	isnt($node->safe_psql('postgres', $of_geonn), $without, 'which is not the nearest by geonn_distance()');
 }
 
+# References that do not fit in memory are read again for each outer row, whose point must outlive that.  The plan has been
+# made when the limit comes.
+$node->safe_psql('postgres', 'CREATE TABLE spots AS SELECT id, ST_StartPoint(geom)::geography(Point) AS g FROM lines WHERE NOT ST_IsEmpty(geom); ANALYZE spots');
+for my $from ('lines', 'spots')
+{
+	my $statement = "SELECT o.id AS own, n.* FROM o LEFT JOIN LATERAL (SELECT r.id, o.g <-> r.g AS d, ST_AsText(o.g) AS place FROM $from r ORDER BY o.g <-> r.g, r.id LIMIT 3) n ON true";
+	my ($out, $said);
+
+	$node->psql('postgres', qq{
+		SET plan_cache_mode = force_generic_plan;
+		SET enable_nestloop = off;
+		SET geonn.enable_sql_joins = off;
+		CREATE TEMP TABLE b AS $statement;
+		SET geonn.enable_sql_joins = on;
+		PREPARE searched AS $statement;
+		EXPLAIN EXECUTE searched;
+		SET geonn.session_memory_limit = '4kB';
+		CREATE TEMP TABLE a AS EXECUTE searched;
+		SELECT 'differences: ' || count(*) FROM ((TABLE a EXCEPT ALL TABLE b) UNION ALL (TABLE b EXCEPT ALL TABLE a)) x;
+	}, stdout => \$out, stderr => \$said);
+	like($out, qr/geonn subquery join.*^differences: 0$/ms, "$from: the rows are those without geonn where references are read again");
+	like($said, qr/WARNING: .*reads the references .* again for each row/, 'and they were');
+}
+
 # ---- which statements have the node ----
 
 my @cases = (

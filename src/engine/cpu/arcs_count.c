@@ -33,7 +33,7 @@ is_over(void *context, uint64_t pairs)
 }
 
 /*
- * Add a shape, by the place of its first arc, to what was found within a radius.
+ * Add a shape, by the place of one of its arcs, to what was found within a radius.
  */
 static void
 add(const struct cpu_count_piece *piece, struct cpu_counted *counted, uint32_t place)

@@ -209,6 +209,9 @@ cpu_arcs_place(const struct cpu_arcs *arcs, const struct dataset *dataset, const
 	find_fractions(arcs, dataset, arc, &begin, &end);
 	if (geonn_distance_of(point, a) == distance)
 		return (struct cpu_place) {degrees[0], degrees[1], begin};
+	/* at a vertex the sign that tells the foot from the end is rounding */
+	if (distance == 0.0 && geonn_distance_of(point, b) == 0.0)
+		return (struct cpu_place) {degrees[2], degrees[3], end};
 	if (!(dataset_arc_is_long(dataset, arc) ?
 		  find_beyond(point, a, geonn_arc_middle(degrees[0], degrees[1], degrees[2], degrees[3]), b, distance, &place) :
 		  find_foot(point, a, b, distance, &place)))

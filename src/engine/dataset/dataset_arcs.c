@@ -10,6 +10,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/arc.h"
 
@@ -65,6 +66,10 @@ check_shape(const struct dataset *dataset, size_t i, struct failure *failure)
 		return fail(failure, GEONN_ERROR_PROTOCOL, "arcs of shape %d have different tags", dataset->shape[i]);
 	if (dataset->group != NULL && dataset->group[i] != dataset->group[i - 1])
 		return fail(failure, GEONN_ERROR_PROTOCOL, "arcs of shape %d have different groups", dataset->shape[i]);
+	for (int weight = 0; weight < GEONN_WEIGHTS_MAX; weight++)
+		if (dataset->weight[weight] != NULL &&
+			memcmp(&dataset->weight[weight][i], &dataset->weight[weight][i - 1], sizeof(double)) != 0)
+			return fail(failure, GEONN_ERROR_PROTOCOL, "arcs of shape %d have different weights", dataset->shape[i]);
 	return true;
 }
 
