@@ -48,8 +48,8 @@
 #include "plan/scan.h"
 #include "plan/sql_form.h"
 #include "plan/sql_join.h"
-#include "plan/sql_within.h"
 #include "plan/sql_reasons.h"
+#include "plan/sql_within.h"
 #include "plan/sql_within_form.h"
 
 /* the node's path; copies of it differ in their outer paths */

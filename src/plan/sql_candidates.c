@@ -14,7 +14,6 @@
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
-#include "optimizer/optimizer.h"
 #include "utils/expandeddatum.h"
 #include "utils/memutils.h"
 

@@ -77,6 +77,8 @@ sub query
 	return 'SELECT o.id AS own, ' . ($more eq '' ? 'n.d' : 'n.*') . " FROM o LEFT JOIN LATERAL (SELECT $columns, $distance AS d $rest) n ON true";
 }
 
+my $differences = q{SELECT 'differences: ' || count(*)
+	FROM ((SELECT a::text FROM a EXCEPT ALL SELECT b::text FROM b) UNION ALL (SELECT b::text FROM b EXCEPT ALL SELECT a::text FROM a)) x};
 my $with_node = 0;
 my @differ;
 
@@ -94,7 +96,7 @@ for (1 .. $statements)
 		SET geonn.enable_sql_joins = off;
 		SET max_parallel_workers_per_gather = 0;
 		CREATE TEMP TABLE b AS $query;
-		SELECT 'differences: ' || count(*) FROM ((SELECT a::text FROM a EXCEPT ALL SELECT b::text FROM b) UNION ALL (SELECT b::text FROM b EXCEPT ALL SELECT a::text FROM a)) x;
+		$differences;
 	});
 
 	$with_node++ if $out =~ /geonn subquery join/;
@@ -148,7 +150,7 @@ for my $from ('lines', 'spots')
 		EXPLAIN EXECUTE searched;
 		SET geonn.session_memory_limit = '4kB';
 		CREATE TEMP TABLE a AS EXECUTE searched;
-		SELECT 'differences: ' || count(*) FROM ((TABLE a EXCEPT ALL TABLE b) UNION ALL (TABLE b EXCEPT ALL TABLE a)) x;
+		$differences;
 	}, stdout => \$out, stderr => \$said);
 	like($out, qr/geonn subquery join.*^differences: 0$/ms, "$from: the rows are those without geonn where references are read again");
 	like($said, qr/WARNING: .*reads the references .* again for each row/, 'and they were');

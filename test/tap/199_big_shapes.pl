@@ -48,16 +48,6 @@ $node->safe_psql(
 	FROM (SELECT string_agg(encode(substr(ST_AsBinary(ST_Point(9 * i - 180, 20 + 40 * sin(i * pi() / 10))), 6), 'hex'), '' ORDER BY i)
 	      FROM generate_series(0, 39) i) p (body),
 	     (VALUES (1, '010200000001093d00'), (2, '01030000000100000001093d00')) s (id, head);
-	-- cancels a backend, and waits until it is idle or gone
-	CREATE FUNCTION cancel_and_wait(backend integer) RETURNS void LANGUAGE plpgsql AS \$\$
-	BEGIN
-		PERFORM pg_cancel_backend(backend);
-		LOOP
-			PERFORM pg_stat_clear_snapshot();
-			EXIT WHEN NOT EXISTS (SELECT FROM pg_stat_activity WHERE pid = backend AND state = 'active');
-			PERFORM pg_sleep(0.001);
-		END LOOP;
-	END \$\$;
 });
 
 my $options = q{options => '{"ref_shape": "g", "algorithm": "index"}'};
