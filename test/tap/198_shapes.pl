@@ -248,7 +248,8 @@ sub ask_counts
 	return;
 }
 
-# places, whose fractions are told by arcs between the vertices of lines: one begins so much before the place
+# places, whose fractions are told by arcs between the vertices of lines: one begins so much before the place; a
+# line without length is a point, which has none
 sub ask_places
 {
 	my ($name, $id_type) = @_;
@@ -268,16 +269,18 @@ sub ask_places
 				WINDOW line AS (PARTITION BY id, line ORDER BY number)) v WHERE end_lat IS NOT NULL),
 		measured AS MATERIALIZED (
 			SELECT *, sum(length) OVER (PARTITION BY id ORDER BY line, number) - length AS before, sum(length) OVER (PARTITION BY id) AS total FROM arc),
+		part AS MATERIALIZED (SELECT id, min(lat) AS lat, min(lon) AS lon, sum(length) AS length FROM arc GROUP BY id, line),
 		seen AS (
 			SELECT n.*, o.lat, o.lon, s.g, EXISTS (
 				SELECT FROM measured a WHERE a.id = n.ref_id AND total > 0 AND
 					abs(before + geonn_distance(a.lat, a.lon, ref_lat, ref_lon) - ref_fraction * total) < 1e-6 AND
-					geonn_distance(a.lat, a.lon, ref_lat, ref_lon) + geonn_distance(ref_lat, ref_lon, end_lat, end_lon) - length < 1e-6) AS at_fraction
+					geonn_distance(a.lat, a.lon, ref_lat, ref_lon) + geonn_distance(ref_lat, ref_lon, end_lat, end_lon) - length < 1e-6) AS at_fraction,
+				EXISTS (SELECT FROM part p WHERE p.id = n.ref_id AND p.length = 0 AND geonn_distance(p.lat, p.lon, ref_lat, ref_lon) < 1e-6) AS at_point
 			FROM answer n JOIN obs o ON o.id = n.obs_id JOIN shape s ON s.id = n.ref_id)
 		SELECT count(*), count(*) FILTER (WHERE abs(geonn_distance(lat, lon, ref_lat, ref_lon) - distance) > 2e-8 OR geonn_distance(ref_lat, ref_lon, g) > 2e-8),
 			count(*) FILTER (WHERE (bearing IS NULL) <> (distance = 0)),
 			count(*) FILTER (WHERE ref_fraction IS NOT NULL AND NOT at_fraction),
-			count(*) FILTER (WHERE ref_fraction IS NULL AND GeometryType(g::geometry) LIKE '%LINESTRING' AND ST_Length(g::geometry) > 0 OR
+			count(*) FILTER (WHERE ref_fraction IS NULL AND GeometryType(g::geometry) LIKE '%LINESTRING' AND NOT at_point OR
 				ref_fraction IS NOT NULL AND GeometryType(g::geometry) NOT LIKE '%LINESTRING' AND GeometryType(g::geometry) <> 'GEOMETRYCOLLECTION')
 		FROM seen});
 	my ($count, @wrong) = split(/\|/, $said);
