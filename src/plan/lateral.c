@@ -2,13 +2,12 @@
  * lateral.c
  *		The plan node of a join whose rows each ask for the neighbours of their own point.
  *
- * The node works in rounds.  In each it takes outer rows from its child, keeps them, and searches for
- * the points of all of them at once.  Then it returns them with their neighbours, and at the end of
- * the round, for a left join, those without any; an anti join returns these alone, and a semi join each of
- * the others once.  Rounds begin
- * small, so that a LIMIT ends the work early, and grow; the rows stay within work_mem.  While the
- * engine works on a round, the node takes the rows of the next one.  The engine's rows come in no
- * order: where the plan wants that of the outer rows, each round is sorted.
+ * The node works in rounds (lateral_round.c).  In each it takes outer rows from its child, keeps them, and
+ * searches for the points of all of them at once.  Then it returns them with their neighbours.  At the end of
+ * the round a left join returns those without any, too.  An anti join returns these alone, and a semi join
+ * each of the others once.  Rounds begin small, so that a LIMIT ends the work early, and grow; the rows stay
+ * within work_mem.  While the engine works on a round, the node takes the rows of the next one.  The engine's
+ * rows come in no order: where the plan wants that of the outer rows, each round is sorted.
  *
  * A call that would read its observations itself (own_rows.c) searches in the same way: the numbers of
  * rows are exchanged for their ids, and what is said of invalid points names the table.
@@ -25,7 +24,6 @@
 #include "catalog/pg_operator_d.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
-#include "utils/datum.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/plancache.h"
@@ -34,10 +32,7 @@
 #include "base/compat.h"
 #include "plan/join_node.h"
 #include "plan/lateral.h"
-
-/* outer rows in the first and the largest round */
-#define ROWS_FIRST 64
-#define ROWS_MAX 65536
+#include "plan/lateral_round.h"
 
 static const LateralSource call_source;
 
@@ -167,51 +162,7 @@ read_call(LateralNode *state, TupleDesc *row_type)
 	return join;
 }
 
-static void
-read_join(LateralNode *state)
-{
-	MemoryContext former = MemoryContextSwitchTo(state->node.context);
-
-	state->join = state->source->make_join(state, &state->row_type);
-	MemoryContextSwitchTo(former);
-}
-
-/* ---- rows ---- */
-
-/*
- * Implements GivenPoints.point: the point of this row of the round.
- */
-static void
-round_point(void *argument, uint64 number, PointRow *row)
-{
-	const Round *round = argument;
-	const OuterRow *outer = &round->rows[number];
-
-	row->latitude = outer->latitude;
-	row->longitude = outer->longitude;
-	row->latitude_is_null = outer->latitude_is_null;
-	row->longitude_is_null = outer->longitude_is_null;
-	row->limits = outer->limits;
-}
-
-void
-geonn_lateral_set_outer(const LateralNode *state, uint64 number, TupleTableSlot *slot)
-{
-	const Round *round = state->round;
-	int			columns = state->outer_columns;
-
-	geonn_copy_columns(slot->tts_values, slot->tts_isnull, round->values + number * columns,
-					   round->nulls + number * columns, columns);
-}
-
-static void
-set_no_neighbour(LateralNode *state)
-{
-	int			columns = state->slot->tts_tupleDescriptor->natts - state->outer_columns;
-
-	memset(state->slot->tts_values + state->outer_columns, 0, columns * sizeof(Datum));
-	memset(state->slot->tts_isnull + state->outer_columns, true, columns * sizeof(bool));
-}
+/* ---- points ---- */
 
 static double
 evaluate(ExprState *expression, ExprContext *expressions, bool *is_null)
@@ -252,125 +203,6 @@ read_call_point(LateralNode *state, Round *round, OuterRow *row)
 	row->limits = state->join->given_window == NULL ? NULL : evaluate_window(state, round);
 }
 
-/*
- * Did an outer join below fill the columns of the call's table with NULLs?  Such a row has a NULL id, which
- * the table itself never has.
- */
-static bool
-is_extended_row(LateralNode *state)
-{
-	bool		is_null = false;
-
-	if (OidIsValid(state->table))
-		ExecEvalExprSwitchContext(state->point[LATERAL_VALUE], state->expressions, &is_null);
-	return is_null;
-}
-
-/*
- * Have the round keep the columns of the scan's slot, as those of its next row.
- */
-static void
-keep_columns(const LateralNode *state, Round *round)
-{
-	const TupleTableSlot *slot = state->slot;
-	int			columns = state->outer_columns;
-	Datum	   *values = round->values + round->given.count * columns;
-	bool	   *nulls = round->nulls + round->given.count * columns;
-	MemoryContext former = MemoryContextSwitchTo(round->memory);
-
-	for (int i = 0; i < columns; i++)
-	{
-		Form_pg_attribute attribute = TupleDescAttr(slot->tts_tupleDescriptor, i);
-
-		nulls[i] = slot->tts_isnull[i];
-		values[i] = attribute->attbyval || nulls[i] ? slot->tts_values[i] :
-			datumCopy(slot->tts_values[i], false, attribute->attlen);
-	}
-	MemoryContextSwitchTo(former);
-}
-
-/*
- * Keep an outer row and its point.  False: the point is invalid, and the error must wait until the rows of
- * earlier points have been returned.
- */
-static bool
-keep_outer_row(LateralNode *state, Round *round, TupleTableSlot *outer)
-{
-	ExprContext *expressions = state->expressions;
-	TupleTableSlot *slot = state->slot;
-	OuterRow   *row = &round->rows[round->given.count];
-	PointStatus status;
-
-	ResetExprContext(expressions);
-	slot_getsomeattrs(outer, state->greatest_number);
-	for (int i = 0; i < state->outer_columns; i++)
-	{
-		slot->tts_values[i] = outer->tts_values[state->numbers[i] - 1];
-		slot->tts_isnull[i] = outer->tts_isnull[state->numbers[i] - 1];
-	}
-	state->source->read_point(state, round, row);
-	row->is_matched = false;
-	status = row->latitude_is_null || row->longitude_is_null ? POINT_NULL :
-		geonn_point_status(row->latitude, row->longitude);
-	if (state->join->invalid == GEONN_INVALID_IS_ERROR && round->given.count > 0 &&
-		status != POINT_VALID && status != POINT_NULL)
-		return false;
-	if (status != POINT_NULL || !is_extended_row(state))
-		state->counts[status]++;
-	keep_columns(state, round);
-	round->given.count++;
-	return true;
-}
-
-static TupleTableSlot *
-next_outer_row(LateralNode *state)
-{
-	TupleTableSlot *outer = state->held;
-
-	state->held = NULL;
-	if (outer != NULL)
-		return outer;
-	if (!state->outer_ended)
-		outer = ExecProcNode(linitial(state->node.custom.custom_ps));
-	state->outer_ended = TupIsNull(outer);
-	return state->outer_ended ? NULL : outer;
-}
-
-/*
- * Read outer rows into a round, at most half of work_mem: two rounds hold rows at a time.
- */
-static void
-take_rows(LateralNode *state, Round *round)
-{
-	Size		limit = (Size) work_mem * 1024 / 2;
-	int			columns = state->outer_columns;
-	Size		row_bytes = sizeof(OuterRow) + columns * (sizeof(Datum) + sizeof(bool));
-	TupleTableSlot *outer;
-
-	MemoryContextReset(round->memory);
-	round->given.count = 0;
-	/* in one piece: several can make the context larger than the limit before a row is in it */
-	round->rows = MemoryContextAllocHuge(round->memory, state->wanted * row_bytes);
-	round->values = (Datum *) (round->rows + state->wanted);
-	round->nulls = (bool *) (round->values + (Size) state->wanted * columns);
-	ExecClearTuple(state->slot);
-	set_no_neighbour(state);
-	state->expressions->ecxt_scantuple = ExecStoreVirtualTuple(state->slot);
-	while (round->given.count < (uint64) state->wanted &&
-		   (round->given.count == 0 || MemoryContextMemAllocated(round->memory, false) < limit) &&
-		   (outer = next_outer_row(state)) != NULL)
-	{
-		if (state->join == NULL)
-			read_join(state);
-		if (!keep_outer_row(state, round, outer))
-		{
-			state->held = outer;
-			break;
-		}
-	}
-	state->wanted = (int) Min(Min((Size) state->wanted * 4, ROWS_MAX), limit / 2 / row_bytes);
-}
-
 /* ---- searches ---- */
 
 static GeonnSearch *
@@ -408,29 +240,12 @@ prepare_references(JoinNode *node)
 	return create_search(state, join, row_type);
 }
 
-static MemoryContext
-create_context(MemoryContext parent)
-{
-	return AllocSetContextCreate(parent, "geonn lateral join", ALLOCSET_DEFAULT_SIZES);
-}
-
 static void
 begin_execution(LateralNode *state)
 {
-	state->node.context = create_context(state->node.custom.ss.ps.state->es_query_cxt);
-	for (int i = 0; i < (int) lengthof(state->rounds); i++)
-	{
-		Round	   *round = &state->rounds[i];
-
-		memset(round, 0, sizeof(*round));
-		round->memory = create_context(state->node.context);
-		round->given.point = round_point;
-		round->given.state = round;
-		round->given.each_alone = true;
-	}
-	state->round = &state->rounds[0];
-	state->next = &state->rounds[1];
-	state->wanted = ROWS_FIRST;
+	state->node.context = AllocSetContextCreate(state->node.custom.ss.ps.state->es_query_cxt, "geonn lateral join",
+												ALLOCSET_DEFAULT_SIZES);
+	geonn_rounds_begin(state);
 	state->outer_ended = false;
 	memset(state->counts, 0, sizeof(state->counts));
 	state->has_ended = false;
@@ -599,17 +414,27 @@ begin_round(LateralNode *state)
 	state->next = state->round;
 	state->round = round;
 	if (round->given.count == 0)
-		take_rows(state, round);
+		geonn_round_take(state, round);
 	state->next->given.count = 0;
 	if (round->given.count == 0)
 		return false;
 	state->source->begin_round(state);
 	state->is_asking = true;
 	if (!is_first)
-		take_rows(state, state->next);
+		geonn_round_take(state, state->next);
 	if (state->node.keeps_order)
 		sort_neighbours(state);
 	return true;
+}
+
+void
+geonn_lateral_set_outer(const LateralNode *state, uint64 number, TupleTableSlot *slot)
+{
+	const Round *round = state->round;
+	int			columns = state->outer_columns;
+
+	geonn_copy_columns(slot->tts_values, slot->tts_isnull, round->values + number * columns,
+					   round->nulls + number * columns, columns);
 }
 
 /*
@@ -626,7 +451,7 @@ next_unmatched(LateralNode *state, uint64 end)
 		return false;
 	ExecClearTuple(state->slot);
 	geonn_lateral_set_outer(state, state->unmatched++, state->slot);
-	set_no_neighbour(state);
+	geonn_set_no_neighbour(state);
 	ExecStoreVirtualTuple(state->slot);
 	return true;
 }

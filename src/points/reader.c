@@ -8,9 +8,9 @@
  * tables, and raises its usual errors.  The query runs with the snapshot of the
  * calling statement, and gives its rows one by one to a DestReceiver of this
  * file, so that nothing is collected; if it would only read tables from end to
- * end, table_reader.c reads them instead.  Values are converted here rather than
- * by casts in the query: the planner then sees plain columns.  The caller's own
- * queries run in the same way, if they change nothing.
+ * end, table_reader.c reads them instead.  Values are converted by
+ * row_values.c rather than by casts in the query: the planner then sees plain
+ * columns.  The caller's own queries run in the same way, if they change nothing.
  *
  * A join checks the caller's privileges on both sides before it reads either, so
  * that a statement that must fail fails at once.  The caller is the current user,
@@ -26,12 +26,9 @@
 #include "catalog/pg_type.h"
 #include "executor/executor.h"
 #include "executor/tuptable.h"
-#include "fmgr.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "tcop/dest.h"
-#include "utils/builtins.h"
-#include "utils/float.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
@@ -85,122 +82,6 @@ struct PointReading
 
 /* ---- a row ---- */
 
-double
-geonn_number(Oid type, Datum value)
-{
-	switch (type)
-	{
-		case FLOAT8OID:
-			return DatumGetFloat8(value);
-		case FLOAT4OID:
-			return DatumGetFloat4(value);
-		case INT2OID:
-			return DatumGetInt16(value);
-		case INT4OID:
-			return DatumGetInt32(value);
-		case INT8OID:
-			return (double) DatumGetInt64(value);
-		default:
-			return DatumGetFloat8(DirectFunctionCall1(numeric_float8_no_overflow, value));
-	}
-}
-
-GeonnPointState
-geonn_read_coordinates(const PointSource *source, const Datum *values, const bool *nulls, PointRow *row,
-					   int32 *detail)
-{
-	const PointColumn *columns = source->columns;
-	int			latitude = columns[COLUMN_LATITUDE].attribute - 1;
-	int			longitude = columns[COLUMN_LONGITUDE].attribute - 1;
-
-	if (source->point_kind != GEONN_POINT_NONE)
-	{
-		int			number = columns[COLUMN_POINT].attribute - 1;
-		GeonnPointState state = nulls[number] ? GEONN_POINT_EMPTY :
-			geonn_point_decode(source->point_kind, values[number], &row->latitude, &row->longitude, detail);
-
-		row->latitude_is_null = row->longitude_is_null = state != GEONN_POINT_OK;
-		return state;
-	}
-	row->latitude_is_null = nulls[latitude];
-	row->longitude_is_null = nulls[longitude];
-	if (!row->latitude_is_null)
-		row->latitude = geonn_number(columns[COLUMN_LATITUDE].base_type, values[latitude]);
-	if (!row->longitude_is_null)
-		row->longitude = geonn_number(columns[COLUMN_LONGITUDE].base_type, values[longitude]);
-	return GEONN_POINT_OK;
-}
-
-void
-geonn_read_limits(const PointSource *source, const Datum *values, const bool *nulls,
-				  GeonnLimits *limits)
-{
-	geonn_limits_begin(limits);
-	if (geonn_has_radius(source))
-	{
-		const PointColumn *radius = &source->columns[COLUMN_RADIUS];
-		int			number = radius->attribute - 1;
-
-		geonn_limits_set_radius(limits, nulls[number] ? 0 : geonn_number(radius->base_type, values[number]),
-								nulls[number]);
-	}
-	for (int i = 0; i < source->window_count; i++)
-	{
-		int			number = source->windows[i].attribute - 1;
-
-		geonn_window_read(&source->window_types[i], values[number], nulls[number], i, limits);
-	}
-}
-
-/*
- * The weight of a valid point; NaN for a NULL, which counts leave out.
- */
-static double
-read_weight(const PointSource *source, const PointColumn *column, Datum value, bool is_null)
-{
-	double		weight = is_null ? get_float8_nan() : geonn_number(column->base_type, value);
-
-	if (!is_null && !isfinite(weight))
-		ereport(ERROR,
-				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-				 errmsg("a weight in column \"%s\" of %s is out of range: %s", column->name, source->title,
-						float8out_internal(weight)),
-				 errdetail("Weights are finite numbers."),
-				 errhint("Correct it, or use a view or query that leaves such rows out, or has NULL in its place.")));
-	return weight;
-}
-
-/* Whose shape it is that errors are about. */
-typedef struct ShapeOwner
-{
-	const PointSource *source;
-	const PointRow *row;
-} ShapeOwner;
-
-static char *
-name_owner(const void *state)
-{
-	const ShapeOwner *owner = state;
-
-	return geonn_whose_row(owner->source, owner->row);
-}
-
-/*
- * Read a row's shape up to its first part, and set the row's coordinates, which are NULL where it is empty.
- */
-static void
-read_shape(const ShapeOwner *owner, const Datum *values, const bool *nulls, PointRow *row)
-{
-	int			number = owner->source->columns[COLUMN_SHAPE].attribute - 1;
-
-	row->latitude_is_null = row->longitude_is_null = true;
-	if (nulls[number])
-		return;
-	row->shape = geonn_shape_open(owner->source->point_kind, values[number], name_owner, owner);
-	row->latitude_is_null = row->longitude_is_null =
-		!geonn_shape_survey(row->shape, &row->latitude, &row->longitude);
-}
-
 static void
 take_row(PointReading *reading, const Datum *values, const bool *nulls)
 {
@@ -224,7 +105,7 @@ take_row(PointReading *reading, const Datum *values, const bool *nulls)
 	if (++reading->rows % ROWS_A_RESET == 0 || geonn_has_shapes(source))
 		MemoryContextReset(reading->conversion);
 	if (geonn_has_shapes(source))
-		read_shape(&owner, values, nulls, &row);
+		geonn_read_shape(&owner, values, nulls, &row);
 	else
 		state = geonn_read_coordinates(source, values, nulls, &row, &detail);
 	if (unlikely(state != GEONN_POINT_OK && state != GEONN_POINT_EMPTY))
@@ -247,7 +128,7 @@ take_row(PointReading *reading, const Datum *values, const bool *nulls)
 	{
 		geonn_read_limits(source, values, nulls, &reading->limits);
 		for (int i = 0; i < source->weight_count && row.status == POINT_VALID; i++)
-			reading->limits.weights[i] = read_weight(source, &source->weights[i], values[source->weights[i].attribute - 1],
+			reading->limits.weights[i] = geonn_read_weight(source, &source->weights[i], values[source->weights[i].attribute - 1],
 													 nulls[source->weights[i].attribute - 1]);
 		row.limits = &reading->limits;
 	}

@@ -6,7 +6,7 @@
 #ifndef GEONN_READER_H
 #define GEONN_READER_H
 
-#include "points/point_row.h"
+#include "points/row_values.h"
 #include "points/table_reader.h"
 
 /* is called with each row, in the order in which rows come */
@@ -18,27 +18,6 @@ typedef void (*PointConsumer) (void *state, const PointRow *row);
  */
 typedef void (*PointBlockConsumer) (void *state, uint32 rows, const Datum *ids,
 									const double *latitudes, const double *longitudes);
-
-/*
- * Convert a value of a column of coordinates or radiuses to double; type is the one below domains.  May leave
- * memory allocated in the current memory context.
- */
-extern double geonn_number(Oid type, Datum value);
-
-/*
- * Set a row's coordinates, and whether they are NULL.  Returns the state of the point column's value: unless
- * it is GEONN_POINT_OK, both coordinates are NULL, and *detail is that of geonn_point_decode.  Without a
- * point column, returns GEONN_POINT_OK.  May leave memory allocated in the current memory context.
- */
-extern GeonnPointState geonn_read_coordinates(const PointSource *source, const Datum *values,
-											  const bool *nulls, PointRow *row, int32 *detail);
-
-/*
- * Set a point's limits from a row: its radius and its windows.  May leave memory allocated in the current
- * memory context.
- */
-extern void geonn_read_limits(const PointSource *source, const Datum *values, const bool *nulls,
-							  GeonnLimits *limits);
 
 /*
  * Raise the error that reading the source would raise, for lack of privileges for example, without reading

@@ -1,0 +1,117 @@
+/*
+ * row_values.c
+ *		What the values of a source's row say: coordinates, limits, weights, shapes.
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "catalog/pg_type.h"
+#include "fmgr.h"
+#include "utils/builtins.h"
+#include "utils/float.h"
+
+#include "points/row_values.h"
+
+double
+geonn_number(Oid type, Datum value)
+{
+	switch (type)
+	{
+		case FLOAT8OID:
+			return DatumGetFloat8(value);
+		case FLOAT4OID:
+			return DatumGetFloat4(value);
+		case INT2OID:
+			return DatumGetInt16(value);
+		case INT4OID:
+			return DatumGetInt32(value);
+		case INT8OID:
+			return (double) DatumGetInt64(value);
+		default:
+			return DatumGetFloat8(DirectFunctionCall1(numeric_float8_no_overflow, value));
+	}
+}
+
+GeonnPointState
+geonn_read_coordinates(const PointSource *source, const Datum *values, const bool *nulls, PointRow *row,
+					   int32 *detail)
+{
+	const PointColumn *columns = source->columns;
+	int			latitude = columns[COLUMN_LATITUDE].attribute - 1;
+	int			longitude = columns[COLUMN_LONGITUDE].attribute - 1;
+
+	if (source->point_kind != GEONN_POINT_NONE)
+	{
+		int			number = columns[COLUMN_POINT].attribute - 1;
+		GeonnPointState state = nulls[number] ? GEONN_POINT_EMPTY :
+			geonn_point_decode(source->point_kind, values[number], &row->latitude, &row->longitude, detail);
+
+		row->latitude_is_null = row->longitude_is_null = state != GEONN_POINT_OK;
+		return state;
+	}
+	row->latitude_is_null = nulls[latitude];
+	row->longitude_is_null = nulls[longitude];
+	if (!row->latitude_is_null)
+		row->latitude = geonn_number(columns[COLUMN_LATITUDE].base_type, values[latitude]);
+	if (!row->longitude_is_null)
+		row->longitude = geonn_number(columns[COLUMN_LONGITUDE].base_type, values[longitude]);
+	return GEONN_POINT_OK;
+}
+
+void
+geonn_read_limits(const PointSource *source, const Datum *values, const bool *nulls,
+				  GeonnLimits *limits)
+{
+	geonn_limits_begin(limits);
+	if (geonn_has_radius(source))
+	{
+		const PointColumn *radius = &source->columns[COLUMN_RADIUS];
+		int			number = radius->attribute - 1;
+
+		geonn_limits_set_radius(limits, nulls[number] ? 0 : geonn_number(radius->base_type, values[number]),
+								nulls[number]);
+	}
+	for (int i = 0; i < source->window_count; i++)
+	{
+		int			number = source->windows[i].attribute - 1;
+
+		geonn_window_read(&source->window_types[i], values[number], nulls[number], i, limits);
+	}
+}
+
+double
+geonn_read_weight(const PointSource *source, const PointColumn *column, Datum value, bool is_null)
+{
+	double		weight = is_null ? get_float8_nan() : geonn_number(column->base_type, value);
+
+	if (!is_null && !isfinite(weight))
+		ereport(ERROR,
+				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+				 errmsg("a weight in column \"%s\" of %s is out of range: %s", column->name, source->title,
+						float8out_internal(weight)),
+				 errdetail("Weights are finite numbers."),
+				 errhint("Correct it, or use a view or query that leaves such rows out, or has NULL in its place.")));
+	return weight;
+}
+
+static char *
+name_owner(const void *state)
+{
+	const ShapeOwner *owner = state;
+
+	return geonn_whose_row(owner->source, owner->row);
+}
+
+void
+geonn_read_shape(const ShapeOwner *owner, const Datum *values, const bool *nulls, PointRow *row)
+{
+	int			number = owner->source->columns[COLUMN_SHAPE].attribute - 1;
+
+	row->latitude_is_null = row->longitude_is_null = true;
+	if (nulls[number])
+		return;
+	row->shape = geonn_shape_open(owner->source->point_kind, values[number], name_owner, owner);
+	row->latitude_is_null = row->longitude_is_null =
+		!geonn_shape_survey(row->shape, &row->latitude, &row->longitude);
+}

@@ -1,0 +1,47 @@
+/*
+ * row_values.h
+ *		What the values of a source's row say: coordinates, limits, weights, shapes.
+ */
+#ifndef GEONN_ROW_VALUES_H
+#define GEONN_ROW_VALUES_H
+
+#include "points/point_row.h"
+
+/*
+ * Convert a value of a column of coordinates or radiuses to double; type is the one below domains.  May leave
+ * memory allocated in the current memory context.
+ */
+extern double geonn_number(Oid type, Datum value);
+
+/*
+ * Set a row's coordinates, and whether they are NULL.  Returns the state of the point column's value: unless
+ * it is GEONN_POINT_OK, both coordinates are NULL, and *detail is that of geonn_point_decode.  Without a
+ * point column, returns GEONN_POINT_OK.  May leave memory allocated in the current memory context.
+ */
+extern GeonnPointState geonn_read_coordinates(const PointSource *source, const Datum *values,
+											  const bool *nulls, PointRow *row, int32 *detail);
+
+/*
+ * Set a point's limits from a row: its radius and its windows.  May leave memory allocated in the current
+ * memory context.
+ */
+extern void geonn_read_limits(const PointSource *source, const Datum *values, const bool *nulls,
+							  GeonnLimits *limits);
+
+/* The weight of a valid point; NaN for a NULL, which counts leave out. */
+extern double geonn_read_weight(const PointSource *source, const PointColumn *column, Datum value, bool is_null);
+
+/* the row whose shape errors are about */
+typedef struct ShapeOwner
+{
+	const PointSource *source;
+	const PointRow *row;
+} ShapeOwner;
+
+/*
+ * Read a row's shape up to its first part, and set the row's coordinates, which are NULL where it is empty.
+ * The owner is used as long as the shape is read.
+ */
+extern void geonn_read_shape(const ShapeOwner *owner, const Datum *values, const bool *nulls, PointRow *row);
+
+#endif							/* GEONN_ROW_VALUES_H */
