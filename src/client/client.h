@@ -92,7 +92,7 @@ typedef struct GeonnPointColumns
 	int64		excluded_last;	/* the last one; less than the first: it excludes none */
 	const GeonnLimits *limits;	/* NULL: nothing limits the point */
 
-	/* of a reference that is an arc of a shape (protocol.h) */
+	/* of a reference that is an arc of a shape (protocol_dataset.h) */
 	double		end_latitude;
 	double		end_longitude;
 	int32		shape;

@@ -44,7 +44,8 @@ typedef struct GeonnPair
 	bool		matched;		/* false: the observation has no neighbour, and the rest is not set */
 	int64		tag;			/* the reference's tag; or how many references are within the radius */
 	double		distance;		/* metres */
-	double		place_latitude; /* the shape's nearest place and its fraction (protocol.h), where the question has places */
+	double		place_latitude; /* where the question has places: the shape's nearest place and its fraction
+								 * (protocol_search.h) */
 	double		place_longitude;
 	double		place_fraction;
 	uint64		rank;			/* the pair's rank among the observation's pairs, or the number of the radius, from 1 on */

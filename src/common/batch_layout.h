@@ -38,7 +38,7 @@ struct geonn_batch_columns
 	double	   *end_longitude;	/* [max(rows, room)] degrees, likewise */
 	double	   *fraction;		/* [room] the fraction of each pair's place, or NAN */
 	int32_t    *shape;			/* [rows] the number of the arc's shape */
-	int32_t    *polygon;		/* [rows] its polygon's number or -number, or 0 (protocol.h); these five are
+	int32_t    *polygon;		/* [rows] its polygon's number or -number, or 0 (protocol_dataset.h); these five are
 								 * NULL without GEONN_COLUMN_ARC */
 };
 

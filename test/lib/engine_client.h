@@ -42,11 +42,11 @@ struct client_points
 	const int32_t *party[GEONN_PARTIES_MAX];	/* [count], of each party that it has */
 	const double *end_latitude; /* [count], of references that are arcs */
 	const double *end_longitude;
-	const int32_t *shape;		/* [count] numbers as protocol.h says */
+	const int32_t *shape;		/* [count] numbers as protocol_dataset.h says */
 	const int32_t *polygon;
 };
 
-/* what is asked of every observation; protocol.h has the limits */
+/* what is asked of every observation; protocol_search.h has the limits */
 struct client_question
 {
 	uint32_t	k;				/* 0: all within max_distance */

@@ -31,7 +31,7 @@ struct cpu_count_piece
 	uint32_t   *row;			/* [count] rows */
 	uint32_t   *counts;			/* by row, of arcs: room for the number of shapes within the largest radius */
 
-	/* where row 0's pairs begin; row by row the pairs that protocol.h describes */
+	/* where row 0's pairs begin; row by row the pairs that protocol_search.h describes */
 	int64_t    *tag;
 	double	   *distance;
 	bool	   *answered;		/* by row: set when its pairs are there */

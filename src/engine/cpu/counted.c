@@ -21,7 +21,7 @@ cpu_counted_begin(const struct cpu_count_piece *piece, struct cpu_counted *count
 }
 
 /*
- * What pair number `pair` of a radius has as its distance (protocol.h).
+ * What pair number `pair` of a radius has as its distance (protocol_search.h).
  */
 static double
 value_of(const struct cpu_count_piece *piece, const struct cpu_counted *counted, uint32_t pair)

@@ -48,7 +48,7 @@ struct dataset
 	double	   *end_latitude;	/* [count] degrees; NULL: the references are points, not arcs */
 	double	   *end_longitude;	/* [count] degrees, or NULL */
 	int32_t    *shape;			/* [count] the number of each arc's shape, or NULL; a shape's arcs are adjacent */
-	int32_t    *polygon;		/* [count] number or -number of each arc's polygon (protocol.h), or NULL */
+	int32_t    *polygon;		/* [count] number or -number of each arc's polygon (protocol_dataset.h), or NULL */
 
 	/* used by the server's thread alone */
 	size_t		capacity;		/* how many rows fit into the columns */

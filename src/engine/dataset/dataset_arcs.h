@@ -8,7 +8,7 @@
 #include "engine/dataset/dataset.h"
 
 /*
- * Check the new arcs of a dataset, dataset->count ... count - 1, by the rules of protocol.h, and note the last
+ * Check the new arcs of a dataset, dataset->count ... count - 1, by the rules of protocol_dataset.h, and note the last
  * polygon and its ring.  Their coordinates of the begin are valid.  After a failure the dataset can only be freed.
  */
 extern bool dataset_check_arcs(struct dataset *dataset, size_t count, struct failure *failure);

@@ -5,7 +5,7 @@
  *
  * A new kind of device needs a table of operations in a folder of its own, its
  * declaration in device.h, a line in the list below, and its name among
- * protocol.h's GEONN_DEVICE_KINDS.  The rest of the engine learns what it has
+ * protocol_dataset.h's GEONN_DEVICE_KINDS.  The rest of the engine learns what it has
  * to know of a device from the table.
  */
 #include "engine/search/backends.h"

@@ -56,7 +56,8 @@ struct device;
  * With ties, all candidates at the distance of the k-th are added.
  *
  * With radii, a search counts the candidates within each, adds up their weights, and finds the extremes of these if it
- * has to: protocol.h says what the pairs are then.  k is 0.  With places, it writes the place and the fraction of each pair.
+ * has to: protocol_search.h says what the pairs are then.  k is 0.  With places, it writes the place and the fraction of
+ * each pair.
  */
 struct question
 {

@@ -24,23 +24,12 @@
  * sleeps only while it has nothing to do.  Finished searches go to a list that the server's thread
  * empties.
  *
- * A driver that hangs takes its device's thread with it.  So every operation
- * of a thread has a time by which it should be over.  While one is overdue, the
- * server does not answer the supervisor's ping, and after geonn.engine_timeout
- * the supervisor starts another engine.  An operation that ends after all has
- * the ping answered, and costs no session anything.  If a probe hangs, the
- * engine waits for a while and then serves with the other devices.
+ * Every operation of a thread has a time by which it should be over
+ * (overdue.c).  If a probe hangs, the engine waits for a while and then serves
+ * with the other devices.
  *
- * Operations are judged by the time that the engine is given
- * (common/given_time.h), not by the clock: beside busy backends, or on a host
- * that pauses, an operation may take any time and is not stuck.  The server's
- * thread reads that time at each ping.  No other clock of the engine ends
- * anything that works: turns and the line measure the clock to share devices,
- * builds to tell what pays, the end of a probe's time lets clients in without
- * that device, and geonn.idle_session_timeout ends sessions without a call.
- *
- * One lock guards the line, the list, the threads and the requests to discard
- * datasets.  Nothing slow happens under it, but that a thread is created, once
+ * One lock guards the line, the list, the threads and the lists of datasets to
+ * discard (discards.c).  Nothing slow happens under it, but that a thread is created, once
  * for each that the CPU gets.  Beside that, the server's thread never waits for
  * a device, and a device's thread never waits for the server's.
  */
@@ -48,28 +37,20 @@
 
 #include <pthread.h>
 #include <stdlib.h>
-#include <unistd.h>
 
-#include "common/given_time.h"
 #include "engine/base/clock.h"
 #include "engine/base/log.h"
 #include "engine/base/thread_pool.h"
 #include "engine/calls/calls.h"
 #include "engine/search/backends.h"
+#include "engine/search/discards.h"
+#include "engine/search/overdue.h"
 
 /* how many ms to wait for probes before serving without the devices that have not answered */
 #define PROBE_PATIENCE_MS 30000
 
-/* how many ms an operation of a device may take, of the time that the engine is given.  A build
- * may take one microsecond more for each reference, and may spend half of this time waiting for
- * another device's build. */
-#define OPERATION_PATIENCE_MS 60000
-
 /* an index of more references than this takes longer to build than a turn lasts */
 #define LONG_BUILD_REFERENCES 65536
-
-/* more time between two pings counts as this many ms; the supervisor sends one at least every 5 s */
-#define LOOK_MOST_MS 10000
 
 struct device_thread
 {
@@ -79,9 +60,7 @@ struct device_thread
 
 	bool		busy;			/* guarded by the scheduler's lock */
 
-	/* when the present operation should be over, on the clock of scheduler.given_ms; 0: none is
-	 * under way */
-	atomic_llong due_ms;
+	struct operation operation;	/* the present one */
 };
 
 struct served_device
@@ -98,10 +77,7 @@ struct served_device
 	unsigned	long_builds;	/* how many threads are at a long build */
 	unsigned	asleep;			/* how many threads sleep and have not been woken */
 	unsigned	woken;			/* how many threads have been woken, but have not run yet */
-	struct dataset *discards;	/* datasets whose structures the device is to discard, linked by
-								 * next_discard */
-	unsigned	discarding;		/* how many threads have taken such datasets, and are not done */
-	pthread_cond_t discarded;	/* signalled when no thread is discarding any more */
+	struct discards discards;
 };
 
 static struct
@@ -109,9 +85,6 @@ static struct
 	/* immutable after scheduler_open */
 	void		(*changed) (void);
 	int64_t		opened_ms;
-
-	struct geonn_given_time given;	/* used by the server's thread alone */
-	atomic_llong given_ms;		/* given.ms, as it was read last */
 
 	atomic_int	probed;			/* how many devices have been probed */
 	_Atomic(struct device *) lost;	/* a device that was ready and is lost, or NULL */
@@ -269,18 +242,13 @@ scheduler_stuck_device(void)
 {
 	struct device *stuck = NULL;
 
-	geonn_given_time_look(&scheduler.given, getpid(), LOOK_MOST_MS);
-	atomic_store(&scheduler.given_ms, scheduler.given.ms);
+	overdue_look();
 	pthread_mutex_lock(&scheduler.lock);
 	for (int i = 0; i < engine_device_count; i++)
 		for (struct device_thread *thread = &scheduler.served[i].first; thread != NULL;
 			 thread = thread->next)
-		{
-			int64_t		due_ms = atomic_load(&thread->due_ms);
-
-			if (due_ms != 0 && scheduler.given.ms > due_ms && stuck == NULL)
+			if (operation_is_overdue(&thread->operation) && stuck == NULL)
 				stuck = scheduler.served[i].device;
-		}
 	pthread_mutex_unlock(&scheduler.lock);
 	return stuck;
 }
@@ -294,19 +262,6 @@ scheduler_why_unusable(const struct device *device)
 	why = device->lost;
 	pthread_mutex_unlock(&scheduler.lock);
 	return why;
-}
-
-/* note that an operation of the thread's device begins, which may take patience_ms; or that it ends */
-static void
-begin_operation(struct device_thread *thread, int64_t patience_ms)
-{
-	atomic_store(&thread->due_ms, atomic_load(&scheduler.given_ms) + patience_ms);
-}
-
-static void
-end_operation(struct device_thread *thread)
-{
-	atomic_store(&thread->due_ms, 0);
 }
 
 struct device *
@@ -329,9 +284,7 @@ scheduler_discard(struct dataset *dataset)
 
 		if (!atomic_load(&served->device->usable))
 			continue;
-		atomic_fetch_add(&dataset->discards, 1);
-		dataset->next_discard[i] = served->discards;
-		served->discards = dataset;
+		discards_add(&served->discards, dataset);
 		wake(served);
 	}
 	free_now = atomic_fetch_sub(&dataset->discards, 1) == 1;
@@ -347,8 +300,7 @@ scheduler_is_discarding(void)
 
 	pthread_mutex_lock(&scheduler.lock);
 	for (int i = 0; i < engine_device_count; i++)
-		discarding = discarding || scheduler.served[i].discards != NULL ||
-			scheduler.served[i].discarding > 0;
+		discarding = discarding || discards_are_left(&scheduler.served[i].discards);
 	pthread_mutex_unlock(&scheduler.lock);
 	return discarding;
 }
@@ -444,30 +396,6 @@ set_busy(struct device_thread *thread, bool busy)
 }
 
 /*
- * Take datasets whose structures the calling thread is to discard: one, so that searches need not
- * wait for thousands; with `all`, every one.  In that case first wait until other threads have done
- * their discards.  NULL: no dataset.  The lock is held.
- */
-static struct dataset *
-take_discards(struct served_device *served, bool all)
-{
-	struct dataset *taken;
-	struct dataset **rest;
-
-	while (all && served->discarding > 0)
-		pthread_cond_wait(&served->discarded, &scheduler.lock);
-	taken = served->discards;
-	if (taken == NULL)
-		return NULL;
-	rest = &taken->next_discard[served->device->number];
-	served->discards = all ? NULL : *rest;
-	if (!all)
-		*rest = NULL;
-	served->discarding++;
-	return taken;
-}
-
-/*
  * Take the next work of a thread: a search, unless its lanes are full, and
  * discards.  If it finds neither, the thread sleeps until work comes, unless it
  * has searches under way or the scheduler closes.
@@ -493,7 +421,7 @@ await_work(struct device_thread *thread, int under_way, struct dataset **discard
 		if (!scheduler.closing && !by_turns && taken == NULL && under_way == 0)
 			taken = take_search(served, true);
 		set_busy(thread, by_turns && taken != NULL && !taken->builds_long);
-		*discards = take_discards(served, taken != NULL && taken->wants_memory);
+		*discards = discards_take(&served->discards, taken != NULL && taken->wants_memory, &scheduler.lock);
 		if (taken != NULL || *discards != NULL || under_way > 0 || scheduler.closing)
 			break;
 		thread_pool_leave();
@@ -504,41 +432,10 @@ await_work(struct device_thread *thread, int under_way, struct dataset **discard
 	}
 	set_busy(thread, by_turns && !(taken != NULL && taken->builds_long));
 	if (by_turns && !scheduler.closing &&
-		(served->discards != NULL || find_queue(served, false) != NULL))
+		(served->discards.first != NULL || find_queue(served, false) != NULL))
 		wake(served);
 	pthread_mutex_unlock(&scheduler.lock);
 	return taken;
-}
-
-/*
- * Discard the structures that the device has built of these datasets.  The last device to do so frees
- * the dataset.
- */
-static void
-fulfil_discards(struct device_thread *thread, struct dataset *taken)
-{
-	struct served_device *served = thread->served;
-	struct device *device = served->device;
-
-	if (taken == NULL)
-		return;
-	while (taken != NULL)
-	{
-		struct dataset *next = taken->next_discard[device->number];
-
-		begin_operation(thread, OPERATION_PATIENCE_MS);
-		if (taken->built[device->number] != NULL)
-			device->operations->discard(device, taken->built[device->number]);
-		taken->built[device->number] = NULL;
-		if (atomic_fetch_sub(&taken->discards, 1) == 1)
-			dataset_free(taken);
-		end_operation(thread);
-		taken = next;
-	}
-	pthread_mutex_lock(&scheduler.lock);
-	if (--served->discarding == 0)
-		pthread_cond_broadcast(&served->discarded);
-	pthread_mutex_unlock(&scheduler.lock);
 }
 
 /*
@@ -579,10 +476,10 @@ begin_search(struct device_thread *thread, struct search *search)
 	{
 		int64_t		begun = now_us();
 
-		begin_operation(thread, OPERATION_PATIENCE_MS + (int64_t) (search->dataset->count / 1000));
+		operation_begin(&thread->operation, OPERATION_PATIENCE_MS + (int64_t) (search->dataset->count / 1000));
 		call_move(search->call, &search->phase, GEONN_PHASE_BUILDING);
 		search->failed = !operations->build(device, search, &search->failure);
-		end_operation(thread);
+		operation_end(&thread->operation);
 		search->build_microseconds += (uint32_t) (now_us() - begun);
 	}
 	atomic_fetch_sub(&search->dataset->builders, 1);
@@ -592,12 +489,12 @@ begin_search(struct device_thread *thread, struct search *search)
 		return DEVICE_FINISHED;
 	call_use_device(search->call, device->number);
 	call_move(search->call, &search->phase, GEONN_PHASE_SEARCHING);
-	begin_operation(thread, OPERATION_PATIENCE_MS);
+	operation_begin(&thread->operation, OPERATION_PATIENCE_MS);
 	if (operations->turn != NULL)
 		progress = operations->turn(device, search);
 	else
 		operations->start(device, search);
-	end_operation(thread);
+	operation_end(&thread->operation);
 	return progress;
 }
 
@@ -640,7 +537,7 @@ serve(struct device_thread *thread)
 		struct search *search = await_work(thread, under_way, &discards);
 		enum device_progress progress;
 
-		fulfil_discards(thread, discards);
+		discards_fulfil(&thread->served->discards, discards, &thread->operation, &scheduler.lock);
 		if (search != NULL)
 		{
 			progress = begin_search(thread, search);
@@ -649,9 +546,9 @@ serve(struct device_thread *thread)
 		}
 		else if (under_way > 0)
 		{
-			begin_operation(thread, OPERATION_PATIENCE_MS);
+			operation_begin(&thread->operation, OPERATION_PATIENCE_MS);
 			progress = device->operations->advance(device, &search);
-			end_operation(thread);
+			operation_end(&thread->operation);
 			if (progress != DEVICE_IDLE)
 				under_way--;
 		}
@@ -734,7 +631,7 @@ scheduler_open(void (*changed) (void), struct failure *failure)
 {
 	scheduler.changed = changed;
 	scheduler.opened_ms = now_ms();
-	geonn_given_time_begin(&scheduler.given, getpid());
+	overdue_open();
 	for (int i = 0; i < engine_device_count; i++)
 	{
 		struct served_device *served = &scheduler.served[i];
@@ -743,7 +640,7 @@ scheduler_open(void (*changed) (void), struct failure *failure)
 		served->first.served = served;
 		served->threads = 1;
 		pthread_cond_init(&served->work, NULL);
-		pthread_cond_init(&served->discarded, NULL);
+		discards_open(&served->discards, served->device);
 		fail(&engine_devices[i].lost, GEONN_ERROR_NO_DEVICE, "device %d has not answered yet", i);
 	}
 	for (int i = 0; i < engine_device_count; i++)

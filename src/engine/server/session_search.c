@@ -42,7 +42,7 @@ is_same_question(const struct question *a, const struct question *b)
 }
 
 /*
- * Whether a request with radii is a count as protocol.h describes it.
+ * Whether a request with radii is a count as protocol_search.h describes it.
  */
 static bool
 is_count(const struct geonn_search *request)

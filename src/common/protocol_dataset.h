@@ -1,0 +1,227 @@
+/*
+ * protocol_dataset.h
+ *		Messages by which a session gets its dataset: devices, labels, columns, references, files.
+ *
+ * Candidates.  The columns of a dataset (GEONN_COLUMN_...) say which references are candidates of an
+ * observation; without columns all are.  The order of the references is the one in which they were sent, or,
+ * where seal says so, (tag, latitude, longitude).
+ *
+ * Kept datasets.  A dataset can stay in the engine after its last session, until its memory is needed:
+ * geonn_configure has the limit.  A later session finds it by a label.  A label has two parts: the subject says
+ * what the references are of, and the version says which state of it they are.  The session that opens the
+ * dataset gives the subject.  When it seals the dataset, it asks for it to be kept, with the version that it
+ * knows then.  From then on any session that opens a dataset with the same label gets the kept one, sealed,
+ * with the note that the first session left.  The engine keeps one version of a subject.  A client that can use
+ * any of several datasets gives the labels of all of them; if none is kept, the new dataset gets the first
+ * one's subject.  A client may also ask for whichever version is kept.  The engine does not interpret labels;
+ * clients must not give the same label to different references.
+ *
+ * Files hold what clients must know of the references beside their tags, so that a session that attaches to a
+ * dataset knows it, too.  The engine does not read them.  A dataset has at most one file of each kind.
+ *
+ * Arcs.  The references of a dataset with GEONN_COLUMN_ARC are arcs of great circles (arc.h), and a search finds
+ * shapes, each of which is one or more of these arcs.  Latitude and longitude are the place where the arc begins.
+ * Further columns have the place where it ends, the number of its shape and that of its polygon.  An arc longer
+ * than a quarter circle counts as two, by its middle (geonn_arc_middle()); a point is an arc of no length.
+ *
+ * Shapes have numbers from 0 on, in the order in which they are sent; their arcs are adjacent, and have the same
+ * tag and group.  An arc of a point or a line has polygon 0.  The rings of a polygon are adjacent and closed,
+ * each in the order of its vertices; a ring of one vertex is an arc of no length.  Their arcs have the polygon's
+ * number n, which is greater than those sent before.  Where an odd number of the polygon's rings hold the north
+ * pole (geonn_ring_holds_pole()), they have -n instead.
+ *
+ * The distance of an observation to a shape is 0 inside one of its polygons and on its border, else the least to
+ * its arcs.  Inside a polygon are the points that lie inside an odd number of its rings.  The order of the shapes
+ * is the one in which they were sent, or, where seal says so, by tag, and of the same tag as sent.  Such a dataset
+ * has the metric GEONN_METRIC_SPHERE, and of the other columns GEONN_COLUMN_GROUP, GEONN_COLUMN_EXCLUDED and
+ * GEONN_COLUMN_WEIGHT alone.
+ */
+#ifndef GEONN_PROTOCOL_DATASET_H
+#define GEONN_PROTOCOL_DATASET_H
+
+#include <stdint.h>
+
+#include "common/protocol_header.h"
+
+/* the greatest number of labels that open may give */
+#define GEONN_LABELS_MAX		3
+
+/* the greatest number of references that one dataset may have */
+#define GEONN_REFERENCES_MAX	INT32_MAX
+
+/* the greatest number of bytes that a reference takes in the CPU's index */
+#define GEONN_INDEX_BYTES		34
+
+/* about how many bytes an arc takes in it: 61 of a line, 69 with fractions, some 94 of a polygon with ten corners */
+#define GEONN_ARC_INDEX_BYTES	96
+
+/* bytes of a label's two parts, and of a note */
+#define GEONN_SUBJECT_BYTES		480
+#define GEONN_VERSION_BYTES		32
+#define GEONN_NOTE_BYTES		64
+
+/* the greatest length in bytes of a file that stays with a dataset: more than any system has */
+#define GEONN_FILE_BYTES_MAX	(UINT64_C(1) << 50)
+
+/* the kinds of devices, each with its word in SQL */
+#define GEONN_DEVICE_KINDS(KIND) \
+	KIND(CPU, "cpu") \
+	KIND(CUDA, "cuda")
+
+/* GEONN_KIND_CPU ... */
+#define GEONN_DEVICE_KIND(NAME, word) GEONN_KIND_##NAME,
+enum geonn_device_kind
+{
+	GEONN_DEVICE_KINDS(GEONN_DEVICE_KIND)
+	GEONN_DEVICE_KIND_COUNT
+};
+
+/* which devices a session may use; GEONN_DEVICE_CPU ... stand for the devices of one kind */
+#define GEONN_DEVICE_CHOICE(NAME, word) GEONN_DEVICE_##NAME,
+enum geonn_device_choice
+{
+	GEONN_DEVICE_AUTO,			/* the GPUs that work or, if none does, the CPU */
+	GEONN_DEVICE_KINDS(GEONN_DEVICE_CHOICE)
+	GEONN_DEVICE_CHOICE_COUNT
+};
+
+/* The choice that allows the devices of this kind alone. */
+static inline enum geonn_device_choice
+geonn_device_choice_of(enum geonn_device_kind kind)
+{
+	return (enum geonn_device_choice) (GEONN_DEVICE_AUTO + 1 + (int) kind);
+}
+
+/* how the distances that order neighbours are measured */
+enum geonn_metric
+{
+	GEONN_METRIC_SPHERE,		/* along great circles of a sphere (geodesy.h) */
+	GEONN_METRIC_SPHEROID		/* along geodesics of WGS84 (spheroid.h) */
+};
+
+/* bits of the columns that the references of a dataset, and its observations, may have */
+#define GEONN_COLUMN_GROUP		1u	/* only references of the same group are
+									 * candidates */
+#define GEONN_COLUMN_EXCLUDED	2u	/* of observations alone: references with tags in the range
+									 * that the observation excludes are not candidates */
+#define GEONN_COLUMN_RADIUS		4u	/* only references within the observation's radius, and
+									 * within their own, are candidates */
+#define GEONN_COLUMN_WINDOW		8u	/* << 0 ... GEONN_WINDOWS_MAX - 1: only references whose
+									 * window overlaps the observation's are candidates */
+#define GEONN_COLUMN_WEIGHT		64u /* << 0 ... GEONN_WEIGHTS_MAX - 1: of references alone: numbers
+									 * that a count adds up; NAN: the reference has none */
+#define GEONN_COLUMN_PARTY		1024u	/* << 0 ... GEONN_PARTIES_MAX - 1: only references of another
+										 * party are candidates */
+#define GEONN_COLUMN_ARC		4096u	/* of references alone: they are arcs of shapes */
+#define GEONN_COLUMNS_ALL		8191u
+
+/* the greatest number of windows that a point may have (window.h) */
+#define GEONN_WINDOWS_MAX		3
+#define GEONN_COLUMNS_WINDOWS	(((1u << GEONN_WINDOWS_MAX) - 1) * GEONN_COLUMN_WINDOW)
+
+/* the greatest number of weights that a reference may have */
+#define GEONN_WEIGHTS_MAX		4
+#define GEONN_COLUMNS_WEIGHTS	(((1u << GEONN_WEIGHTS_MAX) - 1) * GEONN_COLUMN_WEIGHT)
+
+/* the greatest number of parties that a point may have */
+#define GEONN_PARTIES_MAX		2
+#define GEONN_COLUMNS_PARTIES	(((1u << GEONN_PARTIES_MAX) - 1) * GEONN_COLUMN_PARTY)
+
+/* the contents of a file that stays with a dataset */
+enum geonn_file_kind
+{
+	GEONN_FILE_RECORDS,			/* a record of each reference: its id, or the id's offset in the next file */
+	GEONN_FILE_VALUES,			/* ids of references that are too long for records */
+	GEONN_FILE_GROUPS,			/* the groups' keys with the groups' numbers */
+	GEONN_FILE_BASE,			/* the references themselves, for clients that search alone */
+	GEONN_FILE_PARTIES			/* + 0 ... GEONN_PARTIES_MAX - 1: the parties' keys with the parties' numbers */
+};
+
+#define GEONN_FILE_KINDS		(GEONN_FILE_PARTIES + GEONN_PARTIES_MAX)
+
+/* compared byte by byte, so unused bytes are zero */
+struct geonn_label
+{
+	uint8_t		subject[GEONN_SUBJECT_BYTES];
+	uint8_t		version[GEONN_VERSION_BYTES];
+};
+
+struct geonn_open
+{
+	struct geonn_header header;
+	uint32_t	device;			/* enum geonn_device_choice */
+	uint32_t	metric;			/* enum geonn_metric */
+	uint32_t	columns;		/* GEONN_COLUMN_... */
+	uint32_t	labels;			/* number of labels */
+	uint32_t	any_version;	/* 1: a kept dataset is found by the subject of a label alone */
+	uint32_t	unused;
+	struct geonn_label label[GEONN_LABELS_MAX]; /* the best first */
+};
+
+struct geonn_queued
+{
+	struct geonn_header header;
+	uint32_t	limit;			/* how many processes may have sessions */
+	uint32_t	ahead;			/* how many sessions were queued before this one */
+};
+
+struct geonn_attach
+{
+	struct geonn_header header;
+	uint32_t	device;			/* enum geonn_device_choice */
+	uint32_t	unused;
+	uint64_t	dataset;		/* the dataset's number, from opened; it must be sealed */
+};
+
+struct geonn_opened
+{
+	struct geonn_header header;
+	uint64_t	dataset;		/* the dataset's number */
+	uint64_t	references;		/* how many it has; 0 where it is new */
+	uint32_t	metric;			/* the metric and the columns with which it was opened first */
+	uint32_t	columns;
+	uint32_t	files;			/* bits 1 << enum geonn_file_kind: a message file
+								 * follows for each */
+	uint32_t	sealed;			/* 0 where it is new, else 1 */
+	uint8_t		note[GEONN_NOTE_BYTES]; /* the note of a kept dataset */
+};
+
+/* leave and file: carries a memfd, sealed against shrinking, growing and writing */
+struct geonn_file
+{
+	struct geonn_header header;
+	uint32_t	kind;			/* enum geonn_file_kind */
+	uint32_t	unused;
+};
+
+struct geonn_references
+{
+	struct geonn_header header;
+	uint32_t	slot;
+	uint32_t	rows;
+};
+
+struct geonn_released
+{
+	struct geonn_header header;
+	uint32_t	slot;
+	uint32_t	unused;
+};
+
+struct geonn_seal
+{
+	struct geonn_header header;
+	uint32_t	order_by_tag;	/* 0: the order is that of sending; 1: the engine sorts
+								 * by (tag, latitude, longitude) */
+	uint32_t	keep;			/* 1: the engine keeps the dataset, to be found by its label */
+	uint8_t		version[GEONN_VERSION_BYTES];	/* the label's version, where keep is 1 */
+	uint8_t		note[GEONN_NOTE_BYTES];
+};
+
+struct geonn_sealed
+{
+	struct geonn_header header;
+	uint64_t	references;
+};
+
+#endif							/* GEONN_PROTOCOL_DATASET_H */

@@ -1,0 +1,149 @@
+/*
+ * protocol_search.h
+ *		Messages of batches, and of searches and their results.
+ *
+ * A search asks for each observation's k nearest candidates, or for all candidates, within max_distance.  If the
+ * client asks for ties, it has all candidates that tie with the k-th, too.  The pairs of an observation are
+ * adjacent, in the order (distance, order of the references).  Which references are candidates, and what their
+ * order is, protocol_dataset.h says.
+ *
+ * If an observation has more pairs than the room, the engine answers it in parts: the results say "partial", and a
+ * search with "resume" from that observation on brings the next part.
+ *
+ * Of a dataset of arcs an observation has one pair for each shape: the shape's tag and the distance, in the order
+ * (distance, order of the shapes).  With GEONN_SEARCH_PLACES each pair has its place as well, in degrees: the place
+ * of the shape that is nearest to the observation.  Of arcs that are as near it is on the one sent first; inside a
+ * polygon, which then stands for its first arc, it is the observation's.  With the place comes its fraction: which
+ * part of the length of the shape's lines, end to end in the order of sending, comes before the place.  It is NAN
+ * where the place is on a point or a polygon.
+ *
+ * A search with radii counts instead: it asks how many candidates each observation has within each radius, and for
+ * the exact sums of their weights, the columns GEONN_COLUMN_WEIGHT of the dataset.  An observation then has one pair
+ * for each radius and weight, or for each radius if the dataset has no weights: by radius, then by weight.  Its tag
+ * is the count, its distance the sum.  With GEONN_SEARCH_EXTREMES, a radius with weights has three times as many
+ * pairs: the distances of the further ones are the least weights, of which those of no candidate are infinite, and
+ * then the greatest ones, -infinite likewise.  In a dataset without references an observation has no pair.  A count
+ * counts a shape once, however many of its arcs are within a radius, with the weights that all of its arcs have.
+ */
+#ifndef GEONN_PROTOCOL_SEARCH_H
+#define GEONN_PROTOCOL_SEARCH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/protocol_dataset.h"
+
+/* how many slots for batches a session's ring has */
+#define GEONN_RING_SLOTS		4
+
+/* the greatest number of rows, and of pairs, that one batch has room for */
+#define GEONN_BATCH_ROWS_MAX	(1 << 22)
+
+/* the greatest k: how many pairs an observation may ask for, ties not counted */
+#define GEONN_K_MAX				1024
+
+/* how to search; all algorithms find the same pairs */
+enum geonn_algorithm
+{
+	GEONN_ALGORITHM_AUTO,		/* the one that the device expects to take less time */
+	GEONN_ALGORITHM_INDEX,
+	GEONN_ALGORITHM_BRUTE
+};
+
+/* the greatest number of radii within which one search counts */
+#define GEONN_RADII_MAX			16
+
+/* bits of geonn_search.flags */
+#define GEONN_SEARCH_TIES		1u	/* all candidates that tie with the k-th are found, too */
+#define GEONN_SEARCH_RESUME		2u	/* the last results ended within the first
+									 * observation: begin with its next pair */
+#define GEONN_SEARCH_EXTREMES	4u	/* a count has the least and the greatest weights, too */
+#define GEONN_SEARCH_PLACES		8u	/* of arcs alone: pairs have their places, and the fractions of these */
+
+/* bits of geonn_results.flags */
+#define GEONN_RESULTS_ONE_EACH	1u	/* every observation has one pair; the
+									 * counts are not written */
+#define GEONN_RESULTS_PARTIAL	2u	/* the observation after the last answered
+									 * one has a count, too, and some of its
+									 * pairs, behind all other pairs */
+
+struct geonn_allocate
+{
+	struct geonn_header header;
+	uint32_t	slot;			/* 0 ... GEONN_RING_SLOTS - 1, idle */
+	uint32_t	rows;			/* how many rows the client wants, 1 ... GEONN_BATCH_ROWS_MAX */
+	uint32_t	room;			/* how many pairs it wants room for, 1 ... GEONN_BATCH_ROWS_MAX */
+	uint32_t	unused;
+};
+
+/*
+ * Carries the memfd of the slot's new batch.  rows and room are as asked for,
+ * or less if the process's share of the transfer memory is short.  If no
+ * memory is left and the session has other batches, they are 0, and no memfd
+ * comes.  The engine takes back the slot's former batch, which the client must
+ * have unmapped before it asked.
+ */
+struct geonn_batch
+{
+	struct geonn_header header;
+	uint32_t	slot;
+	uint32_t	rows;
+	uint32_t	room;
+	uint32_t	unused;
+};
+
+/* gives back the batch of an idle slot, which the client has unmapped and will not use again */
+struct geonn_return
+{
+	struct geonn_header header;
+	uint32_t	slot;
+	uint32_t	unused;
+};
+
+struct geonn_search
+{
+	struct geonn_header header;
+	uint32_t	slot;
+	uint32_t	first;			/* the first observation to answer */
+	uint32_t	rows;			/* observations in the batch; first < rows */
+	uint32_t	k;				/* 1 ... GEONN_K_MAX, or 0: all within max_distance */
+	uint32_t	algorithm;		/* enum geonn_algorithm */
+	uint32_t	flags;			/* GEONN_SEARCH_... */
+	double		max_distance;	/* metres, inclusive, at least 0; may be
+								 * infinite */
+	uint32_t	radii;			/* 0: find pairs; else count within this many radii: k is 0, and flags are 0 or
+								 * GEONN_SEARCH_EXTREMES */
+	uint32_t	unused;
+	double		radius[GEONN_RADII_MAX];	/* metres, inclusive, at least 0, each greater than the one
+											 * before; may be infinite */
+};
+
+/*
+ * Observations first ... first + observations - 1 are answered: their counts have
+ * these indexes in the batch's column of counts, and their pairs begin at index 0.
+ * At least one observation is answered, unless the results are partial.
+ */
+struct geonn_results
+{
+	struct geonn_header header;
+	uint32_t	slot;
+	uint32_t	first;
+	uint32_t	observations;
+	uint32_t	pairs;
+	uint32_t	flags;			/* GEONN_RESULTS_... */
+	uint32_t	device;			/* number of the device that answered last */
+	uint32_t	algorithm;		/* enum geonn_algorithm; auto only where nothing
+								 * had to be searched */
+	uint32_t	build_microseconds; /* how long devices took to build the structures that it needed */
+};
+
+/*
+ * How many pairs an observation of a count has for each radius, with so many weights; extremes: GEONN_SEARCH_EXTREMES.
+ */
+static inline uint32_t
+geonn_pairs_of_radius(uint32_t weights, bool extremes)
+{
+	return weights == 0 ? 1 : extremes ? 3 * weights : weights;
+}
+
+#endif							/* GEONN_PROTOCOL_SEARCH_H */
