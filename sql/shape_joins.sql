@@ -66,10 +66,19 @@ SELECT * FROM geonn_nearest('obs', 'mixed', options => '{"ref_shape": "place"}')
 
 -- what joins of shapes do not have
 SELECT * FROM geonn_nearest('obs', 'road', metric => 'spheroid');
-SELECT * FROM geonn_nearest('obs', 'road', differs => '{id}');
-SELECT * FROM geonn_nearest('obs', 'road', overlaps => '{id}');
-SELECT * FROM geonn_nearest('obs', 'road', options => '{"ref_radius": "id"}');
-SELECT * FROM geonn_nearest('obs', 'road', options => '{"obs_radius": "id"}');
+
+-- of another owner, open at the time, and within the radius of either: a shape has one of each, whatever its arcs
+CREATE TABLE walker (id bigint PRIMARY KEY, owner text, at integer, reach float8, lat float8, lon float8);
+INSERT INTO walker VALUES (1, 'city', 8, 400000, 0, 0), (2, 'state', 12, NULL, 3.5, 3), (3, NULL, 20, 0, 3.5, 3);
+CREATE TABLE path (id bigint PRIMARY KEY, owner text, at int4range, reach float8, way geography(LineString));
+INSERT INTO path SELECT id, o, t, r, way FROM road, (VALUES (1, 'city', int4range(0, 10), 5e5::float8), (2, 'state', int4range(8, 12), 2e5), (3, 'city', NULL, NULL)) v (i, o, t, r) WHERE i = id;
+SELECT * FROM geonn_nearest('walker', 'path', k => 2, differs => '{owner}');
+SELECT * FROM geonn_nearest('walker', 'path', k => 2, overlaps => '{at}');
+SELECT * FROM geonn_nearest_points('{0}', '{0}', 'path', k => 2, overlaps => '{at}', windows => ARRAY[int4range(9, 9, '[]')]);
+SELECT * FROM geonn_nearest_points('{0, 0}', '{0, 0}', 'path', k => 2, overlaps => '{at}', windows => ARRAY[int4range(9, 9, '[]'), NULL]);
+SELECT * FROM geonn_nearest('walker', 'path', k => 2, options => '{"obs_radius": "reach"}');
+SELECT * FROM geonn_nearest('walker', 'path', k => 2, options => '{"ref_radius": "reach"}');
+SELECT * FROM geonn_within('walker', 'path', 1e6, options => '{"ref_radius": "reach", "obs_radius": "reach"}');
 
 -- the nearest place of a shape, and its fraction of the length of the shape's lines: on the first of two arcs that are as
 -- near, of lines end to end; NULL on points, on polygons, and without a shape
@@ -149,6 +158,27 @@ SELECT * FROM differing($$(SELECT obs_id, radius, count, CASE WHEN min IS NOT NU
 SELECT * FROM differing($$(SELECT obs_id, radius, count, CASE WHEN min IS NOT NULL THEN sum END, min, max FROM geonn_within_count('ping', 'weighed', '{0, 100000, 3e6}', '{weight}', by => '{zone}', exclude_self => true, options => '{"ref_shape": "g"}',
                             row_type => NULL::record) AS t (obs_id bigint, radius float8, count bigint, sum float8, min float8, max float8)) t$$, counts_of('same AND ref_id <> p.id'));
 
+-- of another zone, with windows that overlap, and within radiuses; some radiuses and windows are NULL, some windows empty
+CREATE VIEW timed AS SELECT id, zone, g, CASE WHEN id % 7 > 0 THEN int8range(id % 20, id % 20 + id % 4) END AS t, CASE WHEN id % 5 > 0 THEN 4e5 * (id % 9 - 1) END AS reach FROM shape;
+CREATE VIEW seen AS SELECT id, zone, lat, lon, int8range(id % 25, id % 25 + 1 + id % 6, '[]') AS t, CASE WHEN id % 4 > 0 THEN 3e5 * (id % 20 - 1) END AS reach FROM ping;
+CREATE TABLE timed_pair AS SELECT pair.*, NOT same AS other, s.t && o.t AS meets, distance <= coalesce(s.reach, 'Infinity') AS theirs, distance <= coalesce(o.reach, 'Infinity') AS own
+FROM pair JOIN timed s ON s.id = ref_id JOIN seen o ON o.id = obs_id;
+CREATE FUNCTION timed_of(what text) RETURNS text LANGUAGE sql AS $$
+    SELECT 'SELECT p.id, n.* FROM ping p, LATERAL (SELECT ref_id, distance FROM timed_pair WHERE obs_id = p.id AND ' || what || ') n' $$;
+SELECT * FROM differing($$geonn_nearest('seen', 'timed', k => 3, differs => '{zone}', options => '{"ref_shape": "g"}')$$, timed_of('other ORDER BY distance, ref_id LIMIT 3'));
+SELECT * FROM differing($$geonn_nearest('seen', 'timed', k => 3, overlaps => '{t}', options => '{"ref_shape": "g"}')$$, timed_of('meets ORDER BY distance, ref_id LIMIT 3'));
+SELECT * FROM differing($$geonn_nearest('seen', 'timed', k => 3, options => '{"ref_shape": "g", "ref_radius": "reach"}')$$, timed_of('theirs ORDER BY distance, ref_id LIMIT 3'));
+SELECT * FROM differing($$geonn_nearest('seen', 'timed', k => 3, options => '{"ref_shape": "g", "obs_radius": "reach"}')$$, timed_of('own ORDER BY distance, ref_id LIMIT 3'));
+SELECT * FROM differing($$geonn_within_sql('TABLE seen', 'TABLE timed', 5e6, by => '{zone}', overlaps => '{t}', options => '{"ref_shape": "g", "obs_radius": "reach", "ref_radius": "reach"}')$$,
+                        timed_of('same AND meets AND own AND theirs AND distance <= 5e6'));
+SELECT * FROM differing($$(SELECT obs_id, radius, count FROM geonn_within_count('seen', 'timed', '{0, 3e6}', differs => '{zone}', overlaps => '{t}', options => '{"ref_shape": "g", "obs_radius": "reach", "ref_radius": "reach"}')) t$$,
+                        $$SELECT p.id, radius, count(ref_id) FROM ping p CROSS JOIN unnest('{0, 3e6}'::float8[]) radius LEFT JOIN timed_pair ON obs_id = p.id AND distance <= radius AND other AND meets AND own AND theirs GROUP BY 1, 2$$);
+CREATE VIEW timed_names AS SELECT 'shape ' || id AS id, zone, g, t, reach FROM timed;
+SELECT * FROM differing($$geonn_nearest('seen', 'timed_names', differs => '{zone}', overlaps => '{t}', options => '{"ref_shape": "g", "ref_radius": "reach"}', row_type => NULL::record) AS n (obs_id bigint, ref_id text, distance float8)$$,
+                        $$SELECT p.id, n.* FROM ping p, LATERAL (SELECT 'shape ' || ref_id, distance FROM timed_pair WHERE obs_id = p.id AND other AND meets AND theirs ORDER BY distance, 'shape ' || ref_id LIMIT 1) n$$);
+SELECT * FROM differing($$(SELECT p.id, n.ref_id, n.distance FROM seen p, LATERAL geonn_nearest_points(ARRAY[p.lat], ARRAY[p.lon], 'timed', k => 2, overlaps => '{t}', windows => ARRAY[p.t], options => '{"ref_shape": "g"}') n) n$$,
+                        timed_of('meets ORDER BY distance, ref_id LIMIT 2'));
+
 -- point by point, in a join with a condition, and as text ids, whose shapes PostgreSQL sorts
 SELECT * FROM differing($$ping p, LATERAL (SELECT p.id, n.ref_id, n.distance FROM geonn_nearest_points(ARRAY[p.lat], ARRAY[p.lon], 'shape', k => 2,
                             options => '{"ref_shape": "g"}') n) n (obs_id, ref_id, distance)$$,
@@ -211,16 +241,14 @@ SELECT * FROM geonn_nearest('obs', 'wrong', options => '{"ref_shape": "g"}', inv
 SELECT rows, null_coordinates, not_finite, latitude_out_of_range, longitude_out_of_range, zero_zero, duplicate_coordinates, longitude_max
 FROM geonn_check('wrong', '{"shape": "g"}');
 SELECT rows, null_coordinates, zero_zero, duplicate_coordinates, latitude_min, latitude_max, longitude_min, longitude_max FROM geonn_check('road');
--- a vertex counts its row; ids are as those of points; and what a join with shapes refuses is refused
+-- a vertex counts its row; ids, radiuses and windows are as those of points
 CREATE VIEW checked AS SELECT 1 AS id, 0.5 AS size, tstzrange(NULL, NULL) AS t, ST_GeomFromText('LINESTRING(0 0, 190 1, 200 2)', 4326) AS g
     UNION ALL SELECT 1, 1, NULL, 'SRID=4326;POLYGON((1 1, 2 1, 2 2, 1 1))' UNION ALL SELECT NULL, 1, NULL, 'SRID=4326;POINT(1 1)' UNION ALL SELECT 2, NULL, NULL, NULL
     UNION ALL SELECT 3, NULL, NULL, 'SRID=4326;GEOMETRYCOLLECTION EMPTY';
 SELECT rows, null_ids, null_coordinates, zero_zero, longitude_over_180, duplicate_coordinates, duplicate_ids, latitude_min, latitude_max, longitude_min, longitude_max
 FROM geonn_check('checked', '{"shape": "g"}');
-SELECT * FROM geonn_describe('checked', '{"shape": "g", "radius": "size"}');
-SELECT * FROM geonn_describe('checked', '{"shape": "g"}', '{t}');
-SELECT * FROM geonn_check('checked', '{"shape": "g", "radius": "size"}');
-SELECT * FROM geonn_check('checked', '{"shape": "g"}', '{t}');
+SELECT role, column_name, type FROM geonn_describe('checked', '{"shape": "g", "radius": "size"}', '{t}');
+SELECT null_radiuses, negative_radiuses, null_windows, infinite_windows FROM geonn_check('checked', '{"shape": "g", "radius": "size"}', '{t}');
 -- the warnings of points
 CREATE VIEW swapped AS SELECT id, ST_SetSRID(ST_MakeLine(ST_MakePoint(50 + id, 113), ST_MakePoint(52, 114)), 4326) AS g FROM road;
 CREATE VIEW microdegrees AS SELECT id, ST_SetSRID(ST_MakeLine(ST_MakePoint(13e6, 52e6), ST_MakePoint(14e6, 53e6)), 4326) AS g FROM road;

@@ -25,7 +25,7 @@
  * than a quarter circle counts as two, by its middle (geonn_arc_middle()); a point is an arc of no length.
  *
  * Shapes have numbers from 0 on, in the order in which they are sent; their arcs are adjacent, and have the same
- * tag and group.  An arc of a point or a line has polygon 0.  The rings of a polygon are adjacent and closed,
+ * tag, group, radius, windows, weights and parties.  An arc of a point or a line has polygon 0.  The rings of a polygon are adjacent and closed,
  * each in the order of its vertices; a ring of one vertex is an arc of no length.  Their arcs have the polygon's
  * number n, which is greater than those sent before.  Where an odd number of the polygon's rings hold the north
  * pole (geonn_ring_holds_pole()), they have -n instead.
@@ -33,8 +33,7 @@
  * The distance of an observation to a shape is 0 inside one of its polygons and on its border, else the least to
  * its arcs.  Inside a polygon are the points that lie inside an odd number of its rings.  The order of the shapes
  * is the one in which they were sent, or, where seal says so, by tag, and of the same tag as sent.  Such a dataset
- * has the metric GEONN_METRIC_SPHERE, and of the other columns GEONN_COLUMN_GROUP, GEONN_COLUMN_EXCLUDED and
- * GEONN_COLUMN_WEIGHT alone.
+ * has the metric GEONN_METRIC_SPHERE.
  */
 #ifndef GEONN_PROTOCOL_DATASET_H
 #define GEONN_PROTOCOL_DATASET_H

@@ -195,27 +195,16 @@ static void
 check_shapes(const GeonnArguments *arguments, const GeonnJoin *join)
 {
 	const PointSource *references = join->references;
-	const struct
-	{
-		bool		is_asked;
-		const char *what;
-		const char *hint;
-	}			points_alone[] = {
-		{arguments->function == GEONN_SHARD_DDL, "shards", "Call geonn_nearest on one server."},
-		{references->differs_count > 0, "the argument differs", "Filter the rows of geonn_within."},
-		{references->window_count > 0, "the argument overlaps", "Filter the rows of geonn_within."},
-		{geonn_has_radius(references), "the option ref_radius", "Filter the rows of geonn_within."},
-		{join->observations != NULL && geonn_has_radius(join->observations), "the option obs_radius",
-			"Filter the rows of geonn_within."}
-	};
 
 	if (!geonn_has_shapes(references))
 		return;
-	for (size_t i = 0; i < lengthof(points_alone); i++)
-	{
-		if (points_alone[i].is_asked)
-			geonn_raise_shapes(references, points_alone[i].what, points_alone[i].hint);
-	}
+	if (arguments->function == GEONN_SHARD_DDL)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("shards cannot have lines and polygons as references"),
+				 errdetail("Column \"%s\" of %s is read as shapes.", references->columns[COLUMN_SHAPE].name,
+						   references->title),
+				 errhint("Call geonn_nearest on one server.")));
 	if (join->question.metric != GEONN_METRIC_SPHERE)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),

@@ -136,11 +136,13 @@ geonn_arcs_send(GeonnArcs *arcs, GeonnClient *client, ReferenceMemory *memory, G
 		.client = client,
 		.memory = memory,
 		.tag = tag,
-		.columns = {.group = columns->group,.limits = columns->limits,.shape = arcs->shape++}
+		.columns = *columns
 	};
 	uint64		bytes = geonn_shape_memory(shape);
 	GeonnPart	part;
 
+	destination.columns.shape = arcs->shape++;
+	destination.columns.polygon = 0;
 	geonn_reference_memory_add_bytes(memory, bytes, "shapes");
 	while (geonn_shape_next(shape, &part))
 	{

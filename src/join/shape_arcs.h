@@ -15,8 +15,8 @@ typedef struct GeonnArcs GeonnArcs;
 extern GeonnArcs *geonn_arcs_create(const char *title);
 
 /*
- * Send the arcs of a shape, whose reader is at its first part, and count them in memory.  They have this tag, and of
- * the columns the group.
+ * Send the arcs of a shape, whose reader is at its first part, and count them in memory.  They have this tag and these
+ * columns.
  */
 extern void geonn_arcs_send(GeonnArcs *arcs, GeonnClient *client, ReferenceMemory *memory, GeonnShapeReader *shape,
 							int64 tag, const GeonnPointColumns *columns);

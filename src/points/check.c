@@ -50,18 +50,12 @@ static PointSource *
 called_relation(FunctionCallInfo fcinfo)
 {
 	GeonnOptions options;
-	PointSource *source;
 
 	if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
 		return NULL;
 	geonn_parse_options(PG_GETARG_JSONB_P(1), GEONN_OPTIONS_RELATION, &options);
-	source = geonn_relation_source(PG_GETARG_OID(0), &options.reference, NIL,
-								   PG_ARGISNULL(2) ? NIL : geonn_overlaps_names(PG_GETARG_DATUM(2)));
-	if (geonn_has_shapes(source) && source->window_count > 0)
-		geonn_raise_shapes(source, "the argument overlaps", "Filter the rows of geonn_within.");
-	if (geonn_has_shapes(source) && geonn_has_radius(source))
-		geonn_raise_shapes(source, "the option radius", "Filter the rows of geonn_within.");
-	return source;
+	return geonn_relation_source(PG_GETARG_OID(0), &options.reference, NIL,
+								 PG_ARGISNULL(2) ? NIL : geonn_overlaps_names(PG_GETARG_DATUM(2)));
 }
 
 static void

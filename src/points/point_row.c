@@ -337,13 +337,3 @@ geonn_check_given(const GivenPoints *given)
 										 given->each_alone ? 1 : i + 1));
 	}
 }
-
-void
-geonn_raise_shapes(const PointSource *source, const char *what, const char *hint)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-			 errmsg("%s cannot have lines and polygons as references", what),
-			 errdetail("Column \"%s\" of %s is read as shapes.", source->columns[COLUMN_SHAPE].name, source->title),
-			 errhint("%s", hint)));
-}

@@ -55,10 +55,6 @@ geonn_row_is_limited_to_none(const PointRow *row)
 	return row->limits != NULL && row->limits->none;
 }
 
-/* Raise an error: a join with shapes, which this source has, cannot have what one with points can. */
-__attribute__((noreturn))
-extern void geonn_raise_shapes(const PointSource *source, const char *what, const char *hint);
-
 /* what to do about invalid coordinates */
 typedef enum InvalidPolicy
 {

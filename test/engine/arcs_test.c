@@ -16,6 +16,7 @@
 #include "engine/base/thread_pool.h"
 #include "engine/cpu/path.h"
 #include "engine/search/device.h"
+#include "../lib/random_conditions.h"
 #include "../lib/random_shapes.h"
 #include "../lib/verdict.h"
 
@@ -25,6 +26,8 @@
 #define PAIRS_MAX (OBSERVATIONS * PARTS_MAX)
 #define LIMIT_NANOMETRES 10.0
 #define PLACE_NANOMETRES 20.0
+
+_Static_assert(ARCS_MAX <= CONDITIONS_MAX, "each arc has conditions");
 
 static struct device machine = {.operations = &cpu_device_operations};
 static atomic_bool cancelled;
@@ -41,6 +44,7 @@ static struct
 	int64_t		tag[PARTS_MAX];
 	int32_t		group[PARTS_MAX];
 	double		weight[PARTS_MAX];
+	struct conditions conditions[PARTS_MAX];
 }			set;
 
 /* columns for arcs; observations have their own */
@@ -56,6 +60,7 @@ static struct
 	int32_t		shape[ARCS_MAX];
 	int32_t		polygon[ARCS_MAX];
 	double		weight[ARCS_MAX];
+	struct condition_columns conditions;
 }			arcs;
 
 static bool
@@ -110,6 +115,7 @@ draw_set(int number)
 		set.tag[set.shapes - 1] = random_below(2 * parts);
 		set.group[set.shapes - 1] = random_below(3);
 		set.weight[set.shapes - 1] = random_below(6) ? random_below(2000) / 16.0 - 50.0 : NAN;
+		set.conditions[set.shapes - 1] = draw_conditions();
 	}
 	set.parts = parts;
 }
@@ -128,6 +134,7 @@ add_arc(const struct point *from, const struct point *to, int part, int32_t poly
 	arcs.group[i] = set.group[set.shape[part]];
 	arcs.weight[i] = set.weight[set.shape[part]];
 	arcs.polygon[i] = polygon;
+	put_conditions(&arcs.conditions, i, &set.conditions[set.shape[part]]);
 }
 
 static void
@@ -156,9 +163,9 @@ make_arcs(void)
 
 /* Rows of arcs as a batch. */
 static struct geonn_batch_columns
-batch_of(uint32_t first)
+batch_of(uint32_t first, uint32_t columns)
 {
-	return (struct geonn_batch_columns) {
+	struct geonn_batch_columns batch = {
 		.latitude = arcs.latitude + first,
 		.longitude = arcs.longitude + first,
 		.tag = arcs.tag + first,
@@ -169,6 +176,9 @@ batch_of(uint32_t first)
 		.polygon = arcs.polygon + first,
 		.weight = {arcs.weight + first}
 	};
+
+	set_conditions(&batch, columns, &arcs.conditions, first);
+	return batch;
 }
 
 /* A dataset of the arcs, sent in two batches; NULL with the failure. */
@@ -177,8 +187,8 @@ make_dataset(uint32_t columns, bool by_tag, struct failure *failure)
 {
 	struct dataset *dataset = dataset_create(1, GEONN_METRIC_SPHERE, GEONN_COLUMN_ARC | columns);
 	uint32_t	first = (uint32_t) random_below((int) arcs.count);
-	struct geonn_batch_columns batch = batch_of(0);
-	struct geonn_batch_columns rest = batch_of(first);
+	struct geonn_batch_columns batch = batch_of(0, columns);
+	struct geonn_batch_columns rest = batch_of(first, columns);
 
 	if ((first == 0 || dataset_append(dataset, &batch, first, failure)) &&
 		dataset_append(dataset, &rest, arcs.count - first, failure) && dataset_check_end(dataset, failure) &&
@@ -205,6 +215,8 @@ static struct
 	int32_t		group[OBSERVATIONS];
 	int64_t		excluded_first[OBSERVATIONS];
 	int64_t		excluded_last[OBSERVATIONS];
+	struct conditions of[OBSERVATIONS];
+	struct condition_columns conditions;	/* the same */
 	double		distance[OBSERVATIONS][PARTS_MAX];	/* to each shape */
 }			observed;
 
@@ -246,6 +258,8 @@ draw_observations(void)
 		observed.group[i] = random_below(3);
 		observed.excluded_first[i] = random_below(2 * set.parts);
 		observed.excluded_last[i] = observed.excluded_first[i] + random_below(4) - 1;
+		observed.of[i] = draw_conditions();
+		put_conditions(&observed.conditions, (uint32_t) i, &observed.of[i]);
 		for (int part = 0; part < set.parts; part++)
 		{
 			double		distance = distance_to(&set.part[part], point, &undecided);
@@ -272,11 +286,13 @@ compare_pairs(const void *first, const void *second)
 	return a->shape - b->shape;
 }
 
-/* Whether a shape may be among the answers for an observation, at whatever distance. */
+/* Whether a shape may be among the answers for an observation. */
 static bool
 is_candidate(int shape, int observation, uint32_t columns)
 {
-	return (!(columns & GEONN_COLUMN_GROUP) || set.group[shape] == observed.group[observation]) &&
+	return conditions_hold(&set.conditions[shape], &observed.of[observation],
+						   observed.distance[observation][shape], columns) &&
+		(!(columns & GEONN_COLUMN_GROUP) || set.group[shape] == observed.group[observation]) &&
 		(!(columns & GEONN_COLUMN_EXCLUDED) || set.tag[shape] < observed.excluded_first[observation] ||
 		 set.tag[shape] > observed.excluded_last[observation]);
 }
@@ -376,6 +392,7 @@ answer_by_device(struct dataset *dataset, const struct question *question, uint3
 		}
 	};
 
+	set_conditions(&search.columns, dataset->columns, &observed.conditions, 0);
 	*answers = (struct answers) {.pairs = 0};
 	while (search.first < search.rows)
 	{
@@ -576,6 +593,21 @@ draw_count(uint32_t columns)
 	return question;
 }
 
+/* the columns of a set: often none, one or all */
+static uint32_t
+draw_columns(void)
+{
+	uint32_t	columns = random_below(3) ? 0 : (uint32_t) random_below(4);
+	uint32_t	of_windows = (1u << random_below(GEONN_WINDOWS_MAX + 1)) - 1;
+	uint32_t	of_parties = (1u << random_below(GEONN_PARTIES_MAX + 1)) - 1;
+
+	columns |= random_below(2) ? GEONN_COLUMN_WEIGHT : 0;
+	columns |= random_below(3) == 0 ? GEONN_COLUMN_RADIUS : 0;
+	columns |= random_below(3) == 0 ? of_windows * GEONN_COLUMN_WINDOW : 0;
+	columns |= random_below(3) == 0 ? of_parties * GEONN_COLUMN_PARTY : 0;
+	return columns;
+}
+
 static void
 test_sets(long sets)
 {
@@ -592,8 +624,7 @@ test_sets(long sets)
 
 	for (long number = 0; number < sets; number++)
 	{
-		uint32_t	columns = (random_below(3) ? 0 : (uint32_t) random_below(4)) |
-			(random_below(2) ? GEONN_COLUMN_WEIGHT : 0);
+		uint32_t	columns = draw_columns();
 		struct dataset *dataset;
 		struct question count;
 
@@ -727,7 +758,8 @@ static void
 expect_refusal(const char *what, const char *message)
 {
 	struct failure failure = {0};
-	struct dataset *dataset = make_dataset(GEONN_COLUMN_GROUP | GEONN_COLUMN_WEIGHT, false, &failure);
+	struct dataset *dataset = make_dataset(GEONN_COLUMN_GROUP | GEONN_COLUMN_WEIGHT | GEONN_COLUMN_RADIUS |
+										   GEONN_COLUMNS_WINDOWS | GEONN_COLUMNS_PARTIES, false, &failure);
 	char		property[200];
 
 	snprintf(property, sizeof(property), "%s: refused, %s", what, message);
@@ -786,6 +818,21 @@ test_refusals(void)
 	make_squares();
 	arcs.weight[6] = 7;
 	expect_refusal("two weights of a shape", "different weights");
+	make_squares();
+	arcs.conditions.radius[6] = 7;
+	expect_refusal("two radiuses of a shape", "different radiuses");
+	make_squares();
+	arcs.conditions.low[0][1] = 7;
+	expect_refusal("two windows of a shape", "different windows");
+	make_squares();
+	arcs.conditions.high[GEONN_WINDOWS_MAX - 1][1] = 7;
+	expect_refusal("two last windows of a shape", "different windows");
+	make_squares();
+	arcs.conditions.edges[1] = 7;
+	expect_refusal("two edges of a shape", "different windows");
+	make_squares();
+	arcs.conditions.party[GEONN_PARTIES_MAX - 1][6] = 7;
+	expect_refusal("two parties of a shape", "different parties");
 	make_squares();
 	for (int i = 4; i < 8; i++)
 		arcs.polygon[i] = -1;

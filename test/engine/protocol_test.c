@@ -214,7 +214,6 @@ test_abuse_of_questions(const struct engine *engine)
 		{.columns = GEONN_COLUMN_WEIGHT << 1},
 		{.columns = GEONN_COLUMN_WEIGHT | GEONN_COLUMN_WEIGHT << 3},
 		{.columns = GEONN_COLUMN_PARTY << 1},
-		{.columns = GEONN_COLUMN_ARC | GEONN_COLUMN_RADIUS},
 		{.columns = GEONN_COLUMN_ARC,.metric = GEONN_METRIC_SPHEROID}
 	};
 	struct client_question all_within = {.max_distance = INFINITY};

@@ -1,6 +1,7 @@
 # The nearest lines, polygons and other shapes are those that ORDER BY geonn_distance(...), id finds, to the last bit:
 # for random sets of shapes that cross, touch and lie in each other, of a millimetre to a hemisphere, over the poles and
-# the antimeridian, with observations on their vertices, in them and anywhere, and for random questions.  Counts within
+# the antimeridian, with observations on their vertices, in them and anywhere, and for random questions, with conditions
+# that columns of both sides must meet: by, differs, overlaps and radiuses.  Counts within
 # radiuses are those of the same distances, with exact sums, and the least and greatest weights.  Nearest places
 # lie on the shapes at their distances, and at their fractions of the lengths of lines.
 #
@@ -162,7 +163,69 @@ sub observation
 }
 
 my $node = new_server('shapes');
-$node->safe_psql('postgres', 'CREATE EXTENSION postgis');
+$node->safe_psql('postgres', 'CREATE EXTENSION postgis; CREATE TYPE floatrange AS RANGE (subtype = float8)');
+
+# Conditions that a question may have: its arguments, its options, and what they are in SQL on a pair s and an observation o.
+sub conditions
+{
+	my $arguments = '';
+	my @options = ('"ref_shape": "g"');
+	my @where;
+
+	if (chance(0.2))
+	{
+		$arguments .= q{, by => '{zone}'};
+		push(@where, 's.zone = o.zone');
+	}
+	if (chance(0.25))
+	{
+		my $columns = pick('owner', 'owner', 'colour,owner');
+
+		$arguments .= ", differs => '{$columns}'";
+		push(@where, map { "s.$_ <> o.$_" } split(/,/, $columns));
+	}
+	if (chance(0.35))
+	{
+		my $columns = pick('span', 'hour', 'hour,span');
+
+		$arguments .= ", overlaps => '{$columns}'";
+		push(@where, map { $_ eq 'hour' ? 's.hour = o.hour' : 's.span && o.span' } split(/,/, $columns));
+	}
+	if (chance(0.25))
+	{
+		push(@options, '"ref_radius": "reach"');
+		push(@where, q{d <= coalesce(s.reach, 'Infinity')});
+	}
+	if (chance(0.25))
+	{
+		push(@options, '"obs_radius": "reach"');
+		push(@where, q{d <= coalesce(o.reach, 'Infinity')});
+	}
+	if (chance(0.2))
+	{
+		$arguments .= ', exclude_self => true';
+		push(@where, 's.id <> o.id');
+	}
+	push(@options, '"batch_rows": ' . between(1, 300)) if chance(0.5);
+	return ($arguments . ", options => '{" . join(', ', @options) . "}'", @where);
+}
+
+# zone, owner, colour, hour, span and reach of a row
+sub condition_values
+{
+	my $low = between(0, 20);
+	my $span = weighted(range => 8, point => 1, empty => 0.5, unbounded => 1, null => 0.3);
+
+	return join(', ',
+		between(1, 3),
+		chance(0.9) ? "'" . pick('red', 'blue', 'green') . "'" : 'NULL',
+		chance(0.9) ? between(1, 3) : 'NULL',
+		chance(0.95) ? between(1, 3) : 'NULL',
+		$span eq 'null' ? 'NULL' : $span eq 'empty' ? "'empty'" : $span eq 'point' ? "'[$low,$low]'" :
+		$span eq 'unbounded' ? pick("'($low,)'", "'(,$low]'") :
+		sprintf("'%s%d,%d%s'", pick('[', '('), $low, $low + between(1, 8), pick(']', ')')),
+		chance(0.7) ? sprintf('%.17g', $size * 111195 * pick(-1, 0, rand(0.5), rand(3), rand(20))) : 'NULL');
+}
 
 # what the answer, and what plain SQL says: rows that are not in both
 sub ask
@@ -171,22 +234,16 @@ sub ask
 	my $k = pick(1, 1, 2, between(1, 12), 1024);
 	my $ties = chance(0.3);
 	my $within = chance(0.3);
-	my $by = chance(0.2);
-	my $self = chance(0.2);
+	my ($conditions, @conditions) = conditions();
 	my $kept = chance(0.3);
 	my $limit = $within || chance(0.3) ? $size * 111195 * pick(0, 0.3, 2, 20) : undef;
 	my $call = $within ? sprintf("geonn_within('obs', 'shape', radius => %.17g", $limit) :
 	  "geonn_nearest('obs', 'shape', k => $k" . ($ties ? ", ties => 'all'" : '') .
 	  (defined $limit ? sprintf(', max_distance => %.17g', $limit) : '');
-	my @where = ('d IS NOT NULL');
+	my @where = ('d IS NOT NULL', @conditions);
 
-	$call .= q{, by => '{zone}'} if $by;
-	$call .= ', exclude_self => true' if $self;
-	$call .= ', keep_unmatched => true' if $kept;
-	$call .= ", options => '{\"ref_shape\": \"g\"" . (chance(0.5) ? ', "batch_rows": ' . between(1, 300) : '') . "}'";
+	$call .= $conditions . ($kept ? ', keep_unmatched => true' : '');
 	push(@where, sprintf('d <= %.17g', $limit)) if defined $limit;
-	push(@where, 's.zone = o.zone') if $by;
-	push(@where, 's.id <> o.id') if $self;
 
 	my $rows = $within ? '' : $ties ? "FETCH FIRST $k ROWS WITH TIES" : "LIMIT $k";
 	my $order = $ties && !$within ? 'd' : 'd, id';
@@ -212,20 +269,12 @@ sub ask
 sub ask_counts
 {
 	my ($name, $id_type) = @_;
-	my $by = chance(0.2);
-	my $self = chance(0.2);
+	my ($conditions, @conditions) = conditions();
 	my $weights = chance(0.7) ? ", weights => '{weight}'" : '';
 	my @radii = (pick(0, 1), map { $_ * $size * 111195 } 0.3, 2, 20);
 	my $radii = join(', ', map { sprintf('%.17g', $_) } $radii[0] < $radii[1] ? @radii : @radii[ 1 .. 3 ]);
-	my $call = "geonn_within_count('obs', 'shape', radii => '{$radii}'$weights";
-	my @where = ('d <= radius');
-
-	$call .= q{, by => '{zone}'} if $by;
-	$call .= ', exclude_self => true' if $self;
-	$call .= ", options => '{\"ref_shape\": \"g\"" . (chance(0.5) ? ', "batch_rows": ' . between(1, 300) : '') . "}'";
-	push(@where, 's.zone = o.zone') if $by;
-	push(@where, 's.id <> o.id') if $self;
-
+	my $call = "geonn_within_count('obs', 'shape', radii => '{$radii}'$weights$conditions";
+	my @where = ('d <= radius', @conditions);
 	my $extremes = $weights && chance(0.5) ? ', min, max' : '';
 	my $sums = $weights ? ', sum' : '';
 	my $types = ($sums && ', sum float8') . ($extremes && ', min float8, max float8');
@@ -239,7 +288,7 @@ sub ask_counts
 		expected AS MATERIALIZED (
 			SELECT o.id, radius, count(s.id)$summed
 			FROM obs o CROSS JOIN unnest('{$radii}'::float8[]) radius
-			LEFT JOIN (SELECT pair.*, weight FROM pair JOIN shape USING (id)) s ON s.obs_id = o.id AND @{[join(' AND ', @where)]}
+			LEFT JOIN pair s ON s.obs_id = o.id AND @{[join(' AND ', @where)]}
 			GROUP BY o.id, radius)
 		SELECT string_agg(x::text, ' ') FROM (
 			(SELECT 'missing', * FROM (SELECT * FROM expected EXCEPT ALL SELECT * FROM answer) m LIMIT 3)
@@ -299,23 +348,24 @@ foreach my $set (1 .. $sets)
 	my @shapes = map { shape() } 1 .. pick(1, 3, 30, between(1, 80));
 	my @ids = chance(0.5) ? 1 .. @shapes : shuffled(1 .. @shapes);
 	my @rows = map {
-		sprintf('(%s, %d, %s, %s)', id_of($id_type, $ids[$_]), between(1, 3), defined $shapes[$_] ? "'SRID=4326;$shapes[$_]'" : 'NULL',
+		sprintf('(%s, %s, %s, %s)', id_of($id_type, $ids[$_]), condition_values(), defined $shapes[$_] ? "'SRID=4326;$shapes[$_]'" : 'NULL',
 			chance(0.8) ? between(-800, 800) / 16 : 'NULL')
 	} 0 .. $#shapes;
 	my @observations = map {
 		my $place = observation();
-		sprintf('(%s, %d, %.17g, %.17g)', id_of($id_type, $_), between(1, 3), @$place)
+		sprintf('(%s, %s, %.17g, %.17g)', id_of($id_type, $_), condition_values(), @$place)
 	} 1 .. between(1, 100);
 	my $type = pick('geometry', 'geography', 'geography(Geometry, 4326)');
+	my $conditions = 'zone integer, owner text, colour integer, hour integer, span floatrange, reach float8';
 
 	$node->safe_psql(
 		'postgres', qq{
 		DROP TABLE IF EXISTS obs, shape, pair;
-		CREATE TABLE obs (id $id_type PRIMARY KEY, zone integer, lat float8, lon float8);
-		CREATE TABLE shape (id $id_type PRIMARY KEY, zone integer, g $type, weight float8);
+		CREATE TABLE obs (id $id_type PRIMARY KEY, $conditions, lat float8, lon float8);
+		CREATE TABLE shape (id $id_type PRIMARY KEY, $conditions, g $type, weight float8);
 		INSERT INTO shape VALUES @{[join(",\n", @rows)]};
 		INSERT INTO obs VALUES @{[join(",\n", @observations)]};
-		CREATE TABLE pair AS SELECT o.id AS obs_id, s.id, s.zone, geonn_distance(o.lat, o.lon, s.g) AS d FROM obs o, shape s;
+		CREATE TABLE pair AS SELECT o.id AS obs_id, s.*, geonn_distance(o.lat, o.lon, s.g) AS d FROM obs o, shape s;
 		CREATE INDEX ON pair (obs_id)});
 	ask("seed $seed, set $set", $id_type) foreach 1 .. 3;
 	ask_counts("seed $seed, set $set", $id_type);

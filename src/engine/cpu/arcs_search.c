@@ -27,7 +27,7 @@
  * 20 e, the distance by 40 e at most.  Its square and root add 2 e.  Together 28.4 + 2 * 5.44 + 2 * 42 = 123 e.
  *
  * max_distance gives a limit by geonn_metric_radius_limit(), which holds for points within 14.2 e of their truth; the
- * same margin is added.  Distances decide at the end.
+ * same margin is added.  Distances decide at the end.  The same margin tells whether a shape is within its own radius.
  */
 #include "engine/cpu/arcs.h"
 
@@ -35,7 +35,7 @@
 #include <string.h>
 
 #include "common/arc.h"
-#include "common/metric.h"
+#include "engine/cpu/arcs_conditions.h"
 #include "engine/cpu/floats.h"
 #include "engine/cpu/neighbours.h"
 #include "engine/cpu/settled.h"
@@ -86,16 +86,12 @@ struct work
 {
 	struct cpu_neighbours_piece *piece;
 	const struct cpu_arcs *arcs;
-	const struct dataset *dataset;
 	const struct question *question;
-	bool		plain;			/* all shapes are candidates */
 	double		widest;			/* the limit that max_distance gives */
 
 	/* the observation */
 	struct geonn_vector from;
-	int32_t		group;
-	int64_t		excluded_first;
-	int64_t		excluded_last;
+	struct arcs_conditions conditions;
 	double		limit;			/* chord; what is farther does not matter */
 	float		limit_squared;	/* a little more */
 
@@ -201,19 +197,6 @@ rank(struct work *work, uint32_t place, double former, double upper)
 		set_limit(work, work->best[k - 1] + MARGIN);
 }
 
-static bool
-is_candidate(const struct work *work, uint32_t place)
-{
-	const struct dataset *dataset = work->dataset;
-
-	if (work->plain)
-		return true;
-	if (dataset->group != NULL && dataset->group[place] != work->group)
-		return false;
-	return (dataset->columns & GEONN_COLUMN_EXCLUDED) == 0 ||
-		dataset->tag[place] < work->excluded_first || dataset->tag[place] > work->excluded_last;
-}
-
 /*
  * Take note of an arc, or of the inside of a polygon, with bounds of its chord.
  */
@@ -222,7 +205,9 @@ offer(struct work *work, struct maybe maybe, double upper)
 {
 	struct found *found;
 
-	if (!is_candidate(work, maybe.place) || (2 * work->found >= work->table_size && !grow_table(work)))
+	if (!arcs_is_candidate(&work->conditions, maybe.place) ||
+		arcs_is_beyond_radius(&work->conditions, maybe.place, maybe.lower - MARGIN) ||
+		(2 * work->found >= work->table_size && !grow_table(work)))
 		return;
 	found = find(work, maybe.place);
 	if (found->stamp != work->stamp)
@@ -234,7 +219,7 @@ offer(struct work *work, struct maybe maybe, double upper)
 		return;
 	if (upper < found->upper)
 	{
-		if (work->question->k > 0)
+		if (work->question->k > 0 && arcs_is_within_radius(&work->conditions, maybe.place, upper + MARGIN))
 			rank(work, maybe.place, found->upper, upper);
 		found->upper = upper;
 	}
@@ -452,7 +437,7 @@ ask_polygon(struct work *work, uint32_t number, double longitude)
 	const struct cpu_polygons *polygons = &work->arcs->polygons;
 	uint32_t	place = polygons->polygon[number].place;
 
-	if (is_candidate(work, place) &&
+	if (arcs_is_candidate(&work->conditions, place) &&
 		cpu_polygons_side(polygons, number, work->from, longitude) != GEONN_OUTSIDE)
 		offer(work, (struct maybe) {.place = place,.polygon = number}, 0.0);
 }
@@ -574,7 +559,8 @@ choose(struct work *work, const struct cutoff *cutoff)
 
 		if (found->distance < 0.0)
 			continue;
-		work->chosen[count++] = (struct candidate) {found->distance, found->arc};
+		if (arcs_is_within_radiuses(&work->conditions, found->place, found->distance))
+			work->chosen[count++] = (struct candidate) {found->distance, found->arc};
 		found->distance = -1.0;
 	}
 	return candidates_choose(work->chosen, count, work->question, cutoff);
@@ -584,21 +570,16 @@ choose(struct work *work, const struct cutoff *cutoff)
 static void
 begin(struct work *work, const struct cpu_observation *observation, uint32_t number)
 {
-	const struct geonn_batch_columns *columns = &work->piece->search->columns;
 	double		limit = work->widest;
 
-	if (work->plain && work->best_count == work->question->k && work->question->k > 0)
+	arcs_conditions_read(&work->conditions, &work->piece->search->columns, number);
+	if (work->conditions.plain && work->best_count == work->question->k && work->question->k > 0)
 		limit = fmin(limit, work->best[work->best_count - 1] + MARGIN +
 					 sqrt(geonn_chord_squared(work->from, observation->vector)));
+	if (work->piece->search->columns.radius != NULL)
+		limit = fmin(limit, sqrt(geonn_metric_radius_limit(GEONN_METRIC_SPHERE, work->conditions.radius)) + MARGIN);
 	set_limit(work, limit);
 	work->from = observation->vector;
-	if (columns->group != NULL)
-		work->group = ((const volatile int32_t *) columns->group)[number];
-	if (columns->excluded_first != NULL)
-	{
-		work->excluded_first = ((const volatile int64_t *) columns->excluded_first)[number];
-		work->excluded_last = ((const volatile int64_t *) columns->excluded_last)[number];
-	}
 	work->best_count = work->found = 0;
 	work->maybe_count = 0;
 	if (++work->stamp == 0)
@@ -656,9 +637,8 @@ CPU_PATH_NAME(cpu_arcs_search) (struct cpu_neighbours_piece *piece)
 	struct work work = {
 		.piece = piece,
 		.arcs = piece->arcs,
-		.dataset = search->dataset,
 		.question = &search->question,
-		.plain = (search->dataset->columns & (GEONN_COLUMN_GROUP | GEONN_COLUMN_EXCLUDED)) == 0,
+		.conditions = arcs_conditions_of(search->dataset),
 		.widest = fmin(sqrt(geonn_metric_radius_limit(GEONN_METRIC_SPHERE, search->question.max_distance)) + MARGIN,
 					   BEYOND_CHORDS),
 		.best = malloc(((size_t) k + 1) * sizeof(*work.best)),

@@ -58,19 +58,37 @@ check_arc(const struct dataset *dataset, size_t i, struct failure *failure)
 	return true;
 }
 
-/* Check an arc by the one before it, of the same shape. */
-static bool
-check_shape(const struct dataset *dataset, size_t i, struct failure *failure)
+/* Whether an arc has the bytes of the one before it in a column.  NULL: the dataset has no such column. */
+static inline bool
+is_same(const void *column, size_t width, size_t i)
 {
-	if (dataset->tag[i] != dataset->tag[i - 1])
-		return fail(failure, GEONN_ERROR_PROTOCOL, "arcs of shape %d have different tags", dataset->shape[i]);
-	if (dataset->group != NULL && dataset->group[i] != dataset->group[i - 1])
-		return fail(failure, GEONN_ERROR_PROTOCOL, "arcs of shape %d have different groups", dataset->shape[i]);
+	const char *value = (const char *) column + i * width;
+
+	return column == NULL || memcmp(value, value - width, width) == 0;
+}
+
+/* What tells an arc from the one before it, of the same shape, though all arcs of a shape have it; NULL: nothing. */
+static const char *
+difference(const struct dataset *dataset, size_t i)
+{
+	if (!is_same(dataset->tag, sizeof(*dataset->tag), i))
+		return "tags";
+	if (!is_same(dataset->group, sizeof(*dataset->group), i))
+		return "groups";
+	if (!is_same(dataset->radius, sizeof(*dataset->radius), i))
+		return "radiuses";
+	for (int window = 0; window < GEONN_WINDOWS_MAX; window++)
+		if (!is_same(dataset->low[window], sizeof(int64_t), i) || !is_same(dataset->high[window], sizeof(int64_t), i))
+			return "windows";
+	if (!is_same(dataset->edges, sizeof(*dataset->edges), i))
+		return "windows";
 	for (int weight = 0; weight < GEONN_WEIGHTS_MAX; weight++)
-		if (dataset->weight[weight] != NULL &&
-			memcmp(&dataset->weight[weight][i], &dataset->weight[weight][i - 1], sizeof(double)) != 0)
-			return fail(failure, GEONN_ERROR_PROTOCOL, "arcs of shape %d have different weights", dataset->shape[i]);
-	return true;
+		if (!is_same(dataset->weight[weight], sizeof(double), i))
+			return "weights";
+	for (int party = 0; party < GEONN_PARTIES_MAX; party++)
+		if (!is_same(dataset->party[party], sizeof(int32_t), i))
+			return "parties";
+	return NULL;
 }
 
 bool
@@ -88,8 +106,9 @@ dataset_check_arcs(struct dataset *dataset, size_t count, struct failure *failur
 		if (!same_shape && dataset->shape[i] != (i == 0 ? 0 : expected + 1))
 			return fail(failure, GEONN_ERROR_PROTOCOL, "shape %d follows shape %d", dataset->shape[i],
 						i == 0 ? -1 : expected);
-		if (same_shape && !check_shape(dataset, i, failure))
-			return false;
+		if (same_shape && difference(dataset, i) != NULL)
+			return fail(failure, GEONN_ERROR_PROTOCOL, "arcs of shape %d have different %s", dataset->shape[i],
+						difference(dataset, i));
 		if (goes_on && dataset->latitude[i] == dataset->end_latitude[i - 1] &&
 			dataset->longitude[i] == dataset->end_longitude[i - 1])
 			continue;

@@ -132,16 +132,6 @@ open_dataset(struct session *session)
 	send_opened(session);
 }
 
-/* What a dataset of arcs must not have, by its name in SQL; NULL: nothing. */
-static const char *
-refused_with_arcs(const struct geonn_open *open)
-{
-	return open->metric != GEONN_METRIC_SPHERE ? "the metric spheroid" :
-		open->columns & GEONN_COLUMN_RADIUS ? "radiuses" :
-		open->columns & GEONN_COLUMNS_WINDOWS ? "windows" :
-		open->columns & GEONN_COLUMNS_PARTIES ? "parties" : NULL;
-}
-
 void
 session_open(struct session *session, const union geonn_message *message)
 {
@@ -149,7 +139,6 @@ session_open(struct session *session, const union geonn_message *message)
 	struct geonn_queued queued = {.limit = admission_limit()};
 	uint32_t	weights = open->columns & GEONN_COLUMNS_WEIGHTS;
 	uint32_t	parties = open->columns & GEONN_COLUMNS_PARTIES;
-	struct failure failure;
 
 	if (geonn_metric_name((enum geonn_metric) open->metric) == NULL || open->columns & ~GEONN_COLUMNS_ALL ||
 		(weights & (weights + GEONN_COLUMN_WEIGHT)) != 0 || /* a number is left out */
@@ -159,10 +148,9 @@ session_open(struct session *session, const union geonn_message *message)
 		session_fail_protocol(session, "unknown metric, columns or version, or too many labels");
 		return;
 	}
-	if (open->columns & GEONN_COLUMN_ARC && refused_with_arcs(open) != NULL)
+	if (open->columns & GEONN_COLUMN_ARC && open->metric != GEONN_METRIC_SPHERE)
 	{
-		fail(&failure, GEONN_ERROR_PROTOCOL, "a dataset of lines and polygons cannot have %s", refused_with_arcs(open));
-		session_fail(session, &failure);
+		session_fail_protocol(session, "lines and polygons have the metric sphere alone");
 		return;
 	}
 	if (!choose_device(session, open->device))

@@ -337,6 +337,24 @@ say_allocate(struct hostile *hostile, const struct step *step)
 /*
  * Write points to a batch: some of a few kinds, or, of one of them, anything.
  */
+/* Let a point have the conditions of the one before it, as the arcs of a shape have them. */
+static void
+repeat_conditions(const struct geonn_batch_columns *columns, uint32_t i)
+{
+	if (columns->group != NULL)
+		columns->group[i] = columns->group[i - 1];
+	if (columns->radius != NULL)
+		columns->radius[i] = columns->radius[i - 1];
+	for (int window = 0; window < GEONN_WINDOWS_MAX; window++)
+		if (columns->low[window] != NULL)
+		{
+			columns->low[window][i] = columns->low[window][i - 1];
+			columns->high[window][i] = columns->high[window][i - 1];
+		}
+	if (columns->edges != NULL)
+		columns->edges[i] = columns->edges[i - 1];
+}
+
 /* Make arcs of the points: triangles, as polygons or as lines, or with something wrong among them. */
 static void
 fill_arcs(const struct geonn_batch_columns *columns, unsigned kind)
@@ -350,6 +368,8 @@ fill_arcs(const struct geonn_batch_columns *columns, unsigned kind)
 		columns->end_longitude[i] = columns->longitude[next];
 		columns->shape[i] = (int32_t) (i / (kind == 3 ? 6 : 3));
 		columns->tag[i] = columns->shape[i];
+		if (kind != 5 && i > 0 && columns->shape[i] == columns->shape[i - 1])
+			repeat_conditions(columns, i);
 		columns->polygon[i] = kind % 2 ? 0 : kind == 4 && polygon % 5 == 0 ? -polygon : polygon;
 		if (kind == 6 && random_below(200) == 0)
 			columns->end_longitude[i] = scribble_number(random_bits());
