@@ -34,6 +34,7 @@ CREATE TABLE cached (name text, expected text);
 CREATE FUNCTION pairs(what text) RETURNS text LANGUAGE sql AS $$
     SELECT 'SELECT o.id, row_number() OVER (PARTITION BY o.id ORDER BY d, r.id)::int, r.id, d FROM obs o, LATERAL (SELECT id, d FROM pair WHERE obs_id = o.id AND ' || what || ') r' $$;
 INSERT INTO cached VALUES ('nearest', pairs('true ORDER BY d, id LIMIT 2')), ('near', pairs('d <= 1e6 AND same')),
+    ('others', pairs('NOT same AND d <= coalesce(weight, ''Infinity'') ORDER BY d, id LIMIT 2')),
     ('counted', 'SELECT o.id, rank::int, radius, count(p.id), ARRAY[coalesce(sum(weight), 0)] FROM obs o CROSS JOIN unnest(''{0, 2e6}''::float8[]) WITH ORDINALITY r (radius, rank)
         LEFT JOIN pair p ON obs_id = o.id AND d <= radius WHERE lat IS NOT NULL GROUP BY 1, 2, 3');
 CREATE FUNCTION check_caches() RETURNS TABLE (name text, has_rows boolean, differs bigint, mode text, reason text, status text) LANGUAGE plpgsql AS $$
@@ -51,6 +52,7 @@ END $$;
 
 SELECT geonn_cache_create('nearest', 'obs', 'shape', k => 2, options => '{"ref_shape": "g"}');
 SELECT geonn_cache_create('near', 'obs', 'shape', radius => 1e6, by => '{zone}', options => '{"ref_shape": "g"}');
+SELECT geonn_cache_create('others', 'obs', 'shape', k => 2, differs => '{zone}', options => '{"ref_shape": "g", "ref_radius": "weight"}');
 SELECT geonn_cache_create('counted', 'obs', 'shape', radii => '{0, 2e6}', weights => '{weight}', options => '{"ref_shape": "g"}');
 SELECT * FROM check_caches();
 
