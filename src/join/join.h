@@ -37,6 +37,14 @@ typedef struct GeonnJoin
 
 	/* references that the caller passes; the source describes their columns */
 	const GivenPoints *given_references;
+
+	/*
+	 * Set: these are all rows of this table, and the caller has checked the privileges to read them.  They are needed
+	 * only if the engine does not keep them: read_given then sets their count, and returns false where the search
+	 * can have none.
+	 */
+	const PlainTable *given_table;
+	bool		(*read_given) (void *state);	/* the state is that of given_references */
 } GeonnJoin;
 
 /* What the join does about observations with invalid coordinates. */

@@ -6,7 +6,7 @@
  * then answered in this process, if it can know the references (live.c).  Otherwise
  * a table's state is looked up among the datasets that the engine keeps (kept_dataset.c);
  * where none fits, the references are read, from large tables by parallel workers
- * (points/parallel_reader.c), and labelled by the table's state after that.
+ * (points/parallel_reader.c), or by the caller, and labelled by the table's state after that.
  */
 #include "postgres.h"
 
@@ -280,6 +280,7 @@ may_be_alone(const GeonnJoin *join, const GeonnQuestion *question, ReferenceDeta
 	LiveIdType	type;
 
 	return join->given != NULL && !join->given->more_follow && join->given->count <= POINTS_ALONE &&
+		join->given_references == NULL &&
 		question->columns == 0 && question->metric == GEONN_METRIC_SPHERE && question->k > 0 &&
 		question->radii == 0 && !question->ties && question->device != GEONN_DEVICE_CUDA &&
 		question->algorithm != GEONN_ALGORITHM_BRUTE && detail != REFERENCE_COORDINATES &&
@@ -320,7 +321,8 @@ PreparedJoin
 geonn_join_prepare(const GeonnJoin *join, const GeonnResultRow *row, const GeonnCall *call)
 {
 	List	   *tables = join->given_references != NULL ? NIL : geonn_check_tables(join->references);
-	const PlainTable *table = list_length(tables) == 1 ? linitial(tables) : NULL;
+	const PlainTable *table = join->given_references != NULL ? join->given_table :
+		list_length(tables) == 1 ? linitial(tables) : NULL;
 	ReferenceDetail detail = needed_detail(join, row);
 	PreparedJoin prepared = begin_preparing(join, row);
 	bool		is_known;
@@ -351,7 +353,7 @@ geonn_join_prepare(const GeonnJoin *join, const GeonnResultRow *row, const Geonn
 	memory = geonn_reference_memory_create(join->references->title, prepared.question.columns);
 	if (geonn_client_is_sealed(prepared.client))
 		use_kept_references(join, detail, &prepared, memory);
-	else
+	else if (join->read_given == NULL || join->read_given(join->given_references->state))
 		send_references(join, detail, &prepared, memory, table, count > 0);
 	return prepared;
 }

@@ -373,6 +373,12 @@ geonn_node_explain_expression(const JoinNode *node, List *ancestors, ExplainStat
 												  explain->verbose, false), explain);
 }
 
+void
+geonn_node_explain_relation(ExplainState *explain, const char *label, Oid relation)
+{
+	ExplainPropertyText(label, DatumGetCString(DirectFunctionCall1(regclassout, ObjectIdGetDatum(relation))), explain);
+}
+
 static void
 explain_side(ExplainState *explain, const char *label, Node *argument)
 {
@@ -380,9 +386,7 @@ explain_side(ExplainState *explain, const char *label, Node *argument)
 	Oid			relation = geonn_known_relation(NULL, argument);
 
 	if (OidIsValid(relation))
-		ExplainPropertyText(label, DatumGetCString(DirectFunctionCall1(regclassout,
-																	   ObjectIdGetDatum(relation))),
-							explain);
+		geonn_node_explain_relation(explain, label, relation);
 	else if (argument != NULL && IsA(argument, Const) && !constant->constisnull)
 		ExplainPropertyText(label, TextDatumGetCString(constant->constvalue), explain);
 }

@@ -83,6 +83,9 @@ extern void geonn_node_begin_call(JoinNode *node);
 extern void geonn_node_explain_expression(const JoinNode *node, List *ancestors, ExplainState *explain,
 										  const char *label, Node *expression);
 
+/* Have EXPLAIN show the name of this relation. */
+extern void geonn_node_explain_relation(ExplainState *explain, const char *label, Oid relation);
+
 /*
  * The attribute numbers of the Vars in a target list, beginning with entry first (from 0).  The array, in the
  * current memory context, has room for one more.

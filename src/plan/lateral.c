@@ -379,7 +379,10 @@ geonn_lateral_abandon_search(LateralNode *state)
 	if (node->search == NULL)
 		return;
 	if (node->search == node->first)
+	{
 		node->first = NULL;
+		state->has_references = false;
+	}
 	geonn_node_end_search(node, node->search, false);
 	node->search = NULL;
 }

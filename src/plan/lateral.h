@@ -158,7 +158,7 @@ extern void geonn_lateral_begin_search(LateralNode *state, bool finds_all);
 extern void geonn_lateral_begin_second_search(LateralNode *state, const GivenPoints *given, uint32 k, bool finds_all);
 extern void geonn_lateral_end_second_search(LateralNode *state);
 
-/* End the round's search, if it has one, which an error has interrupted as it began. */
+/* End the round's search, if it has one, of which no row was taken; an error may have interrupted it as it began. */
 extern void geonn_lateral_abandon_search(LateralNode *state);
 
 /* Implement JoinNodeMethods. */

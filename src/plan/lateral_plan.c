@@ -546,7 +546,7 @@ plan_form(PlannerInfo *root, LateralPath *path, List *targets, Plan *outer)
 	scan->custom_private = list_concat(scan->custom_private,
 									   list_make5(form->point, makeInteger(form->kind), makeInteger(form->metric),
 												  makeString(pstrdup(form->function)), makeInteger(form->excluded)));
-	scan->custom_private = lappend(scan->custom_private, makeBoolean(form->has_lines));
+	scan->custom_private = list_concat(scan->custom_private, list_make2(makeBoolean(form->has_lines), form->table));
 	return (Plan *) scan;
 }
 

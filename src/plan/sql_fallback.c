@@ -3,7 +3,8 @@
  *		Searches without which a statement goes on, where the engine cannot be had.
  *
  * An error of the engine becomes a warning.  No subtransaction is needed: a search of rows and points that this process
- * has, holds nothing of PostgreSQL's but memory and files, which go when the search is ended.
+ * has, holds nothing of PostgreSQL's but memory and files, which go when the search is ended.  Plans that have to be
+ * executed meanwhile, as those of references that the engine does not keep, hold more, and their errors end the statement.
  */
 #include "postgres.h"
 
@@ -39,6 +40,19 @@ static void
 note_code(void *code)
 {
 	*(int *) code = geterrcode();
+}
+
+void
+geonn_beside_search(void (*execute) (void *state), void *state)
+{
+	ErrorContextCallback *former = error_context_stack;
+
+	/* an error whose code is not noted is raised, whatever it says */
+	while (error_context_stack->callback != note_code)
+		error_context_stack = error_context_stack->previous;
+	error_context_stack = error_context_stack->previous;
+	execute(state);
+	error_context_stack = former;
 }
 
 bool

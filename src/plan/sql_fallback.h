@@ -10,4 +10,7 @@
  */
 extern bool geonn_try_search(void (*begin) (void *state), void *state);
 
+/* Within such a function: execute a plan of the statement, any error of which is raised. */
+extern void geonn_beside_search(void (*execute) (void *state), void *state);
+
 #endif							/* GEONN_SQL_FALLBACK_H */

@@ -43,6 +43,7 @@
 #include "plan/sql_conditions.h"
 #include "plan/sql_form.h"
 #include "plan/sql_reasons.h"
+#include "plan/sql_table.h"
 
 /* what a reference takes besides its columns, in the session and in the engine */
 #define BYTES_A_REFERENCE 128
@@ -578,6 +579,7 @@ read_form(Search *search, const RelOptInfo *rel, const DistanceFunction *functio
 		return "its rows would take more than half of geonn.session_memory_limit";
 	if (form->descends && !geonn_references_surely_fit(form->references, form->has_lines, geonn_largest_relation(form->root)))
 		return "its rows may take more than geonn.session_memory_limit, and an index has them in order";
+	form->table = geonn_sql_table(form, query, search->columns);
 	return NULL;
 }
 

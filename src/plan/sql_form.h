@@ -43,6 +43,8 @@ typedef struct SqlForm
 	PlannerInfo *root;			/* the plan of a query that returns the references' columns */
 	List	   *names;			/* of these columns (String) */
 	const char *alias;			/* a name for the references */
+	List	   *table;			/* of which they are all rows, as SQL_TABLE (sql_join.h); NIL: none, or a search cannot
+								 * have the outputs */
 	Path	   *references;		/* that plan's cheapest path */
 	double		needed;			/* how many rows the subquery reads, LIMIT and OFFSET, as estimated */
 	Cost		output_cost;	/* the cost of the outputs of one row */

@@ -19,7 +19,10 @@ typedef enum SqlPrivate
 	SQL_METRIC,					/* Integer: enum geonn_metric */
 	SQL_FUNCTION,				/* String: the name of the function that computes the distance */
 	SQL_EXCLUDED,				/* Integer: how many references are expected not to meet the conditions */
-	SQL_LINES					/* Boolean: the reference's point is lines (sql_lines.c) */
+	SQL_LINES,					/* Boolean: the reference's point is lines (sql_lines.c) */
+	SQL_TABLE					/* List: the table whose rows the references are (sql_table.c); NIL: none.  It has an
+								 * OidList of one; an IntList of the attribute numbers of id, latitude and longitude; and
+								 * an Integer, the id among the columns of the references from 0 on */
 } SqlPrivate;
 
 /*

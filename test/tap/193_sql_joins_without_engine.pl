@@ -11,18 +11,22 @@ use Test::More;
 my $tables = q{
 	CREATE TABLE o AS SELECT i AS id, i * 7 % 170 - 85.0::float8 AS lat, i * 13 % 360 - 180.0::float8 AS lon FROM generate_series(1, 1500) i;
 	CREATE TABLE r AS SELECT i AS id, i * 11 % 170 - 85.0::float8 AS lat, i * 17 % 360 - 180.0::float8 AS lon FROM generate_series(1, 300) i;
+	CREATE TABLE whole AS TABLE r;
 	INSERT INTO o VALUES (2000, NULL, 0), (2001, 5, NULL);
 	INSERT INTO r VALUES (2000, NULL, 0), (2001, 5, 200);
-	ANALYZE o, r;
+	ANALYZE o, r, whole;
 };
 my $distance = 'geonn_distance(o.lat, o.lon, r.lat, r.lon)';
 my $subquery = "SELECT r.id, r.lat, $distance AS d FROM r ORDER BY $distance, r.id LIMIT \$1 OFFSET \$2";
 
+# the engine may keep these references
+my $of_table = "SELECT r.id, $distance AS d FROM whole r ORDER BY $distance, r.id LIMIT \$1";
+
 # The rows of a statement with the node, `before` its execution some more statements; and what is said on the way.
 sub rows_of
 {
-	my ($node, $join, $values, $before) = @_;
-	my $statement = "SELECT o.id AS own, n.* FROM o $join LATERAL ($subquery) n ON true";
+	my ($node, $join, $values, $before, $asked) = @_;
+	my $statement = "SELECT o.id AS own, n.* FROM o $join LATERAL (${\($asked // $subquery)}) n ON true";
 	my ($out, $messages);
 
 	$node->psql('postgres', qq{
@@ -47,10 +51,11 @@ sub rows_of
 my $alone = new_server('sql_alone', conf => "max_worker_processes = 0\nmax_logical_replication_workers = 0");
 
 $alone->safe_psql('postgres', $tables);
-for my $case ([ 'JOIN', '(3, 0)', 4506 ], [ 'LEFT JOIN', '(1, 2)', 1502 ], [ 'LEFT JOIN', '(0, 0)', 1502 ])
+for my $case ([ 'JOIN', '(3, 0)', 4506 ], [ 'LEFT JOIN', '(1, 2)', 1502 ], [ 'LEFT JOIN', '(0, 0)', 1502 ],
+	[ 'JOIN', '(3, 0)', 4506, $of_table ], [ 'LEFT JOIN', '(0, 0)', 1502, $of_table ])
 {
-	my ($join, $values, $rows) = @$case;
-	my ($found, $messages) = rows_of($alone, $join, $values, '');
+	my ($join, $values, $rows, $asked) = @$case;
+	my ($found, $messages) = rows_of($alone, $join, $values, '', $asked);
 
 	is($found, "rows: $rows, differences: 0", "$join, $values: the rows of a server that cannot start an engine");
 	if ($values eq '(0, 0)')
@@ -67,10 +72,11 @@ my $node = new_server('sql_with', preload => 1, conf => 'geonn.idle_session_time
 $node->safe_psql('postgres', $tables);
 
 # the plan has been made when the limit comes
-for my $case ([ 'JOIN', '(3, 0)', 4506 ], [ 'LEFT JOIN', '(2, 1)', 3004 ], [ 'LEFT JOIN', '(NULL, 290)', 18024 ], [ 'JOIN', '(0, 0)', 0 ])
+for my $case ([ 'JOIN', '(3, 0)', 4506 ], [ 'LEFT JOIN', '(2, 1)', 3004 ], [ 'LEFT JOIN', '(NULL, 290)', 18024 ], [ 'JOIN', '(0, 0)', 0 ],
+	[ 'JOIN', '(3, 0)', 4506, $of_table ], [ 'LEFT JOIN', '(NULL, 0)', 450600, $of_table ])
 {
-	my ($join, $values, $rows) = @$case;
-	my ($found, $messages) = rows_of($node, $join, $values, q{SET geonn.session_memory_limit = '4kB';});
+	my ($join, $values, $rows, $asked) = @$case;
+	my ($found, $messages) = rows_of($node, $join, $values, q{SET geonn.session_memory_limit = '4kB';}, $asked);
 
 	is($found, "rows: $rows, differences: 0", "$join, $values: the rows beyond geonn.session_memory_limit");
 }
@@ -101,20 +107,26 @@ $other->quit;
 $node->safe_psql('postgres', 'ALTER SYSTEM RESET geonn.max_sessions; SELECT pg_reload_conf()');
 
 # the engine ends between two rounds
-my $client = $node->background_psql('postgres', on_error_stop => 0);
 my $select = 'SELECT o.id, n.id AS ref FROM o, LATERAL (' . ($subquery =~ s/\$1/3/r =~ s/\$2/0/r) . ') n';
 
-$client->query_safe(qq{
-	SET geonn.enable_sql_joins = on;
-	SET client_min_messages = error;
-	BEGIN;
-	DECLARE c CURSOR FOR $select;
-	FETCH 1 FROM c});
-my ($engine) = engines_of($node->{_pid});
-kill('KILL', $engine);
-wait_until(sub { return is_gone($engine) }, 'the engine is gone');
-is($client->query('FETCH ALL FROM c') =~ tr/\n//, 4504, 'an engine that ends between two rounds');
-$client->quit;
+for my $ended ($select, $select =~ s/LATERAL.*/'LATERAL (' . ($of_table =~ s{\$1}{3}r) . ') n'/er)
+{
+	my $client = $node->background_psql('postgres', on_error_stop => 0);
+	my $engine;
+
+	$client->query_safe(qq{
+		SET geonn.enable_sql_joins = on;
+		SET client_min_messages = error;
+		BEGIN;
+		DECLARE c CURSOR FOR $ended;
+		FETCH 1 FROM c});
+	($engine) = engines_of($node->{_pid});
+	kill('KILL', $engine);
+	wait_until(sub { return is_gone($engine) }, 'the engine is gone');
+	is($client->query('FETCH ALL FROM c') =~ tr/\n//, 4504, 'an engine that ends between two rounds');
+	$client->quit;
+	wait_until(sub { return engines_of($node->{_pid}) }, 'another engine is there');
+}
 
 # cursors go backwards where they do without geonn
 for my $setting ('off', 'on')

@@ -1,0 +1,386 @@
+/*
+ * sql_rounds.c
+ *		The rounds of the plan node of nearest-neighbour subqueries: what becomes of each outer row (sql_join.c).
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "miscadmin.h"
+#include "utils/expandeddatum.h"
+#include "utils/memutils.h"
+
+#include "base/compat.h"
+#include "common/protocol.h"
+#include "plan/sql_fallback.h"
+#include "plan/sql_lines.h"
+#include "plan/sql_rounds.h"
+
+PointStatus
+geonn_sql_read_observation(const SqlJoin *join, ExprContext *expressions, double *latitude, double *longitude)
+{
+	NullableDatum values[2];
+
+	for (int i = 0; i < join->references.points; i++)
+		values[i].value = ExecEvalExprSwitchContext(join->observation[i], expressions, &values[i].isnull);
+	return geonn_sql_read_point(&join->references, values, latitude, longitude);
+}
+
+bool
+geonn_sql_takes_first(const SqlJoin *join)
+{
+	const SqlCandidates *candidates = &join->candidates;
+
+	return join->is_exact &&
+		(candidates->keys == 1 || (candidates->later_are_of_references && candidates->conditions == NULL));
+}
+
+void
+geonn_sql_read_references(void *state)
+{
+	SqlJoin    *join = state;
+	MemoryContext former = MemoryContextSwitchTo(join->lateral.node.context);
+
+	if (!join->has_read)
+		geonn_sql_references_read(&join->references);
+	join->has_read = true;
+	MemoryContextSwitchTo(former);
+}
+
+/* ---- candidates ---- */
+
+/*
+ * Set the pair's columns of the present outer row, for expressions.
+ */
+static void
+show_outer_row(SqlJoin *join)
+{
+	const LateralNode *lateral = &join->lateral;
+	TupleTableSlot *pair = join->candidates.pair;
+	int			column = join->observation_column;
+
+	if (join->is_shown)
+		return;
+	join->is_shown = true;
+	ExecClearTuple(pair);
+	geonn_lateral_set_outer(lateral, join->present, pair);
+	if (column >= 0 && !pair->tts_isnull[column])
+	{
+		/* where references are read again, the memory of expressions is reset for each of them */
+		MemoryContext former = MemoryContextSwitchTo(join->references.rereads ? lateral->round->memory :
+													 join->candidates.expressions->ecxt_per_tuple_memory);
+
+		pair->tts_values[column] = geonn_sql_plain_point(&join->references, pair->tts_values[column]);
+		MemoryContextSwitchTo(former);
+	}
+	ExecStoreVirtualTuple(pair);
+}
+
+/*
+ * Go on to an outer row, and forget the candidates of the one before.
+ */
+static void
+begin_outer_row(SqlJoin *join, uint64 number)
+{
+	join->present = number;
+	join->is_shown = false;
+	geonn_sql_outputs_reset(&join->outputs);
+	geonn_candidates_reset(&join->candidates);
+	if (join->candidates.conditions != NULL)
+		show_outer_row(join);
+}
+
+/*
+ * Metres from the present outer row to the farthest references that can meet the conditions.  ST_DWithin measures on
+ * the spheroid, where distances differ from the sphere's by less than 0.6 %.
+ */
+static double
+reach_of_row(const SqlJoin *join)
+{
+	bool		is_null;
+	Datum		value;
+
+	if (join->reach == NULL)
+		return INFINITY;
+	value = ExecEvalExprSwitchContext(join->reach, join->candidates.expressions, &is_null);
+
+	/* ST_DWithin itself refuses a negative one */
+	return is_null || !(DatumGetFloat8(value) >= 0) ? INFINITY : DatumGetFloat8(value) * 1.01 + 1;
+}
+
+/*
+ * The greatest distance, by geonn, of a reference that the keys may put before one at this distance.
+ */
+static double
+greatest_in_doubt(const SqlJoin *join, double distance)
+{
+	if (geonn_sql_takes_first(join))
+		return -INFINITY;
+	if (join->references.has_lines)
+		return geonn_lines_in_doubt(distance, join->references.unmeasured == 0);
+	return join->is_exact ? distance : Max(distance + MARGIN, SAME_PLACE);
+}
+
+/* ---- stages ---- */
+
+/*
+ * Take the rows of the next point that the search has answered, and choose among them, or note that they leave the
+ * outer row undecided.  `asked` has the numbers of the outer rows; NULL: they are those of the points.  False: none
+ * is left.
+ */
+static bool
+take_answer(SqlJoin *join, GeonnSearch *search, uint32 k, const Numbers *asked)
+{
+	const SqlReferences *references = &join->references;
+	SqlCandidates *candidates = &join->candidates;
+	uint64		needed = candidates->wanted + candidates->skipped;
+	uint64		answered = Min(k, references->valid.count);
+	uint64		counted = 0;
+	double		bound = INFINITY;
+	double		reach = INFINITY;
+	double		distance = 0;
+	bool		is_ordered = references->invalid.count == 0;
+
+	if (join->points_left == 0)
+		return false;
+	join->points_left--;
+	for (uint64 i = 0; i < answered; i++)
+	{
+		const Answer *answer = geonn_next_answer(&join->answers, search, references, true);
+
+		if (answer == NULL)
+			elog(ERROR, "a search lacks rows of %llu points", (unsigned long long) join->points_left + 1);
+		if (i == 0)
+		{
+			begin_outer_row(join, asked == NULL ? answer->number : asked->numbers[answer->number]);
+			reach = reach_of_row(join);
+		}
+		else if (answer->distance <= greatest_in_doubt(join, distance))
+			is_ordered = false;
+		distance = answer->distance;
+		if (distance > Min(bound, reach) || !geonn_candidates_add(candidates, answer->reference, distance))
+			continue;
+		if (!references->rows[answer->reference]->is_measured)
+			is_ordered = false;
+		else if (++counted == needed)
+			bound = greatest_in_doubt(join, distance);
+	}
+	if (distance <= Min(bound, reach) && answered < references->valid.count)
+	{
+		geonn_numbers_add(&join->undecided, join->present, join->lateral.round->memory);
+		return true;
+	}
+	for (uint64 i = 0; i < references->invalid.count; i++)
+		(void) geonn_candidates_add(candidates, references->invalid.numbers[i], NAN);
+
+	/* the conditions left fewer than are needed: those without a distance, which come last, are among the rows, too */
+	if (candidates->count < needed && isinf(reach) &&
+		references->valid.count + references->invalid.count < references->count)
+	{
+		geonn_numbers_add(&join->undecided, join->present, join->lateral.round->memory);
+		return true;
+	}
+	if (!is_ordered || join->outputs.shows_outer)
+		show_outer_row(join);
+	if (is_ordered)
+		geonn_candidates_choose(candidates);
+	else
+		geonn_candidates_sort(candidates);
+	return true;
+}
+
+/*
+ * Implements GivenPoints.point: the point of an outer row that the second search is for.
+ */
+static void
+asked_point(void *state, uint64 number, PointRow *row)
+{
+	const SqlJoin *join = state;
+	const OuterRow *outer = &join->lateral.round->rows[join->asked.numbers[number]];
+
+	row->latitude = outer->latitude;
+	row->longitude = outer->longitude;
+}
+
+/*
+ * Begin a search of the present round by this function.  False: the engine cannot be had.
+ */
+static bool
+try_search(SqlJoin *join, void (*begin) (void *join))
+{
+	join->without_engine = !geonn_try_search(begin, join);
+	return !join->without_engine;
+}
+
+static void
+begin_search(void *state)
+{
+	SqlJoin    *join = state;
+	const Round *round = join->lateral.round;
+
+	join->points_left = 0;
+	for (uint64 i = 0; i < round->given.count; i++)
+		join->points_left += !round->rows[i].latitude_is_null;
+	join->points = join->points_left;
+	geonn_answers_begin(&join->answers, join->points * Min(join->k, join->references.valid.count));
+	geonn_lateral_begin_search(&join->lateral, !join->lateral.has_references);
+}
+
+static void
+begin_second_search(void *state)
+{
+	SqlJoin    *join = state;
+	GivenPoints given = {
+		.count = join->undecided.count,
+		.point = asked_point,
+		.state = join,
+		.each_alone = true
+	};
+
+	join->asked = join->undecided;
+	join->undecided = (Numbers) {0};
+	join->widened += join->asked.count;
+	join->points_left = join->asked.count;
+	geonn_answers_begin(&join->answers, join->asked.count * Min(GEONN_K_MAX, join->references.valid.count));
+	geonn_lateral_begin_second_search(&join->lateral, &given, GEONN_K_MAX, false);
+}
+
+/*
+ * Choose among all references, which are read again if they are not kept, for the next outer row that is left.  A row
+ * without a point has no distances: if they are the only key, any references will do.  False: no row is left.
+ */
+static bool
+compare_with_all(SqlJoin *join)
+{
+	const Round *round = join->lateral.round;
+	SqlCandidates *candidates = &join->candidates;
+	uint64		count;
+	uint64		number;
+	double		latitude;
+	double		longitude;
+
+	while (join->is_searched && join->next_row < round->given.count && !round->rows[join->next_row].latitude_is_null)
+		join->next_row++;
+	if (candidates->wanted == 0)
+		return false;
+	if (join->next_row < round->given.count)
+		number = join->next_row++;
+	else if (join->next_undecided < join->undecided.count)
+		number = join->undecided.numbers[join->next_undecided++];
+	else
+		return false;
+	geonn_sql_read_references(join);
+	count = join->references.count;
+	begin_outer_row(join, number);
+	show_outer_row(join);
+	if (join->references.rereads)
+	{
+		join->compared++;
+		geonn_candidates_reread(candidates, &join->references);
+		return true;
+	}
+	if (candidates->keys == 1 && candidates->conditions == NULL && candidates->wanted < count && candidates->skipped < count &&
+		geonn_sql_read_observation(join, candidates->expressions, &latitude, &longitude) == POINT_NULL)
+		count = Min(count, candidates->wanted + candidates->skipped);
+	else
+		join->compared++;
+	for (uint64 i = 0; i < count; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		(void) geonn_candidates_add(candidates, i, NAN);
+	}
+	geonn_candidates_sort(candidates);
+	return true;
+}
+
+/*
+ * Find the rows of the next outer row; false: the round has no more.
+ */
+static bool
+next_outer_row(SqlJoin *join)
+{
+	CHECK_FOR_INTERRUPTS();
+	switch (join->stage)
+	{
+		case STAGE_SEARCH:
+			if (join->is_searched && take_answer(join, join->lateral.node.search, join->k, NULL))
+				return true;
+			join->stage = STAGE_ALL;
+			if (join->undecided.count == 0 || join->k == GEONN_K_MAX)
+				return true;
+			if (try_search(join, begin_second_search))
+				join->stage = STAGE_SECOND_SEARCH;
+			else
+			{
+				geonn_lateral_end_second_search(&join->lateral);
+				join->undecided = join->asked;
+			}
+			return true;
+		case STAGE_SECOND_SEARCH:
+			if (take_answer(join, join->lateral.second, GEONN_K_MAX, &join->asked))
+				return true;
+			geonn_lateral_end_second_search(&join->lateral);
+			join->stage = STAGE_ALL;
+			return true;
+		case STAGE_ALL:
+			if (compare_with_all(join))
+				return true;
+			join->stage = STAGE_END;
+			return false;
+		case STAGE_END:
+			return false;
+	}
+	pg_unreachable();
+}
+
+bool
+geonn_sql_try_round(SqlJoin *join)
+{
+	join->asked.count = join->points = join->number = 0;
+	join->stage = STAGE_SEARCH;
+	join->undecided = (Numbers) {0};
+	join->next_row = join->next_undecided = 0;
+	geonn_candidates_reset(&join->candidates);
+	return join->k > 0 && !join->without_engine && try_search(join, begin_search);
+}
+
+void
+geonn_sql_begin_round(LateralNode *lateral)
+{
+	SqlJoin    *join = (SqlJoin *) lateral;
+
+	/* where the conditions excluded more references than was expected, search for more */
+	if (join->candidates.conditions != NULL && join->asked.count > join->points / 8)
+		lateral->join->question.k = join->k = Min(join->k * 4, GEONN_K_MAX);
+	join->is_searched = geonn_sql_try_round(join);
+	if (!join->is_searched)
+		geonn_lateral_abandon_search(lateral);
+}
+
+bool
+geonn_sql_next_pair(LateralNode *lateral, Datum *values, bool *nulls)
+{
+	SqlJoin    *join = (SqlJoin *) lateral;
+	const Candidate *candidate;
+
+	while ((candidate = geonn_candidates_next(&join->candidates)) == NULL)
+	{
+		if (!next_outer_row(join))
+			return false;
+	}
+	if (!geonn_sql_show_distance(&join->outputs, candidate, &lateral->round->rows[join->present]))
+	{
+		show_outer_row(join);
+		geonn_sql_evaluate_distance(&join->outputs, candidate, &lateral->round->rows[join->present]);
+	}
+	for (int i = 0; i < lateral->columns - 1; i++)
+	{
+		Datum		value = geonn_sql_output(&join->outputs, i, candidate, &nulls[i]);
+
+		/* a function that changes an array or record in place would change the column for the others */
+		values[i] = MakeExpandedObjectReadOnly(value, nulls[i], TupleDescAttr(lateral->descriptor, i)->attlen);
+	}
+	values[lateral->columns - 1] = UInt64GetDatum((join->present + 1) << RANK_BITS | Min(join->candidates.next, RANK_MAX));
+	nulls[lateral->columns - 1] = false;
+	return true;
+}

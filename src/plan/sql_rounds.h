@@ -1,0 +1,87 @@
+/*
+ * sql_rounds.h
+ *		The rounds of the plan node of nearest-neighbour subqueries: what becomes of each outer row.
+ */
+#ifndef GEONN_SQL_ROUNDS_H
+#define GEONN_SQL_ROUNDS_H
+
+#include "plan/lateral.h"
+#include "plan/sql_outputs.h"
+#include "plan/sql_table.h"
+
+/* as LateralSource.rank_bits; rows after the last rank have that rank, too */
+#define RANK_BITS 20
+#define RANK_MAX ((UINT64CONST(1) << RANK_BITS) - 1)
+
+/* what decides for the outer rows that are left in a round */
+typedef enum Stage
+{
+	STAGE_SEARCH,				/* the round's search */
+	STAGE_SECOND_SEARCH,		/* a second search, for the rows that the first left undecided */
+	STAGE_ALL,					/* all references, for the rows without a search and those still undecided */
+	STAGE_END
+} Stage;
+
+typedef struct SqlJoin
+{
+	LateralNode lateral;		/* first field */
+	SqlReferences references;
+	SqlCandidates candidates;	/* of the present outer row */
+	ExprState  *observation[2]; /* the observation's point; [references.points] */
+	int			observation_column; /* its column in the scan's slot; -1: it is an expression */
+	int			metric;
+	const char *function;
+	ExprState  *limit;
+	ExprState  *offset;
+	ExprState  *reach;			/* NULL: none says how far the references may be */
+	int			excluded;		/* as SQL_EXCLUDED */
+	bool		is_exact;		/* the distance is geonn's own, so that searches have it */
+	SqlOutputs	outputs;		/* [lateral.columns - 1] of them */
+	const SqlTable *table;		/* that the references are all rows of; NULL: none */
+
+	/* one execution */
+	bool		has_read;		/* the references were read */
+	bool		fits_table;		/* the engine takes all of the table's rows, as far as is known */
+	uint32		k;				/* how many references a search returns; 0: nothing is searched for */
+	GivenPoints given;			/* the references for the engine */
+	uint64		widened;		/* how many outer rows the second searches were for */
+	uint64		compared;		/* how many outer rows were compared with all references */
+	bool		without_engine; /* a search could not begin, so that no other one is tried */
+
+	/* a round */
+	Stage		stage;
+	bool		is_searched;	/* the round has a search */
+	uint64		points;			/* how many points the round's search has */
+	uint64		points_left;	/* how many points of the present search have answers that were not taken */
+	Answers		answers;		/* of the present search */
+	Numbers		undecided;		/* the outer rows that the present search leaves undecided */
+	Numbers		asked;			/* those that the second search is for */
+	uint64		next_row;		/* STAGE_ALL: the next outer row, and the next of undecided */
+	uint64		next_undecided;
+	uint64		present;		/* the present outer row's number in the round */
+	bool		is_shown;		/* the pair has its columns */
+	uint64		number;			/* of the point that a table's search has returned a row for, and how many rows */
+	uint64		rank;
+} SqlJoin;
+
+/* Read a point of the outer row that the context has. */
+extern PointStatus geonn_sql_read_observation(const SqlJoin *join, ExprContext *expressions, double *latitude,
+											  double *longitude);
+
+/*
+ * Are the first references of a search the rows, in their order?  Where conditions exclude some, PostgreSQL does not
+ * evaluate the keys of these, which can fail.
+ */
+extern bool geonn_sql_takes_first(const SqlJoin *join);
+
+/* Have all references read, by the node's own plan, if this execution has not; the state is the join. */
+extern void geonn_sql_read_references(void *state);
+
+/* Begin a round, and its search; false: it needs none, or the engine cannot be had. */
+extern bool geonn_sql_try_round(SqlJoin *join);
+
+/* Implement LateralSource.begin_round and next: the outputs of the next pair, and the number of its outer row. */
+extern void geonn_sql_begin_round(LateralNode *lateral);
+extern bool geonn_sql_next_pair(LateralNode *lateral, Datum *values, bool *nulls);
+
+#endif							/* GEONN_SQL_ROUNDS_H */

@@ -1,0 +1,174 @@
+/*
+ * sql_table.c
+ *		Nearest-neighbour subqueries whose references are all rows of a table: what the engine may keep of them.
+ *
+ *	SELECT r.id, geonn_distance(o.lat, o.lon, r.lat, r.lon) FROM r ORDER BY 2, 1 LIMIT k
+ *
+ * returns what a call of geonn_nearest_points returns.  Where the subquery needs no more of a reference than its id, an
+ * integer, and its distance, a search has its rows, and the references can stay in the engine as those of a call, under
+ * the same label (kept_dataset.c).  Calls and statements then use the same dataset.  A statement that names no id has
+ * the latitude for one, which its search does not return.
+ *
+ * The statement's own checks are all that is needed to use what is kept: they are of the same columns of all rows.  So
+ * a table whose row-level security concerns the role is left out.  Where nothing is kept, the statement's own plan reads
+ * the references, and they are sent under the label.
+ *
+ * A call leaves out rows without an id or coordinates, and those that are out of range, where the statement has rows, or an
+ * error.  Where a table has such rows, the node goes on without a table.
+ */
+#include "postgres.h"
+
+#include "catalog/pg_class.h"
+#include "catalog/pg_inherits.h"
+#include "catalog/pg_type.h"
+#include "parser/parsetree.h"
+#include "utils/lsyscache.h"
+#include "utils/typcache.h"
+
+#include "base/compat.h"
+#include "base/value.h"
+#include "plan/sql_table.h"
+
+/* ---- the plan ---- */
+
+/*
+ * The only relation that the query reads, all rows of which are as the label of a dataset says; NULL: none is.
+ */
+static const RangeTblEntry *
+whole_table(const Query *query)
+{
+	const RangeTblEntry *entry;
+
+	if (query->jointree->quals != NULL || list_length(query->jointree->fromlist) != 1 ||
+		!IsA(linitial(query->jointree->fromlist), RangeTblRef))
+		return NULL;
+	entry = rt_fetch(linitial_node(RangeTblRef, query->jointree->fromlist)->rtindex, query->rtable);
+	return entry->rtekind == RTE_RELATION && (entry->relkind == RELKIND_RELATION || entry->relkind == RELKIND_MATVIEW) &&
+		entry->tablesample == NULL && entry->securityQuals == NIL && !has_subclass(entry->relid) ? entry : NULL;
+}
+
+static bool
+is_column(const Node *expression, int column)
+{
+	return IsA(expression, Var) && ((const Var *) expression)->varno == REFERENCES_VARNO &&
+		((const Var *) expression)->varattno == column + 1;
+}
+
+/*
+ * Are the subquery's order, and what the statement uses of it, those of a call by this id?  -1: it has none.
+ */
+static bool
+is_of_call(const SqlForm *form, int id, Oid type)
+{
+	ListCell   *cell;
+
+	if (form->kind != GEONN_POINT_NONE || form->conditions != NIL || form->row != NULL || !IsA(form->offset, Const) ||
+		!((const Const *) form->offset)->constisnull || list_length(form->keys) > 2)
+		return false;
+	if (list_length(form->keys) == 2 &&
+		(!is_column(lsecond(form->keys), id) ||
+		 lsecond_oid(form->operators) != lookup_type_cache(type, TYPECACHE_LT_OPR)->lt_opr))
+		return false;
+	foreach(cell, form->outputs)
+	{
+		if (lfirst(cell) != NULL && !is_column(lfirst(cell), id) && !equal(lfirst(cell), linitial(form->keys)))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * The table as a source of points, by its columns id, latitude and longitude; quiet: NULL in place of an error.
+ */
+static PointSource *
+source_of(Oid table, const AttrNumber *attributes, bool quiet)
+{
+	GeonnColumnNames named = {
+		.id = get_attname(table, attributes[0], false),
+		.latitude = get_attname(table, attributes[1], false),
+		.longitude = get_attname(table, attributes[2], false)
+	};
+
+	return quiet ? geonn_clear_source(table, &named, NIL, NIL) : geonn_relation_source(table, &named, NIL, NIL);
+}
+
+List *
+geonn_sql_table(const SqlForm *form, const Query *query, const List *columns)
+{
+	const RangeTblEntry *entry = whole_table(query);
+	int			latitude = linitial_int(form->point);
+	int			longitude = llast_int(form->point);
+	bool		has_id = list_length(columns) == 3;
+	int			id = has_id ? 3 - latitude - longitude : latitude;	/* of the columns 0, 1 and 2 */
+	AttrNumber	attributes[3];
+	const PointSource *source;
+
+	if (entry == NULL || list_length(columns) > 3 || latitude == longitude)
+		return NIL;
+	for (int i = 0; i < 3; i++)
+	{
+		const Var  *column = list_nth(columns, i == 0 ? id : i == 1 ? latitude : longitude);
+
+		if (!IsA(column, Var) || column->varattno <= 0 ||
+			(i == 0 && has_id ? geonn_integer_width(column->vartype) == 0 : column->vartype != FLOAT8OID))
+			return NIL;
+		attributes[i] = column->varattno;
+	}
+	if (!is_of_call(form, has_id ? id : -1, ((const Var *) list_nth(columns, id))->vartype))
+		return NIL;
+	source = source_of(entry->relid, attributes, true);
+
+	/* Citus can have the rows elsewhere */
+	if (source == NULL || source->relation != entry->relid)
+		return NIL;
+	return list_make3(list_make1_oid(entry->relid), list_make3_int(attributes[0], attributes[1], attributes[2]),
+					  makeInteger(id));
+}
+
+/* ---- execution ---- */
+
+SqlTable *
+geonn_sql_table_begin(const List *planned, const SqlReferences *references, const List *outputs)
+{
+	SqlTable   *table;
+	ListCell   *cell;
+
+	if (planned == NIL)
+		return NULL;
+	table = palloc0(sizeof(SqlTable));
+	table->table.table = linitial_oid(linitial(planned));
+	table->table.attributes = palloc(3 * sizeof(AttrNumber));
+	foreach(cell, (const List *) lsecond(planned))
+		table->table.attributes[foreach_current_index(cell)] = (AttrNumber) lfirst_int(cell);
+	table->id = intVal(lthird(planned));
+
+	/* an output that is no column is the distance */
+	table->attributes = palloc((list_length(outputs) + 1) * sizeof(AttrNumber));
+	foreach(cell, outputs)
+		table->attributes[foreach_current_index(cell)] = IsA(lfirst(cell), Var) ? SEARCH_REFERENCE + 1 : SEARCH_DISTANCE + 1;
+	table->attributes[list_length(outputs)] = SEARCH_NUMBER + 1;
+	table->row_type = geonn_sql_references_row_type();
+	TupleDescInitEntry(table->row_type, SEARCH_REFERENCE + 1, "ref_id",
+					   TupleDescAttr(references->slot->tts_tupleDescriptor, table->id)->atttypid, -1, 0);
+	TupleDescFinalize(table->row_type);
+	return table;
+}
+
+PointSource *
+geonn_sql_table_source(const SqlTable *table)
+{
+	return source_of(table->table.table, table->table.attributes, false);
+}
+
+bool
+geonn_sql_table_is_complete(const SqlTable *table, const SqlReferences *references)
+{
+	if (references->rereads || references->valid.count < references->count)
+		return false;
+	for (uint64 i = 0; i < references->count; i++)
+	{
+		if (references->rows[i]->nulls[table->id])
+			return false;
+	}
+	return true;
+}
