@@ -385,3 +385,11 @@ geonn_known_source(PlannerInfo *root, const FuncExpr *expression, const char *si
 	return geonn_clear_source(relation, &named, geonn_names_of_side(by, is_reference),
 							  geonn_names_of_side(overlaps, is_reference));
 }
+
+bool
+geonn_is_stored(Oid table, AttrNumber number)
+{
+	char		generated = number > 0 ? get_attgenerated(table, number) : '\0';
+
+	return number > 0 && (generated == '\0' || generated == ATTRIBUTE_GENERATED_STORED);
+}

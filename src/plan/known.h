@@ -95,4 +95,10 @@ extern GeonnColumnNames geonn_named_columns(PlannerInfo *root, const FuncExpr *e
 extern PointSource *geonn_known_source(PlannerInfo *root, const FuncExpr *expression,
 									   const char *side);
 
+/*
+ * Is this a column of the table that is stored in its rows?  PostgreSQL 18 also has virtual generated columns, and
+ * replaces them by their expressions before the coordinates are asked for.
+ */
+extern bool geonn_is_stored(Oid table, AttrNumber number);
+
 #endif							/* GEONN_KNOWN_H */

@@ -116,18 +116,6 @@ is_table_alone(PlannerInfo *root, RelOptInfo *rel, Oid table)
 }
 
 /*
- * Is the column stored in rows?  PostgreSQL 18 also has virtual generated columns, and replaces them by their
- * expressions before the coordinates are asked for.
- */
-static bool
-is_stored(Relation table, AttrNumber number)
-{
-	char		generated = TupleDescAttr(RelationGetDescr(table), number - 1)->attgenerated;
-
-	return generated == '\0' || generated == ATTRIBUTE_GENERATED_STORED;
-}
-
-/*
  * Does the present snapshot see the transaction that wrote this catalog row?
  */
 static bool
@@ -245,8 +233,8 @@ find_table(PlannerInfo *root, RelOptInfo *rel, const RangeTblFunction *call, Oid
 	 * for one role alone.
 	 */
 	suits = (!OidIsValid(rel->userid) || rel->userid == GetUserId() || !relation->rd_rel->relrowsecurity) &&
-		is_stored(relation, table->attributes[COLUMN_LATITUDE]) &&
-		is_stored(relation, table->attributes[COLUMN_LONGITUDE]) &&
+		geonn_is_stored(oid, table->attributes[COLUMN_LATITUDE]) &&
+		geonn_is_stored(oid, table->attributes[COLUMN_LONGITUDE]) &&
 		TupleDescAttr(RelationGetDescr(relation), table->attributes[COLUMN_ID] - 1)->attnotnull &&
 		is_unique_column(relation, table->attributes[COLUMN_ID], table);
 	table_close(relation, NoLock);

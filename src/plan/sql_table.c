@@ -27,6 +27,7 @@
 
 #include "base/compat.h"
 #include "base/value.h"
+#include "plan/known.h"
 #include "plan/sql_table.h"
 
 /* ---- the plan ---- */
@@ -109,7 +110,7 @@ geonn_sql_table(const SqlForm *form, const Query *query, const List *columns)
 	{
 		const Var  *column = list_nth(columns, i == 0 ? id : i == 1 ? latitude : longitude);
 
-		if (!IsA(column, Var) || column->varattno <= 0 ||
+		if (!IsA(column, Var) || !geonn_is_stored(entry->relid, column->varattno) ||
 			(i == 0 && has_id ? geonn_integer_width(column->vartype) == 0 : column->vartype != FLOAT8OID))
 			return NIL;
 		attributes[i] = column->varattno;
