@@ -91,7 +91,7 @@ build/test/spheroid_margin_test: TEST_SOURCES = test/lib/verdict.c src/common/sp
 build/test/spheroid_margin_test: test/lib/verdict.c src/common/spheroid_distance.c $(DISTANCE_HEADERS)
 
 # the engine's tests and benchmarks are clients of it
-CLIENT_SOURCES = test/lib/engine_client.c test/lib/verdict.c src/common/channel.c
+CLIENT_SOURCES = test/lib/engine_client.c test/lib/engine_process.c test/lib/verdict.c src/common/channel.c
 NEAREST_SOURCES = test/engine/nearest.c $(CLIENT_SOURCES)
 build/test/stranger_test: TEST_SOURCES = $(CLIENT_SOURCES)
 build/test/stranger_test: $(CLIENT_SOURCES) $(wildcard test/lib/*.h src/common/*.h)
@@ -195,7 +195,7 @@ FUZZ_CC = $(FUZZ_CLANG) $(FUZZ_CFLAGS) -fsanitize=fuzzer-no-link,$(FUZZ_SANITIZE
 FUZZ_LINK = $(FUZZ_CLANG) -pthread -fsanitize=fuzzer,$(FUZZ_SANITIZE)
 FUZZERS = build/fuzz/engine_fuzzer build/fuzz/client_fuzzer build/fuzz/base_fuzzer build/fuzz/shape_fuzzer
 
-ENGINE_FUZZER_SOURCES = $(filter-out src/engine/main.c,$(ENGINE_SOURCES)) test/lib/engine_client.c \
+ENGINE_FUZZER_SOURCES = $(filter-out src/engine/main.c,$(ENGINE_SOURCES)) test/lib/engine_client.c test/lib/engine_process.c \
 	$(addprefix test/fuzz/protocol/,steps.c mutator.c scribble.c hostile_client.c engine_fuzzer.c)
 
 build/fuzz/%.o: %.c build/flags
@@ -291,7 +291,7 @@ end-demo:
 clean: end-demo
 
 BENCH_SOURCES := $(sort $(wildcard test/bench/*.c))
-BENCH_LIBRARY = engine_client oracle parallel
+BENCH_LIBRARY = engine_client engine_process oracle parallel
 BENCH_OBJECTS := $(BENCH_SOURCES:test/bench/%.c=build/bench/%.o) $(BENCH_LIBRARY:%=build/bench/lib/%.o)
 
 .PHONY: bench

@@ -5,6 +5,7 @@
 #include "bench.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -72,4 +73,17 @@ bench_run(const struct problem *problem, struct outcome *outcome)
 		return;
 	host_run_search(run, problem, outcome);
 	host_run_close(run);
+}
+
+void *
+bench_allocate(size_t count, size_t size)
+{
+	void	   *memory = calloc(count, size);
+
+	if (memory == NULL)
+	{
+		fprintf(stderr, "geonn-bench: not enough memory for %zu times %zu bytes\n", count, size);
+		exit(EXIT_FAILURE);
+	}
+	return memory;
 }

@@ -95,6 +95,9 @@ extern void outcome_summarize(struct outcome *outcome);
  */
 extern void bench_run(const struct problem *problem, struct outcome *outcome);
 
+/* Memory for so many things of this size, all 0; without it, end the program with a message. */
+extern void *bench_allocate(size_t count, size_t size);
+
 /* the tag of a reference, so that none is its own number */
 POINTS_FUNCTION int64_t
 bench_tag(uint64_t reference)

@@ -220,17 +220,17 @@ parse_number(const char *option, const char *text, uint64_t low, uint64_t high)
 }
 
 /*
- * A number in a range.
+ * A number from 0 to a greatest one.
  */
 static double
-parse_real(const char *option, const char *text, double low, double high)
+parse_real(const char *option, const char *text, double high)
 {
 	char		expected[80];
 	char	   *end;
 	double		number = strtod(text, &end);
 
-	snprintf(expected, sizeof(expected), "a number from %g to %g", low, high);
-	if (end == text || *end != '\0' || !(number >= low && number <= high))
+	snprintf(expected, sizeof(expected), "a number from 0 to %g", high);
+	if (end == text || *end != '\0' || !(number >= 0 && number <= high))
 		refuse(option, expected, text);
 	return number;
 }
@@ -263,7 +263,7 @@ parse_radii(struct problem *problem, const char *text)
 	problem->radii = 0;
 	for (char *word = strtok(list, ","); word != NULL; word = strtok(NULL, ","))
 	{
-		double		radius = parse_real("--count", word, 0, 1e9);
+		double		radius = parse_real("--count", word, 1e9);
 
 		if (problem->radii == GEONN_RADII_MAX || radius <= last)
 			refuse("--count", "up to 16 radii, which rise", text);
@@ -311,16 +311,16 @@ parse_option(struct arguments *arguments, int code, const char *value)
 			problem->conditions.steps = (uint32_t) parse_number("--steps", value, 1, 1 << 30);
 			break;
 		case OPTION_PRESENT:
-			problem->conditions.present = parse_real("--present", value, 0, 1);
+			problem->conditions.present = parse_real("--present", value, 1);
 			break;
 		case OPTION_OBSERVED:
-			problem->conditions.observed = parse_real("--observed", value, 0, 1);
+			problem->conditions.observed = parse_real("--observed", value, 1);
 			break;
 		case OPTION_RADIUS:
-			problem->conditions.radius = parse_real("--radius", value, 0, 1e9);
+			problem->conditions.radius = parse_real("--radius", value, 1e9);
 			break;
 		case OPTION_WITHIN:
-			problem->conditions.within = parse_real("--within", value, 0, 1e9);
+			problem->conditions.within = parse_real("--within", value, 1e9);
 			break;
 		case OPTION_COUNT:
 			parse_radii(problem, value);

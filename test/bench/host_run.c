@@ -16,7 +16,7 @@
  *
  * A batch whose results fill its room is asked again for what is left; the
  * next results take the place of the former.  What belongs to the samples is
- * copied out as it comes.
+ * copied out as it comes (host_samples.c).
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -25,16 +25,13 @@
 #include "host_run.h"
 
 #include <math.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "../lib/engine_client.h"
 #include "../lib/parallel.h"
-#include "shapes.h"
+#include "host_samples.h"
 
 #define CLIENTS_MAX 128
-#define FAILURE_SIZE 512
 #define ANSWER_TIMEOUT_MS 600000
 
 /* pairs that a batch has room for; more come in parts */
@@ -50,59 +47,6 @@
 /* so many are enough to keep a device busy */
 #define BATCHES_OF_A_DEVICE 32
 
-/* what the clients do when they leave the barrier */
-enum order
-{
-	ORDER_SEARCH,
-	ORDER_EXPORT,
-	ORDER_END
-};
-
-struct host_client
-{
-	struct host_run *run;
-	struct client client;
-	pthread_t	thread;
-	uint64_t	first;			/* of its observations */
-	uint32_t	slots;
-	uint32_t	rows[GEONN_RING_SLOTS];
-	uint32_t	next[GEONN_RING_SLOTS]; /* first row not answered yet */
-	char		failure[FAILURE_SIZE];	/* of the last search; empty: none */
-};
-
-struct host_run
-{
-	struct engine engine;
-	uint64_t	observations;
-	uint32_t	references;
-	uint32_t	k;				/* of a count: how many pairs an observation has */
-	uint32_t	radii;
-	double		radius[GEONN_RADII_MAX];
-	uint32_t	batch_rows;
-	struct conditions conditions;
-	uint64_t	seed;
-	double		sent_ms;		/* references sent and sealed */
-
-	double	   *latitude;		/* of the references, unless they are arcs */
-	double	   *longitude;
-	struct shapes shapes;		/* else all 0 */
-
-	int			clients;
-	int			threads;		/* of them, started */
-	struct host_client *client; /* [clients] */
-
-	/* written before the clients pass the barrier */
-	pthread_barrier_t barrier;
-	enum order	order;
-	enum geonn_algorithm algorithm;
-	uint32_t	rows_limit;		/* of each client's first batch alone, or 0: all
-								 * rows of all batches */
-	struct sample *samples;		/* in the order of the observations */
-	uint32_t	sample_count;
-	double	   *exported_reference;	/* [observations * k] */
-	double	   *exported_distance;
-};
-
 static void
 describe_failure(const struct client *client, const char *what, char *failure)
 {
@@ -114,72 +58,6 @@ describe_failure(const struct client *client, const char *what, char *failure)
 	else
 		snprintf(failure, FAILURE_SIZE, "%s: the engine does not answer, or not as it should",
 				 what);
-}
-
-static void *
-allocate(size_t count, size_t size)
-{
-	void	   *memory = calloc(count, size);
-
-	if (memory == NULL)
-	{
-		fprintf(stderr, "geonn-bench: not enough memory for %zu times %zu bytes\n", count, size);
-		exit(EXIT_FAILURE);
-	}
-	return memory;
-}
-
-/*
- * The sample of an observation, or the first one of a later observation.
- */
-static uint32_t
-first_sample(const struct host_run *run, uint64_t observation)
-{
-	uint32_t	low = 0;
-	uint32_t	high = run->sample_count;
-
-	while (low < high)
-	{
-		uint32_t	middle = (low + high) / 2;
-
-		if (run->samples[middle].observation < observation)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
-/*
- * Copy the samples' answers out of a batch's results.
- */
-static void
-take_samples(const struct host_run *run, const struct geonn_batch_columns *columns,
-			 const struct geonn_results *results, uint64_t batch_first)
-{
-	bool		one_each = (results->flags & GEONN_RESULTS_ONE_EACH) != 0;
-	uint32_t	pair = 0;
-	uint32_t	row = results->first;
-
-	for (uint32_t i = first_sample(run, batch_first + results->first); i < run->sample_count; i++)
-	{
-		struct sample *sample = &run->samples[i];
-		uint64_t	wanted = sample->observation - batch_first;
-
-		if (wanted >= (uint64_t) results->first + results->observations)
-			break;
-		for (; row < wanted; row++)
-			pair += one_each ? 1 : columns->count[row];
-		sample->count = one_each ? 1 : columns->count[row];
-		if (sample->count > run->k)
-			sample->count = run->k;
-		for (uint32_t j = 0; j < sample->count; j++)
-		{
-			/* bench_tag() is its own inverse */
-			sample->reference[j] = bench_tag((uint64_t) columns->tag[pair + j]);
-			sample->distance[j] = columns->distance[pair + j];
-		}
-	}
 }
 
 /*
@@ -273,7 +151,7 @@ search_share(struct host_client *client)
 			snprintf(client->failure, FAILURE_SIZE, "search: not as many pairs as were announced");
 			return;
 		}
-		take_samples(run, columns, &results, batch_first);
+		host_samples_take(run, columns, &results, batch_first);
 		client->next[results.slot] += results.observations;
 		if (client->next[results.slot] < rows[results.slot])
 			request(client, results.slot, rows[results.slot]);
@@ -324,49 +202,6 @@ search_all(struct host_run *run, enum order order, uint32_t rows_limit, char *fa
 }
 
 /*
- * The samples: observations chosen by the seed, in order, each once.
- */
-static void
-make_samples(struct host_run *run, const struct problem *problem)
-{
-	uint64_t	count = problem->checked < run->observations ? problem->checked : run->observations;
-
-	run->samples = allocate(count, sizeof(struct sample));
-	run->sample_count = (uint32_t) count;
-	for (uint64_t i = 0; i < count; i++)
-	{
-		struct sample *sample = &run->samples[i];
-		const struct host_client *client;
-		const struct geonn_batch_columns *columns;
-		uint64_t	begin = run->observations / count * i;
-		uint64_t	width = run->observations / count;
-		uint64_t	row;
-
-		sample->observation = begin + (uint64_t) (points_random(problem->seed + 3, i) * (double) width);
-		client = &run->client[sample->observation / run->batch_rows / GEONN_RING_SLOTS];
-		row = sample->observation - client->first;
-		columns = &client->client.slots[row / run->batch_rows].columns;
-		sample->latitude = columns->latitude[row % run->batch_rows];
-		sample->longitude = columns->longitude[row % run->batch_rows];
-		sample->reference = allocate(run->k, sizeof(int64_t));
-		sample->distance = allocate(run->k, sizeof(double));
-	}
-}
-
-static void
-free_samples(struct host_run *run)
-{
-	for (uint32_t i = 0; i < run->sample_count; i++)
-	{
-		free(run->samples[i].reference);
-		free(run->samples[i].distance);
-	}
-	free(run->samples);
-	run->samples = NULL;
-	run->sample_count = 0;
-}
-
-/*
  * Would one search of all fit the time?  On the CPU, where brute force may
  * take an hour, a few observations tell.
  */
@@ -392,115 +227,6 @@ fits_limit(struct host_run *run, const struct problem *problem, struct outcome *
 	return expected_ms <= problem->limit_ms;
 }
 
-/*
- * Check a sample among the references that the conditions leave: these get
- * numbers of their own.
- */
-static struct verdict
-check_sample(const struct host_run *run, struct sample *sample, double *latitude, double *longitude)
-{
-	struct geonn_vector from = geonn_unit_vector(sample->latitude, sample->longitude);
-	size_t		left = 0;
-	int64_t    *number = allocate(run->k, sizeof(int64_t));
-	struct sample renumbered = *sample;
-	struct verdict verdict;
-
-	renumbered.reference = number;
-	for (uint32_t j = 0; j < sample->count; j++)
-		number[j] = -1;
-	for (uint32_t i = 0; i < run->references; i++)
-	{
-		double		distance = geonn_distance_of(from, geonn_unit_vector(run->latitude[i], run->longitude[i]));
-
-		if (!conditions_hold(&run->conditions, run->seed, sample->observation, i, distance))
-			continue;
-		for (uint32_t j = 0; j < sample->count; j++)
-			if (sample->reference[j] == i)
-				number[j] = (int64_t) left;
-		latitude[left] = run->latitude[i];
-		longitude[left++] = run->longitude[i];
-	}
-	verdict = oracle_check(latitude, longitude, left, run->k, &renumbered, 1);
-	for (uint32_t j = 0; j < sample->count; j++)
-		if (number[j] < 0)
-		{
-			verdict.right = false;
-			snprintf(verdict.wrong, sizeof(verdict.wrong), "observation %llu has reference %lld, which is no candidate",
-					 (unsigned long long) sample->observation, (long long) sample->reference[j]);
-		}
-	free(number);
-	return verdict;
-}
-
-static struct verdict
-check_conditions(const struct host_run *run)
-{
-	double	   *latitude = allocate(run->references, sizeof(double));
-	double	   *longitude = allocate(run->references, sizeof(double));
-	struct verdict sum = {.right = true};
-
-	for (uint32_t i = 0; i < run->sample_count && sum.right; i++)
-	{
-		struct verdict verdict = check_sample(run, &run->samples[i], latitude, longitude);
-
-		verdict.checked += sum.checked;
-		verdict.farther_nm = fmax(verdict.farther_nm, sum.farther_nm);
-		verdict.error_nm = fmax(verdict.error_nm, sum.error_nm);
-		sum = verdict;
-	}
-	free(latitude);
-	free(longitude);
-	return sum;
-}
-
-/*
- * Check the samples' counts by a loop over all references.
- */
-static struct verdict
-check_counts(const struct host_run *run)
-{
-	struct verdict verdict = {.right = true};
-
-	for (uint32_t i = 0; i < run->sample_count && verdict.right; i++)
-	{
-		const struct sample *sample = &run->samples[i];
-		struct geonn_vector from = geonn_unit_vector(sample->latitude, sample->longitude);
-		int64_t		expected[GEONN_RADII_MAX] = {0};
-		double		sum[GEONN_RADII_MAX][GEONN_WEIGHTS_MAX] = {{0}};
-
-		for (uint32_t j = 0; j < run->references; j++)
-		{
-			double		distance = geonn_distance_of(from, geonn_unit_vector(run->latitude[j], run->longitude[j]));
-
-			for (uint32_t radius = run->radii; radius-- > 0 && distance <= run->radius[radius];)
-				if (conditions_hold(&run->conditions, run->seed, sample->observation, j, distance))
-				{
-					expected[radius]++;
-					for (uint32_t i = 0; i < run->conditions.weights; i++)
-						sum[radius][i] += conditions_weight(run->seed, j, i);
-				}
-		}
-		verdict.checked++;
-		for (uint32_t pair = 0; pair < run->k && verdict.right; pair++)
-		{
-			uint32_t	radius = pair / (run->k / run->radii);
-
-			/* a sample has tags as numbers of references; the benchmark's own sums are rounded */
-			int64_t		found = pair < sample->count ? bench_tag((uint64_t) sample->reference[pair]) : -1;
-			double		expected_sum = sum[radius][pair % (run->k / run->radii)];
-
-			if (found == expected[radius] && fabs(sample->distance[pair] - expected_sum) <= 1e-9 * expected_sum)
-				continue;
-			verdict.right = false;
-			snprintf(verdict.wrong, sizeof(verdict.wrong),
-					 "observation %llu has %lld references within %g m with the sum %g, not %lld with %g",
-					 (unsigned long long) sample->observation, (long long) expected[radius], run->radius[radius],
-					 expected_sum, (long long) found, sample->distance[pair]);
-		}
-	}
-	return verdict;
-}
-
 void
 host_run_search(struct host_run *run, const struct problem *problem, struct outcome *outcome)
 {
@@ -511,7 +237,7 @@ host_run_search(struct host_run *run, const struct problem *problem, struct outc
 	run->algorithm = problem->algorithm;
 	if (!fits_limit(run, problem, outcome))
 		return;
-	make_samples(run, problem);
+	host_samples_make(run, problem);
 	outcome->first_ms = search_all(run, ORDER_SEARCH, 0, outcome->failure);
 	for (int i = 0; outcome->failure[0] == '\0' && i < problem->repetitions; i++)
 	{
@@ -526,14 +252,9 @@ host_run_search(struct host_run *run, const struct problem *problem, struct outc
 	{
 		outcome->finished = true;
 		outcome_summarize(outcome);
-		outcome->verdict = problem->metric != GEONN_METRIC_SPHERE ? (struct verdict) {.right = true} :
-			run->radii > 0 ? check_counts(run) :
-			run->shapes.count > 0 ? shapes_check(&run->shapes, run->k, run->samples, run->sample_count) :
-			!conditions_any(&run->conditions) ?
-			oracle_check(run->latitude, run->longitude, run->references, run->k, run->samples,
-						 run->sample_count) : check_conditions(run);
+		outcome->verdict = problem->metric != GEONN_METRIC_SPHERE ? (struct verdict) {.right = true} : host_samples_check(run);
 	}
-	free_samples(run);
+	host_samples_free(run);
 }
 
 bool
@@ -543,8 +264,8 @@ host_run_export(struct host_run *run, const struct problem *problem, FILE *file,
 
 	uint64_t	answers = run->observations * run->k;
 
-	run->exported_reference = allocate(answers, sizeof(double));
-	run->exported_distance = allocate(answers, sizeof(double));
+	run->exported_reference = bench_allocate(answers, sizeof(double));
+	run->exported_distance = bench_allocate(answers, sizeof(double));
 	run->algorithm = problem->algorithm;
 	failure[0] = '\0';
 	written = search_all(run, ORDER_EXPORT, 0, failure) >= 0 &&
@@ -725,15 +446,15 @@ send_shapes(struct host_run *run, const struct points *points, char *failure)
 static bool
 send_references(struct host_run *run, const struct points *points, char *failure)
 {
-	int64_t    *tag = allocate(run->references, sizeof(int64_t));
+	int64_t    *tag = bench_allocate(run->references, sizeof(int64_t));
 	size_t		count = run->references;
 	uint32_t	present = conditions_columns(&run->conditions);
 	struct geonn_batch_columns columns = {
-		.group = present & GEONN_COLUMN_GROUP ? allocate(count, sizeof(int32_t)) : NULL,
-		.radius = present & GEONN_COLUMN_RADIUS ? allocate(count, sizeof(double)) : NULL,
-		.low = {present & GEONN_COLUMN_WINDOW ? allocate(count, sizeof(int64_t)) : NULL},
-		.high = {present & GEONN_COLUMN_WINDOW ? allocate(count, sizeof(int64_t)) : NULL},
-		.edges = present & GEONN_COLUMN_WINDOW ? allocate(count, sizeof(uint16_t)) : NULL
+		.group = present & GEONN_COLUMN_GROUP ? bench_allocate(count, sizeof(int32_t)) : NULL,
+		.radius = present & GEONN_COLUMN_RADIUS ? bench_allocate(count, sizeof(double)) : NULL,
+		.low = {present & GEONN_COLUMN_WINDOW ? bench_allocate(count, sizeof(int64_t)) : NULL},
+		.high = {present & GEONN_COLUMN_WINDOW ? bench_allocate(count, sizeof(int64_t)) : NULL},
+		.edges = present & GEONN_COLUMN_WINDOW ? bench_allocate(count, sizeof(uint16_t)) : NULL
 	};
 	struct client_points references = {
 		.count = count,
@@ -750,7 +471,7 @@ send_references(struct host_run *run, const struct points *points, char *failure
 	bool		sent;
 
 	for (uint32_t i = 0; i < run->conditions.weights; i++)
-		references.weight[i] = columns.weight[i] = allocate(count, sizeof(double));
+		references.weight[i] = columns.weight[i] = bench_allocate(count, sizeof(double));
 	points_fill_parallel(points, 0, run->references, run->latitude, run->longitude);
 	for (uint32_t i = 0; i < run->references; i++)
 		tag[i] = bench_tag(i);
@@ -776,7 +497,7 @@ struct host_run *
 host_run_open(const struct problem *problem, char *failure)
 {
 	static struct points_city cities[POINTS_CITY_COUNT];
-	struct host_run *run = allocate(1, sizeof(struct host_run));
+	struct host_run *run = bench_allocate(1, sizeof(struct host_run));
 	struct points references = points_of(problem->distribution, problem->seed,
 										 POINTS_REFERENCES, cities);
 	struct fill fill = {
@@ -811,9 +532,9 @@ host_run_open(const struct problem *problem, char *failure)
 	if (room > ROOM_MAX)
 		room = run->batch_rows > ROOM_MAX ? run->batch_rows : ROOM_MAX;
 	run->clients = (int) ((batches + GEONN_RING_SLOTS - 1) / GEONN_RING_SLOTS);
-	run->client = allocate((size_t) run->clients, sizeof(struct host_client));
-	run->latitude = allocate(run->references, sizeof(double));
-	run->longitude = allocate(run->references, sizeof(double));
+	run->client = bench_allocate((size_t) run->clients, sizeof(struct host_client));
+	run->latitude = bench_allocate(run->references, sizeof(double));
+	run->longitude = bench_allocate(run->references, sizeof(double));
 	pthread_barrier_init(&run->barrier, NULL, (unsigned) run->clients + 1);
 
 	start_engine(run, problem, batches * geonn_batch_layout(NULL, run->batch_rows,

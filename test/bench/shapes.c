@@ -14,19 +14,6 @@
 
 #define DEGREES (180.0 / 3.14159265358979323846)
 
-static void *
-allocate(size_t count, size_t size)
-{
-	void	   *memory = calloc(count, size);
-
-	if (memory == NULL)
-	{
-		fprintf(stderr, "geonn-bench: not enough memory for %zu times %zu bytes\n", count, size);
-		exit(EXIT_FAILURE);
-	}
-	return memory;
-}
-
 /* the place so many degrees from another one, by a bearing in radians; near enough */
 static struct point
 place_from(struct point from, double degrees, double bearing)
@@ -86,7 +73,7 @@ make_shape(struct shapes *shapes, uint64_t key, const struct points *points, siz
 	}
 	if (shapes->are_polygons)
 	{
-		struct geonn_vector *ring = allocate(end - first + 1, sizeof(*ring));
+		struct geonn_vector *ring = bench_allocate(end - first + 1, sizeof(*ring));
 
 		for (size_t i = first; i < end; i++)
 			ring[i - first] = geonn_unit_vector(shapes->latitude[i], shapes->longitude[i]);
@@ -108,13 +95,13 @@ shapes_make(struct shapes *shapes, const struct conditions *conditions, uint64_t
 		.each = conditions->lines > 0 ? conditions->lines : conditions->polygons,
 		.are_polygons = conditions->lines == 0,
 		.count = count,
-		.latitude = allocate(count, sizeof(double)),
-		.longitude = allocate(count, sizeof(double)),
-		.end_latitude = allocate(count, sizeof(double)),
-		.end_longitude = allocate(count, sizeof(double)),
-		.tag = allocate(count, sizeof(int64_t)),
-		.shape = allocate(count, sizeof(int32_t)),
-		.polygon = allocate(count, sizeof(int32_t))
+		.latitude = bench_allocate(count, sizeof(double)),
+		.longitude = bench_allocate(count, sizeof(double)),
+		.end_latitude = bench_allocate(count, sizeof(double)),
+		.end_longitude = bench_allocate(count, sizeof(double)),
+		.tag = bench_allocate(count, sizeof(int64_t)),
+		.shape = bench_allocate(count, sizeof(int32_t)),
+		.polygon = bench_allocate(count, sizeof(int32_t))
 	};
 	for (size_t first = 0; first < count; first += shapes->each)
 		make_shape(shapes, key, points, first, count - first < shapes->each ? count : first + shapes->each);
@@ -180,7 +167,7 @@ struct verdict
 shapes_check(const struct shapes *shapes, uint32_t k, const struct sample *samples, uint32_t count)
 {
 	struct verdict verdict = {.right = true};
-	struct geonn_vector *chain = allocate(shapes->each + (size_t) 1, sizeof(*chain));
+	struct geonn_vector *chain = bench_allocate(shapes->each + (size_t) 1, sizeof(*chain));
 
 	for (uint32_t i = 0; i < count && verdict.right; i++)
 		check_sample(shapes, k, &samples[i], chain, &verdict);

@@ -13,30 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "chords.h"
 #include "spheroid_pairs.h"
 #include "../lib/verdict.h"
 
 /* what spheroid.h's margin allows PROJ */
 #define PROJ_ERROR_METRES 100e-9
-
-/* s in all the ways that a filter may compute it */
-#define CHORD_VARIANTS 5
-
-static void
-chord_variants(struct point first, struct point second, double *variants)
-{
-	struct geonn_vector u = vector_of(first);
-	struct geonn_vector v = vector_of(second);
-	double		dx = u.x - v.x;
-	double		dy = u.y - v.y;
-	double		dz = u.z - v.z;
-
-	variants[0] = geonn_chord_squared(u, v);
-	variants[1] = dx * dx + dy * dy + dz * dz;
-	variants[2] = dx * dx + (dy * dy + dz * dz);
-	variants[3] = (dx * dx + dz * dz) + dy * dy;
-	variants[4] = fma(dx, dx, dy * dy + dz * dz);
-}
 
 static double
 any_scale(void)
@@ -90,7 +72,7 @@ test_margin(const char *name, double (*scale) (void), long count)
 			pair.first = from;
 			pair.second = to[side];
 			distances[side] = distance_of_pair(pair);
-			chord_variants(from, to[side], s[side]);
+			chord_variants(vector_of(from), vector_of(to[side]), s[side]);
 		}
 		for (int side = 0; side < 2; side++)
 		{
@@ -127,7 +109,7 @@ test_radius(long count)
 		double		limit = geonn_spheroid_radius_limit(distance_of_pair(pair));
 		double		s[CHORD_VARIANTS];
 
-		chord_variants(pair.first, pair.second, s);
+		chord_variants(vector_of(pair.first), vector_of(pair.second), s);
 		for (int a = 0; a < CHORD_VARIANTS; a++)
 			failures += !(s[a] <= limit);
 	}
@@ -150,7 +132,7 @@ test_certain(long count)
 		double		longer = geonn_spheroid_certain_limit(1.01 * distance + 1e-5);
 		double		s[CHORD_VARIANTS];
 
-		chord_variants(pair.first, pair.second, s);
+		chord_variants(vector_of(pair.first), vector_of(pair.second), s);
 		for (int a = 0; a < CHORD_VARIANTS; a++)
 		{
 			failures += distance > 0.0 && s[a] <= shorter;

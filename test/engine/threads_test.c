@@ -110,7 +110,7 @@ count_searching(const struct engine *engine)
 static int
 most_searching(const struct engine *engine, int awaited)
 {
-	double		give_up = now_ms() + PATIENCE_MS;
+	double		end = now_ms() + PATIENCE_MS;
 	int			most;
 
 	do
@@ -124,7 +124,7 @@ most_searching(const struct engine *engine, int awaited)
 			if (searching > most)
 				most = searching;
 		}
-	} while (most != awaited && now_ms() < give_up);
+	} while (most != awaited && now_ms() < end);
 	return most;
 }
 

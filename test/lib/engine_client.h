@@ -1,7 +1,7 @@
 /*
  * engine_client.h
- *		A client of the engine for tests and benchmarks: starts an engine, and
- *		speaks protocol.h to it, waiting where the module would wait on a latch.
+ *		A client of the engine for tests and benchmarks: it speaks protocol.h,
+ *		and waits where the module would wait on a latch.
  *
  * What can't happen in a sound test (no memory, no process) ends the program
  * with a message.  Every other function that returns bool says whether it
@@ -11,18 +11,9 @@
 #ifndef ENGINE_CLIENT_H
 #define ENGINE_CLIENT_H
 
-#include <sys/types.h>
-
 #include "common/batch_layout.h"
 #include "common/channel.h"
-
-/* an engine that this program started, as its supervisor */
-struct engine
-{
-	pid_t		pid;
-	int			supervisor;		/* our end of its supervisor's channel */
-	char		socket_path[100];
-};
+#include "engine_process.h"
 
 /* points to send; the caller's columns */
 struct client_points
@@ -124,33 +115,6 @@ struct client
 	int			descriptor;		/* that came with it, or -1 */
 };
 
-/*
- * Start a program as the engine, with these settings; NULL: all are 0.  Of batches' memory
- * 0 stands for 1 GB.
- */
-extern void engine_start(struct engine *engine, const char *program,
-						 const struct geonn_configure *settings);
-
-/* The same with vector instructions that the CPU device uses (cpu/path.h); NULL: the best. */
-extern void engine_start_on(struct engine *engine, const char *program, const char *cpu_path,
-							const struct geonn_configure *settings);
-
-/*
- * The same, and whether it started; if not, it has ended or is about to, and
- * engine_stop has its exit status all the same.
- */
-extern bool engine_try_start(struct engine *engine, const char *program, const char *cpu_path,
-							 const struct geonn_configure *settings);
-
-/* Start the program and tell it nothing: it waits for its first message. */
-extern void engine_launch(struct engine *engine, const char *program, const char *cpu_path);
-
-/* Wait for a message to the supervisor and return its type; 0 where none comes. */
-extern int	engine_answer(struct engine *engine, union geonn_message *message);
-
-/* Close the supervisor's channel and wait for the engine's exit status. */
-extern int	engine_stop(struct engine *engine);
-
 /* Connect; the client has said nothing yet. */
 extern void client_connect(struct client *client, const struct engine *engine);
 
@@ -194,9 +158,6 @@ extern void client_leave(struct client *client, uint32_t kind, int descriptor);
 /* A memfd with this text, with these seals; the caller's to close. */
 extern int	text_file(const char *text, int seals);
 
-/* Descriptors of a process whose files have this in their names, or have it not. */
-extern int	descriptors_of(pid_t process, const char *name, bool named);
-
 /* Allocate a slot's batch and map it. */
 extern bool client_allocate(struct client *client, uint32_t slot, uint32_t rows,
 							uint32_t room);
@@ -237,23 +198,5 @@ extern bool client_search(struct client *client, size_t count,
 extern bool engine_status(const struct engine *engine,
 						  struct geonn_engine_status *status,
 						  struct geonn_device_status *devices, int devices_max);
-
-/* Only what hangs takes so long, however busy the host is: the engine is nicer than what else runs there. */
-#define PATIENCE_MS 600000
-
-/* milliseconds on a clock that only goes forward */
-extern double now_ms(void);
-
-/* milliseconds of CPU time that a process has had, with all of its threads */
-extern double cpu_ms_of(pid_t process);
-
-/*
- * Wait some time more for what comes soon, after waiting since this moment of now_ms.  False once that
- * took PATIENCE_MS.
- */
-extern bool wait_more(double since);
-
-/* Whether a process has ended; its parent need not have collected it. */
-extern bool has_ended(pid_t process);
 
 #endif							/* ENGINE_CLIENT_H */

@@ -66,8 +66,9 @@ dataset_column_of(const struct dataset *dataset, int number)
 	return address_at(dataset, dataset_columns[number].member);
 }
 
-void *
-dataset_column_of_batch(const struct geonn_batch_columns *batch, int number)
+/* A column of a batch, by its number in dataset_columns; NULL: the batch lacks it. */
+static void *
+column_of_batch(const struct geonn_batch_columns *batch, int number)
 {
 	return address_at(batch, dataset_columns[number].batch_member);
 }
@@ -168,7 +169,7 @@ dataset_append(struct dataset *dataset, const struct geonn_batch_columns *batch,
 	for (int i = 0; i < DATASET_COLUMNS; i++)
 		if (has_column(dataset, i))
 			memcpy((char *) dataset_column_of(dataset, i) + dataset->count * dataset_columns[i].width,
-				   dataset_column_of_batch(batch, i), rows * dataset_columns[i].width);
+				   column_of_batch(batch, i), rows * dataset_columns[i].width);
 	for (size_t i = dataset->count; i < count; i++)
 		if (!geonn_coordinates_valid(dataset->latitude[i], dataset->longitude[i]))
 			return fail(failure, GEONN_ERROR_PROTOCOL,

@@ -115,9 +115,6 @@ extern const struct dataset_column dataset_columns[DATASET_COLUMNS];
 /* A column of a dataset, by its number in dataset_columns; NULL: the dataset lacks it. */
 extern void *dataset_column_of(const struct dataset *dataset, int number);
 
-/* A column of a batch, by its number in dataset_columns; NULL: the batch lacks it. */
-extern void *dataset_column_of_batch(const struct geonn_batch_columns *batch, int number);
-
 /* Create an empty dataset; NULL if memory is short. */
 extern struct dataset *dataset_create(uint64_t id, enum geonn_metric metric,
 									  uint32_t columns);
