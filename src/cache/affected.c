@@ -7,9 +7,9 @@
  * weights that counts add up.  These are part of a point's contents, as its coordinates are: a reference
  * that moved, or whose limits or weights changed, was removed with the former ones and added with the
  * present ones.  Let o be an observation that has not changed itself, and so has the same limits as
- * before.  Its reach is the distance of the
- * last of its k rows; or if it has fewer than k, or if all references within a radius are asked for, the
- * smaller of the greatest distance asked for and o's own radius.  A point of X is a candidate of o if it
+ * before.  Its reach is the distance of the last of its k rows.  If it has fewer than k, or if all references
+ * within a radius are asked for, its reach is the smaller of the greatest distance asked for and o's own
+ * radius.  A point of X is a candidate of o if it
  * is in o's group, its windows overlap o's, and it is within both radiuses.  Whether it is depends on
  * o's contents and its own alone, neither of which has changed: a reference that was a candidate and no
  * longer is, or the other way round, has changed, and is in X.  The rows that the table has for o are
@@ -32,15 +32,15 @@
  * An observation with a NULL or empty window, or a negative radius, has no candidates: its reach is -1.
  *
  * The engine computes all of these distances, and always the same for the same two points, so
- * "within" needs no tolerance: o is searched for again if the distance of its nearest candidate in X,
- * by the same metric, is not greater than the reach (which is stored rounded up).  exclude_self may
+ * "within" needs no tolerance.  o is searched for again if its nearest candidate in X, by the same
+ * metric, is at most as far away as the reach (which is stored rounded up).  exclude_self may
  * leave this nearest point out of o's rows; o is then searched for in vain.
  *
  * So two kinds of observations are searched for among all references: those that were added
- * themselves, and those within whose reach X has a point.  The second kind is found in three steps,
- * the first two of which pass over most observations and need no engine: points that are within a
- * distance have a squared chord within the metric's limit for it, and latitudes that differ by no
- * more than so many degrees (common/metric.h).  A tree tells whether X has a point within such
+ * themselves, and those within whose reach X has a point.  The second kind is found in three steps.
+ * The first two pass over most observations and need no engine: points that are within a distance
+ * have a squared chord within the metric's limit for it, and latitudes that differ by no more than
+ * so many degrees (common/metric.h).  A tree tells whether X has a point within such
  * a limit, whatever its group and limits.
  *
  *	 - A block of the baseline counts only if the distance of X from its centre is not greater than

@@ -16,7 +16,7 @@
  *	   a tuple or deleted one had ended before the run took its snapshot, or the page was all-visible.
  *
  * A refresh reads only the pages that may have changed, and compares their points with those on their
- * lists: a point that is only on a list was removed, one that is on none was added, and a row that an
+ * lists.  A point that is only on a list was removed, and one that is on none was added.  A row that an
  * UPDATE has put on another page with the same bytes is neither, also if that page is another leaf's.
  *
  * The lists are of the leaves that the last run found.  Of a leaf that has come since (CREATE TABLE,

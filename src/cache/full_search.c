@@ -3,8 +3,8 @@
  *		The search for all observations, and the baselines that are made of what it reads.  Its rows fill a
  *		new table, or those of the table that differ from them are updated.
  *
- * The first fill and each full refresh search once, and each observation is read once: while the
- * search reads observations, they are added to the baseline, if one is to be made, and while it
+ * The first fill and each full refresh search once, and each observation is read once.  While the
+ * search reads observations, they are added to the baseline, if one is to be made.  While it
  * returns their rows, an array gets their reaches, by the numbers that the search gives to
  * observations.  The engine gets the references once; they are read again for their baseline alone.
  *

@@ -11,7 +11,7 @@
  * The statements name their schema, and a schema's owner can rename it at any
  * time: no lock keeps a schema's name.  Between the moment when the module reads that name and
  * the moment when the parser looks it up, another schema can get it, with
- * tables, triggers and functions of its owner's; these would run with the privileges that the
+ * tables, triggers and functions of its owner's.  These would run with the privileges that the
  * statement has.  It is not enough to look at a plan before it is executed: when the plan cache
  * hears that a relation was analyzed, it parses the text again, and names can then be
  * found elsewhere.

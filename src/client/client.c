@@ -30,7 +30,7 @@
  * Then batches grow, up to a size at which the cost of messages no longer matters.
  * Once all observations are sent, a batch goes back to the engine as soon as its
  * answers are taken, so that a cursor at its end holds no memory that other sessions
- * need; but one small one of the whole process is held back for its next call
+ * need.  Of the whole process one small batch is held back for its next call
  * (idle_session.c).
  */
 #include "postgres.h"

@@ -3,8 +3,8 @@
  *		Distances and directions that the module computes itself.
  *
  * The distance of a point to a shape is the least of those to its parts: points,
- * lines (arc.h) and polygons, which are at distance 0 where the point is inside of an odd
- * number of their rings or on one of them (ring.h), and else as far as their rings.
+ * lines (arc.h) and polygons.  A polygon is at distance 0 where the point is inside of an
+ * odd number of its rings or on one of them (ring.h), and else as far as its rings.
  *
  * geonn_distance() is the function that neighbours are ordered by (geodesy.h, and
  * spheroid_distance.h for the metric spheroid), so that ORDER BY

@@ -2,13 +2,13 @@
  * join.c
  *		A join: two sources of points, a question, and where the pairs go.
  *
- * In this order: the row type is checked against the ids, and the caller's
- * privileges on both sides, so that a statement bound to fail says so
- * before it does any work; the references are read and sealed, or found in the
- * engine, where they are kept and have not changed (join_prepare.c); the
- * observations are read, and pairs go to the result meanwhile.  Without
- * references no observation has a pair; then the observations are read only if
- * the unmatched are kept, or an invalid one is an error.
+ * First the row type is checked against the ids, and the caller's privileges on
+ * both sides, so that a statement bound to fail says so before it does any
+ * work.  Then the references are read and sealed, or found in the engine, where
+ * they are kept and have not changed (join_prepare.c).  At last the observations
+ * are read, and pairs go to the result meanwhile.  Without references no
+ * observation has a pair; then the observations are read only if the unmatched
+ * are kept, or an invalid one is an error.
  *
  * observations.c has what becomes of each observation.
  *

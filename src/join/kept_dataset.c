@@ -116,16 +116,16 @@
  *
  *	   OIDs and numbers of files can be used again, by another table, after 2^32 others, or by
  *	   CREATE DATABASE ... OID, which may copy files with their LSNs.  Then the row of pg_database, or the hash of
- *	   all LSNs, tells them apart: a place of the WAL is never used twice while the server runs, so two pages
+ *	   all LSNs, tells them apart: a place of the WAL is never used twice while the server runs.  So two pages
  *	   with the same LSN had the same bytes when it was given, and (2) holds for both from then on.
  *	   The engine, with its datasets, ends with the server, also in a restart after a crash.
  *	   The labels of caches (cache/last_run.c) outlive a shutdown, after which the WAL goes on, and
  *	   are gone after a crash.
  *
- * Beside unlogged, temporary and foreign tables and those of other access methods, these have no
- * label: what is not one table read from end to end, as views with conditions and partitioned
- * tables are; and any table on a standby, where bits are set ahead of snapshots, or with
- * old_snapshot_threshold, which lets them be set regardless of old snapshots.
+ * Unlogged, temporary and foreign tables and those of other access methods have no label, nor has a source
+ * that is more than one table read from end to end, as views with conditions and partitioned tables are.
+ * No table has one on a standby, where bits are set ahead of snapshots, or with old_snapshot_threshold,
+ * which lets them be set regardless of old snapshots.
  *
  * References without a label are read and sent by each search anew.
  *

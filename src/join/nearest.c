@@ -2,9 +2,9 @@
  * nearest.c
  *		geonn_nearest() and its siblings: arguments in, a join out.
  *
- * All of them take the same arguments by the same names (arguments.c), but not each of
- * them all; they differ in where their points come from (relations, queries, arrays)
- * and in what is asked of them (k neighbours, all within a radius, or how many are within radii).
+ * They share arguments, which have the same names in all of them (arguments.c).  They differ
+ * in where their points come from (relations, queries, arrays), and in what is asked of
+ * them (k neighbours, all within a radius, or how many are within radii).
  */
 #include "postgres.h"
 

@@ -324,8 +324,8 @@ narrow(PlannerInfo *root, const FuncExpr *expression, NeighboursAsked *asked)
 /*
  * Estimate an observation's neighbours.  Tables that the user may read are sampled; without a sample,
  * observations are assumed to lie where references do.  Without one of the references, both are assumed to be
- * spread evenly over the Earth: with at least one in the radius, since a query with a radius most likely
- * finds some, and with at most MANY_NEIGHBOURS if points have radiuses.
+ * spread evenly over the Earth.  At least one is then assumed in the radius, since a query with a radius most
+ * likely finds some, and at most MANY_NEIGHBOURS if points have radiuses.
  */
 static NeighboursExpected
 expect_neighbours(PlannerInfo *root, const KnownJoin *join, double radius, double k)

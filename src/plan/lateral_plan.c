@@ -74,9 +74,9 @@ typedef struct LateralPath
 } LateralPath;
 
 /*
- * Costs of subqueries, in units of which a backend spends about 4 microseconds each: a search with new references,
- * what a reference takes besides its reading, what PostgreSQL does not count of a search in an index by distance, and
- * what a call of PostGIS's function takes, and one of those that measure a distance on the sphere
+ * Costs of subqueries, in units of about 4 microseconds of a backend: a search with new references; what a reference
+ * takes besides its reading; what PostgreSQL leaves out of a search in an index by distance; a call of PostGIS's
+ * function; and a call of one that measures a distance on the sphere
  */
 #define COST_OF_NEW_SEARCH 500
 #define OPERATORS_A_REFERENCE 10

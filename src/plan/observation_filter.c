@@ -9,8 +9,8 @@
  * Conditions on references, distances and ranks are left above the search, and so are volatile functions and
  * subplans.
  *
- * The clauses become conditions of the query that reads the observations (PointSource.conditions), once their
- * parameters are known, and PostgreSQL plans that query as any other of the caller's: it chooses indexes and
+ * Once their parameters are known, the clauses become conditions of the query that reads the observations
+ * (PointSource.conditions).  PostgreSQL plans that query as any other of the caller's: it chooses indexes and
  * partitions, and has row-level security and the barriers of views tested before conditions that might leak.
  * An observation's id can be narrower than the row type's column: then the operator is exchanged for its
  * sibling for the narrower integers, which an index understands.

@@ -14,9 +14,9 @@
  * the view's owner: where policies could make that other rows, no node is offered.  A name in text can come
  * to mean another table before the plan is executed, which the node finds out.
  *
- * The rows of a view that is a security barrier are not taken.  PostgreSQL plans it as a query of its own,
- * with NULL in place of columns that nothing has asked for by then, which the coordinates can be, and with the
- * owner's policies, while the call reads the table as the user.
+ * The rows of a view that is a security barrier are not taken.  PostgreSQL plans it as a query of its own.  Columns
+ * that nothing has asked for by then, as the coordinates can be, are NULL in it; and it has the owner's policies,
+ * while the call reads the table as the user.
  *
  * Only the id of o is in the query.  Its coordinates are asked for when PostgreSQL asks for the number of the
  * function's rows: all clauses are known by then, and no path has been made.  Partitions in front of the

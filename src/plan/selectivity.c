@@ -18,8 +18,8 @@
  * they are around it: with the third at the distance d, a disc of radius r has about 2.5 (r / d)^2 of them.  That
  * holds as long as points are not on lines or at few places.  An observation without any candidate in the sample, as
  * with narrow windows and small groups, is taken to have the average of all, but no more than one sampled reference
- * stands for; how many of those are within the radius is the share of the other observations' candidates, or that of
- * all references, whichever is greater.
+ * stands for.  The share of those that is within the radius is taken from the other observations' candidates, or from
+ * all references, whichever gives more.
  *
  * On cities, airports and uniform points this is within a factor of 10 of the truth, mostly of 3, from 300 m to 300 km.
  */

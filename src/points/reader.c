@@ -7,16 +7,16 @@
  * takes care of privileges, row-level security, views, partitions and foreign
  * tables, and raises its usual errors.  The query runs with the snapshot of the
  * calling statement, and gives its rows one by one to a DestReceiver of this
- * file, so that nothing is collected; if it would only read tables from end to
- * end, table_reader.c reads them instead.  Values are converted by
- * row_values.c rather than by casts in the query: the planner then sees plain
- * columns.  The caller's own queries run in the same way, if they change nothing.
+ * file, so that nothing is collected.  A query that only reads tables from end to
+ * end is left to table_reader.c.  row_values.c converts values; casts in the query
+ * would hide plain columns from the planner.  The caller's own queries run in the
+ * same way, if they change nothing.
  *
  * A join checks the caller's privileges on both sides before it reads either, so
  * that a statement that must fail fails at once.  The caller is the current user,
- * also in a view, as for every function: a planner hook could find the view's
+ * also in a view, as for every function.  A planner hook could find the view's
  * owner, but is not installed yet when the first statement of a session loads this
- * library, and arguments that the view's reader decides on would choose which of
+ * library.  And arguments that the view's reader decides on would choose which of
  * the owner's tables that reader sees.
  */
 #include "postgres.h"

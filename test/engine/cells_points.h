@@ -567,7 +567,7 @@ make_corners(struct sets *sets)
 	uint32_t	pairs = many_references / 4;
 	double		half;
 
-	/* how large squares are depends on how many references there are */
+	/* the size of squares depends on the number of references */
 	add_anywhere(references, 2 * pairs);
 	half = 1.0 / (8.0 * blocks_along_face(references));
 	references->count = 0;

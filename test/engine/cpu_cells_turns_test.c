@@ -310,7 +310,7 @@ test_memory(const char *what, int kind)
 	report(line, right && table_of(&pair) == NULL && atomic_load(&tables_asked) == before + 1 &&
 		   atomic_load(&pair.asked->squares_bytes) == 0);
 
-	/* after twice the time it tries once more; and then again when there is memory */
+	/* after twice the time it tries once more; and then again when memory is free */
 	set_time(&pair, 2 * MANY_US + (MANY_US >> 8));
 	right = is_right(&asked, &pair) && is_right(&asked, &pair) && table_of(&pair) == NULL &&
 		atomic_load(&tables_asked) == before + 2;
@@ -393,7 +393,7 @@ struct searcher
 	pthread_t	thread;
 	const struct pair *pair;
 	struct asked asked;
-	atomic_bool *stops;			/* or NULL: it makes the table, and searches until there is one */
+	atomic_bool *stops;			/* or NULL: it makes the table, and searches until it is made */
 	bool		right;
 	bool		went_by_table;
 };

@@ -6,9 +6,9 @@
  * A dataset of arcs has one index of them (arcs.c), which brute force uses, too.  All that follows is of points.
  *
  * A dataset has one index, unless its references have windows.  Then an index
- * is cut into slabs for windows of some length (slabs.c), which is that of the
- * search for which it is built; but a dataset may stay for years, and other
- * searches ask for a moment or for a month.  With slabs a thousand times as long
+ * is cut into slabs for windows of some length (slabs.c), that of the search
+ * for which it is built.  But a dataset may stay for years, and other searches
+ * ask for a moment or for a month.  With slabs a thousand times as long
  * as its windows a search goes through all that was ever near an observation,
  * and with slabs as much too short it walks through thousands of them: tens of
  * times slower either way.
@@ -23,9 +23,9 @@
  * A table of squares (cells.h) answers searches of one nearest reference two to
  * four times as fast, but takes as long to make as twenty indexes, and some hundred
  * where references form lines.  Most references change before that pays.  So it comes
- * beside the index, bit by bit: each bit takes some milliseconds of a search that
- * finds work for many more, and the time of all bits together is never more than what
- * turns by the index have taken before.  So what is wasted, at worst, is as much as was
+ * beside the index, bit by bit.  Each bit takes some milliseconds of a search that
+ * finds work for many more.  All bits together never take more time than turns by the
+ * index have taken before.  So what is wasted, at worst, is as much as was
  * spent without it, and searches that are cancelled lose nothing of it.  Where
  * references have a form in which it leaves most observations to the index, it is no
  * longer used.

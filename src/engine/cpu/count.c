@@ -5,8 +5,8 @@
  *
  * Each observation walks through the index from the topmost level down, once for all radii.  On the way it has a
  * range of radii whose border may cross the present nodes.  It looks at each of these nodes: smaller radii do not
- * reach the node; larger ones contain it whole, and get all of its references without a look at them, by the
- * node's range of positions; with those between, the walk goes into the node.  So it sees the leaves on
+ * reach the node.  Larger ones contain it whole, and get all of its references without a look at them, by the
+ * node's range of positions.  With those between, the walk goes into the node.  So it sees the leaves on
  * the borders alone.  There, squared chords decide about most positions, and distances about those so near to the border
  * that the margins of chords leave it open (geonn_metric_certain_limit()).
  *
@@ -16,7 +16,7 @@
  * If references have windows or radiuses, no node is taken whole, since some of its references may be no candidates.
  * With parties, a node is taken whole if its references are all of one other party.
  * References that an observation excludes by their tags are found in the dataset, whose tags rise, and are taken
- * off at the end; if they are more than those that were counted, by a second walk to all that are within.  Nothing can
+ * off at the end.  If they are more than those that were counted, a second walk to all that are within does so.  Nothing can
  * be taken off the extremes of weights, so these pass over such references (cpu/extremes.c).
  */
 #include "engine/cpu/count.h"
@@ -140,7 +140,7 @@ struct run
 };
 
 /*
- * Take the first run of set bits, of which there is one, out of the bits.
+ * Take the first run of set bits out of the bits; at least one is set.
  */
 static inline struct run
 first_run(uint32_t *bits)

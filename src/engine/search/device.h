@@ -20,10 +20,10 @@
  * bytes for the same search: geodesy.h decides.
  *
  * Each host has the CPU as a device, and the CPU answers any question.  A GPU
- * counts only by a metric whose chord decides, and only references without radiuses and windows, whose weights are
- * of a common size and whose extremes are not asked for; it answers no search that has parties or arcs, or begins with a
- * cutoff or would end with one, and looks at every pair only for the nearest reference of a plain dataset.  Such
- * searches are for the CPU from the start (search_choice), or a GPU hands the
+ * leaves these to it: a count by a metric other than those whose chord decides, of references with radiuses or windows,
+ * of weights without a common size, or of extremes; a search with parties or arcs; one that begins with a cutoff, or
+ * would end with one; and brute force, except for the nearest reference of a plain dataset.  Such searches are for
+ * the CPU from the start (search_choice), or a GPU hands the
  * rest of one over between two turns: it sets choice to GEONN_DEVICE_CPU, and
  * yields.
  */
