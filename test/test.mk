@@ -98,7 +98,7 @@ build/test/stranger_test: $(CLIENT_SOURCES) $(wildcard test/lib/*.h src/common/*
 NEAREST_TESTS = build/test/engine_test build/test/protocol_test build/test/lifetime_test build/test/keeping_test build/test/idle_test build/test/watch_test build/test/shares_test build/test/faults_test
 $(NEAREST_TESTS): TEST_SOURCES = $(NEAREST_SOURCES)
 $(NEAREST_TESTS): $(NEAREST_SOURCES) $(wildcard test/engine/*.h test/lib/*.h src/common/*.h)
-SEARCH_SOURCES = test/engine/compare.c test/engine/conditions.c test/engine/counts.c test/engine/busy.c test/lib/definition.c test/lib/points.c $(CLIENT_SOURCES) src/common/spheroid_distance.c
+SEARCH_SOURCES = test/engine/compare.c test/engine/setups.c test/engine/conditions.c test/engine/counts.c test/engine/busy.c test/lib/definition.c test/lib/points.c $(CLIENT_SOURCES) src/common/spheroid_distance.c
 SEARCH_TESTS = build/test/search_test build/test/sharing_test build/test/threads_test
 $(SEARCH_TESTS): TEST_SOURCES = $(SEARCH_SOURCES) -lproj
 $(SEARCH_TESTS): $(SEARCH_SOURCES) $(wildcard test/engine/*.h test/lib/*.h src/common/*.h)

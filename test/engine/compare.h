@@ -6,9 +6,7 @@
 #define GEONN_TEST_COMPARE_H
 
 #include "../lib/definition.h"
-
-/* engines, each in its own way, and devices of theirs */
-#define SETUPS_MAX 4
+#include "setups.h"
 
 /* how much to ask */
 enum extent
