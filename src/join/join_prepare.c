@@ -282,7 +282,7 @@ may_be_alone(const GeonnJoin *join, const GeonnQuestion *question, ReferenceDeta
 	return join->given != NULL && !join->given->more_follow && join->given->count <= POINTS_ALONE &&
 		join->given_references == NULL &&
 		question->columns == 0 && question->metric == GEONN_METRIC_SPHERE && question->k > 0 &&
-		question->radii == 0 && !question->ties && question->device != GEONN_DEVICE_CUDA &&
+		question->radii == 0 && question->device != GEONN_DEVICE_CUDA &&
 		question->algorithm != GEONN_ALGORITHM_BRUTE && detail != REFERENCE_COORDINATES &&
 		join->references->point_kind == GEONN_POINT_NONE &&
 		!IsolationIsSerializable() && !IsInParallelMode() && geonn_live_id_type(join->references, &type);

@@ -146,11 +146,19 @@ typedef struct LiveSearch
 	uint32		count;
 	const LiveIds *ids;			/* NULL: they are integers */
 	LiveNeighbour *found;		/* [k] a heap whose first element comes last in the order (distance, id) */
+	bool		ties;			/* points at the distance of the k-th are found, too */
+	LiveNeighbour *tied;		/* [tied_room] these points, in the current memory context; NULL: none yet */
+	uint32		tied_count;
+	uint32		tied_room;
 } LiveSearch;
 
-/* Begin a search for the k nearest points within max_distance; found has room for k; ids is as in LiveSearch. */
+/*
+ * Begin a search for the k nearest points within max_distance, and for those that tie with the k-th; found has room for
+ * k; ids is as in LiveSearch.
+ */
 extern void geonn_live_search_begin(LiveSearch *search, double latitude, double longitude, uint32 k,
-									double max_distance, const LiveIds *ids, LiveNeighbour *found);
+									double max_distance, bool ties, const LiveIds *ids,
+									LiveNeighbour *found);
 
 /* Offer the points of the base, but for those whose rows have a bit in `masked`. */
 extern void geonn_live_search_base(LiveSearch *search, const LiveBase *base, const uint64 *masked);
@@ -159,8 +167,15 @@ extern void geonn_live_search_base(LiveSearch *search, const LiveBase *base, con
 extern void geonn_live_search_leaves(LiveSearch *search, const LiveLeaf *leaves, const LivePoint *points,
 									 uint32 count);
 
-/* End the search: bring what was found into order. */
-extern void geonn_live_search_end(LiveSearch *search);
+/* End the search: bring what was found into order.  Returns how many neighbours there are. */
+extern uint32 geonn_live_search_end(LiveSearch *search);
+
+/* One of them, by its number from 0 on. */
+static inline const LiveNeighbour *
+geonn_live_search_neighbour(const LiveSearch *search, uint32 number)
+{
+	return number < search->count ? &search->found[number] : &search->tied[number - search->count];
+}
 
 /* Compute the unit vectors of points. */
 extern void geonn_live_vectors(const LivePoint *points, uint32 count, LiveVector *vectors);

@@ -2,6 +2,9 @@
  * live_search.c
  *		The nearest points of a base, found in this process.
  *
+ * The k nearest points so far are a heap.  With ties, those at the distance of its last one that have no place there
+ * are in an array beside it, which begins anew whenever that distance becomes less.
+ *
  * The points of a base lie in the order of a curve.  Sixteen of them are a leaf, sixteen leaves a node, and so on
  * up to one root.  A node has the boxes around its children.  The search goes down to the children in the
  * order of their boxes' distances, as long as these are within the limit, which shrinks with the points that
@@ -25,6 +28,9 @@
 #include "port/pg_bitutils.h"
 
 #include "join/live_base.h"
+
+/* how many points that tie have room at first */
+#define TIED_ROOM	64
 
 /* ---- candidates ---- */
 
@@ -82,6 +88,40 @@ sift_up(const LiveSearch *search, uint32 place, LiveNeighbour added)
 }
 
 /*
+ * Add a point at the distance of the k-th.
+ */
+static void
+add_tied(LiveSearch *search, LiveNeighbour added)
+{
+	if (search->tied_count == search->tied_room)
+	{
+		uint32		room = 2 * search->tied_room + TIED_ROOM;
+
+		search->tied = search->tied == NULL ? palloc(room * sizeof(LiveNeighbour)) :
+			repalloc_huge(search->tied, room * sizeof(LiveNeighbour));
+		search->tied_room = room;
+	}
+	search->tied[search->tied_count++] = added;
+}
+
+/*
+ * Put a point into the full heap, whose first element leaves it.
+ */
+static void
+replace_last(LiveSearch *search, LiveNeighbour added)
+{
+	LiveNeighbour former = search->found[0];
+
+	sift_down(search, search->k, 0, added);
+	if (!search->ties)
+		return;
+	if (search->found[0].distance < former.distance)
+		search->tied_count = 0;
+	else
+		add_tied(search, former);
+}
+
+/*
  * Offer a point whose float32 chord is within the limit.
  */
 static pg_noinline void
@@ -100,16 +140,20 @@ offer(LiveSearch *search, const LivePoint *point)
 	if (search->count < search->k)
 		sift_up(search, search->count++, added);
 	else if (comes_before(search, &added, &search->found[0]))
-		sift_down(search, search->k, 0, added);
+		replace_last(search, added);
 	else
+	{
+		if (search->ties && added.distance == search->found[0].distance)
+			add_tied(search, added);
 		return;
+	}
 	if (search->count == search->k)
 		search->limit = Min(search->limit, float_limit(geonn_chord_limit(search->found[0].chord)));
 }
 
 void
 geonn_live_search_begin(LiveSearch *search, double latitude, double longitude, uint32 k,
-						double max_distance, const LiveIds *ids, LiveNeighbour *found)
+						double max_distance, bool ties, const LiveIds *ids, LiveNeighbour *found)
 {
 	search->from = geonn_unit_vector(latitude, longitude);
 	search->x = (float) search->from.x;
@@ -121,9 +165,19 @@ geonn_live_search_begin(LiveSearch *search, double latitude, double longitude, u
 	search->count = 0;
 	search->ids = ids;
 	search->found = found;
+	search->ties = ties;
+	search->tied = NULL;
+	search->tied_count = 0;
+	search->tied_room = 0;
 }
 
-void
+static int
+compare_tied(const void *a, const void *b, void *search)
+{
+	return comes_before(search, a, b) ? -1 : comes_before(search, b, a);
+}
+
+uint32
 geonn_live_search_end(LiveSearch *search)
 {
 	for (uint32 left = search->count; left > 1; left--)
@@ -133,6 +187,9 @@ geonn_live_search_end(LiveSearch *search)
 		search->found[left - 1] = search->found[0];
 		sift_down(search, left - 1, 0, last);
 	}
+	if (search->tied_count > 1)
+		qsort_arg(search->tied, search->tied_count, sizeof(LiveNeighbour), compare_tied, search);
+	return search->count + search->tied_count;
 }
 
 /* ---- leaves ---- */

@@ -86,20 +86,25 @@ answer_observation(GeonnSearch *search, const PointRow *row)
 		.observation_longitude = row->longitude
 	};
 	LiveSearch	neighbours;
+	uint32		count;
 
 	CHECK_FOR_INTERRUPTS();
 	geonn_live_search_begin(&neighbours, row->latitude, row->longitude, question->k,
-							question->max_distance, ids->type.is_integer ? NULL : ids, search->found);
+							question->max_distance, question->ties, ids->type.is_integer ? NULL : ids,
+							search->found);
 	geonn_live_table_search(geonn_live_table(search->prepared.live), &neighbours);
-	geonn_live_search_end(&neighbours);
+	count = geonn_live_search_end(&neighbours);
 	search->number = pair.number;
-	search->work.pairs += neighbours.count;
-	search->work.unmatched += neighbours.count == 0;
-	for (uint32 i = 0; i < Max(neighbours.count, question->unmatched); i++)
+	search->work.pairs += count;
+	search->work.unmatched += count == 0;
+	for (uint32 i = 0; i < Max(count, question->unmatched); i++)
 	{
-		pair.matched = i < neighbours.count;
-		pair.tag = search->found[i].id;
-		pair.distance = search->found[i].distance;
+		pair.matched = i < count;
+		if (pair.matched)
+		{
+			pair.tag = geonn_live_search_neighbour(&neighbours, i)->id;
+			pair.distance = geonn_live_search_neighbour(&neighbours, i)->distance;
+		}
 		pair.rank = i + 1;
 		geonn_result_row_pair(&search->row, &pair, search->prepared.references, search->values,
 							  search->nulls);

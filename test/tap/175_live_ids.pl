@@ -1,6 +1,6 @@
 
 # A base may have ids of any type whose equal values have the same bytes: whatever changes the table, a few points have
-# the rows of the definition in SQL, equally distant ones in the order of their ids.  Two sessions ask, one of which takes
+# the rows of the definition in SQL, equally distant ones in the order of their ids, with ties or without.  Two sessions ask, one of which takes
 # the base that the other one has made.  Other types are left to the engine.
 #
 # short form: 15 of 400 random steps for each type
@@ -59,13 +59,14 @@ sub create_table
 		INSERT INTO ref SELECT i, new_id(i), i % 5 * 30 - 60, i % 6 * 60 - 180, repeat('x', 100) FROM generate_series(1, $rows) i;
 		CREATE FUNCTION differences() RETURNS bigint LANGUAGE sql STABLE AS \$\$
 			WITH p AS MATERIALIZED (SELECT ord, floor(random() * 13) * 15 - 90 AS lat, floor(random() * 13) * 30 - 180 AS lon FROM generate_series(1, 6) ord),
-				a AS MATERIALIZED (SELECT array_agg(lat ORDER BY ord) AS lat, array_agg(lon ORDER BY ord) AS lon, 1 + (random() * 40)::integer AS k FROM p)
+				a AS MATERIALIZED (SELECT array_agg(lat ORDER BY ord) AS lat, array_agg(lon ORDER BY ord) AS lon, 1 + (random() * 40)::integer AS k,
+					(ARRAY['first', 'all'])[(1 + random())::integer] AS ties FROM p)
 			SELECT count(*) FROM a, p, LATERAL (
 				SELECT array_agg(ref_id::text COLLATE "C" || ' ' || distance ORDER BY rank) AS found FROM geonn_nearest_points((SELECT lat FROM a), (SELECT lon FROM a), 'ref',
-					(SELECT k FROM a), row_type => NULL::record) AS (ord bigint, ref_id $base_type, distance float8, rank bigint) WHERE ord = p.ord) n,
+					(SELECT k FROM a), ties => (SELECT ties FROM a), row_type => NULL::record) AS (ord bigint, ref_id $base_type, distance float8, rank bigint) WHERE ord = p.ord) n,
 				LATERAL (SELECT array_agg(id::text COLLATE "C" || ' ' || distance ORDER BY distance, r.id) AS expected FROM (
 					SELECT id, geonn_distance(p.lat, p.lon, r.lat, r.lon) AS distance FROM ref r WHERE r.lat IS NOT NULL
-					ORDER BY 2, 1 LIMIT (SELECT k FROM a)) r) e
+					ORDER BY 2, CASE WHEN (SELECT ties FROM a) = 'first' THEN id END FETCH FIRST (SELECT k FROM a) ROWS WITH TIES) r) e
 			WHERE found IS DISTINCT FROM expected \$\$;
 	});
 }

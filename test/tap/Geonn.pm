@@ -338,8 +338,8 @@ sub median
 }
 
 # A table ref (id, lat, lon, note) that this SQL fills, of some 20 rows a page; and differences(points): of how many random
-# points a call of geonn_nearest_points, by the statement's snapshot, finds other neighbours than the definition in SQL;
-# and join_differences(): the same of a table's points and two joins with random arguments.
+# points a call of geonn_nearest_points, with ties or without, by the statement's snapshot, finds other neighbours than the
+# definition in SQL; and join_differences(): the same of a table's points and two joins with random arguments.
 sub create_live_table
 {
 	my ($node, $fill) = @_;
@@ -350,15 +350,18 @@ sub create_live_table
 		CREATE INDEX ON ref (lon);
 		$fill;
 		CREATE FUNCTION differences(points integer) RETURNS bigint LANGUAGE sql STABLE AS \$\$
-			WITH o AS MATERIALIZED (SELECT array_agg((random() * 180 - 90)::float8) AS lat,
-					array_agg((random() * 360 - 180)::float8) AS lon, 1 + (random() * 3)::integer AS k FROM generate_series(1, points)),
+			WITH o AS MATERIALIZED (SELECT array_agg(CASE WHEN random() < 0.5 THEN 30 ELSE random() * 180 - 90 END::float8) AS lat,
+					array_agg(CASE WHEN random() < 0.5 THEN 40 ELSE random() * 360 - 180 END::float8) AS lon,
+					1 + (random() * 3)::integer AS k, (ARRAY['first', 'all'])[(1 + random())::integer] AS ties FROM generate_series(1, points)),
 				n AS MATERIALIZED (SELECT ord, string_agg((ref_id, distance)::text, ' ' ORDER BY distance, ref_id) AS found
-					FROM geonn_nearest_points((SELECT lat FROM o), (SELECT lon FROM o), 'ref', (SELECT k FROM o))
+					FROM geonn_nearest_points((SELECT lat FROM o), (SELECT lon FROM o), 'ref', (SELECT k FROM o),
+						ties => (SELECT ties FROM o))
 					GROUP BY ord)
 			SELECT count(*) FROM o, unnest(o.lat, o.lon) WITH ORDINALITY p (lat, lon, ord) LEFT JOIN n USING (ord),
 				LATERAL (SELECT string_agg((id, distance)::text, ' ' ORDER BY distance, id) AS expected FROM (
 					SELECT id, geonn_distance(p.lat, p.lon, r.lat, r.lon) AS distance FROM ref r
-					WHERE r.lat IS NOT NULL ORDER BY 2, 1 LIMIT (SELECT k FROM o)) r) e
+					WHERE r.lat IS NOT NULL ORDER BY 2, CASE WHEN (SELECT ties FROM o) = 'first' THEN id END
+					FETCH FIRST (SELECT k FROM o) ROWS WITH TIES) r) e
 			WHERE found IS DISTINCT FROM expected \$\$;
 		CREATE TABLE obs AS SELECT i AS id, (random() * 180 - 90)::float8 AS lat, (random() * 360 - 180)::float8 AS lon
 			FROM generate_series(1, 20) i;

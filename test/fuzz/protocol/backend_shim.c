@@ -240,6 +240,12 @@ MemoryContextAlloc(MemoryContext context, Size size)
 	return allocate(context, size);
 }
 
+void
+qsort_arg(void *elements, size_t count, size_t size, qsort_arg_comparator compare, void *state)
+{
+	qsort_r(elements, count, size, compare, state);
+}
+
 void *
 palloc_extended(Size size, int flags)
 {
