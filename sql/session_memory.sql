@@ -50,7 +50,7 @@ SELECT refs, reading, just_above FROM unnest(ARRAY[
     $$geonn_nearest_sql('SELECT * FROM obs', 'SELECT id, lat, lon FROM ref')$$,
     $$geonn_nearest_sql('SELECT * FROM obs', 'SELECT i AS id, 1 AS lat, 1 AS lon FROM generate_series(1, 5000000) i')$$,
     $$geonn_within('obs', 'ref', 1000)$$,
-    $$geonn_nearest_points(ARRAY[1, 2]::float8[], ARRAY[1, 2]::float8[], 'ref', ties => 'all')$$,
+    $$geonn_nearest_points(ARRAY[1, 2]::float8[], ARRAY[1, 2]::float8[], 'ref', metric => 'spheroid')$$,
     $$geonn_nearest('obs', 'ref', row_type => NULL::place_pair)$$,
     $$geonn_nearest('obs', 'ref', exclude_self => true)$$,
     $$geonn_nearest('obs', 'ref', by => '{kind}')$$,

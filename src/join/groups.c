@@ -20,6 +20,9 @@
  * key in the first free slot from that of its hash on; and the number of slots.  A
  * process that attached distrusts the file: it checks places before it reads them, and
  * a lookup ends after as many slots as the file has.
+ *
+ * The groups of a base (live_base.c) go on: keys of rows that were added to its table since, and that the file has
+ * not, go to a table of this process, with numbers after those of the file.
  */
 #include "postgres.h"
 
@@ -79,15 +82,17 @@ struct GeonnGroups
 	GroupColumn *columns;		/* [by_count] */
 	int			file_kind;		/* enum geonn_file_kind */
 
-	/* until the groups are sealed */
-	ReferenceMemory *memory;
+	/* until the groups are sealed; those of a base have a table, of keys that were added, after that, too */
+	ReferenceMemory *memory;	/* NULL: the groups are a base's */
 	MemoryContext context;		/* the context of the table and its keys */
-	struct grouptable_hash *table;
+	struct grouptable_hash *table;	/* NULL: none */
+	uint64		bytes;			/* what keys in the table of a base's groups take */
 
 	/* after that */
 	MemoryFile *file;
 	const GroupSlot *slots;		/* [slot_count] */
 	uint64		slot_count;
+	uint32		file_groups;	/* how many groups the file has; known of a base's, and where this process made it */
 	Datum	   *found;			/* [by_count] a key of the file */
 };
 
@@ -136,11 +141,10 @@ keys_equal(const GeonnGroups *groups, const Datum *a, const Datum *b)
 #include "lib/simplehash.h"
 
 /*
- * Prepare to compare values of column number `number`, among those of the arguments by and differs.
+ * Check column number `number` among those of the arguments by and differs.
  */
 static void
-prepare_column(GroupColumn *column, const PointSource *observations,
-			   const PointSource *references, int number)
+check_column(const PointSource *observations, const PointSource *references, int number)
 {
 	const char *argument = number < geonn_group_columns(references) ? "by" : "differs";
 	const PointColumn *observation = &observations->by[number];
@@ -157,8 +161,7 @@ prepare_column(GroupColumn *column, const PointSource *observations,
 						   format_type_be(reference->type), references->title),
 				 errhint("Cast one of them in a view, or in a query of geonn_nearest_sql.")));
 
-	type = lookup_type_cache(reference->base_type,
-							 TYPECACHE_HASH_PROC_FINFO | TYPECACHE_EQ_OPR_FINFO);
+	type = lookup_type_cache(reference->base_type, TYPECACHE_EQ_OPR_FINFO);
 	if (!OidIsValid(type->eq_opr_finfo.fn_oid))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_FUNCTION),
@@ -166,6 +169,17 @@ prepare_column(GroupColumn *column, const PointSource *observations,
 						geonn_pair_of_names(observation->name, reference->name), argument,
 						format_type_be(reference->type)),
 				 errhint("Cast it to a type that has one, such as text, in a view.")));
+}
+
+/*
+ * Prepare to compare values of a column that was checked.
+ */
+static void
+prepare_column(GroupColumn *column, const PointColumn *reference)
+{
+	TypeCacheEntry *type = lookup_type_cache(reference->base_type,
+											 TYPECACHE_HASH_PROC_FINFO | TYPECACHE_EQ_OPR_FINFO);
+
 	column->hash = OidIsValid(type->hash_proc_finfo.fn_oid) ? &type->hash_proc_finfo : NULL;
 	column->same_bytes = geonn_equal_is_same(reference->base_type, reference->collation);
 	column->equal = &type->eq_opr_finfo;
@@ -190,6 +204,18 @@ geonn_groups_file_bytes(const GeonnGroups *groups)
 	return geonn_memory_file_length(groups->file);
 }
 
+uint32
+geonn_groups_count(const GeonnGroups *groups)
+{
+	return groups->file_groups + (groups->table != NULL ? groups->table->members : 0);
+}
+
+uint64
+geonn_groups_bytes(const GeonnGroups *groups)
+{
+	return groups->bytes;
+}
+
 /*
  * Count a key's bytes twice: in the end, both the table and the file have it.
  */
@@ -206,7 +232,10 @@ add_to_memory(GeonnGroups *groups, const Datum *key)
 			column->length == -1 ? MAXALIGN64(toast_raw_datum_size(key[i])) :
 			MAXALIGN64(column->length);
 	}
-	geonn_reference_memory_add_bytes(groups->memory, 2 * bytes + GROUP_BYTES, "keys of groups");
+	if (groups->memory != NULL)
+		geonn_reference_memory_add_bytes(groups->memory, 2 * bytes + GROUP_BYTES, "keys of groups");
+	else
+		groups->bytes += 2 * bytes + GROUP_BYTES;
 }
 
 static void
@@ -224,16 +253,29 @@ keep_key(GeonnGroups *groups, GroupEntry *entry, const Datum *key)
 	MemoryContextSwitchTo(former);
 }
 
+/*
+ * Create the table of keys that are added.
+ */
+static void
+create_table(GeonnGroups *groups, MemoryContext parent)
+{
+	groups->context = AllocSetContextCreate(parent, "geonn groups", ALLOCSET_DEFAULT_SIZES);
+	groups->table = grouptable_create(groups->context, 256, groups);
+}
+
 int32
 geonn_groups_add(GeonnGroups *groups, const Datum *values, const bool *is_null)
 {
 	const Datum *key = values + groups->first;
+	int32		number = groups->slots != NULL ? geonn_groups_find(groups, values, is_null) : GEONN_NO_GROUP;
 	GroupEntry *entry;
 	bool		found;
 
-	if (geonn_groups_has_null(groups, is_null))
-		return GEONN_NO_GROUP;
-	if (groups->table->members == PG_INT32_MAX)
+	if (number != GEONN_NO_GROUP || geonn_groups_has_null(groups, is_null))
+		return number;
+	if (groups->table == NULL)
+		create_table(groups, GetMemoryChunkContext(groups));
+	if (geonn_groups_count(groups) == PG_INT32_MAX)
 		ereport(ERROR,
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 				 errmsg("the references have more than %d groups", PG_INT32_MAX),
@@ -242,7 +284,7 @@ geonn_groups_add(GeonnGroups *groups, const Datum *values, const bool *is_null)
 	if (!found)
 	{
 		add_to_memory(groups, key);
-		entry->number = (int32) groups->table->members - 1;
+		entry->number = (int32) geonn_groups_count(groups) - 1;
 		keep_key(groups, entry, key);
 	}
 	return entry->number;
@@ -327,32 +369,85 @@ void
 geonn_groups_seal(GeonnGroups *groups, GeonnClient *client)
 {
 	write_table(groups);
+	groups->file_groups = groups->table->members;
 	MemoryContextDelete(groups->context);
+	groups->table = NULL;
+	groups->bytes = 0;
 	geonn_memory_file_seal(groups->file);
 	geonn_client_leave_file(client, groups->file_kind, groups->file);
 	find_slots(groups);
+}
+
+void
+geonn_groups_close_descriptor(GeonnGroups *groups)
+{
+	geonn_memory_file_close_descriptor(groups->file);
+}
+
+/*
+ * Prepare to compare keys of this many columns of the references, from a first one on.
+ */
+static GeonnGroups *
+prepare_columns(const PointSource *references, int first, int count)
+{
+	GeonnGroups *groups = palloc0(sizeof(GeonnGroups));
+
+	groups->first = first;
+	groups->by_count = count;
+	groups->columns = palloc0(count * sizeof(GroupColumn));
+	groups->found = palloc0(count * sizeof(Datum));
+	for (int i = 0; i < count; i++)
+		prepare_column(&groups->columns[i], &references->by[first + i]);
+	return groups;
+}
+
+void
+geonn_groups_check(const PointSource *observations, const PointSource *references)
+{
+	for (int i = 0; i < geonn_group_columns(references); i++)
+		check_column(observations, references, i);
+}
+
+GeonnGroups *
+geonn_groups_of_base(const PointSource *references, MemoryFile *file)
+{
+	GeonnGroups *groups = prepare_columns(references, 0, geonn_group_columns(references));
+
+	groups->file_kind = GEONN_FILE_GROUPS;
+	groups->file = file;
+	if (file != NULL)
+	{
+		find_slots(groups);
+		for (uint64 i = 0; i < groups->slot_count; i++)
+			groups->file_groups += groups->slots[i].number >= 0;
+	}
+	else
+	{
+		groups->file = geonn_memory_file_create(FILE_PURPOSE);
+		create_table(groups, CurrentMemoryContext);
+	}
+	return groups;
 }
 
 GeonnGroups *
 geonn_groups_begin(const PointSource *observations, const PointSource *references, GroupKey key,
 				   ReferenceMemory *memory, GeonnClient *client)
 {
-	GeonnGroups *groups = palloc0(sizeof(GeonnGroups));
+	int			first = 0;
+	int			count = geonn_group_columns(references);
+	int			file_kind = GEONN_FILE_GROUPS;
+	GeonnGroups *groups;
 
-	groups->by_count = geonn_group_columns(references);
-	groups->file_kind = GEONN_FILE_GROUPS;
 	if (key >= GROUP_KEY_DIFFERS)
 	{
-		int			party = key - GROUP_KEY_DIFFERS;
-
-		groups->first = groups->by_count + party;
-		groups->by_count = 1;
-		groups->file_kind = GEONN_FILE_PARTIES + party;
+		first = count + key - GROUP_KEY_DIFFERS;
+		count = 1;
+		file_kind = GEONN_FILE_PARTIES + key - GROUP_KEY_DIFFERS;
 	}
-	groups->columns = palloc0(groups->by_count * sizeof(GroupColumn));
-	groups->found = palloc0(groups->by_count * sizeof(Datum));
-	for (int i = 0; i < groups->by_count; i++)
-		prepare_column(&groups->columns[i], observations, references, groups->first + i);
+	for (int i = first; i < first + count; i++)
+		check_column(observations, references, i);
+	groups = prepare_columns(references, first, count);
+	groups->file_kind = file_kind;
 	if (memory == NULL)
 	{
 		groups->file = geonn_client_take_file(client, groups->file_kind, FILE_PURPOSE);
@@ -360,9 +455,7 @@ geonn_groups_begin(const PointSource *observations, const PointSource *reference
 		return groups;
 	}
 	groups->memory = memory;
-	groups->context = AllocSetContextCreate(CurrentMemoryContext, "geonn groups",
-											ALLOCSET_DEFAULT_SIZES);
-	groups->table = grouptable_create(groups->context, 256, groups);
+	create_table(groups, CurrentMemoryContext);
 	groups->file = geonn_memory_file_create(FILE_PURPOSE);
 	return groups;
 }
@@ -397,6 +490,7 @@ int32
 geonn_groups_find(GeonnGroups *groups, const Datum *values, const bool *is_null)
 {
 	const Datum *key = values + groups->first;
+	const GroupEntry *entry;
 	uint32		hash;
 
 	if (geonn_groups_has_null(groups, is_null))
@@ -407,9 +501,10 @@ geonn_groups_find(GeonnGroups *groups, const Datum *values, const bool *is_null)
 		const GroupSlot *slot = &groups->slots[(hash + i) & (groups->slot_count - 1)];
 
 		if (slot->number < 0)
-			return GEONN_NO_GROUP;
+			break;
 		if (slot->hash == hash && keys_equal(groups, read_key(groups, slot->key), key))
 			return slot->number;
 	}
-	return GEONN_NO_GROUP;
+	entry = groups->table != NULL ? grouptable_lookup_hash(groups->table, unconstify(Datum *, key), hash) : NULL;
+	return entry != NULL ? entry->number : GEONN_NO_GROUP;
 }

@@ -33,8 +33,21 @@ extern GeonnGroups *geonn_groups_begin(const PointSource *observations,
 									   const PointSource *references, GroupKey key,
 									   ReferenceMemory *memory, GeonnClient *client);
 
+/*
+ * The same for a base of these references by the argument by: an empty set, or that of a base in a file, which another
+ * process has made.  Keys may also be added to it once it is sealed.  Its bytes are in geonn_groups_bytes alone.
+ */
+extern GeonnGroups *geonn_groups_of_base(const PointSource *references, MemoryFile *file);
+
+/* Raise an error unless the columns of the argument by have the same types, with an equality, in both sources. */
+extern void geonn_groups_check(const PointSource *observations, const PointSource *references);
+
 /* How many bytes the file of sealed groups has. */
 extern uint64 geonn_groups_file_bytes(const GeonnGroups *groups);
+
+/* How many groups there are, and how many bytes those of a base take that are not in its file. */
+extern uint32 geonn_groups_count(const GeonnGroups *groups);
+extern uint64 geonn_groups_bytes(const GeonnGroups *groups);
 
 /* The number of a row's group; a new key gets a new group.  values are the source's [by_count]. */
 extern int32 geonn_groups_add(GeonnGroups *groups, const Datum *values, const bool *is_null);
@@ -44,6 +57,9 @@ extern int32 geonn_groups_add(GeonnGroups *groups, const Datum *values, const bo
  * attach to this client's dataset.  Call it before the dataset is sealed.
  */
 extern void geonn_groups_seal(GeonnGroups *groups, GeonnClient *client);
+
+/* Close the descriptor of the file of sealed groups, which this process made and has left with a dataset. */
+extern void geonn_groups_close_descriptor(GeonnGroups *groups);
 
 /* The number of a row's group; the groups must be sealed. */
 extern int32 geonn_groups_find(GeonnGroups *groups, const Datum *values, const bool *is_null);

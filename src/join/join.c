@@ -132,6 +132,16 @@ begin_reading(GeonnSearch *search, ReadingManner manner)
 /* ---- references ---- */
 
 /*
+ * May observations be read before the references are prepared?  Processes that search together divide them, and
+ * who watches them has the engine know the references.
+ */
+static bool
+may_look_ahead(const GeonnSearch *search)
+{
+	return search->join->given == NULL && search->store != NULL && search->shared == NULL && search->watch == NULL;
+}
+
+/*
  * Bring the references into the engine, or attach to those of another search.  Returns whether the
  * observations have to be read.
  */
@@ -153,7 +163,8 @@ prepare(GeonnSearch *search)
 	else
 	{
 		geonn_call_begin(&search->call);
-		search->prepared = geonn_join_prepare(join, &search->row, &search->call);
+		search->prepared = geonn_join_prepare(join, &search->row, &search->call,
+											  may_look_ahead(search) ? geonn_search_look_ahead : NULL, search);
 		search->preparing = geonn_milliseconds_since(search->call.begun);
 	}
 	if (search->prepared.alone)
@@ -195,13 +206,14 @@ answer_alone(GeonnSearch *search)
 	search->difference = geonn_live_table_difference(geonn_live_table(search->prepared.live));
 	search->work.devices = 1;
 	search->work.algorithms = 1 << GEONN_ALGORITHM_INDEX;
+	geonn_search_take_ahead(search);
 	(void) geonn_reading_next(search->reading, 0);
 	counts = geonn_reading_counts(search->reading);
 	work = (LiveWork)
 	{
 		.rows = search->waiting,
 		.observations = search->answered,
-		.unmatched = search->work.unmatched,
+		.unmatched = search->work.unmatched + search->without_candidates,
 		.milliseconds = geonn_milliseconds_since(search->call.begun)
 	};
 	for (int i = 0; i < POINT_STATUSES; i++)
@@ -232,6 +244,8 @@ begin_taking(GeonnSearch *search)
 		geonn_shared_search_begin(search->shared);
 	begin_reading(search, GEONN_READ_IN_PARTS);
 	search->all_read = !prepare(search);
+	if (!search->all_read && !search->prepared.alone)
+		geonn_search_take_ahead(search);
 	if (search->prepared.alone)
 	{
 		answer_alone(search);

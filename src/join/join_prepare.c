@@ -2,11 +2,12 @@
  * join_prepare.c
  *		The references of a join: read and sent to the engine, or found there.
  *
- * First the caller's privilege to read the references is checked.  A few points are
+ * First the caller's privilege to read the references is checked.  A few given points are
  * then answered in this process, if it can know the references (live.c).  Otherwise
  * a table's state is looked up among the datasets that the engine keeps (kept_dataset.c);
- * where none fits, the references are read, from large tables by parallel workers
- * (points/parallel_reader.c), or by the caller, and labelled by the table's state after that.
+ * where none fits, a few rows of a relation or a query are answered like given points, or the
+ * references are read, from large tables by parallel workers (points/parallel_reader.c), or by the caller,
+ * and labelled by the table's state after that.
  */
 #include "postgres.h"
 
@@ -20,12 +21,10 @@
 #include "common/protocol.h"
 #include "join/join_prepare.h"
 #include "join/kept_dataset.h"
+#include "join/live_calls.h"
 #include "points/parallel_reader.h"
 #include "base/settings.h"
 #include "base/value.h"
-
-/* how many points this process answers at most, rather than the engine's devices */
-#define POINTS_ALONE	64
 
 /* the note that stays with kept references */
 typedef struct KeptNote
@@ -208,6 +207,15 @@ read_all(const GeonnJoin *join, PreparedJoin *prepared, bool is_plain)
 }
 
 /*
+ * Is a dataset to be kept of a table with settled pages?  For given points a base will do.
+ */
+static bool
+takes_settled(const GeonnJoin *join, const PreparedJoin *prepared)
+{
+	return join->given == NULL || prepared->live == NULL;
+}
+
+/*
  * Have the engine keep the new dataset, which has all references of this table, if its present state can be told
  * when it is seen again.  It is looked at now, since to read pages prunes them.
  */
@@ -218,7 +226,7 @@ keep_references(const GeonnJoin *join, ReferenceDetail detail, PreparedJoin *pre
 	struct geonn_label labels[GEONN_LABELS_MAX];
 	KeptNote	note;
 
-	if (geonn_label_dataset(join->references, table, &prepared->question, detail, prepared->live == NULL, labels) == 0)
+	if (geonn_label_dataset(join->references, table, &prepared->question, detail, takes_settled(join, prepared), labels) == 0)
 		return;
 	memcpy(note.counts, prepared->counts, sizeof(note.counts));
 	memcpy(note.words, geonn_reference_memory_words(memory), sizeof(note.words));
@@ -272,16 +280,16 @@ use_kept_references(const GeonnJoin *join, ReferenceDetail detail, PreparedJoin 
 }
 
 /*
- * May the question be one that this process answers alone, if it knows the references?
+ * May the question be one that this process answers alone, if it knows the references, and the observations are few?
  */
 static bool
 may_be_alone(const GeonnJoin *join, const GeonnQuestion *question, ReferenceDetail detail)
 {
 	LiveIdType	type;
 
-	return join->given != NULL && !join->given->more_follow && join->given->count <= POINTS_ALONE &&
+	return (join->given == NULL || (!join->given->more_follow && join->given->count <= POINTS_ALONE)) &&
 		join->given_references == NULL &&
-		question->columns == 0 && question->metric == GEONN_METRIC_SPHERE && question->k > 0 &&
+		(question->columns & ~GEONN_COLUMN_GROUP) == 0 && question->metric == GEONN_METRIC_SPHERE && question->k > 0 &&
 		question->radii == 0 && question->device != GEONN_DEVICE_CUDA &&
 		question->algorithm != GEONN_ALGORITHM_BRUTE && detail != REFERENCE_COORDINATES &&
 		join->references->point_kind == GEONN_POINT_NONE &&
@@ -299,6 +307,9 @@ use_live_references(const GeonnJoin *join, PreparedJoin *prepared)
 	memcpy(prepared->counts, geonn_live_table_counts(geonn_live_table(prepared->live)),
 		   sizeof(prepared->counts));
 	prepared->references = geonn_references_lend(geonn_live_table_ids(geonn_live_table(prepared->live)));
+	prepared->groups = geonn_live_groups(prepared->live);
+	if (prepared->groups != NULL)
+		geonn_groups_check(join->observations, join->references);
 	tell_of_references(join, prepared->counts);
 }
 
@@ -318,13 +329,15 @@ begin_preparing(const GeonnJoin *join, const GeonnResultRow *row)
 }
 
 PreparedJoin
-geonn_join_prepare(const GeonnJoin *join, const GeonnResultRow *row, const GeonnCall *call)
+geonn_join_prepare(const GeonnJoin *join, const GeonnResultRow *row, const GeonnCall *call,
+				   bool (*are_few) (void *state), void *state)
 {
 	List	   *tables = join->given_references != NULL ? NIL : geonn_check_tables(join->references);
 	const PlainTable *table = join->given_references != NULL ? join->given_table :
 		list_length(tables) == 1 ? linitial(tables) : NULL;
 	ReferenceDetail detail = needed_detail(join, row);
 	PreparedJoin prepared = begin_preparing(join, row);
+	bool		may_know = false;
 	bool		is_known;
 	ReferenceMemory *memory;
 	struct geonn_label labels[GEONN_LABELS_MAX];
@@ -335,14 +348,16 @@ geonn_join_prepare(const GeonnJoin *join, const GeonnResultRow *row, const Geonn
 	message = geonn_call_message(call, &join->label,
 								 join->given == NULL ? geonn_call_expected(join->observations) :
 								 join->given->each_alone ? 0 : join->given->count);
-	if (geonn_kept_memory_limit > 0 && table != NULL && may_be_alone(join, &prepared.question, detail))
+	if (geonn_kept_memory_limit > 0 && table != NULL && (join->given != NULL || are_few != NULL))
+		may_know = may_be_alone(join, &prepared.question, detail);
+	if (may_know)
 		prepared.live = geonn_live_find(join->references, table, &message);
-	is_known = prepared.live != NULL &&
+	is_known = prepared.live != NULL && join->given != NULL &&
 		geonn_live_look(prepared.live, join->references, table, false);
 	if (!is_known && geonn_kept_memory_limit > 0 && table != NULL)
 		count = geonn_label_dataset(join->references, table, &prepared.question, detail,
-									prepared.live == NULL, labels);
-	if (!is_known && prepared.live != NULL && count == 0)
+									takes_settled(join, &prepared), labels);
+	if (!is_known && prepared.live != NULL && join->given != NULL && count == 0)
 		is_known = geonn_live_look(prepared.live, join->references, table, true);
 	if (is_known)
 	{
@@ -350,6 +365,20 @@ geonn_join_prepare(const GeonnJoin *join, const GeonnResultRow *row, const Geonn
 		return prepared;
 	}
 	prepared.client = geonn_client_open(&prepared.question, labels, count, &message);
+	/* few rows are answered here in place of making a dataset */
+	if (prepared.live != NULL && join->given == NULL && !geonn_client_is_sealed(prepared.client))
+	{
+		geonn_client_seal(prepared.client, true);
+		geonn_live_end_client(prepared.client, &message);
+		prepared.client = NULL;
+		if (geonn_live_is_likely(prepared.live, join->references) && are_few(state) &&
+			geonn_live_look(prepared.live, join->references, table, true))
+		{
+			use_live_references(join, &prepared);
+			return prepared;
+		}
+		prepared.client = geonn_client_open(&prepared.question, labels, count, &message);
+	}
 	memory = geonn_reference_memory_create(join->references->title, prepared.question.columns);
 	if (geonn_client_is_sealed(prepared.client))
 		use_kept_references(join, detail, &prepared, memory);

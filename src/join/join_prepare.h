@@ -12,6 +12,9 @@
 #include "join/references.h"
 #include "join/result_row.h"
 
+/* how many points this process answers at most, rather than the engine's devices */
+#define POINTS_ALONE	64
+
 /* a join whose references are in the engine, so that its observations can be sent, or are known here */
 typedef struct PreparedJoin
 {
@@ -21,7 +24,7 @@ typedef struct PreparedJoin
 	GeonnGroups *groups;		/* NULL: the join is by no columns */
 	GeonnGroups *parties[GEONN_PARTIES_MAX];	/* by column that differs; NULL: the join has fewer */
 	LiveReferences *live;		/* what this process may know of the references; NULL: nothing */
-	bool		alone;			/* it knows them: the observations are answered by geonn_live_table */
+	bool		alone;			/* it knows them, and their groups: the observations are answered by geonn_live_table */
 	MemoryContext row_context;	/* for allocations in comparing a row's ids and keys */
 
 	/* how the references got into the engine; all is 0 where another process has sent them */
@@ -34,10 +37,11 @@ typedef struct PreparedJoin
 /*
  * Check the join, and send the references to the engine, unless it keeps them.  The caller has begun to read
  * the observations, which checks privileges on them.  The result lives as long as the current memory context.
- * row describes the rows to return.
+ * row describes the rows to return.  are_few tells, with its state, whether all observations are POINTS_ALONE at most,
+ * after reading some of them; NULL: that cannot be told.
  */
 extern PreparedJoin geonn_join_prepare(const GeonnJoin *join, const GeonnResultRow *row,
-									   const GeonnCall *call);
+									   const GeonnCall *call, bool (*are_few) (void *state), void *state);
 
 /* Prepare the join with this sealed dataset, which another process has sent. */
 extern PreparedJoin geonn_join_attach(const GeonnJoin *join, const GeonnResultRow *row,

@@ -3,8 +3,8 @@
  *		Questions of a few points, answered in this process from the base of a table.
  *
  * To ask the engine takes a round trip, and where a table has changed all of its references must be read and sent
- * first.  So for a few points and a plain table, this process keeps what it needs to answer
- * alone: a base, and what the table differs from it by (live_table.c).  The base is a file that stays with a
+ * first.  So for a few points and a plain table, this process keeps what it needs to answer alone, for each list of
+ * columns to join by: a base, and what the table differs from it by (live_table.c).  The base is a file that stays with a
  * dataset of the engine, which has no references itself; so the engine keeps it among all that
  * geonn.kept_memory_limit allows, gives it to every process that asks, and lets go of it as of any other.
  *
@@ -13,7 +13,9 @@
  * So it pays at most twice what it would pay if it knew the future.  Where the table has changed, so that the engine
  * can keep no dataset of it, each question would have to read all references.  There the first call leaves a mark, which
  * is a dataset under the base's label that has no file, and goes to the engine; the second one, of whichever process,
- * makes a base at once.  (The base that another process leaves at the same moment may be replaced by such a mark.  Then
+ * makes a base at once.  Rows of a relation or a query as points go to the engine where it keeps the references; where it
+ * would read all of them, for the second time in this process or if a base is there, these rows are counted, and few are
+ * answered here.  (The base that another process leaves at the same moment may be replaced by such a mark.  Then
  * it is made once more.)
  *
  * Rows that were added since are read by each process, and compared one by one with each point; by what that
@@ -24,10 +26,6 @@
  *
  * Once a second at most, a process that has calls asks the engine again.  It learns of a newer base, or that the base
  * was let go of, and then does the same; a process without calls holds the memory longer.
- *
- * The engine counts calls for geonn_stat when this process tells it of them: once a second, and as often as half of all
- * its calls are not counted.  Those that are not counted when the process ends are lost: at most half of them, and those
- * of a second.
  */
 #include "postgres.h"
 
@@ -47,12 +45,10 @@
 #include "join/call.h"
 #include "join/kept_dataset.h"
 #include "join/live.h"
+#include "join/live_calls.h"
 
 /* how many tables a process knows; the one that was used longest ago is forgotten for another */
 #define TABLES_MOST	16
-
-/* for how many labels calls wait to be counted; the one that has waited longest is counted for another */
-#define LABELS_MOST	16
 
 /* how often the engine is asked, in milliseconds */
 #define ASKED_EVERY	1000
@@ -82,6 +78,7 @@ struct LiveReferences
 	MemoryContext context;		/* has the base, and what the table differs by; NULL: there is none */
 	LiveBase   *base;
 	LiveTable  *table;
+	GeonnGroups *groups;		/* of the base, and of rows that were added; NULL: there are none */
 	uint64		dataset;		/* the number of the dataset that has the base */
 
 	TimestampTz asked;			/* when the engine was asked the last time; 0: never */
@@ -97,122 +94,10 @@ struct LiveReferences
 static LiveReferences *tables;	/* [TABLES_MOST], or NULL: none yet */
 static int	table_count;
 
-/* calls of one label and role that the engine has not counted: their figures, and the message of the last one */
-typedef struct UncountedCalls
-{
-	LiveWork	work;
-	struct geonn_call message;
-} UncountedCalls;
-
-static UncountedCalls uncounted[LABELS_MOST];
-static int	next_uncounted;		/* the label that gives its place to another one next */
-static uint64 calls_noted;		/* by this process, in all */
-static uint64 calls_counted;	/* of them, by the engine */
-
-/* ---- calls that are not counted ---- */
-
-static bool
-have_one_label(const struct geonn_call *a, const struct geonn_call *b)
-{
-	return a->role == b->role && memcmp(&a->label, &b->label, sizeof(a->label)) == 0;
-}
-
-/*
- * The calls of this label that are not counted, or NULL.
- */
-static UncountedCalls *
-find_uncounted(const struct geonn_call *message)
-{
-	for (int i = 0; i < LABELS_MOST; i++)
-	{
-		if (uncounted[i].work.calls > 0 && have_one_label(&uncounted[i].message, message))
-			return &uncounted[i];
-	}
-	return NULL;
-}
-
-/*
- * End a client that was opened with this message, and have the engine count the calls of its label.
- */
-static void
-end_client(GeonnClient *client, const struct geonn_call *message)
-{
-	UncountedCalls *calls = find_uncounted(message);
-	LiveWork	work = calls != NULL ? calls->work : (LiveWork) {0};
-	struct geonn_finished finished = {
-		.rows = work.rows,
-		.observations_skipped = work.observations_skipped,
-		.references_skipped = work.references_skipped,
-		.unmatched = work.unmatched,
-		.alone = 1,
-		.calls = work.calls,
-		.observations = work.observations,
-		.microseconds = (uint64) (work.milliseconds * 1000)
-	};
-
-	geonn_client_end(client, &finished);
-	calls_counted += work.calls;
-	if (calls != NULL)
-		memset(&calls->work, 0, sizeof(calls->work));
-}
-
-/* what a client that is opened for a base, or to count calls, would ask */
-static const GeonnQuestion no_question = {
-	.device = GEONN_DEVICE_AUTO,
-	.metric = GEONN_METRIC_SPHERE,
-	.k = 1,
-	.id_by_value = true,
-	.id_length = sizeof(Datum)
-};
-
 static MemoryContext
 create_context(void)
 {
 	return AllocSetContextCreate(CurrentMemoryContext, "geonn live references", ALLOCSET_DEFAULT_SIZES);
-}
-
-/*
- * Have the engine count these calls, if there are any.
- */
-static void
-count_calls(const UncountedCalls *calls)
-{
-	MemoryContext context = create_context();
-	MemoryContext former = MemoryContextSwitchTo(context);
-	GeonnClient *client;
-
-	if (calls->work.calls > 0)
-	{
-		client = geonn_client_open(&no_question, NULL, 0, &calls->message);
-		geonn_client_seal(client, true);
-		end_client(client, &calls->message);
-	}
-	MemoryContextSwitchTo(former);
-	MemoryContextDelete(context);
-}
-
-static void
-count_all_calls(void)
-{
-	for (int i = 0; i < LABELS_MOST; i++)
-		count_calls(&uncounted[i]);
-}
-
-/*
- * The place of a label's calls that are not counted.
- */
-static UncountedCalls *
-uncounted_calls(const struct geonn_call *message)
-{
-	UncountedCalls *calls = find_uncounted(message);
-
-	if (calls != NULL)
-		return calls;
-	calls = &uncounted[next_uncounted];
-	next_uncounted = (next_uncounted + 1) % LABELS_MOST;
-	count_calls(calls);
-	calls->message = *message;
-	return calls;
 }
 
 /* ---- bases ---- */
@@ -225,6 +110,7 @@ drop_base(LiveReferences *references)
 	references->context = NULL;
 	references->base = NULL;
 	references->table = NULL;
+	references->groups = NULL;
 	references->dataset = 0;
 	references->paid = 0;
 }
@@ -242,13 +128,13 @@ reject_base(LiveReferences *references)
 }
 
 /*
- * Use this base, which is in the memory context, from now on.
+ * Use this base and its groups, which are in the memory context, from now on.
  */
 static void
-use_base(LiveReferences *references, LiveBase *base, MemoryContext context, uint64 dataset)
+use_base(LiveReferences *references, LiveBase *base, GeonnGroups *groups, MemoryContext context, uint64 dataset)
 {
 	MemoryContext former = MemoryContextSwitchTo(context);
-	LiveTable  *table = geonn_live_table_begin(base, &references->id_type);
+	LiveTable  *table = geonn_live_table_begin(base, &references->id_type, groups);
 
 	MemoryContextSwitchTo(former);
 	drop_base(references);
@@ -256,6 +142,7 @@ use_base(LiveReferences *references, LiveBase *base, MemoryContext context, uint
 	references->context = context;
 	references->base = base;
 	references->table = table;
+	references->groups = groups;
 	references->dataset = dataset;
 }
 
@@ -282,10 +169,10 @@ leave_mark(LiveReferences *references)
 	GeonnClient *client;
 
 	MemoryContextSwitchTo(context);
-	client = geonn_client_open(&no_question, &label, 1, &references->message);
+	client = geonn_client_open(&geonn_live_no_question, &label, 1, &references->message);
 	geonn_client_keep(client, label.version, &is_mark, sizeof(is_mark));
 	geonn_client_seal(client, true);
-	end_client(client, &references->message);
+	geonn_live_end_client(client, &references->message);
 	MemoryContextSwitchTo(former);
 	MemoryContextDelete(context);
 	references->again = true;
@@ -295,10 +182,11 @@ leave_mark(LiveReferences *references)
  * Take the base that the engine has, unless this process has it; or let go of the one that the engine has not.
  */
 static void
-take_base(LiveReferences *references, GeonnClient *client, MemoryContext context)
+take_base(LiveReferences *references, const PointSource *source, GeonnClient *client, MemoryContext context)
 {
 	MemoryFile *file;
 	MemoryFile *values = NULL;
+	GeonnGroups *groups = NULL;
 	LiveBase   *base;
 	bool		was_kept = geonn_client_is_sealed(client);
 	uint8		is_mark = false;
@@ -321,21 +209,23 @@ take_base(LiveReferences *references, GeonnClient *client, MemoryContext context
 	file = geonn_client_take_file(client, GEONN_FILE_BASE, FILE_PURPOSE);
 	if (!references->id_type.by_value)
 		values = geonn_client_take_file(client, GEONN_FILE_VALUES, FILE_PURPOSE);
+	if (geonn_group_columns(source) > 0)
+		groups = geonn_groups_of_base(source, geonn_client_take_file(client, GEONN_FILE_GROUPS, FILE_PURPOSE));
 	base = geonn_live_base_open(file, values);
-	if (base == NULL)
+	if (base == NULL || (base->head->starts > 0) != (groups != NULL))
 		geonn_connection_violation("a base of another form");
 	/* an older snapshot may need the older base */
 	if (!geonn_live_base_is_old(base) &&
 		(references->table == NULL ||
 		 !TransactionIdPrecedes(GetActiveSnapshot()->xmin, (TransactionId) base->head->horizon)))
-		use_base(references, base, context, geonn_client_dataset(client));
+		use_base(references, base, groups, context, geonn_client_dataset(client));
 }
 
 /*
  * Ask the engine for the table's base.
  */
 static void
-ask(LiveReferences *references)
+ask(LiveReferences *references, const PointSource *source)
 {
 	MemoryContext former = CurrentMemoryContext;
 	MemoryContext call = create_context();
@@ -344,10 +234,10 @@ ask(LiveReferences *references)
 	GeonnClient *client;
 
 	MemoryContextSwitchTo(call);
-	client = geonn_client_find(&no_question, &label, &references->message);
-	take_base(references, client, context);
+	client = geonn_client_find(&geonn_live_no_question, &label, &references->message);
+	take_base(references, source, client, context);
 	MemoryContextSwitchTo(call);
-	end_client(client, &references->message);
+	geonn_live_end_client(client, &references->message);
 	MemoryContextSwitchTo(former);
 	if (references->context != context)
 		MemoryContextDelete(context);
@@ -420,6 +310,8 @@ make_base(LiveReferences *references, LivePageReader *reader)
 
 	INSTR_TIME_SET_CURRENT(begun);
 	MemoryContextSwitchTo(context);
+	if (geonn_group_columns(reader->source) > 0)
+		reader->groups = geonn_groups_of_base(reader->source, NULL);
 	base = geonn_live_base_make(reader, most, &bytes);
 	MemoryContextSwitchTo(former);
 	if (base == NULL)
@@ -429,18 +321,22 @@ make_base(LiveReferences *references, LivePageReader *reader)
 		return;
 	}
 	references->making = geonn_milliseconds_since(begun);
-	client = geonn_client_open(&no_question, &label, 1, &references->message);
+	client = geonn_client_open(&geonn_live_no_question, &label, 1, &references->message);
 	geonn_client_leave_file(client, GEONN_FILE_BASE, base->file);
 	if (base->values != NULL)
 		geonn_client_leave_file(client, GEONN_FILE_VALUES, base->values);
+	if (reader->groups != NULL)
+		geonn_groups_seal(reader->groups, client);
 	geonn_client_keep(client, label.version, "", 0);
 	geonn_client_seal(client, true);
-	use_base(references, base, context, geonn_client_dataset(client));
+	use_base(references, base, reader->groups, context, geonn_client_dataset(client));
 	references->failed = false;
-	end_client(client, &references->message);
+	geonn_live_end_client(client, &references->message);
 	geonn_memory_file_close_descriptor(base->file);
 	if (base->values != NULL)
 		geonn_memory_file_close_descriptor(base->values);
+	if (reader->groups != NULL)
+		geonn_groups_close_descriptor(reader->groups);
 }
 
 /*
@@ -476,7 +372,7 @@ make_base_alone(void *state)
 	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, references->relation, 0, LOCK_CLASS);
 	if (LockAcquire(&tag, ExclusiveLock, false, true) == LOCKACQUIRE_NOT_AVAIL)
 		return;
-	ask(references);
+	ask(references, making->reader->source);
 	if (references->table == NULL || references->dataset == dataset)
 		make_base(references, making->reader);
 	LockRelease(&tag, ExclusiveLock, false);
@@ -589,19 +485,32 @@ wants_base(const LiveReferences *references)
 	return references->making > 0 && references->paid >= references->making;
 }
 
+static void
+ask_now_and_then(LiveReferences *references, const PointSource *source)
+{
+	if (!is_to_be_asked(references))
+		return;
+	ask(references, source);
+	geonn_live_count_calls();
+}
+
+bool
+geonn_live_is_likely(LiveReferences *references, const PointSource *source)
+{
+	ask_now_and_then(references, source);
+	return references->table != NULL || (references->again && !references->failed);
+}
+
 bool
 geonn_live_look(LiveReferences *references, const PointSource *source, const PlainTable *table, bool make)
 {
 	Snapshot	snapshot = GetActiveSnapshot();
 	uint64		most = most_bytes();
+	LivePageReader *reader;
 	Relation	relation;
 	bool		found;
 
-	if (is_to_be_asked(references))
-	{
-		ask(references);
-		count_all_calls();
-	}
+	ask_now_and_then(references, source);
 	if (references->table != NULL && geonn_live_base_is_old(references->base))
 		reject_base(references);
 	if (references->table != NULL && geonn_live_table_is_current(references->table, snapshot) &&
@@ -616,9 +525,9 @@ geonn_live_look(LiveReferences *references, const PointSource *source, const Pla
 	}
 	if ((make || wants_base(references)) && has_time(references, relation))
 		try_to_make_base(references, geonn_live_page_reader(source, table->attributes, relation, snapshot));
-	found = references->table != NULL &&
-		geonn_live_table_look(references->table, geonn_live_page_reader(source, table->attributes, relation, snapshot),
-							  most);
+	reader = geonn_live_page_reader(source, table->attributes, relation, snapshot);
+	reader->groups = references->groups;
+	found = references->table != NULL && geonn_live_table_look(references->table, reader, most);
 	table_close(relation, NoLock);
 	if (references->table != NULL && geonn_live_table_bytes(references->table) > most)
 	{
@@ -638,6 +547,12 @@ geonn_live_table(const LiveReferences *references)
 	return references->table;
 }
 
+GeonnGroups *
+geonn_live_groups(const LiveReferences *references)
+{
+	return references->groups;
+}
+
 void
 geonn_live_note_engine(LiveReferences *references, double milliseconds, uint64 count)
 {
@@ -651,37 +566,9 @@ void
 geonn_live_note_call(LiveReferences *references, const LiveWork *work)
 {
 	LiveDifference difference = geonn_live_table_difference(references->table);
-	LiveWork   *sum = &uncounted_calls(&references->message)->work;
 
 	references->paid += difference.added_now * ADDING + difference.compared * work->observations * COMPARING;
 	if (references->making == 0)
 		references->making = MAKING * geonn_live_table_counts(references->table)[POINT_VALID];
-	sum->calls++;
-	sum->rows += work->rows;
-	sum->observations += work->observations;
-	sum->observations_skipped += work->observations_skipped;
-	sum->references_skipped += work->references_skipped;
-	sum->unmatched += work->unmatched;
-	sum->milliseconds += work->milliseconds;
-	if (++calls_noted >= 2 * calls_counted)
-		count_all_calls();
-}
-
-static bool
-engine_runs(void)
-{
-	GeonnConnection *connection = geonn_connection_open_running();
-
-	if (connection == NULL)
-		return false;
-	geonn_connection_close(connection);
-	return true;
-}
-
-void
-geonn_live_report(void)
-{
-	/* statistics start no engine */
-	if (calls_noted > calls_counted && engine_runs())
-		count_all_calls();
+	geonn_live_add_call(&references->message, work);
 }

@@ -26,9 +26,9 @@ typedef struct LiveWork
 } LiveWork;
 
 /*
- * The references of this table, which is locked, by the ids, of which a base is possible, and the coordinates that the source
- * reads there; they live as long as the process.  The message is of the present call.  NULL: pages do not show the
- * table's changes to the active snapshot.
+ * The references of this table, which is locked, by the ids, of which a base is possible, the coordinates and the columns
+ * to join by that the source reads there; they live as long as the process.  The message is of the present call.
+ * NULL: pages do not show the table's changes to the active snapshot.
  */
 extern LiveReferences *geonn_live_find(const PointSource *source, const PlainTable *table,
 									   const struct geonn_call *message);
@@ -41,16 +41,20 @@ extern LiveReferences *geonn_live_find(const PointSource *source, const PlainTab
 extern bool geonn_live_look(LiveReferences *references, const PointSource *source, const PlainTable *table,
 							bool make);
 
-/* The references as the last look saw them. */
+/*
+ * Is geonn_live_look likely to find a base, or to make one if it is told to?  The engine, which has no such references
+ * as a dataset, would have to read them all.
+ */
+extern bool geonn_live_is_likely(LiveReferences *references, const PointSource *source);
+
+/* The references as the last look saw them, and their groups; NULL: these have none. */
 extern const LiveTable *geonn_live_table(const LiveReferences *references);
+extern GeonnGroups *geonn_live_groups(const LiveReferences *references);
 
 /* Note in how many milliseconds the engine had this number of references, for a call that it answers. */
 extern void geonn_live_note_engine(LiveReferences *references, double milliseconds, uint64 count);
 
 /* Note the present call, which was answered here. */
 extern void geonn_live_note_call(LiveReferences *references, const LiveWork *work);
-
-/* Have the engine, if it is running, count all calls that were noted. */
-extern void geonn_live_report(void);
 
 #endif							/* GEONN_LIVE_H */

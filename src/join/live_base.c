@@ -4,9 +4,9 @@
  *		each one's page.
  *
  * One process reads the table, makes the file and leaves it with a dataset of the engine, which keeps it for others.
- * Ids that are not passed by value are in a second file (live_id.c).
+ * Ids that are not passed by value are in a second file (live_id.c), and the keys of groups in a third (groups.c).
  * The file has the columns of LiveBase, in the order in which lay_out() has them, and at its end a head;
- * the columns' lengths follow from three numbers of the head.  The tree has no pointers: the children of node n are
+ * the columns' lengths follow from four numbers of the head.  The tree has no pointers: the children of node n are
  * the nodes 16 n to 16 n + 15 of the level below.  So a reader that has compared the file's length with
  * these numbers can walk the tree without reading outside of it, whatever the file says.
  */
@@ -23,7 +23,7 @@
 
 #include "join/live_base.h"
 
-#define FORMAT	UINT64CONST(0x3465736162766c67)	/* "glvbase4" */
+#define FORMAT	UINT64CONST(0x3565736162766c67)	/* "glvbase5" */
 
 /* as geonn_memory_file_append aligns */
 #define ALIGNMENT	8
@@ -67,6 +67,11 @@ lay_out(LiveBase *base, const LiveBaseHead *head, const char *bytes)
 	PLACE(base->offset, head->rows);
 	PLACE(base->leaves, nodes);
 	PLACE(base->row, head->points);
+	if (head->starts > 0)
+	{
+		PLACE(base->start, head->starts);
+		PLACE(base->group, head->rows);
+	}
 	base->nodes[0] = nodes;
 	for (base->levels = 0; nodes > 1;)
 	{
@@ -171,6 +176,8 @@ typedef struct Maker
 	MemoryFile *values;			/* as in LiveBase */
 	LiveVector *vectors;		/* [room] of each row */
 	OffsetNumber *offset;		/* [room] as in LiveBase */
+	int32	   *group;			/* likewise; NULL: there are no groups */
+	const GeonnGroups *groups;	/* those of the reader */
 	uint32		room;
 	uint32	   *first_row;		/* these, too: [head.blocks + 1] */
 	XLogRecPtr *lsn;			/* [head.blocks] */
@@ -190,6 +197,7 @@ static uint64
 bytes_of(const Maker *maker)
 {
 	return lay_out(&(LiveBase) {0}, &maker->head, NULL) +
+		(maker->groups != NULL ? geonn_groups_bytes(maker->groups) : 0) +
 		(maker->values != NULL ? geonn_memory_file_length(maker->values) : 0);
 }
 
@@ -201,8 +209,8 @@ make_room(Maker *maker)
 {
 	bool		is_full = maker->room - maker->head.rows < MaxHeapTuplesPerPage;
 
-	/* each page can have had ids of any length */
-	if ((is_full || maker->values != NULL) && bytes_of(maker) > maker->most_bytes)
+	/* each page can have had ids and keys of any length */
+	if ((is_full || maker->values != NULL || maker->groups != NULL) && bytes_of(maker) > maker->most_bytes)
 		return false;
 	if (!is_full)
 		return true;
@@ -211,6 +219,8 @@ make_room(Maker *maker)
 	maker->room += maker->room / 2 + MaxHeapTuplesPerPage;
 	maker->vectors = repalloc_huge(maker->vectors, maker->room * sizeof(LiveVector));
 	maker->offset = repalloc_huge(maker->offset, maker->room * sizeof(OffsetNumber));
+	if (maker->group != NULL)
+		maker->group = repalloc_huge(maker->group, maker->room * sizeof(int32));
 	return true;
 }
 
@@ -231,6 +241,8 @@ add_page(Maker *maker, BlockNumber block, const LivePageReader *reader)
 		if (row->status == POINT_VALID)
 			points[i].id = geonn_live_id_append(&reader->id_type, maker->values, row->id);
 		maker->offset[first + i] = row->offset;
+		if (maker->group != NULL)
+			maker->group[first + i] = row->status == POINT_VALID ? row->group : GEONN_NO_GROUP;
 		maker->head.counts[row->status]++;
 		maker->head.points += row->status == POINT_VALID;
 	}
@@ -259,7 +271,8 @@ read_pages(Maker *maker, LivePageReader *reader)
 		add_page(maker, block, reader);
 	}
 	maker->first_row[maker->head.blocks] = maker->head.rows;
-	return maker->values == NULL || bytes_of(maker) <= maker->most_bytes;
+	maker->head.starts = maker->groups != NULL ? geonn_groups_count(maker->groups) + 1 : 0;
+	return (maker->values == NULL && maker->groups == NULL) || bytes_of(maker) <= maker->most_bytes;
 }
 
 /* ---- the order of points ---- */
@@ -384,6 +397,36 @@ order_points(const Maker *maker)
 	return rows;
 }
 
+/*
+ * Bring rows into the order of their groups, those of none last, without changing that of one group's; returns where
+ * each group begins.
+ */
+static uint32 *
+order_by_group(const Maker *maker, uint32 *rows)
+{
+	uint32		groups = maker->head.starts - 1;
+	uint32	   *start = allocate((uint64) groups + 1, sizeof(uint32));
+	uint32	   *next = allocate((uint64) groups + 1, sizeof(uint32));
+	uint32	   *former = allocate(maker->head.points, sizeof(uint32));
+	uint32		sum = 0;
+
+	memset(next, 0, ((Size) groups + 1) * sizeof(uint32));
+	for (uint32 i = 0; i < maker->head.points; i++)
+		next[Min((uint32) maker->group[rows[i]], groups)]++;
+	for (uint32 group = 0; group <= groups; group++)
+	{
+		start[group] = sum;
+		sum += next[group];
+		next[group] = start[group];
+	}
+	memcpy(former, rows, maker->head.points * sizeof(uint32));
+	for (uint32 i = 0; i < maker->head.points; i++)
+		rows[next[Min((uint32) maker->group[former[i]], groups)]++] = former[i];
+	pfree(former);
+	pfree(next);
+	return start;
+}
+
 /* ---- nodes ---- */
 
 /*
@@ -494,12 +537,18 @@ write_columns(const Maker *maker)
 {
 	LiveBase	base = {0};
 	uint32	   *rows = order_points(maker);
+	uint32	   *start = maker->groups != NULL ? order_by_group(maker, rows) : NULL;
 	LiveBoxes  *boxes;
 
 	(void) lay_out(&base, &maker->head, NULL);
 	append(maker, maker->offset, maker->head.rows, sizeof(OffsetNumber));
 	boxes = write_leaves(maker, &base, rows);
 	append(maker, rows, maker->head.points, sizeof(uint32));
+	if (start != NULL)
+	{
+		append(maker, start, maker->head.starts, sizeof(uint32));
+		append(maker, maker->group, maker->head.rows, sizeof(int32));
+	}
 	for (int level = 1; level <= base.levels; level++)
 	{
 		const LiveBoxes *below = boxes;
@@ -543,6 +592,7 @@ geonn_live_base_make(LivePageReader *reader, uint64 most_bytes, uint64 *bytes)
 		.most_bytes = most_bytes,
 		.file = geonn_memory_file_create("a base of references"),
 		.values = reader->id_type.by_value ? NULL : geonn_memory_file_create("ids of a base of references"),
+		.groups = reader->groups,
 		.room = MaxHeapTuplesPerPage
 	};
 	bool		fits;
@@ -551,6 +601,7 @@ geonn_live_base_make(LivePageReader *reader, uint64 most_bytes, uint64 *bytes)
 	maker.head.blocks = RelationGetNumberOfBlocks(reader->relation);
 	maker.vectors = allocate(maker.room, sizeof(LiveVector));
 	maker.offset = allocate(maker.room, sizeof(OffsetNumber));
+	maker.group = maker.groups != NULL ? allocate(maker.room, sizeof(int32)) : NULL;
 	maker.first_row = allocate((uint64) maker.head.blocks + 1, sizeof(uint32));
 	maker.lsn = allocate(maker.head.blocks, sizeof(XLogRecPtr));
 	maker.settled = allocate(maker.head.blocks, sizeof(uint8));

@@ -7,11 +7,13 @@
 #define GEONN_LIVE_BASE_H
 
 #include "client/memory_file.h"
+#include "client/question.h"
 #include "common/geodesy.h"
 #include "join/live_page.h"
 
 /* how many points a leaf has, and how many children an inner node */
 #define LIVE_NODE	16
+#define LIVE_NODE_BITS	4
 
 /* the greatest number of levels: LIVE_NODE to this power exceeds all numbers of points */
 #define LIVE_LEVELS	8
@@ -26,7 +28,7 @@ typedef struct LiveBaseHead
 	uint32		blocks;			/* how many pages the table had */
 	uint32		rows;			/* how many rows the snapshot saw */
 	uint32		points;			/* how many of them are points */
-	uint32		unused;
+	uint32		starts;			/* 0: they are in no groups; else one more than there are groups */
 } LiveBaseHead;
 
 typedef struct LivePoint
@@ -72,6 +74,9 @@ typedef struct LiveBase
 	const OffsetNumber *offset; /* [head->rows] their line pointers */
 	const LiveLeaf *leaves;		/* [nodes[0]] */
 	const uint32 *row;			/* [head->points] the number of each point's row, in the order of the index */
+	const uint32 *start;		/* [head->starts] the place in that order of each group's first point, and of the first one
+								 * of no group, which come last */
+	const int32 *group;			/* [head->rows] each row's group; NULL, as start: there are no groups */
 	int			levels;			/* how many levels of inner nodes; 0: the one leaf, if any, is the root */
 	uint32		nodes[LIVE_LEVELS + 1]; /* how many nodes each level has, the leaves' first */
 	const LiveBoxes *boxes[LIVE_LEVELS + 1];	/* of each level from 1 on: [nodes[level]] */
@@ -79,6 +84,9 @@ typedef struct LiveBase
 	const XLogRecPtr *lsn;		/* [head->blocks] the page's LSN when it was read */
 	const uint8 *settled;		/* [head->blocks] was the page settled? */
 } LiveBase;
+
+/* the points of all groups and of none */
+#define LIVE_ALL_GROUPS	(-1)
 
 /*
  * Read all pages of the table, and make a base of them; it lives as long as the current memory context, and its files
@@ -144,6 +152,9 @@ typedef struct LiveSearch
 	float		limit;			/* points with a squared chord above it, as float32, are no neighbours */
 	uint32		k;
 	uint32		count;
+	int32		group;			/* points of others are no neighbours; or LIVE_ALL_GROUPS */
+	uint32		first;			/* places in the base: from this one on */
+	uint32		end;			/* before this one */
 	const LiveIds *ids;			/* NULL: they are integers */
 	LiveNeighbour *found;		/* [k] a heap whose first element comes last in the order (distance, id) */
 	bool		ties;			/* points at the distance of the k-th are found, too */
@@ -153,19 +164,18 @@ typedef struct LiveSearch
 } LiveSearch;
 
 /*
- * Begin a search for the k nearest points within max_distance, and for those that tie with the k-th; found has room for
- * k; ids is as in LiveSearch.
+ * Begin a search for the nearest points of a group, or of LIVE_ALL_GROUPS.  The question has k, max_distance and ties;
+ * found has room for k; ids is as in LiveSearch.
  */
-extern void geonn_live_search_begin(LiveSearch *search, double latitude, double longitude, uint32 k,
-									double max_distance, bool ties, const LiveIds *ids,
-									LiveNeighbour *found);
+extern void geonn_live_search_begin(LiveSearch *search, const GeonnQuestion *question, double latitude,
+									double longitude, int32 group, const LiveIds *ids, LiveNeighbour *found);
 
 /* Offer the points of the base, but for those whose rows have a bit in `masked`. */
 extern void geonn_live_search_base(LiveSearch *search, const LiveBase *base, const uint64 *masked);
 
-/* Offer points: this many whole leaves with their points. */
+/* Offer points: this many whole leaves with their points, and the points' groups, which may be NULL if all are asked for. */
 extern void geonn_live_search_leaves(LiveSearch *search, const LiveLeaf *leaves, const LivePoint *points,
-									 uint32 count);
+									 const int32 *groups, uint32 count);
 
 /* End the search: bring what was found into order.  Returns how many neighbours there are. */
 extern uint32 geonn_live_search_end(LiveSearch *search);

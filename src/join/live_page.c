@@ -99,12 +99,15 @@ geonn_live_page_reader(const PointSource *source, const AttrNumber *attributes, 
 	reader->attributes = attributes;
 	if (!geonn_live_id_type(source, &reader->id_type))
 		elog(ERROR, "no base can have the ids of %s", source->title);
+	reader->groups = NULL;
 	reader->by_xmin = false;
 	reader->strategy = NULL;
 	reader->context = AllocSetContextCreate(CurrentMemoryContext, "geonn live page",
 											ALLOCSET_SMALL_SIZES);
 	reader->values = palloc(source->query_columns * sizeof(Datum));
 	reader->nulls = palloc(source->query_columns * sizeof(bool));
+	reader->by = palloc(source->by_count * sizeof(Datum));
+	reader->by_is_null = palloc(source->by_count * sizeof(bool));
 	return reader;
 }
 
@@ -176,6 +179,20 @@ find_visible(LivePageReader *reader, Buffer buffer, BlockNumber block, const Kno
 }
 
 /*
+ * Find the group of a tuple, by its columns to join by.
+ */
+static int32
+read_group(LivePageReader *reader, HeapTuple tuple)
+{
+	const PointSource *source = reader->source;
+
+	for (int i = 0; i < source->by_count; i++)
+		reader->by[i] = heap_getattr(tuple, reader->attributes[source->by[i].attribute - 1],
+									 RelationGetDescr(reader->relation), &reader->by_is_null[i]);
+	return geonn_groups_add(reader->groups, reader->by, reader->by_is_null);
+}
+
+/*
  * Read the columns of a tuple.
  */
 static void
@@ -202,6 +219,8 @@ read_tuple(LivePageReader *reader, HeapTuple tuple, LiveRow *row)
 	row->id = geonn_live_id_read(&reader->id_type, reader->values[id->attribute - 1]);
 	row->latitude = point.latitude;
 	row->longitude = point.longitude;
+	if (reader->groups != NULL && row->status == POINT_VALID)
+		row->group = read_group(reader, tuple);
 }
 
 void

@@ -10,6 +10,7 @@
 #include "utils/rel.h"
 #include "utils/snapshot.h"
 
+#include "join/groups.h"
 #include "join/live_id.h"
 #include "points/point_row.h"
 
@@ -23,6 +24,7 @@ typedef struct LiveRow
 								 * coordinates are set where the status is POINT_VALID */
 	double		latitude;		/* degrees */
 	double		longitude;
+	int32		group;			/* likewise, where the reader has groups */
 } LiveRow;
 
 /*
@@ -44,11 +46,14 @@ typedef struct LivePageReader
 	const PointSource *source;	/* has a latitude and a longitude */
 	const AttrNumber *attributes;	/* as in PlainTable */
 	LiveIdType	id_type;
+	GeonnGroups *groups;		/* by the source's columns to join by, and keys of rows are added; NULL: no columns */
 	bool		by_xmin;		/* as for geonn_page_unsettled_by */
 	BufferAccessStrategy strategy;	/* NULL: the default */
 	MemoryContext context;		/* for ids and what converting coordinates allocates; it is reset before each page */
 	Datum	   *values;			/* [source->query_columns] */
 	bool	   *nulls;			/* likewise */
+	Datum	   *by;				/* [source->by_count] the values of the columns to join by */
+	bool	   *by_is_null;		/* likewise */
 
 	/* the page that was read last */
 	XLogRecPtr	lsn;			/* its LSN at that moment */
@@ -60,7 +65,7 @@ typedef struct LivePageReader
 /* How to read many pages of a table with this many: NULL is the default. */
 extern BufferAccessStrategy geonn_page_strategy(BlockNumber blocks);
 
-/* Create a reader in the current memory context. */
+/* Create a reader in the current memory context, without groups. */
 extern LivePageReader *geonn_live_page_reader(const PointSource *source, const AttrNumber *attributes,
 											  Relation relation, Snapshot snapshot);
 

@@ -5,9 +5,10 @@
  * The k nearest points so far are a heap.  With ties, those at the distance of its last one that have no place there
  * are in an array beside it, which begins anew whenever that distance becomes less.
  *
- * The points of a base lie in the order of a curve.  Sixteen of them are a leaf, sixteen leaves a node, and so on
- * up to one root.  A node has the boxes around its children.  The search goes down to the children in the
- * order of their boxes' distances, as long as these are within the limit, which shrinks with the points that
+ * The points of a base lie in the order of their groups, if it has any, and of a curve.  Sixteen of them are a leaf,
+ * sixteen leaves a node, and so on up to one root.  So the places of one group follow each other, and a search within it
+ * passes over children that have none of these.  A node has the boxes around its children.  The search goes down to the
+ * children in the order of their boxes' distances, as long as these are within the limit, which shrinks with the points that
  * are found.  Boxes and points are compared by float32; a point within the limit is measured as everywhere,
  * in float64 from its degrees.
  *
@@ -152,20 +153,21 @@ offer(LiveSearch *search, const LivePoint *point)
 }
 
 void
-geonn_live_search_begin(LiveSearch *search, double latitude, double longitude, uint32 k,
-						double max_distance, bool ties, const LiveIds *ids, LiveNeighbour *found)
+geonn_live_search_begin(LiveSearch *search, const GeonnQuestion *question, double latitude, double longitude,
+						int32 group, const LiveIds *ids, LiveNeighbour *found)
 {
 	search->from = geonn_unit_vector(latitude, longitude);
 	search->x = (float) search->from.x;
 	search->y = (float) search->from.y;
 	search->z = (float) search->from.z;
-	search->max_distance = max_distance;
-	search->limit = float_limit(geonn_radius_limit(max_distance));
-	search->k = k;
+	search->max_distance = question->max_distance;
+	search->limit = float_limit(geonn_radius_limit(question->max_distance));
+	search->group = group;
+	search->k = question->k;
 	search->count = 0;
 	search->ids = ids;
 	search->found = found;
-	search->ties = ties;
+	search->ties = question->ties;
 	search->tied = NULL;
 	search->tied_count = 0;
 	search->tied_room = 0;
@@ -227,21 +229,27 @@ search_leaf(LiveSearch *search, const LiveBase *base, const uint64 *masked, uint
 		uint32		place = node * LIVE_NODE + i;
 		uint32		row = place < base->head->points ? base->row[place] : PG_UINT32_MAX;
 
-		if (chords[i] <= search->limit && row < base->head->rows &&
+		if (chords[i] <= search->limit && place >= search->first && place < search->end && row < base->head->rows &&
 			(masked == NULL || (masked[row / 64] >> row % 64 & 1) == 0))
 			offer(search, &base->points[row]);
 	}
 }
 
 void
-geonn_live_search_leaves(LiveSearch *search, const LiveLeaf *leaves, const LivePoint *points, uint32 count)
+geonn_live_search_leaves(LiveSearch *search, const LiveLeaf *leaves, const LivePoint *points, const int32 *groups,
+						 uint32 count)
 {
 	float		chords[LIVE_NODE];
 
 	for (uint32 leaf = 0; leaf < count; leaf++)
 	{
 		for (uint32 near = points_within(search, &leaves[leaf], chords); near != 0; near &= near - 1)
-			offer(search, &points[leaf * LIVE_NODE + pg_rightmost_one_pos32(near)]);
+		{
+			uint32		number = leaf * LIVE_NODE + pg_rightmost_one_pos32(near);
+
+			if (search->group == LIVE_ALL_GROUPS || groups[number] == search->group)
+				offer(search, &points[number]);
+		}
 	}
 }
 
@@ -255,10 +263,12 @@ typedef struct Child
 } Child;
 
 /*
- * The children of a node that are within the limit, the nearest first; returns how many they are.
+ * The children of a node that are within the limit, the nearest first; returns how many they are.  Of all children of
+ * the node's level, they are among those from number `from` on and before `end`.
  */
 static int
-children_within(const LiveSearch *search, const LiveBoxes *boxes, uint32 first, uint32 end, Child *children)
+children_within(const LiveSearch *search, const LiveBoxes *boxes, uint32 first, uint32 from, uint32 end,
+				Child *children)
 {
 	float		chords[LIVE_NODE];
 	int			count = 0;
@@ -275,7 +285,7 @@ children_within(const LiveSearch *search, const LiveBoxes *boxes, uint32 first, 
 	{
 		int			place = count;
 
-		if (!(chords[i] <= search->limit))
+		if (first + i < from || !(chords[i] <= search->limit))
 			continue;
 		for (; place > 0 && children[place - 1].chord > chords[i]; place--)
 			children[place] = children[place - 1];
@@ -289,6 +299,7 @@ static void
 search_node(LiveSearch *search, const LiveBase *base, const uint64 *masked, int level, uint32 node)
 {
 	Child		children[LIVE_NODE];
+	int			bits = LIVE_NODE_BITS * level;	/* a child has 2^bits places */
 	int			count;
 
 	if (level == 0)
@@ -296,8 +307,8 @@ search_node(LiveSearch *search, const LiveBase *base, const uint64 *masked, int 
 		search_leaf(search, base, masked, node);
 		return;
 	}
-	count = children_within(search, &base->boxes[level][node], node * LIVE_NODE, base->nodes[level - 1],
-							children);
+	count = children_within(search, &base->boxes[level][node], node * LIVE_NODE, search->first >> bits,
+							((search->end - 1) >> bits) + 1, children);
 	for (int i = 0; i < count && children[i].chord <= search->limit; i++)
 		search_node(search, base, masked, level - 1, children[i].node);
 }
@@ -305,6 +316,16 @@ search_node(LiveSearch *search, const LiveBase *base, const uint64 *masked, int 
 void
 geonn_live_search_base(LiveSearch *search, const LiveBase *base, const uint64 *masked)
 {
-	if (base->nodes[0] > 0)
+	search->first = 0;
+	search->end = base->head->points;
+	if (search->group != LIVE_ALL_GROUPS)
+	{
+		/* a base that is damaged may have any numbers */
+		bool		is_there = (uint64) search->group + 1 < base->head->starts;
+
+		search->first = is_there ? base->start[search->group] : 0;
+		search->end = is_there ? Min(base->start[search->group + 1], base->head->points) : 0;
+	}
+	if (search->first < search->end)
 		search_node(search, base, masked, base->levels, 0);
 }

@@ -80,8 +80,8 @@
  * error: a page that was being compared is unsettled, new pages belong to the table before one is read, and the
  * position stays.
  *
- * Rows of one page are matched by their line pointers.  If a line pointer has come to another row with the same id and
- * coordinates, the two are one reference to all who ask.
+ * Rows of one page are matched by their line pointers.  If a line pointer has come to another row with the same id,
+ * coordinates and group, the two are one reference to all who ask.
  */
 #include "postgres.h"
 
@@ -147,12 +147,14 @@ struct LiveTable
 	AddedRow   *added;			/* [room] */
 	LivePoint  *points;			/* [room] */
 	LiveLeaf   *leaves;			/* [room / LIVE_NODE] */
+	int32	   *group;			/* [room]; NULL: there are none, or no row was added */
 	uint32		room;
 	uint32		used;			/* how many places are behind the first, in use or free */
 	uint32		first_free;		/* a free place, or NONE */
 	uint64		added_count;
 	uint64		added_now;		/* by the last look */
 	LiveIds		ids;			/* the numbers of those added are those of their rows */
+	const GeonnGroups *groups;	/* of all rows; NULL: there are none */
 };
 
 /* ---- rows that were added ---- */
@@ -180,6 +182,8 @@ free_place(LiveTable *table)
 		table->added = enlarge(table, table->added, room * sizeof(AddedRow));
 		table->points = enlarge(table, table->points, room * sizeof(LivePoint));
 		table->leaves = enlarge(table, table->leaves, room / LIVE_NODE * sizeof(LiveLeaf));
+		if (table->base->head->starts > 0)
+			table->group = enlarge(table, table->group, room * sizeof(int32));
 		for (uint32 i = table->room; i < room; i++)
 			geonn_live_no_point(table->leaves, i);
 		table->room = room;
@@ -211,6 +215,8 @@ add_row(LiveTable *table, BlockNumber block, uint32 former, const LiveRow *row)
 		table->points[number].id = geonn_live_id_add(&table->ids, number, row->id);
 		geonn_live_vectors(&table->points[number], 1, &vector);
 		geonn_live_put_vector(table->leaves, number, &vector);
+		if (table->group != NULL)
+			table->group[number] = row->group;
 	}
 	*link = number;
 	table->added_count++;
@@ -238,13 +244,16 @@ remove_row(LiveTable *table, BlockNumber block, uint32 former)
 }
 
 /*
- * Is a point the same, to the bit, as that of a row that was read?
+ * Is the point with this number, among points and their groups, the same, to the bit, as that of a row that was read?
  */
 static inline bool
-is_same_point(const LiveTable *table, const LivePoint *point, const LiveRow *row)
+is_same_point(const LiveTable *table, const LivePoint *points, const int32 *groups, uint32 number, const LiveRow *row)
 {
+	const LivePoint *point = &points[number];
 	LivePoint	other = geonn_live_point(row);
 
+	if (groups != NULL && row->status == POINT_VALID && groups[number] != row->group)
+		return false;
 	/* an id that was read is no number */
 	if (!isnan(point->latitude) && !isnan(other.latitude))
 		other.id = geonn_live_id_is_same(&table->ids, point->id, row->id) ? point->id : ~point->id;
@@ -261,7 +270,8 @@ put_row(LiveTable *table, BlockNumber block, uint32 former, const LiveRow *row)
 
 	while ((number = *row_after(table, block, former)) != NONE && table->added[number].offset <= row->offset)
 	{
-		if (table->added[number].offset == row->offset && is_same_point(table, &table->points[number], row))
+		if (table->added[number].offset == row->offset &&
+			is_same_point(table, table->points, table->group, number, row))
 			return number;
 		remove_row(table, block, former);
 	}
@@ -302,7 +312,7 @@ compare_page(LiveTable *table, BlockNumber block, const LiveRow *rows, int count
 		for (; next < count && rows[next].offset < base->offset[number]; next++)
 			former = put_row(table, block, former, &rows[next]);
 		same = next < count && rows[next].offset == base->offset[number] &&
-			(rows[next].known || is_same_point(table, &base->points[number], &rows[next]));
+			(rows[next].known || is_same_point(table, base->points, base->group, number, &rows[next]));
 		set_masked(table, number, !same);
 		next += same;
 	}
@@ -366,13 +376,14 @@ begin_with_base(LiveTable *table)
 }
 
 LiveTable *
-geonn_live_table_begin(LiveBase *base, const LiveIdType *id_type)
+geonn_live_table_begin(LiveBase *base, const LiveIdType *id_type, const GeonnGroups *groups)
 {
 	LiveTable  *table = palloc0(sizeof(LiveTable));
 
 	table->base = base;
 	table->context = CurrentMemoryContext;
 	table->ids = geonn_live_ids_begin(id_type, base->values);
+	table->groups = groups;
 	table->masked = palloc_extended(masked_bytes(table), MCXT_ALLOC_HUGE);
 	begin_with_base(table);
 	return table;
@@ -604,8 +615,10 @@ look_at_table(LiveTable *table, LivePageReader *reader, uint64 most_bytes)
 uint64
 geonn_live_table_bytes(const LiveTable *table)
 {
-	return table->room * (sizeof(AddedRow) + sizeof(LivePoint) + sizeof(LiveLeaf) / LIVE_NODE) +
-		table->blocks_room * sizeof(TablePage) + masked_bytes(table) + table->ids.bytes;
+	return table->room * (sizeof(AddedRow) + sizeof(LivePoint) + sizeof(LiveLeaf) / LIVE_NODE +
+						  (table->group != NULL ? sizeof(int32) : 0)) +
+		table->blocks_room * sizeof(TablePage) + masked_bytes(table) + table->ids.bytes +
+		(table->groups != NULL ? geonn_groups_bytes(table->groups) : 0);
 }
 
 bool
@@ -673,7 +686,7 @@ geonn_live_table_ids(const LiveTable *table)
 static void
 search_added(const LiveTable *table, LiveSearch *search)
 {
-	geonn_live_search_leaves(search, table->leaves, table->points, (table->used + LIVE_NODE - 1) / LIVE_NODE);
+	geonn_live_search_leaves(search, table->leaves, table->points, table->group, (table->used + LIVE_NODE - 1) / LIVE_NODE);
 }
 
 void

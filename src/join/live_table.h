@@ -19,8 +19,11 @@ typedef struct LiveDifference
 	uint64		compared;		/* how many of either, and of free places, a search may compare at most */
 } LiveDifference;
 
-/* Begin with a base and its type of ids; the base must live as long as the current memory context; the table does, too. */
-extern LiveTable *geonn_live_table_begin(LiveBase *base, const LiveIdType *id_type);
+/*
+ * Begin with a base, its type of ids and its groups, to which readers of pages add; NULL: it has none.  They must live as
+ * long as the current memory context; the table does, too.
+ */
+extern LiveTable *geonn_live_table_begin(LiveBase *base, const LiveIdType *id_type, const GeonnGroups *groups);
 
 /* Does a snapshot see what the last look saw, for certain?  If so, it has looked, too, and read no page. */
 extern bool geonn_live_table_is_current(LiveTable *table, Snapshot snapshot);
@@ -32,7 +35,7 @@ extern bool geonn_live_table_is_current(LiveTable *table, Snapshot snapshot);
  */
 extern bool geonn_live_table_look(LiveTable *table, LivePageReader *reader, uint64 most_bytes);
 
-/* How many bytes take rows that were added, and the arrays of pages and of masked rows. */
+/* How many bytes take rows and groups that were added, and the arrays of pages and of masked rows. */
 extern uint64 geonn_live_table_bytes(const LiveTable *table);
 
 /* How many rows, as the last look saw them, have each status: [POINT_STATUSES]. */

@@ -14,8 +14,10 @@
 
 #include "miscadmin.h"
 #include "utils/float.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
+#include "base/value.h"
 #include "join/search.h"
 
 /* observations sent at a time under exclude_self */
@@ -75,7 +77,7 @@ result_id(const GeonnSearch *search, const PointRow *row)
  * Find an observation's neighbours among the references that this process knows, and store their rows.
  */
 static void
-answer_observation(GeonnSearch *search, const PointRow *row)
+answer_observation(GeonnSearch *search, const PointRow *row, const GeonnPointColumns *columns)
 {
 	const GeonnQuestion *question = &search->prepared.question;
 	const LiveIds *ids = geonn_live_table_ids(geonn_live_table(search->prepared.live));
@@ -89,9 +91,9 @@ answer_observation(GeonnSearch *search, const PointRow *row)
 	uint32		count;
 
 	CHECK_FOR_INTERRUPTS();
-	geonn_live_search_begin(&neighbours, row->latitude, row->longitude, question->k,
-							question->max_distance, question->ties, ids->type.is_integer ? NULL : ids,
-							search->found);
+	geonn_live_search_begin(&neighbours, question, row->latitude, row->longitude,
+							search->prepared.groups != NULL ? columns->group : LIVE_ALL_GROUPS,
+							ids->type.is_integer ? NULL : ids, search->found);
 	geonn_live_table_search(geonn_live_table(search->prepared.live), &neighbours);
 	count = geonn_live_search_end(&neighbours);
 	search->number = pair.number;
@@ -243,20 +245,85 @@ find_columns(const GeonnSearch *search, const PointRow *row, GeonnPointColumns *
 	return true;
 }
 
+static Datum
+copy_value(const PointColumn *column, Datum value)
+{
+	int16		length;
+	bool		by_value;
+
+	get_typlenbyval(column->base_type, &length, &by_value);
+	return geonn_copy_value(value, by_value, length);
+}
+
+/*
+ * Keep an observation, which has no limits, until the references are prepared.
+ */
+static void
+keep_ahead(GeonnSearch *search, const PointRow *row)
+{
+	const PointSource *observations = search->join->observations;
+	MemoryContext former = MemoryContextSwitchTo(search->context);
+	PointRow   *kept = &search->ahead[search->ahead_count++];
+	Datum	   *by = palloc(observations->by_count * sizeof(Datum));
+	bool	   *by_is_null = palloc(observations->by_count * sizeof(bool));
+
+	Assert(row->limits == NULL);
+	*kept = *row;
+	kept->values = NULL;
+	kept->nulls = NULL;
+	if (!row->id_is_null)
+		kept->id = copy_value(&observations->columns[COLUMN_ID], row->id);
+	for (int i = 0; i < observations->by_count; i++)
+	{
+		by_is_null[i] = row->by_is_null[i];
+		if (!by_is_null[i])
+			by[i] = copy_value(&observations->by[i], row->by[i]);
+	}
+	kept->by = by;
+	kept->by_is_null = by_is_null;
+	MemoryContextSwitchTo(former);
+}
+
+bool
+geonn_search_look_ahead(void *state)
+{
+	GeonnSearch *search = state;
+	bool		more;
+
+	search->ahead = palloc((POINTS_ALONE + 1) * sizeof(PointRow));
+	search->looks_ahead = true;
+	more = geonn_reading_next(search->reading, POINTS_ALONE + 1);
+	search->looks_ahead = false;
+	return !more;
+}
+
+void
+geonn_search_take_ahead(GeonnSearch *search)
+{
+	for (int i = 0; i < search->ahead_count; i++)
+		geonn_search_consume_observation(search, &search->ahead[i]);
+}
+
 void
 geonn_search_consume_observation(void *state, const PointRow *row)
 {
 	GeonnSearch *search = state;
-	MemoryContext former = MemoryContextSwitchTo(search->prepared.row_context);
+	MemoryContext former;
 	GeonnPointColumns columns = {0};
 	bool		may_match;
 
+	if (search->looks_ahead)
+	{
+		keep_ahead(search, row);
+		return;
+	}
+	former = MemoryContextSwitchTo(search->prepared.row_context);
 	MemoryContextReset(search->prepared.row_context);
 	may_match = find_columns(search, row, &columns);
 	if (search->watch == NULL || search->watch(search->watch_state, row, may_match))
 	{
 		if (may_match && search->prepared.alone)
-			answer_observation(search, row);
+			answer_observation(search, row, &columns);
 		else if (may_match)
 			add_observation(search, row, &columns);
 		else if (row->status == POINT_VALID)

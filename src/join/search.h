@@ -39,6 +39,11 @@ struct GeonnSearch
 	void	   *watch_state;
 	uint64		number;			/* the number of the present row's observation (geonn_search_number) */
 
+	/* observations that were read before the references were prepared */
+	PointRow   *ahead;			/* [ahead_count] */
+	int			ahead_count;
+	bool		looks_ahead;	/* they are being read */
+
 	/* where this process answers the observations */
 	LiveNeighbour *found;		/* [question.k] the neighbours of the present one */
 	uint64		answered;		/* how many were answered */
@@ -60,6 +65,12 @@ extern void geonn_search_store_row(GeonnSearch *search);
  * taken.
  */
 extern bool geonn_search_take_pair(GeonnSearch *search, bool wait, Datum *values, bool *nulls);
+
+/* Read more than POINTS_ALONE observations, or all; returns whether these are all. */
+extern bool geonn_search_look_ahead(void *state);
+
+/* Take the observations that it has read. */
+extern void geonn_search_take_ahead(GeonnSearch *search);
 
 /* Take an observation; the state is the search. */
 extern void geonn_search_consume_observation(void *state, const PointRow *row);

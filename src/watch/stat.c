@@ -29,7 +29,7 @@
 #include "base/words.h"
 #include "common/protocol.h"
 #include "join/call.h"
-#include "join/live.h"
+#include "join/live_calls.h"
 
 PG_FUNCTION_INFO_V1(geonn_progress);
 PG_FUNCTION_INFO_V1(geonn_statistics);

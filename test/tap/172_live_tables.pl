@@ -124,6 +124,28 @@ is($session->query_safe('SELECT lateral_differences(20)'), 0, 'as the definition
 is(how($session, 65), 'engine', 'many of them: the engine answers');
 is($session->query_safe('SELECT lateral_differences(100)'), 0, 'as well');
 
+# a few rows of a table, by a column: the engine reads the references once, and after the next change a base answers
+sub how_by
+{
+	my $out = $session->query_safe("EXPLAIN (ANALYZE, COSTS OFF) SELECT * FROM geonn_nearest('obs', 'ref', ties => 'all', by => '{kind}');");
+
+	return join(' ', $out =~ /(?:Pages Read|References Masked|References Added): (\d+)/g) || 'engine';
+}
+
+is(how_by(), 'engine', 'by a column: the first call goes to the engine');
+is(how_by(), 'engine', 'and the next one, to the references that it keeps');
+foreach my $change ("kind = 'a' WHERE id = 902", "kind = 'new 1' WHERE id = 902", "kind = 'new 2' WHERE id = 902", 'kind = NULL WHERE id = 902')
+{
+	$node->safe_psql('postgres', "UPDATE ref SET $change");
+	like(how_by(), $change =~ /^kind = 'a'/ ? qr/^\d+ 0 0$/ : qr/^[1-3] 1 1$/, "an UPDATE to $change: a base answers");
+	is($session->query_safe('SELECT by_differences()'), 0, 'as the definition has it');
+}
+like($session->query_safe(q{SELECT count(*) FROM geonn_nearest_sql('SELECT 1 AS id, 1.0::float8 AS lat, 1.0::float8 AS lon, ''b''::text AS kind',
+	'SELECT id, lat, lon, kind FROM ref', by => '{kind}')}), qr/^1$/, 'and the row of a query');
+$node->safe_psql('postgres', 'UPDATE ref SET lat = 22 WHERE id = 902');
+is($session->query_safe(q{SELECT count(*) FROM geonn_nearest_sql('SELECT i AS id, 1.0::float8 AS lat, 1.0::float8 AS lon, ''b''::text AS kind FROM generate_series(1, 65) i',
+	'TABLE ref', by => '{kind}')}), 65, 'but many rows are left to the engine');
+
 # a page that one transaction in progress has changed is read once, and again after its end
 $other->query_safe('BEGIN; UPDATE ref SET lat = -lat WHERE lat IS NOT NULL');
 like(how($session), qr/^\d\d\d? /, 'a large UPDATE: its pages are read');
@@ -268,12 +290,12 @@ sub random_steps
 				$sql .= rand() < 0.4 ? 'BEGIN ISOLATION LEVEL REPEATABLE READ; ' : 'BEGIN; ';
 				$is_open[$number] = 1;
 			}
-			$sql .= random_row_change('ref', $rows, 4, $number) . '; ' foreach 1 .. rand 3;
+			$sql .= random_live_change($rows, 4, $number) . '; ' foreach 1 .. rand 3;
 			$sql =~ s/SAVEPOINT s;|RELEASE s;|ROLLBACK TO s;//g if !$is_open[$number];
 			$sessions[$number]->query_safe($sql) if $sql;
 			if (rand() < 0.7)
 			{
-				my $asked = ('differences(20)', 'differences(20)', 'lateral_differences(20)', 'join_differences()')[rand 4];
+				my $asked = ('differences(20)', 'by_differences()', 'lateral_differences(20)', 'join_differences()')[rand 4];
 				my $found = $sessions[$number]->query_safe("SELECT $asked");
 
 				$calls++;
@@ -285,7 +307,7 @@ sub random_steps
 			if (rand() < 0.1)
 			{
 				$sessions[$number]->query_safe("PREPARE TRANSACTION 'p$number'");
-				$wrong += $sessions[($number + 1) % 4]->query_safe('SELECT differences(20) + join_differences()');
+				$wrong += $sessions[($number + 1) % 4]->query_safe('SELECT differences(20) + join_differences() + by_differences()');
 				$sessions[$number]->query_safe((rand() < 0.5 ? 'COMMIT' : 'ROLLBACK') . " PREPARED 'p$number'");
 				next;
 			}
@@ -322,7 +344,7 @@ sub beside_changes
 		$changing->pump_nb;
 		foreach my $session (@asking)
 		{
-			$wrong += $session->query_safe('SELECT differences(20)');
+			$wrong += $session->query_safe('SELECT ' . (rand() < 0.7 ? 'differences(20)' : 'by_differences()'));
 			$calls++;
 		}
 	}

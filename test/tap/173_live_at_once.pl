@@ -43,19 +43,19 @@ sub random_session
 		}
 		foreach (1 .. rand 3)
 		{
-			my $change = random_row_change('ref', $rows, $sessions, $number);
+			my $change = random_live_change($rows, $sessions, $number);
 
 			$change =~ s/SAVEPOINT s; |; (RELEASE|ROLLBACK TO) s//g if !$is_open;
 			push @sql, $change;
 		}
 		if (rand() < 0.7)
 		{
-			push @sql, 'SELECT \'of\', ' . (rand() < 0.8 ? 'differences(4)' : 'join_differences()') . ", 'call $call of session $number'";
+			push @sql, 'SELECT \'of\', ' . (('differences(4)') x 6, 'by_differences()', 'join_differences()')[rand 8] . ", 'call $call of session $number'";
 			$call++;
 		}
 		next if !$is_open || rand() < 0.6;
 		$is_open = 0;
-		push @sql, rand() < 0.1 ? ("PREPARE TRANSACTION 'p$number'", "SELECT 'of', differences(4) + join_differences(), 'prepared'",
+		push @sql, rand() < 0.1 ? ("PREPARE TRANSACTION 'p$number'", "SELECT 'of', differences(4) + join_differences() + by_differences(), 'prepared'",
 			(rand() < 0.5 ? 'COMMIT' : 'ROLLBACK') . " PREPARED 'p$number'") : rand() < 0.7 ? 'COMMIT' : 'ROLLBACK';
 	}
 	return join(";\n", @sql, '') =~ s/^(\\.*);$/$1/mgr;

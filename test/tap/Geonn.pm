@@ -24,7 +24,7 @@ our @EXPORT = qw(
   $small_search $slow_search
   start_sql start_slow_search finish_sql backend_of
   status engines_of is_gone work_of wait_until seconds_of median cache_differences with_list create_live_table
-  random_row_change bench_lines has_bench_lines shown_lines);
+  random_row_change random_live_change bench_lines has_bench_lines shown_lines);
 
 # Seconds that a test waits for what comes soon: only what hangs takes so long, however busy the host is.
 # What has to be fast is measured as work (work_of), or by what comes first.
@@ -337,15 +337,17 @@ sub median
 	return $sorted[ $#sorted / 2 ];
 }
 
-# A table ref (id, lat, lon, note) that this SQL fills, of some 20 rows a page; and differences(points): of how many random
+# A table ref (id, lat, lon, note, kind) that this SQL fills, of some 20 rows a page; and differences(points): of how many random
 # points a call of geonn_nearest_points, with ties or without, by the statement's snapshot, finds other neighbours than the
-# definition in SQL; and join_differences(): the same of a table's points and two joins with random arguments.
+# definition in SQL; join_differences(): the same of a table's 20 points and two joins with random arguments; and
+# by_differences(): of a join by the column kind, among whose values are NULL and some that come and go.
 sub create_live_table
 {
 	my ($node, $fill) = @_;
 
 	$node->safe_psql('postgres', qq{
-		CREATE TABLE ref (id integer PRIMARY KEY, lat float8, lon float8, note text) WITH (fillfactor = 80);
+		CREATE TABLE ref (id integer PRIMARY KEY, lat float8, lon float8, note text,
+			kind text DEFAULT (ARRAY['a', 'b', 'c', NULL])[(0.5 + random() * 4)::integer]) WITH (fillfactor = 80);
 		ALTER TABLE ref ALTER note SET STORAGE PLAIN;
 		CREATE INDEX ON ref (lon);
 		$fill;
@@ -363,8 +365,19 @@ sub create_live_table
 					WHERE r.lat IS NOT NULL ORDER BY 2, CASE WHEN (SELECT ties FROM o) = 'first' THEN id END
 					FETCH FIRST (SELECT k FROM o) ROWS WITH TIES) r) e
 			WHERE found IS DISTINCT FROM expected \$\$;
-		CREATE TABLE obs AS SELECT i AS id, (random() * 180 - 90)::float8 AS lat, (random() * 360 - 180)::float8 AS lon
+		CREATE TABLE obs AS SELECT i AS id, CASE WHEN i < 5 THEN 30 ELSE random() * 180 - 90 END::float8 AS lat,
+			CASE WHEN i < 5 THEN 40 ELSE random() * 360 - 180 END::float8 AS lon, (ARRAY['a', 'b', 'new 1', 'new 2', NULL])[1 + i % 5] AS kind
 			FROM generate_series(1, 20) i;
+		CREATE FUNCTION by_differences() RETURNS bigint LANGUAGE sql STABLE AS \$\$
+			WITH q AS MATERIALIZED (SELECT 1 + (random() * 2)::integer AS k, (ARRAY['first', 'all'])[(1 + random())::integer] AS ties),
+				n AS MATERIALIZED (SELECT obs_id, string_agg((ref_id, distance)::text, ' ' ORDER BY distance, ref_id) AS found
+					FROM geonn_nearest('obs', 'ref', (SELECT k FROM q), by => '{kind}', ties => (SELECT ties FROM q)) GROUP BY obs_id)
+			SELECT count(*) FROM obs o LEFT JOIN n ON n.obs_id = o.id,
+				LATERAL (SELECT string_agg((id, distance)::text, ' ' ORDER BY distance, id) AS expected FROM (
+					SELECT id, geonn_distance(o.lat, o.lon, r.lat, r.lon) AS distance FROM ref r
+					WHERE r.lat IS NOT NULL AND r.kind = o.kind ORDER BY 2, CASE WHEN (SELECT ties FROM q) = 'first' THEN id END
+					FETCH FIRST (SELECT k FROM q) ROWS WITH TIES) r) e
+			WHERE found IS DISTINCT FROM expected \$\$;
 		CREATE FUNCTION join_differences() RETURNS bigint LANGUAGE sql STABLE AS \$\$
 			WITH q AS MATERIALIZED (SELECT 1 + (random() * 2)::integer AS k, random() < 0.5 AS excludes, 1e6 * random() AS radius),
 				n AS MATERIALIZED (SELECT obs_id, string_agg((ref_id, distance)::text, ' ' ORDER BY distance, ref_id) AS nearest
@@ -402,6 +415,19 @@ sub random_row_change
 		"DELETE FROM $table WHERE id % $sessions = $number AND id > $rows - 200",
 		"SELECT FROM $table WHERE id % $sessions = $number AND id < 100 FOR UPDATE",
 		"SAVEPOINT s; UPDATE $table SET lat = $place WHERE id = $id; " . (rand() < 0.5 ? 'RELEASE s' : 'ROLLBACK TO s'))[rand 13];
+}
+
+# A random change of the table ref of create_live_table, likewise.
+sub random_live_change
+{
+	my ($rows, $sessions, $number) = @_;
+	my $id = $sessions * int(rand($rows / $sessions)) + $number;
+
+	return random_row_change('ref', $rows, $sessions, $number) if rand() < 0.8;
+	return (
+		"UPDATE ref SET kind = 'a' WHERE id = $id",
+		"UPDATE ref SET kind = 'new ' || id % 3 WHERE id % $sessions = $number AND id / 50 = $id / 50",
+		"UPDATE ref SET kind = NULL WHERE id = $id")[rand 3];
 }
 
 1;

@@ -45,6 +45,7 @@ extern int	LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define ROWS_MOST		(PAGES_MOST * ROWS_A_PAGE)
 #define NEIGHBOURS_MOST	5
 #define SEARCHES		3
+#define GROUPS			3
 
 /* ---- the script: numbers, and zeros after its end ---- */
 
@@ -83,6 +84,7 @@ static struct
 
 static const LiveIdType integers = {.type = INT8OID,.is_integer = true,.by_value = true,.length = sizeof(int64)};
 static LiveIdType id_type;
+static GeonnGroups *groups;		/* not NULL: rows are in some of GROUPS, or in none */
 static SnapshotData snapshot;
 static RelationData relation;
 static BufferDescPadded descriptors[PAGES_MOST];
@@ -107,6 +109,12 @@ read_id(uint32 number)
 	return (int64) (intptr_t) &texts[number];
 }
 
+static int32
+make_group(void)
+{
+	return groups != NULL ? (int32) (take(1) % (GROUPS + 1)) - 1 : 0;
+}
+
 static LiveRow
 make_row(OffsetNumber offset)
 {
@@ -120,6 +128,7 @@ make_row(OffsetNumber offset)
 		.longitude = kind & 32 ? 2 * degrees[take(1) % lengthof(degrees)] : (int16) take(2) / 32768.0 * 180
 	};
 
+	row.group = make_group();
 	return row;
 }
 
@@ -136,8 +145,13 @@ change_page(BlockNumber block)
 	if (page->lsn == InvalidXLogRecPtr || page->settled || take(1) % 2 == 1)
 		page->lsn = heap.end += 8;
 	PageSetLSN((Page) (blocks_of_buffers + block * BLCKSZ), page->lsn);
-	page->count = 0;
 	page->settled = kind % 4 != 0;
+	/* the same rows may come to other groups */
+	for (int i = 0; groups != NULL && kind / 4 % 4 == 3 && i < page->count; i++)
+		page->rows[i].group = make_group();
+	if (groups != NULL && kind / 4 % 4 == 3)
+		return;
+	page->count = 0;
 	for (int i = 0; i < (int) (kind / 4 % ROWS_A_PAGE); i++)
 		page->rows[page->count++] = make_row(1 + 2 * i + kind % 3);
 }
@@ -275,6 +289,20 @@ geonn_read_map(Relation table, BlockNumber first, MapPage *copy)
 }
 
 /* the horizon is never reached, so that no row is known */
+uint32
+geonn_groups_count(const GeonnGroups *of_rows)
+{
+	(void) of_rows;
+	return GROUPS;
+}
+
+uint64
+geonn_groups_bytes(const GeonnGroups *of_rows)
+{
+	(void) of_rows;
+	return 0;
+}
+
 void
 geonn_live_page_read(LivePageReader *reader, BlockNumber block, const KnownRows *known)
 {
@@ -307,10 +335,10 @@ number_of(Datum id)
 }
 
 /*
- * The nearest points among all rows of the table, by comparing each of them.
+ * The nearest points of a group among all rows of the table, by comparing each of them.
  */
 static uint32
-compare_all(double latitude, double longitude, uint32 k, double max_distance, LiveNeighbour *found)
+compare_all(double latitude, double longitude, int32 group, uint32 k, double max_distance, LiveNeighbour *found)
 {
 	uint32		count = 0;
 
@@ -322,7 +350,7 @@ compare_all(double latitude, double longitude, uint32 k, double max_distance, Li
 			LiveNeighbour added = {.id = number_of(Int64GetDatum(row->id))};
 			uint32		place;
 
-			if (row->status != POINT_VALID)
+			if (row->status != POINT_VALID || (group != LIVE_ALL_GROUPS && row->group != group))
 				continue;
 			added.distance = geonn_distance_degrees(latitude, longitude, row->latitude, row->longitude);
 			if (added.distance > max_distance)
@@ -345,9 +373,12 @@ search_table(const LiveTable *table, bool is_sound)
 {
 	LiveRow		from = make_row(1);
 	uint32		kind = take(1);
-	uint32		k = 1 + kind % NEIGHBOURS_MOST;
-	bool		ties = kind & 64;
-	double		max_distance = kind & 128 ? take(2) * 400.0 : INFINITY;
+	int32		group = groups != NULL ? (int32) (take(1) % (GROUPS + 1)) : LIVE_ALL_GROUPS;
+	const GeonnQuestion question = {
+		.k = 1 + kind % NEIGHBOURS_MOST,
+		.ties = (kind & 64) != 0,
+		.max_distance = kind & 128 ? take(2) * 400.0 : INFINITY
+	};
 	LiveNeighbour found[NEIGHBOURS_MOST];
 	static LiveNeighbour expected[ROWS_MOST];
 	const LiveIds *ids = geonn_live_table_ids(table);
@@ -356,14 +387,16 @@ search_table(const LiveTable *table, bool is_sound)
 	uint32		count;
 	uint32		nearest;
 
-	geonn_live_search_begin(&search, from.latitude, from.longitude, k, max_distance, ties,
+	geonn_live_search_begin(&search, &question, from.latitude, from.longitude, group,
 							id_type.is_integer ? NULL : ids, found);
 	geonn_live_table_search(table, &search);
 	count = geonn_live_search_end(&search);
-	if (search.count > k || (!ties && count > k))
+	if (search.count > question.k || (!question.ties && count > question.k))
 		steps_broken("no more neighbours are found than were asked for");
-	nearest = is_sound ? compare_all(from.latitude, from.longitude, ties ? ROWS_MOST : k, max_distance, expected) : 0;
-	while (ties && nearest > k && expected[nearest - 1].distance > expected[k - 1].distance)
+	nearest = is_sound ? compare_all(from.latitude, from.longitude, group, question.ties ? ROWS_MOST : question.k,
+									 question.max_distance, expected) : 0;
+	while (question.ties && nearest > question.k &&
+		   expected[nearest - 1].distance > expected[question.k - 1].distance)
 		nearest--;
 	if (is_sound && count != nearest)
 		steps_broken("as many neighbours are found as there are");
@@ -372,7 +405,7 @@ search_table(const LiveTable *table, bool is_sound)
 		LiveNeighbour one = *geonn_live_search_neighbour(&search, i);
 
 		one.id = number_of(geonn_live_id_value(ids, one.id));
-		if (!(one.distance >= 0 && one.distance <= max_distance))
+		if (!(one.distance >= 0 && one.distance <= question.max_distance))
 			steps_broken("neighbours are within the distance that was asked for");
 		if (i > 0 && is_found_before(&one, &former))
 			steps_broken("neighbours are in order");
@@ -424,6 +457,7 @@ make_reader(void)
 	reader->relation = &relation;
 	reader->snapshot = &snapshot;
 	reader->id_type = id_type;
+	reader->groups = groups;
 	return reader;
 }
 
@@ -438,6 +472,7 @@ run_script(void *argument)
 	LiveTable  *table;
 
 	(void) argument;
+	groups = take(1) % 2 == 1 ? (GeonnGroups *) &id_type : NULL;
 	id_type = integers;
 	if (take(1) % 2 == 1)
 		id_type = (LiveIdType)
@@ -462,7 +497,13 @@ run_script(void *argument)
 			steps_broken("a base that was made can be opened");
 		return;
 	}
-	table = geonn_live_table_begin(base, &id_type);
+	if ((base->head->starts > 0) != (groups != NULL))
+	{
+		if (!damaged)
+			steps_broken("a base has groups if the rows have");
+		return;
+	}
+	table = geonn_live_table_begin(base, &id_type, groups);
 	for (int looks = 1 + take(1) % 3; looks > 0; looks--)
 	{
 		bool		sound = geonn_live_table_look(table, reader, PG_UINT64_MAX) && !damaged;

@@ -1,0 +1,158 @@
+/*
+ * live_calls.c
+ *		Calls that this process has answered alone, until the engine has counted them.
+ *
+ * The engine counts calls for geonn_stat when this process tells it of them: once a second, and as often as half of all
+ * its calls are not counted.  Those that are not counted when the process ends are lost: at most half of them, and those
+ * of a second.
+ */
+#include "postgres.h"
+
+#include "utils/memutils.h"
+
+#include "client/connection.h"
+#include "join/live_calls.h"
+
+/* for how many labels calls wait to be counted; the one that has waited longest is counted for another */
+#define LABELS_MOST	16
+
+/* calls of one label and role that the engine has not counted: their figures, and the message of the last one */
+typedef struct UncountedCalls
+{
+	LiveWork	work;
+	struct geonn_call message;
+} UncountedCalls;
+
+static UncountedCalls uncounted[LABELS_MOST];
+static int	next_uncounted;		/* the label that gives its place to another one next */
+static uint64 calls_noted;		/* by this process, in all */
+static uint64 calls_counted;	/* of them, by the engine */
+
+const GeonnQuestion geonn_live_no_question = {
+	.device = GEONN_DEVICE_AUTO,
+	.metric = GEONN_METRIC_SPHERE,
+	.k = 1,
+	.id_by_value = true,
+	.id_length = sizeof(Datum)
+};
+
+static bool
+have_one_label(const struct geonn_call *a, const struct geonn_call *b)
+{
+	return a->role == b->role && memcmp(&a->label, &b->label, sizeof(a->label)) == 0;
+}
+
+/*
+ * The calls of this label that are not counted, or NULL.
+ */
+static UncountedCalls *
+find_uncounted(const struct geonn_call *message)
+{
+	for (int i = 0; i < LABELS_MOST; i++)
+	{
+		if (uncounted[i].work.calls > 0 && have_one_label(&uncounted[i].message, message))
+			return &uncounted[i];
+	}
+	return NULL;
+}
+
+void
+geonn_live_end_client(GeonnClient *client, const struct geonn_call *message)
+{
+	UncountedCalls *calls = find_uncounted(message);
+	LiveWork	work = calls != NULL ? calls->work : (LiveWork) {0};
+	struct geonn_finished finished = {
+		.rows = work.rows,
+		.observations_skipped = work.observations_skipped,
+		.references_skipped = work.references_skipped,
+		.unmatched = work.unmatched,
+		.alone = 1,
+		.calls = work.calls,
+		.observations = work.observations,
+		.microseconds = (uint64) (work.milliseconds * 1000)
+	};
+
+	geonn_client_end(client, &finished);
+	calls_counted += work.calls;
+	if (calls != NULL)
+		memset(&calls->work, 0, sizeof(calls->work));
+}
+
+/*
+ * Have the engine count these calls, if there are any.
+ */
+static void
+count_calls(const UncountedCalls *calls)
+{
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "geonn calls", ALLOCSET_SMALL_SIZES);
+	MemoryContext former = MemoryContextSwitchTo(context);
+	GeonnClient *client;
+
+	if (calls->work.calls > 0)
+	{
+		client = geonn_client_open(&geonn_live_no_question, NULL, 0, &calls->message);
+		geonn_client_seal(client, true);
+		geonn_live_end_client(client, &calls->message);
+	}
+	MemoryContextSwitchTo(former);
+	MemoryContextDelete(context);
+}
+
+void
+geonn_live_count_calls(void)
+{
+	for (int i = 0; i < LABELS_MOST; i++)
+		count_calls(&uncounted[i]);
+}
+
+/*
+ * The place of a label's calls that are not counted.
+ */
+static UncountedCalls *
+uncounted_calls(const struct geonn_call *message)
+{
+	UncountedCalls *calls = find_uncounted(message);
+
+	if (calls != NULL)
+		return calls;
+	calls = &uncounted[next_uncounted];
+	next_uncounted = (next_uncounted + 1) % LABELS_MOST;
+	count_calls(calls);
+	calls->message = *message;
+	return calls;
+}
+
+void
+geonn_live_add_call(const struct geonn_call *message, const LiveWork *work)
+{
+	LiveWork   *sum = &uncounted_calls(message)->work;
+
+	sum->calls++;
+	sum->rows += work->rows;
+	sum->observations += work->observations;
+	sum->observations_skipped += work->observations_skipped;
+	sum->references_skipped += work->references_skipped;
+	sum->unmatched += work->unmatched;
+	sum->milliseconds += work->milliseconds;
+	if (++calls_noted >= 2 * calls_counted)
+		geonn_live_count_calls();
+}
+
+static bool
+engine_runs(void)
+{
+	GeonnConnection *connection = geonn_connection_open_running();
+
+	if (connection == NULL)
+		return false;
+	geonn_connection_close(connection);
+	return true;
+}
+
+void
+geonn_live_report(void)
+{
+	/* statistics start no engine */
+	if (calls_noted > calls_counted && engine_runs())
+		geonn_live_count_calls();
+}

@@ -1,0 +1,24 @@
+/*
+ * live_calls.h
+ *		Calls that this process has answered alone, until the engine has counted them.
+ */
+#ifndef GEONN_LIVE_CALLS_H
+#define GEONN_LIVE_CALLS_H
+
+#include "client/client.h"
+#include "join/live.h"
+
+/* what a client that is opened for a base, or to count calls, would ask */
+extern const GeonnQuestion geonn_live_no_question;
+
+/* End a client that was opened with this message, and have the engine count the calls of its label. */
+extern void geonn_live_end_client(GeonnClient *client, const struct geonn_call *message);
+
+/* Add a call to those that are not counted; the message is its own. */
+extern void geonn_live_add_call(const struct geonn_call *message, const LiveWork *work);
+
+/* Have the engine count all calls; and the same if it is running. */
+extern void geonn_live_count_calls(void);
+extern void geonn_live_report(void);
+
+#endif							/* GEONN_LIVE_CALLS_H */
