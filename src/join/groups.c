@@ -238,19 +238,23 @@ add_to_memory(GeonnGroups *groups, const Datum *key)
 		groups->bytes += 2 * bytes + GROUP_BYTES;
 }
 
-static void
-keep_key(GeonnGroups *groups, GroupEntry *entry, const Datum *key)
+/*
+ * Copy a key to the memory of the table.
+ */
+static Datum *
+keep_key(const GeonnGroups *groups, const Datum *key)
 {
 	MemoryContext former = MemoryContextSwitchTo(groups->context);
+	Datum	   *kept = palloc(groups->by_count * sizeof(Datum));
 
-	entry->key = palloc(groups->by_count * sizeof(Datum));
 	for (int i = 0; i < groups->by_count; i++)
 	{
 		const GroupColumn *column = &groups->columns[i];
 
-		entry->key[i] = geonn_copy_value(key[i], column->by_value, column->length);
+		kept[i] = geonn_copy_value(key[i], column->by_value, column->length);
 	}
 	MemoryContextSwitchTo(former);
+	return kept;
 }
 
 /*
@@ -261,33 +265,6 @@ create_table(GeonnGroups *groups, MemoryContext parent)
 {
 	groups->context = AllocSetContextCreate(parent, "geonn groups", ALLOCSET_DEFAULT_SIZES);
 	groups->table = grouptable_create(groups->context, 256, groups);
-}
-
-int32
-geonn_groups_add(GeonnGroups *groups, const Datum *values, const bool *is_null)
-{
-	const Datum *key = values + groups->first;
-	int32		number = groups->slots != NULL ? geonn_groups_find(groups, values, is_null) : GEONN_NO_GROUP;
-	GroupEntry *entry;
-	bool		found;
-
-	if (number != GEONN_NO_GROUP || geonn_groups_has_null(groups, is_null))
-		return number;
-	if (groups->table == NULL)
-		create_table(groups, GetMemoryChunkContext(groups));
-	if (geonn_groups_count(groups) == PG_INT32_MAX)
-		ereport(ERROR,
-				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-				 errmsg("the references have more than %d groups", PG_INT32_MAX),
-				 errhint("Join a part of the references at a time, as by a view of them with a range of a column.")));
-	entry = grouptable_insert(groups->table, unconstify(Datum *, key), &found);
-	if (!found)
-	{
-		add_to_memory(groups, key);
-		entry->number = (int32) geonn_groups_count(groups) - 1;
-		keep_key(groups, entry, key);
-	}
-	return entry->number;
 }
 
 /* ---- the file ---- */
@@ -486,16 +463,14 @@ read_key(const GeonnGroups *groups, uint64 place)
 	return groups->found;
 }
 
-int32
-geonn_groups_find(GeonnGroups *groups, const Datum *values, const bool *is_null)
+/*
+ * The number of a key with this hash, or GEONN_NO_GROUP.
+ */
+static int32
+find_key(const GeonnGroups *groups, const Datum *key, uint32 hash)
 {
-	const Datum *key = values + groups->first;
 	const GroupEntry *entry;
-	uint32		hash;
 
-	if (geonn_groups_has_null(groups, is_null))
-		return GEONN_NO_GROUP;
-	hash = key_hash(groups, key);
 	for (uint64 i = 0; i < groups->slot_count; i++)
 	{
 		const GroupSlot *slot = &groups->slots[(hash + i) & (groups->slot_count - 1)];
@@ -507,4 +482,41 @@ geonn_groups_find(GeonnGroups *groups, const Datum *values, const bool *is_null)
 	}
 	entry = groups->table != NULL ? grouptable_lookup_hash(groups->table, unconstify(Datum *, key), hash) : NULL;
 	return entry != NULL ? entry->number : GEONN_NO_GROUP;
+}
+
+int32
+geonn_groups_find(GeonnGroups *groups, const Datum *values, const bool *is_null)
+{
+	const Datum *key = values + groups->first;
+
+	return geonn_groups_has_null(groups, is_null) ? GEONN_NO_GROUP : find_key(groups, key, key_hash(groups, key));
+}
+
+int32
+geonn_groups_add(GeonnGroups *groups, const Datum *values, const bool *is_null)
+{
+	const Datum *key = values + groups->first;
+	GroupEntry *entry;
+	uint32		hash;
+	int32		number;
+	bool		found;
+
+	if (geonn_groups_has_null(groups, is_null))
+		return GEONN_NO_GROUP;
+	hash = key_hash(groups, key);
+	number = find_key(groups, key, hash);
+	if (number != GEONN_NO_GROUP)
+		return number;
+	if (groups->table == NULL)
+		create_table(groups, GetMemoryChunkContext(groups));
+	if (geonn_groups_count(groups) == PG_INT32_MAX)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("the references have more than %d groups", PG_INT32_MAX),
+				 errhint("Join a part of the references at a time, as by a view of them with a range of a column.")));
+	/* an error leaves a table of a base as it was */
+	add_to_memory(groups, key);
+	entry = grouptable_insert_hash(groups->table, keep_key(groups, key), hash, &found);
+	entry->number = (int32) geonn_groups_count(groups) - 1;
+	return entry->number;
 }
