@@ -108,6 +108,19 @@ CREATE TABLE equator AS SELECT 1 AS id, ST_MakeLine(ST_MakePoint(i / 7.0, 0) ORD
 SELECT count(*) FROM generate_series(0, 700) i, geonn_nearest_points('{0}', ARRAY[i / 7.0], 'equator', row_type => NULL::record) AS n (distance float8, ref_lat float8, ref_lon float8)
 WHERE distance = 0 AND ref_lat = 0 AND ref_lon = (i / 7.0)::float8;
 
+-- Polygons about as small as those of which a join makes no vectors, at the poles, around them and elsewhere
+CREATE TABLE part AS
+SELECT row_number() OVER () AS id, ST_GeomFromText(format('POLYGON((%1$s %4$s, %2$s %4$s, %3$s %4$s, %3$s %5$s, %2$s %5$s, %1$s %5$s, %1$s %4$s))',
+    west, west + width / 2, west + width, south, north), 4326) AS g
+FROM unnest(ARRAY[-180, -20, 240]) west, unnest(ARRAY[0.5, 40, 79.4, 80.6, 120]) width,
+    (VALUES (-90, -89.5), (-89.5, -89.1), (-89.4, -89), (-10, -9.5), (88.5, 89), (89, 89.5), (89.5, 90), (60, 90)) latitudes (south, north)
+UNION ALL SELECT 1000, ST_GeomFromText('POLYGON((0 80, 120 80, 240 80, 0 80))', 4326)
+UNION ALL SELECT 1001, ST_GeomFromText('POLYGON((0 90, 0 80, 40 80, 0 90))', 4326);
+CREATE TABLE probe AS SELECT row_number() OVER () AS id, lat::float8, lon::float8
+FROM (SELECT generate_series(-90, 90, 15) UNION SELECT unnest(ARRAY[-89.8, -89.3, -89.2, -9.7, 88.7, 89.2, 89.8, 82])) a (lat), generate_series(-175, 175, 25) lon;
+SELECT count(*) AS pairs, count(*) FILTER (WHERE distance = 0) > 1000 AS inside, count(*) FILTER (WHERE distance <> geonn_distance(lat, lon, g)) AS others
+FROM geonn_within('probe', 'part', 'Infinity', options => '{"ref_shape": "g"}') n JOIN probe o ON o.id = obs_id JOIN part p ON p.id = ref_id;
+
 -- Random lines, polygons with holes, and others, nested, touching, over the poles and the antimeridian: the answers are
 -- those of plain SQL, to the last bit
 CREATE FUNCTION ring(x float8, y float8, r float8, corners int, seed int) RETURNS text LANGUAGE sql SET search_path = gis, pg_catalog AS $$

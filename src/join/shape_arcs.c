@@ -144,7 +144,7 @@ geonn_arcs_send(GeonnArcs *arcs, GeonnClient *client, ReferenceMemory *memory, G
 	destination.columns.shape = arcs->shape++;
 	destination.columns.polygon = 0;
 	geonn_reference_memory_add_bytes(memory, bytes, "shapes");
-	while (geonn_shape_next(shape, &part))
+	while (geonn_shape_next_checked(shape, &part))
 	{
 		if (part.kind == GEONN_PART_RING)
 			add_ring(arcs, &destination, &part);

@@ -296,7 +296,7 @@ consume_shape(Check *check, GeonnShapeReader *shape)
 	double		longitude;
 	GeonnPart	part;
 
-	while (geonn_shape_next(shape, &part))
+	while (geonn_shape_next_checked(shape, &part))
 	{
 		for (uint32 i = 0; i < part.vertices.count; i++)
 		{

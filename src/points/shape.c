@@ -13,6 +13,13 @@
  *
  * A join surveys a shape before it reads it, and so can leave out one with coordinates that are out of
  * range, as it leaves out such a point.
+ *
+ * A join sends degrees, and needs vectors only to check a part.  Most parts are small: their latitudes and longitudes
+ * span less than 80 degrees together, and so no two vertices are as far apart, since a path along a meridian
+ * and a parallel is not shorter.  No arc of a small part is long, and a small ring lies in the hemisphere around its
+ * first vertex.  Where it also stays a degree away from the poles, its arcs stay between its least and its greatest
+ * longitude.  The path from the pole to the opposite of the first vertex follows a meridian outside of
+ * these, crosses no arc, and ends outside (ring.c): so the pole is outside, too.
  */
 #include "postgres.h"
 
@@ -191,6 +198,43 @@ static void
 check_for_interrupts(void)
 {
 	CHECK_FOR_INTERRUPTS();
+}
+
+/*
+ * Is the part small, as the essay above says, with all vertices in range and, of a ring, with the same degrees at both
+ * ends?
+ */
+static bool
+is_small(const GeonnPart *part)
+{
+	const GeonnVertices *vertices = &part->vertices;
+	double		first_latitude;
+	double		first_longitude;
+	double		latitude;
+	double		longitude;
+	double		south = 90;
+	double		north = -90;
+	double		west = 360;
+	double		east = -180;
+
+	for (uint32 i = 0; i < vertices->count; i++)
+	{
+		if (i % 65536 == 65535)
+			CHECK_FOR_INTERRUPTS();
+		geonn_vertex(vertices, i, &latitude, &longitude);
+		if (!geonn_coordinates_valid(latitude, longitude))
+			return false;
+		south = Min(south, latitude);
+		north = Max(north, latitude);
+		west = Min(west, longitude);
+		east = Max(east, longitude);
+	}
+	if ((north - south) + (east - west) >= 80)
+		return false;
+	if (part->kind != GEONN_PART_RING)
+		return true;
+	geonn_vertex(vertices, 0, &first_latitude, &first_longitude);
+	return south >= -89 && north <= 89 && latitude == first_latitude && longitude == first_longitude;
 }
 
 /*
@@ -401,15 +445,33 @@ geonn_shape_next_vertices(GeonnShapeReader *reader, GeonnPart *part)
 	return true;
 }
 
+static void
+complete(GeonnShapeReader *reader, GeonnPart *part)
+{
+	part->count = make_vectors(reader, &part->vertices);
+	part->vectors = reader->vectors;
+	if (part->kind == GEONN_PART_RING)
+		settle_ring(reader, part, part->vertices.count);
+}
+
 bool
 geonn_shape_next(GeonnShapeReader *reader, GeonnPart *part)
 {
 	if (!geonn_shape_next_vertices(reader, part))
 		return false;
-	part->count = make_vectors(reader, &part->vertices);
-	part->vectors = reader->vectors;
-	if (part->kind == GEONN_PART_RING)
-		settle_ring(reader, part, part->vertices.count);
+	complete(reader, part);
+	return true;
+}
+
+bool
+geonn_shape_next_checked(GeonnShapeReader *reader, GeonnPart *part)
+{
+	if (!geonn_shape_next_vertices(reader, part))
+		return false;
+	if (is_small(part))
+		reader->vertices += part->vertices.count;
+	else
+		complete(reader, part);
 	return true;
 }
 

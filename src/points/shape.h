@@ -85,6 +85,12 @@ extern uint64 geonn_shape_memory(const GeonnShapeReader *reader);
 extern bool geonn_shape_next(GeonnShapeReader *reader, GeonnPart *part);
 
 /*
+ * Read the next part without the use of its vectors: in most parts the degrees alone show that geonn_shape_next() would
+ * raise no error, and then it makes no vectors.
+ */
+extern bool geonn_shape_next_checked(GeonnShapeReader *reader, GeonnPart *part);
+
+/*
  * Read the next part without its vectors, and without a check of arcs and rings.
  */
 extern bool geonn_shape_next_vertices(GeonnShapeReader *reader, GeonnPart *part);
