@@ -121,6 +121,30 @@ FROM (SELECT generate_series(-90, 90, 15) UNION SELECT unnest(ARRAY[-89.8, -89.3
 SELECT count(*) AS pairs, count(*) FILTER (WHERE distance = 0) > 1000 AS inside, count(*) FILTER (WHERE distance <> geonn_distance(lat, lon, g)) AS others
 FROM geonn_within('probe', 'part', 'Infinity', options => '{"ref_shape": "g"}') n JOIN probe o ON o.id = obs_id JOIN part p ON p.id = ref_id;
 
+-- The planner's estimates are within a factor of 3 of the truth: for lines and areas that are smaller and larger than the
+-- distance, in boxes and without, in groups, and for EXPLAIN where it cannot tell where a shape is
+SELECT setseed(0.5) \g /dev/null
+CREATE TABLE spot AS SELECT i AS id, i % 4 AS zone, degrees(asin(2 * random() - 1)) AS lat, 360 * random() - 180 AS lon FROM generate_series(1, 10000) i;
+CREATE TABLE start AS SELECT i AS id, i % 4 AS zone, random() * 340 - 170 AS x, random() * 150 - 75 AS y, 2 * pi() * random() AS turn FROM generate_series(1, 10000) i;
+CREATE TABLE lane AS SELECT id, zone, ST_MakeLine(ARRAY[ST_MakePoint(x, y), ST_MakePoint(x + 0.01, y), ST_MakePoint(x + 0.01, y + 0.01)])::geography AS g FROM start;
+CREATE TABLE pipe AS SELECT id, ST_Multi(ST_SetSRID(ST_MakeLine(ST_MakePoint(x, y), ST_MakePoint(x + 3 * cos(turn), y + 3 * sin(turn))), 4326)) AS g FROM start;
+CREATE TABLE curl AS SELECT id, ST_SetSRID(ST_MakeLine(ARRAY[ST_MakePoint(x, y), ST_MakePoint(x + cos(turn), y + sin(turn)), ST_MakePoint(x + 3 * cos(turn), y + 3 * sin(turn))]), 4326) AS g FROM start;
+CREATE TABLE field AS SELECT row_number() OVER () AS id, ST_MakeEnvelope(x, y, x + 3, y + 3, 4326)::geography AS g FROM generate_series(-180, 177, 3) x, generate_series(-81, 78, 3) y;
+CREATE TABLE vague AS SELECT 1 AS id, ST_SetSRID(ST_GeomFromText('LINESTRING EMPTY'), 4326) AS g UNION ALL SELECT 2, NULL UNION ALL SELECT 3, ST_GeomFromText('POINT(1 1)', 3857)
+    UNION ALL SELECT 4, ST_GeomFromText('LINESTRING(NaN 0, 0 1)', 4326) UNION ALL SELECT 5, ST_GeomFromText('LINESTRING(0 200, 0 1, 1 1)', 4326);
+ANALYZE spot, lane, pipe, curl, field, vague;
+CREATE FUNCTION estimated(query text) RETURNS float8 LANGUAGE plpgsql AS $$ DECLARE plan json; BEGIN
+    EXECUTE 'EXPLAIN (FORMAT JSON) SELECT * FROM ' || query INTO plan; RETURN plan -> 0 -> 'Plan' ->> 'Plan Rows'; END $$;
+CREATE FUNCTION counted(query text) RETURNS float8 LANGUAGE plpgsql AS $$ DECLARE n bigint; BEGIN
+    EXECUTE 'SELECT count(*) FROM ' || query INTO n; RETURN n; END $$;
+SELECT call, estimated(call) / counted(call) BETWEEN 1.0 / 3 AND 3 AS fits
+FROM (SELECT replace(q, ')', $$, options => '{"ref_shape": "g"}')$$) AS call FROM unnest(ARRAY[
+    $$geonn_nearest('spot', 'lane')$$, $$geonn_nearest('spot', 'field', 5)$$, $$geonn_nearest('spot', 'lane', 3, max_distance => 100000)$$,
+    $$geonn_within('spot', 'lane', 10000)$$, $$geonn_within('spot', 'lane', 100000)$$, $$geonn_within('spot', 'lane', 300000, by => '{zone}')$$,
+    $$geonn_within('spot', 'pipe', 3000)$$, $$geonn_within('spot', 'pipe', 100000)$$, $$geonn_within('spot', 'curl', 3000)$$, $$geonn_within('spot', 'curl', 100000)$$,
+    $$geonn_within('spot', 'field', 0)$$, $$geonn_within('spot', 'field', 300000)$$, $$geonn_nearest('spot', 'field', max_distance => 1000)$$]) q) c;
+SELECT estimated($$geonn_within('spot', 'vague', 1000, options => '{"ref_shape": "g"}')$$) >= 1 AS says_something;
+
 -- Random lines, polygons with holes, and others, nested, touching, over the poles and the antimeridian: the answers are
 -- those of plain SQL, to the last bit
 CREATE FUNCTION ring(x float8, y float8, r float8, corners int, seed int) RETURNS text LANGUAGE sql SET search_path = gis, pg_catalog AS $$

@@ -146,7 +146,7 @@ query_of_points(const PointSource *source)
 
 	initStringInfo(&query);
 	appendStringInfoString(&query, source->query);
-	for (int role = COLUMN_LATITUDE; role <= COLUMN_POINT; role++)
+	for (int role = COLUMN_LATITUDE; role <= COLUMN_SHAPE; role++)
 	{
 		const char *name = source->columns[role].name;
 

@@ -673,7 +673,7 @@ geonn_clear_source(Oid oid, const GeonnColumnNames *named, List *by, List *overl
 	if (geonn_has_points(relation->rd_rel->relkind) && list_length(overlaps) <= GEONN_WINDOWS_MAX)
 		source = choose_columns(relation, true, named, by, overlaps);
 	relation_close(relation, NoLock);
-	return source == NULL || source->unclear || geonn_has_shapes(source) ? NULL : source;
+	return source == NULL || source->unclear ? NULL : source;
 }
 
 PointSource *

@@ -109,7 +109,7 @@ extern const char *geonn_role_name(ColumnRole role);
 extern PointSource *geonn_relation_source(Oid relation, const GeonnColumnNames *named,
 										  List *by, List *overlaps);
 
-/* Choose a relation's columns for the planner: NULL where geonn_relation_source raises an error, or finds shapes. */
+/* Choose a relation's columns for the planner: NULL where geonn_relation_source raises an error. */
 extern PointSource *geonn_clear_source(Oid relation, const GeonnColumnNames *named, List *by,
 									   List *overlaps);
 

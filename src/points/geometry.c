@@ -16,11 +16,14 @@
  *		coordinates			double: x, y, and Z and M where the flags say so
  *
  * Version 1 is of PostGIS 2, version 2 of PostGIS 3; a table can have both
- * after an upgrade.  A geography has x = longitude and y = latitude in
+ * after an upgrade.  The box has the least and the greatest of each dimension in turn; points, lines of two points, and
+ * collections of one of these have none.  A geography has x = longitude and y = latitude in
  * degrees, and so has a geometry of SRID 4326.  The type point has no SRID,
  * and is read in the same order, as PostGIS and earthdistance read it.
  */
 #include "postgres.h"
+
+#include <math.h>
 
 #include "access/htup_details.h"
 #include "catalog/dependency.h"
@@ -32,6 +35,7 @@
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
+#include "common/arc.h"
 #include "points/geometry.h"
 
 /* flags of a value */
@@ -205,6 +209,17 @@ geonn_geometry_header(GeonnPointKind kind, const uint8 *bytes, size_t size,
 }
 
 /*
+ * The first bytes of a value; a value may be of any size, and what is stored elsewhere is not fetched as a whole.
+ */
+static struct varlena *
+first_bytes(struct varlena *serialized, size_t size)
+{
+	if (VARATT_IS_EXTERNAL(serialized) || VARATT_IS_COMPRESSED(serialized))
+		return pg_detoast_datum_slice(serialized, 0, (int32) size);
+	return serialized;
+}
+
+/*
  * Decode the first bytes of a value, which need be neither aligned nor complete.
  */
 static GeonnPointState
@@ -261,15 +276,109 @@ geonn_point_decode(GeonnPointKind kind, Datum value,
 		return GEONN_POINT_OK;
 	}
 
-	/* fetch the first bytes only: a value other than a point may be of any size */
-	if (VARATT_IS_EXTERNAL(serialized) || VARATT_IS_COMPRESSED(serialized))
-		slice = pg_detoast_datum_slice(serialized, 0, POINT_SIZE_MAX);
-	else
-		slice = serialized;
+	slice = first_bytes(serialized, POINT_SIZE_MAX);
 	state = decode_serialized(kind, (const uint8 *) VARDATA_ANY(slice),
 							  VARSIZE_ANY_EXHDR(slice),
 							  latitude, longitude, detail);
 	if (slice != serialized)
 		pfree(slice);
 	return state;
+}
+
+/* ---- extents ---- */
+
+/* all that is read of a value for its extent: options, types of nested collections, two points */
+#define EXTENT_SIZE_MAX 256
+
+/*
+ * Set the extent from two opposite corners of a box in space.
+ */
+static bool
+set_extent(struct geonn_vector a, struct geonn_vector b, GeonnExtent *extent)
+{
+	struct geonn_vector sum = {a.x + b.x, a.y + b.y, a.z + b.z};
+	struct geonn_vector across = {a.x - b.x, a.y - b.y, a.z - b.z};
+	double		length = sqrt(geonn_dot(sum, sum));
+
+	/* a box around the Earth's centre has any; NaN has none */
+	if (!(length > 0))
+		return false;
+	extent->centre = (struct geonn_vector) {sum.x / length, sum.y / length, sum.z / length};
+	extent->diagonal = sqrt(geonn_dot(across, across));
+	return true;
+}
+
+static bool
+set_extent_of_degrees(double west, double east, double south, double north, GeonnExtent *extent)
+{
+	return geonn_coordinates_valid(south, west) && geonn_coordinates_valid(north, east) &&
+		set_extent(geonn_unit_vector(south, west), geonn_unit_vector(north, east), extent);
+}
+
+/*
+ * Find the extent of a shape without a box, whose type begins at position.
+ */
+static bool
+extent_of_points(const uint8 *bytes, size_t size, size_t position, int dimensions, GeonnExtent *extent)
+{
+	size_t		stride = dimensions * sizeof(double);
+	uint32		type = GEONN_SHAPE_COLLECTION;
+	uint32		count = 1;
+	double		first[2];
+	double		last[2];
+
+	while (count == 1 && type >= GEONN_SHAPE_MULTIPOINT && type <= GEONN_SHAPE_COLLECTION)
+	{
+		if (size < position + sizeof(type) + sizeof(count))
+			return false;
+		memcpy(&type, bytes + position, sizeof(type));
+		memcpy(&count, bytes + position + sizeof(type), sizeof(count));
+		position += sizeof(type) + sizeof(count);
+	}
+	if ((type != GEONN_SHAPE_POINT && type != GEONN_SHAPE_LINESTRING) || count < 1 || count > 2 ||
+		size < position + count * stride)
+		return false;
+	memcpy(first, bytes + position, sizeof(first));
+	memcpy(last, bytes + position + (count - 1) * stride, sizeof(last));
+	extent->is_area = false;
+	return set_extent_of_degrees(first[0], last[0], first[1], last[1], extent);
+}
+
+static bool
+extent_of(GeonnPointKind kind, const uint8 *bytes, size_t size, GeonnExtent *extent)
+{
+	size_t		position;
+	int32		srid;
+	int			dimensions;
+	float		box[6];
+	uint32		type;
+
+	if (!geonn_geometry_header(kind, bytes, size, &srid, &dimensions, &position) || srid != GEONN_POINT_SRID)
+		return false;
+	if (!(bytes[3] & FLAG_BOX))
+		return extent_of_points(bytes, size, position, dimensions, extent);
+	if (size < position + sizeof(type))
+		return false;
+	memcpy(&type, bytes + position, sizeof(type));
+	extent->is_area = type == GEONN_SHAPE_POLYGON || type == GEONN_SHAPE_MULTIPOLYGON || type == GEONN_SHAPE_COLLECTION;
+	if (bytes[3] & FLAG_GEODETIC)
+	{
+		memcpy(box, bytes + position - 6 * sizeof(float), 6 * sizeof(float));
+		return set_extent((struct geonn_vector) {box[0], box[2], box[4]},
+						  (struct geonn_vector) {box[1], box[3], box[5]}, extent);
+	}
+	memcpy(box, bytes + position - 2 * dimensions * sizeof(float), 4 * sizeof(float));
+	return set_extent_of_degrees(box[0], box[1], box[2], box[3], extent);
+}
+
+bool
+geonn_shape_extent(GeonnPointKind kind, Datum value, GeonnExtent *extent)
+{
+	struct varlena *serialized = (struct varlena *) DatumGetPointer(value);
+	struct varlena *slice = first_bytes(serialized, EXTENT_SIZE_MAX);
+	bool		is_known = extent_of(kind, (const uint8 *) VARDATA_ANY(slice), VARSIZE_ANY_EXHDR(slice), extent);
+
+	if (slice != serialized)
+		pfree(slice);
+	return is_known;
 }

@@ -5,6 +5,8 @@
 #ifndef GEONN_GEOMETRY_H
 #define GEONN_GEOMETRY_H
 
+#include "common/geodesy.h"
+
 /* WGS84, which GPS, GeoJSON and PostGIS's geography use */
 #define GEONN_POINT_SRID	4326
 
@@ -82,6 +84,20 @@ extern GeonnPointState geonn_point_decode(GeonnPointKind kind, Datum value,
  */
 extern bool geonn_geometry_header(GeonnPointKind kind, const uint8 *bytes, size_t size,
 								  int32 *srid, int *dimensions, size_t *position);
+
+/* About where a shape is, and how large it is: for estimates */
+typedef struct GeonnExtent
+{
+	struct geonn_vector centre;	/* a unit vector */
+	double		diagonal;		/* the length of that of a box around the shape, on the unit sphere */
+	bool		is_area;		/* the shape has polygons, as far as its first type says */
+} GeonnExtent;
+
+/*
+ * Find a shape's extent from its first bytes, which need not be right: false where they do not tell.  Raises an error
+ * only if reading from the TOAST table does.
+ */
+extern bool geonn_shape_extent(GeonnPointKind kind, Datum value, GeonnExtent *extent);
 
 /*
  * PostGIS's name for a type's number, as in "LineString", for messages.
