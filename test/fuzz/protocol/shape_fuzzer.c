@@ -5,7 +5,8 @@
  * The module's reader of shapes (points/shape.c) runs outside of PostgreSQL, on backend_shim.c.  A script's first
  * byte says of which type the value is, and whether its header has one byte or four; all others are the value.
  * Whatever they are, reading them comes to its end or to an error that says what it is, and reads nothing outside the
- * value.  What is read has the form that shape.h promises, so that distances can be computed.
+ * value.  What is read has the form that shape.h promises, so that distances can be computed.  A part of which
+ * degrees alone say that it is right, for a join, is right by its vectors, too.
  */
 #include "postgres.h"
 
@@ -49,6 +50,9 @@ float8out_internal(double number)
 }
 
 /* ---- what has to hold ---- */
+
+/* degrees have said that the part to read next is right */
+static bool is_promised;
 
 static Datum
 make_value(const uint8 *bytes, size_t size, bool is_short)
@@ -98,6 +102,26 @@ check_part(const GeonnPart *part)
 	}
 }
 
+/*
+ * Read the next part by both ways of reading.
+ */
+static bool
+next_part(GeonnShapeReader *reader, GeonnShapeReader *checked, GeonnPart *part)
+{
+	GeonnPart	other;
+	bool		has_other = geonn_shape_next_checked(checked, &other);
+	bool		has_part;
+
+	is_promised = has_other && other.vectors == NULL;
+	has_part = geonn_shape_next(reader, part);
+	if (has_part != has_other || (has_part && (part->kind != other.kind || part->is_last_ring != other.is_last_ring ||
+											   part->pole_is_inside != other.pole_is_inside ||
+											   part->vertices.bytes != other.vertices.bytes)))
+		steps_broken("a part is the same without vectors");
+	is_promised = false;
+	return has_part;
+}
+
 static void
 run_script(void *argument)
 {
@@ -105,6 +129,8 @@ run_script(void *argument)
 	Datum		value = make_value(script->data + 1, script->size - 1, script->data[0] & 2);
 	GeonnPointKind kind = script->data[0] & 1 ? GEONN_POINT_GEOGRAPHY : GEONN_POINT_GEOMETRY;
 	GeonnShapeReader *reader = geonn_shape_open(kind, value, NULL, NULL);
+	GeonnShapeReader *checked = geonn_shape_open(kind, value, NULL, NULL);
+	GeonnExtent extent;
 	bool		is_surveyed = (script->data[0] & 4) != 0;
 	bool		is_empty = false;
 	bool		is_in_polygon = false;
@@ -112,9 +138,11 @@ run_script(void *argument)
 	double		longitude;
 	GeonnPart	part;
 
+	if (geonn_shape_extent(kind, value, &extent) && !(extent.diagonal >= 0 || isnan(extent.diagonal)))
+		steps_broken("a box has a diagonal");
 	if (is_surveyed)
 		is_empty = !geonn_shape_survey(reader, &latitude, &longitude);
-	while (geonn_shape_next(reader, &part))
+	while (next_part(reader, checked, &part))
 	{
 		if (part.count == 0 || part.vertices.count == 0 || is_empty)
 			steps_broken("no part is empty");
@@ -129,6 +157,7 @@ run_script(void *argument)
 	if (is_surveyed && !is_empty && !geonn_coordinates_valid(latitude, longitude))
 		steps_broken("a survey finds nothing out of range in a shape that can be read");
 	geonn_shape_close(reader);
+	geonn_shape_close(checked);
 }
 
 int
@@ -136,7 +165,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	Script		script = {data, size};
 
-	if (size > 0 && !backend_run(run_script, &script) && backend_error()[0] == '\0')
-		steps_broken("an error says what it is");
+	is_promised = false;
+	if (size > 0 && !backend_run(run_script, &script) && (backend_error()[0] == '\0' || is_promised))
+		steps_broken(is_promised ? "a part that is right by its degrees can be read" : "an error says what it is");
 	return 0;
 }
