@@ -1,6 +1,7 @@
 /*
  * bundle.c
- *		Lists the positions around a bundle of observations, as float32.
+ *		Lists the positions around a bundle of observations, as float32, and finds the nearest of
+ *		them.
  *
  *
  * What float32 may decide
@@ -19,6 +20,10 @@
  * loses less than two units.  So if the k-th key's chord is s, all of the first k are
  * within L(s + 2 units + E) + E, where L is geonn_metric_chord_limit().  All
  * candidates within that, and no others, get distances.
+ *
+ * The keys of few positions keep a chord's upper bits, and s + 2 units is the largest
+ * chord with the k-th key.  Where the key after it may be within the limit, too, the
+ * other keys decide.
  */
 #include "engine/cpu/bundle.h"
 
@@ -109,8 +114,52 @@ CPU_PATH_NAME(cpu_bundle_list) (struct cpu_bundle *bundle, double radius)
 	return true;
 }
 
+/*
+ * Find the `wanted` + 1 smallest keys in each lane; `wanted` is a constant.
+ */
+FLOATS_INLINE void
+find_few(struct cpu_bundle *bundle, float (*offset)[FLOATS], const int wanted)
+{
+	floats		x = floats_load(offset[0]);
+	floats		y = floats_load(offset[1]);
+	floats		z = floats_load(offset[2]);
+	float_keys	few[CPU_FEW_MAX + 1];
+
+	for (int rank = 0; rank <= wanted; rank++)
+		few[rank] = float_keys_all(CPU_FEW_NONE);
+	for (uint32_t i = 0; i < bundle->listed; i++)
+	{
+		floats		chord = floats_chord(floats_all(bundle->x[i]) - x, floats_all(bundle->y[i]) - y,
+										 floats_all(bundle->z[i]) - z);
+		float_keys	key = ((float_keys) chord & float_keys_all(~(CPU_LISTED_MAX - 1))) | float_keys_all((int32_t) i);
+
+#pragma GCC unroll 4
+		for (int rank = 0; rank <= wanted; rank++)
+			sort_compare(&few[rank], &key);
+	}
+	for (int rank = 0; rank <= wanted; rank++)
+		float_keys_store(bundle->few[rank], few[rank]);
+}
+
 void
-CPU_PATH_NAME(cpu_bundle_chords) (struct cpu_bundle *bundle, struct geonn_vector from)
+CPU_PATH_NAME(cpu_bundle_few) (struct cpu_bundle *bundle, float (*offset)[FLOATS])
+{
+	switch (bundle->wanted)
+	{
+		case 1:
+			find_few(bundle, offset, 1);
+			break;
+		case 2:
+			find_few(bundle, offset, 2);
+			break;
+		default:
+			find_few(bundle, offset, CPU_FEW_MAX);
+	}
+}
+
+/* Compute the squared chords from an observation in the box to all listed positions. */
+static void
+compute_chords(struct cpu_bundle *bundle, struct geonn_vector from)
 {
 	floats		x = floats_all((float) (from.x - bundle->centre[0]));
 	floats		y = floats_all((float) (from.y - bundle->centre[1]));
@@ -122,8 +171,11 @@ CPU_PATH_NAME(cpu_bundle_chords) (struct cpu_bundle *bundle, struct geonn_vector
 													 floats_load(bundle->z + i) - z));
 }
 
-uint32_t
-CPU_PATH_NAME(cpu_bundle_keys) (struct cpu_bundle *bundle, float threshold)
+/*
+ * Make keys of chords up to a threshold, which is CPU_KEY_UNITS units.  Returns how many.
+ */
+static uint32_t
+make_keys(struct cpu_bundle *bundle, float threshold)
 {
 	floats		within = floats_all(threshold);
 	floats		units = floats_all(CPU_KEY_UNITS / threshold);
@@ -142,8 +194,13 @@ CPU_PATH_NAME(cpu_bundle_keys) (struct cpu_bundle *bundle, float threshold)
 	return count;
 }
 
-uint32_t
-CPU_PATH_NAME(cpu_bundle_select) (struct cpu_bundle *bundle, float farthest, float *threshold)
+/*
+ * Make sorted keys of the nearest positions: at least as many as are wanted, or all within `farthest`.  The
+ * threshold is a guess, and becomes the one that was used.  Returns their number, or UINT32_MAX if too many are
+ * about equally near.
+ */
+static uint32_t
+select_keys(struct cpu_bundle *bundle, float farthest, float *threshold)
 {
 	float		low = 0.0f;
 	float		high = farthest;
@@ -156,7 +213,7 @@ CPU_PATH_NAME(cpu_bundle_select) (struct cpu_bundle *bundle, float farthest, flo
 	{
 		float		share;
 
-		count = CPU_PATH_NAME(cpu_bundle_keys) (bundle, *threshold);
+		count = make_keys(bundle, *threshold);
 		if (bundle->wanted == 0)
 			return count;
 		if (count <= bundle->most && (count >= bundle->wanted || *threshold >= farthest))
@@ -181,4 +238,128 @@ CPU_PATH_NAME(cpu_bundle_select) (struct cpu_bundle *bundle, float farthest, flo
 	}
 	sort_keys(bundle->key, count);
 	return count;
+}
+
+/*
+ * Give the collector the positions of those of the sorted keys that are within the limit.
+ */
+static void
+collect_keys(const struct cpu_bundle *bundle, struct cpu_collector *collector, uint32_t count, float threshold,
+			 double limit)
+{
+	int32_t		last = INT32_MAX;
+
+	/* keys are rounded: take those up to 2 units beyond the limit */
+	if (limit + bundle->error < threshold)
+		last = (int32_t) ((limit + bundle->error) / threshold * CPU_KEY_UNITS + 2.0);
+	if (!CPU_PATH_NAME(cpu_collector_reserve) (collector, count))
+		count = 0;
+	collector->count = 0;
+	for (uint32_t i = 0; i < count && bundle->key[i] >> CPU_LISTED_BITS <= last; i++)
+	{
+		uint32_t	position = (uint32_t) bundle->position[bundle->key[i] & (CPU_LISTED_MAX - 1)];
+
+		__builtin_prefetch(&bundle->index->start[position]);
+		if (bundle->index->tag != NULL)
+			__builtin_prefetch(&bundle->index->tag[position]);
+		collector->points[collector->count++].place = position;
+	}
+}
+
+/* The least chord with the key of a nearest position; with `rounding` CPU_LISTED_MAX - 1, the largest. */
+static inline float
+few_chord(int32_t key, int32_t rounding)
+{
+	float		chord;
+
+	key = (key & ~(CPU_LISTED_MAX - 1)) + rounding;
+	memcpy(&chord, &key, sizeof(chord));
+	return chord;
+}
+
+/*
+ * Lower the limit of an observation, and give the collector the positions within it, by the keys of its nearest
+ * positions.  Returns how many keys it has, or UINT32_MAX if more positions may be within the limit.
+ */
+static uint32_t
+collect_few(const struct cpu_bundle *bundle, uint32_t lane, struct cpu_collector *collector, double *limit)
+{
+	uint32_t	wanted = bundle->wanted;
+	uint32_t	count = bundle->listed < wanted ? bundle->listed : wanted;
+	int32_t		after = bundle->few[wanted][lane];
+	double		most;
+
+	if (count == wanted)
+	{
+		double		kth = geonn_metric_chord_limit(collector->dataset->metric,
+												   (double) few_chord(bundle->few[wanted - 1][lane], CPU_LISTED_MAX - 1) +
+												   bundle->error);
+
+		*limit = kth < *limit ? kth : *limit;
+	}
+	if (*limit > bundle->reach)
+		return count;
+	most = *limit + bundle->error;
+	if (after != CPU_FEW_NONE && few_chord(after, 0) <= most)
+		return UINT32_MAX;
+	if (!CPU_PATH_NAME(cpu_collector_reserve) (collector, count))
+		count = 0;
+	collector->count = 0;
+	for (uint32_t i = 0; i < count && few_chord(bundle->few[i][lane], 0) <= most; i++)
+		collector->points[collector->count++].place =
+			(uint32_t) bundle->position[bundle->few[i][lane] & (CPU_LISTED_MAX - 1)];
+	return count;
+}
+
+/*
+ * Lower the limit of an observation, and give the collector the positions within it, by all chords.  Returns how
+ * many keys it has, or UINT32_MAX if too many positions are about equally near.
+ */
+static uint32_t
+collect_many(struct cpu_bundle *bundle, struct cpu_collector *collector, double *limit)
+{
+	float		most = bundle->farthest;
+	float		threshold = bundle->threshold;
+	uint32_t	count;
+
+	if (*limit + bundle->error < most)
+		most = (float) (*limit + bundle->error) * 1.000001f;
+	compute_chords(bundle, collector->from);
+	for (;;)
+	{
+		float		unit;
+
+		count = select_keys(bundle, most, &threshold);
+		if (count == UINT32_MAX)
+			return count;
+		unit = threshold / CPU_KEY_UNITS;
+		if (bundle->wanted > 0 && count >= bundle->wanted)
+		{
+			double		kth = (double) ((bundle->key[bundle->wanted - 1] >> CPU_LISTED_BITS) + 2) * unit + bundle->error;
+
+			bundle->threshold = (float) kth * (float) bundle->goal / (float) bundle->wanted;
+			kth = geonn_metric_chord_limit(collector->dataset->metric, kth);
+			*limit = kth < *limit ? kth : *limit;
+		}
+		if (*limit > bundle->reach)
+			return count;
+		if (*limit + bundle->error <= threshold || threshold >= most)
+			break;
+		threshold = (float) (*limit + bundle->error) * 1.00001f;
+		if (make_keys(bundle, threshold) > bundle->most)
+			return UINT32_MAX;
+	}
+	collect_keys(bundle, collector, count, threshold, *limit);
+	return count;
+}
+
+uint32_t
+CPU_PATH_NAME(cpu_bundle_collect) (struct cpu_bundle *bundle, uint32_t lane, struct cpu_collector *collector,
+								   double *limit)
+{
+	uint32_t	count = UINT32_MAX;
+
+	if (cpu_bundle_few_wanted(bundle))
+		count = collect_few(bundle, lane, collector, limit);
+	return count == UINT32_MAX ? collect_many(bundle, collector, limit) : count;
 }

@@ -7,6 +7,7 @@
 #ifndef GEONN_CPU_BUNDLE_H
 #define GEONN_CPU_BUNDLE_H
 
+#include "engine/cpu/collector.h"
 #include "engine/cpu/floats.h"
 #include "engine/cpu/walk.h"
 
@@ -16,6 +17,12 @@
 
 /* the largest chord of a key, in units */
 #define CPU_KEY_UNITS ((float) ((1 << (31 - CPU_LISTED_BITS)) - 2))
+
+/* if at most so many positions are wanted, cpu_bundle_few() finds them */
+#define CPU_FEW_MAX 3
+
+/* the key where the list has fewer positions */
+#define CPU_FEW_NONE INT32_MAX
 
 /* the whole sphere is within this radius */
 #define CPU_RADIUS_MAX 2.5
@@ -30,6 +37,7 @@ struct cpu_bundle
 	uint32_t	wanted;			/* how many positions surely have k candidates; 0: all are wanted */
 	uint32_t	goal;			/* how many keys a threshold should leave */
 	uint32_t	most;			/* how many at most */
+	float		threshold;		/* a guess for the next observation */
 	uint32_t	number;			/* the number of the part; UINT32_MAX: none yet */
 	struct cpu_part part;
 	struct cpu_box box;			/* around the observations */
@@ -48,6 +56,9 @@ struct cpu_bundle
 	/* chords and keys of one observation */
 	float		chord[CPU_LISTED_MAX + FLOATS];
 	int32_t		key[CPU_LISTED_MAX + FLOATS];
+
+	/* [rank][lane] keys of the nearest positions of FLOATS observations */
+	int32_t		few[CPU_FEW_MAX + 1][FLOATS];
 };
 
 /*
@@ -56,20 +67,25 @@ struct cpu_bundle
  */
 extern bool CPU_PATH_NAME(cpu_bundle_list) (struct cpu_bundle *bundle, double radius);
 
-/* Compute the squared chords from an observation in the box to all listed positions. */
-extern void CPU_PATH_NAME(cpu_bundle_chords) (struct cpu_bundle *bundle, struct geonn_vector from);
+/*
+ * Find the nearest positions of FLOATS observations, given as offsets from the centre: as many as are wanted, at
+ * most CPU_FEW_MAX, and one more.  Their keys are the upper bits of chords, with numbers in the list below.
+ */
+extern void CPU_PATH_NAME(cpu_bundle_few) (struct cpu_bundle *bundle, float (*offset)[FLOATS]);
+
+CPU_WALK_INLINE bool
+cpu_bundle_few_wanted(const struct cpu_bundle *bundle)
+{
+	return bundle->wanted > 0 && bundle->wanted <= CPU_FEW_MAX;
+}
 
 /*
- * Make keys of chords up to a threshold, which is CPU_KEY_UNITS units.  Returns how many.
+ * Lower the limit of an observation, with which the collector has begun, and give the collector the positions
+ * within it, unless it is beyond the reach.  If few are wanted, the lane is the observation's.  Returns how many
+ * positions are known to be nearest, or UINT32_MAX if too many are about equally near.
  */
-extern uint32_t CPU_PATH_NAME(cpu_bundle_keys) (struct cpu_bundle *bundle, float threshold);
-
-/*
- * Make sorted keys of the nearest positions: at least as many as are wanted, or all within `farthest`.  The
- * threshold is a guess, and becomes the one that was used.  Returns their number, or UINT32_MAX if too many are
- * about equally near.
- */
-extern uint32_t CPU_PATH_NAME(cpu_bundle_select) (struct cpu_bundle *bundle, float farthest, float *threshold);
+extern uint32_t CPU_PATH_NAME(cpu_bundle_collect) (struct cpu_bundle *bundle, uint32_t lane,
+												   struct cpu_collector *collector, double *limit);
 
 /* Fetch a leaf's vectors into the cache. */
 CPU_WALK_INLINE void

@@ -12,9 +12,12 @@
  *		that the k-th position of its home leaf proves to be enough.
  *	2.	One walk lists the positions within this radius of the bundle.  They
  *		become float32 offsets from the bundle's centre.
- *	3.	Each observation computes its squared chords to all of the list, keeps
- *		those below a threshold that the observation before it suggests, and
- *		sorts them by a network (floats.h).  Those that may be among its first k
+ *	3.	For k up to 3, eight observations go through the list together, each in
+ *		a lane of vectors, and keep their nearest positions.  For a larger k, and
+ *		where these keys leave open which positions are nearest, each observation
+ *		computes its squared chords to all of the list, keeps those below a
+ *		threshold that the observation before it suggests, and sorts them by a
+ *		network (floats.h).  Those that may be among its first k
  *		get a distance in float64, which decides.  Where they are k and no more,
  *		only their order is open (settled.h).
  *
@@ -60,8 +63,10 @@
 /* the square of a radius is at most this many times the largest limit of the bundle before */
 #define LEAP 8.0
 
-/* after a bundle, `spread` moves by SPREAD_SHARE towards SPREAD_TIMES what the bundle needed */
+/* after a bundle, `spread` moves by SPREAD_SHARE towards SPREAD_TIMES what the bundle needed; SPREAD_TIMES_FEW
+ * if few positions are wanted, for which a longer list costs less than another walk */
 #define SPREAD_TIMES 1.3
+#define SPREAD_TIMES_FEW 2.0
 #define SPREAD_SHARE (1.0 / 16.0)
 
 /* a bundle of at least HALVED_MIN observations is halved if it lists more positions than LISTED_FEW
@@ -87,7 +92,6 @@ struct work
 {
 	struct cpu_neighbours_piece *piece;
 	struct cpu_collector collector;
-	float		threshold;		/* for the next observation */
 	double		spread;			/* the square of a bundle's radius, as a multiple of its home leaf's area */
 	double		width;			/* how wide a bundle is at most, as a multiple of the radius */
 	uint32_t	home;			/* the home leaf of the bundle's first observation */
@@ -223,30 +227,26 @@ answer_alone(struct work *work, uint32_t row)
 }
 
 /*
- * Give the collector the positions of those of the sorted keys that are within the limit.
+ * Find the nearest positions of the piece's observations from `first` on, at most FLOATS.
  */
 static void
-collect_keys(struct work *work, uint32_t count, float threshold, double limit)
+find_few(struct work *work, uint32_t first, uint32_t count)
 {
-	const struct cpu_bundle *bundle = &work->bundle;
-	struct cpu_collector *collector = &work->collector;
-	int32_t		last = INT32_MAX;
+	struct cpu_bundle *bundle = &work->bundle;
+	float		offset[3][FLOATS] = {{0.0f}};
 
-	/* keys are rounded: take those up to 2 units beyond the limit */
-	if (limit + bundle->error < threshold)
-		last = (int32_t) ((limit + bundle->error) / threshold * CPU_KEY_UNITS + 2.0);
-	if (!CPU_PATH_NAME(cpu_collector_reserve) (collector, count))
-		count = 0;
-	collector->count = 0;
-	for (uint32_t i = 0; i < count && bundle->key[i] >> CPU_LISTED_BITS <= last; i++)
+	for (uint32_t i = 0; i < count && i < FLOATS; i++)
 	{
-		uint32_t	position = (uint32_t) bundle->position[bundle->key[i] & (CPU_LISTED_MAX - 1)];
+		struct geonn_vector from = vector_of(work->piece, first + i);
 
-		__builtin_prefetch(&bundle->index->start[position]);
-		if (bundle->index->tag != NULL)
-			__builtin_prefetch(&bundle->index->tag[position]);
-		collector->points[collector->count++].place = position;
+		offset[0][i] = (float) (from.x - bundle->centre[0]);
+		offset[1][i] = (float) (from.y - bundle->centre[1]);
+		offset[2][i] = (float) (from.z - bundle->centre[2]);
 	}
+	CPU_PATH_NAME(cpu_bundle_few) (bundle, offset);
+	for (uint32_t i = 0; i < count && i < FLOATS; i++)
+		for (uint32_t rank = 0; rank < bundle->wanted && rank < bundle->listed; rank++)
+			__builtin_prefetch(&bundle->index->start[bundle->position[bundle->few[rank][i] & (CPU_LISTED_MAX - 1)]]);
 }
 
 enum outcome
@@ -257,62 +257,35 @@ enum outcome
 };
 
 /*
- * Answer an observation from the bundle's list.  If the list may lack candidates, *needed is a
- * reach that suffices.
+ * Answer an observation from the bundle's list, or from this lane of the few nearest positions.  If the list may
+ * lack candidates, *needed is a reach that suffices.
  */
 static enum outcome
-answer_from(struct work *work, uint32_t row, double *needed)
+answer_from(struct work *work, uint32_t row, uint32_t lane, double *needed)
 {
 	struct cpu_bundle *bundle = &work->bundle;
 	struct cpu_collector *collector = &work->collector;
-	float		most = bundle->farthest;
-	float		threshold = work->threshold;
 	double		limit;
 	uint32_t	count;
 	size_t		within;
 
 	begin(work, row);
 	limit = collector->limit;
-	if (limit + bundle->error < most)
-		most = (float) (limit + bundle->error) * 1.000001f;
 	if (limit < 0.0)
 	{
 		end(work, row);
 		return ANSWERED;
 	}
-
-	CPU_PATH_NAME(cpu_bundle_chords) (bundle, collector->from);
-	for (;;)
+	count = CPU_PATH_NAME(cpu_bundle_collect) (bundle, lane, collector, &limit);
+	if (count == UINT32_MAX)
+		return CROWDED;
+	if (limit > bundle->reach)
 	{
-		float		unit;
-
-		count = CPU_PATH_NAME(cpu_bundle_select) (bundle, most, &threshold);
-		if (count == UINT32_MAX)
-			return CROWDED;
-		unit = threshold / CPU_KEY_UNITS;
-		if (bundle->wanted > 0 && count >= bundle->wanted)
-		{
-			double		kth = (double) ((bundle->key[bundle->wanted - 1] >> CPU_LISTED_BITS) + 2) * unit + bundle->error;
-
-			work->threshold = (float) kth * (float) bundle->goal / (float) bundle->wanted;
-			kth = geonn_metric_chord_limit(collector->dataset->metric, kth);
-			limit = kth < limit ? kth : limit;
-		}
-		if (limit > bundle->reach)
-		{
-			*needed = limit < INFINITY ? limit : 4.0 * bundle->reach;
-			return TOO_NEAR;
-		}
-		if (limit + bundle->error <= threshold || threshold >= most)
-			break;
-		threshold = (float) (limit + bundle->error) * 1.00001f;
-		if (CPU_PATH_NAME(cpu_bundle_keys) (bundle, threshold) > bundle->most)
-			return CROWDED;
+		*needed = limit < INFINITY ? limit : 4.0 * bundle->reach;
+		return TOO_NEAR;
 	}
 	if (limit > work->farthest)
 		work->farthest = limit;
-
-	collect_keys(work, count, threshold, limit);
 	within = collector->count;
 	CPU_PATH_NAME(cpu_collector_drop) (collector, bundle->index);
 
@@ -403,7 +376,13 @@ answer_some(struct work *work, uint32_t first, uint32_t count, double radius)
 	{
 		uint32_t	row = piece->row[i];
 		double		needed;
-		enum outcome outcome = alone ? CROWDED : answer_from(work, row, &needed);
+		uint32_t	lane = (i - first) % FLOATS;
+		enum outcome outcome = CROWDED;
+
+		if (!alone && lane == 0 && cpu_bundle_few_wanted(bundle))
+			find_few(work, i, first + count - i);
+		if (!alone)
+			outcome = answer_from(work, row, lane, &needed);
 
 		/* a larger radius may list too many positions again */
 		if (outcome == TOO_NEAR && too_large < INFINITY)
@@ -492,8 +471,8 @@ proven_radius(const struct work *work, uint32_t home, struct geonn_vector from)
 	sort_network(key, INDEX_WIDTH / FLOATS);
 	memcpy(&kth, &key[wanted - 1], sizeof(kth));
 
-	/* these margins exceed the rounding of float32, and of keys in answer_from() */
-	return sqrt(geonn_metric_chord_limit(work->collector.dataset->metric, kth * (1 + 0x1p-20) + 0x1p-100)) *
+	/* these margins exceed the rounding of float32, and of all keys (bundle.c) */
+	return sqrt(geonn_metric_chord_limit(work->collector.dataset->metric, kth * (1 + 0x1p-11) + 0x1p-100)) *
 		(1 + 1e-5);
 }
 
@@ -520,7 +499,8 @@ prefetch_row(const struct cpu_neighbours_piece *piece, uint32_t row)
 {
 	const struct geonn_batch_columns *columns = &piece->search->columns;
 
-	__builtin_prefetch(&piece->observation[row]);
+	__builtin_prefetch(&piece->observation[row].vector);
+	__builtin_prefetch(&piece->observation[row].longitude);
 	if (columns->excluded_first != NULL)
 	{
 		__builtin_prefetch(&columns->excluded_first[piece->first + row]);
@@ -602,7 +582,7 @@ answer_next(struct work *work)
 		bundle->number = part;
 		bundle->part = cpu_index_part(piece->index, part);
 		work->home = cpu_node_above(bundle->part.first, 0);
-		work->threshold = INFINITY;
+		bundle->threshold = INFINITY;
 		work->farthest = 0.0;
 	}
 	home = work->home = home_of(work, first, work->home);
@@ -626,7 +606,8 @@ answer_next(struct work *work)
 	answer_some(work, first, count, radius);
 	if (work->farthest > 0.0 && area > 0.0)
 	{
-		double		spread = SPREAD_TIMES * work->farthest / area;
+		double		times = cpu_bundle_few_wanted(bundle) ? SPREAD_TIMES_FEW : SPREAD_TIMES;
+		double		spread = times * work->farthest / area;
 
 		spread = spread < 2.0 * work->spread ? spread : 2.0 * work->spread;
 		work->spread += (spread - work->spread) * SPREAD_SHARE;
