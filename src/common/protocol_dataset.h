@@ -51,8 +51,11 @@
 /* the greatest number of bytes that a reference takes in the CPU's index */
 #define GEONN_INDEX_BYTES		34
 
-/* about how many bytes an arc takes in it: 61 of a line, 69 with fractions, some 94 of a polygon with ten corners */
-#define GEONN_ARC_INDEX_BYTES	96
+/*
+ * and the greatest number that an arc takes in it: 60 of a line, 68 with fractions, some 94 of a polygon with ten corners,
+ * up to 128 of one with three.  An arc longer than a quarter circle takes up to twice as many.
+ */
+#define GEONN_ARC_INDEX_BYTES	128
 
 /* bytes of a label's two parts, and of a note */
 #define GEONN_SUBJECT_BYTES		480

@@ -18,7 +18,7 @@ use Test::More;
 my $vertices = $ENV{GEONN_BIG_SHAPE} // 200_000;
 
 # kB that an engine takes for an arc with its index, and of a session for reading a vertex, as they are counted
-my $needed = int($vertices * (144 + 24) / 1024);
+my $needed = int($vertices * (176 + 24) / 1024);
 
 my $node = new_server('big_shapes', preload => 1, slow => 1);
 

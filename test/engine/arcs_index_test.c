@@ -1,0 +1,239 @@
+/*
+ * arcs_index_test.c
+ *		The index of arcs: how neighbours share its boxes, and how much memory it takes.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/base/thread_pool.h"
+#include "engine/cpu/path.h"
+#include "engine/search/device.h"
+#include "../lib/random.h"
+#include "../lib/verdict.h"
+
+#define ARCS_MAX 20000
+#define ROWS 4096
+
+static struct device machine = {.operations = &cpu_device_operations};
+static atomic_bool cancelled;
+
+/* columns for arcs */
+static struct
+{
+	uint32_t	count;
+	int32_t		shapes;
+	int32_t		polygons;
+	double		latitude[ARCS_MAX];
+	double		longitude[ARCS_MAX];
+	double		end_latitude[ARCS_MAX];
+	double		end_longitude[ARCS_MAX];
+	int64_t		tag[ARCS_MAX];
+	int32_t		shape[ARCS_MAX];
+	int32_t		polygon[ARCS_MAX];
+}			arcs;
+
+/* observations, and their answers by index and by brute force */
+static double latitude[ROWS];
+static double longitude[ROWS];
+static struct
+{
+	int64_t		tag[ROWS];
+	double		distance[ROWS];
+	double		place_latitude[ROWS];
+	double		place_longitude[ROWS];
+	double		fraction[ROWS];
+}			answers[2];
+
+static void
+add_arc(double from_latitude, double from_longitude, double to_latitude, double to_longitude, int32_t polygon)
+{
+	uint32_t	i = arcs.count++;
+
+	arcs.latitude[i] = from_latitude;
+	arcs.longitude[i] = from_longitude;
+	arcs.end_latitude[i] = to_latitude;
+	arcs.end_longitude[i] = to_longitude;
+	arcs.shape[i] = arcs.tag[i] = arcs.shapes;
+	arcs.polygon[i] = polygon;
+}
+
+static struct dataset *
+make_dataset(void)
+{
+	struct geonn_batch_columns batch = {
+		.latitude = arcs.latitude,
+		.longitude = arcs.longitude,
+		.tag = arcs.tag,
+		.end_latitude = arcs.end_latitude,
+		.end_longitude = arcs.end_longitude,
+		.shape = arcs.shape,
+		.polygon = arcs.polygon
+	};
+	struct dataset *dataset = dataset_create(1, GEONN_METRIC_SPHERE, GEONN_COLUMN_ARC);
+	struct failure failure;
+
+	if (dataset_append(dataset, &batch, arcs.count, &failure) && dataset_check_end(dataset, &failure))
+		return dataset;
+	printf("# %s\n", failure.message);
+	dataset_free(dataset);
+	return NULL;
+}
+
+static void
+forget_dataset(struct dataset *dataset)
+{
+	if (dataset == NULL)
+		return;
+	if (dataset->built[0] != NULL)
+		machine.operations->discard(&machine, dataset->built[0]);
+	dataset_free(dataset);
+}
+
+/* Find the nearest shape of so many observations. */
+static bool
+answer(struct dataset *dataset, enum geonn_algorithm algorithm, bool places, uint32_t rows)
+{
+	static uint32_t counts[ROWS];
+	int			by_brute = algorithm == GEONN_ALGORITHM_BRUTE;
+	struct search search = {
+		.dataset = dataset,
+		.question = {.k = 1,.algorithm = algorithm,.max_distance = INFINITY,.places = places},
+		.algorithm = algorithm,
+		.rows = rows,
+		.cancelled = &cancelled,
+		.columns = {
+			.rows = rows,
+			.room = rows,
+			.latitude = latitude,
+			.longitude = longitude,
+			.tag = answers[by_brute].tag,
+			.distance = answers[by_brute].distance,
+			.end_latitude = answers[by_brute].place_latitude,
+			.end_longitude = answers[by_brute].place_longitude,
+			.fraction = answers[by_brute].fraction,
+			.count = counts
+		}
+	};
+
+	if (dataset == NULL)
+		return false;
+	search.builds = !machine.operations->is_built(&machine, &search, search.algorithm);
+	if (!machine.operations->build(&machine, &search, &search.failure))
+		return false;
+	while (machine.operations->turn(&machine, &search) == DEVICE_YIELDED)
+		;
+	return !search.failed && search.pairs == rows;
+}
+
+/*
+ * Neighbours go through lists of what is near them (arcs_search.c).  Observations in a patch of many short lines and, now
+ * and then, far away have limits that differ a thousandfold.
+ */
+static void
+test_bundles(void)
+{
+	struct dataset *dataset;
+	bool		answered;
+
+	arcs.count = 0;
+	for (arcs.shapes = 0; arcs.shapes < 2000; arcs.shapes++)
+	{
+		bool		is_far = arcs.shapes % 100 == 0;
+		double		lat = is_far ? random_between(-80.0, 80.0) : 10.0 + random_between(-1.0, 1.0) * random_between(0.0, 1.0);
+		double		lon = is_far ? random_between(-180.0, 180.0) : 20.0 + random_between(-1.0, 1.0);
+
+		add_arc(lat, lon, lat + random_between(-0.05, 0.05), lon + random_between(-0.05, 0.05), 0);
+	}
+	for (int i = 0; i < ROWS; i++)
+	{
+		latitude[i] = i % 8 == 0 ? random_between(-90.0, 90.0) : 10.0 + random_between(-6.0, 6.0);
+		longitude[i] = i % 8 == 0 ? random_between(-180.0, 180.0) : 20.0 + random_between(-6.0, 6.0);
+	}
+	dataset = make_dataset();
+	answered = answer(dataset, GEONN_ALGORITHM_INDEX, false, ROWS) && answer(dataset, GEONN_ALGORITHM_BRUTE, false, ROWS);
+	report("neighbours whose limits differ have the answers of brute force", answered &&
+		   memcmp(answers[0].tag, answers[1].tag, sizeof(answers[0].tag)) == 0 &&
+		   memcmp(answers[0].distance, answers[1].distance, sizeof(answers[0].distance)) == 0);
+	forget_dataset(dataset);
+}
+
+/* Add a ring, or a line, of so many arcs. */
+static void
+add_chain(int count, int32_t polygon)
+{
+	double		lat = random_between(-60.0, 60.0);
+	double		lon = random_between(-170.0, 170.0);
+
+	for (int i = 0; i < count; i++)
+	{
+		double		turn = 6.2831853 * i / count;
+		double		next = polygon != 0 && i == count - 1 ? 0.0 : 6.2831853 * (i + 1) / count;
+
+		add_arc(lat + cos(turn), lon + sin(turn), lat + cos(next), lon + sin(next), polygon);
+	}
+}
+
+/*
+ * Whatever lines and polygons a dataset has, with fractions, its index takes no more memory than is counted.
+ */
+static void
+test_bytes(int sets)
+{
+	long		larger = 0;
+	long		refused = 0;
+	double		most = 0.0;
+
+	for (int set = 0; set < sets; set++)
+	{
+		int			lines = random_below(4);	/* of ten shapes, about */
+		int			corners = 3 + random_below(random_below(2) ? 2 : 30);
+		int			wanted = 3000 + random_below(ARCS_MAX - 4000);
+		struct dataset *dataset;
+		double		bytes;
+
+		arcs.count = 0;
+		arcs.shapes = arcs.polygons = 0;
+		add_chain(1, 0);
+		for (arcs.shapes = 1; (int) arcs.count < wanted; arcs.shapes++)
+			if (random_below(10) < lines)
+				add_chain(1 + random_below(corners), 0);
+			else
+			{
+				arcs.polygons++;
+				for (int rings = random_below(5) ? 1 : 1 + random_below(6); rings > 0; rings--)
+					add_chain(corners, arcs.polygons);
+			}
+		dataset = make_dataset();
+		if (!answer(dataset, GEONN_ALGORITHM_INDEX, true, 1))
+			refused++;
+		else
+		{
+			/* what is rounded up to whole pages is beside it (engine/server/datasets.c) */
+			bytes = (double) atomic_load(&dataset->built_bytes) - 4 * 4096.0;
+			most = fmax(most, bytes / arcs.count);
+			larger += bytes > (double) arcs.count * GEONN_ARC_INDEX_BYTES;
+		}
+		forget_dataset(dataset);
+	}
+	printf("# at most %.1f bytes an arc\n", most);
+	report_failures("random lines and polygons are taken", refused);
+	report_failures("and their index takes no more bytes for each arc than are counted", larger);
+	report("no fewer than five of six are taken", most > GEONN_ARC_INDEX_BYTES * 5.0 / 6.0);
+}
+
+int
+main(void)
+{
+	struct failure failure;
+
+	cpu_path_choose(NULL, &failure);
+	thread_pool_set_threads(1);
+	if (!machine.operations->probe(&machine, &failure))
+		return EXIT_FAILURE;
+	test_bundles();
+	test_bytes(60);
+	machine.operations->close(&machine);
+	return summed_up();
+}
