@@ -388,7 +388,7 @@ build/engine/%.o: src/%.c build/flags
 
 # The CPU device's hot loops, once more for each level of x86-64's vectors; the
 # engine takes the best that the processor has (src/engine/cpu/path.h).
-CPU_PATH_SOURCES = $(addprefix src/engine/cpu/,arcs_search.c brute.c bundle.c cells_fill.c cells_nearest.c collector.c count.c nearest.c nearest_conditions.c neighbours.c path_version.c settled.c vectors.c walk_alone.c)
+CPU_PATH_SOURCES = $(addprefix src/engine/cpu/,arcs_search.c boxes_list.c brute.c bundle.c cells_fill.c cells_nearest.c collector.c count.c nearest.c nearest_conditions.c neighbours.c path_version.c settled.c vectors.c walk_alone.c)
 CPU_PATHS := $(if $(filter x86_64,$(PROCESSOR)),avx2 avx512)
 CPU_PATH_avx2 = -DCPU_PATH=avx2 -mavx2 -mfma -mbmi -mbmi2
 CPU_PATH_avx512 = -DCPU_PATH=avx512 -mavx2 -mfma -mbmi -mbmi2 -mavx512f -mavx512bw -mavx512cd \

@@ -3,9 +3,15 @@
  *		Finds the nearest shapes of observations by the index of arcs.
  *
  * Observations come along the curve.  For each, the polygons around it are found first: their shapes
- * are at distance 0.  Then a walk goes through the boxes of leaves, the nearest first, as far as a limit,
+ * are at distance 0.  Then the search goes through the boxes of leaves, the nearest first, as far as a limit,
  * a chord in radii that shrinks as shapes are found.  It begins with the limit of the observation before and the way from
  * there, where no condition can make that wrong.
+ *
+ * Observations that follow each other are a bundle.  One list (boxes_list.h) has the polygons whose boxes
+ * overlap the bundle's box, another one the leaves, or small nodes, in a region that is wider by two limits of the
+ * observation before.  An observation goes through these lists.  If its limit then reaches beyond the region, it
+ * walks from the top of the tree, too, and the rest of the bundle gets a wider region.  What is offered twice is measured
+ * twice, and changes nothing.
  *
  * A leaf gives two bounds for each arc, from the distance of the observation to the arc's chord
  * in float64: with the arc's sagitta less and more (arcs.c).  The upper bounds of k shapes, each the least
@@ -31,48 +37,26 @@
  */
 #include "engine/cpu/arcs.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/arc.h"
-#include "engine/cpu/arcs_conditions.h"
+#include "common/metric.h"
+#include "engine/cpu/arcs_found.h"
 #include "engine/cpu/floats.h"
-#include "engine/cpu/neighbours.h"
 #include "engine/cpu/settled.h"
-
-#define MARGIN 0x1p-45
-
-/* longer than any chord */
-#define BEYOND_CHORDS 2.25
-
-/* the number of no polygon */
-#define NO_POLYGON UINT32_MAX
-
-#define TABLE_MIN 64
 
 /* is_over() is asked after so many observations, or measured arcs; `cancelled` after so many leaves */
 #define ROWS_UNTIL_LOOK 32
 #define MEASURED_UNTIL_LOOK 4096
 #define LEAVES_UNTIL_LOOK 4096
 
-/* a shape that has been found */
-struct found
-{
-	double		upper;			/* chord, in radii: the shape is no farther */
-	double		distance;		/* metres, the least that was measured; -1: it is chosen */
-	uint32_t	arc;			/* the first arc in the dataset that has it */
-	uint32_t	place;			/* the shape's first arc in the dataset */
-	uint32_t	stamp;			/* of the observation; else the entry is free */
-};
+/* observations of a bundle; fewer than BUNDLE_MIN go without lists */
+#define BUNDLE_ROWS 16
+#define BUNDLE_MIN 2
 
-/* an arc that may be the nearest one of its shape, with the least chord that it may have */
-struct maybe
-{
-	double		lower;
-	uint32_t	place;			/* its shape */
-	uint32_t	position;		/* of the arc in the index */
-	uint32_t	polygon;		/* the polygon that has the observation inside, instead of an arc; or NO_POLYGON */
-};
+/* a region is so many limits of the observation before wider than its bundle; small nodes have this part of its length */
+#define REGION_LIMITS 2.0
+#define REGION_SMALL 0.25f
+
+#define VISITS_MAX (CPU_BOXES_LEVELS * CPU_BOXES_WIDTH)
 
 /* what the walk has still to visit */
 struct visit
@@ -81,161 +65,6 @@ struct visit
 	int32_t		level;			/* of a node; -1: a leaf */
 	uint32_t	number;
 };
-
-struct work
-{
-	struct cpu_neighbours_piece *piece;
-	const struct cpu_arcs *arcs;
-	const struct question *question;
-	double		widest;			/* the limit that max_distance gives */
-
-	/* the observation */
-	struct geonn_vector from;
-	struct arcs_conditions conditions;
-	double		limit;			/* chord; what is farther does not matter */
-	float		limit_squared;	/* a little more */
-
-	/* the k shapes with the least upper bounds so far, in that order, with these bounds and their places */
-	uint32_t	best_count;
-	double	   *best;
-	uint32_t   *best_place;
-
-	struct found *table;		/* open addressing */
-	uint32_t	table_size;		/* a power of two */
-	uint32_t	found;
-	uint32_t	stamp;
-
-	struct maybe *maybe;
-	size_t		maybe_count;
-	size_t		maybe_capacity;
-	struct candidate *chosen;
-	size_t		chosen_capacity;
-
-	uint64_t	pairs;			/* since the caller was asked whether to stop */
-	uint64_t	measured;
-	uint32_t	leaves;
-	bool		short_of_memory;
-	bool		over;
-};
-
-/* ---- what has been found ---- */
-
-static void
-set_limit(struct work *work, double limit)
-{
-	work->limit = limit;
-	work->limit_squared = (float) (limit * limit * (1.0 + 0x1p-18));
-}
-
-/* The entry of a shape, or the free entry that it would have. */
-static struct found *
-find(const struct work *work, uint32_t place)
-{
-	uint32_t	at = place * UINT32_C(2654435761) >> 7;
-
-	for (;; at++)
-	{
-		struct found *found = &work->table[at & (work->table_size - 1)];
-
-		if (found->stamp != work->stamp || found->place == place)
-			return found;
-	}
-}
-
-/* Make the table twice as large. */
-static bool
-grow_table(struct work *work)
-{
-	struct found *former = work->table;
-	uint32_t	former_size = work->table_size;
-
-	work->table_size = former_size > 0 ? 2 * former_size : TABLE_MIN;
-	work->table = calloc(work->table_size, sizeof(*work->table));
-	if (work->table == NULL)
-	{
-		work->table = former;
-		work->table_size = former_size;
-		work->short_of_memory = true;
-		return false;
-	}
-	for (uint32_t i = 0; i < former_size; i++)
-		if (former[i].stamp == work->stamp)
-			*find(work, former[i].place) = former[i];
-	free(former);
-	return true;
-}
-
-/* Put a shape among the best, with its new upper bound. */
-static void
-rank(struct work *work, uint32_t place, double former, double upper)
-{
-	uint32_t	k = work->question->k;
-	uint32_t	at;
-
-	/* it leaves its former place, if it has one */
-	for (at = work->best_count; at > 0 && work->best[at - 1] >= former; at--)
-		if (work->best_place[at - 1] == place)
-		{
-			work->best_count--;
-			memmove(&work->best[at - 1], &work->best[at], (work->best_count - (at - 1)) * sizeof(*work->best));
-			memmove(&work->best_place[at - 1], &work->best_place[at],
-					(work->best_count - (at - 1)) * sizeof(*work->best_place));
-			break;
-		}
-	if (work->best_count == k && upper >= work->best[k - 1])
-		return;
-	if (work->best_count < k)
-		work->best_count++;
-	for (at = work->best_count - 1; at > 0 && work->best[at - 1] > upper; at--)
-	{
-		work->best[at] = work->best[at - 1];
-		work->best_place[at] = work->best_place[at - 1];
-	}
-	work->best[at] = upper;
-	work->best_place[at] = place;
-	if (work->best_count == k && work->best[k - 1] + MARGIN < work->limit)
-		set_limit(work, work->best[k - 1] + MARGIN);
-}
-
-/*
- * Take note of an arc, or of the inside of a polygon, with bounds of its chord.
- */
-static void
-offer(struct work *work, struct maybe maybe, double upper)
-{
-	struct found *found;
-
-	if (!arcs_is_candidate(&work->conditions, maybe.place) ||
-		arcs_is_beyond_radius(&work->conditions, maybe.place, maybe.lower - MARGIN) ||
-		(2 * work->found >= work->table_size && !grow_table(work)))
-		return;
-	found = find(work, maybe.place);
-	if (found->stamp != work->stamp)
-	{
-		*found = (struct found) {INFINITY, INFINITY, UINT32_MAX, maybe.place, work->stamp};
-		work->found++;
-	}
-	else if (maybe.lower > found->upper + MARGIN)
-		return;
-	if (upper < found->upper)
-	{
-		if (work->question->k > 0 && arcs_is_within_radius(&work->conditions, maybe.place, upper + MARGIN))
-			rank(work, maybe.place, found->upper, upper);
-		found->upper = upper;
-	}
-	if (work->maybe_count == work->maybe_capacity)
-	{
-		size_t		capacity = work->maybe_capacity > 0 ? 2 * work->maybe_capacity : TABLE_MIN;
-		struct maybe *larger = realloc(work->maybe, capacity * sizeof(*larger));
-
-		work->short_of_memory = work->short_of_memory || larger == NULL;
-		if (larger == NULL)
-			return;
-		work->maybe = larger;
-		work->maybe_capacity = capacity;
-	}
-	work->maybe[work->maybe_count++] = maybe;
-}
 
 /* ---- leaves ---- */
 
@@ -362,40 +191,57 @@ prefetch(const struct work *work, const struct visit *visit)
 }
 
 /*
+ * The squares of the gaps between the observation and eight boxes, whose next axis is so many bounds further on.
+ */
+FLOATS_INLINE floats
+gaps_to(const struct work *work, const float *low, const float *high, size_t axis_step)
+{
+	const floats zero = {0};
+	const double from[3] = {work->from.x, work->from.y, work->from.z};
+	floats		gap[3];
+
+	for (int axis = 0; axis < 3; axis++)
+	{
+		floats		at = floats_all((float) from[axis]);
+		floats		below = floats_load(low + (size_t) axis * axis_step) - at;
+		floats		above = at - floats_load(high + (size_t) axis * axis_step);
+
+		below = (floats) ((float_keys) below & (below > zero));
+		above = (floats) ((float_keys) above & (above > zero));
+		gap[axis] = below + above;
+	}
+	return floats_chord(gap[0], gap[1], gap[2]);
+}
+
+/* Put a visit among those from `first` on, the nearest last.  Returns how many there are now. */
+FLOATS_INLINE uint32_t
+add_visit(struct visit *visits, uint32_t first, uint32_t count, struct visit next)
+{
+	uint32_t	at = count++;
+
+	for (; at > first && visits[at - 1].gap < next.gap; at--)
+		visits[at] = visits[at - 1];
+	visits[at] = next;
+	return count;
+}
+
+/*
  * Add what a node has within the limit to the visits, the nearest last.  Returns how many there are now.
  */
 static uint32_t
 add_visits(const struct work *work, const struct cpu_boxes_node *node, int level, uint32_t number,
 		   struct visit *visits, uint32_t count)
 {
-	const floats zero = {0};
-	floats		gap[3];
-	floats		sum;
+	floats		sum = gaps_to(work, node->low[0], node->high[0], FLOATS);
 	float		gaps[FLOATS];
 	uint32_t	first = count;
-	const double from[3] = {work->from.x, work->from.y, work->from.z};
 
-	for (int axis = 0; axis < 3; axis++)
-	{
-		floats		at = floats_all((float) from[axis]);
-		floats		below = floats_load(node->low[axis]) - at;
-		floats		above = at - floats_load(node->high[axis]);
-
-		below = (floats) ((float_keys) below & (below > zero));
-		above = (floats) ((float_keys) above & (above > zero));
-		gap[axis] = below + above;
-	}
-	sum = floats_chord(gap[0], gap[1], gap[2]);
 	floats_store(gaps, sum);
 	for (uint32_t bits = floats_within(sum, floats_all(work->limit_squared)); bits != 0; bits &= bits - 1)
 	{
 		uint32_t	i = (uint32_t) __builtin_ctz(bits);
-		struct visit next = {gaps[i], level - 1, number * CPU_BOXES_WIDTH + i};
-		uint32_t	at = count++;
 
-		for (; at > first && visits[at - 1].gap < next.gap; at--)
-			visits[at] = visits[at - 1];
-		visits[at] = next;
+		count = add_visit(visits, first, count, (struct visit) {gaps[i], level - 1, number * CPU_BOXES_WIDTH + i});
 	}
 	if (count > first)
 		prefetch(work, &visits[count - 1]);
@@ -404,14 +250,12 @@ add_visits(const struct work *work, const struct cpu_boxes_node *node, int level
 	return count;
 }
 
+/* Go through what is to be visited, the nearest last. */
 static void
-walk(struct work *work)
+go_through(struct work *work, struct visit *visits, uint32_t count)
 {
 	const struct cpu_boxes *boxes = &work->arcs->boxes;
-	struct visit visits[CPU_BOXES_LEVELS * CPU_BOXES_WIDTH];
-	uint32_t	count = 1;
 
-	visits[0] = (struct visit) {0.0f, boxes->levels - 1, 0};
 	while (count > 0)
 	{
 		struct visit next = visits[--count];
@@ -429,6 +273,155 @@ walk(struct work *work)
 	}
 }
 
+static void
+walk(struct work *work)
+{
+	struct visit visits[VISITS_MAX] = {{0.0f, work->arcs->boxes.levels - 1, 0}};
+
+	go_through(work, visits, 1);
+}
+
+/* ---- bundles ---- */
+
+/* List the leaves in a region that is so much wider than a bundle. */
+static void
+list_leaves(struct work *work, double wider)
+{
+	struct bundle *bundle = &work->bundle;
+
+	bundle->leaves.small = 0.0f;
+	for (int axis = 0; axis < 3; axis++)
+	{
+		bundle->leaves.region_low[axis] = (float) (bundle->low[axis] - wider);
+		bundle->leaves.region_high[axis] = (float) (bundle->high[axis] + wider);
+		bundle->leaves.small = fmaxf(bundle->leaves.small, REGION_SMALL *
+									 (bundle->leaves.region_high[axis] - bundle->leaves.region_low[axis]));
+	}
+	bundle->has_leaves = CPU_PATH_NAME(cpu_boxes_list_fill) (&bundle->leaves, &work->arcs->boxes);
+}
+
+/* How much wider a region should be than a bundle after an observation with the present limit. */
+static double
+region_wider(const struct work *work)
+{
+	return work->question->k == 0 ? work->widest * (1.0 + 0x1p-20) : REGION_LIMITS * work->limit;
+}
+
+/*
+ * Begin a bundle with the next observation.
+ */
+static void
+begin_bundle(struct work *work)
+{
+	const struct cpu_neighbours_piece *piece = work->piece;
+	struct bundle *bundle = &work->bundle;
+	uint32_t	first = piece->answered;
+	uint32_t	rows = piece->count - first < BUNDLE_ROWS ? piece->count - first : BUNDLE_ROWS;
+
+	bundle->end = first + rows;
+	bundle->has_leaves = bundle->has_polygons = false;
+	if (rows < BUNDLE_MIN)
+		return;
+	for (int axis = 0; axis < 3; axis++)
+	{
+		bundle->low[axis] = INFINITY;
+		bundle->high[axis] = -INFINITY;
+	}
+	for (uint32_t i = first; i < bundle->end; i++)
+	{
+		struct geonn_vector vector = piece->observation[piece->row[i]].vector;
+		const double at[3] = {vector.x, vector.y, vector.z};
+
+		for (int axis = 0; axis < 3; axis++)
+		{
+			bundle->low[axis] = at[axis] < bundle->low[axis] ? at[axis] : bundle->low[axis];
+			bundle->high[axis] = at[axis] > bundle->high[axis] ? at[axis] : bundle->high[axis];
+		}
+	}
+	list_leaves(work, region_wider(work));
+	for (int axis = 0; axis < 3; axis++)
+	{
+		bundle->polygons.region_low[axis] = (float) bundle->low[axis];
+		bundle->polygons.region_high[axis] = (float) bundle->high[axis];
+	}
+	bundle->polygons.small = -1.0f;
+	bundle->has_polygons = CPU_PATH_NAME(cpu_boxes_list_fill) (&bundle->polygons, &work->arcs->polygons.boxes);
+}
+
+/* Whether all that is within the limit is in the region of the bundle's leaves. */
+static bool
+is_in_region(const struct work *work)
+{
+	const struct cpu_boxes_list *leaves = &work->bundle.leaves;
+	const double from[3] = {work->from.x, work->from.y, work->from.z};
+
+	for (int axis = 0; axis < 3; axis++)
+		if (from[axis] - work->limit < leaves->region_low[axis] || from[axis] + work->limit > leaves->region_high[axis])
+			return false;
+	return true;
+}
+
+/*
+ * Visit the bundle's leaves within the limit, the nearest first.
+ */
+static void
+visit_bundle(struct work *work)
+{
+	const struct cpu_boxes_list *leaves = &work->bundle.leaves;
+	float		gaps[CPU_BOXES_LIST_MAX];
+	float_keys	lane = {0, 1, 2, 3, 4, 5, 6, 7};
+	float_keys	least = float_keys_all(INT32_MAX);
+	struct visit visits[CPU_BOXES_LIST_MAX + VISITS_MAX];
+	uint32_t	count = 0;
+	uint32_t	nearest;
+
+	/* of gaps, which are not negative, the bits are in order; their last ones give way to the number */
+	for (uint32_t at = 0; at < leaves->count; at += FLOATS, lane += FLOATS)
+	{
+		floats		sum = gaps_to(work, leaves->low[0] + at, leaves->high[0] + at, CPU_BOXES_LIST_MAX);
+
+		floats_store(gaps + at, sum);
+		least = float_keys_smaller(least, ((float_keys) sum & ~(CPU_BOXES_LIST_MAX - 1)) | lane);
+	}
+	nearest = (uint32_t) least[0];
+	for (int i = 1; i < FLOATS; i++)
+		nearest = (uint32_t) least[i] < nearest ? (uint32_t) least[i] : nearest;
+	nearest &= CPU_BOXES_LIST_MAX - 1;
+	if (leaves->count == 0)
+		return;
+	visits[0] = (struct visit) {gaps[nearest], leaves->level[nearest], leaves->number[nearest]};
+	go_through(work, visits, 1);
+	gaps[nearest] = INFINITY;
+	for (uint32_t at = 0; at < leaves->count; at += FLOATS)
+		for (uint32_t bits = floats_within(floats_load(gaps + at), floats_all(work->limit_squared)); bits != 0;
+			 bits &= bits - 1)
+		{
+			uint32_t	i = at + (uint32_t) __builtin_ctz(bits);
+
+			count = add_visit(visits, 0, count, (struct visit) {gaps[i], leaves->level[i], leaves->number[i]});
+		}
+	go_through(work, visits, count);
+}
+
+/*
+ * Offer the arcs within the limit.
+ */
+static void
+find_arcs(struct work *work)
+{
+	struct bundle *bundle = &work->bundle;
+
+	if (bundle->has_leaves && (work->question->k > 0 || is_in_region(work)))
+	{
+		visit_bundle(work);
+		if (is_in_region(work))
+			return;
+	}
+	walk(work);
+	if (bundle->has_leaves && work->piece->answered + 1 < bundle->end)
+		list_leaves(work, region_wider(work));
+}
+
 /* ---- polygons ---- */
 
 static void
@@ -442,6 +435,22 @@ ask_polygon(struct work *work, uint32_t number, double longitude)
 		offer(work, (struct maybe) {.place = place,.polygon = number}, 0.0);
 }
 
+/* bit i: box i of eight, whose next axis is so many bounds further on, holds the place */
+FLOATS_INLINE uint32_t
+holding(const double *from, const float *low, const float *high, size_t axis_step)
+{
+	uint32_t	bits = (1u << FLOATS) - 1;
+
+	for (int axis = 0; axis < 3; axis++)
+	{
+		floats		at = floats_all((float) from[axis]);
+
+		bits &= floats_within(floats_load(low + (size_t) axis * axis_step), at) &
+			floats_within(at, floats_load(high + (size_t) axis * axis_step));
+	}
+	return bits;
+}
+
 /* Offer the polygons that have the observation inside. */
 static void
 ask_polygons(struct work *work, double longitude)
@@ -451,12 +460,22 @@ ask_polygons(struct work *work, double longitude)
 	uint32_t	count = boxes->levels > 0;
 	const double from[3] = {work->from.x, work->from.y, work->from.z};
 
+	for (uint32_t first = 0; work->bundle.has_polygons && first < work->bundle.polygons.count; first += FLOATS)
+	{
+		const struct cpu_boxes_list *list = &work->bundle.polygons;
+		uint32_t	bits = holding(from, list->low[0] + first, list->high[0] + first, CPU_BOXES_LIST_MAX);
+
+		for (; bits != 0 && !is_stopped(work); bits &= bits - 1)
+			ask_polygon(work, list->number[first + (uint32_t) __builtin_ctz(bits)], longitude);
+	}
+	if (work->bundle.has_polygons)
+		return;
 	visits[0] = (struct visit) {0.0f, boxes->levels - 1, 0};
 	while (count > 0 && !is_stopped(work))
 	{
 		struct visit next = visits[--count];
 		const struct cpu_boxes_node *node;
-		uint32_t	bits = (1u << FLOATS) - 1;
+		uint32_t	bits;
 
 		if (next.level < 0)
 		{
@@ -464,12 +483,7 @@ ask_polygons(struct work *work, double longitude)
 			continue;
 		}
 		node = &boxes->node[next.level][next.number];
-		for (int axis = 0; axis < 3; axis++)
-		{
-			floats		at = floats_all((float) from[axis]);
-
-			bits &= floats_within(floats_load(node->low[axis]), at) & floats_within(at, floats_load(node->high[axis]));
-		}
+		bits = holding(from, node->low[0], node->high[0], FLOATS);
 		for (; bits != 0; bits &= bits - 1)
 			visits[count++] = (struct visit) {
 				0.0f, next.level - 1, next.number * CPU_BOXES_WIDTH + (uint32_t) __builtin_ctz(bits)
@@ -598,11 +612,13 @@ answer(struct work *work, uint32_t row)
 	struct cutoff cutoff = number == piece->search->first ? piece->search->cutoff : (struct cutoff) {0};
 	size_t		count = 0;
 
+	if (piece->by_index && piece->answered == work->bundle.end)
+		begin_bundle(work);
 	begin(work, observation, number);
 	if (piece->by_index)
 	{
 		ask_polygons(work, observation->longitude);
-		walk(work);
+		find_arcs(work);
 	}
 	else
 	{
@@ -637,6 +653,8 @@ CPU_PATH_NAME(cpu_arcs_search) (struct cpu_neighbours_piece *piece)
 	struct work work = {
 		.piece = piece,
 		.arcs = piece->arcs,
+		.bundle = {.end = piece->answered},
+		.limit = BEYOND_CHORDS,
 		.question = &search->question,
 		.conditions = arcs_conditions_of(search->dataset),
 		.widest = fmin(sqrt(geonn_metric_radius_limit(GEONN_METRIC_SPHERE, search->question.max_distance)) + MARGIN,
