@@ -5,7 +5,8 @@
  *
  * The search for all shapes within the largest radius (cpu/arcs_search.c) finds each shape once, with its distance, which
  * says within which radii the shape is.  These pairs are kept for so many observations as have about PAIRS_KEPT of them;
- * then they are counted, and the search goes on.
+ * then they are counted, and the search goes on.  A pair is added for the least radius that holds it, and a radius has in
+ * the end what the next smaller one has, too.
  */
 #include "engine/cpu/arcs.h"
 
@@ -16,6 +17,9 @@
 #include "engine/cpu/counted.h"
 
 #define PAIRS_KEPT 65536
+
+/* `cancelled` is looked at after so many pairs of an observation, which may have millions */
+#define PAIRS_UNTIL_LOOK 4096
 
 struct counting
 {
@@ -30,6 +34,12 @@ is_over(void *context, uint64_t pairs)
 
 	counting->pairs += pairs;
 	return counting->pairs >= PAIRS_KEPT || now_ms() >= counting->piece->end_ms;
+}
+
+static bool
+is_cancelled(const struct cpu_count_piece *piece)
+{
+	return atomic_load_explicit(piece->search->cancelled, memory_order_relaxed);
 }
 
 /*
@@ -51,7 +61,31 @@ add(const struct cpu_count_piece *piece, struct cpu_counted *counted, uint32_t p
 }
 
 /*
- * Count the pairs of the observations that are answered.
+ * Add what was found within a radius alone to what was found between it and the next one.
+ */
+static void
+add_smaller(const struct cpu_count_piece *piece, struct cpu_counted *counted, const struct cpu_counted *smaller)
+{
+	counted->references += smaller->references;
+	for (uint32_t i = 0; i < piece->weights; i++)
+	{
+		uint64_t	carry = 0;
+
+		for (uint32_t word = 0; word < piece->sums[i].form.words; word++)
+		{
+			unsigned __int128 sum = (unsigned __int128) counted->sum[i].word[word] + smaller->sum[i].word[word] + carry;
+
+			counted->sum[i].word[word] = (uint64_t) sum;
+			carry = (uint64_t) (sum >> 64);
+		}
+		counted->range[i].least = fmin(counted->range[i].least, smaller->range[i].least);
+		counted->range[i].greatest = fmax(counted->range[i].greatest, smaller->range[i].greatest);
+	}
+}
+
+/*
+ * Count the pairs of the observations that are answered, unless the search is cancelled.  An observation's come with
+ * rising distances.
  */
 static void
 count_pairs(const struct cpu_count_piece *piece, const struct cpu_neighbours_piece *found)
@@ -65,9 +99,17 @@ count_pairs(const struct cpu_count_piece *piece, const struct cpu_neighbours_pie
 		struct cpu_counted counted[GEONN_RADII_MAX];
 
 		cpu_counted_begin(piece, counted);
-		for (uint32_t j = 0; j < piece->counts[row]; j++, pair++)
-			for (uint32_t radius = radii->count; radius > 0 && pair->distance <= radii->radius[radius - 1]; radius--)
-				add(piece, &counted[radius - 1], pair->place);
+		for (uint32_t j = 0, radius = 0; j < piece->counts[row]; j++, pair++)
+		{
+			if (j % PAIRS_UNTIL_LOOK == 0 && is_cancelled(piece))
+				return;
+			while (radius < radii->count && pair->distance > radii->radius[radius])
+				radius++;
+			if (radius < radii->count)
+				add(piece, &counted[radius], pair->place);
+		}
+		for (uint32_t radius = 1; radius < radii->count; radius++)
+			add_smaller(piece, &counted[radius], &counted[radius - 1]);
 		cpu_counted_end(piece, row, counted);
 	}
 }
@@ -99,8 +141,7 @@ cpu_arcs_count(struct cpu_count_piece *piece)
 		found.answered = 0;
 		found.pairs = 0;
 		counting.pairs = 0;
-	} while (found.count > 0 && !found.short_of_memory && now_ms() < piece->end_ms &&
-			 !atomic_load_explicit(piece->search->cancelled, memory_order_relaxed));
+	} while (found.count > 0 && !found.short_of_memory && now_ms() < piece->end_ms && !is_cancelled(piece));
 	free(found.pair);
 	piece->short_of_memory = found.short_of_memory;
 }
