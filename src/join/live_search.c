@@ -52,12 +52,13 @@ comes_before(const LiveSearch *search, const LiveNeighbour *a, const LiveNeighbo
 }
 
 /*
- * Put a neighbour into the heap of this many elements, at this place or below it.
+ * Put a neighbour into the heap of this many elements, in place of the first.
  */
 static void
-sift_down(const LiveSearch *search, uint32 count, uint32 place, LiveNeighbour added)
+sift_down(const LiveSearch *search, uint32 count, LiveNeighbour added)
 {
 	LiveNeighbour *heap = search->found;
+	uint32		place = 0;
 
 	for (;;)
 	{
@@ -113,7 +114,7 @@ replace_last(LiveSearch *search, LiveNeighbour added)
 {
 	LiveNeighbour former = search->found[0];
 
-	sift_down(search, search->k, 0, added);
+	sift_down(search, search->k, added);
 	if (!search->ties)
 		return;
 	if (search->found[0].distance < former.distance)
@@ -187,7 +188,7 @@ geonn_live_search_end(LiveSearch *search)
 		LiveNeighbour last = search->found[left - 1];
 
 		search->found[left - 1] = search->found[0];
-		sift_down(search, left - 1, 0, last);
+		sift_down(search, left - 1, last);
 	}
 	if (search->tied_count > 1)
 		qsort_arg(search->tied, search->tied_count, sizeof(LiveNeighbour), compare_tied, search);

@@ -367,7 +367,7 @@ updates_outer_rows(PlannerInfo *root, const RelOptInfo *outer, const RelOptInfo 
 		return false;
 	entry = planner_rt_fetch(root->parse->resultRelation, root);
 	return entry->relkind == RELKIND_RELATION && !entry->inh &&
-		geonn_sql_asks_for_nearest(planner_rt_fetch(inner->relid, root)->subquery, true);
+		geonn_sql_asks_for_nearest_one(planner_rt_fetch(inner->relid, root)->subquery);
 }
 
 /*

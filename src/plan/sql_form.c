@@ -613,7 +613,7 @@ geonn_sql_distance_of_geographies(Node *expression, Node **one, Node **other, in
 }
 
 bool
-geonn_sql_asks_for_nearest(const Query *query, bool for_one)
+geonn_sql_asks_for_nearest_one(const Query *query)
 {
 	const Const *limit;
 
@@ -621,8 +621,8 @@ geonn_sql_asks_for_nearest(const Query *query, bool for_one)
 		!geonn_sql_is_distance(get_sortgroupclause_expr(linitial(query->sortClause), query->targetList)))
 		return false;
 	limit = (const Const *) eval_const_expressions(NULL, query->limitCount);
-	return !for_one || (IsA(limit, Const) && !limit->constisnull && DatumGetInt64(limit->constvalue) == 1 &&
-						query->limitOption == LIMIT_OPTION_COUNT);
+	return IsA(limit, Const) && !limit->constisnull && DatumGetInt64(limit->constvalue) == 1 &&
+		query->limitOption == LIMIT_OPTION_COUNT;
 }
 
 const SqlForm *

@@ -61,9 +61,9 @@ extern bool geonn_sql_is_distance(Node *expression);
 extern const char *geonn_sql_distance_of_geographies(Node *expression, Node **one, Node **other, int *metric);
 
 /*
- * Does the query ask for its rows by a distance of the table in sql_form.c, with a LIMIT?  for_one: of one row.
+ * Does the query ask for one row, the nearest by a distance of the table in sql_form.c?
  */
-extern bool geonn_sql_asks_for_nearest(const Query *query, bool for_one);
+extern bool geonn_sql_asks_for_nearest_one(const Query *query);
 
 /*
  * The form of this relation, which is a subquery; NULL: it is no nearest-neighbour subquery.  The subquery is looked

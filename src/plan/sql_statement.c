@@ -62,7 +62,7 @@ find_subquery(Node **expression)
 	}
 	link = (const SubLink *) *expression;
 	if (!IsA(link, SubLink) || link->subLinkType != EXPR_SUBLINK || !IsA(link->subselect, Query) ||
-		!geonn_sql_asks_for_nearest((const Query *) link->subselect, true))
+		!geonn_sql_asks_for_nearest_one((const Query *) link->subselect))
 		return NULL;
 	return expression;
 }
