@@ -27,8 +27,8 @@
  * Shapes have numbers from 0 on, in the order in which they are sent; their arcs are adjacent, and have the same
  * tag, group, radius, windows, weights and parties.  An arc of a point or a line has polygon 0.  The rings of a
  * polygon are adjacent and closed, each in the order of its vertices; a ring of one vertex is an arc of no length.
- * Their arcs have the polygon's number n, which is greater than those sent before.  Where an odd number of the polygon's rings hold the north
- * pole (geonn_ring_holds_pole()), they have -n instead.
+ * Their arcs have the polygon's number n, which is greater than those sent before.  Where an odd number of the
+ * polygon's rings hold the north pole (geonn_ring_holds_pole()), they have -n instead.
  *
  * The distance of an observation to a shape is 0 inside one of its polygons and on its border, else the least to
  * its arcs.  Inside a polygon are the points that lie inside an odd number of its rings.  The order of the shapes

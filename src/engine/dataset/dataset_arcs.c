@@ -62,9 +62,12 @@ check_arc(const struct dataset *dataset, size_t i, struct failure *failure)
 static inline bool
 is_same(const void *column, size_t width, size_t i)
 {
-	const char *value = (const char *) column + i * width;
+	const char *value;
 
-	return column == NULL || memcmp(value, value - width, width) == 0;
+	if (column == NULL)
+		return true;
+	value = (const char *) column + i * width;
+	return memcmp(value, value - width, width) == 0;
 }
 
 /* What tells an arc from the one before it, of the same shape, though all arcs of a shape have it; NULL: nothing. */
