@@ -489,7 +489,8 @@ begin_reading(GeonnClient *client, bool wait)
 
 	for (;;)
 	{
-		while (geonn_client_take_message(client, GEONN_NO_WAIT))
+		/* when all batches are answered, an engine that has ended matters no more */
+		while (client->searching > 0 && geonn_client_take_message(client, GEONN_NO_WAIT))
 			;
 		for (int i = 0; i < GEONN_RING_SLOTS; i++)
 		{

@@ -294,8 +294,10 @@ sub is_gone
 
 	waitpid($pid, POSIX::WNOHANG());
 	my $stat = slurp("/proc/$pid/stat");
+	my @threads = glob("/proc/$pid/task/*");
 
-	return $stat eq '' || $stat =~ /\) [ZX] /s;
+	# its first thread can end before others, which still have its sockets
+	return $stat eq '' || ($stat =~ /\) [ZX] /s && @threads <= 1);
 }
 
 # the CPU time that a process has had, in seconds, with all of its threads
