@@ -165,12 +165,12 @@ prepare(GeonnSearch *search)
 		geonn_call_begin(&search->call);
 		search->prepared = geonn_join_prepare(join, &search->row, &search->call,
 											  may_look_ahead(search) ? geonn_search_look_ahead : NULL, search);
-		search->preparing = geonn_milliseconds_since(search->call.begun);
+		search->preparing = geonn_milliseconds_since(search->call.begun) - search->spent_reading;
 	}
 	if (search->prepared.alone)
 		return true;
 	if (search->prepared.live != NULL)
-		geonn_live_note_engine(search->prepared.live, search->preparing,
+		geonn_live_note_engine(search->prepared.live, join->given != NULL ? search->preparing : 0,
 							   search->prepared.counts[POINT_VALID]);
 	if (search->reading != NULL && question->id_by_value && !geonn_search_counts_nothing(search) &&
 		(question->columns & ~(GEONN_COLUMN_EXCLUDED | GEONN_COLUMNS_WEIGHTS | GEONN_COLUMN_ARC)) == 0 &&

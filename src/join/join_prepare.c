@@ -314,6 +314,24 @@ use_live_references(const GeonnJoin *join, PreparedJoin *prepared)
 }
 
 /*
+ * Are the observations few, and does this process know the references for them?
+ */
+static bool
+knows_for_few_rows(const GeonnJoin *join, PreparedJoin *prepared, const PlainTable *table,
+				   const struct geonn_call *message, bool (*are_few) (void *state), void *state)
+{
+	bool		few;
+
+	if (!geonn_live_is_likely(prepared->live, join->references))
+		return false;
+	few = are_few(state);
+
+	/* functions that read the rows may have had this process forget the table, or note another call of it */
+	prepared->live = geonn_live_find(join->references, table, message);
+	return few && prepared->live != NULL && geonn_live_look(prepared->live, join->references, table, true);
+}
+
+/*
  * Begin to prepare the join.  Under GEONN_INVALID_IS_ERROR, given points must be valid.
  */
 static PreparedJoin
@@ -338,6 +356,7 @@ geonn_join_prepare(const GeonnJoin *join, const GeonnResultRow *row, const Geonn
 	ReferenceDetail detail = needed_detail(join, row);
 	PreparedJoin prepared = begin_preparing(join, row);
 	bool		may_know = false;
+	bool		counts_rows;
 	bool		is_known;
 	ReferenceMemory *memory;
 	struct geonn_label labels[GEONN_LABELS_MAX];
@@ -352,27 +371,28 @@ geonn_join_prepare(const GeonnJoin *join, const GeonnResultRow *row, const Geonn
 		may_know = may_be_alone(join, &prepared.question, detail);
 	if (may_know)
 		prepared.live = geonn_live_find(join->references, table, &message);
-	is_known = prepared.live != NULL && join->given != NULL &&
+	counts_rows = prepared.live != NULL && join->given == NULL;
+	is_known = prepared.live != NULL && !counts_rows &&
 		geonn_live_look(prepared.live, join->references, table, false);
 	if (!is_known && geonn_kept_memory_limit > 0 && table != NULL)
 		count = geonn_label_dataset(join->references, table, &prepared.question, detail,
 									takes_settled(join, &prepared), labels);
-	if (!is_known && prepared.live != NULL && join->given != NULL && count == 0)
+	if (!is_known && prepared.live != NULL && !counts_rows && count == 0)
 		is_known = geonn_live_look(prepared.live, join->references, table, true);
 	if (is_known)
 	{
 		use_live_references(join, &prepared);
 		return prepared;
 	}
-	prepared.client = geonn_client_open(&prepared.question, labels, count, &message);
-	/* few rows are answered here in place of making a dataset */
-	if (prepared.live != NULL && join->given == NULL && !geonn_client_is_sealed(prepared.client))
+	if (!counts_rows || count > 0)
+		prepared.client = geonn_client_open(&prepared.question, labels, count, &message);
+	if (counts_rows && (prepared.client == NULL || !geonn_client_is_sealed(prepared.client)))
 	{
-		geonn_client_seal(prepared.client, true);
-		geonn_live_end_client(prepared.client, &message);
+		/* no session waits for a dataset while rows are counted */
+		if (prepared.client != NULL)
+			geonn_live_end_client(prepared.client, &message);
 		prepared.client = NULL;
-		if (geonn_live_is_likely(prepared.live, join->references) && are_few(state) &&
-			geonn_live_look(prepared.live, join->references, table, true))
+		if (knows_for_few_rows(join, &prepared, table, &message, are_few, state))
 		{
 			use_live_references(join, &prepared);
 			return prepared;

@@ -171,7 +171,6 @@ leave_mark(LiveReferences *references)
 	MemoryContextSwitchTo(context);
 	client = geonn_client_open(&geonn_live_no_question, &label, 1, &references->message);
 	geonn_client_keep(client, label.version, &is_mark, sizeof(is_mark));
-	geonn_client_seal(client, true);
 	geonn_live_end_client(client, &references->message);
 	MemoryContextSwitchTo(former);
 	MemoryContextDelete(context);
@@ -193,8 +192,6 @@ take_base(LiveReferences *references, const PointSource *source, GeonnClient *cl
 
 	if (was_kept)
 		memcpy(&is_mark, geonn_client_note(client), sizeof(is_mark));
-	else
-		geonn_client_seal(client, true);
 	references->again |= is_mark != 0;
 	if (is_mark || !was_kept)
 	{

@@ -51,7 +51,7 @@ extern bool geonn_live_is_likely(LiveReferences *references, const PointSource *
 extern const LiveTable *geonn_live_table(const LiveReferences *references);
 extern GeonnGroups *geonn_live_groups(const LiveReferences *references);
 
-/* Note in how many milliseconds the engine had this number of references, for a call that it answers. */
+/* Note that the engine answers a call, how many milliseconds that takes, which a base would save, and of how many references. */
 extern void geonn_live_note_engine(LiveReferences *references, double milliseconds, uint64 count);
 
 /* Note the present call, which was answered here. */

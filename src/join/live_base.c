@@ -271,7 +271,8 @@ read_pages(Maker *maker, LivePageReader *reader)
 		add_page(maker, block, reader);
 	}
 	maker->first_row[maker->head.blocks] = maker->head.rows;
-	maker->head.starts = maker->groups != NULL ? geonn_groups_count(maker->groups) + 1 : 0;
+	if (maker->groups != NULL)
+		maker->head.starts = geonn_groups_count(maker->groups) + 1;
 	return (maker->values == NULL && maker->groups == NULL) || bytes_of(maker) <= maker->most_bytes;
 }
 
@@ -411,6 +412,7 @@ order_by_group(const Maker *maker, uint32 *rows)
 	uint32		sum = 0;
 
 	memset(next, 0, ((Size) groups + 1) * sizeof(uint32));
+	CHECK_FOR_INTERRUPTS();
 	for (uint32 i = 0; i < maker->head.points; i++)
 		next[Min((uint32) maker->group[rows[i]], groups)]++;
 	for (uint32 group = 0; group <= groups; group++)
@@ -420,6 +422,7 @@ order_by_group(const Maker *maker, uint32 *rows)
 		next[group] = start[group];
 	}
 	memcpy(former, rows, maker->head.points * sizeof(uint32));
+	CHECK_FOR_INTERRUPTS();
 	for (uint32 i = 0; i < maker->head.points; i++)
 		rows[next[Min((uint32) maker->group[former[i]], groups)]++] = former[i];
 	pfree(former);
@@ -601,7 +604,11 @@ geonn_live_base_make(LivePageReader *reader, uint64 most_bytes, uint64 *bytes)
 	maker.head.blocks = RelationGetNumberOfBlocks(reader->relation);
 	maker.vectors = allocate(maker.room, sizeof(LiveVector));
 	maker.offset = allocate(maker.room, sizeof(OffsetNumber));
-	maker.group = maker.groups != NULL ? allocate(maker.room, sizeof(int32)) : NULL;
+	if (maker.groups != NULL)
+	{
+		maker.group = allocate(maker.room, sizeof(int32));
+		maker.head.starts = 1;	/* until all groups are known: rows have their groups */
+	}
 	maker.first_row = allocate((uint64) maker.head.blocks + 1, sizeof(uint32));
 	maker.lsn = allocate(maker.head.blocks, sizeof(XLogRecPtr));
 	maker.settled = allocate(maker.head.blocks, sizeof(uint8));

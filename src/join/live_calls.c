@@ -72,6 +72,9 @@ geonn_live_end_client(GeonnClient *client, const struct geonn_call *message)
 		.microseconds = (uint64) (work.milliseconds * 1000)
 	};
 
+	/* the engine counts the calls of a session whose dataset is sealed */
+	if (!geonn_client_is_sealed(client))
+		geonn_client_seal(client, true);
 	geonn_client_end(client, &finished);
 	calls_counted += work.calls;
 	if (calls != NULL)
@@ -91,7 +94,6 @@ count_calls(const UncountedCalls *calls)
 	if (calls->work.calls > 0)
 	{
 		client = geonn_client_open(&geonn_live_no_question, NULL, 0, &calls->message);
-		geonn_client_seal(client, true);
 		geonn_live_end_client(client, &calls->message);
 	}
 	MemoryContextSwitchTo(former);

@@ -26,6 +26,7 @@
  */
 #include "postgres.h"
 
+#include "miscadmin.h"
 #include "port/pg_bitutils.h"
 
 #include "join/live_base.h"
@@ -177,6 +178,7 @@ geonn_live_search_begin(LiveSearch *search, const GeonnQuestion *question, doubl
 static int
 compare_tied(const void *a, const void *b, void *search)
 {
+	CHECK_FOR_INTERRUPTS();
 	return comes_before(search, a, b) ? -1 : comes_before(search, b, a);
 }
 

@@ -101,6 +101,7 @@ answer_observation(GeonnSearch *search, const PointRow *row, const GeonnPointCol
 	search->work.unmatched += count == 0;
 	for (uint32 i = 0; i < Max(count, question->unmatched); i++)
 	{
+		CHECK_FOR_INTERRUPTS();
 		pair.matched = i < count;
 		if (pair.matched)
 		{
@@ -288,12 +289,15 @@ bool
 geonn_search_look_ahead(void *state)
 {
 	GeonnSearch *search = state;
+	instr_time	begun;
 	bool		more;
 
+	INSTR_TIME_SET_CURRENT(begun);
 	search->ahead = palloc((POINTS_ALONE + 1) * sizeof(PointRow));
 	search->looks_ahead = true;
 	more = geonn_reading_next(search->reading, POINTS_ALONE + 1);
 	search->looks_ahead = false;
+	search->spent_reading += geonn_milliseconds_since(begun);
 	return !more;
 }
 

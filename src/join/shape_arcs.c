@@ -2,7 +2,7 @@
  * shape_arcs.c
  *		Shapes on their way into a dataset, as arcs.
  *
- * protocol.h says what arcs the engine takes.  A line of n vertices has n - 1 of them; a
+ * protocol_dataset.h says what arcs the engine takes.  A line of n vertices has n - 1 of them; a
  * point, and a ring of one vertex, has one of no length.  They have the vertices' degrees as the shape has
  * them, so that the engine makes the vectors that shape.c makes.
  *

@@ -49,6 +49,27 @@ $node->safe_psql('postgres', q{
 		WHERE found IS DISTINCT FROM expected $$;
 });
 
+# a view of one row, one of many, and one whose row comes from a function that has its process look at more tables than it knows
+$node->safe_psql('postgres', q{
+	CREATE VIEW one AS SELECT 1 AS id, 1.0::float8 AS lat, 1.0::float8 AS lon, 'b'::text AS kind;
+	CREATE VIEW many AS SELECT i AS id, 1.0::float8 AS lat, 1.0::float8 AS lon, 'b'::text AS kind FROM generate_series(1, 65) i;
+	CREATE FUNCTION look_at_others() RETURNS float8 LANGUAGE plpgsql AS $$
+	BEGIN
+		FOR i IN 1 .. 20 LOOP
+			EXECUTE format('SELECT count(*) FROM geonn_nearest_points(ARRAY[1.0::float8], ARRAY[1.0::float8], %L)', 'other_' || i);
+		END LOOP;
+		RETURN 1;
+	END $$;
+	CREATE VIEW busy AS SELECT 1 AS id, look_at_others() AS lat, 1.0::float8 AS lon;
+	DO $$
+	BEGIN
+		FOR i IN 1 .. 20 LOOP
+			EXECUTE format('CREATE TABLE other_%s AS SELECT j AS id, j::float8 AS lat, j::float8 AS lon FROM generate_series(1, 50) j', i);
+			EXECUTE format('ALTER TABLE other_%s ADD PRIMARY KEY (id)', i);
+		END LOOP;
+	END $$;
+});
+
 # How a call in this session has its references: (pages read, rows masked, rows added), or 'engine'.
 sub how
 {
@@ -127,7 +148,8 @@ is($session->query_safe('SELECT lateral_differences(100)'), 0, 'as well');
 # a few rows of a table, by a column: the engine reads the references once, and after the next change a base answers
 sub how_by
 {
-	my $out = $session->query_safe("EXPLAIN (ANALYZE, COSTS OFF) SELECT * FROM geonn_nearest('obs', 'ref', ties => 'all', by => '{kind}');");
+	my ($call) = @_;
+	my $out = $session->query_safe('EXPLAIN (ANALYZE, COSTS OFF) SELECT * FROM ' . ($call // q{geonn_nearest('obs', 'ref', ties => 'all', by => '{kind}')}));
 
 	return join(' ', $out =~ /(?:Pages Read|References Masked|References Added): (\d+)/g) || 'engine';
 }
@@ -140,11 +162,25 @@ foreach my $change ("kind = 'a' WHERE id = 902", "kind = 'new 1' WHERE id = 902"
 	like(how_by(), $change =~ /^kind = 'a'/ ? qr/^\d+ 0 0$/ : qr/^[1-3] 1 1$/, "an UPDATE to $change: a base answers");
 	is($session->query_safe('SELECT by_differences()'), 0, 'as the definition has it');
 }
-like($session->query_safe(q{SELECT count(*) FROM geonn_nearest_sql('SELECT 1 AS id, 1.0::float8 AS lat, 1.0::float8 AS lon, ''b''::text AS kind',
-	'SELECT id, lat, lon, kind FROM ref', by => '{kind}')}), qr/^1$/, 'and the row of a query');
+my $of_query = q{geonn_nearest_sql('SELECT i AS id, 1.0::float8 AS lat, 1.0::float8 AS lon, ''b''::text AS kind FROM generate_series(1, %d) i',
+	'TABLE ref', by => '{kind}')};
+
+is($session->query_safe('SELECT count(*) FROM ' . sprintf($of_query, 1)), 1, 'the row of a query');
+is($session->query_safe('SELECT count(*) FROM ' . sprintf($of_query, 65)), 65, 'many rows');
+how_by("geonn_nearest('$_', 'ref', by => '{kind}')") foreach ('one', 'many');
 $node->safe_psql('postgres', 'UPDATE ref SET lat = 22 WHERE id = 902');
-is($session->query_safe(q{SELECT count(*) FROM geonn_nearest_sql('SELECT i AS id, 1.0::float8 AS lat, 1.0::float8 AS lon, ''b''::text AS kind FROM generate_series(1, 65) i',
-	'TABLE ref', by => '{kind}')}), 65, 'but many rows are left to the engine');
+isnt(how_by(q{geonn_nearest('one', 'ref', by => '{kind}')}), 'engine', 'a base answers the row of a view');
+is(how_by(q{geonn_nearest('many', 'ref', by => '{kind}')}), 'engine', 'many rows are left to the engine');
+
+# the view's row comes from a function that has this process look at more tables than it knows at a time
+$node->safe_psql('postgres', 'UPDATE ref SET lat = 23 WHERE id = 902');
+isnt(how_by(q{geonn_nearest('busy', 'ref')}), '', 'rows that use other bases while they are counted');
+foreach my $change (1 .. 3)
+{
+	$node->safe_psql('postgres', "UPDATE ref SET lat = 20 + $change WHERE id = 902");
+	is($session->query_safe(q{SELECT n.ref_id = r.id AND n.distance = r.distance FROM geonn_nearest('busy', 'ref') n, (
+		SELECT id, geonn_distance(1, 1, lat, lon) AS distance FROM ref ORDER BY 2, 1 LIMIT 1) r}), 't', 'have their own neighbours');
+}
 
 # a page that one transaction in progress has changed is read once, and again after its end
 $other->query_safe('BEGIN; UPDATE ref SET lat = -lat WHERE lat IS NOT NULL');
