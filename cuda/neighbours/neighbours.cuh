@@ -163,7 +163,7 @@ extern cudaError_t neighbours_collect(const struct neighbours *search, uint32_t 
 /*
  * counts.cu: for searches that count.  counts_prepare() enqueues what the counts of a piece need
  * once.  counts_enqueue() enqueues a launch that counts the candidates within the question's radii, and adds up their
- * weights, of observations from status->next on, into results.count and the packed pairs (protocol.h).  It ends
+ * weights, of observations from status->next on, into results.count and the packed pairs (protocol_search.h).  It ends
  * after some 30 ms, whether or not it took all observations.
  */
 extern cudaError_t counts_prepare(const struct neighbours *search);

@@ -15,10 +15,10 @@
 
 #include "engine/base/thread_pool.h"
 #include "engine/cpu/path.h"
-#include "engine/search/device.h"
 #include "../lib/random_conditions.h"
 #include "../lib/random_shapes.h"
 #include "../lib/verdict.h"
+#include "device_work.h"
 
 #define PARTS_MAX 60
 #define ARCS_MAX (PARTS_MAX * MOST_RINGS * MOST_VERTICES)
@@ -196,14 +196,6 @@ make_dataset(uint32_t columns, bool by_tag, struct failure *failure)
 		return dataset;
 	dataset_free(dataset);
 	return NULL;
-}
-
-static void
-forget_dataset(struct dataset *dataset)
-{
-	if (dataset->built[0] != NULL)
-		machine.operations->discard(&machine, dataset->built[0]);
-	dataset_free(dataset);
 }
 
 /* ---- observations and their answers ---- */
@@ -398,12 +390,8 @@ answer_by_device(struct dataset *dataset, const struct question *question, uint3
 	{
 		search.answered = search.pairs = 0;
 		search.one_each = false;
-		search.builds = !machine.operations->is_built(&machine, &search, search.algorithm);
-		if (!machine.operations->build(&machine, &search, &search.failure))
-			return false;
-		while (machine.operations->turn(&machine, &search) == DEVICE_YIELDED)
-			;
-		if (search.failed || answers->pairs + search.pairs > PAIRS_MAX || (search.answered == 0 && search.pairs == 0))
+		if (!device_work(&machine, &search, &search.failure) || search.failed ||
+			answers->pairs + search.pairs > PAIRS_MAX || (search.answered == 0 && search.pairs == 0))
 			return false;
 		for (uint32_t i = 0; i < search.answered; i++)
 			answers->count[search.first + i] += search.one_each ? 1 : count[search.first + i];
@@ -673,7 +661,7 @@ test_sets(long sets)
 			answer_plainly(&question, columns, &right);
 			check_places(dataset, question, &right);
 		}
-		forget_dataset(dataset);
+		device_forget(&machine, dataset);
 	}
 	report_failures("datasets of random shapes are taken", refused);
 	report_failures("answers are those of every distance, in their order", wrong);
@@ -748,7 +736,7 @@ test_large_polygons(long rounds)
 			wrong += (found.count[i] == 1) != is_inside;
 			inside += found.count[i];
 		}
-		forget_dataset(dataset);
+		device_forget(&machine, dataset);
 	}
 	report_failures("large polygons have the points that all of their arcs say", wrong);
 	report("many points are inside", inside > rounds * OBSERVATIONS / 10);
@@ -867,7 +855,7 @@ test_cancelled(void)
 	atomic_store(&cancelled, false);
 	report("and the next one does", answer_by_device(dataset, &question, PAIRS_MAX, &found) &&
 		   found.pairs == OBSERVATIONS && atomic_load(&dataset->built_bytes) > 0);
-	forget_dataset(dataset);
+	device_forget(&machine, dataset);
 }
 
 int

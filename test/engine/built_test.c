@@ -21,6 +21,7 @@
 #include "../lib/pages.h"
 #include "../lib/random.h"
 #include "../lib/verdict.h"
+#include "device_work.h"
 
 #define REFERENCES 60000
 #define ROWS 1000
@@ -89,11 +90,8 @@ answer(struct search *search, enum geonn_algorithm algorithm)
 	search->answered = search->pairs = 0;
 	search->one_each = false;
 	search->device_state = 0;
-	search->builds = !machine.operations->is_built(&machine, search, algorithm);
-	if (!machine.operations->build(&machine, search, &failure))
+	if (!device_work(&machine, search, &failure))
 		printf("Bail out! %s\n", failure.message);
-	while (machine.operations->turn(&machine, search) == DEVICE_YIELDED)
-		continue;
 }
 
 static struct asked

@@ -11,7 +11,7 @@
 
 #include "common/geodesy.h"
 #include "common/spheroid_distance.h"
-#include "common/window.h"
+#include "ranges.h"
 
 static void *
 allocate(size_t count, size_t size)
@@ -37,70 +37,14 @@ compare_neighbours(const void *left, const void *right)
 	return a->place < b->place ? -1 : a->place > b->place;
 }
 
-/* where a range begins or ends: the bound's value, and whether just before it or after it */
-struct brink
-{
-	int			infinite;		/* -1: before all values; 1: after all values */
-	int64_t		value;
-	int			beside;			/* -1: just before the value; 1: just after it */
-};
-
-static struct brink
-begin_of(const struct points *points, int window, size_t i)
-{
-	unsigned	edge = points->edges[i] >> 4 * window & 3;
-
-	return (struct brink) {
-		.infinite = edge == GEONN_EDGE_UNBOUNDED ? -1 : 0,
-		.value = points->low[window][i],
-		.beside = edge == GEONN_EDGE_EXCLUSIVE ? 1 : -1
-	};
-}
-
-static struct brink
-end_of(const struct points *points, int window, size_t i)
-{
-	unsigned	edge = points->edges[i] >> (4 * window + 2) & 3;
-
-	return (struct brink) {
-		.infinite = edge == GEONN_EDGE_UNBOUNDED ? 1 : 0,
-		.value = points->high[window][i],
-		.beside = edge == GEONN_EDGE_EXCLUSIVE ? -1 : 1
-	};
-}
-
-static int
-compare_brinks(struct brink a, struct brink b)
-{
-	if (a.infinite != 0 || b.infinite != 0)
-		return a.infinite - b.infinite;
-	if (a.value != b.value)
-		return a.value < b.value ? -1 : 1;
-	return a.beside - b.beside;
-}
-
-/*
- * Ranges overlap if they have a point of the line of all values in common, where between two
- * neighbours there is always room: the later begin is before the earlier end.
- */
 static bool
 windows_overlap(const struct points *a, size_t i, const struct points *b, size_t j)
 {
 	for (int window = 0; window < GEONN_WINDOWS_MAX; window++)
-	{
-		struct brink begins[2];
-		struct brink ends[2];
-
-		if (a->low[window] == NULL || b->low[window] == NULL)
-			continue;
-		begins[0] = begin_of(a, window, i);
-		begins[1] = begin_of(b, window, j);
-		ends[0] = end_of(a, window, i);
-		ends[1] = end_of(b, window, j);
-		if (compare_brinks(begins[compare_brinks(begins[0], begins[1]) < 0],
-						   ends[compare_brinks(ends[0], ends[1]) > 0]) >= 0)
+		if (a->low[window] != NULL && b->low[window] != NULL &&
+			!ranges_overlap(window, a->low[window][i], a->high[window][i], a->edges[i],
+										b->low[window][j], b->high[window][j], b->edges[j]))
 			return false;
-	}
 	return true;
 }
 

@@ -8,8 +8,8 @@
 #include <math.h>
 
 #include "common/batch_layout.h"
-#include "common/window.h"
 #include "random.h"
+#include "ranges.h"
 
 /* the greatest number of rows that have conditions */
 #define CONDITIONS_MAX 65536
@@ -67,6 +67,12 @@ set_conditions(struct geonn_batch_columns *batch, uint32_t present, struct condi
 			batch->party[i] = columns->party[i] + first;
 }
 
+static unsigned
+draw_edge(void)
+{
+	return random_below(8) == 0 ? GEONN_EDGE_UNBOUNDED : random_below(2) ? GEONN_EDGE_INCLUSIVE : GEONN_EDGE_EXCLUSIVE;
+}
+
 static struct conditions
 draw_conditions(void)
 {
@@ -77,10 +83,20 @@ draw_conditions(void)
 	conditions.edges = 0;
 	for (int i = 0; i < GEONN_WINDOWS_MAX; i++)
 	{
+		unsigned	low_edge = draw_edge();
+		unsigned	high_edge = draw_edge();
+
 		conditions.low[i] = random_below(12);
 		conditions.high[i] = conditions.low[i] + random_below(6);
-		conditions.edges |= geonn_edges_of(i, random_below(2) ? GEONN_EDGE_INCLUSIVE : GEONN_EDGE_EXCLUSIVE,
-										   random_below(2) ? GEONN_EDGE_INCLUSIVE : GEONN_EDGE_EXCLUSIVE);
+
+		/* one value without it would be an empty range, which is not sent */
+		if (conditions.low[i] == conditions.high[i])
+			low_edge = high_edge = GEONN_EDGE_INCLUSIVE;
+		if (low_edge == GEONN_EDGE_UNBOUNDED)
+			conditions.low[i] = INT64_MIN;
+		if (high_edge == GEONN_EDGE_UNBOUNDED)
+			conditions.high[i] = INT64_MAX;
+		conditions.edges |= geonn_edges_of(i, low_edge, high_edge);
 	}
 	for (int i = 0; i < GEONN_PARTIES_MAX; i++)
 		conditions.party[i] = random_below(3);
@@ -95,7 +111,7 @@ conditions_hold(const struct conditions *a, const struct conditions *b, double d
 		return false;
 	for (int i = 0; i < GEONN_WINDOWS_MAX; i++)
 		if (columns & GEONN_COLUMN_WINDOW << i &&
-			!geonn_windows_overlap(i, a->low[i], a->high[i], a->edges, b->low[i], b->high[i], b->edges))
+			!ranges_overlap(i, a->low[i], a->high[i], a->edges, b->low[i], b->high[i], b->edges))
 			return false;
 	for (int i = 0; i < GEONN_PARTIES_MAX; i++)
 		if (columns & GEONN_COLUMN_PARTY << i && a->party[i] == b->party[i])

@@ -50,12 +50,7 @@ arcs_conditions_read(struct arcs_conditions *conditions, const struct geonn_batc
 		conditions->excluded_last = ((const volatile int64_t *) columns->excluded_last)[row];
 	}
 	if (columns->radius != NULL)
-	{
-		double		radius = ((const volatile double *) columns->radius)[row];
-
-		/* NaN, which only a faulty client sends, has no candidate either */
-		conditions->radius = radius >= 0.0 ? radius : -1.0;
-	}
+		conditions->radius = geonn_metric_reach(INFINITY, ((const volatile double *) columns->radius)[row]);
 	if (columns->edges != NULL)
 		conditions->windows = point_windows_read(columns, row);
 	if (columns->party[0] != NULL)
@@ -90,8 +85,11 @@ arcs_is_beyond_radius(const struct arcs_conditions *conditions, uint32_t place, 
 static inline bool
 arcs_is_within_radius(const struct arcs_conditions *conditions, uint32_t place, double chord)
 {
-	return conditions->dataset->radius == NULL ||
-		chord <= sqrt(geonn_metric_certain_limit(GEONN_METRIC_SPHERE, conditions->dataset->radius[place]));
+	const double *radius = conditions->dataset->radius;
+
+	/* NaN, which only a faulty client sends, has no candidate */
+	return radius == NULL ||
+		(radius[place] >= 0.0 && chord <= sqrt(geonn_metric_certain_limit(GEONN_METRIC_SPHERE, radius[place])));
 }
 
 /* Whether a distance is within the radiuses of both. */

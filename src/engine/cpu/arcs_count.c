@@ -69,15 +69,7 @@ add_smaller(const struct cpu_count_piece *piece, struct cpu_counted *counted, co
 	counted->references += smaller->references;
 	for (uint32_t i = 0; i < piece->weights; i++)
 	{
-		uint64_t	carry = 0;
-
-		for (uint32_t word = 0; word < piece->sums[i].form.words; word++)
-		{
-			unsigned __int128 sum = (unsigned __int128) counted->sum[i].word[word] + smaller->sum[i].word[word] + carry;
-
-			counted->sum[i].word[word] = (uint64_t) sum;
-			carry = (uint64_t) (sum >> 64);
-		}
+		exact_sum_plus(piece->sums[i].form, counted->sum[i].word, smaller->sum[i].word);
 		counted->range[i].least = fmin(counted->range[i].least, smaller->range[i].least);
 		counted->range[i].greatest = fmax(counted->range[i].greatest, smaller->range[i].greatest);
 	}

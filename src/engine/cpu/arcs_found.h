@@ -15,6 +15,7 @@
 #include "engine/cpu/arcs_conditions.h"
 #include "engine/cpu/boxes_list.h"
 #include "engine/cpu/neighbours.h"
+#include "engine/cpu/walk.h"
 
 #define MARGIN 0x1p-45
 
@@ -49,8 +50,7 @@ struct maybe
 struct bundle
 {
 	uint32_t	end;			/* it has the piece's rows before this one */
-	double		low[3];			/* its observations' box */
-	double		high[3];
+	struct cpu_box box;			/* around its observations */
 	bool		has_leaves;		/* `leaves` has all in its region, which is wider than the box */
 	bool		has_polygons;	/* `polygons` has all that overlap the box */
 	struct cpu_boxes_list leaves;

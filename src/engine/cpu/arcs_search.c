@@ -56,7 +56,9 @@
 #define REGION_LIMITS 2.0
 #define REGION_SMALL 0.25f
 
-#define VISITS_MAX (CPU_BOXES_LEVELS * CPU_BOXES_WIDTH)
+/* rounding to float32 moves a bound of a region by less */
+#define REGION_MORE 0x1p-22
+
 
 /* what the walk has still to visit */
 struct visit
@@ -190,11 +192,9 @@ prefetch(const struct work *work, const struct visit *visit)
 		__builtin_prefetch(from + at);
 }
 
-/*
- * The squares of the gaps between the observation and eight boxes, whose next axis is so many bounds further on.
- */
+/* The squares of the gaps between the observation and a node's boxes. */
 FLOATS_INLINE floats
-gaps_to(const struct work *work, const float *low, const float *high, size_t axis_step)
+gaps_to(const struct work *work, const struct cpu_boxes_node *node)
 {
 	const floats zero = {0};
 	const double from[3] = {work->from.x, work->from.y, work->from.z};
@@ -203,8 +203,8 @@ gaps_to(const struct work *work, const float *low, const float *high, size_t axi
 	for (int axis = 0; axis < 3; axis++)
 	{
 		floats		at = floats_all((float) from[axis]);
-		floats		below = floats_load(low + (size_t) axis * axis_step) - at;
-		floats		above = at - floats_load(high + (size_t) axis * axis_step);
+		floats		below = floats_load(node->low[axis]) - at;
+		floats		above = at - floats_load(node->high[axis]);
 
 		below = (floats) ((float_keys) below & (below > zero));
 		above = (floats) ((float_keys) above & (above > zero));
@@ -232,7 +232,7 @@ static uint32_t
 add_visits(const struct work *work, const struct cpu_boxes_node *node, int level, uint32_t number,
 		   struct visit *visits, uint32_t count)
 {
-	floats		sum = gaps_to(work, node->low[0], node->high[0], FLOATS);
+	floats		sum = gaps_to(work, node);
 	float		gaps[FLOATS];
 	uint32_t	first = count;
 
@@ -276,7 +276,7 @@ go_through(struct work *work, struct visit *visits, uint32_t count)
 static void
 walk(struct work *work)
 {
-	struct visit visits[VISITS_MAX] = {{0.0f, work->arcs->boxes.levels - 1, 0}};
+	struct visit visits[CPU_BOXES_VISITS] = {{0.0f, work->arcs->boxes.levels - 1, 0}};
 
 	go_through(work, visits, 1);
 }
@@ -292,8 +292,8 @@ list_leaves(struct work *work, double wider)
 	bundle->leaves.small = 0.0f;
 	for (int axis = 0; axis < 3; axis++)
 	{
-		bundle->leaves.region_low[axis] = (float) (bundle->low[axis] - wider);
-		bundle->leaves.region_high[axis] = (float) (bundle->high[axis] + wider);
+		bundle->leaves.region_low[axis] = (float) (bundle->box.low[axis] - wider - REGION_MORE);
+		bundle->leaves.region_high[axis] = (float) (bundle->box.high[axis] + wider + REGION_MORE);
 		bundle->leaves.small = fmaxf(bundle->leaves.small, REGION_SMALL *
 									 (bundle->leaves.region_high[axis] - bundle->leaves.region_low[axis]));
 	}
@@ -304,7 +304,7 @@ list_leaves(struct work *work, double wider)
 static double
 region_wider(const struct work *work)
 {
-	return work->question->k == 0 ? work->widest * (1.0 + 0x1p-20) : REGION_LIMITS * work->limit;
+	return work->question->k == 0 ? work->widest : fmin(REGION_LIMITS * work->limit, BEYOND_CHORDS);
 }
 
 /*
@@ -322,27 +322,14 @@ begin_bundle(struct work *work)
 	bundle->has_leaves = bundle->has_polygons = false;
 	if (rows < BUNDLE_MIN)
 		return;
-	for (int axis = 0; axis < 3; axis++)
-	{
-		bundle->low[axis] = INFINITY;
-		bundle->high[axis] = -INFINITY;
-	}
+	bundle->box = cpu_empty_box;
 	for (uint32_t i = first; i < bundle->end; i++)
-	{
-		struct geonn_vector vector = piece->observation[piece->row[i]].vector;
-		const double at[3] = {vector.x, vector.y, vector.z};
-
-		for (int axis = 0; axis < 3; axis++)
-		{
-			bundle->low[axis] = at[axis] < bundle->low[axis] ? at[axis] : bundle->low[axis];
-			bundle->high[axis] = at[axis] > bundle->high[axis] ? at[axis] : bundle->high[axis];
-		}
-	}
+		cpu_box_enlarge(&bundle->box, piece->observation[piece->row[i]].vector);
 	list_leaves(work, region_wider(work));
 	for (int axis = 0; axis < 3; axis++)
 	{
-		bundle->polygons.region_low[axis] = (float) bundle->low[axis];
-		bundle->polygons.region_high[axis] = (float) bundle->high[axis];
+		bundle->polygons.region_low[axis] = (float) bundle->box.low[axis];
+		bundle->polygons.region_high[axis] = (float) bundle->box.high[axis];
 	}
 	bundle->polygons.small = -1.0f;
 	bundle->has_polygons = CPU_PATH_NAME(cpu_boxes_list_fill) (&bundle->polygons, &work->arcs->polygons.boxes);
@@ -371,14 +358,17 @@ visit_bundle(struct work *work)
 	float		gaps[CPU_BOXES_LIST_MAX];
 	float_keys	lane = {0, 1, 2, 3, 4, 5, 6, 7};
 	float_keys	least = float_keys_all(INT32_MAX);
-	struct visit visits[CPU_BOXES_LIST_MAX + VISITS_MAX];
+	struct visit visits[CPU_BOXES_LIST_MAX + CPU_BOXES_VISITS];
 	uint32_t	count = 0;
 	uint32_t	nearest;
+
+	if (leaves->count == 0)
+		return;
 
 	/* of gaps, which are not negative, the bits are in order; their last ones give way to the number */
 	for (uint32_t at = 0; at < leaves->count; at += FLOATS, lane += FLOATS)
 	{
-		floats		sum = gaps_to(work, leaves->low[0] + at, leaves->high[0] + at, CPU_BOXES_LIST_MAX);
+		floats		sum = gaps_to(work, &leaves->node[at / FLOATS]);
 
 		floats_store(gaps + at, sum);
 		least = float_keys_smaller(least, ((float_keys) sum & ~(CPU_BOXES_LIST_MAX - 1)) | lane);
@@ -387,8 +377,6 @@ visit_bundle(struct work *work)
 	for (int i = 1; i < FLOATS; i++)
 		nearest = (uint32_t) least[i] < nearest ? (uint32_t) least[i] : nearest;
 	nearest &= CPU_BOXES_LIST_MAX - 1;
-	if (leaves->count == 0)
-		return;
 	visits[0] = (struct visit) {gaps[nearest], leaves->level[nearest], leaves->number[nearest]};
 	go_through(work, visits, 1);
 	gaps[nearest] = INFINITY;
@@ -409,16 +397,14 @@ visit_bundle(struct work *work)
 static void
 find_arcs(struct work *work)
 {
-	struct bundle *bundle = &work->bundle;
-
-	if (bundle->has_leaves && (work->question->k > 0 || is_in_region(work)))
+	if (work->bundle.has_leaves)
 	{
 		visit_bundle(work);
 		if (is_in_region(work))
 			return;
 	}
 	walk(work);
-	if (bundle->has_leaves && work->piece->answered + 1 < bundle->end)
+	if (work->bundle.has_leaves && work->piece->answered + 1 < work->bundle.end)
 		list_leaves(work, region_wider(work));
 }
 
@@ -437,7 +423,7 @@ ask_polygon(struct work *work, uint32_t number, double longitude)
 
 /* bit i: box i of eight, whose next axis is so many bounds further on, holds the place */
 FLOATS_INLINE uint32_t
-holding(const double *from, const float *low, const float *high, size_t axis_step)
+holding(const double *from, const struct cpu_boxes_node *node)
 {
 	uint32_t	bits = (1u << FLOATS) - 1;
 
@@ -445,10 +431,22 @@ holding(const double *from, const float *low, const float *high, size_t axis_ste
 	{
 		floats		at = floats_all((float) from[axis]);
 
-		bits &= floats_within(floats_load(low + (size_t) axis * axis_step), at) &
-			floats_within(at, floats_load(high + (size_t) axis * axis_step));
+		bits &= floats_within(floats_load(node->low[axis]), at) &
+			floats_within(at, floats_load(node->high[axis]));
 	}
 	return bits;
+}
+
+/* Offer those of the bundle's polygons that have the observation inside. */
+static void
+ask_listed_polygons(struct work *work, double longitude)
+{
+	const struct cpu_boxes_list *list = &work->bundle.polygons;
+	const double from[3] = {work->from.x, work->from.y, work->from.z};
+
+	for (uint32_t first = 0; first < list->count; first += FLOATS)
+		for (uint32_t bits = holding(from, &list->node[first / FLOATS]); bits != 0 && !is_stopped(work); bits &= bits - 1)
+			ask_polygon(work, list->number[first + (uint32_t) __builtin_ctz(bits)], longitude);
 }
 
 /* Offer the polygons that have the observation inside. */
@@ -456,20 +454,15 @@ static void
 ask_polygons(struct work *work, double longitude)
 {
 	const struct cpu_boxes *boxes = &work->arcs->polygons.boxes;
-	struct visit visits[CPU_BOXES_LEVELS * CPU_BOXES_WIDTH];
+	struct visit visits[CPU_BOXES_VISITS];
 	uint32_t	count = boxes->levels > 0;
 	const double from[3] = {work->from.x, work->from.y, work->from.z};
 
-	for (uint32_t first = 0; work->bundle.has_polygons && first < work->bundle.polygons.count; first += FLOATS)
-	{
-		const struct cpu_boxes_list *list = &work->bundle.polygons;
-		uint32_t	bits = holding(from, list->low[0] + first, list->high[0] + first, CPU_BOXES_LIST_MAX);
-
-		for (; bits != 0 && !is_stopped(work); bits &= bits - 1)
-			ask_polygon(work, list->number[first + (uint32_t) __builtin_ctz(bits)], longitude);
-	}
 	if (work->bundle.has_polygons)
+	{
+		ask_listed_polygons(work, longitude);
 		return;
+	}
 	visits[0] = (struct visit) {0.0f, boxes->levels - 1, 0};
 	while (count > 0 && !is_stopped(work))
 	{
@@ -483,7 +476,7 @@ ask_polygons(struct work *work, double longitude)
 			continue;
 		}
 		node = &boxes->node[next.level][next.number];
-		bits = holding(from, node->low[0], node->high[0], FLOATS);
+		bits = holding(from, node);
 		for (; bits != 0; bits &= bits - 1)
 			visits[count++] = (struct visit) {
 				0.0f, next.level - 1, next.number * CPU_BOXES_WIDTH + (uint32_t) __builtin_ctz(bits)

@@ -41,9 +41,8 @@ cpu_boxes_set(struct cpu_boxes *boxes, uint32_t entry, const double *low, const 
 	}
 }
 
-/* Let the boxes of a node from `used` on be farther from all vectors than any chord. */
-static void
-close_node(struct cpu_boxes_node *node, uint32_t used)
+void
+cpu_boxes_close(struct cpu_boxes_node *node, uint32_t used)
 {
 	for (int axis = 0; axis < 3; axis++)
 		for (uint32_t i = used; i < CPU_BOXES_WIDTH; i++)
@@ -85,7 +84,7 @@ cpu_boxes_finish(struct cpu_boxes *boxes)
 		{
 			uint32_t	used = i < nodes - 1 ? CPU_BOXES_WIDTH : count - i * CPU_BOXES_WIDTH;
 
-			close_node(&boxes->node[level][i], used);
+			cpu_boxes_close(&boxes->node[level][i], used);
 			if (level + 1 < boxes->levels)
 				sum_up(&boxes->node[level][i], used, &boxes->node[level + 1][i / CPU_BOXES_WIDTH], i % CPU_BOXES_WIDTH);
 		}

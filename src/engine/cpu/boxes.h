@@ -24,6 +24,9 @@ struct column_block;
 #define CPU_BOXES_WIDTH 8
 #define CPU_BOXES_LEVELS 11
 
+/* how many boxes a walk has still to visit at most */
+#define CPU_BOXES_VISITS (CPU_BOXES_LEVELS * CPU_BOXES_WIDTH)
+
 struct cpu_boxes_node
 {
 	float		low[3][CPU_BOXES_WIDTH];	/* by axis */
@@ -42,6 +45,9 @@ extern void cpu_boxes_place(struct cpu_boxes *boxes, struct column_block *block,
 
 /* Set the box of an entry.  Entries of one node must not be set by two threads at a time. */
 extern void cpu_boxes_set(struct cpu_boxes *boxes, uint32_t entry, const double *low, const double *high);
+
+/* Let the boxes of a node from `used` on be farther from all vectors than any chord. */
+extern void cpu_boxes_close(struct cpu_boxes_node *node, uint32_t used);
 
 /* Make all boxes but those of the entries. */
 extern void cpu_boxes_finish(struct cpu_boxes *boxes);

@@ -38,10 +38,12 @@ small(const struct cpu_boxes_list *list, const struct cpu_boxes_node *node)
 static void
 add(struct cpu_boxes_list *list, const struct cpu_boxes_node *node, struct node_visit at, uint32_t lane)
 {
+	struct cpu_boxes_node *added = &list->node[list->count / CPU_BOXES_WIDTH];
+
 	for (int axis = 0; axis < 3; axis++)
 	{
-		list->low[axis][list->count] = node->low[axis][lane];
-		list->high[axis][list->count] = node->high[axis][lane];
+		added->low[axis][list->count % CPU_BOXES_WIDTH] = node->low[axis][lane];
+		added->high[axis][list->count % CPU_BOXES_WIDTH] = node->high[axis][lane];
 	}
 	list->level[list->count] = (int8_t) (at.level - 1);
 	list->number[list->count++] = at.number * CPU_BOXES_WIDTH + lane;
@@ -50,7 +52,7 @@ add(struct cpu_boxes_list *list, const struct cpu_boxes_node *node, struct node_
 bool
 CPU_PATH_NAME(cpu_boxes_list_fill) (struct cpu_boxes_list *list, const struct cpu_boxes *boxes)
 {
-	struct node_visit visits[CPU_BOXES_LEVELS * CPU_BOXES_WIDTH];
+	struct node_visit visits[CPU_BOXES_VISITS];
 	uint32_t	visit_count = boxes->levels > 0;
 
 	visits[0] = (struct node_visit) {boxes->levels - 1, 0};
@@ -74,11 +76,7 @@ CPU_PATH_NAME(cpu_boxes_list_fill) (struct cpu_boxes_list *list, const struct cp
 				visits[visit_count++] = (struct node_visit) {next.level - 1, next.number * CPU_BOXES_WIDTH + lane};
 		}
 	}
-	for (uint32_t i = list->count; i % FLOATS != 0; i++)
-		for (int axis = 0; axis < 3; axis++)
-		{
-			list->low[axis][i] = 4.0f;
-			list->high[axis][i] = -4.0f;
-		}
+	if (list->count % CPU_BOXES_WIDTH != 0)
+		cpu_boxes_close(&list->node[list->count / CPU_BOXES_WIDTH], list->count % CPU_BOXES_WIDTH);
 	return true;
 }

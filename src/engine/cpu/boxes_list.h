@@ -22,10 +22,9 @@ struct cpu_boxes_list
 	float		region_high[3];
 	float		small;			/* a node no longer than this along any axis is small */
 
-	/* the boxes that overlap the region; those that fill up the last eight are farther than any chord */
+	/* the boxes that overlap the region; those that fill up the last node are farther than any chord */
 	uint32_t	count;
-	float		low[3][CPU_BOXES_LIST_MAX];
-	float		high[3][CPU_BOXES_LIST_MAX];
+	struct cpu_boxes_node node[CPU_BOXES_LIST_MAX / CPU_BOXES_WIDTH];
 	int8_t		level[CPU_BOXES_LIST_MAX];	/* of a node; -1: an entry */
 	uint32_t	number[CPU_BOXES_LIST_MAX];
 };

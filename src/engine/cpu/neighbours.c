@@ -108,22 +108,6 @@ vector_of(const struct cpu_neighbours_piece *piece, uint32_t at)
 	return piece->observation[piece->row[at]].vector;
 }
 
-static void
-enlarge(struct cpu_box *box, struct geonn_vector by)
-{
-	const double p[3] = {by.x, by.y, by.z};
-
-	for (int axis = 0; axis < 3; axis++)
-	{
-		box->low[axis] = p[axis] < box->low[axis] ? p[axis] : box->low[axis];
-		box->high[axis] = p[axis] > box->high[axis] ? p[axis] : box->high[axis];
-	}
-}
-
-static const struct cpu_box empty_box = {
-	{INFINITY, INFINITY, INFINITY}, {-INFINITY, -INFINITY, -INFINITY}
-};
-
 /* read a value once: the batch is shared with the client */
 static int32_t
 read_once(const int32_t *column, uint32_t row)
@@ -317,9 +301,9 @@ fit_radius(struct work *work, uint32_t first, uint32_t count, double *radius, do
 {
 	struct cpu_bundle *bundle = &work->bundle;
 
-	bundle->box = empty_box;
+	bundle->box = cpu_empty_box;
 	for (uint32_t i = first; i < first + count; i++)
-		enlarge(&bundle->box, vector_of(work->piece, i));
+		cpu_box_enlarge(&bundle->box, vector_of(work->piece, i));
 	for (int tries = 0; tries < CPU_TRIES_MAX; tries++)
 	{
 		bool		listed = CPU_PATH_NAME(cpu_bundle_list) (bundle, *radius);
@@ -538,14 +522,14 @@ count_bundle(const struct work *work, double area, double radius)
 	const struct cpu_neighbours_piece *piece = work->piece;
 	uint32_t	first = piece->answered;
 	uint32_t	home = work->home;
-	struct cpu_box box = empty_box;
+	struct cpu_box box = cpu_empty_box;
 	uint32_t	count = 0;
 
 	for (; count < BUNDLE_MAX && first + count < piece->count; count++)
 	{
 		if (first + count + AHEAD < piece->count)
 			prefetch_row(piece, piece->row[first + count + AHEAD]);
-		enlarge(&box, vector_of(piece, first + count));
+		cpu_box_enlarge(&box, vector_of(piece, first + count));
 		if (count == 0)
 			continue;
 		if (part_of(piece, first + count) != work->bundle.number || cpu_box_extent(&box) > work->width * radius)

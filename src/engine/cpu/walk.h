@@ -37,6 +37,22 @@ struct cpu_box
 	double		high[3];
 };
 
+static const struct cpu_box cpu_empty_box = {
+	{INFINITY, INFINITY, INFINITY}, {-INFINITY, -INFINITY, -INFINITY}
+};
+
+CPU_WALK_INLINE void
+cpu_box_enlarge(struct cpu_box *box, struct geonn_vector by)
+{
+	const double p[3] = {by.x, by.y, by.z};
+
+	for (int axis = 0; axis < 3; axis++)
+	{
+		box->low[axis] = p[axis] < box->low[axis] ? p[axis] : box->low[axis];
+		box->high[axis] = p[axis] > box->high[axis] ? p[axis] : box->high[axis];
+	}
+}
+
 /*
  * Compute the squared chords from a vector to the positions of a leaf.
  * Returns the smallest.

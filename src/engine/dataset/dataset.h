@@ -90,7 +90,7 @@ struct dataset
 	atomic_int	builders;
 
 	/* how many devices still have to discard their structures; and the next dataset in each
-	 * device's list of discards (search/scheduler.c) */
+	 * device's list of discards (search/discards.c) */
 	atomic_int	discards;
 	struct dataset *next_discard[GEONN_DEVICES_MAX];
 };

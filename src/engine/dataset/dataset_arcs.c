@@ -101,6 +101,7 @@ dataset_check_arcs(struct dataset *dataset, size_t count, struct failure *failur
 	{
 		int32_t		expected = i == 0 ? 0 : dataset->shape[i - 1];
 		bool		same_shape = i > 0 && dataset->shape[i] == expected;
+		const char *differs = same_shape ? difference(dataset, i) : NULL;
 		int32_t		polygon = dataset->polygon[i];
 		bool		goes_on = same_shape && polygon != 0 && polygon == dataset->polygon[i - 1];
 
@@ -109,9 +110,8 @@ dataset_check_arcs(struct dataset *dataset, size_t count, struct failure *failur
 		if (!same_shape && dataset->shape[i] != (i == 0 ? 0 : expected + 1))
 			return fail(failure, GEONN_ERROR_PROTOCOL, "shape %d follows shape %d", dataset->shape[i],
 						i == 0 ? -1 : expected);
-		if (same_shape && difference(dataset, i) != NULL)
-			return fail(failure, GEONN_ERROR_PROTOCOL, "arcs of shape %d have different %s", dataset->shape[i],
-						difference(dataset, i));
+		if (differs != NULL)
+			return fail(failure, GEONN_ERROR_PROTOCOL, "arcs of shape %d have different %s", dataset->shape[i], differs);
 		if (goes_on && dataset->latitude[i] == dataset->end_latitude[i - 1] &&
 			dataset->longitude[i] == dataset->end_longitude[i - 1])
 			continue;

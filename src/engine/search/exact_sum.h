@@ -76,6 +76,19 @@ exact_sum_add(struct exact_sum_form form, uint64_t *word, double weight, bool ta
 	}
 }
 
+/* Add a sum to another of the same form. */
+EXACT_SUM_FUNCTION void
+exact_sum_plus(struct exact_sum_form form, uint64_t *word, const uint64_t *more)
+{
+	unsigned __int128 sum = 0;
+
+	for (uint32_t i = 0; i < form.words; i++)
+	{
+		sum = (sum >> 64) + word[i] + more[i];
+		word[i] = (uint64_t) sum;
+	}
+}
+
 /* 64 bits of a number of some words, from bit `first` on; bits beyond its words are 0. */
 EXACT_SUM_FUNCTION uint64_t
 exact_sum_bits_from(const uint64_t *word, uint32_t words, uint32_t first)

@@ -7,7 +7,7 @@
  * for the event descriptor by which device threads and sealing threads report
  * finished work.  None of its steps takes longer than copying one batch of
  * references, so the engine can answer a ping at any time.  It does so unless
- * an operation of a device is overdue (scheduler.c), and then as soon as that
+ * an operation of a device is overdue (search/overdue.c), and then as soon as that
  * is over.
  *
  * The engine ends when the supervisor closes its end, on SIGTERM or SIGINT,
