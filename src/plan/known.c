@@ -389,7 +389,10 @@ geonn_known_source(PlannerInfo *root, const FuncExpr *expression, const char *si
 bool
 geonn_is_stored(Oid table, AttrNumber number)
 {
-	char		generated = number > 0 ? get_attgenerated(table, number) : '\0';
+	char		generated;
 
-	return number > 0 && (generated == '\0' || generated == ATTRIBUTE_GENERATED_STORED);
+	if (number <= 0)
+		return false;
+	generated = get_attgenerated(table, number);
+	return generated == '\0' || generated == ATTRIBUTE_GENERATED_STORED;
 }

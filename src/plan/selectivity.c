@@ -344,6 +344,7 @@ typedef struct Comparison
 	const PointSample *references;
 	double		limit;			/* squared chord of the radius; infinity: any */
 	double		weight;			/* how many references each sampled one represents */
+	const double *shares;		/* by which shapes' squared chords are multiplied; NULL: by none */
 } Comparison;
 
 /* the sampled references around an observation */
@@ -392,16 +393,16 @@ share_of_radius(const PointSample *sample, int number, double limit, double chor
 }
 
 /*
- * Scale a squared chord by the ratio of the common limit to the square of the shape's own radius, as the essay has it.
+ * The ratio of the common limit to the square of the shape's own radius, as the essay has it.
  */
 static double
-share_of_shape(const GeonnExtent *extent, double limit, double chord)
+share_of_shape(const GeonnExtent *extent, double limit)
 {
 	double		radius = sqrt(limit);
 	double		of_area = 0.35 * extent->diagonal;
 
-	return chord * limit / (extent->is_area ? (radius + of_area) * (radius + of_area) :
-							limit + 2 / M_PI * radius * extent->diagonal);
+	return limit / (extent->is_area ? (radius + of_area) * (radius + of_area) :
+					limit + 2 / M_PI * radius * extent->diagonal);
 }
 
 /*
@@ -462,8 +463,8 @@ look_around(const Comparison *comparison, int number)
 		if (have_radius)
 			chord = Max(share_of_radius(observations, number, comparison->limit, chord),
 						share_of_radius(references, i, comparison->limit, chord));
-		if (references->extents != NULL && !isinf(comparison->limit))
-			chord = share_of_shape(&references->extents[i], comparison->limit, chord);
+		if (comparison->shares != NULL)
+			chord *= comparison->shares[i];
 		found.near += chord <= comparison->limit;
 		if (isinf(chord) || (selects && !is_candidate(comparison, number, i)))
 			continue;
@@ -539,6 +540,7 @@ compare_samples(const PointSample *observations, const PointSample *references,
 					 have_radius ? CHORD_MAX : INFINITY),
 		.weight = references->complete ? 1 : Max(1, asked->references / Max(1, sampled))
 	};
+	double		shares[SAMPLE_POINTS];
 	double		others = asked->itself ? asked->k - 1 : asked->k;
 	List	   *able = find_able(observations);
 	bool		selects = references->by_count > 0 || references->windows > 0;
@@ -551,6 +553,12 @@ compare_samples(const PointSample *observations, const PointSample *references,
 	double		scale;
 	NeighboursExpected sum = {0, 0};
 
+	if (references->extents != NULL && !isinf(comparison.limit))
+	{
+		for (int i = 0; i < references->count; i++)
+			shares[i] = share_of_shape(&references->extents[i], comparison.limit);
+		comparison.shares = shares;
+	}
 	for (int i = 0; i < list_length(able); i += step)
 	{
 		Surroundings found = look_around(&comparison, list_nth_int(able, i));

@@ -82,6 +82,7 @@ begin_join(JoinNode *node, EState *estate, int flags)
 	int			keys = list_length(list_nth(scan->custom_private, SQL_OPERATORS));
 	int			outputs = list_length(list_nth(scan->custom_private, SQL_OUTPUTS));
 	List	   *rest = scan->custom_exprs;
+	List	   *columns;
 	const Node *observation;
 	PlanState  *references;
 
@@ -110,13 +111,12 @@ begin_join(JoinNode *node, EState *estate, int flags)
 	join->excluded = intVal(list_nth(scan->custom_private, SQL_EXCLUDED));
 	rest = list_copy_tail(rest, 4);
 	join->is_exact = join->references.kind == GEONN_POINT_NONE;
-	geonn_sql_outputs_begin(&join->outputs, &join->candidates, plan, list_truncate(list_copy(rest), outputs), observation,
-							lateral->outer_columns);
+	columns = list_truncate(list_copy(rest), outputs);
+	geonn_sql_outputs_begin(&join->outputs, &join->candidates, plan, columns, observation, lateral->outer_columns);
 
 	/* a worker does not know whether this transaction has made the table, of which nothing may be kept then */
 	if (!IsParallelWorker())
-		join->table = geonn_sql_table_begin(list_nth(scan->custom_private, SQL_TABLE), &join->references,
-											list_truncate(list_copy(rest), outputs));
+		join->table = geonn_sql_table_begin(list_nth(scan->custom_private, SQL_TABLE), &join->references, columns);
 	begin_source(join);
 	node->filter = list_copy_tail(rest, outputs);
 

@@ -16,6 +16,9 @@
 #include "plan/sql_lines.h"
 #include "plan/sql_rounds.h"
 
+/* rows after the last rank have that rank, too */
+#define RANK_MAX ((UINT64CONST(1) << RANK_BITS) - 1)
+
 PointStatus
 geonn_sql_read_observation(const SqlJoin *join, ExprContext *expressions, double *latitude, double *longitude)
 {

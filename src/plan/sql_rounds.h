@@ -9,9 +9,8 @@
 #include "plan/sql_outputs.h"
 #include "plan/sql_table.h"
 
-/* as LateralSource.rank_bits; rows after the last rank have that rank, too */
+/* as LateralSource.rank_bits */
 #define RANK_BITS 20
-#define RANK_MAX ((UINT64CONST(1) << RANK_BITS) - 1)
 
 /* what decides for the outer rows that are left in a round */
 typedef enum Stage

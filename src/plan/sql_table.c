@@ -63,7 +63,7 @@ is_of_call(const SqlForm *form, int id, Oid type)
 {
 	ListCell   *cell;
 
-	if (form->kind != GEONN_POINT_NONE || form->conditions != NIL || form->row != NULL || !IsA(form->offset, Const) ||
+	if (form->row != NULL || !IsA(form->offset, Const) ||
 		!((const Const *) form->offset)->constisnull || list_length(form->keys) > 2)
 		return false;
 	if (list_length(form->keys) == 2 &&
@@ -96,7 +96,7 @@ source_of(Oid table, const AttrNumber *attributes, bool quiet)
 List *
 geonn_sql_table(const SqlForm *form, const Query *query, const List *columns)
 {
-	const RangeTblEntry *entry = whole_table(query);
+	const RangeTblEntry *entry = form->kind == GEONN_POINT_NONE ? whole_table(query) : NULL;
 	int			latitude = linitial_int(form->point);
 	int			longitude = llast_int(form->point);
 	bool		has_id = list_length(columns) == 3;

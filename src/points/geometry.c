@@ -16,10 +16,10 @@
  *		coordinates			double: x, y, and Z and M where the flags say so
  *
  * Version 1 is of PostGIS 2, version 2 of PostGIS 3; a table can have both
- * after an upgrade.  The box has the least and the greatest of each dimension in turn; points, lines of two points, and
- * collections of one of these have none.  A geography has x = longitude and y = latitude in
- * degrees, and so has a geometry of SRID 4326.  The type point has no SRID,
- * and is read in the same order, as PostGIS and earthdistance read it.
+ * after an upgrade.  The box has the least and the greatest of each dimension in turn;
+ * points, lines of two points, and collections of one of these have none.  A geography
+ * has x = longitude and y = latitude in degrees, and so has a geometry of SRID 4326.  The
+ * type point has no SRID, and is read in the same order, as PostGIS and earthdistance read it.
  */
 #include "postgres.h"
 
@@ -209,7 +209,8 @@ geonn_geometry_header(GeonnPointKind kind, const uint8 *bytes, size_t size,
 }
 
 /*
- * The first bytes of a value; a value may be of any size, and what is stored elsewhere is not fetched as a whole.
+ * The first bytes of a value; a value may be of any size, and what is stored elsewhere is not fetched as a whole, unless lz4 has
+ * compressed it.
  */
 static struct varlena *
 first_bytes(struct varlena *serialized, size_t size)

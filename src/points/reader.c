@@ -128,8 +128,12 @@ take_row(PointReading *reading, const Datum *values, const bool *nulls)
 	{
 		geonn_read_limits(source, values, nulls, &reading->limits);
 		for (int i = 0; i < source->weight_count && row.status == POINT_VALID; i++)
-			reading->limits.weights[i] = geonn_read_weight(source, &source->weights[i], values[source->weights[i].attribute - 1],
-													 nulls[source->weights[i].attribute - 1]);
+		{
+			const PointColumn *weight = &source->weights[i];
+
+			reading->limits.weights[i] = geonn_read_weight(source, weight, values[weight->attribute - 1],
+														   nulls[weight->attribute - 1]);
+		}
 		row.limits = &reading->limits;
 	}
 	MemoryContextSwitchTo(former);
