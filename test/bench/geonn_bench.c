@@ -9,6 +9,7 @@
  *	suites.c		lists of runs: the published table, the goals
  *	bench.h			what a run is
  *	host_run.c		runs from host memory to host memory, through the engine
+ *	host_samples.c	samples of its answers, which are checked
  *	gpu_run.cu		runs on data that is in the GPUs' memory (or no_gpu.c)
  *	points.h		uniform and city-like points
  *	conditions.h	groups, windows and radiuses of points

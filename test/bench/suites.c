@@ -233,14 +233,16 @@ enum measure
 								 * many sessions send */
 	MEASURE_BATCHES,			/* times the observations a second that large
 								 * batches reach, by batches of BATCH_ROWS */
-	MEASURE_DEVICES				/* times the observations a second of all cores */
+	MEASURE_DEVICES,			/* times the observations a second of all cores */
+	MEASURE_THREADS,			/* times the observations a second of one thread, by MANY_THREADS */
+	MEASURE_QUESTION			/* by one thread: times the milliseconds of a plainer question */
 };
 
 /* observations of the batches that MEASURE_BATCHES compares */
 #define BATCH_ROWS ((uint32_t) 1 << 15)
 #define LARGE_BATCH_ROWS ((uint32_t) 1 << 20)
 
-/* threads of MEASURE_SESSIONS */
+/* threads of MEASURE_SESSIONS and MEASURE_THREADS */
 #define MANY_THREADS 16
 
 struct goal
@@ -258,50 +260,78 @@ struct goal
 	double		at_least;		/* 0: a multiple of another program's, which
 								 * test/bench/peers measures */
 	double		radius;			/* within which references are counted; 0: the nearest */
+	bool		exclude_self;	/* observations are the references */
+	bool		spheroid;
 };
 
 static const struct goal goals[] = {
 	{"2^27 × 2^16 uniform, device-resident, build and sort included", 1 << 27, 1 << 16, 1,
-	POINTS_UNIFORM, GEONN_ALGORITHM_INDEX, BENCH_DATA_DEVICE, 1, MEASURE_TIME, 8, 20, 0},
+	POINTS_UNIFORM, GEONN_ALGORITHM_INDEX, BENCH_DATA_DEVICE, 1, MEASURE_TIME, 8, 20, 0, false, false},
 	{"2^27 × 2^16 city-like, device-resident, build and sort included", 1 << 27, 1 << 16, 1,
-	POINTS_CITIES, GEONN_ALGORITHM_INDEX, BENCH_DATA_DEVICE, 1, MEASURE_TIME, 8, 20, 0},
+	POINTS_CITIES, GEONN_ALGORITHM_INDEX, BENCH_DATA_DEVICE, 1, MEASURE_TIME, 8, 20, 0, false, false},
 	{"2^27 × 2^16 uniform, host to host, one GPU", 1 << 27, 1 << 16, 1,
-	POINTS_UNIFORM, GEONN_ALGORITHM_INDEX, BENCH_DATA_HOST, 1, MEASURE_TIME, 43, 55, 0},
+	POINTS_UNIFORM, GEONN_ALGORITHM_INDEX, BENCH_DATA_HOST, 1, MEASURE_TIME, 43, 55, 0, false, false},
 	{"2^27 × 2^16 city-like, host to host, one GPU", 1 << 27, 1 << 16, 1,
-	POINTS_CITIES, GEONN_ALGORITHM_INDEX, BENCH_DATA_HOST, 1, MEASURE_TIME, 43, 55, 0},
+	POINTS_CITIES, GEONN_ALGORITHM_INDEX, BENCH_DATA_HOST, 1, MEASURE_TIME, 43, 55, 0, false, false},
 	{"2^27 × 2^16 uniform, host to host, four GPUs", 1 << 27, 1 << 16, 1,
-	POINTS_UNIFORM, GEONN_ALGORITHM_INDEX, BENCH_DATA_HOST, 4, MEASURE_TIME, 13, 22, 0},
+	POINTS_UNIFORM, GEONN_ALGORITHM_INDEX, BENCH_DATA_HOST, 4, MEASURE_TIME, 13, 22, 0, false, false},
 	{"2^27 × 2^20 city-like, device-resident", 1 << 27, 1 << 20, 1,
-	POINTS_CITIES, GEONN_ALGORITHM_INDEX, BENCH_DATA_DEVICE, 1, MEASURE_TIME, 12, 40, 0},
+	POINTS_CITIES, GEONN_ALGORITHM_INDEX, BENCH_DATA_DEVICE, 1, MEASURE_TIME, 12, 40, 0, false, false},
 	{"2^27 × 2^24 uniform, device-resident", 1 << 27, 1 << 24, 1,
-	POINTS_UNIFORM, GEONN_ALGORITHM_INDEX, BENCH_DATA_DEVICE, 1, MEASURE_TIME, 16, 50, 0},
+	POINTS_UNIFORM, GEONN_ALGORITHM_INDEX, BENCH_DATA_DEVICE, 1, MEASURE_TIME, 16, 50, 0, false, false},
 	{"build, 2^24 references on the device", 1 << 20, 1 << 24, 1,
-	POINTS_UNIFORM, GEONN_ALGORITHM_INDEX, BENCH_DATA_DEVICE, 1, MEASURE_BUILD, 2.3, 6, 0},
+	POINTS_UNIFORM, GEONN_ALGORITHM_INDEX, BENCH_DATA_DEVICE, 1, MEASURE_BUILD, 2.3, 6, 0, false, false},
 	{"2^27 × 2^16, k = 10, device-resident", 1 << 27, 1 << 16, 10,
-	POINTS_UNIFORM, GEONN_ALGORITHM_INDEX, BENCH_DATA_DEVICE, 1, MEASURE_TIME, 40, 120, 0},
+	POINTS_UNIFORM, GEONN_ALGORITHM_INDEX, BENCH_DATA_DEVICE, 1, MEASURE_TIME, 40, 50, 0, false, false},
+	{"2^22 × 2^20, k = 32, device-resident", 1 << 22, 1 << 20, 32,
+	POINTS_UNIFORM, GEONN_ALGORITHM_INDEX, BENCH_DATA_DEVICE, 1, MEASURE_TIME, 15, 20, 0, false, false},
+	{"2^22 × 2^20, k = 64, device-resident", 1 << 22, 1 << 20, 64,
+	POINTS_UNIFORM, GEONN_ALGORITHM_INDEX, BENCH_DATA_DEVICE, 1, MEASURE_TIME, 30, 45, 0, false, false},
+	{"2^22 × 2^20, k = 100, device-resident", 1 << 22, 1 << 20, 100,
+	POINTS_UNIFORM, GEONN_ALGORITHM_INDEX, BENCH_DATA_DEVICE, 1, MEASURE_TIME, 50, 80, 0, false, false},
+	{"10,000,000 × 10,000,000, k = 2, device-resident", 10000000, 10000000, 2,
+	POINTS_UNIFORM, GEONN_ALGORITHM_INDEX, BENCH_DATA_DEVICE, 1, MEASURE_TIME, 17, 25, 0, false, false},
+	{"10,000,000 × 10,000,000, k = 10, device-resident", 10000000, 10000000, 10,
+	POINTS_UNIFORM, GEONN_ALGORITHM_INDEX, BENCH_DATA_DEVICE, 1, MEASURE_TIME, 22, 35, 0, false, false},
+	{"10,000,000 × 10,000,000, k = 30, device-resident", 10000000, 10000000, 30,
+	POINTS_UNIFORM, GEONN_ALGORITHM_INDEX, BENCH_DATA_DEVICE, 1, MEASURE_TIME, 40, 50, 0, false, false},
 	{"brute force, one GPU (2^24 × 2^16)", 1 << 24, 1 << 16, 1,
-	POINTS_UNIFORM, GEONN_ALGORITHM_BRUTE, BENCH_DATA_DEVICE, 1, MEASURE_PAIRS, 9, 7, 0},
+	POINTS_UNIFORM, GEONN_ALGORITHM_BRUTE, BENCH_DATA_DEVICE, 1, MEASURE_PAIRS, 9, 7, 0, false, false},
 	{"brute force, four GPUs (2^24 × 2^16)", 1 << 24, 1 << 16, 1,
-	POINTS_UNIFORM, GEONN_ALGORITHM_BRUTE, BENCH_DATA_DEVICE, 4, MEASURE_SPEEDUP, 3.9, 3.8, 0},
+	POINTS_UNIFORM, GEONN_ALGORITHM_BRUTE, BENCH_DATA_DEVICE, 4, MEASURE_SPEEDUP, 3.9, 3.8, 0, false, false},
 	{"2^16 × 2^13, device-resident, by brute force", 1 << 16, 1 << 13, 1,
-	POINTS_UNIFORM, GEONN_ALGORITHM_BRUTE, BENCH_DATA_DEVICE, 1, MEASURE_TIME, 0.15, 0.5, 0},
+	POINTS_UNIFORM, GEONN_ALGORITHM_BRUTE, BENCH_DATA_DEVICE, 1, MEASURE_TIME, 0.15, 0.5, 0, false, false},
 	{"2^16 × 2^13, device-resident, by the index", 1 << 16, 1 << 13, 1,
-	POINTS_UNIFORM, GEONN_ALGORITHM_INDEX, BENCH_DATA_DEVICE, 1, MEASURE_TIME, 0.15, 0.5, 0},
+	POINTS_UNIFORM, GEONN_ALGORITHM_INDEX, BENCH_DATA_DEVICE, 1, MEASURE_TIME, 0.15, 0.5, 0, false, false},
 	{"CPU, two threads, 2^16 references, uniform", 1 << 24, 1 << 16, 1,
-	POINTS_UNIFORM, GEONN_ALGORITHM_INDEX, BENCH_DATA_HOST, 0, MEASURE_OBSERVATIONS, 20, 0, 0},
+	POINTS_UNIFORM, GEONN_ALGORITHM_INDEX, BENCH_DATA_HOST, 0, MEASURE_OBSERVATIONS, 20, 0, 0, false, false},
 	{"CPU, two threads, 2^20 references, city-like", 1 << 24, 1 << 20, 1,
-	POINTS_CITIES, GEONN_ALGORITHM_INDEX, BENCH_DATA_HOST, 0, MEASURE_OBSERVATIONS, 8, 0, 0},
+	POINTS_CITIES, GEONN_ALGORITHM_INDEX, BENCH_DATA_HOST, 0, MEASURE_OBSERVATIONS, 8, 0, 0, false, false},
 	{"engine, two threads, batches of 32,768 ÷ batches of 1,048,576", 1 << 22, 1 << 16, 1,
-	POINTS_UNIFORM, GEONN_ALGORITHM_INDEX, BENCH_DATA_HOST, 0, MEASURE_BATCHES, 1, 0.9, 0},
+	POINTS_UNIFORM, GEONN_ALGORITHM_INDEX, BENCH_DATA_HOST, 0, MEASURE_BATCHES, 1, 0.9, 0, false, false},
 	{"CPU, 16 threads, 2^16 references, batches of 32,768 from 128 sessions", 1 << 24, 1 << 16, 1,
-	POINTS_UNIFORM, GEONN_ALGORITHM_INDEX, BENCH_DATA_HOST, 0, MEASURE_SESSIONS, 110, 85, 0},
+	POINTS_UNIFORM, GEONN_ALGORITHM_INDEX, BENCH_DATA_HOST, 0, MEASURE_SESSIONS, 110, 85, 0, false, false},
 	{"counts within 300 km, 2^20 × 2^20, one GPU ÷ all cores", 1 << 20, 1 << 20, 1,
-	POINTS_UNIFORM, GEONN_ALGORITHM_INDEX, BENCH_DATA_HOST, 1, MEASURE_DEVICES, 10, 4, 300e3},
+	POINTS_UNIFORM, GEONN_ALGORITHM_INDEX, BENCH_DATA_HOST, 1, MEASURE_DEVICES, 10, 4, 300e3, false, false},
 	{"counts within 672 km, 2^20 × 2^20, one GPU ÷ all cores", 1 << 20, 1 << 20, 1,
-	POINTS_UNIFORM, GEONN_ALGORITHM_INDEX, BENCH_DATA_HOST, 1, MEASURE_DEVICES, 10, 4, 672e3}
+	POINTS_UNIFORM, GEONN_ALGORITHM_INDEX, BENCH_DATA_HOST, 1, MEASURE_DEVICES, 10, 4, 672e3, false, false},
+	{"CPU, one thread, 2^20 × 2^20: the time of k = 2 ÷ that of k = 1", 1 << 20, 1 << 20, 2,
+	POINTS_UNIFORM, GEONN_ALGORITHM_INDEX, BENCH_DATA_HOST, 0, MEASURE_QUESTION, 1.2, 2, 0, false, false},
+	{"CPU, one thread, 2^20 × 2^20: the time of exclude_self ÷ that of k = 2", 1 << 20, 1 << 20, 1,
+	POINTS_UNIFORM, GEONN_ALGORITHM_INDEX, BENCH_DATA_HOST, 0, MEASURE_QUESTION, 1.1, 1.3, 0, true, false},
+	{"CPU, one thread, 2^20 × 2^20: the time by the spheroid ÷ that by the sphere", 1 << 20, 1 << 20, 1,
+	POINTS_UNIFORM, GEONN_ALGORITHM_INDEX, BENCH_DATA_HOST, 0, MEASURE_QUESTION, 2.5, 4, 0, false, true},
+	{"CPU, 2^20 × 2^20, k = 2: 16 threads ÷ one", 1 << 20, 1 << 20, 2,
+	POINTS_UNIFORM, GEONN_ALGORITHM_INDEX, BENCH_DATA_HOST, 0, MEASURE_THREADS, 15, 13, 0, false, false},
+	{"CPU, 2^20 × 2^20, k = 10: 16 threads ÷ one", 1 << 20, 1 << 20, 10,
+	POINTS_UNIFORM, GEONN_ALGORITHM_INDEX, BENCH_DATA_HOST, 0, MEASURE_THREADS, 15, 13, 0, false, false},
+	{"CPU, 2^20 × 2^20, k = 30: 16 threads ÷ one", 1 << 20, 1 << 20, 30,
+	POINTS_UNIFORM, GEONN_ALGORITHM_INDEX, BENCH_DATA_HOST, 0, MEASURE_THREADS, 15, 13, 0, false, false},
+	{"CPU, 2^20 × 2^20, k = 100: 16 threads ÷ one", 1 << 20, 1 << 20, 100,
+	POINTS_UNIFORM, GEONN_ALGORITHM_INDEX, BENCH_DATA_HOST, 0, MEASURE_THREADS, 15, 13, 0, false, false}
 };
 
-static const char *const units[] = {"ms", "ms", "T pairs/s", "×", "M/s", "M/s", "×", "×"};
+static const char *const units[] = {"ms", "ms", "T pairs/s", "×", "M/s", "M/s", "×", "×", "×", "×"};
 
 /* a goal's figure, for a repetition that took so long in all and for building */
 static double
@@ -322,16 +352,20 @@ measured(enum measure measure, const struct problem *problem, double total_ms, d
 			return (double) problem->observations / seconds / MILLION;
 		case MEASURE_BATCHES:
 		case MEASURE_DEVICES:
+		case MEASURE_THREADS:
 			return compared / total_ms;
+		case MEASURE_QUESTION:
+			return total_ms / compared;
 		default:
 			return total_ms;
 	}
 }
 
+/* whether less is better */
 static bool
 is_time(const struct goal *goal)
 {
-	return goal->measure == MEASURE_TIME || goal->measure == MEASURE_BUILD;
+	return goal->measure == MEASURE_TIME || goal->measure == MEASURE_BUILD || goal->measure == MEASURE_QUESTION;
 }
 
 static const char *
@@ -387,9 +421,17 @@ print_outcome(const struct goal *goal, const struct problem *problem, const stru
 	});
 }
 
+/* Whether a goal's figure is a ratio to another problem's. */
+static bool
+is_compared(const struct goal *goal)
+{
+	return goal->measure == MEASURE_BATCHES || goal->measure == MEASURE_DEVICES || goal->measure == MEASURE_THREADS ||
+		goal->measure == MEASURE_QUESTION;
+}
+
 /*
- * The problem that a goal's is compared with: by large batches, or on all
- * cores.  Its median milliseconds, or 0 where it could not be run.
+ * The problem that a goal's is compared with: by large batches, on all cores, by one thread, or a plainer
+ * question.  Its median milliseconds, or 0 where it could not be run.
  */
 static double
 run_compared(const struct goal *goal, const struct problem *problem, FILE *json, bool *right)
@@ -399,6 +441,14 @@ run_compared(const struct goal *goal, const struct problem *problem, FILE *json,
 
 	if (goal->measure == MEASURE_BATCHES)
 		compared.batch_rows = LARGE_BATCH_ROWS;
+	else if (goal->measure == MEASURE_THREADS)
+		compared.threads = 1;
+	else if (goal->measure == MEASURE_QUESTION)
+	{
+		compared.k = goal->exclude_self ? 2 : 1;
+		compared.conditions.exclude_self = false;
+		compared.metric = GEONN_METRIC_SPHERE;
+	}
 	else
 	{
 		compared.device = GEONN_DEVICE_CPU;
@@ -437,12 +487,13 @@ suite_goals(const struct machine *machine, const struct problem *model, FILE *js
 		problem.gpus = goal->gpus;
 		problem.device = goal->gpus > 0 ? GEONN_DEVICE_CUDA : GEONN_DEVICE_CPU;
 		problem.threads = goal->gpus > 0 || machine->cores <= 2 ? 0 : 2;
-		if (goal->measure == MEASURE_SESSIONS)
-		{
+		problem.conditions.exclude_self = goal->exclude_self;
+		problem.metric = goal->spheroid ? GEONN_METRIC_SPHEROID : GEONN_METRIC_SPHERE;
+		if (goal->measure == MEASURE_QUESTION)
+			problem.threads = 1;
+		if (goal->measure == MEASURE_SESSIONS || goal->measure == MEASURE_THREADS)
 			problem.threads = MANY_THREADS;
-			problem.batch_rows = BATCH_ROWS;
-		}
-		if (goal->measure == MEASURE_BATCHES)
+		if (goal->measure == MEASURE_SESSIONS || goal->measure == MEASURE_BATCHES)
 			problem.batch_rows = BATCH_ROWS;
 		if (goal->gpus > machine->gpus)
 		{
@@ -456,7 +507,7 @@ suite_goals(const struct machine *machine, const struct problem *model, FILE *js
 			print_failure(goal, text);
 			continue;
 		}
-		if (goal->measure == MEASURE_BATCHES || goal->measure == MEASURE_DEVICES)
+		if (is_compared(goal))
 			compared = run_compared(goal, &problem, json, &right);
 		bench_run(&problem, &outcome);
 		json_run(json, &problem, &outcome);
