@@ -109,7 +109,7 @@ $node->safe_psql('postgres', 'ALTER SYSTEM RESET geonn.max_sessions; SELECT pg_r
 # the engine ends between two rounds
 my $select = 'SELECT o.id, n.id AS ref FROM o, LATERAL (' . ($subquery =~ s/\$1/3/r =~ s/\$2/0/r) . ') n';
 
-for my $ended ($select, $select =~ s/LATERAL.*/'LATERAL (' . ($of_table =~ s{\$1}{3}r) . ') n'/er)
+for my $ended ($select, 'SELECT o.id, n.id AS ref FROM o, LATERAL (' . ($of_table =~ s/\$1/3/r) . ') n')
 {
 	my $client = $node->background_psql('postgres', on_error_stop => 0);
 	my $engine;

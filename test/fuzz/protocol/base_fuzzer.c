@@ -288,7 +288,6 @@ geonn_read_map(Relation table, BlockNumber first, MapPage *copy)
 	memset(copy, 0, sizeof(*copy));
 }
 
-/* the horizon is never reached, so that no row is known */
 uint32
 geonn_groups_count(const GeonnGroups *of_rows)
 {
@@ -303,6 +302,7 @@ geonn_groups_bytes(const GeonnGroups *of_rows)
 	return 0;
 }
 
+/* the horizon is never reached, so that no row is known */
 void
 geonn_live_page_read(LivePageReader *reader, BlockNumber block, const KnownRows *known)
 {

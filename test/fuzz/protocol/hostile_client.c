@@ -334,9 +334,6 @@ say_allocate(struct hostile *hostile, const struct step *step)
 	ask(hostile, step, GEONN_ALLOCATE, &allocate, GEONN_BATCH);
 }
 
-/*
- * Write points to a batch: some of a few kinds, or, of one of them, anything.
- */
 /* Let a point have the conditions of the one before it, as the arcs of a shape have them. */
 static void
 repeat_conditions(const struct geonn_batch_columns *columns, uint32_t i)
@@ -378,6 +375,9 @@ fill_arcs(const struct geonn_batch_columns *columns, unsigned kind)
 	}
 }
 
+/*
+ * Write points to a batch: some of a few kinds, or, of one of them, anything.
+ */
 static void
 fill(struct hostile *hostile, const struct step *step)
 {
