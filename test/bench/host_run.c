@@ -44,8 +44,9 @@
 #define BATCH_ROWS_MAX ((uint32_t) 1 << 20)
 #define BATCH_ROWS_MIN ((uint32_t) 1 << 12)
 
-/* so many are enough to keep a GPU busy; a CPU's threads share each, and get such as sessions send */
+/* so many are enough to keep a GPU busy, and a thread of the CPU, whose batches have at most so many rows */
 #define BATCHES_OF_A_DEVICE 32
+#define BATCHES_OF_A_THREAD 2
 #define BATCH_ROWS_OF_CPU ((uint32_t) 1 << 17)
 
 static void
@@ -303,7 +304,8 @@ choose_batch_rows(const struct problem *problem)
 	uint64_t	batches_max = CLIENTS_MAX * GEONN_RING_SLOTS;
 	uint64_t	devices = problem->gpus > 0 ? (uint64_t) problem->gpus : 1;
 	bool		by_cpu = problem->device == GEONN_DEVICE_CPU;
-	uint64_t	enough = problem->observations / (by_cpu ? 1 : devices * BATCHES_OF_A_DEVICE);
+	uint64_t	threads = (uint64_t) (problem->threads > 0 ? problem->threads : parallel_cores());
+	uint64_t	enough = problem->observations / (by_cpu ? threads * BATCHES_OF_A_THREAD : devices * BATCHES_OF_A_DEVICE);
 	uint64_t	pairs_each = problem->k > 0 ? problem->k : 1;
 	uint64_t	rows_max = !by_cpu ? BATCH_ROWS_MAX :
 		BATCH_ROWS_OF_CPU * pairs_each <= ROOM_MAX ? BATCH_ROWS_OF_CPU : ROOM_MAX / pairs_each;
