@@ -32,8 +32,9 @@
 static void
 cuda_start(struct device *device, struct search *search)
 {
-	cuda_lanes_start(device, search, search_is_plain_nearest(search) ? &nearest_operations :
-					 &neighbours_operations);
+	bool		is_nearest = search_is_plain_nearest(search) || search_is_nearest_line(search);
+
+	cuda_lanes_start(device, search, is_nearest ? &nearest_operations : &neighbours_operations);
 }
 
 static enum device_progress

@@ -4,14 +4,15 @@
  *
  * Most searches ask for the nearest reference alone, so this question has the
  * fast ways: brute_search.cu's, and that of the table, or of the index where no
- * table has been made (cells_search.cu).  Each finds one reference for each
- * observation, at its row.  If each observation has
+ * table has been made (cells_search.cu); of lines that of the index of arcs (arcs_nearest.cu).  Each finds one
+ * reference for each observation, at its row.  If each observation has
  * one, 16 bytes an observation go in and 16 come out, and no counts.
  * Otherwise, with a max_distance, the observations without a neighbour are
  * counted out, and the pairs of the others are packed in place of the degrees.
  */
 #include <math.h>
 
+#include "cuda/arcs/arcs.cuh"
 #include "cuda/base/columns.cuh"
 #include "cuda/base/phase.cuh"
 #include "cuda/base/try.cuh"
@@ -50,6 +51,7 @@ struct nearest_piece
 	struct brute_search brute;
 	struct brute_room brute_room;
 	struct cells_search search;
+	struct arcs_nearest arcs;
 };
 
 /* what kernels report to the host, in pinned memory */
@@ -57,6 +59,7 @@ struct nearest_status
 {
 	struct brute_status brute;
 	struct cells_status search;
+	struct arcs_status arcs;
 	struct results_status results;
 };
 
@@ -91,6 +94,19 @@ static bool
 is_brute(const struct lane *lane)
 {
 	return lane->search->algorithm == GEONN_ALGORITHM_BRUTE;
+}
+
+static bool
+is_arcs(const struct lane *lane)
+{
+	return (lane->search->dataset->columns & GEONN_COLUMN_ARC) != 0;
+}
+
+/* whether the table or the index of points answers a piece */
+static bool
+by_points(const struct lane *lane)
+{
+	return !is_arcs(lane) && !is_brute(lane);
 }
 
 static struct cuda_built *
@@ -171,22 +187,70 @@ search_place(struct lane *lane, uint32_t rows, void *memory)
 	return place_results(lane, rows, memory, offset);
 }
 
+static size_t
+arcs_place_piece(struct lane *lane, uint32_t rows, void *memory)
+{
+	struct nearest_piece *piece = piece_of(lane);
+	struct arcs_nearest *arcs = &piece->arcs;
+	size_t		offset = 0;
+
+	arcs->arcs = &built_of(lane)->arcs;
+	arcs->rows = rows;
+	arcs->max_distance = lane->search->question.max_distance;
+	arcs->stream = lane->stream;
+	place_columns(memory, &offset, rows, &piece->latitude, &piece->longitude, &arcs->tag, &arcs->distance);
+	place_columns(memory, &offset, 1, &arcs->status);
+	arcs->room = next_column(memory, &offset, arcs_nearest_room(rows));
+	arcs->latitude = piece->latitude;
+	arcs->longitude = piece->longitude;
+	piece->results.distance = arcs->distance;
+	piece->results.tag = arcs->tag;
+	return place_results(lane, rows, memory, offset);
+}
+
+/* Whether the search, by whatever algorithm, has found out that coordinates are out of range. */
+static bool
+is_out_of_range(const struct lane *lane)
+{
+	const struct nearest_status *status = status_of(lane);
+
+	return is_arcs(lane) ? status->arcs.out_of_range != 0 :
+		is_brute(lane) ? status->brute.out_of_range != 0 :
+		cells_search_out_of_range(&piece_of(lane)->search, &status->search);
+}
+
+/* How many of the first observations the search has answered: all, unless that by arcs refuses one. */
+static uint32_t
+rows_searched(const struct lane *lane)
+{
+	uint32_t	rows = piece_of(lane)->rows;
+	uint32_t	refused = status_of(lane)->arcs.refused;
+
+	return is_arcs(lane) && refused < rows ? refused : rows;
+}
+
 /*
- * Enqueue what follows the search; out_of_range: some coordinates are invalid.
+ * Enqueue what follows the search.
  */
 static cudaError_t
-after_search(struct lane *lane, bool out_of_range, enum piece_progress *progress)
+after_search(struct lane *lane, enum piece_progress *progress)
 {
 	struct nearest_piece *piece = piece_of(lane);
 	struct results *results = &piece->results;
 
-	if (out_of_range)
+	if (is_out_of_range(lane))
 		return fail_piece(lane, GEONN_ERROR_PROTOCOL, "observation coordinates are out of range",
 						  progress);
+	results->rows = rows_searched(lane);
+	if (results->rows == 0)
+	{
+		*progress = PIECE_LAST;
+		return cudaSuccess;
+	}
 	if (piece->all_matched)
 	{
 		*progress = PIECE_LAST;
-		return copy_results(lane, piece->rows, piece->rows, NULL, results->tag,
+		return copy_results(lane, results->rows, results->rows, NULL, results->tag,
 							results->distance);
 	}
 
@@ -209,7 +273,7 @@ copy_packed(struct lane *lane, enum piece_progress *progress)
 	const struct results *results = &piece_of(lane)->results;
 
 	*progress = PIECE_LAST;
-	return copy_results(lane, piece_of(lane)->rows, status_of(lane)->results.pairs, results->count,
+	return copy_results(lane, results->rows, status_of(lane)->results.pairs, results->count,
 						results->packed_tag, results->packed_distance);
 }
 
@@ -224,6 +288,20 @@ search_by_brute(struct nearest_piece *piece, enum piece_progress *progress)
 	if (piece->brute.phase == BRUTE_DONE)
 		piece->phase = NEAREST_GO_ON;
 	return cudaSuccess;
+}
+
+/* Enqueue a search by arcs, and then the copy of its status to the host. */
+static cudaError_t
+search_by_arcs(struct lane *lane, enum piece_progress *progress)
+{
+	struct nearest_piece *piece = piece_of(lane);
+	struct phase phase("search");
+
+	piece->phase = NEAREST_GO_ON;
+	*progress = PIECE_WAIT;
+	CUDA_TRY(arcs_nearest_enqueue(&piece->arcs));
+	return cudaMemcpyAsync(&status_of(lane)->arcs, piece->arcs.status, sizeof(struct arcs_status),
+						   cudaMemcpyDeviceToHost, lane->stream);
 }
 
 /*
@@ -250,7 +328,6 @@ static cudaError_t
 nearest_enqueue(struct lane *lane, enum piece_progress *progress)
 {
 	struct nearest_piece *piece = piece_of(lane);
-	const struct nearest_status *status = status_of(lane);
 	bool		brute = is_brute(lane);
 
 	*progress = PIECE_AHEAD;
@@ -264,19 +341,18 @@ nearest_enqueue(struct lane *lane, enum piece_progress *progress)
 		case NEAREST_SEARCH:
 			if (brute)
 				return search_by_brute(piece, progress);
-			CUDA_TRY(search_or_go_on(lane, progress));
+			CUDA_TRY(is_arcs(lane) ? search_by_arcs(lane, progress) : search_or_go_on(lane, progress));
 			if (!piece->all_matched)
 				return cudaSuccess;
 
 			/* results that are copied too early are copied again, or not read */
 			*progress = PIECE_LAST;
-			return copy_results(lane, piece->rows, piece->rows, NULL, piece->search.tag,
-								piece->search.distance);
+			return copy_results(lane, piece->rows, piece->rows, NULL, piece->results.tag,
+								piece->results.distance);
 		case NEAREST_GO_ON:
-			if (!brute && !cells_search_done(&piece->search, &status->search))
+			if (by_points(lane) && !cells_search_done(&piece->search, &status_of(lane)->search))
 				return search_or_go_on(lane, progress);
-			return after_search(lane, brute ? status->brute.out_of_range != 0 :
-								cells_search_out_of_range(&piece->search, &status->search), progress);
+			return after_search(lane, progress);
 		case NEAREST_COPY_OUT:
 			return copy_packed(lane, progress);
 	}
@@ -284,41 +360,40 @@ nearest_enqueue(struct lane *lane, enum piece_progress *progress)
 }
 
 /*
- * Finish a piece.  If its search, unless by brute force, is not done yet, let it go on: results that were
- * copied too early are copied again.
+ * Finish a piece.  If its search by points is not done yet, let it go on: results that were
+ * copied too early are copied again.  The CPU goes on from an observation that the search by arcs refuses.
  */
 static enum piece_outcome
 nearest_finish(struct lane *lane)
 {
 	const struct nearest_piece *piece = piece_of(lane);
 	const struct nearest_status *status = status_of(lane);
+	uint32_t	rows = rows_searched(lane);
 	enum piece_progress progress;
 
-	if (!is_brute(lane))
+	if (by_points(lane) && !cells_search_done(&piece->search, &status->search))
+		return PIECE_MORE;
+	if (is_out_of_range(lane))
 	{
-		if (!cells_search_done(&piece->search, &status->search))
-			return PIECE_MORE;
-		if (cells_search_out_of_range(&piece->search, &status->search))
-		{
-			fail_piece(lane, GEONN_ERROR_PROTOCOL, "observation coordinates are out of range",
-					   &progress);
-			return PIECE_FULL;
-		}
-		if (piece->search.cells == NULL)
-			built_of(lane)->by_index += piece->rows;
+		fail_piece(lane, GEONN_ERROR_PROTOCOL, "observation coordinates are out of range",
+				   &progress);
+		return PIECE_FULL;
 	}
-	if (piece->all_matched)
-		search_account(lane->search, piece->rows, piece->rows, true);
-	else
-		search_account(lane->search, piece->rows, status->results.pairs, false);
-	return PIECE_ANSWERED;
+	if (by_points(lane) && piece->search.cells == NULL)
+		built_of(lane)->by_index += piece->rows;
+	if (rows > 0 && piece->all_matched)
+		search_account(lane->search, rows, rows, true);
+	else if (rows > 0)
+		search_account(lane->search, rows, status->results.pairs, false);
+	return rows < piece->rows ? PIECE_REFUSED : PIECE_ANSWERED;
 }
 
 static size_t
 nearest_place(struct lane *lane, uint32_t rows, void *memory)
 {
 	*piece_of(lane) = {};
-	return is_brute(lane) ? brute_place(lane, rows, memory) : search_place(lane, rows, memory);
+	return is_arcs(lane) ? arcs_place_piece(lane, rows, memory) :
+		is_brute(lane) ? brute_place(lane, rows, memory) : search_place(lane, rows, memory);
 }
 
 const struct piece_operations nearest_operations = {

@@ -68,6 +68,28 @@ extern cudaError_t index_order_place(void *memory, uint32_t rows, struct index_o
 extern cudaError_t index_order_enqueue(const struct index_order *order, const struct index *index,
 									   cudaStream_t stream);
 
+/* the leaves among which an observation would be on the curve: those of its rank */
+static __device__ __forceinline__ uint2
+index_order_leaves(const struct index *index, uint32_t rank)
+{
+	uint64_t	leaves = index->shape.nodes[0];
+
+	/* each leaf has a rank of its own if the ranks are enough for that */
+	if (leaves <= INDEX_RANKS_MAX)
+		return make_uint2(rank, rank + 1);
+	return make_uint2((uint32_t) (rank * leaves >> INDEX_RANK_BITS), (uint32_t) ((rank + 1) * leaves >> INDEX_RANK_BITS));
+}
+
+/* an observation's code, by its key */
+static __device__ __forceinline__ uint64_t
+index_order_code(const struct index_order *order, uint32_t key)
+{
+	uint32_t	rank = key >> order->fraction_bits;
+	float		fraction = (float) (key & ((1u << order->fraction_bits) - 1)) + 0.5f;
+
+	return order->ranks->begin[rank] + (uint64_t) (fraction / order->ranks->scale[rank]);
+}
+
 /*
  * Return the leaf that is likely to hold an observation's nearest reference:
  * the leaf where the observation would be on the curve.
@@ -75,18 +97,11 @@ extern cudaError_t index_order_enqueue(const struct index_order *order, const st
 static __device__ __forceinline__ uint32_t
 index_order_home(const struct index *index, const struct index_order *order, uint32_t key)
 {
-	uint32_t	rank = key >> order->fraction_bits;
-	uint64_t	leaves = index->shape.nodes[0];
-	float		fraction;
-	uint64_t	code;
+	uint2		leaves = index_order_leaves(index, key >> order->fraction_bits);
 
-	/* each leaf has a rank of its own if the ranks are enough for that */
-	if (leaves <= INDEX_RANKS_MAX)
-		return rank;
-	fraction = (float) (key & ((1u << order->fraction_bits) - 1)) + 0.5f;
-	code = order->ranks->begin[rank] + (uint64_t) (fraction / order->ranks->scale[rank]);
-	return index_home_leaf(index, code, (uint32_t) (rank * leaves >> INDEX_RANK_BITS),
-						   (uint32_t) ((rank + 1) * leaves >> INDEX_RANK_BITS));
+	if (leaves.y - leaves.x <= 1)
+		return leaves.x;
+	return index_home_leaf(index, index_order_code(order, key), leaves.x, leaves.y);
 }
 
 #endif							/* GEONN_INDEX_ORDER_CUH */

@@ -2,8 +2,8 @@
  * dataset.cu
  *		Builds datasets on one GPU, and copies them to the others.
  *
- * A part of a dataset (its references for brute force, its index, its table, or the sums of
- * its weights) is one block of memory.  The first GPU that needs the part gets the columns and
+ * A part of a dataset (its references for brute force, its index, its table, the sums of
+ * its weights, or the index of its arcs) is one block of memory.  The first GPU that needs the part gets the columns and
  * builds it.  GPUs that are linked to that one wait meanwhile and copy the
  * finished block, which takes a fraction of the time; then they only recompute
  * its addresses.  GPUs without a link build for themselves.
@@ -41,6 +41,7 @@
 extern "C"
 {
 #include "engine/base/clock.h"
+#include "engine/dataset/dataset_arcs.h"
 }
 
 /* how many ms to wait for another GPU's build: half of the time that the scheduler allows a build */
@@ -68,8 +69,10 @@ static struct
 };
 
 enum cuda_part
-cuda_part_of(enum geonn_algorithm algorithm)
+cuda_part_of(const struct search *search, enum geonn_algorithm algorithm)
 {
+	if (search->dataset->columns & GEONN_COLUMN_ARC)
+		return CUDA_ARCS;
 	return algorithm == GEONN_ALGORITHM_BRUTE ? CUDA_BRUTE : CUDA_INDEX;
 }
 
@@ -90,6 +93,8 @@ place_part(struct cuda_built *built, enum cuda_part part, const struct dataset *
 		return cells_place(memory, built->index.shape.positions, &built->cells);
 	if (part == CUDA_SUMS)
 		return index_weights_place(memory, count, &built->weights);
+	if (part == CUDA_ARCS)
+		return arcs_place(memory, &built->arcs_shape, &built->arcs);
 	return index_place(memory, count, dataset->metric, dataset->columns, &built->index);
 }
 
@@ -100,7 +105,7 @@ allocate_for(struct cuda_built *built, enum cuda_part part, const struct dataset
 			 bool building, size_t bytes, struct failure *failure)
 {
 	static const char *const names[] = {"brute force over", "the index of", "the table of",
-	"the sums of the weights of"};
+	"the sums of the weights of", "the index of"};
 	enum cuda_purpose kind = part == CUDA_CELLS ? CUDA_FOR_SPEED :
 		building ? CUDA_FOR_SEARCH : CUDA_FOR_DATASET;
 	char		purpose[64];
@@ -214,6 +219,64 @@ make_sums(struct cuda_built *built, const struct dataset *dataset, char *room)
 							   cuda_device_of(built->device)->building);
 }
 
+/* Lay out the columns from which an index of arcs is built; returns the bytes that they take. */
+static size_t
+place_arcs(void *memory, const struct arcs_shape *shape, struct arcs_source *source)
+{
+	size_t		bytes = 0;
+
+	place_columns(memory, &bytes, shape->arcs, &source->latitude, &source->longitude, &source->end_latitude,
+				  &source->end_longitude);
+	place_columns(memory, &bytes, shape->long_arcs, &source->long_arc, &source->middle);
+	return bytes;
+}
+
+/* List the long arcs of a dataset and their middles. */
+static void
+list_long_arcs(const struct dataset *dataset, uint32_t count, uint32_t *arc, struct geonn_vector *middle)
+{
+	uint32_t	listed = 0;
+
+	for (uint32_t i = 0; listed < count; i++)
+		if (dataset_arc_is_long(dataset, i))
+		{
+			arc[listed] = i;
+			middle[listed++] = dataset_arc_middle(dataset, i);
+		}
+}
+
+static cudaError_t
+make_arcs(struct cuda_built *built, const struct dataset *dataset, char *room)
+{
+	const struct arcs_shape *shape = &built->arcs_shape;
+	struct arcs_source source;
+	struct upload upload = {};
+	size_t		offset = place_arcs(room, shape, &source);
+	uint32_t   *long_arc = (uint32_t *) malloc(((size_t) shape->long_arcs + 1) * sizeof(*long_arc));
+	struct geonn_vector *middle = (struct geonn_vector *) malloc(((size_t) shape->long_arcs + 1) * sizeof(*middle));
+	cudaError_t error = cudaErrorMemoryAllocation;
+
+	if (long_arc != NULL && middle != NULL)
+	{
+		list_long_arcs(dataset, shape->long_arcs, long_arc, middle);
+		upload_add(&upload, source.latitude, dataset->latitude, shape->arcs);
+		upload_add(&upload, source.longitude, dataset->longitude, shape->arcs);
+		upload_add(&upload, source.end_latitude, dataset->end_latitude, shape->arcs);
+		upload_add(&upload, source.end_longitude, dataset->end_longitude, shape->arcs);
+		upload_add(&upload, built->arcs.tag, dataset->tag, shape->arcs);
+		if (shape->long_arcs > 0)
+		{
+			upload_add(&upload, source.long_arc, long_arc, shape->long_arcs);
+			upload_add(&upload, source.middle, middle, shape->long_arcs);
+		}
+		error = upload_run(built->device, &upload);
+	}
+	free(long_arc);
+	free(middle);
+	return error != cudaSuccess ? error :
+		arcs_build(&built->arcs, &source, room + offset, cuda_device_of(built->device)->building);
+}
+
 /*
  * Build a part, whose block is allocated: from the host's columns, or if it is a
  * table, from the index, which is built already; sums from both.
@@ -226,6 +289,7 @@ make_part(struct cuda_built *built, enum cuda_part part, const struct search *se
 	struct cuda_device *cuda = cuda_device_of(built->device);
 	struct phase phase(part == CUDA_CELLS ? "build table" : "build dataset");
 	struct index_source source;
+	struct arcs_source arcs;
 	const double *weight[GEONN_WEIGHTS_MAX];
 	size_t		bytes = 0;
 	char	   *room = NULL;
@@ -238,12 +302,15 @@ make_part(struct cuda_built *built, enum cuda_part part, const struct search *se
 	else if (part == CUDA_SUMS)
 		bytes = place_weights(NULL, dataset, weight) +
 			index_weights_room((uint32_t) dataset->count, &built->weights);
+	else if (part == CUDA_ARCS)
+		bytes = place_arcs(NULL, &built->arcs_shape, &arcs) + arcs_build_room(&built->arcs_shape);
 	if (bytes > 0 &&
 		(room = (char *) allocate_for(built, part, dataset, true, bytes, failure)) == NULL)
 		return false;
 	error = part == CUDA_BRUTE ? make_references(built, dataset) :
 		part == CUDA_INDEX ? make_index(built, search, room) :
 		part == CUDA_SUMS ? make_sums(built, dataset, room) :
+		part == CUDA_ARCS ? make_arcs(built, dataset, room) :
 		cells_build(&built->cells, &built->index, room, cuda->building);
 	if (error == cudaSuccess)
 		error = cudaStreamSynchronize(cuda->building);
@@ -404,6 +471,8 @@ fill_part(struct cuda_built *built, enum cuda_part part, const struct cuda_built
 	const struct dataset *dataset = search->dataset;
 	bool		done = false;
 
+	if (part == CUDA_ARCS)
+		built->arcs_shape = source != NULL ? source->arcs_shape : arcs_shape_of(dataset);
 	if (!allocate_part(built, part, dataset, failure))
 		return false;
 	if (source != NULL)
@@ -439,7 +508,7 @@ cuda_is_built(const struct device *device, const struct search *search,
 	const struct cuda_built *built =
 		(const struct cuda_built *) search->dataset->built[device->number];
 
-	return built != NULL && built->blocks[cuda_part_of(algorithm)].state == PART_BUILT &&
+	return built != NULL && built->blocks[cuda_part_of(search, algorithm)].state == PART_BUILT &&
 		(!needs_sums(search) || built->blocks[CUDA_SUMS].state == PART_BUILT ||
 		 (built->weights.count > 0 && !built->weights.fit));
 }
@@ -513,7 +582,7 @@ build_sums(struct cuda_built *built, const struct search *search, struct failure
 bool
 cuda_build(struct device *device, const struct search *search, struct failure *failure)
 {
-	enum cuda_part part = cuda_part_of(search->algorithm);
+	enum cuda_part part = cuda_part_of(search, search->algorithm);
 	struct cuda_built *built = find_built(device, search->dataset);
 
 	if (built == NULL)

@@ -5,6 +5,7 @@
 #ifndef GEONN_CUDA_DATASET_CUH
 #define GEONN_CUDA_DATASET_CUH
 
+#include "cuda/arcs/arcs.cuh"
 #include "cuda/brute/brute.cuh"
 #include "cuda/cells/cells.cuh"
 #include "cuda/index/index.cuh"
@@ -21,10 +22,11 @@ enum cuda_part
 	CUDA_BRUTE,					/* the references as brute force reads them (brute.cuh) */
 	CUDA_INDEX,
 	CUDA_CELLS,					/* the table of cells.cuh, beside the index */
-	CUDA_SUMS					/* the sums of the dataset's weights (index_sums.cuh), beside the index */
+	CUDA_SUMS,					/* the sums of the dataset's weights (index_sums.cuh), beside the index */
+	CUDA_ARCS					/* the index of a dataset of arcs (arcs.cuh) */
 };
 
-#define CUDA_PARTS 4
+#define CUDA_PARTS 5
 
 enum cuda_part_state
 {
@@ -56,6 +58,8 @@ struct cuda_built
 	struct index index;
 	struct cells cells;
 	struct index_weights weights;	/* whose sums are built, if they fit */
+	struct arcs_shape arcs_shape;	/* known before the index of arcs is built */
+	struct arcs arcs;
 
 	/* used by the device's thread alone */
 	double		by_index;		/* observations that the index has answered, though a table could
@@ -64,8 +68,8 @@ struct cuda_built
 								 * and those that the search has left */
 };
 
-/* The part of a dataset that a search by this algorithm reads. */
-extern enum cuda_part cuda_part_of(enum geonn_algorithm algorithm);
+/* The part of its dataset that a search by this algorithm reads. */
+extern enum cuda_part cuda_part_of(const struct search *search, enum geonn_algorithm algorithm);
 
 /* Whether this device has the table of a search's dataset.  Called by the device's thread. */
 extern bool cuda_has_table(const struct device *device, const struct search *search);

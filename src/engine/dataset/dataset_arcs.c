@@ -151,3 +151,10 @@ dataset_arc_is_long(const struct dataset *dataset, size_t arc)
 	return geonn_arc_is_long(geonn_unit_vector(dataset->latitude[arc], dataset->longitude[arc]),
 							 geonn_unit_vector(dataset->end_latitude[arc], dataset->end_longitude[arc]));
 }
+
+struct geonn_vector
+dataset_arc_middle(const struct dataset *dataset, size_t arc)
+{
+	return geonn_arc_middle(dataset->latitude[arc], dataset->longitude[arc], dataset->end_latitude[arc],
+							dataset->end_longitude[arc]);
+}

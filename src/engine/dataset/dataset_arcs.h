@@ -5,6 +5,7 @@
 #ifndef GEONN_DATASET_ARCS_H
 #define GEONN_DATASET_ARCS_H
 
+#include "common/geodesy.h"
 #include "engine/dataset/dataset.h"
 
 /*
@@ -21,5 +22,8 @@ extern bool dataset_arc_goes_on(const struct dataset *dataset, size_t arc);
 
 /* Whether an arc of a dataset is longer than a quarter circle, and so two arcs of an index. */
 extern bool dataset_arc_is_long(const struct dataset *dataset, size_t arc);
+
+/* The middle of a long arc of a dataset, for devices without geonn_arc_middle(). */
+extern struct geonn_vector dataset_arc_middle(const struct dataset *dataset, size_t arc);
 
 #endif							/* GEONN_DATASET_ARCS_H */

@@ -6,6 +6,9 @@
 #include "common/metric.h"
 #include "engine/search/device.h"
 
+/* a GPU's index has up to 2^31 arcs, and a long one of the dataset is two (cuda/arcs/arcs.cuh) */
+#define GPU_ARCS_MAX ((size_t) 1 << 30)
+
 bool
 search_is_nearest(const struct search *search)
 {
@@ -17,6 +20,15 @@ bool
 search_is_plain_nearest(const struct search *search)
 {
 	return search_is_nearest(search) && search->dataset->columns == 0;
+}
+
+bool
+search_is_nearest_line(const struct search *search)
+{
+	const struct dataset *dataset = search->dataset;
+
+	return search_is_nearest(search) && !search->question.places && dataset->columns == GEONN_COLUMN_ARC &&
+		dataset->last_polygon == 0 && dataset->count <= GPU_ARCS_MAX;
 }
 
 uint32_t
@@ -44,7 +56,8 @@ search_choice(const struct search *search, enum geonn_device_choice chosen)
 
 	return (search->question.radii > 0 && (search->question.extremes || !counts_by_chords(search))) ||
 		search->cutoff.present ||
-		(search->dataset->columns & (GEONN_COLUMNS_PARTIES | GEONN_COLUMN_ARC)) != 0 ||
+		(search->dataset->columns & GEONN_COLUMNS_PARTIES) != 0 ||
+		((search->dataset->columns & GEONN_COLUMN_ARC) != 0 && !search_is_nearest_line(search)) ||
 		(every_pair && !search_is_plain_nearest(search)) ?
 		GEONN_DEVICE_CPU : chosen;
 }

@@ -1,0 +1,123 @@
+/*
+ * arcs.cuh
+ *		The index of arcs on a GPU, and the search for the nearest line or point by it.
+ *
+ * The index is that of engine/cpu/arcs.c, whose essay says why the boxes hold the arcs: arcs in the order of
+ * the curve by their middles, eight of them a leaf, and a tree of boxes above the leaves, eight in each node, as
+ * float32.  An arc longer than a quarter circle is two.  The first of the arcs that are as near stands for its
+ * shape, as the arcs of a shape follow each other in the dataset: so the index does not know shapes.
+ */
+#ifndef GEONN_ARCS_CUH
+#define GEONN_ARCS_CUH
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cuda_runtime_api.h>
+
+#include "cuda/index/index.cuh"
+
+extern "C"
+{
+#include "engine/dataset/dataset.h"
+}
+
+/* arcs of a leaf, and boxes of a node */
+#define ARCS_WIDTH 8
+
+/* levels of nodes; a search takes 28 bits for the number of a leaf */
+#define ARCS_LEVELS_MAX 10
+
+struct __align__(16) arcs_leaf
+{
+	double		a[3][ARCS_WIDTH];	/* the vectors of the ends, by axis */
+	double		b[3][ARCS_WIDTH];
+	double		inverse[ARCS_WIDTH];	/* one by the square of the chord; finite */
+	uint32_t	arc[ARCS_WIDTH];	/* index in the dataset */
+};
+
+struct __align__(16) arcs_node
+{
+	float		low[3][ARCS_WIDTH]; /* by axis */
+	float		high[3][ARCS_WIDTH];
+};
+
+/* the sizes of an index */
+struct arcs_shape
+{
+	uint32_t	arcs;			/* of the dataset, at least 1 */
+	uint32_t	long_arcs;		/* those of them that are two arcs of the index */
+	uint32_t	leaves;
+	int			levels;			/* of nodes; level 0 has the boxes of leaves, the last level one node */
+	uint32_t	nodes[ARCS_LEVELS_MAX];
+	uint32_t	first[ARCS_LEVELS_MAX]; /* index of a level's first node among those of all levels */
+	uint32_t	all_nodes;
+};
+
+/*
+ * A dataset's index; addresses are the GPU's.  It is one block of memory: to have it on another GPU, the block
+ * is copied and its addresses are computed anew.
+ */
+struct arcs
+{
+	struct arcs_shape shape;
+	struct arcs_leaf *leaf;		/* copies of the last arc fill the last one */
+	struct arcs_node *node;
+	int64_t    *tag;			/* [arcs] in the dataset's order */
+	struct index curve;			/* no more than index_order.cuh needs: how many leaves, and their codes */
+};
+
+/* Find the sizes of a dataset's index. */
+extern struct arcs_shape arcs_shape_of(const struct dataset *dataset);
+
+/* Lay out an index of this shape from address memory on (NULL to learn only the size).  Returns its bytes. */
+extern size_t arcs_place(void *memory, const struct arcs_shape *shape, struct arcs *arcs);
+
+/* the columns from which an index is built; addresses are the GPU's */
+struct arcs_source
+{
+	double	   *latitude;		/* [arcs] degrees */
+	double	   *longitude;
+	double	   *end_latitude;
+	double	   *end_longitude;
+	uint32_t   *long_arc;		/* [long_arcs] rising */
+	struct geonn_vector *middle;	/* [long_arcs] their middles */
+};
+
+/* The bytes of memory that a build needs. */
+extern size_t arcs_build_room(const struct arcs_shape *shape);
+
+/* Enqueue the build of an index, all but its tags. */
+extern cudaError_t arcs_build(const struct arcs *arcs, const struct arcs_source *source, void *room,
+							  cudaStream_t stream);
+
+/* what a search reports to the host, which copies it */
+struct arcs_status
+{
+	uint32_t	out_of_range;	/* 1 if some coordinates are invalid */
+	uint32_t	refused;		/* this row needs too many leaves, and the rows behind it have no answers; UINT32_MAX:
+								 * all have them */
+};
+
+/* Finds the nearest arc of each observation; addresses are the GPU's. */
+struct arcs_nearest
+{
+	const struct arcs *arcs;
+	uint32_t	rows;			/* at least 1 */
+	const double *latitude;		/* [rows] degrees */
+	const double *longitude;
+	double		max_distance;	/* metres, inclusive; may be infinite */
+
+	/* results; an observation without a neighbour has distance infinity and tag 0 */
+	int64_t    *tag;			/* [rows] */
+	double	   *distance;		/* [rows] metres */
+
+	struct arcs_status *status;
+	void	   *room;			/* memory of arcs_nearest_room() bytes */
+	cudaStream_t stream;
+};
+
+extern size_t arcs_nearest_room(uint32_t rows);
+extern cudaError_t arcs_nearest_enqueue(const struct arcs_nearest *search);
+
+#endif							/* GEONN_ARCS_CUH */

@@ -1,0 +1,485 @@
+/*
+ * arcs_nearest.cu
+ *		Finds the nearest arc of each observation on a GPU.
+ *
+ * Observations come in the order of the curve (index_order.cu).  A thread takes one: it looks at the leaf where
+ * the curve would put the observation, which gives a limit, and then walks the boxes, of each node the nearest
+ * first, as far as the limit, a chord in radii that shrinks as arcs are found.  Neighbouring threads need
+ * much the same nodes and leaves, so these come from the first cache.
+ *
+ * A leaf gives two bounds for each arc, as on the CPU (engine/cpu/arcs_search.c): from the distance to the arc's
+ * chord in float64, with its sagitta less and more.  The least upper bound gives the limit.  Arcs whose lower bound
+ * is within it are kept; at the end, or when they become too many, those that still are within it are measured by
+ * common/arc.h, and the first by (distance, place in the dataset) is the answer.
+ *
+ * A walk keeps of each level the node, and which of its children are left, in their order: their boxes are looked
+ * at once more when their turn comes.  That is less to store than the gaps.
+ *
+ * An observation that is as far from very many arcs, like the centre of a circle, would hold up all others.  So a
+ * walk has an end: then the row is refused, and the CPU answers it and the rows behind it.  Threads whose rows
+ * are behind a refused one have nothing to do.
+ *
+ *
+ * The margin
+ *
+ * It is that of arcs_search.c, MARGIN = 2^-45 or 256 e.  The bounds here differ in how the fraction t of the chord is
+ * computed: by the inverse of the chord's square, rounded, in place of a division, and with fused
+ * operations.  The inverse adds a rounding, so t times |d| is off by 9 e |w| <= 18 e in place of 16 e, a part of
+ * w - t d by 22 e, and the distance by 44 e: together 28.4 + 2 * 5.44 + 2 * 46 = 131 e.  An arc without length
+ * has d = 0, so that any finite t will do.
+ *
+ * Boxes are as in engine/cpu/boxes.h: a gap is the true one at most, but for 2^-24 of itself, and their squares and sums
+ * are off by 2^-21 relatively.  limit_squared is 2^-18 more.
+ */
+#include "common/arc.h"
+#include "cuda/arcs/arcs.cuh"
+#include "cuda/base/blocks.cuh"
+#include "cuda/base/columns.cuh"
+#include "cuda/base/try.cuh"
+#include "cuda/index/index_order.cuh"
+
+#define BLOCK_THREADS 128
+
+/* as in engine/cpu */
+#define SAGITTA (1.0 / 6.8)
+#define MARGIN 0x1p-45
+#define BEYOND_CHORDS 2.25
+
+/* how many arcs are kept until they are measured */
+#define KEPT 8
+
+/* how many nodes and leaves a walk may look at, and arcs it may measure, all in all */
+#define VISITS_MAX 4096
+
+/* the children of a node that are left: their numbers, three bits each, the nearest first, and how many */
+#define ORDER_COUNT_SHIFT 28
+
+/* the kernel's parameters of a search */
+struct arcs_task
+{
+	double		max_distance;
+	double		widest;			/* the limit that max_distance gives */
+	int64_t    *tag;
+	double	   *distance;
+	struct arcs_status *status;
+	struct index_order order;
+};
+
+/* arcs that may be the nearest, with their least chords; beside struct seeker, which is then in registers */
+struct kept
+{
+	double		lower[KEPT];
+	uint32_t	position[KEPT];
+};
+
+/* an observation, and what has been found */
+struct seeker
+{
+	struct geonn_vector from;
+	double		limit;			/* chord; what is farther does not matter */
+	float		limit_squared;	/* a little more */
+	uint32_t	visits;			/* nodes and leaves that were looked at, and arcs that were measured */
+
+	uint32_t	kept_count;
+
+	/* the first of the arcs that were measured */
+	double		distance;		/* metres; infinite: none was */
+	uint32_t	arc;
+};
+
+/* ---- leaves ---- */
+
+static __device__ __forceinline__ struct geonn_vector
+begin_of(const struct arcs_leaf *leaf, uint32_t i)
+{
+	struct geonn_vector vector;
+
+	vector.x = __ldg(&leaf->a[0][i]);
+	vector.y = __ldg(&leaf->a[1][i]);
+	vector.z = __ldg(&leaf->a[2][i]);
+	return vector;
+}
+
+static __device__ __forceinline__ struct geonn_vector
+end_of(const struct arcs_leaf *leaf, uint32_t i)
+{
+	struct geonn_vector vector;
+
+	vector.x = __ldg(&leaf->b[0][i]);
+	vector.y = __ldg(&leaf->b[1][i]);
+	vector.z = __ldg(&leaf->b[2][i]);
+	return vector;
+}
+
+/* The square of the distance to an arc's chord, in radii; *sagitta becomes how far the arc is from it at most. */
+static __device__ __forceinline__ double
+square_to(const struct arcs_leaf *leaf, uint32_t i, struct geonn_vector from, double *sagitta)
+{
+	struct geonn_vector a = begin_of(leaf, i);
+	struct geonn_vector b = end_of(leaf, i);
+	double		dx = b.x - a.x;
+	double		dy = b.y - a.y;
+	double		dz = b.z - a.z;
+	double		wx = from.x - a.x;
+	double		wy = from.y - a.y;
+	double		wz = from.z - a.z;
+	double		t = fma(wz, dz, fma(wy, dy, wx * dx)) * __ldg(&leaf->inverse[i]);
+
+	t = fmin(fmax(t, 0.0), 1.0);
+	wx = fma(-t, dx, wx);
+	wy = fma(-t, dy, wy);
+	wz = fma(-t, dz, wz);
+	*sagitta = SAGITTA * fma(dz, dz, fma(dy, dy, dx * dx));
+	return fma(wz, wz, fma(wy, wy, wx * wx));
+}
+
+static __device__ __forceinline__ void
+set_limit(struct seeker *seeker, double limit)
+{
+	seeker->limit = limit;
+	seeker->limit_squared = (float) (limit * limit * (1.0 + 0x1p-18));
+}
+
+/* The distance in metres to an arc, and to those of its ends that may be as near as the limit. */
+static __device__ __noinline__ double
+measure(const struct arcs_leaf *leaf, uint32_t i, struct geonn_vector from, double limit)
+{
+	struct geonn_vector a = begin_of(leaf, i);
+	struct geonn_vector b = end_of(leaf, i);
+	double		distance = geonn_foot_distance(from, a, b);
+
+	if (geonn_chord_squared(from, a) <= limit * limit)
+		distance = fmin(distance, geonn_distance_of(from, a));
+	if (geonn_chord_squared(from, b) <= limit * limit)
+		distance = fmin(distance, geonn_distance_of(from, b));
+	return distance;
+}
+
+/* Measure the arcs that are kept and within the limit. */
+static __device__ __forceinline__ void
+measure_kept(struct seeker *seeker, const struct kept *kept, const struct arcs_leaf *leaves)
+{
+	for (uint32_t i = 0; i < seeker->kept_count; i++)
+	{
+		const struct arcs_leaf *leaf = &leaves[kept->position[i] / ARCS_WIDTH];
+		uint32_t	number = kept->position[i] % ARCS_WIDTH;
+		double		distance;
+		uint32_t	arc = __ldg(&leaf->arc[number]);
+
+		if (kept->lower[i] > seeker->limit)
+			continue;
+		seeker->visits++;
+		distance = measure(leaf, number, seeker->from, seeker->limit);
+		if (comes_before(distance, arc, seeker->distance, seeker->arc))
+		{
+			seeker->distance = distance;
+			seeker->arc = arc;
+		}
+	}
+	seeker->kept_count = 0;
+}
+
+/* Keep an arc of a leaf if it is within the limit. */
+static __device__ __forceinline__ void
+offer(struct seeker *seeker, struct kept *kept, const struct arcs_leaf *leaves, uint32_t number, uint32_t i)
+{
+	double		sagitta;
+	double		distance = sqrt(square_to(&leaves[number], i, seeker->from, &sagitta));
+
+	if (distance - sagitta > seeker->limit)
+		return;
+	if (distance + sagitta + MARGIN < seeker->limit)
+		set_limit(seeker, distance + sagitta + MARGIN);
+	if (seeker->kept_count == KEPT)
+		measure_kept(seeker, kept, leaves);
+	kept->lower[seeker->kept_count] = distance - sagitta;
+	kept->position[seeker->kept_count++] = number * ARCS_WIDTH + i;
+}
+
+/* Look at the arcs of a leaf, the nearest chord first: it leaves few others within the limit. */
+static __device__ __forceinline__ void
+visit_leaf(struct seeker *seeker, struct kept *kept, const struct arcs_leaf *leaves, uint32_t number)
+{
+	const struct arcs_leaf *leaf = &leaves[number];
+	double		least = INFINITY;
+	uint32_t	next = 0;
+	uint32_t	left = 0;
+
+#pragma unroll
+	for (uint32_t i = 0; i < ARCS_WIDTH; i++)
+	{
+		double		sagitta;
+		double		square = square_to(leaf, i, seeker->from, &sagitta);
+		double		bound = seeker->limit + sagitta;
+
+		left |= (uint32_t) (square <= bound * bound) << i;
+		next = square < least ? i : next;
+		least = fmin(least, square);
+	}
+	/* an arc with a greater sagitta may be within the limit though the nearest chord is not */
+	while (left != 0)
+	{
+		if ((left >> next & 1) == 0)
+			next = (uint32_t) __ffs(left) - 1;
+		offer(seeker, kept, leaves, number, next);
+		left &= ~(1u << next);
+	}
+}
+
+/* ---- the walk ---- */
+
+struct walk
+{
+	uint32_t	home;			/* the leaf that has been looked at before */
+	int			level;			/* above the root: its only child is the root */
+	uint32_t	node;			/* on this level */
+	uint32_t	order;			/* its children that are left */
+};
+
+/* the same of the levels above; beside struct walk, which is then in registers */
+struct walk_above
+{
+	uint32_t	node[ARCS_LEVELS_MAX + 1];
+	uint32_t	order[ARCS_LEVELS_MAX + 1];
+};
+
+/* how far p is outside low ... high */
+static __device__ __forceinline__ float
+gap_of(float p, float low, float high)
+{
+	return fmaxf(fmaxf(low - p, p - high), 0.0f);
+}
+
+static __device__ __forceinline__ void
+exchange(uint32_t *first, uint32_t *second)
+{
+	uint32_t	less = min(*first, *second);
+
+	*second = max(*first, *second);
+	*first = less;
+}
+
+static __device__ __forceinline__ void
+add_squares(float *square, float p, const float *low, const float *high)
+{
+#pragma unroll
+	for (int half = 0; half < 2; half++)
+	{
+		float4		lows = __ldg((const float4 *) low + half);
+		float4		highs = __ldg((const float4 *) high + half);
+		float		gap[4] = {
+			gap_of(p, lows.x, highs.x), gap_of(p, lows.y, highs.y), gap_of(p, lows.z, highs.z), gap_of(p, lows.w, highs.w)
+		};
+
+#pragma unroll
+		for (int i = 0; i < 4; i++)
+			square[4 * half + i] = fmaf(gap[i], gap[i], square[4 * half + i]);
+	}
+}
+
+/*
+ * Return the children of a node that are within the limit.  Their keys are the squares of the gaps, with the child in
+ * place of the last three bits, which do not matter for an order.
+ */
+static __device__ __forceinline__ uint32_t
+order_of(const struct arcs_node *node, const struct seeker *seeker)
+{
+	float		square[ARCS_WIDTH] = {};
+	uint32_t	key[ARCS_WIDTH];
+	uint32_t	order = 0;
+	uint32_t	count = 0;
+
+	add_squares(square, (float) seeker->from.x, node->low[0], node->high[0]);
+	add_squares(square, (float) seeker->from.y, node->low[1], node->high[1]);
+	add_squares(square, (float) seeker->from.z, node->low[2], node->high[2]);
+#pragma unroll
+	for (uint32_t i = 0; i < ARCS_WIDTH; i++)
+	{
+		bool		within = square[i] <= seeker->limit_squared;
+
+		key[i] = within ? (__float_as_uint(square[i]) & ~(uint32_t) (ARCS_WIDTH - 1)) | i : UINT32_MAX;
+		count += within;
+	}
+	if (count > 1)
+	{
+#pragma unroll
+		for (int i = 0; i < 8; i += 2)
+			exchange(&key[i], &key[i + 1]);
+#pragma unroll
+		for (int i = 0; i < 8; i += 4)
+		{
+			exchange(&key[i], &key[i + 2]);
+			exchange(&key[i + 1], &key[i + 3]);
+			exchange(&key[i + 1], &key[i + 2]);
+		}
+#pragma unroll
+		for (int i = 0; i < 4; i++)
+			exchange(&key[i], &key[i + 4]);
+		exchange(&key[2], &key[4]);
+		exchange(&key[3], &key[5]);
+		exchange(&key[1], &key[2]);
+		exchange(&key[3], &key[4]);
+		exchange(&key[5], &key[6]);
+	}
+	else
+	{
+#pragma unroll
+		for (int i = 1; i < 8; i++)
+			key[0] = min(key[0], key[i]);
+	}
+#pragma unroll
+	for (uint32_t i = 0; i < ARCS_WIDTH; i++)
+		order |= (key[i] & (ARCS_WIDTH - 1)) << (3 * i);
+	return order | count << ORDER_COUNT_SHIFT;
+}
+
+static __device__ __forceinline__ bool
+is_within(const struct arcs_node *node, uint32_t child, const struct seeker *seeker)
+{
+	float		x = gap_of((float) seeker->from.x, __ldg(&node->low[0][child]), __ldg(&node->high[0][child]));
+	float		y = gap_of((float) seeker->from.y, __ldg(&node->low[1][child]), __ldg(&node->high[1][child]));
+	float		z = gap_of((float) seeker->from.z, __ldg(&node->low[2][child]), __ldg(&node->high[2][child]));
+
+	return fmaf(z, z, fmaf(y, y, x * x)) <= seeker->limit_squared;
+}
+
+/* Find the next leaf within the limit.  False: none is left, or the walk has become too long. */
+static __device__ __forceinline__ bool
+next_leaf(struct walk *walk, struct walk_above *above, const struct arcs *arcs, struct seeker *seeker, uint32_t *leaf)
+{
+	while (seeker->visits < VISITS_MAX)
+	{
+		uint32_t	child = walk->order & (ARCS_WIDTH - 1);
+		uint32_t	count = walk->order >> ORDER_COUNT_SHIFT;
+
+		if (count == 0)
+		{
+			if (walk->level == arcs->shape.levels)
+				return false;
+			walk->level++;
+			walk->node = above->node[walk->level];
+			walk->order = above->order[walk->level];
+			continue;
+		}
+		walk->order = (walk->order & ((1u << ORDER_COUNT_SHIFT) - 1)) >> 3 | (count - 1) << ORDER_COUNT_SHIFT;
+
+		/* all that follow are farther */
+		if (walk->level < arcs->shape.levels &&
+			!is_within(&arcs->node[arcs->shape.first[walk->level] + walk->node], child, seeker))
+		{
+			walk->order = 0;
+			continue;
+		}
+		seeker->visits++;
+		child += walk->node * ARCS_WIDTH;
+		if (walk->level == 0)
+		{
+			if (child == walk->home)
+				continue;
+			*leaf = child;
+			return true;
+		}
+		above->node[walk->level] = walk->node;
+		above->order[walk->level] = walk->order;
+		walk->level--;
+		walk->node = child;
+		walk->order = order_of(&arcs->node[arcs->shape.first[walk->level] + child], seeker);
+	}
+	return false;
+}
+
+/* Return the leaf where an observation would be on the curve. */
+static __device__ __forceinline__ uint32_t
+home_of(const struct arcs *arcs, const struct index_order *order, uint32_t key)
+{
+	uint2		leaves = index_order_leaves(&arcs->curve, key >> order->fraction_bits);
+	uint64_t	code = index_order_code(order, key);
+
+	while (leaves.y - leaves.x > 1)
+	{
+		uint32_t	middle = leaves.x + (leaves.y - leaves.x) / 2;
+
+		if (__ldg(&arcs->curve.leaf_code[middle]) <= code)
+			leaves.x = middle;
+		else
+			leaves.y = middle;
+	}
+	return min(leaves.x, arcs->shape.leaves - 1);
+}
+
+static __global__ void __launch_bounds__(BLOCK_THREADS)
+search_kernel(const __grid_constant__ struct arcs arcs, const __grid_constant__ struct arcs_task task)
+{
+	uint32_t	slot = blockIdx.x * BLOCK_THREADS + threadIdx.x;
+	uint32_t	row;
+	double2		point;
+	struct seeker seeker = {};
+	struct kept kept;
+	struct walk walk;
+	struct walk_above above;
+	uint32_t	leaf;
+	bool		matched;
+
+	if (slot >= task.order.rows)
+		return;
+	row = task.order.sorted_row[slot];
+	if (*(volatile const uint32_t *) &task.status->refused < row)
+		return;
+	point = task.order.point[row];
+	seeker.from = geonn_unit_vector(point.x, point.y);
+	seeker.distance = INFINITY;
+	seeker.arc = UINT32_MAX;
+	set_limit(&seeker, task.widest);
+	leaf = home_of(&arcs, &task.order, task.order.sorted_key[slot]);
+	walk.home = leaf;
+	walk.level = arcs.shape.levels;
+	walk.node = 0;
+	walk.order = 1u << ORDER_COUNT_SHIFT;
+	do
+		visit_leaf(&seeker, &kept, arcs.leaf, leaf);
+	while (next_leaf(&walk, &above, &arcs, &seeker, &leaf));
+	if (seeker.visits >= VISITS_MAX)
+	{
+		atomicMin(&task.status->refused, row);
+		return;
+	}
+	measure_kept(&seeker, &kept, arcs.leaf);
+	matched = seeker.distance <= task.max_distance && seeker.distance < INFINITY;
+	__stcs(&task.distance[row], matched ? seeker.distance : INFINITY);
+	__stcs((long long *) &task.tag[row], matched ? __ldg((const long long *) &arcs.tag[seeker.arc]) : 0);
+}
+
+/* ---- for the host ---- */
+
+size_t
+arcs_nearest_room(uint32_t rows)
+{
+	struct index_order order;
+	size_t		bytes;
+
+	return index_order_place(NULL, rows, &order, &bytes) == cudaSuccess ? bytes : INDEX_NO_ROOM;
+}
+
+cudaError_t
+arcs_nearest_enqueue(const struct arcs_nearest *search)
+{
+	const struct arcs *arcs = search->arcs;
+	struct arcs_task task = {};
+	size_t		bytes;
+
+	CUDA_TRY(index_order_place(search->room, search->rows, &task.order, &bytes));
+	task.max_distance = search->max_distance;
+	task.widest = fmin(sqrt(geonn_metric_radius_limit(GEONN_METRIC_SPHERE, search->max_distance)) + MARGIN, BEYOND_CHORDS);
+	task.tag = search->tag;
+	task.distance = search->distance;
+	task.status = search->status;
+	task.order.latitude = search->latitude;
+	task.order.longitude = search->longitude;
+	task.order.out_of_range = &search->status->out_of_range;
+	task.order.fraction_bits = index_order_fraction_bits(&arcs->curve);
+	CUDA_TRY(cudaMemsetAsync(&search->status->out_of_range, 0, sizeof(uint32_t), search->stream));
+	CUDA_TRY(cudaMemsetAsync(&search->status->refused, 0xFF, sizeof(uint32_t), search->stream));
+	CUDA_TRY(index_order_enqueue(&task.order, &arcs->curve, search->stream));
+	search_kernel<<<blocks_for(search->rows, BLOCK_THREADS), BLOCK_THREADS, 0, search->stream>>> (*arcs, task);
+	return cudaGetLastError();
+}

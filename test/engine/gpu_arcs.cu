@@ -1,0 +1,424 @@
+/*
+ * gpu_arcs.cu
+ *		Whether a GPU finds the nearest lines and points that the CPU finds, byte for byte.
+ *
+ * Scenes of lines of all lengths, and of points, many at one place, are asked for the nearest by both devices.  A GPU may
+ * hand a search over: then the CPU goes on with it, as in the engine.
+ *
+ * Usage: gpu_arcs [seed [sanitized]].  Exits with 0 if all is as it should be, 1 if not, 2 without a GPU.  "sanitized": in
+ * small, for compute-sanitizer.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/geodesy.h"
+#include "cuda/lane/dataset.cuh"
+#include "cuda/lane/gpu.cuh"
+#include "cuda/probe.cuh"
+#include "../lib/random.h"
+
+extern "C"
+{
+#include "device_work.h"
+#include "engine/base/thread_pool.h"
+
+extern bool cpu_path_choose(const char *name, struct failure *failure);
+}
+
+#define ROWS_MAX 20000
+
+static struct device cpu;
+static struct device gpu;
+static int	failed;
+static atomic_bool cancelled;
+
+/* observations, and the answers of a device */
+static uint32_t rows;
+static double observed_latitude[ROWS_MAX];
+static double observed_longitude[ROWS_MAX];
+
+struct answers
+{
+	uint32_t	pairs;
+	uint32_t	count[ROWS_MAX];
+	int64_t		tag[ROWS_MAX];
+	double		distance[ROWS_MAX];
+	uint32_t	handed_over;	/* batches that the GPU left to the CPU, or a part of them */
+};
+
+static struct answers by_cpu;
+static struct answers by_gpu;
+
+static void
+check(bool right, const char *what)
+{
+	printf("%s - %s\n", right ? "ok" : "not ok", what);
+	failed += !right;
+}
+
+/* ---- scenes ---- */
+
+enum scene
+{
+	SCENE_GLOBE,				/* lines of some 300 km a step, anywhere */
+	SCENE_CITY,					/* lines of 100 m a step, within 20 km */
+	SCENE_POINTS,				/* points, many at one place */
+	SCENE_LONG,					/* lines that go half around the globe */
+	SCENE_POLE,					/* lines of 10 km a step around a pole */
+	SCENE_CIRCLE,				/* a circle, as far from its centre everywhere, as degrees can say */
+	SCENE_STAR,					/* lines from one place to many */
+	SCENES
+};
+
+struct place
+{
+	double		latitude;
+	double		longitude;
+};
+
+static struct place
+place_at(double latitude, double longitude)
+{
+	struct place place = {latitude, longitude};
+
+	if (place.latitude > 90.0)
+		place = {180.0 - place.latitude, place.longitude + 180.0};
+	if (place.latitude < -90.0)
+		place = {-180.0 - place.latitude, place.longitude + 180.0};
+	place.longitude = remainder(place.longitude, 360.0);
+	return place;
+}
+
+/* up to so many degrees of latitude away, and as many metres of longitude if it is not a pole */
+static struct place
+place_near(struct place place, double degrees)
+{
+	double		wider = 1.0 / fmax(cos(place.latitude * M_PI / 180.0), 0.01);
+
+	return place_at(place.latitude + random_between(-degrees, degrees),
+					place.longitude + wider * random_between(-degrees, degrees));
+}
+
+static struct place
+anywhere(void)
+{
+	return place_at(90.0 - acos(random_between(-1, 1)) * 180.0 / M_PI, random_between(-180, 180));
+}
+
+static const struct place centre = {48.2, 16.4};
+
+static void
+add_arc(struct dataset *dataset, struct place from, struct place to, int32_t shape)
+{
+	size_t		i = dataset->count++;
+
+	dataset->latitude[i] = from.latitude;
+	dataset->longitude[i] = from.longitude;
+	dataset->end_latitude[i] = to.latitude;
+	dataset->end_longitude[i] = to.longitude;
+	dataset->shape[i] = shape;
+	dataset->tag[i] = 1000000000000 + shape / 2;
+	dataset->polygon[i] = 0;
+}
+
+/* Where a line of a scene begins. */
+static struct place
+beginning(enum scene scene)
+{
+	switch (scene)
+	{
+		case SCENE_CITY:
+			return place_near(centre, 0.2);
+		case SCENE_POINTS:
+			return random_below(3) ? place_near(centre, 0.01) : place_at(48.2 + 0.01 * random_below(5), 16.4);
+		case SCENE_POLE:
+			return place_at(random_between(87, 90), random_between(-180, 180));
+		case SCENE_STAR:
+			return centre;
+		default:
+			return anywhere();
+	}
+}
+
+static struct place
+step(enum scene scene, struct place from, uint32_t number, uint32_t count)
+{
+	switch (scene)
+	{
+		case SCENE_GLOBE:
+			return place_near(from, 3.0);
+		case SCENE_CITY:
+			return place_near(from, 0.001);
+		case SCENE_POINTS:
+			return from;
+		case SCENE_LONG:
+			return random_below(2) ? anywhere() : place_near(from, 60.0);
+		case SCENE_POLE:
+			return place_near(from, 0.1);
+		case SCENE_STAR:
+			return place_near(from, 0.1);
+		default:
+			return place_at(90.0 - 1.0, 360.0 * number / count);
+	}
+}
+
+/* Make a dataset of up to so many arcs. */
+static struct dataset *
+make_dataset(enum scene scene, uint32_t count)
+{
+	static uint64_t id;
+	struct dataset *dataset = dataset_create(++id, GEONN_METRIC_SPHERE, GEONN_COLUMN_ARC);
+	struct place from = {};
+	int32_t		shape = -1;
+
+	dataset->latitude = (double *) malloc(count * sizeof(double));
+	dataset->longitude = (double *) malloc(count * sizeof(double));
+	dataset->end_latitude = (double *) malloc(count * sizeof(double));
+	dataset->end_longitude = (double *) malloc(count * sizeof(double));
+	dataset->tag = (int64_t *) malloc(count * sizeof(int64_t));
+	dataset->shape = (int32_t *) malloc(count * sizeof(int32_t));
+	dataset->polygon = (int32_t *) malloc(count * sizeof(int32_t));
+	for (uint32_t i = 0; i < count; i++)
+	{
+		struct place to;
+		bool		begins = i == 0 || (scene != SCENE_CIRCLE && (scene == SCENE_STAR || random_below(10) == 0));
+
+		shape += begins;
+		if (begins)
+			from = scene == SCENE_CIRCLE ? step(scene, from, 0, count) : beginning(scene);
+		to = step(scene, from, i + 1, count);
+		/* nearly antipodal ends are no arc */
+		if (geonn_distance_degrees(from.latitude, from.longitude, to.latitude, to.longitude) > 20000000.0)
+			to = from;
+		add_arc(dataset, from, to, shape);
+		if (scene != SCENE_POINTS)
+			from = to;
+		else if (random_below(3) == 0)
+			from = beginning(scene);
+	}
+	return dataset;
+}
+
+static void
+make_observations(enum scene scene, const struct dataset *dataset)
+{
+	for (uint32_t i = 0; i < rows; i++)
+	{
+		size_t		arc = (size_t) random_bits() % dataset->count;
+		struct place end = {dataset->latitude[arc], dataset->longitude[arc]};
+		int			kind = random_below(12);
+		struct place place = kind == 0 ? anywhere() : kind == 1 ? end : kind < 4 ? beginning(scene) :
+			place_near(end, fabs(random_magnitude(1e-9, 10.0)));
+
+		/* on the arc, but for rounding */
+		if (kind == 11)
+			place = place_at((end.latitude + dataset->end_latitude[arc]) / 2, (end.longitude + dataset->end_longitude[arc]) / 2);
+		observed_latitude[i] = place.latitude;
+		observed_longitude[i] = place.longitude;
+	}
+	/* the centre of the circle */
+	if (scene == SCENE_CIRCLE)
+		observed_latitude[rows / 2] = 90.0;
+}
+
+/* ---- both devices ---- */
+
+/* Have a device work on a search until it ends; a GPU may hand it over. */
+static bool
+work(struct device *device, struct search *search, struct answers *answers)
+{
+	struct search *ended;
+	enum device_progress progress;
+
+	if (device->operations->turn != NULL)
+		return device_work(device, search, &search->failure);
+	if (!device->operations->build(device, search, &search->failure))
+		return false;
+	do
+	{
+		device->operations->start(device, search);
+		ended = NULL;
+		while ((progress = device->operations->advance(device, &ended)) == DEVICE_IDLE)
+			;
+	} while (progress == DEVICE_YIELDED && search->choice != GEONN_DEVICE_CPU);
+	if (progress == DEVICE_FINISHED)
+		return true;
+	answers->handed_over++;
+	return device_work(&cpu, search, &search->failure);
+}
+
+/* Answer the observations, batch by batch where the room is small. */
+static bool
+answer(struct device *device, struct dataset *dataset, double max_distance, uint32_t room, struct answers *answers)
+{
+	static uint32_t count[ROWS_MAX];
+	static int64_t tag[ROWS_MAX];
+	static double distance[ROWS_MAX];
+	struct search search = {};
+
+	search.dataset = dataset;
+	search.question.k = 1;
+	search.question.algorithm = GEONN_ALGORITHM_INDEX;
+	search.question.max_distance = max_distance;
+	search.algorithm = GEONN_ALGORITHM_INDEX;
+	search.rows = rows;
+	search.cancelled = &cancelled;
+	search.columns.rows = rows;
+	search.columns.room = room;
+	search.columns.latitude = observed_latitude;
+	search.columns.longitude = observed_longitude;
+	search.columns.tag = tag;
+	search.columns.distance = distance;
+	search.columns.count = count;
+	answers->pairs = answers->handed_over = 0;
+	while (search.first < search.rows)
+	{
+		search.answered = search.pairs = 0;
+		search.one_each = false;
+		search.choice = search_choice(&search, GEONN_DEVICE_AUTO);
+		if (search.choice == GEONN_DEVICE_CPU || !work(device, &search, answers) || search.failed || search.answered == 0)
+		{
+			printf("# %s %s\n", search.failure.message, search.failure.detail);
+			return false;
+		}
+		for (uint32_t i = 0; i < search.answered; i++)
+			answers->count[search.first + i] = search.one_each ? 1 : count[search.first + i];
+		memcpy(answers->tag + answers->pairs, tag, search.pairs * sizeof(*tag));
+		memcpy(answers->distance + answers->pairs, distance, search.pairs * sizeof(*distance));
+		answers->pairs += search.pairs;
+		search.first += search.answered;
+	}
+	return true;
+}
+
+static bool
+same_answers(const struct answers *a, const struct answers *b)
+{
+	return a->pairs == b->pairs && memcmp(a->count, b->count, rows * sizeof(*a->count)) == 0 &&
+		memcmp(a->tag, b->tag, a->pairs * sizeof(*a->tag)) == 0 &&
+		memcmp(a->distance, b->distance, a->pairs * sizeof(*a->distance)) == 0;
+}
+
+/* Print the first difference. */
+static void
+show_difference(void)
+{
+	for (uint32_t i = 0, cpu_pair = 0, gpu_pair = 0; i < rows; cpu_pair += by_cpu.count[i], gpu_pair += by_gpu.count[i], i++)
+		if (by_cpu.count[i] != by_gpu.count[i] || (by_cpu.count[i] == 1 && (
+			by_cpu.tag[cpu_pair] != by_gpu.tag[gpu_pair] || by_cpu.distance[cpu_pair] != by_gpu.distance[gpu_pair])))
+		{
+			printf("# observation %u, (%.17g, %.17g): CPU %u, %lld, %.17g, GPU %u, %lld, %.17g\n", i, observed_latitude[i],
+				   observed_longitude[i], by_cpu.count[i], (long long) by_cpu.tag[cpu_pair], by_cpu.distance[cpu_pair],
+				   by_gpu.count[i], (long long) by_gpu.tag[gpu_pair], by_gpu.distance[gpu_pair]);
+			return;
+		}
+}
+
+static void
+forget(struct dataset *dataset)
+{
+	if (dataset->built[gpu.number] != NULL)
+		gpu.operations->discard(&gpu, dataset->built[gpu.number]);
+	device_forget(&cpu, dataset);
+}
+
+static void
+test_scenes(bool sanitized)
+{
+	static const uint32_t counts[] = {1, 2, 8, 9, 63, 65, 513, 3000, 40000, 300000};
+	int			sizes = sanitized ? 8 : 10;
+	long		differing = 0;
+	uint32_t	handed_over = 0;
+	uint32_t	pairs = 0;
+	uint64_t	before = cuda_device_of(&gpu)->taken;
+
+	for (int scene = 0; scene < SCENES; scene++)
+		for (int size = 0; size < sizes; size++)
+		{
+			struct dataset *dataset = make_dataset((enum scene) scene, counts[size]);
+
+			for (int round = 0; round < (sanitized ? 1 : 3); round++)
+			{
+				bool		limited = sanitized ? size % 2 == 1 : round == 1;
+				double		max_distance = limited ? fabs(random_magnitude(1e-3, 1e7)) : INFINITY;
+				uint32_t	room;
+
+				rows = sanitized ? 300 : 1 + (uint32_t) random_below(random_below(2) ? 100 : ROWS_MAX);
+				room = random_below(3) ? rows : 1 + (uint32_t) random_below((int) rows);
+				room = rows / room > 20 ? rows : room;
+				make_observations((enum scene) scene, dataset);
+				if (!answer(&cpu, dataset, max_distance, room, &by_cpu) || !answer(&gpu, dataset, max_distance, room, &by_gpu) ||
+					!same_answers(&by_cpu, &by_gpu))
+				{
+					printf("# scene %d, %u arcs, %u observations, room %u, max_distance %.17g:\n", scene, counts[size], rows, room,
+						   max_distance);
+					show_difference();
+					differing++;
+				}
+				handed_over += by_gpu.handed_over;
+				pairs += by_gpu.pairs;
+			}
+			forget(dataset);
+		}
+	printf("# %u pairs; %u searches were handed over\n", pairs, handed_over);
+	check(differing == 0, "the GPU gives the CPU's bytes");
+	check(pairs > 1000, "many have a neighbour");
+	if (!sanitized)
+		check(handed_over > 0, "an observation as far from very many arcs is handed over");
+	cudaDeviceSynchronize();
+	printf("# %lld bytes more are taken than before\n", (long long) (cuda_device_of(&gpu)->taken - before));
+}
+
+static void
+test_refusals(void)
+{
+	struct dataset *dataset = make_dataset(SCENE_CITY, 1000);
+
+	rows = 100;
+	make_observations(SCENE_CITY, dataset);
+	observed_latitude[99] = 91;
+	check(!answer(&gpu, dataset, INFINITY, rows, &by_gpu), "coordinates that are no point make a search fail");
+	observed_latitude[99] = 9;
+	atomic_store(&cancelled, true);
+	forget(dataset);
+	dataset = make_dataset(SCENE_CITY, 1000);
+	check(!answer(&gpu, dataset, INFINITY, rows, &by_gpu), "a cancelled search builds nothing");
+	atomic_store(&cancelled, false);
+	check(answer(&gpu, dataset, INFINITY, rows, &by_gpu) && by_gpu.pairs == rows, "and the next one does");
+	dataset->last_polygon = 1;
+	check(!answer(&gpu, dataset, INFINITY, rows, &by_gpu), "polygons are for the CPU");
+	forget(dataset);
+}
+
+int
+main(int argument_count, char **words)
+{
+	struct failure failure;
+	bool		sanitized = argument_count > 2;
+
+	if (argument_count > 1)
+		random_state = strtoull(words[1], NULL, 10);
+	printf("seed %llu\n", (unsigned long long) random_state);
+	if (cuda_device_count(&failure) == 0)
+	{
+		printf("%s\n", failure.message);
+		return 2;
+	}
+	cpu_path_choose(NULL, &failure);
+	cpu.operations = &cpu_device_operations;
+	gpu.operations = &cuda_device_operations;
+	gpu.number = 1;
+	atomic_store(&gpu.usable, gpu.operations->probe(&gpu, &failure));
+	if (!atomic_load(&gpu.usable) || !cpu.operations->probe(&cpu, &failure))
+	{
+		printf("not ok - %s %s\n", failure.message, failure.detail);
+		return 1;
+	}
+	test_scenes(sanitized);
+	test_refusals();
+	gpu.operations->close(&gpu);
+	cpu.operations->close(&cpu);
+	return failed > 0;
+}
