@@ -32,7 +32,7 @@
 static void
 cuda_start(struct device *device, struct search *search)
 {
-	bool		is_nearest = search_is_plain_nearest(search) || search_is_nearest_line(search);
+	bool		is_nearest = search_is_plain_nearest(search) || search_is_nearest_shape(search);
 
 	cuda_lanes_start(device, search, is_nearest ? &nearest_operations : &neighbours_operations);
 }

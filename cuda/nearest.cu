@@ -4,7 +4,7 @@
  *
  * Most searches ask for the nearest reference alone, so this question has the
  * fast ways: brute_search.cu's, and that of the table, or of the index where no
- * table has been made (cells_search.cu); of lines that of the index of arcs (arcs_nearest.cu).  Each finds one
+ * table has been made (cells_search.cu); of shapes that of the index of arcs (arcs_nearest.cu).  Each finds one
  * reference for each observation, at its row.  If each observation has
  * one, 16 bytes an observation go in and 16 come out, and no counts.
  * Otherwise, with a max_distance, the observations without a neighbour are
@@ -195,6 +195,7 @@ arcs_place_piece(struct lane *lane, uint32_t rows, void *memory)
 	size_t		offset = 0;
 
 	arcs->arcs = &built_of(lane)->arcs;
+	arcs->polygons = lane->search->dataset->last_polygon != 0 ? &built_of(lane)->polygons : NULL;
 	arcs->rows = rows;
 	arcs->max_distance = lane->search->question.max_distance;
 	arcs->stream = lane->stream;

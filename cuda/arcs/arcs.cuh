@@ -1,6 +1,6 @@
 /*
  * arcs.cuh
- *		The index of arcs on a GPU, and the search for the nearest line or point by it.
+ *		The index of arcs on a GPU, and the search for the nearest shape by it.
  *
  * The index is that of engine/cpu/arcs.c, whose essay says why the boxes hold the arcs: arcs in the order of
  * the curve by their middles, eight of them a leaf, and a tree of boxes above the leaves, eight in each node, as
@@ -15,6 +15,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include "cuda/arcs/polygons.cuh"
 #include "cuda/index/index.cuh"
 
 extern "C"
@@ -95,14 +96,15 @@ extern cudaError_t arcs_build(const struct arcs *arcs, const struct arcs_source 
 struct arcs_status
 {
 	uint32_t	out_of_range;	/* 1 if some coordinates are invalid */
-	uint32_t	refused;		/* this row needs too many leaves, and the rows behind it have no answers; UINT32_MAX:
-								 * all have them */
+	uint32_t	refused;		/* this row needs too much, and the rows behind it have no answers; UINT32_MAX: all
+								 * have them */
 };
 
-/* Finds the nearest arc of each observation; addresses are the GPU's. */
+/* Finds the nearest shape of each observation; addresses are the GPU's. */
 struct arcs_nearest
 {
 	const struct arcs *arcs;
+	const struct polygons *polygons;	/* NULL: the dataset has none */
 	uint32_t	rows;			/* at least 1 */
 	const double *latitude;		/* [rows] degrees */
 	const double *longitude;

@@ -1,6 +1,6 @@
 /*
  * arcs_nearest.cu
- *		Finds the nearest arc of each observation on a GPU.
+ *		Finds the nearest shape of each observation on a GPU.
  *
  * Observations come in the order of the curve (index_order.cu).  A thread takes one: it looks at the leaf where
  * the curve would put the observation, which gives a limit, and then walks the boxes, of each node the nearest
@@ -14,6 +14,9 @@
  *
  * A walk keeps of each level the node, and which of its children are left, in their order: their boxes are looked
  * at once more when their turn comes.  That is less to store than the gaps.
+ *
+ * Before, polygons.cu finds the first polygon that an observation is in: its distance is 0.  Arcs at that distance may
+ * come before it in the dataset, so the walk follows, with the margin as its limit.
  *
  * An observation that is as far from very many arcs, like the centre of a circle, would hold up all others.  So a
  * walk has an end: then the row is refused, and the CPU answers it and the rows behind it.  Threads whose rows
@@ -62,6 +65,8 @@ struct arcs_task
 	int64_t    *tag;
 	double	   *distance;
 	struct arcs_status *status;
+	const uint32_t *inside;		/* [rows] in the order of the search: what polygons_find() has found; NULL: there are
+								 * no polygons */
 	struct index_order order;
 };
 
@@ -427,9 +432,9 @@ search_kernel(const __grid_constant__ struct arcs arcs, const __grid_constant__ 
 		return;
 	point = task.order.point[row];
 	seeker.from = geonn_unit_vector(point.x, point.y);
-	seeker.distance = INFINITY;
-	seeker.arc = UINT32_MAX;
-	set_limit(&seeker, task.widest);
+	seeker.arc = task.inside != NULL ? task.inside[slot] : POLYGONS_NONE;
+	seeker.distance = seeker.arc != POLYGONS_NONE ? 0.0 : INFINITY;
+	set_limit(&seeker, seeker.arc != POLYGONS_NONE ? fmin(MARGIN, task.widest) : task.widest);
 	leaf = home_of(&arcs, &task.order, task.order.sorted_key[slot]);
 	walk.home = leaf;
 	walk.level = arcs.shape.levels;
@@ -480,6 +485,11 @@ arcs_nearest_enqueue(const struct arcs_nearest *search)
 	CUDA_TRY(cudaMemsetAsync(&search->status->out_of_range, 0, sizeof(uint32_t), search->stream));
 	CUDA_TRY(cudaMemsetAsync(&search->status->refused, 0xFF, sizeof(uint32_t), search->stream));
 	CUDA_TRY(index_order_enqueue(&task.order, &arcs->curve, search->stream));
+	if (search->polygons != NULL)
+	{
+		task.inside = task.order.key;
+		CUDA_TRY(polygons_find(search->polygons, &task.order, task.order.key, &search->status->refused, search->stream));
+	}
 	search_kernel<<<blocks_for(search->rows, BLOCK_THREADS), BLOCK_THREADS, 0, search->stream>>> (*arcs, task);
 	return cudaGetLastError();
 }

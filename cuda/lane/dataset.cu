@@ -3,8 +3,8 @@
  *		Builds datasets on one GPU, and copies them to the others.
  *
  * A part of a dataset (its references for brute force, its index, its table, the sums of
- * its weights, or the index of its arcs) is one block of memory.  The first GPU that needs the part gets the columns and
- * builds it.  GPUs that are linked to that one wait meanwhile and copy the
+ * its weights, the index of its arcs, or its polygons) is one block of memory.  The first GPU
+ * that needs the part gets the columns and builds it.  GPUs that are linked to that one wait meanwhile and copy the
  * finished block, which takes a fraction of the time; then they only recompute
  * its addresses.  GPUs without a link build for themselves.
  *
@@ -95,6 +95,8 @@ place_part(struct cuda_built *built, enum cuda_part part, const struct dataset *
 		return index_weights_place(memory, count, &built->weights);
 	if (part == CUDA_ARCS)
 		return arcs_place(memory, &built->arcs_shape, &built->arcs);
+	if (part == CUDA_POLYGONS)
+		return polygons_place(memory, &built->polygons_shape, &built->polygons);
 	return index_place(memory, count, dataset->metric, dataset->columns, &built->index);
 }
 
@@ -105,7 +107,7 @@ allocate_for(struct cuda_built *built, enum cuda_part part, const struct dataset
 			 bool building, size_t bytes, struct failure *failure)
 {
 	static const char *const names[] = {"brute force over", "the index of", "the table of",
-	"the sums of the weights of", "the index of"};
+	"the sums of the weights of", "the index of", "the polygons of"};
 	enum cuda_purpose kind = part == CUDA_CELLS ? CUDA_FOR_SPEED :
 		building ? CUDA_FOR_SEARCH : CUDA_FOR_DATASET;
 	char		purpose[64];
@@ -277,6 +279,38 @@ make_arcs(struct cuda_built *built, const struct dataset *dataset, char *room)
 		arcs_build(&built->arcs, &source, room + offset, cuda_device_of(built->device)->building);
 }
 
+/* Copy the polygons that the host has built. */
+static cudaError_t
+make_polygons(struct cuda_built *built)
+{
+	const struct cpu_polygons *polygons = &built->polygons_of_host;
+	struct upload upload = {};
+
+	upload_add(&upload, (char *) built->blocks[CUDA_POLYGONS].memory, (const char *) polygons->memory, polygons->bytes);
+	return upload_run(built->device, &upload);
+}
+
+/*
+ * Find out what shape a part has whose size depends on more than the number of references: that of the source, or if it is
+ * NULL, of what has to be built.
+ */
+static bool
+find_shape(struct cuda_built *built, enum cuda_part part, const struct cuda_built *source, const struct search *search,
+		   struct failure *failure)
+{
+	if (part == CUDA_ARCS)
+		built->arcs_shape = source != NULL ? source->arcs_shape : arcs_shape_of(search->dataset);
+	if (part != CUDA_POLYGONS)
+		return true;
+	if (source != NULL)
+		built->polygons_shape = source->polygons_shape;
+	else if (polygons_build(search->dataset, search->cancelled, &built->polygons_of_host, failure))
+		built->polygons_shape = polygons_shape_of(&built->polygons_of_host);
+	else
+		return false;
+	return true;
+}
+
 /*
  * Build a part, whose block is allocated: from the host's columns, or if it is a
  * table, from the index, which is built already; sums from both.
@@ -311,6 +345,7 @@ make_part(struct cuda_built *built, enum cuda_part part, const struct search *se
 		part == CUDA_INDEX ? make_index(built, search, room) :
 		part == CUDA_SUMS ? make_sums(built, dataset, room) :
 		part == CUDA_ARCS ? make_arcs(built, dataset, room) :
+		part == CUDA_POLYGONS ? make_polygons(built) :
 		cells_build(&built->cells, &built->index, room, cuda->building);
 	if (error == cudaSuccess)
 		error = cudaStreamSynchronize(cuda->building);
@@ -471,9 +506,7 @@ fill_part(struct cuda_built *built, enum cuda_part part, const struct cuda_built
 	const struct dataset *dataset = search->dataset;
 	bool		done = false;
 
-	if (part == CUDA_ARCS)
-		built->arcs_shape = source != NULL ? source->arcs_shape : arcs_shape_of(dataset);
-	if (!allocate_part(built, part, dataset, failure))
+	if (!find_shape(built, part, source, search, failure) || !allocate_part(built, part, dataset, failure))
 		return false;
 	if (source != NULL)
 	{
@@ -488,10 +521,16 @@ fill_part(struct cuda_built *built, enum cuda_part part, const struct cuda_built
 		}
 	}
 	if (!done)
-		done = make_part(built, part, search, failure);
+		done = (source == NULL || find_shape(built, part, NULL, search, failure)) && make_part(built, part, search, failure);
 	if (!done)
 		cuda_release(built->device, built->blocks[part].memory, built->blocks[part].bytes);
 	return done;
+}
+
+static bool
+needs_polygons(const struct search *search)
+{
+	return (search->dataset->columns & GEONN_COLUMN_ARC) != 0 && search->dataset->last_polygon != 0;
 }
 
 static bool
@@ -509,6 +548,7 @@ cuda_is_built(const struct device *device, const struct search *search,
 		(const struct cuda_built *) search->dataset->built[device->number];
 
 	return built != NULL && built->blocks[cuda_part_of(search, algorithm)].state == PART_BUILT &&
+		(!needs_polygons(search) || built->blocks[CUDA_POLYGONS].state == PART_BUILT) &&
 		(!needs_sums(search) || built->blocks[CUDA_SUMS].state == PART_BUILT ||
 		 (built->weights.count > 0 && !built->weights.fit));
 }
@@ -539,6 +579,7 @@ build_part(struct cuda_built *built, enum cuda_part part, const struct search *s
 		done = fail(failure, GEONN_ERROR_DEVICE, "the search has been cancelled");
 	else
 		done = fill_part(built, part, source, search, failure);
+	polygons_free(&built->polygons_of_host);
 	end_part(built, part, done);
 	return done;
 }
@@ -588,6 +629,8 @@ cuda_build(struct device *device, const struct search *search, struct failure *f
 	if (built == NULL)
 		return fail(failure, GEONN_ERROR_MEMORY, "not enough memory for a dataset's description");
 	if (!build_part(built, part, search, failure))
+		return false;
+	if (needs_polygons(search) && !build_part(built, CUDA_POLYGONS, search, failure))
 		return false;
 	if (!build_sums(built, search, failure))
 		return false;

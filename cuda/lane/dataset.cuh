@@ -23,10 +23,11 @@ enum cuda_part
 	CUDA_INDEX,
 	CUDA_CELLS,					/* the table of cells.cuh, beside the index */
 	CUDA_SUMS,					/* the sums of the dataset's weights (index_sums.cuh), beside the index */
-	CUDA_ARCS					/* the index of a dataset of arcs (arcs.cuh) */
+	CUDA_ARCS,					/* the index of a dataset of arcs (arcs.cuh) */
+	CUDA_POLYGONS				/* its polygons, beside that index (polygons.cuh) */
 };
 
-#define CUDA_PARTS 5
+#define CUDA_PARTS 6
 
 enum cuda_part_state
 {
@@ -60,6 +61,9 @@ struct cuda_built
 	struct index_weights weights;	/* whose sums are built, if they fit */
 	struct arcs_shape arcs_shape;	/* known before the index of arcs is built */
 	struct arcs arcs;
+	struct polygons_shape polygons_shape;	/* likewise */
+	struct polygons polygons;
+	struct cpu_polygons polygons_of_host;	/* while the part is filled */
 
 	/* used by the device's thread alone */
 	double		by_index;		/* observations that the index has answered, though a table could

@@ -23,12 +23,12 @@ search_is_plain_nearest(const struct search *search)
 }
 
 bool
-search_is_nearest_line(const struct search *search)
+search_is_nearest_shape(const struct search *search)
 {
 	const struct dataset *dataset = search->dataset;
 
 	return search_is_nearest(search) && !search->question.places && dataset->columns == GEONN_COLUMN_ARC &&
-		dataset->last_polygon == 0 && dataset->count <= GPU_ARCS_MAX;
+		dataset->count <= GPU_ARCS_MAX;
 }
 
 uint32_t
@@ -57,7 +57,7 @@ search_choice(const struct search *search, enum geonn_device_choice chosen)
 	return (search->question.radii > 0 && (search->question.extremes || !counts_by_chords(search))) ||
 		search->cutoff.present ||
 		(search->dataset->columns & GEONN_COLUMNS_PARTIES) != 0 ||
-		((search->dataset->columns & GEONN_COLUMN_ARC) != 0 && !search_is_nearest_line(search)) ||
+		((search->dataset->columns & GEONN_COLUMN_ARC) != 0 && !search_is_nearest_shape(search)) ||
 		(every_pair && !search_is_plain_nearest(search)) ?
 		GEONN_DEVICE_CPU : chosen;
 }

@@ -1,0 +1,336 @@
+/*
+ * polygons.cu
+ *		Finds the polygons that observations lie in, on a GPU.
+ *
+ * A thread takes an observation, in the order of the curve, and does what engine/cpu/polygons.c does: it goes
+ * through the boxes that hold the observation, and asks the stretches of each polygon that is left, from the top.  The
+ * signs are those of common/ring_side.h, exact on every device, so that nothing is left for the CPU to decide.
+ *
+ * Recursion would take a stack of unknown size; so the numbers of what is left on each level are in arrays.
+ */
+#include <stdlib.h>
+
+#include "common/ring_side.h"
+#include "cuda/arcs/polygons.cuh"
+#include "cuda/base/blocks.cuh"
+
+#define BLOCK_THREADS 128
+
+/* as in engine/cpu/polygons.c */
+#define STRETCH 8
+#define STRETCH_LEVELS 11
+#define EVERYWHERE (-1000.0f)
+#define NEAR_POLE (1.0 - 0x1p-41)
+
+/* how many boxes and stretches an observation may look at */
+#define VISITS_MAX 4096
+
+/* an observation */
+struct asking
+{
+	struct geonn_vector point;
+	double		longitude;		/* -180 ... 180; NAN: it is near a pole */
+	uint32_t	visits;
+};
+
+/* ---- sides ---- */
+
+static __device__ __forceinline__ struct geonn_vector
+load_vertex(const struct polygons *polygons, uint32_t number)
+{
+	const double *parts = (const double *) &polygons->vertex[number];
+	struct geonn_vector vector;
+
+	vector.x = __ldg(&parts[0]);
+	vector.y = __ldg(&parts[1]);
+	vector.z = __ldg(&parts[2]);
+	return vector;
+}
+
+static __device__ __forceinline__ bool
+is_east(const struct polygons *polygons, struct geonn_vector point, uint32_t vertex)
+{
+	return geonn_is_east(point, load_vertex(polygons, vertex));
+}
+
+static __device__ __forceinline__ bool
+has_longitude(const struct cpu_polygons_stretch *stretch, double longitude)
+{
+	return (longitude >= stretch->west && longitude <= stretch->east) ||
+		(longitude + 360.0 >= stretch->west && longitude + 360.0 <= stretch->east) ||
+		(longitude - 360.0 >= stretch->west && longitude - 360.0 <= stretch->east);
+}
+
+/* Whether a stretch to the north of the point crosses its meridian an odd number of times. */
+static __device__ __noinline__ bool
+crosses(const struct polygons *polygons, struct geonn_vector point, const struct cpu_polygons_stretch *stretch)
+{
+	bool		odd = is_east(polygons, point, stretch->first) != is_east(polygons, point, stretch->last);
+
+	if (stretch->first_ring == stretch->last_ring)
+		return odd;
+	return odd != (is_east(polygons, point, stretch->first_ring) != is_east(polygons, point, stretch->last_ring));
+}
+
+/* geonn_ring_side() of the arcs of a stretch of level 0 */
+static __device__ __noinline__ enum geonn_side
+stretch_side(const struct polygons *polygons, struct geonn_vector point, uint32_t first, uint32_t last)
+{
+	struct geonn_vector p = geonn_flattened(point);
+	struct geonn_vector a = {0.0, 0.0, 0.0};
+	int			from = 0;
+	bool		odd = false;
+
+	for (uint32_t i = first; i <= last; i++)
+	{
+		struct geonn_vector b = geonn_flattened(load_vertex(polygons, i));
+		int			to = geonn_north(p, b);
+
+		if (to == 0 && geonn_dot(p, b) > 0.0)
+			return GEONN_ON_BORDER;
+		if (i > first)
+		{
+			enum geonn_side side = geonn_arc_crossing(p, a, from, b, to);
+
+			if (side == GEONN_ON_BORDER)
+				return side;
+			odd ^= side == GEONN_INSIDE;
+		}
+		a = b;
+		from = to;
+	}
+	return odd ? GEONN_INSIDE : GEONN_OUTSIDE;
+}
+
+/* what a stretch says before its parts are asked */
+enum answer
+{
+	STRETCH_NOTHING,			/* no arc of it crosses */
+	STRETCH_ODD,
+	STRETCH_OPEN				/* its parts have to be asked */
+};
+
+static __device__ __forceinline__ enum answer
+ask_stretch(const struct polygons *polygons, const struct asking *asking, const struct cpu_polygons_stretch *stretch)
+{
+	if (asking->point.z > stretch->north)
+		return STRETCH_NOTHING;
+	if (isnan(asking->longitude) || stretch->west == EVERYWHERE)
+		return STRETCH_OPEN;
+	if (!has_longitude(stretch, asking->longitude))
+		return STRETCH_NOTHING;
+	if (asking->point.z >= stretch->south)
+		return STRETCH_OPEN;
+	return crosses(polygons, asking->point, stretch) ? STRETCH_ODD : STRETCH_NOTHING;
+}
+
+/* On which side of a polygon the observation is; any, once it has looked at too much. */
+static __device__ __forceinline__ enum geonn_side
+side_of(const struct polygons *polygons, struct asking *asking, const struct cpu_polygon *polygon)
+{
+	const struct cpu_polygons_stretch *stretch = polygons->stretch + polygon->stretch;
+	uint32_t	begin[STRETCH_LEVELS];	/* of each level, its first stretch */
+	uint32_t	count[STRETCH_LEVELS];
+	uint32_t	next[STRETCH_LEVELS];	/* of the stretches that are left, and their end */
+	uint32_t	end[STRETCH_LEVELS];
+	int			top = 0;
+	int			level;
+	bool		odd = polygon->pole_is_inside != 0;
+
+	begin[0] = 0;
+	count[0] = polygon->stretches;
+	for (; count[top] > STRETCH; top++)
+	{
+		begin[top + 1] = begin[top] + count[top];
+		count[top + 1] = (count[top] + STRETCH - 1) / STRETCH;
+	}
+	level = top;
+	next[top] = 0;
+	end[top] = count[top];
+	while (asking->visits < VISITS_MAX)
+	{
+		uint32_t	number = next[level];
+		const struct cpu_polygons_stretch *now = &stretch[begin[level] + number];
+		enum answer answer;
+
+		if (number == end[level])
+		{
+			if (level == top)
+				break;
+			level++;
+			continue;
+		}
+		next[level]++;
+		asking->visits++;
+		answer = ask_stretch(polygons, asking, now);
+		odd ^= answer == STRETCH_ODD;
+		if (answer != STRETCH_OPEN)
+			continue;
+		if (level > 0)
+		{
+			level--;
+			next[level] = number * STRETCH;
+			end[level] = min(number * STRETCH + STRETCH, count[level]);
+		}
+		else
+		{
+			enum geonn_side side = stretch_side(polygons, asking->point, now->first, now->last);
+
+			if (side == GEONN_ON_BORDER)
+				return side;
+			odd ^= side == GEONN_INSIDE;
+		}
+	}
+	return odd ? GEONN_INSIDE : GEONN_OUTSIDE;
+}
+
+/* ---- boxes ---- */
+
+/* bit i: box i of a node holds the observation */
+static __device__ __forceinline__ uint32_t
+holding(const struct cpu_boxes_node *node, struct geonn_vector point)
+{
+	const float at[3] = {(float) point.x, (float) point.y, (float) point.z};
+	uint32_t	bits = (1u << CPU_BOXES_WIDTH) - 1;
+
+#pragma unroll
+	for (int axis = 0; axis < 3; axis++)
+#pragma unroll
+		for (int half = 0; half < 2; half++)
+		{
+			float4		low = __ldg((const float4 *) node->low[axis] + half);
+			float4		high = __ldg((const float4 *) node->high[axis] + half);
+			uint32_t	four = (uint32_t) (low.x <= at[axis] && at[axis] <= high.x) |
+				(uint32_t) (low.y <= at[axis] && at[axis] <= high.y) << 1 |
+				(uint32_t) (low.z <= at[axis] && at[axis] <= high.z) << 2 |
+				(uint32_t) (low.w <= at[axis] && at[axis] <= high.w) << 3;
+
+			bits &= four << (4 * half) | 0xF0u >> (4 * half);
+		}
+	return bits;
+}
+
+static __global__ void __launch_bounds__(BLOCK_THREADS)
+polygons_kernel(const __grid_constant__ struct polygons polygons, const __grid_constant__ struct index_order order,
+				uint32_t *arc, uint32_t *refused)
+{
+	uint32_t	slot = blockIdx.x * BLOCK_THREADS + threadIdx.x;
+	uint32_t	number[CPU_BOXES_LEVELS];	/* of each level the node, and its boxes that are left */
+	uint32_t	bits[CPU_BOXES_LEVELS];
+	int			top = polygons.levels - 1;
+	int			level = top;
+	uint32_t	first = POLYGONS_NONE;
+	struct asking asking;
+	uint32_t	row;
+	double2		point;
+
+	if (slot >= order.rows)
+		return;
+	row = order.sorted_row[slot];
+	point = order.point[row];
+	asking.point = geonn_unit_vector(point.x, point.y);
+	asking.longitude = fabs(asking.point.z) > NEAR_POLE ? NAN : point.y > 180.0 ? point.y - 360.0 : point.y;
+	asking.visits = 0;
+	number[top] = 0;
+	bits[top] = holding(&polygons.node[top][0], asking.point);
+	while (asking.visits < VISITS_MAX)
+	{
+		uint32_t	child;
+
+		if (bits[level] == 0)
+		{
+			if (level == top)
+				break;
+			level++;
+			continue;
+		}
+		child = number[level] * CPU_BOXES_WIDTH + (uint32_t) __ffs(bits[level]) - 1;
+		bits[level] &= bits[level] - 1;
+		asking.visits++;
+		if (level > 0)
+		{
+			level--;
+			number[level] = child;
+			bits[level] = holding(&polygons.node[level][child], asking.point);
+		}
+		else if (polygons.polygon[child].arc < first &&
+				 side_of(&polygons, &asking, &polygons.polygon[child]) != GEONN_OUTSIDE)
+			first = polygons.polygon[child].arc;
+	}
+	if (asking.visits >= VISITS_MAX)
+		atomicMin(refused, row);
+	arc[slot] = first;
+}
+
+/* ---- for the host ---- */
+
+bool
+polygons_build(const struct dataset *dataset, const atomic_bool *cancelled, struct cpu_polygons *built,
+			   struct failure *failure)
+{
+	uint32_t   *place = (uint32_t *) malloc(dataset->count * sizeof(*place));
+	bool		done;
+
+	*built = {};
+	if (place == NULL)
+		return fail(failure, GEONN_ERROR_MEMORY, "not enough memory for the shapes of %zu arcs", dataset->count);
+	for (size_t i = 0; i < dataset->count; i++)
+		place[i] = i > 0 && dataset->shape[i] == dataset->shape[i - 1] ? place[i - 1] : (uint32_t) i;
+	done = cpu_polygons_build(built, dataset, place, cancelled, failure);
+	free(place);
+	if (done && atomic_load(cancelled))
+		return fail(failure, GEONN_ERROR_DEVICE, "the search has been cancelled");
+	return done;
+}
+
+void
+polygons_free(struct cpu_polygons *built)
+{
+	cpu_polygons_free(built);
+	*built = {};
+}
+
+static size_t
+offset_in(const struct cpu_polygons *built, const void *address)
+{
+	return (size_t) ((const char *) address - (const char *) built->memory);
+}
+
+struct polygons_shape
+polygons_shape_of(const struct cpu_polygons *built)
+{
+	struct polygons_shape shape = {};
+
+	shape.bytes = built->bytes;
+	shape.polygon = offset_in(built, built->polygon);
+	shape.vertex = offset_in(built, built->vertex);
+	shape.stretch = offset_in(built, built->stretch);
+	shape.levels = built->boxes.levels;
+	for (int level = 0; level < shape.levels; level++)
+		shape.node[level] = offset_in(built, built->boxes.node[level]);
+	return shape;
+}
+
+size_t
+polygons_place(void *memory, const struct polygons_shape *shape, struct polygons *polygons)
+{
+	uintptr_t	base = (uintptr_t) memory;
+
+	*polygons = {};
+	polygons->polygon = (const struct cpu_polygon *) (base + shape->polygon);
+	polygons->vertex = (const struct geonn_vector *) (base + shape->vertex);
+	polygons->stretch = (const struct cpu_polygons_stretch *) (base + shape->stretch);
+	polygons->levels = shape->levels;
+	for (int level = 0; level < shape->levels; level++)
+		polygons->node[level] = (const struct cpu_boxes_node *) (base + shape->node[level]);
+	return shape->bytes;
+}
+
+cudaError_t
+polygons_find(const struct polygons *polygons, const struct index_order *order, uint32_t *arc, uint32_t *refused,
+			  cudaStream_t stream)
+{
+	polygons_kernel<<<blocks_for(order->rows, BLOCK_THREADS), BLOCK_THREADS, 0, stream>>>
+		(*polygons, *order, arc, refused);
+	return cudaGetLastError();
+}

@@ -1,0 +1,67 @@
+/*
+ * polygons.cuh
+ *		The polygons of a dataset on a GPU, and which of them have an observation inside.
+ *
+ * The host builds them: engine/cpu/polygons.c has the essay.  A GPU has a copy of that one block of memory.
+ */
+#ifndef GEONN_POLYGONS_CUH
+#define GEONN_POLYGONS_CUH
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cuda_runtime_api.h>
+
+#include "cuda/index/index_order.cuh"
+
+extern "C"
+{
+#include "engine/cpu/polygons.h"
+}
+
+/* where the block has what, and how much of it */
+struct polygons_shape
+{
+	size_t		bytes;
+	size_t		polygon;		/* offsets */
+	size_t		vertex;
+	size_t		stretch;
+	size_t		node[CPU_BOXES_LEVELS];
+	int			levels;			/* of boxes, at least 1 */
+};
+
+/* addresses are the GPU's */
+struct polygons
+{
+	const struct cpu_polygon *polygon;
+	const struct geonn_vector *vertex;
+	const struct cpu_polygons_stretch *stretch;
+	const struct cpu_boxes_node *node[CPU_BOXES_LEVELS];
+	int			levels;
+};
+
+/*
+ * Build the polygons of a dataset that has some, on the thread pool, in the host's memory; polygons_free() frees them, also
+ * after a failure.
+ */
+extern bool polygons_build(const struct dataset *dataset, const atomic_bool *cancelled, struct cpu_polygons *built,
+						   struct failure *failure);
+extern void polygons_free(struct cpu_polygons *built);
+
+extern struct polygons_shape polygons_shape_of(const struct cpu_polygons *built);
+
+/* Find the addresses in a block at this address.  Returns the bytes of the block. */
+extern size_t polygons_place(void *memory, const struct polygons_shape *shape, struct polygons *polygons);
+
+/* no polygon */
+#define POLYGONS_NONE UINT32_MAX
+
+/*
+ * Enqueue a kernel that finds the first of the polygons that each observation is in or on the border of: arc[slot], in the order
+ * of the search, becomes that one's first arc in the dataset, or POLYGONS_NONE.  *refused becomes the least of the rows that
+ * need too many stretches and of what it is.
+ */
+extern cudaError_t polygons_find(const struct polygons *polygons, const struct index_order *order, uint32_t *arc,
+								 uint32_t *refused, cudaStream_t stream);
+
+#endif							/* GEONN_POLYGONS_CUH */
