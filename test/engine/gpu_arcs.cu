@@ -199,8 +199,10 @@ draw_ring(struct place middle, uint32_t corners, double radius, double even)
 		double		turn = 2.0 * M_PI * i / corners;
 		double		away = radius * random_between(even, 1.0);
 
-		corner[i] = fabs(middle.latitude) > 85.0 ? place_at(middle.latitude > 0 ? 90.0 - away : away - 90.0, turn * 180.0 / M_PI) :
-			place_at(middle.latitude + away * cos(turn), middle.longitude + wider * away * sin(turn));
+		if (fabs(middle.latitude) > 85.0)
+			corner[i] = place_at(middle.latitude > 0 ? 90.0 - away : away - 90.0, turn * 180.0 / M_PI);
+		else
+			corner[i] = place_at(middle.latitude + away * cos(turn), middle.longitude + wider * away * sin(turn));
 	}
 }
 
@@ -458,15 +460,21 @@ test_scenes(bool sanitized)
 	for (int scene = 0; scene < SCENES; scene++)
 		for (int size = 0; size < sizes; size++)
 		{
-			struct dataset *dataset = make_dataset((enum scene) scene, counts[size]);
+			struct dataset *dataset;
+			bool		dear = scene == SCENE_LONG || scene == SCENE_STAR;
+			int			most = size < 8 ? ROWS_MAX : dear ? 100 : ROWS_MAX / 8;
 
+			/* each observation near the middle of a star takes the CPU all of its arcs */
+			if (dear && counts[size] > 40000)
+				continue;
+			dataset = make_dataset((enum scene) scene, counts[size]);
 			for (int round = 0; round < (sanitized ? 1 : 3); round++)
 			{
 				bool		limited = sanitized ? size % 2 == 1 : round == 1;
 				double		max_distance = limited ? fabs(random_magnitude(1e-3, 1e7)) : INFINITY;
 				uint32_t	room;
 
-				rows = sanitized ? 300 : 1 + (uint32_t) random_below(random_below(2) ? 100 : size < 8 ? ROWS_MAX : ROWS_MAX / 8);
+				rows = sanitized ? 300 : 1 + (uint32_t) random_below(random_below(2) ? 100 : most);
 				room = random_below(3) ? rows : 1 + (uint32_t) random_below((int) rows);
 				room = rows / room > 20 ? rows : room;
 				make_observations((enum scene) scene, dataset);
