@@ -26,7 +26,7 @@ extern "C"
 /* arcs of a leaf, and boxes of a node */
 #define ARCS_WIDTH 8
 
-/* levels of nodes; a search takes 28 bits for the number of a leaf */
+/* levels of nodes: enough for 2^28 leaves */
 #define ARCS_LEVELS_MAX 10
 
 struct __align__(16) arcs_leaf

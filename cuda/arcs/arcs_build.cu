@@ -8,7 +8,7 @@
  * leaves	computes the ends of arcs in that order.  Eight threads make a leaf, and its box.
  * join		makes a level of boxes from the one below.
  *
- * The host finds the long arcs and their middles, which are few: degrees tell them but for some.
+ * The host finds the long arcs and their middles, which are few: their degrees show all but a few.
  *
  * An index takes some 73 bytes an arc; while it is built, 56 more, and what the sort needs.
  */
@@ -27,12 +27,6 @@ extern "C"
 
 #define BLOCK_THREADS 256
 #define CODE_BITS (3 + 2 * INDEX_CODE_LEVELS)
-
-/* times the square of an arc's chord: how far the arc is from its chord at most (engine/cpu/arcs.c) */
-#define SAGITTA (1.0 / 6.8)
-
-/* boxes are wider by this than what they hold (engine/cpu/boxes.h) */
-#define WIDER 0x1p-23
 
 struct build_room
 {
@@ -208,8 +202,8 @@ leaf_kernel(const __grid_constant__ struct arcs arcs, const __grid_constant__ st
 
 	for (int axis = 0; axis < 3; axis++)
 	{
-		double		low = leaf_least(fmin(a[axis], b[axis]) - SAGITTA * chord);
-		double		high = -leaf_least(-fmax(a[axis], b[axis]) - SAGITTA * chord);
+		double		low = leaf_least(fmin(a[axis], b[axis]) - CPU_ARCS_SAGITTA * chord);
+		double		high = -leaf_least(-fmax(a[axis], b[axis]) - CPU_ARCS_SAGITTA * chord);
 
 		if (!is_present)
 			continue;
@@ -219,8 +213,8 @@ leaf_kernel(const __grid_constant__ struct arcs arcs, const __grid_constant__ st
 		{
 			struct arcs_node *node = &arcs.node[number / ARCS_WIDTH];
 
-			node->low[axis][number % ARCS_WIDTH] = (float) (low - WIDER);
-			node->high[axis][number % ARCS_WIDTH] = (float) (high + WIDER);
+			node->low[axis][number % ARCS_WIDTH] = (float) (low - CPU_BOXES_WIDER);
+			node->high[axis][number % ARCS_WIDTH] = (float) (high + CPU_BOXES_WIDER);
 		}
 	}
 	if (!is_present)

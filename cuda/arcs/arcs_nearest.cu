@@ -25,14 +25,15 @@
  *
  * The margin
  *
- * It is that of arcs_search.c, MARGIN = 2^-45 or 256 e.  The bounds here differ in how the fraction t of the chord is
+ * It is that of arcs_search.c, CPU_ARCS_MARGIN = 2^-45 or 256 e.  The bounds here differ in how the fraction t of the chord is
  * computed: by the inverse of the chord's square, rounded, in place of a division, and with fused
  * operations.  The inverse adds a rounding, so t times |d| is off by 9 e |w| <= 18 e in place of 16 e, a part of
  * w - t d by 22 e, and the distance by 44 e: together 28.4 + 2 * 5.44 + 2 * 46 = 131 e.  An arc without length
  * has d = 0, so that any finite t will do.
  *
  * Boxes are as in engine/cpu/boxes.h: a gap is the true one at most, but for 2^-24 of itself, and their squares and sums
- * are off by 2^-21 relatively.  limit_squared is 2^-18 more.
+ * are off by 2^-21 relatively.  A child of a node may come too early by 2^-20 of the square of its gap.  limit_squared
+ * is 2^-18 more.
  */
 #include "common/arc.h"
 #include "cuda/arcs/arcs.cuh"
@@ -42,11 +43,6 @@
 #include "cuda/index/index_order.cuh"
 
 #define BLOCK_THREADS 128
-
-/* as in engine/cpu */
-#define SAGITTA (1.0 / 6.8)
-#define MARGIN 0x1p-45
-#define BEYOND_CHORDS 2.25
 
 /* how many arcs are kept until they are measured */
 #define KEPT 8
@@ -65,8 +61,8 @@ struct arcs_task
 	int64_t    *tag;
 	double	   *distance;
 	struct arcs_status *status;
-	const uint32_t *inside;		/* [rows] in the order of the search: what polygons_find() has found; NULL: there are
-								 * no polygons */
+	const uint32_t *inside;		/* [rows] in the order of the search: what polygons_find() has found; NULL: the dataset
+								 * has none */
 	struct index_order order;
 };
 
@@ -134,7 +130,7 @@ square_to(const struct arcs_leaf *leaf, uint32_t i, struct geonn_vector from, do
 	wx = fma(-t, dx, wx);
 	wy = fma(-t, dy, wy);
 	wz = fma(-t, dz, wz);
-	*sagitta = SAGITTA * fma(dz, dz, fma(dy, dy, dx * dx));
+	*sagitta = CPU_ARCS_SAGITTA * fma(dz, dz, fma(dy, dy, dx * dx));
 	return fma(wz, wz, fma(wy, wy, wx * wx));
 }
 
@@ -193,8 +189,8 @@ offer(struct seeker *seeker, struct kept *kept, const struct arcs_leaf *leaves, 
 
 	if (distance - sagitta > seeker->limit)
 		return;
-	if (distance + sagitta + MARGIN < seeker->limit)
-		set_limit(seeker, distance + sagitta + MARGIN);
+	if (distance + sagitta + CPU_ARCS_MARGIN < seeker->limit)
+		set_limit(seeker, distance + sagitta + CPU_ARCS_MARGIN);
 	if (seeker->kept_count == KEPT)
 		measure_kept(seeker, kept, leaves);
 	kept->lower[seeker->kept_count] = distance - sagitta;
@@ -368,7 +364,7 @@ next_leaf(struct walk *walk, struct walk_above *above, const struct arcs *arcs, 
 		}
 		walk->order = (walk->order & ((1u << ORDER_COUNT_SHIFT) - 1)) >> 3 | (count - 1) << ORDER_COUNT_SHIFT;
 
-		/* all that follow are farther */
+		/* all that follow are farther, but for less than limit_squared has more */
 		if (walk->level < arcs->shape.levels &&
 			!is_within(&arcs->node[arcs->shape.first[walk->level] + walk->node], child, seeker))
 		{
@@ -434,7 +430,7 @@ search_kernel(const __grid_constant__ struct arcs arcs, const __grid_constant__ 
 	seeker.from = geonn_unit_vector(point.x, point.y);
 	seeker.arc = task.inside != NULL ? task.inside[slot] : POLYGONS_NONE;
 	seeker.distance = seeker.arc != POLYGONS_NONE ? 0.0 : INFINITY;
-	set_limit(&seeker, seeker.arc != POLYGONS_NONE ? fmin(MARGIN, task.widest) : task.widest);
+	set_limit(&seeker, seeker.arc != POLYGONS_NONE ? fmin(CPU_ARCS_MARGIN, task.widest) : task.widest);
 	leaf = home_of(&arcs, &task.order, task.order.sorted_key[slot]);
 	walk.home = leaf;
 	walk.level = arcs.shape.levels;
@@ -474,7 +470,8 @@ arcs_nearest_enqueue(const struct arcs_nearest *search)
 
 	CUDA_TRY(index_order_place(search->room, search->rows, &task.order, &bytes));
 	task.max_distance = search->max_distance;
-	task.widest = fmin(sqrt(geonn_metric_radius_limit(GEONN_METRIC_SPHERE, search->max_distance)) + MARGIN, BEYOND_CHORDS);
+	task.widest = fmin(sqrt(geonn_metric_radius_limit(GEONN_METRIC_SPHERE, search->max_distance)) + CPU_ARCS_MARGIN,
+					   CPU_BEYOND_CHORDS);
 	task.tag = search->tag;
 	task.distance = search->distance;
 	task.status = search->status;

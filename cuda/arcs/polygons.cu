@@ -8,19 +8,16 @@
  *
  * Recursion would take a stack of unknown size; so the numbers of what is left on each level are in arrays.
  */
-#include <stdlib.h>
-
 #include "common/ring_side.h"
 #include "cuda/arcs/polygons.cuh"
 #include "cuda/base/blocks.cuh"
 
-#define BLOCK_THREADS 128
+extern "C"
+{
+#include "engine/base/memory_block.h"
+}
 
-/* as in engine/cpu/polygons.c */
-#define STRETCH 8
-#define STRETCH_LEVELS 11
-#define EVERYWHERE (-1000.0f)
-#define NEAR_POLE (1.0 - 0x1p-41)
+#define BLOCK_THREADS 128
 
 /* how many boxes and stretches an observation may look at */
 #define VISITS_MAX 4096
@@ -115,7 +112,7 @@ ask_stretch(const struct polygons *polygons, const struct asking *asking, const 
 {
 	if (asking->point.z > stretch->north)
 		return STRETCH_NOTHING;
-	if (isnan(asking->longitude) || stretch->west == EVERYWHERE)
+	if (isnan(asking->longitude) || stretch->west == CPU_POLYGONS_EVERYWHERE)
 		return STRETCH_OPEN;
 	if (!has_longitude(stretch, asking->longitude))
 		return STRETCH_NOTHING;
@@ -129,20 +126,20 @@ static __device__ __forceinline__ enum geonn_side
 side_of(const struct polygons *polygons, struct asking *asking, const struct cpu_polygon *polygon)
 {
 	const struct cpu_polygons_stretch *stretch = polygons->stretch + polygon->stretch;
-	uint32_t	begin[STRETCH_LEVELS];	/* of each level, its first stretch */
-	uint32_t	count[STRETCH_LEVELS];
-	uint32_t	next[STRETCH_LEVELS];	/* of the stretches that are left, and their end */
-	uint32_t	end[STRETCH_LEVELS];
+	uint32_t	begin[CPU_POLYGONS_LEVELS];	/* of each level, its first stretch */
+	uint32_t	count[CPU_POLYGONS_LEVELS];
+	uint32_t	next[CPU_POLYGONS_LEVELS];	/* of the stretches that are left, and their end */
+	uint32_t	end[CPU_POLYGONS_LEVELS];
 	int			top = 0;
 	int			level;
 	bool		odd = polygon->pole_is_inside != 0;
 
 	begin[0] = 0;
 	count[0] = polygon->stretches;
-	for (; count[top] > STRETCH; top++)
+	for (; count[top] > CPU_POLYGONS_STRETCH; top++)
 	{
 		begin[top + 1] = begin[top] + count[top];
-		count[top + 1] = (count[top] + STRETCH - 1) / STRETCH;
+		count[top + 1] = (count[top] + CPU_POLYGONS_STRETCH - 1) / CPU_POLYGONS_STRETCH;
 	}
 	level = top;
 	next[top] = 0;
@@ -169,8 +166,8 @@ side_of(const struct polygons *polygons, struct asking *asking, const struct cpu
 		if (level > 0)
 		{
 			level--;
-			next[level] = number * STRETCH;
-			end[level] = min(number * STRETCH + STRETCH, count[level]);
+			next[level] = number * CPU_POLYGONS_STRETCH;
+			end[level] = min(number * CPU_POLYGONS_STRETCH + CPU_POLYGONS_STRETCH, count[level]);
 		}
 		else
 		{
@@ -229,7 +226,7 @@ polygons_kernel(const __grid_constant__ struct polygons polygons, const __grid_c
 	row = order.sorted_row[slot];
 	point = order.point[row];
 	asking.point = geonn_unit_vector(point.x, point.y);
-	asking.longitude = fabs(asking.point.z) > NEAR_POLE ? NAN : point.y > 180.0 ? point.y - 360.0 : point.y;
+	asking.longitude = fabs(asking.point.z) > CPU_POLYGONS_NEAR_POLE ? NAN : point.y > 180.0 ? point.y - 360.0 : point.y;
 	asking.visits = 0;
 	number[top] = 0;
 	bits[top] = holding(&polygons.node[top][0], asking.point);
@@ -268,16 +265,17 @@ bool
 polygons_build(const struct dataset *dataset, const atomic_bool *cancelled, struct cpu_polygons *built,
 			   struct failure *failure)
 {
-	uint32_t   *place = (uint32_t *) malloc(dataset->count * sizeof(*place));
+	uint32_t   *place = (uint32_t *) memory_block_allocate(dataset->count * sizeof(*place), failure,
+														   "the shapes of %zu arcs", dataset->count);
 	bool		done;
 
 	*built = {};
 	if (place == NULL)
-		return fail(failure, GEONN_ERROR_MEMORY, "not enough memory for the shapes of %zu arcs", dataset->count);
+		return false;
 	for (size_t i = 0; i < dataset->count; i++)
 		place[i] = i > 0 && dataset->shape[i] == dataset->shape[i - 1] ? place[i - 1] : (uint32_t) i;
 	done = cpu_polygons_build(built, dataset, place, cancelled, failure);
-	free(place);
+	memory_block_release(place, dataset->count * sizeof(*place));
 	if (done && atomic_load(cancelled))
 		return fail(failure, GEONN_ERROR_DEVICE, "the search has been cancelled");
 	return done;

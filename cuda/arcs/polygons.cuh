@@ -58,8 +58,8 @@ extern size_t polygons_place(void *memory, const struct polygons_shape *shape, s
 
 /*
  * Enqueue a kernel that finds the first of the polygons that each observation is in or on the border of: arc[slot], in the order
- * of the search, becomes that one's first arc in the dataset, or POLYGONS_NONE.  *refused becomes the least of the rows that
- * need too many stretches and of what it is.
+ * of the search, becomes that one's first arc in the dataset, or POLYGONS_NONE.  *refused falls to
+ * the first row that needs too many stretches.
  */
 extern cudaError_t polygons_find(const struct polygons *polygons, const struct index_order *order, uint32_t *arc,
 								 uint32_t *refused, cudaStream_t stream);

@@ -4,9 +4,9 @@
  *
  * A part of a dataset (its references for brute force, its index, its table, the sums of
  * its weights, the index of its arcs, or its polygons) is one block of memory.  The first GPU
- * that needs the part gets the columns and builds it.  GPUs that are linked to that one wait meanwhile and copy the
- * finished block, which takes a fraction of the time; then they only recompute
- * its addresses.  GPUs without a link build for themselves.
+ * that needs the part gets the columns and builds it; polygons it copies as the CPU builds them.
+ * GPUs that are linked to that one wait meanwhile and copy the finished block, which takes a
+ * fraction of the time; then they only recompute its addresses.  GPUs without a link build for themselves.
  *
  * One lock guards which GPU has, or builds, which part.  The only slow work
  * under it is to link GPUs when they are probed, which takes some 10 ms for a
@@ -101,7 +101,7 @@ place_part(struct cuda_built *built, enum cuda_part part, const struct dataset *
 }
 
 /* allocate memory for a part, or for its build; an error names the part and the number of
- * references */
+ * references, or of arcs */
 static void *
 allocate_for(struct cuda_built *built, enum cuda_part part, const struct dataset *dataset,
 			 bool building, size_t bytes, struct failure *failure)
@@ -112,8 +112,8 @@ allocate_for(struct cuda_built *built, enum cuda_part part, const struct dataset
 		building ? CUDA_FOR_SEARCH : CUDA_FOR_DATASET;
 	char		purpose[64];
 
-	snprintf(purpose, sizeof(purpose), "%s%s %zu references", building ? "building " : "",
-			 names[part], dataset->count);
+	snprintf(purpose, sizeof(purpose), "%s%s %zu %s", building ? "building " : "",
+			 names[part], dataset->count, part == CUDA_ARCS || part == CUDA_POLYGONS ? "arcs" : "references");
 	return cuda_allocate(built->device, bytes, kind, purpose, failure);
 }
 

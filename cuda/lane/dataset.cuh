@@ -49,7 +49,7 @@ struct cuda_block
 /*
  * What a GPU has built of a dataset; dataset->built[device->number] points to
  * it.  While a search is under way, the part that cuda_part_of names for it is
- * built and does not change.  Once a table is built, it stays.
+ * built, with arcs their polygons, too, and does not change.  Once a table is built, it stays.
  */
 struct cuda_built
 {

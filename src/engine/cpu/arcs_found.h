@@ -17,11 +17,6 @@
 #include "engine/cpu/neighbours.h"
 #include "engine/cpu/walk.h"
 
-#define MARGIN 0x1p-45
-
-/* longer than any chord */
-#define BEYOND_CHORDS 2.25
-
 /* the number of no polygon */
 #define NO_POLYGON UINT32_MAX
 
@@ -170,8 +165,8 @@ rank(struct work *work, uint32_t place, double former, double upper)
 	}
 	work->best[at] = upper;
 	work->best_place[at] = place;
-	if (work->best_count == k && work->best[k - 1] + MARGIN < work->limit)
-		set_limit(work, work->best[k - 1] + MARGIN);
+	if (work->best_count == k && work->best[k - 1] + CPU_ARCS_MARGIN < work->limit)
+		set_limit(work, work->best[k - 1] + CPU_ARCS_MARGIN);
 }
 
 /*
@@ -183,7 +178,7 @@ offer(struct work *work, struct maybe maybe, double upper)
 	struct found *found;
 
 	if (!arcs_is_candidate(&work->conditions, maybe.place) ||
-		arcs_is_beyond_radius(&work->conditions, maybe.place, maybe.lower - MARGIN) ||
+		arcs_is_beyond_radius(&work->conditions, maybe.place, maybe.lower - CPU_ARCS_MARGIN) ||
 		(2 * work->found >= work->table_size && !grow_table(work)))
 		return;
 	found = find(work, maybe.place);
@@ -192,11 +187,11 @@ offer(struct work *work, struct maybe maybe, double upper)
 		*found = (struct found) {INFINITY, INFINITY, UINT32_MAX, maybe.place, work->stamp};
 		work->found++;
 	}
-	else if (maybe.lower > found->upper + MARGIN)
+	else if (maybe.lower > found->upper + CPU_ARCS_MARGIN)
 		return;
 	if (upper < found->upper)
 	{
-		if (work->question->k > 0 && arcs_is_within_radius(&work->conditions, maybe.place, upper + MARGIN))
+		if (work->question->k > 0 && arcs_is_within_radius(&work->conditions, maybe.place, upper + CPU_ARCS_MARGIN))
 			rank(work, maybe.place, found->upper, upper);
 		found->upper = upper;
 	}

@@ -24,7 +24,7 @@
  *
  * The margin
  *
- * Limits are upper bounds and MARGIN = 2^-45, or 256 e where e = 2^-53.  Let arcs A and B have the
+ * Limits are upper bounds and CPU_ARCS_MARGIN = 2^-45, or 256 e where e = 2^-53.  Let arcs A and B have the
  * distances a <= b as common/arc.h computes them; then the lower bound of A must be within the upper bound of
  * B and the margin.  Both distances are within 10 nm, 14.2 e, of the truth, and as a chord grows by no more
  * than its angle, the true chord of A is at most 28.4 e greater than that of B.  The vectors that the index has
@@ -304,7 +304,7 @@ list_leaves(struct work *work, double wider)
 static double
 region_wider(const struct work *work)
 {
-	return work->question->k == 0 ? work->widest : fmin(REGION_LIMITS * work->limit, BEYOND_CHORDS);
+	return work->question->k == 0 ? work->widest : fmin(REGION_LIMITS * work->limit, CPU_BEYOND_CHORDS);
 }
 
 /*
@@ -542,7 +542,7 @@ choose(struct work *work, const struct cutoff *cutoff)
 		if (maybe.lower > work->limit)
 			continue;
 		found = find(work, maybe.place);
-		if (maybe.lower > found->upper + MARGIN)
+		if (maybe.lower > found->upper + CPU_ARCS_MARGIN)
 			continue;
 		distance = is_inside ? 0.0 : measure(work, maybe.position);
 		arc = is_inside ? work->arcs->polygons.polygon[maybe.polygon].arc : work->arcs->arc[maybe.position];
@@ -581,10 +581,10 @@ begin(struct work *work, const struct cpu_observation *observation, uint32_t num
 
 	arcs_conditions_read(&work->conditions, &work->piece->search->columns, number);
 	if (work->conditions.plain && work->best_count == work->question->k && work->question->k > 0)
-		limit = fmin(limit, work->best[work->best_count - 1] + MARGIN +
+		limit = fmin(limit, work->best[work->best_count - 1] + CPU_ARCS_MARGIN +
 					 sqrt(geonn_chord_squared(work->from, observation->vector)));
 	if (work->piece->search->columns.radius != NULL)
-		limit = fmin(limit, sqrt(geonn_metric_radius_limit(GEONN_METRIC_SPHERE, work->conditions.radius)) + MARGIN);
+		limit = fmin(limit, sqrt(geonn_metric_radius_limit(GEONN_METRIC_SPHERE, work->conditions.radius)) + CPU_ARCS_MARGIN);
 	set_limit(work, limit);
 	work->from = observation->vector;
 	work->best_count = work->found = 0;
@@ -647,11 +647,11 @@ CPU_PATH_NAME(cpu_arcs_search) (struct cpu_neighbours_piece *piece)
 		.piece = piece,
 		.arcs = piece->arcs,
 		.bundle = {.end = piece->answered},
-		.limit = BEYOND_CHORDS,
+		.limit = CPU_BEYOND_CHORDS,
 		.question = &search->question,
 		.conditions = arcs_conditions_of(search->dataset),
-		.widest = fmin(sqrt(geonn_metric_radius_limit(GEONN_METRIC_SPHERE, search->question.max_distance)) + MARGIN,
-					   BEYOND_CHORDS),
+		.widest = fmin(sqrt(geonn_metric_radius_limit(GEONN_METRIC_SPHERE, search->question.max_distance)) + CPU_ARCS_MARGIN,
+					   CPU_BEYOND_CHORDS),
 		.best = malloc(((size_t) k + 1) * sizeof(*work.best)),
 		.best_place = malloc(((size_t) k + 1) * sizeof(*work.best_place))
 	};

@@ -6,8 +6,6 @@
 
 #include "engine/cpu/columns.h"
 
-#define WIDER 0x1p-23
-
 static uint32_t
 nodes_above(uint32_t count)
 {
@@ -36,8 +34,8 @@ cpu_boxes_set(struct cpu_boxes *boxes, uint32_t entry, const double *low, const 
 
 	for (int axis = 0; axis < 3; axis++)
 	{
-		node->low[axis][entry % CPU_BOXES_WIDTH] = (float) (low[axis] - WIDER);
-		node->high[axis][entry % CPU_BOXES_WIDTH] = (float) (high[axis] + WIDER);
+		node->low[axis][entry % CPU_BOXES_WIDTH] = (float) (low[axis] - CPU_BOXES_WIDER);
+		node->high[axis][entry % CPU_BOXES_WIDTH] = (float) (high[axis] + CPU_BOXES_WIDER);
 	}
 }
 

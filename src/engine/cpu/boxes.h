@@ -21,6 +21,15 @@ struct column_block;
 /* times the square of an arc's chord: how far the arc is from its chord at most (arcs.c) */
 #define CPU_ARCS_SAGITTA (1.0 / 6.8)
 
+/* added to the limits of a search for arcs (arcs_search.c) */
+#define CPU_ARCS_MARGIN 0x1p-45
+
+/* longer than any chord */
+#define CPU_BEYOND_CHORDS 2.25
+
+/* boxes are wider by this than what they hold */
+#define CPU_BOXES_WIDER 0x1p-23
+
 #define CPU_BOXES_WIDTH 8
 #define CPU_BOXES_LEVELS 11
 

@@ -58,20 +58,8 @@
 #include "engine/dataset/dataset_arcs.h"
 #include "engine/search/space_curve.h"
 
-/* arcs of a stretch, stretches of one above, and the greatest number at the top */
-#define STRETCH 8
-
-/* levels of stretches that a polygon may have */
-#define LEVELS 11
-
 #define DEGREES_WIDER 5e-4
 #define SINE_WIDER 0x1p-22
-
-/* `west` and `-east` of a stretch that has all longitudes */
-#define EVERYWHERE (-1000.0f)
-
-/* from this sine of a latitude on, longitudes say little */
-#define NEAR_POLE (1.0 - 0x1p-41)
 
 /* a piece of the build has this many polygons */
 #define PIECE_POLYGONS 64
@@ -101,8 +89,8 @@ is_cancelled(const struct building *building)
 /* the stretches of a polygon, by level */
 struct levels
 {
-	const struct cpu_polygons_stretch *stretch[LEVELS];
-	uint32_t	count[LEVELS];
+	const struct cpu_polygons_stretch *stretch[CPU_POLYGONS_LEVELS];
+	uint32_t	count[CPU_POLYGONS_LEVELS];
 	int			top;
 };
 
@@ -111,10 +99,10 @@ levels_of(const struct cpu_polygons *polygons, const struct cpu_polygon *polygon
 {
 	struct levels levels = {.stretch = {polygons->stretch + polygon->stretch},.count = {polygon->stretches}};
 
-	for (; levels.count[levels.top] > STRETCH; levels.top++)
+	for (; levels.count[levels.top] > CPU_POLYGONS_STRETCH; levels.top++)
 	{
 		levels.stretch[levels.top + 1] = levels.stretch[levels.top] + levels.count[levels.top];
-		levels.count[levels.top + 1] = (levels.count[levels.top] + STRETCH - 1) / STRETCH;
+		levels.count[levels.top + 1] = (levels.count[levels.top] + CPU_POLYGONS_STRETCH - 1) / CPU_POLYGONS_STRETCH;
 	}
 	return levels;
 }
@@ -163,7 +151,7 @@ ask(const struct asking *asking, const struct levels *levels, int level, uint32_
 
 		if (asking->point.z > stretch->north)
 			continue;
-		if (!isnan(asking->longitude) && stretch->west != EVERYWHERE)
+		if (!isnan(asking->longitude) && stretch->west != CPU_POLYGONS_EVERYWHERE)
 		{
 			if (!has_longitude(stretch, asking->longitude))
 				continue;
@@ -175,9 +163,10 @@ ask(const struct asking *asking, const struct levels *levels, int level, uint32_
 		}
 		if (level > 0)
 		{
-			uint32_t	below = levels->count[level - 1] - i * STRETCH;
+			uint32_t	first = i * CPU_POLYGONS_STRETCH;
+			uint32_t	below = levels->count[level - 1] - first;
 
-			side = ask(asking, levels, level - 1, i * STRETCH, i * STRETCH + (below < STRETCH ? below : STRETCH));
+			side = ask(asking, levels, level - 1, first, first + (below < CPU_POLYGONS_STRETCH ? below : CPU_POLYGONS_STRETCH));
 		}
 		else
 			side = geonn_ring_side(asking->vertex + stretch->first, stretch->last - stretch->first + 1, false,
@@ -194,7 +183,7 @@ side_of(const struct cpu_polygons *polygons, const struct cpu_polygon *polygon, 
 		double longitude)
 {
 	struct levels levels = levels_of(polygons, polygon);
-	struct asking asking = {polygons->vertex, point, fabs(point.z) > NEAR_POLE ? NAN :
+	struct asking asking = {polygons->vertex, point, fabs(point.z) > CPU_POLYGONS_NEAR_POLE ? NAN :
 	longitude > 180.0 ? longitude - 360.0 : longitude};
 	enum geonn_side side = ask(&asking, &levels, levels.top, 0, levels.count[levels.top]);
 
@@ -238,7 +227,7 @@ end_ring(struct extent *extent)
 	if (extent->ring_arcs == 0)
 		return;
 	extent->vertices += extent->ring_arcs + 1;
-	extent->stretches += (extent->ring_arcs + STRETCH - 1) / STRETCH;
+	extent->stretches += (extent->ring_arcs + CPU_POLYGONS_STRETCH - 1) / CPU_POLYGONS_STRETCH;
 	extent->ring_arcs = 0;
 }
 
@@ -248,9 +237,9 @@ all_stretches(uint32_t count)
 {
 	size_t		all = count;
 
-	while (count > STRETCH)
+	while (count > CPU_POLYGONS_STRETCH)
 	{
-		count = (count + STRETCH - 1) / STRETCH;
+		count = (count + CPU_POLYGONS_STRETCH - 1) / CPU_POLYGONS_STRETCH;
 		all += count;
 	}
 	return all;
@@ -332,8 +321,8 @@ settle_longitudes(struct cpu_polygons_stretch *stretch, double west, double east
 		west -= 360.0;
 		east -= 360.0;
 	}
-	stretch->west = everywhere ? EVERYWHERE : (float) west;
-	stretch->east = everywhere ? -EVERYWHERE : (float) east;
+	stretch->west = everywhere ? CPU_POLYGONS_EVERYWHERE : (float) west;
+	stretch->east = everywhere ? -CPU_POLYGONS_EVERYWHERE : (float) east;
 }
 
 /* Make a stretch of level 0, with its `first`, `last` and rings set. */
@@ -351,7 +340,7 @@ measure_stretch(const struct geonn_vector *vertex, struct cpu_polygons_stretch *
 	{
 		double		turn = remainder(longitude_of(vertex[i]) - longitude, 360.0);
 
-		if (fabs(vertex[i].z) > NEAR_POLE || fabs(turn) > 179.9)
+		if (fabs(vertex[i].z) > CPU_POLYGONS_NEAR_POLE || fabs(turn) > 179.9)
 			east = INFINITY;
 		longitude += turn;
 		west = longitude < west ? longitude : west;
@@ -383,7 +372,7 @@ joined(const struct cpu_polygons_stretch *a, const struct cpu_polygons_stretch *
 	double		west = fmin(a->west, b->west + turn);
 	double		east = fmax(a->east, b->east + turn);
 
-	if (a->west == EVERYWHERE || b->west == EVERYWHERE)
+	if (a->west == CPU_POLYGONS_EVERYWHERE || b->west == CPU_POLYGONS_EVERYWHERE)
 		east = INFINITY;
 	settle_longitudes(&both, west, east);
 	return both;
@@ -395,11 +384,11 @@ make_stretches(const struct cpu_polygons *polygons, struct cpu_polygons_stretch 
 {
 	uint32_t	count = 0;
 
-	for (uint32_t at = first; at < last; at += STRETCH)
+	for (uint32_t at = first; at < last; at += CPU_POLYGONS_STRETCH)
 	{
 		stretch[count] = (struct cpu_polygons_stretch) {
 			.first = at,
-			.last = last - at < STRETCH ? last : at + STRETCH,
+			.last = last - at < CPU_POLYGONS_STRETCH ? last : at + CPU_POLYGONS_STRETCH,
 			.first_ring = first,
 			.last_ring = first
 		};
@@ -438,18 +427,18 @@ make_rings(struct building *building, const struct cpu_polygon *polygon)
 	} while (i < dataset->count && !begins_polygon(dataset, i));
 
 	count = polygon->stretches;
-	while (count > STRETCH)
+	while (count > CPU_POLYGONS_STRETCH)
 	{
 		const struct cpu_polygons_stretch *below = stretch - count;
 
-		for (uint32_t at = 0; at < count; at += STRETCH)
+		for (uint32_t at = 0; at < count; at += CPU_POLYGONS_STRETCH)
 		{
 			*stretch = below[at];
-			for (uint32_t next = at + 1; next < count && next < at + STRETCH; next++)
+			for (uint32_t next = at + 1; next < count && next < at + CPU_POLYGONS_STRETCH; next++)
 				*stretch = joined(stretch, &below[next]);
 			stretch++;
 		}
-		count = (count + STRETCH - 1) / STRETCH;
+		count = (count + CPU_POLYGONS_STRETCH - 1) / CPU_POLYGONS_STRETCH;
 	}
 }
 
@@ -476,7 +465,7 @@ zone_of(const struct cpu_polygons *polygons, const struct cpu_polygon *polygon)
 	for (uint32_t i = 1; i < levels.count[levels.top]; i++)
 		all = joined(&all, &levels.stretch[levels.top][i]);
 	zone = (struct zone) {all.west, all.east, fmax(all.south, -1.0), fmin(all.north, 1.0)};
-	if (all.west != EVERYWHERE && !polygon->pole_is_inside)
+	if (all.west != CPU_POLYGONS_EVERYWHERE && !polygon->pole_is_inside)
 		return zone;
 	zone.west = -180.0;
 	zone.east = 180.0;

@@ -10,6 +10,18 @@
 #include "engine/cpu/path.h"
 #include "engine/dataset/dataset.h"
 
+/* arcs of a stretch, stretches of one above, and the greatest number at the top */
+#define CPU_POLYGONS_STRETCH 8
+
+/* levels of stretches that a polygon may have */
+#define CPU_POLYGONS_LEVELS 11
+
+/* `west` and `-east` of a stretch that has all longitudes */
+#define CPU_POLYGONS_EVERYWHERE (-1000.0f)
+
+/* from this sine of a latitude on, longitudes say little */
+#define CPU_POLYGONS_NEAR_POLE (1.0 - 0x1p-41)
+
 /*
  * Vertices first ... last: arcs of one ring, or of several that follow each other.  All their places have
  * longitudes and sines of latitudes between these.

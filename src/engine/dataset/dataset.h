@@ -50,7 +50,7 @@ struct dataset
 	int32_t    *shape;			/* [count] the number of each arc's shape, or NULL; a shape's arcs are adjacent */
 	int32_t    *polygon;		/* [count] number or -number of each arc's polygon (protocol_dataset.h), or NULL */
 
-	/* used by the server's thread alone, but last_polygon once the dataset is sealed */
+	/* used by the server's thread alone; once the dataset is sealed, devices read last_polygon */
 	size_t		capacity;		/* how many rows fit into the columns */
 	int32_t		last_polygon;	/* the number of the last polygon so far, or 0 */
 	size_t		ring_first;		/* where the last arc is of a ring: the ring's first arc */

@@ -459,6 +459,21 @@ end_build(struct device_thread *thread, struct search *search)
 }
 
 /*
+ * Let the CPU answer a search of arcs whose index did not fit a GPU, if the session left the choice to the engine.
+ */
+static bool
+goes_to_cpu(const struct device *device, struct search *search)
+{
+	if (!search->failed || !device->operations->is_gpu || search->choice != GEONN_DEVICE_AUTO ||
+		(search->dataset->columns & GEONN_COLUMN_ARC) == 0 ||
+		(search->failure.code != GEONN_ERROR_MEMORY && search->failure.code != GEONN_ERROR_LIMIT))
+		return false;
+	search->failed = false;
+	search->choice = GEONN_DEVICE_CPU;
+	return true;
+}
+
+/*
  * Build the structures that a search needs, and start the search, or do its
  * turn.  Returns the search's progress: DEVICE_IDLE while it is under way.
  */
@@ -485,6 +500,8 @@ begin_search(struct device_thread *thread, struct search *search)
 	atomic_fetch_sub(&search->dataset->builders, 1);
 	if (search->builds)
 		end_build(thread, search);
+	if (goes_to_cpu(device, search))
+		return DEVICE_YIELDED;
 	if (search->failed || atomic_load(search->cancelled))
 		return DEVICE_FINISHED;
 	call_use_device(search->call, device->number);
