@@ -90,25 +90,15 @@ struct seeker
 
 /* ---- leaves ---- */
 
+/* one of a leaf's ends, a or b */
 static __device__ __forceinline__ struct geonn_vector
-begin_of(const struct arcs_leaf *leaf, uint32_t i)
+load_end(const double end[3][ARCS_WIDTH], uint32_t i)
 {
 	struct geonn_vector vector;
 
-	vector.x = __ldg(&leaf->a[0][i]);
-	vector.y = __ldg(&leaf->a[1][i]);
-	vector.z = __ldg(&leaf->a[2][i]);
-	return vector;
-}
-
-static __device__ __forceinline__ struct geonn_vector
-end_of(const struct arcs_leaf *leaf, uint32_t i)
-{
-	struct geonn_vector vector;
-
-	vector.x = __ldg(&leaf->b[0][i]);
-	vector.y = __ldg(&leaf->b[1][i]);
-	vector.z = __ldg(&leaf->b[2][i]);
+	vector.x = __ldg(&end[0][i]);
+	vector.y = __ldg(&end[1][i]);
+	vector.z = __ldg(&end[2][i]);
 	return vector;
 }
 
@@ -116,8 +106,8 @@ end_of(const struct arcs_leaf *leaf, uint32_t i)
 static __device__ __forceinline__ double
 square_to(const struct arcs_leaf *leaf, uint32_t i, struct geonn_vector from, double *sagitta)
 {
-	struct geonn_vector a = begin_of(leaf, i);
-	struct geonn_vector b = end_of(leaf, i);
+	struct geonn_vector a = load_end(leaf->a, i);
+	struct geonn_vector b = load_end(leaf->b, i);
 	double		dx = b.x - a.x;
 	double		dy = b.y - a.y;
 	double		dz = b.z - a.z;
@@ -145,8 +135,8 @@ set_limit(struct seeker *seeker, double limit)
 static __device__ __noinline__ double
 measure(const struct arcs_leaf *leaf, uint32_t i, struct geonn_vector from, double limit)
 {
-	struct geonn_vector a = begin_of(leaf, i);
-	struct geonn_vector b = end_of(leaf, i);
+	struct geonn_vector a = load_end(leaf->a, i);
+	struct geonn_vector b = load_end(leaf->b, i);
 	double		distance = geonn_foot_distance(from, a, b);
 
 	if (geonn_chord_squared(from, a) <= limit * limit)

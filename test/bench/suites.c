@@ -361,9 +361,8 @@ measured(enum measure measure, const struct problem *problem, double total_ms, d
 	}
 }
 
-/* whether less is better */
 static bool
-is_time(const struct goal *goal)
+less_is_better(const struct goal *goal)
 {
 	return goal->measure == MEASURE_TIME || goal->measure == MEASURE_BUILD || goal->measure == MEASURE_QUESTION;
 }
@@ -371,11 +370,11 @@ is_time(const struct goal *goal)
 static const char *
 judge(const struct goal *goal, double value)
 {
-	if (is_time(goal) ? value <= goal->goal : value >= goal->goal)
+	if (less_is_better(goal) ? value <= goal->goal : value >= goal->goal)
 		return "goal";
 	if (goal->at_least == 0)
 		return "below the goal";
-	if (is_time(goal) ? value <= goal->at_least : value >= goal->at_least)
+	if (less_is_better(goal) ? value <= goal->at_least : value >= goal->at_least)
 		return "at least";
 	return "MISSED";
 }
@@ -416,7 +415,7 @@ print_outcome(const struct goal *goal, const struct problem *problem, const stru
 	print_goal(goal, text, parts, judge(goal, median), answers_text(outcome));
 	results_figure(&(struct figure) {
 		.section = "engine goals", .work = goal->work, .geonn = "", .compared = "", .unit = units[goal->measure],
-		.median = median, .least = is_time(goal) ? best : worst, .greatest = is_time(goal) ? worst : best,
+		.median = median, .least = less_is_better(goal) ? best : worst, .greatest = less_is_better(goal) ? worst : best,
 		.goal = goal->goal, .at_least = goal->at_least
 	});
 }

@@ -366,7 +366,7 @@ ask_enough(const struct pair *pair, struct asked *asked)
 	return right;
 }
 
-/* ask until the table is complete and the last search went by it */
+/* ask until the table is complete; the last search went by it, unless its first turn had ended before, on a busy machine */
 static bool
 ask_for_table(const struct pair *pair, struct asked *asked)
 {

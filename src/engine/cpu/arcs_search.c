@@ -59,7 +59,6 @@
 /* rounding to float32 moves a bound of a region by less */
 #define REGION_MORE 0x1p-22
 
-
 /* what the walk has still to visit */
 struct visit
 {
