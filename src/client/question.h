@@ -45,7 +45,7 @@ typedef struct GeonnPair
 	int64		tag;			/* the reference's tag; or how many references are within the radius */
 	double		distance;		/* metres */
 	double		place_latitude; /* where the question has places: the shape's nearest place and its fraction
-								 * (protocol_search.h) */
+								 * (protocol_search.h); of pairs that this process found alone: the reference's point, and NaN */
 	double		place_longitude;
 	double		place_fraction;
 	uint64		rank;			/* the pair's rank among the observation's pairs, or the number of the radius, from 1 on */

@@ -168,7 +168,10 @@ prepare(GeonnSearch *search)
 		search->preparing = geonn_milliseconds_since(search->call.begun) - search->spent_reading;
 	}
 	if (search->prepared.alone)
+	{
+		search->row.has_places = true;
 		return true;
+	}
 	if (search->prepared.live != NULL)
 		geonn_live_note_engine(search->prepared.live, join->given != NULL ? search->preparing : 0,
 							   search->prepared.counts[POINT_VALID]);

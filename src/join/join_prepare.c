@@ -283,16 +283,16 @@ use_kept_references(const GeonnJoin *join, ReferenceDetail detail, PreparedJoin 
  * May the question be one that this process answers alone, if it knows the references, and the observations are few?
  */
 static bool
-may_be_alone(const GeonnJoin *join, const GeonnQuestion *question, ReferenceDetail detail)
+may_be_alone(const GeonnJoin *join, const GeonnQuestion *question)
 {
 	LiveIdType	type;
 
 	return (join->given == NULL || (!join->given->more_follow && join->given->count <= POINTS_ALONE)) &&
 		join->given_references == NULL &&
-		(question->columns & ~GEONN_COLUMN_GROUP) == 0 && question->metric == GEONN_METRIC_SPHERE && question->k > 0 &&
+		(question->columns & ~(GEONN_COLUMN_GROUP | GEONN_COLUMN_EXCLUDED)) == 0 &&
+		question->metric == GEONN_METRIC_SPHERE &&
 		question->radii == 0 && question->device != GEONN_DEVICE_CUDA &&
-		question->algorithm != GEONN_ALGORITHM_BRUTE && detail != REFERENCE_COORDINATES &&
-		join->references->point_kind == GEONN_POINT_NONE &&
+		question->algorithm != GEONN_ALGORITHM_BRUTE &&
 		!IsolationIsSerializable() && !IsInParallelMode() && geonn_live_id_type(join->references, &type);
 }
 
@@ -306,7 +306,8 @@ use_live_references(const GeonnJoin *join, PreparedJoin *prepared)
 	prepared->kept = true;
 	memcpy(prepared->counts, geonn_live_table_counts(geonn_live_table(prepared->live)),
 		   sizeof(prepared->counts));
-	prepared->references = geonn_references_lend(geonn_live_table_ids(geonn_live_table(prepared->live)));
+	prepared->references = geonn_references_lend(join->references, geonn_live_table_ids(geonn_live_table(prepared->live)),
+												 join->exclude_self ? join->observations : NULL);
 	prepared->groups = geonn_live_groups(prepared->live);
 	if (prepared->groups != NULL)
 		geonn_groups_check(join->observations, join->references);
@@ -368,7 +369,7 @@ geonn_join_prepare(const GeonnJoin *join, const GeonnResultRow *row, const Geonn
 								 join->given == NULL ? geonn_call_expected(join->observations) :
 								 join->given->each_alone ? 0 : join->given->count);
 	if (geonn_kept_memory_limit > 0 && table != NULL && (join->given != NULL || are_few != NULL))
-		may_know = may_be_alone(join, &prepared.question, detail);
+		may_know = may_be_alone(join, &prepared.question);
 	if (may_know)
 		prepared.live = geonn_live_find(join->references, table, &message);
 	counts_rows = prepared.live != NULL && join->given == NULL;

@@ -10,6 +10,7 @@
 #include "client/question.h"
 #include "common/geodesy.h"
 #include "join/live_page.h"
+#include "join/references.h"
 
 /* how many points a leaf has, and how many children an inner node */
 #define LIVE_NODE	16
@@ -138,10 +139,12 @@ typedef struct LiveNeighbour
 {
 	double		distance;		/* metres */
 	double		chord;			/* the squared chord */
+	double		latitude;		/* degrees */
+	double		longitude;
 	int64		id;				/* the number of the id */
 } LiveNeighbour;
 
-/* a search for the nearest points of one observation */
+/* a search for the nearest points of one observation, or for all within a distance */
 typedef struct LiveSearch
 {
 	struct geonn_vector from;
@@ -150,25 +153,30 @@ typedef struct LiveSearch
 	float		z;
 	double		max_distance;	/* metres */
 	float		limit;			/* points with a squared chord above it, as float32, are no neighbours */
-	uint32		k;
+	uint32		k;				/* 0: all points within max_distance */
 	uint32		count;
 	int32		group;			/* points of others are no neighbours; or LIVE_ALL_GROUPS */
 	uint32		first;			/* places in the base: from this one on */
 	uint32		end;			/* before this one */
 	const LiveIds *ids;			/* NULL: they are integers */
-	LiveNeighbour *found;		/* [k] a heap whose first element comes last in the order (distance, id) */
+	const GeonnReferences *excluding;	/* tell which ids are the observation's own, which are passed over; NULL: none are */
+	Datum		own_id;			/* the observation's */
+	LiveNeighbour *found;		/* [k] a heap whose first element comes last in the order of neighbours */
 	bool		ties;			/* points at the distance of the k-th are found, too */
-	LiveNeighbour *tied;		/* [tied_room] these points, in the current memory context; NULL: none yet */
+	LiveNeighbour *tied;		/* [tied_room] these points, or for k = 0 all, in the current memory context; NULL: none yet */
 	uint32		tied_count;
 	uint32		tied_room;
 } LiveSearch;
 
 /*
  * Begin a search for the nearest points of a group, or of LIVE_ALL_GROUPS.  The question has k, max_distance and ties;
- * found has room for k; ids is as in LiveSearch.
+ * found has room for k; ids is as in LiveSearch.  No id is passed over.
  */
 extern void geonn_live_search_begin(LiveSearch *search, const GeonnQuestion *question, double latitude,
 									double longitude, int32 group, const LiveIds *ids, LiveNeighbour *found);
+
+/* Pass over the references whose ids equal an observation's id; before any point is offered. */
+extern void geonn_live_search_exclude(LiveSearch *search, const GeonnReferences *references, Datum own_id);
 
 /* Offer the points of the base, but for those whose rows have a bit in `masked`. */
 extern void geonn_live_search_base(LiveSearch *search, const LiveBase *base, const uint64 *masked);

@@ -8,9 +8,8 @@
  * Whatever numbers a damaged base has, each is compared with the length of the file, or of the array.
  *
  * Among references at one distance, the first one in the order of ids is the nearest; where ids are equal, the
- * coordinates and the bytes of the ids decide (references.c).  Calls that are answered by a base do not ask for
- * coordinates.  So bases have only ids of types whose equal values have the same bytes: then it does not show which one of
- * two with equal ids was found.
+ * coordinates and the bytes of the ids decide (references.c).  Bases have only ids of types whose equal values have the
+ * same bytes, so that the last of these never counts.
  */
 #include "postgres.h"
 

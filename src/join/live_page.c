@@ -199,24 +199,30 @@ static void
 read_tuple(LivePageReader *reader, HeapTuple tuple, LiveRow *row)
 {
 	const PointSource *source = reader->source;
-	const PointColumn *id = &source->columns[COLUMN_ID];
-	TupleDesc	descriptor = RelationGetDescr(reader->relation);
-	PointRow	point;
-	int32		detail;
+	int			id = source->columns[COLUMN_ID].attribute - 1;
+	PointRow	point = {.values = reader->values,.nulls = reader->nulls};
+	GeonnPointState state;
+	int32		detail = 0;
 
-	for (int role = COLUMN_ID; role <= COLUMN_LONGITUDE; role++)
+	for (int role = COLUMN_ID; role <= COLUMN_POINT; role++)
 	{
 		int			column = source->columns[role].attribute - 1;
 
-		reader->values[column] = heap_getattr(tuple, reader->attributes[column], descriptor,
-											  &reader->nulls[column]);
+		/* a source has a latitude and a longitude, or a point */
+		if (column >= 0)
+			reader->values[column] = heap_getattr(tuple, reader->attributes[column],
+												  RelationGetDescr(reader->relation), &reader->nulls[column]);
 	}
+	point.id = reader->values[id];
+	point.id_is_null = reader->nulls[id];
 	row->status = POINT_NULL;
-	(void) geonn_read_coordinates(source, reader->values, reader->nulls, &point, &detail);
-	if (reader->nulls[id->attribute - 1] || point.latitude_is_null || point.longitude_is_null)
+	state = geonn_read_coordinates(source, reader->values, reader->nulls, &point, &detail);
+	if (unlikely(state != GEONN_POINT_OK && state != GEONN_POINT_EMPTY))
+		geonn_raise_wrong_point(source, state, detail, &point);
+	if (point.id_is_null || point.latitude_is_null || point.longitude_is_null)
 		return;
 	row->status = geonn_point_status(point.latitude, point.longitude);
-	row->id = geonn_live_id_read(&reader->id_type, reader->values[id->attribute - 1]);
+	row->id = geonn_live_id_read(&reader->id_type, point.id);
 	row->latitude = point.latitude;
 	row->longitude = point.longitude;
 	if (reader->groups != NULL && row->status == POINT_VALID)

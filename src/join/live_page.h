@@ -43,7 +43,7 @@ typedef struct LivePageReader
 {
 	Relation	relation;		/* a plain table of the heap, locked */
 	Snapshot	snapshot;		/* an MVCC snapshot */
-	const PointSource *source;	/* has a latitude and a longitude */
+	const PointSource *source;	/* of points */
 	const AttrNumber *attributes;	/* as in PlainTable */
 	LiveIdType	id_type;
 	GeonnGroups *groups;		/* by the source's columns to join by, and keys of rows are added; NULL: no columns */

@@ -3,7 +3,8 @@
  *		The nearest points of a base, found in this process.
  *
  * The k nearest points so far are a heap.  With ties, those at the distance of its last one that have no place there
- * are in an array beside it, which begins anew whenever that distance becomes less.
+ * are in an array beside it, which begins anew whenever that distance becomes less.  All points within a distance are in
+ * that array alone, which is sorted at the end: 40 bytes for each, and so less than the base has for it.
  *
  * The points of a base lie in the order of their groups, if it has any, and of a curve.  Sixteen of them are a leaf,
  * sixteen leaves a node, and so on up to one root.  So the places of one group follow each other, and a search within it
@@ -44,12 +45,33 @@ float_limit(double chord_squared)
 	return (float) Min(chord * chord * (1 + 4e-7), 1e6);
 }
 
+/*
+ * The signs of the coordinates, which tell -0 from 0.
+ */
+static inline int
+signs_of(const LiveNeighbour *neighbour)
+{
+	return (signbit(neighbour->latitude) != 0) << 1 | (signbit(neighbour->longitude) != 0);
+}
+
+/*
+ * Does one neighbour come before another one?  The order is that of records of references (references.c): where ids
+ * are equal, the coordinates decide.
+ */
 static inline bool
 comes_before(const LiveSearch *search, const LiveNeighbour *a, const LiveNeighbour *b)
 {
 	if (a->distance != b->distance)
 		return a->distance < b->distance;
-	return search->ids == NULL ? a->id < b->id : geonn_live_id_is_before(search->ids, a->id, b->id);
+	if (search->ids == NULL ? a->id < b->id : geonn_live_id_is_before(search->ids, a->id, b->id))
+		return true;
+	if (search->ids == NULL ? b->id < a->id : geonn_live_id_is_before(search->ids, b->id, a->id))
+		return false;
+	if (a->latitude != b->latitude)
+		return a->latitude < b->latitude;
+	if (a->longitude != b->longitude)
+		return a->longitude < b->longitude;
+	return signs_of(a) < signs_of(b);
 }
 
 /*
@@ -91,7 +113,7 @@ sift_up(const LiveSearch *search, uint32 place, LiveNeighbour added)
 }
 
 /*
- * Add a point at the distance of the k-th.
+ * Add a point at the distance of the k-th; or, of all within a distance, any.
  */
 static void
 add_tied(LiveSearch *search, LiveNeighbour added)
@@ -134,12 +156,21 @@ offer(LiveSearch *search, const LivePoint *point)
 	LiveNeighbour added = {
 		.distance = geonn_distance_of(search->from, to),
 		.chord = geonn_chord_squared(search->from, to),
+		.latitude = point->latitude,
+		.longitude = point->longitude,
 		.id = point->id
 	};
 
 	/* a base that is damaged may have a NaN */
 	if (!(added.distance <= search->max_distance))
 		return;
+	if (search->excluding != NULL && geonn_reference_is_own(search->excluding, point->id, search->own_id))
+		return;
+	if (search->k == 0)
+	{
+		add_tied(search, added);
+		return;
+	}
 	if (search->count < search->k)
 		sift_up(search, search->count++, added);
 	else if (comes_before(search, &added, &search->found[0]))
@@ -168,11 +199,19 @@ geonn_live_search_begin(LiveSearch *search, const GeonnQuestion *question, doubl
 	search->k = question->k;
 	search->count = 0;
 	search->ids = ids;
+	search->excluding = NULL;
 	search->found = found;
 	search->ties = question->ties;
 	search->tied = NULL;
 	search->tied_count = 0;
 	search->tied_room = 0;
+}
+
+void
+geonn_live_search_exclude(LiveSearch *search, const GeonnReferences *references, Datum own_id)
+{
+	search->excluding = references;
+	search->own_id = own_id;
 }
 
 static int

@@ -85,7 +85,8 @@ answer_observation(GeonnSearch *search, const PointRow *row, const GeonnPointCol
 		.observation_id = result_id(search, row),
 		.number = search->answered++,
 		.observation_latitude = row->latitude,
-		.observation_longitude = row->longitude
+		.observation_longitude = row->longitude,
+		.place_fraction = NAN
 	};
 	LiveSearch	neighbours;
 	uint32		count;
@@ -94,6 +95,8 @@ answer_observation(GeonnSearch *search, const PointRow *row, const GeonnPointCol
 	geonn_live_search_begin(&neighbours, question, row->latitude, row->longitude,
 							search->prepared.groups != NULL ? columns->group : LIVE_ALL_GROUPS,
 							ids->type.is_integer ? NULL : ids, search->found);
+	if (search->join->exclude_self)
+		geonn_live_search_exclude(&neighbours, search->prepared.references, row->id);
 	geonn_live_table_search(geonn_live_table(search->prepared.live), &neighbours);
 	count = geonn_live_search_end(&neighbours);
 	search->number = pair.number;
@@ -105,8 +108,12 @@ answer_observation(GeonnSearch *search, const PointRow *row, const GeonnPointCol
 		pair.matched = i < count;
 		if (pair.matched)
 		{
-			pair.tag = geonn_live_search_neighbour(&neighbours, i)->id;
-			pair.distance = geonn_live_search_neighbour(&neighbours, i)->distance;
+			const LiveNeighbour *neighbour = geonn_live_search_neighbour(&neighbours, i);
+
+			pair.tag = neighbour->id;
+			pair.distance = neighbour->distance;
+			pair.place_latitude = neighbour->latitude;
+			pair.place_longitude = neighbour->longitude;
 		}
 		pair.rank = i + 1;
 		geonn_result_row_pair(&search->row, &pair, search->prepared.references, search->values,

@@ -112,7 +112,7 @@ typedef struct Record
 
 struct GeonnReferences
 {
-	const LiveIds *lent;		/* they have the ids, and nothing else is set; or NULL */
+	const LiveIds *lent;		/* they have the ids, and beside them what compares ids is set alone; or NULL */
 	const PointSource *source;
 	GeonnArcs  *arcs;			/* sends shapes; NULL: references are points */
 	Oid			type;			/* the ids' type, below domains */
@@ -360,11 +360,17 @@ geonn_references_add(GeonnReferences *references, GeonnClient *client, const Poi
 }
 
 GeonnReferences *
-geonn_references_lend(const LiveIds *ids)
+geonn_references_lend(const PointSource *source, const LiveIds *ids, const PointSource *excluded_by)
 {
 	GeonnReferences *references = palloc0(sizeof(GeonnReferences));
 
 	references->lent = ids;
+	references->collation = source->columns[COLUMN_ID].collation;
+	if (excluded_by != NULL)
+	{
+		references->compare_with_observation = find_comparison(excluded_by, source);
+		references->observation_type = excluded_by->columns[COLUMN_ID].base_type;
+	}
 	return references;
 }
 
@@ -602,6 +608,15 @@ geonn_references_excluded(const GeonnReferences *references, Datum id, int64 *fi
 		end = find_bound(references, id, end, true);
 	*first = (int64) begin;
 	*last = (int64) end - 1;
+}
+
+bool
+geonn_reference_is_own(const GeonnReferences *references, int64 tag, Datum id)
+{
+	if (references->lent->type.is_integer)
+		return tag == geonn_integer(references->observation_type, id);
+	return DatumGetInt32(FunctionCall2Coll(references->compare_with_observation, references->collation, id,
+										   geonn_live_id_value(references->lent, tag))) == 0;
 }
 
 bool

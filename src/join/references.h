@@ -35,8 +35,12 @@ extern GeonnReferences *geonn_references_begin(const PointSource *source,
 											   const PointSource *excluded_by, uint32 columns,
 											   ReferenceMemory *memory, GeonnClient *client);
 
-/* Create references whose ids are others', by their tags; they live as long as the current memory context. */
-extern GeonnReferences *geonn_references_lend(const LiveIds *ids);
+/*
+ * Create references whose ids are others', by their tags; they live as long as the current memory context.  They have no
+ * coordinates.  excluded_by is as in geonn_references_begin, for geonn_reference_is_own.
+ */
+extern GeonnReferences *geonn_references_lend(const PointSource *source, const LiveIds *ids,
+											  const PointSource *excluded_by);
 
 /* How many bytes the files of sealed references have. */
 extern uint64 geonn_references_file_bytes(const GeonnReferences *references);
@@ -72,6 +76,9 @@ extern void geonn_reference_coordinates(const GeonnReferences *references, int64
  */
 extern void geonn_references_excluded(const GeonnReferences *references, Datum id, int64 *first,
 									  int64 *last);
+
+/* Of lent references: does the id of the one with this tag equal this id of an observation? */
+extern bool geonn_reference_is_own(const GeonnReferences *references, int64 tag, Datum id);
 
 /* Does an observation's id exclude exactly one tag, the id itself? */
 extern bool geonn_references_exclude_by_tag(const GeonnReferences *references);

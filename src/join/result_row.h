@@ -31,7 +31,7 @@ typedef struct GeonnResultRow
 {
 	TupleDesc	descriptor;		/* the rows' type */
 	const GeonnQuestion *question;	/* says how bearings are measured, and what is counted */
-	bool		has_places;		/* references are shapes: their coordinates are those of the nearest places */
+	bool		has_places;		/* coordinates of references are the places that pairs have (GeonnPair) */
 	int			needs;			/* GEONN_NEEDS_... that any column has */
 	ResultAttribute *attributes;	/* [descriptor->natts] */
 	ArrayType  *sums;			/* the present value of the column sums; NULL: the question has no weights */
@@ -42,8 +42,8 @@ typedef struct GeonnResultRow
 /*
  * Describe rows of this type, of an answer to the question, which must live as long.  Raises an error if the type is
  * NULL (not composite), or if its columns, which are matched by name, do not suit the question or the ids.
- * numbered: the observations are given, and the rows have their numbers, ord, in place of obs_id.  has_places: the
- * references are shapes.
+ * numbered: the observations are given, and the rows have their numbers, ord, in place of obs_id.  has_places: as
+ * in GeonnResultRow; of a row without places, references have the coordinates.
  */
 extern void geonn_result_row_begin(GeonnResultRow *row, TupleDesc descriptor, bool numbered,
 								   const PointColumn *observation_id,

@@ -172,6 +172,16 @@ $node->safe_psql('postgres', 'UPDATE ref SET lat = 22 WHERE id = 902');
 isnt(how_by(q{geonn_nearest('one', 'ref', by => '{kind}')}), 'engine', 'a base answers the row of a view');
 is(how_by(q{geonn_nearest('many', 'ref', by => '{kind}')}), 'engine', 'many rows are left to the engine');
 
+# other questions of a few rows or points
+foreach my $call (q{geonn_within('one', 'ref', 2e6)}, q{geonn_nearest('one', 'ref', exclude_self => true)},
+	q{geonn_nearest('one', 'ref', row_type => NULL::record) AS (ref_lat float8, ref_lon float8, bearing float8)},
+	q{geonn_nearest_points('{1}', '{1}', 'ref', row_type => NULL::record) AS (ref_lat float8, ref_lon float8)})
+{
+	$node->safe_psql('postgres', 'UPDATE ref SET lat = 22 WHERE id = 902');
+	isnt(how_by($call), 'engine', "a base answers $call");
+}
+is($session->query_safe('SELECT join_differences()'), 0, 'as the definition has them') for 1 .. 5;
+
 # the view's row comes from a function that has this process look at more tables than it knows at a time
 $node->safe_psql('postgres', 'UPDATE ref SET lat = 23 WHERE id = 902');
 isnt(how_by(q{geonn_nearest('busy', 'ref')}), '', 'rows that use other bases while they are counted');

@@ -380,17 +380,22 @@ sub create_live_table
 					WHERE r.lat IS NOT NULL AND r.kind = o.kind ORDER BY 2, CASE WHEN (SELECT ties FROM q) = 'first' THEN id END
 					FETCH FIRST (SELECT k FROM q) ROWS WITH TIES) r) e
 			WHERE found IS DISTINCT FROM expected \$\$;
+		-- more rows than one process answers alone
+		CREATE TABLE many_obs AS TABLE obs UNION ALL SELECT 100000 + i, i, i, NULL FROM generate_series(1, 45) i;
 		CREATE FUNCTION join_differences() RETURNS bigint LANGUAGE sql STABLE AS \$\$
-			WITH q AS MATERIALIZED (SELECT 1 + (random() * 2)::integer AS k, random() < 0.5 AS excludes, 1e6 * random() AS radius),
+			WITH q AS MATERIALIZED (SELECT 1 + (random() * 2)::integer AS k, random() < 0.5 AS excludes, 1e6 * random() AS radius,
+					(ARRAY['obs', 'many_obs'])[1 + (random() * 1)::integer] AS observations),
 				n AS MATERIALIZED (SELECT obs_id, string_agg((ref_id, distance)::text, ' ' ORDER BY distance, ref_id) AS nearest
-					FROM geonn_nearest('obs', 'ref', (SELECT k FROM q), exclude_self => (SELECT excludes FROM q)) GROUP BY obs_id),
-				w AS MATERIALIZED (SELECT obs_id, string_agg((ref_id, distance)::text, ' ' ORDER BY distance, ref_id) AS within
-					FROM geonn_within('obs', 'ref', (SELECT radius FROM q), exclude_self => (SELECT excludes FROM q)) GROUP BY obs_id)
+					FROM geonn_nearest((SELECT observations FROM q), 'ref', (SELECT k FROM q), exclude_self => (SELECT excludes FROM q)) GROUP BY obs_id),
+				w AS MATERIALIZED (SELECT obs_id, string_agg((ref_id, distance, ref_lat, ref_lon)::text, ' ' ORDER BY rank) AS within
+					FROM geonn_within((SELECT observations FROM q), 'ref', (SELECT radius FROM q), exclude_self => (SELECT excludes FROM q),
+						row_type => NULL::record) AS (obs_id integer, ref_id integer, distance float8, ref_lat float8, ref_lon float8, rank bigint)
+					GROUP BY obs_id)
 			SELECT count(*) FROM q, obs o LEFT JOIN n ON n.obs_id = o.id LEFT JOIN w ON w.obs_id = o.id,
 				LATERAL (SELECT string_agg((id, distance)::text, ' ' ORDER BY distance, id) FILTER (WHERE rank <= k) AS nearest,
-						string_agg((id, distance)::text, ' ' ORDER BY distance, id) FILTER (WHERE distance <= radius) AS within
-					FROM (SELECT id, distance, row_number() OVER (ORDER BY distance, id) AS rank FROM (
-						SELECT id, geonn_distance(o.lat, o.lon, r.lat, r.lon) AS distance FROM ref r
+						string_agg((id, distance, lat, lon)::text, ' ' ORDER BY distance, id) FILTER (WHERE distance <= radius) AS within
+					FROM (SELECT id, distance, lat, lon, row_number() OVER (ORDER BY distance, id) AS rank FROM (
+						SELECT id, geonn_distance(o.lat, o.lon, r.lat, r.lon) AS distance, r.lat, r.lon FROM ref r
 						WHERE r.lat IS NOT NULL AND NOT (excludes AND r.id = o.id)) r) r) e
 			WHERE (n.nearest, w.within) IS DISTINCT FROM (e.nearest, e.within) \$\$;
 	});
