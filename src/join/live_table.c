@@ -66,8 +66,20 @@
  *	   meaning of a tuple, holds here, too: the same subject is asked for, of the same kinds of tables.  It has the
  *	   table's file.
  *
- * If the end of the WAL is still at the position, and the snapshot sees the same transactions as the last
- * look's and the same commands of the own one, the look ends at once: both see the same changes.
+ * A look ends at once if the snapshot sees the same transactions as the last look's, and
+ *
+ *	 - the end of the WAL is still at the position, and the snapshot sees the same commands of the own transaction: so
+ *	   both see the same changes; or
+ *	 - the own transaction has no number, at this look or at the last one, so neither snapshot sees changes of its own.
+ *	   The other transactions have each ended for both snapshots, and in the same way, or for neither.  What a
+ *	   transaction has done that has ended for the last look's snapshot was on the pages when that look read them; it
+ *	   is undone by none.  What another has done, before the last look or since, is invisible to both.  So each
+ *	   snapshot sees the same rows, however much was written to pages.  While a statement updates a whole table, all
+ *	   calls of other sessions are answered like this.
+ *
+ *	   Pruning and freezing leave the rows as they are, since the last look's snapshot sees what the present one
+ *	   does.  pg_surgery alone changes rows without a transaction: what it has done is found once the next one
+ *	   that has a number has ended.
  *
  * Numbers of transactions are compared as 32 bits, which tells the order of those that are less than 2^31 apart.  All
  * that have begun since the base was made are that near to the horizon, since an older base is of no use.
@@ -86,6 +98,7 @@
 #include "postgres.h"
 
 #include "access/transam.h"
+#include "access/xact.h"
 #include "access/xlog.h"
 #include "miscadmin.h"
 #include "storage/buf_internals.h"
@@ -132,6 +145,7 @@ struct LiveTable
 	XLogRecPtr	position;
 	BlockNumber blocks;			/* how many pages the table had */
 	Snapshot	snapshot;		/* a copy of its snapshot; NULL: there was no look since all was the base's */
+	bool		has_number;		/* its own transaction had a number */
 	bool		complete;		/* it came to its end */
 	uint64		pages_read;
 
@@ -400,7 +414,16 @@ subtransaction_bytes(const SnapshotData *snapshot)
 }
 
 /*
- * Keep what decides which transactions and commands a snapshot sees.
+ * Has the own transaction, and so perhaps one of its subtransactions, a number, without which it changes no row?
+ */
+static inline bool
+own_has_number(void)
+{
+	return TransactionIdIsValid(GetTopTransactionIdIfAny());
+}
+
+/*
+ * Keep what decides which transactions and commands a snapshot sees, and whether it may see changes of its own.
  */
 static void
 remember_snapshot(LiveTable *table, Snapshot snapshot)
@@ -415,6 +438,7 @@ remember_snapshot(LiveTable *table, Snapshot snapshot)
 	*table->snapshot = *snapshot;
 	table->snapshot->xip = (TransactionId *) (bytes + sizeof(SnapshotData));
 	table->snapshot->subxip = (TransactionId *) (bytes + sizeof(SnapshotData) + xids);
+	table->has_number = own_has_number();
 	if (xids > 0)
 		memcpy(table->snapshot->xip, snapshot->xip, xids);
 	if (subxids > 0)
@@ -449,11 +473,14 @@ follows(const SnapshotData *next, const SnapshotData *first)
 	return true;
 }
 
+/*
+ * Have the same transactions of other processes ended for both snapshots?
+ */
 static bool
 sees_the_same(const SnapshotData *a, const SnapshotData *b)
 {
 	return a->xmin == b->xmin && a->xmax == b->xmax && a->xcnt == b->xcnt &&
-		a->suboverflowed == b->suboverflowed && a->curcid == b->curcid &&
+		a->suboverflowed == b->suboverflowed &&
 		subtransaction_bytes(a) == subtransaction_bytes(b) &&
 		(a->xcnt == 0 || memcmp(a->xip, b->xip, a->xcnt * sizeof(TransactionId)) == 0) &&
 		(subtransaction_bytes(a) == 0 || memcmp(a->subxip, b->subxip, subtransaction_bytes(a)) == 0);
@@ -624,8 +651,10 @@ geonn_live_table_bytes(const LiveTable *table)
 bool
 geonn_live_table_is_current(LiveTable *table, Snapshot snapshot)
 {
-	if (!table->complete || GetXLogInsertRecPtr() != table->position ||
-		!sees_the_same(table->snapshot, snapshot))
+	if (!table->complete || !sees_the_same(table->snapshot, snapshot))
+		return false;
+	if ((table->has_number || own_has_number()) &&
+		(table->snapshot->curcid != snapshot->curcid || GetXLogInsertRecPtr() != table->position))
 		return false;
 	table->pages_read = table->added_now = 0;
 	return true;
