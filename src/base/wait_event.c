@@ -22,6 +22,7 @@ geonn_wait_event(GeonnWait wait)
 		[GEONN_WAIT_REFERENCES] = "GeonnReferences",
 		[GEONN_WAIT_SEAL] = "GeonnSeal",
 		[GEONN_WAIT_SEARCH] = "GeonnSearch",
+		[GEONN_WAIT_BASE] = "GeonnBase",
 		[GEONN_WAIT_SWAP] = "GeonnSwap",
 		[GEONN_WAIT_SUPERVISOR] = "GeonnSupervisor"
 	};

@@ -16,6 +16,7 @@ typedef enum GeonnWait
 	GEONN_WAIT_REFERENCES,		/* the engine to copy references */
 	GEONN_WAIT_SEAL,			/* the engine to seal the dataset */
 	GEONN_WAIT_SEARCH,			/* pairs */
+	GEONN_WAIT_BASE,			/* another session to make a base of a table */
 	GEONN_WAIT_SWAP,			/* other sessions to leave a cache's table */
 	GEONN_WAIT_SUPERVISOR		/* something to do: for the supervisor alone */
 } GeonnWait;

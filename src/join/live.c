@@ -18,11 +18,15 @@
  * answered here.  (The base that another process leaves at the same moment may be replaced by such a mark.  Then
  * it is made once more.)
  *
- * Rows that were added since are read by each process, and compared one by one with each point; by what that
- * has taken, a new base is made in the same way as one for an unchanged table.  An advisory lock that no process
- * waits for leaves the making to one of them; the others go on with what they have.  If the making ends with an
- * error other than that of a cancelled statement, the engine answers, and the log says why, once for each table and
- * process.  A statement with a timeout makes no base unless it has several times as long as that takes.
+ * Rows that were added since are read by each process, and compared one by one with each point; by what that has
+ * taken, a new base is made in the same way as one for an unchanged table. An advisory lock that no process waits
+ * for leaves the making to one of them; the others go on with what they have. Where most rows of a large base are
+ * not in the table any more, as after an UPDATE of all rows, a look ends there: to read all others, and compare
+ * each with each point, takes longer than a base does. Then a base is made at once, and all that need it wait for
+ * the process that makes it, for a limited time. They poll the lock, so that nothing waits for them in a circle. If
+ * the making ends with an error other than that of a cancelled statement, the former base answers, or the engine
+ * without one, and the log says why, once for each table and process. A statement with a timeout makes no base
+ * unless it has several times as long as that takes.
  *
  * Once a second at most, a process that has calls asks the engine again.  It learns of a newer base, or that the base
  * was let go of, and then does the same; a process without calls holds the memory longer.
@@ -40,6 +44,7 @@
 #include "base/attempt.h"
 #include "base/settings.h"
 #include "base/value.h"
+#include "base/wait_event.h"
 #include "client/client.h"
 #include "client/connection.h"
 #include "join/call.h"
@@ -62,6 +67,13 @@
 
 /* a statement makes a base if it may take this many times as long */
 #define TIMES_MAKING	4
+
+/* a base of this many rows is of no use when most of them are not in the table any more */
+#define LARGE_BASE	50000
+
+/* how often a session that waits for a base tries to get the lock, and how long at least, in milliseconds */
+#define WAIT_POLL	1
+#define WAIT_LEAST	3000
 
 /* the class of the advisory lock under which a base is made; SQL's have the classes 1 and 2 */
 #define LOCK_CLASS	0x676E
@@ -337,26 +349,56 @@ make_base(LiveReferences *references, LivePageReader *reader)
 }
 
 /*
+ * How many milliseconds the making of a base of this table may take.
+ */
+static double
+time_to_make(const LiveReferences *references, Relation relation)
+{
+	return TIMES_MAKING * Max(references->making, RelationGetNumberOfBlocks(relation) * MAKING_A_PAGE);
+}
+
+/*
  * Has the statement time enough to make a base of this table?
  */
 static bool
 has_time(const LiveReferences *references, Relation relation)
 {
-	double		making = Max(references->making, RelationGetNumberOfBlocks(relation) * MAKING_A_PAGE);
-
 	return !get_timeout_active(STATEMENT_TIMEOUT) ||
 		TimestampDifferenceMilliseconds(GetCurrentTimestamp(),
-										get_timeout_finish_time(STATEMENT_TIMEOUT)) > TIMES_MAKING * making;
+										get_timeout_finish_time(STATEMENT_TIMEOUT)) > time_to_make(references, relation);
 }
 
 typedef struct Making
 {
 	LiveReferences *references;
 	LivePageReader *reader;
+	bool		waits;			/* for another process that makes a base */
 } Making;
 
 /*
- * Make a base, unless another process does.
+ * Get the lock under which a base is made; false: another process has it, and this one does not wait, or has waited long
+ * enough.
+ */
+static bool
+lock_making(const Making *making)
+{
+	double		most = Max(time_to_make(making->references, making->reader->relation), WAIT_LEAST);
+	instr_time	begun;
+	LOCKTAG		tag;
+
+	INSTR_TIME_SET_CURRENT(begun);
+	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, making->references->relation, 0, LOCK_CLASS);
+	while (LockAcquire(&tag, ExclusiveLock, false, true) == LOCKACQUIRE_NOT_AVAIL)
+	{
+		if (!making->waits || geonn_milliseconds_since(begun) > most)
+			return false;
+		geonn_pause(GEONN_WAIT_BASE, WAIT_POLL);
+	}
+	return true;
+}
+
+/*
+ * Make a base, unless another process does, or has.
  */
 static void
 make_base_alone(void *state)
@@ -366,12 +408,12 @@ make_base_alone(void *state)
 	uint64		dataset = references->dataset;
 	LOCKTAG		tag;
 
-	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, references->relation, 0, LOCK_CLASS);
-	if (LockAcquire(&tag, ExclusiveLock, false, true) == LOCKACQUIRE_NOT_AVAIL)
+	if (!lock_making(making))
 		return;
 	ask(references, making->reader->source);
 	if (references->table == NULL || references->dataset == dataset)
 		make_base(references, making->reader);
+	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, references->relation, 0, LOCK_CLASS);
 	LockRelease(&tag, ExclusiveLock, false);
 }
 
@@ -380,11 +422,11 @@ make_base_alone(void *state)
  * asked as without one.
  */
 static void
-try_to_make_base(LiveReferences *references, LivePageReader *reader)
+try_to_make_base(LiveReferences *references, LivePageReader *reader, bool waits)
 {
 	MemoryContext former = CurrentMemoryContext;
 	MemoryContext context = create_context();
-	Making		making = {references, reader};
+	Making		making = {references, reader, waits};
 	ErrorData  *error;
 
 	MemoryContextSwitchTo(context);
@@ -498,12 +540,46 @@ geonn_live_is_likely(LiveReferences *references, const PointSource *source)
 	return references->table != NULL || (references->again && !references->failed);
 }
 
+/*
+ * How many rows of the base the table may lack until another one is made at once.
+ */
+static uint64
+most_masked(const LiveReferences *references, Relation relation)
+{
+	uint32		rows = references->base->head->rows;
+
+	return rows < LARGE_BASE || references->failed || !has_time(references, relation) ? PG_UINT64_MAX : rows / 2;
+}
+
+/*
+ * Look at the table with the active snapshot; false: the base does not tell its rows.
+ */
+static bool
+look(LiveReferences *references, const PointSource *source, const PlainTable *table, Relation relation)
+{
+	uint64		most = most_masked(references, relation);
+	bool		found;
+
+	for (;;)
+	{
+		LivePageReader *reader = geonn_live_page_reader(source, table->attributes, relation, GetActiveSnapshot());
+
+		reader->groups = references->groups;
+		found = geonn_live_table_look(references->table, reader, most_bytes(), most);
+		if (found || geonn_live_table_difference(references->table).masked <= most)
+			return found;
+		try_to_make_base(references, geonn_live_page_reader(source, table->attributes, relation, GetActiveSnapshot()), true);
+		if (references->table == NULL)
+			return false;
+		most = PG_UINT64_MAX;
+	}
+}
+
 bool
 geonn_live_look(LiveReferences *references, const PointSource *source, const PlainTable *table, bool make)
 {
 	Snapshot	snapshot = GetActiveSnapshot();
 	uint64		most = most_bytes();
-	LivePageReader *reader;
 	Relation	relation;
 	bool		found;
 
@@ -521,10 +597,8 @@ geonn_live_look(LiveReferences *references, const PointSource *source, const Pla
 		make = false;
 	}
 	if ((make || wants_base(references)) && has_time(references, relation))
-		try_to_make_base(references, geonn_live_page_reader(source, table->attributes, relation, snapshot));
-	reader = geonn_live_page_reader(source, table->attributes, relation, snapshot);
-	reader->groups = references->groups;
-	found = references->table != NULL && geonn_live_table_look(references->table, reader, most);
+		try_to_make_base(references, geonn_live_page_reader(source, table->attributes, relation, snapshot), false);
+	found = references->table != NULL && look(references, source, table, relation);
 	table_close(relation, NoLock);
 	if (references->table != NULL && geonn_live_table_bytes(references->table) > most)
 	{

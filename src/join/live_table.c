@@ -586,11 +586,12 @@ read_page(LiveTable *table, LivePageReader *reader, BlockNumber block)
 }
 
 /*
- * Look at the pages that one page of the visibility map describes.  Returns false if what was found takes more than
- * this many bytes (geonn_live_table_bytes).
+ * Look at the pages that one page of the visibility map describes.  Returns false if what was found exceeds a limit
+ * (geonn_live_table_look).
  */
 static bool
-look_at_pages(LiveTable *table, LivePageReader *reader, BlockNumber first, BlockNumber count, uint64 most_bytes)
+look_at_pages(LiveTable *table, LivePageReader *reader, BlockNumber first, BlockNumber count, uint64 most_bytes,
+			  uint64 most_masked)
 {
 	MapPage		map;
 
@@ -605,14 +606,14 @@ look_at_pages(LiveTable *table, LivePageReader *reader, BlockNumber first, Block
 		if (!must_be_read(table, reader, first + i, geonn_map_is_visible(&map, i)))
 			continue;
 		read_page(table, reader, first + i);
-		if (geonn_live_table_bytes(table) > most_bytes)
+		if (geonn_live_table_bytes(table) > most_bytes || table->masked_count > most_masked)
 			return false;
 	}
 	return true;
 }
 
 static bool
-look_at_table(LiveTable *table, LivePageReader *reader, uint64 most_bytes)
+look_at_table(LiveTable *table, LivePageReader *reader, uint64 most_bytes, uint64 most_masked)
 {
 	BlockNumber blocks = RelationGetNumberOfBlocks(reader->relation);
 
@@ -623,7 +624,7 @@ look_at_table(LiveTable *table, LivePageReader *reader, uint64 most_bytes)
 		table->pages[table->blocks].unsettled_by = UNSETTLED_BY_MORE;
 	for (BlockNumber first = 0; first < blocks; first += Min(BLOCKS_A_MAP, blocks - first))
 	{
-		if (!look_at_pages(table, reader, first, Min(BLOCKS_A_MAP, blocks - first), most_bytes))
+		if (!look_at_pages(table, reader, first, Min(BLOCKS_A_MAP, blocks - first), most_bytes, most_masked))
 			return false;
 	}
 	for (BlockNumber block = blocks; block < table->blocks; block++)
@@ -661,7 +662,7 @@ geonn_live_table_is_current(LiveTable *table, Snapshot snapshot)
 }
 
 bool
-geonn_live_table_look(LiveTable *table, LivePageReader *reader, uint64 most_bytes)
+geonn_live_table_look(LiveTable *table, LivePageReader *reader, uint64 most_bytes, uint64 most_masked)
 {
 	Snapshot	snapshot = reader->snapshot;
 
@@ -677,7 +678,7 @@ geonn_live_table_look(LiveTable *table, LivePageReader *reader, uint64 most_byte
 	do
 	{
 		table->begun = GetXLogInsertRecPtr();
-		if (!look_at_table(table, reader, most_bytes))
+		if (!look_at_table(table, reader, most_bytes, most_masked))
 			return false;
 	} while (GetXLogInsertRecPtr() - table->begun >= LSN_RANGE);
 	table->position = table->begun;

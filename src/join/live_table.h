@@ -31,9 +31,9 @@ extern bool geonn_live_table_is_current(LiveTable *table, Snapshot snapshot);
 /*
  * Look at the table, which is the one that the base was made of, with the reader's snapshot.  The base is not old
  * (geonn_live_base_is_old).  Returns false if this snapshot is older than the base, so that its rows cannot be told, or
- * if geonn_live_table_bytes exceeds the limit.
+ * as soon as geonn_live_table_bytes, or the number of rows of the base that the table does not have, exceeds a limit.
  */
-extern bool geonn_live_table_look(LiveTable *table, LivePageReader *reader, uint64 most_bytes);
+extern bool geonn_live_table_look(LiveTable *table, LivePageReader *reader, uint64 most_bytes, uint64 most_masked);
 
 /* How many bytes take rows and groups that were added, and the arrays of pages and of masked rows. */
 extern uint64 geonn_live_table_bytes(const LiveTable *table);

@@ -255,6 +255,26 @@ is($session->query_safe('SELECT differences(20)'), 0, 'also where few are left')
 $other->query_safe("TRUNCATE ref; $fill");
 make_base($session);
 
+# a large base, most rows of which have changed: of all sessions that call at once, each has the next base
+$node->safe_psql('postgres', "CREATE TABLE large AS SELECT i AS id, i % 1800 / 10.0 - 90 AS lat, i % 3600 / 10.0 - 180 AS lon
+	FROM generate_series(1, 100000) i; ALTER TABLE large ADD PRIMARY KEY (id)");
+my $nearest_large = q{SELECT * FROM geonn_nearest_points('{1}', '{1}', 'large')};
+
+$session->query_safe($nearest_large) for 1 .. 2;
+$other->query_safe('SELECT pg_advisory_lock(172)');
+my @at_once = map { start_sql($node, "$nearest_large; SELECT pg_advisory_lock_shared(172); EXPLAIN (ANALYZE, COSTS OFF) $nearest_large;
+	SELECT 'distance ' || (distance - (SELECT min(geonn_distance(1, 1, lat, lon)) FROM large))::numeric FROM ($nearest_large) n") } 1 .. 3;
+
+ok($node->poll_query_until('postgres', q{SELECT count(*) = 3 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted}), 'sessions wait');
+$other->query_safe('UPDATE large SET lat = -lat / 2');
+$other->query_safe('SELECT pg_advisory_unlock(172)');
+foreach my $run (@at_once)
+{
+	my (undef, $out, $error) = finish_sql($run);
+
+	is(join(' ', $out =~ /(?:Masked:|Added:|distance) (\d+)/g) . $error, '0 0 0', 'one of them has the next base');
+}
+
 # a limit that is lowered to less than what a session keeps, where no page of the table has changed since
 my $nearest_few = q{SELECT * FROM geonn_nearest_points('{30}', '{30}', 'few')};
 $other->query_safe('CREATE TABLE few AS SELECT id, lat, lon FROM ref WHERE id <= 500; UPDATE few SET lat = 20 WHERE id = 100');

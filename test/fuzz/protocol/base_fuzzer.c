@@ -506,7 +506,7 @@ run_script(void *argument)
 	table = geonn_live_table_begin(base, &id_type, groups);
 	for (int looks = 1 + take(1) % 3; looks > 0; looks--)
 	{
-		bool		sound = geonn_live_table_look(table, reader, PG_UINT64_MAX) && !damaged;
+		bool		sound = geonn_live_table_look(table, reader, PG_UINT64_MAX, PG_UINT64_MAX) && !damaged;
 
 		for (int i = 0; i < SEARCHES; i++)
 			search_table(table, sound);
