@@ -31,6 +31,7 @@ my @expected = (
 	[ 'one row updated, VACUUM, 1 client', $rate ],
 	[ '100 updates/s beside, 2 clients', $rate ],
 	[ '10,000 updates/s beside, 2 clients', $rate ],
+	[ 'by a column, 5,000 references, 100 updates/s beside, 2 clients', $rate ],
 	[ 'all rows updated each second, 2 clients', $rate ],
 	[ 'updates alone', $rate ],
 	[ '1 % of references changed since the last join, 2,000 observations', qr/^[\d.]+×$/ ],
