@@ -107,6 +107,7 @@
 
 #include "base/compat.h"
 #include "join/kept_dataset.h"
+#include "join/live_snapshot.h"
 #include "join/live_table.h"
 
 #define NONE	PG_UINT32_MAX
@@ -404,16 +405,6 @@ geonn_live_table_begin(LiveBase *base, const LiveIdType *id_type, const GeonnGro
 }
 
 /*
- * The bytes of a snapshot's subtransactions.  Where they are too many for it, copies of it have none, whatever
- * subxcnt says (CopySnapshot).
- */
-static Size
-subtransaction_bytes(const SnapshotData *snapshot)
-{
-	return snapshot->suboverflowed ? 0 : snapshot->subxcnt * sizeof(TransactionId);
-}
-
-/*
  * Has the own transaction, and so perhaps one of its subtransactions, a number, without which it changes no row?
  */
 static inline bool
@@ -423,67 +414,15 @@ own_has_number(void)
 }
 
 /*
- * Keep what decides which transactions and commands a snapshot sees, and whether it may see changes of its own.
+ * Keep the snapshot, and whether it may see changes of its own.
  */
 static void
 remember_snapshot(LiveTable *table, Snapshot snapshot)
 {
-	Size		xids = snapshot->xcnt * sizeof(TransactionId);
-	Size		subxids = subtransaction_bytes(snapshot);
-	char	   *bytes = MemoryContextAlloc(table->context, sizeof(SnapshotData) + xids + subxids);
-
 	if (table->snapshot != NULL)
 		pfree(table->snapshot);
-	table->snapshot = (Snapshot) bytes;
-	*table->snapshot = *snapshot;
-	table->snapshot->xip = (TransactionId *) (bytes + sizeof(SnapshotData));
-	table->snapshot->subxip = (TransactionId *) (bytes + sizeof(SnapshotData) + xids);
+	table->snapshot = geonn_live_snapshot_copy(snapshot, table->context);
 	table->has_number = own_has_number();
-	if (xids > 0)
-		memcpy(table->snapshot->xip, snapshot->xip, xids);
-	if (subxids > 0)
-		memcpy(table->snapshot->subxip, snapshot->subxip, subxids);
-}
-
-static bool
-is_among(TransactionId transaction, const TransactionId *transactions, uint32 count)
-{
-	for (uint32 i = 0; i < count; i++)
-	{
-		if (transactions[i] == transaction)
-			return true;
-	}
-	return false;
-}
-
-/*
- * Has all that had ended for the first snapshot ended for the next one?
- */
-static bool
-follows(const SnapshotData *next, const SnapshotData *first)
-{
-	if (TransactionIdPrecedes(next->xmax, first->xmax))
-		return false;
-	for (uint32 i = 0; i < next->xcnt; i++)
-	{
-		if (TransactionIdPrecedes(next->xip[i], first->xmax) &&
-			!is_among(next->xip[i], first->xip, first->xcnt))
-			return false;
-	}
-	return true;
-}
-
-/*
- * Have the same transactions of other processes ended for both snapshots?
- */
-static bool
-sees_the_same(const SnapshotData *a, const SnapshotData *b)
-{
-	return a->xmin == b->xmin && a->xmax == b->xmax && a->xcnt == b->xcnt &&
-		a->suboverflowed == b->suboverflowed &&
-		subtransaction_bytes(a) == subtransaction_bytes(b) &&
-		(a->xcnt == 0 || memcmp(a->xip, b->xip, a->xcnt * sizeof(TransactionId)) == 0) &&
-		(subtransaction_bytes(a) == 0 || memcmp(a->subxip, b->subxip, subtransaction_bytes(a)) == 0);
 }
 
 /*
@@ -652,7 +591,7 @@ geonn_live_table_bytes(const LiveTable *table)
 bool
 geonn_live_table_is_current(LiveTable *table, Snapshot snapshot)
 {
-	if (!table->complete || !sees_the_same(table->snapshot, snapshot))
+	if (!table->complete || !geonn_live_snapshot_is_same(table->snapshot, snapshot))
 		return false;
 	if ((table->has_number || own_has_number()) &&
 		(table->snapshot->curcid != snapshot->curcid || GetXLogInsertRecPtr() != table->position))
@@ -671,7 +610,7 @@ geonn_live_table_look(LiveTable *table, LivePageReader *reader, uint64 most_byte
 	table->pages_read = table->added_now = 0;
 	if (TransactionIdPrecedes(snapshot->xmin, (TransactionId) table->base->head->horizon))
 		return false;
-	if (table->snapshot != NULL && !follows(snapshot, table->snapshot))
+	if (table->snapshot != NULL && !geonn_live_snapshot_follows(snapshot, table->snapshot))
 		begin_with_base(table);
 	table->complete = false;
 	remember_snapshot(table, snapshot);
