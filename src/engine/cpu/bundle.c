@@ -34,26 +34,23 @@ static void
 list_leaf(struct cpu_bundle *bundle, uint32_t leaf)
 {
 	const struct cpu_index *index = bundle->index;
-	const float_keys numbers = {0, 1, 2, 3, 4, 5, 6, 7};
 	uint32_t	first = leaf * INDEX_WIDTH;
 	uint32_t	bits = cpu_part_bits(bundle->part, leaf);
 	uint32_t	listed = bundle->listed;
-	const double *columns[3] = {index->x + (size_t) first, index->y + (size_t) first, index->z + (size_t) first};
-	float		offset[3][INDEX_WIDTH];
+	wide		limit = wide_all(bundle->limit);
 
-	for (int axis = 0; axis < 3; axis++)
-		for (int i = 0; i < INDEX_WIDTH; i++)
-			offset[axis][i] = (float) (columns[axis][i] - bundle->centre[axis]);
-	for (int i = 0; i < INDEX_WIDTH; i += FLOATS)
+#pragma GCC unroll 4
+	for (uint32_t i = 0; i < INDEX_WIDTH; i += WIDE)
 	{
-		floats		here[3] = {floats_load(offset[0] + i), floats_load(offset[1] + i), floats_load(offset[2] + i)};
-		uint32_t	within = floats_within(floats_chord(here[0], here[1], here[2]), floats_all(bundle->limit));
+		wide		x = wide_difference(index->x + first + i, bundle->centre[0]);
+		wide		y = wide_difference(index->y + first + i, bundle->centre[1]);
+		wide		z = wide_difference(index->z + first + i, bundle->centre[2]);
+		uint32_t	within = wide_within(wide_chord(x, y, z), limit) & bits >> i;
 
-		within &= bits >> i & ((1 << FLOATS) - 1);
-		floats_pack(bundle->x + listed, here[0], within);
-		floats_pack(bundle->y + listed, here[1], within);
-		floats_pack(bundle->z + listed, here[2], within);
-		float_keys_pack(bundle->position + listed, float_keys_all((int32_t) first + i) + numbers, within);
+		wide_pack(bundle->x + listed, x, within);
+		wide_pack(bundle->y + listed, y, within);
+		wide_pack(bundle->z + listed, z, within);
+		wide_keys_pack(bundle->position + listed, wide_keys_all((int32_t) (first + i)) + wide_keys_numbers(), within);
 		listed += (uint32_t) __builtin_popcount(within);
 	}
 	bundle->listed = listed;
@@ -109,7 +106,7 @@ CPU_PATH_NAME(cpu_bundle_list) (struct cpu_bundle *bundle, double radius)
 		return false;
 
 	/* reads beyond the list find infinity, within no threshold */
-	for (uint32_t i = bundle->listed; i < bundle->listed + FLOATS; i++)
+	for (uint32_t i = bundle->listed; i < bundle->listed + WIDE; i++)
 		bundle->x[i] = INFINITY;
 	return true;
 }
@@ -157,38 +154,37 @@ CPU_PATH_NAME(cpu_bundle_few) (struct cpu_bundle *bundle, float (*offset)[FLOATS
 	}
 }
 
-/* Compute the squared chords from an observation in the box to all listed positions. */
-static void
-compute_chords(struct cpu_bundle *bundle, struct geonn_vector from)
-{
-	floats		x = floats_all((float) (from.x - bundle->centre[0]));
-	floats		y = floats_all((float) (from.y - bundle->centre[1]));
-	floats		z = floats_all((float) (from.z - bundle->centre[2]));
-
-	for (uint32_t i = 0; i < bundle->listed; i += FLOATS)
-		floats_store(bundle->chord + i, floats_chord(floats_load(bundle->x + i) - x,
-													 floats_load(bundle->y + i) - y,
-													 floats_load(bundle->z + i) - z));
-}
-
 /*
- * Make keys of chords up to a threshold, which is CPU_KEY_UNITS units.  Returns how many.
+ * Make keys of chords up to a threshold, which is CPU_KEY_UNITS units.  Computes the chords first if `from`, an
+ * observation in the box, is not NULL.  Returns how many.
  */
-static uint32_t
-make_keys(struct cpu_bundle *bundle, float threshold)
+FLOATS_INLINE uint32_t
+make_keys(struct cpu_bundle *bundle, const struct geonn_vector *from, float threshold)
 {
-	floats		within = floats_all(threshold);
-	floats		units = floats_all(CPU_KEY_UNITS / threshold);
-	float_keys	number = {0, 1, 2, 3, 4, 5, 6, 7};
+	wide		within = wide_all(threshold);
+	wide		units = wide_all(CPU_KEY_UNITS / threshold);
+	wide_keys	number = wide_keys_numbers();
+	wide		x = wide_all(0.0f);
+	wide		y = wide_all(0.0f);
+	wide		z = wide_all(0.0f);
 	uint32_t	count = 0;
 
-	for (uint32_t i = 0; i < bundle->listed; i += FLOATS, number += FLOATS)
+	if (from != NULL)
 	{
-		floats		chord = floats_load(bundle->chord + i);
-		uint32_t	bits = floats_within(chord, within);
-		float_keys	key = __builtin_convertvector(chord * units, float_keys) << CPU_LISTED_BITS | number;
+		x = wide_all((float) (from->x - bundle->centre[0]));
+		y = wide_all((float) (from->y - bundle->centre[1]));
+		z = wide_all((float) (from->z - bundle->centre[2]));
+	}
+	for (uint32_t i = 0; i < bundle->listed; i += WIDE, number += WIDE)
+	{
+		wide		chord = from == NULL ? wide_load(bundle->chord + i) :
+			wide_chord(wide_load(bundle->x + i) - x, wide_load(bundle->y + i) - y, wide_load(bundle->z + i) - z);
+		uint32_t	bits = wide_within(chord, within);
+		wide_keys	key = __builtin_convertvector(chord * units, wide_keys) << CPU_LISTED_BITS | number;
 
-		float_keys_pack(bundle->key + count, key, bits);
+		if (from != NULL)
+			wide_store(bundle->chord + i, chord);
+		wide_keys_pack(bundle->key + count, key, bits);
 		count += (uint32_t) __builtin_popcount(bits);
 	}
 	return count;
@@ -196,11 +192,11 @@ make_keys(struct cpu_bundle *bundle, float threshold)
 
 /*
  * Make sorted keys of the nearest positions: at least as many as are wanted, or all within `farthest`.  The
- * threshold is a guess, and becomes the one that was used.  Returns their number, or UINT32_MAX if too many are
- * about equally near.
+ * threshold is a guess, and becomes the one that was used.  `from` is NULL once its chords are computed.  Returns
+ * how many keys, or UINT32_MAX if too many are about equally near.
  */
 static uint32_t
-select_keys(struct cpu_bundle *bundle, float farthest, float *threshold)
+select_keys(struct cpu_bundle *bundle, const struct geonn_vector *from, float farthest, float *threshold)
 {
 	float		low = 0.0f;
 	float		high = farthest;
@@ -213,7 +209,7 @@ select_keys(struct cpu_bundle *bundle, float farthest, float *threshold)
 	{
 		float		share;
 
-		count = make_keys(bundle, *threshold);
+		count = tries == 0 && from != NULL ? make_keys(bundle, from, *threshold) : make_keys(bundle, NULL, *threshold);
 		if (bundle->wanted == 0)
 			return count;
 		if (count <= bundle->most && (count >= bundle->wanted || *threshold >= farthest))
@@ -324,12 +320,11 @@ collect_many(struct cpu_bundle *bundle, struct cpu_collector *collector, double 
 
 	if (*limit + bundle->error < most)
 		most = (float) (*limit + bundle->error) * 1.000001f;
-	compute_chords(bundle, collector->from);
-	for (;;)
+	for (const struct geonn_vector *from = &collector->from;; from = NULL)
 	{
 		float		unit;
 
-		count = select_keys(bundle, most, &threshold);
+		count = select_keys(bundle, from, most, &threshold);
 		if (count == UINT32_MAX)
 			return count;
 		unit = threshold / CPU_KEY_UNITS;
@@ -346,7 +341,7 @@ collect_many(struct cpu_bundle *bundle, struct cpu_collector *collector, double 
 		if (*limit + bundle->error <= threshold || threshold >= most)
 			break;
 		threshold = (float) (*limit + bundle->error) * 1.00001f;
-		if (make_keys(bundle, threshold) > bundle->most)
+		if (make_keys(bundle, NULL, threshold) > bundle->most)
 			return UINT32_MAX;
 	}
 	collect_keys(bundle, collector, count, threshold, *limit);

@@ -48,14 +48,14 @@ struct cpu_bundle
 	float		limit;			/* the squared chord from the centre within which positions are listed */
 
 	uint32_t	listed;
-	float		x[CPU_LISTED_MAX + INDEX_WIDTH + FLOATS];
-	float		y[CPU_LISTED_MAX + INDEX_WIDTH + FLOATS];
-	float		z[CPU_LISTED_MAX + INDEX_WIDTH + FLOATS];
-	int32_t		position[CPU_LISTED_MAX + INDEX_WIDTH + FLOATS];
+	float		x[CPU_LISTED_MAX + INDEX_WIDTH + WIDE];
+	float		y[CPU_LISTED_MAX + INDEX_WIDTH + WIDE];
+	float		z[CPU_LISTED_MAX + INDEX_WIDTH + WIDE];
+	int32_t		position[CPU_LISTED_MAX + INDEX_WIDTH + WIDE];
 
 	/* chords and keys of one observation */
-	float		chord[CPU_LISTED_MAX + FLOATS];
-	int32_t		key[CPU_LISTED_MAX + FLOATS];
+	float		chord[CPU_LISTED_MAX + WIDE];
+	int32_t		key[CPU_LISTED_MAX + WIDE];
 
 	/* [rank][lane] keys of the nearest positions of FLOATS observations */
 	int32_t		few[CPU_FEW_MAX + 1][FLOATS];

@@ -1,6 +1,7 @@
 /*
  * floats.h
- *		Vectors of eight float32, and a network that sorts keys of 32 bits.
+ *		Vectors of eight float32, and of as many as the path's processors have; and a network that sorts
+ *		keys of 32 bits.
  *
  * For the sources of CPU paths.  The network is Batcher's bitonic one over
  * registers of eight keys: sorted runs of equal length are merged, the second
@@ -57,8 +58,6 @@ FLOATS_INLINE float_keys float_keys_all(int32_t value) { return value - (float_k
  *	floats_chord					the sum of three squares, in any order
  *	floats_within					bit i: lane i of a is at most lane i of b
  *	float_keys_smaller, _larger		of each lane
- *	float_keys_pack					store the lanes whose bits are set one after the other;
- *									what follows them in memory, up to FLOATS lanes, may change
  */
 #ifdef __AVX2__
 
@@ -84,15 +83,6 @@ FLOATS_INLINE float_keys
 float_keys_larger(float_keys a, float_keys b)
 {
 	return (float_keys) _mm256_max_epi32((__m256i) a, (__m256i) b);
-}
-
-FLOATS_INLINE void
-float_keys_pack(int32_t *to, float_keys a, uint32_t bits)
-{
-	uint64_t	bytes = _pdep_u64(bits, UINT64_C(0x0101010101010101)) * 0xFF;
-	__m128i		order = _mm_cvtsi64_si128((int64_t) _pext_u64(UINT64_C(0x0706050403020100), bytes));
-
-	_mm256_storeu_si256((__m256i *) to, _mm256_permutevar8x32_epi32((__m256i) a, _mm256_cvtepu8_epi32(order)));
 }
 
 #else
@@ -125,8 +115,117 @@ float_keys_larger(float_keys a, float_keys b)
 	return (b & less) | (a & ~less);
 }
 
+#endif
+
+/*
+ * Wide vectors, of WIDE float32.  For each kind of processor:
+ *
+ *	wide_chord						the sum of three squares, in any order
+ *	wide_within						bit i: lane i of a is at most lane i of b
+ *	wide_difference					from[i] - minus of each lane i, rounded to float32
+ *	wide_keys_pack					store the lanes whose bits are set one after the other;
+ *									what follows them in memory, up to WIDE lanes, may change
+ */
+#if defined(__AVX512F__) && defined(__AVX512DQ__)
+#define WIDE 16
+#else
+#define WIDE FLOATS
+#endif
+
+typedef float wide __attribute__((vector_size(4 * WIDE)));
+typedef int32_t wide_keys __attribute__((vector_size(4 * WIDE)));
+
+FLOATS_INLINE wide
+wide_load(const float *from)
+{
+	wide		a;
+
+	memcpy(&a, from, sizeof(a));
+	return a;
+}
+
+FLOATS_INLINE void wide_store(float *to, wide a) { memcpy(to, &a, sizeof(a)); }
+FLOATS_INLINE wide wide_all(float value) { return value - (wide) {0}; }
+FLOATS_INLINE wide_keys wide_keys_all(int32_t value) { return value - (wide_keys) {0}; }
+
+/* 0, 1, 2, ... */
+FLOATS_INLINE wide_keys
+wide_keys_numbers(void)
+{
+	const int32_t number[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+	wide_keys	numbers;
+
+	memcpy(&numbers, number, sizeof(numbers));
+	return numbers;
+}
+
+#if WIDE == 16
+
+FLOATS_INLINE wide
+wide_chord(wide x, wide y, wide z)
+{
+	return _mm512_fmadd_ps(z, z, _mm512_fmadd_ps(y, y, _mm512_mul_ps(x, x)));
+}
+
+FLOATS_INLINE uint32_t wide_within(wide a, wide b) { return _mm512_cmp_ps_mask(a, b, _CMP_LE_OQ); }
+
+FLOATS_INLINE wide
+wide_difference(const double *from, double minus)
+{
+	__m256		low = _mm512_cvtpd_ps(_mm512_sub_pd(_mm512_loadu_pd(from), _mm512_set1_pd(minus)));
+	__m256		high = _mm512_cvtpd_ps(_mm512_sub_pd(_mm512_loadu_pd(from + 8), _mm512_set1_pd(minus)));
+
+	return _mm512_insertf32x8(_mm512_castps256_ps512(low), high, 1);
+}
+
 FLOATS_INLINE void
-float_keys_pack(int32_t *to, float_keys a, uint32_t bits)
+wide_keys_pack(int32_t *to, wide_keys a, uint32_t bits)
+{
+	_mm512_storeu_si512(to, _mm512_maskz_compress_epi32((__mmask16) bits, (__m512i) a));
+}
+
+#elif defined(__AVX2__)
+
+FLOATS_INLINE wide wide_chord(wide x, wide y, wide z) { return floats_chord(x, y, z); }
+
+FLOATS_INLINE uint32_t wide_within(wide a, wide b) { return floats_within(a, b); }
+
+FLOATS_INLINE wide
+wide_difference(const double *from, double minus)
+{
+	__m128		low = _mm256_cvtpd_ps(_mm256_sub_pd(_mm256_loadu_pd(from), _mm256_set1_pd(minus)));
+	__m128		high = _mm256_cvtpd_ps(_mm256_sub_pd(_mm256_loadu_pd(from + 4), _mm256_set1_pd(minus)));
+
+	return _mm256_insertf128_ps(_mm256_castps128_ps256(low), high, 1);
+}
+
+FLOATS_INLINE void
+wide_keys_pack(int32_t *to, wide_keys a, uint32_t bits)
+{
+	uint64_t	bytes = _pdep_u64(bits, UINT64_C(0x0101010101010101)) * 0xFF;
+	__m128i		order = _mm_cvtsi64_si128((int64_t) _pext_u64(UINT64_C(0x0706050403020100), bytes));
+
+	_mm256_storeu_si256((__m256i *) to, _mm256_permutevar8x32_epi32((__m256i) a, _mm256_cvtepu8_epi32(order)));
+}
+
+#else
+
+FLOATS_INLINE wide wide_chord(wide x, wide y, wide z) { return floats_chord(x, y, z); }
+
+FLOATS_INLINE uint32_t wide_within(wide a, wide b) { return floats_within(a, b); }
+
+FLOATS_INLINE wide
+wide_difference(const double *from, double minus)
+{
+	wide		difference = {0};
+
+	for (int i = 0; i < WIDE; i++)
+		difference[i] = (float) (from[i] - minus);
+	return difference;
+}
+
+FLOATS_INLINE void
+wide_keys_pack(int32_t *to, wide_keys a, uint32_t bits)
 {
 	for (; bits != 0; bits &= bits - 1)
 		*to++ = a[__builtin_ctz(bits)];
@@ -135,9 +234,9 @@ float_keys_pack(int32_t *to, float_keys a, uint32_t bits)
 #endif
 
 FLOATS_INLINE void
-floats_pack(float *to, floats a, uint32_t bits)
+wide_pack(float *to, wide a, uint32_t bits)
 {
-	float_keys_pack((int32_t *) to, (float_keys) a, bits);
+	wide_keys_pack((int32_t *) to, (wide_keys) a, bits);
 }
 
 /* permute the lanes; clang lacks __builtin_shuffle, GCC before 12 the other function */
