@@ -28,6 +28,13 @@
 /* the greatest number of observations of a piece: by any algorithm it takes some GB */
 #define PIECE_ROWS_MAX ((uint32_t) 1 << 22)
 
+/*
+ * After so many pieces with arcs of one dataset, each refused before its end, so many go to the CPU untried, and then one more
+ * refusal is enough.
+ */
+#define REFUSALS_MAX 4
+#define UNTRIED_AFTER_REFUSALS 64
+
 enum nearest_phase
 {
 	NEAREST_COPY_IN,
@@ -291,16 +298,18 @@ search_by_brute(struct nearest_piece *piece, enum piece_progress *progress)
 	return cudaSuccess;
 }
 
-/* Enqueue a search by arcs, and then the copy of its status to the host. */
+/* Enqueue a search by arcs, or more of it, and at its end the copy of its status to the host. */
 static cudaError_t
 search_by_arcs(struct lane *lane, enum piece_progress *progress)
 {
 	struct nearest_piece *piece = piece_of(lane);
 	struct phase phase("search");
 
+	CUDA_TRY(arcs_nearest_enqueue(&piece->arcs));
+	if (piece->arcs.enqueued < piece->rows)
+		return cudaSuccess;
 	piece->phase = NEAREST_GO_ON;
 	*progress = PIECE_WAIT;
-	CUDA_TRY(arcs_nearest_enqueue(&piece->arcs));
 	return cudaMemcpyAsync(&status_of(lane)->arcs, piece->arcs.status, sizeof(struct arcs_status),
 						   cudaMemcpyDeviceToHost, lane->stream);
 }
@@ -325,6 +334,30 @@ search_or_go_on(struct lane *lane, enum piece_progress *progress)
 						   cudaMemcpyDeviceToHost, lane->stream);
 }
 
+/* Whether a piece with arcs goes to the CPU untried; then the host says what a search would report. */
+static bool
+leave_untried(struct lane *lane)
+{
+	struct cuda_built *built = built_of(lane);
+	struct arcs_status *status = &status_of(lane)->arcs;
+
+	if (built->left_untried == 0)
+		return false;
+	built->left_untried--;
+	status->out_of_range = 0;
+	status->refused = 0;
+	return true;
+}
+
+/* Note whether a piece with arcs has been answered to its end. */
+static void
+note_refusal(struct cuda_built *built, bool refused)
+{
+	built->refusals = refused ? built->refusals + 1 : 0;
+	if (built->refusals >= REFUSALS_MAX)
+		built->left_untried = UNTRIED_AFTER_REFUSALS;
+}
+
 static cudaError_t
 nearest_enqueue(struct lane *lane, enum piece_progress *progress)
 {
@@ -335,6 +368,11 @@ nearest_enqueue(struct lane *lane, enum piece_progress *progress)
 	switch (piece->phase)
 	{
 		case NEAREST_COPY_IN:
+			if (is_arcs(lane) && leave_untried(lane))
+			{
+				*progress = PIECE_LAST;
+				return cudaSuccess;
+			}
 			piece->phase = NEAREST_SEARCH;
 			CUDA_TRY(copy_observations(lane, piece->rows, piece->latitude, piece->longitude, NULL,
 									   NULL, NULL));
@@ -343,7 +381,7 @@ nearest_enqueue(struct lane *lane, enum piece_progress *progress)
 			if (brute)
 				return search_by_brute(piece, progress);
 			CUDA_TRY(is_arcs(lane) ? search_by_arcs(lane, progress) : search_or_go_on(lane, progress));
-			if (!piece->all_matched)
+			if (piece->phase == NEAREST_SEARCH || !piece->all_matched)
 				return cudaSuccess;
 
 			/* results that are copied too early are copied again, or not read */
@@ -382,6 +420,8 @@ nearest_finish(struct lane *lane)
 	}
 	if (by_points(lane) && piece->search.cells == NULL)
 		built_of(lane)->by_index += piece->rows;
+	if (is_arcs(lane) && piece->phase != NEAREST_COPY_IN)
+		note_refusal(built_of(lane), rows < piece->rows);
 	if (rows > 0 && piece->all_matched)
 		search_account(lane->search, rows, rows, true);
 	else if (rows > 0)

@@ -68,8 +68,25 @@ struct arcs
 	struct index curve;			/* no more than index_order.cuh needs: how many leaves, and their codes */
 };
 
-/* Find the sizes of a dataset's index. */
-extern struct arcs_shape arcs_shape_of(const struct dataset *dataset);
+/* the long arcs of a dataset, in the host's memory */
+struct arcs_long
+{
+	uint32_t	count;
+	uint32_t	room;
+	uint32_t   *arc;			/* [count] rising */
+	struct geonn_vector *middle;	/* [count] their middles */
+};
+
+/*
+ * List the long arcs of a dataset; arcs_free_long() frees the list, also after a failure.  False with the failure if memory is
+ * short, or soon after the search is cancelled.
+ */
+extern bool arcs_list_long(const struct dataset *dataset, const atomic_bool *cancelled, struct arcs_long *listed,
+						   struct failure *failure);
+extern void arcs_free_long(struct arcs_long *listed);
+
+/* Find the sizes of the index of so many arcs, of which so many are long. */
+extern struct arcs_shape arcs_shape_of(uint32_t arcs, uint32_t long_arcs);
 
 /* Lay out an index of this shape from address memory on (NULL to learn only the size).  Returns its bytes. */
 extern size_t arcs_place(void *memory, const struct arcs_shape *shape, struct arcs *arcs);
@@ -117,9 +134,13 @@ struct arcs_nearest
 	struct arcs_status *status;
 	void	   *room;			/* memory of arcs_nearest_room() bytes */
 	cudaStream_t stream;
+
+	uint32_t	enqueued;		/* for how many observations the search has been enqueued; 0 at first */
 };
 
 extern size_t arcs_nearest_room(uint32_t rows);
-extern cudaError_t arcs_nearest_enqueue(const struct arcs_nearest *search);
+
+/* Enqueue the search for the next of the observations, so many that a search which is cancelled ends soon. */
+extern cudaError_t arcs_nearest_enqueue(struct arcs_nearest *search);
 
 #endif							/* GEONN_ARCS_CUH */

@@ -12,6 +12,8 @@
  *
  * An index takes some 73 bytes an arc; while it is built, 56 more, and what the sort needs.
  */
+#include <stdlib.h>
+
 #include <cub/device/device_radix_sort.cuh>
 
 #include "cuda/arcs/arcs.cuh"
@@ -27,6 +29,9 @@ extern "C"
 
 #define BLOCK_THREADS 256
 #define CODE_BITS (3 + 2 * INDEX_CODE_LEVELS)
+
+/* after how many arcs the host looks whether the search has been cancelled */
+#define LOOK_ARCS 4096
 
 struct build_room
 {
@@ -44,15 +49,60 @@ arcs_of_index(const struct arcs_shape *shape)
 	return shape->arcs + shape->long_arcs;
 }
 
+/* Make room for more long arcs. */
+static bool
+grow_long(struct arcs_long *listed)
+{
+	uint32_t	room = listed->room == 0 ? 1024 : 2 * listed->room;
+	uint32_t   *arc = (uint32_t *) realloc(listed->arc, room * sizeof(*arc));
+	struct geonn_vector *middle;
+
+	if (arc == NULL)
+		return false;
+	listed->arc = arc;
+	middle = (struct geonn_vector *) realloc(listed->middle, room * sizeof(*middle));
+	if (middle == NULL)
+		return false;
+	listed->middle = middle;
+	listed->room = room;
+	return true;
+}
+
+bool
+arcs_list_long(const struct dataset *dataset, const atomic_bool *cancelled, struct arcs_long *listed,
+			   struct failure *failure)
+{
+	*listed = {};
+	for (uint32_t i = 0; i < dataset->count; i++)
+	{
+		if (i % LOOK_ARCS == 0 && atomic_load(cancelled))
+			return fail(failure, GEONN_ERROR_DEVICE, "the search has been cancelled");
+		if (!dataset_arc_is_long(dataset, i))
+			continue;
+		if (listed->count == listed->room && !grow_long(listed))
+			return fail(failure, GEONN_ERROR_MEMORY, "not enough memory to list the long ones of %zu arcs", dataset->count);
+		listed->arc[listed->count] = i;
+		listed->middle[listed->count++] = dataset_arc_middle(dataset, i);
+	}
+	return true;
+}
+
+void
+arcs_free_long(struct arcs_long *listed)
+{
+	free(listed->arc);
+	free(listed->middle);
+	*listed = {};
+}
+
 struct arcs_shape
-arcs_shape_of(const struct dataset *dataset)
+arcs_shape_of(uint32_t arcs, uint32_t long_arcs)
 {
 	struct arcs_shape shape = {};
 	uint32_t	below;
 
-	shape.arcs = (uint32_t) dataset->count;
-	for (size_t i = 0; i < dataset->count; i++)
-		shape.long_arcs += dataset_arc_is_long(dataset, i);
+	shape.arcs = arcs;
+	shape.long_arcs = long_arcs;
 	shape.leaves = blocks_for(arcs_of_index(&shape), ARCS_WIDTH);
 	below = shape.leaves;
 	do

@@ -20,7 +20,7 @@
  *
  * An observation that is as far from very many arcs, like the centre of a circle, would hold up all others.  So a
  * walk has an end: then the row is refused, and the CPU answers it and the rows behind it.  Threads whose rows
- * are behind a refused one have nothing to do.
+ * are behind a refused one have nothing to do but to write that they found nothing.
  *
  *
  * The margin
@@ -44,6 +44,12 @@
 
 #define BLOCK_THREADS 128
 
+/*
+ * A launch takes so many observations: a search that is cancelled ends with the launches that are enqueued, in which each
+ * observation may take VISITS_MAX.
+ */
+#define SLICE_ROWS ((uint32_t) 1 << 18)
+
 /* how many arcs are kept until they are measured */
 #define KEPT 8
 
@@ -64,6 +70,8 @@ struct arcs_task
 	const uint32_t *inside;		/* [rows] in the order of the search: what polygons_find() has found; NULL: the dataset
 								 * has none */
 	struct index_order order;
+	uint32_t	begin;			/* which of the observations to answer, in the order of the search */
+	uint32_t	end;
 };
 
 /* arcs that may be the nearest, with their least chords; beside struct seeker, which is then in registers */
@@ -398,44 +406,53 @@ home_of(const struct arcs *arcs, const struct index_order *order, uint32_t key)
 	return min(leaves.x, arcs->shape.leaves - 1);
 }
 
-static __global__ void __launch_bounds__(BLOCK_THREADS)
-search_kernel(const __grid_constant__ struct arcs arcs, const __grid_constant__ struct arcs_task task)
+/* Find the nearest arc of a row.  False: the row is refused, or it is behind a refused one. */
+static __device__ __forceinline__ bool
+seek(const struct arcs *arcs, const struct arcs_task *task, uint32_t slot, uint32_t row, struct seeker *seeker)
 {
-	uint32_t	slot = blockIdx.x * BLOCK_THREADS + threadIdx.x;
-	uint32_t	row;
 	double2		point;
-	struct seeker seeker = {};
 	struct kept kept;
 	struct walk walk;
 	struct walk_above above;
 	uint32_t	leaf;
-	bool		matched;
 
-	if (slot >= task.order.rows)
-		return;
-	row = task.order.sorted_row[slot];
-	if (*(volatile const uint32_t *) &task.status->refused < row)
-		return;
-	point = task.order.point[row];
-	seeker.from = geonn_unit_vector(point.x, point.y);
-	seeker.arc = task.inside != NULL ? task.inside[slot] : POLYGONS_NONE;
-	seeker.distance = seeker.arc != POLYGONS_NONE ? 0.0 : INFINITY;
-	set_limit(&seeker, seeker.arc != POLYGONS_NONE ? fmin(CPU_ARCS_MARGIN, task.widest) : task.widest);
-	leaf = home_of(&arcs, &task.order, task.order.sorted_key[slot]);
+	if (*(volatile const uint32_t *) &task->status->refused < row)
+		return false;
+	point = task->order.point[row];
+	seeker->from = geonn_unit_vector(point.x, point.y);
+	seeker->arc = task->inside != NULL ? task->inside[slot] : POLYGONS_NONE;
+	seeker->distance = seeker->arc != POLYGONS_NONE ? 0.0 : INFINITY;
+	set_limit(seeker, seeker->arc != POLYGONS_NONE ? fmin(CPU_ARCS_MARGIN, task->widest) : task->widest);
+	leaf = home_of(arcs, &task->order, task->order.sorted_key[slot]);
 	walk.home = leaf;
-	walk.level = arcs.shape.levels;
+	walk.level = arcs->shape.levels;
 	walk.node = 0;
 	walk.order = 1u << ORDER_COUNT_SHIFT;
 	do
-		visit_leaf(&seeker, &kept, arcs.leaf, leaf);
-	while (next_leaf(&walk, &above, &arcs, &seeker, &leaf));
-	if (seeker.visits >= VISITS_MAX)
+		visit_leaf(seeker, &kept, arcs->leaf, leaf);
+	while (next_leaf(&walk, &above, arcs, seeker, &leaf));
+	if (seeker->visits >= VISITS_MAX)
 	{
-		atomicMin(&task.status->refused, row);
-		return;
+		atomicMin(&task->status->refused, row);
+		return false;
 	}
-	measure_kept(&seeker, &kept, arcs.leaf);
-	matched = seeker.distance <= task.max_distance && seeker.distance < INFINITY;
+	measure_kept(seeker, &kept, arcs->leaf);
+	return true;
+}
+
+/* A row without an answer gets one, too: the memory of a lane may have another session's. */
+static __global__ void __launch_bounds__(BLOCK_THREADS)
+search_kernel(const __grid_constant__ struct arcs arcs, const __grid_constant__ struct arcs_task task)
+{
+	uint32_t	slot = task.begin + blockIdx.x * BLOCK_THREADS + threadIdx.x;
+	uint32_t	row;
+	struct seeker seeker = {};
+	bool		matched;
+
+	if (slot >= task.end)
+		return;
+	row = task.order.sorted_row[slot];
+	matched = seek(&arcs, &task, slot, row, &seeker) && seeker.distance <= task.max_distance && seeker.distance < INFINITY;
 	__stcs(&task.distance[row], matched ? seeker.distance : INFINITY);
 	__stcs((long long *) &task.tag[row], matched ? __ldg((const long long *) &arcs.tag[seeker.arc]) : 0);
 }
@@ -452,7 +469,7 @@ arcs_nearest_room(uint32_t rows)
 }
 
 cudaError_t
-arcs_nearest_enqueue(const struct arcs_nearest *search)
+arcs_nearest_enqueue(struct arcs_nearest *search)
 {
 	const struct arcs *arcs = search->arcs;
 	struct arcs_task task = {};
@@ -469,14 +486,21 @@ arcs_nearest_enqueue(const struct arcs_nearest *search)
 	task.order.longitude = search->longitude;
 	task.order.out_of_range = &search->status->out_of_range;
 	task.order.fraction_bits = index_order_fraction_bits(&arcs->curve);
-	CUDA_TRY(cudaMemsetAsync(&search->status->out_of_range, 0, sizeof(uint32_t), search->stream));
-	CUDA_TRY(cudaMemsetAsync(&search->status->refused, 0xFF, sizeof(uint32_t), search->stream));
-	CUDA_TRY(index_order_enqueue(&task.order, &arcs->curve, search->stream));
+	task.begin = search->enqueued;
+	task.end = task.begin + min(search->rows - task.begin, SLICE_ROWS);
+	search->enqueued = task.end;
+	if (task.begin == 0)
+	{
+		CUDA_TRY(cudaMemsetAsync(&search->status->out_of_range, 0, sizeof(uint32_t), search->stream));
+		CUDA_TRY(cudaMemsetAsync(&search->status->refused, 0xFF, sizeof(uint32_t), search->stream));
+		CUDA_TRY(index_order_enqueue(&task.order, &arcs->curve, search->stream));
+	}
 	if (search->polygons != NULL)
 	{
 		task.inside = task.order.key;
-		CUDA_TRY(polygons_find(search->polygons, &task.order, task.order.key, &search->status->refused, search->stream));
+		CUDA_TRY(polygons_find(search->polygons, &task.order, task.begin, task.end, task.order.key, &search->status->refused,
+							   search->stream));
 	}
-	search_kernel<<<blocks_for(search->rows, BLOCK_THREADS), BLOCK_THREADS, 0, search->stream>>> (*arcs, task);
+	search_kernel<<<blocks_for(task.end - task.begin, BLOCK_THREADS), BLOCK_THREADS, 0, search->stream>>> (*arcs, task);
 	return cudaGetLastError();
 }

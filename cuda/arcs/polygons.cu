@@ -22,6 +22,9 @@ extern "C"
 /* how many boxes and stretches an observation may look at */
 #define VISITS_MAX 4096
 
+/* after how many arcs the host looks whether the search has been cancelled */
+#define LOOK_ARCS 4096
+
 /* an observation */
 struct asking
 {
@@ -209,9 +212,9 @@ holding(const struct cpu_boxes_node *node, struct geonn_vector point)
 
 static __global__ void __launch_bounds__(BLOCK_THREADS)
 polygons_kernel(const __grid_constant__ struct polygons polygons, const __grid_constant__ struct index_order order,
-				uint32_t *arc, uint32_t *refused)
+				uint32_t begin, uint32_t end, uint32_t *arc, uint32_t *refused)
 {
-	uint32_t	slot = blockIdx.x * BLOCK_THREADS + threadIdx.x;
+	uint32_t	slot = begin + blockIdx.x * BLOCK_THREADS + threadIdx.x;
 	uint32_t	number[CPU_BOXES_LEVELS];	/* of each level the node, and its boxes that are left */
 	uint32_t	bits[CPU_BOXES_LEVELS];
 	int			top = polygons.levels - 1;
@@ -221,7 +224,7 @@ polygons_kernel(const __grid_constant__ struct polygons polygons, const __grid_c
 	uint32_t	row;
 	double2		point;
 
-	if (slot >= order.rows)
+	if (slot >= end)
 		return;
 	row = order.sorted_row[slot];
 	point = order.point[row];
@@ -272,7 +275,7 @@ polygons_build(const struct dataset *dataset, const atomic_bool *cancelled, stru
 	*built = {};
 	if (place == NULL)
 		return false;
-	for (size_t i = 0; i < dataset->count; i++)
+	for (size_t i = 0; i < dataset->count && (i % LOOK_ARCS > 0 || !atomic_load(cancelled)); i++)
 		place[i] = i > 0 && dataset->shape[i] == dataset->shape[i - 1] ? place[i - 1] : (uint32_t) i;
 	done = cpu_polygons_build(built, dataset, place, cancelled, failure);
 	memory_block_release(place, dataset->count * sizeof(*place));
@@ -325,10 +328,10 @@ polygons_place(void *memory, const struct polygons_shape *shape, struct polygons
 }
 
 cudaError_t
-polygons_find(const struct polygons *polygons, const struct index_order *order, uint32_t *arc, uint32_t *refused,
-			  cudaStream_t stream)
+polygons_find(const struct polygons *polygons, const struct index_order *order, uint32_t begin, uint32_t end, uint32_t *arc,
+			  uint32_t *refused, cudaStream_t stream)
 {
-	polygons_kernel<<<blocks_for(order->rows, BLOCK_THREADS), BLOCK_THREADS, 0, stream>>>
-		(*polygons, *order, arc, refused);
+	polygons_kernel<<<blocks_for(end - begin, BLOCK_THREADS), BLOCK_THREADS, 0, stream>>>
+		(*polygons, *order, begin, end, arc, refused);
 	return cudaGetLastError();
 }

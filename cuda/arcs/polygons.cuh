@@ -57,11 +57,11 @@ extern size_t polygons_place(void *memory, const struct polygons_shape *shape, s
 #define POLYGONS_NONE UINT32_MAX
 
 /*
- * Enqueue a kernel that finds the first of the polygons that each observation is in or on the border of: arc[slot], in the order
- * of the search, becomes that one's first arc in the dataset, or POLYGONS_NONE.  *refused falls to
- * the first row that needs too many stretches.
+ * Enqueue a kernel that finds the first of the polygons that an observation is in or on the border of, for slots
+ * begin ... end - 1 of the order of the search: arc[slot] becomes that polygon's first arc in the dataset, or
+ * POLYGONS_NONE.  *refused falls to the first row that needs too many stretches.
  */
-extern cudaError_t polygons_find(const struct polygons *polygons, const struct index_order *order, uint32_t *arc,
-								 uint32_t *refused, cudaStream_t stream);
+extern cudaError_t polygons_find(const struct polygons *polygons, const struct index_order *order, uint32_t begin,
+								 uint32_t end, uint32_t *arc, uint32_t *refused, cudaStream_t stream);
 
 #endif							/* GEONN_POLYGONS_CUH */

@@ -41,7 +41,6 @@
 extern "C"
 {
 #include "engine/base/clock.h"
-#include "engine/dataset/dataset_arcs.h"
 }
 
 /* how many ms to wait for another GPU's build: half of the time that the scheduler allows a build */
@@ -233,20 +232,6 @@ place_arcs(void *memory, const struct arcs_shape *shape, struct arcs_source *sou
 	return bytes;
 }
 
-/* List the long arcs of a dataset and their middles. */
-static void
-list_long_arcs(const struct dataset *dataset, uint32_t count, uint32_t *arc, struct geonn_vector *middle)
-{
-	uint32_t	listed = 0;
-
-	for (uint32_t i = 0; listed < count; i++)
-		if (dataset_arc_is_long(dataset, i))
-		{
-			arc[listed] = i;
-			middle[listed++] = dataset_arc_middle(dataset, i);
-		}
-}
-
 static cudaError_t
 make_arcs(struct cuda_built *built, const struct dataset *dataset, char *room)
 {
@@ -254,29 +239,19 @@ make_arcs(struct cuda_built *built, const struct dataset *dataset, char *room)
 	struct arcs_source source;
 	struct upload upload = {};
 	size_t		offset = place_arcs(room, shape, &source);
-	uint32_t   *long_arc = (uint32_t *) malloc(((size_t) shape->long_arcs + 1) * sizeof(*long_arc));
-	struct geonn_vector *middle = (struct geonn_vector *) malloc(((size_t) shape->long_arcs + 1) * sizeof(*middle));
-	cudaError_t error = cudaErrorMemoryAllocation;
 
-	if (long_arc != NULL && middle != NULL)
+	upload_add(&upload, source.latitude, dataset->latitude, shape->arcs);
+	upload_add(&upload, source.longitude, dataset->longitude, shape->arcs);
+	upload_add(&upload, source.end_latitude, dataset->end_latitude, shape->arcs);
+	upload_add(&upload, source.end_longitude, dataset->end_longitude, shape->arcs);
+	upload_add(&upload, built->arcs.tag, dataset->tag, shape->arcs);
+	if (shape->long_arcs > 0)
 	{
-		list_long_arcs(dataset, shape->long_arcs, long_arc, middle);
-		upload_add(&upload, source.latitude, dataset->latitude, shape->arcs);
-		upload_add(&upload, source.longitude, dataset->longitude, shape->arcs);
-		upload_add(&upload, source.end_latitude, dataset->end_latitude, shape->arcs);
-		upload_add(&upload, source.end_longitude, dataset->end_longitude, shape->arcs);
-		upload_add(&upload, built->arcs.tag, dataset->tag, shape->arcs);
-		if (shape->long_arcs > 0)
-		{
-			upload_add(&upload, source.long_arc, long_arc, shape->long_arcs);
-			upload_add(&upload, source.middle, middle, shape->long_arcs);
-		}
-		error = upload_run(built->device, &upload);
+		upload_add(&upload, source.long_arc, built->long_of_host.arc, shape->long_arcs);
+		upload_add(&upload, source.middle, built->long_of_host.middle, shape->long_arcs);
 	}
-	free(long_arc);
-	free(middle);
-	return error != cudaSuccess ? error :
-		arcs_build(&built->arcs, &source, room + offset, cuda_device_of(built->device)->building);
+	CUDA_TRY(upload_run(built->device, &upload));
+	return arcs_build(&built->arcs, &source, room + offset, cuda_device_of(built->device)->building);
 }
 
 /* Copy the polygons that the host has built. */
@@ -298,16 +273,22 @@ static bool
 find_shape(struct cuda_built *built, enum cuda_part part, const struct cuda_built *source, const struct search *search,
 		   struct failure *failure)
 {
-	if (part == CUDA_ARCS)
-		built->arcs_shape = source != NULL ? source->arcs_shape : arcs_shape_of(search->dataset);
-	if (part != CUDA_POLYGONS)
-		return true;
-	if (source != NULL)
+	if (part == CUDA_ARCS && source != NULL)
+		built->arcs_shape = source->arcs_shape;
+	else if (part == CUDA_ARCS)
+	{
+		if (!arcs_list_long(search->dataset, search->cancelled, &built->long_of_host, failure))
+			return false;
+		built->arcs_shape = arcs_shape_of((uint32_t) search->dataset->count, built->long_of_host.count);
+	}
+	else if (part == CUDA_POLYGONS && source != NULL)
 		built->polygons_shape = source->polygons_shape;
-	else if (polygons_build(search->dataset, search->cancelled, &built->polygons_of_host, failure))
+	else if (part == CUDA_POLYGONS)
+	{
+		if (!polygons_build(search->dataset, search->cancelled, &built->polygons_of_host, failure))
+			return false;
 		built->polygons_shape = polygons_shape_of(&built->polygons_of_host);
-	else
-		return false;
+	}
 	return true;
 }
 
@@ -579,6 +560,7 @@ build_part(struct cuda_built *built, enum cuda_part part, const struct search *s
 		done = fail(failure, GEONN_ERROR_DEVICE, "the search has been cancelled");
 	else
 		done = fill_part(built, part, source, search, failure);
+	arcs_free_long(&built->long_of_host);
 	polygons_free(&built->polygons_of_host);
 	end_part(built, part, done);
 	return done;

@@ -63,13 +63,16 @@ struct cuda_built
 	struct arcs arcs;
 	struct polygons_shape polygons_shape;	/* likewise */
 	struct polygons polygons;
-	struct cpu_polygons polygons_of_host;	/* while the part is filled */
+	struct arcs_long long_of_host;	/* while the part is filled */
+	struct cpu_polygons polygons_of_host;	/* likewise */
 
 	/* used by the device's thread alone */
 	double		by_index;		/* observations that the index has answered, though a table could
 								 * have */
 	double		table_from;		/* a table is tried from this many observations on: by_index,
 								 * and those that the search has left */
+	uint32_t	refusals;		/* pieces with arcs that were refused, one after the other */
+	uint32_t	left_untried;	/* how many further ones go to the CPU untried */
 };
 
 /* The part of its dataset that a search by this algorithm reads. */

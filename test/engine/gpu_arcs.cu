@@ -18,6 +18,7 @@
 #include "common/geodesy.h"
 #include "cuda/lane/dataset.cuh"
 #include "cuda/lane/gpu.cuh"
+#include "cuda/lane/lane.cuh"
 #include "cuda/probe.cuh"
 #include "../lib/random.h"
 
@@ -27,12 +28,19 @@ extern "C"
 #include "engine/cpu/path.h"
 }
 
-#define ROWS_MAX 20000
+#define ROWS_MAX 300000
+
+/* observations of a scene at most */
+#define SCENE_ROWS 20000
 
 static struct device cpu;
 static struct device gpu;
 static int	failed;
 static atomic_bool cancelled;
+
+/* a tag that one dataset alone has, and how many observations of others got it */
+#define FOREIGN_TAG 77
+static uint32_t foreign;
 
 /* observations, and the answers of a device */
 static uint32_t rows;
@@ -46,6 +54,7 @@ struct answers
 	int64_t		tag[ROWS_MAX];
 	double		distance[ROWS_MAX];
 	uint32_t	handed_over;	/* batches that the GPU left to the CPU, or a part of them */
+	uint32_t	rows_by_gpu;	/* observations that it answered of such */
 };
 
 static struct answers by_cpu;
@@ -368,6 +377,9 @@ work(struct device *device, struct search *search, struct answers *answers)
 	if (progress == DEVICE_FINISHED)
 		return true;
 	answers->handed_over++;
+	answers->rows_by_gpu += search->answered;
+	for (uint32_t i = search->answered; i < search->rows - search->first; i++)
+		foreign += search->columns.tag[i] == FOREIGN_TAG;
 	return device_work(&cpu, search, &search->failure);
 }
 
@@ -394,7 +406,7 @@ answer(struct device *device, struct dataset *dataset, double max_distance, uint
 	search.columns.tag = tag;
 	search.columns.distance = distance;
 	search.columns.count = count;
-	answers->pairs = answers->handed_over = 0;
+	answers->pairs = answers->handed_over = answers->rows_by_gpu = 0;
 	while (search.first < search.rows)
 	{
 		search.answered = search.pairs = 0;
@@ -462,7 +474,7 @@ test_scenes(bool sanitized)
 		{
 			struct dataset *dataset;
 			bool		dear = scene == SCENE_LONG || scene == SCENE_STAR;
-			int			most = size < 8 ? ROWS_MAX : dear ? 100 : ROWS_MAX / 8;
+			int			most = size < 8 ? SCENE_ROWS : dear ? 100 : SCENE_ROWS / 8;
 
 			/* each observation near the middle of a star takes the CPU all of its arcs */
 			if (dear && counts[size] > 40000)
@@ -502,6 +514,109 @@ test_scenes(bool sanitized)
 		check(handed_over > 0, "an observation as far from very many arcs is handed over");
 	cudaDeviceSynchronize();
 	printf("# %lld bytes more are taken than before\n", (long long) (cuda_device_of(&gpu)->taken - before));
+}
+
+static bool
+same_on_both(struct dataset *dataset, double max_distance)
+{
+	return answer(&cpu, dataset, max_distance, rows, &by_cpu) && answer(&gpu, dataset, max_distance, rows, &by_gpu) &&
+		same_answers(&by_cpu, &by_gpu);
+}
+
+/* More observations than a launch takes. */
+static void
+test_slices(void)
+{
+	struct dataset *city = make_dataset(SCENE_CITY, 1000);
+	struct dataset *polygons = make_dataset(SCENE_POLYGONS, 1000);
+	const struct lane *lane = cuda_device_of(&gpu)->lanes[0];
+	struct search search = {};
+	struct search *ended = NULL;
+	uint32_t	launches;
+	bool		right;
+
+	rows = ROWS_MAX;
+	make_observations(SCENE_CITY, city);
+	right = same_on_both(city, INFINITY) && same_on_both(city, 100.0);
+	make_observations(SCENE_POLYGONS, polygons);
+	check(right && same_on_both(polygons, INFINITY), "searches of several launches give the CPU's bytes, too");
+	launches = lane->launches;
+
+	search.dataset = city;
+	search.question.k = 1;
+	search.question.max_distance = INFINITY;
+	search.algorithm = search.question.algorithm = GEONN_ALGORITHM_INDEX;
+	search.rows = search.columns.rows = search.columns.room = rows;
+	search.cancelled = &cancelled;
+	search.columns.latitude = observed_latitude;
+	search.columns.longitude = observed_longitude;
+	search.columns.tag = by_gpu.tag;
+	search.columns.distance = by_gpu.distance;
+	search.columns.count = by_gpu.count;
+	gpu.operations->start(&gpu, &search);
+	gpu.operations->advance(&gpu, &ended);
+	atomic_store(&cancelled, true);
+	while (ended == NULL)
+		gpu.operations->advance(&gpu, &ended);
+	atomic_store(&cancelled, false);
+	printf("# %u launches, %u of the search that was cancelled\n", launches, lane->launches);
+	check(lane->launches < launches && search.answered == 0, "a search that is cancelled is enqueued no further");
+	forget(city);
+	forget(polygons);
+}
+
+/* One observation alone is as far from all of a circle. */
+static void
+observe_circle(const struct dataset *circle)
+{
+	make_observations(SCENE_CIRCLE, circle);
+	for (uint32_t i = 0; i < rows; i++)
+		if (fabs(observed_latitude[i]) > 89.9)
+			observed_latitude[i] = 80.0;
+	observed_latitude[rows / 2] = 90.0;
+}
+
+/* A GPU refuses the centre of a circle, and then the whole of searches for the nearest arc of that circle. */
+static void
+test_refused_again(bool sanitized)
+{
+	struct dataset *city = make_dataset(SCENE_CITY, 1000);
+	struct dataset *circle = make_dataset(SCENE_CIRCLE, 40000);
+	uint32_t	tried = 0;
+	uint32_t	untried = 0;
+	bool		right = true;
+
+	for (size_t i = 0; i < city->count; i++)
+		city->tag[i] = FOREIGN_TAG;
+	rows = sanitized ? 2000 : 20000;
+	make_observations(SCENE_CITY, city);
+	right = same_on_both(city, INFINITY);
+	observe_circle(circle);
+	foreign = 0;
+	right = right && same_on_both(circle, INFINITY) && by_gpu.handed_over == 1;
+	tried += by_gpu.rows_by_gpu > 0;
+	check(right && foreign == 0, "what stands behind a refused observation is no other dataset's answer");
+
+	rows = 100;
+	observe_circle(circle);
+	for (int i = 0; i < 9; i++)
+	{
+		right = right && same_on_both(circle, INFINITY) && by_gpu.handed_over == 1;
+		tried += by_gpu.rows_by_gpu > 0;
+		untried += by_gpu.rows_by_gpu == 0;
+	}
+	check(right && tried == 4 && untried == 6, "after four refusals a dataset's searches go to the CPU untried");
+	observed_latitude[rows / 2] = 80.0;
+	for (untried = 0; right && untried < 100; untried++)
+	{
+		right = same_on_both(circle, INFINITY);
+		if (by_gpu.handed_over == 0)
+			break;
+	}
+	check(right && untried > 50 && untried < 100, "and one is tried again later");
+	check(same_on_both(circle, INFINITY) && by_gpu.handed_over == 0, "an answer ends that");
+	forget(city);
+	forget(circle);
 }
 
 static void
@@ -549,6 +664,9 @@ main(int argument_count, char **words)
 		return 1;
 	}
 	test_scenes(sanitized);
+	if (!sanitized)
+		test_slices();
+	test_refused_again(sanitized);
 	test_refusals();
 	gpu.operations->close(&gpu);
 	cpu.operations->close(&cpu);
