@@ -24,7 +24,7 @@ extern "C"
 }
 
 /* arcs of a leaf, and boxes of a node */
-#define ARCS_WIDTH 8
+#define ARCS_WIDTH CPU_BOXES_WIDTH
 
 /* levels of nodes: enough for 2^28 leaves */
 #define ARCS_LEVELS_MAX 10
@@ -35,12 +35,6 @@ struct __align__(16) arcs_leaf
 	double		b[3][ARCS_WIDTH];
 	double		inverse[ARCS_WIDTH];	/* one by the square of the chord; finite */
 	uint32_t	arc[ARCS_WIDTH];	/* index in the dataset */
-};
-
-struct __align__(16) arcs_node
-{
-	float		low[3][ARCS_WIDTH]; /* by axis */
-	float		high[3][ARCS_WIDTH];
 };
 
 /* the sizes of an index */
@@ -63,7 +57,7 @@ struct arcs
 {
 	struct arcs_shape shape;
 	struct arcs_leaf *leaf;		/* copies of the last arc fill the last one */
-	struct arcs_node *node;
+	struct cpu_boxes_node *node;	/* each at a multiple of 16 bytes */
 	int64_t    *tag;			/* [arcs] in the dataset's order */
 	struct index curve;			/* no more than index_order.cuh needs: how many leaves, and their codes */
 };

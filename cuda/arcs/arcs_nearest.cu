@@ -45,10 +45,10 @@
 #define BLOCK_THREADS 128
 
 /*
- * A launch takes so many observations: a search that is cancelled ends with the launches that are enqueued, in which each
- * observation may take VISITS_MAX.
+ * A launch takes so many observations: a search that is cancelled ends with the launches that are enqueued.  Four million
+ * observations of a million arcs take an H100 3 to 4 % longer than in one launch; by 2^18 in each they would take 17 to 25 %.
  */
-#define SLICE_ROWS ((uint32_t) 1 << 18)
+#define SLICE_ROWS ((uint32_t) 1 << 20)
 
 /* how many arcs are kept until they are measured */
 #define KEPT 8
@@ -281,7 +281,7 @@ add_squares(float *square, float p, const float *low, const float *high)
  * place of the last three bits, which do not matter for an order.
  */
 static __device__ __forceinline__ uint32_t
-order_of(const struct arcs_node *node, const struct seeker *seeker)
+order_of(const struct cpu_boxes_node *node, const struct seeker *seeker)
 {
 	float		square[ARCS_WIDTH] = {};
 	uint32_t	key[ARCS_WIDTH];
@@ -333,7 +333,7 @@ order_of(const struct arcs_node *node, const struct seeker *seeker)
 }
 
 static __device__ __forceinline__ bool
-is_within(const struct arcs_node *node, uint32_t child, const struct seeker *seeker)
+is_within(const struct cpu_boxes_node *node, uint32_t child, const struct seeker *seeker)
 {
 	float		x = gap_of((float) seeker->from.x, __ldg(&node->low[0][child]), __ldg(&node->high[0][child]));
 	float		y = gap_of((float) seeker->from.y, __ldg(&node->low[1][child]), __ldg(&node->high[1][child]));

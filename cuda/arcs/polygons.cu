@@ -8,7 +8,6 @@
  *
  * Recursion would take a stack of unknown size; so the numbers of what is left on each level are in arrays.
  */
-#include "common/ring_side.h"
 #include "cuda/arcs/polygons.cuh"
 #include "cuda/base/blocks.cuh"
 
@@ -16,6 +15,7 @@ extern "C"
 {
 #include "engine/base/memory_block.h"
 }
+#include "engine/cpu/stretch.h"
 
 #define BLOCK_THREADS 128
 
@@ -29,7 +29,7 @@ extern "C"
 struct asking
 {
 	struct geonn_vector point;
-	double		longitude;		/* -180 ... 180; NAN: it is near a pole */
+	double		longitude;		/* cpu_stretch_longitude() */
 	uint32_t	visits;
 };
 
@@ -45,31 +45,6 @@ load_vertex(const struct polygons *polygons, uint32_t number)
 	vector.y = __ldg(&parts[1]);
 	vector.z = __ldg(&parts[2]);
 	return vector;
-}
-
-static __device__ __forceinline__ bool
-is_east(const struct polygons *polygons, struct geonn_vector point, uint32_t vertex)
-{
-	return geonn_is_east(point, load_vertex(polygons, vertex));
-}
-
-static __device__ __forceinline__ bool
-has_longitude(const struct cpu_polygons_stretch *stretch, double longitude)
-{
-	return (longitude >= stretch->west && longitude <= stretch->east) ||
-		(longitude + 360.0 >= stretch->west && longitude + 360.0 <= stretch->east) ||
-		(longitude - 360.0 >= stretch->west && longitude - 360.0 <= stretch->east);
-}
-
-/* Whether a stretch to the north of the point crosses its meridian an odd number of times. */
-static __device__ __noinline__ bool
-crosses(const struct polygons *polygons, struct geonn_vector point, const struct cpu_polygons_stretch *stretch)
-{
-	bool		odd = is_east(polygons, point, stretch->first) != is_east(polygons, point, stretch->last);
-
-	if (stretch->first_ring == stretch->last_ring)
-		return odd;
-	return odd != (is_east(polygons, point, stretch->first_ring) != is_east(polygons, point, stretch->last_ring));
 }
 
 /* geonn_ring_side() of the arcs of a stretch of level 0 */
@@ -102,26 +77,11 @@ stretch_side(const struct polygons *polygons, struct geonn_vector point, uint32_
 	return odd ? GEONN_INSIDE : GEONN_OUTSIDE;
 }
 
-/* what a stretch says before its parts are asked */
-enum answer
+/* whether a stretch is crossed, by its ends; rare enough for a call */
+static __device__ __noinline__ bool
+crosses(const struct polygons *polygons, struct geonn_vector point, const struct cpu_polygons_stretch *stretch)
 {
-	STRETCH_NOTHING,			/* no arc of it crosses */
-	STRETCH_ODD,
-	STRETCH_OPEN				/* its parts have to be asked */
-};
-
-static __device__ __forceinline__ enum answer
-ask_stretch(const struct polygons *polygons, const struct asking *asking, const struct cpu_polygons_stretch *stretch)
-{
-	if (asking->point.z > stretch->north)
-		return STRETCH_NOTHING;
-	if (isnan(asking->longitude) || stretch->west == CPU_POLYGONS_EVERYWHERE)
-		return STRETCH_OPEN;
-	if (!has_longitude(stretch, asking->longitude))
-		return STRETCH_NOTHING;
-	if (asking->point.z >= stretch->south)
-		return STRETCH_OPEN;
-	return crosses(polygons, asking->point, stretch) ? STRETCH_ODD : STRETCH_NOTHING;
+	return cpu_stretch_crosses(stretch, polygons->vertex, point);
 }
 
 /* On which side of a polygon the observation is; any, once it has looked at too much. */
@@ -151,7 +111,7 @@ side_of(const struct polygons *polygons, struct asking *asking, const struct cpu
 	{
 		uint32_t	number = next[level];
 		const struct cpu_polygons_stretch *now = &stretch[begin[level] + number];
-		enum answer answer;
+		enum cpu_stretch_answer answer;
 
 		if (number == end[level])
 		{
@@ -162,9 +122,10 @@ side_of(const struct polygons *polygons, struct asking *asking, const struct cpu
 		}
 		next[level]++;
 		asking->visits++;
-		answer = ask_stretch(polygons, asking, now);
-		odd ^= answer == STRETCH_ODD;
-		if (answer != STRETCH_OPEN)
+		answer = cpu_stretch_ask(now, asking->point, asking->longitude);
+		if (answer == CPU_STRETCH_ENDS)
+			odd ^= crosses(polygons, asking->point, now);
+		if (answer != CPU_STRETCH_OPEN)
 			continue;
 		if (level > 0)
 		{
@@ -229,7 +190,7 @@ polygons_kernel(const __grid_constant__ struct polygons polygons, const __grid_c
 	row = order.sorted_row[slot];
 	point = order.point[row];
 	asking.point = geonn_unit_vector(point.x, point.y);
-	asking.longitude = fabs(asking.point.z) > CPU_POLYGONS_NEAR_POLE ? NAN : point.y > 180.0 ? point.y - 360.0 : point.y;
+	asking.longitude = cpu_stretch_longitude(asking.point, point.y);
 	asking.visits = 0;
 	number[top] = 0;
 	bits[top] = holding(&polygons.node[top][0], asking.point);

@@ -37,12 +37,6 @@
 
 /* ---- crossings ---- */
 
-bool
-geonn_ring_is_east(struct geonn_vector point, struct geonn_vector vector)
-{
-	return geonn_is_east(point, vector);
-}
-
 static void
 pause_at(size_t i, geonn_ring_pause pause)
 {

@@ -30,12 +30,6 @@ enum geonn_side
 extern enum geonn_side geonn_ring_side(const struct geonn_vector *ring, size_t count,
 									   bool pole_is_inside, struct geonn_vector point);
 
-/*
- * Whether a vector lies to the east of a point, by less than half a turn, as geonn_ring_side() has it.  A path
- * crosses the great circle of the point's meridian an odd number of times where its two ends differ in this.
- */
-extern bool geonn_ring_is_east(struct geonn_vector point, struct geonn_vector vector);
-
 /* How many vectors are worked on between two calls of a geonn_ring_pause */
 #define GEONN_RING_PIECE 65536
 

@@ -100,7 +100,10 @@ geonn_north(struct geonn_vector u, struct geonn_vector v)
 	return sign;
 }
 
-/* geonn_ring_is_east(), for devices */
+/*
+ * Whether a vector lies to the east of a point, by less than half a turn.  A path crosses the great circle of the point's
+ * meridian an odd number of times where its two ends differ in this.
+ */
 GEONN_GEODESY_FUNCTION bool
 geonn_is_east(struct geonn_vector point, struct geonn_vector vector)
 {

@@ -171,6 +171,54 @@ make_dataset(uint32_t count, uint32_t columns, enum geonn_algorithm algorithm)
 	search.cancelled = &cancelled;
 }
 
+/* Put an arc behind those of the dataset. */
+static void
+add_arc(double latitude, double longitude, double end_latitude, double end_longitude, int32_t shape, int32_t polygon)
+{
+	size_t		i = dataset->count++;
+
+	dataset->latitude[i] = latitude;
+	dataset->longitude[i] = longitude;
+	dataset->end_latitude[i] = end_latitude;
+	dataset->end_longitude[i] = end_longitude;
+	dataset->tag[i] = (int64_t) random_bits();
+	dataset->shape[i] = shape;
+	dataset->polygon[i] = polygon;
+}
+
+/* Random triangles, with a line of one arc for each third one, as long as a quarter circle or longer. */
+static void
+make_shapes(uint32_t count)
+{
+	make_dataset(0, GEONN_COLUMN_ARC, GEONN_ALGORITHM_INDEX);
+	free(dataset->latitude);
+	free(dataset->longitude);
+	free(dataset->tag);
+	dataset->latitude = (double *) malloc((count + 4) * sizeof(double));
+	dataset->longitude = (double *) malloc((count + 4) * sizeof(double));
+	dataset->end_latitude = (double *) malloc((count + 4) * sizeof(double));
+	dataset->end_longitude = (double *) malloc((count + 4) * sizeof(double));
+	dataset->tag = (int64_t *) malloc((count + 4) * sizeof(int64_t));
+	dataset->shape = (int32_t *) malloc((count + 4) * sizeof(int32_t));
+	dataset->polygon = (int32_t *) malloc((count + 4) * sizeof(int32_t));
+	for (int32_t shape = 0; dataset->count < count; shape++)
+	{
+		double		latitude = random_between(-80, 80);
+		double		longitude = random_between(-170, 170);
+		double		size = fabs(random_magnitude(1e-4, 1));
+
+		if (shape % 3 == 0)
+		{
+			add_arc(latitude, longitude, -latitude, longitude + random_between(80, 120), shape, 0);
+			continue;
+		}
+		dataset->last_polygon++;
+		add_arc(latitude, longitude, latitude, longitude + size, shape, dataset->last_polygon);
+		add_arc(latitude, longitude + size, latitude + size, longitude, shape, dataset->last_polygon);
+		add_arc(latitude + size, longitude, latitude, longitude, shape, dataset->last_polygon);
+	}
+}
+
 static bool
 all_done(void)
 {
@@ -402,6 +450,77 @@ test_sharing(void)
 			end_dataset();
 		}
 	check(right, "every GPU holds the same, and what the host has");
+}
+
+/* Whether all GPUs have the same index of arcs, with the host's tags, and the same polygons. */
+static bool
+same_shapes_everywhere(void)
+{
+	const struct cuda_built *first = (const struct cuda_built *) dataset->built[1];
+	const struct arcs_shape *shape = &first->arcs.shape;
+	int64_t    *tag = (int64_t *) malloc(dataset->count * sizeof(int64_t));
+	size_t		tags = dataset->count * sizeof(int64_t);
+	bool		right = cudaMemcpy(tag, first->arcs.tag, tags, cudaMemcpyDeviceToHost) == cudaSuccess &&
+		memcmp(tag, dataset->tag, tags) == 0;
+
+	free(tag);
+	for (int i = 2; i <= gpus && right; i++)
+	{
+		const struct cuda_built *other = (const struct cuda_built *) dataset->built[i];
+
+		right = memcmp(shape, &other->arcs.shape, sizeof(*shape)) == 0 &&
+			same(first->arcs.leaf, other->arcs.leaf, i, shape->leaves * sizeof(struct arcs_leaf)) &&
+			same(first->arcs.node, other->arcs.node, i, shape->all_nodes * sizeof(struct cpu_boxes_node)) &&
+			same(first->arcs.curve.leaf_code, other->arcs.curve.leaf_code, i, shape->leaves * sizeof(uint64_t)) &&
+			same(first->arcs.tag, other->arcs.tag, i, tags) &&
+			first->polygons_shape.bytes == other->polygons_shape.bytes &&
+			same(first->blocks[CUDA_POLYGONS].memory, other->blocks[CUDA_POLYGONS].memory, i, first->polygons_shape.bytes);
+	}
+	return right;
+}
+
+/* Arcs and polygons: shared, limited, and free again. */
+static void
+test_shapes(void)
+{
+	static const uint32_t counts[] = {1, 4, 300, 70000, 1000000};
+	bool		right = true;
+	uint64_t	before;
+	uint64_t	arcs;
+
+	for (int i = 0; i < 5 && right; i++)
+	{
+		make_shapes(counts[i]);
+		on_every_gpu(build_main);
+		right = all_done() && same_shapes_everywhere();
+		end_dataset();
+	}
+	check(right, "every GPU holds the same arcs and polygons");
+
+	make_shapes(1000000);
+	atomic_store(&gpu_memory_limit, 1);
+	on_every_gpu(build_main);
+	before = taken_by(1);
+	atomic_store(&gpu_memory_limit, before + (16 << 20));
+	on_every_gpu(build_main);
+	printf("# %s\n# %s\n# %s\n", failures[1].message, failures[1].detail, failures[1].hint);
+	check(!done[1] && failures[1].code == GEONN_ERROR_LIMIT && taken_by(1) == before,
+		  "arcs beyond geonn.gpu_memory_limit are refused");
+	atomic_store(&gpu_memory_limit, 0);
+	on_every_gpu(build_main);
+	arcs = ((const struct cuda_built *) dataset->built[1])->blocks[CUDA_ARCS].bytes;
+	printf("# arcs of %llu kB, polygons of %llu kB\n", (unsigned long long) arcs / 1024,
+		   (unsigned long long) (taken_by(1) - before - arcs) / 1024);
+	check(all_done() && same_shapes_everywhere(), "they are built once the limit is raised");
+	end_dataset();
+	check(taken_by(1) == before, "and their memory is free again");
+
+	make_shapes(1000);
+	atomic_store(&cancelled, true);
+	on_every_gpu(build_main);
+	atomic_store(&cancelled, false);
+	check(!done[1] && taken_by(1) == before, "a cancelled search builds neither arcs nor polygons");
+	end_dataset();
 }
 
 /*
@@ -654,6 +773,7 @@ main(int argument_count, char **words)
 		}
 	}
 	test_sharing();
+	test_shapes();
 	test_limit();
 	test_table();
 	test_shortage();

@@ -55,6 +55,7 @@
 #include "engine/base/thread_pool.h"
 #include "engine/cpu/columns.h"
 #include "engine/cpu/curve.h"
+#include "engine/cpu/stretch.h"
 #include "engine/dataset/dataset_arcs.h"
 #include "engine/search/space_curve.h"
 
@@ -112,29 +113,8 @@ struct asking
 {
 	const struct geonn_vector *vertex;
 	struct geonn_vector point;
-	double		longitude;		/* -180 ... 180; NAN: it is near a pole */
+	double		longitude;		/* cpu_stretch_longitude() */
 };
-
-static bool
-has_longitude(const struct cpu_polygons_stretch *stretch, double longitude)
-{
-	return (longitude >= stretch->west && longitude <= stretch->east) ||
-		(longitude + 360.0 >= stretch->west && longitude + 360.0 <= stretch->east) ||
-		(longitude - 360.0 >= stretch->west && longitude - 360.0 <= stretch->east);
-}
-
-/* Whether a stretch to the north of the point crosses its meridian an odd number of times. */
-static bool
-crosses(const struct asking *asking, const struct cpu_polygons_stretch *stretch)
-{
-	bool		odd = geonn_ring_is_east(asking->point, asking->vertex[stretch->first]) !=
-		geonn_ring_is_east(asking->point, asking->vertex[stretch->last]);
-
-	if (stretch->first_ring == stretch->last_ring)
-		return odd;
-	return odd != (geonn_ring_is_east(asking->point, asking->vertex[stretch->first_ring]) !=
-				   geonn_ring_is_east(asking->point, asking->vertex[stretch->last_ring]));
-}
 
 /*
  * GEONN_INSIDE: an odd number of the arcs of stretches first ... end - 1 of a level cross the meridian.
@@ -147,20 +127,13 @@ ask(const struct asking *asking, const struct levels *levels, int level, uint32_
 	for (uint32_t i = first; i < end; i++)
 	{
 		const struct cpu_polygons_stretch *stretch = &levels->stretch[level][i];
+		enum cpu_stretch_answer answer = cpu_stretch_ask(stretch, asking->point, asking->longitude);
 		enum geonn_side side;
 
-		if (asking->point.z > stretch->north)
+		if (answer == CPU_STRETCH_ENDS)
+			odd ^= cpu_stretch_crosses(stretch, asking->vertex, asking->point);
+		if (answer != CPU_STRETCH_OPEN)
 			continue;
-		if (!isnan(asking->longitude) && stretch->west != CPU_POLYGONS_EVERYWHERE)
-		{
-			if (!has_longitude(stretch, asking->longitude))
-				continue;
-			if (asking->point.z < stretch->south)
-			{
-				odd ^= crosses(asking, stretch);
-				continue;
-			}
-		}
 		if (level > 0)
 		{
 			uint32_t	first = i * CPU_POLYGONS_STRETCH;
@@ -183,8 +156,7 @@ side_of(const struct cpu_polygons *polygons, const struct cpu_polygon *polygon, 
 		double longitude)
 {
 	struct levels levels = levels_of(polygons, polygon);
-	struct asking asking = {polygons->vertex, point, fabs(point.z) > CPU_POLYGONS_NEAR_POLE ? NAN :
-	longitude > 180.0 ? longitude - 360.0 : longitude};
+	struct asking asking = {polygons->vertex, point, cpu_stretch_longitude(point, longitude)};
 	enum geonn_side side = ask(&asking, &levels, levels.top, 0, levels.count[levels.top]);
 
 	if (side == GEONN_ON_BORDER || !polygon->pole_is_inside)
