@@ -384,7 +384,7 @@ geonn_search_take(GeonnSearch *search, GeonnFound *found, int most)
 			.tag = run->tag[run->next],
 			.distance = run->distance[run->next]
 		};
-	for (int i = 0; i < count; i++)
+	for (int i = 0; i < count && (search->row.needs & GEONN_NEEDS_REFERENCE_ID) != 0; i++)
 		found[i].tag = DatumGetInt64(geonn_reference_id(search->prepared.references, found[i].tag));
 	return count;
 }

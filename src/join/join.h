@@ -111,8 +111,8 @@ extern void geonn_search_complete(GeonnSearch *search);
 extern bool geonn_search_next(GeonnSearch *search, Datum *values, bool *nulls);
 
 /*
- * Take pairs of a search, at most so many, without making rows of them; each has the reference's id as its tag.  Returns
- * how many: none where the next one has to wait, or is stored as a row, and geonn_search_next has to be called.
+ * Take pairs of a search, at most so many, without making rows of them; each has the reference's id as its tag, if rows
+ * have it.  Returns how many: none where the next one has to wait, or is stored as a row, and geonn_search_next has to be called.
  */
 extern int	geonn_search_take(GeonnSearch *search, GeonnFound *found, int most);
 

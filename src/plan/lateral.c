@@ -6,7 +6,8 @@
  * searches for the points of all of them at once.  Then it returns them with their neighbours.  At the end of
  * the round a left join returns those without any, too.  An anti join returns these alone, and a semi join
  * each of the others once.  Rounds begin small, so that a LIMIT ends the work early, and grow; the rows stay
- * within work_mem.  While the engine works on a round, the node takes the rows of the next one.  The engine's
+ * within work_mem.  Where the child reads a table from end to end, the node takes its rows page by page
+ * (table_reader.c).  While the engine works on a round, the node takes the rows of the next one.  The engine's
  * rows come in no order: where the plan wants that of the outer rows, each round is sorted.
  *
  * A call that would read its observations itself (own_rows.c) searches in the same way: the numbers of
@@ -24,6 +25,7 @@
 #include "catalog/pg_operator_d.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
+#include "optimizer/optimizer.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/plancache.h"
@@ -37,6 +39,27 @@
 static const LateralSource call_source;
 
 /* ---- the plan ---- */
+
+/*
+ * How many outer columns, from the first on, the plan's rows and conditions, and the node's filter and values need.
+ */
+static int
+count_shown_columns(const LateralNode *state)
+{
+	const CustomScan *scan = (const CustomScan *) state->node.custom.ss.ps.plan;
+	Bitmapset  *used = NULL;
+	int			count = state->outer_columns;
+
+	if (state->ord >= 0)
+		return count;
+	pull_varattnos((Node *) scan->scan.plan.targetlist, INDEX_VAR, &used);
+	pull_varattnos((Node *) scan->scan.plan.qual, INDEX_VAR, &used);
+	pull_varattnos((Node *) state->node.filter, INDEX_VAR, &used);
+	while (count > 0 && !bms_is_member(count - FirstLowInvalidHeapAttributeNumber, used))
+		count--;
+	bms_free(used);
+	return count;
+}
 
 /*
  * Describe the searches' rows: the scan's columns of the function, and ord.
@@ -89,6 +112,10 @@ geonn_lateral_begin_rows(LateralNode *state, EState *estate)
 	JoinNode   *node = &state->node;
 
 	state->filter = ExecInitQual(node->filter, &node->custom.ss.ps);
+	state->keeps_words = true;
+	for (int i = 0; i < state->outer_columns; i++)
+		state->keeps_words &= TupleDescAttr(state->slot->tts_tupleDescriptor, i)->attbyval;
+	state->shown_columns = count_shown_columns(state);
 	describe_rows(state);
 	state->found_slot = ExecInitExtraTupleSlot(estate, state->descriptor, &TTSOpsVirtual);
 	state->neighbour = !node->keeps_order ? state->found_slot :
@@ -284,6 +311,9 @@ geonn_lateral_end_execution(JoinNode *node)
 	LateralNode *state = (LateralNode *) node;
 
 	end_search(state);
+	if (state->reader != NULL)
+		geonn_table_reader_end(state->reader);
+	state->reader = NULL;
 	state->join = NULL;
 	state->held = NULL;
 }
@@ -431,13 +461,13 @@ begin_round(LateralNode *state)
 }
 
 void
-geonn_lateral_set_outer(const LateralNode *state, uint64 number, TupleTableSlot *slot)
+geonn_lateral_set_outer(const LateralNode *state, uint64 number, TupleTableSlot *slot, int count)
 {
 	const Round *round = state->round;
 	int			columns = state->outer_columns;
 
 	geonn_copy_columns(slot->tts_values, slot->tts_isnull, round->values + number * columns,
-					   round->nulls + number * columns, columns);
+					   round->nulls + number * columns, count);
 }
 
 /*
@@ -453,7 +483,7 @@ next_unmatched(LateralNode *state, uint64 end)
 	if (state->unmatched >= end)
 		return false;
 	ExecClearTuple(state->slot);
-	geonn_lateral_set_outer(state, state->unmatched++, state->slot);
+	geonn_lateral_set_outer(state, state->unmatched++, state->slot, state->shown_columns);
 	geonn_set_no_neighbour(state);
 	ExecStoreVirtualTuple(state->slot);
 	return true;
@@ -483,7 +513,7 @@ show_pair(LateralNode *state, uint64 number)
 	bool	   *nulls = state->slot->tts_isnull + state->outer_columns;
 
 	ExecClearTuple(state->slot);
-	geonn_lateral_set_outer(state, number, state->slot);
+	geonn_lateral_set_outer(state, number, state->slot, state->shown_columns);
 	geonn_copy_columns(values, nulls, state->neighbour->tts_values, state->neighbour->tts_isnull, state->columns - 1);
 	state->expressions->ecxt_scantuple = ExecStoreVirtualTuple(state->slot);
 	if (state->ord >= 0)
@@ -510,10 +540,14 @@ next_neighbour(LateralNode *state)
 		if (asks_whether && state->round->rows[number].is_matched)
 			continue;
 		show_pair(state, number);
-		ResetExprContext(state->expressions);
-		if (!ExecQual(state->filter, state->expressions))
-			continue;
-		state->round->rows[number].is_matched = true;
+		if (state->filter != NULL)
+		{
+			ResetExprContext(state->expressions);
+			if (!ExecQual(state->filter, state->expressions))
+				continue;
+		}
+		if (state->type != JOIN_INNER)
+			state->round->rows[number].is_matched = true;
 		if (state->type != JOIN_ANTI)
 			return true;
 	}

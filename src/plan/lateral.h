@@ -8,6 +8,7 @@
 #include "utils/tuplesort.h"
 
 #include "plan/join_node.h"
+#include "points/table_reader.h"
 
 /*
  * The Nodes in custom_private of the plan, in this order.  The first is never NULL: other extensions test it
@@ -40,20 +41,30 @@ typedef struct OuterRow
 	double		longitude;
 	bool		latitude_is_null;
 	bool		longitude_is_null;
-	bool		is_matched;
+	bool		is_matched;		/* not set by an inner join */
 	const GeonnLimits *limits;	/* NULL: points have no windows */
 } OuterRow;
 
 /* outer rows whose neighbours are searched for at once */
 typedef struct Round
 {
-	MemoryContext memory;		/* has its rows and its search */
+	MemoryContext memory;		/* has its search, and what its rows point to */
+	int			room;			/* for so many rows, which is kept for later rounds */
 	OuterRow   *rows;			/* [given.count] */
+	uint64		points;			/* how many of these have a valid point, and no limits */
 	Datum	   *values;			/* the rows' columns: [given.count] times [outer_columns] */
 	bool	   *nulls;
 	GivenPoints given;			/* the rows' points */
 	GeonnJoin	join;			/* the node's join, with these points */
 } Round;
+
+/* outer rows that were read together */
+typedef struct OuterBlock
+{
+	int			rows;
+	const Datum *values;		/* [rows] times [outer_columns] */
+	const bool *nulls;
+} OuterBlock;
 
 typedef struct LateralNode LateralNode;
 
@@ -91,6 +102,8 @@ struct LateralNode
 	JoinType	type;
 	Oid			table;			/* as LATERAL_TABLE */
 	int			outer_columns;	/* the number of outer columns; the neighbours' follow them */
+	int			shown_columns;	/* how many of these the node's rows have; others are for the question alone */
+	bool		keeps_words;	/* all of these are passed by value */
 	AttrNumber *numbers;		/* [outer_columns] their numbers in the child's rows */
 	AttrNumber	greatest_number;	/* the greatest of these */
 	int			columns;		/* the number of columns of neighbours: the scan's, and then ord */
@@ -98,14 +111,20 @@ struct LateralNode
 	int			ord;			/* the index of ord or obs_id among those (from 0); -1: the scan lacks it */
 	TupleTableSlot *neighbour;	/* the latest neighbour: found_slot, or a slot for sorted rows */
 
+	/* of an execution: the outer columns, from 0 on, that are the points' latitude and longitude, which the search has
+	 * or, where they are not valid, takes for NULL; -1: read_point says what a point is */
+	int			point_column[2];
+
 	/* one execution; its first search has the references, unless processes share them */
 	GeonnJoin  *join;			/* NULL: no outer row has come */
 	TupleDesc	row_type;
 	bool		has_references;
 	SharedReferences references;	/* for all searches but the first */
+	TableReader *reader;		/* of the outer rows; NULL: the executor runs the child */
+	OuterBlock	block;			/* the reader's rows that are still to be taken */
 	bool		outer_ended;	/* the child has no more outer rows */
 	bool		has_ended;		/* all rows were returned */
-	TupleTableSlot *held;		/* an outer row that begins the next round; NULL: none */
+	TupleTableSlot *held;		/* an outer row of the executor's that begins the next round; NULL: none */
 	uint64		counts[POINT_STATUSES]; /* how many points have each status */
 
 	/* round: the present one; next: takes rows while the engine searches */
@@ -142,8 +161,8 @@ geonn_copy_columns(Datum *values, bool *nulls, const Datum *from, const bool *fr
 extern void geonn_lateral_begin_plan(LateralNode *state, EState *estate, int flags);
 extern void geonn_lateral_begin_rows(LateralNode *state, EState *estate);
 
-/* Set the outer columns of this slot, which is like the scan's, to those of a row of the present round. */
-extern void geonn_lateral_set_outer(const LateralNode *state, uint64 number, TupleTableSlot *slot);
+/* Set the first outer columns of this slot, which is like the scan's, to those of a row of the present round. */
+extern void geonn_lateral_set_outer(const LateralNode *state, uint64 number, TupleTableSlot *slot, int count);
 
 /*
  * Begin the present round's search; the first one sends the references, which the later ones use.  finds_all: find

@@ -30,9 +30,30 @@ round_point(void *argument, uint64 number, PointRow *row)
 	row->limits = outer->limits;
 }
 
+/*
+ * Implements GivenPoints.points.
+ */
+static bool
+round_points(void *argument, uint64 first, int count, double *latitudes, double *longitudes)
+{
+	const Round *round = argument;
+	const OuterRow *rows = round->rows + first;
+
+	if (round->points < round->given.count)
+		return false;
+	for (int i = 0; i < count; i++)
+	{
+		latitudes[i] = rows[i].latitude;
+		longitudes[i] = rows[i].longitude;
+	}
+	return true;
+}
+
 void
 geonn_rounds_begin(LateralNode *state)
 {
+	MemoryContext former;
+
 	for (int i = 0; i < (int) lengthof(state->rounds); i++)
 	{
 		Round	   *round = &state->rounds[i];
@@ -40,12 +61,18 @@ geonn_rounds_begin(LateralNode *state)
 		memset(round, 0, sizeof(*round));
 		round->memory = AllocSetContextCreate(state->node.context, "geonn lateral join", ALLOCSET_DEFAULT_SIZES);
 		round->given.point = round_point;
+		round->given.points = round_points;
 		round->given.state = round;
 		round->given.each_alone = true;
 	}
 	state->round = &state->rounds[0];
 	state->next = &state->rounds[1];
 	state->wanted = ROWS_FIRST;
+	state->point_column[0] = -1;
+	state->block.rows = 0;
+	former = MemoryContextSwitchTo(state->node.context);
+	state->reader = geonn_table_reader_of_plan(linitial(state->node.custom.custom_ps), state->numbers, state->outer_columns);
+	MemoryContextSwitchTo(former);
 }
 
 void
@@ -104,24 +131,16 @@ keep_columns(const LateralNode *state, Round *round)
 }
 
 /*
- * Keep an outer row and its point.  False: the point is invalid, and the error must wait until the rows of
- * earlier points have been returned.
+ * Keep the outer row that the scan's slot has, and its point.  False: the point is invalid, and the error must wait until
+ * the rows of earlier points have been returned.
  */
 static bool
-keep_outer_row(LateralNode *state, Round *round, TupleTableSlot *outer)
+keep_outer_row(LateralNode *state, Round *round)
 {
-	ExprContext *expressions = state->expressions;
-	TupleTableSlot *slot = state->slot;
 	OuterRow   *row = &round->rows[round->given.count];
 	PointStatus status;
 
-	ResetExprContext(expressions);
-	slot_getsomeattrs(outer, state->greatest_number);
-	for (int i = 0; i < state->outer_columns; i++)
-	{
-		slot->tts_values[i] = outer->tts_values[state->numbers[i] - 1];
-		slot->tts_isnull[i] = outer->tts_isnull[state->numbers[i] - 1];
-	}
+	ResetExprContext(state->expressions);
 	state->source->read_point(state, round, row);
 	row->is_matched = false;
 	status = row->latitude_is_null || row->longitude_is_null ? POINT_NULL :
@@ -132,9 +151,12 @@ keep_outer_row(LateralNode *state, Round *round, TupleTableSlot *outer)
 	if (status != POINT_NULL || !is_extended_row(state))
 		state->counts[status]++;
 	keep_columns(state, round);
+	round->points += status == POINT_VALID && row->limits == NULL;
 	round->given.count++;
 	return true;
 }
+
+/* ---- outer rows of the executor ---- */
 
 static TupleTableSlot *
 next_outer_row(LateralNode *state)
@@ -150,34 +172,159 @@ next_outer_row(LateralNode *state)
 	return state->outer_ended ? NULL : outer;
 }
 
+/*
+ * Take the next outer row.  False: none is left, or it has to wait for the next round.
+ */
+static bool
+take_outer_row(LateralNode *state, Round *round)
+{
+	TupleTableSlot *outer = next_outer_row(state);
+	TupleTableSlot *slot = state->slot;
+
+	if (outer == NULL)
+		return false;
+	if (state->join == NULL)
+		read_join(state);
+	slot_getsomeattrs(outer, state->greatest_number);
+	for (int i = 0; i < state->outer_columns; i++)
+	{
+		slot->tts_values[i] = outer->tts_values[state->numbers[i] - 1];
+		slot->tts_isnull[i] = outer->tts_isnull[state->numbers[i] - 1];
+	}
+	if (!keep_outer_row(state, round))
+		state->held = outer;
+	return state->held == NULL;
+}
+
+/* ---- outer rows of a table, page by page ---- */
+
+/*
+ * Have the reader's next rows; false: none is left.  EXPLAIN ANALYZE counts them as those of the child.
+ */
+static bool
+next_block(LateralNode *state)
+{
+	const PlanState *child = linitial(state->node.custom.custom_ps);
+	Datum	   *values;
+	bool	   *nulls;
+
+	CHECK_FOR_INTERRUPTS();
+	if (state->outer_ended)
+		return false;
+	if (child->instrument != NULL)
+		InstrStartNode(child->instrument);
+	state->block.rows = geonn_table_reader_next(state->reader, &values, &nulls);
+	if (child->instrument != NULL)
+		InstrStopNode(child->instrument, state->block.rows);
+	state->block.values = values;
+	state->block.nulls = nulls;
+	state->outer_ended = state->block.rows == 0;
+	return !state->outer_ended;
+}
+
+static void
+pass_rows(LateralNode *state, int rows)
+{
+	state->block.rows -= rows;
+	state->block.values += rows * state->outer_columns;
+	state->block.nulls += rows * state->outer_columns;
+}
+
+/*
+ * Keep as many rows of the block, whose columns are all passed by value, as the round may have.
+ */
+static void
+keep_words(LateralNode *state, Round *round)
+{
+	int			columns = state->outer_columns;
+	int			rows = (int) Min((uint64) state->block.rows, (uint64) state->wanted - round->given.count);
+	int			latitude = state->point_column[0];
+	int			longitude = state->point_column[1];
+	int			valid = 0;
+
+	for (int i = 0; i < rows; i++)
+	{
+		const Datum *values = state->block.values + i * columns;
+		const bool *nulls = state->block.nulls + i * columns;
+		OuterRow   *row = &round->rows[round->given.count + i];
+		bool		is_valid = !nulls[latitude] && !nulls[longitude] &&
+			geonn_coordinates_valid(DatumGetFloat8(values[latitude]), DatumGetFloat8(values[longitude]));
+
+		*row = (OuterRow) {
+			.latitude = DatumGetFloat8(values[latitude]),
+			.longitude = DatumGetFloat8(values[longitude]),
+			.latitude_is_null = !is_valid,
+			.longitude_is_null = !is_valid
+		};
+		valid += is_valid;
+	}
+	memcpy(round->values + round->given.count * columns, state->block.values, rows * columns * sizeof(Datum));
+	memcpy(round->nulls + round->given.count * columns, state->block.nulls, rows * columns * sizeof(bool));
+	round->given.count += rows;
+	round->points += valid;
+	state->counts[POINT_VALID] += valid;
+	state->counts[POINT_NULL] += rows - valid;
+	pass_rows(state, rows);
+}
+
+/*
+ * Take rows of the table.  False: none is left, or the next one has to wait for the next round.
+ */
+static bool
+take_of_table(LateralNode *state, Round *round)
+{
+	TupleTableSlot *slot = state->slot;
+
+	if (state->block.rows == 0 && !next_block(state))
+		return false;
+	if (state->join == NULL)
+		read_join(state);
+	if (state->keeps_words && state->point_column[0] >= 0)
+	{
+		keep_words(state, round);
+		return true;
+	}
+	geonn_copy_columns(slot->tts_values, slot->tts_isnull, state->block.values, state->block.nulls, state->outer_columns);
+	if (!keep_outer_row(state, round))
+		return false;
+	pass_rows(state, 1);
+	return true;
+}
+
+/*
+ * Have room for as many rows as are wanted.
+ */
+static void
+make_room(const LateralNode *state, Round *round, Size row_bytes)
+{
+	if (round->room == state->wanted)
+		return;
+	if (round->rows != NULL)
+		pfree(round->rows);
+	round->room = state->wanted;
+	round->rows = MemoryContextAllocHuge(state->node.context, round->room * row_bytes);
+	round->values = (Datum *) (round->rows + round->room);
+	round->nulls = (bool *) (round->values + (Size) round->room * state->outer_columns);
+}
+
 void
 geonn_round_take(LateralNode *state, Round *round)
 {
 	Size		limit = (Size) work_mem * 1024 / 2;
-	int			columns = state->outer_columns;
-	Size		row_bytes = sizeof(OuterRow) + columns * (sizeof(Datum) + sizeof(bool));
-	TupleTableSlot *outer;
+	Size		row_bytes = sizeof(OuterRow) + state->outer_columns * (sizeof(Datum) + sizeof(bool));
 
 	MemoryContextReset(round->memory);
-	round->given.count = 0;
-	/* in one piece: several can make the context larger than the limit before a row is in it */
-	round->rows = MemoryContextAllocHuge(round->memory, state->wanted * row_bytes);
-	round->values = (Datum *) (round->rows + state->wanted);
-	round->nulls = (bool *) (round->values + (Size) state->wanted * columns);
+	round->given.count = round->points = 0;
+	make_room(state, round, row_bytes);
 	ExecClearTuple(state->slot);
 	geonn_set_no_neighbour(state);
 	state->expressions->ecxt_scantuple = ExecStoreVirtualTuple(state->slot);
 	while (round->given.count < (uint64) state->wanted &&
-		   (round->given.count == 0 || MemoryContextMemAllocated(round->memory, false) < limit) &&
-		   (outer = next_outer_row(state)) != NULL)
-	{
-		if (state->join == NULL)
-			read_join(state);
-		if (!keep_outer_row(state, round, outer))
-		{
-			state->held = outer;
-			break;
-		}
-	}
-	state->wanted = (int) Min(Min((Size) state->wanted * 4, ROWS_MAX), limit / 2 / row_bytes);
+		   (round->given.count == 0 || MemoryContextMemAllocated(round->memory, false) + round->room * row_bytes < limit) &&
+		   (state->reader != NULL ? take_of_table(state, round) : take_outer_row(state, round)))
+		;
+
+	/* columns that are pointers need memory of their own */
+	state->wanted = (int) Min(Min((Size) state->wanted * 4, ROWS_MAX),
+							  (state->keeps_words ? limit / 8 * 5 : limit / 2) / row_bytes);
 }

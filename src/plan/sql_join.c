@@ -67,7 +67,6 @@ static void
 begin_source(SqlJoin *join)
 {
 	join->lateral.source = join->table != NULL ? &table_source : &subquery_source;
-	join->lateral.node.attributes = join->table != NULL ? join->table->attributes : NULL;
 	join->has_read = join->without_engine = false;
 	join->fits_table = true;
 }
@@ -102,6 +101,12 @@ begin_join(JoinNode *node, EState *estate, int flags)
 	for (int i = 0; i < join->references.points; i++)
 		join->observation[i] = ExecInitExpr(list_nth(rest, i), plan);
 	observation = linitial(rest);
+	join->point_column[0] = join->point_column[1] = -1;
+	if (join->references.points == 2 && IsA(linitial(rest), Var) && IsA(lsecond(rest), Var))
+	{
+		join->point_column[0] = linitial_node(Var, rest)->varattno - 1;
+		join->point_column[1] = lsecond_node(Var, rest)->varattno - 1;
+	}
 	join->observation_column = IsA(linitial(rest), Var) ? linitial_node(Var, rest)->varattno - 1 : -1;
 	rest = list_copy_tail(rest, join->references.points);
 	join->limit = ExecInitExpr(linitial(rest), plan);
@@ -191,10 +196,12 @@ read_counts(SqlJoin *join)
  * A join with the references of join->given, k of which are searched for.
  */
 static GeonnJoin *
-describe_join(const SqlJoin *join, PointSource *references)
+describe_join(SqlJoin *join, PointSource *references)
 {
 	GeonnJoin  *result = palloc0(sizeof(GeonnJoin));
 
+	for (int i = 0; i < 2; i++)
+		join->lateral.point_column[i] = join->k > 0 ? join->point_column[i] : -1;
 	result->references = references;
 	result->given_references = &join->given;
 	result->invalid = GEONN_INVALID_COUNTED;
@@ -248,7 +255,6 @@ static GeonnJoin *
 leave_table(SqlJoin *join)
 {
 	join->lateral.source = &subquery_source;
-	join->lateral.node.attributes = NULL;
 	return make_join(&join->lateral, &join->lateral.row_type);
 }
 
@@ -314,7 +320,10 @@ begin_table_round(LateralNode *lateral)
 	join->is_searched = geonn_sql_try_round(join) && join->fits_table &&
 		geonn_search_report(lateral->node.search).references_skipped == 0;
 	if (join->is_searched)
+	{
+		geonn_answers_begin(&join->answers, join->points * join->k);
 		return;
+	}
 	geonn_lateral_abandon_search(lateral);
 	former = MemoryContextSwitchTo(lateral->node.context);
 	lateral->join = leave_table(join);
@@ -329,18 +338,26 @@ static bool
 next_of_table(LateralNode *lateral, Datum *values, bool *nulls)
 {
 	SqlJoin    *join = (SqlJoin *) lateral;
-	Datum	   *number = &values[lateral->columns - 1];
+	const Answer *answer = NULL;
 
-	if (join->stage != STAGE_SEARCH)
-		return geonn_sql_next_pair(lateral, values, nulls);
-	if (!geonn_search_next(lateral->node.search, values, nulls))
+	if (join->stage == STAGE_SEARCH)
+		answer = geonn_next_answer(&join->answers, lateral->node.search, &join->references, false);
+	if (answer == NULL)
 	{
-		join->stage = STAGE_ALL;
+		if (join->stage == STAGE_SEARCH)
+			join->stage = STAGE_ALL;
 		return geonn_sql_next_pair(lateral, values, nulls);
 	}
-	join->rank = DatumGetUInt64(*number) == join->number ? join->rank + 1 : 1;
-	join->number = DatumGetUInt64(*number);
-	*number = UInt64GetDatum(join->number << RANK_BITS | join->rank);
+	for (int i = 0; i < lateral->columns - 1; i++)
+	{
+		values[i] = join->table->columns[i] == SEARCH_REFERENCE ? Int64GetDatum((int64) answer->reference) :
+			Float8GetDatum(answer->distance);
+		nulls[i] = false;
+	}
+	join->rank = answer->number + 1 == join->number ? join->rank + 1 : 1;
+	join->number = answer->number + 1;
+	values[lateral->columns - 1] = UInt64GetDatum(join->number << RANK_BITS | join->rank);
+	nulls[lateral->columns - 1] = false;
 	return true;
 }
 

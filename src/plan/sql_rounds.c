@@ -66,7 +66,7 @@ show_outer_row(SqlJoin *join)
 		return;
 	join->is_shown = true;
 	ExecClearTuple(pair);
-	geonn_lateral_set_outer(lateral, join->present, pair);
+	geonn_lateral_set_outer(lateral, join->present, pair, lateral->outer_columns);
 	if (column >= 0 && !pair->tts_isnull[column])
 	{
 		/* where references are read again, the memory of expressions is reset for each of them */
@@ -221,10 +221,7 @@ begin_search(void *state)
 	SqlJoin    *join = state;
 	const Round *round = join->lateral.round;
 
-	join->points_left = 0;
-	for (uint64 i = 0; i < round->given.count; i++)
-		join->points_left += !round->rows[i].latitude_is_null;
-	join->points = join->points_left;
+	join->points = join->points_left = round->points;
 	geonn_answers_begin(&join->answers, join->points * Min(join->k, join->references.valid.count));
 	geonn_lateral_begin_search(&join->lateral, !join->lateral.has_references);
 }
@@ -262,6 +259,8 @@ compare_with_all(SqlJoin *join)
 	double		latitude;
 	double		longitude;
 
+	if (join->is_searched && round->points == round->given.count)
+		join->next_row = round->points;
 	while (join->is_searched && join->next_row < round->given.count && !round->rows[join->next_row].latitude_is_null)
 		join->next_row++;
 	if (candidates->wanted == 0)

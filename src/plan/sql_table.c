@@ -7,7 +7,7 @@
  * returns what a call of geonn_nearest_points returns.  Where the subquery needs no more of a reference than its id, an
  * integer, and its distance, a search has its rows, and the references can stay in the engine as those of a call, under
  * the same label (kept_dataset.c).  Calls and statements then use the same dataset.  A statement that names no id has
- * the latitude for one, which its search does not return.
+ * the latitude for one, in whose place its search returns the distance.
  *
  * The statement's own checks are all that is needed to use what is kept: they are of the same columns of all rows.  So
  * a table whose row-level security concerns the role is left out.  Where nothing is kept, the statement's own plan reads
@@ -132,6 +132,7 @@ SqlTable *
 geonn_sql_table_begin(const List *planned, const SqlReferences *references, const List *outputs)
 {
 	SqlTable   *table;
+	bool		has_id = false;
 	ListCell   *cell;
 
 	if (planned == NIL)
@@ -144,13 +145,17 @@ geonn_sql_table_begin(const List *planned, const SqlReferences *references, cons
 	table->id = intVal(lthird(planned));
 
 	/* an output that is no column is the distance */
-	table->attributes = palloc((list_length(outputs) + 1) * sizeof(AttrNumber));
+	table->columns = palloc(list_length(outputs) * sizeof(int));
 	foreach(cell, outputs)
-		table->attributes[foreach_current_index(cell)] = IsA(lfirst(cell), Var) ? SEARCH_REFERENCE + 1 : SEARCH_DISTANCE + 1;
-	table->attributes[list_length(outputs)] = SEARCH_NUMBER + 1;
+	{
+		bool		is_id = IsA(lfirst(cell), Var);
+
+		table->columns[foreach_current_index(cell)] = is_id ? SEARCH_REFERENCE : SEARCH_DISTANCE;
+		has_id |= is_id;
+	}
 	table->row_type = geonn_sql_references_row_type();
-	TupleDescInitEntry(table->row_type, SEARCH_REFERENCE + 1, "ref_id",
-					   TupleDescAttr(references->slot->tts_tupleDescriptor, table->id)->atttypid, -1, 0);
+	TupleDescInitEntry(table->row_type, SEARCH_REFERENCE + 1, has_id ? "ref_id" : "distance",
+					   has_id ? TupleDescAttr(references->slot->tts_tupleDescriptor, table->id)->atttypid : FLOAT8OID, -1, 0);
 	TupleDescFinalize(table->row_type);
 	return table;
 }

@@ -14,7 +14,7 @@ typedef struct SqlTable
 {
 	PlainTable	table;			/* its attributes are those of source: id, latitude and longitude */
 	int			id;				/* the id among the references' columns, from 0 on */
-	AttrNumber *attributes;		/* as JoinNode.attributes: which columns of a search the outputs are */
+	int		   *columns;		/* which column of a search each output is: SEARCH_REFERENCE or SEARCH_DISTANCE */
 	TupleDesc	row_type;		/* of the searches */
 } SqlTable;
 

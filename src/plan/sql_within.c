@@ -237,7 +237,7 @@ show_outer_row(WithinJoin *join, uint64 number)
 		return;
 	join->present = number;
 	ExecClearTuple(join->pair);
-	geonn_lateral_set_outer(lateral, number, join->pair);
+	geonn_lateral_set_outer(lateral, number, join->pair, lateral->outer_columns);
 }
 
 /*

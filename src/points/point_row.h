@@ -104,6 +104,12 @@ typedef struct GivenPoints
 	 * the next call.  This function does not set the status.
 	 */
 	void		(*point) (void *state, uint64 number, PointRow *row);
+
+	/*
+	 * Get these many points together, from this number on.  False: one of them is not valid, or has limits, and they
+	 * have to be taken one by one.  NULL: so do all.
+	 */
+	bool		(*points) (void *state, uint64 first, int count, double *latitudes, double *longitudes);
 	void	   *state;
 
 	/*

@@ -522,6 +522,15 @@ take_given(PointReading *reading, int rows)
 	int			valid = 0;
 	PointRow	row = {0};
 
+	if (reading->consume_block != NULL && reading->are_numbered && reading->given->points != NULL &&
+		reading->given->points(reading->given->state, reading->rows, rows, latitudes, longitudes))
+	{
+		for (int i = 0; i < rows; i++)
+			ids[i] = UInt64GetDatum(++reading->rows);
+		reading->counts[POINT_VALID] += rows;
+		reading->consume_block(reading->state, rows, ids, latitudes, longitudes);
+		return;
+	}
 	for (int i = 0; i < rows; i++)
 	{
 		geonn_given_row(reading->given, reading->rows++, &row);

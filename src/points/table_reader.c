@@ -8,7 +8,7 @@
  * plan is then a sequential scan without a qual, or an Append of such scans for
  * partitions, its tables are read here.  The executor runs any other plan,
  * whatever the reason is: a view, a policy, a foreign table, an index, another
- * extension.
+ * extension.  The node of lateral.c has the scan of its outer rows read here likewise, as the executor would.
  *
  * The pages still come from the table's access method, by way of
  * table_scan_getnextslot(): it decides which tuples the snapshot sees, takes the
@@ -77,6 +77,8 @@ struct TableReader
 	int			number;			/* the number of the next table */
 	const TablePages *pages;	/* [of each table]; NULL: all pages of all tables */
 	int			next_range;		/* the index of the present table's next range */
+
+	ScanState  *plan;			/* has the scan, its relation and the slot; NULL: they are the reader's own */
 
 	/* the present table; scan is NULL: none */
 	TableScanDesc scan;
@@ -218,7 +220,7 @@ begin_table(TableReader *reader, const AttrNumber *attributes, TableScanDesc sca
 
 	reader->scan = scan;
 	reader->attributes = attributes;
-	reader->slot = table_slot_create(relation, NULL);
+	reader->slot = reader->plan != NULL ? reader->plan->ss_ScanTupleSlot : table_slot_create(relation, NULL);
 	reader->last_attribute = 0;
 	for (int i = 0; i < reader->columns; i++)
 		reader->last_attribute = Max(reader->last_attribute, attributes[i]);
@@ -235,6 +237,12 @@ geonn_table_reader_end(TableReader *reader)
 
 	if (reader->scan == NULL)
 		return;
+	if (reader->plan != NULL)
+	{
+		ExecClearTuple(reader->slot);
+		reader->scan = NULL;
+		return;
+	}
 	relation = reader->scan->rs_rd;
 	ExecDropSingleTupleTableSlot(reader->slot);
 	table_endscan(reader->scan);
@@ -493,6 +501,37 @@ geonn_table_reader_attach(SharedTables *shared)
 	TableReader *reader = create_reader(shared->columns);
 
 	reader->shared = shared;
+	return reader;
+}
+
+/*
+ * Processes below a Gather have the plan's scan already; a plan that was rescanned begins with the first row.
+ */
+TableReader *
+geonn_table_reader_of_plan(PlanState *plan, const AttrNumber *numbers, int columns)
+{
+	const PlainTable *table = plan->state->es_epq_active != NULL ? NULL : plain_table(plan);
+	ScanState  *scan = (ScanState *) plan;
+	AttrNumber *attributes;
+	TableReader *reader;
+
+	if (table == NULL)
+		return NULL;
+	if (plan->chgParam != NULL)
+		ExecReScan(plan);
+	if (scan->ss_currentScanDesc == NULL)
+	{
+		MemoryContext former = MemoryContextSwitchTo(plan->state->es_query_cxt);
+
+		scan->ss_currentScanDesc = geonn_table_beginscan(scan->ss_currentRelation, plan->state->es_snapshot);
+		MemoryContextSwitchTo(former);
+	}
+	attributes = palloc(columns * sizeof(AttrNumber));
+	for (int i = 0; i < columns; i++)
+		attributes[i] = table->attributes[numbers[i] - 1];
+	reader = create_reader(columns);
+	reader->plan = scan;
+	begin_table(reader, attributes, scan->ss_currentScanDesc);
 	return reader;
 }
 

@@ -6,6 +6,7 @@
 #define GEONN_TABLE_READER_H
 
 #include "executor/execdesc.h"
+#include "nodes/execnodes.h"
 #include "storage/shm_toc.h"
 
 /* a table whose rows are read as they are; this transaction has a lock on it */
@@ -59,6 +60,13 @@ extern Size geonn_share_tables(SharedTables *shared, List *tables, int columns, 
 
 /* Take part in reading shared tables: each page is read by one process. */
 extern TableReader *geonn_table_reader_attach(SharedTables *shared);
+
+/*
+ * Read the rows of a started plan in place of the executor, with the columns of its target list that have these numbers;
+ * the plan ends the scan.  NULL: the plan does anything but read one table from end to end, or rechecks rows
+ * (EvalPlanQual).
+ */
+extern TableReader *geonn_table_reader_of_plan(PlanState *plan, const AttrNumber *numbers, int columns);
 
 /*
  * Get the next rows; returns their number, 0 at the end.  values and nulls begin

@@ -406,6 +406,31 @@ for my $case ([ 'r.kind DESC, r.id', qr/Candidates Rechecked: 0\n/, 'a search ha
 	}), $rechecked, "ORDER BY distance, $keys: $why");
 }
 
+# The node reads all of a table page by page, and the executor's rows where these have a condition; some rows are older than a column.
+$node->safe_psql('postgres', q{
+	CREATE TABLE valid_r AS SELECT id, lat, lon FROM r WHERE lat IS NOT NULL AND lon IS NOT NULL;
+	CREATE TABLE pages (gone integer, id integer, lat float8, word text);
+	INSERT INTO pages SELECT i, i, CASE WHEN i % 11 > 0 THEN i % 180 - 90 END, repeat('x', i % 40) FROM generate_series(1, 5000) i;
+	ALTER TABLE pages DROP gone, ADD lon float8 DEFAULT 7;
+	INSERT INTO pages SELECT 5000 + i, i % 150 - 70, NULL, CASE WHEN i % 13 > 0 THEN i % 360 - 170 END FROM generate_series(1, 5000) i;
+	DELETE FROM pages WHERE id % 17 = 0;
+});
+for my $columns ('o.id, n.id, n.d', 'n.id, o.word, n.d', 'n.d')
+{
+	my $rows = "FROM %s o LEFT JOIN LATERAL (SELECT r.id, $d AS d FROM valid_r r ORDER BY $d, r.id LIMIT 1) n ON true";
+	my @found = map {
+		$node->safe_psql('postgres', qq{
+			SET geonn.enable_sql_joins = on;
+			SET enable_nestloop = off;
+			SET max_parallel_workers_per_gather = 0;
+			SELECT count(*), sum(hashtextextended(ROW($columns)::text, 0)) } . sprintf($rows, $_) . qq{;
+			EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT $columns } . sprintf($rows, $_))
+	} 'pages', '(SELECT * FROM pages WHERE id > 0)';
+
+	like($found[0], qr/^9412\|.*Custom Scan \(geonn subquery join\).*Seq Scan on pages( o)? \(actual rows=9412(\.00)? loops=1\)/s, "$columns: all rows of the table");
+	is(($found[0] =~ /^(.*)$/m)[0], ($found[1] =~ /^(.*)$/m)[0], 'are the same page by page and one by one');
+}
+
 # PostgreSQL takes the two conditions for independent, and estimates 312 of 2,500 references
 $node->safe_psql('postgres', q{
 	CREATE TABLE many AS SELECT i AS id, i % 8 AS kind, i % 8 AS twin, ST_SetSRID(ST_MakePoint(i * 17 % 360 - 180, i * 11 % 181 - 90), 4326)::geography(Point) AS g
