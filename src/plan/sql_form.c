@@ -129,8 +129,10 @@ find_function(Oid function, List *arguments)
 		if (strcmp(name, row->name) != 0 || list_length(arguments) != row->arguments ||
 			(row->last != NULL && !is_constant(llast(arguments), row->last)))
 			continue;
+
+		/* a function of PostGIS takes no type of this name but PostGIS's */
 		if (row->kind != GEONN_POINT_NONE &&
-			geonn_point_kind(getBaseType(exprType(linitial(arguments)))) != row->kind)
+			geonn_point_kind_by_name(getBaseType(exprType(linitial(arguments)))) != row->kind)
 			continue;
 		if (geonn_is_of_extension(function, row->extension))
 			return row;

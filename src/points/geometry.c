@@ -69,12 +69,11 @@ geonn_point_type_name(int32 number)
 }
 
 GeonnPointKind
-geonn_point_kind(Oid base_type)
+geonn_point_kind_by_name(Oid base_type)
 {
 	GeonnPointKind kind = GEONN_POINT_NONE;
 	HeapTuple	tuple;
 	const char *name;
-	Oid			extension;
 
 	if (base_type == POINTOID)
 		return GEONN_POINT_NATIVE;
@@ -88,8 +87,17 @@ geonn_point_kind(Oid base_type)
 	else if (strcmp(name, "geometry") == 0)
 		kind = GEONN_POINT_GEOMETRY;
 	ReleaseSysCache(tuple);
+	return kind;
+}
 
-	if (kind == GEONN_POINT_NONE)
+GeonnPointKind
+geonn_point_kind(Oid base_type)
+{
+	GeonnPointKind kind = geonn_point_kind_by_name(base_type);
+	const char *name;
+	Oid			extension;
+
+	if (kind == GEONN_POINT_NONE || kind == GEONN_POINT_NATIVE)
 		return kind;
 	extension = getExtensionOfObject(TypeRelationId, base_type);
 	name = OidIsValid(extension) ? get_extension_name(extension) : NULL;

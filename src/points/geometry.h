@@ -43,6 +43,9 @@ typedef enum GeonnPointState
  */
 extern GeonnPointKind geonn_point_kind(Oid base_type);
 
+/* The same by the name alone, for a type that a function of PostGIS takes. */
+extern GeonnPointKind geonn_point_kind_by_name(Oid base_type);
+
 /*
  * Can a column of this kind hold points of WGS84, as far as its type says?
  * Returns NULL if so, else what is wrong, as a sentence for errdetail,
