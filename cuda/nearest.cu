@@ -29,8 +29,9 @@
 #define PIECE_ROWS_MAX ((uint32_t) 1 << 22)
 
 /*
- * After so many pieces with arcs of one dataset, each refused before its end, so many go to the CPU untried, and then one more
- * refusal is enough.
+ * A piece with arcs is refused where the GPU answers no more than its first half.  After REFUSALS_MAX refusals in a row
+ * the next UNTRIED_AFTER_REFUSALS pieces of the dataset go to the CPU untried, and so do as many after each further
+ * refusal, until more of a piece is answered.
  */
 #define REFUSALS_MAX 4
 #define UNTRIED_AFTER_REFUSALS 64
@@ -85,18 +86,6 @@ status_of(const struct lane *lane)
 	return (struct nearest_status *) lane->piece_status;
 }
 
-static uint32_t
-nearest_rows(const struct lane *lane)
-{
-	uint32_t	rows = rows_left(lane->search);
-	uint32_t	room = room_left(lane->search);
-
-	/* each observation has one pair at most */
-	if (rows > room)
-		rows = room;
-	return rows < PIECE_ROWS_MAX ? rows : PIECE_ROWS_MAX;
-}
-
 static bool
 is_brute(const struct lane *lane)
 {
@@ -120,6 +109,21 @@ static struct cuda_built *
 built_of(const struct lane *lane)
 {
 	return (struct cuda_built *) lane->search->dataset->built[lane->device->number];
+}
+
+static uint32_t
+nearest_rows(const struct lane *lane)
+{
+	uint32_t	rows = rows_left(lane->search);
+	uint32_t	room = room_left(lane->search);
+
+	/* each observation has one pair at most */
+	if (rows > room)
+		rows = room;
+	/* an untried piece needs no memory of the GPU */
+	if (is_arcs(lane) && built_of(lane)->left_untried > 0)
+		rows = 1;
+	return rows < PIECE_ROWS_MAX ? rows : PIECE_ROWS_MAX;
 }
 
 /*
@@ -349,7 +353,7 @@ leave_untried(struct lane *lane)
 	return true;
 }
 
-/* Note whether a piece with arcs has been answered to its end. */
+/* Note whether a piece with arcs has been refused. */
 static void
 note_refusal(struct cuda_built *built, bool refused)
 {
@@ -400,7 +404,8 @@ nearest_enqueue(struct lane *lane, enum piece_progress *progress)
 
 /*
  * Finish a piece.  If its search by points is not done yet, let it go on: results that were
- * copied too early are copied again.  The CPU goes on from an observation that the search by arcs refuses.
+ * copied too early are copied again.  The CPU goes on from an observation that the search by arcs refuses, and
+ * has all of a piece that was left untried.
  */
 static enum piece_outcome
 nearest_finish(struct lane *lane)
@@ -421,7 +426,7 @@ nearest_finish(struct lane *lane)
 	if (by_points(lane) && piece->search.cells == NULL)
 		built_of(lane)->by_index += piece->rows;
 	if (is_arcs(lane) && piece->phase != NEAREST_COPY_IN)
-		note_refusal(built_of(lane), rows < piece->rows);
+		note_refusal(built_of(lane), rows <= piece->rows / 2);
 	if (rows > 0 && piece->all_matched)
 		search_account(lane->search, rows, rows, true);
 	else if (rows > 0)

@@ -440,7 +440,10 @@ seek(const struct arcs *arcs, const struct arcs_task *task, uint32_t slot, uint3
 	return true;
 }
 
-/* A row without an answer gets one, too: the memory of a lane may have another session's. */
+/*
+ * Find the nearest arc of each row.  Rows that are refused, or behind a refused one, get no neighbour: the lane's memory
+ * may have had another session's.
+ */
 static __global__ void __launch_bounds__(BLOCK_THREADS)
 search_kernel(const __grid_constant__ struct arcs arcs, const __grid_constant__ struct arcs_task task)
 {

@@ -188,6 +188,11 @@ polygons_kernel(const __grid_constant__ struct polygons polygons, const __grid_c
 	if (slot >= end)
 		return;
 	row = order.sorted_row[slot];
+	if (*(volatile const uint32_t *) refused < row)
+	{
+		arc[slot] = POLYGONS_NONE;
+		return;
+	}
 	point = order.point[row];
 	asking.point = geonn_unit_vector(point.x, point.y);
 	asking.longitude = cpu_stretch_longitude(asking.point, point.y);

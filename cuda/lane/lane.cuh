@@ -31,7 +31,8 @@ enum piece_outcome
 	PIECE_FULL,					/* nothing follows: the next observation's pairs do not fit into the
 								 * batch */
 	PIECE_REFUSED,				/* the CPU goes on with the search: the next observation's pairs do
-								 * not fit into the batch, or it needs too long a walk (arcs_nearest.cu) */
+								 * not fit into the batch, it needs too long a walk (arcs_nearest.cu), or the
+								 * piece was left untried (nearest.cu) */
 	PIECE_MORE					/* the same piece goes on: it has more to enqueue */
 };
 

@@ -1,6 +1,6 @@
 /*
  * floats.h
- *		Vectors of eight float32, and of as many as the path's processors have; and a network that sorts
+ *		Vectors of eight float32, and wide ones, of 16 with AVX-512 and else of eight; and a network that sorts
  *		keys of 32 bits.
  *
  * For the sources of CPU paths.  The network is Batcher's bitonic one over
@@ -227,8 +227,13 @@ wide_difference(const double *from, double minus)
 FLOATS_INLINE void
 wide_keys_pack(int32_t *to, wide_keys a, uint32_t bits)
 {
-	for (; bits != 0; bits &= bits - 1)
-		*to++ = a[__builtin_ctz(bits)];
+	for (; bits != 0; bits &= bits - 1, to++)
+	{
+		int32_t		key = a[__builtin_ctz(bits)];
+
+		/* what is stored may be float32 (wide_pack) */
+		memcpy(to, &key, sizeof(key));
+	}
 }
 
 #endif
