@@ -184,8 +184,10 @@
 	subquery_planner((root)->glob, query, root, false, 0, NULL)
 #endif
 
-/* begin a scan of a table: of all its rows, of a range of its tids, of rows that parallel processes share */
+/* begin a scan of a table: of all its rows, in place of a node of a plan, of a range of its tids, of rows that processes share */
 #define geonn_table_beginscan(relation, snapshot) table_beginscan(relation, snapshot, 0, NULL)
+#define geonn_table_beginscan_of_plan(scan) \
+	table_beginscan((scan)->ss_currentRelation, (scan)->ps.state->es_snapshot, 0, NULL)
 #define geonn_table_beginscan_tidrange(relation, snapshot, first, last) \
 	table_beginscan_tidrange(relation, snapshot, first, last)
 #define geonn_table_beginscan_parallel(relation, shared) table_beginscan_parallel(relation, shared)
@@ -228,6 +230,10 @@
 					 root, NULL, false, 0, NULL)
 #define geonn_table_beginscan(relation, snapshot) \
 	table_beginscan(relation, snapshot, 0, NULL, SO_NONE)
+#define geonn_table_beginscan_of_plan(scan) \
+	table_beginscan((scan)->ss_currentRelation, (scan)->ps.state->es_snapshot, 0, NULL, \
+					(ScanRelIsReadOnly(scan) ? SO_HINT_REL_READ_ONLY : SO_NONE) | \
+					(((scan)->ps.state->es_instrument & INSTRUMENT_IO) ? SO_SCAN_INSTRUMENT : SO_NONE))
 #define geonn_table_beginscan_tidrange(relation, snapshot, first, last) \
 	table_beginscan_tidrange(relation, snapshot, first, last, SO_NONE)
 #define geonn_table_beginscan_parallel(relation, shared) \

@@ -315,6 +315,16 @@ use_live_references(const GeonnJoin *join, PreparedJoin *prepared)
 }
 
 /*
+ * Does this process know the references?  make: as geonn_live_look.
+ */
+static bool
+knows_references(const GeonnJoin *join, const PreparedJoin *prepared, const PlainTable *table, bool make)
+{
+	return geonn_live_look(prepared->live, join->references, table, make) &&
+		(prepared->question.k > 0 || geonn_live_has_room_for_all(prepared->live));
+}
+
+/*
  * Are the observations few, and does this process know the references for them?
  */
 static bool
@@ -329,7 +339,7 @@ knows_for_few_rows(const GeonnJoin *join, PreparedJoin *prepared, const PlainTab
 
 	/* functions that read the rows may have had this process forget the table, or note another call of it */
 	prepared->live = geonn_live_find(join->references, table, message);
-	return few && prepared->live != NULL && geonn_live_look(prepared->live, join->references, table, true);
+	return few && prepared->live != NULL && knows_references(join, prepared, table, true);
 }
 
 /*
@@ -374,12 +384,12 @@ geonn_join_prepare(const GeonnJoin *join, const GeonnResultRow *row, const Geonn
 		prepared.live = geonn_live_find(join->references, table, &message);
 	counts_rows = prepared.live != NULL && join->given == NULL;
 	is_known = prepared.live != NULL && !counts_rows &&
-		geonn_live_look(prepared.live, join->references, table, false);
+		knows_references(join, &prepared, table, false);
 	if (!is_known && geonn_kept_memory_limit > 0 && table != NULL)
 		count = geonn_label_dataset(join->references, table, &prepared.question, detail,
 									takes_settled(join, &prepared), labels);
 	if (!is_known && prepared.live != NULL && !counts_rows && count == 0)
-		is_known = geonn_live_look(prepared.live, join->references, table, true);
+		is_known = knows_references(join, &prepared, table, true);
 	if (is_known)
 	{
 		use_live_references(join, &prepared);

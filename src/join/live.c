@@ -19,14 +19,16 @@
  * it is made once more.)
  *
  * Rows that were added since are read by each process, and compared one by one with each point; by what that has
- * taken, a new base is made in the same way as one for an unchanged table. An advisory lock that no process waits
- * for leaves the making to one of them; the others go on with what they have. Where most rows of a large base are
- * not in the table any more, as after an UPDATE of all rows, a look ends there: to read all others, and compare
- * each with each point, takes longer than a base does. Then a base is made at once, and all that need it wait for
- * the process that makes it, for a limited time. They poll the lock, so that nothing waits for them in a circle. If
- * the making ends with an error other than that of a cancelled statement, the former base answers, or the engine
- * without one, and the log says why, once for each table and process. A statement with a timeout makes no base
- * unless it has several times as long as that takes.
+ * taken, a new base is made in the same way as one for an unchanged table. An advisory lock leaves the making to one
+ * of them; the others go on with what they have. Where most rows of a large base are not in the table any more, as
+ * after an UPDATE of all rows, a look ends there: to read all others, and compare each with each point, takes longer
+ * than a base does. Then a base is made at once, and all that need it wait for the process that makes it, for a
+ * limited time. They poll the lock, so that nothing waits for them in a circle. A process that has waited in vain
+ * does not for a minute, nor does one whose snapshot differs from those of others for longer than a statement takes,
+ * by its own changes or its isolation level: bases of such would replace each other. If the making ends with an error
+ * other than that of a cancelled statement, the former base answers, or the engine without one, and the log says why,
+ * once for each table and process. A statement with a timeout makes no base unless it has several times as long as
+ * that takes.
  *
  * Once a second at most, a process that has calls asks the engine again.  It learns of a newer base, or that the base
  * was let go of, and then does the same; a process without calls holds the memory longer.
@@ -34,6 +36,7 @@
 #include "postgres.h"
 
 #include "access/table.h"
+#include "access/xact.h"
 #include "miscadmin.h"
 #include "storage/lock.h"
 #include "utils/memutils.h"
@@ -75,6 +78,9 @@
 #define WAIT_POLL	1
 #define WAIT_LEAST	3000
 
+/* how long a process that has waited in vain makes no base at once, in milliseconds */
+#define GAVE_UP_FOR	60000
+
 /* the class of the advisory lock under which a base is made; SQL's have the classes 1 and 2 */
 #define LOCK_CLASS	0x676E
 
@@ -98,6 +104,8 @@ struct LiveReferences
 	double		making;			/* milliseconds that making one takes; 0: not known */
 	bool		again;			/* the engine has answered a call before, of this process or of one that left a mark */
 	bool		failed;			/* the last making came to nothing */
+	bool		too_new;		/* the engine has another base, which the present snapshot is too old for */
+	TimestampTz gave_up;		/* when this process waited in vain for another one that made a base; 0: never */
 	bool		told;			/* the log says why points are left to the engine */
 
 	struct geonn_call message;	/* of the present call */
@@ -156,6 +164,8 @@ use_base(LiveReferences *references, LiveBase *base, GeonnGroups *groups, Memory
 	references->table = table;
 	references->groups = groups;
 	references->dataset = dataset;
+	references->failed = false;
+	references->gave_up = 0;
 }
 
 static struct geonn_label
@@ -202,6 +212,7 @@ take_base(LiveReferences *references, const PointSource *source, GeonnClient *cl
 	bool		was_kept = geonn_client_is_sealed(client);
 	uint8		is_mark = false;
 
+	references->too_new = false;
 	if (was_kept)
 		memcpy(&is_mark, geonn_client_note(client), sizeof(is_mark));
 	references->again |= is_mark != 0;
@@ -224,9 +235,8 @@ take_base(LiveReferences *references, const PointSource *source, GeonnClient *cl
 	if (base == NULL || (base->head->starts > 0) != (groups != NULL))
 		geonn_connection_violation("a base of another form");
 	/* an older snapshot may need the older base */
-	if (!geonn_live_base_is_old(base) &&
-		(references->table == NULL ||
-		 !TransactionIdPrecedes(GetActiveSnapshot()->xmin, (TransactionId) base->head->horizon)))
+	references->too_new = TransactionIdPrecedes(GetActiveSnapshot()->xmin, (TransactionId) base->head->horizon);
+	if (!geonn_live_base_is_old(base) && (references->table == NULL || !references->too_new))
 		use_base(references, base, groups, context, geonn_client_dataset(client));
 }
 
@@ -339,7 +349,6 @@ make_base(LiveReferences *references, LivePageReader *reader)
 	geonn_client_keep(client, label.version, "", 0);
 	geonn_client_seal(client, true);
 	use_base(references, base, reader->groups, context, geonn_client_dataset(client));
-	references->failed = false;
 	geonn_live_end_client(client, &references->message);
 	geonn_memory_file_close_descriptor(base->file);
 	if (base->values != NULL)
@@ -373,25 +382,33 @@ typedef struct Making
 	LiveReferences *references;
 	LivePageReader *reader;
 	bool		waits;			/* for another process that makes a base */
+	bool		begun;			/* this process makes one */
 } Making;
 
 /*
  * Get the lock under which a base is made; false: another process has it, and this one does not wait, or has waited long
- * enough.
+ * enough, or its statement has no time left to make a base.
  */
 static bool
 lock_making(const Making *making)
 {
-	double		most = Max(time_to_make(making->references, making->reader->relation), WAIT_LEAST);
+	LiveReferences *references = making->references;
+	Relation	relation = making->reader->relation;
+	double		most = Max(time_to_make(references, relation), WAIT_LEAST);
 	instr_time	begun;
 	LOCKTAG		tag;
 
 	INSTR_TIME_SET_CURRENT(begun);
-	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, making->references->relation, 0, LOCK_CLASS);
+	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, references->relation, 0, LOCK_CLASS);
 	while (LockAcquire(&tag, ExclusiveLock, false, true) == LOCKACQUIRE_NOT_AVAIL)
 	{
-		if (!making->waits || geonn_milliseconds_since(begun) > most)
+		if (!making->waits)
 			return false;
+		if (geonn_milliseconds_since(begun) > most || !has_time(references, relation))
+		{
+			references->gave_up = GetCurrentTimestamp();
+			return false;
+		}
 		geonn_pause(GEONN_WAIT_BASE, WAIT_POLL);
 	}
 	return true;
@@ -411,22 +428,26 @@ make_base_alone(void *state)
 	if (!lock_making(making))
 		return;
 	ask(references, making->reader->source);
-	if (references->table == NULL || references->dataset == dataset)
+	if (!references->too_new && (references->table == NULL || references->dataset == dataset) &&
+		has_time(references, making->reader->relation))
+	{
+		making->begun = true;
 		make_base(references, making->reader);
+	}
 	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, references->relation, 0, LOCK_CLASS);
 	LockRelease(&tag, ExclusiveLock, false);
 }
 
 /*
- * Make a base, unless another process does.  If it cannot be made, for lack of memory for example, the engine is to be
- * asked as without one.
+ * Make a base, unless another process does.  If it cannot be made, for lack of memory for example, the former base
+ * answers, or the engine without one.
  */
 static void
 try_to_make_base(LiveReferences *references, LivePageReader *reader, bool waits)
 {
 	MemoryContext former = CurrentMemoryContext;
 	MemoryContext context = create_context();
-	Making		making = {references, reader, waits};
+	Making		making = {.references = references,.reader = reader,.waits = waits};
 	ErrorData  *error;
 
 	MemoryContextSwitchTo(context);
@@ -434,7 +455,8 @@ try_to_make_base(LiveReferences *references, LivePageReader *reader, bool waits)
 	MemoryContextSwitchTo(former);
 	if (error != NULL)
 	{
-		make_later(references);
+		if (making.begun)
+			make_later(references);
 		if (error->sqlerrcode == ERRCODE_QUERY_CANCELED)
 			ReThrowError(error);
 		tell_left_to_engine(references, reader->source, error->sqlerrcode,
@@ -548,7 +570,12 @@ most_masked(const LiveReferences *references, Relation relation)
 {
 	uint32		rows = references->base->head->rows;
 
-	return rows < LARGE_BASE || references->failed || !has_time(references, relation) ? PG_UINT64_MAX : rows / 2;
+	if (rows < LARGE_BASE || references->failed || IsolationUsesXactSnapshot() ||
+		TransactionIdIsValid(GetTopTransactionIdIfAny()) || !has_time(references, relation) ||
+		(references->gave_up != 0 &&
+		 !TimestampDifferenceExceeds(references->gave_up, GetCurrentTimestamp(), GAVE_UP_FOR)))
+		return PG_UINT64_MAX;
+	return rows / 2;
 }
 
 /*
@@ -558,16 +585,16 @@ static bool
 look(LiveReferences *references, const PointSource *source, const PlainTable *table, Relation relation)
 {
 	uint64		most = most_masked(references, relation);
-	bool		found;
 
 	for (;;)
 	{
 		LivePageReader *reader = geonn_live_page_reader(source, table->attributes, relation, GetActiveSnapshot());
+		LiveLook	ended;
 
 		reader->groups = references->groups;
-		found = geonn_live_table_look(references->table, reader, most_bytes(), most);
-		if (found || geonn_live_table_difference(references->table).masked <= most)
-			return found;
+		ended = geonn_live_table_look(references->table, reader, most_bytes(), most);
+		if (ended != LIVE_LOOK_LACKS_MOST)
+			return ended == LIVE_LOOK_COMPLETE;
 		try_to_make_base(references, geonn_live_page_reader(source, table->attributes, relation, GetActiveSnapshot()), true);
 		if (references->table == NULL)
 			return false;
@@ -610,6 +637,12 @@ geonn_live_look(LiveReferences *references, const PointSource *source, const Pla
 		return false;
 	}
 	return found;
+}
+
+bool
+geonn_live_has_room_for_all(const LiveReferences *references)
+{
+	return geonn_live_table_all_bytes(references->table) <= most_bytes();
 }
 
 const LiveTable *

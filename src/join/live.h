@@ -47,6 +47,9 @@ extern bool geonn_live_look(LiveReferences *references, const PointSource *sourc
  */
 extern bool geonn_live_is_likely(LiveReferences *references, const PointSource *source);
 
+/* After a look: would all references have room, as the answer to one point, within the limits for this process? */
+extern bool geonn_live_has_room_for_all(const LiveReferences *references);
+
 /* The references as the last look saw them, and their groups; NULL: these have none. */
 extern const LiveTable *geonn_live_table(const LiveReferences *references);
 extern GeonnGroups *geonn_live_groups(const LiveReferences *references);

@@ -4,7 +4,8 @@
  *
  * The k nearest points so far are a heap.  With ties, those at the distance of its last one that have no place there
  * are in an array beside it, which begins anew whenever that distance becomes less.  All points within a distance are in
- * that array alone, which is sorted at the end: 40 bytes for each, and so less than the base has for it.
+ * that array alone, which is sorted at the end; where all points would have no room there, the engine is asked
+ * (geonn_live_has_room_for_all).
  *
  * The points of a base lie in the order of their groups, if it has any, and of a curve.  Sixteen of them are a leaf,
  * sixteen leaves a node, and so on up to one root.  So the places of one group follow each other, and a search within it
@@ -285,6 +286,7 @@ geonn_live_search_leaves(LiveSearch *search, const LiveLeaf *leaves, const LiveP
 
 	for (uint32 leaf = 0; leaf < count; leaf++)
 	{
+		CHECK_FOR_INTERRUPTS();
 		for (uint32 near = points_within(search, &leaves[leaf], chords); near != 0; near &= near - 1)
 		{
 			uint32		number = leaf * LIVE_NODE + pg_rightmost_one_pos32(near);
@@ -349,6 +351,8 @@ search_node(LiveSearch *search, const LiveBase *base, const uint64 *masked, int 
 		search_leaf(search, base, masked, node);
 		return;
 	}
+	/* all within a distance may be many */
+	CHECK_FOR_INTERRUPTS();
 	count = children_within(search, &base->boxes[level][node], node * LIVE_NODE, search->first >> bits,
 							((search->end - 1) >> bits) + 1, children);
 	for (int i = 0; i < count && children[i].chord <= search->limit; i++)

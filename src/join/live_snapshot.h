@@ -15,7 +15,10 @@ extern Snapshot geonn_live_snapshot_copy(Snapshot snapshot, MemoryContext contex
 /* Has all that had ended for the first snapshot ended for the next one? */
 extern bool geonn_live_snapshot_follows(const SnapshotData *next, const SnapshotData *first);
 
-/* Have the same transactions of other processes ended for both snapshots? */
+/*
+ * Have the same transactions of other processes ended for both snapshots?  Whether both see the same commands of the own
+ * transaction (curcid), the caller asks.
+ */
 extern bool geonn_live_snapshot_is_same(const SnapshotData *a, const SnapshotData *b);
 
 #endif							/* GEONN_LIVE_SNAPSHOT_H */

@@ -74,8 +74,8 @@
  *	   The other transactions have each ended for both snapshots, and in the same way, or for neither.  What a
  *	   transaction has done that has ended for the last look's snapshot was on the pages when that look read them; it
  *	   is undone by none.  What another has done, before the last look or since, is invisible to both.  So each
- *	   snapshot sees the same rows, however much was written to pages.  While a statement updates a whole table, all
- *	   calls of other sessions are answered like this.
+ *	   snapshot sees the same rows, however much was written to pages.  While a statement updates a whole table, calls of
+ *	   other sessions are answered like this, as long as no other transaction with a number begins or ends.
  *
  *	   Pruning and freezing leave the rows as they are, since the last look's snapshot sees what the present one
  *	   does.  pg_surgery alone changes rows without a transaction: what it has done is found once the next one
@@ -588,6 +588,13 @@ geonn_live_table_bytes(const LiveTable *table)
 		(table->groups != NULL ? geonn_groups_bytes(table->groups) : 0);
 }
 
+uint64
+geonn_live_table_all_bytes(const LiveTable *table)
+{
+	/* the array's room doubles */
+	return 2 * table->counts[POINT_VALID] * sizeof(LiveNeighbour);
+}
+
 bool
 geonn_live_table_is_current(LiveTable *table, Snapshot snapshot)
 {
@@ -600,16 +607,16 @@ geonn_live_table_is_current(LiveTable *table, Snapshot snapshot)
 	return true;
 }
 
-bool
+LiveLook
 geonn_live_table_look(LiveTable *table, LivePageReader *reader, uint64 most_bytes, uint64 most_masked)
 {
 	Snapshot	snapshot = reader->snapshot;
 
 	if (geonn_live_table_is_current(table, snapshot))
-		return true;
+		return LIVE_LOOK_COMPLETE;
 	table->pages_read = table->added_now = 0;
 	if (TransactionIdPrecedes(snapshot->xmin, (TransactionId) table->base->head->horizon))
-		return false;
+		return LIVE_LOOK_TELLS_NOTHING;
 	if (table->snapshot != NULL && !geonn_live_snapshot_follows(snapshot, table->snapshot))
 		begin_with_base(table);
 	table->complete = false;
@@ -618,11 +625,11 @@ geonn_live_table_look(LiveTable *table, LivePageReader *reader, uint64 most_byte
 	{
 		table->begun = GetXLogInsertRecPtr();
 		if (!look_at_table(table, reader, most_bytes, most_masked))
-			return false;
+			return table->masked_count > most_masked ? LIVE_LOOK_LACKS_MOST : LIVE_LOOK_TELLS_NOTHING;
 	} while (GetXLogInsertRecPtr() - table->begun >= LSN_RANGE);
 	table->position = table->begun;
 	table->complete = true;
-	return true;
+	return LIVE_LOOK_COMPLETE;
 }
 
 /* ---- what was found ---- */

@@ -28,15 +28,25 @@ extern LiveTable *geonn_live_table_begin(LiveBase *base, const LiveIdType *id_ty
 /* Does a snapshot see what the last look saw, for certain?  If so, it has looked, too, and read no page. */
 extern bool geonn_live_table_is_current(LiveTable *table, Snapshot snapshot);
 
+/* how a look at the table ended */
+typedef enum LiveLook
+{
+	LIVE_LOOK_COMPLETE,
+	LIVE_LOOK_TELLS_NOTHING,	/* the snapshot is older than the base; or geonn_live_table_bytes exceeds the limit */
+	LIVE_LOOK_LACKS_MOST		/* the table lacks more rows of the base than the limit allows */
+} LiveLook;
+
 /*
  * Look at the table, which is the one that the base was made of, with the reader's snapshot.  The base is not old
- * (geonn_live_base_is_old).  Returns false if this snapshot is older than the base, so that its rows cannot be told, or
- * as soon as geonn_live_table_bytes, or the number of rows of the base that the table does not have, exceeds a limit.
+ * (geonn_live_base_is_old).  A look ends as soon as a limit is exceeded.
  */
-extern bool geonn_live_table_look(LiveTable *table, LivePageReader *reader, uint64 most_bytes, uint64 most_masked);
+extern LiveLook geonn_live_table_look(LiveTable *table, LivePageReader *reader, uint64 most_bytes, uint64 most_masked);
 
 /* How many bytes take rows and groups that were added, and the arrays of pages and of masked rows. */
 extern uint64 geonn_live_table_bytes(const LiveTable *table);
+
+/* How many bytes an array of all points takes at most that a search for all within a distance may find. */
+extern uint64 geonn_live_table_all_bytes(const LiveTable *table);
 
 /* How many rows, as the last look saw them, have each status: [POINT_STATUSES]. */
 extern const uint64 *geonn_live_table_counts(const LiveTable *table);

@@ -41,7 +41,8 @@ static const LateralSource call_source;
 /* ---- the plan ---- */
 
 /*
- * How many outer columns, from the first on, the plan's rows and conditions, and the node's filter and values need.
+ * The number of leading outer columns that anything but the question uses: the plan's rows and conditions, the node's
+ * filter and its values.
  */
 static int
 count_shown_columns(const LateralNode *state)

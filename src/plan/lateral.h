@@ -111,8 +111,8 @@ struct LateralNode
 	int			ord;			/* the index of ord or obs_id among those (from 0); -1: the scan lacks it */
 	TupleTableSlot *neighbour;	/* the latest neighbour: found_slot, or a slot for sorted rows */
 
-	/* of an execution: the outer columns, from 0 on, that are the points' latitude and longitude, which the search has
-	 * or, where they are not valid, takes for NULL; -1: read_point says what a point is */
+	/* of an execution: the outer columns, from 0 on, that are the points' latitude and longitude, as float8; a row where they
+	 * are not valid has no point.  The first is -1: read_point says what a point is */
 	int			point_column[2];
 
 	/* one execution; its first search has the references, unless processes share them */

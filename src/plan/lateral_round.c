@@ -199,7 +199,8 @@ take_outer_row(LateralNode *state, Round *round)
 /* ---- outer rows of a table, page by page ---- */
 
 /*
- * Have the reader's next rows; false: none is left.  EXPLAIN ANALYZE counts them as those of the child.
+ * Have the reader's next rows; false: none is left.  EXPLAIN ANALYZE counts them as those of the child, those of a page
+ * that a LIMIT leaves, too.
  */
 static bool
 next_block(LateralNode *state)

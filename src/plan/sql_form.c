@@ -130,7 +130,7 @@ find_function(Oid function, List *arguments)
 			(row->last != NULL && !is_constant(llast(arguments), row->last)))
 			continue;
 
-		/* a function of PostGIS takes no type of this name but PostGIS's */
+		/* the name will do here: geonn_is_of_extension() asks whether the function is PostGIS's, whose types have it */
 		if (row->kind != GEONN_POINT_NONE &&
 			geonn_point_kind_by_name(getBaseType(exprType(linitial(arguments)))) != row->kind)
 			continue;

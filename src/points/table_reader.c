@@ -505,7 +505,8 @@ geonn_table_reader_attach(SharedTables *shared)
 }
 
 /*
- * Processes below a Gather have the plan's scan already; a plan that was rescanned begins with the first row.
+ * Below a Gather the scan has been begun, from shared memory.  A rescan that the executor has put off until the next row
+ * is done here.
  */
 TableReader *
 geonn_table_reader_of_plan(PlanState *plan, const AttrNumber *numbers, int columns)
@@ -514,18 +515,17 @@ geonn_table_reader_of_plan(PlanState *plan, const AttrNumber *numbers, int colum
 	ScanState  *scan = (ScanState *) plan;
 	AttrNumber *attributes;
 	TableReader *reader;
+	MemoryContext former;
 
 	if (table == NULL)
 		return NULL;
+	/* either may allocate what lives as long as the scan */
+	former = MemoryContextSwitchTo(plan->state->es_query_cxt);
 	if (plan->chgParam != NULL)
 		ExecReScan(plan);
 	if (scan->ss_currentScanDesc == NULL)
-	{
-		MemoryContext former = MemoryContextSwitchTo(plan->state->es_query_cxt);
-
-		scan->ss_currentScanDesc = geonn_table_beginscan(scan->ss_currentRelation, plan->state->es_snapshot);
-		MemoryContextSwitchTo(former);
-	}
+		scan->ss_currentScanDesc = geonn_table_beginscan_of_plan(scan);
+	MemoryContextSwitchTo(former);
 	attributes = palloc(columns * sizeof(AttrNumber));
 	for (int i = 0; i < columns; i++)
 		attributes[i] = table->attributes[numbers[i] - 1];

@@ -63,7 +63,7 @@ extern TableReader *geonn_table_reader_attach(SharedTables *shared);
 
 /*
  * Read the rows of a started plan in place of the executor, with the columns of its target list that have these numbers;
- * the plan ends the scan.  NULL: the plan does anything but read one table from end to end, or rechecks rows
+ * the scan is the plan's, which ends it.  NULL: the plan does anything but read one table from end to end, or rechecks rows
  * (EvalPlanQual).
  */
 extern TableReader *geonn_table_reader_of_plan(PlanState *plan, const AttrNumber *numbers, int columns);

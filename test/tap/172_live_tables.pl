@@ -181,6 +181,12 @@ foreach my $call (q{geonn_within('one', 'ref', 2e6)}, q{geonn_nearest('one', 're
 	isnt(how_by($call), 'engine', "a base answers $call");
 }
 is($session->query_safe('SELECT join_differences()'), 0, 'as the definition has them') for 1 .. 5;
+# a process keeps what is within a distance: where all references would take more than it may have, the engine answers
+$session->query_safe(q{SET geonn.session_memory_limit = '140kB'});
+$node->safe_psql('postgres', 'UPDATE ref SET lat = 21 WHERE id = 902');
+isnt(how_by(q{geonn_nearest('one', 'ref')}), 'engine', 'a base answers under a low limit');
+is(how_by(q{geonn_within('one', 'ref', 2e6)}), 'engine', 'but not for all within a distance');
+$session->query_safe('RESET geonn.session_memory_limit');
 
 # the view's row comes from a function that has this process look at more tables than it knows at a time
 $node->safe_psql('postgres', 'UPDATE ref SET lat = 23 WHERE id = 902');
