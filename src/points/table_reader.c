@@ -32,6 +32,7 @@
 #include "access/tableam.h"
 #include "access/tupmacs.h"
 #include "executor/executor.h"
+#include "executor/instrument.h"
 #include "miscadmin.h"
 #include "nodes/execnodes.h"
 #include "pgstat.h"
