@@ -19,16 +19,16 @@
  * it is made once more.)
  *
  * Rows that were added since are read by each process, and compared one by one with each point; by what that has
- * taken, a new base is made in the same way as one for an unchanged table. An advisory lock leaves the making to one
- * of them; the others go on with what they have. Where most rows of a large base are not in the table any more, as
- * after an UPDATE of all rows, a look ends there: to read all others, and compare each with each point, takes longer
- * than a base does. Then a base is made at once, and all that need it wait for the process that makes it, for a
- * limited time. They poll the lock, so that nothing waits for them in a circle. A process that has waited in vain
- * does not for a minute, nor does one whose snapshot differs from those of others for longer than a statement takes,
- * by its own changes or its isolation level: bases of such would replace each other. If the making ends with an error
- * other than that of a cancelled statement, the former base answers, or the engine without one, and the log says why,
- * once for each table and process. A statement with a timeout makes no base unless it has several times as long as
- * that takes.
+ * taken, a new base is made in the same way as one for an unchanged table. An advisory lock leaves the making to
+ * one of them; the others go on with what they have. Where most rows of a large base are not in the table any more,
+ * as after an UPDATE of all rows, a look ends there: to read all others, and compare each with each point, takes
+ * longer than a base does. Then a base is made at once, and all that need it wait for the process that makes it,
+ * for a limited time. They poll the lock, so that nothing waits for them in a circle. A process that has waited in
+ * vain makes none at once, and waits for none, for a minute. One whose snapshot differs from those of others for
+ * longer than a statement takes, by its own changes or its isolation level, never does: their bases would replace
+ * each other. If the making ends with an error other than that of a cancelled statement, the former base answers,
+ * or the engine without one, and the log says why, once for each table and process. A statement with a timeout
+ * makes no base unless it has several times as long as that takes.
  *
  * Once a second at most, a process that has calls asks the engine again.  It learns of a newer base, or that the base
  * was let go of, and then does the same; a process without calls holds the memory longer.

@@ -47,15 +47,6 @@ float_limit(double chord_squared)
 }
 
 /*
- * The signs of the coordinates, which tell -0 from 0.
- */
-static inline int
-signs_of(const LiveNeighbour *neighbour)
-{
-	return (signbit(neighbour->latitude) != 0) << 1 | (signbit(neighbour->longitude) != 0);
-}
-
-/*
  * Does one neighbour come before another one?  The order is that of records of references (references.c): where ids
  * are equal, the coordinates decide.
  */
@@ -72,7 +63,7 @@ comes_before(const LiveSearch *search, const LiveNeighbour *a, const LiveNeighbo
 		return a->latitude < b->latitude;
 	if (a->longitude != b->longitude)
 		return a->longitude < b->longitude;
-	return signs_of(a) < signs_of(b);
+	return geonn_reference_signs(a->latitude, a->longitude) < geonn_reference_signs(b->latitude, b->longitude);
 }
 
 /*

@@ -42,8 +42,6 @@
  */
 #include "postgres.h"
 
-#include <math.h>
-
 #include "access/detoast.h"
 #include "access/htup_details.h"
 #include "access/nbtree.h"
@@ -337,8 +335,7 @@ geonn_references_add(GeonnReferences *references, GeonnClient *client, const Poi
 	slot->tts_values[SORT_ID - 1] = row->id;
 	slot->tts_values[SORT_LATITUDE - 1] = Float8GetDatum(row->latitude);
 	slot->tts_values[SORT_LONGITUDE - 1] = Float8GetDatum(row->longitude);
-	slot->tts_values[SORT_SIGNS - 1] = Int32GetDatum((signbit(row->latitude) != 0) << 1 |
-													 (signbit(row->longitude) != 0));
+	slot->tts_values[SORT_SIGNS - 1] = Int32GetDatum(geonn_reference_signs(row->latitude, row->longitude));
 	slot->tts_values[SORT_NUMBERS - 1] =
 		PointerGetDatum(cstring_to_text_with_len((const char *) &numbers, (int) sizeof(numbers)));
 	slot->tts_isnull[SORT_IMAGE - 1] = references->image_type == NULL;

@@ -5,6 +5,8 @@
 #ifndef GEONN_REFERENCES_H
 #define GEONN_REFERENCES_H
 
+#include <math.h>
+
 #include "client/client.h"
 #include "join/live_id.h"
 #include "join/reference_memory.h"
@@ -79,6 +81,13 @@ extern void geonn_references_excluded(const GeonnReferences *references, Datum i
 
 /* Of lent references: does the id of the one with this tag equal this id of an observation? */
 extern bool geonn_reference_is_own(const GeonnReferences *references, int64 tag, Datum id);
+
+/* The signs of a reference's coordinates, which tell -0 from 0: the last key of the order of references with equal ids. */
+static inline int
+geonn_reference_signs(double latitude, double longitude)
+{
+	return (signbit(latitude) != 0) << 1 | (signbit(longitude) != 0);
+}
 
 /* Does an observation's id exclude exactly one tag, the id itself? */
 extern bool geonn_references_exclude_by_tag(const GeonnReferences *references);

@@ -184,11 +184,13 @@ wide_keys_pack(int32_t *to, wide_keys a, uint32_t bits)
 	_mm512_storeu_si512(to, _mm512_maskz_compress_epi32((__mmask16) bits, (__m512i) a));
 }
 
-#elif defined(__AVX2__)
+#else
 
 FLOATS_INLINE wide wide_chord(wide x, wide y, wide z) { return floats_chord(x, y, z); }
 
 FLOATS_INLINE uint32_t wide_within(wide a, wide b) { return floats_within(a, b); }
+
+#ifdef __AVX2__
 
 FLOATS_INLINE wide
 wide_difference(const double *from, double minus)
@@ -209,10 +211,6 @@ wide_keys_pack(int32_t *to, wide_keys a, uint32_t bits)
 }
 
 #else
-
-FLOATS_INLINE wide wide_chord(wide x, wide y, wide z) { return floats_chord(x, y, z); }
-
-FLOATS_INLINE uint32_t wide_within(wide a, wide b) { return floats_within(a, b); }
 
 FLOATS_INLINE wide
 wide_difference(const double *from, double minus)
@@ -236,6 +234,7 @@ wide_keys_pack(int32_t *to, wide_keys a, uint32_t bits)
 	}
 }
 
+#endif
 #endif
 
 FLOATS_INLINE void

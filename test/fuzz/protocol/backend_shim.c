@@ -240,11 +240,15 @@ MemoryContextAlloc(MemoryContext context, Size size)
 	return allocate(context, size);
 }
 
-void
-qsort_arg(void *elements, size_t count, size_t size, qsort_arg_comparator compare, void *state)
-{
-	qsort_r(elements, count, size, compare, state);
-}
+/* as PostgreSQL has it: in place, so that an error of the comparison leaves nothing behind */
+#define ST_SORT qsort_arg
+#define ST_ELEMENT_TYPE_VOID
+#define ST_COMPARATOR_TYPE_NAME qsort_arg_comparator
+#define ST_COMPARE_RUNTIME_POINTER
+#define ST_COMPARE_ARG_TYPE void
+#define ST_SCOPE
+#define ST_DEFINE
+#include "lib/sort_template.h"
 
 void *
 palloc_extended(Size size, int flags)
