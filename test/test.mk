@@ -53,10 +53,11 @@ build/test/cuda_cost.o: cuda/cost.cu build/flags
 build/test/%_test.o: test/engine/%_test.c build/flags
 	$(begin)
 	$(Q)$(CC) $(TEST_CFLAGS) $(DEPENDENCIES) -c -o $@ $<
-INSIDE_TESTS = build/test/algorithm_test build/test/arcs_index_test build/test/arcs_test build/test/built_test build/test/cpu_cells_test build/test/cpu_cells_turns_test
+INSIDE_TESTS = build/test/algorithm_test build/test/arcs_index_test build/test/arcs_refusals_test build/test/arcs_test \
+	build/test/built_test build/test/cpu_cells_test build/test/cpu_cells_turns_test
 $(INSIDE_TESTS): INSIDE_SOURCES = test/lib/verdict.c
 build/test/arcs_test: INSIDE_SOURCES += build/test/shape_oracle.o $(TEST_LIBS)
-build/test/arcs_test: build/test/shape_oracle.o test/lib/shape_oracle.h test/lib/random_shapes.h
+build/test/arcs_test: build/test/shape_oracle.o test/lib/shape_oracle.h
 # an object, as what links the engine may be nvcc
 build/test/shape_oracle.o: test/lib/shape_oracle.c build/flags
 	$(begin)
@@ -98,7 +99,7 @@ build/test/stranger_test: $(CLIENT_SOURCES) $(wildcard test/lib/*.h src/common/*
 NEAREST_TESTS = build/test/engine_test build/test/protocol_test build/test/lifetime_test build/test/keeping_test build/test/idle_test build/test/watch_test build/test/shares_test build/test/faults_test
 $(NEAREST_TESTS): TEST_SOURCES = $(NEAREST_SOURCES)
 $(NEAREST_TESTS): $(NEAREST_SOURCES) $(wildcard test/engine/*.h test/lib/*.h src/common/*.h)
-SEARCH_SOURCES = test/engine/compare.c test/engine/setups.c test/engine/conditions.c test/engine/counts.c test/engine/busy.c test/lib/definition.c test/lib/points.c $(CLIENT_SOURCES) src/common/spheroid_distance.c
+SEARCH_SOURCES = test/engine/compare.c test/engine/setups.c test/engine/conditions.c test/engine/counts.c test/engine/side_by_side.c test/engine/busy.c test/lib/definition.c test/lib/points.c $(CLIENT_SOURCES) src/common/spheroid_distance.c
 SEARCH_TESTS = build/test/search_test build/test/sharing_test build/test/threads_test
 $(SEARCH_TESTS): TEST_SOURCES = $(SEARCH_SOURCES) -lproj
 $(SEARCH_TESTS): $(SEARCH_SOURCES) $(wildcard test/engine/*.h test/lib/*.h src/common/*.h)

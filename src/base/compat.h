@@ -125,6 +125,9 @@
 /* before 17, waits of extensions had no names */
 #define WaitEventExtensionNew(name) ((void) (name), PG_WAIT_EXTENSION)
 
+/* before 17, no timeout ended transactions but that of the statement */
+#define TRANSACTION_TIMEOUT STATEMENT_TIMEOUT
+
 /* create a set of wait events that lives as long as the process */
 #define geonn_create_wait_event_set(events) CreateWaitEventSet(TopMemoryContext, events)
 

@@ -27,8 +27,8 @@
  * vain makes none at once, and waits for none, for a minute. One whose snapshot differs from those of others for
  * longer than a statement takes, by its own changes or its isolation level, never does: their bases would replace
  * each other. If the making ends with an error other than that of a cancelled statement, the former base answers,
- * or the engine without one, and the log says why, once for each table and process. A statement with a timeout
- * makes no base unless it has several times as long as that takes.
+ * or the engine without one, and the log says why, once for each table and process. A statement that a timeout
+ * of its own or of its transaction would end makes no base unless it has several times as long as that takes.
  *
  * Once a second at most, a process that has calls asks the engine again.  It learns of a newer base, or that the base
  * was let go of, and then does the same; a process without calls holds the memory longer.
@@ -45,6 +45,7 @@
 #include "utils/timestamp.h"
 
 #include "base/attempt.h"
+#include "base/compat.h"
 #include "base/settings.h"
 #include "base/value.h"
 #include "base/wait_event.h"
@@ -367,14 +368,19 @@ time_to_make(const LiveReferences *references, Relation relation)
 }
 
 /*
- * Has the statement time enough to make a base of this table?
+ * Have the statement and its transaction time enough to make a base of this table?
  */
 static bool
 has_time(const LiveReferences *references, Relation relation)
 {
-	return !get_timeout_active(STATEMENT_TIMEOUT) ||
-		TimestampDifferenceMilliseconds(GetCurrentTimestamp(),
-										get_timeout_finish_time(STATEMENT_TIMEOUT)) > time_to_make(references, relation);
+	static const TimeoutId timeouts[] = {STATEMENT_TIMEOUT, TRANSACTION_TIMEOUT};
+
+	for (size_t i = 0; i < lengthof(timeouts); i++)
+		if (get_timeout_active(timeouts[i]) &&
+			TimestampDifferenceMilliseconds(GetCurrentTimestamp(),
+											get_timeout_finish_time(timeouts[i])) <= time_to_make(references, relation))
+			return false;
+	return true;
 }
 
 typedef struct Making

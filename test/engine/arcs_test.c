@@ -15,188 +15,17 @@
 
 #include "engine/base/thread_pool.h"
 #include "engine/cpu/path.h"
-#include "../lib/random_conditions.h"
-#include "../lib/random_shapes.h"
 #include "../lib/verdict.h"
+#include "arcs_sets.h"
 #include "device_work.h"
 
-#define PARTS_MAX 60
-#define ARCS_MAX (PARTS_MAX * MOST_RINGS * MOST_VERTICES)
 #define OBSERVATIONS 24
 #define PAIRS_MAX (OBSERVATIONS * PARTS_MAX)
 #define LIMIT_NANOMETRES 10.0
 #define PLACE_NANOMETRES 20.0
 
-_Static_assert(ARCS_MAX <= CONDITIONS_MAX, "each arc has conditions");
-
 static struct device machine = {.operations = &cpu_device_operations};
 static atomic_bool cancelled;
-
-/* ---- shapes, and the arcs that are sent ---- */
-
-/* shapes of one set: the parts of a shape follow each other */
-static struct
-{
-	int			parts;
-	struct shape part[PARTS_MAX];
-	int			shape[PARTS_MAX];	/* of each part */
-	int			shapes;
-	int64_t		tag[PARTS_MAX];
-	int32_t		group[PARTS_MAX];
-	double		weight[PARTS_MAX];
-	struct conditions conditions[PARTS_MAX];
-}			set;
-
-/* columns for arcs; observations have their own */
-static struct
-{
-	uint32_t	count;
-	double		latitude[ARCS_MAX];
-	double		longitude[ARCS_MAX];
-	double		end_latitude[ARCS_MAX];
-	double		end_longitude[ARCS_MAX];
-	int64_t		tag[ARCS_MAX];
-	int32_t		group[ARCS_MAX];
-	int32_t		shape[ARCS_MAX];
-	int32_t		polygon[ARCS_MAX];
-	double		weight[ARCS_MAX];
-	struct condition_columns conditions;
-}			arcs;
-
-static bool
-pole_is_inside(const struct shape *part, bool *decided)
-{
-	bool		inside = false;
-
-	*decided = true;
-	for (int i = 0; i < part->count; i++)
-	{
-		struct geonn_vector vectors[2 * MOST_VERTICES];
-		size_t		count = vectors_of(&part->chains[i], vectors);
-		bool		holds;
-
-		*decided = geonn_ring_holds_pole(vectors, count, NULL, &holds) && *decided;
-		inside ^= holds;
-	}
-	return inside;
-}
-
-static void
-draw_set(int number)
-{
-	int			parts = 1 + random_below(random_below(4) ? 12 : PARTS_MAX);
-
-	set.parts = set.shapes = 0;
-	for (int i = 0; i < parts; i++)
-	{
-		struct shape *part = &set.part[i];
-		bool		decided;
-
-		if (i > 0 && random_below(5) == 0)
-			*part = set.part[random_below(i)];
-		else
-			make_shape(part, random_below(3) ? random_below(9) : number);
-		if (random_below(12) == 0)
-		{
-			/* a point, or a ring that is one: an arc of no length */
-			part->is_polygon = random_below(4) == 0;
-			part->count = 1;
-			part->chains[0].count = 2;
-			part->chains[0].vertices[1] = part->chains[0].vertices[0];
-		}
-		if (part->is_polygon)
-		{
-			pole_is_inside(part, &decided);
-			part->is_polygon = decided;
-		}
-		if (i == 0 || random_below(3) > 0)
-			set.shapes++;
-		set.shape[i] = set.shapes - 1;
-		set.tag[set.shapes - 1] = random_below(2 * parts);
-		set.group[set.shapes - 1] = random_below(3);
-		set.weight[set.shapes - 1] = random_below(6) ? random_below(2000) / 16.0 - 50.0 : NAN;
-		set.conditions[set.shapes - 1] = draw_conditions();
-	}
-	set.parts = parts;
-}
-
-static void
-add_arc(const struct point *from, const struct point *to, int part, int32_t polygon)
-{
-	uint32_t	i = arcs.count++;
-
-	arcs.latitude[i] = from->latitude;
-	arcs.longitude[i] = from->longitude;
-	arcs.end_latitude[i] = to->latitude;
-	arcs.end_longitude[i] = to->longitude;
-	arcs.shape[i] = set.shape[part];
-	arcs.tag[i] = set.tag[set.shape[part]];
-	arcs.group[i] = set.group[set.shape[part]];
-	arcs.weight[i] = set.weight[set.shape[part]];
-	arcs.polygon[i] = polygon;
-	put_conditions(&arcs.conditions, i, &set.conditions[set.shape[part]]);
-}
-
-static void
-make_arcs(void)
-{
-	int32_t		polygons = 0;
-
-	arcs.count = 0;
-	for (int part = 0; part < set.parts; part++)
-	{
-		const struct shape *shape = &set.part[part];
-		bool		decided;
-		int32_t		polygon = shape->is_polygon ? ++polygons : 0;
-
-		if (shape->is_polygon && pole_is_inside(shape, &decided))
-			polygon = -polygon;
-		for (int i = 0; i < shape->count; i++)
-		{
-			const struct chain *chain = &shape->chains[i];
-
-			for (int j = 1; j < chain->count; j++)
-				add_arc(&chain->vertices[j - 1], &chain->vertices[j], part, polygon);
-		}
-	}
-}
-
-/* Rows of arcs as a batch. */
-static struct geonn_batch_columns
-batch_of(uint32_t first, uint32_t columns)
-{
-	struct geonn_batch_columns batch = {
-		.latitude = arcs.latitude + first,
-		.longitude = arcs.longitude + first,
-		.tag = arcs.tag + first,
-		.group = arcs.group + first,
-		.end_latitude = arcs.end_latitude + first,
-		.end_longitude = arcs.end_longitude + first,
-		.shape = arcs.shape + first,
-		.polygon = arcs.polygon + first,
-		.weight = {arcs.weight + first}
-	};
-
-	set_conditions(&batch, columns, &arcs.conditions, first);
-	return batch;
-}
-
-/* A dataset of the arcs, sent in two batches; NULL with the failure. */
-static struct dataset *
-make_dataset(uint32_t columns, bool by_tag, struct failure *failure)
-{
-	struct dataset *dataset = dataset_create(1, GEONN_METRIC_SPHERE, GEONN_COLUMN_ARC | columns);
-	uint32_t	first = (uint32_t) random_below((int) arcs.count);
-	struct geonn_batch_columns batch = batch_of(0, columns);
-	struct geonn_batch_columns rest = batch_of(first, columns);
-
-	if ((first == 0 || dataset_append(dataset, &batch, first, failure)) &&
-		dataset_append(dataset, &rest, arcs.count - first, failure) && dataset_check_end(dataset, failure) &&
-		(!by_tag || dataset_sort(dataset, &cancelled, failure)))
-		return dataset;
-	dataset_free(dataset);
-	return NULL;
-}
 
 /* ---- observations and their answers ---- */
 
@@ -742,100 +571,6 @@ test_large_polygons(long rounds)
 	report("many points are inside", inside > rounds * OBSERVATIONS / 10);
 }
 
-static void
-expect_refusal(const char *what, const char *message)
-{
-	struct failure failure = {0};
-	struct dataset *dataset = make_dataset(GEONN_COLUMN_GROUP | GEONN_COLUMN_WEIGHT | GEONN_COLUMN_RADIUS |
-										   GEONN_COLUMNS_WINDOWS | GEONN_COLUMNS_PARTIES, false, &failure);
-	char		property[200];
-
-	snprintf(property, sizeof(property), "%s: refused, %s", what, message);
-	report(property, dataset == NULL && strstr(failure.message, message) != NULL);
-	if (dataset != NULL)
-		dataset_free(dataset);
-}
-
-/* two squares as polygons of two shapes */
-static void
-make_squares(void)
-{
-	arcs.count = 0;
-	for (int square = 0; square < 2; square++)
-		for (int i = 0; i < 4; i++)
-		{
-			struct point corners[5] = {{0, 0}, {0, 1}, {1, 1}, {1, 0}, {0, 0}};
-
-			set.shape[0] = square;
-			add_arc(&corners[i], &corners[i + 1], 0, square + 1);
-		}
-}
-
-static void
-test_refusals(void)
-{
-	struct failure failure;
-	struct dataset *dataset;
-
-	set.tag[0] = set.tag[1] = set.group[0] = set.group[1] = 0;
-	make_squares();
-	dataset = make_dataset(GEONN_COLUMN_GROUP, false, &failure);
-	report("two squares are taken", dataset != NULL);
-	dataset_free(dataset);
-
-	arcs.end_latitude[3] = 91;
-	expect_refusal("an end beyond the pole", "out of range");
-	make_squares();
-	arcs.end_longitude[3] = NAN;
-	expect_refusal("an end that is not a number", "out of range");
-	make_squares();
-	arcs.end_longitude[0] = arcs.longitude[1] = 180;
-	expect_refusal("antipodal ends", "antipodal");
-	make_squares();
-	arcs.shape[4] = 2;
-	expect_refusal("a shape that is left out", "shape 2 follows shape");
-	make_squares();
-	arcs.shape[0] = 1;
-	expect_refusal("a first shape that is not 0", "shape 1 follows shape -1");
-	make_squares();
-	arcs.tag[2] = 7;
-	expect_refusal("two tags of a shape", "different tags");
-	make_squares();
-	arcs.group[6] = 7;
-	expect_refusal("two groups of a shape", "different groups");
-	make_squares();
-	arcs.weight[6] = 7;
-	expect_refusal("two weights of a shape", "different weights");
-	make_squares();
-	arcs.conditions.radius[6] = 7;
-	expect_refusal("two radiuses of a shape", "different radiuses");
-	make_squares();
-	arcs.conditions.low[0][1] = 7;
-	expect_refusal("two windows of a shape", "different windows");
-	make_squares();
-	arcs.conditions.high[GEONN_WINDOWS_MAX - 1][1] = 7;
-	expect_refusal("two last windows of a shape", "different windows");
-	make_squares();
-	arcs.conditions.edges[1] = 7;
-	expect_refusal("two edges of a shape", "different windows");
-	make_squares();
-	arcs.conditions.party[GEONN_PARTIES_MAX - 1][6] = 7;
-	expect_refusal("two parties of a shape", "different parties");
-	make_squares();
-	for (int i = 4; i < 8; i++)
-		arcs.polygon[i] = -1;
-	expect_refusal("a polygon that comes twice", "polygon -1 follows polygon 1");
-	make_squares();
-	arcs.polygon[5] = INT32_MIN;
-	expect_refusal("a polygon without a number", "out of range");
-	make_squares();
-	arcs.end_latitude[3] = 0.5;
-	expect_refusal("a ring that is not closed", "polygon 1 is not closed");
-	make_squares();
-	arcs.end_latitude[7] = 0.5;
-	expect_refusal("a last ring that is not closed", "polygon 2 is not closed");
-}
-
 /* A build ends early once its search is cancelled, and the next one builds the index. */
 static void
 test_cancelled(void)
@@ -845,7 +580,8 @@ test_cancelled(void)
 	struct failure failure;
 	struct dataset *dataset;
 
-	make_squares();
+	draw_set(0);
+	make_arcs();
 	dataset = make_dataset(0, false, &failure);
 	memset(observed.latitude, 0, sizeof(observed.latitude));
 	memset(observed.longitude, 0, sizeof(observed.longitude));
@@ -870,7 +606,6 @@ main(int argc, char **argv)
 	thread_pool_set_threads(2);
 	if (!machine.operations->probe(&machine, &failure))
 		return EXIT_FAILURE;
-	test_refusals();
 	test_cancelled();
 	test_sets(sets);
 	test_large_polygons(sets / 30 + 1);

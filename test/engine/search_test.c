@@ -20,8 +20,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "common/geodesy.h"
 #include "common/spheroid_distance.h"
@@ -29,6 +27,7 @@
 #include "compare.h"
 #include "conditions.h"
 #include "counts.h"
+#include "side_by_side.h"
 
 /* at most, under a sanitizer */
 #define SANITIZED_REFERENCES 300
@@ -583,118 +582,6 @@ test_large_batches(void)
 	}
 }
 
-/* sessions of so many processes at a time, all attached to one dataset: do all find theirs right? */
-static bool
-sessions_right(struct test_case *test, int sessions, bool (*right) (struct test_case *, int))
-{
-	pid_t		children[8];
-	bool		all_right = true;
-
-	fflush(stdout);
-	for (int i = 0; i < sessions; i++)
-	{
-		children[i] = fork();
-		if (children[i] == 0)
-		{
-			bool		is_right;
-
-			compare_seed(random_state + ((uint64_t) i << 20));
-			is_right = right(test, i);
-			fflush(stdout);
-			_exit(is_right ? 0 : 1);
-		}
-	}
-	for (int i = 0; i < sessions; i++)
-	{
-		int			status;
-
-		all_right = waitpid(children[i], &status, 0) == children[i] && status == 0 && all_right;
-	}
-	return all_right;
-}
-
-static bool
-client_right(struct test_case *test, int session)
-{
-	bool		right = true;
-
-	(void) session;
-	for (int round = 0; round < 3; round++)
-	{
-		struct client_question question = {
-			.k = (uint32_t) random_below(40),
-			.ties = random_below(2) == 0,
-			.max_distance = draw_distance(test, 60)
-		};
-
-		right = question_right(test, question) && right;
-	}
-	return right;
-}
-
-static bool
-clients_right(struct test_case *test)
-{
-	return sessions_right(test, 6, client_right);
-}
-
-static void
-test_clients(void)
-{
-	struct test_case test = begin_case("six clients of one dataset at a time", GEONN_METRIC_SPHERE,
-									   1200, PLACES_CITIES, 300, false);
-
-	finish_case(&test, 2000, clients_right);
-}
-
-/* the sizes of batches that sessions send side by side, and how many */
-static const struct
-{
-	uint32_t	rows;
-	size_t		batches;
-}			beside[] = {
-	{1, 100}, {64, 100}, {4096, 8}, {32768, 4}, {1 << 17, 1}, {1 << 20, 1}
-};
-
-static bool
-one_beside_right(struct test_case *test, int session)
-{
-	struct client_question questions[] = {
-		{.k = 1,.algorithm = GEONN_ALGORITHM_INDEX,.max_distance = INFINITY},
-		{.k = 1,.algorithm = GEONN_ALGORITHM_INDEX,.max_distance = draw_distance(test, 3)},
-		{.k = 1,.algorithm = GEONN_ALGORITHM_BRUTE,.max_distance = INFINITY},
-		{.k = 2,.algorithm = GEONN_ALGORITHM_INDEX,.max_distance = draw_distance(test, 3)}
-	};
-	uint32_t	rows = beside[session].rows;
-	struct shape shape = {.rows = rows,.room = rows,.slots = rows < 1 << 17 ? 4 : 1};
-	size_t		most = rows * beside[session].batches;
-	bool		right = true;
-
-	/* the process has the case for itself */
-	if (test->observations.count > most)
-		test->observations.count = most;
-	for (int setup = 0; setup < compare_setups(); setup++)
-		for (size_t i = 0; i < sizeof(questions) / sizeof(questions[0]); i++)
-			right = ask_right(test, setup, &questions[i], &shape) && right;
-	return right;
-}
-
-static bool
-beside_right(struct test_case *test)
-{
-	return sessions_right(test, (int) (sizeof(beside) / sizeof(beside[0])), one_beside_right);
-}
-
-static void
-test_side_by_side(void)
-{
-	struct test_case test = begin_case("sessions side by side, with batches from 1 to 2^20",
-									   GEONN_METRIC_SPHERE, 300, PLACES_CITIES, 256, false);
-
-	test.repeated = extent == EXTENT_SANITIZED ? 200 : 4096;
-	finish_case(&test, 1000, beside_right);
-}
-
 static void
 test_random_sizes(void)
 {
@@ -794,13 +681,13 @@ main(int argument_count, char **words)
 	test_spheroid_always_differs();
 	test_bad_places();
 	test_shapes();
-	test_side_by_side();
+	side_by_side_test(begin_case, seed, extent == EXTENT_SANITIZED ? 200 : 4096);
 	if (extent != EXTENT_SANITIZED)
 	{
 		conditions_test_slabs(begin_case, seed);
 		test_many();
 		test_large_batches();
-		test_clients();
+		side_by_side_test_clients(begin_case, seed);
 	}
 	return compare_finish() ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -104,7 +104,7 @@ draw_conditions(void)
 }
 
 /* Whether the conditions of two points, or of a point and a shape, hold at this distance, of those that a dataset has. */
-static bool
+static inline bool
 conditions_hold(const struct conditions *a, const struct conditions *b, double distance, uint32_t columns)
 {
 	if (columns & GEONN_COLUMN_RADIUS && (distance > a->radius || distance > b->radius))

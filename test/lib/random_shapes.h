@@ -224,7 +224,7 @@ make_shape(struct shape *shape, int number)
 }
 
 /* a point that may be anywhere, at a vertex, on an arc or near it, or opposite to one of these */
-static struct point
+static inline struct point
 make_point(const struct shape *shape)
 {
 	const struct chain *chain = &shape->chains[random_below(shape->count)];
@@ -287,7 +287,7 @@ vectors_of(const struct chain *chain, struct geonn_vector *vectors)
 	return count;
 }
 
-static double
+static inline double
 distance_to(const struct shape *shape, struct point point, long *undecided)
 {
 	struct geonn_vector p = geonn_unit_vector(point.latitude, point.longitude);

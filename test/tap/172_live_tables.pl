@@ -348,6 +348,24 @@ $session->query_safe('SET statement_timeout = 25');
 $session->query_safe(q{DO $$ BEGIN PERFORM geonn_nearest_points('{1}', '{1}', 'ref');
 	EXCEPTION WHEN query_canceled THEN NULL; END $$});
 $session->query_safe('RESET statement_timeout');
+
+# a session that has less time than the making of a base takes leaves it to others; a statement that a busy machine
+# does not get to its end in that time shows nothing
+{
+	my $call = q{EXPLAIN (ANALYZE, COSTS OFF) SELECT * FROM geonn_nearest_points('{1}', '{1}', 'ref');};
+	my @timeouts = ('statement_timeout', $node->pg_version < 17 ? () : 'transaction_timeout');
+
+	# another table to the engine, and to this session
+	my $forget = 'ALTER TABLE ref SET (fillfactor = 100); ALTER TABLE ref RESET (fillfactor);';
+	foreach my $timeout (@timeouts)
+	{
+		$node->safe_psql('postgres', $forget);
+		my (undef, $short) = $node->psql('postgres', "SET $timeout = '500ms';" . "\n$call" x 6, on_error_stop => 0);
+		unlike($short, qr/References Masked/, "no base is made by statements that $timeout would end before");
+		my $long = $node->safe_psql('postgres', "SET $timeout = '1h';" . "\n$call" x 6);
+		like($long, qr/References Masked/, "and one by statements that it leaves time");
+	}
+}
 $node->safe_psql('postgres', 'DELETE FROM ref WHERE id > 100000');
 $node->safe_psql('postgres', 'VACUUM ref');
 is($session->query_safe('SELECT differences(20)'), 0, 'after a cancelled look: the rows are those of the definition');
