@@ -26,13 +26,13 @@ foreach my $name (qw(managed beside))
 	$node{$name}->safe_psql('postgres', 'CREATE DATABASE app');
 }
 
-# what a service gives its users; before PostgreSQL 16 its administrator makes their subscriptions
+# a service's users, of which the page's administrator gives one its rights; before PostgreSQL 16 the administrator makes the
+# subscriptions, too
 my $managed = $node{managed};
 my $app_subscribes = $managed->safe_psql('postgres', q{SELECT count(*) FROM pg_roles WHERE rolname = 'pg_create_subscription'});
-$managed->safe_psql('postgres', q{CREATE ROLE app LOGIN REPLICATION PASSWORD 'secret'; ALTER DATABASE app OWNER TO app});
+$managed->safe_psql('postgres', q{CREATE ROLE app LOGIN PASSWORD 'secret'});
 $managed->safe_psql('postgres', 'GRANT pg_create_subscription TO app') if $app_subscribes;
-$managed->safe_psql('app', 'CREATE EXTENSION postgres_fdw; GRANT USAGE ON FOREIGN DATA WRAPPER postgres_fdw TO app;
-	ALTER SCHEMA public OWNER TO app');
+$managed->safe_psql('app', 'ALTER SCHEMA public OWNER TO app');
 
 # the page's hosts and ports are those of the test's servers
 sub placed
@@ -60,14 +60,14 @@ sub await_changes
 my $page = (grep { m{/managed\.md$} } Geonn::pages())[0];
 my $text = Geonn::slurp($page);
 my @blocks;
-push @blocks, { name => $1, subscribes => defined($2), text => $3, shown => $4 }
-  while $text =~ /^```sql (managed|beside)( subscriber)?\n(.*?)^```\n(?:\n```\n(.*?)^```\n)?/msg;
+push @blocks, { name => $1, role => $2 // '', text => $3, shown => $4 }
+  while $text =~ /^```sql (managed|beside)(?: (administrator|subscriber))?\n(.*?)^```\n(?:\n```\n(.*?)^```\n)?/msg;
 cmp_ok(scalar(@blocks), '>', 8, 'the page has blocks of two servers');
 foreach my $block (@blocks)
 {
 	my $on = $node{ $block->{name} };
-	my $title = (split /\n/, $block->{text})[0];
-	my $is_app = $block->{name} eq 'managed' && (!$block->{subscribes} || $app_subscribes);
+	my ($title) = $block->{text} =~ /^(?!--)(.+)/m;
+	my $is_app = $block->{name} eq 'managed' && ($block->{role} eq '' || $block->{role} eq 'subscriber' && $app_subscribes);
 	my ($out, $error) = ('', '');
 	my $commands = placed($block->{text});
 	local $ENV{PGPASSWORD} = 'secret';
