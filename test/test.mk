@@ -23,7 +23,7 @@ TEST_PROGRAMS = $(UNIT_TESTS) build/test/nearest_oracle $(OTHER_RELEASES) build/
 TEST_CFLAGS = -std=gnu11 -O2 -g -pthread $(WARNINGS) $(PRECISION) -Isrc
 
 # __float128: clang has no header for it, and on arm64 long double is as wide
-FLOAT128_TESTS = build/test/arcs_test build/test/geodesy_test build/test/shape_test build/test/spheroid_test build/test/nearest_oracle
+FLOAT128_TESTS = build/test/arcs_refusals_test build/test/arcs_test build/test/geodesy_test build/test/shape_test build/test/spheroid_test build/test/nearest_oracle
 FLOAT128_CC := $(if $(IS_CLANG),gcc,$(CC))
 $(FLOAT128_TESTS): override CC = $(FLOAT128_CC)
 ifeq ($(PROCESSOR),x86_64)

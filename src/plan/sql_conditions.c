@@ -25,6 +25,7 @@
 #include "utils/selfuncs.h"
 
 #include "plan/sql_conditions.h"
+#include "plan/sql_distance.h"
 #include "points/geometry.h"
 
 /* the greatest number of references that a search is expected to go through for an outer row */
@@ -32,16 +33,6 @@
 
 /* how many references are expected to fail where equal or overlapping values are asked for; a search learns more */
 #define FAILING_REFERENCES 8
-
-bool
-geonn_is_of_extension(Oid function, const char *extension)
-{
-	Oid			owner = getExtensionOfObject(ProcedureRelationId, function);
-	const char *name = OidIsValid(owner) ? get_extension_name(owner) : NULL;
-
-	/* another session may have dropped the extension since */
-	return name != NULL && strcmp(name, extension) == 0;
-}
 
 /*
  * Is one side of the operator of the outer row, and the other of the subquery's own row?  Sets *own to the latter.

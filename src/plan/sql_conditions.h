@@ -17,9 +17,6 @@ typedef struct SqlConditions
 	int			excluded;		/* how many references are expected not to meet them, before those that do */
 } SqlConditions;
 
-/* Is the function of this extension? */
-extern bool geonn_is_of_extension(Oid function, const char *extension);
-
 /*
  * Divide the conditions of the subquery, whose distance is between these arguments.  Returns why the node cannot test
  * one of them; NULL: it can test all.

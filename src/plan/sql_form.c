@@ -4,7 +4,7 @@
  *
  *	FROM o, LATERAL (SELECT ... FROM r WHERE ... ORDER BY o.g <-> r.g, ... LIMIT k OFFSET n) n
  *
- * Such a subquery is one whose first key of ORDER BY is a distance of the table below, between a point of the outer
+ * Such a subquery is one whose first key of ORDER BY is a distance of the table in sql_distance.c, between a point of the outer
  * row and one of the subquery's own rows.  It is taken if nothing else in it depends on the outer row except the
  * keys, the columns that it returns, and conditions that the node can test (sql_conditions.c): then its rows before
  * these and ORDER BY, the references, are the same for all outer rows.  They can be rows of anything: a table, a view,
@@ -56,29 +56,6 @@
 /* the assumed number of rows of a LIMIT that is not known */
 #define UNKNOWN_LIMIT 10
 
-/* a function that computes a distance, called with so many arguments */
-typedef struct DistanceFunction
-{
-	const char *name;
-	const char *extension;
-	int			arguments;
-	const char *last;			/* the last argument, a constant that says how to measure; NULL: none does */
-	int			metric;
-	GeonnPointKind kind;		/* of its points; GEONN_POINT_NONE: latitude and longitude are two arguments */
-	bool		takes_lines;	/* the reference may be lines */
-} DistanceFunction;
-
-static const DistanceFunction functions[] = {
-	{"geography_distance_knn", "postgis", 2, NULL, GEONN_METRIC_SPHERE, GEONN_POINT_GEOGRAPHY, true},
-	{"st_distance", "postgis", 3, "false", GEONN_METRIC_SPHERE, GEONN_POINT_GEOGRAPHY, false},
-	{"st_distance", "postgis", 3, "true", GEONN_METRIC_SPHEROID, GEONN_POINT_GEOGRAPHY, false},
-	{"st_distance", "postgis", 2, NULL, GEONN_METRIC_SPHEROID, GEONN_POINT_GEOGRAPHY, false},
-	{"st_distancesphere", "postgis", 2, NULL, GEONN_METRIC_SPHERE, GEONN_POINT_GEOMETRY, false},
-	{"geonn_distance", "geonn", 4, NULL, GEONN_METRIC_SPHERE, GEONN_POINT_NONE, false},
-	{"geonn_distance", "geonn", 5, "sphere", GEONN_METRIC_SPHERE, GEONN_POINT_NONE, false},
-	{"geonn_distance", "geonn", 5, "spheroid", GEONN_METRIC_SPHEROID, GEONN_POINT_NONE, false}
-};
-
 /* what finding out about a subquery needs */
 typedef struct Search
 {
@@ -89,119 +66,6 @@ typedef struct Search
 	List	   *columns;		/* the references' columns: expressions of the subquery */
 	bool		failed;			/* an expression has a part that the node cannot evaluate */
 } Search;
-
-/* ---- the distance ---- */
-
-/*
- * Does the argument have this constant's value, of type boolean or text?
- */
-static bool
-is_constant(const Node *argument, const char *value)
-{
-	const Const *constant = (const Const *) argument;
-
-	if (!IsA(argument, Const) || constant->constisnull)
-		return false;
-	if (constant->consttype == BOOLOID)
-		return strcmp(DatumGetBool(constant->constvalue) ? "true" : "false", value) == 0;
-	return constant->consttype == TEXTOID && strcmp(TextDatumGetCString(constant->constvalue), value) == 0;
-}
-
-/*
- * The function's row in the table, if this call has the arguments that the table says; NULL: it has not.
- */
-static const DistanceFunction *
-find_function(Oid function, List *arguments)
-{
-	const char *name = get_func_name(function);
-	ListCell   *cell;
-
-	/* named arguments come in any order */
-	foreach(cell, arguments)
-	{
-		if (IsA(lfirst(cell), NamedArgExpr))
-			return NULL;
-	}
-	for (int i = 0; name != NULL && i < (int) lengthof(functions); i++)
-	{
-		const DistanceFunction *row = &functions[i];
-
-		if (strcmp(name, row->name) != 0 || list_length(arguments) != row->arguments ||
-			(row->last != NULL && !is_constant(llast(arguments), row->last)))
-			continue;
-
-		/* the name will do here: geonn_is_of_extension() asks whether the function is PostGIS's, whose types have it */
-		if (row->kind != GEONN_POINT_NONE &&
-			geonn_point_kind_by_name(getBaseType(exprType(linitial(arguments)))) != row->kind)
-			continue;
-		if (geonn_is_of_extension(function, row->extension))
-			return row;
-	}
-	return NULL;
-}
-
-/*
- * Split the distance into the arguments of both points, in either order.  NULL: the expression is no distance.
- */
-static const DistanceFunction *
-read_distance(Node *expression, List **one, List **other)
-{
-	List	   *arguments;
-	Oid			function;
-	const DistanceFunction *row;
-	int			points;
-
-	if (expression != NULL && IsA(expression, OpExpr))
-	{
-		arguments = ((OpExpr *) expression)->args;
-		function = get_opcode(((OpExpr *) expression)->opno);
-	}
-	else if (expression != NULL && IsA(expression, FuncExpr))
-	{
-		arguments = ((FuncExpr *) expression)->args;
-		function = ((FuncExpr *) expression)->funcid;
-	}
-	else
-		return NULL;
-	row = find_function(function, arguments);
-	if (row == NULL)
-		return NULL;
-	points = row->kind == GEONN_POINT_NONE ? 2 : 1;
-	*one = list_truncate(list_copy(arguments), points);
-	*other = list_truncate(list_copy_tail(arguments, points), points);
-	return row;
-}
-
-/*
- * Does the type of the values say that they are points, or lines, of WGS84?
- */
-static bool
-is_of(Node *value, bool lines)
-{
-	int32		modifier = exprTypmod(value);
-	Oid			type = getBaseTypeAndTypmod(exprType(value), &modifier);
-	GeonnPointKind kind = geonn_point_kind(type);
-
-	if (kind != GEONN_POINT_GEOGRAPHY && kind != GEONN_POINT_GEOMETRY)
-		return false;
-	if (IsA(value, FuncExpr) && modifier < 0 && list_length(((FuncExpr *) value)->args) == 1)
-	{
-		const FuncExpr *cast = (const FuncExpr *) value;
-		const char *name = get_func_name(cast->funcid);
-
-		return name != NULL && strcmp(name, "geography") == 0 && geonn_is_of_extension(cast->funcid, "postgis") &&
-			is_of(linitial(cast->args), lines);
-	}
-	if (lines)
-		return geonn_typmod_is_lines(modifier) && geonn_shape_typmod_problem(kind, type, modifier) == NULL;
-	return geonn_point_typmod_is_point(modifier) && geonn_point_typmod_problem(kind, type, modifier) == NULL;
-}
-
-bool
-geonn_is_of_points(Node *value)
-{
-	return is_of(value, false);
-}
 
 /* ---- expressions ---- */
 
@@ -531,11 +395,11 @@ read_form(Search *search, const RelOptInfo *rel, const DistanceFunction *functio
 	if (contain_vars_of_level((Node *) observation, 0) || contain_vars_of_level((Node *) reference, 1) ||
 		!contain_vars_of_level((Node *) reference, 0))
 		return "its distance is not between a point of the outer row and one of its own";
-	form->has_lines = function->kind != GEONN_POINT_NONE && is_of(linitial(reference), true);
+	form->has_lines = function->kind != GEONN_POINT_NONE && geonn_is_of_lines(linitial(reference));
 	if (form->has_lines && !function->takes_lines)
 		return "only <-> measures lines within known limits of geonn_distance";
 	if (function->kind != GEONN_POINT_NONE &&
-		!(is_of(linitial(observation), false) && is_of(linitial(reference), form->has_lines)))
+		!(geonn_is_of_points(linitial(observation)) && (form->has_lines || geonn_is_of_points(linitial(reference)))))
 		return "the types of its points do not say that they are points, as geography(Point) and geometry(Point,4326) do";
 	form->kind = function->kind;
 	form->metric = function->metric;
@@ -591,30 +455,6 @@ read_form(Search *search, const RelOptInfo *rel, const DistanceFunction *functio
 static PlanNotes known_forms;
 
 bool
-geonn_sql_is_distance(Node *expression)
-{
-	List	   *one;
-	List	   *other;
-
-	return read_distance(expression, &one, &other) != NULL;
-}
-
-const char *
-geonn_sql_distance_of_geographies(Node *expression, Node **one, Node **other, int *metric)
-{
-	List	   *points;
-	List	   *others;
-	const DistanceFunction *function = read_distance(expression, &points, &others);
-
-	if (function == NULL || function->kind != GEONN_POINT_GEOGRAPHY)
-		return NULL;
-	*one = linitial(points);
-	*other = linitial(others);
-	*metric = function->metric;
-	return function->name;
-}
-
-bool
 geonn_sql_asks_for_nearest_one(const Query *query)
 {
 	const Const *limit;
@@ -632,6 +472,7 @@ geonn_sql_form(PlannerInfo *root, RelOptInfo *rel)
 {
 	Query	   *query = planner_rt_fetch(rel->relid, root)->subquery;
 	const DistanceFunction *function;
+	Node	   *key;
 	List	   *one;
 	List	   *other;
 	Search		search = {.root = root,.query = query};
@@ -645,9 +486,15 @@ geonn_sql_form(PlannerInfo *root, RelOptInfo *rel)
 		if (((const SqlForm *) lfirst(cell))->relid == rel->relid)
 			return lfirst(cell);
 	}
-	function = read_distance(get_sortgroupclause_expr(linitial(query->sortClause), query->targetList), &one, &other);
+	key = get_sortgroupclause_expr(linitial(query->sortClause), query->targetList);
+	function = geonn_read_distance(key, &one, &other);
 	if (function == NULL)
+	{
+		if (geonn_is_distance_in_degrees(key) && contain_vars_of_level(key, 1))
+			geonn_left_to_postgresql(SQL_SUBQUERY, planner_rt_fetch(rel->relid, root)->eref->aliasname,
+									 "its distance is in degrees of the plane; a cast of both points to geography makes it metres");
 		return NULL;
+	}
 	former = MemoryContextSwitchTo(root->planner_cxt);
 	search.form = palloc0(sizeof(SqlForm));
 	search.form->relid = rel->relid;

@@ -8,7 +8,7 @@
 #include "nodes/pathnodes.h"
 #include "nodes/plannodes.h"
 
-#include "points/geometry.h"
+#include "plan/sql_distance.h"
 
 /* the relation number of the references' columns in expressions, until the plan is made */
 #define REFERENCES_VARNO PG_INT16_MAX
@@ -51,17 +51,8 @@ typedef struct SqlForm
 	bool		descends;		/* PostgreSQL's own plan gets the rows from an index in the order of distance */
 } SqlForm;
 
-/* Is the expression a distance of the table in sql_form.c? */
-extern bool geonn_sql_is_distance(Node *expression);
-
 /*
- * Set both points of such a distance between geographies, and its metric, enum geonn_metric.  Returns the name of the
- * function that computes it; NULL: the expression is none.
- */
-extern const char *geonn_sql_distance_of_geographies(Node *expression, Node **one, Node **other, int *metric);
-
-/*
- * Does the query ask for one row, the nearest by a distance of the table in sql_form.c?
+ * Does the query ask for one row, the nearest by a distance of the table in sql_distance.c?
  */
 extern bool geonn_sql_asks_for_nearest_one(const Query *query);
 
@@ -92,11 +83,5 @@ extern bool geonn_references_surely_fit(const Path *references, bool has_lines, 
 
 /* The number of rows of the largest relation of a planned query. */
 extern double geonn_largest_relation(const PlannerInfo *root);
-
-/*
- * Does the type of a point's values say that they are points of WGS84?  A cast of a geometry to geography keeps
- * what the geometry's type says.
- */
-extern bool geonn_is_of_points(Node *value);
 
 #endif							/* GEONN_SQL_FORM_H */

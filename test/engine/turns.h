@@ -256,7 +256,7 @@ answer(struct search *search, struct dataset *dataset, enum geonn_algorithm algo
 	   struct answers *answers)
 {
 	search->dataset = dataset;
-	search->algorithm = algorithm;
+	search->question.algorithm = search->algorithm = algorithm;
 	search->first = 0;
 	search->failed = false;
 	answers->pairs = 0;

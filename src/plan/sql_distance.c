@@ -1,0 +1,204 @@
+/*
+ * sql_distance.c
+ *		Distances in expressions of SQL: which functions and operators measure as geonn does, between which values.
+ *
+ * The name of a function decides, with the extension that it belongs to, and the types of its arguments; not a schema, since
+ * extensions may be in any.
+ */
+#include "postgres.h"
+
+#include "catalog/dependency.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
+#include "commands/extension.h"
+#include "nodes/nodeFuncs.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+
+#include "common/protocol.h"
+#include "plan/known.h"
+#include "plan/sql_distance.h"
+
+static const DistanceFunction functions[] = {
+	{"geography_distance_knn", "postgis", 2, NULL, GEONN_METRIC_SPHERE, GEONN_POINT_GEOGRAPHY, true},
+	{"st_distance", "postgis", 3, "false", GEONN_METRIC_SPHERE, GEONN_POINT_GEOGRAPHY, false},
+	{"st_distance", "postgis", 3, "true", GEONN_METRIC_SPHEROID, GEONN_POINT_GEOGRAPHY, false},
+	{"st_distance", "postgis", 2, NULL, GEONN_METRIC_SPHEROID, GEONN_POINT_GEOGRAPHY, false},
+	{"st_distancesphere", "postgis", 2, NULL, GEONN_METRIC_SPHERE, GEONN_POINT_GEOMETRY, false},
+	{"geonn_distance", "geonn", 4, NULL, GEONN_METRIC_SPHERE, GEONN_POINT_NONE, false},
+	{"geonn_distance", "geonn", 5, "sphere", GEONN_METRIC_SPHERE, GEONN_POINT_NONE, false},
+	{"geonn_distance", "geonn", 5, "spheroid", GEONN_METRIC_SPHEROID, GEONN_POINT_NONE, false}
+};
+
+
+bool
+geonn_is_of_extension(Oid function, const char *extension)
+{
+	Oid			owner = getExtensionOfObject(ProcedureRelationId, function);
+	const char *name = OidIsValid(owner) ? get_extension_name(owner) : NULL;
+
+	/* another session may have dropped the extension since */
+	return name != NULL && strcmp(name, extension) == 0;
+}
+
+/*
+ * Does the argument have this constant's value, of type boolean or text?
+ */
+static bool
+is_constant(const Node *argument, const char *value)
+{
+	const Const *constant = (const Const *) argument;
+
+	if (!IsA(argument, Const) || constant->constisnull)
+		return false;
+	if (constant->consttype == BOOLOID)
+		return strcmp(DatumGetBool(constant->constvalue) ? "true" : "false", value) == 0;
+	return constant->consttype == TEXTOID && strcmp(TextDatumGetCString(constant->constvalue), value) == 0;
+}
+
+/*
+ * The function's row in the table, if this call has the arguments that the table says; NULL: it has not.
+ */
+static const DistanceFunction *
+find_function(Oid function, List *arguments)
+{
+	const char *name = get_func_name(function);
+	ListCell   *cell;
+
+	/* named arguments come in any order */
+	foreach(cell, arguments)
+	{
+		if (IsA(lfirst(cell), NamedArgExpr))
+			return NULL;
+	}
+	for (int i = 0; name != NULL && i < (int) lengthof(functions); i++)
+	{
+		const DistanceFunction *row = &functions[i];
+
+		if (strcmp(name, row->name) != 0 || list_length(arguments) != row->arguments ||
+			(row->last != NULL && !is_constant(llast(arguments), row->last)))
+			continue;
+
+		/* the name will do here: geonn_is_of_extension() asks whether the function is PostGIS's, whose types have it */
+		if (row->kind != GEONN_POINT_NONE &&
+			geonn_point_kind_by_name(getBaseType(exprType(linitial(arguments)))) != row->kind)
+			continue;
+		if (geonn_is_of_extension(function, row->extension))
+			return row;
+	}
+	return NULL;
+}
+
+/*
+ * The function that an operator or a call executes, and its arguments; InvalidOid: the expression is neither.
+ */
+static Oid
+function_of(Node *expression, List **arguments)
+{
+	if (expression != NULL && IsA(expression, OpExpr))
+	{
+		*arguments = ((OpExpr *) expression)->args;
+		return get_opcode(((OpExpr *) expression)->opno);
+	}
+	if (expression != NULL && IsA(expression, FuncExpr))
+	{
+		*arguments = ((FuncExpr *) expression)->args;
+		return ((FuncExpr *) expression)->funcid;
+	}
+	return InvalidOid;
+}
+
+const DistanceFunction *
+geonn_read_distance(Node *expression, List **one, List **other)
+{
+	List	   *arguments;
+	Oid			function = function_of(expression, &arguments);
+	const DistanceFunction *row;
+	int			points;
+
+	if (!OidIsValid(function))
+		return NULL;
+	row = find_function(function, arguments);
+	if (row == NULL)
+		return NULL;
+	points = row->kind == GEONN_POINT_NONE ? 2 : 1;
+	*one = list_truncate(list_copy(arguments), points);
+	*other = list_truncate(list_copy_tail(arguments, points), points);
+	return row;
+}
+
+static bool
+is_of(Node *value, bool lines)
+{
+	int32		modifier = exprTypmod(value);
+	Oid			type = getBaseTypeAndTypmod(exprType(value), &modifier);
+	GeonnPointKind kind = geonn_point_kind(type);
+
+	if (kind != GEONN_POINT_GEOGRAPHY && kind != GEONN_POINT_GEOMETRY)
+		return false;
+	if (IsA(value, FuncExpr) && modifier < 0 && list_length(((FuncExpr *) value)->args) == 1)
+	{
+		const FuncExpr *cast = (const FuncExpr *) value;
+		const char *name = get_func_name(cast->funcid);
+
+		return name != NULL && strcmp(name, "geography") == 0 && geonn_is_of_extension(cast->funcid, "postgis") &&
+			is_of(linitial(cast->args), lines);
+	}
+	if (lines)
+		return geonn_typmod_is_lines(modifier) && geonn_shape_typmod_problem(kind, type, modifier) == NULL;
+	return geonn_point_typmod_is_point(modifier) && geonn_point_typmod_problem(kind, type, modifier) == NULL;
+}
+
+bool
+geonn_is_of_points(Node *value)
+{
+	return is_of(value, false);
+}
+
+bool
+geonn_is_of_lines(Node *value)
+{
+	return is_of(value, true);
+}
+
+static bool
+is_in_degrees(Node *value)
+{
+	return is_of(value, false) || is_of(value, true);
+}
+
+bool
+geonn_is_distance_in_degrees(Node *expression)
+{
+	List	   *arguments;
+	Oid			function = function_of(expression, &arguments);
+	const char *name = OidIsValid(function) && list_length(arguments) == 2 ? get_func_name(function) : NULL;
+
+	return name != NULL && (strcmp(name, "geometry_distance_centroid") == 0 || strcmp(name, "st_distance") == 0) &&
+		geonn_point_kind(getBaseType(exprType(linitial(arguments)))) == GEONN_POINT_GEOMETRY &&
+		is_in_degrees(linitial(arguments)) && is_in_degrees(lsecond(arguments)) && geonn_is_of_extension(function, "postgis");
+}
+
+bool
+geonn_sql_is_distance(Node *expression)
+{
+	List	   *one;
+	List	   *other;
+
+	return geonn_read_distance(expression, &one, &other) != NULL;
+}
+
+const char *
+geonn_sql_distance_of_geographies(Node *expression, Node **one, Node **other, int *metric)
+{
+	List	   *points;
+	List	   *others;
+	const DistanceFunction *function = geonn_read_distance(expression, &points, &others);
+
+	if (function == NULL || function->kind != GEONN_POINT_GEOGRAPHY)
+		return NULL;
+	*one = linitial(points);
+	*other = linitial(others);
+	*metric = function->metric;
+	return function->name;
+}

@@ -1,0 +1,56 @@
+/*
+ * sql_distance.h
+ *		Distances in expressions of SQL: which functions and operators measure as geonn does, between which values.
+ */
+#ifndef GEONN_SQL_DISTANCE_H
+#define GEONN_SQL_DISTANCE_H
+
+#include "nodes/pg_list.h"
+
+#include "points/geometry.h"
+
+/* a function that computes a distance, called with so many arguments */
+typedef struct DistanceFunction
+{
+	const char *name;
+	const char *extension;
+	int			arguments;
+	const char *last;			/* the last argument, a constant that says how to measure; NULL: none does */
+	int			metric;
+	GeonnPointKind kind;		/* of its points; GEONN_POINT_NONE: latitude and longitude are two arguments */
+	bool		takes_lines;	/* the reference may be lines */
+} DistanceFunction;
+
+/* Is the function of this extension? */
+extern bool geonn_is_of_extension(Oid function, const char *extension);
+
+/*
+ * Split a distance into the arguments of both points, in either order.  NULL: the expression is none that geonn measures.
+ */
+extern const DistanceFunction *geonn_read_distance(Node *expression, List **one, List **other);
+
+/* Is the expression such a distance? */
+extern bool geonn_sql_is_distance(Node *expression);
+
+/*
+ * Set both points of such a distance between geographies, and its metric, enum geonn_metric.  Returns the name of the
+ * function that computes it; NULL: the expression is none.
+ */
+extern const char *geonn_sql_distance_of_geographies(Node *expression, Node **one, Node **other, int *metric);
+
+/*
+ * Is the expression PostGIS's distance of two geometries whose types say that they are points or lines of WGS84?  It is in
+ * degrees of the plane.
+ */
+extern bool geonn_is_distance_in_degrees(Node *expression);
+
+/*
+ * Does the type of a point's values say that they are points of WGS84?  A cast of a geometry to geography keeps
+ * what the geometry's type says.
+ */
+extern bool geonn_is_of_points(Node *value);
+
+/* Likewise, lines, or several points (sql_lines.c). */
+extern bool geonn_is_of_lines(Node *value);
+
+#endif							/* GEONN_SQL_DISTANCE_H */
