@@ -66,9 +66,9 @@ main(void)
 	test_order(cuda_choose, "GPU");
 	report("CPU: a full batch: by index",
 		   chosen(cpu, 4096, 50, 1, true) == GEONN_ALGORITHM_INDEX);
-	report("CPU: the first observation of a dataset: by brute force",
+	report("CPU: one observation, nothing built, and no label: by brute force",
 		   chosen(cpu, 1, 1 << 20, 1, true) == GEONN_ALGORITHM_BRUTE);
-	report("CPU: once more: by index",
+	report("CPU: the same with a label, or once more: by index",
 		   chosen(cpu, 1, 1 << 20, 1, false) == GEONN_ALGORITHM_INDEX);
 	report("GPU: 2^16 x 2^13: by brute force",
 		   chosen(cuda_choose, 1 << 16, 1 << 13, 1, true) == GEONN_ALGORITHM_BRUTE);

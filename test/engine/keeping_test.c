@@ -122,117 +122,6 @@ test_same_label(const struct engine *engine)
 	points_free(&points);
 }
 
-/* How a search was answered. */
-struct how
-{
-	bool		answered;
-	enum geonn_algorithm algorithm;
-	double		build_ms;
-};
-
-/*
- * Ask one question of the references of a kept dataset, which are sent if the engine lacks it.
- */
-static struct how
-ask_kept(const struct engine *engine, const struct points *points, const char *version)
-{
-	struct points observation = *points;
-	struct answer answer;
-	struct client client;
-	struct how	how = {false};
-
-	observation.count = 1;
-	client_connect(&client, engine);
-	client.keep = true;
-	if (client_open_labelled(&client, request.device, "few questions", version) &&
-		(client.sealed ? client_allocate(&client, 0, 1, 1) : send_points(&client, points)) &&
-		client_search(&client, 1, points->latitude, points->longitude, &answer))
-		how = (struct how) {
-			answers_right(points, &observation, &answer, 1),
-			(enum geonn_algorithm) client.message.results.algorithm,
-			client.message.results.build_microseconds / 1000.0
-		};
-	client_close(&client);
-	return how;
-}
-
-/*
- * Wait until the engine has nothing more to do.
- */
-static void
-await_rest(const struct engine *engine)
-{
-	const struct timespec pause = {.tv_nsec = 100000000};
-	double		begun = now_ms();
-	double		worked;
-
-	do
-	{
-		worked = cpu_ms_of(engine->pid);
-		nanosleep(&pause, NULL);
-	} while (cpu_ms_of(engine->pid) > worked && wait_more(begun));
-}
-
-/*
- * The first question of a kept dataset is answered before its index is built.
- */
-static void
-test_first_question(const struct engine *engine)
-{
-	struct points points = uniform_points(300000);
-	struct points other = uniform_points(1);
-	struct geonn_engine_status before;
-	struct geonn_engine_status after;
-	struct how	how = ask_kept(engine, &points, "1");
-	bool		right = how.answered && engine_status(engine, &before, NULL, 0);
-	double		begun = now_ms();
-
-	report("the first question of kept references is answered by brute force",
-		   right && how.algorithm == GEONN_ALGORITHM_BRUTE);
-
-	/* on a busy machine the engine may seem to rest before it has built: then the second question waits for that */
-	for (int i = 2; i == 2 || (how.build_ms >= 10 && wait_more(begun)); i++)
-	{
-		char		version[32];
-
-		snprintf(version, sizeof(version), "at rest %d", i);
-		right = ask_kept(engine, &points, version).answered && right;
-		await_rest(engine);
-		how = ask_kept(engine, &points, version);
-		printf("# the second question had %.1f ms of building\n", how.build_ms);
-	}
-	report("then their index is built, before the second question",
-		   how.answered && how.algorithm == GEONN_ALGORITHM_INDEX && how.build_ms < 10);
-	report("which takes the memory that is counted from the start",
-		   engine_status(engine, &after, NULL, 0) && after.kept == before.kept && after.kept_memory == before.kept_memory);
-	begun = now_ms();
-	for (int i = 2; right && (i == 2 || how.build_ms < 1) && wait_more(begun); i++)
-	{
-		char		version[32];
-		bool		is_other = true;
-
-		snprintf(version, sizeof(version), "before %d", i);
-		right = ask_kept(engine, &points, version).answered && !is_kept(engine, &other, 100 + i, 0, &is_other) && is_other;
-		how = ask_kept(engine, &points, version);
-	}
-	report("unless other references come meanwhile", right && how.algorithm == GEONN_ALGORITHM_INDEX && how.build_ms >= 1);
-	for (int i = 2; right && i < 20; i++)
-	{
-		char		version[16];
-
-		snprintf(version, sizeof(version), "%d", i);
-		how = ask_kept(engine, &points, version);
-		right = how.answered && how.algorithm == GEONN_ALGORITHM_BRUTE;
-	}
-	do
-		right = right && engine_status(engine, &after, NULL, 0);
-	while (right && after.datasets > after.kept && wait_more(begun));
-	report("or another version takes their place, and they leave", right && after.datasets == after.kept &&
-		   after.kept >= before.kept);
-	points_free(&points);
-	points_free(&other);
-}
-
 /* bytes that a process takes of the host's memory */
 static double
 resident_memory_of(pid_t process)
@@ -465,8 +354,6 @@ main(int argument_count, char **words)
 	engine_start(&engine, request.engine_program, &(struct geonn_configure) {.kept_memory_limit = KEPT_BYTES});
 	test_label(&engine);
 	test_same_label(&engine);
-	if (request.device == GEONN_DEVICE_CPU)
-		test_first_question(&engine);
 	engine_stop(&engine);
 	test_number();
 	test_order_of_use();

@@ -148,12 +148,12 @@ prepare_piece(void *context, size_t number)
 }
 
 /*
- * Make what brute force needs: the references' vectors, in the dataset's
+ * Build what brute force needs: the references' vectors, in the dataset's
  * order.
  */
 static bool
-make_references(struct cpu_built *built, const struct dataset *dataset,
-				const atomic_bool *cancelled, struct failure *failure)
+build_references(struct cpu_built *built, struct dataset *dataset,
+				 const atomic_bool *cancelled, struct failure *failure)
 {
 	struct cpu_references *references = &built->references;
 	struct preparation preparation = {references, dataset, cancelled};
@@ -170,20 +170,13 @@ make_references(struct cpu_built *built, const struct dataset *dataset,
 	references->z = references->y + padded;
 	thread_pool_run(prepare_piece, &preparation, pieces_of(padded));
 	if (!atomic_load(cancelled))
+	{
+		atomic_fetch_add(&dataset->built_bytes, built->references_bytes);
 		return true;
+	}
 	memory_block_release(references->x, built->references_bytes);
 	references->x = NULL;
 	return fail(failure, GEONN_ERROR_DEVICE, "the search has been cancelled");
-}
-
-static bool
-build_references(struct cpu_built *built, struct dataset *dataset,
-				 const atomic_bool *cancelled, struct failure *failure)
-{
-	if (!make_references(built, dataset, cancelled, failure))
-		return false;
-	atomic_fetch_add(&dataset->built_bytes, built->references_bytes);
-	return true;
 }
 
 static bool
@@ -217,9 +210,9 @@ suffices(const struct cpu_built *built, enum geonn_algorithm algorithm)
 
 /*
  * Both algorithms give the same bytes.  With both built, brute force is never much
- * faster; it pays where it saves the building of an index, which takes 200 ns of a core for a
- * reference, or puts it off until the answer has gone.  A vector takes 12 ns, and a pair by brute force 0.2 to
- * 5 ns, more for a larger k.  The engine does not know how many searches of the dataset will follow: only the
+ * faster; it pays where it saves the building of an index, which takes 60 ns a
+ * reference.  A pair by brute force takes 0.2 to 5 ns, more for a larger k.  The
+ * engine does not know how many searches of the dataset will follow: only the
  * first one goes by brute force, so that no more than that is wasted.  Arcs need their index either way.
  */
 static enum geonn_algorithm
@@ -229,25 +222,12 @@ cpu_device_choose(const struct search *search, bool is_first)
 		GEONN_ALGORITHM_BRUTE : GEONN_ALGORITHM_INDEX;
 }
 
-/*
- * Whether the device has chosen brute force for a search, as the first one of its dataset: the search makes the vectors
- * that it needs and drops them, since later ones go by the index.
- */
-static bool
-is_in_passing(const struct search *search)
-{
-	return search->question.algorithm == GEONN_ALGORITHM_AUTO && search->algorithm == GEONN_ALGORITHM_BRUTE &&
-		(search->dataset->columns & GEONN_COLUMN_ARC) == 0;
-}
-
 static bool
 cpu_device_is_built(const struct device *device, const struct search *search,
 					enum geonn_algorithm algorithm)
 {
 	struct cpu_built *built = search->dataset->built[device->number];
 
-	if (is_in_passing(search))
-		return true;
 	if (built != NULL && built->arcs != NULL)
 		return !cpu_arcs_wants_fractions(built->arcs, search);
 	return suffices(built, algorithm) &&
@@ -264,7 +244,7 @@ cpu_device_build(struct device *device, const struct search *search, struct fail
 
 	/* an index that became wanted after the scheduler asked is built only by a
 	 * search whose build excludes others; extremes and fractions that are there never go */
-	if (is_in_passing(search) || (suffices(built, search->algorithm) && !search->builds))
+	if (suffices(built, search->algorithm) && !search->builds)
 		return true;
 
 	/* a build may take long: between its jobs other threads may work */
@@ -373,38 +353,16 @@ do_turn(struct cpu_device *cpu, struct search *search, struct cpu_built *built)
 	return goes_on;
 }
 
-/*
- * Do a turn in passing, with vectors that go when it ends.  Returns whether another one may follow.
- */
-static bool
-do_turn_in_passing(struct cpu_device *cpu, struct search *search)
-{
-	struct cpu_built passing = {0};
-	bool		goes_on;
-
-	if (!make_references(&passing, search->dataset, search->cancelled, &search->failure))
-	{
-		search->failed = true;
-		return false;
-	}
-	goes_on = do_turn(cpu, search, &passing);
-	memory_block_release(passing.references.x, passing.references_bytes);
-	return goes_on;
-}
-
 static enum device_progress
 cpu_device_turn(struct device *device, struct search *search)
 {
 	struct cpu_built *first = search->dataset->built[device->number];
 	int64_t		began_us = now_us();
 	bool		fits;
-	struct cpu_built *built;
+	struct cpu_built *built = cpu_built_for(first, search, &fits);
 	bool		goes_on;
 
 	thread_pool_enter();
-	if (is_in_passing(search))
-		return do_turn_in_passing(device->private_data, search) ? DEVICE_YIELDED : DEVICE_FINISHED;
-	built = cpu_built_for(first, search, &fits);
 	goes_on = do_turn(device->private_data, search, built);
 	if (!fits)
 		atomic_fetch_add(&first->misfit_us, (uint64_t) (now_us() - began_us));

@@ -85,10 +85,6 @@ struct dataset
 	 * structures of the dataset; guarded by the scheduler's lock */
 	bool		building[GEONN_DEVICES_MAX];
 
-	/* of a device that works by turns: whether it has taken a search of the dataset; guarded by the
-	 * scheduler's lock */
-	bool		searched[GEONN_DEVICES_MAX];
-
 	/* how many threads of devices have taken one of the dataset's searches and may be building
 	 * structures for it */
 	atomic_int	builders;

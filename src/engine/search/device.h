@@ -86,9 +86,6 @@ struct cutoff
 /*
  * One batch of observations to be answered.  A search belongs to a session; a
  * device owns it from start until advance returns it.
- *
- * One without rows is there to have structures built that later searches need.  It belongs to no session, and it waits
- * until no other search could begin.
  */
 struct search
 {
@@ -224,8 +221,7 @@ struct device_operations
 	/*
 	 * Choose the algorithm for a search that leaves this to the device.
 	 * is_first: the device has built nothing of the search's dataset, which is
-	 * not kept for later calls; or, with turn, it has taken no search of that dataset before.
-	 * Called under the scheduler's lock.
+	 * not kept for later calls.  Called under the scheduler's lock.
 	 */
 	enum geonn_algorithm (*choose) (const struct search *search, bool is_first);
 
@@ -239,7 +235,7 @@ struct device_operations
 	/*
 	 * Build the structures that a search needs of its sealed dataset, unless
 	 * dataset->built[device->number] has them already.  False with the failure
-	 * if the device cannot build them.  A search that is answered in passing needs none.
+	 * if the device cannot build them.
 	 */
 	bool		(*build) (struct device *device, const struct search *search,
 						  struct failure *failure);

@@ -338,38 +338,15 @@ may_begin(const struct served_device *served, const struct search *search, bool 
 	return may_wait || dataset->built[device->number] != NULL || atomic_load(&dataset->builders) == 0;
 }
 
-/*
- * The first queue of the line whose next search a thread of this device may begin, or NULL.  Those without rows come
- * last.
- */
+/* The first queue of the line whose next search a thread of this device may begin, or NULL. */
 static struct search_queue *
 find_queue(const struct served_device *served, bool may_wait)
 {
-	struct search_queue *without_rows = NULL;
+	struct search_queue *queue = line_first();
 
-	for (struct search_queue *queue = line_first(); queue != NULL; queue = queue->next)
-	{
-		if (!may_begin(served, queue->first, may_wait))
-			continue;
-		if (queue->first->rows > 0)
-			return queue;
-		if (without_rows == NULL)
-			without_rows = queue;
-	}
-	return without_rows;
-}
-
-/*
- * Whether the device's choice of an algorithm has to count what it would build for this search alone.  What a kept
- * dataset needs later is built ahead on a device that works by turns (server/datasets.c).
- */
-static bool
-is_first_search(const struct device *device, const struct search *search)
-{
-	const struct dataset *dataset = search->dataset;
-
-	return device->operations->turn != NULL ? !dataset->searched[device->number] :
-		!search->stays && dataset->built[device->number] == NULL;
+	while (queue != NULL && !may_begin(served, queue->first, may_wait))
+		queue = queue->next;
+	return queue;
 }
 
 /*
@@ -394,8 +371,8 @@ take_search(struct served_device *served, bool may_wait)
 	/* the algorithm that another device chose does not hold for this one */
 	if (search->question.algorithm == GEONN_ALGORITHM_AUTO &&
 		(search->algorithm == GEONN_ALGORITHM_AUTO || search->device != (uint32_t) device->number))
-		search->algorithm = device->operations->choose(search, is_first_search(device, search));
-	search->dataset->searched[device->number] = true;
+		search->algorithm = device->operations->choose(search, !search->stays &&
+													   search->dataset->built[device->number] == NULL);
 	atomic_fetch_add(&search->dataset->builders, 1);
 	search->builds = device->operations->turn != NULL &&
 		!device->operations->is_built(device, search, search->algorithm);
@@ -506,7 +483,6 @@ begin_search(struct device_thread *thread, struct search *search)
 	struct device *device = thread->served->device;
 	const struct device_operations *operations = device->operations;
 	enum device_progress progress = DEVICE_IDLE;
-	int64_t		patience_ms = OPERATION_PATIENCE_MS + (int64_t) (search->dataset->count / 1000);
 
 	if (search->device != (uint32_t) device->number)
 		search->device_state = 0;
@@ -515,7 +491,7 @@ begin_search(struct device_thread *thread, struct search *search)
 	{
 		int64_t		begun = now_us();
 
-		operation_begin(&thread->operation, patience_ms);
+		operation_begin(&thread->operation, OPERATION_PATIENCE_MS + (int64_t) (search->dataset->count / 1000));
 		call_move(search->call, &search->phase, GEONN_PHASE_BUILDING);
 		search->failed = !operations->build(device, search, &search->failure);
 		operation_end(&thread->operation);
@@ -526,11 +502,11 @@ begin_search(struct device_thread *thread, struct search *search)
 		end_build(thread, search);
 	if (goes_to_cpu(device, search))
 		return DEVICE_YIELDED;
-	if (search->failed || atomic_load(search->cancelled) || search->rows == 0)
+	if (search->failed || atomic_load(search->cancelled))
 		return DEVICE_FINISHED;
 	call_use_device(search->call, device->number);
 	call_move(search->call, &search->phase, GEONN_PHASE_SEARCHING);
-	operation_begin(&thread->operation, patience_ms);
+	operation_begin(&thread->operation, OPERATION_PATIENCE_MS);
 	if (operations->turn != NULL)
 		progress = operations->turn(device, search);
 	else
@@ -547,7 +523,7 @@ end_search(struct device_thread *thread, struct search *search, enum device_prog
 {
 	bool		goes_on = progress == DEVICE_YIELDED && !atomic_load(search->cancelled);
 
-	if (progress == DEVICE_FINISHED && search->rows > 0)
+	if (progress == DEVICE_FINISHED)
 		atomic_fetch_add(&thread->served->device->batches, 1);
 	if (goes_on)
 		call_move(search->call, &search->phase, GEONN_PHASE_WAITING);

@@ -23,13 +23,6 @@
  * the host or on a GPU, or if the kernel refuses a descriptor, kept datasets
  * that no session holds leave until the request succeeds (datasets_make_room).
  *
- * The first search of a kept dataset may have been answered without an index, by brute force (cpu/device.c), since the
- * building of one takes longer than to look at each reference once.  Later calls will want it.  So once that answer has
- * gone, the CPU builds it ahead, while no other search could begin; for one dataset at a time.  Since a second search
- * builds it in any case, such a build is cancelled as soon as other references come: their session needs the cores.
- * A build is no use of the dataset: that may leave meanwhile, which cancels the build, too, and is discarded once it has
- * ended.
- *
  * Every step on the server's thread takes the same short time, however many
  * datasets the engine has: two hash tables find datasets, two lists keep
  * them in the order of use, and another thread frees the datasets that leave
@@ -40,8 +33,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "engine/search/backends.h"
-#include "engine/search/scheduler.h"
 #include "engine/server/disposal.h"
 
 /*
@@ -85,14 +76,6 @@ static struct
 }			state = {
 	.next_id = 1
 };
-
-/* the building ahead of an index; its search has no dataset: none is under way */
-static struct
-{
-	struct search search;
-	struct search_queue queue;
-	atomic_bool cancelled;
-}			ahead;
 
 /* ---- tables ---- */
 
@@ -189,7 +172,7 @@ change_users(struct dataset *dataset, int more)
 static void
 discard_if_unused(struct dataset *dataset)
 {
-	if (dataset->users > 0 || dataset->kept || dataset == ahead.search.dataset)
+	if (dataset->users > 0 || dataset->kept)
 		return;
 	dataset_give_squares(dataset, atomic_load(&dataset->squares_bytes));
 	table_remove(DATASET_BY_ID, dataset);
@@ -217,8 +200,6 @@ stop_keeping(struct dataset *dataset)
 	state.kept--;
 	set_kept_memory(state.kept_memory - dataset->kept_bytes);
 	state.kept_descriptors -= dataset_descriptors(dataset);
-	if (dataset == ahead.search.dataset)
-		datasets_cancel_ahead();
 	discard_if_unused(dataset);
 }
 
@@ -382,49 +363,6 @@ datasets_account(struct dataset *dataset)
 	set_kept_memory(state.kept_memory - dataset->kept_bytes + bytes);
 	dataset->kept_bytes = bytes;
 	(void) make_place(0, 0, 0);
-}
-
-/*
- * The index of references with windows is cut for a search's.
- */
-void
-datasets_build_ahead(const struct search *answered)
-{
-	struct dataset *dataset = answered->dataset;
-
-	if (!dataset->kept || dataset->edges != NULL || ahead.search.dataset != NULL ||
-		answered->question.algorithm != GEONN_ALGORITHM_AUTO || answered->algorithm != GEONN_ALGORITHM_BRUTE ||
-		engine_devices[answered->device].operations->is_gpu)
-		return;
-	atomic_store(&ahead.cancelled, false);
-	ahead.search = (struct search) {
-		.dataset = dataset,
-		.stays = true,
-		.choice = GEONN_DEVICE_CPU,
-		.question = {.algorithm = GEONN_ALGORITHM_INDEX},
-		.algorithm = GEONN_ALGORITHM_INDEX,
-		.cancelled = &ahead.cancelled
-	};
-	scheduler_submit(&ahead.queue, &ahead.search);
-}
-
-void
-datasets_cancel_ahead(void)
-{
-	if (ahead.search.dataset == NULL || atomic_load(&ahead.cancelled))
-		return;
-	atomic_store(&ahead.cancelled, true);
-	scheduler_drop(&ahead.queue);
-}
-
-void
-datasets_built_ahead(void)
-{
-	struct dataset *dataset = ahead.search.dataset;
-
-	datasets_account(dataset);
-	ahead.search.dataset = NULL;
-	discard_if_unused(dataset);
 }
 
 void

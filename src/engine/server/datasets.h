@@ -8,7 +8,7 @@
 #ifndef GEONN_DATASETS_H
 #define GEONN_DATASETS_H
 
-#include "engine/search/device.h"
+#include "engine/dataset/dataset.h"
 
 /*
  * Create a dataset with the message's first label, if it has any; the caller
@@ -32,15 +32,6 @@ extern void datasets_keep(struct dataset *dataset);
 
 /* Count a dataset's bytes anew, as devices may have built more of it. */
 extern void datasets_account(struct dataset *dataset);
-
-/* Have the index of a kept dataset built whose search has been answered without one, if nothing hinders it. */
-extern void datasets_build_ahead(const struct search *answered);
-
-/* Cancel that. */
-extern void datasets_cancel_ahead(void);
-
-/* Note that the building ahead has ended: the scheduler has handed back a search without rows. */
-extern void datasets_built_ahead(void);
 
 /* Give up the caller's hold of a dataset. */
 extern void datasets_release(struct dataset *dataset);

@@ -412,12 +412,7 @@ handle_wake(void)
 
 	event_loop_clear_wake();
 	while ((search = scheduler_collect()) != NULL)
-	{
-		if (search->rows == 0)
-			datasets_built_ahead();
-		else
-			session_search_finished(search);
-	}
+		session_search_finished(search);
 	session_collect_sealed();
 	lost = scheduler_lost_device();
 	if (lost != NULL)

@@ -204,7 +204,6 @@ session_references(struct session *session, const union geonn_message *message)
 
 	if (slot == NULL)
 		return;
-	datasets_cancel_ahead();
 	do
 		appended = dataset_append(session->dataset, &slot->columns, references->rows, &failure);
 	while (!appended && failure.code == GEONN_ERROR_MEMORY && datasets_make_room(&failure));

@@ -204,5 +204,4 @@ session_search_finished(struct search *search)
 	if (backends_fell_back(search))
 		call_add(session->call, &(struct geonn_statistics) {.fallbacks = 1});
 	send_results(session, search);
-	datasets_build_ahead(search);
 }
