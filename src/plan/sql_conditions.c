@@ -14,9 +14,6 @@
  */
 #include "postgres.h"
 
-#include "catalog/dependency.h"
-#include "catalog/pg_proc.h"
-#include "commands/extension.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"

@@ -30,7 +30,6 @@ static const DistanceFunction functions[] = {
 	{"geonn_distance", "geonn", 5, "spheroid", GEONN_METRIC_SPHEROID, GEONN_POINT_NONE, false}
 };
 
-
 bool
 geonn_is_of_extension(Oid function, const char *extension)
 {
