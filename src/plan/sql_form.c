@@ -487,17 +487,13 @@ geonn_sql_form(PlannerInfo *root, RelOptInfo *rel)
 	}
 	key = get_sortgroupclause_expr(linitial(query->sortClause), query->targetList);
 	function = geonn_read_distance(key, &one, &other);
-	if (function == NULL)
-	{
-		if (geonn_is_distance_in_degrees(key) && contain_vars_of_level(key, 1))
-			geonn_left_to_postgresql(SQL_SUBQUERY, planner_rt_fetch(rel->relid, root)->eref->aliasname,
-									 "its distance is in degrees of the plane; a cast of both points to geography makes it metres");
+	if (function == NULL && !(geonn_is_distance_in_degrees(key) && contain_vars_of_level(key, 1)))
 		return NULL;
-	}
 	former = MemoryContextSwitchTo(root->planner_cxt);
 	search.form = palloc0(sizeof(SqlForm));
 	search.form->relid = rel->relid;
-	search.form->problem = read_form(&search, rel, function, one, other);
+	search.form->problem = function != NULL ? read_form(&search, rel, function, one, other) :
+		"its distance is in degrees of the plane; a cast of both points to geography makes it metres";
 	geonn_add_plan_note(&known_forms, root, search.form);
 	MemoryContextSwitchTo(former);
 	if (search.form->problem != NULL)
