@@ -4,7 +4,7 @@
  *
  * Searches run in lane.cu's lanes, which share a GPU.  This file chooses how a
  * lane answers a search: nearest.cu answers the question that most searches
- * ask, neighbours.cu any other.
+ * ask, shapes/shapes_within.cu that for all shapes within a distance, neighbours.cu any other.
  *
  * The host thread goes around the lanes, and sleeps a little when no lane has
  * anything to do.
@@ -17,6 +17,7 @@
  */
 #include <time.h>
 
+#include "cuda/shapes/shapes_within.cuh"
 #include "cuda/cost.cuh"
 #include "cuda/lane/dataset.cuh"
 #include "cuda/lane/gpu.cuh"
@@ -34,7 +35,8 @@ cuda_start(struct device *device, struct search *search)
 {
 	bool		is_nearest = search_is_plain_nearest(search) || search_is_nearest_shape(search);
 
-	cuda_lanes_start(device, search, is_nearest ? &nearest_operations : &neighbours_operations);
+	cuda_lanes_start(device, search, is_nearest ? &nearest_operations :
+					 search_is_shapes_within(search) ? &shapes_within_operations : &neighbours_operations);
 }
 
 static enum device_progress

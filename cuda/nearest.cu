@@ -28,14 +28,6 @@
 /* the greatest number of observations of a piece: by any algorithm it takes some GB */
 #define PIECE_ROWS_MAX ((uint32_t) 1 << 22)
 
-/*
- * A piece with arcs is refused where the GPU answers no more than its first half.  After REFUSALS_MAX refusals in a row
- * the next UNTRIED_AFTER_REFUSALS pieces of the dataset go to the CPU untried, and so do as many after each further
- * refusal, until more of a piece is answered.
- */
-#define REFUSALS_MAX 4
-#define UNTRIED_AFTER_REFUSALS 64
-
 enum nearest_phase
 {
 	NEAREST_COPY_IN,
@@ -121,7 +113,7 @@ nearest_rows(const struct lane *lane)
 	if (rows > room)
 		rows = room;
 	/* an untried piece needs no memory of the GPU */
-	if (is_arcs(lane) && built_of(lane)->left_untried > 0)
+	if (is_arcs(lane) && arcs_leaves_untried(&built_of(lane)->nearest_refusals))
 		rows = 1;
 	return rows < PIECE_ROWS_MAX ? rows : PIECE_ROWS_MAX;
 }
@@ -342,24 +334,15 @@ search_or_go_on(struct lane *lane, enum piece_progress *progress)
 static bool
 leave_untried(struct lane *lane)
 {
-	struct cuda_built *built = built_of(lane);
+	struct arcs_refusals *refusals = &built_of(lane)->nearest_refusals;
 	struct arcs_status *status = &status_of(lane)->arcs;
 
-	if (built->left_untried == 0)
+	if (!arcs_leaves_untried(refusals))
 		return false;
-	built->left_untried--;
+	arcs_note_untried(refusals);
 	status->out_of_range = 0;
 	status->refused = 0;
 	return true;
-}
-
-/* Note whether a piece with arcs has been refused. */
-static void
-note_refusal(struct cuda_built *built, bool refused)
-{
-	built->refusals = refused ? built->refusals + 1 : 0;
-	if (built->refusals >= REFUSALS_MAX)
-		built->left_untried = UNTRIED_AFTER_REFUSALS;
 }
 
 static cudaError_t
@@ -426,7 +409,7 @@ nearest_finish(struct lane *lane)
 	if (by_points(lane) && piece->search.cells == NULL)
 		built_of(lane)->by_index += piece->rows;
 	if (is_arcs(lane) && piece->phase != NEAREST_COPY_IN)
-		note_refusal(built_of(lane), rows <= piece->rows / 2);
+		arcs_note_refusal(&built_of(lane)->nearest_refusals, rows <= piece->rows / 2);
 	if (rows > 0 && piece->all_matched)
 		search_account(lane->search, rows, rows, true);
 	else if (rows > 0)

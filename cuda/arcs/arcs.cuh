@@ -1,11 +1,12 @@
 /*
  * arcs.cuh
- *		The index of arcs on a GPU, and the search for the nearest shape by it.
+ *		The index of arcs on a GPU, and the search for the nearest shape by it; arcs_within.cuh has that for all
+ *		shapes within a distance.
  *
  * The index is that of engine/cpu/arcs.c, whose essay says why the boxes hold the arcs: arcs in the order of
  * the curve by their middles, eight of them a leaf, and a tree of boxes above the leaves, eight in each node, as
  * float32.  An arc longer than a quarter circle is two.  The first of the arcs that are as near stands for its
- * shape, as the arcs of a shape follow each other in the dataset: so the index does not know shapes.
+ * shape, as the arcs of a shape follow each other in the dataset: so the search for the nearest does not look at shapes.
  */
 #ifndef GEONN_ARCS_CUH
 #define GEONN_ARCS_CUH
@@ -59,6 +60,7 @@ struct arcs
 	struct arcs_leaf *leaf;		/* copies of the last arc fill the last one */
 	struct cpu_boxes_node *node;	/* each at a multiple of 16 bytes */
 	int64_t    *tag;			/* [arcs] in the dataset's order */
+	int32_t    *shape_of;		/* [arcs] likewise, the number of each arc's shape */
 	struct index curve;			/* no more than index_order.cuh needs: how many leaves, and their codes */
 };
 
@@ -66,9 +68,10 @@ struct arcs
 struct arcs_long
 {
 	uint32_t	count;
-	uint32_t	room;
 	uint32_t   *arc;			/* [count] rising */
 	struct geonn_vector *middle;	/* [count] their middles */
+	void	   *memory;
+	size_t		bytes;
 };
 
 /*
@@ -99,7 +102,7 @@ struct arcs_source
 /* The bytes of memory that a build needs. */
 extern size_t arcs_build_room(const struct arcs_shape *shape);
 
-/* Enqueue the build of an index, all but its tags. */
+/* Enqueue the build of an index, all but its tags and the numbers of shapes. */
 extern cudaError_t arcs_build(const struct arcs *arcs, const struct arcs_source *source, void *room,
 							  cudaStream_t stream);
 

@@ -10,10 +10,8 @@
  *
  * The host finds the long arcs and their middles, which are few: their degrees show all but a few.
  *
- * An index takes some 73 bytes an arc; while it is built, 56 more, and what the sort needs.
+ * An index takes some 77 bytes an arc; while it is built, 56 more, and what the sort needs.
  */
-#include <stdlib.h>
-
 #include <cub/device/device_radix_sort.cuh>
 
 #include "cuda/arcs/arcs.cuh"
@@ -24,6 +22,7 @@
 
 extern "C"
 {
+#include "engine/base/memory_block.h"
 #include "engine/dataset/dataset_arcs.h"
 }
 
@@ -49,22 +48,27 @@ arcs_of_index(const struct arcs_shape *shape)
 	return shape->arcs + shape->long_arcs;
 }
 
-/* Make room for more long arcs. */
+/*
+ * Go through the arcs of a dataset: count the long ones, and list them where the list has memory.  False with the failure soon
+ * after the search is cancelled.
+ */
 static bool
-grow_long(struct arcs_long *listed)
+find_long(const struct dataset *dataset, const atomic_bool *cancelled, struct arcs_long *listed, struct failure *failure)
 {
-	uint32_t	room = listed->room == 0 ? 1024 : 2 * listed->room;
-	uint32_t   *arc = (uint32_t *) realloc(listed->arc, room * sizeof(*arc));
-	struct geonn_vector *middle;
-
-	if (arc == NULL)
-		return false;
-	listed->arc = arc;
-	middle = (struct geonn_vector *) realloc(listed->middle, room * sizeof(*middle));
-	if (middle == NULL)
-		return false;
-	listed->middle = middle;
-	listed->room = room;
+	listed->count = 0;
+	for (uint32_t i = 0; i < dataset->count; i++)
+	{
+		if (i % LOOK_ARCS == 0 && atomic_load(cancelled))
+			return fail(failure, GEONN_ERROR_DEVICE, "the search has been cancelled");
+		if (!dataset_arc_is_long(dataset, i))
+			continue;
+		if (listed->memory != NULL)
+		{
+			listed->arc[listed->count] = i;
+			listed->middle[listed->count] = dataset_arc_middle(dataset, i);
+		}
+		listed->count++;
+	}
 	return true;
 }
 
@@ -72,26 +76,27 @@ bool
 arcs_list_long(const struct dataset *dataset, const atomic_bool *cancelled, struct arcs_long *listed,
 			   struct failure *failure)
 {
+	size_t		bytes = 0;
+
 	*listed = {};
-	for (uint32_t i = 0; i < dataset->count; i++)
-	{
-		if (i % LOOK_ARCS == 0 && atomic_load(cancelled))
-			return fail(failure, GEONN_ERROR_DEVICE, "the search has been cancelled");
-		if (!dataset_arc_is_long(dataset, i))
-			continue;
-		if (listed->count == listed->room && !grow_long(listed))
-			return fail(failure, GEONN_ERROR_MEMORY, "not enough memory to list the long ones of %zu arcs", dataset->count);
-		listed->arc[listed->count] = i;
-		listed->middle[listed->count++] = dataset_arc_middle(dataset, i);
-	}
-	return true;
+	if (!find_long(dataset, cancelled, listed, failure))
+		return false;
+	if (listed->count == 0)
+		return true;
+	place_columns(NULL, &bytes, listed->count, &listed->arc, &listed->middle);
+	listed->memory = memory_block_allocate(bytes, failure, "the long ones of %zu arcs", dataset->count);
+	if (listed->memory == NULL)
+		return false;
+	listed->bytes = bytes;
+	bytes = 0;
+	place_columns(listed->memory, &bytes, listed->count, &listed->arc, &listed->middle);
+	return find_long(dataset, cancelled, listed, failure);
 }
 
 void
 arcs_free_long(struct arcs_long *listed)
 {
-	free(listed->arc);
-	free(listed->middle);
+	memory_block_release(listed->memory, listed->bytes);
 	*listed = {};
 }
 
@@ -126,7 +131,7 @@ arcs_place(void *memory, const struct arcs_shape *shape, struct arcs *arcs)
 	arcs->curve.shape.nodes[0] = shape->leaves;
 	place_columns(memory, &bytes, shape->leaves, &arcs->leaf, &arcs->curve.leaf_code);
 	place_columns(memory, &bytes, shape->all_nodes, &arcs->node);
-	place_columns(memory, &bytes, shape->arcs, &arcs->tag);
+	place_columns(memory, &bytes, shape->arcs, &arcs->tag, &arcs->shape_of);
 	return bytes;
 }
 

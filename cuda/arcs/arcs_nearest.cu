@@ -7,7 +7,7 @@
  * first, as far as the limit, a chord in radii that shrinks as arcs are found.  Neighbouring threads need
  * much the same nodes and leaves, so these come from the first cache.
  *
- * A leaf gives two bounds for each arc, as on the CPU (engine/cpu/arcs_search.c): from the distance to the arc's
+ * A leaf gives two bounds for each arc (arcs_measure.cuh): from the distance to the arc's
  * chord in float64, with its sagitta less and more.  The least upper bound gives the limit.  Arcs whose lower bound
  * is within it are kept; at the end, or when they become too many, those that still are within it are measured by
  * common/arc.h, and the first by (distance, place in the dataset) is the answer.
@@ -21,22 +21,9 @@
  * An observation that is as far from very many arcs, like the centre of a circle, would hold up all others.  So a
  * walk has an end: then the row is refused, and the CPU answers it and the rows behind it.  Threads whose rows
  * are behind a refused one have nothing to do but to write that they found nothing.
- *
- *
- * The margin
- *
- * It is that of arcs_search.c, CPU_ARCS_MARGIN = 2^-45 or 256 e.  The bounds here differ in how the fraction t of the chord is
- * computed: by the inverse of the chord's square, rounded, in place of a division, and with fused
- * operations.  The inverse adds a rounding, so t times |d| is off by 9 e |w| <= 18 e in place of 16 e, a part of
- * w - t d by 22 e, and the distance by 44 e: together 28.4 + 2 * 5.44 + 2 * 46 = 131 e.  An arc without length
- * has d = 0, so that any finite t will do.
- *
- * Boxes are as in engine/cpu/boxes.h: a gap is the true one at most, but for 2^-24 of itself, and their squares and sums
- * are off by 2^-21 relatively.  A child of a node may come too early by 2^-20 of the square of its gap.  limit_squared
- * is 2^-18 more.
  */
-#include "common/arc.h"
 #include "cuda/arcs/arcs.cuh"
+#include "cuda/arcs/arcs_measure.cuh"
 #include "cuda/base/blocks.cuh"
 #include "cuda/base/columns.cuh"
 #include "cuda/base/try.cuh"
@@ -98,60 +85,11 @@ struct seeker
 
 /* ---- leaves ---- */
 
-/* one of a leaf's ends, a or b */
-static __device__ __forceinline__ struct geonn_vector
-load_end(const double end[3][ARCS_WIDTH], uint32_t i)
-{
-	struct geonn_vector vector;
-
-	vector.x = __ldg(&end[0][i]);
-	vector.y = __ldg(&end[1][i]);
-	vector.z = __ldg(&end[2][i]);
-	return vector;
-}
-
-/* The square of the distance to an arc's chord, in radii; *sagitta becomes how far the arc is from it at most. */
-static __device__ __forceinline__ double
-square_to(const struct arcs_leaf *leaf, uint32_t i, struct geonn_vector from, double *sagitta)
-{
-	struct geonn_vector a = load_end(leaf->a, i);
-	struct geonn_vector b = load_end(leaf->b, i);
-	double		dx = b.x - a.x;
-	double		dy = b.y - a.y;
-	double		dz = b.z - a.z;
-	double		wx = from.x - a.x;
-	double		wy = from.y - a.y;
-	double		wz = from.z - a.z;
-	double		t = fma(wz, dz, fma(wy, dy, wx * dx)) * __ldg(&leaf->inverse[i]);
-
-	t = fmin(fmax(t, 0.0), 1.0);
-	wx = fma(-t, dx, wx);
-	wy = fma(-t, dy, wy);
-	wz = fma(-t, dz, wz);
-	*sagitta = CPU_ARCS_SAGITTA * fma(dz, dz, fma(dy, dy, dx * dx));
-	return fma(wz, wz, fma(wy, wy, wx * wx));
-}
-
 static __device__ __forceinline__ void
 set_limit(struct seeker *seeker, double limit)
 {
 	seeker->limit = limit;
-	seeker->limit_squared = (float) (limit * limit * (1.0 + 0x1p-18));
-}
-
-/* The distance in metres to an arc, and to those of its ends that may be as near as the limit. */
-static __device__ __noinline__ double
-measure(const struct arcs_leaf *leaf, uint32_t i, struct geonn_vector from, double limit)
-{
-	struct geonn_vector a = load_end(leaf->a, i);
-	struct geonn_vector b = load_end(leaf->b, i);
-	double		distance = geonn_foot_distance(from, a, b);
-
-	if (geonn_chord_squared(from, a) <= limit * limit)
-		distance = fmin(distance, geonn_distance_of(from, a));
-	if (geonn_chord_squared(from, b) <= limit * limit)
-		distance = fmin(distance, geonn_distance_of(from, b));
-	return distance;
+	seeker->limit_squared = arcs_limit_squared(limit);
 }
 
 /* Measure the arcs that are kept and within the limit. */
@@ -168,7 +106,7 @@ measure_kept(struct seeker *seeker, const struct kept *kept, const struct arcs_l
 		if (kept->lower[i] > seeker->limit)
 			continue;
 		seeker->visits++;
-		distance = measure(leaf, number, seeker->from, seeker->limit);
+		distance = arcs_measure(leaf, number, seeker->from, seeker->limit);
 		if (comes_before(distance, arc, seeker->distance, seeker->arc))
 		{
 			seeker->distance = distance;
@@ -183,7 +121,7 @@ static __device__ __forceinline__ void
 offer(struct seeker *seeker, struct kept *kept, const struct arcs_leaf *leaves, uint32_t number, uint32_t i)
 {
 	double		sagitta;
-	double		distance = sqrt(square_to(&leaves[number], i, seeker->from, &sagitta));
+	double		distance = sqrt(arcs_square_to(&leaves[number], i, seeker->from, &sagitta));
 
 	if (distance - sagitta > seeker->limit)
 		return;
@@ -208,7 +146,7 @@ visit_leaf(struct seeker *seeker, struct kept *kept, const struct arcs_leaf *lea
 	for (uint32_t i = 0; i < ARCS_WIDTH; i++)
 	{
 		double		sagitta;
-		double		square = square_to(leaf, i, seeker->from, &sagitta);
+		double		square = arcs_square_to(leaf, i, seeker->from, &sagitta);
 		double		bound = seeker->limit + sagitta;
 
 		left |= (uint32_t) (square <= bound * bound) << i;
@@ -242,13 +180,6 @@ struct walk_above
 	uint32_t	order[ARCS_LEVELS_MAX + 1];
 };
 
-/* how far p is outside low ... high */
-static __device__ __forceinline__ float
-gap_of(float p, float low, float high)
-{
-	return fmaxf(fmaxf(low - p, p - high), 0.0f);
-}
-
 static __device__ __forceinline__ void
 exchange(uint32_t *first, uint32_t *second)
 {
@@ -258,24 +189,6 @@ exchange(uint32_t *first, uint32_t *second)
 	*first = less;
 }
 
-static __device__ __forceinline__ void
-add_squares(float *square, float p, const float *low, const float *high)
-{
-#pragma unroll
-	for (int half = 0; half < 2; half++)
-	{
-		float4		lows = __ldg((const float4 *) low + half);
-		float4		highs = __ldg((const float4 *) high + half);
-		float		gap[4] = {
-			gap_of(p, lows.x, highs.x), gap_of(p, lows.y, highs.y), gap_of(p, lows.z, highs.z), gap_of(p, lows.w, highs.w)
-		};
-
-#pragma unroll
-		for (int i = 0; i < 4; i++)
-			square[4 * half + i] = fmaf(gap[i], gap[i], square[4 * half + i]);
-	}
-}
-
 /*
  * Return the children of a node that are within the limit.  Their keys are the squares of the gaps, with the child in
  * place of the last three bits, which do not matter for an order.
@@ -283,14 +196,12 @@ add_squares(float *square, float p, const float *low, const float *high)
 static __device__ __forceinline__ uint32_t
 order_of(const struct cpu_boxes_node *node, const struct seeker *seeker)
 {
-	float		square[ARCS_WIDTH] = {};
+	float		square[ARCS_WIDTH];
 	uint32_t	key[ARCS_WIDTH];
 	uint32_t	order = 0;
 	uint32_t	count = 0;
 
-	add_squares(square, (float) seeker->from.x, node->low[0], node->high[0]);
-	add_squares(square, (float) seeker->from.y, node->low[1], node->high[1]);
-	add_squares(square, (float) seeker->from.z, node->low[2], node->high[2]);
+	arcs_box_squares(node, seeker->from, square);
 #pragma unroll
 	for (uint32_t i = 0; i < ARCS_WIDTH; i++)
 	{
@@ -335,9 +246,9 @@ order_of(const struct cpu_boxes_node *node, const struct seeker *seeker)
 static __device__ __forceinline__ bool
 is_within(const struct cpu_boxes_node *node, uint32_t child, const struct seeker *seeker)
 {
-	float		x = gap_of((float) seeker->from.x, __ldg(&node->low[0][child]), __ldg(&node->high[0][child]));
-	float		y = gap_of((float) seeker->from.y, __ldg(&node->low[1][child]), __ldg(&node->high[1][child]));
-	float		z = gap_of((float) seeker->from.z, __ldg(&node->low[2][child]), __ldg(&node->high[2][child]));
+	float		x = arcs_gap((float) seeker->from.x, __ldg(&node->low[0][child]), __ldg(&node->high[0][child]));
+	float		y = arcs_gap((float) seeker->from.y, __ldg(&node->low[1][child]), __ldg(&node->high[1][child]));
+	float		z = arcs_gap((float) seeker->from.z, __ldg(&node->low[2][child]), __ldg(&node->high[2][child]));
 
 	return fmaf(z, z, fmaf(y, y, x * x)) <= seeker->limit_squared;
 }
@@ -480,8 +391,7 @@ arcs_nearest_enqueue(struct arcs_nearest *search)
 
 	CUDA_TRY(index_order_place(search->room, search->rows, &task.order, &bytes));
 	task.max_distance = search->max_distance;
-	task.widest = fmin(sqrt(geonn_metric_radius_limit(GEONN_METRIC_SPHERE, search->max_distance)) + CPU_ARCS_MARGIN,
-					   CPU_BEYOND_CHORDS);
+	task.widest = arcs_limit_of(search->max_distance);
 	task.tag = search->tag;
 	task.distance = search->distance;
 	task.status = search->status;

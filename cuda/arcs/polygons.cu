@@ -1,189 +1,28 @@
 /*
  * polygons.cu
- *		Finds the polygons that observations lie in, on a GPU.
- *
- * A thread takes an observation, in the order of the curve, and does what engine/cpu/polygons.c does: it goes
- * through the boxes that hold the observation, and asks the stretches of each polygon that is left, from the top.  The
- * signs are those of common/ring_side.h, exact on every device, so that nothing is left for the CPU to decide.
- *
- * Recursion would take a stack of unknown size; so the numbers of what is left on each level are in arrays.
+ *		Copies a dataset's polygons to a GPU, and finds the first that observations lie in.
  */
-#include "cuda/arcs/polygons.cuh"
+#include "cuda/arcs/polygons_take.cuh"
 #include "cuda/base/blocks.cuh"
 
 extern "C"
 {
 #include "engine/base/memory_block.h"
 }
-#include "engine/cpu/stretch.h"
 
 #define BLOCK_THREADS 128
-
-/* how many boxes and stretches an observation may look at */
-#define VISITS_MAX 4096
 
 /* after how many arcs the host looks whether the search has been cancelled */
 #define LOOK_ARCS 4096
 
-/* an observation */
-struct asking
-{
-	struct geonn_vector point;
-	double		longitude;		/* cpu_stretch_longitude() */
-	uint32_t	visits;
-};
-
-/* ---- sides ---- */
-
-static __device__ __forceinline__ struct geonn_vector
-load_vertex(const struct polygons *polygons, uint32_t number)
-{
-	const double *parts = (const double *) &polygons->vertex[number];
-	struct geonn_vector vector;
-
-	vector.x = __ldg(&parts[0]);
-	vector.y = __ldg(&parts[1]);
-	vector.z = __ldg(&parts[2]);
-	return vector;
-}
-
-/* geonn_ring_side() of the arcs of a stretch of level 0 */
-static __device__ __noinline__ enum geonn_side
-stretch_side(const struct polygons *polygons, struct geonn_vector point, uint32_t first, uint32_t last)
-{
-	struct geonn_vector p = geonn_flattened(point);
-	struct geonn_vector a = {0.0, 0.0, 0.0};
-	int			from = 0;
-	bool		odd = false;
-
-	for (uint32_t i = first; i <= last; i++)
-	{
-		struct geonn_vector b = geonn_flattened(load_vertex(polygons, i));
-		int			to = geonn_north(p, b);
-
-		if (to == 0 && geonn_dot(p, b) > 0.0)
-			return GEONN_ON_BORDER;
-		if (i > first)
-		{
-			enum geonn_side side = geonn_arc_crossing(p, a, from, b, to);
-
-			if (side == GEONN_ON_BORDER)
-				return side;
-			odd ^= side == GEONN_INSIDE;
-		}
-		a = b;
-		from = to;
-	}
-	return odd ? GEONN_INSIDE : GEONN_OUTSIDE;
-}
-
-/* whether a stretch is crossed, by its ends; rare enough for a call */
-static __device__ __noinline__ bool
-crosses(const struct polygons *polygons, struct geonn_vector point, const struct cpu_polygons_stretch *stretch)
-{
-	return cpu_stretch_crosses(stretch, polygons->vertex, point);
-}
-
-/* On which side of a polygon the observation is; any, once it has looked at too much. */
-static __device__ __forceinline__ enum geonn_side
-side_of(const struct polygons *polygons, struct asking *asking, const struct cpu_polygon *polygon)
-{
-	const struct cpu_polygons_stretch *stretch = polygons->stretch + polygon->stretch;
-	uint32_t	begin[CPU_POLYGONS_LEVELS];	/* of each level, its first stretch */
-	uint32_t	count[CPU_POLYGONS_LEVELS];
-	uint32_t	next[CPU_POLYGONS_LEVELS];	/* of the stretches that are left, and their end */
-	uint32_t	end[CPU_POLYGONS_LEVELS];
-	int			top = 0;
-	int			level;
-	bool		odd = polygon->pole_is_inside != 0;
-
-	begin[0] = 0;
-	count[0] = polygon->stretches;
-	for (; count[top] > CPU_POLYGONS_STRETCH; top++)
-	{
-		begin[top + 1] = begin[top] + count[top];
-		count[top + 1] = (count[top] + CPU_POLYGONS_STRETCH - 1) / CPU_POLYGONS_STRETCH;
-	}
-	level = top;
-	next[top] = 0;
-	end[top] = count[top];
-	while (asking->visits < VISITS_MAX)
-	{
-		uint32_t	number = next[level];
-		const struct cpu_polygons_stretch *now = &stretch[begin[level] + number];
-		enum cpu_stretch_answer answer;
-
-		if (number == end[level])
-		{
-			if (level == top)
-				break;
-			level++;
-			continue;
-		}
-		next[level]++;
-		asking->visits++;
-		answer = cpu_stretch_ask(now, asking->point, asking->longitude);
-		if (answer == CPU_STRETCH_ENDS)
-			odd ^= crosses(polygons, asking->point, now);
-		if (answer != CPU_STRETCH_OPEN)
-			continue;
-		if (level > 0)
-		{
-			level--;
-			next[level] = number * CPU_POLYGONS_STRETCH;
-			end[level] = min(number * CPU_POLYGONS_STRETCH + CPU_POLYGONS_STRETCH, count[level]);
-		}
-		else
-		{
-			enum geonn_side side = stretch_side(polygons, asking->point, now->first, now->last);
-
-			if (side == GEONN_ON_BORDER)
-				return side;
-			odd ^= side == GEONN_INSIDE;
-		}
-	}
-	return odd ? GEONN_INSIDE : GEONN_OUTSIDE;
-}
-
-/* ---- boxes ---- */
-
-/* bit i: box i of a node holds the observation */
-static __device__ __forceinline__ uint32_t
-holding(const struct cpu_boxes_node *node, struct geonn_vector point)
-{
-	const float at[3] = {(float) point.x, (float) point.y, (float) point.z};
-	uint32_t	bits = (1u << CPU_BOXES_WIDTH) - 1;
-
-#pragma unroll
-	for (int axis = 0; axis < 3; axis++)
-#pragma unroll
-		for (int half = 0; half < 2; half++)
-		{
-			float4		low = __ldg((const float4 *) node->low[axis] + half);
-			float4		high = __ldg((const float4 *) node->high[axis] + half);
-			uint32_t	four = (uint32_t) (low.x <= at[axis] && at[axis] <= high.x) |
-				(uint32_t) (low.y <= at[axis] && at[axis] <= high.y) << 1 |
-				(uint32_t) (low.z <= at[axis] && at[axis] <= high.z) << 2 |
-				(uint32_t) (low.w <= at[axis] && at[axis] <= high.w) << 3;
-
-			bits &= four << (4 * half) | 0xF0u >> (4 * half);
-		}
-	return bits;
-}
-
 static __global__ void __launch_bounds__(BLOCK_THREADS)
-polygons_kernel(const __grid_constant__ struct polygons polygons, const __grid_constant__ struct index_order order,
-				uint32_t begin, uint32_t end, uint32_t *arc, uint32_t *refused)
+first_kernel(const __grid_constant__ struct polygons polygons, const __grid_constant__ struct index_order order,
+			 uint32_t begin, uint32_t end, uint32_t *arc, uint32_t *refused)
 {
 	uint32_t	slot = begin + blockIdx.x * BLOCK_THREADS + threadIdx.x;
-	uint32_t	number[CPU_BOXES_LEVELS];	/* of each level the node, and its boxes that are left */
-	uint32_t	bits[CPU_BOXES_LEVELS];
-	int			top = polygons.levels - 1;
-	int			level = top;
 	uint32_t	first = POLYGONS_NONE;
-	struct asking asking;
+	struct polygons_asking asking;
 	uint32_t	row;
-	double2		point;
 
 	if (slot >= end)
 		return;
@@ -193,37 +32,8 @@ polygons_kernel(const __grid_constant__ struct polygons polygons, const __grid_c
 		arc[slot] = POLYGONS_NONE;
 		return;
 	}
-	point = order.point[row];
-	asking.point = geonn_unit_vector(point.x, point.y);
-	asking.longitude = cpu_stretch_longitude(asking.point, point.y);
-	asking.visits = 0;
-	number[top] = 0;
-	bits[top] = holding(&polygons.node[top][0], asking.point);
-	while (asking.visits < VISITS_MAX)
-	{
-		uint32_t	child;
-
-		if (bits[level] == 0)
-		{
-			if (level == top)
-				break;
-			level++;
-			continue;
-		}
-		child = number[level] * CPU_BOXES_WIDTH + (uint32_t) __ffs(bits[level]) - 1;
-		bits[level] &= bits[level] - 1;
-		asking.visits++;
-		if (level > 0)
-		{
-			level--;
-			number[level] = child;
-			bits[level] = holding(&polygons.node[level][child], asking.point);
-		}
-		else if (polygons.polygon[child].arc < first &&
-				 side_of(&polygons, &asking, &polygons.polygon[child]) != GEONN_OUTSIDE)
-			first = polygons.polygon[child].arc;
-	}
-	if (asking.visits >= VISITS_MAX)
+	asking = polygons_ask(&order, row);
+	if (!polygons_take(&polygons, &asking, [&](uint32_t its) { return its < first; }, [&](uint32_t its) { first = its; }))
 		atomicMin(refused, row);
 	arc[slot] = first;
 }
@@ -297,7 +107,7 @@ cudaError_t
 polygons_find(const struct polygons *polygons, const struct index_order *order, uint32_t begin, uint32_t end, uint32_t *arc,
 			  uint32_t *refused, cudaStream_t stream)
 {
-	polygons_kernel<<<blocks_for(end - begin, BLOCK_THREADS), BLOCK_THREADS, 0, stream>>>
+	first_kernel<<<blocks_for(end - begin, BLOCK_THREADS), BLOCK_THREADS, 0, stream>>>
 		(*polygons, *order, begin, end, arc, refused);
 	return cudaGetLastError();
 }

@@ -245,6 +245,7 @@ make_arcs(struct cuda_built *built, const struct dataset *dataset, char *room)
 	upload_add(&upload, source.end_latitude, dataset->end_latitude, shape->arcs);
 	upload_add(&upload, source.end_longitude, dataset->end_longitude, shape->arcs);
 	upload_add(&upload, built->arcs.tag, dataset->tag, shape->arcs);
+	upload_add(&upload, built->arcs.shape_of, dataset->shape, shape->arcs);
 	if (shape->long_arcs > 0)
 	{
 		upload_add(&upload, source.long_arc, built->long_of_host.arc, shape->long_arcs);

@@ -6,6 +6,7 @@
 #define GEONN_CUDA_DATASET_CUH
 
 #include "cuda/arcs/arcs.cuh"
+#include "cuda/arcs/arcs_refusals.cuh"
 #include "cuda/brute/brute.cuh"
 #include "cuda/cells/cells.cuh"
 #include "cuda/index/index.cuh"
@@ -71,8 +72,8 @@ struct cuda_built
 								 * have */
 	double		table_from;		/* a table is tried from this many observations on: by_index,
 								 * and those that the search has left */
-	uint32_t	refusals;		/* pieces with arcs that were refused, one after the other */
-	uint32_t	left_untried;	/* how many further ones go to the CPU untried */
+	struct arcs_refusals nearest_refusals;	/* of pieces with arcs that ask for the nearest */
+	struct arcs_refusals within_refusals;	/* of those that ask for all within a distance */
 };
 
 /* The part of its dataset that a search by this algorithm reads. */

@@ -207,19 +207,16 @@ place_entries(struct neighbours *work, bool decides, uint32_t room, void *memory
 {
 	struct results *results = &work->results;
 
-	work->entry_room = room;
 	place_columns(memory, &offset, work->rows, &work->selected);
-	place_columns(memory, &offset, room, &work->entry_reference);
 	if (decides)
+		entries_place(memory, &offset, room, &work->entries);
+	else
 	{
-		place_columns(memory, &offset, room, &work->entry);
-		work->entry_sort_room = next_column(memory, &offset,
-											neighbours_entry_sort_bytes(room));
+		work->entries.room = room;
+		place_columns(memory, &offset, room, &work->entries.reference);
 	}
 	results->stride = 0;
-	results->reference = work->entry_reference;
-	results->distance = (const double *) work->entry;
-	results->distance_step = sizeof(struct neighbours_entry) / sizeof(double);
+	results->distance_step = sizeof(struct entry) / sizeof(double);
 	return offset;
 }
 
@@ -460,14 +457,17 @@ static cudaError_t
 enqueue_pack(struct lane *lane, enum piece_progress *progress)
 {
 	struct neighbours_piece *piece = piece_of(lane);
-	const struct results *results = &piece->work.results;
+	struct entries *entries = &piece->work.entries;
+	struct results *results = &piece->work.results;
 	struct phase phase("pack");
 
 	piece->phase = NEIGHBOURS_COPY_OUT;
 	if (piece->collects)
 	{
 		*progress = PIECE_AHEAD;
-		CUDA_TRY(neighbours_sort_entries(&piece->work, status_of(lane)->results.pairs));
+		CUDA_TRY(entries_sort(entries, status_of(lane)->results.pairs, piece->work.rows, lane->stream));
+		results->distance = (const double *) entries->entry;
+		results->reference = entries->reference;
 	}
 	else
 	{

@@ -16,6 +16,7 @@
 
 #include "cuda/index/index_order.cuh"
 #include "cuda/index/index_sums.cuh"
+#include "cuda/lane/entries.cuh"
 #include "cuda/lane/results.cuh"
 
 struct piece_operations;
@@ -27,14 +28,6 @@ struct neighbours_status
 {
 	uint32_t	next;			/* how many observations warps have taken, in the order of search */
 	uint32_t	out_of_range;	/* 1 if some coordinates are invalid */
-};
-
-/* A pair of an answer. */
-struct neighbours_entry
-{
-	double		value;			/* the distance in metres */
-	uint32_t	row;			/* the observation's row */
-	uint32_t	place;			/* place of the reference in the dataset */
 };
 
 /*
@@ -79,12 +72,8 @@ struct neighbours
 	uint32_t   *selected;		/* [rows] how many neighbours are selected */
 
 	/* pairs that may be answers; those of one observation follow each other */
-	uint32_t	entry_room;
-	struct neighbours_entry *entry; /* [entry_room]; NULL: host decides */
-	uint32_t   *entry_reference;	/* [entry_room] the references' indexes in the
-									 * index's order; if `entry` is NULL, in the
-									 * dataset */
-	void	   *entry_sort_room;
+	struct entries entries;		/* their references are indexes in the index's order; where the host decides,
+								 * places in the dataset, and `entry` is NULL */
 
 	/* counts, offsets and packed pairs; results.count counts the selected neighbours
 	 * if these are the answer, otherwise the entries */
@@ -110,15 +99,6 @@ struct neighbours
 extern size_t neighbours_place_order(void *memory, uint32_t rows, uint32_t columns,
 									 struct neighbours *search);
 extern cudaError_t neighbours_sort(struct neighbours *search);
-
-/*
- * neighbours_sort_entries() enqueues a sort of the entries, and of their
- * references, by (row, value, place).  The sorted columns may be elsewhere: it
- * sets search->entry, entry_reference and results to them.
- * neighbours_entry_sort_bytes() returns the bytes that this takes.
- */
-extern size_t neighbours_entry_sort_bytes(uint32_t entries);
-extern cudaError_t neighbours_sort_entries(struct neighbours *search, uint32_t entries);
 
 /*
  * bundles.cu: whether every observation will have k pairs, so that the columns

@@ -105,13 +105,13 @@ take_leaf(const struct neighbours *search, const struct warp_observation *observ
 
 				if (CHORD_DECIDES)
 				{
-					search->entry[here].value = its_value;
-					search->entry[here].row = row;
-					search->entry[here].place = index->place[reference];
-					search->entry_reference[here] = reference;
+					search->entries.entry[here].value = its_value;
+					search->entries.entry[here].row = row;
+					search->entries.entry[here].place = index->place[reference];
+					search->entries.reference[here] = reference;
 				}
 				else
-					search->entry_reference[here] = index->place[reference];
+					search->entries.reference[here] = index->place[reference];
 			}
 			*written += __popc(mask);
 		}
@@ -143,7 +143,7 @@ collect_kernel(const __grid_constant__ struct neighbours search, uint32_t rows)
 		index_walk_begin<CONDITIONED>(&walk, &search.index, observation.from, observation.group,
 									  INDEX_NONE, &observation.windows);
 		while (index_walk_next<CONDITIONED>(&walk, bound.limit, &leaf) &&
-			   (WRITE || written <= search.entry_room))
+			   (WRITE || written <= search.entries.room))
 			take_leaf<CHORD_DECIDES, WRITE, CONDITIONED>(&search, &observation, row, &bound, leaf,
 														 &written);
 		if (!WRITE && warp_lane() == 0)

@@ -82,7 +82,7 @@ neighbours_decision_copy(const struct neighbours_decision *decision,
 	CUDA_TRY(cudaMemcpyAsync(decision->offset, search->results.offset,
 							 (decision->rows + (size_t) 1) * sizeof(uint64_t),
 							 cudaMemcpyDeviceToHost, search->stream));
-	return cudaMemcpyAsync(decision->place, search->entry_reference,
+	return cudaMemcpyAsync(decision->place, search->entries.reference,
 						   decision->count * sizeof(uint32_t), cudaMemcpyDeviceToHost,
 						   search->stream);
 }

@@ -23,7 +23,7 @@ use Server;
 our @EXPORT = qw(
   read_options %option $cores
   load_points $reference_rows $random_point seed_sql settle
-  measure median scan_of settings_for workers_of
+  measure median scan_of settings_for devices workers_of
   line no_line duration grouped size_of_join
   run_measurements);
 
@@ -186,6 +186,12 @@ sub settings_for
 	my ($workers, $device) = @_;
 
 	return "SET max_parallel_workers_per_gather = $workers;\nSET geonn.device = '" . ($device // 'auto') . "';\n";
+}
+
+# cpu, and cuda where there is a GPU that works
+sub devices
+{
+	return sort(split(/\n/, sql(q{SELECT DISTINCT kind FROM geonn_devices WHERE state = 'ready'})));
 }
 
 # ", N workers" that the plan of a step has

@@ -1,10 +1,9 @@
 /*
  * gpu_arcs.cu
- *		Whether a GPU finds the nearest shapes that the CPU finds, byte for byte.
+ *		Whether a GPU finds the shapes that the CPU finds, byte for byte: the nearest, and all within a distance.
  *
- * Scenes of lines of all lengths, of points, many at one place, and of polygons, small and large, beside each other and in
- * each other, are asked for the nearest by both devices.  A GPU may hand a search over: then the CPU goes on with it, as in
- * the engine.
+ * Both devices are asked about the scenes of gpu_scenes.cuh.  A GPU may hand a search over: then the CPU goes on with it, as
+ * in the engine.
  *
  * Usage: gpu_arcs [seed [sanitized]].  Exits with 0 if all is as it should be, 1 if not, 2 without a GPU.  "sanitized": in
  * small, for compute-sanitizer.
@@ -15,20 +14,17 @@
 #include <string.h>
 #include <time.h>
 
-#include "common/geodesy.h"
 #include "cuda/lane/dataset.cuh"
 #include "cuda/lane/gpu.cuh"
 #include "cuda/lane/lane.cuh"
 #include "cuda/probe.cuh"
-#include "../lib/random.h"
+#include "gpu_scenes.cuh"
 
 extern "C"
 {
 #include "device_work.h"
 #include "engine/cpu/path.h"
 }
-
-#define ROWS_MAX 1100000
 
 /* observations of a scene at most */
 #define SCENE_ROWS 20000
@@ -42,17 +38,16 @@ static atomic_bool cancelled;
 #define FOREIGN_TAG 77
 static uint32_t foreign;
 
-/* observations, and the answers of a device */
-static uint32_t rows;
-static double observed_latitude[ROWS_MAX];
-static double observed_longitude[ROWS_MAX];
+/* pairs of an answer at most */
+#define PAIRS_MAX 4000000
 
+/* the answers of a device */
 struct answers
 {
 	uint32_t	pairs;
 	uint32_t	count[ROWS_MAX];
-	int64_t		tag[ROWS_MAX];
-	double		distance[ROWS_MAX];
+	int64_t		tag[PAIRS_MAX];
+	double		distance[PAIRS_MAX];
 	uint32_t	handed_over;	/* batches that the GPU left to the CPU, or a part of them */
 	uint32_t	rows_by_gpu;	/* observations that it answered of such */
 };
@@ -65,299 +60,6 @@ check(bool right, const char *what)
 {
 	printf("%s - %s\n", right ? "ok" : "not ok", what);
 	failed += !right;
-}
-
-/* ---- scenes ---- */
-
-enum scene
-{
-	SCENE_GLOBE,				/* lines of some 300 km a step, anywhere */
-	SCENE_CITY,					/* lines of 100 m a step, within 20 km */
-	SCENE_POINTS,				/* points, many at one place */
-	SCENE_LONG,					/* lines that go half around the globe */
-	SCENE_POLE,					/* lines of 10 km a step around a pole */
-	SCENE_CIRCLE,				/* a circle, as far from its centre everywhere, as degrees can say */
-	SCENE_STAR,					/* lines from one place to many */
-	SCENE_POLYGONS,				/* polygons with holes and parts, many in each other, and lines */
-	SCENE_GRID,					/* squares of degrees that have their sides in common */
-	SCENE_COAST,				/* one polygon, or two, of all arcs, around a pole or not */
-	SCENES
-};
-
-struct place
-{
-	double		latitude;
-	double		longitude;
-};
-
-static struct place
-place_at(double latitude, double longitude)
-{
-	struct place place = {latitude, longitude};
-
-	if (place.latitude > 90.0)
-		place = {180.0 - place.latitude, place.longitude + 180.0};
-	if (place.latitude < -90.0)
-		place = {-180.0 - place.latitude, place.longitude + 180.0};
-	place.longitude = remainder(place.longitude, 360.0);
-	return place;
-}
-
-/* up to so many degrees of latitude away, and as many metres of longitude if it is not a pole */
-static struct place
-place_near(struct place place, double degrees)
-{
-	double		wider = 1.0 / fmax(cos(place.latitude * M_PI / 180.0), 0.01);
-
-	return place_at(place.latitude + random_between(-degrees, degrees),
-					place.longitude + wider * random_between(-degrees, degrees));
-}
-
-static struct place
-anywhere(void)
-{
-	return place_at(90.0 - acos(random_between(-1, 1)) * 180.0 / M_PI, random_between(-180, 180));
-}
-
-static const struct place centre = {48.2, 16.4};
-
-static void
-add_arc(struct dataset *dataset, struct place from, struct place to, int32_t shape)
-{
-	size_t		i = dataset->count++;
-
-	dataset->latitude[i] = from.latitude;
-	dataset->longitude[i] = from.longitude;
-	dataset->end_latitude[i] = to.latitude;
-	dataset->end_longitude[i] = to.longitude;
-	dataset->shape[i] = shape;
-	dataset->tag[i] = 1000000000000 + shape / 2;
-	dataset->polygon[i] = 0;
-}
-
-/* Where a line of a scene begins. */
-static struct place
-beginning(enum scene scene)
-{
-	switch (scene)
-	{
-		case SCENE_CITY:
-			return place_near(centre, 0.2);
-		case SCENE_POINTS:
-			return random_below(3) ? place_near(centre, 0.01) : place_at(48.2 + 0.01 * random_below(5), 16.4);
-		case SCENE_POLE:
-			return place_at(random_between(87, 90), random_between(-180, 180));
-		case SCENE_STAR:
-			return centre;
-		default:
-			return anywhere();
-	}
-}
-
-static struct place
-step(enum scene scene, struct place from, uint32_t number, uint32_t count)
-{
-	switch (scene)
-	{
-		case SCENE_GLOBE:
-			return place_near(from, 3.0);
-		case SCENE_CITY:
-			return place_near(from, 0.001);
-		case SCENE_POINTS:
-			return from;
-		case SCENE_LONG:
-			return random_below(2) ? anywhere() : place_near(from, 60.0);
-		case SCENE_POLE:
-			return place_near(from, 0.1);
-		case SCENE_STAR:
-			return place_near(from, 0.1);
-		default:
-			return place_at(90.0 - 1.0, 360.0 * number / count);
-	}
-}
-
-/* ---- polygons ---- */
-
-#define CORNERS_MAX 300000
-
-static struct place corner[CORNERS_MAX + 1];
-
-/* Whether the ring of corners has the north pole inside. */
-static bool
-holds_pole(uint32_t corners)
-{
-	static struct geonn_vector ring[CORNERS_MAX + 1];
-	bool		holds = false;
-
-	for (uint32_t i = 0; i < corners; i++)
-		ring[i] = geonn_unit_vector(corner[i].latitude, corner[i].longitude);
-	ring[corners] = ring[0];
-	if (!geonn_ring_holds_pole(ring, corners + 1, NULL, &holds))
-		return false;
-	return holds;
-}
-
-/* Put corners around a place, so many degrees away, more or less. */
-static void
-draw_ring(struct place middle, uint32_t corners, double radius, double even)
-{
-	double		wider = 1.0 / fmax(cos(middle.latitude * M_PI / 180.0), 0.01);
-	double		begin = random_between(0, 2.0 * M_PI);
-
-	for (uint32_t i = 0; i < corners; i++)
-	{
-		double		turn = begin + 2.0 * M_PI * i / corners;
-		double		away = radius * random_between(even, 1.0);
-
-		if (fabs(middle.latitude) > 85.0)
-			corner[i] = place_at(middle.latitude > 0 ? 90.0 - away : away - 90.0, turn * 180.0 / M_PI);
-		else
-			corner[i] = place_at(middle.latitude + away * cos(turn), middle.longitude + wider * away * sin(turn));
-	}
-}
-
-static void
-add_ring(struct dataset *dataset, uint32_t corners, int32_t shape, int32_t polygon)
-{
-	for (uint32_t i = 0; i < corners; i++)
-	{
-		add_arc(dataset, corner[i], corner[(i + 1) % corners], shape);
-		dataset->polygon[dataset->count - 1] = polygon;
-	}
-}
-
-/* Add a polygon, with holes or without, as a shape of its own or another part of the last one. */
-static void
-add_polygon(struct dataset *dataset, struct place middle, uint32_t corners, double radius)
-{
-	int32_t		shape = dataset->count == 0 ? 0 : dataset->shape[dataset->count - 1] + (random_below(4) > 0);
-	int32_t		polygon = ++dataset->last_polygon;
-	size_t		first = dataset->count;
-	bool		pole_is_inside;
-
-	draw_ring(middle, corners, radius, corners > 1000 ? 0.9999 : 0.7);
-	pole_is_inside = holds_pole(corners);
-	add_ring(dataset, corners, shape, polygon);
-	/* so many that stretches have several rings */
-	for (int holes = random_below(2) ? 0 : random_below(20); holes > 0; holes--)
-	{
-		draw_ring(fabs(middle.latitude) > 85.0 ? middle : place_near(middle, 0.5 * radius), 5, 0.2 * radius, 0.7);
-		pole_is_inside ^= holds_pole(5);
-		add_ring(dataset, 5, shape, polygon);
-	}
-	for (size_t i = first; pole_is_inside && i < dataset->count; i++)
-		dataset->polygon[i] = -polygon;
-}
-
-static void
-add_square(struct dataset *dataset, uint32_t count)
-{
-	/* about one square in each place */
-	int			span = 2 + (int) fmin(sqrt(count / 4.0), 170.0);
-	double		latitude = random_below(span) - span / 2;
-	double		longitude = random_below(span) - span / 2;
-	int32_t		shape = dataset->count == 0 ? 0 : dataset->shape[dataset->count - 1] + 1;
-
-	corner[0] = place_at(latitude, longitude);
-	corner[1] = place_at(latitude, longitude + 1);
-	corner[2] = place_at(latitude + 1, longitude + 1);
-	corner[3] = place_at(latitude + 1, longitude);
-	add_ring(dataset, 4, shape, ++dataset->last_polygon);
-}
-
-static void
-add_polygons(struct dataset *dataset, enum scene scene, uint32_t count)
-{
-	while (dataset->count < count)
-		if (scene == SCENE_GRID)
-			add_square(dataset, count);
-		else if (scene == SCENE_COAST)
-		{
-			uint32_t	corners = random_below(2) ? count : count / 2;
-
-			add_polygon(dataset, random_below(2) ? centre : place_at(random_below(2) ? 90 : -90, 0), corners < 3 ? 3 : corners,
-						30.0);
-		}
-		else if (random_below(4) == 0)
-		{
-			struct place from = place_near(centre, 10.0);
-
-			add_arc(dataset, from, place_near(from, 0.5), dataset->count == 0 ? 0 : dataset->shape[dataset->count - 1] + 1);
-		}
-		else
-			add_polygon(dataset, random_below(8) ? place_near(centre, 10.0) : anywhere(), 3 + (uint32_t) random_below(60),
-						fabs(random_magnitude(1e-3, random_below(8) ? 0.3 : 10.0)));
-}
-
-/* Make a dataset of some so many arcs. */
-static struct dataset *
-make_dataset(enum scene scene, uint32_t count)
-{
-	static uint64_t id;
-	struct dataset *dataset = dataset_create(++id, GEONN_METRIC_SPHERE, GEONN_COLUMN_ARC);
-	size_t		room = 2 * (size_t) count + 256;
-	struct place from = {};
-	int32_t		shape = -1;
-
-	dataset->latitude = (double *) malloc(room * sizeof(double));
-	dataset->longitude = (double *) malloc(room * sizeof(double));
-	dataset->end_latitude = (double *) malloc(room * sizeof(double));
-	dataset->end_longitude = (double *) malloc(room * sizeof(double));
-	dataset->tag = (int64_t *) malloc(room * sizeof(int64_t));
-	dataset->shape = (int32_t *) malloc(room * sizeof(int32_t));
-	dataset->polygon = (int32_t *) malloc(room * sizeof(int32_t));
-	if (scene >= SCENE_POLYGONS)
-	{
-		add_polygons(dataset, scene, count);
-		return dataset;
-	}
-	for (uint32_t i = 0; i < count; i++)
-	{
-		struct place to;
-		bool		begins = i == 0 || (scene != SCENE_CIRCLE && (scene == SCENE_STAR || random_below(10) == 0));
-
-		shape += begins;
-		if (begins)
-			from = scene == SCENE_CIRCLE ? step(scene, from, 0, count) : beginning(scene);
-		to = step(scene, from, i + 1, count);
-		/* nearly antipodal ends are no arc */
-		if (geonn_distance_degrees(from.latitude, from.longitude, to.latitude, to.longitude) > 20000000.0)
-			to = from;
-		add_arc(dataset, from, to, shape);
-		if (scene != SCENE_POINTS)
-			from = to;
-		else if (random_below(3) == 0)
-			from = beginning(scene);
-	}
-	return dataset;
-}
-
-static void
-make_observations(enum scene scene, const struct dataset *dataset)
-{
-	for (uint32_t i = 0; i < rows; i++)
-	{
-		size_t		arc = (size_t) random_bits() % dataset->count;
-		struct place end = {dataset->latitude[arc], dataset->longitude[arc]};
-		int			kind = random_below(12);
-		struct place place = kind == 0 ? anywhere() : kind == 1 ? end : kind < 4 ? beginning(scene) :
-			place_near(end, fabs(random_magnitude(1e-9, 10.0)));
-
-		/* on the meridian or the parallel of a vertex; a pole */
-		if (kind == 10)
-			place = random_below(2) ? place_at(end.latitude + random_between(-2, 2), end.longitude) :
-				place_at(end.latitude, end.longitude + random_between(-2, 2));
-		if (kind == 9 && random_below(20) == 0)
-			place = place_at(random_below(2) ? 90 : -90, random_below(360));
-		/* on the arc, but for rounding */
-		if (kind == 11)
-			place = place_at((end.latitude + dataset->end_latitude[arc]) / 2, (end.longitude + dataset->end_longitude[arc]) / 2);
-		observed_latitude[i] = place.latitude;
-		observed_longitude[i] = place.longitude;
-	}
-	/* the centre of the circle */
-	if (scene == SCENE_CIRCLE)
-		observed_latitude[rows / 2] = 90.0;
 }
 
 /* ---- both devices ---- */
@@ -389,29 +91,36 @@ work(struct device *device, struct search *search, struct answers *answers)
 	return device_work(&cpu, search, &search->failure);
 }
 
-/* Answer the observations, batch by batch where the room is small. */
-static bool
-answer(struct device *device, struct dataset *dataset, double max_distance, uint32_t room, struct answers *answers)
+/* A search for the nearest, or where k is 0 for all, within a distance of the first rows. */
+static struct search
+search_for(struct dataset *dataset, uint32_t k, double max_distance, uint32_t room)
 {
 	static uint32_t count[ROWS_MAX];
-	static int64_t tag[ROWS_MAX];
-	static double distance[ROWS_MAX];
+	static int64_t tag[PAIRS_MAX];
+	static double distance[PAIRS_MAX];
 	struct search search = {};
 
 	search.dataset = dataset;
-	search.question.k = 1;
-	search.question.algorithm = GEONN_ALGORITHM_INDEX;
+	search.question.k = k;
 	search.question.max_distance = max_distance;
-	search.algorithm = GEONN_ALGORITHM_INDEX;
-	search.rows = rows;
+	search.algorithm = search.question.algorithm = GEONN_ALGORITHM_INDEX;
+	search.rows = search.columns.rows = rows;
 	search.cancelled = &cancelled;
-	search.columns.rows = rows;
 	search.columns.room = room;
 	search.columns.latitude = observed_latitude;
 	search.columns.longitude = observed_longitude;
 	search.columns.tag = tag;
 	search.columns.distance = distance;
 	search.columns.count = count;
+	return search;
+}
+
+/* Answer the observations, batch by batch where the room is small.  False: a search has failed, or the pairs are too many. */
+static bool
+answer(struct device *device, struct dataset *dataset, uint32_t k, double max_distance, uint32_t room, struct answers *answers)
+{
+	struct search search = search_for(dataset, k, max_distance, room);
+
 	answers->pairs = answers->handed_over = answers->rows_by_gpu = 0;
 	while (search.first < search.rows)
 	{
@@ -423,10 +132,12 @@ answer(struct device *device, struct dataset *dataset, double max_distance, uint
 			printf("# %s %s\n", search.failure.message, search.failure.detail);
 			return false;
 		}
+		if (search.pairs > PAIRS_MAX - answers->pairs)
+			return false;
 		for (uint32_t i = 0; i < search.answered; i++)
-			answers->count[search.first + i] = search.one_each ? 1 : count[search.first + i];
-		memcpy(answers->tag + answers->pairs, tag, search.pairs * sizeof(*tag));
-		memcpy(answers->distance + answers->pairs, distance, search.pairs * sizeof(*distance));
+			answers->count[search.first + i] = search.one_each ? 1 : search.columns.count[search.first + i];
+		memcpy(answers->tag + answers->pairs, search.columns.tag, search.pairs * sizeof(*answers->tag));
+		memcpy(answers->distance + answers->pairs, search.columns.distance, search.pairs * sizeof(*answers->distance));
 		answers->pairs += search.pairs;
 		search.first += search.answered;
 	}
@@ -446,14 +157,21 @@ static void
 show_difference(void)
 {
 	for (uint32_t i = 0, cpu_pair = 0, gpu_pair = 0; i < rows; cpu_pair += by_cpu.count[i], gpu_pair += by_gpu.count[i], i++)
-		if (by_cpu.count[i] != by_gpu.count[i] || (by_cpu.count[i] == 1 && (
-			by_cpu.tag[cpu_pair] != by_gpu.tag[gpu_pair] || by_cpu.distance[cpu_pair] != by_gpu.distance[gpu_pair])))
-		{
-			printf("# observation %u, (%.17g, %.17g): CPU %u, %lld, %.17g, GPU %u, %lld, %.17g\n", i, observed_latitude[i],
-				   observed_longitude[i], by_cpu.count[i], (long long) by_cpu.tag[cpu_pair], by_cpu.distance[cpu_pair],
-				   by_gpu.count[i], (long long) by_gpu.tag[gpu_pair], by_gpu.distance[gpu_pair]);
-			return;
-		}
+	{
+		uint32_t	pair = 0;
+
+		while (pair < by_cpu.count[i] && pair < by_gpu.count[i] &&
+			   by_cpu.tag[cpu_pair + pair] == by_gpu.tag[gpu_pair + pair] &&
+			   by_cpu.distance[cpu_pair + pair] == by_gpu.distance[gpu_pair + pair])
+			pair++;
+		if (pair == by_cpu.count[i] && pair == by_gpu.count[i])
+			continue;
+		printf("# observation %u, (%.17g, %.17g): CPU %u, GPU %u pairs; pair %u: CPU %lld, %.17g, GPU %lld, %.17g\n", i,
+			   observed_latitude[i], observed_longitude[i], by_cpu.count[i], by_gpu.count[i], pair,
+			   (long long) by_cpu.tag[cpu_pair + pair], by_cpu.distance[cpu_pair + pair],
+			   (long long) by_gpu.tag[gpu_pair + pair], by_gpu.distance[gpu_pair + pair]);
+		return;
+	}
 }
 
 static void
@@ -496,7 +214,8 @@ test_scenes(bool sanitized)
 				room = random_below(3) ? rows : 1 + (uint32_t) random_below((int) rows);
 				room = rows / room > 20 ? rows : room;
 				make_observations((enum scene) scene, dataset);
-				if (!answer(&cpu, dataset, max_distance, room, &by_cpu) || !answer(&gpu, dataset, max_distance, room, &by_gpu) ||
+				if (!answer(&cpu, dataset, 1, max_distance, room, &by_cpu) ||
+					!answer(&gpu, dataset, 1, max_distance, room, &by_gpu) ||
 					!same_answers(&by_cpu, &by_gpu))
 				{
 					printf("# scene %d, %u arcs, %u observations, room %u, max_distance %.17g:\n", scene, counts[size], rows, room,
@@ -525,7 +244,7 @@ test_scenes(bool sanitized)
 static bool
 same_on_both(struct dataset *dataset, double max_distance)
 {
-	return answer(&cpu, dataset, max_distance, rows, &by_cpu) && answer(&gpu, dataset, max_distance, rows, &by_gpu) &&
+	return answer(&cpu, dataset, 1, max_distance, rows, &by_cpu) && answer(&gpu, dataset, 1, max_distance, rows, &by_gpu) &&
 		same_answers(&by_cpu, &by_gpu);
 }
 
@@ -536,7 +255,7 @@ test_slices(void)
 	struct dataset *city = make_dataset(SCENE_CITY, 1000);
 	struct dataset *polygons = make_dataset(SCENE_POLYGONS, 1000);
 	const struct lane *lane = cuda_device_of(&gpu)->lanes[0];
-	struct search search = {};
+	struct search search;
 	struct search *ended = NULL;
 	uint32_t	launches;
 	bool		right;
@@ -548,17 +267,7 @@ test_slices(void)
 	check(right && same_on_both(polygons, INFINITY), "searches of several launches give the CPU's bytes, too");
 	launches = lane->launches;
 
-	search.dataset = city;
-	search.question.k = 1;
-	search.question.max_distance = INFINITY;
-	search.algorithm = search.question.algorithm = GEONN_ALGORITHM_INDEX;
-	search.rows = search.columns.rows = search.columns.room = rows;
-	search.cancelled = &cancelled;
-	search.columns.latitude = observed_latitude;
-	search.columns.longitude = observed_longitude;
-	search.columns.tag = by_gpu.tag;
-	search.columns.distance = by_gpu.distance;
-	search.columns.count = by_gpu.count;
+	search = search_for(city, 1, INFINITY, rows);
 	gpu.operations->start(&gpu, &search);
 	gpu.operations->advance(&gpu, &ended);
 	atomic_store(&cancelled, true);
@@ -632,6 +341,102 @@ test_refused_again(bool sanitized)
 	forget(circle);
 }
 
+/*
+ * Ask both devices for all shapes within a distance.  It becomes less, and the rows do, until the CPU finds no more than so
+ * many pairs.  A batch has room for all of them, or for not much more than the most that an observation has.
+ */
+static bool
+same_within(struct dataset *dataset, double *max_distance, uint32_t most, uint32_t *room)
+{
+	uint32_t	largest = 1;
+
+	*room = PAIRS_MAX;
+	for (int i = 0; !answer(&cpu, dataset, 0, *max_distance, PAIRS_MAX, &by_cpu) || by_cpu.pairs > most; i++)
+	{
+		if (i == 60)
+			return false;
+		*max_distance /= 2.0;
+		if (i % 4 == 3)
+			rows = (rows + 1) / 2;
+	}
+	for (uint32_t i = 0; i < rows; i++)
+		largest = by_cpu.count[i] > largest ? by_cpu.count[i] : largest;
+	if (random_below(2))
+		*room = largest + (uint32_t) random_below((int) largest) + by_cpu.pairs / 20;
+	return answer(&gpu, dataset, 0, *max_distance, *room, &by_gpu) && same_answers(&by_cpu, &by_gpu);
+}
+
+static void
+test_within(bool sanitized)
+{
+	static const uint32_t counts[] = {1, 9, 65, 513, 3000, 40000, 300000};
+	int			sizes = sanitized ? 3 : 7;
+	long		differing = 0;
+	uint32_t	batches = 0;
+	uint32_t	by_cpu_alone = 0;
+	uint64_t	pairs = 0;
+	uint64_t	inside = 0;
+
+	for (int scene = 0; scene < SCENES; scene++)
+		for (int size = 0; size < sizes; size++)
+		{
+			struct dataset *dataset;
+
+			if ((scene == SCENE_LONG || scene == SCENE_STAR) && counts[size] > 3000)
+				continue;
+			dataset = make_dataset((enum scene) scene, counts[size]);
+			for (int round = 0; round < (sanitized ? 1 : 4); round++)
+			{
+				double		max_distance = round == 3 ? 0.0 : fabs(random_magnitude(1e-3, 1e7));
+				uint32_t	room;
+
+				rows = sanitized ? 100 : 1 + (uint32_t) random_below(random_below(2) ? 100 : SCENE_ROWS / 4);
+				make_observations((enum scene) scene, dataset);
+				if (!same_within(dataset, &max_distance, sanitized ? 5000 : 2000000, &room))
+				{
+					printf("# scene %d, %u arcs, %u observations, room %u, within %.17g:\n", scene, counts[size], rows, room,
+						   max_distance);
+					show_difference();
+					differing++;
+				}
+				batches++;
+				by_cpu_alone += by_gpu.handed_over > 0 && by_gpu.rows_by_gpu == 0;
+				pairs += by_gpu.pairs;
+				for (uint32_t i = 0; i < by_gpu.pairs; i++)
+					inside += by_gpu.distance[i] == 0.0;
+			}
+			printf("# within, scene %d, %u arcs: %.1f s of the CPU, %u of %u searches by it alone\n", scene, counts[size],
+				   (double) clock() / CLOCKS_PER_SEC, by_cpu_alone, batches);
+			forget(dataset);
+		}
+	printf("# %llu pairs, %llu of them at distance 0\n", (unsigned long long) pairs, (unsigned long long) inside);
+	check(differing == 0, "the GPU gives the CPU's bytes for all within a distance");
+	check(pairs > 3000 && inside > 300, "many are, and many at distance 0");
+	check(by_cpu_alone < batches / 2, "and the GPU answers most");
+}
+
+/* An observation with more shapes within the distance than a GPU takes, between others. */
+static void
+test_within_refused(void)
+{
+	struct dataset *city = make_dataset(SCENE_CITY, 100000);
+	bool		right;
+
+	rows = 1000;
+	make_observations(SCENE_CITY, city);
+	for (uint32_t i = 0; i < rows; i++)
+		observed_latitude[i] = -fabs(observed_latitude[i]);
+	observed_latitude[600] = centre.latitude;
+	observed_longitude[600] = centre.longitude;
+	right = answer(&cpu, city, 0, 20000.0, PAIRS_MAX, &by_cpu) && answer(&gpu, city, 0, 20000.0, PAIRS_MAX, &by_gpu) &&
+		same_answers(&by_cpu, &by_gpu);
+	check(right && by_cpu.count[600] > 4096 && by_gpu.handed_over == 1 && by_gpu.rows_by_gpu == 600,
+		  "an observation with too many shapes is the CPU's, and all before it the GPU's");
+	observed_latitude[10] = 91;
+	check(!answer(&gpu, city, 0, 100.0, PAIRS_MAX, &by_gpu), "coordinates that are no point make such a search fail, too");
+	forget(city);
+}
+
 static void
 test_refusals(void)
 {
@@ -640,14 +445,14 @@ test_refusals(void)
 	rows = 100;
 	make_observations(SCENE_CITY, dataset);
 	observed_latitude[99] = 91;
-	check(!answer(&gpu, dataset, INFINITY, rows, &by_gpu), "coordinates that are no point make a search fail");
+	check(!answer(&gpu, dataset, 1, INFINITY, rows, &by_gpu), "coordinates that are no point make a search fail");
 	observed_latitude[99] = 9;
 	atomic_store(&cancelled, true);
 	forget(dataset);
 	dataset = make_dataset(SCENE_CITY, 1000);
-	check(!answer(&gpu, dataset, INFINITY, rows, &by_gpu), "a cancelled search builds nothing");
+	check(!answer(&gpu, dataset, 1, INFINITY, rows, &by_gpu), "a cancelled search builds nothing");
 	atomic_store(&cancelled, false);
-	check(answer(&gpu, dataset, INFINITY, rows, &by_gpu) && by_gpu.pairs == rows, "and the next one does");
+	check(answer(&gpu, dataset, 1, INFINITY, rows, &by_gpu) && by_gpu.pairs == rows, "and the next one does");
 	forget(dataset);
 }
 
@@ -680,6 +485,9 @@ main(int argument_count, char **words)
 	if (!sanitized)
 		test_slices();
 	test_refused_again(sanitized);
+	test_within(sanitized);
+	if (!sanitized)
+		test_within_refused();
 	test_refusals();
 	gpu.operations->close(&gpu);
 	cpu.operations->close(&cpu);

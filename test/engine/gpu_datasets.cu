@@ -452,18 +452,29 @@ test_sharing(void)
 	check(right, "every GPU holds the same, and what the host has");
 }
 
-/* Whether all GPUs have the same index of arcs, with the host's tags, and the same polygons. */
+/* Whether a GPU's column of the dataset is the host's. */
+static bool
+same_as_host(const void *column, const void *of_host, size_t bytes)
+{
+	void	   *copy = malloc(bytes);
+	bool		right = cudaMemcpy(copy, column, bytes, cudaMemcpyDeviceToHost) == cudaSuccess &&
+		memcmp(copy, of_host, bytes) == 0;
+
+	free(copy);
+	return right;
+}
+
+/* Whether all GPUs have the same index of arcs, with the host's tags and shapes, and the same polygons. */
 static bool
 same_shapes_everywhere(void)
 {
 	const struct cuda_built *first = (const struct cuda_built *) dataset->built[1];
 	const struct arcs_shape *shape = &first->arcs.shape;
-	int64_t    *tag = (int64_t *) malloc(dataset->count * sizeof(int64_t));
 	size_t		tags = dataset->count * sizeof(int64_t);
-	bool		right = cudaMemcpy(tag, first->arcs.tag, tags, cudaMemcpyDeviceToHost) == cudaSuccess &&
-		memcmp(tag, dataset->tag, tags) == 0;
+	size_t		shapes = dataset->count * sizeof(int32_t);
+	bool		right = same_as_host(first->arcs.tag, dataset->tag, tags) &&
+		same_as_host(first->arcs.shape_of, dataset->shape, shapes);
 
-	free(tag);
 	for (int i = 2; i <= gpus && right; i++)
 	{
 		const struct cuda_built *other = (const struct cuda_built *) dataset->built[i];
@@ -473,6 +484,7 @@ same_shapes_everywhere(void)
 			same(first->arcs.node, other->arcs.node, i, shape->all_nodes * sizeof(struct cpu_boxes_node)) &&
 			same(first->arcs.curve.leaf_code, other->arcs.curve.leaf_code, i, shape->leaves * sizeof(uint64_t)) &&
 			same(first->arcs.tag, other->arcs.tag, i, tags) &&
+			same(first->arcs.shape_of, other->arcs.shape_of, i, shapes) &&
 			first->polygons_shape.bytes == other->polygons_shape.bytes &&
 			same(first->blocks[CUDA_POLYGONS].memory, other->blocks[CUDA_POLYGONS].memory, i, first->polygons_shape.bytes);
 	}

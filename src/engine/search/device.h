@@ -22,7 +22,7 @@
  * Each host has the CPU as a device, and the CPU answers any question.  A GPU
  * leaves these to it: a count by a metric other than those whose chord decides, of references with radiuses or windows,
  * of weights without a common size, or of extremes; a search with parties, or with arcs unless it asks for the nearest
- * shape alone (search_is_nearest_shape); one that begins with a cutoff, or
+ * shape alone or for all within a distance (search_is_nearest_shape, search_is_shapes_within); one that begins with a cutoff, or
  * would end with one; and brute force, except for the nearest reference of a plain dataset.  Such searches are for
  * the CPU from the start (search_choice), or a GPU hands the
  * rest of one over between two turns: it sets choice to GEONN_DEVICE_CPU, and
@@ -175,6 +175,11 @@ extern bool search_is_plain_nearest(const struct search *search);
  * columns, and is not too large for a GPU's index of arcs.
  */
 extern bool search_is_nearest_shape(const struct search *search);
+
+/*
+ * Whether a search asks for all shapes within max_distance, without counting them, of such a dataset, and without places.
+ */
+extern bool search_is_shapes_within(const struct search *search);
 
 /* How many pairs each observation has in the answer of a search with radii. */
 extern uint32_t search_counts_each(const struct search *search);

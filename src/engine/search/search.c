@@ -22,13 +22,23 @@ search_is_plain_nearest(const struct search *search)
 	return search_is_nearest(search) && search->dataset->columns == 0;
 }
 
+/* whether a GPU has an index for the search, which is of arcs without other columns, and asks for no places */
+static bool
+fits_gpu_arcs(const struct search *search)
+{
+	return !search->question.places && search->dataset->columns == GEONN_COLUMN_ARC && search->dataset->count <= GPU_ARCS_MAX;
+}
+
 bool
 search_is_nearest_shape(const struct search *search)
 {
-	const struct dataset *dataset = search->dataset;
+	return search_is_nearest(search) && fits_gpu_arcs(search);
+}
 
-	return search_is_nearest(search) && !search->question.places && dataset->columns == GEONN_COLUMN_ARC &&
-		dataset->count <= GPU_ARCS_MAX;
+bool
+search_is_shapes_within(const struct search *search)
+{
+	return search->question.k == 0 && search->question.radii == 0 && fits_gpu_arcs(search);
 }
 
 uint32_t
@@ -57,7 +67,8 @@ search_choice(const struct search *search, enum geonn_device_choice chosen)
 	return (search->question.radii > 0 && (search->question.extremes || !counts_by_chords(search))) ||
 		search->cutoff.present ||
 		(search->dataset->columns & GEONN_COLUMNS_PARTIES) != 0 ||
-		((search->dataset->columns & GEONN_COLUMN_ARC) != 0 && !search_is_nearest_shape(search)) ||
+		((search->dataset->columns & GEONN_COLUMN_ARC) != 0 && !search_is_nearest_shape(search) &&
+		 !search_is_shapes_within(search)) ||
 		(every_pair && !search_is_plain_nearest(search)) ?
 		GEONN_DEVICE_CPU : chosen;
 }
