@@ -1,6 +1,6 @@
 /*
  * arcs.cuh
- *		The index of arcs on a GPU, and the search for the nearest shape by it; arcs_within.cuh has that for all
+ *		The index of arcs on a GPU, and the search for the nearest shape by it; cuda/shapes/shapes_within.cuh has that for all
  *		shapes within a distance.
  *
  * The index is that of engine/cpu/arcs.c, whose essay says why the boxes hold the arcs: arcs in the order of

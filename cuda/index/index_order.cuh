@@ -2,7 +2,7 @@
  * index_order.cuh
  *		Sorts observations into the order of the search by the index.
  *
- * For index_nearest.cu and cuda/neighbours; index_order.cu has the essay.
+ * For index_nearest.cu, cuda/arcs, cuda/neighbours and cuda/shapes; index_order.cu has the essay.
  */
 #ifndef GEONN_INDEX_ORDER_CUH
 #define GEONN_INDEX_ORDER_CUH

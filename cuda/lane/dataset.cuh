@@ -74,6 +74,7 @@ struct cuda_built
 								 * and those that the search has left */
 	struct arcs_refusals nearest_refusals;	/* of pieces with arcs that ask for the nearest */
 	struct arcs_refusals within_refusals;	/* of those that ask for all within a distance */
+	double		within_refused_distance;	/* metres: that of the last one that was refused */
 };
 
 /* The part of its dataset that a search by this algorithm reads. */

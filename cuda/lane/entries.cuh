@@ -10,7 +10,7 @@
 
 #include <cuda_runtime_api.h>
 
-/* A pair of an answer. */
+/* A pair, or what may become one. */
 struct entry
 {
 	double		value;			/* the distance in metres */
@@ -31,7 +31,7 @@ struct entries
 extern void entries_place(void *memory, size_t *offset, uint32_t room, struct entries *entries);
 
 /*
- * Enqueue a sort of the first `count` entries, of fewer rows than `rows`, and of their references, by (row, value, place).  The
+ * Enqueue a sort of the first `count` entries, whose rows are below `rows`, and of their references, by (row, value, place).  The
  * sorted columns may be elsewhere: entries->entry and entries->reference become their addresses.
  */
 extern cudaError_t entries_sort(struct entries *entries, uint32_t count, uint32_t rows, cudaStream_t stream);

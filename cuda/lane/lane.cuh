@@ -31,8 +31,8 @@ enum piece_outcome
 	PIECE_FULL,					/* nothing follows: the next observation's pairs do not fit into the
 								 * batch */
 	PIECE_REFUSED,				/* the CPU goes on with the search: the next observation's pairs do
-								 * not fit into the batch, it needs too long a walk (arcs_nearest.cu), or the
-								 * piece was left untried (nearest.cu) */
+								 * not fit into the batch, it needs too long a walk (arcs_nearest.cu,
+								 * shapes_collect.cu), or the piece was left untried (arcs_refusals.cuh) */
 	PIECE_MORE					/* the same piece goes on: it has more to enqueue */
 };
 

@@ -7,11 +7,14 @@
  * the same order in both passes, whatever the others ask for: the boxes above a leaf's box hold it, and the gaps to them
  * are no greater, as their roundings are monotonic.
  *
- * Arcs of a shape that come one after the other are a run: only the nearest of them is kept, by (distance, place in the
- * dataset).  The first pass counts runs without measuring them, so some of them prove to be too far later.
+ * A lane keeps the last few shapes open, and of each the nearest arc, by (distance, place in the dataset): a shape's
+ * arcs follow each other, but where shapes have a border in common, those of both alternate.  When a shape gives way to
+ * another one, that is a run, and becomes an entry.  The first pass counts runs without measuring them, so some of them
+ * prove to be too far later.  The second one measures an arc only if its bounds (arcs_measure.cuh) leave open whether
+ * it is the nearest of its run.
  *
- * An observation with very many runs, or a warp with very many boxes to look at, would hold up all others: then the rows are
- * refused, and the CPU answers them and those behind the first of them.
+ * A lane that has taken too much takes no more.  Its row is refused, and so are all of a warp that has looked at too many boxes:
+ * the CPU answers them, and the rows behind the first of them.
  */
 #include "cuda/arcs/arcs_measure.cuh"
 #include "cuda/shapes/shapes_within.cuh"
@@ -19,33 +22,98 @@
 #include "cuda/base/warp.cuh"
 #include "cuda/index/warp_share.cuh"
 
-/* how many boxes and leaves a warp may look at for its observations */
-#define VISITS_MAX ((uint32_t) 1 << 15)
+/* how many boxes and leaves a warp may look at, and how many arcs within the limit an observation may have */
+#define VISITS_MAX ((uint32_t) 1 << 17)
+#define ARCS_MAX ((uint32_t) 1 << 15)
 
-/* a lane's observation, and the run that it is in */
-struct seeker
-{
-	struct geonn_vector from;
-	uint32_t	row;
-	uint32_t	count;			/* runs that have begun */
-	uint64_t	end;			/* of the observation's entries, when they are written */
-	uint64_t	next;			/* entry to be written */
-	uint32_t	shape;			/* of the run */
-	uint32_t	arc;			/* its first arc at the least distance */
-	double		distance;		/* metres */
-};
+/* how many shapes a lane keeps open */
+#define OPEN 4
 
 /* no shape */
 #define NONE UINT32_MAX
 
-/* Write the run that has ended. */
-static __device__ __forceinline__ void
-end_run(const struct shapes_within *search, struct seeker *seeker)
+/* a lane's observation, and its open shapes */
+struct seeker
 {
-	if (seeker->shape == NONE || seeker->next == seeker->end)
+	struct geonn_vector from;
+	uint32_t	row;
+	bool		is_present;		/* it takes arcs */
+	uint32_t	count;			/* runs that have begun, and polygons */
+	uint32_t	arcs;			/* that were taken */
+	uint64_t	end;			/* of the observation's entries, when they are written */
+	uint64_t	next;			/* entry to be written */
+
+	/* the shape opened last comes first; indexes are constants after unrolling, so that all of this stays in registers */
+	uint32_t	shape[OPEN];
+	uint32_t	arc[OPEN];		/* its first arc at the least distance */
+	double		distance[OPEN]; /* metres */
+	double		upper[OPEN];	/* chord; the shape is no farther */
+};
+
+/* Write a run that has ended. */
+static __device__ __forceinline__ void
+end_run(const struct shapes_within *search, struct seeker *seeker, int i)
+{
+	if (seeker->shape[i] == NONE || seeker->next == seeker->end)
 		return;
-	search->entries.entry[seeker->next] = {seeker->distance, seeker->row, seeker->arc};
-	search->entries.reference[seeker->next++] = seeker->shape;
+	search->entries.entry[seeker->next] = {seeker->distance[i], seeker->row, seeker->arc[i]};
+	search->entries.reference[seeker->next++] = seeker->shape[i];
+}
+
+/* Open a shape, unless it is open. */
+template <bool WRITE>
+static __device__ __forceinline__ void
+open_shape(const struct shapes_within *search, struct seeker *seeker, uint32_t shape)
+{
+	bool		is_open = false;
+
+#pragma unroll
+	for (int i = 0; i < OPEN; i++)
+		is_open = is_open || seeker->shape[i] == shape;
+	if (is_open)
+		return;
+	if (WRITE)
+		end_run(search, seeker, OPEN - 1);
+#pragma unroll
+	for (int i = OPEN - 1; i > 0; i--)
+	{
+		seeker->shape[i] = seeker->shape[i - 1];
+		seeker->arc[i] = seeker->arc[i - 1];
+		seeker->distance[i] = seeker->distance[i - 1];
+		seeker->upper[i] = seeker->upper[i - 1];
+	}
+	seeker->shape[0] = shape;
+	seeker->arc[0] = UINT32_MAX;
+	seeker->distance[0] = seeker->upper[0] = INFINITY;
+	seeker->count++;
+}
+
+/* Measure an arc of an open shape, unless its bounds show that another one is nearer. */
+static __device__ __forceinline__ void
+take_arc(const struct shapes_within *search, struct seeker *seeker, uint32_t shape, const struct arcs_leaf *leaf, uint32_t number,
+		 double chord, double sagitta)
+{
+	uint32_t	arc = __ldg(&leaf->arc[number]);
+	double		upper = INFINITY;
+	double		distance;
+
+#pragma unroll
+	for (int i = 0; i < OPEN; i++)
+		upper = seeker->shape[i] == shape ? seeker->upper[i] : upper;
+	if (chord - sagitta > upper + CPU_ARCS_MARGIN)
+		return;
+	upper = fmin(upper, chord + sagitta);
+	distance = arcs_measure(leaf, number, seeker->from, search->limit);
+#pragma unroll
+	for (int i = 0; i < OPEN; i++)
+		if (seeker->shape[i] == shape)
+		{
+			bool		is_first = comes_before(distance, arc, seeker->distance[i], seeker->arc[i]);
+
+			seeker->upper[i] = upper;
+			seeker->distance[i] = is_first ? distance : seeker->distance[i];
+			seeker->arc[i] = is_first ? arc : seeker->arc[i];
+		}
 }
 
 /* Take the arcs of a leaf that may be within the limit. */
@@ -58,32 +126,18 @@ take_leaf(const struct shapes_within *search, struct seeker *seeker, const struc
 		double		sagitta;
 		double		square = arcs_square_to(leaf, i, seeker->from, &sagitta);
 		double		bound = search->limit + sagitta;
-		double		distance;
-		uint32_t	arc;
 		uint32_t	shape;
 
 		if (!(square <= bound * bound))
 			continue;
-		arc = __ldg(&leaf->arc[i]);
-		shape = (uint32_t) __ldg(&search->arcs.shape_of[arc]);
-		if (shape != seeker->shape)
-		{
-			if (WRITE)
-				end_run(search, seeker);
-			seeker->shape = shape;
-			seeker->distance = INFINITY;
-			seeker->arc = arc;
-			seeker->count++;
-		}
-		if (!WRITE)
-			continue;
-		distance = arcs_measure(leaf, i, seeker->from, search->limit);
-		if (comes_before(distance, arc, seeker->distance, seeker->arc))
-		{
-			seeker->distance = distance;
-			seeker->arc = arc;
-		}
+		shape = (uint32_t) __ldg(&search->arcs.shape_of[__ldg(&leaf->arc[i])]);
+		open_shape<WRITE>(search, seeker, shape);
+		seeker->arcs++;
+		if (WRITE)
+			take_arc(search, seeker, shape, leaf, i, sqrt(square), sagitta);
 	}
+	if (!WRITE && (seeker->count > SHAPES_WITHIN_MAX || seeker->arcs > ARCS_MAX))
+		seeker->is_present = false;
 }
 
 /* bit i: box i of a node is within the limit of a lane's observation */
@@ -103,7 +157,7 @@ boxes_within(const struct cpu_boxes_node *node, struct geonn_vector from, float 
 /* Take the arcs within the limit of any lane.  False: too many boxes are. */
 template <bool WRITE>
 static __device__ __forceinline__ bool
-walk(const struct shapes_within *search, struct seeker *seeker, bool is_present)
+walk(const struct shapes_within *search, struct seeker *seeker)
 {
 	const struct arcs *arcs = &search->arcs;
 	float		limit_squared = arcs_limit_squared(search->limit);
@@ -120,11 +174,13 @@ walk(const struct shapes_within *search, struct seeker *seeker, bool is_present)
 		{
 			/* go down to a node */
 			level--;
-			own = is_present ? boxes_within(&arcs->node[arcs->shape.first[level] + child], seeker->from, limit_squared) : 0;
+			own = 0;
+			if (seeker->is_present)
+				own = boxes_within(&arcs->node[arcs->shape.first[level] + child], seeker->from, limit_squared);
 			number[level] = child;
 			bits[level] = warp_fold(own, [](uint32_t a, uint32_t b) { return a | b; });
 		}
-		else if (own >> (child % ARCS_WIDTH) & 1)
+		else if (seeker->is_present && (own >> (child % ARCS_WIDTH) & 1))
 			take_leaf<WRITE>(search, seeker, &arcs->leaf[child]);
 
 		/* find the next box that is left, on this level or above */
@@ -137,13 +193,6 @@ walk(const struct shapes_within *search, struct seeker *seeker, bool is_present)
 		child = number[level] * ARCS_WIDTH + (uint32_t) __ffs(bits[level]) - 1;
 		bits[level] &= bits[level] - 1;
 	}
-}
-
-/* Refuse a row, unless one before it has been refused. */
-static __device__ __forceinline__ void
-refuse(const struct shapes_within *search, uint32_t row)
-{
-	atomicMin(&search->status->refused, row);
 }
 
 template <bool WRITE>
@@ -159,33 +208,37 @@ collect_kernel(const __grid_constant__ struct shapes_within search, uint32_t row
 		uint32_t	slot = bundle * 32 + warp_lane();
 		uint32_t	row = slot < search.rows ? search.order.sorted_row[slot] : UINT32_MAX;
 		uint32_t	end = WRITE ? rows : *(volatile const uint32_t *) &search.status->refused;
-		bool		is_present = slot < search.rows && row < end;
+		bool		begins = slot < search.rows && row < end;
 		struct seeker seeker = {};
 		bool		done;
 
-		if (is_present)
+		seeker.is_present = begins;
+#pragma unroll
+		for (int i = 0; i < OPEN; i++)
+			seeker.shape[i] = NONE;
+		if (begins)
 		{
 			double2		point = search.order.point[row];
-			uint64_t	inside = search.polygons != NULL ? search.inside[row] : 0;
+			uint32_t	inside = search.polygons != NULL ? search.inside[row] : 0;
 
 			seeker.from = geonn_unit_vector(point.x, point.y);
 			seeker.row = row;
 			seeker.next = WRITE ? search.found.offset[row] + inside : 0;
 			seeker.end = WRITE ? search.found.offset[row + 1] : 0;
-			seeker.count = (uint32_t) inside;
+			seeker.count = inside;
 		}
-		seeker.shape = NONE;
-		done = walk<WRITE>(&search, &seeker, is_present);
+		done = walk<WRITE>(&search, &seeker);
 		if (WRITE)
-			end_run(&search, &seeker);
+		{
+#pragma unroll
+			for (int i = 0; i < OPEN; i++)
+				end_run(&search, &seeker, i);
+		}
 		else if (slot < search.rows)
 		{
-			if (is_present && (!done || seeker.count > SHAPES_WITHIN_MAX))
-			{
-				refuse(&search, row);
-				is_present = false;
-			}
-			search.found.count[row] = is_present ? seeker.count : UINT32_MAX;
+			if (begins && !(done && seeker.is_present))
+				atomicMin(&search.status->refused, row);
+			search.found.count[row] = done && seeker.is_present ? seeker.count : UINT32_MAX;
 		}
 	}
 }

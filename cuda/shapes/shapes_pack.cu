@@ -4,7 +4,7 @@
  *
  * sort		brings the entries into the order (row, distance, arc).
  * keep		keeps an entry if it is not farther than max_distance, and none before it has its row and shape: a thread looks at
- *			the entries before its own, of which an observation has SHAPES_WITHIN_MAX at most of either kind.
+ *			the entries before its own, of which an observation has SHAPES_WITHIN_MAX at most.
  * rank		adds up which are kept; so the differences are the counts of observations.
  * pack		moves those that are kept, of the observations whose pairs fit, to their places.
  */

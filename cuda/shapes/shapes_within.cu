@@ -4,7 +4,7 @@
  *
  * copy in	the observations, and the order of the search.
  * count	the polygons that each observation is in (shapes_polygons.cu), and with them the arcs that may be within max_distance,
- *			those of a shape that come one after the other once (shapes_collect.cu).
+ *			those of a shape that come one after the other mostly once (shapes_collect.cu).
  * fit		adds the counts up: for how many observations does the room suffice?
  * collect	writes what these find, with its distances, adjacent for each.
  * pack		puts it in order, keeps of each shape what comes first, and moves the pairs together (shapes_pack.cu), of
@@ -14,10 +14,13 @@
  * The limit on chords is that of max_distance, and does not change.  Arcs beyond it are farther (arcs_measure.cuh has the
  * margin); the distances of all others are measured by common/arc.h, and decide, as on the CPU.
  *
- * The CPU goes on from the first observation that needs too much: more than SHAPES_WITHIN_MAX runs, or polygons, or that is one
- * of 32 which need too many boxes.
+ * The CPU goes on from the first observation that needs too much: more than SHAPES_WITHIN_MAX entries, too many arcs
+ * or stretches of polygons, or it is in a warp whose observations need too many boxes.  arcs_refusals.cuh says what follows;
+ * a question within a shorter distance than the last one that was refused is tried all the same.
  */
 #include "cuda/shapes/shapes_within.cuh"
+
+#include <math.h>
 
 #include "cuda/arcs/arcs_measure.cuh"
 #include "cuda/base/columns.cuh"
@@ -25,15 +28,15 @@
 #include "cuda/base/try.cuh"
 #include "cuda/lane/dataset.cuh"
 
-/* the greatest numbers of observations and of entries of a piece; entries take 48 bytes each */
+/* the greatest numbers of observations and of entries of a piece; an entry takes 44 bytes */
 #define PIECE_ROWS_MAX ((uint32_t) 1 << 20)
 #define PIECE_ENTRIES_MAX ((uint32_t) 1 << 24)
 
 /* so many entries may become one pair, more or less */
 #define ENTRIES_OF_PAIR 2
 
-/* room for so many entries is enough for any observation that is not refused */
-#define ENTRIES_MIN (2 * SHAPES_WITHIN_MAX)
+/* the search's device_state is the mean number of entries of its observations, in this unit */
+#define ENTRIES_UNIT 0x1p-16
 
 enum within_phase
 {
@@ -80,28 +83,49 @@ built_of(const struct lane *lane)
 	return (struct cuda_built *) lane->search->dataset->built[lane->device->number];
 }
 
-/* How many entries a piece has room for. */
+/* Whether the next piece goes to the CPU untried. */
+static bool
+is_left_untried(const struct lane *lane)
+{
+	const struct cuda_built *built = built_of(lane);
+
+	return arcs_leaves_untried(&built->within_refusals) &&
+		lane->search->question.max_distance >= built->within_refused_distance;
+}
+
+/* How many entries a piece of so many rows has room for: an observation that is answered has no more than SHAPES_WITHIN_MAX. */
 static uint32_t
-entries_wanted(const struct lane *lane)
+entries_wanted(const struct lane *lane, uint32_t rows)
 {
 	uint64_t	entries = (uint64_t) ENTRIES_OF_PAIR * room_left(lane->search);
 
-	return entries < ENTRIES_MIN ? ENTRIES_MIN : entries < PIECE_ENTRIES_MAX ? (uint32_t) entries : PIECE_ENTRIES_MAX;
+	if (entries < SHAPES_WITHIN_MAX)
+		entries = SHAPES_WITHIN_MAX;
+	if (entries > (uint64_t) rows * SHAPES_WITHIN_MAX)
+		entries = (uint64_t) rows * SHAPES_WITHIN_MAX;
+	return entries < PIECE_ENTRIES_MAX ? (uint32_t) entries : PIECE_ENTRIES_MAX;
+}
+
+/* The expected number of entries of an observation. */
+static double
+entries_each(const struct search *search)
+{
+	if (search->device_state != 0)
+		return ENTRIES_UNIT * search->device_state;
+	return ENTRIES_OF_PAIR * (search->answered > 0 ? (double) search->pairs / search->answered : search->pairs_each);
 }
 
 static uint32_t
 within_rows(const struct lane *lane)
 {
-	const struct search *search = lane->search;
-	uint32_t	rows = rows_left(search) < PIECE_ROWS_MAX ? rows_left(search) : PIECE_ROWS_MAX;
-	double		pairs = search->answered > 0 ? (double) search->pairs / search->answered : search->pairs_each;
-	double		entries = rows * ENTRIES_OF_PAIR * pairs;
+	uint32_t	rows = rows_left(lane->search) < PIECE_ROWS_MAX ? rows_left(lane->search) : PIECE_ROWS_MAX;
+	double		room = entries_wanted(lane, rows);
 
-	/* an untried piece needs no memory of the GPU */
-	if (arcs_leaves_untried(&built_of(lane)->within_refusals))
+	/* an untried piece needs no memory to speak of */
+	if (is_left_untried(lane))
 		return 1;
-	if (entries > entries_wanted(lane))
-		rows = (uint32_t) (rows * (entries_wanted(lane) / entries));
+	if (rows * entries_each(lane->search) > room)
+		rows = (uint32_t) (room / entries_each(lane->search));
 	return rows > 0 ? rows : 1;
 }
 
@@ -112,15 +136,15 @@ within_place(struct lane *lane, uint32_t rows, void *memory)
 	struct within_piece *piece = piece_of(lane);
 	struct shapes_within *work = &piece->work;
 	uint32_t	full_rows = within_rows(lane);
-	uint32_t	room = entries_wanted(lane);
+	uint32_t	room = entries_wanted(lane, rows);
 	size_t		offset = 0;
 	size_t		bytes;
 
 	/* if memory is short, the room shrinks with the rows */
-	if (rows < full_rows)
+	if (rows < full_rows && room > SHAPES_WITHIN_MAX)
 		room = (uint32_t) ((uint64_t) room * rows / full_rows);
-	if (room < ENTRIES_MIN)
-		room = ENTRIES_MIN;
+	if (room < SHAPES_WITHIN_MAX)
+		room = SHAPES_WITHIN_MAX;
 	*piece = {};
 	work->arcs = built_of(lane)->arcs;
 	work->polygons = search->dataset->last_polygon != 0 ? &built_of(lane)->polygons : NULL;
@@ -184,11 +208,10 @@ static cudaError_t
 enqueue_copy_in(struct lane *lane, enum piece_progress *progress)
 {
 	struct shapes_within *work = &piece_of(lane)->work;
-	struct arcs_refusals *refusals = &built_of(lane)->within_refusals;
 
-	if (arcs_leaves_untried(refusals))
+	if (is_left_untried(lane))
 	{
-		arcs_note_untried(refusals);
+		arcs_note_untried(&built_of(lane)->within_refusals);
 		*progress = PIECE_LAST;
 		return cudaSuccess;
 	}
@@ -301,8 +324,10 @@ within_finish(struct lane *lane)
 {
 	const struct within_piece *piece = piece_of(lane);
 	const struct within_status *status = status_of(lane);
+	struct cuda_built *built = built_of(lane);
 	struct search *search = lane->search;
 	uint32_t	rows = 0;
+	bool		is_refused;
 
 	if (piece->phase == WITHIN_COPY_IN)
 		return PIECE_REFUSED;
@@ -310,11 +335,17 @@ within_finish(struct lane *lane)
 	{
 		rows = status->results.observations;
 		search_account(search, rows, status->results.pairs, false);
-		if (rows < status->found.observations)
-			return search->answered > 0 ? PIECE_FULL : PIECE_REFUSED;
+		search->device_state = (uint64_t) ceil(status->found.pairs / (ENTRIES_UNIT * status->found.observations));
 	}
-	arcs_note_refusal(&built_of(lane)->within_refusals, rows <= piece->work.rows / 2 && rows == status->search.refused);
-	return rows == 0 || rows == status->search.refused ? PIECE_REFUSED : PIECE_ANSWERED;
+	is_refused = rows == status->search.refused;
+	arcs_note_refusal(&built->within_refusals, is_refused && rows <= piece->work.rows / 2);
+	if (is_refused)
+		built->within_refused_distance = search->question.max_distance;
+
+	/* the next observation's pairs do not fit into the batch; where it has none yet, the CPU cuts them off */
+	if (search->answered > 0 && (room_left(search) == 0 || rows < status->found.observations))
+		return PIECE_FULL;
+	return rows == 0 || is_refused ? PIECE_REFUSED : PIECE_ANSWERED;
 }
 
 const struct piece_operations shapes_within_operations = {

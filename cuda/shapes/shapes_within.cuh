@@ -19,7 +19,7 @@
 #include "cuda/lane/lane.cuh"
 #include "cuda/lane/results.cuh"
 
-/* how many pieces of shapes an observation may find, polygons and arcs each */
+/* how many entries an observation may have: polygons that it is in, and runs of arcs */
 #define SHAPES_WITHIN_MAX 4096
 
 /* what kernels report to the host, which copies it */
@@ -45,7 +45,7 @@ struct shapes_within
 	/* what each observation finds: polygons that it is in, then arcs.  An entry has the distance, the row and the arc in
 	 * the dataset; its `reference` is the arc's shape */
 	struct entries entries;
-	struct results found;		/* its counts are limits on those of pairs; packs nothing */
+	struct results found;		/* counts and offsets of entries, of which some become pairs */
 	uint32_t   *inside;			/* [rows] how many polygons an observation is in */
 	uint32_t   *rank;			/* [entries.room + 1] how many pairs come before an entry's */
 	void	   *rank_room;
@@ -65,8 +65,8 @@ extern cudaError_t shapes_collect_polygons(const struct shapes_within *search, u
 
 /*
  * shapes_collect.cu: enqueue a launch that ends after some 30 ms, whether or not it took all observations.
- * shapes_count() counts what each observation finds, polygons included; the count of a refused row, and those of the
- * rows behind it, are UINT32_MAX.  shapes_collect() writes what the first `rows` observations find to where the
+ * shapes_count() counts the entries of each observation, polygons included; the count of a refused row is UINT32_MAX, and
+ * those of the rows behind it mean nothing.  shapes_collect() writes what the first `rows` observations find to where the
  * offsets say, behind the polygons.
  */
 extern cudaError_t shapes_count(const struct shapes_within *search);

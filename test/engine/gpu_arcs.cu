@@ -415,13 +415,26 @@ test_within(bool sanitized)
 	check(by_cpu_alone < batches / 2, "and the GPU answers most");
 }
 
-/* An observation with more shapes within the distance than a GPU takes, between others. */
+/* Districts with borders in common; an observation with more shapes within the distance than a GPU takes, between others. */
 static void
-test_within_refused(void)
+test_within_many(void)
 {
 	struct dataset *city = make_dataset(SCENE_CITY, 100000);
+	struct dataset *districts = make_dataset(SCENE_CITY, 12 * 4 * 500);
 	bool		right;
 
+	districts->count = 0;
+	add_districts(districts, 500);
+	rows = 2000;
+	make_observations(SCENE_CITY, districts);
+	right = answer(&cpu, districts, 0, 30000.0, PAIRS_MAX, &by_cpu) && answer(&gpu, districts, 0, 30000.0, PAIRS_MAX, &by_gpu) &&
+		same_answers(&by_cpu, &by_gpu);
+	check(right && by_gpu.pairs > 10 * rows / 2 && by_gpu.handed_over == 0,
+		  "arcs of borders that shapes have in common are not too many");
+	right = answer(&cpu, districts, 0, INFINITY, PAIRS_MAX, &by_cpu) && answer(&gpu, districts, 0, INFINITY, PAIRS_MAX, &by_gpu);
+	check(right && same_answers(&by_cpu, &by_gpu) && by_gpu.pairs == 12 * rows && by_gpu.handed_over == 0,
+		  "all shapes are within an infinite distance");
+	forget(districts);
 	rows = 1000;
 	make_observations(SCENE_CITY, city);
 	for (uint32_t i = 0; i < rows; i++)
@@ -487,7 +500,7 @@ main(int argument_count, char **words)
 	test_refused_again(sanitized);
 	test_within(sanitized);
 	if (!sanitized)
-		test_within_refused();
+		test_within_many();
 	test_refusals();
 	gpu.operations->close(&gpu);
 	cpu.operations->close(&cpu);

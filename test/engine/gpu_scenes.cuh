@@ -222,6 +222,28 @@ add_square(struct dataset *dataset, uint32_t count)
 	add_ring(dataset, 4, shape, ++dataset->last_polygon);
 }
 
+/* Add districts of 0.1 degrees, 4 × 3, which have the vertices of their borders in common, so many on a side. */
+static void
+add_districts(struct dataset *dataset, uint32_t side)
+{
+	for (int32_t number = 0; number < 12; number++)
+	{
+		double		latitude = centre.latitude + 0.1 * (number / 4);
+		double		longitude = centre.longitude + 0.1 * (number % 4);
+
+		for (uint32_t i = 0; i < side; i++)
+		{
+			double		along = 0.1 * i / side;
+
+			corner[i] = place_at(latitude, longitude + along);
+			corner[side + i] = place_at(latitude + along, longitude + 0.1);
+			corner[2 * side + i] = place_at(latitude + 0.1, longitude + 0.1 * (side - i) / side);
+			corner[3 * side + i] = place_at(latitude + 0.1 * (side - i) / side, longitude);
+		}
+		add_ring(dataset, 4 * side, number, ++dataset->last_polygon);
+	}
+}
+
 static void
 add_polygons(struct dataset *dataset, enum scene scene, uint32_t count)
 {
