@@ -467,6 +467,12 @@ give_batch_back(GeonnClient *client, int number)
 }
 
 void
+geonn_client_flush(GeonnClient *client)
+{
+	send_filling(client);
+}
+
+void
 geonn_client_finish(GeonnClient *client)
 {
 	send_filling(client);

@@ -127,6 +127,12 @@ extern void geonn_client_add_observations(GeonnClient *client, uint32 rows, cons
 /* Tell the client that no more observations come; sends the last batch. */
 extern void geonn_client_finish(GeonnClient *client);
 
+/* Send the observations that were added, as the next ones come later. */
+extern void geonn_client_flush(GeonnClient *client);
+
+/* Expect so many observations: from now on batches have as many rows as let the ring take all of them at once. */
+extern void geonn_client_expect(GeonnClient *client, uint64 rows);
+
 /*
  * Take one pair.  The pairs of one observation follow each other, by rank; observations come in no
  * particular order.  With wait, returns false once all pairs of the observations that were sent have

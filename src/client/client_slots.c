@@ -397,8 +397,7 @@ geonn_client_end_filling(GeonnClient *client, SlotState state)
 		client->question.batch_rows == 0)
 	{
 		client->batches_of_size = 0;
-		client->rows_wanted = Min(client->rows_wanted * GROWTH,
-								  client->question.shared ? MOST_ROWS_SHARED : MOST_ROWS);
+		client->rows_wanted = Min(client->rows_wanted * GROWTH, client->rows_most);
 	}
 }
 
@@ -408,7 +407,19 @@ geonn_client_reset_growth(GeonnClient *client)
 	uint32		asked = client->question.batch_rows;
 
 	client->rows_wanted = asked > 0 ? asked : FIRST_ROWS;
+	client->rows_most = client->question.shared ? MOST_ROWS_SHARED : MOST_ROWS;
 	client->batches_of_size = 0;
+}
+
+void
+geonn_client_expect(GeonnClient *client, uint64 rows)
+{
+	uint64		each = (rows + GEONN_RING_SLOTS - 1) / GEONN_RING_SLOTS;
+
+	if (client->question.batch_rows > 0)
+		return;
+	geonn_client_reset_growth(client);
+	client->rows_wanted = client->rows_most = (uint32) Min(Max(each, FIRST_ROWS), client->rows_most);
 }
 
 /*

@@ -64,6 +64,7 @@ struct GeonnClient
 
 	/* sizes of batches */
 	uint32		rows_wanted;	/* rows of the next batch, which grow as batches are sent */
+	uint32		rows_most;		/* up to so many */
 	uint32		rows_granted_most;	/* the most rows to ask for, after the engine gave no more */
 	bool		no_more_batches;	/* the engine had no further batch to give */
 	int			batches_of_size;	/* batches that were sent since rows_wanted last grew */

@@ -142,6 +142,19 @@ may_look_ahead(const GeonnSearch *search)
 }
 
 /*
+ * Do the observations have to be read?
+ */
+static bool
+needs_observations(const GeonnSearch *search)
+{
+	const GeonnJoin *join = search->join;
+
+	return geonn_client_references(search->prepared.client) > 0 ||
+		join->keep_unmatched || join->question.radii > 0 ||
+		(join->invalid == GEONN_INVALID_IS_ERROR && join->given == NULL);
+}
+
+/*
  * Bring the references into the engine, or attach to those of another search.  Returns whether the
  * observations have to be read.
  */
@@ -179,9 +192,7 @@ prepare(GeonnSearch *search)
 		(question->columns & ~(GEONN_COLUMN_EXCLUDED | GEONN_COLUMNS_WEIGHTS | GEONN_COLUMN_ARC)) == 0 &&
 		(!join->exclude_self || (join->given == NULL && geonn_references_exclude_by_tag(search->prepared.references))))
 		geonn_reading_in_blocks(search->reading, geonn_search_consume_observations);
-	return geonn_client_references(search->prepared.client) > 0 ||
-		join->keep_unmatched || join->question.radii > 0 ||
-		(join->invalid == GEONN_INVALID_IS_ERROR && join->given == NULL);
+	return needs_observations(search);
 }
 
 SharedReferences
@@ -270,9 +281,22 @@ read_some(GeonnSearch *search)
 	search->spent_reading += geonn_milliseconds_since(begun);
 	if (!search->all_read)
 		return;
-	geonn_client_finish(search->prepared.client);
+	if (search->join->given != NULL && search->join->given->goes_on)
+		geonn_client_flush(search->prepared.client);
+	else
+		geonn_client_finish(search->prepared.client);
 	if (search->shared != NULL)
 		geonn_shared_search_end(search->shared, geonn_reading_counts(search->reading));
+}
+
+/*
+ * Send the observations that the ring has places for.
+ */
+static void
+send_some(GeonnSearch *search)
+{
+	while (!search->all_read && geonn_client_places(search->prepared.client) > 0)
+		read_some(search);
 }
 
 void
@@ -281,8 +305,22 @@ geonn_search_send(GeonnSearch *search)
 	MemoryContext former = MemoryContextSwitchTo(search->context);
 
 	begin_taking(search);
-	while (!search->all_read && geonn_client_places(search->prepared.client) > 0)
-		read_some(search);
+	send_some(search);
+	MemoryContextSwitchTo(former);
+}
+
+void
+geonn_search_go_on(GeonnSearch *search)
+{
+	const GivenPoints *given = search->join->given;
+	MemoryContext former = MemoryContextSwitchTo(search->context);
+
+	if (search->join->invalid == GEONN_INVALID_IS_ERROR)
+		geonn_check_given(given);
+	geonn_reading_give(search->reading, given);
+	geonn_client_expect(search->prepared.client, given->count);
+	search->all_read = !needs_observations(search);
+	send_some(search);
 	MemoryContextSwitchTo(former);
 }
 
@@ -387,6 +425,17 @@ geonn_search_take(GeonnSearch *search, GeonnFound *found, int most)
 	for (int i = 0; i < count && (search->row.needs & GEONN_NEEDS_REFERENCE_ID) != 0; i++)
 		found[i].tag = DatumGetInt64(geonn_reference_id(search->prepared.references, found[i].tag));
 	return count;
+}
+
+GeonnRun *
+geonn_search_run(GeonnSearch *search)
+{
+	GeonnRun   *run = &search->run;
+
+	CHECK_FOR_INTERRUPTS();
+	if (search->prepared.client == NULL || search->waiting > 0)
+		return NULL;
+	return run->next < run->end || geonn_client_take_run(search->prepared.client, run) ? run : NULL;
 }
 
 /* ---- several processes ---- */

@@ -101,6 +101,12 @@ extern void geonn_search_follow(GeonnSearch *search, const SharedReferences *ref
 /* Begin, and send all observations that the ring has room for. */
 extern void geonn_search_send(GeonnSearch *search);
 
+/*
+ * Go on with the points that the join has as given ones now, after all rows of those before were taken, which had
+ * goes_on.  The rows have numbers from 1 on again.
+ */
+extern void geonn_search_go_on(GeonnSearch *search);
+
 /* Find all rows now, and keep them until they are taken. */
 extern void geonn_search_complete(GeonnSearch *search);
 
@@ -115,6 +121,12 @@ extern bool geonn_search_next(GeonnSearch *search, Datum *values, bool *nulls);
  * have it.  Returns how many: none where the next one has to wait, or is stored as a row, and geonn_search_next has to be called.
  */
 extern int	geonn_search_take(GeonnSearch *search, GeonnFound *found, int most);
+
+/*
+ * Take the pairs of an answer in which each observation has one, as they are: the caller takes one by raising next, up to
+ * end.  NULL: no such answer has come, or the next pair is stored as a row, and geonn_search_next has to be called.
+ */
+extern GeonnRun *geonn_search_run(GeonnSearch *search);
 
 /*
  * Processes can search together: one prepares a search, and all use its references in searches of their own

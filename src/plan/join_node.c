@@ -140,7 +140,8 @@ static void
 add_present(const JoinNode *node, GeonnReport *sum)
 {
 	add_search(sum, node->first);
-	if (node->search != node->first)
+	add_search(sum, node->following);
+	if (node->search != node->first && node->search != node->following)
 		add_search(sum, node->search);
 }
 

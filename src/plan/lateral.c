@@ -13,8 +13,10 @@
  * A call that would read its observations itself (own_rows.c) searches in the same way: the numbers of
  * rows are exchanged for their ids, and what is said of invalid points names the table.
  *
- * The first round's search reads the references, and stays until the end: the later ones use the
- * same.  If the first round has all rows, this process may answer them, if it knows the references (join/live.c).
+ * The first round's search reads the references, and stays until the end: the later rounds use the same.  These have
+ * one search together, which goes on with the points of each, so that its session and batches are there already.  What
+ * begins in a subtransaction must not outlast it, so that a round there has a search of its own.
+ * If the first round has all rows, this process may answer them, if it knows the references (join/live.c).
  * Below a Gather the outer plan divides its rows between the processes; the leader has read the
  * references before, with a search that has no points, so that they are those of one snapshot and read
  * once (join_node.c).  Privileges are checked as when the function is called.
@@ -222,12 +224,13 @@ evaluate_window(const LateralNode *state, const Round *round)
  * Implements LateralSource.read_point: the point is in the call's arrays.
  */
 static void
-read_call_point(LateralNode *state, Round *round, OuterRow *row)
+read_call_point(LateralNode *state, Round *round, uint64 number)
 {
 	ExprContext *expressions = state->expressions;
+	OuterRow   *row = &round->rows[number];
 
-	row->latitude = evaluate(state->point[LATERAL_LATITUDE], expressions, &row->latitude_is_null);
-	row->longitude = evaluate(state->point[LATERAL_LONGITUDE], expressions, &row->longitude_is_null);
+	round->latitudes[number] = evaluate(state->point[LATERAL_LATITUDE], expressions, &row->latitude_is_null);
+	round->longitudes[number] = evaluate(state->point[LATERAL_LONGITUDE], expressions, &row->longitude_is_null);
 	row->limits = state->join->given_window == NULL ? NULL : evaluate_window(state, round);
 }
 
@@ -299,11 +302,20 @@ end_search(LateralNode *state)
 	}
 	state->sorted = NULL;
 	state->holds_neighbour = false;
+	state->run = NULL;
 	geonn_lateral_end_second_search(state);
-	if (node->search != NULL && node->search != node->first)
+	if (node->search != NULL && node->search != node->first && node->search != node->following)
 		geonn_node_end_search(node, node->search, false);
 	node->search = NULL;
 	state->is_asking = false;
+}
+
+static void
+end_following_search(JoinNode *node)
+{
+	if (node->following != NULL)
+		geonn_node_end_search(node, node->following, false);
+	node->following = NULL;
 }
 
 void
@@ -312,6 +324,7 @@ geonn_lateral_end_execution(JoinNode *node)
 	LateralNode *state = (LateralNode *) node;
 
 	end_search(state);
+	end_following_search(node);
 	if (state->reader != NULL)
 		geonn_table_reader_end(state->reader);
 	state->reader = NULL;
@@ -354,12 +367,51 @@ send_search(const LateralNode *state, GeonnSearch *search, bool finds_all)
 		geonn_search_send(search);
 }
 
+/*
+ * Search with the search of the round before, whose session and batches this round uses, too; begin it if there is none.
+ */
+static void
+follow_search(LateralNode *state)
+{
+	JoinNode   *node = &state->node;
+	Round	   *round = state->round;
+	MemoryContext former = MemoryContextSwitchTo(node->context);
+
+	if (node->following != NULL && state->following_join.question.k != state->join->question.k)
+		end_following_search(node);
+	round->given.more_follow = true;
+	round->given.goes_on = !state->outer_ended;
+	if (node->following == NULL)
+	{
+		state->following_join = *state->join;
+		state->following_join.given = &round->given;
+		node->search = node->following = create_search(state, &state->following_join, state->row_type);
+		geonn_search_follow(node->following, &state->references);
+		geonn_search_send(node->following);
+	}
+	else
+	{
+		state->following_join.given = &round->given;
+		node->search = node->following;
+		geonn_search_go_on(node->following);
+	}
+	MemoryContextSwitchTo(former);
+}
+
 void
 geonn_lateral_begin_search(LateralNode *state, bool finds_all)
 {
 	JoinNode   *node = &state->node;
 	Round	   *round = state->round;
-	MemoryContext former = MemoryContextSwitchTo(state->has_references ? round->memory : node->context);
+	MemoryContext former;
+
+	if (state->has_references && !finds_all && GetCurrentSubTransactionId() == node->begun_in)
+	{
+		follow_search(state);
+		return;
+	}
+	former = MemoryContextSwitchTo(state->has_references ? round->memory : node->context);
+	round->given.goes_on = false;
 
 	/* this copy lives as long as the search that uses it */
 	round->join = *state->join;
@@ -414,6 +466,8 @@ geonn_lateral_abandon_search(LateralNode *state)
 		node->first = NULL;
 		state->has_references = false;
 	}
+	if (node->search == node->following)
+		node->following = NULL;
 	geonn_node_end_search(node, node->search, false);
 	node->search = NULL;
 }
@@ -560,9 +614,13 @@ TupleTableSlot *
 geonn_lateral_next_row(JoinNode *node)
 {
 	LateralNode *state = (LateralNode *) node;
+	TupleTableSlot *slot;
 
 	if (node->context == NULL)
 		begin_execution(state);
+	slot = geonn_lateral_next_of_run(state);
+	if (slot != NULL)
+		return slot;
 	while (!next_neighbour(state) && !next_unmatched(state, state->round->given.count))
 	{
 		if (begin_round(state))
@@ -572,9 +630,13 @@ geonn_lateral_next_row(JoinNode *node)
 		else if (!state->has_ended && state->join != NULL)
 			geonn_tell_of_observations(state->join, state->counts);
 		state->has_ended = true;
-		return ExecClearTuple(state->slot);
+		end_following_search(node);
+		return ExecClearTuple(state->projection != NULL ? state->run_slot : state->slot);
 	}
-	return state->slot;
+	if (state->projection == NULL)
+		return state->slot;
+	state->expressions->ecxt_scantuple = state->slot;
+	return ExecProject(state->projection);
 }
 
 const JoinNodeMethods geonn_lateral_methods = {

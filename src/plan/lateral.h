@@ -35,10 +35,9 @@ enum
 	LATERAL_CLAUSES				/* from here on: the clauses by which a pair of rows matches */
 };
 
+/* what a round has of an outer row beside its coordinates and its columns */
 typedef struct OuterRow
 {
-	double		latitude;
-	double		longitude;
 	bool		latitude_is_null;
 	bool		longitude_is_null;
 	bool		is_matched;		/* not set by an inner join */
@@ -50,7 +49,9 @@ typedef struct Round
 {
 	MemoryContext memory;		/* has its search, and what its rows point to */
 	int			room;			/* for so many rows, which is kept for later rounds */
-	OuterRow   *rows;			/* [given.count] */
+	double	   *latitudes;		/* of the rows: [given.count] */
+	double	   *longitudes;
+	OuterRow   *rows;
 	uint64		points;			/* how many of these have a valid point, and no limits */
 	Datum	   *values;			/* the rows' columns: [given.count] times [outer_columns] */
 	bool	   *nulls;
@@ -75,8 +76,8 @@ typedef struct LateralSource
 	/* Make the join of an execution, in the current memory context, and the row type of its searches. */
 	GeonnJoin  *(*make_join) (LateralNode *state, TupleDesc *row_type);
 
-	/* Set the point of an outer row, whose columns are in the scan's slot. */
-	void		(*read_point) (LateralNode *state, Round *round, OuterRow *row);
+	/* Set the point of the round's outer row of this number, whose columns are in the scan's slot. */
+	void		(*read_point) (LateralNode *state, Round *round, uint64 number);
 
 	/* Begin a round, and its search (geonn_lateral_begin_search) if it needs one. */
 	void		(*begin_round) (LateralNode *state);
@@ -88,7 +89,21 @@ typedef struct LateralSource
 	 */
 	bool		(*next) (LateralNode *state, Datum *values, bool *nulls);
 	int			rank_bits;
+
+	/*
+	 * Get the next neighbours together, as the pairs of a search.  NULL: none are at hand, and `next` has to be called.
+	 * Rows are made of them as geonn_lateral_begin_runs was told.  May be NULL.
+	 */
+	GeonnRun   *(*next_run) (LateralNode *state);
 } LateralSource;
+
+/* a column of a row that is made of a pair (lateral_run.c) */
+typedef struct RunColumn
+{
+	int			number;			/* the index of the column in the row */
+	int			outer;			/* the index of the outer row's column that it is; -1: it is the neighbour's */
+	size_t		in_run;			/* the offset of its values in GeonnRun */
+} RunColumn;
 
 struct LateralNode
 {
@@ -111,6 +126,12 @@ struct LateralNode
 	int			ord;			/* the index of ord or obs_id among those (from 0); -1: the scan lacks it */
 	TupleTableSlot *neighbour;	/* the latest neighbour: found_slot, or a slot for sorted rows */
 
+	/* rows that are made of pairs */
+	int			run_columns;	/* how many columns they have */
+	RunColumn  *run_column;		/* [run_columns]; NULL: none are made */
+	TupleTableSlot *run_slot;	/* their slot: that of the plan's rows, or the scan's */
+	ProjectionInfo *projection; /* set: run_slot is that of the plan's rows, which this makes of the scan's slot */
+
 	/* of an execution: the outer columns, from 0 on, that are the points' latitude and longitude, as float8; a row where they
 	 * are not valid has no point.  The first is -1: read_point says what a point is */
 	int			point_column[2];
@@ -120,6 +141,7 @@ struct LateralNode
 	TupleDesc	row_type;
 	bool		has_references;
 	SharedReferences references;	/* for all searches but the first */
+	GeonnJoin	following_join; /* of the search that goes on from round to round (node.following) */
 	TableReader *reader;		/* of the outer rows; NULL: the executor runs the child */
 	OuterBlock	block;			/* the reader's rows that are still to be taken */
 	bool		outer_ended;	/* the child has no more outer rows */
@@ -138,6 +160,7 @@ struct LateralNode
 	GeonnJoin	second_join;
 	GivenPoints second_given;
 	bool		is_asking;		/* the round may have neighbours that were not returned */
+	GeonnRun   *run;			/* pairs that rows are being made of; NULL: none */
 	Tuplesortstate *sorted;		/* neighbours in the outer rows' order; NULL: unsorted */
 	bool		holds_neighbour;	/* neighbour has not been returned yet */
 	uint64		unmatched;		/* the number of the next row that may lack a neighbour */
@@ -160,6 +183,15 @@ geonn_copy_columns(Datum *values, bool *nulls, const Datum *from, const bool *fr
  */
 extern void geonn_lateral_begin_plan(LateralNode *state, EState *estate, int flags);
 extern void geonn_lateral_begin_rows(LateralNode *state, EState *estate);
+
+/*
+ * Have rows be made of the pairs of source->next_run, where all pairs are rows; in_run: the offsets in GeonnRun of the
+ * values of the neighbours' columns, [columns - 1].  Called after geonn_lateral_begin_rows.
+ */
+extern void geonn_lateral_begin_runs(LateralNode *state, const size_t *in_run);
+
+/* Return the next row that is made of a pair; NULL: none is at hand. */
+extern TupleTableSlot *geonn_lateral_next_of_run(LateralNode *state);
 
 /* Set the first outer columns of this slot, which is like the scan's, to those of a row of the present round. */
 extern void geonn_lateral_set_outer(const LateralNode *state, uint64 number, TupleTableSlot *slot, int count);

@@ -23,8 +23,8 @@ round_point(void *argument, uint64 number, PointRow *row)
 	const Round *round = argument;
 	const OuterRow *outer = &round->rows[number];
 
-	row->latitude = outer->latitude;
-	row->longitude = outer->longitude;
+	row->latitude = round->latitudes[number];
+	row->longitude = round->longitudes[number];
 	row->latitude_is_null = outer->latitude_is_null;
 	row->longitude_is_null = outer->longitude_is_null;
 	row->limits = outer->limits;
@@ -34,19 +34,13 @@ round_point(void *argument, uint64 number, PointRow *row)
  * Implements GivenPoints.points.
  */
 static bool
-round_points(void *argument, uint64 first, int count, double *latitudes, double *longitudes)
+round_points(void *argument, const double **latitudes, const double **longitudes)
 {
 	const Round *round = argument;
-	const OuterRow *rows = round->rows + first;
 
-	if (round->points < round->given.count)
-		return false;
-	for (int i = 0; i < count; i++)
-	{
-		latitudes[i] = rows[i].latitude;
-		longitudes[i] = rows[i].longitude;
-	}
-	return true;
+	*latitudes = round->latitudes;
+	*longitudes = round->longitudes;
+	return round->points == round->given.count;
 }
 
 void
@@ -137,14 +131,15 @@ keep_columns(const LateralNode *state, Round *round)
 static bool
 keep_outer_row(LateralNode *state, Round *round)
 {
-	OuterRow   *row = &round->rows[round->given.count];
+	uint64		number = round->given.count;
+	OuterRow   *row = &round->rows[number];
 	PointStatus status;
 
 	ResetExprContext(state->expressions);
-	state->source->read_point(state, round, row);
+	state->source->read_point(state, round, number);
 	row->is_matched = false;
 	status = row->latitude_is_null || row->longitude_is_null ? POINT_NULL :
-		geonn_point_status(row->latitude, row->longitude);
+		geonn_point_status(round->latitudes[number], round->longitudes[number]);
 	if (state->join->invalid == GEONN_INVALID_IS_ERROR && round->given.count > 0 &&
 		status != POINT_VALID && status != POINT_NULL)
 		return false;
@@ -241,23 +236,24 @@ keep_words(LateralNode *state, Round *round)
 	int			rows = (int) Min((uint64) state->block.rows, (uint64) state->wanted - round->given.count);
 	int			latitude = state->point_column[0];
 	int			longitude = state->point_column[1];
+	double	   *latitudes = round->latitudes + round->given.count;
+	double	   *longitudes = round->longitudes + round->given.count;
+	OuterRow   *outer = round->rows + round->given.count;
 	int			valid = 0;
 
+	memset(outer, 0, rows * sizeof(OuterRow));
 	for (int i = 0; i < rows; i++)
 	{
 		const Datum *values = state->block.values + i * columns;
 		const bool *nulls = state->block.nulls + i * columns;
-		OuterRow   *row = &round->rows[round->given.count + i];
-		bool		is_valid = !nulls[latitude] && !nulls[longitude] &&
-			geonn_coordinates_valid(DatumGetFloat8(values[latitude]), DatumGetFloat8(values[longitude]));
+		bool		is_valid;
 
-		*row = (OuterRow) {
-			.latitude = DatumGetFloat8(values[latitude]),
-			.longitude = DatumGetFloat8(values[longitude]),
-			.latitude_is_null = !is_valid,
-			.longitude_is_null = !is_valid
-		};
+		latitudes[i] = DatumGetFloat8(values[latitude]);
+		longitudes[i] = DatumGetFloat8(values[longitude]);
+		is_valid = !nulls[latitude] && !nulls[longitude] && geonn_coordinates_valid(latitudes[i], longitudes[i]);
 		valid += is_valid;
+		if (unlikely(!is_valid))
+			outer[i].latitude_is_null = outer[i].longitude_is_null = true;
 	}
 	memcpy(round->values + round->given.count * columns, state->block.values, rows * columns * sizeof(Datum));
 	memcpy(round->nulls + round->given.count * columns, state->block.nulls, rows * columns * sizeof(bool));
@@ -300,10 +296,12 @@ make_room(const LateralNode *state, Round *round, Size row_bytes)
 {
 	if (round->room == state->wanted)
 		return;
-	if (round->rows != NULL)
-		pfree(round->rows);
+	if (round->latitudes != NULL)
+		pfree(round->latitudes);
 	round->room = state->wanted;
-	round->rows = MemoryContextAllocHuge(state->node.context, round->room * row_bytes);
+	round->latitudes = MemoryContextAllocHuge(state->node.context, round->room * row_bytes);
+	round->longitudes = round->latitudes + round->room;
+	round->rows = (OuterRow *) (round->longitudes + round->room);
 	round->values = (Datum *) (round->rows + round->room);
 	round->nulls = (bool *) (round->values + (Size) round->room * state->outer_columns);
 }
@@ -312,7 +310,7 @@ void
 geonn_round_take(LateralNode *state, Round *round)
 {
 	Size		limit = (Size) work_mem * 1024 / 2;
-	Size		row_bytes = sizeof(OuterRow) + state->outer_columns * (sizeof(Datum) + sizeof(bool));
+	Size		row_bytes = 2 * sizeof(double) + sizeof(OuterRow) + state->outer_columns * (sizeof(Datum) + sizeof(bool));
 
 	MemoryContextReset(round->memory);
 	round->given.count = round->points = 0;

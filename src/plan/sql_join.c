@@ -71,6 +71,20 @@ begin_source(SqlJoin *join)
 	join->fits_table = true;
 }
 
+/*
+ * Have rows be made of a table's pairs, whose tags are the ids.
+ */
+static void
+begin_runs(SqlJoin *join)
+{
+	int			outputs = join->lateral.columns - 1;
+	size_t	   *in_run = palloc(outputs * sizeof(size_t));
+
+	for (int i = 0; i < outputs; i++)
+		in_run[i] = join->table->columns[i] == SEARCH_REFERENCE ? offsetof(GeonnRun, tag) : offsetof(GeonnRun, distance);
+	geonn_lateral_begin_runs(&join->lateral, in_run);
+}
+
 static void
 begin_join(JoinNode *node, EState *estate, int flags)
 {
@@ -128,6 +142,8 @@ begin_join(JoinNode *node, EState *estate, int flags)
 	join->metric = intVal(list_nth(scan->custom_private, SQL_METRIC));
 	join->function = strVal(list_nth(scan->custom_private, SQL_FUNCTION));
 	geonn_lateral_begin_rows(lateral, estate);
+	if (join->table != NULL)
+		begin_runs(join);
 }
 
 /* ---- points ---- */
@@ -136,11 +152,13 @@ begin_join(JoinNode *node, EState *estate, int flags)
  * Implements LateralSource.read_point: a point that the engine does not take is NULL.
  */
 static void
-read_outer_point(LateralNode *lateral, Round *round pg_attribute_unused(), OuterRow *row)
+read_outer_point(LateralNode *lateral, Round *round, uint64 number)
 {
 	const SqlJoin *join = (const SqlJoin *) lateral;
+	OuterRow   *row = &round->rows[number];
 	bool		is_valid = join->k > 0 &&
-		geonn_sql_read_observation(join, lateral->expressions, &row->latitude, &row->longitude) == POINT_VALID;
+		geonn_sql_read_observation(join, lateral->expressions, &round->latitudes[number],
+								   &round->longitudes[number]) == POINT_VALID;
 
 	row->latitude_is_null = row->longitude_is_null = !is_valid;
 	row->limits = NULL;
@@ -361,6 +379,25 @@ next_of_table(LateralNode *lateral, Datum *values, bool *nulls)
 	return true;
 }
 
+/*
+ * Implements LateralSource.next_run.
+ */
+static GeonnRun *
+next_run_of_table(LateralNode *lateral)
+{
+	SqlJoin    *join = (SqlJoin *) lateral;
+	Answers    *answers = &join->answers;
+	GeonnRun   *run;
+
+	/* do not ask for more than all, as in geonn_next_answer */
+	if (join->stage != STAGE_SEARCH || join->k != 1 || answers->next < answers->count || answers->left == 0)
+		return NULL;
+	run = geonn_search_run(lateral->node.search);
+	if (run != NULL)
+		answers->left -= run->end - run->next;
+	return run;
+}
+
 static const LateralSource subquery_source = {
 	.make_join = make_join,
 	.read_point = read_outer_point,
@@ -376,6 +413,7 @@ static const LateralSource table_source = {
 	.begin_round = begin_table_round,
 	.searches_again = true,
 	.next = next_of_table,
+	.next_run = next_run_of_table,
 	.rank_bits = RANK_BITS
 };
 

@@ -160,14 +160,15 @@ distance_by_formula(const FormulaPoint *left, const FormulaPoint *right)
  * Get the first key's value by the formula; false: it has none.
  */
 static bool
-find_by_formula(SqlOutputs *outputs, const Candidate *candidate, const OuterRow *row, double *distance)
+find_by_formula(SqlOutputs *outputs, const Candidate *candidate, const Round *round, uint64 number, double *distance)
 {
 	FormulaPoint point;
 
 	/* not by NaN either: the search does not have the distance */
 	if (!outputs->takes_formula || formula_differs || !(candidate->distance > SAME_PLACE))
 		return false;
-	if (!outputs->is_in_formula && !set_point(row->latitude, row->longitude, &outputs->formula))
+	if (!outputs->is_in_formula &&
+		!set_point(round->latitudes[number], round->longitudes[number], &outputs->formula))
 		return false;
 	outputs->is_in_formula = true;
 	if (!set_reference(outputs->candidates->references->rows[candidate->reference], &point))
@@ -195,7 +196,7 @@ set_distance(const SqlOutputs *outputs, Datum value, bool is_null)
 }
 
 bool
-geonn_sql_show_distance(SqlOutputs *outputs, const Candidate *candidate, const OuterRow *row)
+geonn_sql_show_distance(SqlOutputs *outputs, const Candidate *candidate, const Round *round, uint64 number)
 {
 	double		distance = candidate->distance;
 
@@ -208,7 +209,7 @@ geonn_sql_show_distance(SqlOutputs *outputs, const Candidate *candidate, const O
 	}
 	if (outputs->is_exact ? isnan(distance) :
 		(formula_values < COMPARED_FIRST || (formula_values + 1) % COMPARED_EACH == 0 ||
-		 !find_by_formula(outputs, candidate, row, &distance)))
+		 !find_by_formula(outputs, candidate, round, number, &distance)))
 		return false;
 	formula_values += !outputs->is_exact;
 	set_distance(outputs, Float8GetDatum(distance), false);
@@ -216,14 +217,14 @@ geonn_sql_show_distance(SqlOutputs *outputs, const Candidate *candidate, const O
 }
 
 void
-geonn_sql_evaluate_distance(SqlOutputs *outputs, const Candidate *candidate, const OuterRow *row)
+geonn_sql_evaluate_distance(SqlOutputs *outputs, const Candidate *candidate, const Round *round, uint64 number)
 {
 	bool		is_null;
 	Datum		value = ExecEvalExprSwitchContext(outputs->candidates->key[0], outputs->candidates->expressions, &is_null);
 	double		distance;
 
 	set_distance(outputs, value, is_null);
-	if (!find_by_formula(outputs, candidate, row, &distance))
+	if (!find_by_formula(outputs, candidate, round, number, &distance))
 		return;
 	formula_values++;
 	formula_differs |= is_null || DatumGetFloat8(value) != distance;

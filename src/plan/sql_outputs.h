@@ -50,11 +50,13 @@ extern void geonn_sql_outputs_begin(SqlOutputs *outputs, SqlCandidates *candidat
 extern void geonn_sql_outputs_reset(SqlOutputs *outputs);
 
 /*
- * Set the pair's distance to the first key's value, for the candidate that the pair shows.  False: it has to be
- * evaluated (geonn_sql_evaluate_distance), for which pair must have the outer row's columns.
+ * Set the pair's distance to the first key's value, for the candidate that the pair shows, and this outer
+ * row of the round.  False: it has to be evaluated (geonn_sql_evaluate_distance), for which pair must have the outer row's
+ * columns.
  */
-extern bool geonn_sql_show_distance(SqlOutputs *outputs, const Candidate *candidate, const OuterRow *row);
-extern void geonn_sql_evaluate_distance(SqlOutputs *outputs, const Candidate *candidate, const OuterRow *row);
+extern bool geonn_sql_show_distance(SqlOutputs *outputs, const Candidate *candidate, const Round *round, uint64 number);
+extern void geonn_sql_evaluate_distance(SqlOutputs *outputs, const Candidate *candidate, const Round *round,
+										uint64 number);
 
 /* The value of an output, for the candidate that the pair shows. */
 extern Datum geonn_sql_output(const SqlOutputs *outputs, int number, const Candidate *candidate, bool *is_null);

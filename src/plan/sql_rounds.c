@@ -199,10 +199,11 @@ static void
 asked_point(void *state, uint64 number, PointRow *row)
 {
 	const SqlJoin *join = state;
-	const OuterRow *outer = &join->lateral.round->rows[join->asked.numbers[number]];
+	const Round *round = join->lateral.round;
+	uint64		outer = join->asked.numbers[number];
 
-	row->latitude = outer->latitude;
-	row->longitude = outer->longitude;
+	row->latitude = round->latitudes[outer];
+	row->longitude = round->longitudes[outer];
 }
 
 /*
@@ -370,10 +371,10 @@ geonn_sql_next_pair(LateralNode *lateral, Datum *values, bool *nulls)
 		if (!next_outer_row(join))
 			return false;
 	}
-	if (!geonn_sql_show_distance(&join->outputs, candidate, &lateral->round->rows[join->present]))
+	if (!geonn_sql_show_distance(&join->outputs, candidate, lateral->round, join->present))
 	{
 		show_outer_row(join);
-		geonn_sql_evaluate_distance(&join->outputs, candidate, &lateral->round->rows[join->present]);
+		geonn_sql_evaluate_distance(&join->outputs, candidate, lateral->round, join->present);
 	}
 	for (int i = 0; i < lateral->columns - 1; i++)
 	{

@@ -161,9 +161,10 @@ is_sure(const WithinJoin *join, double searched, double distance)
  * point the engine does not take has a longitude alone.
  */
 static void
-read_outer_point(LateralNode *lateral, Round *round, OuterRow *row)
+read_outer_point(LateralNode *lateral, Round *round, uint64 number)
 {
 	const WithinJoin *join = (const WithinJoin *) lateral;
+	OuterRow   *row = &round->rows[number];
 	double		searched = join->same_radius ? join->searched : evaluate_radius(join);
 	PointStatus status = POINT_NULL;
 	NullableDatum point;
@@ -171,7 +172,7 @@ read_outer_point(LateralNode *lateral, Round *round, OuterRow *row)
 	if (!isnan(searched))
 	{
 		point.value = ExecEvalExprSwitchContext(join->observation, lateral->expressions, &point.isnull);
-		status = geonn_sql_read_point(&join->references, &point, &row->latitude, &row->longitude);
+		status = geonn_sql_read_point(&join->references, &point, &round->latitudes[number], &round->longitudes[number]);
 	}
 	row->latitude_is_null = status != POINT_VALID;
 	row->longitude_is_null = status == POINT_NULL;
@@ -432,11 +433,12 @@ static void
 undecided_point(void *state, uint64 number, PointRow *row)
 {
 	const WithinJoin *join = state;
-	const OuterRow *outer = &join->lateral.round->rows[join->undecided.numbers[number]];
+	const Round *round = join->lateral.round;
+	uint64		outer = join->undecided.numbers[number];
 
-	row->latitude = outer->latitude;
-	row->longitude = outer->longitude;
-	row->limits = outer->limits;
+	row->latitude = round->latitudes[outer];
+	row->longitude = round->longitudes[outer];
+	row->limits = round->rows[outer].limits;
 }
 
 /*

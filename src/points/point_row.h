@@ -106,10 +106,10 @@ typedef struct GivenPoints
 	void		(*point) (void *state, uint64 number, PointRow *row);
 
 	/*
-	 * Get these many points together, from this number on.  False: one of them is not valid, or has limits, and they
-	 * have to be taken one by one.  NULL: so do all.
+	 * Get the coordinates of all points.  False: one of them is not valid, or has limits, and they have to be taken
+	 * one by one.  NULL: so do all.
 	 */
-	bool		(*points) (void *state, uint64 first, int count, double *latitudes, double *longitudes);
+	bool		(*points) (void *state, const double **latitudes, const double **longitudes);
 	void	   *state;
 
 	/*
@@ -119,6 +119,7 @@ typedef struct GivenPoints
 	bool		each_alone;
 
 	bool		more_follow;	/* searches for other points follow, which use the same references */
+	bool		goes_on;		/* the search goes on with other points after these (geonn_search_go_on) */
 } GivenPoints;
 
 /* Get a point by its number, from 0 on, with its status.  The row is 0, or has another of these points. */

@@ -349,6 +349,14 @@ geonn_reading_given(const GivenPoints *given, bool are_numbered, InvalidPolicy i
 	return reading;
 }
 
+void
+geonn_reading_give(PointReading *reading, const GivenPoints *given)
+{
+	reading->given = given;
+	reading->rows = 0;
+	reading->ended = false;
+}
+
 List *
 geonn_reading_tables(const PointReading *reading)
 {
@@ -519,16 +527,19 @@ take_given(PointReading *reading, int rows)
 	Datum		ids[GIVEN_AT_ONCE];
 	double		latitudes[GIVEN_AT_ONCE];
 	double		longitudes[GIVEN_AT_ONCE];
+	const double *all_latitudes;
+	const double *all_longitudes;
+	uint64		first = reading->rows;
 	int			valid = 0;
 	PointRow	row = {0};
 
 	if (reading->consume_block != NULL && reading->are_numbered && reading->given->points != NULL &&
-		reading->given->points(reading->given->state, reading->rows, rows, latitudes, longitudes))
+		reading->given->points(reading->given->state, &all_latitudes, &all_longitudes))
 	{
 		for (int i = 0; i < rows; i++)
 			ids[i] = UInt64GetDatum(++reading->rows);
 		reading->counts[POINT_VALID] += rows;
-		reading->consume_block(reading->state, rows, ids, latitudes, longitudes);
+		reading->consume_block(reading->state, rows, ids, all_latitudes + first, all_longitudes + first);
 		return;
 	}
 	for (int i = 0; i < rows; i++)

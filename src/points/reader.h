@@ -70,6 +70,9 @@ extern PointReading *geonn_reading_begin(const PointSource *source, InvalidPolic
 extern PointReading *geonn_reading_given(const GivenPoints *given, bool are_numbered, InvalidPolicy invalid,
 										 PointConsumer consume, void *state);
 
+/* Go on with other given points, after the last of those before; they are numbered from the first on. */
+extern void geonn_reading_give(PointReading *reading, const GivenPoints *given);
+
 /* Give valid rows to this consumer in blocks, where possible; ids must be passed by value. */
 extern void geonn_reading_in_blocks(PointReading *reading, PointBlockConsumer consume);
 

@@ -431,6 +431,72 @@ for my $columns ('o.id, n.id, n.d', 'n.id, o.word, n.d', 'n.d')
 	is(($found[0] =~ /^(.*)$/m)[0], ($found[1] =~ /^(.*)$/m)[0], 'are the same page by page and one by one');
 }
 
+# Rows of many rounds: those that are made of a search's pairs, and others, of which the executor computes something, or
+# which have no point.
+$node->safe_psql('postgres', qq{
+	CREATE TABLE few_r AS SELECT id, lat, lon FROM valid_r ORDER BY id LIMIT 40;
+	CREATE TABLE many_o AS SELECT i AS id, i % 7 AS kind, CASE WHEN i % 997 > 0 THEN i % 1790 / 10.0::float8 - 90 END AS lat, i % 3599 / 10.0::float8 - 180 AS lon,
+		CASE WHEN i % 3 > 0 THEN repeat('x', i % 40) END AS word, ARRAY[i, -i] AS list FROM generate_series(1, 40000) i;
+	ANALYZE few_r, many_o;
+	CREATE TABLE found AS SELECT o.id AS own, n.* FROM many_o o, LATERAL (SELECT r.id, $d AS d FROM few_r r ORDER BY $d, r.id LIMIT 1) n;
+});
+my $nearest = "LATERAL (SELECT r.id, $d AS d FROM few_r r ORDER BY $d, r.id LIMIT 1) n";
+my $by_node = q{
+	SET geonn.enable_sql_joins = on;
+	SET enable_nestloop = off;
+	SET max_parallel_workers_per_gather = 0;
+	SET client_min_messages = error;
+};
+
+for my $case ([ 'n.id, n.d' ], [ 'n.d, o.word, n.d AS again, o.id, o.list' ], [ 'n.d / 1000, o.word' ], [ 'o.id, n.id AS ref', 'WHERE n.d < 3e6' ], [ 'o.id, n.d', 'WHERE coalesce(n.d, o.id) < 3e6' ], [ 'o' ], [ '1 AS one' ],
+	[ 'o.list || n.id::integer AS list', 'WHERE n.id IS NOT NULL' ])
+{
+	my ($columns, $where) = (@$case, '');
+
+	for my $join ([ 'JOIN' ], [ 'LEFT JOIN' ], [ 'JOIN', q{SET work_mem = '64kB';} ])
+	{
+		my ($type, $setting) = (@$join, '');
+		my $out = $node->safe_psql('postgres', qq{
+			CREATE TEMP TABLE b AS SELECT $columns FROM many_o o JOIN found n ON n.own = o.id $where;
+			$by_node $setting
+			EXPLAIN SELECT $columns FROM many_o o $type $nearest ON true $where;
+			CREATE TEMP TABLE a AS SELECT $columns FROM many_o o $type $nearest ON true $where;
+			SELECT 'differences: ' || count(*) FROM ((TABLE a EXCEPT ALL TABLE b) UNION ALL (TABLE b EXCEPT ALL TABLE a)) x;
+		});
+
+		like($out, qr/geonn subquery join.*differences: 0$/s, "$type $setting: $columns $where");
+	}
+}
+is($node->safe_psql('postgres', "$by_node SELECT count(*), count(DISTINCT own) FROM (SELECT o.id AS own, n.id FROM many_o o, $nearest LIMIT 7777) x"),
+	'7777|7777', 'LIMIT ends in the middle of the pairs');
+is($node->safe_psql('postgres', qq{
+		$by_node
+		SELECT count(*) FROM (SELECT k.kind, (SELECT sum(n.d)::bigint FROM many_o o, $nearest WHERE o.kind = k.kind) AS sum FROM kinds k
+			EXCEPT SELECT k.kind, (SELECT sum(n.d)::bigint FROM many_o o JOIN found n ON n.own = o.id WHERE o.kind = k.kind) FROM kinds k) x;
+	}), 0, 'the node begins anew for other rows');
+
+# some rounds begin in a subtransaction, which is rolled back
+for my $work_mem ('64kB', '4MB')
+{
+	my @fetched = split(/\n/, $node->safe_psql('postgres', qq{
+		$by_node
+		SET work_mem = '$work_mem';
+		BEGIN;
+		DECLARE c CURSOR FOR SELECT o.id, n.id FROM many_o o, $nearest;
+		FETCH 700 FROM c;
+		SAVEPOINT s;
+		FETCH 5000 FROM c;
+		ROLLBACK TO s;
+		FETCH 5000 FROM c;
+		SAVEPOINT s;
+		FETCH 5000 FROM c;
+		RELEASE s;
+		FETCH ALL FROM c;
+	}));
+
+	is(join("\n", sort @fetched), join("\n", sort split(/\n/, $node->safe_psql('postgres', 'SELECT own, id FROM found'))), "$work_mem: a cursor returns all rows");
+}
+
 # PostgreSQL takes the two conditions for independent, and estimates 312 of 2,500 references
 $node->safe_psql('postgres', q{
 	CREATE TABLE many AS SELECT i AS id, i % 8 AS kind, i % 8 AS twin, ST_SetSRID(ST_MakePoint(i * 17 % 360 - 180, i * 11 % 181 - 90), 4326)::geography(Point) AS g

@@ -109,8 +109,11 @@ $node->safe_psql('postgres', 'ALTER SYSTEM RESET geonn.max_sessions; SELECT pg_r
 # the engine ends between two rounds
 my $select = 'SELECT o.id, n.id AS ref FROM o, LATERAL (' . ($subquery =~ s/\$1/3/r =~ s/\$2/0/r) . ') n';
 
-for my $ended ($select, 'SELECT o.id, n.id AS ref FROM o, LATERAL (' . ($of_table =~ s/\$1/3/r) . ') n')
+for my $ended ([ $select, 1 ], [ $select, 300 ], map { [ 'SELECT o.id, n.id AS ref FROM o, LATERAL (' . ($of_table =~ s/\$1/$_->[0]/r) . ') n', $_->[1] ] }
+	[ 3, 1 ], [ 3, 300 ], [ 1, 100 ])
 {
+	my ($statement, $fetched) = @$ended;
+	my $rows = $statement =~ /LIMIT 1\)/ ? 1502 : 4506;
 	my $client = $node->background_psql('postgres', on_error_stop => 0);
 	my $engine;
 
@@ -118,12 +121,12 @@ for my $ended ($select, 'SELECT o.id, n.id AS ref FROM o, LATERAL (' . ($of_tabl
 		SET geonn.enable_sql_joins = on;
 		SET client_min_messages = error;
 		BEGIN;
-		DECLARE c CURSOR FOR $ended;
-		FETCH 1 FROM c});
+		DECLARE c CURSOR FOR $statement;
+		FETCH $fetched FROM c});
 	($engine) = engines_of($node->{_pid});
 	kill('KILL', $engine);
 	wait_until(sub { return is_gone($engine) }, 'the engine is gone');
-	is($client->query('FETCH ALL FROM c') =~ tr/\n//, 4504, 'an engine that ends between two rounds');
+	is(split(/\n/, $client->query('FETCH ALL FROM c')), $rows - $fetched, "an engine that ends between two rounds, after $fetched rows");
 	$client->quit;
 	wait_until(sub { return engines_of($node->{_pid}) }, 'another engine is there');
 }
