@@ -623,16 +623,11 @@ answer(struct work *work, uint32_t row)
 		count = choose(work, &cutoff);
 	if (count > piece->pairs_max)
 		count = piece->pairs_max;
-	if (!CPU_PATH_NAME(cpu_settled_reserve) (piece, count))
-		work->short_of_memory = true;
 	piece->short_of_memory = piece->short_of_memory || work->short_of_memory;
-	work->over = work->over || work->short_of_memory;
+	work->over = work->over || work->short_of_memory ||
+		!CPU_PATH_NAME(cpu_settled_pairs) (piece, row, work->chosen, (uint32_t) count);
 	if (work->over)
 		return;
-	if (count > 0)
-		memcpy(piece->pair + piece->pairs, work->chosen, count * sizeof(*piece->pair));
-	piece->pairs += count;
-	piece->counts[row] = (uint32_t) count;
 	piece->answered++;
 	work->pairs += count;
 }

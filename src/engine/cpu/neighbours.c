@@ -178,18 +178,13 @@ end(struct work *work, uint32_t row)
 	work->pairs += count;
 	if (count > piece->pairs_max)
 		count = piece->pairs_max;
-	if (!CPU_PATH_NAME(cpu_settled_reserve) (piece, count))
-		collector->short_of_memory = true;
-	if (cpu_collector_stopped(collector))
+	piece->short_of_memory = piece->short_of_memory || collector->short_of_memory;
+	if (piece->short_of_memory || cpu_collector_stopped(collector) ||
+		!CPU_PATH_NAME(cpu_settled_pairs) (piece, row, collector->chosen, (uint32_t) count))
 	{
-		piece->short_of_memory = piece->short_of_memory || collector->short_of_memory;
 		work->over = true;
 		return;
 	}
-	if (count > 0)
-		memcpy(piece->pair + piece->pairs, collector->chosen, count * sizeof(*piece->pair));
-	piece->pairs += count;
-	piece->counts[row] = (uint32_t) count;
 	piece->answered++;
 	if (collector->measured >= MEASURED_UNTIL_LOOK)
 		look(work);

@@ -45,6 +45,11 @@ struct cpu_neighbours_piece
 
 	uint32_t	answered;		/* how many are answered: the first ones of `row` */
 	bool		short_of_memory;
+
+	/* columns of the batch: the pairs of row r go to r * k and on; or NULL: pairs are kept below */
+	int64_t    *tag;
+	double	   *distance;
+
 	size_t		pairs;
 	size_t		capacity;
 	struct candidate *pair;		/* [pairs] of the answered rows, in their order */
@@ -52,7 +57,7 @@ struct cpu_neighbours_piece
 
 /*
  * Answer the observations of a piece until it is over, but at least the first one.
- * Where `pair` is NULL at first or too small, it is reallocated; the caller frees it.
+ * Where `pair` is too small, it is reallocated; the caller frees it.
  */
 extern void CPU_PATH_NAME(cpu_neighbours) (struct cpu_neighbours_piece *piece);
 

@@ -8,12 +8,19 @@
 #include "engine/cpu/settled.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/metric.h"
 #include "engine/cpu/lanes.h"
 
-bool
-CPU_PATH_NAME(cpu_settled_reserve) (struct cpu_neighbours_piece *piece, size_t count)
+/* how many values of a column a line of the cache has */
+#define LINE_VALUES 8
+
+/*
+ * Make room for so many more pairs of the piece.  False if memory is short.
+ */
+static bool
+reserve(struct cpu_neighbours_piece *piece, size_t count)
 {
 	size_t		capacity = 2 * (piece->pairs + count);
 	struct candidate *larger;
@@ -22,10 +29,56 @@ CPU_PATH_NAME(cpu_settled_reserve) (struct cpu_neighbours_piece *piece, size_t c
 		return true;
 	larger = realloc(piece->pair, capacity * sizeof(*larger));
 	if (larger == NULL)
+	{
+		piece->short_of_memory = true;
 		return false;
+	}
 	piece->pair = larger;
 	piece->capacity = capacity;
 	return true;
+}
+
+bool
+CPU_PATH_NAME(cpu_settled_pairs) (struct cpu_neighbours_piece *piece, uint32_t row, const struct candidate *pairs,
+								  uint32_t count)
+{
+	if (piece->tag != NULL)
+	{
+		const int64_t *tag = piece->search->dataset->tag;
+		size_t		first = (size_t) row * piece->search->question.k;
+
+		for (uint32_t i = 0; i < count; i++)
+		{
+			piece->tag[first + i] = tag[pairs[i].place];
+			piece->distance[first + i] = pairs[i].distance;
+		}
+	}
+	else
+	{
+		if (!reserve(piece, count))
+			return false;
+		if (count > 0)
+			memcpy(piece->pair + piece->pairs, pairs, count * sizeof(*pairs));
+		piece->pairs += count;
+	}
+	piece->counts[row] = count;
+	return true;
+}
+
+/*
+ * Look the places up of the observations that lack them, and fetch their tags into the cache.
+ */
+static void
+find_places(struct cpu_settled *settled, const struct cpu_neighbours_piece *piece)
+{
+	uint32_t	k = piece->search->question.k;
+
+	for (uint32_t i = settled->found * k; i < settled->count * k; i++)
+	{
+		settled->place[i] = piece->index->place[settled->place[i]];
+		__builtin_prefetch(&piece->search->dataset->tag[settled->place[i]]);
+	}
+	settled->found = settled->count;
 }
 
 /*
@@ -52,48 +105,74 @@ measure(struct cpu_settled *settled, const struct cpu_neighbours_piece *piece)
 	}
 }
 
+/*
+ * Keep the pairs of an observation whose distances are in order, except where two are equal or rounding decides.
+ */
+static bool
+keep(struct cpu_neighbours_piece *piece, uint32_t row, const uint32_t *place, const double *distance)
+{
+	const struct question *question = &piece->search->question;
+	uint32_t	k = question->k;
+	struct candidate pair[CPU_SETTLED_PAIRS];
+	uint32_t	count = k;
+	bool		rising = true;
+
+	for (uint32_t i = 1; i < k; i++)
+		rising &= distance[i - 1] < distance[i];
+	if (rising && distance[k - 1] <= question->max_distance && piece->tag != NULL)
+	{
+		const int64_t *tag = piece->search->dataset->tag;
+		size_t		first = (size_t) row * k;
+
+		for (uint32_t i = 0; i < k; i++)
+			piece->tag[first + i] = tag[place[i]];
+		memcpy(piece->distance + first, distance, k * sizeof(*distance));
+		piece->counts[row] = k;
+		return true;
+	}
+	for (uint32_t i = 0; i < k; i++)
+		pair[i] = (struct candidate) {distance[i], place[i]};
+	if (!rising)
+		candidates_sort(pair, k);
+	while (count > 0 && pair[count - 1].distance > question->max_distance)
+		count--;
+	return CPU_PATH_NAME(cpu_settled_pairs) (piece, row, pair, count);
+}
+
 void
 CPU_PATH_NAME(cpu_settled_end) (struct cpu_settled *settled, struct cpu_neighbours_piece *piece)
 {
-	const struct cpu_index *index = piece->index;
 	const struct dataset *dataset = piece->search->dataset;
-	const struct question *question = &piece->search->question;
-	uint32_t	k = question->k;
+	uint32_t	k = piece->search->question.k;
 	uint32_t	pairs = settled->count * k;
-	uint32_t   *place = settled->place;
-	double	   *distance = settled->chord;
 
 	if (pairs == 0)
 		return;
-	if (!CPU_PATH_NAME(cpu_settled_reserve) (piece, pairs))
-	{
-		piece->short_of_memory = true;
-		return;
-	}
-	for (uint32_t i = 0; i < pairs; i++)
-		place[i] = index->place[place[i]];
+	find_places(settled, piece);
 	if (geonn_metric_chord_decides(dataset->metric))
-		geonn_metric_near_distances(dataset->metric, distance, (pairs + LANES - 1) / LANES * LANES);
+		geonn_metric_near_distances(dataset->metric, settled->chord, (pairs + LANES - 1) / LANES * LANES);
 	else
 		measure(settled, piece);
-	for (uint32_t i = 0; i < settled->count; i++, place += k, distance += k)
-	{
-		struct candidate *pair = piece->pair + piece->pairs;
-		uint32_t	count = k;
-		bool		rising = true;
+	for (uint32_t i = 0; i < settled->count; i++)
+		if (!keep(piece, settled->row[i], settled->place + i * k, settled->chord + i * k))
+			break;
+	settled->count = settled->found = 0;
+}
 
-		for (uint32_t j = 0; j < k; j++)
-			pair[j] = (struct candidate) {distance[j], place[j]};
-		for (uint32_t j = 1; j < k; j++)
-			rising &= distance[j - 1] < distance[j];
-		if (!rising)
-			candidates_sort(pair, k);
-		while (count > 0 && pair[count - 1].distance > question->max_distance)
-			count--;
-		piece->pairs += count;
-		piece->counts[settled->row[i]] = count;
+/* Fetch into the cache where the pairs of a row go: k values of each column, which may begin anywhere in a line. */
+static void
+prefetch_pairs(const struct cpu_neighbours_piece *piece, uint32_t row, uint32_t k)
+{
+	size_t		first = (size_t) row * k;
+	size_t		last = first + k - 1;
+
+	for (size_t i = first; i < last; i += LINE_VALUES)
+	{
+		__builtin_prefetch(&piece->tag[i], 1);
+		__builtin_prefetch(&piece->distance[i], 1);
 	}
-	settled->count = 0;
+	__builtin_prefetch(&piece->tag[last], 1);
+	__builtin_prefetch(&piece->distance[last], 1);
 }
 
 bool
@@ -129,6 +208,9 @@ CPU_PATH_NAME(cpu_settled_keep) (struct cpu_settled *settled, struct cpu_neighbo
 	}
 	if (references != k)
 		return false;
+	if (piece->tag != NULL)
+		prefetch_pairs(piece, row, k);
+	find_places(settled, piece);
 	settled->row[settled->count++] = row;
 	piece->answered++;
 	return true;

@@ -17,7 +17,8 @@ struct cpu_settled
 {
 	uint32_t	count;			/* how many observations are settled; each has k pairs below */
 	uint32_t	row[CPU_SETTLED_PAIRS];
-	uint32_t	place[CPU_SETTLED_PAIRS];	/* where the index has their places, until cpu_settled_end() */
+	uint32_t	found;			/* how many observations, the first ones, have places of the dataset below */
+	uint32_t	place[CPU_SETTLED_PAIRS];	/* places; of the other observations, where the index has them */
 	double		chord[CPU_SETTLED_PAIRS];	/* squared; cpu_settled_end() turns them into distances */
 };
 
@@ -29,10 +30,14 @@ struct cpu_settled
 extern bool CPU_PATH_NAME(cpu_settled_keep) (struct cpu_settled *settled, struct cpu_neighbours_piece *piece,
 											 const struct cpu_collector *collector, uint32_t row);
 
-/* Append the pairs of the settled observations to the piece, which says if memory is short. */
+/* Keep the pairs of the settled observations in the piece, which says if memory is short. */
 extern void CPU_PATH_NAME(cpu_settled_end) (struct cpu_settled *settled, struct cpu_neighbours_piece *piece);
 
-/* Make room for so many more pairs of the piece.  False if memory is short. */
-extern bool CPU_PATH_NAME(cpu_settled_reserve) (struct cpu_neighbours_piece *piece, size_t count);
+/*
+ * Keep the pairs of the row that is answered next, and their number, in the piece.  False if memory is short, which
+ * the piece then says.
+ */
+extern bool CPU_PATH_NAME(cpu_settled_pairs) (struct cpu_neighbours_piece *piece, uint32_t row,
+											  const struct candidate *pairs, uint32_t count);
 
 #endif							/* GEONN_CPU_SETTLED_H */

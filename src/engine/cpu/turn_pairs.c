@@ -5,10 +5,12 @@
  * By index, the observations of a turn are sorted by the part of the index that
  * has their group, and then along the curve, so that neighbours go through the
  * index together, in whatever order they came.  By brute force they are taken in
- * the order of rows.  Threads take pieces of them, and keep the pairs outside of
- * the batch.  Then the observations before the first one without an answer count
- * as answered, as far as the room goes, and their pairs are put into the batch
- * in the order of rows.
+ * the order of rows.  Threads take pieces of them.  Where the batch has room for k
+ * pairs of each observation, they go there at once, as if each had k.  Otherwise
+ * threads keep the pairs outside of the batch.  Then the observations before the
+ * first one without an answer count as answered, as far as the room goes, and their
+ * pairs are put together in the batch in the order of rows.  The batch is shared with the
+ * client; a client that writes there meanwhile spoils its own answers and nothing else.
  *
  * A turn takes as many observations as its time and the batch's room should be
  * enough for, as earlier turns say.  Where either is not enough after all, each
@@ -19,6 +21,7 @@
 #include "engine/cpu/turn.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/metric.h"
 #include "engine/base/clock.h"
@@ -76,8 +79,7 @@ struct turn
 	uint32_t	packed;			/* rows that count as answered */
 	uint32_t	first_row;		/* 0 */
 	struct radix_sort sort;		/* keys, and rows */
-	struct candidate *pair;		/* [rows * k] room for the pairs of all pieces, or NULL: an observation
-								 * may have more than k */
+	bool		in_batch;		/* pairs go to the batch at once: it has room for k of each row */
 };
 
 /*
@@ -88,7 +90,6 @@ static size_t
 place_room(struct turn *turn, void *memory)
 {
 	struct column_block block = {memory, 0};
-	const struct question *question = &turn->search->question;
 
 	COLUMN_PLACE(&block, turn->observation, turn->rows);
 	COLUMN_PLACE(&block, turn->sort.key, turn->rows);
@@ -97,8 +98,6 @@ place_room(struct turn *turn, void *memory)
 	COLUMN_PLACE(&block, turn->sort.room_value, turn->rows);
 	COLUMN_PLACE(&block, turn->counts, turn->rows);
 	COLUMN_PLACE(&block, turn->offset, turn->rows);
-	if (question->k > 0 && !question->ties)
-		COLUMN_PLACE(&block, turn->pair, (size_t) turn->rows * question->k);
 	return block.bytes;
 }
 
@@ -180,10 +179,10 @@ search_piece(void *context, size_t number)
 		.row = turn->sort.value + begin,
 		.counts = turn->counts
 	};
-	if (turn->pair != NULL)
+	if (turn->in_batch)
 	{
-		piece->pair = turn->pair + (size_t) begin * turn->search->question.k;
-		piece->capacity = (size_t) piece->count * turn->search->question.k;
+		piece->tag = turn->search->columns.tag + turn->search->pairs;
+		piece->distance = turn->search->columns.distance + turn->search->pairs;
 	}
 	if (number == 0 || !is_over(turn, 0))
 		answer(piece);
@@ -286,6 +285,22 @@ cut_off(struct turn *turn, size_t pieces)
 }
 
 /*
+ * Move the pairs of the row that is packed next, which are in the batch, to where so many pairs of rows before it end.
+ */
+static void
+move_pairs(const struct turn *turn, uint32_t pairs)
+{
+	const struct geonn_batch_columns *columns = &turn->search->columns;
+	size_t		to = turn->search->pairs + pairs;
+	size_t		from = turn->search->pairs + (size_t) turn->packed * turn->search->question.k;
+
+	if (from == to)
+		return;
+	memmove(columns->tag + to, columns->tag + from, turn->counts[turn->packed] * sizeof(*columns->tag));
+	memmove(columns->distance + to, columns->distance + from, turn->counts[turn->packed] * sizeof(*columns->distance));
+}
+
+/*
  * Pack the pairs into the batch.  Returns whether another turn may follow.
  */
 static bool
@@ -303,6 +318,8 @@ pack(struct turn *turn, size_t pieces)
 			break;
 		all_one = all_one && count == 1;
 		turn->offset[turn->packed] = search->pairs + pairs;
+		if (turn->in_batch)
+			move_pairs(turn, pairs);
 		pairs += count;
 	}
 	if (turn->packed == 0)
@@ -313,7 +330,8 @@ pack(struct turn *turn, size_t pieces)
 		return false;
 	}
 	search->cutoff.present = false;
-	thread_pool_run(pack_piece, turn, pieces);
+	if (!turn->in_batch)
+		thread_pool_run(pack_piece, turn, pieces);
 	cpu_turn_account(search, turn->packed, all_one && search->question.k == 1 ? NULL : turn->counts, pairs);
 	return search->answered < search->rows - search->first &&
 		(turn->packed == turn->rows || turn->counts[turn->packed] == UNANSWERED);
@@ -409,6 +427,8 @@ cpu_turn_pairs(struct search *search, struct cpu_built *built, struct cpu_turn_r
 	if (turn.room == 0)
 		return false;
 	turn.rows = rows_to_try(&turn, pace);
+	turn.in_batch = search->question.k > 0 && !search->question.ties && !search->question.places &&
+		turn.room / search->question.k >= turn.rows;
 	turn.piece_rows = (uint32_t) ((turn.rows + pieces - 1) / pieces);
 	if (turn.piece_rows > PIECE_ROWS_MAX)
 		turn.piece_rows = PIECE_ROWS_MAX;
@@ -428,9 +448,8 @@ cpu_turn_pairs(struct search *search, struct cpu_built *built, struct cpu_turn_r
 		goes_on = search_rows(&turn, pieces);
 		if (turn.packed > 0)
 			atomic_store(&built->paired, adjusted_pace(&turn, pace, now_ms() - began_ms));
-		for (size_t i = 0; turn.pair == NULL && i < pieces; i++)
+		for (size_t i = 0; i <= pieces; i++)
 			free(turn.pieces[i].pair);
-		free(turn.pieces[pieces].pair);
 	}
 	free(turn.pieces);
 	return goes_on;
