@@ -64,9 +64,10 @@ RESET geonn.algorithm;
 -- auto goes by what the ways cost on this device, and EXPLAIN says which it took
 SET geonn.device = 'cpu';
 CREATE TABLE many AS SELECT i AS id, i % 179 - 89.5 AS lat, i % 359 - 179.5 AS lon FROM generate_series(1, 10000) i;
+CREATE TABLE once AS SELECT * FROM many;
 CREATE TABLE handful AS SELECT * FROM scattered WHERE id <= 50;
 CREATE TABLE single AS SELECT * FROM scattered WHERE id = 1;
-VACUUM many, handful;
+VACUUM many, once, handful;
 CREATE TYPE pair AS (obs_id integer, ref_id integer, distance float8);
 CREATE FUNCTION algorithm_of(source text) RETURNS text
 LANGUAGE plpgsql AS $$
@@ -79,8 +80,11 @@ BEGIN
 END $$;
 SELECT algorithm_of($$geonn_nearest('scattered', 'handful', row_type => NULL::pair)$$) AS handful,
     algorithm_of($$geonn_nearest('scattered', 'many', row_type => NULL::pair)$$) AS many;
--- kept references get their index at once; those of a query once it pays
+-- references have their index once it pays, kept or not
 SELECT algorithm_of($$geonn_nearest('single', 'many', row_type => NULL::pair)$$) AS kept,
+    algorithm_of($$geonn_nearest('single', 'once', row_type => NULL::pair)$$) AS first_asked,
+    algorithm_of($$geonn_nearest('scattered', 'once', row_type => NULL::pair)$$) AS then_for_more,
+    algorithm_of($$geonn_nearest('single', 'once', row_type => NULL::pair)$$) AS and_again,
     algorithm_of($$geonn_nearest_sql('TABLE single', 'SELECT id, lat + pg_backend_pid() * 1e-7 AS lat, lon FROM many', row_type => NULL::pair)$$) AS queried,
     algorithm_of($$geonn_nearest_sql('TABLE scattered', 'SELECT id, lat + pg_backend_pid() * 1e-7 AS lat, lon FROM many', row_type => NULL::pair)$$) AS asked_more;
 -- and by name it is that one

@@ -54,7 +54,7 @@ build/test/%_test.o: test/engine/%_test.c build/flags
 	$(begin)
 	$(Q)$(CC) $(TEST_CFLAGS) $(DEPENDENCIES) -c -o $@ $<
 INSIDE_TESTS = build/test/algorithm_test build/test/arcs_index_test build/test/arcs_refusals_test build/test/arcs_test \
-	build/test/built_test build/test/cpu_cells_test build/test/cpu_cells_turns_test
+	build/test/built_test build/test/cpu_cells_test build/test/cpu_cells_turns_test build/test/cpu_columns_test
 $(INSIDE_TESTS): INSIDE_SOURCES = test/lib/verdict.c
 build/test/arcs_test: INSIDE_SOURCES += build/test/shape_oracle.o $(TEST_LIBS)
 build/test/arcs_test: build/test/shape_oracle.o test/lib/shape_oracle.h
@@ -247,7 +247,7 @@ fuzz: fuzzers
 # in a tree of links of its own.
 SANITIZE_asan = address,undefined,float-cast-overflow -fno-sanitize-recover=all
 SANITIZE_tsan = thread
-SANITIZED_TESTS = engine protocol lifetime keeping watch shares sharing threads search cpu_cells cpu_cells_turns
+SANITIZED_TESTS = engine protocol lifetime keeping watch shares sharing threads search cpu_cells cpu_cells_turns cpu_columns
 SANITIZED_WANTED = $(foreach test,$(SANITIZED_TESTS),$(if $(SANITIZED),$(if $(strip $(foreach word,$(SANITIZED),$(findstring $(word),$1_$(test)))),$(test)),$(test)))
 .PHONY: check-sanitizers $(addprefix sanitized-,asan tsan)
 $(addprefix sanitized-,asan tsan): sanitized-%:

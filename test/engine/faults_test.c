@@ -10,7 +10,7 @@
  * Searches are of eight kinds; on the CPU three of them are tried unless
  * GEONN_LONG is set in the environment.
  *
- * On the CPU also a build that hangs, or seems to.
+ * On the CPU also a build that hangs, or seems to, and one that comes after a cancelled one.
  *
  * Whatever fails, a search ends with an error or with the very bytes that it has
  * without the fault, soon; and the next one is right.  On the CPU the engine
@@ -545,6 +545,78 @@ test_hanging_build(void)
 }
 
 /*
+ * Are the answers right if the first search of some references has one observation?
+ */
+static bool
+few_are_right(const struct points *points)
+{
+	struct points one = observations;
+	struct answer answer;
+	struct client client;
+	bool		right;
+
+	one.count = 1;
+	client_connect(&client, &engine);
+	right = client_create(&client, request.device, GEONN_METRIC_SPHERE, 0) && client_allocate(&client, 0, 1024, 1024) &&
+		client_send_references(&client, points->count, points->latitude, points->longitude, points->tag, false) &&
+		client_search(&client, 1, one.latitude, one.longitude, &answer) && answers_right(points, &one, &answer, 1);
+	client_close(&client);
+	return right;
+}
+
+/*
+ * The only thread of the CPU builds a large index for a second time, as the search for which it did so first was
+ * cancelled.
+ */
+static void
+test_second_build(void)
+{
+	const struct geonn_configure one_thread = {.cpu_threads = 1};
+	const uint32_t rows = (uint32_t) observations.count;
+	struct geonn_search search = {.rows = rows,.k = 1,.algorithm = GEONN_ALGORITHM_INDEX,.max_distance = INFINITY};
+	struct points many = uniform_points(MANY);
+	struct geonn_engine_status status;
+	struct client owner;
+	struct client clients[2];
+	char		fired[128];
+	bool		right;
+
+	engine_start(&engine, request.engine_program, &one_thread);
+	path_of(fired, sizeof(fired), "fired");
+	client_connect(&owner, &engine);
+	right = client_create(&owner, request.device, GEONN_METRIC_SPHERE, 0) && client_allocate(&owner, 0, 1024, 1024) &&
+		client_send_references(&owner, many.count, many.latitude, many.longitude, many.tag, false);
+	for (int i = 0; i < 2; i++)
+	{
+		order("session", "wait", "build", 1);
+		client_connect(&clients[i], &engine);
+		right = right && client_attach(&clients[i], request.device, owner.dataset) &&
+			client_allocate(&clients[i], 0, rows, rows);
+		if (!right)
+			break;
+		memcpy(clients[i].slots[0].columns.latitude, observations.latitude, rows * sizeof(double));
+		memcpy(clients[i].slots[0].columns.longitude, observations.longitude, rows * sizeof(double));
+		client_send(&clients[i], GEONN_SEARCH, &search);
+		right = await_fault();
+		if (i > 0)
+			break;
+		client_close(&clients[i]);
+
+		/* the engine handles what it hears in order */
+		right = right && engine_status(&engine, &status, NULL, 0);
+		unlink(fired);
+	}
+	report("while the only thread builds for the second time, another session's search is answered",
+		   right && outcome_of(0) == OUTCOME_RIGHT);
+	report("also one of few observations, of as many references without an index", right && few_are_right(&many));
+	unlink(fired);
+	client_close(&clients[1]);
+	client_close(&owner);
+	engine_stop(&engine);
+	points_free(&many);
+}
+
+/*
  * Points whose tags fall, so that they are sorted.
  */
 static void
@@ -598,7 +670,10 @@ main(int argument_count, char **words)
 	test_calls(0, "fail", on_cpu ? "call" : "cuda");
 	engine_stop(&engine);
 	if (on_cpu)
+	{
 		test_hanging_build();
+		test_second_build();
+	}
 
 	for (size_t i = 0; i < SCENARIOS; i++)
 		client_free_answers(&expected[i]);

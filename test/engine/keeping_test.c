@@ -12,6 +12,7 @@
 #endif
 
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -119,6 +120,124 @@ test_same_label(const struct engine *engine)
 		   right && clients[2].dataset == clients[0].dataset && clients[0].dataset != clients[1].dataset);
 	for (int i = 0; i < 3; i++)
 		client_close(&clients[i]);
+	points_free(&points);
+}
+
+/* how a search of one observation was answered */
+struct how
+{
+	bool		answered;
+	enum geonn_algorithm algorithm;
+};
+
+/*
+ * Ask one observation for its nearest of a kept dataset, which is sent if the engine lacks it.
+ */
+static struct how
+ask_kept(const struct engine *engine, const struct points *points, const char *subject)
+{
+	struct points observation = *points;
+	struct answer answer;
+	struct client client;
+	struct how	how = {false};
+
+	observation.count = 1;
+	client_connect(&client, engine);
+	client.keep = true;
+	if (client_open_labelled(&client, request.device, subject, "1") &&
+		(client.sealed ? client_allocate(&client, 0, 1, 1) : send_points(&client, points)) &&
+		client_search(&client, 1, points->latitude, points->longitude, &answer))
+		how = (struct how) {
+			answers_right(points, &observation, &answer, 1),
+			(enum geonn_algorithm) client.message.results.algorithm
+		};
+	client_close(&client);
+	return how;
+}
+
+/*
+ * The first questions of a kept dataset are answered without its index.
+ */
+static void
+test_first_questions(const struct engine *engine)
+{
+	struct points points = uniform_points(300000);
+	struct geonn_engine_status before;
+	struct geonn_engine_status after;
+	struct how	how = ask_kept(engine, &points, "few questions");
+	double		begun = now_ms();
+	int			questions = 1;
+	bool		right = how.answered && engine_status(engine, &before, NULL, 0);
+
+	report("the first question of kept references is answered by brute force",
+		   right && how.algorithm == GEONN_ALGORITHM_BRUTE);
+	for (; right && how.algorithm == GEONN_ALGORITHM_BRUTE && wait_more(begun); questions++)
+	{
+		how = ask_kept(engine, &points, "few questions");
+		right = how.answered;
+	}
+	printf("# question %d has the index\n", questions);
+	report("after some more the index is built", right && how.algorithm == GEONN_ALGORITHM_INDEX);
+	report("and takes the memory that is counted from the start",
+		   engine_status(engine, &after, NULL, 0) && after.kept == before.kept && after.kept_memory == before.kept_memory);
+	points_free(&points);
+}
+
+/*
+ * Sessions that ask for one observation and sessions that ask for more, of the same references: some build the index while
+ * others go by brute force.
+ */
+static void
+test_questions_side_by_side(const struct engine *engine)
+{
+	enum
+	{
+		SESSIONS = 6,
+		ROUNDS = 20
+	};
+	struct points points = uniform_points(100000);
+	struct points observations = points;
+	struct geonn_search search = {.k = 1,.max_distance = INFINITY};
+	struct answer answers[100];
+	struct client clients[SESSIONS];
+	bool		right = true;
+
+	observations.count = 100;
+	for (int round = 0; right && round < ROUNDS; round++)
+	{
+		char		subject[16];
+
+		snprintf(subject, sizeof(subject), "beside %d", round);
+		for (int i = 0; i < SESSIONS; i++)
+		{
+			client_connect(&clients[i], engine);
+			clients[i].keep = true;
+			right = right && client_open_labelled(&clients[i], request.device, subject, "1") &&
+				(clients[i].sealed ? client_allocate(&clients[i], 0, 100, 100) : send_points(&clients[i], &points));
+		}
+		for (int i = 0; right && i < SESSIONS; i++)
+		{
+			struct geonn_batch_columns *columns = &clients[i].slots[0].columns;
+
+			search.rows = i % 3 == 2 ? 100 : 1 + i;
+			memcpy(columns->latitude, points.latitude, search.rows * sizeof(double));
+			memcpy(columns->longitude, points.longitude, search.rows * sizeof(double));
+			client_send(&clients[i], GEONN_SEARCH, &search);
+		}
+		for (int i = 0; i < SESSIONS; i++)
+		{
+			observations.count = i % 3 == 2 ? 100 : 1 + (size_t) i;
+			right = right && client_expect(&clients[i], GEONN_RESULTS) &&
+				clients[i].message.results.pairs == observations.count;
+			for (size_t row = 0; right && row < observations.count; row++)
+				answers[row] = (struct answer) {
+					1, clients[i].slots[0].columns.tag[row], clients[i].slots[0].columns.distance[row]
+				};
+			right = right && answers_right(&points, &observations, answers, 7);
+			client_close(&clients[i]);
+		}
+	}
+	report("small and large questions side by side have the right answers", right);
 	points_free(&points);
 }
 
@@ -354,6 +473,11 @@ main(int argument_count, char **words)
 	engine_start(&engine, request.engine_program, &(struct geonn_configure) {.kept_memory_limit = KEPT_BYTES});
 	test_label(&engine);
 	test_same_label(&engine);
+	if (request.device == GEONN_DEVICE_CPU)
+	{
+		test_first_questions(&engine);
+		test_questions_side_by_side(&engine);
+	}
 	engine_stop(&engine);
 	test_number();
 	test_order_of_use();

@@ -7,10 +7,15 @@
  * that any vector unit can do, and its minimum over a group of references.  A
  * group whose minimum is above the collector's limit has no candidate.  Any other
  * group is gone through again, one reference after the other.
+ *
+ * For few observations not even vectors are made first.  Points are at least as far
+ * apart as their parallels are: as long as the limit leaves some latitudes out, most
+ * references cost one comparison, and only those between two latitudes get vectors.
  */
 #include "engine/cpu/collector.h"
 
 #include "common/metric.h"
+#include "engine/cpu/vectors.h"
 
 /* how many minima group_minimum() computes side by side, to keep vector units busy */
 #define LANES 16
@@ -44,6 +49,20 @@ group_minimum(const struct cpu_references *references, size_t start,
 	return minimum;
 }
 
+/*
+ * Offer a reference of the observation's group whose chord is within the limit.
+ */
+static inline void
+offer(struct cpu_collector *collector, double chord, uint32_t place)
+{
+	const struct dataset *dataset = collector->dataset;
+
+	if ((dataset->radius == NULL || chord <= geonn_metric_wide_limit(dataset->metric, dataset->radius[place])) &&
+		point_windows_overlap(&collector->windows, dataset, place) &&
+		point_parties_differ(&collector->parties, dataset, place))
+		CPU_PATH_NAME(cpu_collector_add) (collector, chord, place);
+}
+
 void
 CPU_PATH_NAME(cpu_brute_collect) (const struct cpu_references *references,
 								  struct cpu_collector *collector)
@@ -68,12 +87,117 @@ CPU_PATH_NAME(cpu_brute_collect) (const struct cpu_references *references,
 
 			if (chord > collector->limit || chord < collector->floor)
 				continue;
-			if ((dataset->group == NULL || dataset->group[i] == collector->group) &&
-				(dataset->radius == NULL ||
-				 chord <= geonn_metric_wide_limit(dataset->metric, dataset->radius[i])) &&
-				point_windows_overlap(&collector->windows, dataset, i) &&
-				point_parties_differ(&collector->parties, dataset, i))
-				CPU_PATH_NAME(cpu_collector_add) (collector, chord, place);
+			if (dataset->group == NULL || dataset->group[i] == collector->group)
+				offer(collector, chord, place);
+		}
+	}
+}
+
+/* latitudes in degrees, at most `reach` from the middle */
+struct belt
+{
+	double		middle;
+	double		reach;
+};
+
+/*
+ * The latitudes that references within the collector's limit can have.
+ *
+ * Of two parallels, the points that are nearest to each other are of one meridian.  The path between them along it turns
+ * from one latitude to the other, d, and has nowhere a radius of curvature below r.  So the part of it in the direction
+ * that it has half-way is at least as long as that of an arc of a circle, 2 r sin(d / 2), and so is the chord.  r is 1 on the
+ * sphere, and 1 - e^2 = 0.9933 on the spheroid, in units of its semi-major axis.  The margin is far more than the
+ * errors of a computed chord, some 1e-15, and of the lines below, where the sine is not near 1.
+ */
+static struct belt
+belt_within(const struct cpu_collector *collector)
+{
+	const double least_radius = 0.993;
+	const double margin = 1e-9;
+	double		sine = sqrt(collector->limit) / (2.0 * least_radius);
+
+	return (struct belt) {
+		collector->latitude,
+		sine < 0.9 ? 2.0 * asin(sine) * (180.0 / M_PI) + margin : INFINITY
+	};
+}
+
+/* whether any of a group's latitudes is in a belt */
+static inline __attribute__((always_inline)) bool
+is_any_in_belt(const double *latitude, struct belt belt)
+{
+	double		nearest[LANES];
+	double		minimum;
+
+	for (int lane = 0; lane < LANES; lane++)
+		nearest[lane] = INFINITY;
+	for (size_t i = 0; i < CPU_BRUTE_GROUP; i += LANES)
+		for (int lane = 0; lane < LANES; lane++)
+		{
+			double		away = fabs(latitude[i + lane] - belt.middle);
+
+			nearest[lane] = away < nearest[lane] ? away : nearest[lane];
+		}
+
+	minimum = nearest[0];
+	for (int lane = 1; lane < LANES; lane++)
+		minimum = nearest[lane] < minimum ? nearest[lane] : minimum;
+	return minimum <= belt.reach;
+}
+
+/*
+ * Offer the references first ... end - 1 that are in a belt, a group at most.
+ */
+static void
+collect_belt(struct cpu_collector *collector, struct belt belt, size_t first, size_t end)
+{
+	const struct dataset *dataset = collector->dataset;
+	double		latitude[CPU_BRUTE_GROUP] = {0.0};
+	double		longitude[CPU_BRUTE_GROUP] = {0.0};
+	double		x[CPU_BRUTE_GROUP];
+	double		y[CPU_BRUTE_GROUP];
+	double		z[CPU_BRUTE_GROUP];
+	uint32_t	place[CPU_BRUTE_GROUP];
+	uint32_t	count = 0;
+
+	for (size_t i = first; i < end; i++)
+	{
+		latitude[count] = dataset->latitude[i];
+		longitude[count] = dataset->longitude[i];
+		place[count] = (uint32_t) i;
+		count += fabs(dataset->latitude[i] - belt.middle) <= belt.reach &&
+			(dataset->group == NULL || dataset->group[i] == collector->group);
+	}
+	CPU_PATH_NAME(cpu_vectors) (dataset->metric, latitude, longitude, count, x, y, z);
+	for (uint32_t i = 0; i < count; i++)
+	{
+		double		chord = cpu_filter_chord(x[i] - collector->from.x, y[i] - collector->from.y, z[i] - collector->from.z);
+
+		if (chord <= collector->limit && chord >= collector->floor)
+			offer(collector, chord, place[i]);
+	}
+}
+
+void
+CPU_PATH_NAME(cpu_brute_collect_columns) (struct cpu_collector *collector)
+{
+	const struct dataset *dataset = collector->dataset;
+	struct belt belt = belt_within(collector);
+	double		limit = collector->limit;
+
+	for (size_t first = 0; first < dataset->count; first += CPU_BRUTE_GROUP)
+	{
+		bool		is_whole = dataset->count - first >= CPU_BRUTE_GROUP;
+
+		if (first % (8 * CPU_BRUTE_GROUP) == 0 && cpu_collector_stopped(collector))
+			return;
+		if (is_whole && !is_any_in_belt(dataset->latitude + first, belt))
+			continue;
+		collect_belt(collector, belt, first, is_whole ? first + CPU_BRUTE_GROUP : dataset->count);
+		if (collector->limit < limit)
+		{
+			limit = collector->limit;
+			belt = belt_within(collector);
 		}
 	}
 }

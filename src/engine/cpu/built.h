@@ -24,6 +24,8 @@ struct cpu_built
 	struct cpu_sums sums[GEONN_WEIGHTS_MAX];	/* those of the dataset's weights, for the index */
 	struct cpu_extremes extremes[GEONN_WEIGHTS_MAX];	/* likewise; all 0: not built */
 
+	atomic_uint_fast64_t brute_us;	/* how long turns by brute force took */
+
 	/* how many observations cpu_turn_pairs() should take in its next turn, how many
 	 * cpu_turn_counts() and cpu_turn_nearest() should; 0: not known.  Several turns may
 	 * change them at the same time. */

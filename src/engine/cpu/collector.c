@@ -88,6 +88,10 @@ references_of(const struct cpu_collector *collector, const uint32_t *point)
 static inline struct geonn_vector
 vector_of(const struct cpu_collector *collector, uint32_t point)
 {
+	const struct dataset *dataset = collector->dataset;
+
+	if (collector->x == NULL)
+		return geonn_metric_vector(dataset->metric, dataset->latitude[point], dataset->longitude[point]);
 	return (struct geonn_vector) {collector->x[point], collector->y[point], collector->z[point]};
 }
 

@@ -25,7 +25,7 @@ struct cpu_collector
 	const struct dataset *dataset;
 	const struct question *question;
 	const atomic_bool *cancelled;
-	const double *x;			/* vectors of points */
+	const double *x;			/* vectors of points; NULL: they are those of the dataset's columns */
 	const double *y;
 	const double *z;
 	const uint32_t *start;		/* point i has the references place[start[i]] ... place[start[i + 1] - 1]; */
@@ -136,5 +136,8 @@ struct cpu_references
 /* Offer all references to a collector, which has begun. */
 extern void CPU_PATH_NAME(cpu_brute_collect) (const struct cpu_references *references,
 											  struct cpu_collector *collector);
+
+/* The same, without vectors of references: for few observations. */
+extern void CPU_PATH_NAME(cpu_brute_collect_columns) (struct cpu_collector *collector);
 
 #endif							/* GEONN_CPU_COLLECTOR_H */

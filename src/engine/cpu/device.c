@@ -54,8 +54,18 @@
 #include "engine/cpu/curve.h"
 #include "engine/cpu/turn.h"
 
-/* brute force answers up to this many observations before an index could be built */
+/* brute force answers searches of up to BRUTE_ROWS_MAX observations before an index is built, and for a share of the time
+ * that this takes: so many nanoseconds for each reference, divided by the threads */
 #define BRUTE_ROWS_MAX 16
+#define BRUTE_SHARE 4
+#define INDEX_NS 100
+
+/* an index, or vectors, of so many references take longer to build than some milliseconds */
+#define LONG_INDEX 65536
+#define LONG_VECTORS 1048576
+
+/* the CPU's number among devices (device.h) */
+#define CPU_NUMBER 0
 
 /* a turn's room of more bytes is large */
 #define LARGE_ROOM ((size_t) 1 << 21)
@@ -195,30 +205,40 @@ build_arcs(struct cpu_built *built, struct dataset *dataset, const atomic_bool *
 }
 
 /*
- * Whether what an algorithm needs has been built.
+ * Whether a search has all that it needs for an algorithm, though a table of squares may be wanted.
  */
 static bool
-suffices(const struct cpu_built *built, enum geonn_algorithm algorithm)
+suffices(struct cpu_built *built, const struct search *search, enum geonn_algorithm algorithm)
 {
 	if (built == NULL)
 		return false;
 	if (built->arcs != NULL)
-		return true;
-	return algorithm == GEONN_ALGORITHM_BRUTE ?
-		built->references.x != NULL : built->index != NULL;
+		return !cpu_arcs_wants_fractions(built->arcs, search);
+	if (algorithm == GEONN_ALGORITHM_BRUTE)
+		return built->references.x != NULL || cpu_turn_by_columns(search);
+	return built->index != NULL && !cpu_built_wants_index(built, search) && !cpu_built_wants_extremes(built, search);
 }
 
 /*
  * Both algorithms give the same bytes.  With both built, brute force is never much
- * faster; it pays where it saves the building of an index, which takes 60 ns a
- * reference.  A pair by brute force takes 0.2 to 5 ns, more for a larger k.  The
- * engine does not know how many searches of the dataset will follow: only the
- * first one goes by brute force, so that no more than that is wasted.  Arcs need their index either way.
+ * faster; it pays where it saves the building of an index, which takes INDEX_NS of a core for each
+ * reference.  Over columns, brute force takes 2 ns for each, and 8 where latitudes leave none out.  The
+ * engine does not know how many searches of the dataset will follow: so small ones go by brute force until their turns
+ * have taken 1 / BRUTE_SHARE of the time of a build, and no more than that is wasted.  Where references are too many for
+ * that, only the first search does, and the vectors that it needs are built, unless the dataset is kept.  Arcs need their
+ * index either way.
  */
 static enum geonn_algorithm
 cpu_device_choose(const struct search *search, bool is_first)
 {
-	return is_first && (search->dataset->columns & GEONN_COLUMN_ARC) == 0 && search->rows - search->first <= BRUTE_ROWS_MAX ?
+	const struct dataset *dataset = search->dataset;
+	const struct cpu_built *built = dataset->built[CPU_NUMBER];
+	uint64_t	build_us = (uint64_t) dataset->count * INDEX_NS / 1000 / thread_pool_threads();
+	bool		pays = built == NULL || (built->index == NULL && atomic_load(&built->brute_us) < build_us / BRUTE_SHARE);
+
+	if (dataset->count > CPU_COLUMNS_MAX)
+		pays = is_first;
+	return pays && (dataset->columns & GEONN_COLUMN_ARC) == 0 && search->rows - search->first <= BRUTE_ROWS_MAX ?
 		GEONN_ALGORITHM_BRUTE : GEONN_ALGORITHM_INDEX;
 }
 
@@ -228,12 +248,21 @@ cpu_device_is_built(const struct device *device, const struct search *search,
 {
 	struct cpu_built *built = search->dataset->built[device->number];
 
-	if (built != NULL && built->arcs != NULL)
-		return !cpu_arcs_wants_fractions(built->arcs, search);
-	return suffices(built, algorithm) &&
-		(algorithm == GEONN_ALGORITHM_BRUTE ||
-		 (!cpu_built_wants_index(built, search) && !cpu_built_wants_extremes(built, search) &&
-		  !cpu_built_wants_cells(built, search)));
+	return suffices(built, search, algorithm) &&
+		(algorithm == GEONN_ALGORITHM_BRUTE || !cpu_built_wants_cells(built, search));
+}
+
+/*
+ * A table of squares is made in steps, each shorter than a turn.
+ */
+static bool
+cpu_device_builds_long(const struct device *device, const struct search *search, enum geonn_algorithm algorithm)
+{
+	const struct dataset *dataset = search->dataset;
+	bool		is_brute = algorithm == GEONN_ALGORITHM_BRUTE && (dataset->columns & GEONN_COLUMN_ARC) == 0;
+
+	return dataset->count >= (is_brute ? LONG_VECTORS : LONG_INDEX) && !(is_brute && cpu_turn_by_columns(search)) &&
+		!suffices(dataset->built[device->number], search, algorithm);
 }
 
 static bool
@@ -243,8 +272,8 @@ cpu_device_build(struct device *device, const struct search *search, struct fail
 	struct cpu_built *built = dataset->built[device->number];
 
 	/* an index that became wanted after the scheduler asked is built only by a
-	 * search whose build excludes others; extremes and fractions that are there never go */
-	if (suffices(built, search->algorithm) && !search->builds)
+	 * search whose build excludes others; what was there then never goes */
+	if (!search->builds)
 		return true;
 
 	/* a build may take long: between its jobs other threads may work */
@@ -260,7 +289,7 @@ cpu_device_build(struct device *device, const struct search *search, struct fail
 		return (built->arcs != NULL || build_arcs(built, dataset, search->cancelled, failure)) &&
 			(!cpu_arcs_wants_fractions(built->arcs, search) || cpu_arcs_add_fractions(built->arcs, search, failure));
 	if (search->algorithm == GEONN_ALGORITHM_BRUTE)
-		return build_references(built, dataset, search->cancelled, failure);
+		return cpu_turn_by_columns(search) || build_references(built, dataset, search->cancelled, failure);
 	if (cpu_built_wants_cells(built, search))
 	{
 		cpu_built_add_cells(built, search);
@@ -364,6 +393,8 @@ cpu_device_turn(struct device *device, struct search *search)
 
 	thread_pool_enter();
 	goes_on = do_turn(device->private_data, search, built);
+	if (search->algorithm == GEONN_ALGORITHM_BRUTE)
+		atomic_fetch_add(&built->brute_us, (uint64_t) (now_us() - began_us));
 	if (!fits)
 		atomic_fetch_add(&first->misfit_us, (uint64_t) (now_us() - began_us));
 	return goes_on ? DEVICE_YIELDED : DEVICE_FINISHED;
@@ -391,6 +422,7 @@ const struct device_operations cpu_device_operations = {
 	.memory_free = cpu_device_memory_free,
 	.choose = cpu_device_choose,
 	.is_built = cpu_device_is_built,
+	.builds_long = cpu_device_builds_long,
 	.build = cpu_device_build,
 	.discard = cpu_device_discard,
 	.turn = cpu_device_turn,

@@ -199,8 +199,10 @@ answer_alone(struct work *work, uint32_t row)
 	begin(work, row);
 	if (work->piece->index != NULL)
 		CPU_PATH_NAME(cpu_index_collect) (work->piece->index, &work->collector);
-	else
+	else if (work->piece->references != NULL)
 		CPU_PATH_NAME(cpu_brute_collect) (work->piece->references, &work->collector);
+	else
+		CPU_PATH_NAME(cpu_brute_collect_columns) (&work->collector);
 	CPU_PATH_NAME(cpu_collector_trim) (&work->collector);
 	end(work, row);
 }
@@ -598,6 +600,7 @@ CPU_PATH_NAME(cpu_neighbours) (struct cpu_neighbours_piece *piece)
 {
 	const struct search *search = piece->search;
 	const struct cpu_index *index = piece->index;
+	const struct cpu_references *references = piece->references;
 	uint32_t	next_look = 0;
 	bool		together = index != NULL && index->slabs == NULL && !index->limited;
 	struct work work = {
@@ -606,9 +609,9 @@ CPU_PATH_NAME(cpu_neighbours) (struct cpu_neighbours_piece *piece)
 			.dataset = search->dataset,
 			.question = &search->question,
 			.cancelled = search->cancelled,
-			.x = index != NULL ? index->x : piece->references->x,
-			.y = index != NULL ? index->y : piece->references->y,
-			.z = index != NULL ? index->z : piece->references->z,
+			.x = index != NULL ? index->x : references != NULL ? references->x : NULL,
+			.y = index != NULL ? index->y : references != NULL ? references->y : NULL,
+			.z = index != NULL ? index->z : references != NULL ? references->z : NULL,
 			.start = index != NULL ? index->start : NULL,
 			.place = index != NULL ? index->place : NULL,
 			.widest = geonn_metric_radius_limit(search->dataset->metric, search->question.max_distance),

@@ -31,7 +31,7 @@ struct cpu_neighbours_piece
 	const struct cpu_index *index;	/* NULL: by brute force, or of arcs */
 	const struct cpu_arcs *arcs;	/* of a dataset of arcs, else NULL; by_index tells how it is used */
 	bool		by_index;
-	const struct cpu_references *references;	/* NULL: by the index */
+	const struct cpu_references *references;	/* NULL: by the index, or by brute force over the dataset's columns */
 	const struct cpu_observation *observation;	/* by row */
 	uint32_t	first;			/* row 0 is the search's observation of this number */
 	uint32_t	pairs_max;		/* how many pairs of an observation are kept: the room, and one more */

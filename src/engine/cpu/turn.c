@@ -25,6 +25,12 @@ cpu_turn_is_nearest(const struct search *search, const struct cpu_built *built)
 }
 
 bool
+cpu_turn_by_columns(const struct search *search)
+{
+	return search->question.algorithm == GEONN_ALGORITHM_AUTO && search->dataset->count <= CPU_COLUMNS_MAX;
+}
+
+bool
 cpu_turn_read_points(const struct search *search, uint32_t first, const uint32_t *row, uint32_t count,
 					 double (*degrees)[CPU_VECTORS_BLOCK], double *x, double *y, double *z)
 {

@@ -14,6 +14,9 @@
 #define CPU_TURN_MS 50
 #define CPU_TURN_LIMIT_MS 200
 
+/* brute force compares an observation with so many references in a turn, even if each needs a vector */
+#define CPU_COLUMNS_MAX ((size_t) 1 << 24)
+
 /* the distance of an observation or task that has no answer yet */
 #define CPU_TURN_UNANSWERED (-1.0)
 
@@ -33,6 +36,12 @@ struct cpu_turn_room
  * excluded tags.  cpu_turn_counts() answers searches that count, cpu_turn_pairs() all others.
  */
 extern bool cpu_turn_is_nearest(const struct search *search, const struct cpu_built *built);
+
+/*
+ * Whether a search that goes by brute force does so over the dataset's columns, without vectors: the device has chosen the
+ * algorithm, for few observations, and no observation can take longer than a turn.
+ */
+extern bool cpu_turn_by_columns(const struct search *search);
 
 /*
  * Do a turn of a search: answer some of its observations.  Returns whether

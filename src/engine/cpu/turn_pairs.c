@@ -168,7 +168,7 @@ search_piece(void *context, size_t number)
 		.index = turn->by_index ? turn->built->index : NULL,
 		.arcs = turn->built->arcs,
 		.by_index = turn->by_index,
-		.references = &turn->built->references,
+		.references = cpu_turn_by_columns(turn->search) ? NULL : &turn->built->references,
 		.observation = turn->observation,
 		.first = turn->first,
 		.pairs_max = turn->room + 1,

@@ -226,7 +226,8 @@ struct device_operations
 	/*
 	 * Choose the algorithm for a search that leaves this to the device.
 	 * is_first: the device has built nothing of the search's dataset, which is
-	 * not kept for later calls.  Called under the scheduler's lock.
+	 * not kept for later calls.  Called under the scheduler's lock, and while no thread of a device that
+	 * works by turns builds anything of that dataset.
 	 */
 	enum geonn_algorithm (*choose) (const struct search *search, bool is_first);
 
@@ -236,6 +237,12 @@ struct device_operations
 	 */
 	bool		(*is_built) (const struct device *device, const struct search *search,
 							 enum geonn_algorithm algorithm);
+
+	/*
+	 * (with turn) Whether the device would have to build for long, before a search could begin by this algorithm.
+	 */
+	bool		(*builds_long) (const struct device *device, const struct search *search,
+								enum geonn_algorithm algorithm);
 
 	/*
 	 * Build the structures that a search needs of its sealed dataset, unless

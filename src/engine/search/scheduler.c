@@ -49,9 +49,6 @@
 /* how many ms to wait for probes before serving without the devices that have not answered */
 #define PROBE_PATIENCE_MS 30000
 
-/* an index of more references than this takes longer to build than a turn lasts */
-#define LONG_BUILD_REFERENCES 65536
-
 struct device_thread
 {
 	pthread_t	thread;
@@ -306,18 +303,15 @@ scheduler_is_discarding(void)
 }
 
 /*
- * Whether a device that works by turns would have to build for long before it begins a search.  A table of
- * squares is made in steps; no dataset with windows or arcs has one, and no search for extremes wants one.
+ * The algorithm by which a device would answer a search.  What another device chose does not hold for this one.
  */
-static bool
-needs_long_build(const struct device *device, const struct search *search)
+static enum geonn_algorithm
+algorithm_on(const struct device *device, const struct search *search)
 {
-	const struct dataset *dataset = search->dataset;
-
-	return dataset->count >= LONG_BUILD_REFERENCES &&
-		(dataset->built[device->number] == NULL ||
-		 ((dataset->edges != NULL || search->question.extremes || search->question.places) &&
-		  !device->operations->is_built(device, search, search->algorithm)));
+	if (search->question.algorithm != GEONN_ALGORITHM_AUTO ||
+		(search->algorithm != GEONN_ALGORITHM_AUTO && search->device == (uint32_t) device->number))
+		return search->algorithm;
+	return device->operations->choose(search, !search->stays && search->dataset->built[device->number] == NULL);
 }
 
 /*
@@ -334,7 +328,8 @@ may_begin(const struct served_device *served, const struct search *search, bool 
 		return false;
 	if (device->operations->turn != NULL)
 		return !dataset->building[device->number] &&
-			(served->long_builds < device->operations->threads() || !needs_long_build(device, search));
+			(served->long_builds < device->operations->threads() ||
+			 !device->operations->builds_long(device, search, algorithm_on(device, search)));
 	return may_wait || dataset->built[device->number] != NULL || atomic_load(&dataset->builders) == 0;
 }
 
@@ -368,15 +363,11 @@ take_search(struct served_device *served, bool may_wait)
 	if (queue->first != NULL && !backends_serves(device, queue->first->choice))
 		wake_for(queue->first);
 
-	/* the algorithm that another device chose does not hold for this one */
-	if (search->question.algorithm == GEONN_ALGORITHM_AUTO &&
-		(search->algorithm == GEONN_ALGORITHM_AUTO || search->device != (uint32_t) device->number))
-		search->algorithm = device->operations->choose(search, !search->stays &&
-													   search->dataset->built[device->number] == NULL);
+	search->algorithm = algorithm_on(device, search);
 	atomic_fetch_add(&search->dataset->builders, 1);
 	search->builds = device->operations->turn != NULL &&
 		!device->operations->is_built(device, search, search->algorithm);
-	search->builds_long = search->builds && needs_long_build(device, search);
+	search->builds_long = search->builds && device->operations->builds_long(device, search, search->algorithm);
 	if (search->builds)
 		search->dataset->building[device->number] = true;
 	if (search->builds_long)
