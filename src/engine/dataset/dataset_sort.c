@@ -9,6 +9,10 @@
  * order (tag, latitude, longitude).  Arcs are sorted by their tags alone: so those of a shape stay
  * adjacent, in their order.
  *
+ * A table's references arrive in the order of their ids, but for rows that have been updated since.  Where few are out of
+ * place, they alone are sorted, and merged with the others: one pass divides both, another one merges them.  That
+ * takes a third of the time of a sort of all.
+ *
  * Several sessions may sort at a time.  All work is in short jobs of the
  * thread pool: between two of them other jobs run, and a cancelled sort ends.
  * Two sorts must not find the same memory free.  So under a lock each sort in
@@ -30,6 +34,9 @@
 /* how many pieces a job has for each thread: such a job takes some 10 ms */
 #define PIECES_PER_THREAD 16
 
+/* all references are sorted if more than 1 / MOVED_SHARE of them are out of place */
+#define MOVED_SHARE 16
+
 #define SIGN ((uint64_t) 1 << 63)
 
 struct sorting
@@ -39,6 +46,15 @@ struct sorting
 	struct radix_sort sort;		/* the keys, and the references' numbers as values */
 	const double *by;			/* the column to sort by; NULL: the tag */
 	atomic_bool repeats;		/* a tag occurs twice */
+
+	/* how many references are in place, numbers in sort.value; how many others, in moved_value; how many of these since the
+	 * last one in place; and whether to sort all */
+	size_t		in_place;
+	size_t		moved;
+	size_t		left_out;
+	bool		gave_up;
+	const uint32_t *moved_value;
+
 	void	   *column;			/* the column that is put into order */
 	size_t		width;			/* how many bytes each value of the column has */
 };
@@ -148,6 +164,95 @@ sort_references(struct sorting *sorting, struct failure *failure)
 		 sort_by(sorting, NULL, failure));
 }
 
+/* ---- few references out of place ---- */
+
+/*
+ * Take the references of a piece, in their order, to those that are in place or to those that are not.
+ */
+static void
+divide(void *context, size_t number)
+{
+	struct sorting *sorting = context;
+	const int64_t *tag = sorting->dataset->tag;
+	uint32_t   *in_place = sorting->sort.value;
+	size_t		end = piece_end(sorting, number);
+
+	for (size_t i = number * PIECE_ROWS; i < end && !sorting->gave_up; i++)
+	{
+		size_t		last = sorting->in_place;
+
+		if (last > 0 && tag[i] <= tag[in_place[last - 1]])
+		{
+			sorting->gave_up = tag[i] == tag[in_place[last - 1]] || sorting->moved > sorting->sort.count / MOVED_SHARE;
+
+			/* unless a few before it, no more than have been left out since, are what is not in place */
+			if (last > sorting->left_out + 1 && tag[in_place[last - sorting->left_out - 2]] >= tag[i])
+			{
+				sorting->sort.room_value[sorting->moved++] = (uint32_t) i;
+				sorting->left_out++;
+				continue;
+			}
+			while (last > 0 && tag[in_place[last - 1]] > tag[i])
+				sorting->sort.room_value[sorting->moved++] = in_place[--last];
+		}
+		in_place[last] = (uint32_t) i;
+		sorting->in_place = last + 1;
+		sorting->left_out = 0;
+	}
+}
+
+/*
+ * Merge both from the end, a piece at a time; the last piece has number 0.
+ */
+static void
+merge(void *context, size_t number)
+{
+	struct sorting *sorting = context;
+	const int64_t *tag = sorting->dataset->tag;
+	uint32_t   *value = sorting->sort.value;
+	size_t		end = sorting->sort.count - number * PIECE_ROWS;
+	size_t		first = end > PIECE_ROWS ? end - PIECE_ROWS : 0;
+
+	for (size_t at = end; at-- > first;)
+	{
+		bool		has_both = sorting->in_place > 0 && sorting->moved > 0;
+
+		if (sorting->moved == 0 ||
+			(has_both && tag[value[sorting->in_place - 1]] > tag[sorting->moved_value[sorting->moved - 1]]))
+			value[at] = value[--sorting->in_place];
+		else
+			value[at] = sorting->moved_value[--sorting->moved];
+		sorting->gave_up = sorting->gave_up || (at + 1 < sorting->sort.count && tag[value[at]] == tag[value[at + 1]]);
+	}
+}
+
+/*
+ * Put the references' numbers in order where few are out of place, as in a table of which some rows have been updated.
+ * False if they are not few, if tags repeat, or if the sort is cancelled: then the numbers have to be written again.
+ */
+static bool
+put_back(struct sorting *sorting)
+{
+	struct radix_sort moved = {.cancelled = sorting->cancelled};
+	size_t		pieces = (sorting->sort.count + PIECE_ROWS - 1) / PIECE_ROWS;
+
+	if (!thread_pool_run_turns(divide, sorting, pieces, 1, sorting->cancelled) || sorting->gave_up)
+		return false;
+	moved.count = sorting->moved;
+	moved.key = sorting->sort.key;
+	moved.room_key = moved.key + moved.count;
+	moved.value = sorting->sort.room_value;
+	moved.room_value = (uint32_t *) sorting->sort.room_key;
+	for (size_t i = 0; i < moved.count; i++)
+		moved.key[i] = (uint64_t) sorting->dataset->tag[moved.value[i]] ^ SIGN;
+	if (moved.count > 1 && !radix_sort(&moved, 64))
+		return false;
+	sorting->moved_value = moved.value;
+	return thread_pool_run_turns(merge, sorting, pieces, 1, sorting->cancelled) && !sorting->gave_up;
+}
+
+/* ---- columns ---- */
+
 /* collect a piece of a column in the new order, in memory that keys no longer need */
 static void
 collect_column(void *context, size_t number)
@@ -242,7 +347,9 @@ dataset_sort(struct dataset *dataset, const atomic_bool *cancelled, struct failu
 	memory = take_room(&sorting, bytes, failure);
 	if (memory == NULL)
 		return false;
-	done = sort_references(&sorting, failure) && order_columns(&sorting);
+	done = put_back(&sorting) ||
+		(run_pieces(&sorting, number_references) && sort_references(&sorting, failure));
+	done = done && order_columns(&sorting);
 	memory_block_release(memory, bytes);
 	return done;
 }
