@@ -94,6 +94,7 @@ extern "C" const struct device_operations cuda_device_operations = {
 	.memory_free = cuda_memory_free,
 	.choose = cuda_choose,
 	.is_built = cuda_is_built,
+	.builds_long = NULL,		/* of devices with turn alone */
 	.build = cuda_build,
 	.discard = cuda_discard,
 	.turn = NULL,				/* start and advance run searches */

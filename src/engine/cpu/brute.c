@@ -17,6 +17,9 @@
 #include "common/metric.h"
 #include "engine/cpu/vectors.h"
 
+/* one in so many groups is in the sample that comes first, where references have no vectors */
+#define SAMPLE_STEP 64
+
 /* how many minima group_minimum() computes side by side, to keep vector units busy */
 #define LANES 16
 
@@ -184,20 +187,26 @@ CPU_PATH_NAME(cpu_brute_collect_columns) (struct cpu_collector *collector)
 	const struct dataset *dataset = collector->dataset;
 	struct belt belt = belt_within(collector);
 	double		limit = collector->limit;
+	size_t		groups = (dataset->count + CPU_BRUTE_GROUP - 1) / CPU_BRUTE_GROUP;
 
-	for (size_t first = 0; first < dataset->count; first += CPU_BRUTE_GROUP)
-	{
-		bool		is_whole = dataset->count - first >= CPU_BRUTE_GROUP;
-
-		if (first % (8 * CPU_BRUTE_GROUP) == 0 && cpu_collector_stopped(collector))
-			return;
-		if (is_whole && !is_any_in_belt(dataset->latitude + first, belt))
-			continue;
-		collect_belt(collector, belt, first, is_whole ? first + CPU_BRUTE_GROUP : dataset->count);
-		if (collector->limit < limit)
+	/* a sample gives a limit that is near the last one, whatever order the references have */
+	for (int pass = 0; pass < 2; pass++)
+		for (size_t group = 0; group < groups; group += pass == 0 ? SAMPLE_STEP : 1)
 		{
-			limit = collector->limit;
-			belt = belt_within(collector);
+			size_t		first = group * CPU_BRUTE_GROUP;
+			bool		is_whole = dataset->count - first >= CPU_BRUTE_GROUP;
+
+			if (pass == 1 && group % SAMPLE_STEP == 0)
+				continue;
+			if ((pass == 0 || group % 8 == 1) && cpu_collector_stopped(collector))
+				return;
+			if (is_whole && !is_any_in_belt(dataset->latitude + first, belt))
+				continue;
+			collect_belt(collector, belt, first, is_whole ? first + CPU_BRUTE_GROUP : dataset->count);
+			if (collector->limit < limit)
+			{
+				limit = collector->limit;
+				belt = belt_within(collector);
+			}
 		}
-	}
 }

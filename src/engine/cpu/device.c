@@ -236,8 +236,9 @@ cpu_device_choose(const struct search *search, bool is_first)
 	uint64_t	build_us = (uint64_t) dataset->count * INDEX_NS / 1000 / thread_pool_threads();
 	bool		pays = built == NULL || (built->index == NULL && atomic_load(&built->brute_us) < build_us / BRUTE_SHARE);
 
+	/* vectors are there after the first turn */
 	if (dataset->count > CPU_COLUMNS_MAX)
-		pays = is_first;
+		pays = is_first || (search->algorithm == GEONN_ALGORITHM_BRUTE && search->device == CPU_NUMBER);
 	return pays && (dataset->columns & GEONN_COLUMN_ARC) == 0 && search->rows - search->first <= BRUTE_ROWS_MAX ?
 		GEONN_ALGORITHM_BRUTE : GEONN_ALGORITHM_INDEX;
 }
