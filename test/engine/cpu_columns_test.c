@@ -275,7 +275,7 @@ test_path(const char *path, long sets)
 	report(name, pairs > (size_t) sets);
 }
 
-/* A search ends soon after it is cancelled, and vectors are not made. */
+/* Vectors are not made. */
 static void
 test_few(void)
 {
