@@ -130,7 +130,10 @@ extern void geonn_client_finish(GeonnClient *client);
 /* Send the observations that were added, as the next ones come later. */
 extern void geonn_client_flush(GeonnClient *client);
 
-/* Expect so many observations: from now on batches have as many rows as let the ring take all of them at once. */
+/*
+ * Expect so many observations: from now on batches have as many rows as let the ring take all of them at once, unless these may
+ * have many pairs.
+ */
 extern void geonn_client_expect(GeonnClient *client, uint64 rows);
 
 /*

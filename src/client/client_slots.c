@@ -414,9 +414,11 @@ geonn_client_reset_growth(GeonnClient *client)
 void
 geonn_client_expect(GeonnClient *client, uint64 rows)
 {
+	const GeonnQuestion *question = &client->question;
 	uint64		each = (rows + GEONN_RING_SLOTS - 1) / GEONN_RING_SLOTS;
 
-	if (client->question.batch_rows > 0)
+	/* where rows may have more pairs than batches of so many rows have room for, batches go on growing */
+	if (question->batch_rows > 0 || question->k == 0 || question->k > PAIRS_A_ROW || question->ties)
 		return;
 	geonn_client_reset_growth(client);
 	client->rows_wanted = client->rows_most = (uint32) Min(Max(each, FIRST_ROWS), client->rows_most);

@@ -216,6 +216,8 @@ execute_node(CustomScanState *state)
 	{
 		TupleTableSlot *slot;
 
+		/* quals may reject many rows */
+		CHECK_FOR_INTERRUPTS();
 		ResetExprContext(expressions);
 		slot = node->methods->next_row(node);
 		if (TupIsNull(slot))

@@ -47,7 +47,7 @@ typedef struct OuterRow
 /* outer rows whose neighbours are searched for at once */
 typedef struct Round
 {
-	MemoryContext memory;		/* has its search, and what its rows point to */
+	MemoryContext memory;		/* has its search, unless that goes on from round to round, and what its rows point to */
 	int			room;			/* for so many rows, which is kept for later rounds */
 	double	   *latitudes;		/* of the rows: [given.count] */
 	double	   *longitudes;
@@ -209,7 +209,7 @@ extern void geonn_lateral_begin_search(LateralNode *state, bool finds_all);
 extern void geonn_lateral_begin_second_search(LateralNode *state, const GivenPoints *given, uint32 k, bool finds_all);
 extern void geonn_lateral_end_second_search(LateralNode *state);
 
-/* End the round's search, if it has one, of which no row was taken; an error may have interrupted it as it began. */
+/* End the search that the round has begun, if it has one, before a row of it is taken; an error may have interrupted it. */
 extern void geonn_lateral_abandon_search(LateralNode *state);
 
 /* Implement JoinNodeMethods. */

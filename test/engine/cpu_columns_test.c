@@ -23,7 +23,9 @@
 #include "device_work.h"
 
 #define ROWS 16
-#define REFERENCES_MAX 1000
+
+/* more than three samples of groups (brute.c) */
+#define REFERENCES_MAX 12500
 #define PAIRS_MAX ((size_t) ROWS * REFERENCES_MAX)
 
 static struct device machine = {.operations = &cpu_device_operations};
@@ -110,7 +112,7 @@ make_dataset(enum places places)
 {
 	struct dataset *made = dataset_create(1, (enum geonn_metric) (random_below(3) == 0), draw_columns());
 
-	made->count = 1 + (size_t) random_below(random_below(4) ? REFERENCES_MAX : 200);
+	made->count = 1 + (size_t) random_below(random_below(32) == 0 ? REFERENCES_MAX : random_below(4) ? 1000 : 200);
 	for (int i = 0; i < DATASET_COLUMNS; i++)
 		if (dataset_columns[i].present == 0 || dataset_columns[i].present & made->columns)
 		{
@@ -175,7 +177,7 @@ draw_search(struct dataset *dataset, enum places places)
 			batch->party[0][i] = random_below(4);
 		if (batch->excluded_first != NULL)
 		{
-			batch->excluded_first[i] = random_below(REFERENCES_MAX) * 3;
+			batch->excluded_first[i] = random_below(1000) * 3;
 			batch->excluded_last[i] = batch->excluded_first[i] + random_below(100);
 		}
 		if (batch->low[0] != NULL)

@@ -387,12 +387,13 @@ static enum device_progress
 cpu_device_turn(struct device *device, struct search *search)
 {
 	struct cpu_built *first = search->dataset->built[device->number];
-	int64_t		began_us = now_us();
 	bool		fits;
 	struct cpu_built *built = cpu_built_for(first, search, &fits);
+	int64_t		began_us;
 	bool		goes_on;
 
 	thread_pool_enter();
+	began_us = now_us();
 	goes_on = do_turn(device->private_data, search, built);
 	if (search->algorithm == GEONN_ALGORITHM_BRUTE)
 		atomic_fetch_add(&built->brute_us, (uint64_t) (now_us() - began_us));

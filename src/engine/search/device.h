@@ -134,7 +134,7 @@ struct search
 	 */
 	uint64_t	device_state;
 
-	/* used by the scheduler alone */
+	/* set by the scheduler alone */
 	uint32_t	device;			/* number of the device that owns the search, or owned it last */
 	uint32_t	build_microseconds; /* how long devices took to build the structures that it needs */
 	bool		wants_memory;	/* memory was short for it before: the device
