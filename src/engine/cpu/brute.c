@@ -20,8 +20,18 @@
 /* one in so many groups is in the sample that comes first, where references have no vectors */
 #define SAMPLE_STEP 64
 
-/* how many minima group_minimum() computes side by side, to keep vector units busy */
+/* how many minima of a group are computed side by side, to keep vector units busy */
 #define LANES 16
+
+static inline __attribute__((always_inline)) double
+least_of_lanes(const double *lanes)
+{
+	double		minimum = lanes[0];
+
+	for (int lane = 1; lane < LANES; lane++)
+		minimum = lanes[lane] < minimum ? lanes[lane] : minimum;
+	return minimum;
+}
 
 static inline __attribute__((always_inline)) double
 group_minimum(const struct cpu_references *references, size_t start,
@@ -31,7 +41,6 @@ group_minimum(const struct cpu_references *references, size_t start,
 	const double *y = references->y + start;
 	const double *z = references->z + start;
 	double		smallest[LANES];
-	double		minimum;
 
 	for (int lane = 0; lane < LANES; lane++)
 		smallest[lane] = INFINITY;
@@ -45,11 +54,7 @@ group_minimum(const struct cpu_references *references, size_t start,
 
 			smallest[lane] = chord < smallest[lane] ? chord : smallest[lane];
 		}
-
-	minimum = smallest[0];
-	for (int lane = 1; lane < LANES; lane++)
-		minimum = smallest[lane] < minimum ? smallest[lane] : minimum;
-	return minimum;
+	return least_of_lanes(smallest);
 }
 
 /*
@@ -130,7 +135,6 @@ static inline __attribute__((always_inline)) bool
 is_any_in_belt(const double *latitude, struct belt belt)
 {
 	double		nearest[LANES];
-	double		minimum;
 
 	for (int lane = 0; lane < LANES; lane++)
 		nearest[lane] = INFINITY;
@@ -141,11 +145,7 @@ is_any_in_belt(const double *latitude, struct belt belt)
 
 			nearest[lane] = away < nearest[lane] ? away : nearest[lane];
 		}
-
-	minimum = nearest[0];
-	for (int lane = 1; lane < LANES; lane++)
-		minimum = nearest[lane] < minimum ? nearest[lane] : minimum;
-	return minimum <= belt.reach;
+	return least_of_lanes(nearest) <= belt.reach;
 }
 
 /*
