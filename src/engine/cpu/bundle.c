@@ -256,8 +256,7 @@ collect_keys(const struct cpu_bundle *bundle, struct cpu_collector *collector, u
 		uint32_t	position = (uint32_t) bundle->position[bundle->key[i] & (CPU_LISTED_MAX - 1)];
 
 		__builtin_prefetch(&bundle->index->start[position]);
-		if (bundle->index->tag != NULL)
-			__builtin_prefetch(&bundle->index->tag[position]);
+		__builtin_prefetch(&bundle->index->tag[position]);
 		collector->points[collector->count++].place = position;
 	}
 }

@@ -336,7 +336,7 @@ CPU_PATH_NAME(cpu_collector_drop) (struct cpu_collector *collector, const struct
 		uint32_t	position = collector->points[i].place;
 
 		if (resumed ? CPU_PATH_NAME(cpu_collector_takes) (collector, position) :
-			index->tag == NULL || !is_excluded(collector, index, position))
+			(collector->dataset->columns & GEONN_COLUMN_EXCLUDED) == 0 || !is_excluded(collector, index, position))
 			collector->points[taken++] = collector->points[i];
 	}
 	collector->count = taken;

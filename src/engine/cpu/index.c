@@ -14,7 +14,7 @@
  *	3.	Merge references that are one point into one position.  Most datasets
  *		have no such references; then each reference is a position.
  *	4.	Find the positions of the parts, if the dataset has groups or windows.
- *	5.	Copy the references' tags if observations exclude some, and collect the
+ *	5.	Copy the references' tags into the sorted order, and collect the
  *		positions' radiuses, windows and parties, if the dataset has them.
  *	6.	Make the boxes, leaves first, then level by level.
  *
@@ -517,8 +517,7 @@ place_positions(struct cpu_index *index, uint32_t columns, void *memory)
 	COLUMN_PLACE(&block, index->z, padded);
 	COLUMN_PLACE(&block, index->start, padded + 1);
 	COLUMN_PLACE(&block, index->place, padded);
-	if (columns & GEONN_COLUMN_EXCLUDED)
-		COLUMN_PLACE(&block, index->tag, padded);
+	COLUMN_PLACE(&block, index->tag, padded);
 	if (columns & GEONN_COLUMN_RADIUS)
 		COLUMN_PLACE(&block, index->wide, padded);
 	for (int i = 0; i < GEONN_WINDOWS_MAX; i++)
@@ -643,8 +642,7 @@ build(struct building *building, const struct search *search, struct failure *fa
 	index->shape = index_shape_of(positions);
 	if (!make_parts(building, failure))
 		return false;
-	if (index->tag != NULL)
-		thread_pool_run(copy_tags, building, pieces_of(dataset->count));
+	thread_pool_run(copy_tags, building, pieces_of(dataset->count));
 	if (index->wide != NULL || index->edges != NULL || index->party[0] != NULL)
 		thread_pool_run(collect_conditions, building, pieces_of(geonn_align(positions, INDEX_WIDTH)));
 	index->same_party = share_same_party(index);

@@ -53,7 +53,7 @@ struct cpu_index
 
 	/* references in the sorted order */
 	uint32_t   *place;			/* [references] index in the dataset */
-	int64_t    *tag;			/* [references] tags, or NULL: no observation excludes any */
+	int64_t    *tag;			/* [references] tags: those of neighbours lie near each other */
 
 	/* nodes of all levels, placed by shape */
 	double	   *low[3];			/* boxes: x, y and z */
@@ -122,7 +122,7 @@ cpu_index_group_part(const struct cpu_index *index, uint32_t group)
  * Build the index of a search's dataset, which is not empty, on all threads.
  * The search's observations show how long windows are (cpu/slabs.c).  NULL with
  * the failure if memory is short, or soon after the search is cancelled.  It
- * takes 34 bytes a reference, and 8 a group; excluded tags add 8 a reference, radiuses 9;
+ * takes 42 bytes a reference, and 8 a group; radiuses add 9 a reference;
  * windows add 3 a reference, 17 for each window, and 40 a part; each party adds 9 a
  * reference.  The build takes no more.
  */

@@ -406,7 +406,7 @@ answer_bundle(struct cpu_nearest_piece *piece, const struct cpu_nearest_bundle *
 {
 	const struct cpu_index *index = bundle->index;
 	uint32_t	count = bundle->count;
-	uint32_t	place[CPU_NEAREST_BUNDLE];
+	uint32_t	reference[CPU_NEAREST_BUNDLE];	/* in the index's order */
 	double		x[CPU_NEAREST_BUNDLE];
 	double		y[CPU_NEAREST_BUNDLE];
 	double		z[CPU_NEAREST_BUNDLE];
@@ -426,9 +426,7 @@ answer_bundle(struct cpu_nearest_piece *piece, const struct cpu_nearest_bundle *
 			break;
 		}
 		position = bundle->found >> i & 1 ? decide(bundle, i) : 0;
-		place[i] = index->place[index->start[position]];
-		if (wants_tags)
-			__builtin_prefetch(&piece->tags[place[i]]);
+		reference[i] = index->start[position];
 		x[i] = index->x[position];
 		y[i] = index->y[position];
 		z[i] = index->z[position];
@@ -446,7 +444,7 @@ answer_bundle(struct cpu_nearest_piece *piece, const struct cpu_nearest_bundle *
 
 		if (bundle->found >> i & 1 && distance[i] <= most)
 		{
-			piece->tag[task[i]] = wants_tags ? piece->tags[place[i]] : (int64_t) place[i];
+			piece->tag[task[i]] = wants_tags ? index->tag[reference[i]] : (int64_t) index->place[reference[i]];
 			piece->distance[task[i]] = distance[i];
 		}
 		else

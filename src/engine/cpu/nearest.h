@@ -23,7 +23,6 @@ struct cpu_nearest_piece
 {
 	const struct cpu_index *index;
 	enum geonn_metric metric;	/* chords alone give its order */
-	const int64_t *tags;		/* the tags of the dataset's references */
 	const atomic_bool *cancelled;
 	int64_t		end_ms;			/* when now_ms() is past this, no more tasks begin */
 	double		max_distance;	/* metres, inclusive; may be infinite */

@@ -491,7 +491,7 @@ prefetch_row(const struct cpu_neighbours_piece *piece, uint32_t row)
 
 /*
  * Fetch into the cache what an answer from a home leaf needs.  If few references coincide, position i
- * has references near place[i].
+ * has references near tag[i].
  */
 static void
 prefetch_home(const struct cpu_index *index, uint32_t home)
@@ -500,12 +500,8 @@ prefetch_home(const struct cpu_index *index, uint32_t home)
 	for (uint32_t i = home * INDEX_WIDTH; i < (home + 1) * INDEX_WIDTH; i += 16)
 	{
 		__builtin_prefetch(index->start + i);
-		__builtin_prefetch(index->place + i);
-		if (index->tag != NULL)
-		{
-			__builtin_prefetch(index->tag + i);
-			__builtin_prefetch(index->tag + i + 8);
-		}
+		__builtin_prefetch(index->tag + i);
+		__builtin_prefetch(index->tag + i + 8);
 	}
 }
 

@@ -66,22 +66,6 @@ CPU_PATH_NAME(cpu_settled_pairs) (struct cpu_neighbours_piece *piece, uint32_t r
 }
 
 /*
- * Look the places up of the observations that lack them, and fetch their tags into the cache.
- */
-static void
-find_places(struct cpu_settled *settled, const struct cpu_neighbours_piece *piece)
-{
-	uint32_t	k = piece->search->question.k;
-
-	for (uint32_t i = settled->found * k; i < settled->count * k; i++)
-	{
-		settled->place[i] = piece->index->place[settled->place[i]];
-		__builtin_prefetch(&piece->search->dataset->tag[settled->place[i]]);
-	}
-	settled->found = settled->count;
-}
-
-/*
  * Compute the distances of the settled observations' references where chords do not give them.
  */
 static void
@@ -89,14 +73,16 @@ measure(struct cpu_settled *settled, const struct cpu_neighbours_piece *piece)
 {
 	const struct dataset *dataset = piece->search->dataset;
 	uint32_t	k = piece->search->question.k;
-	const uint32_t *place = settled->place;
+	uint32_t	pairs = settled->count * k;
+	uint32_t	place[CPU_SETTLED_PAIRS];
 
-	for (uint32_t i = 0; i < settled->count * k; i++)
+	for (uint32_t i = 0; i < pairs; i++)
 	{
+		place[i] = piece->index->place[settled->reference[i]];
 		__builtin_prefetch(&dataset->latitude[place[i]]);
 		__builtin_prefetch(&dataset->longitude[place[i]]);
 	}
-	for (uint32_t i = 0; i < settled->count * k; i++)
+	for (uint32_t i = 0; i < pairs; i++)
 	{
 		const struct cpu_observation *from = &piece->observation[settled->row[i / k]];
 
@@ -109,8 +95,9 @@ measure(struct cpu_settled *settled, const struct cpu_neighbours_piece *piece)
  * Keep the pairs of an observation whose distances are in order, except where two are equal or rounding decides.
  */
 static bool
-keep(struct cpu_neighbours_piece *piece, uint32_t row, const uint32_t *place, const double *distance)
+keep(struct cpu_neighbours_piece *piece, uint32_t row, const uint32_t *reference, const double *distance)
 {
+	const struct cpu_index *index = piece->index;
 	const struct question *question = &piece->search->question;
 	uint32_t	k = question->k;
 	struct candidate pair[CPU_SETTLED_PAIRS];
@@ -121,17 +108,16 @@ keep(struct cpu_neighbours_piece *piece, uint32_t row, const uint32_t *place, co
 		rising &= distance[i - 1] < distance[i];
 	if (rising && distance[k - 1] <= question->max_distance && piece->tag != NULL)
 	{
-		const int64_t *tag = piece->search->dataset->tag;
 		size_t		first = (size_t) row * k;
 
 		for (uint32_t i = 0; i < k; i++)
-			piece->tag[first + i] = tag[place[i]];
+			piece->tag[first + i] = index->tag[reference[i]];
 		memcpy(piece->distance + first, distance, k * sizeof(*distance));
 		piece->counts[row] = k;
 		return true;
 	}
 	for (uint32_t i = 0; i < k; i++)
-		pair[i] = (struct candidate) {distance[i], place[i]};
+		pair[i] = (struct candidate) {distance[i], index->place[reference[i]]};
 	if (!rising)
 		candidates_sort(pair, k);
 	while (count > 0 && pair[count - 1].distance > question->max_distance)
@@ -148,15 +134,14 @@ CPU_PATH_NAME(cpu_settled_end) (struct cpu_settled *settled, struct cpu_neighbou
 
 	if (pairs == 0)
 		return;
-	find_places(settled, piece);
 	if (geonn_metric_chord_decides(dataset->metric))
 		geonn_metric_near_distances(dataset->metric, settled->chord, (pairs + LANES - 1) / LANES * LANES);
 	else
 		measure(settled, piece);
 	for (uint32_t i = 0; i < settled->count; i++)
-		if (!keep(piece, settled->row[i], settled->place + i * k, settled->chord + i * k))
+		if (!keep(piece, settled->row[i], settled->reference + i * k, settled->chord + i * k))
 			break;
-	settled->count = settled->found = 0;
+	settled->count = 0;
 }
 
 /* Fetch into the cache where the pairs of a row go: k values of each column, which may begin anywhere in a line. */
@@ -183,7 +168,7 @@ CPU_PATH_NAME(cpu_settled_keep) (struct cpu_settled *settled, struct cpu_neighbo
 	const struct question *question = &piece->search->question;
 	uint32_t	k = question->k;
 	uint32_t	references = 0;
-	uint32_t   *place;
+	uint32_t   *reference;
 	double	   *chord;
 
 	/* an observation's own radius and a cutoff are the collector's business */
@@ -194,7 +179,7 @@ CPU_PATH_NAME(cpu_settled_keep) (struct cpu_settled *settled, struct cpu_neighbo
 		CPU_PATH_NAME(cpu_settled_end) (settled, piece);
 	if (piece->short_of_memory)
 		return false;
-	place = settled->place + settled->count * k;
+	reference = settled->reference + settled->count * k;
 	chord = settled->chord + settled->count * k;
 	for (uint32_t i = 0; i < k; i++)
 	{
@@ -202,15 +187,13 @@ CPU_PATH_NAME(cpu_settled_keep) (struct cpu_settled *settled, struct cpu_neighbo
 		struct geonn_vector there = {index->x[at], index->y[at], index->z[at]};
 
 		references += index->start[at + 1] - index->start[at];
-		place[i] = index->start[at];
-		__builtin_prefetch(&index->place[place[i]]);
+		reference[i] = index->start[at];
 		chord[i] = geonn_chord_squared(collector->from, there);
 	}
 	if (references != k)
 		return false;
 	if (piece->tag != NULL)
 		prefetch_pairs(piece, row, k);
-	find_places(settled, piece);
 	settled->row[settled->count++] = row;
 	piece->answered++;
 	return true;

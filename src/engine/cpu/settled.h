@@ -17,8 +17,7 @@ struct cpu_settled
 {
 	uint32_t	count;			/* how many observations are settled; each has k pairs below */
 	uint32_t	row[CPU_SETTLED_PAIRS];
-	uint32_t	found;			/* how many observations, the first ones, have places of the dataset below */
-	uint32_t	place[CPU_SETTLED_PAIRS];	/* places; of the other observations, where the index has them */
+	uint32_t	reference[CPU_SETTLED_PAIRS];	/* the references, by their numbers in the index's order */
 	double		chord[CPU_SETTLED_PAIRS];	/* squared; cpu_settled_end() turns them into distances */
 };
 

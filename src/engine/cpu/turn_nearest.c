@@ -223,7 +223,6 @@ piece_of(const struct turn *turn)
 	return (struct cpu_nearest_piece) {
 		.index = turn->built->index,
 		.metric = search->dataset->metric,
-		.tags = search->dataset->tag,
 		.cancelled = search->cancelled,
 		.end_ms = turn->end_ms,
 		.max_distance = search->question.max_distance,
