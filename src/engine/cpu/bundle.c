@@ -132,7 +132,12 @@ find_few(struct cpu_bundle *bundle, float (*offset)[FLOATS], const int wanted)
 
 #pragma GCC unroll 4
 		for (int rank = 0; rank <= wanted; rank++)
-			sort_compare(&few[rank], &key);
+		{
+			float_keys	larger = float_keys_larger(few[rank], key);
+
+			few[rank] = float_keys_smaller(few[rank], key);
+			key = larger;
+		}
 	}
 	for (int rank = 0; rank <= wanted; rank++)
 		float_keys_store(bundle->few[rank], few[rank]);

@@ -4,7 +4,7 @@
  *		keys of 32 bits.
  *
  * For the sources of CPU paths.  The network is Batcher's bitonic one over
- * registers of eight keys: sorted runs of equal length are merged, the second
+ * wide registers of keys: sorted runs of equal length are merged, the second
  * one reversed, by comparing keys half a run apart, then a quarter, and so on.
  */
 #ifndef GEONN_CPU_FLOATS_H
@@ -23,8 +23,8 @@
 #define FLOATS_INLINE static inline __attribute__((always_inline))
 #define FLOATS 8
 
-/* the greatest number of registers that the network sorts */
-#define FLOATS_REGISTERS_MAX 32
+/* the greatest number of keys that the network sorts */
+#define SORT_KEYS_MAX 256
 
 typedef float floats __attribute__((vector_size(4 * FLOATS)));
 typedef int32_t float_keys __attribute__((vector_size(4 * FLOATS)));
@@ -123,6 +123,7 @@ float_keys_larger(float_keys a, float_keys b)
  *	wide_chord						the sum of three squares, in any order
  *	wide_within						bit i: lane i of a is at most lane i of b
  *	wide_difference					from[i] - minus of each lane i, rounded to float32
+ *	wide_keys_smaller, _larger		of each lane
  *	wide_keys_pack					store the lanes whose bits are set one after the other;
  *									what follows them in memory, up to WIDE lanes, may change
  */
@@ -169,6 +170,18 @@ wide_chord(wide x, wide y, wide z)
 
 FLOATS_INLINE uint32_t wide_within(wide a, wide b) { return _mm512_cmp_ps_mask(a, b, _CMP_LE_OQ); }
 
+FLOATS_INLINE wide_keys
+wide_keys_smaller(wide_keys a, wide_keys b)
+{
+	return (wide_keys) _mm512_min_epi32((__m512i) a, (__m512i) b);
+}
+
+FLOATS_INLINE wide_keys
+wide_keys_larger(wide_keys a, wide_keys b)
+{
+	return (wide_keys) _mm512_max_epi32((__m512i) a, (__m512i) b);
+}
+
 FLOATS_INLINE wide
 wide_difference(const double *from, double minus)
 {
@@ -189,6 +202,10 @@ wide_keys_pack(int32_t *to, wide_keys a, uint32_t bits)
 FLOATS_INLINE wide wide_chord(wide x, wide y, wide z) { return floats_chord(x, y, z); }
 
 FLOATS_INLINE uint32_t wide_within(wide a, wide b) { return floats_within(a, b); }
+
+FLOATS_INLINE wide_keys wide_keys_smaller(wide_keys a, wide_keys b) { return float_keys_smaller(a, b); }
+
+FLOATS_INLINE wide_keys wide_keys_larger(wide_keys a, wide_keys b) { return float_keys_larger(a, b); }
 
 #ifdef __AVX2__
 
@@ -243,63 +260,75 @@ wide_pack(float *to, wide a, uint32_t bits)
 	wide_keys_pack((int32_t *) to, (wide_keys) a, bits);
 }
 
-/* permute the lanes; clang lacks __builtin_shuffle, GCC before 12 the other function */
+/* lanes of a, numbered from 0, and of b, from WIDE; clang lacks __builtin_shuffle, GCC before 12 the other function */
 #ifdef __clang__
-#define float_keys_permuted(keys, ...) __builtin_shufflevector(keys, keys, __VA_ARGS__)
+#define wide_keys_shuffled(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
 #else
-#define float_keys_permuted(keys, ...) __builtin_shuffle(keys, (float_keys) {__VA_ARGS__})
+#define wide_keys_shuffled(a, b, ...) __builtin_shuffle(a, b, (wide_keys) {__VA_ARGS__})
 #endif
 
-/* compare each key with its partner; the larger one goes to the lanes that `upper` names */
-#define SORT_STEP(keys, upper, ...) do { \
-		float_keys	partner = float_keys_permuted(keys, __VA_ARGS__); \
-		const float_keys is_upper = upper; \
-		float_keys	low = float_keys_smaller(keys, partner); \
-		float_keys	high = float_keys_larger(keys, partner); \
+/* a list of one expression for each lane */
+#define SORT_EIGHT(lane, i, bits) lane(i, bits), lane(i + 1, bits), lane(i + 2, bits), lane(i + 3, bits), \
+	lane(i + 4, bits), lane(i + 5, bits), lane(i + 6, bits), lane(i + 7, bits)
+#if WIDE == 16
+#define SORT_LANES(lane, bits) SORT_EIGHT(lane, 0, bits), SORT_EIGHT(lane, 8, bits)
+#else
+#define SORT_LANES(lane, bits) SORT_EIGHT(lane, 0, bits)
+#endif
+
+#define SORT_PARTNER(i, bits) ((i) ^ (bits))
+#define SORT_TAKEN(i, bit) (((i) & (bit)) != 0 ? WIDE + (i) : (i))
+
+/* compare each key with its partner, whose lane differs in some bits; the larger one goes to the lane that has the upper bit */
+#define SORT_STEP(keys, bits, upper) do { \
+		wide_keys	partner = wide_keys_shuffled(keys, keys, SORT_LANES(SORT_PARTNER, bits)); \
 \
-		keys = (low & ~is_upper) | (high & is_upper); \
+		keys = wide_keys_shuffled(wide_keys_smaller(keys, partner), wide_keys_larger(keys, partner), \
+								  SORT_LANES(SORT_TAKEN, upper)); \
 	} while (0)
 
-#define SORT_ODD ((float_keys) {0, -1, 0, -1, 0, -1, 0, -1})
-#define SORT_PAIRS ((float_keys) {0, 0, -1, -1, 0, 0, -1, -1})
-#define SORT_HALF ((float_keys) {0, 0, 0, 0, -1, -1, -1, -1})
-
-FLOATS_INLINE float_keys
-sort_reversed(float_keys keys)
+FLOATS_INLINE wide_keys
+sort_reversed(wide_keys keys)
 {
-	return float_keys_permuted(keys, 7, 6, 5, 4, 3, 2, 1, 0);
+	return wide_keys_shuffled(keys, keys, SORT_LANES(SORT_PARTNER, WIDE - 1));
 }
 
-FLOATS_INLINE float_keys
-sort_register(float_keys keys)
+FLOATS_INLINE wide_keys
+sort_register(wide_keys keys)
 {
-	SORT_STEP(keys, SORT_ODD, 1, 0, 3, 2, 5, 4, 7, 6);
-	SORT_STEP(keys, SORT_PAIRS, 3, 2, 1, 0, 7, 6, 5, 4);
-	SORT_STEP(keys, SORT_ODD, 1, 0, 3, 2, 5, 4, 7, 6);
-	SORT_STEP(keys, SORT_HALF, 7, 6, 5, 4, 3, 2, 1, 0);
-	SORT_STEP(keys, SORT_PAIRS, 2, 3, 0, 1, 6, 7, 4, 5);
-	SORT_STEP(keys, SORT_ODD, 1, 0, 3, 2, 5, 4, 7, 6);
+	SORT_STEP(keys, 1, 1);
+	SORT_STEP(keys, 3, 2);
+	SORT_STEP(keys, 1, 1);
+	SORT_STEP(keys, 7, 4);
+	SORT_STEP(keys, 2, 2);
+	SORT_STEP(keys, 1, 1);
+#if WIDE == 16
+	SORT_STEP(keys, 15, 8);
+	SORT_STEP(keys, 4, 4);
+	SORT_STEP(keys, 2, 2);
+	SORT_STEP(keys, 1, 1);
+#endif
 	return keys;
 }
 
 /* Sort two registers lane by lane: *low gets the smaller. */
 FLOATS_INLINE void
-sort_compare(float_keys *low, float_keys *high)
+sort_compare(wide_keys *low, wide_keys *high)
 {
-	float_keys	a = *low;
-	float_keys	b = *high;
+	wide_keys	a = *low;
+	wide_keys	b = *high;
 
-	*low = float_keys_smaller(a, b);
-	*high = float_keys_larger(a, b);
+	*low = wide_keys_smaller(a, b);
+	*high = wide_keys_larger(a, b);
 }
 
 /* Merge two sorted runs of `run` registers each, that follow each other. */
 FLOATS_INLINE void
-sort_merge(float_keys *keys, int run)
+sort_merge(wide_keys *keys, int run)
 {
 	for (int i = run; i < run + run / 2; i++)
 	{
-		float_keys	last = keys[3 * run - 1 - i];
+		wide_keys	last = keys[3 * run - 1 - i];
 
 		keys[3 * run - 1 - i] = sort_reversed(keys[i]);
 		keys[i] = sort_reversed(last);
@@ -312,9 +341,12 @@ sort_merge(float_keys *keys, int run)
 				sort_compare(&keys[i], &keys[i + apart]);
 	for (int i = 0; i < 2 * run; i++)
 	{
-		SORT_STEP(keys[i], SORT_HALF, 4, 5, 6, 7, 0, 1, 2, 3);
-		SORT_STEP(keys[i], SORT_PAIRS, 2, 3, 0, 1, 6, 7, 4, 5);
-		SORT_STEP(keys[i], SORT_ODD, 1, 0, 3, 2, 5, 4, 7, 6);
+#if WIDE == 16
+		SORT_STEP(keys[i], 8, 8);
+#endif
+		SORT_STEP(keys[i], 4, 4);
+		SORT_STEP(keys[i], 2, 2);
+		SORT_STEP(keys[i], 1, 1);
 	}
 }
 
@@ -322,7 +354,7 @@ sort_merge(float_keys *keys, int run)
 FLOATS_INLINE void
 sort_network(int32_t *key, const int registers)
 {
-	float_keys	keys[FLOATS_REGISTERS_MAX];
+	wide_keys	keys[SORT_KEYS_MAX / WIDE];
 
 	memcpy(keys, key, (size_t) registers * sizeof(*keys));
 	for (int i = 0; i < registers; i++)
@@ -335,17 +367,17 @@ sort_network(int32_t *key, const int registers)
 }
 
 /*
- * Sort `count` keys, at most FLOATS * FLOATS_REGISTERS_MAX, none of them INT32_MAX.  Overwrites what
- * follows: `key` has room for 2 * count, FLOATS at least.
+ * Sort `count` keys, at most SORT_KEYS_MAX, none of them INT32_MAX.  Overwrites what
+ * follows: `key` has room for 2 * count, WIDE at least.
  */
 static inline void
 sort_keys(int32_t *key, uint32_t count)
 {
 	int			registers = 1;
 
-	while ((uint32_t) (FLOATS * registers) < count)
+	while ((uint32_t) (WIDE * registers) < count)
 		registers *= 2;
-	for (uint32_t i = count; i < (uint32_t) (FLOATS * registers); i++)
+	for (uint32_t i = count; i < (uint32_t) (WIDE * registers); i++)
 		key[i] = INT32_MAX;
 	switch (registers)
 	{
@@ -361,11 +393,13 @@ sort_keys(int32_t *key, uint32_t count)
 		case 8:
 			sort_network(key, 8);
 			break;
+#if WIDE == 8
 		case 16:
 			sort_network(key, 16);
 			break;
+#endif
 		default:
-			sort_network(key, FLOATS_REGISTERS_MAX);
+			sort_network(key, SORT_KEYS_MAX / WIDE);
 	}
 }
 

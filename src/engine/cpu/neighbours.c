@@ -449,7 +449,7 @@ proven_radius(const struct work *work, uint32_t home, struct geonn_vector from)
 
 		memcpy(&key[i], &chord, sizeof(chord));
 	}
-	sort_network(key, INDEX_WIDTH / FLOATS);
+	sort_network(key, INDEX_WIDTH / WIDE);
 	memcpy(&kth, &key[wanted - 1], sizeof(kth));
 
 	/* these margins exceed the rounding of float32, and of all keys (bundle.c) */
@@ -633,7 +633,7 @@ CPU_PATH_NAME(cpu_neighbours) (struct cpu_neighbours_piece *piece)
 		while (work.bundle.most < work.bundle.wanted + 2.0 * sqrt(work.bundle.wanted) + 6.0)
 			work.bundle.most *= 2;
 		work.bundle.goal = work.bundle.wanted + (work.bundle.most - work.bundle.wanted) * 2 / 5;
-		together = together && work.bundle.most <= FLOATS * FLOATS_REGISTERS_MAX;
+		together = together && work.bundle.most <= SORT_KEYS_MAX;
 	}
 	work.width = BUNDLE_WIDTH / sqrt(work.bundle.wanted + 1) + BUNDLE_WIDTH_MIN;
 	while (piece->answered < piece->count && !work.over)
