@@ -160,35 +160,27 @@ CPU_PATH_NAME(cpu_bundle_few) (struct cpu_bundle *bundle, float (*offset)[FLOATS
 }
 
 /*
- * Make keys of chords up to a threshold, which is CPU_KEY_UNITS units.  Computes the chords first if `from`, an
- * observation in the box, is not NULL.  Returns how many.
+ * Make keys of the chords from an observation in the box, up to a threshold, which is CPU_KEY_UNITS units.  Returns
+ * how many.
  */
-FLOATS_INLINE uint32_t
+static uint32_t
 make_keys(struct cpu_bundle *bundle, const struct geonn_vector *from, float threshold)
 {
 	wide		within = wide_all(threshold);
 	wide		units = wide_all(CPU_KEY_UNITS / threshold);
 	wide_keys	number = wide_keys_numbers();
-	wide		x = wide_all(0.0f);
-	wide		y = wide_all(0.0f);
-	wide		z = wide_all(0.0f);
+	wide		x = wide_all((float) (from->x - bundle->centre[0]));
+	wide		y = wide_all((float) (from->y - bundle->centre[1]));
+	wide		z = wide_all((float) (from->z - bundle->centre[2]));
 	uint32_t	count = 0;
 
-	if (from != NULL)
-	{
-		x = wide_all((float) (from->x - bundle->centre[0]));
-		y = wide_all((float) (from->y - bundle->centre[1]));
-		z = wide_all((float) (from->z - bundle->centre[2]));
-	}
 	for (uint32_t i = 0; i < bundle->listed; i += WIDE, number += WIDE)
 	{
-		wide		chord = from == NULL ? wide_load(bundle->chord + i) :
-			wide_chord(wide_load(bundle->x + i) - x, wide_load(bundle->y + i) - y, wide_load(bundle->z + i) - z);
+		wide		chord = wide_chord(wide_load(bundle->x + i) - x, wide_load(bundle->y + i) - y,
+									   wide_load(bundle->z + i) - z);
 		uint32_t	bits = wide_within(chord, within);
 		wide_keys	key = __builtin_convertvector(chord * units, wide_keys) << CPU_LISTED_BITS | number;
 
-		if (from != NULL)
-			wide_store(bundle->chord + i, chord);
 		wide_keys_pack(bundle->key + count, key, bits);
 		count += (uint32_t) __builtin_popcount(bits);
 	}
@@ -197,8 +189,8 @@ make_keys(struct cpu_bundle *bundle, const struct geonn_vector *from, float thre
 
 /*
  * Make sorted keys of the nearest positions: at least as many as are wanted, or all within `farthest`.  The
- * threshold is a guess, and becomes the one that was used.  `from` is NULL once its chords are computed.  Returns
- * how many keys, or UINT32_MAX if too many are about equally near.
+ * threshold is a guess, and becomes the one that was used.  Returns how many keys, or UINT32_MAX if too many are
+ * about equally near.
  */
 static uint32_t
 select_keys(struct cpu_bundle *bundle, const struct geonn_vector *from, float farthest, float *threshold)
@@ -214,7 +206,7 @@ select_keys(struct cpu_bundle *bundle, const struct geonn_vector *from, float fa
 	{
 		float		share;
 
-		count = tries == 0 && from != NULL ? make_keys(bundle, from, *threshold) : make_keys(bundle, NULL, *threshold);
+		count = make_keys(bundle, from, *threshold);
 		if (bundle->wanted == 0)
 			return count;
 		if (count <= bundle->most && (count >= bundle->wanted || *threshold >= farthest))
@@ -324,11 +316,11 @@ collect_many(struct cpu_bundle *bundle, struct cpu_collector *collector, double 
 
 	if (*limit + bundle->error < most)
 		most = (float) (*limit + bundle->error) * 1.000001f;
-	for (const struct geonn_vector *from = &collector->from;; from = NULL)
+	for (;;)
 	{
 		float		unit;
 
-		count = select_keys(bundle, from, most, &threshold);
+		count = select_keys(bundle, &collector->from, most, &threshold);
 		if (count == UINT32_MAX)
 			return count;
 		unit = threshold / CPU_KEY_UNITS;
@@ -345,7 +337,7 @@ collect_many(struct cpu_bundle *bundle, struct cpu_collector *collector, double 
 		if (*limit + bundle->error <= threshold || threshold >= most)
 			break;
 		threshold = (float) (*limit + bundle->error) * 1.00001f;
-		if (make_keys(bundle, NULL, threshold) > bundle->most)
+		if (make_keys(bundle, &collector->from, threshold) > bundle->most)
 			return UINT32_MAX;
 	}
 	collect_keys(bundle, collector, count, threshold, *limit);

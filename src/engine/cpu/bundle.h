@@ -53,8 +53,7 @@ struct cpu_bundle
 	float		z[CPU_LISTED_MAX + INDEX_WIDTH + WIDE];
 	int32_t		position[CPU_LISTED_MAX + INDEX_WIDTH + WIDE];
 
-	/* chords and keys of one observation */
-	float		chord[CPU_LISTED_MAX + WIDE];
+	/* keys of one observation */
 	int32_t		key[CPU_LISTED_MAX + WIDE];
 
 	/* [rank][lane] keys of the nearest positions of FLOATS observations */
