@@ -49,7 +49,7 @@
 #define GEONN_REFERENCES_MAX	INT32_MAX
 
 /* the greatest number of bytes that a reference takes in the CPU's index */
-#define GEONN_INDEX_BYTES		34
+#define GEONN_INDEX_BYTES		42
 
 /*
  * and the greatest number that an arc takes in it: 60 of a line, 68 with fractions, some 94 of a polygon with ten corners,
