@@ -38,15 +38,6 @@ floats_load(const float *from)
 	return a;
 }
 
-FLOATS_INLINE float_keys
-float_keys_load(const int32_t *from)
-{
-	float_keys	a;
-
-	memcpy(&a, from, sizeof(a));
-	return a;
-}
-
 FLOATS_INLINE void floats_store(float *to, floats a) { memcpy(to, &a, sizeof(a)); }
 FLOATS_INLINE void float_keys_store(int32_t *to, float_keys a) { memcpy(to, &a, sizeof(a)); }
 FLOATS_INLINE floats floats_all(float value) { return value - (floats) {0}; }
@@ -145,7 +136,6 @@ wide_load(const float *from)
 	return a;
 }
 
-FLOATS_INLINE void wide_store(float *to, wide a) { memcpy(to, &a, sizeof(a)); }
 FLOATS_INLINE wide wide_all(float value) { return value - (wide) {0}; }
 FLOATS_INLINE wide_keys wide_keys_all(int32_t value) { return value - (wide_keys) {0}; }
 
