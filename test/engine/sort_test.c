@@ -20,6 +20,8 @@
 
 #define SETS 200
 #define REFERENCES_MAX 100000
+#define FEW_SETS 12
+#define MANY_REFERENCES_MAX 5000000
 
 /* a reference, and its number before the sort */
 struct reference
@@ -82,17 +84,22 @@ make_references(size_t count, enum disorder disorder)
 {
 	struct reference *made = calloc(count, sizeof(*made));
 	int64_t		first = (int64_t) random_bits() / 4;
+	bool		equal_in_place = disorder == SOME_MOVED_AND_EQUAL && random_below(2);
 
 	for (size_t i = 0; i < count; i++)
 		made[i] = (struct reference) {
 			disorder == ALL ? (int64_t) random_bits() >> random_below(60) : first + (int64_t) i * 3,
 			random_below(20), random_below(20), 0
 		};
-	if (disorder == SOME_MOVED_AND_EQUAL)
+	if (equal_in_place)
 		for (int i = 0; i < 3; i++)
 			made[random_below((int) count)].tag = made[random_below((int) count)].tag;
 	if (disorder != ALL)
 		move_some(made, count, random_below(random_below(2) ? 4 : 100));
+
+	/* two that are equal may both be out of place, as those at the end most often are */
+	if (disorder == SOME_MOVED_AND_EQUAL && !equal_in_place && count > 5)
+		made[count - 1 - (size_t) random_below(5)].tag = made[count - 1 - (size_t) random_below(5)].tag;
 	for (size_t i = 0; i < count; i++)
 		made[i].number = i;
 	return made;
@@ -128,13 +135,13 @@ is_sorted_right(struct reference *references, size_t count)
 }
 
 static void
-test_disorder(const char *name, enum disorder disorder)
+test_disorder(const char *name, enum disorder disorder, int sets, int most)
 {
 	long		wrong = 0;
 
-	for (int set = 0; set < SETS; set++)
+	for (int set = 0; set < sets; set++)
 	{
-		size_t		count = 1 + (size_t) random_below(random_below(8) ? 3000 : REFERENCES_MAX);
+		size_t		count = 1 + (size_t) random_below(random_below(8) ? most / 32 : most);
 		struct reference *references = make_references(count, disorder);
 
 		wrong += !is_sorted_right(references, count);
@@ -149,9 +156,10 @@ main(int argc, char **argv)
 	random_state = argc > 1 ? strtoull(argv[1], NULL, 10) : random_state;
 	printf("# seed %llu\n", (unsigned long long) random_state);
 	thread_pool_set_threads(2);
-	test_disorder("references of which some are out of place are sorted", SOME_MOVED);
-	test_disorder("also where a tag occurs twice", SOME_MOVED_AND_EQUAL);
-	test_disorder("references in disorder are sorted", ALL);
+	test_disorder("references of which some are out of place are sorted", SOME_MOVED, SETS, REFERENCES_MAX);
+	test_disorder("also many, whose columns move in several jobs", SOME_MOVED, FEW_SETS, MANY_REFERENCES_MAX);
+	test_disorder("also where a tag occurs twice", SOME_MOVED_AND_EQUAL, SETS, REFERENCES_MAX);
+	test_disorder("references in disorder are sorted", ALL, SETS, REFERENCES_MAX);
 	thread_pool_close();
 	return summed_up();
 }

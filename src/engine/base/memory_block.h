@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "engine/base/atomics.h"
 #include "engine/base/failure.h"
 
 /*
@@ -18,6 +19,13 @@
  */
 extern void *memory_block_allocate(size_t bytes, struct failure *failure, const char *purpose,...)
 			__attribute__((format(printf, 3, 4)));
+
+/*
+ * The same, and write to each page of the block before another caller of this function looks for free memory: two
+ * of them must not find the same memory free.  It ends early once *cancelled is set.  Runs on the thread pool.
+ */
+extern void *memory_block_take(size_t bytes, const atomic_bool *cancelled, struct failure *failure, const char *purpose,...)
+			__attribute__((format(printf, 4, 5)));
 
 /* Free a block of memory_block_allocate; NULL is allowed. */
 extern void memory_block_release(void *memory, size_t bytes);

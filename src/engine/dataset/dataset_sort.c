@@ -9,33 +9,21 @@
  * order (tag, latitude, longitude).  Arcs are sorted by their tags alone: so those of a shape stay
  * adjacent, in their order.
  *
- * A table's references arrive in the order of their ids, but for rows that have been updated since.  Where few are out of
- * place, they alone are sorted, and merged with the others: one pass divides both, another one merges them.  That
- * takes a third of the time of a sort of all.
+ * Where few references are out of place, dataset_put_back.c puts them back, in a small part of that time.
  *
  * Several sessions may sort at a time.  All work is in short jobs of the
  * thread pool: between two of them other jobs run, and a cancelled sort ends.
- * Two sorts must not find the same memory free.  So under a lock each sort in
- * turn takes its room and writes to all of it, before the next sort looks for
- * free memory.
  */
-#include "engine/dataset/dataset.h"
+#include "engine/dataset/dataset_sort.h"
 
-#include <pthread.h>
 #include <string.h>
 
 #include "engine/base/memory_block.h"
 #include "engine/base/radix_sort.h"
 #include "engine/base/thread_pool.h"
 
-/* how many references one piece of the work has */
-#define PIECE_ROWS ((size_t) 1 << 15)
-
 /* how many pieces a job has for each thread: such a job takes some 10 ms */
 #define PIECES_PER_THREAD 16
-
-/* all references are sorted if more than 1 / MOVED_SHARE of them are out of place */
-#define MOVED_SHARE 16
 
 #define SIGN ((uint64_t) 1 << 63)
 
@@ -47,14 +35,6 @@ struct sorting
 	const double *by;			/* the column to sort by; NULL: the tag */
 	atomic_bool repeats;		/* a tag occurs twice */
 
-	/* how many references are in place, numbers in sort.value; how many others, in moved_value; how many of these since the
-	 * last one in place; and whether to sort all */
-	size_t		in_place;
-	size_t		moved;
-	size_t		left_out;
-	bool		gave_up;
-	const uint32_t *moved_value;
-
 	void	   *column;			/* the column that is put into order */
 	size_t		width;			/* how many bytes each value of the column has */
 };
@@ -62,7 +42,7 @@ struct sorting
 static size_t
 piece_end(const struct sorting *sorting, size_t number)
 {
-	size_t		end = (number + 1) * PIECE_ROWS;
+	size_t		end = (number + 1) * SORT_PIECE_ROWS;
 
 	return end < sorting->sort.count ? end : sorting->sort.count;
 }
@@ -74,24 +54,19 @@ static bool
 run_pieces(struct sorting *sorting, thread_pool_piece piece)
 {
 	return thread_pool_run_turns(piece, sorting,
-								 (sorting->sort.count + PIECE_ROWS - 1) / PIECE_ROWS,
+								 (sorting->sort.count + SORT_PIECE_ROWS - 1) / SORT_PIECE_ROWS,
 								 PIECES_PER_THREAD * thread_pool_threads(),
 								 sorting->cancelled);
 }
 
-/* write to all of the sort's memory, and number the references */
 static void
 number_references(void *context, size_t number)
 {
 	struct sorting *sorting = context;
-	const struct radix_sort *sort = &sorting->sort;
 	size_t		end = piece_end(sorting, number);
 
-	for (size_t i = number * PIECE_ROWS; i < end; i++)
-	{
-		sort->key[i] = sort->room_key[i] = 0;
-		sort->value[i] = sort->room_value[i] = (uint32_t) i;
-	}
+	for (size_t i = number * SORT_PIECE_ROWS; i < end; i++)
+		sorting->sort.value[i] = (uint32_t) i;
 }
 
 /*
@@ -115,7 +90,7 @@ make_keys(void *context, size_t number)
 	const struct radix_sort *sort = &sorting->sort;
 	size_t		end = piece_end(sorting, number);
 
-	for (size_t i = number * PIECE_ROWS; i < end; i++)
+	for (size_t i = number * SORT_PIECE_ROWS; i < end; i++)
 		sort->key[i] = sorting->by != NULL ? key_of(sorting->by[sort->value[i]]) :
 			(uint64_t) sorting->dataset->tag[sort->value[i]] ^ SIGN;
 }
@@ -144,7 +119,7 @@ find_repeats(void *context, size_t number)
 	size_t		end = piece_end(sorting, number);
 	bool		repeats = false;
 
-	for (size_t i = number * PIECE_ROWS; i < end; i++)
+	for (size_t i = number * SORT_PIECE_ROWS; i < end; i++)
 		repeats |= i > 0 && key[i] == key[i - 1];
 	if (repeats)
 		atomic_store(&sorting->repeats, true);
@@ -164,93 +139,6 @@ sort_references(struct sorting *sorting, struct failure *failure)
 		 sort_by(sorting, NULL, failure));
 }
 
-/* ---- few references out of place ---- */
-
-/*
- * Take the references of a piece, in their order, to those that are in place or to those that are not.
- */
-static void
-divide(void *context, size_t number)
-{
-	struct sorting *sorting = context;
-	const int64_t *tag = sorting->dataset->tag;
-	uint32_t   *in_place = sorting->sort.value;
-	size_t		end = piece_end(sorting, number);
-
-	for (size_t i = number * PIECE_ROWS; i < end && !sorting->gave_up; i++)
-	{
-		size_t		last = sorting->in_place;
-
-		if (last > 0 && tag[i] <= tag[in_place[last - 1]])
-		{
-			sorting->gave_up = tag[i] == tag[in_place[last - 1]] || sorting->moved > sorting->sort.count / MOVED_SHARE;
-
-			/* unless a few before it, no more than have been left out since, are what is not in place */
-			if (last > sorting->left_out + 1 && tag[in_place[last - sorting->left_out - 2]] >= tag[i])
-			{
-				sorting->sort.room_value[sorting->moved++] = (uint32_t) i;
-				sorting->left_out++;
-				continue;
-			}
-			while (last > 0 && tag[in_place[last - 1]] > tag[i])
-				sorting->sort.room_value[sorting->moved++] = in_place[--last];
-		}
-		in_place[last] = (uint32_t) i;
-		sorting->in_place = last + 1;
-		sorting->left_out = 0;
-	}
-}
-
-/*
- * Merge both from the end, a piece at a time; the last piece has number 0.
- */
-static void
-merge(void *context, size_t number)
-{
-	struct sorting *sorting = context;
-	const int64_t *tag = sorting->dataset->tag;
-	uint32_t   *value = sorting->sort.value;
-	size_t		end = sorting->sort.count - number * PIECE_ROWS;
-	size_t		first = end > PIECE_ROWS ? end - PIECE_ROWS : 0;
-
-	for (size_t at = end; at-- > first;)
-	{
-		bool		has_both = sorting->in_place > 0 && sorting->moved > 0;
-
-		if (sorting->moved == 0 ||
-			(has_both && tag[value[sorting->in_place - 1]] > tag[sorting->moved_value[sorting->moved - 1]]))
-			value[at] = value[--sorting->in_place];
-		else
-			value[at] = sorting->moved_value[--sorting->moved];
-		sorting->gave_up = sorting->gave_up || (at + 1 < sorting->sort.count && tag[value[at]] == tag[value[at + 1]]);
-	}
-}
-
-/*
- * Put the references' numbers in order where few are out of place, as in a table of which some rows have been updated.
- * False if they are not few, if tags repeat, or if the sort is cancelled: then the numbers have to be written again.
- */
-static bool
-put_back(struct sorting *sorting)
-{
-	struct radix_sort moved = {.cancelled = sorting->cancelled};
-	size_t		pieces = (sorting->sort.count + PIECE_ROWS - 1) / PIECE_ROWS;
-
-	if (!thread_pool_run_turns(divide, sorting, pieces, 1, sorting->cancelled) || sorting->gave_up)
-		return false;
-	moved.count = sorting->moved;
-	moved.key = sorting->sort.key;
-	moved.room_key = moved.key + moved.count;
-	moved.value = sorting->sort.room_value;
-	moved.room_value = (uint32_t *) sorting->sort.room_key;
-	for (size_t i = 0; i < moved.count; i++)
-		moved.key[i] = (uint64_t) sorting->dataset->tag[moved.value[i]] ^ SIGN;
-	if (moved.count > 1 && !radix_sort(&moved, 64))
-		return false;
-	sorting->moved_value = moved.value;
-	return thread_pool_run_turns(merge, sorting, pieces, 1, sorting->cancelled) && !sorting->gave_up;
-}
-
 /* ---- columns ---- */
 
 /* collect a piece of a column in the new order, in memory that keys no longer need */
@@ -266,15 +154,15 @@ collect_column(void *context, size_t number)
 	switch (sorting->width)
 	{
 		case sizeof(uint64_t):
-			for (size_t i = number * PIECE_ROWS; i < end; i++)
+			for (size_t i = number * SORT_PIECE_ROWS; i < end; i++)
 				memcpy(to + i * sizeof(uint64_t), from + value[i] * sizeof(uint64_t), sizeof(uint64_t));
 			break;
 		case sizeof(uint32_t):
-			for (size_t i = number * PIECE_ROWS; i < end; i++)
+			for (size_t i = number * SORT_PIECE_ROWS; i < end; i++)
 				memcpy(to + i * sizeof(uint32_t), from + value[i] * sizeof(uint32_t), sizeof(uint32_t));
 			break;
 		case sizeof(uint16_t):
-			for (size_t i = number * PIECE_ROWS; i < end; i++)
+			for (size_t i = number * SORT_PIECE_ROWS; i < end; i++)
 				memcpy(to + i * sizeof(uint16_t), from + value[i] * sizeof(uint16_t), sizeof(uint16_t));
 			break;
 	}
@@ -284,7 +172,7 @@ static void
 copy_column(void *context, size_t number)
 {
 	struct sorting *sorting = context;
-	size_t		first = number * PIECE_ROWS * sorting->width;
+	size_t		first = number * SORT_PIECE_ROWS * sorting->width;
 	size_t		end = piece_end(sorting, number) * sorting->width;
 
 	memcpy((char *) sorting->column + first, (char *) sorting->sort.room_key + first,
@@ -306,28 +194,23 @@ order_columns(struct sorting *sorting)
 	return done;
 }
 
-/*
- * Allocate the memory that the sort needs.  NULL if the host has less.
- */
-static void *
-take_room(struct sorting *sorting, size_t bytes, struct failure *failure)
+static bool
+sort_all(struct sorting *sorting, struct failure *failure)
 {
-	static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
 	struct radix_sort *sort = &sorting->sort;
-	void	   *memory;
+	size_t		bytes = 2 * (sizeof(uint64_t) + sizeof(uint32_t)) * sort->count;
+	void	   *memory = memory_block_take(bytes, sorting->cancelled, failure, "sorting %zu references", sort->count);
+	bool		done;
 
-	pthread_mutex_lock(&turn);
-	memory = memory_block_allocate(bytes, failure, "sorting %zu references", sort->count);
-	if (memory != NULL)
-	{
-		sort->key = memory;
-		sort->room_key = sort->key + sort->count;
-		sort->value = (uint32_t *) (sort->room_key + sort->count);
-		sort->room_value = sort->value + sort->count;
-		run_pieces(sorting, number_references);
-	}
-	pthread_mutex_unlock(&turn);
-	return memory;
+	if (memory == NULL)
+		return false;
+	sort->key = memory;
+	sort->room_key = sort->key + sort->count;
+	sort->value = (uint32_t *) (sort->room_key + sort->count);
+	sort->room_value = sort->value + sort->count;
+	done = run_pieces(sorting, number_references) && sort_references(sorting, failure) && order_columns(sorting);
+	memory_block_release(memory, bytes);
+	return done;
 }
 
 bool
@@ -338,18 +221,6 @@ dataset_sort(struct dataset *dataset, const atomic_bool *cancelled, struct failu
 		.cancelled = cancelled,
 		.sort = {.count = dataset->count, .cancelled = cancelled}
 	};
-	size_t		bytes = 2 * (sizeof(uint64_t) + sizeof(uint32_t)) * dataset->count;
-	void	   *memory;
-	bool		done;
 
-	if (dataset->count < 2)
-		return true;
-	memory = take_room(&sorting, bytes, failure);
-	if (memory == NULL)
-		return false;
-	done = put_back(&sorting) ||
-		(run_pieces(&sorting, number_references) && sort_references(&sorting, failure));
-	done = done && order_columns(&sorting);
-	memory_block_release(memory, bytes);
-	return done;
+	return dataset->count < 2 || dataset_put_back(dataset, cancelled) || sort_all(&sorting, failure);
 }
