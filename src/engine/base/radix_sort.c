@@ -152,7 +152,7 @@ sort_digit(struct pass *pass)
 }
 
 bool
-radix_sort(struct radix_sort *sort, unsigned bits)
+radix_sort(struct radix_sort *sort)
 {
 	struct pass pass = {.sort = sort, .turn = PIECES_PER_THREAD * thread_pool_threads()};
 	uint64_t	varying = 0;
@@ -177,7 +177,7 @@ radix_sort(struct radix_sort *sort, unsigned bits)
 	run_pieces(&pass, find_varying);
 	for (size_t i = 0; i < pass.pieces; i++)
 		varying |= pass.varying[i];
-	for (; pass.shift < bits; pass.shift += DIGIT_BITS)
+	for (; pass.shift < 64 && varying >> pass.shift != 0; pass.shift += DIGIT_BITS)
 		if ((varying >> pass.shift & (DIGITS - 1)) != 0 && !sort_digit(&pass))
 			break;
 	free(pass.counts);

@@ -26,10 +26,9 @@ struct radix_sort
 };
 
 /*
- * Sort by the lowest `bits` bits of the keys; the others must be 0.  The sort
- * is stable.  False if memory for the counters is short.  Ends early, with the
- * values in some order, once *cancelled is set.
+ * Sort by the keys.  The sort is stable.  False if memory for the counters is
+ * short.  Ends early, with the values in some order, once *cancelled is set.
  */
-extern bool radix_sort(struct radix_sort *sort, unsigned bits);
+extern bool radix_sort(struct radix_sort *sort);
 
 #endif							/* GEONN_RADIX_SORT_H */

@@ -279,7 +279,7 @@ make_index(struct building *building, struct failure *failure)
 	COLUMN_PLACE(&block, sort->value, sort->count);
 	COLUMN_PLACE(&block, sort->room_value, sort->count);
 	thread_pool_run(make_keys, building, pieces_of(arcs->count));
-	done = radix_sort(sort, CPU_CURVE_BITS(CPU_CURVE_LEVELS));
+	done = radix_sort(sort);
 	if (done)
 	{
 		thread_pool_run(make_leaves, building, pieces_of(arcs->count));

@@ -181,13 +181,13 @@ sort_references(struct building *building, const struct search *search, struct f
 		building->first = index->slabs->first;
 	}
 	thread_pool_run(make_keys, building, pieces_of(count));
-	if (!radix_sort(&building->sort, CPU_CURVE_BITS(CPU_CURVE_LEVELS)))
+	if (!radix_sort(&building->sort))
 		return false;
 	if ((building->dataset->group != NULL || index->slabs != NULL) && !is_cancelled(building))
 	{
 		thread_pool_run(index->slabs != NULL ? make_part_keys : make_group_keys, building,
 						pieces_of(count));
-		if (!radix_sort(&building->sort, 32) || (index->slabs == NULL && !list_groups(building)))
+		if (!radix_sort(&building->sort) || (index->slabs == NULL && !list_groups(building)))
 			return false;
 	}
 	if (building->sort.value != index->place)

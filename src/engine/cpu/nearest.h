@@ -78,20 +78,6 @@ cpu_nearest_all_parts(const struct cpu_index *index, uint32_t group)
 	return index->parts + 1 + group;
 }
 
-/* How many bits a key has, given the largest number of a part. */
-static inline unsigned
-cpu_nearest_key_bits(const struct cpu_index *index)
-{
-	unsigned	bits = CPU_CURVE_BITS(CPU_CURVE_KEY_LEVELS);
-
-	uint32_t	largest = index->part_group != NULL ? index->parts :
-		index->slabs != NULL ? cpu_nearest_all_parts(index, index->slabs->groups - 1) : 0;
-
-	for (; largest > 0; largest >>= 1)
-		bits++;
-	return bits;
-}
-
 /*
  * Answer the tasks of a piece until its time is over, but at least the first
  * one.  Ends early, with answers undefined, once *cancelled is set.

@@ -583,7 +583,7 @@ fill(struct building *building, struct failure *failure)
 	thread_pool_run(make_polygons, building, pieces);
 	if (is_cancelled(building))
 		return true;
-	if (!radix_sort(&building->sort, CPU_CURVE_BITS(CPU_CURVE_KEY_LEVELS)))
+	if (!radix_sort(&building->sort))
 		return fail(failure, GEONN_ERROR_MEMORY, "not enough memory to sort %u polygons", building->polygons->count);
 	thread_pool_run(order_polygons, building, pieces);
 	cpu_boxes_finish(&building->polygons->boxes);

@@ -195,13 +195,13 @@ sort_references(struct cutting *cutting, struct failure *failure)
 	struct radix_sort *sort = cutting->sort;
 
 	thread_pool_run(make_low_keys, cutting, pieces_of(sort->count));
-	if (!radix_sort(sort, 64))
+	if (!radix_sort(sort))
 		return fail(failure, GEONN_ERROR_MEMORY, "not enough memory to index %zu references",
 					sort->count);
 	if (is_cancelled(cutting))
 		return false;
 	thread_pool_run(make_class_keys, cutting, pieces_of(sort->count));
-	if (!radix_sort(sort, 32 + CLASS_BITS))
+	if (!radix_sort(sort))
 		return fail(failure, GEONN_ERROR_MEMORY, "not enough memory to index %zu references",
 					sort->count);
 	cutting->key = sort->key;

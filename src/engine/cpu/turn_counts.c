@@ -187,8 +187,7 @@ search_rows(struct turn *turn, uint32_t *answered)
 		cpu_turn_out_of_range(search);
 		return false;
 	}
-	if (!radix_sort(&turn->sort, turn->built->arcs != NULL ? CPU_CURVE_BITS(CPU_CURVE_KEY_LEVELS) :
-					cpu_nearest_key_bits(turn->built->index)))
+	if (!radix_sort(&turn->sort))
 		return fail_memory(search);
 	*answered = answer(turn);
 	if (atomic_load(&turn->short_of_memory))

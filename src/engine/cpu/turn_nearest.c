@@ -450,7 +450,7 @@ search_rows(struct turn *turn, uint32_t pace)
 	turn->sort.count = turn->tasks;
 	if (turn->tasks == 0)
 		return true;
-	if (!radix_sort(&turn->sort, cpu_nearest_key_bits(turn->built->index)))
+	if (!radix_sort(&turn->sort))
 		return fail(&turn->search->failure, GEONN_ERROR_MEMORY,
 					"not enough memory to sort %u observations", turn->rows);
 	run_pieces(turn, pace);

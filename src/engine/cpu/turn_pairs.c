@@ -395,8 +395,7 @@ search_rows(struct turn *turn, size_t pieces)
 		cpu_turn_out_of_range(search);
 		return false;
 	}
-	if (turn->by_index && !radix_sort(&turn->sort, turn->built->arcs != NULL ? CPU_CURVE_BITS(CPU_CURVE_KEY_LEVELS) :
-									  cpu_nearest_key_bits(turn->built->index)))
+	if (turn->by_index && !radix_sort(&turn->sort))
 		return fail_memory(turn);
 	turn->end_ms = now_ms() + CPU_TURN_LIMIT_MS;
 	thread_pool_run(search_piece, turn, pieces);

@@ -422,7 +422,7 @@ put_back(struct putting_back *putting)
 	if (closing.from == 0)
 		closing = (struct move) {1, putting->segments > 1 ? putting->segment[1].first : 0, putting->segment[0].end};
 	copy_moved(putting);
-	if ((putting->moved > 1 && !radix_sort(&putting->sort, 64)) ||
+	if ((putting->moved > 1 && !radix_sort(&putting->sort)) ||
 		!thread_pool_run_turns(find_places, putting, pieces, 1, putting->cancelled) || putting->gave_up)
 		return false;
 	return move_columns(putting, close_gaps, closing, putting->segments) &&

@@ -105,7 +105,7 @@ sort_by(struct sorting *sorting, const double *by, struct failure *failure)
 	sorting->by = by;
 	if (!run_pieces(sorting, make_keys))
 		return false;
-	if (!radix_sort(&sorting->sort, 64))
+	if (!radix_sort(&sorting->sort))
 		return fail(failure, GEONN_ERROR_MEMORY, "not enough memory to sort %zu references",
 					sorting->sort.count);
 	return !atomic_load(sorting->cancelled);
