@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "host_run.h"
+#include "scaling.h"
 
 #define MILLION 1e6
 #define TRILLION 1e12
@@ -459,6 +460,28 @@ run_compared(const struct goal *goal, const struct problem *problem, FILE *json,
 	return outcome.finished ? outcome.median_ms : 0;
 }
 
+/*
+ * What MEASURE_THREADS is to be read beside: how many times as much MANY_THREADS of this machine compute as one does,
+ * where nothing but arithmetic is to be done.
+ */
+static void
+print_scaling(const struct machine *machine)
+{
+	static const char work[] = "what the machine gives, arithmetic in registers: 16 threads ÷ one";
+	struct scaling scaling;
+
+	if (machine->cores < MANY_THREADS || !measure_scaling(MANY_THREADS, &scaling))
+	{
+		results_failure("engine goals", work, "needs 16 cores");
+		return;
+	}
+	printf("| %s |  |  | %.2f (%.2f) |  |  |  |\n", work, scaling.median, scaling.greatest);
+	results_figure(&(struct figure) {
+		.section = "engine goals", .work = work, .geonn = "", .compared = "", .unit = "×",
+		.median = scaling.median, .least = scaling.least, .greatest = scaling.greatest
+	});
+}
+
 bool
 suite_goals(const struct machine *machine, const struct problem *model, FILE *json)
 {
@@ -520,5 +543,6 @@ suite_goals(const struct machine *machine, const struct problem *model, FILE *js
 			compared = measured(goal->measure, &problem, outcome.median_ms, 0, 0);
 		print_outcome(goal, &problem, &outcome, compared);
 	}
+	print_scaling(machine);
 	return right;
 }

@@ -1,0 +1,136 @@
+/*
+ * scaling.c
+ *		How many times as much several threads of this machine compute as one
+ *		does, whatever program they run.
+ *
+ * Each thread runs the same loop of multiplications and additions, on vectors
+ * as wide as the processor has, in registers: no memory, no branch that could
+ * be guessed wrong, and enough independent chains to keep the units busy.
+ */
+#include "scaling.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define THREADS_MAX 1024
+#define REPETITIONS 9
+#define ROUNDS (1 << 22)
+#define CHAINS 16				/* compute unrolls a loop of them */
+
+typedef double vector __attribute__((vector_size(64)));
+
+static double
+now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double) now.tv_sec * 1e3 + (double) now.tv_nsec * 1e-6;
+}
+
+static inline __attribute__((always_inline)) double
+compute(double start)
+{
+	vector		chain[CHAINS];
+	vector		factor = {start, start, start, start, start, start, start, start};
+	double		sum = 0;
+
+	for (int i = 0; i < CHAINS; i++)
+		chain[i] = factor * i;
+	for (int round = 0; round < ROUNDS; round++)
+#pragma GCC unroll 16
+		for (int i = 0; i < CHAINS; i++)
+			chain[i] = chain[i] * factor + factor;
+	for (int i = 0; i < CHAINS; i++)
+		for (int lane = 0; lane < 8; lane++)
+			sum += chain[i][lane];
+	return sum;
+}
+
+#ifdef __x86_64__
+__attribute__((target("avx512f,fma")))
+static double
+compute_wide(double start)
+{
+	return compute(start);
+}
+
+__attribute__((target("avx2,fma")))
+static double
+compute_half(double start)
+{
+	return compute(start);
+}
+#endif
+
+static void *
+compute_alone(void *sum)
+{
+	/* below 1, so that the chains stay finite; read anew, so that the compiler does not compute them */
+	volatile double start = 0.999;
+
+#ifdef __x86_64__
+	if (__builtin_cpu_supports("avx512f"))
+	{
+		*(double *) sum = compute_wide(start);
+		return NULL;
+	}
+	if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+	{
+		*(double *) sum = compute_half(start);
+		return NULL;
+	}
+#endif
+	*(double *) sum = compute(start);
+	return NULL;
+}
+
+/*
+ * The milliseconds that so many threads take, each for the whole loop; 0: they cannot be created.
+ */
+static double
+time_threads(int threads)
+{
+	pthread_t	thread[THREADS_MAX];
+	double		sum[THREADS_MAX];
+	double		begun = now_ms();
+	int			created = 0;
+
+	while (created < threads && pthread_create(&thread[created], NULL, compute_alone, &sum[created]) == 0)
+		created++;
+	for (int i = 0; i < created; i++)
+		pthread_join(thread[i], NULL);
+	return created == threads ? now_ms() - begun : 0;
+}
+
+static int
+compare(const void *a, const void *b)
+{
+	double		left = *(const double *) a;
+	double		right = *(const double *) b;
+
+	return left < right ? -1 : left > right;
+}
+
+bool
+measure_scaling(int threads, struct scaling *scaling)
+{
+	double		ratio[REPETITIONS];
+
+	if (threads > THREADS_MAX)
+		return false;
+	for (int i = 0; i < REPETITIONS; i++)
+	{
+		double		one = time_threads(1);
+		double		many = time_threads(threads);
+
+		if (one == 0 || many == 0)
+			return false;
+		ratio[i] = threads * one / many;
+	}
+	qsort(ratio, REPETITIONS, sizeof(ratio[0]), compare);
+	*scaling = (struct scaling) {ratio[REPETITIONS / 2], ratio[0], ratio[REPETITIONS - 1]};
+	return true;
+}
