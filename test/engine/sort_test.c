@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "engine/base/thread_pool.h"
-#include "engine/dataset/dataset.h"
+#include "engine/dataset/dataset_sort.h"
 #include "../lib/random.h"
 #include "../lib/verdict.h"
 
@@ -105,33 +105,106 @@ make_references(size_t count, enum disorder disorder)
 	return made;
 }
 
-static bool
-is_sorted_right(struct reference *references, size_t count)
+/*
+ * A dataset of these references; the columns of groups and edges have their numbers.
+ */
+static struct dataset *
+make_dataset(const struct reference *references, size_t count)
 {
-	static atomic_bool cancelled;
-	struct dataset *dataset = dataset_create(1, GEONN_METRIC_SPHERE, GEONN_COLUMN_GROUP);
-	struct failure failure;
-	bool		right;
+	struct dataset *dataset = dataset_create(1, GEONN_METRIC_SPHERE, GEONN_COLUMN_GROUP | GEONN_COLUMNS_WINDOWS);
 
 	dataset->count = count;
 	dataset->tag = calloc(count, sizeof(int64_t));
 	dataset->latitude = calloc(count, sizeof(double));
 	dataset->longitude = calloc(count, sizeof(double));
 	dataset->group = calloc(count, sizeof(int32_t));
+	dataset->edges = calloc(count, sizeof(uint16_t));
 	for (size_t i = 0; i < count; i++)
 	{
 		dataset->tag[i] = references[i].tag;
 		dataset->latitude[i] = references[i].latitude;
 		dataset->longitude[i] = references[i].longitude;
 		dataset->group[i] = (int32_t) references[i].number;
+		dataset->edges[i] = (uint16_t) references[i].number;
 	}
-	right = dataset_sort(dataset, &cancelled, &failure);
-	qsort(references, count, sizeof(*references), compare);
-	for (size_t i = 0; i < count; i++)
+	return dataset;
+}
+
+/*
+ * Does a dataset have these references in their order?
+ */
+static bool
+has_order(const struct dataset *dataset, const struct reference *references)
+{
+	bool		right = true;
+
+	for (size_t i = 0; i < dataset->count; i++)
 		right = right && dataset->tag[i] == references[i].tag && dataset->latitude[i] == references[i].latitude &&
-			dataset->longitude[i] == references[i].longitude && dataset->group[i] == (int32_t) references[i].number;
+			dataset->longitude[i] == references[i].longitude && dataset->group[i] == (int32_t) references[i].number &&
+			dataset->edges[i] == (uint16_t) references[i].number;
+	return right;
+}
+
+static bool
+is_sorted_right(struct reference *references, size_t count)
+{
+	static atomic_bool cancelled;
+	struct dataset *dataset = make_dataset(references, count);
+	struct failure failure;
+	bool		right = dataset_sort(dataset, &cancelled, &failure);
+
+	qsort(references, count, sizeof(*references), compare);
+	right = right && has_order(dataset, references);
 	dataset_free(dataset);
 	return right;
+}
+
+/*
+ * References of which `moved` are out of place are put back; or if these are too many, or a tag occurs twice, they stay as they
+ * are.
+ */
+static void
+test_put_back(void)
+{
+	static atomic_bool cancelled;
+	size_t		count = 100000;
+	long		wrong = 0;
+
+	for (size_t moved = 0; moved < count; moved = moved * 2 + 1)
+		for (int twice = 0; twice < 2; twice++)
+		{
+			struct reference *references = calloc(count, sizeof(*references));
+			struct dataset *dataset;
+			bool		few = moved * 17 < count && (!twice || moved == 0);
+
+			for (size_t i = 0; i < count; i++)
+			{
+				size_t		tag = i < count - moved ? i + moved : count - 1 - i + (size_t) twice;
+
+				references[i] = (struct reference) {(int64_t) tag, 1, 2, i};
+			}
+			dataset = make_dataset(references, count);
+			wrong += dataset_put_back(dataset, &cancelled) != few;
+			if (few)
+				qsort(references, count, sizeof(*references), compare);
+			wrong += !has_order(dataset, references);
+			dataset_free(dataset);
+			free(references);
+		}
+	report_failures("few that are out of place are put back, and more, or two of a tag, are left as they are", wrong);
+}
+
+static void
+test_cancelled(void)
+{
+	static atomic_bool cancelled = true;
+	struct reference *references = make_references(REFERENCES_MAX, SOME_MOVED);
+	struct dataset *dataset = make_dataset(references, REFERENCES_MAX);
+	struct failure failure;
+
+	report_failures("a cancelled sort ends", dataset_sort(dataset, &cancelled, &failure));
+	dataset_free(dataset);
+	free(references);
 }
 
 static void
@@ -141,7 +214,7 @@ test_disorder(const char *name, enum disorder disorder, int sets, int most)
 
 	for (int set = 0; set < sets; set++)
 	{
-		size_t		count = 1 + (size_t) random_below(random_below(8) ? most / 32 : most);
+		size_t		count = set == 0 ? (size_t) most : 1 + (size_t) random_below(random_below(8) ? most / 32 : most);
 		struct reference *references = make_references(count, disorder);
 
 		wrong += !is_sorted_right(references, count);
@@ -160,6 +233,8 @@ main(int argc, char **argv)
 	test_disorder("also many, whose columns move in several jobs", SOME_MOVED, FEW_SETS, MANY_REFERENCES_MAX);
 	test_disorder("also where a tag occurs twice", SOME_MOVED_AND_EQUAL, SETS, REFERENCES_MAX);
 	test_disorder("references in disorder are sorted", ALL, SETS, REFERENCES_MAX);
+	test_put_back();
+	test_cancelled();
 	thread_pool_close();
 	return summed_up();
 }

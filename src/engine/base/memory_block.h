@@ -21,13 +21,14 @@ extern void *memory_block_allocate(size_t bytes, struct failure *failure, const 
 			__attribute__((format(printf, 3, 4)));
 
 /*
- * The same, and write to each page of the block before another caller of this function looks for free memory: two
- * of them must not find the same memory free.  It ends early once *cancelled is set.  Runs on the thread pool.
+ * Allocate a block as memory_block_allocate does, and write to each of its pages before another caller of this function
+ * looks for free memory, so that two of them do not find the same memory free.  Once *cancelled is set, some
+ * pages may not be written to.  The thread pool writes: the caller has no seat (thread_pool.h), and is no piece.
  */
 extern void *memory_block_take(size_t bytes, const atomic_bool *cancelled, struct failure *failure, const char *purpose,...)
 			__attribute__((format(printf, 4, 5)));
 
-/* Free a block of memory_block_allocate; NULL is allowed. */
+/* Free a block of either; NULL is allowed. */
 extern void memory_block_release(void *memory, size_t bytes);
 
 #endif							/* GEONN_MEMORY_BLOCK_H */

@@ -4,14 +4,14 @@
  *		of place.
  *
  * A table's references arrive in the order of their ids, but for rows that
- * have been updated since.  One pass finds a few without which the tags of all
- * others rise; these others are in place, in segments with gaps between them.
- * The few are copied and sorted, and a search among the segments tells where
- * each of them belongs.  Then the columns close the gaps, from the first one on,
- * and open others, from the last one on, for the few.  Rows that have been
- * updated most often lie behind all others: then no gap has to be closed.  So
- * the columns move once, side by side, and the sort needs memory for the few
- * alone.
+ * have been updated since.  One pass finds a few that are out of place: without
+ * them, the tags of all others rise.  The others are in place, in segments with
+ * gaps between them.  The few are copied and sorted, and a search among the
+ * segments tells where each of them belongs.  Then the columns close the gaps,
+ * from the first one on, and open others, from the last one on, for the few.
+ * Rows that have been updated most often lie behind all others: then no gap has
+ * to be closed.  So the columns move once, side by side, and the sort needs
+ * memory for the few alone.
  *
  * All work is in short jobs, as in dataset_sort.c.
  */
@@ -26,8 +26,13 @@
 /* all references are sorted if more than 1 / MOVED_SHARE of them are out of place */
 #define MOVED_SHARE 16
 
-/* how many values of a column move in one job: it takes a millisecond or two */
-#define MOVED_AT_ONCE ((size_t) 1 << 20)
+/* how many references one job looks at, or of those out of place copies or searches for: it takes a few milliseconds */
+#define LOOKED_AT_ONCE ((size_t) 1 << 20)
+#define MOVED_AT_ONCE ((size_t) 1 << 16)
+
+/* likewise, how many values one job moves in all columns, and how many values a move counts as beside its own */
+#define VALUES_AT_ONCE ((size_t) 1 << 22)
+#define VALUES_A_MOVE 16
 
 #define SIGN ((uint64_t) 1 << 63)
 
@@ -59,20 +64,23 @@ struct putting_back
 {
 	struct dataset *dataset;
 	const atomic_bool *cancelled;
+	size_t		first;			/* of what the present job works on: so many from this one on */
+	size_t		end;
 
 	/* the references in place so far, and how many are not */
 	struct segment *segment;
 	size_t		segments;
 	size_t		moved;
 	size_t		left_out;		/* how many of these since the last one in place */
-	struct spot deeper;			/* so many before that one; set if left_out > 0 */
+	struct spot deeper;			/* the reference in place that many before the last one; set if left_out > 0 */
 	bool		gave_up;
 
-	/* those that are not: [moved] */
+	/* the references out of place: [moved] */
 	struct radix_sort sort;		/* by their tags; the values are their numbers, in the order of the dataset */
 	uint32_t   *place;			/* where each belongs, in the order of their tags */
 	char	   *column[DATASET_COLUMNS];	/* their values of each column */
-	struct spot spot;			/* the search has come so far */
+	struct spot gap;			/* their copy has come to this one, and the segment behind it */
+	struct spot spot;			/* the search for their places has come so far */
 
 	int			columns;		/* how many the dataset has */
 	int			number[DATASET_COLUMNS];	/* [columns] their numbers */
@@ -82,12 +90,20 @@ struct putting_back
 
 /* ---- which are out of place ---- */
 
-static size_t
-piece_end(size_t number, size_t count)
+/*
+ * Run a piece as jobs one after the other, so many references in each.  False once it gives up, or the sort is cancelled.
+ */
+static bool
+run_in_turn(struct putting_back *putting, thread_pool_piece piece, size_t count, size_t at_once)
 {
-	size_t		end = (number + 1) * SORT_PIECE_ROWS;
-
-	return end < count ? end : count;
+	for (putting->first = 0; putting->first < count && !putting->gave_up; putting->first = putting->end)
+	{
+		if (atomic_load(putting->cancelled))
+			return false;
+		putting->end = count - putting->first < at_once ? count : putting->first + at_once;
+		thread_pool_run(piece, putting, 1);
+	}
+	return !putting->gave_up;
 }
 
 static struct segment *
@@ -130,7 +146,7 @@ is_out_of_place(struct putting_back *putting, size_t i)
 }
 
 /*
- * Take references that are in place, as their tags are greater than this one, to those that are not.
+ * Count as out of place the last references whose tags are greater than this one.
  */
 static void
 leave_out_greater(struct putting_back *putting, int64_t tag)
@@ -148,16 +164,20 @@ take_reference(struct putting_back *putting, size_t i)
 {
 	const int64_t *tag = putting->dataset->tag;
 
-	putting->gave_up = putting->moved > putting->dataset->count / MOVED_SHARE;
 	if (putting->segments > 0 && tag[last_segment(putting)->end - 1] > tag[i])
 	{
-		if (is_out_of_place(putting, i))
+		bool		is_out = is_out_of_place(putting, i);
+
+		if (is_out)
 		{
 			putting->moved++;
 			putting->left_out++;
-			return;
 		}
-		leave_out_greater(putting, tag[i]);
+		else
+			leave_out_greater(putting, tag[i]);
+		putting->gave_up = putting->moved > putting->dataset->count / MOVED_SHARE;
+		if (is_out)
+			return;
 	}
 	if (putting->segments > 0 && tag[last_segment(putting)->end - 1] == tag[i])
 		putting->gave_up = true;
@@ -168,13 +188,13 @@ take_reference(struct putting_back *putting, size_t i)
 }
 
 static void
-find_piece(void *context, size_t number)
+find_piece(void *context, size_t number __attribute__((unused)))
 {
 	struct putting_back *putting = context;
 	const int64_t *tag = putting->dataset->tag;
-	size_t		end = piece_end(number, putting->dataset->count);
+	size_t		end = putting->end;
 
-	for (size_t i = number * SORT_PIECE_ROWS; i < end && !putting->gave_up; i++)
+	for (size_t i = putting->first; i < end && !putting->gave_up; i++)
 	{
 		/* most follow one that is in place */
 		if (putting->segments > 0 && last_segment(putting)->end == i)
@@ -192,10 +212,9 @@ find_piece(void *context, size_t number)
 static bool
 find_moved(struct putting_back *putting)
 {
-	size_t		pieces = (putting->dataset->count + SORT_PIECE_ROWS - 1) / SORT_PIECE_ROWS;
 	uint32_t	rank = 0;
 
-	if (!thread_pool_run_turns(find_piece, putting, pieces, 1, putting->cancelled) || putting->gave_up)
+	if (!run_in_turn(putting, find_piece, putting->dataset->count, LOOKED_AT_ONCE))
 		return false;
 	for (size_t i = 0; i < putting->segments; i++)
 	{
@@ -208,7 +227,7 @@ find_moved(struct putting_back *putting)
 /* ---- where they belong ---- */
 
 /*
- * How many bytes take those that are out of place: keys and their room, columns, values and their room, and places.
+ * How many bytes those that are out of place take: keys and their room, columns, values and their room, and places.
  */
 static size_t
 moved_bytes(const struct putting_back *putting)
@@ -231,38 +250,31 @@ lay_out_moved(struct putting_back *putting, uint64_t *memory)
 	putting->place = putting->sort.room_value + moved;
 }
 
-/*
- * Copy the values of those that are out of place; this is short beside the search for them.
- */
 static void
-copy_moved(struct putting_back *putting)
+copy_piece(void *context, size_t number __attribute__((unused)))
 {
+	struct putting_back *putting = context;
 	const struct dataset *dataset = putting->dataset;
-	size_t		next = 0;
-	size_t		i = 0;
+	struct spot *gap = &putting->gap;
 
-	for (size_t segment = 0; segment <= putting->segments; segment++)
+	for (size_t next = putting->first; next < putting->end; next++, gap->reference++)
 	{
-		bool		is_last = segment == putting->segments;
-
-		for (size_t end = is_last ? dataset->count : putting->segment[segment].first; i < end; i++, next++)
+		while (gap->segment < putting->segments && gap->reference == putting->segment[gap->segment].first)
+			gap->reference = putting->segment[gap->segment++].end;
+		putting->sort.key[next] = (uint64_t) dataset->tag[gap->reference] ^ SIGN;
+		putting->sort.value[next] = (uint32_t) next;
+		for (int column = 0; column < putting->columns; column++)
 		{
-			putting->sort.key[next] = (uint64_t) dataset->tag[i] ^ SIGN;
-			putting->sort.value[next] = (uint32_t) next;
-			for (int column = 0; column < putting->columns; column++)
-			{
-				size_t		width = dataset_columns[putting->number[column]].width;
+			size_t		width = dataset_columns[putting->number[column]].width;
 
-				memcpy(putting->column[column] + next * width,
-					   (char *) dataset_column_of(dataset, putting->number[column]) + i * width, width);
-			}
+			memcpy(putting->column[column] + next * width,
+				   (char *) dataset_column_of(dataset, putting->number[column]) + gap->reference * width, width);
 		}
-		i = is_last ? i : putting->segment[segment].end;
 	}
 }
 
 /*
- * Go from the present spot to the first reference in place whose tag is at least this one; false: there is none.
+ * Go from the present spot to the first reference in place whose tag is at least this one; false: all are less.
  */
 static bool
 go_to(struct putting_back *putting, int64_t tag)
@@ -299,12 +311,11 @@ go_to(struct putting_back *putting, int64_t tag)
 }
 
 static void
-find_places(void *context, size_t number)
+find_places(void *context, size_t number __attribute__((unused)))
 {
 	struct putting_back *putting = context;
-	size_t		end = piece_end(number, putting->moved);
 
-	for (size_t i = number * SORT_PIECE_ROWS; i < end && !putting->gave_up; i++)
+	for (size_t i = putting->first; i < putting->end && !putting->gave_up; i++)
 	{
 		int64_t		tag = (int64_t) (putting->sort.key[i] ^ SIGN);
 		size_t		rank = putting->dataset->count - putting->moved;
@@ -339,13 +350,27 @@ move_values(const struct putting_back *putting, size_t number, size_t to, size_t
 	memmove(target, column_at(putting, number, from, &width), count * width);
 }
 
+/* how many values one job moves in each column */
+static size_t
+values_at_once(const struct putting_back *putting)
+{
+	return VALUES_AT_ONCE / (size_t) putting->columns;
+}
+
+/* how many are left of these after a move */
+static size_t
+less(size_t left, size_t count)
+{
+	return left > count + VALUES_A_MOVE ? left - count - VALUES_A_MOVE : 0;
+}
+
 /* close gaps in a column */
 static void
 close_gaps(void *context, size_t number)
 {
 	struct putting_back *putting = context;
 	struct move move = putting->move;
-	size_t		left = MOVED_AT_ONCE;
+	size_t		left = values_at_once(putting);
 
 	while (left > 0 && move.next < putting->segments)
 	{
@@ -353,7 +378,7 @@ close_gaps(void *context, size_t number)
 
 		count = count < left ? count : left;
 		move_values(putting, number, move.to, move.from, count);
-		left -= count;
+		left = less(left, count);
 		move.to += count;
 		move.from += count;
 		if (move.from == putting->segment[move.next].end && ++move.next < putting->segments)
@@ -369,7 +394,7 @@ open_gaps(void *context, size_t number)
 {
 	struct putting_back *putting = context;
 	struct move move = putting->move;
-	size_t		left = MOVED_AT_ONCE;
+	size_t		left = values_at_once(putting);
 
 	while (left > 0 && move.next > 0)
 	{
@@ -381,7 +406,7 @@ open_gaps(void *context, size_t number)
 		count = count < left ? count : left;
 		move.to -= count;
 		move.from -= count;
-		left -= count;
+		left = less(left, count);
 		move_values(putting, number, move.to, move.from, count);
 		if (move.to != place + 1)
 			continue;
@@ -389,14 +414,13 @@ open_gaps(void *context, size_t number)
 		memcpy(target, putting->column[number] + putting->sort.value[move.next - 1] * width, width);
 		move.to--;
 		move.next--;
-		left -= left > 0;
 	}
 	if (number == 0)
 		putting->moved_to = move;
 }
 
 /*
- * Run one of both until it has come to its end, `next`.  False once the sort is cancelled.
+ * Run close_gaps or open_gaps until move.next is `next`.  False once the sort is cancelled.
  */
 static bool
 move_columns(struct putting_back *putting, thread_pool_piece piece, struct move begin, size_t next)
@@ -414,18 +438,16 @@ static bool
 put_back(struct putting_back *putting)
 {
 	size_t		count = putting->dataset->count;
-	size_t		pieces = (putting->moved + SORT_PIECE_ROWS - 1) / SORT_PIECE_ROWS;
 	struct move closing = {0, putting->segment[0].first, 0};
 	struct move opening = {putting->moved, count - putting->moved, count};
 
 	/* no gap lies before what is at the beginning */
 	if (closing.from == 0)
 		closing = (struct move) {1, putting->segments > 1 ? putting->segment[1].first : 0, putting->segment[0].end};
-	copy_moved(putting);
-	if ((putting->moved > 1 && !radix_sort(&putting->sort)) ||
-		!thread_pool_run_turns(find_places, putting, pieces, 1, putting->cancelled) || putting->gave_up)
-		return false;
-	return move_columns(putting, close_gaps, closing, putting->segments) &&
+	return run_in_turn(putting, copy_piece, putting->moved, MOVED_AT_ONCE) &&
+		(putting->moved == 1 || radix_sort(&putting->sort)) &&
+		run_in_turn(putting, find_places, putting->moved, MOVED_AT_ONCE) &&
+		move_columns(putting, close_gaps, closing, putting->segments) &&
 		move_columns(putting, open_gaps, opening, 0);
 }
 

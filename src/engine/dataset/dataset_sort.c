@@ -22,6 +22,9 @@
 #include "engine/base/radix_sort.h"
 #include "engine/base/thread_pool.h"
 
+/* how many references one piece of the work has */
+#define PIECE_ROWS ((size_t) 1 << 15)
+
 /* how many pieces a job has for each thread: such a job takes some 10 ms */
 #define PIECES_PER_THREAD 16
 
@@ -42,7 +45,7 @@ struct sorting
 static size_t
 piece_end(const struct sorting *sorting, size_t number)
 {
-	size_t		end = (number + 1) * SORT_PIECE_ROWS;
+	size_t		end = (number + 1) * PIECE_ROWS;
 
 	return end < sorting->sort.count ? end : sorting->sort.count;
 }
@@ -54,7 +57,7 @@ static bool
 run_pieces(struct sorting *sorting, thread_pool_piece piece)
 {
 	return thread_pool_run_turns(piece, sorting,
-								 (sorting->sort.count + SORT_PIECE_ROWS - 1) / SORT_PIECE_ROWS,
+								 (sorting->sort.count + PIECE_ROWS - 1) / PIECE_ROWS,
 								 PIECES_PER_THREAD * thread_pool_threads(),
 								 sorting->cancelled);
 }
@@ -65,7 +68,7 @@ number_references(void *context, size_t number)
 	struct sorting *sorting = context;
 	size_t		end = piece_end(sorting, number);
 
-	for (size_t i = number * SORT_PIECE_ROWS; i < end; i++)
+	for (size_t i = number * PIECE_ROWS; i < end; i++)
 		sorting->sort.value[i] = (uint32_t) i;
 }
 
@@ -90,7 +93,7 @@ make_keys(void *context, size_t number)
 	const struct radix_sort *sort = &sorting->sort;
 	size_t		end = piece_end(sorting, number);
 
-	for (size_t i = number * SORT_PIECE_ROWS; i < end; i++)
+	for (size_t i = number * PIECE_ROWS; i < end; i++)
 		sort->key[i] = sorting->by != NULL ? key_of(sorting->by[sort->value[i]]) :
 			(uint64_t) sorting->dataset->tag[sort->value[i]] ^ SIGN;
 }
@@ -119,7 +122,7 @@ find_repeats(void *context, size_t number)
 	size_t		end = piece_end(sorting, number);
 	bool		repeats = false;
 
-	for (size_t i = number * SORT_PIECE_ROWS; i < end; i++)
+	for (size_t i = number * PIECE_ROWS; i < end; i++)
 		repeats |= i > 0 && key[i] == key[i - 1];
 	if (repeats)
 		atomic_store(&sorting->repeats, true);
@@ -154,15 +157,15 @@ collect_column(void *context, size_t number)
 	switch (sorting->width)
 	{
 		case sizeof(uint64_t):
-			for (size_t i = number * SORT_PIECE_ROWS; i < end; i++)
+			for (size_t i = number * PIECE_ROWS; i < end; i++)
 				memcpy(to + i * sizeof(uint64_t), from + value[i] * sizeof(uint64_t), sizeof(uint64_t));
 			break;
 		case sizeof(uint32_t):
-			for (size_t i = number * SORT_PIECE_ROWS; i < end; i++)
+			for (size_t i = number * PIECE_ROWS; i < end; i++)
 				memcpy(to + i * sizeof(uint32_t), from + value[i] * sizeof(uint32_t), sizeof(uint32_t));
 			break;
 		case sizeof(uint16_t):
-			for (size_t i = number * SORT_PIECE_ROWS; i < end; i++)
+			for (size_t i = number * PIECE_ROWS; i < end; i++)
 				memcpy(to + i * sizeof(uint16_t), from + value[i] * sizeof(uint16_t), sizeof(uint16_t));
 			break;
 	}
@@ -172,7 +175,7 @@ static void
 copy_column(void *context, size_t number)
 {
 	struct sorting *sorting = context;
-	size_t		first = number * SORT_PIECE_ROWS * sorting->width;
+	size_t		first = number * PIECE_ROWS * sorting->width;
 	size_t		end = piece_end(sorting, number) * sorting->width;
 
 	memcpy((char *) sorting->column + first, (char *) sorting->sort.room_key + first,

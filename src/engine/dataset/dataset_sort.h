@@ -7,12 +7,10 @@
 
 #include "engine/dataset/dataset.h"
 
-/* how many references one piece of the work has */
-#define SORT_PIECE_ROWS ((size_t) 1 << 15)
-
 /*
- * Put the references in the order of their tags if few are out of place.  False if they are not few, or if a tag
- * occurs twice, or memory is short: then the dataset is as it was; or once the sort is cancelled.
+ * Put the references in the order of their tags if few are out of place, and no tag occurs twice.  Returns false, with the
+ * dataset as it was, if that is not so, or if memory is short.  Returns false also soon after *cancelled is set: then the
+ * dataset can only be freed.
  */
 extern bool dataset_put_back(struct dataset *dataset, const atomic_bool *cancelled);
 
