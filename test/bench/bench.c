@@ -31,17 +31,16 @@ smallest(const double *times, size_t count)
 	return least;
 }
 
-/* the best, the median and the worst of these times */
-static void
-summarize(const double *times, size_t count, double *best, double *median, double *worst)
+void
+bench_summarize(const double *times, size_t count, double *least, double *median, double *greatest)
 {
 	double		sorted[BENCH_REPETITIONS_MAX];
 
 	memcpy(sorted, times, count * sizeof(double));
 	qsort(sorted, count, sizeof(double), compare_times);
-	*best = sorted[0];
+	*least = sorted[0];
 	*median = 0.5 * (sorted[(count - 1) / 2] + sorted[count / 2]);
-	*worst = sorted[count - 1];
+	*greatest = sorted[count - 1];
 }
 
 void
@@ -49,9 +48,9 @@ outcome_summarize(struct outcome *outcome)
 {
 	size_t		count = (size_t) outcome->repetitions;
 
-	summarize(outcome->total_ms, count, &outcome->best_ms, &outcome->median_ms, &outcome->worst_ms);
-	summarize(outcome->build_ms, count, &outcome->best_build_ms, &outcome->median_build_ms,
-			  &outcome->worst_build_ms);
+	bench_summarize(outcome->total_ms, count, &outcome->best_ms, &outcome->median_ms, &outcome->worst_ms);
+	bench_summarize(outcome->build_ms, count, &outcome->best_build_ms, &outcome->median_build_ms,
+					&outcome->worst_build_ms);
 	outcome->best_sort_ms = smallest(outcome->sort_ms, count);
 	outcome->best_table_ms = smallest(outcome->table_ms, count);
 	outcome->best_decide_ms = smallest(outcome->decide_ms, count);

@@ -84,6 +84,9 @@ struct outcome
 	struct verdict verdict;
 };
 
+/* The least, the median and the greatest of at most BENCH_REPETITIONS_MAX times, or other numbers. */
+extern void bench_summarize(const double *times, size_t count, double *least, double *median, double *greatest);
+
 /*
  * Fill in the times of the best, the median and the worst repetition.
  */

@@ -11,24 +11,15 @@
 
 #include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
-#include <time.h>
 
-#define THREADS_MAX 1024
+#include "../lib/engine_process.h"
+#include "bench.h"
+
 #define REPETITIONS 9
 #define ROUNDS (1 << 22)
 #define CHAINS 16				/* compute unrolls a loop of them */
 
 typedef double vector __attribute__((vector_size(64)));
-
-static double
-now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double) now.tv_sec * 1e3 + (double) now.tv_nsec * 1e-6;
-}
 
 static inline __attribute__((always_inline)) double
 compute(double start)
@@ -93,25 +84,20 @@ compute_alone(void *sum)
 static double
 time_threads(int threads)
 {
-	pthread_t	thread[THREADS_MAX];
-	double		sum[THREADS_MAX];
+	pthread_t  *thread = bench_allocate((size_t) threads, sizeof(*thread));
+	double	   *sum = bench_allocate((size_t) threads, sizeof(*sum));
 	double		begun = now_ms();
+	double		taken;
 	int			created = 0;
 
 	while (created < threads && pthread_create(&thread[created], NULL, compute_alone, &sum[created]) == 0)
 		created++;
 	for (int i = 0; i < created; i++)
 		pthread_join(thread[i], NULL);
-	return created == threads ? now_ms() - begun : 0;
-}
-
-static int
-compare(const void *a, const void *b)
-{
-	double		left = *(const double *) a;
-	double		right = *(const double *) b;
-
-	return left < right ? -1 : left > right;
+	taken = created == threads ? now_ms() - begun : 0;
+	free(thread);
+	free(sum);
+	return taken;
 }
 
 bool
@@ -119,8 +105,6 @@ measure_scaling(int threads, struct scaling *scaling)
 {
 	double		ratio[REPETITIONS];
 
-	if (threads > THREADS_MAX)
-		return false;
 	for (int i = 0; i < REPETITIONS; i++)
 	{
 		double		one = time_threads(1);
@@ -130,7 +114,6 @@ measure_scaling(int threads, struct scaling *scaling)
 			return false;
 		ratio[i] = threads * one / many;
 	}
-	qsort(ratio, REPETITIONS, sizeof(ratio[0]), compare);
-	*scaling = (struct scaling) {ratio[REPETITIONS / 2], ratio[0], ratio[REPETITIONS - 1]};
+	bench_summarize(ratio, REPETITIONS, &scaling->least, &scaling->median, &scaling->greatest);
 	return true;
 }

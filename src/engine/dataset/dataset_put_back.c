@@ -17,6 +17,7 @@
  */
 #include "engine/dataset/dataset_sort.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "engine/base/memory_block.h"
@@ -250,25 +251,32 @@ lay_out_moved(struct putting_back *putting, uint64_t *memory)
 	putting->place = putting->sort.room_value + moved;
 }
 
+/* a value of a column, and its width */
+static char *
+column_at(const struct putting_back *putting, size_t number, size_t i, size_t *width)
+{
+	*width = dataset_columns[putting->number[number]].width;
+	return (char *) dataset_column_of(putting->dataset, putting->number[number]) + i * *width;
+}
+
 static void
 copy_piece(void *context, size_t number __attribute__((unused)))
 {
 	struct putting_back *putting = context;
-	const struct dataset *dataset = putting->dataset;
 	struct spot *gap = &putting->gap;
 
 	for (size_t next = putting->first; next < putting->end; next++, gap->reference++)
 	{
 		while (gap->segment < putting->segments && gap->reference == putting->segment[gap->segment].first)
 			gap->reference = putting->segment[gap->segment++].end;
-		putting->sort.key[next] = (uint64_t) dataset->tag[gap->reference] ^ SIGN;
+		putting->sort.key[next] = (uint64_t) putting->dataset->tag[gap->reference] ^ SIGN;
 		putting->sort.value[next] = (uint32_t) next;
 		for (int column = 0; column < putting->columns; column++)
 		{
-			size_t		width = dataset_columns[putting->number[column]].width;
+			size_t		width;
+			const char *value = column_at(putting, (size_t) column, gap->reference, &width);
 
-			memcpy(putting->column[column] + next * width,
-				   (char *) dataset_column_of(dataset, putting->number[column]) + gap->reference * width, width);
+			memcpy(putting->column[column] + next * width, value, width);
 		}
 	}
 }
@@ -333,13 +341,6 @@ find_places(void *context, size_t number __attribute__((unused)))
 }
 
 /* ---- the move ---- */
-
-static char *
-column_at(const struct putting_back *putting, size_t number, size_t i, size_t *width)
-{
-	*width = dataset_columns[putting->number[number]].width;
-	return (char *) dataset_column_of(putting->dataset, putting->number[number]) + i * *width;
-}
 
 static void
 move_values(const struct putting_back *putting, size_t number, size_t to, size_t from, size_t count)
@@ -455,7 +456,6 @@ bool
 dataset_put_back(struct dataset *dataset, const atomic_bool *cancelled)
 {
 	struct putting_back putting = {.dataset = dataset,.cancelled = cancelled};
-	size_t		segment_bytes = (dataset->count / MOVED_SHARE + 3) * sizeof(struct segment);
 	struct failure failure;
 	size_t		bytes;
 	void	   *memory;
@@ -464,7 +464,9 @@ dataset_put_back(struct dataset *dataset, const atomic_bool *cancelled)
 	for (int i = 0; i < DATASET_COLUMNS; i++)
 		if (dataset_column_of(dataset, i) != NULL)
 			putting.number[putting.columns++] = i;
-	putting.segment = memory_block_allocate(segment_bytes, &failure, "sorting %zu references", dataset->count);
+
+	/* less than a byte a reference, and most of it is never written to */
+	putting.segment = malloc((dataset->count / MOVED_SHARE + 3) * sizeof(struct segment));
 	done = putting.segment != NULL && find_moved(&putting);
 	if (done && putting.moved > 0)
 	{
@@ -479,6 +481,6 @@ dataset_put_back(struct dataset *dataset, const atomic_bool *cancelled)
 		}
 		memory_block_release(memory, bytes);
 	}
-	memory_block_release(putting.segment, segment_bytes);
+	free(putting.segment);
 	return done;
 }
