@@ -20,11 +20,13 @@
  * The numbers of rows of the first and of the largest batch; after BATCHES_OF_A_SIZE batches the
  * number grows by GROWTH.  Rows that the backend writes should still be in the CPU's cache when the
  * answers come.  Where many processes share a dataset, all their batches together must be small
- * beside the server's memory.
+ * beside the server's memory.  Batches of references stay small, too: while the engine takes one in,
+ * the client waits for the memory of the next, and at the end for the dataset.
  */
 #define FIRST_ROWS		4096
 #define MOST_ROWS		131072
 #define MOST_ROWS_SHARED	32768
+#define MOST_ROWS_REFERENCES	32768
 #define GROWTH			8
 #define BATCHES_OF_A_SIZE 2
 
@@ -397,7 +399,8 @@ geonn_client_end_filling(GeonnClient *client, SlotState state)
 		client->question.batch_rows == 0)
 	{
 		client->batches_of_size = 0;
-		client->rows_wanted = Min(client->rows_wanted * GROWTH, client->rows_most);
+		client->rows_wanted = Min(client->rows_wanted * GROWTH,
+								  client->sealed ? client->rows_most : MOST_ROWS_REFERENCES);
 	}
 }
 

@@ -176,16 +176,24 @@ tell_of_references(const GeonnJoin *join, const uint64 *counts)
 }
 
 /*
- * Read the references.  is_plain: from one table, for which the executor's own parallel plan is of no use.
+ * Begin to read the references.  is_plain: from one table, for which the executor's own parallel plan is of no use.
  */
-static void
-read_all(const GeonnJoin *join, PreparedJoin *prepared, bool is_plain)
+static PointReading *
+begin_reading(const GeonnJoin *join, PreparedJoin *prepared, bool is_plain)
 {
-	PointReading *reading = join->given_references != NULL ?
-		geonn_reading_given(join->given_references, false, join->invalid, consume_reference, prepared) :
-		geonn_reading_begin(join->references, join->invalid,
-							is_plain ? GEONN_READ_IN_PARTS : GEONN_READ_AT_ONCE, consume_reference,
-							prepared);
+	if (join->given_references != NULL)
+		return geonn_reading_given(join->given_references, false, join->invalid, consume_reference, prepared);
+	return geonn_reading_begin(join->references, join->invalid, is_plain ? GEONN_READ_IN_PARTS : GEONN_READ_AT_ONCE,
+							   consume_reference, prepared);
+}
+
+/*
+ * Read all references.  Returns the parallel workers that have read them, for end_readers; NULL: this process has.
+ */
+static ParallelContext *
+read_all(const GeonnJoin *join, PreparedJoin *prepared, PointReading *reading)
+{
+	ParallelContext *readers = NULL;
 	PointBlockConsumer consume_block = NULL;
 
 	if ((prepared->question.columns & ~GEONN_COLUMN_EXCLUDED) == 0 &&
@@ -193,17 +201,36 @@ read_all(const GeonnJoin *join, PreparedJoin *prepared, bool is_plain)
 		consume_block = consume_references;
 	prepared->workers = geonn_read_in_parallel(join->references, geonn_reading_tables(reading),
 											   consume_reference, consume_block, prepared,
-											   prepared->counts);
+											   prepared->counts, &readers);
 	if (prepared->workers > 0)
-	{
-		geonn_reading_end(reading);
-		tell_of_references(join, prepared->counts);
-		return;
-	}
+		return readers;
 	if (consume_block != NULL)
 		geonn_reading_in_blocks(reading, consume_block);
 	(void) geonn_reading_next(reading, 0);
 	memcpy(prepared->counts, geonn_reading_counts(reading), sizeof(prepared->counts));
+	return NULL;
+}
+
+/*
+ * Wait for workers that have read all to exit, and report what they have found.
+ */
+static void
+end_readers(const GeonnJoin *join, const PreparedJoin *prepared, PointReading *reading, ParallelContext *readers)
+{
+	geonn_end_readers(readers);
+	geonn_reading_end(reading);
+	tell_of_references(join, prepared->counts);
+}
+
+/*
+ * May workers exit while the dataset is sealed?  Not if an error follows; nor if this process sorts ids by
+ * functions of their type, which may do what parallel mode forbids.
+ */
+static bool
+may_exit_later(const GeonnJoin *join, const PreparedJoin *prepared)
+{
+	return geonn_references_take_blocks(prepared->references) &&
+		(join->invalid != GEONN_INVALID_IS_ERROR || geonn_count_invalid(prepared->counts) == 0);
 }
 
 /*
@@ -240,8 +267,17 @@ static void
 send_references(const GeonnJoin *join, ReferenceDetail detail, PreparedJoin *prepared,
 				ReferenceMemory *memory, const PlainTable *table, bool labelled)
 {
+	PointReading *reading;
+	ParallelContext *readers;
+
 	begin_references(join, detail, prepared, memory);
-	read_all(join, prepared, table != NULL);
+	reading = begin_reading(join, prepared, table != NULL);
+	readers = read_all(join, prepared, reading);
+	if (readers != NULL && !may_exit_later(join, prepared))
+	{
+		end_readers(join, prepared, reading, readers);
+		readers = NULL;
+	}
 	if (prepared->groups != NULL)
 		geonn_groups_seal(prepared->groups, prepared->client);
 	for (int i = 0; i < GEONN_PARTIES_MAX && prepared->parties[i] != NULL; i++)
@@ -250,6 +286,8 @@ send_references(const GeonnJoin *join, ReferenceDetail detail, PreparedJoin *pre
 		keep_references(join, detail, prepared, memory, table);
 	geonn_references_seal(prepared->references, prepared->client);
 	geonn_reference_memory_name(memory, geonn_client_dataset(prepared->client));
+	if (readers != NULL)
+		end_readers(join, prepared, reading, readers);
 }
 
 static void

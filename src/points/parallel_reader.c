@@ -18,8 +18,9 @@
  * at a time.  They make no circle: a worker whose queue is full waits for this process,
  * and this process waits only for workers with an empty queue, which are reading.
  *
- * The workers end before geonn_read_in_parallel returns.  So the statement can launch
- * other workers afterwards.
+ * When geonn_read_in_parallel returns, the workers have done their work, and their processes
+ * exit.  Each takes some milliseconds to unmap shared memory, while the caller does other work.
+ * Then geonn_end_readers waits for them, so that the statement can launch other workers.
  */
 #include "postgres.h"
 
@@ -597,7 +598,7 @@ finish(ParallelContext *context, SharedReading *shared, const Member *self, uint
 
 int
 geonn_read_in_parallel(const PointSource *source, List *tables, PointConsumer consume,
-					   PointBlockConsumer consume_block, void *state, uint64 *counts)
+					   PointBlockConsumer consume_block, void *state, uint64 *counts, ParallelContext **readers)
 {
 	int			workers = IsParallelWorker() || max_parallel_workers == 0 || !is_by_value(source) ? 0 :
 		geonn_count_readers(tables, PAGES_PER_PAGE);
@@ -631,7 +632,15 @@ geonn_read_in_parallel(const PointSource *source, List *tables, PointConsumer co
 			geonn_reading_end(members[workers].reading);
 		}
 	}
-	DestroyParallelContext(context);
-	ExitParallelMode();
+	*readers = context;
+	if (workers == 0)
+		geonn_end_readers(context);
 	return workers;
+}
+
+void
+geonn_end_readers(ParallelContext *readers)
+{
+	DestroyParallelContext(readers);
+	ExitParallelMode();
 }

@@ -7,6 +7,8 @@
 
 #include "points/reader.h"
 
+struct ParallelContext;
+
 /*
  * How many workers to use for all of these tables (PlainTable), by the planner's rules; 0: none is useful, or
  * none can read them.  pages_as_one pages count as one page.
@@ -20,10 +22,15 @@ extern int	geonn_count_readers(List *tables, int pages_as_one);
  * a point column, but neither error nor warning about invalid coordinates.
  *
  * Returns the number of workers that took part.  0: nothing was read, since the tables are too small, the ids
- * or the columns to join by are not passed by value, or no worker is available.
+ * or the columns to join by are not passed by value, or no worker is available.  Otherwise this process is in
+ * parallel mode, in which it must change no data, until it gives *readers to geonn_end_readers.  Until then the
+ * workers may hold the places of others.
  */
 extern int	geonn_read_in_parallel(const PointSource *source, List *tables,
 								   PointConsumer consume, PointBlockConsumer consume_block,
-								   void *state, uint64 *counts);
+								   void *state, uint64 *counts, struct ParallelContext **readers);
+
+/* Wait until the processes of workers that have read all have ended, and leave parallel mode. */
+extern void geonn_end_readers(struct ParallelContext *readers);
 
 #endif							/* GEONN_PARALLEL_READER_H */

@@ -61,6 +61,10 @@ move_some(struct reference *references, size_t count, int moves)
 		size_t		from = (size_t) random_below((int) (count - most + 1));
 		size_t		to = random_below(3) ? count - most : (size_t) random_below((int) (count - most + 1));
 
+		/* a row that was updated in its page lies near its old place */
+		if (random_below(3) == 0)
+			to = from + (size_t) random_below(100);
+		to = to > count - most ? count - most : to;
 		memcpy(kept, references + from, most * sizeof(*kept));
 		memmove(references + from, references + from + most, (count - from - most) * sizeof(*kept));
 		memmove(references + to + most, references + to, (count - to - most) * sizeof(*kept));

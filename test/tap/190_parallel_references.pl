@@ -1,6 +1,7 @@
 
 # Parallel workers that read references end with their statement, when it is cancelled at
-# any moment, and the statement fails when one of them is ended.
+# any moment, and the statement fails when one of them is ended; then others can be launched,
+# and data be changed.
 
 use strict;
 use warnings;
@@ -19,11 +20,16 @@ $node->safe_psql(
 	FROM generate_series(1, 1000000) i;
 });
 
-my $join = "SELECT count(*), sum(ref_id), sum(distance) FROM geonn_nearest('few_obs', 'many_ref', k => 5)";
+my $join = "SELECT count(*), sum(ref_id) AS ref_id, sum(distance) AS distance FROM geonn_nearest('few_obs', 'many_ref', k => 5)";
 my $expected = $node->safe_psql('postgres', "SET max_parallel_workers_per_gather = 0; $join");
 
 like($node->safe_psql('postgres', "EXPLAIN (ANALYZE) $join"), qr/Reference Workers: 2/, 'workers read the references');
 is($node->safe_psql('postgres', $join), $expected, 'the rows are those of one reader');
+
+# the observations' workers find room, though as many have just read the references
+my $both = "SELECT count(*) FROM geonn_nearest('many_ref', 'many_ref')";
+like($node->safe_psql('postgres', "SET max_parallel_workers = 2; EXPLAIN (ANALYZE) $both"),
+	qr/Workers Launched: 2.*Reference Workers: 2/s, 'workers of the references have ended when others are launched');
 
 sub no_worker_left
 {
@@ -52,6 +58,52 @@ cmp_ok($cancelled, '>', 0, 'some statements were cancelled');
 cmp_ok($cancelled + $answers, '>=', 61, 'all others were answered');
 no_worker_left();
 wait_until(sub { status($node, 'sessions') == 0 }, 'no session of the engine is left');
+
+# tables that the engine can keep, with rows that are not valid: the error and the warning are those of one reader
+foreach my $invalid ('error', 'skip')
+{
+	my @told;
+
+	foreach my $workers (0, 2)
+	{
+		my $ask = "SELECT count(*), sum(ref_id), sum(distance) FROM geonn_nearest('few_obs', 'some_invalid', invalid => '$invalid');";
+
+		$node->safe_psql(
+			'postgres', q{
+			DROP TABLE IF EXISTS some_invalid;
+			CREATE TABLE some_invalid AS SELECT id, CASE WHEN id % 200000 = 7 THEN 91 ELSE lat END AS lat, lon FROM many_ref});
+		$node->safe_psql('postgres', 'VACUUM some_invalid');
+		push @told, map { join("\n", $node->psql('postgres', "SET max_parallel_workers_per_gather = $workers; $_")) }
+			("BEGIN ISOLATION LEVEL SERIALIZABLE; $ask COMMIT", $ask);
+	}
+	like($told[0], qr/some_invalid/, "invalid => '$invalid': what is not valid is told");
+	is(scalar(grep { $_ ne $told[0] } @told), 0, 'in the same way by workers, and of references that the engine keeps')
+		or diag(join("\n--\n", @told));
+}
+
+# the same, where the statement itself goes on after it was cancelled
+$node->safe_psql(
+	'postgres', qq{
+	CREATE TABLE caught (id int);
+	CREATE FUNCTION catching() RETURNS text LANGUAGE plpgsql AS \$\$
+	DECLARE
+		found record;
+	BEGIN
+		BEGIN
+			$join INTO found;
+		EXCEPTION WHEN query_canceled THEN
+			INSERT INTO caught VALUES (1);
+		END;
+		$join INTO found;
+		RETURN concat_ws('|', found.count, found.ref_id, found.distance);
+	END \$\$;
+});
+$sql = join('', map { sprintf("SET statement_timeout = %d;\nSELECT catching();\n", 2 + rand(150)) } (1 .. 40));
+(undef, $out, $error) = $node->psql('postgres', $sql, on_error_stop => 0);
+is(scalar(grep { $_ ne $expected } split /\n/, $out), 0, "cancelled and caught, seed $seed: no wrong answer");
+unlike($error, qr/parallel/, 'what follows may change data');
+cmp_ok($node->safe_psql('postgres', 'SELECT count(*) FROM caught'), '>', 0, 'some were cancelled and caught');
+no_worker_left();
 
 # ended by an administrator: the reader goes on until one of its workers is
 my $reader = start_sql($node, "$join;\n" x 200);
