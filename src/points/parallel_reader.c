@@ -27,6 +27,7 @@
 #include "access/parallel.h"
 #include "access/table.h"
 #include "access/xact.h"
+#include "catalog/pg_proc.h"
 #include "executor/instrument.h"
 #include "miscadmin.h"
 #include "optimizer/cost.h"
@@ -42,6 +43,7 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
+#include "utils/typcache.h"
 #include "utils/wait_event.h"
 
 #include "points/parallel_reader.h"
@@ -381,17 +383,34 @@ geonn_read_points_worker(dsm_segment *segment, shm_toc *contents)
 
 /* ---- whether workers are worth it ---- */
 
+/*
+ * Can values of this type be in parcels, and this process compare them in parallel mode?
+ */
 static bool
-is_by_value(const PointSource *source)
+may_be_in_parcels(Oid type)
+{
+	TypeCacheEntry *entry = lookup_type_cache(type, TYPECACHE_EQ_OPR | TYPECACHE_CMP_PROC | TYPECACHE_HASH_PROC);
+	Oid			functions[] = {get_opcode(entry->eq_opr), entry->cmp_proc, entry->hash_proc};
+
+	for (int i = 0; i < (int) lengthof(functions); i++)
+	{
+		if (OidIsValid(functions[i]) && func_parallel(functions[i]) == PROPARALLEL_UNSAFE)
+			return false;
+	}
+	return get_typbyval(type);
+}
+
+static bool
+has_parcels(const PointSource *source)
 {
 	if (geonn_has_shapes(source))
 		return false;
 	for (int i = 0; i < source->by_count; i++)
 	{
-		if (!get_typbyval(source->by[i].base_type))
+		if (!may_be_in_parcels(source->by[i].base_type))
 			return false;
 	}
-	return get_typbyval(source->columns[COLUMN_ID].base_type);
+	return may_be_in_parcels(source->columns[COLUMN_ID].base_type);
 }
 
 int
@@ -600,7 +619,7 @@ int
 geonn_read_in_parallel(const PointSource *source, List *tables, PointConsumer consume,
 					   PointBlockConsumer consume_block, void *state, uint64 *counts, ParallelContext **readers)
 {
-	int			workers = IsParallelWorker() || max_parallel_workers == 0 || !is_by_value(source) ? 0 :
+	int			workers = IsParallelWorker() || max_parallel_workers == 0 || !has_parcels(source) ? 0 :
 		geonn_count_readers(tables, PAGES_PER_PAGE);
 	Size		sizes[KEYS];
 	ParallelContext *context;

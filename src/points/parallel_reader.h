@@ -22,9 +22,9 @@ extern int	geonn_count_readers(List *tables, int pages_as_one);
  * a point column, but neither error nor warning about invalid coordinates.
  *
  * Returns the number of workers that took part.  0: nothing was read, since the tables are too small, the ids
- * or the columns to join by are not passed by value, or no worker is available.  Otherwise this process is in
- * parallel mode, in which it must change no data, until it gives *readers to geonn_end_readers.  Until then the
- * workers may hold the places of others.
+ * or the columns to join by are not passed by value or are compared by functions that are parallel unsafe, or no
+ * worker is available.  Otherwise this process is in parallel mode, in which it must change no data, until it
+ * gives *readers to geonn_end_readers.  Until then the workers may hold the places of others.
  */
 extern int	geonn_read_in_parallel(const PointSource *source, List *tables,
 								   PointConsumer consume, PointBlockConsumer consume_block,

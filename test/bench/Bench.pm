@@ -115,7 +115,8 @@ sub settle
 {
 	my ($table) = @_;
 
-	foreach my $attempt (1 .. 5)
+	# autovacuum may be analyzing another table for some time
+	foreach my $attempt (1 .. 60)
 	{
 		my $all_visible = sql(
 			"VACUUM ANALYZE $table;

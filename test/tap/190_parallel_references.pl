@@ -81,6 +81,52 @@ foreach my $invalid ('error', 'skip')
 		or diag(join("\n--\n", @told));
 }
 
+# a type that is passed by value, and whose functions do what no statement may do while workers read
+$node->safe_psql(
+	'postgres', q{
+	CREATE TYPE unsafe;
+	CREATE FUNCTION unsafe_in(cstring) RETURNS unsafe LANGUAGE internal IMMUTABLE STRICT AS 'int8in';
+	CREATE FUNCTION unsafe_out(unsafe) RETURNS cstring LANGUAGE internal IMMUTABLE STRICT AS 'int8out';
+	CREATE TYPE unsafe (INPUT = unsafe_in, OUTPUT = unsafe_out, LIKE = int8);
+	CREATE CAST (unsafe AS int8) WITHOUT FUNCTION;
+	CREATE CAST (int8 AS unsafe) WITHOUT FUNCTION;
+	CREATE FUNCTION unsafe_cmp(a unsafe, b unsafe) RETURNS int LANGUAGE plpgsql IMMUTABLE STRICT AS $$
+	BEGIN
+		RETURN btint8cmp(a::int8, b::int8);
+	EXCEPTION WHEN division_by_zero THEN
+		RETURN 0;
+	END $$;
+	CREATE FUNCTION unsafe_hash(a unsafe) RETURNS int LANGUAGE plpgsql IMMUTABLE STRICT AS $$
+	BEGIN
+		RETURN hashint8(a::int8);
+	EXCEPTION WHEN division_by_zero THEN
+		RETURN 0;
+	END $$;
+	CREATE FUNCTION unsafe_lt(a unsafe, b unsafe) RETURNS bool LANGUAGE sql IMMUTABLE AS 'SELECT unsafe_cmp(a, b) < 0';
+	CREATE FUNCTION unsafe_le(a unsafe, b unsafe) RETURNS bool LANGUAGE sql IMMUTABLE AS 'SELECT unsafe_cmp(a, b) <= 0';
+	CREATE FUNCTION unsafe_eq(a unsafe, b unsafe) RETURNS bool LANGUAGE sql IMMUTABLE AS 'SELECT unsafe_cmp(a, b) = 0';
+	CREATE FUNCTION unsafe_ge(a unsafe, b unsafe) RETURNS bool LANGUAGE sql IMMUTABLE AS 'SELECT unsafe_cmp(a, b) >= 0';
+	CREATE FUNCTION unsafe_gt(a unsafe, b unsafe) RETURNS bool LANGUAGE sql IMMUTABLE AS 'SELECT unsafe_cmp(a, b) > 0';
+	CREATE OPERATOR < (LEFTARG = unsafe, RIGHTARG = unsafe, FUNCTION = unsafe_lt);
+	CREATE OPERATOR <= (LEFTARG = unsafe, RIGHTARG = unsafe, FUNCTION = unsafe_le);
+	CREATE OPERATOR = (LEFTARG = unsafe, RIGHTARG = unsafe, FUNCTION = unsafe_eq, HASHES);
+	CREATE OPERATOR >= (LEFTARG = unsafe, RIGHTARG = unsafe, FUNCTION = unsafe_ge);
+	CREATE OPERATOR > (LEFTARG = unsafe, RIGHTARG = unsafe, FUNCTION = unsafe_gt);
+	CREATE OPERATOR CLASS unsafe_ops DEFAULT FOR TYPE unsafe USING btree AS OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =,
+		OPERATOR 4 >=, OPERATOR 5 >, FUNCTION 1 unsafe_cmp(unsafe, unsafe);
+	CREATE OPERATOR CLASS unsafe_hash_ops DEFAULT FOR TYPE unsafe USING hash AS OPERATOR 1 =, FUNCTION 1 unsafe_hash(unsafe);
+	CREATE TABLE unsafe_ref AS SELECT id::bigint::unsafe AS id, (id % 3)::bigint::unsafe AS kind, lat, lon FROM many_ref WHERE id <= 20000;
+	CREATE TABLE unsafe_obs AS SELECT * FROM unsafe_ref WHERE id::bigint <= 1000;
+	CREATE TYPE unsafe_pair AS (obs_id unsafe, ref_id unsafe, distance float8);
+});
+foreach my $by ('', ", by => '{kind}'")
+{
+	my $ask = "SELECT count(*), sum(ref_id::bigint), sum(distance) FROM geonn_nearest('unsafe_obs', 'unsafe_ref', exclude_self => true, row_type => NULL::unsafe_pair$by)";
+
+	is($node->safe_psql('postgres', "SET work_mem = '64kB'; $ask"), $node->safe_psql('postgres', "SET max_parallel_workers_per_gather = 0; $ask"),
+		"a type's functions may be parallel unsafe" . ($by && ', those of groups, too'));
+}
+
 # the same, where the statement itself goes on after it was cancelled
 $node->safe_psql(
 	'postgres', qq{
