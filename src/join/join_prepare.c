@@ -223,17 +223,6 @@ end_readers(const GeonnJoin *join, const PreparedJoin *prepared, PointReading *r
 }
 
 /*
- * May workers exit while the dataset is sealed?  Not if an error follows; nor if this process sorts ids by
- * functions of their type, which may do what parallel mode forbids.
- */
-static bool
-may_exit_later(const GeonnJoin *join, const PreparedJoin *prepared)
-{
-	return geonn_references_take_blocks(prepared->references) &&
-		(join->invalid != GEONN_INVALID_IS_ERROR || geonn_count_invalid(prepared->counts) == 0);
-}
-
-/*
  * Is a dataset to be kept of a table with settled pages?  For given points a base will do.
  */
 static bool
@@ -273,7 +262,9 @@ send_references(const GeonnJoin *join, ReferenceDetail detail, PreparedJoin *pre
 	begin_references(join, detail, prepared, memory);
 	reading = begin_reading(join, prepared, table != NULL);
 	readers = read_all(join, prepared, reading);
-	if (readers != NULL && !may_exit_later(join, prepared))
+
+	/* nothing is sealed where an error follows; else workers exit meanwhile */
+	if (readers != NULL && join->invalid == GEONN_INVALID_IS_ERROR && geonn_count_invalid(prepared->counts) > 0)
 	{
 		end_readers(join, prepared, reading, readers);
 		readers = NULL;
