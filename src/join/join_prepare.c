@@ -263,7 +263,7 @@ send_references(const GeonnJoin *join, ReferenceDetail detail, PreparedJoin *pre
 	reading = begin_reading(join, prepared, table != NULL);
 	readers = read_all(join, prepared, reading);
 
-	/* nothing is sealed where an error follows; else workers exit meanwhile */
+	/* an error follows: seal nothing; else workers exit while this process seals */
 	if (readers != NULL && join->invalid == GEONN_INVALID_IS_ERROR && geonn_count_invalid(prepared->counts) > 0)
 	{
 		end_readers(join, prepared, reading, readers);

@@ -384,7 +384,7 @@ geonn_read_points_worker(dsm_segment *segment, shm_toc *contents)
 /* ---- whether workers are worth it ---- */
 
 /*
- * Can values of this type be in parcels, and this process compare them in parallel mode?
+ * Can values of this type be in parcels, and this process compare and hash them in parallel mode?
  */
 static bool
 may_be_in_parcels(Oid type)

@@ -21,8 +21,8 @@ extern int	geonn_count_readers(List *tables, int pages_as_one);
  * consume_block is not NULL.  counts, by PointStatus, covers all rows.  Raises an error about wrong values of
  * a point column, but neither error nor warning about invalid coordinates.
  *
- * Returns the number of workers that took part.  0: nothing was read, since the tables are too small, the ids
- * or the columns to join by are not passed by value or are compared by functions that are parallel unsafe, or no
+ * Returns the number of workers that took part.  0: nothing was read, since the tables are too small, the types of
+ * ids or of columns to join by are not passed by value or have a parallel unsafe comparison or hash function, or no
  * worker is available.  Otherwise this process is in parallel mode, in which it must change no data, until it
  * gives *readers to geonn_end_readers.  Until then the workers may hold the places of others.
  */
