@@ -82,7 +82,22 @@ GRANT SELECT ON no_id TO regress_geonn_columns;
 SET ROLE regress_geonn_columns;
 SELECT * FROM geonn_nearest('no_id', 'spelling_1');
 RESET ROLE;
--- and what the HINT has works as it is
+-- the HINT has the column that looks like a key
+CREATE FUNCTION pg_temp.hinted(key text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    hint text;
+BEGIN
+    EXECUTE format('CREATE TABLE columns.loaded (%s, lat float8, lon float8)', key);
+    PERFORM * FROM geonn_nearest('spelling_1', 'columns.loaded');
+    RETURN NULL;
+EXCEPTION WHEN undefined_column THEN
+    GET STACKED DIAGNOSTICS hint = PG_EXCEPTION_HINT;
+    RETURN substring(hint, '^[^;]*');
+END $$;
+SELECT key, pg_temp.hinted(key)
+FROM unnest('{gid integer,ogc_fid integer,"osm_id bigint, way_id bigint","index bigint","\"OBJECTID\" integer",stop_id text,"stop_id text, zone_id text"}'::text[]) AS key;
+DROP FUNCTION pg_temp.hinted;
+-- and what it has works as it is
 CREATE FUNCTION hint(relation regclass) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     hint text;
@@ -101,9 +116,9 @@ INSERT INTO parent VALUES (10, 10);
 INSERT INTO child VALUES (20, 20);
 INSERT INTO typed VALUES (10, 10), (20, 20);
 SET client_min_messages = warning;
-SELECT format('%s SELECT count(DISTINCT obs_id) FROM geonn_nearest(%L, ''spelling_1''); DROP VIEW IF EXISTS my_points;',
+SELECT format('%s SELECT count(DISTINCT obs_id) FROM geonn_nearest(%L, ''spelling_1''); DROP TABLE IF EXISTS my_points;',
               substring(hint(relation), '(?:add one|numbers them): (.*)'),
-              CASE WHEN hint(relation) LIKE '%CREATE VIEW my_points%' THEN 'my_points' ELSE relation::text END)
+              CASE WHEN hint(relation) LIKE '%CREATE TABLE my_points%' THEN 'my_points' ELSE relation::text END)
 FROM unnest('{view_no_id,part,typed,parent,parted,no_id,"\"No \"\"id\"\"\""}'::regclass[]) AS relation \gexec
 ROLLBACK;
 DROP FUNCTION hint;

@@ -59,6 +59,17 @@ SELECT * FROM geonn_within_count('obs', 'road', '{1, 200000, 400000}', '{id}', r
     AS t (obs_id bigint, radius float8, count bigint, sum float8, min float8, max float8) ORDER BY 1, 2;
 SELECT * FROM geonn_within_count_points(ARRAY[0, 3.5], ARRAY[0, 3], 'road', '{400000}');
 
+-- shapes beside points are not used, unless an option says so, and the client is told once a statement
+CREATE TABLE lot (id bigint PRIMARY KEY, lat float8, lon float8, area geography(Polygon));
+INSERT INTO lot VALUES (1, 50, 50, 'POLYGON((-1 -1, 1 -1, 1 1, -1 1, -1 -1))');
+SELECT count(*) FROM geonn_nearest('obs', 'lot');
+SELECT count(*), count(b.obs_id) FROM geonn_nearest('obs', 'lot') a JOIN geonn_nearest('obs', 'lot') b USING (obs_id);
+SELECT count(*) FROM obs o, LATERAL geonn_nearest_points(ARRAY[o.lat], ARRAY[o.lon], 'lot') n;
+SELECT count(*) FILTER (WHERE distance = 0) AS inside FROM geonn_nearest('obs', 'lot', options => '{"ref_shape": "area"}');
+SELECT count(*) FROM geonn_nearest('obs', 'lot', options => '{"ref_lat": "lat", "ref_lon": "lon"}');
+SELECT count(*) FROM geonn_nearest('lot', 'obs');
+SELECT * FROM geonn_describe('lot');
+SELECT rows FROM geonn_check('lot');
 -- a column whose type names none has points, unless an option says otherwise
 INSERT INTO mixed VALUES (1, 'POINT(1 1)'), (2, 'LINESTRING(2 2, 2 3)'), (3, 'POLYGON((-1 -1, 1 -1, 1 1, -1 1, -1 -1))');
 SELECT * FROM geonn_nearest('obs', 'mixed');

@@ -275,5 +275,47 @@ CREATE TRIGGER set_airport BEFORE INSERT ON visit FOR EACH ROW EXECUTE FUNCTION 
 INSERT INTO visit VALUES (52, 13), (-14, -172), (NULL, 0);
 SELECT * FROM visit;
 
+-- ids that each reading of a view makes anew are refused, wherever they come from
+CREATE VIEW numbered AS SELECT row_number() OVER () AS number, * FROM city;
+CREATE FUNCTION unlabelled(bigint) RETURNS bigint LANGUAGE plpgsql AS 'BEGIN RETURN $1 + 1; END';
+CREATE FUNCTION unsteady(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    said text;
+BEGIN
+    EXECUTE 'CREATE VIEW try AS ' || query;
+    BEGIN
+        EXECUTE 'SELECT ''answers'' FROM geonn_nearest(''try'', ''airport'', row_type => NULL::record) AS n (distance float8) LIMIT 1' INTO said;
+    EXCEPTION WHEN invalid_object_definition THEN
+        GET STACKED DIAGNOSTICS said = PG_EXCEPTION_DETAIL;
+        said := split_part(said, '.', 1);
+    END;
+    DROP VIEW try;
+    RETURN said;
+END $$;
+SELECT query, unsteady(query) FROM unnest(ARRAY[
+    'SELECT row_number() OVER () AS id, lat, lon FROM city',
+    'SELECT rank() OVER (ORDER BY lat) * 2 + 1 AS id, lat, lon FROM city',
+    'SELECT (random() * 1000)::bigint AS id, lat, lon FROM city',
+    'SELECT gen_random_uuid() AS id, lat, lon FROM city',
+    'SELECT number AS id, lat, lon FROM numbered',
+    'SELECT number + c.id AS id, c.lat, c.lon FROM city c JOIN numbered n ON n.id = c.id',
+    'SELECT id, lat, lon FROM city c JOIN (SELECT number AS id, id AS other FROM numbered) n USING (id)',
+    'WITH n AS (SELECT number AS id, lat, lon FROM numbered) SELECT * FROM n',
+    'SELECT id, lat, lon FROM city UNION ALL SELECT number, lat, lon FROM numbered',
+    'SELECT s.id, lat, lon FROM numbered n, LATERAL (SELECT n.number AS id) s',
+    'SELECT number AS id, max(lat) AS lat, max(lon) AS lon FROM numbered GROUP BY number',
+    -- these have ids that stay
+    'SELECT id, lat, lon FROM numbered',
+    'SELECT id, random() * 0 + lat AS lat, lon FROM city',
+    'SELECT unlabelled(id) AS id, lat, lon FROM city',
+    'WITH n AS (SELECT number, id, lat, lon FROM numbered) SELECT * FROM n',
+    'SELECT id, max(lat) AS lat, max(lon) AS lon FROM city GROUP BY id'
+]) AS query;
+SELECT * FROM geonn_nearest('numbered', 'airport', options => '{"obs_id": "number"}');
+SELECT * FROM geonn_describe('numbered', '{"id": "number"}');
+SELECT * FROM geonn_within('city', 'numbered', 1, options => '{"ref_id": "number"}');
+CREATE MATERIALIZED VIEW kept AS SELECT * FROM numbered;
+SELECT count(*) > 0 AS answers FROM geonn_nearest('kept', 'airport', options => '{"obs_id": "number"}');
+
 SET client_min_messages = warning;
 DROP SCHEMA views CASCADE;

@@ -19,6 +19,7 @@
 #include "join/arguments.h"
 #include "join/call.h"
 #include "join/nearest.h"
+#include "points/column_hints.h"
 #include "points/column_pairs.h"
 #include "points/point_row.h"
 #include "points/remembered_source.h"
@@ -242,6 +243,7 @@ geonn_make_join(const GeonnArguments *arguments)
 		arguments->latitudes != NULL && by == NIL && overlaps == NIL ?
 		geonn_remembered_source(arguments->ref, &reference) :
 		geonn_relation_source(arguments->ref, &reference, by, overlaps);
+	geonn_tell_unused_shape(join->references);
 	for (int i = 0; i < join->references->window_count; i++)
 	{
 		NamedWindow reference_window = geonn_named_window(join->references, i);

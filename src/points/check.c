@@ -29,6 +29,7 @@
 #include "base/compat.h"
 #include "base/creators.h"
 #include "points/citus.h"
+#include "points/column_hints.h"
 #include "points/column_pairs.h"
 #include "points/options.h"
 #include "points/reader.h"
@@ -50,12 +51,15 @@ static PointSource *
 called_relation(FunctionCallInfo fcinfo)
 {
 	GeonnOptions options;
+	PointSource *source;
 
 	if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
 		return NULL;
 	geonn_parse_options(PG_GETARG_JSONB_P(1), GEONN_OPTIONS_RELATION, &options);
-	return geonn_relation_source(PG_GETARG_OID(0), &options.reference, NIL,
-								 PG_ARGISNULL(2) ? NIL : geonn_overlaps_names(PG_GETARG_DATUM(2)));
+	source = geonn_relation_source(PG_GETARG_OID(0), &options.reference, NIL,
+								   PG_ARGISNULL(2) ? NIL : geonn_overlaps_names(PG_GETARG_DATUM(2)));
+	geonn_tell_unused_shape(source);
+	return source;
 }
 
 static void
@@ -88,6 +92,7 @@ geonn_describe(PG_FUNCTION_ARGS)
 		put_column(result, geonn_role_name(role), &source->columns[role], InvalidOid);
 	for (int i = 0; i < source->window_count; i++)
 		put_column(result, "window", &source->windows[i], source->window_types[i].family);
+	put_column(result, "unused shape", &source->unused_shape, InvalidOid);
 	return (Datum) 0;
 }
 

@@ -40,8 +40,10 @@
 
 #include "base/compat.h"
 #include "points/citus.h"
+#include "points/column_hints.h"
 #include "points/columns.h"
 #include "points/query.h"
+#include "points/unsteady_column.h"
 
 /* the greatest number of column names that an error message lists */
 #define COLUMNS_LISTED	20
@@ -77,11 +79,6 @@ static const RoleRules rules[COLUMN_ROLES] = {
 	},
 	[COLUMN_RADIUS] = {"radius", {NULL}, NULL, "radius"}
 };
-
-#define RELATION_HINT \
-	"Rename its columns, or create a view of it with columns id, lat and lon, and use that; or name the columns in the argument options."
-#define QUERY_HINT \
-	"Name its columns id, lat and lon, as in SELECT code AS id, lat, lon; or name the columns in the argument options."
 
 static bool
 is_name_of(const RoleRules *rule, const char *name)
@@ -182,43 +179,6 @@ primary_key_attribute(Oid relation, int *key_columns)
 	return bms_singleton_member(attributes) + FirstLowInvalidHeapAttributeNumber;
 }
 
-static const char *
-names_hint(const PointSource *source)
-{
-	return OidIsValid(source->relation) ? RELATION_HINT : QUERY_HINT;
-}
-
-/*
- * The hint for a source without an id.  Before PostgreSQL 17 a partitioned table
- * cannot have an identity column, and a child table does not inherit one.
- */
-static const char *
-id_hint(const PointSource *source)
-{
-	HeapTuple	tuple;
-	Form_pg_class form;
-	const char *hint;
-
-	if (!OidIsValid(source->relation))
-		return "Name its columns id, lat and lon, as in SELECT code AS id, lat, lon or SELECT row_number() OVER () AS id, lat, lon; or name the columns in the argument options.";
-	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(source->relation));
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for relation %u", source->relation);
-	form = (Form_pg_class) GETSTRUCT(tuple);
-	if ((form->relkind == RELKIND_RELATION || form->relkind == RELKIND_PARTITIONED_TABLE) &&
-		!form->relispartition && !OidIsValid(form->reloftype) &&
-		object_ownercheck(RelationRelationId, source->relation, GetUserId()))
-		hint = psprintf("Name the column that identifies its rows in the argument options; or add one: ALTER TABLE %s ADD id %s;",
-						source->quoted_name,
-						form->relkind == RELKIND_PARTITIONED_TABLE || form->relhassubclass ?
-						"bigserial" : "bigint GENERATED ALWAYS AS IDENTITY");
-	else
-		hint = psprintf("Name the column that identifies its rows in the argument options; or use a view that numbers them: CREATE VIEW my_points AS SELECT row_number() OVER () AS id, * FROM %s;",
-						source->quoted_name);
-	ReleaseSysCache(tuple);
-	return hint;
-}
-
 /*
  * Mark a source's columns as unclear.  Returns whether the source is quiet, so that no error is raised.
  */
@@ -304,7 +264,7 @@ choose_column(PointSource *source, ColumnRole role, Form_pg_attribute attribute,
 				 role == COLUMN_SHAPE ?
 				 errhint("Use shapes of SRID 4326, as ST_Transform makes them, in a view or query; ST_CurveToLine makes lines and polygons of curves.") :
 				 role == COLUMN_POINT && source->point_kind != GEONN_POINT_NONE ?
-				 errhint("Use points of SRID 4326, as ST_Transform and ST_PointOnSurface make them, in a view or query.") :
+				 errhint("%s", geonn_points_hint(source, column)) :
 				 role == COLUMN_RADIUS ? errhint("Cast it to such a type in a view or query.") :
 				 role != COLUMN_POINT && TypeCategory(column->base_type) == TYPCATEGORY_STRING ?
 				 errhint("Cast it in a view or query, as in %s::float8 AS %s, and use that.",
@@ -396,7 +356,7 @@ find_candidate(PointSource *source, TupleDesc descriptor, ColumnRole role)
 				 role == COLUMN_SHAPE ?
 				 errhint("Name one of them in the argument options, as in '{\"%sshape\": \"%s\"}'.",
 						 source->option_prefix, NameStr(found->attname)) :
-				 errhint("%s", names_hint(source))));
+				 errhint("%s", geonn_names_hint(source, descriptor))));
 	return found;
 }
 
@@ -424,7 +384,7 @@ find_id(PointSource *source, TupleDesc descriptor, const char *named)
 		raise_missing(source, descriptor, "id column",
 					  OidIsValid(source->relation) ? rules[COLUMN_ID].expected_names :
 					  "a column id, since a query has no primary key",
-					  key_columns, id_hint(source));
+					  key_columns, geonn_id_hint(source, descriptor));
 	choose_column(source, COLUMN_ID, chosen, "column name");
 }
 
@@ -477,13 +437,13 @@ find_coordinates(PointSource *source, TupleDesc descriptor, const GeonnColumnNam
 		raise_missing(source, descriptor, "coordinate columns",
 					  psprintf("%s with %s, or for %s", rules[COLUMN_LATITUDE].expected_names,
 							   rules[COLUMN_LONGITUDE].expected_names,
-							   rules[COLUMN_POINT].expected_names), 0, names_hint(source));
+							   rules[COLUMN_POINT].expected_names), 0, geonn_names_hint(source, descriptor));
 	else
 	{
 		const RoleRules *missing = &rules[latitude == NULL ? COLUMN_LATITUDE : COLUMN_LONGITUDE];
 
 		raise_missing(source, descriptor, psprintf("%s column", missing->name),
-					  missing->expected_names, 0, names_hint(source));
+					  missing->expected_names, 0, geonn_names_hint(source, descriptor));
 	}
 }
 
@@ -558,6 +518,7 @@ static void
 find_columns(PointSource *source, TupleDesc descriptor, const GeonnColumnNames *named,
 			 List *by, List *overlaps)
 {
+	Form_pg_attribute shape;
 	ListCell   *cell;
 
 	source->option_prefix = named->prefix;
@@ -571,6 +532,9 @@ find_columns(PointSource *source, TupleDesc descriptor, const GeonnColumnNames *
 	source->weights = source->windows + list_length(overlaps);
 	find_id(source, descriptor, named->id);
 	find_coordinates(source, descriptor, named);
+	if (named->takes_shapes && named->point == NULL && named->latitude == NULL && !geonn_has_shapes(source) &&
+		count_matches(descriptor, COLUMN_SHAPE, NULL, &shape) > 0)
+		fill_column(&source->unused_shape, shape, "beside points, so not used; the option ref_shape has it used");
 	foreach(cell, by)
 		fill_column(&source->by[source->by_count++],
 					require_attribute(source, descriptor, lfirst(cell), "the argument by"),
@@ -614,6 +578,23 @@ geonn_has_points(char kind)
 		kind == RELKIND_MATVIEW || kind == RELKIND_FOREIGN_TABLE;
 }
 
+/*
+ * An id that each reading of a view makes anew would lead to other rows where the caller joins them.
+ */
+static void
+refuse_unsteady_id(PointSource *source, Relation view)
+{
+	PointColumn *id = &source->columns[COLUMN_ID];
+	const char *maker = id->attribute > 0 ? geonn_unsteady_column(view, id->attribute) : NULL;
+
+	if (maker != NULL && !note_unclear(source))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
+				 errmsg("each reading of %s makes the id \"%s\" anew", source->title, id->name),
+				 errdetail("%s makes it. A row may have another id when a join reads the view again.", maker),
+				 errhint("%s", geonn_steady_id_hint(source, RelationGetDescr(view)))));
+}
+
 static PointSource *
 choose_columns(Relation named, bool quiet, const GeonnColumnNames *names, List *by,
 			   List *overlaps)
@@ -630,6 +611,8 @@ choose_columns(Relation named, bool quiet, const GeonnColumnNames *names, List *
 	source->quoted_name = quote_qualified_identifier(source->schema, RelationGetRelationName(named));
 	source->title = psprintf("relation \"%s\"", RelationGetRelationName(named));
 	find_columns(source, RelationGetDescr(relation), names, by, overlaps);
+	if (relation->rd_rel->relkind == RELKIND_VIEW)
+		refuse_unsteady_id(source, relation);
 	make_query(source, quote_qualified_identifier(source->schema, source->name));
 	if (shard != NULL)
 		relation_close(shard, NoLock);

@@ -66,6 +66,7 @@ typedef struct PointSource
 	const char *option_prefix;	/* prefix of options that name columns: obs_, ref_ or nothing */
 	bool		paired;			/* arguments may name a pair: a column of this side, and one of the other */
 	bool		takes_shapes;	/* options may name a column of shapes */
+	PointColumn unused_shape;	/* a column of shapes beside the points that are used, though no option names either */
 	bool		quiet;			/* an error about columns is not raised, but sets unclear */
 	bool		unclear;
 	int			column_count;

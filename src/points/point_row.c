@@ -27,6 +27,7 @@
 #include "utils/lsyscache.h"
 
 #include "common/geodesy.h"
+#include "points/column_hints.h"
 #include "points/point_row.h"
 
 /* more than one latitude out of range in this many points is a sign of a swap */
@@ -109,10 +110,7 @@ geonn_raise_wrong_point(const PointSource *source, GeonnPointState state, int32 
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 					 errmsg("%s is a %s", whose, geonn_point_type_name(detail)),
 					 errdetail("Column \"%s\" is read as points.", source->columns[COLUMN_POINT].name),
-					 source->takes_shapes ?
-					 errhint("For the nearest lines and polygons use options => '{\"%sshape\": \"%s\"}'; for points a view that has a point of each such row, as ST_PointOnSurface makes it.",
-							 source->option_prefix, source->columns[COLUMN_POINT].name) :
-					 errhint("Use a view that has a point of each such row, as ST_PointOnSurface makes it, or that leaves such rows out.")));
+					 errhint("%s", geonn_shapes_hint(source, &source->columns[COLUMN_POINT], detail))));
 		default:
 			ereport(ERROR,
 					(errcode(ERRCODE_DATA_CORRUPTED),

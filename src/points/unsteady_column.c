@@ -1,0 +1,163 @@
+/*
+ * unsteady_column.c
+ *		Columns of views whose values each reading makes anew.
+ *
+ * A column is followed from the view to where its value comes from: through the views, subqueries, joins, WITH queries
+ * and branches of UNION that pass it on.  On the way, a window function makes it unsteady, as row_number() does: rows
+ * that its ORDER BY does not tell apart come in the order of the reading, which another session's scan changes
+ * (synchronize_seqscans).  So does a volatile function that is given no column, as random() and nextval() are.  A
+ * function of the row's columns does not, nor one in FROM: many functions are volatile only because they have no label.
+ * Materialized views are tables.
+ */
+#include "postgres.h"
+
+#include "access/relation.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_proc.h"
+#include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
+#include "nodes/parsenodes.h"
+#include "optimizer/optimizer.h"
+#include "parser/parse_relation.h"
+#include "parser/parsetree.h"
+#include "rewrite/rewriteHandler.h"
+#include "rewrite/rewriteManip.h"
+#include "utils/lsyscache.h"
+
+#include "points/unsteady_column.h"
+
+/* a query, in that which it is a part of */
+typedef struct QueryLevel
+{
+	Query	   *query;
+	const struct QueryLevel *outer; /* NULL: the query is a view's */
+} QueryLevel;
+
+static const char *column_of_query(const QueryLevel *level, AttrNumber column);
+
+static bool
+is_volatile(Oid function, void *context pg_attribute_unused())
+{
+	return func_volatile(function) == PROVOLATILE_VOLATILE;
+}
+
+/* Has the expression a volatile function that is given no column? */
+static bool
+has_volatile(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, NextValueExpr) ||
+		(check_functions_in_node(node, is_volatile, NULL) && !contain_var_clause(node)))
+		return true;
+	return expression_tree_walker(node, has_volatile, context);
+}
+
+static const QueryLevel *
+level_above(const QueryLevel *level, Index levels)
+{
+	while (level != NULL && levels-- > 0)
+		level = level->outer;
+	return level;
+}
+
+static const char *
+column_of_with_query(const QueryLevel *level, const RangeTblEntry *entry, AttrNumber column)
+{
+	const QueryLevel *home = level_above(level, entry->ctelevelsup);
+	ListCell   *cell;
+
+	/* a recursive query's own rows come from its other branch */
+	if (home == NULL || entry->self_reference)
+		return NULL;
+	foreach(cell, home->query->cteList)
+	{
+		CommonTableExpr *with = lfirst_node(CommonTableExpr, cell);
+
+		if (strcmp(with->ctename, entry->ctename) == 0 && IsA(with->ctequery, Query))
+			return column_of_query(&(QueryLevel) {(Query *) with->ctequery, home}, column);
+	}
+	return NULL;
+}
+
+static const char *
+column_of_relation(Oid oid, AttrNumber column)
+{
+	Relation	relation;
+	const char *maker;
+
+	if (get_rel_relkind(oid) != RELKIND_VIEW)
+		return NULL;
+	relation = relation_open(oid, AccessShareLock);
+	maker = geonn_unsteady_column(relation, column);
+	relation_close(relation, NoLock);
+	return maker;
+}
+
+/*
+ * What makes this expression of the query unsteady.
+ */
+static const char *
+expression(const QueryLevel *level, Node *node)
+{
+	if (contain_windowfuncs(node))
+		return "A window function";
+	if (has_volatile(node, NULL))
+		return "A volatile function";
+	for (Index above = 0; level != NULL; above++, level = level->outer)
+	{
+		ListCell   *cell;
+
+		foreach(cell, pull_vars_of_level(node, above))
+		{
+			const Var  *var = lfirst_node(Var, cell);
+			RangeTblEntry *entry = rt_fetch(var->varno, level->query->rtable);
+			const char *maker = NULL;
+
+			if (var->varattno <= 0)
+				continue;
+			if (entry->rtekind == RTE_RELATION)
+				maker = column_of_relation(entry->relid, var->varattno);
+			else if (entry->rtekind == RTE_SUBQUERY)
+				maker = column_of_query(&(QueryLevel) {entry->subquery, level}, var->varattno);
+			else if (entry->rtekind == RTE_JOIN)
+				maker = expression(level, list_nth(entry->joinaliasvars, var->varattno - 1));
+			else if (entry->rtekind == RTE_CTE)
+				maker = column_of_with_query(level, entry, var->varattno);
+#if PG_VERSION_NUM >= 180000
+			else if (entry->rtekind == RTE_GROUP)
+				maker = expression(level, list_nth(entry->groupexprs, var->varattno - 1));
+#endif
+			if (maker != NULL)
+				return maker;
+		}
+	}
+	return NULL;
+}
+
+static const char *
+column_of_query(const QueryLevel *level, AttrNumber column)
+{
+	TargetEntry *target = get_tle_by_resno(level->query->targetList, column);
+	ListCell   *cell;
+
+	check_stack_depth();
+	if (level->query->setOperations == NULL)
+		return target == NULL ? NULL : expression(level, (Node *) target->expr);
+	foreach(cell, level->query->rtable)
+	{
+		RangeTblEntry *branch = lfirst_node(RangeTblEntry, cell);
+		const char *maker = branch->rtekind != RTE_SUBQUERY ? NULL :
+			column_of_query(&(QueryLevel) {branch->subquery, level}, column);
+
+		if (maker != NULL)
+			return maker;
+	}
+	return NULL;
+}
+
+const char *
+geonn_unsteady_column(Relation view, AttrNumber column)
+{
+	return column_of_query(&(QueryLevel) {get_view_query(view), NULL}, column);
+}
