@@ -12,7 +12,7 @@
  * The cost is that of reading both sides and something for each row, all of it before the first row.
  *
  * PostgreSQL asks several times while it makes a plan.  So what is known of a call is kept for as long as the
- * plan is being made, and for one plan at a time.  Samples are kept longer (selectivity.c).
+ * plan is being made (known.c, which also says how deep plans nest).  Samples are kept longer (selectivity.c).
  *
  * Relations raise no errors here; a wrong query in an argument does, as it would a moment later.
  */
@@ -42,12 +42,6 @@
 #include "plan/own_rows.h"
 #include "plan/selectivity.h"
 #include "points/query.h"
-
-/*
- * The greatest nesting of views on geonn_nearest that is estimated.  The limit also ends the estimate of a
- * view that contains itself.
- */
-#define DEPTH_MAX 4
 
 /* the assumed number of references if it is unknown */
 #define UNKNOWN_ROWS 1000
@@ -83,7 +77,7 @@ typedef struct KnownJoin
 	NeighboursExpected expected;	/* an observation's neighbours, estimated from the call's arguments */
 } KnownJoin;
 
-/* the calls of the plan that is being made: KnownJoin * */
+/* the calls of the plans that are being made: KnownJoin * */
 static PlanNotes known_joins;
 
 /* ---- sides ---- */
@@ -118,23 +112,11 @@ may_read(PlannedStmt *plan)
 static SideEstimate
 estimate_query(const char *query, const char *title, Oid relation, List *conditions)
 {
-	static int	depth = 0;
-	PlannedStmt *volatile plan = NULL;
+	PlannedStmt *plan = NULL;
 
-	if (query != NULL && depth < DEPTH_MAX && ActiveSnapshotSet())
-	{
-		depth++;
-		PG_TRY();
-		{
-			plan = geonn_plan_query(query, title, conditions == NIL ? CURSOR_OPT_PARALLEL_OK : 0,
-									relation, conditions);
-		}
-		PG_FINALLY();
-		{
-			depth--;
-		}
-		PG_END_TRY();
-	}
+	if (query != NULL && geonn_may_plan_another() && ActiveSnapshotSet())
+		plan = geonn_plan_query(query, title, conditions == NIL ? CURSOR_OPT_PARALLEL_OK : 0,
+								relation, conditions);
 	return plan != NULL && may_read(plan) ?
 		(SideEstimate) {plan->planTree->plan_rows, plan->planTree->total_cost} : (SideEstimate) {-1, 0};
 }
@@ -374,7 +356,7 @@ expect_neighbours(PlannerInfo *root, const KnownJoin *join, double radius, doubl
 /* ---- joins ---- */
 
 /*
- * Return the call's KnownJoin, from this plan's list or made now.  A list of another plan is dropped.
+ * Return the call's KnownJoin, from this plan's notes or made now.
  */
 static KnownJoin *
 known_join(PlannerInfo *root, const FuncExpr *expression)

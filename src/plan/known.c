@@ -16,6 +16,19 @@
  * A plan that is executed later may meet another table of that name: search_path is the same, or
  * PostgreSQL plans anew, but a table can have been created in a schema that comes first in it.  So
  * the node takes the table from the argument itself, and checks what it needs (join_node.c).
+ *
+ * While the planner is at work, the module has other queries planned:
+ *
+ *	- the references of a nearest-neighbour subquery, beside PostgreSQL's own plan of it (sql_form.c): once for each, as
+ *	  notes keep what was found; and only where such subqueries nest at most NESTED_MAX deep in it;
+ *	- a statement with such subqueries as values, a second time (sql_statement.c): at the top alone;
+ *	- the query by which a call will read a side, for its rows (estimate.c): once for each side, and for each set of clauses
+ *	  by which observations could be chosen; and its tables (scan.c).
+ *
+ * In each of these, a function that the planner evaluates, a view on a call or a policy may bring a statement with the
+ * same again.  So each could multiply what the one before it takes, without a limit.  From the fifth statement on that is
+ * planned while another one is, none of them is done (geonn_may_plan_another): PostgreSQL alone plans it.  That also ends
+ * the estimate of a view that contains itself.
  */
 #include "postgres.h"
 
@@ -46,50 +59,97 @@
 #include "points/column_pairs.h"
 #include "points/query.h"
 
+/* how many statements may be in planning, each while the one before it is, for the last of them to have others planned */
+#define DEPTH_MAX 4
+
 /* ---- notes ---- */
 
-/* the notes to forget when planner_cxt is reset or deleted: another plan may reuse root's address */
-typedef struct NotesOfRoot
+/* one plan's notes, in its memory.  They end with planner_cxt: another plan may reuse root's address. */
+typedef struct NotesOfPlan
 {
 	MemoryContextCallback callback;
-	PlanNotes  *notes;
+	PlanNotes  *all;
+	struct NotesOfPlan *next;
 	const PlannerInfo *root;
-} NotesOfRoot;
+	List	   *notes;
+} NotesOfPlan;
 
 static void
 forget_notes(void *argument)
 {
-	const NotesOfRoot *forgotten = argument;
+	const NotesOfPlan *forgotten = argument;
+	NotesOfPlan **place = &forgotten->all->first;
 
-	if (forgotten->notes->root == forgotten->root)
-		forgotten->notes->root = NULL;
+	while (*place != forgotten)
+		place = &(*place)->next;
+	*place = forgotten->next;
+}
+
+static NotesOfPlan *
+find_notes(const PlanNotes *notes, const PlannerInfo *root)
+{
+	NotesOfPlan *of_plan = notes->first;
+
+	while (of_plan != NULL && of_plan->root != root)
+		of_plan = of_plan->next;
+	return of_plan;
 }
 
 List *
 geonn_plan_notes(const PlanNotes *notes, const PlannerInfo *root)
 {
-	return notes->root == root ? notes->notes : NIL;
+	const NotesOfPlan *of_plan = find_notes(notes, root);
+
+	return of_plan != NULL ? of_plan->notes : NIL;
 }
 
 void
 geonn_add_plan_note(PlanNotes *notes, PlannerInfo *root, void *note)
 {
 	MemoryContext former = MemoryContextSwitchTo(root->planner_cxt);
+	NotesOfPlan *of_plan = find_notes(notes, root);
 
-	if (notes->root != root)
+	if (of_plan == NULL)
 	{
-		NotesOfRoot *of_root = palloc0(sizeof(NotesOfRoot));
-
-		of_root->callback.func = forget_notes;
-		of_root->callback.arg = of_root;
-		of_root->notes = notes;
-		of_root->root = root;
-		MemoryContextRegisterResetCallback(root->planner_cxt, &of_root->callback);
-		notes->root = root;
-		notes->notes = NIL;
+		of_plan = palloc0(sizeof(NotesOfPlan));
+		of_plan->callback.func = forget_notes;
+		of_plan->callback.arg = of_plan;
+		of_plan->all = notes;
+		of_plan->next = notes->first;
+		of_plan->root = root;
+		MemoryContextRegisterResetCallback(root->planner_cxt, &of_plan->callback);
+		notes->first = of_plan;
 	}
-	notes->notes = lappend(notes->notes, note);
+	of_plan->notes = lappend(of_plan->notes, note);
 	MemoryContextSwitchTo(former);
+}
+
+/* ---- statements in planning ---- */
+
+static int	depth;				/* geonn_planning_depth */
+
+void
+geonn_planning_begins(void)
+{
+	depth++;
+}
+
+void
+geonn_planning_ends(void)
+{
+	depth--;
+}
+
+int
+geonn_planning_depth(void)
+{
+	return depth;
+}
+
+bool
+geonn_may_plan_another(void)
+{
+	return depth <= DEPTH_MAX;
 }
 
 bool

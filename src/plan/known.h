@@ -10,18 +10,30 @@
 
 #include "points/columns.h"
 
-/* What is found out while a plan is made.  It belongs to the plan's memory, and to one plan at a time. */
+/* What is found out while plans are made.  The notes of each plan belong to its memory. */
 typedef struct PlanNotes
 {
-	const PlannerInfo *root;	/* NULL: none */
-	List	   *notes;			/* in the plan's memory */
+	struct NotesOfPlan *first;	/* of the plans that are being made; NULL: none */
 } PlanNotes;
 
-/* The notes of this plan; NIL: none, or notes holds those of another plan. */
+/* The notes of this plan; NIL: none. */
 extern List *geonn_plan_notes(const PlanNotes *notes, const PlannerInfo *root);
 
-/* Add a note, which is in the plan's memory (planner_cxt).  Notes of another plan are dropped. */
+/* Add a note, which is in the plan's memory (planner_cxt). */
 extern void geonn_add_plan_note(PlanNotes *notes, PlannerInfo *root, void *note);
+
+/* The planner begins with a statement, and ends: with its plan, or by an error. */
+extern void geonn_planning_begins(void);
+extern void geonn_planning_ends(void);
+
+/* How many statements are being planned, each while the one before it is. */
+extern int	geonn_planning_depth(void);
+
+/*
+ * May the module have another query planned while the planner is at work?  False: too many statements are being planned,
+ * each while the one before it is.
+ */
+extern bool geonn_may_plan_another(void);
 
 /*
  * Can the statement use geonn's plan nodes?  One that rechecks rows that other sessions update cannot

@@ -227,7 +227,7 @@ static List *
 plain_tables(Oid relation)
 {
 	char		kind = get_rel_relkind(relation);
-	char	   *name = kind != 0 ? geonn_relation_name(relation) : NULL;
+	char	   *name = kind != 0 && geonn_may_plan_another() ? geonn_relation_name(relation) : NULL;
 	PlannedStmt *plan;
 	Plan	   *top;
 	List	   *tables = NIL;

@@ -12,6 +12,10 @@
  * It is planned like a subquery of the statement, so privileges, policies, security barriers, locks and snapshots are
  * those of the statement.
  *
+ * PostgreSQL has planned the subquery itself by then.  So a subquery of this kind among the references is planned twice, one
+ * in its references four times, and so on: planning would double with each level.  Where they nest more than NESTED_MAX
+ * deep, the outer ones are left to PostgreSQL, which plans each once.
+ *
  * The types of the points must say that these are points, in degrees: a column without a modifier can have
  * polygons.  In place of a reference's point, a<->b may have lines (sql_lines.c).
  */
@@ -51,6 +55,9 @@
 
 /* the part of geonn.session_memory_limit that references may take whose number is a guess */
 #define SURE_PART (1.0 / 16)
+
+/* how deep such subqueries may nest in one that has a node, itself included: each level doubles the planning */
+#define NESTED_MAX 3
 
 /* the assumed number of rows of a LIMIT that is not known */
 #define UNKNOWN_LIMIT 10
@@ -375,6 +382,35 @@ cheapest_path(const RelOptInfo *rel)
 	return cheapest;
 }
 
+/* the forms whose references were planned in the plans that are being made, noted for these and those around them */
+static PlanNotes forms_within;
+
+/*
+ * How deep do forms whose references were planned nest in this plan?
+ */
+static int
+nesting(const PlannerInfo *root)
+{
+	int			deepest = 0;
+	ListCell   *cell;
+
+	foreach(cell, geonn_plan_notes(&forms_within, root))
+		deepest = Max(deepest, ((const SqlForm *) lfirst(cell))->nesting);
+	return deepest;
+}
+
+/*
+ * Plan the query that returns the references.
+ */
+static void
+plan_references(PlannerInfo *root, Query *query, SqlForm *form)
+{
+	for (PlannerInfo *around = root; around != NULL; around = around->parent_root)
+		geonn_add_plan_note(&forms_within, around, form);
+	form->root = geonn_subquery_planner(root, query);
+	form->references = cheapest_path(fetch_upper_rel(form->root, UPPERREL_FINAL, NULL));
+}
+
 /*
  * Find out about the subquery, with this distance.  Returns why no node can answer it; NULL: one can.
  */
@@ -436,8 +472,12 @@ read_form(Search *search, const RelOptInfo *rel, const DistanceFunction *functio
 	form->alias = list_length(query->jointree->fromlist) == 1 && IsA(linitial(query->jointree->fromlist), RangeTblRef) ?
 		rt_fetch(((RangeTblRef *) linitial(query->jointree->fromlist))->rtindex, query->rtable)->eref->aliasname :
 		"references";
-	form->root = geonn_subquery_planner(search->root, references);
-	form->references = cheapest_path(fetch_upper_rel(form->root, UPPERREL_FINAL, NULL));
+	form->nesting = nesting(rel->subroot) + 1;
+	if (form->nesting > NESTED_MAX)
+		return "nearest-neighbour subqueries nest too deep in it";
+	if (!geonn_may_plan_another())
+		return "too many statements are being planned, each while another one is";
+	plan_references(search->root, references, form);
 	if (geonn_has_many_groups(form->root, &search->conditions, form->references->rows, form->needed))
 		return "a condition divides its rows into many groups";
 	if (!geonn_references_fit(form->references, form->has_lines))
@@ -450,7 +490,7 @@ read_form(Search *search, const RelOptInfo *rel, const DistanceFunction *functio
 
 /* ---- for the planner ---- */
 
-/* the forms of the plan that is being made: SqlForm * */
+/* the forms of the plans that are being made: SqlForm * */
 static PlanNotes known_forms;
 
 bool

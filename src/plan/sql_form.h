@@ -40,6 +40,7 @@ typedef struct SqlForm
 	int			metric;			/* enum geonn_metric */
 	const char *function;		/* the function that computes the distance */
 
+	int			nesting;		/* how deep such subqueries nest in it, itself included: 1 where it has none */
 	PlannerInfo *root;			/* the plan of a query that returns the references' columns */
 	List	   *names;			/* of these columns (String) */
 	const char *alias;			/* a name for the references */

@@ -15,6 +15,7 @@
 
 #include "base/compat.h"
 #include "base/settings.h"
+#include "plan/known.h"
 #include "plan/sql_reasons.h"
 
 /* the statement that EXPLAIN has planned */
@@ -23,7 +24,7 @@ typedef struct Explained
 	MemoryContext context;		/* of the reasons */
 	List	   *reasons[SQL_JOIN + 1];	/* String */
 	bool		has_join;		/* a plan joins within a distance */
-	int			statements;		/* that are being planned: this one, and those of functions that it evaluates */
+	int			depth;			/* geonn_planning_depth while it is planned, and no statement of a function */
 	bool		is_planned;
 } Explained;
 
@@ -34,7 +35,7 @@ static ExplainOneQuery_hook_type previous_hook;
 static bool
 is_wanted(void)
 {
-	return explained != NULL && !explained->is_planned && explained->statements == 1;
+	return explained != NULL && !explained->is_planned && geonn_planning_depth() == explained->depth;
 }
 
 void
@@ -61,16 +62,9 @@ geonn_join_is_planned(void)
 }
 
 void
-geonn_planning_begins(void)
+geonn_statement_is_planned(void)
 {
-	if (explained != NULL)
-		explained->statements++;
-}
-
-void
-geonn_planning_ends(void)
-{
-	if (explained != NULL && --explained->statements == 0)
+	if (is_wanted())
 		explained->is_planned = true;
 }
 
@@ -90,7 +84,7 @@ static void
 explain_query(Query *query, int options, IntoClause *into, ExplainState *state, const char *text,
 			  ParamListInfo parameters, QueryEnvironment *environment)
 {
-	Explained	now = {.context = CurrentMemoryContext};
+	Explained	now = {.context = CurrentMemoryContext,.depth = geonn_planning_depth() + 1};
 	Explained  *outer = explained;
 
 	/* a function that planning evaluates may explain a statement of its own */

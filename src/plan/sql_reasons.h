@@ -22,11 +22,10 @@ extern void geonn_left_to_postgresql(SqlPart part, const char *name, const char 
 extern void geonn_join_is_planned(void);
 
 /*
- * The planner begins with a statement, or has planned it.  Only the reasons of the statement that EXPLAIN shows count: it
- * is the first one that is planned, and those of functions are planned in between or while it is executed.
+ * The planner has planned a statement.  Only the reasons of the statement that EXPLAIN shows count: it is the first one that is
+ * planned, and those of functions are planned in between or while it is executed.
  */
-extern void geonn_planning_begins(void);
-extern void geonn_planning_ends(void);
+extern void geonn_statement_is_planned(void);
 
 /* Have EXPLAIN (VERBOSE) show the reasons. */
 extern void geonn_explain_reasons(void);

@@ -24,6 +24,7 @@
 
 #include "base/compat.h"
 #include "base/settings.h"
+#include "plan/known.h"
 #include "plan/lateral.h"
 #include "plan/sql_distinct.h"
 #include "plan/sql_form.h"
@@ -208,11 +209,20 @@ plan_both_ways(Query *query, const char *text, int options, ParamListInfo parame
 static PlannedStmt *
 plan_statement(Query *query, const char *text, int options, ParamListInfo parameters GEONN_EXPLAIN_PARAMETER)
 {
-	PlannedStmt *plan;
+	PlannedStmt *volatile plan = NULL;
 
 	geonn_planning_begins();
-	plan = plan_both_ways(query, text, options, parameters GEONN_EXPLAIN_ARGUMENT);
-	geonn_planning_ends();
+	PG_TRY();
+	{
+		plan = geonn_may_plan_another() ? plan_both_ways(query, text, options, parameters GEONN_EXPLAIN_ARGUMENT) :
+			plan_as_it_is(query, text, options, parameters GEONN_EXPLAIN_ARGUMENT);
+		geonn_statement_is_planned();
+	}
+	PG_FINALLY();
+	{
+		geonn_planning_ends();
+	}
+	PG_END_TRY();
 	return plan;
 }
 

@@ -5,6 +5,8 @@
  * As Citus does, it looks at the first member of custom_private of each plan of a custom scan; as
  * PostgreSQL may, it copies plans and writes them.  As TimescaleDB does for compressed chunks, it refuses to
  * plan a query that asks for a table's ctid: for tables whose names begin with "compressed".
+ *
+ * It also counts how often the planner looks at a relation: by that a test knows how often a query is planned.
  */
 #include "postgres.h"
 
@@ -20,6 +22,7 @@
 PG_MODULE_MAGIC;
 
 PG_FUNCTION_INFO_V1(neighbour_seen);
+PG_FUNCTION_INFO_V1(neighbour_relations);
 extern void _PG_init(void);
 
 /* PostgreSQL 19 plans with the state of an EXPLAIN */
@@ -34,6 +37,7 @@ extern void _PG_init(void);
 static planner_hook_type previous_planner;
 static set_rel_pathlist_hook_type previous_pathlist;
 static int64 seen;
+static int64 relations;
 
 static void
 look_at_private(const List *list)
@@ -104,6 +108,7 @@ look_at_relation(PlannerInfo *root, RelOptInfo *rel, Index relid, RangeTblEntry 
 
 	if (previous_pathlist != NULL)
 		previous_pathlist(root, rel, relid, entry);
+	relations++;
 	pull_varattnos((Node *) rel->reltarget->exprs, relid, &columns);
 	if (entry->rtekind == RTE_RELATION &&
 		strncmp(get_rel_name(entry->relid), "compressed", strlen("compressed")) == 0 &&
@@ -118,6 +123,15 @@ Datum
 neighbour_seen(PG_FUNCTION_ARGS pg_attribute_unused())
 {
 	PG_RETURN_INT64(seen);
+}
+
+/*
+ * How many relations of queries the planner has made paths for in this process.
+ */
+Datum
+neighbour_relations(PG_FUNCTION_ARGS pg_attribute_unused())
+{
+	PG_RETURN_INT64(relations);
 }
 
 void
