@@ -119,6 +119,23 @@ CREATE TABLE equator AS SELECT 1 AS id, ST_MakeLine(ST_MakePoint(i / 7.0, 0) ORD
 SELECT count(*) FROM generate_series(0, 700) i, geonn_nearest_points('{0}', ARRAY[i / 7.0], 'equator', row_type => NULL::record) AS n (distance float8, ref_lat float8, ref_lon float8)
 WHERE distance = 0 AND ref_lat = 0 AND ref_lon = (i / 7.0)::float8;
 
+-- lines that pass an observation at a pole by less than a square can say: the fraction is that of the first
+CREATE TABLE past_pole (id int PRIMARY KEY, way geography(LineString));
+INSERT INTO past_pole VALUES (1, 'LINESTRING(180 17.5, 0 0)'), (2, 'LINESTRING(180 17.5, 1e-310 1e-310)'), (3, 'LINESTRING(180 17.5, -1e-310 0)'),
+    (4, 'LINESTRING(180 17.5, 1e-300 0)'), (5, 'LINESTRING(180 17.5, 1e-170 0)'), (6, 'LINESTRING(180 17.5, 1e-150 0)');
+SELECT ref_id, distance < 1e-140 AS at_pole, ref_lat, ref_lon BETWEEN -180 AND 180 AS is_longitude, ref_fraction
+FROM geonn_nearest_points('{90}', '{35}', 'past_pole', k => 10, row_type => NULL::record) AS n (ref_id int, distance float8, ref_lat float8, ref_lon float8, ref_fraction float8)
+ORDER BY ref_id;
+-- distances and bearings between points whose coordinates are tiny or at an end of their range are numbers, and those of a range
+CREATE TABLE hostile_point AS SELECT row_number() OVER () AS id, lat, lon
+FROM unnest('{0,-0,5e-324,-5e-324,1e-310,-1e-160,1e-155,45,90,-90,89.99999999999999}'::float8[]) lat,
+    unnest('{0,-0,5e-324,-1e-310,1e-170,90,180,-180,179.99999999999997,360}'::float8[]) lon;
+SELECT metric, count(*) = 110 * 110 AS all_pairs, count(*) FILTER (WHERE distance BETWEEN 0 AND 20015116) - count(*) AS no_distances,
+    count(*) FILTER (WHERE bearing < 0 OR bearing >= 360) AS no_bearings, count(bearing) > 9000 AS many_bearings
+FROM unnest('{sphere,spheroid}'::text[]) metric, geonn_nearest('hostile_point', 'hostile_point', k => 110, metric => metric, row_type => NULL::record)
+    AS n (obs_id bigint, ref_id bigint, distance float8, bearing float8)
+GROUP BY metric ORDER BY metric;
+
 -- Polygons about as small as those of which a join makes no vectors, at the poles, around them and elsewhere
 CREATE TABLE part AS
 SELECT row_number() OVER () AS id, ST_GeomFromText(format('POLYGON((%1$s %4$s, %2$s %4$s, %3$s %4$s, %3$s %5$s, %2$s %5$s, %1$s %5$s, %1$s %4$s))',

@@ -64,7 +64,8 @@
  * never since; whatever changes a page clears its bit first, before its transaction can commit.
  * Bits and LSN are read together, or a bit that was set between would be taken for an older one
  * (join/kept_dataset.c).  And a page whose bit is set is settled: a change under way is recorded past
- * the new position, which was taken before the bits were read.
+ * the new position, which was taken before the bits were read.  Under SERIALIZABLE bits tell nothing while another
+ * transaction may be writing to the leaf (geonn_lock_for_map).
  *
  * When a refresh reads a page, it may also prune it, as any reader may.  The next refresh then reads
  * this page again.
@@ -88,7 +89,6 @@
 #include "access/xlog.h"
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
-#include "storage/predicate.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
@@ -245,6 +245,7 @@ typedef struct Look
 	Relation	relation;
 	BufferAccessStrategy strategy;
 	Buffer		last;			/* the buffer of the page before */
+	bool		by_map;			/* bits of the map may stand for pages: geonn_lock_for_map */
 	MapPage		map;			/* the visibility map's page that describes the present pages */
 } Look;
 
@@ -306,11 +307,11 @@ look_at_pages(Look *look)
 	for (BlockNumber first = 0; first < count; first += Min(BLOCKS_A_MAP, count - first))
 	{
 		BlockNumber described = Min(BLOCKS_A_MAP, count - first);
-		bool		trusted;		/* the bits set now were set before the last run */
+		bool		trusted;		/* the bits set now were set before the last run, and stand for pages */
 
 		CHECK_FOR_INTERRUPTS();
 		geonn_read_map(look->relation, first, &look->map);
-		trusted = leaf->is_same && !XLogRecPtrIsInvalid(look->map.lsn) &&
+		trusted = leaf->is_same && look->by_map && !XLogRecPtrIsInvalid(look->map.lsn) &&
 			look->map.lsn <= leaf->former.position;
 		for (BlockNumber i = 0; i < described; i++)
 		{
@@ -341,7 +342,7 @@ look_at_leaf(Leaf *leaf, const PointSource *source, const GeonnQuestion *questio
 	if (shows_changes)
 	{
 		geonn_siphash(seed, subject, sizeof(subject), leaf->now.subject);
-		PredicateLockRelation(relation, GetActiveSnapshot());
+		look.by_map = geonn_lock_for_map(relation, GetActiveSnapshot());
 		leaf->now.pages = RelationGetNumberOfBlocks(relation);
 		leaf->is_same = OidIsValid(leaf->former.table) &&
 			memcmp(leaf->former.subject, leaf->now.subject, sizeof(leaf->now.subject)) == 0;

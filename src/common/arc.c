@@ -140,13 +140,21 @@ geonn_arc_foot(struct geonn_vector p, struct geonn_vector a, struct geonn_vector
 	return foot;
 }
 
-/* The angle in degrees, 0 ... 90, whose tangent is y / x; neither is negative, and 0 / 0 is 0. */
+/*
+ * The angle in degrees, 0 ... 90, whose tangent is y / x; neither is negative, and 0 / 0 is 0.  A power of two brings
+ * the larger one to 1/2 ... 1 first: the squares of both may underflow.
+ */
 static double
 angle_of(double y, double x)
 {
 	const double degrees_of_radian = 57.295779513082321;
-	double		hypotenuse = sqrt(fma(y, y, x * x));
+	double		hypotenuse;
+	int			exponent;
 
+	frexp(fmax(y, x), &exponent);
+	y = ldexp(y, -exponent);
+	x = ldexp(x, -exponent);
+	hypotenuse = sqrt(fma(y, y, x * x));
 	if (y <= x)
 		return hypotenuse > 0.0 ? degrees_of_radian * geonn_asin(y / hypotenuse) : 0.0;
 	return 90.0 - degrees_of_radian * geonn_asin(x / hypotenuse);
@@ -157,7 +165,7 @@ geonn_vector_degrees(struct geonn_vector vector, double *latitude, double *longi
 {
 	double		east = angle_of(fabs(vector.y), fabs(vector.x));
 
-	/* + 0 turns -0 into 0 */
+	/* where these squares underflow, z is so much larger that the latitude is 90; + 0 turns -0 into 0 */
 	*latitude = copysign(angle_of(fabs(vector.z), sqrt(fma(vector.y, vector.y, vector.x * vector.x))), vector.z) + 0.0;
 	*longitude = copysign(vector.x < 0.0 ? 180.0 - east : east, vector.y) + 0.0;
 }

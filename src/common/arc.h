@@ -242,12 +242,13 @@ extern struct geonn_vector geonn_arc_middle(double latitude1, double longitude1,
 
 /*
  * The foot of the point p on the great circle of the arc from a to b, where
- * geonn_foot_distance() finds it between the ends: a vector of any length, off by at most 4 * 2^-53.
+ * geonn_foot_distance() finds it between the ends: a vector of any length, off by at most 4 * 2^-53 where it is
+ * 2^-400 long or longer.  A shorter one says nothing: all places of the great circle are as near to p, but for 2^-190.
  */
 extern struct geonn_vector geonn_arc_foot(struct geonn_vector p, struct geonn_vector a, struct geonn_vector b);
 
 /*
- * The degrees of a vector of any length but 0, off by at most 11.5 * 2^-53: a longitude from -180
+ * The degrees of a vector that is 2^-400 long or longer, off by at most 11.5 * 2^-53: a longitude from -180
  * to 180, of a pole 0.
  */
 extern void geonn_vector_degrees(struct geonn_vector vector, double *latitude, double *longitude);

@@ -505,6 +505,9 @@ geonn_certain_limit(double max_distance)
 
 	if (max_distance >= 20015115.0)
 		return INFINITY;
+	/* NaN, too */
+	if (!(max_distance >= 0.0))
+		return -1.0;
 	geonn_sincosd(degrees_of_half * (max_distance < 20000000.0 ? max_distance : 20000000.0), &sine, &cosine);
 	return fma(4.0 * (sine * sine), 1.0 - 0x1p-46, -0x1p-1000);
 }

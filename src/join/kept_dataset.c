@@ -133,9 +133,17 @@
  * the privilege to read the table's rows, all of them and all of these columns.  From a dataset
  * that it finds, the session learns that another one has searched this version of the table.
  *
- * Under SERIALIZABLE the table is locked as its scan would lock it.  Its tuples need no
+ * Under SERIALIZABLE the table is first locked as its scan would lock it.  Tuples need no
  * check for conflicts: every transaction that has written to an all-visible page is
  * visible to all others, and each that has written to a settled one had ended for the snapshot.
+ *
+ * A writer takes the lock of a page, looks for such locks of others, clears the bit, and changes the page.  A scan takes
+ * the page's lock, too.  So it comes first, and the writer finds its lock of the table; or it comes later, and finds the
+ * change.  A look at the map alone can come between the writer's look and the clearing of the bit, and then neither finds
+ * the other (an index-only scan can, too).  But before all this, the writer takes RowExclusiveLock on the table, until its
+ * transaction ends.  So where no other transaction has that lock once the table is locked for SERIALIZABLE, each later
+ * writer finds the lock, and each former one has ended; if the snapshot does not see its change, the bit is clear, and
+ * stays so as long as the snapshot is in use.  Else the map is not believed.
  */
 #include "postgres.h"
 
@@ -151,6 +159,8 @@
 #include "common/hashfn.h"
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
+#include "storage/lmgr.h"
+#include "storage/lock.h"
 #include "storage/predicate.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
@@ -192,6 +202,22 @@ geonn_read_map(Relation table, BlockNumber first, MapPage *copy)
 	copy->lsn = BufferGetLSNAtomic(map);
 	memcpy(copy->bits, PageGetContents(BufferGetPage(map)), sizeof(copy->bits));
 	UnlockReleaseBuffer(map);
+}
+
+bool
+geonn_lock_for_map(Relation table, Snapshot snapshot)
+{
+	LOCKTAG		tag;
+	int			writers;
+
+	Assert(CheckRelationLockedByMe(table, AccessShareLock, true));
+	PredicateLockRelation(table, snapshot);
+	if (!IsolationIsSerializable())
+		return true;
+	SET_LOCKTAG_RELATION(tag, table->rd_lockInfo.lockRelId.dbId, table->rd_lockInfo.lockRelId.relId);
+	/* VACUUM's lock conflicts, too: no mode conflicts with RowExclusiveLock, but not with that */
+	pfree(GetLockConflicts(&tag, ShareLock, &writers));
+	return writers == 0;
 }
 
 /*
@@ -455,10 +481,8 @@ geonn_label_dataset(const PointSource *source, const PlainTable *table, const Ge
 		has_label = describe(source, relation, table->attributes, question, detail, labels[count++].subject);
 	}
 	if (has_label)
-	{
-		PredicateLockRelation(relation, snapshot);
-		has_label = read_version(relation, settled ? snapshot : NULL, &version);
-	}
+		has_label = geonn_lock_for_map(relation, snapshot) &&
+			read_version(relation, settled ? snapshot : NULL, &version);
 	table_close(relation, NoLock);
 	for (int i = 0; has_label && i < count; i++)
 		memcpy(labels[i].version, &version, sizeof(version));

@@ -33,6 +33,12 @@ extern bool geonn_describe_pages(const PointSource *source, Relation table,
 
 /* ---- the visibility map ---- */
 
+/*
+ * Lock a table for SERIALIZABLE before its map stands for its pages.  Returns false if the map must not, since a
+ * transaction may be writing: then a page is looked at under its lock.  Elsewhere it locks nothing, and returns true.
+ */
+extern bool geonn_lock_for_map(Relation table, Snapshot snapshot);
+
 /* how many blocks of the table a byte, and a page, of the visibility map describe (as in visibilitymap.c) */
 #define BLOCKS_A_BYTE	(BITS_PER_BYTE / BITS_PER_HEAPBLOCK)
 #define MAP_BYTES		(BLCKSZ - MAXALIGN(SizeOfPageHeaderData))

@@ -78,7 +78,7 @@ draw_set(int number)
 		if (i > 0 && random_below(5) == 0)
 			*part = set.part[random_below(i)];
 		else
-			make_shape(part, random_below(3) ? random_below(9) : number);
+			make_shape(part, random_below(3) ? random_below(SHAPE_KINDS) : number);
 		if (random_below(12) == 0)
 		{
 			/* a point, or a ring that is one: an arc of no length */

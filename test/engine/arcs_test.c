@@ -289,11 +289,14 @@ length_of(struct point a, struct point b)
 static bool
 is_point(const struct shape *part)
 {
+	const struct point *ends = part->chains[0].vertices;
+
 	return !part->is_polygon && part->count == 1 && part->chains[0].count == 2 &&
-		memcmp(&part->chains[0].vertices[0], &part->chains[0].vertices[1], sizeof(struct point)) == 0;
+		ends[0].latitude == ends[1].latitude && ends[0].longitude == ends[1].longitude;
 }
 
-/* Whether a place is this part of the way along the lines of a shape; of NAN, whether it is on a part that is no line. */
+/* Whether a place is this part of the way along the lines of a shape; of NAN, whether it is on a part that is no line, or on
+ * lines without length. */
 static bool
 is_at_fraction(int shape, struct point place, double fraction)
 {
@@ -309,7 +312,7 @@ is_at_fraction(int shape, struct point place, double fraction)
 
 			if (set.shape[i] != shape)
 				continue;
-			if (!is_line && isnan(fraction))
+			if (isnan(fraction) && (!is_line || (round == 1 && total == 0.0L)))
 				is_there = is_there || oracle_shape_distance(part, place) * 1e9 <= PLACE_NANOMETRES;
 			for (int j = 1; is_line && j < part->chains[0].count; j++)
 			{
@@ -359,6 +362,9 @@ check_places(struct dataset *dataset, struct question question, const struct ans
 		places.differing++;
 		return;
 	}
+	for (uint32_t i = 0; i < found.pairs; i++)
+		places.misplaced += !geonn_coordinates_valid(found.latitude[i], found.longitude[i]) ||
+			found.fraction[i] < 0.0 || found.fraction[i] > 1.0;
 	for (int i = 0; i < 4 && found.pairs > 0; i++)
 	{
 		uint32_t	pair = (uint32_t) random_below((int) found.pairs);
@@ -448,7 +454,7 @@ test_sets(long sets)
 		if (!cpu_path_choose(paths[number % 3], &failure))
 			cpu_path_choose(NULL, &failure);
 		by_tag = random_below(2);
-		draw_set((int) (number % 9));
+		draw_set((int) (number % SHAPE_KINDS));
 		draw_observations();
 		make_arcs();
 		dataset = make_dataset(columns, by_tag, &failure);

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * geodesy_parity.cu
- *	  Compares the bits of src/common/geodesy.h and spheroid.h on the GPU with
+ *	  Compares the bits of src/common/geodesy.h, spheroid.h and arc.h on the GPU with
  *	  the host's
  *
  * The same headers are compiled twice in this file, by nvcc for the device and by
@@ -20,8 +20,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/arc.h"
 #include "common/spheroid.h"
-#include "../lib/random.h"
+#include "../lib/hostile.h"
 
 #define BATCH_CASES (1 << 20)
 #define THREADS_PER_BLOCK 256
@@ -33,6 +34,8 @@ struct input
 	double		longitude1;
 	double		latitude2;
 	double		longitude2;
+	double		latitude3;		/* of a point, beside the arc between both */
+	double		longitude3;
 	double		angle;			/* degrees, of sincosd */
 	double		ratio;			/* of asin */
 };
@@ -46,6 +49,9 @@ struct output
 	double		antichord_squared;
 	double		chord_limit;
 	double		distance;
+	double		radius_limit;
+	double		certain_limit;
+	double		foot_distance;
 	struct geonn_vector spheroid_vectors[2];
 	double		spheroid_limit;
 	double		spheroid_radius_limit;
@@ -65,6 +71,9 @@ static const struct
 	{"squared antichord", offsetof(struct output, antichord_squared), sizeof(double)},
 	{"chord limit", offsetof(struct output, chord_limit), sizeof(double)},
 	{"distance", offsetof(struct output, distance), sizeof(double)},
+	{"radius limit", offsetof(struct output, radius_limit), sizeof(double)},
+	{"certain limit", offsetof(struct output, certain_limit), sizeof(double)},
+	{"distance to an arc", offsetof(struct output, foot_distance), sizeof(double)},
 	{"spheroid vectors", offsetof(struct output, spheroid_vectors), 2 * sizeof(struct geonn_vector)},
 	{"spheroid limit", offsetof(struct output, spheroid_limit), sizeof(double)},
 	{"spheroid radius limit", offsetof(struct output, spheroid_radius_limit), sizeof(double)},
@@ -110,6 +119,10 @@ compute(const struct input *input, struct output *output)
 	output->chord_limit = geonn_chord_limit(output->chord_squared);
 	output->distance = geonn_distance_degrees(input->latitude1, input->longitude1,
 											  input->latitude2, input->longitude2);
+	output->radius_limit = geonn_radius_limit(output->distance);
+	output->certain_limit = geonn_certain_limit(output->distance);
+	output->foot_distance = geonn_arc_is_long(u, v) ? 0.0 :
+		geonn_foot_distance(geonn_unit_vector(input->latitude3, input->longitude3), u, v);
 
 	u = geonn_spheroid_vector(input->latitude1, input->longitude1);
 	v = geonn_spheroid_vector(input->latitude2, input->longitude2);
@@ -160,7 +173,7 @@ random_input(void)
 {
 	struct input input;
 	double		off = random_magnitude(1e-17, 1e-2);
-	int			kind = random_below(5);
+	int			kind = random_below(6);
 
 	input.latitude1 = random_degrees(-90.0, 90.0);
 	input.longitude1 = random_degrees(-180.0, 360.0);
@@ -187,6 +200,15 @@ random_input(void)
 									   cos(east / DEGREES_PER_RADIAN))) * DEGREES_PER_RADIAN;
 		input.latitude2 = clamped(input.latitude2, -90.0, 90.0);
 	}
+	else if (kind == 3)
+	{
+		input.latitude1 = hostile_latitude();
+		input.longitude1 = hostile_longitude();
+		input.latitude2 = hostile_latitude();
+		input.longitude2 = hostile_longitude();
+	}
+	input.latitude3 = random_below(2) ? hostile_latitude() : random_degrees(-90.0, 90.0);
+	input.longitude3 = random_below(2) ? hostile_longitude() : random_degrees(-180.0, 360.0);
 	input.angle = random_degrees(-360.0, 360.0);
 	input.ratio = random_below(4) ? random_between(0.0, 0.7072) :
 		random_below(2) ? 0.5 + random_magnitude(1e-17, 1e-3) :

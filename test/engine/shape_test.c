@@ -30,8 +30,8 @@ test_random_shapes(long sets)
 {
 	static const char *const names[] = {"lines", "arcs near a half circle", "polygons of millimetres to metres",
 		"polygons up to 85 degrees", "polygons with holes", "rings that cross themselves", "slivers",
-	"boxes of whole degrees", "rings larger than a hemisphere"};
-	double		worst[9] = {0.0};
+	"boxes of whole degrees", "lines between hostile places", "rings larger than a hemisphere"};
+	double		worst[SHAPE_KINDS] = {0.0};
 	long		inside = 0;
 	long		undecided = 0;
 	char		title[100];
@@ -40,7 +40,7 @@ test_random_shapes(long sets)
 	{
 		struct shape shape;
 
-		make_shape(&shape, (int) (set % 9));
+		make_shape(&shape, (int) (set % SHAPE_KINDS));
 		for (int i = 0; i < POINTS_OF_A_SET; i++)
 		{
 			struct point point = make_point(&shape);
@@ -48,14 +48,14 @@ test_random_shapes(long sets)
 			double		error = (double) fabsq(distance - oracle_shape_distance(&shape, point)) * 1e9;
 
 			inside += shape.is_polygon && distance == 0.0;
-			if (!(error <= worst[set % 9]))
-				worst[set % 9] = error;
+			if (!(error <= worst[set % SHAPE_KINDS]))
+				worst[set % SHAPE_KINDS] = error;
 			if (!(error <= LIMIT_NANOMETRES))
 				printf("# set %ld: %.17g %.17g is %.9f m away, off by %g nm\n", set, point.latitude,
 					   point.longitude, distance, error);
 		}
 	}
-	for (int i = 0; i < 9; i++)
+	for (int i = 0; i < SHAPE_KINDS; i++)
 	{
 		snprintf(title, sizeof(title), "distances are within %g nm: %s", LIMIT_NANOMETRES, names[i]);
 		report_measure(title, worst[i] <= LIMIT_NANOMETRES, "worst error", worst[i], "nm");

@@ -9,6 +9,7 @@
 
 #include "common/arc.h"
 #include "common/ring.h"
+#include "hostile.h"
 #include "random.h"
 #include "shape_oracle.h"
 
@@ -186,6 +187,29 @@ make_long_arcs(struct shape *shape)
 									 random_between(0.0, 6.3)));
 }
 
+/* between hostile places, often through poles */
+static void
+make_hostile_line(struct shape *shape)
+{
+	struct chain *chain = &shape->chains[shape->count++];
+	int			vertices = 2 + random_below(3);
+
+	add_vertex(chain, hostile_point());
+	if (random_below(2))
+		chain->vertices[0].longitude = 180.0;
+	while (chain->count < vertices)
+	{
+		struct point from = chain->vertices[chain->count - 1];
+		struct point to = hostile_point();
+
+		if (!geonn_arc_is_antipodal(geonn_unit_vector(from.latitude, from.longitude),
+									geonn_unit_vector(to.latitude, to.longitude)))
+			add_vertex(chain, to);
+	}
+}
+
+#define SHAPE_KINDS 10
+
 static void
 make_shape(struct shape *shape, int number)
 {
@@ -193,7 +217,7 @@ make_shape(struct shape *shape, int number)
 	shape->count = 0;
 	for (int i = 0; i < MOST_RINGS; i++)
 		shape->chains[i].count = 0;
-	switch (number % 9)
+	switch (number % SHAPE_KINDS)
 	{
 		case 0:
 			make_line(shape);
@@ -216,6 +240,9 @@ make_shape(struct shape *shape, int number)
 			break;
 		case 7:
 			make_box(shape);
+			break;
+		case 8:
+			make_hostile_line(shape);
 			break;
 		default:
 			make_large_ring(shape);
@@ -242,7 +269,7 @@ make_point(const struct shape *shape)
 		case 2:
 			return shape->is_polygon ? shape->centre : b;
 		case 3:
-			return (struct point) {random_below(2) ? 90.0 : -90.0, 0.0};
+			return random_below(2) ? hostile_point() : (struct point) {random_below(2) ? 90.0 : -90.0, 0.0};
 		case 4:
 			point = place_from(a, M_PI, 0.0);
 			break;

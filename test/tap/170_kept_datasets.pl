@@ -427,12 +427,19 @@ $pair[1]->query('INSERT INTO ref VALUES (9000, 1, 1)');
 my @ends = map { $_->query('COMMIT'); $_->{stderr} } @pair;
 like(join('', @ends), qr/could not serialize access/,
 	'of two transactions that read what the other writes one fails');
+change('SELECT 1', 'after SERIALIZABLE');
+$pair[0]->query('BEGIN; LOCK TABLE ref IN ROW EXCLUSIVE MODE');
+joins('kept', 'while another transaction may be writing they are kept');
+joins('read', 'but not under SERIALIZABLE, where it may have looked for conflicts before', before => 'BEGIN ISOLATION LEVEL SERIALIZABLE;');
+$pair[0]->query('COMMIT');
+joins('kept', 'they are once it has ended', before => 'BEGIN ISOLATION LEVEL SERIALIZABLE;');
+joins('kept', 'and where the transaction itself may write',
+	before => 'BEGIN ISOLATION LEVEL SERIALIZABLE; LOCK TABLE ref IN ROW EXCLUSIVE MODE;');
 $_->quit foreach @pair;
 $old->quit;
 
 # ---- memory ----
 
-change('SELECT 1', 'before memory runs short');
 cmp_ok(status($node, 'datasets_kept'), '>', 1, 'several datasets are kept');
 is(status($node, 'datasets'), status($node, 'datasets_kept'), 'and nobody has them');
 cmp_ok(status($node, 'kept_memory'), '>', 0, 'their memory is known');

@@ -255,6 +255,26 @@ for my $case ([ 'VERBOSE, COSTS OFF', 'o.any_geog', 'EXPLAIN (VERBOSE)', 1 ], [ 
 like($node->safe_psql('postgres', "SET geonn.enable_sql_joins = on; SET enable_nestloop = off; EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) SELECT o.id FROM o WHERE NOT EXISTS (SELECT FROM r WHERE $on)"),
 	qr/Join Type: Anti\n\s*Within: st_dwithin\(o.g, r.g, '300000'.*\n\s*Pairs Rechecked: \d+\n\s*Rows Compared with All References: 0/, 'EXPLAIN');
 
+# ---- what a GiST index may lack: one place with two longitudes ----
+
+$node->safe_psql('postgres', q{
+	CREATE TABLE edge (id integer, g geography(Point));
+	INSERT INTO edge VALUES (1, 'POINT(180 5)'), (2, 'POINT(-180 5)'), (3, 'POINT(10 90)'), (4, 'POINT(-70 90)');
+	CREATE INDEX ON edge USING gist (g);
+	ANALYZE edge;
+});
+my $at_edge = 'SELECT a.id, b.id FROM edge a JOIN edge b ON ST_DWithin(a.g, b.g, 0)';
+my (undef, $by_function) = answer($node, 'off', $at_edge, 'SET enable_indexscan = off; SET enable_bitmapscan = off;');
+my ($index_plan, $by_index) = answer($node, 'off', $at_edge, 'SET enable_seqscan = off;');
+my ($edge_plan, $by_node) = answer($node, 'on', $at_edge, 'SET enable_nestloop = off;');
+
+like($index_plan, qr/edge_g_idx/, 'a join by the index');
+like($edge_plan, qr/geonn within join/, 'and by the node');
+is($by_function, "1|1\n1|2\n2|1\n2|2\n3|3\n3|4\n4|3\n4|4", 'points at longitudes 180 and -180, and at those of a pole, are one place to the function');
+is($by_node, $by_function, 'the node has the rows of the function');
+is((grep { index("\n$by_function\n", "\n$_\n") < 0 } split("\n", $by_index)), 0, 'the index has no others');
+note('the index lacks ', split("\n", $by_function) - split("\n", $by_index), ' of them');
+
 # ---- without the engine, and beyond the limit of memory ----
 
 # PostgreSQL estimates that both conditions leave a 25th of the references; it is a fifth

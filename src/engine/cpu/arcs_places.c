@@ -162,15 +162,18 @@ find_fractions(const struct cpu_arcs *arcs, const struct dataset *dataset, size_
 /* ---- places ---- */
 
 /*
- * Find the place on an arc, or half of one, whose foot has this distance.  False: the foot has another one.
+ * Find the place on an arc, or half of one, whose foot has this distance.  False: the foot has another one, or the point
+ * is a pole of the great circle, from which the ends are as far.
  */
 static bool
 find_foot(struct geonn_vector point, struct geonn_vector a, struct geonn_vector b, double distance,
 		  struct cpu_place *place)
 {
-	if (geonn_foot_distance(point, a, b) != distance)
+	struct geonn_vector foot = geonn_arc_foot(point, a, b);
+
+	if (geonn_foot_distance(point, a, b) != distance || !(geonn_dot(foot, foot) >= 0x1p-800))
 		return false;
-	geonn_vector_degrees(geonn_arc_foot(point, a, b), &place->latitude, &place->longitude);
+	geonn_vector_degrees(foot, &place->latitude, &place->longitude);
 	return true;
 }
 
@@ -217,8 +220,8 @@ cpu_arcs_place(const struct cpu_arcs *arcs, const struct dataset *dataset, const
 		  find_foot(point, a, b, distance, &place)))
 		return (struct cpu_place) {degrees[2], degrees[3], end};
 
-	/* rounding must not let a place be behind the next one */
+	/* rounding must not let a place be behind the next one; a share that is NaN stays NaN */
 	share = geonn_distance_of(a, geonn_unit_vector(place.latitude, place.longitude)) / geonn_distance_of(a, b);
-	place.fraction = begin + (end - begin) * (share < 1.0 ? share : 1.0);
+	place.fraction = begin + (end - begin) * (share > 1.0 ? 1.0 : share);
 	return place;
 }
