@@ -429,6 +429,5 @@ const struct piece_operations nearest_operations = {
 	.rows = nearest_rows,
 	.place = nearest_place,
 	.enqueue = nearest_enqueue,
-	.finish = nearest_finish,
-	.close = NULL
+	.finish = nearest_finish
 };

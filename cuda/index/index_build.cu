@@ -335,28 +335,14 @@ same_conditions(const struct index_conditions *conditions, uint32_t place, uint3
 /* whether two references have the same coordinates, group and conditions */
 template <bool CONDITIONED>
 static __device__ __forceinline__ bool
-coincide(const struct index_source *source, enum geonn_metric metric, uint32_t place,
+coincide(const struct index_source *source, uint32_t place,
 		 struct geonn_vector vector, uint32_t other_place, struct geonn_vector other)
 {
 	if (vector.x != other.x || vector.y != other.y || vector.z != other.z)
 		return false;
 	if (source->group != NULL && source->group[place] != source->group[other_place])
 		return false;
-	if (CONDITIONED && !same_conditions(&source->conditions, place, other_place))
-		return false;
-	if (!geonn_metric_chord_decides(metric))
-	{
-		/* equal vectors do not imply equal geodesics (spheroid.h) */
-		double		latitude = source->latitude[place];
-		double		longitude = source->longitude[place];
-		double		other_latitude = source->latitude[other_place];
-		double		other_longitude = source->longitude[other_place];
-
-		geonn_spheroid_canonical(&latitude, &longitude);
-		geonn_spheroid_canonical(&other_latitude, &other_longitude);
-		return latitude == other_latitude && longitude == other_longitude;
-	}
-	return true;
+	return !CONDITIONED || same_conditions(&source->conditions, place, other_place);
 }
 
 /*
@@ -386,7 +372,7 @@ fill_reference(const struct index *index, const struct build_room *room,
 		other = room->record[other_place].vector;
 	}
 	is_repeat = present && number > 0 &&
-		coincide<CONDITIONED>(source, index->metric, place, record->vector, other_place, other);
+		coincide<CONDITIONED>(source, place, record->vector, other_place, other);
 	if (present)
 	{
 		index->place[number] = place;

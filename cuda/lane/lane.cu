@@ -233,8 +233,6 @@ end_piece(struct lane *lane, enum device_progress *progress)
 		lane->progress = PIECE_AHEAD;
 		return false;
 	}
-	if (lane->piece->close != NULL)
-		lane->piece->close(lane);
 
 	lane->state = LANE_IDLE;
 	lane->search = NULL;

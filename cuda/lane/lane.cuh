@@ -54,8 +54,7 @@ struct piece_operations
 	size_t		(*place) (struct lane *lane, uint32_t rows, void *memory);
 
 	/*
-	 * Enqueue the next launch or copies, or do the next work of the host, for
-	 * 50 ms at most.  It may make the search fail; then nothing follows.
+	 * Enqueue the next launch or copies, for 50 ms at most.  It may make the search fail; then nothing follows.
 	 */
 	cudaError_t (*enqueue) (struct lane *lane, enum piece_progress *progress);
 
@@ -64,9 +63,6 @@ struct piece_operations
 	 * enqueued.  Searches that failed or were cancelled skip this call.
 	 */
 	enum piece_outcome (*finish) (struct lane *lane);
-
-	/* (optional) free what the piece took, however it ended */
-	void		(*close) (struct lane *lane);
 };
 
 enum lane_state
@@ -87,7 +83,7 @@ struct lane
 	cudaStream_t stream;
 
 	/* piece_state has LANE_STATE_BYTES, aligned for any type: a piece owns them from
-	 * place to close, and finds what the last piece left.  piece_status has
+	 * place to finish, and finds what the last piece left.  piece_status has
 	 * LANE_STATUS_BYTES of pinned memory, into which reports are copied */
 	void	   *piece_state;
 	void	   *piece_status;

@@ -429,7 +429,7 @@ begin_kernel(const __grid_constant__ struct neighbours search)
 bool
 bundles_fit(const struct neighbours *search)
 {
-	return geonn_metric_chord_decides(search->index.metric) && search->index.columns == 0 &&
+	return search->index.columns == 0 &&
 		search->k > 0 && search->k < KEPT_MAX;
 }
 

@@ -189,7 +189,7 @@ nearest_columns_fits(const struct neighbours *search)
 {
 	uint32_t	columns = search->index.columns;
 
-	return geonn_metric_chord_decides(search->index.metric) && search->k == 1 &&
+	return search->k == 1 &&
 		columns != 0 && (columns & (GEONN_COLUMN_EXCLUDED | GEONN_COLUMN_RADIUS)) == 0;
 }
 

@@ -5,7 +5,7 @@
  *
  * This file answers the questions that nearest.cu does not: more than one
  * neighbour, ties, all within max_distance, counts within radii, groups, identities,
- * radiuses, windows, any metric.  A warp searches for one observation at a time, in float64 from the
+ * radiuses, windows.  A warp searches for one observation at a time, in float64 from the
  * start, with the nearest leaves of the index first.
  *
  *
@@ -16,7 +16,7 @@
  *			question is simple, and leaves few of them to
  * select	the first k candidates of each observation, into slots of its own;
  *			nearest_columns.cu does so for one neighbour by groups or windows.
- *			Where the chord decides and without ties these are the answer, and
+ *			Without ties these are the answer, and
  *			where besides each observation has k neighbours the slots are copied
  *			out as they are.
  * count	If candidates are to be counted within radii, counts.cu does so, in place of
@@ -27,8 +27,6 @@
  * collect	writes their candidates, adjacent for each.
  * pack		puts them in order, and moves all pairs together, with their tags.
  * copy out	the counts and pairs.
- * decide	where the chord does not, instead of pack and copy out: the candidates
- *			are copied to the host, which measures, orders and trims them.
  *
  * A launch ends after some 25 ms, even if observations are left; launches are
  * repeated until none is left.
@@ -39,17 +37,11 @@
  *
  * Why the answer is exact
  *
- * Where the chord decides: a leaf or position is left out only if its squared
+ * A leaf or position is left out only if its squared
  * chord exceeds geonn_metric_radius_limit() of a distance D, hence its
  * distance exceeds D.  D is max_distance, or the distance of the k-th of some
  * candidates, which the k-th of all does not exceed.  All other positions are
  * compared by (distance, place).
- *
- * Where it does not: in the same way the k smallest squared chords are found.
- * geonn_metric_chord_limit() of the k-th, or geonn_metric_radius_limit() if
- * that is less or fewer than k exist, bounds the squared chords of all
- * candidates that may be an answer; these are collected, and the host does the
- * rest.
  *
  * No answer depends on the order of search or the size of pieces.
  */
@@ -73,19 +65,16 @@ enum neighbours_phase
 	NEIGHBOURS_FIT,				/* find out how many observations' candidates fit into the memory */
 	NEIGHBOURS_COLLECT,
 	NEIGHBOURS_PACK,
-	NEIGHBOURS_COPY_OUT,
-	NEIGHBOURS_DECIDE			/* let the host measure and trim the candidates */
+	NEIGHBOURS_COPY_OUT
 };
 
 struct neighbours_piece
 {
 	enum neighbours_phase phase;
 	struct neighbours work;
-	bool		collects;		/* the pairs are collected: they exceed the first k, or the host
-								 * decides */
+	bool		collects;		/* the pairs are collected: they exceed the first k */
 	bool		fills;			/* the selected neighbours are the result as they are */
 	bool		launched;		/* this phase's kernel has been launched at least once */
-	struct neighbours_decision decision;
 };
 
 /* what kernels report to the host, in pinned memory */
@@ -108,12 +97,6 @@ static struct neighbours_piece_status *
 status_of(const struct lane *lane)
 {
 	return (struct neighbours_piece_status *) lane->piece_status;
-}
-
-static bool
-chord_decides(const struct lane *lane)
-{
-	return geonn_metric_chord_decides(lane->search->dataset->metric);
 }
 
 /*
@@ -150,9 +133,6 @@ neighbours_rows(const struct lane *lane)
 	double		room = room_left(search);
 	double		expected;
 
-	/* keep pieces small, so that the host decides in time */
-	if (!chord_decides(lane) && room > NEIGHBOURS_DECISION_ROOM / 2)
-		room = NEIGHBOURS_DECISION_ROOM / 2;
 	if (k > 0)
 	{
 		if (rows > PIECE_SLOTS / k)
@@ -203,18 +183,12 @@ place_observations(struct neighbours *work, uint32_t columns, bool fills, bool c
  * Lay out the memory for this many entries, the collected pairs.
  */
 static size_t
-place_entries(struct neighbours *work, bool decides, uint32_t room, void *memory, size_t offset)
+place_entries(struct neighbours *work, uint32_t room, void *memory, size_t offset)
 {
 	struct results *results = &work->results;
 
 	place_columns(memory, &offset, work->rows, &work->selected);
-	if (decides)
-		entries_place(memory, &offset, room, &work->entries);
-	else
-	{
-		work->entries.room = room;
-		place_columns(memory, &offset, room, &work->entries.reference);
-	}
+	entries_place(memory, &offset, room, &work->entries);
 	results->stride = 0;
 	results->distance_step = sizeof(struct entry) / sizeof(double);
 	return offset;
@@ -233,7 +207,6 @@ neighbours_place(struct lane *lane, uint32_t rows, void *memory)
 	struct neighbours *work = &piece->work;
 	struct results *results = &work->results;
 	const struct cuda_built *built = (struct cuda_built *) dataset->built[lane->device->number];
-	bool		decides = chord_decides(lane);
 	uint32_t	room = room_left(search);
 	uint32_t	full_rows = neighbours_rows(lane);
 	size_t		slots = (size_t) rows * question->k;
@@ -245,10 +218,8 @@ neighbours_place(struct lane *lane, uint32_t rows, void *memory)
 	if (room < 1)
 		room = 1;
 	*piece = {};
-	piece->collects = !decides || question->ties || question->k == 0;
-	if (!decides)
-		room = NEIGHBOURS_DECISION_ROOM;
-	else if (!piece->collects && slots < room)
+	piece->collects = question->ties || question->k == 0;
+	if (!piece->collects && slots < room)
 		room = (uint32_t) slots;
 	work->index = built->index;
 	work->rows = rows;
@@ -274,7 +245,7 @@ neighbours_place(struct lane *lane, uint32_t rows, void *memory)
 		place_columns(memory, &offset, (size_t) rows * search_counts_each(search), &results->packed_tag,
 					  &results->packed_distance);
 	else if (piece->collects)
-		offset = place_entries(work, decides, room, memory, offset);
+		offset = place_entries(work, room, memory, offset);
 	else
 	{
 		work->selected = results->count;
@@ -285,7 +256,7 @@ neighbours_place(struct lane *lane, uint32_t rows, void *memory)
 		results->distance = work->value;
 		results->distance_step = 1;
 	}
-	if (decides && !piece->fills && question->radii == 0)
+	if (!piece->fills && question->radii == 0)
 		place_columns(memory, &offset, room, &results->packed_tag, &results->packed_distance);
 	return offset;
 }
@@ -445,7 +416,7 @@ enqueue_collect(struct lane *lane, enum piece_progress *progress)
 	if (all_taken(lane))
 	{
 		*progress = PIECE_AHEAD;
-		piece->phase = chord_decides(lane) ? NEIGHBOURS_PACK : NEIGHBOURS_DECIDE;
+		piece->phase = NEIGHBOURS_PACK;
 		piece->launched = false;
 		return cudaSuccess;
 	}
@@ -475,33 +446,6 @@ enqueue_pack(struct lane *lane, enum piece_progress *progress)
 		CUDA_TRY(ask_results(lane, progress));
 	}
 	return results_pack(results, lane->stream);
-}
-
-/*
- * Begin or go on with the host's work.
- */
-static cudaError_t
-enqueue_decide(struct lane *lane, enum piece_progress *progress)
-{
-	struct neighbours_piece *piece = piece_of(lane);
-	struct results_status *status = &status_of(lane)->results;
-	struct phase phase("decide");
-
-	*progress = PIECE_WAIT;
-	if (!piece->launched)
-	{
-		piece->launched = true;
-		if (!neighbours_decision_begin(&piece->decision, &piece->work, status->observations,
-									   status->pairs))
-			return fail_piece(lane, GEONN_ERROR_MEMORY,
-							  "not enough memory to decide among candidates on the host",
-							  progress);
-		return neighbours_decision_copy(&piece->decision, &piece->work);
-	}
-	if (neighbours_decide(&piece->decision, lane->search, &status->observations,
-						  &status->pairs))
-		*progress = PIECE_LAST;
-	return cudaSuccess;
 }
 
 static cudaError_t
@@ -536,8 +480,6 @@ neighbours_enqueue(struct lane *lane, enum piece_progress *progress)
 			return enqueue_pack(lane, progress);
 		case NEIGHBOURS_COPY_OUT:
 			return copy_out(lane, progress);
-		case NEIGHBOURS_DECIDE:
-			return enqueue_decide(lane, progress);
 	}
 	return cudaErrorUnknown;
 }
@@ -548,12 +490,7 @@ neighbours_finish(struct lane *lane)
 	const struct neighbours_piece *piece = piece_of(lane);
 	const struct results_status *fitting = &status_of(lane)->results;
 	struct search *search = lane->search;
-	bool		all_room;		/* the batch's room limits the pairs */
-
-	if (chord_decides(lane))
-		all_room = piece->work.results.room == room_left(search);
-	else
-		all_room = piece->phase == NEIGHBOURS_DECIDE && fitting->observations == 0;
+	bool		all_room = piece->work.results.room == room_left(search);	/* the batch's room limits the pairs */
 
 	/* the observation's pairs do not fit into an empty batch, or into the GPU's memory */
 	if (fitting->observations == 0 && (search->answered == 0 || !all_room))
@@ -562,16 +499,9 @@ neighbours_finish(struct lane *lane)
 	return fitting->observations < piece->work.rows && all_room ? PIECE_FULL : PIECE_ANSWERED;
 }
 
-static void
-neighbours_close(struct lane *lane)
-{
-	neighbours_decision_end(&piece_of(lane)->decision);
-}
-
 const struct piece_operations neighbours_operations = {
 	.rows = neighbours_rows,
 	.place = neighbours_place,
 	.enqueue = neighbours_enqueue,
-	.finish = neighbours_finish,
-	.close = neighbours_close
+	.finish = neighbours_finish
 };

@@ -63,8 +63,7 @@ struct neighbours
 	size_t		sort_bytes;
 
 	/* the first k neighbours of each observation, in order, from index row * k on */
-	double	   *value;			/* distances; without geonn_metric_chord_decides(), squared
-								 * chords */
+	double	   *value;			/* distances */
 	uint32_t   *reference;		/* index of the reference in the index's order */
 	int64_t    *tag;			/* tags, if bundles_fill(): then these columns are
 								 * the result, and `reference` is not used; otherwise
@@ -72,8 +71,7 @@ struct neighbours
 	uint32_t   *selected;		/* [rows] how many neighbours are selected */
 
 	/* pairs that may be answers; those of one observation follow each other */
-	struct entries entries;		/* their references are indexes in the index's order; where the host decides,
-								 * places in the dataset, and `entry` is NULL */
+	struct entries entries;		/* their references are indexes in the index's order */
 
 	/* counts, offsets and packed pairs; results.count counts the selected neighbours
 	 * if these are the answer, otherwise the entries */
@@ -153,48 +151,5 @@ extern cudaError_t counts_enqueue(const struct neighbours *search, const struct 
 
 /* neighbours.cu's operations */
 extern const struct piece_operations neighbours_operations;
-
-struct candidate;
-
-/* Candidates that the host measures and trims to pairs. */
-struct neighbours_decision
-{
-	void	   *memory;			/* the block of memory that holds all columns; malloc()ed */
-	uint32_t	rows;			/* observations */
-	uint32_t	count;			/* how many candidates it has */
-	double	   *latitude;		/* [rows] degrees, copied from the GPU */
-	double	   *longitude;
-	double	   *radius;			/* [rows] metres, or NULL */
-	uint64_t   *offset;			/* [rows + 1] where each observation's candidates begin */
-	uint32_t   *place;			/* [count] places of the candidates in the dataset */
-	struct candidate *candidate;	/* [count] the candidates, with their distances */
-	uint32_t   *chosen;			/* [rows] how many of the observation's candidates are its pairs;
-								 * these come first among them */
-	uint32_t	measured;		/* how many candidates have their distance */
-	uint32_t	decided;		/* how many observations have their pairs */
-};
-
-/* the greatest number of entries of a piece if the host decides */
-#define NEIGHBOURS_DECISION_ROOM ((uint32_t) 1 << 20)
-
-/*
- * neighbours_decide.cu: neighbours_decision_begin() allocates a decision, which
- * the caller has zeroed; false: memory is short.  neighbours_decision_copy()
- * then enqueues the copies of its candidates from the GPU.
- */
-extern bool neighbours_decision_begin(struct neighbours_decision *decision,
-									  const struct neighbours *search, uint32_t rows,
-									  uint32_t count);
-extern cudaError_t neighbours_decision_copy(const struct neighbours_decision *decision,
-											const struct neighbours *search);
-
-/*
- * Do some 30 ms of the remaining work.  Returns whether all work is done: then
- * the pairs of the first *answered observations, *pairs in all, have been
- * written to the batch.
- */
-extern bool neighbours_decide(struct neighbours_decision *decision, const struct search *search,
-							  uint32_t *answered, uint32_t *pairs);
-extern void neighbours_decision_end(struct neighbours_decision *decision);
 
 #endif							/* GEONN_NEIGHBOURS_CUH */

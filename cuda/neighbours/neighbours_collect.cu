@@ -4,10 +4,8 @@
  *		observation.
  *
  * An observation's bound is max_distance, or its radius; or, if the first k candidates were
- * selected before and k were found, the distance of the k-th.  Where the chord
- * decides, the bound is final: the candidates collected here are the answer.
- * Elsewhere the bound is a limit on squared chords, which the answer does not
- * exceed, and the host decides.
+ * selected before and k were found, the distance of the k-th.  The candidates
+ * collected here are the answer.
  *
  * Counting stops when an observation has more candidates than the room holds,
  * as these would not be written anyway.
@@ -16,39 +14,27 @@
 
 struct bound
 {
-	double		value;			/* metres; set only if CHORD_DECIDES */
+	double		value;			/* metres */
 	double		limit;			/* the limit on squared chords */
 };
 
-template <bool CHORD_DECIDES, enum index_conditioned CONDITIONED>
+template <enum index_conditioned CONDITIONED>
 static __device__ __forceinline__ struct bound
 bound_of(const struct neighbours *search, uint32_t row)
 {
-	enum geonn_metric metric = warp_metric<CHORD_DECIDES>(&search->index);
 	uint32_t	k = search->k;
 	struct bound bound;
 
-	bound.value = warp_max_distance<CONDITIONED>(search, row);
-	bound.limit = geonn_metric_radius_limit(metric, bound.value);
-	if (k > 0 && search->selected[row] == k)
-	{
-		double		last = search->value[(uint64_t) row * k + k - 1];
-
-		if (CHORD_DECIDES)
-		{
-			bound.value = last;
-			bound.limit = geonn_metric_radius_limit(metric, last);
-		}
-		else
-			bound.limit = fmin(bound.limit, geonn_metric_chord_limit(metric, last));
-	}
+	bound.value = k > 0 && search->selected[row] == k ? search->value[(uint64_t) row * k + k - 1] :
+		warp_max_distance<CONDITIONED>(search, row);
+	bound.limit = geonn_metric_radius_limit(warp_metric(&search->index), bound.value);
 	return bound;
 }
 
 /*
  * Count a leaf's candidates, or write them from *written on.
  */
-template <bool CHORD_DECIDES, bool WRITE, enum index_conditioned CONDITIONED>
+template <bool WRITE, enum index_conditioned CONDITIONED>
 static __device__ __forceinline__ void
 take_leaf(const struct neighbours *search, const struct warp_observation *observation,
 		  uint32_t row, const struct bound *bound, uint32_t leaf, uint64_t *written)
@@ -64,14 +50,12 @@ take_leaf(const struct neighbours *search, const struct warp_observation *observ
 
 	if (!__any_sync(ALL_LANES, passes))
 		return;
-	if (passes && CHORD_DECIDES)
+	if (passes)
 	{
 		value = geonn_metric_distance_of(index->metric, observation->from,
 										 index_vector(index, position));
-		passes = value <= bound->value;
+		passes = value <= bound->value && warp_reaches<CONDITIONED>(index, position, value);
 	}
-	passes = passes && warp_reaches<CHORD_DECIDES, CONDITIONED, REACH_POSSIBLE>(index, position, value,
-																			 value);
 	if (passes)
 	{
 		first = index->start[position];
@@ -103,22 +87,17 @@ take_leaf(const struct neighbours *search, const struct warp_observation *observ
 			{
 				uint64_t	here = *written + lanes_before(mask);
 
-				if (CHORD_DECIDES)
-				{
-					search->entries.entry[here].value = its_value;
-					search->entries.entry[here].row = row;
-					search->entries.entry[here].place = index->place[reference];
-					search->entries.reference[here] = reference;
-				}
-				else
-					search->entries.reference[here] = index->place[reference];
+				search->entries.entry[here].value = its_value;
+				search->entries.entry[here].row = row;
+				search->entries.entry[here].place = index->place[reference];
+				search->entries.reference[here] = reference;
 			}
 			*written += __popc(mask);
 		}
 	}
 }
 
-template <bool CHORD_DECIDES, bool WRITE, enum index_conditioned CONDITIONED>
+template <bool WRITE, enum index_conditioned CONDITIONED>
 static __global__ void __launch_bounds__(WARP_BLOCK_THREADS)
 collect_kernel(const __grid_constant__ struct neighbours search, uint32_t rows)
 {
@@ -139,13 +118,12 @@ collect_kernel(const __grid_constant__ struct neighbours search, uint32_t rows)
 			continue;
 		written = WRITE ? search.results.offset[row] : 0;
 		observation = warp_observation<CONDITIONED>(&search, row);
-		bound = bound_of<CHORD_DECIDES, CONDITIONED>(&search, row);
+		bound = bound_of<CONDITIONED>(&search, row);
 		index_walk_begin<CONDITIONED>(&walk, &search.index, observation.from, observation.group,
 									  INDEX_NONE, &observation.windows);
 		while (index_walk_next<CONDITIONED>(&walk, bound.limit, &leaf) &&
 			   (WRITE || written <= search.entries.room))
-			take_leaf<CHORD_DECIDES, WRITE, CONDITIONED>(&search, &observation, row, &bound, leaf,
-														 &written);
+			take_leaf<WRITE, CONDITIONED>(&search, &observation, row, &bound, leaf, &written);
 		if (!WRITE && warp_lane() == 0)
 			search.results.count[row] = (uint32_t) written;
 	}
@@ -155,12 +133,8 @@ template <bool WRITE>
 static cudaError_t
 launch_collect(const struct neighbours *search, uint32_t rows)
 {
-	bool		conditioned = warp_conditioned(search);
-	auto kernel = geonn_metric_chord_decides(search->index.metric) ?
-		(conditioned ? collect_kernel<true, WRITE, INDEX_CONDITIONED> :
-		 collect_kernel<true, WRITE, INDEX_UNCONDITIONED>) :
-		(conditioned ? collect_kernel<false, WRITE, INDEX_CONDITIONED> :
-		 collect_kernel<false, WRITE, INDEX_UNCONDITIONED>);
+	auto kernel = warp_conditioned(search) ? collect_kernel<WRITE, INDEX_CONDITIONED> :
+		collect_kernel<WRITE, INDEX_UNCONDITIONED>;
 
 	return launch_resident(kernel, UINT32_MAX, search->stream, *search, rows);
 }

@@ -4,18 +4,13 @@
  *
  * The warp keeps the first k candidates that it has seen, in the order (value,
  * place): in registers, lane i the i-th, where k is at most 32, else in the
- * observation's slots in memory.  Values are distances, or, where the host decides,
- * squared chords.
+ * observation's slots in memory.  Values are distances.
  *
  * While the warp has fewer than k candidates, max_distance bounds further
  * ones; afterwards the last candidate does.  geonn_metric_radius_limit() turns
  * the bound into a limit on squared chords, which leaves out leaves and most
  * positions.  For a position within the limit the distance is calculated, and
  * decides.
- *
- * Where the host decides, a position with a radius counts only if its distance
- * surely is within it: so the first k selected are candidates, whatever the
- * host finds.
  *
  * A position stands for references in the order of their places, all at one
  * distance.  So when one of them comes too late, so do all that follow.
@@ -173,29 +168,27 @@ take_position(struct selection *selection, const struct warp_observation *observ
 /*
  * Look at a leaf's positions.
  */
-template <bool CHORD_DECIDES, bool IN_REGISTERS, enum index_conditioned CONDITIONED>
+template <bool IN_REGISTERS, enum index_conditioned CONDITIONED>
 static __device__ __forceinline__ void
 take_leaf(struct selection *selection, const struct warp_observation *observation,
 		  uint32_t leaf, double *limit)
 {
 	const struct index *index = selection->index;
 	uint32_t	position = leaf * INDEX_WIDTH + warp_lane();
-	double		chord = warp_chord(index, observation, position);
-	bool		passes = chord <= *limit && chord < INFINITY &&
+	double		value = warp_chord(index, observation, position);
+	bool		passes = value <= *limit && value < INFINITY &&
 		warp_overlaps<CONDITIONED>(index, observation, position);
 	uint32_t	first = 0;
 	uint32_t	end = 0;
-	double		value = chord;
 	uint32_t	left;
 
 	if (!__any_sync(ALL_LANES, passes))
 		return;
 	if (passes)
 	{
-		if (CHORD_DECIDES)
-			value = geonn_metric_distance_of(index->metric, observation->from,
-											 index_vector(index, position));
-		passes = warp_reaches<CHORD_DECIDES, CONDITIONED, REACH_CERTAIN>(index, position, chord, value);
+		value = geonn_metric_distance_of(index->metric, observation->from,
+										 index_vector(index, position));
+		passes = warp_reaches<CONDITIONED>(index, position, value);
 		first = index->start[position];
 		end = index->start[position + 1];
 	}
@@ -214,23 +207,20 @@ take_leaf(struct selection *selection, const struct warp_observation *observatio
 	} while (left != 0);
 	/* the limit includes all candidates before the last selected one */
 	if (selection->count == selection->k)
-		*limit = CHORD_DECIDES ?
-			geonn_metric_radius_limit(warp_metric<CHORD_DECIDES>(index), selection->last_value) :
-			selection->last_value;
+		*limit = geonn_metric_radius_limit(warp_metric(index), selection->last_value);
 }
 
-template <bool CHORD_DECIDES>
 static __device__ __forceinline__ void
 begin_selection(struct selection *selection, const struct neighbours *search, uint32_t row,
 				double max_distance, double *limit)
 {
 	uint64_t	slot = (uint64_t) row * search->k;
 
-	*limit = geonn_metric_radius_limit(warp_metric<CHORD_DECIDES>(&search->index), max_distance);
+	*limit = geonn_metric_radius_limit(warp_metric(&search->index), max_distance);
 	selection->index = &search->index;
 	selection->k = search->k;
 	selection->count = 0;
-	selection->last_value = CHORD_DECIDES ? max_distance : *limit;
+	selection->last_value = max_distance;
 	selection->last_place = UINT32_MAX;
 	selection->value = INFINITY;
 	selection->place = UINT32_MAX;
@@ -240,7 +230,7 @@ begin_selection(struct selection *selection, const struct neighbours *search, ui
 	selection->tags = search->tag == NULL ? NULL : search->tag + slot;
 }
 
-template <bool CHORD_DECIDES, bool IN_REGISTERS, enum index_conditioned CONDITIONED>
+template <bool IN_REGISTERS, enum index_conditioned CONDITIONED>
 static __global__ void __launch_bounds__(WARP_BLOCK_THREADS)
 select_kernel(const __grid_constant__ struct neighbours search)
 {
@@ -258,15 +248,14 @@ select_kernel(const __grid_constant__ struct neighbours search)
 		uint32_t	leaf;
 		double		limit;
 
-		begin_selection<CHORD_DECIDES>(&selection, &search, row, observation.max_distance, &limit);
+		begin_selection(&selection, &search, row, observation.max_distance, &limit);
 		if (search.index.leaf_code != NULL)
 			home = index_home_leaf(&search.index, index_code(observation.from), 0,
 								   search.index.shape.nodes[0]);
 		index_walk_begin<CONDITIONED>(&walk, &search.index, observation.from, observation.group,
 									  home, &observation.windows);
 		while (index_walk_next<CONDITIONED>(&walk, limit, &leaf))
-			take_leaf<CHORD_DECIDES, IN_REGISTERS, CONDITIONED>(&selection, &observation, leaf,
-																&limit);
+			take_leaf<IN_REGISTERS, CONDITIONED>(&selection, &observation, leaf, &limit);
 
 		if (IN_REGISTERS && warp_lane() < selection.count)
 			keep(&selection, warp_lane(), selection.value, selection.reference);
@@ -278,13 +267,13 @@ select_kernel(const __grid_constant__ struct neighbours search)
 	}
 }
 
-template <bool CHORD_DECIDES, bool IN_REGISTERS>
+template <bool IN_REGISTERS>
 static cudaError_t
 launch_select(const struct neighbours *search)
 {
 	auto kernel = warp_conditioned(search) ?
-		select_kernel<CHORD_DECIDES, IN_REGISTERS, INDEX_CONDITIONED> :
-		select_kernel<CHORD_DECIDES, IN_REGISTERS, INDEX_UNCONDITIONED>;
+		select_kernel<IN_REGISTERS, INDEX_CONDITIONED> :
+		select_kernel<IN_REGISTERS, INDEX_UNCONDITIONED>;
 
 	return launch_resident(kernel, UINT32_MAX, search->stream, *search);
 }
@@ -302,7 +291,5 @@ neighbours_select(const struct neighbours *search)
 		listed.order = search->row;
 		search = &listed;
 	}
-	if (geonn_metric_chord_decides(search->index.metric))
-		return in_registers ? launch_select<true, true>(search) : launch_select<true, false>(search);
-	return in_registers ? launch_select<false, true>(search) : launch_select<false, false>(search);
+	return in_registers ? launch_select<true>(search) : launch_select<false>(search);
 }

@@ -10,12 +10,11 @@
 #include "cuda/index/warp_share.cuh"
 #include "cuda/neighbours/neighbours.cuh"
 
-/* return the index's metric; the compiler may assume CHORD_DECIDES of it */
-template <bool CHORD_DECIDES>
+/* return the index's metric, of which the compiler may assume that its chord decides */
 static __device__ __forceinline__ enum geonn_metric
 warp_metric(const struct index *index)
 {
-	__builtin_assume(geonn_metric_chord_decides(index->metric) == CHORD_DECIDES);
+	__builtin_assume(geonn_metric_chord_decides(index->metric));
 	return index->metric;
 }
 
@@ -140,32 +139,13 @@ warp_overlaps(const struct index *index, const struct warp_observation *observat
 	return overlaps;
 }
 
-/* what true of warp_reaches() means, unless CHORD_DECIDES */
-enum warp_reach
-{
-	REACH_CERTAIN,				/* the position is a candidate */
-	REACH_POSSIBLE				/* the position may be a candidate; its distance has to be
-								 * measured */
-};
-
-/*
- * Whether an observation is within a position's radius: by its distance in
- * metres if CHORD_DECIDES, otherwise by its squared chord.
- */
-template <bool CHORD_DECIDES, enum index_conditioned CONDITIONED, enum warp_reach REACH>
+/* whether an observation at this distance, in metres, is within a position's radius */
+template <enum index_conditioned CONDITIONED>
 static __device__ __forceinline__ bool
-warp_reaches(const struct index *index, uint32_t position, double chord, double distance)
+warp_reaches(const struct index *index, uint32_t position, double distance)
 {
-	enum geonn_metric metric = warp_metric<CHORD_DECIDES>(index);
-	double		radius;
-
-	if (CONDITIONED != INDEX_CONDITIONED || index->conditions.radius == NULL)
-		return true;
-	radius = index->conditions.radius[position];
-	if (CHORD_DECIDES)
-		return distance <= radius;
-	return chord <= (REACH == REACH_CERTAIN ? geonn_metric_certain_limit(metric, radius) :
-					 geonn_metric_radius_limit(metric, radius));
+	return CONDITIONED != INDEX_CONDITIONED || index->conditions.radius == NULL ||
+		distance <= index->conditions.radius[position];
 }
 
 /* whether the observation excludes a reference, by its tag */

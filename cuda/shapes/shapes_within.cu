@@ -352,6 +352,5 @@ const struct piece_operations shapes_within_operations = {
 	.rows = within_rows,
 	.place = within_place,
 	.enqueue = within_enqueue,
-	.finish = within_finish,
-	.close = NULL
+	.finish = within_finish
 };

@@ -1,6 +1,7 @@
 /*
  * algorithm_test.c
- *		Which algorithm auto means: the properties that devices' choices have.
+ *		Which algorithm auto means: the properties that devices' choices have.  And which
+ *		questions a GPU gets.
  */
 #include <math.h>
 #include <stdio.h>
@@ -93,6 +94,46 @@ test_order(chooser choose, const char *device)
 	report_failures(name, given_up);
 }
 
+/* A session that wants a GPU: what does it get for each question? */
+static void
+test_devices(void)
+{
+	static const struct
+	{
+		const char *name;
+		uint32_t	columns;
+		enum geonn_metric metric;
+		struct question question;
+		enum geonn_device_choice device;
+	}			asked[] = {
+		{"the nearest", 0, GEONN_METRIC_SPHERE, {.k = 1}, GEONN_DEVICE_CUDA},
+		{"the nearest, by brute force", 0, GEONN_METRIC_SPHERE, {.k = 1,.algorithm = GEONN_ALGORITHM_BRUTE}, GEONN_DEVICE_CUDA},
+		{"ten of a group, with ties", GEONN_COLUMN_GROUP, GEONN_METRIC_SPHERE, {.k = 10,.ties = true}, GEONN_DEVICE_CUDA},
+		{"all within a distance", 0, GEONN_METRIC_SPHERE, {.max_distance = 1000}, GEONN_DEVICE_CUDA},
+		{"counts", 0, GEONN_METRIC_SPHERE, {.radii = 1}, GEONN_DEVICE_CUDA},
+		{"the nearest shape", GEONN_COLUMN_ARC, GEONN_METRIC_SPHERE, {.k = 1}, GEONN_DEVICE_CUDA},
+		{"ten, by brute force", 0, GEONN_METRIC_SPHERE, {.k = 10,.algorithm = GEONN_ALGORITHM_BRUTE}, GEONN_DEVICE_CPU},
+		{"extremes", 0, GEONN_METRIC_SPHERE, {.radii = 1,.extremes = true}, GEONN_DEVICE_CPU},
+		{"the nearest of another party", GEONN_COLUMNS_PARTIES, GEONN_METRIC_SPHERE, {.k = 1}, GEONN_DEVICE_CPU},
+		{"ten shapes", GEONN_COLUMN_ARC, GEONN_METRIC_SPHERE, {.k = 10}, GEONN_DEVICE_CPU},
+		{"the nearest on the spheroid", 0, GEONN_METRIC_SPHEROID, {.k = 1}, GEONN_DEVICE_CPU},
+		{"ten of a group on the spheroid, with ties", GEONN_COLUMN_GROUP, GEONN_METRIC_SPHEROID, {.k = 10,.ties = true}, GEONN_DEVICE_CPU},
+		{"all within a distance on the spheroid", 0, GEONN_METRIC_SPHEROID, {.max_distance = 1000}, GEONN_DEVICE_CPU},
+		{"counts on the spheroid", 0, GEONN_METRIC_SPHEROID, {.radii = 1}, GEONN_DEVICE_CPU}
+	};
+
+	for (size_t i = 0; i < COUNT(asked); i++)
+	{
+		struct dataset dataset = {.count = 1000,.columns = asked[i].columns,.metric = asked[i].metric};
+		struct search search = {.dataset = &dataset,.question = asked[i].question};
+		char		name[100];
+
+		snprintf(name, sizeof(name), "%s: by %s", asked[i].name,
+				 asked[i].device == GEONN_DEVICE_CPU ? "the CPU, whatever the session wants" : "a GPU");
+		report(name, search_choice(&search, GEONN_DEVICE_CUDA) == asked[i].device);
+	}
+}
+
 int
 main(void)
 {
@@ -110,5 +151,6 @@ main(void)
 		   chosen(cuda_choose, 1 << 24, 1 << 14, 1, true) == GEONN_ALGORITHM_INDEX &&
 		   chosen(cuda_choose, 1 << 20, 1 << 16, 1, true) == GEONN_ALGORITHM_INDEX &&
 		   chosen(cuda_choose, 1 << 16, 1 << 13, 2, true) == GEONN_ALGORITHM_INDEX);
+	test_devices();
 	return summed_up();
 }

@@ -8,39 +8,7 @@
  */
 #include "engine/search/candidates.h"
 
-#include "common/metric.h"
-
 #define INSERTION_MAX 24
-
-void
-candidates_measure(const struct dataset *dataset, double latitude, double longitude,
-				   struct candidate *candidates, size_t count, const atomic_bool *cancelled)
-{
-	double		last[2] = {NAN, NAN};
-
-	for (size_t i = 0; i < count; i++)
-	{
-		double		here[2] = {
-			dataset->latitude[candidates[i].place], dataset->longitude[candidates[i].place]
-		};
-
-		geonn_spheroid_canonical(&here[0], &here[1]);
-		if (here[0] == last[0] && here[1] == last[1])
-		{
-			candidates[i].distance = candidates[i - 1].distance;
-			continue;
-		}
-		if (i % 1024 == 0 && atomic_load(cancelled))
-			return;
-		candidates[i].distance = geonn_metric_distance(dataset->metric, latitude, longitude,
-													   here[0], here[1]);
-		last[0] = here[0];
-		last[1] = here[1];
-	}
-	for (size_t i = 0; dataset->radius != NULL && i < count; i++)
-		if (!(candidates[i].distance <= dataset->radius[candidates[i].place]))
-			candidates[i].distance = NAN;
-}
 
 /*
  * Sift the candidate at this index down the heap, in which each candidate comes

@@ -20,7 +20,7 @@
  * bytes for the same search: geodesy.h decides.
  *
  * Each host has the CPU as a device, and the CPU answers any question.  A GPU
- * leaves these to it: a count by a metric other than those whose chord decides, of references with radiuses or windows,
+ * leaves these to it: any question by a metric whose chord does not decide; a count of references with radiuses or windows,
  * of weights without a common size, or of extremes; a search with parties, or with arcs unless it asks for the nearest
  * shape alone or for all within a distance (search_is_nearest_shape, search_is_shapes_within); one that begins with a cutoff, or
  * would end with one; and brute force, except for the nearest reference of a plain dataset.  Such searches are for

@@ -55,8 +55,7 @@ search_counts_each(const struct search *search)
 static bool
 counts_by_chords(const struct search *search)
 {
-	return geonn_metric_chord_decides(search->dataset->metric) &&
-		(search->dataset->columns & ~(GEONN_COLUMN_GROUP | GEONN_COLUMN_EXCLUDED | GEONN_COLUMNS_WEIGHTS)) == 0;
+	return (search->dataset->columns & ~(GEONN_COLUMN_GROUP | GEONN_COLUMN_EXCLUDED | GEONN_COLUMNS_WEIGHTS)) == 0;
 }
 
 enum geonn_device_choice
@@ -64,7 +63,8 @@ search_choice(const struct search *search, enum geonn_device_choice chosen)
 {
 	bool		every_pair = search->question.algorithm == GEONN_ALGORITHM_BRUTE;
 
-	return (search->question.radii > 0 && (search->question.extremes || !counts_by_chords(search))) ||
+	return !geonn_metric_chord_decides(search->dataset->metric) ||
+		(search->question.radii > 0 && (search->question.extremes || !counts_by_chords(search))) ||
 		search->cutoff.present ||
 		(search->dataset->columns & GEONN_COLUMNS_PARTIES) != 0 ||
 		((search->dataset->columns & GEONN_COLUMN_ARC) != 0 && !search_is_nearest_shape(search) &&
