@@ -13,12 +13,11 @@
  * full speed and without the host.  Copies of memory that is not registered
  * give the same.
  *
- * dataset.cu has datasets, cost.cu which algorithm costs less, memory.cu memory, and gpu.cu errors.
+ * dataset.cu has datasets, memory.cu memory, and gpu.cu errors.
  */
 #include <time.h>
 
 #include "cuda/shapes/shapes_within.cuh"
-#include "cuda/cost.cuh"
 #include "cuda/lane/dataset.cuh"
 #include "cuda/lane/gpu.cuh"
 #include "cuda/lane/lane.cuh"
@@ -92,7 +91,7 @@ extern "C" const struct device_operations cuda_device_operations = {
 	.threads = NULL,
 	.probe = cuda_device_probe,
 	.memory_free = cuda_memory_free,
-	.choose = cuda_choose,
+	.choose = NULL,				/* always the index */
 	.is_built = cuda_is_built,
 	.builds_long = NULL,		/* of devices with turn alone */
 	.build = cuda_build,

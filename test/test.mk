@@ -45,11 +45,8 @@ build/test/siphash_test: test/lib/verdict.c test/lib/verdict.h
 build/test/line_test: TEST_SOURCES = src/engine/search/line.c test/lib/verdict.c -Wl,--wrap=clock_gettime
 build/test/line_test: src/engine/search/line.c src/engine/search/line.h test/lib/verdict.c test/lib/verdict.h
 
-# has the engine inside, but for its main(); without nvcc the costs of a GPU are C
-ALGORITHM_OBJECTS = $(filter-out build/engine/engine/main.o,$(ENGINE_OBJECTS)) $(or $(CUDA_OBJECTS),build/test/cuda_cost.o)
-build/test/cuda_cost.o: cuda/cost.cu build/flags
-	$(begin)
-	$(Q)$(CC) $(TEST_CFLAGS) -I. $(DEPENDENCIES) -x c -c -o $@ $<
+# has the engine inside, but for its main()
+ALGORITHM_OBJECTS = $(filter-out build/engine/engine/main.o,$(ENGINE_OBJECTS)) $(CUDA_OBJECTS)
 build/test/%_test.o: test/engine/%_test.c build/flags
 	$(begin)
 	$(Q)$(CC) $(TEST_CFLAGS) $(DEPENDENCIES) -c -o $@ $<

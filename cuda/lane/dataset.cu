@@ -20,7 +20,7 @@
  * holds them any more.  So no block is freed while it is read.
  *
  * A table comes beside the index, for datasets that are asked for the nearest reference
- * of so many observations that it pays (cost.cuh).  It is a convenience: it takes only
+ * of so many observations that it pays (cells_cost.cuh).  It is a convenience: it takes only
  * memory that is left over, and where it is refused, searches go on by the index and
  * it is tried again after as many more observations.
  */

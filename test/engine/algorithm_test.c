@@ -1,26 +1,23 @@
 /*
  * algorithm_test.c
- *		Which algorithm auto means: the properties that devices' choices have.  And which
+ *		Which algorithm auto means on the CPU: the properties of its choice.  And which
  *		questions a GPU gets.
  */
 #include <math.h>
 #include <stdio.h>
 
-#include "../../cuda/cost.cuh"
 #include "engine/base/thread_pool.h"
 #include "engine/cpu/built.h"
 #include "../lib/verdict.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-typedef enum geonn_algorithm (*chooser) (const struct search *search, bool is_first);
-
 /* what the CPU has built of the dataset, or NULL */
 static struct cpu_built *built;
 
-/* What a device chooses for a search without points. */
+/* What the CPU chooses for a search without points. */
 static enum geonn_algorithm
-chosen(chooser choose, uint32_t observations, uint32_t references, uint32_t k, bool is_first)
+chosen(uint32_t observations, uint32_t references, uint32_t k, bool is_first)
 {
 	struct dataset dataset = {.count = references,.metric = GEONN_METRIC_SPHERE,.built = {built}};
 	struct search search = {
@@ -30,47 +27,46 @@ chosen(chooser choose, uint32_t observations, uint32_t references, uint32_t k, b
 		.rows = observations
 	};
 
-	return choose(&search, is_first);
+	return cpu_device_operations.choose(&search, is_first);
 }
 
 /* The CPU: small searches of a dataset go by brute force until an index pays. */
 static void
-test_few(chooser choose)
+test_few(void)
 {
 	struct cpu_index index = {0};
 	struct cpu_built made = {.index = &index};
 	struct cpu_built without_index = {.index = NULL};
 
 	report("CPU: the first observation of a dataset: by brute force, with a label and without",
-		   chosen(choose, 1, 1 << 20, 1, true) == GEONN_ALGORITHM_BRUTE &&
-		   chosen(choose, 1, 1 << 20, 1, false) == GEONN_ALGORITHM_BRUTE);
-	report("CPU: 17 observations: by index", chosen(choose, 17, 1 << 20, 1, true) == GEONN_ALGORITHM_INDEX);
+		   chosen(1, 1 << 20, 1, true) == GEONN_ALGORITHM_BRUTE &&
+		   chosen(1, 1 << 20, 1, false) == GEONN_ALGORITHM_BRUTE);
+	report("CPU: 17 observations: by index", chosen(17, 1 << 20, 1, true) == GEONN_ALGORITHM_INDEX);
 	report("CPU: of too many references only the first, without a label",
-		   chosen(choose, 1, 1 << 25, 1, true) == GEONN_ALGORITHM_BRUTE &&
-		   chosen(choose, 1, 1 << 25, 1, false) == GEONN_ALGORITHM_INDEX);
+		   chosen(1, 1 << 25, 1, true) == GEONN_ALGORITHM_BRUTE &&
+		   chosen(1, 1 << 25, 1, false) == GEONN_ALGORITHM_INDEX);
 	built = &made;
-	report("CPU: one observation, with an index: by it", chosen(choose, 1, 1 << 20, 1, false) == GEONN_ALGORITHM_INDEX);
+	report("CPU: one observation, with an index: by it", chosen(1, 1 << 20, 1, false) == GEONN_ALGORITHM_INDEX);
 	built = &without_index;
 	atomic_store(&without_index.brute_us, 20000);
-	report("CPU: once more without an index: by brute force", chosen(choose, 1, 1 << 20, 1, false) == GEONN_ALGORITHM_BRUTE);
+	report("CPU: once more without an index: by brute force", chosen(1, 1 << 20, 1, false) == GEONN_ALGORITHM_BRUTE);
 	atomic_store(&without_index.brute_us, 30000);
 	report("CPU: once brute force has taken a quarter of what a build takes: by index",
-		   chosen(choose, 1, 1 << 20, 1, false) == GEONN_ALGORITHM_INDEX);
+		   chosen(1, 1 << 20, 1, false) == GEONN_ALGORITHM_INDEX);
 	atomic_store(&without_index.brute_us, 20000);
 	thread_pool_set_threads(4);
 	report("CPU: with more threads a build takes less, and the index comes sooner",
-		   chosen(choose, 1, 1 << 20, 1, false) == GEONN_ALGORITHM_INDEX);
+		   chosen(1, 1 << 20, 1, false) == GEONN_ALGORITHM_INDEX);
 	thread_pool_set_threads(1);
 	built = NULL;
 }
 
 /* More references: the index is never given up for brute force. */
 static void
-test_order(chooser choose, const char *device)
+test_order(void)
 {
 	static const uint32_t observations[] = {1, 2, 16, 17, 100, 4096, 32768, 1 << 20, 1 << 24};
 	static const uint32_t ks[] = {0, 1, 10, 1024};
-	char		name[100];
 	long		given_up = 0;
 
 	for (size_t n = 0; n < COUNT(observations); n++)
@@ -84,14 +80,12 @@ test_order(chooser choose, const char *device)
 
 				for (int is_first = 0; is_first < 2; is_first++)
 				{
-					indexed[is_first] = chosen(choose, observations[n], (uint32_t) references, ks[k],
-											   is_first) == GEONN_ALGORITHM_INDEX;
+					indexed[is_first] = chosen(observations[n], (uint32_t) references, ks[k], is_first) == GEONN_ALGORITHM_INDEX;
 					given_up += was_indexed[is_first] && !indexed[is_first];
 				}
 			}
 		}
-	snprintf(name, sizeof(name), "%s: more references: the index is not given up", device);
-	report_failures(name, given_up);
+	report_failures("CPU: more references: the index is not given up", given_up);
 }
 
 /* A session that wants a GPU: what does it get for each question? */
@@ -137,20 +131,11 @@ test_devices(void)
 int
 main(void)
 {
-	chooser		cpu = cpu_device_operations.choose;
-
 	thread_pool_set_threads(1);
-	test_order(cpu, "CPU");
-	test_few(cpu);
-	test_order(cuda_choose, "GPU");
+	test_order();
+	test_few();
 	report("CPU: a full batch: by index",
-		   chosen(cpu, 4096, 50, 1, true) == GEONN_ALGORITHM_INDEX);
-	report("GPU: 2^16 x 2^13: by brute force",
-		   chosen(cuda_choose, 1 << 16, 1 << 13, 1, true) == GEONN_ALGORITHM_BRUTE);
-	report("GPU: 2^24 x 2^14, 2^20 x 2^16, and more than the nearest: by index",
-		   chosen(cuda_choose, 1 << 24, 1 << 14, 1, true) == GEONN_ALGORITHM_INDEX &&
-		   chosen(cuda_choose, 1 << 20, 1 << 16, 1, true) == GEONN_ALGORITHM_INDEX &&
-		   chosen(cuda_choose, 1 << 16, 1 << 13, 2, true) == GEONN_ALGORITHM_INDEX);
+		   chosen(4096, 50, 1, true) == GEONN_ALGORITHM_INDEX);
 	test_devices();
 	return summed_up();
 }

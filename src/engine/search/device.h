@@ -224,7 +224,7 @@ struct device_operations
 	uint64_t	(*memory_free) (struct device *device);
 
 	/*
-	 * Choose the algorithm for a search that leaves this to the device.
+	 * (optional) Choose the algorithm for a search that leaves this to the device, which otherwise is the index.
 	 * is_first: the device has built nothing of the search's dataset, which is
 	 * not kept for later calls.  Called under the scheduler's lock, and while no thread of a device that
 	 * works by turns builds anything of that dataset.

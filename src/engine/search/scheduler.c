@@ -304,16 +304,17 @@ scheduler_is_discarding(void)
 
 /*
  * The algorithm by which a device would answer a search.  What another device chose does not hold for this one, and brute
- * force of a device that works by turns holds for one turn.
+ * force that a device chose holds for one turn.
  */
 static enum geonn_algorithm
 algorithm_on(const struct device *device, const struct search *search)
 {
-	bool		holds = search->algorithm == GEONN_ALGORITHM_INDEX ||
-		(search->algorithm == GEONN_ALGORITHM_BRUTE && device->operations->turn == NULL);
+	bool		holds = search->algorithm == GEONN_ALGORITHM_INDEX && search->device == (uint32_t) device->number;
 
-	if (search->question.algorithm != GEONN_ALGORITHM_AUTO || (holds && search->device == (uint32_t) device->number))
+	if (search->question.algorithm != GEONN_ALGORITHM_AUTO || holds)
 		return search->algorithm;
+	if (device->operations->choose == NULL)
+		return GEONN_ALGORITHM_INDEX;
 	return device->operations->choose(search, !search->stays && search->dataset->built[device->number] == NULL);
 }
 
