@@ -3,8 +3,8 @@
  *		The pieces of searches for the nearest reference alone.
  *
  * Most searches ask for the nearest reference alone, so this question has the
- * fast ways: brute_search.cu's, and that of the table, or of the index where no
- * table has been made (cells_search.cu); of shapes that of the index of arcs (arcs_nearest.cu).  Each finds one
+ * fast ways: brute_search.cu's, and that of the index (index_nearest.cu); of shapes
+ * that of the index of arcs (arcs_nearest.cu).  Each finds one
  * reference for each observation, at its row.  If each observation has
  * one, 16 bytes an observation go in and 16 come out, and no counts.
  * Otherwise, with a max_distance, the observations without a neighbour are
@@ -17,7 +17,6 @@
 #include "cuda/base/phase.cuh"
 #include "cuda/base/try.cuh"
 #include "cuda/brute/brute.cuh"
-#include "cuda/cells/cells.cuh"
 #include "cuda/index/index.cuh"
 #include "cuda/lane/dataset.cuh"
 #include "cuda/lane/gpu.cuh"
@@ -32,7 +31,7 @@ enum nearest_phase
 {
 	NEAREST_COPY_IN,
 	NEAREST_SEARCH,
-	NEAREST_GO_ON,				/* decide what the search by table or index left open; then count the
+	NEAREST_GO_ON,				/* decide what the search by index left open; then count the
 								 * observations that have a neighbour within max_distance */
 	NEAREST_COPY_OUT
 };
@@ -50,7 +49,7 @@ struct nearest_piece
 	/* the search, by one of the algorithms */
 	struct brute_search brute;
 	struct brute_room brute_room;
-	struct cells_search search;
+	struct index_nearest search;
 	struct arcs_nearest arcs;
 };
 
@@ -58,7 +57,7 @@ struct nearest_piece
 struct nearest_status
 {
 	struct brute_status brute;
-	struct cells_status search;
+	struct index_status search;
 	struct arcs_status arcs;
 	struct results_status results;
 };
@@ -90,7 +89,7 @@ is_arcs(const struct lane *lane)
 	return (lane->search->dataset->columns & GEONN_COLUMN_ARC) != 0;
 }
 
-/* whether the table or the index of points answers a piece */
+/* whether the index of points answers a piece */
 static bool
 by_points(const struct lane *lane)
 {
@@ -169,20 +168,17 @@ static size_t
 search_place(struct lane *lane, uint32_t rows, void *memory)
 {
 	struct nearest_piece *piece = piece_of(lane);
-	struct cells_search *search = &piece->search;
-	struct cuda_built *built = built_of(lane);
-	bool		has_table = cuda_has_table(lane->device, lane->search);
+	struct index_nearest *search = &piece->search;
 	size_t		offset = 0;
 
-	search->cells = has_table ? &built->cells : NULL;
-	search->index = &built->index;
+	search->index = &built_of(lane)->index;
 	search->rows = rows;
 	search->max_distance = lane->search->question.max_distance;
 	search->stream = lane->stream;
 	place_columns(memory, &offset, rows, &piece->latitude, &piece->longitude, &search->tag,
 				  &search->distance);
 	place_columns(memory, &offset, 1, &search->status);
-	search->room = next_column(memory, &offset, cells_search_room(rows, has_table));
+	search->room = next_column(memory, &offset, index_nearest_room(rows));
 	search->latitude = piece->latitude;
 	search->longitude = piece->longitude;
 	piece->results.distance = search->distance;
@@ -220,7 +216,16 @@ is_out_of_range(const struct lane *lane)
 
 	return is_arcs(lane) ? status->arcs.out_of_range != 0 :
 		is_brute(lane) ? status->brute.out_of_range != 0 :
-		cells_search_out_of_range(&piece_of(lane)->search, &status->search);
+		status->search.out_of_range != 0;
+}
+
+/* Whether the search has nothing left to decide.  Only that by the index of points can have. */
+static bool
+all_decided(const struct lane *lane)
+{
+	const struct index_status *status = &status_of(lane)->search;
+
+	return !by_points(lane) || status->out_of_range != 0 || status->decided >= status->ambiguous;
 }
 
 /* How many of the first observations the search has answered: all, unless that by arcs refuses one. */
@@ -311,22 +316,20 @@ search_by_arcs(struct lane *lane, enum piece_progress *progress)
 }
 
 /*
- * Enqueue a search by table or index, or more of it, and then the copy of its
+ * Enqueue a search by index, or more of it, and then the copy of its
  * status to the host.
  */
 static cudaError_t
 search_or_go_on(struct lane *lane, enum piece_progress *progress)
 {
 	struct nearest_piece *piece = piece_of(lane);
-	struct nearest_status *status = status_of(lane);
 	bool		is_first = piece->phase == NEAREST_SEARCH;
 	struct phase phase(is_first ? "search" : "decide");
 
 	piece->phase = NEAREST_GO_ON;
 	*progress = PIECE_WAIT;
-	CUDA_TRY(is_first ? cells_search_enqueue(&piece->search) :
-			 cells_search_go_on(&piece->search, &status->search));
-	return cudaMemcpyAsync(&status->search, piece->search.status, sizeof(struct cells_status),
+	CUDA_TRY(is_first ? index_nearest_enqueue(&piece->search) : index_nearest_decide(&piece->search));
+	return cudaMemcpyAsync(&status_of(lane)->search, piece->search.status, sizeof(struct index_status),
 						   cudaMemcpyDeviceToHost, lane->stream);
 }
 
@@ -376,7 +379,7 @@ nearest_enqueue(struct lane *lane, enum piece_progress *progress)
 			return copy_results(lane, piece->rows, piece->rows, NULL, piece->results.tag,
 								piece->results.distance);
 		case NEAREST_GO_ON:
-			if (by_points(lane) && !cells_search_done(&piece->search, &status_of(lane)->search))
+			if (!all_decided(lane))
 				return search_or_go_on(lane, progress);
 			return after_search(lane, progress);
 		case NEAREST_COPY_OUT:
@@ -398,7 +401,7 @@ nearest_finish(struct lane *lane)
 	uint32_t	rows = rows_searched(lane);
 	enum piece_progress progress;
 
-	if (by_points(lane) && !cells_search_done(&piece->search, &status->search))
+	if (!all_decided(lane))
 		return PIECE_MORE;
 	if (is_out_of_range(lane))
 	{
@@ -406,8 +409,6 @@ nearest_finish(struct lane *lane)
 				   &progress);
 		return PIECE_FULL;
 	}
-	if (by_points(lane) && piece->search.cells == NULL)
-		built_of(lane)->by_index += piece->rows;
 	if (is_arcs(lane) && piece->phase != NEAREST_COPY_IN)
 		arcs_note_refusal(&built_of(lane)->nearest_refusals, rows <= piece->rows / 2);
 	if (rows > 0 && piece->all_matched)

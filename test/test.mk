@@ -175,7 +175,7 @@ build/test/%: test/engine/%.cu build/flags
 	$(begin)
 	$(Q)$(NVCC) $(NVCC_FLAGS) -cudart static $(DEPENDENCIES) -o $@ $< $(filter %.a,$^) -lproj -lm
 
-build/test/gpu_arcs build/test/gpu_datasets build/test/cells_test: build/bench/engine.a
+build/test/gpu_arcs build/test/gpu_datasets: build/bench/engine.a
 endif
 
 .PHONY: test-programs

@@ -150,12 +150,6 @@ struct index_nearest
 	double		max_distance;	/* metres, inclusive; may be infinite */
 
 	/*
-	 * [rows] on the GPU: which rows of the columns to search for; the columns may
-	 * have more rows.  NULL: all rows.  Either list or `row` is NULL.
-	 */
-	const uint32_t *list;
-
-	/*
 	 * Results on the GPU.  If row is NULL, each is at its observation's row.
 	 * Otherwise results come in the order of the search, which writes faster,
 	 * and row[i] is the observation of result i.  An observation without a

@@ -104,8 +104,6 @@ struct nearest_task
 	int64_t    *tag;
 	double	   *distance;
 	uint32_t   *row;
-	const uint32_t *list;		/* the row of the columns for each number of the order, or
-								 * NULL */
 	struct index_status *status;
 	struct index_order order;	/* its keys become the list of ambiguous slots */
 	float		spread;			/* greatest ratio of a member's square to the square of
@@ -128,7 +126,7 @@ write_answer(const struct index *index, const struct nearest_task *task, uint32_
 			 uint32_t row, double distance, uint32_t number)
 {
 	bool		matched = distance <= task->max_distance && distance < INFINITY;
-	uint32_t	at = task->row != NULL ? slot : task->list != NULL ? task->list[row] : row;
+	uint32_t	at = task->row != NULL ? slot : row;
 
 	if (task->row != NULL)
 		__stcs(&task->row[slot], row);
@@ -582,13 +580,11 @@ make_task(const struct index_nearest *search, struct nearest_task *task)
 	task->tag = search->tag;
 	task->distance = search->distance;
 	task->row = search->row;
-	task->list = search->list;
 	task->status = search->status;
 	task->spread = 4.0f + (float) (64.0 * references_a_row);
 	task->leaves_max = references_a_row < SPARSE ? GROUP_LEAVES_MAX : 0;
 	task->order.latitude = search->latitude;
 	task->order.longitude = search->longitude;
-	task->order.list = search->list;
 	task->order.out_of_range = &search->status->out_of_range;
 	task->order.fraction_bits = index_order_fraction_bits(search->index);
 	return index_order_place(search->room, search->rows, &task->order, &bytes);

@@ -253,9 +253,8 @@ key_kernel(const __grid_constant__ struct index_order order)
 	for (uint32_t row = blockIdx.x * KEY_THREADS + threadIdx.x; row < order.rows;
 		 row += gridDim.x * KEY_THREADS)
 	{
-		uint32_t	from = order.list != NULL ? order.list[row] : row;
-		double		latitude = order.latitude[from];
-		double		longitude = order.longitude[from];
+		double		latitude = order.latitude[row];
+		double		longitude = order.longitude[row];
 
 		if (!geonn_coordinates_valid(latitude, longitude))
 		{

@@ -34,8 +34,6 @@ struct index_order
 	uint32_t	rows;			/* observations, at least 1 */
 	const double *latitude;		/* [rows] degrees */
 	const double *longitude;
-	const uint32_t *list;		/* [rows] which rows of these columns to take; NULL: all, one after
-								 * the other */
 	uint32_t   *out_of_range;	/* becomes 1 if some coordinates are invalid */
 	int			fraction_bits;	/* how many bits of a key are below its rank:
 								 * index_order_fraction_bits() */

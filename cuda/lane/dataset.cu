@@ -2,7 +2,7 @@
  * dataset.cu
  *		Builds datasets on one GPU, and copies them to the others.
  *
- * A part of a dataset (its references for brute force, its index, its table, the sums of
+ * A part of a dataset (its references for brute force, its index, the sums of
  * its weights, the index of its arcs, or its polygons) is one block of memory.  The first GPU
  * that needs the part gets the columns and builds it; polygons it copies as the CPU builds them.
  * GPUs that are linked to that one wait meanwhile and copy the finished block, which takes a
@@ -18,11 +18,6 @@
  * A GPU copies from another one's block only within cuda_build, for a search
  * whose session holds the dataset, and datasets are discarded when no session
  * holds them any more.  So no block is freed while it is read.
- *
- * A table comes beside the index, for datasets that are asked for the nearest reference
- * of so many observations that it pays (cells_cost.cuh).  It is a convenience: it takes only
- * memory that is left over, and where it is refused, searches go on by the index and
- * it is tried again after as many more observations.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -32,7 +27,6 @@
 #include "cuda/base/columns.cuh"
 #include "cuda/base/phase.cuh"
 #include "cuda/base/try.cuh"
-#include "cuda/cells/cells_cost.cuh"
 #include "cuda/lane/dataset.cuh"
 #include "cuda/lane/gpu.cuh"
 #include "cuda/lane/memory.cuh"
@@ -88,8 +82,6 @@ place_part(struct cuda_built *built, enum cuda_part part, const struct dataset *
 
 	if (part == CUDA_BRUTE)
 		return brute_place_references(memory, count, dataset->metric, &built->references);
-	if (part == CUDA_CELLS)
-		return cells_place(memory, built->index.shape.positions, &built->cells);
 	if (part == CUDA_SUMS)
 		return index_weights_place(memory, count, &built->weights);
 	if (part == CUDA_ARCS)
@@ -105,10 +97,9 @@ static void *
 allocate_for(struct cuda_built *built, enum cuda_part part, const struct dataset *dataset,
 			 bool building, size_t bytes, struct failure *failure)
 {
-	static const char *const names[] = {"brute force over", "the index of", "the table of",
+	static const char *const names[] = {"brute force over", "the index of",
 	"the sums of the weights of", "the index of", "the polygons of"};
-	enum cuda_purpose kind = part == CUDA_CELLS ? CUDA_FOR_SPEED :
-		building ? CUDA_FOR_SEARCH : CUDA_FOR_DATASET;
+	enum cuda_purpose kind = building ? CUDA_FOR_SEARCH : CUDA_FOR_DATASET;
 	char		purpose[64];
 
 	snprintf(purpose, sizeof(purpose), "%s%s %zu %s", building ? "building " : "",
@@ -294,8 +285,8 @@ find_shape(struct cuda_built *built, enum cuda_part part, const struct cuda_buil
 }
 
 /*
- * Build a part, whose block is allocated: from the host's columns, or if it is a
- * table, from the index, which is built already; sums from both.
+ * Build a part, whose block is allocated, from the host's columns; sums from the index, too, which
+ * is built already.
  */
 static bool
 make_part(struct cuda_built *built, enum cuda_part part, const struct search *search,
@@ -303,7 +294,7 @@ make_part(struct cuda_built *built, enum cuda_part part, const struct search *se
 {
 	const struct dataset *dataset = search->dataset;
 	struct cuda_device *cuda = cuda_device_of(built->device);
-	struct phase phase(part == CUDA_CELLS ? "build table" : "build dataset");
+	struct phase phase("build dataset");
 	struct index_source source;
 	struct arcs_source arcs;
 	const double *weight[GEONN_WEIGHTS_MAX];
@@ -311,9 +302,7 @@ make_part(struct cuda_built *built, enum cuda_part part, const struct search *se
 	char	   *room = NULL;
 	cudaError_t error;
 
-	if (part == CUDA_CELLS)
-		bytes = cells_build_room(&built->cells);
-	else if (part == CUDA_INDEX)
+	if (part == CUDA_INDEX)
 		bytes = place_source(NULL, dataset, &source) + index_build_room((uint32_t) dataset->count);
 	else if (part == CUDA_SUMS)
 		bytes = place_weights(NULL, dataset, weight) +
@@ -326,9 +315,7 @@ make_part(struct cuda_built *built, enum cuda_part part, const struct search *se
 	error = part == CUDA_BRUTE ? make_references(built, dataset) :
 		part == CUDA_INDEX ? make_index(built, search, room) :
 		part == CUDA_SUMS ? make_sums(built, dataset, room) :
-		part == CUDA_ARCS ? make_arcs(built, dataset, room) :
-		part == CUDA_POLYGONS ? make_polygons(built) :
-		cells_build(&built->cells, &built->index, room, cuda->building);
+		part == CUDA_ARCS ? make_arcs(built, dataset, room) : make_polygons(built);
 	if (error == cudaSuccess)
 		error = cudaStreamSynchronize(cuda->building);
 	cuda_release(built->device, room, bytes);
@@ -441,9 +428,8 @@ wait_for_change(void)
 }
 
 /*
- * Begin to build a part.  If linked GPUs are building it, wait for them first, except for
- * a table, whose build takes no longer than the wait.  Returns what to copy, or NULL if
- * no linked GPU has the part.
+ * Begin to build a part.  If linked GPUs are building it, wait for them first.  Returns what to
+ * copy, or NULL if no linked GPU has the part.
  */
 static const struct cuda_built *
 begin_part(struct cuda_built *built, enum cuda_part part, const struct search *search)
@@ -454,7 +440,7 @@ begin_part(struct cuda_built *built, enum cuda_part part, const struct search *s
 
 	pthread_mutex_lock(&sharing.lock);
 	while ((source = find_source(built, part, search->dataset, &one_builds)) == NULL &&
-		   one_builds && part != CUDA_CELLS && now_ms() < give_up_ms && !atomic_load(search->cancelled))
+		   one_builds && now_ms() < give_up_ms && !atomic_load(search->cancelled))
 		wait_for_change();
 	built->blocks[part].state = PART_BUILDING;
 	pthread_mutex_unlock(&sharing.lock);
@@ -535,15 +521,6 @@ cuda_is_built(const struct device *device, const struct search *search,
 		 (built->weights.count > 0 && !built->weights.fit));
 }
 
-bool
-cuda_has_table(const struct device *device, const struct search *search)
-{
-	const struct cuda_built *built =
-		(const struct cuda_built *) search->dataset->built[device->number];
-
-	return built != NULL && built->blocks[CUDA_CELLS].state == PART_BUILT;
-}
-
 /* Build a part, or copy it, unless it is built. */
 static bool
 build_part(struct cuda_built *built, enum cuda_part part, const struct search *search,
@@ -565,29 +542,6 @@ build_part(struct cuda_built *built, enum cuda_part part, const struct search *s
 	polygons_free(&built->polygons_of_host);
 	end_part(built, part, done);
 	return done;
-}
-
-/*
- * Build a table beside the index, if that pays by now, and the search has not been short of
- * memory.  Whether it pays follows from the observations that the index has answered and
- * those that this search has left: each counts once, however often its search comes here.
- * Coincident references cost a table no more than one.  False only if the device is lost:
- * otherwise the search can go on without the table.
- */
-static bool
-build_table(struct cuda_built *built, const struct search *search, struct failure *failure)
-{
-	uint32_t	positions = built->index.shape.positions;
-	double		observations = built->by_index + (search->rows - search->first - search->answered);
-
-	if (built->blocks[CUDA_CELLS].state == PART_BUILT ||
-		!cells_possible(positions) || search->wants_memory)
-		return true;
-	if (observations < built->table_from || !cells_pay(positions, observations))
-		return true;
-	if (!build_part(built, CUDA_CELLS, search, failure) && !atomic_load(search->cancelled))
-		built->table_from = 2.0 * observations;
-	return atomic_load(&built->device->usable);
 }
 
 /*
@@ -615,10 +569,7 @@ cuda_build(struct device *device, const struct search *search, struct failure *f
 		return false;
 	if (needs_polygons(search) && !build_part(built, CUDA_POLYGONS, search, failure))
 		return false;
-	if (!build_sums(built, search, failure))
-		return false;
-	return part != CUDA_INDEX || !search_is_plain_nearest(search) ||
-		build_table(built, search, failure);
+	return build_sums(built, search, failure);
 }
 
 void

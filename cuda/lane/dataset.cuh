@@ -8,7 +8,6 @@
 #include "cuda/arcs/arcs.cuh"
 #include "cuda/arcs/arcs_refusals.cuh"
 #include "cuda/brute/brute.cuh"
-#include "cuda/cells/cells.cuh"
 #include "cuda/index/index.cuh"
 #include "cuda/index/index_sums.cuh"
 
@@ -22,13 +21,12 @@ enum cuda_part
 {
 	CUDA_BRUTE,					/* the references as brute force reads them (brute.cuh) */
 	CUDA_INDEX,
-	CUDA_CELLS,					/* the table of cells.cuh, beside the index */
 	CUDA_SUMS,					/* the sums of the dataset's weights (index_sums.cuh), beside the index */
 	CUDA_ARCS,					/* the index of a dataset of arcs (arcs.cuh) */
 	CUDA_POLYGONS				/* its polygons, beside that index (polygons.cuh) */
 };
 
-#define CUDA_PARTS 6
+#define CUDA_PARTS 5
 
 enum cuda_part_state
 {
@@ -50,7 +48,7 @@ struct cuda_block
 /*
  * What a GPU has built of a dataset; dataset->built[device->number] points to
  * it.  While a search is under way, the part that cuda_part_of names for it is
- * built, with arcs their polygons, too, and does not change.  Once a table is built, it stays.
+ * built, with arcs their polygons, too, and does not change.
  */
 struct cuda_built
 {
@@ -58,7 +56,6 @@ struct cuda_built
 	struct cuda_block blocks[CUDA_PARTS];
 	struct brute_references references;
 	struct index index;
-	struct cells cells;
 	struct index_weights weights;	/* whose sums are built, if they fit */
 	struct arcs_shape arcs_shape;	/* known before the index of arcs is built */
 	struct arcs arcs;
@@ -68,10 +65,6 @@ struct cuda_built
 	struct cpu_polygons polygons_of_host;	/* likewise */
 
 	/* used by the device's thread alone */
-	double		by_index;		/* observations that the index has answered, though a table could
-								 * have */
-	double		table_from;		/* a table is tried from this many observations on: by_index,
-								 * and those that the search has left */
 	struct arcs_refusals nearest_refusals;	/* of pieces with arcs that ask for the nearest */
 	struct arcs_refusals within_refusals;	/* of those that ask for all within a distance */
 	double		within_refused_distance;	/* metres: that of the last one that was refused */
@@ -79,9 +72,6 @@ struct cuda_built
 
 /* The part of its dataset that a search by this algorithm reads. */
 extern enum cuda_part cuda_part_of(const struct search *search, enum geonn_algorithm algorithm);
-
-/* Whether this device has the table of a search's dataset.  Called by the device's thread. */
-extern bool cuda_has_table(const struct device *device, const struct search *search);
 
 /*
  * Link a device, at the end of its probe, to all devices that joined before,

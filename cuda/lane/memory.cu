@@ -30,9 +30,6 @@
 /* datasets leave 1 / this of the GPU's memory, or of the limit, free for searches */
 #define SEARCHES_DIVISOR 64
 
-/* structures for speed alone leave 1 / this of memory, or of the limit, free */
-#define SPARE_DIVISOR 8
-
 #define KILOBYTES(bytes) ((unsigned long long) (((bytes) + 1023) / 1024))
 
 cudaError_t
@@ -181,12 +178,11 @@ void *
 cuda_allocate(struct device *device, size_t bytes, enum cuda_purpose kind, const char *purpose,
 			  struct failure *failure)
 {
-	unsigned	divisor = kind == CUDA_FOR_SEARCH ? 0 :
-		kind == CUDA_FOR_DATASET ? SEARCHES_DIVISOR : SPARE_DIVISOR;
+	unsigned	divisor = kind == CUDA_FOR_SEARCH ? 0 : SEARCHES_DIVISOR;
 	struct cuda_device *cuda = cuda_device_of(device);
 	void	   *memory = allocate(device, bytes, divisor, purpose, failure);
 
-	if (memory == NULL && kind != CUDA_FOR_SPEED && atomic_load(&device->usable) &&
+	if (memory == NULL && atomic_load(&device->usable) &&
 		cuda->make_room != NULL && cuda->make_room(device))
 		memory = allocate(device, bytes, divisor, purpose, failure);
 	return memory;

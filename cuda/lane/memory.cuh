@@ -16,9 +16,7 @@ extern "C"
 enum cuda_purpose
 {
 	CUDA_FOR_SEARCH,
-	CUDA_FOR_DATASET,			/* a dataset: some memory is left for searches */
-	CUDA_FOR_SPEED				/* a structure that only makes searches faster: an eighth of the
-								 * memory is left free, and idle lanes keep theirs */
+	CUDA_FOR_DATASET			/* a dataset: some memory is left for searches */
 };
 
 /*

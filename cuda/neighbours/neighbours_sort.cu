@@ -107,7 +107,6 @@ sort_by_curve(struct neighbours *search)
 	curve->rows = search->rows;
 	curve->latitude = search->latitude;
 	curve->longitude = search->longitude;
-	curve->list = NULL;
 	curve->out_of_range = &search->status->out_of_range;
 	curve->fraction_bits = index_order_fraction_bits(&search->index);
 	return index_order_enqueue(curve, &search->index, search->stream);

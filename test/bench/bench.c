@@ -52,8 +52,6 @@ outcome_summarize(struct outcome *outcome)
 	bench_summarize(outcome->build_ms, count, &outcome->best_build_ms, &outcome->median_build_ms,
 					&outcome->worst_build_ms);
 	outcome->best_sort_ms = smallest(outcome->sort_ms, count);
-	outcome->best_table_ms = smallest(outcome->table_ms, count);
-	outcome->best_decide_ms = smallest(outcome->decide_ms, count);
 }
 
 void

@@ -63,10 +63,6 @@ struct outcome
 	double		build_ms[BENCH_REPETITIONS_MAX];	/* on GPUs: the building's share */
 	double		sort_ms[BENCH_REPETITIONS_MAX]; /* on GPUs: the sorting of the
 												 * observations, where known */
-	double		table_ms[BENCH_REPETITIONS_MAX];	/* on GPUs: the building of the table, beside
-													 * the index, where one is used */
-	double		decide_ms[BENCH_REPETITIONS_MAX];	/* and what the table left to the index */
-	uint64_t	listed;			/* observations that it left */
 	double		best_ms;		/* of all repetitions */
 	double		median_ms;
 	double		worst_ms;
@@ -74,8 +70,6 @@ struct outcome
 	double		median_build_ms;
 	double		worst_build_ms;
 	double		best_sort_ms;
-	double		best_table_ms;
-	double		best_decide_ms;
 
 	/* on the host, before the repetitions */
 	double		sent_ms;		/* references sent and sealed */

@@ -554,13 +554,6 @@ print_problem(const struct problem *problem, const struct outcome *outcome)
 		printf("  of it building: %s ms at best", time_text(outcome->best_build_ms));
 		if (outcome->best_sort_ms > 0)
 			printf(", sorting the observations: %s ms", time_text(outcome->best_sort_ms));
-		if (outcome->best_table_ms > 0)
-		{
-			printf(", the table: %s ms", time_text(outcome->best_table_ms));
-			printf(", deciding by the index: %s ms for %llu observations, %.4f %%",
-				   time_text(outcome->best_decide_ms), (unsigned long long) outcome->listed,
-				   100.0 * (double) outcome->listed / (double) problem->observations);
-		}
 		printf("\n");
 	}
 	else

@@ -339,8 +339,6 @@ prepare(struct gpu_run *run, struct gpu_share *share)
 		gpu_fine(share, cudaEventCreate(&share->started), "event") &&
 		gpu_fine(share, cudaEventCreate(&share->built), "event") &&
 		gpu_fine(share, cudaEventCreate(&share->sorted), "event") &&
-		gpu_fine(share, cudaEventCreate(&share->tabled), "event") &&
-		gpu_fine(share, cudaEventCreate(&share->searched), "event") &&
 		gpu_fine(share, cudaEventCreate(&share->ended), "event") &&
 		make_references(share, run->cities) && make_observations(share) &&
 		run->method->prepare(share);
@@ -366,8 +364,6 @@ repeat(struct gpu_run *run, struct gpu_share *share, int repetition)
 {
 	float		build_ms = 0.0f;
 	float		sort_ms = 0.0f;
-	float		table_ms = 0.0f;
-	float		decide_ms = 0.0f;
 	float		total_ms = 0.0f;
 
 	if (!run->method->repeat(share) ||
@@ -375,17 +371,12 @@ repeat(struct gpu_run *run, struct gpu_share *share, int repetition)
 		!gpu_fine(share, cudaEventElapsedTime(&build_ms, share->started, share->built), "event") ||
 		!gpu_fine(share, cudaEventElapsedTime(&total_ms, share->started, share->ended), "event") ||
 		(share->sorts &&
-		 !gpu_fine(share, cudaEventElapsedTime(&sort_ms, share->built, share->sorted), "event")) ||
-		(share->tables &&
-		 (!gpu_fine(share, cudaEventElapsedTime(&table_ms, share->built, share->tabled), "event") ||
-		  !gpu_fine(share, cudaEventElapsedTime(&decide_ms, share->searched, share->ended), "event"))))
+		 !gpu_fine(share, cudaEventElapsedTime(&sort_ms, share->built, share->sorted), "event")))
 		return false;
 	if (repetition >= 0)
 	{
 		share->build_ms[repetition] = build_ms;
 		share->sort_ms[repetition] = sort_ms;
-		share->table_ms[repetition] = table_ms;
-		share->decide_ms[repetition] = decide_ms;
 		share->total_ms[repetition] = total_ms;
 		share->repetitions = repetition + 1;
 	}
@@ -413,10 +404,6 @@ release(struct gpu_run *run, struct gpu_share *share)
 		cudaEventDestroy(share->built);
 	if (share->sorted != NULL)
 		cudaEventDestroy(share->sorted);
-	if (share->tabled != NULL)
-		cudaEventDestroy(share->tabled);
-	if (share->searched != NULL)
-		cudaEventDestroy(share->searched);
 	if (share->ended != NULL)
 		cudaEventDestroy(share->ended);
 }
@@ -498,15 +485,12 @@ conclude(struct gpu_run *run, uint32_t count, struct sample *samples, struct out
 			return;
 		}
 		nonsense += share->nonsense;
-		outcome->listed += share->listed;
 		outcome->repetitions = share->repetitions;
 		for (int j = 0; j < share->repetitions; j++)
 		{
 			outcome->total_ms[j] = fmax(outcome->total_ms[j], share->total_ms[j]);
 			outcome->build_ms[j] = fmax(outcome->build_ms[j], share->build_ms[j]);
 			outcome->sort_ms[j] = fmax(outcome->sort_ms[j], share->sort_ms[j]);
-			outcome->table_ms[j] = fmax(outcome->table_ms[j], share->table_ms[j]);
-			outcome->decide_ms[j] = fmax(outcome->decide_ms[j], share->decide_ms[j]);
 		}
 	}
 	outcome->finished = true;

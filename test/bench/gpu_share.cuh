@@ -54,23 +54,17 @@ struct gpu_share
 	uint32_t   *row;			/* [rows] */
 	uint64_t	batch_rows;		/* the method's */
 	bool		sorts;			/* it records `sorted` */
-	bool		tables;			/* it records `tabled` and `searched`, and sets listed */
-	uint64_t	listed;			/* observations that a table left to the index */
 
 	void	   *state;			/* the method's; freed with free() */
 	cudaEvent_t started;
 	cudaEvent_t built;
 	cudaEvent_t sorted;			/* (optional) */
-	cudaEvent_t tabled;			/* (optional) */
-	cudaEvent_t searched;		/* (optional) */
 	cudaEvent_t ended;
 
 	int			repetitions;
 	double		total_ms[BENCH_REPETITIONS_MAX];
 	double		build_ms[BENCH_REPETITIONS_MAX];
 	double		sort_ms[BENCH_REPETITIONS_MAX];
-	double		table_ms[BENCH_REPETITIONS_MAX];
-	double		decide_ms[BENCH_REPETITIONS_MAX];
 	unsigned long long nonsense;	/* answers that can't be */
 	struct sample *samples;
 	uint32_t	sample_count;

@@ -263,9 +263,6 @@ json_run(FILE *file, const struct problem *problem, const struct outcome *outcom
 	{
 		json_times(file, "build_ms", outcome->build_ms, outcome->repetitions);
 		json_times(file, "sort_ms", outcome->sort_ms, outcome->repetitions);
-		json_times(file, "table_ms", outcome->table_ms, outcome->repetitions);
-		json_times(file, "decide_ms", outcome->decide_ms, outcome->repetitions);
-		fprintf(file, "\"listed\": %llu, ", (unsigned long long) outcome->listed);
 	}
 	else
 		fprintf(file, "\"sent_ms\": %.6f, \"first_ms\": %.6f, ", outcome->sent_ms, outcome->first_ms);

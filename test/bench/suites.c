@@ -267,7 +267,7 @@ struct goal
 
 static const struct goal goals[] = {
 	{"2^27 × 2^16 uniform, device-resident, build and sort included", 1 << 27, 1 << 16, 1,
-	POINTS_UNIFORM, GEONN_ALGORITHM_INDEX, BENCH_DATA_DEVICE, 1, MEASURE_TIME, 8, 20, 0, false, false},
+	POINTS_UNIFORM, GEONN_ALGORITHM_INDEX, BENCH_DATA_DEVICE, 1, MEASURE_TIME, 9, 10, 0, false, false},
 	{"2^27 × 2^16 city-like, device-resident, build and sort included", 1 << 27, 1 << 16, 1,
 	POINTS_CITIES, GEONN_ALGORITHM_INDEX, BENCH_DATA_DEVICE, 1, MEASURE_TIME, 8, 20, 0, false, false},
 	{"2^27 × 2^16 uniform, host to host, one GPU", 1 << 27, 1 << 16, 1,

@@ -1,7 +1,6 @@
 /*
  * cells_points.h
- *		References and observations for tests of tables of squares: of the GPU's,
- *		cells_test.cu, and of the CPU's, cpu_cells_test.c.  So this is C and C++.
+ *		References and observations for cpu_cells_test.c.
  */
 #ifndef GEONN_TEST_CELLS_POINTS_H
 #define GEONN_TEST_CELLS_POINTS_H
@@ -634,49 +633,43 @@ struct shares
 	double		most;
 };
 
-enum table_device
-{
-	TABLE_ON_GPU,
-	TABLE_ON_CPU
-};
-
 static const struct property
 {
 	const char *name;
 	make_sets	make;
-	double		max_distance;	/* metres; 0: that of an observation, to the last bit, on the CPU alone */
-	struct shares left[2];		/* that the table of each device may leave to the index */
+	double		max_distance;	/* metres; 0: that of an observation, to the last bit */
+	struct shares left;			/* that the table may leave to the index */
 }			properties[] = {
-	{"uniform", make_uniform, INFINITY, {{0, 0.0001}, {0, 0}}},
-	{"uniform, within 100 km", make_uniform, 100000, {{0, 0.0001}, {0, 0}}},
-	{"uniform, none within 1 m", make_uniform, 1, {{0, 0.0001}, {0, 0}}},
-	{"uniform, max_distance to the last bit", make_uniform, 0, {{0, 0}, {0, 0}}},
-	{"cities", make_cities, INFINITY, {{0, 0.001}, {0, 0.001}}},
-	{"cities, within 5 km", make_cities, 5000, {{0, 0.001}, {0, 0.001}}},
-	{"one reference", make_one, INFINITY, {{0, 0}, {0, 0}}},
-	{"one reference, max_distance to the last bit", make_one, 0, {{0, 0}, {0, 0}}},
-	{"two references", make_two, INFINITY, {{0, 0}, {0, 0}}},
-	{"two references that are antipodes", make_antipodes, INFINITY, {{0, 0}, {0, 0}}},
-	{"few references", make_few, INFINITY, {{0, 0.001}, {0, 0}}},
-	{"few references, within 1,000 km", make_few, 1000000, {{0, 0.001}, {0, 0}}},
-	{"coincident references", make_coincident, INFINITY, {{0, 0.001}, {0, 0}}},
-	{"twins", make_twins, INFINITY, {{0, 1}, {0, 0.01}}},
-	{"as far from two neighbours", make_bisectors, INFINITY, {{0, 0.001}, {0, 0}}},
-	{"poles, meridians, edges and corners of the cube", make_special, INFINITY, {{0, 0.2}, {0, 0.2}}},
-	{"references along the cube's edges", make_edges, INFINITY, {{0, 1}, {0, 0.5}}},
-	{"as far from several references", make_grid, INFINITY, {{0, 0.05}, {0, 0.05}}},
-	{"borders of squares", make_borders, INFINITY, {{0, 0.001}, {0, 0}}},
-	{"corners of squares", make_corners, INFINITY, {{0, 0.001}, {0, 0}}},
-	{"box of 100 km", make_box_100, INFINITY, {{0, 0.01}, {0, 0}}},
-	{"box of 500 km", make_box_500, INFINITY, {{0, 0.01}, {0, 0}}},
-	{"box of 500 km, within 300 km", make_box_500, 300000, {{0, 0.01}, {0, 0}}},
-	{"box of 5,000 km", make_box_5000, INFINITY, {{0, 0.01}, {0, 0}}},
-	{"40 clusters", make_clusters, INFINITY, {{0, 0.001}, {0, 0}}},
-	{"thousands within a metre", make_crowd, INFINITY, {{0, 0.01}, {0, 0.01}}},
-	{"thousands within a metre, and one elsewhere", make_far_crowd, INFINITY, {{0, 1}, {0, 0.5}}},
-	{"observations in a crowd, which the index answers", make_crowded, INFINITY, {{0.9, 1}, {0.5, 1}}},
-	{"two small rings", make_rings, INFINITY, {{0, 1}, {0, 0.5}}},
-	{"a ring", make_ring, INFINITY, {{0, 1}, {0, 1}}}
+	{"uniform", make_uniform, INFINITY, {0, 0}},
+	{"uniform, within 100 km", make_uniform, 100000, {0, 0}},
+	{"uniform, none within 1 m", make_uniform, 1, {0, 0}},
+	{"uniform, max_distance to the last bit", make_uniform, 0, {0, 0}},
+	{"cities", make_cities, INFINITY, {0, 0.001}},
+	{"cities, within 5 km", make_cities, 5000, {0, 0.001}},
+	{"one reference", make_one, INFINITY, {0, 0}},
+	{"one reference, max_distance to the last bit", make_one, 0, {0, 0}},
+	{"two references", make_two, INFINITY, {0, 0}},
+	{"two references that are antipodes", make_antipodes, INFINITY, {0, 0}},
+	{"few references", make_few, INFINITY, {0, 0}},
+	{"few references, within 1,000 km", make_few, 1000000, {0, 0}},
+	{"coincident references", make_coincident, INFINITY, {0, 0}},
+	{"twins", make_twins, INFINITY, {0, 0.01}},
+	{"as far from two neighbours", make_bisectors, INFINITY, {0, 0}},
+	{"poles, meridians, edges and corners of the cube", make_special, INFINITY, {0, 0.2}},
+	{"references along the cube's edges", make_edges, INFINITY, {0, 0.5}},
+	{"as far from several references", make_grid, INFINITY, {0, 0.05}},
+	{"borders of squares", make_borders, INFINITY, {0, 0}},
+	{"corners of squares", make_corners, INFINITY, {0, 0}},
+	{"box of 100 km", make_box_100, INFINITY, {0, 0}},
+	{"box of 500 km", make_box_500, INFINITY, {0, 0}},
+	{"box of 500 km, within 300 km", make_box_500, 300000, {0, 0}},
+	{"box of 5,000 km", make_box_5000, INFINITY, {0, 0}},
+	{"40 clusters", make_clusters, INFINITY, {0, 0}},
+	{"thousands within a metre", make_crowd, INFINITY, {0, 0.01}},
+	{"thousands within a metre, and one elsewhere", make_far_crowd, INFINITY, {0, 0.5}},
+	{"observations in a crowd, which the index answers", make_crowded, INFINITY, {0.5, 1}},
+	{"two small rings", make_rings, INFINITY, {0, 0.5}},
+	{"a ring", make_ring, INFINITY, {0, 1}}
 };
 
 static struct sets
@@ -703,20 +696,18 @@ forget_sets(struct sets *sets)
  * references.
  */
 static void
-test_properties(enum table_device device, int set_count, uint32_t part)
+test_properties(int set_count, uint32_t part)
 {
 	uint32_t	references = many_references;
 
 	for (size_t p = 0; p < sizeof(properties) / sizeof(properties[0]); p++)
 	{
 		const struct property *property = &properties[p];
-		struct shares shares = property->left[device];
+		struct shares shares = property->left;
 		struct outcome outcome = {0, 0, 0, 0};
 		char		line[200];
 		double		share;
 
-		if (property->max_distance == 0 && device == TABLE_ON_GPU)
-			continue;
 		for (int i = 0; i < set_count; i++)
 		{
 			struct sets sets = room_for_sets();

@@ -462,6 +462,81 @@ test_exhaustion(const char *what, uint32_t references, bool blocks)
 	forget_sets(&sets);
 }
 
+static bool
+is_on_face(struct geonn_vector turned)
+{
+	return turned.x >= fabs(turned.y) && turned.x >= fabs(turned.z);
+}
+
+/* the number of the unit along a face's side that has a coordinate of -1 ... 1 */
+static uint32_t
+unit_of(double coordinate, uint32_t side)
+{
+	double		scale = cells_scale_of(side);
+
+	return (uint32_t) fmin(scale + scale * coordinate, cells_side_units(side) - 1.0);
+}
+
+/*
+ * Where one of two references comes first in a square, it is nearer to its corners,
+ * and to any points of it.
+ */
+static void
+test_order(void)
+{
+	int			pairs = sanitized ? 10000 : 200000;
+	uint32_t	side = cells_side_of(65536 * 8);
+	long		wrong = 0;
+	long		decided = 0;
+
+	for (int i = 0; i < pairs; i++)
+	{
+		struct places places = room_for(3);
+		struct place centre = anywhere();
+		double		km = fabs(random_magnitude(1e-6, 20000));
+		uint32_t	shift = random_below(7) * CELLS_SIDE_BITS;
+		struct geonn_vector turned[3];
+		struct cells_square square;
+		uint32_t	face = 0;
+		double		reach;
+
+		add_around(&places, centre, km);
+		add_around(&places, centre, random_below(2) ? km : km * 0.001);
+		if (random_below(2))
+			centre = anywhere();
+		add(&places, centre.latitude, centre.longitude);
+		for (int j = 0; j < 3; j++)
+			turned[j] = geonn_unit_vector(places.latitude[j], places.longitude[j]);
+		while (!is_on_face(cells_turned(face, turned[2])))
+			face++;
+		for (int j = 0; j < 3; j++)
+			turned[j] = cells_turned(face, turned[j]);
+		square = cells_square_of(unit_of(turned[2].y / turned[2].x, side) >> shift << shift,
+								 unit_of(turned[2].z / turned[2].x, side) >> shift << shift,
+								 1u << shift, cells_scale_of(side));
+		reach = sqrt(fmax(geonn_chord_squared(turned[0], cells_vector_at(square.u, square.v)),
+						  geonn_chord_squared(turned[1], cells_vector_at(square.u, square.v)))) +
+			2.0 * square.half;
+		if (cells_comes_before(turned[0], turned[1], &square, cells_margin(reach, reach)))
+		{
+			decided++;
+			for (int j = 0; j < 8; j++)
+			{
+				double		u = j < 4 ? (j & 1 ? 1 : -1) : random_between(-1, 1);
+				double		v = j < 4 ? (j & 2 ? 1 : -1) : j < 6 ? 1 : random_between(-1, 1);
+				struct geonn_vector point =
+					cells_vector_at(square.u + u * square.half, square.v + v * square.half);
+
+				wrong += !(geonn_distance_of(point, turned[0]) < geonn_distance_of(point, turned[1]));
+			}
+		}
+		free(places.latitude);
+		free(places.longitude);
+	}
+	printf("# %ld of %d pairs have an order\n", decided, pairs);
+	report("what comes first in a square is nearer to all points of it", wrong == 0 && decided > pairs / 200);
+}
+
 /*
  * What `used` counts: records, and all entries and lists that there are.
  */
@@ -558,7 +633,8 @@ main(int count, char **words)
 	many_observations = sanitized ? 1500 : 6000;
 	printf("# seed %llu\n", (unsigned long long) random_state);
 	cpu_curve_initialize();
-	test_properties(TABLE_ON_CPU, SETS, SETS_PART);
+	test_order();
+	test_properties(SETS, SETS_PART);
 	test_exhaustion("a table without free blocks", many_references, true);
 	test_exhaustion("a table without room for lists", 1000, false);
 	test_used();

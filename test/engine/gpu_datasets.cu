@@ -632,74 +632,6 @@ test_limit(void)
 	check(taken_by(1) == before, "discarded memory is free again");
 }
 
-static bool
-all_have_tables(void)
-{
-	for (int i = 1; i <= gpus; i++)
-		if (!cuda_has_table(&devices[i], &search))
-			return false;
-	return true;
-}
-
-static bool
-any_has_table(void)
-{
-	for (int i = 1; i <= gpus; i++)
-		if (cuda_has_table(&devices[i], &search))
-			return true;
-	return false;
-}
-
-/*
- * A table comes with enough observations, on every GPU.  Where it is refused, nothing fails
- * and nothing is kept of it, and it comes when there is memory again.
- */
-static void
-test_table(void)
-{
-	const uint32_t rows = 4000000;
-	uint64_t	before;
-	uint64_t	index_bytes;
-	bool		none = true;
-	bool		some = false;
-
-	make_dataset(100000, 0, GEONN_ALGORITHM_INDEX);
-	before = taken_by(1);
-	search.rows = rows;
-	on_every_gpu(build_main);
-	none = all_done() && !any_has_table();
-	index_bytes = taken_by(1) - before;
-	search.rows = 20 * rows;
-	on_every_gpu(build_main);
-	printf("# an index of %llu kB, a table of %llu kB\n", (unsigned long long) index_bytes / 1024,
-		   (unsigned long long) (taken_by(1) - before - index_bytes) / 1024);
-	check(none && all_done() && all_have_tables(), "after enough observations all GPUs have a table");
-	end_dataset();
-	check(taken_by(1) == before, "a discarded table's memory is free again");
-
-	/* enough for the building of the index, which gives most of it back */
-	make_dataset(100000, 0, GEONN_ALGORITHM_INDEX);
-	atomic_store(&gpu_memory_limit, before + (24 << 20));
-	for (int i = 1; i <= 20; i++)
-	{
-		search.rows = (uint32_t) i * rows;
-		on_every_gpu(build_main);
-		some = some || !all_done() || any_has_table() || taken_by(1) != before + index_bytes;
-	}
-	if (!all_done())
-		printf("# %s %s\n", failures[1].message, failures[1].detail);
-	check(!some, "a table beyond geonn.gpu_memory_limit is not built, and nothing is kept of it");
-	atomic_store(&gpu_memory_limit, 0);
-	for (int i = 21; i <= 60 && all_done(); i++)
-	{
-		search.rows = (uint32_t) i * rows;
-		on_every_gpu(build_main);
-	}
-	check(all_done() && all_have_tables(), "it is built later, once the limit is raised");
-	end_dataset();
-	check(taken_by(1) == before, "and its memory is free again, too");
-}
-
 /*
  * Another process has taken the first GPU's memory.
  */
@@ -787,7 +719,6 @@ main(int argument_count, char **words)
 	test_sharing();
 	test_shapes();
 	test_limit();
-	test_table();
 	test_shortage();
 	test_cancelled();
 	return failed > 0;

@@ -7,7 +7,6 @@
  * observations: a search by the table takes observations as they come, where
  * one by the index sorts them and walks.  engine/search/cells_square.h has the
  * geometry, cells.c says how the table is made, cells_nearest.c how it is used.
- * A GPU has a table of the same squares in a form of its own (cuda/cells).
  *
  * The six faces of a cube around the Earth are cut into blocks of 8 x 8 squares,
  * and a square in which many references are candidates into another block.

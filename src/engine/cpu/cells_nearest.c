@@ -18,9 +18,6 @@
  * candidates.  Of several ones, those above geonn_chord_limit() of the
  * smallest squared chord cannot come first, and the order (distance, place)
  * decides between the others.
- *
- * Here 1 / |p_a| is a quotient of float64, rounded once, so the unit of a point is
- * nearer than CELLS_WIDER allows.
  */
 #include "engine/cpu/cells.h"
 

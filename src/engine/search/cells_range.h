@@ -3,7 +3,7 @@
  *		Ranges of squares: which references can be the nearest of a point in a range, as
  *		far as a walk through an index has seen.
  *
- * For both devices, as cells_square.h, whose notation this has.  Let m be the middle of a
+ * The notation is that of cells_square.h.  Let m be the middle of a
  * range, rho the greatest distance between m and a point of the range, or more, and b the
  * nearest position to m that has been seen.
  *
@@ -11,10 +11,10 @@
  * the range |p - c| >= |m - c| - rho > |m - b| + rho >= |p - b|.  Reach is taken 2^-40
  * of itself longer, which makes the squares differ by more than the factor of
  * geonn_chord_limit(), 2^-46, and by more than what roundings of |m - c| and |m - b|
- * amount to, some e of themselves.  m need not be a unit vector for that.  Devices have
- * rho in ways of their own, and add 2^-48 = 32 e for roundings of vectors.
+ * amount to, some e of themselves.  m need not be a unit vector for that.  The caller
+ * adds 2^-48 = 32 e to rho for roundings of vectors.
  *
- * Of boxes of an index, the devices' walks show that those left out have no position
+ * Of boxes of an index, the walk shows that those left out have no position
  * within the limit, the square of reach.  Where references are far from the range, in
  * terms of its own size, that is not enough: whole regions are within reach of a
  * range that sees only their edge.  So a box is left out as well if b comes before all

@@ -3,8 +3,7 @@
  *		Squares on the faces of a cube around the Earth: which one a point is in, and
  *		which references can be the nearest of a point in a square.
  *
- * For both devices, in C and in CUDA C: each has a table of these squares in a form of its
- * own (cuda/cells/cells.cuh, cpu/cells.h).
+ * For the table of these squares (cpu/cells.h).
  *
  * A face of the cube [-1, 1]^3 is seen from the centre through the point (1, u, v),
  * in coordinates that are turned so that the first is across the face.  A square
@@ -18,13 +17,11 @@
  * The square of a point
  *
  * Let p be a vector of geonn_unit_vector(), and u = p_u / |p_a| its exact place on the
- * face of its largest coordinate, |u| <= 1.  On a GPU cells_spot_of() computes 1 / |p_a| in
- * float32, off by less than 2^-21.6 relatively, and once improves that in float64: what is
- * off by d becomes off by d^2 < 2^-43.2, and 3 e for roundings.  The product with p_u
- * and the scaling to units are rounded once each.  Units are 2^-20 and less, and
- * their number, below 2^31, is rounded by at most e of itself, 2 e as a length on the
- * face.  So the unit of a point has it within CELLS_WIDER = 2^-42 of its bounds,
- * and these are off by 3 e.  Numbers beyond the face, by as little, are its last
+ * face of its largest coordinate, |u| <= 1.  A search (cells_nearest.c) divides the scale of
+ * units by |p_a|, multiplies by p_u and adds the scale, and rounds each once.  Units are 2^-20
+ * and less, and their number, below 2^31, is rounded by at most e of itself, 2 e as a length on
+ * the face, as are both factors.  So the unit of a point has it within 6 e of its bounds, far less than
+ * CELLS_WIDER = 2^-42, and these are off by 3 e.  Numbers beyond the face, by as little, are its last
  * unit.  Squares are wider than their units by CELLS_WIDER on each side, 1.4
  * micrometres, and so the square to which a search takes a point has the point.
  *
@@ -88,14 +85,6 @@ static_assert(CELLS_FIRST_SHIFT % CELLS_SIDE_BITS == 0, "the finest squares have
 /* by how much squares are wider than their units on each side */
 #define CELLS_WIDER 0x1p-42
 
-/* where a point is: units from the first corner of its face */
-struct cells_spot
-{
-	uint32_t	face;			/* 2 * axis, plus 1 on the axis's negative side */
-	uint32_t	u;
-	uint32_t	v;
-};
-
 struct cells_square
 {
 	double		u;				/* the coordinates of its middle on the face */
@@ -129,51 +118,6 @@ cells_turned_back(uint32_t face, struct geonn_vector turned)
 	vector.y = axis == 0 ? turned.y : axis == 1 ? across : turned.z;
 	vector.z = axis == 0 ? turned.z : axis == 1 ? turned.y : across;
 	return vector;
-}
-
-/* 1 / x for a float in [1/2, 1], within 2^-22 relatively */
-GEONN_GEODESY_FUNCTION float
-cells_about_inverse(float x)
-{
-#ifdef __CUDA_ARCH__
-	return __fdividef(1.0f, x);
-#else
-	return 1.0f / x;
-#endif
-}
-
-/* the number of the unit along a cube face's side that has a coordinate of -1 ... 1 */
-GEONN_GEODESY_FUNCTION uint32_t
-cells_units(double coordinate, double scale, uint32_t side_units)
-{
-	double		units = fma(coordinate, scale, scale);
-	uint32_t	unit = units > 0.0 ? (uint32_t) units : 0;
-
-	return unit < side_units ? unit : side_units - 1;
-}
-
-GEONN_GEODESY_FUNCTION struct cells_spot
-cells_spot_of(struct geonn_vector vector, double scale, uint32_t side_units)
-{
-	double		x = fabs(vector.x);
-	double		y = fabs(vector.y);
-	double		z = fabs(vector.z);
-	struct cells_spot spot;
-	struct geonn_vector turned;
-	double		inverse;
-
-	spot.face = x >= y && x >= z ? 0 : y >= z ? 2 : 4;
-	turned = cells_turned(spot.face, vector);
-	if (turned.x < 0.0)
-	{
-		turned.x = -turned.x;
-		spot.face++;
-	}
-	inverse = cells_about_inverse((float) turned.x);
-	inverse = inverse * fma(-turned.x, inverse, 2.0);
-	spot.u = cells_units(turned.y * inverse, scale, side_units);
-	spot.v = cells_units(turned.z * inverse, scale, side_units);
-	return spot;
 }
 
 /* how many units the side of a face has, if it has this many blocks */
