@@ -314,8 +314,8 @@ SELECT query, unsteady(query) FROM unnest(ARRAY[
 SELECT * FROM geonn_nearest('numbered', 'airport', options => '{"obs_id": "number"}');
 SELECT * FROM geonn_describe('numbered', '{"id": "number"}');
 SELECT * FROM geonn_within('city', 'numbered', 1, options => '{"ref_id": "number"}');
-CREATE MATERIALIZED VIEW kept AS SELECT * FROM numbered;
-SELECT count(*) > 0 AS answers FROM geonn_nearest('kept', 'airport', options => '{"obs_id": "number"}');
+CREATE MATERIALIZED VIEW stored AS SELECT * FROM numbered;
+SELECT count(*) > 0 AS answers FROM geonn_nearest('stored', 'airport', options => '{"obs_id": "number"}');
 
 SET client_min_messages = warning;
 DROP SCHEMA views CASCADE;
