@@ -297,6 +297,7 @@ SELECT query, unsteady(query) FROM unnest(ARRAY[
     'SELECT rank() OVER (ORDER BY lat) * 2 + 1 AS id, lat, lon FROM city',
     'SELECT (random() * 1000)::bigint AS id, lat, lon FROM city',
     'SELECT gen_random_uuid() AS id, lat, lon FROM city',
+    'SELECT (SELECT max(random()) FROM airport WHERE code <> '''') AS id, lat, lon FROM city',
     'SELECT number AS id, lat, lon FROM numbered',
     'SELECT number + c.id AS id, c.lat, c.lon FROM city c JOIN numbered n ON n.id = c.id',
     'SELECT id, lat, lon FROM city c JOIN (SELECT number AS id, id AS other FROM numbered) n USING (id)',
@@ -311,6 +312,11 @@ SELECT query, unsteady(query) FROM unnest(ARRAY[
     'WITH n AS (SELECT number, id, lat, lon FROM numbered) SELECT * FROM n',
     'SELECT id, max(lat) AS lat, max(lon) AS lon FROM city GROUP BY id'
 ]) AS query;
+-- each column is looked at once, however often nested views name it
+SELECT string_agg(format('CREATE VIEW level_%s AS SELECT a.id + b.id AS id, a.lat, a.lon FROM %s a JOIN %2$s b USING (lat);',
+                         i, CASE i WHEN 1 THEN 'city' ELSE 'level_' || i - 1 END), ' ' ORDER BY i)
+FROM generate_series(1, 40) i \gexec
+SELECT role, reason FROM geonn_describe('level_40');
 SELECT * FROM geonn_nearest('numbered', 'airport', options => '{"obs_id": "number"}');
 SELECT * FROM geonn_describe('numbered', '{"id": "number"}');
 SELECT * FROM geonn_within('city', 'numbered', 1, options => '{"ref_id": "number"}');

@@ -23,17 +23,46 @@
 #include "rewrite/rewriteHandler.h"
 #include "rewrite/rewriteManip.h"
 #include "utils/lsyscache.h"
+#include "utils/rel.h"
 
 #include "points/unsteady_column.h"
+
+/* a column that was looked at: each is looked at once, however often nested queries name it */
+typedef struct SeenColumn
+{
+	Oid			view;			/* InvalidOid: query says whose column it is */
+	const Query *query;
+	AttrNumber	column;
+} SeenColumn;
 
 /* a query, in that which it is a part of */
 typedef struct QueryLevel
 {
 	Query	   *query;
 	const struct QueryLevel *outer; /* NULL: the query is a view's */
+	List	  **seen;			/* SeenColumn * */
 } QueryLevel;
 
 static const char *column_of_query(const QueryLevel *level, AttrNumber column);
+
+static bool
+is_new(List **seen, Oid view, const Query *query, AttrNumber column)
+{
+	SeenColumn *now;
+	ListCell   *cell;
+
+	foreach(cell, *seen)
+	{
+		const SeenColumn *former = lfirst(cell);
+
+		if (former->view == view && former->query == query && former->column == column)
+			return false;
+	}
+	now = palloc(sizeof(SeenColumn));
+	*now = (SeenColumn) {view, query, column};
+	*seen = lappend(*seen, now);
+	return true;
+}
 
 static bool
 is_volatile(Oid function, void *context pg_attribute_unused())
@@ -50,7 +79,8 @@ has_volatile(Node *node, void *context)
 	if (IsA(node, NextValueExpr) ||
 		(check_functions_in_node(node, is_volatile, NULL) && !contain_var_clause(node)))
 		return true;
-	return expression_tree_walker(node, has_volatile, context);
+	return IsA(node, Query) ? query_tree_walker((Query *) node, has_volatile, context, 0) :
+		expression_tree_walker(node, has_volatile, context);
 }
 
 static const QueryLevel *
@@ -75,13 +105,21 @@ column_of_with_query(const QueryLevel *level, const RangeTblEntry *entry, AttrNu
 		CommonTableExpr *with = lfirst_node(CommonTableExpr, cell);
 
 		if (strcmp(with->ctename, entry->ctename) == 0 && IsA(with->ctequery, Query))
-			return column_of_query(&(QueryLevel) {(Query *) with->ctequery, home}, column);
+			return column_of_query(&(QueryLevel) {(Query *) with->ctequery, home, home->seen}, column);
 	}
 	return NULL;
 }
 
+/* The query is a copy, as a view's own ends with the cached entry of its relation. */
 static const char *
-column_of_relation(Oid oid, AttrNumber column)
+column_of_view(Relation view, AttrNumber column, List **seen)
+{
+	return is_new(seen, RelationGetRelid(view), NULL, column) ?
+		column_of_query(&(QueryLevel) {copyObject(get_view_query(view)), NULL, seen}, column) : NULL;
+}
+
+static const char *
+column_of_relation(Oid oid, AttrNumber column, List **seen)
 {
 	Relation	relation;
 	const char *maker;
@@ -89,7 +127,7 @@ column_of_relation(Oid oid, AttrNumber column)
 	if (get_rel_relkind(oid) != RELKIND_VIEW)
 		return NULL;
 	relation = relation_open(oid, AccessShareLock);
-	maker = geonn_unsteady_column(relation, column);
+	maker = column_of_view(relation, column, seen);
 	relation_close(relation, NoLock);
 	return maker;
 }
@@ -117,9 +155,9 @@ expression(const QueryLevel *level, Node *node)
 			if (var->varattno <= 0)
 				continue;
 			if (entry->rtekind == RTE_RELATION)
-				maker = column_of_relation(entry->relid, var->varattno);
+				maker = column_of_relation(entry->relid, var->varattno, level->seen);
 			else if (entry->rtekind == RTE_SUBQUERY)
-				maker = column_of_query(&(QueryLevel) {entry->subquery, level}, var->varattno);
+				maker = column_of_query(&(QueryLevel) {entry->subquery, level, level->seen}, var->varattno);
 			else if (entry->rtekind == RTE_JOIN)
 				maker = expression(level, list_nth(entry->joinaliasvars, var->varattno - 1));
 			else if (entry->rtekind == RTE_CTE)
@@ -142,13 +180,16 @@ column_of_query(const QueryLevel *level, AttrNumber column)
 	ListCell   *cell;
 
 	check_stack_depth();
+	CHECK_FOR_INTERRUPTS();
+	if (!is_new(level->seen, InvalidOid, level->query, column))
+		return NULL;
 	if (level->query->setOperations == NULL)
 		return target == NULL ? NULL : expression(level, (Node *) target->expr);
 	foreach(cell, level->query->rtable)
 	{
 		RangeTblEntry *branch = lfirst_node(RangeTblEntry, cell);
 		const char *maker = branch->rtekind != RTE_SUBQUERY ? NULL :
-			column_of_query(&(QueryLevel) {branch->subquery, level}, column);
+			column_of_query(&(QueryLevel) {branch->subquery, level, level->seen}, column);
 
 		if (maker != NULL)
 			return maker;
@@ -159,5 +200,7 @@ column_of_query(const QueryLevel *level, AttrNumber column)
 const char *
 geonn_unsteady_column(Relation view, AttrNumber column)
 {
-	return column_of_query(&(QueryLevel) {get_view_query(view), NULL}, column);
+	List	   *seen = NIL;
+
+	return column_of_view(view, column, &seen);
 }

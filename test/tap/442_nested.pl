@@ -18,7 +18,7 @@ $node->safe_psql('postgres', qq{
 	INSERT INTO p SELECT i, lat, lon, ST_MakePoint(lon, lat) FROM
 		(SELECT i, (i * 37 % 170)::float8 - 85 + i / 1e4 AS lat, (i * 59 % 350)::float8 - 175 AS lon FROM generate_series(1, 2000) i) s;
 	CREATE TABLE few AS SELECT * FROM p WHERE id <= 3;
-	CREATE TABLE some_p AS SELECT id, g FROM p WHERE id <= 500;
+	CREATE TABLE some_p AS SELECT id, g FROM p WHERE id <= 60;
 	CREATE TYPE place AS (id bigint, g geography(Point));
 	CREATE ROLE reader;
 	GRANT pg_read_all_data TO reader;
@@ -41,7 +41,7 @@ sub relations
 	return (split(/\n/, $out))[-1];
 }
 
-# Twice the levels take at most twice the planning, and so much more than without geonn.  A statement of 20 levels would take all
+# Twice the levels take about twice the planning, where doubling would take a thousand times it, and so much more than without geonn.  A statement of 20 levels would take all
 # memory where ten are wrong already.
 sub is_bounded
 {
@@ -50,7 +50,7 @@ sub is_bounded
 	my $without = relations($statement_of->(10), "$settings; SET geonn.enable_sql_joins = off");
 
 	cmp_ok($ten, '<=', $most // 10 * $without, "ten levels: $what") or return;
-	cmp_ok(relations($statement_of->(20), $settings), '<=', 2.2 * $ten, "twenty: $what");
+	cmp_ok(relations($statement_of->(20), $settings), '<=', 2.5 * $ten, "twenty: $what");
 }
 
 # ---- subqueries: each level has the one below as what is searched ----
