@@ -12,6 +12,7 @@
 int			geonn_admission_timeout = 0;
 int			geonn_device = GEONN_DEVICE_AUTO;
 int			geonn_algorithm = GEONN_ALGORITHM_AUTO;
+int			geonn_compared_pairs_limit = 100 * 1000 * 1000;
 int			geonn_cpu_threads = 0;
 bool		geonn_enable_sql_joins = true;
 int			geonn_engine_timeout = 60;
@@ -78,6 +79,10 @@ static const Setting settings[] = {
 		"Algorithm that this session's searches use; the rows are the same.",
 		"auto takes the one that is expected to be faster; brute compares every pair.",
 		&geonn_algorithm, 0, 0, PGC_USERSET, 0, NULL, geonn_algorithm_options, NULL},
+	{"geonn.compared_pairs_limit",
+		"Pairs of rows that a nearest-neighbour subquery or a join within a distance compares one by one, where it cannot search.",
+		"-1 means no limit.",
+		&geonn_compared_pairs_limit, -1, INT_MAX, PGC_USERSET, 0, check_limit, NULL, NULL},
 	{"geonn.cpu_threads",
 		"Threads with which the engine searches on the CPU.",
 		"0 means one for each core.",

@@ -10,6 +10,7 @@
 extern int	geonn_admission_timeout;	/* milliseconds; 0: no limit */
 extern int	geonn_device;		/* enum geonn_device_choice */
 extern int	geonn_algorithm;	/* enum geonn_algorithm */
+extern int	geonn_compared_pairs_limit;	/* -1: no limit */
 extern int	geonn_cpu_threads;	/* 0: one for each core */
 extern bool geonn_enable_sql_joins;	/* may the planner answer subqueries by a search (plan/sql_form.c)? */
 extern int	geonn_engine_timeout;	/* seconds */
@@ -21,6 +22,9 @@ extern int	geonn_log_keep;		/* how many runs of each cache the log keeps */
 extern int	geonn_log_min_duration; /* milliseconds; -1: no call is logged */
 extern int	geonn_max_sessions; /* how many processes may have sessions; -1: no limit */
 extern int	geonn_session_memory_limit;	/* kilobytes; -1: no limit */
+
+/* the message of the error where geonn_admission_timeout has passed */
+#define GEONN_ADMISSION_TIMED_OUT "no session with the geonn engine became free within %d ms"
 
 /* the names of geonn_device's and geonn_algorithm's values */
 extern const struct config_enum_entry geonn_device_options[];

@@ -20,8 +20,7 @@ raise_timeout(const struct geonn_queued *queued)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
-			 errmsg("no session with the geonn engine became free within %d ms",
-					geonn_admission_timeout),
+			 errmsg(GEONN_ADMISSION_TIMED_OUT, geonn_admission_timeout),
 			 errdetail("All %u processes that geonn.max_sessions allows had sessions, and %u more waited before this one.",
 					   queued->limit, queued->ahead),
 			 errhint("Run fewer searches at a time, close cursors that are not read, or raise geonn.max_sessions or geonn.admission_timeout.")));

@@ -431,11 +431,35 @@ geonn_lateral_begin_search(LateralNode *state, bool finds_all)
 	MemoryContextSwitchTo(former);
 }
 
+/*
+ * Send the references by a search without points, where the first one was abandoned.
+ */
+static void
+send_references(LateralNode *state)
+{
+	JoinNode   *node = &state->node;
+	MemoryContext former = MemoryContextSwitchTo(node->context);
+	GivenPoints *given = palloc0(sizeof(GivenPoints));
+	GeonnJoin  *join = palloc(sizeof(GeonnJoin));
+
+	given->more_follow = true;
+	*join = *state->join;
+	join->given = given;
+	node->first = create_search(state, join, state->row_type);
+	geonn_search_send(node->first);
+	state->references = geonn_search_references(node->first);
+	state->has_references = true;
+	MemoryContextSwitchTo(former);
+}
+
 void
 geonn_lateral_begin_second_search(LateralNode *state, const GivenPoints *given, uint32 k, bool finds_all)
 {
-	MemoryContext former = MemoryContextSwitchTo(state->round->memory);
+	MemoryContext former;
 
+	if (!state->has_references)
+		send_references(state);
+	former = MemoryContextSwitchTo(state->round->memory);
 	state->second_given = *given;
 	state->second_join = *state->join;
 	state->second_join.given = &state->second_given;
@@ -455,21 +479,18 @@ geonn_lateral_end_second_search(LateralNode *state)
 }
 
 void
-geonn_lateral_abandon_search(LateralNode *state)
+geonn_lateral_abandon_searches(LateralNode *state)
 {
 	JoinNode   *node = &state->node;
 
-	if (node->search == NULL)
-		return;
-	if (node->search == node->first)
-	{
-		node->first = NULL;
-		state->has_references = false;
-	}
-	if (node->search == node->following)
-		node->following = NULL;
-	geonn_node_end_search(node, node->search, false);
-	node->search = NULL;
+	geonn_lateral_end_second_search(state);
+	if (node->search != NULL && node->search != node->first && node->search != node->following)
+		geonn_node_end_search(node, node->search, false);
+	end_following_search(node);
+	if (node->first != NULL)
+		geonn_node_end_search(node, node->first, false);
+	node->first = node->search = NULL;
+	state->has_references = false;
 }
 
 /*

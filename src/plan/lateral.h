@@ -209,8 +209,11 @@ extern void geonn_lateral_begin_search(LateralNode *state, bool finds_all);
 extern void geonn_lateral_begin_second_search(LateralNode *state, const GivenPoints *given, uint32 k, bool finds_all);
 extern void geonn_lateral_end_second_search(LateralNode *state);
 
-/* End the search that the round has begun, if it has one, before a row of it is taken; an error may have interrupted it. */
-extern void geonn_lateral_abandon_search(LateralNode *state);
+/*
+ * End all searches, after an error that has interrupted one of them, or before a row of the round's is taken.  The next
+ * search sends the references again.
+ */
+extern void geonn_lateral_abandon_searches(LateralNode *state);
 
 /* Implement JoinNodeMethods. */
 extern TupleTableSlot *geonn_lateral_next_row(JoinNode *node);

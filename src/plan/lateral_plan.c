@@ -18,6 +18,7 @@
  * over the same outer paths.
  *
  * A join within a distance (sql_within_form.c) has a node (sql_within.c) over these, too, also where it is a semi join.
+ * Both keep PostgreSQL's own path for an outer row, where that has an index (sql_own_plan.c).
  *
  * Below a Gather, each process takes a part of the outer rows (join_node.c), where the references are plain tables
  * or come with the parameters, as in scan.c.  Such a node is offered over each partial path of the outer rows,
@@ -48,6 +49,7 @@
 #include "plan/scan.h"
 #include "plan/sql_form.h"
 #include "plan/sql_join.h"
+#include "plan/sql_own_plan.h"
 #include "plan/sql_reasons.h"
 #include "plan/sql_within.h"
 #include "plan/sql_within_form.h"
@@ -71,6 +73,8 @@ typedef struct LateralPath
 	List	   *call_columns;
 
 	Cost		replaced_cost;	/* the cost of PostgreSQL's own plan for an outer row's subquery */
+	Path	   *own;			/* the path of that plan (sql_own_plan.c), by an index; NULL: none */
+	bool		own_suits_workers;
 } LateralPath;
 
 /*
@@ -257,6 +261,8 @@ offer_path(PlannerInfo *root, const LateralPath *template, Path *outer, const Pa
 		(void) geonn_divide_path(path, outer->parallel_workers);
 	if (template->within != NULL)
 		custom->custom_paths = lappend(custom->custom_paths, template->within->references);
+	if (template->own != NULL && (!is_partial || template->own_suits_workers))
+		custom->custom_paths = lappend(custom->custom_paths, template->own);
 	path->parallel_aware &= template->form == NULL && template->within == NULL;
 	if (template->form != NULL)
 		set_cost_of_form(template, custom);
@@ -402,6 +408,57 @@ find_question(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *inner, List *cla
 }
 
 /*
+ * Where PostgreSQL's own path for the subquery of an outer row has an index: keep it.  It tests conditions on the
+ * subquery's rows, as the node does: these must have the same result again.
+ */
+static void
+keep_path_of_form(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *inner, LateralPath *path)
+{
+	List	   *used = NIL;
+	List	   *columns;
+	ListCell   *cell;
+
+	foreach(cell, inner->subplan_params)
+		used = lappend(used, ((const PlannerParamItem *) lfirst(cell))->item);
+	if (!path->form->descends || !note_columns(path, used, outer, inner) ||
+		!geonn_own_columns(inner, path->call_columns, &columns) ||
+		contain_volatile_functions((Node *) extract_actual_clauses(inner->baserestrictinfo, false)))
+		return;
+	path->own = geonn_own_path(root, path->path.path.parent, outer, path->outer_columns, inner->cheapest_total_path, columns);
+
+	/* no Gather is in such a path, and workers may call its functions if they may call the node's */
+	path->own_suits_workers = true;
+}
+
+/*
+ * Likewise for a join within a distance: the cheapest path that an outer row parameterizes.
+ */
+static void
+keep_path_of_within(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *inner, LateralPath *path)
+{
+	Path	   *cheapest = NULL;
+	List	   *clauses;
+	ListCell   *cell;
+
+	foreach(cell, inner->pathlist)
+	{
+		Path	   *own = lfirst(cell);
+
+		if (own->param_info != NULL && bms_is_subset(own->param_info->ppi_req_outer, outer->relids) &&
+			(cheapest == NULL || own->total_cost < cheapest->total_cost))
+			cheapest = own;
+	}
+	if (cheapest == NULL)
+		return;
+	clauses = extract_actual_clauses(cheapest->param_info->ppi_clauses, false);
+	if (contain_volatile_functions((Node *) clauses) || !note_columns(path, clauses, outer, inner))
+		return;
+	path->own = geonn_own_path(root, path->path.path.parent, outer, path->outer_columns, cheapest,
+							   path->within->references->pathtarget->exprs);
+	path->own_suits_workers = cheapest->parallel_safe;
+}
+
+/*
  * Expressions with all columns that the node's question needs of outer rows.
  */
 static List *
@@ -440,6 +497,10 @@ offer_join(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *outer, RelOptInfo *in
 		!note_columns(&template, template.rows, outer, inner) ||
 		!note_columns(&template, columns_of_question(&template), outer, inner))
 		return;
+	if (template.form != NULL)
+		keep_path_of_form(root, outer, inner, &template);
+	else if (template.within != NULL)
+		keep_path_of_within(root, outer, inner, &template);
 
 	path->path.type = T_CustomPath;
 	path->path.pathtype = T_CustomScan;
@@ -506,8 +567,9 @@ equal_keys(const SqlForm *form, List *outputs)
  * The node of a subquery: see sql_join.h for its lists.
  */
 static Plan *
-plan_form(PlannerInfo *root, LateralPath *path, List *targets, Plan *outer)
+plan_form(PlannerInfo *root, LateralPath *path, List *targets, List *children)
 {
+	Plan	   *outer = linitial(children);
 	const SqlForm *form = path->form;
 	RelOptInfo *rel = palloc(sizeof(RelOptInfo));
 	Index		number = geonn_add_references(root, form);
@@ -539,7 +601,7 @@ plan_form(PlannerInfo *root, LateralPath *path, List *targets, Plan *outer)
 	path->path.path.parent = rel;
 	scan->methods = &geonn_sql_join_methods.scan;
 	subquery_nodes++;
-	scan->custom_plans = list_make2(outer, references);
+	scan->custom_plans = list_concat(list_make2(outer, references), list_copy_tail(children, 1));
 	scan->custom_private = list_concat(private_list(path, outer, 0, InvalidOid),
 									   list_make4(form->operators, form->collations, form->nulls_first,
 												  equal_keys(form, outputs)));
@@ -587,7 +649,7 @@ plan_join(PlannerInfo *root, RelOptInfo *rel pg_attribute_unused(), CustomPath *
 	CustomScan *scan;
 
 	if (lateral->form != NULL)
-		return plan_form(root, lateral, targets, linitial(children));
+		return plan_form(root, lateral, targets, children);
 	if (lateral->within != NULL)
 		return plan_within(root, lateral, targets, children);
 	scan = geonn_make_scan(root, path, targets, copyObject(lateral->rows),
@@ -611,6 +673,7 @@ geonn_plan_lateral_joins(void)
 	RegisterCustomScanMethods(&geonn_lateral_methods.scan);
 	RegisterCustomScanMethods(&geonn_sql_join_methods.scan);
 	RegisterCustomScanMethods(&geonn_within_methods.scan);
+	geonn_own_plan_register();
 	previous_hook = set_join_pathlist_hook;
 	set_join_pathlist_hook = offer_join;
 }

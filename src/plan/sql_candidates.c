@@ -290,10 +290,11 @@ begin_sort(const SqlCandidates *candidates)
 	return sort;
 }
 
-void
+uint64
 geonn_candidates_reread(SqlCandidates *candidates, SqlReferences *references)
 {
 	TupleTableSlot *slot = candidates->unsorted_slot;
+	uint64		read = 0;
 
 	candidates->sorted = begin_sort(candidates);
 	geonn_sql_references_reread(references);
@@ -304,6 +305,7 @@ geonn_candidates_reread(SqlCandidates *candidates, SqlReferences *references)
 		if (TupIsNull(row))
 			break;
 		CHECK_FOR_INTERRUPTS();
+		read++;
 		ResetExprContext(candidates->expressions);
 		slot_getallattrs(row);
 		show_columns(candidates, row->tts_values, row->tts_isnull);
@@ -325,6 +327,7 @@ geonn_candidates_reread(SqlCandidates *candidates, SqlReferences *references)
 		if (!tuplesort_gettupleslot(candidates->sorted, true, false, candidates->sorted_slot, NULL))
 			candidates->end = 0;
 	}
+	return read;
 }
 
 static const Candidate *

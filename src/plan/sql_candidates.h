@@ -77,8 +77,8 @@ extern void geonn_candidates_sort(SqlCandidates *candidates);
  */
 extern void geonn_candidates_order_references(SqlCandidates *candidates, SqlReferences *references);
 
-/* Read the references again, and have those within OFFSET and LIMIT returned. */
-extern void geonn_candidates_reread(SqlCandidates *candidates, SqlReferences *references);
+/* Read the references again, and have those within OFFSET and LIMIT returned.  Returns how many were read. */
+extern uint64 geonn_candidates_reread(SqlCandidates *candidates, SqlReferences *references);
 
 /* Forget the candidates of the present outer row. */
 extern void geonn_candidates_reset(SqlCandidates *candidates);

@@ -38,10 +38,12 @@
  * not answer needs the references, which are read then: an outer row whose point the engine does not take, a
  * table with a row that it does not take, and an engine that cannot be had.
  *
- * A statement that PostgreSQL answers must not fail for want of the engine.  Where a round's search cannot begin, the
- * keys of all references decide for this round and those after it, and a warning says so.  The first round's search
- * is complete before the node returns a row; only an engine that ends later, in the middle of a round, is an error.
- * Likewise, where the references do not fit in geonn.session_memory_limit, each outer row has them read again.
+ * A statement that PostgreSQL answers must not fail for want of the engine.  Where a round's search cannot begin
+ * (sql_fallback.c), its outer rows are answered one by one until the engine can be had again: by PostgreSQL's own plan, if
+ * that has an index (sql_own_plan.c), which answers rows that searches leave undecided, too; else by the keys of all
+ * references.  The first round's search is complete before the node returns a row; only an engine that ends later, in the
+ * middle of a round, is an error.  Where the references do not fit in geonn.session_memory_limit, PostgreSQL's own plan
+ * answers, too, or each outer row has them read again.
  */
 #include "postgres.h"
 
@@ -56,6 +58,7 @@
 #include "common/protocol.h"
 #include "plan/sql_fallback.h"
 #include "plan/sql_join.h"
+#include "plan/sql_own_plan.h"
 #include "plan/sql_rounds.h"
 
 /* ---- the plan ---- */
@@ -67,7 +70,7 @@ static void
 begin_source(SqlJoin *join)
 {
 	join->lateral.source = join->table != NULL ? &table_source : &subquery_source;
-	join->has_read = join->without_engine = false;
+	join->has_read = false;
 	join->fits_table = true;
 }
 
@@ -105,7 +108,9 @@ begin_join(JoinNode *node, EState *estate, int flags)
 	references = ExecInitNode(lsecond(scan->custom_plans), estate,
 							  flags & ~(EXEC_FLAG_REWIND | EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK));
 	node->custom.custom_ps = lappend(node->custom.custom_ps, references);
-	geonn_sql_references_begin(&join->references, references, list_nth(scan->custom_private, SQL_POINT),
+	join->fallback.own = geonn_own_plan_begin(lateral, estate, flags);
+	geonn_sql_references_begin(&join->references, references, join->fallback.own != NULL,
+							   list_nth(scan->custom_private, SQL_POINT),
 							   (GeonnPointKind) intVal(list_nth(scan->custom_private, SQL_POINT_KIND)),
 							   boolVal(list_nth(scan->custom_private, SQL_LINES)));
 	geonn_candidates_begin(&join->candidates, &join->references, plan, list_truncate(list_copy(rest), keys),
@@ -342,7 +347,7 @@ begin_table_round(LateralNode *lateral)
 		geonn_answers_begin(&join->answers, join->points * join->k);
 		return;
 	}
-	geonn_lateral_abandon_search(lateral);
+	geonn_lateral_abandon_searches(lateral);
 	former = MemoryContextSwitchTo(lateral->node.context);
 	lateral->join = leave_table(join);
 	MemoryContextSwitchTo(former);
@@ -449,7 +454,7 @@ explain_join(const JoinNode *node, List *ancestors, ExplainState *explain)
 		return;
 	ExplainPropertyUInteger("Candidates Rechecked", NULL, join->candidates.rechecked, explain);
 	ExplainPropertyUInteger("Rows Searched Again", NULL, join->widened, explain);
-	ExplainPropertyUInteger("Rows Compared with All References", NULL, join->compared, explain);
+	ExplainPropertyUInteger("Rows Compared with All References", NULL, join->fallback.rows, explain);
 }
 
 const JoinNodeMethods geonn_sql_join_methods = {

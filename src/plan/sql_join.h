@@ -26,8 +26,9 @@ typedef enum SqlPrivate
 } SqlPrivate;
 
 /*
- * The plan's children return the outer rows and the references.  The scan target list has Vars of the outer
- * columns, of the subquery's outputs, and of the references' columns.  The custom expressions are the keys, the
+ * The plan's children return the outer rows, the references, and the subquery's outputs for an outer row
+ * (sql_own_plan.h), if PostgreSQL has an index for it.  The scan target list has Vars of the outer columns, of the
+ * subquery's outputs, and of the references' columns.  The custom expressions are the keys, the
  * observation's point (as many as SQL_POINT), LIMIT, OFFSET and the reach (NULL Consts where the subquery has none), the
  * List of the conditions, the outputs, and then the clauses by which a pair of rows matches.
  */

@@ -6,8 +6,9 @@
  * takes.  A NULL or empty point has no distance; one whose coordinates are out of range has one for PostGIS alone.
  * Likewise lines (sql_lines.c), of which the node keeps the values, not compressed.
  *
- * Where the rows need more memory than geonn.session_memory_limit, the plan is executed again for each outer row, as
- * PostgreSQL executes the subquery.
+ * Where the rows need more memory than geonn.session_memory_limit, PostgreSQL's own plan answers each outer row
+ * (sql_own_plan.c).  Where that has no index, the references' plan is executed again for each outer row, up to
+ * geonn.compared_pairs_limit.
  */
 #include "postgres.h"
 
@@ -27,12 +28,13 @@
 #define CACHE_LINE 64
 
 void
-geonn_sql_references_begin(SqlReferences *references, PlanState *plan, const List *point, GeonnPointKind kind,
-						   bool has_lines)
+geonn_sql_references_begin(SqlReferences *references, PlanState *plan, bool has_own, const List *point,
+						   GeonnPointKind kind, bool has_lines)
 {
 	TupleDesc	columns = ExecGetResultType(plan);
 
 	references->plan = plan;
+	references->has_own = has_own;
 	references->columns = columns->natts;
 	references->kind = kind;
 	references->has_lines = has_lines;
@@ -340,6 +342,8 @@ geonn_sql_references_read(SqlReferences *references)
 	MemoryContextDelete(context);
 	ereport(WARNING,
 			(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+			 references->has_own ?
+			 errmsg("PostgreSQL's own plan answers rows of a join, one after the other, as geonn cannot keep its references") :
 			 errmsg("geonn reads the references of a nearest-neighbour subquery again for each row"),
 			 errdetail("They need more memory than geonn.session_memory_limit, which is %d kB, leaves.",
 					   geonn_session_memory_limit),

@@ -47,10 +47,11 @@ typedef struct SqlReferences
 	int			point[2];		/* the columns of the reference's point, from 0 on */
 	GeonnPointKind kind;		/* of the points of both sides */
 	bool		has_lines;		/* the references are lines (sql_lines.c), of which `point` is the column */
+	bool		has_own;		/* PostgreSQL's own plan answers where the rows do not fit (sql_own_plan.c) */
 	TupleTableSlot *slot;		/* for a row that is read */
 
 	/* one execution */
-	bool		rereads;		/* the rows do not fit: none is kept, and each outer row has them read again */
+	bool		rereads;		/* the rows do not fit: none is kept, and without has_own each outer row has them read again */
 	Reference **rows;			/* [count] */
 	uint64		count;
 	Numbers		valid;			/* the references that the engine gets */
@@ -60,7 +61,7 @@ typedef struct SqlReferences
 } SqlReferences;
 
 /* Begin, with a plan that has begun; point is as SQL_POINT (sql_join.h), has_lines as SQL_LINES. */
-extern void geonn_sql_references_begin(SqlReferences *references, PlanState *plan, const List *point,
+extern void geonn_sql_references_begin(SqlReferences *references, PlanState *plan, bool has_own, const List *point,
 									   GeonnPointKind kind, bool has_lines);
 
 /*

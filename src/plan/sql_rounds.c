@@ -12,8 +12,8 @@
 
 #include "base/compat.h"
 #include "common/protocol.h"
-#include "plan/sql_fallback.h"
 #include "plan/sql_lines.h"
+#include "plan/sql_own_plan.h"
 #include "plan/sql_rounds.h"
 
 /* rows after the last rank have that rank, too */
@@ -127,6 +127,16 @@ greatest_in_doubt(const SqlJoin *join, double distance)
 /* ---- stages ---- */
 
 /*
+ * Pass over the answers for an outer row that was answered before the engine could be had.
+ */
+static void
+pass_answers(SqlJoin *join, GeonnSearch *search, uint64 count)
+{
+	for (uint64 i = 0; i < count; i++)
+		(void) geonn_next_answer(&join->answers, search, &join->references, false);
+}
+
+/*
  * Take the rows of the next point that the search has answered, and choose among them, or note that they leave the
  * outer row undecided.  `asked` has the numbers of the outer rows; NULL: they are those of the points.  False: none
  * is left.
@@ -155,7 +165,14 @@ take_answer(SqlJoin *join, GeonnSearch *search, uint32 k, const Numbers *asked)
 			elog(ERROR, "a search lacks rows of %llu points", (unsigned long long) join->points_left + 1);
 		if (i == 0)
 		{
-			begin_outer_row(join, asked == NULL ? answer->number : asked->numbers[answer->number]);
+			uint64		number = asked == NULL ? answer->number : asked->numbers[answer->number];
+
+			if (asked == NULL && number < join->next_row)
+			{
+				pass_answers(join, search, answered - 1);
+				return true;
+			}
+			begin_outer_row(join, number);
 			reach = reach_of_row(join);
 		}
 		else if (answer->distance <= greatest_in_doubt(join, distance))
@@ -206,93 +223,163 @@ asked_point(void *state, uint64 number, PointRow *row)
 	row->longitude = round->longitudes[outer];
 }
 
-/*
- * Begin a search of the present round by this function.  False: the engine cannot be had.
- */
-static bool
-try_search(SqlJoin *join, void (*begin) (void *join))
-{
-	join->without_engine = !geonn_try_search(begin, join);
-	return !join->without_engine;
-}
-
 static void
-begin_search(void *state)
+begin_search(LateralNode *lateral)
 {
-	SqlJoin    *join = state;
-	const Round *round = join->lateral.round;
+	SqlJoin    *join = (SqlJoin *) lateral;
 
-	join->points = join->points_left = round->points;
+	join->points = join->points_left = lateral->round->points;
 	geonn_answers_begin(&join->answers, join->points * Min(join->k, join->references.valid.count));
-	geonn_lateral_begin_search(&join->lateral, !join->lateral.has_references);
+	geonn_lateral_begin_search(lateral, !lateral->has_references);
 }
 
 static void
-begin_second_search(void *state)
+begin_second_search(LateralNode *lateral)
 {
-	SqlJoin    *join = state;
+	SqlJoin    *join = (SqlJoin *) lateral;
 	GivenPoints given = {
-		.count = join->undecided.count,
+		.count = join->asked.count,
 		.point = asked_point,
 		.state = join,
 		.each_alone = true
 	};
 
-	join->asked = join->undecided;
-	join->undecided = (Numbers) {0};
-	join->widened += join->asked.count;
 	join->points_left = join->asked.count;
 	geonn_answers_begin(&join->answers, join->asked.count * Min(GEONN_K_MAX, join->references.valid.count));
-	geonn_lateral_begin_second_search(&join->lateral, &given, GEONN_K_MAX, false);
+	geonn_lateral_begin_second_search(lateral, &given, GEONN_K_MAX, false);
 }
 
 /*
- * Choose among all references, which are read again if they are not kept, for the next outer row that is left.  A row
- * without a point has no distances: if they are the only key, any references will do.  False: no row is left.
+ * Search again for the outer rows that are undecided, from this one on.  False: the engine cannot be had.
  */
 static bool
-compare_with_all(SqlJoin *join)
+search_again(SqlJoin *join, uint64 first)
+{
+	join->asked = join->undecided;
+	join->asked.numbers += first;
+	join->asked.count -= first;
+	join->undecided = (Numbers) {0};
+	join->next_undecided = 0;
+	if (!geonn_try_search(&join->fallback, &join->lateral, begin_second_search))
+	{
+		join->undecided = join->asked;
+		return false;
+	}
+	join->widened += join->asked.count;
+	join->stage = STAGE_SECOND_SEARCH;
+	return true;
+}
+
+/*
+ * The engine could not be had for the present round: ask again, for the outer rows that are left.  False: nothing is to be
+ * asked, or it cannot be had now.
+ */
+static bool
+ask_again(SqlJoin *join)
+{
+	if (join->k == 0 || !geonn_may_ask_again(&join->fallback))
+		return false;
+	if (join->is_searched)
+		return join->next_undecided < join->undecided.count && search_again(join, join->next_undecided);
+	if (join->next_row == join->lateral.round->given.count ||
+		!geonn_try_search(&join->fallback, &join->lateral, begin_search))
+		return false;
+	join->is_searched = true;
+	join->stage = STAGE_SEARCH;
+	return true;
+}
+
+/*
+ * Go on to the next outer row that is left; false: none is.
+ */
+static bool
+next_left_row(SqlJoin *join, uint64 *number)
 {
 	const Round *round = join->lateral.round;
-	SqlCandidates *candidates = &join->candidates;
-	uint64		count;
-	uint64		number;
-	double		latitude;
-	double		longitude;
 
 	if (join->is_searched && round->points == round->given.count)
 		join->next_row = round->points;
 	while (join->is_searched && join->next_row < round->given.count && !round->rows[join->next_row].latitude_is_null)
 		join->next_row++;
-	if (candidates->wanted == 0)
-		return false;
 	if (join->next_row < round->given.count)
-		number = join->next_row++;
+		*number = join->next_row++;
 	else if (join->next_undecided < join->undecided.count)
-		number = join->undecided.numbers[join->next_undecided++];
+		*number = join->undecided.numbers[join->next_undecided++];
 	else
 		return false;
-	geonn_sql_read_references(join);
-	count = join->references.count;
-	begin_outer_row(join, number);
-	show_outer_row(join);
-	if (join->references.rereads)
-	{
-		join->compared++;
-		geonn_candidates_reread(candidates, &join->references);
-		return true;
-	}
+	return true;
+}
+
+/*
+ * Choose among all references, which are in memory, for the present outer row.  A row without a point has no distances: if
+ * they are the only key, any references will do.  False: that is not so, and only_any is set.
+ */
+static bool
+choose_among_all(SqlJoin *join, bool only_any)
+{
+	SqlCandidates *candidates = &join->candidates;
+	uint64		count = join->references.count;
+	double		latitude;
+	double		longitude;
+
 	if (candidates->keys == 1 && candidates->conditions == NULL && candidates->wanted < count && candidates->skipped < count &&
 		geonn_sql_read_observation(join, candidates->expressions, &latitude, &longitude) == POINT_NULL)
 		count = Min(count, candidates->wanted + candidates->skipped);
+	else if (only_any)
+		return false;
 	else
-		join->compared++;
+	{
+		join->fallback.rows++;
+		if (join->fallback.is_lost)
+			geonn_count_compared(&join->fallback, count, false);
+	}
 	for (uint64 i = 0; i < count; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
 		(void) geonn_candidates_add(candidates, i, NAN);
 	}
 	geonn_candidates_sort(candidates);
+	return true;
+}
+
+/*
+ * Read all references again, and choose among them, for the present outer row.
+ */
+static void
+choose_rereading(SqlJoin *join)
+{
+	join->fallback.rows++;
+	geonn_count_compared(&join->fallback, geonn_candidates_reread(&join->candidates, &join->references), true);
+}
+
+/*
+ * Find the rows of the next outer row that is left, by PostgreSQL's own plan or by comparing it with all references.
+ * False: no row is left.
+ */
+static bool
+answer_alone(SqlJoin *join)
+{
+	uint64		number;
+
+	if (join->candidates.wanted == 0)
+		return false;
+	if (ask_again(join))
+		return true;
+	if (!next_left_row(join, &number))
+		return false;
+	if (join->fallback.own == NULL)
+		geonn_sql_read_references(join);
+	begin_outer_row(join, number);
+	show_outer_row(join);
+	if (join->has_read && !join->references.rereads && choose_among_all(join, join->fallback.own != NULL))
+		return true;
+	if (join->fallback.own == NULL)
+	{
+		choose_rereading(join);
+		return true;
+	}
+	geonn_own_plan_show(join->fallback.own, number);
+	join->own_rank = 1;
 	return true;
 }
 
@@ -309,15 +396,8 @@ next_outer_row(SqlJoin *join)
 			if (join->is_searched && take_answer(join, join->lateral.node.search, join->k, NULL))
 				return true;
 			join->stage = STAGE_ALL;
-			if (join->undecided.count == 0 || join->k == GEONN_K_MAX)
-				return true;
-			if (try_search(join, begin_second_search))
-				join->stage = STAGE_SECOND_SEARCH;
-			else
-			{
-				geonn_lateral_end_second_search(&join->lateral);
-				join->undecided = join->asked;
-			}
+			if (join->undecided.count > 0 && join->k < GEONN_K_MAX)
+				(void) search_again(join, 0);
 			return true;
 		case STAGE_SECOND_SEARCH:
 			if (take_answer(join, join->lateral.second, GEONN_K_MAX, &join->asked))
@@ -326,7 +406,7 @@ next_outer_row(SqlJoin *join)
 			join->stage = STAGE_ALL;
 			return true;
 		case STAGE_ALL:
-			if (compare_with_all(join))
+			if (answer_alone(join))
 				return true;
 			join->stage = STAGE_END;
 			return false;
@@ -344,7 +424,9 @@ geonn_sql_try_round(SqlJoin *join)
 	join->undecided = (Numbers) {0};
 	join->next_row = join->next_undecided = 0;
 	geonn_candidates_reset(&join->candidates);
-	return join->k > 0 && !join->without_engine && try_search(join, begin_search);
+	join->own_rank = 0;
+	return join->k > 0 && geonn_may_ask(&join->fallback) &&
+		geonn_try_search(&join->fallback, &join->lateral, begin_search);
 }
 
 void
@@ -356,8 +438,28 @@ geonn_sql_begin_round(LateralNode *lateral)
 	if (join->candidates.conditions != NULL && join->asked.count > join->points / 8)
 		lateral->join->question.k = join->k = Min(join->k * 4, GEONN_K_MAX);
 	join->is_searched = geonn_sql_try_round(join);
-	if (!join->is_searched)
-		geonn_lateral_abandon_search(lateral);
+}
+
+/*
+ * Get the outputs of the next row of PostgreSQL's own plan for the present outer row; false: none is left.
+ */
+static bool
+next_own_pair(SqlJoin *join, Datum *values, bool *nulls)
+{
+	LateralNode *lateral = &join->lateral;
+	const TupleTableSlot *slot = geonn_own_plan_next(join->fallback.own);
+
+	if (slot == NULL)
+	{
+		join->own_rank = 0;
+		return false;
+	}
+	geonn_copy_columns(values, nulls, slot->tts_values, slot->tts_isnull, lateral->columns - 1);
+	for (int i = 0; i < lateral->columns - 1; i++)
+		values[i] = MakeExpandedObjectReadOnly(values[i], nulls[i], TupleDescAttr(lateral->descriptor, i)->attlen);
+	values[lateral->columns - 1] = UInt64GetDatum((join->present + 1) << RANK_BITS | Min(join->own_rank++, RANK_MAX));
+	nulls[lateral->columns - 1] = false;
+	return true;
 }
 
 bool
@@ -368,6 +470,8 @@ geonn_sql_next_pair(LateralNode *lateral, Datum *values, bool *nulls)
 
 	while ((candidate = geonn_candidates_next(&join->candidates)) == NULL)
 	{
+		if (join->own_rank > 0 && next_own_pair(join, values, nulls))
+			return true;
 		if (!next_outer_row(join))
 			return false;
 	}

@@ -6,6 +6,7 @@
 #define GEONN_SQL_ROUNDS_H
 
 #include "plan/lateral.h"
+#include "plan/sql_fallback.h"
 #include "plan/sql_outputs.h"
 #include "plan/sql_table.h"
 
@@ -37,6 +38,7 @@ typedef struct SqlJoin
 	int			excluded;		/* as SQL_EXCLUDED */
 	bool		is_exact;		/* the distance is geonn's own, so that searches have it */
 	SqlOutputs	outputs;		/* [lateral.columns - 1] of them */
+	Fallback	fallback;
 	const SqlTable *table;		/* that the references are all rows of; NULL: none */
 
 	/* one execution */
@@ -45,8 +47,6 @@ typedef struct SqlJoin
 	uint32		k;				/* how many references a search returns; 0: nothing is searched for */
 	GivenPoints given;			/* the references for the engine */
 	uint64		widened;		/* how many outer rows the second searches were for */
-	uint64		compared;		/* how many outer rows were compared with all references */
-	bool		without_engine; /* a search could not begin, so that no other one is tried */
 
 	/* a round */
 	Stage		stage;
@@ -56,10 +56,11 @@ typedef struct SqlJoin
 	Answers		answers;		/* of the present search */
 	Numbers		undecided;		/* the outer rows that the present search leaves undecided */
 	Numbers		asked;			/* those that the second search is for */
-	uint64		next_row;		/* STAGE_ALL: the next outer row, and the next of undecided */
+	uint64		next_row;		/* STAGE_ALL: the next outer row, and the next of undecided; those before were answered */
 	uint64		next_undecided;
 	uint64		present;		/* the present outer row's number in the round */
 	bool		is_shown;		/* the pair has its columns */
+	uint64		own_rank;		/* how many of its rows PostgreSQL's own plan has returned; 0: it does not answer */
 	uint64		number;			/* of the point that a table's search has returned a row for, and how many rows */
 	uint64		rank;
 } SqlJoin;

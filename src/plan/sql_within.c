@@ -21,9 +21,10 @@
  *
  * Comparisons take NaN for greater than any number: all distances are less, while ST_DWithin has none within it.
  *
- * A statement that PostgreSQL answers must not fail for want of the engine.  Where a round's search cannot begin, the
- * function is called for all pairs of this round and those after it, and a warning says so.  Likewise, where the
- * references do not fit in geonn.session_memory_limit, each outer row has them read again.
+ * A statement that PostgreSQL answers must not fail for want of the engine.  Where a round's search cannot begin
+ * (sql_fallback.c), the function is called for all pairs of this round, until the engine can be had again.  Where
+ * PostgreSQL has an index, its own plan says for which pairs (sql_own_plan.c).  Where the references do not
+ * fit in geonn.session_memory_limit, that plan says so, too, or each outer row has them read again.
  */
 #include "postgres.h"
 
@@ -39,6 +40,7 @@
 #include "base/settings.h"
 #include "common/protocol.h"
 #include "plan/sql_fallback.h"
+#include "plan/sql_own_plan.h"
 #include "plan/sql_references.h"
 #include "plan/sql_within.h"
 
@@ -54,6 +56,7 @@ typedef enum Comparison
 {
 	COMPARED_WITH_NONE,
 	COMPARED_WITH_INVALID,		/* those that the engine does not take */
+	COMPARED_WITH_OWN,			/* those that PostgreSQL's own plan finds */
 	COMPARED_WITH_ALL
 } Comparison;
 
@@ -71,13 +74,12 @@ typedef struct WithinJoin
 	bool		asks_nearest;	/* the search is for the nearest reference alone */
 	TupleTableSlot *pair;		/* like the scan's slot: an outer row and a reference for the call */
 	ExprContext *expressions;	/* its tuple is pair */
+	Fallback	fallback;
 
 	/* one execution */
 	GivenPoints given;			/* the references for the engine */
-	bool		without_engine; /* a search could not begin, so that no other one is tried */
 	double		searched;		/* the radius of searches; NaN: nothing is within the distance; set if same_radius */
 	uint64		rechecked;		/* how many pairs of the search the function was called for */
-	uint64		compared;		/* how many outer rows were compared with all references */
 
 	/* a round */
 	bool		is_searched;	/* the round has a search */
@@ -85,7 +87,7 @@ typedef struct WithinJoin
 	Answers		answers;
 	Numbers		undecided;		/* the outer rows of whose nearest references the function said no */
 	uint64		present;		/* the outer row whose columns pair has; PG_UINT64_MAX: none */
-	uint64		next_row;		/* the next outer row to be compared with references */
+	uint64		next_row;		/* the next outer row to be compared with references; those before were answered */
 	Comparison	comparison;		/* which references the row before that is being compared with */
 	uint64		next_reference; /* the next of these */
 } WithinJoin;
@@ -106,8 +108,9 @@ begin_join(JoinNode *node, EState *estate, int flags)
 	references = ExecInitNode(lsecond(scan->custom_plans), estate,
 							  flags & ~(EXEC_FLAG_REWIND | EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK));
 	node->custom.custom_ps = lappend(node->custom.custom_ps, references);
-	geonn_sql_references_begin(&join->references, references, list_nth(scan->custom_private, WITHIN_POINT),
-							   GEONN_POINT_GEOGRAPHY, false);
+	join->fallback.own = geonn_own_plan_begin(lateral, estate, flags);
+	geonn_sql_references_begin(&join->references, references, join->fallback.own != NULL,
+							   list_nth(scan->custom_private, WITHIN_POINT), GEONN_POINT_GEOGRAPHY, false);
 	lateral->columns = join->references.columns + 1;
 	lateral->ord = -1;
 	join->is_spheroid = intVal(list_nth(scan->custom_private, WITHIN_METRIC)) == GEONN_METRIC_SPHEROID;
@@ -197,7 +200,6 @@ make_join(LateralNode *lateral, TupleDesc *row_type)
 	GeonnJoin  *result = palloc0(sizeof(GeonnJoin));
 
 	geonn_sql_references_read(&join->references);
-	join->without_engine = false;
 	if (join->same_radius)
 		join->searched = evaluate_radius(join);
 	join->given = (GivenPoints) {
@@ -317,7 +319,7 @@ next_answer(WithinJoin *join, Datum *values, bool *nulls)
 	{
 		uint64		number = is_second ? join->undecided.numbers[answer->number] : answer->number;
 
-		if (!is_confirmed(join, answer, number))
+		if (number < join->next_row || !is_confirmed(join, answer, number))
 			continue;
 		if (join->asks_nearest)
 			set_pair(join, number, NULL, NULL, values, nulls);
@@ -339,17 +341,40 @@ static Comparison
 comparison_of(const WithinJoin *join, uint64 number)
 {
 	const OuterRow *row = &join->lateral.round->rows[number];
+	bool		has_no_search = join->references.rereads || (!join->is_searched && join->references.valid.count > 0);
 
 	if (row->longitude_is_null || (row->is_matched && join->asks_nearest))
 		return COMPARED_WITH_NONE;
-	if (row->latitude_is_null || join->references.rereads ||
-		(!join->is_searched && join->references.valid.count > 0))
+	if (has_no_search && join->fallback.own != NULL)
+		return COMPARED_WITH_OWN;
+	if (has_no_search || row->latitude_is_null)
 		return COMPARED_WITH_ALL;
 	return join->references.invalid.count > 0 ? COMPARED_WITH_INVALID : COMPARED_WITH_NONE;
 }
 
+static void
+begin_search(LateralNode *lateral)
+{
+	/* the first round's is complete before the node returns a row */
+	geonn_lateral_begin_search(lateral, !lateral->has_references);
+}
+
 /*
- * Go on to the next outer row that has to be compared with references; false: none is left.
+ * Begin the round's search.  False: the engine cannot be had, or no reference is to be searched for.
+ */
+static bool
+try_search(WithinJoin *join)
+{
+	join->undecided = (Numbers) {0};
+	geonn_answers_begin(&join->answers, PG_UINT64_MAX);
+	join->is_searched = join->has_answers = join->references.valid.count > 0 &&
+		geonn_try_search(&join->fallback, &join->lateral, begin_search);
+	return join->is_searched;
+}
+
+/*
+ * Go on to the next outer row that has to be compared with references; false: none is left, or the engine, which could not
+ * be had for the round, searches for them now.
  */
 static bool
 next_compared_row(WithinJoin *join)
@@ -357,16 +382,38 @@ next_compared_row(WithinJoin *join)
 	const Round *round = join->lateral.round;
 
 	join->comparison = COMPARED_WITH_NONE;
+	if (!join->is_searched && join->next_row < round->given.count && geonn_may_ask_again(&join->fallback) &&
+		try_search(join))
+		return false;
 	while (join->comparison == COMPARED_WITH_NONE && join->next_row < round->given.count)
 		join->comparison = comparison_of(join, join->next_row++);
 	join->next_reference = 0;
+	if (join->comparison == COMPARED_WITH_OWN)
+		geonn_own_plan_show(join->fallback.own, join->next_row - 1);
 	if (join->comparison == COMPARED_WITH_ALL)
 	{
-		join->compared++;
+		join->fallback.rows++;
 		if (join->references.rereads)
 			geonn_sql_references_reread(&join->references);
 	}
 	return join->comparison != COMPARED_WITH_NONE;
+}
+
+/*
+ * Get the next row of a plan that the present row has to be compared with; NULL: none is left.
+ */
+static const TupleTableSlot *
+next_compared_of_plan(WithinJoin *join)
+{
+	TupleTableSlot *slot;
+
+	if (join->comparison == COMPARED_WITH_OWN)
+		return geonn_own_plan_next(join->fallback.own);
+	slot = geonn_sql_references_next(&join->references);
+	if (TupIsNull(slot))
+		return NULL;
+	slot_getallattrs(slot);
+	return slot;
 }
 
 /*
@@ -375,18 +422,19 @@ next_compared_row(WithinJoin *join)
 static bool
 next_compared_reference(WithinJoin *join, const Datum **values, const bool **nulls)
 {
-	SqlReferences *references = &join->references;
+	const SqlReferences *references = &join->references;
 	uint64		number = join->next_reference++;
 
 	if (join->comparison == COMPARED_WITH_NONE)
 		return false;
-	if (references->rereads)
+	if (join->comparison == COMPARED_WITH_ALL && (references->rereads || join->fallback.is_lost))
+		geonn_count_compared(&join->fallback, 1, references->rereads);
+	if (join->comparison == COMPARED_WITH_OWN || references->rereads)
 	{
-		TupleTableSlot *slot = geonn_sql_references_next(references);
+		const TupleTableSlot *slot = next_compared_of_plan(join);
 
-		if (TupIsNull(slot))
+		if (slot == NULL)
 			return false;
-		slot_getallattrs(slot);
 		*values = slot->tts_values;
 		*nulls = slot->tts_isnull;
 		return true;
@@ -442,12 +490,12 @@ undecided_point(void *state, uint64 number, PointRow *row)
 }
 
 /*
- * Implements the first argument of geonn_try_search: begin the second search, and find all rows.
+ * Begin the second search, and find all rows.
  */
 static void
-begin_second_search(void *state)
+begin_second_search(LateralNode *lateral)
 {
-	WithinJoin *join = state;
+	WithinJoin *join = (WithinJoin *) lateral;
 	GivenPoints given = {
 		.count = join->undecided.count,
 		.point = undecided_point,
@@ -455,49 +503,33 @@ begin_second_search(void *state)
 		.each_alone = true
 	};
 
-	geonn_lateral_begin_second_search(&join->lateral, &given, 0, true);
+	geonn_answers_begin(&join->answers, PG_UINT64_MAX);
+	geonn_lateral_begin_second_search(lateral, &given, 0, true);
 }
 
 /*
- * The second search cannot begin: have all outer rows of the round be compared with all references.
- */
-static void
-compare_all(WithinJoin *join)
-{
-	geonn_lateral_end_second_search(&join->lateral);
-	join->without_engine = true;
-	join->is_searched = join->has_answers = false;
-}
-
-/*
- * Implements LateralSource.next.
+ * Implements LateralSource.next.  Where the second search cannot begin, all outer rows of the round that are not matched are
+ * compared.
  */
 static bool
 next_pair(LateralNode *lateral, Datum *values, bool *nulls)
 {
 	WithinJoin *join = (WithinJoin *) lateral;
 
-	while (join->has_answers)
+	do
 	{
-		if (next_answer(join, values, nulls))
+		while (join->has_answers)
+		{
+			if (next_answer(join, values, nulls))
+				return true;
+			join->has_answers = lateral->second == NULL && join->undecided.count > 0;
+			if (join->has_answers && !geonn_try_search(&join->fallback, lateral, begin_second_search))
+				join->is_searched = join->has_answers = false;
+		}
+		if (next_compared(join, values, nulls))
 			return true;
-		join->has_answers = join->lateral.second == NULL && join->undecided.count > 0;
-		if (join->has_answers && !geonn_try_search(begin_second_search, join))
-			compare_all(join);
-	}
-	return next_compared(join, values, nulls);
-}
-
-/*
- * Implements the first argument of geonn_try_search: begin the round's search.
- */
-static void
-begin_search(void *state)
-{
-	LateralNode *lateral = state;
-
-	/* the first round's is complete before the node returns a row */
-	geonn_lateral_begin_search(lateral, !lateral->has_references);
+	} while (join->has_answers);
+	return false;
 }
 
 /*
@@ -508,18 +540,12 @@ begin_round(LateralNode *lateral)
 {
 	WithinJoin *join = (WithinJoin *) lateral;
 
-	join->undecided = (Numbers) {0};
 	join->present = PG_UINT64_MAX;
-	geonn_answers_begin(&join->answers, PG_UINT64_MAX);
 	join->next_row = 0;
 	join->comparison = COMPARED_WITH_NONE;
-	join->is_searched = false;
-	if (join->references.valid.count > 0 && !join->without_engine)
-		join->is_searched = geonn_try_search(begin_search, join);
-	join->without_engine = !join->is_searched && join->references.valid.count > 0;
-	join->has_answers = join->is_searched;
-	if (!join->is_searched)
-		geonn_lateral_abandon_search(lateral);
+	join->is_searched = join->has_answers = false;
+	if (geonn_may_ask(&join->fallback))
+		(void) try_search(join);
 }
 
 static const LateralSource within_source = {
@@ -551,7 +577,7 @@ explain_join(const JoinNode *node, List *ancestors, ExplainState *explain)
 	if (!explain->analyze)
 		return;
 	ExplainPropertyUInteger("Pairs Rechecked", NULL, join->rechecked, explain);
-	ExplainPropertyUInteger("Rows Compared with All References", NULL, join->compared, explain);
+	ExplainPropertyUInteger("Rows Compared with All References", NULL, join->fallback.rows, explain);
 }
 
 const JoinNodeMethods geonn_within_methods = {

@@ -26,8 +26,8 @@ enum
 };
 
 /*
- * The plan's children return the outer rows and the references.  The scan target list has Vars of the outer columns,
- * and then all of the references' columns.
+ * The plan's children return the outer rows, the references, and those of an outer row (sql_own_plan.h), if PostgreSQL
+ * has an index for it.  The scan target list has Vars of the outer columns, and then all of the references' columns.
  */
 extern const JoinNodeMethods geonn_within_methods;
 

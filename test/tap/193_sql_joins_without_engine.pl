@@ -67,7 +67,50 @@ for my $case ([ 'JOIN', '(3, 0)', 4506 ], [ 'LEFT JOIN', '(1, 2)', 1502 ], [ 'LE
 	is(() = $messages =~ /WARNING/g, 1, 'once');
 }
 
-my $node = new_server('sql_with', preload => 1, conf => 'geonn.idle_session_timeout = 0');
+# Pairs are compared up to geonn.compared_pairs_limit: 302 for each row.
+sub limited
+{
+	my ($server, $pairs, $before) = @_;
+	my $statement = "SELECT o.id AS own, n.* FROM o JOIN LATERAL ($subquery) n ON true";
+	my ($out, $error);
+
+	$server->psql('postgres', qq{
+		LOAD 'geonn';
+		SET plan_cache_mode = force_generic_plan;
+		SET geonn.enable_sql_joins = on;
+		SET geonn.compared_pairs_limit = $pairs;
+		PREPARE searched(bigint, bigint) AS $statement;
+		EXPLAIN (COSTS OFF) EXECUTE searched(3, 0);
+		$before
+		SELECT 'executed';
+		EXECUTE searched(3, 0);
+	}, stdout => \$out, stderr => \$error);
+	like($out, qr/geonn subquery join/, "$pairs pairs: the plan has the node");
+	return ($out =~ /^executed\n(.*)/ms ? $1 =~ tr/\n// + 1 : 0, $error);
+}
+
+for my $case ([ $alone, '', qr/DETAIL:  The engine cannot search, and PostgreSQL has no index that finds the references of a row: could not register/ ],
+	[ $alone, q{SET geonn.session_memory_limit = '4kB';}, qr/DETAIL:  The references need more memory than geonn.session_memory_limit, which is 4 kB/ ])
+{
+	my ($server, $before, $detail) = @$case;
+	my ($rows, $error) = limited($server, 302 * 1000, $before);
+
+	like($error, qr/ERROR:  geonn has compared more than 302000 pairs of rows one by one/, 'beyond it, that is an error');
+	like($error, $detail, 'which says why');
+	like($error, qr/HINT:  Set geonn.enable_sql_joins to off for this statement/, 'and what to do');
+	for my $pairs (302 * 1502, -1)
+	{
+		($rows, $error) = limited($server, $pairs, $before);
+		is($rows, 4506, 'up to it, all rows are there');
+		unlike($error, qr/ERROR/, 'without an error');
+	}
+}
+
+my $node = new_server('sql_with', preload => 1, conf => q{
+	geonn.idle_session_timeout = 0
+	session_preload_libraries = 'auto_explain'
+	auto_explain.log_analyze = on
+	auto_explain.log_timing = off});
 
 $node->safe_psql('postgres', $tables);
 
@@ -89,19 +132,22 @@ $other->query_safe(q{
 	BEGIN;
 	DECLARE c CURSOR FOR SELECT * FROM geonn_nearest('o', 'r', k => 5);
 	FETCH 1 FROM c});
-my ($found, $messages) = rows_of($node, 'JOIN', '(2, 0)', q{SET geonn.admission_timeout = '100ms';});
-is($found, 'rows: 3004, differences: 0', 'the rows where no session becomes free');
-like($messages, qr/WARNING: .*no session with the geonn engine became free within 100 ms/, 'and the warning');
+my $query = 'SELECT count(*) FROM o, LATERAL (' . ($subquery =~ s/\$1/2/r =~ s/\$2/0/r) . ') n';
 
 # nor for any process below a Gather
 $node->safe_psql('postgres', 'ALTER TABLE o SET (parallel_workers = 2)');
-($found, $messages) = rows_of($node, 'JOIN', '(2, 0)', q{
-	SET geonn.admission_timeout = '100ms';
-	SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0; SET max_parallel_workers_per_gather = 2;
-	DISCARD PLANS;
-	EXPLAIN (COSTS OFF) EXECUTE searched(2, 0);});
-is($found, 'rows: 3004, differences: 0', 'the rows of parallel processes without a session');
-cmp_ok(scalar(() = $messages =~ /WARNING: .*became free within 100 ms/g), '>', 0, 'and warnings');
+for my $case ([ 'a session' ], [ 'parallel processes', 'SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0;' ])
+{
+	my ($whose, $setting) = (@$case, '');
+	my ($out, $error);
+	my $status = $node->psql('postgres', "SET geonn.enable_sql_joins = on; $setting SET geonn.admission_timeout = '100ms'; EXPLAIN (COSTS OFF) $query; $query",
+		on_error_stop => 1, stdout => \$out, stderr => \$error);
+
+	like($out, $setting eq '' ? qr/geonn subquery join/ : qr/Gather.*geonn subquery join/s, "$whose: the plan");
+	isnt($status, 0, 'without a session, the statement fails');
+	like($error, qr/ERROR:  no session with the geonn engine became free within 100 ms/, 'with the error of calls');
+	unlike($error, qr/WARNING/, 'and does not compare pairs instead');
+}
 $node->safe_psql('postgres', 'ALTER TABLE o RESET (parallel_workers)');
 $other->quit;
 $node->safe_psql('postgres', 'ALTER SYSTEM RESET geonn.max_sessions; SELECT pg_reload_conf()');
@@ -117,9 +163,11 @@ for my $ended ([ $select, 1 ], [ $select, 300 ], map { [ 'SELECT o.id, n.id AS r
 	my $client = $node->background_psql('postgres', on_error_stop => 0);
 	my $engine;
 
+	my $from = -s $node->logfile;
+
 	$client->query_safe(qq{
 		SET geonn.enable_sql_joins = on;
-		SET client_min_messages = error;
+		SET auto_explain.log_min_duration = 0;
 		BEGIN;
 		DECLARE c CURSOR FOR $statement;
 		FETCH $fetched FROM c});
@@ -127,9 +175,39 @@ for my $ended ([ $select, 1 ], [ $select, 300 ], map { [ 'SELECT o.id, n.id AS r
 	kill('KILL', $engine);
 	wait_until(sub { return is_gone($engine) }, 'the engine is gone');
 	is(split(/\n/, $client->query('FETCH ALL FROM c')), $rows - $fetched, "an engine that ends between two rounds, after $fetched rows");
+	$client->query('COMMIT');
 	$client->quit;
+
+	# two rows of o have no point
+	my $log = substr(Geonn::slurp($node->logfile), $from);
+	my ($compared) = $log =~ /Rows Compared with All References: (\d+)/;
+	is($compared, 2, 'the next one searches for the rest');
+	unlike($log, qr/WARNING/, 'without a word');
 	wait_until(sub { return engines_of($node->{_pid}) }, 'another engine is there');
 }
+
+# An engine that can be had again within a round answers the rest of that round.
+my ($install_path, $program) = own_installation();
+my $again = new_server('sql_again', preload => 1, install_path => $install_path);
+
+$again->safe_psql('postgres', q{
+	CREATE TABLE o AS SELECT i AS id, i * 7 % 170 - 85.0::float8 AS lat, i * 13 % 360 - 180.0::float8 AS lon FROM generate_series(1, 60) i;
+	CREATE TABLE r AS SELECT i AS id, i % 1699 / 10.0 - 85::float8 AS lat, i % 3593 / 10.0 - 180::float8 AS lon FROM generate_series(1, 500000) i;
+	ANALYZE o, r;
+});
+rename($program, "$program.away");
+kill('KILL', engines_of($again->{_pid}));
+wait_until(sub { !engines_of($again->{_pid}) }, 'the engine is gone');
+
+my $run = start_sql($again, "SET geonn.enable_sql_joins = on; SET geonn.compared_pairs_limit = -1; SET max_parallel_workers_per_gather = 0;
+	EXPLAIN (ANALYZE, TIMING OFF) SELECT o.id, n.id FROM o, LATERAL (SELECT r.id, r.lat FROM r ORDER BY geonn_distance(o.lat, o.lon, r.lat, r.lon), r.id LIMIT 1) n;");
+wait_until(sub { Geonn::slurp($again->logfile) =~ /compares each row of a join with all references/ }, 'rows are compared without the engine');
+rename("$program.away", $program);
+my ($status, $out, $error) = finish_sql($run);
+is($status, 0, 'a statement goes on when the engine can be had again');
+like($out, qr/rows=60 /, 'it has all rows');
+my ($compared) = $out =~ /Rows Compared with All References: (\d+)/;
+cmp_ok($compared, '<', 60, 'its only round was searched for');
 
 # cursors go backwards where they do without geonn
 for my $setting ('off', 'on')
