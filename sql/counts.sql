@@ -315,6 +315,18 @@ SELECT sums FROM geonn_within_count_sql('SELECT 1 AS id, 0.0 AS lat, 0.0 AS lon'
     'SELECT i AS id, 0.0 AS lat, 0.0 AS lon, 1.7e308 AS w FROM generate_series(1, 2) i', '{1}', '{w}');
 UPDATE shop SET size = 'Infinity' WHERE id = 12;
 SELECT * FROM geonn_within_count('home', 'shop', '{1}', '{size}');
+-- the error names the row, and the weight as the row has it, also where double precision does not hold it
+CREATE DOMAIN tonnes AS numeric;
+CREATE TABLE heap (id text, lat float8, lon float8, w tonnes);
+INSERT INTO heap VALUES ('light', 0, 0, 1), ('heavy', 0, 0, 1e400), (NULL, 0, 0, 'NaN');
+SELECT * FROM geonn_within_count('home', 'heap', '{1}', '{w}');
+SELECT * FROM geonn_within_count_sql('TABLE home', 'SELECT id, lat, lon, -w AS w FROM heap', '{1}', '{w}');
+SELECT * FROM geonn_within_count_points('{1}', '{1}', 'heap', '{1}', '{w}');
+UPDATE heap SET w = 'NaN' WHERE id = 'heavy';
+SELECT * FROM geonn_within_count('home', 'heap', '{1}', '{w}');
+-- of a row that is no candidate, no weight is read
+UPDATE heap SET lat = 95 WHERE id = 'heavy';
+SELECT count(*) FROM geonn_within_count('home', 'heap', '{1}', '{w}');
 
 -- arguments that are none
 SELECT * FROM geonn_within_count('home', 'shop', NULL);

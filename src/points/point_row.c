@@ -33,6 +33,9 @@
 /* more than one latitude out of range in this many points is a sign of a swap */
 #define SWAPPED_POINTS	100
 
+/* characters of a value that a message has: a numeric can have 131,072 */
+#define WRITTEN_MOST	60
+
 typedef enum PointMistake
 {
 	MISTAKE_NONE,
@@ -71,18 +74,41 @@ geonn_whose_row(const PointSource *source, const PointRow *row)
 	return psprintf("id %s of %s", OidOutputFunctionCall(output, row->id), source->title);
 }
 
-void
-geonn_raise_invalid(PointStatus status, double latitude, double longitude,
-					const char *whose)
+char *
+geonn_written_value(const PointColumn *column, const PointRow *row)
 {
-	bool		is_latitude = status == POINT_SWAPPED || status == POINT_LATITUDE_OUT ||
-		(status == POINT_NOT_FINITE && !isfinite(latitude));
+	Oid			output;
+	bool		is_varlena;
+	char	   *text;
+
+	getTypeOutputInfo(column->type, &output, &is_varlena);
+	text = OidOutputFunctionCall(output, row->values[column->attribute - 1]);
+	return strlen(text) <= WRITTEN_MOST ? text :
+		psprintf("%.*s... (%zu characters)", WRITTEN_MOST, text, strlen(text));
+}
+
+/*
+ * A coordinate as the row has it: a numeric can be beyond all double precision.
+ */
+static char *
+written_coordinate(const PointSource *source, const PointRow *row, bool is_latitude)
+{
+	if (source == NULL || source->point_kind != GEONN_POINT_NONE)
+		return float8out_internal(is_latitude ? row->latitude : row->longitude);
+	return geonn_written_value(&source->columns[is_latitude ? COLUMN_LATITUDE : COLUMN_LONGITUDE], row);
+}
+
+void
+geonn_raise_invalid(const PointSource *source, const PointRow *row, const char *whose)
+{
+	bool		is_latitude = row->status == POINT_SWAPPED || row->status == POINT_LATITUDE_OUT ||
+		(row->status == POINT_NOT_FINITE && !isfinite(row->latitude));
 
 	ereport(ERROR,
 			(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-			 errmsg("%s of %s is out of range: %s", is_latitude ? "latitude" : "longitude",
-					whose, float8out_internal(is_latitude ? latitude : longitude)),
-			 status == POINT_SWAPPED ?
+			 errmsg("%s of %s is out of range: %s", is_latitude ? "latitude" : "longitude", whose,
+					written_coordinate(source, row, is_latitude)),
+			 row->status == POINT_SWAPPED ?
 			 errdetail("A latitude is from -90 to 90 degrees; with latitude and longitude swapped, the point would be in range.") :
 			 is_latitude ? errdetail("A latitude is from -90 to 90 degrees.") :
 			 errdetail("A longitude is from -180 to 360 degrees."),
@@ -330,8 +356,7 @@ geonn_check_given(const GivenPoints *given)
 	{
 		geonn_given_row(given, i, &row);
 		if (row.status != POINT_VALID && row.status != POINT_NULL)
-			geonn_raise_invalid(row.status, row.latitude, row.longitude,
-								psprintf("point " UINT64_FORMAT " of the arrays",
-										 given->each_alone ? 1 : i + 1));
+			geonn_raise_invalid(NULL, &row, psprintf("point " UINT64_FORMAT " of the arrays",
+													 given->each_alone ? 1 : i + 1));
 	}
 }

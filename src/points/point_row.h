@@ -70,10 +70,12 @@ extern PointStatus geonn_point_status(double latitude, double longitude);
 /* How many rows have invalid coordinates; counts is by PointStatus. */
 extern uint64 geonn_count_invalid(const uint64 *counts);
 
-/* Raise the error about coordinates of this status; `whose` names their row (geonn_whose_row). */
+/*
+ * Raise the error about the row's coordinates, which are not valid; `whose` names the row (geonn_whose_row).  source: NULL
+ * for a given point.
+ */
 __attribute__((noreturn))
-extern void geonn_raise_invalid(PointStatus status, double latitude, double longitude,
-								const char *whose);
+extern void geonn_raise_invalid(const PointSource *source, const PointRow *row, const char *whose);
 
 /* Raise the error, under every policy, that a value of a point column cannot be read as a point. */
 __attribute__((noreturn))
@@ -82,6 +84,9 @@ extern void geonn_raise_wrong_point(const PointSource *source, GeonnPointState s
 
 /* Name a row for a message, as in: id 7 of relation "city". */
 extern char *geonn_whose_row(const PointSource *source, const PointRow *row);
+
+/* A value of a row for a message, as its column's type writes it; a long one is shortened. */
+extern char *geonn_written_value(const PointColumn *column, const PointRow *row);
 
 /* Report the skipped rows after all have been read; counts is by PointStatus. */
 extern void geonn_tell_of_rows(const PointSource *source, InvalidPolicy invalid,

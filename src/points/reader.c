@@ -114,8 +114,7 @@ take_row(PointReading *reading, const Datum *values, const bool *nulls)
 	{
 		row.status = geonn_point_status(row.latitude, row.longitude);
 		if (unlikely(row.status != POINT_VALID) && reading->invalid == GEONN_INVALID_IS_ERROR)
-			geonn_raise_invalid(row.status, row.latitude, row.longitude,
-								geonn_whose_row(source, &row));
+			geonn_raise_invalid(source, &row, geonn_whose_row(source, &row));
 	}
 	reading->counts[row.status]++;
 
@@ -128,12 +127,7 @@ take_row(PointReading *reading, const Datum *values, const bool *nulls)
 	{
 		geonn_read_limits(source, values, nulls, &reading->limits);
 		for (int i = 0; i < source->weight_count && row.status == POINT_VALID; i++)
-		{
-			const PointColumn *weight = &source->weights[i];
-
-			reading->limits.weights[i] = geonn_read_weight(source, weight, values[weight->attribute - 1],
-														   nulls[weight->attribute - 1]);
-		}
+			reading->limits.weights[i] = geonn_read_weight(source, &source->weights[i], &row);
 		row.limits = &reading->limits;
 	}
 	MemoryContextSwitchTo(former);

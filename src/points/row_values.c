@@ -81,16 +81,17 @@ geonn_read_limits(const PointSource *source, const Datum *values, const bool *nu
 }
 
 double
-geonn_read_weight(const PointSource *source, const PointColumn *column, Datum value, bool is_null)
+geonn_read_weight(const PointSource *source, const PointColumn *column, const PointRow *row)
 {
-	double		weight = is_null ? get_float8_nan() : geonn_number(column->base_type, value);
+	bool		is_null = row->nulls[column->attribute - 1];
+	double		weight = is_null ? get_float8_nan() : geonn_number(column->base_type, row->values[column->attribute - 1]);
 
 	if (!is_null && !isfinite(weight))
 		ereport(ERROR,
 				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-				 errmsg("a weight in column \"%s\" of %s is out of range: %s", column->name, source->title,
-						float8out_internal(weight)),
-				 errdetail("Weights are finite numbers."),
+				 errmsg("weight \"%s\" of %s is out of range: %s", column->name, geonn_whose_row(source, row),
+						geonn_written_value(column, row)),
+				 errdetail("Weights are finite numbers, from -1.8e308 to 1.8e308."),
 				 errhint("Correct it, or use a view or query that leaves such rows out, or has NULL in its place.")));
 	return weight;
 }

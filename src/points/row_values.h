@@ -29,7 +29,7 @@ extern void geonn_read_limits(const PointSource *source, const Datum *values, co
 							  GeonnLimits *limits);
 
 /* The weight of a valid point; NaN for a NULL, which counts leave out. */
-extern double geonn_read_weight(const PointSource *source, const PointColumn *column, Datum value, bool is_null);
+extern double geonn_read_weight(const PointSource *source, const PointColumn *column, const PointRow *row);
 
 /* the row whose shape errors are about */
 typedef struct ShapeOwner
