@@ -481,7 +481,8 @@ COMMENT ON FUNCTION geonn_status() IS
 'state of the geonn engine, without starting it';
 
 -- Starts the engine if none runs, waits until it has found its devices, and returns its
--- process id.  Whichever role may call a join may call this: it does what a join does first.
+-- process id: what a join does first.  EXECUTE on it is the privilege to search that all joins,
+-- refreshes and plan nodes ask for.
 CREATE FUNCTION geonn_engine_start() RETURNS integer
 	AS 'MODULE_PATHNAME' LANGUAGE C
 	VOLATILE PARALLEL RESTRICTED;

@@ -1,10 +1,16 @@
 /*
  * settings.c
  *		The settings geonn.*: their variables, their ranges, what SHOW says of them.
+ *
+ * A session that loads the module may have set them before.  PostgreSQL then takes the session's value of each, if the
+ * role may set it, or else the default: a value of the configuration that options of the connection have covered is gone.
+ * Of a setting that guards something, that is as good as a SET without the privilege.  So such a session does not search.
  */
 #include "postgres.h"
 
 #include <limits.h>
+
+#include "utils/plancache.h"
 
 #include "common/protocol.h"
 #include "base/settings.h"
@@ -14,6 +20,7 @@ int			geonn_device = GEONN_DEVICE_AUTO;
 int			geonn_algorithm = GEONN_ALGORITHM_AUTO;
 int			geonn_compared_pairs_limit = 100 * 1000 * 1000;
 int			geonn_cpu_threads = 0;
+bool		geonn_enabled = true;
 bool		geonn_enable_sql_joins = true;
 int			geonn_engine_timeout = 60;
 int			geonn_transfer_memory_limit = 1024;
@@ -24,6 +31,9 @@ int			geonn_log_keep = 100;
 int			geonn_log_min_duration = -1;
 int			geonn_max_sessions = -1;
 int			geonn_session_memory_limit = 4 * 1024 * 1024;
+const char *geonn_refused_setting = NULL;
+
+static bool was_accepted;		/* a setting that guards something has taken a value other than its default */
 
 #define DEVICE_OPTION(NAME, word) {word, GEONN_DEVICE_##NAME, false},
 const struct config_enum_entry geonn_device_options[] = {
@@ -58,12 +68,30 @@ typedef struct Setting
  * Check the value of a limit: 0 is refused, as no join could ever run with it.
  */
 static bool
-check_limit(int *value, void **extra pg_attribute_unused(), GucSource source pg_attribute_unused())
+check_limit(int *value, void **extra pg_attribute_unused(), GucSource source)
 {
+	was_accepted |= source > PGC_S_DEFAULT;
 	if (*value != 0)
 		return true;
 	GUC_check_errdetail("The value must be 1 or more, or -1 for no limit.");
 	return false;
+}
+
+static bool
+check_enabled(bool *enabled pg_attribute_unused(), void **extra pg_attribute_unused(), GucSource source)
+{
+	was_accepted |= source > PGC_S_DEFAULT;
+	return true;
+}
+
+/*
+ * Have prepared statements planned anew when geonn is switched on or off.
+ */
+static void
+switch_geonn(bool enabled, void *extra pg_attribute_unused())
+{
+	if (enabled != geonn_enabled)
+		ResetPlanCache();
 }
 
 static const Setting settings[] = {
@@ -87,6 +115,10 @@ static const Setting settings[] = {
 		"Threads with which the engine searches on the CPU.",
 		"0 means one for each core.",
 		&geonn_cpu_threads, 0, GEONN_CPU_THREADS_MAX, PGC_SIGHUP, 0, NULL, NULL, NULL},
+	{"geonn.enabled",
+		"Lets geonn search: functions, refreshes of caches, and plan nodes.",
+		"off starts no engine, gives the plans that PostgreSQL makes without geonn, and has functions that search refuse.",
+		NULL, 0, 0, PGC_SUSET, GUC_EXPLAIN, NULL, NULL, &geonn_enabled},
 	{"geonn.enable_sql_joins",
 		"Lets the planner answer nearest-neighbour subqueries by one search for many rows.",
 		"off gives the plans that PostgreSQL makes without geonn.",
@@ -129,16 +161,30 @@ static const Setting settings[] = {
 		&geonn_session_memory_limit, -1, MAX_KILOBYTES, PGC_SUSET, GUC_UNIT_KB, check_limit, NULL, NULL}
 };
 
+/*
+ * Has the server, or the connection, given the setting a value before the module was loaded?
+ */
+static bool
+has_value(const char *name)
+{
+	return GetConfigOption(name, true, false) != NULL && GetConfigOptionResetString(name) != NULL;
+}
+
 void
 geonn_define_settings(void)
 {
 	for (int i = 0; i < (int) lengthof(settings); i++)
 	{
 		const Setting *setting = &settings[i];
+		bool		guards = setting->context == PGC_SUSET && (setting->flag != NULL || setting->check != NULL);
+		bool		had_value = guards && has_value(setting->name);
 
+		was_accepted = false;
 		if (setting->flag != NULL)
 			DefineCustomBoolVariable(setting->name, setting->purpose, setting->detail, setting->flag,
-									 *setting->flag, setting->context, setting->flags, NULL, NULL, NULL);
+									 *setting->flag, setting->context, setting->flags,
+									 setting->flag == &geonn_enabled ? check_enabled : NULL,
+									 setting->flag == &geonn_enabled ? switch_geonn : NULL, NULL);
 		else if (setting->words != NULL)
 			DefineCustomEnumVariable(setting->name, setting->purpose, setting->detail, setting->variable,
 									 *setting->variable, setting->words, setting->context,
@@ -148,6 +194,8 @@ geonn_define_settings(void)
 									*setting->variable, setting->least, setting->greatest,
 									setting->context, setting->flags,
 									setting->check, NULL, NULL);
+		if (had_value && !was_accepted)
+			geonn_refused_setting = setting->name;
 	}
 	MarkGUCPrefixReserved("geonn");
 }

@@ -12,6 +12,7 @@ extern int	geonn_device;		/* enum geonn_device_choice */
 extern int	geonn_algorithm;	/* enum geonn_algorithm */
 extern int	geonn_compared_pairs_limit;	/* -1: no limit */
 extern int	geonn_cpu_threads;	/* 0: one for each core */
+extern bool geonn_enabled;		/* may this process search at all (base/extension.c)? */
 extern bool geonn_enable_sql_joins;	/* may the planner answer subqueries by a search (plan/sql_form.c)? */
 extern int	geonn_engine_timeout;	/* seconds */
 extern int	geonn_transfer_memory_limit;	/* megabytes */
@@ -25,6 +26,12 @@ extern int	geonn_session_memory_limit;	/* kilobytes; -1: no limit */
 
 /* the message of the error where geonn_admission_timeout has passed */
 #define GEONN_ADMISSION_TIMED_OUT "no session with the geonn engine became free within %d ms"
+
+/*
+ * A setting of superusers that this session's connection options set without the privilege, so that what the configuration
+ * says of it is not known here; NULL: none.
+ */
+extern const char *geonn_refused_setting;
 
 /* the names of geonn_device's and geonn_algorithm's values */
 extern const struct config_enum_entry geonn_device_options[];

@@ -49,6 +49,7 @@
 #include "cache/target.h"
 #include "base/attempt.h"
 #include "base/compat.h"
+#include "base/extension.h"
 
 PG_FUNCTION_INFO_V1(geonn_cache_create);
 PG_FUNCTION_INFO_V1(geonn_cache_alter);
@@ -249,6 +250,7 @@ geonn_cache_create(PG_FUNCTION_ARGS)
 	BaselineBuild *build;
 	int64		run;
 
+	geonn_check_may_search();
 	geonn_cache_check_primary();
 	arguments = geonn_arguments_read(GEONN_CACHE_CREATE, values);
 	cache.name = arguments->name;

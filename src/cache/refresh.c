@@ -36,6 +36,7 @@
 #include "cache/full_search.h"
 #include "cache/replace.h"
 #include "base/attempt.h"
+#include "base/extension.h"
 #include "points/query.h"
 
 PG_FUNCTION_INFO_V1(geonn_refresh);
@@ -209,6 +210,7 @@ refresh_as_owner(const GeonnCache *cache, RefreshMode mode, bool alone, GeonnRun
 
 	geonn_cache_hold(cache, AccessShareLock);
 	caller = geonn_become_owner(cache);
+	geonn_check_may_search();
 	lock_relations(cache);
 	PushActiveSnapshot(GetTransactionSnapshot());
 	refresh.join = geonn_cache_join_again(cache);
@@ -433,6 +435,7 @@ geonn_refresh(PG_FUNCTION_ARGS)
 	};
 	ErrorData  *error;
 
+	geonn_check_may_search();
 	if (PG_ARGISNULL(0))
 		ereport(ERROR,
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
@@ -493,6 +496,7 @@ geonn_refresh_all(PG_FUNCTION_ARGS)
 	List	   *names;
 	ListCell   *cell;
 
+	geonn_check_may_search();
 	geonn_cache_check_primary();
 	SPI_connect_ext(common.alone ? SPI_OPT_NONATOMIC : 0);
 	names = geonn_cache_names(common.schema);

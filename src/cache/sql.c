@@ -37,11 +37,9 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
-#include "catalog/dependency.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_namespace.h"
 #include "catalog/pg_proc.h"
-#include "commands/extension.h"
 #include "executor/executor.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
@@ -56,20 +54,9 @@
 
 #include "cache/sql.h"
 #include "base/compat.h"
+#include "base/extension.h"
 
 /* ---- the extension's objects ---- */
-
-/*
- * The name of the extension that the object belongs to; an empty string if it belongs to none.
- */
-static const char *
-extension_of(Oid catalog, Oid object)
-{
-	Oid			extension = getExtensionOfObject(catalog, object);
-	const char *name = OidIsValid(extension) ? get_extension_name(extension) : NULL;
-
-	return name == NULL ? "" : name;
-}
 
 Oid
 geonn_cache_schema(FunctionCallInfo fcinfo)
@@ -82,7 +69,7 @@ geonn_own_table(Oid schema, const char *name)
 {
 	Oid			relation = get_relname_relid(name, schema);
 
-	if (!OidIsValid(relation) || strcmp(extension_of(RelationRelationId, relation), "geonn") != 0)
+	if (!OidIsValid(relation) || strcmp(geonn_extension_of(RelationRelationId, relation), "geonn") != 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_TABLE),
 				 errmsg("the extension's table %s does not exist", name),
@@ -126,7 +113,7 @@ is_trusted(Oid catalog, Oid object, Oid schema)
 
 	if (schema == PG_CATALOG_NAMESPACE)
 		return true;
-	extension = extension_of(catalog, object);
+	extension = geonn_extension_of(catalog, object);
 	return strcmp(extension, "geonn") == 0 || strcmp(extension, "pg_cron") == 0;
 }
 

@@ -41,6 +41,7 @@
 #include "portability/instr_time.h"
 #include "utils/memutils.h"
 
+#include "base/extension.h"
 #include "client/client.h"
 #include "client/client_slots.h"
 #include "client/idle_session.h"
@@ -163,6 +164,7 @@ ask(GeonnClient *client, const struct geonn_call *call, int type, void *message)
 {
 	struct geonn_call named = *call;
 
+	geonn_check_enabled();
 	if (!ask_kept_session(client, &named, type, message))
 	{
 		client->connection = geonn_connection_open();

@@ -168,7 +168,7 @@ launch_supervisor(Waiting *waiting)
 
 /*
  * Where a supervisor runs: read its report.  Raise the failure that it reports, if this backend waited
- * for that attempt; after an earlier failure wake the supervisor.
+ * for that attempt; after an earlier failure, or where geonn is off for the supervisor, wake it.
  */
 static void
 consult_supervisor(Waiting *waiting)
@@ -188,9 +188,9 @@ consult_supervisor(Waiting *waiting)
 			(report.state == ENGINE_STATE_STARTING &&
 			 (waiting->ended == 0 || report.engine_pid != waiting->ended) ? 0 : 1);
 
-	if (report.state != ENGINE_STATE_FAILED)
+	if (report.state != ENGINE_STATE_FAILED && report.state != ENGINE_STATE_OFF)
 		return;
-	if (report.attempt >= waiting->first_attempt)
+	if (report.state == ENGINE_STATE_FAILED && report.attempt >= waiting->first_attempt)
 		raise_failure(&report);
 	if (report.attempt != waiting->woken_after)
 	{

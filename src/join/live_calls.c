@@ -10,6 +10,7 @@
 
 #include "utils/memutils.h"
 
+#include "base/settings.h"
 #include "client/connection.h"
 #include "join/live_calls.h"
 
@@ -154,7 +155,7 @@ engine_runs(void)
 void
 geonn_live_report(void)
 {
-	/* statistics start no engine */
-	if (calls_noted > calls_counted && engine_runs())
+	/* statistics start no engine, and ask none where geonn is switched off */
+	if (geonn_enabled && calls_noted > calls_counted && engine_runs())
 		geonn_live_count_calls();
 }

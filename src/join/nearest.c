@@ -16,6 +16,7 @@
 #include "utils/lsyscache.h"
 #include "utils/tuplestore.h"
 
+#include "base/extension.h"
 #include "join/arguments.h"
 #include "join/call.h"
 #include "join/nearest.h"
@@ -276,14 +277,16 @@ geonn_read_join(FunctionCallInfo fcinfo)
 static Datum
 answer(FunctionCallInfo fcinfo)
 {
-	GeonnJoin  *join = geonn_read_join(fcinfo);
 	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
+	GeonnJoin  *join;
 	TupleDesc	row_type;
 	GeonnSearch *search;
 	Datum	   *values;
 	bool	   *nulls;
 	GeonnReport report;
 
+	geonn_check_may_search();
+	join = geonn_read_join(fcinfo);
 	if (get_call_result_type(fcinfo, NULL, &row_type) != TYPEFUNC_COMPOSITE)
 		row_type = NULL;
 	search = geonn_search_begin(join, row_type);

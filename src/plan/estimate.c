@@ -490,7 +490,7 @@ geonn_join_support(PG_FUNCTION_ARGS)
 	Node	   *call = rows != NULL ? rows->node : cost != NULL ? cost->node : NULL;
 	JoinEstimate estimate;
 
-	if (root == NULL || call == NULL || !IsA(call, FuncExpr) ||
+	if (root == NULL || call == NULL || !IsA(call, FuncExpr) || !geonn_may_plan(root) ||
 		!geonn_estimate_join(root, (FuncExpr *) call, INFINITY, INFINITY, &estimate))
 		PG_RETURN_POINTER(NULL);
 	if (cost != NULL)

@@ -3,7 +3,7 @@
  *		What the plan nodes of joins have in common.
  *
  * A node evaluates the call's arguments, creates searches and returns rows (scan.c, lateral.c).  EXECUTE on the
- * function is checked when the node begins.  The node of sql_join.c has no call.
+ * function is checked when the node begins, and the privilege to search at all.  The node of sql_join.c has no call.
  *
  * Below a Gather, the leader prepares a search when workers are about to be launched: it reads the references and
  * shares the dataset.  For a call that reads its observations, it shares their tables, too.  Then every process, the
@@ -30,6 +30,7 @@
 #include "utils/ruleutils.h"
 
 #include "base/compat.h"
+#include "base/extension.h"
 #include "join/arguments.h"
 #include "join/call.h"
 #include "join/nearest.h"
@@ -195,6 +196,7 @@ begin_node(CustomScanState *state, EState *estate, int flags)
 {
 	JoinNode   *node = (JoinNode *) state;
 
+	geonn_check_may_search();
 	node->begun_in = GetCurrentSubTransactionId();
 	node->methods->begin(node, estate, flags);
 }

@@ -43,6 +43,7 @@
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/paths.h"
+#include "optimizer/planmain.h"
 #include "parser/parsetree.h"
 #include "utils/acl.h"
 #include "utils/array.h"
@@ -50,9 +51,12 @@
 #include "utils/fmgroids.h"
 #include "utils/jsonb.h"
 #include "utils/lsyscache.h"
+#include "utils/syscache.h"
 #include "utils/varlena.h"
 
 #include "base/compat.h"
+#include "base/extension.h"
+#include "base/settings.h"
 #include "join/arguments.h"
 #include "join/nearest.h"
 #include "plan/known.h"
@@ -157,6 +161,34 @@ geonn_statement_takes_nodes(const PlannerInfo *root)
 {
 	return root->parse->rowMarks == NIL &&
 		(root->parse->commandType == CMD_SELECT || root->parse->commandType == CMD_INSERT);
+}
+
+void
+geonn_depend_on_privilege(PlannerInfo *root)
+{
+	Oid			function = geonn_search_privilege();
+	uint32		hash = GetSysCacheHashValue1(PROCOID, ObjectIdGetDatum(function));
+	ListCell   *cell;
+
+	root->glob->dependsOnRole = true;
+	foreach(cell, root->glob->invalItems)
+	{
+		const PlanInvalItem *item = lfirst_node(PlanInvalItem, cell);
+
+		if (item->cacheId == PROCOID && item->hashValue == hash)
+			return;
+	}
+	record_plan_function_dependency(root, function);
+}
+
+bool
+geonn_may_plan(PlannerInfo *root)
+{
+	if (geonn_may_search())
+		return true;
+	if (geonn_enabled && OidIsValid(geonn_search_privilege()))
+		geonn_depend_on_privilege(root);
+	return false;
 }
 
 /* ---- calls and their row types ---- */

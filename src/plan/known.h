@@ -42,6 +42,15 @@ extern bool geonn_may_plan_another(void);
 extern bool geonn_statement_takes_nodes(const PlannerInfo *root);
 
 /*
+ * May geonn plan nodes here (base/extension.h)?  If the role lacks the privilege, the plan is for this role alone, and
+ * until the privilege is granted.
+ */
+extern bool geonn_may_plan(PlannerInfo *root);
+
+/* Have the plan made anew for another role, and when the privilege to search is granted or revoked. */
+extern void geonn_depend_on_privilege(PlannerInfo *root);
+
+/*
  * The call of a join function in FROM: a FuncExpr and the column definition list, if it has one.  NULL for
  * anything else in FROM.
  */

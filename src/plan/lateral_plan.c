@@ -382,7 +382,7 @@ updates_outer_rows(PlannerInfo *root, const RelOptInfo *outer, const RelOptInfo 
 static bool
 find_question(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *inner, List *clauses, LateralPath *path)
 {
-	if (!geonn_statement_takes_nodes(root) && !updates_outer_rows(root, outer, inner))
+	if ((!geonn_statement_takes_nodes(root) && !updates_outer_rows(root, outer, inner)) || !geonn_may_plan(root))
 		return false;
 	if (inner->rtekind == RTE_FUNCTION)
 	{

@@ -416,7 +416,7 @@ offer_scan(PlannerInfo *root, RelOptInfo *rel, Index relid pg_attribute_unused()
 		rel->lateral_relids != NULL || !geonn_statement_takes_nodes(root))
 		return;
 	call = geonn_join_call(entry);
-	if (call == NULL)
+	if (call == NULL || !geonn_may_plan(root))
 		return;
 	expression = castNode(FuncExpr, call->funcexpr);
 	geonn_estimate_row_conditions(root, rel, call);
@@ -466,9 +466,8 @@ geonn_make_scan(PlannerInfo *root, const CustomPath *path, List *targets, List *
 		depend_on(root, geonn_expression_argument(call, "ref"));
 	}
 
-	/* workers scan tables that may have row-level policies for other roles */
-	if (path->path.parallel_aware)
-		root->glob->dependsOnRole = true;
+	/* other roles may lack the privilege, or have other row-level policies on tables that workers scan */
+	geonn_depend_on_privilege(root);
 	scan->scan.plan.targetlist = targets;
 	scan->scan.plan.qual = clauses;
 	scan->scan.scanrelid = 0;

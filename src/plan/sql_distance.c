@@ -7,14 +7,13 @@
  */
 #include "postgres.h"
 
-#include "catalog/dependency.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
-#include "commands/extension.h"
 #include "nodes/nodeFuncs.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
+#include "base/extension.h"
 #include "common/protocol.h"
 #include "plan/known.h"
 #include "plan/sql_distance.h"
@@ -33,11 +32,7 @@ static const DistanceFunction functions[] = {
 bool
 geonn_is_of_extension(Oid function, const char *extension)
 {
-	Oid			owner = getExtensionOfObject(ProcedureRelationId, function);
-	const char *name = OidIsValid(owner) ? get_extension_name(owner) : NULL;
-
-	/* another session may have dropped the extension since */
-	return name != NULL && strcmp(name, extension) == 0;
+	return strcmp(geonn_extension_of(ProcedureRelationId, function), extension) == 0;
 }
 
 /*

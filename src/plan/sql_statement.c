@@ -23,6 +23,7 @@
 #include "optimizer/planner.h"
 
 #include "base/compat.h"
+#include "base/extension.h"
 #include "base/settings.h"
 #include "plan/known.h"
 #include "plan/lateral.h"
@@ -192,6 +193,13 @@ plan_both_ways(Query *query, const char *text, int options, ParamListInfo parame
 
 	if (!geonn_enable_sql_joins || (options & CURSOR_OPT_FAST_PLAN) != 0 || !rewrite(query, true))
 		return plan_as_it_is(query, text, options, parameters GEONN_EXPLAIN_ARGUMENT);
+	if (!geonn_may_search())
+	{
+		/* another role may have the privilege */
+		plain = plan_as_it_is(query, text, options, parameters GEONN_EXPLAIN_ARGUMENT);
+		plain->dependsOnRole = true;
+		return plain;
+	}
 	copy = copyObject(query);
 	plain = plan_as_it_is(query, text, options, parameters GEONN_EXPLAIN_ARGUMENT);
 	if (plain->planTree->total_cost < COST_OF_FEW_ROWS)

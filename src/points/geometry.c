@@ -26,15 +26,14 @@
 #include <math.h>
 
 #include "access/htup_details.h"
-#include "catalog/dependency.h"
 #include "catalog/pg_type.h"
-#include "commands/extension.h"
 #include "fmgr.h"
 #include "utils/builtins.h"
 #include "utils/geo_decls.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
+#include "base/extension.h"
 #include "common/arc.h"
 #include "points/geometry.h"
 
@@ -94,14 +93,10 @@ GeonnPointKind
 geonn_point_kind(Oid base_type)
 {
 	GeonnPointKind kind = geonn_point_kind_by_name(base_type);
-	const char *name;
-	Oid			extension;
 
 	if (kind == GEONN_POINT_NONE || kind == GEONN_POINT_NATIVE)
 		return kind;
-	extension = getExtensionOfObject(TypeRelationId, base_type);
-	name = OidIsValid(extension) ? get_extension_name(extension) : NULL;
-	return name != NULL && strcmp(name, "postgis") == 0 ? kind : GEONN_POINT_NONE;
+	return strcmp(geonn_extension_of(TypeRelationId, base_type), "postgis") == 0 ? kind : GEONN_POINT_NONE;
 }
 
 /*

@@ -20,6 +20,7 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
+#include "base/extension.h"
 #include "base/result.h"
 #include "shard/commands.h"
 #include "shard/coordinator.h"
@@ -290,7 +291,7 @@ Datum
 geonn_shard_move_ddl(PG_FUNCTION_ARGS)
 {
 	Move		move = {0};
-	List	   *servers = geonn_shard_servers(PG_GETARG_ARRAYTYPE_P(0));
+	List	   *servers;
 	List	   *partitions;
 	List	   *former = NIL;
 	List	   *filled = NIL;
@@ -298,6 +299,8 @@ geonn_shard_move_ddl(PG_FUNCTION_ARGS)
 	ShardPartition *partition;
 	ListCell   *cell;
 
+	geonn_check_may_search();
+	servers = geonn_shard_servers(PG_GETARG_ARRAYTYPE_P(0));
 	move.table = geonn_shard_table(PG_GETARG_OID(1), "table");
 	move.sharded = geonn_shard_relation(move.table, "_sharded");
 	sharded = geonn_shard_find(move.table, geonn_shard_name(move.table->name, "_sharded"));

@@ -34,6 +34,7 @@
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
+#include "base/extension.h"
 #include "base/result.h"
 #include "base/value.h"
 #include "join/nearest.h"
@@ -75,8 +76,10 @@ read_arguments(FunctionCallInfo fcinfo)
 {
 	NullableDatum *values = geonn_arguments_called(fcinfo, GEONN_SHARD_DDL);
 	const char *question;
-	const GeonnArgument *excluded = geonn_arguments_of_one_question(values, &question);
+	const GeonnArgument *excluded;
 
+	geonn_check_may_search();
+	excluded = geonn_arguments_of_one_question(values, &question);
 	if (excluded != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),

@@ -11,6 +11,9 @@
  *	RUNNING		it answers pings.
  *	ENDING		it closed its channel, or was killed; the supervisor waits to reap it.
  *
+ * Where geonn.enabled is off in the configuration, the supervisor starts an engine only when a backend asks for it: the
+ * setting is on for that one.  A reload that switches it off ends the engine.
+ *
  * Any of the last three becomes ABSENT when the process is reaped.  After the
  * first engine that ends the supervisor starts another at once; after each
  * further one with a short life it pauses, twice as long each time, up to a
@@ -53,17 +56,9 @@
 #define SILENCE_LEAST	100		/* the shortest time between two looks */
 #define SILENCE_MOST	2000	/* a longer time between two looks counts as this */
 
-static volatile sig_atomic_t retry_requested = false;
+#define NOT_BEFORE_ASKED (-1)	/* retry_at: the engine is started when a backend asks for it */
 
-void
-engine_life_init(EngineLife *life, bool preloaded)
-{
-	memset(life, 0, sizeof(*life));
-	life->engine.channel = -1;
-	life->engine.log = -1;
-	life->report.supervisor_pid = MyProcPid;
-	life->preloaded = preloaded;
-}
+static volatile sig_atomic_t retry_requested = false;
 
 void
 engine_life_request_retry(void)
@@ -108,6 +103,34 @@ publish(EngineLife *life, EngineState state)
 	if (state != ENGINE_STATE_FAILED)
 		set_error(&life->report, "", "", "");
 	geonn_state_write(&life->report);
+}
+
+/*
+ * Start an engine at once, or, where geonn.enabled is off, none before a backend asks for one.  The latter counts as an
+ * attempt: a backend wakes the supervisor once after each.
+ */
+static void
+start_or_rest(EngineLife *life)
+{
+	life->retry_at = 0;
+	if (geonn_enabled)
+		return;
+	life->report.attempt++;
+	life->retry_at = NOT_BEFORE_ASKED;
+	publish(life, ENGINE_STATE_OFF);
+}
+
+void
+engine_life_init(EngineLife *life, bool preloaded, bool asked)
+{
+	memset(life, 0, sizeof(*life));
+	life->engine.channel = -1;
+	life->engine.log = -1;
+	life->report.supervisor_pid = MyProcPid;
+	life->preloaded = preloaded;
+	life->enabled = geonn_enabled;
+	if (!asked)
+		start_or_rest(life);
 }
 
 /* ---- messages to the engine ---- */
@@ -166,21 +189,22 @@ begin_silence(EngineLife *life)
 
 /*
  * Decide when to start the next engine after one that ended early, or did not start.  After the first such
- * failure another is started at once, if that may help.
+ * failure another is started at once, if that may help.  Where geonn.enabled is off, backends have the failure, and start
+ * the next one.
  */
 static void
 plan_retry(EngineLife *life, bool may_help_at_once)
 {
 	int64		pause = 0;
 
-	if (life->failures > 0 || !may_help_at_once)
+	if (life->failures > 0 || !may_help_at_once || !geonn_enabled)
 	{
 		pause = (int64) FIRST_PAUSE << Min(Max(life->failures - 1, 0), 6);
 		pause = Min(pause, LONGEST_PAUSE);
 		publish(life, ENGINE_STATE_FAILED);
 	}
 	life->failures++;
-	life->retry_at = now_milliseconds() + pause;
+	life->retry_at = geonn_enabled ? now_milliseconds() + pause : NOT_BEFORE_ASKED;
 }
 
 static void
@@ -215,6 +239,7 @@ start_engine(EngineLife *life)
 	life->was_ready = false;
 	life->was_silent = false;
 	life->was_foreign = false;
+	life->was_ended = false;
 
 	/* the first pong, number 0, comes when the engine listens */
 	life->ping = 0;
@@ -238,6 +263,13 @@ note_end(EngineLife *life, pid_t pid, const char *how)
 	ereport(LOG,
 			(errmsg("geonn engine (PID %d) %s", (int) pid, how)));
 
+	life->phase = PHASE_ABSENT;
+	life->descriptors_changed = true;
+	if (life->was_ended)
+	{
+		start_or_rest(life);
+		return;
+	}
 	if (life->was_foreign)
 		set_error(&life->report, "the installed geonn engine is of another version than its supervisor",
 				  "The supervisor is version " GEONN_VERSION " and cannot talk to that engine.",
@@ -253,8 +285,6 @@ note_end(EngineLife *life, pid_t pid, const char *how)
 						   lived / 1000, (int) (lived % 1000)),
 				  "The server log has the engine's own messages. The next statement starts it again.");
 
-	life->phase = PHASE_ABSENT;
-	life->descriptors_changed = true;
 	if (life->was_ready && lived >= SHORT_LIFE)
 		life->failures = 0;
 	plan_retry(life, !life->was_foreign);
@@ -394,7 +424,7 @@ engine_life_advance(EngineLife *life)
 	switch (life->phase)
 	{
 		case PHASE_ABSENT:
-			if (retry_requested || now >= life->retry_at)
+			if (retry_requested || (life->retry_at != NOT_BEFORE_ASKED && now >= life->retry_at))
 				start_engine(life);
 			break;
 		case PHASE_STARTING:
@@ -414,7 +444,11 @@ engine_life_time_to_wait(const EngineLife *life)
 	int64		next = life->next_ping_at;
 
 	if (life->phase == PHASE_ABSENT)
+	{
+		if (life->retry_at == NOT_BEFORE_ASKED)
+			return -1;
 		next = life->retry_at;
+	}
 	else if (life->phase == PHASE_ENDING)
 	{
 		if (life->kill_at == 0)
@@ -428,9 +462,35 @@ engine_life_time_to_wait(const EngineLife *life)
 	return (long) Max(0, next - now_milliseconds());
 }
 
+/*
+ * End the engine in order: sessions that are at work with it get an error.
+ */
+static void
+end_engine(EngineLife *life)
+{
+	ereport(LOG,
+			(errmsg("geonn engine (PID %d) is ended: geonn.enabled is off", (int) life->engine.pid)));
+	close_channel(life);
+	unlink(GEONN_SOCKET_FILE);
+	kill(life->engine.pid, SIGTERM);
+	life->was_ended = true;
+	life->phase = PHASE_ENDING;
+	life->kill_at = now_milliseconds() + ENDING_PATIENCE;
+}
+
 void
 engine_life_configure(EngineLife *life)
 {
+	bool		is_switched = geonn_enabled != life->enabled;
+
+	life->enabled = geonn_enabled;
+	if (is_switched && life->phase == PHASE_ABSENT)
+		start_or_rest(life);
+	else if (is_switched && !geonn_enabled && life->phase != PHASE_ENDING)
+	{
+		end_engine(life);
+		return;
+	}
 	if (life->phase == PHASE_STARTING || life->phase == PHASE_RUNNING)
 		send_to_engine(life, MESSAGE_SETTINGS);
 	if (life->phase == PHASE_RUNNING)

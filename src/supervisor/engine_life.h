@@ -33,13 +33,15 @@ typedef struct EngineLife
 	EngineProcess engine;
 	EngineReport report;		/* the report that was last written to the state file */
 	bool		preloaded;		/* the module was loaded at the server's start */
+	bool		enabled;		/* geonn.enabled when the configuration was read last */
 
 	/* times are monotonic milliseconds */
 	int64		started_at;		/* when the present process was started */
 	bool		was_ready;		/* the present process has answered */
 	bool		was_silent;		/* the process was killed because it did not answer */
 	bool		was_foreign;	/* the process was killed because it is of another version */
-	int64		retry_at;		/* while ABSENT: when the engine is started again */
+	bool		was_ended;		/* the process was ended because geonn.enabled was switched off */
+	int64		retry_at;		/* while ABSENT: when the engine is started again; NOT_BEFORE_ASKED: no time */
 	int64		kill_at;		/* while ENDING: when the process is killed; 0 once that is done */
 	int			failures;		/* how many processes in a row ended after a short life */
 
@@ -56,8 +58,11 @@ typedef struct EngineLife
 	bool		descriptors_changed;
 } EngineLife;
 
-/* Set the fields to those of a supervisor that has not started an engine yet. */
-extern void engine_life_init(EngineLife *life, bool preloaded);
+/*
+ * Set the fields to those of a supervisor that has not started an engine yet; preloaded: the module was loaded at the
+ * server's start; asked: a backend has launched the supervisor, and waits for an engine.
+ */
+extern void engine_life_init(EngineLife *life, bool preloaded, bool asked);
 
 /* Have an absent engine started without a further pause.  A signal handler may call it. */
 extern void engine_life_request_retry(void);
@@ -71,7 +76,7 @@ extern void engine_life_advance(EngineLife *life);
 /* Milliseconds until something is due without an event, or -1. */
 extern long engine_life_time_to_wait(const EngineLife *life);
 
-/* Send the engine the settings of this process, if it runs. */
+/* The configuration was read again: start or end the engine, if it says so, or send it the settings of this process. */
 extern void engine_life_configure(EngineLife *life);
 
 /*

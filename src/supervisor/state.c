@@ -43,7 +43,8 @@
 static const char *const state_names[] = {
 	[ENGINE_STATE_STARTING] = "starting",
 	[ENGINE_STATE_RUNNING] = "running",
-	[ENGINE_STATE_FAILED] = "failed"
+	[ENGINE_STATE_FAILED] = "failed",
+	[ENGINE_STATE_OFF] = "off"
 };
 
 int
@@ -243,7 +244,7 @@ geonn_state_read(pid_t supervisor_pid, EngineReport *report)
 		 strcmp(values[0], state_names[report->state]) != 0;
 		 report->state++)
 	{
-		if (report->state == ENGINE_STATE_FAILED)
+		if (report->state == ENGINE_STATE_OFF)
 			return false;
 	}
 	report->supervisor_pid = strtol(values[1], NULL, 10);

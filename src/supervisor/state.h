@@ -29,7 +29,8 @@ typedef enum EngineState
 {
 	ENGINE_STATE_STARTING,		/* started; it does not listen yet */
 	ENGINE_STATE_RUNNING,
-	ENGINE_STATE_FAILED			/* ended, or could not be started; the supervisor tries again later */
+	ENGINE_STATE_FAILED,		/* ended, or could not be started; the supervisor tries again later */
+	ENGINE_STATE_OFF			/* geonn.enabled is off in the configuration; one is started when a session asks */
 } EngineState;
 
 typedef struct EngineReport

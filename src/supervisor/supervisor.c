@@ -185,7 +185,7 @@ geonn_supervisor_main(Datum main_arg)
 	if (!take_lock(preloaded))
 		proc_exit(preloaded ? 1 : 0);
 
-	engine_life_init(&life, geonn_preloaded);
+	engine_life_init(&life, geonn_preloaded, !preloaded);
 	context = AllocSetContextCreate(TopMemoryContext, SUPERVISOR_NAME,
 									ALLOCSET_SMALL_SIZES);
 	MemoryContextSwitchTo(context);

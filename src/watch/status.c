@@ -15,7 +15,9 @@
 #include "fmgr.h"
 #include "funcapi.h"
 
+#include "base/extension.h"
 #include "base/result.h"
+#include "base/settings.h"
 #include "client/connection.h"
 #include "common/protocol.h"
 #include "supervisor/state.h"
@@ -135,8 +137,16 @@ report_absence(Status *status)
 {
 	EngineReport report;
 
+	bool		is_known = geonn_state_read(status->supervisor, &report);
+
+	if (is_known && report.state == ENGINE_STATE_OFF)
+	{
+		status->state = "stopped";
+		status->reason = "geonn.enabled is off in the server's configuration";
+		return;
+	}
 	status->state = "starting";
-	if (!geonn_state_read(status->supervisor, &report) || report.state != ENGINE_STATE_FAILED)
+	if (!is_known || report.state != ENGINE_STATE_FAILED)
 		return;
 	status->state = "failed";
 	status->reason = null_if_empty(report.detail[0] == '\0' ? pstrdup(report.message) :
@@ -178,7 +188,7 @@ geonn_status(PG_FUNCTION_ARGS)
 	if (status.supervisor == 0)
 	{
 		status.state = "stopped";
-		status.reason = "a join starts it, or geonn_engine_start()";
+		status.reason = geonn_enabled ? "a join starts it, or geonn_engine_start()" : "geonn.enabled is off";
 	}
 	else
 	{
@@ -293,8 +303,10 @@ geonn_device_status(PG_FUNCTION_ARGS)
 Datum
 geonn_engine_start(PG_FUNCTION_ARGS pg_attribute_unused())
 {
-	GeonnConnection *connection = geonn_connection_open();
+	GeonnConnection *connection;
 
+	geonn_check_may_search();
+	connection = geonn_connection_open();
 	geonn_connection_close(connection);
 	PG_RETURN_INT32(connection->engine_pid);
 }

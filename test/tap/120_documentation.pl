@@ -10,7 +10,7 @@
 #   ```sh machine     never run here: what builds, installs, starts or stops something;
 #                     test/tools/house-rules looks at it
 #   ```sql shards     of several servers: 505_shards_page runs it; managed, beside: 520_managed_page;
-#                     citus: 423_citus_tables
+#                     citus: 423_citus_tables; switch: 433_switched_off
 #   ```python pandas  a script of its own; modules.  440_clients runs those of clients.md
 #
 # Other languages are not run.  A block without a language that follows a command's block

@@ -46,27 +46,6 @@ like(said('ordinary', "$path;\n$join"), $missing, 'a role that may not use the s
 $node->safe_psql('mine', 'GRANT USAGE ON SCHEMA geonn TO PUBLIC');
 is(said('ordinary', "$path;\n$join"), '2', 'it does when it may');
 
-# ---- switched off, and on again ----
-
-my ($section) = $page =~ /^### Switch it off\n(.*?)(?=^##)/ms;
-my ($off, $on) = $section =~ /^```sql\n(.*?)^```/msg;
-my @searches = (
-	$join,
-	q{SELECT count(*) FROM geonn_nearest_sql('TABLE ping', 'TABLE ping')},
-	q{SELECT count(*) FROM geonn_within('ping', 'ping', 1)},
-	q{SELECT count(*) FROM geonn_within_sql('TABLE ping', 'TABLE ping', 1)},
-	q{SELECT count(*) FROM ping p, LATERAL geonn_nearest_points(ARRAY[p.lat], ARRAY[p.lon], 'ping')},
-	q{SELECT count(*) FROM ping p JOIN geonn_nearest('ping', 'ping') n ON n.obs_id = p.id},
-	q{CALL geonn_refresh('kept')}, q{CALL geonn_refresh_all()},
-	q{SELECT geonn_cache_create('kept', 'ping', 'ping')}, q{SELECT count(geonn_engine_start())}
-);
-
-$node->safe_psql('mine', "$path; $off");
-like(said('ordinary', "$path;\n$_"), qr/permission denied for (?:function|procedure) geonn_/, "switched off: $_") foreach @searches;
-is(said('postgres', "$path;\n$join"), '2', 'a superuser still searches');
-$node->safe_psql('mine', "$path; $on");
-unlike(said('ordinary', "$path;\n$_"), qr/permission denied for (?:function|procedure)/, "switched on: $_") foreach @searches;
-
 # ---- what a role needs ----
 
 my $create = q{SELECT geonn_cache_create('kept', 'ping', 'ping')};
