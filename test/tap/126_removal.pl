@@ -1,6 +1,6 @@
 
-# The documentation's "Removal", word by word: afterwards the server starts again and nothing of
-# geonn is left.  Without it, it does not start, and "Errors by symptom" says how it does.
+# The documentation's "Removal", word by word, also in a database that was updated from 0.1: afterwards the server starts
+# again and nothing of geonn is left.  Without it, it does not start, and "Errors by symptom" says how it does.
 
 use strict;
 use warnings;
@@ -12,7 +12,7 @@ use Test::More;
 my ($section) = Geonn::documentation() =~ /^## Removal\n(.*?)^## /ms;
 my ($settings, $each) = $section =~ /^```sql\n(.*?)^```\n/msg;
 my ($root) = $section =~ /^```sh machine\n(.*?)^```\n/ms;
-my @databases = ('postgres', 'Other "DB"', 'template1');
+my @databases = ('postgres', 'Other "DB"', 'template1', 'former');
 my ($path) = own_installation();
 my $node = new_server('removal', install_path => $path);
 my $data = $node->data_dir;
@@ -46,7 +46,15 @@ sub use_in
 	my ($fine, undef, $error) = paste($database, q{
 		DROP EXTENSION IF EXISTS geonn;
 		CREATE SCHEMA geonn;
-		CREATE EXTENSION geonn SCHEMA geonn;
+	} . ($database ne 'former' ? 'CREATE EXTENSION geonn SCHEMA geonn;' : q{
+		CREATE EXTENSION geonn SCHEMA geonn VERSION '0.1';
+		CREATE TABLE old (id int PRIMARY KEY, lat float8, lon float8);
+		CREATE VIEW on_nearest AS SELECT * FROM geonn.geonn_nearest('old', 'old');
+		CREATE VIEW on_within AS SELECT * FROM geonn.geonn_within('old', 'old', 1e6);
+		DO $$ BEGIN EXECUTE 'CREATE FUNCTION rows_of() RETURNS SETOF geonn.geonn_pair LANGUAGE sql BEGIN ATOMIC SELECT * FROM geonn.geonn_nearest(''old'', ''old''); END'; END $$;
+		ALTER EXTENSION geonn UPDATE;
+		DROP VIEW on_within;
+	}) . q{
 		GRANT USAGE ON SCHEMA geonn TO PUBLIC;
 		ALTER DATABASE :"DBNAME" SET search_path = "$user", public, geonn;
 		\c
@@ -61,7 +69,7 @@ sub use_in
 	return ok($fine, "$database has caches, and views on them") || diag($error);
 }
 
-$node->safe_psql('template1', q{CREATE DATABASE "Other ""DB"""});
+$node->safe_psql('template1', $_) foreach q{CREATE DATABASE "Other ""DB"""}, 'CREATE DATABASE former';
 $node->append_conf('postgresql.conf', "shared_preload_libraries = 'pg_stat_statements, geonn'");
 $node->safe_psql('postgres', q{
 	ALTER SYSTEM SET shared_preload_libraries = 'geonn', 'auto_explain';
@@ -103,7 +111,7 @@ foreach my $line (@shown)
 (undef, $out) = paste('postgres', $settings);
 is($out, '', 'no setting names it any more');
 
-# each line of the block in each database; where DETAIL names views, drop them and run the line again
+# each line of the block in each database; where DETAIL names views and functions, drop them and run the line again
 foreach my $database (@databases)
 {
 	foreach my $line (split /\n/, $each)
@@ -113,9 +121,9 @@ foreach my $database (@databases)
 			my %seen;
 
 			($fine, $out, $error) = paste($database, $line);
-			my @views = grep { !$seen{$_}++ } $error =~ /(?:^DETAIL:  |^)view (\S+) depends on/mg;
-			last if $fine || !@views;
-			paste($database, "DROP VIEW IF EXISTS $_ CASCADE") foreach @views;
+			my @users = grep { !$seen{$_}++ } $error =~ /(?:^DETAIL:  |^)((?:view|function) \S+) depends on/mg;
+			last if $fine || !@users;
+			paste($database, "DROP $_ CASCADE") foreach @users;
 		}
 		ok($fine, "$database: $line") or diag($error);
 	}

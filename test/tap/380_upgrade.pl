@@ -2,7 +2,8 @@
 # ALTER EXTENSION geonn UPDATE leaves what CREATE EXTENSION makes: for each version
 # that there are scripts for, and for one that is made here, of which each statement
 # that an upgrade script could forget is missed.  The caches, views and functions that a database
-# has by 0.1 are answered as before: by the module before the update, and by the objects after it.
+# has by 0.1 are answered as before: by the module before the update, and by the objects after it.  What the operator's
+# page says of updates from 0.1, and of restores, is so of that database.
 #
 # short form: one of five statements is missed
 
@@ -149,7 +150,12 @@ my %differences = map { $_ => "SELECT count(*) FROM (SELECT * FROM $kept{$_}[1] 
 
 $node->safe_psql('postgres', q{CREATE DATABASE former});
 $node->safe_psql('former', q{
-	CREATE EXTENSION geonn VERSION '0.1';
+	CREATE SCHEMA geonn;
+	CREATE EXTENSION geonn SCHEMA geonn VERSION '0.1';
+	GRANT USAGE ON SCHEMA geonn TO PUBLIC;
+	ALTER DATABASE former SET search_path = "$user", public, geonn;
+	ALTER DATABASE former SET session_preload_libraries = 'geonn';
+	\c former
 	CREATE TABLE obs AS SELECT i AS id, i * 7 % 90 AS lat, i * 11 % 180 AS lon, i % 3 AS kind, now() AS seen FROM generate_series(1, 500) i;
 	CREATE TABLE ref AS SELECT i AS id, i * 13 % 90 AS lat, i * 17 % 180 AS lon, i % 3 AS kind FROM generate_series(1, 90) i;
 	CREATE ROLE reader;
@@ -176,9 +182,21 @@ my ($status, undef, $said) = $node->psql('former', 'ALTER EXTENSION geonn UPDATE
 is($status, 0, 'a database with caches and views is updated') or diag($said);
 foreach my $name (sort keys %call)
 {
-	like($said, qr/function geonn_$name of version 0\.1 is now geonn_${name}_0_1.*\n(?:DETAIL: .*)?view by_$name depends on function geonn_$name\(/,
+	like($said, qr/function geonn_$name of version 0\.1 is now geonn_${name}_0_1.*\n(?:DETAIL: .*)?view public\.by_$name depends on function geonn_$name\(/,
 		"it names the view that calls geonn_$name");
 }
+my ($page) = grep { m,/operations\.md$, } glob("$ENV{GEONN_PAGES}/doc/*.md");
+my %section = slurp_file($page) =~ /^## ([^\n]*)\n(.*?)(?=^## |\z)/msg;
+my ($shown) = $section{'Upgrade of geonn'} =~ /^```\n(WARNING.*?)^```/ms;
+foreach my $line (split /\n/, $shown)
+{
+	my $pattern = join('.*', map { quotemeta } split /…/, $line);
+
+	like($said, qr/$pattern/, "the page shows what it says: $line");
+}
+unlike($said, qr/NOTICE/, 'and nothing is installed already');
+is($node->safe_psql('former', q{SELECT string_agg(proname, ' ' ORDER BY proname) FROM pg_proc WHERE proname ~ '^geonn_.*_0_1$'}),
+	join(' ', sort map { "geonn_${_}_0_1" } keys %call), 'the functions of 0.1 that are called stay');
 is($node->safe_psql('former', $digests), $answers, 'calls answer as before');
 is($node->safe_psql('former', "SET ROLE reader; $view_digests"), $answers, 'and so do views, for the roles that may read them');
 like($node->safe_psql('former', 'EXPLAIN SELECT * FROM by_nearest WHERE distance < 1'), qr/Custom Scan \(geonn join\).*Function: geonn_nearest_0_1/s, 'with the plans of joins');
@@ -199,6 +217,16 @@ $node->command_ok([ 'pg_dump', '-d', $node->connstr('former'), '-f', $dump ], 't
 $node->safe_psql('postgres', 'CREATE DATABASE restored');
 $node->command_ok([ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-d', $node->connstr('restored'), '-f', $dump ], 'and restored');
 is($node->safe_psql('restored', $view_digests), $node->safe_psql('former', $view_digests), 'with its views');
+my $call = "SELECT count(*) FROM geonn_nearest('obs', 'ref')";
+my $settings = q{SELECT unnest(setconfig) FROM pg_db_role_setting JOIN pg_database d ON d.oid = setdatabase WHERE datname = current_database() ORDER BY 1};
+my (undef, undef, $missed) = $node->psql('restored', $call);
+like($missed, qr/function geonn_nearest\(unknown, unknown\) does not exist/, 'without -C it lacks the settings of the database');
+my ($again) = $section{'Backup and restore'} =~ /^```sql\n(.*?)^```/ms;
+$node->safe_psql('restored', $again);
+like($node->safe_psql('restored', "$settings; $call"), qr/^search_path="\$user", public, geonn\n\d+$/, 'the line of the page gives it the search_path');
+like($section{'Backup and restore'}, qr/session_preload_libraries/, 'and names the other setting');
+$node->command_ok([ 'pg_dump', '-C', '-d', $node->connstr('former'), '-f', $dump ], 'with -C');
+like(slurp_file($dump), qr/^ALTER DATABASE former SET $_ /m, "a dump has $_") foreach qw(search_path session_preload_libraries);
 $node->safe_psql('former', join('', map { "CREATE OR REPLACE VIEW by_$_ AS SELECT * FROM $call{$_} n; DROP FUNCTION geonn_${_}_0_1;" } sort keys %call));
 is($node->safe_psql('former', "SELECT count(*) FROM pg_proc WHERE proname LIKE '%0\\_1'"), 0, 'views that are defined anew need nothing of 0.1');
 
