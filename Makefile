@@ -157,61 +157,53 @@ rpm:
 demo:
 	@test/demo/stop ask
 	@test/tools/install-dependencies
-	@echo "building"
-	@$(BUILD) all
+	@test/tools/build-here $(BUILD)
 	+@test/tools/install
 	@test/demo/run
 
 demo-moving:
 	@test/demo/stop ask
 	@test/tools/install-dependencies moving
-	@echo "building"
-	@$(BUILD) all
+	@test/tools/build-here $(BUILD)
 	+@test/tools/install
 	@test/demo/moving/run
 
 pictures:
 	@test/demo/stop ask
 	@test/tools/install-dependencies moving postgis
-	@echo "building"
-	@$(BUILD) all
+	@test/tools/build-here $(BUILD)
 	+@test/tools/install
 	@test/demo/pictures
 
 demo-history:
 	@test/demo/stop ask
 	@test/tools/install-dependencies drawing
-	@echo "building"
-	@$(BUILD) all
+	@test/tools/build-here $(BUILD)
 	+@test/tools/install
 	@test/demo/history/run
 
 demo-coast:
 	@test/demo/stop ask
 	@test/tools/install-dependencies drawing postgis
-	@echo "building"
-	@$(BUILD) all
+	@test/tools/build-here $(BUILD)
 	+@test/tools/install
 	@test/demo/coast/run
 
 bench-sql:
 	@test/tools/install-dependencies tests postgis
-	@echo "building"
-	@$(BUILD) all
+	@test/tools/build-here $(BUILD)
 	+@test/tools/install
 	@test/bench/sql
 
 bench-caches:
 	@test/tools/install-dependencies tests
-	@echo "building"
-	@$(BUILD) all
+	@test/tools/build-here $(BUILD)
 	+@test/tools/install
 	@test/bench/caches
 
 bench-live:
 	@test/tools/install-dependencies tests postgis
-	@echo "building"
-	@$(BUILD) all
+	@test/tools/build-here $(BUILD)
 	+@test/tools/install
 	@test/bench/live
 
@@ -348,6 +340,11 @@ all: $(SPHEROID_LIBRARY)
 
 # ---- the CUDA compiler ----
 
+# test/tools/install installs what is built
+ifeq ($(filter install-files,$(MAKECMDGOALS))$(filter-out undefined,$(origin NVCC) $(origin CUDA_ARCH))$(wildcard build/nvcc),install-filesbuild/nvcc)
+NVCC := $(shell sed -n 's/^NVCC = *//p' build/nvcc)
+CUDA_ARCH := $(shell sed -n 's/^CUDA_ARCH = *//p' build/nvcc)
+endif
 ifeq ($(origin NVCC),undefined)
 NVCC := $(firstword $(shell command -v nvcc 2>/dev/null) $(wildcard /usr/local/cuda/bin/nvcc))
 endif
@@ -407,7 +404,7 @@ ifneq ($(NVCC),)
 ENGINE_OBJECTS := $(filter-out $(NO_CUDA),$(ENGINE_OBJECTS))
 CUDA_OBJECTS := $(CUDA_SOURCES:cuda/%.cu=build/cuda/%.o)
 
-build/cuda/%.o: cuda/%.cu build/flags
+build/cuda/%.o: cuda/%.cu build/nvcc
 	$(begin)
 	$(Q)$(NVCC) $(NVCC_FLAGS) $(DEPENDENCIES) -c -o $@ $<
 
@@ -415,6 +412,7 @@ build/cuda/%.o: cuda/%.cu build/flags
 ENGINE_LINK = $(NVCC) -cudart static -Xcompiler -pthread
 else
 ENGINE_LINK = $(CC) -pthread
+$(NO_CUDA): build/nvcc
 endif
 build/geonn-engine: $(ENGINE_OBJECTS) $(CUDA_OBJECTS)
 	$(begin)
@@ -426,11 +424,17 @@ all: build/geonn-engine engine-device
 engine-device: build/geonn-engine
 	@echo "geonn-engine is built $(ENGINE_DEVICE)"
 
-# All is built anew when a compiler or a flag changes.
-build/flags: FORCE
+# All is built anew when a compiler or a flag changes; when it is nvcc's, what nvcc compiles, or what stands for that.
+FLAGS_flags = $(COMPILE.c) $(COMPILE.c.bc) $(CC) $(ENGINE_CFLAGS) $(CPU_PATH_avx512)
+define FLAGS_nvcc
+NVCC = $(NVCC)
+CUDA_ARCH = $(CUDA_ARCH)
+$(NVCC_FLAGS)
+endef
+build/flags build/nvcc: FORCE
 	@mkdir -p $(@D)
 	@[ -w $(@D) ] || { echo "user $$(id -un) may not write to $(@D), which another user has made: \"sudo make clean\" removes it" >&2; exit 1; }
-	@printf '%s\n' '$(subst ','\'',$(COMPILE.c) $(COMPILE.c.bc) $(CC) $(ENGINE_CFLAGS) $(CPU_PATH_avx512) $(NVCC) $(NVCC_FLAGS))' >$@.new
+	@printf '%s\n' '$(subst $(newline),' ',$(subst ','\'',$(FLAGS_$(@F))))' >$@.new
 	@if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
 .PHONY: FORCE
 

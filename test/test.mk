@@ -158,7 +158,7 @@ endif
 build/test/faults/%.o: test/engine/faults/%.c build/flags
 	$(begin)
 	$(Q)$(CC) $(TEST_CFLAGS) $(DEPENDENCIES) -c -o $@ $<
-build/test/faults/%.o: test/engine/faults/%.cu build/flags
+build/test/faults/%.o: test/engine/faults/%.cu build/nvcc
 	$(begin)
 	$(Q)$(NVCC) $(NVCC_FLAGS) $(DEPENDENCIES) -c -o $@ $<
 build/test/faults/engine.o: $(FAULT_OBJECTS) $(ENGINE_OBJECTS) $(CUDA_OBJECTS)
@@ -171,7 +171,7 @@ build/test/geonn-engine-faults: build/test/faults/engine.o
 # run by hand, and by make check, on a host with a GPU
 ifneq ($(NVCC),)
 TEST_PROGRAMS += $(patsubst test/engine/%.cu,build/test/%,$(sort $(wildcard test/engine/*.cu)))
-build/test/%: test/engine/%.cu build/flags
+build/test/%: test/engine/%.cu build/nvcc
 	$(begin)
 	$(Q)$(NVCC) $(NVCC_FLAGS) -cudart static $(DEPENDENCIES) -o $@ $< $(filter %.a,$^) -lproj -lm
 
@@ -313,6 +313,7 @@ else
 build/bench/lib/oracle.o: FLOAT128_CFLAGS = -D_GNU_SOURCE -Itest/lib/arm64
 endif
 
+build/bench/no_gpu.o: build/nvcc
 ifneq ($(NVCC),)
 BENCH_OBJECTS := $(filter-out build/bench/no_gpu.o,$(BENCH_OBJECTS)) \
 	$(patsubst test/bench/%.cu,build/bench/%.o,$(sort $(wildcard test/bench/gpu_*.cu)))
@@ -321,7 +322,7 @@ build/bench/geonn-bench: $(BENCH_OBJECTS) build/bench/engine.a
 	$(begin)
 	$(Q)$(NVCC) -cudart static -Xcompiler -pthread -o $@ $^ $(BENCH_LIBS) -lproj -lm
 
-build/bench/%.o: test/bench/%.cu build/flags
+build/bench/%.o: test/bench/%.cu build/nvcc
 	$(begin)
 	$(Q)$(NVCC) $(NVCC_FLAGS) $(DEPENDENCIES) -c -o $@ $<
 
