@@ -5,8 +5,8 @@
  *
  * This file answers the questions that nearest.cu does not: more than one
  * neighbour, ties, all within max_distance, counts within radii, groups, identities,
- * radiuses, windows.  A warp searches for one observation at a time, in float64 from the
- * start, with the nearest leaves of the index first.
+ * radiuses, windows.  Where bundles.cu does not, a warp searches for one observation at a time, in
+ * float64 from the start, with the nearest leaves of the index first.
  *
  *
  * Phases

@@ -7,7 +7,7 @@
  *	FROM o WHERE [NOT] EXISTS (SELECT ... FROM r WHERE ST_DWithin(o.g, r.g, d) AND ...)
  *
  * A join is one of these if one of its clauses is a call of ST_DWithin, or compares a distance of the table in
- * sql_form.c with a limit, by <= or <: between points of both sides, with a limit that does not depend on the
+ * sql_distance.c with a limit, by <= or <: between points of both sides, with a limit that does not depend on the
  * references.  Where a join has both, the call is what the search is by, and the comparison is one of the other clauses.
  * PostgreSQL makes semi and anti joins of EXISTS and NOT EXISTS.
  *
