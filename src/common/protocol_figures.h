@@ -135,6 +135,8 @@ struct geonn_call
 	struct geonn_header header;
 	int32_t		pid;			/* the process id of the calling backend */
 	uint32_t	role;			/* the OID of the role that the backend has logged in as, or 0 */
+	int32_t		leader;			/* the process id of the backend whose parallel worker the calling one is; 0: it is none */
+	uint32_t	unused;
 	uint64_t	number;			/* the call's number among that process's calls */
 	uint64_t	microseconds;	/* how long ago the call began; since then it has read references */
 	uint64_t	expected;		/* how many observations follow; 0: not known */

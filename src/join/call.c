@@ -23,6 +23,7 @@
 #include "nodes/pg_list.h"
 #include "optimizer/plancat.h"
 #include "storage/lmgr.h"
+#include "storage/proc.h"
 #include "utils/rel.h"
 
 #include "base/compat.h"
@@ -77,9 +78,11 @@ struct geonn_call
 geonn_call_message(const GeonnCall *call, const struct geonn_call_label *label,
 				   uint64 expected)
 {
+	const PGPROC *leader = MyProc->lockGroupLeader;
 	struct geonn_call message = {
 		.pid = call->pid,
 		.role = GetSessionUserId(),
+		.leader = leader == NULL || leader == MyProc ? 0 : leader->pid,
 		.number = call->number,
 		.microseconds = (uint64) (geonn_milliseconds_since(call->begun) * 1000),
 		.expected = expected,

@@ -127,6 +127,29 @@ is(sql("$timeout SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET m
 	SELECT count(*) FROM geonn_nearest('some_obs', 'few_ref')"), 50000, 'and a leader with its workers');
 is(status($node, 'sessions'), 0, 'and then it is free again');
 
+# parallel workers that search by themselves, while their leader has an open cursor, or has none
+sql('CREATE FUNCTION near_in_worker(integer) RETURNS bigint LANGUAGE sql VOLATILE PARALLEL SAFE AS $$SELECT near() + 0 * $1$$;
+	ALTER FUNCTION near() PARALLEL SAFE');
+my $workers = "$timeout SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET max_parallel_workers_per_gather = 2;
+	SET parallel_leader_participation = off;";
+my $by_workers = 'SELECT count(*) FROM some_obs WHERE id % 20000 = 1 AND near_in_worker(id) = 3';
+like(sql("$workers EXPLAIN (COSTS OFF) $by_workers"), qr/Workers Planned: 2/, 'workers call a function that searches');
+is(sql("$workers BEGIN; DECLARE a CURSOR FOR SELECT obs_id FROM geonn_nearest('few_obs', 'few_ref'); MOVE a; $by_workers; COMMIT"),
+	3, 'workers that search have the place of their leader');
+is(sql("$workers $by_workers"), 3, 'and one place for all of them');
+is(status($node, 'sessions'), 0, 'and then it is free again');
+
+# the holder has the place, two workers are queued with another session between or behind them: all get their answers
+$holder = start_holder('holder');
+my $group = start_sql($node, "SET application_name = 'group'; $workers SET geonn.admission_timeout = 0; $by_workers;");
+wait_until(sub { waiting() == 2 }, 'two workers of one leader wait');
+my $behind = start_waiter('behind', $small_search);
+end_backend('holder');
+finish_sql($holder);
+is((finish_sql($group))[1], 3, 'workers of one leader are admitted together');
+is((finish_sql($behind))[1], '1:7 2:8 3:9', 'and then a session that came after them');
+is(status($node, 'sessions, sessions_waiting'), '0|0', 'and then all is free');
+
 # ---- locks ----
 
 # the one with a place waits for a lock of a queued one

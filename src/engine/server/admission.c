@@ -20,6 +20,9 @@
  *	  no place.
  *	- Parallel workers attach to a dataset of their leader's, which has a place
  *	  and waits for them.  A session that attaches is always admitted.
+ *	- A parallel worker may begin a search of its own: for a function that it calls, or a subquery.
+ *	  It has its leader's place, as the leader waits for it.  Once one of them gets a place, those that
+ *	  are queued behind have it, too: the leader may wait for any.
  *
  * The engine cannot know of other waits: for locks of PostgreSQL that a queued
  * process holds, for a function that asks over another connection, or in an
@@ -59,13 +62,13 @@ has_room(void)
 	return state.limit == 0 || state.taken < state.limit;
 }
 
-/* An admitted session that works for the process, or NULL. */
+/* An admitted session with this leader, or NULL. */
 static struct admission *
-admitted_of(int32_t pid)
+admitted_of(int32_t leader)
 {
 	struct admission *admission = state.admitted;
 
-	while (admission != NULL && admission->pid != pid)
+	while (admission != NULL && admission->leader != leader)
 		admission = admission->next;
 	return admission;
 }
@@ -73,7 +76,7 @@ admitted_of(int32_t pid)
 static void
 give(struct admission *admission)
 {
-	admission->counts = admitted_of(admission->pid) == NULL;
+	admission->counts = admitted_of(admission->leader) == NULL;
 	state.taken += admission->counts;
 	admission->next = state.admitted;
 	state.admitted = admission;
@@ -92,15 +95,15 @@ take_out(struct admission **list, const struct admission *admission)
 }
 
 bool
-admission_enter(struct admission *admission, struct session *session, int32_t pid)
+admission_enter(struct admission *admission, struct session *session, int32_t leader)
 {
 	struct admission **last = &state.queue;
 
 	admission->session = session;
-	admission->pid = pid;
+	admission->leader = leader;
 
-	/* queued sessions come before this one, unless its process has an admitted one */
-	if ((state.queue == NULL && has_room()) || admitted_of(pid) != NULL)
+	/* queued sessions come before this one, unless its leader has an admitted one */
+	if ((state.queue == NULL && has_room()) || admitted_of(leader) != NULL)
 	{
 		give(admission);
 		return true;
@@ -120,7 +123,7 @@ admission_leave(struct admission *admission)
 	if (take_out(&state.queue, admission) || !take_out(&state.admitted, admission) ||
 		!admission->counts)
 		return;
-	other = admitted_of(admission->pid);
+	other = admitted_of(admission->leader);
 	if (other != NULL)
 		other->counts = true;
 	else
@@ -132,9 +135,13 @@ admission_next(void)
 {
 	struct admission *admission = state.queue;
 
-	if (admission == NULL || !has_room())
+	while (admission != NULL && admitted_of(admission->leader) == NULL)
+		admission = admission->next;
+	if (admission == NULL && has_room())
+		admission = state.queue;
+	if (admission == NULL)
 		return NULL;
-	state.queue = admission->next;
+	take_out(&state.queue, admission);
 	give(admission);
 	return admission->session;
 }

@@ -15,8 +15,8 @@ struct session;
 struct admission
 {
 	struct session *session;
-	int32_t		pid;			/* process id of the calling backend */
-	bool		counts;			/* of its process's sessions, this one counts for the process */
+	int32_t		leader;			/* process id of the calling backend, or of its leader if it is a parallel worker */
+	bool		counts;			/* of the sessions with this leader, this one counts for all */
 	struct admission *next;		/* the next in the queue, or among the admitted sessions */
 };
 
@@ -25,16 +25,15 @@ extern void admission_set_limit(uint64_t limit);
 extern uint32_t admission_limit(void);
 
 /*
- * Admit a session that works for this process, or queue it.  Returns whether
- * it may begin; if not, it stays queued until admission_next returns it, or it
- * leaves.
+ * Admit a session that works for the process with this id or for a parallel worker of it, or queue the session.  Returns
+ * whether it may begin; if not, it stays queued until admission_next returns it, or it leaves.
  */
-extern bool admission_enter(struct admission *admission, struct session *session, int32_t pid);
+extern bool admission_enter(struct admission *admission, struct session *session, int32_t leader);
 
 /* Take out a session that has ended, whether it was queued, was admitted or never entered. */
 extern void admission_leave(struct admission *admission);
 
-/* If another session may be admitted, admit the first queued one, which may now begin, and return
+/* If another session may be admitted, admit the first one that may, which may now begin, and return
  * it.  Otherwise NULL. */
 extern struct session *admission_next(void);
 

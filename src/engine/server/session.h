@@ -48,6 +48,7 @@ struct session
 	struct dataset *dataset;	/* the dataset that it holds, from open or attach on */
 	struct call *call;			/* the call that it works for; NULL: the client has named none */
 	int32_t		pid;			/* the process and the role of that call, or of the last one; 0: none */
+	int32_t		leader;			/* the process that admission counts that one for: its leader, or itself */
 	uint32_t	role;
 	enum geonn_phase phase;		/* the phase of the session, as a part of its call (calls.c) */
 	struct admission admission;

@@ -159,7 +159,7 @@ session_open(struct session *session, const union geonn_message *message)
 
 	/* a session without a call belongs to no statement, but to a test or a benchmark */
 	if (session->call == NULL ||
-		admission_enter(&session->admission, session, session->pid))
+		admission_enter(&session->admission, session, session->leader))
 	{
 		open_dataset(session);
 		return;

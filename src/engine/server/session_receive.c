@@ -155,7 +155,7 @@ handle_call(struct session *session, const union geonn_message *message)
 		session_fail_protocol(session, "a second call");
 		return;
 	}
-	if (call->pid <= 0 || call->microseconds > BEGUN_MICROSECONDS_MAX ||
+	if (call->pid <= 0 || call->leader < 0 || call->microseconds > BEGUN_MICROSECONDS_MAX ||
 		call->expected > INT64_MAX)
 	{
 		session_fail_protocol(session, "a call without a process, or with values out of range");
@@ -169,6 +169,7 @@ handle_call(struct session *session, const union geonn_message *message)
 		return;
 	}
 	session->pid = call->pid;
+	session->leader = call->leader > 0 ? call->leader : call->pid;
 	session->role = call->role;
 	call_move(session->call, &session->phase, GEONN_PHASE_REFERENCES);
 }
