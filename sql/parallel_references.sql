@@ -98,10 +98,11 @@ SELECT call, c.* FROM unnest(ARRAY[
 -- without the leader's help, with one worker of two, and with none
 SET parallel_leader_participation = off;
 SELECT * FROM compare($$geonn_nearest('obs', 'ref', by => '{kind}', k => 2)$$);
+-- (on a busy machine the first may have ended before the second is asked for, which then starts)
 SET max_parallel_workers = 1;
-SELECT * FROM compare($$geonn_nearest('obs', 'ref', k => 2)$$);
+SELECT workers > 0 AS workers, rows, missing, wrong FROM compare($$geonn_nearest('obs', 'ref', k => 2)$$);
 RESET parallel_leader_participation;
-SELECT * FROM compare($$geonn_nearest('obs', 'ref', k => 2)$$);
+SELECT workers > 0 AS workers, rows, missing, wrong FROM compare($$geonn_nearest('obs', 'ref', k => 2)$$);
 SET max_parallel_workers = 0;
 SELECT * FROM compare($$geonn_nearest('obs', 'ref', k => 2)$$);
 RESET max_parallel_workers;
