@@ -329,6 +329,15 @@ CALL geonn_refresh('kept', 'full');
 SELECT * FROM last_run('kept');
 CALL geonn_refresh('kept');
 SELECT * FROM last_run('kept');
+-- policies of the cache's own table, which its owner has to follow where they are forced
+ALTER TABLE kept ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
+UPDATE own SET lat = lat + 0.1;
+CALL geonn_refresh('kept');
+ALTER TABLE kept NO FORCE ROW LEVEL SECURITY;
+CALL geonn_refresh('kept');
+ALTER TABLE kept DISABLE ROW LEVEL SECURITY;
+UPDATE own SET lat = id;
+CALL geonn_refresh('kept');
 
 SET ROLE regress_other;
 SELECT name FROM geonn_caches;

@@ -44,6 +44,7 @@
 #include "utils/plancache.h"
 #include "utils/queryenvironment.h"
 #include "utils/rel.h"
+#include "utils/rls.h"
 #include "utils/syscache.h"
 #include "utils/tuplestore.h"
 
@@ -522,20 +523,27 @@ is_rewritten(const GeonnCache *cache)
 }
 
 /*
- * Raise the error of a statement that did not write each of its rows.
+ * Raise the error of a statement that did not write each of its rows.  The refresh, which is the owner's, has read all
+ * rows: policies hide none from that.
  */
 static void
 raise_unwritten(const GeonnDifference *difference, RowChange change, int64 changed)
 {
 	const GeonnCache *cache = difference->cache;
+	bool		has_policies = check_enable_rls(cache->target, InvalidOid, true) == RLS_ENABLED;
 
-	if (!is_rewritten(cache))
+	if (!has_policies && !is_rewritten(cache))
 		raise_changed_meanwhile(cache);
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg("the table of cache \"%s\" did not take all rows of the refresh", cache->name),
+			 has_policies ?
+			 errdetail("Of %lld rows, the row-level security that is forced on the table let %lld be written.",
+					   (long long) difference->counts[change], (long long) changed) :
 			 errdetail("Of %lld rows, a trigger or rule of the table let %lld be written.",
 					   (long long) difference->counts[change], (long long) changed),
+			 has_policies ?
+			 errhint("Run ALTER TABLE %s NO FORCE ROW LEVEL SECURITY.", geonn_cache_target_name(cache)) :
 			 errhint("Drop that trigger or rule, or let it pass on each row.")));
 }
 
