@@ -234,6 +234,23 @@ devices_move(void)
 }
 
 /*
+ * Send the supervisor a pong.  Where the system refuses that, the engine ends: a supervisor that waits for a lost pong would
+ * end it much later.
+ */
+static enum geonn_channel_status
+send_pong(struct geonn_ping *ping)
+{
+	enum geonn_channel_status status = geonn_channel_send(GEONN_SUPERVISOR_DESCRIPTOR, GEONN_PONG, ping, -1);
+
+	if (status == GEONN_CHANNEL_FAILED)
+	{
+		log_line(LOG_ERROR, "could not send to the supervisor: %s", strerror(errno));
+		server.stopping = true;
+	}
+	return status;
+}
+
+/*
  * Answer the supervisor's ping, unless a device is stuck: then the ping waits until the device
  * moves again.
  */
@@ -241,8 +258,7 @@ static void
 answer_ping(void)
 {
 	if (server.pinged && devices_move())
-		server.pinged = geonn_channel_send(GEONN_SUPERVISOR_DESCRIPTOR, GEONN_PONG, &server.ping,
-										   -1) == GEONN_CHANNEL_AGAIN;
+		server.pinged = send_pong(&server.ping) == GEONN_CHANNEL_AGAIN;
 }
 
 /*
@@ -347,7 +363,7 @@ handle_supervisor(void)
 		if (status == GEONN_CHANNEL_OK)
 			handle_supervisor_message(&message);
 		else if (status == GEONN_CHANNEL_OTHER_VERSION && !server.configured)
-			geonn_channel_send(GEONN_SUPERVISOR_DESCRIPTOR, GEONN_PONG, &version, -1);
+			(void) send_pong(&version);
 		else
 		{
 			if (status == GEONN_CHANNEL_FAILED)
@@ -564,7 +580,7 @@ server_run(const char *socket_path, bool supervised)
 
 	/* from now on clients can connect: the supervisor may tell backends */
 	if (supervised)
-		geonn_channel_send(GEONN_SUPERVISOR_DESCRIPTOR, GEONN_PONG, &ready, -1);
+		(void) send_pong(&ready);
 	serve();
 	unlink(socket_path);
 	close_all();
