@@ -6,6 +6,8 @@ DROP ROLE IF EXISTS regress_geonn_reader, regress_geonn_group;
 RESET client_min_messages;
 CREATE ROLE regress_geonn_reader;
 CREATE ROLE regress_geonn_group;
+-- a session that is to search on a GPU has no base
+SET geonn.device = auto;
 CREATE SCHEMA live_privileges;
 SET search_path = live_privileges, public;
 GRANT USAGE ON SCHEMA live_privileges TO regress_geonn_reader;

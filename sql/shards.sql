@@ -12,9 +12,11 @@ CREATE TABLE "Big ""Data"""."Ping's" ("Region" text COLLATE "C", id uuid, price 
 	lat float8, lon float8, twice float8 GENERATED ALWAYS AS (lat * 2) STORED, PRIMARY KEY ("Region", id));
 CREATE INDEX "by price" ON "Big ""Data"""."Ping's" (price DESC) WHERE price > 0;
 CREATE TABLE station (id integer PRIMARY KEY, name text UNIQUE, "Region" text COLLATE "C", lat float8, lon float8);
+-- a command, whatever the database's name is, which slots of replication have at their end
+CREATE FUNCTION shown(command text) RETURNS text LANGUAGE sql AS $$SELECT replace($1, '_' || current_database() || '''', '_database''')$$;
 
 -- by list, with odd names, and each argument of the join
-SELECT server, command FROM geonn_shard_ddl('{one,"Two''s"}', '"Big ""Data"""."Ping''s"', 'station', 'host=c dbname=''x''',
+SELECT server, shown(command) AS command FROM geonn_shard_ddl('{one,"Two''s"}', '"Big ""Data"""."Ping''s"', 'station', 'host=c dbname=''x''',
 	partition_by => 'list', key => 'Region', bounds => ARRAY['{north,"it''s"}', '{south,NULL}', '{east}'], view => 'near "it"',
 	schedule => '*/5 * * * *', readers => '{Reader,"other role"}', k => 3, max_distance => 1e5, by => '{Region}', ties => 'all',
 	keep_unmatched => true, options => '{"device": "cpu"}')
@@ -32,7 +34,7 @@ DROP TABLE typed;
 -- by range and with a radius; the references divided
 SELECT server, command FROM geonn_shard_ddl('{one}', '"Big ""Data"""."Ping''s"', 'station', 'host=c', sharded => 'ref');
 ALTER TABLE station DROP CONSTRAINT station_name_key;
-SELECT server, command FROM geonn_shard_ddl('{one}', '"Big ""Data"""."Ping''s"', 'station', 'host=c', sharded => 'ref',
+SELECT server, shown(command) AS command FROM geonn_shard_ddl('{one}', '"Big ""Data"""."Ping''s"', 'station', 'host=c', sharded => 'ref',
 	partition_by => 'range', bounds => '{1000,2000}', view => 'near', radius => 500.5)
 WHERE command !~ 'ALTER DATABASE|DECLARE named' \g (format=unaligned tuples_only=on)
 SELECT command FROM geonn_shard_ddl('{one}', '"Big ""Data"""."Ping''s"', 'station', 'host=c', sharded => 'ref', ties => 'all', k => 2)
