@@ -43,7 +43,6 @@
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/paths.h"
-#include "optimizer/planmain.h"
 #include "parser/parsetree.h"
 #include "utils/acl.h"
 #include "utils/array.h"
@@ -163,22 +162,39 @@ geonn_statement_takes_nodes(const PlannerInfo *root)
 		(root->parse->commandType == CMD_SELECT || root->parse->commandType == CMD_INSERT);
 }
 
-void
-geonn_depend_on_privilege(PlannerInfo *root)
+/*
+ * Have a plan made anew for another role, and when the privilege to search is granted or revoked.
+ */
+static void
+depend_on_privilege(bool *depends_on_role, List **items)
 {
-	Oid			function = geonn_search_privilege();
-	uint32		hash = GetSysCacheHashValue1(PROCOID, ObjectIdGetDatum(function));
+	uint32		hash = GetSysCacheHashValue1(PROCOID, ObjectIdGetDatum(geonn_search_privilege()));
+	PlanInvalItem *needed;
 	ListCell   *cell;
 
-	root->glob->dependsOnRole = true;
-	foreach(cell, root->glob->invalItems)
+	*depends_on_role = true;
+	foreach(cell, *items)
 	{
 		const PlanInvalItem *item = lfirst_node(PlanInvalItem, cell);
 
 		if (item->cacheId == PROCOID && item->hashValue == hash)
 			return;
 	}
-	record_plan_function_dependency(root, function);
+	needed = makeNode(PlanInvalItem);
+	needed->cacheId = PROCOID;
+	needed->hashValue = hash;
+	*items = lappend(*items, needed);
+}
+
+/*
+ * The planner makes a plan without nodes here.  If that is for want of the privilege, it is for this role alone, and until
+ * the privilege is granted.
+ */
+static void
+depend_on_refusal(bool *depends_on_role, List **items)
+{
+	if (geonn_enabled && OidIsValid(geonn_search_privilege()))
+		depend_on_privilege(depends_on_role, items);
 }
 
 bool
@@ -186,9 +202,21 @@ geonn_may_plan(PlannerInfo *root)
 {
 	if (geonn_may_search())
 		return true;
-	if (geonn_enabled && OidIsValid(geonn_search_privilege()))
-		geonn_depend_on_privilege(root);
+	depend_on_refusal(&root->glob->dependsOnRole, &root->glob->invalItems);
 	return false;
+}
+
+PlannedStmt *
+geonn_without_nodes(PlannedStmt *plan)
+{
+	depend_on_refusal(&plan->dependsOnRole, &plan->invalItems);
+	return plan;
+}
+
+void
+geonn_depend_on_privilege(PlannerInfo *root)
+{
+	depend_on_privilege(&root->glob->dependsOnRole, &root->glob->invalItems);
 }
 
 /* ---- calls and their row types ---- */

@@ -7,6 +7,7 @@
 
 #include "access/tupdesc.h"
 #include "nodes/pathnodes.h"
+#include "nodes/plannodes.h"
 
 #include "points/columns.h"
 
@@ -46,6 +47,9 @@ extern bool geonn_statement_takes_nodes(const PlannerInfo *root);
  * until the privilege is granted.
  */
 extern bool geonn_may_plan(PlannerInfo *root);
+
+/* The same of a statement that was planned as it is, as geonn may not search.  Returns its plan. */
+extern PlannedStmt *geonn_without_nodes(PlannedStmt *plan);
 
 /* Have the plan made anew for another role, and when the privilege to search is granted or revoked. */
 extern void geonn_depend_on_privilege(PlannerInfo *root);

@@ -194,12 +194,7 @@ plan_both_ways(Query *query, const char *text, int options, ParamListInfo parame
 	if (!geonn_enable_sql_joins || (options & CURSOR_OPT_FAST_PLAN) != 0 || !rewrite(query, true))
 		return plan_as_it_is(query, text, options, parameters GEONN_EXPLAIN_ARGUMENT);
 	if (!geonn_may_search())
-	{
-		/* another role may have the privilege */
-		plain = plan_as_it_is(query, text, options, parameters GEONN_EXPLAIN_ARGUMENT);
-		plain->dependsOnRole = true;
-		return plain;
-	}
+		return geonn_without_nodes(plan_as_it_is(query, text, options, parameters GEONN_EXPLAIN_ARGUMENT));
 	copy = copyObject(query);
 	plain = plan_as_it_is(query, text, options, parameters GEONN_EXPLAIN_ARGUMENT);
 	if (plain->planTree->total_cost < COST_OF_FEW_ROWS)

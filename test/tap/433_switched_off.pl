@@ -267,7 +267,11 @@ foreach my $statement (@statements[ 0, 1, 4, 8, 11 ])
 		SELECT has_node('EXECUTE p');
 		SELECT withdraw();
 		SELECT has_node('EXECUTE p');
-		}) =~ s/\n+/ /gr, 't f t f t t f', "a prepared statement has a node only while it may: $statement");
+		SELECT give();
+		SELECT has_node('EXECUTE p');
+		SELECT withdraw();
+		SELECT has_node('EXECUTE p');
+		}) =~ s/\n+/ /gr, 't f t f t t f t f', "a prepared statement has a node only while it may: $statement");
 }
 
 # a node whose setting changes after its plan was made
