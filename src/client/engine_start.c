@@ -22,6 +22,7 @@
 
 #include "miscadmin.h"
 #include "postmaster/bgworker.h"
+#include "postmaster/interrupt.h"
 #include "replication/logicallauncher.h"
 #include "storage/fd.h"
 #include "utils/timestamp.h"
@@ -167,6 +168,21 @@ launch_supervisor(Waiting *waiting)
 }
 
 /*
+ * geonn.enabled is off for the supervisor.  Raise an error where this backend has not read the configuration that says so:
+ * it does not before the statement's end, and must not start the engine that was just ended.
+ */
+static void
+check_configuration(void)
+{
+	if (ConfigReloadPending)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("geonn was switched off while this statement ran"),
+				 errdetail("The setting geonn.enabled is off in the server's configuration."),
+				 errhint("Run the statement again if it is on for this database or role.")));
+}
+
+/*
  * Where a supervisor runs: read its report.  Raise the failure that it reports, if this backend waited
  * for that attempt; after an earlier failure, or where geonn is off for the supervisor, wake it.
  */
@@ -190,7 +206,9 @@ consult_supervisor(Waiting *waiting)
 
 	if (report.state != ENGINE_STATE_FAILED && report.state != ENGINE_STATE_OFF)
 		return;
-	if (report.state == ENGINE_STATE_FAILED && report.attempt >= waiting->first_attempt)
+	if (report.state == ENGINE_STATE_OFF)
+		check_configuration();
+	else if (report.attempt >= waiting->first_attempt)
 		raise_failure(&report);
 	if (report.attempt != waiting->woken_after)
 	{

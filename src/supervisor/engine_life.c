@@ -107,7 +107,7 @@ publish(EngineLife *life, EngineState state)
 
 /*
  * Start an engine at once, or, where geonn.enabled is off, none before a backend asks for one.  The latter counts as an
- * attempt: a backend wakes the supervisor once after each.
+ * attempt: a backend wakes the supervisor once after each.  What backends asked for before is over.
  */
 static void
 start_or_rest(EngineLife *life)
@@ -115,6 +115,7 @@ start_or_rest(EngineLife *life)
 	life->retry_at = 0;
 	if (geonn_enabled)
 		return;
+	retry_requested = false;
 	life->report.attempt++;
 	life->retry_at = NOT_BEFORE_ASKED;
 	publish(life, ENGINE_STATE_OFF);

@@ -182,6 +182,9 @@ my $refusal = qr/ERROR:  55000: geonn is switched off\n.*DETAIL:  .*\nHINT:  .*p
 
 is(said('ordinary', $small), 3, 'a search');
 is(scalar(engines_of($postmaster)), 1, 'an engine runs');
+
+# one of two backends that ask at once does so when the engine is there
+kill('USR1', status($node, 'supervisor_pid'));
 said($superuser, $off);
 wait_until(sub { !engines_of($postmaster) }, 'switched off, the engine ends');
 wait_until(sub { said($superuser, 'SHOW geonn.enabled') eq 'off' }, 'and sessions have it off');
@@ -208,6 +211,22 @@ like(said('ordinary', $small), $refusal, 'which others are not given');
 is(said($superuser, "SET geonn.enabled = on; $small"), "3", 'a superuser can set it for a session');
 said($superuser, $on);
 wait_until(sub { said('ordinary', $small) eq '3' }, 'switched on, all search');
+
+# a statement that runs meanwhile reads no configuration, and starts no engine
+my $run = start_sql($node, q{
+	SET enable_nestloop = off;
+	SET max_parallel_workers_per_gather = 0;
+	SET work_mem = '64kB';
+	SELECT count(*) FROM (SELECT o.g, pg_sleep(0.001) FROM sites o, generate_series(1, 10) OFFSET 0) o,
+		LATERAL (SELECT r.id FROM sites r ORDER BY r.g <-> o.g LIMIT 1) n});
+wait_until(sub { said($superuser, 'SELECT count(*) FROM geonn_stat_progress') eq '1' }, 'a statement searches');
+said($superuser, $off);
+my ($code, $counted, $warned) = finish_sql($run);
+is($code . $counted, '06000', 'a statement that runs while geonn is switched off ends with its rows');
+like($warned, qr/WARNING:  geonn compares each row .*: geonn was switched off while this statement ran\nDETAIL: .*\nHINT: /, 'without the engine');
+is(scalar(engines_of($postmaster)), 0, 'which it has not started');
+said($superuser, $on);
+wait_until(sub { said('ordinary', $small) eq '3' }, 'switched on again');
 
 # one database, for new connections; each statement of the block by itself
 my ($set, $reset) = map { s/:"DBNAME"/postgres/r } split /^/m, $database;
