@@ -18,6 +18,7 @@
 
 /* ---- headers that others include only in some releases, and those that the macros below need ---- */
 
+#include "utils/guc_tables.h"
 #if PG_VERSION_NUM >= 160000
 #include "varatt.h"
 #else
@@ -37,6 +38,20 @@
 /* ---- PostgreSQL 16 ---- */
 
 #if PG_VERSION_NUM < 160000
+
+/* before 16, modules had no function that finds a setting; NULL: none has the name */
+static inline struct config_generic *
+geonn_find_setting(const char *name)
+{
+	for (int i = 0; i < GetNumConfigOptions(); i++)
+	{
+		struct config_generic *setting = get_guc_variables()[i];
+
+		if (strcmp(setting->name, name) == 0)
+			return setting;
+	}
+	return NULL;
+}
 
 /* before 16, each kind of object had functions of its own that check privileges */
 #define object_aclcheck(catalog, object, role, mode) \
@@ -79,6 +94,7 @@
 
 #else
 
+#define geonn_find_setting(name) find_option(name, false, true, 0)
 #define geonn_permissions_of(plan, other) \
 	((plan)->rtable = (other)->rtable, (plan)->permInfos = (other)->permInfos)
 #define geonn_check_permissions(plan, raise) \

@@ -118,6 +118,13 @@ geonn_check_may_search(void)
 	const char *role;
 
 	geonn_check_enabled();
+	if (geonn_invalid_value != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("invalid value for parameter \"%s\": \"%s\"", geonn_refused_setting, geonn_invalid_value),
+				 errdetail("The server's configuration or an option of this connection has it, and geonn does not search without a valid one."),
+				 errhint("Correct it there, as by ALTER SYSTEM RESET %s; SELECT pg_reload_conf(); and connect again.",
+						 geonn_refused_setting)));
 	if (geonn_refused_setting != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),

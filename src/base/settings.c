@@ -5,6 +5,7 @@
  * A session that loads the module may have set them before.  PostgreSQL then takes the session's value of each, if the
  * role may set it, or else the default: a value of the configuration that options of the connection have covered is gone.
  * Of a setting that guards something, that is as good as a SET without the privilege.  So such a session does not search.
+ * Nor does it where the value is none that the setting can have: nothing says what was meant.
  */
 #include "postgres.h"
 
@@ -12,6 +13,7 @@
 
 #include "utils/plancache.h"
 
+#include "base/compat.h"
 #include "common/protocol.h"
 #include "base/settings.h"
 
@@ -32,6 +34,7 @@ int			geonn_log_min_duration = -1;
 int			geonn_max_sessions = -1;
 int			geonn_session_memory_limit = 4 * 1024 * 1024;
 const char *geonn_refused_setting = NULL;
+const char *geonn_invalid_value = NULL;
 
 static bool was_accepted;		/* a setting that guards something has taken a value other than its default */
 
@@ -162,12 +165,27 @@ static const Setting settings[] = {
 };
 
 /*
- * Has the server, or the connection, given the setting a value before the module was loaded?
+ * The value that the server or the connection gave the setting before the module was loaded; NULL: none.
  */
-static bool
-has_value(const char *name)
+static const char *
+value_before(const char *name)
 {
-	return GetConfigOption(name, true, false) != NULL && GetConfigOptionResetString(name) != NULL;
+	const struct config_generic *setting = geonn_find_setting(name);
+
+	if (setting == NULL || setting->reset_source == PGC_S_DEFAULT)
+		return NULL;
+	return pstrdup(GetConfigOptionResetString(name));
+}
+
+/*
+ * The session has the default of a setting that had this value before.
+ */
+static void
+note_refused(const char *name, const char *value)
+{
+	geonn_refused_setting = name;
+	if (set_config_option(name, value, PGC_SUSET, PGC_S_TEST, GUC_ACTION_SET, false, DEBUG5, false) == 0)
+		geonn_invalid_value = value;
 }
 
 void
@@ -177,7 +195,7 @@ geonn_define_settings(void)
 	{
 		const Setting *setting = &settings[i];
 		bool		guards = setting->context == PGC_SUSET && (setting->flag != NULL || setting->check != NULL);
-		bool		had_value = guards && has_value(setting->name);
+		const char *value = guards ? value_before(setting->name) : NULL;
 
 		was_accepted = false;
 		if (setting->flag != NULL)
@@ -194,8 +212,8 @@ geonn_define_settings(void)
 									*setting->variable, setting->least, setting->greatest,
 									setting->context, setting->flags,
 									setting->check, NULL, NULL);
-		if (had_value && !was_accepted)
-			geonn_refused_setting = setting->name;
+		if (value != NULL && !was_accepted)
+			note_refused(setting->name, value);
 	}
 	MarkGUCPrefixReserved("geonn");
 }

@@ -29,9 +29,10 @@ extern int	geonn_session_memory_limit;	/* kilobytes; -1: no limit */
 
 /*
  * A setting of superusers that this session's connection options set without the privilege, so that what the configuration
- * says of it is not known here; NULL: none.
+ * says of it is not known here, or to a value that it cannot have; NULL: none.  And that value; NULL: it was the privilege.
  */
 extern const char *geonn_refused_setting;
+extern const char *geonn_invalid_value;
 
 /* the names of geonn_device's and geonn_algorithm's values */
 extern const struct config_enum_entry geonn_device_options[];

@@ -351,4 +351,10 @@ wait_until(sub { said('ordinary', $small) eq '3' }, 'the file switches it on');
 	like(said('ordinary', $small), qr/permission denied to set parameter "geonn.session_memory_limit"\n.*DETAIL/s, 'a limit is none that options raise');
 }
 
+is(said('ordinary', "SET geonn.session_memory_limit = '2MB'; SET client_min_messages = error; $small") =~ s/.*WARNING.*\n//r, 3, 'what a session sets and may not is no harm');
+$node->append_conf('postgresql.conf', "geonn.session_memory_limit = 'lots'");
+$node->reload;
+wait_until(sub { said($superuser, $small) =~ /ERROR/ }, 'the file has a value that is none');
+like(said($superuser, $small), qr/ERROR:  22023: invalid value for parameter "geonn.session_memory_limit": "lots"\n.*DETAIL:  .*\nHINT:  .*ALTER SYSTEM RESET geonn.session_memory_limit/s, 'the error says so');
+
 done_testing();
