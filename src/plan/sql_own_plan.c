@@ -182,7 +182,8 @@ geonn_own_plan_begin(LateralNode *lateral, EState *estate, int flags)
 	const CustomScan *scan = (const CustomScan *) node->ss.ps.plan;
 	PlanState  *own;
 
-	if (list_length(scan->custom_plans) <= OWN_PLAN)
+	/* of a row that another transaction has updated, the plan's scan would return what it returned for the former one */
+	if (list_length(scan->custom_plans) <= OWN_PLAN || estate->es_epq_active != NULL)
 		return NULL;
 	own = ExecInitNode(list_nth(scan->custom_plans, OWN_PLAN), estate,
 					   flags & ~(EXEC_FLAG_REWIND | EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK));

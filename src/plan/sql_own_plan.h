@@ -20,7 +20,10 @@ extern bool geonn_own_columns(const RelOptInfo *inner, const List *above, List *
 /* the index of such a plan among a node's children, after those of the outer rows and of the references */
 #define OWN_PLAN 2
 
-/* Begin the plan of such a path, whose columns are the node's outer columns, as a child of the node.  NULL: it has none. */
+/*
+ * Begin the plan of such a path, whose columns are the node's outer columns, as a child of the node.  NULL: it has none, or
+ * PostgreSQL rechecks an updated row (EvalPlanQual).
+ */
 extern PlanState *geonn_own_plan_begin(LateralNode *lateral, EState *estate, int flags);
 
 /* Have the plan return the rows for this outer row of the present round; and get the next one, NULL: none is left. */

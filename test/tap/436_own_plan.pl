@@ -186,6 +186,29 @@ like($out, qr/Rows Searched Again: 600\n\s*Rows Compared with All References: 0/
 like($out, qr/Nested Loop \(actual rows=\S+ loops=600\)/, 'PostgreSQL\'s own plan answers');
 unlike($messages, qr/WARNING/, 'and no warning says so');
 
+# ---- a row that another transaction updates meanwhile ----
+
+my $first = $node->background_psql('postgres');
+
+$node->safe_psql('postgres', 'CREATE TABLE moving AS SELECT id, g, 0 AS near FROM o; ANALYZE moving');
+$first->query_safe(q{BEGIN; UPDATE moving SET g = 'POINT(100.01 50.02)' WHERE id = 5});
+my $update = start_sql($node, q{
+	SET geonn.enable_sql_joins = on;
+	SET enable_nestloop = off;
+	SET plan_cache_mode = force_generic_plan;
+	PREPARE p AS UPDATE moving m SET near = (SELECT r.id FROM r ORDER BY r.g <-> m.g LIMIT 1);
+	EXPLAIN EXECUTE p;
+	SET geonn.session_memory_limit = '4kB';
+	EXECUTE p});
+wait_until(sub { $node->safe_psql('postgres', q{SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'}) eq '1' }, 'an UPDATE waits for another');
+$first->query_safe('COMMIT');
+$first->quit;
+my ($code, $plan, $said) = finish_sql($update);
+is($code, 0, 'and goes on') or diag($said);
+like($plan, qr/geonn subquery join.*geonn unanswered row/s, 'with the node');
+is($node->safe_psql('postgres', q{SELECT count(*) FROM moving m WHERE near IS DISTINCT FROM (SELECT r.id FROM r ORDER BY r.g <-> m.g LIMIT 1)}), 0,
+	'the row has the nearest of where it is now');
+
 # ---- a session that is not admitted ----
 
 $node->safe_psql('postgres', 'ALTER SYSTEM SET geonn.max_sessions = 1; SELECT pg_reload_conf()');
