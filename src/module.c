@@ -12,6 +12,7 @@
 #include "common/protocol.h"
 #include "base/compat.h"
 #include "plan/lateral.h"
+#include "plan/lateral_path.h"
 #include "plan/scan.h"
 #include "plan/sql_reasons.h"
 #include "plan/sql_statement.h"
@@ -28,6 +29,7 @@ _PG_init(void)
 	geonn_define_settings();
 	geonn_plan_scans();
 	geonn_plan_lateral_joins();
+	geonn_register_lateral_form(&geonn_call_form);
 	geonn_plan_sql_statements();
 	geonn_explain_reasons();
 	geonn_own_statements();

@@ -225,9 +225,6 @@ extern void geonn_lateral_end_execution(JoinNode *node);
  */
 extern const JoinNodeMethods geonn_lateral_methods;
 
-/* How many nodes of subqueries (sql_join.c) this process has planned. */
-extern uint64 geonn_subquery_nodes(void);
-
 /* Have the planner consider this node for joins. */
 extern void geonn_plan_lateral_joins(void);
 

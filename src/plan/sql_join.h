@@ -6,6 +6,7 @@
 #define GEONN_SQL_JOIN_H
 
 #include "plan/lateral.h"
+#include "plan/lateral_path.h"
 
 /* the Nodes in custom_private, after those of LateralPrivate */
 typedef enum SqlPrivate
@@ -33,5 +34,10 @@ typedef enum SqlPrivate
  * List of the conditions, the outputs, and then the clauses by which a pair of rows matches.
  */
 extern const JoinNodeMethods geonn_sql_join_methods;
+
+extern const LateralForm geonn_subquery_form;
+
+/* How many such nodes this process has planned. */
+extern uint64 geonn_subquery_nodes(void);
 
 #endif							/* GEONN_SQL_JOIN_H */

@@ -26,11 +26,14 @@
 #include "base/extension.h"
 #include "base/settings.h"
 #include "plan/known.h"
-#include "plan/lateral.h"
+#include "plan/lateral_path.h"
 #include "plan/sql_distinct.h"
 #include "plan/sql_form.h"
+#include "plan/sql_join.h"
+#include "plan/sql_own_plan.h"
 #include "plan/sql_reasons.h"
 #include "plan/sql_statement.h"
+#include "plan/sql_within.h"
 
 /* a statement that costs less is for so few rows that a second plan would take longer than what it can save */
 #define COST_OF_FEW_ROWS 12
@@ -232,6 +235,9 @@ plan_statement(Query *query, const char *text, int options, ParamListInfo parame
 void
 geonn_plan_sql_statements(void)
 {
+	geonn_register_lateral_form(&geonn_subquery_form);
+	geonn_register_lateral_form(&geonn_within_lateral_form);
+	geonn_own_plan_register();
 	previous_hook = planner_hook;
 	planner_hook = plan_statement;
 }

@@ -6,6 +6,7 @@
 #define GEONN_SQL_WITHIN_H
 
 #include "plan/lateral.h"
+#include "plan/lateral_path.h"
 
 /* the Nodes in custom_private, after those of LateralPrivate */
 typedef enum WithinPrivate
@@ -30,5 +31,7 @@ enum
  * has an index for it.  The scan target list has Vars of the outer columns, and then all of the references' columns.
  */
 extern const JoinNodeMethods geonn_within_methods;
+
+extern const LateralForm geonn_within_lateral_form;
 
 #endif							/* GEONN_SQL_WITHIN_H */

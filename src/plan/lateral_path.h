@@ -1,0 +1,97 @@
+/*
+ * lateral_path.h
+ *		The planner's path of a node over outer rows, and the forms of what outer rows can ask for.
+ */
+#ifndef GEONN_LATERAL_PATH_H
+#define GEONN_LATERAL_PATH_H
+
+#include "nodes/pathnodes.h"
+#include "nodes/plannodes.h"
+
+#include "plan/join_node.h"
+
+typedef struct LateralForm LateralForm;
+
+/* the path of a node; copies of it differ in their outer paths */
+typedef struct LateralPath
+{
+	CustomPath	path;			/* first */
+	JoinType	type;
+	Index		inner;			/* the relation of the rows that are asked for, or of the references */
+	const SpecialJoinInfo *outer_join;	/* NULL: an inner join */
+	List	   *neighbours;		/* clauses by which two rows match */
+	List	   *rows;			/* clauses that rows of the join must meet */
+	List	   *outer_columns;	/* Vars that are used of outer rows and of the inner relation's rows */
+	List	   *inner_columns;
+
+	/* set by the form's recognise */
+	const LateralForm *form;
+	void	   *question;		/* as the form has it */
+	List	   *question_columns;	/* expressions with all columns that the question needs of outer rows */
+	AttrNumber	least_column;	/* the node can return the inner relation's columns from this number on */
+	List	   *conditions;		/* RestrictInfos of the inner relation, by which two rows match, too */
+	RestrictInfo *clause;		/* the join's clause that is in the question: the node tests no pairs by it; NULL: none */
+	Path	   *references;		/* a child of the node, beside that of the outer rows; NULL: none */
+
+	/* set by its keep_own_path */
+	Path	   *own;			/* the path of PostgreSQL's own plan for an outer row, by an index; NULL: none */
+	bool		own_suits_workers;
+} LateralPath;
+
+/*
+ * What outer rows ask for: the rows of a call (lateral_call.c), or what another room registers.
+ */
+struct LateralForm
+{
+	const JoinNodeMethods *node;
+	bool		shares_references;	/* processes below a Gather have one dataset */
+
+	/*
+	 * Set the path's question, if the inner relation or one of these clauses (RestrictInfo) asks it; path->type is set.
+	 * False: it does not, or the node cannot answer.
+	 */
+	bool		(*recognise) (PlannerInfo *root, RelOptInfo *outer, RelOptInfo *inner, List *clauses, LateralPath *path);
+
+	/*
+	 * Can a statement that updates outer rows have the node?  NULL: none can.
+	 */
+	bool		(*takes_update) (PlannerInfo *root, const RelOptInfo *outer, const RelOptInfo *inner);
+
+	/* Set path->own and path->own_suits_workers where PostgreSQL has an index.  NULL: the form keeps no such path. */
+	void		(*keep_own_path) (PlannerInfo *root, RelOptInfo *outer, RelOptInfo *inner, LateralPath *path);
+
+	/* Set the costs of the path, whose first child and number of rows are set. */
+	void		(*set_cost) (PlannerInfo *root, const LateralPath *template, CustomPath *path);
+
+	/* Can workers execute the question's expressions? */
+	bool		(*suits_workers) (PlannerInfo *root, const LateralPath *path);
+
+	/* Make the node of the children's plans. */
+	CustomScan *(*make_node) (PlannerInfo *root, LateralPath *path, List *targets, List *children);
+};
+
+/*
+ * Costs, in units of about 4 microseconds of a backend: a search with new references; and what a reference takes besides its
+ * reading, in operators
+ */
+#define COST_OF_NEW_SEARCH 500
+#define OPERATORS_A_REFERENCE 10
+
+/* Have the planner consider a form; called when the module is loaded. */
+extern void geonn_register_lateral_form(const LateralForm *form);
+
+/*
+ * Add the columns that these expressions use to the path's lists, each once.  False: the node cannot return one: it is no
+ * column of the outer rows or of the inner relation.
+ */
+extern bool geonn_note_columns(LateralPath *path, List *used, const RelOptInfo *outer, const RelOptInfo *inner);
+
+/* Expressions of the inner relation's columns, as they are above the join. */
+extern List *geonn_above_join(const LateralPath *path, List *expressions);
+
+/* The list that LateralPrivate describes. */
+extern List *geonn_lateral_private(const LateralPath *path, const Plan *outer, AttrNumber number, Oid table);
+
+extern const LateralForm geonn_call_form;
+
+#endif							/* GEONN_LATERAL_PATH_H */

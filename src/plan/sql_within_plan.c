@@ -1,0 +1,143 @@
+/*
+ * sql_within_plan.c
+ *		The form of joins within a distance (sql_within_form.c), whose node is that of sql_within.c.
+ *
+ * The node is offered for semi joins, too.  It keeps PostgreSQL's own path for an outer row, where that has an index
+ * (sql_own_plan.c).  Below a Gather, processes share nothing: each executes the plan of the references, and has a search
+ * of its own.
+ */
+#include "postgres.h"
+
+#include "optimizer/clauses.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/restrictinfo.h"
+
+#include "base/compat.h"
+#include "base/settings.h"
+#include "common/protocol.h"
+#include "plan/estimate.h"
+#include "plan/lateral_path.h"
+#include "plan/scan.h"
+#include "plan/sql_own_plan.h"
+#include "plan/sql_reasons.h"
+#include "plan/sql_within.h"
+#include "plan/sql_within_form.h"
+
+/* a call of PostGIS's function, and one of a function that measures a distance on the sphere, in the units of lateral_path.h */
+#define COST_OF_CALL 1
+#define COST_OF_SPHERE_CALL 0.2
+
+/*
+ * Implements LateralForm.recognise.
+ */
+static bool
+recognise(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *inner, List *clauses, LateralPath *path)
+{
+	WithinForm *form;
+
+	if (!geonn_enable_sql_joins || inner->rtekind == RTE_FUNCTION || !bms_is_empty(inner->lateral_relids))
+		return false;
+	form = geonn_within_form(root, outer, inner, path->type, path->path.path.parent->relids, clauses);
+	if (form == NULL)
+		return false;
+	path->question = form;
+	path->question_columns = list_make1(form->clause->clause);
+	path->least_column = PG_INT16_MIN;
+	path->clause = form->clause;
+	path->references = form->references;
+	return true;
+}
+
+/*
+ * Implements LateralForm.keep_own_path: the cheapest path that an outer row parameterizes.
+ */
+static void
+keep_own_path(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *inner, LateralPath *path)
+{
+	Path	   *cheapest = NULL;
+	List	   *clauses;
+	ListCell   *cell;
+
+	foreach(cell, inner->pathlist)
+	{
+		Path	   *own = lfirst(cell);
+
+		if (own->param_info != NULL && bms_is_subset(own->param_info->ppi_req_outer, outer->relids) &&
+			(cheapest == NULL || own->total_cost < cheapest->total_cost))
+			cheapest = own;
+	}
+	if (cheapest == NULL)
+		return;
+	clauses = extract_actual_clauses(cheapest->param_info->ppi_clauses, false);
+	if (contain_volatile_functions((Node *) clauses) || !geonn_note_columns(path, clauses, outer, inner))
+		return;
+	path->own = geonn_own_path(root, path->path.path.parent, outer, path->outer_columns, cheapest,
+							   path->references->pathtarget->exprs);
+	path->own_suits_workers = cheapest->parallel_safe;
+}
+
+/*
+ * Implements LateralForm.set_cost: a search of each outer row, and its pairs.  PostGIS says that a
+ * call costs far more than it takes.  So that both ways are compared by what they do take, the node's cost is as many
+ * times what it is as that of a call.
+ */
+static void
+set_cost(PlannerInfo *root pg_attribute_unused(), const LateralPath *path, CustomPath *custom)
+{
+	const WithinForm *form = path->question;
+	const Path *references = path->references;
+	const Path *outer = linitial(custom->custom_paths);
+	Cost		search = references->total_cost + COST_OF_NEW_SEARCH +
+		OPERATORS_A_REFERENCE * cpu_operator_cost * references->rows;
+	Cost		rows = GEONN_OPERATORS_A_SEARCH * cpu_operator_cost * outer->rows + cpu_tuple_cost * custom->path.rows;
+	bool		is_of_sphere = form->metric == GEONN_METRIC_SPHERE && IsA(form->clause->clause, OpExpr);
+	double		scale = Max(form->call_cost / (is_of_sphere ? COST_OF_SPHERE_CALL : COST_OF_CALL), 1);
+
+	custom->path.startup_cost = outer->startup_cost + scale * search;
+	custom->path.total_cost = outer->total_cost + scale * (search + rows);
+	if (custom->path.pathkeys != NIL)
+		custom->path.total_cost += cpu_operator_cost * custom->path.rows;
+}
+
+static bool
+suits_workers(PlannerInfo *root, const LateralPath *path)
+{
+	return path->references->parallel_safe && is_parallel_safe(root, (Node *) path->clause->clause);
+}
+
+/*
+ * Implements LateralForm.make_node: see sql_within.h for the node's lists.
+ */
+static CustomScan *
+make_node(PlannerInfo *root, LateralPath *path, List *targets, List *children)
+{
+	const WithinForm *form = path->question;
+	const Plan *references = lsecond(children);
+	List	   *columns = NIL;
+	List	   *call = list_make1(form->clause->clause);
+	CustomScan *scan;
+	ListCell   *cell;
+
+	foreach(cell, references->targetlist)
+		columns = lappend(columns, lfirst_node(TargetEntry, cell)->expr);
+	scan = geonn_make_scan(root, &path->path, targets, copyObject(path->rows),
+						   list_concat(list_concat(geonn_above_join(path, call), list_make2(form->observation, form->radius)),
+									   path->neighbours),
+						   list_concat_copy(path->outer_columns, geonn_above_join(path, columns)));
+	geonn_join_is_planned();
+	scan->custom_plans = children;
+	scan->custom_private = list_concat(geonn_lateral_private(path, linitial(children), 0, InvalidOid),
+									   list_make3(list_make1_int(form->point), makeInteger(form->metric),
+												  makeString(pstrdup(form->function))));
+	return scan;
+}
+
+const LateralForm geonn_within_lateral_form = {
+	.node = &geonn_within_methods,
+	.recognise = recognise,
+	.keep_own_path = keep_own_path,
+	.set_cost = set_cost,
+	.suits_workers = suits_workers,
+	.make_node = make_node
+};
