@@ -14,8 +14,8 @@
 #include "plan/lateral.h"
 #include "plan/lateral_path.h"
 #include "plan/scan.h"
-#include "plan/sql_reasons.h"
-#include "plan/sql_statement.h"
+#include "sql/sql_reasons.h"
+#include "sql/sql_statement.h"
 #include "base/settings.h"
 #include "supervisor/supervisor.h"
 

@@ -13,7 +13,7 @@ extern int	geonn_algorithm;	/* enum geonn_algorithm */
 extern int	geonn_compared_pairs_limit;	/* -1: no limit */
 extern int	geonn_cpu_threads;	/* 0: one for each core */
 extern bool geonn_enabled;		/* may this process search at all (base/extension.c)? */
-extern bool geonn_enable_sql_joins;	/* may the planner answer subqueries by a search (plan/sql_form.c)? */
+extern bool geonn_enable_sql_joins;	/* may the planner answer subqueries by a search (src/sql/sql_form.c)? */
 extern int	geonn_engine_timeout;	/* seconds */
 extern int	geonn_transfer_memory_limit;	/* megabytes */
 extern int	geonn_idle_session_timeout; /* milliseconds; 0: no session stays idle */

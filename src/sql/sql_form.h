@@ -8,7 +8,7 @@
 #include "nodes/pathnodes.h"
 #include "nodes/plannodes.h"
 
-#include "plan/sql_distance.h"
+#include "sql/sql_distance.h"
 
 /* the relation number of the references' columns in expressions, until the plan is made */
 #define REFERENCES_VARNO PG_INT16_MAX

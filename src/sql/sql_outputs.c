@@ -29,8 +29,8 @@
 #include "optimizer/optimizer.h"
 
 #include "common/geodesy.h"
-#include "plan/sql_join.h"
-#include "plan/sql_outputs.h"
+#include "sql/sql_join.h"
+#include "sql/sql_outputs.h"
 
 /* the operator's function */
 #define FORMULA_FUNCTION "geography_distance_knn"

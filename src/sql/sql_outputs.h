@@ -6,7 +6,7 @@
 #define GEONN_SQL_OUTPUTS_H
 
 #include "plan/lateral.h"
-#include "plan/sql_candidates.h"
+#include "sql/sql_candidates.h"
 
 /* how a column of the subquery gets its value */
 typedef struct Output

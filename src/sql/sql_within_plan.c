@@ -19,10 +19,10 @@
 #include "plan/estimate.h"
 #include "plan/lateral_path.h"
 #include "plan/scan.h"
-#include "plan/sql_own_plan.h"
-#include "plan/sql_reasons.h"
-#include "plan/sql_within.h"
-#include "plan/sql_within_form.h"
+#include "sql/sql_own_plan.h"
+#include "sql/sql_reasons.h"
+#include "sql/sql_within.h"
+#include "sql/sql_within_form.h"
 
 /* a call of PostGIS's function, and one of a function that measures a distance on the sphere, in the units of lateral_path.h */
 #define COST_OF_CALL 1

@@ -21,9 +21,9 @@
 #include "plan/estimate.h"
 #include "plan/lateral_path.h"
 #include "plan/scan.h"
-#include "plan/sql_form.h"
-#include "plan/sql_join.h"
-#include "plan/sql_own_plan.h"
+#include "sql/sql_form.h"
+#include "sql/sql_join.h"
+#include "sql/sql_own_plan.h"
 
 /* what PostgreSQL leaves out of a search in an index by distance, in the units of lateral_path.h */
 #define COST_OF_DESCENT 40

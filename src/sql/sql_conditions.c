@@ -21,8 +21,8 @@
 #include "utils/lsyscache.h"
 #include "utils/selfuncs.h"
 
-#include "plan/sql_conditions.h"
-#include "plan/sql_distance.h"
+#include "sql/sql_conditions.h"
+#include "sql/sql_distance.h"
 #include "points/geometry.h"
 
 /* the greatest number of references that a search is expected to go through for an outer row */

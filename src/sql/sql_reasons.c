@@ -16,7 +16,7 @@
 #include "base/compat.h"
 #include "base/settings.h"
 #include "plan/known.h"
-#include "plan/sql_reasons.h"
+#include "sql/sql_reasons.h"
 
 /* the statement that EXPLAIN has planned */
 typedef struct Explained

@@ -34,11 +34,11 @@
 #include "base/compat.h"
 #include "base/settings.h"
 #include "common/protocol.h"
-#include "plan/sql_conditions.h"
-#include "plan/sql_form.h"
-#include "plan/sql_references.h"
-#include "plan/sql_reasons.h"
-#include "plan/sql_within_form.h"
+#include "sql/sql_conditions.h"
+#include "sql/sql_form.h"
+#include "sql/sql_references.h"
+#include "sql/sql_reasons.h"
+#include "sql/sql_within_form.h"
 
 /* what a clause asks, whatever the two sides of the join are */
 typedef struct WithinQuestion

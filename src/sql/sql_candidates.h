@@ -8,7 +8,7 @@
 #include "utils/sortsupport.h"
 #include "utils/tuplesort.h"
 
-#include "plan/sql_references.h"
+#include "sql/sql_references.h"
 
 typedef struct Candidate
 {

@@ -28,7 +28,7 @@
 #include "base/compat.h"
 #include "base/value.h"
 #include "plan/known.h"
-#include "plan/sql_table.h"
+#include "sql/sql_table.h"
 
 /* ---- the plan ---- */
 

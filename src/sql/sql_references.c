@@ -21,8 +21,8 @@
 #include "base/compat.h"
 #include "base/settings.h"
 #include "join/reference_memory.h"
-#include "plan/sql_lines.h"
-#include "plan/sql_references.h"
+#include "sql/sql_lines.h"
+#include "sql/sql_references.h"
 
 /* bytes; most references have two of these */
 #define CACHE_LINE 64

@@ -12,9 +12,9 @@
 
 #include "base/compat.h"
 #include "common/protocol.h"
-#include "plan/sql_lines.h"
-#include "plan/sql_own_plan.h"
-#include "plan/sql_rounds.h"
+#include "sql/sql_lines.h"
+#include "sql/sql_own_plan.h"
+#include "sql/sql_rounds.h"
 
 /* rows after the last rank have that rank, too */
 #define RANK_MAX ((UINT64CONST(1) << RANK_BITS) - 1)

@@ -6,8 +6,8 @@
 #define GEONN_SQL_TABLE_H
 
 #include "plan/lateral.h"
-#include "plan/sql_form.h"
-#include "plan/sql_references.h"
+#include "sql/sql_form.h"
+#include "sql/sql_references.h"
 
 /* such a subquery's references */
 typedef struct SqlTable

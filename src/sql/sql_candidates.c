@@ -19,8 +19,8 @@
 
 #include "base/compat.h"
 #include "plan/lateral.h"
-#include "plan/sql_candidates.h"
-#include "plan/sql_join.h"
+#include "sql/sql_candidates.h"
+#include "sql/sql_join.h"
 
 /* room for those of an outer row at first */
 #define FEW_CANDIDATES 64

@@ -29,8 +29,8 @@
 #include "utils/lsyscache.h"
 
 #include "base/compat.h"
-#include "plan/sql_distinct.h"
-#include "plan/sql_form.h"
+#include "sql/sql_distinct.h"
+#include "sql/sql_form.h"
 
 typedef struct Pairs
 {

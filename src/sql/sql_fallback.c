@@ -24,7 +24,7 @@
 #include "utils/memutils.h"
 
 #include "base/settings.h"
-#include "plan/sql_fallback.h"
+#include "sql/sql_fallback.h"
 
 /* milliseconds until the engine is asked again, and the least ratio of that to what asking took */
 #define PAUSE 1000

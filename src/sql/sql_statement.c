@@ -27,13 +27,13 @@
 #include "base/settings.h"
 #include "plan/known.h"
 #include "plan/lateral_path.h"
-#include "plan/sql_distinct.h"
-#include "plan/sql_form.h"
-#include "plan/sql_join.h"
-#include "plan/sql_own_plan.h"
-#include "plan/sql_reasons.h"
-#include "plan/sql_statement.h"
-#include "plan/sql_within.h"
+#include "sql/sql_distinct.h"
+#include "sql/sql_form.h"
+#include "sql/sql_join.h"
+#include "sql/sql_own_plan.h"
+#include "sql/sql_reasons.h"
+#include "sql/sql_statement.h"
+#include "sql/sql_within.h"
 
 /* a statement that costs less is for so few rows that a second plan would take longer than what it can save */
 #define COST_OF_FEW_ROWS 12

@@ -6,9 +6,9 @@
 #define GEONN_SQL_ROUNDS_H
 
 #include "plan/lateral.h"
-#include "plan/sql_fallback.h"
-#include "plan/sql_outputs.h"
-#include "plan/sql_table.h"
+#include "sql/sql_fallback.h"
+#include "sql/sql_outputs.h"
+#include "sql/sql_table.h"
 
 /* as LateralSource.rank_bits */
 #define RANK_BITS 20

@@ -43,10 +43,10 @@
 #include "base/settings.h"
 #include "common/protocol.h"
 #include "plan/known.h"
-#include "plan/sql_conditions.h"
-#include "plan/sql_form.h"
-#include "plan/sql_reasons.h"
-#include "plan/sql_table.h"
+#include "sql/sql_conditions.h"
+#include "sql/sql_form.h"
+#include "sql/sql_reasons.h"
+#include "sql/sql_table.h"
 
 /* what a reference takes besides its columns, in the session and in the engine */
 #define BYTES_A_REFERENCE 128

@@ -39,10 +39,10 @@
 #include "base/compat.h"
 #include "base/settings.h"
 #include "common/protocol.h"
-#include "plan/sql_fallback.h"
-#include "plan/sql_own_plan.h"
-#include "plan/sql_references.h"
-#include "plan/sql_within.h"
+#include "sql/sql_fallback.h"
+#include "sql/sql_own_plan.h"
+#include "sql/sql_references.h"
+#include "sql/sql_within.h"
 
 /*
  * A line is as long on the spheroid as on the sphere, times a number between the least and the greatest of its radii

@@ -56,10 +56,10 @@
 #include "base/compat.h"
 #include "base/settings.h"
 #include "common/protocol.h"
-#include "plan/sql_fallback.h"
-#include "plan/sql_join.h"
-#include "plan/sql_own_plan.h"
-#include "plan/sql_rounds.h"
+#include "sql/sql_fallback.h"
+#include "sql/sql_join.h"
+#include "sql/sql_own_plan.h"
+#include "sql/sql_rounds.h"
 
 /* ---- the plan ---- */
 

@@ -20,7 +20,7 @@
 #include "optimizer/tlist.h"
 
 #include "base/compat.h"
-#include "plan/sql_own_plan.h"
+#include "sql/sql_own_plan.h"
 
 typedef struct RowScan
 {

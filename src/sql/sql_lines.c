@@ -56,7 +56,7 @@
 
 #include "base/compat.h"
 #include "common/geodesy.h"
-#include "plan/sql_lines.h"
+#include "sql/sql_lines.h"
 
 /* degrees; and the sine of LATITUDE_MAX, rounded down */
 #define LATITUDE_MAX 85.0

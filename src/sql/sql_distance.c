@@ -16,7 +16,7 @@
 #include "base/extension.h"
 #include "common/protocol.h"
 #include "plan/known.h"
-#include "plan/sql_distance.h"
+#include "sql/sql_distance.h"
 
 static const DistanceFunction functions[] = {
 	{"geography_distance_knn", "postgis", 2, NULL, GEONN_METRIC_SPHERE, GEONN_POINT_GEOGRAPHY, true},
