@@ -239,6 +239,12 @@ geonn_client_keep(GeonnClient *client, const void *version, const void *note, Si
 	memcpy(client->note, note, bytes);
 }
 
+const struct geonn_sealed *
+geonn_client_sealing(const GeonnClient *client)
+{
+	return &client->sealing;
+}
+
 const void *
 geonn_client_note(const GeonnClient *client)
 {
@@ -364,8 +370,6 @@ geonn_client_seal(GeonnClient *client, bool in_order)
 	memcpy(seal.note, client->note, sizeof(seal.note));
 	geonn_connection_send(client->connection, GEONN_SEAL, &seal);
 	await_answer(client, GEONN_SEALED);
-	if (client->sealed_references != client->references)
-		geonn_connection_violation("a different number of references from that which it was sent");
 	client->sealed = true;
 	geonn_client_reset_growth(client);
 }

@@ -58,6 +58,9 @@ extern bool geonn_client_is_sealed(const GeonnClient *client);
  */
 extern void geonn_client_keep(GeonnClient *client, const void *version, const void *note, Size bytes);
 
+/* What the engine has said when this client sealed the dataset: whether it is kept. */
+extern const struct geonn_sealed *geonn_client_sealing(const GeonnClient *client);
+
 /* The note of the kept dataset, [GEONN_NOTE_BYTES]. */
 extern const void *geonn_client_note(const GeonnClient *client);
 

@@ -152,6 +152,16 @@ take_results(GeonnClient *client, const struct geonn_results *results)
 }
 
 static void
+take_sealed(GeonnClient *client, const struct geonn_sealed *sealed)
+{
+	if (sealed->references != client->references)
+		geonn_connection_violation("a different number of references from that which it was sent");
+	if (sealed->keeping >= GEONN_KEEPING_COUNT)
+		geonn_connection_violation("an unknown answer to the request to keep references");
+	client->sealing = *sealed;
+}
+
+static void
 take_opened(GeonnClient *client, const struct geonn_opened *opened)
 {
 	if (opened->metric != (uint32) client->question.metric ||
@@ -215,7 +225,7 @@ geonn_client_take_message(GeonnClient *client, GeonnWait wait)
 				geonn_connection_violation("an answer out of turn");
 			client->awaited = 0;
 			if (message.header.type == GEONN_SEALED)
-				client->sealed_references = message.sealed.references;
+				take_sealed(client, &message.sealed);
 			else
 				take_opened(client, &message.opened);
 			break;

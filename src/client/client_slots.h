@@ -85,7 +85,7 @@ struct GeonnClient
 	/* the answer to open, attach or seal */
 	uint16		awaited;		/* the type of the awaited message, 0 once it has come */
 	bool		queued;			/* the engine has queued this session */
-	uint64		sealed_references;	/* how many the engine has sealed */
+	struct geonn_sealed sealing;	/* the answer to seal */
 
 	/* the dataset, and its files */
 	uint64		dataset;		/* its number in the engine */

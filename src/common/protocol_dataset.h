@@ -220,10 +220,23 @@ struct geonn_seal
 	uint8_t		note[GEONN_NOTE_BYTES];
 };
 
+/* what has become of a request to keep a dataset */
+enum geonn_keeping
+{
+	GEONN_KEEPING_UNASKED,
+	GEONN_KEEPING_DONE,			/* it is kept, or another one with the same label */
+	GEONN_KEEPING_TOO_LARGE,	/* geonn_configure's limit is less than it takes */
+	GEONN_KEEPING_NO_ROOM,		/* kept datasets that sessions hold, and tables of squares, leave too little of that */
+	GEONN_KEEPING_COUNT
+};
+
 struct geonn_sealed
 {
 	struct geonn_header header;
 	uint64_t	references;
+	uint64_t	bytes;			/* how many it would count as while it is kept; 0: that was not asked for */
+	uint32_t	keeping;		/* enum geonn_keeping */
+	uint32_t	is_news;		/* 1: it is not kept, and no client has been told so of its subject since the limit changed */
 };
 
 #endif							/* GEONN_PROTOCOL_DATASET_H */

@@ -13,6 +13,8 @@
  */
 #include "postgres.h"
 
+#include <math.h>
+
 #include "access/relation.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
@@ -27,6 +29,7 @@
 #include "utils/rel.h"
 
 #include "base/compat.h"
+#include "base/settings.h"
 #include "join/call.h"
 
 /* ---- the call ---- */
@@ -148,6 +151,8 @@ geonn_report_add(GeonnReport *sum, const GeonnReport *report)
 	sum->references = Max(sum->references, report->references);
 	sum->references_skipped = Max(sum->references_skipped, report->references_skipped);
 	sum->references_kept |= report->references_kept;
+	sum->read_reason = Max(sum->read_reason, report->read_reason);
+	sum->kept_bytes = Max(sum->kept_bytes, report->kept_bytes);
 	sum->references_named |= report->references_named;
 	if (report->alone)
 	{
@@ -210,6 +215,64 @@ explain_names(const char *label, List *names, ExplainState *explain)
 		ExplainPropertyList(label, names, explain);
 }
 
+/* bytes as a number of kB, MB or GB, rounded up to a tenth */
+static char *
+size_text(uint64 bytes)
+{
+	static const char *const units[] = {"kB", "MB", "GB", "TB"};
+	double		size = (double) bytes / 1024;
+	int			unit = 0;
+
+	for (; size >= 1024 && unit < (int) lengthof(units) - 1; unit++)
+		size /= 1024;
+	size = ceil(size * 10) / 10;
+	return psprintf("%.*f %s", size == floor(size) ? 0 : 1, size, units[unit]);
+}
+
+char *
+geonn_read_reason_text(GeonnReadReason reason, uint64 bytes)
+{
+	char	   *limit = size_text((uint64) geonn_kept_memory_limit * 1024 * 1024);
+
+	switch (reason)
+	{
+		case GEONN_READ_UNKNOWN:
+			return NULL;
+		case GEONN_READ_FIRST:
+			return psprintf("read now, %s are kept for the next call", size_text(bytes));
+		case GEONN_READ_NO_KEEPING:
+			return pstrdup("geonn.kept_memory_limit is 0");
+		case GEONN_READ_NO_TABLE:
+			return pstrdup("they are not the rows of one table");
+		case GEONN_READ_NO_LABEL:
+			return pstrdup("their table is being changed, or is temporary, unlogged or on a standby");
+		case GEONN_READ_TOO_LARGE:
+			return psprintf("needs %s, geonn.kept_memory_limit is %s", size_text(bytes), limit);
+		case GEONN_READ_NO_ROOM:
+			return psprintf("needs %s, and what is in use leaves too little of geonn.kept_memory_limit, which is %s", size_text(bytes),
+							limit);
+	}
+	pg_unreachable();
+}
+
+/*
+ * Have EXPLAIN show whether the references were kept, and if not, why.
+ */
+static void
+explain_kept(const GeonnReport *sum, ExplainState *explain)
+{
+	char	   *reason = sum->references_kept ? NULL : geonn_read_reason_text(sum->read_reason, sum->kept_bytes);
+
+	if (reason != NULL && explain->format == EXPLAIN_FORMAT_TEXT)
+	{
+		ExplainPropertyText("References Kept", psprintf("false (%s)", reason), explain);
+		return;
+	}
+	ExplainPropertyBool("References Kept", sum->references_kept, explain);
+	if (reason != NULL)
+		ExplainPropertyText("References Not Kept", reason, explain);
+}
+
 void
 geonn_report_explain(const GeonnReport *sum, ExplainState *explain)
 {
@@ -231,7 +294,7 @@ geonn_report_explain(const GeonnReport *sum, ExplainState *explain)
 	ExplainPropertyInteger("Observations Unmatched", NULL, (int64) sum->unmatched, explain);
 	if (explain->timing)
 	{
-		ExplainPropertyBool("References Kept", sum->references_kept, explain);
+		explain_kept(sum, explain);
 		ExplainPropertyBool("References Named", sum->references_named, explain);
 		ExplainPropertyFloat("References Reading Time", "ms", sum->preparing, 3, explain);
 		ExplainPropertyFloat("Dataset Build Time", "ms", sum->work.building, 3, explain);

@@ -22,12 +22,26 @@ typedef struct GeonnCall
 /* the header of this struct differs between releases */
 struct ExplainState;
 
+/* why a call has read the references */
+typedef enum GeonnReadReason
+{
+	GEONN_READ_UNKNOWN,			/* another process has read them, or none */
+	GEONN_READ_FIRST,			/* the engine keeps them from now on */
+	GEONN_READ_NO_KEEPING,
+	GEONN_READ_NO_TABLE,
+	GEONN_READ_NO_LABEL,
+	GEONN_READ_TOO_LARGE,
+	GEONN_READ_NO_ROOM
+} GeonnReadReason;
+
 /* what searches have done */
 typedef struct GeonnReport
 {
 	uint64		references;		/* how many the dataset has */
 	uint64		references_skipped; /* how many were left out for their NULLs or coordinates */
 	bool		references_kept;	/* the engine kept the references, so they were not read */
+	GeonnReadReason read_reason;	/* if not: why */
+	uint64		kept_bytes;		/* how many bytes the engine would keep, or keeps from now on; 0: not known */
 	bool		references_named;	/* the result needs the references' ids */
 	bool		alone;			/* this process knew the references, and has answered the observations */
 	LiveDifference difference;	/* if so: what the table differed by from the base */
@@ -85,6 +99,9 @@ extern List *geonn_device_names(uint64 devices);
 
 /* Add the report of another search with the same references. */
 extern void geonn_report_add(GeonnReport *sum, const GeonnReport *report);
+
+/* Say in words why references were read that need so many bytes while they are kept; NULL: not known. */
+extern char *geonn_read_reason_text(GeonnReadReason reason, uint64 bytes);
 
 /* Have EXPLAIN show the sum; and each process's report, the leader's first. */
 extern void geonn_report_explain(const GeonnReport *sum, struct ExplainState *explain);

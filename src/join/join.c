@@ -535,6 +535,8 @@ geonn_search_report(const GeonnSearch *search)
 {
 	GeonnReport report = {
 		.references_kept = search->prepared.kept,
+		.read_reason = search->prepared.read_reason,
+		.kept_bytes = search->prepared.kept_bytes,
 		.references_named = search->prepared.named,
 		.alone = search->prepared.alone,
 		.difference = search->difference,

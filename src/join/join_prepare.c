@@ -233,9 +233,9 @@ takes_settled(const GeonnJoin *join, const PreparedJoin *prepared)
 
 /*
  * Have the engine keep the new dataset, which has all references of this table, if its present state can be told
- * when it is seen again.  It is looked at now, since to read pages prunes them.
+ * when it is seen again.  It is looked at now, since to read pages prunes them.  Returns whether it can be told.
  */
-static void
+static bool
 keep_references(const GeonnJoin *join, ReferenceDetail detail, PreparedJoin *prepared, ReferenceMemory *memory,
 				const PlainTable *table)
 {
@@ -243,10 +243,30 @@ keep_references(const GeonnJoin *join, ReferenceDetail detail, PreparedJoin *pre
 	KeptNote	note;
 
 	if (geonn_label_dataset(join->references, table, &prepared->question, detail, takes_settled(join, prepared), labels) == 0)
-		return;
+		return false;
 	memcpy(note.counts, prepared->counts, sizeof(note.counts));
 	memcpy(note.words, geonn_reference_memory_words(memory), sizeof(note.words));
 	geonn_client_keep(prepared->client, labels[0].version, &note, sizeof(note));
+	return true;
+}
+
+/*
+ * Take what the engine has said of the request to keep the references.  Where they are not kept for want of memory, the log has a
+ * line of it, once.
+ */
+static void
+take_sealing(const GeonnJoin *join, PreparedJoin *prepared)
+{
+	const struct geonn_sealed *sealing = geonn_client_sealing(prepared->client);
+
+	prepared->kept_bytes = sealing->bytes;
+	prepared->read_reason = sealing->keeping == GEONN_KEEPING_TOO_LARGE ? GEONN_READ_TOO_LARGE :
+		sealing->keeping == GEONN_KEEPING_NO_ROOM ? GEONN_READ_NO_ROOM : GEONN_READ_FIRST;
+	if (sealing->is_news)
+		ereport(LOG_SERVER_ONLY,
+				(errmsg("each call reads the references of %s anew: %s", join->references->title,
+						geonn_read_reason_text(prepared->read_reason, prepared->kept_bytes)),
+				 errhint("Raise geonn.kept_memory_limit, if the host has that memory, and reload the configuration.")));
 }
 
 /*
@@ -273,9 +293,12 @@ send_references(const GeonnJoin *join, ReferenceDetail detail, PreparedJoin *pre
 		geonn_groups_seal(prepared->groups, prepared->client);
 	for (int i = 0; i < GEONN_PARTIES_MAX && prepared->parties[i] != NULL; i++)
 		geonn_groups_seal(prepared->parties[i], prepared->client);
-	if (labelled)
-		keep_references(join, detail, prepared, memory, table);
+	prepared->read_reason = geonn_kept_memory_limit == 0 ? GEONN_READ_NO_KEEPING :
+		table == NULL ? GEONN_READ_NO_TABLE : GEONN_READ_NO_LABEL;
+	labelled = labelled && keep_references(join, detail, prepared, memory, table);
 	geonn_references_seal(prepared->references, prepared->client);
+	if (labelled)
+		take_sealing(join, prepared);
 	geonn_reference_memory_name(memory, geonn_client_dataset(prepared->client));
 	if (readers != NULL)
 		end_readers(join, prepared, reading, readers);

@@ -30,6 +30,8 @@ typedef struct PreparedJoin
 	/* how the references got into the engine; all is 0 where another process has sent them */
 	uint64		counts[POINT_STATUSES]; /* how many were read, by status */
 	bool		kept;			/* they were in the engine already */
+	GeonnReadReason read_reason;	/* if not, and this process has read them: why */
+	uint64		kept_bytes;		/* as in GeonnReport */
 	bool		named;			/* the result, or exclude_self, needs their ids */
 	int			workers;		/* how many parallel workers helped to read them */
 } PreparedJoin;

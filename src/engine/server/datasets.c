@@ -55,6 +55,9 @@
  */
 #define CHAINS			8192
 
+/* of about so many subjects the engine knows that a client was told that they are not kept */
+#define SUBJECTS_TOLD	1024
+
 struct order
 {
 	struct dataset *newest;
@@ -73,6 +76,7 @@ static struct
 	uint64_t	kept_memory;
 	uint64_t	descriptors;	/* how many descriptors the engine may have; 0: not known */
 	uint64_t	kept_descriptors;
+	uint64_t	told[SUBJECTS_TOLD];	/* hashes of subjects; 0: none */
 }			state = {
 	.next_id = 1
 };
@@ -328,21 +332,35 @@ bytes_to_keep(const struct dataset *dataset)
 	return dataset_memory(dataset) + (built < index ? index - built : 0);
 }
 
-void
-datasets_keep(struct dataset *dataset)
+/*
+ * Note that a client is told that datasets of a subject are not kept.  Returns whether that is news.
+ */
+static bool
+note_told(const struct geonn_label *label)
 {
-	size_t		bytes = bytes_to_keep(dataset);
+	uint64_t	hash = hash_subject(label) | 1;
+	uint64_t   *told = &state.told[hash / 2 % SUBJECTS_TOLD];
+	bool		is_news = *told != hash;
+
+	*told = hash;
+	return is_news;
+}
+
+static enum geonn_keeping
+keep(struct dataset *dataset, size_t bytes)
+{
 	uint32_t	descriptors = dataset_descriptors(dataset);
 	struct dataset *former = find_subject(&dataset->label);
 
 	/* several sessions sent the same references at a time: keep the first one's, which may have an index */
 	if (former != NULL && has_all_of(former, dataset->metric, dataset->columns, &dataset->label, false))
-		return;
+		return GEONN_KEEPING_DONE;
 	if (former != NULL)
 		stop_keeping(former);
-	if (bytes > state.kept_limit || descriptors > descriptors_to_keep() ||
-		!make_place(1, bytes, descriptors))
-		return;
+	if (bytes > state.kept_limit)
+		return GEONN_KEEPING_TOO_LARGE;
+	if (descriptors > descriptors_to_keep() || !make_place(1, bytes, descriptors))
+		return GEONN_KEEPING_NO_ROOM;
 	dataset->kept = true;
 	dataset->kept_bytes = bytes;
 	state.kept++;
@@ -350,6 +368,15 @@ datasets_keep(struct dataset *dataset)
 	state.kept_descriptors += descriptors;
 	order_add(dataset);
 	table_add(DATASET_BY_SUBJECT, dataset);
+	return GEONN_KEEPING_DONE;
+}
+
+void
+datasets_keep(struct dataset *dataset, struct geonn_sealed *message)
+{
+	message->bytes = bytes_to_keep(dataset);
+	message->keeping = keep(dataset, message->bytes);
+	message->is_news = message->keeping != GEONN_KEEPING_DONE && note_told(&dataset->label);
 }
 
 void
@@ -368,6 +395,8 @@ datasets_account(struct dataset *dataset)
 void
 datasets_set_kept_limit(uint64_t bytes)
 {
+	if (bytes != state.kept_limit)
+		memset(state.told, 0, sizeof(state.told));
 	state.kept_limit = bytes;
 	set_kept_memory(state.kept_memory);
 	(void) make_place(0, 0, 0);

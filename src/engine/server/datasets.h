@@ -27,8 +27,8 @@ extern struct dataset *datasets_find(enum geonn_metric metric, uint32_t columns,
 									 const struct geonn_label *label, bool any_version);
 
 /* Keep a sealed dataset, which has a label, in place of the kept dataset of the same subject, if
- * limits allow it. */
-extern void datasets_keep(struct dataset *dataset);
+ * limits allow it.  The message gets what has become of that. */
+extern void datasets_keep(struct dataset *dataset, struct geonn_sealed *message);
 
 /* Count a dataset's bytes anew, as devices may have built more of it. */
 extern void datasets_account(struct dataset *dataset);

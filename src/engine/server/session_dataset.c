@@ -248,7 +248,7 @@ finish_seal(struct session *session)
 
 	dataset->sealed = true;
 	if (dataset->labelled)
-		datasets_keep(dataset);
+		datasets_keep(dataset, &message);
 	session->state = SESSION_SEARCHING;
 	call_move(session->call, &session->phase, GEONN_PHASE_OBSERVATIONS);
 	session_send(session, GEONN_SEALED, &message, -1);
