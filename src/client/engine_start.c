@@ -20,6 +20,7 @@
 #include <fcntl.h>
 #include <sys/file.h>
 
+#include "access/parallel.h"
 #include "miscadmin.h"
 #include "postmaster/bgworker.h"
 #include "postmaster/interrupt.h"
@@ -168,18 +169,18 @@ launch_supervisor(Waiting *waiting)
 }
 
 /*
- * geonn.enabled is off for the supervisor.  Raise an error where this backend has not read the configuration that says so:
- * it does not before the statement's end, and must not start the engine that was just ended.
+ * geonn.enabled is off for the supervisor.  Raise an error where this process may not know: a backend reads the configuration
+ * at the statement's end, and a parallel worker never.  Neither must start the engine again that was just ended.
  */
 static void
 check_configuration(void)
 {
-	if (ConfigReloadPending)
+	if (ConfigReloadPending || IsParallelWorker())
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("geonn was switched off while this statement ran"),
-				 errdetail("The setting geonn.enabled is off in the server's configuration."),
-				 errhint("Run the statement again if it is on for this database or role.")));
+				 errmsg("geonn is switched off in the server's configuration"),
+				 errdetail("Neither a statement that runs since before nor a parallel worker starts an engine then."),
+				 errhint("Run the statement again if geonn.enabled is on for this database or role.")));
 }
 
 /*

@@ -212,21 +212,32 @@ is(said($superuser, "SET geonn.enabled = on; $small"), "3", 'a superuser can set
 said($superuser, $on);
 wait_until(sub { said('ordinary', $small) eq '3' }, 'switched on, all search');
 
-# a statement that runs meanwhile reads no configuration, and starts no engine
-my $run = start_sql($node, q{
-	SET enable_nestloop = off;
-	SET max_parallel_workers_per_gather = 0;
-	SET work_mem = '64kB';
-	SELECT count(*) FROM (SELECT o.g, pg_sleep(0.001) FROM sites o, generate_series(1, 10) OFFSET 0) o,
-		LATERAL (SELECT r.id FROM sites r ORDER BY r.g <-> o.g LIMIT 1) n});
-wait_until(sub { said($superuser, 'SELECT count(*) FROM geonn_stat_progress') eq '1' }, 'a statement searches');
-said($superuser, $off);
-my ($code, $counted, $warned) = finish_sql($run);
-is($code . $counted, '06000', 'a statement that runs while geonn is switched off ends with its rows');
-like($warned, qr/WARNING:  geonn compares each row .*: geonn was switched off while this statement ran\nDETAIL: .*\nHINT: /, 'without the engine');
-is(scalar(engines_of($postmaster)), 0, 'which it has not started');
-said($superuser, $on);
-wait_until(sub { said('ordinary', $small) eq '3' }, 'switched on again');
+# a statement that runs meanwhile reads no configuration, nor do its parallel workers: they start no engine
+$node->safe_psql('postgres', q{
+	CREATE TABLE many AS SELECT s.g FROM sites s, generate_series(1, 10);
+	ALTER TABLE many SET (parallel_workers = 2);
+	ANALYZE many;
+	CREATE FUNCTION is_slow(g geography) RETURNS boolean LANGUAGE plpgsql PARALLEL SAFE AS 'BEGIN PERFORM pg_sleep(0.001); RETURN true; END'});
+foreach my $workers (0, 2)
+{
+	my $run = start_sql($node, qq{
+		SET enable_nestloop = off;
+		SET max_parallel_workers_per_gather = $workers; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0;
+		SET parallel_leader_participation = off;
+		SET work_mem = '64kB';
+		PREPARE p AS SELECT count(*) FROM many o, LATERAL (SELECT r.id FROM sites r ORDER BY r.g <-> o.g LIMIT 1) n WHERE is_slow(o.g);
+		EXPLAIN EXECUTE p;
+		EXECUTE p});
+	wait_until(sub { said($superuser, 'SELECT count(*) > 0 FROM geonn_stat_progress') eq 't' }, 'a statement searches');
+	said($superuser, $off);
+	my ($code, $counted, $warned) = finish_sql($run);
+	is($code, 0, "$workers workers: a statement that runs while geonn is switched off ends");
+	like($counted, $workers > 0 ? qr/Gather.*geonn subquery join.*\n6000$/s : qr/geonn subquery join.*\n6000$/s, 'with its rows');
+	like($warned, qr/WARNING:  geonn compares each row .*: geonn is switched off in the server's configuration\nDETAIL: .*\nHINT: /, 'without the engine');
+	is(scalar(engines_of($postmaster)), 0, 'which it has not started');
+	said($superuser, $on);
+	wait_until(sub { said('ordinary', $small) eq '3' }, 'switched on again');
+}
 
 # one database, for new connections; each statement of the block by itself
 my ($set, $reset) = map { s/:"DBNAME"/postgres/r } split /^/m, $database;
