@@ -54,6 +54,7 @@ sub use_in
 		DO $$ BEGIN EXECUTE 'CREATE FUNCTION rows_of() RETURNS SETOF geonn.geonn_pair LANGUAGE sql BEGIN ATOMIC SELECT * FROM geonn.geonn_nearest(''old'', ''old''); END'; END $$;
 		ALTER EXTENSION geonn UPDATE;
 		DROP VIEW on_within;
+		CREATE FUNCTION public.geonn_mine_0_1() RETURNS int LANGUAGE sql AS 'SELECT 7';
 	}) . q{
 		GRANT USAGE ON SCHEMA geonn TO PUBLIC;
 		ALTER DATABASE :"DBNAME" SET search_path = "$user", public, geonn;
@@ -129,11 +130,12 @@ foreach my $database (@databases)
 	}
 	is($node->safe_psql($database, q{
 		SELECT (SELECT count(*) FROM pg_extension WHERE extname = 'geonn'), (SELECT count(*) FROM pg_namespace WHERE nspname = 'geonn'),
-			(SELECT count(*) FROM pg_proc WHERE proname LIKE 'geonn%'), (SELECT count(*) FROM pg_class WHERE relname LIKE 'geonn%' OR relname = 'near'),
+			(SELECT count(*) FROM pg_proc WHERE proname LIKE 'geonn%' AND prosrc <> 'SELECT 7'), (SELECT count(*) FROM pg_class WHERE relname LIKE 'geonn%' OR relname = 'near'),
 			(SELECT count(*) FROM pg_event_trigger WHERE evtname LIKE 'geonn%'), (SELECT count(*) FROM pg_db_role_setting JOIN pg_database d ON d.oid = setdatabase
 				WHERE datname = current_database() AND setconfig::text LIKE '%geonn%')}),
 		'0|0|0|0|0|0', "$database: nothing of geonn is left in the catalogs");
 	is($node->safe_psql($database, 'SELECT count(*) FROM obs'), '2', "$database: its own tables are");
+	like((paste($database, 'SELECT public.geonn_mine_0_1()'))[1], qr/^7$/m, 'and its own function with such a name') if $database eq 'former';
 }
 
 # what root does, for this server
