@@ -173,7 +173,8 @@ enum geonn_error_code
 	GEONN_ERROR_MEMORY,			/* host or device memory is short */
 	GEONN_ERROR_LIMIT,			/* a limit of the engine or its settings is reached */
 	GEONN_ERROR_NO_DEVICE,		/* the engine lacks the device that was asked for */
-	GEONN_ERROR_DEVICE			/* a device failed while it worked */
+	GEONN_ERROR_DEVICE,			/* a device failed while it worked */
+	GEONN_ERROR_NO_DATASET		/* the engine lacks the dataset, as another engine had it */
 };
 
 /* hello and welcome */

@@ -89,6 +89,42 @@ test_attach(const struct engine *engine)
 }
 
 /*
+ * A client has a dataset's number of an engine that has ended.
+ */
+static void
+test_attach_to_next_engine(void)
+{
+	struct points points = uniform_points(500);
+	uint64_t	datasets[2];
+	bool		right = true;
+
+	for (int i = 0; i < 2; i++)
+	{
+		struct engine engine;
+		struct client owner;
+		struct client late;
+
+		engine_start(&engine, request.engine_program, NULL);
+		client_connect(&owner, &engine);
+		right = right && client_open(&owner, request.device, 0);
+		datasets[i] = owner.message.opened.dataset;
+		right = right && client_allocate(&owner, 0, 500, 500) &&
+			client_send_references(&owner, 500, points.latitude, points.longitude, points.tag, false);
+		if (i == 1)
+		{
+			client_connect(&late, &engine);
+			right = right && datasets[0] != datasets[1] && !client_open(&late, request.device, datasets[0]) &&
+				late.message.header.type == GEONN_ERROR && late.message.error.code == GEONN_ERROR_NO_DATASET;
+			client_close(&late);
+		}
+		client_close(&owner);
+		engine_stop(&engine);
+	}
+	report("a number of a dataset of one engine is none of the next engine's", right);
+	points_free(&points);
+}
+
+/*
  * Whether this descriptor's file has this text, and no process can change it.
  */
 static bool
@@ -634,6 +670,7 @@ main(int argument_count, char **words)
 	test_batch_memory(&engine);
 	test_memory_of_failed_session(&engine);
 	engine_stop(&engine);
+	test_attach_to_next_engine();
 	test_kept();
 	if (request.device == GEONN_DEVICE_CPU && !request.sanitized)
 		test_kept_where_memory_is_short();

@@ -85,7 +85,7 @@ test_abuse(const struct engine *engine)
 
 	client_connect(&client, engine);
 	right = right && !client_open(&client, request.device, 12345678) &&
-		client.message.error.code == GEONN_ERROR_PROTOCOL;
+		client.message.error.code == GEONN_ERROR_NO_DATASET;
 	client_close(&client);
 	report("messages out of turn end the session", right);
 

@@ -33,6 +33,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "engine/base/clock.h"
 #include "engine/server/disposal.h"
 
 /*
@@ -71,15 +72,13 @@ static struct
 	struct order unheld;		/* kept datasets that no session holds, in the order of use */
 	uint32_t	count;
 	uint32_t	kept;
-	uint64_t	next_id;
+	uint64_t	next_id;		/* 0: none has been opened */
 	uint64_t	kept_limit;
 	uint64_t	kept_memory;
 	uint64_t	descriptors;	/* how many descriptors the engine may have; 0: not known */
 	uint64_t	kept_descriptors;
 	uint64_t	told[SUBJECTS_TOLD];	/* hashes of subjects; 0: none */
-}			state = {
-	.next_id = 1
-};
+}			state;
 
 /* ---- tables ---- */
 
@@ -210,9 +209,15 @@ stop_keeping(struct dataset *dataset)
 struct dataset *
 datasets_open(const struct geonn_open *open)
 {
-	struct dataset *dataset = dataset_create(state.next_id, (enum geonn_metric) open->metric,
-											 open->columns);
+	struct dataset *dataset;
 
+	/*
+	 * Clients attach by number, also where they have it of an engine that has ended: so numbers begin with the nanoseconds since
+	 * 1970, which no engine before has come to
+	 */
+	if (state.next_id == 0)
+		state.next_id = (uint64_t) unix_us() * 1000;
+	dataset = dataset_create(state.next_id, (enum geonn_metric) open->metric, open->columns);
 	if (dataset == NULL)
 		return NULL;
 	state.next_id++;

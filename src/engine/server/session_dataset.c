@@ -181,13 +181,16 @@ void
 session_attach(struct session *session, const union geonn_message *message)
 {
 	const struct geonn_attach *attach = &message->attach;
+	struct failure failure;
 
 	if (!choose_device(session, attach->device))
 		return;
 	session->dataset = datasets_attach(attach->dataset);
 	if (session->dataset == NULL)
 	{
-		session_fail_protocol(session, "attach to an unknown dataset");
+		fail(&failure, GEONN_ERROR_NO_DATASET, "the geonn engine that had this statement's references has ended");
+		fail_hint(&failure, "The server log says why. The next statement has another engine.");
+		session_fail(session, &failure);
 		return;
 	}
 	begin_searching(session, false);
