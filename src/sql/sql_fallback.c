@@ -9,8 +9,9 @@
  * If that fails, too, outer rows are answered one after the other.  PostgreSQL's own plan does so, if it has an index
  * (sql_own_plan.c); else the node compares each row with all references.  After a second the engine is asked again, in
  * the present round, too, or later where asking takes long: less than a tenth of the time goes into it.  Comparing ends
- * with an error beyond geonn.compared_pairs_limit: these are the pairs that were compared, not an estimate, so that no
- * small statement fails.  At some two million pairs a second, the default is about a minute.
+ * with an error beyond geonn.compared_pairs_limit: these are the pairs that all nodes have compared in this process since the
+ * client sent its statement, not an estimate, so that no small statement fails.  At some two million pairs a second, the
+ * default is about a minute.
  *
  * An engine that has no session free within geonn.admission_timeout is not gone.  Its queue says that the host
  * is busy, and statements that go on without it would make it busier: this stays an error, as for calls.
@@ -21,6 +22,7 @@
  */
 #include "postgres.h"
 
+#include "access/xact.h"
 #include "utils/memutils.h"
 
 #include "base/settings.h"
@@ -173,10 +175,16 @@ geonn_may_ask_again(const Fallback *fallback)
 }
 
 void
-geonn_count_compared(Fallback *fallback, uint64 pairs, bool rereads)
+geonn_count_compared(const Fallback *fallback, uint64 pairs, bool rereads)
 {
-	fallback->pairs += pairs;
-	if (geonn_compared_pairs_limit < 0 || fallback->pairs <= (uint64) geonn_compared_pairs_limit)
+	static TimestampTz statement;	/* when the client sent the statement whose pairs these are */
+	static uint64 compared;
+
+	if (statement != GetCurrentStatementStartTimestamp())
+		compared = 0;
+	statement = GetCurrentStatementStartTimestamp();
+	compared += pairs;
+	if (geonn_compared_pairs_limit < 0 || compared <= (uint64) geonn_compared_pairs_limit)
 		return;
 	ereport(ERROR,
 			(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),

@@ -17,7 +17,6 @@ typedef struct Fallback
 	TimestampTz ask_at;			/* then: when it is asked again */
 	char	   *reason;			/* the error of that time; NULL: there was none */
 	uint64		rows;			/* how many outer rows were compared with all references */
-	uint64		pairs;			/* of these, how many pairs for want of the engine, or of memory */
 } Fallback;
 
 /*
@@ -34,9 +33,9 @@ extern bool geonn_may_ask_again(const Fallback *fallback);
 extern void geonn_beside_search(void (*execute) (void *state), void *state);
 
 /*
- * Count pairs of rows that are compared one by one, which a search would have found.  Beyond geonn.compared_pairs_limit
- * that is an error; rereads: the references do not fit in memory.
+ * Count pairs of rows that are compared one by one, which a search would have found.  Beyond geonn.compared_pairs_limit pairs
+ * of all nodes of the client's statement that is an error; rereads: the references do not fit in memory.
  */
-extern void geonn_count_compared(Fallback *fallback, uint64 pairs, bool rereads);
+extern void geonn_count_compared(const Fallback *fallback, uint64 pairs, bool rereads);
 
 #endif							/* GEONN_SQL_FALLBACK_H */

@@ -106,6 +106,20 @@ for my $case ([ $alone, '', qr/DETAIL:  The engine cannot search, and PostgreSQL
 	}
 }
 
+# The pairs of all nodes of a statement count, and no longer than that.
+{
+	my ($error, $out);
+	my $one = "SELECT n.* FROM o, LATERAL ($subquery) n";
+
+	$one =~ s/\$1/3/g;
+	$one =~ s/\$2/0/g;
+	$alone->psql('postgres', "LOAD 'geonn'; SET geonn.enable_sql_joins = on; SET geonn.compared_pairs_limit = @{[302 * 1502]};
+		$one; $one;
+		SELECT 'together'; $one UNION ALL $one", stdout => \$out, stderr => \$error);
+	like($out, qr/together$/, 'two statements, each up to the limit, have their rows');
+	like($error, qr/ERROR:  geonn has compared more than/, 'a statement with both is an error');
+}
+
 my $node = new_server('sql_with', preload => 1, conf => q{
 	geonn.idle_session_timeout = 0
 	session_preload_libraries = 'auto_explain'
