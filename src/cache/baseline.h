@@ -253,21 +253,21 @@ extern float geonn_baseline_reach(const BaselineSchema *schema, const GeonnQuest
 
 /* ---- cache/baseline_write.c ---- */
 
-/* a sort of points by their keys; points with equal keys come in any order */
-typedef struct PointSort PointSort;
+/* a sort of a baseline's points by their keys; points with equal keys come in any order */
+typedef struct BaselineSort BaselineSort;
 
 /* Create a sort without points, in the current memory context. */
-extern PointSort *geonn_point_sort_begin(void);
+extern BaselineSort *geonn_baseline_sort_begin(const GeonnBaseline *baseline);
 
-/* Add a point, copying its bytes, with a number of the caller's. */
-extern void geonn_point_sort_add(PointSort *sort, const BaselinePoint *point, uint64 number);
+/* Add a point, copying its bytes, with a number of the caller's.  May allocate in the current memory context. */
+extern void geonn_baseline_sort_add(BaselineSort *sort, const BaselinePoint *point, uint64 number);
 
 /*
  * Get the next point, whose bytes are valid until the next call, and its number.  Returns false after the
  * last one.  No points can be added after the first call.
  */
-extern bool geonn_point_sort_next(PointSort *sort, BaselinePoint *point, uint64 *number);
-extern void geonn_point_sort_end(PointSort *sort);
+extern bool geonn_baseline_sort_next(BaselineSort *sort, BaselinePoint *point, uint64 *number);
+extern void geonn_baseline_sort_end(BaselineSort *sort);
 
 /* writes points into blocks, in the order of their keys */
 typedef struct BaselineWriter BaselineWriter;

@@ -86,7 +86,7 @@ struct BaselineBuild
 	const GeonnQuestion *question;	/* the join's question, for observations; NULL: no reaches */
 	MemoryContext context;
 	MemoryContext row_context;
-	PointSort  *sort;
+	BaselineSort *sort;
 	StringInfoData bytes;
 	Bag		   *bags;			/* [baseline->count]; NULL: no baseline is stored */
 	float	   *reaches;		/* [searched]; NaN: the observation has less than k rows so far */
@@ -110,7 +110,7 @@ begin_baseline(const GeonnCache *cache, const GeonnJoin *join, const GeonnLastRu
 	build->question = side == SIDE_OBSERVATIONS ? &join->question : NULL;
 	build->context = context;
 	build->row_context = AllocSetContextCreate(context, "geonn row", ALLOCSET_SMALL_SIZES);
-	build->sort = geonn_point_sort_begin();
+	build->sort = geonn_baseline_sort_begin(baseline);
 	initStringInfo(&build->bytes);
 	build->room = FIRST_REACHES;
 	build->reaches = palloc(build->room * sizeof(float));
@@ -177,7 +177,7 @@ add_point(BaselineBuild *build, const PointRow *row, bool is_searched)
 	if (build->bags != NULL)
 		geonn_bag_add(&build->bags[geonn_baseline_find_block(baseline, point.fingerprint.key)],
 					  point.fingerprint.hash);
-	geonn_point_sort_add(build->sort, &point, number);
+	geonn_baseline_sort_add(build->sort, &point, number);
 	MemoryContextSwitchTo(former);
 	MemoryContextReset(build->row_context);
 }
@@ -205,7 +205,7 @@ write_points(BaselineBuild *build)
 	BaselinePoint point;
 	uint64		number;
 
-	while (geonn_point_sort_next(build->sort, &point, &number))
+	while (geonn_baseline_sort_next(build->sort, &point, &number))
 	{
 		point.reach = reach_of(build, number, point.bytes);
 		geonn_baseline_add(writer, &point);
@@ -227,7 +227,7 @@ end_baseline(BaselineBuild *build, bool may_keep)
 		write_points(build);
 	geonn_pages_store(build->baseline->pages);
 	geonn_baseline_close(build->baseline);
-	geonn_point_sort_end(build->sort);
+	geonn_baseline_sort_end(build->sort);
 	MemoryContextSwitchTo(former);
 	MemoryContextDelete(build->context);
 	return keeps;
