@@ -290,9 +290,9 @@ CALL geonn_refresh('near', 'incremental');
 SELECT last_mode(), wrong();
 RESET maintenance_work_mem;
 
--- ---- rows without coordinates are in blocks as others are ----
+-- ---- rows without coordinates are in blocks as others are, and behind these ----
 
-CREATE TABLE lost AS SELECT i AS id, NULL::float8 AS lat, NULL::float8 AS lon FROM generate_series(1, 20000) i;
+CREATE TABLE lost AS SELECT i AS id, CASE WHEN i % 20 = 5 THEN i % 90 END::float8 AS lat, (i % 180)::float8 AS lon FROM generate_series(1, 20000) i;
 SELECT geonn_cache_create('lost and found', 'lost', 'ref', keep_unmatched => true);
 CREATE FUNCTION lost_blocks(OUT many boolean, OUT small boolean) LANGUAGE sql AS $$
     SELECT count(*) > 200, max(octet_length(contents)) < 20000

@@ -294,6 +294,7 @@ geonn_baseline_add(BaselineWriter *writer, const BaselinePoint *point)
 	BaselineBlock *block = &writer->block;
 	PointHead	head = geonn_point_head(point->bytes);
 
+	Assert(point->fingerprint.key >= writer->last_key);
 	if ((block->rows >= ROWS_A_BLOCK || writer->contents.len >= BYTES_A_BLOCK) &&
 		point->fingerprint.key != writer->last_key)
 	{
