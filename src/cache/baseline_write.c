@@ -83,15 +83,17 @@ void
 geonn_baseline_sort_add(BaselineSort *sort, const BaselinePoint *point, uint64 number)
 {
 	TupleTableSlot *slot = sort->added;
+	bytea	   *bytes = cstring_to_text_with_len(point->bytes, (int) point->length);
 
 	ExecClearTuple(slot);
 	memset(slot->tts_isnull, false, SORT_COLUMNS * sizeof(bool));
 	/* a key has no sign, and its column has one */
 	slot->tts_values[SORT_KEY] = UInt64GetDatum(point->fingerprint.key ^ (UINT64CONST(1) << 63));
 	slot->tts_values[SORT_NUMBER] = UInt64GetDatum(number);
-	slot->tts_values[SORT_BYTES] = PointerGetDatum(cstring_to_text_with_len(point->bytes, (int) point->length));
+	slot->tts_values[SORT_BYTES] = PointerGetDatum(bytes);
 	ExecStoreVirtualTuple(slot);
 	tuplesort_puttupleslot(sort->state, slot);
+	pfree(bytes);
 }
 
 bool
