@@ -134,6 +134,14 @@ geonn_node_end_search(JoinNode *node, GeonnSearch *search, bool is_last)
 	geonn_search_end(search);
 }
 
+void
+geonn_node_end_first(JoinNode *node)
+{
+	if (node->first != NULL)
+		geonn_node_end_search(node, node->first, node->prepared == NULL);
+	node->first = node->search = NULL;
+}
+
 /*
  * Add the reports of the searches under way.
  */
@@ -153,9 +161,7 @@ end_execution(JoinNode *node)
 		return;
 	if (node->methods->end_execution != NULL)
 		node->methods->end_execution(node);
-	if (node->first != NULL)
-		geonn_node_end_search(node, node->first, node->prepared == NULL);
-	node->first = node->search = NULL;
+	geonn_node_end_first(node);
 	MemoryContextDelete(node->context);
 	node->context = NULL;
 }

@@ -105,6 +105,9 @@ extern GeonnJoin *geonn_node_join(JoinNode *node, TupleDesc *row_type);
  */
 extern void geonn_check_row_type(const JoinNode *node, TupleDesc row_type, TupleDesc planned);
 
+/* End the execution's first search, which has the references, if there is one. */
+extern void geonn_node_end_first(JoinNode *node);
+
 /* End a search.  is_last: it began the call and ends last, so the call is logged. */
 extern void geonn_node_end_search(JoinNode *node, GeonnSearch *search, bool is_last);
 

@@ -652,6 +652,10 @@ geonn_lateral_next_row(JoinNode *node)
 			geonn_tell_of_observations(state->join, state->counts);
 		state->has_ended = true;
 		end_following_search(node);
+
+		/* other nodes of the statement may need the session's place and descriptors */
+		if (node->shared == NULL)
+			geonn_node_end_first(node);
 		return ExecClearTuple(state->projection != NULL ? state->run_slot : state->slot);
 	}
 	if (state->projection == NULL)

@@ -169,6 +169,11 @@ $node->safe_psql('postgres', 'ALTER SYSTEM RESET geonn.max_sessions; SELECT pg_r
 # the engine ends between two rounds
 my $select = 'SELECT o.id, n.id AS ref FROM o, LATERAL (' . ($subquery =~ s/\$1/3/r =~ s/\$2/0/r) . ') n';
 
+# a node that has returned all rows holds no session: others of a long statement need its descriptors
+is($node->safe_psql('postgres', "LOAD 'geonn'; SET geonn.enable_sql_joins = on; SET max_parallel_workers_per_gather = 0;
+	SELECT count(*), max(sessions) FROM (" . ("SELECT ref, NULL::integer AS sessions FROM ($select) s UNION ALL " x 20) .
+	"SELECT NULL, sessions FROM geonn_status()) all_parts"), '90121|0', 'of 20 nodes, one after the other, none holds a session at the end');
+
 for my $ended ([ $select, 1 ], [ $select, 300 ], map { [ 'SELECT o.id, n.id AS ref FROM o, LATERAL (' . ($of_table =~ s/\$1/$_->[0]/r) . ') n', $_->[1] ] }
 	[ 3, 1 ], [ 3, 300 ], [ 1, 100 ])
 {
