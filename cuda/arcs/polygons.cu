@@ -5,15 +5,7 @@
 #include "cuda/arcs/polygons_take.cuh"
 #include "cuda/base/blocks.cuh"
 
-extern "C"
-{
-#include "engine/base/memory_block.h"
-}
-
 #define BLOCK_THREADS 128
-
-/* after how many arcs the host looks whether the search has been cancelled */
-#define LOOK_ARCS 4096
 
 static __global__ void __launch_bounds__(BLOCK_THREADS)
 first_kernel(const __grid_constant__ struct polygons polygons, const __grid_constant__ struct index_order order,
@@ -41,29 +33,26 @@ first_kernel(const __grid_constant__ struct polygons polygons, const __grid_cons
 /* ---- for the host ---- */
 
 bool
-polygons_build(const struct dataset *dataset, const atomic_bool *cancelled, struct cpu_polygons *built,
+polygons_build(const struct dataset *dataset, const atomic_bool *cancelled, struct polygons_of_host *built,
 			   struct failure *failure)
 {
-	uint32_t   *place = (uint32_t *) memory_block_allocate(dataset->count * sizeof(*place), failure,
-														   "the shapes of %zu arcs", dataset->count);
 	bool		done;
 
 	*built = {};
-	if (place == NULL)
-		return false;
-	for (size_t i = 0; i < dataset->count && (i % LOOK_ARCS > 0 || !atomic_load(cancelled)); i++)
-		place[i] = i > 0 && dataset->shape[i] == dataset->shape[i - 1] ? place[i - 1] : (uint32_t) i;
-	done = cpu_polygons_build(built, dataset, place, cancelled, failure);
-	memory_block_release(place, dataset->count * sizeof(*place));
+	done = cpu_vertices_build(&built->vertices, dataset, true, cancelled, failure) &&
+		(atomic_load(cancelled) ||
+		 cpu_polygons_build(&built->polygons, dataset, &built->vertices, cancelled, failure));
+	cpu_vertices_end_build(&built->vertices);
 	if (done && atomic_load(cancelled))
 		return fail(failure, GEONN_ERROR_DEVICE, "the search has been cancelled");
 	return done;
 }
 
 void
-polygons_free(struct cpu_polygons *built)
+polygons_free(struct polygons_of_host *built)
 {
-	cpu_polygons_free(built);
+	cpu_polygons_free(&built->polygons);
+	cpu_vertices_free(&built->vertices);
 	*built = {};
 }
 
@@ -74,17 +63,18 @@ offset_in(const struct cpu_polygons *built, const void *address)
 }
 
 struct polygons_shape
-polygons_shape_of(const struct cpu_polygons *built)
+polygons_shape_of(const struct polygons_of_host *built)
 {
+	const struct cpu_polygons *polygons = &built->polygons;
 	struct polygons_shape shape = {};
 
-	shape.bytes = built->bytes;
-	shape.polygon = offset_in(built, built->polygon);
-	shape.vertex = offset_in(built, built->vertex);
-	shape.stretch = offset_in(built, built->stretch);
-	shape.levels = built->boxes.levels;
+	shape.bytes = polygons->bytes + built->vertices.bytes;
+	shape.polygon = offset_in(polygons, polygons->polygon);
+	shape.vertex = polygons->bytes;
+	shape.stretch = offset_in(polygons, polygons->stretch);
+	shape.levels = polygons->boxes.levels;
 	for (int level = 0; level < shape.levels; level++)
-		shape.node[level] = offset_in(built, built->boxes.node[level]);
+		shape.node[level] = offset_in(polygons, polygons->boxes.node[level]);
 	return shape;
 }
 

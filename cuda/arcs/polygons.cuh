@@ -2,7 +2,8 @@
  * polygons.cuh
  *		The polygons of a dataset on a GPU, and which of them have an observation inside.
  *
- * The host builds them: engine/cpu/polygons.c has the essay.  A GPU has a copy of that one block of memory.
+ * The host builds them: engine/cpu/polygons.c has the essay.  A GPU has one block of memory with a copy of theirs, and their
+ * vertices behind it.
  */
 #ifndef GEONN_POLYGONS_CUH
 #define GEONN_POLYGONS_CUH
@@ -18,6 +19,13 @@ extern "C"
 {
 #include "engine/cpu/polygons.h"
 }
+
+/* the polygons in the host's memory */
+struct polygons_of_host
+{
+	struct cpu_vertices vertices;
+	struct cpu_polygons polygons;
+};
 
 /* where the block has what, and how much of it */
 struct polygons_shape
@@ -44,11 +52,11 @@ struct polygons
  * Build the polygons of a dataset that has some, on the thread pool, in the host's memory; polygons_free() frees them, also
  * after a failure.
  */
-extern bool polygons_build(const struct dataset *dataset, const atomic_bool *cancelled, struct cpu_polygons *built,
+extern bool polygons_build(const struct dataset *dataset, const atomic_bool *cancelled, struct polygons_of_host *built,
 						   struct failure *failure);
-extern void polygons_free(struct cpu_polygons *built);
+extern void polygons_free(struct polygons_of_host *built);
 
-extern struct polygons_shape polygons_shape_of(const struct cpu_polygons *built);
+extern struct polygons_shape polygons_shape_of(const struct polygons_of_host *built);
 
 /* Find the addresses in a block at this address.  Returns the bytes of the block. */
 extern size_t polygons_place(void *memory, const struct polygons_shape *shape, struct polygons *polygons);

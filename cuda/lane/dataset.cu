@@ -250,10 +250,12 @@ make_arcs(struct cuda_built *built, const struct dataset *dataset, char *room)
 static cudaError_t
 make_polygons(struct cuda_built *built)
 {
-	const struct cpu_polygons *polygons = &built->polygons_of_host;
+	const struct polygons_of_host *host = &built->polygons_of_host;
+	char	   *memory = (char *) built->blocks[CUDA_POLYGONS].memory;
 	struct upload upload = {};
 
-	upload_add(&upload, (char *) built->blocks[CUDA_POLYGONS].memory, (const char *) polygons->memory, polygons->bytes);
+	upload_add(&upload, memory, (const char *) host->polygons.memory, host->polygons.bytes);
+	upload_add(&upload, memory + built->polygons_shape.vertex, (const char *) host->vertices.vertex, host->vertices.bytes);
 	return upload_run(built->device, &upload);
 }
 

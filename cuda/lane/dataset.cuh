@@ -62,7 +62,7 @@ struct cuda_built
 	struct polygons_shape polygons_shape;	/* likewise */
 	struct polygons polygons;
 	struct arcs_long long_of_host;	/* while the part is filled */
-	struct cpu_polygons polygons_of_host;	/* likewise */
+	struct polygons_of_host polygons_of_host;	/* likewise */
 
 	/* used by the device's thread alone */
 	struct arcs_refusals nearest_refusals;	/* of pieces with arcs that ask for the nearest */

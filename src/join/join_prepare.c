@@ -30,6 +30,7 @@
 typedef struct KeptNote
 {
 	uint64		counts[POINT_STATUSES]; /* as in PreparedJoin */
+	uint64		part_bytes;		/* geonn_reference_memory_part_bytes */
 	uint8		words[GEONN_WEIGHTS_MAX];	/* geonn_reference_memory_words */
 } KeptNote;
 
@@ -246,6 +247,7 @@ keep_references(const GeonnJoin *join, ReferenceDetail detail, PreparedJoin *pre
 		return false;
 	memcpy(note.counts, prepared->counts, sizeof(note.counts));
 	memcpy(note.words, geonn_reference_memory_words(memory), sizeof(note.words));
+	note.part_bytes = geonn_reference_memory_part_bytes(memory);
 	geonn_client_keep(prepared->client, labels[0].version, &note, sizeof(note));
 	return true;
 }
@@ -326,6 +328,7 @@ use_kept_references(const GeonnJoin *join, ReferenceDetail detail, PreparedJoin 
 			bytes += geonn_groups_file_bytes(prepared->parties[i]);
 		geonn_reference_memory_add(memory, geonn_client_references(prepared->client));
 		geonn_reference_memory_add_words(memory, note.words);
+		geonn_reference_memory_add_parts(memory, note.part_bytes);
 		geonn_reference_memory_add_bytes(memory, bytes, "ids and keys of groups");
 	}
 	tell_of_references(join, prepared->counts);
@@ -462,7 +465,7 @@ geonn_join_prepare(const GeonnJoin *join, const GeonnResultRow *row, const Geonn
 		}
 		prepared.client = geonn_client_open(&prepared.question, labels, count, &message);
 	}
-	memory = geonn_reference_memory_create(join->references->title, prepared.question.columns);
+	memory = geonn_reference_memory_create(join->references->title, prepared.question.columns, prepared.question.places);
 	if (geonn_client_is_sealed(prepared.client))
 		use_kept_references(join, detail, &prepared, memory);
 	else if (join->read_given == NULL || join->read_given(join->given_references->state))

@@ -34,6 +34,7 @@ struct ReferenceMemory
 	uint32		row_bytes;		/* how many bytes a reference takes in the engine */
 	uint64		bytes;			/* how many bytes the join takes; 0 also if another join counts its dataset */
 	uint64		dataset;		/* 0: not known */
+	uint64		part_bytes;		/* how many of them the parts of shapes take */
 	int			weights;		/* how many weights a reference has */
 	uint64		references;		/* how many references the join has */
 	struct geonn_weight_span span[GEONN_WEIGHTS_MAX];	/* of each weight */
@@ -73,12 +74,13 @@ release_memory(void *argument)
 }
 
 static uint32
-row_bytes(uint32 columns)
+row_bytes(uint32 columns, bool places)
 {
 	uint32		bytes = 2 * sizeof(double) + sizeof(int64);
 
 	if (columns & GEONN_COLUMN_ARC)
-		bytes += 2 * sizeof(double) + 2 * sizeof(int32) + GEONN_ARC_INDEX_BYTES;
+		bytes += 2 * sizeof(double) + 2 * sizeof(int32) + GEONN_ARC_INDEX_BYTES +
+			(places ? GEONN_FRACTION_BYTES : 0);
 	else
 		bytes += GEONN_INDEX_BYTES;
 
@@ -95,12 +97,12 @@ row_bytes(uint32 columns)
 }
 
 ReferenceMemory *
-geonn_reference_memory_create(const char *title, uint32 columns)
+geonn_reference_memory_create(const char *title, uint32 columns, bool places)
 {
 	ReferenceMemory *memory = palloc0(sizeof(ReferenceMemory));
 
 	memory->title = title;
-	memory->row_bytes = row_bytes(columns);
+	memory->row_bytes = row_bytes(columns, places);
 	/* arcs have no sums of weights */
 	memory->weights = columns & GEONN_COLUMN_ARC ? 0 : pg_popcount32(columns & GEONN_COLUMNS_WEIGHTS);
 	dlist_push_tail(&memories, &memory->node);
@@ -155,6 +157,19 @@ geonn_reference_memory_add(ReferenceMemory *memory, uint64 references)
 		words += memory->words[i];
 	geonn_reference_memory_add_bytes(memory, references * (memory->row_bytes + words * sizeof(uint64)), "coordinates");
 	memory->references += references;
+}
+
+void
+geonn_reference_memory_add_parts(ReferenceMemory *memory, uint64 bytes)
+{
+	geonn_reference_memory_add_bytes(memory, bytes, "shapes");
+	memory->part_bytes += bytes;
+}
+
+uint64
+geonn_reference_memory_part_bytes(const ReferenceMemory *memory)
+{
+	return memory->part_bytes;
 }
 
 /*

@@ -10,9 +10,9 @@ typedef struct ReferenceMemory ReferenceMemory;
 /*
  * Create the entry of one join's references, with no bytes yet.  The entry lives as long as the current
  * memory context.  title is for messages, as in: relation "station"; columns are those of the question
- * (GEONN_COLUMN_...).
+ * (GEONN_COLUMN_...); places: it asks for the places of shapes.
  */
-extern ReferenceMemory *geonn_reference_memory_create(const char *title, uint32 columns);
+extern ReferenceMemory *geonn_reference_memory_create(const char *title, uint32 columns, bool places);
 
 /*
  * Count this many references, or this many bytes of references, before they are taken in; in the
@@ -22,6 +22,13 @@ extern ReferenceMemory *geonn_reference_memory_create(const char *title, uint32 
 extern void geonn_reference_memory_add(ReferenceMemory *memory, uint64 references);
 extern void geonn_reference_memory_add_bytes(ReferenceMemory *memory, uint64 bytes,
 											 const char *what);
+
+/*
+ * Count what the parts of shapes take beside their arcs, each GEONN_LINE_INDEX_BYTES or GEONN_RING_INDEX_BYTES; and what those
+ * take that were counted so far.
+ */
+extern void geonn_reference_memory_add_parts(ReferenceMemory *memory, uint64 bytes);
+extern uint64 geonn_reference_memory_part_bytes(const ReferenceMemory *memory);
 
 /* Let go of bytes that were counted. */
 extern void geonn_reference_memory_return_bytes(ReferenceMemory *memory, uint64 bytes);

@@ -85,6 +85,8 @@ add_part(GeonnArcs *arcs, const Destination *destination, const GeonnVertices *v
 	double		latitude;
 	double		longitude;
 
+	geonn_reference_memory_add_parts(destination->memory, destination->columns.polygon == 0 ? GEONN_LINE_INDEX_BYTES :
+									 GEONN_RING_INDEX_BYTES);
 	geonn_vertex(vertices, 0, &latitude, &longitude);
 	for (uint32 i = 1; i < Max(vertices->count, 2); i++)
 	{

@@ -313,7 +313,7 @@ geonn_sql_references_read(SqlReferences *references)
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "geonn references of a subquery",
 												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext former = MemoryContextSwitchTo(context);
-	ReferenceMemory *memory = geonn_reference_memory_create("the subquery", 0);
+	ReferenceMemory *memory = geonn_reference_memory_create("the subquery", 0, false);
 	uint64		room = 1024;
 
 	references->rereads = false;

@@ -17,8 +17,8 @@ use Test::More;
 
 my $vertices = $ENV{GEONN_BIG_SHAPE} // 200_000;
 
-# kB that an engine takes for an arc with its index, and of a session for reading a vertex, as they are counted
-my $needed = int($vertices * (176 + 24) / 1024);
+# kB that an engine takes for a vertex of many with its index, and of a session for reading a vertex, as they are counted
+my $needed = int($vertices * (93 + 24) / 1024);
 
 my $node = new_server('big_shapes', preload => 1, slow => 1);
 

@@ -1,5 +1,6 @@
 # Why a call reads its references, when it does: EXPLAIN says it with what they would take and the limit, for points and shapes
 # alike, and the server's log has a line of it, once for each table and kind of question.
+# Lines and polygons take at most 96 bytes for each of their vertices.
 #
 # needs: postgis
 
@@ -101,6 +102,12 @@ foreach my $table ('points', @shapes)
 	my $kept = (status($node, 'kept_memory') - $before) / 1024 / 1024;
 
 	ok(abs($kept - $needed{$table}) < 0.11, "$table: as much is kept as was needed") or diag("$kept MB, $needed{$table} MB");
+	next if $table eq 'points';
+
+	# but for what is rounded up to whole pages
+	my $bytes = ($kept * 1024 * 1024 - 16384) / $node->safe_psql('postgres', "SELECT sum(ST_NPoints(g::geometry)) FROM $table");
+
+	cmp_ok($bytes, '<=', 96, sprintf('%s: %.1f bytes a vertex', $table, $bytes));
 }
 
 # a limit that changes is news

@@ -6,10 +6,9 @@
  * polygons around it (polygons.c); cpu/arcs_search.c asks both.
  *
  * Arcs are sorted along the curve of the index of points by their middles, and eight that follow each
- * other are a leaf: the vectors of their ends, and for each its number in the dataset and the first arc of its shape,
- * which stands for the shape in the search.  A tree of boxes is above the leaves (boxes.c).  An arc longer than a quarter circle
- * becomes two, by its middle, in different leaves.  The index does not know which
- * arcs are neighbours in a line: a vertex is in the index as the end of each of its arcs.
+ * other are a leaf: for each the vertex where it begins, and its number in the dataset.  The vertices are apart (vertices.c):
+ * each is the end of one arc, the begin of another, and one of the polygons' too.  A tree of boxes is above the leaves (boxes.c).
+ * An arc longer than a quarter circle becomes two, by its middle, in different leaves.
  *
  *
  * Boxes
@@ -24,14 +23,19 @@
  *
  * The build
  *
- *	1.	One thread goes through the arcs in order: it notes the first arc of each arc's shape, and
- *		the long arcs, which degrees show but for a few.
- *	2.	Codes of the middles, which are sorted; these and all further phases run in pieces on the thread
- *		pool.
+ *	1.	The vertices, with a number for each arc that says where it begins.
+ *	2.	Codes of the middles, which are sorted; all phases run in pieces on the thread pool.
  *	3.	Leaves and their boxes, and on one thread the boxes above, an eighth as many.
  *	4.	The polygons.
  *
- * The sort takes 24 bytes for each arc beside the index, 1. takes 4.
+ * The sort takes 24 bytes for each arc beside the index, the numbers of 1. take 4.
+ *
+ *
+ * Memory
+ *
+ * An arc takes 12 bytes of its leaf, 3.4 of boxes, and 24 are its first vertex; a part has one vertex more.  An arc of a polygon
+ * takes 4.6 of stretches, each ring up to 32 more, as its last stretch is short; the polygon takes 20, and 27 of boxes.
+ * protocol_dataset.h has the sums.
  */
 #include "engine/cpu/arcs.h"
 
@@ -47,9 +51,6 @@
 #include "engine/cpu/vectors.h"
 #include "engine/dataset/dataset_arcs.h"
 
-/* how many arcs the first phase goes through between two looks at `cancelled` */
-#define LOOK_ARCS 65536
-
 /* a piece of phase 3 has whole leaves, and whole nodes above them */
 _Static_assert(PIECE_ROWS % (CPU_ARCS_LEAF * CPU_BOXES_WIDTH) == 0, "no two pieces share a node");
 _Static_assert(CPU_VECTORS_BLOCK % CPU_ARCS_LEAF == 0, "a block has whole leaves");
@@ -59,13 +60,8 @@ struct building
 	const struct dataset *dataset;
 	const atomic_bool *cancelled;
 	struct cpu_arcs *arcs;
-	uint32_t   *place;			/* [dataset->count] the first arc of each arc's shape */
-	uint32_t   *long_arc;		/* the long arcs */
-	size_t		long_count;
-	size_t		long_capacity;
 
-	/* number i is arc i of the dataset, of a long one the first half; dataset->count + i the second half of
-	 * long_arc[i] */
+	/* an arc of the index has twice the number of the dataset's arc as value, the second half of a long one 1 more */
 	struct radix_sort sort;
 };
 
@@ -75,85 +71,23 @@ is_cancelled(const struct building *building)
 	return atomic_load_explicit(building->cancelled, memory_order_relaxed);
 }
 
-/* ---- phase 1 ---- */
-
-static bool
-note_long_arc(struct building *building, size_t arc)
+/* The vertex where an arc of the index begins, by its value. */
+static uint32_t
+vertex_of(const struct building *building, uint32_t value)
 {
-	if (building->long_count == building->long_capacity)
-	{
-		size_t		capacity = building->long_capacity > 0 ? 2 * building->long_capacity : 256;
-		uint32_t   *larger = realloc(building->long_arc, capacity * sizeof(*larger));
-
-		if (larger == NULL)
-			return false;
-		building->long_arc = larger;
-		building->long_capacity = capacity;
-	}
-	building->long_arc[building->long_count++] = (uint32_t) arc;
-	return true;
+	return building->arcs->vertices.first[value / 2] + value % 2;
 }
 
-static bool
-go_through_arcs(struct building *building)
+/* Behind the values of all arcs of the dataset, which make_keys() sets, set those of the second halves. */
+static void
+set_second_halves(const struct building *building)
 {
 	const struct dataset *dataset = building->dataset;
+	uint32_t   *value = building->sort.value + dataset->count;
 
-	for (size_t i = 0; i < dataset->count; i++)
-	{
-		bool		same = i > 0 && dataset->shape[i] == dataset->shape[i - 1];
-
-		if (i % LOOK_ARCS == 0 && is_cancelled(building))
-			return false;
-		building->place[i] = same ? building->place[i - 1] : (uint32_t) i;
-		building->arcs->has_lines = building->arcs->has_lines || dataset->polygon[i] == 0;
-		if (dataset_arc_is_long(dataset, i) && !note_long_arc(building, i))
-			return false;
-	}
-	return true;
-}
-
-/* ---- phases 2 and 3 ---- */
-
-/* vectors of both ends of arcs, by axis */
-struct ends
-{
-	double		a[3][CPU_VECTORS_BLOCK];
-	double		b[3][CPU_VECTORS_BLOCK];
-};
-
-static void
-set_vector(double (*column)[CPU_VECTORS_BLOCK], uint32_t at, struct geonn_vector vector)
-{
-	column[0][at] = vector.x;
-	column[1][at] = vector.y;
-	column[2][at] = vector.z;
-}
-
-/*
- * Compute the ends of up to CPU_VECTORS_BLOCK arcs, by their numbers.
- */
-static void
-find_ends(const struct building *building, const uint32_t *number, uint32_t count, struct ends *ends)
-{
-	const struct dataset *dataset = building->dataset;
-	double		degrees[4][CPU_VECTORS_BLOCK] = {{0}};
-	uint32_t	arc[CPU_VECTORS_BLOCK];
-
-	for (uint32_t i = 0; i < count; i++)
-	{
-		arc[i] = number[i] < dataset->count ? number[i] : building->long_arc[number[i] - dataset->count];
-		degrees[0][i] = dataset->latitude[arc[i]];
-		degrees[1][i] = dataset->longitude[arc[i]];
-		degrees[2][i] = dataset->end_latitude[arc[i]];
-		degrees[3][i] = dataset->end_longitude[arc[i]];
-	}
-	cpu_path->vectors(GEONN_METRIC_SPHERE, degrees[0], degrees[1], count, ends->a[0], ends->a[1], ends->a[2]);
-	cpu_path->vectors(GEONN_METRIC_SPHERE, degrees[2], degrees[3], count, ends->b[0], ends->b[1], ends->b[2]);
-	for (uint32_t i = 0; building->long_count > 0 && i < count; i++)
-		if (number[i] >= dataset->count || dataset_arc_is_long(dataset, arc[i]))
-			set_vector(number[i] < dataset->count ? ends->b : ends->a, i,
-					   geonn_arc_middle(degrees[0][i], degrees[1][i], degrees[2][i], degrees[3][i]));
+	for (size_t i = 0; value < building->sort.value + building->sort.count; i++)
+		if (dataset_arc_is_long(dataset, i))
+			*value++ = 2 * (uint32_t) i + 1;
 }
 
 static void
@@ -167,76 +101,77 @@ make_keys(void *context, size_t piece)
 	for (size_t first = piece * PIECE_ROWS; first < end; first += CPU_VECTORS_BLOCK)
 	{
 		uint32_t	rows = (uint32_t) (end - first < CPU_VECTORS_BLOCK ? end - first : CPU_VECTORS_BLOCK);
-		uint32_t   *number = building->sort.value + first;
-		struct ends ends;
+		uint32_t   *value = building->sort.value + first;
+		double		middle[3][CPU_VECTORS_BLOCK];
 
 		for (uint32_t i = 0; i < rows; i++)
-			number[i] = (uint32_t) (first + i);
-		find_ends(building, number, rows, &ends);
+		{
+			const struct geonn_vector *ends;
 
-		/* the sums of the ends point to the middles */
-		for (int axis = 0; axis < 3; axis++)
-			for (uint32_t i = 0; i < rows; i++)
-				ends.a[axis][i] += ends.b[axis][i];
-		cpu_path->curve_codes(ends.a[0], ends.a[1], ends.a[2], rows, CPU_CURVE_LEVELS, building->sort.key + first);
+			if (first + i < building->dataset->count)
+				value[i] = 2 * (uint32_t) (first + i);
+			ends = &building->arcs->vertices.vertex[vertex_of(building, value[i])];
+
+			/* the sums of the ends point to the middles */
+			middle[0][i] = ends[0].x + ends[1].x;
+			middle[1][i] = ends[0].y + ends[1].y;
+			middle[2][i] = ends[0].z + ends[1].z;
+		}
+		cpu_path->curve_codes(middle[0], middle[1], middle[2], rows, CPU_CURVE_LEVELS, building->sort.key + first);
 	}
 }
 
-static void
-make_leaf(struct building *building, uint32_t number, const struct ends *ends, uint32_t from)
+static double
+lesser(double a, double b)
 {
-	struct cpu_arcs_leaf *leaf = &building->arcs->leaf[number];
+	return a < b ? a : b;
+}
+
+static void
+make_leaf(struct cpu_arcs *arcs, uint32_t number)
+{
+	const struct cpu_arcs_leaf *leaf = &arcs->leaf[number];
 	double		low[3] = {INFINITY, INFINITY, INFINITY};
 	double		high[3] = {-INFINITY, -INFINITY, -INFINITY};
-	double		sagitta[CPU_ARCS_LEAF] = {0};
 
-	for (int axis = 0; axis < 3; axis++)
-		for (int i = 0; i < CPU_ARCS_LEAF; i++)
-		{
-			double		a = leaf->a[axis][i] = ends->a[axis][from + i];
-			double		b = leaf->b[axis][i] = ends->b[axis][from + i];
+	for (int i = 0; i < CPU_ARCS_LEAF; i++)
+	{
+		const struct geonn_vector *ends = &arcs->vertices.vertex[leaf->vertex[i]];
+		const double a[3] = {ends[0].x, ends[0].y, ends[0].z};
+		const double b[3] = {ends[1].x, ends[1].y, ends[1].z};
+		double		sagitta = CPU_ARCS_SAGITTA * geonn_chord_squared(ends[0], ends[1]);
 
-			sagitta[i] += CPU_ARCS_SAGITTA * (b - a) * (b - a);
-		}
-	for (int axis = 0; axis < 3; axis++)
-		for (int i = 0; i < CPU_ARCS_LEAF; i++)
+		for (int axis = 0; axis < 3; axis++)
 		{
-			low[axis] = fmin(low[axis], fmin(leaf->a[axis][i], leaf->b[axis][i]) - sagitta[i]);
-			high[axis] = fmax(high[axis], fmax(leaf->a[axis][i], leaf->b[axis][i]) + sagitta[i]);
+			low[axis] = lesser(low[axis], lesser(a[axis], b[axis]) - sagitta);
+			high[axis] = -lesser(-high[axis], lesser(-a[axis], -b[axis]) - sagitta);
 		}
-	cpu_boxes_set(&building->arcs->boxes, number, low, high);
+	}
+	cpu_boxes_set(&arcs->boxes, number, low, high);
 }
 
 static void
 make_leaves(void *context, size_t piece)
 {
 	struct building *building = context;
-	const struct cpu_arcs *arcs = building->arcs;
-	size_t		end = piece_end(piece, arcs->count);
+	struct cpu_arcs *arcs = building->arcs;
+	size_t		last = arcs->count - 1;
 
 	if (is_cancelled(building))
 		return;
-	for (size_t first = piece * PIECE_ROWS; first < end; first += CPU_VECTORS_BLOCK)
+	for (size_t first = piece * PIECE_ROWS; first < piece_end(piece, arcs->count); first += CPU_ARCS_LEAF)
 	{
-		uint32_t	rows = (uint32_t) (end - first < CPU_VECTORS_BLOCK ? end - first : CPU_VECTORS_BLOCK);
-		uint32_t	number[CPU_VECTORS_BLOCK];
-		struct ends ends;
+		struct cpu_arcs_leaf *leaf = &arcs->leaf[first / CPU_ARCS_LEAF];
 
-		for (uint32_t i = 0; i < rows; i++)
-			number[i] = building->sort.value[first + i];
-		for (; rows % CPU_ARCS_LEAF != 0; rows++)
-			number[rows] = number[rows - 1];
-		find_ends(building, number, rows, &ends);
-		for (uint32_t i = 0; i < rows; i++)
+		for (size_t i = 0; i < CPU_ARCS_LEAF; i++)
 		{
-			uint32_t	arc = number[i] < building->dataset->count ? number[i] :
-				building->long_arc[number[i] - building->dataset->count];
+			uint32_t	value = building->sort.value[first + i < last ? first + i : last];
 
-			arcs->place[first + i] = building->place[arc];
-			arcs->arc[first + i] = arc;
+			leaf->vertex[i] = vertex_of(building, value);
+			leaf->arc[i] = value / 2;
+			leaf->shape[i] = (uint32_t) building->dataset->shape[value / 2];
 		}
-		for (uint32_t i = 0; i < rows; i += CPU_ARCS_LEAF)
-			make_leaf(building, (uint32_t) ((first + i) / CPU_ARCS_LEAF), &ends, i);
+		make_leaf(arcs, (uint32_t) (first / CPU_ARCS_LEAF));
 	}
 }
 
@@ -249,8 +184,6 @@ place_columns(struct cpu_arcs *arcs, void *memory)
 	size_t		leaves = (arcs->count + CPU_ARCS_LEAF - 1) / CPU_ARCS_LEAF;
 
 	COLUMN_PLACE(&block, arcs->leaf, leaves);
-	COLUMN_PLACE(&block, arcs->place, leaves * CPU_ARCS_LEAF);
-	COLUMN_PLACE(&block, arcs->arc, leaves * CPU_ARCS_LEAF);
 	cpu_boxes_place(&arcs->boxes, &block, (uint32_t) leaves);
 	return block.bytes;
 }
@@ -278,6 +211,7 @@ make_index(struct building *building, struct failure *failure)
 	COLUMN_PLACE(&block, sort->room_key, sort->count);
 	COLUMN_PLACE(&block, sort->value, sort->count);
 	COLUMN_PLACE(&block, sort->room_value, sort->count);
+	set_second_halves(building);
 	thread_pool_run(make_keys, building, pieces_of(arcs->count));
 	done = radix_sort(sort);
 	if (done)
@@ -295,25 +229,19 @@ static bool
 build(struct building *building, struct failure *failure)
 {
 	const struct dataset *dataset = building->dataset;
-	size_t		place_bytes = dataset->count * sizeof(uint32_t);
-	bool		done = true;
+	struct cpu_arcs *arcs = building->arcs;
+	bool		done = cpu_vertices_build(&arcs->vertices, dataset, false, building->cancelled, failure);
 
-	building->place = memory_block_allocate(place_bytes, failure, "the shapes of %zu arcs", dataset->count);
-	if (building->place == NULL)
-		return false;
-	if (!go_through_arcs(building) && !is_cancelled(building))
-		done = fail(failure, GEONN_ERROR_MEMORY, "not enough memory for the long ones of %zu arcs", dataset->count);
 	if (done && !is_cancelled(building))
 	{
-		building->arcs->count = dataset->count + building->long_count;
+		arcs->count = dataset->count + arcs->vertices.long_arcs;
 		done = make_index(building, failure);
 	}
 	if (done && !is_cancelled(building))
-		done = cpu_polygons_build(&building->arcs->polygons, dataset, building->place, building->cancelled, failure);
+		done = cpu_polygons_build(&arcs->polygons, dataset, &arcs->vertices, building->cancelled, failure);
 	if (done && is_cancelled(building))
 		done = fail(failure, GEONN_ERROR_DEVICE, "the search has been cancelled");
-	memory_block_release(building->place, place_bytes);
-	free(building->long_arc);
+	cpu_vertices_end_build(&arcs->vertices);
 	return done;
 }
 
@@ -340,7 +268,7 @@ cpu_arcs_build(const struct dataset *dataset, const atomic_bool *cancelled, stru
 size_t
 cpu_arcs_bytes(const struct cpu_arcs *arcs)
 {
-	return arcs->bytes + arcs->polygons.bytes;
+	return arcs->vertices.bytes + arcs->bytes + arcs->polygons.bytes;
 }
 
 void
@@ -348,6 +276,7 @@ cpu_arcs_free(struct cpu_arcs *arcs)
 {
 	if (arcs == NULL)
 		return;
+	cpu_vertices_free(&arcs->vertices);
 	cpu_polygons_free(&arcs->polygons);
 	memory_block_release(atomic_load(&arcs->fraction), arcs->fraction_bytes);
 	memory_block_release(arcs->memory, arcs->bytes);

@@ -11,25 +11,23 @@
 
 #define CPU_ARCS_LEAF 8
 
-/* arcs of at most a quarter circle: the vectors of their ends, by axis */
+/* arcs of at most a quarter circle */
 struct cpu_arcs_leaf
 {
-	double		a[3][CPU_ARCS_LEAF];
-	double		b[3][CPU_ARCS_LEAF];
+	uint32_t	vertex[CPU_ARCS_LEAF];	/* each goes from this vertex to the next one */
+	uint32_t	arc[CPU_ARCS_LEAF]; /* in the dataset */
+	uint32_t	shape[CPU_ARCS_LEAF];
 };
 
 struct cpu_arcs
 {
 	size_t		count;			/* how many arcs it has: more than the dataset, where some are longer */
+	struct cpu_vertices vertices;
 	struct cpu_arcs_leaf *leaf; /* copies of the last arc fill the last one */
-	uint32_t   *place;			/* [CPU_ARCS_LEAF for each leaf] the first arc, in the dataset, of each arc's shape */
-	uint32_t   *arc;			/* [likewise] the arc itself in the dataset */
 	struct cpu_boxes boxes;		/* of leaves */
 	struct cpu_polygons polygons;
 	void	   *memory;
 	size_t		bytes;
-
-	bool		has_lines;		/* or points: not all arcs are those of polygons */
 	double	   *_Atomic fraction;	/* [arcs of the dataset] which part of the length of its shape's lines is before
 									 * each; NULL: no search has asked for it */
 	size_t		fraction_bytes;

@@ -57,7 +57,7 @@ arcs_conditions_read(struct arcs_conditions *conditions, const struct geonn_batc
 		conditions->parties = point_parties_read(columns, row);
 }
 
-/* Whether the shape at a place may be found, at whatever distance. */
+/* Whether the shape of the arc at a place may be found, at whatever distance. */
 static inline bool
 arcs_is_candidate(const struct arcs_conditions *conditions, uint32_t place)
 {

@@ -17,8 +17,8 @@
 #include "engine/cpu/neighbours.h"
 #include "engine/cpu/walk.h"
 
-/* the number of no polygon */
-#define NO_POLYGON UINT32_MAX
+/* the vertex of what is no arc, but the inside of a polygon */
+#define NO_VERTEX UINT32_MAX
 
 #define TABLE_MIN 64
 
@@ -28,7 +28,7 @@ struct found
 	double		upper;			/* chord, in radii: the shape is no farther */
 	double		distance;		/* metres, the least that was measured; -1: it is chosen */
 	uint32_t	arc;			/* the first arc in the dataset that has it */
-	uint32_t	place;			/* the shape's first arc in the dataset */
+	uint32_t	shape;			/* the shape's number */
 	uint32_t	stamp;			/* of the observation; else the entry is free */
 };
 
@@ -36,9 +36,9 @@ struct found
 struct maybe
 {
 	double		lower;
-	uint32_t	place;			/* its shape */
-	uint32_t	position;		/* of the arc in the index */
-	uint32_t	polygon;		/* the polygon that has the observation inside, instead of an arc; or NO_POLYGON */
+	uint32_t	shape;
+	uint32_t	arc;			/* in the dataset; of a polygon that has the observation inside, the first one */
+	uint32_t	vertex;			/* where it begins; NO_VERTEX: it stands for such a polygon */
 };
 
 /* observations that follow each other, and what is near them */
@@ -65,10 +65,10 @@ struct work
 	double		limit;			/* chord; what is farther does not matter */
 	float		limit_squared;	/* a little more */
 
-	/* the k shapes with the least upper bounds so far, in that order, with these bounds and their places */
+	/* the k shapes with the least upper bounds so far, in that order, with these bounds */
 	uint32_t	best_count;
 	double	   *best;
-	uint32_t   *best_place;
+	uint32_t   *best_shape;
 
 	struct bundle bundle;
 
@@ -101,15 +101,15 @@ set_limit(struct work *work, double limit)
 
 /* The entry of a shape, or the free entry that it would have. */
 static struct found *
-find(const struct work *work, uint32_t place)
+find(const struct work *work, uint32_t shape)
 {
-	uint32_t	at = place * UINT32_C(2654435761) >> 7;
+	uint32_t	at = shape * UINT32_C(2654435761) >> 7;
 
 	for (;; at++)
 	{
 		struct found *found = &work->table[at & (work->table_size - 1)];
 
-		if (found->stamp != work->stamp || found->place == place)
+		if (found->stamp != work->stamp || found->shape == shape)
 			return found;
 	}
 }
@@ -132,26 +132,26 @@ grow_table(struct work *work)
 	}
 	for (uint32_t i = 0; i < former_size; i++)
 		if (former[i].stamp == work->stamp)
-			*find(work, former[i].place) = former[i];
+			*find(work, former[i].shape) = former[i];
 	free(former);
 	return true;
 }
 
 /* Put a shape among the best, with its new upper bound. */
 static void
-rank(struct work *work, uint32_t place, double former, double upper)
+rank(struct work *work, uint32_t shape, double former, double upper)
 {
 	uint32_t	k = work->question->k;
 	uint32_t	at;
 
 	/* it leaves its former place, if it has one */
 	for (at = work->best_count; at > 0 && work->best[at - 1] >= former; at--)
-		if (work->best_place[at - 1] == place)
+		if (work->best_shape[at - 1] == shape)
 		{
 			work->best_count--;
 			memmove(&work->best[at - 1], &work->best[at], (work->best_count - (at - 1)) * sizeof(*work->best));
-			memmove(&work->best_place[at - 1], &work->best_place[at],
-					(work->best_count - (at - 1)) * sizeof(*work->best_place));
+			memmove(&work->best_shape[at - 1], &work->best_shape[at],
+					(work->best_count - (at - 1)) * sizeof(*work->best_shape));
 			break;
 		}
 	if (work->best_count == k && upper >= work->best[k - 1])
@@ -161,10 +161,10 @@ rank(struct work *work, uint32_t place, double former, double upper)
 	for (at = work->best_count - 1; at > 0 && work->best[at - 1] > upper; at--)
 	{
 		work->best[at] = work->best[at - 1];
-		work->best_place[at] = work->best_place[at - 1];
+		work->best_shape[at] = work->best_shape[at - 1];
 	}
 	work->best[at] = upper;
-	work->best_place[at] = place;
+	work->best_shape[at] = shape;
 	if (work->best_count == k && work->best[k - 1] + CPU_ARCS_MARGIN < work->limit)
 		set_limit(work, work->best[k - 1] + CPU_ARCS_MARGIN);
 }
@@ -177,22 +177,22 @@ offer(struct work *work, struct maybe maybe, double upper)
 {
 	struct found *found;
 
-	if (!arcs_is_candidate(&work->conditions, maybe.place) ||
-		arcs_is_beyond_radius(&work->conditions, maybe.place, maybe.lower - CPU_ARCS_MARGIN) ||
+	if (!arcs_is_candidate(&work->conditions, maybe.arc) ||
+		arcs_is_beyond_radius(&work->conditions, maybe.arc, maybe.lower - CPU_ARCS_MARGIN) ||
 		(2 * work->found >= work->table_size && !grow_table(work)))
 		return;
-	found = find(work, maybe.place);
+	found = find(work, maybe.shape);
 	if (found->stamp != work->stamp)
 	{
-		*found = (struct found) {INFINITY, INFINITY, UINT32_MAX, maybe.place, work->stamp};
+		*found = (struct found) {INFINITY, INFINITY, UINT32_MAX, maybe.shape, work->stamp};
 		work->found++;
 	}
 	else if (maybe.lower > found->upper + CPU_ARCS_MARGIN)
 		return;
 	if (upper < found->upper)
 	{
-		if (work->question->k > 0 && arcs_is_within_radius(&work->conditions, maybe.place, upper + CPU_ARCS_MARGIN))
-			rank(work, maybe.place, found->upper, upper);
+		if (work->question->k > 0 && arcs_is_within_radius(&work->conditions, maybe.arc, upper + CPU_ARCS_MARGIN))
+			rank(work, maybe.shape, found->upper, upper);
 		found->upper = upper;
 	}
 	if (work->maybe_count == work->maybe_capacity)

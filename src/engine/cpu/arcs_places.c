@@ -85,7 +85,7 @@ make_fractions(double *value, size_t count)
 bool
 cpu_arcs_wants_fractions(const struct cpu_arcs *arcs, const struct search *search)
 {
-	return search->question.places && arcs->has_lines && atomic_load(&arcs->fraction) == NULL;
+	return search->question.places && arcs->vertices.has_lines && atomic_load(&arcs->fraction) == NULL;
 }
 
 bool

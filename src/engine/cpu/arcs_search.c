@@ -40,7 +40,7 @@
 #include "common/arc.h"
 #include "common/metric.h"
 #include "engine/cpu/arcs_found.h"
-#include "engine/cpu/floats.h"
+#include "engine/cpu/arcs_leaf.h"
 #include "engine/cpu/settled.h"
 
 /* is_over() is asked after so many observations, or measured arcs; `cancelled` after so many leaves */
@@ -69,47 +69,14 @@ struct visit
 
 /* ---- leaves ---- */
 
-typedef double doubles __attribute__((vector_size(8 * CPU_ARCS_LEAF)));
-typedef int64_t double_bits __attribute__((vector_size(8 * CPU_ARCS_LEAF)));
-
-FLOATS_INLINE doubles
-doubles_load(const double *from)
-{
-	doubles		a;
-
-	memcpy(&a, from, sizeof(a));
-	return a;
-}
-
-/* bit i: lane i of a is at most lane i of b */
-FLOATS_INLINE uint32_t
-doubles_within(const doubles *a, const doubles *b)
-{
-#ifdef __AVX2__
-	const double *first = (const double *) a;
-	const double *second = (const double *) b;
-	__m256d		low = _mm256_cmp_pd(_mm256_loadu_pd(first), _mm256_loadu_pd(second), _CMP_LE_OQ);
-	__m256d		high = _mm256_cmp_pd(_mm256_loadu_pd(first + 4), _mm256_loadu_pd(second + 4), _CMP_LE_OQ);
-
-	return (uint32_t) _mm256_movemask_pd(low) | (uint32_t) _mm256_movemask_pd(high) << 4;
-#else
-	uint32_t	bits = 0;
-
-	for (int i = 0; i < CPU_ARCS_LEAF; i++)
-		bits |= (uint32_t) ((*a)[i] <= (*b)[i]) << i;
-	return bits;
-#endif
-}
-
 /* Offer an arc of a leaf, by the square of the distance to its chord. */
 static void
-offer_lane(struct work *work, uint32_t leaf, uint32_t lane, double square, double sagitta)
+offer_lane(struct work *work, const struct cpu_arcs_leaf *leaf, uint32_t lane, double square, double sagitta)
 {
 	double		distance = sqrt(square);
-	uint32_t	position = leaf * CPU_ARCS_LEAF + lane;
 
 	if (distance - sagitta <= work->limit)
-		offer(work, (struct maybe) {distance - sagitta, work->arcs->place[position], position, NO_POLYGON},
+		offer(work, (struct maybe) {distance - sagitta, leaf->shape[lane], leaf->arc[lane], leaf->vertex[lane]},
 			  distance + sagitta);
 }
 
@@ -118,25 +85,35 @@ static void
 visit_leaf(struct work *work, uint32_t number)
 {
 	const struct cpu_arcs_leaf *leaf = &work->arcs->leaf[number];
-	doubles		ax = doubles_load(leaf->a[0]);
-	doubles		ay = doubles_load(leaf->a[1]);
-	doubles		az = doubles_load(leaf->a[2]);
-	doubles		dx = doubles_load(leaf->b[0]) - ax;
-	doubles		dy = doubles_load(leaf->b[1]) - ay;
-	doubles		dz = doubles_load(leaf->b[2]) - az;
-	doubles		wx = work->from.x - ax;
-	doubles		wy = work->from.y - ay;
-	doubles		wz = work->from.z - az;
-	doubles		chord = dx * dx + dy * dy + dz * dz;
-
-	/* of an arc without length any fraction will do, but NaN */
-	doubles		t = (wx * dx + wy * dy + wz * dz) / (chord + 0x1p-200);
-	double_bits within = t < 1.0;
+	doubles		end[6];
+	doubles		dx;
+	doubles		dy;
+	doubles		dz;
+	doubles		wx;
+	doubles		wy;
+	doubles		wz;
+	doubles		chord;
+	doubles		t;
+	double_bits within;
 	doubles		square;
-	doubles		sagitta = CPU_ARCS_SAGITTA * chord;
-	doubles		bound = work->limit + sagitta;
+	doubles		sagitta;
+	doubles		bound;
 	uint32_t	bits;
 
+	doubles_load_ends(work->arcs->vertices.vertex, leaf, end);
+	dx = end[3] - end[0];
+	dy = end[4] - end[1];
+	dz = end[5] - end[2];
+	wx = work->from.x - end[0];
+	wy = work->from.y - end[1];
+	wz = work->from.z - end[2];
+	chord = dx * dx + dy * dy + dz * dz;
+
+	/* of an arc without length any fraction will do, but NaN */
+	t = (wx * dx + wy * dy + wz * dz) / (chord + 0x1p-200);
+	within = t < 1.0;
+	sagitta = CPU_ARCS_SAGITTA * chord;
+	bound = work->limit + sagitta;
 	t = (doubles) (((double_bits) t & within) | ((double_bits) (1.0 - (doubles) {0}) & ~within));
 	t = (doubles) ((double_bits) t & (t > 0.0));
 	wx -= t * dx;
@@ -154,7 +131,7 @@ visit_leaf(struct work *work, uint32_t number)
 
 		for (uint32_t rest = bits & (bits - 1); rest != 0; rest &= rest - 1)
 			nearest = square[__builtin_ctz(rest)] < square[nearest] ? (uint32_t) __builtin_ctz(rest) : nearest;
-		offer_lane(work, number, nearest, square[nearest], sagitta[nearest]);
+		offer_lane(work, leaf, nearest, square[nearest], sagitta[nearest]);
 		bound = work->limit + sagitta;
 		bound *= bound;
 		bits &= doubles_within(&square, &bound) & ~(1u << nearest);
@@ -163,7 +140,7 @@ visit_leaf(struct work *work, uint32_t number)
 	{
 		uint32_t	i = (uint32_t) __builtin_ctz(bits);
 
-		offer_lane(work, number, i, square[i], sagitta[i]);
+		offer_lane(work, leaf, i, square[i], sagitta[i]);
 	}
 }
 
@@ -179,16 +156,33 @@ is_stopped(struct work *work)
 
 /* ---- the walk ---- */
 
-/* Fetch what a visit needs into the cache. */
 FLOATS_INLINE void
-prefetch(const struct work *work, const struct visit *visit)
+prefetch(const void *from, size_t bytes)
 {
-	const char *from = visit->level < 0 ? (const char *) &work->arcs->leaf[visit->number] :
-		(const char *) &work->arcs->boxes.node[visit->level][visit->number];
-	size_t		bytes = visit->level < 0 ? sizeof(struct cpu_arcs_leaf) : sizeof(struct cpu_boxes_node);
-
 	for (size_t at = 0; at < bytes; at += 64)
-		__builtin_prefetch(from + at);
+		__builtin_prefetch((const char *) from + at);
+}
+
+/* Fetch what a visit needs into the cache: of a node above leaves, also which vertices these have. */
+FLOATS_INLINE void
+prefetch_visit(const struct work *work, const struct visit *visit)
+{
+	const struct cpu_arcs *arcs = work->arcs;
+
+	if (visit->level >= 0)
+		prefetch(&arcs->boxes.node[visit->level][visit->number], sizeof(struct cpu_boxes_node));
+	if (visit->level == 0)
+		for (int i = 0; i < CPU_BOXES_WIDTH; i++)
+			__builtin_prefetch(&arcs->leaf[visit->number * CPU_BOXES_WIDTH + i]);
+	if (visit->level < 0)
+	{
+		const struct cpu_arcs_leaf *leaf = &arcs->leaf[visit->number];
+
+		for (int i = 0; i < CPU_ARCS_LEAF; i++)
+			__builtin_prefetch(&arcs->vertices.vertex[leaf->vertex[i]]);
+		__builtin_prefetch(&arcs->vertices.vertex[leaf->vertex[CPU_ARCS_LEAF - 1] + 1]);
+		__builtin_prefetch(leaf->shape);
+	}
 }
 
 /* The squares of the gaps between the observation and a node's boxes. */
@@ -243,9 +237,9 @@ add_visits(const struct work *work, const struct cpu_boxes_node *node, int level
 		count = add_visit(visits, first, count, (struct visit) {gaps[i], level - 1, number * CPU_BOXES_WIDTH + i});
 	}
 	if (count > first)
-		prefetch(work, &visits[count - 1]);
+		prefetch_visit(work, &visits[count - 1]);
 	if (count > first + 1)
-		prefetch(work, &visits[count - 2]);
+		prefetch_visit(work, &visits[count - 2]);
 	return count;
 }
 
@@ -261,6 +255,8 @@ go_through(struct work *work, struct visit *visits, uint32_t count)
 
 		if (next.gap > work->limit_squared)
 			continue;
+		if (count > 0 && visits[count - 1].level < 0)
+			prefetch_visit(work, &visits[count - 1]);
 		if (next.level >= 0)
 			count = add_visits(work, &boxes->node[next.level][next.number], next.level, next.number, visits, count);
 		else
@@ -386,6 +382,8 @@ visit_bundle(struct work *work)
 			uint32_t	i = at + (uint32_t) __builtin_ctz(bits);
 
 			count = add_visit(visits, 0, count, (struct visit) {gaps[i], leaves->level[i], leaves->number[i]});
+			if (leaves->level[i] < 0)
+				__builtin_prefetch(&work->arcs->leaf[leaves->number[i]]);
 		}
 	go_through(work, visits, count);
 }
@@ -413,11 +411,11 @@ static void
 ask_polygon(struct work *work, uint32_t number, double longitude)
 {
 	const struct cpu_polygons *polygons = &work->arcs->polygons;
-	uint32_t	place = polygons->polygon[number].place;
+	uint32_t	arc = polygons->polygon[number].arc;
 
-	if (arcs_is_candidate(&work->conditions, place) &&
+	if (arcs_is_candidate(&work->conditions, arc) &&
 		cpu_polygons_side(polygons, number, work->from, longitude) != GEONN_OUTSIDE)
-		offer(work, (struct maybe) {.place = place,.polygon = number}, 0.0);
+		offer(work, (struct maybe) {0.0, (uint32_t) work->piece->search->dataset->shape[arc], arc, NO_VERTEX}, 0.0);
 }
 
 /* bit i: box i of eight, whose next axis is so many bounds further on, holds the place */
@@ -489,12 +487,10 @@ ask_polygons(struct work *work, double longitude)
  * The distance of the observation to an arc and to those of its ends that may be as near as the limit.
  */
 static double
-measure(const struct work *work, uint32_t position)
+measure(const struct work *work, uint32_t vertex)
 {
-	const struct cpu_arcs_leaf *leaf = &work->arcs->leaf[position / CPU_ARCS_LEAF];
-	uint32_t	i = position % CPU_ARCS_LEAF;
-	struct geonn_vector a = {leaf->a[0][i], leaf->a[1][i], leaf->a[2][i]};
-	struct geonn_vector b = {leaf->b[0][i], leaf->b[1][i], leaf->b[2][i]};
+	struct geonn_vector a = work->arcs->vertices.vertex[vertex];
+	struct geonn_vector b = work->arcs->vertices.vertex[vertex + 1];
 	double		limit = work->limit * work->limit;
 	double		distance = geonn_foot_distance(work->from, a, b);
 
@@ -533,22 +529,20 @@ choose(struct work *work, const struct cutoff *cutoff)
 	for (size_t i = 0; i < work->maybe_count; i++)
 	{
 		struct maybe maybe = work->maybe[i];
-		bool		is_inside = maybe.polygon != NO_POLYGON;
 		struct found *found;
 		double		distance;
-		uint32_t	arc;
 
 		if (maybe.lower > work->limit)
 			continue;
-		found = find(work, maybe.place);
+		found = find(work, maybe.shape);
 		if (maybe.lower > found->upper + CPU_ARCS_MARGIN)
 			continue;
-		distance = is_inside ? 0.0 : measure(work, maybe.position);
-		arc = is_inside ? work->arcs->polygons.polygon[maybe.polygon].arc : work->arcs->arc[maybe.position];
-		if (distance < found->distance || (distance == found->distance && arc < found->arc))
+		__builtin_prefetch(&work->piece->search->dataset->tag[maybe.arc]);
+		distance = maybe.vertex == NO_VERTEX ? 0.0 : measure(work, maybe.vertex);
+		if (distance < found->distance || (distance == found->distance && maybe.arc < found->arc))
 		{
 			found->distance = distance;
-			found->arc = arc;
+			found->arc = maybe.arc;
 		}
 		work->maybe[left++] = maybe;
 		if (++work->measured % MEASURED_UNTIL_LOOK == 0 && atomic_load(work->piece->search->cancelled))
@@ -561,11 +555,11 @@ choose(struct work *work, const struct cutoff *cutoff)
 		return 0;
 	for (size_t i = 0; i < left; i++)
 	{
-		struct found *found = find(work, work->maybe[i].place);
+		struct found *found = find(work, work->maybe[i].shape);
 
 		if (found->distance < 0.0)
 			continue;
-		if (arcs_is_within_radiuses(&work->conditions, found->place, found->distance))
+		if (arcs_is_within_radiuses(&work->conditions, found->arc, found->distance))
 			work->chosen[count++] = (struct candidate) {found->distance, found->arc};
 		found->distance = -1.0;
 	}
@@ -647,11 +641,11 @@ CPU_PATH_NAME(cpu_arcs_search) (struct cpu_neighbours_piece *piece)
 		.widest = fmin(sqrt(geonn_metric_radius_limit(GEONN_METRIC_SPHERE, search->question.max_distance)) + CPU_ARCS_MARGIN,
 					   CPU_BEYOND_CHORDS),
 		.best = malloc(((size_t) k + 1) * sizeof(*work.best)),
-		.best_place = malloc(((size_t) k + 1) * sizeof(*work.best_place))
+		.best_shape = malloc(((size_t) k + 1) * sizeof(*work.best_shape))
 	};
 	uint32_t	next_look = ROWS_UNTIL_LOOK;
 
-	piece->short_of_memory = work.best == NULL || work.best_place == NULL || !grow_table(&work);
+	piece->short_of_memory = work.best == NULL || work.best_shape == NULL || !grow_table(&work);
 	work.over = piece->short_of_memory;
 	while (piece->answered < piece->count && !work.over)
 	{
@@ -664,7 +658,7 @@ CPU_PATH_NAME(cpu_arcs_search) (struct cpu_neighbours_piece *piece)
 		next_look = piece->answered + ROWS_UNTIL_LOOK;
 	}
 	free(work.best);
-	free(work.best_place);
+	free(work.best_shape);
 	free(work.table);
 	free(work.maybe);
 	free(work.chosen);

@@ -63,7 +63,7 @@
 #define SINE_WIDER 0x1p-22
 
 /* a piece of the build has this many polygons */
-#define PIECE_POLYGONS 64
+#define PIECE_POLYGONS CPU_BOXES_WIDTH
 
 #define LOOK_ARCS 65536
 
@@ -71,11 +71,10 @@ struct building
 {
 	struct cpu_polygons *polygons;
 	const struct dataset *dataset;
-	const uint32_t *place;
+	const struct cpu_vertices *vertices;
 	const atomic_bool *cancelled;
 	struct cpu_polygon *unsorted;
 	struct radix_sort sort;
-	size_t		vertices;
 	size_t		stretches;
 };
 
@@ -181,26 +180,21 @@ begins_polygon(const struct dataset *dataset, size_t i)
 static bool
 begins_ring(const struct dataset *dataset, size_t i)
 {
-	return begins_polygon(dataset, i) || dataset->latitude[i] != dataset->end_latitude[i - 1] ||
-		dataset->longitude[i] != dataset->end_longitude[i - 1];
+	return i == 0 || !dataset_arc_goes_on(dataset, i);
 }
 
-/* a polygon as its rings are gone through */
-struct extent
+/* The last vertex of a ring, by its last arc. */
+static uint32_t
+last_vertex(const struct building *building, size_t arc)
 {
-	uint32_t	vertices;		/* so far, with those of the ring under way */
-	uint32_t	stretches;
-	uint32_t	ring_arcs;		/* of the ring under way */
-};
+	return building->vertices->first[arc] + 1 + dataset_arc_is_long(building->dataset, arc);
+}
 
-static void
-end_ring(struct extent *extent)
+/* How many stretches a ring has, by its first and last vertex. */
+static uint32_t
+stretches_of_ring(uint32_t first, uint32_t last)
 {
-	if (extent->ring_arcs == 0)
-		return;
-	extent->vertices += extent->ring_arcs + 1;
-	extent->stretches += (extent->ring_arcs + CPU_POLYGONS_STRETCH - 1) / CPU_POLYGONS_STRETCH;
-	extent->ring_arcs = 0;
+	return (last - first + CPU_POLYGONS_STRETCH - 1) / CPU_POLYGONS_STRETCH;
 }
 
 /* How many stretches there are, with those of further levels. */
@@ -217,25 +211,19 @@ all_stretches(uint32_t count)
 	return all;
 }
 
-/* End a polygon; `unsorted` gets it in the second round. */
+/* Take a polygon that has so many stretches; `unsorted` gets it in the second round. */
 static void
-end_polygon(struct building *building, struct extent *extent, size_t first)
+take_polygon(struct building *building, size_t first, uint32_t stretches)
 {
-	const struct dataset *dataset = building->dataset;
-
-	end_ring(extent);
 	if (building->unsorted != NULL)
 		building->unsorted[building->polygons->count] = (struct cpu_polygon) {
-			.place = building->place[first],
 			.arc = (uint32_t) first,
-			.vertex = (uint32_t) building->vertices,
 			.stretch = (uint32_t) building->stretches,
-			.stretches = extent->stretches,
-			.pole_is_inside = dataset->polygon[first] < 0
+			.stretches = stretches,
+			.pole_is_inside = building->dataset->polygon[first] < 0
 		};
 	building->polygons->count++;
-	building->vertices += extent->vertices;
-	building->stretches += all_stretches(extent->stretches);
+	building->stretches += all_stretches(stretches);
 }
 
 /*
@@ -245,30 +233,31 @@ static void
 go_through_polygons(struct building *building)
 {
 	const struct dataset *dataset = building->dataset;
-	struct extent extent = {0};
-	size_t		first = SIZE_MAX;
+	const uint32_t *vertex = building->vertices->first;
+	size_t		first = 0;		/* of the polygon under way */
+	size_t		ring = 0;		/* of the ring under way */
+	uint32_t	stretches = 0;	/* of the polygon's rings before it */
 
 	building->polygons->count = 0;
-	building->vertices = building->stretches = 0;
-	for (size_t i = 0; i < dataset->count; i++)
+	building->stretches = 0;
+	for (size_t i = 1; i <= dataset->count; i++)
 	{
+		bool		ends_polygon = i == dataset->count || begins_polygon(dataset, i);
+
 		if (i % LOOK_ARCS == 0 && is_cancelled(building))
 			return;
-		if (begins_polygon(dataset, i))
-		{
-			if (first != SIZE_MAX)
-				end_polygon(building, &extent, first);
-			first = dataset->polygon[i] != 0 ? i : SIZE_MAX;
-			extent = (struct extent) {0};
-		}
-		if (first == SIZE_MAX)
+		if (!ends_polygon && !begins_ring(dataset, i))
 			continue;
-		if (begins_ring(dataset, i))
-			end_ring(&extent);
-		extent.ring_arcs += 1 + dataset_arc_is_long(dataset, i);
+		if (dataset->polygon[i - 1] != 0)
+			stretches += stretches_of_ring(vertex[ring], last_vertex(building, i - 1));
+		if (ends_polygon && dataset->polygon[i - 1] != 0)
+			take_polygon(building, first, stretches);
+		ring = i;
+		if (!ends_polygon)
+			continue;
+		first = i;
+		stretches = 0;
 	}
-	if (first != SIZE_MAX)
-		end_polygon(building, &extent, first);
 }
 
 static double
@@ -369,34 +358,26 @@ make_stretches(const struct cpu_polygons *polygons, struct cpu_polygons_stretch 
 	return count;
 }
 
-/* Make the vertices and stretches of a polygon. */
+/* Make the stretches of a polygon. */
 static void
 make_rings(struct building *building, const struct cpu_polygon *polygon)
 {
 	const struct dataset *dataset = building->dataset;
 	const struct cpu_polygons *polygons = building->polygons;
 	struct cpu_polygons_stretch *stretch = polygons->stretch + polygon->stretch;
-	uint32_t	vertex = polygon->vertex;
-	uint32_t	ring = vertex;
-	size_t		i = polygon->arc;
+	const uint32_t *vertex = building->vertices->first;
+	size_t		ring = polygon->arc;
 	uint32_t	count;
 
-	do
+	for (size_t i = polygon->arc + (size_t) 1; stretch < polygons->stretch + polygon->stretch + polygon->stretches; i++)
 	{
 		if (i % LOOK_ARCS == 0 && is_cancelled(building))
 			return;
-		polygons->vertex[vertex++] = geonn_unit_vector(dataset->latitude[i], dataset->longitude[i]);
-		if (dataset_arc_is_long(dataset, i))
-			polygons->vertex[vertex++] = geonn_arc_middle(dataset->latitude[i], dataset->longitude[i],
-														  dataset->end_latitude[i], dataset->end_longitude[i]);
-		i++;
-		if (i == dataset->count || begins_ring(dataset, i))
-		{
-			polygons->vertex[vertex++] = geonn_unit_vector(dataset->end_latitude[i - 1], dataset->end_longitude[i - 1]);
-			stretch += make_stretches(polygons, stretch, ring, vertex - 1);
-			ring = vertex;
-		}
-	} while (i < dataset->count && !begins_polygon(dataset, i));
+		if (i < dataset->count && !begins_ring(dataset, i))
+			continue;
+		stretch += make_stretches(polygons, stretch, vertex[ring], last_vertex(building, i - 1));
+		ring = i;
+	}
 
 	count = polygon->stretches;
 	while (count > CPU_POLYGONS_STRETCH)
@@ -551,7 +532,6 @@ place_columns(const struct building *building, void *memory)
 	struct column_block block = {memory, 0};
 
 	COLUMN_PLACE(&block, polygons->polygon, polygons->count);
-	COLUMN_PLACE(&block, polygons->vertex, building->vertices);
 	COLUMN_PLACE(&block, polygons->stretch, building->stretches);
 	cpu_boxes_place(&polygons->boxes, &block, polygons->count);
 	return block.bytes;
@@ -591,13 +571,13 @@ fill(struct building *building, struct failure *failure)
 }
 
 bool
-cpu_polygons_build(struct cpu_polygons *polygons, const struct dataset *dataset, const uint32_t *place,
+cpu_polygons_build(struct cpu_polygons *polygons, const struct dataset *dataset, const struct cpu_vertices *vertices,
 				   const atomic_bool *cancelled, struct failure *failure)
 {
 	struct building building = {
 		.polygons = polygons,
 		.dataset = dataset,
-		.place = place,
+		.vertices = vertices,
 		.cancelled = cancelled
 	};
 	size_t		room_bytes;
@@ -607,8 +587,7 @@ cpu_polygons_build(struct cpu_polygons *polygons, const struct dataset *dataset,
 	go_through_polygons(&building);
 	if (polygons->count == 0 || is_cancelled(&building))
 		return true;
-	if (building.vertices > UINT32_MAX)
-		return fail(failure, GEONN_ERROR_LIMIT, "too many vertices of polygons: %zu", building.vertices);
+	polygons->vertex = vertices->vertex;
 	polygons->bytes = place_columns(&building, NULL);
 	polygons->memory = memory_block_allocate(polygons->bytes, failure, "the index of %u polygons", polygons->count);
 	if (polygons->memory == NULL)

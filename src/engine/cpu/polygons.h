@@ -7,8 +7,7 @@
 
 #include "common/ring.h"
 #include "engine/cpu/boxes.h"
-#include "engine/cpu/path.h"
-#include "engine/dataset/dataset.h"
+#include "engine/cpu/vertices.h"
 
 /* arcs of a stretch, stretches of one above, and the greatest number at the top */
 #define CPU_POLYGONS_STRETCH 8
@@ -40,9 +39,7 @@ struct cpu_polygons_stretch
 
 struct cpu_polygon
 {
-	uint32_t	place;			/* the first arc, in the dataset, of its shape */
-	uint32_t	arc;			/* its own first arc */
-	uint32_t	vertex;			/* its first vertex */
+	uint32_t	arc;			/* its first arc in the dataset */
 	uint32_t	stretch;		/* its first stretch of level 0; further levels follow */
 	uint32_t	stretches;		/* of level 0 */
 	uint32_t	pole_is_inside; /* 1: of an odd number of its rings */
@@ -52,7 +49,7 @@ struct cpu_polygons
 {
 	uint32_t	count;
 	struct cpu_polygon *polygon;	/* in the order of the boxes */
-	struct geonn_vector *vertex;
+	const struct geonn_vector *vertex;	/* the dataset's */
 	struct cpu_polygons_stretch *stretch;
 	struct cpu_boxes boxes;		/* of what lies inside polygons or on their borders */
 	void	   *memory;
@@ -60,11 +57,11 @@ struct cpu_polygons
 };
 
 /*
- * Build the polygons of a dataset of arcs; place has the first arc of each arc's shape.  False with the failure if
+ * Build the polygons of a dataset of arcs, whose vertices stay as long as they do.  False with the failure if
  * memory is short; after a build that was cancelled they can only be freed.
  */
-extern bool cpu_polygons_build(struct cpu_polygons *polygons, const struct dataset *dataset, const uint32_t *place,
-							   const atomic_bool *cancelled, struct failure *failure);
+extern bool cpu_polygons_build(struct cpu_polygons *polygons, const struct dataset *dataset,
+							   const struct cpu_vertices *vertices, const atomic_bool *cancelled, struct failure *failure);
 
 extern void cpu_polygons_free(struct cpu_polygons *polygons);
 

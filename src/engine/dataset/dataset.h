@@ -54,6 +54,7 @@ struct dataset
 	size_t		capacity;		/* how many rows fit into the columns */
 	int32_t		last_polygon;	/* the number of the last polygon so far, or 0 */
 	size_t		ring_first;		/* where the last arc is of a ring: the ring's first arc */
+	size_t		part_bytes;		/* what the parts take in the CPU's index, beside their arcs (protocol_dataset.h) */
 	int			users;			/* how many sessions hold it */
 	bool		sealed;
 	int			files[GEONN_FILE_KINDS];	/* descriptors of its clients' memory files; -1: none */

@@ -103,7 +103,7 @@ dataset_check_arcs(struct dataset *dataset, size_t count, struct failure *failur
 		bool		same_shape = i > 0 && dataset->shape[i] == expected;
 		const char *differs = same_shape ? difference(dataset, i) : NULL;
 		int32_t		polygon = dataset->polygon[i];
-		bool		goes_on = same_shape && polygon != 0 && polygon == dataset->polygon[i - 1];
+		bool		same_polygon = same_shape && polygon == dataset->polygon[i - 1];
 
 		if (!check_arc(dataset, i, failure))
 			return false;
@@ -112,29 +112,21 @@ dataset_check_arcs(struct dataset *dataset, size_t count, struct failure *failur
 						i == 0 ? -1 : expected);
 		if (differs != NULL)
 			return fail(failure, GEONN_ERROR_PROTOCOL, "arcs of shape %d have different %s", dataset->shape[i], differs);
-		if (goes_on && dataset->latitude[i] == dataset->end_latitude[i - 1] &&
-			dataset->longitude[i] == dataset->end_longitude[i - 1])
+		if (same_polygon && dataset_arc_goes_on(dataset, i))
 			continue;
 
 		/* another ring, or another part of a shape */
+		dataset->part_bytes += polygon == 0 ? GEONN_LINE_INDEX_BYTES : GEONN_RING_INDEX_BYTES;
 		if (i > 0 && !dataset_check_last_ring(dataset, i, failure))
 			return false;
 		if (polygon == 0)
 			continue;
-		if (!goes_on && abs(polygon) <= dataset->last_polygon)
+		if (!same_polygon && abs(polygon) <= dataset->last_polygon)
 			return fail(failure, GEONN_ERROR_PROTOCOL, "polygon %d follows polygon %d", polygon, dataset->last_polygon);
 		dataset->last_polygon = abs(polygon);
 		dataset->ring_first = i;
 	}
 	return true;
-}
-
-bool
-dataset_arc_goes_on(const struct dataset *dataset, size_t arc)
-{
-	return dataset->shape[arc] == dataset->shape[arc - 1] && dataset->polygon[arc] == dataset->polygon[arc - 1] &&
-		dataset->latitude[arc] == dataset->end_latitude[arc - 1] &&
-		dataset->longitude[arc] == dataset->end_longitude[arc - 1];
 }
 
 bool

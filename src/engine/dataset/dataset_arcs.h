@@ -18,7 +18,13 @@ extern bool dataset_check_arcs(struct dataset *dataset, size_t count, struct fai
 extern bool dataset_check_last_ring(const struct dataset *dataset, size_t end, struct failure *failure);
 
 /* Whether an arc, but the first, begins where the one before it ends, in the same part of their shape. */
-extern bool dataset_arc_goes_on(const struct dataset *dataset, size_t arc);
+static inline bool
+dataset_arc_goes_on(const struct dataset *dataset, size_t arc)
+{
+	return dataset->shape[arc] == dataset->shape[arc - 1] && dataset->polygon[arc] == dataset->polygon[arc - 1] &&
+		dataset->latitude[arc] == dataset->end_latitude[arc - 1] &&
+		dataset->longitude[arc] == dataset->end_longitude[arc - 1];
+}
 
 /* Whether an arc of a dataset is longer than a quarter circle, and so two arcs of an index. */
 extern bool dataset_arc_is_long(const struct dataset *dataset, size_t arc);

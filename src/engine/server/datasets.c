@@ -37,8 +37,8 @@
 #include "engine/server/disposal.h"
 
 /*
- * the bytes that the CPU's index takes beside GEONN_INDEX_BYTES or GEONN_ARC_INDEX_BYTES for each
- * reference, as it is rounded up to whole pages
+ * the bytes that the CPU's index takes beside what protocol_dataset.h has for each reference and part, as it is rounded
+ * up to whole pages
  */
 #define INDEX_LEAST_BYTES 8192
 
@@ -331,7 +331,7 @@ static size_t
 bytes_to_keep(const struct dataset *dataset)
 {
 	size_t		each = dataset->columns & GEONN_COLUMN_ARC ? GEONN_ARC_INDEX_BYTES : GEONN_INDEX_BYTES;
-	size_t		index = dataset->count * each + INDEX_LEAST_BYTES;
+	size_t		index = dataset->count * each + dataset->part_bytes + INDEX_LEAST_BYTES;
 	size_t		built = atomic_load(&dataset->built_bytes);
 
 	return dataset_memory(dataset) + (built < index ? index - built : 0);
