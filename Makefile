@@ -374,7 +374,7 @@ NVCC_FLAGS = -std=c++17 -O3 -fmad=false -Isrc -I. $(CUDA_CODE) \
 
 # ---- the engine ----
 
-ENGINE_SOURCES := $(sort $(wildcard src/engine/*.c src/engine/*/*.c)) $(COMMON_SOURCES) $(SHAPE_SOURCES) src/common/spheroid_distance.c
+ENGINE_SOURCES := $(sort $(wildcard src/engine/*.c src/engine/*/*.c src/engine/cpu/*/*.c)) $(COMMON_SOURCES) $(SHAPE_SOURCES) src/common/spheroid_distance.c
 ENGINE_OBJECTS := $(ENGINE_SOURCES:src/%.c=build/engine/%.o)
 ENGINE_CFLAGS = -std=gnu11 -O3 -g -pthread -Isrc -fno-math-errno -fno-trapping-math $(WARNINGS) -Wno-psabi $(PRECISION)
 NO_CUDA = build/engine/engine/search/no_cuda.o
@@ -384,8 +384,8 @@ build/engine/%.o: src/%.c build/flags
 	$(Q)$(CC) $(ENGINE_CFLAGS) $(DEPENDENCIES) -c -o $@ $<
 
 # The CPU device's hot loops, once more for each level of x86-64's vectors; the
-# engine takes the best that the processor has (src/engine/cpu/path.h).
-CPU_PATH_SOURCES = $(addprefix src/engine/cpu/,arcs_search.c boxes_list.c brute.c bundle.c cells_fill.c cells_nearest.c collector.c count.c nearest.c nearest_conditions.c neighbours.c path_version.c settled.c vectors.c walk_alone.c)
+# engine takes the best that the processor has (src/engine/cpu/base/path.h).
+CPU_PATH_SOURCES = $(addprefix src/engine/cpu/,arcs/arcs_search.c arcs/boxes_list.c base/vectors.c counts/count.c path_version.c squares/cells_fill.c squares/cells_nearest.c walk/brute.c walk/bundle.c walk/collector.c walk/nearest.c walk/nearest_conditions.c walk/neighbours.c walk/settled.c walk/walk_alone.c)
 CPU_PATHS := $(if $(filter x86_64,$(PROCESSOR)),avx2 avx512)
 CPU_PATH_avx2 = -DCPU_PATH=avx2 -mavx2 -mfma -mbmi -mbmi2
 CPU_PATH_avx512 = -DCPU_PATH=avx512 -mavx2 -mfma -mbmi -mbmi2 -mavx512f -mavx512bw -mavx512cd \
@@ -396,7 +396,7 @@ build/engine/%.$(1).o: src/%.c build/flags
 	$$(begin)
 	$$(Q)$$(CC) $$(ENGINE_CFLAGS) $$(CPU_PATH_$(1)) $$(DEPENDENCIES) -c -o $$@ $$<
 ENGINE_OBJECTS += $$(CPU_PATH_SOURCES:src/%.c=build/engine/%.$(1).o)
-build/engine/engine/cpu/path.o: ENGINE_CFLAGS += -DCPU_PATH_VECTORS
+build/engine/engine/cpu/base/path.o: ENGINE_CFLAGS += -DCPU_PATH_VECTORS
 endef
 $(foreach path,$(CPU_PATHS),$(eval $(call CPU_PATH_RULE,$(path))))
 

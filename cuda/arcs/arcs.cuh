@@ -3,7 +3,7 @@
  *		The index of arcs on a GPU, and the search for the nearest shape by it; cuda/shapes/shapes_within.cuh has that for all
  *		shapes within a distance.
  *
- * The index is that of engine/cpu/arcs.c, whose essay says why the boxes hold the arcs: arcs in the order of
+ * The index is that of engine/cpu/arcs/arcs.c, whose essay says why the boxes hold the arcs: arcs in the order of
  * the curve by their middles, eight of them a leaf, and a tree of boxes above the leaves, eight in each node, as
  * float32.  An arc longer than a quarter circle is two.  The first of the arcs that are as near stands for its
  * shape, as the arcs of a shape follow each other in the dataset: so the search for the nearest does not look at shapes.

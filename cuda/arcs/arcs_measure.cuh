@@ -3,18 +3,18 @@
  *		What searches by the index of arcs compute: the gaps of boxes, the distances to chords, and those to arcs.
  *
  * For kernels.  The distance of an observation to an arc's chord, with the arc's sagitta less and more, bounds that to the arc,
- * as on the CPU (engine/cpu/arcs_search.c).
+ * as on the CPU (engine/cpu/arcs/arcs_search.c).
  *
  *
  * The margin
  *
- * It is that of arcs_search.c, CPU_ARCS_MARGIN = 2^-45 or 256 e.  The bounds here differ in how the fraction t of the chord is
- * computed: by the inverse of the chord's square, rounded, in place of a division, and with fused
+ * It is that of src/engine/cpu/arcs/arcs_search.c, CPU_ARCS_MARGIN = 2^-45 or 256 e.  The bounds here differ in how the
+ * fraction t of the chord is computed: by the inverse of the chord's square, rounded, in place of a division, and with fused
  * operations.  The inverse adds a rounding, so t times |d| is off by 9 e |w| <= 18 e in place of 16 e, a part of
  * w - t d by 22 e, and the distance by 44 e: together 28.4 + 2 * 5.44 + 2 * 46 = 131 e.  An arc without length
  * has d = 0, so that any finite t will do.
  *
- * Boxes are as in engine/cpu/boxes.h: a gap is the true one at most, but for 2^-24 of itself, and their squares and sums
+ * Boxes are as in engine/cpu/arcs/boxes.h: a gap is the true one at most, but for 2^-24 of itself, and their squares and sums
  * are off by 2^-21 relatively.  A child of a node may come too early by 2^-20 of the square of its gap.  limit_squared
  * is 2^-18 more.
  */

@@ -3,7 +3,7 @@
  *		Counts the candidates of observations within radii, and adds up their weights, with a warp for each observation.
  *
  * The walk goes through the index from the topmost level down, once for all radii, as the CPU's does
- * (engine/cpu/count.c).  Each lane looks at one of the 32 children of the present node.  On the way the walk has a
+ * (engine/cpu/counts/count.c).  Each lane looks at one of the 32 children of the present node.  On the way the walk has a
  * range of radii whose border may cross these children: smaller radii do not reach them; larger ones contain them,
  * and have them already.  For each child the range becomes narrower: the radii that contain it whole get all of its
  * references without a look at them, by the node's range of positions, and only the radii whose border may

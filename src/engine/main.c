@@ -36,7 +36,7 @@
 
 #include "common/channel.h"
 #include "engine/base/log.h"
-#include "engine/cpu/path.h"
+#include "engine/cpu/base/path.h"
 #include "engine/server/batch_memory.h"
 #include "engine/server/datasets.h"
 #include "engine/server/server.h"

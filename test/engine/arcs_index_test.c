@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "engine/base/thread_pool.h"
-#include "engine/cpu/path.h"
+#include "engine/cpu/base/path.h"
 #include "../lib/random.h"
 #include "../lib/verdict.h"
 #include "device_work.h"
@@ -111,8 +111,8 @@ answer(struct dataset *dataset, enum geonn_algorithm algorithm, bool places, uin
 }
 
 /*
- * Neighbours go through lists of what is near them (arcs_search.c).  Observations in a patch of many short lines and, now
- * and then, far away have limits that differ a thousandfold.
+ * Neighbours go through lists of what is near them (src/engine/cpu/arcs/arcs_search.c).  Observations in a patch of many
+ * short lines and, now and then, far away have limits that differ a thousandfold.
  */
 static void
 test_bundles(void)

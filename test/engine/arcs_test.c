@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "engine/base/thread_pool.h"
-#include "engine/cpu/path.h"
+#include "engine/cpu/base/path.h"
 #include "../lib/verdict.h"
 #include "arcs_sets.h"
 #include "device_work.h"

@@ -17,7 +17,7 @@
 #include "common/metric.h"
 #include "engine/base/thread_pool.h"
 #include "engine/cpu/built.h"
-#include "engine/cpu/path.h"
+#include "engine/cpu/base/path.h"
 #include "../lib/pages.h"
 #include "../lib/random.h"
 #include "../lib/verdict.h"

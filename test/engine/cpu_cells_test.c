@@ -20,9 +20,9 @@
 #include <time.h>
 
 #include "engine/base/thread_pool.h"
-#include "engine/cpu/cells.h"
-#include "engine/cpu/curve.h"
-#include "engine/cpu/vectors.h"
+#include "engine/cpu/squares/cells.h"
+#include "engine/cpu/base/curve.h"
+#include "engine/cpu/base/vectors.h"
 #include "engine/search/device.h"
 #include "../lib/parallel.h"
 #include "../lib/verdict.h"

@@ -18,7 +18,7 @@
 
 #include "engine/base/thread_pool.h"
 #include "engine/cpu/built.h"
-#include "engine/cpu/path.h"
+#include "engine/cpu/base/path.h"
 #include "../lib/verdict.h"
 #include "turns.h"
 

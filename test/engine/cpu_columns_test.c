@@ -16,7 +16,7 @@
 
 #include "common/window.h"
 #include "engine/base/thread_pool.h"
-#include "engine/cpu/path.h"
+#include "engine/cpu/base/path.h"
 #include "../lib/pages.h"
 #include "../lib/random.h"
 #include "../lib/verdict.h"
@@ -24,7 +24,7 @@
 
 #define ROWS 16
 
-/* more than three samples of groups (brute.c) */
+/* more than three samples of groups (src/engine/cpu/walk/brute.c) */
 #define REFERENCES_MAX 12500
 #define PAIRS_MAX ((size_t) ROWS * REFERENCES_MAX)
 

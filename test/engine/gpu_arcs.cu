@@ -23,7 +23,7 @@
 extern "C"
 {
 #include "device_work.h"
-#include "engine/cpu/path.h"
+#include "engine/cpu/base/path.h"
 }
 
 /* observations of a scene at most */

@@ -3,10 +3,10 @@
  *		What the CPU has built of a dataset: the references for brute force,
  *		indexes with sums and extremes of weights, and a table of squares.
  *
- * A dataset of arcs has one index of them (arcs.c), which brute force uses, too.  All that follows is of points.
+ * A dataset of arcs has one index of them (arcs/arcs.c), which brute force uses, too.  All that follows is of points.
  *
  * A dataset has one index, unless its references have windows.  Then an index
- * is cut into slabs for windows of some length (slabs.c), that of the search
+ * is cut into slabs for windows of some length (index/slabs.c), that of the search
  * for which it is built.  But a dataset may stay for years, and other searches
  * ask for a moment or for a month.  With slabs a thousand times as long
  * as its windows a search goes through all that was ever near an observation,
@@ -20,7 +20,7 @@
  * So the few observations of a rare question build nothing, and the worst that can be
  * wasted is a few times what is built.
  *
- * A table of squares (cells.h) answers searches of one nearest reference two to
+ * A table of squares (squares/cells.h) answers searches of one nearest reference two to
  * four times as fast, but takes as long to make as twenty indexes, and some hundred
  * where references form lines.  Most references change before that pays.  So it comes
  * beside the index, bit by bit.  Each bit takes some milliseconds of a search that
@@ -45,7 +45,7 @@
 #include "engine/base/clock.h"
 #include "engine/base/memory_block.h"
 #include "engine/base/thread_pool.h"
-#include "engine/cpu/arcs.h"
+#include "engine/cpu/arcs/arcs.h"
 
 /* the greatest number of indexes of a dataset */
 #define INDEXES_MAX 3

@@ -5,11 +5,11 @@
 #ifndef GEONN_CPU_BUILT_H
 #define GEONN_CPU_BUILT_H
 
-#include "engine/cpu/cells.h"
-#include "engine/cpu/collector.h"
-#include "engine/cpu/extremes.h"
-#include "engine/cpu/index.h"
-#include "engine/cpu/sums.h"
+#include "engine/cpu/squares/cells.h"
+#include "engine/cpu/walk/collector.h"
+#include "engine/cpu/index/extremes.h"
+#include "engine/cpu/index/index.h"
+#include "engine/cpu/index/sums.h"
 #include "engine/search/device.h"
 
 struct cpu_arcs;

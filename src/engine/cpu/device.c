@@ -49,9 +49,9 @@
 #include "engine/base/host.h"
 #include "engine/base/memory_block.h"
 #include "engine/base/thread_pool.h"
-#include "engine/cpu/arcs.h"
-#include "engine/cpu/columns.h"
-#include "engine/cpu/curve.h"
+#include "engine/cpu/arcs/arcs.h"
+#include "engine/cpu/base/columns.h"
+#include "engine/cpu/base/curve.h"
 #include "engine/cpu/turn.h"
 
 /* brute force answers searches of up to BRUTE_ROWS_MAX observations before an index is built, and for a share of the time

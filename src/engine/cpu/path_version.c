@@ -2,12 +2,12 @@
  * path_version.c
  *		The table of functions of one version of the CPU's hot loops.
  */
-#include "engine/cpu/arcs.h"
-#include "engine/cpu/cells.h"
-#include "engine/cpu/count.h"
-#include "engine/cpu/nearest.h"
-#include "engine/cpu/neighbours.h"
-#include "engine/cpu/vectors.h"
+#include "engine/cpu/arcs/arcs.h"
+#include "engine/cpu/squares/cells.h"
+#include "engine/cpu/counts/count.h"
+#include "engine/cpu/walk/nearest.h"
+#include "engine/cpu/walk/neighbours.h"
+#include "engine/cpu/base/vectors.h"
 
 #define QUOTE_EXPANDED(name) #name
 #define QUOTE(name) QUOTE_EXPANDED(name)

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "engine/base/memory_block.h"
-#include "engine/cpu/nearest.h"
+#include "engine/cpu/walk/nearest.h"
 
 bool
 cpu_turn_is_nearest(const struct search *search, const struct cpu_built *built)

@@ -7,7 +7,7 @@
 #define GEONN_CPU_TURN_H
 
 #include "engine/cpu/built.h"
-#include "engine/cpu/vectors.h"
+#include "engine/cpu/base/vectors.h"
 
 /* how long a turn should take; and for how long after preparation it begins
  * observations */

@@ -12,7 +12,7 @@
 
 #include "common/metric.h"
 #include "engine/base/thread_pool.h"
-#include "engine/cpu/vectors.h"
+#include "engine/cpu/base/vectors.h"
 
 /* the greatest number of observations of a turn, and of a piece */
 #define ROWS_MAX (UINT32_C(1) << 18)

@@ -16,10 +16,10 @@
 #include "engine/base/clock.h"
 #include "engine/base/radix_sort.h"
 #include "engine/base/thread_pool.h"
-#include "engine/cpu/arcs.h"
-#include "engine/cpu/columns.h"
-#include "engine/cpu/count.h"
-#include "engine/cpu/nearest.h"
+#include "engine/cpu/arcs/arcs.h"
+#include "engine/cpu/base/columns.h"
+#include "engine/cpu/counts/count.h"
+#include "engine/cpu/walk/nearest.h"
 
 /* numbers of observations: of a dataset's first turn, of the largest one, and of a piece */
 #define TURN_ROWS_FIRST 1024

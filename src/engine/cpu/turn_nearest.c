@@ -32,10 +32,10 @@
 #include "engine/base/clock.h"
 #include "engine/base/radix_sort.h"
 #include "engine/base/thread_pool.h"
-#include "engine/cpu/columns.h"
-#include "engine/cpu/curve.h"
-#include "engine/cpu/nearest.h"
-#include "engine/cpu/vectors.h"
+#include "engine/cpu/base/columns.h"
+#include "engine/cpu/base/curve.h"
+#include "engine/cpu/walk/nearest.h"
+#include "engine/cpu/base/vectors.h"
 #include "engine/search/candidates.h"
 
 /* the greatest number of observations of a turn */

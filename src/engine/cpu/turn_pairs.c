@@ -28,11 +28,11 @@
 #include "engine/base/host.h"
 #include "engine/base/radix_sort.h"
 #include "engine/base/thread_pool.h"
-#include "engine/cpu/arcs.h"
-#include "engine/cpu/columns.h"
-#include "engine/cpu/nearest.h"
-#include "engine/cpu/neighbours.h"
-#include "engine/cpu/vectors.h"
+#include "engine/cpu/arcs/arcs.h"
+#include "engine/cpu/base/columns.h"
+#include "engine/cpu/walk/nearest.h"
+#include "engine/cpu/walk/neighbours.h"
+#include "engine/cpu/base/vectors.h"
 
 /* a turn takes at most ROWS_MAX observations; a dataset's first turn those with PAIRS_FIRST pairs, or
  * ROWS_FIRST */

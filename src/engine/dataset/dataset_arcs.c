@@ -2,7 +2,7 @@
  * dataset_arcs.c
  *		Checks references that are arcs of shapes, and tells which are long.
  *
- * The index of arcs (engine/cpu/arcs.c) relies on these rules: the arcs of a shape and those of a
+ * The index of arcs (engine/cpu/arcs/arcs.c) relies on these rules: the arcs of a shape and those of a
  * polygon are adjacent, and the rings of a polygon are closed.  Arcs follow each other in a ring while
  * each begins where the one before ends, by the same degrees.
  */

@@ -17,7 +17,7 @@
  * The square of a point
  *
  * Let p be a vector of geonn_unit_vector(), and u = p_u / |p_a| its exact place on the
- * face of its largest coordinate, |u| <= 1.  A search (cells_nearest.c) divides the scale of
+ * face of its largest coordinate, |u| <= 1.  A search (src/engine/cpu/squares/cells_nearest.c) divides the scale of
  * units by |p_a|, multiplies by p_u and adds the scale, and rounds each once.  Units are 2^-20
  * and less, and their number, below 2^31, is rounded by at most e of itself, 2 e as a length on
  * the face, as are both factors.  So the unit of a point has it within 6 e of its bounds, far less than

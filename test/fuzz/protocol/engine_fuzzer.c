@@ -30,7 +30,7 @@
 #include <unistd.h>
 
 #include "engine/base/thread_pool.h"
-#include "engine/cpu/path.h"
+#include "engine/cpu/base/path.h"
 #include "engine/server/batch_memory.h"
 #include "engine/server/datasets.h"
 #include "engine/server/server.h"

@@ -1,0 +1,86 @@
+/*
+ * arcs.h
+ *		The index of references that are arcs of shapes.
+ */
+#ifndef GEONN_CPU_ARCS_H
+#define GEONN_CPU_ARCS_H
+
+#include "engine/cpu/arcs/boxes.h"
+#include "engine/cpu/arcs/polygons.h"
+#include "engine/search/device.h"
+
+#define CPU_ARCS_LEAF 8
+
+/* arcs of at most a quarter circle */
+struct cpu_arcs_leaf
+{
+	uint32_t	vertex[CPU_ARCS_LEAF];	/* each goes from this vertex to the next one */
+	uint32_t	arc[CPU_ARCS_LEAF]; /* in the dataset */
+	uint32_t	shape[CPU_ARCS_LEAF];
+};
+
+struct cpu_arcs
+{
+	size_t		count;			/* how many arcs it has: more than the dataset, where some are longer */
+	struct cpu_vertices vertices;
+	struct cpu_arcs_leaf *leaf; /* copies of the last arc fill the last one */
+	struct cpu_boxes boxes;		/* of leaves */
+	struct cpu_polygons polygons;
+	void	   *memory;
+	size_t		bytes;
+	double	   *_Atomic fraction;	/* [arcs of the dataset] which part of the length of its shape's lines is before
+									 * each; NULL: no search has asked for it */
+	size_t		fraction_bytes;
+};
+
+/* the nearest place of a shape */
+struct cpu_place
+{
+	double		latitude;		/* degrees */
+	double		longitude;
+	double		fraction;		/* which part of the length of the shape's lines is before it; NAN: it is on no line */
+};
+
+/*
+ * Build the index of a dataset of arcs, which is not empty, on all threads.  NULL with the failure if
+ * memory is short, or soon after the search is cancelled.
+ */
+extern struct cpu_arcs *cpu_arcs_build(const struct dataset *dataset, const atomic_bool *cancelled,
+									   struct failure *failure);
+
+/* Bytes of memory that an index takes. */
+extern size_t cpu_arcs_bytes(const struct cpu_arcs *arcs);
+
+extern void cpu_arcs_free(struct cpu_arcs *arcs);
+
+/* Whether the fractions of arcs should be computed before the search's next turn. */
+extern bool cpu_arcs_wants_fractions(const struct cpu_arcs *arcs, const struct search *search);
+
+/*
+ * Compute the fractions of arcs.  False with the failure if memory is short, or soon after the search is cancelled.
+ */
+extern bool cpu_arcs_add_fractions(struct cpu_arcs *arcs, const struct search *search, struct failure *failure);
+
+struct cpu_observation;
+
+/*
+ * Find the place of a pair: of the arc, which has this distance to the observation, or of the polygon that has the
+ * observation inside.
+ */
+extern struct cpu_place cpu_arcs_place(const struct cpu_arcs *arcs, const struct dataset *dataset,
+									   const struct cpu_observation *observation, double distance, uint32_t arc);
+
+struct cpu_neighbours_piece;
+
+/*
+ * Answer the observations of a piece as cpu_neighbours() does it, by piece->arcs: a pair's place is the first
+ * one of the shape's nearest arcs, where a polygon that has the observation inside is its first arc.
+ */
+extern void CPU_PATH_NAME(cpu_arcs_search) (struct cpu_neighbours_piece *piece);
+
+struct cpu_count_piece;
+
+/* Count the shapes of the observations of a piece as cpu_count() counts references, by piece->arcs. */
+extern void cpu_arcs_count(struct cpu_count_piece *piece);
+
+#endif							/* GEONN_CPU_ARCS_H */

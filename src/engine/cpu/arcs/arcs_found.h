@@ -1,0 +1,212 @@
+/*
+ * arcs_found.h
+ *		What a search by arcs has found for an observation: shapes, with the bounds of their chords.
+ *
+ * For arcs_search.c, whose essay has the margin.
+ */
+#ifndef GEONN_CPU_ARCS_FOUND_H
+#define GEONN_CPU_ARCS_FOUND_H
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/cpu/arcs/arcs.h"
+#include "engine/cpu/arcs/arcs_conditions.h"
+#include "engine/cpu/arcs/boxes_list.h"
+#include "engine/cpu/walk/neighbours.h"
+#include "engine/cpu/walk/walk.h"
+
+/* the vertex of what is no arc, but the inside of a polygon */
+#define NO_VERTEX UINT32_MAX
+
+#define TABLE_MIN 64
+
+/* a shape that has been found */
+struct found
+{
+	double		upper;			/* chord, in radii: the shape is no farther */
+	double		distance;		/* metres, the least that was measured; -1: it is chosen */
+	uint32_t	arc;			/* the first arc in the dataset that has it */
+	uint32_t	shape;			/* the shape's number */
+	uint32_t	stamp;			/* of the observation; else the entry is free */
+};
+
+/* an arc that may be the nearest one of its shape, with the least chord that it may have */
+struct maybe
+{
+	double		lower;
+	uint32_t	shape;
+	uint32_t	arc;			/* in the dataset; of a polygon that has the observation inside, the first one */
+	uint32_t	vertex;			/* where it begins; NO_VERTEX: it stands for such a polygon */
+};
+
+/* observations that follow each other, and what is near them */
+struct bundle
+{
+	uint32_t	end;			/* it has the piece's rows before this one */
+	struct cpu_box box;			/* around its observations */
+	bool		has_leaves;		/* `leaves` has all in its region, which is wider than the box */
+	bool		has_polygons;	/* `polygons` has all that overlap the box */
+	struct cpu_boxes_list leaves;
+	struct cpu_boxes_list polygons;
+};
+
+struct work
+{
+	struct cpu_neighbours_piece *piece;
+	const struct cpu_arcs *arcs;
+	const struct question *question;
+	double		widest;			/* the limit that max_distance gives */
+
+	/* the observation */
+	struct geonn_vector from;
+	struct arcs_conditions conditions;
+	double		limit;			/* chord; what is farther does not matter */
+	float		limit_squared;	/* a little more */
+
+	/* the k shapes with the least upper bounds so far, in that order, with these bounds */
+	uint32_t	best_count;
+	double	   *best;
+	uint32_t   *best_shape;
+
+	struct bundle bundle;
+
+	struct found *table;		/* open addressing */
+	uint32_t	table_size;		/* a power of two */
+	uint32_t	found;
+	uint32_t	stamp;
+
+	struct maybe *maybe;
+	size_t		maybe_count;
+	size_t		maybe_capacity;
+	struct candidate *chosen;
+	size_t		chosen_capacity;
+
+	uint64_t	pairs;			/* since the caller was asked whether to stop */
+	uint64_t	measured;
+	uint32_t	leaves;
+	bool		short_of_memory;
+	bool		over;
+};
+
+/* ---- what has been found ---- */
+
+static void
+set_limit(struct work *work, double limit)
+{
+	work->limit = limit;
+	work->limit_squared = (float) (limit * limit * (1.0 + 0x1p-18));
+}
+
+/* The entry of a shape, or the free entry that it would have. */
+static struct found *
+find(const struct work *work, uint32_t shape)
+{
+	uint32_t	at = shape * UINT32_C(2654435761) >> 7;
+
+	for (;; at++)
+	{
+		struct found *found = &work->table[at & (work->table_size - 1)];
+
+		if (found->stamp != work->stamp || found->shape == shape)
+			return found;
+	}
+}
+
+/* Make the table twice as large. */
+static bool
+grow_table(struct work *work)
+{
+	struct found *former = work->table;
+	uint32_t	former_size = work->table_size;
+
+	work->table_size = former_size > 0 ? 2 * former_size : TABLE_MIN;
+	work->table = calloc(work->table_size, sizeof(*work->table));
+	if (work->table == NULL)
+	{
+		work->table = former;
+		work->table_size = former_size;
+		work->short_of_memory = true;
+		return false;
+	}
+	for (uint32_t i = 0; i < former_size; i++)
+		if (former[i].stamp == work->stamp)
+			*find(work, former[i].shape) = former[i];
+	free(former);
+	return true;
+}
+
+/* Put a shape among the best, with its new upper bound. */
+static void
+rank(struct work *work, uint32_t shape, double former, double upper)
+{
+	uint32_t	k = work->question->k;
+	uint32_t	at;
+
+	/* it leaves its former place, if it has one */
+	for (at = work->best_count; at > 0 && work->best[at - 1] >= former; at--)
+		if (work->best_shape[at - 1] == shape)
+		{
+			work->best_count--;
+			memmove(&work->best[at - 1], &work->best[at], (work->best_count - (at - 1)) * sizeof(*work->best));
+			memmove(&work->best_shape[at - 1], &work->best_shape[at],
+					(work->best_count - (at - 1)) * sizeof(*work->best_shape));
+			break;
+		}
+	if (work->best_count == k && upper >= work->best[k - 1])
+		return;
+	if (work->best_count < k)
+		work->best_count++;
+	for (at = work->best_count - 1; at > 0 && work->best[at - 1] > upper; at--)
+	{
+		work->best[at] = work->best[at - 1];
+		work->best_shape[at] = work->best_shape[at - 1];
+	}
+	work->best[at] = upper;
+	work->best_shape[at] = shape;
+	if (work->best_count == k && work->best[k - 1] + CPU_ARCS_MARGIN < work->limit)
+		set_limit(work, work->best[k - 1] + CPU_ARCS_MARGIN);
+}
+
+/*
+ * Take note of an arc, or of the inside of a polygon, with bounds of its chord.
+ */
+static void
+offer(struct work *work, struct maybe maybe, double upper)
+{
+	struct found *found;
+
+	if (!arcs_is_candidate(&work->conditions, maybe.arc) ||
+		arcs_is_beyond_radius(&work->conditions, maybe.arc, maybe.lower - CPU_ARCS_MARGIN) ||
+		(2 * work->found >= work->table_size && !grow_table(work)))
+		return;
+	found = find(work, maybe.shape);
+	if (found->stamp != work->stamp)
+	{
+		*found = (struct found) {INFINITY, INFINITY, UINT32_MAX, maybe.shape, work->stamp};
+		work->found++;
+	}
+	else if (maybe.lower > found->upper + CPU_ARCS_MARGIN)
+		return;
+	if (upper < found->upper)
+	{
+		if (work->question->k > 0 && arcs_is_within_radius(&work->conditions, maybe.arc, upper + CPU_ARCS_MARGIN))
+			rank(work, maybe.shape, found->upper, upper);
+		found->upper = upper;
+	}
+	if (work->maybe_count == work->maybe_capacity)
+	{
+		size_t		capacity = work->maybe_capacity > 0 ? 2 * work->maybe_capacity : TABLE_MIN;
+		struct maybe *larger = realloc(work->maybe, capacity * sizeof(*larger));
+
+		work->short_of_memory = work->short_of_memory || larger == NULL;
+		if (larger == NULL)
+			return;
+		work->maybe = larger;
+		work->maybe_capacity = capacity;
+	}
+	work->maybe[work->maybe_count++] = maybe;
+}
+
+#endif							/* GEONN_CPU_ARCS_FOUND_H */

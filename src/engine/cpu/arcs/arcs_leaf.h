@@ -1,0 +1,73 @@
+/*
+ * arcs_leaf.h
+ *		The arcs of a leaf, as vectors of eight float64.
+ *
+ * For the sources of CPU paths.
+ */
+#ifndef GEONN_CPU_ARCS_LEAF_H
+#define GEONN_CPU_ARCS_LEAF_H
+
+#include "engine/cpu/arcs/arcs.h"
+#include "engine/cpu/base/floats.h"
+
+_Static_assert(sizeof(struct geonn_vector) == 3 * sizeof(double), "a vertex and the next one are six numbers");
+
+typedef double doubles __attribute__((vector_size(8 * CPU_ARCS_LEAF)));
+typedef int64_t double_bits __attribute__((vector_size(8 * CPU_ARCS_LEAF)));
+
+/* bit i: lane i of a is at most lane i of b */
+FLOATS_INLINE uint32_t
+doubles_within(const doubles *a, const doubles *b)
+{
+#ifdef __AVX2__
+	const double *first = (const double *) a;
+	const double *second = (const double *) b;
+	__m256d		low = _mm256_cmp_pd(_mm256_loadu_pd(first), _mm256_loadu_pd(second), _CMP_LE_OQ);
+	__m256d		high = _mm256_cmp_pd(_mm256_loadu_pd(first + 4), _mm256_loadu_pd(second + 4), _CMP_LE_OQ);
+
+	return (uint32_t) _mm256_movemask_pd(low) | (uint32_t) _mm256_movemask_pd(high) << 4;
+#else
+	uint32_t	bits = 0;
+
+	for (int i = 0; i < CPU_ARCS_LEAF; i++)
+		bits |= (uint32_t) ((*a)[i] <= (*b)[i]) << i;
+	return bits;
+#endif
+}
+
+/* Load the ends of a leaf's arcs: x, y and z of the vertices where they begin, and of those where they end. */
+FLOATS_INLINE void
+doubles_load_ends(const struct geonn_vector *vertex, const struct cpu_arcs_leaf *leaf, doubles *part)
+{
+#ifdef __AVX2__
+	/* a lane's six parts follow each other in memory: two at a time */
+	for (int i = 0; i < 6; i += 2)
+	{
+		__m256d		even[2];
+		__m256d		odd[2];
+
+		for (int half = 0; half < 2; half++)
+		{
+			__m256d		lanes[2];	/* 0 and 2 of the half, 1 and 3 */
+
+			for (int lane = 0; lane < 2; lane++)
+			{
+				const uint32_t *number = leaf->vertex + 4 * half + lane;
+
+				lanes[lane] = _mm256_castpd128_pd256(_mm_loadu_pd((const double *) &vertex[number[0]] + i));
+				lanes[lane] = _mm256_insertf128_pd(lanes[lane], _mm_loadu_pd((const double *) &vertex[number[2]] + i), 1);
+			}
+			even[half] = _mm256_unpacklo_pd(lanes[0], lanes[1]);
+			odd[half] = _mm256_unpackhi_pd(lanes[0], lanes[1]);
+		}
+		memcpy(&part[i], even, sizeof(part[i]));
+		memcpy(&part[i + 1], odd, sizeof(part[i + 1]));
+	}
+#else
+	for (int lane = 0; lane < CPU_ARCS_LEAF; lane++)
+		for (int i = 0; i < 6; i++)
+			part[i][lane] = ((const double *) &vertex[leaf->vertex[lane]])[i];
+#endif
+}
+
+#endif							/* GEONN_CPU_ARCS_LEAF_H */

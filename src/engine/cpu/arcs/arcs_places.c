@@ -1,0 +1,227 @@
+/*
+ * arcs_places.c
+ *		Finds the place of a shape that is nearest to an observation, and how far along the shape's lines that is.
+ *
+ * A pair of a search by arcs has the first of the shape's arcs that are as near as its distance.  That arc
+ * is measured once more, as the search has measured it: what gives the pair's distance, an end, the middle of a long arc or
+ * the foot, is the place.  So a place at a vertex has that vertex's degrees, and the place does not depend on how
+ * observations were put into batches and pieces.  common/arc.c has the error of other places.
+ *
+ * The fraction of a place needs the lengths of all lines before it.  Few searches ask for places; so the fractions at
+ * which arcs begin are computed when one first does, and stay with the index.  They are 8 bytes for each arc,
+ * and a dataset of polygons alone has none.  The lengths of arcs are computed on all threads.  Their sums are made by
+ * one thread in the order of arcs, in two parts: a sum is off by 10 nm for each arc, and by its own rounding.
+ */
+#include "engine/cpu/arcs/arcs.h"
+
+#include <math.h>
+
+#include "common/arc.h"
+#include "engine/base/memory_block.h"
+#include "engine/base/thread_pool.h"
+#include "engine/cpu/base/columns.h"
+#include "engine/cpu/walk/neighbours.h"
+#include "engine/cpu/base/vectors.h"
+#include "engine/dataset/dataset_arcs.h"
+
+/* ---- fractions ---- */
+
+struct measuring
+{
+	const struct search *search;
+	double	   *length;			/* [dataset->count] of arcs of lines in metres; of others 0 */
+};
+
+static bool
+is_cancelled(const struct search *search)
+{
+	return atomic_load_explicit(search->cancelled, memory_order_relaxed);
+}
+
+static void
+measure_arcs(void *context, size_t piece)
+{
+	const struct measuring *measuring = context;
+	const struct dataset *dataset = measuring->search->dataset;
+	size_t		end = piece_end(piece, dataset->count);
+
+	if (is_cancelled(measuring->search))
+		return;
+	for (size_t first = piece * PIECE_ROWS; first < end; first += CPU_VECTORS_BLOCK)
+	{
+		size_t		rows = end - first < CPU_VECTORS_BLOCK ? end - first : CPU_VECTORS_BLOCK;
+		double		a[3][CPU_VECTORS_BLOCK];
+		double		b[3][CPU_VECTORS_BLOCK];
+
+		cpu_path->vectors(GEONN_METRIC_SPHERE, dataset->latitude + first, dataset->longitude + first, rows,
+						  a[0], a[1], a[2]);
+		cpu_path->vectors(GEONN_METRIC_SPHERE, dataset->end_latitude + first, dataset->end_longitude + first, rows,
+						  b[0], b[1], b[2]);
+		for (size_t i = 0; i < rows; i++)
+			measuring->length[first + i] = dataset->polygon[first + i] != 0 ? 0.0 :
+				geonn_distance_of((struct geonn_vector) {a[0][i], a[1][i], a[2][i]},
+								  (struct geonn_vector) {b[0][i], b[1][i], b[2][i]});
+	}
+}
+
+/* Turn the lengths of a shape's arcs into the fractions at which they begin. */
+static void
+make_fractions(double *value, size_t count)
+{
+	struct geonn_sum sum = {0.0, 0.0};
+
+	for (size_t i = 0; i < count; i++)
+	{
+		struct geonn_sum more = {value[i], 0.0};
+
+		value[i] = sum.high;
+		sum = geonn_sum_plus(sum, more);
+	}
+	/* NAN in a shape without length */
+	for (size_t i = 0; i < count; i++)
+		value[i] /= sum.high;
+}
+
+bool
+cpu_arcs_wants_fractions(const struct cpu_arcs *arcs, const struct search *search)
+{
+	return search->question.places && arcs->vertices.has_lines && atomic_load(&arcs->fraction) == NULL;
+}
+
+bool
+cpu_arcs_add_fractions(struct cpu_arcs *arcs, const struct search *search, struct failure *failure)
+{
+	struct dataset *dataset = search->dataset;
+	size_t		bytes = dataset->count * sizeof(double);
+	struct measuring measuring = {search, memory_block_allocate(bytes, failure, "the lengths of %zu arcs", dataset->count)};
+	size_t		first = 0;
+
+	if (measuring.length == NULL)
+		return false;
+	thread_pool_run(measure_arcs, &measuring, pieces_of(dataset->count));
+	while (first < dataset->count && !is_cancelled(search))
+	{
+		size_t		end = first + 1;
+
+		while (end < dataset->count && dataset->shape[end] == dataset->shape[first])
+			end++;
+		make_fractions(measuring.length + first, end - first);
+		first = end;
+	}
+	if (is_cancelled(search))
+	{
+		memory_block_release(measuring.length, bytes);
+		return fail(failure, GEONN_ERROR_DEVICE, "the search has been cancelled");
+	}
+	arcs->fraction_bytes = bytes;
+	atomic_store(&arcs->fraction, measuring.length);
+	atomic_fetch_add(&dataset->built_bytes, bytes);
+	return true;
+}
+
+static bool
+has_length(const struct dataset *dataset, size_t arc)
+{
+	return dataset->latitude[arc] != dataset->end_latitude[arc] || dataset->longitude[arc] != dataset->end_longitude[arc];
+}
+
+/*
+ * Whether an arc is a point, and no repeated vertex of a line: neither it nor those that it goes on from, or that go
+ * on from it, have a length.
+ */
+static bool
+is_point(const struct dataset *dataset, size_t arc)
+{
+	if (has_length(dataset, arc))
+		return false;
+	for (size_t i = arc; i > 0 && dataset_arc_goes_on(dataset, i); i--)
+		if (has_length(dataset, i - 1))
+			return false;
+	for (size_t i = arc + 1; i < dataset->count && dataset_arc_goes_on(dataset, i); i++)
+		if (has_length(dataset, i))
+			return false;
+	return true;
+}
+
+/*
+ * Set at which fractions of its shape's lines an arc begins and ends, NAN where it is part of none.
+ */
+static void
+find_fractions(const struct cpu_arcs *arcs, const struct dataset *dataset, size_t arc, double *begin, double *end)
+{
+	const double *fraction = atomic_load(&arcs->fraction);
+
+	*begin = *end = NAN;
+	if (fraction == NULL || dataset->polygon[arc] != 0 || is_point(dataset, arc) || isnan(fraction[arc]))
+		return;
+	*begin = fraction[arc];
+	*end = arc + 1 < dataset->count && dataset->shape[arc + 1] == dataset->shape[arc] ? fraction[arc + 1] :
+		1.0;
+}
+
+/* ---- places ---- */
+
+/*
+ * Find the place on an arc, or half of one, whose foot has this distance.  False: the foot has another one, or the point
+ * is a pole of the great circle, from which the ends are as far.
+ */
+static bool
+find_foot(struct geonn_vector point, struct geonn_vector a, struct geonn_vector b, double distance,
+		  struct cpu_place *place)
+{
+	struct geonn_vector foot = geonn_arc_foot(point, a, b);
+
+	if (geonn_foot_distance(point, a, b) != distance || !(geonn_dot(foot, foot) >= 0x1p-800))
+		return false;
+	geonn_vector_degrees(foot, &place->latitude, &place->longitude);
+	return true;
+}
+
+/*
+ * Find the place of a long arc behind its middle, which ends may as well be.
+ */
+static bool
+find_beyond(struct geonn_vector point, struct geonn_vector a, struct geonn_vector middle, struct geonn_vector b,
+			double distance, struct cpu_place *place)
+{
+	if (find_foot(point, a, middle, distance, place) || find_foot(point, middle, b, distance, place))
+		return true;
+	if (geonn_distance_of(point, middle) != distance)
+		return false;
+	geonn_vector_degrees(middle, &place->latitude, &place->longitude);
+	return true;
+}
+
+struct cpu_place
+cpu_arcs_place(const struct cpu_arcs *arcs, const struct dataset *dataset, const struct cpu_observation *observation,
+			   double distance, uint32_t arc)
+{
+	double		degrees[4] = {
+		dataset->latitude[arc], dataset->longitude[arc], dataset->end_latitude[arc], dataset->end_longitude[arc]
+	};
+	struct geonn_vector point = observation->vector;
+	struct geonn_vector a = geonn_unit_vector(degrees[0], degrees[1]);
+	struct geonn_vector b = geonn_unit_vector(degrees[2], degrees[3]);
+	struct cpu_place place = {observation->latitude, observation->longitude, NAN};
+	double		begin;
+	double		end;
+	double		share;
+
+	if (dataset->polygon[arc] != 0 && distance == 0.0)
+		return place;
+	find_fractions(arcs, dataset, arc, &begin, &end);
+	if (geonn_distance_of(point, a) == distance)
+		return (struct cpu_place) {degrees[0], degrees[1], begin};
+	/* at a vertex the sign that tells the foot from the end is rounding */
+	if (distance == 0.0 && geonn_distance_of(point, b) == 0.0)
+		return (struct cpu_place) {degrees[2], degrees[3], end};
+	if (!(dataset_arc_is_long(dataset, arc) ?
+		  find_beyond(point, a, geonn_arc_middle(degrees[0], degrees[1], degrees[2], degrees[3]), b, distance, &place) :
+		  find_foot(point, a, b, distance, &place)))
+		return (struct cpu_place) {degrees[2], degrees[3], end};
+
+	/* rounding must not let a place be behind the next one; a share that is NaN stays NaN */
+	share = geonn_distance_of(a, geonn_unit_vector(place.latitude, place.longitude)) / geonn_distance_of(a, b);
+	place.fraction = begin + (end - begin) * (share > 1.0 ? 1.0 : share);
+	return place;
+}

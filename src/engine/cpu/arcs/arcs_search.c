@@ -1,0 +1,665 @@
+/*
+ * arcs_search.c
+ *		Finds the nearest shapes of observations by the index of arcs.
+ *
+ * Observations come along the curve.  For each, the polygons around it are found first: their shapes
+ * are at distance 0.  Then the search goes through the boxes of leaves, the nearest first, as far as a limit,
+ * a chord in radii that shrinks as shapes are found.  It begins with the limit of the observation before and the way from
+ * there, where no condition can make that wrong.
+ *
+ * Observations that follow each other are a bundle.  One list (boxes_list.h) has the polygons whose boxes
+ * overlap the bundle's box, another one the leaves, or small nodes, in a region that is wider by two limits of the
+ * observation before.  An observation goes through these lists.  If its limit then reaches beyond the region, it
+ * walks from the top of the tree, too, and the rest of the bundle gets a wider region.  What is offered twice is measured
+ * twice, and changes nothing.
+ *
+ * A leaf gives two bounds for each arc, from the distance of the observation to the arc's chord
+ * in float64: with the arc's sagitta less and more (arcs.c).  The upper bounds of k shapes, each the least
+ * over the arcs that were seen of the shape, give the limit.  An arc stays a candidate while its lower bound is
+ * within the limit, and within the upper bound of its own shape.  At the end those that are left are measured by
+ * common/arc.h, with the vertices that are as near, and candidates.c puts the least distance of each shape in order.
+ * Arcs whose distances are equal are all measured (see below).  The first of them stands for its shape in the answer: the
+ * order of shapes is that of any of their arcs.
+ *
+ *
+ * The margin
+ *
+ * Limits are upper bounds and CPU_ARCS_MARGIN = 2^-45, or 256 e where e = 2^-53.  Let arcs A and B have the
+ * distances a <= b as common/arc.h computes them; then the lower bound of A must be within the upper bound of
+ * B and the margin.  Both distances are within 10 nm, 14.2 e, of the truth, and as a chord grows by no more
+ * than its angle, the true chord of A is at most 28.4 e greater than that of B.  The vectors that the index has
+ * are within 5.44 e of the truth, for each arc (arc.h).  The distance to a chord comes from w = p - a and d = b - a:
+ * each part of them is off by 2 e; the fraction t = w d / d d, times |d|, by 8 e |w| <= 16 e; a part of w - t d by
+ * 20 e, the distance by 40 e at most.  Its square and root add 2 e.  Together 28.4 + 2 * 5.44 + 2 * 42 = 123 e.
+ *
+ * max_distance gives a limit by geonn_metric_radius_limit(), which holds for points within 14.2 e of their truth; the
+ * same margin is added.  Distances decide at the end.  The same margin tells whether a shape is within its own radius.
+ */
+#include "engine/cpu/arcs/arcs.h"
+
+#include "common/arc.h"
+#include "common/metric.h"
+#include "engine/cpu/arcs/arcs_found.h"
+#include "engine/cpu/arcs/arcs_leaf.h"
+#include "engine/cpu/walk/settled.h"
+
+/* is_over() is asked after so many observations, or measured arcs; `cancelled` after so many leaves */
+#define ROWS_UNTIL_LOOK 32
+#define MEASURED_UNTIL_LOOK 4096
+#define LEAVES_UNTIL_LOOK 4096
+
+/* observations of a bundle; fewer than BUNDLE_MIN go without lists */
+#define BUNDLE_ROWS 16
+#define BUNDLE_MIN 2
+
+/* a region is so many limits of the observation before wider than its bundle; small nodes have this part of its length */
+#define REGION_LIMITS 2.0
+#define REGION_SMALL 0.25f
+
+/* rounding to float32 moves a bound of a region by less */
+#define REGION_MORE 0x1p-22
+
+/* what the walk has still to visit */
+struct visit
+{
+	float		gap;			/* the square of the distance, a little less */
+	int32_t		level;			/* of a node; -1: a leaf */
+	uint32_t	number;
+};
+
+/* ---- leaves ---- */
+
+/* Offer an arc of a leaf, by the square of the distance to its chord. */
+static void
+offer_lane(struct work *work, const struct cpu_arcs_leaf *leaf, uint32_t lane, double square, double sagitta)
+{
+	double		distance = sqrt(square);
+
+	if (distance - sagitta <= work->limit)
+		offer(work, (struct maybe) {distance - sagitta, leaf->shape[lane], leaf->arc[lane], leaf->vertex[lane]},
+			  distance + sagitta);
+}
+
+/* Offer the arcs of a leaf. */
+static void
+visit_leaf(struct work *work, uint32_t number)
+{
+	const struct cpu_arcs_leaf *leaf = &work->arcs->leaf[number];
+	doubles		end[6];
+	doubles		dx;
+	doubles		dy;
+	doubles		dz;
+	doubles		wx;
+	doubles		wy;
+	doubles		wz;
+	doubles		chord;
+	doubles		t;
+	double_bits within;
+	doubles		square;
+	doubles		sagitta;
+	doubles		bound;
+	uint32_t	bits;
+
+	doubles_load_ends(work->arcs->vertices.vertex, leaf, end);
+	dx = end[3] - end[0];
+	dy = end[4] - end[1];
+	dz = end[5] - end[2];
+	wx = work->from.x - end[0];
+	wy = work->from.y - end[1];
+	wz = work->from.z - end[2];
+	chord = dx * dx + dy * dy + dz * dz;
+
+	/* of an arc without length any fraction will do, but NaN */
+	t = (wx * dx + wy * dy + wz * dz) / (chord + 0x1p-200);
+	within = t < 1.0;
+	sagitta = CPU_ARCS_SAGITTA * chord;
+	bound = work->limit + sagitta;
+	t = (doubles) (((double_bits) t & within) | ((double_bits) (1.0 - (doubles) {0}) & ~within));
+	t = (doubles) ((double_bits) t & (t > 0.0));
+	wx -= t * dx;
+	wy -= t * dy;
+	wz -= t * dz;
+	square = wx * wx + wy * wy + wz * wz;
+	bound *= bound;
+	bits = doubles_within(&square, &bound);
+	if (bits == 0)
+		return;
+	if ((bits & (bits - 1)) != 0)
+	{
+		/* the nearest chord first: it leaves few others within the limit */
+		uint32_t	nearest = (uint32_t) __builtin_ctz(bits);
+
+		for (uint32_t rest = bits & (bits - 1); rest != 0; rest &= rest - 1)
+			nearest = square[__builtin_ctz(rest)] < square[nearest] ? (uint32_t) __builtin_ctz(rest) : nearest;
+		offer_lane(work, leaf, nearest, square[nearest], sagitta[nearest]);
+		bound = work->limit + sagitta;
+		bound *= bound;
+		bits &= doubles_within(&square, &bound) & ~(1u << nearest);
+	}
+	for (; bits != 0; bits &= bits - 1)
+	{
+		uint32_t	i = (uint32_t) __builtin_ctz(bits);
+
+		offer_lane(work, leaf, i, square[i], sagitta[i]);
+	}
+}
+
+/* Whether the walk may end early. */
+static bool
+is_stopped(struct work *work)
+{
+	if (++work->leaves % LEAVES_UNTIL_LOOK == 0 &&
+		atomic_load_explicit(work->piece->search->cancelled, memory_order_relaxed))
+		work->over = true;
+	return work->over || work->short_of_memory;
+}
+
+/* ---- the walk ---- */
+
+FLOATS_INLINE void
+prefetch(const void *from, size_t bytes)
+{
+	for (size_t at = 0; at < bytes; at += 64)
+		__builtin_prefetch((const char *) from + at);
+}
+
+/* Fetch what a visit needs into the cache: of a node above leaves, also which vertices these have. */
+FLOATS_INLINE void
+prefetch_visit(const struct work *work, const struct visit *visit)
+{
+	const struct cpu_arcs *arcs = work->arcs;
+
+	if (visit->level >= 0)
+		prefetch(&arcs->boxes.node[visit->level][visit->number], sizeof(struct cpu_boxes_node));
+	if (visit->level == 0)
+		for (int i = 0; i < CPU_BOXES_WIDTH; i++)
+			__builtin_prefetch(&arcs->leaf[visit->number * CPU_BOXES_WIDTH + i]);
+	if (visit->level < 0)
+	{
+		const struct cpu_arcs_leaf *leaf = &arcs->leaf[visit->number];
+
+		for (int i = 0; i < CPU_ARCS_LEAF; i++)
+			__builtin_prefetch(&arcs->vertices.vertex[leaf->vertex[i]]);
+		__builtin_prefetch(&arcs->vertices.vertex[leaf->vertex[CPU_ARCS_LEAF - 1] + 1]);
+		__builtin_prefetch(leaf->shape);
+	}
+}
+
+/* The squares of the gaps between the observation and a node's boxes. */
+FLOATS_INLINE floats
+gaps_to(const struct work *work, const struct cpu_boxes_node *node)
+{
+	const floats zero = {0};
+	const double from[3] = {work->from.x, work->from.y, work->from.z};
+	floats		gap[3];
+
+	for (int axis = 0; axis < 3; axis++)
+	{
+		floats		at = floats_all((float) from[axis]);
+		floats		below = floats_load(node->low[axis]) - at;
+		floats		above = at - floats_load(node->high[axis]);
+
+		below = (floats) ((float_keys) below & (below > zero));
+		above = (floats) ((float_keys) above & (above > zero));
+		gap[axis] = below + above;
+	}
+	return floats_chord(gap[0], gap[1], gap[2]);
+}
+
+/* Put a visit among those from `first` on, the nearest last.  Returns how many there are now. */
+FLOATS_INLINE uint32_t
+add_visit(struct visit *visits, uint32_t first, uint32_t count, struct visit next)
+{
+	uint32_t	at = count++;
+
+	for (; at > first && visits[at - 1].gap < next.gap; at--)
+		visits[at] = visits[at - 1];
+	visits[at] = next;
+	return count;
+}
+
+/*
+ * Add what a node has within the limit to the visits, the nearest last.  Returns how many there are now.
+ */
+static uint32_t
+add_visits(const struct work *work, const struct cpu_boxes_node *node, int level, uint32_t number,
+		   struct visit *visits, uint32_t count)
+{
+	floats		sum = gaps_to(work, node);
+	float		gaps[FLOATS];
+	uint32_t	first = count;
+
+	floats_store(gaps, sum);
+	for (uint32_t bits = floats_within(sum, floats_all(work->limit_squared)); bits != 0; bits &= bits - 1)
+	{
+		uint32_t	i = (uint32_t) __builtin_ctz(bits);
+
+		count = add_visit(visits, first, count, (struct visit) {gaps[i], level - 1, number * CPU_BOXES_WIDTH + i});
+	}
+	if (count > first)
+		prefetch_visit(work, &visits[count - 1]);
+	if (count > first + 1)
+		prefetch_visit(work, &visits[count - 2]);
+	return count;
+}
+
+/* Go through what is to be visited, the nearest last. */
+static void
+go_through(struct work *work, struct visit *visits, uint32_t count)
+{
+	const struct cpu_boxes *boxes = &work->arcs->boxes;
+
+	while (count > 0)
+	{
+		struct visit next = visits[--count];
+
+		if (next.gap > work->limit_squared)
+			continue;
+		if (count > 0 && visits[count - 1].level < 0)
+			prefetch_visit(work, &visits[count - 1]);
+		if (next.level >= 0)
+			count = add_visits(work, &boxes->node[next.level][next.number], next.level, next.number, visits, count);
+		else
+		{
+			visit_leaf(work, next.number);
+			if (is_stopped(work))
+				return;
+		}
+	}
+}
+
+static void
+walk(struct work *work)
+{
+	struct visit visits[CPU_BOXES_VISITS] = {{0.0f, work->arcs->boxes.levels - 1, 0}};
+
+	go_through(work, visits, 1);
+}
+
+/* ---- bundles ---- */
+
+/* List the leaves in a region that is so much wider than a bundle. */
+static void
+list_leaves(struct work *work, double wider)
+{
+	struct bundle *bundle = &work->bundle;
+
+	bundle->leaves.small = 0.0f;
+	for (int axis = 0; axis < 3; axis++)
+	{
+		bundle->leaves.region_low[axis] = (float) (bundle->box.low[axis] - wider - REGION_MORE);
+		bundle->leaves.region_high[axis] = (float) (bundle->box.high[axis] + wider + REGION_MORE);
+		bundle->leaves.small = fmaxf(bundle->leaves.small, REGION_SMALL *
+									 (bundle->leaves.region_high[axis] - bundle->leaves.region_low[axis]));
+	}
+	bundle->has_leaves = CPU_PATH_NAME(cpu_boxes_list_fill) (&bundle->leaves, &work->arcs->boxes);
+}
+
+/* How much wider a region should be than a bundle after an observation with the present limit. */
+static double
+region_wider(const struct work *work)
+{
+	return work->question->k == 0 ? work->widest : fmin(REGION_LIMITS * work->limit, CPU_BEYOND_CHORDS);
+}
+
+/*
+ * Begin a bundle with the next observation.
+ */
+static void
+begin_bundle(struct work *work)
+{
+	const struct cpu_neighbours_piece *piece = work->piece;
+	struct bundle *bundle = &work->bundle;
+	uint32_t	first = piece->answered;
+	uint32_t	rows = piece->count - first < BUNDLE_ROWS ? piece->count - first : BUNDLE_ROWS;
+
+	bundle->end = first + rows;
+	bundle->has_leaves = bundle->has_polygons = false;
+	if (rows < BUNDLE_MIN)
+		return;
+	bundle->box = cpu_empty_box;
+	for (uint32_t i = first; i < bundle->end; i++)
+		cpu_box_enlarge(&bundle->box, piece->observation[piece->row[i]].vector);
+	list_leaves(work, region_wider(work));
+	for (int axis = 0; axis < 3; axis++)
+	{
+		bundle->polygons.region_low[axis] = (float) bundle->box.low[axis];
+		bundle->polygons.region_high[axis] = (float) bundle->box.high[axis];
+	}
+	bundle->polygons.small = -1.0f;
+	bundle->has_polygons = CPU_PATH_NAME(cpu_boxes_list_fill) (&bundle->polygons, &work->arcs->polygons.boxes);
+}
+
+/* Whether all that is within the limit is in the region of the bundle's leaves. */
+static bool
+is_in_region(const struct work *work)
+{
+	const struct cpu_boxes_list *leaves = &work->bundle.leaves;
+	const double from[3] = {work->from.x, work->from.y, work->from.z};
+
+	for (int axis = 0; axis < 3; axis++)
+		if (from[axis] - work->limit < leaves->region_low[axis] || from[axis] + work->limit > leaves->region_high[axis])
+			return false;
+	return true;
+}
+
+/*
+ * Visit the bundle's leaves within the limit, the nearest first.
+ */
+static void
+visit_bundle(struct work *work)
+{
+	const struct cpu_boxes_list *leaves = &work->bundle.leaves;
+	float		gaps[CPU_BOXES_LIST_MAX];
+	float_keys	lane = {0, 1, 2, 3, 4, 5, 6, 7};
+	float_keys	least = float_keys_all(INT32_MAX);
+	struct visit visits[CPU_BOXES_LIST_MAX + CPU_BOXES_VISITS];
+	uint32_t	count = 0;
+	uint32_t	nearest;
+
+	if (leaves->count == 0)
+		return;
+
+	/* of gaps, which are not negative, the bits are in order; their last ones give way to the number */
+	for (uint32_t at = 0; at < leaves->count; at += FLOATS, lane += FLOATS)
+	{
+		floats		sum = gaps_to(work, &leaves->node[at / FLOATS]);
+
+		floats_store(gaps + at, sum);
+		least = float_keys_smaller(least, ((float_keys) sum & ~(CPU_BOXES_LIST_MAX - 1)) | lane);
+	}
+	nearest = (uint32_t) least[0];
+	for (int i = 1; i < FLOATS; i++)
+		nearest = (uint32_t) least[i] < nearest ? (uint32_t) least[i] : nearest;
+	nearest &= CPU_BOXES_LIST_MAX - 1;
+	visits[0] = (struct visit) {gaps[nearest], leaves->level[nearest], leaves->number[nearest]};
+	go_through(work, visits, 1);
+	gaps[nearest] = INFINITY;
+	for (uint32_t at = 0; at < leaves->count; at += FLOATS)
+		for (uint32_t bits = floats_within(floats_load(gaps + at), floats_all(work->limit_squared)); bits != 0;
+			 bits &= bits - 1)
+		{
+			uint32_t	i = at + (uint32_t) __builtin_ctz(bits);
+
+			count = add_visit(visits, 0, count, (struct visit) {gaps[i], leaves->level[i], leaves->number[i]});
+			if (leaves->level[i] < 0)
+				__builtin_prefetch(&work->arcs->leaf[leaves->number[i]]);
+		}
+	go_through(work, visits, count);
+}
+
+/*
+ * Offer the arcs within the limit.
+ */
+static void
+find_arcs(struct work *work)
+{
+	if (work->bundle.has_leaves)
+	{
+		visit_bundle(work);
+		if (is_in_region(work))
+			return;
+	}
+	walk(work);
+	if (work->bundle.has_leaves && work->piece->answered + 1 < work->bundle.end)
+		list_leaves(work, region_wider(work));
+}
+
+/* ---- polygons ---- */
+
+static void
+ask_polygon(struct work *work, uint32_t number, double longitude)
+{
+	const struct cpu_polygons *polygons = &work->arcs->polygons;
+	uint32_t	arc = polygons->polygon[number].arc;
+
+	if (arcs_is_candidate(&work->conditions, arc) &&
+		cpu_polygons_side(polygons, number, work->from, longitude) != GEONN_OUTSIDE)
+		offer(work, (struct maybe) {0.0, (uint32_t) work->piece->search->dataset->shape[arc], arc, NO_VERTEX}, 0.0);
+}
+
+/* bit i: box i of eight, whose next axis is so many bounds further on, holds the place */
+FLOATS_INLINE uint32_t
+holding(const double *from, const struct cpu_boxes_node *node)
+{
+	uint32_t	bits = (1u << FLOATS) - 1;
+
+	for (int axis = 0; axis < 3; axis++)
+	{
+		floats		at = floats_all((float) from[axis]);
+
+		bits &= floats_within(floats_load(node->low[axis]), at) &
+			floats_within(at, floats_load(node->high[axis]));
+	}
+	return bits;
+}
+
+/* Offer those of the bundle's polygons that have the observation inside. */
+static void
+ask_listed_polygons(struct work *work, double longitude)
+{
+	const struct cpu_boxes_list *list = &work->bundle.polygons;
+	const double from[3] = {work->from.x, work->from.y, work->from.z};
+
+	for (uint32_t first = 0; first < list->count; first += FLOATS)
+		for (uint32_t bits = holding(from, &list->node[first / FLOATS]); bits != 0 && !is_stopped(work); bits &= bits - 1)
+			ask_polygon(work, list->number[first + (uint32_t) __builtin_ctz(bits)], longitude);
+}
+
+/* Offer the polygons that have the observation inside. */
+static void
+ask_polygons(struct work *work, double longitude)
+{
+	const struct cpu_boxes *boxes = &work->arcs->polygons.boxes;
+	struct visit visits[CPU_BOXES_VISITS];
+	uint32_t	count = boxes->levels > 0;
+	const double from[3] = {work->from.x, work->from.y, work->from.z};
+
+	if (work->bundle.has_polygons)
+	{
+		ask_listed_polygons(work, longitude);
+		return;
+	}
+	visits[0] = (struct visit) {0.0f, boxes->levels - 1, 0};
+	while (count > 0 && !is_stopped(work))
+	{
+		struct visit next = visits[--count];
+		const struct cpu_boxes_node *node;
+		uint32_t	bits;
+
+		if (next.level < 0)
+		{
+			ask_polygon(work, next.number, longitude);
+			continue;
+		}
+		node = &boxes->node[next.level][next.number];
+		bits = holding(from, node);
+		for (; bits != 0; bits &= bits - 1)
+			visits[count++] = (struct visit) {
+				0.0f, next.level - 1, next.number * CPU_BOXES_WIDTH + (uint32_t) __builtin_ctz(bits)
+			};
+	}
+}
+
+/* ---- the answer ---- */
+
+/*
+ * The distance of the observation to an arc and to those of its ends that may be as near as the limit.
+ */
+static double
+measure(const struct work *work, uint32_t vertex)
+{
+	struct geonn_vector a = work->arcs->vertices.vertex[vertex];
+	struct geonn_vector b = work->arcs->vertices.vertex[vertex + 1];
+	double		limit = work->limit * work->limit;
+	double		distance = geonn_foot_distance(work->from, a, b);
+
+	if (geonn_chord_squared(work->from, a) <= limit)
+		distance = fmin(distance, geonn_distance_of(work->from, a));
+	if (geonn_chord_squared(work->from, b) <= limit)
+		distance = fmin(distance, geonn_distance_of(work->from, b));
+	return distance;
+}
+
+static bool
+reserve_chosen(struct work *work, size_t count)
+{
+	struct candidate *larger;
+
+	if (count <= work->chosen_capacity)
+		return true;
+	larger = realloc(work->chosen, 2 * count * sizeof(*larger));
+	work->short_of_memory = work->short_of_memory || larger == NULL;
+	if (larger == NULL)
+		return false;
+	work->chosen = larger;
+	work->chosen_capacity = 2 * count;
+	return true;
+}
+
+/*
+ * Measure what may be among the answers, and choose from that.  Returns how many pairs the observation has.
+ */
+static size_t
+choose(struct work *work, const struct cutoff *cutoff)
+{
+	size_t		left = 0;
+	size_t		count = 0;
+
+	for (size_t i = 0; i < work->maybe_count; i++)
+	{
+		struct maybe maybe = work->maybe[i];
+		struct found *found;
+		double		distance;
+
+		if (maybe.lower > work->limit)
+			continue;
+		found = find(work, maybe.shape);
+		if (maybe.lower > found->upper + CPU_ARCS_MARGIN)
+			continue;
+		__builtin_prefetch(&work->piece->search->dataset->tag[maybe.arc]);
+		distance = maybe.vertex == NO_VERTEX ? 0.0 : measure(work, maybe.vertex);
+		if (distance < found->distance || (distance == found->distance && maybe.arc < found->arc))
+		{
+			found->distance = distance;
+			found->arc = maybe.arc;
+		}
+		work->maybe[left++] = maybe;
+		if (++work->measured % MEASURED_UNTIL_LOOK == 0 && atomic_load(work->piece->search->cancelled))
+		{
+			work->over = true;
+			return 0;
+		}
+	}
+	if (!reserve_chosen(work, left))
+		return 0;
+	for (size_t i = 0; i < left; i++)
+	{
+		struct found *found = find(work, work->maybe[i].shape);
+
+		if (found->distance < 0.0)
+			continue;
+		if (arcs_is_within_radiuses(&work->conditions, found->arc, found->distance))
+			work->chosen[count++] = (struct candidate) {found->distance, found->arc};
+		found->distance = -1.0;
+	}
+	return candidates_choose(work->chosen, count, work->question, cutoff);
+}
+
+/* Read what an observation is, once: the batch is shared with the client. */
+static void
+begin(struct work *work, const struct cpu_observation *observation, uint32_t number)
+{
+	double		limit = work->widest;
+
+	arcs_conditions_read(&work->conditions, &work->piece->search->columns, number);
+	if (work->conditions.plain && work->best_count == work->question->k && work->question->k > 0)
+		limit = fmin(limit, work->best[work->best_count - 1] + CPU_ARCS_MARGIN +
+					 sqrt(geonn_chord_squared(work->from, observation->vector)));
+	if (work->piece->search->columns.radius != NULL)
+		limit = fmin(limit, sqrt(geonn_metric_radius_limit(GEONN_METRIC_SPHERE, work->conditions.radius)) + CPU_ARCS_MARGIN);
+	set_limit(work, limit);
+	work->from = observation->vector;
+	work->best_count = work->found = 0;
+	work->maybe_count = 0;
+	if (++work->stamp == 0)
+	{
+		memset(work->table, 0, work->table_size * sizeof(*work->table));
+		work->stamp = 1;
+	}
+}
+
+static void
+answer(struct work *work, uint32_t row)
+{
+	struct cpu_neighbours_piece *piece = work->piece;
+	const struct cpu_observation *observation = &piece->observation[row];
+	uint32_t	number = piece->first + row;
+	struct cutoff cutoff = number == piece->search->first ? piece->search->cutoff : (struct cutoff) {0};
+	size_t		count = 0;
+
+	if (piece->by_index && piece->answered == work->bundle.end)
+		begin_bundle(work);
+	begin(work, observation, number);
+	if (piece->by_index)
+	{
+		ask_polygons(work, observation->longitude);
+		find_arcs(work);
+	}
+	else
+	{
+		for (uint32_t i = 0; i < work->arcs->polygons.count && !is_stopped(work); i++)
+			ask_polygon(work, i, observation->longitude);
+		for (uint32_t i = 0; i < work->arcs->boxes.entries && !is_stopped(work); i++)
+			visit_leaf(work, i);
+	}
+	if (!work->over && !work->short_of_memory)
+		count = choose(work, &cutoff);
+	if (count > piece->pairs_max)
+		count = piece->pairs_max;
+	piece->short_of_memory = piece->short_of_memory || work->short_of_memory;
+	work->over = work->over || work->short_of_memory ||
+		!CPU_PATH_NAME(cpu_settled_pairs) (piece, row, work->chosen, (uint32_t) count);
+	if (work->over)
+		return;
+	piece->answered++;
+	work->pairs += count;
+}
+
+void
+CPU_PATH_NAME(cpu_arcs_search) (struct cpu_neighbours_piece *piece)
+{
+	const struct search *search = piece->search;
+	uint32_t	k = search->question.k;
+	struct work work = {
+		.piece = piece,
+		.arcs = piece->arcs,
+		.bundle = {.end = piece->answered},
+		.limit = CPU_BEYOND_CHORDS,
+		.question = &search->question,
+		.conditions = arcs_conditions_of(search->dataset),
+		.widest = fmin(sqrt(geonn_metric_radius_limit(GEONN_METRIC_SPHERE, search->question.max_distance)) + CPU_ARCS_MARGIN,
+					   CPU_BEYOND_CHORDS),
+		.best = malloc(((size_t) k + 1) * sizeof(*work.best)),
+		.best_shape = malloc(((size_t) k + 1) * sizeof(*work.best_shape))
+	};
+	uint32_t	next_look = ROWS_UNTIL_LOOK;
+
+	piece->short_of_memory = work.best == NULL || work.best_shape == NULL || !grow_table(&work);
+	work.over = piece->short_of_memory;
+	while (piece->answered < piece->count && !work.over)
+	{
+		answer(&work, piece->row[piece->answered]);
+		if (piece->answered < next_look && work.measured < MEASURED_UNTIL_LOOK)
+			continue;
+		if (piece->is_over(piece->turn, work.pairs))
+			work.over = true;
+		work.pairs = work.measured = 0;
+		next_look = piece->answered + ROWS_UNTIL_LOOK;
+	}
+	free(work.best);
+	free(work.best_shape);
+	free(work.table);
+	free(work.maybe);
+	free(work.chosen);
+}

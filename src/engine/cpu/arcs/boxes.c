@@ -1,0 +1,91 @@
+/*
+ * boxes.c
+ *		Builds trees of boxes.
+ */
+#include "engine/cpu/arcs/boxes.h"
+
+#include "engine/cpu/base/columns.h"
+
+static uint32_t
+nodes_above(uint32_t count)
+{
+	return count / CPU_BOXES_WIDTH + (count % CPU_BOXES_WIDTH != 0);
+}
+
+void
+cpu_boxes_place(struct cpu_boxes *boxes, struct column_block *block, uint32_t entries)
+{
+	uint32_t	count = entries;
+
+	boxes->entries = entries;
+	boxes->levels = 0;
+	while (count > 1 || (boxes->levels == 0 && count > 0))
+	{
+		count = nodes_above(count);
+		COLUMN_PLACE(block, boxes->node[boxes->levels], count);
+		boxes->levels++;
+	}
+}
+
+void
+cpu_boxes_set(struct cpu_boxes *boxes, uint32_t entry, const double *low, const double *high)
+{
+	struct cpu_boxes_node *node = &boxes->node[0][entry / CPU_BOXES_WIDTH];
+
+	for (int axis = 0; axis < 3; axis++)
+	{
+		node->low[axis][entry % CPU_BOXES_WIDTH] = (float) (low[axis] - CPU_BOXES_WIDER);
+		node->high[axis][entry % CPU_BOXES_WIDTH] = (float) (high[axis] + CPU_BOXES_WIDER);
+	}
+}
+
+void
+cpu_boxes_close(struct cpu_boxes_node *node, uint32_t used)
+{
+	for (int axis = 0; axis < 3; axis++)
+		for (uint32_t i = used; i < CPU_BOXES_WIDTH; i++)
+		{
+			node->low[axis][i] = 4.0f;
+			node->high[axis][i] = -4.0f;
+		}
+}
+
+/* Make a box of all that a node has. */
+static void
+sum_up(const struct cpu_boxes_node *node, uint32_t used, struct cpu_boxes_node *above, uint32_t place)
+{
+	for (int axis = 0; axis < 3; axis++)
+	{
+		float		low = node->low[axis][0];
+		float		high = node->high[axis][0];
+
+		for (uint32_t i = 1; i < used; i++)
+		{
+			low = node->low[axis][i] < low ? node->low[axis][i] : low;
+			high = node->high[axis][i] > high ? node->high[axis][i] : high;
+		}
+		above->low[axis][place] = low;
+		above->high[axis][place] = high;
+	}
+}
+
+void
+cpu_boxes_finish(struct cpu_boxes *boxes)
+{
+	uint32_t	count = boxes->entries;
+
+	for (int level = 0; level < boxes->levels; level++)
+	{
+		uint32_t	nodes = nodes_above(count);
+
+		for (uint32_t i = 0; i < nodes; i++)
+		{
+			uint32_t	used = i < nodes - 1 ? CPU_BOXES_WIDTH : count - i * CPU_BOXES_WIDTH;
+
+			cpu_boxes_close(&boxes->node[level][i], used);
+			if (level + 1 < boxes->levels)
+				sum_up(&boxes->node[level][i], used, &boxes->node[level + 1][i / CPU_BOXES_WIDTH], i % CPU_BOXES_WIDTH);
+		}
+		count = nodes;
+	}
+}

@@ -1,0 +1,35 @@
+/*
+ * boxes_list.h
+ *		What a tree of boxes has near observations that follow each other.
+ *
+ * Neighbours on the curve need much the same entries.  So a list of those in a region around all of them spares
+ * each the way from the top of the tree.  Small nodes are in the list in place of their entries.
+ */
+#ifndef GEONN_CPU_BOXES_LIST_H
+#define GEONN_CPU_BOXES_LIST_H
+
+#include <stdbool.h>
+
+#include "engine/cpu/arcs/boxes.h"
+#include "engine/cpu/base/path.h"
+
+/* a longer list costs an observation more than a walk */
+#define CPU_BOXES_LIST_MAX 256
+
+struct cpu_boxes_list
+{
+	float		region_low[3];
+	float		region_high[3];
+	float		small;			/* a node no longer than this along any axis is small */
+
+	/* the boxes that overlap the region; those that fill up the last node are farther than any chord */
+	uint32_t	count;
+	struct cpu_boxes_node node[CPU_BOXES_LIST_MAX / CPU_BOXES_WIDTH];
+	int8_t		level[CPU_BOXES_LIST_MAX];	/* of a node; -1: an entry */
+	uint32_t	number[CPU_BOXES_LIST_MAX];
+};
+
+/* List the small nodes and the other entries whose boxes overlap the region.  False: they are too many. */
+extern bool CPU_PATH_NAME(cpu_boxes_list_fill) (struct cpu_boxes_list *list, const struct cpu_boxes *boxes);
+
+#endif							/* GEONN_CPU_BOXES_LIST_H */

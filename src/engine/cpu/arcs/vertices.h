@@ -1,0 +1,36 @@
+/*
+ * vertices.h
+ *		The vertices of a dataset of arcs, each once.
+ */
+#ifndef GEONN_CPU_VERTICES_H
+#define GEONN_CPU_VERTICES_H
+
+#include "engine/cpu/base/path.h"
+#include "engine/dataset/dataset.h"
+
+struct cpu_vertices
+{
+	struct geonn_vector *vertex;	/* part by part, those of a shape in the order of the dataset */
+	size_t		bytes;
+
+	/* for builds alone */
+	uint32_t   *first;			/* [arcs of the dataset] where each arc begins */
+	size_t		first_bytes;
+	size_t		long_arcs;		/* how many arcs have a middle */
+	bool		has_lines;		/* or points: not all arcs are those of polygons */
+};
+
+/*
+ * Make the vertices of a dataset of arcs, which is not empty, on all threads; of_polygons: those of polygons alone, so that
+ * other arcs begin nowhere.  False with the failure if memory is short; after a build that was cancelled, or has failed, they
+ * can only be freed.
+ */
+extern bool cpu_vertices_build(struct cpu_vertices *vertices, const struct dataset *dataset, bool of_polygons,
+							   const atomic_bool *cancelled, struct failure *failure);
+
+/* Free what builds alone need. */
+extern void cpu_vertices_end_build(struct cpu_vertices *vertices);
+
+extern void cpu_vertices_free(struct cpu_vertices *vertices);
+
+#endif							/* GEONN_CPU_VERTICES_H */

@@ -1,0 +1,543 @@
+/*
+ * count.c
+ *		Counts the candidates of many observations within radii on the CPU, adds up their weights, and finds the
+ *		least and the greatest of them.
+ *
+ * Each observation walks through the index from the topmost level down, once for all radii.  On the way it has a
+ * range of radii whose border may cross the present nodes.  It looks at each of these nodes: smaller radii do not
+ * reach the node.  Larger ones contain it whole, and get all of its references without a look at them, by the
+ * node's range of positions.  With those between, the walk goes into the node.  So it sees the leaves on
+ * the borders alone.  There, squared chords decide about most positions, and distances about those so near to the border
+ * that the margins of chords leave it open (geonn_metric_certain_limit()).
+ *
+ * The farthest corner of a node's box needs no margin, for the reason why its bound needs none (cpu/walk.h):
+ * rounding is monotone, so no position of the node has a greater squared chord.
+ *
+ * If references have windows or radiuses, no node is taken whole, since some of its references may be no candidates.
+ * With parties, a node is taken whole if its references are all of one other party.
+ * References that an observation excludes by their tags are found in the dataset, whose tags rise, and are taken
+ * off at the end.  If they are more than those that were counted, a second walk to all that are within does so.  Nothing can
+ * be taken off the extremes of weights, so these pass over such references (cpu/extremes.c).
+ */
+#include "engine/cpu/counts/count.h"
+
+#include <string.h>
+
+#include "common/metric.h"
+#include "engine/base/clock.h"
+#include "engine/cpu/counts/counted.h"
+#include "engine/cpu/walk/walk.h"
+
+/* the greatest number of parts that an observation walks through one by one */
+#define PARTS_MAX 16
+
+/* the work between two looks at whether to stop, as a number of leaves; a measured distance, which may be a
+ * geodesic, and an observation count as so many */
+#define LEAVES_UNTIL_LOOK 8192
+#define LEAVES_OF_DISTANCE 8
+#define LEAVES_OF_OBSERVATION 256
+
+/* so many excluded references are looked at one by one, however few references were counted */
+#define PLACES_FEW 64
+
+struct walk
+{
+	const struct cpu_count_piece *piece;
+	const struct dataset *dataset;
+	const struct cpu_index *index;
+	bool		takes_nodes;	/* all references of a node are candidates, if they are of one other party */
+	bool		one_each;		/* each position has one reference */
+	bool		is_first;		/* the observation is the piece's first one, which is answered whatever the time */
+	bool		stopped;		/* the present observation stays without an answer */
+	bool		takes_off;		/* the walk takes references off that the observation excludes, and adds none */
+	uint32_t	work;			/* done since the last look, as a number of leaves */
+
+	/* the observation */
+	uint32_t	number;			/* its number in the batch */
+	const struct cpu_observation *observation;
+	const struct search_radii *radii;
+	struct search_radii own;		/* its own radii, if its radius cuts the question's off */
+	int32_t		group;
+	struct cpu_tags excluded;	/* the tags that it excludes */
+	struct point_windows windows;
+	struct point_parties parties;
+	struct cpu_box box;			/* a box around it alone */
+	struct cpu_part part;		/* the part of the index that the walk goes through */
+
+	struct cpu_counted count[GEONN_RADII_MAX];
+};
+
+/*
+ * Note some work.  Stops the walk if the search is cancelled, or the piece's time over.
+ */
+static inline void
+note_work(struct walk *walk, uint32_t leaves)
+{
+	walk->work += leaves;
+	if (walk->work < LEAVES_UNTIL_LOOK)
+		return;
+	walk->work = 0;
+	walk->stopped = walk->stopped ||
+		atomic_load_explicit(walk->piece->search->cancelled, memory_order_relaxed) ||
+		(!walk->is_first && now_ms() >= walk->piece->end_ms);
+}
+
+/*
+ * Add positions first ... end - 1 to the counts of radii from ... to - 1.
+ */
+static inline void
+add_positions(struct walk *walk, uint32_t first, uint32_t end, uint32_t from, uint32_t to)
+{
+	uint64_t	references = walk->one_each ? end - first : walk->index->start[end] - walk->index->start[first];
+
+	for (uint32_t radius = from; radius < to; radius++)
+	{
+		struct cpu_counted *count = &walk->count[radius];
+
+		count->references += references;
+		for (uint32_t i = 0; i < walk->piece->weights; i++)
+			cpu_sums_add(&walk->piece->sums[i], &count->sum[i], first, end);
+		for (uint32_t i = 0; i < walk->piece->weights && walk->piece->extremes != NULL; i++)
+			note_work(walk, (uint32_t) (cpu_extremes_widen(&walk->piece->extremes[i], walk->index, first, end,
+														   walk->excluded, &count->range[i]) / INDEX_WIDTH));
+	}
+}
+
+/*
+ * Take a reference off the count of a radius.
+ */
+static void
+take_off(struct walk *walk, uint32_t radius, size_t place)
+{
+	walk->count[radius].references--;
+	for (uint32_t i = 0; i < walk->piece->weights; i++)
+		cpu_sums_take_off(&walk->piece->sums[i], &walk->count[radius].sum[i], walk->dataset->weight[i][place]);
+}
+
+/*
+ * Take those references of a position off the count of a radius that the observation excludes.
+ */
+static void
+take_position_off(struct walk *walk, uint32_t position, uint32_t radius)
+{
+	const struct cpu_index *index = walk->index;
+
+	note_work(walk, (index->start[position + 1] - index->start[position]) / INDEX_WIDTH);
+	for (uint32_t i = index->start[position]; i < index->start[position + 1]; i++)
+	{
+		int64_t		tag = walk->dataset->tag[index->place[i]];
+
+		if (tag >= walk->excluded.first && tag <= walk->excluded.last)
+			take_off(walk, radius, index->place[i]);
+	}
+}
+
+/* bits that are set, from `first` to end - 1 */
+struct run
+{
+	uint32_t	first;
+	uint32_t	end;
+};
+
+/*
+ * Take the first run of set bits out of the bits; at least one is set.
+ */
+static inline struct run
+first_run(uint32_t *bits)
+{
+	uint32_t	first = (uint32_t) __builtin_ctz(*bits);
+	uint32_t	gaps = ~*bits & UINT32_MAX << first;
+	uint32_t	end = gaps != 0 ? (uint32_t) __builtin_ctz(gaps) : INDEX_WIDTH;
+
+	*bits &= ~cpu_first_bits(end);
+	return (struct run) {first, end};
+}
+
+/*
+ * Add the positions from `first` on whose bit is set to the count of a radius, or take off what is excluded of them.
+ */
+static inline void
+add_bits(struct walk *walk, uint32_t first, uint32_t bits, uint32_t radius)
+{
+	for (; walk->takes_off && bits != 0; bits &= bits - 1)
+		take_position_off(walk, first + (uint32_t) __builtin_ctz(bits), radius);
+	if (walk->one_each && walk->piece->weights == 0)
+	{
+		walk->count[radius].references += (uint64_t) __builtin_popcount(bits);
+		return;
+	}
+	while (bits != 0)
+	{
+		struct run	run = first_run(&bits);
+
+		add_positions(walk, first + run.first, first + run.end, radius, radius + 1);
+	}
+}
+
+static double
+distance_to(const struct walk *walk, uint32_t position)
+{
+	const struct cpu_index *index = walk->index;
+	uint32_t	place = index->place[index->start[position]];
+
+	if (geonn_metric_chord_decides(walk->dataset->metric))
+		return geonn_metric_distance_of(walk->dataset->metric, walk->observation->vector, (struct geonn_vector)
+										{index->x[position], index->y[position], index->z[position]});
+	return geonn_metric_distance(walk->dataset->metric, walk->observation->latitude, walk->observation->longitude,
+								 walk->dataset->latitude[place], walk->dataset->longitude[place]);
+}
+
+/*
+ * Return the bits of those positions of a leaf that have no radius of their own, or one that reaches the observation.
+ */
+static uint32_t
+reaching(struct walk *walk, uint32_t first, const double *chords, uint32_t bits)
+{
+	const struct cpu_index *index = walk->index;
+
+	bits &= cpu_within_each(chords, index->wide + first);
+	for (uint32_t left = bits; left != 0; left &= left - 1)
+	{
+		uint32_t	position = first + (uint32_t) __builtin_ctz(left);
+		double		radius = walk->dataset->radius[index->place[index->start[position]]];
+
+		if (radius == INFINITY)
+			continue;
+		note_work(walk, LEAVES_OF_DISTANCE);
+		if (!(distance_to(walk, position) <= radius))
+			bits &= ~(left & -left);
+	}
+	return bits;
+}
+
+/*
+ * Add a leaf's positions to the counts of the radii from ... to - 1.
+ */
+static void
+count_leaf(struct walk *walk, uint32_t leaf, uint32_t from, uint32_t to)
+{
+	const struct cpu_index *index = walk->index;
+	const struct search_radii *radii = walk->radii;
+	uint32_t	first = leaf * INDEX_WIDTH;
+	double		chords[INDEX_WIDTH];
+	double		distance[INDEX_WIDTH];
+	uint32_t	measured = 0;
+	uint32_t	left;
+
+	note_work(walk, 1);
+	(void) cpu_leaf_chords(index, leaf, walk->observation->vector, chords);
+	left = cpu_part_bits(walk->part, leaf) & cpu_within(chords, radii->within[to - 1]);
+	if (left != 0 && index->edges != NULL)
+		left &= cpu_leaf_overlaps(index, leaf, &walk->windows);
+	if (left != 0)
+		left &= cpu_parties_differ(index->party, first, &walk->parties);
+	if (left != 0 && index->limited)
+		left = reaching(walk, first, chords, left);
+	for (uint32_t radius = from; radius < to && left != 0; radius++)
+	{
+		uint32_t	within = radius == to - 1 ? left : left & cpu_within(chords, radii->within[radius]);
+		uint32_t	open = within & ~cpu_within(chords, radii->certain[radius]);
+
+		/* several radii may leave the same position open */
+		for (uint32_t more = open & ~measured; more != 0; more &= more - 1)
+			distance[__builtin_ctz(more)] = distance_to(walk, first + (uint32_t) __builtin_ctz(more));
+		note_work(walk, LEAVES_OF_DISTANCE * (uint32_t) __builtin_popcount(open & ~measured));
+		measured |= open;
+		for (; open != 0; open &= open - 1)
+			if (!(distance[__builtin_ctz(open)] <= radii->radius[radius]))
+				within &= ~(open & -open);
+		add_bits(walk, first, within, radius);
+	}
+}
+
+/*
+ * For each of the nodes from `node` on, compute the squared chord to the farthest corner of its box.
+ */
+CPU_WALK_INLINE void
+farthest_corners(const struct cpu_index *index, uint32_t node, const struct cpu_box *box, double *chords)
+{
+#pragma GCC unroll 16
+	for (int i = 0; i < INDEX_WIDTH; i += LANES)
+	{
+		lanes		reach[3];
+
+		for (int axis = 0; axis < 3; axis++)
+			reach[axis] = lanes_larger(lanes_minus(lanes_all(box->low[axis]), lanes_load(index->low[axis] + node + i)),
+									   lanes_minus(lanes_load(index->high[axis] + node + i), lanes_all(box->low[axis])));
+		lanes_store(chords + i, lanes_chord(reach[0], reach[1], reach[2]));
+	}
+}
+
+/*
+ * Add those positions of the walk's part that lie under nodes first_node ... end_node - 1 of a level.
+ */
+static void
+add_nodes(struct walk *walk, int level, uint32_t first_node, uint32_t end_node, uint32_t from, uint32_t to)
+{
+	uint64_t	first = (uint64_t) first_node << INDEX_BITS * (level + 1);
+	uint64_t	end = (uint64_t) end_node << INDEX_BITS * (level + 1);
+
+	add_positions(walk, first > walk->part.first ? (uint32_t) first : walk->part.first,
+				  end < walk->part.end ? (uint32_t) end : walk->part.end, from, to);
+}
+
+/*
+ * A bit for each of INDEX_WIDTH nodes from `node` on, set if its references are of several parties.
+ */
+CPU_WALK_INLINE uint32_t
+several_parties(const struct cpu_index *index, uint32_t node)
+{
+	uint32_t	several = 0;
+
+	for (int party = 0; party < GEONN_PARTIES_MAX && index->only_party[party] != NULL; party++)
+#pragma GCC unroll 16
+		for (int i = 0; i < INDEX_WIDTH; i += LANES)
+			several |= lanes_equal(lanes_load_integers(index->only_party[party] + node + i),
+								   lanes_all_integers(CPU_SEVERAL_PARTIES)) << i;
+	return several;
+}
+
+/*
+ * Walk through some nodes of a level, for the radii from ... to - 1.
+ */
+static void
+count_nodes(struct walk *walk, int level, struct cpu_nodes nodes, uint32_t from, uint32_t to)
+{
+	const struct cpu_index *index = walk->index;
+	const struct search_radii *radii = walk->radii;
+	uint32_t	first = index->shape.first[level] + nodes.first;
+	double		nearest[INDEX_WIDTH];
+	double		farthest[INDEX_WIDTH];
+	uint32_t	taken = 0;		/* bits of the nodes whose references are all candidates */
+	uint32_t	left;
+
+	cpu_node_bounds(index, first, &walk->box, nearest);
+	left = cpu_within(nearest, radii->within[to - 1]) & cpu_first_bits(nodes.count);
+	if (index->widest != NULL)
+		left &= cpu_within_each(nearest, index->widest + first);
+	if (index->edges != NULL)
+		left &= cpu_nodes_reached(index, first, &walk->windows);
+	left &= cpu_parties_differ(index->only_party, first, &walk->parties);
+	if (walk->takes_nodes)
+		taken = left & ~several_parties(index, first);
+	if (taken != 0)
+	{
+		uint32_t	whole;
+
+		/* those within the smallest radius are within all */
+		farthest_corners(index, first, &walk->box, farthest);
+		whole = taken & cpu_within(farthest, radii->certain[from]);
+		left &= ~whole;
+		while (whole != 0)
+		{
+			struct run	run = first_run(&whole);
+
+			add_nodes(walk, level, nodes.first + run.first, nodes.first + run.end, from, to);
+		}
+	}
+	for (; left != 0 && !walk->stopped; left &= left - 1)
+	{
+		uint32_t	child = (uint32_t) __builtin_ctz(left);
+		uint32_t	least = from;
+		uint32_t	most = to;
+
+		while (taken >> child & 1 && most > least && farthest[child] <= radii->certain[most - 1])
+			most--;
+		if (most < to)
+			add_nodes(walk, level, nodes.first + child, nodes.first + child + 1, most, to);
+		while (least < most && nearest[child] > radii->within[least])
+			least++;
+		if (least == most)
+			continue;
+		if (level == 0)
+			count_leaf(walk, nodes.first + child, least, most);
+		else
+			count_nodes(walk, level - 1, cpu_part_children(walk->part, level, nodes.first + child), least, most);
+	}
+}
+
+static void
+count_part(struct walk *walk, struct cpu_part part)
+{
+	int			level;
+	struct cpu_nodes top = cpu_part_top(part, &level);
+
+	walk->part = part;
+	count_nodes(walk, level, top, 0, walk->radii->count);
+}
+
+/*
+ * Walk through the parts that the observation's windows reach; if they are many, once through the group.
+ */
+static void
+count_slabs(struct walk *walk)
+{
+	const struct cpu_index *index = walk->index;
+	uint32_t	group = cpu_slabs_group(index->slabs, walk->group);
+	uint32_t	parts[PARTS_MAX];
+	uint32_t	count;
+
+	if (group == index->slabs->groups)
+		return;
+	count = cpu_slabs_reached(index->slabs, group, &walk->windows, parts, PARTS_MAX);
+	if (count > PARTS_MAX)
+		count_part(walk, cpu_index_group_part(index, group));
+	else
+		for (uint32_t i = 0; i < count && !walk->stopped; i++)
+			count_part(walk, cpu_index_part(index, parts[i]));
+}
+
+/*
+ * The place of the first reference whose tag is at least this one, in a dataset whose tags rise.
+ */
+static size_t
+first_place(const struct dataset *dataset, int64_t tag)
+{
+	size_t		first = 0;
+	size_t		end = dataset->count;
+
+	while (first < end)
+	{
+		size_t		middle = first + (end - first) / 2;
+
+		if (dataset->tag[middle] < tag)
+			first = middle + 1;
+		else
+			end = middle;
+	}
+	return first;
+}
+
+/*
+ * Take the references at places place ... end - 1 off all counts that have them.
+ */
+static void
+take_places_off(struct walk *walk, size_t place, size_t end)
+{
+	const struct dataset *dataset = walk->dataset;
+
+	for (; place < end && !walk->stopped; place++)
+	{
+		double		distance;
+
+		note_work(walk, LEAVES_OF_DISTANCE);
+		if ((dataset->group != NULL && dataset->group[place] != walk->group) ||
+			(dataset->edges != NULL && !point_windows_overlap(&walk->windows, dataset, place)) ||
+			!point_parties_differ(&walk->parties, dataset, place))
+			continue;
+		distance = geonn_metric_distance(dataset->metric, walk->observation->latitude, walk->observation->longitude,
+										 dataset->latitude[place], dataset->longitude[place]);
+		if (dataset->radius != NULL && !(distance <= dataset->radius[place]))
+			continue;
+		for (uint32_t radius = 0; radius < walk->radii->count; radius++)
+		{
+			if (distance <= walk->radii->radius[radius])
+				take_off(walk, radius, place);
+		}
+	}
+}
+
+/*
+ * Walk through all parts of the index that have candidates of the observation.
+ */
+static void
+count_all(struct walk *walk)
+{
+	const struct cpu_index *index = walk->index;
+
+	if (index->slabs != NULL)
+		count_slabs(walk);
+	else if (cpu_index_part_of(index, walk->group) < index->parts)
+		count_part(walk, cpu_index_part(index, cpu_index_part_of(index, walk->group)));
+}
+
+/*
+ * Take the references that the observation excludes off all counts that have them.
+ */
+static void
+take_excluded_off(struct walk *walk)
+{
+	const struct dataset *dataset = walk->dataset;
+	bool		takes_nodes = walk->takes_nodes;
+	size_t		first;
+	size_t		end;
+
+	if (walk->excluded.last < walk->excluded.first)
+		return;
+	first = first_place(dataset, walk->excluded.first);
+	end = walk->excluded.last < INT64_MAX ? first_place(dataset, walk->excluded.last + 1) : dataset->count;
+	if (end - first <= PLACES_FEW || end - first <= walk->count[walk->radii->count - 1].references)
+	{
+		take_places_off(walk, first, end);
+		return;
+	}
+	walk->takes_nodes = false;
+	walk->takes_off = true;
+	count_all(walk);
+	walk->takes_nodes = takes_nodes;
+	walk->takes_off = false;
+}
+
+/*
+ * Begin with an observation, whose columns are read once, as the batch is shared with the client.
+ */
+static void
+begin(struct walk *walk, uint32_t row)
+{
+	const struct cpu_count_piece *piece = walk->piece;
+	const struct geonn_batch_columns *columns = &piece->search->columns;
+	struct geonn_vector from = piece->observation[row].vector;
+
+	walk->number = piece->first + row;
+	walk->observation = &piece->observation[row];
+	walk->box = (struct cpu_box) {{from.x, from.y, from.z}, {from.x, from.y, from.z}};
+	if (columns->group != NULL)
+		walk->group = ((const volatile int32_t *) columns->group)[walk->number];
+	if (walk->dataset->edges != NULL)
+		walk->windows = point_windows_read(columns, walk->number);
+	walk->parties = point_parties_read(columns, walk->number);
+	walk->excluded = (struct cpu_tags) {0, -1};
+	if (columns->excluded_first != NULL)
+		walk->excluded = (struct cpu_tags) {
+			((const volatile int64_t *) columns->excluded_first)[walk->number],
+			((const volatile int64_t *) columns->excluded_last)[walk->number]
+		};
+	if (walk->dataset->radius != NULL)
+	{
+		search_radii_set(&walk->own, walk->dataset->metric, piece->radii->radius, piece->radii->count,
+									  ((const volatile double *) columns->radius)[walk->number]);
+		walk->radii = &walk->own;
+	}
+	cpu_counted_begin(piece, walk->count);
+}
+
+void
+CPU_PATH_NAME(cpu_count) (struct cpu_count_piece *piece)
+{
+	const struct cpu_index *index = piece->index;
+	struct walk walk = {
+		.piece = piece,
+		.dataset = piece->search->dataset,
+		.index = index,
+		.takes_nodes = index->edges == NULL && !index->limited,
+		.one_each = index->references == index->shape.positions,
+		.radii = piece->radii
+	};
+
+	for (uint32_t i = 0; i < piece->count; i++)
+	{
+		uint32_t	row = piece->row[i];
+
+		walk.is_first = i == 0;
+		note_work(&walk, LEAVES_OF_OBSERVATION);
+		if (walk.stopped)
+			return;
+		begin(&walk, row);
+		count_all(&walk);
+		if (piece->search->columns.excluded_first != NULL)
+			take_excluded_off(&walk);
+		if (walk.stopped)
+			return;
+		cpu_counted_end(piece, row, walk.count);
+	}
+}
