@@ -36,6 +36,7 @@
 #include "client/engine_start.h"
 #include "client/engine_version.h"
 #include "base/compat.h"
+#include "base/extension.h"
 #include "base/value.h"
 #include "base/wait_event.h"
 
@@ -380,6 +381,12 @@ uint32
 geonn_wait_event(GeonnWait wait)
 {
 	return (uint32) wait;
+}
+
+/* geonn is switched on */
+void
+geonn_check_enabled(void)
+{
 }
 
 int
