@@ -14,7 +14,7 @@ use Test::More;
 my $steps = $ENV{GEONN_LIVE_STEPS} // ($ENV{GEONN_LONG} ? 400 : 15);
 my $seed = $ENV{GEONN_LIVE_SEED} // int(rand(1_000_000));
 my $rows = 1000;
-my $node = new_server('live_ids', preload => 1, conf => "autovacuum = off\njit = off\nmax_parallel_workers_per_gather = 0");
+my $node = new_server('live_ids', preload => 1, initdb => [ '--encoding=UTF8', '--locale=C' ], conf => "autovacuum = off\njit = off\nmax_parallel_workers_per_gather = 0");
 # databases whose encoding says nothing of characters have no collations of ICU
 my $has_icu = $node->safe_psql('postgres', q{SELECT count(*) FROM pg_collation WHERE collname = 'und-x-icu' AND getdatabaseencoding() <> 'SQL_ASCII'});
 

@@ -17,7 +17,7 @@ my $seed = $ENV{GEONN_CONDITIONS_SEED} // int(rand(1_000_000));
 note("seed $seed: GEONN_CONDITIONS_SEED=$seed repeats it");
 srand($seed);
 
-my $node = new_server('conditions', preload => 1, conf => "statement_timeout = '60s'\njit = off");
+my $node = new_server('conditions', preload => 1, initdb => [ '--encoding=UTF8', '--locale=C' ], conf => "statement_timeout = '60s'\njit = off");
 
 sub pick { return $_[int(rand(@_))]; }
 

@@ -42,14 +42,14 @@ our $slow_search = "SELECT count(*) FROM geonn_nearest('many_obs', 'many_ref')";
 # do, and does not make it all-visible.  So a test's VACUUM has nothing written beside it.
 my $nothing_written = "bgwriter_lru_maxpages = 0\ncheckpoint_timeout = 1d\nmax_wal_size = 4GB\n";
 
-# A server that has the extension; conf is text for postgresql.conf.
+# A server that has the extension; conf is text for postgresql.conf, initdb has options of initdb.
 sub new_server
 {
 	my ($name, %option) = @_;
 	my $node = PostgreSQL::Test::Cluster->new($name,
 		$option{install_path} ? (install_path => $option{install_path}) : ());
 
-	$node->init(allows_streaming => $option{allows_streaming});
+	$node->init(allows_streaming => $option{allows_streaming}, extra => $option{initdb} // []);
 	$node->append_conf('postgresql.conf', $nothing_written);
 
 	# brute force in SQL, with which answers are compared, is PostgreSQL's own work
