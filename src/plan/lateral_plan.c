@@ -17,7 +17,6 @@
 #include "optimizer/paths.h"
 #include "optimizer/restrictinfo.h"
 #include "optimizer/tlist.h"
-#include "rewrite/rewriteManip.h"
 
 #include "base/compat.h"
 #include "plan/known.h"
@@ -198,12 +197,17 @@ static bool
 find_question(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *inner, List *clauses, LateralPath *path)
 {
 	bool		takes_nodes = geonn_statement_takes_nodes(root);
+	bool		may_plan = false;
 
 	for (int i = 0; i < form_count; i++)
 	{
 		path->form = forms[i];
-		if ((takes_nodes || (forms[i]->takes_update != NULL && forms[i]->takes_update(root, outer, inner))) &&
-			geonn_may_plan(root) && forms[i]->recognise(root, outer, inner, clauses, path))
+		if (!takes_nodes && (forms[i]->takes_update == NULL || !forms[i]->takes_update(root, outer, inner)))
+			continue;
+		may_plan = may_plan || geonn_may_plan(root);
+		if (!may_plan)
+			return false;
+		if (forms[i]->recognise(root, outer, inner, clauses, path))
 			return true;
 	}
 	return false;
