@@ -20,6 +20,8 @@
 
 #include "utils/guc_tables.h"
 #if PG_VERSION_NUM >= 160000
+#include "parser/parse_relation.h"
+#include "rewrite/rewriteManip.h"
 #include "varatt.h"
 #else
 #include "catalog/pg_namespace_d.h"
