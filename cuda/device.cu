@@ -2,9 +2,8 @@
  * device.cu
  *		A GPU as a device.
  *
- * Searches run in lane.cu's lanes, which share a GPU.  This file chooses how a
- * lane answers a search: nearest.cu answers the question that most searches
- * ask, shapes/shapes_within.cu that for all shapes within a distance, neighbours.cu any other.
+ * Searches run in lane.cu's lanes, which share a GPU.  engine/search/ways.c says which of nearest.cu, shapes/shapes_within.cu
+ * and neighbours/neighbours.cu answers a search.
  *
  * The host thread goes around the lanes, and sleeps a little when no lane has
  * anything to do.
@@ -17,6 +16,10 @@
  */
 #include <time.h>
 
+extern "C"
+{
+#include "engine/search/ways.h"
+}
 #include "cuda/shapes/shapes_within.cuh"
 #include "cuda/lane/dataset.cuh"
 #include "cuda/lane/gpu.cuh"
@@ -32,10 +35,10 @@
 static void
 cuda_start(struct device *device, struct search *search)
 {
-	bool		is_nearest = search_is_plain_nearest(search) || search_is_nearest_shape(search);
+	enum way	way = way_of(search, GEONN_KIND_CUDA);
 
-	cuda_lanes_start(device, search, is_nearest ? &nearest_operations :
-					 search_is_shapes_within(search) ? &shapes_within_operations : &neighbours_operations);
+	cuda_lanes_start(device, search, way == WAY_GPU_NEAREST ? &nearest_operations :
+					 way == WAY_GPU_SHAPES_WITHIN ? &shapes_within_operations : &neighbours_operations);
 }
 
 static enum device_progress

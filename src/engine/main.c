@@ -37,6 +37,7 @@
 #include "common/channel.h"
 #include "engine/base/log.h"
 #include "engine/cpu/base/path.h"
+#include "engine/search/ways.h"
 #include "engine/server/batch_memory.h"
 #include "engine/server/datasets.h"
 #include "engine/server/server.h"
@@ -54,6 +55,8 @@ static const char usage[] =
 "  --cpu-path PATH                 vector instructions that the CPU device uses:\n"
 "                                  portable, avx2 or avx512; the default is the\n"
 "                                  best that the processor has\n"
+"  --ways                          print which way of which device answers which\n"
+"                                  question\n"
 "  --version                       print the version\n"
 "  --help                          print this\n";
 
@@ -73,6 +76,7 @@ parse_arguments(int count, char **words, struct arguments *arguments)
 	static const struct option options[] = {
 		{"socket", required_argument, NULL, 's'},
 		{"cpu-path", required_argument, NULL, 'p'},
+		{"ways", no_argument, NULL, 'w'},
 		{"version", no_argument, NULL, 'V'},
 		{"help", no_argument, NULL, 'h'},
 		{NULL, 0, NULL, 0}
@@ -89,6 +93,9 @@ parse_arguments(int count, char **words, struct arguments *arguments)
 			case 'p':
 				arguments->cpu_path = optarg;
 				break;
+			case 'w':
+				ways_print(stdout);
+				return EXIT_SUCCESS;
 			case 'V':
 				puts("geonn-engine " GEONN_VERSION);
 				return EXIT_SUCCESS;

@@ -8,6 +8,7 @@
 
 #include "engine/base/thread_pool.h"
 #include "engine/cpu/built.h"
+#include "engine/search/ways.h"
 #include "../lib/verdict.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))

@@ -24,6 +24,7 @@ extern "C"
 {
 #include "device_work.h"
 #include "engine/cpu/base/path.h"
+#include "engine/search/ways.h"
 }
 
 /* observations of a scene at most */

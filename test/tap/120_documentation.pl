@@ -23,7 +23,8 @@
 #
 # A tutorial whose reader has run a demo has that server's tables in its database.
 #
-# The figures of speed on the pages are those of doc/figures, which test/bench/page puts there.
+# The figures of speed on the pages are those of doc/figures, which test/bench/page puts there, and the table of ways is the
+# one that the engine prints.
 
 use strict;
 use warnings;
@@ -235,7 +236,19 @@ sub figures_are_those_of_files
 	like(figures_differ($copy), qr/^README\.md has other figures than doc\/figures, first in line \d+:\n.*7 h/, 'a figure of other origin is noticed');
 }
 
+# ---- what the engine prints of itself ----
+
+sub ways_are_those_of_the_engine
+{
+	my $ways = `$ENV{GEONN_BUILD}/geonn-engine --ways`;
+
+	ok(index(slurp_file("$ENV{GEONN_PAGES}/doc/internals.md"), $ways) >= 0 && $ways =~ /^(?:\|.*\|\n){3,}\z/,
+		'internals.md has the table that geonn-engine --ways prints')
+	  or diag($ways);
+}
+
 figures_are_those_of_files();
+ways_are_those_of_the_engine();
 foreach my $page (Geonn::pages())
 {
 	page_runs($page, basename($page, '.md'));

@@ -19,14 +19,10 @@
  * Devices know nothing of sessions or sockets.  All devices give the same
  * bytes for the same search: geodesy.h decides.
  *
- * Each host has the CPU as a device, and the CPU answers any question.  A GPU
- * leaves these to it: any question by a metric whose chord does not decide; a count of references with radiuses or windows,
- * of weights without a common size, or of extremes; a search with parties, or with arcs unless it asks for the nearest
- * shape alone or for all within a distance (search_is_nearest_shape, search_is_shapes_within); one that begins with a cutoff, or
- * would end with one; and brute force, except for the nearest reference of a plain dataset.  Such searches are for
- * the CPU from the start (search_choice), or a GPU hands the
- * rest of one over between two turns: it sets choice to GEONN_DEVICE_CPU, and
- * yields.
+ * Each host has the CPU as a device, and the CPU answers any question.  ways.c has the questions that a GPU answers; all others
+ * are for the CPU from the start.  A GPU hands the rest of a search over to the CPU where it meets weights without a common size,
+ * or observations that would hold up the others, and where the search would end with a cutoff: between two turns it sets choice
+ * to GEONN_DEVICE_CPU, and yields.
  */
 #ifndef GEONN_DEVICE_H
 #define GEONN_DEVICE_H
@@ -170,23 +166,8 @@ extern bool search_is_nearest(const struct search *search);
  */
 extern bool search_is_plain_nearest(const struct search *search);
 
-/*
- * Whether a search asks search_is_nearest()'s question, without places, of a dataset of arcs that has no other
- * columns, and is not too large for a GPU's index of arcs.
- */
-extern bool search_is_nearest_shape(const struct search *search);
-
-/*
- * Whether a search asks for all shapes within max_distance, without counting them, of such a dataset, and without places.
- */
-extern bool search_is_shapes_within(const struct search *search);
-
 /* How many pairs each observation has in the answer of a search with radii. */
 extern uint32_t search_counts_each(const struct search *search);
-
-/* Which of the devices that its session has chosen may begin a search. */
-extern enum geonn_device_choice search_choice(const struct search *search,
-											  enum geonn_device_choice chosen);
 
 enum device_progress
 {

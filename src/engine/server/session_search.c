@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "engine/search/backends.h"
+#include "engine/search/ways.h"
 #include "engine/server/datasets.h"
 
 static void

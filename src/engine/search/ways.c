@@ -1,0 +1,152 @@
+/*
+ * ways.c
+ *		Which way of which device answers a question.
+ */
+#include "engine/search/ways.h"
+
+#include "common/metric.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* a GPU's index has up to 2^31 arcs, and a long one of the dataset is two (cuda/arcs/arcs.cuh) */
+#define GPU_ARCS_MAX ((size_t) 1 << 30)
+
+#define TRAITS_ALL ((1u << TRAITS) - 1)
+
+/* those of `by`, `exclude_self`, `overlaps` and radiuses */
+#define CONDITIONS (TRAIT_GROUPS | TRAIT_EXCLUDED | TRAIT_WINDOWS | TRAIT_RADIUS)
+
+/* In the order in which they are tried; the CPU has a way for each search. */
+static const struct
+{
+	enum geonn_device_kind kind;
+	enum way	way;
+	const char *name;
+	uint32_t	needs;			/* traits that a search must have */
+	uint32_t	takes;			/* traits that it may have besides */
+	size_t		references;		/* the most that it takes; 0: any number */
+}			ways[] = {
+	{GEONN_KIND_CUDA, WAY_GPU_NEAREST, "by index, or by brute force where it is named",
+		TRAIT_ONE, TRAIT_BRUTE, 0},
+	{GEONN_KIND_CUDA, WAY_GPU_NEAREST, "by index of arcs",
+		TRAIT_ONE | TRAIT_ARCS, 0, GPU_ARCS_MAX},
+	{GEONN_KIND_CUDA, WAY_GPU_SHAPES_WITHIN, "by index of arcs",
+		TRAIT_ALL | TRAIT_ARCS, 0, GPU_ARCS_MAX},
+	{GEONN_KIND_CUDA, WAY_GPU_NEIGHBOURS, "by index",
+		TRAIT_COUNTS, TRAIT_GROUPS | TRAIT_EXCLUDED | TRAIT_WEIGHTS, 0},
+	{GEONN_KIND_CUDA, WAY_GPU_NEIGHBOURS, "by index",
+		0, TRAIT_ONE | TRAIT_SEVERAL | TRAIT_ALL | TRAIT_TIES | CONDITIONS | TRAIT_WEIGHTS, 0},
+	{GEONN_KIND_CPU, WAY_CPU_COUNTS, "by index of arcs",
+		TRAIT_COUNTS | TRAIT_ARCS, TRAITS_ALL, 0},
+	{GEONN_KIND_CPU, WAY_CPU_COUNTS, "by index",
+		TRAIT_COUNTS, TRAITS_ALL, 0},
+	{GEONN_KIND_CPU, WAY_CPU_PAIRS, "by index of arcs",
+		TRAIT_ARCS, TRAITS_ALL, 0},
+	{GEONN_KIND_CPU, WAY_CPU_NEAREST, "by index, then by a table of squares",
+		TRAIT_ONE, 0, 0},
+	{GEONN_KIND_CPU, WAY_CPU_PAIRS, "by brute force",
+		TRAIT_BRUTE, TRAITS_ALL, 0},
+	{GEONN_KIND_CPU, WAY_CPU_PAIRS, "by index",
+		0, TRAITS_ALL, 0}
+};
+
+/* the questions that the table for readers has */
+static const struct
+{
+	const char *words;
+	uint32_t	traits;
+}			questions[] = {
+	{"the nearest reference", TRAIT_ONE},
+	{"the nearest with `algorithm => 'brute'`", TRAIT_ONE | TRAIT_BRUTE},
+	{"the nearest with `by`, `exclude_self`, `overlaps` or radiuses", TRAIT_ONE | CONDITIONS},
+	{"k neighbours, ties, with these conditions or without", TRAIT_SEVERAL | TRAIT_TIES | CONDITIONS},
+	{"all within a distance, with these conditions or without", TRAIT_ALL | CONDITIONS},
+	{"k neighbours and all within a distance with `algorithm => 'brute'`", TRAIT_SEVERAL | TRAIT_BRUTE},
+	{"pairs with `differs`", TRAIT_ONE | TRAIT_PARTIES},
+	{"counts and sums within radii, with `by` and `exclude_self` or without", TRAIT_COUNTS | TRAIT_WEIGHTS | TRAIT_GROUPS | TRAIT_EXCLUDED},
+	{"counts and sums with `overlaps`, radiuses or `differs`", TRAIT_COUNTS | TRAIT_WEIGHTS | TRAIT_WINDOWS},
+	{"the least and the greatest weight within radii", TRAIT_COUNTS | TRAIT_WEIGHTS | TRAIT_EXTREMES},
+	{"the nearest line or polygon", TRAIT_ONE | TRAIT_ARCS},
+	{"all lines or polygons within a distance", TRAIT_ALL | TRAIT_ARCS},
+	{"several lines or polygons, with conditions, their nearest places, counts of them", TRAIT_SEVERAL | TRAIT_ARCS},
+	{"any question about points with `metric => 'spheroid'`", TRAIT_ONE | TRAIT_SPHEROID}
+};
+
+static const struct
+{
+	uint32_t	columns;
+	uint32_t	trait;
+}			column_traits[] = {
+	{GEONN_COLUMN_GROUP, TRAIT_GROUPS},
+	{GEONN_COLUMN_EXCLUDED, TRAIT_EXCLUDED},
+	{GEONN_COLUMN_RADIUS, TRAIT_RADIUS},
+	{GEONN_COLUMNS_WINDOWS, TRAIT_WINDOWS},
+	{GEONN_COLUMNS_WEIGHTS, TRAIT_WEIGHTS},
+	{GEONN_COLUMNS_PARTIES, TRAIT_PARTIES},
+	{GEONN_COLUMN_ARC, TRAIT_ARCS}
+};
+
+static uint32_t
+traits_of(const struct search *search)
+{
+	const struct question *question = &search->question;
+	uint32_t	traits = question->radii > 0 ? TRAIT_COUNTS :
+		question->k == 0 ? TRAIT_ALL : question->k == 1 ? TRAIT_ONE : TRAIT_SEVERAL;
+
+	if (question->extremes)
+		traits |= TRAIT_EXTREMES;
+	if (question->ties && question->k > 0)
+		traits |= TRAIT_TIES;
+	if (question->places)
+		traits |= TRAIT_PLACES;
+	if (question->algorithm == GEONN_ALGORITHM_BRUTE)
+		traits |= TRAIT_BRUTE;
+	if (search->cutoff.present)
+		traits |= TRAIT_RESUMED;
+	if (!geonn_metric_chord_decides(search->dataset->metric))
+		traits |= TRAIT_SPHEROID;
+	for (size_t i = 0; i < COUNT(column_traits); i++)
+		if (search->dataset->columns & column_traits[i].columns)
+			traits |= column_traits[i].trait;
+	return traits;
+}
+
+/* The number of the first way for these traits; COUNT(ways): none. */
+static size_t
+find(uint32_t traits, size_t references, enum geonn_device_kind kind)
+{
+	size_t		i = 0;
+
+	while (i < COUNT(ways) &&
+		   (ways[i].kind != kind || (ways[i].needs & ~traits) != 0 || (traits & ~(ways[i].needs | ways[i].takes)) != 0 ||
+			(ways[i].references > 0 && references > ways[i].references)))
+		i++;
+	return i;
+}
+
+enum way
+way_of(const struct search *search, enum geonn_device_kind kind)
+{
+	size_t		number = find(traits_of(search), search->dataset->count, kind);
+
+	return number < COUNT(ways) ? ways[number].way : WAY_NONE;
+}
+
+enum geonn_device_choice
+search_choice(const struct search *search, enum geonn_device_choice chosen)
+{
+	return way_of(search, GEONN_KIND_CUDA) == WAY_NONE ? GEONN_DEVICE_CPU : chosen;
+}
+
+void
+ways_print(FILE *file)
+{
+	fputs("| question | on a GPU | on the CPU |\n|---|---|---|\n", file);
+	for (size_t i = 0; i < COUNT(questions); i++)
+	{
+		size_t		gpu = find(questions[i].traits, 1, GEONN_KIND_CUDA);
+		size_t		cpu = find(questions[i].traits, 1, GEONN_KIND_CPU);
+
+		fprintf(file, "| %s | %s | %s |\n", questions[i].words, gpu < COUNT(ways) ? ways[gpu].name : "on the CPU", ways[cpu].name);
+	}
+}

@@ -1,0 +1,61 @@
+/*
+ * ways.h
+ *		Which way of which device answers a question: one table for the engine and for the documentation.
+ *
+ * A search has traits: what it asks, and what narrows its candidates down.  A way needs some of them and takes others.  A
+ * search goes the first way of a device that needs none but its traits and takes all of them.  The CPU has a way for every
+ * search.  A search without a way on a GPU is for the CPU, whatever the session has chosen.
+ *
+ * What is known only while a search runs is not in the table.  A GPU hands the rest of a search to the CPU in the cases that
+ * device.h names.
+ */
+#ifndef GEONN_WAYS_H
+#define GEONN_WAYS_H
+
+#include <stdio.h>
+
+#include "engine/search/device.h"
+
+/* what a search asks: one of the first four */
+#define TRAIT_ONE		(1u << 0)	/* the nearest alone */
+#define TRAIT_SEVERAL	(1u << 1)	/* the nearest k, more than one */
+#define TRAIT_ALL		(1u << 2)	/* all within a distance */
+#define TRAIT_COUNTS	(1u << 3)	/* how many are within radii, and sums of their weights */
+#define TRAIT_EXTREMES	(1u << 4)	/* the least and the greatest weights, too */
+#define TRAIT_TIES		(1u << 5)	/* all at the distance of the k-th */
+#define TRAIT_PLACES	(1u << 6)	/* the place on each shape that is nearest */
+#define TRAIT_BRUTE		(1u << 7)	/* by brute force, by name */
+#define TRAIT_RESUMED	(1u << 8)	/* it begins within the pairs of an observation: its cutoff is present */
+#define TRAIT_SPHEROID	(1u << 9)	/* a metric whose chord does not decide */
+
+/* the columns that its dataset has */
+#define TRAIT_GROUPS	(1u << 10)
+#define TRAIT_EXCLUDED	(1u << 11)
+#define TRAIT_RADIUS	(1u << 12)
+#define TRAIT_WINDOWS	(1u << 13)
+#define TRAIT_WEIGHTS	(1u << 14)
+#define TRAIT_PARTIES	(1u << 15)
+#define TRAIT_ARCS		(1u << 16)
+#define TRAITS			17
+
+enum way
+{
+	WAY_NONE,
+	WAY_GPU_NEAREST,			/* cuda/nearest.cu */
+	WAY_GPU_SHAPES_WITHIN,		/* cuda/shapes/shapes_within.cu */
+	WAY_GPU_NEIGHBOURS,			/* cuda/neighbours/neighbours.cu */
+	WAY_CPU_COUNTS,				/* cpu/turn_counts.c */
+	WAY_CPU_NEAREST,			/* cpu/turn_nearest.c and cpu/turn_cells.c, where the index allows it */
+	WAY_CPU_PAIRS				/* cpu/turn_pairs.c */
+};
+
+/* The way of this kind of device that answers a search; WAY_NONE: it has none. */
+extern enum way way_of(const struct search *search, enum geonn_device_kind kind);
+
+/* Which of the devices that its session has chosen may begin a search. */
+extern enum geonn_device_choice search_choice(const struct search *search, enum geonn_device_choice chosen);
+
+/* Write the table of questions and their ways in Markdown; doc/internals.md has a copy of it. */
+extern void ways_print(FILE *file);
+
+#endif							/* GEONN_WAYS_H */
