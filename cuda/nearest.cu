@@ -96,12 +96,6 @@ by_points(const struct lane *lane)
 	return !is_arcs(lane) && !is_brute(lane);
 }
 
-static struct cuda_built *
-built_of(const struct lane *lane)
-{
-	return (struct cuda_built *) lane->search->dataset->built[lane->device->number];
-}
-
 static uint32_t
 nearest_rows(const struct lane *lane)
 {
@@ -112,7 +106,7 @@ nearest_rows(const struct lane *lane)
 	if (rows > room)
 		rows = room;
 	/* an untried piece needs no memory of the GPU */
-	if (is_arcs(lane) && arcs_leaves_untried(&built_of(lane)->nearest_refusals))
+	if (is_arcs(lane) && arcs_leaves_untried(&lane_built(lane)->nearest_refusals))
 		rows = 1;
 	return rows < PIECE_ROWS_MAX ? rows : PIECE_ROWS_MAX;
 }
@@ -156,7 +150,7 @@ brute_place(struct lane *lane, uint32_t rows, void *memory)
 	piece->results.packed_tag = (int64_t *) room->y;
 
 	piece->brute.machine = &cuda->machine;
-	piece->brute.references = &built_of(lane)->references;
+	piece->brute.references = &lane_built(lane)->references;
 	piece->brute.room = room;
 	piece->brute.status = &status_of(lane)->brute;
 	piece->brute.rows = rows;
@@ -171,7 +165,7 @@ search_place(struct lane *lane, uint32_t rows, void *memory)
 	struct index_nearest *search = &piece->search;
 	size_t		offset = 0;
 
-	search->index = &built_of(lane)->index;
+	search->index = &lane_built(lane)->index;
 	search->rows = rows;
 	search->max_distance = lane->search->question.max_distance;
 	search->stream = lane->stream;
@@ -193,8 +187,8 @@ arcs_place_piece(struct lane *lane, uint32_t rows, void *memory)
 	struct arcs_nearest *arcs = &piece->arcs;
 	size_t		offset = 0;
 
-	arcs->arcs = &built_of(lane)->arcs;
-	arcs->polygons = lane->search->dataset->last_polygon != 0 ? &built_of(lane)->polygons : NULL;
+	arcs->arcs = &lane_built(lane)->arcs;
+	arcs->polygons = lane->search->dataset->last_polygon != 0 ? &lane_built(lane)->polygons : NULL;
 	arcs->rows = rows;
 	arcs->max_distance = lane->search->question.max_distance;
 	arcs->stream = lane->stream;
@@ -337,7 +331,7 @@ search_or_go_on(struct lane *lane, enum piece_progress *progress)
 static bool
 leave_untried(struct lane *lane)
 {
-	struct arcs_refusals *refusals = &built_of(lane)->nearest_refusals;
+	struct arcs_refusals *refusals = &lane_built(lane)->nearest_refusals;
 	struct arcs_status *status = &status_of(lane)->arcs;
 
 	if (!arcs_leaves_untried(refusals))
@@ -410,7 +404,7 @@ nearest_finish(struct lane *lane)
 		return PIECE_FULL;
 	}
 	if (is_arcs(lane) && piece->phase != NEAREST_COPY_IN)
-		arcs_note_refusal(&built_of(lane)->nearest_refusals, rows <= piece->rows / 2);
+		arcs_note_refusal(&lane_built(lane)->nearest_refusals, rows <= piece->rows / 2);
 	if (rows > 0 && piece->all_matched)
 		search_account(lane->search, rows, rows, true);
 	else if (rows > 0)

@@ -99,6 +99,15 @@ struct lane
 	size_t		bytes;
 };
 
+struct cuda_built;
+
+/* What its GPU has built of the dataset of a lane's search (dataset.cuh). */
+static inline struct cuda_built *
+lane_built(const struct lane *lane)
+{
+	return (struct cuda_built *) lane->search->dataset->built[lane->device->number];
+}
+
 /* ---- for the device ---- */
 
 /*

@@ -206,7 +206,7 @@ neighbours_place(struct lane *lane, uint32_t rows, void *memory)
 	struct neighbours_piece *piece = piece_of(lane);
 	struct neighbours *work = &piece->work;
 	struct results *results = &work->results;
-	const struct cuda_built *built = (struct cuda_built *) dataset->built[lane->device->number];
+	const struct cuda_built *built = lane_built(lane);
 	uint32_t	room = room_left(search);
 	uint32_t	full_rows = neighbours_rows(lane);
 	size_t		slots = (size_t) rows * question->k;

@@ -77,17 +77,11 @@ status_of(const struct lane *lane)
 	return (struct within_status *) lane->piece_status;
 }
 
-static struct cuda_built *
-built_of(const struct lane *lane)
-{
-	return (struct cuda_built *) lane->search->dataset->built[lane->device->number];
-}
-
 /* Whether the next piece goes to the CPU untried. */
 static bool
 is_left_untried(const struct lane *lane)
 {
-	const struct cuda_built *built = built_of(lane);
+	const struct cuda_built *built = lane_built(lane);
 
 	return arcs_leaves_untried(&built->within_refusals) &&
 		lane->search->question.max_distance >= built->within_refused_distance;
@@ -146,8 +140,8 @@ within_place(struct lane *lane, uint32_t rows, void *memory)
 	if (room < SHAPES_WITHIN_MAX)
 		room = SHAPES_WITHIN_MAX;
 	*piece = {};
-	work->arcs = built_of(lane)->arcs;
-	work->polygons = search->dataset->last_polygon != 0 ? &built_of(lane)->polygons : NULL;
+	work->arcs = lane_built(lane)->arcs;
+	work->polygons = search->dataset->last_polygon != 0 ? &lane_built(lane)->polygons : NULL;
 	work->rows = rows;
 	work->max_distance = search->question.max_distance;
 	work->limit = arcs_limit_of(work->max_distance);
@@ -211,7 +205,7 @@ enqueue_copy_in(struct lane *lane, enum piece_progress *progress)
 
 	if (is_left_untried(lane))
 	{
-		arcs_note_untried(&built_of(lane)->within_refusals);
+		arcs_note_untried(&lane_built(lane)->within_refusals);
 		*progress = PIECE_LAST;
 		return cudaSuccess;
 	}
@@ -324,7 +318,7 @@ within_finish(struct lane *lane)
 {
 	const struct within_piece *piece = piece_of(lane);
 	const struct within_status *status = status_of(lane);
-	struct cuda_built *built = built_of(lane);
+	struct cuda_built *built = lane_built(lane);
 	struct search *search = lane->search;
 	uint32_t	rows = 0;
 	bool		is_refused;
