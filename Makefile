@@ -4,10 +4,9 @@
 #   make             builds all; says whether the engine has the CUDA device
 #   make install     puts them into the PostgreSQL that PG_CONFIG names; make uninstall
 #                    takes them away
-#   make check       installs, runs the tests, ends with "N passed, N failed"
+#   make check       installs, runs every kind of test in minutes, ends with "N passed, N failed"
+#   make check-all   all tests, which CI runs
 #   make check-long  the same in their long forms, which take hours
-#   make check-quick some of them, in less than a minute: rules, unit tests, a
-#                    short search and some topics of pg_regress
 #   make check-versions  builds and tests with PostgreSQL 16 to 19
 #   make check-package   builds, installs, uses and purges Debian's packages
 #   make check-arm64     on x86-64, the engine's tests and random SQL on an emulated arm64
@@ -65,7 +64,7 @@ PG_CONFIG ?= pg_config
 export PG_CONFIG
 PGXS := $(wildcard $(shell $(PG_CONFIG) --pgxs 2>/dev/null))
 
-ANYWHERE = help check check-long check-quick check-versions check-package check-arm64 check-image check-clients \
+ANYWHERE = help check check-all check-long check-versions check-package check-arm64 check-image check-clients \
 	image image-cuda image-extension demo demo-moving demo-history demo-coast pictures bench-sql bench-caches bench-live typedefs.list dist \
 	deb repo rpm
 # what a packager puts below DESTDIR replaces nothing
@@ -84,19 +83,12 @@ BUILD = $(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell 
 help:
 	@sed -n '4,/^$$/s/^#\( \{1,3\}\|$$\)//p' Makefile
 
-check check-long:
+check check-all check-long:
 	@test/tools/install-dependencies tests postgis cron partman beside clients prometheus fuzz cppcheck $(if $(filter check-long,$@),valgrind)
 	@echo "building"
 	@$(BUILD) all test-programs bench fuzzers
 	+@test/tools/install
-	@test/check $(if $(filter check-long,$@),--long)
-
-check-quick:
-	@test/tools/install-dependencies tests
-	@echo "building"
-	@$(BUILD) all test-programs bench
-	+@test/tools/install
-	@test/check --quick
+	@test/check $(patsubst check-%,--%,$(filter-out check,$@))
 
 check-clients:
 	@test/tools/install-dependencies tests postgis clients

@@ -1,4 +1,5 @@
 -- geonn.algorithm: how to search, never what is found
+-- rooms: base engine/search engine/cpu
 \pset format unaligned \pset footer off
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS geonn;

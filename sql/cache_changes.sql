@@ -1,4 +1,5 @@
 -- caches: no change of a cache's table passes its refresh by, whichever way it is made
+-- rooms: cache
 \pset format unaligned \pset footer off
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS geonn;

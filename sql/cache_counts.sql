@@ -1,4 +1,5 @@
 -- caches of counts within radii: made, refreshed by what has changed, altered
+-- rooms: cache
 \pset format unaligned \pset footer off
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS geonn;

@@ -1,4 +1,5 @@
 -- caches: a cache goes with its table, whichever command drops that
+-- rooms: cache
 \pset format unaligned \pset footer off
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS geonn;

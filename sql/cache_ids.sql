@@ -1,6 +1,7 @@
 -- Caches whose ids are of all kinds of types: filled, unchanged, refreshed by what has changed
 -- and fully, the table has the bytes that a new search returns, and those are what the
 -- definition in SQL says, also where ids are equal and have other bytes.
+-- rooms: cache
 \pset format unaligned \pset footer off
 \set VERBOSITY terse
 SET client_min_messages = warning;

@@ -1,4 +1,5 @@
 -- What functions of caches say where the next step is another one than for a join or a table
+-- rooms: cache
 \pset format unaligned \pset footer off
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS geonn;

@@ -1,4 +1,5 @@
 -- caches: where most rows differ, a new table's files take the place of the table's, unless something hinders it
+-- rooms: cache
 \pset format unaligned \pset footer off
 SET client_min_messages = error;
 CREATE EXTENSION IF NOT EXISTS geonn;

@@ -1,4 +1,5 @@
 -- caches: tables of neighbours that are kept up to date
+-- rooms: cache
 \pset format unaligned \pset footer off
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS geonn;

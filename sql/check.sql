@@ -1,4 +1,5 @@
 -- geonn_check(): what to know of a relation's points before a join
+-- rooms: points
 \pset format unaligned \pset footer off
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS geonn;

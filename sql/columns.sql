@@ -1,4 +1,5 @@
 -- which columns geonn uses, and the errors where it cannot tell
+-- rooms: points
 \pset format unaligned \pset footer off
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS geonn;

@@ -1,4 +1,6 @@
 -- geonn_within_count(): how many references are within radii, the exact sums of their weights, and the least and greatest of them
+-- rooms: join engine/cpu/counts
+-- check-all: compares with PostgreSQL's own sums for two minutes
 \pset format unaligned \pset footer off
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS geonn;

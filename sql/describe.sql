@@ -1,4 +1,5 @@
 -- geonn_describe(): the columns that would be used, or the same errors
+-- rooms: points
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS geonn;
 RESET client_min_messages;

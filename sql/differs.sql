@@ -1,4 +1,6 @@
 -- differs: the nearest reference of another brand, owner or track
+-- rooms: join engine/cpu/walk
+-- check-all: compares with brute force for half a minute
 \pset format unaligned \pset footer off
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS geonn;

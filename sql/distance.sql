@@ -1,4 +1,5 @@
 -- geonn_distance(): metres between two points, and its limits
+-- rooms: join common spheroid
 \pset format unaligned \pset footer off
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS geonn;

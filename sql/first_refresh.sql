@@ -1,4 +1,5 @@
 -- The first refresh of a cache finds what has changed since the cache was made, as any other.
+-- rooms: cache
 \pset format unaligned \pset footer off
 SET client_min_messages = error;
 CREATE EXTENSION IF NOT EXISTS geonn;

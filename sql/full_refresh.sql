@@ -1,5 +1,6 @@
 -- Full refreshes of every kind: whatever was done to the table by hand, and whatever has changed, it
 -- has to the byte what a search returns, and its baselines serve the refreshes that follow.
+-- rooms: cache
 \pset format unaligned \pset footer off
 \set VERBOSITY terse
 SET client_min_messages = warning;

@@ -1,4 +1,5 @@
 -- by: the nearest reference within the same group
+-- rooms: join engine/dataset
 \pset format unaligned \pset footer off
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS geonn;

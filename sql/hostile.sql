@@ -1,6 +1,7 @@
 -- what others have put in geonn's way: operators, functions, types and names that are not
 -- what they seem do nothing but what they may do without geonn, and their errors end the
 -- statement alone
+-- rooms: base join points
 \pset format unaligned \pset footer off
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS geonn;

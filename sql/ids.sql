@@ -1,4 +1,5 @@
 -- ids of any type that has an order, and the columns that a row_type may have
+-- rooms: join points
 \pset format unaligned \pset footer off
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS geonn;

@@ -1,4 +1,5 @@
 -- rows that are no points: skipped, counted, never answered
+-- rooms: join points
 \pset format unaligned \pset footer off
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS geonn;

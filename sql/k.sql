@@ -1,4 +1,5 @@
 -- k: the nearest references of each observation, in order
+-- rooms: join engine/cpu/walk
 \pset format unaligned \pset footer off
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS geonn;

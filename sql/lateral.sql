@@ -1,4 +1,5 @@
 -- rows that each ask for the neighbours of their own point: one search for many of them
+-- rooms: plan
 \pset format unaligned \pset footer off
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS geonn;

@@ -1,4 +1,5 @@
 -- what a role may have without privileges on the tables: by whom it is lent, and what is not
+-- rooms: base plan points
 \pset format unaligned \pset footer off
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS geonn;

@@ -1,4 +1,5 @@
 -- geonn_nearest(): the rows are those of the definition, row by row
+-- rooms: join client engine/cpu/squares
 \pset format unaligned \pset footer off
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS geonn;

@@ -1,4 +1,5 @@
 -- conditions on observations reach the reading of them
+-- rooms: plan
 \pset format unaligned \pset footer off
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS geonn;

@@ -1,4 +1,5 @@
 -- the argument options: what each key does, and what is an error
+-- rooms: points
 \pset format unaligned \pset footer off
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS geonn;

@@ -1,4 +1,5 @@
 -- overlaps, and a radius of each row: nearest among those of which && says so, and within both radiuses
+-- rooms: join points engine/cpu/walk
 \pset format unaligned \pset footer off
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS geonn;

@@ -1,4 +1,5 @@
 -- parallel plans: several processes divide the observations, and give the same rows
+-- rooms: plan client
 \pset format unaligned \pset footer off
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS geonn;

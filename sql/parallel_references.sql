@@ -1,4 +1,5 @@
 -- many references are read by parallel workers for one process, and are the same ones
+-- rooms: points
 \pset format unaligned \pset footer off
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS geonn;

@@ -1,4 +1,5 @@
 -- what the planner expects of the joins, and the plans that come of it
+-- rooms: plan
 \pset format unaligned \pset footer off
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS geonn;

@@ -1,4 +1,5 @@
 -- geonn_nearest_points(): the points are those of two arrays
+-- rooms: join points
 \pset format unaligned \pset footer off
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS geonn;

@@ -1,4 +1,5 @@
 -- columns of points: PostgreSQL's own, and PostGIS's
+-- rooms: points
 \pset format unaligned \pset footer off
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS geonn;

@@ -1,4 +1,5 @@
 -- the caller's privileges decide, in PostgreSQL's own words
+-- rooms: base points
 \pset format unaligned \pset footer off
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS geonn;

@@ -1,4 +1,5 @@
 -- geonn_nearest_sql() and geonn_within_sql(): the points are those of any query that only reads
+-- rooms: points
 \pset format unaligned \pset footer off
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS geonn;

@@ -1,4 +1,5 @@
 -- max_distance: no neighbour that is farther, to the last bit
+-- rooms: join engine/cpu/walk
 \pset format unaligned \pset footer off
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS geonn;

@@ -1,4 +1,5 @@
 -- every kind of relation that a SELECT reads
+-- rooms: points
 \pset format unaligned \pset footer off
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS geonn;

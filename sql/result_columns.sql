@@ -1,6 +1,7 @@
 -- whichever columns of a result a query asks for, and whatever integers the ids are, the
 -- rows are those of the definition: where all of them can be copied as they came from the
 -- engine, and where some are computed
+-- rooms: join plan
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS geonn;
 RESET client_min_messages;

@@ -1,4 +1,5 @@
 -- row-level security: geonn sees the rows that a SELECT of the caller sees, and no others
+-- rooms: points
 \pset format unaligned \pset footer off
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS geonn;

@@ -1,4 +1,5 @@
 -- the plan node of joins in FROM: the function's rows, as they come
+-- rooms: plan
 \pset format unaligned \pset footer off
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS geonn;

@@ -1,4 +1,5 @@
 -- geonn.session_memory_limit: what references take is bounded, whichever way they come
+-- rooms: client join
 \pset format unaligned \pset footer off
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS geonn;

@@ -1,4 +1,5 @@
 -- caches over lines, polygons and other shapes: each refresh searches for all observations
+-- rooms: cache
 \pset format unaligned \pset footer off
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS geonn;

@@ -1,4 +1,5 @@
 -- the nearest lines, polygons and other shapes
+-- rooms: join points engine/cpu/arcs
 \pset format unaligned \pset footer off
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS geonn;

@@ -1,4 +1,5 @@
 -- geonn_distance() of a point and a shape
+-- rooms: join points common
 \pset format unaligned \pset footer off
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS geonn;

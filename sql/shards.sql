@@ -1,5 +1,6 @@
 -- The commands that geonn_shard_ddl and geonn_shard_move_ddl print, and the errors for what they
 -- cannot print: names are quoted, and nothing is run.  500_shards runs them.
+-- rooms: shard
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS geonn;
 CREATE EXTENSION postgres_fdw;

@@ -1,4 +1,5 @@
 -- geonn_stat and geonn_stat_progress: what calls have done
+-- rooms: watch engine/calls
 \pset format unaligned \pset footer off
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS geonn;

@@ -1,4 +1,5 @@
 -- geonn_status() and geonn_devices, whatever the devices are
+-- rooms: base watch supervisor
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS geonn;
 RESET client_min_messages;

@@ -1,4 +1,5 @@
 -- Plans of nearest-neighbour subqueries, where a session may have them.
+-- rooms: sql
 SET geonn.enable_sql_joins = on;
 SET max_parallel_workers_per_gather = 0;
 CREATE TABLE subquery_o AS

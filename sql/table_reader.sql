@@ -1,5 +1,6 @@
 -- plain tables are read page by page: whatever their rows look like, they are those
 -- that a scan of PostgreSQL's own gives
+-- rooms: points
 \pset format unaligned \pset footer off
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS geonn;

@@ -1,4 +1,5 @@
 -- ties => 'all': also those as far as the last of the k nearest
+-- rooms: join engine/cpu/walk
 \pset format unaligned \pset footer off
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS geonn;

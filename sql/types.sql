@@ -1,4 +1,5 @@
 -- the types that ids and coordinates may have
+-- rooms: join points
 \pset format unaligned \pset footer off
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS geonn;

@@ -1,4 +1,5 @@
 -- keep_unmatched: a left join, every observation appears
+-- rooms: join
 \pset format unaligned \pset footer off
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS geonn;

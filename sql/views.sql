@@ -1,4 +1,5 @@
 -- geonn's joins wherever a query can stand: views, cursors, prepared statements, functions
+-- rooms: plan
 \pset format unaligned \pset footer off
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS geonn;

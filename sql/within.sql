@@ -1,4 +1,5 @@
 -- geonn_within(): every pair within a radius, and nothing else
+-- rooms: join engine/cpu/walk
 \pset format unaligned \pset footer off
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS geonn;

@@ -2,6 +2,8 @@
  * algorithm_test.c
  *		Which algorithm auto means on the CPU: the properties of its choice.  And which
  *		questions a GPU gets.
+ *
+ * rooms: engine/search engine/cpu
  */
 #include <math.h>
 #include <stdio.h>

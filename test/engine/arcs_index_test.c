@@ -1,6 +1,8 @@
 /*
  * arcs_index_test.c
  *		The index of arcs: how neighbours share its boxes, and how much memory it takes.
+ *
+ * rooms: engine/cpu/arcs
  */
 #include <math.h>
 #include <stdio.h>

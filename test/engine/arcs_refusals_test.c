@@ -1,6 +1,8 @@
 /*
  * arcs_refusals_test.c
  *		Whether a dataset of arcs takes what makes shapes, and refuses each way in which arcs make none, by name.
+ *
+ * rooms: engine/dataset engine/cpu/arcs
  */
 #include <math.h>
 #include <stdio.h>

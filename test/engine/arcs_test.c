@@ -7,6 +7,8 @@
  * geonn_distance(lat, lon, shape) puts it together of arc.c and ring.c, says what is right, byte for
  * byte; of the nearest shape the oracle in __float128 says it, too.  The oracle also says how far a pair's place is from
  * the observation and from the shape, and the lengths of arcs say what its fraction is.
+ *
+ * rooms: engine/cpu/arcs
  */
 #include <quadmath.h>
 #include <stdio.h>

@@ -4,6 +4,8 @@
  *		dataset is cut for have an index of their own after a while, and give the
  *		same bytes by any of them.  Extremes of weights are built when a search
  *		first asks for them.
+ *
+ * rooms: engine/cpu engine/cpu/index engine/cpu/counts
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

@@ -8,6 +8,8 @@
  * nothing else.
  *
  * Usage: cpu_cells_test [seed [sanitized]].  "sanitized": fewer points, and time does not count.
+ *
+ * rooms: engine/cpu/squares engine/cpu/base
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

@@ -5,6 +5,8 @@
  *		what becomes of those that it leaves to the index.
  *
  * Usage: cpu_cells_turns_test [seed [sanitized]].  "sanitized": fewer references.
+ *
+ * rooms: engine/cpu engine/cpu/squares
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

@@ -4,6 +4,9 @@
  *		vectors, for any question and any places.
  *
  * Usage: cpu_columns_test [SEED [sanitized]]
+ *
+ * rooms: engine/cpu/base engine/cpu/walk
+ * check-all: minutes of brute force
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

@@ -6,6 +6,8 @@
  *
  * protocol_test has clients that break the protocol, lifetime_test what lives
  * how long, memory and settings, sharing_test what depends on time.
+ *
+ * rooms: engine/server engine/search engine/dataset cuda cuda/lane
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

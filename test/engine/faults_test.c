@@ -16,6 +16,8 @@
  * without the fault, soon; and the next one is right.  On the CPU the engine
  * stays; a GPU may be lost, and then the engine ends in order, and another one
  * serves.
+ *
+ * rooms: engine/base engine/server engine/search engine/dataset cuda/lane
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

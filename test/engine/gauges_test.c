@@ -2,6 +2,8 @@
  * gauges_test.c
  *		What the engine learns of GPUs' gauges, from a library that answers as NVML
  *		does (fake_nvml.c), which lies beside this program.
+ *
+ * rooms: engine/server
  */
 #include <stdatomic.h>
 #include <stdio.h>

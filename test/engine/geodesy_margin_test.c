@@ -8,6 +8,8 @@
  *
  * Usage: geodesy_margin_test [seed [pairs]], where pairs is the number of
  * random pairs of references for each scale of distances.
+ *
+ * rooms: common
  */
 #include <math.h>
 #include <stdint.h>

@@ -11,6 +11,8 @@
  * Usage: geodesy_parity [seed [cases]].  Exits with 0 if all is equal, 1 if
  * not, 2 without a GPU or where it fails.
  *
+ *
+ * rooms: common cuda/base
  *-------------------------------------------------------------------------
  */
 #include <math.h>

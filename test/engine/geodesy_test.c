@@ -17,6 +17,8 @@
  * pairs of points for each distance property.
  *
  * geodesy_margin_test has what filters by the chord rely on.
+ *
+ * rooms: common
  */
 #include <math.h>
 #include <quadmath.h>

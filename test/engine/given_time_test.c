@@ -3,6 +3,8 @@
  *		How much time a process was given: by the clock where it waits or is
  *		stopped, by its CPU time where it has no CPU, and no more than its observer
  *		could see.
+ *
+ * rooms: common
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

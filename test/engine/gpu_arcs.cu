@@ -7,6 +7,8 @@
  *
  * Usage: gpu_arcs [seed [sanitized]].  Exits with 0 if all is as it should be, 1 if not, 2 without a GPU.  "sanitized": in
  * small, for compute-sanitizer.
+ *
+ * rooms: cuda cuda/arcs cuda/shapes
  */
 #include <math.h>
 #include <stdio.h>

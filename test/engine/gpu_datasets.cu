@@ -9,6 +9,8 @@
  *
  * Usage: gpu_datasets [seed].  Exits with 0 if all is as it should be, 1 if
  * not, 2 without a GPU.
+ *
+ * rooms: cuda/lane cuda/index
  */
 #include <math.h>
 #include <pthread.h>

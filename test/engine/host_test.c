@@ -1,6 +1,8 @@
 /*
  * host_test.c
  *		Limits of control groups, as folders that look like them have them.
+ *
+ * rooms: engine/base
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

@@ -5,6 +5,8 @@
  * Usage: hostile_test [seed [cases]].  All coordinates are from the pools of hostile.h: subnormal and tiny ones, both
  * zeros, the poles and the antimeridian with their neighbours, and so points that coincide or are antipodal, arcs
  * through poles, and points at the pole of an arc's great circle.  The oracles are in __float128.
+ *
+ * rooms: common
  */
 #include <math.h>
 #include <quadmath.h>

@@ -4,6 +4,8 @@
  *		and when they end.
  *
  * Usage: idle_test ENGINE [cpu|cuda [SEED [sanitized]]]
+ *
+ * rooms: engine/server
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

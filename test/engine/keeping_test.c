@@ -6,6 +6,8 @@
  *
  * "sanitized" leaves out what depends on the engine's memory, of which sanitizers take what
  * they want.
+ *
+ * rooms: engine/server engine/dataset
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

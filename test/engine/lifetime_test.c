@@ -8,6 +8,8 @@
  * "sanitized" leaves out what depends on hiding GPUs, which compute-sanitizer
  * shows all the same, and on address space, of which the compiler's sanitizers
  * take what they want.
+ *
+ * rooms: engine engine/server
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

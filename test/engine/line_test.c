@@ -2,6 +2,8 @@
  * line_test.c
  *		How long a session waits that joins the line late, by a clock of the
  *		test's own.
+ *
+ * rooms: engine/search
  */
 #include <inttypes.h>
 #include <stdbool.h>

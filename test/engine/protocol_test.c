@@ -4,6 +4,8 @@
  *		error, and no other session notices.  Supervisors that do: the engine ends.
  *
  * Usage: protocol_test ENGINE [cpu|cuda [SEED [sanitized]]]
+ *
+ * rooms: engine/server common
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

@@ -11,6 +11,9 @@
  *
  * nearest_oracle and geodesy_test hold the distances themselves against a
  * higher precision.
+ *
+ * rooms: engine/search engine/dataset engine/cpu engine/cpu/base engine/cpu/index engine/cpu/walk
+ * rooms: engine/cpu/squares engine/cpu/counts cuda cuda/base cuda/brute cuda/index cuda/neighbours
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

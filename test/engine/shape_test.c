@@ -4,6 +4,8 @@
  *
  * Usage: shape_test [seed [sets]], where sets is the number of random shapes, each
  * with 40 points.
+ *
+ * rooms: common
  */
 #include <math.h>
 #include <quadmath.h>

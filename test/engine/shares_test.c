@@ -4,6 +4,8 @@
  *		memory, places under a limit of sessions, and descriptors.
  *
  * Usage: shares_test ENGINE [cpu|cuda [SEED [sanitized]]]
+ *
+ * rooms: engine/server
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

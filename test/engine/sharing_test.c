@@ -8,6 +8,8 @@
  * The searches that others have to get along with take long in different ways:
  * brute force, and points that no index helps with.  A device that is too fast
  * to be caught at one says so ("was over"), and nothing was shown then.
+ *
+ * rooms: engine/search engine/server
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

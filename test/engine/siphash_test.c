@@ -9,6 +9,8 @@
  *
  * with a file of the bytes 0, 1, 2, ...; three of them are in the reference implementation's
  * vectors as well.
+ *
+ * rooms: cache
  */
 #include <stdbool.h>
 #include <stdio.h>

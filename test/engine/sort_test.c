@@ -4,6 +4,8 @@
  *		order.
  *
  * Usage: sort_test [SEED]
+ *
+ * rooms: engine/dataset
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

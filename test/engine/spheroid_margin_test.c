@@ -6,6 +6,8 @@
  *
  * Usage: spheroid_margin_test [seed [pairs]], where pairs is the number of
  * random pairs of points for each scale of distances.
+ *
+ * rooms: common
  */
 #include <math.h>
 #include <stdint.h>

@@ -7,6 +7,8 @@
  * pairs of points for each kind of geodesic.
  *
  * spheroid_margin_test has what filters by the chord rely on.
+ *
+ * rooms: common spheroid
  */
 #include <math.h>
 #include <quadmath.h>

@@ -5,6 +5,8 @@
  *
  * The folder of the socket and its mode keep strangers away, too; here they
  * are let in on purpose.  Only root can be two users, so any other user skips this.
+ *
+ * rooms: client engine/server
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

@@ -2,6 +2,8 @@
  * thread_pool_test.c
  *		The pieces of jobs: each runs once, and none begins after the job is
  *		cancelled.
+ *
+ * rooms: engine/base
  */
 #include <stdbool.h>
 #include <stdio.h>

@@ -4,6 +4,8 @@
  *		settings say work at a time, and none is woken for little.
  *
  * Usage: threads_test ENGINE [cpu [SEED [sanitized]]]
+ *
+ * rooms: engine/search engine/base
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

@@ -4,6 +4,8 @@
  *		GPUs' gauges.
  *
  * Usage: watch_test ENGINE [cpu|cuda [SEED [sanitized]]]
+ *
+ * rooms: engine/calls engine/server
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

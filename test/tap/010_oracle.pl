@@ -1,6 +1,7 @@
 
 # All cities against all airports, and the other way round, agree with an
 # independent brute force in 128-bit floating point.
+# rooms: join points engine/cpu/walk engine/cpu/squares
 
 use strict;
 use warnings;

@@ -1,5 +1,6 @@
 
 # An engine that dies takes the searches under way with it, and nothing else.
+# rooms: client supervisor
 
 use strict;
 use warnings;

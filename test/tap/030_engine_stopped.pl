@@ -1,5 +1,6 @@
 
 # An engine that hangs is found out, killed and started again.
+# rooms: supervisor
 
 use strict;
 use warnings;

@@ -3,6 +3,7 @@
 #
 # How fast that is, the engine's work says: on this server it has one thread for searches, which goes on
 # with the search until then.  So the time of a busy host, in which nothing works, does not count.
+# rooms: client join engine/server engine/search
 
 use strict;
 use warnings;

@@ -3,6 +3,8 @@
 # What soon is, the time says that the same statement takes on this host when nothing ends it.
 #
 # needs: postgis
+# rooms: join points
+# check-all: shapes of millions of vertices
 
 use strict;
 use warnings;

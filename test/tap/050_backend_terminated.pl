@@ -1,5 +1,6 @@
 
 # A backend that ends in the middle of a search leaves nothing in the engine.
+# rooms: client engine/server
 
 use strict;
 use warnings;

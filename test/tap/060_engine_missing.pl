@@ -1,5 +1,6 @@
 
 # What a statement says when the engine's file is not what it should be.
+# rooms: base client supervisor
 
 use strict;
 use warnings;

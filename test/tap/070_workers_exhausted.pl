@@ -1,6 +1,7 @@
 
 # Where PostgreSQL has no background worker to spare, the error says what to do; and where
 # it has one for geonn, but none for a parallel plan, the leader does all.
+# rooms: plan supervisor
 
 use strict;
 use warnings;

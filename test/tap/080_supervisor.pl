@@ -1,5 +1,6 @@
 
 # The supervisor and its engine begin and end together, and there is one.
+# rooms: supervisor
 
 use strict;
 use warnings;

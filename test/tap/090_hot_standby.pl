@@ -1,5 +1,6 @@
 
 # A hot standby searches too, with an engine of its own.
+# rooms: client supervisor
 
 use strict;
 use warnings;

@@ -1,5 +1,6 @@
 
 # Without a GPU searches run on the CPU, and what asks for a GPU is told why not.
+# rooms: supervisor watch engine/search
 
 use strict;
 use warnings;

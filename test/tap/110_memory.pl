@@ -1,5 +1,7 @@
 
 # A backend's memory does not grow with its tables.
+# rooms: join points client cache
+# check-all: large tables
 
 use strict;
 use warnings;

@@ -17,6 +17,8 @@
 # at once is what that prints: each … stands for anything in its line, and for any lines
 # where it has one to itself.  Lines that begin with WARNING, ERROR, DETAIL or HINT are
 # complaints, in any order; others there must not be.
+# rooms: doc
+# check-all: holds documentation and code together
 
 # short form: the tutorial has two pings around each city instead of 23
 # may skip: blocks whose extensions, programs or modules of Python are not installed

@@ -1,6 +1,7 @@
 
 # What the documentation says of a function that is not found, of geonn switched off, and of what an
 # ordinary role needs is so.
+# rooms: base doc
 
 use strict;
 use warnings;

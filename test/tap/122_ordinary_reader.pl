@@ -1,6 +1,8 @@
 
 # A reader who is no superuser, but owns the database: a block of a page that such a role may not run
 # says before it that it needs a superuser.
+# rooms: doc
+# check-all: holds documentation and code together
 
 use strict;
 use warnings;

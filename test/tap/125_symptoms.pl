@@ -1,6 +1,7 @@
 
 # The documentation's "Errors by symptom": what a statement says in these cases begins an entry
 # there, and what the entry says to do mends it.
+# rooms: base client doc
 
 use strict;
 use warnings;

@@ -1,6 +1,8 @@
 
 # The documentation's "Removal", word by word, also in a database that was updated from 0.1: afterwards the server starts
 # again and nothing of geonn is left.  Without it, it does not start, and "Errors by symptom" says how it does.
+# rooms: doc
+# check-all: holds documentation and code together
 
 use strict;
 use warnings;

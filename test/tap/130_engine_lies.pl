@@ -1,6 +1,7 @@
 
 # An engine that breaks the protocol costs the statement an error, and nothing
 # else: the module checks what it reads before it uses it.
+# rooms: client
 
 use strict;
 use warnings;

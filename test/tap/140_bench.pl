@@ -1,6 +1,7 @@
 
 # geonn-bench runs a small problem, finds its answers right, and says so in
 # figures and in JSON.
+# rooms: test/bench
 
 use strict;
 use warnings;

@@ -4,6 +4,7 @@
 # cases, and one case alone, are test/fuzz/run's to do.
 #
 # short form: 400 of 10000 cases
+# rooms: join points client engine/cpu/walk engine/cpu/counts
 
 use strict;
 use warnings;

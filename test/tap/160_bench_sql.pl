@@ -1,6 +1,8 @@
 
 # test/bench/sql measures everything on a server of its own, and some of it on
 # one that runs, and tidies up after itself.
+# rooms: test/bench
+# check-all: runs a bench
 
 use strict;
 use warnings;

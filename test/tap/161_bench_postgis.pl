@@ -3,6 +3,8 @@
 # itself.
 #
 # needs: postgis
+# rooms: test/bench
+# check-all: runs a bench
 
 use strict;
 use warnings;

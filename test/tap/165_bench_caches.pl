@@ -4,6 +4,8 @@
 #
 # short form: without growth, kinds of baselines, and references that move while pg_cron refreshes
 # may skip: the server with pg_cron, where that is not installed
+# rooms: test/bench
+# check-all: runs a bench
 
 use strict;
 use warnings;

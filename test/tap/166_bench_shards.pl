@@ -1,6 +1,8 @@
 
 # test/bench/shards makes its servers, compares each question's rows and times, and tidies up after
 # itself, whatever the environment says of another server.
+# rooms: test/bench
+# check-all: runs a bench
 
 use strict;
 use warnings;

@@ -1,5 +1,7 @@
 
 # test/bench/live measures everything on a server of its own, and tidies up after itself.
+# rooms: test/bench
+# check-all: runs a bench
 
 use strict;
 use warnings;

@@ -1,6 +1,8 @@
 
 # test/bench/all writes one file of results, of what this machine can measure and of why it can't measure the rest, and
 # replaces the rows of a part that is measured again.
+# rooms: test/bench
+# check-all: runs benches
 
 use strict;
 use warnings;

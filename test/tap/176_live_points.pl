@@ -6,6 +6,7 @@
 # needs: postgis
 #
 # short form: 15 of 400 random steps for each type
+# rooms: join points
 
 use strict;
 use warnings;

@@ -2,6 +2,7 @@
 # A backend keeps its session with the engine for its next call: it is seen as idle, is none
 # of those at work, and takes nothing from them; it ends with its time, its role, its engine
 # and its backend, and the next call knows nothing of that.
+# rooms: client engine/server
 
 use strict;
 use warnings;

@@ -1,6 +1,7 @@
 
 # Calls are seen from other sessions while they are under way, and when they have
 # ended: how far they are and what they came to, by those who may know of what.
+# rooms: watch engine/calls
 
 use strict;
 use warnings;

@@ -9,6 +9,8 @@
 # file is compared with the exporter's, and its queries are run.
 #
 # needs: prometheus promtool prometheus-postgres-exporter
+# rooms: watch monitoring doc
+# check-all: starts Prometheus and its exporter
 
 use strict;
 use warnings;

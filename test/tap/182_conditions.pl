@@ -4,6 +4,7 @@
 # shapes, by random plans.
 #
 # short form: 400 of 4000 queries
+# rooms: plan
 
 use strict;
 use warnings;

@@ -2,6 +2,7 @@
 # Tables that come as parameters, of any type and by each of the protocols that drivers use, are joined as
 # literal ones are: the same rows, by a hash join and in parallel, not by a loop over what is taken
 # for a thousand rows.
+# rooms: plan join points
 
 use strict;
 use warnings;

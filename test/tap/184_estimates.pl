@@ -4,6 +4,7 @@
 # conditions on the rows.  They are within a factor of 10 for even points, few of which have any of the
 # crowded cities near, and for tables that were never analysed, whose samples have no candidate of most
 # observations.
+# rooms: plan
 
 use strict;
 use warnings;

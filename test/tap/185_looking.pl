@@ -1,6 +1,7 @@
 
 # Looking starts nothing: no view, no status function and no plan starts the engine, which
 # takes the GPUs.  All that the extension has is looked at, as the catalogue lists it.
+# rooms: watch base
 
 use strict;
 use warnings;

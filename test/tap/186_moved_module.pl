@@ -4,6 +4,7 @@
 # extension_control_path.
 #
 # may skip: what PostgreSQL 18 brought
+# rooms: base client supervisor spheroid
 
 use strict;
 use warnings;

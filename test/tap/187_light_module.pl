@@ -2,6 +2,7 @@
 # A light module: a session that loads it maps no further library.  PROJ, and the forty
 # libraries that PROJ needs, are mapped by the sessions that compute geodesics themselves, which
 # have the very bytes that the engine has.
+# rooms: src spheroid
 
 use strict;
 use warnings;

@@ -5,6 +5,7 @@
 # with workers and without have the same rows.
 #
 # short form: 40 of 600 statements
+# rooms: plan
 
 use strict;
 use warnings;

@@ -4,6 +4,7 @@
 # policies and barriers; and the node is left out where the rows could be others.
 #
 # short form: 30 of 800 statements
+# rooms: plan
 
 use strict;
 use warnings;

@@ -2,6 +2,8 @@
 # Parallel workers that read references end with their statement, when it is cancelled at
 # any moment, and the statement fails when one of them is ended; then others can be launched,
 # and data be changed.
+# rooms: points
+# check-all: large tables
 
 use strict;
 use warnings;

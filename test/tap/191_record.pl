@@ -2,6 +2,7 @@
 # A call with a column definition list has the plan, the rows and the errors that a call with a row
 # type of these columns has: in every form in which a plan node stands, for ids of many types, with
 # workers and without, in views and in generic plans.  Where the function is left to itself, both are.
+# rooms: plan join
 
 use strict;
 use warnings;

@@ -4,6 +4,8 @@
 #
 # short form: 40 of 2000 statements
 # needs: postgis
+# rooms: sql
+# check-all: a long property run
 
 use strict;
 use warnings;

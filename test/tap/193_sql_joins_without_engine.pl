@@ -1,6 +1,8 @@
 
 # A nearest-neighbour subquery that PostgreSQL answers has its rows, too, where the engine cannot be had, where its
 # references need more memory than geonn may take, and in cursors.
+# rooms: sql
+# check-all: the plans of 192_sql_joins once more, without the engine
 
 use strict;
 use warnings;

@@ -6,6 +6,7 @@
 #
 # short form: 300 of 20000 statements
 # needs: postgis
+# rooms: sql
 
 use strict;
 use warnings;

@@ -3,6 +3,7 @@
 # privileges are those without it.
 #
 # needs: postgis
+# rooms: sql
 
 use strict;
 use warnings;

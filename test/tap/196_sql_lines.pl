@@ -4,6 +4,7 @@
 #
 # short form: 10 of 1000 statements
 # needs: postgis
+# rooms: sql
 
 use strict;
 use warnings;

@@ -4,6 +4,8 @@
 # DDL has made anew; with both extensions in schemas that are not searched; and on a hot standby.
 #
 # needs: postgis postgres_fdw
+# rooms: sql
+# check-all: every place in which PostgreSQL runs a statement
 
 use strict;
 use warnings;

@@ -10,6 +10,7 @@
 # short form: 20 of 400 sets
 #
 # needs: postgis
+# rooms: points join engine/cpu/arcs engine/cpu/counts
 
 use strict;
 use warnings;

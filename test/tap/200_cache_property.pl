@@ -6,6 +6,7 @@
 # arrays, composites, domains over these, and such as are equal and have other bytes.
 #
 # short form: 40 of 200 steps
+# rooms: cache
 
 use strict;
 use warnings;

@@ -3,6 +3,8 @@
 # three databases, where no table was ever analyzed, all were analyzed before the points came, and
 # all were analyzed afterwards, each kind of refresh has statements of the same plans, also
 # where the session has other settings of the planner, and takes as much CPU time.
+# rooms: cache
+# check-all: compares plans and times of three databases
 
 use strict;
 use warnings;

@@ -5,6 +5,8 @@
 # always those of the definition: first step by step, and then in random steps of three sessions at a time.
 #
 # short form: 40 of 600 random steps
+# rooms: cache
+# check-all: a long property run
 
 use strict;
 use warnings;

@@ -1,6 +1,7 @@
 
 # Tables of other access methods are read, too: by pages where their routines are the
 # heap's, and else row by row.
+# rooms: points cache
 
 use strict;
 use warnings;

@@ -6,6 +6,8 @@
 #
 # needs: pg_cron
 # waits: for pg_cron, which starts jobs once a minute
+# rooms: cache
+# check-all: waits for minutes
 
 use strict;
 use warnings;

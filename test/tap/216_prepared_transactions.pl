@@ -1,6 +1,7 @@
 
 # A prepared transaction has no process, and keeps its locks until a client ends it: whatever has to
 # wait for it says which one it is, and how it ends, and the wait can be cancelled.
+# rooms: cache
 
 use strict;
 use warnings;

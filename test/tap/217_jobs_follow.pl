@@ -4,6 +4,7 @@
 # what another role has put in its place.
 #
 # needs: pg_cron
+# rooms: cache
 
 use strict;
 use warnings;

@@ -2,6 +2,8 @@
 # A copy of a database has the cache with what its last refresh knew: whichever way it was made, and wherever
 # it then differs from what it was copied from, the next refreshes are right, and take the way that they
 # should: an incremental one where the unlogged tables came along, a full one where a recovery emptied them.
+# rooms: cache
+# check-all: copies servers
 
 use strict;
 use warnings;

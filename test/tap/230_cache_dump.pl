@@ -1,6 +1,7 @@
 
 # Caches outlive pg_dump and pg_upgrade: their tables, what they ask, and that
 # the next refresh finds what has changed since.
+# rooms: cache
 
 use strict;
 use warnings;

@@ -2,6 +2,7 @@
 # pg_dump runs while a refresh replaces a cache's table or would like to: the refresh does not wait, and the
 # dump can be restored.  Before the dump has the table's lock, it gets the new rows, as of a materialized
 # view; from then on, those of its snapshot.
+# rooms: cache
 
 use strict;
 use warnings;

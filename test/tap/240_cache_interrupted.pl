@@ -2,6 +2,7 @@
 # A refresh that ends without a word, by the end of its process or of the server,
 # leaves the former rows and is said to have been interrupted; the next one does
 # all of its work.
+# rooms: cache
 
 use strict;
 use warnings;

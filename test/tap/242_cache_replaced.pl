@@ -3,6 +3,7 @@
 # half-way: cancelled, terminated, killed, or with the server.
 # A standby gets its rows.  Slots of logical decoding hinder it; and with wal_level = minimal its
 # rows outlive a crash.
+# rooms: cache
 
 use strict;
 use warnings;

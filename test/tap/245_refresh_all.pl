@@ -1,6 +1,7 @@
 
 # geonn_refresh_all goes on after any error of one cache, whatever its owner's code
 # does, and stops for what cancels the whole statement.
+# rooms: cache
 
 use strict;
 use warnings;

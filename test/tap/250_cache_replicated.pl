@@ -2,6 +2,7 @@
 # A cache's table that logical replication writes to: the next refresh notices each
 # change, also those that fire no triggers of statements, and undoes it.  The extension's
 # own table of caches takes no changes that way.
+# rooms: cache
 
 use strict;
 use warnings;

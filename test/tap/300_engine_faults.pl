@@ -3,6 +3,8 @@
 # works for an error, wherever they are, and nobody else anything.
 #
 # short form: the faults of the engine strike while it searches
+# rooms: client supervisor engine/server
+# check-all: faults at each phase
 
 use strict;
 use warnings;

@@ -6,6 +6,8 @@
 # process of it does.
 #
 # short form: the faults of the server strike while the engine searches
+# rooms: client supervisor engine/server
+# check-all: faults at each phase
 
 use strict;
 use warnings;

@@ -1,6 +1,7 @@
 
 # Where results, or what a search needs, cannot be written, the statement has
 # PostgreSQL's own error for that, or the engine's, and no more happens.
+# rooms: client
 
 use strict;
 use warnings;

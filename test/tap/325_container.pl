@@ -5,6 +5,8 @@
 # in a container: it has limits of its own
 # short form: /dev/shm is full while the engine searches
 # may skip: what takes a memory cgroup or a mount of /dev/shm that this host does not give
+# rooms: client supervisor
+# check-all: faults at each phase
 
 use strict;
 use warnings;

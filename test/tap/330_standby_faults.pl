@@ -4,6 +4,8 @@
 # standby says so.
 #
 # short form: a standby is promoted while its engine searches
+# rooms: client supervisor cache
+# check-all: faults at each phase
 
 use strict;
 use warnings;

@@ -4,6 +4,8 @@
 # GEONN_LOAD_SECONDS is how long, SEED which points and orders.
 # short form: 16 of 600 seconds
 # alone: how long searches take beside each other is what it looks at
+# rooms: client engine/server engine/search
+# check-all: has the machine to itself
 
 use strict;
 use warnings;

@@ -2,6 +2,7 @@
 # A limit of sessions: so many processes work with the engine, others are queued, are
 # seen there, and come in their order; no process waits for itself, and a wait for locks of
 # each other ends by geonn.admission_timeout.
+# rooms: client engine/server
 
 use strict;
 use warnings;

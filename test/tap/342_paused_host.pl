@@ -3,6 +3,8 @@
 # statement fails for that.
 #
 # waits: for a host that stands still for half a minute
+# rooms: supervisor
+# check-all: waits for half a minute
 
 use strict;
 use warnings;

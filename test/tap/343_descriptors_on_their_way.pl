@@ -2,6 +2,8 @@
 # The kernel lets a user's processes have only so many descriptors on their way to each
 # other.  Other servers of that user may have them all: a search waits until they
 # arrive, can be cancelled, and fails with an error that names the limit.
+# rooms: client engine/server
+# check-all: waits for half a minute
 
 use strict;
 use warnings;

@@ -1,6 +1,7 @@
 
 # Where the system lets the engine create no threads, searches go on with those that it
 # has, and what needs another one is an error that names the limit.
+# rooms: engine/base engine/search
 
 use strict;
 use warnings;

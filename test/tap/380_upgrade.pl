@@ -6,6 +6,7 @@
 # page says of updates from 0.1, and of restores, is so of that database.
 #
 # short form: one of five statements is missed
+# rooms: base
 
 use strict;
 use warnings;

@@ -4,6 +4,8 @@
 # says what to do, and once it is done the next statement works.  All cases: each is a
 # version of the session's module, of the engine and of the files, with and without
 # preloading.
+# rooms: base client supervisor engine/server
+# check-all: every pair of versions
 
 use strict;
 use warnings;

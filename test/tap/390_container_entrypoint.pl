@@ -4,6 +4,8 @@
 # when it starts again, and asks for a password wherever TCP reaches it.
 #
 # needs: pg_cron
+# rooms: container
+# check-all: starts a server for each variable
 
 use strict;
 use warnings;

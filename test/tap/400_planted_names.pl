@@ -3,6 +3,8 @@
 # have planted: in databases whose schemas are full of traps, functions, operators, types and
 # relations of the names that it uses, it is installed, updated and used to the full, and no trap
 # springs.  A trap says so in the server log, whatever becomes of the transaction.
+# rooms: base cache join points shard
+# check-all: every function among traps
 
 use strict;
 use warnings;

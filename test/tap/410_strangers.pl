@@ -3,6 +3,7 @@
 # function in a condition that costs next to nothing, nor from its functions.  Its tables are not
 # changed by members of pg_write_all_data, and dumped by members of pg_read_all_data.
 # CREATE EXTENSION says who could put objects beside its own.
+# rooms: base watch points
 
 use strict;
 use warnings;

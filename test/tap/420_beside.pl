@@ -2,6 +2,8 @@
 # The topics of SQL run beside all of them together, too (regress_beside and regress_behind of test/check).
 #
 # may skip: extensions that are not installed
+# rooms: plan sql
+# check-all: other extensions
 
 use strict;
 use warnings;

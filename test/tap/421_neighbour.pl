@@ -1,6 +1,7 @@
 # Beside an extension that looks at plans, copies and writes them, as Citus and PostgreSQL do, and refuses
 # columns that a statement does not need, as TimescaleDB does: all forms of both plan nodes have
 # the rows that they have without it.
+# rooms: plan
 
 use strict;
 use warnings;

@@ -1,5 +1,6 @@
 # A client that dies does not cancel: its search goes on, as any statement does, unless
 # client_connection_check_interval has the server look after it.
+# rooms: client
 
 use strict;
 use warnings;

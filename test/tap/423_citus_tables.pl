@@ -3,6 +3,7 @@
 # Citus otherwise; privileges are those of the table that is named and of the shard, and no role can plant catalogs or shards.
 # Then doc/citus.md runs as written.  Citus is not needed: tables like its catalogs are made members of
 # an extension of its name.  The table that Citus would read through its executor is an ordinary one here, with rows of its own.
+# rooms: points doc
 
 use strict;
 use warnings;

@@ -5,6 +5,8 @@
 # functions of others make of it; and a session that loads the module with a setting of its own.
 #
 # needs: postgis
+# rooms: base plan doc
+# check-all: calls every function
 
 use strict;
 use warnings;

@@ -4,6 +4,8 @@
 # geonn.compared_pairs_limit pairs.
 #
 # needs: postgis
+# rooms: sql
+# check-all: the plans of 192_sql_joins once more, without the engine
 
 use strict;
 use warnings;

@@ -3,6 +3,7 @@
 # Lines and polygons take at most 96 bytes for each of their vertices.
 #
 # needs: postgis
+# rooms: join
 
 use strict;
 use warnings;

@@ -3,6 +3,7 @@
 #
 # short form: with the drivers that are installed; make check-clients fetches those that the page names
 # may skip: drivers and programs that are not installed
+# rooms: doc test/clients
 
 use strict;
 use warnings;

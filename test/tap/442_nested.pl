@@ -2,6 +2,7 @@
 # for each level, as the number of relations says that the planner looks at.
 #
 # needs: postgis
+# rooms: plan sql
 
 use strict;
 use warnings;

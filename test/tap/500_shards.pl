@@ -3,6 +3,7 @@
 # coordinator and two shards answer each question with the rows of a single server, also
 # while references move and are replicated.  EXPLAIN shows which questions go to the shards
 # whole.  A shard is added and another one drained, and no row is lost or counted twice.
+# rooms: shard
 
 # short form: 20,000 observations in place of 60,000, and no shard is killed, stopped or upgraded
 

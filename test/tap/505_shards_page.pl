@@ -5,6 +5,8 @@
 # makes.  The rows are those of a single server.  Last, all is taken apart, as the page says.
 #
 # may skip: partitions of pg_partman, where that is not installed
+# rooms: shard doc
+# check-all: holds documentation and code together
 
 use strict;
 use warnings;

@@ -5,6 +5,8 @@
 #
 # needs: pg_cron
 # short form: what pg_cron would run within a minute is run by the test
+# rooms: shard cache
+# check-all: schedules of two shards
 
 use strict;
 use warnings;

@@ -8,6 +8,8 @@
 #
 # Shards are databases of the same server, where a subscription would wait for its own slot: commands
 # for subscriptions are left out.
+# rooms: shard
+# check-all: roles that plant names on each shard
 
 use strict;
 use warnings;

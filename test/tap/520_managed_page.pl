@@ -1,6 +1,8 @@
 
 # doc/managed.md runs as written: on a server without geonn, by a role that is no superuser, and on one with it, which
 # subscribes to its tables, is asked by postgres_fdw, and publishes a cache.
+# rooms: doc
+# check-all: holds documentation and code together
 
 use strict;
 use warnings;

@@ -9,6 +9,8 @@
  * ids are damaged, or that none are.  First a base is made as a backend makes it; its bytes, damaged or not, are what a
  * second backend attaches to, which looks at the table and searches it.  Whatever the bytes are, this comes to its end or
  * to an error.  If none is damaged, each search finds the rows that comparing all of them finds.
+ *
+ * rooms: join
  */
 #include "postgres.h"
 

@@ -12,6 +12,8 @@
  * The client goes through a join as join.c does.  It has to come to its end or to
  * an error, to give no pair of another observation than those that were added, and none
  * out of rank, and to leave no descriptor and no mapping behind.
+ *
+ * rooms: client join
  */
 #include "postgres.h"
 

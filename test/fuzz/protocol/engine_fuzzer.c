@@ -13,6 +13,8 @@
  * answers within time, works for no session, has no dataset, no batch and no descriptor more
  * than at first, and gives others right answers.  What the sanitizers see ends the
  * program, too.
+ *
+ * rooms: engine/server engine/dataset
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

@@ -7,6 +7,8 @@
  * Whatever they are, reading them comes to its end or to an error that says what it is, and reads nothing outside the
  * value.  What is read has the form that shape.h promises, so that distances can be computed.  A part of which
  * degrees alone say that it is right, for a join, is right by its vectors, too.
+ *
+ * rooms: points
  */
 #include "postgres.h"
 
