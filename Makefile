@@ -7,6 +7,8 @@
 #   make check       installs, runs every kind of test in minutes, ends with "N passed, N failed"
 #   make check-all   all tests, which CI runs
 #   make check-long  the same in their long forms, which take hours
+#   make mutants     breaks a line of some sources each, and says which test notices; MUTANTS names
+#                    sources, or says how many
 #   make check-versions  builds and tests with PostgreSQL 16 to 19
 #   make check-package   builds, installs, uses and purges Debian's packages
 #   make check-arm64     on x86-64, the engine's tests and random SQL on an emulated arm64
@@ -64,7 +66,7 @@ PG_CONFIG ?= pg_config
 export PG_CONFIG
 PGXS := $(wildcard $(shell $(PG_CONFIG) --pgxs 2>/dev/null))
 
-ANYWHERE = help check check-all check-long check-versions check-package check-arm64 check-image check-clients \
+ANYWHERE = help check check-all check-long mutants check-versions check-package check-arm64 check-image check-clients \
 	image image-cuda image-extension demo demo-moving demo-history demo-coast pictures bench-sql bench-caches bench-live typedefs.list dist \
 	deb repo rpm
 # what a packager puts below DESTDIR replaces nothing
@@ -89,6 +91,9 @@ check check-all check-long:
 	@$(BUILD) all test-programs bench fuzzers
 	+@test/tools/install
 	@test/check $(patsubst check-%,--%,$(filter-out check,$@))
+
+mutants:
+	@test/tools/mutants $(MUTANTS)
 
 check-clients:
 	@test/tools/install-dependencies tests postgis clients
