@@ -11,6 +11,9 @@
 #include "cache/sql.h"
 #include "common/protocol.h"
 #include "base/compat.h"
+#include "join/kept_dataset.h"
+#include "join/live.h"
+#include "join/reference_fate.h"
 #include "plan/lateral.h"
 #include "plan/lateral_path.h"
 #include "plan/scan.h"
@@ -27,6 +30,11 @@ void
 _PG_init(void)
 {
 	geonn_define_settings();
+	geonn_register_reference_fate(&geonn_live_fate);
+	geonn_register_reference_fate(&geonn_kept_fate);
+	geonn_register_reference_fate(&geonn_counted_fate);
+	geonn_register_reference_fate(&geonn_kept_meanwhile_fate);
+	geonn_register_reference_fate(&geonn_read_fate);
 	geonn_plan_scans();
 	geonn_plan_lateral_joins();
 	geonn_register_lateral_form(&geonn_call_form);

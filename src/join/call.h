@@ -8,7 +8,6 @@
 #include "portability/instr_time.h"
 
 #include "client/client.h"
-#include "join/live_table.h"
 #include "points/columns.h"
 
 /* one call; processes that search together share it */
@@ -34,6 +33,16 @@ typedef enum GeonnReadReason
 	GEONN_READ_NO_ROOM
 } GeonnReadReason;
 
+/* what a table differs by from the base that this process has of it */
+typedef struct TableDifference
+{
+	uint64		pages_read;		/* how many pages the last look has read */
+	uint64		masked;			/* how many rows of the base the table does not have any more */
+	uint64		added;			/* how many rows it has beside those of the base */
+	uint64		added_now;		/* how many of them the last look has added */
+	uint64		compared;		/* how many of either, and of free places, a search may compare at most */
+} TableDifference;
+
 /* what searches have done */
 typedef struct GeonnReport
 {
@@ -44,7 +53,7 @@ typedef struct GeonnReport
 	uint64		kept_bytes;		/* how many bytes the engine would keep, or keeps from now on; 0: not known */
 	bool		references_named;	/* the result needs the references' ids */
 	bool		alone;			/* this process knew the references, and has answered the observations */
-	LiveDifference difference;	/* if so: what the table differed by from the base */
+	TableDifference difference; /* if so */
 	int			reference_workers;	/* the greatest number of parallel workers that helped to read them */
 	uint64		observations;	/* how many were read */
 	uint64		observations_skipped;	/* how many were left out for their NULLs or coordinates */

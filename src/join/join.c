@@ -180,14 +180,11 @@ prepare(GeonnSearch *search)
 											  may_look_ahead(search) ? geonn_search_look_ahead : NULL, search);
 		search->preparing = geonn_milliseconds_since(search->call.begun) - search->spent_reading;
 	}
-	if (search->prepared.alone)
+	if (search->prepared.own != NULL)
 	{
 		search->row.has_places = true;
 		return true;
 	}
-	if (search->prepared.live != NULL)
-		geonn_live_note_engine(search->prepared.live, join->given != NULL ? search->preparing : 0,
-							   search->prepared.counts[POINT_VALID]);
 	if (search->reading != NULL && question->id_by_value && !geonn_search_counts_nothing(search) &&
 		(question->columns & ~(GEONN_COLUMN_EXCLUDED | GEONN_COLUMNS_WEIGHTS | GEONN_COLUMN_ARC)) == 0 &&
 		(!join->exclude_self || (join->given == NULL && geonn_references_exclude_by_tag(search->prepared.references))))
@@ -214,28 +211,26 @@ static void
 answer_alone(GeonnSearch *search)
 {
 	const uint64 *counts;
-	LiveWork	work;
+	struct geonn_finished work;
 
-	search->found = palloc0(search->prepared.question.k * sizeof(LiveNeighbour));
-	search->difference = geonn_live_table_difference(geonn_live_table(search->prepared.live));
 	search->work.devices = 1;
 	search->work.algorithms = 1 << GEONN_ALGORITHM_INDEX;
 	geonn_search_take_ahead(search);
 	(void) geonn_reading_next(search->reading, 0);
 	counts = geonn_reading_counts(search->reading);
-	work = (LiveWork)
+	work = (struct geonn_finished)
 	{
 		.rows = search->waiting,
 		.observations = search->answered,
 		.unmatched = search->work.unmatched + search->without_candidates,
-		.milliseconds = geonn_milliseconds_since(search->call.begun)
+		.microseconds = (uint64) (geonn_milliseconds_since(search->call.begun) * 1000 + 0.5)
 	};
 	for (int i = 0; i < POINT_STATUSES; i++)
 	{
 		work.observations_skipped += i != POINT_VALID ? counts[i] : 0;
 		work.references_skipped += i != POINT_VALID ? search->prepared.counts[i] : 0;
 	}
-	geonn_live_note_call(search->prepared.live, &work);
+	search->prepared.own->note_call(search->prepared.own_state, &work);
 }
 
 static void
@@ -258,9 +253,9 @@ begin_taking(GeonnSearch *search)
 		geonn_shared_search_begin(search->shared);
 	begin_reading(search, GEONN_READ_IN_PARTS);
 	search->all_read = !prepare(search);
-	if (!search->all_read && !search->prepared.alone)
+	if (!search->all_read && search->prepared.own == NULL)
 		geonn_search_take_ahead(search);
-	if (search->prepared.alone)
+	if (search->prepared.own != NULL)
 	{
 		answer_alone(search);
 		search->all_read = true;
@@ -538,8 +533,8 @@ geonn_search_report(const GeonnSearch *search)
 		.read_reason = search->prepared.read_reason,
 		.kept_bytes = search->prepared.kept_bytes,
 		.references_named = search->prepared.named,
-		.alone = search->prepared.alone,
-		.difference = search->difference,
+		.alone = search->prepared.own != NULL,
+		.difference = search->prepared.difference,
 		.reference_workers = search->prepared.workers,
 		.preparing = search->preparing,
 		.reading = search->spent_reading

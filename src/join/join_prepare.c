@@ -1,40 +1,37 @@
 /*
  * join_prepare.c
- *		The references of a join: read and sent to the engine, or found there.
+ *		The references of a join: read and sent to the engine, found there, or known to this process.
  *
- * First the caller's privilege to read the references is checked.  A few given points are
- * then answered in this process, if it can know the references (live.c).  Otherwise
- * a table's state is looked up among the datasets that the engine keeps (kept_dataset.c);
- * where none fits, a few rows of a relation or a query are answered like given points, or the
- * references are read, from large tables by parallel workers (points/parallel_reader.c), or by the caller,
- * and labelled by the table's state after that.
+ * First the caller's privilege to read the references is checked.  Then fates of the references are tried in the order in
+ * which src/module.c registers them, until one prepares the join:
+ *
+ *	 live: a few given points are answered in this process, if it knows the references (live_fate.c);
+ *	 kept: the engine keeps a dataset of the table in its present state (kept_fate.c);
+ *	 counted: few rows of a relation or a query, or given points where the engine can keep no dataset, are answered like live
+ *	 ones;
+ *	 kept meanwhile: the engine is asked again, if rows were counted;
+ *	 read: the references are read, from large tables by parallel workers (points/parallel_reader.c), or by the caller.  Then
+ *	 the engine is asked to keep them under a label of the table's state, which is looked at after that.
  */
 #include "postgres.h"
 
 #include "access/parallel.h"
-#include "access/xact.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
 #include "common/protocol.h"
-#include "join/join_prepare.h"
-#include "join/kept_dataset.h"
-#include "join/live_calls.h"
+#include "join/reference_fate.h"
 #include "points/parallel_reader.h"
 #include "base/settings.h"
 #include "base/value.h"
 
-/* the note that stays with kept references */
-typedef struct KeptNote
-{
-	uint64		counts[POINT_STATUSES]; /* as in PreparedJoin */
-	uint64		part_bytes;		/* geonn_reference_memory_part_bytes */
-	uint8		words[GEONN_WEIGHTS_MAX];	/* geonn_reference_memory_words */
-} KeptNote;
+/* how many fates can be registered */
+#define FATES_MAX 8
 
-StaticAssertDecl(sizeof(KeptNote) <= GEONN_NOTE_BYTES, "a note has no room");
+static const ReferenceFate *fates[FATES_MAX];
+static int	fate_count;
 
 const PointColumn *
 geonn_observation_id(const GeonnJoin *join)
@@ -141,12 +138,8 @@ needed_detail(const GeonnJoin *join, const GeonnResultRow *row)
 	return REFERENCE_DISTANCE;
 }
 
-/*
- * Create empty references and groups; memory is NULL: attach to those of the client's sealed dataset.
- */
-static void
-begin_references(const GeonnJoin *join, ReferenceDetail detail, PreparedJoin *prepared,
-				 ReferenceMemory *memory)
+void
+geonn_begin_references(const GeonnJoin *join, ReferenceDetail detail, PreparedJoin *prepared, ReferenceMemory *memory)
 {
 	if (geonn_group_columns(join->references) > 0)
 		prepared->groups = geonn_groups_begin(join->observations, join->references, GROUP_KEY_BY, memory,
@@ -165,11 +158,8 @@ ignore_row(void *state pg_attribute_unused(), const PointRow *row pg_attribute_u
 {
 }
 
-/*
- * Report invalid references, as reading them one by one would have done.
- */
-static void
-tell_of_references(const GeonnJoin *join, const uint64 *counts)
+void
+geonn_tell_of_references(const GeonnJoin *join, const uint64 *counts)
 {
 	if (join->invalid == GEONN_INVALID_IS_ERROR && geonn_count_invalid(counts) > 0)
 		geonn_read_points(join->references, join->invalid, ignore_row, NULL);	/* and raise it */
@@ -220,36 +210,21 @@ end_readers(const GeonnJoin *join, const PreparedJoin *prepared, PointReading *r
 {
 	geonn_end_readers(readers);
 	geonn_reading_end(reading);
-	tell_of_references(join, prepared->counts);
+	geonn_tell_of_references(join, prepared->counts);
 }
 
 /*
- * Is a dataset to be kept of a table with settled pages?  For given points a base will do.
+ * Have the engine keep the new dataset, if a fate can tell the table's present state when it is seen again.  Returns whether it
+ * was asked to.
  */
 static bool
-takes_settled(const GeonnJoin *join, const PreparedJoin *prepared)
+keep_references(const JoinPreparation *preparation, ReferenceMemory *memory)
 {
-	return join->given == NULL || prepared->live == NULL;
-}
+	bool		asked = false;
 
-/*
- * Have the engine keep the new dataset, which has all references of this table, if its present state can be told
- * when it is seen again.  It is looked at now, since to read pages prunes them.  Returns whether it can be told.
- */
-static bool
-keep_references(const GeonnJoin *join, ReferenceDetail detail, PreparedJoin *prepared, ReferenceMemory *memory,
-				const PlainTable *table)
-{
-	struct geonn_label labels[GEONN_LABELS_MAX];
-	KeptNote	note;
-
-	if (geonn_label_dataset(join->references, table, &prepared->question, detail, takes_settled(join, prepared), labels) == 0)
-		return false;
-	memcpy(note.counts, prepared->counts, sizeof(note.counts));
-	memcpy(note.words, geonn_reference_memory_words(memory), sizeof(note.words));
-	note.part_bytes = geonn_reference_memory_part_bytes(memory);
-	geonn_client_keep(prepared->client, labels[0].version, &note, sizeof(note));
-	return true;
+	for (int i = 0; i < fate_count && !asked; i++)
+		asked = fates[i]->keep != NULL && fates[i]->keep(preparation, memory);
+	return asked;
 }
 
 /*
@@ -272,17 +247,21 @@ take_sealing(const GeonnJoin *join, PreparedJoin *prepared)
 }
 
 /*
- * Read the references into a new dataset.  table: they are all of this table's, or NULL; labelled: it may be kept.
+ * Read the references into a new dataset.
  */
 static void
-send_references(const GeonnJoin *join, ReferenceDetail detail, PreparedJoin *prepared,
-				ReferenceMemory *memory, const PlainTable *table, bool labelled)
+send_references(const JoinPreparation *preparation)
 {
+	const GeonnJoin *join = preparation->join;
+	PreparedJoin *prepared = preparation->prepared;
+	ReferenceMemory *memory = geonn_reference_memory_create(join->references->title, prepared->question.columns,
+															prepared->question.places);
 	PointReading *reading;
 	ParallelContext *readers;
+	bool		asked;
 
-	begin_references(join, detail, prepared, memory);
-	reading = begin_reading(join, prepared, table != NULL);
+	geonn_begin_references(join, preparation->detail, prepared, memory);
+	reading = begin_reading(join, prepared, preparation->table != NULL);
 	readers = read_all(join, prepared, reading);
 
 	/* an error follows: seal nothing; else workers exit while this process seals */
@@ -296,105 +275,52 @@ send_references(const GeonnJoin *join, ReferenceDetail detail, PreparedJoin *pre
 	for (int i = 0; i < GEONN_PARTIES_MAX && prepared->parties[i] != NULL; i++)
 		geonn_groups_seal(prepared->parties[i], prepared->client);
 	prepared->read_reason = geonn_kept_memory_limit == 0 ? GEONN_READ_NO_KEEPING :
-		table == NULL ? GEONN_READ_NO_TABLE : GEONN_READ_NO_LABEL;
-	labelled = labelled && keep_references(join, detail, prepared, memory, table);
+		preparation->table == NULL ? GEONN_READ_NO_TABLE : GEONN_READ_NO_LABEL;
+	asked = keep_references(preparation, memory);
 	geonn_references_seal(prepared->references, prepared->client);
-	if (labelled)
+	if (asked)
 		take_sealing(join, prepared);
 	geonn_reference_memory_name(memory, geonn_client_dataset(prepared->client));
 	if (readers != NULL)
 		end_readers(join, prepared, reading, readers);
 }
 
-static void
-use_kept_references(const GeonnJoin *join, ReferenceDetail detail, PreparedJoin *prepared,
-					ReferenceMemory *memory)
+/*
+ * Implements ReferenceFate.prepare.  The client of a fate before may have begun a new dataset.
+ */
+static const char *
+read_references(JoinPreparation *preparation)
 {
-	KeptNote	note;
+	const GeonnJoin *join = preparation->join;
+	PreparedJoin *prepared = preparation->prepared;
 
-	prepared->kept = true;
-	memcpy(&note, geonn_client_note(prepared->client), sizeof(note));
-	memcpy(prepared->counts, note.counts, sizeof(note.counts));
-	begin_references(join, detail, prepared, NULL);
-
-	/* count their bytes, unless another join of this process does */
-	if (!geonn_reference_memory_name(memory, geonn_client_dataset(prepared->client)))
-	{
-		uint64		bytes = geonn_references_file_bytes(prepared->references);
-
-		if (prepared->groups != NULL)
-			bytes += geonn_groups_file_bytes(prepared->groups);
-		for (int i = 0; i < GEONN_PARTIES_MAX && prepared->parties[i] != NULL; i++)
-			bytes += geonn_groups_file_bytes(prepared->parties[i]);
-		geonn_reference_memory_add(memory, geonn_client_references(prepared->client));
-		geonn_reference_memory_add_words(memory, note.words);
-		geonn_reference_memory_add_parts(memory, note.part_bytes);
-		geonn_reference_memory_add_bytes(memory, bytes, "ids and keys of groups");
-	}
-	tell_of_references(join, prepared->counts);
+	if (prepared->client == NULL)
+		prepared->client = geonn_client_open(&prepared->question, NULL, 0, &preparation->message);
+	if (join->read_given == NULL || join->read_given(join->given_references->state))
+		send_references(preparation);
+	return NULL;
 }
 
-/*
- * May the question be one that this process answers alone, if it knows the references, and the observations are few?
- */
-static bool
-may_be_alone(const GeonnJoin *join, const GeonnQuestion *question)
-{
-	LiveIdType	type;
+const ReferenceFate geonn_read_fate = {
+	.name = "read",
+	.prepare = read_references
+};
 
-	return (join->given == NULL || (!join->given->more_follow && join->given->count <= POINTS_ALONE)) &&
-		join->given_references == NULL &&
-		(question->columns & ~(GEONN_COLUMN_GROUP | GEONN_COLUMN_EXCLUDED)) == 0 &&
-		question->metric == GEONN_METRIC_SPHERE &&
-		question->radii == 0 && question->device != GEONN_DEVICE_CUDA &&
-		question->algorithm != GEONN_ALGORITHM_BRUTE &&
-		!IsolationIsSerializable() && !IsInParallelMode() && geonn_live_id_type(join->references, &type);
+/* ---- fates ---- */
+
+void
+geonn_register_reference_fate(const ReferenceFate *fate)
+{
+	Assert(fate_count < FATES_MAX);
+	fates[fate_count++] = fate;
 }
 
-/*
- * Have the observations answered by what this process knows of the references.
- */
-static void
-use_live_references(const GeonnJoin *join, PreparedJoin *prepared)
+void
+geonn_count_own_calls(void)
 {
-	prepared->alone = true;
-	prepared->kept = true;
-	memcpy(prepared->counts, geonn_live_table_counts(geonn_live_table(prepared->live)),
-		   sizeof(prepared->counts));
-	prepared->references = geonn_references_lend(join->references, geonn_live_table_ids(geonn_live_table(prepared->live)),
-												 join->exclude_self ? join->observations : NULL);
-	prepared->groups = geonn_live_groups(prepared->live);
-	if (prepared->groups != NULL)
-		geonn_groups_check(join->observations, join->references);
-	tell_of_references(join, prepared->counts);
-}
-
-/*
- * Does this process know the references?  make: as geonn_live_look.
- */
-static bool
-knows_references(const GeonnJoin *join, const PreparedJoin *prepared, const PlainTable *table, bool make)
-{
-	return geonn_live_look(prepared->live, join->references, table, make) &&
-		(prepared->question.k > 0 || geonn_live_has_room_for_all(prepared->live));
-}
-
-/*
- * Are the observations few, and does this process know the references for them?
- */
-static bool
-knows_for_few_rows(const GeonnJoin *join, PreparedJoin *prepared, const PlainTable *table,
-				   const struct geonn_call *message, bool (*are_few) (void *state), void *state)
-{
-	bool		few;
-
-	if (!geonn_live_is_likely(prepared->live, join->references))
-		return false;
-	few = are_few(state);
-
-	/* functions that read the rows may have had this process forget the table, or note another call of it */
-	prepared->live = geonn_live_find(join->references, table, message);
-	return few && prepared->live != NULL && knows_references(join, prepared, table, true);
+	for (int i = 0; i < fate_count; i++)
+		if (fates[i]->count_calls != NULL)
+			fates[i]->count_calls();
 }
 
 /*
@@ -417,59 +343,27 @@ geonn_join_prepare(const GeonnJoin *join, const GeonnResultRow *row, const Geonn
 				   bool (*are_few) (void *state), void *state)
 {
 	List	   *tables = join->given_references != NULL ? NIL : geonn_check_tables(join->references);
-	const PlainTable *table = join->given_references != NULL ? join->given_table :
-		list_length(tables) == 1 ? linitial(tables) : NULL;
-	ReferenceDetail detail = needed_detail(join, row);
 	PreparedJoin prepared = begin_preparing(join, row);
-	bool		may_know = false;
-	bool		counts_rows;
-	bool		is_known;
-	ReferenceMemory *memory;
-	struct geonn_label labels[GEONN_LABELS_MAX];
-	int			count = 0;
-	struct geonn_call message;
+	JoinPreparation preparation = {
+		.join = join,
+		.table = join->given_references != NULL ? join->given_table :
+			list_length(tables) == 1 ? linitial(tables) : NULL,
+		.detail = needed_detail(join, row),
+		.message = geonn_call_message(call, &join->label,
+									  join->given == NULL ? geonn_call_expected(join->observations) :
+									  join->given->each_alone ? 0 : join->given->count),
+		.are_few = are_few,
+		.state = state,
+		.prepared = &prepared
+	};
+	int			tried = 0;
 
-	prepared.named = detail != REFERENCE_DISTANCE;
-	message = geonn_call_message(call, &join->label,
-								 join->given == NULL ? geonn_call_expected(join->observations) :
-								 join->given->each_alone ? 0 : join->given->count);
-	if (geonn_kept_memory_limit > 0 && table != NULL && (join->given != NULL || are_few != NULL))
-		may_know = may_be_alone(join, &prepared.question);
-	if (may_know)
-		prepared.live = geonn_live_find(join->references, table, &message);
-	counts_rows = prepared.live != NULL && join->given == NULL;
-	is_known = prepared.live != NULL && !counts_rows &&
-		knows_references(join, &prepared, table, false);
-	if (!is_known && geonn_kept_memory_limit > 0 && table != NULL)
-		count = geonn_label_dataset(join->references, table, &prepared.question, detail,
-									takes_settled(join, &prepared), labels);
-	if (!is_known && prepared.live != NULL && !counts_rows && count == 0)
-		is_known = knows_references(join, &prepared, table, true);
-	if (is_known)
-	{
-		use_live_references(join, &prepared);
-		return prepared;
-	}
-	if (!counts_rows || count > 0)
-		prepared.client = geonn_client_open(&prepared.question, labels, count, &message);
-	if (counts_rows && (prepared.client == NULL || !geonn_client_is_sealed(prepared.client)))
-	{
-		/* no session waits for a dataset while rows are counted */
-		if (prepared.client != NULL)
-			geonn_live_end_client(prepared.client, &message);
-		prepared.client = NULL;
-		if (knows_for_few_rows(join, &prepared, table, &message, are_few, state))
-		{
-			use_live_references(join, &prepared);
-			return prepared;
-		}
-		prepared.client = geonn_client_open(&prepared.question, labels, count, &message);
-	}
-	memory = geonn_reference_memory_create(join->references->title, prepared.question.columns, prepared.question.places);
-	if (geonn_client_is_sealed(prepared.client))
-		use_kept_references(join, detail, &prepared, memory);
-	else if (join->read_given == NULL || join->read_given(join->given_references->state))
-		send_references(join, detail, &prepared, memory, table, count > 0);
+	prepared.named = preparation.detail != REFERENCE_DISTANCE;
+	while (fates[tried]->prepare(&preparation) != NULL)
+		tried++;
+	for (int i = 0; i < fate_count && prepared.own == NULL; i++)
+		if (fates[i]->note_engine != NULL)
+			fates[i]->note_engine(&preparation, geonn_milliseconds_since(call->begun));
 	return prepared;
 }
 
@@ -482,6 +376,6 @@ geonn_join_attach(const GeonnJoin *join, const GeonnResultRow *row, const GeonnC
 
 	prepared.question.shared = true;
 	prepared.client = geonn_client_attach(&prepared.question, dataset, &message);
-	begin_references(join, needed_detail(join, row), &prepared, NULL);
+	geonn_begin_references(join, needed_detail(join, row), &prepared, NULL);
 	return prepared;
 }

@@ -9,8 +9,14 @@
 #include "access/xlogdefs.h"
 #include "storage/bufpage.h"
 
-#include "join/references.h"
+#include "join/reference_fate.h"
 #include "points/columns.h"
+
+/* References that the engine keeps are found by their labels; those that are read are left there. */
+extern const ReferenceFate geonn_kept_fate;
+
+/* The same after rows were counted: another session may have left the references since. */
+extern const ReferenceFate geonn_kept_meanwhile_fate;
 
 /*
  * Write labels of the datasets that contain these references for this question, as the active snapshot sees

@@ -673,9 +673,9 @@ geonn_live_note_engine(LiveReferences *references, double milliseconds, uint64 c
 }
 
 void
-geonn_live_note_call(LiveReferences *references, const LiveWork *work)
+geonn_live_note_call(LiveReferences *references, const struct geonn_finished *work)
 {
-	LiveDifference difference = geonn_live_table_difference(references->table);
+	TableDifference difference = geonn_live_table_difference(references->table);
 
 	references->paid += difference.added_now * ADDING + difference.compared * work->observations * COMPARING;
 	if (references->making == 0)

@@ -7,23 +7,18 @@
 
 #include "common/protocol.h"
 #include "join/live_table.h"
+#include "join/reference_fate.h"
 #include "points/columns.h"
 #include "points/table_reader.h"
 
+/* A few given points are answered here, if this process or the engine has a base. */
+extern const ReferenceFate geonn_live_fate;
+
+/* The engine would read all references: a base is made for a few given points, or rows, which are counted. */
+extern const ReferenceFate geonn_counted_fate;
+
 /* the references of a plain table, which this process may know */
 typedef struct LiveReferences LiveReferences;
-
-/* what calls have done whose points were answered here */
-typedef struct LiveWork
-{
-	uint64		calls;
-	uint64		rows;			/* rows of the result */
-	uint64		observations;	/* how many points were answered */
-	uint64		observations_skipped;	/* as in GeonnReport */
-	uint64		references_skipped;
-	uint64		unmatched;
-	double		milliseconds;
-} LiveWork;
 
 /*
  * The references of this table, which is locked, by the ids, of which a base is possible, the coordinates and the columns
@@ -58,6 +53,6 @@ extern GeonnGroups *geonn_live_groups(const LiveReferences *references);
 extern void geonn_live_note_engine(LiveReferences *references, double milliseconds, uint64 count);
 
 /* Note the present call, which was answered here. */
-extern void geonn_live_note_call(LiveReferences *references, const LiveWork *work);
+extern void geonn_live_note_call(LiveReferences *references, const struct geonn_finished *work);
 
 #endif							/* GEONN_LIVE_H */

@@ -20,7 +20,7 @@
 /* calls of one label and role that the engine has not counted: their figures, and the message of the last one */
 typedef struct UncountedCalls
 {
-	LiveWork	work;
+	struct geonn_finished work;
 	struct geonn_call message;
 } UncountedCalls;
 
@@ -61,22 +61,13 @@ void
 geonn_live_end_client(GeonnClient *client, const struct geonn_call *message)
 {
 	UncountedCalls *calls = find_uncounted(message);
-	LiveWork	work = calls != NULL ? calls->work : (LiveWork) {0};
-	struct geonn_finished finished = {
-		.rows = work.rows,
-		.observations_skipped = work.observations_skipped,
-		.references_skipped = work.references_skipped,
-		.unmatched = work.unmatched,
-		.alone = 1,
-		.calls = work.calls,
-		.observations = work.observations,
-		.microseconds = (uint64) (work.milliseconds * 1000)
-	};
+	struct geonn_finished work = calls != NULL ? calls->work : (struct geonn_finished) {0};
 
+	work.alone = 1;
 	/* the engine counts the calls of a session whose dataset is sealed */
 	if (!geonn_client_is_sealed(client))
 		geonn_client_seal(client, true);
-	geonn_client_end(client, &finished);
+	geonn_client_end(client, &work);
 	calls_counted += work.calls;
 	if (calls != NULL)
 		memset(&calls->work, 0, sizeof(calls->work));
@@ -126,9 +117,9 @@ uncounted_calls(const struct geonn_call *message)
 }
 
 void
-geonn_live_add_call(const struct geonn_call *message, const LiveWork *work)
+geonn_live_add_call(const struct geonn_call *message, const struct geonn_finished *work)
 {
-	LiveWork   *sum = &uncounted_calls(message)->work;
+	struct geonn_finished *sum = &uncounted_calls(message)->work;
 
 	sum->calls++;
 	sum->rows += work->rows;
@@ -136,7 +127,7 @@ geonn_live_add_call(const struct geonn_call *message, const LiveWork *work)
 	sum->observations_skipped += work->observations_skipped;
 	sum->references_skipped += work->references_skipped;
 	sum->unmatched += work->unmatched;
-	sum->milliseconds += work->milliseconds;
+	sum->microseconds += work->microseconds;
 	if (++calls_noted >= 2 * calls_counted)
 		geonn_live_count_calls();
 }

@@ -15,7 +15,7 @@ extern const GeonnQuestion geonn_live_no_question;
 extern void geonn_live_end_client(GeonnClient *client, const struct geonn_call *message);
 
 /* Add a call to those that are not counted; the message is its own. */
-extern void geonn_live_add_call(const struct geonn_call *message, const LiveWork *work);
+extern void geonn_live_add_call(const struct geonn_call *message, const struct geonn_finished *work);
 
 /* Have the engine count all calls; and the same if it is running. */
 extern void geonn_live_count_calls(void);

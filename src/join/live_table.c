@@ -640,10 +640,10 @@ geonn_live_table_counts(const LiveTable *table)
 	return table->counts;
 }
 
-LiveDifference
+TableDifference
 geonn_live_table_difference(const LiveTable *table)
 {
-	return (LiveDifference)
+	return (TableDifference)
 	{
 		.pages_read = table->pages_read,
 		.masked = table->masked_count,

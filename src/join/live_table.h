@@ -5,19 +5,10 @@
 #ifndef GEONN_LIVE_TABLE_H
 #define GEONN_LIVE_TABLE_H
 
+#include "join/call.h"
 #include "join/live_base.h"
 
 typedef struct LiveTable LiveTable;
-
-/* what a table differs from its base by */
-typedef struct LiveDifference
-{
-	uint64		pages_read;		/* how many pages the last look has read */
-	uint64		masked;			/* how many rows of the base the table does not have any more */
-	uint64		added;			/* how many rows it has beside those of the base */
-	uint64		added_now;		/* how many of them the last look has added */
-	uint64		compared;		/* how many of either, and of free places, a search may compare at most */
-} LiveDifference;
 
 /*
  * Begin with a base, its type of ids and its groups, to which readers of pages add; NULL: it has none.  They must live as
@@ -51,7 +42,7 @@ extern uint64 geonn_live_table_all_bytes(const LiveTable *table);
 /* How many rows, as the last look saw them, have each status: [POINT_STATUSES]. */
 extern const uint64 *geonn_live_table_counts(const LiveTable *table);
 
-extern LiveDifference geonn_live_table_difference(const LiveTable *table);
+extern TableDifference geonn_live_table_difference(const LiveTable *table);
 
 /* The ids of the table's rows. */
 extern const LiveIds *geonn_live_table_ids(const LiveTable *table);

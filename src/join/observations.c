@@ -79,8 +79,7 @@ result_id(const GeonnSearch *search, const PointRow *row)
 static void
 answer_observation(GeonnSearch *search, const PointRow *row, const GeonnPointColumns *columns)
 {
-	const GeonnQuestion *question = &search->prepared.question;
-	const LiveIds *ids = geonn_live_table_ids(geonn_live_table(search->prepared.live));
+	const PreparedJoin *prepared = &search->prepared;
 	GeonnPair	pair = {
 		.observation_id = result_id(search, row),
 		.number = search->answered++,
@@ -88,33 +87,19 @@ answer_observation(GeonnSearch *search, const PointRow *row, const GeonnPointCol
 		.observation_longitude = row->longitude,
 		.place_fraction = NAN
 	};
-	LiveSearch	neighbours;
 	uint32		count;
 
 	CHECK_FOR_INTERRUPTS();
-	geonn_live_search_begin(&neighbours, question, row->latitude, row->longitude,
-							search->prepared.groups != NULL ? columns->group : LIVE_ALL_GROUPS,
-							ids->type.is_integer ? NULL : ids, search->found);
-	if (search->join->exclude_self)
-		geonn_live_search_exclude(&neighbours, search->prepared.references, row->id);
-	geonn_live_table_search(geonn_live_table(search->prepared.live), &neighbours);
-	count = geonn_live_search_end(&neighbours);
+	count = prepared->own->find(prepared->own_state, row, columns->group);
 	search->number = pair.number;
 	search->work.pairs += count;
 	search->work.unmatched += count == 0;
-	for (uint32 i = 0; i < Max(count, question->unmatched); i++)
+	for (uint32 i = 0; i < Max(count, prepared->question.unmatched); i++)
 	{
 		CHECK_FOR_INTERRUPTS();
 		pair.matched = i < count;
 		if (pair.matched)
-		{
-			const LiveNeighbour *neighbour = geonn_live_search_neighbour(&neighbours, i);
-
-			pair.tag = neighbour->id;
-			pair.distance = neighbour->distance;
-			pair.place_latitude = neighbour->latitude;
-			pair.place_longitude = neighbour->longitude;
-		}
+			prepared->own->pair(prepared->own_state, i, &pair);
 		pair.rank = i + 1;
 		geonn_result_row_pair(&search->row, &pair, search->prepared.references, search->values,
 							  search->nulls);
@@ -333,7 +318,7 @@ geonn_search_consume_observation(void *state, const PointRow *row)
 	may_match = find_columns(search, row, &columns);
 	if (search->watch == NULL || search->watch(search->watch_state, row, may_match))
 	{
-		if (may_match && search->prepared.alone)
+		if (may_match && search->prepared.own != NULL)
 			answer_observation(search, row, &columns);
 		else if (may_match)
 			add_observation(search, row, &columns);

@@ -110,7 +110,8 @@ typedef struct Record
 
 struct GeonnReferences
 {
-	const LiveIds *lent;		/* they have the ids, and beside them what compares ids is set alone; or NULL */
+	LentId	   *id_of;			/* finds ids that are lent; only what compares ids is set besides; NULL: no ids are lent */
+	const void *lent;			/* these ids */
 	const PointSource *source;
 	GeonnArcs  *arcs;			/* sends shapes; NULL: references are points */
 	Oid			type;			/* the ids' type, below domains */
@@ -357,11 +358,13 @@ geonn_references_add(GeonnReferences *references, GeonnClient *client, const Poi
 }
 
 GeonnReferences *
-geonn_references_lend(const PointSource *source, const LiveIds *ids, const PointSource *excluded_by)
+geonn_references_lend(const PointSource *source, LentId *id_of, const void *ids, const PointSource *excluded_by)
 {
 	GeonnReferences *references = palloc0(sizeof(GeonnReferences));
 
+	references->id_of = id_of;
 	references->lent = ids;
+	references->type = source->columns[COLUMN_ID].base_type;
 	references->collation = source->columns[COLUMN_ID].collation;
 	if (excluded_by != NULL)
 	{
@@ -539,8 +542,8 @@ record_id(const GeonnReferences *references, const Record *record)
 Datum
 geonn_reference_id(const GeonnReferences *references, int64 tag)
 {
-	if (references->lent != NULL)
-		return geonn_live_id_value(references->lent, tag);
+	if (references->id_of != NULL)
+		return references->id_of(references->lent, tag);
 	if (references->record_bytes > 0)
 		return record_id(references, find_record(references, tag));
 	return geonn_integer_value(references->type, tag);
@@ -610,10 +613,10 @@ geonn_references_excluded(const GeonnReferences *references, Datum id, int64 *fi
 bool
 geonn_reference_is_own(const GeonnReferences *references, int64 tag, Datum id)
 {
-	if (references->lent->type.is_integer)
+	if (geonn_integer_width(references->type) > 0)
 		return tag == geonn_integer(references->observation_type, id);
 	return DatumGetInt32(FunctionCall2Coll(references->compare_with_observation, references->collation, id,
-										   geonn_live_id_value(references->lent, tag))) == 0;
+										   references->id_of(references->lent, tag))) == 0;
 }
 
 bool

@@ -8,7 +8,6 @@
 #include <math.h>
 
 #include "client/client.h"
-#include "join/live_id.h"
 #include "join/reference_memory.h"
 #include "points/columns.h"
 #include "points/reader.h"
@@ -37,11 +36,14 @@ extern GeonnReferences *geonn_references_begin(const PointSource *source,
 											   const PointSource *excluded_by, uint32 columns,
 											   ReferenceMemory *memory, GeonnClient *client);
 
+/* The id with this tag among ids that the references do not have themselves. */
+typedef Datum LentId(const void *ids, int64 tag);
+
 /*
  * Create references whose ids are others', by their tags; they live as long as the current memory context.  They have no
  * coordinates.  excluded_by is as in geonn_references_begin, for geonn_reference_is_own.
  */
-extern GeonnReferences *geonn_references_lend(const PointSource *source, const LiveIds *ids,
+extern GeonnReferences *geonn_references_lend(const PointSource *source, LentId *id_of, const void *ids,
 											  const PointSource *excluded_by);
 
 /* How many bytes the files of sealed references have. */

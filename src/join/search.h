@@ -45,9 +45,7 @@ struct GeonnSearch
 	bool		looks_ahead;	/* they are being read */
 
 	/* where this process answers the observations */
-	LiveNeighbour *found;		/* [question.k] the neighbours of the present one */
 	uint64		answered;		/* how many were answered */
-	LiveDifference difference;	/* as in GeonnReport */
 	GeonnWork	work;			/* as the client's */
 
 	/* for the report */

@@ -29,7 +29,7 @@
 #include "base/words.h"
 #include "common/protocol.h"
 #include "join/call.h"
-#include "join/live_calls.h"
+#include "join/join_prepare.h"
 
 PG_FUNCTION_INFO_V1(geonn_progress);
 PG_FUNCTION_INFO_V1(geonn_statistics);
@@ -170,7 +170,7 @@ geonn_statistics(PG_FUNCTION_ARGS)
 	struct geonn_listed listed = {0};
 	struct geonn_statistics *sums;
 
-	geonn_live_report();
+	geonn_count_own_calls();
 	sums = geonn_engine_list(GEONN_LIST_STATISTICS, sizeof(*sums), &listed);
 
 	for (uint64 i = 0; i < listed.entries; i++)
@@ -205,7 +205,7 @@ geonn_stat_reset(PG_FUNCTION_ARGS pg_attribute_unused())
 {
 	struct geonn_listed listed;
 
-	geonn_live_report();
+	geonn_count_own_calls();
 	(void) geonn_engine_list(GEONN_LIST_RESET, sizeof(struct geonn_statistics), &listed);
 	PG_RETURN_VOID();
 }
