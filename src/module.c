@@ -12,7 +12,7 @@
 #include "common/protocol.h"
 #include "base/compat.h"
 #include "join/kept_dataset.h"
-#include "join/live.h"
+#include "live/live.h"
 #include "join/reference_fate.h"
 #include "plan/lateral.h"
 #include "plan/lateral_path.h"

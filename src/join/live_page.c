@@ -11,9 +11,12 @@
 #include "access/transam.h"
 #include "access/xact.h"
 #include "miscadmin.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
+#include "utils/typcache.h"
 
+#include "base/value.h"
 #include "join/live_page.h"
 #include "points/reader.h"
 
@@ -24,6 +27,37 @@ BufferAccessStrategy
 geonn_page_strategy(BlockNumber blocks)
 {
 	return blocks > (BlockNumber) (NBuffers / BUFFERS_SHARE) ? GetAccessStrategy(BAS_BULKREAD) : NULL;
+}
+
+/* ---- ids ---- */
+
+bool
+geonn_live_id_type(const PointSource *source, LiveIdType *type)
+{
+	const PointColumn *id = &source->columns[COLUMN_ID];
+
+	*type = (LiveIdType)
+	{
+		.type = id->base_type,
+		.collation = id->collation,
+		.is_integer = geonn_integer_width(id->base_type) > 0,
+		.by_value = true,
+		.length = sizeof(int64)
+	};
+	if (type->is_integer)
+		return true;
+	if (!geonn_equal_is_same(id->base_type, id->collation))
+		return false;
+	get_typlenbyval(id->base_type, &type->length, &type->by_value);
+	type->compare = &lookup_type_cache(id->base_type, TYPECACHE_CMP_PROC_FINFO)->cmp_proc_finfo;
+	return OidIsValid(type->compare->fn_oid) && type->length >= -1;
+}
+
+int64
+geonn_live_id_read(const LiveIdType *type, Datum id)
+{
+	return type->is_integer ? geonn_integer(type->type, id) :
+		DatumGetInt64(geonn_copy_value(id, type->by_value, type->length));
 }
 
 /* ---- settled pages ---- */

@@ -6,13 +6,31 @@
 #define GEONN_LIVE_PAGE_H
 
 #include "access/htup_details.h"
+#include "fmgr.h"
 #include "storage/bufmgr.h"
 #include "utils/rel.h"
 #include "utils/snapshot.h"
 
 #include "join/groups.h"
-#include "join/live_id.h"
+#include "points/columns.h"
 #include "points/point_row.h"
+
+/* the type of a table's ids */
+typedef struct LiveIdType
+{
+	Oid			type;			/* below domains */
+	Oid			collation;
+	bool		is_integer;
+	bool		by_value;
+	int16		length;
+	FmgrInfo   *compare;		/* by the type's btree order; NULL of integers */
+} LiveIdType;
+
+/* Describe the type of a source's ids.  False: a base cannot have such ids. */
+extern bool geonn_live_id_type(const PointSource *source, LiveIdType *type);
+
+/* An id other than NULL as the reader of a page has it: an integer, or a Datum, which is copied. */
+extern int64 geonn_live_id_read(const LiveIdType *type, Datum id);
 
 /* a row */
 typedef struct LiveRow

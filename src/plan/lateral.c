@@ -16,7 +16,7 @@
  * The first round's search reads the references, and stays until the end: the later rounds use the same.  These have
  * one search together, which goes on with the points of each, so that its session and batches are there already.  What
  * begins in a subtransaction must not outlast it, so that a round there has a search of its own.
- * If the first round has all rows, this process may answer them, if it knows the references (join/live.c).
+ * If the first round has all rows, this process may answer them, if it knows the references (live/live.c).
  * Below a Gather the outer plan divides its rows between the processes; the leader has read the
  * references before, with a search that has no points, so that they are those of one snapshot and read
  * once (join_node.c).  Privileges are checked as when the function is called.

@@ -2,7 +2,7 @@
  * base_fuzzer.c
  *		Bases of a table with damaged bytes, under libFuzzer.
  *
- * A backend searches a base that another process has made (join/live_base.c, live_search.c), and compares the table's
+ * A backend searches a base that another process has made (live/live_base.c, live_search.c), and compares the table's
  * pages with it (live_table.c).  These run outside of PostgreSQL, on backend_shim.c, with a table of this file's own.
  *
  * A script says of which type the ids are, what rows the table has, how they change, and which bytes of the base and of its
@@ -33,7 +33,7 @@
 #include "backend_shim.h"
 #include "base/compat.h"
 #include "join/kept_dataset.h"
-#include "join/live_table.h"
+#include "live/live_table.h"
 #include "steps.h"
 
 #if PG_VERSION_NUM < 160000

@@ -31,7 +31,7 @@
 #include "miscadmin.h"
 #include "port/pg_bitutils.h"
 
-#include "join/live_base.h"
+#include "live/live_base.h"
 
 /* how many points that tie have room at first */
 #define TIED_ROOM	64

@@ -13,42 +13,11 @@
  */
 #include "postgres.h"
 
-#include "utils/lsyscache.h"
 #include "utils/memutils.h"
-#include "utils/typcache.h"
 
 #include "base/compat.h"
 #include "base/value.h"
-#include "join/live_id.h"
-
-bool
-geonn_live_id_type(const PointSource *source, LiveIdType *type)
-{
-	const PointColumn *id = &source->columns[COLUMN_ID];
-
-	*type = (LiveIdType)
-	{
-		.type = id->base_type,
-		.collation = id->collation,
-		.is_integer = geonn_integer_width(id->base_type) > 0,
-		.by_value = true,
-		.length = sizeof(int64)
-	};
-	if (type->is_integer)
-		return true;
-	if (!geonn_equal_is_same(id->base_type, id->collation))
-		return false;
-	get_typlenbyval(id->base_type, &type->length, &type->by_value);
-	type->compare = &lookup_type_cache(id->base_type, TYPECACHE_CMP_PROC_FINFO)->cmp_proc_finfo;
-	return OidIsValid(type->compare->fn_oid) && type->length >= -1;
-}
-
-int64
-geonn_live_id_read(const LiveIdType *type, Datum id)
-{
-	return type->is_integer ? geonn_integer(type->type, id) :
-		DatumGetInt64(geonn_copy_value(id, type->by_value, type->length));
-}
+#include "live/live_id.h"
 
 int64
 geonn_live_id_append(const LiveIdType *type, MemoryFile *values, int64 id)

@@ -21,7 +21,7 @@
 #include "storage/bufmgr.h"
 #include "utils/memutils.h"
 
-#include "join/live_base.h"
+#include "live/live_base.h"
 
 #define FORMAT	UINT64CONST(0x3565736162766c67)	/* "glvbase5" */
 

@@ -12,7 +12,7 @@
 
 #include "base/settings.h"
 #include "client/connection.h"
-#include "join/live_calls.h"
+#include "live/live_calls.h"
 
 /* for how many labels calls wait to be counted; the one that has waited longest is counted for another */
 #define LABELS_MOST	16

@@ -6,7 +6,7 @@
 #define GEONN_LIVE_H
 
 #include "common/protocol.h"
-#include "join/live_table.h"
+#include "live/live_table.h"
 #include "join/reference_fate.h"
 #include "points/columns.h"
 #include "points/table_reader.h"

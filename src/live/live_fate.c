@@ -8,7 +8,7 @@
 #include "access/xact.h"
 
 #include "base/settings.h"
-#include "join/live_calls.h"
+#include "live/live_calls.h"
 
 /* how a call's observations are answered */
 typedef struct LiveAnswers

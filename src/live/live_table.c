@@ -108,7 +108,7 @@
 #include "base/compat.h"
 #include "join/kept_dataset.h"
 #include "join/live_snapshot.h"
-#include "join/live_table.h"
+#include "live/live_table.h"
 
 #define NONE	PG_UINT32_MAX
 

@@ -6,7 +6,7 @@
 #define GEONN_LIVE_TABLE_H
 
 #include "join/call.h"
-#include "join/live_base.h"
+#include "live/live_base.h"
 
 typedef struct LiveTable LiveTable;
 

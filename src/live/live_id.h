@@ -5,27 +5,8 @@
 #ifndef GEONN_LIVE_ID_H
 #define GEONN_LIVE_ID_H
 
-#include "fmgr.h"
-
 #include "client/memory_file.h"
-#include "points/columns.h"
-
-/* the type of a table's ids */
-typedef struct LiveIdType
-{
-	Oid			type;			/* below domains */
-	Oid			collation;
-	bool		is_integer;
-	bool		by_value;
-	int16		length;
-	FmgrInfo   *compare;		/* by the type's btree order; NULL of integers */
-} LiveIdType;
-
-/* Describe the type of a source's ids.  False: a base cannot have such ids. */
-extern bool geonn_live_id_type(const PointSource *source, LiveIdType *type);
-
-/* An id other than NULL as the reader of a page has it: an integer, or a Datum, which is copied. */
-extern int64 geonn_live_id_read(const LiveIdType *type, Datum id);
+#include "join/live_page.h"
 
 /* Append to a file an id that was read, and return its number, for the base. */
 extern int64 geonn_live_id_append(const LiveIdType *type, MemoryFile *values, int64 id);

@@ -6,7 +6,7 @@
 #define GEONN_LIVE_CALLS_H
 
 #include "client/client.h"
-#include "join/live.h"
+#include "live/live.h"
 
 /* what a client that is opened for a base, or to count calls, would ask */
 extern const GeonnQuestion geonn_live_no_question;

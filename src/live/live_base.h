@@ -11,6 +11,7 @@
 #include "common/geodesy.h"
 #include "join/live_page.h"
 #include "join/references.h"
+#include "live/live_id.h"
 
 /* how many points a leaf has, and how many children an inner node */
 #define LIVE_NODE	16

@@ -53,8 +53,8 @@
 #include "client/connection.h"
 #include "join/call.h"
 #include "join/kept_dataset.h"
-#include "join/live.h"
-#include "join/live_calls.h"
+#include "live/live.h"
+#include "live/live_calls.h"
 
 /* how many tables a process knows; the one that was used longest ago is forgotten for another */
 #define TABLES_MOST	16
