@@ -11,7 +11,7 @@
 #include "cache/sql.h"
 #include "common/protocol.h"
 #include "base/compat.h"
-#include "join/kept_dataset.h"
+#include "pages/kept_dataset.h"
 #include "live/live.h"
 #include "join/reference_fate.h"
 #include "plan/lateral.h"

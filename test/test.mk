@@ -218,7 +218,7 @@ build/fuzz/client_fuzzer: $(CLIENT_FUZZER_SOURCES:%.c=build/fuzz/module/%.o)
 	$(Q)$(FUZZ_LINK) -no-pie -Wl,--unresolved-symbols=ignore-all -o $@ $^
 
 # of the module what makes, opens, compares and searches bases
-BASE_FUZZER_SOURCES = $(addprefix src/,live/live_base.c live/live_id.c live/live_search.c join/live_snapshot.c live/live_table.c client/memory_file.c common/channel.c) \
+BASE_FUZZER_SOURCES = $(addprefix src/,live/live_base.c live/live_id.c live/live_search.c pages/snapshot_order.c live/live_table.c client/memory_file.c common/channel.c) \
 	$(addprefix test/fuzz/protocol/,steps.c backend_shim.c base_fuzzer.c)
 
 build/fuzz/base_fuzzer: $(BASE_FUZZER_SOURCES:%.c=build/fuzz/module/%.o)

@@ -41,7 +41,7 @@
  *	   For the next one, it does not matter whether the change came before or after the refresh read
  *	   the rows.
  *
- *	   As for labels (join/kept_dataset.c), this needs a permanent table of the heap, no standby and no
+ *	   As for labels (pages/kept_dataset.c), this needs a permanent table of the heap, no standby and no
  *	   old_snapshot_threshold.  A transaction that fills a file that it has made, when wal_level is
  *	   minimal, leaves pages without an LSN, which are taken for changed.  Hint bits and the marks of
  *	   all-visible pages change no rows.
@@ -63,7 +63,7 @@
  * changed: whatever sets a bit sets that LSN, so this one was set before the position was taken, and
  * never since; whatever changes a page clears its bit first, before its transaction can commit.
  * Bits and LSN are read together, or a bit that was set between would be taken for an older one
- * (join/kept_dataset.c).  And a page whose bit is set is settled: a change under way is recorded past
+ * (pages/kept_dataset.c).  And a page whose bit is set is settled: a change under way is recorded past
  * the new position, which was taken before the bits were read.  Under SERIALIZABLE bits tell nothing while another
  * transaction may be writing to the leaf (geonn_lock_for_map).
  *
@@ -96,8 +96,8 @@
 #include "cache/changed_pages.h"
 #include "cache/siphash.h"
 #include "common/protocol.h"
-#include "join/kept_dataset.h"
-#include "join/live_page.h"
+#include "pages/kept_dataset.h"
+#include "pages/page_points.h"
 #include "points/reader.h"
 
 /* pages are few if they are at most this share of all pages, or at most this number */

@@ -3,7 +3,7 @@
  *		The last run: what a refresh of a cache read, for the next one to begin with.
  *
  * A row of geonn_cache_last_run says that the cache's table has the rows that the search returned
- * when the relations had the contents that their labels (join/kept_dataset.c) and baselines
+ * when the relations had the contents that their labels (pages/kept_dataset.c) and baselines
  * (cache/baseline.c) describe.  A row that exists is true, for these reasons:
  *
  *	 - The table is unlogged, so it is empty after a crash, on a standby that was promoted and in
@@ -65,7 +65,7 @@
 
 #include "cache/last_run.h"
 #include "common/protocol.h"
-#include "join/kept_dataset.h"
+#include "pages/kept_dataset.h"
 
 PG_FUNCTION_INFO_V1(geonn_cache_changed);
 

@@ -52,9 +52,9 @@
 #include "client/client.h"
 #include "client/connection.h"
 #include "join/call.h"
-#include "join/kept_dataset.h"
 #include "live/live.h"
 #include "live/live_calls.h"
+#include "pages/kept_dataset.h"
 
 /* how many tables a process knows; the one that was used longest ago is forgotten for another */
 #define TABLES_MOST	16

@@ -6,8 +6,8 @@
 #define GEONN_LIVE_H
 
 #include "common/protocol.h"
-#include "live/live_table.h"
 #include "join/reference_fate.h"
+#include "live/live_table.h"
 #include "points/columns.h"
 #include "points/table_reader.h"
 

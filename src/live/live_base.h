@@ -9,9 +9,9 @@
 #include "client/memory_file.h"
 #include "client/question.h"
 #include "common/geodesy.h"
-#include "join/live_page.h"
 #include "join/references.h"
 #include "live/live_id.h"
+#include "pages/page_points.h"
 
 /* how many points a leaf has, and how many children an inner node */
 #define LIVE_NODE	16

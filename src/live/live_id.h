@@ -6,7 +6,7 @@
 #define GEONN_LIVE_ID_H
 
 #include "client/memory_file.h"
-#include "join/live_page.h"
+#include "pages/page_points.h"
 
 /* Append to a file an id that was read, and return its number, for the base. */
 extern int64 geonn_live_id_append(const LiveIdType *type, MemoryFile *values, int64 id);

@@ -106,9 +106,9 @@
 #include "utils/snapmgr.h"
 
 #include "base/compat.h"
-#include "join/kept_dataset.h"
-#include "join/live_snapshot.h"
 #include "live/live_table.h"
+#include "pages/kept_dataset.h"
+#include "pages/snapshot_order.h"
 
 #define NONE	PG_UINT32_MAX
 

@@ -32,7 +32,7 @@
 
 #include "backend_shim.h"
 #include "base/compat.h"
-#include "join/kept_dataset.h"
+#include "pages/kept_dataset.h"
 #include "live/live_table.h"
 #include "steps.h"
 

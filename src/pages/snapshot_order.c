@@ -1,5 +1,5 @@
 /*
- * live_snapshot.c
+ * snapshot_order.c
  *		Which transactions two snapshots see, compared.
  *
  * The essay of live_table.c says what follows for the rows of a table.
@@ -9,7 +9,7 @@
 #include "access/transam.h"
 #include "utils/memutils.h"
 
-#include "join/live_snapshot.h"
+#include "pages/snapshot_order.h"
 
 /*
  * The bytes of a snapshot's subtransactions.  Where they are too many for it, copies of it have none, whatever

@@ -1,9 +1,9 @@
 /*
- * live_snapshot.h
+ * snapshot_order.h
  *		Which transactions two snapshots see, compared.
  */
-#ifndef GEONN_LIVE_SNAPSHOT_H
-#define GEONN_LIVE_SNAPSHOT_H
+#ifndef GEONN_SNAPSHOT_ORDER_H
+#define GEONN_SNAPSHOT_ORDER_H
 
 #include "utils/snapshot.h"
 
@@ -21,4 +21,4 @@ extern bool geonn_live_snapshot_follows(const SnapshotData *next, const Snapshot
  */
 extern bool geonn_live_snapshot_is_same(const SnapshotData *a, const SnapshotData *b);
 
-#endif							/* GEONN_LIVE_SNAPSHOT_H */
+#endif							/* GEONN_SNAPSHOT_ORDER_H */

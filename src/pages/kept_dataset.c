@@ -13,7 +13,7 @@
  *
  *	 - each page of the table has its bit; or it is new, which is to say that nothing has ever been
  *	   put there; or it is settled: each transaction that has inserted a tuple there or deleted one had
- *	   ended before the snapshot was taken (live_page.h).  Else the table has no label, and is read as always.
+ *	   ended before the snapshot was taken (page_points.h).  Else the table has no label, and is read as always.
  *	   A table with settled pages has none for caches, whose own lists tell which pages have changed;
  *	 - each page of the map with such a bit has an LSN, and so has each settled page without one; no
  *	   LSN is past the end of the WAL as it was before the first page was looked at;
@@ -168,8 +168,8 @@
 #include "utils/typcache.h"
 
 #include "base/compat.h"
-#include "join/kept_dataset.h"
-#include "join/live_page.h"
+#include "pages/kept_dataset.h"
+#include "pages/page_points.h"
 
 /* what distinguishes two states of a table */
 typedef struct Version

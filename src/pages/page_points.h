@@ -1,9 +1,9 @@
 /*
- * live_page.h
+ * page_points.h
  *		The points on one page of a plain table, as a snapshot sees them.
  */
-#ifndef GEONN_LIVE_PAGE_H
-#define GEONN_LIVE_PAGE_H
+#ifndef GEONN_PAGE_POINTS_H
+#define GEONN_PAGE_POINTS_H
 
 #include "access/htup_details.h"
 #include "fmgr.h"
@@ -101,4 +101,4 @@ extern void geonn_live_page_read(LivePageReader *reader, BlockNumber block, cons
  */
 extern TransactionId geonn_page_unsettled_by(Page page, Snapshot snapshot, bool by_xmin);
 
-#endif							/* GEONN_LIVE_PAGE_H */
+#endif							/* GEONN_PAGE_POINTS_H */

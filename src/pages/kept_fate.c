@@ -6,7 +6,7 @@
 #include "postgres.h"
 
 #include "base/settings.h"
-#include "join/kept_dataset.h"
+#include "pages/kept_dataset.h"
 
 /* the note that stays with kept references */
 typedef struct KeptNote

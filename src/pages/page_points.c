@@ -1,5 +1,5 @@
 /*
- * live_page.c
+ * page_points.c
  *		The points on one page of a plain table, as a snapshot sees them.
  *
  * The lock of the page is held while its tuples' visibility is decided.  Their columns are read
@@ -17,7 +17,7 @@
 #include "utils/typcache.h"
 
 #include "base/value.h"
-#include "join/live_page.h"
+#include "pages/page_points.h"
 #include "points/reader.h"
 
 /* reading a table larger than this share of shared buffers reuses few of them (as heapam.c) */
