@@ -324,6 +324,21 @@ geonn_count_own_calls(void)
 }
 
 /*
+ * Try fates, until one prepares the join.  DEBUG1 says which, and why none before it.
+ */
+static void
+try_fates(JoinPreparation *preparation)
+{
+	const char *title = preparation->join->references->title;
+	const char *reason;
+	int			tried = 0;
+
+	for (; (reason = fates[tried]->prepare(preparation)) != NULL; tried++)
+		ereport(DEBUG1, (errmsg_internal("the references of %s are not %s: %s", title, fates[tried]->name, reason)));
+	ereport(DEBUG1, (errmsg_internal("the references of %s are %s", title, fates[tried]->name)));
+}
+
+/*
  * Begin to prepare the join.  Under GEONN_INVALID_IS_ERROR, given points must be valid.
  */
 static PreparedJoin
@@ -356,11 +371,9 @@ geonn_join_prepare(const GeonnJoin *join, const GeonnResultRow *row, const Geonn
 		.state = state,
 		.prepared = &prepared
 	};
-	int			tried = 0;
 
 	prepared.named = preparation.detail != REFERENCE_DISTANCE;
-	while (fates[tried]->prepare(&preparation) != NULL)
-		tried++;
+	try_fates(&preparation);
 	for (int i = 0; i < fate_count && prepared.own == NULL; i++)
 		if (fates[i]->note_engine != NULL)
 			fates[i]->note_engine(&preparation, geonn_milliseconds_since(call->begun));

@@ -111,6 +111,33 @@ foreach my $table ('points', @shapes)
 	cmp_ok($bytes, '<=', 96, sprintf('%s: %.1f bytes a vertex', $table, $bytes));
 }
 
+# ---- DEBUG1 says which fate the references had, and which were tried before it ----
+
+sub fates
+{
+	my (undef, undef, $said) = $node->psql('postgres', "SET client_min_messages = debug1; $_[0]");
+
+	return join(', ', $said =~ /DEBUG:  the references of .*? are ((?:not )?(?:live|kept meanwhile|kept|counted|read)\b)/g);
+}
+
+my $read = 'not live, not kept, not counted, not kept meanwhile, read';
+my $points = q{SELECT count(*) FROM geonn_nearest_points(ARRAY[1.0::float8], ARRAY[1.0::float8], 'fated')};
+my $rows = q{SELECT count(*) FROM geonn_nearest('obs', 'fated')};
+
+$node->safe_psql('postgres', 'CREATE TABLE fated AS TABLE points');
+$node->safe_psql('postgres', 'VACUUM fated');
+is(fates($rows), $read, 'rows: the first call reads');
+is(fates($rows), 'not live, kept', 'and the next one finds what it has read');
+is(fates($points), 'not live, kept', 'and so do points');
+$node->safe_psql('postgres', 'UPDATE fated SET lat = lat WHERE id = 1');
+is(fates($points), $read, 'points after a change: the engine reads');
+is(fates($points), 'not live, not kept, counted', 'the second call makes a base');
+is(fates($points), 'live', 'and a session that comes later has it');
+is(fates($rows), 'not live, not kept, counted', 'few rows are answered by it, too');
+is(fates(q{SELECT count(*) FROM geonn_nearest_sql('TABLE obs', 'SELECT id, lat, lon FROM fated WHERE id < 9')}), $read, 'a query: no other fate suits');
+my (undef, undef, $why) = $node->psql('postgres', "SET client_min_messages = debug1; BEGIN ISOLATION LEVEL SERIALIZABLE; $points");
+like($why, qr/the references of relation "fated" are not live: the transaction is serializable/, 'and why');
+
 # a limit that changes is news
 limit('1MB');
 explain('large');
