@@ -114,9 +114,6 @@
 #define STATE_NUMBER	0
 #define SEED_BYTES	sizeof(((GeonnBaseline *) NULL)->seed)
 
-/* tables above shared_buffers / BUFFERS_SHARE are read through a ring buffer (as heapam.c) */
-#define BUFFERS_SHARE	4
-
 /* a page that may have changed since the last run */
 typedef struct ChangedPage
 {
@@ -346,8 +343,7 @@ look_at_leaf(Leaf *leaf, const PointSource *source, const GeonnQuestion *questio
 		leaf->now.pages = RelationGetNumberOfBlocks(relation);
 		leaf->is_same = OidIsValid(leaf->former.table) &&
 			memcmp(leaf->former.subject, leaf->now.subject, sizeof(leaf->now.subject)) == 0;
-		if (leaf->now.pages > (BlockNumber) (NBuffers / BUFFERS_SHARE))
-			look.strategy = GetAccessStrategy(BAS_BULKREAD);
+		look.strategy = geonn_page_strategy(leaf->now.pages);
 		look_at_pages(&look);
 		if (look.strategy != NULL)
 			FreeAccessStrategy(look.strategy);

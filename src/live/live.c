@@ -91,7 +91,7 @@ struct LiveReferences
 {
 	uint8		subject[GEONN_SUBJECT_BYTES];
 	Oid			relation;
-	LiveIdType	id_type;
+	PageIdType	id_type;
 	uint64		used;			/* when the references were used: a number that rises */
 
 	MemoryContext context;		/* has the base, and what the table differs by; NULL: there is none */
@@ -317,7 +317,7 @@ make_later(LiveReferences *references)
  * Make a base of the table, leave it with the engine, and use it.
  */
 static void
-make_base(LiveReferences *references, LivePageReader *reader)
+make_base(LiveReferences *references, PageReader *reader)
 {
 	MemoryContext former = CurrentMemoryContext;
 	MemoryContext context = create_context();
@@ -386,7 +386,7 @@ has_time(const LiveReferences *references, Relation relation)
 typedef struct Making
 {
 	LiveReferences *references;
-	LivePageReader *reader;
+	PageReader *reader;
 	bool		waits;			/* for another process that makes a base */
 	bool		begun;			/* this process makes one */
 } Making;
@@ -449,7 +449,7 @@ make_base_alone(void *state)
  * answers, or the engine without one.
  */
 static void
-try_to_make_base(LiveReferences *references, LivePageReader *reader, bool waits)
+try_to_make_base(LiveReferences *references, PageReader *reader, bool waits)
 {
 	MemoryContext former = CurrentMemoryContext;
 	MemoryContext context = create_context();
@@ -511,7 +511,7 @@ add_table(const uint8 *subject, Oid relation, const PointSource *source)
 	memset(references, 0, sizeof(*references));
 	memcpy(references->subject, subject, GEONN_SUBJECT_BYTES);
 	references->relation = relation;
-	(void) geonn_live_id_type(source, &references->id_type);
+	(void) geonn_page_id_type(source, &references->id_type);
 	return references;
 }
 
@@ -594,14 +594,14 @@ look(LiveReferences *references, const PointSource *source, const PlainTable *ta
 
 	for (;;)
 	{
-		LivePageReader *reader = geonn_live_page_reader(source, table->attributes, relation, GetActiveSnapshot());
+		PageReader *reader = geonn_page_reader(source, table->attributes, relation, GetActiveSnapshot());
 		LiveLook	ended;
 
 		reader->groups = references->groups;
 		ended = geonn_live_table_look(references->table, reader, most_bytes(), most);
 		if (ended != LIVE_LOOK_LACKS_MOST)
 			return ended == LIVE_LOOK_COMPLETE;
-		try_to_make_base(references, geonn_live_page_reader(source, table->attributes, relation, GetActiveSnapshot()), true);
+		try_to_make_base(references, geonn_page_reader(source, table->attributes, relation, GetActiveSnapshot()), true);
 		if (references->table == NULL)
 			return false;
 		most = PG_UINT64_MAX;
@@ -630,7 +630,7 @@ geonn_live_look(LiveReferences *references, const PointSource *source, const Pla
 		make = false;
 	}
 	if ((make || wants_base(references)) && has_time(references, relation))
-		try_to_make_base(references, geonn_live_page_reader(source, table->attributes, relation, snapshot), false);
+		try_to_make_base(references, geonn_page_reader(source, table->attributes, relation, snapshot), false);
 	found = references->table != NULL && look(references, source, table, relation);
 	table_close(relation, NoLock);
 	if (references->table != NULL && geonn_live_table_bytes(references->table) > most)

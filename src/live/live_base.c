@@ -228,14 +228,14 @@ make_room(Maker *maker)
  * Add the page that was read last.
  */
 static void
-add_page(Maker *maker, BlockNumber block, const LivePageReader *reader)
+add_page(Maker *maker, BlockNumber block, const PageReader *reader)
 {
 	LivePoint	points[MaxHeapTuplesPerPage];
 	uint32		first = maker->head.rows;
 
 	for (int i = 0; i < reader->count; i++)
 	{
-		const LiveRow *row = &reader->rows[i];
+		const PageRow *row = &reader->rows[i];
 
 		points[i] = geonn_live_point(row);
 		if (row->status == POINT_VALID)
@@ -258,7 +258,7 @@ add_page(Maker *maker, BlockNumber block, const LivePageReader *reader)
  * Read all pages; false if the base becomes too large.
  */
 static bool
-read_pages(Maker *maker, LivePageReader *reader)
+read_pages(Maker *maker, PageReader *reader)
 {
 	const KnownRows none = {0};
 
@@ -267,7 +267,7 @@ read_pages(Maker *maker, LivePageReader *reader)
 		CHECK_FOR_INTERRUPTS();
 		if (!make_room(maker))
 			return false;
-		geonn_live_page_read(reader, block, &none);
+		geonn_page_read(reader, block, &none);
 		add_page(maker, block, reader);
 	}
 	maker->first_row[maker->head.blocks] = maker->head.rows;
@@ -585,7 +585,7 @@ full_horizon(Snapshot snapshot)
 }
 
 LiveBase *
-geonn_live_base_make(LivePageReader *reader, uint64 most_bytes, uint64 *bytes)
+geonn_live_base_make(PageReader *reader, uint64 most_bytes, uint64 *bytes)
 {
 	MemoryContext former = CurrentMemoryContext;
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "geonn live base",

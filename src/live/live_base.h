@@ -95,7 +95,7 @@ typedef struct LiveBase
  * can be left with a dataset.  NULL: the base would have more than this many bytes.  *bytes is how many it has, or in
  * that case those of the rows that were read.
  */
-extern LiveBase *geonn_live_base_make(LivePageReader *reader, uint64 most_bytes, uint64 *bytes);
+extern LiveBase *geonn_live_base_make(PageReader *reader, uint64 most_bytes, uint64 *bytes);
 
 /* The base in a file that another process has made, and the ids beside it; NULL: the file has another form. */
 extern LiveBase *geonn_live_base_open(MemoryFile *file, MemoryFile *values);
@@ -118,7 +118,7 @@ geonn_live_base_rows(const LiveBase *base, BlockNumber block, uint32 *first, uin
 
 /* The point of a row, where the id's number is the id as it was read. */
 static inline LivePoint
-geonn_live_point(const LiveRow *row)
+geonn_live_point(const PageRow *row)
 {
 	return row->status == POINT_VALID ? (LivePoint) {row->latitude, row->longitude, row->id} :
 		(LivePoint) {NAN, NAN, row->status};

@@ -116,7 +116,7 @@ why_not_here(const JoinPreparation *preparation)
 {
 	const GeonnJoin *join = preparation->join;
 	const GeonnQuestion *question = &preparation->prepared->question;
-	LiveIdType	type;
+	PageIdType	type;
 
 	if (geonn_kept_memory_limit == 0)
 		return "geonn.kept_memory_limit is 0";
@@ -132,7 +132,7 @@ why_not_here(const JoinPreparation *preparation)
 		return "a GPU or brute force was asked for";
 	if (IsolationIsSerializable() || IsInParallelMode())
 		return "the transaction is serializable, or has parallel workers";
-	return geonn_live_id_type(join->references, &type) ? NULL : "their ids are of a type that a base cannot have";
+	return geonn_page_id_type(join->references, &type) ? NULL : "their ids are of a type that a base cannot have";
 }
 
 /*

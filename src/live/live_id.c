@@ -20,7 +20,7 @@
 #include "live/live_id.h"
 
 int64
-geonn_live_id_append(const LiveIdType *type, MemoryFile *values, int64 id)
+geonn_live_id_append(const PageIdType *type, MemoryFile *values, int64 id)
 {
 	Datum		value = Int64GetDatum(id);
 
@@ -30,7 +30,7 @@ geonn_live_id_append(const LiveIdType *type, MemoryFile *values, int64 id)
 }
 
 LiveIds
-geonn_live_ids_begin(const LiveIdType *type, const MemoryFile *values)
+geonn_live_ids_begin(const PageIdType *type, const MemoryFile *values)
 {
 	return (LiveIds) {.type = *type,.values = values,.context = CurrentMemoryContext};
 }

@@ -9,12 +9,12 @@
 #include "pages/page_points.h"
 
 /* Append to a file an id that was read, and return its number, for the base. */
-extern int64 geonn_live_id_append(const LiveIdType *type, MemoryFile *values, int64 id);
+extern int64 geonn_live_id_append(const PageIdType *type, MemoryFile *values, int64 id);
 
 /* where the ids of a table are that have these numbers */
 typedef struct LiveIds
 {
-	LiveIdType	type;
+	PageIdType	type;
 	const MemoryFile *values;	/* those of the base; NULL: numbers are the ids themselves */
 	MemoryContext context;		/* of those that were added */
 	Datum	   *added;			/* [room] by the numbers of rows that were added; 0: no id */
@@ -23,7 +23,7 @@ typedef struct LiveIds
 } LiveIds;
 
 /* Begin with those of a base; what is added lives in the current memory context. */
-extern LiveIds geonn_live_ids_begin(const LiveIdType *type, const MemoryFile *values);
+extern LiveIds geonn_live_ids_begin(const PageIdType *type, const MemoryFile *values);
 
 /* Copy an id that was read, of the row with this number that is added; returns the id's own number. */
 extern int64 geonn_live_id_add(LiveIds *ids, uint32 row, int64 id);

@@ -217,7 +217,7 @@ row_after(LiveTable *table, BlockNumber block, uint32 former)
  * Add a row to a page, after another one; returns its number.
  */
 static uint32
-add_row(LiveTable *table, BlockNumber block, uint32 former, const LiveRow *row)
+add_row(LiveTable *table, BlockNumber block, uint32 former, const PageRow *row)
 {
 	uint32		number = free_place(table);
 	uint32	   *link = row_after(table, block, former);
@@ -262,7 +262,7 @@ remove_row(LiveTable *table, BlockNumber block, uint32 former)
  * Is the point with this number, among points and their groups, the same, to the bit, as that of a row that was read?
  */
 static inline bool
-is_same_point(const LiveTable *table, const LivePoint *points, const int32 *groups, uint32 number, const LiveRow *row)
+is_same_point(const LiveTable *table, const LivePoint *points, const int32 *groups, uint32 number, const PageRow *row)
 {
 	const LivePoint *point = &points[number];
 	LivePoint	other = geonn_live_point(row);
@@ -279,7 +279,7 @@ is_same_point(const LiveTable *table, const LivePoint *points, const int32 *grou
  * Have a page's next row that was added, after another one, be this one; returns its number.
  */
 static uint32
-put_row(LiveTable *table, BlockNumber block, uint32 former, const LiveRow *row)
+put_row(LiveTable *table, BlockNumber block, uint32 former, const PageRow *row)
 {
 	uint32		number;
 
@@ -314,7 +314,7 @@ set_masked(LiveTable *table, uint32 row, bool masked)
  * Compare the rows of a page, in the order of their line pointers, with those of the base.
  */
 static void
-compare_page(LiveTable *table, BlockNumber block, const LiveRow *rows, int count, uint32 number, uint32 end)
+compare_page(LiveTable *table, BlockNumber block, const PageRow *rows, int count, uint32 number, uint32 end)
 {
 	const LiveBase *base = table->base;
 	uint32		former = NONE;
@@ -391,7 +391,7 @@ begin_with_base(LiveTable *table)
 }
 
 LiveTable *
-geonn_live_table_begin(LiveBase *base, const LiveIdType *id_type, const GeonnGroups *groups)
+geonn_live_table_begin(LiveBase *base, const PageIdType *id_type, const GeonnGroups *groups)
 {
 	LiveTable  *table = palloc0(sizeof(LiveTable));
 
@@ -421,7 +421,7 @@ remember_snapshot(LiveTable *table, Snapshot snapshot)
 {
 	if (table->snapshot != NULL)
 		pfree(table->snapshot);
-	table->snapshot = geonn_live_snapshot_copy(snapshot, table->context);
+	table->snapshot = geonn_snapshot_copy(snapshot, table->context);
 	table->has_number = own_has_number();
 }
 
@@ -494,7 +494,7 @@ has_changed(LiveTable *table, Relation relation, BlockNumber block)
  * Must a page be read?  marked: the visibility map tells that it has not changed.
  */
 static bool
-must_be_read(LiveTable *table, const LivePageReader *reader, BlockNumber block, bool marked)
+must_be_read(LiveTable *table, const PageReader *reader, BlockNumber block, bool marked)
 {
 	TransactionId unsettled_by = table->pages[block].unsettled_by;
 
@@ -505,7 +505,7 @@ must_be_read(LiveTable *table, const LivePageReader *reader, BlockNumber block, 
 }
 
 static void
-read_page(LiveTable *table, LivePageReader *reader, BlockNumber block)
+read_page(LiveTable *table, PageReader *reader, BlockNumber block)
 {
 	TablePage  *page = &table->pages[block];
 	const LiveBase *base = table->base;
@@ -516,7 +516,7 @@ read_page(LiveTable *table, LivePageReader *reader, BlockNumber block)
 	geonn_live_base_rows(base, block, &first, &end);
 	known.offset = base->offset + first;
 	known.count = end - first;
-	geonn_live_page_read(reader, block, &known);
+	geonn_page_read(reader, block, &known);
 	page->unsettled_by = UNSETTLED_BY_MORE;
 	compare_page(table, block, reader->rows, reader->count, first, end);
 	page->lsn = reader->lsn;
@@ -529,7 +529,7 @@ read_page(LiveTable *table, LivePageReader *reader, BlockNumber block)
  * (geonn_live_table_look).
  */
 static bool
-look_at_pages(LiveTable *table, LivePageReader *reader, BlockNumber first, BlockNumber count, uint64 most_bytes,
+look_at_pages(LiveTable *table, PageReader *reader, BlockNumber first, BlockNumber count, uint64 most_bytes,
 			  uint64 most_masked)
 {
 	MapPage		map;
@@ -552,7 +552,7 @@ look_at_pages(LiveTable *table, LivePageReader *reader, BlockNumber first, Block
 }
 
 static bool
-look_at_table(LiveTable *table, LivePageReader *reader, uint64 most_bytes, uint64 most_masked)
+look_at_table(LiveTable *table, PageReader *reader, uint64 most_bytes, uint64 most_masked)
 {
 	BlockNumber blocks = RelationGetNumberOfBlocks(reader->relation);
 
@@ -598,7 +598,7 @@ geonn_live_table_all_bytes(const LiveTable *table)
 bool
 geonn_live_table_is_current(LiveTable *table, Snapshot snapshot)
 {
-	if (!table->complete || !geonn_live_snapshot_is_same(table->snapshot, snapshot))
+	if (!table->complete || !geonn_snapshot_is_same(table->snapshot, snapshot))
 		return false;
 	if ((table->has_number || own_has_number()) &&
 		(table->snapshot->curcid != snapshot->curcid || GetXLogInsertRecPtr() != table->position))
@@ -608,7 +608,7 @@ geonn_live_table_is_current(LiveTable *table, Snapshot snapshot)
 }
 
 LiveLook
-geonn_live_table_look(LiveTable *table, LivePageReader *reader, uint64 most_bytes, uint64 most_masked)
+geonn_live_table_look(LiveTable *table, PageReader *reader, uint64 most_bytes, uint64 most_masked)
 {
 	Snapshot	snapshot = reader->snapshot;
 
@@ -617,7 +617,7 @@ geonn_live_table_look(LiveTable *table, LivePageReader *reader, uint64 most_byte
 	table->pages_read = table->added_now = 0;
 	if (TransactionIdPrecedes(snapshot->xmin, (TransactionId) table->base->head->horizon))
 		return LIVE_LOOK_TELLS_NOTHING;
-	if (table->snapshot != NULL && !geonn_live_snapshot_follows(snapshot, table->snapshot))
+	if (table->snapshot != NULL && !geonn_snapshot_follows(snapshot, table->snapshot))
 		begin_with_base(table);
 	table->complete = false;
 	remember_snapshot(table, snapshot);

@@ -14,7 +14,7 @@ typedef struct LiveTable LiveTable;
  * Begin with a base, its type of ids and its groups, to which readers of pages add; NULL: it has none.  They must live as
  * long as the current memory context; the table does, too.
  */
-extern LiveTable *geonn_live_table_begin(LiveBase *base, const LiveIdType *id_type, const GeonnGroups *groups);
+extern LiveTable *geonn_live_table_begin(LiveBase *base, const PageIdType *id_type, const GeonnGroups *groups);
 
 /* Does a snapshot see what the last look saw, for certain?  If so, it has looked, too, and read no page. */
 extern bool geonn_live_table_is_current(LiveTable *table, Snapshot snapshot);
@@ -31,7 +31,7 @@ typedef enum LiveLook
  * Look at the table, which is the one that the base was made of, with the reader's snapshot.  The base is not old
  * (geonn_live_base_is_old).  A look ends as soon as a limit is exceeded.
  */
-extern LiveLook geonn_live_table_look(LiveTable *table, LivePageReader *reader, uint64 most_bytes, uint64 most_masked);
+extern LiveLook geonn_live_table_look(LiveTable *table, PageReader *reader, uint64 most_bytes, uint64 most_masked);
 
 /* How many bytes take rows and groups that were added, and the arrays of pages and of masked rows. */
 extern uint64 geonn_live_table_bytes(const LiveTable *table);

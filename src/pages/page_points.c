@@ -32,11 +32,11 @@ geonn_page_strategy(BlockNumber blocks)
 /* ---- ids ---- */
 
 bool
-geonn_live_id_type(const PointSource *source, LiveIdType *type)
+geonn_page_id_type(const PointSource *source, PageIdType *type)
 {
 	const PointColumn *id = &source->columns[COLUMN_ID];
 
-	*type = (LiveIdType)
+	*type = (PageIdType)
 	{
 		.type = id->base_type,
 		.collation = id->collation,
@@ -54,7 +54,7 @@ geonn_live_id_type(const PointSource *source, LiveIdType *type)
 }
 
 int64
-geonn_live_id_read(const LiveIdType *type, Datum id)
+geonn_page_id_read(const PageIdType *type, Datum id)
 {
 	return type->is_integer ? geonn_integer(type->type, id) :
 		DatumGetInt64(geonn_copy_value(id, type->by_value, type->length));
@@ -121,17 +121,16 @@ geonn_page_unsettled_by(Page page, Snapshot snapshot, bool by_xmin)
 
 /* ---- rows ---- */
 
-LivePageReader *
-geonn_live_page_reader(const PointSource *source, const AttrNumber *attributes, Relation relation,
-					   Snapshot snapshot)
+PageReader *
+geonn_page_reader(const PointSource *source, const AttrNumber *attributes, Relation relation, Snapshot snapshot)
 {
-	LivePageReader *reader = palloc(sizeof(LivePageReader));
+	PageReader *reader = palloc(sizeof(PageReader));
 
 	reader->relation = relation;
 	reader->snapshot = snapshot;
 	reader->source = source;
 	reader->attributes = attributes;
-	if (!geonn_live_id_type(source, &reader->id_type))
+	if (!geonn_page_id_type(source, &reader->id_type))
 		elog(ERROR, "no base can have the ids of %s", source->title);
 	reader->groups = NULL;
 	reader->by_xmin = false;
@@ -146,7 +145,7 @@ geonn_live_page_reader(const PointSource *source, const AttrNumber *attributes, 
 }
 
 static HeapTupleData
-tuple_at(const LivePageReader *reader, Page page, BlockNumber block, OffsetNumber number)
+tuple_at(const PageReader *reader, Page page, BlockNumber block, OffsetNumber number)
 {
 	ItemId		item = PageGetItemId(page, number);
 	HeapTupleData tuple = {
@@ -176,7 +175,7 @@ is_known(HeapTupleHeader header, const KnownRows *known)
  * Find the line pointers of the tuples that the snapshot sees, and what makes the page unsettled.
  */
 static void
-find_visible(LivePageReader *reader, Buffer buffer, BlockNumber block, const KnownRows *known)
+find_visible(PageReader *reader, Buffer buffer, BlockNumber block, const KnownRows *known)
 {
 	Page		page = BufferGetPage(buffer);
 	bool		all_visible;
@@ -191,7 +190,7 @@ find_visible(LivePageReader *reader, Buffer buffer, BlockNumber block, const Kno
 	last = PageGetMaxOffsetNumber(page);
 	for (OffsetNumber number = FirstOffsetNumber; number <= last; number = OffsetNumberNext(number))
 	{
-		LiveRow    *row = &reader->rows[reader->count];
+		PageRow    *row = &reader->rows[reader->count];
 		HeapTupleData tuple;
 
 		if (!ItemIdIsNormal(PageGetItemId(page, number)))
@@ -216,7 +215,7 @@ find_visible(LivePageReader *reader, Buffer buffer, BlockNumber block, const Kno
  * Find the group of a tuple, by its columns to join by.
  */
 static int32
-read_group(LivePageReader *reader, HeapTuple tuple)
+read_group(PageReader *reader, HeapTuple tuple)
 {
 	const PointSource *source = reader->source;
 
@@ -230,7 +229,7 @@ read_group(LivePageReader *reader, HeapTuple tuple)
  * Read the columns of a tuple.
  */
 static void
-read_tuple(LivePageReader *reader, HeapTuple tuple, LiveRow *row)
+read_tuple(PageReader *reader, HeapTuple tuple, PageRow *row)
 {
 	const PointSource *source = reader->source;
 	int			id = source->columns[COLUMN_ID].attribute - 1;
@@ -256,7 +255,7 @@ read_tuple(LivePageReader *reader, HeapTuple tuple, LiveRow *row)
 	if (point.id_is_null || point.latitude_is_null || point.longitude_is_null)
 		return;
 	row->status = geonn_point_status(point.latitude, point.longitude);
-	row->id = geonn_live_id_read(&reader->id_type, point.id);
+	row->id = geonn_page_id_read(&reader->id_type, point.id);
 	row->latitude = point.latitude;
 	row->longitude = point.longitude;
 	if (reader->groups != NULL && row->status == POINT_VALID)
@@ -264,7 +263,7 @@ read_tuple(LivePageReader *reader, HeapTuple tuple, LiveRow *row)
 }
 
 void
-geonn_live_page_read(LivePageReader *reader, BlockNumber block, const KnownRows *known)
+geonn_page_read(PageReader *reader, BlockNumber block, const KnownRows *known)
 {
 	MemoryContext former;
 	Buffer		buffer = ReadBufferExtended(reader->relation, MAIN_FORKNUM, block, RBM_NORMAL,

@@ -16,7 +16,7 @@
 #include "points/point_row.h"
 
 /* the type of a table's ids */
-typedef struct LiveIdType
+typedef struct PageIdType
 {
 	Oid			type;			/* below domains */
 	Oid			collation;
@@ -24,26 +24,26 @@ typedef struct LiveIdType
 	bool		by_value;
 	int16		length;
 	FmgrInfo   *compare;		/* by the type's btree order; NULL of integers */
-} LiveIdType;
+} PageIdType;
 
 /* Describe the type of a source's ids.  False: a base cannot have such ids. */
-extern bool geonn_live_id_type(const PointSource *source, LiveIdType *type);
+extern bool geonn_page_id_type(const PointSource *source, PageIdType *type);
 
 /* An id other than NULL as the reader of a page has it: an integer, or a Datum, which is copied. */
-extern int64 geonn_live_id_read(const LiveIdType *type, Datum id);
+extern int64 geonn_page_id_read(const PageIdType *type, Datum id);
 
 /* a row */
-typedef struct LiveRow
+typedef struct PageRow
 {
 	OffsetNumber offset;		/* of its line pointer */
 	bool		known;			/* it is one of KnownRows, and nothing below is set */
 	PointStatus status;
-	int64		id;				/* as geonn_live_id_read has it, until the next page is read; this and the
+	int64		id;				/* as geonn_page_id_read has it, until the next page is read; this and the
 								 * coordinates are set where the status is POINT_VALID */
 	double		latitude;		/* degrees */
 	double		longitude;
 	int32		group;			/* likewise, where the reader has groups */
-} LiveRow;
+} PageRow;
 
 /*
  * Rows of a page that its reader knows: those of the tuples at these line pointers that were inserted by transactions
@@ -57,13 +57,13 @@ typedef struct KnownRows
 } KnownRows;
 
 /* what reads pages of one table */
-typedef struct LivePageReader
+typedef struct PageReader
 {
 	Relation	relation;		/* a plain table of the heap, locked */
 	Snapshot	snapshot;		/* an MVCC snapshot */
 	const PointSource *source;	/* of points */
 	const AttrNumber *attributes;	/* as in PlainTable */
-	LiveIdType	id_type;
+	PageIdType	id_type;
 	GeonnGroups *groups;		/* by the source's columns to join by, and keys of rows are added; NULL: no columns */
 	bool		by_xmin;		/* as for geonn_page_unsettled_by */
 	BufferAccessStrategy strategy;	/* NULL: the default */
@@ -77,18 +77,18 @@ typedef struct LivePageReader
 	XLogRecPtr	lsn;			/* its LSN at that moment */
 	TransactionId unsettled_by; /* geonn_page_unsettled_by */
 	int			count;
-	LiveRow		rows[MaxHeapTuplesPerPage]; /* [count] in the order of their line pointers */
-} LivePageReader;
+	PageRow		rows[MaxHeapTuplesPerPage]; /* [count] in the order of their line pointers */
+} PageReader;
 
 /* How to read many pages of a table with this many: NULL is the default. */
 extern BufferAccessStrategy geonn_page_strategy(BlockNumber blocks);
 
 /* Create a reader in the current memory context, without groups. */
-extern LivePageReader *geonn_live_page_reader(const PointSource *source, const AttrNumber *attributes,
-											  Relation relation, Snapshot snapshot);
+extern PageReader *geonn_page_reader(const PointSource *source, const AttrNumber *attributes, Relation relation,
+									 Snapshot snapshot);
 
 /* Read a page that the table has. */
-extern void geonn_live_page_read(LivePageReader *reader, BlockNumber block, const KnownRows *known);
+extern void geonn_page_read(PageReader *reader, BlockNumber block, const KnownRows *known);
 
 /* a page is unsettled, and not by one transaction of another process alone */
 #define UNSETTLED_BY_MORE	BootstrapTransactionId

@@ -22,7 +22,7 @@ subtransaction_bytes(const SnapshotData *snapshot)
 }
 
 Snapshot
-geonn_live_snapshot_copy(Snapshot snapshot, MemoryContext context)
+geonn_snapshot_copy(Snapshot snapshot, MemoryContext context)
 {
 	Size		xids = snapshot->xcnt * sizeof(TransactionId);
 	Size		subxids = subtransaction_bytes(snapshot);
@@ -51,7 +51,7 @@ is_among(TransactionId transaction, const TransactionId *transactions, uint32 co
 }
 
 bool
-geonn_live_snapshot_follows(const SnapshotData *next, const SnapshotData *first)
+geonn_snapshot_follows(const SnapshotData *next, const SnapshotData *first)
 {
 	if (TransactionIdPrecedes(next->xmax, first->xmax))
 		return false;
@@ -65,7 +65,7 @@ geonn_live_snapshot_follows(const SnapshotData *next, const SnapshotData *first)
 }
 
 bool
-geonn_live_snapshot_is_same(const SnapshotData *a, const SnapshotData *b)
+geonn_snapshot_is_same(const SnapshotData *a, const SnapshotData *b)
 {
 	return a->xmin == b->xmin && a->xmax == b->xmax && a->xcnt == b->xcnt &&
 		a->suboverflowed == b->suboverflowed &&

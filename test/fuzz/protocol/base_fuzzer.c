@@ -74,7 +74,7 @@ typedef struct HeapPage
 	XLogRecPtr	lsn;			/* 0: the page is new */
 	bool		settled;
 	int			count;
-	LiveRow		rows[ROWS_A_PAGE];
+	PageRow		rows[ROWS_A_PAGE];
 } HeapPage;
 
 static struct
@@ -84,8 +84,8 @@ static struct
 	HeapPage	pages[PAGES_MOST];
 }			heap;
 
-static const LiveIdType integers = {.type = INT8OID,.is_integer = true,.by_value = true,.length = sizeof(int64)};
-static LiveIdType id_type;
+static const PageIdType integers = {.type = INT8OID,.is_integer = true,.by_value = true,.length = sizeof(int64)};
+static PageIdType id_type;
 static GeonnGroups *groups;		/* not NULL: rows are in some of GROUPS, or in none */
 static SnapshotData snapshot;
 static RelationData relation;
@@ -117,12 +117,12 @@ make_group(void)
 	return groups != NULL ? (int32) (take(1) % (GROUPS + 1)) - 1 : 0;
 }
 
-static LiveRow
+static PageRow
 make_row(OffsetNumber offset)
 {
 	static const double degrees[] = {0, 1e-9, 45, 60, 89.9999999, 90, -90, 12.5};
 	uint32		kind = take(1);
-	LiveRow		row = {
+	PageRow		row = {
 		.offset = offset,
 		.status = kind % 16 == 15 ? POINT_NULL : POINT_VALID,
 		.id = read_id(take(1)),
@@ -313,7 +313,7 @@ geonn_groups_bytes(const GeonnGroups *of_rows)
 
 /* the horizon is never reached, so that no row is known */
 void
-geonn_live_page_read(LivePageReader *reader, BlockNumber block, const KnownRows *known)
+geonn_page_read(PageReader *reader, BlockNumber block, const KnownRows *known)
 {
 	const HeapPage *page = &heap.pages[block];
 
@@ -321,7 +321,7 @@ geonn_live_page_read(LivePageReader *reader, BlockNumber block, const KnownRows 
 	reader->lsn = page->lsn;
 	reader->unsettled_by = page->settled ? InvalidTransactionId : UNSETTLED_BY_MORE;
 	reader->count = page->count;
-	memcpy(reader->rows, page->rows, page->count * sizeof(LiveRow));
+	memcpy(reader->rows, page->rows, page->count * sizeof(PageRow));
 }
 
 /* ---- what has to hold ---- */
@@ -355,7 +355,7 @@ compare_all(double latitude, double longitude, int32 group, uint32 k, double max
 	{
 		for (int i = 0; i < heap.pages[block].count; i++)
 		{
-			const LiveRow *row = &heap.pages[block].rows[i];
+			const PageRow *row = &heap.pages[block].rows[i];
 			LiveNeighbour added = {.id = number_of(Int64GetDatum(row->id))};
 			uint32		place;
 
@@ -380,7 +380,7 @@ compare_all(double latitude, double longitude, int32 group, uint32 k, double max
 static void
 search_table(const LiveTable *table, bool is_sound)
 {
-	LiveRow		from = make_row(1);
+	PageRow		from = make_row(1);
 	uint32		kind = take(1);
 	int32		group = groups != NULL ? (int32) (take(1) % (GROUPS + 1)) : LIVE_ALL_GROUPS;
 	const GeonnQuestion question = {
@@ -459,10 +459,10 @@ damaged_file(const MemoryFile *file, Size head, bool *damaged)
 	return descriptor;
 }
 
-static LivePageReader *
+static PageReader *
 make_reader(void)
 {
-	LivePageReader *reader = palloc0(sizeof(LivePageReader));
+	PageReader *reader = palloc0(sizeof(PageReader));
 
 	reader->relation = &relation;
 	reader->snapshot = &snapshot;
@@ -474,7 +474,7 @@ make_reader(void)
 static void
 run_script(void *argument)
 {
-	LivePageReader *reader;
+	PageReader *reader;
 	MemoryFile *values = NULL;
 	bool		damaged = false;
 	uint64		bytes;
@@ -485,7 +485,7 @@ run_script(void *argument)
 	groups = take(1) % 2 == 1 ? (GeonnGroups *) &id_type : NULL;
 	id_type = integers;
 	if (take(1) % 2 == 1)
-		id_type = (LiveIdType)
+		id_type = (PageIdType)
 		{
 			.type = TEXTOID,
 			.length = -1,
