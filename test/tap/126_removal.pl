@@ -16,6 +16,7 @@ my ($settings, $each) = $section =~ /^```sql\n(.*?)^```\n/msg;
 my ($root) = $section =~ /^```sh machine\n(.*?)^```\n/ms;
 my @databases = ('postgres', 'Other "DB"', 'template1', 'former');
 my ($path) = own_installation();
+add_release($path, '0.1');
 my $node = new_server('removal', install_path => $path);
 my $data = $node->data_dir;
 my $programs = `pg_config --bindir`;

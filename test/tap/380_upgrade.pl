@@ -21,6 +21,7 @@ my $sharedir = `$installation/bin/pg_config --sharedir`;
 chomp($sharedir);
 my $scripts = "$sharedir/extension";
 my ($version) = slurp_file("$scripts/geonn.control") =~ /default_version = '(.*)'/;
+add_release($installation, $_) foreach former_releases();
 
 my $node = PostgreSQL::Test::Cluster->new('main', install_path => $installation);
 $node->init;

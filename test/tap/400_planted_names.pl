@@ -414,6 +414,7 @@ sub write_script
 	close($file);
 }
 my $made_first = shift @statements;
+add_release($installation, '0.1');
 write_script('none', $made_first);
 write_script('none--all', @statements);
 foreach my $update ([ 'none', 'all' ], [ '0.1', $version ])

@@ -12,6 +12,7 @@ use File::Basename;
 use File::Copy;
 use File::Path;
 use File::Temp;
+use IO::Uncompress::Gunzip qw(gunzip $GunzipError);
 use IPC::Run;
 use POSIX ();
 use PostgreSQL::Test::Cluster;
@@ -20,7 +21,7 @@ use Test::More;
 use Time::HiRes qw(sleep time);
 
 our @EXPORT = qw(
-  new_server own_installation replace_file create_small_tables create_large_tables
+  new_server own_installation former_releases add_release replace_file create_small_tables create_large_tables
   $small_search $slow_search
   start_sql start_slow_search finish_sql backend_of
   status engines_of is_gone work_of wait_until seconds_of median cache_differences with_list create_live_table
@@ -120,6 +121,24 @@ sub own_installation
 	}
 	replace_file("$folder{pkglibdir}/geonn.so", "$folder{pkglibdir}/geonn.so");
 	return (dirname($folder{bindir}), "$folder{pkglibdir}/geonn-engine");
+}
+
+# The former releases whose install scripts releases/README.md describes.
+sub former_releases
+{
+	return map { m,/geonn--([^/]+)\.sql\.gz$, } glob(dirname(__FILE__) . '/releases/*');
+}
+
+# Put the install script of a former release, which no package has, into a test's own installation.  Returns the script's path.
+sub add_release
+{
+	my ($installation, $version) = @_;
+	my $name = "geonn--$version.sql";
+
+	chomp(my $sharedir = `$installation/bin/pg_config --sharedir`);
+	unlink("$sharedir/extension/$name");	# a link, where a former build is installed
+	gunzip(dirname(__FILE__) . "/releases/$name.gz" => "$sharedir/extension/$name") or die "$name: $GunzipError";
+	return "$sharedir/extension/$name";
 }
 
 sub create_small_tables
