@@ -213,29 +213,51 @@ next_key(JsonbIterator **iterator, JsonbValue *value)
 }
 
 /*
- * Raise an error unless all keys of the object are a cache's arguments.
+ * Raise an error unless the keys of an object are a cache's arguments, in changes also its name, and changes have no null
+ * where none is allowed.  Returns the questions for which k, radius or radii is given and not null, as bits GEONN_OF_...
  */
-static void
-check_names(Jsonb *object)
+static int
+check_keys(Jsonb *object, bool is_changes)
 {
+	int			code = is_changes ? ERRCODE_INVALID_PARAMETER_VALUE : ERRCODE_DATA_CORRUPTED;
 	JsonbIterator *iterator = JsonbIteratorInit(&object->root);
 	JsonbValue	value;
 	char	   *key;
+	int			asked = 0;
 
 	if (!JB_ROOT_IS_OBJECT(object))
 		ereport(ERROR,
-				(errcode(ERRCODE_DATA_CORRUPTED),
+				(errcode(code),
+				 is_changes ? errmsg("the argument changes is not an object") :
 				 errmsg("the arguments of a cache are not an object"),
+				 is_changes ? errhint("Give an object, as in '{\"k\": 5}'.") :
 				 errhint("Drop the cache with geonn_cache_drop, and create it again.")));
 	while ((key = next_key(&iterator, &value)) != NULL)
 	{
-		if (find_argument(key) == NULL)
+		const GeonnArgument *argument = find_argument(key);
+
+		if (argument == NULL && !(is_changes && strcmp(key, "name") == 0))
 			ereport(ERROR,
-					(errcode(ERRCODE_DATA_CORRUPTED),
+					(errcode(code),
+					 is_changes ? errmsg("\"%s\" of a cache cannot be changed", key) :
 					 errmsg("a cache has no argument \"%s\"", key),
+					 is_changes ? errdetail("A change names any of %s.", list_names("name", NULL, "and")) :
 					 errdetail("Its arguments are %s.", list_names(NULL, NULL, "and")),
+					 is_changes ? errhint("For other observations, references or another table, create a new cache.") :
 					 errhint("Drop the cache with geonn_cache_drop, and create it again.")));
+		if (value.type != jbvNull)
+		{
+			if (strcmp(key, "k") == 0 || strcmp(key, "radius") == 0 || strcmp(key, "radii") == 0)
+				asked |= geonn_argument_questions(argument);
+		}
+		else if (is_changes && (argument == NULL || !may_be_null(argument)))
+			ereport(ERROR,
+					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+					 errmsg("\"%s\" of a cache cannot be null", key),
+					 errdetail("Null can be given for %s.", list_names(NULL, may_be_null, "and")),
+					 errhint("Give a value, or leave \"%s\" out to keep the present one.", key)));
 	}
+	return asked;
 }
 
 /*
@@ -255,7 +277,7 @@ kept_values(const GeonnCache *cache, GeonnArguments **arguments)
 	for (int i = 0; i < geonn_argument_count; i++)
 		values[i].isnull = true;
 	error_context_stack = &context;
-	check_names(cache->arguments);
+	(void) check_keys(cache->arguments, false);
 	set_from_object(values, cache->arguments);
 	if (arguments != NULL)
 	{
@@ -280,44 +302,14 @@ geonn_kept_arguments(const GeonnCache *cache)
 /* ---- changes ---- */
 
 /*
- * Check the keys and values of changes, or raise an error.  Returns the question for which k, radius or radii is given and
- * not null, as a bit GEONN_OF_...; 0: none is.
+ * Check changes, or raise an error.  Returns the question for which k, radius or radii is given and not null, as a bit
+ * GEONN_OF_...; 0: none is.
  */
 static int
 check_changes(Jsonb *changes)
 {
-	JsonbIterator *iterator = JsonbIteratorInit(&changes->root);
-	JsonbValue	value;
-	char	   *key;
-	int			asked = 0;
+	int			asked = check_keys(changes, true);
 
-	if (!JB_ROOT_IS_OBJECT(changes))
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("the argument changes is not an object"),
-				 errhint("Give an object, as in '{\"k\": 5}'.")));
-	while ((key = next_key(&iterator, &value)) != NULL)
-	{
-		const GeonnArgument *argument = find_argument(key);
-
-		if (argument == NULL && strcmp(key, "name") != 0)
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("\"%s\" of a cache cannot be changed", key),
-					 errdetail("A change names any of %s.", list_names("name", NULL, "and")),
-					 errhint("For other observations, references or another table, create a new cache.")));
-		if (value.type != jbvNull)
-		{
-			if (strcmp(key, "k") == 0 || strcmp(key, "radius") == 0 || strcmp(key, "radii") == 0)
-				asked |= geonn_argument_questions(argument);
-		}
-		else if (argument == NULL || !may_be_null(argument))
-			ereport(ERROR,
-					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-					 errmsg("\"%s\" of a cache cannot be null", key),
-					 errdetail("Null can be given for %s.", list_names(NULL, may_be_null, "and")),
-					 errhint("Give a value, or leave \"%s\" out to keep the present one.", key)));
-	}
 	if ((asked & (asked - 1)) != 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
