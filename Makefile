@@ -50,6 +50,8 @@
 #   CUDA_ARCH="80 90"  GPU architectures (90 stands for compute capability 9.0)
 #   CC=clang         another C compiler
 #   FUZZ_SECONDS=60  how long make fuzz fuzzes each of them; an hour unless said
+#   ASSERTIONS=1     check at run time what the sources assert; the check targets do, but for
+#                    check-package and check-image
 #   WERROR=          let a compiler newer than this code have its warnings
 #   V=1              show whole commands while building
 #   FORCE=1          let install, check, demo and bench-... replace a geonn that a package
@@ -65,6 +67,13 @@ endif
 PG_CONFIG ?= pg_config
 export PG_CONFIG
 PGXS := $(wildcard $(shell $(PG_CONFIG) --pgxs 2>/dev/null))
+
+# what is tested checks what the sources assert, but for what is tested as it is published;
+# a sub-make and the scripts in test have it from here
+ifneq ($(filter-out check-package check-image,$(filter check%,$(MAKECMDGOALS))),)
+ASSERTIONS ?= 1
+endif
+export ASSERTIONS
 
 ANYWHERE = help check check-all check-long mutants check-versions check-package check-arm64 check-image check-clients \
 	image image-cuda image-extension demo demo-moving demo-history demo-coast pictures bench-sql bench-caches bench-live typedefs.list dist \
@@ -257,6 +266,12 @@ ifneq ($(IS_CLANG),)
 WARNINGS += -Wno-unknown-warning-option -Wno-ignored-optimization-argument
 endif
 
+# test/tools/install installs what is built
+ifneq ($(and $(filter install-files,$(MAKECMDGOALS)),$(shell grep -ls USE_ASSERT_CHECKING build/flags)),)
+ASSERTIONS = 1
+endif
+ASSERTING = $(if $(filter 1,$(ASSERTIONS)),-DUSE_ASSERT_CHECKING)
+
 # geodesy.h promises the same bits everywhere: nobody may fuse a*b+c unasked
 PRECISION = -ffp-contract=off
 
@@ -294,7 +309,7 @@ $(error geonn needs the headers of PROJ: install libproj-dev (Debian) or proj-de
 endif
 
 # headers that are not ours are not ours to warn about
-override CPPFLAGS := -Isrc $(foreach flag,$(filter-out -I. -I./,$(CPPFLAGS)),$(patsubst -I%,-isystem %,$(flag)))
+override CPPFLAGS := -Isrc $(ASSERTING) $(foreach flag,$(filter-out -I. -I./,$(CPPFLAGS)),$(patsubst -I%,-isystem %,$(flag)))
 override BITCODE_CFLAGS += $(PRECISION)
 
 # the rule that links geonn.so is PGXS's
@@ -373,7 +388,7 @@ NVCC_FLAGS = -std=c++17 -O3 -fmad=false -Isrc -I. $(CUDA_CODE) \
 
 ENGINE_SOURCES := $(sort $(wildcard src/engine/*.c src/engine/*/*.c src/engine/cpu/*/*.c)) $(COMMON_SOURCES) $(SHAPE_SOURCES) src/common/spheroid_distance.c
 ENGINE_OBJECTS := $(ENGINE_SOURCES:src/%.c=build/engine/%.o)
-ENGINE_CFLAGS = -std=gnu11 -O3 -g -pthread -Isrc -fno-math-errno -fno-trapping-math $(WARNINGS) -Wno-psabi $(PRECISION)
+ENGINE_CFLAGS = -std=gnu11 -O3 -g -pthread -Isrc -fno-math-errno -fno-trapping-math $(WARNINGS) -Wno-psabi $(PRECISION) $(ASSERTING)
 NO_CUDA = build/engine/engine/search/no_cuda.o
 
 build/engine/%.o: src/%.c build/flags

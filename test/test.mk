@@ -20,7 +20,7 @@
 UNIT_TESTS := $(patsubst test/engine/%.c,build/test/%,$(sort $(wildcard test/engine/*_test.c)))
 OTHER_RELEASES = $(foreach release,older newer,build/test/geonn-$(release).so build/test/geonn-engine-$(release))
 TEST_PROGRAMS = $(UNIT_TESTS) build/test/nearest_oracle $(OTHER_RELEASES) build/test/lying_engine build/test/in_flight build/test/other_heap.so build/test/neighbour.so build/test/geonn-engine-faults
-TEST_CFLAGS = -std=gnu11 -O2 -g -pthread $(WARNINGS) $(PRECISION) -Isrc
+TEST_CFLAGS = -std=gnu11 -O2 -g -pthread $(WARNINGS) $(PRECISION) $(ASSERTING) -Isrc
 
 # __float128: clang has no header for it, and on arm64 long double is as wide
 FLOAT128_TESTS = build/test/arcs_refusals_test build/test/arcs_test build/test/geodesy_test build/test/hostile_test build/test/shape_test build/test/spheroid_test build/test/nearest_oracle
@@ -191,7 +191,7 @@ check-gpu: all test-programs
 FUZZ_CLANG := $(shell command -v clang 2>/dev/null)
 FUZZ_SECONDS = 3600
 FUZZ_SANITIZE = address,undefined,float-cast-overflow
-FUZZ_CFLAGS = -std=gnu11 -O1 -g -pthread -fno-omit-frame-pointer -fno-sanitize-recover=all $(WARNINGS) $(PRECISION)
+FUZZ_CFLAGS = -std=gnu11 -O1 -g -pthread -fno-omit-frame-pointer -fno-sanitize-recover=all $(WARNINGS) $(PRECISION) $(ASSERTING)
 FUZZ_CC = $(FUZZ_CLANG) $(FUZZ_CFLAGS) -fsanitize=fuzzer-no-link,$(FUZZ_SANITIZE)
 FUZZ_LINK = $(FUZZ_CLANG) -pthread -fsanitize=fuzzer,$(FUZZ_SANITIZE)
 FUZZERS = build/fuzz/engine_fuzzer build/fuzz/client_fuzzer build/fuzz/base_fuzzer build/fuzz/shape_fuzzer

@@ -98,6 +98,20 @@ geonn_equal_is_same(Oid type, Oid collation)
 
 /* ---- errors ---- */
 
+/* of the module's assertions, which a build with ASSERTIONS=1 has */
+#undef ExceptionalCondition
+#if PG_VERSION_NUM >= 160000
+void
+ExceptionalCondition(const char *condition, const char *file, int line)
+#else
+void
+ExceptionalCondition(const char *condition, const char *kind pg_attribute_unused(), const char *file, int line)
+#endif
+{
+	fprintf(stderr, "assertion failed: %s, in %s:%d\n", condition, file, line);
+	abort();
+}
+
 bool
 errstart(int level, const char *domain)
 {
