@@ -29,6 +29,8 @@
  */
 #include "common/arc.h"
 
+#include "common/assertion.h"
+
 static struct geonn_sum
 sum_product(struct geonn_sum a, struct geonn_sum b)
 {
@@ -122,6 +124,7 @@ geonn_arc_middle(double latitude1, double longitude1, double latitude2, double l
 	struct geonn_vector middle = {rounded_quotient(x, length), rounded_quotient(y, length),
 		rounded_quotient(z, length)};
 
+	geonn_assert(fabs(geonn_dot(middle, middle) - 1.0) < 0x1p-48);
 	return middle;
 }
 
@@ -151,6 +154,7 @@ angle_of(double y, double x)
 	double		hypotenuse;
 	int			exponent;
 
+	geonn_assert(!(y < 0.0) && !(x < 0.0));
 	frexp(fmax(y, x), &exponent);
 	y = ldexp(y, -exponent);
 	x = ldexp(x, -exponent);
@@ -168,6 +172,7 @@ geonn_vector_degrees(struct geonn_vector vector, double *latitude, double *longi
 	/* where these squares underflow, z is so much larger that the latitude is 90; + 0 turns -0 into 0 */
 	*latitude = copysign(angle_of(fabs(vector.z), sqrt(fma(vector.y, vector.y, vector.x * vector.x))), vector.z) + 0.0;
 	*longitude = copysign(vector.x < 0.0 ? 180.0 - east : east, vector.y) + 0.0;
+	geonn_assert(geonn_coordinates_valid(*latitude, *longitude));
 }
 
 double
@@ -188,5 +193,6 @@ geonn_chain_distance(struct geonn_vector point, const struct geonn_vector *chain
 	}
 	for (size_t i = 1; i < count; i++)
 		distance = fmin(distance, geonn_foot_distance(point, chain[i - 1], chain[i]));
+	geonn_assert(distance >= 0.0);
 	return distance;
 }

@@ -5,6 +5,7 @@
 #ifndef GEONN_BATCH_LAYOUT_H
 #define GEONN_BATCH_LAYOUT_H
 
+#include "common/assertion.h"
 #include "common/protocol.h"
 
 /*
@@ -109,6 +110,7 @@ geonn_batch_layout(void *start, uint32_t rows, uint32_t room, uint32_t present,
 	columns->shape = COLUMN(int32_t, (present & GEONN_COLUMN_ARC) != 0, rows);
 	columns->polygon = COLUMN(int32_t, (present & GEONN_COLUMN_ARC) != 0, rows);
 #undef COLUMN
+	geonn_assert(offset % 256 == 0);
 	return geonn_align(offset, 4096);
 }
 

@@ -33,6 +33,7 @@
 #include <math.h>
 
 #include "common/arc.h"
+#include "common/assertion.h"
 #include "common/ring_side.h"
 
 /* ---- crossings ---- */
@@ -111,6 +112,7 @@ find_hemisphere(const struct geonn_vector *ring, size_t count, geonn_ring_pause 
 	struct geonn_vector sum = ring[0];
 	double		length = sqrt(geonn_dot(sum, sum));
 
+	geonn_assert(count > 0);
 	for (int round = 0; round < rounds; round++)
 	{
 		bool		found = true;
@@ -146,6 +148,7 @@ static bool
 area_without(const struct geonn_vector *ring, size_t count, geonn_ring_pause pause, struct geonn_vector q,
 			 double *area)
 {
+	geonn_assert(fabs(geonn_dot(q, q) - 1.0) < 0x1p-48);
 	*area = 0.0;
 	for (size_t i = 1; i < count; i++)
 	{

@@ -8,6 +8,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "common/assertion.h"
+
 #ifdef __CUDACC__
 #define GEONN_WEIGHT_FUNCTION static __host__ __device__ __forceinline__
 #else
@@ -60,10 +62,12 @@ geonn_weight_span_add(struct geonn_weight_span *span, double weight)
 		return;
 	low = whole.exponent + __builtin_ctzll(whole.number);
 	high = whole.exponent + 64 - __builtin_clzll(whole.number);
+	geonn_assert(low < high && high - low <= 53);
 	if (span->lowest == span->highest)
 		*span = (struct geonn_weight_span) {low, high};
 	span->lowest = low < span->lowest ? low : span->lowest;
 	span->highest = high > span->highest ? high : span->highest;
+	geonn_assert(span->lowest < span->highest);
 }
 
 /* How many words of 64 bits a sum of `count` weights takes. */

@@ -26,6 +26,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/assertion.h"
 #include "engine/base/clock.h"
 
 #define GROUPS_ROOT "/sys/fs/cgroup"
@@ -192,6 +193,7 @@ host_cores(void)
 		cores = (unsigned) CPU_COUNT(&allowed);
 	if (cores == UINT_MAX)
 		cores = 1;
+	geonn_assert(cores >= 1);
 	atomic_store(&looked_ms, now);
 	atomic_store(&known, cores);
 	return cores;

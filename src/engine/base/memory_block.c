@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <sys/mman.h>
 
+#include "common/assertion.h"
 #include "engine/base/host.h"
 #include "engine/base/thread_pool.h"
 
@@ -35,6 +36,7 @@ allocate(size_t bytes, struct failure *failure, const char *purpose, va_list arg
 	void	   *memory = MAP_FAILED;
 	char		what[160];
 
+	geonn_assert(bytes > 0);
 	if (bytes <= available)
 		memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (memory != MAP_FAILED)
@@ -93,6 +95,7 @@ memory_block_take(size_t bytes, const atomic_bool *cancelled, struct failure *fa
 void
 memory_block_release(void *memory, size_t bytes)
 {
+	geonn_assert((uintptr_t) memory % PAGE_BYTES == 0);
 	if (memory != NULL)
 		munmap(memory, bytes);
 }

@@ -16,6 +16,7 @@
 
 #include <stdlib.h>
 
+#include "common/assertion.h"
 #include "engine/base/thread_pool.h"
 
 #define DIGIT_BITS 12
@@ -90,6 +91,7 @@ move_rows(void *context, size_t number)
 	{
 		size_t		place = places[sort->key[i] >> pass->shift & (DIGITS - 1)]++;
 
+		geonn_assert(place < sort->count);
 		sort->room_key[place] = sort->key[i];
 		sort->room_value[place] = sort->value[i];
 	}
@@ -112,6 +114,7 @@ place_pieces(struct pass *pass)
 			pass->counts[piece * DIGITS + digit] = place;
 			place += count;
 		}
+	geonn_assert(place == pass->sort->count);
 }
 
 static void
@@ -151,6 +154,18 @@ sort_digit(struct pass *pass)
 	return true;
 }
 
+#ifdef USE_ASSERT_CHECKING
+static bool
+is_sorted(const struct radix_sort *sort)
+{
+	size_t		risen = 1;
+
+	while (risen < sort->count && sort->key[risen - 1] <= sort->key[risen])
+		risen++;
+	return risen >= sort->count;
+}
+#endif
+
 bool
 radix_sort(struct radix_sort *sort)
 {
@@ -174,12 +189,14 @@ radix_sort(struct radix_sort *sort)
 		return false;
 	}
 
+	geonn_assert(pass.pieces * pass.piece_rows >= sort->count);
 	run_pieces(&pass, find_varying);
 	for (size_t i = 0; i < pass.pieces; i++)
 		varying |= pass.varying[i];
 	for (; pass.shift < 64 && varying >> pass.shift != 0; pass.shift += DIGIT_BITS)
 		if ((varying >> pass.shift & (DIGITS - 1)) != 0 && !sort_digit(&pass))
 			break;
+	geonn_assert((sort->cancelled != NULL && atomic_load(sort->cancelled)) || is_sorted(sort));
 	free(pass.counts);
 	free(pass.varying);
 	return true;

@@ -39,6 +39,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "common/assertion.h"
 #include "common/protocol.h"
 #include "engine/base/host.h"
 
@@ -87,6 +88,10 @@ static struct
 /* whether this thread has taken a seat by thread_pool_enter() */
 static _Thread_local bool has_seat;
 
+#ifdef USE_ASSERT_CHECKING
+static _Thread_local bool is_in_piece;
+#endif
+
 void
 thread_pool_set_threads(uint64_t threads)
 {
@@ -117,6 +122,7 @@ open_job(void)
 {
 	struct job *job = pool.jobs;
 
+	geonn_assert_locked(&pool.lock);
 	while (job != NULL && atomic_load(&job->next) >= job->end)
 		job = job->other;
 	return job;
@@ -131,6 +137,8 @@ invite(size_t workers)
 	unsigned	threads = thread_pool_threads();
 	unsigned	woken = 0;
 
+	geonn_assert_locked(&pool.lock);
+	geonn_assert(pool.resting + pool.invited <= pool.created && pool.created <= GEONN_CPU_THREADS_MAX);
 	while (woken < workers && pool.working < threads && atomic_load(&pool.waiting) == 0 &&
 		   !pool.closing)
 	{
@@ -171,6 +179,7 @@ take_seat(void)
 	}
 	pool.admitted++;
 	pool.working++;
+	geonn_assert(pool.admitted <= pool.asked);
 	if (pool.working >= threads)
 		return;
 	if (pool.asked != pool.admitted)
@@ -182,6 +191,8 @@ take_seat(void)
 static void
 give_seat(void)
 {
+	geonn_assert_locked(&pool.lock);
+	geonn_assert(pool.working > 0 && pool.invited <= pool.working);
 	pool.working--;
 	if (pool.asked != pool.admitted)
 		pthread_cond_broadcast(&pool.seat);
@@ -203,6 +214,18 @@ take_piece(struct job *job, size_t *number)
 }
 
 static void
+run_piece(const struct job *job, size_t number)
+{
+#ifdef USE_ASSERT_CHECKING
+	is_in_piece = true;
+#endif
+	job->piece(job->context, number);
+#ifdef USE_ASSERT_CHECKING
+	is_in_piece = false;
+#endif
+}
+
+static void
 help(struct job *job)
 {
 	size_t		number;
@@ -210,8 +233,9 @@ help(struct job *job)
 	job->inside++;
 	pthread_mutex_unlock(&pool.lock);
 	while (atomic_load(&pool.waiting) == 0 && take_piece(job, &number))
-		job->piece(job->context, number);
+		run_piece(job, number);
 	pthread_mutex_lock(&pool.lock);
+	geonn_assert(job->inside > 0);
 	if (--job->inside == 0)
 		pthread_cond_signal(&job->left);
 }
@@ -234,6 +258,7 @@ worker_main(void *argument)
 		while (atomic_load(&pool.waiting) == 0 && (job = open_job()) != NULL)
 			help(job);
 		pool.resting++;
+		geonn_assert(pool.resting + pool.invited <= pool.created);
 		give_seat();
 	}
 	pthread_mutex_unlock(&pool.lock);
@@ -315,11 +340,12 @@ run_job(thread_pool_piece piece, void *context, size_t first, size_t end,
 	};
 	size_t		number;
 
+	geonn_assert(!is_in_piece);
 	/* a job of one piece needs no help */
 	if (!has_seat || end - first > 1)
 		begin_job(&job, end - first);
 	while (take_piece(&job, &number))
-		piece(context, number);
+		run_piece(&job, number);
 	if (!has_seat || end - first > 1)
 		end_job(&job, end - first);
 	pthread_cond_destroy(&job.left);
@@ -335,6 +361,7 @@ bool
 thread_pool_run_turns(thread_pool_piece piece, void *context, size_t pieces,
 					  size_t turn, const atomic_bool *cancelled)
 {
+	geonn_assert(turn > 0);
 	for (size_t first = 0; first < pieces; first += turn)
 	{
 		if (cancelled != NULL && atomic_load(cancelled))

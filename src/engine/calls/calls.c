@@ -37,6 +37,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/assertion.h"
 #include "engine/base/clock.h"
 
 /* the greatest number of labels, of about 700 bytes each */
@@ -133,6 +134,8 @@ take_time(struct call *call)
 {
 	int64_t		now = now_us();
 
+	geonn_assert_locked(&call->lock);
+	geonn_assert(now >= call->since_us);
 	call->microseconds[present_phase(call)] += (uint64_t) (now - call->since_us);
 	call->since_us = now;
 }
@@ -144,6 +147,7 @@ call_move(struct call *call, enum geonn_phase *part, enum geonn_phase next)
 		return;
 	pthread_mutex_lock(&call->lock);
 	take_time(call);
+	geonn_assert(*part == GEONN_PHASE_OBSERVATIONS || call->parts[*part] > 0);
 	if (*part != GEONN_PHASE_OBSERVATIONS)
 		call->parts[*part]--;
 	if (next != GEONN_PHASE_OBSERVATIONS)
@@ -258,6 +262,7 @@ call_leave(struct call *call, const struct geonn_finished *finished)
 	}
 	if (finished != NULL && finished->alone)
 		take_figures_of_alone(call, finished);
+	geonn_assert(call->status.sessions > 0);
 	if (--call->status.sessions > 0)
 		return;
 	while (*link != call)

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/assertion.h"
 #include "common/geodesy.h"
 #include "engine/dataset/dataset_arcs.h"
 
@@ -154,6 +155,7 @@ dataset_append(struct dataset *dataset, const struct geonn_batch_columns *batch,
 {
 	size_t		count = dataset->count + rows;
 
+	geonn_assert(!dataset->sealed);
 	if (count > GEONN_REFERENCES_MAX)
 	{
 		fail(failure, GEONN_ERROR_LIMIT,
@@ -165,6 +167,7 @@ dataset_append(struct dataset *dataset, const struct geonn_batch_columns *batch,
 	if (!reserve(dataset, count, failure))
 		return false;
 
+	geonn_assert(count <= dataset->capacity);
 	/* copy before checking: the client can change shared memory at any time */
 	for (int i = 0; i < DATASET_COLUMNS; i++)
 		if (has_column(dataset, i))
@@ -195,6 +198,7 @@ dataset_check_end(const struct dataset *dataset, struct failure *failure)
 void
 dataset_fit(struct dataset *dataset)
 {
+	geonn_assert(!dataset->sealed && dataset->count <= dataset->capacity);
 	if (dataset->count == 0 || dataset->count == dataset->capacity)
 		return;
 
@@ -223,6 +227,8 @@ dataset_take_squares(struct dataset *dataset, size_t bytes)
 void
 dataset_give_squares(struct dataset *dataset, size_t bytes)
 {
+	geonn_assert(bytes <= atomic_load(&dataset->squares_bytes));
+	geonn_assert(bytes <= atomic_load(&dataset_squares_bytes));
 	atomic_fetch_sub(&dataset->squares_bytes, bytes);
 	atomic_fetch_sub(&dataset_squares_bytes, bytes);
 }
@@ -252,6 +258,7 @@ dataset_descriptors(const struct dataset *dataset)
 void
 dataset_free_references(struct dataset *dataset)
 {
+	geonn_assert(dataset->users == 0 && !dataset->kept);
 	for (int i = 0; i < DATASET_COLUMNS; i++)
 	{
 		free(dataset_column_of(dataset, i));

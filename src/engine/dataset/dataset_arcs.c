@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "common/arc.h"
+#include "common/assertion.h"
 
 /*
  * Whether the ends of an arc are antipodal (arc.h).  Antipodes within 2^-40 have opposite latitudes as
@@ -38,6 +39,7 @@ dataset_check_last_ring(const struct dataset *dataset, size_t end, struct failur
 {
 	size_t		first = dataset->ring_first;
 
+	geonn_assert(end > 0 && (dataset->polygon[end - 1] == 0 || first < end));
 	if (dataset->polygon[end - 1] == 0 ||
 		is_same_place(dataset->end_latitude[end - 1], dataset->end_longitude[end - 1],
 					  dataset->latitude[first], dataset->longitude[first]))
@@ -123,6 +125,7 @@ dataset_check_arcs(struct dataset *dataset, size_t count, struct failure *failur
 			continue;
 		if (!same_polygon && abs(polygon) <= dataset->last_polygon)
 			return fail(failure, GEONN_ERROR_PROTOCOL, "polygon %d follows polygon %d", polygon, dataset->last_polygon);
+		geonn_assert(abs(polygon) >= dataset->last_polygon);
 		dataset->last_polygon = abs(polygon);
 		dataset->ring_first = i;
 	}

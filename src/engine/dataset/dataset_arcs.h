@@ -5,6 +5,7 @@
 #ifndef GEONN_DATASET_ARCS_H
 #define GEONN_DATASET_ARCS_H
 
+#include "common/assertion.h"
 #include "common/geodesy.h"
 #include "engine/dataset/dataset.h"
 
@@ -21,6 +22,7 @@ extern bool dataset_check_last_ring(const struct dataset *dataset, size_t end, s
 static inline bool
 dataset_arc_goes_on(const struct dataset *dataset, size_t arc)
 {
+	geonn_assert(arc > 0);
 	return dataset->shape[arc] == dataset->shape[arc - 1] && dataset->polygon[arc] == dataset->polygon[arc - 1] &&
 		dataset->latitude[arc] == dataset->end_latitude[arc - 1] &&
 		dataset->longitude[arc] == dataset->end_longitude[arc - 1];

@@ -18,6 +18,7 @@
 
 #include <string.h>
 
+#include "common/assertion.h"
 #include "engine/base/memory_block.h"
 #include "engine/base/radix_sort.h"
 #include "engine/base/thread_pool.h"
@@ -154,6 +155,7 @@ collect_column(void *context, size_t number)
 	const char *from = sorting->column;
 	char	   *to = (char *) sorting->sort.room_key;
 
+	geonn_assert(sorting->width <= sizeof(uint64_t));
 	switch (sorting->width)
 	{
 		case sizeof(uint64_t):
@@ -216,6 +218,29 @@ sort_all(struct sorting *sorting, struct failure *failure)
 	return done;
 }
 
+#ifdef USE_ASSERT_CHECKING
+/* Whether a reference does not come after the next one, in the order of a sorted dataset. */
+static bool
+is_before_next(const struct dataset *dataset, size_t i)
+{
+	if (dataset->tag[i] != dataset->tag[i + 1] || dataset->shape != NULL)
+		return dataset->tag[i] <= dataset->tag[i + 1];
+	if (dataset->latitude[i] != dataset->latitude[i + 1])
+		return dataset->latitude[i] < dataset->latitude[i + 1];
+	return dataset->longitude[i] <= dataset->longitude[i + 1];
+}
+
+static bool
+is_sorted(const struct dataset *dataset)
+{
+	size_t		risen = 1;
+
+	while (risen < dataset->count && is_before_next(dataset, risen - 1))
+		risen++;
+	return risen >= dataset->count;
+}
+#endif
+
 bool
 dataset_sort(struct dataset *dataset, const atomic_bool *cancelled, struct failure *failure)
 {
@@ -224,6 +249,10 @@ dataset_sort(struct dataset *dataset, const atomic_bool *cancelled, struct failu
 		.cancelled = cancelled,
 		.sort = {.count = dataset->count, .cancelled = cancelled}
 	};
+	bool		done;
 
-	return dataset->count < 2 || dataset_put_back(dataset, cancelled) || sort_all(&sorting, failure);
+	geonn_assert(!dataset->sealed);
+	done = dataset->count < 2 || dataset_put_back(dataset, cancelled) || sort_all(&sorting, failure);
+	geonn_assert(!done || is_sorted(dataset));
+	return done;
 }

@@ -8,6 +8,8 @@
  */
 #include "engine/search/candidates.h"
 
+#include "common/assertion.h"
+
 #define INSERTION_MAX 24
 
 /*
@@ -70,6 +72,18 @@ candidates_sort(struct candidate *candidates, size_t count)
 	}
 }
 
+#ifdef USE_ASSERT_CHECKING
+static bool
+are_sorted(const struct candidate *candidates, size_t count)
+{
+	size_t		risen = 1;
+
+	while (risen < count && !candidate_before(candidates[risen], candidates[risen - 1]))
+		risen++;
+	return risen >= count;
+}
+#endif
+
 size_t
 candidates_choose(struct candidate *candidates, size_t count, const struct question *question,
 				  const struct cutoff *cutoff)
@@ -82,6 +96,7 @@ candidates_choose(struct candidate *candidates, size_t count, const struct quest
 			candidates[within++] = candidates[i];
 	candidates_sort(candidates, within);
 
+	geonn_assert(are_sorted(candidates, within));
 	if (question->k > 0 && within > question->k)
 	{
 		double		last = candidates[question->k - 1].distance;
@@ -93,6 +108,7 @@ candidates_choose(struct candidate *candidates, size_t count, const struct quest
 	else
 		count = within;
 
+	geonn_assert(count <= within);
 	if (cutoff->present)
 	{
 		struct candidate given = {cutoff->distance, cutoff->place};

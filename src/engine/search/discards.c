@@ -7,6 +7,8 @@
  */
 #include "engine/search/discards.h"
 
+#include "common/assertion.h"
+
 void
 discards_open(struct discards *discards, struct device *device)
 {
@@ -17,6 +19,7 @@ discards_open(struct discards *discards, struct device *device)
 void
 discards_add(struct discards *discards, struct dataset *dataset)
 {
+	geonn_assert(dataset->users == 0 && !dataset->kept);
 	atomic_fetch_add(&dataset->discards, 1);
 	dataset->next_discard[discards->device->number] = discards->first;
 	discards->first = dataset;
@@ -59,6 +62,7 @@ discards_fulfil(struct discards *discards, struct dataset *taken, struct operati
 	{
 		struct dataset *next = taken->next_discard[device->number];
 
+		geonn_assert(atomic_load(&taken->discards) > 0);
 		operation_begin(operation, OPERATION_PATIENCE_MS);
 		if (taken->built[device->number] != NULL)
 			device->operations->discard(device, taken->built[device->number]);
@@ -69,6 +73,7 @@ discards_fulfil(struct discards *discards, struct dataset *taken, struct operati
 		taken = next;
 	}
 	pthread_mutex_lock(lock);
+	geonn_assert(discards->under_way > 0);
 	if (--discards->under_way == 0)
 		pthread_cond_broadcast(&discards->ended);
 	pthread_mutex_unlock(lock);

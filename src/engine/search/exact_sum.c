@@ -4,6 +4,8 @@
  */
 #include "engine/search/exact_sum.h"
 
+#include "common/assertion.h"
+
 struct exact_sum_form
 exact_sum_form_of(const double *weight, size_t count)
 {
@@ -11,6 +13,7 @@ exact_sum_form_of(const double *weight, size_t count)
 
 	for (size_t i = 0; i < count; i++)
 		geonn_weight_span_add(&span, weight[i]);
+	geonn_assert(geonn_sum_words(span, count) <= EXACT_SUM_WORDS);
 	return (struct exact_sum_form) {
 		.unit = span.lowest,
 		.words = geonn_sum_words(span, count)

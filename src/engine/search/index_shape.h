@@ -33,6 +33,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "common/assertion.h"
+
 #define INDEX_WIDTH 32
 #define INDEX_BITS 5
 
@@ -55,12 +57,14 @@ index_shape_of(uint32_t positions)
 	struct index_shape shape;
 	uint32_t	below = positions;
 
+	geonn_assert(positions >= 1);
 	memset(&shape, 0, sizeof(shape));
 	shape.positions = positions;
 	do
 	{
 		uint32_t	nodes = below / INDEX_WIDTH + (below % INDEX_WIDTH != 0);
 
+		geonn_assert(shape.levels < INDEX_LEVELS_MAX);
 		shape.nodes[shape.levels] = nodes;
 		shape.first[shape.levels] = shape.all_nodes;
 		shape.all_nodes += nodes;

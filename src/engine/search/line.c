@@ -28,6 +28,7 @@
 
 #include <stddef.h>
 
+#include "common/assertion.h"
 #include "engine/base/clock.h"
 
 /* a longer turn counts as this many microseconds.  A session whose turn was longer, because an index had
@@ -41,6 +42,19 @@ static struct
 	int64_t		clock_us;
 }			line;
 
+#ifdef USE_ASSERT_CHECKING
+/* Whether the line is sorted, and none of its queues is empty. */
+static bool
+is_in_order(void)
+{
+	for (const struct search_queue *queue = line.first; queue != NULL; queue = queue->next)
+		if (queue->first == NULL ||
+			(queue->next != NULL && queue->served_us + queue->last_us > queue->next->served_us + queue->next->last_us))
+			return false;
+	return true;
+}
+#endif
+
 /*
  * Insert a queue into the line: behind all queues whose charge after their next
  * turn is the same or less.
@@ -50,11 +64,13 @@ insert_queue(struct search_queue *queue)
 {
 	struct search_queue **link = &line.first;
 
+	geonn_assert(queue->first != NULL);
 	while (*link != NULL &&
 		   (*link)->served_us + (*link)->last_us <= queue->served_us + queue->last_us)
 		link = &(*link)->next;
 	queue->next = *link;
 	*link = queue;
+	geonn_assert(is_in_order());
 }
 
 static void
@@ -97,6 +113,7 @@ line_append(struct search_queue *queue, struct search *search)
 		insert_queue(queue);
 	}
 	queue->last = search;
+	geonn_assert(line.sharing > 0);
 }
 
 /*
@@ -108,6 +125,7 @@ line_take(struct search_queue *queue)
 {
 	struct search *search = queue->first;
 
+	geonn_assert(search != NULL && line.sharing > 0);
 	remove_queue(queue);
 	if (line.clock_us < queue->served_us)
 		line.clock_us = queue->served_us;
@@ -130,6 +148,7 @@ line_end_turn(struct search *search, bool put_back)
 	struct search_queue *queue = search->queue;
 	int64_t		took_us = now_us() - search->taken_us;
 
+	geonn_assert(took_us >= 0 && queue->taken > 0 && line.sharing > 0);
 	if (took_us > TURN_MOST_US)
 		took_us = TURN_MOST_US;
 	if (queue->first != NULL)

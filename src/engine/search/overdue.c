@@ -20,6 +20,7 @@
 
 #include <unistd.h>
 
+#include "common/assertion.h"
 #include "common/given_time.h"
 
 /* more time between two pings counts as this many ms; the supervisor sends one at least every 5 s */
@@ -37,6 +38,7 @@ overdue_open(void)
 void
 operation_begin(struct operation *operation, int64_t patience_ms)
 {
+	geonn_assert(patience_ms > 0 && atomic_load(&operation->due_ms) == 0);
 	atomic_store(&operation->due_ms, atomic_load(&given_ms) + patience_ms);
 }
 
@@ -50,6 +52,7 @@ void
 overdue_look(void)
 {
 	geonn_given_time_look(&given, getpid(), LOOK_MOST_MS);
+	geonn_assert(given.ms >= atomic_load(&given_ms));
 	atomic_store(&given_ms, given.ms);
 }
 

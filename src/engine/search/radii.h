@@ -7,6 +7,7 @@
 
 #include <stdint.h>
 
+#include "common/assertion.h"
 #include "common/metric.h"
 #include "common/protocol.h"
 
@@ -26,6 +27,7 @@ struct search_radii
 static inline void
 search_radii_set(struct search_radii *radii, enum geonn_metric metric, const double *radius, uint32_t count, double most)
 {
+	geonn_assert(count <= GEONN_RADII_MAX);
 	radii->count = count;
 	for (uint32_t i = 0; i < count; i++)
 	{
@@ -34,6 +36,8 @@ search_radii_set(struct search_radii *radii, enum geonn_metric metric, const dou
 		radii->radius[i] = reach;
 		radii->within[i] = reach < 0.0 ? -1.0 : geonn_metric_radius_limit(metric, reach);
 		radii->certain[i] = reach < 0.0 ? -1.0 : geonn_metric_certain_limit(metric, reach);
+		geonn_assert(radii->certain[i] <= radii->within[i]);
+		geonn_assert(i == 0 || (radii->within[i - 1] <= radii->within[i] && radii->certain[i - 1] <= radii->certain[i]));
 	}
 }
 

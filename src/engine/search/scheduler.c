@@ -38,6 +38,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "common/assertion.h"
 #include "engine/base/clock.h"
 #include "engine/base/log.h"
 #include "engine/base/thread_pool.h"
@@ -102,6 +103,7 @@ atomic_uint_fast64_t gpu_memory_limit;
 static void
 append_finished(struct search *search)
 {
+	geonn_assert_locked(&scheduler.lock);
 	search->next = NULL;
 	if (scheduler.last_finished != NULL)
 		scheduler.last_finished->next = search;
@@ -152,6 +154,9 @@ wake(struct served_device *served)
 {
 	const struct device_operations *operations = served->device->operations;
 
+	geonn_assert_locked(&scheduler.lock);
+	geonn_assert(scheduler.closing ||
+				 served->busy + served->long_builds + served->asleep + served->woken <= served->threads);
 	if (scheduler.closing ||
 		served->busy + served->long_builds + served->asleep < served->threads ||
 		(operations->turn != NULL && served->busy >= operations->threads()))
@@ -179,6 +184,8 @@ wake_for(const struct search *search)
 void
 scheduler_submit(struct search_queue *queue, struct search *search)
 {
+	geonn_assert(search->dataset->sealed && search->dataset->count > 0);
+	geonn_assert(search->first < search->rows && search->answered == 0 && search->pairs == 0);
 	call_move(search->call, &search->phase, GEONN_PHASE_WAITING);
 	pthread_mutex_lock(&scheduler.lock);
 	line_append(queue, search);
@@ -272,6 +279,7 @@ scheduler_discard(struct dataset *dataset)
 {
 	bool		free_now;
 
+	geonn_assert(dataset->users == 0 && !dataset->kept);
 	/* every usable device counts dataset->discards down, and so does this function */
 	pthread_mutex_lock(&scheduler.lock);
 	atomic_store(&dataset->discards, 1);
@@ -368,10 +376,12 @@ take_search(struct served_device *served, bool may_wait)
 		wake_for(queue->first);
 
 	search->algorithm = algorithm_on(device, search);
+	geonn_assert(search->algorithm != GEONN_ALGORITHM_AUTO);
 	atomic_fetch_add(&search->dataset->builders, 1);
 	search->builds = device->operations->turn != NULL &&
 		!device->operations->is_built(device, search, search->algorithm);
 	search->builds_long = search->builds && device->operations->builds_long(device, search, search->algorithm);
+	geonn_assert(!search->builds || !search->dataset->building[device->number]);
 	if (search->builds)
 		search->dataset->building[device->number] = true;
 	if (search->builds_long)
@@ -383,6 +393,8 @@ take_search(struct served_device *served, bool may_wait)
 static void
 set_busy(struct device_thread *thread, bool busy)
 {
+	geonn_assert_locked(&scheduler.lock);
+	geonn_assert(!thread->busy || thread->served->busy > 0);
 	if (thread->busy)
 		thread->served->busy--;
 	if (busy)
@@ -403,6 +415,7 @@ await_work(struct device_thread *thread, int under_way, struct dataset **discard
 	bool		by_turns = device->operations->turn != NULL;
 	struct search *taken = NULL;
 
+	geonn_assert(by_turns ? under_way == 0 : under_way <= device->lanes);
 	pthread_mutex_lock(&scheduler.lock);
 	set_busy(thread, false);
 	for (;;)
@@ -443,6 +456,8 @@ end_build(struct device_thread *thread, struct search *search)
 	struct served_device *served = thread->served;
 
 	pthread_mutex_lock(&scheduler.lock);
+	geonn_assert(search->builds && search->dataset->building[served->device->number]);
+	geonn_assert(!search->builds_long || served->long_builds > 0);
 	search->dataset->building[served->device->number] = false;
 	if (search->builds_long)
 	{
@@ -492,6 +507,7 @@ begin_search(struct device_thread *thread, struct search *search)
 		operation_end(&thread->operation);
 		search->build_microseconds += (uint32_t) (now_us() - begun);
 	}
+	geonn_assert(atomic_load(&search->dataset->builders) > 0);
 	atomic_fetch_sub(&search->dataset->builders, 1);
 	if (search->builds)
 		end_build(thread, search);
@@ -518,6 +534,8 @@ end_search(struct device_thread *thread, struct search *search, enum device_prog
 {
 	bool		goes_on = progress == DEVICE_YIELDED && !atomic_load(search->cancelled);
 
+	geonn_assert(progress != DEVICE_IDLE);
+	geonn_assert(search->answered <= search->rows - search->first && search->pairs <= search->columns.room);
 	if (progress == DEVICE_FINISHED)
 		atomic_fetch_add(&thread->served->device->batches, 1);
 	if (goes_on)

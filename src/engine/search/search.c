@@ -4,6 +4,7 @@
  *		how to record what has been answered.
  */
 #include "common/metric.h"
+#include "common/assertion.h"
 #include "engine/search/device.h"
 
 bool
@@ -32,6 +33,9 @@ search_account(struct search *search, uint32_t rows, uint32_t pairs, bool one_ea
 {
 	uint32_t   *count = search->columns.count + search->first;
 
+	geonn_assert(rows <= search->rows - search->first - search->answered);
+	geonn_assert(pairs <= search->columns.room - search->pairs);
+	geonn_assert(!one_each || pairs == rows);
 	/* once an observation has more or fewer pairs than one, all need their counts */
 	if (search->answered == 0)
 		search->one_each = one_each;

@@ -4,6 +4,7 @@
  */
 #include "engine/search/ways.h"
 
+#include "common/assertion.h"
 #include "common/metric.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -93,6 +94,9 @@ traits_of(const struct search *search)
 	uint32_t	traits = question->radii > 0 ? TRAIT_COUNTS :
 		question->k == 0 ? TRAIT_ALL : question->k == 1 ? TRAIT_ONE : TRAIT_SEVERAL;
 
+	geonn_assert(question->radii == 0 || question->k == 0);
+	geonn_assert(!question->extremes || question->radii > 0);
+	geonn_assert(!question->places || (search->dataset->columns & GEONN_COLUMN_ARC) != 0);
 	if (question->extremes)
 		traits |= TRAIT_EXTREMES;
 	if (question->ties && question->k > 0)

@@ -10,6 +10,7 @@
 
 #include <stdlib.h>
 
+#include "common/assertion.h"
 #include "engine/dataset/point_windows.h"
 #include "engine/search/device.h"
 
@@ -58,6 +59,7 @@ window_lengths_choose(const struct search *search)
 	for (int window = 0; window < GEONN_WINDOWS_MAX; window++)
 		if (dataset->low[window] != NULL && (chosen < 0 || shared[window] < shared[chosen]))
 			chosen = window;
+	geonn_assert(chosen >= 0);
 	return chosen;
 }
 
@@ -94,6 +96,7 @@ window_lengths_span(const struct dataset *dataset, int window)
 	size_t		count = sample_size(dataset->count);
 	uint64_t	begin[SAMPLE] = {0};	/* as differences from INT64_MIN */
 
+	geonn_assert(dataset->low[window] != NULL);
 	for (size_t i = 0; i < count; i++)
 		begin[i] = window_length(INT64_MIN, dataset->low[window][sampled(i, dataset->count)]);
 	qsort(begin, count, sizeof(*begin), compare_lengths);

@@ -35,6 +35,8 @@
 
 #include <stddef.h>
 
+#include "common/assertion.h"
+
 static struct
 {
 	uint32_t	limit;			/* how many processes may have sessions; 0: no limit */
@@ -73,6 +75,19 @@ admitted_of(int32_t leader)
 	return admission;
 }
 
+#ifdef USE_ASSERT_CHECKING
+/* How many admitted sessions with this leader count as its process. */
+static int
+counting(int32_t leader)
+{
+	int			count = 0;
+
+	for (const struct admission *admission = state.admitted; admission != NULL; admission = admission->next)
+		count += admission->leader == leader && admission->counts;
+	return count;
+}
+#endif
+
 static void
 give(struct admission *admission)
 {
@@ -80,6 +95,7 @@ give(struct admission *admission)
 	state.taken += admission->counts;
 	admission->next = state.admitted;
 	state.admitted = admission;
+	geonn_assert(counting(admission->leader) == 1);
 }
 
 /* Take a session out of a list; false: the session is not in it. */
@@ -108,6 +124,7 @@ admission_enter(struct admission *admission, struct session *session, int32_t le
 		give(admission);
 		return true;
 	}
+	geonn_assert(admitted_of(leader) == NULL);
 	while (*last != NULL)
 		last = &(*last)->next;
 	*last = admission;
@@ -124,6 +141,7 @@ admission_leave(struct admission *admission)
 		!admission->counts)
 		return;
 	other = admitted_of(admission->leader);
+	geonn_assert(state.taken > 0 && counting(admission->leader) == 0);
 	if (other != NULL)
 		other->counts = true;
 	else

@@ -29,6 +29,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "common/assertion.h"
 #include "engine/base/log.h"
 #include "engine/search/backends.h"
 
@@ -87,6 +88,7 @@ batch_memory_destroy(struct batch_memory *memory)
 	munmap(memory->start, memory->bytes);
 	if (memory->descriptor >= 0)
 		close(memory->descriptor);
+	geonn_assert(memory->bytes <= state.in_use);
 	state.in_use -= memory->bytes;
 	take_from_share(memory);
 	free(memory);
@@ -120,6 +122,7 @@ shrink_pool(uint64_t total)
 			link = &(*link)->next;
 		oldest = *link;
 		*link = NULL;
+		geonn_assert(oldest->bytes <= state.pooled && oldest->share == NULL);
 		state.pooled -= oldest->bytes;
 		batch_memory_destroy(oldest);
 	}
@@ -146,6 +149,7 @@ create(size_t bytes)
 
 	if (memory == NULL)
 		return NULL;
+	geonn_assert(bytes > 0 && bytes % 4096 == 0);
 	memory->bytes = bytes;
 	memory->start = MAP_FAILED;
 	memory->descriptor = memfd_create("geonn batch", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -184,6 +188,7 @@ take_from_pool(size_t bytes)
 		{
 			struct batch_memory *memory = *link;
 
+			geonn_assert(bytes <= state.pooled && memory->share == NULL);
 			*link = memory->next;
 			memory->next = NULL;
 			state.pooled -= bytes;
@@ -218,6 +223,7 @@ find_memory(size_t bytes, struct failure *failure)
 
 	if (memory != NULL)
 		return memory;
+	geonn_assert(bytes <= state.limit);
 	shrink_pool(state.limit - bytes);
 	memory = create(bytes);
 	if (memory != NULL)
@@ -301,6 +307,7 @@ batch_memory_acquire(uint32_t *rows, uint32_t *room, uint32_t present,
 void
 batch_memory_set_idle(struct batch_memory *memory, bool idle)
 {
+	geonn_assert(memory->kind == (idle ? BATCH_SHARED : BATCH_IDLE));
 	batch_share_add(memory->share, -(int64_t) memory->bytes, memory->kind);
 	memory->kind = idle ? BATCH_IDLE : BATCH_SHARED;
 	batch_share_add(memory->share, (int64_t) memory->bytes, memory->kind);
@@ -313,6 +320,7 @@ batch_memory_release(struct batch_memory *memory)
 	memory->next = state.pool;
 	state.pool = memory;
 	state.pooled += memory->bytes;
+	geonn_assert(state.pooled <= state.in_use);
 	if (state.in_use > state.limit)
 		shrink_pool(state.limit);
 	if (state.pooled > POOL_KEEPS)

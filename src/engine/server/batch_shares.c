@@ -46,6 +46,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "common/assertion.h"
+
 #define RESERVE_MOST	((uint64_t) 64 << 20)
 
 /* the greatest number of descriptors of a session: its socket, its batches and the files of its
@@ -116,9 +118,13 @@ batch_share_leave(struct batch_share *share)
 
 	if (share == NULL)
 		return;
+	geonn_assert(share->sessions > 0 && share->sessions <= state.sessions);
+	geonn_assert(share->idle_sessions < share->sessions);
 	state.sessions--;
 	if (--share->sessions > 0)
 		return;
+	geonn_assert(share->bytes[BATCH_SHARED] == 0 && share->bytes[BATCH_IDLE] == 0);
+	geonn_assert(share->bytes[BATCH_RESERVED] == 0 && share->bytes[BATCH_FURTHER] == 0);
 	while (*link != share)
 		link = &(*link)->next;
 	*link = share->next;
@@ -132,6 +138,7 @@ batch_share_set_idle(struct batch_share *share, bool is_idle)
 		return;
 	share->idle_sessions += is_idle ? 1 : -1;
 	state.idle_sessions += is_idle ? 1 : -1;
+	geonn_assert(share->idle_sessions <= share->sessions && state.idle_sessions <= state.sessions);
 }
 
 static uint64_t
@@ -186,6 +193,7 @@ batch_share_admits(const struct batch_share *share, bool with_idle, struct failu
 	uint64_t	all = sessions_in_all(present);
 	uint64_t	role = 0;
 
+	geonn_assert(own >= 1 && own <= present);
 	if (own == 1 || !state.short_of_descriptors)
 		return true;
 	for (const struct batch_share *other = state.first; other != NULL; other = other->next)
@@ -212,6 +220,7 @@ batch_share_allows(const struct batch_share *share, uint64_t bytes, bool with_id
 	uint64_t	for_process;
 	uint64_t	for_role;
 
+	geonn_assert(own <= used);
 	for (const struct batch_share *other = state.first; other != NULL; other = other->next)
 		if (other->role == share->role)
 			role += shared_bytes(other->bytes, with_idle);
@@ -281,6 +290,8 @@ batch_share_reserves(const struct batch_share *share, uint64_t bytes, enum batch
 void
 batch_share_add(struct batch_share *share, int64_t bytes, enum batch_kind kind)
 {
+	geonn_assert(bytes >= 0 || share->bytes[kind] >= (uint64_t) -bytes);
 	share->bytes[kind] += (uint64_t) bytes;
 	state.bytes[kind] += (uint64_t) bytes;
+	geonn_assert(share->bytes[kind] <= state.bytes[kind]);
 }

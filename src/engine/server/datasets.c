@@ -33,6 +33,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "common/assertion.h"
 #include "engine/base/clock.h"
 #include "engine/server/disposal.h"
 
@@ -166,6 +167,7 @@ change_users(struct dataset *dataset, int more)
 	if (dataset->kept)
 		order_remove(dataset);
 	dataset->users += more;
+	geonn_assert(dataset->users >= 0);
 	if (dataset->kept)
 		order_add(dataset);
 }
@@ -179,6 +181,7 @@ discard_if_unused(struct dataset *dataset)
 		return;
 	dataset_give_squares(dataset, atomic_load(&dataset->squares_bytes));
 	table_remove(DATASET_BY_ID, dataset);
+	geonn_assert(state.kept < state.count);
 	state.count--;
 	disposal_add(dataset);
 }
@@ -190,6 +193,7 @@ discard_if_unused(struct dataset *dataset)
 static void
 set_kept_memory(uint64_t bytes)
 {
+	geonn_assert(state.kept > 0 || bytes == 0);
 	state.kept_memory = bytes;
 	atomic_store(&dataset_squares_limit, bytes < state.kept_limit ? state.kept_limit - bytes : 0);
 }
@@ -197,6 +201,9 @@ set_kept_memory(uint64_t bytes)
 static void
 stop_keeping(struct dataset *dataset)
 {
+	geonn_assert(dataset->kept && dataset->sealed && state.kept > 0);
+	geonn_assert(dataset->kept_bytes <= state.kept_memory);
+	geonn_assert(dataset_descriptors(dataset) <= state.kept_descriptors);
 	order_remove(dataset);
 	table_remove(DATASET_BY_SUBJECT, dataset);
 	dataset->kept = false;
@@ -278,6 +285,7 @@ datasets_find(enum geonn_metric metric, uint32_t columns, const struct geonn_lab
 
 	if (dataset == NULL || !has_all_of(dataset, metric, columns, label, any_version))
 		return NULL;
+	geonn_assert(dataset->sealed && dataset->kept && dataset->labelled);
 	change_users(dataset, 1);
 	return dataset;
 }
@@ -357,6 +365,7 @@ keep(struct dataset *dataset, size_t bytes)
 	uint32_t	descriptors = dataset_descriptors(dataset);
 	struct dataset *former = find_subject(&dataset->label);
 
+	geonn_assert(dataset->sealed && dataset->labelled && !dataset->kept && dataset->users > 0);
 	/* several sessions sent the same references at a time: keep the first one's, which may have an index */
 	if (former != NULL && has_all_of(former, dataset->metric, dataset->columns, &dataset->label, false))
 		return GEONN_KEEPING_DONE;
@@ -371,6 +380,7 @@ keep(struct dataset *dataset, size_t bytes)
 	state.kept++;
 	set_kept_memory(state.kept_memory + bytes);
 	state.kept_descriptors += descriptors;
+	geonn_assert(state.kept <= KEPT_MOST);
 	order_add(dataset);
 	table_add(DATASET_BY_SUBJECT, dataset);
 	return GEONN_KEEPING_DONE;
@@ -392,6 +402,7 @@ datasets_account(struct dataset *dataset)
 	if (!dataset->kept)
 		return;
 	bytes = bytes_to_keep(dataset);
+	geonn_assert(dataset->kept_bytes <= state.kept_memory);
 	set_kept_memory(state.kept_memory - dataset->kept_bytes + bytes);
 	dataset->kept_bytes = bytes;
 	(void) make_place(0, 0, 0);
@@ -457,6 +468,7 @@ datasets_set_descriptors(uint64_t descriptors)
 void
 datasets_note_descriptor(int descriptor)
 {
+	geonn_assert(descriptor >= 0);
 	/* the kernel gives the lowest number that is free, so all below are in use */
 	if (state.descriptors > 0 &&
 		(uint64_t) descriptor + reserve() > state.descriptors)

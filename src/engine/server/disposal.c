@@ -33,6 +33,7 @@
 #include <malloc.h>
 #endif
 
+#include "common/assertion.h"
 #include "engine/search/scheduler.h"
 
 /* the heap's free pages go back to the system after this many freed bytes and seconds without work */
@@ -61,6 +62,7 @@ static struct
 static void
 dispose(struct dataset *dataset)
 {
+	geonn_assert(dataset->users == 0 && !dataset->kept);
 	dataset_free_references(dataset);
 	scheduler_discard(dataset);
 }
@@ -145,6 +147,7 @@ disposal_open(void)
 void
 disposal_add(struct dataset *dataset)
 {
+	geonn_assert(atomic_load(&dataset->squares_bytes) == 0);
 	if (!disposal.running)
 	{
 		dispose(dataset);

@@ -41,6 +41,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/assertion.h"
 #include "engine/base/clock.h"
 #include "engine/base/log.h"
 #include "engine/server/datasets.h"
@@ -157,6 +158,7 @@ free_first_unsent(struct session *session)
 {
 	struct unsent *unsent = session->unsent;
 
+	geonn_assert(unsent_count > 0);
 	session->unsent = unsent->next;
 	if (unsent->descriptor >= 0)
 		close(unsent->descriptor);
@@ -299,9 +301,12 @@ session_leave_call(struct session *session)
 void
 session_set_idle(struct session *session, bool is_idle)
 {
+	geonn_assert(is_idle == (session->state != SESSION_IDLE));
+	geonn_assert(session->call == NULL && session->dataset == NULL && session->under_way == 0);
 	if (is_idle)
 	{
 		session->idle_since_ms = now_ms();
+		geonn_assert(idle.newest == NULL || idle.newest->idle_since_ms <= session->idle_since_ms);
 		session->newer = NULL;
 		session->older = idle.newest;
 		*(idle.newest != NULL ? &idle.newest->newer : &idle.oldest) = session;
@@ -312,6 +317,7 @@ session_set_idle(struct session *session, bool is_idle)
 	{
 		*(session->newer != NULL ? &session->newer->older : &idle.newest) = session->older;
 		*(session->older != NULL ? &session->older->newer : &idle.oldest) = session->newer;
+		geonn_assert(idle.count > 0);
 		idle.count--;
 	}
 	batch_share_set_idle(session->share, is_idle);
@@ -356,6 +362,8 @@ free_if_idle(struct session *session)
 {
 	if (session->state != SESSION_ENDED || session->under_way > 0)
 		return false;
+	geonn_assert(session->socket < 0 && session->unsent == NULL && atomic_load(&session->cancelled));
+	geonn_assert(session->queue.first == NULL && session->queue.taken == 0);
 	for (int i = 0; i < GEONN_RING_SLOTS; i++)
 		if (session->slots[i].memory != NULL)
 		{

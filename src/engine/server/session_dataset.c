@@ -12,6 +12,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "common/assertion.h"
 #include "common/metric.h"
 #include "engine/base/thread_pool.h"
 #include "engine/search/backends.h"
@@ -98,6 +99,7 @@ send_opened(struct session *session)
 static void
 begin_searching(struct session *session, bool kept)
 {
+	geonn_assert(session->dataset->sealed && session->dataset->users > 0);
 	session->state = SESSION_SEARCHING;
 	call_found_references(session->call, session->dataset->count, kept);
 	call_move(session->call, &session->phase, GEONN_PHASE_OBSERVATIONS);
@@ -114,6 +116,7 @@ open_dataset(struct session *session)
 	enum geonn_metric metric = (enum geonn_metric) open->metric;
 	struct failure failure;
 
+	geonn_assert(session->dataset == NULL);
 	for (uint32_t i = 0; i < open->labels && session->dataset == NULL; i++)
 		session->dataset = datasets_find(metric, open->columns, &open->label[i], open->any_version);
 	if (session->dataset != NULL)
@@ -249,6 +252,8 @@ finish_seal(struct session *session)
 	struct dataset *dataset = session->dataset;
 	struct geonn_sealed message = {.references = dataset->count};
 
+	geonn_assert(!dataset->sealed && dataset->users == 1);
+	geonn_assert(session->state == SESSION_COLLECTING || session->state == SESSION_SEALING);
 	dataset->sealed = true;
 	if (dataset->labelled)
 		datasets_keep(dataset, &message);
@@ -285,6 +290,7 @@ begin_sort(struct session *session)
 		return;
 	}
 	pthread_detach(thread);
+	geonn_assert(session->under_way == 0);
 	session->state = SESSION_SEALING;
 	session->under_way++;
 	call_move(session->call, &session->phase, GEONN_PHASE_SORTING);
@@ -320,6 +326,7 @@ session_seal(struct session *session, const union geonn_message *message)
 static void
 end_sort(struct session *session)
 {
+	geonn_assert(session->under_way == 1);
 	session->under_way--;
 	if (session->state != SESSION_SEALING)
 		return;					/* its client has left */

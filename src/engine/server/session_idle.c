@@ -24,6 +24,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "common/assertion.h"
 #include "engine/base/clock.h"
 #include "engine/server/datasets.h"
 
@@ -57,6 +58,7 @@ empty_slots(struct session *session, uint32_t kept)
 static void
 end_idle(struct session *session)
 {
+	geonn_assert(session->state == SESSION_IDLE);
 	session_end(session);
 	for (int i = 0; i < GEONN_RING_SLOTS; i++)
 	{

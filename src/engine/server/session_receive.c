@@ -18,6 +18,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "common/assertion.h"
 #include "engine/server/datasets.h"
 #include "engine/server/engine_status.h"
 
@@ -274,6 +275,7 @@ handle_allocate(struct session *session, const union geonn_message *message)
 		session_fail(session, &failure);
 		return;
 	}
+	geonn_assert(batch.rows <= allocate->rows && batch.room <= allocate->room);
 	if (batch.rows < allocate->rows || batch.room < allocate->room)
 		call_add(session->call, &(struct geonn_statistics) {.fallbacks = 1});
 	datasets_note_descriptor(slot->memory->descriptor);
@@ -364,6 +366,7 @@ session_receive(struct session *session)
 		enum geonn_channel_status status = geonn_channel_receive(session->socket, &message,
 																 &session->received);
 
+		geonn_assert(status == GEONN_CHANNEL_OK || session->received < 0);
 		switch (status)
 		{
 			case GEONN_CHANNEL_OK:

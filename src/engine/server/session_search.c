@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "common/assertion.h"
 #include "engine/search/backends.h"
 #include "engine/search/ways.h"
 #include "engine/server/datasets.h"
@@ -27,6 +28,10 @@ send_results(struct session *session, const struct search *search)
 	};
 	uint64_t	counts = search->one_each ? 0 : search->answered + search->cutoff.present;
 
+	geonn_assert(search->answered > 0 || search->cutoff.present);
+	geonn_assert(search->answered == 0 || !search->cutoff.present);
+	geonn_assert(search->answered <= search->rows - search->first && search->pairs <= search->columns.room);
+	geonn_assert(!search->one_each || search->pairs == search->answered);
 	call_add(session->call, &(struct geonn_statistics) {
 		.observations = search->answered,
 		.bytes = search->pairs * (sizeof(int64_t) + (search->question.places ? 4 : 1) * sizeof(double)) +
@@ -107,6 +112,7 @@ session_search(struct session *session, const union geonn_message *message)
 
 	if (slot == NULL || !check_question(session, request, &question))
 		return;
+	geonn_assert(session->dataset->sealed);
 	if (request->radii > 0)
 	{
 		question.radii = request->radii;
@@ -189,6 +195,8 @@ session_search_finished(struct search *search)
 {
 	struct session *session = search->session;
 
+	geonn_assert(search == &session->slots[search->slot].search);
+	geonn_assert(session->slots[search->slot].busy && session->under_way > 0);
 	if (search->failed && session->state != SESSION_ENDED && search_again(session, search))
 		return;
 	session->slots[search->slot].busy = false;
