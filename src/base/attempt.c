@@ -31,6 +31,7 @@ geonn_attempt(void (*step) (void *state), void *state)
 	MemoryContext context = CurrentMemoryContext;
 	ResourceOwner owner = CurrentResourceOwner;
 	ErrorData  *volatile error = NULL;
+	int			level PG_USED_FOR_ASSERTS_ONLY = GetCurrentTransactionNestLevel();
 
 	BeginInternalSubTransaction(NULL);
 	MemoryContextSwitchTo(context);
@@ -46,6 +47,7 @@ geonn_attempt(void (*step) (void *state), void *state)
 	}
 	PG_END_TRY();
 	MemoryContextSwitchTo(context);
+	Assert(GetCurrentTransactionNestLevel() == level);
 	CurrentResourceOwner = owner;
 	return error;
 }

@@ -17,6 +17,7 @@ geonn_metric_words(void)
 {
 	static struct config_enum_entry words[METRICS_MAX + 1];
 
+	Assert(geonn_metric_name(METRICS_MAX) == NULL);
 	for (int i = 0; i < METRICS_MAX && words[i].name == NULL && geonn_metric_name(i) != NULL; i++)
 		words[i] = (struct config_enum_entry) {.name = geonn_metric_name(i),.val = i};
 	return words;

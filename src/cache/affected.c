@@ -262,6 +262,7 @@ search_changes(AffectedSearch *search)
 	{
 		const BaselinePoint *point = &search->slice.points[DatumGetInt64(values[0]) - 1];
 
+		Assert(point >= search->slice.points && point < search->slice.points + search->slice.count);
 		if (DatumGetFloat8(values[1]) <= point->reach)
 			geonn_point_list_add(&search->affected, point);
 	}
@@ -434,6 +435,19 @@ by_row(const void *first, const void *second)
 	return a->row < b->row ? -1 : a->row > b->row;
 }
 
+#ifdef USE_ASSERT_CHECKING
+static bool
+is_ordered(const PointList *list)
+{
+	for (uint64 i = 1; i < list->count; i++)
+	{
+		if (by_row(&list->points[i - 1], &list->points[i]) >= 0)
+			return false;
+	}
+	return true;
+}
+#endif
+
 /*
  * Find all affected observations: by block and row, those that a changed reference affects; then those that
  * were added.  Returns false if they are more than `most` of all.
@@ -446,6 +460,7 @@ find_affected(AffectedSearch *search, double most)
 	uint64		limit = (uint64) (most * (double) increment->observations->rows);
 	PointList  *affected = &search->affected;
 
+	Assert(is_ordered(&increment->observation_changes.removed));
 	if (increment->reference_changes.added.count + increment->reference_changes.removed.count > 0)
 	{
 		uint32	   *blocks = MemoryContextAllocHuge(search->context,
@@ -459,6 +474,7 @@ find_affected(AffectedSearch *search, double most)
 		return false;
 	if (affected->count > 0)
 		qsort(affected->points, affected->count, sizeof(BaselinePoint), by_row);
+	Assert(is_ordered(affected));
 	for (uint64 i = 0; i < added->count; i++)
 		geonn_point_list_add(affected, &added->points[i]);
 	return true;
@@ -509,6 +525,7 @@ search_again(const Increment *increment, PointList *affected, const Datum *ids, 
 	{
 		uint64		number = (uint64) DatumGetInt64(values[TARGET_OBSERVATION_ID]) - 1;
 
+		Assert(number < affected->count);
 		values[TARGET_OBSERVATION_ID] = ids[number];
 		geonn_sorted_rows_add(found, NULL, values, nulls);
 		if (join.question.k > 0 && !nulls[TARGET_DISTANCE])
@@ -529,6 +546,7 @@ update_baselines(const Increment *increment, const PointList *affected)
 	const PointList *added = &increment->observation_changes.added;
 	uint64		reaches = affected->count - added->count;
 
+	Assert(affected->count >= added->count);
 	for (uint64 i = 0; i < added->count; i++)
 		added->points[i].reach = affected->points[reaches + i].reach;
 	geonn_baseline_update(increment->observations, &increment->observation_changes, affected->points,
@@ -630,6 +648,7 @@ geonn_refresh_by_changes(const GeonnCache *cache, GeonnJoin *join, TupleDesc row
 	if (done)
 	{
 		result->rows = last_run->rows + result->inserted - result->deleted;
+		Assert(result->rows >= 0);
 		last_run->wasted = 0;
 	}
 	return done;

@@ -237,9 +237,11 @@ geonn_baseline_fingerprint(const GeonnBaseline *baseline, BaselinePoint *point)
 	Size		start = offsetof(PointHead, latitude);
 	uint64	   *hash = point->fingerprint.hash;
 
+	Assert(point->length > sizeof(head));
 	geonn_siphash(baseline->seed, point->bytes + start, point->length - start, hash);
 	point->fingerprint.key = isnan(head.latitude) ? UNPLACED_BIT | hash[0] :
 		key_of(head.latitude, head.longitude, hash[0]);
+	Assert(isnan(head.latitude) == (point->fingerprint.key >= UNPLACED_BIT));
 }
 
 /* ---- points ---- */
@@ -252,6 +254,8 @@ geonn_baseline_write(const GeonnBaseline *baseline, const PointRow *row, StringI
 	int			start = bytes->len;
 	PointHead	head = {.reach = -1,.latitude = NAN,.longitude = NAN};
 
+	Assert(geonn_baseline_has(schema, row));
+	Assert(schema->limits_bytes == 0 || row->limits != NULL);
 	if (row->status == POINT_VALID)
 	{
 		head.latitude = row->latitude;
@@ -361,6 +365,7 @@ give_point(void *state, uint64 number, PointRow *row)
 	PointHead	head = geonn_point_head(bytes);
 	MemoryContext former = MemoryContextSwitchTo(points->context);
 
+	Assert(number < points->list->count);
 	MemoryContextReset(points->context);
 	bytes += sizeof(head);
 	memcpy(&points->limits, bytes, schema->limits_bytes);
@@ -423,6 +428,8 @@ geonn_baseline_find_block(const GeonnBaseline *baseline, uint64 key)
 		else
 			high = middle - 1;
 	}
+	Assert(baseline->first_keys[low] <= key);
+	Assert(low + 1 == baseline->count || key < baseline->first_keys[low + 1]);
 	return low;
 }
 
@@ -475,6 +482,7 @@ geonn_baseline_load(GeonnBaseline *baseline)
 	const bytea *entries;
 	uint32		room = 0;
 
+	Assert(baseline->count == 0 && baseline->rows == 0);
 	geonn_block_table_rewind(baseline->directory);
 	while ((entries = geonn_block_table_next(baseline->directory)) != NULL)
 		room = add_entries(baseline, entries, room);
@@ -517,6 +525,7 @@ geonn_baseline_read_blocks(GeonnBaseline *baseline, const uint32 *blocks, uint32
 	{
 		const bytea *contents = read_block(baseline, blocks[i]);
 
+		Assert(i == 0 || blocks[i - 1] < blocks[i]);
 		CHECK_FOR_INTERRUPTS();
 		consume(state, blocks[i], VARDATA_ANY(contents), VARSIZE_ANY_EXHDR(contents));
 		MemoryContextReset(context);

@@ -233,6 +233,7 @@ find_by_pages(BaselineComparison *comparison, InvalidPolicy invalid)
 	const TablePages *tables = geonn_pages_to_read(baseline->pages, &table_count);
 	uint64		points;
 
+	Assert(geonn_pages_are_few(baseline->pages));
 	comparison->by_pages = true;
 	comparison->known = known_create(CurrentMemoryContext, 1024, NULL);
 	geonn_pages_former(baseline->pages, learn, comparison);
@@ -284,6 +285,7 @@ add_to_bag(void *state, const PointRow *row)
 	if (!begin_row(comparison, row, &point))
 		return;
 	geonn_pages_add(comparison->baseline->pages, row, &point.fingerprint);
+	Assert(comparison->waiting_count < POINTS_AT_ONCE);
 	comparison->waiting[comparison->waiting_count++] = point.fingerprint;
 	if (comparison->waiting_count == POINTS_AT_ONCE)
 		add_waiting(comparison);
@@ -334,6 +336,7 @@ find_by_bags(BaselineComparison *comparison, InvalidPolicy invalid)
 	geonn_baseline_read_blocks(baseline, comparison->blocks, count, learn_block, comparison);
 	geonn_read_points(comparison->source, GEONN_INVALID_COUNTED, look_for_row, comparison);
 	geonn_baseline_read_blocks(baseline, comparison->blocks, count, find_removed, comparison);
+	Assert(mark_left(comparison) == 0);
 }
 
 /* ---- either way ---- */
@@ -378,6 +381,7 @@ geonn_baseline_compare(GeonnBaseline *baseline, const GeonnJoin *join, Size memo
 		changes->added.count = changes->removed.count = 0;
 		find_by_bags(&comparison, invalid);
 	}
+	Assert(changes->removed.count <= baseline->rows);
 	if (changes->added.count > 0)
 		qsort(changes->added.points, changes->added.count, sizeof(BaselinePoint), by_block_and_key);
 	if (comparison.too_many)

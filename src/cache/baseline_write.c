@@ -215,6 +215,7 @@ find_ball(BaselineWriter *writer)
 static void
 add_entry(BaselineWriter *writer, const BaselineBlock *block)
 {
+	Assert(writer->count == 0 || writer->blocks[writer->count - 1].first_key < block->first_key);
 	if (writer->count == writer->room)
 	{
 		writer->room *= 2;
@@ -231,6 +232,7 @@ end_block(BaselineWriter *writer)
 	if (!writer->open)
 		return;
 	find_ball(writer);
+	Assert(writer->placed <= block->rows && (block->radius >= 0) == (writer->placed > 0));
 	add_entry(writer, block);
 	geonn_block_table_write(writer->baseline->contents, block->number < writer->first_new, block->number,
 							writer->contents.data, writer->contents.len);
@@ -240,6 +242,7 @@ end_block(BaselineWriter *writer)
 static void
 begin_block(BaselineWriter *writer, uint64 first_key, uint32 number)
 {
+	Assert(!writer->open);
 	CHECK_FOR_INTERRUPTS();
 	writer->block = (BaselineBlock)
 	{
@@ -284,6 +287,7 @@ replace_block(BaselineWriter *writer, uint32 number)
 	const BaselineBlock *blocks = writer->baseline->blocks;
 
 	end_block(writer);
+	Assert(writer->next_old <= number && number < writer->baseline->count);
 	while (writer->next_old < number)
 		add_entry(writer, &blocks[writer->next_old++]);
 	writer->next_old++;
@@ -297,6 +301,7 @@ geonn_baseline_add(BaselineWriter *writer, const BaselinePoint *point)
 	PointHead	head = geonn_point_head(point->bytes);
 
 	Assert(point->fingerprint.key >= writer->last_key);
+	Assert(writer->open && point->fingerprint.key >= block->first_key);
 	if ((block->rows >= ROWS_A_BLOCK || writer->contents.len >= BYTES_A_BLOCK) &&
 		point->fingerprint.key != writer->last_key)
 	{
@@ -366,6 +371,7 @@ geonn_baseline_writer_end(BaselineWriter *writer)
 		while (writer->next_old < writer->baseline->count)
 			add_entry(writer, &writer->baseline->blocks[writer->next_old++]);
 	}
+	Assert(writer->anew || writer->count >= writer->baseline->count);
 	write_directory(writer);
 }
 
@@ -508,5 +514,7 @@ geonn_baseline_update(GeonnBaseline *baseline, const BaselineChanges *changes,
 		update.writer = geonn_baseline_writer_begin(baseline, false);
 		geonn_baseline_read_blocks(baseline, blocks, count, update_block, &update);
 		geonn_baseline_writer_end(update.writer);
+		Assert(update.next_removed == changes->removed.count && update.next_added == changes->added.count);
+		Assert(update.next_reach == reach_count);
 	}
 }

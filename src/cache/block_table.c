@@ -168,6 +168,7 @@ next_row(BlockTable *table)
 	MemoryContext former = MemoryContextSwitchTo(table->context);
 	HeapTuple	row;
 
+	Assert(table->scan != NULL);
 	CHECK_FOR_INTERRUPTS();
 	row = systable_getnext_ordered(table->scan, ForwardScanDirection);
 	MemoryContextSwitchTo(former);

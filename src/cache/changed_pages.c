@@ -266,6 +266,7 @@ read_page(Look *look, BlockNumber page)
 static void
 add_page(Leaf *leaf, BlockNumber page)
 {
+	Assert(leaf->count == 0 || leaf->changed[leaf->count - 1].number < page);
 	if (leaf->count == leaf->room)
 	{
 		leaf->room = Max(leaf->room * 2, 64);
@@ -385,6 +386,8 @@ decide(ChangedPages *pages, const PointSource *source, bool reads_all)
 	pages->few = pages->known && !reads_all && is_few(changed, all) &&
 		points * BYTES_A_POINT <= maintenance_work_mem * 1024.0;
 	pages->updates = pages->few || (pages->known && changed <= UPDATED_SHARE * all);
+	Assert(!pages->few || pages->updates);
+	Assert(!pages->updates || pages->known);
 	if (pages->few)
 		ereport(DEBUG1,
 				(errmsg_internal("%s is read where it may have changed: on " UINT64_FORMAT " of "
@@ -484,6 +487,7 @@ geonn_pages_to_read(const ChangedPages *pages, int *count)
 static int64
 number_of(const Leaf *leaf, BlockNumber page)
 {
+	Assert(OidIsValid(leaf->table));
 	return (int64) ((uint64) leaf->table << 32 | page);
 }
 
@@ -581,6 +585,7 @@ begin_page(ChangedPages *pages, PointPage page)
 	pages->leaf = leaf;
 	pages->page = page.number;
 	changed = leaf->count == 0 ? NULL : bsearch(&key, leaf->changed, leaf->count, sizeof(ChangedPage), by_number);
+	Assert(!pages->few || changed != NULL);
 	pages->gets_list = changed != NULL || !pages->updates;
 	if (changed != NULL)
 		changed->is_listed = true;
@@ -638,6 +643,7 @@ store_states(ChangedPages *pages)
 	{
 		const Leaf *leaf = &pages->leaves[i];
 
+		Assert(leaf->attributes == NULL || !XLogRecPtrIsInvalid(leaf->now.position));
 		if (leaf->attributes != NULL)
 			appendBinaryStringInfo(&states, (const char *) &leaf->now, sizeof(LeafState));
 	}

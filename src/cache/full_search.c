@@ -106,6 +106,7 @@ begin_baseline(const GeonnCache *cache, const GeonnJoin *join, const GeonnLastRu
 	MemoryContext former = MemoryContextSwitchTo(context);
 	BaselineBuild *build = palloc0(sizeof(BaselineBuild));
 
+	Assert(last_run->plan == BASELINES_MAKE || last_run->plan == BASELINES_COMPARE);
 	build->baseline = baseline;
 	build->question = side == SIDE_OBSERVATIONS ? &join->question : NULL;
 	build->context = context;
@@ -188,6 +189,7 @@ add_point(BaselineBuild *build, const PointRow *row, bool is_searched)
 static float
 reach_of(const BaselineBuild *build, uint64 number, const char *bytes)
 {
+	Assert(number == NOT_SEARCHED || number < build->searched);
 	if (build->question == NULL)
 		return -1;
 	if (number != NOT_SEARCHED && !isnan(build->reaches[number]))
@@ -440,6 +442,7 @@ fill_row(void *state, const Datum *values, const bool *nulls)
 	TupleTableSlot *slot = filling->slots[filling->count++];
 	MemoryContext former = MemoryContextSwitchTo(filling->row_context);
 
+	Assert(filling->count <= ROWS_A_FILL);
 	/* dropped columns are NULL */
 	memset(slot->tts_isnull, true, filling->table->rd_att->natts * sizeof(bool));
 	for (int i = 0; i < filling->row_type->natts; i++)

@@ -112,6 +112,7 @@ plan_baselines(const Refresh *refresh, bool was_wasted)
 		last_run->wasted = Min(last_run->wasted + 1, MOST_WASTED);
 		last_run->pause = (1 << last_run->wasted) - 1;
 	}
+	Assert(last_run->pause >= 0 && last_run->wasted <= MOST_WASTED);
 	if (last_run->pause > 0 && refresh->mode == REFRESH_AUTO)
 	{
 		last_run->pause--;
@@ -218,6 +219,7 @@ refresh_as_owner(const GeonnCache *cache, RefreshMode mode, bool alone, GeonnRun
 	geonn_target_check(cache, refresh.row_type);
 	refresh.last_run = geonn_last_run_load(cache, refresh.join, GetActiveSnapshot());
 	refresh_rows(&refresh);
+	Assert(result->mode != NULL);
 	/* else the stored state of the last run still holds */
 	if (!refresh.same)
 		geonn_last_run_store(cache, refresh.join, result->rows, refresh.last_run);
@@ -316,6 +318,7 @@ do_work(void *state)
 	}
 	PG_FINALLY();
 	{
+		Assert(llast_int(at_work) == run->cache->id);
 		at_work = list_delete_last(at_work);
 	}
 	PG_END_TRY();

@@ -157,6 +157,7 @@ build(GeonnReplacement *replacement)
 									 AccessShareLock);
 	ErrorData  *error;
 
+	Assert(replacement->heap == NULL && heap != RelationGetRelid(target));
 	replacement->file = file_of(RelationGetRelid(target));
 	replacement->heap = table_open(heap, AccessExclusiveLock);
 	replacement->rows = (int64) geonn_full_fill(replacement->cache, replacement->join,
@@ -463,6 +464,8 @@ swap(GeonnReplacement *replacement)
 	Relation	classes = table_open(RelationRelationId, RowExclusiveLock);
 	Relation	target;
 
+	Assert(CheckRelationLockedByMe(replacement->target, AccessExclusiveLock, false));
+	Assert(CheckRelationLockedByMe(replacement->heap, AccessExclusiveLock, false));
 	TransferPredicateLocksToHeapRelation(replacement->target);
 	note_size(classes, replacement);
 	swap_files(classes, kept, other);

@@ -104,6 +104,7 @@ geonn_target_read(Oid target, TupleDesc row_type, int columns, TargetVisitor vis
 	bool	   *nulls;
 	int			count;
 
+	Assert(columns <= row_type->natts && row_type->natts <= TARGET_COLUMNS_MAX);
 	geonn_target_attributes(target, row_type, attributes);
 	reader = geonn_table_reader_begin(list_make1(&table), columns, GetActiveSnapshot());
 	while ((count = geonn_table_reader_next(reader, &values, &nulls)) > 0)
@@ -168,6 +169,7 @@ geonn_sorted_rows_add(SortedRows *rows, ItemPointer tid, const Datum *values, co
 	TupleTableSlot *slot = rows->write_slot;
 	int			columns = rows->row_type->natts;
 
+	Assert(!rows->sorted && !nulls[TARGET_OBSERVATION_ID] && !nulls[TARGET_RANK]);
 	ExecClearTuple(slot);
 	memcpy(slot->tts_values, values, columns * sizeof(Datum));
 	memcpy(slot->tts_isnull, nulls, columns * sizeof(bool));
@@ -242,6 +244,8 @@ next_unique(SortedRows *rows, const GeonnCache *cache)
 	MemoryContextSwitchTo(former);
 	if (!next_row(rows))
 		return false;
+	Assert(last_rank == 0 ||
+		   compare_keys(rows, rows->values[TARGET_OBSERVATION_ID], rank_of(rows), last_id, last_rank) >= 0);
 	if (last_rank > 0 &&
 		compare_keys(rows, rows->values[TARGET_OBSERVATION_ID], rank_of(rows), last_id, last_rank) == 0)
 		geonn_cache_raise_duplicate(cache, id->atttypid, rows->values[TARGET_OBSERVATION_ID]);
@@ -319,6 +323,8 @@ geonn_merge_end(RowMerge *merge, GeonnRunResult *result)
 			compare_keys(found, found->values[TARGET_OBSERVATION_ID], rank_of(found),
 						 table->values[TARGET_OBSERVATION_ID], rank_of(table));
 
+		Assert(!has_found || found->tid == NULL);
+		Assert(!has_table || table->tid != NULL);
 		if (order > 0)
 			geonn_difference_add(difference, ROW_DELETED, table->tid, NULL, NULL);
 		else if (order < 0)

@@ -411,6 +411,7 @@ geonn_difference_add(GeonnDifference *difference, RowChange change, ItemPointer 
 	Datum		row[TARGET_COLUMNS_MAX + 1] = {0};
 	bool		row_nulls[TARGET_COLUMNS_MAX + 1];
 
+	Assert((tid == NULL) == (change == ROW_INSERTED) && columns <= TARGET_COLUMNS_MAX);
 	row[columns] = PointerGetDatum(tid);
 	memset(row_nulls, true, sizeof(row_nulls));
 	row_nulls[columns] = tid == NULL;

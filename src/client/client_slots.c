@@ -56,6 +56,7 @@ slot_in_state(GeonnClient *client, uint32 number, SlotState state)
 static void
 attach_batch(GeonnClient *client, Slot *slot, void *start, size_t bytes, uint32 rows, uint32 room)
 {
+	Assert(slot->start == NULL && rows > 0 && room > 0);
 	slot->start = start;
 	slot->bytes = bytes;
 	geonn_batch_layout(start, rows, room, client->question.columns, &slot->columns);
@@ -104,6 +105,7 @@ geonn_client_present_count(const GeonnClient *client, const Slot *slot)
 	const GeonnQuestion *question = &client->question;
 	uint32		count = 1;
 
+	Assert(slot->observation < slot->end && slot->pair <= slot->pairs);
 	if (!slot->one_each)
 		count = ((const volatile uint32 *) slot->columns.count)[slot->observation];
 	if (count > slot->pairs - slot->pair)
@@ -148,6 +150,7 @@ take_results(GeonnClient *client, const struct geonn_results *results)
 	if (!slot->resumes)
 		slot->rank = 0;
 	slot->left = geonn_client_present_count(client, slot);
+	Assert(client->searching > 0 && slot->end <= slot->rows);
 	client->searching--;
 }
 
@@ -250,6 +253,7 @@ room_for(const GeonnClient *client, uint32 rows)
 						   client->question.shared ? MOST_PAIRS_SHARED : MOST_PAIRS);
 	uint64		room = Max(rows * each, unknown ? LEAST_PAIRS : 0);
 
+	Assert(rows > 0 && rows <= GEONN_BATCH_ROWS_MAX);
 	return (uint32) Max(rows, Min(room, Max(most, LEAST_PAIRS)));
 }
 
@@ -382,9 +386,11 @@ geonn_client_begin_filling(GeonnClient *client)
 			if (!allocate_batch(client, number, rows, room))
 				continue;		/* use the batch of another slot */
 		}
+		Assert(client->filling < 0 && slot->start != NULL);
 		slot->state = SLOT_FILLING;
 		slot->target = rows_for(client, Min(client->rows_wanted, slot->columns.rows),
 								slot->columns.room);
+		Assert(slot->target >= 1 && slot->target <= slot->columns.rows);
 		slot->rows = 0;
 		if (slot->ids != NULL)
 			MemoryContextReset(slot->ids);
@@ -396,6 +402,8 @@ geonn_client_begin_filling(GeonnClient *client)
 void
 geonn_client_end_filling(GeonnClient *client, SlotState state)
 {
+	Assert(client->filling >= 0 && client->slots[client->filling].state == SLOT_FILLING);
+	Assert(state == SLOT_RELEASING || state == SLOT_SEARCHING);
 	client->slots[client->filling].state = state;
 	client->filling = -1;
 	if (++client->batches_granted == BATCHES_UNTIL_MORE)
@@ -464,6 +472,7 @@ void
 geonn_client_write_points(uint32 present, Slot *slot, uint32 rows, const double *latitudes, const double *longitudes,
 						  const GeonnPointColumns *columns)
 {
+	Assert(slot->state == SLOT_FILLING && slot->rows + rows <= slot->columns.rows);
 	memcpy(slot->columns.latitude + slot->rows, latitudes, rows * sizeof(double));
 	memcpy(slot->columns.longitude + slot->rows, longitudes, rows * sizeof(double));
 	for (uint32 i = 0; i < rows && present != 0; i++)

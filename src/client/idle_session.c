@@ -134,6 +134,8 @@ keep_batch(GeonnClient *client, uint32 number)
 {
 	Slot	   *slot = &client->slots[number];
 
+	Assert(kept.socket >= 0 && kept.start == NULL);
+	Assert(is_small(slot));
 	kept.start = slot->start;
 	kept.bytes = slot->bytes;
 	kept.slot = number;
@@ -179,6 +181,7 @@ geonn_idle_session_take(GeonnClient *client)
 		discard();
 	if (kept.socket < 0)
 		return false;
+	Assert(!IsParallelWorker());
 	client->connection = geonn_connection_adopt(kept.socket, kept.engine_pid);
 	kept.socket = -1;
 	kept.start = NULL;

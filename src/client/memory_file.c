@@ -120,9 +120,11 @@ geonn_memory_file_append(MemoryFile *file, const void *bytes, Size length)
 	Size		padded = TYPEALIGN(ALIGNMENT, length);
 	uint64		offset;
 
+	Assert(file->bytes == NULL && file->descriptor >= 0);
 	if (padded > BUFFER_BYTES - file->buffered)
 		flush_buffer(file);
 	offset = file->written + file->buffered;
+	Assert(offset % ALIGNMENT == 0);
 	if (padded > BUFFER_BYTES)
 	{
 		write_out(file, bytes, length);
@@ -151,6 +153,7 @@ map_file(MemoryFile *file)
 void
 geonn_memory_file_seal(MemoryFile *file)
 {
+	Assert(file->bytes == NULL && file->descriptor >= 0);
 	flush_buffer(file);
 	pfree(file->buffer);
 	if (fcntl(file->descriptor, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)

@@ -57,7 +57,7 @@ typedef struct GeonnPair
 /* what a pair of a question without counts has for callers that need no rows of a type */
 typedef struct GeonnFound
 {
-	Datum		observation_id; /* as in GeonnPair */
+	Datum		observation_id; /* likewise */
 	int64		tag;			/* likewise */
 	double		distance;
 } GeonnFound;

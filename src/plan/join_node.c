@@ -297,6 +297,7 @@ share(JoinNode *node, ParallelContext *parallel, SharedSearch *shared)
 {
 	int			workers = geonn_search_share(node->prepared, shared);
 
+	Assert(node->shared == NULL && node->prepared != NULL);
 	if (workers > 0)
 		node->shared = shared;
 	else

@@ -140,6 +140,7 @@ geonn_planning_begins(void)
 void
 geonn_planning_ends(void)
 {
+	Assert(depth > 0);
 	depth--;
 }
 

@@ -72,6 +72,7 @@ describe_rows(LateralNode *state)
 {
 	TupleDesc	scan = state->slot->tts_tupleDescriptor;
 
+	Assert(state->outer_columns + state->columns - 1 <= scan->natts);
 	state->descriptor = CreateTemplateTupleDesc(state->columns);
 	for (int i = 0; i < state->columns - 1; i++)
 		TupleDescCopyEntry(state->descriptor, (AttrNumber) (i + 1), scan,
@@ -405,6 +406,7 @@ geonn_lateral_begin_search(LateralNode *state, bool finds_all)
 	Round	   *round = state->round;
 	MemoryContext former;
 
+	Assert(round->given.count > 0);
 	if (state->has_references && !finds_all && GetCurrentSubTransactionId() == node->begun_in)
 	{
 		follow_search(state);
@@ -457,6 +459,7 @@ geonn_lateral_begin_second_search(LateralNode *state, const GivenPoints *given, 
 {
 	MemoryContext former;
 
+	Assert(state->second == NULL && given->count > 0);
 	if (!state->has_references)
 		send_references(state);
 	former = MemoryContextSwitchTo(state->round->memory);
@@ -519,6 +522,7 @@ begin_round(LateralNode *state)
 	Round	   *round = state->next;
 	bool		is_first = state->join == NULL;
 
+	Assert(!state->is_asking && !state->holds_neighbour && state->sorted == NULL);
 	state->unmatched = 0;
 	state->next = state->round;
 	state->round = round;
@@ -542,6 +546,7 @@ geonn_lateral_set_outer(const LateralNode *state, uint64 number, TupleTableSlot 
 	const Round *round = state->round;
 	int			columns = state->outer_columns;
 
+	Assert(number < round->given.count && count <= columns);
 	geonn_copy_columns(slot->tts_values, slot->tts_isnull, round->values + number * columns,
 					   round->nulls + number * columns, count);
 }
@@ -610,6 +615,7 @@ next_neighbour(LateralNode *state)
 		uint64		number =
 			(DatumGetUInt64(state->neighbour->tts_values[state->columns - 1]) >> state->source->rank_bits) - 1;
 
+		Assert(number < state->round->given.count);
 		state->holds_neighbour = state->node.keeps_order && next_unmatched(state, number);
 		if (state->holds_neighbour)
 			return true;

@@ -23,6 +23,7 @@ round_point(void *argument, uint64 number, PointRow *row)
 	const Round *round = argument;
 	const OuterRow *outer = &round->rows[number];
 
+	Assert(number < round->given.count);
 	row->latitude = round->latitudes[number];
 	row->longitude = round->longitudes[number];
 	row->latitude_is_null = outer->latitude_is_null;
@@ -38,6 +39,7 @@ round_points(void *argument, const double **latitudes, const double **longitudes
 {
 	const Round *round = argument;
 
+	Assert(round->points <= round->given.count);
 	*latitudes = round->latitudes;
 	*longitudes = round->longitudes;
 	return round->points == round->given.count;
@@ -113,6 +115,7 @@ keep_columns(const LateralNode *state, Round *round)
 	bool	   *nulls = round->nulls + round->given.count * columns;
 	MemoryContext former = MemoryContextSwitchTo(round->memory);
 
+	Assert(round->given.count < (uint64) round->room);
 	for (int i = 0; i < columns; i++)
 	{
 		Form_pg_attribute attribute = TupleDescAttr(slot->tts_tupleDescriptor, i);
@@ -221,6 +224,7 @@ next_block(LateralNode *state)
 static void
 pass_rows(LateralNode *state, int rows)
 {
+	Assert(rows <= state->block.rows);
 	state->block.rows -= rows;
 	state->block.values += rows * state->outer_columns;
 	state->block.nulls += rows * state->outer_columns;
@@ -241,6 +245,7 @@ keep_words(LateralNode *state, Round *round)
 	OuterRow   *outer = round->rows + round->given.count;
 	int			valid = 0;
 
+	Assert(rows > 0 && round->given.count + rows <= (uint64) round->room);
 	memset(outer, 0, rows * sizeof(OuterRow));
 	for (int i = 0; i < rows; i++)
 	{
@@ -294,6 +299,7 @@ take_of_table(LateralNode *state, Round *round)
 static void
 make_room(const LateralNode *state, Round *round, Size row_bytes)
 {
+	Assert(state->wanted > 0 && state->wanted <= ROWS_MAX);
 	if (round->room == state->wanted)
 		return;
 	if (round->latitudes != NULL)

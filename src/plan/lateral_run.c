@@ -109,6 +109,7 @@ geonn_lateral_next_of_run(LateralNode *state)
 	}
 	pair = run->next++;
 	number = DatumGetUInt64(run->observation_id[pair]) - 1;
+	Assert(number < round->given.count && pair < run->end);
 	if (state->type == JOIN_LEFT)
 		round->rows[number].is_matched = true;
 	ExecClearTuple(slot);

@@ -260,6 +260,7 @@ geonn_divide_path(Path *path, int workers)
 	/* the leader searches in the time that its workers leave it */
 	double		leader = parallel_leader_participation ? Max(0, 1.0 - 0.3 * workers) : 0;
 
+	Assert(workers > 0 && path->param_info == NULL);
 	path->rows = clamp_row_est(path->rows / (workers + leader));
 	path->parallel_aware = true;
 	path->parallel_safe = true;

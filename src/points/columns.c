@@ -220,6 +220,7 @@ fill_column(PointColumn *column, Form_pg_attribute attribute, const char *reason
 {
 	if (attribute == NULL)
 		return;
+	Assert(attribute->attnum > 0 && !attribute->attisdropped);
 	column->name = pstrdup(NameStr(attribute->attname));
 	column->type = attribute->atttypid;
 	column->typmod = attribute->atttypmod;
@@ -482,6 +483,7 @@ find_limits(PointSource *source, TupleDesc descriptor, const char *radius, List 
 		int			number = source->window_count++;
 		NamedWindow window;
 
+		Assert(number < GEONN_WINDOWS_MAX);
 		fill_column(&source->windows[number],
 					require_attribute(source, descriptor, lfirst(cell), "the argument overlaps"),
 					"overlaps");
@@ -546,6 +548,12 @@ find_columns(PointSource *source, TupleDesc descriptor, const GeonnColumnNames *
 	source->differs_count = list_length(named->differs);
 	find_limits(source, descriptor, named->radius, overlaps);
 	find_weights(source, descriptor, named->weights);
+	Assert(source->by + source->by_count == source->windows);
+	Assert(source->windows + source->window_count == source->weights);
+	Assert(source->weights + source->weight_count == source->columns + source->column_count);
+	Assert(source->unclear || source->columns[COLUMN_ID].attribute > 0);
+	Assert(source->unclear || source->point_kind != GEONN_POINT_NONE ||
+		   (source->columns[COLUMN_LATITUDE].name != NULL && source->columns[COLUMN_LONGITUDE].name != NULL));
 }
 
 /*
@@ -568,6 +576,7 @@ make_query(PointSource *source, const char *from)
 		column->attribute = ++source->query_columns;
 	}
 	appendStringInfo(&query, " FROM %s", from);
+	Assert(source->query_columns <= source->column_count);
 	source->query = query.data;
 }
 

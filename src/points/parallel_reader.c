@@ -182,6 +182,7 @@ static void
 add_to_run(Parcel *parcel, uint64 position, uint32 rows)
 {
 	Assert(parcel->rows + rows <= PARCEL_ROWS);
+	Assert(parcel->runs == 0 || position >= parcel->last_position);
 	if (parcel->runs == 0 ||
 		(position != parcel->last_position && position != parcel->last_position + 1))
 		parcel->run[parcel->runs++] = (ParcelRun) {.position = position};
@@ -257,6 +258,7 @@ give_run(Parcel *parcel, PointConsumer consume, PointBlockConsumer consume_block
 	uint32		rows = (uint32) parcel->run[parcel->next_run].rows;
 	GeonnLimits limits = {0};
 
+	Assert(parcel->next_run < parcel->runs && first + rows <= parcel->rows);
 	parcel->next_run++;
 	parcel->next_row += rows;
 	if (consume_block != NULL)
@@ -346,6 +348,7 @@ geonn_read_points_worker(dsm_segment *segment, shm_toc *contents)
 	shm_mq	   *queue = (shm_mq *) (queues + ParallelWorkerNumber * QUEUE_BYTES);
 	Member		self = {0};
 
+	Assert(ParallelWorkerNumber < MOST_WORKERS);
 	*source = shared->source;
 	source->columns = shm_toc_lookup(contents, KEY_COLUMNS, false);
 	source->by = source->columns + COLUMN_ROLES;
@@ -568,6 +571,7 @@ give_all(ParallelContext *context, const PointSource *source, SharedReading *sha
 {
 	int			count = context->nworkers_launched + 1;
 	Member	   *first;
+	uint64		last_position PG_USED_FOR_ASSERTS_ONLY = 0;
 
 	for (int i = 0; i < context->nworkers_launched; i++)
 		members[i].queue = shm_mq_attach(queue_of(context, i), context->seg,
@@ -588,6 +592,8 @@ give_all(ParallelContext *context, const PointSource *source, SharedReading *sha
 		first = first_of(members, count);
 		if (first == NULL)
 			break;
+		Assert(position_of(&first->parcel) >= last_position);
+		last_position = position_of(&first->parcel);
 		give_run(&first->parcel, consume, consume_block, state);
 	}
 	for (int i = 0; i < context->nworkers_launched; i++)
@@ -626,6 +632,7 @@ geonn_read_in_parallel(const PointSource *source, List *tables, PointConsumer co
 
 	if (workers == 0)
 		return 0;
+	Assert(workers <= MOST_WORKERS);
 	EnterParallelMode();
 	context = CreateParallelContext("geonn", "geonn_read_points_worker", workers);
 	chunk_sizes(source, tables, workers, sizes);
@@ -660,6 +667,7 @@ geonn_read_in_parallel(const PointSource *source, List *tables, PointConsumer co
 void
 geonn_end_readers(ParallelContext *readers)
 {
+	Assert(IsInParallelMode());
 	DestroyParallelContext(readers);
 	ExitParallelMode();
 }

@@ -104,6 +104,7 @@ geonn_raise_invalid(const PointSource *source, const PointRow *row, const char *
 	bool		is_latitude = row->status == POINT_SWAPPED || row->status == POINT_LATITUDE_OUT ||
 		(row->status == POINT_NOT_FINITE && !isfinite(row->latitude));
 
+	Assert(row->status != POINT_VALID && row->status != POINT_NULL);
 	ereport(ERROR,
 			(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
 			 errmsg("%s of %s is out of range: %s", is_latitude ? "latitude" : "longitude", whose,
@@ -121,6 +122,7 @@ geonn_raise_wrong_point(const PointSource *source, GeonnPointState state, int32 
 {
 	const char *whose = psprintf("the point of %s", geonn_whose_row(source, row));
 
+	Assert(state != GEONN_POINT_OK && state != GEONN_POINT_EMPTY);
 	switch (state)
 	{
 		case GEONN_POINT_WRONG_SRID:
@@ -332,6 +334,7 @@ geonn_tell_of_rows(const PointSource *source, InvalidPolicy invalid, const uint6
 void
 geonn_given_row(const GivenPoints *given, uint64 number, PointRow *row)
 {
+	Assert(number < given->count);
 	row->status = POINT_NULL;
 	row->latitude_is_null = row->longitude_is_null = false;
 	row->limits = NULL;

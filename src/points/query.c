@@ -90,6 +90,7 @@ filter_query(Query *query, List *conditions)
 	Query	   *outer = makeNode(Query);
 	ListCell   *cell;
 
+	Assert(query->commandType == CMD_SELECT && !query->hasModifyingCTE);
 	reference->rtindex = item->p_rtindex;
 	outer->commandType = CMD_SELECT;
 	outer->querySource = query->querySource;

@@ -102,6 +102,7 @@ take_row(PointReading *reading, const Datum *values, const bool *nulls)
 	GeonnPointState state = GEONN_POINT_OK;
 	int32		detail = 0;
 
+	Assert(id_attribute >= 0 && id_attribute < source->query_columns);
 	if (++reading->rows % ROWS_A_RESET == 0 || geonn_has_shapes(source))
 		MemoryContextReset(reading->conversion);
 	if (geonn_has_shapes(source))
@@ -174,6 +175,7 @@ receive_startup(DestReceiver *receiver, int operation pg_attribute_unused(),
 
 		if (column->name == NULL)
 			continue;
+		Assert(column->attribute > 0 && column->attribute <= descriptor->natts);
 		if (getBaseType(TupleDescAttr(descriptor, column->attribute - 1)->atttypid) != column->base_type)
 			raise_changed(source);
 		reading->attributes = Max(reading->attributes, column->attribute);
@@ -346,6 +348,7 @@ geonn_reading_given(const GivenPoints *given, bool are_numbered, InvalidPolicy i
 void
 geonn_reading_give(PointReading *reading, const GivenPoints *given)
 {
+	Assert(reading->given != NULL && reading->source == NULL);
 	reading->given = given;
 	reading->rows = 0;
 	reading->ended = false;
@@ -419,6 +422,7 @@ take_block(PointReading *reading, int rows)
 	double		longitudes[MaxHeapTuplesPerPage];
 	int			valid = 0;
 
+	Assert(rows <= MaxHeapTuplesPerPage && reading->source->by_count == 0);
 	for (int i = 0; i < rows; i++)
 	{
 		const Datum *values = reading->values + i * reading->source->query_columns;
@@ -527,6 +531,7 @@ take_given(PointReading *reading, int rows)
 	int			valid = 0;
 	PointRow	row = {0};
 
+	Assert(rows <= GIVEN_AT_ONCE && first + rows <= reading->given->count);
 	if (reading->consume_block != NULL && reading->are_numbered && reading->given->points != NULL &&
 		reading->given->points(reading->given->state, &all_latitudes, &all_longitudes))
 	{
@@ -598,6 +603,7 @@ geonn_reading_next(PointReading *reading, uint64 rows)
 		geonn_executor_run(reading->description, rows);
 		more = rows > 0 && reading->rows - before == rows;
 	}
+	Assert(rows == 0 || reading->rows - before <= rows);
 	error_context_stack = context.previous;
 	if (more)
 		return true;

@@ -96,6 +96,7 @@ copy_source(const PointSource *source)
 {
 	PointSource *copy = palloc(sizeof(PointSource));
 
+	Assert(source->by_count == 0 && source->window_count == 0 && source->weight_count == 0);
 	*copy = *source;
 	copy->title = copy_text(source->title);
 	copy->query = copy_text(source->query);
@@ -136,6 +137,7 @@ remember_source(PointSource *source)
 	RememberedSource *entry = &remembered[last_number % REMEMBERED_MOST];
 	MemoryContext former;
 
+	Assert(source->remembered == 0 && OidIsValid(source->relation));
 	entry->valid = false;
 	if (entry->context != NULL)
 		MemoryContextDelete(entry->context);
@@ -210,6 +212,7 @@ may_read(const RememberedSource *entry)
 {
 	Oid			relation = entry->source->relation;
 
+	Assert(entry->plan != NULL && entry->table->table == relation);
 	return object_aclcheck(NamespaceRelationId, get_rel_namespace(relation), GetUserId(),
 						   ACL_USAGE) == ACLCHECK_OK &&
 		check_enable_rls(relation, InvalidOid, true) == RLS_NONE &&

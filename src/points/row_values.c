@@ -50,6 +50,7 @@ geonn_read_coordinates(const PointSource *source, const Datum *values, const boo
 		row->latitude_is_null = row->longitude_is_null = state != GEONN_POINT_OK;
 		return state;
 	}
+	Assert(latitude >= 0 && longitude >= 0);
 	row->latitude_is_null = nulls[latitude];
 	row->longitude_is_null = nulls[longitude];
 	if (!row->latitude_is_null)

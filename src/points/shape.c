@@ -151,6 +151,7 @@ read_vertices(GeonnShapeReader *reader, uint32 points)
 		.count = points
 	};
 
+	Assert(reader->position <= reader->size);
 	if (points > (reader->size - reader->position) / vertices.stride)
 		raise_malformed(reader);
 	reader->position += points * vertices.stride;
@@ -169,6 +170,7 @@ make_vectors(GeonnShapeReader *reader, const GeonnVertices *vertices)
 	double		last_latitude = 0;
 	double		last_longitude = 0;
 
+	Assert(vertices->count > 0);
 	for (uint32 i = 0; i < vertices->count; i++)
 	{
 		struct geonn_vector vector;
@@ -246,6 +248,7 @@ settle_ring(GeonnShapeReader *reader, GeonnPart *part, uint32 points)
 	const struct geonn_vector *first = &part->vectors[0];
 	const struct geonn_vector *last = &part->vectors[part->count - 1];
 
+	Assert(points <= reader->vertices);
 	if (first->x != last->x || first->y != last->y || first->z != last->z)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -285,6 +288,7 @@ begin_geometry(GeonnShapeReader *reader, GeonnPart *part)
 	uint32		type = read_next_number(reader);
 	uint32		points;
 
+	Assert(reader->geometries > 0 && reader->rings == 0);
 	reader->geometries--;
 	switch (type)
 	{
@@ -317,6 +321,7 @@ begin_ring(GeonnShapeReader *reader, GeonnPart *part)
 {
 	uint32		points = read_number(reader, reader->ring_sizes);
 
+	Assert(reader->rings > 0 && reader->ring_sizes < reader->position);
 	reader->ring_sizes += sizeof(uint32);
 	reader->rings--;
 	part->kind = GEONN_PART_RING;
@@ -411,6 +416,7 @@ geonn_shape_survey(GeonnShapeReader *reader, double *latitude, double *longitude
 	}
 	if (is_valid && first.count > 0)
 		geonn_vertex(&first, 0, latitude, longitude);
+	Assert(!is_valid || first.count == 0 || geonn_coordinates_valid(*latitude, *longitude));
 	reader->position = reader->start;
 	reader->geometries = 1;
 	reader->rings = 0;

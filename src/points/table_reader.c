@@ -219,12 +219,16 @@ begin_table(TableReader *reader, const AttrNumber *attributes, TableScanDesc sca
 {
 	Relation	relation = scan->rs_rd;
 
+	Assert(reader->scan == NULL);
 	reader->scan = scan;
 	reader->attributes = attributes;
 	reader->slot = reader->plan != NULL ? reader->plan->ss_ScanTupleSlot : table_slot_create(relation, NULL);
 	reader->last_attribute = 0;
 	for (int i = 0; i < reader->columns; i++)
+	{
+		Assert(attributes[i] > 0);
 		reader->last_attribute = Max(reader->last_attribute, attributes[i]);
+	}
 	reader->fixed = NULL;
 	find_offsets(reader, RelationGetDescr(relation));
 	reader->by_page = relation->rd_tableam == GetHeapamTableAmRoutine() &&
@@ -254,6 +258,7 @@ geonn_table_reader_end(TableReader *reader)
 static void
 set_range(const PageRange *range, ItemPointer first, ItemPointer last)
 {
+	Assert(range->first <= range->last);
 	ItemPointerSet(first, range->first, FirstOffsetNumber);
 	ItemPointerSet(last, range->last, MaxOffsetNumber);
 }
@@ -279,6 +284,7 @@ begin_scan(TableReader *reader, Relation relation)
 
 	if (pages == NULL)
 		return geonn_table_beginscan(relation, reader->snapshot);
+	Assert(pages->count > 0);
 	set_range(&pages->ranges[0], &first, &last);
 	reader->next_range = 1;
 	return geonn_table_beginscan_tidrange(relation, reader->snapshot, &first, &last);
@@ -299,6 +305,7 @@ next_slot(TableReader *reader)
 	while (!table_scan_getnextslot_tidrange(reader->scan, ForwardScanDirection, reader->slot))
 	{
 		CHECK_FOR_INTERRUPTS();
+		Assert(reader->next_range <= pages->count);
 		if (reader->next_range == pages->count)
 			return false;
 		set_range(&pages->ranges[reader->next_range++], &first, &last);
@@ -395,6 +402,7 @@ store_tuple(TableReader *reader, int index)
 	OffsetNumber number = scan->rs_vistuples[index];
 	ItemId		item = PageGetItemId(page, number);
 
+	Assert(index >= 0 && index < (int) scan->rs_ntuples && ItemIdIsNormal(item));
 	reader->tuple.t_data = (HeapTupleHeader) PageGetItem(page, item);
 	reader->tuple.t_len = ItemIdGetLength(item);
 	reader->tuple.t_tableOid = RelationGetRelid(scan->rs_base.rs_rd);
@@ -438,6 +446,7 @@ take_page(TableReader *reader)
 	int			first = scan->rs_cindex;
 	int			rows = (int) scan->rs_ntuples - first;
 
+	Assert(rows > 0 && rows <= MaxHeapTuplesPerPage);
 	for (int i = 0; i < Min(rows, ROWS_AHEAD); i++)
 		fetch_ahead(scan, page, first + i);
 	if (reader->some_null)
@@ -556,6 +565,7 @@ geonn_table_reader_next(TableReader *reader, Datum **values, bool **nulls)
 uint64
 geonn_table_reader_position(const TableReader *reader)
 {
+	Assert(reader->scan != NULL && reader->plan == NULL);
 	return (uint64) reader->number << 32 |
 		ItemPointerGetBlockNumberNoCheck(&reader->slot->tts_tid);
 }
@@ -572,6 +582,7 @@ geonn_table_reader_tid(const TableReader *reader, int row)
 	HeapScanDesc scan = (HeapScanDesc) reader->scan;
 	ItemPointerData tid = reader->slot->tts_tid;
 
+	Assert(reader->scan != NULL && (reader->by_page || row == 0));
 	if (reader->by_page)
 		ItemPointerSet(&tid, BufferGetBlockNumber(scan->rs_cbuf),
 					   scan->rs_vistuples[reader->first + row]);
@@ -581,6 +592,7 @@ geonn_table_reader_tid(const TableReader *reader, int row)
 TupleTableSlot *
 geonn_table_reader_slot(TableReader *reader, int row)
 {
+	Assert(reader->scan != NULL && (reader->by_page || row == 0));
 	if (reader->by_page)
 		store_tuple(reader, reader->first + row);
 	return reader->slot;
@@ -619,5 +631,6 @@ geonn_share_tables(SharedTables *shared, List *tables, int columns, Snapshot sna
 		}
 		table_close(relation, NoLock);
 	}
+	Assert(end == MAXALIGN(end));
 	return end;
 }

@@ -253,6 +253,7 @@ geonn_window_read(const WindowType *type, Datum value, bool is_null, int number,
 	RangeBound	high;
 	bool		is_empty = false;
 
+	Assert(number >= 0 && number < GEONN_WINDOWS_MAX && OidIsValid(type->family));
 	if (!is_null && type->range != NULL)
 		range_deserialize(type->range, DatumGetRangeTypeP(value), &low, &high, &is_empty);
 	if (is_null || is_empty)
@@ -268,6 +269,7 @@ geonn_window_read(const WindowType *type, Datum value, bool is_null, int number,
 	}
 	window->low = low.infinite ? PG_INT64_MIN : image(type->element, low.val);
 	window->high = high.infinite ? PG_INT64_MAX : image(type->element, high.val);
+	Assert(window->low <= window->high);
 	limits->edges |= geonn_edges_of(number, edge_of(&low), edge_of(&high));
 }
 

@@ -121,6 +121,7 @@ hash_bounds(List *bounds, int partitions, int servers)
 				 errdetail("The argument partitions is from the number of servers, %d, to %d.",
 						   servers, PARTITIONS_MAX),
 				 errhint("Leave partitions out for %d of each server.", PARTITIONS_OF_A_SERVER)));
+	Assert(partitions >= servers && servers > 0);
 	for (int i = 0; i < partitions; i++)
 		list = lappend(list, psprintf("FOR VALUES WITH (MODULUS %d, REMAINDER %d)", partitions, i));
 	return list;
@@ -329,6 +330,7 @@ geonn_shard_placement(const ShardTable *table, const GeonnArguments *arguments, 
 
 	placement->bounds = method == GEONN_PARTITION_BY_HASH ? hash_bounds(given, partitions, servers) :
 		method == GEONN_PARTITION_BY_LIST ? list_bounds(given, &key) : range_bounds(given, &key);
+	Assert(placement->bounds != NIL);
 	if (partitions != 0 && partitions != list_length(placement->bounds))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),

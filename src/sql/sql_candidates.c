@@ -69,6 +69,7 @@ geonn_candidates_begin(SqlCandidates *candidates, const SqlReferences *reference
 
 	candidates->references = references;
 	candidates->keys = list_length(keys);
+	Assert(candidates->keys > 0);
 	candidates->key = palloc(candidates->keys * sizeof(ExprState *));
 	candidates->operators = palloc(candidates->keys * sizeof(Oid));
 	candidates->order = palloc0(candidates->keys * sizeof(SortSupportData));
@@ -122,6 +123,7 @@ show_reference(const SqlCandidates *candidates, uint64 number)
 bool
 geonn_candidates_add(SqlCandidates *candidates, uint64 reference, double distance)
 {
+	Assert(reference < candidates->references->count && candidates->sorted == NULL);
 	if (candidates->conditions != NULL)
 	{
 		show_reference(candidates, reference);
@@ -209,6 +211,7 @@ geonn_candidates_choose(SqlCandidates *candidates)
 {
 	candidates->next = Min(candidates->skipped, candidates->count);
 	candidates->end = candidates->next + Min(candidates->wanted, candidates->count - candidates->next);
+	Assert(candidates->next <= candidates->end && candidates->end <= candidates->count);
 }
 
 void
@@ -229,6 +232,7 @@ geonn_candidates_order_references(SqlCandidates *candidates, SqlReferences *refe
 	Reference **rows = palloc_extended(Max(references->count, 1) * sizeof(Reference *), MCXT_ALLOC_HUGE);
 	MemoryContext context = GetMemoryChunkContext(candidates->candidates);
 
+	Assert(candidates->conditions == NULL && candidates->later_are_of_references);
 	geonn_candidates_reset(candidates);
 	ExecStoreVirtualTuple(ExecClearTuple(candidates->pair));
 	for (uint64 i = 0; i < references->count; i++)

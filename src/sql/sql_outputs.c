@@ -236,6 +236,7 @@ geonn_sql_output(const SqlOutputs *outputs, int number, const Candidate *candida
 	const Output *output = &outputs->output[number];
 	const TupleTableSlot *pair = outputs->candidates->pair;
 
+	Assert(number < outputs->count);
 	if (output->key >= 0 && candidate->keys != NULL)
 	{
 		*is_null = candidate->nulls[output->key];

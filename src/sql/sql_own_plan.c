@@ -45,6 +45,7 @@ next_row(CustomScanState *state)
 	RowScan    *scan = (RowScan *) state;
 	TupleTableSlot *slot = ExecClearTuple(state->ss.ss_ScanTupleSlot);
 
+	Assert(scan->lateral != NULL);
 	if (!scan->is_left)
 		return slot;
 	scan->is_left = false;
@@ -197,7 +198,7 @@ geonn_own_plan_show(PlanState *own, uint64 number)
 {
 	RowScan    *scan = (RowScan *) outerPlanState(own);
 
-	/* the plan keeps what it allocates until the node ends */
+	/* likewise */
 	MemoryContext former = MemoryContextSwitchTo(own->state->es_query_cxt);
 
 	ExecReScan(own);

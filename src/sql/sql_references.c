@@ -86,6 +86,7 @@ geonn_sql_reference_point(void *state, uint64 number, PointRow *row)
 	SqlReferences *references = state;
 	uint64		index = references->valid.numbers[number];
 
+	Assert(number < references->valid.count && references->rows[index]->status == POINT_VALID);
 	row->id = UInt64GetDatum(index);
 	row->latitude = references->rows[index]->latitude;
 	row->longitude = references->rows[index]->longitude;
@@ -151,6 +152,7 @@ take_answers(Answers *answers, GeonnSearch *search, const SqlReferences *referen
 	answers->count = geonn_search_take(search, found, (int) Min(lengthof(found), answers->left));
 	if (answers->count == 0 && answers->left > 0)
 		answers->count = take_row(search, &found[0]);
+	Assert((uint64) answers->count <= answers->left);
 	answers->left -= answers->count;
 	for (int i = 0; i < answers->count; i++)
 	{
@@ -234,6 +236,7 @@ keep_row(SqlReferences *references, TupleTableSlot *row, ReferenceMemory *memory
 	Reference  *reference;
 	NullableDatum values[2];
 
+	Assert(row_at == MAXALIGN(row_at) && references->points <= (int) lengthof(values));
 	if (!geonn_reference_memory_has_room(bytes + bytes_besides))
 		return false;
 	geonn_reference_memory_add_bytes(memory, bytes + bytes_besides, "rows");
@@ -282,7 +285,7 @@ geonn_sql_references_number(SqlReferences *references)
 void
 geonn_sql_references_reread(SqlReferences *references)
 {
-	/* the plan keeps what it allocates until the node ends */
+	/* likewise */
 	MemoryContext former = MemoryContextSwitchTo(references->plan->state->es_query_cxt);
 
 	ExecReScan(references->plan);

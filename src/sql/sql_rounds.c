@@ -85,6 +85,7 @@ show_outer_row(SqlJoin *join)
 static void
 begin_outer_row(SqlJoin *join, uint64 number)
 {
+	Assert(number < join->lateral.round->given.count);
 	join->present = number;
 	join->is_shown = false;
 	geonn_sql_outputs_reset(&join->outputs);
@@ -163,6 +164,7 @@ take_answer(SqlJoin *join, GeonnSearch *search, uint32 k, const Numbers *asked)
 
 		if (answer == NULL)
 			elog(ERROR, "a search lacks rows of %llu points", (unsigned long long) join->points_left + 1);
+		Assert(i == 0 || answer->distance >= distance);
 		if (i == 0)
 		{
 			uint64		number = asked == NULL ? answer->number : asked->numbers[answer->number];
@@ -219,6 +221,7 @@ asked_point(void *state, uint64 number, PointRow *row)
 	const Round *round = join->lateral.round;
 	uint64		outer = join->asked.numbers[number];
 
+	Assert(number < join->asked.count && outer < round->given.count);
 	row->latitude = round->latitudes[outer];
 	row->longitude = round->longitudes[outer];
 }
@@ -255,6 +258,7 @@ begin_second_search(LateralNode *lateral)
 static bool
 search_again(SqlJoin *join, uint64 first)
 {
+	Assert(first < join->undecided.count);
 	join->asked = join->undecided;
 	join->asked.numbers += first;
 	join->asked.count -= first;
@@ -449,6 +453,7 @@ next_own_pair(SqlJoin *join, Datum *values, bool *nulls)
 	LateralNode *lateral = &join->lateral;
 	const TupleTableSlot *slot = geonn_own_plan_next(join->fallback.own);
 
+	Assert(join->own_rank > 0);
 	if (slot == NULL)
 	{
 		join->own_rank = 0;

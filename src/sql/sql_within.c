@@ -294,6 +294,7 @@ is_confirmed(WithinJoin *join, const Answer *answer, uint64 number)
 	const Round *round = join->lateral.round;
 	const Reference *reference;
 
+	Assert(number < round->given.count && answer->reference < join->references.count);
 	if (is_sure(join, join->same_radius ? join->searched : round->rows[number].limits->radius, answer->distance))
 		return true;
 	join->rechecked++;

@@ -98,6 +98,8 @@ set_error(EngineReport *report, const char *message, const char *detail, const c
 static void
 publish(EngineLife *life, EngineState state)
 {
+	Assert(state != ENGINE_STATE_FAILED || life->report.message[0] != '\0');
+	Assert(state != ENGINE_STATE_RUNNING || life->phase == PHASE_RUNNING);
 	life->report.state = state;
 	life->report.engine_pid = life->engine.pid;
 	if (state != ENGINE_STATE_FAILED)
@@ -163,6 +165,7 @@ send_unsent(EngineLife *life)
 		[MESSAGE_PING] = {GEONN_PING, &ping}
 	};
 
+	Assert(life->engine.channel >= 0);
 	for (int i = 0; i < ENGINE_MESSAGES; i++)
 	{
 		if (life->unsent[i])
@@ -182,6 +185,7 @@ send_to_engine(EngineLife *life, EngineMessage message)
 static void
 begin_silence(EngineLife *life)
 {
+	Assert(life->engine.pid > 0);
 	life->ping_unanswered = true;
 	geonn_given_time_begin(&life->silence, life->engine.pid);
 }
@@ -215,6 +219,7 @@ start_engine(EngineLife *life)
 	const char *program = geonn_installed_file(GEONN_ENGINE_PROGRAM);
 	const char *failed_step;
 
+	Assert(life->phase == PHASE_ABSENT && life->engine.pid == 0 && life->engine.channel < 0 && life->engine.log < 0);
 	retry_requested = false;
 	report->attempt++;
 	publish(life, ENGINE_STATE_STARTING);
@@ -261,6 +266,7 @@ note_end(EngineLife *life, pid_t pid, const char *how)
 {
 	int64		lived = now_milliseconds() - life->started_at;
 
+	Assert(life->phase != PHASE_ABSENT && life->engine.pid == 0);
 	ereport(LOG,
 			(errmsg("geonn engine (PID %d) %s", (int) pid, how)));
 
@@ -294,6 +300,7 @@ note_end(EngineLife *life, pid_t pid, const char *how)
 static void
 kill_engine(EngineLife *life)
 {
+	Assert(life->phase != PHASE_ABSENT && life->engine.pid > 0);
 	kill(life->engine.pid, SIGKILL);
 	life->phase = PHASE_ENDING;
 	life->kill_at = 0;
@@ -368,6 +375,7 @@ read_channel(EngineLife *life)
 static void
 check_pulse(EngineLife *life, int64 now)
 {
+	Assert(life->phase == PHASE_RUNNING || (life->phase == PHASE_STARTING && life->ping_unanswered && life->ping == 0));
 	if (life->ping_unanswered)
 	{
 		geonn_given_time_look(&life->silence, life->engine.pid, SILENCE_MOST);
@@ -469,6 +477,7 @@ engine_life_time_to_wait(const EngineLife *life)
 static void
 end_engine(EngineLife *life)
 {
+	Assert(life->phase != PHASE_ABSENT && life->engine.pid > 0);
 	ereport(LOG,
 			(errmsg("geonn engine (PID %d) is ended: geonn.enabled is off", (int) life->engine.pid)));
 	close_channel(life);

@@ -126,6 +126,7 @@ log_line(EngineProcess *process)
 	char	   *text = process->line;
 	int			level = LOG;
 
+	Assert(process->line_length < (int) sizeof(process->line));
 	text[process->line_length] = '\0';
 	process->line_length = 0;
 	for (char *c = text; *c != '\0'; c++)
@@ -191,6 +192,7 @@ engine_process_reap(EngineProcess *process, char *how, size_t room)
 {
 	int			status;
 
+	Assert(process->pid > 0);
 	if (waitpid(process->pid, &status, WNOHANG) != process->pid)
 		return false;
 

@@ -173,6 +173,7 @@ geonn_state_write(const EngineReport *report)
 	length += append_line(content + length, sizeof(content) - length,
 						  "hint", report->hint);
 
+	Assert(length < (int) sizeof(content));
 	/* if that fails, statements that wait for the engine do not learn why it failed */
 	replace_file(GEONN_STATE_FILE, content, length);
 }
@@ -293,6 +294,7 @@ known_devices_receive(const union geonn_message *message)
 		message->device_status.kind >= GEONN_DEVICE_KIND_COUNT)
 		return false;
 
+	Assert(arriving.received < GEONN_DEVICES_MAX);
 	arriving.devices[arriving.received++] = message->device_status;
 	if (arriving.received == arriving.expected)
 		replace_file(GEONN_DEVICES_FILE, arriving.devices,
