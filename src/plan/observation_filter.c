@@ -136,31 +136,31 @@ geonn_observation_join_clauses(PlannerInfo *root, RelOptInfo *rel, const RangeTb
 /* ---- comparisons with other operators ---- */
 
 /* the parts of an OpExpr with two arguments, or of a ScalarArrayOpExpr */
-typedef struct Comparison
+typedef struct ComparisonParts
 {
 	Oid		   *operator;
 	Oid		   *function;
 	List	   *arguments;
 	Oid			collation;
 	bool		right_is_array;
-} Comparison;
+} ComparisonParts;
 
 /*
  * Point at the parts of a comparison, so that the caller can change operator and function within the
  * expression.  False: the expression is no comparison.
  */
 static bool
-take_comparison(Node *expression, Comparison *comparison)
+take_comparison(Node *expression, ComparisonParts *comparison)
 {
 	OpExpr	   *one = (OpExpr *) expression;
 	ScalarArrayOpExpr *each = (ScalarArrayOpExpr *) expression;
 
 	if (IsA(expression, OpExpr) && list_length(one->args) == 2)
-		*comparison = (Comparison) {&one->opno, &one->opfuncid, one->args, one->inputcollid, false};
+		*comparison = (ComparisonParts) {&one->opno, &one->opfuncid, one->args, one->inputcollid, false};
 	else if (IsA(expression, ScalarArrayOpExpr))
 	{
 		each->hashfuncid = each->negfuncid = InvalidOid;
-		*comparison = (Comparison) {&each->opno, &each->opfuncid, each->args, each->inputcollid, true};
+		*comparison = (ComparisonParts) {&each->opno, &each->opfuncid, each->args, each->inputcollid, true};
 	}
 	else
 		return false;
@@ -168,7 +168,7 @@ take_comparison(Node *expression, Comparison *comparison)
 }
 
 static void
-set_operator(Comparison *comparison, Oid operator)
+set_operator(ComparisonParts *comparison, Oid operator)
 {
 	*comparison->operator = operator;
 	*comparison->function = get_opcode(operator);
@@ -207,7 +207,7 @@ static Node *
 transfer_clause(Expr *original, Var *from, Var *to, List *families, Oid collation)
 {
 	Node	   *clause = copyObject((Node *) original);
-	Comparison	comparison;
+	ComparisonParts comparison;
 	Node	   *right;
 	Oid			sibling;
 
@@ -340,7 +340,7 @@ widened_integer(Node *expression)
  * Compare two integers without casting one to a wider type.
  */
 static void
-compare_narrow(Comparison *comparison)
+compare_narrow(ComparisonParts *comparison)
 {
 	Node	   *narrow[2];
 	Oid			types[2];
@@ -374,7 +374,7 @@ static Node *
 translate(Node *node, void *context)
 {
 	Translation *translation = context;
-	Comparison	comparison;
+	ComparisonParts comparison;
 
 	if (node == NULL)
 		return NULL;

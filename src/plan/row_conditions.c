@@ -28,12 +28,12 @@
 #include "points/reader.h"
 
 /* a column of the rows, and a value with which it is compared */
-typedef struct Comparison
+typedef struct ColumnCondition
 {
 	const char *column;
 	int			strategy;		/* the comparison's btree strategy; 0: it has none */
 	Const	   *value;			/* NULL: not known */
-} Comparison;
+} ColumnCondition;
 
 static bool
 is_of_column(Node *side, Index relid)
@@ -56,7 +56,7 @@ column_name(TupleDesc row_type, Node *column)
  */
 static bool
 read_comparison(PlannerInfo *root, Node *clause, Index relid, TupleDesc row_type,
-				Comparison *comparison)
+				ColumnCondition *comparison)
 {
 	OpExpr	   *operation = (OpExpr *) clause;
 	VariableStatData variable;
@@ -127,7 +127,7 @@ share_of_comparison(PlannerInfo *root, const FuncExpr *expression, double rows, 
  */
 static double
 share_of(PlannerInfo *root, const FuncExpr *expression, const JoinEstimate *all,
-		 const Comparison *comparison)
+		 const ColumnCondition *comparison)
 {
 	double		number;
 	bool		of_rank = strcmp(comparison->column, "rank") == 0;
@@ -177,7 +177,7 @@ geonn_estimate_row_conditions(PlannerInfo *root, RelOptInfo *rel, const RangeTbl
 	foreach(cell, rel->baserestrictinfo)
 	{
 		RestrictInfo *condition = lfirst_node(RestrictInfo, cell);
-		Comparison	comparison;
+		ColumnCondition comparison;
 		double		share;
 
 		if (read_comparison(root, (Node *) condition->clause, rel->relid, row_type, &comparison))

@@ -338,14 +338,14 @@ geonn_sample(const PointSource *source)
 /* ---- neighbours ---- */
 
 /* the samples to compare, and how */
-typedef struct Comparison
+typedef struct SampleComparison
 {
 	const PointSample *observations;
 	const PointSample *references;
 	double		limit;			/* squared chord of the radius; infinity: any */
 	double		weight;			/* how many references each sampled one represents */
 	const double *shares;		/* by which shapes' squared chords are multiplied; NULL: by none */
-} Comparison;
+} SampleComparison;
 
 /* the sampled references around an observation */
 typedef struct Surroundings
@@ -361,7 +361,7 @@ typedef struct Surroundings
  * count, the compiler vectorizes the loop.
  */
 static void
-measure(const Comparison *comparison, int number, double *chords)
+measure(const SampleComparison *comparison, int number, double *chords)
 {
 	const PointSample *references = comparison->references;
 	double		x = comparison->observations->x[number];
@@ -409,7 +409,7 @@ share_of_shape(const GeonnExtent *extent, double limit)
  * May the reference be a candidate of the observation, by groups and windows?
  */
 static bool
-is_candidate(const Comparison *comparison, int observation, int reference)
+is_candidate(const SampleComparison *comparison, int observation, int reference)
 {
 	const PointSample *observations = comparison->observations;
 	const PointSample *references = comparison->references;
@@ -444,7 +444,7 @@ insert(double *nearest, double chord)
  * Count the sampled references around an observation.
  */
 static Surroundings
-look_around(const Comparison *comparison, int number)
+look_around(const SampleComparison *comparison, int number)
 {
 	const PointSample *observations = comparison->observations;
 	const PointSample *references = comparison->references;
@@ -477,7 +477,7 @@ look_around(const Comparison *comparison, int number)
 }
 
 static double
-expect(const Comparison *comparison, const Surroundings *found)
+expect(const SampleComparison *comparison, const Surroundings *found)
 {
 	double		weight = comparison->weight;
 	int			known = Min(found->all, NEAREST);
@@ -533,7 +533,7 @@ compare_samples(const PointSample *observations, const PointSample *references,
 {
 	bool		have_radius = observations->has_radius || references->has_radius;
 	double		sampled = references->count - (observations == references ? 1 : 0);
-	Comparison	comparison = {
+	SampleComparison comparison = {
 		.observations = observations,
 		.references = references,
 		.limit = Min(geonn_radius_limit(references->extents != NULL ? Max(asked->radius, LEAST_RADIUS) : asked->radius),

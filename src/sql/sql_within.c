@@ -52,13 +52,13 @@
 #define GREATEST_RATIO 1.0045
 
 /* which references the function is called for, of an outer row that the search did not decide */
-typedef enum Comparison
+typedef enum ComparedWith
 {
 	COMPARED_WITH_NONE,
-	COMPARED_WITH_INVALID,		/* those that the engine does not take */
-	COMPARED_WITH_OWN,			/* those that PostgreSQL's own plan finds */
+	COMPARED_WITH_INVALID,		/* references that the engine does not take */
+	COMPARED_WITH_OWN,			/* references that PostgreSQL's own plan finds */
 	COMPARED_WITH_ALL
-} Comparison;
+} ComparedWith;
 
 typedef struct WithinJoin
 {
@@ -67,7 +67,7 @@ typedef struct WithinJoin
 	bool		is_spheroid;
 	bool		is_comparison;	/* the clause compares a distance */
 	const char *function;		/* PostGIS's, that measures */
-	ExprState  *clause;			/* it says within which distance */
+	ExprState  *clause;			/* ST_DWithin, or a comparison of ST_Distance: decides whether a pair is within the distance */
 	ExprState  *observation;	/* its point of the outer row */
 	ExprState  *radius;
 	bool		same_radius;	/* it does not depend on the outer row */
@@ -88,7 +88,7 @@ typedef struct WithinJoin
 	Numbers		undecided;		/* the outer rows of whose nearest references the function said no */
 	uint64		present;		/* the outer row whose columns pair has; PG_UINT64_MAX: none */
 	uint64		next_row;		/* the next outer row to be compared with references; those before were answered */
-	Comparison	comparison;		/* which references the row before that is being compared with */
+	ComparedWith comparison;	/* which references the row before that is being compared with */
 	uint64		next_reference; /* the next of these */
 } WithinJoin;
 
@@ -338,7 +338,7 @@ next_answer(WithinJoin *join, Datum *values, bool *nulls)
 /*
  * Which references the search has not decided about, for an outer row.
  */
-static Comparison
+static ComparedWith
 comparison_of(const WithinJoin *join, uint64 number)
 {
 	const OuterRow *row = &join->lateral.round->rows[number];
