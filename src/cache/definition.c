@@ -475,7 +475,7 @@ geonn_cache_definitions(const GeonnJoin *join)
 
 		appendStringInfo(&text, "%s%s %s", i > 0 ? ", " : "", NameStr(column->attname),
 						 geonn_type_sql(column->atttypid, column->atttypmod, column->attcollation));
-		/* else ADD PRIMARY KEY would first scan all rows for NULLs */
+		/* so that ADD PRIMARY KEY need not scan all rows for NULLs */
 		if (i == TARGET_OBSERVATION_ID || i == TARGET_RANK)
 			appendStringInfoString(&text, " NOT NULL");
 	}

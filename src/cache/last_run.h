@@ -20,10 +20,10 @@ typedef struct StoredSides
 /* what a full refresh does about baselines */
 typedef enum BaselinePlan
 {
-	BASELINES_MAKE,				/* it makes new ones */
-	BASELINES_COMPARE,			/* it makes new ones, unless the stored ones turn out to be right */
-	BASELINES_KEEP,				/* it leaves the stored ones, which are right, as they are */
-	BASELINES_SKIP				/* it deletes the stored ones, and makes none */
+	BASELINES_MAKE,				/* a run makes new baselines */
+	BASELINES_COMPARE,			/* a run makes new baselines, unless the stored ones turn out to be right */
+	BASELINES_KEEP,				/* a run leaves the stored baselines, which are right, as they are */
+	BASELINES_SKIP				/* a run deletes the stored baselines, and makes none */
 } BaselinePlan;
 
 typedef struct GeonnLastRun

@@ -220,7 +220,7 @@ refresh_as_owner(const GeonnCache *cache, RefreshMode mode, bool alone, GeonnRun
 	refresh.last_run = geonn_last_run_load(cache, refresh.join, GetActiveSnapshot());
 	refresh_rows(&refresh);
 	Assert(result->mode != NULL);
-	/* else the stored state of the last run still holds */
+	/* where nothing has changed, the stored state of the last run still holds */
 	if (!refresh.same)
 		geonn_last_run_store(cache, refresh.join, result->rows, refresh.last_run);
 	PopActiveSnapshot();

@@ -265,7 +265,7 @@ geonn_become_former(GeonnIdentity former)
 void
 geonn_plan_by_index(void)
 {
-	/* so costs, and thus statistics, cannot choose another plan */
+	/* costs, and thus statistics, must not choose another plan */
 	static const struct
 	{
 		const char *setting;

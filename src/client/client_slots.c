@@ -30,7 +30,7 @@
 #define GROWTH			8
 #define BATCHES_OF_A_SIZE 2
 
-/* so many batches after the engine gave less than was asked for, a session asks for more again */
+/* After the engine gave a smaller batch than was asked for, a session asks for a larger one again so many batches later. */
 #define BATCHES_UNTIL_MORE 32
 
 /* the most pairs that a batch has room for, in all and for each row; but every batch
@@ -333,7 +333,7 @@ geonn_client_return_batch(GeonnClient *client, int number)
 	if (slot->ids != NULL)
 		MemoryContextReset(slot->ids);
 
-	/* this client is done, so a failure to send does not matter to it */
+	/* a client that is done need not know whether the message was sent */
 	(void) geonn_connection_try_send(client->connection, GEONN_RETURN, &message);
 }
 

@@ -23,7 +23,7 @@ typedef struct GeonnQuestion
 	uint32		radii;			/* 0: pairs are asked for; else references are counted within this many radii */
 	double		radius[GEONN_RADII_MAX];	/* metres, inclusive, rising; may be infinite */
 	uint32		weights;		/* how many weights of the references a count adds up */
-	bool		extremes;		/* it finds the least and the greatest of each, too */
+	bool		extremes;		/* a count finds the least and the greatest of each weight, too */
 	bool		places;			/* pairs have the shapes' nearest places; of arcs alone */
 	bool		unmatched;		/* observations without a neighbour are returned, too */
 	uint32		batch_rows;		/* how many observations a batch has; 0: the client decides */
@@ -57,8 +57,8 @@ typedef struct GeonnPair
 /* what a pair of a question without counts has for callers that need no rows of a type */
 typedef struct GeonnFound
 {
-	Datum		observation_id; /* likewise */
-	int64		tag;			/* likewise */
+	Datum		observation_id; /* as in GeonnPair */
+	int64		tag;			/* as in GeonnPair */
 	double		distance;
 } GeonnFound;
 

@@ -70,7 +70,7 @@ typedef struct KnownJoin
 {
 	const FuncExpr *expression; /* in the plan's tree */
 	PointSource *source;		/* the relation of the observations; NULL: it, or its columns, are unknown */
-	PointSource *reference_source;	/* that of the references, likewise */
+	PointSource *reference_source;	/* the relation of the references, or NULL */
 	SideEstimate observations;
 	SideEstimate references;
 	bool		asked;			/* is expected set? */

@@ -48,7 +48,7 @@ extern bool geonn_statement_takes_nodes(const PlannerInfo *root);
  */
 extern bool geonn_may_plan(PlannerInfo *root);
 
-/* The same of a statement that was planned as it is, as geonn may not search.  Returns its plan. */
+/* Have a plan without nodes be for this role alone, and until the privilege to search is granted.  Returns the plan. */
 extern PlannedStmt *geonn_without_nodes(PlannedStmt *plan);
 
 /* Have the plan made anew for another role, and when the privilege to search is granted or revoked. */

@@ -43,7 +43,7 @@ typedef enum GeonnPointState
  */
 extern GeonnPointKind geonn_point_kind(Oid base_type);
 
-/* The same by the name alone, for a type that a function of PostGIS takes. */
+/* What kind of points a type of PostGIS has, by its name alone, for a type that a function of PostGIS takes. */
 extern GeonnPointKind geonn_point_kind_by_name(Oid base_type);
 
 /*

@@ -21,7 +21,7 @@ typedef struct GeonnColumnNames
 	char	   *shape;			/* NULL where point or latitude is not */
 	char	   *radius;			/* NULL: points have none */
 	List	   *weights;		/* of char *; not an option, but the argument weights */
-	List	   *differs;		/* likewise, one side's names in the argument differs */
+	List	   *differs;		/* one side's names in the argument differs */
 } GeonnColumnNames;
 
 typedef struct GeonnOptions

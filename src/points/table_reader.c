@@ -57,7 +57,7 @@ typedef struct SharedTable
 {
 	Oid			relation;
 	Size		scan;			/* the offset of its ParallelTableScanDesc in SharedTables */
-	Size		attributes;		/* also an offset */
+	Size		attributes;		/* the offset of its attributes in SharedTables */
 } SharedTable;
 
 struct SharedTables
@@ -93,7 +93,7 @@ struct TableReader
 
 	int			first;			/* index, in the page's visible tuples, of the first row */
 	Datum	   *values;			/* [MaxHeapTuplesPerPage][columns] */
-	bool	   *nulls;			/* likewise; reading at offsets leaves them false */
+	bool	   *nulls;			/* [MaxHeapTuplesPerPage][columns]; reading at offsets leaves them false */
 	bool		some_null;		/* some of nulls may be true */
 };
 

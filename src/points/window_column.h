@@ -25,7 +25,7 @@ typedef struct NamedWindow
 	const char *title;			/* its source's name in messages, as in: relation "city" */
 	const char *name;
 	Oid			declared;		/* its declared type */
-	bool		is_array;		/* it is no column, but the elements of the argument windows */
+	bool		is_array;		/* the windows are the elements of the argument windows, no column */
 	WindowType	type;
 } NamedWindow;
 

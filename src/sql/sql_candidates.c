@@ -244,7 +244,7 @@ geonn_candidates_order_references(SqlCandidates *candidates, SqlReferences *refe
 	memcpy(references->rows, rows, references->count * sizeof(Reference *));
 	geonn_sql_references_number(references);
 
-	/* this memory is counted as that which the engine will take for the references */
+	/* geonn.session_memory_limit has counted this memory as that which the engine will take for the references */
 	geonn_candidates_reset(candidates);
 	pfree(rows);
 	pfree(candidates->candidates);

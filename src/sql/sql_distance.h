@@ -50,7 +50,7 @@ extern bool geonn_is_distance_in_degrees(Node *expression);
  */
 extern bool geonn_is_of_points(Node *value);
 
-/* Likewise, lines, or several points (sql_lines.c). */
+/* Does the type say that the values are lines, or several points, of WGS84 (sql_lines.c)? */
 extern bool geonn_is_of_lines(Node *value);
 
 #endif							/* GEONN_SQL_DISTANCE_H */

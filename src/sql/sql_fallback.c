@@ -74,7 +74,7 @@ geonn_beside_search(void (*execute) (void *state), void *state)
 	/* an error whose code is not noted is raised, whatever it says */
 	while (error_context_stack->callback != note_code)
 		error_context_stack = error_context_stack->previous;
-	*(int *) error_context_stack->arg = 0;	/* that of an earlier message */
+	*(int *) error_context_stack->arg = 0;	/* forget the code of an earlier message */
 	error_context_stack = error_context_stack->previous;
 	execute(state);
 	error_context_stack = former;

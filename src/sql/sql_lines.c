@@ -211,6 +211,6 @@ geonn_lines_in_doubt(double distance, bool are_measured)
 	double		limit = limit_of_difference(distance);
 
 	Assert(distance >= 0 && limit > 0);
-	/* it does not grow with the distance, so that the farther lines' is no greater than the nearer ones' */
+	/* the limit does not grow with the distance: farther lines have no greater one than nearer lines */
 	return distance > FARTHEST ? INFINITY : distance + limit + (are_measured ? limit : LIMIT_ANY);
 }

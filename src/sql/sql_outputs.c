@@ -164,7 +164,7 @@ find_by_formula(SqlOutputs *outputs, const Candidate *candidate, const Round *ro
 {
 	FormulaPoint point;
 
-	/* not by NaN either: the search does not have the distance */
+	/* A distance that the search does not know is NaN, which fails this comparison, too. */
 	if (!outputs->takes_formula || formula_differs || !(candidate->distance > SAME_PLACE))
 		return false;
 	if (!outputs->is_in_formula &&

@@ -198,7 +198,7 @@ geonn_own_plan_show(PlanState *own, uint64 number)
 {
 	RowScan    *scan = (RowScan *) outerPlanState(own);
 
-	/* likewise */
+	/* the plan keeps what it allocates until the node ends */
 	MemoryContext former = MemoryContextSwitchTo(own->state->es_query_cxt);
 
 	ExecReScan(own);
@@ -210,7 +210,7 @@ geonn_own_plan_show(PlanState *own, uint64 number)
 TupleTableSlot *
 geonn_own_plan_next(PlanState *own)
 {
-	/* likewise */
+	/* the plan keeps what it allocates until the node ends */
 	MemoryContext former = MemoryContextSwitchTo(own->state->es_query_cxt);
 	TupleTableSlot *slot = ExecProcNode(own);
 

@@ -285,7 +285,7 @@ geonn_sql_references_number(SqlReferences *references)
 void
 geonn_sql_references_reread(SqlReferences *references)
 {
-	/* likewise */
+	/* the plan keeps what it allocates until the node ends */
 	MemoryContext former = MemoryContextSwitchTo(references->plan->state->es_query_cxt);
 
 	ExecReScan(references->plan);
@@ -295,7 +295,7 @@ geonn_sql_references_reread(SqlReferences *references)
 TupleTableSlot *
 geonn_sql_references_next(SqlReferences *references)
 {
-	/* likewise */
+	/* the plan keeps what it allocates until the node ends */
 	MemoryContext former = MemoryContextSwitchTo(references->plan->state->es_query_cxt);
 	TupleTableSlot *slot = ExecProcNode(references->plan);
 

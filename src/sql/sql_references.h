@@ -21,7 +21,7 @@ typedef struct Reference
 	double		sine;			/* of the latitude, where sql_outputs.c has needed them; the cosine is 0 before */
 	double		cosine;
 	bool	   *nulls;			/* [SqlReferences.columns] */
-	Datum		values[FLEXIBLE_ARRAY_MEMBER];	/* likewise; points of PostGIS have four bytes of length */
+	Datum		values[FLEXIBLE_ARRAY_MEMBER];	/* [SqlReferences.columns]; points of PostGIS have four bytes of length */
 } Reference;
 
 /*

@@ -29,7 +29,7 @@ typedef struct SqlJoin
 	SqlCandidates candidates;	/* of the present outer row */
 	ExprState  *observation[2]; /* the observation's point; [references.points] */
 	int			observation_column; /* its column in the scan's slot; -1: it is an expression */
-	int			point_column[2];	/* likewise, latitude and longitude; -1: they are expressions, or the point is one value */
+	int			point_column[2];	/* of its latitude and longitude; -1: expressions, or the point is one value */
 	int			metric;
 	const char *function;
 	ExprState  *limit;

@@ -141,7 +141,7 @@ move_subqueries(Query *query, bool try)
 }
 
 /*
- * The same for the query and those in its FROM and WITH.
+ * Move the subqueries of a query, and of those in its FROM and WITH, into FROM; `try`: only say whether one of them has one.
  */
 static bool
 rewrite(Query *query, bool try)

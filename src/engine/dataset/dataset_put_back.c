@@ -31,7 +31,7 @@
 #define LOOKED_AT_ONCE ((size_t) 1 << 20)
 #define MOVED_AT_ONCE ((size_t) 1 << 16)
 
-/* likewise, how many values one job moves in all columns, and how many values a move counts as beside its own */
+/* how many values one job moves in all columns, which takes as long, and how many a move counts as beside its own */
 #define VALUES_AT_ONCE ((size_t) 1 << 22)
 #define VALUES_A_MOVE 16
 

@@ -349,7 +349,7 @@ fail_receiving(struct session *session)
 
 	fail(&failure, GEONN_ERROR_MEMORY, "the engine could not receive from its client");
 	fail_reason(&failure, reason);
-	/* this descriptor is lost; free one for the next message */
+	/* the descriptor of this message is lost; free one for the next message */
 	if (!session_give_up_idle())
 		(void) datasets_make_room(&failure);
 	session_fail(session, &failure);
