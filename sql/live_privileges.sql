@@ -1,5 +1,5 @@
 -- A session that knows a table's rows by a base answers only where the role, as it is now, may read all of them.
--- rooms: join
+-- rooms: live
 \pset format unaligned \pset footer off
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS geonn;

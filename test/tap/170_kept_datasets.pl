@@ -2,7 +2,7 @@
 # References that have not changed are not read again, and those that have are:
 # whatever changes them, and whoever looks.  Every join's rows are compared with
 # those of the definition in SQL.
-# rooms: join points engine/server
+# rooms: pages join points engine/server
 
 use strict;
 use warnings;

@@ -1,7 +1,7 @@
 
 # A subquery that asks for the ids of a table's nearest rows, and for their distances, has the references that the engine
 # keeps, which calls and statements share; whatever happens to the table, its rows are those without geonn.
-# rooms: join sql
+# rooms: pages join sql
 
 use strict;
 use warnings;

@@ -5,7 +5,7 @@
 # that the engine keeps.
 #
 # short form: 150 of 4000 random steps, 40 of 1000 with checksums, and 5 of 120 seconds beside changes
-# rooms: join
+# rooms: live pages
 # check-all: a long property run
 
 use strict;

@@ -4,7 +4,7 @@
 # sessions are cancelled, terminated and killed, the engine is killed, and memory for bases comes and goes.
 #
 # short form: 1500 of 100000 calls, and 1500 of 20000 with kills
-# rooms: join
+# rooms: live pages
 # check-all: a long property run
 
 use strict;

@@ -1,7 +1,7 @@
 
 # What a session does with the bases that it knows: its calls are counted, however short it is and whatever it asks in
 # turn; it holds the memory of a few tables; a base that has no room is made once it has.
-# rooms: join
+# rooms: live pages
 
 use strict;
 use warnings;

@@ -4,7 +4,7 @@
 # the base that the other one has made.  Other types are left to the engine.
 #
 # short form: 15 of 400 random steps for each type
-# rooms: join
+# rooms: live pages
 
 use strict;
 use warnings;

@@ -6,7 +6,7 @@
 # needs: postgis
 #
 # short form: 15 of 400 random steps for each type
-# rooms: join points
+# rooms: live join points
 
 use strict;
 use warnings;

@@ -4,7 +4,7 @@
 # definition: first step by step, and then in random steps of three sessions at a time.
 #
 # short form: 60 of 1000 random steps, and 12 of 200 with checksums
-# rooms: cache
+# rooms: pages cache
 
 use strict;
 use warnings;

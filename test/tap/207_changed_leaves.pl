@@ -5,7 +5,7 @@
 # always those of the definition: first step by step, and then in random steps of three sessions at a time.
 #
 # short form: 40 of 600 random steps
-# rooms: cache
+# rooms: pages cache
 # check-all: a long property run
 
 use strict;

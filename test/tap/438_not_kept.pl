@@ -3,7 +3,7 @@
 # Lines and polygons take at most 96 bytes for each of their vertices.
 #
 # needs: postgis
-# rooms: join
+# rooms: pages join
 
 use strict;
 use warnings;

@@ -10,7 +10,7 @@
  * second backend attaches to, which looks at the table and searches it.  Whatever the bytes are, this comes to its end or
  * to an error.  If none is damaged, each search finds the rows that comparing all of them finds.
  *
- * rooms: join
+ * rooms: live pages
  */
 #include "postgres.h"
 
