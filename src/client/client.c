@@ -490,6 +490,111 @@ geonn_client_finish(GeonnClient *client)
 /* ---- pairs ---- */
 
 /*
+ * How many pairs of the batch were taken: those up to the present one.
+ */
+static uint32
+pairs_taken(const GeonnBlock *block)
+{
+	return block->pair + block->step;
+}
+
+/*
+ * How many pairs the block's observation has, whose rank is that of its last pair in earlier answers, if it is answered in
+ * parts.  Reads the count from shared memory once, so that it cannot change after the checks.
+ */
+static uint32
+count_pairs(const GeonnClient *client, const Slot *slot)
+{
+	const GeonnQuestion *question = &client->question;
+	const GeonnBlock *block = &client->block;
+	uint32		count = 1;
+
+	if (!slot->one_each)
+		count = ((const volatile uint32 *) slot->columns.count)[block->observation];
+	if (count > slot->pairs - pairs_taken(block))
+		geonn_connection_violation("more pairs than fit its batch");
+	if (question->radii > 0 ? count != question->k :
+		block->rank + count > client->references ||
+		(question->k > 0 && !question->ties && block->rank + count > question->k))
+		geonn_connection_violation("more neighbours than it was asked for");
+	return count;
+}
+
+/*
+ * Implements GeonnBlock.next_observation.
+ */
+static bool
+next_observation(GeonnClient *client)
+{
+	const Slot *slot = &client->slots[client->reading];
+	GeonnBlock *block = &client->block;
+
+	while (block->observation + 1 != block->end)
+	{
+		bool		goes_on;
+
+		/* the pairs of the first observation can follow those of an earlier answer */
+		if (++block->observation != slot->first)
+			block->rank = 0;
+		goes_on = slot->partial && block->observation + 1 == block->end;
+		block->left = count_pairs(client, slot);
+		block->matched = block->left > 0;
+		if (block->matched)
+		{
+			block->left -= block->step;
+			block->pair += block->step;
+			block->rank++;
+			return true;
+		}
+		if (block->rank > 0 || goes_on)
+			continue;
+		client->work.unmatched++;
+		block->rank = 1;
+		if (client->question.unmatched)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Begin with the pairs of the slot that was chosen.
+ */
+static void
+begin_block(GeonnClient *client)
+{
+	const Slot *slot = &client->slots[client->reading];
+	const struct geonn_batch_columns *columns = &slot->columns;
+	const GeonnQuestion *question = &client->question;
+	uint32		step = geonn_question_pairs_of_radius(question);
+	bool		one_each = slot->one_each && !slot->resumes;
+
+	if (one_each && (question->radii > 0 ? question->k != 1 : client->references == 0))
+		geonn_connection_violation("more neighbours than it was asked for");
+	client->block = (GeonnBlock) {
+		/* the next ones are the first ones */
+		.observation = slot->first - 1,
+		.pair = -step,
+		.matched = true,
+		.rank = one_each ? 1 : slot->resumes ? client->block.rank : 0,
+		.one_each = one_each,
+		.step = step,
+		.end = slot->end,
+		.pairs = slot->pairs,
+		.next_observation = next_observation,
+		.client = client,
+		.number = slot->number,
+		.observation_id = slot->observation_id,
+		.observation_latitude = columns->latitude,
+		.observation_longitude = columns->longitude,
+		.tag = columns->tag,
+		.distance = columns->distance,
+		.place_latitude = question->places ? columns->end_latitude : NULL,
+		.place_longitude = question->places ? columns->end_longitude : NULL,
+		.place_fraction = question->places ? columns->fraction : NULL
+	};
+}
+
+/*
  * Choose the answered slot whose pairs are taken next.  Any will do, unless the last answer ended
  * within an observation: then wait for the answer with the observation's other pairs.
  */
@@ -510,6 +615,7 @@ begin_reading(GeonnClient *client, bool wait)
 				(client->resuming < 0 || client->resuming == i))
 			{
 				client->reading = i;
+				begin_block(client);
 				return true;
 			}
 		}
@@ -528,12 +634,12 @@ begin_reading(GeonnClient *client, bool wait)
  * again.
  */
 static void
-end_reading(GeonnClient *client)
+end_block(GeonnClient *client)
 {
 	int			number = client->reading;
 	Slot	   *slot = &client->slots[number];
 
-	if (slot->pair != slot->pairs)
+	if (pairs_taken(&client->block) != slot->pairs)
 		geonn_connection_violation("counts whose sum differs from the number of pairs");
 	client->reading = -1;
 	client->work.pairs += slot->pairs;
@@ -548,131 +654,16 @@ end_reading(GeonnClient *client)
 		give_batch_back(client, number);
 }
 
-/*
- * Go on to the slot's next row.  Returns whether the row before it is an observation without a
- * neighbour.
- */
-static bool
-leave_observation(GeonnClient *client, Slot *slot)
+GeonnBlock *
+geonn_client_next_pair(GeonnClient *client, bool wait)
 {
-	bool		goes_on = slot->partial && slot->observation + 1 == slot->end;
-	bool		unmatched = slot->rank == 0 && !goes_on;
-
-	if (unmatched)
-		client->work.unmatched++;
-	if (!goes_on)
-		slot->rank = 0;
-	if (++slot->observation < slot->end)
-		slot->left = geonn_client_present_count(client, slot);
-	return unmatched;
-}
-
-bool
-geonn_client_next_pair(GeonnClient *client, bool wait, GeonnPair *pair)
-{
-	uint32		pairs_a_row = geonn_question_pairs_of_radius(&client->question);
-
 	while (client->reading >= 0 || begin_reading(client, wait))
 	{
-		Slot	   *slot = &client->slots[client->reading];
-
-		while (slot->observation < slot->end)
-		{
-			uint32		row = slot->observation;
-
-			pair->matched = slot->left > 0;
-			if (pair->matched)
-			{
-				pair->tag = slot->columns.tag[slot->pair];
-				pair->distance = slot->columns.distance[slot->pair];
-				pair->sums = client->question.weights > 0 ? &slot->columns.distance[slot->pair] : NULL;
-				if (client->question.places)
-				{
-					pair->place_latitude = slot->columns.end_latitude[slot->pair];
-					pair->place_longitude = slot->columns.end_longitude[slot->pair];
-					pair->place_fraction = slot->columns.fraction[slot->pair];
-				}
-				pair->rank = ++slot->rank;
-				slot->pair += pairs_a_row;
-				slot->left -= pairs_a_row;
-
-				/* so that geonn_client_take_run can take the pairs that follow */
-				if (slot->one_each)
-					(void) leave_observation(client, slot);
-			}
-			else if (!leave_observation(client, slot) || !client->question.unmatched)
-				continue;
-			pair->observation_id = slot->observation_id[row];
-			pair->number = slot->number + row;
-			pair->observation_latitude = slot->columns.latitude[row];
-			pair->observation_longitude = slot->columns.longitude[row];
-			return true;
-		}
-		end_reading(client);
+		if (geonn_block_next(&client->block))
+			return &client->block;
+		end_block(client);
 	}
-	return false;
-}
-
-int
-geonn_client_take_found(GeonnClient *client, GeonnFound *found, int most)
-{
-	Slot	   *slot;
-	int			count = 0;
-
-	if (client->reading < 0 || client->question.radii > 0 || client->question.unmatched)
-		return 0;
-	slot = &client->slots[client->reading];
-	while (count < most && slot->observation < slot->end)
-	{
-		Datum		observation_id = slot->observation_id[slot->observation];
-		uint32		pairs = Min(slot->left, (uint32) (most - count));
-
-		for (uint32 i = 0; i < pairs; i++)
-			found[count++] = (GeonnFound) {
-				.observation_id = observation_id,
-				.tag = slot->columns.tag[slot->pair + i],
-				.distance = slot->columns.distance[slot->pair + i]
-			};
-		slot->pair += pairs;
-		slot->rank += pairs;
-		slot->left -= pairs;
-		if (slot->left == 0)
-			(void) leave_observation(client, slot);
-	}
-	return count;
-}
-
-bool
-geonn_client_take_run(GeonnClient *client, GeonnRun *run)
-{
-	Slot	   *slot;
-
-	if (client->reading >= 0 &&
-		client->slots[client->reading].observation == client->slots[client->reading].end)
-		end_reading(client);
-	if (client->reading < 0 && !begin_reading(client, false))
-		return false;
-	slot = &client->slots[client->reading];
-	if (!slot->one_each || slot->rank > 0)
-		return false;
-	run->next = 0;
-	run->end = slot->end - slot->observation;
-	run->number = slot->number + slot->observation;
-	run->observation_id = slot->observation_id + slot->observation;
-	run->observation_latitude = slot->columns.latitude + slot->observation;
-	run->observation_longitude = slot->columns.longitude + slot->observation;
-	run->tag = slot->columns.tag + slot->pair;
-	run->distance = slot->columns.distance + slot->pair;
-	run->place_latitude = run->place_longitude = run->place_fraction = NULL;
-	if (client->question.places)
-	{
-		run->place_latitude = slot->columns.end_latitude + slot->pair;
-		run->place_longitude = slot->columns.end_longitude + slot->pair;
-		run->place_fraction = slot->columns.fraction + slot->pair;
-	}
-	slot->pair += run->end;
-	slot->observation = slot->end;
-	return true;
+	return NULL;
 }
 
 GeonnWork
@@ -681,7 +672,7 @@ geonn_client_work(const GeonnClient *client)
 	GeonnWork	work = client->work;
 
 	if (client->reading >= 0)
-		work.pairs += client->slots[client->reading].pair;
+		work.pairs += pairs_taken(&client->block);
 	return work;
 }
 

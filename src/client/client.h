@@ -28,6 +28,7 @@
 #ifndef GEONN_CLIENT_H
 #define GEONN_CLIENT_H
 
+#include "client/block.h"
 #include "client/memory_file.h"
 #include "client/question.h"
 #include "common/protocol.h"
@@ -140,24 +141,11 @@ extern void geonn_client_flush(GeonnClient *client);
 extern void geonn_client_expect(GeonnClient *client, uint64 rows);
 
 /*
- * Take one pair.  The pairs of one observation follow each other, by rank; observations come in no
- * particular order.  With wait, returns false once all pairs of the observations that were sent have
- * been taken; without, also while no answer has come.
+ * Go on to the next pair, and return the block whose present pair it is.  With wait, NULL once all pairs of the observations
+ * that were sent have been taken; without, also while no answer has come.  The block's arrays, and what ids point to, are
+ * valid until a later call goes on to the next block.
  */
-extern bool geonn_client_next_pair(GeonnClient *client, bool wait,
-								   GeonnPair *pair);
-
-/*
- * Take pairs that have come, at most so many, in the same order.  Returns how many; without pairs, or where the question
- * is for counts, geonn_client_next_pair has to be called.
- */
-extern int	geonn_client_take_found(GeonnClient *client, GeonnFound *found, int most);
-
-/*
- * Take the rest of an answer in which each observation has one pair.  Returns false if no such answer
- * is at hand; geonn_client_next_pair may still have pairs.
- */
-extern bool geonn_client_take_run(GeonnClient *client, GeonnRun *run);
+extern GeonnBlock *geonn_client_next_pair(GeonnClient *client, bool wait);
 
 /* The figures of the engine's work for this client so far. */
 extern GeonnWork geonn_client_work(const GeonnClient *client);

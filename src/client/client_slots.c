@@ -95,28 +95,6 @@ take_batch(GeonnClient *client, const struct geonn_batch *batch)
 	attach_batch(client, slot, start, bytes, batch->rows, batch->room);
 }
 
-/*
- * Reads the count from shared memory once, so that it cannot change after the checks.  These include
- * the pairs of earlier answers, if the observation is answered in parts.
- */
-uint32
-geonn_client_present_count(const GeonnClient *client, const Slot *slot)
-{
-	const GeonnQuestion *question = &client->question;
-	uint32		count = 1;
-
-	Assert(slot->observation < slot->end && slot->pair <= slot->pairs);
-	if (!slot->one_each)
-		count = ((const volatile uint32 *) slot->columns.count)[slot->observation];
-	if (count > slot->pairs - slot->pair)
-		geonn_connection_violation("more pairs than fit its batch");
-	if (question->radii > 0 ? count != question->k :
-		slot->rank + count > client->references ||
-		(question->k > 0 && !question->ties && slot->rank + count > question->k))
-		geonn_connection_violation("more neighbours than it was asked for");
-	return count;
-}
-
 static void
 take_results(GeonnClient *client, const struct geonn_results *results)
 {
@@ -143,13 +121,8 @@ take_results(GeonnClient *client, const struct geonn_results *results)
 	slot->state = SLOT_ANSWERED;
 	slot->end = results->first + results->observations + (partial ? 1 : 0);
 	slot->pairs = results->pairs;
-	slot->observation = results->first;
-	slot->pair = 0;
 	slot->one_each = one_each;
 	slot->partial = partial;
-	if (!slot->resumes)
-		slot->rank = 0;
-	slot->left = geonn_client_present_count(client, slot);
 	Assert(client->searching > 0 && slot->end <= slot->rows);
 	client->searching--;
 }

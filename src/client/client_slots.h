@@ -36,16 +36,12 @@ typedef struct Slot
 	uint64		number;			/* number of the batch's first observation in the session, from 0 on */
 	uint32		first;			/* the engine answers from this row on */
 
-	/* while ANSWERED: how far its answers have been taken */
+	/* while ANSWERED */
 	uint32		end;			/* the engine has answered the rows before this one */
 	uint32		pairs;			/* pairs that the engine wrote into the batch */
 	bool		one_each;		/* every observation has one pair */
 	bool		partial;		/* the last observation has more pairs, which did not fit */
 	bool		resumes;		/* the first observation's pairs follow those of the answer before */
-	uint32		observation;	/* the present row: the one whose pairs are taken next */
-	uint32		left;			/* pairs of the present row that are still to be taken */
-	uint32		pair;			/* the index of the next pair in the batch */
-	uint64		rank;			/* the rank of the present row's last taken pair, 0 before the first */
 } Slot;
 
 struct GeonnClient
@@ -58,6 +54,7 @@ struct GeonnClient
 
 	int			filling;		/* the slot that is being filled, or -1 */
 	int			reading;		/* the answered slot whose pairs are taken, or -1 */
+	GeonnBlock	block;			/* these pairs */
 	int			resuming;		/* the slot whose answer ended within an observation, whose other
 								 * pairs come in the next answer; or -1 */
 	int			searching;		/* how many slots are SEARCHING */
@@ -102,9 +99,6 @@ struct GeonnClient
  * With GEONN_NO_WAIT, returns false if none has come.
  */
 extern bool geonn_client_take_message(GeonnClient *client, GeonnWait wait);
-
-/* How many pairs the slot's present row has; called once for each row. */
-extern uint32 geonn_client_present_count(const GeonnClient *client, const Slot *slot);
 
 /* Begin to fill an idle slot (client->filling), with a new batch if need be; false: none can be filled. */
 extern bool geonn_client_begin_filling(GeonnClient *client);

@@ -34,34 +34,6 @@ typedef struct GeonnQuestion
 	int16		id_length;		/* as typlen */
 } GeonnQuestion;
 
-/* an observation with one of its neighbours, or alone if it has none; or with what is counted within a radius */
-typedef struct GeonnPair
-{
-	Datum		observation_id; /* valid until the next pair is taken */
-	uint64		number;			/* the observation's number among those that were added, from 0 on */
-	double		observation_latitude;
-	double		observation_longitude;
-	bool		matched;		/* false: the observation has no neighbour, and the rest is not set */
-	int64		tag;			/* the reference's tag; or how many references are within the radius */
-	double		distance;		/* metres */
-	double		place_latitude; /* where the question has places: the shape's nearest place and its fraction
-								 * (protocol_search.h); of pairs that this process found alone: the reference's point, and NaN */
-	double		place_longitude;
-	double		place_fraction;
-	uint64		rank;			/* the pair's rank among the observation's pairs, or the number of the radius, from 1 on */
-	/* the sums of a count's weights, [weights]; with extremes, then the least ones, Infinity where none is there, and the
-	 * greatest ones, -Infinity likewise; valid as long as observation_id; NULL: of pairs */
-	const double *sums;
-} GeonnPair;
-
-/* what a pair of a question without counts has for callers that need no rows of a type */
-typedef struct GeonnFound
-{
-	Datum		observation_id; /* as in GeonnPair */
-	int64		tag;			/* as in GeonnPair */
-	double		distance;
-} GeonnFound;
-
 /* figures of the engine's work for a client */
 typedef struct GeonnWork
 {
@@ -73,25 +45,6 @@ typedef struct GeonnWork
 	double		building;		/* ms that batches waited for an index */
 	double		waiting;		/* ms that this process waited for answers */
 } GeonnWork;
-
-/*
- * Pairs of observations that have one each.  The arrays are those of a batch:
- * valid until the next pair or run is taken.
- */
-typedef struct GeonnRun
-{
-	uint32		next;			/* the first pair not yet taken */
-	uint32		end;			/* the index after the last pair */
-	uint64		number;			/* the number of the first observation, as in GeonnPair */
-	const Datum *observation_id;
-	const double *observation_latitude;
-	const double *observation_longitude;
-	const int64 *tag;
-	const double *distance;
-	const double *place_latitude;	/* NULL where the question has no places; so are the next two */
-	const double *place_longitude;
-	const double *place_fraction;
-} GeonnRun;
 
 /* How many pairs of a batch a radius of a count has. */
 static inline uint32

@@ -185,6 +185,8 @@ prepare(GeonnSearch *search)
 		search->row.has_places = true;
 		return true;
 	}
+	if (search->prepared.references != NULL && geonn_references_have_ids_as_tags(search->prepared.references))
+		geonn_result_row_take_tags(&search->row);
 	if (search->reading != NULL && question->id_by_value && !geonn_search_counts_nothing(search) &&
 		(question->columns & ~(GEONN_COLUMN_EXCLUDED | GEONN_COLUMNS_WEIGHTS | GEONN_COLUMN_ARC)) == 0 &&
 		(!join->exclude_self || (join->given == NULL && geonn_references_exclude_by_tag(search->prepared.references))))
@@ -329,108 +331,86 @@ geonn_search_complete(GeonnSearch *search)
 	{
 		if (!search->all_read && geonn_client_places(search->prepared.client) > 0)
 			read_some(search);
-		else if (geonn_search_take_pair(search, true, search->values, search->nulls))
-			geonn_search_store_row(search);
-		else if (search->all_read)
+		else if (!geonn_search_store_pair(search) && search->all_read)
 			break;
 	}
 	MemoryContextSwitchTo(former);
 }
 
-static inline void
-take_run_pair(GeonnSearch *search, Datum *values, bool *nulls)
-{
-	search->number = search->run.number + search->run.next;
-	geonn_result_row_run(&search->row, &search->run, search->prepared.references, values, nulls);
-}
-
 /*
- * Return a row without waiting: one from the store, or a pair that has arrived.
+ * Wait for the next row: a stored one, or the present pair of search->block.  False: all have been taken.
  */
 static bool
-take_row(GeonnSearch *search, Datum *values, bool *nulls)
+await_row(GeonnSearch *search)
 {
-	TupleTableSlot *slot = search->slot;
-	int			columns = search->row.descriptor->natts;
-
-	if (search->waiting > 0)
-	{
-		(void) tuplestore_gettupleslot(search->store, true, false, slot);
-		slot_getallattrs(slot);
-		memcpy(values, slot->tts_values, columns * sizeof(Datum));
-		memcpy(nulls, slot->tts_isnull, columns * sizeof(bool));
-		search->number = DatumGetUInt64(slot->tts_values[columns]);
-		search->waiting--;
-		return true;
-	}
-	if (search->prepared.client != NULL &&
-		geonn_client_take_run(search->prepared.client, &search->run))
-	{
-		take_run_pair(search, values, nulls);
-		return true;
-	}
-	return geonn_search_take_pair(search, false, values, nulls);
-}
-
-bool
-geonn_search_next(GeonnSearch *search, Datum *values, bool *nulls)
-{
-	MemoryContext former;
+	MemoryContext former = MemoryContextSwitchTo(search->context);
 	bool		found;
 
-	CHECK_FOR_INTERRUPTS();
-	if (search->run.next < search->run.end)
-	{
-		take_run_pair(search, values, nulls);
-		return true;
-	}
-	former = MemoryContextSwitchTo(search->context);
 	if (search->store == NULL)
 		begin_taking(search);
 
 	/* read while the ring has places, and else wait for the engine */
-	while (!(found = take_row(search, values, nulls)))
+	while (!(found = search->waiting > 0 || geonn_search_take_pair(search, false)))
 	{
 		if (!search->all_read && geonn_client_places(search->prepared.client) > 0)
 			read_some(search);
-		else if ((found = geonn_search_take_pair(search, true, values, nulls)) || search->all_read)
+		else if ((found = geonn_search_take_pair(search, true)) || search->all_read)
 			break;
 	}
 	MemoryContextSwitchTo(former);
 	return found;
 }
 
-int
-geonn_search_take(GeonnSearch *search, GeonnFound *found, int most)
+static inline GeonnBlock *
+next_pair(GeonnSearch *search)
 {
-	GeonnRun   *run = &search->run;
-	int			count = 0;
-
 	CHECK_FOR_INTERRUPTS();
-	if (search->prepared.client == NULL || search->waiting > 0)
-		return 0;
-	if (run->next == run->end && !geonn_client_take_run(search->prepared.client, run))
-		count = geonn_client_take_found(search->prepared.client, found, most);
-	for (; count < most && run->next < run->end; run->next++)
-		found[count++] = (GeonnFound) {
-			.observation_id = run->observation_id[run->next],
-			.tag = run->tag[run->next],
-			.distance = run->distance[run->next]
-		};
-	for (int i = 0; i < count && (search->row.needs & GEONN_NEEDS_REFERENCE_ID) != 0; i++)
-		found[i].tag = DatumGetInt64(geonn_reference_id(search->prepared.references, found[i].tag));
-	return count;
+	if (search->waiting > 0)
+		return NULL;
+	if (search->block != NULL && geonn_block_next(search->block))
+		return search->block;
+	return await_row(search) && search->waiting == 0 ? search->block : NULL;
 }
 
-GeonnRun *
-geonn_search_run(GeonnSearch *search)
+GeonnBlock *
+geonn_search_next_pair(GeonnSearch *search)
 {
-	GeonnRun   *run = &search->run;
+	return next_pair(search);
+}
 
-	CHECK_FOR_INTERRUPTS();
-	if (search->prepared.client == NULL || search->waiting > 0)
-		return NULL;
-	return run->next < run->end || geonn_client_take_run(search->prepared.client, run) ? run : NULL;
+bool
+geonn_search_in_blocks(const GeonnSearch *search, int count, BlockColumn *columns)
+{
+	return !search->prepared.question.unmatched && geonn_result_row_in_blocks(&search->row, count, columns);
+}
+
+/*
+ * Return a stored row; false: none is.
+ */
+static bool
+take_stored(GeonnSearch *search, Datum *values, bool *nulls)
+{
+	TupleTableSlot *slot = search->slot;
+	int			columns = search->row.descriptor->natts;
+
+	if (search->waiting == 0)
+		return false;
+	(void) tuplestore_gettupleslot(search->store, true, false, slot);
+	slot_getallattrs(slot);
+	memcpy(values, slot->tts_values, columns * sizeof(Datum));
+	memcpy(nulls, slot->tts_isnull, columns * sizeof(bool));
+	search->number = DatumGetUInt64(slot->tts_values[columns]);
+	search->waiting--;
+	return true;
+}
+
+bool
+geonn_search_next(GeonnSearch *search, Datum *values, bool *nulls)
+{
+	if (next_pair(search) == NULL)
+		return take_stored(search, values, nulls);
+	geonn_search_show_pair(search, values, nulls);
+	return true;
 }
 
 /* ---- several processes ---- */
@@ -557,7 +537,7 @@ geonn_search_report(const GeonnSearch *search)
 
 	/* rows from the engine and the store, less those not yet returned */
 	report.rows = report.work.pairs / geonn_question_pairs_of_radius(&search->prepared.question) + search->local_rows -
-		search->waiting - (search->run.end - search->run.next);
+		search->waiting;
 	if (search->join->keep_unmatched)
 		report.rows += report.work.unmatched;
 	return report;

@@ -117,16 +117,17 @@ extern void geonn_search_complete(GeonnSearch *search);
 extern bool geonn_search_next(GeonnSearch *search, Datum *values, bool *nulls);
 
 /*
- * Take pairs of a search, at most so many, without making rows of them; each has the reference's id as its tag, if rows
- * have it.  Returns how many: none where the next one has to wait, or is stored as a row, and geonn_search_next has to be called.
+ * Go on to the next pair, and return the block whose present pair it is; its tag is the reference's id where ids are
+ * integers and rows have no coordinates of references.  The caller may go on by geonn_block_next until the block ends.
+ * NULL: the next pair is stored as a row, or none is left; geonn_search_next says which.
  */
-extern int	geonn_search_take(GeonnSearch *search, GeonnFound *found, int most);
+extern GeonnBlock *geonn_search_next_pair(GeonnSearch *search);
 
 /*
- * Take the pairs of an answer in which each observation has one, as they are: the caller takes one by raising next, up to
- * end.  NULL: no such answer has come, or the next pair is stored as a row, and geonn_search_next has to be called.
+ * Where the values of the rows' first columns lie in these blocks, so many of them, once the references are prepared.  False: not
+ * all do, or observations without a neighbour are among the pairs.
  */
-extern GeonnRun *geonn_search_run(GeonnSearch *search);
+extern bool geonn_search_in_blocks(const GeonnSearch *search, int count, BlockColumn *columns);
 
 /*
  * Processes can search together: one prepares a search, and all use its references in searches of their own

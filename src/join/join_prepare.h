@@ -21,7 +21,7 @@ typedef struct OwnAnswers
 	uint32		(*find) (void *state, const PointRow *row, int32 group);
 
 	/* Set the tag, the distance and the place of a pair: of the neighbour with this number, from 0 on, that was found last. */
-	void		(*pair) (const void *state, uint32 number, GeonnPair *pair);
+	void		(*pair) (const void *state, uint32 number, GeonnBlock *block);
 
 	/* Note the call, all of whose observations were answered. */
 	void		(*note_call) (const void *state, const struct geonn_finished *work);

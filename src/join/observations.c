@@ -40,20 +40,25 @@ geonn_search_store_row(GeonnSearch *search)
 }
 
 /*
- * Return the next pair as a row; without wait, only if one has arrived.  While pairs arrive, nothing waits
- * for the engine: so interrupts are checked here.
+ * While pairs arrive, nothing waits for the engine: so interrupts are checked here.
  */
 bool
-geonn_search_take_pair(GeonnSearch *search, bool wait, Datum *values, bool *nulls)
+geonn_search_take_pair(GeonnSearch *search, bool wait)
 {
 	GeonnClient *client = search->prepared.client;
-	GeonnPair	pair;
 
 	CHECK_FOR_INTERRUPTS();
-	if (client == NULL || !geonn_client_next_pair(client, wait, &pair))
+	search->block = client == NULL ? NULL : geonn_client_next_pair(client, wait);
+	return search->block != NULL;
+}
+
+bool
+geonn_search_store_pair(GeonnSearch *search)
+{
+	if (!geonn_search_take_pair(search, true))
 		return false;
-	geonn_result_row_pair(&search->row, &pair, search->prepared.references, values, nulls);
-	search->number = pair.number;
+	geonn_search_show_pair(search, search->values, search->nulls);
+	geonn_search_store_row(search);
 	return true;
 }
 
@@ -80,29 +85,27 @@ static void
 answer_observation(GeonnSearch *search, const PointRow *row, const GeonnPointColumns *columns)
 {
 	const PreparedJoin *prepared = &search->prepared;
-	GeonnPair	pair = {
-		.observation_id = result_id(search, row),
-		.number = search->answered++,
-		.observation_latitude = row->latitude,
-		.observation_longitude = row->longitude,
-		.place_fraction = NAN
+	Datum		id = result_id(search, row);
+	GeonnBlock	block = {
+		.observation_id = &id,
+		.observation_latitude = &row->latitude,
+		.observation_longitude = &row->longitude
 	};
 	uint32		count;
 
 	CHECK_FOR_INTERRUPTS();
 	count = prepared->own->find(prepared->own_state, row, columns->group);
-	search->number = pair.number;
+	search->number = search->answered++;
 	search->work.pairs += count;
 	search->work.unmatched += count == 0;
 	for (uint32 i = 0; i < Max(count, prepared->question.unmatched); i++)
 	{
 		CHECK_FOR_INTERRUPTS();
-		pair.matched = i < count;
-		if (pair.matched)
-			prepared->own->pair(prepared->own_state, i, &pair);
-		pair.rank = i + 1;
-		geonn_result_row_pair(&search->row, &pair, search->prepared.references, search->values,
-							  search->nulls);
+		block.matched = i < count;
+		if (block.matched)
+			prepared->own->pair(prepared->own_state, i, &block);
+		block.rank = i + 1;
+		geonn_result_row_fill(&search->row, &block, prepared->references, search->values, search->nulls);
 		geonn_search_store_row(search);
 	}
 }
@@ -118,10 +121,7 @@ add_observation(GeonnSearch *search, const PointRow *row, GeonnPointColumns *col
 								  &columns->excluded_last);
 	/* a batch with long ids can be full before the ring's places are used up */
 	while (geonn_client_places(client) == 0)
-	{
-		if (geonn_search_take_pair(search, true, search->values, search->nulls))
-			geonn_search_store_row(search);
-	}
+		(void) geonn_search_store_pair(search);
 	geonn_client_add_observations(client, 1, &id, &row->latitude, &row->longitude, columns);
 }
 
@@ -181,13 +181,16 @@ static void
 store_zeros(GeonnSearch *search, const PointRow *row)
 {
 	uint32		weights = search->join->question.weights;
+	const int64 count = 0;
 	double		none[3 * GEONN_WEIGHTS_MAX] = {0};
-	GeonnPair	pair = {
-		.observation_id = result_id(search, row),
-		.observation_latitude = row->latitude,
-		.observation_longitude = row->longitude,
+	Datum		id = result_id(search, row);
+	GeonnBlock	block = {
 		.matched = true,
-		.sums = none
+		.observation_id = &id,
+		.observation_latitude = &row->latitude,
+		.observation_longitude = &row->longitude,
+		.tag = &count,
+		.distance = none
 	};
 
 	for (uint32 i = 0; i < weights; i++)
@@ -198,11 +201,31 @@ store_zeros(GeonnSearch *search, const PointRow *row)
 	search->number = GEONN_NOT_SENT;
 	for (uint32 i = 0; i < search->join->question.radii; i++)
 	{
-		pair.rank = i + 1;
-		geonn_result_row_pair(&search->row, &pair, search->prepared.references, search->values, search->nulls);
+		block.rank = i + 1;
+		geonn_result_row_fill(&search->row, &block, search->prepared.references, search->values, search->nulls);
 		search->local_rows++;
 		geonn_search_store_row(search);
 	}
+}
+
+/*
+ * Store the row of an observation that was not sent.
+ */
+static void
+store_unmatched(GeonnSearch *search, const PointRow *row)
+{
+	Datum		id = result_id(search, row);
+	const GeonnBlock block = {
+		.rank = 1,
+		.observation_id = row->id_is_null ? NULL : &id,
+		.observation_latitude = row->latitude_is_null ? NULL : &row->latitude,
+		.observation_longitude = row->longitude_is_null ? NULL : &row->longitude
+	};
+
+	search->number = GEONN_NOT_SENT;
+	geonn_result_row_fill(&search->row, &block, search->prepared.references, search->values, search->nulls);
+	search->local_rows++;
+	geonn_search_store_row(search);
 }
 
 /*
@@ -327,15 +350,7 @@ geonn_search_consume_observation(void *state, const PointRow *row)
 		if (!may_match && search->join->question.radii > 0 && row->status == POINT_VALID)
 			store_zeros(search, row);
 		if (!may_match && search->join->keep_unmatched)
-		{
-			search->local_rows++;
-			search->number = GEONN_NOT_SENT;
-			geonn_result_row_unmatched(&search->row, result_id(search, row), row->id_is_null,
-									   row->latitude_is_null ? NULL : &row->latitude,
-									   row->longitude_is_null ? NULL : &row->longitude,
-									   search->values, search->nulls);
-			geonn_search_store_row(search);
-		}
+			store_unmatched(search, row);
 	}
 	MemoryContextSwitchTo(former);
 }

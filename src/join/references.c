@@ -620,6 +620,12 @@ geonn_reference_is_own(const GeonnReferences *references, int64 tag, Datum id)
 }
 
 bool
+geonn_references_have_ids_as_tags(const GeonnReferences *references)
+{
+	return references->lent == NULL && references->record_bytes == 0;
+}
+
+bool
 geonn_references_exclude_by_tag(const GeonnReferences *references)
 {
 	return references->compare_with_observation != NULL && references->record_bytes == 0;

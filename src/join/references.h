@@ -70,6 +70,9 @@ extern void geonn_references_seal(GeonnReferences *references, GeonnClient *clie
 /* The id of a reference, by its tag; what it points to lives as long as the references. */
 extern Datum geonn_reference_id(const GeonnReferences *references, int64 tag);
 
+/* Is geonn_reference_id, where it may be called, the tag itself? */
+extern bool geonn_references_have_ids_as_tags(const GeonnReferences *references);
+
 /* The coordinates of a reference, in degrees as they were read. */
 extern void geonn_reference_coordinates(const GeonnReferences *references, int64 tag,
 										double *latitude, double *longitude);

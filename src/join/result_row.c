@@ -77,7 +77,7 @@ typedef struct ResultColumn
 	int			needs;			/* GEONN_NEEDS_...; without one of them the value is NULL */
 	ResultValue value;
 	const char *name_if_numbered;	/* for numbered observations; NULL: name */
-	size_t		in_run;			/* offset of its values in GeonnRun; 0: they are made one by one */
+	BlockColumn in_block;		/* its values in a block; 0: they are made one by one */
 } ResultColumn;
 
 struct ResultAttribute
@@ -85,35 +85,35 @@ struct ResultAttribute
 	const ResultColumn *column; /* NULL: a dropped column of the row type */
 	Oid			type;			/* the type of its values in the result */
 	Oid			narrow_type;	/* the type of ids that are widened here; InvalidOid: none are */
-	size_t		in_run;			/* the column's in_run; 0: values have to be made one by one */
+	BlockColumn in_block;		/* the column's; 0: values have to be made one by one */
 };
 
 /* ---- the columns ---- */
 
 static const ResultColumn result_columns[] = {
 	{"obs_id", OF_PAIRS | OF_COUNTS | USUAL_OF_PAIRS | USUAL_OF_COUNTS, TYPE_OBSERVATION_ID,
-		GEONN_NEEDS_OBSERVATION_ID, VALUE_OBSERVATION_ID, "ord", offsetof(GeonnRun, observation_id)},
-	{"ref_id", OF_PAIRS | USUAL_OF_PAIRS, TYPE_REFERENCE_ID, GEONN_NEEDS_REFERENCE_ID, VALUE_REFERENCE_ID, NULL, 0},
+		GEONN_NEEDS_OBSERVATION_ID, VALUE_OBSERVATION_ID, "ord", BLOCK_OF_OBSERVATION(observation_id)},
+	{"ref_id", OF_PAIRS | USUAL_OF_PAIRS, TYPE_REFERENCE_ID, GEONN_NEEDS_REFERENCE_ID, VALUE_REFERENCE_ID, NULL, {0}},
 	{"distance", OF_PAIRS | USUAL_OF_PAIRS, TYPE_DOUBLE, GEONN_NEEDS_DISTANCE, VALUE_DISTANCE, NULL,
-		offsetof(GeonnRun, distance)},
-	{"rank", OF_PAIRS | OF_COUNTS, TYPE_COUNT, 0, VALUE_RANK, NULL, 0},
-	{"radius", OF_COUNTS | USUAL_OF_COUNTS, TYPE_DOUBLE, 0, VALUE_RADIUS, NULL, 0},
-	{"count", OF_COUNTS | USUAL_OF_COUNTS, TYPE_COUNT, 0, VALUE_COUNT, NULL, offsetof(GeonnRun, tag)},
-	{"sum", OF_COUNTS, TYPE_DOUBLE, 0, VALUE_SUM, NULL, 0},
-	{"sums", OF_COUNTS | USUAL_OF_COUNTS, TYPE_DOUBLES, 0, VALUE_SUMS, NULL, 0},
-	{"min", OF_COUNTS, TYPE_DOUBLE, GEONN_NEEDS_EXTREMES, VALUE_MIN, NULL, 0},
-	{"mins", OF_COUNTS, TYPE_DOUBLES, GEONN_NEEDS_EXTREMES, VALUE_MINS, NULL, 0},
-	{"max", OF_COUNTS, TYPE_DOUBLE, GEONN_NEEDS_EXTREMES, VALUE_MAX, NULL, 0},
-	{"maxs", OF_COUNTS, TYPE_DOUBLES, GEONN_NEEDS_EXTREMES, VALUE_MAXS, NULL, 0},
+		BLOCK_OF_PAIR(distance)},
+	{"rank", OF_PAIRS | OF_COUNTS, TYPE_COUNT, 0, VALUE_RANK, NULL, {0}},
+	{"radius", OF_COUNTS | USUAL_OF_COUNTS, TYPE_DOUBLE, 0, VALUE_RADIUS, NULL, {0}},
+	{"count", OF_COUNTS | USUAL_OF_COUNTS, TYPE_COUNT, 0, VALUE_COUNT, NULL, BLOCK_OF_PAIR(tag)},
+	{"sum", OF_COUNTS, TYPE_DOUBLE, 0, VALUE_SUM, NULL, {0}},
+	{"sums", OF_COUNTS | USUAL_OF_COUNTS, TYPE_DOUBLES, 0, VALUE_SUMS, NULL, {0}},
+	{"min", OF_COUNTS, TYPE_DOUBLE, GEONN_NEEDS_EXTREMES, VALUE_MIN, NULL, {0}},
+	{"mins", OF_COUNTS, TYPE_DOUBLES, GEONN_NEEDS_EXTREMES, VALUE_MINS, NULL, {0}},
+	{"max", OF_COUNTS, TYPE_DOUBLE, GEONN_NEEDS_EXTREMES, VALUE_MAX, NULL, {0}},
+	{"maxs", OF_COUNTS, TYPE_DOUBLES, GEONN_NEEDS_EXTREMES, VALUE_MAXS, NULL, {0}},
 	{"obs_lat", OF_PAIRS | OF_COUNTS, TYPE_DOUBLE, GEONN_NEEDS_OBSERVATION_LATITUDE, VALUE_OBSERVATION_LATITUDE,
-		NULL, offsetof(GeonnRun, observation_latitude)},
+		NULL, BLOCK_OF_OBSERVATION(observation_latitude)},
 	{"obs_lon", OF_PAIRS | OF_COUNTS, TYPE_DOUBLE, GEONN_NEEDS_OBSERVATION_LONGITUDE, VALUE_OBSERVATION_LONGITUDE,
-		NULL, offsetof(GeonnRun, observation_longitude)},
-	{"ref_lat", OF_PAIRS, TYPE_DOUBLE, GEONN_NEEDS_REFERENCE_COORDINATES, VALUE_REFERENCE_LATITUDE, NULL, 0},
-	{"ref_lon", OF_PAIRS, TYPE_DOUBLE, GEONN_NEEDS_REFERENCE_COORDINATES, VALUE_REFERENCE_LONGITUDE, NULL, 0},
+		NULL, BLOCK_OF_OBSERVATION(observation_longitude)},
+	{"ref_lat", OF_PAIRS, TYPE_DOUBLE, GEONN_NEEDS_REFERENCE_COORDINATES, VALUE_REFERENCE_LATITUDE, NULL, {0}},
+	{"ref_lon", OF_PAIRS, TYPE_DOUBLE, GEONN_NEEDS_REFERENCE_COORDINATES, VALUE_REFERENCE_LONGITUDE, NULL, {0}},
 	{"bearing", OF_PAIRS, TYPE_DOUBLE, GEONN_NEEDS_DISTANCE | GEONN_NEEDS_REFERENCE_COORDINATES, VALUE_BEARING,
-		NULL, 0},
-	{"ref_fraction", OF_PAIRS, TYPE_DOUBLE, GEONN_NEEDS_REFERENCE_COORDINATES, VALUE_REFERENCE_FRACTION, NULL, 0}
+		NULL, {0}},
+	{"ref_fraction", OF_PAIRS, TYPE_DOUBLE, GEONN_NEEDS_REFERENCE_COORDINATES, VALUE_REFERENCE_FRACTION, NULL, {0}}
 };
 
 static const char *
@@ -362,7 +362,7 @@ geonn_result_row_begin(GeonnResultRow *row, TupleDesc descriptor, bool numbered,
 		}
 		if (!OidIsValid(attribute->narrow_type) &&
 			(attribute->column->type != TYPE_COUNT || attribute->type == INT8OID))
-			attribute->in_run = attribute->column->in_run;
+			attribute->in_block = attribute->column->in_block;
 	}
 	for (int i = 0; i < descriptor->natts; i++)
 		check_type(row, i, numbered, ids);
@@ -382,6 +382,31 @@ geonn_result_row_project(GeonnResultRow *row, TupleDesc descriptor, const AttrNu
 	}
 	row->attributes = chosen;
 	row->descriptor = descriptor;
+}
+
+void
+geonn_result_row_take_tags(GeonnResultRow *row)
+{
+	for (int i = 0; i < row->descriptor->natts; i++)
+	{
+		ResultAttribute *attribute = &row->attributes[i];
+
+		/* a Datum of an integer is the same for all types that have room for it */
+		if (attribute->column != NULL && attribute->column->value == VALUE_REFERENCE_ID)
+			attribute->in_block = (BlockColumn) BLOCK_OF_PAIR(tag);
+	}
+}
+
+bool
+geonn_result_row_in_blocks(const GeonnResultRow *row, int count, BlockColumn *columns)
+{
+	for (int i = 0; i < count; i++)
+	{
+		columns[i] = row->attributes[i].in_block;
+		if (columns[i].values == 0)
+			return false;
+	}
+	return true;
 }
 
 static inline Datum
@@ -461,7 +486,7 @@ extremes_value(const GeonnResultRow *row, const double *extremes, ArrayType *val
 }
 
 /*
- * What a row of a count has of its weights, where the question has some (GeonnPair.sums).
+ * What a row of a count has of its weights, where the question has some (GeonnBlock.distance).
  */
 static Datum
 weights_value(const GeonnResultRow *row, ResultValue value, const double *sums, bool *is_null)
@@ -488,45 +513,55 @@ weights_value(const GeonnResultRow *row, ResultValue value, const double *sums, 
 	}
 }
 
-static inline Datum
-make_value(const GeonnResultRow *row, const ResultAttribute *attribute, const GeonnPair *pair,
+/*
+ * Set a value that is not in the block.
+ */
+static Datum
+make_value(const GeonnResultRow *row, const ResultAttribute *attribute, const GeonnBlock *block,
 		   const GeonnReferences *references, bool *is_null)
 {
-	double		latitude = pair->place_latitude;
-	double		longitude = pair->place_longitude;
+	uint32		observation = block->observation;
+	uint32		pair = block->pair;
+	double		latitude = 0;
+	double		longitude = 0;
 
-	if ((attribute->column->needs & GEONN_NEEDS_REFERENCE_COORDINATES) != 0 && !row->has_places)
-		geonn_reference_coordinates(references, pair->tag, &latitude, &longitude);
+	if ((attribute->column->needs & GEONN_NEEDS_REFERENCE_COORDINATES) != 0 && row->has_places)
+	{
+		latitude = block->place_latitude[pair];
+		longitude = block->place_longitude[pair];
+	}
+	else if ((attribute->column->needs & GEONN_NEEDS_REFERENCE_COORDINATES) != 0)
+		geonn_reference_coordinates(references, block->tag[pair], &latitude, &longitude);
 	switch (attribute->column->value)
 	{
 		case VALUE_OBSERVATION_ID:
-			return convert_id(attribute, pair->observation_id);
+			return convert_id(attribute, block->observation_id[observation]);
 		case VALUE_REFERENCE_ID:
-			return convert_id(attribute, geonn_reference_id(references, pair->tag));
+			return convert_id(attribute, geonn_reference_id(references, block->tag[pair]));
 		case VALUE_DISTANCE:
-			return Float8GetDatum(pair->distance);
+			return Float8GetDatum(block->distance[pair]);
 		case VALUE_RANK:
-			return convert_count(attribute, pair->rank);
+			return convert_count(attribute, block->rank);
 		case VALUE_OBSERVATION_LATITUDE:
-			return Float8GetDatum(pair->observation_latitude);
+			return Float8GetDatum(block->observation_latitude[observation]);
 		case VALUE_OBSERVATION_LONGITUDE:
-			return Float8GetDatum(pair->observation_longitude);
+			return Float8GetDatum(block->observation_longitude[observation]);
 		case VALUE_REFERENCE_LATITUDE:
 			return Float8GetDatum(latitude);
 		case VALUE_REFERENCE_LONGITUDE:
 			return Float8GetDatum(longitude);
 		case VALUE_BEARING:
-			*is_null = pair->distance == 0;
+			*is_null = block->distance[pair] == 0;
 			return *is_null ? (Datum) 0 :
-				Float8GetDatum(geonn_bearing(row->question->metric, pair->observation_latitude,
-											 pair->observation_longitude, latitude, longitude));
+				Float8GetDatum(geonn_bearing(row->question->metric, block->observation_latitude[observation],
+											 block->observation_longitude[observation], latitude, longitude));
 		case VALUE_REFERENCE_FRACTION:
-			*is_null = !row->has_places || isnan(pair->place_fraction);
-			return *is_null ? (Datum) 0 : Float8GetDatum(pair->place_fraction);
+			*is_null = !row->has_places || isnan(block->place_fraction[pair]);
+			return *is_null ? (Datum) 0 : Float8GetDatum(block->place_fraction[pair]);
 		case VALUE_RADIUS:
-			return Float8GetDatum(row->question->radius[pair->rank - 1]);
+			return Float8GetDatum(row->question->radius[block->rank - 1]);
 		case VALUE_COUNT:
-			return convert_count(attribute, (uint64) pair->tag);
+			return convert_count(attribute, (uint64) block->tag[pair]);
 		case VALUE_SUM:
 		case VALUE_SUMS:
 		case VALUE_MIN:
@@ -534,102 +569,41 @@ make_value(const GeonnResultRow *row, const ResultAttribute *attribute, const Ge
 		case VALUE_MAX:
 		case VALUE_MAXS:
 			*is_null = row->sums == NULL;
-			return *is_null ? (Datum) 0 : weights_value(row, attribute->column->value, pair->sums, is_null);
+			return *is_null ? (Datum) 0 : weights_value(row, attribute->column->value, block->distance + pair, is_null);
 	}
 	pg_unreachable();
 }
 
 /*
- * Set one value; NULL if not all of its GEONN_NEEDS_... bits are in there.
+ * The GEONN_NEEDS_... bits of the data that the block's present pair has, or the observation without one.
  */
-static inline void
-fill_value(const GeonnResultRow *row, int number, int there, const GeonnPair *pair,
-		   const GeonnReferences *references, Datum *values, bool *nulls)
+static int
+data_there(const GeonnBlock *block)
 {
-	const ResultAttribute *attribute = &row->attributes[number];
-
-	nulls[number] = attribute->column == NULL || (attribute->column->needs & ~there) != 0;
-	values[number] = nulls[number] ? (Datum) 0 :
-		make_value(row, attribute, pair, references, &nulls[number]);
-}
-
-static inline void
-fill_row(const GeonnResultRow *row, int there, const GeonnPair *pair,
-		 const GeonnReferences *references, Datum *values, bool *nulls)
-{
-	for (int i = 0; i < row->descriptor->natts; i++)
-		fill_value(row, i, there, pair, references, values, nulls);
+	if (block->matched)
+		return ~0;
+	return (block->observation_id != NULL ? GEONN_NEEDS_OBSERVATION_ID : 0) |
+		(block->observation_latitude != NULL ? GEONN_NEEDS_OBSERVATION_LATITUDE : 0) |
+		(block->observation_longitude != NULL ? GEONN_NEEDS_OBSERVATION_LONGITUDE : 0);
 }
 
 void
-geonn_result_row_pair(const GeonnResultRow *row, const GeonnPair *pair,
-					  const GeonnReferences *references, Datum *values, bool *nulls)
+geonn_result_row_fill(const GeonnResultRow *row, const GeonnBlock *block, const GeonnReferences *references, Datum *values,
+					  bool *nulls)
 {
-	if (pair->matched)
-		fill_row(row, ~0, pair, references, values, nulls);
-	else
-		geonn_result_row_unmatched(row, pair->observation_id, false,
-								   &pair->observation_latitude, &pair->observation_longitude,
-								   values, nulls);
-}
+	int			columns = row->descriptor->natts;
 
-static pg_noinline void
-fill_from_run(const GeonnResultRow *row, int attribute, const GeonnRun *run, uint32 number,
-			  const GeonnReferences *references, Datum *values, bool *nulls)
-{
-	const GeonnPair pair = {
-		.observation_id = run->observation_id[number],
-		.observation_latitude = run->observation_latitude[number],
-		.observation_longitude = run->observation_longitude[number],
-		.matched = true,
-		.tag = run->tag[number],
-		.distance = run->distance[number],
-		.place_latitude = run->place_latitude != NULL ? run->place_latitude[number] : 0,
-		.place_longitude = run->place_longitude != NULL ? run->place_longitude[number] : 0,
-		.place_fraction = run->place_fraction != NULL ? run->place_fraction[number] : 0,
-		.rank = 1,
-		.sums = run->distance + number
-	};
-
-	fill_value(row, attribute, ~0, &pair, references, values, nulls);
-}
-
-void
-geonn_result_row_run(const GeonnResultRow *row, GeonnRun *run, const GeonnReferences *references,
-					 Datum *values, bool *nulls)
-{
-	uint32		number = run->next++;
-
-	for (int i = 0; i < row->descriptor->natts; i++)
+	for (int i = 0; i < columns; i++)
 	{
-		size_t		in_run = row->attributes[i].in_run;
+		const ResultAttribute *attribute = &row->attributes[i];
 
-		if (in_run == 0)
+		if (block->matched && attribute->in_block.values > 0)
 		{
-			fill_from_run(row, i, run, number, references, values, nulls);
+			values[i] = geonn_block_value(block, attribute->in_block);
+			nulls[i] = false;
 			continue;
 		}
-		/* these arrays of the run have Datum-sized elements */
-		memcpy(&values[i], *(const Datum *const *) ((const char *) run + in_run) + number,
-			   sizeof(Datum));
-		nulls[i] = false;
+		nulls[i] = attribute->column == NULL || (attribute->column->needs & ~data_there(block)) != 0;
+		values[i] = nulls[i] ? (Datum) 0 : make_value(row, attribute, block, references, &nulls[i]);
 	}
-}
-
-void
-geonn_result_row_unmatched(const GeonnResultRow *row, Datum id, bool id_is_null,
-						   const double *latitude, const double *longitude,
-						   Datum *values, bool *nulls)
-{
-	const GeonnPair pair = {
-		.observation_id = id,
-		.observation_latitude = latitude != NULL ? *latitude : 0,
-		.observation_longitude = longitude != NULL ? *longitude : 0,
-		.rank = 1
-	};
-	int			there = (id_is_null ? 0 : GEONN_NEEDS_OBSERVATION_ID) |
-		(latitude != NULL ? GEONN_NEEDS_OBSERVATION_LATITUDE : 0) |
-		(longitude != NULL ? GEONN_NEEDS_OBSERVATION_LONGITUDE : 0);
-
-	fill_row(row, there, &pair, NULL, values, nulls);
 }

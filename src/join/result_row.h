@@ -31,7 +31,7 @@ typedef struct GeonnResultRow
 {
 	TupleDesc	descriptor;		/* the rows' type */
 	const GeonnQuestion *question;	/* says how bearings are measured, and what is counted */
-	bool		has_places;		/* coordinates of references are the places that pairs have (GeonnPair) */
+	bool		has_places;		/* coordinates of references are the places that pairs have (GeonnBlock) */
 	int			needs;			/* GEONN_NEEDS_... that any column has */
 	ResultAttribute *attributes;	/* [descriptor->natts] */
 	ArrayType  *sums;			/* the present value of the column sums; NULL: the question has no weights */
@@ -62,19 +62,17 @@ extern bool geonn_attribute_takes_id(Form_pg_attribute attribute, const PointCol
 extern void geonn_result_row_project(GeonnResultRow *row, TupleDesc descriptor,
 									 const AttrNumber *attributes);
 
-/* Write the row of a pair; what its values point to lives until the next pair is taken. */
-extern void geonn_result_row_pair(const GeonnResultRow *row, const GeonnPair *pair,
-								  const GeonnReferences *references, Datum *values,
-								  bool *nulls);
+/* The tags of references are their ids, which are integers: rows have them as they are. */
+extern void geonn_result_row_take_tags(GeonnResultRow *row);
 
-/* Take the next pair of a run, and write its row, likewise. */
-extern void geonn_result_row_run(const GeonnResultRow *row, GeonnRun *run,
-								 const GeonnReferences *references, Datum *values,
-								 bool *nulls);
+/* Where the values of the first attributes lie in blocks, so many of them; false: not all do. */
+extern bool geonn_result_row_in_blocks(const GeonnResultRow *row, int count, BlockColumn *columns);
 
-/* Write the row of an observation without pairs; a coordinate is NULL where the observation lacks it. */
-extern void geonn_result_row_unmatched(const GeonnResultRow *row, Datum id, bool id_is_null,
-									   const double *latitude, const double *longitude,
-									   Datum *values, bool *nulls);
+/*
+ * Write the row of the block's present pair, or of an observation without one; what its values point to lives until the
+ * next pair is taken.
+ */
+extern void geonn_result_row_fill(const GeonnResultRow *row, const GeonnBlock *block, const GeonnReferences *references,
+								  Datum *values, bool *nulls);
 
 #endif							/* GEONN_RESULT_ROW_H */

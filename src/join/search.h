@@ -29,7 +29,7 @@ struct GeonnSearch
 	Tuplestorestate *store;		/* NULL: the search has not begun */
 	TupleTableSlot *slot;		/* holds the row taken last */
 	uint64		waiting;		/* how many rows these are */
-	GeonnRun	run;			/* a run of pairs, returned one by one */
+	GeonnBlock *block;			/* whose present pair was returned last; NULL: none is at hand */
 
 	/* the references of another search; NULL: it has its own */
 	const SharedReferences *references;
@@ -59,10 +59,21 @@ struct GeonnSearch
 extern void geonn_search_store_row(GeonnSearch *search);
 
 /*
- * Return the next pair as a row; without wait, only if one has arrived.  Returns false if none has, or if all have been
- * taken.
+ * Go on to the next pair, which is the present one of search->block then; without wait, only if one has arrived.  Returns
+ * false if none has, or if all have been taken.
  */
-extern bool geonn_search_take_pair(GeonnSearch *search, bool wait, Datum *values, bool *nulls);
+extern bool geonn_search_take_pair(GeonnSearch *search, bool wait);
+
+/* Write the row of search->block's present pair. */
+static inline void
+geonn_search_show_pair(GeonnSearch *search, Datum *values, bool *nulls)
+{
+	search->number = search->block->number + search->block->observation;
+	geonn_result_row_fill(&search->row, search->block, search->prepared.references, values, nulls);
+}
+
+/* Wait for the next pair, and store its row; false: all have been taken. */
+extern bool geonn_search_store_pair(GeonnSearch *search);
 
 /* Read more than POINTS_ALONE observations, or all; returns whether these are all. */
 extern bool geonn_search_look_ahead(void *state);

@@ -4,6 +4,8 @@
  */
 #include "postgres.h"
 
+#include <math.h>
+
 #include "access/parallel.h"
 #include "access/xact.h"
 
@@ -45,15 +47,17 @@ find(void *state, const PointRow *row, int32 group)
  * Implements OwnAnswers.pair.
  */
 static void
-set_pair(const void *state, uint32 number, GeonnPair *pair)
+set_pair(const void *state, uint32 number, GeonnBlock *block)
 {
+	static const double no_fraction = NAN;
 	const LiveAnswers *answers = state;
 	const LiveNeighbour *neighbour = geonn_live_search_neighbour(&answers->search, number);
 
-	pair->tag = neighbour->id;
-	pair->distance = neighbour->distance;
-	pair->place_latitude = neighbour->latitude;
-	pair->place_longitude = neighbour->longitude;
+	block->tag = &neighbour->id;
+	block->distance = &neighbour->distance;
+	block->place_latitude = &neighbour->latitude;
+	block->place_longitude = &neighbour->longitude;
+	block->place_fraction = &no_fraction;
 }
 
 /*

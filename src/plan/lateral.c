@@ -303,7 +303,7 @@ end_search(LateralNode *state)
 	}
 	state->sorted = NULL;
 	state->holds_neighbour = false;
-	state->run = NULL;
+	state->pairs = NULL;
 	geonn_lateral_end_second_search(state);
 	if (node->search != NULL && node->search != node->first && node->search != node->following)
 		geonn_node_end_search(node, node->search, false);
@@ -502,14 +502,37 @@ geonn_lateral_abandon_searches(LateralNode *state)
 static void
 begin_round_of_call(LateralNode *state)
 {
+	int			columns = state->columns - 1;
+	MemoryContext former;
+	BlockColumn *in_block;
+
 	geonn_lateral_begin_search(state, false);
+	former = MemoryContextSwitchTo(state->node.custom.ss.ps.state->es_query_cxt);
+	in_block = palloc(columns * sizeof(BlockColumn));
+
+	/* another execution can be of a table with other ids */
+	state->takes_blocks = state->ord < 0 && geonn_search_in_blocks(state->node.search, columns, in_block);
+	if (state->takes_blocks && state->made_column == NULL)
+		geonn_lateral_begin_blocks(state, in_block);
+	pfree(in_block);
+	MemoryContextSwitchTo(former);
+}
+
+/*
+ * Implements LateralSource.next_block.
+ */
+static GeonnBlock *
+next_block_of_call(LateralNode *state)
+{
+	return state->takes_blocks ? geonn_search_next_pair(state->node.search) : NULL;
 }
 
 static const LateralSource call_source = {
 	.make_join = read_call,
 	.read_point = read_call_point,
 	.begin_round = begin_round_of_call,
-	.next = next_of_call
+	.next = next_of_call,
+	.next_block = next_block_of_call
 };
 
 /*
@@ -645,7 +668,7 @@ geonn_lateral_next_row(JoinNode *node)
 
 	if (node->context == NULL)
 		begin_execution(state);
-	slot = geonn_lateral_next_of_run(state);
+	slot = geonn_lateral_next_of_block(state);
 	if (slot != NULL)
 		return slot;
 	while (!next_neighbour(state) && !next_unmatched(state, state->round->given.count))
@@ -662,7 +685,7 @@ geonn_lateral_next_row(JoinNode *node)
 		/* other nodes of the statement may need the session's place and descriptors */
 		if (node->shared == NULL)
 			geonn_node_end_first(node);
-		return ExecClearTuple(state->projection != NULL ? state->run_slot : state->slot);
+		return ExecClearTuple(state->projection != NULL ? state->made_slot : state->slot);
 	}
 	if (state->projection == NULL)
 		return state->slot;

@@ -91,19 +91,19 @@ typedef struct LateralSource
 	int			rank_bits;
 
 	/*
-	 * Get the next neighbours together, as the pairs of a search.  NULL: none are at hand, and `next` has to be called.
-	 * Rows are made of them as geonn_lateral_begin_runs was told.  May be NULL.
+	 * Go on to the next block of the search's pairs, whose first one is present.  NULL: `next` has to be called.
+	 * Rows are made of them as geonn_lateral_begin_blocks was told.  May be NULL.
 	 */
-	GeonnRun   *(*next_run) (LateralNode *state);
+	GeonnBlock *(*next_block) (LateralNode *state);
 } LateralSource;
 
-/* a column of a row that is made of a pair (lateral_run.c) */
-typedef struct RunColumn
+/* a column of a row that is made of a pair (lateral_block.c) */
+typedef struct MadeColumn
 {
 	int			number;			/* the index of the column in the row */
 	int			outer;			/* the index of the outer row's column that it is; -1: it is the neighbour's */
-	size_t		in_run;			/* the offset of its values in GeonnRun */
-} RunColumn;
+	BlockColumn in_block;		/* the neighbour's values */
+} MadeColumn;
 
 struct LateralNode
 {
@@ -127,10 +127,10 @@ struct LateralNode
 	TupleTableSlot *neighbour;	/* the latest neighbour: found_slot, or a slot for sorted rows */
 
 	/* rows that are made of pairs */
-	int			run_columns;	/* how many columns they have */
-	RunColumn  *run_column;		/* [run_columns]; NULL: none are made */
-	TupleTableSlot *run_slot;	/* their slot: that of the plan's rows, or the scan's */
-	ProjectionInfo *projection; /* set: run_slot is that of the plan's rows, which this makes of the scan's slot */
+	int			made_columns;	/* how many columns they have */
+	MadeColumn *made_column;	/* [made_columns]; NULL: none are made */
+	TupleTableSlot *made_slot;	/* their slot: that of the plan's rows, or the scan's */
+	ProjectionInfo *projection; /* set: made_slot is that of the plan's rows, which this makes of the scan's slot */
 
 	/* of an execution: the outer columns, from 0 on, that are the points' latitude and longitude, as float8; a row where they
 	 * are not valid has no point.  The first is -1: read_point says what a point is */
@@ -160,7 +160,8 @@ struct LateralNode
 	GeonnJoin	second_join;
 	GivenPoints second_given;
 	bool		is_asking;		/* the round may have neighbours that were not returned */
-	GeonnRun   *run;			/* pairs that rows are being made of; NULL: none */
+	bool		takes_blocks;	/* of a call: its neighbours' columns lie in blocks of pairs */
+	GeonnBlock *pairs;			/* those that rows are being made of; NULL: none */
 	Tuplesortstate *sorted;		/* neighbours in the outer rows' order; NULL: unsorted */
 	bool		holds_neighbour;	/* neighbour has not been returned yet */
 	uint64		unmatched;		/* the number of the next row that may lack a neighbour */
@@ -185,13 +186,13 @@ extern void geonn_lateral_begin_plan(LateralNode *state, EState *estate, int fla
 extern void geonn_lateral_begin_rows(LateralNode *state, EState *estate);
 
 /*
- * Have rows be made of the pairs of source->next_run, where all pairs are rows; in_run: the offsets in GeonnRun of the
- * values of the neighbours' columns, [columns - 1].  Called after geonn_lateral_begin_rows.
+ * Have rows be made of the pairs of source->next_block, where all pairs are rows; in_block: the values of the neighbours'
+ * columns, [columns - 1].  Called after geonn_lateral_begin_rows, in the memory context of the node.
  */
-extern void geonn_lateral_begin_runs(LateralNode *state, const size_t *in_run);
+extern void geonn_lateral_begin_blocks(LateralNode *state, const BlockColumn *in_block);
 
 /* Return the next row that is made of a pair; NULL: none is at hand. */
-extern TupleTableSlot *geonn_lateral_next_of_run(LateralNode *state);
+extern TupleTableSlot *geonn_lateral_next_of_block(LateralNode *state);
 
 /* Set the first outer columns of this slot, which is like the scan's, to those of a row of the present round. */
 extern void geonn_lateral_set_outer(const LateralNode *state, uint64 number, TupleTableSlot *slot, int count);

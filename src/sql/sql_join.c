@@ -78,14 +78,16 @@ begin_source(SqlJoin *join)
  * Have rows be made of a table's pairs, whose tags are the ids.
  */
 static void
-begin_runs(SqlJoin *join)
+begin_blocks(SqlJoin *join)
 {
+	const BlockColumn tag = BLOCK_OF_PAIR(tag);
+	const BlockColumn distance = BLOCK_OF_PAIR(distance);
 	int			outputs = join->lateral.columns - 1;
-	size_t	   *in_run = palloc(outputs * sizeof(size_t));
+	BlockColumn *in_block = palloc(outputs * sizeof(BlockColumn));
 
 	for (int i = 0; i < outputs; i++)
-		in_run[i] = join->table->columns[i] == SEARCH_REFERENCE ? offsetof(GeonnRun, tag) : offsetof(GeonnRun, distance);
-	geonn_lateral_begin_runs(&join->lateral, in_run);
+		in_block[i] = join->table->columns[i] == SEARCH_REFERENCE ? tag : distance;
+	geonn_lateral_begin_blocks(&join->lateral, in_block);
 }
 
 static void
@@ -148,7 +150,7 @@ begin_join(JoinNode *node, EState *estate, int flags)
 	join->function = strVal(list_nth(scan->custom_private, SQL_FUNCTION));
 	geonn_lateral_begin_rows(lateral, estate);
 	if (join->table != NULL)
-		begin_runs(join);
+		begin_blocks(join);
 }
 
 /* ---- points ---- */
@@ -344,7 +346,7 @@ begin_table_round(LateralNode *lateral)
 		geonn_search_report(lateral->node.search).references_skipped == 0;
 	if (join->is_searched)
 	{
-		geonn_answers_begin(&join->answers, join->points * join->k);
+		join->answers_left = join->points * join->k;
 		return;
 	}
 	geonn_lateral_abandon_searches(lateral);
@@ -361,46 +363,41 @@ static bool
 next_of_table(LateralNode *lateral, Datum *values, bool *nulls)
 {
 	SqlJoin    *join = (SqlJoin *) lateral;
-	const Answer *answer = NULL;
+	Answer		answer;
 
-	if (join->stage == STAGE_SEARCH)
-		answer = geonn_next_answer(&join->answers, lateral->node.search, &join->references, false);
-	if (answer == NULL)
-	{
-		if (join->stage == STAGE_SEARCH)
-			join->stage = STAGE_ALL;
+	/* all pairs were taken: do not ask the search again, as the engine may have ended since */
+	if (join->stage == STAGE_SEARCH &&
+		(join->answers_left == 0 || !geonn_next_answer(lateral->node.search, &join->references, false, &answer)))
+		join->stage = STAGE_ALL;
+	if (join->stage != STAGE_SEARCH)
 		return geonn_sql_next_pair(lateral, values, nulls);
-	}
+	join->answers_left--;
 	for (int i = 0; i < lateral->columns - 1; i++)
 	{
-		values[i] = join->table->columns[i] == SEARCH_REFERENCE ? Int64GetDatum((int64) answer->reference) :
-			Float8GetDatum(answer->distance);
+		values[i] = join->table->columns[i] == SEARCH_REFERENCE ? Int64GetDatum((int64) answer.reference) :
+			Float8GetDatum(answer.distance);
 		nulls[i] = false;
 	}
-	join->rank = answer->number + 1 == join->number ? join->rank + 1 : 1;
-	join->number = answer->number + 1;
+	join->rank = answer.number + 1 == join->number ? join->rank + 1 : 1;
+	join->number = answer.number + 1;
 	values[lateral->columns - 1] = UInt64GetDatum(join->number << RANK_BITS | join->rank);
 	nulls[lateral->columns - 1] = false;
 	return true;
 }
 
 /*
- * Implements LateralSource.next_run.
+ * Implements LateralSource.next_block.
  */
-static GeonnRun *
-next_run_of_table(LateralNode *lateral)
+static GeonnBlock *
+next_block_of_table(LateralNode *lateral)
 {
 	SqlJoin    *join = (SqlJoin *) lateral;
-	Answers    *answers = &join->answers;
-	GeonnRun   *run;
+	GeonnBlock *block = join->stage == STAGE_SEARCH && join->answers_left > 0 ?
+		geonn_search_next_pair(lateral->node.search) : NULL;
 
-	/* do not ask for more than all, as in geonn_next_answer */
-	if (join->stage != STAGE_SEARCH || join->k != 1 || answers->next < answers->count || answers->left == 0)
-		return NULL;
-	run = geonn_search_run(lateral->node.search);
-	if (run != NULL)
-		answers->left -= run->end - run->next;
-	return run;
+	if (block != NULL)
+		join->answers_left -= block->pairs - block->pair;
+	return block;
 }
 
 static const LateralSource subquery_source = {
@@ -418,7 +415,7 @@ static const LateralSource table_source = {
 	.begin_round = begin_table_round,
 	.searches_again = true,
 	.next = next_of_table,
-	.next_run = next_run_of_table,
+	.next_block = next_block_of_table,
 	.rank_bits = RANK_BITS
 };
 

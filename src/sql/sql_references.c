@@ -13,6 +13,7 @@
 #include "postgres.h"
 
 #include "access/detoast.h"
+#include "access/htup_details.h"
 #include "catalog/pg_type.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
@@ -26,6 +27,9 @@
 
 /* bytes; most references have two of these */
 #define CACHE_LINE 64
+
+/* so many answers' rows are fetched together */
+#define ANSWERS_TOGETHER 64
 
 void
 geonn_sql_references_begin(SqlReferences *references, PlanState *plan, bool has_own, const List *point,
@@ -118,67 +122,61 @@ geonn_sql_references_row_type(void)
 	return type;
 }
 
-void
-geonn_answers_begin(Answers *answers, uint64 most)
-{
-	answers->left = most;
-	answers->count = answers->next = 0;
-}
-
 /*
- * Take one pair that has to be waited for, or is a row already.  Returns how many pairs these are.
+ * Take an answer that is stored as a row; false: none is left.
  */
-static int
-take_row(GeonnSearch *search, GeonnFound *found)
+static bool
+take_row(GeonnSearch *search, Answer *answer)
 {
 	Datum		values[SEARCH_COLUMNS];
 	bool		nulls[SEARCH_COLUMNS];
 
 	if (!geonn_search_next(search, values, nulls))
-		return 0;
-	found->tag = DatumGetInt64(values[SEARCH_REFERENCE]);
-	found->distance = DatumGetFloat8(values[SEARCH_DISTANCE]);
-	found->observation_id = values[SEARCH_NUMBER];
-	return 1;
+		return false;
+	*answer = (Answer) {
+		.number = DatumGetUInt64(values[SEARCH_NUMBER]) - 1,
+		.reference = DatumGetUInt64(values[SEARCH_REFERENCE]),
+		.distance = DatumGetFloat8(values[SEARCH_DISTANCE])
+	};
+	return true;
 }
 
-static void
-take_answers(Answers *answers, GeonnSearch *search, const SqlReferences *references, bool needs_rows)
+/*
+ * Have the processor fetch the rows of the present pair and of some after it.  Always inline: GCC leaves out calls of a
+ * function that does no more than this.
+ */
+static pg_attribute_always_inline void
+fetch_rows(const SqlReferences *references, const GeonnBlock *block)
 {
-	GeonnFound	found[lengthof(answers->taken)];
+	const int64 *tags = block->tag + block->pair;
+	uint32		count = Min(block->pairs - block->pair, ANSWERS_TOGETHER);
 
-	/* do not ask for more than all: the engine may have ended since */
-	answers->next = 0;
-	answers->count = geonn_search_take(search, found, (int) Min(lengthof(found), answers->left));
-	if (answers->count == 0 && answers->left > 0)
-		answers->count = take_row(search, &found[0]);
-	Assert((uint64) answers->count <= answers->left);
-	answers->left -= answers->count;
-	for (int i = 0; i < answers->count; i++)
+	for (uint32 i = 0; i < count; i++)
+		__builtin_prefetch(&references->rows[tags[i]]);
+	for (uint32 i = 0; i < count; i++)
 	{
-		answers->taken[i] = (Answer) {
-			.number = DatumGetUInt64(found[i].observation_id) - 1,
-			.reference = (uint64) found[i].tag,
-			.distance = found[i].distance
-		};
-		if (needs_rows)
-			__builtin_prefetch(&references->rows[found[i].tag]);
-	}
-	for (int i = 0; i < answers->count && needs_rows; i++)
-	{
-		const char *row = (const char *) references->rows[answers->taken[i].reference];
+		const char *row = (const char *) references->rows[tags[i]];
 
 		__builtin_prefetch(row);
 		__builtin_prefetch(row + CACHE_LINE);
 	}
 }
 
-const Answer *
-geonn_next_answer(Answers *answers, GeonnSearch *search, const SqlReferences *references, bool needs_rows)
+bool
+geonn_next_answer(GeonnSearch *search, const SqlReferences *references, bool needs_rows, Answer *answer)
 {
-	if (answers->next == answers->count)
-		take_answers(answers, search, references, needs_rows);
-	return answers->next < answers->count ? &answers->taken[answers->next++] : NULL;
+	const GeonnBlock *block = geonn_search_next_pair(search);
+
+	if (block == NULL)
+		return take_row(search, answer);
+	*answer = (Answer) {
+		.number = DatumGetUInt64(block->observation_id[block->observation]) - 1,
+		.reference = (uint64) block->tag[block->pair],
+		.distance = block->distance[block->pair]
+	};
+	if (needs_rows && block->pair % ANSWERS_TOGETHER == 0)
+		fetch_rows(references, block);
+	return true;
 }
 
 PointSource *

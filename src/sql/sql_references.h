@@ -99,24 +99,11 @@ typedef struct Answer
 	double		distance;
 } Answer;
 
-/* the answers of a search, of which several are taken from it together */
-typedef struct Answers
-{
-	uint64		left;			/* how many the search still has, at most */
-	int			count;
-	int			next;			/* the index of the next one that is used */
-	Answer		taken[64];
-} Answers;
-
-/* Begin with a search that has at most so many answers. */
-extern void geonn_answers_begin(Answers *answers, uint64 most);
-
 /*
- * Get the search's next answer; NULL: it has no more.  Where the references' rows are needed, those of several answers
+ * Get the search's next answer; false: it has no more.  Where the references' rows are needed, those of several answers
  * are fetched into the processor's cache together: they lie anywhere in memory.
  */
-extern const Answer *geonn_next_answer(Answers *answers, GeonnSearch *search, const SqlReferences *references,
-									   bool needs_rows);
+extern bool geonn_next_answer(GeonnSearch *search, const SqlReferences *references, bool needs_rows, Answer *answer);
 
 /* The references for the engine: a source of points or lines whose ids are their indexes among all. */
 extern PointSource *geonn_sql_references_describe(const SqlReferences *references);

@@ -131,10 +131,12 @@ greatest_in_doubt(const SqlJoin *join, double distance)
  * Pass over the answers for an outer row that was answered before the engine could be had.
  */
 static void
-pass_answers(SqlJoin *join, GeonnSearch *search, uint64 count)
+pass_answers(const SqlJoin *join, GeonnSearch *search, uint64 count)
 {
+	Answer		answer;
+
 	for (uint64 i = 0; i < count; i++)
-		(void) geonn_next_answer(&join->answers, search, &join->references, false);
+		(void) geonn_next_answer(search, &join->references, false, &answer);
 }
 
 /*
@@ -160,14 +162,14 @@ take_answer(SqlJoin *join, GeonnSearch *search, uint32 k, const Numbers *asked)
 	join->points_left--;
 	for (uint64 i = 0; i < answered; i++)
 	{
-		const Answer *answer = geonn_next_answer(&join->answers, search, references, true);
+		Answer		answer;
 
-		if (answer == NULL)
+		if (!geonn_next_answer(search, references, true, &answer))
 			elog(ERROR, "a search lacks rows of %llu points", (unsigned long long) join->points_left + 1);
-		Assert(i == 0 || answer->distance >= distance);
+		Assert(i == 0 || answer.distance >= distance);
 		if (i == 0)
 		{
-			uint64		number = asked == NULL ? answer->number : asked->numbers[answer->number];
+			uint64		number = asked == NULL ? answer.number : asked->numbers[answer.number];
 
 			if (asked == NULL && number < join->next_row)
 			{
@@ -177,12 +179,12 @@ take_answer(SqlJoin *join, GeonnSearch *search, uint32 k, const Numbers *asked)
 			begin_outer_row(join, number);
 			reach = reach_of_row(join);
 		}
-		else if (answer->distance <= greatest_in_doubt(join, distance))
+		else if (answer.distance <= greatest_in_doubt(join, distance))
 			is_ordered = false;
-		distance = answer->distance;
-		if (distance > Min(bound, reach) || !geonn_candidates_add(candidates, answer->reference, distance))
+		distance = answer.distance;
+		if (distance > Min(bound, reach) || !geonn_candidates_add(candidates, answer.reference, distance))
 			continue;
-		if (!references->rows[answer->reference]->is_measured)
+		if (!references->rows[answer.reference]->is_measured)
 			is_ordered = false;
 		else if (++counted == needed)
 			bound = greatest_in_doubt(join, distance);
@@ -232,7 +234,6 @@ begin_search(LateralNode *lateral)
 	SqlJoin    *join = (SqlJoin *) lateral;
 
 	join->points = join->points_left = lateral->round->points;
-	geonn_answers_begin(&join->answers, join->points * Min(join->k, join->references.valid.count));
 	geonn_lateral_begin_search(lateral, !lateral->has_references);
 }
 
@@ -248,7 +249,6 @@ begin_second_search(LateralNode *lateral)
 	};
 
 	join->points_left = join->asked.count;
-	geonn_answers_begin(&join->answers, join->asked.count * Min(GEONN_K_MAX, join->references.valid.count));
 	geonn_lateral_begin_second_search(lateral, &given, GEONN_K_MAX, false);
 }
 

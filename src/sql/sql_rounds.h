@@ -53,7 +53,7 @@ typedef struct SqlJoin
 	bool		is_searched;	/* the round has a search */
 	uint64		points;			/* how many points the round's search has */
 	uint64		points_left;	/* how many points of the present search have answers that were not taken */
-	Answers		answers;		/* of the present search */
+	uint64		answers_left;	/* how many answers a table's search still has, at most */
 	Numbers		undecided;		/* the outer rows that the present search leaves undecided */
 	Numbers		asked;			/* those that the second search is for */
 	uint64		next_row;		/* STAGE_ALL: the next outer row, and the next of undecided; those before were answered */

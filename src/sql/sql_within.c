@@ -84,7 +84,6 @@ typedef struct WithinJoin
 	/* a round */
 	bool		is_searched;	/* the round has a search */
 	bool		has_answers;	/* not all of its rows were taken */
-	Answers		answers;
 	Numbers		undecided;		/* the outer rows of whose nearest references the function said no */
 	uint64		present;		/* the outer row whose columns pair has; PG_UINT64_MAX: none */
 	uint64		next_row;		/* the next outer row to be compared with references; those before were answered */
@@ -314,19 +313,19 @@ next_answer(WithinJoin *join, Datum *values, bool *nulls)
 {
 	bool		is_second = join->lateral.second != NULL;
 	GeonnSearch *search = is_second ? join->lateral.second : join->lateral.node.search;
-	const Answer *answer;
+	Answer		answer;
 
-	while ((answer = geonn_next_answer(&join->answers, search, &join->references, !join->asks_nearest)) != NULL)
+	while (geonn_next_answer(search, &join->references, !join->asks_nearest, &answer))
 	{
-		uint64		number = is_second ? join->undecided.numbers[answer->number] : answer->number;
+		uint64		number = is_second ? join->undecided.numbers[answer.number] : answer.number;
 
-		if (number < join->next_row || !is_confirmed(join, answer, number))
+		if (number < join->next_row || !is_confirmed(join, &answer, number))
 			continue;
 		if (join->asks_nearest)
 			set_pair(join, number, NULL, NULL, values, nulls);
 		else
 		{
-			const Reference *reference = join->references.rows[answer->reference];
+			const Reference *reference = join->references.rows[answer.reference];
 
 			set_pair(join, number, reference->values, reference->nulls, values, nulls);
 		}
@@ -367,7 +366,6 @@ static bool
 try_search(WithinJoin *join)
 {
 	join->undecided = (Numbers) {0};
-	geonn_answers_begin(&join->answers, PG_UINT64_MAX);
 	join->is_searched = join->has_answers = join->references.valid.count > 0 &&
 		geonn_try_search(&join->fallback, &join->lateral, begin_search);
 	return join->is_searched;
@@ -504,7 +502,6 @@ begin_second_search(LateralNode *lateral)
 		.each_alone = true
 	};
 
-	geonn_answers_begin(&join->answers, PG_UINT64_MAX);
 	geonn_lateral_begin_second_search(lateral, &given, 0, true);
 }
 

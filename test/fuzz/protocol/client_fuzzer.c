@@ -58,7 +58,7 @@ typedef struct Wish
 	int			labels;
 	bool		attaches;
 	bool		keeps;
-	bool		takes_runs;
+	bool		takes_blocks;	/* by geonn_block_next as far as a block has pairs */
 	uint64		references;
 	uint64		observations;
 	Oid			type;			/* of ids */
@@ -86,7 +86,7 @@ read_wish(const struct step *step)
 		.labels = step->peer % (GEONN_LABELS_MAX + 1),
 		.attaches = step->slot % 4 == 3,
 		.keeps = step->slot / 4 % 2,
-		.takes_runs = step->slot / 8 % 2,
+		.takes_blocks = step->slot / 8 % 2,
 		.references = many[step->numbers[1] % lengthof(many)],
 		.observations = many[step->numbers[1] / 8 % lengthof(many)],
 		.type = step->slot / 16 % 2 ? TEXTOID : INT4OID
@@ -214,53 +214,51 @@ look_at_reference(const HostileJoin *join, int64 tag)
 	sum += latitude > longitude;
 }
 
+/*
+ * Check the block's present pair against the question and the pair before it, and read all of it.
+ */
 static void
-look_at_observation(const HostileJoin *join, Datum id)
+look_at_pair(HostileJoin *join, const GeonnBlock *block)
 {
-	if (read_id(join->wish.type, id) >= join->added)
+	const GeonnQuestion *question = &join->wish.question;
+	uint64		observation = read_id(join->wish.type, block->observation_id[block->observation]);
+
+	if (observation >= join->added)
 		steps_broken("pairs are of observations that were added");
+	sum += block->observation_latitude[block->observation] > block->observation_longitude[block->observation];
+	if (block->matched)
+	{
+		if (block->rank != (observation == join->last ? join->rank : 0) + 1)
+			steps_broken("the pairs of an observation come one after the other, by rank");
+		if (question->radii > 0 ? block->rank > question->radii :
+			block->rank > geonn_client_references(join->client) ||
+			(question->k > 0 && !question->ties && block->rank > question->k))
+			steps_broken("no more pairs come than were asked for");
+		if (block->pair >= block->pairs)
+			steps_broken("a block has the pairs that it says");
+		if (question->radii == 0)
+			look_at_reference(join, block->tag[block->pair]);
+		for (uint32 i = 0; i < geonn_question_pairs_of_radius(question); i++)
+			sum += block->distance[block->pair + i] > 0;
+	}
+	else if (!question->unmatched)
+		steps_broken("an observation without a pair comes where it was asked for");
+	join->rank = block->matched ? block->rank : 0;
+	join->last = observation;
 }
 
 static bool
 take_pair(HostileJoin *join, bool wait)
 {
-	GeonnPair	pair;
-	GeonnRun	run;
-	uint64		observation;
+	GeonnBlock *block;
 
 	CHECK_FOR_INTERRUPTS();
-	if (join->wish.takes_runs && geonn_client_take_run(join->client, &run))
-	{
-		for (; run.next < run.end; run.next++)
-		{
-			look_at_observation(join, run.observation_id[run.next]);
-			if (join->wish.question.radii == 0)
-				look_at_reference(join, run.tag[run.next]);
-			sum += run.distance[run.next] > run.observation_latitude[run.next];
-		}
-		return true;
-	}
-	if (!geonn_client_next_pair(join->client, wait, &pair))
+	block = geonn_client_next_pair(join->client, wait);
+	if (block == NULL)
 		return false;
-	look_at_observation(join, pair.observation_id);
-	observation = read_id(join->wish.type, pair.observation_id);
-	if (pair.matched)
-	{
-		const GeonnQuestion *question = &join->wish.question;
-
-		if (pair.rank != (observation == join->last ? join->rank : 0) + 1)
-			steps_broken("the pairs of an observation come one after the other, by rank");
-		if (question->radii > 0 ? pair.rank > question->radii :
-			pair.rank > geonn_client_references(join->client) ||
-			(question->k > 0 && !question->ties && pair.rank > question->k))
-			steps_broken("no more pairs come than were asked for");
-		if (question->radii == 0)
-			look_at_reference(join, pair.tag);
-		for (uint32 i = 0; question->weights > 0 && i < geonn_question_pairs_of_radius(question); i++)
-			sum += pair.sums[i] > 0;
-	}
-	join->rank = pair.matched ? pair.rank : 0;
-	join->last = observation;
+	do
+		look_at_pair(join, block);
+	while (join->wish.takes_blocks && geonn_block_next(block));
 	return true;
 }
 
