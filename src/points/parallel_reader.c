@@ -182,7 +182,6 @@ static void
 add_to_run(Parcel *parcel, uint64 position, uint32 rows)
 {
 	Assert(parcel->rows + rows <= PARCEL_ROWS);
-	Assert(parcel->runs == 0 || position >= parcel->last_position);
 	if (parcel->runs == 0 ||
 		(position != parcel->last_position && position != parcel->last_position + 1))
 		parcel->run[parcel->runs++] = (ParcelRun) {.position = position};
@@ -571,7 +570,6 @@ give_all(ParallelContext *context, const PointSource *source, SharedReading *sha
 {
 	int			count = context->nworkers_launched + 1;
 	Member	   *first;
-	uint64		last_position PG_USED_FOR_ASSERTS_ONLY = 0;
 
 	for (int i = 0; i < context->nworkers_launched; i++)
 		members[i].queue = shm_mq_attach(queue_of(context, i), context->seg,
@@ -592,8 +590,6 @@ give_all(ParallelContext *context, const PointSource *source, SharedReading *sha
 		first = first_of(members, count);
 		if (first == NULL)
 			break;
-		Assert(position_of(&first->parcel) >= last_position);
-		last_position = position_of(&first->parcel);
 		give_run(&first->parcel, consume, consume_block, state);
 	}
 	for (int i = 0; i < context->nworkers_launched; i++)

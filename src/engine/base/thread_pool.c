@@ -213,13 +213,13 @@ take_piece(struct job *job, size_t *number)
 	return *number < job->end;
 }
 
-static void
-run_piece(const struct job *job, size_t number)
+static inline void
+run_piece(thread_pool_piece piece, void *context, size_t number)
 {
 #ifdef USE_ASSERT_CHECKING
 	is_in_piece = true;
 #endif
-	job->piece(job->context, number);
+	piece(context, number);
 #ifdef USE_ASSERT_CHECKING
 	is_in_piece = false;
 #endif
@@ -233,7 +233,7 @@ help(struct job *job)
 	job->inside++;
 	pthread_mutex_unlock(&pool.lock);
 	while (atomic_load(&pool.waiting) == 0 && take_piece(job, &number))
-		run_piece(job, number);
+		run_piece(job->piece, job->context, number);
 	pthread_mutex_lock(&pool.lock);
 	geonn_assert(job->inside > 0);
 	if (--job->inside == 0)
@@ -345,7 +345,7 @@ run_job(thread_pool_piece piece, void *context, size_t first, size_t end,
 	if (!has_seat || end - first > 1)
 		begin_job(&job, end - first);
 	while (take_piece(&job, &number))
-		run_piece(&job, number);
+		run_piece(piece, context, number);
 	if (!has_seat || end - first > 1)
 		end_job(&job, end - first);
 	pthread_cond_destroy(&job.left);
