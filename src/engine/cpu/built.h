@@ -26,12 +26,10 @@ struct cpu_built
 
 	atomic_uint_fast64_t brute_us;	/* how long turns by brute force took */
 
-	/* how many observations cpu_turn_pairs() should take in its next turn, how many
-	 * cpu_turn_counts() and cpu_turn_nearest() should; 0: not known.  Several turns may
-	 * change them at the same time. */
+	/* how many observations cpu_turn_pairs() should take in its next turn, and how many
+	 * cpu_turn_counts() should; 0: not known.  Several turns may change them at the same time. */
 	atomic_uint paired;
 	atomic_uint counted;
-	atomic_uint pace;
 
 	/* the table of squares beside the index, or NULL; and the incomplete table while it is being
 	 * made */

@@ -21,7 +21,7 @@
  *
  *	cpu/built.c			what is built of a dataset
  *	cpu/cells.c			the table of squares, with cpu/cells_fill.c
- *	cpu/turn.c			what a turn is; cpu/turn_nearest.c, cpu/turn_cells.c,
+ *	cpu/turn.c			what a turn is; cpu/turn_cells.c, cpu/turn_tasks.c,
  *						cpu/turn_pairs.c and cpu/turn_counts.c
  *	cpu/index.c			the index, built with radix_sort.c, cpu/slabs.c, cpu/curve_cells.c and
  *						cpu/curve.c
@@ -362,8 +362,7 @@ give_room(struct cpu_device *cpu, struct cpu_turn_room *room)
 static bool
 do_turn(struct cpu_device *cpu, struct search *search, struct cpu_built *built)
 {
-	bool		is_nearest = cpu_turn_is_nearest(search, built);
-	const struct cpu_cells *cells = is_nearest ? cpu_built_cells(built, search) : NULL;
+	const struct cpu_cells *cells = cpu_turn_is_nearest(search, built) ? cpu_built_cells(built, search) : NULL;
 	int64_t		began_us = now_us();
 	struct cpu_turn_room *room;
 	bool		goes_on;
@@ -377,7 +376,7 @@ do_turn(struct cpu_device *cpu, struct search *search, struct cpu_built *built)
 		return fail(&search->failure, GEONN_ERROR_MEMORY, "not enough memory for a search");
 	}
 	goes_on = (search->question.radii > 0 ? cpu_turn_counts :
-			   is_nearest ? cpu_turn_nearest : cpu_turn_pairs) (search, built, room);
+			   cpu_turn_pairs) (search, built, room);
 	give_room(cpu, room);
 	cpu_built_note_turn(built, search, now_us() - began_us);
 	return goes_on;

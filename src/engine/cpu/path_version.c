@@ -5,7 +5,6 @@
 #include "engine/cpu/arcs/arcs.h"
 #include "engine/cpu/squares/cells.h"
 #include "engine/cpu/counts/count.h"
-#include "engine/cpu/walk/nearest.h"
 #include "engine/cpu/walk/neighbours.h"
 #include "engine/cpu/base/vectors.h"
 
@@ -17,7 +16,6 @@ const struct cpu_path CPU_PATH_NAME(cpu_path) = {
 	.vectors = CPU_PATH_NAME(cpu_vectors),
 	.curve_codes = CPU_PATH_NAME(cpu_curve_codes),
 	.valid = CPU_PATH_NAME(cpu_valid),
-	.index_nearest = CPU_PATH_NAME(cpu_index_nearest),
 	.cells_fill = CPU_PATH_NAME(cpu_cells_fill),
 	.cells_nearest = CPU_PATH_NAME(cpu_cells_nearest),
 	.neighbours = CPU_PATH_NAME(cpu_neighbours),

@@ -17,7 +17,7 @@
 /* brute force compares an observation with so many references in a turn, even if each needs a vector */
 #define CPU_COLUMNS_MAX ((size_t) 1 << 24)
 
-/* the distance of an observation or task that has no answer yet */
+/* the distance of an observation that a table of squares leaves to the index, or of a task that has no answer yet */
 #define CPU_TURN_UNANSWERED (-1.0)
 
 /* memory for turns, kept from one turn to the next */
@@ -29,11 +29,11 @@ struct cpu_turn_room
 };
 
 /*
- * Whether cpu_turn_nearest() can answer a search of a built dataset: the search
+ * Whether nearest.c, or a table of squares, can answer a search of a built dataset: the search
  * goes by the index, asks for one nearest reference with
  * geonn_metric_chord_decides(), and does not begin with a cutoff.  The dataset
  * is of points, and may have groups, windows, parties and radiuses of observations, but no radiuses of references or
- * excluded tags.  cpu_turn_counts() answers searches that count, cpu_turn_pairs() all others.
+ * excluded tags.
  */
 extern bool cpu_turn_is_nearest(const struct search *search, const struct cpu_built *built);
 
@@ -48,8 +48,6 @@ extern bool cpu_turn_by_columns(const struct search *search);
  * another turn may follow; if not, the search has ended, has failed, or was
  * cancelled.
  */
-extern bool cpu_turn_nearest(struct search *search, struct cpu_built *built,
-							 struct cpu_turn_room *room);
 extern bool cpu_turn_pairs(struct search *search, struct cpu_built *built,
 						   struct cpu_turn_room *room);
 
@@ -59,7 +57,7 @@ extern bool cpu_turn_counts(struct search *search, struct cpu_built *built,
 
 /*
  * Do a turn of a search by a table of squares, cpu_built_cells().  The turn may
- * leave observations to cpu_turn_nearest().
+ * leave observations to cpu_turn_pairs().
  */
 extern bool cpu_turn_cells(struct search *search, struct cpu_built *built,
 						   const struct cpu_cells *cells);

@@ -4,9 +4,8 @@
  *		squares.
  *
  * Observations are taken in the order of rows, and nothing is sorted.  Those in
- * crowded squares are marked as unanswered, as turn_nearest.c does: the
- * search's next turns, by the index, take these.  They also pack the pairs where
- * max_distance has left observations without one.
+ * crowded squares are marked as unanswered: the search's next turn, by the index, takes these (turn_pairs.c).  It also
+ * packs the pairs where max_distance has left observations without one.
  */
 #include "engine/cpu/turn.h"
 

@@ -17,8 +17,14 @@
  * thread stops after its present observation, and most of what it found may be
  * lost; so the next turn takes few observations.  The turn's first observation is always
  * answered, so every turn makes progress.
+ *
+ * Where a search asks for one pair of each observation, nothing is lost.  A turn whose time is over marks the
+ * observations without an answer in the batch, in the column of distances; how many observations it took is the
+ * search's device_state.  The next turn takes just the marked ones, and packs the pairs when all have been answered.  A
+ * turn by a table of squares leaves observations to these turns in the same way (turn_cells.c).
  */
 #include "engine/cpu/turn.h"
+#include "engine/cpu/turn_tasks.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +42,7 @@
 
 /* a turn takes at most ROWS_MAX observations; a dataset's first turn those with PAIRS_FIRST pairs, or
  * ROWS_FIRST */
-#define ROWS_MAX 262144
+#define ROWS_MAX 1048576
 #define PAIRS_FIRST 262144.0
 #define ROWS_FIRST 2048
 
@@ -44,6 +50,12 @@
 #define PREPARE_ROWS 4096
 #define PIECE_ROWS_MAX 1024
 #define PIECES_PER_THREAD 4
+
+/* no piece has fewer rows than this share of a turn's: such a piece would end before another thread is awake */
+#define PIECE_SHARE_MIN 512
+
+/* a bundle of observations that ask for their nearest reference should spread over at most this many positions */
+#define BUNDLE_POSITIONS 1024
 
 /* tags are fetched into the cache this many pairs ahead */
 #define TAGS_AHEAD 16
@@ -65,20 +77,28 @@ struct turn
 	const struct cpu_built *built;
 	bool		by_index;
 	uint32_t	first;			/* observation */
+	uint32_t	pace;			/* how many observations a turn should take */
 	uint32_t	rows;			/* observations to try */
+	bool		resumed;		/* turns before have answered some of them */
+	uint32_t	asked;			/* how many are searched for */
+	uint32_t   *left;			/* [asked] their rows, if resumed; until the sort */
+	uint32_t	bundle;			/* how many observations nearest.c answers together; 0: it is not asked */
 	uint32_t	piece_rows;		/* rows of each piece but the last */
 	uint32_t	room;			/* pairs that the batch has room for */
 	int64_t		end_ms;
 	atomic_bool out_of_range;
-	atomic_uint_fast64_t pairs; /* found by all threads */
+	atomic_uint_fast64_t pairs; /* found by all threads, unless in_batch */
 
+	size_t		pieces_count;	/* without one more for answer_first() */
 	struct cpu_neighbours_piece *pieces;
 	struct cpu_observation *observation;	/* [rows] */
 	uint32_t   *counts;			/* [rows] pairs of each */
 	uint32_t   *offset;			/* [rows] where they go in the batch */
 	uint32_t	packed;			/* rows that count as answered */
-	uint32_t	first_row;		/* 0 */
-	struct radix_sort sort;		/* keys, and rows */
+	uint32_t	first_row;		/* the first of those that are searched for */
+	struct radix_sort sort;		/* keys, and rows, or tasks */
+	bool		by_tasks;		/* it finds the nearest, and the index has slabs */
+	struct cpu_turn_tasks tasks;
 	bool		in_batch;		/* pairs go to the batch at once: it has room for k of each row */
 };
 
@@ -90,15 +110,43 @@ static size_t
 place_room(struct turn *turn, void *memory)
 {
 	struct column_block block = {memory, 0};
+	size_t		sorted = (size_t) turn->rows * (turn->by_tasks ? CPU_TASKS_MAX : 1);
 
 	COLUMN_PLACE(&block, turn->observation, turn->rows);
-	COLUMN_PLACE(&block, turn->sort.key, turn->rows);
-	COLUMN_PLACE(&block, turn->sort.room_key, turn->rows);
-	COLUMN_PLACE(&block, turn->sort.value, turn->rows);
-	COLUMN_PLACE(&block, turn->sort.room_value, turn->rows);
+	COLUMN_PLACE(&block, turn->sort.key, sorted);
+	COLUMN_PLACE(&block, turn->sort.room_key, sorted);
+	COLUMN_PLACE(&block, turn->sort.value, sorted);
+	COLUMN_PLACE(&block, turn->sort.room_value, sorted);
+	turn->left = turn->sort.room_value;
 	COLUMN_PLACE(&block, turn->counts, turn->rows);
 	COLUMN_PLACE(&block, turn->offset, turn->rows);
+	if (turn->by_tasks)
+	{
+		COLUMN_PLACE(&block, turn->tasks.made, turn->rows);
+		COLUMN_PLACE(&block, turn->tasks.row, sorted);
+		COLUMN_PLACE(&block, turn->tasks.best, sorted);
+	}
 	return block.bytes;
+}
+
+/*
+ * Make keys of the rows from number `at` on of those that are searched for, or of their tasks.
+ */
+static void
+make_keys(struct turn *turn, uint32_t at, const uint32_t *row, uint32_t count, const double *x, const double *y,
+		  const double *z)
+{
+	const struct search *search = turn->search;
+	bool		has_parts = search->dataset->group != NULL && turn->built->arcs == NULL;
+	uint64_t   *key = turn->sort.key + at;
+	uint64_t	code[CPU_VECTORS_BLOCK];
+
+	cpu_path->curve_codes(x, y, z, count, CPU_CURVE_KEY_LEVELS, turn->by_tasks ? code : key);
+	if (turn->by_tasks)
+		cpu_turn_make_tasks(&turn->tasks, row, code, count);
+	else if (has_parts)
+		for (uint32_t i = 0; i < count; i++)
+			key[i] = cpu_nearest_key(cpu_turn_part(search, turn->built->index, turn->first + row[i]), key[i]);
 }
 
 static void
@@ -107,34 +155,32 @@ prepare_piece(void *context, size_t number)
 	struct turn *turn = context;
 	const struct search *search = turn->search;
 	uint32_t	begin = (uint32_t) number * PREPARE_ROWS;
-	uint32_t	end = turn->rows - begin < PREPARE_ROWS ? turn->rows : begin + PREPARE_ROWS;
+	uint32_t	end = turn->asked - begin < PREPARE_ROWS ? turn->asked : begin + PREPARE_ROWS;
 
 	for (uint32_t at = begin; at < end; at += CPU_VECTORS_BLOCK)
 	{
 		uint32_t	count = end - at < CPU_VECTORS_BLOCK ? end - at : CPU_VECTORS_BLOCK;
+		uint32_t	row[CPU_VECTORS_BLOCK];
 		double		degrees[2][CPU_VECTORS_BLOCK];
 		double		x[CPU_VECTORS_BLOCK];
 		double		y[CPU_VECTORS_BLOCK];
 		double		z[CPU_VECTORS_BLOCK];
 
-		if (!cpu_turn_read_points(search, turn->first + at, NULL, count, degrees, x, y, z))
+		for (uint32_t i = 0; i < count; i++)
+			row[i] = turn->resumed ? turn->left[at + i] : at + i;
+		if (!cpu_turn_read_points(search, turn->first, row, count, degrees, x, y, z))
 		{
 			atomic_store(&turn->out_of_range, true);
 			return;
 		}
 		for (uint32_t i = 0; i < count; i++)
-			turn->observation[at + i] = (struct cpu_observation) {
+			turn->observation[row[i]] = (struct cpu_observation) {
 				{x[i], y[i], z[i]}, degrees[0][i], degrees[1][i]
 			};
+		if (!turn->by_tasks)
+			memcpy(turn->sort.value + at, row, count * sizeof(*row));
 		if (turn->by_index)
-			cpu_path->curve_codes(x, y, z, count, CPU_CURVE_KEY_LEVELS, turn->sort.key + at);
-		for (uint32_t i = at; i < at + count; i++)
-		{
-			turn->sort.value[i] = i;
-			if (turn->by_index && search->dataset->group != NULL && turn->built->arcs == NULL)
-				turn->sort.key[i] = cpu_nearest_key(cpu_turn_part(search, turn->built->index, turn->first + i),
-													 turn->sort.key[i]);
-		}
+			make_keys(turn, at, row, count, x, y, z);
 	}
 }
 
@@ -146,8 +192,9 @@ is_over(void *context, uint64_t pairs)
 {
 	struct turn *turn = context;
 
-	return atomic_fetch_add_explicit(&turn->pairs, pairs, memory_order_relaxed) + pairs >=
-		turn->room + PAIRS_BEYOND || now_ms() >= turn->end_ms;
+	/* what goes to the batch at once has room there */
+	return (!turn->in_batch && atomic_fetch_add_explicit(&turn->pairs, pairs, memory_order_relaxed) + pairs >=
+			turn->room + PAIRS_BEYOND) || now_ms() >= turn->end_ms;
 }
 
 static void
@@ -174,7 +221,8 @@ search_piece(void *context, size_t number)
 		.pairs_max = turn->room + 1,
 		.is_over = is_over,
 		.turn = turn,
-		.count = turn->rows - begin < turn->piece_rows ? turn->rows - begin : turn->piece_rows,
+		.bundle = turn->bundle,
+		.count = turn->sort.count - begin < turn->piece_rows ? (uint32_t) turn->sort.count - begin : turn->piece_rows,
 		.key = turn->sort.key + begin,
 		.row = turn->sort.value + begin,
 		.counts = turn->counts
@@ -183,6 +231,11 @@ search_piece(void *context, size_t number)
 	{
 		piece->tag = turn->search->columns.tag + turn->search->pairs;
 		piece->distance = turn->search->columns.distance + turn->search->pairs;
+	}
+	if (turn->by_tasks)
+	{
+		piece->task_row = turn->tasks.row;
+		piece->best = turn->tasks.best;
 	}
 	if (number == 0 || !is_over(turn, 0))
 		answer(piece);
@@ -241,12 +294,15 @@ pack_piece(void *context, size_t number)
  * Answer the turn's first observation alone, if the turn ended before it.
  */
 static void
-answer_first(struct turn *turn, size_t pieces)
+answer_first(struct turn *turn)
 {
-	struct cpu_neighbours_piece *piece = &turn->pieces[pieces];
+	struct cpu_neighbours_piece *piece = &turn->pieces[turn->pieces_count];
 
 	*piece = turn->pieces[0];
 	piece->row = &turn->first_row;
+	piece->bundle = 0;
+	piece->task_row = NULL;
+	piece->best = NULL;
 	piece->count = 1;
 	piece->answered = 0;
 	piece->pairs = piece->capacity = 0;
@@ -333,7 +389,7 @@ pack(struct turn *turn, size_t pieces)
 	if (!turn->in_batch)
 		thread_pool_run(pack_piece, turn, pieces);
 	cpu_turn_account(search, turn->packed, all_one && search->question.k == 1 ? NULL : turn->counts, pairs);
-	return search->answered < search->rows - search->first &&
+	return search->answered < search->rows - search->first && search->pairs < search->columns.room &&
 		(turn->packed == turn->rows || turn->counts[turn->packed] == UNANSWERED);
 }
 
@@ -349,63 +405,193 @@ fail_memory(struct turn *turn)
 }
 
 /*
- * How many observations a turn should try: what earlier turns say, within what the room is expected to hold.
+ * Set how many observations the turn tries: what earlier turns say, within what the room is expected to hold.
  */
-static uint32_t
-rows_to_try(const struct turn *turn, uint32_t pace)
+static void
+choose_rows(struct turn *turn)
 {
 	const struct search *search = turn->search;
 	uint32_t	left = search->rows - search->first - search->answered;
 	double		each = search->pairs_each > 0.0 ? search->pairs_each : search->question.k;
-	uint32_t	rows = pace > 0 ? pace : each > 0.0 ? (uint32_t) (PAIRS_FIRST / each) + 1 : ROWS_FIRST;
+	uint32_t	rows;
 
+	turn->pace = atomic_load(&turn->built->paired);
+	if (turn->pace == 0)
+		turn->pace = each > 0.0 ? (uint32_t) (PAIRS_FIRST / each) + 1 : ROWS_FIRST;
+	rows = turn->pace;
 	if (each > 0.0 && turn->room / each < rows)
 		rows = turn->room / each < 1.0 ? 1 : (uint32_t) (turn->room / each);
-	return rows < left ? rows : left;
+	turn->rows = rows < left ? rows : left;
+	if (turn->resumed)
+		turn->rows = (uint32_t) search->device_state;
 }
 
 /*
  * How many rows make the next turn take about TURN_MS.
  */
 static uint32_t
-adjusted_pace(const struct turn *turn, uint32_t pace, int64_t took_ms)
+adjusted_pace(const struct turn *turn, int64_t took_ms)
 {
 	uint64_t	rows = (uint64_t) turn->packed * TURN_MS / (uint64_t) (took_ms > 0 ? took_ms : 1);
 
 	if (turn->packed < turn->rows || rows < turn->rows)
 		return rows < 1 ? 1 : rows < ROWS_MAX ? (uint32_t) rows : ROWS_MAX;
-	if (turn->rows < pace)
-		return pace;
+	if (turn->rows < turn->pace)
+		return turn->pace;
 	rows = rows < 4 * (uint64_t) turn->rows ? rows : 4 * (uint64_t) turn->rows;
 	return rows < ROWS_MAX ? (uint32_t) rows : ROWS_MAX;
+}
+
+/*
+ * List the rows that turns before have left.
+ */
+static void
+list_left(struct turn *turn)
+{
+	const volatile double *distance = turn->search->columns.distance + turn->search->pairs;
+
+	turn->asked = 0;
+	for (uint32_t row = 0; row < turn->rows; row++)
+	{
+		double		found = distance[row];
+
+		turn->counts[row] = found < 0.0 ? UNANSWERED : found < INFINITY;
+		if (found < 0.0)
+			turn->left[turn->asked++] = row;
+	}
+	turn->first_row = turn->asked > 0 ? turn->left[0] : 0;
+}
+
+/*
+ * Leave the rows that have no answer to the next turn.  False if all have one.
+ */
+static bool
+leave_rows(struct turn *turn)
+{
+	struct search *search = turn->search;
+	double	   *distance = search->columns.distance + search->pairs;
+	uint32_t	answered = 0;
+
+	for (uint32_t row = 0; row < turn->rows; row++)
+		answered += turn->counts[row] != UNANSWERED;
+	if (answered == turn->rows)
+		return false;
+	for (uint32_t row = 0; row < turn->rows; row++)
+		if (turn->counts[row] != 1)
+			distance[row] = turn->counts[row] == 0 ? INFINITY : CPU_TURN_UNANSWERED;
+	search->device_state = turn->rows;
+	turn->packed = answered;
+	return true;
+}
+
+/*
+ * Answer the rows of a piece from their tasks.
+ */
+static void
+end_tasks_piece(void *context, size_t number)
+{
+	struct turn *turn = context;
+	const struct search *search = turn->search;
+	uint32_t	begin = (uint32_t) number * PREPARE_ROWS;
+	uint32_t	end = turn->rows - begin < PREPARE_ROWS ? turn->rows : begin + PREPARE_ROWS;
+	struct candidate best;
+
+	for (uint32_t row = begin; row < end; row++)
+		if (turn->counts[row] == UNANSWERED && cpu_turn_end_tasks(&turn->tasks, row, &best))
+		{
+			turn->counts[row] = best.distance < INFINITY;
+			if (turn->counts[row] == 1)
+				write_pair(turn, row, &best, search->pairs + row);
+		}
+}
+
+/*
+ * How many observations, or tasks, nearest.c answers together.  0: the search asks another question.
+ */
+static uint32_t
+nearest_bundle(const struct turn *turn)
+{
+	uint64_t	bundle;
+
+	if (!turn->in_batch || !cpu_turn_is_nearest(turn->search, turn->built))
+		return 0;
+	bundle = (uint64_t) BUNDLE_POSITIONS * turn->sort.count / turn->built->index->shape.positions;
+	return bundle < 1 ? 1 : bundle > INDEX_WIDTH ? INDEX_WIDTH : (uint32_t) bundle;
+}
+
+/*
+ * Cut the rows, or tasks, into pieces, and answer these.  False if memory is short.
+ */
+static bool
+run_pieces(struct turn *turn)
+{
+	size_t		count = turn->sort.count > 0 ? turn->sort.count : 1;
+	size_t		pieces = (size_t) PIECES_PER_THREAD * thread_pool_threads();
+	bool		short_of_memory = false;
+
+	turn->piece_rows = (uint32_t) ((count + pieces - 1) / pieces);
+	if (turn->piece_rows < turn->pace / PIECE_SHARE_MIN)
+		turn->piece_rows = turn->pace / PIECE_SHARE_MIN;
+	if (turn->piece_rows > PIECE_ROWS_MAX)
+		turn->piece_rows = PIECE_ROWS_MAX;
+	turn->pieces_count = (count + turn->piece_rows - 1) / turn->piece_rows;
+	turn->bundle = nearest_bundle(turn);
+	turn->pieces = calloc(turn->pieces_count + 1, sizeof(*turn->pieces));
+	if (turn->pieces == NULL)
+		return false;
+	turn->end_ms = now_ms() + CPU_TURN_LIMIT_MS;
+	thread_pool_run(search_piece, turn, turn->pieces_count);
+	if (turn->by_tasks)
+		thread_pool_run(end_tasks_piece, turn, (turn->rows + PREPARE_ROWS - 1) / PREPARE_ROWS);
+	if (turn->counts[turn->first_row] == UNANSWERED && !atomic_load(turn->search->cancelled))
+		answer_first(turn);
+	for (size_t i = 0; i <= turn->pieces_count; i++)
+		short_of_memory = short_of_memory || turn->pieces[i].short_of_memory;
+	return !short_of_memory;
 }
 
 /*
  * Search, and pack the pairs.  Returns whether another turn may follow.
  */
 static bool
-search_rows(struct turn *turn, size_t pieces)
+search_rows(struct turn *turn)
 {
 	struct search *search = turn->search;
-	bool		short_of_memory = false;
 
-	thread_pool_run(prepare_piece, turn, (turn->rows + PREPARE_ROWS - 1) / PREPARE_ROWS);
+	thread_pool_run(prepare_piece, turn, (turn->asked + PREPARE_ROWS - 1) / PREPARE_ROWS);
 	if (atomic_load(&turn->out_of_range))
 	{
 		cpu_turn_out_of_range(search);
 		return false;
 	}
-	if (turn->by_index && !radix_sort(&turn->sort))
+	turn->sort.count = turn->by_tasks ? atomic_load(&turn->tasks.claimed) : turn->asked;
+	if (turn->by_index && turn->sort.count > 0 && !radix_sort(&turn->sort))
 		return fail_memory(turn);
-	turn->end_ms = now_ms() + CPU_TURN_LIMIT_MS;
-	thread_pool_run(search_piece, turn, pieces);
-	if (turn->counts[0] == UNANSWERED && !atomic_load(search->cancelled))
-		answer_first(turn, pieces);
-	for (size_t i = 0; i <= pieces; i++)
-		short_of_memory = short_of_memory || turn->pieces[i].short_of_memory;
-	if (short_of_memory)
+	if (!run_pieces(turn))
 		return fail_memory(turn);
-	return !atomic_load(search->cancelled) && pack(turn, pieces + 1);
+	if (atomic_load(search->cancelled))
+		return false;
+	return (turn->in_batch && search->question.k == 1 && leave_rows(turn)) || pack(turn, turn->pieces_count + 1);
+}
+
+/*
+ * Set which observations the turn takes, and where it keeps what it finds.
+ */
+static void
+begin_rows(struct turn *turn)
+{
+	turn->tasks.search = turn->search;
+	turn->tasks.index = turn->built->index;
+	turn->tasks.first = turn->first;
+	turn->tasks.key = turn->sort.key;
+	turn->tasks.number = turn->sort.value;
+	turn->tasks.first_task = turn->offset;
+	turn->asked = turn->rows;
+	if (turn->resumed)
+		list_left(turn);
+	else
+		for (uint32_t row = 0; row < turn->rows; row++)
+			turn->counts[row] = UNANSWERED;
 }
 
 bool
@@ -416,40 +602,29 @@ cpu_turn_pairs(struct search *search, struct cpu_built *built, struct cpu_turn_r
 		.built = built,
 		.by_index = search->algorithm == GEONN_ALGORITHM_INDEX,
 		.first = search->first + search->answered,
-		.room = search->columns.room - search->pairs
+		.room = search->columns.room - search->pairs,
+		.resumed = search->device_state > 0
 	};
-	uint32_t	pace = atomic_load(&built->paired);
 	int64_t		began_ms = now_ms();
-	size_t		pieces = (size_t) PIECES_PER_THREAD * thread_pool_threads();
 	bool		goes_on = false;
 
 	if (turn.room == 0)
 		return false;
-	turn.rows = rows_to_try(&turn, pace);
+	choose_rows(&turn);
+	search->device_state = 0;
 	turn.in_batch = search->question.k > 0 && !search->question.ties && !search->question.places &&
 		turn.room / search->question.k >= turn.rows;
-	turn.piece_rows = (uint32_t) ((turn.rows + pieces - 1) / pieces);
-	if (turn.piece_rows > PIECE_ROWS_MAX)
-		turn.piece_rows = PIECE_ROWS_MAX;
-	pieces = (turn.rows + turn.piece_rows - 1) / turn.piece_rows;
-
-	/* one more piece, for answer_first() */
-	turn.pieces = calloc(pieces + 1, sizeof(*turn.pieces));
-	if (turn.pieces == NULL)
-		return fail_memory(&turn);
+	turn.by_tasks = turn.in_batch && cpu_turn_is_nearest(search, built) && built->index->slabs != NULL;
 	search->failed = !cpu_turn_reserve(room, place_room(&turn, NULL), turn.rows, &search->failure);
-	if (!search->failed)
-	{
-		place_room(&turn, room->memory);
-		turn.sort.count = turn.rows;
-		for (uint32_t row = 0; row < turn.rows; row++)
-			turn.counts[row] = UNANSWERED;
-		goes_on = search_rows(&turn, pieces);
-		if (turn.packed > 0)
-			atomic_store(&built->paired, adjusted_pace(&turn, pace, now_ms() - began_ms));
-		for (size_t i = 0; i <= pieces; i++)
-			free(turn.pieces[i].pair);
-	}
+	if (search->failed)
+		return false;
+	place_room(&turn, room->memory);
+	begin_rows(&turn);
+	goes_on = search_rows(&turn);
+	if (turn.packed > 0 && !turn.resumed)
+		atomic_store(&built->paired, adjusted_pace(&turn, now_ms() - began_ms));
+	for (size_t i = 0; turn.pieces != NULL && i <= turn.pieces_count; i++)
+		free(turn.pieces[i].pair);
 	free(turn.pieces);
 	return goes_on;
 }

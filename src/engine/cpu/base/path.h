@@ -31,7 +31,6 @@
 #define CPU_PATH_EXPAND(name, path) CPU_PATH_JOIN(name, path)
 #define CPU_PATH_NAME(name) CPU_PATH_EXPAND(name, CPU_PATH)
 
-struct cpu_nearest_piece;
 struct cpu_references;
 struct cpu_neighbours_piece;
 struct cpu_count_piece;
@@ -49,9 +48,6 @@ struct cpu_path
 	void		(*curve_codes) (const double *x, const double *y, const double *z,
 								size_t count, int levels, uint64_t *code);
 	bool		(*valid) (const double *latitude, const double *longitude, size_t count);
-
-	/* cpu/nearest.h */
-	void		(*index_nearest) (struct cpu_nearest_piece *piece);
 
 	/* cpu/cells.h */
 	void		(*cells_fill) (struct cpu_cells_building *building, uint32_t number);

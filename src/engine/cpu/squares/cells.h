@@ -149,7 +149,7 @@ struct cpu_cells_search
 
 /*
  * Find the nearest reference of each observation, with the same results, byte for
- * byte, as cpu_index_nearest() gives.  Returns how many observations are left to
+ * byte, as cpu_nearest() gives.  Returns how many observations are left to
  * the index.
  */
 extern uint32_t CPU_PATH_NAME(cpu_cells_nearest) (const struct cpu_cells_search *search);

@@ -18,6 +18,7 @@
 #include "engine/search/device.h"
 
 struct cpu_index;
+struct cpu_part;
 
 struct cpu_collector
 {
@@ -116,6 +117,10 @@ extern void CPU_PATH_NAME(cpu_collector_free) (struct cpu_collector *collector);
 /* Offer the references of an index to a collector, which has begun. */
 extern void CPU_PATH_NAME(cpu_index_collect) (const struct cpu_index *index,
 											  struct cpu_collector *collector);
+
+/* The same, for the references of a part. */
+extern void CPU_PATH_NAME(cpu_index_collect_part) (const struct cpu_index *index, struct cpu_part part,
+												   struct cpu_collector *collector);
 
 /* how many references brute force looks at together */
 #define CPU_BRUTE_GROUP 64

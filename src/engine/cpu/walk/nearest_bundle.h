@@ -20,7 +20,7 @@
 /* tasks that go through the index together; an observation here means a task (cpu/nearest.c) */
 struct cpu_nearest_bundle
 {
-	struct cpu_nearest_piece *piece;
+	const struct cpu_neighbours_piece *piece;
 	const struct cpu_index *index;
 	struct cpu_part part;
 	uint32_t	count;
@@ -37,7 +37,7 @@ struct cpu_nearest_bundle
 	uint32_t	leaf[CPU_NEAREST_BUNDLE];	/* the leaf that has the position at the smallest squared chord */
 	uint32_t	candidates[CPU_NEAREST_BUNDLE];	/* bits of the positions of that leaf that are candidates */
 	uint32_t	ambiguous;		/* bits of the observations that are ambiguous */
-	uint32_t	settled;		/* bits of the observations that have walked alone */
+	uint32_t	alone;			/* bits of the observations that have to walk alone */
 	uint32_t	found;			/* bits of the observations that have a candidate */
 
 	uint32_t	listed;
@@ -58,18 +58,16 @@ struct cpu_nearest_bundle
 
 /* The row of the piece's task number `at` in the order of the keys. */
 static inline uint32_t
-cpu_nearest_row(const struct cpu_nearest_piece *piece, size_t at)
+cpu_nearest_row(const struct cpu_neighbours_piece *piece, uint32_t at)
 {
-	uint32_t	task = piece->task[at];
-
-	return piece->row != NULL ? piece->row[task] : task;
+	return cpu_neighbours_row(piece, piece->row[at]);
 }
 
 /*
  * Read the windows and parties of a bundle's observations, if it compares them, and their radiuses, which
  * lower the limits.  `first` is the number of its first task in the piece.
  */
-extern void CPU_PATH_NAME(cpu_nearest_read) (struct cpu_nearest_bundle *bundle, size_t first);
+extern void CPU_PATH_NAME(cpu_nearest_read) (struct cpu_nearest_bundle *bundle, uint32_t first);
 
 /*
  * A bit for each position of a leaf, set if its windows overlap those of
@@ -83,12 +81,6 @@ extern uint32_t CPU_PATH_NAME(cpu_nearest_compared) (const struct cpu_nearest_bu
  * may reach it.
  */
 extern uint32_t CPU_PATH_NAME(cpu_nearest_reached) (const struct cpu_nearest_bundle *bundle, uint32_t node);
-
-/*
- * The same, set if the windows of observation i reach it, and it has positions of another party.
- */
-extern uint32_t CPU_PATH_NAME(cpu_nearest_reached_alone) (const struct cpu_nearest_bundle *bundle,
-														  uint32_t node, uint32_t i);
 
 /*
  * A bit for each observation, set if its windows reach the leaf's, and the leaf has positions of

@@ -14,9 +14,9 @@
  * the client.
  */
 static void
-read_windows(struct cpu_nearest_bundle *bundle, size_t first)
+read_windows(struct cpu_nearest_bundle *bundle, uint32_t first)
 {
-	const struct cpu_nearest_piece *piece = bundle->piece;
+	const struct cpu_neighbours_piece *piece = bundle->piece;
 
 	for (int window = 0; window < GEONN_WINDOWS_MAX; window++)
 	{
@@ -28,7 +28,7 @@ read_windows(struct cpu_nearest_bundle *bundle, size_t first)
 		struct point_windows *windows = &bundle->windows[i];
 
 		*windows = i < bundle->count ?
-			point_windows_read(piece->columns, piece->first + cpu_nearest_row(piece, first + i)) :
+			point_windows_read(&piece->search->columns, piece->first + cpu_nearest_row(piece, first + i)) :
 			bundle->windows[i - 1];
 		for (int window = 0; window < GEONN_WINDOWS_MAX; window++)
 		{
@@ -49,14 +49,14 @@ read_windows(struct cpu_nearest_bundle *bundle, size_t first)
  * Read the parties of a bundle's observations, once.
  */
 static void
-read_parties(struct cpu_nearest_bundle *bundle, size_t first)
+read_parties(struct cpu_nearest_bundle *bundle, uint32_t first)
 {
-	const struct cpu_nearest_piece *piece = bundle->piece;
+	const struct cpu_neighbours_piece *piece = bundle->piece;
 
 	for (uint32_t i = 0; i < bundle->filled; i++)
 	{
 		bundle->parties[i] = i < bundle->count ?
-			point_parties_read(piece->columns, piece->first + cpu_nearest_row(piece, first + i)) :
+			point_parties_read(&piece->search->columns, piece->first + cpu_nearest_row(piece, first + i)) :
 			bundle->parties[i - 1];
 		for (int party = 0; party < GEONN_PARTIES_MAX; party++)
 			bundle->party[party][i] = bundle->parties[i].party[party];
@@ -67,33 +67,34 @@ read_parties(struct cpu_nearest_bundle *bundle, size_t first)
  * Read the radiuses of a bundle's observations, once, and lower their limits.
  */
 static void
-read_radiuses(struct cpu_nearest_bundle *bundle, size_t first)
+read_radiuses(struct cpu_nearest_bundle *bundle, uint32_t first)
 {
-	const struct cpu_nearest_piece *piece = bundle->piece;
-	const volatile double *column = piece->columns->radius + piece->first;
+	const struct cpu_neighbours_piece *piece = bundle->piece;
+	double		max_distance = piece->search->question.max_distance;
+	const volatile double *column = piece->search->columns.radius + piece->first;
 
 	for (uint32_t i = 0; i < bundle->count; i++)
 	{
 		double		radius = column[cpu_nearest_row(piece, first + i)];
 
-		bundle->radius[i] = piece->max_distance;
-		if (radius >= piece->max_distance)
+		bundle->radius[i] = max_distance;
+		if (radius >= max_distance)
 			continue;
 
 		/* a negative radius has no candidate, and neither has NaN, which only a faulty client sends */
 		bundle->radius[i] = radius >= 0.0 ? radius : -1.0;
-		bundle->limit[i] = radius >= 0.0 ? geonn_metric_radius_limit(piece->metric, radius) : -1.0;
+		bundle->limit[i] = radius >= 0.0 ? geonn_metric_radius_limit(piece->search->dataset->metric, radius) : -1.0;
 	}
 }
 
 void
-CPU_PATH_NAME(cpu_nearest_read) (struct cpu_nearest_bundle *bundle, size_t first)
+CPU_PATH_NAME(cpu_nearest_read) (struct cpu_nearest_bundle *bundle, uint32_t first)
 {
 	if (bundle->compares && bundle->index->edges != NULL)
 		read_windows(bundle, first);
 	if (bundle->compares && bundle->index->party[0] != NULL)
 		read_parties(bundle, first);
-	if (bundle->piece->columns->radius != NULL)
+	if (bundle->piece->search->columns.radius != NULL)
 		read_radiuses(bundle, first);
 }
 
@@ -108,13 +109,6 @@ uint32_t
 CPU_PATH_NAME(cpu_nearest_reached) (const struct cpu_nearest_bundle *bundle, uint32_t node)
 {
 	return cpu_nodes_reached(bundle->index, node, &bundle->around);
-}
-
-uint32_t
-CPU_PATH_NAME(cpu_nearest_reached_alone) (const struct cpu_nearest_bundle *bundle, uint32_t node, uint32_t i)
-{
-	return cpu_nodes_reached(bundle->index, node, &bundle->windows[i]) &
-		cpu_parties_differ(bundle->index->only_party, node, &bundle->parties[i]);
 }
 
 uint32_t

@@ -3,7 +3,8 @@
  *		Answers any question for many observations on the CPU.
  *
  * Observations that are neighbours on the curve, in one part of the index, go
- * through the index together, in bundles:
+ * through the index together, in bundles.  Where they ask for their nearest reference alone, nearest.c answers a
+ * bundle; else:
  *
  *	1.	A radius is guessed, from the area of the leaf where the curve puts the
  *		first observation (its home leaf), and from how far the k-th candidates
@@ -81,9 +82,10 @@
 /* the smallest radius, so that nothing underflows */
 #define RADIUS_MIN 0x1p-30
 
-/* look() asks the caller whether to stop: after so many observations that go together, or pairs; and
- * within a bundle after so many measured positions, as each may take a geodesic */
+/* look() asks the caller whether to stop: after so many observations that go together (NEAREST_UNTIL_LOOK of those that
+ * nearest.c answers), or pairs; and within a bundle after so many measured positions, as each may take a geodesic */
 #define ROWS_UNTIL_LOOK 32
+#define NEAREST_UNTIL_LOOK 512
 #define PAIRS_UNTIL_LOOK 4096
 #define MEASURED_UNTIL_LOOK 4096
 
@@ -205,6 +207,39 @@ answer_alone(struct work *work, uint32_t row)
 		CPU_PATH_NAME(cpu_brute_collect_columns) (&work->collector);
 	CPU_PATH_NAME(cpu_collector_trim) (&work->collector);
 	end(work, row);
+}
+
+/* Answer one of the piece's tasks, which walks alone through the part of its key, or through all if the key has none. */
+static void
+answer_task(struct work *work, uint32_t at)
+{
+	const struct cpu_neighbours_piece *piece = work->piece;
+	uint32_t	part = cpu_nearest_part(piece->key[at]);
+
+	begin(work, cpu_neighbours_row(piece, piece->row[at]));
+	if (part < piece->index->parts)
+		CPU_PATH_NAME(cpu_index_collect_part) (piece->index, cpu_index_part(piece->index, part), &work->collector);
+	else
+		CPU_PATH_NAME(cpu_index_collect) (piece->index, &work->collector);
+	CPU_PATH_NAME(cpu_collector_trim) (&work->collector);
+	end(work, piece->row[at]);
+}
+
+/* Answer the piece's next tasks with their nearest references. */
+static void
+answer_nearest(struct work *work)
+{
+	struct cpu_neighbours_piece *piece = work->piece;
+	uint32_t	first = piece->answered;
+	uint32_t	count;
+	uint32_t	alone = CPU_PATH_NAME(cpu_nearest) (piece, work->collector.widest, &count);
+
+	piece->answered += count - (uint32_t) __builtin_popcount(alone);
+	for (; alone != 0 && !work->over; alone &= alone - 1)
+	{
+		answer_task(work, first + (uint32_t) __builtin_ctz(alone));
+		look(work);
+	}
 }
 
 /*
@@ -597,26 +632,33 @@ CPU_PATH_NAME(cpu_neighbours) (struct cpu_neighbours_piece *piece)
 	const struct search *search = piece->search;
 	const struct cpu_index *index = piece->index;
 	const struct cpu_references *references = piece->references;
-	uint32_t	next_look = 0;
-	bool		together = index != NULL && index->slabs == NULL && !index->limited;
-	struct work work = {
-		.piece = piece,
-		.collector = {
-			.dataset = search->dataset,
-			.question = &search->question,
-			.cancelled = search->cancelled,
-			.x = index != NULL ? index->x : references != NULL ? references->x : NULL,
-			.y = index != NULL ? index->y : references != NULL ? references->y : NULL,
-			.z = index != NULL ? index->z : references != NULL ? references->z : NULL,
-			.start = index != NULL ? index->start : NULL,
-			.place = index != NULL ? index->place : NULL,
-			.widest = geonn_metric_radius_limit(search->dataset->metric, search->question.max_distance),
-			.room = piece->pairs_max - 1
-		},
-	};
+	uint32_t	next_look = piece->bundle > 0 ? NEAREST_UNTIL_LOOK : 0;
+	bool		together = piece->bundle > 0 || (index != NULL && index->slabs == NULL && !index->limited);
+	struct work work;
 
+	/* the rest is filled when it is needed */
+	work.piece = piece;
+	work.collector = (struct cpu_collector) {
+		.dataset = search->dataset,
+		.question = &search->question,
+		.cancelled = search->cancelled,
+		.x = index != NULL ? index->x : references != NULL ? references->x : NULL,
+		.y = index != NULL ? index->y : references != NULL ? references->y : NULL,
+		.z = index != NULL ? index->z : references != NULL ? references->z : NULL,
+		.start = index != NULL ? index->start : NULL,
+		.place = index != NULL ? index->place : NULL,
+		.widest = geonn_metric_radius_limit(search->dataset->metric, search->question.max_distance),
+		.room = piece->pairs_max - 1
+	};
+	work.spread = 0.0;
+	work.farthest = 0.0;
+	work.pairs = 0;
+	work.over = false;
+	work.settled.count = 0;
 	work.bundle.index = index;
 	work.bundle.number = UINT32_MAX;
+	work.bundle.wanted = 0;
+	work.bundle.most = 0;
 	if (search->question.k > 0)
 	{
 		work.spread = (search->question.k + 3) / 80.0;	/* of uniform points, about */
@@ -628,7 +670,7 @@ CPU_PATH_NAME(cpu_neighbours) (struct cpu_neighbours_piece *piece)
 			/* so many of the wanted positions are of the observation's party, and rarely more */
 			work.bundle.wanted += (uint32_t) ceil((own + 2.0 * sqrt(own)) / (1.0 - index->same_party));
 		}
-		together = together && (index->party[0] == NULL || index->same_party <= SAME_PARTY_MAX);
+		together = together && (piece->bundle > 0 || index->party[0] == NULL || index->same_party <= SAME_PARTY_MAX);
 		work.bundle.most = FLOATS;
 		while (work.bundle.most < work.bundle.wanted + 2.0 * sqrt(work.bundle.wanted) + 6.0)
 			work.bundle.most *= 2;
@@ -640,13 +682,15 @@ CPU_PATH_NAME(cpu_neighbours) (struct cpu_neighbours_piece *piece)
 	{
 		uint32_t	row = piece->row[piece->answered];
 
-		if (together && !(row == 0 && search->cutoff.present))
+		if (piece->bundle > 0)
+			answer_nearest(&work);
+		else if (together && !(row == 0 && search->cutoff.present))
 			answer_next(&work);
 		else
 			answer_alone(&work, row);
 		if (piece->answered < next_look && work.pairs < PAIRS_UNTIL_LOOK && together)
 			continue;
-		next_look = piece->answered + ROWS_UNTIL_LOOK;
+		next_look = piece->answered + (piece->bundle > 0 ? NEAREST_UNTIL_LOOK : ROWS_UNTIL_LOOK);
 		look(&work);
 	}
 	CPU_PATH_NAME(cpu_settled_end) (&work.settled, piece);

@@ -40,11 +40,19 @@ struct cpu_neighbours_piece
 
 	uint32_t	count;
 	const uint64_t *key;		/* [count] cpu_nearest_key(), rising; if by the index */
-	uint32_t   *row;			/* [count] rows, put into the order of their answers */
+	uint32_t   *row;			/* [count] rows, put into the order of their answers; or tasks */
 	uint32_t   *counts;			/* by row: how many pairs it has, written when it is answered */
 
 	uint32_t	answered;		/* how many are answered: the first ones of `row` */
 	bool		short_of_memory;
+
+	/* how many observations the nearest are found of together (nearest.c); 0: the search asks for more than that, or
+	 * `tag` and `best` are NULL */
+	uint32_t	bundle;
+
+	/* of a search by tasks (turn_tasks.h), which asks for the nearest: rows by task, and answers by task; else NULL */
+	const uint32_t *task_row;
+	struct candidate *best;		/* its distance is infinite where a task has no candidate */
 
 	/* columns of the batch: the pairs of row r go to r * k and on; or NULL: pairs are kept below */
 	int64_t    *tag;
@@ -54,6 +62,13 @@ struct cpu_neighbours_piece
 	size_t		capacity;
 	struct candidate *pair;		/* [pairs] of the answered rows, in their order */
 };
+
+/* The row of one of the piece's observations or tasks. */
+static inline uint32_t
+cpu_neighbours_row(const struct cpu_neighbours_piece *piece, uint32_t task)
+{
+	return piece->task_row != NULL ? piece->task_row[task] : task;
+}
 
 /*
  * Answer the observations of a piece until it is over, but at least the first one.

@@ -42,6 +42,11 @@ bool
 CPU_PATH_NAME(cpu_settled_pairs) (struct cpu_neighbours_piece *piece, uint32_t row, const struct candidate *pairs,
 								  uint32_t count)
 {
+	if (piece->best != NULL)
+	{
+		piece->best[row] = count > 0 ? pairs[0] : (struct candidate) {INFINITY, UINT32_MAX};
+		return true;
+	}
 	if (piece->tag != NULL)
 	{
 		const int64_t *tag = piece->search->dataset->tag;

@@ -33,7 +33,7 @@ extern bool CPU_PATH_NAME(cpu_settled_keep) (struct cpu_settled *settled, struct
 extern void CPU_PATH_NAME(cpu_settled_end) (struct cpu_settled *settled, struct cpu_neighbours_piece *piece);
 
 /*
- * Keep the pairs of the row that is answered next, and their number, in the piece.  False if memory is short, which
+ * Keep the pairs of the row or task that is answered next, and their number, in the piece.  False if memory is short, which
  * the piece then says.
  */
 extern bool CPU_PATH_NAME(cpu_settled_pairs) (struct cpu_neighbours_piece *piece, uint32_t row,

@@ -111,15 +111,21 @@ collect_nodes(struct walk *walk, int level, struct cpu_nodes nodes)
 	}
 }
 
-static void
-collect_part(struct walk *walk, struct cpu_part part)
+void
+CPU_PATH_NAME(cpu_index_collect_part) (const struct cpu_index *index, struct cpu_part part,
+									   struct cpu_collector *collector)
 {
+	struct geonn_vector from = collector->from;
 	int			level;
-	struct cpu_nodes top;
+	struct cpu_nodes top = cpu_part_top(part, &level);
+	struct walk walk = {
+		.index = index,
+		.collector = collector,
+		.part = part,
+		.box = {{from.x, from.y, from.z}, {from.x, from.y, from.z}}
+	};
 
-	walk->part = part;
-	top = cpu_part_top(part, &level);
-	collect_nodes(walk, level, top);
+	collect_nodes(&walk, level, top);
 }
 
 /*
@@ -127,40 +133,33 @@ collect_part(struct walk *walk, struct cpu_part part)
  * many, once through the group.
  */
 static void
-collect_slabs(struct walk *walk)
+collect_slabs(const struct cpu_index *index, struct cpu_collector *collector)
 {
-	const struct cpu_index *index = walk->index;
-	uint32_t	group = cpu_slabs_group(index->slabs, walk->collector->group);
+	uint32_t	group = cpu_slabs_group(index->slabs, collector->group);
 	uint32_t	parts[PARTS_MAX];
 	uint32_t	count;
 
 	if (group == index->slabs->groups)
 		return;
-	count = cpu_slabs_reached(index->slabs, group, &walk->collector->windows, parts, PARTS_MAX);
+	count = cpu_slabs_reached(index->slabs, group, &collector->windows, parts, PARTS_MAX);
 	if (count > PARTS_MAX)
-		collect_part(walk, cpu_index_group_part(index, group));
+		CPU_PATH_NAME(cpu_index_collect_part) (index, cpu_index_group_part(index, group), collector);
 	else
-		for (uint32_t i = 0; i < count && !cpu_collector_stopped(walk->collector); i++)
-			collect_part(walk, cpu_index_part(index, parts[i]));
+		for (uint32_t i = 0; i < count && !cpu_collector_stopped(collector); i++)
+			CPU_PATH_NAME(cpu_index_collect_part) (index, cpu_index_part(index, parts[i]), collector);
 }
 
 void
 CPU_PATH_NAME(cpu_index_collect) (const struct cpu_index *index, struct cpu_collector *collector)
 {
-	struct geonn_vector from = collector->from;
 	uint32_t	part;
-	struct walk walk = {
-		.index = index,
-		.collector = collector,
-		.box = {{from.x, from.y, from.z}, {from.x, from.y, from.z}}
-	};
 
 	if (index->slabs != NULL)
 	{
-		collect_slabs(&walk);
+		collect_slabs(index, collector);
 		return;
 	}
 	part = cpu_index_part_of(index, collector->group);
 	if (part < index->parts)
-		collect_part(&walk, cpu_index_part(index, part));
+		CPU_PATH_NAME(cpu_index_collect_part) (index, cpu_index_part(index, part), collector);
 }

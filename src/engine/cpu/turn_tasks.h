@@ -1,0 +1,50 @@
+/*
+ * turn_tasks.h
+ *		Tasks: what a turn that finds the nearest reference makes of observations with windows.
+ *
+ * With windows an observation may have its candidates in several parts of the
+ * index (cpu/slabs.c).  Each of these parts is a task: tasks are sorted as observations are
+ * otherwise, so that neighbours in one part walk together.  When they have ended, the first of an
+ * observation's answers in the order (distance, place) is its answer.  An observation that reaches more than
+ * CPU_TASKS_MAX parts has one task instead, a walk through all parts of its group.
+ */
+#ifndef GEONN_CPU_TURN_TASKS_H
+#define GEONN_CPU_TURN_TASKS_H
+
+#include "engine/cpu/turn.h"
+#include "engine/search/candidates.h"
+
+/* the greatest number of tasks of an observation */
+#define CPU_TASKS_MAX 8
+
+struct cpu_turn_tasks
+{
+	const struct search *search;
+	const struct cpu_index *index;
+	uint32_t	first;			/* row 0 is the search's observation of this number */
+
+	/* columns by row; a row's tasks follow each other */
+	uint32_t   *made;			/* how many tasks it has */
+	uint32_t   *first_task;
+
+	/* columns by task, of CPU_TASKS_MAX for each row: few observations have that many, and pages that are never
+	 * touched take no memory */
+	atomic_uint claimed;		/* how many tasks have been made */
+	uint64_t   *key;
+	uint32_t   *number;			/* the task itself, for the sort */
+	uint32_t   *row;
+	struct candidate *best;		/* its answer; of a negative distance: none yet */
+};
+
+/*
+ * Make the tasks of `count` rows, CPU_VECTORS_BLOCK at most, which have these codes.
+ */
+extern void cpu_turn_make_tasks(struct cpu_turn_tasks *tasks, const uint32_t *row, const uint64_t *code, uint32_t count);
+
+/*
+ * A row's nearest reference, from the answers of its tasks; of an infinite distance if it has none.  False if a task
+ * has no answer.
+ */
+extern bool cpu_turn_end_tasks(const struct cpu_turn_tasks *tasks, uint32_t row, struct candidate *best);
+
+#endif							/* GEONN_CPU_TURN_TASKS_H */
