@@ -14,7 +14,7 @@
  * w - t d by 22 e, and the distance by 44 e: together 28.4 + 2 * 5.44 + 2 * 46 = 131 e.  An arc without length
  * has d = 0, so that any finite t will do.
  *
- * Boxes are as in engine/cpu/arcs/boxes.h: a gap is the true one at most, but for 2^-24 of itself, and their squares and sums
+ * Boxes are as in engine/shapes/boxes.h: a gap is the true one at most, but for 2^-24 of itself, and their squares and sums
  * are off by 2^-21 relatively.  A child of a node may come too early by 2^-20 of the square of its gap.  limit_squared
  * is 2^-18 more.
  */

@@ -2,7 +2,7 @@
  * polygons.cuh
  *		The polygons of a dataset on a GPU, and which of them have an observation inside.
  *
- * The host builds them: engine/cpu/arcs/polygons.c has the essay.  A GPU has one block of memory with a copy of theirs, and their
+ * The host builds them: engine/shapes/polygons.c has the essay.  A GPU has one block of memory with a copy of theirs, and their
  * vertices behind it.
  */
 #ifndef GEONN_POLYGONS_CUH
@@ -17,7 +17,7 @@
 
 extern "C"
 {
-#include "engine/cpu/arcs/polygons.h"
+#include "engine/shapes/polygons.h"
 }
 
 /* the polygons in the host's memory */

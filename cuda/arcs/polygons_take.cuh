@@ -2,7 +2,7 @@
  * polygons_take.cuh
  *		Finds the polygons that an observation lies in, on a GPU.
  *
- * For kernels.  A thread takes an observation, in the order of the curve, and does what engine/cpu/arcs/polygons.c does: it goes
+ * For kernels.  A thread takes an observation, in the order of the curve, and does what engine/shapes/polygons.c does: it goes
  * through the boxes that hold the observation, and asks the stretches of each polygon that is left, from the top.  The
  * signs are those of common/ring_side.h, exact on every device, so that nothing is left for the CPU to decide.
  *
@@ -12,7 +12,7 @@
 #define GEONN_POLYGONS_TAKE_CUH
 
 #include "cuda/arcs/polygons.cuh"
-#include "engine/cpu/arcs/stretch.h"
+#include "engine/shapes/stretch.h"
 
 /* how many boxes and stretches an observation may look at */
 #define POLYGONS_VISITS_MAX 4096

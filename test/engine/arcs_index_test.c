@@ -2,7 +2,7 @@
  * arcs_index_test.c
  *		The index of arcs: how neighbours share its boxes, and how much memory it takes.
  *
- * rooms: engine/cpu/arcs
+ * rooms: engine/cpu/arcs engine/shapes
  */
 #include <math.h>
 #include <stdio.h>

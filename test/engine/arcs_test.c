@@ -8,7 +8,7 @@
  * byte; of the nearest shape the oracle in __float128 says it, too.  The oracle also says how far a pair's place is from
  * the observation and from the shape, and the lengths of arcs say what its fraction is.
  *
- * rooms: engine/cpu/arcs
+ * rooms: engine/cpu/arcs engine/shapes
  */
 #include <quadmath.h>
 #include <stdio.h>

@@ -7,7 +7,7 @@
 # GEONN_BIG_SHAPE is the number of vertices, 200,000 unless it says otherwise; 10,000,000 take minutes.
 #
 # needs: postgis
-# rooms: points join engine/cpu/arcs engine/dataset
+# rooms: points join engine/cpu/arcs engine/shapes engine/dataset
 # check-all: shapes of very many vertices
 
 use strict;

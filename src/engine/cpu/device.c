@@ -25,7 +25,7 @@
  *						cpu/turn_pairs.c and cpu/turn_counts.c
  *	cpu/index.c			the index, built with radix_sort.c, cpu/slabs.c, cpu/curve_cells.c and
  *						cpu/curve.c
- *	cpu/arcs.c			the index of arcs, with cpu/boxes.c and cpu/polygons.c; cpu/arcs_search.c searches it,
+ *	cpu/arcs.c			the index of arcs, with shapes/boxes.c and shapes/polygons.c; cpu/arcs_search.c searches it,
  *						cpu/arcs_count.c counts what that finds, and cpu/arcs_places.c finds the places of pairs
  *	cpu/sums.c			exact sums of the weights in any part of an index; cpu/extremes.c the least and the
  *						greatest of them
@@ -50,7 +50,7 @@
 #include "engine/base/memory_block.h"
 #include "engine/base/thread_pool.h"
 #include "engine/cpu/arcs/arcs.h"
-#include "engine/cpu/base/columns.h"
+#include "engine/base/memory_columns.h"
 #include "engine/cpu/base/curve.h"
 #include "engine/cpu/turn.h"
 

@@ -35,7 +35,7 @@
 #include "engine/base/radix_sort.h"
 #include "engine/base/thread_pool.h"
 #include "engine/cpu/arcs/arcs.h"
-#include "engine/cpu/base/columns.h"
+#include "engine/base/memory_columns.h"
 #include "engine/cpu/walk/nearest.h"
 #include "engine/cpu/walk/neighbours.h"
 #include "engine/cpu/base/vectors.h"

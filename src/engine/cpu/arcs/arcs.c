@@ -3,11 +3,11 @@
  *		Builds the index of references that are arcs of shapes: lines, polygons and points.
  *
  * The index has two parts.  One finds the arcs near an observation, the other the
- * polygons around it (polygons.c); cpu/arcs_search.c asks both.
+ * polygons around it (shapes/polygons.c); cpu/arcs_search.c asks both.
  *
  * Arcs are sorted along the curve of the index of points by their middles, and eight that follow each
- * other are a leaf: for each the vertex where it begins, and its number in the dataset.  The vertices are apart (vertices.c):
- * each is the end of one arc, the begin of another, and one of the polygons' too.  A tree of boxes is above the leaves (boxes.c).
+ * other are a leaf: for each the vertex where it begins, and its number in the dataset.  The vertices are apart (shapes/vertices.c):
+ * each is the end of one arc, the begin of another, and one of the polygons' too.  A tree of boxes is above the leaves (shapes/boxes.c).
  * An arc longer than a quarter circle becomes two, by its middle, in different leaves.
  *
  *
@@ -46,7 +46,7 @@
 #include "engine/base/memory_block.h"
 #include "engine/base/radix_sort.h"
 #include "engine/base/thread_pool.h"
-#include "engine/cpu/base/columns.h"
+#include "engine/base/memory_columns.h"
 #include "engine/cpu/base/curve.h"
 #include "engine/cpu/base/vectors.h"
 #include "engine/dataset/dataset_arcs.h"

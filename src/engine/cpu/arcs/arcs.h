@@ -5,8 +5,8 @@
 #ifndef GEONN_CPU_ARCS_H
 #define GEONN_CPU_ARCS_H
 
-#include "engine/cpu/arcs/boxes.h"
-#include "engine/cpu/arcs/polygons.h"
+#include "engine/shapes/boxes.h"
+#include "engine/shapes/polygons.h"
 #include "engine/search/device.h"
 
 #define CPU_ARCS_LEAF 8

@@ -19,7 +19,7 @@
 #include "common/arc.h"
 #include "engine/base/memory_block.h"
 #include "engine/base/thread_pool.h"
-#include "engine/cpu/base/columns.h"
+#include "engine/base/memory_columns.h"
 #include "engine/cpu/walk/neighbours.h"
 #include "engine/cpu/base/vectors.h"
 #include "engine/dataset/dataset_arcs.h"

@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-#include "engine/cpu/arcs/boxes.h"
+#include "engine/shapes/boxes.h"
 #include "engine/cpu/base/path.h"
 
 /* a longer list costs an observation more than a walk */

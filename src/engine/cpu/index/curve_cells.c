@@ -27,7 +27,7 @@
 
 #include "common/metric.h"
 #include "engine/base/thread_pool.h"
-#include "engine/cpu/base/columns.h"
+#include "engine/base/memory_columns.h"
 #include "engine/cpu/base/curve.h"
 
 /* two references of one cell differ by less than this in x, y and z: a cell is 2^-27

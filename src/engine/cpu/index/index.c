@@ -44,7 +44,7 @@
 #include "engine/base/memory_block.h"
 #include "engine/base/radix_sort.h"
 #include "engine/base/thread_pool.h"
-#include "engine/cpu/base/columns.h"
+#include "engine/base/memory_columns.h"
 #include "engine/cpu/index/curve_cells.h"
 #include "engine/cpu/base/curve.h"
 #include "engine/cpu/base/vectors.h"

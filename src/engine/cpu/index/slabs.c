@@ -60,7 +60,7 @@
 
 #include "engine/base/memory_block.h"
 #include "engine/base/thread_pool.h"
-#include "engine/cpu/base/columns.h"
+#include "engine/base/memory_columns.h"
 #include "engine/search/window_lengths.h"
 
 /* the least number of references of a slab, except the last one of a run */

@@ -33,7 +33,7 @@
  *
  * Rectangles are float32, wider than the arcs by 5e-4 degrees and 2^-22, which is more than what rounding
  * moves: at 2^-20 from a pole, a vector that is off by 2^-51 has a longitude within 2^-31.  North and
- * south are widened by the sagittas, too (arcs.c).  Longitudes of an arc are between those of its ends.
+ * south are widened by the sagittas, too (cpu/arcs.c).  Longitudes of an arc are between those of its ends.
  *
  *
  * Boxes
@@ -43,7 +43,7 @@
  * along that meridian nothing is inside.  N is given with the polygon; whether the south pole is inside, the
  * rule above tells.  The box holds the part of the sphere between these latitudes and longitudes.
  */
-#include "engine/cpu/arcs/polygons.h"
+#include "engine/shapes/polygons.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -53,9 +53,9 @@
 #include "engine/base/memory_block.h"
 #include "engine/base/radix_sort.h"
 #include "engine/base/thread_pool.h"
-#include "engine/cpu/base/columns.h"
+#include "engine/base/memory_columns.h"
 #include "engine/cpu/base/curve.h"
-#include "engine/cpu/arcs/stretch.h"
+#include "engine/shapes/stretch.h"
 #include "engine/dataset/dataset_arcs.h"
 #include "engine/search/space_curve.h"
 

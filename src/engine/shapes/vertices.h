@@ -2,8 +2,8 @@
  * vertices.h
  *		The vertices of a dataset of arcs, each once.
  */
-#ifndef GEONN_CPU_VERTICES_H
-#define GEONN_CPU_VERTICES_H
+#ifndef GEONN_SHAPES_VERTICES_H
+#define GEONN_SHAPES_VERTICES_H
 
 #include "engine/cpu/base/path.h"
 #include "engine/dataset/dataset.h"
@@ -33,4 +33,4 @@ extern void cpu_vertices_end_build(struct cpu_vertices *vertices);
 
 extern void cpu_vertices_free(struct cpu_vertices *vertices);
 
-#endif							/* GEONN_CPU_VERTICES_H */
+#endif							/* GEONN_SHAPES_VERTICES_H */

@@ -2,9 +2,9 @@
  * boxes.c
  *		Builds trees of boxes.
  */
-#include "engine/cpu/arcs/boxes.h"
+#include "engine/shapes/boxes.h"
 
-#include "engine/cpu/base/columns.h"
+#include "engine/base/memory_columns.h"
 
 static uint32_t
 nodes_above(uint32_t count)

@@ -11,17 +11,17 @@
  * vector holds the rounded one, and a gap along an axis, from the rounded vector to the
  * bound, is at most the true one, but for the rounding of the difference: relatively 2^-24.
  */
-#ifndef GEONN_CPU_BOXES_H
-#define GEONN_CPU_BOXES_H
+#ifndef GEONN_SHAPES_BOXES_H
+#define GEONN_SHAPES_BOXES_H
 
 #include <stdint.h>
 
 struct column_block;
 
-/* times the square of an arc's chord: how far the arc is from its chord at most (arcs.c) */
+/* times the square of an arc's chord: how far the arc is from its chord at most (cpu/arcs.c) */
 #define CPU_ARCS_SAGITTA (1.0 / 6.8)
 
-/* added to the limits of a search for arcs (arcs_search.c) */
+/* added to the limits of a search for arcs (cpu/arcs_search.c) */
 #define CPU_ARCS_MARGIN 0x1p-45
 
 /* longer than any chord */
@@ -61,4 +61,4 @@ extern void cpu_boxes_close(struct cpu_boxes_node *node, uint32_t used);
 /* Make all boxes but those of the entries. */
 extern void cpu_boxes_finish(struct cpu_boxes *boxes);
 
-#endif							/* GEONN_CPU_BOXES_H */
+#endif							/* GEONN_SHAPES_BOXES_H */

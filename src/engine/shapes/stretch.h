@@ -2,13 +2,13 @@
  * stretch.h
  *		What a stretch of a polygon says of a point: the rules of polygons.c's essay, for all devices.
  */
-#ifndef GEONN_CPU_STRETCH_H
-#define GEONN_CPU_STRETCH_H
+#ifndef GEONN_SHAPES_STRETCH_H
+#define GEONN_SHAPES_STRETCH_H
 
 #include <math.h>
 
 #include "common/ring_side.h"
-#include "engine/cpu/arcs/polygons.h"
+#include "engine/shapes/polygons.h"
 
 enum cpu_stretch_answer
 {
@@ -56,4 +56,4 @@ cpu_stretch_crosses(const struct cpu_polygons_stretch *stretch, const struct geo
 	return odd != (geonn_is_east(point, vertex[stretch->first_ring]) != geonn_is_east(point, vertex[stretch->last_ring]));
 }
 
-#endif							/* GEONN_CPU_STRETCH_H */
+#endif							/* GEONN_SHAPES_STRETCH_H */

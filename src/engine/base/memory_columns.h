@@ -1,12 +1,12 @@
 /*
- * columns.h
+ * memory_columns.h
  *		Columns that lie in one block of memory, and are filled piece by piece.
  *
  * A function places all columns of a block.  It is called twice: without memory it
  * tells how many bytes the block has, and with memory it sets the columns.
  */
-#ifndef GEONN_CPU_COLUMNS_H
-#define GEONN_CPU_COLUMNS_H
+#ifndef GEONN_MEMORY_COLUMNS_H
+#define GEONN_MEMORY_COLUMNS_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -67,4 +67,4 @@ last_up_to(const uint32_t *numbers, uint32_t count, size_t number)
 	return first;
 }
 
-#endif							/* GEONN_CPU_COLUMNS_H */
+#endif							/* GEONN_MEMORY_COLUMNS_H */

@@ -13,13 +13,13 @@
  * First one thread numbers the vertices in the order of the dataset, then shapes are sorted, and get other numbers; pieces of the
  * dataset compute the vertices on the thread pool.  The sort takes 32 bytes for each shape.
  */
-#include "engine/cpu/arcs/vertices.h"
+#include "engine/shapes/vertices.h"
 
 #include "common/arc.h"
 #include "engine/base/memory_block.h"
 #include "engine/base/radix_sort.h"
 #include "engine/base/thread_pool.h"
-#include "engine/cpu/base/columns.h"
+#include "engine/base/memory_columns.h"
 #include "engine/cpu/base/curve.h"
 #include "engine/cpu/base/vectors.h"
 #include "engine/dataset/dataset_arcs.h"

@@ -2,12 +2,12 @@
  * polygons.h
  *		Finds the polygons that an observation lies in.
  */
-#ifndef GEONN_CPU_POLYGONS_H
-#define GEONN_CPU_POLYGONS_H
+#ifndef GEONN_SHAPES_POLYGONS_H
+#define GEONN_SHAPES_POLYGONS_H
 
 #include "common/ring.h"
-#include "engine/cpu/arcs/boxes.h"
-#include "engine/cpu/arcs/vertices.h"
+#include "engine/shapes/boxes.h"
+#include "engine/shapes/vertices.h"
 
 /* arcs of a stretch, stretches of one above, and the greatest number at the top */
 #define CPU_POLYGONS_STRETCH 8
@@ -69,4 +69,4 @@ extern void cpu_polygons_free(struct cpu_polygons *polygons);
 extern enum geonn_side cpu_polygons_side(const struct cpu_polygons *polygons, uint32_t number,
 										 struct geonn_vector point, double longitude);
 
-#endif							/* GEONN_CPU_POLYGONS_H */
+#endif							/* GEONN_SHAPES_POLYGONS_H */
