@@ -25,7 +25,7 @@ extern "C"
 }
 
 /* arcs of a leaf, and boxes of a node */
-#define ARCS_WIDTH CPU_BOXES_WIDTH
+#define ARCS_WIDTH SHAPE_BOXES_WIDTH
 
 /* levels of nodes: enough for 2^28 leaves */
 #define ARCS_LEVELS_MAX 10
@@ -58,7 +58,7 @@ struct arcs
 {
 	struct arcs_shape shape;
 	struct arcs_leaf *leaf;		/* copies of the last arc fill the last one */
-	struct cpu_boxes_node *node;	/* each at a multiple of 16 bytes */
+	struct shape_boxes_node *node;	/* each at a multiple of 16 bytes */
 	int64_t    *tag;			/* [arcs] in the dataset's order */
 	int32_t    *shape_of;		/* [arcs] likewise, the number of each arc's shape */
 	struct index curve;			/* no more than index_order.cuh needs: how many leaves, and their codes */

@@ -218,7 +218,7 @@ prepare_kernel(const __grid_constant__ struct arcs_shape shape, const __grid_con
 
 /* the boxes of nodes, farther from all vectors than any chord */
 static __global__ void __launch_bounds__(BLOCK_THREADS)
-close_kernel(struct cpu_boxes_node *node, uint32_t nodes)
+close_kernel(struct shape_boxes_node *node, uint32_t nodes)
 {
 	uint32_t	box = blockIdx.x * BLOCK_THREADS + threadIdx.x;
 
@@ -257,8 +257,8 @@ leaf_kernel(const __grid_constant__ struct arcs arcs, const __grid_constant__ st
 
 	for (int axis = 0; axis < 3; axis++)
 	{
-		double		low = leaf_least(fmin(a[axis], b[axis]) - CPU_ARCS_SAGITTA * chord);
-		double		high = -leaf_least(-fmax(a[axis], b[axis]) - CPU_ARCS_SAGITTA * chord);
+		double		low = leaf_least(fmin(a[axis], b[axis]) - SHAPE_ARCS_SAGITTA * chord);
+		double		high = -leaf_least(-fmax(a[axis], b[axis]) - SHAPE_ARCS_SAGITTA * chord);
 
 		if (!is_present)
 			continue;
@@ -266,10 +266,10 @@ leaf_kernel(const __grid_constant__ struct arcs arcs, const __grid_constant__ st
 		arcs.leaf[number].b[axis][i] = b[axis];
 		if (i == 0)
 		{
-			struct cpu_boxes_node *node = &arcs.node[number / ARCS_WIDTH];
+			struct shape_boxes_node *node = &arcs.node[number / ARCS_WIDTH];
 
-			node->low[axis][number % ARCS_WIDTH] = (float) (low - CPU_BOXES_WIDER);
-			node->high[axis][number % ARCS_WIDTH] = (float) (high + CPU_BOXES_WIDER);
+			node->low[axis][number % ARCS_WIDTH] = (float) (low - SHAPE_BOXES_WIDER);
+			node->high[axis][number % ARCS_WIDTH] = (float) (high + SHAPE_BOXES_WIDER);
 		}
 	}
 	if (!is_present)
@@ -282,7 +282,7 @@ leaf_kernel(const __grid_constant__ struct arcs arcs, const __grid_constant__ st
 
 /* Make the boxes of the nodes of a level, in the level above. */
 static __global__ void __launch_bounds__(BLOCK_THREADS)
-join_kernel(const struct cpu_boxes_node *below, uint32_t nodes, struct cpu_boxes_node *above)
+join_kernel(const struct shape_boxes_node *below, uint32_t nodes, struct shape_boxes_node *above)
 {
 	uint32_t	number = blockIdx.x * BLOCK_THREADS + threadIdx.x;
 

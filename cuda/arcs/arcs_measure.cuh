@@ -8,7 +8,7 @@
  *
  * The margin
  *
- * It is that of src/engine/cpu/arcs/arcs_search.c, CPU_ARCS_MARGIN = 2^-45 or 256 e.  The bounds here differ in how the
+ * It is that of src/engine/cpu/arcs/arcs_search.c, SHAPE_ARCS_MARGIN = 2^-45 or 256 e.  The bounds here differ in how the
  * fraction t of the chord is computed: by the inverse of the chord's square, rounded, in place of a division, and with fused
  * operations.  The inverse adds a rounding, so t times |d| is off by 9 e |w| <= 18 e in place of 16 e, a part of
  * w - t d by 22 e, and the distance by 44 e: together 28.4 + 2 * 5.44 + 2 * 46 = 131 e.  An arc without length
@@ -56,7 +56,7 @@ arcs_square_to(const struct arcs_leaf *leaf, uint32_t i, struct geonn_vector fro
 	wx = fma(-t, dx, wx);
 	wy = fma(-t, dy, wy);
 	wz = fma(-t, dz, wz);
-	*sagitta = CPU_ARCS_SAGITTA * fma(dz, dz, fma(dy, dy, dx * dx));
+	*sagitta = SHAPE_ARCS_SAGITTA * fma(dz, dz, fma(dy, dy, dx * dx));
 	return fma(wz, wz, fma(wy, wy, wx * wx));
 }
 
@@ -105,7 +105,7 @@ arcs_add_squares(float *square, float p, const float *low, const float *high)
 
 /* The squares of the gaps between an observation and a node's boxes. */
 static __device__ __forceinline__ void
-arcs_box_squares(const struct cpu_boxes_node *node, struct geonn_vector from, float *square)
+arcs_box_squares(const struct shape_boxes_node *node, struct geonn_vector from, float *square)
 {
 #pragma unroll
 	for (int i = 0; i < ARCS_WIDTH; i++)
@@ -126,7 +126,7 @@ arcs_limit_squared(double limit)
 static inline double
 arcs_limit_of(double max_distance)
 {
-	return fmin(sqrt(geonn_metric_radius_limit(GEONN_METRIC_SPHERE, max_distance)) + CPU_ARCS_MARGIN, CPU_BEYOND_CHORDS);
+	return fmin(sqrt(geonn_metric_radius_limit(GEONN_METRIC_SPHERE, max_distance)) + SHAPE_ARCS_MARGIN, SHAPE_BEYOND_CHORDS);
 }
 
 #endif							/* GEONN_ARCS_MEASURE_CUH */

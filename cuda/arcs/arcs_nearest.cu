@@ -125,8 +125,8 @@ offer(struct seeker *seeker, struct kept *kept, const struct arcs_leaf *leaves, 
 
 	if (distance - sagitta > seeker->limit)
 		return;
-	if (distance + sagitta + CPU_ARCS_MARGIN < seeker->limit)
-		set_limit(seeker, distance + sagitta + CPU_ARCS_MARGIN);
+	if (distance + sagitta + SHAPE_ARCS_MARGIN < seeker->limit)
+		set_limit(seeker, distance + sagitta + SHAPE_ARCS_MARGIN);
 	if (seeker->kept_count == KEPT)
 		measure_kept(seeker, kept, leaves);
 	kept->lower[seeker->kept_count] = distance - sagitta;
@@ -194,7 +194,7 @@ exchange(uint32_t *first, uint32_t *second)
  * place of the last three bits, which do not matter for an order.
  */
 static __device__ __forceinline__ uint32_t
-order_of(const struct cpu_boxes_node *node, const struct seeker *seeker)
+order_of(const struct shape_boxes_node *node, const struct seeker *seeker)
 {
 	float		square[ARCS_WIDTH];
 	uint32_t	key[ARCS_WIDTH];
@@ -244,7 +244,7 @@ order_of(const struct cpu_boxes_node *node, const struct seeker *seeker)
 }
 
 static __device__ __forceinline__ bool
-is_within(const struct cpu_boxes_node *node, uint32_t child, const struct seeker *seeker)
+is_within(const struct shape_boxes_node *node, uint32_t child, const struct seeker *seeker)
 {
 	float		x = arcs_gap((float) seeker->from.x, __ldg(&node->low[0][child]), __ldg(&node->high[0][child]));
 	float		y = arcs_gap((float) seeker->from.y, __ldg(&node->low[1][child]), __ldg(&node->high[1][child]));
@@ -333,7 +333,7 @@ seek(const struct arcs *arcs, const struct arcs_task *task, uint32_t slot, uint3
 	seeker->from = geonn_unit_vector(point.x, point.y);
 	seeker->arc = task->inside != NULL ? task->inside[slot] : POLYGONS_NONE;
 	seeker->distance = seeker->arc != POLYGONS_NONE ? 0.0 : INFINITY;
-	set_limit(seeker, seeker->arc != POLYGONS_NONE ? fmin(CPU_ARCS_MARGIN, task->widest) : task->widest);
+	set_limit(seeker, seeker->arc != POLYGONS_NONE ? fmin(SHAPE_ARCS_MARGIN, task->widest) : task->widest);
 	leaf = home_of(arcs, &task->order, task->order.sorted_key[slot]);
 	walk.home = leaf;
 	walk.level = arcs->shape.levels;

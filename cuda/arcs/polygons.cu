@@ -39,10 +39,10 @@ polygons_build(const struct dataset *dataset, const atomic_bool *cancelled, stru
 	bool		done;
 
 	*built = {};
-	done = cpu_vertices_build(&built->vertices, dataset, true, cancelled, failure) &&
+	done = shape_vertices_build(&built->vertices, dataset, true, cancelled, failure) &&
 		(atomic_load(cancelled) ||
-		 cpu_polygons_build(&built->polygons, dataset, &built->vertices, cancelled, failure));
-	cpu_vertices_end_build(&built->vertices);
+		 shape_polygons_build(&built->polygons, dataset, &built->vertices, cancelled, failure));
+	shape_vertices_end_build(&built->vertices);
 	if (done && atomic_load(cancelled))
 		return fail(failure, GEONN_ERROR_DEVICE, "the search has been cancelled");
 	return done;
@@ -51,13 +51,13 @@ polygons_build(const struct dataset *dataset, const atomic_bool *cancelled, stru
 void
 polygons_free(struct polygons_of_host *built)
 {
-	cpu_polygons_free(&built->polygons);
-	cpu_vertices_free(&built->vertices);
+	shape_polygons_free(&built->polygons);
+	shape_vertices_free(&built->vertices);
 	*built = {};
 }
 
 static size_t
-offset_in(const struct cpu_polygons *built, const void *address)
+offset_in(const struct shape_polygons *built, const void *address)
 {
 	return (size_t) ((const char *) address - (const char *) built->memory);
 }
@@ -65,7 +65,7 @@ offset_in(const struct cpu_polygons *built, const void *address)
 struct polygons_shape
 polygons_shape_of(const struct polygons_of_host *built)
 {
-	const struct cpu_polygons *polygons = &built->polygons;
+	const struct shape_polygons *polygons = &built->polygons;
 	struct polygons_shape shape = {};
 
 	shape.bytes = polygons->bytes + built->vertices.bytes;
@@ -84,12 +84,12 @@ polygons_place(void *memory, const struct polygons_shape *shape, struct polygons
 	uintptr_t	base = (uintptr_t) memory;
 
 	*polygons = {};
-	polygons->polygon = (const struct cpu_polygon *) (base + shape->polygon);
+	polygons->polygon = (const struct shape_polygon *) (base + shape->polygon);
 	polygons->vertex = (const struct geonn_vector *) (base + shape->vertex);
-	polygons->stretch = (const struct cpu_polygons_stretch *) (base + shape->stretch);
+	polygons->stretch = (const struct shape_polygons_stretch *) (base + shape->stretch);
 	polygons->levels = shape->levels;
 	for (int level = 0; level < shape->levels; level++)
-		polygons->node[level] = (const struct cpu_boxes_node *) (base + shape->node[level]);
+		polygons->node[level] = (const struct shape_boxes_node *) (base + shape->node[level]);
 	return shape->bytes;
 }
 

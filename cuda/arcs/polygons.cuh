@@ -23,8 +23,8 @@ extern "C"
 /* the polygons in the host's memory */
 struct polygons_of_host
 {
-	struct cpu_vertices vertices;
-	struct cpu_polygons polygons;
+	struct shape_vertices vertices;
+	struct shape_polygons polygons;
 };
 
 /* where the block has what, and how much of it */
@@ -34,17 +34,17 @@ struct polygons_shape
 	size_t		polygon;		/* offsets */
 	size_t		vertex;
 	size_t		stretch;
-	size_t		node[CPU_BOXES_LEVELS];
+	size_t		node[SHAPE_BOXES_LEVELS];
 	int			levels;			/* of boxes, at least 1 */
 };
 
 /* addresses are the GPU's */
 struct polygons
 {
-	const struct cpu_polygon *polygon;
+	const struct shape_polygon *polygon;
 	const struct geonn_vector *vertex;
-	const struct cpu_polygons_stretch *stretch;
-	const struct cpu_boxes_node *node[CPU_BOXES_LEVELS];
+	const struct shape_polygons_stretch *stretch;
+	const struct shape_boxes_node *node[SHAPE_BOXES_LEVELS];
 	int			levels;
 };
 

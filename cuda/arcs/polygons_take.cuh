@@ -21,7 +21,7 @@
 struct polygons_asking
 {
 	struct geonn_vector point;
-	double		longitude;		/* cpu_stretch_longitude() */
+	double		longitude;		/* shape_stretch_longitude() */
 	uint32_t	visits;
 };
 
@@ -71,30 +71,30 @@ polygons_stretch_side(const struct polygons *polygons, struct geonn_vector point
 
 /* whether a stretch is crossed, by its ends; rare enough for a call */
 static __device__ __noinline__ bool
-polygons_crosses(const struct polygons *polygons, struct geonn_vector point, const struct cpu_polygons_stretch *stretch)
+polygons_crosses(const struct polygons *polygons, struct geonn_vector point, const struct shape_polygons_stretch *stretch)
 {
-	return cpu_stretch_crosses(stretch, polygons->vertex, point);
+	return shape_stretch_crosses(stretch, polygons->vertex, point);
 }
 
 /* On which side of a polygon the observation is; any, once it has looked at too much. */
 static __device__ __forceinline__ enum geonn_side
-polygons_side_of(const struct polygons *polygons, struct polygons_asking *asking, const struct cpu_polygon *polygon)
+polygons_side_of(const struct polygons *polygons, struct polygons_asking *asking, const struct shape_polygon *polygon)
 {
-	const struct cpu_polygons_stretch *stretch = polygons->stretch + polygon->stretch;
-	uint32_t	begin[CPU_POLYGONS_LEVELS];	/* of each level, its first stretch */
-	uint32_t	count[CPU_POLYGONS_LEVELS];
-	uint32_t	next[CPU_POLYGONS_LEVELS];	/* of the stretches that are left, and their end */
-	uint32_t	end[CPU_POLYGONS_LEVELS];
+	const struct shape_polygons_stretch *stretch = polygons->stretch + polygon->stretch;
+	uint32_t	begin[SHAPE_POLYGONS_LEVELS];	/* of each level, its first stretch */
+	uint32_t	count[SHAPE_POLYGONS_LEVELS];
+	uint32_t	next[SHAPE_POLYGONS_LEVELS];	/* of the stretches that are left, and their end */
+	uint32_t	end[SHAPE_POLYGONS_LEVELS];
 	int			top = 0;
 	int			level;
 	bool		odd = polygon->pole_is_inside != 0;
 
 	begin[0] = 0;
 	count[0] = polygon->stretches;
-	for (; count[top] > CPU_POLYGONS_STRETCH; top++)
+	for (; count[top] > SHAPE_POLYGONS_STRETCH; top++)
 	{
 		begin[top + 1] = begin[top] + count[top];
-		count[top + 1] = (count[top] + CPU_POLYGONS_STRETCH - 1) / CPU_POLYGONS_STRETCH;
+		count[top + 1] = (count[top] + SHAPE_POLYGONS_STRETCH - 1) / SHAPE_POLYGONS_STRETCH;
 	}
 	level = top;
 	next[top] = 0;
@@ -102,8 +102,8 @@ polygons_side_of(const struct polygons *polygons, struct polygons_asking *asking
 	while (asking->visits < POLYGONS_VISITS_MAX)
 	{
 		uint32_t	number = next[level];
-		const struct cpu_polygons_stretch *now = &stretch[begin[level] + number];
-		enum cpu_stretch_answer answer;
+		const struct shape_polygons_stretch *now = &stretch[begin[level] + number];
+		enum shape_stretch_answer answer;
 
 		if (number == end[level])
 		{
@@ -114,16 +114,16 @@ polygons_side_of(const struct polygons *polygons, struct polygons_asking *asking
 		}
 		next[level]++;
 		asking->visits++;
-		answer = cpu_stretch_ask(now, asking->point, asking->longitude);
-		if (answer == CPU_STRETCH_ENDS)
+		answer = shape_stretch_ask(now, asking->point, asking->longitude);
+		if (answer == SHAPE_STRETCH_ENDS)
 			odd ^= polygons_crosses(polygons, asking->point, now);
-		if (answer != CPU_STRETCH_OPEN)
+		if (answer != SHAPE_STRETCH_OPEN)
 			continue;
 		if (level > 0)
 		{
 			level--;
-			next[level] = number * CPU_POLYGONS_STRETCH;
-			end[level] = min(number * CPU_POLYGONS_STRETCH + CPU_POLYGONS_STRETCH, count[level]);
+			next[level] = number * SHAPE_POLYGONS_STRETCH;
+			end[level] = min(number * SHAPE_POLYGONS_STRETCH + SHAPE_POLYGONS_STRETCH, count[level]);
 		}
 		else
 		{
@@ -141,10 +141,10 @@ polygons_side_of(const struct polygons *polygons, struct polygons_asking *asking
 
 /* bit i: box i of a node holds the observation */
 static __device__ __forceinline__ uint32_t
-polygons_holding(const struct cpu_boxes_node *node, struct geonn_vector point)
+polygons_holding(const struct shape_boxes_node *node, struct geonn_vector point)
 {
 	const float at[3] = {(float) point.x, (float) point.y, (float) point.z};
-	uint32_t	bits = (1u << CPU_BOXES_WIDTH) - 1;
+	uint32_t	bits = (1u << SHAPE_BOXES_WIDTH) - 1;
 
 #pragma unroll
 	for (int axis = 0; axis < 3; axis++)
@@ -171,7 +171,7 @@ polygons_ask(const struct index_order *order, uint32_t row)
 	struct polygons_asking asking;
 
 	asking.point = geonn_unit_vector(point.x, point.y);
-	asking.longitude = cpu_stretch_longitude(asking.point, point.y);
+	asking.longitude = shape_stretch_longitude(asking.point, point.y);
 	asking.visits = 0;
 	return asking;
 }
@@ -184,8 +184,8 @@ template <typename Wants, typename Take>
 static __device__ __forceinline__ bool
 polygons_take(const struct polygons *polygons, struct polygons_asking *asking, Wants wants, Take take)
 {
-	uint32_t	number[CPU_BOXES_LEVELS];	/* of each level the node, and its boxes that are left */
-	uint32_t	bits[CPU_BOXES_LEVELS];
+	uint32_t	number[SHAPE_BOXES_LEVELS];	/* of each level the node, and its boxes that are left */
+	uint32_t	bits[SHAPE_BOXES_LEVELS];
 	int			top = polygons->levels - 1;
 	int			level = top;
 
@@ -202,7 +202,7 @@ polygons_take(const struct polygons *polygons, struct polygons_asking *asking, W
 			level++;
 			continue;
 		}
-		child = number[level] * CPU_BOXES_WIDTH + (uint32_t) __ffs(bits[level]) - 1;
+		child = number[level] * SHAPE_BOXES_WIDTH + (uint32_t) __ffs(bits[level]) - 1;
 		bits[level] &= bits[level] - 1;
 		asking->visits++;
 		if (level > 0)

@@ -100,7 +100,7 @@ take_arc(const struct shapes_within *search, struct seeker *seeker, uint32_t sha
 #pragma unroll
 	for (int i = 0; i < OPEN; i++)
 		upper = seeker->shape[i] == shape ? seeker->upper[i] : upper;
-	if (chord - sagitta > upper + CPU_ARCS_MARGIN)
+	if (chord - sagitta > upper + SHAPE_ARCS_MARGIN)
 		return;
 	upper = fmin(upper, chord + sagitta);
 	distance = arcs_measure(leaf, number, seeker->from, search->limit);
@@ -142,7 +142,7 @@ take_leaf(const struct shapes_within *search, struct seeker *seeker, const struc
 
 /* bit i: box i of a node is within the limit of a lane's observation */
 static __device__ __forceinline__ uint32_t
-boxes_within(const struct cpu_boxes_node *node, struct geonn_vector from, float limit_squared)
+boxes_within(const struct shape_boxes_node *node, struct geonn_vector from, float limit_squared)
 {
 	float		square[ARCS_WIDTH];
 	uint32_t	bits = 0;

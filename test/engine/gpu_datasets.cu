@@ -483,7 +483,7 @@ same_shapes_everywhere(void)
 
 		right = memcmp(shape, &other->arcs.shape, sizeof(*shape)) == 0 &&
 			same(first->arcs.leaf, other->arcs.leaf, i, shape->leaves * sizeof(struct arcs_leaf)) &&
-			same(first->arcs.node, other->arcs.node, i, shape->all_nodes * sizeof(struct cpu_boxes_node)) &&
+			same(first->arcs.node, other->arcs.node, i, shape->all_nodes * sizeof(struct shape_boxes_node)) &&
 			same(first->arcs.curve.leaf_code, other->arcs.curve.leaf_code, i, shape->leaves * sizeof(uint64_t)) &&
 			same(first->arcs.tag, other->arcs.tag, i, tags) &&
 			same(first->arcs.shape_of, other->arcs.shape_of, i, shapes) &&

@@ -9,11 +9,11 @@
 static uint32_t
 nodes_above(uint32_t count)
 {
-	return count / CPU_BOXES_WIDTH + (count % CPU_BOXES_WIDTH != 0);
+	return count / SHAPE_BOXES_WIDTH + (count % SHAPE_BOXES_WIDTH != 0);
 }
 
 void
-cpu_boxes_place(struct cpu_boxes *boxes, struct column_block *block, uint32_t entries)
+shape_boxes_place(struct shape_boxes *boxes, struct column_block *block, uint32_t entries)
 {
 	uint32_t	count = entries;
 
@@ -28,22 +28,22 @@ cpu_boxes_place(struct cpu_boxes *boxes, struct column_block *block, uint32_t en
 }
 
 void
-cpu_boxes_set(struct cpu_boxes *boxes, uint32_t entry, const double *low, const double *high)
+shape_boxes_set(struct shape_boxes *boxes, uint32_t entry, const double *low, const double *high)
 {
-	struct cpu_boxes_node *node = &boxes->node[0][entry / CPU_BOXES_WIDTH];
+	struct shape_boxes_node *node = &boxes->node[0][entry / SHAPE_BOXES_WIDTH];
 
 	for (int axis = 0; axis < 3; axis++)
 	{
-		node->low[axis][entry % CPU_BOXES_WIDTH] = (float) (low[axis] - CPU_BOXES_WIDER);
-		node->high[axis][entry % CPU_BOXES_WIDTH] = (float) (high[axis] + CPU_BOXES_WIDER);
+		node->low[axis][entry % SHAPE_BOXES_WIDTH] = (float) (low[axis] - SHAPE_BOXES_WIDER);
+		node->high[axis][entry % SHAPE_BOXES_WIDTH] = (float) (high[axis] + SHAPE_BOXES_WIDER);
 	}
 }
 
 void
-cpu_boxes_close(struct cpu_boxes_node *node, uint32_t used)
+shape_boxes_close(struct shape_boxes_node *node, uint32_t used)
 {
 	for (int axis = 0; axis < 3; axis++)
-		for (uint32_t i = used; i < CPU_BOXES_WIDTH; i++)
+		for (uint32_t i = used; i < SHAPE_BOXES_WIDTH; i++)
 		{
 			node->low[axis][i] = 4.0f;
 			node->high[axis][i] = -4.0f;
@@ -52,7 +52,7 @@ cpu_boxes_close(struct cpu_boxes_node *node, uint32_t used)
 
 /* Make a box of all that a node has. */
 static void
-sum_up(const struct cpu_boxes_node *node, uint32_t used, struct cpu_boxes_node *above, uint32_t place)
+sum_up(const struct shape_boxes_node *node, uint32_t used, struct shape_boxes_node *above, uint32_t place)
 {
 	for (int axis = 0; axis < 3; axis++)
 	{
@@ -70,7 +70,7 @@ sum_up(const struct cpu_boxes_node *node, uint32_t used, struct cpu_boxes_node *
 }
 
 void
-cpu_boxes_finish(struct cpu_boxes *boxes)
+shape_boxes_finish(struct shape_boxes *boxes)
 {
 	uint32_t	count = boxes->entries;
 
@@ -80,11 +80,11 @@ cpu_boxes_finish(struct cpu_boxes *boxes)
 
 		for (uint32_t i = 0; i < nodes; i++)
 		{
-			uint32_t	used = i < nodes - 1 ? CPU_BOXES_WIDTH : count - i * CPU_BOXES_WIDTH;
+			uint32_t	used = i < nodes - 1 ? SHAPE_BOXES_WIDTH : count - i * SHAPE_BOXES_WIDTH;
 
-			cpu_boxes_close(&boxes->node[level][i], used);
+			shape_boxes_close(&boxes->node[level][i], used);
 			if (level + 1 < boxes->levels)
-				sum_up(&boxes->node[level][i], used, &boxes->node[level + 1][i / CPU_BOXES_WIDTH], i % CPU_BOXES_WIDTH);
+				sum_up(&boxes->node[level][i], used, &boxes->node[level + 1][i / SHAPE_BOXES_WIDTH], i % SHAPE_BOXES_WIDTH);
 		}
 		count = nodes;
 	}

@@ -19,46 +19,46 @@
 struct column_block;
 
 /* times the square of an arc's chord: how far the arc is from its chord at most (cpu/arcs.c) */
-#define CPU_ARCS_SAGITTA (1.0 / 6.8)
+#define SHAPE_ARCS_SAGITTA (1.0 / 6.8)
 
 /* added to the limits of a search for arcs (cpu/arcs_search.c) */
-#define CPU_ARCS_MARGIN 0x1p-45
+#define SHAPE_ARCS_MARGIN 0x1p-45
 
 /* longer than any chord */
-#define CPU_BEYOND_CHORDS 2.25
+#define SHAPE_BEYOND_CHORDS 2.25
 
 /* boxes are wider by this than what they hold */
-#define CPU_BOXES_WIDER 0x1p-23
+#define SHAPE_BOXES_WIDER 0x1p-23
 
-#define CPU_BOXES_WIDTH 8
-#define CPU_BOXES_LEVELS 11
+#define SHAPE_BOXES_WIDTH 8
+#define SHAPE_BOXES_LEVELS 11
 
 /* how many boxes a walk has still to visit at most */
-#define CPU_BOXES_VISITS (CPU_BOXES_LEVELS * CPU_BOXES_WIDTH)
+#define SHAPE_BOXES_VISITS (SHAPE_BOXES_LEVELS * SHAPE_BOXES_WIDTH)
 
-struct cpu_boxes_node
+struct shape_boxes_node
 {
-	float		low[3][CPU_BOXES_WIDTH];	/* by axis */
-	float		high[3][CPU_BOXES_WIDTH];
+	float		low[3][SHAPE_BOXES_WIDTH];	/* by axis */
+	float		high[3][SHAPE_BOXES_WIDTH];
 };
 
-struct cpu_boxes
+struct shape_boxes
 {
 	uint32_t	entries;
 	int			levels;			/* the last one has one node; 0: there are no entries */
-	struct cpu_boxes_node *node[CPU_BOXES_LEVELS];	/* by level */
+	struct shape_boxes_node *node[SHAPE_BOXES_LEVELS];	/* by level */
 };
 
 /* Place the nodes for so many entries in a block. */
-extern void cpu_boxes_place(struct cpu_boxes *boxes, struct column_block *block, uint32_t entries);
+extern void shape_boxes_place(struct shape_boxes *boxes, struct column_block *block, uint32_t entries);
 
 /* Set the box of an entry.  Entries of one node must not be set by two threads at a time. */
-extern void cpu_boxes_set(struct cpu_boxes *boxes, uint32_t entry, const double *low, const double *high);
+extern void shape_boxes_set(struct shape_boxes *boxes, uint32_t entry, const double *low, const double *high);
 
 /* Let the boxes of a node from `used` on be farther from all vectors than any chord. */
-extern void cpu_boxes_close(struct cpu_boxes_node *node, uint32_t used);
+extern void shape_boxes_close(struct shape_boxes_node *node, uint32_t used);
 
 /* Make all boxes but those of the entries. */
-extern void cpu_boxes_finish(struct cpu_boxes *boxes);
+extern void shape_boxes_finish(struct shape_boxes *boxes);
 
 #endif							/* GEONN_SHAPES_BOXES_H */

@@ -63,17 +63,17 @@
 #define SINE_WIDER 0x1p-22
 
 /* a piece of the build has this many polygons */
-#define PIECE_POLYGONS CPU_BOXES_WIDTH
+#define PIECE_POLYGONS SHAPE_BOXES_WIDTH
 
 #define LOOK_ARCS 65536
 
 struct building
 {
-	struct cpu_polygons *polygons;
+	struct shape_polygons *polygons;
 	const struct dataset *dataset;
-	const struct cpu_vertices *vertices;
+	const struct shape_vertices *vertices;
 	const atomic_bool *cancelled;
-	struct cpu_polygon *unsorted;
+	struct shape_polygon *unsorted;
 	struct radix_sort sort;
 	size_t		stretches;
 };
@@ -89,20 +89,20 @@ is_cancelled(const struct building *building)
 /* the stretches of a polygon, by level */
 struct levels
 {
-	const struct cpu_polygons_stretch *stretch[CPU_POLYGONS_LEVELS];
-	uint32_t	count[CPU_POLYGONS_LEVELS];
+	const struct shape_polygons_stretch *stretch[SHAPE_POLYGONS_LEVELS];
+	uint32_t	count[SHAPE_POLYGONS_LEVELS];
 	int			top;
 };
 
 static struct levels
-levels_of(const struct cpu_polygons *polygons, const struct cpu_polygon *polygon)
+levels_of(const struct shape_polygons *polygons, const struct shape_polygon *polygon)
 {
 	struct levels levels = {.stretch = {polygons->stretch + polygon->stretch},.count = {polygon->stretches}};
 
-	for (; levels.count[levels.top] > CPU_POLYGONS_STRETCH; levels.top++)
+	for (; levels.count[levels.top] > SHAPE_POLYGONS_STRETCH; levels.top++)
 	{
 		levels.stretch[levels.top + 1] = levels.stretch[levels.top] + levels.count[levels.top];
-		levels.count[levels.top + 1] = (levels.count[levels.top] + CPU_POLYGONS_STRETCH - 1) / CPU_POLYGONS_STRETCH;
+		levels.count[levels.top + 1] = (levels.count[levels.top] + SHAPE_POLYGONS_STRETCH - 1) / SHAPE_POLYGONS_STRETCH;
 	}
 	return levels;
 }
@@ -112,7 +112,7 @@ struct asking
 {
 	const struct geonn_vector *vertex;
 	struct geonn_vector point;
-	double		longitude;		/* cpu_stretch_longitude() */
+	double		longitude;		/* shape_stretch_longitude() */
 };
 
 /*
@@ -125,20 +125,21 @@ ask(const struct asking *asking, const struct levels *levels, int level, uint32_
 
 	for (uint32_t i = first; i < end; i++)
 	{
-		const struct cpu_polygons_stretch *stretch = &levels->stretch[level][i];
-		enum cpu_stretch_answer answer = cpu_stretch_ask(stretch, asking->point, asking->longitude);
+		const struct shape_polygons_stretch *stretch = &levels->stretch[level][i];
+		enum shape_stretch_answer answer = shape_stretch_ask(stretch, asking->point, asking->longitude);
 		enum geonn_side side;
 
-		if (answer == CPU_STRETCH_ENDS)
-			odd ^= cpu_stretch_crosses(stretch, asking->vertex, asking->point);
-		if (answer != CPU_STRETCH_OPEN)
+		if (answer == SHAPE_STRETCH_ENDS)
+			odd ^= shape_stretch_crosses(stretch, asking->vertex, asking->point);
+		if (answer != SHAPE_STRETCH_OPEN)
 			continue;
 		if (level > 0)
 		{
-			uint32_t	first = i * CPU_POLYGONS_STRETCH;
+			uint32_t	first = i * SHAPE_POLYGONS_STRETCH;
 			uint32_t	below = levels->count[level - 1] - first;
 
-			side = ask(asking, levels, level - 1, first, first + (below < CPU_POLYGONS_STRETCH ? below : CPU_POLYGONS_STRETCH));
+			side = ask(asking, levels, level - 1, first,
+					   first + (below < SHAPE_POLYGONS_STRETCH ? below : SHAPE_POLYGONS_STRETCH));
 		}
 		else
 			side = geonn_ring_side(asking->vertex + stretch->first, stretch->last - stretch->first + 1, false,
@@ -151,11 +152,11 @@ ask(const struct asking *asking, const struct levels *levels, int level, uint32_
 }
 
 static enum geonn_side
-side_of(const struct cpu_polygons *polygons, const struct cpu_polygon *polygon, struct geonn_vector point,
+side_of(const struct shape_polygons *polygons, const struct shape_polygon *polygon, struct geonn_vector point,
 		double longitude)
 {
 	struct levels levels = levels_of(polygons, polygon);
-	struct asking asking = {polygons->vertex, point, cpu_stretch_longitude(point, longitude)};
+	struct asking asking = {polygons->vertex, point, shape_stretch_longitude(point, longitude)};
 	enum geonn_side side = ask(&asking, &levels, levels.top, 0, levels.count[levels.top]);
 
 	if (side == GEONN_ON_BORDER || !polygon->pole_is_inside)
@@ -164,7 +165,7 @@ side_of(const struct cpu_polygons *polygons, const struct cpu_polygon *polygon, 
 }
 
 enum geonn_side
-cpu_polygons_side(const struct cpu_polygons *polygons, uint32_t number, struct geonn_vector point, double longitude)
+shape_polygons_side(const struct shape_polygons *polygons, uint32_t number, struct geonn_vector point, double longitude)
 {
 	return side_of(polygons, &polygons->polygon[number], point, longitude);
 }
@@ -194,7 +195,7 @@ last_vertex(const struct building *building, size_t arc)
 static uint32_t
 stretches_of_ring(uint32_t first, uint32_t last)
 {
-	return (last - first + CPU_POLYGONS_STRETCH - 1) / CPU_POLYGONS_STRETCH;
+	return (last - first + SHAPE_POLYGONS_STRETCH - 1) / SHAPE_POLYGONS_STRETCH;
 }
 
 /* How many stretches there are, with those of further levels. */
@@ -203,9 +204,9 @@ all_stretches(uint32_t count)
 {
 	size_t		all = count;
 
-	while (count > CPU_POLYGONS_STRETCH)
+	while (count > SHAPE_POLYGONS_STRETCH)
 	{
-		count = (count + CPU_POLYGONS_STRETCH - 1) / CPU_POLYGONS_STRETCH;
+		count = (count + SHAPE_POLYGONS_STRETCH - 1) / SHAPE_POLYGONS_STRETCH;
 		all += count;
 	}
 	return all;
@@ -216,7 +217,7 @@ static void
 take_polygon(struct building *building, size_t first, uint32_t stretches)
 {
 	if (building->unsorted != NULL)
-		building->unsorted[building->polygons->count] = (struct cpu_polygon) {
+		building->unsorted[building->polygons->count] = (struct shape_polygon) {
 			.arc = (uint32_t) first,
 			.stretch = (uint32_t) building->stretches,
 			.stretches = stretches,
@@ -268,7 +269,7 @@ longitude_of(struct geonn_vector v)
 
 /* Let a stretch have all longitudes if it is too wide, and else begin between -180 and 180. */
 static void
-settle_longitudes(struct cpu_polygons_stretch *stretch, double west, double east)
+settle_longitudes(struct shape_polygons_stretch *stretch, double west, double east)
 {
 	bool		everywhere = !(east - west < 179.9);
 
@@ -282,13 +283,13 @@ settle_longitudes(struct cpu_polygons_stretch *stretch, double west, double east
 		west -= 360.0;
 		east -= 360.0;
 	}
-	stretch->west = everywhere ? CPU_POLYGONS_EVERYWHERE : (float) west;
-	stretch->east = everywhere ? -CPU_POLYGONS_EVERYWHERE : (float) east;
+	stretch->west = everywhere ? SHAPE_POLYGONS_EVERYWHERE : (float) west;
+	stretch->east = everywhere ? -SHAPE_POLYGONS_EVERYWHERE : (float) east;
 }
 
 /* Make a stretch of level 0, with its `first`, `last` and rings set. */
 static void
-measure_stretch(const struct geonn_vector *vertex, struct cpu_polygons_stretch *stretch)
+measure_stretch(const struct geonn_vector *vertex, struct shape_polygons_stretch *stretch)
 {
 	double		longitude = longitude_of(vertex[stretch->first]);
 	double		west = longitude;
@@ -301,7 +302,7 @@ measure_stretch(const struct geonn_vector *vertex, struct cpu_polygons_stretch *
 	{
 		double		turn = remainder(longitude_of(vertex[i]) - longitude, 360.0);
 
-		if (fabs(vertex[i].z) > CPU_POLYGONS_NEAR_POLE || fabs(turn) > 179.9)
+		if (fabs(vertex[i].z) > SHAPE_POLYGONS_NEAR_POLE || fabs(turn) > 179.9)
 			east = INFINITY;
 		longitude += turn;
 		west = longitude < west ? longitude : west;
@@ -309,7 +310,7 @@ measure_stretch(const struct geonn_vector *vertex, struct cpu_polygons_stretch *
 		south = vertex[i].z < south ? vertex[i].z : south;
 		north = vertex[i].z > north ? vertex[i].z : north;
 		if (i > stretch->first)
-			sagitta = fmax(sagitta, CPU_ARCS_SAGITTA * geonn_chord_squared(vertex[i - 1], vertex[i]));
+			sagitta = fmax(sagitta, SHAPE_ARCS_SAGITTA * geonn_chord_squared(vertex[i - 1], vertex[i]));
 	}
 	settle_longitudes(stretch, west - DEGREES_WIDER, east + DEGREES_WIDER);
 	stretch->south = (float) (south - sagitta - SINE_WIDER);
@@ -317,10 +318,10 @@ measure_stretch(const struct geonn_vector *vertex, struct cpu_polygons_stretch *
 }
 
 /* Make the least stretch that has both, where b follows a. */
-static struct cpu_polygons_stretch
-joined(const struct cpu_polygons_stretch *a, const struct cpu_polygons_stretch *b)
+static struct shape_polygons_stretch
+joined(const struct shape_polygons_stretch *a, const struct shape_polygons_stretch *b)
 {
-	struct cpu_polygons_stretch both = {
+	struct shape_polygons_stretch both = {
 		.south = a->south < b->south ? a->south : b->south,
 		.north = a->north > b->north ? a->north : b->north,
 		.first = a->first,
@@ -333,7 +334,7 @@ joined(const struct cpu_polygons_stretch *a, const struct cpu_polygons_stretch *
 	double		west = fmin(a->west, b->west + turn);
 	double		east = fmax(a->east, b->east + turn);
 
-	if (a->west == CPU_POLYGONS_EVERYWHERE || b->west == CPU_POLYGONS_EVERYWHERE)
+	if (a->west == SHAPE_POLYGONS_EVERYWHERE || b->west == SHAPE_POLYGONS_EVERYWHERE)
 		east = INFINITY;
 	settle_longitudes(&both, west, east);
 	return both;
@@ -341,15 +342,15 @@ joined(const struct cpu_polygons_stretch *a, const struct cpu_polygons_stretch *
 
 /* Make the stretches of a ring, whose vertices are first ... last; returns how many they are. */
 static uint32_t
-make_stretches(const struct cpu_polygons *polygons, struct cpu_polygons_stretch *stretch, uint32_t first, uint32_t last)
+make_stretches(const struct shape_polygons *polygons, struct shape_polygons_stretch *stretch, uint32_t first, uint32_t last)
 {
 	uint32_t	count = 0;
 
-	for (uint32_t at = first; at < last; at += CPU_POLYGONS_STRETCH)
+	for (uint32_t at = first; at < last; at += SHAPE_POLYGONS_STRETCH)
 	{
-		stretch[count] = (struct cpu_polygons_stretch) {
+		stretch[count] = (struct shape_polygons_stretch) {
 			.first = at,
-			.last = last - at < CPU_POLYGONS_STRETCH ? last : at + CPU_POLYGONS_STRETCH,
+			.last = last - at < SHAPE_POLYGONS_STRETCH ? last : at + SHAPE_POLYGONS_STRETCH,
 			.first_ring = first,
 			.last_ring = first
 		};
@@ -360,11 +361,11 @@ make_stretches(const struct cpu_polygons *polygons, struct cpu_polygons_stretch 
 
 /* Make the stretches of a polygon. */
 static void
-make_rings(struct building *building, const struct cpu_polygon *polygon)
+make_rings(struct building *building, const struct shape_polygon *polygon)
 {
 	const struct dataset *dataset = building->dataset;
-	const struct cpu_polygons *polygons = building->polygons;
-	struct cpu_polygons_stretch *stretch = polygons->stretch + polygon->stretch;
+	const struct shape_polygons *polygons = building->polygons;
+	struct shape_polygons_stretch *stretch = polygons->stretch + polygon->stretch;
 	const uint32_t *vertex = building->vertices->first;
 	size_t		ring = polygon->arc;
 	uint32_t	count;
@@ -380,18 +381,18 @@ make_rings(struct building *building, const struct cpu_polygon *polygon)
 	}
 
 	count = polygon->stretches;
-	while (count > CPU_POLYGONS_STRETCH)
+	while (count > SHAPE_POLYGONS_STRETCH)
 	{
-		const struct cpu_polygons_stretch *below = stretch - count;
+		const struct shape_polygons_stretch *below = stretch - count;
 
-		for (uint32_t at = 0; at < count; at += CPU_POLYGONS_STRETCH)
+		for (uint32_t at = 0; at < count; at += SHAPE_POLYGONS_STRETCH)
 		{
 			*stretch = below[at];
-			for (uint32_t next = at + 1; next < count && next < at + CPU_POLYGONS_STRETCH; next++)
+			for (uint32_t next = at + 1; next < count && next < at + SHAPE_POLYGONS_STRETCH; next++)
 				*stretch = joined(stretch, &below[next]);
 			stretch++;
 		}
-		count = (count + CPU_POLYGONS_STRETCH - 1) / CPU_POLYGONS_STRETCH;
+		count = (count + SHAPE_POLYGONS_STRETCH - 1) / SHAPE_POLYGONS_STRETCH;
 	}
 }
 
@@ -408,17 +409,17 @@ struct zone
 
 /* Find the zone that has the inside of a polygon. */
 static struct zone
-zone_of(const struct cpu_polygons *polygons, const struct cpu_polygon *polygon)
+zone_of(const struct shape_polygons *polygons, const struct shape_polygon *polygon)
 {
 	struct levels levels = levels_of(polygons, polygon);
-	struct cpu_polygons_stretch all = levels.stretch[levels.top][0];
+	struct shape_polygons_stretch all = levels.stretch[levels.top][0];
 	struct geonn_vector south_pole = {0.0, 0.0, -1.0};
 	struct zone zone;
 
 	for (uint32_t i = 1; i < levels.count[levels.top]; i++)
 		all = joined(&all, &levels.stretch[levels.top][i]);
 	zone = (struct zone) {all.west, all.east, fmax(all.south, -1.0), fmin(all.north, 1.0)};
-	if (all.west != CPU_POLYGONS_EVERYWHERE && !polygon->pole_is_inside)
+	if (all.west != SHAPE_POLYGONS_EVERYWHERE && !polygon->pole_is_inside)
 		return zone;
 	zone.west = -180.0;
 	zone.east = 180.0;
@@ -449,7 +450,7 @@ range_of_wave(double low, double high, double top, double *least, double *greate
 }
 
 static void
-set_box(struct cpu_boxes *boxes, uint32_t number, const struct zone *zone)
+set_box(struct shape_boxes *boxes, uint32_t number, const struct zone *zone)
 {
 	const double wider = 1e-9;
 	double		nearest_pole = fmax(fabs(zone->south), fabs(zone->north));
@@ -468,7 +469,7 @@ set_box(struct cpu_boxes *boxes, uint32_t number, const struct zone *zone)
 		low[axis] = least * (least < 0.0 ? wide : narrow) - wider;
 		high[axis] = greatest * (greatest > 0.0 ? wide : narrow) + wider;
 	}
-	cpu_boxes_set(boxes, number, low, high);
+	shape_boxes_set(boxes, number, low, high);
 }
 
 static uint64_t
@@ -516,7 +517,7 @@ order_polygons(void *context, size_t piece)
 
 	for (size_t i = piece * PIECE_POLYGONS; i < end_of_piece(building, piece) && !is_cancelled(building); i++)
 	{
-		struct cpu_polygon *polygon = &building->polygons->polygon[i];
+		struct shape_polygon *polygon = &building->polygons->polygon[i];
 		struct zone zone;
 
 		*polygon = building->unsorted[building->sort.value[i]];
@@ -528,12 +529,12 @@ order_polygons(void *context, size_t piece)
 static size_t
 place_columns(const struct building *building, void *memory)
 {
-	struct cpu_polygons *polygons = building->polygons;
+	struct shape_polygons *polygons = building->polygons;
 	struct column_block block = {memory, 0};
 
 	COLUMN_PLACE(&block, polygons->polygon, polygons->count);
 	COLUMN_PLACE(&block, polygons->stretch, building->stretches);
-	cpu_boxes_place(&polygons->boxes, &block, polygons->count);
+	shape_boxes_place(&polygons->boxes, &block, polygons->count);
 	return block.bytes;
 }
 
@@ -566,13 +567,13 @@ fill(struct building *building, struct failure *failure)
 	if (!radix_sort(&building->sort))
 		return fail(failure, GEONN_ERROR_MEMORY, "not enough memory to sort %u polygons", building->polygons->count);
 	thread_pool_run(order_polygons, building, pieces);
-	cpu_boxes_finish(&building->polygons->boxes);
+	shape_boxes_finish(&building->polygons->boxes);
 	return true;
 }
 
 bool
-cpu_polygons_build(struct cpu_polygons *polygons, const struct dataset *dataset, const struct cpu_vertices *vertices,
-				   const atomic_bool *cancelled, struct failure *failure)
+shape_polygons_build(struct shape_polygons *polygons, const struct dataset *dataset, const struct shape_vertices *vertices,
+					 const atomic_bool *cancelled, struct failure *failure)
 {
 	struct building building = {
 		.polygons = polygons,
@@ -604,7 +605,7 @@ cpu_polygons_build(struct cpu_polygons *polygons, const struct dataset *dataset,
 }
 
 void
-cpu_polygons_free(struct cpu_polygons *polygons)
+shape_polygons_free(struct shape_polygons *polygons)
 {
 	memory_block_release(polygons->memory, polygons->bytes);
 }

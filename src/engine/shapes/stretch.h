@@ -10,44 +10,44 @@
 #include "common/ring_side.h"
 #include "engine/shapes/polygons.h"
 
-enum cpu_stretch_answer
+enum shape_stretch_answer
 {
-	CPU_STRETCH_NOTHING,		/* none of its arcs crosses the meridian */
-	CPU_STRETCH_ENDS,			/* its ends tell whether an odd number of them does: cpu_stretch_crosses() */
-	CPU_STRETCH_OPEN			/* its parts have to be asked */
+	SHAPE_STRETCH_NOTHING,		/* none of its arcs crosses the meridian */
+	SHAPE_STRETCH_ENDS,			/* its ends tell whether an odd number of them does: shape_stretch_crosses() */
+	SHAPE_STRETCH_OPEN			/* its parts have to be asked */
 };
 
 /* The longitude of a point as stretches have it, -180 ... 180 degrees; NAN: the point is near a pole. */
 GEONN_GEODESY_FUNCTION double
-cpu_stretch_longitude(struct geonn_vector point, double longitude)
+shape_stretch_longitude(struct geonn_vector point, double longitude)
 {
-	return fabs(point.z) > CPU_POLYGONS_NEAR_POLE ? NAN : longitude > 180.0 ? longitude - 360.0 : longitude;
+	return fabs(point.z) > SHAPE_POLYGONS_NEAR_POLE ? NAN : longitude > 180.0 ? longitude - 360.0 : longitude;
 }
 
 GEONN_GEODESY_FUNCTION bool
-cpu_stretch_has_longitude(const struct cpu_polygons_stretch *stretch, double longitude)
+shape_stretch_has_longitude(const struct shape_polygons_stretch *stretch, double longitude)
 {
 	return (longitude >= stretch->west && longitude <= stretch->east) ||
 		(longitude + 360.0 >= stretch->west && longitude + 360.0 <= stretch->east) ||
 		(longitude - 360.0 >= stretch->west && longitude - 360.0 <= stretch->east);
 }
 
-GEONN_GEODESY_FUNCTION enum cpu_stretch_answer
-cpu_stretch_ask(const struct cpu_polygons_stretch *stretch, struct geonn_vector point, double longitude)
+GEONN_GEODESY_FUNCTION enum shape_stretch_answer
+shape_stretch_ask(const struct shape_polygons_stretch *stretch, struct geonn_vector point, double longitude)
 {
 	if (point.z > stretch->north)
-		return CPU_STRETCH_NOTHING;
-	if (isnan(longitude) || stretch->west == CPU_POLYGONS_EVERYWHERE)
-		return CPU_STRETCH_OPEN;
-	if (!cpu_stretch_has_longitude(stretch, longitude))
-		return CPU_STRETCH_NOTHING;
-	return point.z < stretch->south ? CPU_STRETCH_ENDS : CPU_STRETCH_OPEN;
+		return SHAPE_STRETCH_NOTHING;
+	if (isnan(longitude) || stretch->west == SHAPE_POLYGONS_EVERYWHERE)
+		return SHAPE_STRETCH_OPEN;
+	if (!shape_stretch_has_longitude(stretch, longitude))
+		return SHAPE_STRETCH_NOTHING;
+	return point.z < stretch->south ? SHAPE_STRETCH_ENDS : SHAPE_STRETCH_OPEN;
 }
 
 /* Whether a stretch to the north of the point crosses its meridian an odd number of times. */
 GEONN_GEODESY_FUNCTION bool
-cpu_stretch_crosses(const struct cpu_polygons_stretch *stretch, const struct geonn_vector *vertex,
-					struct geonn_vector point)
+shape_stretch_crosses(const struct shape_polygons_stretch *stretch, const struct geonn_vector *vertex,
+					  struct geonn_vector point)
 {
 	bool		odd = geonn_is_east(point, vertex[stretch->first]) != geonn_is_east(point, vertex[stretch->last]);
 

@@ -29,7 +29,7 @@
 
 struct building
 {
-	struct cpu_vertices *vertices;
+	struct shape_vertices *vertices;
 	const struct dataset *dataset;
 	bool		of_polygons;
 	const atomic_bool *cancelled;
@@ -83,7 +83,7 @@ static uint64_t
 number_vertices(const struct building *building)
 {
 	const struct dataset *dataset = building->dataset;
-	struct cpu_vertices *vertices = building->vertices;
+	struct shape_vertices *vertices = building->vertices;
 	uint64_t	count = 0;
 
 	for (size_t i = 0; i < dataset->count; i++)
@@ -226,7 +226,7 @@ make_vertices(void *context, size_t piece)
 static bool
 build(struct building *building, struct failure *failure)
 {
-	struct cpu_vertices *vertices = building->vertices;
+	struct shape_vertices *vertices = building->vertices;
 	uint64_t	count = number_vertices(building);
 
 	if (count > UINT32_MAX)
@@ -263,8 +263,8 @@ place_room(struct building *building, void *memory)
 }
 
 bool
-cpu_vertices_build(struct cpu_vertices *vertices, const struct dataset *dataset, bool of_polygons,
-				   const atomic_bool *cancelled, struct failure *failure)
+shape_vertices_build(struct shape_vertices *vertices, const struct dataset *dataset, bool of_polygons,
+					 const atomic_bool *cancelled, struct failure *failure)
 {
 	struct building building = {
 		.vertices = vertices,
@@ -277,7 +277,7 @@ cpu_vertices_build(struct cpu_vertices *vertices, const struct dataset *dataset,
 	void	   *room;
 	bool		done;
 
-	*vertices = (struct cpu_vertices) {.first_bytes = dataset->count * sizeof(uint32_t)};
+	*vertices = (struct shape_vertices) {.first_bytes = dataset->count * sizeof(uint32_t)};
 	vertices->first = memory_block_allocate(vertices->first_bytes, failure, "the vertices of %zu arcs", dataset->count);
 	if (vertices->first == NULL)
 		return false;
@@ -291,16 +291,16 @@ cpu_vertices_build(struct cpu_vertices *vertices, const struct dataset *dataset,
 }
 
 void
-cpu_vertices_end_build(struct cpu_vertices *vertices)
+shape_vertices_end_build(struct shape_vertices *vertices)
 {
 	memory_block_release(vertices->first, vertices->first_bytes);
 	vertices->first = NULL;
 }
 
 void
-cpu_vertices_free(struct cpu_vertices *vertices)
+shape_vertices_free(struct shape_vertices *vertices)
 {
-	cpu_vertices_end_build(vertices);
+	shape_vertices_end_build(vertices);
 	memory_block_release(vertices->vertex, vertices->bytes);
 	vertices->vertex = NULL;
 }

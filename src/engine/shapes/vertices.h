@@ -8,7 +8,7 @@
 #include "engine/cpu/base/path.h"
 #include "engine/dataset/dataset.h"
 
-struct cpu_vertices
+struct shape_vertices
 {
 	struct geonn_vector *vertex;	/* part by part, those of a shape in the order of the dataset */
 	size_t		bytes;
@@ -25,12 +25,12 @@ struct cpu_vertices
  * other arcs begin nowhere.  False with the failure if memory is short; after a build that was cancelled, or has failed, they
  * can only be freed.
  */
-extern bool cpu_vertices_build(struct cpu_vertices *vertices, const struct dataset *dataset, bool of_polygons,
-							   const atomic_bool *cancelled, struct failure *failure);
+extern bool shape_vertices_build(struct shape_vertices *vertices, const struct dataset *dataset, bool of_polygons,
+								 const atomic_bool *cancelled, struct failure *failure);
 
 /* Free what builds alone need. */
-extern void cpu_vertices_end_build(struct cpu_vertices *vertices);
+extern void shape_vertices_end_build(struct shape_vertices *vertices);
 
-extern void cpu_vertices_free(struct cpu_vertices *vertices);
+extern void shape_vertices_free(struct shape_vertices *vertices);
 
 #endif							/* GEONN_SHAPES_VERTICES_H */

@@ -16,7 +16,7 @@
  * Let d be the chord of an arc of at most a quarter circle.  Each place of the arc is the
  * nearest of the chord's points, moved outward, at right angles to the chord, by at most
  * the sagitta g = 1 - sqrt(1 - d^2 / 4).  g / d^2 grows with d and is 0.14645 at a quarter circle,
- * where d^2 = 2; CPU_ARCS_SAGITTA times d^2 exceeds g by 0.4 percent, more than all
+ * where d^2 = 2; SHAPE_ARCS_SAGITTA times d^2 exceeds g by 0.4 percent, more than all
  * rounding.  So the box of both ends, widened by that, holds the arc, and the distances of a point to the arc and to the
  * chord differ by that at most: the search computes the latter in float64, and decides by both bounds.
  *
@@ -52,7 +52,7 @@
 #include "engine/dataset/dataset_arcs.h"
 
 /* a piece of phase 3 has whole leaves, and whole nodes above them */
-_Static_assert(PIECE_ROWS % (CPU_ARCS_LEAF * CPU_BOXES_WIDTH) == 0, "no two pieces share a node");
+_Static_assert(PIECE_ROWS % (CPU_ARCS_LEAF * SHAPE_BOXES_WIDTH) == 0, "no two pieces share a node");
 _Static_assert(CPU_VECTORS_BLOCK % CPU_ARCS_LEAF == 0, "a block has whole leaves");
 
 struct building
@@ -139,7 +139,7 @@ make_leaf(struct cpu_arcs *arcs, uint32_t number)
 		const struct geonn_vector *ends = &arcs->vertices.vertex[leaf->vertex[i]];
 		const double a[3] = {ends[0].x, ends[0].y, ends[0].z};
 		const double b[3] = {ends[1].x, ends[1].y, ends[1].z};
-		double		sagitta = CPU_ARCS_SAGITTA * geonn_chord_squared(ends[0], ends[1]);
+		double		sagitta = SHAPE_ARCS_SAGITTA * geonn_chord_squared(ends[0], ends[1]);
 
 		for (int axis = 0; axis < 3; axis++)
 		{
@@ -147,7 +147,7 @@ make_leaf(struct cpu_arcs *arcs, uint32_t number)
 			high[axis] = -lesser(-high[axis], lesser(-a[axis], -b[axis]) - sagitta);
 		}
 	}
-	cpu_boxes_set(&arcs->boxes, number, low, high);
+	shape_boxes_set(&arcs->boxes, number, low, high);
 }
 
 static void
@@ -184,7 +184,7 @@ place_columns(struct cpu_arcs *arcs, void *memory)
 	size_t		leaves = (arcs->count + CPU_ARCS_LEAF - 1) / CPU_ARCS_LEAF;
 
 	COLUMN_PLACE(&block, arcs->leaf, leaves);
-	cpu_boxes_place(&arcs->boxes, &block, (uint32_t) leaves);
+	shape_boxes_place(&arcs->boxes, &block, (uint32_t) leaves);
 	return block.bytes;
 }
 
@@ -217,7 +217,7 @@ make_index(struct building *building, struct failure *failure)
 	if (done)
 	{
 		thread_pool_run(make_leaves, building, pieces_of(arcs->count));
-		cpu_boxes_finish(&arcs->boxes);
+		shape_boxes_finish(&arcs->boxes);
 	}
 	else
 		fail(failure, GEONN_ERROR_MEMORY, "not enough memory to sort %zu arcs", arcs->count);
@@ -230,7 +230,7 @@ build(struct building *building, struct failure *failure)
 {
 	const struct dataset *dataset = building->dataset;
 	struct cpu_arcs *arcs = building->arcs;
-	bool		done = cpu_vertices_build(&arcs->vertices, dataset, false, building->cancelled, failure);
+	bool		done = shape_vertices_build(&arcs->vertices, dataset, false, building->cancelled, failure);
 
 	if (done && !is_cancelled(building))
 	{
@@ -238,10 +238,10 @@ build(struct building *building, struct failure *failure)
 		done = make_index(building, failure);
 	}
 	if (done && !is_cancelled(building))
-		done = cpu_polygons_build(&arcs->polygons, dataset, &arcs->vertices, building->cancelled, failure);
+		done = shape_polygons_build(&arcs->polygons, dataset, &arcs->vertices, building->cancelled, failure);
 	if (done && is_cancelled(building))
 		done = fail(failure, GEONN_ERROR_DEVICE, "the search has been cancelled");
-	cpu_vertices_end_build(&arcs->vertices);
+	shape_vertices_end_build(&arcs->vertices);
 	return done;
 }
 
@@ -276,8 +276,8 @@ cpu_arcs_free(struct cpu_arcs *arcs)
 {
 	if (arcs == NULL)
 		return;
-	cpu_vertices_free(&arcs->vertices);
-	cpu_polygons_free(&arcs->polygons);
+	shape_vertices_free(&arcs->vertices);
+	shape_polygons_free(&arcs->polygons);
 	memory_block_release(atomic_load(&arcs->fraction), arcs->fraction_bytes);
 	memory_block_release(arcs->memory, arcs->bytes);
 	free(arcs);

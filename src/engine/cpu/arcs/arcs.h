@@ -22,10 +22,10 @@ struct cpu_arcs_leaf
 struct cpu_arcs
 {
 	size_t		count;			/* how many arcs it has: more than the dataset, where some are longer */
-	struct cpu_vertices vertices;
+	struct shape_vertices vertices;
 	struct cpu_arcs_leaf *leaf; /* copies of the last arc fill the last one */
-	struct cpu_boxes boxes;		/* of leaves */
-	struct cpu_polygons polygons;
+	struct shape_boxes boxes;		/* of leaves */
+	struct shape_polygons polygons;
 	void	   *memory;
 	size_t		bytes;
 	double	   *_Atomic fraction;	/* [arcs of the dataset] which part of the length of its shape's lines is before

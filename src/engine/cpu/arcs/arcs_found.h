@@ -165,8 +165,8 @@ rank(struct work *work, uint32_t shape, double former, double upper)
 	}
 	work->best[at] = upper;
 	work->best_shape[at] = shape;
-	if (work->best_count == k && work->best[k - 1] + CPU_ARCS_MARGIN < work->limit)
-		set_limit(work, work->best[k - 1] + CPU_ARCS_MARGIN);
+	if (work->best_count == k && work->best[k - 1] + SHAPE_ARCS_MARGIN < work->limit)
+		set_limit(work, work->best[k - 1] + SHAPE_ARCS_MARGIN);
 }
 
 /*
@@ -178,7 +178,7 @@ offer(struct work *work, struct maybe maybe, double upper)
 	struct found *found;
 
 	if (!arcs_is_candidate(&work->conditions, maybe.arc) ||
-		arcs_is_beyond_radius(&work->conditions, maybe.arc, maybe.lower - CPU_ARCS_MARGIN) ||
+		arcs_is_beyond_radius(&work->conditions, maybe.arc, maybe.lower - SHAPE_ARCS_MARGIN) ||
 		(2 * work->found >= work->table_size && !grow_table(work)))
 		return;
 	found = find(work, maybe.shape);
@@ -187,11 +187,11 @@ offer(struct work *work, struct maybe maybe, double upper)
 		*found = (struct found) {INFINITY, INFINITY, UINT32_MAX, maybe.shape, work->stamp};
 		work->found++;
 	}
-	else if (maybe.lower > found->upper + CPU_ARCS_MARGIN)
+	else if (maybe.lower > found->upper + SHAPE_ARCS_MARGIN)
 		return;
 	if (upper < found->upper)
 	{
-		if (work->question->k > 0 && arcs_is_within_radius(&work->conditions, maybe.arc, upper + CPU_ARCS_MARGIN))
+		if (work->question->k > 0 && arcs_is_within_radius(&work->conditions, maybe.arc, upper + SHAPE_ARCS_MARGIN))
 			rank(work, maybe.shape, found->upper, upper);
 		found->upper = upper;
 	}

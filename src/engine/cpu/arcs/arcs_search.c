@@ -24,7 +24,7 @@
  *
  * The margin
  *
- * Limits are upper bounds and CPU_ARCS_MARGIN = 2^-45, or 256 e where e = 2^-53.  Let arcs A and B have the
+ * Limits are upper bounds and SHAPE_ARCS_MARGIN = 2^-45, or 256 e where e = 2^-53.  Let arcs A and B have the
  * distances a <= b as common/arc.h computes them; then the lower bound of A must be within the upper bound of
  * B and the margin.  Both distances are within 10 nm, 14.2 e, of the truth, and as a chord grows by no more
  * than its angle, the true chord of A is at most 28.4 e greater than that of B.  The vectors that the index has
@@ -112,7 +112,7 @@ visit_leaf(struct work *work, uint32_t number)
 	/* of an arc without length any fraction will do, but NaN */
 	t = (wx * dx + wy * dy + wz * dz) / (chord + 0x1p-200);
 	within = t < 1.0;
-	sagitta = CPU_ARCS_SAGITTA * chord;
+	sagitta = SHAPE_ARCS_SAGITTA * chord;
 	bound = work->limit + sagitta;
 	t = (doubles) (((double_bits) t & within) | ((double_bits) (1.0 - (doubles) {0}) & ~within));
 	t = (doubles) ((double_bits) t & (t > 0.0));
@@ -170,10 +170,10 @@ prefetch_visit(const struct work *work, const struct visit *visit)
 	const struct cpu_arcs *arcs = work->arcs;
 
 	if (visit->level >= 0)
-		prefetch(&arcs->boxes.node[visit->level][visit->number], sizeof(struct cpu_boxes_node));
+		prefetch(&arcs->boxes.node[visit->level][visit->number], sizeof(struct shape_boxes_node));
 	if (visit->level == 0)
-		for (int i = 0; i < CPU_BOXES_WIDTH; i++)
-			__builtin_prefetch(&arcs->leaf[visit->number * CPU_BOXES_WIDTH + i]);
+		for (int i = 0; i < SHAPE_BOXES_WIDTH; i++)
+			__builtin_prefetch(&arcs->leaf[visit->number * SHAPE_BOXES_WIDTH + i]);
 	if (visit->level < 0)
 	{
 		const struct cpu_arcs_leaf *leaf = &arcs->leaf[visit->number];
@@ -187,7 +187,7 @@ prefetch_visit(const struct work *work, const struct visit *visit)
 
 /* The squares of the gaps between the observation and a node's boxes. */
 FLOATS_INLINE floats
-gaps_to(const struct work *work, const struct cpu_boxes_node *node)
+gaps_to(const struct work *work, const struct shape_boxes_node *node)
 {
 	const floats zero = {0};
 	const double from[3] = {work->from.x, work->from.y, work->from.z};
@@ -222,7 +222,7 @@ add_visit(struct visit *visits, uint32_t first, uint32_t count, struct visit nex
  * Add what a node has within the limit to the visits, the nearest last.  Returns how many there are now.
  */
 static uint32_t
-add_visits(const struct work *work, const struct cpu_boxes_node *node, int level, uint32_t number,
+add_visits(const struct work *work, const struct shape_boxes_node *node, int level, uint32_t number,
 		   struct visit *visits, uint32_t count)
 {
 	floats		sum = gaps_to(work, node);
@@ -234,7 +234,7 @@ add_visits(const struct work *work, const struct cpu_boxes_node *node, int level
 	{
 		uint32_t	i = (uint32_t) __builtin_ctz(bits);
 
-		count = add_visit(visits, first, count, (struct visit) {gaps[i], level - 1, number * CPU_BOXES_WIDTH + i});
+		count = add_visit(visits, first, count, (struct visit) {gaps[i], level - 1, number * SHAPE_BOXES_WIDTH + i});
 	}
 	if (count > first)
 		prefetch_visit(work, &visits[count - 1]);
@@ -247,7 +247,7 @@ add_visits(const struct work *work, const struct cpu_boxes_node *node, int level
 static void
 go_through(struct work *work, struct visit *visits, uint32_t count)
 {
-	const struct cpu_boxes *boxes = &work->arcs->boxes;
+	const struct shape_boxes *boxes = &work->arcs->boxes;
 
 	while (count > 0)
 	{
@@ -271,7 +271,7 @@ go_through(struct work *work, struct visit *visits, uint32_t count)
 static void
 walk(struct work *work)
 {
-	struct visit visits[CPU_BOXES_VISITS] = {{0.0f, work->arcs->boxes.levels - 1, 0}};
+	struct visit visits[SHAPE_BOXES_VISITS] = {{0.0f, work->arcs->boxes.levels - 1, 0}};
 
 	go_through(work, visits, 1);
 }
@@ -299,7 +299,7 @@ list_leaves(struct work *work, double wider)
 static double
 region_wider(const struct work *work)
 {
-	return work->question->k == 0 ? work->widest : fmin(REGION_LIMITS * work->limit, CPU_BEYOND_CHORDS);
+	return work->question->k == 0 ? work->widest : fmin(REGION_LIMITS * work->limit, SHAPE_BEYOND_CHORDS);
 }
 
 /*
@@ -350,10 +350,10 @@ static void
 visit_bundle(struct work *work)
 {
 	const struct cpu_boxes_list *leaves = &work->bundle.leaves;
-	float		gaps[CPU_BOXES_LIST_MAX];
+	float		gaps[SHAPE_BOXES_LIST_MAX];
 	float_keys	lane = {0, 1, 2, 3, 4, 5, 6, 7};
 	float_keys	least = float_keys_all(INT32_MAX);
-	struct visit visits[CPU_BOXES_LIST_MAX + CPU_BOXES_VISITS];
+	struct visit visits[SHAPE_BOXES_LIST_MAX + SHAPE_BOXES_VISITS];
 	uint32_t	count = 0;
 	uint32_t	nearest;
 
@@ -366,12 +366,12 @@ visit_bundle(struct work *work)
 		floats		sum = gaps_to(work, &leaves->node[at / FLOATS]);
 
 		floats_store(gaps + at, sum);
-		least = float_keys_smaller(least, ((float_keys) sum & ~(CPU_BOXES_LIST_MAX - 1)) | lane);
+		least = float_keys_smaller(least, ((float_keys) sum & ~(SHAPE_BOXES_LIST_MAX - 1)) | lane);
 	}
 	nearest = (uint32_t) least[0];
 	for (int i = 1; i < FLOATS; i++)
 		nearest = (uint32_t) least[i] < nearest ? (uint32_t) least[i] : nearest;
-	nearest &= CPU_BOXES_LIST_MAX - 1;
+	nearest &= SHAPE_BOXES_LIST_MAX - 1;
 	visits[0] = (struct visit) {gaps[nearest], leaves->level[nearest], leaves->number[nearest]};
 	go_through(work, visits, 1);
 	gaps[nearest] = INFINITY;
@@ -410,17 +410,17 @@ find_arcs(struct work *work)
 static void
 ask_polygon(struct work *work, uint32_t number, double longitude)
 {
-	const struct cpu_polygons *polygons = &work->arcs->polygons;
+	const struct shape_polygons *polygons = &work->arcs->polygons;
 	uint32_t	arc = polygons->polygon[number].arc;
 
 	if (arcs_is_candidate(&work->conditions, arc) &&
-		cpu_polygons_side(polygons, number, work->from, longitude) != GEONN_OUTSIDE)
+		shape_polygons_side(polygons, number, work->from, longitude) != GEONN_OUTSIDE)
 		offer(work, (struct maybe) {0.0, (uint32_t) work->piece->search->dataset->shape[arc], arc, NO_VERTEX}, 0.0);
 }
 
 /* bit i: box i of eight, whose next axis is so many bounds further on, holds the place */
 FLOATS_INLINE uint32_t
-holding(const double *from, const struct cpu_boxes_node *node)
+holding(const double *from, const struct shape_boxes_node *node)
 {
 	uint32_t	bits = (1u << FLOATS) - 1;
 
@@ -450,8 +450,8 @@ ask_listed_polygons(struct work *work, double longitude)
 static void
 ask_polygons(struct work *work, double longitude)
 {
-	const struct cpu_boxes *boxes = &work->arcs->polygons.boxes;
-	struct visit visits[CPU_BOXES_VISITS];
+	const struct shape_boxes *boxes = &work->arcs->polygons.boxes;
+	struct visit visits[SHAPE_BOXES_VISITS];
 	uint32_t	count = boxes->levels > 0;
 	const double from[3] = {work->from.x, work->from.y, work->from.z};
 
@@ -464,7 +464,7 @@ ask_polygons(struct work *work, double longitude)
 	while (count > 0 && !is_stopped(work))
 	{
 		struct visit next = visits[--count];
-		const struct cpu_boxes_node *node;
+		const struct shape_boxes_node *node;
 		uint32_t	bits;
 
 		if (next.level < 0)
@@ -476,7 +476,7 @@ ask_polygons(struct work *work, double longitude)
 		bits = holding(from, node);
 		for (; bits != 0; bits &= bits - 1)
 			visits[count++] = (struct visit) {
-				0.0f, next.level - 1, next.number * CPU_BOXES_WIDTH + (uint32_t) __builtin_ctz(bits)
+				0.0f, next.level - 1, next.number * SHAPE_BOXES_WIDTH + (uint32_t) __builtin_ctz(bits)
 			};
 	}
 }
@@ -535,7 +535,7 @@ choose(struct work *work, const struct cutoff *cutoff)
 		if (maybe.lower > work->limit)
 			continue;
 		found = find(work, maybe.shape);
-		if (maybe.lower > found->upper + CPU_ARCS_MARGIN)
+		if (maybe.lower > found->upper + SHAPE_ARCS_MARGIN)
 			continue;
 		__builtin_prefetch(&work->piece->search->dataset->tag[maybe.arc]);
 		distance = maybe.vertex == NO_VERTEX ? 0.0 : measure(work, maybe.vertex);
@@ -574,10 +574,10 @@ begin(struct work *work, const struct cpu_observation *observation, uint32_t num
 
 	arcs_conditions_read(&work->conditions, &work->piece->search->columns, number);
 	if (work->conditions.plain && work->best_count == work->question->k && work->question->k > 0)
-		limit = fmin(limit, work->best[work->best_count - 1] + CPU_ARCS_MARGIN +
+		limit = fmin(limit, work->best[work->best_count - 1] + SHAPE_ARCS_MARGIN +
 					 sqrt(geonn_chord_squared(work->from, observation->vector)));
 	if (work->piece->search->columns.radius != NULL)
-		limit = fmin(limit, sqrt(geonn_metric_radius_limit(GEONN_METRIC_SPHERE, work->conditions.radius)) + CPU_ARCS_MARGIN);
+		limit = fmin(limit, sqrt(geonn_metric_radius_limit(GEONN_METRIC_SPHERE, work->conditions.radius)) + SHAPE_ARCS_MARGIN);
 	set_limit(work, limit);
 	work->from = observation->vector;
 	work->best_count = work->found = 0;
@@ -635,11 +635,11 @@ CPU_PATH_NAME(cpu_arcs_search) (struct cpu_neighbours_piece *piece)
 		.piece = piece,
 		.arcs = piece->arcs,
 		.bundle = {.end = piece->answered},
-		.limit = CPU_BEYOND_CHORDS,
+		.limit = SHAPE_BEYOND_CHORDS,
 		.question = &search->question,
 		.conditions = arcs_conditions_of(search->dataset),
-		.widest = fmin(sqrt(geonn_metric_radius_limit(GEONN_METRIC_SPHERE, search->question.max_distance)) + CPU_ARCS_MARGIN,
-					   CPU_BEYOND_CHORDS),
+		.widest = fmin(sqrt(geonn_metric_radius_limit(GEONN_METRIC_SPHERE, search->question.max_distance)) + SHAPE_ARCS_MARGIN,
+					   SHAPE_BEYOND_CHORDS),
 		.best = malloc(((size_t) k + 1) * sizeof(*work.best)),
 		.best_shape = malloc(((size_t) k + 1) * sizeof(*work.best_shape))
 	};

@@ -14,7 +14,7 @@ struct node_visit
 
 /* bit i: box i of a node overlaps the region */
 FLOATS_INLINE uint32_t
-overlapping(const struct cpu_boxes_list *list, const struct cpu_boxes_node *node)
+overlapping(const struct cpu_boxes_list *list, const struct shape_boxes_node *node)
 {
 	uint32_t	bits = (1u << FLOATS) - 1;
 
@@ -26,7 +26,7 @@ overlapping(const struct cpu_boxes_list *list, const struct cpu_boxes_node *node
 
 /* bit i: box i of a node is small */
 FLOATS_INLINE uint32_t
-small(const struct cpu_boxes_list *list, const struct cpu_boxes_node *node)
+small(const struct cpu_boxes_list *list, const struct shape_boxes_node *node)
 {
 	uint32_t	bits = (1u << FLOATS) - 1;
 
@@ -36,23 +36,23 @@ small(const struct cpu_boxes_list *list, const struct cpu_boxes_node *node)
 }
 
 static void
-add(struct cpu_boxes_list *list, const struct cpu_boxes_node *node, struct node_visit at, uint32_t lane)
+add(struct cpu_boxes_list *list, const struct shape_boxes_node *node, struct node_visit at, uint32_t lane)
 {
-	struct cpu_boxes_node *added = &list->node[list->count / CPU_BOXES_WIDTH];
+	struct shape_boxes_node *added = &list->node[list->count / SHAPE_BOXES_WIDTH];
 
 	for (int axis = 0; axis < 3; axis++)
 	{
-		added->low[axis][list->count % CPU_BOXES_WIDTH] = node->low[axis][lane];
-		added->high[axis][list->count % CPU_BOXES_WIDTH] = node->high[axis][lane];
+		added->low[axis][list->count % SHAPE_BOXES_WIDTH] = node->low[axis][lane];
+		added->high[axis][list->count % SHAPE_BOXES_WIDTH] = node->high[axis][lane];
 	}
 	list->level[list->count] = (int8_t) (at.level - 1);
-	list->number[list->count++] = at.number * CPU_BOXES_WIDTH + lane;
+	list->number[list->count++] = at.number * SHAPE_BOXES_WIDTH + lane;
 }
 
 bool
-CPU_PATH_NAME(cpu_boxes_list_fill) (struct cpu_boxes_list *list, const struct cpu_boxes *boxes)
+CPU_PATH_NAME(cpu_boxes_list_fill) (struct cpu_boxes_list *list, const struct shape_boxes *boxes)
 {
-	struct node_visit visits[CPU_BOXES_VISITS];
+	struct node_visit visits[SHAPE_BOXES_VISITS];
 	uint32_t	visit_count = boxes->levels > 0;
 
 	visits[0] = (struct node_visit) {boxes->levels - 1, 0};
@@ -60,11 +60,11 @@ CPU_PATH_NAME(cpu_boxes_list_fill) (struct cpu_boxes_list *list, const struct cp
 	while (visit_count > 0)
 	{
 		struct node_visit next = visits[--visit_count];
-		const struct cpu_boxes_node *node = &boxes->node[next.level][next.number];
+		const struct shape_boxes_node *node = &boxes->node[next.level][next.number];
 		uint32_t	bits = overlapping(list, node);
 		uint32_t	kept = next.level == 0 ? bits : bits & small(list, node);
 
-		if (list->count + (uint32_t) __builtin_popcount(kept) > CPU_BOXES_LIST_MAX)
+		if (list->count + (uint32_t) __builtin_popcount(kept) > SHAPE_BOXES_LIST_MAX)
 			return false;
 		for (; bits != 0; bits &= bits - 1)
 		{
@@ -73,10 +73,10 @@ CPU_PATH_NAME(cpu_boxes_list_fill) (struct cpu_boxes_list *list, const struct cp
 			if (kept >> lane & 1)
 				add(list, node, next, lane);
 			else
-				visits[visit_count++] = (struct node_visit) {next.level - 1, next.number * CPU_BOXES_WIDTH + lane};
+				visits[visit_count++] = (struct node_visit) {next.level - 1, next.number * SHAPE_BOXES_WIDTH + lane};
 		}
 	}
-	if (list->count % CPU_BOXES_WIDTH != 0)
-		cpu_boxes_close(&list->node[list->count / CPU_BOXES_WIDTH], list->count % CPU_BOXES_WIDTH);
+	if (list->count % SHAPE_BOXES_WIDTH != 0)
+		shape_boxes_close(&list->node[list->count / SHAPE_BOXES_WIDTH], list->count % SHAPE_BOXES_WIDTH);
 	return true;
 }

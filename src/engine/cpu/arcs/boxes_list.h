@@ -14,7 +14,7 @@
 #include "engine/cpu/base/path.h"
 
 /* a longer list costs an observation more than a walk */
-#define CPU_BOXES_LIST_MAX 256
+#define SHAPE_BOXES_LIST_MAX 256
 
 struct cpu_boxes_list
 {
@@ -24,12 +24,12 @@ struct cpu_boxes_list
 
 	/* the boxes that overlap the region; those that fill up the last node are farther than any chord */
 	uint32_t	count;
-	struct cpu_boxes_node node[CPU_BOXES_LIST_MAX / CPU_BOXES_WIDTH];
-	int8_t		level[CPU_BOXES_LIST_MAX];	/* of a node; -1: an entry */
-	uint32_t	number[CPU_BOXES_LIST_MAX];
+	struct shape_boxes_node node[SHAPE_BOXES_LIST_MAX / SHAPE_BOXES_WIDTH];
+	int8_t		level[SHAPE_BOXES_LIST_MAX];	/* of a node; -1: an entry */
+	uint32_t	number[SHAPE_BOXES_LIST_MAX];
 };
 
 /* List the small nodes and the other entries whose boxes overlap the region.  False: they are too many. */
-extern bool CPU_PATH_NAME(cpu_boxes_list_fill) (struct cpu_boxes_list *list, const struct cpu_boxes *boxes);
+extern bool CPU_PATH_NAME(cpu_boxes_list_fill) (struct cpu_boxes_list *list, const struct shape_boxes *boxes);
 
 #endif							/* GEONN_CPU_BOXES_LIST_H */
