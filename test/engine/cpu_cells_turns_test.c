@@ -44,7 +44,7 @@ test_beginning(void)
 
 	report("turns by the index add up their time", right && atomic_load(&built_of(&pair)->without_cells_us) > 0);
 	set_time(&pair, FEW_US);
-	enough.search.algorithm = GEONN_ALGORITHM_INDEX;
+	enough.search.question.algorithm = enough.search.algorithm = GEONN_ALGORITHM_INDEX;
 	right = !cpu_built_wants_cells(built_of(&pair), &enough.search);
 	set_time(&pair, FEW_US + 1);
 	report("a table is begun once they have taken 20 ms, and a microsecond for each reference",
@@ -89,7 +89,7 @@ test_bits(void)
 
 	built = built_of(&pair);
 	asked.search.dataset = pair.asked;
-	asked.search.algorithm = GEONN_ALGORITHM_INDEX;
+	asked.search.question.algorithm = asked.search.algorithm = GEONN_ALGORITHM_INDEX;
 	asked.search.first = asked.search.answered = 0;
 	asked.search.device_state = 0;
 	set_time(&pair, FEW_US + 1);
@@ -174,7 +174,7 @@ test_other_questions(void)
 		   rows_by_table(&pair) == rows);
 	asked.search.cutoff = (struct cutoff) {.present = true,.distance = 1};
 	asked.search.device_state = 0;
-	asked.search.algorithm = GEONN_ALGORITHM_INDEX;
+	asked.search.question.algorithm = asked.search.algorithm = GEONN_ALGORITHM_INDEX;
 	right = cpu_built_cells(built_of(&pair), &asked.search) == NULL;
 	asked.search.cutoff.present = false;
 	right = right && cpu_built_cells(built_of(&pair), &asked.search) == table_of(&pair);

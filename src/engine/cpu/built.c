@@ -46,6 +46,7 @@
 #include "engine/base/memory_block.h"
 #include "engine/base/thread_pool.h"
 #include "engine/cpu/arcs/arcs.h"
+#include "engine/search/ways.h"
 
 /* the greatest number of indexes of a dataset */
 #define INDEXES_MAX 3
@@ -239,8 +240,7 @@ cpu_built_add_extremes(struct cpu_built *built, const struct search *search, str
 static bool
 is_for_cells(const struct search *search)
 {
-	return search->algorithm == GEONN_ALGORITHM_INDEX && search_is_plain_nearest(search) &&
-		!search->cutoff.present;
+	return search->algorithm == GEONN_ALGORITHM_INDEX && way_of(search, GEONN_KIND_CPU) == WAY_CPU_SQUARES;
 }
 
 const struct cpu_cells *

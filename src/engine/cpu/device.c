@@ -53,6 +53,7 @@
 #include "engine/base/memory_columns.h"
 #include "engine/cpu/base/curve.h"
 #include "engine/cpu/turn.h"
+#include "engine/search/ways.h"
 
 /* brute force answers searches of up to BRUTE_ROWS_MAX observations before an index is built, and for a share of the time
  * that this takes: so many nanoseconds for each reference, divided by the threads */
@@ -362,7 +363,7 @@ give_room(struct cpu_device *cpu, struct cpu_turn_room *room)
 static bool
 do_turn(struct cpu_device *cpu, struct search *search, struct cpu_built *built)
 {
-	const struct cpu_cells *cells = cpu_turn_is_nearest(search, built) ? cpu_built_cells(built, search) : NULL;
+	const struct cpu_cells *cells = cpu_built_cells(built, search);
 	int64_t		began_us = now_us();
 	struct cpu_turn_room *room;
 	bool		goes_on;
@@ -375,8 +376,7 @@ do_turn(struct cpu_device *cpu, struct search *search, struct cpu_built *built)
 		search->failed = true;
 		return fail(&search->failure, GEONN_ERROR_MEMORY, "not enough memory for a search");
 	}
-	goes_on = (search->question.radii > 0 ? cpu_turn_counts :
-			   cpu_turn_pairs) (search, built, room);
+	goes_on = (way_of(search, GEONN_KIND_CPU) == WAY_CPU_COUNTS ? cpu_turn_counts : cpu_turn_pairs) (search, built, room);
 	give_room(cpu, room);
 	cpu_built_note_turn(built, search, now_us() - began_us);
 	return goes_on;

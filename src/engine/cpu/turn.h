@@ -29,7 +29,7 @@ struct cpu_turn_room
 };
 
 /*
- * Whether nearest.c, or a table of squares, can answer a search of a built dataset: the search
+ * Whether nearest.c can answer a search of a built dataset: the search
  * goes by the index, asks for one nearest reference with
  * geonn_metric_chord_decides(), and does not begin with a cutoff.  The dataset
  * is of points, and may have groups, windows, parties and radiuses of observations, but no radiuses of references or

@@ -160,12 +160,6 @@ extern void search_account(struct search *search, uint32_t rows, uint32_t pairs,
  */
 extern bool search_is_nearest(const struct search *search);
 
-/*
- * Whether a search asks search_is_nearest()'s question of a dataset that has
- * coordinates and tags alone, as most searches do.
- */
-extern bool search_is_plain_nearest(const struct search *search);
-
 /* How many pairs each observation has in the answer of a search with radii. */
 extern uint32_t search_counts_each(const struct search *search);
 

@@ -1,7 +1,7 @@
 /*
  * search.c
- *		What all devices know of a search alike: the kind of its question, and
- *		how to record what has been answered.
+ *		What all devices know of a search alike: whether it asks for the nearest alone, how many
+ *		pairs a count has, and how to record what has been answered.
  */
 #include "common/metric.h"
 #include "common/assertion.h"
@@ -12,12 +12,6 @@ search_is_nearest(const struct search *search)
 {
 	return search->question.k == 1 && !search->question.ties &&
 		geonn_metric_chord_decides(search->dataset->metric);
-}
-
-bool
-search_is_plain_nearest(const struct search *search)
-{
-	return search_is_nearest(search) && search->dataset->columns == 0;
 }
 
 uint32_t

@@ -43,7 +43,7 @@ static const struct
 		TRAIT_COUNTS, TRAITS_ALL, 0},
 	{GEONN_KIND_CPU, WAY_CPU_PAIRS, "by index of arcs",
 		TRAIT_ARCS, TRAITS_ALL, 0},
-	{GEONN_KIND_CPU, WAY_CPU_NEAREST, "by index, then by a table of squares",
+	{GEONN_KIND_CPU, WAY_CPU_SQUARES, "by index, then by a table of squares",
 		TRAIT_ONE, 0, 0},
 	{GEONN_KIND_CPU, WAY_CPU_PAIRS, "by brute force",
 		TRAIT_BRUTE, TRAITS_ALL, 0},

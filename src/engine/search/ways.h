@@ -45,7 +45,7 @@ enum way
 	WAY_GPU_SHAPES_WITHIN,		/* cuda/shapes/shapes_within.cu */
 	WAY_GPU_NEIGHBOURS,			/* cuda/neighbours/neighbours.cu */
 	WAY_CPU_COUNTS,				/* cpu/turn_counts.c */
-	WAY_CPU_NEAREST,			/* cpu/turn_nearest.c and cpu/turn_cells.c, where the index allows it */
+	WAY_CPU_SQUARES,			/* cpu/turn_cells.c once the table is made, before that cpu/turn_pairs.c */
 	WAY_CPU_PAIRS				/* cpu/turn_pairs.c */
 };
 
