@@ -26,9 +26,10 @@ struct cpu_built
 
 	atomic_uint_fast64_t brute_us;	/* how long turns by brute force took */
 
-	/* how many observations cpu_turn_pairs() should take in its next turn, and how many
-	 * cpu_turn_counts() should; 0: not known.  Several turns may change them at the same time. */
-	atomic_uint paired;
+	/* how many observations the next turn should take: of nearest.c's step, of other pairs, of counts; 0: not known.
+	 * Several turns may change them at the same time. */
+	atomic_uint nearest_rows;
+	atomic_uint paired_rows;
 	atomic_uint counted;
 
 	/* the table of squares beside the index, or NULL; and the incomplete table while it is being

@@ -77,7 +77,8 @@ struct turn
 	const struct cpu_built *built;
 	bool		by_index;
 	uint32_t	first;			/* observation */
-	uint32_t	pace;			/* how many observations a turn should take */
+	atomic_uint *learnt;		/* how many observations a turn should take, as earlier ones of such questions found */
+	uint32_t	pace;			/* the number that this turn goes by */
 	uint32_t	rows;			/* observations to try */
 	bool		resumed;		/* turns before have answered some of them */
 	uint32_t	asked;			/* how many are searched for */
@@ -192,9 +193,11 @@ is_over(void *context, uint64_t pairs)
 {
 	struct turn *turn = context;
 
-	/* what goes to the batch at once has room there */
-	return (!turn->in_batch && atomic_fetch_add_explicit(&turn->pairs, pairs, memory_order_relaxed) + pairs >=
-			turn->room + PAIRS_BEYOND) || now_ms() >= turn->end_ms;
+	/* what goes to the batch at once has room there; search_rows() sees that a search is cancelled */
+	if (!turn->in_batch &&
+		atomic_fetch_add_explicit(&turn->pairs, pairs, memory_order_relaxed) + pairs >= turn->room + PAIRS_BEYOND)
+		return true;
+	return atomic_load_explicit(turn->search->cancelled, memory_order_relaxed) || now_ms() >= turn->end_ms;
 }
 
 static void
@@ -413,14 +416,18 @@ choose_rows(struct turn *turn)
 	const struct search *search = turn->search;
 	uint32_t	left = search->rows - search->first - search->answered;
 	double		each = search->pairs_each > 0.0 ? search->pairs_each : search->question.k;
+	double		first = each > 0.0 ? PAIRS_FIRST / each + 1.0 : ROWS_FIRST;
 	uint32_t	rows;
 
-	turn->pace = atomic_load(&turn->built->paired);
+	turn->pace = atomic_load(turn->learnt);
 	if (turn->pace == 0)
-		turn->pace = each > 0.0 ? (uint32_t) (PAIRS_FIRST / each) + 1 : ROWS_FIRST;
+		turn->pace = first < ROWS_MAX ? (uint32_t) first : ROWS_MAX;
 	rows = turn->pace;
 	if (each > 0.0 && turn->room / each < rows)
 		rows = turn->room / each < 1.0 ? 1 : (uint32_t) (turn->room / each);
+	/* what goes to the batch at once needs room for a pair of each row, however few had one before */
+	if (search->question.k == 1 && !search->question.ties && !search->question.places && rows > turn->room)
+		rows = turn->room;
 	turn->rows = rows < left ? rows : left;
 	if (turn->resumed)
 		turn->rows = (uint32_t) search->device_state;
@@ -529,13 +536,14 @@ run_pieces(struct turn *turn)
 	size_t		pieces = (size_t) PIECES_PER_THREAD * thread_pool_threads();
 	bool		short_of_memory = false;
 
+	turn->bundle = nearest_bundle(turn);
 	turn->piece_rows = (uint32_t) ((count + pieces - 1) / pieces);
-	if (turn->piece_rows < turn->pace / PIECE_SHARE_MIN)
+	/* rows by any other way, and those that a turn has left, may take long each */
+	if (turn->bundle > 0 && !turn->resumed && turn->piece_rows < turn->pace / PIECE_SHARE_MIN)
 		turn->piece_rows = turn->pace / PIECE_SHARE_MIN;
 	if (turn->piece_rows > PIECE_ROWS_MAX)
 		turn->piece_rows = PIECE_ROWS_MAX;
 	turn->pieces_count = (count + turn->piece_rows - 1) / turn->piece_rows;
-	turn->bundle = nearest_bundle(turn);
 	turn->pieces = calloc(turn->pieces_count + 1, sizeof(*turn->pieces));
 	if (turn->pieces == NULL)
 		return false;
@@ -603,6 +611,7 @@ cpu_turn_pairs(struct search *search, struct cpu_built *built, struct cpu_turn_r
 		.by_index = search->algorithm == GEONN_ALGORITHM_INDEX,
 		.first = search->first + search->answered,
 		.room = search->columns.room - search->pairs,
+		.learnt = cpu_turn_is_nearest(search, built) ? &built->nearest_rows : &built->paired_rows,
 		.resumed = search->device_state > 0
 	};
 	int64_t		began_ms = now_ms();
@@ -622,7 +631,7 @@ cpu_turn_pairs(struct search *search, struct cpu_built *built, struct cpu_turn_r
 	begin_rows(&turn);
 	goes_on = search_rows(&turn);
 	if (turn.packed > 0 && !turn.resumed)
-		atomic_store(&built->paired, adjusted_pace(&turn, now_ms() - began_ms));
+		atomic_store(turn.learnt, adjusted_pace(&turn, now_ms() - began_ms));
 	for (size_t i = 0; turn.pieces != NULL && i <= turn.pieces_count; i++)
 		free(turn.pieces[i].pair);
 	free(turn.pieces);
