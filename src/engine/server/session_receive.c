@@ -366,7 +366,6 @@ session_receive(struct session *session)
 		enum geonn_channel_status status = geonn_channel_receive(session->socket, &message,
 																 &session->received);
 
-		geonn_assert(status == GEONN_CHANNEL_OK || session->received < 0);
 		switch (status)
 		{
 			case GEONN_CHANNEL_OK:

@@ -176,6 +176,10 @@ BufferDescPadded *BufferDescriptors = descriptors;
 char	   *BufferBlocks = blocks_of_buffers;
 Block	   *LocalBufferBlockPointers;
 
+/* what assertions ask of a buffer's number */
+int			NBuffers = lengthof(descriptors);
+int			NLocBuffer = 0;
+
 /* the own transaction has a number: whether a look sees the same as the last one, the end of the WAL decides */
 TransactionId
 GetTopTransactionIdIfAny(void)
