@@ -141,6 +141,18 @@ take_row(GeonnSearch *search, Answer *answer)
 	return true;
 }
 
+void
+geonn_check_reference(const SqlReferences *references, uint64 number)
+{
+	if (number >= references->count)
+		ereport(ERROR,
+				(errcode(ERRCODE_INTERNAL_ERROR),
+				 errmsg("the geonn engine named an unknown reference"),
+				 errdetail("The reference's number is %llu of %llu.", (unsigned long long) number,
+						   (unsigned long long) references->count),
+				 errhint("Run the statement again, and report this as an error in geonn.")));
+}
+
 /*
  * Have the processor fetch the rows of the present pair and of some after it.  Always inline: GCC leaves out calls of a
  * function that does no more than this.
@@ -148,15 +160,20 @@ take_row(GeonnSearch *search, Answer *answer)
 static pg_attribute_always_inline void
 fetch_rows(const SqlReferences *references, const GeonnBlock *block)
 {
-	const int64 *tags = block->tag + block->pair;
+	/* the engine may write these while they are read */
+	const volatile int64 *tags = block->tag + block->pair;
 	uint32		count = Min(block->pairs - block->pair, ANSWERS_TOGETHER);
 
 	for (uint32 i = 0; i < count; i++)
 		__builtin_prefetch(&references->rows[tags[i]]);
 	for (uint32 i = 0; i < count; i++)
 	{
-		const char *row = (const char *) references->rows[tags[i]];
+		uint64		number = (uint64) tags[i];
+		const char *row;
 
+		if (number >= references->count)
+			continue;
+		row = (const char *) references->rows[number];
 		__builtin_prefetch(row);
 		__builtin_prefetch(row + CACHE_LINE);
 	}

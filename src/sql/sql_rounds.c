@@ -166,7 +166,7 @@ take_answer(SqlJoin *join, GeonnSearch *search, uint32 k, const Numbers *asked)
 
 		if (!geonn_next_answer(search, references, true, &answer))
 			elog(ERROR, "a search lacks rows of %llu points", (unsigned long long) join->points_left + 1);
-		Assert(i == 0 || answer.distance >= distance);
+		geonn_check_reference(references, answer.reference);
 		if (i == 0)
 		{
 			uint64		number = asked == NULL ? answer.number : asked->numbers[answer.number];

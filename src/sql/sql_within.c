@@ -293,7 +293,8 @@ is_confirmed(WithinJoin *join, const Answer *answer, uint64 number)
 	const Round *round = join->lateral.round;
 	const Reference *reference;
 
-	Assert(number < round->given.count && answer->reference < join->references.count);
+	Assert(number < round->given.count);
+	geonn_check_reference(&join->references, answer->reference);
 	if (is_sure(join, join->same_radius ? join->searched : round->rows[number].limits->radius, answer->distance))
 		return true;
 	join->rechecked++;

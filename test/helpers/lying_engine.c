@@ -104,6 +104,8 @@ static const struct script scripts[] = {
 	{"count_two", {{GEONN_SEARCH, {.how = HOW_ODD, .numbers = {2, 0}}}}},
 	{"flags", {{GEONN_SEARCH, {SPOILED(geonn_results, flags, 0, 4)}}}},
 	{"one_each", {{GEONN_SEARCH, {SPOILED(geonn_results, pairs, STEP_MORE, UINT32_MAX), .numbers = {0, 1}}}}},
+	/* references that were never sent */
+	{"tag", {{GEONN_SEARCH, {.how = HOW_ODD, .numbers = {1 + 8, 0}}}}},
 	/* a nearest reference that is but a part, so that another one follows */
 	{"partial", {{GEONN_SEARCH, {.how = HOW_ODD, .numbers = {1, 4}}}}},
 	/* a message for the engine, and none at all */

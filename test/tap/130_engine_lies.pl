@@ -45,6 +45,20 @@ foreach my $lie (
 	have_it_tell('none');
 	is($node->safe_psql('postgres', $small_search), '1:0 2:0 3:0', "$lie: the next one works");
 }
+# A statement's own references are named by their numbers.  These rows are one round of a node's, which has one session.
+my $nearest = q{SET geonn.enable_sql_joins = on; SET enable_nestloop = off;
+	SELECT count(r_lat) FROM (SELECT i % 90 AS lat, i % 180 AS lon FROM generate_series(1, (SELECT 60)) i) o, LATERAL
+	(SELECT r.lat AS r_lat FROM few_ref r ORDER BY geonn_distance(o.lat, o.lon, r.lat, r.lon) LIMIT 1) n};
+
+have_it_tell('none');
+like($node->safe_psql('postgres', $nearest =~ s/SELECT count/EXPLAIN SELECT count/r), qr/Custom Scan \(geonn subquery join/,
+	'a statement has references of its own');
+is($node->safe_psql('postgres', $nearest), '60', 'without a lie they are taken');
+have_it_tell('tag');
+my ($own_status, $own_out, $own_error) = $node->psql('postgres', $nearest);
+isnt($own_status, 0, 'an unknown reference: the statement fails');
+like($own_error, qr/ERROR:  the geonn engine named an unknown reference/, 'and its error tells who is to blame');
+
 # A dataset that is said to be kept is believed likewise.
 $node->safe_psql(
 	'postgres', q{

