@@ -506,19 +506,24 @@ geonn_references_seal(GeonnReferences *references, GeonnClient *client)
 	geonn_client_seal(client, true);
 }
 
+void
+geonn_check_reference_number(int64 number, uint64 count)
+{
+	if (number < 0 || (uint64) number >= count)
+		ereport(ERROR,
+				(errcode(ERRCODE_INTERNAL_ERROR),
+				 errmsg("the geonn engine named an unknown reference"),
+				 errdetail("The reference's number is %lld of %llu.", (long long) number, (unsigned long long) count),
+				 errhint("Run the statement again, and report this as an error in geonn.")));
+}
+
 /*
  * Get a record by its number, which may come from the engine.
  */
 static const Record *
 find_record(const GeonnReferences *references, int64 number)
 {
-	if (number < 0 || (uint64) number >= references->count)
-		ereport(ERROR,
-				(errcode(ERRCODE_INTERNAL_ERROR),
-				 errmsg("the geonn engine named an unknown reference"),
-				 errdetail("The reference's number is %lld of %llu.", (long long) number,
-						   (unsigned long long) references->count),
-				 errhint("Run the statement again, and report this as an error in geonn.")));
+	geonn_check_reference_number(number, references->count);
 	return geonn_memory_file_bytes(references->records, number * references->record_bytes,
 								   references->record_bytes);
 }

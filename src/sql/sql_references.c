@@ -141,18 +141,6 @@ take_row(GeonnSearch *search, Answer *answer)
 	return true;
 }
 
-void
-geonn_check_reference(const SqlReferences *references, uint64 number)
-{
-	if (number >= references->count)
-		ereport(ERROR,
-				(errcode(ERRCODE_INTERNAL_ERROR),
-				 errmsg("the geonn engine named an unknown reference"),
-				 errdetail("The reference's number is %llu of %llu.", (unsigned long long) number,
-						   (unsigned long long) references->count),
-				 errhint("Run the statement again, and report this as an error in geonn.")));
-}
-
 /*
  * Have the processor fetch the rows of the present pair and of some after it.  Always inline: GCC leaves out calls of a
  * function that does no more than this.

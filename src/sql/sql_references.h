@@ -105,9 +105,6 @@ typedef struct Answer
  */
 extern bool geonn_next_answer(GeonnSearch *search, const SqlReferences *references, bool needs_rows, Answer *answer);
 
-/* Check the number of a reference that the engine has named, before its row is taken. */
-extern void geonn_check_reference(const SqlReferences *references, uint64 number);
-
 /* The references for the engine: a source of points or lines whose ids are their indexes among all. */
 extern PointSource *geonn_sql_references_describe(const SqlReferences *references);
 

@@ -12,6 +12,7 @@
 
 #include "base/compat.h"
 #include "common/protocol.h"
+#include "join/references.h"
 #include "sql/sql_lines.h"
 #include "sql/sql_own_plan.h"
 #include "sql/sql_rounds.h"
@@ -166,7 +167,7 @@ take_answer(SqlJoin *join, GeonnSearch *search, uint32 k, const Numbers *asked)
 
 		if (!geonn_next_answer(search, references, true, &answer))
 			elog(ERROR, "a search lacks rows of %llu points", (unsigned long long) join->points_left + 1);
-		geonn_check_reference(references, answer.reference);
+		geonn_check_reference_number((int64) answer.reference, references->count);
 		if (i == 0)
 		{
 			uint64		number = asked == NULL ? answer.number : asked->numbers[answer.number];

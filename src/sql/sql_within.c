@@ -39,6 +39,7 @@
 #include "base/compat.h"
 #include "base/settings.h"
 #include "common/protocol.h"
+#include "join/references.h"
 #include "sql/sql_fallback.h"
 #include "sql/sql_own_plan.h"
 #include "sql/sql_references.h"
@@ -294,7 +295,7 @@ is_confirmed(WithinJoin *join, const Answer *answer, uint64 number)
 	const Reference *reference;
 
 	Assert(number < round->given.count);
-	geonn_check_reference(&join->references, answer->reference);
+	geonn_check_reference_number((int64) answer->reference, join->references.count);
 	if (is_sure(join, join->same_radius ? join->searched : round->rows[number].limits->radius, answer->distance))
 		return true;
 	join->rechecked++;
