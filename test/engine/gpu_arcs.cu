@@ -91,6 +91,8 @@ work(struct device *device, struct search *search, struct answers *answers)
 	answers->rows_by_gpu += search->answered;
 	for (uint32_t i = search->answered; i < search->rows - search->first; i++)
 		foreign += search->columns.tag[i] == FOREIGN_TAG;
+	/* as the scheduler does when another device takes a search */
+	search->device_state = 0;
 	return device_work(&cpu, search, &search->failure);
 }
 

@@ -29,6 +29,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/assertion.h"
 #include "common/metric.h"
 #include "engine/base/clock.h"
 #include "engine/base/host.h"
@@ -429,8 +430,11 @@ choose_rows(struct turn *turn)
 	if (search->question.k == 1 && !search->question.ties && !search->question.places && rows > turn->room)
 		rows = turn->room;
 	turn->rows = rows < left ? rows : left;
-	if (turn->resumed)
-		turn->rows = (uint32_t) search->device_state;
+	if (!turn->resumed)
+		return;
+	geonn_assert(search->question.k == 1 && search->device_state <= left);
+	geonn_assert(search->device_state <= turn->room);
+	turn->rows = (uint32_t) search->device_state;
 }
 
 /*
