@@ -56,7 +56,6 @@ static_assert(INDEX_LEVELS_MAX == 6, "index_walk_down and index_walk_up name the
 enum index_conditioned
 {
 	INDEX_UNCONDITIONED = 0,
-	INDEX_ONE_WINDOW = 1,		/* window 0 alone */
 	INDEX_CONDITIONED = GEONN_WINDOWS_MAX	/* radiuses, and any windows */
 };
 

@@ -14,8 +14,7 @@
  * copy in	the observations; their vectors, and the order of search.  In this
  *			order bundles.cu looks at 32 of them at a time, if the
  *			question is simple, and leaves few of them to
- * select	the first k candidates of each observation, into slots of its own;
- *			nearest_columns.cu does so for one neighbour by groups or windows.
+ * select	the first k candidates of each observation, into slots of its own.
  *			Without ties these are the answer, and
  *			where besides each observation has k neighbours the slots are copied
  *			out as they are.
@@ -386,8 +385,7 @@ enqueue_select(struct lane *lane, enum piece_progress *progress)
 		*progress = PIECE_AHEAD;
 		return begin_launches(lane, piece->collects ? NEIGHBOURS_COUNT : NEIGHBOURS_PACK);
 	}
-	CUDA_TRY(nearest_columns_fits(&piece->work) ? nearest_columns_enqueue(&piece->work) :
-			 neighbours_select(&piece->work));
+	CUDA_TRY(neighbours_select(&piece->work));
 	return ask(lane, progress);
 }
 

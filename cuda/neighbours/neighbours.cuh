@@ -115,14 +115,6 @@ extern bool bundles_fit(const struct neighbours *search);
 extern cudaError_t bundles_enqueue(const struct neighbours *search);
 
 /*
- * nearest_columns.cu: nearest_columns_enqueue() does what neighbours_select()
- * does, for the nearest neighbour alone, in an index with groups or windows.
- * The caller must have asked nearest_columns_fits() first.
- */
-extern bool nearest_columns_fits(const struct neighbours *search);
-extern cudaError_t nearest_columns_enqueue(const struct neighbours *search);
-
-/*
  * neighbours_select.cu: enqueue a launch that finds the first k neighbours of
  * observations from status->next on.  It ends after some 30 ms, whether or not
  * it took all observations.
