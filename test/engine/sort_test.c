@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "engine/base/thread_pool.h"
-#include "engine/dataset/dataset_sort.h"
+#include "engine/dataset/dataset.h"
 #include "../lib/random.h"
 #include "../lib/verdict.h"
 
@@ -165,41 +165,6 @@ is_sorted_right(struct reference *references, size_t count)
 	return right;
 }
 
-/*
- * References of which `moved` are out of place are put back; or if these are too many, or a tag occurs twice, they stay as they
- * are.
- */
-static void
-test_put_back(void)
-{
-	static atomic_bool cancelled;
-	size_t		count = 100000;
-	long		wrong = 0;
-
-	for (size_t moved = 0; moved < count; moved = moved * 2 + 1)
-		for (int twice = 0; twice < 2; twice++)
-		{
-			struct reference *references = calloc(count, sizeof(*references));
-			struct dataset *dataset;
-			bool		few = moved * 17 < count && (!twice || moved == 0);
-
-			for (size_t i = 0; i < count; i++)
-			{
-				size_t		tag = i < count - moved ? i + moved : count - 1 - i + (size_t) twice;
-
-				references[i] = (struct reference) {(int64_t) tag, 1, 2, i};
-			}
-			dataset = make_dataset(references, count);
-			wrong += dataset_put_back(dataset, &cancelled) != few;
-			if (few)
-				qsort(references, count, sizeof(*references), compare);
-			wrong += !has_order(dataset, references);
-			dataset_free(dataset);
-			free(references);
-		}
-	report_failures("few that are out of place are put back, and more, or two of a tag, are left as they are", wrong);
-}
-
 static void
 test_cancelled(void)
 {
@@ -236,10 +201,9 @@ main(int argc, char **argv)
 	printf("# seed %llu\n", (unsigned long long) random_state);
 	thread_pool_set_threads(2);
 	test_disorder("references of which some are out of place are sorted", SOME_MOVED, SETS, REFERENCES_MAX);
-	test_disorder("also many, whose columns move in several jobs", SOME_MOVED, FEW_SETS, MANY_REFERENCES_MAX);
+	test_disorder("also many, which are sorted in several jobs", SOME_MOVED, FEW_SETS, MANY_REFERENCES_MAX);
 	test_disorder("also where a tag occurs twice", SOME_MOVED_AND_EQUAL, SETS, REFERENCES_MAX);
 	test_disorder("references in disorder are sorted", ALL, SETS, REFERENCES_MAX);
-	test_put_back();
 	test_cancelled();
 	thread_pool_close();
 	return summed_up();

@@ -9,12 +9,12 @@
  * order (tag, latitude, longitude).  Arcs are sorted by their tags alone: so those of a shape stay
  * adjacent, in their order.
  *
- * Where few references are out of place, dataset_put_back.c puts them back, in a small part of that time.
+ * References that arrive in order, as those of a table that is written once do, are only looked at.
  *
  * Several sessions may sort at a time.  All work is in short jobs of the
  * thread pool: between two of them other jobs run, and a cancelled sort ends.
  */
-#include "engine/dataset/dataset_sort.h"
+#include "engine/dataset/dataset.h"
 
 #include <string.h>
 
@@ -38,6 +38,7 @@ struct sorting
 	struct radix_sort sort;		/* the keys, and the references' numbers as values */
 	const double *by;			/* the column to sort by; NULL: the tag */
 	atomic_bool repeats;		/* a tag occurs twice */
+	atomic_bool falls;			/* a reference comes after the next one */
 
 	void	   *column;			/* the column that is put into order */
 	size_t		width;			/* how many bytes each value of the column has */
@@ -218,7 +219,8 @@ sort_all(struct sorting *sorting, struct failure *failure)
 	return done;
 }
 
-#ifdef USE_ASSERT_CHECKING
+/* ---- the order ---- */
+
 /* Whether a reference does not come after the next one, in the order of a sorted dataset. */
 static bool
 is_before_next(const struct dataset *dataset, size_t i)
@@ -230,16 +232,27 @@ is_before_next(const struct dataset *dataset, size_t i)
 	return dataset->longitude[i] <= dataset->longitude[i + 1];
 }
 
-static bool
-is_sorted(const struct dataset *dataset)
+/* Look for a reference of this piece that comes after the next one. */
+static void
+find_falls(void *context, size_t number)
 {
-	size_t		risen = 1;
+	struct sorting *sorting = context;
+	size_t		end = piece_end(sorting, number);
 
-	while (risen < dataset->count && is_before_next(dataset, risen - 1))
-		risen++;
-	return risen >= dataset->count;
+	for (size_t i = number * PIECE_ROWS; i < end && i + 1 < sorting->sort.count; i++)
+		if (!is_before_next(sorting->dataset, i))
+		{
+			atomic_store(&sorting->falls, true);
+			return;
+		}
 }
-#endif
+
+static bool
+is_in_order(struct sorting *sorting)
+{
+	atomic_store(&sorting->falls, false);
+	return run_pieces(sorting, find_falls) && !atomic_load(&sorting->falls);
+}
 
 bool
 dataset_sort(struct dataset *dataset, const atomic_bool *cancelled, struct failure *failure)
@@ -252,7 +265,7 @@ dataset_sort(struct dataset *dataset, const atomic_bool *cancelled, struct failu
 	bool		done;
 
 	geonn_assert(!dataset->sealed);
-	done = dataset->count < 2 || dataset_put_back(dataset, cancelled) || sort_all(&sorting, failure);
-	geonn_assert(!done || is_sorted(dataset));
+	done = is_in_order(&sorting) || (!atomic_load(cancelled) && sort_all(&sorting, failure));
+	geonn_assert(!done || is_in_order(&sorting) || atomic_load(cancelled));
 	return done;
 }
