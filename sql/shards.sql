@@ -1,6 +1,6 @@
 -- The commands that geonn_shard_ddl and geonn_shard_move_ddl print, and the errors for what they
 -- cannot print: names are quoted, and nothing is run.  500_shards runs them.
--- rooms: shard
+-- rooms: shard base
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS geonn;
 CREATE EXTENSION postgres_fdw;
@@ -29,6 +29,12 @@ CREATE TYPE "Types".kind AS ENUM ('a', 'b');
 CREATE FUNCTION "Types".norm("Types".kind[], text) RETURNS text IMMUTABLE LANGUAGE sql AS 'SELECT $2';
 CREATE TABLE typed (id integer PRIMARY KEY, kinds "Types".kind[], norm text GENERATED ALWAYS AS ("Types".norm(kinds, 'x')) STORED, lat float8, lon float8);
 SELECT server, command FROM geonn_shard_ddl('{one}', 'typed', 'station', 'host=c') WHERE command ~ 'DECLARE named' \g (format=unaligned tuples_only=on)
+-- types with what is declared for them, and with their schemas, though the caller need not name these
+CREATE TYPE mood AS ENUM ('good', 'bad');
+CREATE TABLE moods (id numeric(9,2) PRIMARY KEY, mood mood, moods mood[], code varchar(7)[], at timestamp(3) with time zone, bits bit(4),
+	name text COLLATE "C", span interval minute to second(2), lat float8, lon float8);
+SELECT command FROM geonn_shard_ddl('{one}', 'moods', 'station', 'host=c', view => 'near') WHERE command ~ 'varying' \g (format=unaligned tuples_only=on)
+DROP TABLE moods;
 DROP SCHEMA "Types" CASCADE;
 DROP TABLE typed;
 
@@ -83,6 +89,35 @@ SELECT * FROM geonn_shard_ddl('{one}', 'ping', 'station', 'host=c', partition_by
 SELECT * FROM geonn_shard_ddl('{one}', 'ping', 'station', 'host=c', partition_by => 'range', bounds => '{9,10,10}');
 SELECT * FROM geonn_shard_ddl('{one}', 'ping', 'station', 'host=c', partition_by => 'range', bounds => '{1,NULL}');
 SELECT count(*) > 0 FROM geonn_shard_ddl('{one}', 'ping', 'station', 'host=c', partition_by => 'range', bounds => '{9,10}');
+-- bounds of types in which domains may be, whose checks a call would run
+CREATE DOMAIN checked AS bigint CHECK (VALUE > 0);
+CREATE TYPE range_of_checked AS RANGE (subtype = checked, multirange_type_name = ranges_of_checked);
+CREATE TYPE pair_of_numbers AS (one bigint, other bigint);
+CREATE PROCEDURE divide(type text, bound text) LANGUAGE plpgsql AS $$
+BEGIN
+	EXECUTE format('CREATE TABLE divided (key %s, id bigint, lat float8, lon float8, PRIMARY KEY (key, id))', type);
+	PERFORM FROM geonn_shard_ddl('{one}', 'divided', 'station', 'host=c', key => 'key', partition_by => 'range', bounds => ARRAY[bound]);
+	RAISE check_violation USING MESSAGE = 'bounds are read';
+EXCEPTION WHEN OTHERS THEN
+	RAISE INFO '%: %', type, SQLERRM;
+END $$;
+CALL divide('bigint', '5');
+CALL divide('bigint[]', '{5}');
+CALL divide('int8range', '[1,5)');
+CALL divide('int8range[]', '{"[1,5)"}');
+CALL divide('int8multirange', '{[1,5)}');
+CALL divide('int8multirange[]', '{"{[1,5)}"}');
+CALL divide('mood', 'bad');
+CALL divide('checked', '5');
+CALL divide('checked[]', '{5}');
+CALL divide('range_of_checked', '[1,5)');
+CALL divide('range_of_checked[]', '{"[1,5)"}');
+CALL divide('ranges_of_checked', '{[1,5)}');
+CALL divide('ranges_of_checked[]', '{"{[1,5)}"}');
+CALL divide('pair_of_numbers', '(1,2)');
+DROP PROCEDURE divide;
+DROP TYPE mood, range_of_checked, pair_of_numbers;
+DROP DOMAIN checked;
 SELECT * FROM geonn_shard_ddl('{one}', 'ping', 'station', 'host=c', bounds => '{1}');
 SELECT * FROM geonn_shard_ddl('{one}', 'ping', 'station', 'host=c', key => 'lat');
 SELECT * FROM geonn_shard_ddl('{one}', 'ping', 'station', 'host=c', partitions => 0);
