@@ -28,15 +28,8 @@
 /* as geonn_memory_file_append aligns */
 #define ALIGNMENT	8
 
-/*
- * A place on the curve has this many bits of each component of a unit vector.  A key to sort by has the first half of
- * the place, or the last half, above the number of a row, and is sorted by digits of so many bits.
- */
+/* a place on the curve has this many bits of each component of a unit vector */
 #define COMPONENT_BITS	21
-#define LAST_BITS	31
-#define ROW_BITS	32
-#define DIGIT_BITS	11
-#define DIGITS		(1 << DIGIT_BITS)
 
 /* a base is of use until this many transactions have begun since it was made */
 #define TRANSACTIONS_MOST	(UINT64CONST(1) << 30)
@@ -278,41 +271,17 @@ read_pages(Maker *maker, PageReader *reader)
 
 /* ---- the order of points ---- */
 
-/*
- * A key has a part of a point's place on the curve above the number of its row.  Sort keys by this part: once for each
- * digit, the last one first, and each time without changing the order of equal ones.  Returns that one of the two
- * arrays that has them then.
- */
-static uint64 *
-sort_by_digits(uint64 *keys, uint64 *spare, uint32 count)
+typedef struct PlacedRow
 {
-	for (int shift = ROW_BITS; shift < 64; shift += DIGIT_BITS)
-	{
-		uint32		next[DIGITS] = {0};
-		uint32		sum = 0;
-		uint64	   *sorted = spare;
+	uint64		place;			/* on the curve */
+	uint32		row;
+} PlacedRow;
 
-		CHECK_FOR_INTERRUPTS();
-		for (uint32 i = 0; i < count; i++)
-			next[keys[i] >> shift & (DIGITS - 1)]++;
-		for (int digit = 0; digit < DIGITS; digit++)
-		{
-			sum += next[digit];
-			next[digit] = sum - next[digit];
-		}
-		for (uint32 i = 0; i < count; i++)
-			sorted[next[keys[i] >> shift & (DIGITS - 1)]++] = keys[i];
-		spare = keys;
-		keys = sorted;
-	}
-	return keys;
-}
-
-/* sort_few: the same for few keys */
-#define ST_SORT sort_few
-#define ST_ELEMENT_TYPE uint64
-#define ST_COMPARE(a, b) (*(a) < *(b) ? -1 : *(a) > *(b))
+#define ST_SORT sort_by_place
+#define ST_ELEMENT_TYPE PlacedRow
+#define ST_COMPARE(a, b) ((a)->place < (b)->place ? -1 : (a)->place > (b)->place)
 #define ST_SCOPE static
+#define ST_CHECK_FOR_INTERRUPTS
 #define ST_DEFINE
 #include "lib/sort_template.h"
 
@@ -345,56 +314,26 @@ place_of(const LiveVector *vector)
 }
 
 /*
- * Sort keys whose places have the same first half by the last half.
- */
-static void
-sort_by_last_half(const LiveVector *vectors, uint64 *keys, uint64 *spare, uint32 count)
-{
-	uint64	   *sorted = keys;
-
-	CHECK_FOR_INTERRUPTS();
-	for (uint32 i = 0; i < count; i++)
-		keys[i] = place_of(&vectors[(uint32) keys[i]]) << ROW_BITS | (uint32) keys[i];
-	if (count >= DIGITS)
-		sorted = sort_by_digits(keys, spare, count);
-	else
-		sort_few(keys, count);
-	if (sorted != keys)
-		memcpy(keys, sorted, count * sizeof(uint64));
-}
-
-/*
  * The rows of the points, in the order of the curve.
  */
 static uint32 *
 order_points(const Maker *maker)
 {
 	const LiveVector *vectors = maker->vectors;
-	uint64	   *keys = allocate(maker->head.points, sizeof(uint64));
-	uint64	   *spare = allocate(maker->head.points, sizeof(uint64));
-	uint64	   *sorted;
+	PlacedRow  *placed = allocate(maker->head.points, sizeof(PlacedRow));
 	uint32	   *rows = allocate(maker->head.points, sizeof(uint32));
 	uint32		count = 0;
-	uint32		end;
 
 	for (uint32 row = 0; row < maker->head.rows; row++)
 	{
 		if (!isnan(vectors[row].x))
-			keys[count++] = place_of(&vectors[row]) >> LAST_BITS << ROW_BITS | row;
+			placed[count++] = (PlacedRow) {.place = place_of(&vectors[row]),.row = row};
 	}
-	sorted = sort_by_digits(keys, spare, count);
-	spare = sorted == keys ? spare : keys;
-	for (uint32 first = 0; first < count; first = end)
-	{
-		for (end = first + 1; end < count && sorted[end] >> ROW_BITS == sorted[first] >> ROW_BITS;)
-			end++;
-		if (end - first > LIVE_NODE)
-			sort_by_last_half(vectors, sorted + first, spare, end - first);
-	}
+	Assert(count == maker->head.points);
+	sort_by_place(placed, count);
 	for (uint32 i = 0; i < count; i++)
-		rows[i] = (uint32) sorted[i];
-	pfree(sorted);
-	pfree(spare);
+		rows[i] = placed[i].row;
+	pfree(placed);
 	return rows;
 }
 
