@@ -3,38 +3,23 @@
  *		Turns the candidates of one observation into its pairs.
  *
  * Most observations have a handful of candidates, which insertion sort puts in
- * order.  More are sorted by heapsort, which needs no memory and is slow on no
- * input, neither sorted candidates nor equal ones.
+ * order; the C library sorts more.
  */
 #include "engine/search/candidates.h"
+
+#include <stdlib.h>
 
 #include "common/assertion.h"
 
 #define INSERTION_MAX 24
 
-/*
- * Sift the candidate at this index down the heap, in which each candidate comes
- * later in the order than its children.
- */
-static void
-sink(struct candidate *heap, size_t count, size_t at)
+static int
+compare_candidates(const void *first, const void *second)
 {
-	struct candidate sinking = heap[at];
+	const struct candidate *a = first;
+	const struct candidate *b = second;
 
-	for (;;)
-	{
-		size_t		child = 2 * at + 1;
-
-		if (child >= count)
-			break;
-		if (child + 1 < count && candidate_before(heap[child], heap[child + 1]))
-			child++;
-		if (!candidate_before(sinking, heap[child]))
-			break;
-		heap[at] = heap[child];
-		at = child;
-	}
-	heap[at] = sinking;
+	return candidate_before(*a, *b) ? -1 : candidate_before(*b, *a);
 }
 
 void
@@ -59,17 +44,7 @@ candidates_sort(struct candidate *candidates, size_t count)
 		}
 		return;
 	}
-
-	for (size_t i = count / 2; i-- > 0;)
-		sink(candidates, count, i);
-	for (size_t left = count; left-- > 1;)
-	{
-		struct candidate last = candidates[0];
-
-		candidates[0] = candidates[left];
-		candidates[left] = last;
-		sink(candidates, left, 0);
-	}
+	qsort(candidates, count, sizeof(*candidates), compare_candidates);
 }
 
 #ifdef USE_ASSERT_CHECKING
