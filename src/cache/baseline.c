@@ -88,8 +88,7 @@ geonn_baseline_create(const GeonnCache *cache, const GeonnJoin *join, CacheSide 
 	baseline->schema.by = palloc(source->by_count * sizeof(BaselineType));
 	for (int i = 0; i < source->by_count; i++)
 		baseline->schema.by[i] = type_of(&source->by[i]);
-	if (geonn_has_limits(source))
-		baseline->schema.limits_bytes = geonn_limits_bytes(source->window_count, source->weight_count);
+	baseline->schema.limits_bytes = geonn_limits_bytes_of(source);
 	baseline->schema.keeps_unplaced = side == SIDE_OBSERVATIONS && join->keep_unmatched;
 	baseline->directory = geonn_block_table_open(cache, side, "geonn_cache_directory");
 	baseline->contents = geonn_block_table_open(cache, side, "geonn_cache_block");

@@ -617,7 +617,8 @@ geonn_arguments_of_one_question(NullableDatum *values, const char **question)
 static void
 read_no_radius(GeonnFunction function, const GeonnArgument *argument, GeonnArguments *arguments)
 {
-	if (arguments->options.observation.radius == NULL && arguments->options.reference.radius == NULL)
+	if (arguments->options.observation.names[COLUMN_RADIUS] == NULL &&
+		arguments->options.reference.names[COLUMN_RADIUS] == NULL)
 		raise_null(function, argument);
 	arguments->join->question.max_distance = get_float8_infinity();
 	arguments->join->question.k = 0;

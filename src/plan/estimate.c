@@ -274,7 +274,7 @@ has_columns(PlannerInfo *root, const KnownJoin *join)
 	const PointSource *references = join->reference_source;
 
 	return (references != NULL && (references->by_count > 0 || geonn_has_limits(references))) ||
-		geonn_named_columns(root, join->expression, "obs").radius != NULL;
+		geonn_named_columns(root, join->expression, "obs").names[COLUMN_RADIUS] != NULL;
 }
 
 static bool

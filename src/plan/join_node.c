@@ -415,13 +415,22 @@ explain_names(ExplainState *explain, const char *label, Node *argument)
 		ExplainPropertyList(label, names, explain);
 }
 
+/*
+ * Show the columns that options name for conditions on candidates, as in: Observation Radius.
+ */
 static void
-explain_radius(ExplainState *explain, const char *label, const FuncExpr *expression, const char *side)
+explain_limits(ExplainState *explain, const char *title, const FuncExpr *expression, const char *side)
 {
-	const char *column = geonn_named_columns(NULL, expression, side).radius;
+	GeonnColumnNames named = geonn_named_columns(NULL, expression, side);
 
-	if (column != NULL)
-		ExplainPropertyText(label, quote_identifier(column), explain);
+	for (ColumnRole role = COLUMN_RADIUS; role < COLUMN_ROLES; role++)
+	{
+		char	   *label = psprintf("%s %s", title, geonn_role_name(role));
+
+		label[strlen(title) + 1] = (char) pg_toupper((unsigned char) label[strlen(title) + 1]);
+		if (named.names[role] != NULL)
+			ExplainPropertyText(label, quote_identifier(named.names[role]), explain);
+	}
 }
 
 static void
@@ -464,8 +473,8 @@ explain_call(const JoinNode *node, List *ancestors, ExplainState *explain)
 	explain_names(explain, "By", geonn_expression_argument(expression, "by"));
 	explain_names(explain, "Differs", geonn_expression_argument(expression, "differs"));
 	explain_names(explain, "Overlaps", geonn_expression_argument(expression, "overlaps"));
-	explain_radius(explain, "Observation Radius", expression, "obs");
-	explain_radius(explain, "Reference Radius", expression, "ref");
+	explain_limits(explain, "Observation", expression, "obs");
+	explain_limits(explain, "Reference", expression, "ref");
 }
 
 static void

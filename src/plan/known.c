@@ -477,17 +477,11 @@ GeonnColumnNames
 geonn_named_columns(PlannerInfo *root, const FuncExpr *expression, const char *side)
 {
 	Const	   *options = geonn_known_value(root, geonn_expression_argument(expression, "options"));
+	GeonnColumnNames named = {.takes_shapes = strcmp(side, "ref") == 0};
 
-	return (GeonnColumnNames)
-	{
-		.id = named_column(options, side, "id"),
-		.latitude = named_column(options, side, "lat"),
-		.longitude = named_column(options, side, "lon"),
-		.point = named_column(options, side, "geog"),
-		.takes_shapes = strcmp(side, "ref") == 0,
-		.shape = named_column(options, side, "shape"),
-		.radius = named_column(options, side, "radius")
-	};
+	for (ColumnRole role = 0; role < COLUMN_ROLES; role++)
+		named.names[role] = named_column(options, side, geonn_role_option(role));
+	return named;
 }
 
 PointSource *
@@ -500,7 +494,7 @@ geonn_known_source(PlannerInfo *root, const FuncExpr *expression, const char *si
 	List	   *overlaps = geonn_known_names(root, geonn_expression_argument(expression, "overlaps"));
 
 	if (!OidIsValid(relation) || geonn_relation_name(relation) == NULL ||
-		(named.latitude == NULL) != (named.longitude == NULL))
+		(named.names[COLUMN_LATITUDE] == NULL) != (named.names[COLUMN_LONGITUDE] == NULL))
 		return NULL;
 
 	return geonn_clear_source(relation, &named, geonn_names_of_side(by, is_reference),

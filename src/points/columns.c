@@ -53,7 +53,8 @@ typedef struct RoleRules
 	const char *name;			/* geonn_role_name */
 	const char *column_names[5];
 	const char *expected_names; /* the columns that are expected, as words for messages */
-	const char *option;			/* the option that names the column, without obs_ or ref_ */
+	const char *option;			/* geonn_role_option */
+	bool		of_references;	/* geonn_role_is_of_references */
 } RoleRules;
 
 static const RoleRules rules[COLUMN_ROLES] = {
@@ -75,7 +76,7 @@ static const RoleRules rules[COLUMN_ROLES] = {
 	},
 	[COLUMN_SHAPE] = {
 		"shape", {NULL},
-		"a column of type geography(LineString), geometry(Polygon,4326) and the like", "shape"
+		"a column of type geography(LineString), geometry(Polygon,4326) and the like", "shape", true
 	},
 	[COLUMN_RADIUS] = {"radius", {NULL}, NULL, "radius"}
 };
@@ -335,10 +336,17 @@ require_attribute(PointSource *source, TupleDesc descriptor, const char *name,
 	return found;
 }
 
-static void
-choose_named(PointSource *source, TupleDesc descriptor, ColumnRole role, const char *name)
+/*
+ * Choose the column that an option names for the role.  False: none does.
+ */
+static bool
+choose_named(PointSource *source, TupleDesc descriptor, ColumnRole role, const GeonnColumnNames *named)
 {
-	choose_column(source, role, require_attribute(source, descriptor, name, "options"), "options");
+	const char *name = named->names[role];
+
+	if (name != NULL)
+		choose_column(source, role, require_attribute(source, descriptor, name, "options"), "options");
+	return name != NULL;
 }
 
 /*
@@ -362,17 +370,14 @@ find_candidate(PointSource *source, TupleDesc descriptor, ColumnRole role)
 }
 
 static void
-find_id(PointSource *source, TupleDesc descriptor, const char *named)
+find_id(PointSource *source, TupleDesc descriptor, const GeonnColumnNames *named)
 {
 	int			key_columns = 0;
 	AttrNumber	key = 0;
 	Form_pg_attribute chosen;
 
-	if (named != NULL)
-	{
-		choose_named(source, descriptor, COLUMN_ID, named);
+	if (choose_named(source, descriptor, COLUMN_ID, named))
 		return;
-	}
 	if (OidIsValid(source->relation))
 		key = primary_key_attribute(source->relation, &key_columns);
 	if (key > 0)
@@ -396,22 +401,10 @@ find_coordinates(PointSource *source, TupleDesc descriptor, const GeonnColumnNam
 	Form_pg_attribute longitude;
 	Form_pg_attribute point;
 
-	if (named->shape != NULL)
-	{
-		choose_named(source, descriptor, COLUMN_SHAPE, named->shape);
+	if (choose_named(source, descriptor, COLUMN_SHAPE, named) || choose_named(source, descriptor, COLUMN_POINT, named) ||
+		(choose_named(source, descriptor, COLUMN_LATITUDE, named) &&
+		 choose_named(source, descriptor, COLUMN_LONGITUDE, named)))
 		return;
-	}
-	if (named->point != NULL)
-	{
-		choose_named(source, descriptor, COLUMN_POINT, named->point);
-		return;
-	}
-	if (named->latitude != NULL)
-	{
-		choose_named(source, descriptor, COLUMN_LATITUDE, named->latitude);
-		choose_named(source, descriptor, COLUMN_LONGITUDE, named->longitude);
-		return;
-	}
 
 	latitude = find_candidate(source, descriptor, COLUMN_LATITUDE);
 	longitude = find_candidate(source, descriptor, COLUMN_LONGITUDE);
@@ -454,6 +447,18 @@ geonn_role_name(ColumnRole role)
 	return rules[role].name;
 }
 
+const char *
+geonn_role_option(ColumnRole role)
+{
+	return rules[role].option;
+}
+
+bool
+geonn_role_is_of_references(ColumnRole role)
+{
+	return rules[role].of_references;
+}
+
 /* ---- columns of limits and weights ---- */
 
 NamedWindow
@@ -472,12 +477,12 @@ geonn_named_window(const PointSource *source, int number)
  * Find the columns of radius and windows.  The caller of find_columns has checked the number of windows.
  */
 static void
-find_limits(PointSource *source, TupleDesc descriptor, const char *radius, List *overlaps)
+find_limits(PointSource *source, TupleDesc descriptor, const GeonnColumnNames *named, List *overlaps)
 {
 	ListCell   *cell;
 
-	if (radius != NULL)
-		choose_named(source, descriptor, COLUMN_RADIUS, radius);
+	for (ColumnRole role = COLUMN_RADIUS; role < COLUMN_ROLES; role++)
+		(void) choose_named(source, descriptor, role, named);
 	foreach(cell, overlaps)
 	{
 		int			number = source->window_count++;
@@ -532,10 +537,10 @@ find_columns(PointSource *source, TupleDesc descriptor, const GeonnColumnNames *
 	source->by = source->columns + COLUMN_ROLES;
 	source->windows = source->by + list_length(by) + list_length(named->differs);
 	source->weights = source->windows + list_length(overlaps);
-	find_id(source, descriptor, named->id);
+	find_id(source, descriptor, named);
 	find_coordinates(source, descriptor, named);
-	if (named->takes_shapes && named->point == NULL && named->latitude == NULL && !geonn_has_shapes(source) &&
-		count_matches(descriptor, COLUMN_SHAPE, NULL, &shape) > 0)
+	if (named->takes_shapes && named->names[COLUMN_POINT] == NULL && named->names[COLUMN_LATITUDE] == NULL &&
+		!geonn_has_shapes(source) && count_matches(descriptor, COLUMN_SHAPE, NULL, &shape) > 0)
 		fill_column(&source->unused_shape, shape, "beside points, so not used; the option ref_shape has it used");
 	foreach(cell, by)
 		fill_column(&source->by[source->by_count++],
@@ -546,7 +551,7 @@ find_columns(PointSource *source, TupleDesc descriptor, const GeonnColumnNames *
 					require_attribute(source, descriptor, lfirst(cell), "the argument differs"),
 					"differs");
 	source->differs_count = list_length(named->differs);
-	find_limits(source, descriptor, named->radius, overlaps);
+	find_limits(source, descriptor, named, overlaps);
 	find_weights(source, descriptor, named->weights);
 	Assert(source->by + source->by_count == source->windows);
 	Assert(source->windows + source->window_count == source->weights);

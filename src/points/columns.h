@@ -12,7 +12,6 @@
 #include "nodes/pg_list.h"
 
 #include "points/geometry.h"
-#include "points/options.h"
 #include "points/window_column.h"
 
 typedef enum ColumnRole
@@ -25,7 +24,23 @@ typedef enum ColumnRole
 	COLUMN_RADIUS				/* has the radius of each point, in metres */
 } ColumnRole;
 
-#define COLUMN_ROLES 6
+#define COLUMN_ROLES (COLUMN_RADIUS + 1)
+
+/* the columns of one side that options and arguments name */
+typedef struct GeonnColumnNames
+{
+	const char *prefix;			/* prefix of the options that name them: obs_, ref_ or nothing */
+	bool		paired;			/* arguments may name a pair: a column of this side, and one of the other */
+	bool		takes_shapes;	/* shapes may be in the place of points */
+
+	/*
+	 * By ColumnRole, as the catalog spells them; NULL: to be found by name or type, and from COLUMN_RADIUS on none.  A shape
+	 * is named alone, a point without latitude and longitude, and these two together.
+	 */
+	char	   *names[COLUMN_ROLES];
+	List	   *weights;		/* of char *; not an option, but the argument weights */
+	List	   *differs;		/* one side's names in the argument differs */
+} GeonnColumnNames;
 
 typedef struct PointColumn
 {
@@ -96,8 +111,12 @@ typedef struct PointSource
 	char	   *quoted_name;	/* the name of the relation that the caller named, with its schema, for SQL */
 } PointSource;
 
-/* The name of a role, as geonn_describe shows it. */
+/* The name of a role, as geonn_describe shows it; the option that names its column, without obs_ or ref_. */
 extern const char *geonn_role_name(ColumnRole role);
+extern const char *geonn_role_option(ColumnRole role);
+
+/* Can references alone have a column of this role? */
+extern bool geonn_role_is_of_references(ColumnRole role);
 
 /*
  * Choose a relation's columns: those that are named, and the others by their
@@ -151,6 +170,13 @@ static inline bool
 geonn_has_limits(const PointSource *source)
 {
 	return geonn_has_radius(source) || source->window_count > 0 || source->weight_count > 0;
+}
+
+/* The bytes that the limits of a point of the source take. */
+static inline Size
+geonn_limits_bytes_of(const PointSource *source)
+{
+	return geonn_has_limits(source) ? geonn_limits_bytes(source->window_count, source->weight_count) : 0;
 }
 
 /* The source's column of windows with this number, from 0 on, for messages. */

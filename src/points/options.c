@@ -26,62 +26,86 @@ typedef enum OptionKind
 
 typedef struct OptionRule
 {
+	const char *prefix;			/* obs_, ref_ or nothing, before the name */
 	const char *name;
-	int			scopes;			/* a bit for each GeonnOptionsScope */
 	OptionKind	kind;
 	size_t		offset;			/* where GeonnOptions has the value */
 	const struct config_enum_entry *choices;
 } OptionRule;
 
-#define IN_JOIN		(1 << GEONN_OPTIONS_JOIN)
-#define IN_POINTS	(1 << GEONN_OPTIONS_POINTS)
-#define IN_RELATION	(1 << GEONN_OPTIONS_RELATION)
-
-/* the options that name the columns of one side */
-#define COLUMN_OPTIONS(prefix, scopes, side) \
-	{prefix "id", scopes, OPTION_COLUMN, offsetof(GeonnOptions, side.id), NULL}, \
-	{prefix "lat", scopes, OPTION_COLUMN, offsetof(GeonnOptions, side.latitude), NULL}, \
-	{prefix "lon", scopes, OPTION_COLUMN, offsetof(GeonnOptions, side.longitude), NULL}, \
-	{prefix "geog", scopes, OPTION_COLUMN, offsetof(GeonnOptions, side.point), NULL}, \
-	{prefix "radius", scopes, OPTION_COLUMN, offsetof(GeonnOptions, side.radius), NULL}
-
+/* the options that say how to search; those that name columns come before them (get_rule) */
 static const OptionRule rules[] = {
-	COLUMN_OPTIONS("obs_", IN_JOIN, observation),
-	COLUMN_OPTIONS("ref_", IN_JOIN | IN_POINTS, reference),
-	{"ref_shape", IN_JOIN | IN_POINTS, OPTION_COLUMN, offsetof(GeonnOptions, reference.shape), NULL},
-	COLUMN_OPTIONS("", IN_RELATION, reference),
-	{"shape", IN_RELATION, OPTION_COLUMN, offsetof(GeonnOptions, reference.shape), NULL},
-	{"device", IN_JOIN | IN_POINTS, OPTION_CHOICE, offsetof(GeonnOptions, device), geonn_device_options},
-	{"algorithm", IN_JOIN | IN_POINTS, OPTION_CHOICE, offsetof(GeonnOptions, algorithm), geonn_algorithm_options},
-	{"batch_rows", IN_JOIN | IN_POINTS, OPTION_ROWS, offsetof(GeonnOptions, batch_rows), NULL}
+	{"", "device", OPTION_CHOICE, offsetof(GeonnOptions, device), geonn_device_options},
+	{"", "algorithm", OPTION_CHOICE, offsetof(GeonnOptions, algorithm), geonn_algorithm_options},
+	{"", "batch_rows", OPTION_ROWS, offsetof(GeonnOptions, batch_rows), NULL}
 };
+
+#define RULES (2 * COLUMN_ROLES + (int) lengthof(rules))
+
+/*
+ * Get the rule of this number, below RULES: for each role the columns of the observations, then those of the references,
+ * then the table.  False: the function has no such option.
+ */
+static bool
+get_rule(GeonnOptionsScope scope, int number, OptionRule *rule)
+{
+	ColumnRole	role = (ColumnRole) (number % COLUMN_ROLES);
+	bool		is_reference = number >= COLUMN_ROLES;
+
+	if (number >= 2 * COLUMN_ROLES)
+	{
+		*rule = rules[number - 2 * COLUMN_ROLES];
+		return scope != GEONN_OPTIONS_RELATION;
+	}
+	*rule = (OptionRule)
+	{
+		.prefix = scope == GEONN_OPTIONS_RELATION ? "" : is_reference ? "ref_" : "obs_",
+			.name = geonn_role_option(role),
+			.kind = OPTION_COLUMN,
+			.offset = (is_reference ? offsetof(GeonnOptions, reference.names) : offsetof(GeonnOptions, observation.names)) +
+			role * sizeof(char *)
+	};
+	return is_reference || (scope == GEONN_OPTIONS_JOIN && !geonn_role_is_of_references(role));
+}
 
 static char *
 list_options(GeonnOptionsScope scope)
 {
 	List	   *names = NIL;
+	OptionRule	rule;
 
-	for (size_t i = 0; i < lengthof(rules); i++)
+	for (int i = 0; i < RULES; i++)
 	{
-		if (rules[i].scopes & (1 << scope))
-			names = lappend(names, unconstify(char *, rules[i].name));
+		if (get_rule(scope, i, &rule))
+			names = lappend(names, psprintf("%s%s", rule.prefix, rule.name));
 	}
 	return geonn_list_names(names, "", "and");
 }
 
-static const OptionRule *
-find_rule(GeonnOptionsScope scope, const char *name)
+/*
+ * Find the rule of an option.  False: the function has none of this name.
+ */
+static bool
+find_rule(GeonnOptionsScope scope, const char *name, OptionRule *rule)
 {
-	bool		elsewhere = false;
-
-	for (size_t i = 0; i < lengthof(rules); i++)
+	for (int i = 0; i < RULES; i++)
 	{
-		if (strcmp(rules[i].name, name) != 0)
-			continue;
-		if (rules[i].scopes & (1 << scope))
-			return &rules[i];
-		elsewhere = true;
+		if (get_rule(scope, i, rule) && strncmp(name, rule->prefix, strlen(rule->prefix)) == 0 &&
+			strcmp(name + strlen(rule->prefix), rule->name) == 0)
+			return true;
 	}
+	return false;
+}
+
+static OptionRule
+require_rule(GeonnOptionsScope scope, const char *name)
+{
+	OptionRule	rule;
+	bool		elsewhere;
+
+	if (find_rule(scope, name, &rule))
+		return rule;
+	elsewhere = find_rule(GEONN_OPTIONS_JOIN, name, &rule) || find_rule(GEONN_OPTIONS_RELATION, name, &rule);
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 			 elsewhere ? errmsg("option \"%s\" is not one of this function's", name) :
@@ -122,7 +146,7 @@ raise_wrong_value(const OptionRule *rule, JsonbValue *value,
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("option \"%s\" is %s", rule->name, describe_value(value)),
+			 errmsg("option \"%s%s\" is %s", rule->prefix, rule->name, describe_value(value)),
 			 errhint("Give %s.", expected)));
 }
 
@@ -188,19 +212,22 @@ static void
 check_names(const GeonnColumnNames *names)
 {
 	const char *prefix = names->prefix;
-	const char *given = names->latitude != NULL ? "lat" : "lon";
-	const char *missing = names->latitude != NULL ? "lon" : "lat";
+	bool		has_latitude = names->names[COLUMN_LATITUDE] != NULL;
+	bool		has_longitude = names->names[COLUMN_LONGITUDE] != NULL;
+	bool		has_point = names->names[COLUMN_POINT] != NULL;
+	const char *given = has_latitude ? "lat" : "lon";
+	const char *missing = has_latitude ? "lon" : "lat";
 
-	if (names->shape != NULL && (names->latitude != NULL || names->longitude != NULL || names->point != NULL))
+	if (names->names[COLUMN_SHAPE] != NULL && (has_latitude || has_longitude || has_point))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("options \"%sshape\" and \"%s%s\" contradict each other", prefix, prefix,
-						names->point != NULL ? "geog" : given),
+						has_point ? "geog" : given),
 				 errdetail("References are shapes of one column, or points."),
 				 errhint("Give \"%sshape\" alone for lines and polygons, and the others for points.", prefix)));
-	if (names->latitude == NULL && names->longitude == NULL)
+	if (!has_latitude && !has_longitude)
 		return;
-	if (names->point != NULL)
+	if (has_point)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("options \"%sgeog\" and \"%s%s\" contradict each other",
@@ -208,7 +235,7 @@ check_names(const GeonnColumnNames *names)
 				 errdetail("A point is read from one column of points, or from a latitude and a longitude."),
 				 errhint("Give \"%sgeog\" alone, or \"%slat\" and \"%slon\".",
 						 prefix, prefix, prefix)));
-	if (names->latitude == NULL || names->longitude == NULL)
+	if (!has_latitude || !has_longitude)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("option \"%s%s\" is given without \"%s%s\"",
@@ -223,7 +250,7 @@ geonn_parse_options(Jsonb *json, GeonnOptionsScope scope,
 	JsonbIterator *iterator;
 	JsonbIteratorToken token;
 	JsonbValue	value;
-	const OptionRule *rule = NULL;
+	OptionRule	rule = {0};
 
 	memset(options, 0, sizeof(*options));
 	options->device = geonn_device;
@@ -243,12 +270,12 @@ geonn_parse_options(Jsonb *json, GeonnOptionsScope scope,
 	while ((token = JsonbIteratorNext(&iterator, &value, true)) != WJB_DONE)
 	{
 		if (token == WJB_KEY)
-			rule = find_rule(scope, pnstrdup(value.val.string.val,
-											 value.val.string.len));
+			rule = require_rule(scope, pnstrdup(value.val.string.val,
+												value.val.string.len));
 		else if (token == WJB_VALUE)
 		{
-			Assert(rule != NULL);	/* a key comes before its value */
-			parse_option(rule, &value, options);
+			Assert(rule.name != NULL);	/* a key comes before its value */
+			parse_option(&rule, &value, options);
 		}
 	}
 

@@ -5,24 +5,9 @@
 #ifndef GEONN_OPTIONS_H
 #define GEONN_OPTIONS_H
 
-#include "nodes/pg_list.h"
 #include "utils/jsonb.h"
 
-/* column names as the catalog spells them; NULL: to be found by name or type */
-typedef struct GeonnColumnNames
-{
-	const char *prefix;			/* prefix of the options that name them: obs_, ref_ or nothing */
-	bool		paired;			/* arguments may name a pair: a column of this side, and one of the other */
-	char	   *id;
-	char	   *latitude;		/* NULL where longitude is */
-	char	   *longitude;
-	char	   *point;			/* NULL where latitude is not */
-	bool		takes_shapes;	/* shapes may be in the place of points */
-	char	   *shape;			/* NULL where point or latitude is not */
-	char	   *radius;			/* NULL: points have none */
-	List	   *weights;		/* of char *; not an option, but the argument weights */
-	List	   *differs;		/* one side's names in the argument differs */
-} GeonnColumnNames;
+#include "points/columns.h"
 
 typedef struct GeonnOptions
 {
@@ -38,8 +23,7 @@ typedef enum GeonnOptionsScope
 {
 	GEONN_OPTIONS_JOIN,			/* columns of both sides, and how to search */
 	GEONN_OPTIONS_POINTS,		/* columns of the references, and how to search */
-	GEONN_OPTIONS_RELATION		/* columns of one relation: id, lat, lon, geog, shape, radius;
-								 * GeonnOptions.reference gets them */
+	GEONN_OPTIONS_RELATION		/* columns of one relation, without a prefix; GeonnOptions.reference gets them */
 } GeonnOptionsScope;
 
 /*

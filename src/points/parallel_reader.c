@@ -156,7 +156,7 @@ begin_parcel(Parcel *parcel, const PointSource *source)
 			[PARCEL_LATITUDE] = sizeof(double),
 			[PARCEL_LONGITUDE] = sizeof(double),
 			[PARCEL_BY] = source->by_count * sizeof(Datum),
-			[PARCEL_LIMITS] = geonn_has_limits(source) ? geonn_limits_bytes(source->window_count, source->weight_count) : 0,
+			[PARCEL_LIMITS] = geonn_limits_bytes_of(source),
 			[PARCEL_BY_IS_NULL] = source->by_count * sizeof(bool)
 		}
 	};

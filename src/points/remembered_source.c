@@ -166,14 +166,23 @@ is_read_now(const RememberedSource *entry)
 	return entry->valid && !geonn_citus_is_written(source->named);
 }
 
+static bool
+is_any_named(const GeonnColumnNames *named)
+{
+	bool		is_any = named->weights != NIL || named->differs != NIL;
+
+	for (int role = 0; role < COLUMN_ROLES; role++)
+		is_any = is_any || named->names[role] != NULL;
+	return is_any;
+}
+
 PointSource *
 geonn_remembered_source(Oid relation, const GeonnColumnNames *named)
 {
 	PointSource *source;
 	uint64		changes_before;
 
-	if (named->id != NULL || named->latitude != NULL || named->point != NULL || named->shape != NULL ||
-		named->radius != NULL || named->weights != NIL)
+	if (is_any_named(named))
 		return geonn_relation_source(relation, named, NIL, NIL);
 
 	/* what has changed before the lock was taken is forgotten */

@@ -85,9 +85,11 @@ static PointSource *
 source_of(Oid table, const AttrNumber *attributes, bool quiet)
 {
 	GeonnColumnNames named = {
-		.id = get_attname(table, attributes[0], false),
-		.latitude = get_attname(table, attributes[1], false),
-		.longitude = get_attname(table, attributes[2], false)
+		.names = {
+			[COLUMN_ID] = get_attname(table, attributes[0], false),
+			[COLUMN_LATITUDE] = get_attname(table, attributes[1], false),
+			[COLUMN_LONGITUDE] = get_attname(table, attributes[2], false)
+		}
 	};
 
 	return quiet ? geonn_clear_source(table, &named, NIL, NIL) : geonn_relation_source(table, &named, NIL, NIL);
