@@ -507,14 +507,13 @@ geonn_references_seal(GeonnReferences *references, GeonnClient *client)
 }
 
 void
-geonn_check_reference_number(int64 number, uint64 count)
+geonn_unknown_reference(int64 number, uint64 count)
 {
-	if (number < 0 || (uint64) number >= count)
-		ereport(ERROR,
-				(errcode(ERRCODE_INTERNAL_ERROR),
-				 errmsg("the geonn engine named an unknown reference"),
-				 errdetail("The reference's number is %lld of %llu.", (long long) number, (unsigned long long) count),
-				 errhint("Run the statement again, and report this as an error in geonn.")));
+	ereport(ERROR,
+			(errcode(ERRCODE_INTERNAL_ERROR),
+			 errmsg("the geonn engine named an unknown reference"),
+			 errdetail("The reference's number is %lld of %llu.", (long long) number, (unsigned long long) count),
+			 errhint("Run the statement again, and report this as an error in geonn.")));
 }
 
 /*

@@ -67,8 +67,16 @@ extern void geonn_references_add_block(GeonnReferences *references, GeonnClient 
 /* End adding references: send those that are sorted here to the dataset, and seal it. */
 extern void geonn_references_seal(GeonnReferences *references, GeonnClient *client);
 
+/* Raise the error that the engine has named a reference by this number, of so many. */
+extern void geonn_unknown_reference(int64 number, uint64 count) pg_attribute_noreturn();
+
 /* Raise an error unless a reference's number, which may come from the engine, is one of so many. */
-extern void geonn_check_reference_number(int64 number, uint64 count);
+static inline void
+geonn_check_reference_number(int64 number, uint64 count)
+{
+	if (unlikely(number < 0 || (uint64) number >= count))
+		geonn_unknown_reference(number, count);
+}
 
 /* The id of a reference, by its tag; what it points to lives as long as the references. */
 extern Datum geonn_reference_id(const GeonnReferences *references, int64 tag);

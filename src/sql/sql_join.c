@@ -367,7 +367,7 @@ next_of_table(LateralNode *lateral, Datum *values, bool *nulls)
 
 	/* all pairs were taken: do not ask the search again, as the engine may have ended since */
 	if (join->stage == STAGE_SEARCH &&
-		(join->answers_left == 0 || !geonn_next_answer(lateral->node.search, &join->references, false, &answer)))
+		(join->answers_left == 0 || !geonn_next_answer(&join->answers, &join->references, false, &answer)))
 		join->stage = STAGE_ALL;
 	if (join->stage != STAGE_SEARCH)
 		return geonn_sql_next_pair(lateral, values, nulls);

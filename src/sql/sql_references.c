@@ -28,9 +28,6 @@
 /* bytes; most references have two of these */
 #define CACHE_LINE 64
 
-/* so many answers' rows are fetched together */
-#define ANSWERS_TOGETHER 64
-
 void
 geonn_sql_references_begin(SqlReferences *references, PlanState *plan, bool has_own, const List *point,
 						   GeonnPointKind kind, bool has_lines)
@@ -122,11 +119,8 @@ geonn_sql_references_row_type(void)
 	return type;
 }
 
-/*
- * Take an answer that is stored as a row; false: none is left.
- */
-static bool
-take_row(GeonnSearch *search, Answer *answer)
+bool
+geonn_take_answer_row(GeonnSearch *search, Answer *answer)
 {
 	Datum		values[SEARCH_COLUMNS];
 	bool		nulls[SEARCH_COLUMNS];
@@ -141,12 +135,8 @@ take_row(GeonnSearch *search, Answer *answer)
 	return true;
 }
 
-/*
- * Have the processor fetch the rows of the present pair and of some after it.  Always inline: GCC leaves out calls of a
- * function that does no more than this.
- */
-static pg_attribute_always_inline void
-fetch_rows(const SqlReferences *references, const GeonnBlock *block)
+void
+geonn_fetch_answer_rows(const SqlReferences *references, const GeonnBlock *block)
 {
 	/* the engine may write these while they are read */
 	const volatile int64 *tags = block->tag + block->pair;
@@ -165,23 +155,6 @@ fetch_rows(const SqlReferences *references, const GeonnBlock *block)
 		__builtin_prefetch(row);
 		__builtin_prefetch(row + CACHE_LINE);
 	}
-}
-
-bool
-geonn_next_answer(GeonnSearch *search, const SqlReferences *references, bool needs_rows, Answer *answer)
-{
-	const GeonnBlock *block = geonn_search_next_pair(search);
-
-	if (block == NULL)
-		return take_row(search, answer);
-	*answer = (Answer) {
-		.number = DatumGetUInt64(block->observation_id[block->observation]) - 1,
-		.reference = (uint64) block->tag[block->pair],
-		.distance = block->distance[block->pair]
-	};
-	if (needs_rows && block->pair % ANSWERS_TOGETHER == 0)
-		fetch_rows(references, block);
-	return true;
 }
 
 PointSource *

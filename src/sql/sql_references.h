@@ -99,11 +99,47 @@ typedef struct Answer
 	double		distance;
 } Answer;
 
+/* the answers of a search that has begun, one after the other */
+typedef struct Answers
+{
+	GeonnSearch *search;
+	GeonnBlock *block;			/* whose present pair is the last answer; NULL: no answer was taken, or it was a row */
+} Answers;
+
+/* so many answers' rows are fetched together */
+#define ANSWERS_TOGETHER 64
+
+/* For geonn_next_answer: take an answer that is stored as a row; false: none is left. */
+extern bool geonn_take_answer_row(GeonnSearch *search, Answer *answer);
+
+/* For geonn_next_answer: have the processor fetch the rows of the present pair and of some after it. */
+extern void geonn_fetch_answer_rows(const SqlReferences *references, const GeonnBlock *block);
+
 /*
- * Get the search's next answer; false: it has no more.  Where the references' rows are needed, those of several answers
+ * Get the next answer; false: the search has no more.  Where the references' rows are needed, those of several answers
  * are fetched into the processor's cache together: they lie anywhere in memory.
  */
-extern bool geonn_next_answer(GeonnSearch *search, const SqlReferences *references, bool needs_rows, Answer *answer);
+static inline bool
+geonn_next_answer(Answers *answers, const SqlReferences *references, bool needs_rows, Answer *answer)
+{
+	const GeonnBlock *block;
+
+	if (answers->block == NULL || !geonn_block_next(answers->block))
+		answers->block = geonn_search_next_pair(answers->search);
+	block = answers->block;
+	if (block == NULL)
+		return geonn_take_answer_row(answers->search, answer);
+
+	/* the engine may write the tag while it is checked: read it once */
+	*answer = (Answer) {
+		.number = DatumGetUInt64(block->observation_id[block->observation]) - 1,
+		.reference = (uint64) ((const volatile int64 *) block->tag)[block->pair],
+		.distance = block->distance[block->pair]
+	};
+	if (needs_rows && block->pair % ANSWERS_TOGETHER == 0)
+		geonn_fetch_answer_rows(references, block);
+	return true;
+}
 
 /* The references for the engine: a source of points or lines whose ids are their indexes among all. */
 extern PointSource *geonn_sql_references_describe(const SqlReferences *references);

@@ -132,12 +132,12 @@ greatest_in_doubt(const SqlJoin *join, double distance)
  * Pass over the answers for an outer row that was answered before the engine could be had.
  */
 static void
-pass_answers(const SqlJoin *join, GeonnSearch *search, uint64 count)
+pass_answers(SqlJoin *join, uint64 count)
 {
 	Answer		answer;
 
 	for (uint64 i = 0; i < count; i++)
-		(void) geonn_next_answer(search, &join->references, false, &answer);
+		(void) geonn_next_answer(&join->answers, &join->references, false, &answer);
 }
 
 /*
@@ -146,7 +146,7 @@ pass_answers(const SqlJoin *join, GeonnSearch *search, uint64 count)
  * is left.
  */
 static bool
-take_answer(SqlJoin *join, GeonnSearch *search, uint32 k, const Numbers *asked)
+take_answer(SqlJoin *join, uint32 k, const Numbers *asked)
 {
 	const SqlReferences *references = &join->references;
 	SqlCandidates *candidates = &join->candidates;
@@ -165,7 +165,7 @@ take_answer(SqlJoin *join, GeonnSearch *search, uint32 k, const Numbers *asked)
 	{
 		Answer		answer;
 
-		if (!geonn_next_answer(search, references, true, &answer))
+		if (!geonn_next_answer(&join->answers, references, true, &answer))
 			elog(ERROR, "a search lacks rows of %llu points", (unsigned long long) join->points_left + 1);
 		geonn_check_reference_number((int64) answer.reference, references->count);
 		if (i == 0)
@@ -174,7 +174,7 @@ take_answer(SqlJoin *join, GeonnSearch *search, uint32 k, const Numbers *asked)
 
 			if (asked == NULL && number < join->next_row)
 			{
-				pass_answers(join, search, answered - 1);
+				pass_answers(join, answered - 1);
 				return true;
 			}
 			begin_outer_row(join, number);
@@ -236,6 +236,7 @@ begin_search(LateralNode *lateral)
 
 	join->points = join->points_left = lateral->round->points;
 	geonn_lateral_begin_search(lateral, !lateral->has_references);
+	join->answers = (Answers) {.search = lateral->node.search};
 }
 
 static void
@@ -251,6 +252,7 @@ begin_second_search(LateralNode *lateral)
 
 	join->points_left = join->asked.count;
 	geonn_lateral_begin_second_search(lateral, &given, GEONN_K_MAX, false);
+	join->answers = (Answers) {.search = lateral->second};
 }
 
 /*
@@ -398,14 +400,14 @@ next_outer_row(SqlJoin *join)
 	switch (join->stage)
 	{
 		case STAGE_SEARCH:
-			if (join->is_searched && take_answer(join, join->lateral.node.search, join->k, NULL))
+			if (join->is_searched && take_answer(join, join->k, NULL))
 				return true;
 			join->stage = STAGE_ALL;
 			if (join->undecided.count > 0 && join->k < GEONN_K_MAX)
 				(void) search_again(join, 0);
 			return true;
 		case STAGE_SECOND_SEARCH:
-			if (take_answer(join, join->lateral.second, GEONN_K_MAX, &join->asked))
+			if (take_answer(join, GEONN_K_MAX, &join->asked))
 				return true;
 			geonn_lateral_end_second_search(&join->lateral);
 			join->stage = STAGE_ALL;

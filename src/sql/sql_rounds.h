@@ -51,6 +51,7 @@ typedef struct SqlJoin
 	/* a round */
 	Stage		stage;
 	bool		is_searched;	/* the round has a search */
+	Answers		answers;		/* of its present search */
 	uint64		points;			/* how many points the round's search has */
 	uint64		points_left;	/* how many points of the present search have answers that were not taken */
 	uint64		answers_left;	/* how many answers a table's search still has, at most */

@@ -85,6 +85,7 @@ typedef struct WithinJoin
 	/* a round */
 	bool		is_searched;	/* the round has a search */
 	bool		has_answers;	/* not all of its rows were taken */
+	Answers		answers;		/* those of its present search */
 	Numbers		undecided;		/* the outer rows of whose nearest references the function said no */
 	uint64		present;		/* the outer row whose columns pair has; PG_UINT64_MAX: none */
 	uint64		next_row;		/* the next outer row to be compared with references; those before were answered */
@@ -314,10 +315,9 @@ static bool
 next_answer(WithinJoin *join, Datum *values, bool *nulls)
 {
 	bool		is_second = join->lateral.second != NULL;
-	GeonnSearch *search = is_second ? join->lateral.second : join->lateral.node.search;
 	Answer		answer;
 
-	while (geonn_next_answer(search, &join->references, !join->asks_nearest, &answer))
+	while (geonn_next_answer(&join->answers, &join->references, !join->asks_nearest, &answer))
 	{
 		uint64		number = is_second ? join->undecided.numbers[answer.number] : answer.number;
 
@@ -359,6 +359,7 @@ begin_search(LateralNode *lateral)
 {
 	/* the first round's is complete before the node returns a row */
 	geonn_lateral_begin_search(lateral, !lateral->has_references);
+	((WithinJoin *) lateral)->answers = (Answers) {.search = lateral->node.search};
 }
 
 /*
@@ -505,6 +506,7 @@ begin_second_search(LateralNode *lateral)
 	};
 
 	geonn_lateral_begin_second_search(lateral, &given, 0, true);
+	join->answers = (Answers) {.search = lateral->second};
 }
 
 /*
