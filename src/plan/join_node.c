@@ -180,13 +180,12 @@ end_preparation(JoinNode *node)
 /* ---- execution ---- */
 
 void
-geonn_node_begin_call(JoinNode *node)
+geonn_node_begin_call(JoinNode *node, RangeTblFunction *call)
 {
 	PlanState  *plan = &node->custom.ss.ps;
-	const CustomScan *scan = (const CustomScan *) plan->plan;
 	Oid			function;
 
-	node->call = linitial_node(RangeTblFunction, scan->custom_exprs);
+	node->call = castNode(RangeTblFunction, call);
 	node->expression = castNode(FuncExpr, node->call->funcexpr);
 	function = node->expression->funcid;
 	if (object_aclcheck(ProcedureRelationId, function, GetUserId(), ACL_EXECUTE) != ACLCHECK_OK)

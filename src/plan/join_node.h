@@ -75,10 +75,8 @@ struct JoinNode
 /* Create a node's state; scan->methods is a JoinNodeMethods. */
 extern Node *geonn_node_create(CustomScan *scan);
 
-/*
- * Read the call, the first of the plan's custom expressions, and check that the user may execute its function.
- */
-extern void geonn_node_begin_call(JoinNode *node);
+/* Set the call, which is among the plan's custom expressions, and check that the user may execute its function. */
+extern void geonn_node_begin_call(JoinNode *node, RangeTblFunction *call);
 
 /* Have EXPLAIN show this expression of the plan. */
 extern void geonn_node_explain_expression(const JoinNode *node, List *ancestors, ExplainState *explain,

@@ -83,31 +83,42 @@ describe_rows(LateralNode *state)
 	TupleDescFinalize(state->descriptor);
 }
 
-void
+PlanState *
+geonn_lateral_begin_child(LateralNode *state, LateralChild child, EState *estate, int flags)
+{
+	CustomScanState *node = &state->node.custom;
+	const CustomScan *scan = (const CustomScan *) node->ss.ps.plan;
+	PlanState  *plan = ExecInitNode(list_nth(scan->custom_plans, child), estate,
+									flags & ~(EXEC_FLAG_REWIND | EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK));
+
+	Assert(list_length(node->custom_ps) == (int) child);
+	node->custom_ps = lappend(node->custom_ps, plan);
+	return plan;
+}
+
+const List *
 geonn_lateral_begin_plan(LateralNode *state, EState *estate, int flags)
 {
 	JoinNode   *node = &state->node;
 	const CustomScan *scan = (const CustomScan *) node->custom.ss.ps.plan;
-	const List *numbers = list_nth(scan->custom_private, LATERAL_OUTER_COLUMNS);
-	PlanState  *outer;
+	LateralPrivate planned;
 
-	state->type = (JoinType) intVal(list_nth(scan->custom_private, LATERAL_JOIN_TYPE));
+	geonn_unpack_fields(scan->custom_private, &planned);
+	state->type = (JoinType) intVal(planned.type);
 	node->join_type = state->type == JOIN_INNER ? "Inner" : state->type == JOIN_LEFT ? "Left" :
 		state->type == JOIN_SEMI ? "Semi" : "Anti";
-	node->keeps_order = boolVal(list_nth(scan->custom_private, LATERAL_KEEPS_ORDER));
-	state->table = linitial_oid(list_nth(scan->custom_private, LATERAL_TABLE));
-	state->outer_columns = list_length(numbers);
+	node->keeps_order = boolVal(planned.keeps_order);
+	state->outer_columns = list_length(planned.outer_columns);
 	state->numbers = palloc(state->outer_columns * sizeof(AttrNumber));
 	for (int i = 0; i < state->outer_columns; i++)
 	{
-		state->numbers[i] = (AttrNumber) list_nth_int(numbers, i);
+		state->numbers[i] = (AttrNumber) list_nth_int(planned.outer_columns, i);
 		state->greatest_number = Max(state->greatest_number, state->numbers[i]);
 	}
-	outer = ExecInitNode(linitial(scan->custom_plans), estate,
-						 flags & ~(EXEC_FLAG_REWIND | EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK));
-	node->custom.custom_ps = list_make1(outer);
+	(void) geonn_lateral_begin_child(state, LATERAL_OUTER, estate, flags);
 	state->slot = node->custom.ss.ss_ScanTupleSlot;
 	state->expressions = node->custom.ss.ps.ps_ExprContext;
+	return planned.question;
 }
 
 void
@@ -131,17 +142,21 @@ begin_join(JoinNode *node, EState *estate, int flags)
 {
 	LateralNode *state = (LateralNode *) node;
 	const CustomScan *scan = (const CustomScan *) node->custom.ss.ps.plan;
+	CallExpressions expressions;
+	CallPrivate planned;
 
-	geonn_node_begin_call(node);
-	geonn_lateral_begin_plan(state, estate, flags);
+	geonn_unpack_fields(scan->custom_exprs, &expressions);
+	geonn_node_begin_call(node, expressions.call);
+	geonn_unpack_fields(geonn_lateral_begin_plan(state, estate, flags), &planned);
+	state->table = linitial_oid(planned.table);
 	state->source = &call_source;
-	node->point = list_truncate(list_copy_tail(scan->custom_exprs, LATERAL_LATITUDE), LATERAL_VALUE - LATERAL_LATITUDE);
-	node->filter = list_copy_tail(scan->custom_exprs, LATERAL_CLAUSES);
-	for (int i = LATERAL_LATITUDE; i < LATERAL_CLAUSES; i++)
-		state->point[i] = ExecInitExpr(list_nth(scan->custom_exprs, i), &node->custom.ss.ps);
+	node->point = list_truncate(list_copy(expressions.point), POINT_VALUE);
+	node->filter = expressions.clauses;
+	for (int i = 0; i < POINT_EXPRESSIONS; i++)
+		state->point[i] = ExecInitExpr(list_nth(expressions.point, i), &node->custom.ss.ps);
 	state->columns = list_length(scan->custom_scan_tlist) - state->outer_columns + 1;
 	node->attributes = geonn_attributes(scan->custom_scan_tlist, state->outer_columns);
-	node->attributes[state->columns - 1] = (AttrNumber) intVal(list_nth(scan->custom_private, LATERAL_NUMBER));
+	node->attributes[state->columns - 1] = (AttrNumber) intVal(planned.number);
 	state->ord = -1;
 	for (int i = 0; i < state->columns - 1; i++)
 	{
@@ -212,7 +227,7 @@ evaluate_window(const LateralNode *state, const Round *round)
 	ExprContext *expressions = state->expressions;
 	GeonnLimits *limits = MemoryContextAlloc(round->memory, sizeof(GeonnLimits));
 	bool		is_null;
-	Datum		value = ExecEvalExprSwitchContext(state->point[LATERAL_WINDOW], expressions, &is_null);
+	Datum		value = ExecEvalExprSwitchContext(state->point[POINT_WINDOW], expressions, &is_null);
 	MemoryContext former = MemoryContextSwitchTo(expressions->ecxt_per_tuple_memory);
 
 	geonn_limits_begin(limits);
@@ -230,8 +245,8 @@ read_call_point(LateralNode *state, Round *round, uint64 number)
 	ExprContext *expressions = state->expressions;
 	OuterRow   *row = &round->rows[number];
 
-	round->latitudes[number] = evaluate(state->point[LATERAL_LATITUDE], expressions, &row->latitude_is_null);
-	round->longitudes[number] = evaluate(state->point[LATERAL_LONGITUDE], expressions, &row->longitude_is_null);
+	round->latitudes[number] = evaluate(state->point[POINT_LATITUDE], expressions, &row->latitude_is_null);
+	round->longitudes[number] = evaluate(state->point[POINT_LONGITUDE], expressions, &row->longitude_is_null);
 	row->limits = state->join->given_window == NULL ? NULL : evaluate_window(state, round);
 }
 
@@ -621,7 +636,7 @@ show_pair(LateralNode *state, uint64 number)
 	geonn_copy_columns(values, nulls, state->neighbour->tts_values, state->neighbour->tts_isnull, state->columns - 1);
 	state->expressions->ecxt_scantuple = ExecStoreVirtualTuple(state->slot);
 	if (state->ord >= 0)
-		values[state->ord] = ExecEvalExpr(state->point[LATERAL_VALUE], state->expressions, &nulls[state->ord]);
+		values[state->ord] = ExecEvalExpr(state->point[POINT_VALUE], state->expressions, &nulls[state->ord]);
 }
 
 /*

@@ -8,31 +8,53 @@
 #include "utils/tuplesort.h"
 
 #include "plan/join_node.h"
+#include "plan/plan_fields.h"
 #include "points/table_reader.h"
 
+/* the indexes of the plan's children */
+typedef enum LateralChild
+{
+	LATERAL_OUTER,				/* returns the outer rows */
+	LATERAL_REFERENCES,			/* the references; the node of a call lacks this one, and the next */
+	LATERAL_OWN					/* PostgreSQL's own plan for an outer row (sql_own_plan.h), if it has an index for it */
+} LateralChild;
+
 /*
- * The Nodes in custom_private of the plan, in this order.  The first is never NULL: other extensions test it
+ * What custom_private of the plan has (plan_fields.h).  The first is never NULL: other extensions test it
  * to see whether a plan is theirs.  The node of scan.h has no such list.
  */
-typedef enum LateralPrivate
+typedef struct LateralPrivate
 {
-	LATERAL_JOIN_TYPE,			/* Integer: a JoinType, inner, left, semi or anti */
-	LATERAL_KEEPS_ORDER,		/* Boolean: the rows come in the order of the outer ones */
-	LATERAL_NUMBER,				/* Integer: the attribute number of the column ord or obs_id */
-	LATERAL_TABLE,				/* OidList of one: the table of the outer rows, which the call would read as
-								 * its observations; InvalidOid: the call has arrays of points */
-	LATERAL_OUTER_COLUMNS		/* IntList: the numbers of the child's columns, in the order of its target list */
+	Integer    *type;			/* a JoinType, inner, left, semi or anti */
+	Boolean    *keeps_order;	/* the rows come in the order of the outer ones */
+	List	   *outer_columns;	/* IntList: the numbers of the child's columns, in the order of its target list */
+	List	   *question;		/* what the form needs besides: CallPrivate, or as another room has it */
 } LateralPrivate;
 
-/* the indexes of the plan's custom expressions */
+/* the question of a call */
+typedef struct CallPrivate
+{
+	Integer    *number;			/* the attribute number of the column ord or obs_id */
+	List	   *table;			/* OidList of one: the table of the outer rows, which the call would read as
+								 * its observations; InvalidOid: the call has arrays of points */
+} CallPrivate;
+
+/* the custom_exprs of a call's plan (plan_fields.h) */
+typedef struct CallExpressions
+{
+	RangeTblFunction *call;		/* with empty arrays in place of any points */
+	List	   *point;			/* [POINT_EXPRESSIONS] */
+	List	   *clauses;		/* by which a pair of rows matches */
+} CallExpressions;
+
+/* the indexes of a point's expressions */
 enum
 {
-	LATERAL_CALL,				/* the call, a RangeTblFunction, with empty arrays in place of any points */
-	LATERAL_LATITUDE,			/* a point's latitude and longitude, as double precision */
-	LATERAL_LONGITUDE,
-	LATERAL_WINDOW,				/* its window; a Const that is NULL where points have none */
-	LATERAL_VALUE,				/* the value of ord or obs_id for all neighbours of a row */
-	LATERAL_CLAUSES				/* from here on: the clauses by which a pair of rows matches */
+	POINT_LATITUDE,				/* its latitude and longitude, as double precision */
+	POINT_LONGITUDE,
+	POINT_WINDOW,				/* its window; a Const that is NULL where points have none */
+	POINT_VALUE,				/* the value of ord or obs_id for all neighbours of a row */
+	POINT_EXPRESSIONS
 };
 
 /* what a round has of an outer row beside its coordinates and its columns */
@@ -112,10 +134,10 @@ struct LateralNode
 	TupleTableSlot *slot;		/* the scan's slot */
 	ExprContext *expressions;	/* the scan's context for expressions */
 	TupleTableSlot *found_slot; /* for a neighbour */
-	ExprState  *point[LATERAL_CLAUSES]; /* of the custom expressions LATERAL_LATITUDE to LATERAL_VALUE */
+	ExprState  *point[POINT_EXPRESSIONS];
 	ExprState  *filter;			/* tests pairs of rows; NULL: all of them match */
 	JoinType	type;
-	Oid			table;			/* as LATERAL_TABLE */
+	Oid			table;			/* as in CallPrivate */
 	int			outer_columns;	/* the number of outer columns; the neighbours' follow them */
 	int			shown_columns;	/* how many of these the node's rows have; others are for the question alone */
 	bool		keeps_words;	/* all of these are passed by value */
@@ -179,10 +201,13 @@ geonn_copy_columns(Datum *values, bool *nulls, const Datum *from, const bool *fr
 }
 
 /*
- * Begin the node: read the plan's private list (LateralPrivate) and begin the outer plan.  The caller then sets
- * source, columns, ord, and the filter, and goes on with geonn_lateral_begin_rows.
+ * Begin the node: read the plan's private list, and begin the outer plan.  Returns the list of the question.  The caller
+ * then sets source, columns, ord, and the filter, and goes on with geonn_lateral_begin_rows.
  */
-extern void geonn_lateral_begin_plan(LateralNode *state, EState *estate, int flags);
+extern const List *geonn_lateral_begin_plan(LateralNode *state, EState *estate, int flags);
+
+/* Begin a child of the plan; the outer plan is the first. */
+extern PlanState *geonn_lateral_begin_child(LateralNode *state, LateralChild child, EState *estate, int flags);
 extern void geonn_lateral_begin_rows(LateralNode *state, EState *estate);
 
 /*

@@ -94,13 +94,15 @@ static CustomScan *
 make_node_of_call(PlannerInfo *root, LateralPath *path, List *targets, List *children)
 {
 	const RowCall *call = &((const Call *) path->question)->call;
+	CallExpressions expressions = {.call = call->call,.point = call->point,.clauses = path->neighbours};
+	CallPrivate planned = {.number = makeInteger(call->number),.table = list_make1_oid(call->table)};
 	CustomScan *scan;
 
-	scan = geonn_make_scan(root, &path->path, targets, copyObject(path->rows),
-						   list_concat(lcons(call->call, list_copy(call->point)), path->neighbours),
+	Assert(list_length(call->point) == POINT_EXPRESSIONS);
+	scan = geonn_make_scan(root, &path->path, targets, copyObject(path->rows), geonn_pack_fields(&expressions),
 						   list_concat_copy(path->outer_columns, path->inner_columns));
 	scan->custom_plans = children;
-	scan->custom_private = geonn_lateral_private(path, linitial(children), call->number, call->table);
+	scan->custom_private = geonn_lateral_private(path, linitial(children), geonn_pack_fields(&planned));
 	return scan;
 }
 

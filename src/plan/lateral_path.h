@@ -89,8 +89,8 @@ extern bool geonn_note_columns(LateralPath *path, List *used, const RelOptInfo *
 /* Expressions of the inner relation's columns, as they are above the join. */
 extern List *geonn_above_join(const LateralPath *path, List *expressions);
 
-/* The list that LateralPrivate describes. */
-extern List *geonn_lateral_private(const LateralPath *path, const Plan *outer, AttrNumber number, Oid table);
+/* The list of a LateralPrivate (lateral.h) with this question. */
+extern List *geonn_lateral_private(const LateralPath *path, const Plan *outer, List *question);
 
 extern const LateralForm geonn_call_form;
 

@@ -277,10 +277,16 @@ outer_numbers(const LateralPath *path, const Plan *outer)
 }
 
 List *
-geonn_lateral_private(const LateralPath *path, const Plan *outer, AttrNumber number, Oid table)
+geonn_lateral_private(const LateralPath *path, const Plan *outer, List *question)
 {
-	return list_make5(makeInteger(path->type), makeBoolean(path->path.path.pathkeys != NIL),
-					  makeInteger(number), list_make1_oid(table), outer_numbers(path, outer));
+	LateralPrivate planned = {
+		.type = makeInteger(path->type),
+		.keeps_order = makeBoolean(path->path.path.pathkeys != NIL),
+		.outer_columns = outer_numbers(path, outer),
+		.question = question
+	};
+
+	return geonn_pack_fields(&planned);
 }
 
 static Plan *

@@ -99,7 +99,7 @@ is_extended_row(LateralNode *state)
 	bool		is_null = false;
 
 	if (OidIsValid(state->table))
-		ExecEvalExprSwitchContext(state->point[LATERAL_VALUE], state->expressions, &is_null);
+		ExecEvalExprSwitchContext(state->point[POINT_VALUE], state->expressions, &is_null);
 	return is_null;
 }
 

@@ -11,9 +11,9 @@
 typedef struct RowCall
 {
 	RangeTblFunction *call;		/* without points in its arguments */
-	List	   *point;			/* the expressions LATERAL_LATITUDE to LATERAL_VALUE (lateral.h) */
+	List	   *point;			/* as in CallExpressions (lateral.h) */
 	AttrNumber	number;			/* number of ord or obs_id, which tells a neighbour's outer row */
-	Oid			table;			/* as LATERAL_TABLE (lateral.h) */
+	Oid			table;			/* as in CallPrivate (lateral.h); InvalidOid: none */
 } RowCall;
 
 /*

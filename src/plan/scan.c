@@ -49,6 +49,7 @@
 #include "plan/join_node.h"
 #include "plan/known.h"
 #include "plan/observation_filter.h"
+#include "plan/plan_fields.h"
 #include "plan/scan.h"
 #include "points/parallel_reader.h"
 #include "points/query.h"
@@ -56,16 +57,25 @@
 /* the cost of another search with the same references: about 0.2 ms */
 #define COST_OF_SEARCH 100
 
+/* the custom_exprs of the node's plan (plan_fields.h) */
+typedef struct ScanExpressions
+{
+	RangeTblFunction *call;
+	List	   *conditions;		/* on observations, which the node reads by */
+} ScanExpressions;
+
 /* ---- execution ---- */
 
 static void
 begin_scan(JoinNode *node, EState *estate pg_attribute_unused(), int flags pg_attribute_unused())
 {
 	const CustomScan *scan = (const CustomScan *) node->custom.ss.ps.plan;
+	ScanExpressions expressions;
 
-	geonn_node_begin_call(node);
+	geonn_unpack_fields(scan->custom_exprs, &expressions);
+	geonn_node_begin_call(node, expressions.call);
 	node->attributes = geonn_attributes(scan->custom_scan_tlist, 0);
-	node->filter = list_copy_tail(scan->custom_exprs, 1);
+	node->filter = expressions.conditions;
 	node->shows_observations = node->filter != NIL;
 }
 
@@ -489,10 +499,12 @@ static Plan *
 plan_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *targets, List *clauses,
 		  List *children pg_attribute_unused())
 {
-	RangeTblFunction *call = geonn_join_call(planner_rt_fetch(rel->relid, root));
+	ScanExpressions expressions = {
+		.call = geonn_join_call(planner_rt_fetch(rel->relid, root)),
+		.conditions = path->custom_private
+	};
 	CustomScan *scan = geonn_make_scan(root, path, targets, extract_actual_clauses(clauses, false),
-									   lcons(call, list_copy(path->custom_private)),
-									   needed_columns(path, clauses));
+									   geonn_pack_fields(&expressions), needed_columns(path, clauses));
 
 	scan->methods = &methods.scan;
 	return (Plan *) scan;

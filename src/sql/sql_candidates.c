@@ -20,7 +20,6 @@
 #include "base/compat.h"
 #include "plan/lateral.h"
 #include "sql/sql_candidates.h"
-#include "sql/sql_join.h"
 
 /* room for those of an outer row at first */
 #define FEW_CANDIDATES 64
@@ -60,12 +59,12 @@ describe_pair(TupleDesc scan)
 }
 
 void
-geonn_candidates_begin(SqlCandidates *candidates, const SqlReferences *references, PlanState *plan, List *keys,
-					   List *conditions, TupleDesc scan, int outer_columns)
+geonn_candidates_begin(SqlCandidates *candidates, const SqlReferences *references, PlanState *plan,
+					   const SqlExpressions *expressions, const SqlPrivate *planned, TupleDesc scan, int outer_columns)
 {
+	const List *keys = expressions->keys;
 	ListCell   *cell;
 	TupleDesc	sorted = describe_sorted(references, keys);
-	const List *private_list = ((const CustomScan *) plan->plan)->custom_private;
 
 	candidates->references = references;
 	candidates->keys = list_length(keys);
@@ -78,16 +77,16 @@ geonn_candidates_begin(SqlCandidates *candidates, const SqlReferences *reference
 		SortSupport order = &candidates->order[i];
 
 		candidates->key[i] = ExecInitExpr(list_nth(keys, i), plan);
-		candidates->operators[i] = list_nth_oid(list_nth(private_list, SQL_OPERATORS), i);
+		candidates->operators[i] = list_nth_oid(planned->operators, i);
 		order->ssup_cxt = CurrentMemoryContext;
-		order->ssup_collation = list_nth_oid(list_nth(private_list, SQL_COLLATIONS), i);
-		order->ssup_nulls_first = list_nth_int(list_nth(private_list, SQL_NULLS_FIRST), i) != 0;
+		order->ssup_collation = list_nth_oid(planned->collations, i);
+		order->ssup_nulls_first = list_nth_int(planned->nulls_first, i) != 0;
 		PrepareSortSupportFromOrderingOp(candidates->operators[i], order);
 	}
 	candidates->later_are_of_references = true;
 	foreach(cell, list_copy_tail(keys, 1))
 		candidates->later_are_of_references &= IsA(lfirst(cell), Var) && ((Var *) lfirst(cell))->varattno > outer_columns;
-	candidates->conditions = ExecInitQual(conditions, plan);
+	candidates->conditions = ExecInitQual(expressions->conditions, plan);
 	candidates->pair = ExecInitExtraTupleSlot(plan->state, describe_pair(scan), &TTSOpsVirtual);
 	memset(candidates->pair->tts_isnull, true, (scan->natts + 1) * sizeof(bool));
 	candidates->first = scan->natts - references->columns;

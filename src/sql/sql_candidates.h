@@ -8,6 +8,7 @@
 #include "utils/sortsupport.h"
 #include "utils/tuplesort.h"
 
+#include "sql/sql_plan.h"
 #include "sql/sql_references.h"
 
 typedef struct Candidate
@@ -52,11 +53,12 @@ typedef struct SqlCandidates
 } SqlCandidates;
 
 /*
- * Begin with the keys and conditions of a plan (sql_join.h), whose scan tuple is like `scan`; the outer columns are its
+ * Begin with the keys and conditions of a plan, whose scan tuple is like `scan`; the outer columns are its
  * first ones, and the references' columns its last ones.
  */
 extern void geonn_candidates_begin(SqlCandidates *candidates, const SqlReferences *references, PlanState *plan,
-								   List *keys, List *conditions, TupleDesc scan, int outer_columns);
+								   const SqlExpressions *expressions, const SqlPrivate *planned, TupleDesc scan,
+								   int outer_columns);
 
 /*
  * Make the reference a candidate of the present outer row, whose columns pair has if conditions are set; false: it does

@@ -44,7 +44,7 @@ typedef struct SqlForm
 	PlannerInfo *root;			/* the plan of a query that returns the references' columns */
 	List	   *names;			/* of these columns (String) */
 	const char *alias;			/* a name for the references */
-	List	   *table;			/* of which they are all rows, as SQL_TABLE (sql_join.h); NIL: none, or a search cannot
+	List	   *table;			/* of which they are all rows, as in SqlPrivate (sql_plan.h); NIL: none, or a search cannot
 								 * have the outputs */
 	Path	   *references;		/* that plan's cheapest path */
 	double		needed;			/* how many rows the subquery reads, LIMIT and OFFSET, as estimated */

@@ -90,6 +90,36 @@ begin_blocks(SqlJoin *join)
 	geonn_lateral_begin_blocks(&join->lateral, in_block);
 }
 
+/*
+ * Begin the children but the outer plan.
+ */
+static void
+begin_references(SqlJoin *join, const SqlPrivate *planned, EState *estate, int flags)
+{
+	PlanState  *references = geonn_lateral_begin_child(&join->lateral, LATERAL_REFERENCES, estate, flags);
+
+	join->fallback.own = geonn_own_plan_begin(&join->lateral, estate, flags);
+	geonn_sql_references_begin(&join->references, references, join->fallback.own != NULL, planned->point,
+							   (GeonnPointKind) intVal(planned->point_kind), boolVal(planned->has_lines));
+}
+
+static void
+begin_observation(SqlJoin *join, const List *point)
+{
+	ListCell   *cell;
+
+	Assert(list_length(point) == join->references.points);
+	join->point_column[0] = join->point_column[1] = -1;
+	foreach(cell, point)
+		join->observation[foreach_current_index(cell)] = ExecInitExpr(lfirst(cell), &join->lateral.node.custom.ss.ps);
+	join->observation_column = IsA(linitial(point), Var) ? linitial_node(Var, point)->varattno - 1 : -1;
+	if (join->references.points == 2 && IsA(linitial(point), Var) && IsA(lsecond(point), Var))
+	{
+		join->point_column[0] = linitial_node(Var, point)->varattno - 1;
+		join->point_column[1] = lsecond_node(Var, point)->varattno - 1;
+	}
+}
+
 static void
 begin_join(JoinNode *node, EState *estate, int flags)
 {
@@ -97,57 +127,33 @@ begin_join(JoinNode *node, EState *estate, int flags)
 	LateralNode *lateral = &join->lateral;
 	PlanState  *plan = &node->custom.ss.ps;
 	const CustomScan *scan = (const CustomScan *) plan->plan;
-	int			keys = list_length(list_nth(scan->custom_private, SQL_OPERATORS));
-	int			outputs = list_length(list_nth(scan->custom_private, SQL_OUTPUTS));
-	List	   *rest = scan->custom_exprs;
-	List	   *columns;
-	const Node *observation;
-	PlanState  *references;
+	SqlExpressions *expressions = &join->planned;
+	SqlPrivate	planned;
 
-	geonn_lateral_begin_plan(lateral, estate, flags);
-	lateral->columns = outputs + 1;
+	geonn_unpack_fields(scan->custom_exprs, expressions);
+	geonn_unpack_fields(geonn_lateral_begin_plan(lateral, estate, flags), &planned);
+	lateral->columns = list_length(expressions->outputs) + 1;
 	lateral->ord = -1;
-	references = ExecInitNode(lsecond(scan->custom_plans), estate,
-							  flags & ~(EXEC_FLAG_REWIND | EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK));
-	node->custom.custom_ps = lappend(node->custom.custom_ps, references);
-	join->fallback.own = geonn_own_plan_begin(lateral, estate, flags);
-	geonn_sql_references_begin(&join->references, references, join->fallback.own != NULL,
-							   list_nth(scan->custom_private, SQL_POINT),
-							   (GeonnPointKind) intVal(list_nth(scan->custom_private, SQL_POINT_KIND)),
-							   boolVal(list_nth(scan->custom_private, SQL_LINES)));
-	geonn_candidates_begin(&join->candidates, &join->references, plan, list_truncate(list_copy(rest), keys),
-						   list_nth(rest, keys + join->references.points + 3), lateral->slot->tts_tupleDescriptor,
-						   lateral->outer_columns);
-	rest = list_copy_tail(rest, keys);
-	for (int i = 0; i < join->references.points; i++)
-		join->observation[i] = ExecInitExpr(list_nth(rest, i), plan);
-	observation = linitial(rest);
-	join->point_column[0] = join->point_column[1] = -1;
-	if (join->references.points == 2 && IsA(linitial(rest), Var) && IsA(lsecond(rest), Var))
-	{
-		join->point_column[0] = linitial_node(Var, rest)->varattno - 1;
-		join->point_column[1] = lsecond_node(Var, rest)->varattno - 1;
-	}
-	join->observation_column = IsA(linitial(rest), Var) ? linitial_node(Var, rest)->varattno - 1 : -1;
-	rest = list_copy_tail(rest, join->references.points);
-	join->limit = ExecInitExpr(linitial(rest), plan);
-	join->offset = ExecInitExpr(lsecond(rest), plan);
-	if (!IsA(lthird(rest), Const) || !lthird_node(Const, rest)->constisnull)
-		join->reach = ExecInitExpr(lthird(rest), plan);
-	join->excluded = intVal(list_nth(scan->custom_private, SQL_EXCLUDED));
-	rest = list_copy_tail(rest, 4);
+	begin_references(join, &planned, estate, flags);
+	geonn_candidates_begin(&join->candidates, &join->references, plan, expressions, &planned,
+						   lateral->slot->tts_tupleDescriptor, lateral->outer_columns);
+	geonn_sql_outputs_begin(&join->outputs, &join->candidates, plan, expressions, &planned, lateral->outer_columns);
+	begin_observation(join, expressions->observation);
+	join->limit = ExecInitExpr((Expr *) expressions->limit, plan);
+	join->offset = ExecInitExpr((Expr *) expressions->offset, plan);
+	if (!IsA(expressions->reach, Const) || !castNode(Const, expressions->reach)->constisnull)
+		join->reach = ExecInitExpr((Expr *) expressions->reach, plan);
+	join->excluded = intVal(planned.excluded);
 	join->is_exact = join->references.kind == GEONN_POINT_NONE;
-	columns = list_truncate(list_copy(rest), outputs);
-	geonn_sql_outputs_begin(&join->outputs, &join->candidates, plan, columns, observation, lateral->outer_columns);
 
 	/* a worker does not know whether this transaction has made the table, of which nothing may be kept then */
 	if (!IsParallelWorker())
-		join->table = geonn_sql_table_begin(list_nth(scan->custom_private, SQL_TABLE), &join->references, columns);
+		join->table = geonn_sql_table_begin(planned.table, &join->references, expressions->outputs);
 	begin_source(join);
-	node->filter = list_copy_tail(rest, outputs);
+	node->filter = expressions->clauses;
 
-	join->metric = intVal(list_nth(scan->custom_private, SQL_METRIC));
-	join->function = strVal(list_nth(scan->custom_private, SQL_FUNCTION));
+	join->metric = intVal(planned.metric);
+	join->function = strVal(planned.function);
 	geonn_lateral_begin_rows(lateral, estate);
 	if (join->table != NULL)
 		begin_blocks(join);
@@ -436,17 +442,15 @@ static void
 explain_join(const JoinNode *node, List *ancestors, ExplainState *explain)
 {
 	const SqlJoin *join = (const SqlJoin *) node;
-	const CustomScan *scan = (const CustomScan *) node->custom.ss.ps.plan;
-	int			after = join->candidates.keys + join->references.points;
-	Node	   *limit = list_nth(scan->custom_exprs, after);
-	List	   *conditions = list_nth(scan->custom_exprs, after + 3);
+	const SqlExpressions *planned = &join->planned;
 
 	if (join->table != NULL)
 		geonn_node_explain_relation(explain, "References", join->table->table.table);
-	geonn_node_explain_expression(node, ancestors, explain, "Order By", linitial(scan->custom_exprs));
-	geonn_node_explain_expression(node, ancestors, explain, "Limit", limit);
-	if (conditions != NIL)
-		geonn_node_explain_expression(node, ancestors, explain, "Condition", (Node *) make_ands_explicit(conditions));
+	geonn_node_explain_expression(node, ancestors, explain, "Order By", linitial(planned->keys));
+	geonn_node_explain_expression(node, ancestors, explain, "Limit", planned->limit);
+	if (planned->conditions != NIL)
+		geonn_node_explain_expression(node, ancestors, explain, "Condition",
+									  (Node *) make_ands_explicit(planned->conditions));
 	if (!explain->analyze)
 		return;
 	ExplainPropertyUInteger("Candidates Rechecked", NULL, join->candidates.rechecked, explain);

@@ -24,6 +24,7 @@
 #include "sql/sql_form.h"
 #include "sql/sql_join.h"
 #include "sql/sql_own_plan.h"
+#include "sql/sql_plan.h"
 
 /* what PostgreSQL leaves out of a search in an index by distance, in the units of lateral_path.h */
 #define COST_OF_DESCENT 40
@@ -173,7 +174,7 @@ equal_keys(const SqlForm *form, List *outputs)
 }
 
 /*
- * Implements LateralForm.make_node: see sql_join.h for the node's lists.
+ * Implements LateralForm.make_node: see sql_plan.h for the node's lists.
  */
 static CustomScan *
 make_node(PlannerInfo *root, LateralPath *path, List *targets, List *children)
@@ -185,7 +186,9 @@ make_node(PlannerInfo *root, LateralPath *path, List *targets, List *children)
 	Plan	   *references = geonn_plan_references(form, number);
 	List	   *outputs = NIL;
 	List	   *columns = list_concat_copy(path->outer_columns, path->inner_columns);
-	List	   *expressions;
+	SqlExpressions expressions;
+	SqlPrivate	planned;
+	List	   *packed;
 	CustomScan *scan;
 	ListCell   *cell;
 
@@ -197,12 +200,19 @@ make_node(PlannerInfo *root, LateralPath *path, List *targets, List *children)
 	}
 	foreach(cell, references->targetlist)
 		columns = lappend(columns, lfirst_node(TargetEntry, cell)->expr);
-	expressions = list_concat_copy(form->keys, form->observation);
-	expressions = list_concat(expressions, list_make4(form->limit, form->offset, form->reach, form->conditions));
-	expressions = list_concat(expressions, outputs);
-	expressions = list_concat(copyObject(expressions), path->neighbours);
-	ChangeVarNodes((Node *) expressions, REFERENCES_VARNO, (int) number, 0);
-	scan = geonn_make_scan(root, &path->path, targets, copyObject(path->rows), expressions, columns);
+	expressions = (SqlExpressions) {
+		.keys = form->keys,
+		.observation = form->observation,
+		.limit = form->limit,
+		.offset = form->offset,
+		.reach = form->reach,
+		.conditions = form->conditions,
+		.outputs = outputs,
+		.clauses = path->neighbours
+	};
+	packed = copyObject(geonn_pack_fields(&expressions));
+	ChangeVarNodes((Node *) packed, REFERENCES_VARNO, (int) number, 0);
+	scan = geonn_make_scan(root, &path->path, targets, copyObject(path->rows), packed, columns);
 
 	/* EXPLAIN names the relations that the path's has, to which the references belong from here on */
 	*rel = *path->path.path.parent;
@@ -210,13 +220,20 @@ make_node(PlannerInfo *root, LateralPath *path, List *targets, List *children)
 	path->path.path.parent = rel;
 	subquery_nodes++;
 	scan->custom_plans = list_concat(list_make2(outer, references), list_copy_tail(children, 1));
-	scan->custom_private = list_concat(geonn_lateral_private(path, outer, 0, InvalidOid),
-									   list_make4(form->operators, form->collations, form->nulls_first,
-												  equal_keys(form, outputs)));
-	scan->custom_private = list_concat(scan->custom_private,
-									   list_make5(form->point, makeInteger(form->kind), makeInteger(form->metric),
-												  makeString(pstrdup(form->function)), makeInteger(form->excluded)));
-	scan->custom_private = list_concat(scan->custom_private, list_make2(makeBoolean(form->has_lines), form->table));
+	planned = (SqlPrivate) {
+		.operators = form->operators,
+		.collations = form->collations,
+		.nulls_first = form->nulls_first,
+		.equal_keys = equal_keys(form, outputs),
+		.point = form->point,
+		.point_kind = makeInteger(form->kind),
+		.metric = makeInteger(form->metric),
+		.function = makeString(pstrdup(form->function)),
+		.excluded = makeInteger(form->excluded),
+		.has_lines = makeBoolean(form->has_lines),
+		.table = form->table
+	};
+	scan->custom_private = geonn_lateral_private(path, outer, geonn_pack_fields(&planned));
 	return scan;
 }
 

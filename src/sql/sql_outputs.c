@@ -29,7 +29,6 @@
 #include "optimizer/optimizer.h"
 
 #include "common/geodesy.h"
-#include "sql/sql_join.h"
 #include "sql/sql_outputs.h"
 
 /* the operator's function */
@@ -65,30 +64,28 @@ take_distance_walk(Node *node, void *argument)
 }
 
 void
-geonn_sql_outputs_begin(SqlOutputs *outputs, SqlCandidates *candidates, PlanState *plan, List *expressions,
-						const Node *observation, int outer_columns)
+geonn_sql_outputs_begin(SqlOutputs *outputs, SqlCandidates *candidates, PlanState *plan,
+						const SqlExpressions *expressions, const SqlPrivate *planned, int outer_columns)
 {
-	const CustomScan *scan = (const CustomScan *) plan->plan;
-	const List *keys = list_nth(scan->custom_private, SQL_OUTPUTS);
-	const OpExpr *key = linitial(scan->custom_exprs);
+	const OpExpr *key = linitial(expressions->keys);
 	DistanceColumn distance = {(const Node *) key, (AttrNumber) (candidates->distance + 1)};
 
 	outputs->candidates = candidates;
 	outputs->is_exact = candidates->references->kind == GEONN_POINT_NONE;
 	outputs->takes_formula = IsA(key, OpExpr) && !candidates->references->has_lines &&
-		strcmp(strVal(list_nth(scan->custom_private, SQL_FUNCTION)), FORMULA_FUNCTION) == 0;
-	outputs->is_left = outputs->takes_formula && equal(linitial(key->args), observation);
-	outputs->count = list_length(expressions);
+		strcmp(strVal(planned->function), FORMULA_FUNCTION) == 0;
+	outputs->is_left = outputs->takes_formula && equal(linitial(key->args), linitial(expressions->observation));
+	outputs->count = list_length(expressions->outputs);
 	outputs->output = palloc(outputs->count * sizeof(Output));
 	for (int i = 0; i < outputs->count; i++)
 	{
-		Node	   *expression = take_distance_walk(list_nth(expressions, i), &distance);
+		Node	   *expression = take_distance_walk(list_nth(expressions->outputs, i), &distance);
 		bool		is_column = IsA(expression, Var);
 		ListCell   *cell;
 
 		outputs->output[i] = (Output) {
 			.expression = ExecInitExpr((Expr *) expression, plan),
-			.key = list_nth_int(keys, i),
+			.key = list_nth_int(planned->equal_keys, i),
 			.column = is_column ? ((Var *) expression)->varattno - 1 : -1
 		};
 		foreach(cell, pull_var_clause(expression, 0))

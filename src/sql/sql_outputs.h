@@ -41,10 +41,10 @@ typedef struct SqlOutputs
 } SqlOutputs;
 
 /*
- * Begin with the outputs of a plan (sql_join.h), whose first columns are those of outer rows.
+ * Begin with the outputs of a plan, whose first columns are those of outer rows.
  */
-extern void geonn_sql_outputs_begin(SqlOutputs *outputs, SqlCandidates *candidates, PlanState *plan, List *expressions,
-									const Node *observation, int outer_columns);
+extern void geonn_sql_outputs_begin(SqlOutputs *outputs, SqlCandidates *candidates, PlanState *plan,
+									const SqlExpressions *expressions, const SqlPrivate *planned, int outer_columns);
 
 /* Forget the present outer row. */
 extern void geonn_sql_outputs_reset(SqlOutputs *outputs);

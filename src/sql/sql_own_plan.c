@@ -179,17 +179,14 @@ geonn_own_columns(const RelOptInfo *inner, const List *above, List **columns)
 PlanState *
 geonn_own_plan_begin(LateralNode *lateral, EState *estate, int flags)
 {
-	CustomScanState *node = &lateral->node.custom;
-	const CustomScan *scan = (const CustomScan *) node->ss.ps.plan;
+	const CustomScan *scan = (const CustomScan *) lateral->node.custom.ss.ps.plan;
 	PlanState  *own;
 
 	/* of a row that another transaction has updated, the plan's scan would return what it returned for the former one */
-	if (list_length(scan->custom_plans) <= OWN_PLAN || estate->es_epq_active != NULL)
+	if (list_length(scan->custom_plans) <= LATERAL_OWN || estate->es_epq_active != NULL)
 		return NULL;
-	own = ExecInitNode(list_nth(scan->custom_plans, OWN_PLAN), estate,
-					   flags & ~(EXEC_FLAG_REWIND | EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK));
+	own = geonn_lateral_begin_child(lateral, LATERAL_OWN, estate, flags);
 	((RowScan *) outerPlanState(own))->lateral = lateral;
-	node->custom_ps = lappend(node->custom_ps, own);
 	return own;
 }
 

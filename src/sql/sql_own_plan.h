@@ -17,9 +17,6 @@ extern Path *geonn_own_path(PlannerInfo *root, RelOptInfo *joined, RelOptInfo *o
 /* The Vars of a base relation, as its paths have them, for Vars above a join.  False: they lack one. */
 extern bool geonn_own_columns(const RelOptInfo *inner, const List *above, List **columns);
 
-/* the index of such a plan among a node's children, after those of the outer rows and of the references */
-#define OWN_PLAN 2
-
 /*
  * Begin the plan of such a path, whose columns are the node's outer columns, as a child of the node.  NULL: it has none, or
  * PostgreSQL rechecks an updated row (EvalPlanQual).

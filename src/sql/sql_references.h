@@ -60,7 +60,7 @@ typedef struct SqlReferences
 	GeonnShapeReader *shape;	/* the last lines that the engine got */
 } SqlReferences;
 
-/* Begin, with a plan that has begun; point is as SQL_POINT (sql_join.h), has_lines as SQL_LINES. */
+/* Begin, with a plan that has begun; point and has_lines are as in SqlPrivate (sql_plan.h). */
 extern void geonn_sql_references_begin(SqlReferences *references, PlanState *plan, bool has_own, const List *point,
 									   GeonnPointKind kind, bool has_lines);
 

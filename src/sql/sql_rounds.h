@@ -8,6 +8,7 @@
 #include "plan/lateral.h"
 #include "sql/sql_fallback.h"
 #include "sql/sql_outputs.h"
+#include "sql/sql_plan.h"
 #include "sql/sql_table.h"
 
 /* as LateralSource.rank_bits */
@@ -25,6 +26,7 @@ typedef enum Stage
 typedef struct SqlJoin
 {
 	LateralNode lateral;		/* first field */
+	SqlExpressions planned;
 	SqlReferences references;
 	SqlCandidates candidates;	/* of the present outer row */
 	ExprState  *observation[2]; /* the observation's point; [references.points] */
@@ -35,7 +37,7 @@ typedef struct SqlJoin
 	ExprState  *limit;
 	ExprState  *offset;
 	ExprState  *reach;			/* NULL: none says how far the references may be */
-	int			excluded;		/* as SQL_EXCLUDED */
+	int			excluded;		/* as in SqlPrivate */
 	bool		is_exact;		/* the distance is geonn's own, so that searches have it */
 	SqlOutputs	outputs;		/* [lateral.columns - 1] of them */
 	Fallback	fallback;

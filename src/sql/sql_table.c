@@ -28,6 +28,7 @@
 #include "base/compat.h"
 #include "base/value.h"
 #include "plan/known.h"
+#include "sql/sql_plan.h"
 #include "sql/sql_table.h"
 
 /* ---- the plan ---- */
@@ -105,6 +106,7 @@ geonn_sql_table(const SqlForm *form, const Query *query, const List *columns)
 	int			id = has_id ? 3 - latitude - longitude : latitude;	/* of the columns 0, 1 and 2 */
 	AttrNumber	attributes[3];
 	const PointSource *source;
+	SqlTablePlan planned;
 
 	if (entry == NULL || list_length(columns) > 3 || latitude == longitude)
 		return NIL;
@@ -124,27 +126,33 @@ geonn_sql_table(const SqlForm *form, const Query *query, const List *columns)
 	/* Citus can have the rows elsewhere */
 	if (source == NULL || source->relation != entry->relid)
 		return NIL;
-	return list_make3(list_make1_oid(entry->relid), list_make3_int(attributes[0], attributes[1], attributes[2]),
-					  makeInteger(id));
+	planned = (SqlTablePlan) {
+		.table = list_make1_oid(entry->relid),
+		.attributes = list_make3_int(attributes[0], attributes[1], attributes[2]),
+		.id = makeInteger(id)
+	};
+	return geonn_pack_fields(&planned);
 }
 
 /* ---- execution ---- */
 
 SqlTable *
-geonn_sql_table_begin(const List *planned, const SqlReferences *references, const List *outputs)
+geonn_sql_table_begin(const List *packed, const SqlReferences *references, const List *outputs)
 {
+	SqlTablePlan planned;
 	SqlTable   *table;
 	bool		has_id = false;
 	ListCell   *cell;
 
-	if (planned == NIL)
+	if (packed == NIL)
 		return NULL;
+	geonn_unpack_fields(packed, &planned);
 	table = palloc0(sizeof(SqlTable));
-	table->table.table = linitial_oid(linitial(planned));
+	table->table.table = linitial_oid(planned.table);
 	table->table.attributes = palloc(3 * sizeof(AttrNumber));
-	foreach(cell, (const List *) lsecond(planned))
+	foreach(cell, planned.attributes)
 		table->table.attributes[foreach_current_index(cell)] = (AttrNumber) lfirst_int(cell);
-	table->id = intVal(lthird(planned));
+	table->id = intVal(planned.id);
 
 	/* an output that is no column is the distance */
 	table->columns = palloc(list_length(outputs) * sizeof(int));

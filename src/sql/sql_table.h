@@ -20,12 +20,12 @@ typedef struct SqlTable
 
 /*
  * For the planner: the table of a form, which is complete but for this, and whose references have these columns
- * (expressions of the query), as SQL_TABLE (sql_join.h).  NIL: the references are no table's, or the outputs need more
+ * (expressions of the query), as in SqlPrivate (sql_plan.h).  NIL: the references are no table's, or the outputs need more
  * of a reference than its id and its distance.
  */
 extern List *geonn_sql_table(const SqlForm *form, const Query *query, const List *columns);
 
-/* The table that a plan has as SQL_TABLE, and whose outputs these are; NULL: it has none. */
+/* The table that a plan has in SqlPrivate, and whose outputs these are; NULL: it has none. */
 extern SqlTable *geonn_sql_table_begin(const List *planned, const SqlReferences *references, const List *outputs);
 
 /* The table as a source of points, in the current memory context. */

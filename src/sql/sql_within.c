@@ -64,6 +64,7 @@ typedef enum ComparedWith
 typedef struct WithinJoin
 {
 	LateralNode lateral;		/* first field */
+	WithinExpressions planned;
 	SqlReferences references;
 	bool		is_spheroid;
 	bool		is_comparison;	/* the clause compares a distance */
@@ -102,26 +103,27 @@ begin_join(JoinNode *node, EState *estate, int flags)
 	LateralNode *lateral = &join->lateral;
 	PlanState  *plan = &node->custom.ss.ps;
 	const CustomScan *scan = (const CustomScan *) plan->plan;
+	WithinExpressions *expressions = &join->planned;
+	WithinPrivate planned;
 	PlanState  *references;
 
-	geonn_lateral_begin_plan(lateral, estate, flags);
+	geonn_unpack_fields(scan->custom_exprs, expressions);
+	geonn_unpack_fields(geonn_lateral_begin_plan(lateral, estate, flags), &planned);
 	lateral->source = &within_source;
-	references = ExecInitNode(lsecond(scan->custom_plans), estate,
-							  flags & ~(EXEC_FLAG_REWIND | EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK));
-	node->custom.custom_ps = lappend(node->custom.custom_ps, references);
+	references = geonn_lateral_begin_child(lateral, LATERAL_REFERENCES, estate, flags);
 	join->fallback.own = geonn_own_plan_begin(lateral, estate, flags);
-	geonn_sql_references_begin(&join->references, references, join->fallback.own != NULL,
-							   list_nth(scan->custom_private, WITHIN_POINT), GEONN_POINT_GEOGRAPHY, false);
+	geonn_sql_references_begin(&join->references, references, join->fallback.own != NULL, planned.point,
+							   GEONN_POINT_GEOGRAPHY, false);
 	lateral->columns = join->references.columns + 1;
 	lateral->ord = -1;
-	join->is_spheroid = intVal(list_nth(scan->custom_private, WITHIN_METRIC)) == GEONN_METRIC_SPHEROID;
-	join->is_comparison = IsA(list_nth(scan->custom_exprs, WITHIN_CLAUSE), OpExpr);
-	join->function = strVal(list_nth(scan->custom_private, WITHIN_FUNCTION));
-	join->clause = ExecInitExpr(list_nth(scan->custom_exprs, WITHIN_CLAUSE), plan);
-	join->observation = ExecInitExpr(list_nth(scan->custom_exprs, WITHIN_OBSERVATION), plan);
-	join->radius = ExecInitExpr(list_nth(scan->custom_exprs, WITHIN_RADIUS), plan);
-	join->same_radius = !contain_var_clause(list_nth(scan->custom_exprs, WITHIN_RADIUS));
-	node->filter = list_copy_tail(scan->custom_exprs, WITHIN_CLAUSES);
+	join->is_spheroid = intVal(planned.metric) == GEONN_METRIC_SPHEROID;
+	join->is_comparison = IsA(expressions->clause, OpExpr);
+	join->function = strVal(planned.function);
+	join->clause = ExecInitExpr((Expr *) expressions->clause, plan);
+	join->observation = ExecInitExpr((Expr *) expressions->observation, plan);
+	join->radius = ExecInitExpr((Expr *) expressions->radius, plan);
+	join->same_radius = !contain_var_clause(expressions->radius);
+	node->filter = expressions->clauses;
 	join->asks_nearest = node->filter == NIL && (lateral->type == JOIN_SEMI || lateral->type == JOIN_ANTI);
 	join->pair = ExecInitExtraTupleSlot(estate, lateral->slot->tts_tupleDescriptor, &TTSOpsVirtual);
 	join->expressions = CreateExprContext(estate);
@@ -573,9 +575,8 @@ static void
 explain_join(const JoinNode *node, List *ancestors, ExplainState *explain)
 {
 	const WithinJoin *join = (const WithinJoin *) node;
-	const CustomScan *scan = (const CustomScan *) node->custom.ss.ps.plan;
 
-	geonn_node_explain_expression(node, ancestors, explain, "Within", list_nth(scan->custom_exprs, WITHIN_CLAUSE));
+	geonn_node_explain_expression(node, ancestors, explain, "Within", join->planned.clause);
 	if (!explain->analyze)
 		return;
 	ExplainPropertyUInteger("Pairs Rechecked", NULL, join->rechecked, explain);

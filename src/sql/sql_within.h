@@ -8,23 +8,22 @@
 #include "plan/lateral.h"
 #include "plan/lateral_path.h"
 
-/* the Nodes in custom_private, after those of LateralPrivate */
-typedef enum WithinPrivate
+/* the custom_exprs of the node's plan (plan_fields.h) */
+typedef struct WithinExpressions
 {
-	WITHIN_POINT = LATERAL_OUTER_COLUMNS + 1,	/* IntList of one: the reference's point, as a column of the
-												 * references from 0 on */
-	WITHIN_METRIC,				/* Integer: enum geonn_metric */
-	WITHIN_FUNCTION				/* String: PostGIS's function that measures */
-} WithinPrivate;
+	Node	   *clause;			/* says within which distance */
+	Node	   *observation;	/* its point of the outer row */
+	Node	   *radius;			/* its distance */
+	List	   *clauses;		/* the other ones by which a pair of rows matches */
+} WithinExpressions;
 
-/* the indexes of the plan's custom expressions */
-enum
+/* the question in its LateralPrivate */
+typedef struct WithinPrivate
 {
-	WITHIN_CLAUSE,				/* the clause that says within which distance */
-	WITHIN_OBSERVATION,			/* its point of the outer row */
-	WITHIN_RADIUS,				/* its distance */
-	WITHIN_CLAUSES				/* from here on: the other clauses by which a pair of rows matches */
-};
+	List	   *point;			/* IntList of one: the reference's point, as a column of the references from 0 on */
+	Integer    *metric;			/* enum geonn_metric */
+	String	   *function;		/* PostGIS's function that measures */
+} WithinPrivate;
 
 /*
  * The plan's children return the outer rows, the references, and those of an outer row (sql_own_plan.h), if PostgreSQL

@@ -113,23 +113,29 @@ static CustomScan *
 make_node(PlannerInfo *root, LateralPath *path, List *targets, List *children)
 {
 	const WithinForm *form = path->question;
-	const Plan *references = lsecond(children);
+	const Plan *references = list_nth(children, LATERAL_REFERENCES);
 	List	   *columns = NIL;
-	List	   *call = list_make1(form->clause->clause);
+	WithinExpressions expressions = {
+		.clause = linitial(geonn_above_join(path, list_make1(form->clause->clause))),
+		.observation = form->observation,
+		.radius = form->radius,
+		.clauses = path->neighbours
+	};
+	WithinPrivate planned = {
+		.point = list_make1_int(form->point),
+		.metric = makeInteger(form->metric),
+		.function = makeString(pstrdup(form->function))
+	};
 	CustomScan *scan;
 	ListCell   *cell;
 
 	foreach(cell, references->targetlist)
 		columns = lappend(columns, lfirst_node(TargetEntry, cell)->expr);
-	scan = geonn_make_scan(root, &path->path, targets, copyObject(path->rows),
-						   list_concat(list_concat(geonn_above_join(path, call), list_make2(form->observation, form->radius)),
-									   path->neighbours),
+	scan = geonn_make_scan(root, &path->path, targets, copyObject(path->rows), geonn_pack_fields(&expressions),
 						   list_concat_copy(path->outer_columns, geonn_above_join(path, columns)));
 	geonn_join_is_planned();
 	scan->custom_plans = children;
-	scan->custom_private = list_concat(geonn_lateral_private(path, linitial(children), 0, InvalidOid),
-									   list_make3(list_make1_int(form->point), makeInteger(form->metric),
-												  makeString(pstrdup(form->function))));
+	scan->custom_private = geonn_lateral_private(path, linitial(children), geonn_pack_fields(&planned));
 	return scan;
 }
 
