@@ -109,11 +109,11 @@ geonn_lateral_begin_plan(LateralNode *state, EState *estate, int flags)
 		state->type == JOIN_SEMI ? "Semi" : "Anti";
 	node->keeps_order = boolVal(planned.keeps_order);
 	state->outer_columns = list_length(planned.outer_columns);
-	state->numbers = palloc(state->outer_columns * sizeof(AttrNumber));
+	state->outer.numbers = palloc(state->outer_columns * sizeof(AttrNumber));
 	for (int i = 0; i < state->outer_columns; i++)
 	{
-		state->numbers[i] = (AttrNumber) list_nth_int(planned.outer_columns, i);
-		state->greatest_number = Max(state->greatest_number, state->numbers[i]);
+		state->outer.numbers[i] = (AttrNumber) list_nth_int(planned.outer_columns, i);
+		state->outer.greatest_number = Max(state->outer.greatest_number, state->outer.numbers[i]);
 	}
 	(void) geonn_lateral_begin_child(state, LATERAL_OUTER, estate, flags);
 	state->slot = node->custom.ss.ss_ScanTupleSlot;
@@ -127,13 +127,13 @@ geonn_lateral_begin_rows(LateralNode *state, EState *estate)
 	JoinNode   *node = &state->node;
 
 	state->filter = ExecInitQual(node->filter, &node->custom.ss.ps);
-	state->keeps_words = true;
+	state->outer.keeps_words = true;
 	for (int i = 0; i < state->outer_columns; i++)
-		state->keeps_words &= TupleDescAttr(state->slot->tts_tupleDescriptor, i)->attbyval;
+		state->outer.keeps_words &= TupleDescAttr(state->slot->tts_tupleDescriptor, i)->attbyval;
 	state->shown_columns = count_shown_columns(state);
 	describe_rows(state);
-	state->found_slot = ExecInitExtraTupleSlot(estate, state->descriptor, &TTSOpsVirtual);
-	state->neighbour = !node->keeps_order ? state->found_slot :
+	state->neighbours.found_slot = ExecInitExtraTupleSlot(estate, state->descriptor, &TTSOpsVirtual);
+	state->neighbours.latest = !node->keeps_order ? state->neighbours.found_slot :
 		ExecInitExtraTupleSlot(estate, state->descriptor, &TTSOpsMinimalTuple);
 }
 
@@ -148,12 +148,12 @@ begin_join(JoinNode *node, EState *estate, int flags)
 	geonn_unpack_fields(scan->custom_exprs, &expressions);
 	geonn_node_begin_call(node, expressions.call);
 	geonn_unpack_fields(geonn_lateral_begin_plan(state, estate, flags), &planned);
-	state->table = linitial_oid(planned.table);
+	state->call.table = linitial_oid(planned.table);
 	state->source = &call_source;
 	node->point = list_truncate(list_copy(expressions.point), POINT_VALUE);
 	node->filter = expressions.clauses;
 	for (int i = 0; i < POINT_EXPRESSIONS; i++)
-		state->point[i] = ExecInitExpr(list_nth(expressions.point, i), &node->custom.ss.ps);
+		state->call.point[i] = ExecInitExpr(list_nth(expressions.point, i), &node->custom.ss.ps);
 	state->columns = list_length(scan->custom_scan_tlist) - state->outer_columns + 1;
 	node->attributes = geonn_attributes(scan->custom_scan_tlist, state->outer_columns);
 	node->attributes[state->columns - 1] = (AttrNumber) intVal(planned.number);
@@ -175,7 +175,7 @@ begin_join(JoinNode *node, EState *estate, int flags)
 static void
 check_table(const LateralNode *state, const GeonnJoin *join)
 {
-	if (join->observations->relation == state->table)
+	if (join->observations->relation == state->call.table)
 		return;
 	ResetPlanCache();
 	ereport(ERROR,
@@ -227,7 +227,7 @@ evaluate_window(const LateralNode *state, const Round *round)
 	ExprContext *expressions = state->expressions;
 	GeonnLimits *limits = MemoryContextAlloc(round->memory, sizeof(GeonnLimits));
 	bool		is_null;
-	Datum		value = ExecEvalExprSwitchContext(state->point[POINT_WINDOW], expressions, &is_null);
+	Datum		value = ExecEvalExprSwitchContext(state->call.point[POINT_WINDOW], expressions, &is_null);
 	MemoryContext former = MemoryContextSwitchTo(expressions->ecxt_per_tuple_memory);
 
 	geonn_limits_begin(limits);
@@ -245,8 +245,8 @@ read_call_point(LateralNode *state, Round *round, uint64 number)
 	ExprContext *expressions = state->expressions;
 	OuterRow   *row = &round->rows[number];
 
-	round->latitudes[number] = evaluate(state->point[POINT_LATITUDE], expressions, &row->latitude_is_null);
-	round->longitudes[number] = evaluate(state->point[POINT_LONGITUDE], expressions, &row->longitude_is_null);
+	round->latitudes[number] = evaluate(state->call.point[POINT_LATITUDE], expressions, &row->latitude_is_null);
+	round->longitudes[number] = evaluate(state->call.point[POINT_LONGITUDE], expressions, &row->longitude_is_null);
 	row->limits = state->join->given_window == NULL ? NULL : evaluate_window(state, round);
 }
 
@@ -293,13 +293,13 @@ begin_execution(LateralNode *state)
 	state->node.context = AllocSetContextCreate(state->node.custom.ss.ps.state->es_query_cxt, "geonn lateral join",
 												ALLOCSET_DEFAULT_SIZES);
 	geonn_rounds_begin(state);
-	state->outer_ended = false;
-	memset(state->counts, 0, sizeof(state->counts));
-	state->has_ended = false;
-	state->has_references = state->node.shared != NULL;
+	state->outer.has_ended = false;
+	memset(state->outer.counts, 0, sizeof(state->outer.counts));
+	state->neighbours.has_ended = false;
+	state->searches.has_references = state->node.shared != NULL;
 	if (state->node.shared == NULL)
 		return;
-	state->references = state->node.shared->references;
+	state->searches.references = state->node.shared->references;
 	geonn_shared_search_begin(state->node.shared);
 }
 
@@ -311,19 +311,19 @@ end_search(LateralNode *state)
 {
 	JoinNode   *node = &state->node;
 
-	if (state->sorted != NULL)
+	if (state->neighbours.sorted != NULL)
 	{
-		ExecClearTuple(state->neighbour);
-		tuplesort_end(state->sorted);
+		ExecClearTuple(state->neighbours.latest);
+		tuplesort_end(state->neighbours.sorted);
 	}
-	state->sorted = NULL;
-	state->holds_neighbour = false;
-	state->pairs = NULL;
+	state->neighbours.sorted = NULL;
+	state->neighbours.is_held = false;
+	state->made.pairs = NULL;
 	geonn_lateral_end_second_search(state);
 	if (node->search != NULL && node->search != node->first && node->search != node->following)
 		geonn_node_end_search(node, node->search, false);
 	node->search = NULL;
-	state->is_asking = false;
+	state->neighbours.is_asking = false;
 }
 
 static void
@@ -341,11 +341,11 @@ geonn_lateral_end_execution(JoinNode *node)
 
 	end_search(state);
 	end_following_search(node);
-	if (state->reader != NULL)
-		geonn_table_reader_end(state->reader);
-	state->reader = NULL;
+	if (state->outer.reader != NULL)
+		geonn_table_reader_end(state->outer.reader);
+	state->outer.reader = NULL;
 	state->join = NULL;
-	state->held = NULL;
+	state->outer.held = NULL;
 }
 
 static void
@@ -355,18 +355,18 @@ sort_neighbours(LateralNode *state)
 	Oid			less = Int8LessOperator;
 	Oid			collation = InvalidOid;
 	bool		nulls_first = false;
-	TupleTableSlot *slot = state->found_slot;
+	TupleTableSlot *slot = state->neighbours.found_slot;
 	MemoryContext former = MemoryContextSwitchTo(state->round->memory);
 
-	state->sorted = tuplesort_begin_heap(state->descriptor, 1, &number, &less, &collation,
-										 &nulls_first, work_mem, NULL, TUPLESORT_NONE);
+	state->neighbours.sorted = tuplesort_begin_heap(state->descriptor, 1, &number, &less, &collation,
+													&nulls_first, work_mem, NULL, TUPLESORT_NONE);
 	while (state->source->next(state, slot->tts_values, slot->tts_isnull))
 	{
 		ExecStoreVirtualTuple(slot);
-		tuplesort_puttupleslot(state->sorted, slot);
+		tuplesort_puttupleslot(state->neighbours.sorted, slot);
 		ExecClearTuple(slot);
 	}
-	tuplesort_performsort(state->sorted);
+	tuplesort_performsort(state->neighbours.sorted);
 	MemoryContextSwitchTo(former);
 }
 
@@ -393,21 +393,21 @@ follow_search(LateralNode *state)
 	Round	   *round = state->round;
 	MemoryContext former = MemoryContextSwitchTo(node->context);
 
-	if (node->following != NULL && state->following_join.question.k != state->join->question.k)
+	if (node->following != NULL && state->searches.following_join.question.k != state->join->question.k)
 		end_following_search(node);
 	round->given.more_follow = true;
-	round->given.goes_on = !state->outer_ended;
+	round->given.goes_on = !state->outer.has_ended;
 	if (node->following == NULL)
 	{
-		state->following_join = *state->join;
-		state->following_join.given = &round->given;
-		node->search = node->following = create_search(state, &state->following_join, state->row_type);
-		geonn_search_follow(node->following, &state->references);
+		state->searches.following_join = *state->join;
+		state->searches.following_join.given = &round->given;
+		node->search = node->following = create_search(state, &state->searches.following_join, state->row_type);
+		geonn_search_follow(node->following, &state->searches.references);
 		geonn_search_send(node->following);
 	}
 	else
 	{
-		state->following_join.given = &round->given;
+		state->searches.following_join.given = &round->given;
 		node->search = node->following;
 		geonn_search_go_on(node->following);
 	}
@@ -422,28 +422,28 @@ geonn_lateral_begin_search(LateralNode *state, bool finds_all)
 	MemoryContext former;
 
 	Assert(round->given.count > 0);
-	if (state->has_references && !finds_all && GetCurrentSubTransactionId() == node->begun_in)
+	if (state->searches.has_references && !finds_all && GetCurrentSubTransactionId() == node->begun_in)
 	{
 		follow_search(state);
 		return;
 	}
-	former = MemoryContextSwitchTo(state->has_references ? round->memory : node->context);
+	former = MemoryContextSwitchTo(state->searches.has_references ? round->memory : node->context);
 	round->given.goes_on = false;
 
 	/* this copy lives as long as the search that uses it */
 	round->join = *state->join;
 	round->join.given = &round->given;
-	round->given.more_follow = state->has_references || !state->outer_ended || state->source->searches_again;
+	round->given.more_follow = state->searches.has_references || !state->outer.has_ended || state->source->searches_again;
 	node->search = create_search(state, &round->join, state->row_type);
-	if (state->has_references)
-		geonn_search_follow(node->search, &state->references);
+	if (state->searches.has_references)
+		geonn_search_follow(node->search, &state->searches.references);
 	else
 		node->first = node->search;
 	send_search(state, node->search, finds_all);
-	if (!state->has_references && round->given.more_follow)
+	if (!state->searches.has_references && round->given.more_follow)
 	{
-		state->references = geonn_search_references(node->search);
-		state->has_references = true;
+		state->searches.references = geonn_search_references(node->search);
+		state->searches.has_references = true;
 	}
 	MemoryContextSwitchTo(former);
 }
@@ -464,8 +464,8 @@ send_references(LateralNode *state)
 	join->given = given;
 	node->first = create_search(state, join, state->row_type);
 	geonn_search_send(node->first);
-	state->references = geonn_search_references(node->first);
-	state->has_references = true;
+	state->searches.references = geonn_search_references(node->first);
+	state->searches.has_references = true;
 	MemoryContextSwitchTo(former);
 }
 
@@ -474,26 +474,26 @@ geonn_lateral_begin_second_search(LateralNode *state, const GivenPoints *given, 
 {
 	MemoryContext former;
 
-	Assert(state->second == NULL && given->count > 0);
-	if (!state->has_references)
+	Assert(state->searches.second == NULL && given->count > 0);
+	if (!state->searches.has_references)
 		send_references(state);
 	former = MemoryContextSwitchTo(state->round->memory);
-	state->second_given = *given;
-	state->second_join = *state->join;
-	state->second_join.given = &state->second_given;
-	state->second_join.question.k = k;
-	state->second = geonn_search_begin(&state->second_join, state->row_type);
-	geonn_search_follow(state->second, &state->references);
-	send_search(state, state->second, finds_all);
+	state->searches.second_given = *given;
+	state->searches.second_join = *state->join;
+	state->searches.second_join.given = &state->searches.second_given;
+	state->searches.second_join.question.k = k;
+	state->searches.second = geonn_search_begin(&state->searches.second_join, state->row_type);
+	geonn_search_follow(state->searches.second, &state->searches.references);
+	send_search(state, state->searches.second, finds_all);
 	MemoryContextSwitchTo(former);
 }
 
 void
 geonn_lateral_end_second_search(LateralNode *state)
 {
-	if (state->second != NULL)
-		geonn_node_end_search(&state->node, state->second, false);
-	state->second = NULL;
+	if (state->searches.second != NULL)
+		geonn_node_end_search(&state->node, state->searches.second, false);
+	state->searches.second = NULL;
 }
 
 void
@@ -508,7 +508,7 @@ geonn_lateral_abandon_searches(LateralNode *state)
 	if (node->first != NULL)
 		geonn_node_end_search(node, node->first, false);
 	node->first = node->search = NULL;
-	state->has_references = false;
+	state->searches.has_references = false;
 }
 
 /*
@@ -526,8 +526,8 @@ begin_round_of_call(LateralNode *state)
 	in_block = palloc(columns * sizeof(BlockColumn));
 
 	/* another execution can be of a table with other ids */
-	state->takes_blocks = state->ord < 0 && geonn_search_in_blocks(state->node.search, columns, in_block);
-	if (state->takes_blocks && state->made_column == NULL)
+	state->call.takes_blocks = state->ord < 0 && geonn_search_in_blocks(state->node.search, columns, in_block);
+	if (state->call.takes_blocks && state->made.column == NULL)
 		geonn_lateral_begin_blocks(state, in_block);
 	pfree(in_block);
 	MemoryContextSwitchTo(former);
@@ -539,7 +539,7 @@ begin_round_of_call(LateralNode *state)
 static GeonnBlock *
 next_block_of_call(LateralNode *state)
 {
-	return state->takes_blocks ? geonn_search_next_pair(state->node.search) : NULL;
+	return state->call.takes_blocks ? geonn_search_next_pair(state->node.search) : NULL;
 }
 
 static const LateralSource call_source = {
@@ -557,22 +557,22 @@ static const LateralSource call_source = {
 static bool
 begin_round(LateralNode *state)
 {
-	Round	   *round = state->next;
+	Round	   *round = state->outer.next;
 	bool		is_first = state->join == NULL;
 
-	Assert(!state->is_asking && !state->holds_neighbour && state->sorted == NULL);
-	state->unmatched = 0;
-	state->next = state->round;
+	Assert(!state->neighbours.is_asking && !state->neighbours.is_held && state->neighbours.sorted == NULL);
+	state->neighbours.unmatched = 0;
+	state->outer.next = state->round;
 	state->round = round;
 	if (round->given.count == 0)
 		geonn_round_take(state, round);
-	state->next->given.count = 0;
+	state->outer.next->given.count = 0;
 	if (round->given.count == 0)
 		return false;
 	state->source->begin_round(state);
-	state->is_asking = true;
+	state->neighbours.is_asking = true;
 	if (!is_first)
-		geonn_round_take(state, state->next);
+		geonn_round_take(state, state->outer.next);
 	if (state->node.keeps_order)
 		sort_neighbours(state);
 	return true;
@@ -597,12 +597,12 @@ next_unmatched(LateralNode *state, uint64 end)
 {
 	if (state->type == JOIN_INNER || state->type == JOIN_SEMI)
 		return false;
-	while (state->unmatched < end && state->round->rows[state->unmatched].is_matched)
-		state->unmatched++;
-	if (state->unmatched >= end)
+	while (state->neighbours.unmatched < end && state->round->rows[state->neighbours.unmatched].is_matched)
+		state->neighbours.unmatched++;
+	if (state->neighbours.unmatched >= end)
 		return false;
 	ExecClearTuple(state->slot);
-	geonn_lateral_set_outer(state, state->unmatched++, state->slot, state->shown_columns);
+	geonn_lateral_set_outer(state, state->neighbours.unmatched++, state->slot, state->shown_columns);
 	geonn_set_no_neighbour(state);
 	ExecStoreVirtualTuple(state->slot);
 	return true;
@@ -611,11 +611,11 @@ next_unmatched(LateralNode *state, uint64 end)
 static bool
 take_neighbour(LateralNode *state)
 {
-	TupleTableSlot *slot = state->neighbour;
+	TupleTableSlot *slot = state->neighbours.latest;
 
-	if (state->sorted == NULL)
+	if (state->neighbours.sorted == NULL)
 		return state->source->next(state, slot->tts_values, slot->tts_isnull);
-	if (!tuplesort_gettupleslot(state->sorted, true, false, slot, NULL))
+	if (!tuplesort_gettupleslot(state->neighbours.sorted, true, false, slot, NULL))
 		return false;
 	slot_getallattrs(slot);
 	return true;
@@ -633,10 +633,11 @@ show_pair(LateralNode *state, uint64 number)
 
 	ExecClearTuple(state->slot);
 	geonn_lateral_set_outer(state, number, state->slot, state->shown_columns);
-	geonn_copy_columns(values, nulls, state->neighbour->tts_values, state->neighbour->tts_isnull, state->columns - 1);
+	geonn_copy_columns(values, nulls, state->neighbours.latest->tts_values, state->neighbours.latest->tts_isnull,
+					   state->columns - 1);
 	state->expressions->ecxt_scantuple = ExecStoreVirtualTuple(state->slot);
 	if (state->ord >= 0)
-		values[state->ord] = ExecEvalExpr(state->point[POINT_VALUE], state->expressions, &nulls[state->ord]);
+		values[state->ord] = ExecEvalExpr(state->call.point[POINT_VALUE], state->expressions, &nulls[state->ord]);
 }
 
 /*
@@ -648,14 +649,14 @@ next_neighbour(LateralNode *state)
 {
 	bool		asks_whether = state->type == JOIN_SEMI || state->type == JOIN_ANTI;
 
-	while (state->is_asking && (state->holds_neighbour || take_neighbour(state)))
+	while (state->neighbours.is_asking && (state->neighbours.is_held || take_neighbour(state)))
 	{
 		uint64		number =
-			(DatumGetUInt64(state->neighbour->tts_values[state->columns - 1]) >> state->source->rank_bits) - 1;
+			(DatumGetUInt64(state->neighbours.latest->tts_values[state->columns - 1]) >> state->source->rank_bits) - 1;
 
 		Assert(number < state->round->given.count);
-		state->holds_neighbour = state->node.keeps_order && next_unmatched(state, number);
-		if (state->holds_neighbour)
+		state->neighbours.is_held = state->node.keeps_order && next_unmatched(state, number);
+		if (state->neighbours.is_held)
 			return true;
 		if (asks_whether && state->round->rows[number].is_matched)
 			continue;
@@ -690,22 +691,22 @@ geonn_lateral_next_row(JoinNode *node)
 	{
 		if (begin_round(state))
 			continue;
-		if (!state->has_ended && state->node.shared != NULL)
-			geonn_shared_search_end(state->node.shared, state->counts);
-		else if (!state->has_ended && state->join != NULL)
-			geonn_tell_of_observations(state->join, state->counts);
-		state->has_ended = true;
+		if (!state->neighbours.has_ended && state->node.shared != NULL)
+			geonn_shared_search_end(state->node.shared, state->outer.counts);
+		else if (!state->neighbours.has_ended && state->join != NULL)
+			geonn_tell_of_observations(state->join, state->outer.counts);
+		state->neighbours.has_ended = true;
 		end_following_search(node);
 
 		/* other nodes of the statement may need the session's place and descriptors */
 		if (node->shared == NULL)
 			geonn_node_end_first(node);
-		return ExecClearTuple(state->projection != NULL ? state->made_slot : state->slot);
+		return ExecClearTuple(state->made.projection != NULL ? state->made.slot : state->slot);
 	}
-	if (state->projection == NULL)
+	if (state->made.projection == NULL)
 		return state->slot;
 	state->expressions->ecxt_scantuple = state->slot;
-	return ExecProject(state->projection);
+	return ExecProject(state->made.projection);
 }
 
 const JoinNodeMethods geonn_lateral_methods = {

@@ -119,7 +119,61 @@ typedef struct LateralSource
 	GeonnBlock *(*next_block) (LateralNode *state);
 } LateralSource;
 
-/* a column of a row that is made of a pair (lateral_block.c) */
+/* of the node of a call: what its rows ask for (lateral.c) */
+typedef struct LateralCall
+{
+	ExprState  *point[POINT_EXPRESSIONS];
+	Oid			table;			/* as in CallPrivate */
+	bool		takes_blocks;	/* the present round's: its neighbours' columns lie in blocks of pairs */
+} LateralCall;
+
+/* where outer rows come from, and the rounds that take them (lateral_round.c) */
+typedef struct LateralOuter
+{
+	AttrNumber *numbers;		/* [outer_columns] their numbers in the child's rows */
+	AttrNumber	greatest_number;	/* the greatest of these */
+	bool		keeps_words;	/* all of these are passed by value */
+
+	/* of an execution: the outer columns, from 0 on, that are the points' latitude and longitude, as float8; a row where they
+	 * are not valid has no point.  The first is -1: read_point says what a point is */
+	int			point_column[2];
+	TableReader *reader;		/* of the outer rows; NULL: the executor runs the child */
+	OuterBlock	block;			/* the reader's rows that are still to be taken */
+	bool		has_ended;		/* the child has no more outer rows */
+	TupleTableSlot *held;		/* an outer row of the executor's that begins the next round; NULL: none */
+	uint64		counts[POINT_STATUSES]; /* how many points have each status */
+
+	Round		rounds[2];		/* the present one, and the next */
+	Round	   *next;			/* takes rows while the engine searches */
+	int			wanted;			/* how many outer rows the next round takes, if they fit */
+} LateralOuter;
+
+/* the searches of an execution beside those of the JoinNode (lateral.c) */
+typedef struct LateralSearches
+{
+	bool		has_references;
+	SharedReferences references;	/* for all searches but the first, which has them, unless processes share them */
+	GeonnJoin	following_join; /* of the search that goes on from round to round (node.following) */
+
+	/* the present round's */
+	GeonnSearch *second;		/* the second search; NULL: none */
+	GeonnJoin	second_join;
+	GivenPoints second_given;
+} LateralSearches;
+
+/* the present round's neighbours, one after the other (lateral.c) */
+typedef struct LateralNeighbours
+{
+	TupleTableSlot *found_slot; /* for a neighbour */
+	TupleTableSlot *latest;		/* the latest neighbour: found_slot, or a slot for sorted rows */
+	bool		is_asking;		/* the round may have neighbours that were not returned */
+	Tuplesortstate *sorted;		/* neighbours in the outer rows' order; NULL: unsorted */
+	bool		is_held;		/* the latest has not been returned yet */
+	uint64		unmatched;		/* the number of the next row that may lack a neighbour */
+	bool		has_ended;		/* all rows of the execution were returned */
+} LateralNeighbours;
+
+/* a column of a row that is made of a pair */
 typedef struct MadeColumn
 {
 	int			number;			/* the index of the column in the row */
@@ -127,66 +181,41 @@ typedef struct MadeColumn
 	BlockColumn in_block;		/* the neighbour's values */
 } MadeColumn;
 
+/* rows that are made of pairs (lateral_block.c) */
+typedef struct MadeRows
+{
+	int			columns;		/* how many columns they have */
+	MadeColumn *column;			/* [columns]; NULL: none are made */
+	TupleTableSlot *slot;		/* their slot: that of the plan's rows, or the scan's */
+	ProjectionInfo *projection; /* set: slot is that of the plan's rows, which this makes of the scan's slot */
+	GeonnBlock *pairs;			/* those that rows are being made of; NULL: none */
+} MadeRows;
+
+/* A source's own state follows the node's.  What one file keeps is in its member; the others have what all of them use. */
 struct LateralNode
 {
 	JoinNode	node;			/* first field; its attributes end with that of ord or obs_id */
 	const LateralSource *source;
 	TupleTableSlot *slot;		/* the scan's slot */
 	ExprContext *expressions;	/* the scan's context for expressions */
-	TupleTableSlot *found_slot; /* for a neighbour */
-	ExprState  *point[POINT_EXPRESSIONS];
 	ExprState  *filter;			/* tests pairs of rows; NULL: all of them match */
 	JoinType	type;
-	Oid			table;			/* as in CallPrivate */
 	int			outer_columns;	/* the number of outer columns; the neighbours' follow them */
 	int			shown_columns;	/* how many of these the node's rows have; others are for the question alone */
-	bool		keeps_words;	/* all of these are passed by value */
-	AttrNumber *numbers;		/* [outer_columns] their numbers in the child's rows */
-	AttrNumber	greatest_number;	/* the greatest of these */
 	int			columns;		/* the number of columns of neighbours: the scan's, and then ord */
 	TupleDesc	descriptor;		/* the neighbours: [columns] */
 	int			ord;			/* the index of ord or obs_id among those (from 0); -1: the scan lacks it */
-	TupleTableSlot *neighbour;	/* the latest neighbour: found_slot, or a slot for sorted rows */
 
-	/* rows that are made of pairs */
-	int			made_columns;	/* how many columns they have */
-	MadeColumn *made_column;	/* [made_columns]; NULL: none are made */
-	TupleTableSlot *made_slot;	/* their slot: that of the plan's rows, or the scan's */
-	ProjectionInfo *projection; /* set: made_slot is that of the plan's rows, which this makes of the scan's slot */
-
-	/* of an execution: the outer columns, from 0 on, that are the points' latitude and longitude, as float8; a row where they
-	 * are not valid has no point.  The first is -1: read_point says what a point is */
-	int			point_column[2];
-
-	/* one execution; its first search has the references, unless processes share them */
+	/* one execution */
 	GeonnJoin  *join;			/* NULL: no outer row has come */
 	TupleDesc	row_type;
-	bool		has_references;
-	SharedReferences references;	/* for all searches but the first */
-	GeonnJoin	following_join; /* of the search that goes on from round to round (node.following) */
-	TableReader *reader;		/* of the outer rows; NULL: the executor runs the child */
-	OuterBlock	block;			/* the reader's rows that are still to be taken */
-	bool		outer_ended;	/* the child has no more outer rows */
-	bool		has_ended;		/* all rows were returned */
-	TupleTableSlot *held;		/* an outer row of the executor's that begins the next round; NULL: none */
-	uint64		counts[POINT_STATUSES]; /* how many points have each status */
+	Round	   *round;			/* the present round */
 
-	/* round: the present one; next: takes rows while the engine searches */
-	Round		rounds[2];
-	Round	   *round;
-	Round	   *next;
-	int			wanted;			/* how many outer rows the next round takes, if they fit */
-
-	/* the present round */
-	GeonnSearch *second;		/* the second search; NULL: none */
-	GeonnJoin	second_join;
-	GivenPoints second_given;
-	bool		is_asking;		/* the round may have neighbours that were not returned */
-	bool		takes_blocks;	/* of a call: its neighbours' columns lie in blocks of pairs */
-	GeonnBlock *pairs;			/* those that rows are being made of; NULL: none */
-	Tuplesortstate *sorted;		/* neighbours in the outer rows' order; NULL: unsorted */
-	bool		holds_neighbour;	/* neighbour has not been returned yet */
-	uint64		unmatched;		/* the number of the next row that may lack a neighbour */
+	LateralCall call;
+	LateralOuter outer;
+	LateralSearches searches;
+	LateralNeighbours neighbours;
+	MadeRows	made;
 };
 
 /* Copy columns: they are few, so that calls of memcpy would take longer. */

@@ -43,16 +43,16 @@ make_rows_of_plan(LateralNode *state, const BlockColumn *in_block)
 			column->varattno >= state->outer_columns + state->columns)
 			return false;
 	}
-	state->made_column = palloc(list_length(plan->plan->targetlist) * sizeof(MadeColumn));
+	state->made.column = palloc(list_length(plan->plan->targetlist) * sizeof(MadeColumn));
 	foreach(cell, plan->plan->targetlist)
 	{
 		const Var  *column = (const Var *) lfirst_node(TargetEntry, cell)->expr;
 
-		state->made_column[state->made_columns] = scan_column(state, in_block, state->made_columns, column->varattno - 1);
-		state->made_columns++;
+		state->made.column[state->made.columns] = scan_column(state, in_block, state->made.columns, column->varattno - 1);
+		state->made.columns++;
 	}
-	state->made_slot = plan->ps_ResultTupleSlot;
-	state->projection = plan->ps_ProjInfo;
+	state->made.slot = plan->ps_ResultTupleSlot;
+	state->made.projection = plan->ps_ProjInfo;
 	plan->ps_ProjInfo = NULL;
 	return true;
 }
@@ -65,12 +65,12 @@ make_rows_of_scan(LateralNode *state, const BlockColumn *in_block)
 {
 	int			neighbours = state->columns - 1;
 
-	state->made_column = palloc((state->shown_columns + neighbours) * sizeof(MadeColumn));
+	state->made.column = palloc((state->shown_columns + neighbours) * sizeof(MadeColumn));
 	for (int i = 0; i < state->shown_columns; i++)
-		state->made_column[state->made_columns++] = scan_column(state, in_block, i, i);
+		state->made.column[state->made.columns++] = scan_column(state, in_block, i, i);
 	for (int i = state->outer_columns; i < state->outer_columns + neighbours; i++)
-		state->made_column[state->made_columns++] = scan_column(state, in_block, i, i);
-	state->made_slot = state->slot;
+		state->made.column[state->made.columns++] = scan_column(state, in_block, i, i);
+	state->made.slot = state->slot;
 }
 
 void
@@ -85,30 +85,30 @@ geonn_lateral_begin_blocks(LateralNode *state, const BlockColumn *in_block)
 static bool
 begin_block(LateralNode *state)
 {
-	state->pairs = NULL;
-	if (state->made_column != NULL && state->is_asking && state->source->next_block != NULL)
-		state->pairs = state->source->next_block(state);
-	return state->pairs != NULL;
+	state->made.pairs = NULL;
+	if (state->made.column != NULL && state->neighbours.is_asking && state->source->next_block != NULL)
+		state->made.pairs = state->source->next_block(state);
+	return state->made.pairs != NULL;
 }
 
 TupleTableSlot *
 geonn_lateral_next_of_block(LateralNode *state)
 {
-	TupleTableSlot *slot = state->made_slot;
+	TupleTableSlot *slot = state->made.slot;
 	const Round *round = state->round;
 	const GeonnBlock *block;
 	uint64		number;
 
-	if ((state->pairs == NULL || !geonn_block_next(state->pairs)) && !begin_block(state))
+	if ((state->made.pairs == NULL || !geonn_block_next(state->made.pairs)) && !begin_block(state))
 		return NULL;
-	block = state->pairs;
+	block = state->made.pairs;
 	number = DatumGetUInt64(block->observation_id[block->observation]) - 1;
 	if (state->type == JOIN_LEFT)
 		round->rows[number].is_matched = true;
 	ExecClearTuple(slot);
-	for (int i = 0; i < state->made_columns; i++)
+	for (int i = 0; i < state->made.columns; i++)
 	{
-		const MadeColumn *column = &state->made_column[i];
+		const MadeColumn *column = &state->made.column[i];
 
 		if (column->outer >= 0)
 		{

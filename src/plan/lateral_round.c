@@ -50,9 +50,9 @@ geonn_rounds_begin(LateralNode *state)
 {
 	MemoryContext former;
 
-	for (int i = 0; i < (int) lengthof(state->rounds); i++)
+	for (int i = 0; i < (int) lengthof(state->outer.rounds); i++)
 	{
-		Round	   *round = &state->rounds[i];
+		Round	   *round = &state->outer.rounds[i];
 
 		memset(round, 0, sizeof(*round));
 		round->memory = AllocSetContextCreate(state->node.context, "geonn lateral join", ALLOCSET_DEFAULT_SIZES);
@@ -61,13 +61,14 @@ geonn_rounds_begin(LateralNode *state)
 		round->given.state = round;
 		round->given.each_alone = true;
 	}
-	state->round = &state->rounds[0];
-	state->next = &state->rounds[1];
-	state->wanted = ROWS_FIRST;
-	state->point_column[0] = -1;
-	state->block.rows = 0;
+	state->round = &state->outer.rounds[0];
+	state->outer.next = &state->outer.rounds[1];
+	state->outer.wanted = ROWS_FIRST;
+	state->outer.point_column[0] = -1;
+	state->outer.block.rows = 0;
 	former = MemoryContextSwitchTo(state->node.context);
-	state->reader = geonn_table_reader_of_plan(linitial(state->node.custom.custom_ps), state->numbers, state->outer_columns);
+	state->outer.reader = geonn_table_reader_of_plan(linitial(state->node.custom.custom_ps), state->outer.numbers,
+													 state->outer_columns);
 	MemoryContextSwitchTo(former);
 }
 
@@ -98,8 +99,8 @@ is_extended_row(LateralNode *state)
 {
 	bool		is_null = false;
 
-	if (OidIsValid(state->table))
-		ExecEvalExprSwitchContext(state->point[POINT_VALUE], state->expressions, &is_null);
+	if (OidIsValid(state->call.table))
+		ExecEvalExprSwitchContext(state->call.point[POINT_VALUE], state->expressions, &is_null);
 	return is_null;
 }
 
@@ -147,7 +148,7 @@ keep_outer_row(LateralNode *state, Round *round)
 		status != POINT_VALID && status != POINT_NULL)
 		return false;
 	if (status != POINT_NULL || !is_extended_row(state))
-		state->counts[status]++;
+		state->outer.counts[status]++;
 	keep_columns(state, round);
 	round->points += status == POINT_VALID && row->limits == NULL;
 	round->given.count++;
@@ -159,15 +160,15 @@ keep_outer_row(LateralNode *state, Round *round)
 static TupleTableSlot *
 next_outer_row(LateralNode *state)
 {
-	TupleTableSlot *outer = state->held;
+	TupleTableSlot *outer = state->outer.held;
 
-	state->held = NULL;
+	state->outer.held = NULL;
 	if (outer != NULL)
 		return outer;
-	if (!state->outer_ended)
+	if (!state->outer.has_ended)
 		outer = ExecProcNode(linitial(state->node.custom.custom_ps));
-	state->outer_ended = TupIsNull(outer);
-	return state->outer_ended ? NULL : outer;
+	state->outer.has_ended = TupIsNull(outer);
+	return state->outer.has_ended ? NULL : outer;
 }
 
 /*
@@ -183,15 +184,15 @@ take_outer_row(LateralNode *state, Round *round)
 		return false;
 	if (state->join == NULL)
 		read_join(state);
-	slot_getsomeattrs(outer, state->greatest_number);
+	slot_getsomeattrs(outer, state->outer.greatest_number);
 	for (int i = 0; i < state->outer_columns; i++)
 	{
-		slot->tts_values[i] = outer->tts_values[state->numbers[i] - 1];
-		slot->tts_isnull[i] = outer->tts_isnull[state->numbers[i] - 1];
+		slot->tts_values[i] = outer->tts_values[state->outer.numbers[i] - 1];
+		slot->tts_isnull[i] = outer->tts_isnull[state->outer.numbers[i] - 1];
 	}
 	if (!keep_outer_row(state, round))
-		state->held = outer;
-	return state->held == NULL;
+		state->outer.held = outer;
+	return state->outer.held == NULL;
 }
 
 /* ---- outer rows of a table, page by page ---- */
@@ -208,26 +209,26 @@ next_block(LateralNode *state)
 	bool	   *nulls;
 
 	CHECK_FOR_INTERRUPTS();
-	if (state->outer_ended)
+	if (state->outer.has_ended)
 		return false;
 	if (child->instrument != NULL)
 		InstrStartNode(child->instrument);
-	state->block.rows = geonn_table_reader_next(state->reader, &values, &nulls);
+	state->outer.block.rows = geonn_table_reader_next(state->outer.reader, &values, &nulls);
 	if (child->instrument != NULL)
-		InstrStopNode(child->instrument, state->block.rows);
-	state->block.values = values;
-	state->block.nulls = nulls;
-	state->outer_ended = state->block.rows == 0;
-	return !state->outer_ended;
+		InstrStopNode(child->instrument, state->outer.block.rows);
+	state->outer.block.values = values;
+	state->outer.block.nulls = nulls;
+	state->outer.has_ended = state->outer.block.rows == 0;
+	return !state->outer.has_ended;
 }
 
 static void
 pass_rows(LateralNode *state, int rows)
 {
-	Assert(rows <= state->block.rows);
-	state->block.rows -= rows;
-	state->block.values += rows * state->outer_columns;
-	state->block.nulls += rows * state->outer_columns;
+	Assert(rows <= state->outer.block.rows);
+	state->outer.block.rows -= rows;
+	state->outer.block.values += rows * state->outer_columns;
+	state->outer.block.nulls += rows * state->outer_columns;
 }
 
 /*
@@ -237,9 +238,9 @@ static void
 keep_words(LateralNode *state, Round *round)
 {
 	int			columns = state->outer_columns;
-	int			rows = (int) Min((uint64) state->block.rows, (uint64) state->wanted - round->given.count);
-	int			latitude = state->point_column[0];
-	int			longitude = state->point_column[1];
+	int			rows = (int) Min((uint64) state->outer.block.rows, (uint64) state->outer.wanted - round->given.count);
+	int			latitude = state->outer.point_column[0];
+	int			longitude = state->outer.point_column[1];
 	double	   *latitudes = round->latitudes + round->given.count;
 	double	   *longitudes = round->longitudes + round->given.count;
 	OuterRow   *outer = round->rows + round->given.count;
@@ -249,8 +250,8 @@ keep_words(LateralNode *state, Round *round)
 	memset(outer, 0, rows * sizeof(OuterRow));
 	for (int i = 0; i < rows; i++)
 	{
-		const Datum *values = state->block.values + i * columns;
-		const bool *nulls = state->block.nulls + i * columns;
+		const Datum *values = state->outer.block.values + i * columns;
+		const bool *nulls = state->outer.block.nulls + i * columns;
 		bool		is_valid;
 
 		latitudes[i] = DatumGetFloat8(values[latitude]);
@@ -260,12 +261,12 @@ keep_words(LateralNode *state, Round *round)
 		if (unlikely(!is_valid))
 			outer[i].latitude_is_null = outer[i].longitude_is_null = true;
 	}
-	memcpy(round->values + round->given.count * columns, state->block.values, rows * columns * sizeof(Datum));
-	memcpy(round->nulls + round->given.count * columns, state->block.nulls, rows * columns * sizeof(bool));
+	memcpy(round->values + round->given.count * columns, state->outer.block.values, rows * columns * sizeof(Datum));
+	memcpy(round->nulls + round->given.count * columns, state->outer.block.nulls, rows * columns * sizeof(bool));
 	round->given.count += rows;
 	round->points += valid;
-	state->counts[POINT_VALID] += valid;
-	state->counts[POINT_NULL] += rows - valid;
+	state->outer.counts[POINT_VALID] += valid;
+	state->outer.counts[POINT_NULL] += rows - valid;
 	pass_rows(state, rows);
 }
 
@@ -277,16 +278,17 @@ take_of_table(LateralNode *state, Round *round)
 {
 	TupleTableSlot *slot = state->slot;
 
-	if (state->block.rows == 0 && !next_block(state))
+	if (state->outer.block.rows == 0 && !next_block(state))
 		return false;
 	if (state->join == NULL)
 		read_join(state);
-	if (state->keeps_words && state->point_column[0] >= 0)
+	if (state->outer.keeps_words && state->outer.point_column[0] >= 0)
 	{
 		keep_words(state, round);
 		return true;
 	}
-	geonn_copy_columns(slot->tts_values, slot->tts_isnull, state->block.values, state->block.nulls, state->outer_columns);
+	geonn_copy_columns(slot->tts_values, slot->tts_isnull, state->outer.block.values, state->outer.block.nulls,
+					   state->outer_columns);
 	if (!keep_outer_row(state, round))
 		return false;
 	pass_rows(state, 1);
@@ -299,12 +301,12 @@ take_of_table(LateralNode *state, Round *round)
 static void
 make_room(const LateralNode *state, Round *round, Size row_bytes)
 {
-	Assert(state->wanted > 0 && state->wanted <= ROWS_MAX);
-	if (round->room == state->wanted)
+	Assert(state->outer.wanted > 0 && state->outer.wanted <= ROWS_MAX);
+	if (round->room == state->outer.wanted)
 		return;
 	if (round->latitudes != NULL)
 		pfree(round->latitudes);
-	round->room = state->wanted;
+	round->room = state->outer.wanted;
 	round->latitudes = MemoryContextAllocHuge(state->node.context, round->room * row_bytes);
 	round->longitudes = round->latitudes + round->room;
 	round->rows = (OuterRow *) (round->longitudes + round->room);
@@ -324,12 +326,12 @@ geonn_round_take(LateralNode *state, Round *round)
 	ExecClearTuple(state->slot);
 	geonn_set_no_neighbour(state);
 	state->expressions->ecxt_scantuple = ExecStoreVirtualTuple(state->slot);
-	while (round->given.count < (uint64) state->wanted &&
+	while (round->given.count < (uint64) state->outer.wanted &&
 		   (round->given.count == 0 || MemoryContextMemAllocated(round->memory, false) + round->room * row_bytes < limit) &&
-		   (state->reader != NULL ? take_of_table(state, round) : take_outer_row(state, round)))
+		   (state->outer.reader != NULL ? take_of_table(state, round) : take_outer_row(state, round)))
 		;
 
 	/* columns that are pointers need memory of their own */
-	state->wanted = (int) Min(Min((Size) state->wanted * 4, ROWS_MAX),
-							  (state->keeps_words ? limit / 8 * 5 : limit / 2) / row_bytes);
+	state->outer.wanted = (int) Min(Min((Size) state->outer.wanted * 4, ROWS_MAX),
+									(state->outer.keeps_words ? limit / 8 * 5 : limit / 2) / row_bytes);
 }

@@ -143,7 +143,7 @@ bool
 geonn_try_search(Fallback *fallback, LateralNode *lateral, void (*begin) (LateralNode *lateral))
 {
 	TimestampTz begun = GetCurrentTimestamp();
-	bool		had_references = lateral->has_references;
+	bool		had_references = lateral->searches.has_references;
 	ErrorData  *error = begin_search(lateral, begin);
 	TimestampTz now;
 

@@ -69,9 +69,9 @@ static const LateralSource table_source;
 static void
 begin_source(SqlJoin *join)
 {
-	join->lateral.source = join->table != NULL ? &table_source : &subquery_source;
+	join->lateral.source = join->in_table.table != NULL ? &table_source : &subquery_source;
 	join->has_read = false;
-	join->fits_table = true;
+	join->in_table.fits_table = true;
 }
 
 /*
@@ -86,7 +86,7 @@ begin_blocks(SqlJoin *join)
 	BlockColumn *in_block = palloc(outputs * sizeof(BlockColumn));
 
 	for (int i = 0; i < outputs; i++)
-		in_block[i] = join->table->columns[i] == SEARCH_REFERENCE ? tag : distance;
+		in_block[i] = join->in_table.table->columns[i] == SEARCH_REFERENCE ? tag : distance;
 	geonn_lateral_begin_blocks(&join->lateral, in_block);
 }
 
@@ -109,14 +109,14 @@ begin_observation(SqlJoin *join, const List *point)
 	ListCell   *cell;
 
 	Assert(list_length(point) == join->references.points);
-	join->point_column[0] = join->point_column[1] = -1;
+	join->question.point_column[0] = join->question.point_column[1] = -1;
 	foreach(cell, point)
-		join->observation[foreach_current_index(cell)] = ExecInitExpr(lfirst(cell), &join->lateral.node.custom.ss.ps);
-	join->observation_column = IsA(linitial(point), Var) ? linitial_node(Var, point)->varattno - 1 : -1;
+		join->question.observation[foreach_current_index(cell)] = ExecInitExpr(lfirst(cell), &join->lateral.node.custom.ss.ps);
+	join->question.observation_column = IsA(linitial(point), Var) ? linitial_node(Var, point)->varattno - 1 : -1;
 	if (join->references.points == 2 && IsA(linitial(point), Var) && IsA(lsecond(point), Var))
 	{
-		join->point_column[0] = linitial_node(Var, point)->varattno - 1;
-		join->point_column[1] = lsecond_node(Var, point)->varattno - 1;
+		join->question.point_column[0] = linitial_node(Var, point)->varattno - 1;
+		join->question.point_column[1] = lsecond_node(Var, point)->varattno - 1;
 	}
 }
 
@@ -139,23 +139,23 @@ begin_join(JoinNode *node, EState *estate, int flags)
 						   lateral->slot->tts_tupleDescriptor, lateral->outer_columns);
 	geonn_sql_outputs_begin(&join->outputs, &join->candidates, plan, expressions, &planned, lateral->outer_columns);
 	begin_observation(join, expressions->observation);
-	join->limit = ExecInitExpr((Expr *) expressions->limit, plan);
-	join->offset = ExecInitExpr((Expr *) expressions->offset, plan);
+	join->question.limit = ExecInitExpr((Expr *) expressions->limit, plan);
+	join->question.offset = ExecInitExpr((Expr *) expressions->offset, plan);
 	if (!IsA(expressions->reach, Const) || !castNode(Const, expressions->reach)->constisnull)
-		join->reach = ExecInitExpr((Expr *) expressions->reach, plan);
-	join->excluded = intVal(planned.excluded);
-	join->is_exact = join->references.kind == GEONN_POINT_NONE;
+		join->question.reach = ExecInitExpr((Expr *) expressions->reach, plan);
+	join->question.excluded = intVal(planned.excluded);
+	join->question.is_exact = join->references.kind == GEONN_POINT_NONE;
 
 	/* a worker does not know whether this transaction has made the table, of which nothing may be kept then */
 	if (!IsParallelWorker())
-		join->table = geonn_sql_table_begin(planned.table, &join->references, expressions->outputs);
+		join->in_table.table = geonn_sql_table_begin(planned.table, &join->references, expressions->outputs);
 	begin_source(join);
 	node->filter = expressions->clauses;
 
-	join->metric = intVal(planned.metric);
-	join->function = strVal(planned.function);
+	join->question.metric = intVal(planned.metric);
+	join->question.function = strVal(planned.function);
 	geonn_lateral_begin_rows(lateral, estate);
-	if (join->table != NULL)
+	if (join->in_table.table != NULL)
 		begin_blocks(join);
 }
 
@@ -169,7 +169,7 @@ read_outer_point(LateralNode *lateral, Round *round, uint64 number)
 {
 	const SqlJoin *join = (const SqlJoin *) lateral;
 	OuterRow   *row = &round->rows[number];
-	bool		is_valid = join->k > 0 &&
+	bool		is_valid = join->question.k > 0 &&
 		geonn_sql_read_observation(join, lateral->expressions, &round->latitudes[number],
 								   &round->longitudes[number]) == POINT_VALID;
 
@@ -212,19 +212,19 @@ neighbours_needed(const SqlJoin *join)
 	if (wanted == 0 || wanted > GEONN_K_MAX || skipped > GEONN_K_MAX || wanted + skipped >= GEONN_K_MAX ||
 		wanted + skipped > join->references.valid.count)
 		return 0;
-	return (uint32) Min(wanted + skipped + !geonn_sql_takes_first(join) + join->excluded, GEONN_K_MAX);
+	return (uint32) Min(wanted + skipped + !geonn_sql_takes_first(join) + join->question.excluded, GEONN_K_MAX);
 }
 
 static void
 read_counts(SqlJoin *join)
 {
-	join->candidates.skipped = count_rows(join, join->offset, 0, false);
-	join->candidates.wanted = count_rows(join, join->limit, PG_UINT64_MAX, true);
-	join->asked.count = join->points = 0;
+	join->candidates.skipped = count_rows(join, join->question.offset, 0, false);
+	join->candidates.wanted = count_rows(join, join->question.limit, PG_UINT64_MAX, true);
+	join->progress.asked.count = join->progress.points = 0;
 }
 
 /*
- * A join with the references of join->given, k of which are searched for.
+ * A join with the references of join->question.given, k of which are searched for.
  */
 static GeonnJoin *
 describe_join(SqlJoin *join, PointSource *references)
@@ -232,18 +232,18 @@ describe_join(SqlJoin *join, PointSource *references)
 	GeonnJoin  *result = palloc0(sizeof(GeonnJoin));
 
 	for (int i = 0; i < 2; i++)
-		join->lateral.point_column[i] = join->k > 0 ? join->point_column[i] : -1;
+		join->lateral.outer.point_column[i] = join->question.k > 0 ? join->question.point_column[i] : -1;
 	result->references = references;
-	result->given_references = &join->given;
+	result->given_references = &join->question.given;
 	result->invalid = GEONN_INVALID_COUNTED;
 	result->question = (GeonnQuestion) {
 		.device = geonn_device,
 		.algorithm = geonn_algorithm,
-		.metric = join->metric,
-		.k = Max(join->k, 1),
+		.metric = join->question.metric,
+		.k = Max(join->question.k, 1),
 		.max_distance = INFINITY
 	};
-	geonn_call_describe(&result->label, InvalidOid, references->relation, join->function,
+	geonn_call_describe(&result->label, InvalidOid, references->relation, join->question.function,
 						psprintf("k => %u", result->question.k));
 	return result;
 }
@@ -265,9 +265,9 @@ make_join(LateralNode *lateral, TupleDesc *row_type)
 		if (geonn_sql_takes_first(join) && join->candidates.keys > 1)
 			geonn_candidates_order_references(&join->candidates, &join->references);
 	}
-	join->k = neighbours_needed(join);
-	join->given = (GivenPoints) {
-		.count = join->k > 0 ? join->references.valid.count : 0,
+	join->question.k = neighbours_needed(join);
+	join->question.given = (GivenPoints) {
+		.count = join->question.k > 0 ? join->references.valid.count : 0,
 		.point = geonn_sql_reference_point,
 		.state = &join->references,
 		.each_alone = true
@@ -298,7 +298,7 @@ table_point(void *state, uint64 number, PointRow *row)
 	const SqlJoin *join = state;
 	const Reference *reference = join->references.rows[number];
 
-	row->id = reference->values[join->table->id];
+	row->id = reference->values[join->in_table.table->id];
 	row->latitude = reference->latitude;
 	row->longitude = reference->longitude;
 }
@@ -312,9 +312,9 @@ read_table(void *state)
 	SqlJoin    *join = state;
 
 	geonn_beside_search(geonn_sql_read_references, join);
-	join->fits_table = geonn_sql_table_is_complete(join->table, &join->references);
-	join->given.count = join->references.count;
-	return join->fits_table;
+	join->in_table.fits_table = geonn_sql_table_is_complete(join->in_table.table, &join->references);
+	join->question.given.count = join->references.count;
+	return join->in_table.fits_table;
 }
 
 /*
@@ -329,12 +329,12 @@ make_table_join(LateralNode *lateral, TupleDesc *row_type)
 	read_counts(join);
 	if (join->candidates.wanted == 0 || join->candidates.wanted > GEONN_K_MAX)
 		return leave_table(join);
-	join->k = (uint32) join->candidates.wanted;
-	join->given = (GivenPoints) {.point = table_point,.state = join,.each_alone = true};
-	result = describe_join(join, geonn_sql_table_source(join->table));
-	result->given_table = &join->table->table;
+	join->question.k = (uint32) join->candidates.wanted;
+	join->question.given = (GivenPoints) {.point = table_point,.state = join,.each_alone = true};
+	result = describe_join(join, geonn_sql_table_source(join->in_table.table));
+	result->given_table = &join->in_table.table->table;
 	result->read_given = read_table;
-	*row_type = join->table->row_type;
+	*row_type = join->in_table.table->row_type;
 	return result;
 }
 
@@ -348,11 +348,11 @@ begin_table_round(LateralNode *lateral)
 	SqlJoin    *join = (SqlJoin *) lateral;
 	MemoryContext former;
 
-	join->is_searched = geonn_sql_try_round(join) && join->fits_table &&
+	join->progress.is_searched = geonn_sql_try_round(join) && join->in_table.fits_table &&
 		geonn_search_report(lateral->node.search).references_skipped == 0;
-	if (join->is_searched)
+	if (join->progress.is_searched)
 	{
-		join->answers_left = join->points * join->k;
+		join->in_table.answers_left = join->progress.points * join->question.k;
 		return;
 	}
 	geonn_lateral_abandon_searches(lateral);
@@ -372,21 +372,21 @@ next_of_table(LateralNode *lateral, Datum *values, bool *nulls)
 	Answer		answer;
 
 	/* all pairs were taken: do not ask the search again, as the engine may have ended since */
-	if (join->stage == STAGE_SEARCH &&
-		(join->answers_left == 0 || !geonn_next_answer(&join->answers, &join->references, false, &answer)))
-		join->stage = STAGE_ALL;
-	if (join->stage != STAGE_SEARCH)
+	if (join->progress.stage == STAGE_SEARCH &&
+		(join->in_table.answers_left == 0 || !geonn_next_answer(&join->progress.answers, &join->references, false, &answer)))
+		join->progress.stage = STAGE_ALL;
+	if (join->progress.stage != STAGE_SEARCH)
 		return geonn_sql_next_pair(lateral, values, nulls);
-	join->answers_left--;
+	join->in_table.answers_left--;
 	for (int i = 0; i < lateral->columns - 1; i++)
 	{
-		values[i] = join->table->columns[i] == SEARCH_REFERENCE ? Int64GetDatum((int64) answer.reference) :
+		values[i] = join->in_table.table->columns[i] == SEARCH_REFERENCE ? Int64GetDatum((int64) answer.reference) :
 			Float8GetDatum(answer.distance);
 		nulls[i] = false;
 	}
-	join->rank = answer.number + 1 == join->number ? join->rank + 1 : 1;
-	join->number = answer.number + 1;
-	values[lateral->columns - 1] = UInt64GetDatum(join->number << RANK_BITS | join->rank);
+	join->in_table.rank = answer.number + 1 == join->in_table.number ? join->in_table.rank + 1 : 1;
+	join->in_table.number = answer.number + 1;
+	values[lateral->columns - 1] = UInt64GetDatum(join->in_table.number << RANK_BITS | join->in_table.rank);
 	nulls[lateral->columns - 1] = false;
 	return true;
 }
@@ -398,11 +398,11 @@ static GeonnBlock *
 next_block_of_table(LateralNode *lateral)
 {
 	SqlJoin    *join = (SqlJoin *) lateral;
-	GeonnBlock *block = join->stage == STAGE_SEARCH && join->answers_left > 0 ?
+	GeonnBlock *block = join->progress.stage == STAGE_SEARCH && join->in_table.answers_left > 0 ?
 		geonn_search_next_pair(lateral->node.search) : NULL;
 
 	if (block != NULL)
-		join->answers_left -= block->pairs - block->pair;
+		join->in_table.answers_left -= block->pairs - block->pair;
 	return block;
 }
 
@@ -444,8 +444,8 @@ explain_join(const JoinNode *node, List *ancestors, ExplainState *explain)
 	const SqlJoin *join = (const SqlJoin *) node;
 	const SqlExpressions *planned = &join->planned;
 
-	if (join->table != NULL)
-		geonn_node_explain_relation(explain, "References", join->table->table.table);
+	if (join->in_table.table != NULL)
+		geonn_node_explain_relation(explain, "References", join->in_table.table->table.table);
 	geonn_node_explain_expression(node, ancestors, explain, "Order By", linitial(planned->keys));
 	geonn_node_explain_expression(node, ancestors, explain, "Limit", planned->limit);
 	if (planned->conditions != NIL)
@@ -454,7 +454,7 @@ explain_join(const JoinNode *node, List *ancestors, ExplainState *explain)
 	if (!explain->analyze)
 		return;
 	ExplainPropertyUInteger("Candidates Rechecked", NULL, join->candidates.rechecked, explain);
-	ExplainPropertyUInteger("Rows Searched Again", NULL, join->widened, explain);
+	ExplainPropertyUInteger("Rows Searched Again", NULL, join->progress.widened, explain);
 	ExplainPropertyUInteger("Rows Compared with All References", NULL, join->fallback.rows, explain);
 }
 

@@ -26,7 +26,7 @@ geonn_sql_read_observation(const SqlJoin *join, ExprContext *expressions, double
 	NullableDatum values[2];
 
 	for (int i = 0; i < join->references.points; i++)
-		values[i].value = ExecEvalExprSwitchContext(join->observation[i], expressions, &values[i].isnull);
+		values[i].value = ExecEvalExprSwitchContext(join->question.observation[i], expressions, &values[i].isnull);
 	return geonn_sql_read_point(&join->references, values, latitude, longitude);
 }
 
@@ -35,7 +35,7 @@ geonn_sql_takes_first(const SqlJoin *join)
 {
 	const SqlCandidates *candidates = &join->candidates;
 
-	return join->is_exact &&
+	return join->question.is_exact &&
 		(candidates->keys == 1 || (candidates->later_are_of_references && candidates->conditions == NULL));
 }
 
@@ -59,15 +59,16 @@ geonn_sql_read_references(void *state)
 static void
 show_outer_row(SqlJoin *join)
 {
+	SqlProgress *progress = &join->progress;
 	const LateralNode *lateral = &join->lateral;
 	TupleTableSlot *pair = join->candidates.pair;
-	int			column = join->observation_column;
+	int			column = join->question.observation_column;
 
-	if (join->is_shown)
+	if (progress->is_shown)
 		return;
-	join->is_shown = true;
+	progress->is_shown = true;
 	ExecClearTuple(pair);
-	geonn_lateral_set_outer(lateral, join->present, pair, lateral->outer_columns);
+	geonn_lateral_set_outer(lateral, progress->present, pair, lateral->outer_columns);
 	if (column >= 0 && !pair->tts_isnull[column])
 	{
 		/* where references are read again, the memory of expressions is reset for each of them */
@@ -87,8 +88,8 @@ static void
 begin_outer_row(SqlJoin *join, uint64 number)
 {
 	Assert(number < join->lateral.round->given.count);
-	join->present = number;
-	join->is_shown = false;
+	join->progress.present = number;
+	join->progress.is_shown = false;
 	geonn_sql_outputs_reset(&join->outputs);
 	geonn_candidates_reset(&join->candidates);
 	if (join->candidates.conditions != NULL)
@@ -105,9 +106,9 @@ reach_of_row(const SqlJoin *join)
 	bool		is_null;
 	Datum		value;
 
-	if (join->reach == NULL)
+	if (join->question.reach == NULL)
 		return INFINITY;
-	value = ExecEvalExprSwitchContext(join->reach, join->candidates.expressions, &is_null);
+	value = ExecEvalExprSwitchContext(join->question.reach, join->candidates.expressions, &is_null);
 
 	/* ST_DWithin itself refuses a negative one */
 	return is_null || !(DatumGetFloat8(value) >= 0) ? INFINITY : DatumGetFloat8(value) * 1.01 + 1;
@@ -123,7 +124,7 @@ greatest_in_doubt(const SqlJoin *join, double distance)
 		return -INFINITY;
 	if (join->references.has_lines)
 		return geonn_lines_in_doubt(distance, join->references.unmeasured == 0);
-	return join->is_exact ? distance : Max(distance + MARGIN, SAME_PLACE);
+	return join->question.is_exact ? distance : Max(distance + MARGIN, SAME_PLACE);
 }
 
 /* ---- stages ---- */
@@ -137,7 +138,7 @@ pass_answers(SqlJoin *join, uint64 count)
 	Answer		answer;
 
 	for (uint64 i = 0; i < count; i++)
-		(void) geonn_next_answer(&join->answers, &join->references, false, &answer);
+		(void) geonn_next_answer(&join->progress.answers, &join->references, false, &answer);
 }
 
 /*
@@ -148,6 +149,7 @@ pass_answers(SqlJoin *join, uint64 count)
 static bool
 take_answer(SqlJoin *join, uint32 k, const Numbers *asked)
 {
+	SqlProgress *progress = &join->progress;
 	const SqlReferences *references = &join->references;
 	SqlCandidates *candidates = &join->candidates;
 	uint64		needed = candidates->wanted + candidates->skipped;
@@ -158,21 +160,21 @@ take_answer(SqlJoin *join, uint32 k, const Numbers *asked)
 	double		distance = 0;
 	bool		is_ordered = references->invalid.count == 0;
 
-	if (join->points_left == 0)
+	if (progress->points_left == 0)
 		return false;
-	join->points_left--;
+	progress->points_left--;
 	for (uint64 i = 0; i < answered; i++)
 	{
 		Answer		answer;
 
-		if (!geonn_next_answer(&join->answers, references, true, &answer))
-			elog(ERROR, "a search lacks rows of %llu points", (unsigned long long) join->points_left + 1);
+		if (!geonn_next_answer(&progress->answers, references, true, &answer))
+			elog(ERROR, "a search lacks rows of %llu points", (unsigned long long) progress->points_left + 1);
 		geonn_check_reference_number((int64) answer.reference, references->count);
 		if (i == 0)
 		{
 			uint64		number = asked == NULL ? answer.number : asked->numbers[answer.number];
 
-			if (asked == NULL && number < join->next_row)
+			if (asked == NULL && number < progress->next_row)
 			{
 				pass_answers(join, answered - 1);
 				return true;
@@ -192,7 +194,7 @@ take_answer(SqlJoin *join, uint32 k, const Numbers *asked)
 	}
 	if (distance <= Min(bound, reach) && answered < references->valid.count)
 	{
-		geonn_numbers_add(&join->undecided, join->present, join->lateral.round->memory);
+		geonn_numbers_add(&progress->undecided, progress->present, join->lateral.round->memory);
 		return true;
 	}
 	for (uint64 i = 0; i < references->invalid.count; i++)
@@ -202,7 +204,7 @@ take_answer(SqlJoin *join, uint32 k, const Numbers *asked)
 	if (candidates->count < needed && isinf(reach) &&
 		references->valid.count + references->invalid.count < references->count)
 	{
-		geonn_numbers_add(&join->undecided, join->present, join->lateral.round->memory);
+		geonn_numbers_add(&progress->undecided, progress->present, join->lateral.round->memory);
 		return true;
 	}
 	if (!is_ordered || join->outputs.shows_outer)
@@ -222,9 +224,9 @@ asked_point(void *state, uint64 number, PointRow *row)
 {
 	const SqlJoin *join = state;
 	const Round *round = join->lateral.round;
-	uint64		outer = join->asked.numbers[number];
+	uint64		outer = join->progress.asked.numbers[number];
 
-	Assert(number < join->asked.count && outer < round->given.count);
+	Assert(number < join->progress.asked.count && outer < round->given.count);
 	row->latitude = round->latitudes[outer];
 	row->longitude = round->longitudes[outer];
 }
@@ -233,26 +235,28 @@ static void
 begin_search(LateralNode *lateral)
 {
 	SqlJoin    *join = (SqlJoin *) lateral;
+	SqlProgress *progress = &join->progress;
 
-	join->points = join->points_left = lateral->round->points;
-	geonn_lateral_begin_search(lateral, !lateral->has_references);
-	join->answers = (Answers) {.search = lateral->node.search};
+	progress->points = progress->points_left = lateral->round->points;
+	geonn_lateral_begin_search(lateral, !lateral->searches.has_references);
+	progress->answers = (Answers) {.search = lateral->node.search};
 }
 
 static void
 begin_second_search(LateralNode *lateral)
 {
 	SqlJoin    *join = (SqlJoin *) lateral;
+	SqlProgress *progress = &join->progress;
 	GivenPoints given = {
-		.count = join->asked.count,
+		.count = progress->asked.count,
 		.point = asked_point,
 		.state = join,
 		.each_alone = true
 	};
 
-	join->points_left = join->asked.count;
+	progress->points_left = progress->asked.count;
 	geonn_lateral_begin_second_search(lateral, &given, GEONN_K_MAX, false);
-	join->answers = (Answers) {.search = lateral->second};
+	progress->answers = (Answers) {.search = lateral->searches.second};
 }
 
 /*
@@ -261,19 +265,21 @@ begin_second_search(LateralNode *lateral)
 static bool
 search_again(SqlJoin *join, uint64 first)
 {
-	Assert(first < join->undecided.count);
-	join->asked = join->undecided;
-	join->asked.numbers += first;
-	join->asked.count -= first;
-	join->undecided = (Numbers) {0};
-	join->next_undecided = 0;
+	SqlProgress *progress = &join->progress;
+
+	Assert(first < progress->undecided.count);
+	progress->asked = progress->undecided;
+	progress->asked.numbers += first;
+	progress->asked.count -= first;
+	progress->undecided = (Numbers) {0};
+	progress->next_undecided = 0;
 	if (!geonn_try_search(&join->fallback, &join->lateral, begin_second_search))
 	{
-		join->undecided = join->asked;
+		progress->undecided = progress->asked;
 		return false;
 	}
-	join->widened += join->asked.count;
-	join->stage = STAGE_SECOND_SEARCH;
+	progress->widened += progress->asked.count;
+	progress->stage = STAGE_SECOND_SEARCH;
 	return true;
 }
 
@@ -284,15 +290,17 @@ search_again(SqlJoin *join, uint64 first)
 static bool
 ask_again(SqlJoin *join)
 {
-	if (join->k == 0 || !geonn_may_ask_again(&join->fallback))
+	SqlProgress *progress = &join->progress;
+
+	if (join->question.k == 0 || !geonn_may_ask_again(&join->fallback))
 		return false;
-	if (join->is_searched)
-		return join->next_undecided < join->undecided.count && search_again(join, join->next_undecided);
-	if (join->next_row == join->lateral.round->given.count ||
+	if (progress->is_searched)
+		return progress->next_undecided < progress->undecided.count && search_again(join, progress->next_undecided);
+	if (progress->next_row == join->lateral.round->given.count ||
 		!geonn_try_search(&join->fallback, &join->lateral, begin_search))
 		return false;
-	join->is_searched = true;
-	join->stage = STAGE_SEARCH;
+	progress->is_searched = true;
+	progress->stage = STAGE_SEARCH;
 	return true;
 }
 
@@ -302,16 +310,18 @@ ask_again(SqlJoin *join)
 static bool
 next_left_row(SqlJoin *join, uint64 *number)
 {
+	SqlProgress *progress = &join->progress;
 	const Round *round = join->lateral.round;
 
-	if (join->is_searched && round->points == round->given.count)
-		join->next_row = round->points;
-	while (join->is_searched && join->next_row < round->given.count && !round->rows[join->next_row].latitude_is_null)
-		join->next_row++;
-	if (join->next_row < round->given.count)
-		*number = join->next_row++;
-	else if (join->next_undecided < join->undecided.count)
-		*number = join->undecided.numbers[join->next_undecided++];
+	if (progress->is_searched && round->points == round->given.count)
+		progress->next_row = round->points;
+	while (progress->is_searched && progress->next_row < round->given.count &&
+		   !round->rows[progress->next_row].latitude_is_null)
+		progress->next_row++;
+	if (progress->next_row < round->given.count)
+		*number = progress->next_row++;
+	else if (progress->next_undecided < progress->undecided.count)
+		*number = progress->undecided.numbers[progress->next_undecided++];
 	else
 		return false;
 	return true;
@@ -386,7 +396,7 @@ answer_alone(SqlJoin *join)
 		return true;
 	}
 	geonn_own_plan_show(join->fallback.own, number);
-	join->own_rank = 1;
+	join->progress.own_rank = 1;
 	return true;
 }
 
@@ -396,26 +406,28 @@ answer_alone(SqlJoin *join)
 static bool
 next_outer_row(SqlJoin *join)
 {
+	SqlProgress *progress = &join->progress;
+
 	CHECK_FOR_INTERRUPTS();
-	switch (join->stage)
+	switch (progress->stage)
 	{
 		case STAGE_SEARCH:
-			if (join->is_searched && take_answer(join, join->k, NULL))
+			if (progress->is_searched && take_answer(join, join->question.k, NULL))
 				return true;
-			join->stage = STAGE_ALL;
-			if (join->undecided.count > 0 && join->k < GEONN_K_MAX)
+			progress->stage = STAGE_ALL;
+			if (progress->undecided.count > 0 && join->question.k < GEONN_K_MAX)
 				(void) search_again(join, 0);
 			return true;
 		case STAGE_SECOND_SEARCH:
-			if (take_answer(join, GEONN_K_MAX, &join->asked))
+			if (take_answer(join, GEONN_K_MAX, &progress->asked))
 				return true;
 			geonn_lateral_end_second_search(&join->lateral);
-			join->stage = STAGE_ALL;
+			progress->stage = STAGE_ALL;
 			return true;
 		case STAGE_ALL:
 			if (answer_alone(join))
 				return true;
-			join->stage = STAGE_END;
+			progress->stage = STAGE_END;
 			return false;
 		case STAGE_END:
 			return false;
@@ -426,13 +438,15 @@ next_outer_row(SqlJoin *join)
 bool
 geonn_sql_try_round(SqlJoin *join)
 {
-	join->asked.count = join->points = join->number = 0;
-	join->stage = STAGE_SEARCH;
-	join->undecided = (Numbers) {0};
-	join->next_row = join->next_undecided = 0;
+	SqlProgress *progress = &join->progress;
+
+	progress->asked.count = progress->points = join->in_table.number = 0;
+	progress->stage = STAGE_SEARCH;
+	progress->undecided = (Numbers) {0};
+	progress->next_row = progress->next_undecided = 0;
 	geonn_candidates_reset(&join->candidates);
-	join->own_rank = 0;
-	return join->k > 0 && geonn_may_ask(&join->fallback) &&
+	progress->own_rank = 0;
+	return join->question.k > 0 && geonn_may_ask(&join->fallback) &&
 		geonn_try_search(&join->fallback, &join->lateral, begin_search);
 }
 
@@ -440,11 +454,12 @@ void
 geonn_sql_begin_round(LateralNode *lateral)
 {
 	SqlJoin    *join = (SqlJoin *) lateral;
+	SqlProgress *progress = &join->progress;
 
 	/* where the conditions excluded more references than was expected, search for more */
-	if (join->candidates.conditions != NULL && join->asked.count > join->points / 8)
-		lateral->join->question.k = join->k = Min(join->k * 4, GEONN_K_MAX);
-	join->is_searched = geonn_sql_try_round(join);
+	if (join->candidates.conditions != NULL && progress->asked.count > progress->points / 8)
+		lateral->join->question.k = join->question.k = Min(join->question.k * 4, GEONN_K_MAX);
+	progress->is_searched = geonn_sql_try_round(join);
 }
 
 /*
@@ -453,19 +468,21 @@ geonn_sql_begin_round(LateralNode *lateral)
 static bool
 next_own_pair(SqlJoin *join, Datum *values, bool *nulls)
 {
+	SqlProgress *progress = &join->progress;
 	LateralNode *lateral = &join->lateral;
 	const TupleTableSlot *slot = geonn_own_plan_next(join->fallback.own);
 
-	Assert(join->own_rank > 0);
+	Assert(progress->own_rank > 0);
 	if (slot == NULL)
 	{
-		join->own_rank = 0;
+		progress->own_rank = 0;
 		return false;
 	}
 	geonn_copy_columns(values, nulls, slot->tts_values, slot->tts_isnull, lateral->columns - 1);
 	for (int i = 0; i < lateral->columns - 1; i++)
 		values[i] = MakeExpandedObjectReadOnly(values[i], nulls[i], TupleDescAttr(lateral->descriptor, i)->attlen);
-	values[lateral->columns - 1] = UInt64GetDatum((join->present + 1) << RANK_BITS | Min(join->own_rank++, RANK_MAX));
+	values[lateral->columns - 1] =
+		UInt64GetDatum((progress->present + 1) << RANK_BITS | Min(progress->own_rank++, RANK_MAX));
 	nulls[lateral->columns - 1] = false;
 	return true;
 }
@@ -474,19 +491,20 @@ bool
 geonn_sql_next_pair(LateralNode *lateral, Datum *values, bool *nulls)
 {
 	SqlJoin    *join = (SqlJoin *) lateral;
+	SqlProgress *progress = &join->progress;
 	const Candidate *candidate;
 
 	while ((candidate = geonn_candidates_next(&join->candidates)) == NULL)
 	{
-		if (join->own_rank > 0 && next_own_pair(join, values, nulls))
+		if (progress->own_rank > 0 && next_own_pair(join, values, nulls))
 			return true;
 		if (!next_outer_row(join))
 			return false;
 	}
-	if (!geonn_sql_show_distance(&join->outputs, candidate, lateral->round, join->present))
+	if (!geonn_sql_show_distance(&join->outputs, candidate, lateral->round, progress->present))
 	{
 		show_outer_row(join);
-		geonn_sql_evaluate_distance(&join->outputs, candidate, lateral->round, join->present);
+		geonn_sql_evaluate_distance(&join->outputs, candidate, lateral->round, progress->present);
 	}
 	for (int i = 0; i < lateral->columns - 1; i++)
 	{
@@ -495,7 +513,8 @@ geonn_sql_next_pair(LateralNode *lateral, Datum *values, bool *nulls)
 		/* a function that changes an array or record in place would change the column for the others */
 		values[i] = MakeExpandedObjectReadOnly(value, nulls[i], TupleDescAttr(lateral->descriptor, i)->attlen);
 	}
-	values[lateral->columns - 1] = UInt64GetDatum((join->present + 1) << RANK_BITS | Min(join->candidates.next, RANK_MAX));
+	values[lateral->columns - 1] =
+		UInt64GetDatum((progress->present + 1) << RANK_BITS | Min(join->candidates.next, RANK_MAX));
 	nulls[lateral->columns - 1] = false;
 	return true;
 }

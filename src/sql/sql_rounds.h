@@ -23,12 +23,9 @@ typedef enum Stage
 	STAGE_END
 } Stage;
 
-typedef struct SqlJoin
+/* what every outer row asks for (sql_join.c) */
+typedef struct SqlQuestion
 {
-	LateralNode lateral;		/* first field */
-	SqlExpressions planned;
-	SqlReferences references;
-	SqlCandidates candidates;	/* of the present outer row */
 	ExprState  *observation[2]; /* the observation's point; [references.points] */
 	int			observation_column; /* its column in the scan's slot; -1: it is an expression */
 	int			point_column[2];	/* of its latitude and longitude; -1: expressions, or the point is one value */
@@ -39,24 +36,20 @@ typedef struct SqlJoin
 	ExprState  *reach;			/* NULL: none says how far the references may be */
 	int			excluded;		/* as in SqlPrivate */
 	bool		is_exact;		/* the distance is geonn's own, so that searches have it */
-	SqlOutputs	outputs;		/* [lateral.columns - 1] of them */
-	Fallback	fallback;
-	const SqlTable *table;		/* that the references are all rows of; NULL: none */
 
 	/* one execution */
-	bool		has_read;		/* the references were read */
-	bool		fits_table;		/* the engine takes all of the table's rows, as far as is known */
 	uint32		k;				/* how many references a search returns; 0: nothing is searched for */
 	GivenPoints given;			/* the references for the engine */
-	uint64		widened;		/* how many outer rows the second searches were for */
+} SqlQuestion;
 
-	/* a round */
+/* how far a round is (sql_rounds.c) */
+typedef struct SqlProgress
+{
 	Stage		stage;
 	bool		is_searched;	/* the round has a search */
 	Answers		answers;		/* of its present search */
 	uint64		points;			/* how many points the round's search has */
 	uint64		points_left;	/* how many points of the present search have answers that were not taken */
-	uint64		answers_left;	/* how many answers a table's search still has, at most */
 	Numbers		undecided;		/* the outer rows that the present search leaves undecided */
 	Numbers		asked;			/* those that the second search is for */
 	uint64		next_row;		/* STAGE_ALL: the next outer row, and the next of undecided; those before were answered */
@@ -64,8 +57,31 @@ typedef struct SqlJoin
 	uint64		present;		/* the present outer row's number in the round */
 	bool		is_shown;		/* the pair has its columns */
 	uint64		own_rank;		/* how many of its rows PostgreSQL's own plan has returned; 0: it does not answer */
-	uint64		number;			/* of the point that a table's search has returned a row for, and how many rows */
+	uint64		widened;		/* of the execution: how many outer rows the second searches were for */
+} SqlProgress;
+
+/* where the references are all rows of a table, which the engine may keep (sql_join.c) */
+typedef struct SqlInTable
+{
+	const SqlTable *table;		/* NULL: none */
+	bool		fits_table;		/* of the execution: the engine takes all of the table's rows, as far as is known */
+	uint64		answers_left;	/* how many answers a round's search still has, at most */
+	uint64		number;			/* of the point that it has returned a row for, and how many rows */
 	uint64		rank;
+} SqlInTable;
+
+typedef struct SqlJoin
+{
+	LateralNode lateral;		/* first field */
+	SqlExpressions planned;
+	SqlReferences references;
+	bool		has_read;		/* this execution has read the references */
+	SqlCandidates candidates;	/* of the present outer row */
+	SqlOutputs	outputs;		/* [lateral.columns - 1] of them */
+	Fallback	fallback;
+	SqlQuestion question;
+	SqlProgress progress;
+	SqlInTable	in_table;
 } SqlJoin;
 
 /* Read a point of the outer row that the context has. */

@@ -305,7 +305,7 @@ is_confirmed(WithinJoin *join, const Answer *answer, uint64 number)
 	reference = join->references.rows[answer->reference];
 	if (is_within(join, number, reference->values, reference->nulls))
 		return true;
-	if (join->asks_nearest && join->lateral.second == NULL)
+	if (join->asks_nearest && join->lateral.searches.second == NULL)
 		geonn_numbers_add(&join->undecided, number, round->memory);
 	return false;
 }
@@ -316,7 +316,7 @@ is_confirmed(WithinJoin *join, const Answer *answer, uint64 number)
 static bool
 next_answer(WithinJoin *join, Datum *values, bool *nulls)
 {
-	bool		is_second = join->lateral.second != NULL;
+	bool		is_second = join->lateral.searches.second != NULL;
 	Answer		answer;
 
 	while (geonn_next_answer(&join->answers, &join->references, !join->asks_nearest, &answer))
@@ -360,7 +360,7 @@ static void
 begin_search(LateralNode *lateral)
 {
 	/* the first round's is complete before the node returns a row */
-	geonn_lateral_begin_search(lateral, !lateral->has_references);
+	geonn_lateral_begin_search(lateral, !lateral->searches.has_references);
 	((WithinJoin *) lateral)->answers = (Answers) {.search = lateral->node.search};
 }
 
@@ -508,7 +508,7 @@ begin_second_search(LateralNode *lateral)
 	};
 
 	geonn_lateral_begin_second_search(lateral, &given, 0, true);
-	join->answers = (Answers) {.search = lateral->second};
+	join->answers = (Answers) {.search = lateral->searches.second};
 }
 
 /*
@@ -526,7 +526,7 @@ next_pair(LateralNode *lateral, Datum *values, bool *nulls)
 		{
 			if (next_answer(join, values, nulls))
 				return true;
-			join->has_answers = lateral->second == NULL && join->undecided.count > 0;
+			join->has_answers = lateral->searches.second == NULL && join->undecided.count > 0;
 			if (join->has_answers && !geonn_try_search(&join->fallback, lateral, begin_second_search))
 				join->is_searched = join->has_answers = false;
 		}
