@@ -99,7 +99,7 @@ struct turn
 	uint32_t	packed;			/* rows that count as answered */
 	uint32_t	first_row;		/* the first of those that are searched for */
 	struct radix_sort sort;		/* keys, and rows, or tasks */
-	bool		by_tasks;		/* it finds the nearest, and the index has slabs */
+	bool		by_tasks;		/* the index has slabs, and pairs go to the batch at once */
 	struct cpu_turn_tasks tasks;
 	bool		in_batch;		/* pairs go to the batch at once: it has room for k of each row */
 };
@@ -126,7 +126,7 @@ place_room(struct turn *turn, void *memory)
 	{
 		COLUMN_PLACE(&block, turn->tasks.made, turn->rows);
 		COLUMN_PLACE(&block, turn->tasks.row, sorted);
-		COLUMN_PLACE(&block, turn->tasks.best, sorted);
+		COLUMN_PLACE(&block, turn->tasks.best, sorted * turn->search->question.k);
 	}
 	return block.bytes;
 }
@@ -408,6 +408,14 @@ fail_memory(struct turn *turn)
 	return false;
 }
 
+/* Whether a search of k neighbours goes by tasks: if no reference has a radius, by which each walks alone. */
+static bool
+takes_tasks(const struct search *search, const struct cpu_built *built)
+{
+	return search->algorithm == GEONN_ALGORITHM_INDEX && built->arcs == NULL && built->index->slabs != NULL &&
+		!built->index->limited && !search->cutoff.present && search->dataset->count < CPU_NEAREST_PARTS_MAX;
+}
+
 /*
  * Set how many observations the turn tries: what earlier turns say, within what the room is expected to hold.
  */
@@ -429,6 +437,9 @@ choose_rows(struct turn *turn)
 	/* what goes to the batch at once needs room for a pair of each row, however few had one before */
 	if (search->question.k == 1 && !search->question.ties && !search->question.places && rows > turn->room)
 		rows = turn->room;
+	/* its tasks have room for k pairs each */
+	if (search->question.k > 0 && takes_tasks(search, turn->built) && rows > ROWS_MAX / search->question.k)
+		rows = ROWS_MAX / search->question.k;
 	turn->rows = rows < left ? rows : left;
 	if (!turn->resumed)
 		return;
@@ -505,14 +516,15 @@ end_tasks_piece(void *context, size_t number)
 	const struct search *search = turn->search;
 	uint32_t	begin = (uint32_t) number * PREPARE_ROWS;
 	uint32_t	end = turn->rows - begin < PREPARE_ROWS ? turn->rows : begin + PREPARE_ROWS;
-	struct candidate best;
+	struct candidate best[GEONN_K_MAX];
+	uint32_t	count;
 
 	for (uint32_t row = begin; row < end; row++)
-		if (turn->counts[row] == UNANSWERED && cpu_turn_end_tasks(&turn->tasks, row, &best))
+		if (turn->counts[row] == UNANSWERED && cpu_turn_end_tasks(&turn->tasks, row, best, &count))
 		{
-			turn->counts[row] = best.distance < INFINITY;
-			if (turn->counts[row] == 1)
-				write_pair(turn, row, &best, search->pairs + row);
+			for (uint32_t i = 0; i < count; i++)
+				write_pair(turn, row, &best[i], search->pairs + row * search->question.k + i);
+			turn->counts[row] = count;
 		}
 }
 
@@ -627,7 +639,7 @@ cpu_turn_pairs(struct search *search, struct cpu_built *built, struct cpu_turn_r
 	search->device_state = 0;
 	turn.in_batch = search->question.k > 0 && !search->question.ties && !search->question.places &&
 		turn.room / search->question.k >= turn.rows;
-	turn.by_tasks = turn.in_batch && cpu_turn_is_nearest(search, built) && built->index->slabs != NULL;
+	turn.by_tasks = turn.in_batch && takes_tasks(search, built);
 	search->failed = !cpu_turn_reserve(room, place_room(&turn, NULL), turn.rows, &search->failure);
 	if (search->failed)
 		return false;

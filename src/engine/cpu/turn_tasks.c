@@ -49,25 +49,35 @@ cpu_turn_make_tasks(struct cpu_turn_tasks *tasks, const uint32_t *row, const uin
 			tasks->key[task] = cpu_nearest_key(part[at++], code[i]);
 			tasks->number[task] = task;
 			tasks->row[task] = row[i];
-			tasks->best[task].distance = CPU_TURN_UNANSWERED;
+			tasks->best[(size_t) task * tasks->search->question.k].distance = CPU_TURN_UNANSWERED;
 		}
 	}
 }
 
 bool
-cpu_turn_end_tasks(const struct cpu_turn_tasks *tasks, uint32_t row, struct candidate *best)
+cpu_turn_end_tasks(const struct cpu_turn_tasks *tasks, uint32_t row, struct candidate *best, uint32_t *count)
 {
-	uint32_t	first = tasks->first_task[row];
+	uint32_t	k = tasks->search->question.k;
+	uint32_t	made = tasks->made[row];
+	const struct candidate *next[CPU_TASKS_MAX];
 
-	*best = (struct candidate) {INFINITY, UINT32_MAX};
-	for (uint32_t task = first; task < first + tasks->made[row]; task++)
+	for (uint32_t i = 0; i < made; i++)
 	{
-		struct candidate found = tasks->best[task];
-
-		if (found.distance < 0.0)
+		next[i] = tasks->best + (size_t) (tasks->first_task[row] + i) * k;
+		if (next[i]->distance < 0.0)
 			return false;
-		if (found.distance < INFINITY && candidate_before(found, *best))
-			*best = found;
+	}
+	/* a task's answers end with an infinite distance, unless they are k */
+	for (*count = 0; *count < k && made > 0; ++*count)
+	{
+		uint32_t	nearest = 0;
+
+		for (uint32_t i = 1; i < made; i++)
+			if (candidate_before(*next[i], *next[nearest]))
+				nearest = i;
+		if (next[nearest]->distance == INFINITY)
+			break;
+		best[*count] = *next[nearest]++;
 	}
 	return true;
 }

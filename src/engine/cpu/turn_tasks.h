@@ -1,11 +1,11 @@
 /*
  * turn_tasks.h
- *		Tasks: what a turn that finds the nearest reference makes of observations with windows.
+ *		Tasks: what a turn that finds k neighbours makes of observations with windows.
  *
  * With windows an observation may have its candidates in several parts of the
  * index (cpu/slabs.c).  Each of these parts is a task: tasks are sorted as observations are
- * otherwise, so that neighbours in one part walk together.  When they have ended, the first of an
- * observation's answers in the order (distance, place) is its answer.  An observation that reaches more than
+ * otherwise, so that neighbours in one part walk together.  When they have ended, the first k of
+ * their answers in the order (distance, place) are the observation's.  An observation that reaches more than
  * CPU_TASKS_MAX parts has one task instead, a walk through all parts of its group.
  */
 #ifndef GEONN_CPU_TURN_TASKS_H
@@ -33,7 +33,7 @@ struct cpu_turn_tasks
 	uint64_t   *key;
 	uint32_t   *number;			/* the task itself, for the sort */
 	uint32_t   *row;
-	struct candidate *best;		/* its answer; of a negative distance: none yet */
+	struct candidate *best;		/* its k answers, or fewer and one of an infinite distance; of a negative one: none yet */
 };
 
 /*
@@ -42,9 +42,9 @@ struct cpu_turn_tasks
 extern void cpu_turn_make_tasks(struct cpu_turn_tasks *tasks, const uint32_t *row, const uint64_t *code, uint32_t count);
 
 /*
- * A row's nearest reference, from the answers of its tasks; of an infinite distance if it has none.  False if a task
- * has no answer.
+ * Give a row's k nearest references, or fewer, from the answers of its tasks.  False if a task has no answer.
  */
-extern bool cpu_turn_end_tasks(const struct cpu_turn_tasks *tasks, uint32_t row, struct candidate *best);
+extern bool cpu_turn_end_tasks(const struct cpu_turn_tasks *tasks, uint32_t row, struct candidate *best,
+							   uint32_t *count);
 
 #endif							/* GEONN_CPU_TURN_TASKS_H */

@@ -188,12 +188,33 @@ make_keys(struct cpu_bundle *bundle, const struct geonn_vector *from, float thre
 }
 
 /*
+ * Make keys of the candidates of the observation with which the collector has begun, up to a threshold.
+ */
+static uint32_t
+make_candidates_keys(struct cpu_bundle *bundle, const struct cpu_collector *collector, float threshold)
+{
+	uint32_t	count = make_keys(bundle, &collector->from, threshold);
+	uint32_t	taken = 0;
+
+	if (!bundle->compares)
+		return count;
+	for (uint32_t i = 0; i < count; i++)
+	{
+		uint32_t	position = (uint32_t) bundle->position[bundle->key[i] & (CPU_LISTED_MAX - 1)];
+
+		bundle->key[taken] = bundle->key[i];
+		taken += cpu_position_overlaps(bundle->index, position, &collector->windows);
+	}
+	return taken;
+}
+
+/*
  * Make sorted keys of the nearest positions: at least as many as are wanted, or all within `farthest`.  The
  * threshold is a guess, and becomes the one that was used.  Returns how many keys, or UINT32_MAX if too many are
  * about equally near.
  */
 static uint32_t
-select_keys(struct cpu_bundle *bundle, const struct geonn_vector *from, float farthest, float *threshold)
+select_keys(struct cpu_bundle *bundle, const struct cpu_collector *collector, float farthest, float *threshold)
 {
 	float		low = 0.0f;
 	float		high = farthest;
@@ -206,7 +227,7 @@ select_keys(struct cpu_bundle *bundle, const struct geonn_vector *from, float fa
 	{
 		float		share;
 
-		count = make_keys(bundle, from, *threshold);
+		count = make_candidates_keys(bundle, collector, *threshold);
 		if (bundle->wanted == 0)
 			return count;
 		if (count <= bundle->most && (count >= bundle->wanted || *threshold >= farthest))
@@ -320,7 +341,7 @@ collect_many(struct cpu_bundle *bundle, struct cpu_collector *collector, double 
 	{
 		float		unit;
 
-		count = select_keys(bundle, &collector->from, most, &threshold);
+		count = select_keys(bundle, collector, most, &threshold);
 		if (count == UINT32_MAX)
 			return count;
 		unit = threshold / CPU_KEY_UNITS;
@@ -337,7 +358,7 @@ collect_many(struct cpu_bundle *bundle, struct cpu_collector *collector, double 
 		if (*limit + bundle->error <= threshold || threshold >= most)
 			break;
 		threshold = (float) (*limit + bundle->error) * 1.00001f;
-		if (make_keys(bundle, &collector->from, threshold) > bundle->most)
+		if (make_candidates_keys(bundle, collector, threshold) > bundle->most)
 			return UINT32_MAX;
 	}
 	collect_keys(bundle, collector, count, threshold, *limit);

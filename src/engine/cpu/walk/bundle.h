@@ -18,7 +18,7 @@
 /* the largest chord of a key, in units */
 #define CPU_KEY_UNITS ((float) ((1 << (31 - CPU_LISTED_BITS)) - 2))
 
-/* if at most so many positions are wanted, cpu_bundle_few() finds them */
+/* if at most so many positions are wanted, and windows are not compared, cpu_bundle_few() finds them */
 #define CPU_FEW_MAX 3
 
 /* the key where the list has fewer positions */
@@ -37,6 +37,7 @@ struct cpu_bundle
 	uint32_t	wanted;			/* how many positions surely have k candidates; 0: all are wanted */
 	uint32_t	goal;			/* how many keys a threshold should leave */
 	uint32_t	most;			/* how many at most */
+	bool		compares;		/* positions whose windows do not overlap the observation's get no key */
 	float		threshold;		/* a guess for the next observation */
 	uint32_t	number;			/* the number of the part; UINT32_MAX: none yet */
 	struct cpu_part part;
@@ -75,7 +76,7 @@ extern void CPU_PATH_NAME(cpu_bundle_few) (struct cpu_bundle *bundle, float (*of
 CPU_WALK_INLINE bool
 cpu_bundle_few_wanted(const struct cpu_bundle *bundle)
 {
-	return bundle->wanted > 0 && bundle->wanted <= CPU_FEW_MAX;
+	return bundle->wanted > 0 && bundle->wanted <= CPU_FEW_MAX && !bundle->compares;
 }
 
 /*

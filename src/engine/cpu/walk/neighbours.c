@@ -29,9 +29,13 @@
  *
  * bundle.c says what float32 may decide.
  *
+ * With windows, a search for k neighbours has tasks (turn_tasks.h), and `observation` above means a task: k candidates of
+ * one part of the index.  Where the part's references have different windows, only those that overlap the observation's
+ * get a key (bundle.c).
+ *
  * Some observations have too many positions about as near as their k-th.  Such
- * an observation walks alone (walk_alone.c), and so do all where references have
- * radiuses or windows, as what is a candidate of one observation there says little
+ * an observation walks alone (walk_alone.c), and so does a task that has few candidates in its part.  So do all where
+ * references have radiuses, or have windows and no tasks, as what is a candidate of one observation there says little
  * about the next one, and where most references around one are of the same party.
  */
 #include "engine/cpu/walk/neighbours.h"
@@ -107,7 +111,7 @@ struct work
 static struct geonn_vector
 vector_of(const struct cpu_neighbours_piece *piece, uint32_t at)
 {
-	return piece->observation[piece->row[at]].vector;
+	return piece->observation[cpu_neighbours_row(piece, piece->row[at])].vector;
 }
 
 /* read a value once: the batch is shared with the client */
@@ -118,12 +122,13 @@ read_once(const int32_t *column, uint32_t row)
 }
 
 /*
- * Begin the collector with an observation.
+ * Begin the collector with the observation of a row, or task.
  */
 static void
-begin(struct work *work, uint32_t row)
+begin(struct work *work, uint32_t task)
 {
 	const struct search *search = work->piece->search;
+	uint32_t	row = cpu_neighbours_row(work->piece, task);
 	const struct cpu_observation *observation = &work->piece->observation[row];
 	struct cpu_collector *collector = &work->collector;
 	uint32_t	number = work->piece->first + row;
@@ -193,34 +198,35 @@ end(struct work *work, uint32_t row)
 }
 
 /*
- * Answer an observation that walks alone.
+ * The part of the index that has the candidates of one of the piece's observations, or tasks; index->parts: none has, or
+ * the task is to walk through all of its group's parts.
  */
-static void
-answer_alone(struct work *work, uint32_t row)
+static uint32_t
+part_of(const struct cpu_neighbours_piece *piece, uint32_t at)
 {
-	begin(work, row);
-	if (work->piece->index != NULL)
-		CPU_PATH_NAME(cpu_index_collect) (work->piece->index, &work->collector);
-	else if (work->piece->references != NULL)
-		CPU_PATH_NAME(cpu_brute_collect) (work->piece->references, &work->collector);
-	else
-		CPU_PATH_NAME(cpu_brute_collect_columns) (&work->collector);
-	CPU_PATH_NAME(cpu_collector_trim) (&work->collector);
-	end(work, row);
+	if (piece->task_row != NULL)
+		return cpu_nearest_part(piece->key[at]);
+	return cpu_index_part_of(piece->index, read_once(piece->search->columns.group, piece->first + piece->row[at]));
 }
 
-/* Answer one of the piece's tasks, which walks alone through the part of its key, or through all if the key has none. */
+/*
+ * Answer one of the piece's observations, or tasks, which walks alone.
+ */
 static void
-answer_task(struct work *work, uint32_t at)
+answer_alone(struct work *work, uint32_t at)
 {
 	const struct cpu_neighbours_piece *piece = work->piece;
-	uint32_t	part = cpu_nearest_part(piece->key[at]);
+	const struct cpu_index *index = piece->index;
 
-	begin(work, cpu_neighbours_row(piece, piece->row[at]));
-	if (part < piece->index->parts)
-		CPU_PATH_NAME(cpu_index_collect_part) (piece->index, cpu_index_part(piece->index, part), &work->collector);
+	begin(work, piece->row[at]);
+	if (index != NULL && piece->task_row != NULL && part_of(piece, at) < index->parts)
+		CPU_PATH_NAME(cpu_index_collect_part) (index, cpu_index_part(index, part_of(piece, at)), &work->collector);
+	else if (index != NULL)
+		CPU_PATH_NAME(cpu_index_collect) (index, &work->collector);
+	else if (piece->references != NULL)
+		CPU_PATH_NAME(cpu_brute_collect) (piece->references, &work->collector);
 	else
-		CPU_PATH_NAME(cpu_index_collect) (piece->index, &work->collector);
+		CPU_PATH_NAME(cpu_brute_collect_columns) (&work->collector);
 	CPU_PATH_NAME(cpu_collector_trim) (&work->collector);
 	end(work, piece->row[at]);
 }
@@ -237,7 +243,7 @@ answer_nearest(struct work *work)
 	piece->answered += count - (uint32_t) __builtin_popcount(alone);
 	for (; alone != 0 && !work->over; alone &= alone - 1)
 	{
-		answer_task(work, first + (uint32_t) __builtin_ctz(alone));
+		answer_alone(work, first + (uint32_t) __builtin_ctz(alone));
 		look(work);
 	}
 }
@@ -297,6 +303,9 @@ answer_from(struct work *work, uint32_t row, uint32_t lane, double *needed)
 		return CROWDED;
 	if (limit > bundle->reach)
 	{
+		/* one with few candidates in the part would widen the others' lists */
+		if (bundle->compares && count < bundle->wanted)
+			return CROWDED;
 		*needed = limit < INFINITY ? limit : 4.0 * bundle->reach;
 		return TOO_NEAR;
 	}
@@ -412,7 +421,7 @@ answer_some(struct work *work, uint32_t first, uint32_t count, double radius)
 		{
 			piece->row[i] = piece->row[i - left];
 			piece->row[i - left] = row;
-			answer_alone(work, row);
+			answer_alone(work, i - left);
 		}
 		else
 		{
@@ -462,15 +471,14 @@ first_radius(const struct work *work, double area)
 }
 
 /*
- * A radius within which an observation has the wanted number of positions, as its home leaf shows.  INFINITY
- * if the leaf has fewer, or so many are wanted that a guess is better.
+ * A radius within which an observation has the wanted number of positions, as those of its home leaf whose bits are set
+ * show.  INFINITY if these are fewer, or so many are wanted that a guess is better.
  */
 static double
-proven_radius(const struct work *work, uint32_t home, struct geonn_vector from)
+proven_radius(const struct work *work, uint32_t home, uint32_t bits, struct geonn_vector from)
 {
 	const struct cpu_bundle *bundle = &work->bundle;
 	uint32_t	wanted = bundle->wanted;
-	uint32_t	bits = cpu_part_bits(bundle->part, home);
 	double		chords[INDEX_WIDTH];
 	int32_t		key[INDEX_WIDTH];
 	float		kth;
@@ -490,13 +498,6 @@ proven_radius(const struct work *work, uint32_t home, struct geonn_vector from)
 	/* these margins exceed the rounding of float32, and of all keys (bundle.c) */
 	return sqrt(geonn_metric_chord_limit(work->collector.dataset->metric, kth * (1 + 0x1p-11) + 0x1p-100)) *
 		(1 + 1e-5);
-}
-
-/* The part of the index that has the candidates of one of the piece's observations. */
-static uint32_t
-part_of(const struct cpu_neighbours_piece *piece, uint32_t at)
-{
-	return cpu_index_part_of(piece->index, read_once(piece->search->columns.group, piece->first + piece->row[at]));
 }
 
 /*
@@ -556,7 +557,7 @@ count_bundle(const struct work *work, double area, double radius)
 	for (; count < BUNDLE_MAX && first + count < piece->count; count++)
 	{
 		if (first + count + AHEAD < piece->count)
-			prefetch_row(piece, piece->row[first + count + AHEAD]);
+			prefetch_row(piece, cpu_neighbours_row(piece, piece->row[first + count + AHEAD]));
 		cpu_box_enlarge(&box, vector_of(piece, first + count));
 		if (count == 0)
 			continue;
@@ -567,6 +568,20 @@ count_bundle(const struct work *work, double area, double radius)
 			break;
 	}
 	return count;
+}
+
+/* A bit for each position of a leaf, set if one of the piece's observations may have candidates there. */
+static uint32_t
+leaf_bits(const struct work *work, uint32_t at, uint32_t leaf)
+{
+	const struct cpu_neighbours_piece *piece = work->piece;
+	uint32_t	bits = cpu_part_bits(work->bundle.part, leaf);
+	struct point_windows windows;
+
+	if (!work->bundle.compares)
+		return bits;
+	windows = point_windows_read(&piece->search->columns, piece->first + cpu_neighbours_row(piece, piece->row[at]));
+	return bits & cpu_leaf_overlaps(piece->index, leaf, &windows);
 }
 
 /*
@@ -580,30 +595,38 @@ answer_next(struct work *work)
 	uint32_t	first = piece->answered;
 	uint32_t	part = part_of(piece, first);
 	uint32_t	home;
+	uint32_t	bits;
 	uint32_t	count;
 	double		area;
 	double		radius;
 
 	if (part == piece->index->parts)
 	{
-		answer_alone(work, piece->row[first]);
+		answer_alone(work, first);
 		return;
 	}
 	if (part != bundle->number)
 	{
 		bundle->number = part;
 		bundle->part = cpu_index_part(piece->index, part);
+		bundle->compares = piece->index->slabs != NULL && !piece->index->slabs->is_uniform[part];
 		work->home = cpu_node_above(bundle->part.first, 0);
 		bundle->threshold = INFINITY;
 		work->farthest = 0.0;
 	}
 	home = work->home = home_of(work, first, work->home);
+	bits = leaf_bits(work, first, home);
+	if (bits == 0)
+	{
+		answer_alone(work, first);
+		return;
+	}
 	area = leaf_area(piece->index, home);
 	radius = first_radius(work, area);
 	count = count_bundle(work, area, radius);
 	if (count == 1)
 	{
-		double		proven = proven_radius(work, home, vector_of(piece, first));
+		double		proven = proven_radius(work, home, bits, vector_of(piece, first));
 
 		if (proven < radius || (proven < INFINITY && proven * proven < work->collector.widest))
 			radius = proven > RADIUS_MIN ? proven : RADIUS_MIN;
@@ -633,7 +656,8 @@ CPU_PATH_NAME(cpu_neighbours) (struct cpu_neighbours_piece *piece)
 	const struct cpu_index *index = piece->index;
 	const struct cpu_references *references = piece->references;
 	uint32_t	next_look = piece->bundle > 0 ? NEAREST_UNTIL_LOOK : 0;
-	bool		together = piece->bundle > 0 || (index != NULL && index->slabs == NULL && !index->limited);
+	bool		together = piece->bundle > 0 || piece->task_row != NULL ||
+		(index != NULL && index->slabs == NULL && !index->limited);
 	struct work work;
 
 	/* the rest is filled when it is needed */
@@ -659,6 +683,7 @@ CPU_PATH_NAME(cpu_neighbours) (struct cpu_neighbours_piece *piece)
 	work.bundle.number = UINT32_MAX;
 	work.bundle.wanted = 0;
 	work.bundle.most = 0;
+	work.bundle.compares = false;
 	if (search->question.k > 0)
 	{
 		work.spread = (search->question.k + 3) / 80.0;	/* of uniform points, about */
@@ -687,7 +712,7 @@ CPU_PATH_NAME(cpu_neighbours) (struct cpu_neighbours_piece *piece)
 		else if (together && !(row == 0 && search->cutoff.present))
 			answer_next(&work);
 		else
-			answer_alone(&work, row);
+			answer_alone(&work, piece->answered);
 		if (piece->answered < next_look && work.pairs < PAIRS_UNTIL_LOOK && together)
 			continue;
 		next_look = piece->answered + (piece->bundle > 0 ? NEAREST_UNTIL_LOOK : ROWS_UNTIL_LOOK);

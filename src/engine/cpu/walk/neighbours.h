@@ -50,9 +50,9 @@ struct cpu_neighbours_piece
 	 * `tag` and `best` are NULL */
 	uint32_t	bundle;
 
-	/* of a search by tasks (turn_tasks.h), which asks for the nearest: rows by task, and answers by task; else NULL */
+	/* of a search by tasks (turn_tasks.h), rows by task, and answers by task; else NULL */
 	const uint32_t *task_row;
-	struct candidate *best;		/* its distance is infinite where a task has no candidate */
+	struct candidate *best;		/* task t has k from t * k on, or fewer, and then an infinite distance */
 
 	/* columns of the batch: the pairs of row r go to r * k and on; or NULL: pairs are kept below */
 	int64_t    *tag;

@@ -42,15 +42,19 @@ bool
 CPU_PATH_NAME(cpu_settled_pairs) (struct cpu_neighbours_piece *piece, uint32_t row, const struct candidate *pairs,
 								  uint32_t count)
 {
+	size_t		first = (size_t) row * piece->search->question.k;
+
 	if (piece->best != NULL)
 	{
-		piece->best[row] = count > 0 ? pairs[0] : (struct candidate) {INFINITY, UINT32_MAX};
+		if (count > 0)
+			memcpy(piece->best + first, pairs, count * sizeof(*pairs));
+		if (count < piece->search->question.k)
+			piece->best[first + count].distance = INFINITY;
 		return true;
 	}
 	if (piece->tag != NULL)
 	{
 		const int64_t *tag = piece->search->dataset->tag;
-		size_t		first = (size_t) row * piece->search->question.k;
 
 		for (uint32_t i = 0; i < count; i++)
 		{
@@ -89,7 +93,7 @@ measure(struct cpu_settled *settled, const struct cpu_neighbours_piece *piece)
 	}
 	for (uint32_t i = 0; i < pairs; i++)
 	{
-		const struct cpu_observation *from = &piece->observation[settled->row[i / k]];
+		const struct cpu_observation *from = &piece->observation[cpu_neighbours_row(piece, settled->row[i / k])];
 
 		settled->chord[i] = geonn_metric_distance(dataset->metric, from->latitude, from->longitude,
 												  dataset->latitude[place[i]], dataset->longitude[place[i]]);
@@ -111,7 +115,7 @@ keep(struct cpu_neighbours_piece *piece, uint32_t row, const uint32_t *reference
 
 	for (uint32_t i = 1; i < k; i++)
 		rising &= distance[i - 1] < distance[i];
-	if (rising && distance[k - 1] <= question->max_distance && piece->tag != NULL)
+	if (rising && distance[k - 1] <= question->max_distance && piece->tag != NULL && piece->best == NULL)
 	{
 		size_t		first = (size_t) row * k;
 
@@ -197,7 +201,7 @@ CPU_PATH_NAME(cpu_settled_keep) (struct cpu_settled *settled, struct cpu_neighbo
 	}
 	if (references != k)
 		return false;
-	if (piece->tag != NULL)
+	if (piece->tag != NULL && piece->best == NULL)
 		prefetch_pairs(piece, row, k);
 	settled->row[settled->count++] = row;
 	piece->answered++;

@@ -16,7 +16,7 @@
 struct cpu_settled
 {
 	uint32_t	count;			/* how many observations are settled; each has k pairs below */
-	uint32_t	row[CPU_SETTLED_PAIRS];
+	uint32_t	row[CPU_SETTLED_PAIRS];	/* or task */
 	uint32_t	reference[CPU_SETTLED_PAIRS];	/* the references, by their numbers in the index's order */
 	double		chord[CPU_SETTLED_PAIRS];	/* squared; cpu_settled_end() turns them into distances */
 };

@@ -213,6 +213,19 @@ cpu_leaf_overlaps(const struct cpu_index *index, uint32_t leaf, const struct poi
 	return bits;
 }
 
+/* Whether the windows of a position overlap these. */
+CPU_WALK_INLINE bool
+cpu_position_overlaps(const struct cpu_index *index, uint32_t position, const struct point_windows *windows)
+{
+	for (int window = 0; window < GEONN_WINDOWS_MAX; window++)
+		if (index->window_low[window] != NULL &&
+			!geonn_windows_overlap(window, windows->low[window], windows->high[window], windows->edges,
+								   index->window_low[window][position], index->window_high[window][position],
+								   index->edges[position]))
+			return false;
+	return true;
+}
+
 /*
  * A bit for each of INDEX_WIDTH values from `first` on of the columns of parties, set if none is the
  * observation's.
