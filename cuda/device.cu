@@ -29,7 +29,7 @@ extern "C"
 #include "cuda/neighbours/neighbours.cuh"
 #include "cuda/probe.cuh"
 
-/* how many ns the host thread sleeps while all launches are under way */
+/* While all lanes have launches under way, the host thread sleeps this many ns before it looks again. */
 #define NAP_NANOSECONDS 20000
 
 static void
@@ -54,7 +54,7 @@ cuda_advance(struct device *device, struct search **ended)
 
 /* ---- memory of batches, the end ---- */
 
-/* portable memory is registered for all GPUs at once */
+/* Register the memory as portable: then it is pinned for all GPUs at once. */
 static void
 cuda_share(struct device *device, void *start, size_t bytes)
 {
@@ -79,7 +79,7 @@ cuda_close(struct device *device)
 	if (cuda == NULL)
 		return;
 	cuda_leave(device);
-	/* on a lost device all of these calls fail, which does no harm */
+	/* On a lost device all of these calls fail; the errors do no harm and are ignored. */
 	cuda_lanes_close(device);
 	cudaFreeHost(cuda->staging);
 	if (cuda->building != NULL)

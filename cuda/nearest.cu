@@ -31,8 +31,8 @@ enum nearest_phase
 {
 	NEAREST_COPY_IN,
 	NEAREST_SEARCH,
-	NEAREST_GO_ON,				/* decide what the search by index left open; then count the
-								 * observations that have a neighbour within max_distance */
+	NEAREST_GO_ON,				/* decide what the search by index left open; then count the observations with a
+								 * neighbour within max_distance */
 	NEAREST_COPY_OUT
 };
 
@@ -44,7 +44,7 @@ struct nearest_piece
 	double	   *latitude;		/* [rows] degrees, on the GPU; later packed
 								 * distances */
 	double	   *longitude;		/* [rows] degrees, on the GPU; later packed tags */
-	struct results results;		/* results.distance and results.tag are what the search found */
+	struct results results;		/* results.distance and results.tag are the columns that the search writes */
 
 	/* the search, by one of the algorithms */
 	struct brute_search brute;
@@ -53,7 +53,7 @@ struct nearest_piece
 	struct arcs_nearest arcs;
 };
 
-/* what kernels report to the host, in pinned memory */
+/* What kernels report to the host, in pinned memory. */
 struct nearest_status
 {
 	struct brute_status brute;
@@ -105,7 +105,7 @@ nearest_rows(const struct lane *lane)
 	/* each observation has one pair at most */
 	if (rows > room)
 		rows = room;
-	/* an untried piece needs no memory of the GPU */
+	/* a piece that goes to the CPU untried needs no memory of the GPU */
 	if (is_arcs(lane) && arcs_leaves_untried(&lane_built(lane)->nearest_refusals))
 		rows = 1;
 	return rows < PIECE_ROWS_MAX ? rows : PIECE_ROWS_MAX;
@@ -142,7 +142,7 @@ brute_place(struct lane *lane, uint32_t rows, void *memory)
 	piece->latitude = room->latitude;
 	piece->longitude = room->longitude;
 
-	/* the search writes its results where the degrees were; they are packed elsewhere */
+	/* The search overwrites the degrees with its results; packed results have columns of their own. */
 	piece->results.distance = room->latitude;
 	piece->results.tag = (const int64_t *) room->longitude;
 	bytes = place_results(lane, rows, memory, bytes);
@@ -202,7 +202,7 @@ arcs_place_piece(struct lane *lane, uint32_t rows, void *memory)
 	return place_results(lane, rows, memory, offset);
 }
 
-/* Whether the search, by whatever algorithm, has found out that coordinates are out of range. */
+/* Return whether the search has found coordinates out of range, by whichever algorithm. */
 static bool
 is_out_of_range(const struct lane *lane)
 {
@@ -213,7 +213,7 @@ is_out_of_range(const struct lane *lane)
 		status->search.out_of_range != 0;
 }
 
-/* Whether the search has nothing left to decide.  Only that by the index of points can have. */
+/* Return whether the search has nothing left to decide; a search by brute force or by arcs never has. */
 static bool
 all_decided(const struct lane *lane)
 {
@@ -222,7 +222,10 @@ all_decided(const struct lane *lane)
 	return !by_points(lane) || status->out_of_range != 0 || status->decided >= status->ambiguous;
 }
 
-/* How many of the first observations the search has answered: all, unless that by arcs refuses one. */
+/*
+ * Return how many of the first observations the search has answered: all, or with arcs those before
+ * the first refused row.
+ */
 static uint32_t
 rows_searched(const struct lane *lane)
 {
@@ -293,7 +296,7 @@ search_by_brute(struct nearest_piece *piece, enum piece_progress *progress)
 	return cudaSuccess;
 }
 
-/* Enqueue a search by arcs, or more of it, and at its end the copy of its status to the host. */
+/* Enqueue the next slice of a search by arcs; after the last slice, the copy of its status to the host. */
 static cudaError_t
 search_by_arcs(struct lane *lane, enum piece_progress *progress)
 {
@@ -310,8 +313,8 @@ search_by_arcs(struct lane *lane, enum piece_progress *progress)
 }
 
 /*
- * Enqueue a search by index, or more of it, and then the copy of its
- * status to the host.
+ * Enqueue a search by the index of points, or its next launch, and a copy of its status to the
+ * host.
  */
 static cudaError_t
 search_or_go_on(struct lane *lane, enum piece_progress *progress)
@@ -327,7 +330,7 @@ search_or_go_on(struct lane *lane, enum piece_progress *progress)
 						   cudaMemcpyDeviceToHost, lane->stream);
 }
 
-/* Whether a piece with arcs goes to the CPU untried; then the host says what a search would report. */
+/* Return whether a piece with arcs goes to the CPU untried; if so, write the report that a GPU would have written. */
 static bool
 leave_untried(struct lane *lane)
 {
@@ -368,7 +371,10 @@ nearest_enqueue(struct lane *lane, enum piece_progress *progress)
 			if (piece->phase == NEAREST_SEARCH || !piece->all_matched)
 				return cudaSuccess;
 
-			/* results that are copied too early are copied again, or not read */
+			/*
+			 * Copy the results ahead, before the host has read the status: if the status says that
+			 * more is to be done, they are copied again, or not read.
+			 */
 			*progress = PIECE_LAST;
 			return copy_results(lane, piece->rows, piece->rows, NULL, piece->results.tag,
 								piece->results.distance);
@@ -383,9 +389,9 @@ nearest_enqueue(struct lane *lane, enum piece_progress *progress)
 }
 
 /*
- * Finish a piece.  If its search by points is not done yet, let it go on: results that were
- * copied too early are copied again.  The CPU goes on from an observation that the search by arcs refuses, and
- * has all of a piece that was left untried.
+ * Finish a piece.  A search by points that is not done goes on, and copies its results again.  From an
+ * observation that a search by arcs refuses, the CPU goes on; a piece that was left untried is the CPU's as a
+ * whole.
  */
 static enum piece_outcome
 nearest_finish(struct lane *lane)

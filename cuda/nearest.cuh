@@ -7,7 +7,7 @@
 
 #include "cuda/lane/lane.cuh"
 
-/* how pieces are answered: by brute force, the table or the index */
+/* The operations of pieces that ask for the nearest alone, by brute force, the index of points or the index of arcs. */
 extern const struct piece_operations nearest_operations;
 
 #endif							/* GEONN_NEAREST_CUH */

@@ -132,10 +132,10 @@ describe(struct device *device, struct failure *failure)
 static cudaError_t
 open_device(struct device *device, struct cuda_device *cuda)
 {
-	/* the host thread's naps are short, and the kernel would add 50 us to each */
+	/* The host thread naps for microseconds; with the kernel's default slack each nap would last 50 us longer. */
 	prctl(PR_SET_TIMERSLACK, 1000UL);
 
-	/* a host thread that waits for a build must not spin */
+	/* A host thread that waits for a build sleeps instead of spinning. */
 	CUDA_TRY(cudaInitDevice(device->ordinal, cudaDeviceScheduleBlockingSync,
 							cudaInitDeviceFlagsAreValid));
 	CUDA_TRY(cudaSetDevice(device->ordinal));
@@ -146,9 +146,9 @@ open_device(struct device *device, struct cuda_device *cuda)
 }
 
 /*
- * Fill in points at least a tenth of a degree apart, with poles, antipodes and
- * the antimeridian among them, and many at equal distances.  The last
- * references repeat the points of the first ones, in another chunk.
+ * Fill in points at least a tenth of a degree apart: among them poles, antipodes, the antimeridian,
+ * and many at equal distances.  The last references repeat the points of the first ones, in another
+ * chunk.
  */
 static void
 fill_in(struct self_test *test, enum geonn_algorithm algorithm)
@@ -228,7 +228,7 @@ run_self_test(struct device *device, struct self_test *test, enum geonn_algorith
 	device->operations->start(device, &test->search);
 	while (device->operations->advance(device, &ended) != DEVICE_FINISHED)
 	{
-		/* a piece ended, but the search is not done */
+		/* A piece has ended, but observations are left: start the search again. */
 		if (ended != NULL)
 			device->operations->start(device, ended);
 		ended = NULL;
@@ -277,7 +277,7 @@ self_test(struct device *device, enum geonn_algorithm algorithm, struct failure 
 bool
 cuda_device_probe(struct device *device, struct failure *failure)
 {
-	/* never freed: other threads may ask for a device's free memory at any time */
+	/* Device states are never freed: other threads may ask for a device's free memory at any time. */
 	static struct cuda_device cuda_devices[GEONN_DEVICES_MAX];
 	struct cuda_device *cuda = &cuda_devices[device->number];
 	cudaError_t error;

@@ -42,26 +42,28 @@ struct __align__(16) arcs_leaf
 struct arcs_shape
 {
 	uint32_t	arcs;			/* of the dataset, at least 1 */
-	uint32_t	long_arcs;		/* those of them that are two arcs of the index */
+	uint32_t	long_arcs;		/* how many arcs of the dataset are too long for one arc of the index, and become two
+								 * there */
 	uint32_t	leaves;
-	int			levels;			/* of nodes; level 0 has the boxes of leaves, the last level one node */
+	int			levels;			/* levels of nodes: level 0 has the boxes of leaves, the last level a single node */
 	uint32_t	nodes[ARCS_LEVELS_MAX];
 	uint32_t	first[ARCS_LEVELS_MAX]; /* index of a level's first node among those of all levels */
 	uint32_t	all_nodes;
 };
 
 /*
- * A dataset's index; addresses are the GPU's.  It is one block of memory: to have it on another GPU, the block
- * is copied and its addresses are computed anew.
+ * The index of a dataset's arcs.  Addresses are the GPU's.  The whole index is one block of memory: another
+ * GPU gets a copy of the block, with addresses computed anew.
  */
 struct arcs
 {
 	struct arcs_shape shape;
-	struct arcs_leaf *leaf;		/* copies of the last arc fill the last one */
+	struct arcs_leaf *leaf;		/* copies of the last arc fill up the last leaf */
 	struct shape_boxes_node *node;	/* each at a multiple of 16 bytes */
 	int64_t    *tag;			/* [arcs] in the dataset's order */
-	int32_t    *shape_of;		/* [arcs] likewise, the number of each arc's shape */
-	struct index curve;			/* no more than index_order.cuh needs: how many leaves, and their codes */
+	int32_t    *shape_of;		/* [arcs] the number of each arc's shape, in the dataset's order */
+	struct index curve;			/* the leaves' places on the curve; only the fields that index_order.cuh reads: the
+								 * number of leaves, and their codes */
 };
 
 /* the long arcs of a dataset, in the host's memory */
@@ -75,17 +77,20 @@ struct arcs_long
 };
 
 /*
- * List the long arcs of a dataset; arcs_free_long() frees the list, also after a failure.  False with the failure if memory is
- * short, or soon after the search is cancelled.
+ * List the long arcs of a dataset.  Returns false with the failure if memory is short, or soon after the search is
+ * cancelled.  The caller frees the list with arcs_free_long(), after a failure as well.
  */
 extern bool arcs_list_long(const struct dataset *dataset, const atomic_bool *cancelled, struct arcs_long *listed,
 						   struct failure *failure);
 extern void arcs_free_long(struct arcs_long *listed);
 
-/* Find the sizes of the index of so many arcs, of which so many are long. */
+/* Compute the sizes of an index of `arcs` arcs, of which `long_arcs` are long. */
 extern struct arcs_shape arcs_shape_of(uint32_t arcs, uint32_t long_arcs);
 
-/* Lay out an index of this shape from address memory on (NULL to learn only the size).  Returns its bytes. */
+/*
+ * Lay out an index of this shape from address memory on, and return its bytes.  With NULL as memory, only
+ * compute the bytes.
+ */
 extern size_t arcs_place(void *memory, const struct arcs_shape *shape, struct arcs *arcs);
 
 /* the columns from which an index is built; addresses are the GPU's */
@@ -102,16 +107,16 @@ struct arcs_source
 /* The bytes of memory that a build needs. */
 extern size_t arcs_build_room(const struct arcs_shape *shape);
 
-/* Enqueue the build of an index, all but its tags and the numbers of shapes. */
+/* Enqueue the kernels that build an index; the caller copies its tags and the numbers of shapes. */
 extern cudaError_t arcs_build(const struct arcs *arcs, const struct arcs_source *source, void *room,
 							  cudaStream_t stream);
 
-/* what a search reports to the host, which copies it */
+/* What the kernels of a search report; the host copies the report. */
 struct arcs_status
 {
 	uint32_t	out_of_range;	/* 1 if some coordinates are invalid */
-	uint32_t	refused;		/* this row needs too much, and the rows behind it have no answers; UINT32_MAX: all
-								 * have them */
+	uint32_t	refused;		/* the first row that needs too much work: this row and all later ones have no answers;
+								 * UINT32_MAX: all rows have answers */
 };
 
 /* Finds the nearest shape of each observation; addresses are the GPU's. */
@@ -124,7 +129,7 @@ struct arcs_nearest
 	const double *longitude;
 	double		max_distance;	/* metres, inclusive; may be infinite */
 
-	/* results; an observation without a neighbour has distance infinity and tag 0 */
+	/* results; distance infinity and tag 0: the observation has no neighbour */
 	int64_t    *tag;			/* [rows] */
 	double	   *distance;		/* [rows] metres */
 
@@ -132,12 +137,12 @@ struct arcs_nearest
 	void	   *room;			/* memory of arcs_nearest_room() bytes */
 	cudaStream_t stream;
 
-	uint32_t	enqueued;		/* for how many observations the search has been enqueued; 0 at first */
+	uint32_t	enqueued;		/* how many observations the launches so far took; the caller sets 0 at first */
 };
 
 extern size_t arcs_nearest_room(uint32_t rows);
 
-/* Enqueue the search for the next of the observations, so many that a search which is cancelled ends soon. */
+/* Enqueue the search for the next slice of observations, small enough that a cancelled search ends soon. */
 extern cudaError_t arcs_nearest_enqueue(struct arcs_nearest *search);
 
 #endif							/* GEONN_ARCS_CUH */

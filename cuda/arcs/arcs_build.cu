@@ -29,7 +29,7 @@ extern "C"
 #define BLOCK_THREADS 256
 #define CODE_BITS (3 + 2 * INDEX_CODE_LEVELS)
 
-/* after how many arcs the host looks whether the search has been cancelled */
+/* The host looks after this many arcs whether the search has been cancelled. */
 #define LOOK_ARCS 4096
 
 struct build_room
@@ -49,8 +49,8 @@ arcs_of_index(const struct arcs_shape *shape)
 }
 
 /*
- * Go through the arcs of a dataset: count the long ones, and list them where the list has memory.  False with the failure soon
- * after the search is cancelled.
+ * Go through the arcs of a dataset, count the long ones, and write them into the list if the list has memory.  Returns
+ * false with the failure soon after the search is cancelled.
  */
 static bool
 find_long(const struct dataset *dataset, const atomic_bool *cancelled, struct arcs_long *listed, struct failure *failure)
@@ -166,7 +166,7 @@ struct ends
 	uint32_t	arc;			/* of the dataset */
 };
 
-/* Return the arc of the index that has a number. */
+/* Return the ends of the index's arc number `number`: a whole arc, or half of a long one. */
 static __device__ __forceinline__ struct ends
 ends_of(const struct arcs_shape *shape, const struct arcs_source *source, uint32_t number)
 {
@@ -216,7 +216,7 @@ prepare_kernel(const __grid_constant__ struct arcs_shape shape, const __grid_con
 	room.number[number] = number;
 }
 
-/* the boxes of nodes, farther from all vectors than any chord */
+/* Set the boxes of nodes farther from all vectors than any chord, so that a walk never enters a box that stays empty. */
 static __global__ void __launch_bounds__(BLOCK_THREADS)
 close_kernel(struct shape_boxes_node *node, uint32_t nodes)
 {
@@ -229,7 +229,7 @@ close_kernel(struct shape_boxes_node *node, uint32_t nodes)
 	}
 }
 
-/* the least of the values of eight threads */
+/* Return the least of the values of the eight threads of a leaf. */
 static __device__ __forceinline__ double
 leaf_least(double value)
 {
@@ -239,7 +239,8 @@ leaf_least(double value)
 }
 
 /*
- * A thread makes an arc of a leaf.  Threads behind the last leaf do the last arc's work without writing.
+ * Each thread makes one arc of a leaf.  Threads behind the last arc compute the last arc again and do
+ * not write it.
  */
 static __global__ void __launch_bounds__(BLOCK_THREADS)
 leaf_kernel(const __grid_constant__ struct arcs arcs, const __grid_constant__ struct arcs_source source,

@@ -38,7 +38,10 @@ arcs_end(const double end[3][ARCS_WIDTH], uint32_t i)
 	return vector;
 }
 
-/* The square of the distance to an arc's chord, in radii; *sagitta becomes how far the arc is from it at most. */
+/*
+ * Return the square of the distance from an observation to an arc's chord, in radii.  *sagitta becomes the
+ * greatest distance between the chord and the arc.
+ */
 static __device__ __forceinline__ double
 arcs_square_to(const struct arcs_leaf *leaf, uint32_t i, struct geonn_vector from, double *sagitta)
 {
@@ -60,7 +63,7 @@ arcs_square_to(const struct arcs_leaf *leaf, uint32_t i, struct geonn_vector fro
 	return fma(wz, wz, fma(wy, wy, wx * wx));
 }
 
-/* The distance in metres to an arc, and to those of its ends that may be as near as the limit. */
+/* Return the distance in metres to an arc: the arc's inside, and those of its ends that may be within the limit. */
 static __device__ __noinline__ double
 arcs_measure(const struct arcs_leaf *leaf, uint32_t i, struct geonn_vector from, double limit)
 {
@@ -115,14 +118,14 @@ arcs_box_squares(const struct shape_boxes_node *node, struct geonn_vector from, 
 	arcs_add_squares(square, (float) from.z, node->low[2], node->high[2]);
 }
 
-/* The square of a limit, a little more, with which the squares of gaps are compared. */
+/* Return the square of a limit, a little increased for rounding, to compare squares of gaps with. */
 static __device__ __forceinline__ float
 arcs_limit_squared(double limit)
 {
 	return (float) (limit * limit * (1.0 + 0x1p-18));
 }
 
-/* The limit that a max_distance gives, a chord in radii. */
+/* Return the limit on chords, in radii, for a max_distance in metres. */
 static inline double
 arcs_limit_of(double max_distance)
 {

@@ -32,18 +32,22 @@
 #define BLOCK_THREADS 128
 
 /*
- * A launch takes so many observations: a search that is cancelled ends with the launches that are enqueued.  Four million
- * observations of a million arcs take an H100 3 to 4 % longer than in one launch; by 2^18 in each they would take 17 to 25 %.
+ * One launch takes this many observations: a cancelled search ends when the launches that are already enqueued have ended.
+ * Four million observations of a million arcs take an H100 3 to 4 % longer than in one launch; slices of 2^18 would take 17
+ * to 25 % longer.
  */
 #define SLICE_ROWS ((uint32_t) 1 << 20)
 
-/* how many arcs are kept until they are measured */
+/* A thread collects up to this many arcs before it measures them. */
 #define KEPT 8
 
-/* how many nodes and leaves a walk may look at, and arcs it may measure, all in all */
+/* A walk may look at this many nodes and leaves, and measure arcs, all added up; beyond that the row is refused. */
 #define VISITS_MAX 4096
 
-/* the children of a node that are left: their numbers, three bits each, the nearest first, and how many */
+/*
+ * A node's children that the walk has not entered yet, as one number: three bits for each child, the
+ * nearest first; the count in the upper bits.
+ */
 #define ORDER_COUNT_SHIFT 28
 
 /* the kernel's parameters of a search */
@@ -54,14 +58,17 @@ struct arcs_task
 	int64_t    *tag;
 	double	   *distance;
 	struct arcs_status *status;
-	const uint32_t *inside;		/* [rows] in the order of the search: what polygons_find() has found; NULL: the dataset
-								 * has none */
+	const uint32_t *inside;		/* [rows] in the order of the search: the first polygon that holds the observation, as
+								 * polygons_find() writes it; NULL: the dataset has no polygons */
 	struct index_order order;
-	uint32_t	begin;			/* which of the observations to answer, in the order of the search */
+	uint32_t	begin;			/* the launch answers observations begin ... end - 1, in the order of the search */
 	uint32_t	end;
 };
 
-/* arcs that may be the nearest, with their least chords; beside struct seeker, which is then in registers */
+/*
+ * Arcs that may be the nearest, with lower bounds of their chords.  Apart from struct seeker, so that the
+ * compiler keeps the seeker in registers.
+ */
 struct kept
 {
 	double		lower[KEPT];
@@ -74,11 +81,11 @@ struct seeker
 	struct geonn_vector from;
 	double		limit;			/* chord; what is farther does not matter */
 	float		limit_squared;	/* a little more */
-	uint32_t	visits;			/* nodes and leaves that were looked at, and arcs that were measured */
+	uint32_t	visits;			/* how many nodes and leaves the walk looked at, and arcs it measured */
 
 	uint32_t	kept_count;
 
-	/* the first of the arcs that were measured */
+	/* the nearest measured arc; of several at that distance the first in the dataset */
 	double		distance;		/* metres; infinite: none was */
 	uint32_t	arc;
 };
@@ -92,7 +99,7 @@ set_limit(struct seeker *seeker, double limit)
 	seeker->limit_squared = arcs_limit_squared(limit);
 }
 
-/* Measure the arcs that are kept and within the limit. */
+/* Measure the kept arcs that are still within the limit. */
 static __device__ __forceinline__ void
 measure_kept(struct seeker *seeker, const struct kept *kept, const struct arcs_leaf *leaves)
 {
@@ -116,7 +123,7 @@ measure_kept(struct seeker *seeker, const struct kept *kept, const struct arcs_l
 	seeker->kept_count = 0;
 }
 
-/* Keep an arc of a leaf if it is within the limit. */
+/* Keep an arc of a leaf to be measured later, if the arc is within the limit. */
 static __device__ __forceinline__ void
 offer(struct seeker *seeker, struct kept *kept, const struct arcs_leaf *leaves, uint32_t number, uint32_t i)
 {
@@ -133,7 +140,10 @@ offer(struct seeker *seeker, struct kept *kept, const struct arcs_leaf *leaves, 
 	kept->position[seeker->kept_count++] = number * ARCS_WIDTH + i;
 }
 
-/* Look at the arcs of a leaf, the nearest chord first: it leaves few others within the limit. */
+/*
+ * Look at the arcs of a leaf, the one with the nearest chord first: this arc lowers the limit, and
+ * few others remain within it.
+ */
 static __device__ __forceinline__ void
 visit_leaf(struct seeker *seeker, struct kept *kept, const struct arcs_leaf *leaves, uint32_t number)
 {
@@ -153,7 +163,7 @@ visit_leaf(struct seeker *seeker, struct kept *kept, const struct arcs_leaf *lea
 		next = square < least ? i : next;
 		least = fmin(least, square);
 	}
-	/* an arc with a greater sagitta may be within the limit though the nearest chord is not */
+	/* The nearest chord may be beyond the limit while another arc, with a greater sagitta, is within. */
 	while (left != 0)
 	{
 		if ((left >> next & 1) == 0)
@@ -168,12 +178,16 @@ visit_leaf(struct seeker *seeker, struct kept *kept, const struct arcs_leaf *lea
 struct walk
 {
 	uint32_t	home;			/* the leaf that has been looked at before */
-	int			level;			/* above the root: its only child is the root */
+	int			level;			/* the level of `node`; a walk begins one level above the root, where the only child is
+								 * the root */
 	uint32_t	node;			/* on this level */
 	uint32_t	order;			/* its children that are left */
 };
 
-/* the same of the levels above; beside struct walk, which is then in registers */
+/*
+ * The node and the children left on each level above the present one.  Apart from struct walk, so
+ * that the compiler keeps the walk in registers.
+ */
 struct walk_above
 {
 	uint32_t	node[ARCS_LEVELS_MAX + 1];
@@ -190,8 +204,8 @@ exchange(uint32_t *first, uint32_t *second)
 }
 
 /*
- * Return the children of a node that are within the limit.  Their keys are the squares of the gaps, with the child in
- * place of the last three bits, which do not matter for an order.
+ * Return the children of a node that are within the limit, the nearest first.  Each key is the square of the child's
+ * gap; the child's number replaces the last three bits, too small to matter for the order.
  */
 static __device__ __forceinline__ uint32_t
 order_of(const struct shape_boxes_node *node, const struct seeker *seeker)
@@ -253,7 +267,7 @@ is_within(const struct shape_boxes_node *node, uint32_t child, const struct seek
 	return fmaf(z, z, fmaf(y, y, x * x)) <= seeker->limit_squared;
 }
 
-/* Find the next leaf within the limit.  False: none is left, or the walk has become too long. */
+/* Find the next leaf within the limit.  Returns false if no leaf is left, or the walk has become too long. */
 static __device__ __forceinline__ bool
 next_leaf(struct walk *walk, struct walk_above *above, const struct arcs *arcs, struct seeker *seeker, uint32_t *leaf)
 {
@@ -273,7 +287,10 @@ next_leaf(struct walk *walk, struct walk_above *above, const struct arcs *arcs, 
 		}
 		walk->order = (walk->order & ((1u << ORDER_COUNT_SHIFT) - 1)) >> 3 | (count - 1) << ORDER_COUNT_SHIFT;
 
-		/* all that follow are farther, but for less than limit_squared has more */
+		/*
+		 * The children come in the order of gaps: where this one is beyond the limit, all later
+		 * ones are, but for the small increase of limit_squared.
+		 */
 		if (walk->level < arcs->shape.levels &&
 			!is_within(&arcs->node[arcs->shape.first[walk->level] + walk->node], child, seeker))
 		{
@@ -298,7 +315,7 @@ next_leaf(struct walk *walk, struct walk_above *above, const struct arcs *arcs, 
 	return false;
 }
 
-/* Return the leaf where an observation would be on the curve. */
+/* Return the leaf whose part of the curve holds the observation's place. */
 static __device__ __forceinline__ uint32_t
 home_of(const struct arcs *arcs, const struct index_order *order, uint32_t key)
 {
@@ -317,7 +334,7 @@ home_of(const struct arcs *arcs, const struct index_order *order, uint32_t key)
 	return min(leaves.x, arcs->shape.leaves - 1);
 }
 
-/* Find the nearest arc of a row.  False: the row is refused, or it is behind a refused one. */
+/* Find the nearest arc of a row.  Returns false if the row is refused, or lies behind a refused row. */
 static __device__ __forceinline__ bool
 seek(const struct arcs *arcs, const struct arcs_task *task, uint32_t slot, uint32_t row, struct seeker *seeker)
 {
@@ -352,8 +369,8 @@ seek(const struct arcs *arcs, const struct arcs_task *task, uint32_t slot, uint3
 }
 
 /*
- * Find the nearest arc of each row.  Rows that are refused, or behind a refused one, get no neighbour: the lane's memory
- * may have had another session's.
+ * Each thread finds the nearest arc of one row.  Refused rows, and the rows behind a refused one, are written as rows
+ * without a neighbour: otherwise the lane's memory could show results of another session.
  */
 static __global__ void __launch_bounds__(BLOCK_THREADS)
 search_kernel(const __grid_constant__ struct arcs arcs, const __grid_constant__ struct arcs_task task)

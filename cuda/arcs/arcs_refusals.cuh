@@ -17,18 +17,18 @@
 
 struct arcs_refusals
 {
-	uint32_t	refused;		/* pieces that were refused, one after the other */
-	uint32_t	left_untried;	/* how many further ones go to the CPU untried */
+	uint32_t	refused;		/* how many pieces in a row the GPU has refused */
+	uint32_t	left_untried;	/* how many more pieces go to the CPU before the GPU tries again */
 };
 
-/* Whether the next piece goes to the CPU untried. */
+/* Return whether the next piece goes to the CPU without a try on the GPU. */
 static inline bool
 arcs_leaves_untried(const struct arcs_refusals *refusals)
 {
 	return refusals->left_untried > 0;
 }
 
-/* Note that a piece has been left untried. */
+/* Count down: one piece has gone to the CPU without a try. */
 static inline void
 arcs_note_untried(struct arcs_refusals *refusals)
 {

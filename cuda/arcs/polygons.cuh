@@ -27,7 +27,7 @@ struct polygons_of_host
 	struct shape_polygons polygons;
 };
 
-/* where the block has what, and how much of it */
+/* The layout of the block: offsets of its arrays, and how many elements each has. */
 struct polygons_shape
 {
 	size_t		bytes;
@@ -49,8 +49,8 @@ struct polygons
 };
 
 /*
- * Build the polygons of a dataset that has some, on the thread pool, in the host's memory; polygons_free() frees them, also
- * after a failure.
+ * Build the polygons of a dataset that has polygons, by the thread pool, in the host's memory.  The caller frees them with
+ * polygons_free(), after a failure as well.
  */
 extern bool polygons_build(const struct dataset *dataset, const atomic_bool *cancelled, struct polygons_of_host *built,
 						   struct failure *failure);
@@ -58,7 +58,7 @@ extern void polygons_free(struct polygons_of_host *built);
 
 extern struct polygons_shape polygons_shape_of(const struct polygons_of_host *built);
 
-/* Find the addresses in a block at this address.  Returns the bytes of the block. */
+/* Set the addresses of the arrays in a block that begins at `memory`, and return the block's bytes. */
 extern size_t polygons_place(void *memory, const struct polygons_shape *shape, struct polygons *polygons);
 
 /* no polygon */

@@ -14,7 +14,7 @@
 #include "cuda/arcs/polygons.cuh"
 #include "engine/shapes/stretch.h"
 
-/* how many boxes and stretches an observation may look at */
+/* An observation may look at this many boxes and stretches; beyond that the CPU answers. */
 #define POLYGONS_VISITS_MAX 4096
 
 /* an observation */
@@ -69,21 +69,28 @@ polygons_stretch_side(const struct polygons *polygons, struct geonn_vector point
 	return odd ? GEONN_INSIDE : GEONN_OUTSIDE;
 }
 
-/* whether a stretch is crossed, by its ends; rare enough for a call */
+/*
+ * Return whether the stretch is crossed, judged by its ends alone; a call of its own, because few
+ * stretches need this test.
+ */
 static __device__ __noinline__ bool
 polygons_crosses(const struct polygons *polygons, struct geonn_vector point, const struct shape_polygons_stretch *stretch)
 {
 	return shape_stretch_crosses(stretch, polygons->vertex, point);
 }
 
-/* On which side of a polygon the observation is; any, once it has looked at too much. */
+/*
+ * Return the side of a polygon that the observation is on; an arbitrary side once the observation
+ * has looked at too many stretches.
+ */
 static __device__ __forceinline__ enum geonn_side
 polygons_side_of(const struct polygons *polygons, struct polygons_asking *asking, const struct shape_polygon *polygon)
 {
 	const struct shape_polygons_stretch *stretch = polygons->stretch + polygon->stretch;
 	uint32_t	begin[SHAPE_POLYGONS_LEVELS];	/* of each level, its first stretch */
 	uint32_t	count[SHAPE_POLYGONS_LEVELS];
-	uint32_t	next[SHAPE_POLYGONS_LEVELS];	/* of the stretches that are left, and their end */
+	uint32_t	next[SHAPE_POLYGONS_LEVELS];	/* the next stretch of each level to look at, and the end of these
+												 * stretches */
 	uint32_t	end[SHAPE_POLYGONS_LEVELS];
 	int			top = 0;
 	int			level;
@@ -139,7 +146,7 @@ polygons_side_of(const struct polygons *polygons, struct polygons_asking *asking
 
 /* ---- boxes ---- */
 
-/* bit i: box i of a node holds the observation */
+/* Return a mask: bit i is set if box i of a node holds the observation. */
 static __device__ __forceinline__ uint32_t
 polygons_holding(const struct shape_boxes_node *node, struct geonn_vector point)
 {
@@ -177,14 +184,16 @@ polygons_ask(const struct index_order *order, uint32_t row)
 }
 
 /*
- * Let `take` have the first arc of each polygon that the observation is in or on the border of, out of those whose first arc
- * `wants` says yes to.  False: the observation has looked at too much.
+ * Find the polygons that the observation is in or on the border of.  `wants` is asked with a polygon's first arc whether to
+ * test the polygon; `take` gets the first arc of each polygon that holds the observation.  Returns false if the observation
+ * had to look at too many boxes and stretches.
  */
 template <typename Wants, typename Take>
 static __device__ __forceinline__ bool
 polygons_take(const struct polygons *polygons, struct polygons_asking *asking, Wants wants, Take take)
 {
-	uint32_t	number[SHAPE_BOXES_LEVELS];	/* of each level the node, and its boxes that are left */
+	uint32_t	number[SHAPE_BOXES_LEVELS];	/* of each level the present node, and a bit for each of its boxes still to
+											 * be entered */
 	uint32_t	bits[SHAPE_BOXES_LEVELS];
 	int			top = polygons->levels - 1;
 	int			level = top;

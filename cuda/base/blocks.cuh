@@ -8,7 +8,7 @@
 #include <cuda_runtime_api.h>
 #include <stdint.h>
 
-/* How many blocks a launch needs for `items`, if each block takes items_of_one. */
+/* Return how many blocks a launch needs for `items`, if each block takes items_of_one. */
 static inline uint32_t
 blocks_for(uint64_t items, uint32_t items_of_one)
 {

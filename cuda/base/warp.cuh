@@ -22,7 +22,7 @@ warp_lane(void)
 	return threadIdx.x % 32;
 }
 
-/* how many lanes before this one are in a mask */
+/* Return how many of the mask's lanes come before this lane. */
 static __device__ __forceinline__ uint32_t
 lanes_before(uint32_t mask)
 {
@@ -95,7 +95,7 @@ comes_before(double distance, uint32_t place, double other_distance, uint32_t ot
 	return distance < other_distance || (distance == other_distance && place < other_place);
 }
 
-/* find the first of all lanes' references in that order, and set it in every lane */
+/* Find the first of all lanes' references in the order (distance, place), and return it in every lane. */
 static __device__ __forceinline__ void
 warp_first(double *distance, uint32_t *place)
 {
@@ -113,8 +113,8 @@ warp_first(double *distance, uint32_t *place)
 }
 
 /*
- * Give each lane that wants one a number of its own from the counter *taken, which rises
- * by their count.  Other lanes get UINT32_MAX.
+ * Give each lane that `wants` a number of its own, from the counter *taken, which rises by the
+ * number of these lanes.  Other lanes get UINT32_MAX.
  */
 static __device__ __forceinline__ uint32_t
 warp_take(uint32_t *taken, bool wants)

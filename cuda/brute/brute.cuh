@@ -25,7 +25,7 @@ struct brute_machine
 {
 	uint32_t	scan_blocks;	/* how many blocks of scan the GPU runs at the same time */
 	uint32_t	redo_blocks;
-	uint64_t	scan_pairs;		/* about how many pairs one launch of scan compares */
+	uint64_t	scan_pairs;		/* how many pairs one launch of scan compares, roughly */
 	uint64_t	redo_pairs;
 };
 
@@ -98,8 +98,8 @@ enum brute_phase
 };
 
 /*
- * One search.  The caller fills in the first part, zeroes the rest, and calls
- * brute_enqueue until the phase is BRUTE_DONE.
+ * A search of a batch.  The caller fills in the immutable part, zeroes the rest, and calls
+ * brute_enqueue() until the phase is BRUTE_DONE.
  */
 struct brute_search
 {
@@ -122,8 +122,8 @@ struct brute_search
 extern cudaError_t brute_measure(struct brute_machine *machine);
 
 /*
- * Lay out the references, or the memory of a search, from address memory on
- * (NULL to learn only the size).  Both return the bytes that they take.
+ * Lay out the references, or the memory of a search, from address memory on, and return the bytes.
+ * With NULL as memory, only compute the bytes.
  */
 extern size_t brute_place_references(void *memory, uint32_t count, enum geonn_metric metric,
 									 struct brute_references *references);

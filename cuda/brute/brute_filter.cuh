@@ -173,15 +173,14 @@ struct __align__(16) scan_tile
 };
 
 /*
- * What scan knows of an observation, as columns; dot products are integers.
- * Four lanes see a quarter of the chunks each, so `best` has four values for
- * each observation.
+ * What scan knows of each observation; dot products are integers.  Four lanes share an observation
+ * and see a quarter of the chunks each, so `best` has four values for each observation.
  */
 struct scan_states
 {
 	int4	   *best;			/* [4] the best dot product and its chunk, the second best and its
 								 * chunk */
-	int		   *third;			/* the largest dot product of all other chunks */
+	int		   *third;			/* the largest dot product in all chunks except the best and the second best */
 };
 
 #define SCAN_STATE_BYTES (4 * sizeof(int4) + sizeof(int))

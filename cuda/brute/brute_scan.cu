@@ -145,7 +145,7 @@ multiply(float dot[4], const uint32_t rows[2], uint32_t column)
 		: "r"(rows[0]), "r"(rows[1]), "r"(column), "f"(0.0f));
 }
 
-/* a lane has every eighth of its warp's observations, beginning with lane / 4 */
+/* A lane works on every eighth of its warp's observations, beginning with observation lane / 4. */
 #define OWN (SCAN_PER_WARP / 8)
 
 /* the dot products that a lane keeps of its observations, for a quarter of all chunks */
@@ -153,7 +153,7 @@ struct scan_kept
 {
 	int			best[OWN];
 	int			second[OWN];
-	int			third[OWN];		/* the largest dot product of all other chunks */
+	int			third[OWN];		/* the largest dot product in all chunks except the best and the second best */
 	uint32_t	best_chunk[OWN];
 	uint32_t	second_chunk[OWN];
 };
@@ -262,7 +262,7 @@ store_kept(struct scan_kept *kept, const struct scan_states *states, size_t stat
 	{
 		uint32_t	observation = first + 8 * i;
 
-		/* the largest of the four lanes that have the observation */
+		/* the four lanes that share an observation agree on the largest of their values */
 		kept->third[i] = max(kept->third[i], __shfl_xor_sync(ALL_LANES, kept->third[i], 1));
 		kept->third[i] = max(kept->third[i], __shfl_xor_sync(ALL_LANES, kept->third[i], 2));
 		if (observation < rows)
@@ -308,7 +308,8 @@ scan_kernel(struct brute_references references, struct brute_room room, uint32_t
 /* ---- decide ---- */
 
 /*
- * Which references of four reach the floor?  Bit j stands for first_index + j.
+ * Return which of the four references from first_index on reach the floor: bit j stands for
+ * reference first_index + j.
  */
 static __device__ __forceinline__ uint32_t
 hits_of_four(const struct brute_references *references, uint32_t first_index,
@@ -418,8 +419,8 @@ first_of_chunk(const struct brute_references *references, struct geonn_vector ob
 }
 
 /*
- * Find the answer for an observation, by the whole warp, in the chunks whose
- * dot product is at least `least`.
+ * The whole warp finds the answer for one observation, in the chunks whose dot product is at least
+ * `least`.
  */
 static __device__ __forceinline__ uint32_t
 decide_observation(const struct brute_references *references, struct geonn_vector vector,
@@ -463,7 +464,7 @@ decide_observation(const struct brute_references *references, struct geonn_vecto
 	return index;
 }
 
-/* return d of the proof, by scan's positive best */
+/* Return d of the proof, computed from scan's best dot product, which is positive. */
 static __device__ __forceinline__ double
 least_dot(const struct brute_frame *frame, struct geonn_vector vector, float best)
 {

@@ -55,11 +55,13 @@
 #include "cuda/base/try.cuh"
 #include "cuda/brute/brute_filter.cuh"
 
-/* the memory has states for at least this many waves of blocks, even if its observations are fewer */
+/* A search's memory has states for at least this many waves of blocks, even if the search has fewer observations. */
 #define WAVES 4
 
-/* how many pairs one launch of scan, and of redo, compares on each multiprocessor: some 5 and 25 ms
- * at most */
+/*
+ * One launch of scan, and of redo, compares this many pairs on each multiprocessor: some 5 ms and
+ * 25 ms at most.
+ */
 #define SCAN_PAIRS ((uint64_t) 1 << 29)
 #define REDO_PAIRS ((uint64_t) 1 << 27)
 
@@ -207,7 +209,7 @@ brute_measure(struct brute_machine *machine)
 	machine->scan_blocks = multiprocessors * (uint32_t) scan_blocks;
 	machine->redo_blocks = multiprocessors * (uint32_t) redo_blocks;
 	machine->scan_pairs = (uint64_t) multiprocessors * SCAN_PAIRS;
-	/* redo may have to do every pair in float64, which is slow on some GPUs */
+	/* redo may have to measure every pair in float64, which takes many times longer on some GPUs */
 	machine->redo_pairs = (uint64_t) multiprocessors * REDO_PAIRS * 2 /
 		(uint64_t) (double_ratio > 2 ? double_ratio : 2);
 	return cudaSuccess;
@@ -384,7 +386,7 @@ brute_enqueue(struct brute_search *search)
 		case BRUTE_SCAN:
 			if (search->rows >= SCAN_PER_BLOCK)
 				return enqueue_scan(search);
-			/* without scan's states all rows are ambiguous */
+			/* Without states of scan, decide lists all rows as ambiguous. */
 			return enqueue_decide(search);
 		case BRUTE_DECIDE:
 			return enqueue_decide(search);

@@ -31,7 +31,7 @@
 
 #include "cuda/index/index_walk.cuh"
 
-/* the allowed error as a share of |o|^2 + s: more than twice that of (1) and (2) */
+/* The allowed error, as a share of |o|^2 + s: more than twice the sum of the essay's bounds (1) and (2). */
 #define ANCHOR_MARGIN 0x1p-17f
 #define ANCHOR_FLOOR 0x1p-120f
 
@@ -89,7 +89,7 @@ anchor_value(const struct anchor_offset *offset, float4 place)
 					 __fmaf_rn(offset->y, place.y, __fmaf_rn(offset->x, place.x, place.w)));
 }
 
-/* the largest and the smallest of the lanes' floats, which are at least 0 */
+/* Return the largest, or the smallest, of all lanes' floats, which must be at least 0. */
 static __device__ __forceinline__ float
 anchor_largest(float value)
 {
@@ -102,7 +102,7 @@ anchor_smallest(float value)
 	return __uint_as_float(warp_smallest(__float_as_uint(value)));
 }
 
-/* the nth smallest of the lanes' different floats, or infinity if they have fewer */
+/* Return the nth smallest of the different values among the lanes' floats; infinity if the lanes have fewer. */
 static __device__ __forceinline__ float
 anchor_nth_smallest(float value, int nth)
 {

@@ -22,13 +22,12 @@ extern "C"
 }
 
 /*
- * Functions return this number of bytes if CUDA cannot tell how many are
- * needed.  No GPU has this many, so the memory is refused, and sums with this
- * number do not overflow.
+ * Functions return this number of bytes if CUDA cannot tell how many are needed.  No GPU has as
+ * much, so an allocation of it fails, and a sum that includes it does not overflow.
  */
 #define INDEX_NO_ROOM (SIZE_MAX / 4)
 
-/* a point that is being sorted: 32 bytes, which are read as one sector of memory */
+/* A point while it is being sorted.  One record has 32 bytes, so that the GPU reads it as one sector of memory. */
 struct __align__(32) index_record
 {
 	struct geonn_vector vector;
@@ -48,9 +47,8 @@ struct index_conditions
 #define INDEX_COLUMNS_CONDITIONS (GEONN_COLUMN_RADIUS | GEONN_COLUMNS_WINDOWS)
 
 /*
- * A dataset's index (index_shape.h); addresses are the GPU's.  The index is one
- * block of memory: to have it on another GPU, the block is copied and its
- * addresses are computed anew.
+ * The index of a dataset (index_shape.h).  Addresses are the GPU's.  The whole index is one block
+ * of memory: another GPU gets a copy of the block, with addresses computed anew.
  */
 struct index
 {
@@ -94,8 +92,8 @@ struct index
 	float	   *node_limit;		/* [all_nodes], rounded up */
 	int64_t    *node_low[GEONN_WINDOWS_MAX];	/* [all_nodes] */
 	int64_t    *node_high[GEONN_WINDOWS_MAX];
-	uint32_t   *exclusive;		/* one bit for each window, set if a reference has an exclusive edge
-								 * there; NULL: no windows */
+	uint32_t   *exclusive;		/* one bit for each window, set if the window's range of some reference has an
+								 * exclusive edge; NULL: no windows */
 	struct window_order *order; /* the order by which positions are sorted; NULL: no windows */
 };
 
@@ -166,13 +164,13 @@ struct index_nearest
 								 * sorted, or NULL */
 };
 
-/* What the search reports to the host, which copies it after a launch. */
+/* What the kernels of a search report; the host copies the report after each launch. */
 struct index_status
 {
 	uint32_t	out_of_range;	/* 1 if some coordinates are invalid */
 	uint32_t	unmatched;		/* how many observations have no neighbour */
-	uint32_t	ambiguous;		/* observations that float32 left open: a warp decides each in
-								 * float64 */
+	uint32_t	ambiguous;		/* observations whose nearest float32 could not decide; for each of them a warp decides
+								 * in float64 */
 	uint32_t	decided;		/* how many of the ambiguous observations are decided; a greater
 								 * number than `ambiguous` also means all */
 };

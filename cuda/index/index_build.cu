@@ -47,10 +47,10 @@
 /* with more crowded leaves than this, references are sorted again, by finer codes */
 #define CROWDED_LEAVES_MAX 8
 
-/* what the kernels report to the host, which waits for it */
+/* What the kernels of a build report; the host waits for the report. */
 struct build_status
 {
-	uint32_t	repeats;		/* how many references coincide with the one before */
+	uint32_t	repeats;		/* how many references coincide with the reference before them */
 	uint32_t	crowded;		/* how many crowded leaves have different positions */
 	uint32_t	positions;		/* how many positions were selected */
 };
@@ -63,7 +63,7 @@ enum sort_key
 	KEY_CODE,					/* the curve code, of cells of 2.4 m */
 	KEY_FINE_CODE,				/* the curve code, of cells of a centimetre */
 	KEY_SLAB,
-	KEY_SLAB_CODE,				/* KEY_SLAB and KEY_CODE together, once codes have been made */
+	KEY_SLAB_CODE,				/* KEY_SLAB and KEY_CODE together as one key; used once the codes have been made */
 	KEY_GROUP
 };
 
@@ -81,14 +81,14 @@ struct build_room
 	struct index_record *record;	/* [references] in the dataset's order; payload: tag */
 	uint64_t   *key;			/* [references] keys of the present sort */
 	uint64_t   *sorted_key;		/* [references] the keys, sorted */
-	uint32_t   *place;			/* [references] places of references, in the order so far */
-	uint32_t   *sorted_place;	/* [references] the places, sorted by the keys */
+	uint32_t   *place;			/* [references] places of references, in the order of the sorts so far */
+	uint32_t   *sorted_place;	/* [references] the places after the present sort */
 	uint8_t    *is_first;		/* [references] in the sorted order: the reference is the first of
 								 * its position */
 	struct build_status *status;
 	void	   *scratch;		/* memory for CUB's functions */
 	size_t		scratch_bytes;
-	int			code_shift;		/* by how many bits sorted keys are shifted to become leaf_code */
+	int			code_shift;		/* sorted keys shifted right by this many bits are the values of leaf_code */
 };
 
 void
@@ -213,8 +213,8 @@ slab_of(const struct window_order *order, const struct index_conditions *conditi
 }
 
 /*
- * Make the keys of one kind, for the references in the order so far; before the first sort, in
- * the dataset's order.
+ * Each thread makes the key of this kind for one reference, in the order of the sorts so far;
+ * before the first sort, in the dataset's order.
  */
 static __global__ void __launch_bounds__(BLOCK_THREADS)
 key_kernel(const __grid_constant__ struct build_room room,
@@ -232,7 +232,7 @@ key_kernel(const __grid_constant__ struct build_room room,
 		room.place[index] = index;
 	place = room.place[index];
 	vector = room.record[place].vector;
-	/* signed values get unsigned keys of the same order */
+	/* The sort compares unsigned keys: turn signed values into unsigned ones of the same order. */
 	switch (kind)
 	{
 		case KEY_CONDITION:
@@ -307,7 +307,7 @@ store_corner(const struct index *index, size_t node, struct geonn_vector corner)
 	}
 }
 
-/* return in lane 0 whether the box of these corners is a crowded leaf's */
+/* Return in lane 0 whether a leaf with these corners is small enough to count as crowded. */
 static __device__ __forceinline__ bool
 is_small(struct geonn_vector corner)
 {
@@ -360,7 +360,7 @@ fill_reference(const struct index *index, const struct build_room *room,
 	struct geonn_vector other;
 	bool		is_repeat;
 	uint32_t	firsts;
-	uint32_t	different;		/* bits of lanes whose vector differs from the one before */
+	uint32_t	different;		/* bits of the lanes whose vector differs from that of the lane before */
 	uint32_t	repeats;
 
 	other.x = __shfl_up_sync(ALL_LANES, record->vector.x, 1);
@@ -398,8 +398,8 @@ fill_reference(const struct index *index, const struct build_room *room,
 }
 
 /*
- * Each warp makes a leaf.  Before the positions are known, every sorted reference counts
- * as a position.
+ * Each warp makes a leaf.  In the first run, before references at one place have been joined, every
+ * sorted reference is a position.
  */
 template <bool positions_known, bool CONDITIONED>
 static __global__ void __launch_bounds__(BLOCK_THREADS)
@@ -446,7 +446,7 @@ fill_kernel(const __grid_constant__ struct index index,
 }
 
 /*
- * Each warp makes a node of a level above the leaves.
+ * Each warp makes a node of a level above the leaves, from up to 32 children.
  */
 template <bool CONDITIONED>
 static __global__ void __launch_bounds__(BLOCK_THREADS)
@@ -470,10 +470,7 @@ level_kernel(const __grid_constant__ struct index index, int level)
 	store_corner(&index, to, warp_corner(low, high));
 	if (index.group != NULL)
 	{
-		/*
-		 * positions are sorted by group, so all groups are between those of
-		 * the first and the last
-		 */
+		/* Positions are sorted by group: the first and the last position have the smallest and the largest group. */
 		if (warp_lane() == 0)
 			index.low_group[to] = index.low_group[from];
 		if (warp_lane() == INDEX_WIDTH - 1)
@@ -483,8 +480,10 @@ level_kernel(const __grid_constant__ struct index index, int level)
 		conditions_of_node(&index, from, to);
 }
 
-/* Each warp sets the conditions of a leaf's positions, which are known by now, and the bounds of
- * the leaf. */
+/*
+ * Each warp copies the conditions of a leaf's positions from the references, and computes the
+ * bounds of the leaf.
+ */
 static __global__ void __launch_bounds__(BLOCK_THREADS)
 conditions_kernel(const __grid_constant__ struct index index,
 				  const __grid_constant__ struct index_conditions source, const uint32_t *places)
@@ -517,8 +516,8 @@ sort_by(struct build_room *room, uint32_t references, enum sort_key kind, cudaSt
 }
 
 /*
- * Sort the places.  If the first sort is by KEY_CODE, prepare_kernel has made
- * its keys.
+ * Sort the places of the references.  If the first sort is by KEY_CODE, prepare_kernel has already
+ * made its keys.
  */
 static cudaError_t
 sort_references(struct build_room *room, const struct index *index,
@@ -580,7 +579,7 @@ fill(const struct index *index, const struct build_room *room, const struct inde
 	return cudaStreamSynchronize(stream);
 }
 
-/* Fill the leaves again if references coincide: coincident references share one position. */
+/* Fill the leaves a second time if some references coincide, because these share one position. */
 static cudaError_t
 fill_positions(const struct index *index, struct build_room *room,
 			   const struct index_source *source, cudaStream_t stream)

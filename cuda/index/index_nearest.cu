@@ -65,10 +65,9 @@
 #define BLOCK_WARPS WARP_BLOCK_WARPS
 
 /*
- * How many blocks of search_kernel a multiprocessor runs: each thread then has
- * 64 registers.  Memory that is not used as shared memory is the first-level
- * cache, which holds the part of the index that is walked: so blocks keep
- * little in shared memory.
+ * A multiprocessor runs this many blocks of search_kernel, so each thread has 64 registers.  Blocks
+ * use little shared memory: the rest serves as the first-level cache, and holds the part of the
+ * index that the warps walk.
  */
 #define SEARCH_BLOCKS 8
 
@@ -77,21 +76,27 @@
 #define GROUP_ROWS (PER_LANE * INDEX_WIDTH)
 
 /*
- * how many leaves a group looks at before it leaves its observations to
- * decide_kernel: in a small batch, all groups wait for the longest
+ * A group looks at this many leaves at most, and leaves its remaining observations to
+ * decide_kernel: in a small batch, all groups wait for the slowest one.
  */
 #define GROUP_LEAVES_MAX 16
 
-/* with this many references for each observation or more, no groups are searched for */
+/*
+ * With at least this many references for each observation, neighbours in the batch share no leaves:
+ * each observation is searched for on its own.
+ */
 #define SPARSE 32
 
-/* surroundings reach twice as far as the nth nearest position in the home leaf */
+/* The surroundings of an anchor reach twice as far as the nth nearest position in its home leaf; this is n. */
 #define SURROUNDINGS 8
 
-/* more positions than these are compared in two steps, the nearer ones first */
+/*
+ * If a leaf has more positions in reach than this, compare the nearer half of the reach first, and
+ * then what is still in reach.
+ */
 #define MANY 8
 
-/* how many observations a round must finish for another round to be worthwhile */
+/* A warp begins another round only if the last round finished at least this many observations. */
 #define ROUND_ROWS_MIN 8
 
 /* the kernels' parameters of a search */
@@ -105,9 +110,10 @@ struct nearest_task
 	double	   *distance;
 	uint32_t   *row;
 	struct index_status *status;
-	struct index_order order;	/* its keys become the list of ambiguous slots */
-	float		spread;			/* greatest ratio of a member's square to the square of
-								 * the surroundings' size */
+	struct index_order order;	/* the observations in the order of the search; after the sort its keys serve as the
+								 * list of ambiguous slots */
+	float		spread;			/* the greatest square of a member's offset, as a multiple of the square of the
+								 * surroundings' size */
 	uint32_t	leaves_max;		/* how many leaves a group may look at */
 };
 
@@ -149,8 +155,8 @@ make_seeker(struct geonn_vector vector, struct geonn_vector anchor)
 }
 
 /*
- * Compare all lanes' observations with those positions of a leaf, staged in
- * shared memory, that the mask names.
+ * Compare all lanes' observations with the positions in the mask, of a leaf that is staged in
+ * shared memory.
  */
 static __device__ __forceinline__ void
 compare_positions(struct seeker *seekers, const float4 *staged, uint32_t leaf, uint32_t mask)
@@ -175,7 +181,7 @@ compare_positions(struct seeker *seekers, const float4 *staged, uint32_t leaf, u
 	}
 }
 
-/* the square of the distance to the best position so far, with the error of float32 */
+/* Return the square of the distance to the best position so far, increased by the error of float32. */
 static __device__ __forceinline__ float
 best_square(const struct seeker *seeker)
 {
@@ -231,7 +237,7 @@ struct group
 	uint32_t	first_slot;		/* the group's first slot in the order */
 	uint32_t	leaves_left;	/* how many more leaves the group may look at */
 	struct group_points *points;
-	uint32_t	left[PER_LANE]; /* bits of the lanes whose observation is not finished */
+	uint32_t	left[PER_LANE]; /* bits of the lanes whose observation j is not finished */
 };
 
 /* the slot in the group of this lane's observation j */
@@ -253,7 +259,7 @@ group_vector(const struct group *group, uint32_t slot)
 }
 
 /*
- * Load the group.  Points are loaded past the first cache, where they would
+ * Load the observations of the group.  The loads bypass the first-level cache, where points would
  * displace the index.
  */
 static __device__ __forceinline__ void
@@ -284,8 +290,7 @@ load_group(struct group *group, const struct index_order *order)
 		points->z[group_slot(j)] = vector.z;
 		points->row[group_slot(j)] = row[j];
 	}
-	__syncwarp();				/* any lane's observation may become the anchor, which all lanes
-								 * read */
+	__syncwarp();				/* any lane's observation may become the anchor, and all lanes read the anchor */
 }
 
 /*
@@ -308,9 +313,9 @@ choose_anchor(const struct group *group, uint32_t *anchor)
 }
 
 /*
- * At the anchor's own leaf: only observations in its surroundings remain
- * members.  Returns how far from the anchor a member's nearest reference can
- * be.  `square` is the squared distance of the lane's position.
+ * At the anchor's own leaf, choose as members the observations in the anchor's surroundings.
+ * Returns how far from the anchor a member's nearest reference can be.  `square` is the squared
+ * distance of the lane's position.
  */
 static __device__ __forceinline__ float
 choose_members(const struct seeker *seekers, bool *member, const struct nearest_task *task,
@@ -329,7 +334,10 @@ choose_members(const struct seeker *seekers, bool *member, const struct nearest_
 	}
 	norm = anchor_largest(norm);
 
-	/* the anchor's nearest, which is compared, bounds how far members' nearest can be */
+	/*
+	 * The distances from a member to the anchor, and from the anchor to its nearest so far, bound
+	 * how far the member's nearest can be.
+	 */
 	return (norm + fminf(norm + anchor_root_above(least + ANCHOR_FLOOR), task->length_limit)) *
 		ANCHOR_ABOVE;
 }
@@ -350,7 +358,7 @@ compare_leaf(struct seeker *seekers, const bool *member, const struct nearest_ta
 		return reach;
 	if (__popc(mask) > MANY)
 	{
-		/* the positions within half the reach may do */
+		/* Compare the positions within half the reach first: they may shorten the reach so far that no other is left. */
 		uint32_t	nearer = __ballot_sync(ALL_LANES,
 										   present && square <= 0.25f * reach * reach);
 
@@ -454,8 +462,8 @@ answer_members(struct group *group, const struct seeker *seekers, bool *member,
 }
 
 /*
- * Each warp answers a group of neighbouring observations, in rounds: each has
- * an anchor, and finishes the observations in its surroundings.
+ * Each warp answers a group of neighbouring observations, in rounds.  A round has an anchor, and
+ * finishes the observations in the anchor's surroundings.
  */
 static __global__ void __launch_bounds__(WARP_BLOCK_THREADS, SEARCH_BLOCKS)
 search_kernel(const __grid_constant__ struct index index,
@@ -489,7 +497,7 @@ search_kernel(const __grid_constant__ struct index index,
 	}
 }
 
-/* first reference so far by comes_before(): of a lane, or of all */
+/* The first reference so far in the order of comes_before(), of one lane or of the whole warp. */
 struct first_reference
 {
 	double		distance;		/* metres; infinite: no reference yet */
@@ -498,8 +506,8 @@ struct first_reference
 };
 
 /*
- * Decide an observation by a warp, in float64, among the references with squared
- * chords up to the limit.  The warp looks at leaf `home` first, if any.
+ * The warp decides an observation in float64, among the references with squared chords up to the
+ * limit.  It looks at leaf `home` first, unless this is INDEX_NONE.
  */
 static __device__ __forceinline__ struct first_reference
 decide_alone(const struct index *index, struct geonn_vector from, double limit, uint32_t home)
@@ -539,7 +547,7 @@ decide_alone(const struct index *index, struct geonn_vector from, double limit, 
 }
 
 /*
- * Each warp decides ambiguous observations.
+ * Each warp takes ambiguous observations, one after the other, and decides each in float64.
  */
 static __global__ void __launch_bounds__(WARP_BLOCK_THREADS)
 decide_kernel(const __grid_constant__ struct index index,
@@ -564,8 +572,7 @@ decide_kernel(const __grid_constant__ struct index index,
 }
 
 /*
- * Make the kernels' parameters; index_nearest_decide() needs all but the
- * order.
+ * Fill in the kernels' parameters. index_nearest_decide() uses all of them except the order.
  */
 static cudaError_t
 make_task(const struct index_nearest *search, struct nearest_task *task)

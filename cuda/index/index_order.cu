@@ -38,7 +38,7 @@
 #define KEY_BLOCKS 3			/* blocks of key_kernel on each multiprocessor */
 #define TABLE_BLOCKS 8
 
-/* cells of the curve, by the first bits of the code, with their ranks */
+/* The curve is cut into this many cells, by the first bits of the code; a table gives each cell's ranks. */
 #define CELL_BITS 12
 #define CELLS (1 << CELL_BITS)
 #define CELL_SHIFT (3 + 2 * INDEX_CODE_LEVELS - CELL_BITS)
@@ -57,8 +57,8 @@ static_assert(ROW_LEVELS % STEP_LEVELS == 0 && ROW_LEVELS <= INDEX_CODE_LEVELS, 
 struct index_order_tables
 {
 	struct index_order_ranks ranks;
-	uint32_t	cell[CELLS];	/* the first and the last rank of a cell: first | last << 16 */
-	uint16_t	step[4 * STEP_CELLS];	/* what curve_step() returns, by state and cell */
+	uint32_t	cell[CELLS];	/* the first and the last rank that a cell has a part of: first | last << 16 */
+	uint16_t	step[4 * STEP_CELLS];	/* the results of curve_step(), by state and cell */
 };
 
 cudaError_t
@@ -81,9 +81,9 @@ index_order_place(void *memory, uint32_t rows, struct index_order *order, size_t
 }
 
 /*
- * One step along the curve: by a state, and STEP_LEVELS bits of column and row,
- * return the digits of the code and the next state.  A state is 1 where columns
- * and rows are swapped, plus 2 where both are flipped.
+ * Go down STEP_LEVELS levels of the curve: from a state, and STEP_LEVELS bits of column and row,
+ * return the digits of the code and the next state.  A state is 1 where columns and rows are
+ * swapped, plus 2 where both are flipped.
  */
 static __device__ __forceinline__ uint32_t
 curve_step(uint32_t state, uint32_t column, uint32_t row)
@@ -110,7 +110,7 @@ curve_step(uint32_t state, uint32_t column, uint32_t row)
 }
 
 /*
- * The beginning of space_curve_code(), to the precision of float32, by the
+ * Return the first ROW_LEVELS levels of space_curve_code(), to the precision of float32, by the
  * table of steps.
  */
 static __device__ __forceinline__ uint64_t
@@ -269,9 +269,9 @@ key_kernel(const __grid_constant__ struct index_order order)
 }
 
 /*
- * How many bits of keys sort observations: 16; from 2^18 observations on, 24;
- * from 2^24 on all, if each rank has several leaves, which may lie unevenly,
- * like cities.
+ * Return how many bits of the keys the sort looks at: 16; from 2^18 observations on 24; from 2^24
+ * on all bits, if each rank has several leaves.  References that lie unevenly, like cities, need
+ * them.
  */
 static int
 choose_sort_bits(uint32_t rows, const struct index *index)

@@ -28,7 +28,7 @@ struct index_order_ranks
 
 struct index_order_tables;
 
-/* Observations to put in order, and the memory for that.  Addresses are the GPU's. */
+/* Observations to be put in order, and the memory for the sort.  Addresses are the GPU's. */
 struct index_order
 {
 	uint32_t	rows;			/* observations, at least 1 */
@@ -56,8 +56,8 @@ struct index_order
 extern int	index_order_fraction_bits(const struct index *index);
 
 /*
- * Lay out the memory for this many observations from address memory on (NULL to
- * learn only the size).
+ * Lay out the memory for this many observations from address memory on, and set *bytes.  With NULL
+ * as memory, only compute the bytes.
  */
 extern cudaError_t index_order_place(void *memory, uint32_t rows, struct index_order *order,
 									 size_t *bytes);
@@ -66,13 +66,16 @@ extern cudaError_t index_order_place(void *memory, uint32_t rows, struct index_o
 extern cudaError_t index_order_enqueue(const struct index_order *order, const struct index *index,
 									   cudaStream_t stream);
 
-/* the leaves among which an observation would be on the curve: those of its rank */
+/*
+ * Return the first leaf of a rank, and the end of its leaves: an observation of the rank would be
+ * among these on the curve.
+ */
 static __device__ __forceinline__ uint2
 index_order_leaves(const struct index *index, uint32_t rank)
 {
 	uint64_t	leaves = index->shape.nodes[0];
 
-	/* each leaf has a rank of its own if the ranks are enough for that */
+	/* As many ranks as leaves, or more: rank and leaf are the same number. */
 	if (leaves <= INDEX_RANKS_MAX)
 		return make_uint2(rank, rank + 1);
 	return make_uint2((uint32_t) (rank * leaves >> INDEX_RANK_BITS), (uint32_t) ((rank + 1) * leaves >> INDEX_RANK_BITS));

@@ -61,7 +61,8 @@ index_weights_place(void *memory, uint32_t references, struct index_weights *wei
 }
 
 /*
- * Add up sums in place: each becomes the sum of all before it.  With NULL as room, only set *bytes to its size.
+ * Add up sums in place: each becomes the sum of all sums before it.  With NULL as room, only set *bytes to the
+ * bytes of the room.
  */
 template <int WORDS>
 static cudaError_t

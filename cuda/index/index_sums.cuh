@@ -13,7 +13,7 @@ extern "C"
 #include "engine/search/exact_sum.h"
 }
 
-/* the greatest number of words of a sum on a GPU: the CPU adds up what takes more */
+/* A sum on a GPU has this many words at most; the CPU adds up weights that need more. */
 #define INDEX_SUM_WORDS 3
 
 /* the sums of one of a dataset's weights; the address is the GPU's */
@@ -26,16 +26,18 @@ struct index_sums
 
 struct index_weights
 {
-	uint32_t	count;			/* how many weights the dataset has; 0: index_weights_find() has not been called */
-	bool		fit;			/* whether the sums of all take at most INDEX_SUM_WORDS words */
+	uint32_t	count;			/* how many weights the dataset has; 0: index_weights_find() has not run */
+	bool		fit;			/* whether the sums of every weight take at most INDEX_SUM_WORDS words */
 	struct index_sums sums[GEONN_WEIGHTS_MAX];	/* [count] */
 };
 
-/* Find the forms of the sums of a dataset's weights, of which it has at least one. */
+/* Find the forms of the sums of a dataset's weights; the dataset has at least one weight. */
 extern void index_weights_find(struct index_weights *weights, const struct dataset *dataset);
 
-/* Lay out the sums, which fit, of an index of so many references from address memory on (NULL to learn only the size).
- * Returns the bytes that they take. */
+/*
+ * Lay out the sums of an index of so many references from address memory on, and return their bytes.  The sums must
+ * fit.  With NULL as memory, only compute the bytes.
+ */
 extern size_t index_weights_place(void *memory, uint32_t references, struct index_weights *weights);
 
 /* The bytes of memory that index_weights_build() needs beside the sums and the weights. */
@@ -51,7 +53,7 @@ extern cudaError_t index_weights_build(const struct index_weights *weights, cons
 
 /* ---- for kernels ---- */
 
-/* word += more, in sums of so many words, of which MOST is the greatest number */
+/* word += more, for sums of `words` words, at most MOST. */
 template <uint32_t MOST>
 static __device__ __forceinline__ void
 index_sums_add(uint64_t *word, const uint64_t *more, uint32_t words)

@@ -46,13 +46,13 @@
 /* levels of the curve codes in leaf_code: the cells of the last are 2.4 m wide */
 #define INDEX_CODE_LEVELS 22
 
-/* the value of a leaf, or of a child's key, if it is absent */
+/* no leaf, or the key of a child that does not exist */
 #define INDEX_NONE UINT32_MAX
 
 static_assert(INDEX_WIDTH == 32, "a lane for each child");
 static_assert(INDEX_LEVELS_MAX == 6, "index_walk_down and index_walk_up name them");
 
-/* the conditions that a kernel is compiled for; the value is how many windows its loops go through */
+/* The conditions that a kernel is compiled for.  The value is the number of windows that the kernel's loops go through. */
 enum index_conditioned
 {
 	INDEX_UNCONDITIONED = 0,
@@ -65,16 +65,15 @@ struct index_windows
 	int64_t		low[GEONN_WINDOWS_MAX];
 	int64_t		high[GEONN_WINDOWS_MAX];
 	uint16_t	edges;
-	uint32_t	inside;			/* two bits for each window, one for its low and one for its
-								 * high: set if a box must reach beyond that bound, clear if
-								 * reaching it is enough */
+	uint32_t	inside;			/* two bits for each window, one for its low and one for its high.  Set: a box must
+								 * reach beyond the bound.  Clear: a box that only reaches the bound is enough */
 };
 
 /*
- * Whether a bound moves inwards by one value: one with an exclusive edge does,
- * unless it is the outermost value.  Of two bounds that meet only one may move:
- * (1,2) and (1,2) overlap (window.h).  So bounds of nodes move, and those of
- * observations only in windows for which the index has no exclusive edge.
+ * Return whether a bound moves inwards by one value: a bound with an exclusive edge does, unless
+ * the value is the outermost one.  Where two bounds meet, only one may move: (1,2) and (1,2)
+ * overlap (window.h).  So bounds of nodes move, and bounds of observations only in windows for
+ * which the index has no exclusive edge.
  */
 static __device__ __forceinline__ bool
 index_is_inside(int64_t value, unsigned edge, int64_t outermost)
@@ -143,9 +142,9 @@ index_walk_misses(const struct index_walk *walk, size_t place)
 }
 
 /*
- * The key of this lane's child of the parent node.  INDEX_NONE: the parent has
- * no such child, the child's range of groups lacks the group, or, if
- * CONDITIONED, no position of the child passes the conditions.
+ * Return the key of this lane's child of the parent node.  INDEX_NONE: the parent has no such
+ * child, the group is outside the child's range of groups, or, if CONDITIONED, no position of the
+ * child passes the conditions.
  */
 template <enum index_conditioned CONDITIONED>
 static __device__ __forceinline__ uint32_t
@@ -177,9 +176,9 @@ index_walk_key(const struct index_walk *walk)
 }
 
 /*
- * index_walk_down() goes to the children of a node; index_walk_up() goes back
- * to those of its siblings that are left.  Only constants index the array;
- * otherwise the compiler would keep the walk in memory, not in registers.
+ * index_walk_down() goes to the children of a node; index_walk_up() goes back to the node's
+ * siblings that have not come yet.  The array is indexed by constants alone: otherwise the compiler
+ * would keep the walk in memory instead of registers.
  */
 template <enum index_conditioned CONDITIONED>
 static __device__ __forceinline__ void
@@ -267,7 +266,10 @@ index_walk_next(struct index_walk *walk, double limit, uint32_t *leaf, Filter fi
 		node = walk->parent * INDEX_WIDTH + child;
 		if (nearest - child > limit_key)
 		{
-			/* this node has no child left; INDEX_NONE is above all limits */
+			/*
+			 * No child of this node is left within the limit (a child that has come has the key
+			 * INDEX_NONE, which is above all limits): go back up.
+			 */
 			index_walk_up(walk);
 			continue;
 		}
@@ -294,10 +296,9 @@ index_code(struct geonn_vector vector)
 }
 
 /*
- * Return the leaf among first ... end - 1 whose part of the curve has a code:
- * the last one that begins at the code or before; or if all begin behind it,
- * the first.  Its positions are a good guess for the nearest.  Only for indexes
- * without groups.
+ * Return the leaf among first ... end - 1 whose part of the curve has a code: the last leaf that
+ * begins at the code or before, or the first leaf if all begin behind it.  The leaf's positions are
+ * a good guess for the nearest.  Only for indexes without groups.
  */
 static __device__ __forceinline__ uint32_t
 index_home_leaf(const struct index *index, uint64_t code, uint32_t first, uint32_t end)

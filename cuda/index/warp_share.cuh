@@ -20,16 +20,17 @@
 /* how long warps of a launch take items */
 #define LAUNCH_NANOSECONDS 25000000
 
-/* how many short items a warp takes at a time at most, and how many times it takes some at least,
- * so that all warps end at about the same time */
+/*
+ * A warp takes up to TAKE_ITEMS short items at a time; but it takes items at least TAKE_TIMES
+ * times, so that all warps end at about the same time.
+ */
 #define TAKE_ITEMS 8
 #define TAKE_TIMES 4
 
 /* the items next ... end - 1 that a warp has taken and not yet begun */
 struct warp_share
 {
-	uint32_t   *taken;			/* counter of the items that warps have taken, in this launch and
-								 * those before it */
+	uint32_t   *taken;			/* counter of the items that warps have taken, in this launch and earlier ones */
 	uint32_t	count;			/* number of all items */
 	uint32_t	take;			/* how many items a warp takes at a time */
 	uint64_t	started;
@@ -50,7 +51,7 @@ warp_clock(void)
 static __device__ __forceinline__ void
 warp_share_begin(struct warp_share *share, uint32_t *taken, uint32_t count, bool short_items)
 {
-	/* another warp may have taken some since; this one then takes fewer at a time */
+	/* Other warps may have taken items in this launch already; a warp that starts later then takes fewer at a time. */
 	uint32_t	left = count - min(*(volatile uint32_t *) taken, count);
 
 	share->taken = taken;
@@ -85,8 +86,8 @@ warp_share_next(struct warp_share *share, uint32_t *item)
 }
 
 /*
- * Count the blocks of a kernel that the current GPU runs at the same time, if each has so many bytes of dynamic shared
- * memory.
+ * Count the blocks of a kernel that the current GPU runs at the same time, if each block has `shared` bytes of dynamic
+ * shared memory.
  */
 template <typename Kernel>
 static cudaError_t
@@ -102,9 +103,8 @@ resident_blocks(Kernel kernel, uint32_t *blocks, size_t shared = 0)
 }
 
 /*
- * Enqueue a launch of as many blocks as the GPU runs at the same time, but of
- * `useful` blocks at most.  launch_resident_shared() gives each block so many bytes of
- * dynamic shared memory.
+ * Enqueue a launch of as many blocks as the GPU runs at the same time, and at most `useful`.
+ * launch_resident_shared() gives each block `shared` bytes of dynamic shared memory.
  */
 template <typename Kernel, typename... Arguments>
 static cudaError_t

@@ -17,17 +17,19 @@ extern "C"
 /* the greatest number of references in the sample by which the order is chosen */
 #define SAMPLE_MAX 16384
 
-/* f S (window_order.cuh): how many slabs a class should have for each window's length in its
- * extent */
+/*
+ * f S (window_order.cuh): a class should have this many slabs for each window's length that its
+ * extent holds.
+ */
 #define SLABS_OVERLAPPED (1.0 / 3.0)
 
-/* a class has at least this part of the sample, or is joined with the next longer class */
+/* A class has at least this part of the sample; a smaller one is joined with the next longer class. */
 #define CLASS_PARTS_MIN (1.0 / 64.0)
 
-/* a step becomes a slab only if the sample has at least this many windows of each step, on average */
+/* A step becomes a slab of its own only if the sample has, on average, at least this many windows of each step. */
 #define STEP_SAMPLES_MIN 8
 
-/* the least number of references of one group in a slab, on average; and in a slab that is a step */
+/* A slab has, on average, at least this many references of one group; a slab that is a single step may have fewer. */
 #define SLAB_REFERENCES_MIN (16 * INDEX_WIDTH)
 #define STEP_REFERENCES_MIN (4 * INDEX_WIDTH)
 
@@ -88,7 +90,7 @@ take_sample(const struct search *search, uint32_t window, struct sample *sample)
 	sample->observed = (double) window_lengths_observed(search, (int) window);
 }
 
-/* the length of the range of the values, without 1 % of them at either end */
+/* Return the length of the range of the values, after 1 % of them at either end is left out. */
 static double
 extent_of(const int64_t *sorted, uint32_t count)
 {
@@ -96,7 +98,7 @@ extent_of(const int64_t *sorted, uint32_t count)
 }
 
 /*
- * How many groups the sample of a dataset has; the dataset may have more.
+ * Return how many groups the sample of a dataset has; the whole dataset may have more.
  */
 static uint32_t
 count_groups(const struct dataset *dataset, int64_t *scratch)
@@ -130,9 +132,9 @@ count_slabs(const struct sample *sample, int class_number, const int64_t *low, u
 }
 
 /*
- * Set where the slabs of a class begin: at each step if slabs are enough for
- * that, otherwise so that the sample is divided evenly.  Equal values share a
- * slab.  Returns the number of slabs.
+ * Set where the slabs of a class begin: at each step, if slabs are enough for all steps; otherwise
+ * so that each slab has about the same part of the sample.  Equal values share a slab.  Returns the
+ * number of slabs.
  */
 static uint32_t
 begin_slabs(const int64_t *low, uint32_t count, uint32_t slabs, int64_t *begin)
@@ -151,7 +153,7 @@ begin_slabs(const int64_t *low, uint32_t count, uint32_t slabs, int64_t *begin)
 }
 
 /*
- * List the lows of the windows of a class, whose lengths have `shortest` to
+ * List the lows of the windows of a class: of those windows whose length has `shortest` to
  * `longest` bits.
  */
 static uint32_t
@@ -166,9 +168,8 @@ list_lows(const struct sample *sample, int shortest, int longest, int64_t *low)
 }
 
 /*
- * How many slabs a class gets that wants this many, if other classes have `used`
- * ones: at most half of those left after one is set aside for each class, and at
- * least 1.
+ * Return how many slabs a class gets that wants `slabs`, after other classes have taken `used`: at
+ * least 1, and at most half of the slabs that are left when one is set aside for each class.
  */
 static uint32_t
 fit_slabs(uint32_t slabs, uint32_t used)
@@ -226,7 +227,7 @@ window_order_choose(const struct search *search, struct window_order *order)
 	int64_t    *scratch = (int64_t *) malloc(SAMPLE_MAX * sizeof(*scratch));
 
 	memset(order, 0, sizeof(*order));
-	order->slabs[0] = 1;		/* the order is one slab of one class if memory is short */
+	order->slabs[0] = 1;		/* if memory is short, the order stays one slab of one class */
 	order->window = (uint32_t) window_lengths_choose(search);
 	if (sample != NULL && scratch != NULL)
 	{

@@ -37,16 +37,16 @@ extern "C"
 #include "engine/base/clock.h"
 }
 
-/* how many ms to wait for another GPU's build: half of the time that the scheduler allows a build */
+/* A device waits this many ms for another GPU's build: half of the time that the scheduler allows a build. */
 #define WAIT_MS 30000
 
-/* after how many ns a wait checks again whether the search has been cancelled */
+/* A waiting device checks after this many ns whether the search has been cancelled. */
 #define LOOK_NANOSECONDS 20000000
 
 static struct
 {
 	pthread_mutex_t lock;
-	pthread_cond_t changed;		/* signalled when a part is built, or absent again */
+	pthread_cond_t changed;		/* signalled when a part has been built, or its build has failed */
 
 	/* guarded by lock */
 	struct device *joined[GEONN_DEVICES_MAX];
@@ -131,7 +131,7 @@ make_references(struct cuda_built *built, const struct dataset *dataset)
 	const struct brute_references *references = &built->references;
 	struct upload upload = {};
 
-	/* the degrees lie where the vectors will be */
+	/* The caller writes degrees into the memory of the vectors; a kernel replaces them. */
 	upload_add(&upload, references->x, dataset->latitude, dataset->count);
 	upload_add(&upload, references->y, dataset->longitude, dataset->count);
 	upload_add(&upload, references->tag, dataset->tag, dataset->count);
@@ -260,8 +260,8 @@ make_polygons(struct cuda_built *built)
 }
 
 /*
- * Find out what shape a part has whose size depends on more than the number of references: that of the source, or if it is
- * NULL, of what has to be built.
+ * Find the shape of a part whose size depends on more than the number of references.  With a source, copy the source's
+ * shape; with NULL, look at the dataset: list its long arcs, or build its polygons.
  */
 static bool
 find_shape(struct cuda_built *built, enum cuda_part part, const struct cuda_built *source, const struct search *search,
@@ -287,8 +287,8 @@ find_shape(struct cuda_built *built, enum cuda_part part, const struct cuda_buil
 }
 
 /*
- * Build a part, whose block is allocated, from the host's columns; sums from the index, too, which
- * is built already.
+ * Build a part from the host's columns; its block is allocated.  Sums also need the index, which is
+ * built before them.
  */
 static bool
 make_part(struct cuda_built *built, enum cuda_part part, const struct search *search,
@@ -325,7 +325,7 @@ make_part(struct cuda_built *built, enum cuda_part part, const struct search *se
 }
 
 /*
- * Copy a part, whose block is allocated, from another GPU.
+ * Copy a part from another GPU; its block is allocated.
  */
 static cudaError_t
 copy_part(struct cuda_built *built, enum cuda_part part, const struct cuda_built *source)
@@ -390,8 +390,8 @@ find_built(struct device *device, struct dataset *dataset)
 }
 
 /*
- * Look for a linked GPU that has this part; if none has, tell whether one
- * builds it.  The lock is held.
+ * Look for a linked GPU that has this part.  If none has, tell whether one is building it.  The
+ * caller holds the lock.
  */
 static const struct cuda_built *
 find_source(const struct cuda_built *built, enum cuda_part part, const struct dataset *dataset,
@@ -413,7 +413,10 @@ find_source(const struct cuda_built *built, enum cuda_part part, const struct da
 	return NULL;
 }
 
-/* Wait until some part is built or absent again.  The lock is held, but not during the wait. */
+/*
+ * Wait until a build of some part ends, whether or not it fails.  The caller holds the lock; the
+ * wait releases it meanwhile.
+ */
 static void
 wait_for_change(void)
 {
@@ -430,8 +433,8 @@ wait_for_change(void)
 }
 
 /*
- * Begin to build a part.  If linked GPUs are building it, wait for them first.  Returns what to
- * copy, or NULL if no linked GPU has the part.
+ * Begin to build a part.  If a linked GPU is building it, wait first.  Returns the other GPU's part
+ * to copy, or NULL if no linked GPU has the part.
  */
 static const struct cuda_built *
 begin_part(struct cuda_built *built, enum cuda_part part, const struct search *search)
@@ -459,7 +462,7 @@ end_part(struct cuda_built *built, enum cuda_part part, bool done)
 }
 
 /*
- * Stop using a link between two GPUs, as a copy through it has failed.
+ * Forget that two GPUs are linked, because a copy through the link has failed.
  */
 static void
 forget_link(const struct device *owner, const struct device *user)
@@ -509,7 +512,7 @@ needs_sums(const struct search *search)
 	return search->question.radii > 0 && (search->dataset->columns & GEONN_COLUMNS_WEIGHTS) != 0;
 }
 
-/* only the device's own thread changes the state of its blocks */
+/* Reads the states of blocks without the lock: only the device's own thread changes them, and that thread calls this. */
 bool
 cuda_is_built(const struct device *device, const struct search *search,
 			  enum geonn_algorithm algorithm)
@@ -547,7 +550,7 @@ build_part(struct cuda_built *built, enum cuda_part part, const struct search *s
 }
 
 /*
- * Build the sums of the weights beside the index, if the search needs them and they fit.
+ * Build the sums of the weights beside the index, if the search needs sums and they fit.
  */
 static bool
 build_sums(struct cuda_built *built, const struct search *search, struct failure *failure)

@@ -16,14 +16,14 @@ extern "C"
 #include "engine/search/device.h"
 }
 
-/* the structures that searches read; each is built when a search first needs it */
+/* The structures that searches read.  A device builds each when a search first needs it. */
 enum cuda_part
 {
 	CUDA_BRUTE,					/* the references as brute force reads them (brute.cuh) */
 	CUDA_INDEX,
 	CUDA_SUMS,					/* the sums of the dataset's weights (index_sums.cuh), beside the index */
 	CUDA_ARCS,					/* the index of a dataset of arcs (arcs.cuh) */
-	CUDA_POLYGONS				/* its polygons, beside that index (polygons.cuh) */
+	CUDA_POLYGONS				/* the polygons of a dataset of arcs, beside the index of arcs (polygons.cuh) */
 };
 
 #define CUDA_PARTS 5
@@ -46,9 +46,9 @@ struct cuda_block
 };
 
 /*
- * What a GPU has built of a dataset; dataset->built[device->number] points to
- * it.  While a search is under way, the part that cuda_part_of names for it is
- * built, with arcs their polygons, too, and does not change.
+ * What a GPU has built of a dataset; dataset->built[device->number] points to it.  While a search
+ * is under way, the part that cuda_part_of() names for the search is built and does not change;
+ * where arcs have polygons, the polygons are, too.
  */
 struct cuda_built
 {
@@ -65,9 +65,9 @@ struct cuda_built
 	struct polygons_of_host polygons_of_host;	/* likewise */
 
 	/* used by the device's thread alone */
-	struct arcs_refusals nearest_refusals;	/* of pieces with arcs that ask for the nearest */
-	struct arcs_refusals within_refusals;	/* of those that ask for all within a distance */
-	double		within_refused_distance;	/* metres: that of the last one that was refused */
+	struct arcs_refusals nearest_refusals;	/* refusals of pieces that ask for the nearest shape */
+	struct arcs_refusals within_refusals;	/* refusals of pieces that ask for all shapes within a distance */
+	double		within_refused_distance;	/* metres: the distance of the last refused piece that asked for all within */
 };
 
 /* The part of its dataset that a search by this algorithm reads. */

@@ -10,7 +10,7 @@
 #include "cuda/index/index.cuh"
 #include "cuda/lane/entries.cuh"
 
-/* the parts of an entry by which entries are sorted, the most significant first */
+/* The parts of an entry by which the sort compares entries, the most significant part first. */
 struct entry_parts
 {
 	__device__ __forceinline__ cuda::std::tuple<uint32_t &, double &, uint32_t &>
@@ -26,7 +26,7 @@ struct entry_parts
 /* memory for a sort of entries */
 struct entry_room
 {
-	struct entry *entry; /* the second buffer that the sort alternates with */
+	struct entry *entry; /* a second buffer; the passes of the sort alternate between the two */
 	uint32_t   *reference;
 	void	   *scratch;		/* memory for CUB's functions */
 	size_t		scratch_bytes;
@@ -83,11 +83,10 @@ entries_place(void *memory, size_t *offset, uint32_t room, struct entries *entri
 }
 
 /*
- * The sort is a radix sort, though the entries of a row are adjacent already
- * and a merge sort would do.  But on GPUs of compute capability 9.0 and later
- * the launches of CUB's merge sort overlap.  If the GPU is shared, a launch
- * can read what the one before has not yet written (NVIDIA/cccl issue 5297; up
- * to CUB 3.0.1 at least).
+ * Sort entries by a radix sort.  A merge sort would do, as the entries of a row are adjacent
+ * already; but on GPUs of compute capability 9.0 and later the launches of CUB's merge sort
+ * overlap.  If the GPU is shared, a launch can read what the launch before has not yet written
+ * (NVIDIA/cccl issue 5297; up to CUB 3.0.1 at least).
  */
 cudaError_t
 entries_sort(struct entries *entries, uint32_t count, uint32_t rows, cudaStream_t stream)

@@ -31,8 +31,8 @@ struct entries
 extern void entries_place(void *memory, size_t *offset, uint32_t room, struct entries *entries);
 
 /*
- * Enqueue a sort of the first `count` entries, whose rows are below `rows`, and of their references, by (row, value, place).  The
- * sorted columns may be elsewhere: entries->entry and entries->reference become their addresses.
+ * Enqueue a sort of the first `count` entries, with their references, by (row, value, place).  All rows are below `rows`.
+ * The sorted columns may lie elsewhere: entries->entry and entries->reference become their addresses.
  */
 extern cudaError_t entries_sort(struct entries *entries, uint32_t count, uint32_t rows, cudaStream_t stream);
 

@@ -14,8 +14,10 @@ extern "C"
 #include "engine/search/device.h"
 }
 
-/* how many searches may be under way on one GPU: while one copies its observations in, another
- * computes, and a third copies its results out */
+/*
+ * So many searches may be under way on one GPU: while one copies its observations in, a second
+ * computes, and a third copies its results out.
+ */
 #define CUDA_LANES 3
 
 struct lane;
@@ -27,13 +29,14 @@ struct cuda_device
 	cudaStream_t building;		/* the stream of builds; memory is allocated in its order */
 	cudaMemPool_t pool;			/* NULL: this GPU has no memory pools */
 	atomic_uint_fast64_t taken; /* how many bytes cuda_allocate has given out */
-	void	   *staging;		/* upload.cu's pinned memory; NULL before the first large upload */
+	void	   *staging;		/* pinned memory of upload.cu; NULL before the first large upload */
 	struct lane *lanes[CUDA_LANES]; /* used by lane.cu alone */
 	int			next_lane;		/* the lane that advance looks at first */
 
-	/* memory.cu calls this function before it refuses memory: it frees memory that is
-	 * not in use, and returns whether it freed any.  NULL while the device has no
-	 * lanes */
+	/*
+	 * Free GPU memory that is not in use; return whether any was freed. memory.cu calls this before
+	 * it refuses memory.  NULL while the device has no lanes.
+	 */
 	bool		(*make_room) (struct device *device);
 };
 

@@ -58,7 +58,7 @@ fail_piece(struct lane *lane, enum geonn_error_code code, const char *message,
 	return cudaSuccess;
 }
 
-/* enqueue a copy of a column's next rows, unless the target is NULL */
+/* Enqueue a copy of a column's next rows; with NULL as target do nothing. */
 static cudaError_t
 copy_column(const struct lane *lane, void *target, const void *column, uint32_t rows,
 			size_t row_bytes)
@@ -130,8 +130,8 @@ fail_search(struct lane *lane, cudaError_t error)
 }
 
 /*
- * Lay the next piece out in the lane's memory, which grows if it must: for as
- * many rows as are wanted, or as memory allows.
+ * Lay the next piece out in the lane's memory, for as many rows as the piece wants, or as memory
+ * allows.  The lane's memory grows if the piece needs more.
  */
 static void
 begin_piece(struct lane *lane, const struct piece_operations *piece)
@@ -170,7 +170,7 @@ begin_piece(struct lane *lane, const struct piece_operations *piece)
 	}
 	if (piece->place(lane, rows, lane->memory) <= lane->bytes)
 		return;
-	/* the piece could not find out how much memory it needs */
+	/* The piece now needs more memory than it said: CUDA could not tell how much it needs. */
 	lane->search->failed = true;
 	cuda_fail(device, &lane->search->failure, cudaErrorUnknown);
 	lane->state = LANE_ENDING;
@@ -215,8 +215,8 @@ enqueue_launches(struct lane *lane)
 }
 
 /*
- * When all work of a lane has been executed, count what it answered.  Returns
- * whether the search is to be handed back.
+ * Count what a lane has answered, once the GPU has executed all of its work.  Returns whether to
+ * hand the search back.
  */
 static bool
 end_piece(struct lane *lane, enum device_progress *progress)

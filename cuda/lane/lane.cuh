@@ -16,24 +16,24 @@ extern "C"
 struct index_conditions;
 struct lane;
 
-/* what a lane may do after it has enqueued something */
+/* What a lane may do after a piece has enqueued a launch or a copy. */
 enum piece_progress
 {
 	PIECE_AHEAD,				/* enqueue more at once */
-	PIECE_WAIT,					/* go on when all that is enqueued has been executed */
+	PIECE_WAIT,					/* wait until the GPU has executed all that is enqueued, then go on */
 	PIECE_LAST					/* nothing is left to enqueue */
 };
 
-/* what follows a piece, if observations are left */
+/* What the lane does with the search after a piece. */
 enum piece_outcome
 {
-	PIECE_ANSWERED,				/* another piece follows, if the batch has space for a pair */
-	PIECE_FULL,					/* nothing follows: the next observation's pairs do not fit into the
-								 * batch */
-	PIECE_REFUSED,				/* the CPU goes on with the search: the next observation's pairs do
-								 * not fit into the batch, it needs too long a walk (arcs_nearest.cu,
+	PIECE_ANSWERED,				/* the lane begins another piece, if observations are left and the batch has space for
+								 * a pair */
+	PIECE_FULL,					/* the search pauses: the batch has no space for the next observation's pairs */
+	PIECE_REFUSED,				/* the CPU goes on with the search: the next observation's pairs do not fit into an
+								 * empty batch or the GPU's memory, its walk is too long (arcs_nearest.cu,
 								 * shapes_collect.cu), or the piece was left untried (arcs_refusals.cuh) */
-	PIECE_MORE					/* the same piece goes on: it has more to enqueue */
+	PIECE_MORE					/* the lane goes on with the same piece, which has more to enqueue */
 };
 
 /*
@@ -42,25 +42,24 @@ enum piece_outcome
  */
 struct piece_operations
 {
-	/* How many observations the piece would take, at least 1; if memory is short, it
-	 * takes fewer. */
+	/* Return how many observations the piece would take if memory were no limit, at least 1. */
 	uint32_t	(*rows) (const struct lane *lane);
 
 	/*
-	 * Lay out a piece of this many observations from address memory on (NULL to
-	 * learn only the size) and get ready to enqueue.  Returns the bytes that
-	 * the piece takes.
+	 * Lay out a piece of this many observations from address memory on, get ready to enqueue, and
+	 * return the piece's bytes.  With NULL as memory, only compute the bytes.
 	 */
 	size_t		(*place) (struct lane *lane, uint32_t rows, void *memory);
 
 	/*
-	 * Enqueue the next launch or copies, for 50 ms at most.  It may make the search fail; then nothing follows.
+	 * Enqueue the next launch or copies: work of 50 ms at most.  If the function makes the search fail, the
+	 * lane calls nothing more for this piece.
 	 */
 	cudaError_t (*enqueue) (struct lane *lane, enum piece_progress *progress);
 
 	/*
-	 * Count the answered observations, after the GPU has executed all that was
-	 * enqueued.  Searches that failed or were cancelled skip this call.
+	 * Count the answered observations; the lane calls this when the GPU has executed all that was
+	 * enqueued, but not for searches that failed or were cancelled.
 	 */
 	enum piece_outcome (*finish) (struct lane *lane);
 };
@@ -69,7 +68,7 @@ enum lane_state
 {
 	LANE_IDLE,
 	LANE_SEARCHING,				/* launches are left to enqueue */
-	LANE_ENDING					/* all launches are enqueued, but the GPU has not executed them yet */
+	LANE_ENDING					/* all launches are enqueued; the GPU has yet to execute some of them */
 };
 
 /* how many launches a lane keeps enqueued, so that the GPU never idles */
@@ -82,9 +81,11 @@ struct lane
 	struct search *search;		/* NULL while idle */
 	cudaStream_t stream;
 
-	/* piece_state has LANE_STATE_BYTES, aligned for any type: a piece owns them from
-	 * place to finish, and finds what the last piece left.  piece_status has
-	 * LANE_STATUS_BYTES of pinned memory, into which reports are copied */
+	/*
+	 * Memory of the piece, from place() to finish(); the next piece finds what the last one left.
+	 * piece_state has LANE_STATE_BYTES, aligned for any type; piece_status has LANE_STATUS_BYTES of
+	 * pinned memory, into which the GPU copies reports
+	 */
 	void	   *piece_state;
 	void	   *piece_status;
 
@@ -101,7 +102,7 @@ struct lane
 
 struct cuda_built;
 
-/* What its GPU has built of the dataset of a lane's search (dataset.cuh). */
+/* Return what the lane's GPU has built of the dataset of the lane's search (dataset.cuh). */
 static inline struct cuda_built *
 lane_built(const struct lane *lane)
 {
@@ -117,8 +118,10 @@ lane_built(const struct lane *lane)
 extern cudaError_t cuda_lanes_open(struct device *device);
 extern void cuda_lanes_close(struct device *device);
 
-/* Begin a search with a piece of this kind, in an idle lane.  The caller has made sure that a lane
- * is idle. */
+/*
+ * Begin a search in an idle lane, with a piece of this kind.  The caller must know that a lane is
+ * idle.
+ */
 extern void cuda_lanes_start(struct device *device, struct search *search,
 							 const struct piece_operations *piece);
 
@@ -131,14 +134,18 @@ extern enum device_progress cuda_lanes_advance(struct device *device, struct sea
 #define LANE_STATE_BYTES 1024
 #define LANE_STATUS_BYTES 128
 
-/* whether a lane has space for a piece's two types of state; malloc and pinned memory align for any
- * standard type */
+/*
+ * Check that a piece's two types of state fit into a lane; malloc and pinned memory are aligned for
+ * any standard type.
+ */
 #define LANE_HOLDS(state, status) \
 	(sizeof(state) <= LANE_STATE_BYTES && alignof(state) <= alignof(max_align_t) && \
 	 sizeof(status) <= LANE_STATUS_BYTES && alignof(status) <= alignof(max_align_t))
 
-/* Let the search fail with this code and message, for a reason that its client caused.  Returns
- * cudaSuccess. */
+/*
+ * Make the search fail with this code and message, because of a mistake of its client.  Returns
+ * cudaSuccess.
+ */
 extern cudaError_t fail_piece(struct lane *lane, enum geonn_error_code code,
 							  const char *message, enum piece_progress *progress);
 
@@ -162,7 +169,7 @@ extern cudaError_t copy_results(const struct lane *lane, uint32_t observations, 
 								const uint32_t *count, const int64_t *tag,
 								const double *distance);
 
-/* how many observations are not yet answered; how many pairs still fit into the batch */
+/* Return how many observations are not yet answered; and how many pairs still fit into the batch. */
 extern uint32_t rows_left(const struct search *search);
 extern uint32_t room_left(const struct search *search);
 

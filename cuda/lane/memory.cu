@@ -24,10 +24,10 @@
 #include "cuda/lane/gpu.cuh"
 #include "cuda/lane/memory.cuh"
 
-/* the pool keeps at most 1 / this of the GPU's memory unused */
+/* The pool keeps at most one part in so many of the GPU's memory unused. */
 #define POOL_KEEPS_DIVISOR 32
 
-/* datasets leave 1 / this of the GPU's memory, or of the limit, free for searches */
+/* Datasets leave one part in so many of the GPU's memory, or of the limit, free for searches. */
 #define SEARCHES_DIVISOR 64
 
 #define KILOBYTES(bytes) ((unsigned long long) (((bytes) + 1023) / 1024))
@@ -75,7 +75,7 @@ cuda_memory_free(struct device *device)
 	size_t		total_bytes;
 	int			current;
 
-	/* the calling thread may have another current device */
+	/* Restore the calling thread's current device afterwards: it may be another one. */
 	if (!atomic_load(&device->usable) || cudaGetDevice(&current) != cudaSuccess)
 		return 0;
 	if (cudaSetDevice(device->ordinal) != cudaSuccess ||
@@ -92,8 +92,7 @@ cuda_memory_free(struct device *device)
 }
 
 /*
- * Whether geonn.gpu_memory_limit allows this many more bytes, and then still
- * `kept` bytes.
+ * Return whether geonn.gpu_memory_limit allows `bytes` more bytes, and `kept` bytes beyond them.
  */
 static bool
 within_limit(struct device *device, size_t bytes, uint64_t kept, uint64_t limit,
@@ -104,7 +103,7 @@ within_limit(struct device *device, size_t bytes, uint64_t kept, uint64_t limit,
 
 	if (taken + kept <= limit && bytes <= limit - taken - kept)
 	{
-		/* unused bytes of the pool count, too, so give them back if the limit would be exceeded */
+		/* The pool's unused bytes count towards the limit: give them back to the GPU if the sum would exceed it. */
 		if (taken + pool_spare(cuda) + bytes > limit)
 			cudaMemPoolTrimTo(cuda->pool, 0);
 		return true;
@@ -120,8 +119,8 @@ within_limit(struct device *device, size_t bytes, uint64_t kept, uint64_t limit,
 }
 
 /*
- * Allocate, but leave 1 / kept_divisor of the GPU's memory, or of the limit, free; 0:
- * leave none free.
+ * Allocate memory, and leave one part in kept_divisor of the GPU's memory, or of the limit, free;
+ * 0: leave none free.
  */
 static void *
 allocate(struct device *device, size_t bytes, unsigned kept_divisor, const char *purpose,
@@ -151,7 +150,7 @@ allocate(struct device *device, size_t bytes, unsigned kept_divisor, const char 
 		error = cudaMalloc(&memory, bytes);
 	else if ((error = cudaMallocFromPoolAsync(&memory, bytes, cuda->pool,
 											  cuda->building)) == cudaSuccess)
-		error = cudaStreamSynchronize(cuda->building);	/* so that other streams can use the memory */
+		error = cudaStreamSynchronize(cuda->building);	/* wait, so that other streams can use the memory at once */
 
 	if (error == cudaSuccess)
 	{

@@ -12,11 +12,11 @@ extern "C"
 #include "engine/search/device.h"
 }
 
-/* what memory is for, which decides how much must stay free */
+/* The purpose of memory decides how much must stay free. */
 enum cuda_purpose
 {
 	CUDA_FOR_SEARCH,
-	CUDA_FOR_DATASET			/* a dataset: some memory is left for searches */
+	CUDA_FOR_DATASET			/* for a dataset: some memory stays free for searches */
 };
 
 /*

@@ -26,7 +26,7 @@ results_place(void *memory, uint32_t rows, struct results *results)
 	size_t		offset = 0;
 	size_t		counts = (size_t) rows + 1;
 
-	/* the size depends on the number of rows alone, and the call cannot fail */
+	/* CUB computes the size from the number of rows alone, so the call cannot fail. */
 	results->scan_bytes = 0;
 	cub::DeviceScan::ExclusiveScan(NULL, results->scan_bytes, (const uint32_t *) NULL,
 								   (uint64_t *) NULL, cuda::std::plus<>{}, (uint64_t) 0, counts);

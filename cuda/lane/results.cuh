@@ -34,12 +34,12 @@ struct results
 	uint32_t	stride;
 	const double *distance;
 	uint32_t	distance_step;	/* how many float64 values lie from one distance to the next */
-	const uint32_t *reference;	/* where each pair's tag is in `tag`; NULL: at the pair's own index */
+	const uint32_t *reference;	/* index in `tag` of each pair's tag; NULL: the pair's own index */
 	const int64_t *tag;
 
 	uint32_t   *count;			/* [rows + 1] pairs of each observation; results_scan() uses the
 								 * last one */
-	uint64_t   *offset;			/* [rows + 1] how many pairs come before each observation's */
+	uint64_t   *offset;			/* [rows + 1] how many pairs come before those of each observation */
 	void	   *scan_room;
 	size_t		scan_bytes;
 	struct results_status *status;
@@ -64,10 +64,9 @@ extern cudaError_t results_scan(const struct results *results, cudaStream_t stre
 extern cudaError_t results_pack(const struct results *results, cudaStream_t stream);
 
 /*
- * Enqueue the kernel that sets the counts for a search with at most one
- * neighbour for each observation, at stride 1.  The count is 1 if the
- * neighbour is at most max_distance away.  An infinite distance means that no
- * neighbour was found.
+ * Enqueue the kernel that sets the counts for a search with at most one neighbour for each
+ * observation, at stride 1.  The count is 1 if the neighbour is at most max_distance away.  A
+ * distance of infinity stands for no neighbour.
  */
 extern cudaError_t results_count_one(const struct results *results, double max_distance,
 									 cudaStream_t stream);

@@ -72,7 +72,8 @@ fill_chunk(void *context, size_t number)
 }
 
 /*
- * Copy all chunks by the two halves in turn; event sent[i] follows half i.
+ * Copy all chunks, through the two halves of the buffer in turn; event sent[i] marks the end of the
+ * copies from half i.
  */
 static cudaError_t
 copy_halves(const struct upload *upload, char *staging, const cudaEvent_t *sent,
@@ -84,7 +85,7 @@ copy_halves(const struct upload *upload, char *staging, const cudaEvent_t *sent,
 	for (int turn = 0; take_chunks(&left, &half), half.count > 0; turn ^= 1)
 	{
 		half.buffer = staging + turn * HALF_CHUNKS * CHUNK_BYTES;
-		/* an event that was never recorded counts as reached */
+		/* An event that was never recorded counts as reached, so the first use of a half does not wait. */
 		CUDA_TRY(cudaEventSynchronize(sent[turn]));
 		thread_pool_run(fill_chunk, &half, half.count);
 		for (size_t i = 0; i < half.count; i++)
@@ -106,7 +107,7 @@ upload_by_staging(const struct upload *upload, char *staging, cudaStream_t strea
 	if ((error = cudaEventCreateWithFlags(&sent[0], flags)) == cudaSuccess &&
 		(error = cudaEventCreateWithFlags(&sent[1], flags)) == cudaSuccess)
 		error = copy_halves(upload, staging, sent, stream);
-	/* the buffer is free again when all copies have ended */
+	/* The next upload may use the buffer only when all copies from it have ended. */
 	last_error = cudaStreamSynchronize(stream);
 	for (int i = 0; i < 2; i++)
 		if (sent[i] != NULL)

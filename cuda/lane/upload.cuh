@@ -28,7 +28,7 @@ struct upload
 	int			count;
 };
 
-/* Add a column to an upload, which the caller has zeroed at first; a NULL target adds none. */
+/* Add a column to an upload, which the caller zeroes before the first column; with NULL as target add nothing. */
 template <typename Type>
 static inline void
 upload_add(struct upload *upload, const Type *target, const Type *source, size_t count)

@@ -31,18 +31,25 @@
 /* the greatest number of leaves that a round looks at */
 #define ROUND_LEAVES 96
 
-/* the square of a member's distance from the anchor is at most a spread times that of the farthest
- * position in the anchor's leaf.  Rounds with too many positions are repeated with fewer members,
- * down to SPREAD_MIN */
+/*
+ * A member's squared distance from the anchor is at most SPREAD times the squared distance of the
+ * farthest position in the anchor's leaf.  A round that finds too many positions is repeated with
+ * fewer members, down to SPREAD_MIN.
+ */
 #define SPREAD 1.5f
 #define SPREAD_MANY 0.5f		/* where the warp selects */
 #define SPREAD_MIN 0x1p-9f
 
-/* a leaf with this many positions nearer than the anchor's k-th so far shortens the reach */
+/*
+ * If a leaf has at least this many positions nearer than the anchor's k-th so far, the reach is
+ * computed again, and shrinks.
+ */
 #define NEARER_MIN 4
 
-/* the reach allows for k-th neighbours whose squared distance is 1 + WIDENING / sqrt(k) times
- * the anchor's */
+/*
+ * The reach covers members whose k-th neighbour has a squared distance of up to 1 + WIDENING /
+ * sqrt(k) times the anchor's.
+ */
 #define WIDENING 2.0f
 
 /* a factor on a reach, for truncated keys and float32 rounding */
@@ -51,16 +58,21 @@
 /* a factor that makes up for the roundings of a few float32 operations on a lower bound */
 #define ANCHOR_BELOW (1.0f - 0x1p-20f)
 
-/* a lane keeps up to LANE_KEPT_MAX keys of its own observation; the warp keeps more */
+/* For k up to this number each lane selects the keys of its own observation; for larger k the warp selects together. */
 #define LANE_KEPT_MAX 16
 #define KEPT_MAX 128
 
-/* the key of no position: the bits of an infinite float; and the number of no position */
+/*
+ * KEY_NONE is greater than the key of any position: the bits of an infinite float.  NUMBER_NONE is
+ * the number of no position.
+ */
 #define KEY_NONE 0x7F800000u
 #define NUMBER_NONE UINT16_MAX
 
-/* Shared memory of a warp: as little as possible, since what is left of it is the cache that holds
- * the index. */
+/*
+ * The shared memory of a warp.  As little as possible: the rest of the shared memory is the cache
+ * that holds the index.
+ */
 template <int KEPT>
 struct bundle_room
 {
@@ -68,7 +80,7 @@ struct bundle_room
 	static constexpr uint32_t positions = KEPT <= INDEX_WIDTH ? 256 : 512;
 	static constexpr uint32_t key_number = positions - 1;
 
-	/* at most this many pairs are answered at a time: those of two members or more */
+	/* The pairs of two members or more are answered at a time; this is the greatest number of such pairs. */
 	static constexpr uint32_t pairs = positions / 2;
 
 	float4		staged[positions];	/* offsets from the anchor; w: the bits of the position */
@@ -149,15 +161,15 @@ fill_keys(uint32_t *kept, uint32_t key)
 
 /* ---- a round ---- */
 
-/* what a round has beside its room; the same in every lane, except member and is_member */
+/* What a round knows beside its room.  All lanes have the same values, except member and is_member. */
 struct round
 {
 	struct geonn_vector anchor;
 	uint32_t	source;			/* the lane of the anchor */
-	uint32_t	home;			/* the leaf where the anchor would be on the curve, or one near it */
+	uint32_t	home;			/* the leaf where the anchor would be on the curve, or a leaf near it */
 	struct anchor_offset member;	/* the lane's observation */
 	bool		is_member;
-	float		reach;			/* all positions this near the anchor are staged */
+	float		reach;			/* every position within this distance of the anchor is staged */
 	uint32_t	staged;			/* how many */
 };
 
@@ -169,7 +181,7 @@ with_square(float4 place)
 	return place;
 }
 
-/* drop the staged positions that are beyond the reach by now */
+/* Drop the staged positions that a reach which has shrunk since no longer covers. */
 template <int KEPT>
 static __device__ __forceinline__ void
 drop_unreached(struct bundle_room<KEPT> *room, struct round *round)
@@ -194,7 +206,8 @@ drop_unreached(struct bundle_room<KEPT> *room, struct round *round)
 }
 
 /*
- * Find the members, by `spread` (SPREAD), and stage the positions.  False if these are too many.
+ * Find the members, by `spread` (SPREAD), and stage the positions in reach.  Returns false if the
+ * positions are too many.
  */
 template <int KEPT>
 static __device__ __forceinline__ bool
@@ -242,7 +255,7 @@ stage(const struct neighbours *search, float square_limit, float spread,
 
 			round->is_member = round->is_member && round->member.square <= spread * size;
 			radius = anchor_largest(round->is_member ? round->member.norm : 0.0f);
-			/* if one leaf has too few, others are taken to be equally dense */
+			/* k is more than one leaf holds: assume that other leaves are as dense as the anchor's */
 			if (search->k > INDEX_WIDTH)
 				last = __float_as_uint(size * ((float) search->k / INDEX_WIDTH));
 		}
@@ -257,7 +270,7 @@ stage(const struct neighbours *search, float square_limit, float spread,
 
 /* ---- selection ---- */
 
-/* the essay's limit, for the lane's observation; 0 if it is not a member */
+/* Return the essay's limit for the lane's observation; 0 if the observation is not a member. */
 template <int KEPT>
 static __device__ __forceinline__ uint32_t
 key_limit(const struct round *round)
@@ -278,7 +291,10 @@ key_of(const struct anchor_offset *member, float4 place, uint32_t number)
 	return (__float_as_uint(fmaxf(square, 0.0f)) & ~bundle_room<KEPT>::key_number) | number;
 }
 
-/* whether an observation's first k, up to key `last`, surely precede all others, from `next` on */
+/*
+ * Return whether an observation's first k positions, up to key `last`, surely precede all others,
+ * the first of which has key `next`.
+ */
 template <int KEPT>
 static __device__ __forceinline__ bool
 is_certain(const struct anchor_offset *member, uint32_t limit, uint32_t last, uint32_t next,
@@ -299,7 +315,7 @@ is_certain(const struct anchor_offset *member, uint32_t limit, uint32_t last, ui
 		above < below - 2.0f * ANCHOR_MARGIN * (below + member->square) - ANCHOR_FLOOR;
 }
 
-/* Each lane selects the keys of its observation. */
+/* Each lane selects the first keys of its own observation. */
 template <int KEPT>
 static __device__ __forceinline__ void
 select_by_lanes(const struct bundle_room<KEPT> *room, const struct round *round, uint32_t *kept)
@@ -314,7 +330,7 @@ select_by_lanes(const struct bundle_room<KEPT> *room, const struct round *round,
 		next = room->staged[min(number + 1, round->staged - 1)];
 		if (!__any_sync(ALL_LANES, key < kept[KEPT - 1]))
 			continue;
-		/* each kept key becomes the middle one of itself, the key before it, and the new key */
+		/* Insert the key: each kept key becomes the middle one of the key before it, itself, and the new key. */
 #pragma unroll
 		for (int i = KEPT - 1; i > 0; i--)
 			kept[i] = max(kept[i - 1], min(kept[i], key));
@@ -322,7 +338,7 @@ select_by_lanes(const struct bundle_room<KEPT> *room, const struct round *round,
 	}
 }
 
-/* The warp selects the keys of a member up to the (k + 1)-th; the rest is arbitrary. */
+/* The whole warp selects the keys of one member, up to the (k + 1)-th; keys behind it are arbitrary. */
 template <int KEPT>
 static __device__ __forceinline__ void
 select_by_warp(struct bundle_room<KEPT> *room, const struct round *round,
@@ -355,7 +371,7 @@ select_by_warp(struct bundle_room<KEPT> *room, const struct round *round,
 	}
 }
 
-/* another lane's offset; its norm is not needed */
+/* Return another lane's offset, without its norm. */
 static __device__ __forceinline__ struct anchor_offset
 offset_of_lane(const struct anchor_offset *offset, uint32_t lane)
 {

@@ -31,7 +31,7 @@
 
 #include "cuda/neighbours/bundle_select.cuh"
 
-/* the warps and threads of a block: the shared memory of its warps is within 48 kB */
+/* A block has this many warps, so that their shared memory is within 48 kB. */
 #define BLOCK_WARPS 4
 #define BLOCK_THREADS (BLOCK_WARPS * INDEX_WIDTH)
 
@@ -51,11 +51,11 @@ pair_position(const struct bundle_room<KEPT> *room, uint32_t pair)
 static __device__ __forceinline__ uint32_t
 first_reference(const struct index *index, uint32_t position)
 {
-	/* if no two references coincide, positions and references have the same numbers */
+	/* If no two references coincide, positions and references have the same numbers. */
 	return index->references == index->shape.positions ? position : index->start[position];
 }
 
-/* put the pairs of each member in order; most are in order already */
+/* Put the pairs of each member in order; for most members they are in order already. */
 template <int KEPT>
 static __device__ __forceinline__ void
 put_in_order(const struct index *index, struct bundle_room<KEPT> *room, uint32_t k, uint32_t pairs)
@@ -102,8 +102,9 @@ write_neighbour(const struct neighbours *search, uint64_t slot, double distance,
 }
 
 /*
- * Write a member's neighbours, from its first pair on, if positions may stand for several
- * references.  False if two are equally far: their references would have to be merged.
+ * Write a member's neighbours, from its first pair on, where a position may stand for several
+ * references.  Returns false if two positions are equally far: their references would have to be
+ * merged in order.
  */
 template <int KEPT>
 static __device__ __forceinline__ bool
@@ -134,8 +135,8 @@ write_coincident(const struct neighbours *search, const struct bundle_room<KEPT>
 }
 
 /*
- * Write a pair of this rank if it is within max_distance; and the number of neighbours,
- * if they are fewer than k and the last one is the one before, at distance `before`.
+ * Write the pair of this rank if it is within max_distance.  If it is beyond, and the pair before
+ * it, at distance `before`, is within, write the number of neighbours: fewer than k.
  */
 static __device__ __forceinline__ void
 write_pair(const struct neighbours *search, uint32_t row, uint32_t rank, double distance,
@@ -167,8 +168,8 @@ answer(const struct neighbours *search, struct bundle_room<KEPT> *room, uint32_t
 	bool		in_order = true;
 	uint32_t	unsure = 0;
 
-	__syncwarp();				/* lanes read numbers and owners that others have written */
-	/* first as measured; then sorted, if that was out of order */
+	__syncwarp();				/* lanes read numbers and owners that other lanes have written */
+	/* The first turn takes the pairs as measured; the second sorts them first, if the first found them out of order. */
 	for (int turn = 0; turn < 2; turn++)
 	{
 		double		last = 0.0;
@@ -219,7 +220,7 @@ answer(const struct neighbours *search, struct bundle_room<KEPT> *room, uint32_t
 			unsure = 1u << owner;
 		unsure = warp_fold(unsure, [](uint32_t a, uint32_t b) { return a | b; });
 	}
-	__syncwarp();				/* the next pairs use the shared memory again */
+	__syncwarp();				/* wait: the next pairs use the shared memory again */
 	return unsure;
 }
 
@@ -331,7 +332,7 @@ answer_by_warp(const struct neighbours *search, float square_limit, struct bundl
 }
 
 /*
- * Put observations on the list, which grows from the end; all lanes of the warp
+ * Put the listed lanes' rows on the list, which grows from the end down.  All lanes of the warp
  * must call this.
  */
 static __device__ __forceinline__ void
@@ -348,7 +349,7 @@ list_row(const struct neighbours *search, uint32_t row, uint32_t listed)
 		search->row[end - 1 - lanes_before(listed)] = row;
 }
 
-/* return a middle one of the lanes whose bits are set */
+/* Return the middle one of the lanes whose bits are set. */
 static __device__ __forceinline__ uint32_t
 middle_lane(uint32_t left)
 {
@@ -357,7 +358,7 @@ middle_lane(uint32_t left)
 	return __ffs(left) - 1;
 }
 
-/* how many blocks a multiprocessor runs: more of them would keep registers in memory */
+/* Return how many blocks a multiprocessor runs: with more blocks, threads would have to keep registers in memory. */
 static constexpr int
 resident_blocks_of(int kept)
 {
@@ -404,14 +405,15 @@ bundle_kernel(const __grid_constant__ struct neighbours search, uint32_t bundle,
 		else
 			done = answer_by_warp<KEPT>(&search, square_limit, room, &round, row, vector, &listed);
 		left &= ~done;
-		__syncwarp();			/* the next round uses the shared memory again */
+		__syncwarp();			/* wait: the next round uses the shared memory again */
 	}
 	list_row(&search, row, listed);
 }
 
 /*
- * Begin with an empty list, and as if all observations had k neighbours.  Bundles then write a
- * number only where it is less: 4 bytes at any row cost the memory two accesses of 64 bytes.
+ * Begin with an empty list, and set the number of neighbours of all observations to k.  Bundles
+ * then write only smaller numbers: 4 bytes at an arbitrary row cost the memory two accesses of 64
+ * bytes.
  */
 static __global__ void
 begin_kernel(const __grid_constant__ struct neighbours search)
@@ -450,7 +452,7 @@ launch(const struct neighbours *search)
 	uint32_t	bundle;
 
 	CUDA_TRY(count_multiprocessors(&multiprocessors));
-	/* few observations are spread over all warps that run at the same time */
+	/* Spread few observations over all warps that run at the same time. */
 	bundle = search->rows / (multiprocessors * resident_blocks_of(KEPT) * BLOCK_WARPS) + 1;
 	if (bundle > INDEX_WIDTH)
 		bundle = INDEX_WIDTH;

@@ -42,11 +42,11 @@ extern "C"
 
 #define BLOCK_THREADS 256
 
-/* how many bits the number of a radius, 0 ... GEONN_RADII_MAX, takes for each level */
+/* The number of a radius, 0 ... GEONN_RADII_MAX, takes this many bits for each level. */
 #define RADIUS_BITS 5
 #define RADIUS_MASK ((1u << RADIUS_BITS) - 1)
 
-/* how many words a lane has for its parts of sums: what a block has without asking, 48 kB */
+/* A lane has this many words for its parts of sums: a block gets 48 kB of shared memory without asking. */
 #define SUM_WORDS_MAX (48 * 1024 / (WARP_BLOCK_THREADS * sizeof(uint64_t)))
 
 static_assert(GEONN_RADII_MAX * INDEX_SUM_WORDS <= SUM_WORDS_MAX, "one weight, with all radii");
@@ -68,7 +68,7 @@ struct weight_range
 	uint32_t	words;			/* how many words their sums have together */
 };
 
-/* a range of references, in the index's order; one whose end is before its begin takes references off */
+/* A range of references, in the index's order.  A range whose end is before its begin subtracts references. */
 struct reference_range
 {
 	uint32_t	first;
@@ -85,15 +85,21 @@ struct counts_walk
 	int32_t		group;
 	bool		one_each;		/* each position has one reference */
 
-	/* for this lane's child of each level: the radii whose border may cross it, RADIUS_BITS for each level */
+	/*
+	 * of this lane's child of each level: the range of radii whose border may cross the child;
+	 * RADIUS_BITS for each level
+	 */
 	uint32_t	crossed_from;
 	uint32_t	crossed_to;
 
-	uint32_t	left;			/* lane l's: the children of level l that the walk still has to go into, a bit each */
+	uint32_t	left;			/* lane l has a bit for each child of level l that the walk still has to go into */
 
-	uint32_t	references;		/* lane r's: how many references radius r contains, of those seen so far */
+	uint32_t	references;		/* lane r has the number of references within radius r, of those seen so far */
 
-	/* in shared memory, a word every WARP_BLOCK_THREADS: for each radius this lane's part of the sums of these weights */
+	/*
+	 * this lane's parts of sums, in shared memory, one word every WARP_BLOCK_THREADS: for each radius, of the weights
+	 * in `adds`
+	 */
 	uint64_t   *sums;
 	struct weight_range adds;
 };
@@ -117,7 +123,7 @@ store_radius(uint32_t *word, int level, uint32_t radius)
 	*word = (*word & ~(RADIUS_MASK << RADIUS_BITS * level)) | radius << RADIUS_BITS * level;
 }
 
-/* the words of a weight's sum, from this one on */
+/* Load the words of a weight's sum, which begin at `sum`. */
 static __device__ __forceinline__ void
 load_words(const uint64_t *sum, uint32_t words, uint64_t *word)
 {
@@ -184,8 +190,8 @@ references_of_node(const struct counts_walk *walk, int level, uint32_t node)
 }
 
 /*
- * Of a range of radii, those whose border may cross a node, which the radii from range.to on contain.  The node has
- * some reference of the observation's group; alone: it has no other.
+ * Return the radii of a range whose border may cross a node; the radii from range.to on contain the node.  The node
+ * has some reference of the observation's group; alone: it has no reference of another group.
  */
 static __device__ __forceinline__ struct radius_range
 crossed_radii(const struct counts_walk *walk, size_t place, bool alone, struct radius_range range)
@@ -218,8 +224,8 @@ crossed_radii(const struct counts_walk *walk, size_t place, bool alone, struct r
 }
 
 /*
- * Look at the children of a node: add those that radii contain whole.  Returns the children that the walk has to go
- * into, a bit each, with their radii stored.
+ * Look at the children of a node, and add the children that radii contain whole.  Returns a bit for each child that
+ * the walk has to go into, with the child's radii stored.
  */
 template <bool WEIGHTS>
 static __device__ __forceinline__ uint32_t
@@ -315,7 +321,7 @@ walk_through(struct counts_walk *walk)
 
 		if (left == 0)
 		{
-			/* back to the siblings of the parent that are left */
+			/* no child is left here: go back to the parent's siblings */
 			if (++level == levels)
 				return;
 			parent /= INDEX_WIDTH;
@@ -339,7 +345,7 @@ walk_through(struct counts_walk *walk)
 }
 
 /*
- * The first place of the dataset whose reference has at least this tag.
+ * Return the first place of the dataset whose reference has this tag or a greater one.
  */
 static __device__ __forceinline__ uint32_t
 first_place(const struct index *index, const uint32_t *by_place, int64_t tag)
@@ -353,14 +359,14 @@ first_place(const struct index *index, const uint32_t *by_place, int64_t tag)
 		uint32_t	probe = first + step * (warp_lane() + 1) - 1;
 		uint32_t	passed = __popc(__ballot_sync(ALL_LANES, probe < end && index->tag[by_place[probe]] < tag));
 
-		/* all up to the last probe that passed have smaller tags, and the next probe has not */
+		/* References up to the last probe that passed have smaller tags; the reference at the next probe does not. */
 		first += step * passed;
 		end = min(end, first + step - 1);
 	}
 	return first;
 }
 
-/* the position of a reference, by its index in the index's order: the last one that begins there or before */
+/* Return the position of a reference, by its index in the index's order: the last position that begins there or before. */
 static __device__ __forceinline__ uint32_t
 position_of(const struct counts_walk *walk, uint32_t reference)
 {
@@ -382,7 +388,7 @@ position_of(const struct counts_walk *walk, uint32_t reference)
 }
 
 /*
- * Take the references with these tags off all counts that have them.
+ * Subtract the references with these tags from all counts that include them.
  */
 template <bool WEIGHTS>
 static __device__ __forceinline__ void
@@ -453,7 +459,8 @@ rounded_sum(const struct counts_walk *walk, struct exact_sum_form form, const ui
 }
 
 /*
- * Write the observation's pairs, of the weights that were added: each lane those of its radius.
+ * Write the observation's pairs with the sums of the weights in walk->adds: each lane writes the
+ * pairs of its radius.
  */
 template <bool WEIGHTS>
 static __device__ __forceinline__ void
@@ -483,7 +490,8 @@ write_pairs(const struct neighbours *search, const struct counts_walk *walk, uin
 }
 
 /*
- * The weights from `first` on that one walk adds up, as far as there is shared memory for their sums.
+ * Return the weights from `first` on that one walk adds up: as many as have shared memory for their
+ * sums.
  */
 static __host__ __device__ __forceinline__ struct weight_range
 weights_of_walk(const struct index_weights *weights, uint32_t radii, uint32_t first)
@@ -496,7 +504,7 @@ weights_of_walk(const struct index_weights *weights, uint32_t radii, uint32_t fi
 }
 
 /*
- * Begin to count, and to add up the weights from adds.first on.
+ * Begin a walk that counts, and adds up the weights from adds.first on.
  */
 static __device__ __forceinline__ void
 begin_sums(struct counts_walk *walk)

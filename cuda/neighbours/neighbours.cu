@@ -71,12 +71,12 @@ struct neighbours_piece
 {
 	enum neighbours_phase phase;
 	struct neighbours work;
-	bool		collects;		/* the pairs are collected: they exceed the first k */
-	bool		fills;			/* the selected neighbours are the result as they are */
-	bool		launched;		/* this phase's kernel has been launched at least once */
+	bool		collects;		/* the answers have more pairs than the first k: a collecting kernel writes all pairs */
+	bool		fills;			/* the columns of selected neighbours are the result, without packing */
+	bool		launched;		/* at least one launch of this phase's kernel has been enqueued */
 };
 
-/* what kernels report to the host, in pinned memory */
+/* What kernels report to the host, in pinned memory. */
 struct neighbours_piece_status
 {
 	struct neighbours_status neighbours;
@@ -99,8 +99,8 @@ status_of(const struct lane *lane)
 }
 
 /*
- * The mean number of pairs of an observation so far; before the first answer
- * pairs_each, which is 0 if it is not known.
+ * Return the mean number of pairs of an observation so far; before the first answer pairs_each,
+ * which is 0 if unknown.
  */
 static double
 pairs_so_far(const struct search *search)
@@ -109,8 +109,8 @@ pairs_so_far(const struct search *search)
 }
 
 /*
- * The expected number of pairs of an observation within max_distance: the mean
- * so far, or what it would be if the references were spread evenly.
+ * Return the expected number of pairs of an observation within max_distance: the mean so far, or
+ * the number that references spread evenly over the earth would give.
  */
 static double
 expected_within(const struct search *search)
@@ -149,9 +149,9 @@ neighbours_rows(const struct lane *lane)
 }
 
 /*
- * Lay out, from this offset on, what every question needs for this many
- * observations: columns, the order of search, and slots for the first
- * neighbours.  If these fill the result, their tags.  counts: what a search that counts needs.
+ * Lay out, from this offset on, the columns of this many observations, the order of search, and
+ * slots for the first neighbours. fills: the slots are the result, and have tags. counts: the
+ * search counts; if it also excludes tags, it needs one column more.
  */
 static size_t
 place_observations(struct neighbours *work, uint32_t columns, bool fills, bool counts, void *memory,
@@ -236,7 +236,7 @@ neighbours_place(struct lane *lane, uint32_t rows, void *memory)
 	{
 		work->weights = built->weights;
 
-		/* sums that do not fit are for the CPU, as if the pairs did not fit into the GPU's memory */
+		/* Let the CPU answer: sums that do not fit are treated as pairs without room in the GPU's memory. */
 		if (!work->weights.fit)
 			results->room = 0;
 	}
@@ -325,7 +325,7 @@ enqueue_copy_in(struct lane *lane, enum piece_progress *progress)
 	}
 	struct phase phase("search");
 
-	/* status->next says where the next phase's launches begin */
+	/* The next phase's launches begin at observation status->next. */
 	if (lane->search->question.radii > 0)
 	{
 		piece->phase = NEIGHBOURS_COUNT_WITHIN;

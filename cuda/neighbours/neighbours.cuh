@@ -23,7 +23,7 @@ struct piece_operations;
 struct question;
 struct search;
 
-/* What the kernels report to the host, which copies it when they have ended. */
+/* What the kernels report; the host copies the report when they have ended. */
 struct neighbours_status
 {
 	uint32_t	next;			/* how many observations warps have taken, in the order of search */
@@ -56,31 +56,35 @@ struct neighbours
 	/* how observations without groups and windows are sorted, with their degrees by row */
 	struct index_order curve;
 
-	/* other observations' vectors, for the index's metric, or NULL; and memory for sorting these */
+	/*
+	 * Vectors of observations with groups or windows, for the index's metric, and memory for
+	 * sorting them; otherwise NULL
+	 */
 	struct index_record *record;
 	uint64_t   *code;			/* [2 * rows] keys */
 	void	   *sort_room;
 	size_t		sort_bytes;
 
-	/* the first k neighbours of each observation, in order, from index row * k on */
+	/* the first k neighbours of each observation, in order; those of row r begin at index r * k */
 	double	   *value;			/* distances */
 	uint32_t   *reference;		/* index of the reference in the index's order */
-	int64_t    *tag;			/* tags, if bundles_fill(): then these columns are
-								 * the result, and `reference` is not used; otherwise
-								 * NULL */
+	int64_t    *tag;			/* [rows * k] tags of the neighbours if bundles_fill(): then the columns `value` and
+								 * `tag` are the result, and `reference` is unused; otherwise NULL */
 	uint32_t   *selected;		/* [rows] how many neighbours are selected */
 
 	/* pairs that may be answers; those of one observation follow each other */
-	struct entries entries;		/* their references are indexes in the index's order */
+	struct entries entries;		/* `reference` of an entry is an index in the index's order */
 
 	/* counts, offsets and packed pairs; results.count counts the selected neighbours
 	 * if these are the answer, otherwise the entries */
 	struct results results;
 
-	struct index_weights weights;	/* of counts; count is 0 if references have none */
+	struct index_weights weights;	/* the weights that counts add up; its count is 0 if references have none */
 
-	/* [index.references] by place in the dataset: the reference's index in the index's order; for counts
-	 * with excluded tags alone, otherwise NULL */
+	/*
+	 * [index.references] by place in the dataset: the reference's index in the index's order; NULL
+	 * unless a search counts and excludes tags
+	 */
 	uint32_t   *by_place;
 
 	struct neighbours_status *status;
@@ -122,19 +126,19 @@ extern cudaError_t bundles_enqueue(const struct neighbours *search);
 extern cudaError_t neighbours_select(const struct neighbours *search);
 
 /*
- * neighbours_collect.cu: enqueue a launch that also ends after some 30 ms.
- * neighbours_count() counts the candidates of each observation.
- * neighbours_collect() writes those of the first `rows` observations to where
- * the offsets say.
+ * neighbours_collect.cu: each function enqueues a launch that ends after some 30 ms, whether or not
+ * it took all observations. neighbours_count() counts the candidates of each observation.
+ * neighbours_collect() writes the candidates of the first `rows` observations to where the offsets
+ * say.
  */
 extern cudaError_t neighbours_count(const struct neighbours *search);
 extern cudaError_t neighbours_collect(const struct neighbours *search, uint32_t rows);
 
 /*
- * counts.cu: for searches that count.  counts_prepare() enqueues what the counts of a piece need
- * once.  counts_enqueue() enqueues a launch that counts the candidates within the question's radii, and adds up their
- * weights, of observations from status->next on, into results.count and the packed pairs (protocol_search.h).  It ends
- * after some 30 ms, whether or not it took all observations.
+ * counts.cu, for searches that count. counts_prepare() enqueues the work that a piece needs once. counts_enqueue()
+ * enqueues a launch for observations from status->next on: it counts the candidates within the question's radii and
+ * adds up their weights, into results.count and the packed pairs (protocol_search.h).  It ends after some 30 ms,
+ * whether or not it took all observations.
  */
 extern cudaError_t counts_prepare(const struct neighbours *search);
 extern cudaError_t counts_enqueue(const struct neighbours *search, const struct question *question);

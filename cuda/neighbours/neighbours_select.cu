@@ -17,25 +17,29 @@
  */
 #include "cuda/neighbours/neighbours_warp.cuh"
 
-/* the candidates of one observation, the same in every lane except value,
- * place and reference */
+/*
+ * The candidates of one observation.  All lanes have the same values, except value, place and
+ * reference.
+ */
 struct selection
 {
 	const struct index *index;
 	uint32_t	k;
 	uint32_t	count;
 
-	/* a new candidate must precede this: the last candidate, once k are present */
+	/* once k candidates are present: value and place of the last one, which a new candidate must precede */
 	double		last_value;
 	uint32_t	last_place;
 
-	/* if registers hold the candidates, lane i has the i-th; INFINITY: no candidate */
+	/* where registers hold the candidates, lane i has the i-th; INFINITY: the lane has no candidate */
 	double		value;
 	uint32_t	place;
 	uint32_t	reference;
 
-	/* columns for candidates that memory holds, and for answers; `tags`, if not NULL, holds
-	 * references at first */
+	/*
+	 * columns for candidates that memory holds, and for answers; `tags` has references first, and
+	 * tags at the end; it may be NULL
+	 */
 	double	   *values;
 	uint32_t   *references;
 	int64_t    *tags;
@@ -60,8 +64,7 @@ keep(struct selection *selection, uint32_t number, double value, uint32_t refere
 }
 
 /*
- * Insert a candidate.  It precedes the last one, or fewer than k candidates are
- * present.
+ * Insert a candidate that precedes the last one, or while fewer than k are present.
  */
 template <bool IN_REGISTERS>
 static __device__ __forceinline__ void
@@ -92,7 +95,7 @@ insert(struct selection *selection, double value, uint32_t place, uint32_t refer
 		uint32_t	chunk = (end + 31) / 32;
 		uint32_t	here = 0;
 
-		/* move later candidates by one slot, from the end */
+		/* Move the later candidates by one slot, beginning at the end. */
 		while (chunk-- > 0)
 		{
 			uint32_t	number = chunk * 32 + warp_lane();
@@ -205,7 +208,7 @@ take_leaf(struct selection *selection, const struct warp_observation *observatio
 									__shfl_sync(ALL_LANES, end, lane));
 		left &= left - 1;
 	} while (left != 0);
-	/* the limit includes all candidates before the last selected one */
+	/* The limit must include all candidates that could precede the last selected one. */
 	if (selection->count == selection->k)
 		*limit = geonn_metric_radius_limit(warp_metric(index), selection->last_value);
 }

@@ -10,7 +10,7 @@
 #include "cuda/index/warp_share.cuh"
 #include "cuda/neighbours/neighbours.cuh"
 
-/* return the index's metric, of which the compiler may assume that its chord decides */
+/* Return the index's metric, with a promise to the compiler: by this metric the chord decides. */
 static __device__ __forceinline__ enum geonn_metric
 warp_metric(const struct index *index)
 {
@@ -18,7 +18,7 @@ warp_metric(const struct index *index)
 	return index->metric;
 }
 
-/* the vector of an observation, for the index's metric */
+/* Return the vector of an observation, for the index's metric. */
 static __device__ __forceinline__ struct geonn_vector
 observation_vector(const struct neighbours *search, uint32_t row)
 {
@@ -48,7 +48,7 @@ warp_conditioned(const struct neighbours *search)
 	return (search->index.columns & INDEX_COLUMNS_CONDITIONS) != 0;
 }
 
-/* the greatest distance that the question and the observation's own radius allow */
+/* Return the greatest distance that the question and the observation's own radius allow. */
 template <enum index_conditioned CONDITIONED>
 static __device__ __forceinline__ double
 warp_max_distance(const struct neighbours *search, uint32_t row)

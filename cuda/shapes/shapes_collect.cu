@@ -22,7 +22,10 @@
 #include "cuda/base/warp.cuh"
 #include "cuda/index/warp_share.cuh"
 
-/* how many boxes and leaves a warp may look at, and how many arcs within the limit an observation may have */
+/*
+ * A warp may look at this many boxes and leaves, and an observation may have this many arcs within the limit;
+ * otherwise the CPU answers.
+ */
 #define VISITS_MAX ((uint32_t) 1 << 17)
 #define ARCS_MAX ((uint32_t) 1 << 15)
 
@@ -40,10 +43,13 @@ struct seeker
 	bool		is_present;		/* it takes arcs */
 	uint32_t	count;			/* runs that have begun, and polygons */
 	uint32_t	arcs;			/* that were taken */
-	uint64_t	end;			/* of the observation's entries, when they are written */
+	uint64_t	end;			/* end of the observation's entries, in the pass that writes them */
 	uint64_t	next;			/* entry to be written */
 
-	/* the shape opened last comes first; indexes are constants after unrolling, so that all of this stays in registers */
+	/*
+	 * the open shapes, the one opened last first; after unrolling, all indexes are constants, so that these arrays
+	 * stay in registers
+	 */
 	uint32_t	shape[OPEN];
 	uint32_t	arc[OPEN];		/* its first arc at the least distance */
 	double		distance[OPEN]; /* metres */
@@ -154,18 +160,19 @@ boxes_within(const struct shape_boxes_node *node, struct geonn_vector from, floa
 	return bits;
 }
 
-/* Take the arcs within the limit of any lane.  False: too many boxes are. */
+/* Take the arcs within the limit of any lane.  Returns false if the warp would have to look at too many boxes. */
 template <bool WRITE>
 static __device__ __forceinline__ bool
 walk(const struct shapes_within *search, struct seeker *seeker)
 {
 	const struct arcs *arcs = &search->arcs;
 	float		limit_squared = arcs_limit_squared(search->limit);
-	uint32_t	number[ARCS_LEVELS_MAX];	/* of each level the node, and its boxes that are left */
+	uint32_t	number[ARCS_LEVELS_MAX];	/* of each level the present node, and a bit for each of its boxes still to
+											 * be entered */
 	uint32_t	bits[ARCS_LEVELS_MAX];
-	uint32_t	own = 0;		/* the boxes of leaves that the lane needs, of the present node */
+	uint32_t	own = 0;		/* the leaves of the present node whose box is within this lane's own limit */
 	int			top = arcs->shape.levels;
-	int			level = top;	/* above the root: its only child is the root */
+	int			level = top;	/* a walk begins one level above the root, where the only child is the root */
 	uint32_t	visits = 0;
 
 	for (uint32_t child = 0;;)

@@ -73,7 +73,7 @@ add_up(struct shapes_within *search, uint32_t entries, cudaStream_t stream)
 void
 shapes_place_ranks(void *memory, size_t *offset, struct shapes_within *search)
 {
-	/* the size depends on the number of entries alone, and the call cannot fail */
+	/* CUB computes the size from the number of entries alone, so the call cannot fail. */
 	search->rank_room = NULL;
 	search->rank_bytes = 0;
 	add_up(search, search->entries.room, 0);

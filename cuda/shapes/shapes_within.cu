@@ -32,10 +32,10 @@
 #define PIECE_ROWS_MAX ((uint32_t) 1 << 20)
 #define PIECE_ENTRIES_MAX ((uint32_t) 1 << 24)
 
-/* so many entries may become one pair, more or less */
+/* About so many entries become one pair. */
 #define ENTRIES_OF_PAIR 2
 
-/* the search's device_state is the mean number of entries of its observations, in this unit */
+/* A search keeps, as its device_state, the mean number of entries of its observations, in this unit. */
 #define ENTRIES_UNIT 0x1p-16
 
 enum within_phase
@@ -51,11 +51,11 @@ enum within_phase
 struct within_piece
 {
 	enum within_phase phase;
-	bool		launched;		/* this phase's kernel has been launched at least once */
+	bool		launched;		/* at least one launch of this phase's kernel has been enqueued */
 	struct shapes_within work;
 };
 
-/* what kernels report to the host, in pinned memory */
+/* What kernels report to the host, in pinned memory. */
 struct within_status
 {
 	struct shapes_within_status search;
@@ -77,7 +77,7 @@ status_of(const struct lane *lane)
 	return (struct within_status *) lane->piece_status;
 }
 
-/* Whether the next piece goes to the CPU untried. */
+/* Return whether the next piece goes to the CPU without a try on the GPU. */
 static bool
 is_left_untried(const struct lane *lane)
 {
@@ -87,7 +87,10 @@ is_left_untried(const struct lane *lane)
 		lane->search->question.max_distance >= built->within_refused_distance;
 }
 
-/* How many entries a piece of so many rows has room for: an observation that is answered has no more than SHAPES_WITHIN_MAX. */
+/*
+ * Return how many entries a piece of so many rows should have room for.  An answered observation has at most
+ * SHAPES_WITHIN_MAX.
+ */
 static uint32_t
 entries_wanted(const struct lane *lane, uint32_t rows)
 {
@@ -115,7 +118,7 @@ within_rows(const struct lane *lane)
 	uint32_t	rows = rows_left(lane->search) < PIECE_ROWS_MAX ? rows_left(lane->search) : PIECE_ROWS_MAX;
 	double		room = entries_wanted(lane, rows);
 
-	/* an untried piece needs no memory to speak of */
+	/* a piece that goes to the CPU untried needs almost no memory */
 	if (is_left_untried(lane))
 		return 1;
 	if (rows * entries_each(lane->search) > room)
@@ -242,7 +245,7 @@ enqueue_count(struct lane *lane, enum piece_progress *progress)
 	return copy_status(lane, &status_of(lane)->found, &piece->work.found, progress);
 }
 
-/* Go on with the observations whose entries fit, if there are any. */
+/* Go on with the observations whose entries fit, or end the piece if none fit. */
 static cudaError_t
 enqueue_fit(struct lane *lane, enum piece_progress *progress)
 {
@@ -336,7 +339,7 @@ within_finish(struct lane *lane)
 	if (is_refused)
 		built->within_refused_distance = search->question.max_distance;
 
-	/* the next observation's pairs do not fit into the batch; where it has none yet, the CPU cuts them off */
+	/* The batch has no space for the next observation's pairs; an empty batch goes to the CPU, which answers in parts. */
 	if (search->answered > 0 && (room_left(search) == 0 || rows < status->found.observations))
 		return PIECE_FULL;
 	return rows == 0 || is_refused ? PIECE_REFUSED : PIECE_ANSWERED;

@@ -22,12 +22,12 @@
 /* how many entries an observation may have: polygons that it is in, and runs of arcs */
 #define SHAPES_WITHIN_MAX 4096
 
-/* what kernels report to the host, which copies it */
+/* What the kernels report; the host copies the report. */
 struct shapes_within_status
 {
 	uint32_t	next;			/* how many bundles of observations warps have taken, in the order of the search */
 	uint32_t	out_of_range;	/* 1 if some coordinates are invalid */
-	uint32_t	refused;		/* this row needs too much; UINT32_MAX: none does */
+	uint32_t	refused;		/* the first row that needs too much work; UINT32_MAX: no row does */
 };
 
 /* Some observations, and memory for what is found.  Addresses are the GPU's. */
@@ -37,17 +37,19 @@ struct shapes_within
 	const struct polygons *polygons;	/* NULL: the dataset has none */
 	uint32_t	rows;			/* observations, at least 1 */
 	double		max_distance;	/* metres, inclusive; may be infinite */
-	double		limit;			/* the limit on chords, in radii, that it gives */
+	double		limit;			/* the limit on chords, in radii, that max_distance gives */
 	double	   *latitude;		/* [rows] degrees */
 	double	   *longitude;
 	struct index_order order;
 
-	/* what each observation finds: polygons that it is in, then arcs.  An entry has the distance, the row and the arc in
-	 * the dataset; its `reference` is the arc's shape */
+	/*
+	 * What each observation finds: the polygons that it is in, then arcs.  An entry has the distance, the row, and
+	 * the arc's index in the dataset; its `reference` is the number of the arc's shape
+	 */
 	struct entries entries;
-	struct results found;		/* counts and offsets of entries, of which some become pairs */
+	struct results found;		/* counts and offsets of entries; only some of the entries become pairs */
 	uint32_t   *inside;			/* [rows] how many polygons an observation is in */
-	uint32_t   *rank;			/* [entries.room + 1] how many pairs come before an entry's */
+	uint32_t   *rank;			/* [entries.room + 1] how many pairs come before that of each entry */
 	void	   *rank_room;
 	size_t		rank_bytes;
 
@@ -57,16 +59,16 @@ struct shapes_within
 };
 
 /*
- * shapes_polygons.cu: for a dataset that has some.  shapes_count_polygons() counts the polygons that each observation is in, and
- * shapes_collect_polygons() writes those of the first `rows` observations to where the offsets say.
+ * shapes_polygons.cu, for a dataset with polygons. shapes_count_polygons() counts the polygons that each observation is in.
+ * shapes_collect_polygons() writes the polygons of the first `rows` observations to where the offsets say.
  */
 extern cudaError_t shapes_count_polygons(const struct shapes_within *search);
 extern cudaError_t shapes_collect_polygons(const struct shapes_within *search, uint32_t rows);
 
 /*
- * shapes_collect.cu: enqueue a launch that ends after some 30 ms, whether or not it took all observations.
+ * shapes_collect.cu: each function enqueues a launch that ends after some 30 ms, whether or not it took all observations.
  * shapes_count() counts the entries of each observation, polygons included; the count of a refused row is UINT32_MAX, and
- * those of the rows behind it mean nothing.  shapes_collect() writes what the first `rows` observations find to where the
+ * the counts of later rows mean nothing. shapes_collect() writes the arcs of the first `rows` observations to where the
  * offsets say, behind the polygons.
  */
 extern cudaError_t shapes_count(const struct shapes_within *search);
