@@ -116,7 +116,7 @@ parse_arguments(int count, char **words, struct arguments *arguments)
 }
 
 /*
- * The process at the other end of the supervisor's descriptor; 0: none.
+ * Return the process at the other end of the supervisor's descriptor; 0: none.
  */
 static pid_t
 channel_peer(void)
@@ -129,7 +129,7 @@ channel_peer(void)
 }
 
 /*
- * Whether the process at the other end has closed the channel.
+ * Return whether the process at the other end has closed the channel.
  */
 static bool
 has_hung_up(void)
@@ -140,7 +140,7 @@ has_hung_up(void)
 }
 
 /*
- * Close what this process has inherited beside its standard descriptors and the
+ * Close all descriptors that this process has inherited, except the standard ones and the
  * supervisor's.
  */
 static void
@@ -156,9 +156,8 @@ close_inherited(void)
 #endif
 
 	/*
-	 * A kernel before 5.9.  The kernel gives out the lowest free descriptors,
-	 * so the supervisor's few are far below this end even where the limit is
-	 * higher.
+	 * A kernel before 5.9 has no close_range().  The kernel gives out the lowest free descriptors,
+	 * so the supervisor's few are far below this end even where the limit is higher.
 	 */
 	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < end)
 		end = (unsigned) limit.rlim_cur;
@@ -167,8 +166,8 @@ close_inherited(void)
 }
 
 /*
- * Die with the supervisor, and never wait for it to read the log.  Returns
- * false if the supervisor is gone already.
+ * Have the kernel kill this process when the supervisor dies, and never wait for the supervisor to
+ * read the log.  Returns false if the supervisor is gone already.
  */
 static bool
 follow_supervisor(pid_t supervisor)
@@ -181,8 +180,8 @@ follow_supervisor(pid_t supervisor)
 }
 
 /*
- * Offer this process first when the system runs out of memory: it holds no
- * data, and the supervisor starts another.
+ * When the system runs out of memory, have the kernel choose this process first: the engine holds
+ * no data, and the supervisor starts another.
  */
 static void
 be_expendable(void)
@@ -218,9 +217,8 @@ raise_descriptor_limit(void)
 }
 
 /*
- * Have the C library give large blocks back to the system when they are freed.
- * It does so by default at first, but after each free of a large block it
- * keeps blocks up to that size.
+ * Have the C library give large blocks back to the system when they are freed.  By default it does
+ * so only at first: after each free of a large block it keeps blocks up to that size.
  */
 static void
 return_freed_memory(void)
@@ -247,10 +245,11 @@ main(int argument_count, char **words)
 		return EXIT_FAILURE;
 	}
 	signal(SIGPIPE, SIG_IGN);
-	signal(SIGXFSZ, SIG_IGN);	/* a limit on the size of files applies to memfds, too */
+	signal(SIGXFSZ, SIG_IGN);	/* a write beyond a limit on the size of files, which applies to memfds too, fails
+								 * instead of ending the process */
 	peer = channel_peer();
 	supervised = peer != 0 && peer == getppid();
-	/* a supervisor that has hung up may have ended before this process began */
+	/* The supervisor may have ended before this process began: then its end of the channel is closed. */
 	if (supervised ? !follow_supervisor(peer) : peer != 0 && has_hung_up())
 		return EXIT_FAILURE;
 	be_expendable();

@@ -35,7 +35,7 @@ extern void fail_detail(struct failure *failure, const char *format,...)
 extern void fail_hint(struct failure *failure, const char *format,...)
 			__attribute__((format(printf, 2, 3)));
 
-/* Set the reason, a value of errno, and the detail that fits it; for some reasons the hint, too. */
+/* Set the reason, a value of errno, and a detail that explains it; for some reasons also a hint. */
 extern void fail_reason(struct failure *failure, int reason);
 
 #endif							/* GEONN_FAILURE_H */

@@ -33,7 +33,7 @@
 #define LOOK_MS 10000
 
 /*
- * Read numbers, by a format of scanf, from the file root/path/name: from its first line that the
+ * Read numbers from the file root/path/name, by a format of scanf, from the first line that the
  * format fits.  Returns how many numbers were read.
  */
 static int
@@ -60,7 +60,7 @@ read_numbers(const char *root, const char *path, const char *name, const char *f
 }
 
 /*
- * Shorten a group's path to that of its parent.  False at the top.
+ * Shorten a group's path to the path of its parent.  Returns false at the top.
  */
 static bool
 go_up(char *path)
@@ -86,7 +86,7 @@ copy_path(char *copy, const char *path)
 	return true;
 }
 
-/* the CPU time that one control group may use, in cores, rounded up; UINT64_MAX: no limit */
+/* Return the CPU time that one control group may use, in cores, rounded up; UINT64_MAX: no limit. */
 static uint64_t
 cores_of(const char *root, const char *group)
 {
@@ -100,8 +100,8 @@ cores_of(const char *root, const char *group)
 }
 
 /*
- * How many bytes one control group may still take; UINT64_MAX: no limit.  Inactive file pages count as
- * free: the kernel drops them first.
+ * Return how many bytes one control group may still take; UINT64_MAX: no limit.  Inactive file pages
+ * count as free, because the kernel drops them first.
  */
 static uint64_t
 memory_free_of(const char *root, const char *group)
@@ -119,7 +119,7 @@ memory_free_of(const char *root, const char *group)
 }
 
 /*
- * The smallest amount that of_group() returns, of a control group and all groups above it.
+ * Call of_group() for a control group and all groups above it, and return the smallest amount.
  */
 static uint64_t
 least_of_groups(const char *root, const char *path,
@@ -154,7 +154,7 @@ host_group_memory_free(const char *root, const char *path)
 }
 
 /*
- * Find the path of this process's group of version 2; "" if it has none.
+ * Find the path of this process's control group of version 2; "" if the process has none.
  */
 static void
 find_group(char *path)

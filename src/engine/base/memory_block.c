@@ -19,7 +19,7 @@
 
 #define PAGE_BYTES 4096
 
-/* how many bytes of a block one piece writes to, and how many pieces a job has for each thread: it takes some 10 ms */
+/* A piece writes to this many bytes of a block; a job has this many pieces for each thread, and takes some 10 ms. */
 #define PIECE_BYTES ((size_t) 1 << 18)
 #define PIECES_PER_THREAD 64
 

@@ -15,7 +15,7 @@
 
 struct column_block
 {
-	void	   *memory;			/* the block; NULL: the columns are measured */
+	void	   *memory;			/* the block; NULL: the columns are only measured */
 	size_t		bytes;			/* how many bytes all columns so far take */
 };
 
@@ -49,7 +49,7 @@ piece_end(size_t number, size_t rows)
 	return end < rows ? end : rows;
 }
 
-/* The index of the last of `count` rising numbers that is at most `number`; 0 if all are greater. */
+/* Return the index of the last of `count` rising numbers that is at most `number`; 0 if all are greater. */
 static inline uint32_t
 last_up_to(const uint32_t *numbers, uint32_t count, size_t number)
 {

@@ -22,13 +22,13 @@
 #define DIGIT_BITS 12
 #define DIGITS ((size_t) 1 << DIGIT_BITS)
 
-/* the least number of rows of a piece, so that counting costs little beside moving */
+/* A piece has at least this many rows, so that counting costs little beside moving. */
 #define PIECE_ROWS_MIN ((size_t) 1 << 15)
 
-/* the greatest number of rows of a piece: some 10 ms for a thread */
+/* A piece has at most this many rows: some 10 ms of a thread's work. */
 #define PIECE_ROWS_MAX ((size_t) 1 << 20)
 
-/* how many pieces each thread should have: if the system slows one thread down, others take more */
+/* Each thread should have this many pieces: if the system slows one thread down, others take more of them. */
 #define PIECES_PER_THREAD 2
 
 struct pass
@@ -130,7 +130,7 @@ swap_rooms(struct radix_sort *sort)
 }
 
 /*
- * Run a function on all pieces.  False once the sort is cancelled.
+ * Run a function on all pieces.  Returns false once the sort is cancelled.
  */
 static bool
 run_pieces(struct pass *pass, thread_pool_piece piece)
@@ -139,8 +139,8 @@ run_pieces(struct pass *pass, thread_pool_piece piece)
 }
 
 /*
- * Sort by the pass's digit.  False once the sort is cancelled: the rows are
- * then as they were.
+ * Sort by the pass's digit.  Returns false once the sort is cancelled; the rows are then as they
+ * were.
  */
 static bool
 sort_digit(struct pass *pass)

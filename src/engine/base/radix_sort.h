@@ -12,7 +12,7 @@
 #include "engine/base/atomics.h"
 
 /*
- * Keys and values, and room for as many more.  The sort may swap the two:
+ * Keys and values, and room for as many more.  The sort may swap the columns and the room:
  * afterwards key and value are the sorted columns.
  */
 struct radix_sort
@@ -26,8 +26,8 @@ struct radix_sort
 };
 
 /*
- * Sort by the keys.  The sort is stable.  False if memory for the counters is
- * short.  Ends early, with the values in some order, once *cancelled is set.
+ * Sort by the keys; equal keys keep their order.  Returns false if memory for the counters is
+ * short.  Once *cancelled is set, the sort ends early, with the values in some order.
  */
 extern bool radix_sort(struct radix_sort *sort);
 

@@ -56,15 +56,15 @@ struct job
 	atomic_size_t next;
 
 	/* guarded by the pool's lock */
-	struct job *other;			/* the next job in the list of jobs that workers may help with */
+	struct job *other;			/* the next job in the list of jobs with which workers may help */
 	unsigned	inside;			/* how many workers are helping with it */
-	pthread_cond_t left;		/* signalled when the last worker has left it */
+	pthread_cond_t left;		/* signalled when the last worker has left the job */
 };
 
 static struct
 {
 	pthread_mutex_t lock;
-	pthread_cond_t work;		/* signalled when a worker is invited, or the pool closes */
+	pthread_cond_t work;		/* signalled when a worker is invited, or the pool is closing */
 	pthread_cond_t seat;		/* signalled when a seat is free for a thread in line */
 
 	/* guarded by lock */
@@ -116,7 +116,7 @@ thread_pool_lower_priority(void)
 
 static void *worker_main(void *argument);
 
-/* Return a job that has pieces left, or NULL.  The lock is held. */
+/* Return a job that has pieces left, or NULL.  The caller holds the lock. */
 static struct job *
 open_job(void)
 {
@@ -129,7 +129,7 @@ open_job(void)
 }
 
 /*
- * Invite up to this many workers, as far as seats are free.  The lock is held.
+ * Invite up to this many workers, as far as seats are free.  The caller holds the lock.
  */
 static void
 invite(size_t workers)
@@ -162,7 +162,7 @@ invite(size_t workers)
 			pthread_cond_signal(&pool.work);
 }
 
-/* take_seat, give_seat and help are called under the lock */
+/* The lock is held in take_seat(), give_seat() and help(). */
 static void
 take_seat(void)
 {
@@ -185,7 +185,7 @@ take_seat(void)
 	if (pool.asked != pool.admitted)
 		pthread_cond_broadcast(&pool.seat);
 	else if (open_job() != NULL)
-		invite(threads);		/* for seats that workers had left to the line */
+		invite(threads);		/* invite workers for seats that they had left to the line */
 }
 
 static void
@@ -201,8 +201,7 @@ give_seat(void)
 }
 
 /*
- * Take a job's next piece.  False if none is left; a job that is cancelled has
- * none left.
+ * Take a job's next piece.  Returns false if no piece is left; a cancelled job has none left.
  */
 static bool
 take_piece(struct job *job, size_t *number)

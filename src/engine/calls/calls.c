@@ -40,7 +40,7 @@
 #include "common/assertion.h"
 #include "engine/base/clock.h"
 
-/* the greatest number of labels, of about 700 bytes each */
+/* statistics have at most this many labels, of about 700 bytes each */
 #define LABELS_MAX 1000
 
 struct call
@@ -49,16 +49,16 @@ struct call
 	struct geonn_call_status status;	/* the call's status; its phase, devices and observations
 										 * are filled in when it is read */
 	struct geonn_statistics sum;	/* the call's figures; the times are filled in at its end */
-	bool		alone;			/* the figures, times included, are of calls that the client has answered */
+	bool		alone;			/* the client has answered its calls itself; the figures, times included, are the
+								 * client's */
 	uint64_t	number;
 	int			holders;
 
 	pthread_mutex_t lock;
 
 	/* guarded by lock */
-	uint64_t	devices;		/* a bit for each device that worked for the call */
-	uint32_t	parts[GEONN_PHASES];	/* how many sessions and batches are in each phase; the
-										 * first phase is not counted */
+	uint64_t	devices;		/* one bit for each device that worked for the call */
+	uint32_t	parts[GEONN_PHASES];	/* how many sessions and batches are in each phase, except the first phase */
 	int64_t		since_us;		/* when the present phase began */
 	uint64_t	microseconds[GEONN_PHASES]; /* how long each phase has taken, up to since_us */
 };
@@ -117,7 +117,7 @@ calls_join(const struct geonn_call *message)
 	return call;
 }
 
-/* Return the latest phase that any session or batch of the call is in.  The lock is held. */
+/* Return the latest phase that any session or batch of the call is in.  The caller holds the lock. */
 static enum geonn_phase
 present_phase(const struct call *call)
 {
@@ -128,7 +128,7 @@ present_phase(const struct call *call)
 	return (enum geonn_phase) phase;
 }
 
-/* Add the time since the last change to the present phase; the lock is held. */
+/* Add the time since the last change to the present phase.  The caller holds the lock. */
 static void
 take_time(struct call *call)
 {
@@ -192,8 +192,8 @@ add_figures(struct geonn_statistics *sum, const struct geonn_statistics *more)
 }
 
 /*
- * Take the entry of this label out of the list; if the label has none, make an
- * empty one, of the list's last entry if the list is full.  NULL if memory is short.
+ * Take this label's entry out of the list.  If the label has none, make an empty entry; if the list
+ * is full, out of its last entry.  Returns NULL if memory is short.
  */
 static struct entry *
 take_entry(const struct geonn_call_label *label)
@@ -233,7 +233,7 @@ statistics_add(const struct geonn_statistics *sum)
 	add_figures(&entry->sum, sum);
 }
 
-/* Take the figures of the calls that a client has answered alone, in place of this one's. */
+/* Replace the call's figures by those that the client sent for calls that it has answered itself. */
 static void
 take_figures_of_alone(struct call *call, const struct geonn_finished *finished)
 {

@@ -19,16 +19,15 @@
 struct call;
 
 /*
- * Find the call that the message names, or begin it.  The caller is one of the
- * call's sessions and holds the call from then on.  NULL if memory is short.
+ * Find the call that the message names, or begin it.  The caller is one of the call's sessions and
+ * holds the call from then on.  Returns NULL if memory is short.
  */
 extern struct call *calls_join(const struct geonn_call *message);
 
 /*
- * A session of the call has ended; finished is the message that the session
- * sent at its end, or NULL.  When the last session has ended, the call has
- * ended, too, and its figures go to the statistics.  The caller still holds
- * the call.
+ * End a session's part in the call; `finished` is the message that the session sent at its end, or
+ * NULL.  When the last session has left, the call ends, and its figures go to the statistics.  The
+ * caller still holds the call.
  */
 extern void call_leave(struct call *call, const struct geonn_finished *finished);
 
@@ -36,41 +35,40 @@ extern void call_leave(struct call *call, const struct geonn_finished *finished)
 extern void call_release(struct call *call);
 
 /*
- * Move a part of a call, a session or a batch, from its phase *part to the
- * next one; any thread.  A part that has nothing to do is in
- * GEONN_PHASE_OBSERVATIONS.
+ * Move a part of a call, a session or a batch, from its phase *part to the next one.  A part with
+ * nothing to do is in GEONN_PHASE_OBSERVATIONS.  Any thread may call this.
  */
 extern void call_move(struct call *call, enum geonn_phase *part, enum geonn_phase next);
 
-/* Note that the device of this number works for the call; any thread. */
+/* Note that the device with this number works for the call.  Any thread may call this. */
 extern void call_use_device(struct call *call, int device);
 
 /*
- * Add to the call's figures.  references: how many arrived; bytes: those of batches that arrived and
- * of pairs that were answered; fallbacks: how often work took a slower way, for want of a device or
- * of memory.
+ * Add to the call's figures. references: how many arrived; bytes: those of batches that arrived and
+ * of pairs that were answered; fallbacks: how often the engine took a slower way for want of a
+ * device or of memory.
  */
 extern void call_add(struct call *call, const struct geonn_statistics *more);
 
-/* Note how many references the found dataset has, and whether it was kept. */
+/* Note how many references the dataset of the call has, and whether the engine had kept the dataset. */
 extern void call_found_references(struct call *call, uint64_t rows, bool kept);
 
-/* Note the error with which the engine ends a session of the call. */
+/* Note the message of the error with which the engine ends a session of the call. */
 extern void call_fail(struct call *call, const char *message);
 
 /*
- * Write a struct geonn_call_status for each call under way to a file, and
- * count them in *entries.  False with errno if writing fails.
+ * Write a struct geonn_call_status for each call under way to a file, and count the calls in
+ * *entries.  Returns false with errno if writing fails.
  */
 extern bool calls_write(int file, uint64_t *entries);
 
 /*
- * Write the statistics, a struct geonn_statistics for each label, the label of the
- * last call first, and count them in *entries.  False with errno if writing fails.
+ * Write the statistics to a file, a struct geonn_statistics for each label, the label of the last
+ * call first, and count the labels in *entries.  Returns false with errno if writing fails.
  */
 extern bool calls_write_statistics(int file, uint64_t *entries);
 
-/* When the statistics began: microseconds since 1970. */
+/* Return when the statistics began: microseconds since 1970. */
 extern int64_t calls_statistics_since(void);
 
 /* Forget the statistics, and begin anew. */

@@ -67,7 +67,7 @@ dataset_column_of(const struct dataset *dataset, int number)
 	return address_at(dataset, dataset_columns[number].member);
 }
 
-/* A column of a batch, by its number in dataset_columns; NULL: the batch lacks it. */
+/* Return a column of a batch, by its number in dataset_columns; NULL: the batch does not have the column. */
 static void *
 column_of_batch(const struct geonn_batch_columns *batch, int number)
 {
@@ -128,7 +128,7 @@ resize_column(struct dataset *dataset, int number, size_t count)
 }
 
 /*
- * Enlarge the columns so that `count` references fit in all.
+ * Enlarge the columns so that each has room for `count` references.
  */
 static bool
 reserve(struct dataset *dataset, size_t count, struct failure *failure)
@@ -168,7 +168,7 @@ dataset_append(struct dataset *dataset, const struct geonn_batch_columns *batch,
 		return false;
 
 	geonn_assert(count <= dataset->capacity);
-	/* copy before checking: the client can change shared memory at any time */
+	/* Copy first, then check the copy: the client can change shared memory at any time. */
 	for (int i = 0; i < DATASET_COLUMNS; i++)
 		if (has_column(dataset, i))
 			memcpy((char *) dataset_column_of(dataset, i) + dataset->count * dataset_columns[i].width,
@@ -202,7 +202,7 @@ dataset_fit(struct dataset *dataset)
 	if (dataset->count == 0 || dataset->count == dataset->capacity)
 		return;
 
-	/* a column that cannot be made smaller stays as it was */
+	/* realloc() may fail to make a column smaller; the column then stays as it was. */
 	for (int i = 0; i < DATASET_COLUMNS; i++)
 		resize_column(dataset, i, dataset->count);
 	dataset->capacity = dataset->count;

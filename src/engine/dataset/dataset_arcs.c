@@ -16,8 +16,9 @@
 #include "common/assertion.h"
 
 /*
- * Whether the ends of an arc are antipodal (arc.h).  Antipodes within 2^-40 have opposite latitudes as
- * precisely, as a difference of latitudes is never more than the distance: most arcs need no vectors.
+ * Return whether the ends of an arc are antipodal (arc.h).  Antipodes within 2^-40 have opposite
+ * latitudes with the same precision, because latitudes never differ by more than the distance: for
+ * most arcs the latitudes decide, without vectors.
  */
 static bool
 is_antipodal(const struct dataset *dataset, size_t i)
@@ -60,7 +61,10 @@ check_arc(const struct dataset *dataset, size_t i, struct failure *failure)
 	return true;
 }
 
-/* Whether an arc has the bytes of the one before it in a column.  NULL: the dataset has no such column. */
+/*
+ * Return whether an arc has the same bytes as the arc before it in a column; true if column is NULL: the
+ * dataset does not have it.
+ */
 static inline bool
 is_same(const void *column, size_t width, size_t i)
 {
@@ -72,7 +76,10 @@ is_same(const void *column, size_t width, size_t i)
 	return memcmp(value, value - width, width) == 0;
 }
 
-/* What tells an arc from the one before it, of the same shape, though all arcs of a shape have it; NULL: nothing. */
+/*
+ * All arcs of a shape must have the same tag, group, radius, windows, weights and parties.  Return the name of the
+ * first of these in which arc i differs from the arc before it; NULL: none.
+ */
 static const char *
 difference(const struct dataset *dataset, size_t i)
 {
@@ -117,7 +124,7 @@ dataset_check_arcs(struct dataset *dataset, size_t count, struct failure *failur
 		if (same_polygon && dataset_arc_goes_on(dataset, i))
 			continue;
 
-		/* another ring, or another part of a shape */
+		/* Arc i begins another ring, or another part of a shape. */
 		dataset->part_bytes += polygon == 0 ? GEONN_LINE_INDEX_BYTES : GEONN_RING_INDEX_BYTES;
 		if (i > 0 && !dataset_check_last_ring(dataset, i, failure))
 			return false;
@@ -138,7 +145,10 @@ dataset_arc_is_long(const struct dataset *dataset, size_t arc)
 	double		along = fabs(dataset->latitude[arc] - dataset->end_latitude[arc]);
 	double		across = fabs(dataset->longitude[arc] - dataset->end_longitude[arc]);
 
-	/* a path along a meridian and a parallel is not shorter */
+	/*
+	 * A path along a meridian and a parallel is never shorter than the arc: where it is below a
+	 * quarter circle, so is the arc.
+	 */
 	across = across > 360.0 ? across - 360.0 : across;
 	across = across > 180.0 ? 360.0 - across : across;
 	if (along + across < 89.9)

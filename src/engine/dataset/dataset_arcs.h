@@ -11,14 +11,18 @@
 
 /*
  * Check the new arcs of a dataset, dataset->count ... count - 1, by the rules of protocol_dataset.h, and note the last
- * polygon and its ring.  Their coordinates of the begin are valid.  After a failure the dataset can only be freed.
+ * polygon and its ring.  The caller has checked the coordinates at which the arcs begin.  After a failure the dataset
+ * can only be freed.
  */
 extern bool dataset_check_arcs(struct dataset *dataset, size_t count, struct failure *failure);
 
-/* Check that the ring of arc end - 1 is closed, if it is of a ring that ends there. */
+/* Check that the ring of arc end - 1 is closed; an arc of a line passes. */
 extern bool dataset_check_last_ring(const struct dataset *dataset, size_t end, struct failure *failure);
 
-/* Whether an arc, but the first, begins where the one before it ends, in the same part of their shape. */
+/*
+ * Return whether an arc, which is not the first, begins where the arc before it ends, in the same part of
+ * the same shape.
+ */
 static inline bool
 dataset_arc_goes_on(const struct dataset *dataset, size_t arc)
 {
@@ -28,10 +32,10 @@ dataset_arc_goes_on(const struct dataset *dataset, size_t arc)
 		dataset->longitude[arc] == dataset->end_longitude[arc - 1];
 }
 
-/* Whether an arc of a dataset is longer than a quarter circle, and so two arcs of an index. */
+/* Return whether an arc of a dataset is longer than a quarter circle; an index then has two arcs for it. */
 extern bool dataset_arc_is_long(const struct dataset *dataset, size_t arc);
 
-/* The middle of a long arc of a dataset, for devices without geonn_arc_middle(). */
+/* Return the middle of a long arc of a dataset, for devices that do not have geonn_arc_middle(). */
 extern struct geonn_vector dataset_arc_middle(const struct dataset *dataset, size_t arc);
 
 #endif							/* GEONN_DATASET_ARCS_H */

@@ -26,7 +26,7 @@
 /* how many references one piece of the work has */
 #define PIECE_ROWS ((size_t) 1 << 15)
 
-/* how many pieces a job has for each thread: such a job takes some 10 ms */
+/* A job has this many pieces for each thread, and takes some 10 ms. */
 #define PIECES_PER_THREAD 16
 
 #define SIGN ((uint64_t) 1 << 63)
@@ -53,7 +53,7 @@ piece_end(const struct sorting *sorting, size_t number)
 }
 
 /*
- * Run a function on all pieces.  False once the sort is cancelled.
+ * Run a function on all pieces.  Returns false once the sort is cancelled.
  */
 static bool
 run_pieces(struct sorting *sorting, thread_pool_piece piece)
@@ -131,7 +131,8 @@ find_repeats(void *context, size_t number)
 }
 
 /*
- * Put the references' numbers into the order (tag, latitude, longitude), those of arcs into that of tags.
+ * Put the references' numbers into the order (tag, latitude, longitude); of arcs, into the order of tags
+ * alone.
  */
 static bool
 sort_references(struct sorting *sorting, struct failure *failure)
@@ -146,7 +147,7 @@ sort_references(struct sorting *sorting, struct failure *failure)
 
 /* ---- columns ---- */
 
-/* collect a piece of a column in the new order, in memory that keys no longer need */
+/* Collect a piece of a column in the new order, in the memory of keys, which are no longer needed. */
 static void
 collect_column(void *context, size_t number)
 {

@@ -13,7 +13,8 @@ struct point_parties
 };
 
 /*
- * Read the parties of an observation, each value once: the batch is shared with the client.
+ * Read the parties of an observation, each value once, because the client can change the batch
+ * meanwhile.
  */
 static inline struct point_parties
 point_parties_read(const struct geonn_batch_columns *batch, uint32_t row)
@@ -27,7 +28,7 @@ point_parties_read(const struct geonn_batch_columns *batch, uint32_t row)
 }
 
 /*
- * Whether each party of a point differs from that of the reference at this place.
+ * Return whether each party of a point differs from the party of the reference at this place.
  */
 static inline bool
 point_parties_differ(const struct point_parties *parties, const struct dataset *dataset, size_t place)

@@ -16,8 +16,8 @@ struct point_windows
 };
 
 /*
- * Read the windows of an observation, each value once: the batch is shared
- * with the client.
+ * Read the windows of an observation, each value once, because the client can change the batch
+ * meanwhile.
  */
 static inline struct point_windows
 point_windows_read(const struct geonn_batch_columns *batch, uint32_t row)
@@ -36,7 +36,7 @@ point_windows_read(const struct geonn_batch_columns *batch, uint32_t row)
 }
 
 /*
- * Whether each window of a point overlaps that of the reference at this place.
+ * Return whether each window of a point overlaps the window of the reference at this place.
  */
 static inline bool
 point_windows_overlap(const struct point_windows *windows, const struct dataset *dataset,

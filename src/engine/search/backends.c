@@ -56,7 +56,8 @@ backends_find(void)
 }
 
 /*
- * Whether choice auto prefers a GPU to this device; by_usable: only usable ones count.
+ * Return whether choice auto prefers a GPU to this device. by_usable: count only GPUs that are
+ * usable.
  */
 static bool
 is_outranked(const struct device *device, bool by_usable)

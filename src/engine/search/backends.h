@@ -8,28 +8,28 @@
 
 #include "engine/search/device.h"
 
-/* the devices of this host, kind after kind; and why none is a GPU, empty if one is */
+/* the devices of this host, kind after kind; and the reason why no GPU is among them, empty if one is */
 extern struct device engine_devices[GEONN_DEVICES_MAX];
 extern int	engine_device_count;
 extern struct failure engine_no_gpu;
 
-/* Find the devices of this host, before any other thread starts. */
+/* Find the devices of this host. main() calls this before any other thread starts. */
 extern void backends_find(void);
 
 /*
- * Whether some device can serve this choice; if not, the failure says why,
- * with the reason why no GPU is in use.
+ * Return whether some device can serve this choice; if not, the failure says why, with the reason
+ * why no GPU is in use.
  */
 extern bool backends_can_serve(enum geonn_device_choice choice, struct failure *failure);
 
-/* Whether searches of this choice may go to this device, if it can be used. */
+/* Return whether searches of this choice may go to this device, if the device is usable. */
 extern bool backends_serves(const struct device *device, enum geonn_device_choice choice);
 
 /* Whether choice auto uses this device. */
 extern bool backends_auto_uses(const struct device *device);
 
 /*
- * Whether the CPU answered a search of choice auto although the host has GPUs.
+ * Return whether the CPU answered a search of choice auto although the host has GPUs.
  */
 extern bool backends_fell_back(const struct search *search);
 

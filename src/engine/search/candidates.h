@@ -20,7 +20,7 @@ struct candidate
 };
 
 /*
- * Whether a comes before b in the order (distance, place).
+ * Return whether a comes before b in the order (distance, place).
  */
 static inline bool
 candidate_before(struct candidate a, struct candidate b)
@@ -28,14 +28,14 @@ candidate_before(struct candidate a, struct candidate b)
 	return a.distance < b.distance || (a.distance == b.distance && a.place < b.place);
 }
 
-/* Put candidates into order, quickly if they are in order already. */
+/* Put candidates into order; this is quick if they are in order already. */
 extern void candidates_sort(struct candidate *candidates, size_t count);
 
 /*
- * Put the candidates into order, and move those that answer the question to the front.  These are the first k
- * (0: all) within max_distance, with ties also all at the distance of the k-th, but only
- * those after a cutoff.  The caller has already checked groups and excluded tags.  Returns the number of
- * answers.
+ * Put the candidates into order, move those that answer the question to the front, and return their number.
+ * The answers are the first k (0: all) within max_distance, with ties also all at the distance of the k-th,
+ * but only those behind the cutoff, if it is present.  The caller has already checked groups and excluded
+ * tags.
  */
 extern size_t candidates_choose(struct candidate *candidates, size_t count,
 								const struct question *question,

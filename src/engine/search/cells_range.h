@@ -47,7 +47,7 @@ struct cells_range
 	double		margin;			/* the margin for cells_comes_before() */
 };
 
-/* Begin a range; the caller sets its rho (essay). */
+/* Begin a range.  The caller sets its rho (see the essay). */
 GEONN_GEODESY_FUNCTION void
 cells_range_begin(struct cells_range *range, struct cells_square square)
 {
@@ -61,7 +61,7 @@ cells_range_begin(struct cells_range *range, struct cells_square square)
 	range->margin = INFINITY;
 }
 
-/* Note the nearest position to the middle so far. */
+/* Note the nearest position to the middle that the walk has seen so far. */
 GEONN_GEODESY_FUNCTION void
 cells_range_see(struct cells_range *range, struct geonn_vector best, double square)
 {
@@ -83,7 +83,7 @@ cells_range_corner(const struct cells_range *range, uint32_t number)
 						   square->v + (number & 2 ? square->half : -square->half));
 }
 
-/* Whether boxes are compared by their chords to corners, rather than by their antipodes' chords. */
+/* Return whether to compare boxes by their chords to corners; otherwise by the chords to the corners' antipodes. */
 GEONN_GEODESY_FUNCTION bool
 cells_range_is_near(const struct cells_range *range)
 {
@@ -91,8 +91,8 @@ cells_range_is_near(const struct cells_range *range)
 }
 
 /*
- * The limit on squared chords between a corner and a box, or its antipodes, by the best position so far.
- * Neither vector is from cells_turned().
+ * Return the limit on squared chords between a corner and a box, or its antipodes, by the best position
+ * so far.  The vectors are not in the face's coordinates (cells_turned).
  */
 GEONN_GEODESY_FUNCTION double
 cells_range_corner_limit(const struct cells_range *range, struct geonn_vector corner,
@@ -105,8 +105,10 @@ cells_range_corner_limit(const struct cells_range *range, struct geonn_vector co
 
 /* ---- how many squares a table has ---- */
 
-/* How many blocks the side of a face has, if all faces together have at most `squares` squares; at
- * least 1. */
+/*
+ * Return how many blocks the side of a face has, if all faces together have at most `squares`
+ * squares; at least 1.
+ */
 GEONN_GEODESY_FUNCTION uint32_t
 cells_side_of(double squares)
 {
@@ -115,7 +117,7 @@ cells_side_of(double squares)
 	return side > 0 ? side : 1;
 }
 
-/* How many units a length of 1 on a face has, if its side has this many blocks. */
+/* Return how many units a length of 1 on a face has, if the face's side has this many blocks. */
 GEONN_GEODESY_FUNCTION double
 cells_scale_of(uint32_t side)
 {

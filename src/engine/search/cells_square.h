@@ -69,15 +69,15 @@
 
 #include "common/geodesy.h"
 
-/* how many squares a block has along its side, and in all */
+/* how many squares a block has along its side, and as a whole */
 #define CELLS_SIDE_BITS 3
 #define CELLS_SIDE (1u << CELLS_SIDE_BITS)
 #define CELLS_BLOCK (CELLS_SIDE * CELLS_SIDE)
 
-/* a block's side has 2^this units; the finest squares have a side of 1 */
+/* a block's side has 2^CELLS_UNIT_BITS units; the finest squares have a side of 1 unit */
 #define CELLS_UNIT_BITS 21
 
-/* a block's squares have sides of 2^this units; those in a divided square have sides 1/8 as long */
+/* a block's squares have sides of 2^CELLS_FIRST_SHIFT units; the squares in a divided square have sides 1/8 as long */
 #define CELLS_FIRST_SHIFT (CELLS_UNIT_BITS - CELLS_SIDE_BITS)
 
 static_assert(CELLS_FIRST_SHIFT % CELLS_SIDE_BITS == 0, "the finest squares have a side of 1");
@@ -87,9 +87,9 @@ static_assert(CELLS_FIRST_SHIFT % CELLS_SIDE_BITS == 0, "the finest squares have
 
 struct cells_square
 {
-	double		u;				/* the coordinates of its middle on the face */
+	double		u;				/* the coordinates of the square's middle on the face */
 	double		v;
-	double		half;			/* half the length of its side, plus CELLS_WIDER */
+	double		half;			/* half the length of the square's side, plus CELLS_WIDER */
 };
 
 /* a vector in the coordinates of a face: x is across it, y along u, z along v */
@@ -120,14 +120,14 @@ cells_turned_back(uint32_t face, struct geonn_vector turned)
 	return vector;
 }
 
-/* how many units the side of a face has, if it has this many blocks */
+/* Return how many units the side of a face has, if it has this many blocks. */
 GEONN_GEODESY_FUNCTION uint32_t
 cells_side_units(uint32_t side)
 {
 	return side << CELLS_UNIT_BITS;
 }
 
-/* the square whose first corner is at units (u, v), and whose side has this many units */
+/* Return the square whose first corner is at units (u, v), and whose side is `units` units long. */
 GEONN_GEODESY_FUNCTION struct cells_square
 cells_square_of(uint32_t u, uint32_t v, uint32_t units, double scale)
 {
@@ -140,7 +140,7 @@ cells_square_of(uint32_t u, uint32_t v, uint32_t units, double scale)
 	return square;
 }
 
-/* the unit vector through (1, u, v), off by some e */
+/* Return the unit vector through (1, u, v), within a few e (2^-53). */
 GEONN_GEODESY_FUNCTION struct geonn_vector
 cells_vector_at(double u, double v)
 {
@@ -164,7 +164,7 @@ cells_margin(double reach, double greatest)
 	return fma(greatest * greatest, 0x1p-45, fma(reach, 0x1p-48, 0x1p-49));
 }
 
-/* Whether b is nearer than c to all points of a square, by (2) of the essay; both cells_turned(). */
+/* Return whether b is nearer than c to all points of a square, by (2) of the essay; b and c come from cells_turned(). */
 GEONN_GEODESY_FUNCTION bool
 cells_comes_before(struct geonn_vector b, struct geonn_vector c, const struct cells_square *square,
 				   double margin)

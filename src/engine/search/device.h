@@ -44,17 +44,16 @@ struct device;
 /*
  * The question that a search asks about each of its observations.
  *
- * The candidates are the references at most max_distance away.  Columns of the
- * dataset narrow them down.  With groups, a candidate has the observation's
- * group; with parties, other ones; with excluded tags, none of these.  With radiuses, it is no farther than
- * either radius; with windows, its windows overlap the observation's
- * (common/window.h).  The answer is the first k candidates, or all if k is 0, in
- * the order (distance, index in the dataset), which is that of the pairs, too.
- * With ties, all candidates at the distance of the k-th are added.
+ * The candidates are the references at most max_distance away.  Columns of the dataset narrow them down: with groups, a
+ * candidate has the observation's group; with parties, its parties differ from the observation's; with excluded tags,
+ * its tag is not one of them; with radiuses, it is no farther than the observation's radius and its own; with windows,
+ * its windows overlap the observation's (common/window.h).  The answer is the first k candidates, or all if k is 0, in
+ * the order (distance, index in the dataset), in which the pairs are written.  With ties, all candidates at the distance
+ * of the k-th are added.
  *
- * With radii, a search counts the candidates within each, adds up their weights, and finds the extremes of these if it
- * has to: protocol_search.h says what the pairs are then.  k is 0.  With places, it writes the place and the fraction of
- * each pair.
+ * With radii, a search counts the candidates within each radius, adds up their weights, and finds the extremes of the
+ * weights if the question asks for them; protocol_search.h says what the pairs are. k is 0.  With places, a search
+ * writes the place and the fraction of each pair.
  */
 struct question
 {
@@ -69,8 +68,7 @@ struct question
 };
 
 /*
- * Where the pairs of an observation were cut off, as the batch was full: the pair of this distance and place
- * was the last that fitted.
+ * The last pair that fitted, where the batch was full before all pairs of an observation were written.
  */
 struct cutoff
 {
@@ -80,26 +78,25 @@ struct cutoff
 };
 
 /*
- * One batch of observations to be answered.  A search belongs to a session; a
- * device owns it from start until advance returns it.
+ * One batch of observations to be answered.  A search belongs to a session; from start() until
+ * advance() returns it, a device owns it.
  */
 struct search
 {
 	/* immutable while a device owns the search */
 	struct session *session;
 	uint32_t	slot;			/* its slot in the session's ring */
-	struct dataset *dataset;	/* the dataset, which is sealed and not empty */
-	bool		stays;			/* later calls find the dataset by its label */
-	enum geonn_device_choice choice;	/* the devices that may take it; a GPU may change it (essay) */
+	struct dataset *dataset;	/* the dataset, sealed and not empty */
+	bool		stays;			/* later calls can find the dataset by its label */
+	enum geonn_device_choice choice;	/* the devices that may take the search; a GPU may change it (see the essay) */
 	struct question question;
-	enum geonn_algorithm algorithm; /* the algorithm that answers it, which the device chose that
-									 * took the search last; auto before */
+	enum geonn_algorithm algorithm; /* the algorithm that answers the search, as the device chose it that took the
+									 * search last; auto before */
 	struct geonn_batch_columns columns;
 	uint32_t	first;			/* the first observation to answer */
 	uint32_t	rows;			/* how many observations the batch has */
-	double		pairs_each;		/* how many pairs an observation had on average in the
-								 * slot's last search, if that asked the same
-								 * question; 0: not known */
+	double		pairs_each;		/* the mean number of pairs of an observation in the slot's last search, if that asked
+								 * the same question; 0: not known */
 	const atomic_bool *cancelled;	/* becomes true when the session has ended */
 	struct call *call;			/* the call that it works for, or NULL */
 
@@ -118,111 +115,109 @@ struct search
 	 */
 	uint32_t	answered;
 	uint32_t	pairs;
-	bool		one_each;		/* so far every observation has one pair, and
-								 * no count is written */
+	bool		one_each;		/* so far every observation has one pair, and no counts are written */
 	struct cutoff cutoff;
 	bool		failed;
 	struct failure failure;		/* why the search failed */
 
 	/*
-	 * What the device remembers from one turn to the next; only that device
-	 * understands it.  0 at first, and when another device takes the search.
+	 * What the device remembers from one turn to the next, in a form of its own.  The scheduler
+	 * sets it to 0 at first, and when another device takes the search.
 	 */
 	uint64_t	device_state;
 
 	/* set by the scheduler alone */
-	uint32_t	device;			/* number of the device that owns the search, or owned it last */
-	uint32_t	build_microseconds; /* how long devices took to build the structures that it needs */
-	bool		wants_memory;	/* memory was short for it before: the device
-								 * first discards all datasets that it may */
-	enum geonn_phase phase;		/* the phase of its call that this search is in */
+	uint32_t	device;			/* number of the device that owns the search, or the last that did */
+	uint32_t	build_microseconds; /* how long devices took to build the structures that the search needs */
+	bool		wants_memory;	/* memory was short for the search before: the device that takes it first discards all
+								 * datasets that it may */
+	enum geonn_phase phase;		/* the phase of the search, as a part of its call */
 	int64_t		taken_us;		/* when its turn began */
 	int64_t		expected_us;	/* how long its turn was expected to take */
-	bool		builds;			/* its thread builds structures of the dataset, and
-								 * others of the device must not */
+	bool		builds;			/* the thread that has taken the search builds structures of the dataset; other threads
+								 * of the device must not */
 	bool		builds_long;	/* that build takes longer than a turn */
 	struct search_queue *queue;
 	struct search *next;
 };
 
 /*
- * Count the next `rows` observations as answered, with the next `pairs` pairs,
- * which are already written to the batch's columns.  one_each: each observation
- * has one pair, and no counts are written; otherwise the counts are written,
- * too.
+ * Count the next `rows` observations as answered, with the next `pairs` pairs, which the device has
+ * written into the batch's columns. one_each: each observation has one pair, and the device has
+ * written no counts; otherwise it has written the counts.
  */
 extern void search_account(struct search *search, uint32_t rows, uint32_t pairs,
 						   bool one_each);
 
 /*
- * Whether a search asks for the one nearest reference, without ties, by a metric
- * whose chord decides (metric.h).
+ * Return whether a search asks for the one nearest reference, without ties, by a metric whose chord
+ * decides (metric.h).
  */
 extern bool search_is_nearest(const struct search *search);
 
-/* How many pairs each observation has in the answer of a search with radii. */
+/* Return how many pairs each observation has in the answer of a search with radii. */
 extern uint32_t search_counts_each(const struct search *search);
 
 enum device_progress
 {
 	DEVICE_IDLE,				/* none of the started searches ended */
-	DEVICE_FINISHED,			/* this search is answered as far as its pairs fit
-								 * into the batch, or it failed or was cancelled */
-	DEVICE_YIELDED				/* this search has had its turn; it goes back
-								 * to its session's queue, not yet answered */
+	DEVICE_FINISHED,			/* the search is answered as far as its pairs fit into the batch, or it failed or was
+								 * cancelled */
+	DEVICE_YIELDED				/* the search has had its turn and is not yet answered: it goes back to its session's
+								 * queue */
 };
 
 struct device_operations
 {
 	enum geonn_device_kind kind;
-	bool		is_gpu;			/* choice auto prefers the usable GPUs to the CPU, which would finish
-								 * its batch last */
+	bool		is_gpu;			/* choice auto prefers usable GPUs to the CPU, which would finish its batch last */
 
 	/*
-	 * (optional) How many devices of this kind the host shows, or 0 with the
-	 * reason in the failure.  Without count, the kind has one device.  Called
-	 * once, before all other operations.
+	 * (optional) Return how many devices of this kind the host shows; 0, with the reason in the
+	 * failure, if none.  Without this operation the kind has one device.  Called once, before all
+	 * other operations.
 	 */
 	int			(*count) (struct failure *failure);
 
-	/* (with turn) The greatest number of host threads that work on its searches; any thread. */
+	/*
+	 * (with turn) Return the greatest number of host threads that work on the device's searches.
+	 * Any thread may call this.
+	 */
 	unsigned	(*threads) (void);
 
 	/*
-	 * Find out whether the device can be used, by a computation with known
-	 * results at the end, and fill in its description.  False with the reason
-	 * in the failure if the device is unusable.
+	 * Find out whether the device can be used, at the end by a computation with known results, and
+	 * fill in its description.  Return false, with the reason in the failure, if the device is
+	 * unusable.
 	 */
 	bool		(*probe) (struct device *device, struct failure *failure);
 
-	/* The bytes of its memory that are free now; any thread. */
+	/* Return how many bytes of the device's memory are free now.  Any thread may call this. */
 	uint64_t	(*memory_free) (struct device *device);
 
 	/*
-	 * (optional) Choose the algorithm for a search that leaves this to the device, which otherwise is the index.
-	 * is_first: the device has built nothing of the search's dataset, which is
-	 * not kept for later calls.  Called under the scheduler's lock, and while no thread of a device that
-	 * works by turns builds anything of that dataset.
+	 * (optional) Choose the algorithm for a search that leaves the choice to the device; without this operation
+	 * it is the index. is_first: the device has built nothing of the search's dataset, which is not kept for
+	 * later calls.  Called under the scheduler's lock, while no thread of a device that works by turns builds
+	 * anything of that dataset.
 	 */
 	enum geonn_algorithm (*choose) (const struct search *search, bool is_first);
 
 	/*
-	 * Whether the device has built the structures of the dataset that a search
-	 * needs for this algorithm, which must not be auto.
+	 * Return whether the device has built the structures of the dataset that a search needs for
+	 * this algorithm, which must not be auto.
 	 */
 	bool		(*is_built) (const struct device *device, const struct search *search,
 							 enum geonn_algorithm algorithm);
 
-	/*
-	 * (with turn) Whether the device would have to build for long, before a search could begin by this algorithm.
-	 */
+	/* (with turn) Return whether the device would have to build for long before a search by this algorithm could begin. */
 	bool		(*builds_long) (const struct device *device, const struct search *search,
 								enum geonn_algorithm algorithm);
 
 	/*
 	 * Build the structures that a search needs of its sealed dataset, unless
-	 * dataset->built[device->number] has them already.  False with the failure
-	 * if the device cannot build them.
+	 * dataset->built[device->number] has them already.  Return false, with the failure, if the
+	 * device cannot build them.
 	 */
 	bool		(*build) (struct device *device, const struct search *search,
 						  struct failure *failure);
@@ -230,29 +225,29 @@ struct device_operations
 
 	/*
 	 * (instead of start and advance) Work on a search, whose dataset has been built, for a turn of about 50
-	 * ms, with the same limits as advance.  The calling thread keeps a seat of the thread pool until it has
-	 * no search.
+	 * ms, within the limits that advance has.  The calling thread keeps a seat of the thread pool until it
+	 * has no search.
 	 */
 	enum device_progress (*turn) (struct device *device, struct search *search);
 
 	/*
-	 * Start a search, whose dataset has been built.  At most device->lanes
-	 * searches are under way at a time.  advance reports a failure.
+	 * Start a search, whose dataset has been built.  The scheduler has at most device->lanes
+	 * searches under way at a time. advance reports a failure.
 	 */
 	void		(*start) (struct device *device, struct search *search);
 
 	/*
-	 * Work on the started searches, for about 50 ms at most, and report at most
-	 * one search that ended.  A turn that takes longer than expected ends after
-	 * some 200 ms, or with its first observation if that alone takes longer.
+	 * Work on the started searches, for about 50 ms at most, and report at most one search that
+	 * ended.  If the work takes longer than expected, end the turn after some 200 ms, or with its
+	 * first observation if that alone takes longer.
 	 */
 	enum device_progress (*advance) (struct device *device,
 									 struct search **search);
 
 	/*
-	 * (optional) Prepare a batch's memory for copies by all devices of this
-	 * kind, or end that; called for one device of the kind.  share may fail:
-	 * copies are then slower, and nothing else changes.
+	 * (optional) share prepares a batch's memory for copies by all devices of this kind; unshare
+	 * ends that.  Called for one device of the kind. share may fail: copies are then slower, and
+	 * nothing else changes.
 	 */
 	void		(*share) (struct device *device, void *start, size_t bytes);
 	void		(*unshare) (struct device *device, void *start);
@@ -264,11 +259,11 @@ struct device_operations
 struct device
 {
 	const struct device_operations *operations;
-	int			number;			/* its index in dataset->built; 0 is the CPU */
-	int			ordinal;		/* its number among the devices of its kind, from 0 */
-	int			lanes;			/* how many searches may be under way, if it lacks turn */
+	int			number;			/* the device's index in dataset->built; 0 is the CPU */
+	int			ordinal;		/* the device's number among the devices of its kind, from 0 */
+	int			lanes;			/* how many searches may be under way, for a device without turn */
 
-	/* filled in by probe, immutable afterwards */
+	/* Filled in by probe, immutable afterwards. */
 	char		name[128];
 	char		uuid[48];
 	uint32_t	capability_major;
@@ -277,9 +272,8 @@ struct device
 	void	   *private_data;	/* state that only the code of the device's kind understands */
 
 	/*
-	 * usable becomes true when probe succeeds, and false again when the device
-	 * is lost: its driver reported a fault after which nothing works in this
-	 * process.
+	 * usable becomes true when probe succeeds, and false again when the device is lost: its driver
+	 * has reported a fault after which nothing works in this process.
 	 */
 	atomic_bool usable;
 	struct failure lost;		/* why the device is lost, while usable is false */
@@ -287,7 +281,7 @@ struct device
 	atomic_uint_fast64_t batches;	/* how many searches it has finished */
 };
 
-/* how many bytes the engine takes on each GPU at most; 0: all that are free */
+/* how many bytes the engine may take on each GPU; 0: all that are free */
 extern atomic_uint_fast64_t gpu_memory_limit;
 
 /* the CPU, with the threads of thread_pool.h */

@@ -38,10 +38,10 @@ struct exact_sum_form
 	uint32_t	words;			/* how many words a sum has */
 };
 
-/* Find the form for sums of any of these weights, which are finite, or NAN, which adds nothing. */
+/* Find the form for sums of these weights.  The weights are finite; NAN stands for no weight and adds nothing. */
 extern struct exact_sum_form exact_sum_form_of(const double *weight, size_t count);
 
-/* how many bits a number has up to its highest one; the number is at least 1 */
+/* Return the number of bits of a number up to its highest 1; the number must be at least 1. */
 EXACT_SUM_FUNCTION uint32_t
 exact_sum_bits(uint64_t number)
 {
@@ -52,7 +52,7 @@ exact_sum_bits(uint64_t number)
 #endif
 }
 
-/* Add a weight to a sum, or take it off: a borrow or a carry goes up as far as it must. */
+/* Add a weight to a sum, or subtract it (take_off); the carry or borrow goes up as many words as needed. */
 EXACT_SUM_FUNCTION void
 exact_sum_add(struct exact_sum_form form, uint64_t *word, double weight, bool take_off)
 {
@@ -64,7 +64,7 @@ exact_sum_add(struct exact_sum_form form, uint64_t *word, double weight, bool ta
 	if (number == 0)
 		return;
 
-	/* a multiple of the unit has zeros where it is smaller than that */
+	/* The weight is a multiple of the unit, so bits below the unit are zeros and can be shifted out. */
 	number = shift < 0 ? number >> -shift : number << shift % 64;
 	for (uint32_t i = shift < 0 ? 0 : (uint32_t) shift / 64; i < form.words && number != 0; i++)
 	{
@@ -89,7 +89,7 @@ exact_sum_plus(struct exact_sum_form form, uint64_t *word, const uint64_t *more)
 	}
 }
 
-/* 64 bits of a number of some words, from bit `first` on; bits beyond its words are 0. */
+/* Return 64 bits of a number of some words, from bit `first` on; bits beyond the words are 0. */
 EXACT_SUM_FUNCTION uint64_t
 exact_sum_bits_from(const uint64_t *word, uint32_t words, uint32_t first)
 {
@@ -102,8 +102,8 @@ exact_sum_bits_from(const uint64_t *word, uint32_t words, uint32_t first)
 }
 
 /*
- * The float64 that is nearest to a sum, of two the one with the even last bit; infinite if the sum is beyond all.  The
- * words become those of the sum without its sign.
+ * Return the float64 nearest to a sum; of two equally near the one with the even last bit; infinite beyond the
+ * greatest float64.  The words become the absolute value of the sum.
  */
 EXACT_SUM_FUNCTION double
 exact_sum_rounded(struct exact_sum_form form, uint64_t *word)
@@ -125,7 +125,7 @@ exact_sum_rounded(struct exact_sum_form form, uint64_t *word)
 	if (top == 0)
 		return 0.0;
 
-	/* a float64 has 53 bits, and no unit is less than its least one */
+	/* A float64 has 53 bits; the unit is never less than the least float64, so the kept bits are exact. */
 	top = 64 * (top - 1) + exact_sum_bits(word[top - 1]);
 	dropped = top > 53 ? top - 53 : 0;
 	kept = exact_sum_bits_from(word, form.words, dropped);

@@ -38,7 +38,7 @@
 #define INDEX_WIDTH 32
 #define INDEX_BITS 5
 
-/* the greatest number of levels, leaves included, that 2^32 positions need */
+/* 2^32 positions need at most this many levels, leaves included */
 #define INDEX_LEVELS_MAX 6
 
 struct index_shape

@@ -31,19 +31,21 @@
 #include "common/assertion.h"
 #include "engine/base/clock.h"
 
-/* a longer turn counts as this many microseconds.  A session whose turn was longer, because an index had
- * to be built or the host is busy, need not wait until all others have had as much. */
+/*
+ * A turn is charged at most this many microseconds.  A turn takes longer when an index has to be built
+ * or the host is busy; its session should not wait until all others have had as much.
+ */
 #define TURN_MOST_US 25000
 
 static struct
 {
-	struct search_queue *first; /* the line, in the order of served_us + last_us */
-	int			sharing;		/* how many queues wait, or have a turn under way */
+	struct search_queue *first; /* the line, in the order of served_us + last_us of the queues */
+	int			sharing;		/* how many queues have searches that wait, or a turn under way */
 	int64_t		clock_us;
 }			line;
 
 #ifdef USE_ASSERT_CHECKING
-/* Whether the line is sorted, and none of its queues is empty. */
+/* Return whether the line is sorted, and none of its queues is empty. */
 static bool
 is_in_order(void)
 {
@@ -56,8 +58,8 @@ is_in_order(void)
 #endif
 
 /*
- * Insert a queue into the line: behind all queues whose charge after their next
- * turn is the same or less.
+ * Insert a queue into the line, by its charge after its next turn: behind all queues whose charge
+ * is the same or less.
  */
 static void
 insert_queue(struct search_queue *queue)
@@ -83,7 +85,7 @@ remove_queue(struct search_queue *queue)
 	*link = queue->next;
 }
 
-/* Whether a queue is one of those that share the devices. */
+/* Return whether a queue shares the devices now: a search of it waits, or has a turn. */
 static bool
 is_sharing(const struct search_queue *queue)
 {
@@ -117,8 +119,8 @@ line_append(struct search_queue *queue, struct search *search)
 }
 
 /*
- * Charges the queue the time that the turn is expected to take, so that its next search already has its due
- * place in the line.
+ * Charge the queue at once the time that the turn is expected to take, so that the queue's next search
+ * already has its due place in the line.
  */
 struct search *
 line_take(struct search_queue *queue)
@@ -140,7 +142,7 @@ line_take(struct search_queue *queue)
 }
 
 /*
- * Charges the queue the time that the turn took, instead of the time that it was expected to take.
+ * Charge the queue the time that the turn took, in place of the expected time.
  */
 void
 line_end_turn(struct search *search, bool put_back)

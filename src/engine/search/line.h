@@ -10,21 +10,20 @@
 
 #include "engine/search/device.h"
 
-/* a session's searches that wait for a device; zero it before first use */
+/* A session's searches that wait for a device.  The session zeroes it before first use. */
 struct search_queue
 {
 	struct search *first;
 	struct search *last;
 	struct search_queue *next;	/* the next in the line of all queues that are not empty */
-	unsigned	taken;			/* how many of its searches have a turn under way */
-	int64_t		served_us;		/* device time that it has been charged, on the line's clock, in
-								 * microseconds */
-	int64_t		last_us;		/* how long its last turn took, in microseconds */
+	unsigned	taken;			/* how many of the queue's searches have a turn under way */
+	int64_t		served_us;		/* device time that the queue has been charged, on the line's clock, in microseconds */
+	int64_t		last_us;		/* how long the queue's last turn took, in microseconds */
 };
 
-/* All functions are called under the scheduler's lock. */
+/* The caller holds the scheduler's lock in all functions. */
 
-/* The first queue of the line, whose `next` is the second; NULL: no search waits. */
+/* Return the first queue of the line, whose `next` is the second; NULL: no search waits. */
 extern struct search_queue *line_first(void);
 
 /* Append a search to its session's queue. */

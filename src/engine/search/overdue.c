@@ -23,7 +23,7 @@
 #include "common/assertion.h"
 #include "common/given_time.h"
 
-/* more time between two pings counts as this many ms; the supervisor sends one at least every 5 s */
+/* A longer time between two pings counts as this many ms; the supervisor sends a ping at least every 5 s. */
 #define LOOK_MOST_MS 10000
 
 static struct geonn_given_time given;	/* used by the server's thread alone */

@@ -11,18 +11,18 @@
 #include "common/metric.h"
 #include "common/protocol.h"
 
-/* radii, and what squared chords say of them; each column is rising */
+/* Radii, and the bounds on squared chords that go with them; each column rises */
 struct search_radii
 {
 	uint32_t	count;
 	double		radius[GEONN_RADII_MAX];	/* metres */
-	double		within[GEONN_RADII_MAX];	/* no candidate within the radius has a greater squared chord */
-	double		certain[GEONN_RADII_MAX];	/* any reference with at most this one is within the radius */
+	double		within[GEONN_RADII_MAX];	/* every candidate within the radius has at most this squared chord */
+	double		certain[GEONN_RADII_MAX];	/* every reference with at most this squared chord is within the radius */
 };
 
 /*
- * Set the radii, with what squared chords say of them.  No candidate is farther than `most` metres: radii beyond that
- * are cut off, and if it is negative or NaN, none has a candidate.
+ * Set the radii and their bounds on squared chords.  Candidates are at most `most` metres away: greater radii are cut
+ * off to it; if `most` is negative or NaN, no radius has a candidate.
  */
 static inline void
 search_radii_set(struct search_radii *radii, enum geonn_metric metric, const double *radius, uint32_t count, double most)

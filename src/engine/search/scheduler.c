@@ -47,7 +47,7 @@
 #include "engine/search/discards.h"
 #include "engine/search/overdue.h"
 
-/* how many ms to wait for probes before serving without the devices that have not answered */
+/* The engine waits this many ms for probes, then serves without the devices that have not answered. */
 #define PROBE_PATIENCE_MS 30000
 
 struct device_thread
@@ -68,10 +68,10 @@ struct served_device
 								 * closes */
 
 	/* guarded by the scheduler's lock */
-	struct device_thread first; /* the first thread; the others follow by `next` */
+	struct device_thread first; /* the first thread; its `next` leads to the others */
 	unsigned	threads;
-	unsigned	busy;			/* of a device that works by turns: how many threads have
-								 * something to do other than a long build */
+	unsigned	busy;			/* of a device that works by turns: how many threads have something to do other than a
+								 * long build */
 	unsigned	long_builds;	/* how many threads are at a long build */
 	unsigned	asleep;			/* how many threads sleep and have not been woken */
 	unsigned	woken;			/* how many threads have been woken, but have not run yet */
@@ -121,8 +121,8 @@ scheduler_set_gpu_memory_limit(uint64_t bytes)
 static void *extra_main(void *argument);
 
 /*
- * Give a device one more thread.  If that fails, the threads that it has do the
- * work.  The lock is held.
+ * Give a device one more thread.  If that fails, the device's other threads do the work.  The
+ * caller holds the lock.
  */
 static void
 add_thread(struct served_device *served)
@@ -143,11 +143,10 @@ add_thread(struct served_device *served)
 }
 
 /*
- * Let a thread of a device look for work: one that sleeps, or a new one.  Do
- * nothing if a thread is about to look anyway, or if as many are busy as the
- * settings allow.  A thread that leaves work for others calls this again.  While
- * the scheduler closes, all threads are awake, and none is added, as they are
- * being joined.  The lock is held.
+ * Let a thread of a device look for work: a sleeping thread, or a new one.  Do nothing if a thread
+ * is about to look anyway, or if as many are busy as the settings allow.  A thread that leaves work
+ * for others calls this again.  While the scheduler closes, all threads are awake and being joined:
+ * wake none and add none.  The caller holds the lock.
  */
 static void
 wake(struct served_device *served)
@@ -172,7 +171,7 @@ wake(struct served_device *served)
 		add_thread(served);
 }
 
-/* Wake a thread of each device that may serve a search.  The lock is held. */
+/* Wake a thread of each device that may serve a search.  The caller holds the lock. */
 static void
 wake_for(const struct search *search)
 {
@@ -280,7 +279,10 @@ scheduler_discard(struct dataset *dataset)
 	bool		free_now;
 
 	geonn_assert(dataset->users == 0 && !dataset->kept);
-	/* every usable device counts dataset->discards down, and so does this function */
+	/*
+	 * Every usable device counts dataset->discards down, and so does this function at its end: the
+	 * dataset stays until then.
+	 */
 	pthread_mutex_lock(&scheduler.lock);
 	atomic_store(&dataset->discards, 1);
 	for (int i = 0; i < engine_device_count; i++)
@@ -311,8 +313,8 @@ scheduler_is_discarding(void)
 }
 
 /*
- * The algorithm by which a device would answer a search.  What another device chose does not hold for this one, and brute
- * force that a device chose holds for one turn.
+ * Return the algorithm by which a device would answer a search.  A choice of the index holds as long as the same device
+ * answers; another device chooses anew, and a choice of brute force holds for one turn only.
  */
 static enum geonn_algorithm
 algorithm_on(const struct device *device, const struct search *search)
@@ -327,8 +329,8 @@ algorithm_on(const struct device *device, const struct search *search)
 }
 
 /*
- * Whether a thread of this device may begin a search now.  may_wait: the
- * device may wait for another device's build.
+ * Return whether a thread of this device may begin a search now. may_wait: the device may wait for
+ * another device's build.
  */
 static bool
 may_begin(const struct served_device *served, const struct search *search, bool may_wait)
@@ -345,7 +347,7 @@ may_begin(const struct served_device *served, const struct search *search, bool 
 	return may_wait || dataset->built[device->number] != NULL || atomic_load(&dataset->builders) == 0;
 }
 
-/* The first queue of the line whose next search a thread of this device may begin, or NULL. */
+/* Return the first queue of the line whose next search a thread of this device may begin, or NULL. */
 static struct search_queue *
 find_queue(const struct served_device *served, bool may_wait)
 {
@@ -357,8 +359,8 @@ find_queue(const struct served_device *served, bool may_wait)
 }
 
 /*
- * Take the next search for this device out of the line.  From then on the
- * device counts among the builders of the search's dataset.  The lock is held.
+ * Take the next search for this device out of the line.  From then on the device counts among the
+ * builders of the search's dataset.  The caller holds the lock.
  */
 static struct search *
 take_search(struct served_device *served, bool may_wait)
@@ -371,7 +373,7 @@ take_search(struct served_device *served, bool may_wait)
 		return NULL;
 	search = line_take(queue);
 
-	/* searches of one queue may be for different devices */
+	/* The queue's next search may be for other devices: wake them. */
 	if (queue->first != NULL && !backends_serves(device, queue->first->choice))
 		wake_for(queue->first);
 
@@ -389,7 +391,7 @@ take_search(struct served_device *served, bool may_wait)
 	return search;
 }
 
-/* Set whether a thread is busy, and count it.  The lock is held. */
+/* Set whether a thread is busy, and count it.  The caller holds the lock. */
 static void
 set_busy(struct device_thread *thread, bool busy)
 {
@@ -403,9 +405,8 @@ set_busy(struct device_thread *thread, bool busy)
 }
 
 /*
- * Take the next work of a thread: a search, unless its lanes are full, and
- * discards.  If it finds neither, the thread sleeps until work comes, unless it
- * has searches under way or the scheduler closes.
+ * Take a thread's next work: a search, unless its lanes are full, and discards.  Without work the
+ * thread sleeps until some comes, unless it has searches under way or the scheduler closes.
  */
 static struct search *
 await_work(struct device_thread *thread, int under_way, struct dataset **discards)
@@ -425,7 +426,7 @@ await_work(struct device_thread *thread, int under_way, struct dataset **discard
 
 		if (!scheduler.closing && free)
 			taken = take_search(served, false);
-		/* a device with nothing else to do may wait for another device's build */
+		/* A device with nothing else to do may take a search for which it waits for another device's build. */
 		if (!scheduler.closing && !by_turns && taken == NULL && under_way == 0)
 			taken = take_search(served, true);
 		set_busy(thread, by_turns && taken != NULL && !taken->builds_long);
@@ -447,8 +448,8 @@ await_work(struct device_thread *thread, int under_way, struct dataset **discard
 }
 
 /*
- * Note that a thread has built the structures that its search needs, or failed
- * to: the device's other threads may take searches of that dataset again.
+ * Note that a thread has built the structures that its search needs, or has failed to: from now on
+ * the device's other threads may take searches of that dataset.
  */
 static void
 end_build(struct device_thread *thread, struct search *search)
@@ -469,7 +470,8 @@ end_build(struct device_thread *thread, struct search *search)
 }
 
 /*
- * Let the CPU answer a search of arcs whose index did not fit a GPU, if the session left the choice to the engine.
+ * Let the CPU answer a search of arcs if their index did not fit on the GPU and the session left the choice of
+ * devices to the engine.  Returns whether it does.
  */
 static bool
 goes_to_cpu(const struct device *device, struct search *search)
@@ -484,8 +486,8 @@ goes_to_cpu(const struct device *device, struct search *search)
 }
 
 /*
- * Build the structures that a search needs, and start the search, or do its
- * turn.  Returns the search's progress: DEVICE_IDLE while it is under way.
+ * Build the structures that a search needs, and start the search, or work on it for a turn.
+ * Returns the search's progress: DEVICE_IDLE while it is under way.
  */
 static enum device_progress
 begin_search(struct device_thread *thread, struct search *search)
@@ -552,8 +554,7 @@ end_search(struct device_thread *thread, struct search *search, enum device_prog
 }
 
 /*
- * Take and advance searches until the scheduler closes, or the device is lost, so that it can do no
- * more work.
+ * Take and advance searches until the scheduler closes or the device is lost.
  */
 static void
 serve(struct device_thread *thread)
@@ -593,7 +594,7 @@ serve(struct device_thread *thread)
 	thread_pool_leave();
 	if (!atomic_load(&device->usable))
 	{
-		/* the server ends the engine, and the supervisor starts a new one */
+		/* The server sees the lost device and ends the engine; the supervisor starts a new one. */
 		atomic_store(&scheduler.lost, device);
 		scheduler.changed();
 	}
@@ -608,7 +609,7 @@ extra_main(void *argument)
 }
 
 /*
- * Wait for the end of a device's extra threads.  None is added any more.
+ * Wait for the end of a device's extra threads.  At this time no thread adds any more.
  */
 static void
 join_extra_threads(struct served_device *served)

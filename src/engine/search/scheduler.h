@@ -8,23 +8,23 @@
 #include "engine/search/line.h"
 
 /*
- * Start a thread for each device (backends.h), which probes it and then takes searches.
- * The scheduler calls changed(), from any thread, whenever it has something
- * new for the server: devices probed, searches finished, a device lost.
+ * Start a thread for each device (backends.h), which probes the device and then takes searches.
+ * The scheduler calls changed(), from any thread, whenever it has news for the server: devices
+ * probed, searches finished, a device lost.
  */
 extern bool scheduler_open(void (*changed) (void), struct failure *failure);
 
 /*
- * Whether all devices have been probed, or have had their time for that.  A
- * device that answers later still becomes usable.
+ * Return whether all devices have been probed, or have had their time for the probe.  A device that
+ * answers later still becomes usable.
  */
 extern bool scheduler_ready(void);
 
-/* Milliseconds after which scheduler_ready returns true at the latest. */
+/* Return the milliseconds after which scheduler_ready() returns true at the latest. */
 extern int	scheduler_ready_within_ms(void);
 
 /*
- * A device that has been in one operation for longer than the engine allows, or NULL.  The
+ * Return a device that has been in one operation for longer than the engine allows, or NULL.  The
  * server's thread asks at each ping, and while a ping waits for its answer.
  */
 extern struct device *scheduler_stuck_device(void);
@@ -42,24 +42,24 @@ extern void scheduler_set_gpu_memory_limit(uint64_t bytes);
 extern void scheduler_submit(struct search_queue *queue, struct search *search);
 
 /*
- * Finish all searches that wait in a queue, unanswered; searches that devices
- * are working on stay with the devices.
+ * Finish all searches that wait in a queue, unanswered; devices go on with the searches that they
+ * have taken.
  */
 extern void scheduler_drop(struct search_queue *queue);
 
 /* The next search that finished, or NULL. */
 extern struct search *scheduler_collect(void);
 
-/* A device that was ready and is lost, or NULL. */
+/* Return a device that was ready and is lost, or NULL. */
 extern struct device *scheduler_lost_device(void);
 
-/* Let every device discard its structures of a dataset, then free the dataset; any thread. */
+/* Let every device discard its structures of a dataset, then free the dataset.  Any thread may call this. */
 extern void scheduler_discard(struct dataset *dataset);
 
-/* Whether some device still has something to discard. */
+/* Return whether some device still has something to discard. */
 extern bool scheduler_is_discarding(void);
 
-/* End the device threads, once they are done with the searches that they have started. */
+/* End the device threads, once they have finished the searches that they have started. */
 extern void scheduler_close(void);
 
 #endif							/* GEONN_SCHEDULER_H */

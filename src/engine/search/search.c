@@ -30,7 +30,7 @@ search_account(struct search *search, uint32_t rows, uint32_t pairs, bool one_ea
 	geonn_assert(rows <= search->rows - search->first - search->answered);
 	geonn_assert(pairs <= search->columns.room - search->pairs);
 	geonn_assert(!one_each || pairs == rows);
-	/* once an observation has more or fewer pairs than one, all need their counts */
+	/* once one observation has more or fewer pairs than one, all observations need their counts */
 	if (search->answered == 0)
 		search->one_each = one_each;
 	else if (search->one_each && !one_each)

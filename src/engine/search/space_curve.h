@@ -17,14 +17,13 @@
 
 #include "common/geodesy.h"
 
-/* the greatest number of halvings of a face's side in a code: cells of about a centimetre */
+/* Codes halve a face's side at most this many times: cells of about a centimetre. */
 #define SPACE_CURVE_LEVELS 30
 
 /*
- * The number of the curve's cell in which a nonzero vector lies, from 0 to 6 *
- * 4^levels - 1; levels is 1 ... SPACE_CURVE_LEVELS.  A code with fewer levels
- * is the beginning of the code with more: code(m) == code(n) >> 2 * (n - m),
- * but for vectors on the very edge of a cell.
+ * Return the number of the curve's cell in which a nonzero vector lies, from 0 to 6 * 4^levels - 1;
+ * levels is 1 ... SPACE_CURVE_LEVELS.  A code with fewer levels is the beginning of the code with
+ * more: code(m) == code(n) >> 2 * (n - m), except for vectors on the very edge of a cell.
  */
 GEONN_GEODESY_FUNCTION uint64_t
 space_curve_code(struct geonn_vector vector, int levels)
@@ -55,7 +54,7 @@ space_curve_code(struct geonn_vector vector, int levels)
 		face = 4 + (vector.z < 0.0);
 	}
 
-	/* |u| and |v| are at most largest: column and row can be 2^levels, which is 1 too many */
+	/* Where |u| or |v| equals `largest`, column or row would be 2^levels, one too many. */
 	scale = 0.5 / largest;
 	column = (uint32_t) (fma(u, scale, 0.5) * cells);
 	row = (uint32_t) (fma(v, scale, 0.5) * cells);

@@ -9,15 +9,15 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* a GPU's index has up to 2^31 arcs, and a long one of the dataset is two (cuda/arcs/arcs.cuh) */
+/* A GPU's index has up to 2^31 arcs, and may need two for one long arc of the dataset (cuda/arcs/arcs.cuh). */
 #define GPU_ARCS_MAX ((size_t) 1 << 30)
 
 #define TRAITS_ALL ((1u << TRAITS) - 1)
 
-/* those of `by`, `exclude_self`, `overlaps` and radiuses */
+/* the conditions that the arguments by, exclude_self, overlaps and radius set */
 #define CONDITIONS (TRAIT_GROUPS | TRAIT_EXCLUDED | TRAIT_WINDOWS | TRAIT_RADIUS)
 
-/* In the order in which they are tried; the CPU has a way for each search. */
+/* The ways, in the order in which a search tries them.  The CPU has a way for each search. */
 static const struct
 {
 	enum geonn_device_kind kind;
@@ -51,7 +51,7 @@ static const struct
 		0, TRAITS_ALL, 0}
 };
 
-/* the questions that the table for readers has */
+/* The questions in the table that --ways prints for readers. */
 static const struct
 {
 	const char *words;
@@ -115,7 +115,7 @@ traits_of(const struct search *search)
 	return traits;
 }
 
-/* The number of the first way for these traits; COUNT(ways): none. */
+/* Return the number of the first way for these traits; COUNT(ways): none. */
 static size_t
 find(uint32_t traits, size_t references, enum geonn_device_kind kind)
 {

@@ -16,16 +16,16 @@
 
 #include "engine/search/device.h"
 
-/* what a search asks: one of the first four */
+/* What a search asks: exactly one of the first four traits. */
 #define TRAIT_ONE		(1u << 0)	/* the nearest alone */
 #define TRAIT_SEVERAL	(1u << 1)	/* the nearest k, more than one */
 #define TRAIT_ALL		(1u << 2)	/* all within a distance */
-#define TRAIT_COUNTS	(1u << 3)	/* how many are within radii, and sums of their weights */
+#define TRAIT_COUNTS	(1u << 3)	/* how many references are within radii, and sums of their weights */
 #define TRAIT_EXTREMES	(1u << 4)	/* the least and the greatest weights, too */
 #define TRAIT_TIES		(1u << 5)	/* all at the distance of the k-th */
 #define TRAIT_PLACES	(1u << 6)	/* the place on each shape that is nearest */
 #define TRAIT_BRUTE		(1u << 7)	/* by brute force, by name */
-#define TRAIT_RESUMED	(1u << 8)	/* it begins within the pairs of an observation: its cutoff is present */
+#define TRAIT_RESUMED	(1u << 8)	/* the search begins in the middle of an observation's pairs: its cutoff is present */
 #define TRAIT_SPHEROID	(1u << 9)	/* a metric whose chord does not decide */
 
 /* the columns that its dataset has */
@@ -45,14 +45,14 @@ enum way
 	WAY_GPU_SHAPES_WITHIN,		/* cuda/shapes/shapes_within.cu */
 	WAY_GPU_NEIGHBOURS,			/* cuda/neighbours/neighbours.cu */
 	WAY_CPU_COUNTS,				/* cpu/turn_counts.c */
-	WAY_CPU_SQUARES,			/* cpu/turn_cells.c once the table is made, before that cpu/turn_pairs.c */
+	WAY_CPU_SQUARES,			/* cpu/turn_cells.c once the table of squares is made; until then cpu/turn_pairs.c */
 	WAY_CPU_PAIRS				/* cpu/turn_pairs.c */
 };
 
-/* The way of this kind of device that answers a search; WAY_NONE: it has none. */
+/* Return the way by which this kind of device answers a search; WAY_NONE: it has none. */
 extern enum way way_of(const struct search *search, enum geonn_device_kind kind);
 
-/* Which of the devices that its session has chosen may begin a search. */
+/* Return the devices that may begin a search, out of those that its session has chosen. */
 extern enum geonn_device_choice search_choice(const struct search *search, enum geonn_device_choice chosen);
 
 /* Write the table of questions and their ways in Markdown; doc/internals.md has a copy of it. */

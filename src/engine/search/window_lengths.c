@@ -14,11 +14,11 @@
 #include "engine/dataset/point_windows.h"
 #include "engine/search/device.h"
 
-/* how many references, or observations, a sample has at most */
+/* a sample has at most this many references, or observations */
 #define SAMPLE 64
 
 /*
- * The index of the i-th sampled observation, or reference, among `count`.
+ * Return the index of the i-th sampled observation, or reference, among `count`.
  */
 static size_t
 sampled(size_t i, size_t count)

@@ -40,8 +40,8 @@
 static struct
 {
 	uint32_t	limit;			/* how many processes may have sessions; 0: no limit */
-	uint32_t	taken;			/* how many processes have admitted sessions: of each, one
-								 * session has `counts` set */
+	uint32_t	taken;			/* how many processes have admitted sessions; of each process, one session has `counts`
+								 * set */
 	struct admission *admitted; /* admitted sessions, in no order */
 	struct admission *queue;	/* queued sessions, the first one first */
 }			state;
@@ -64,7 +64,7 @@ has_room(void)
 	return state.limit == 0 || state.taken < state.limit;
 }
 
-/* An admitted session with this leader, or NULL. */
+/* Return an admitted session with this leader, or NULL. */
 static struct admission *
 admitted_of(int32_t leader)
 {
@@ -76,7 +76,7 @@ admitted_of(int32_t leader)
 }
 
 #ifdef USE_ASSERT_CHECKING
-/* How many admitted sessions with this leader count as its process. */
+/* Return how many admitted sessions with this leader count as its process. */
 static int
 counting(int32_t leader)
 {
@@ -98,7 +98,7 @@ give(struct admission *admission)
 	geonn_assert(counting(admission->leader) == 1);
 }
 
-/* Take a session out of a list; false: the session is not in it. */
+/* Take a session out of a list.  Returns false if the session is not in the list. */
 static bool
 take_out(struct admission **list, const struct admission *admission)
 {
@@ -118,7 +118,7 @@ admission_enter(struct admission *admission, struct session *session, int32_t le
 	admission->session = session;
 	admission->leader = leader;
 
-	/* queued sessions come before this one, unless its leader has an admitted one */
+	/* Sessions in the queue come before this one; but a leader with an admitted session gets further ones at once. */
 	if ((state.queue == NULL && has_room()) || admitted_of(leader) != NULL)
 	{
 		give(admission);

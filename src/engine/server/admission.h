@@ -11,12 +11,12 @@
 
 struct session;
 
-/* a session's entry among the queued or admitted ones; zero it before first use */
+/* A session's entry among the queued or admitted ones.  The session zeroes it before first use. */
 struct admission
 {
 	struct session *session;
 	int32_t		leader;			/* process id of the calling backend, or of its leader if it is a parallel worker */
-	bool		counts;			/* of the sessions with this leader, this one counts for all */
+	bool		counts;			/* the session counts as its process; of sessions with the same leader, one does */
 	struct admission *next;		/* the next in the queue, or among the admitted sessions */
 };
 
@@ -25,19 +25,20 @@ extern void admission_set_limit(uint64_t limit);
 extern uint32_t admission_limit(void);
 
 /*
- * Admit a session that works for the process with this id or for a parallel worker of it, or queue the session.  Returns
- * whether it may begin; if not, it stays queued until admission_next returns it, or it leaves.
+ * Admit a session that works for the process with this id, or for a parallel worker of it; or queue the session.
+ * Returns whether the session may begin; if not, it stays queued until admission_next() returns it, or it leaves.
  */
 extern bool admission_enter(struct admission *admission, struct session *session, int32_t leader);
 
-/* Take out a session that has ended, whether it was queued, was admitted or never entered. */
+/* Take out a session that has ended, whether it was queued or admitted, or never entered. */
 extern void admission_leave(struct admission *admission);
 
-/* If another session may be admitted, admit the first one that may, which may now begin, and return
- * it.  Otherwise NULL. */
+/*
+ * Admit the first session of the queue that may begin now, and return it; NULL: none may.
+ */
 extern struct session *admission_next(void);
 
-/* How many sessions are queued before this one; with NULL, how many are queued in all. */
+/* Return how many sessions are queued before this one; with NULL, how many are queued in all. */
 extern uint32_t admission_queued(const struct admission *end);
 
 #endif							/* GEONN_ADMISSION_H */

@@ -33,10 +33,10 @@
 #include "engine/base/log.h"
 #include "engine/search/backends.h"
 
-/* a batch with fewer rows is not worth a round trip */
+/* A batch with fewer rows than this is not worth a round trip. */
 #define SMALLEST_ROWS 256
 
-/* the pool keeps at most so many bytes of memory that no session uses */
+/* The pool keeps at most this many bytes of memory that no session uses. */
 #define POOL_KEEPS ((uint64_t) 128 << 20)
 
 static struct
@@ -44,7 +44,7 @@ static struct
 	uint64_t	limit;
 	uint64_t	in_use;			/* how many bytes all batches take, the pool included */
 	uint64_t	pooled;
-	struct batch_memory *pool;	/* memory that no session uses, most recently used first */
+	struct batch_memory *pool;	/* memory that no session uses, the most recently used first */
 	bool		shortage_logged;
 }			state = {
 	.limit = UINT64_MAX
@@ -58,8 +58,8 @@ batch_memory_report(struct geonn_engine_status *status)
 }
 
 /*
- * The first GPU that works: memory that is shared with it is shared with all
- * GPUs.  NULL: no GPU works, or none works yet.
+ * Return the first GPU that works; memory shared with it is shared with all GPUs.  NULL: no GPU
+ * works, or none works yet.
  */
 static struct device *
 sharing_device(void)
@@ -107,8 +107,8 @@ batch_memory_reclaim(struct batch_memory *memory)
 }
 
 /*
- * Shrink the pool, the least recently used memory first, until all batches
- * together take at most this much, or the pool is empty.
+ * Free memory of the pool, the least recently used first, until all batches together take at most
+ * `total` bytes, or the pool is empty.
  */
 static void
 shrink_pool(uint64_t total)
@@ -138,7 +138,7 @@ batch_memory_set_limit(uint64_t bytes)
 }
 
 /*
- * Create a memfd of this size, mapped, allocated and sealed; NULL with errno.
+ * Create a memfd of this size, mapped, allocated and sealed.  Returns NULL with errno on failure.
  */
 static struct batch_memory *
 create(size_t bytes)
@@ -198,7 +198,7 @@ take_from_pool(size_t bytes)
 }
 
 /*
- * Log that batches are smaller than asked for; once, until the limit changes.
+ * Log that batches are smaller than sessions asked for; once, until the limit changes.
  */
 static void
 log_shortage(size_t wanted)
@@ -213,8 +213,8 @@ log_shortage(size_t wanted)
 }
 
 /*
- * Take memory of this many bytes from the pool, or create it.  NULL with the
- * failure.
+ * Take memory of this many bytes from the pool, or create it.  Returns NULL with the failure if
+ * neither is possible.
  */
 static struct batch_memory *
 find_memory(size_t bytes, struct failure *failure)
@@ -235,8 +235,8 @@ find_memory(size_t bytes, struct failure *failure)
 }
 
 /*
- * Halve the rows and the pairs of a batch, but neither below SMALLEST_ROWS;
- * false: neither can be halved.
+ * Halve the rows and the pairs of a batch, each unless it would fall below SMALLEST_ROWS.  Returns
+ * false if neither can be halved.
  */
 static bool
 make_smaller(uint32_t *rows, uint32_t *room)
@@ -252,8 +252,9 @@ make_smaller(uint32_t *rows, uint32_t *room)
 }
 
 /*
- * Whether the share allows a batch of this many bytes; ends idle sessions as long as they are in the
- * way.  Ends none if the share would not allow the batch even without idle sessions.
+ * Return whether the share allows a batch of this many bytes; end idle sessions as long as their
+ * memory is in the way.  If the share would not allow the batch even without idle sessions, end
+ * none.
  */
 static bool
 make_allowed(const struct batch_share *share, size_t bytes, bool (*give_up_idle) (void))

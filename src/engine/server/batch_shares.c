@@ -50,8 +50,10 @@
 
 #define RESERVE_MOST	((uint64_t) 64 << 20)
 
-/* the greatest number of descriptors of a session: its socket, its batches and the files of its
- * dataset */
+/*
+ * A session takes at most this many descriptors: its socket, its batches and the files of its
+ * dataset.
+ */
 #define SESSION_DESCRIPTORS (1 + GEONN_RING_SLOTS + GEONN_FILE_KINDS)
 
 static struct
@@ -60,8 +62,8 @@ static struct
 	uint64_t	bytes[BATCH_KINDS]; /* sums over all shares */
 	uint64_t	sessions;
 	uint64_t	idle_sessions;
-	uint64_t	sessions_most;	/* how many sessions the descriptors suffice for, if each takes all
-								 * that it may */
+	uint64_t	sessions_most;	/* how many sessions the descriptors suffice for, if each takes all descriptors that it
+								 * may */
 	bool		short_of_descriptors;
 	struct batch_share *first;
 }			state = {
@@ -84,7 +86,7 @@ batch_shares_set_descriptors(uint64_t descriptors)
 void
 batch_shares_note_descriptor(int descriptor)
 {
-	/* the kernel gives the lowest number that is free, so all lower numbers are in use */
+	/* The kernel gives out the lowest free number, so all lower numbers are in use. */
 	state.short_of_descriptors = (uint64_t) descriptor / SESSION_DESCRIPTORS >=
 		state.sessions_most / 4 * 3;
 }
@@ -147,7 +149,7 @@ reserve(void)
 	return state.limit / 4 < RESERVE_MOST ? state.limit / 4 : RESERVE_MOST;
 }
 
-/* how much of `bytes` is left, if `used` are in use; 0 if more are in use */
+/* Return how much of `bytes` is left if `used` are in use; 0 if more are in use. */
 static uint64_t
 left_of(uint64_t bytes, uint64_t used)
 {
@@ -155,9 +157,9 @@ left_of(uint64_t bytes, uint64_t used)
 }
 
 /*
- * How many sessions the descriptors are enough for, if `present` sessions exist.  When three
- * quarters of the descriptors are in use, that follows from the present sessions, most of which
- * take fewer descriptors than they may.
+ * Return how many sessions the descriptors are enough for, if `present` sessions exist.  When three
+ * quarters of the descriptors are in use, compute it from the present sessions, because most of
+ * them take fewer descriptors than they may.
  */
 static uint64_t
 sessions_in_all(uint64_t present)
@@ -168,8 +170,8 @@ sessions_in_all(uint64_t present)
 }
 
 /*
- * Fail if this many sessions are more than `part`, which a process or a role
- * (of_what) may have of all.
+ * Fail if `sessions` is more than `part`, the share of all sessions that a process or a role
+ * (of_what) may have.
  */
 static bool
 check_sessions(uint64_t sessions, uint64_t all, uint64_t part, const char *of_what,
@@ -203,7 +205,7 @@ batch_share_admits(const struct batch_share *share, bool with_idle, struct failu
 		check_sessions(role, all, left_of(all, present - role) / 4 * 3, "a role's processes", failure);
 }
 
-/* How many of these bytes are not the reserve's; with_idle: including those of idle sessions. */
+/* Return how many of these bytes do not come from the reserve. with_idle: those of idle sessions included. */
 static uint64_t
 shared_bytes(const uint64_t bytes[BATCH_KINDS], bool with_idle)
 {
@@ -249,8 +251,8 @@ check_reserve(uint64_t bytes, uint64_t used, uint64_t part, const char *of_what,
 }
 
 /*
- * How many bytes of the reserve may be in use: all, or fewer if batches of idle sessions reach into
- * it.  If batches at work alone exceed a lowered limit, that takes nothing from the reserve.
+ * Return how many bytes of the reserve may be in use: all, or fewer if batches of idle sessions
+ * reach into it.  Batches at work that exceed a lowered limit take nothing from the reserve.
  */
 static uint64_t
 reserve_left(void)

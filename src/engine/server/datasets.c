@@ -38,26 +38,28 @@
 #include "engine/server/disposal.h"
 
 /*
- * the bytes that the CPU's index takes beside what protocol_dataset.h has for each reference and part, as it is rounded
- * up to whole pages
+ * The CPU's index takes this many bytes beside those that protocol_dataset.h has for each reference and part, because
+ * it is rounded up to whole pages.
  */
 #define INDEX_LEAST_BYTES 8192
 
 /* the greatest number of kept datasets */
 #define KEPT_MOST		4096
 
-/* kept datasets may have 1 / KEPT_SHARE of all descriptors, and are dropped while
- * less than 1 / RESERVE_SHARE is left */
+/*
+ * Kept datasets may have 1 / KEPT_SHARE of all descriptors.  They are dropped while less than 1 /
+ * RESERVE_SHARE of all descriptors is free.
+ */
 #define KEPT_SHARE		4
 #define RESERVE_SHARE	16
 
 /*
- * how many chains each hash table has, a power of 2; the table of ids has all
- * datasets, kept or not
+ * Each hash table has this many chains, a power of 2.  The table of ids has all datasets, kept or
+ * not.
  */
 #define CHAINS			8192
 
-/* of about so many subjects the engine knows that a client was told that they are not kept */
+/* The engine remembers about this many subjects of which it has told a client that they are not kept. */
 #define SUBJECTS_TOLD	1024
 
 struct order
@@ -158,8 +160,7 @@ order_add(struct dataset *dataset)
 }
 
 /*
- * Change how many sessions hold a dataset; a kept dataset becomes the most
- * recently used one.
+ * Change how many sessions hold a dataset.  A kept dataset becomes the most recently used one.
  */
 static void
 change_users(struct dataset *dataset, int more)
@@ -187,8 +188,8 @@ discard_if_unused(struct dataset *dataset)
 }
 
 /*
- * Set how many bytes kept datasets count as, without their tables of squares.  These may take the
- * rest of the limit.
+ * Set how many bytes kept datasets count as, without their tables of squares; the tables may take
+ * the rest of the limit.
  */
 static void
 set_kept_memory(uint64_t bytes)
@@ -219,8 +220,8 @@ datasets_open(const struct geonn_open *open)
 	struct dataset *dataset;
 
 	/*
-	 * Clients attach by number, also where they have it of an engine that has ended: so numbers begin with the nanoseconds since
-	 * 1970, which no engine before has come to
+	 * Clients attach by number, and may have a number from an engine that has ended.  So numbers begin with the nanoseconds
+	 * since 1970: no engine before can have come so far.
 	 */
 	if (state.next_id == 0)
 		state.next_id = (uint64_t) unix_us() * 1000;
@@ -253,7 +254,7 @@ datasets_attach(uint64_t id)
 }
 
 /*
- * The kept dataset of this subject, or NULL.
+ * Return the kept dataset of this subject, or NULL.
  */
 static struct dataset *
 find_subject(const struct geonn_label *label)
@@ -267,7 +268,7 @@ find_subject(const struct geonn_label *label)
 }
 
 /*
- * Whether a dataset of the label's subject has what a session with this label asks for.
+ * Return whether a dataset of the label's subject has all that a session with this label asks for.
  */
 static bool
 has_all_of(const struct dataset *dataset, enum geonn_metric metric, uint32_t columns,
@@ -306,9 +307,9 @@ descriptors_to_keep(void)
 }
 
 /*
- * Drop kept datasets until this many more, with these bytes and descriptors,
- * fit within the limits.  Returns whether they fit; they may not, as tables of
- * squares stay with datasets that sessions hold.
+ * Drop kept datasets until `datasets` more, with these bytes and descriptors, fit within the
+ * limits.  Returns whether they fit; they may not, because datasets that sessions hold keep their
+ * tables of squares.
  */
 static bool
 make_place(uint32_t datasets, uint64_t bytes, uint32_t descriptors)
@@ -331,9 +332,9 @@ make_place(uint32_t datasets, uint64_t bytes, uint32_t descriptors)
 }
 
 /*
- * How many bytes a dataset counts as while it is kept: without a table of squares, but with an
- * index, even if devices have still to build it.  The CPU's index is counted for every dataset,
- * even if only GPUs search it.
+ * Return the bytes that a dataset counts as while it is kept: without a table of squares, but with
+ * an index, even if devices still have to build it.  The CPU's index counts for every dataset, even
+ * if only GPUs search it.
  */
 static size_t
 bytes_to_keep(const struct dataset *dataset)
@@ -346,7 +347,8 @@ bytes_to_keep(const struct dataset *dataset)
 }
 
 /*
- * Note that a client is told that datasets of a subject are not kept.  Returns whether that is news.
+ * Note that the engine tells a client that it does not keep datasets of this subject.  Returns
+ * whether this is the first time.
  */
 static bool
 note_told(const struct geonn_label *label)
@@ -366,7 +368,10 @@ keep(struct dataset *dataset, size_t bytes)
 	struct dataset *former = find_subject(&dataset->label);
 
 	geonn_assert(dataset->sealed && dataset->labelled && !dataset->kept && dataset->users > 0);
-	/* several sessions sent the same references at a time: keep the first one's, which may have an index */
+	/*
+	 * Several sessions sent the same references at a time: keep the first one's dataset, which may have
+	 * an index already.
+	 */
 	if (former != NULL && has_all_of(former, dataset->metric, dataset->columns, &dataset->label, false))
 		return GEONN_KEEPING_DONE;
 	if (former != NULL)
@@ -421,7 +426,7 @@ datasets_set_kept_limit(uint64_t bytes)
 /* ---- making room ---- */
 
 /*
- * How many descriptors kept datasets leave free, for the next few sessions.
+ * Return how many descriptors kept datasets must leave free, for the next few sessions.
  */
 static uint64_t
 reserve(void)
@@ -430,8 +435,8 @@ reserve(void)
 }
 
 /*
- * Drop kept datasets that no session holds until they have given back reserve()
- * descriptors.  Returns whether they have given back any.
+ * Drop kept datasets that no session holds until they have given back reserve() descriptors.
+ * Returns whether any was given back.
  */
 static bool
 give_descriptors(void)
@@ -469,7 +474,7 @@ void
 datasets_note_descriptor(int descriptor)
 {
 	geonn_assert(descriptor >= 0);
-	/* the kernel gives the lowest number that is free, so all below are in use */
+	/* The kernel gives out the lowest free number, so all lower numbers are in use. */
 	if (state.descriptors > 0 &&
 		(uint64_t) descriptor + reserve() > state.descriptors)
 	{

@@ -36,7 +36,7 @@
 #include "common/assertion.h"
 #include "engine/search/scheduler.h"
 
-/* the heap's free pages go back to the system after this many freed bytes and seconds without work */
+/* After this many freed bytes and seconds without work, the thread gives the heap's free pages back to the system. */
 #define TRIM_BYTES ((size_t) 4 << 20)
 #define TRIM_PAUSE_S 1
 
@@ -76,8 +76,8 @@ trim_heap(void)
 }
 
 /*
- * Wait for work, or long enough for devices to discard their structures.  The
- * lock is held.
+ * Wait for work, or for long enough that devices may have discarded their structures.  The caller
+ * holds the lock.
  */
 static int
 wait_a_while(void)
@@ -90,8 +90,8 @@ wait_a_while(void)
 }
 
 /*
- * Take the next dataset to free; NULL: the thread should end.  *freed counts
- * the bytes freed since the heap was trimmed.
+ * Take the next dataset to free; NULL: the thread should end.  *freed counts the bytes freed since
+ * the heap was last trimmed.
  */
 static struct dataset *
 take_next(size_t *freed)

@@ -10,15 +10,15 @@
 
 #include "engine/dataset/dataset.h"
 
-/* Start the thread.  If that fails, the server's thread frees datasets. */
+/* Start the thread.  If that fails, the server's thread frees datasets itself. */
 extern void disposal_open(void);
 
 /* Hand over a dataset that no session holds and no hash table contains any more. */
 extern void disposal_add(struct dataset *dataset);
 
 /*
- * Wait until the host memory and the files of all datasets that were added are
- * free.  False if they were free already.
+ * Wait until the host memory and the files of all added datasets are free.  Returns false if they
+ * were free already.
  */
 extern bool disposal_finish(void);
 

@@ -20,15 +20,14 @@
 #include "engine/server/gauges.h"
 #include "engine/server/session.h"
 
-/* how many ms to wait for GPUs' gauges; after that they are reported as unknown */
+/* Sessions wait this many ms for GPUs' gauges; after that the engine reports them as unknown. */
 #define MEASURE_PATIENCE_MS 500
 
 static struct
 {
 	int64_t		started_at;		/* microseconds since 1970 */
 	uint64_t	base_memory;	/* how many bytes were resident before the first session */
-	int64_t		measured_by_ms; /* until when sessions wait for gauges that are being read; 0: none
-								 * waits */
+	int64_t		measured_by_ms; /* until when sessions wait for gauges that are being read; 0: no session waits */
 }			engine;
 
 void
@@ -44,8 +43,8 @@ engine_status_note_memory(void)
 }
 
 /*
- * The reason why no GPU is in use: the reason why none was found, or why the
- * last one is unusable.  Empty if a GPU is in use.
+ * Write the reason why no GPU is in use: why none was found, or why the last one is unusable.
+ * Write "" if a GPU is in use.
  */
 static void
 no_gpu_reason(char *reason, size_t size)

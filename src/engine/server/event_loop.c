@@ -10,7 +10,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-/* how many events are handled before the server looks for other work */
+/* The loop handles this many events before the server looks for other work. */
 #define EVENTS_AT_A_TIME 32
 
 static int	epoll = -1;
@@ -54,7 +54,8 @@ event_loop_wake(void)
 	uint64_t	one = 1;
 	ssize_t		written = write(wake_event, &one, sizeof(one));
 
-	(void) written;				/* if the eventfd's counter is full, it wakes the server anyway */
+	(void) written;				/* a failed write means that the eventfd's counter is full, which wakes the server as
+								 * well */
 }
 
 void

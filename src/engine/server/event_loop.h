@@ -12,14 +12,14 @@
 #include <stdbool.h>
 
 /*
- * Open the loop; after event_loop_wake(), event_loop_run() calls handle() with the
- * mark `wake`.  False with errno.
+ * Open the loop.  After event_loop_wake(), event_loop_run() calls handle() with the mark `wake`.
+ * Returns false with errno on failure.
  */
 extern bool event_loop_open(void *wake);
 
 /*
- * Let event_loop_run() call handle() with this mark whenever the descriptor can
- * be read.  False with errno.
+ * Let event_loop_run() call handle() with this mark whenever the descriptor can be read.  Returns
+ * false with errno on failure.
  */
 extern bool event_loop_watch(int descriptor, void *mark);
 
@@ -32,13 +32,12 @@ extern bool event_loop_watch(int descriptor, void *mark);
 extern void event_loop_unwatch(int descriptor);
 
 /*
- * Wait until a descriptor can be read, for timeout_ms at most (-1: without
- * limit), and then call handle() with the mark of each descriptor that can be
- * read, up to a fixed number of them.
+ * Wait until a descriptor can be read, for timeout_ms at most (-1: without limit).  Then call
+ * handle() with the mark of each descriptor that can be read, up to a fixed number.
  */
 extern void event_loop_run(int timeout_ms, void (*handle) (void *mark));
 
-/* Wake the server's thread, so that it looks for finished work of other threads; any thread. */
+/* Wake the server's thread, so that it looks for finished work of other threads.  Any thread may call this. */
 extern void event_loop_wake(void);
 
 /* Forget the wakes so far. */

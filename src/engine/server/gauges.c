@@ -47,7 +47,8 @@ static struct
 	int			(*utilization) (nvml_device device, struct nvml_utilization *utilization);
 	int			(*temperature) (nvml_device device, int sensor, unsigned *celsius);
 	int			(*power) (nvml_device device, unsigned *milliwatts);
-}			nvml;				/* used by the reading thread; NULL: NVML lacks the function */
+}			nvml;				/* functions of NVML, used by the reading thread alone; NULL: this NVML lacks the
+								 * function */
 
 static struct
 {
@@ -63,7 +64,10 @@ static struct
 
 static const struct gauges nothing_known = {GEONN_UNKNOWN, GEONN_UNKNOWN, GEONN_UNKNOWN};
 
-/* look a function up; C does not allow assigning a void * to a pointer to a function */
+/*
+ * Look a function up.  `function` is the address of a pointer: C does not allow assigning a void *
+ * to a pointer to a function.
+ */
 static void
 find_function(void *library, const char *name, void *function)
 {
@@ -73,8 +77,8 @@ find_function(void *library, const char *name, void *function)
 }
 
 /*
- * Whether NVML answers.  It is loaded once; while that fails, each reading
- * tries again, since a driver can be installed, and loaded, later.
+ * Return whether NVML answers.  The library is loaded once; while that fails, each reading tries
+ * again, because a driver can be installed, and loaded, later.
  */
 static bool
 open_library(void)
@@ -101,8 +105,8 @@ open_library(void)
 }
 
 /*
- * Find the GPU that has this UUID, as CUDA reports it, or whose MIG instance
- * has it.
+ * Find the GPU with this UUID, as CUDA reports it; or the GPU one of whose MIG instances has the
+ * UUID.
  */
 static bool
 find_gpu(const char *uuid, nvml_device *gpu)
@@ -120,7 +124,7 @@ find_gpu(const char *uuid, nvml_device *gpu)
 		nvml.device_of_instance(instance, gpu) == 0;
 }
 
-/* A value as a gauge; GEONN_UNKNOWN if it is greater than `most`. */
+/* Return a value as a gauge; GEONN_UNKNOWN if it is greater than `most`. */
 static int32_t
 gauge(unsigned value, unsigned most)
 {

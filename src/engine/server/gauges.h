@@ -17,17 +17,16 @@ struct gauges
 };
 
 /*
- * Begin to read the gauges of all usable GPUs, on a thread of its own, unless
- * a reading is under way.  That thread wakes the server's thread when the
- * reading is over.  False if no thread can be created.  Only for the server's
- * thread.
+ * Begin to read the gauges of all usable GPUs, on a thread of its own, unless a reading is under
+ * way.  That thread wakes the server's thread when the reading is over.  Returns false if no thread
+ * can be created.  Only for the server's thread.
  */
 extern bool gauges_begin_reading(void);
 
-/* Whether no reading is under way; any thread. */
+/* Return whether no reading is under way.  Any thread may call this. */
 extern bool gauges_are_read(void);
 
-/* The gauges of this device in the last reading; all unknown while a reading is under way. */
+/* Return the gauges of this device in the last reading; all unknown while a reading is under way. */
 extern struct gauges gauges_of(int device_number);
 
 #endif							/* GEONN_GAUGES_H */

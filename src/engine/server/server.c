@@ -49,19 +49,19 @@
 
 #define EXIT_DEVICE_LOST 3
 
-/* how many bytes batches may take in an engine that is started by hand */
+/* batches may take this many bytes in an engine that is started by hand */
 #define TRANSFER_BYTES (UINT64_C(1) << 30)
 
-/* how many connections may wait to be accepted */
+/* this many connections may wait to be accepted */
 #define BACKLOG 128
 
-/* how many ms new connections wait when descriptors have run out */
+/* when descriptors have run out, new connections wait this many ms */
 #define ACCEPT_PAUSE_MS 100
 
-/* every so many ms the server tries again to answer a ping that waits for a stuck device */
+/* The server tries again after this many ms to answer a ping that waits for a stuck device. */
 #define PING_PAUSE_MS 250
 
-/* where an event comes from: one of these, or a session */
+/* The source of an event: one of these, or a session. */
 enum source
 {
 	SOURCE_LISTENER,
@@ -75,21 +75,19 @@ static struct
 {
 	int			listener;
 	int			signals;
-	int64_t		accept_at_ms;	/* when to watch the listener again, on the clock of now_ms(); 0: it
-								 * is watched */
-	bool		out_of_descriptors; /* whether a lack of descriptors has been logged; false again
-									 * when a client is accepted */
+	int64_t		accept_at_ms;	/* when to watch the listener again, on the clock of now_ms(); 0: it is being watched */
+	bool		out_of_descriptors; /* a lack of descriptors has been logged; false again when a client is accepted */
 	bool		pinged;			/* the supervisor waits for the answer to `ping` */
 	struct geonn_ping ping;
-	bool		stuck;			/* a device's thread is stuck, and the ping waits for it */
-	bool		welcomed;		/* devices are probed: clients are welcomed at once */
+	bool		stuck;			/* a device's thread is stuck, and the answer to the ping waits for it */
+	bool		welcomed;		/* devices are probed: from now on the server welcomes clients at once */
 	bool		asked;			/* the supervisor waits for the status */
 	bool		configured;		/* the engine has got its settings */
 	bool		stopping;
 	int			exit_status;
 }			server;
 
-/* the event loop's marks of sources; any other mark is a session's address */
+/* The event loop's marks for sources; any other mark is the address of a session. */
 static char source_marks[SOURCE_COUNT];
 
 /*
@@ -130,7 +128,7 @@ listen_at(const char *path)
 		log_line(LOG_ERROR, "could not create a socket: %s", strerror(errno));
 		return false;
 	}
-	unlink(path);				/* an engine that was killed leaves its socket behind */
+	unlink(path);				/* an engine that was killed may have left its socket behind */
 	mask = umask(0177);
 	bound = bind(server.listener, (struct sockaddr *) &address, sizeof(address)) == 0;
 	umask(mask);
@@ -143,8 +141,8 @@ listen_at(const char *path)
 }
 
 /*
- * Block the signals that end the engine, for every thread to come, and read
- * them from a descriptor.
+ * Block the signals that end the engine, in this thread and all later ones, and read them from a
+ * descriptor.
  */
 static bool
 take_signals(void)
@@ -159,15 +157,15 @@ take_signals(void)
 	if (pthread_sigmask(SIG_BLOCK, &set, NULL) != 0)
 		return false;
 
-	/* SIGINT and SIGTERM end the engine, but a hang-up does not */
+	/* SIGINT and SIGTERM end the engine; SIGHUP is blocked but not read, so a hang-up does nothing. */
 	sigdelset(&set, SIGHUP);
 	server.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	return server.signals >= 0;
 }
 
 /*
- * Free descriptors or memory when no client can be accepted: end an idle session, or drop kept
- * datasets; or else let clients wait for a while.  Returns whether to try again at once.
+ * Make room when no client can be accepted: end an idle session or drop kept datasets; if neither
+ * helps, let clients wait for a while.  Returns whether to try again at once.
  */
 static bool
 make_room_for_client(int reason)
@@ -216,8 +214,8 @@ handle_listener(void)
 }
 
 /*
- * Whether no device's thread is stuck in its driver.  If one is stuck, this
- * engine cannot be trusted to finish anything.
+ * Return whether no device's thread is stuck in its driver.  With a stuck thread, this engine
+ * cannot be trusted to finish anything.
  */
 static bool
 devices_move(void)
@@ -234,8 +232,8 @@ devices_move(void)
 }
 
 /*
- * Send the supervisor a pong.  Where the system refuses that, the engine ends: a supervisor that waits for a lost pong would
- * end it much later.
+ * Send the supervisor a pong.  If the system refuses that, end the engine: a supervisor that waits for a lost pong would
+ * end the engine much later.
  */
 static enum geonn_channel_status
 send_pong(struct geonn_ping *ping)
@@ -251,8 +249,8 @@ send_pong(struct geonn_ping *ping)
 }
 
 /*
- * Answer the supervisor's ping, unless a device is stuck: then the ping waits until the device
- * moves again.
+ * Answer the supervisor's ping.  While a device is stuck, the answer waits until the device moves
+ * again.
  */
 static void
 answer_ping(void)
@@ -262,8 +260,8 @@ answer_ping(void)
 }
 
 /*
- * The settings, which come in the message configure: when the engine starts, and again when one of
- * them changes.  Each field of that message (protocol.h) has a line here; the supervisor fills it in.
+ * The settings.  The supervisor sends them in the message configure when the engine starts, and again
+ * when one of them changes.  Each field of that message (protocol.h) has a line here.
  */
 static const struct
 {
@@ -298,8 +296,8 @@ value_of(const struct geonn_configure *configure, size_t setting)
 }
 
 /*
- * Use these settings from now on.  False if one is out of range: then none of them is used, and the
- * log names it.
+ * Use these settings from now on.  If one is out of range, use none of them, log its name, and
+ * return false.
  */
 static bool
 use_settings(const struct geonn_configure *configure)
@@ -343,9 +341,8 @@ handle_supervisor_message(const union geonn_message *message)
 }
 
 /*
- * Handle the supervisor's messages.  If the first one is of another version
- * of the protocol, send pong: the supervisor finds the engine's version there, and
- * ends the engine.
+ * Handle the supervisor's messages.  If the first one has another version of the protocol, send
+ * pong: the supervisor reads the engine's version there, and ends the engine.
  */
 static void
 handle_supervisor(void)
@@ -376,9 +373,8 @@ handle_supervisor(void)
 }
 
 /*
- * Wait for the supervisor's settings and use them; or use those of an engine that
- * is started by hand.  False if the supervisor has ended, or has sent something
- * else: then the log says why.
+ * Wait for the supervisor's settings and use them; an engine that is started by hand uses its own.
+ * Returns false if the supervisor has ended or has sent something else; the log then says why.
  */
 static bool
 take_settings(bool supervised)
@@ -402,8 +398,8 @@ take_settings(bool supervised)
 }
 
 /*
- * Handle the loss of a device: send an error to the sessions that have
- * searches, and end.
+ * Handle the loss of a device: send an error to the sessions that have searches, and end the
+ * engine.
  */
 static void
 handle_lost_device(struct device *device)
@@ -465,8 +461,8 @@ welcome_clients(void)
 }
 
 /*
- * Send the supervisor the status that it asked for, once the devices are
- * probed.  A supervisor that does not read its messages gets none.
+ * Send the supervisor the status that it asked for, once the devices are probed.  A supervisor that
+ * does not read its messages gets no status.
  */
 static void
 answer_supervisor(void)
@@ -487,7 +483,7 @@ admit_sessions(void)
 }
 
 /*
- * Milliseconds until something has to be done without an event, or -1.
+ * Return the milliseconds until something has to be done without an event, or -1.
  */
 static int
 time_to_wait(void)
@@ -515,7 +511,7 @@ serve(void)
 	{
 		event_loop_run(time_to_wait(), handle_event);
 
-		/* once all events of this round are handled: one may be an ended session's */
+		/* Free sessions only when all events of this round are handled: one of the events may be an ended session's. */
 		session_free_ended();
 		session_send_unsent();
 		answer_ping();
@@ -578,7 +574,7 @@ server_run(const char *socket_path, bool supervised)
 		return EXIT_FAILURE;
 	}
 
-	/* from now on clients can connect: the supervisor may tell backends */
+	/* From now on clients can connect; the pong tells the supervisor, which may tell backends. */
 	if (supervised)
 		(void) send_pong(&ready);
 	serve();

@@ -47,7 +47,7 @@
 #include "engine/server/datasets.h"
 #include "engine/server/event_loop.h"
 
-/* a message that waits until the kernel takes its descriptor along */
+/* A message that waits until the kernel accepts its descriptor. */
 struct unsent
 {
 	struct unsent *next;
@@ -101,8 +101,8 @@ session_create(int socket)
 }
 
 /*
- * End a session to whose client a message could not be sent: the server does
- * not wait for a client that does not read.
+ * End a session because a message could not be sent: the server does not wait for a client that
+ * does not read.
  */
 static void
 end_unable_to_send(struct session *session, enum geonn_channel_status status)
@@ -116,8 +116,8 @@ end_unable_to_send(struct session *session, enum geonn_channel_status status)
 }
 
 /*
- * Whether a message was not sent since too many descriptors are on their way between processes
- * (common/channel.h); errno must still be that of geonn_channel_send.
+ * Return whether a message was not sent because too many descriptors are on their way between
+ * processes (common/channel.h). errno must still be that of geonn_channel_send().
  */
 static bool
 is_crowded(enum geonn_channel_status status)
@@ -126,8 +126,8 @@ is_crowded(enum geonn_channel_status status)
 }
 
 /*
- * Append a message to the session's unsent ones, with a copy of the descriptor, if that is not -1.
- * False with errno.
+ * Append a message to the session's unsent ones, with a copy of the descriptor unless that is -1.
+ * Returns false with errno on failure.
  */
 static bool
 add_unsent(struct session *session, int type, const void *message, int descriptor)
@@ -197,8 +197,7 @@ session_send(struct session *session, int type, void *message, int descriptor)
 }
 
 /*
- * Try again to send the messages that wait, and then go on with the client's
- * messages.
+ * Try again to send the messages that wait; once all are sent, go on with the client's messages.
  */
 static void
 try_unsent(struct session *session)
@@ -278,8 +277,8 @@ session_fail_protocol(struct session *session, const char *what)
 }
 
 /*
- * Note in the session's call that the session has ended, and take the session out
- * of the admitted ones.
+ * Note in the session's call that the session has ended, and take the session out of the admitted
+ * ones.
  */
 static void
 end_part(struct session *session)
@@ -355,7 +354,8 @@ session_end(struct session *session)
 }
 
 /*
- * Free an ended session, unless a device or a thread still works for it.
+ * Free an ended session, unless a device or a thread still works for it.  Returns whether it is
+ * free.
  */
 static bool
 free_if_idle(struct session *session)
@@ -367,7 +367,7 @@ free_if_idle(struct session *session)
 	for (int i = 0; i < GEONN_RING_SLOTS; i++)
 		if (session->slots[i].memory != NULL)
 		{
-			/* after an error the client may still write to the memory that it maps */
+			/* After an error the client may still write to the memory that it maps: do not give that to the pool. */
 			if (session->client_left)
 				batch_memory_release(session->slots[i].memory);
 			else

@@ -14,7 +14,7 @@
 enum session_state
 {
 	SESSION_CONNECTED,			/* has sent no message yet */
-	SESSION_GREETED,			/* has said hello, and waits for its welcome */
+	SESSION_GREETED,			/* has said hello, and waits for the message welcome */
 	SESSION_WELCOME,			/* may ask for the status, open or attach */
 	SESSION_MEASURING,			/* waits for the status with gauges */
 	SESSION_QUEUED,				/* waits until it is admitted */
@@ -22,7 +22,7 @@ enum session_state
 	SESSION_SEALING,			/* waits until its references are sorted */
 	SESSION_SEARCHING,			/* sends observations */
 	SESSION_IDLE,				/* stays for its client's next call */
-	SESSION_ENDED				/* has ended; freed once no thread works for it any more */
+	SESSION_ENDED				/* has ended, and is freed once no thread works for it any more */
 };
 
 /* a slot of the ring of batches */
@@ -30,43 +30,44 @@ struct slot
 {
 	struct batch_memory *memory;	/* NULL until allocated */
 	struct geonn_batch_columns columns;
-	bool		busy;			/* its search waits, or a device works on it */
+	bool		busy;			/* the slot's search waits, or a device works on it */
 	struct search search;
-	struct cutoff cutoff;		/* the cutoff with which its search began (device.h) */
+	struct cutoff cutoff;		/* the cutoff with which the slot's search began (device.h) */
 };
 
 /*
- * Only the server's thread uses a session, with three exceptions.  Any thread may
- * read `cancelled`; the thread that sorts the references sets the result of the
- * sort; and a device owns the searches that it has taken.
+ * A client's connection.  Only the server's thread uses a session, with three exceptions: any
+ * thread may read `cancelled`; the thread that sorts the references sets the result of the sort;
+ * and a device owns the searches that it has taken.
  */
 struct session
 {
 	int			socket;			/* the connection; -1 once the session has ended */
 	enum session_state state;
 	enum geonn_device_choice choice;
-	struct dataset *dataset;	/* the dataset that it holds, from open or attach on */
-	struct call *call;			/* the call that it works for; NULL: the client has named none */
-	int32_t		pid;			/* the process and the role of that call, or of the last one; 0: none */
-	int32_t		leader;			/* the process that admission counts that one for: its leader, or itself */
+	struct dataset *dataset;	/* the dataset that the session holds, from open or attach on */
+	struct call *call;			/* the call that the session works for; NULL: the client has named none */
+	int32_t		pid;			/* the process of that call, or of the last one; 0: none */
+	int32_t		leader;			/* the process as which admission counts the session: the leader of a parallel worker,
+								 * or the process itself */
 	uint32_t	role;
 	enum geonn_phase phase;		/* the phase of the session, as a part of its call (calls.c) */
 	struct admission admission;
 	struct geonn_open open;		/* the message open that it sent */
 	bool		has_finished;
 	struct geonn_finished finished; /* the message finished that it sent */
-	struct unsent *unsent;		/* messages that wait to be sent; until they are, none is
-								 * received from the client */
+	struct unsent *unsent;		/* messages that wait to be sent; until they are, the server receives none from the
+								 * client */
 	int			received;		/* the descriptor that came with the present message, or -1 */
 	struct slot slots[GEONN_RING_SLOTS];
-	struct batch_share *share;	/* its process's share of batches; NULL until it needs one */
+	struct batch_share *share;	/* the share of batches of the session's process; NULL until the session needs one */
 	struct search_queue queue;
-	bool		client_left;	/* the client has unmapped all memory and closed its end */
-	int			under_way;		/* how many slots are busy, plus 1 while a thread sorts */
+	bool		client_left;	/* the client has unmapped all memory and closed its end of the connection */
+	int			under_way;		/* how many slots are busy, plus 1 while a thread sorts the references */
 	atomic_bool cancelled;		/* true once the session has ended */
 
-	/* set by the thread that sorts its references */
-	atomic_bool sort_ended;		/* the next two are set, and that thread is done with the session */
+	/* Set by the thread that sorts the session's references. */
+	atomic_bool sort_ended;		/* sorted and sort_failure are set, and the thread no longer uses the session */
 	bool		sorted;
 	struct failure sort_failure;	/* why the references could not be sorted */
 
@@ -74,27 +75,29 @@ struct session
 
 	/* while the session is idle */
 	int64_t		idle_since_ms;
-	struct session *newer;		/* the next ones in the order of idle sessions */
+	struct session *newer;		/* the neighbours in the order of idle sessions */
 	struct session *older;
 };
 
-/* The first of all sessions, which are linked by next, or NULL. */
+/* Return the first of all sessions, which are linked by next, or NULL. */
 extern struct session *session_first(void);
 
 /*
- * Create a session, which takes over a connected socket.  NULL with errno if
- * memory is short: then the socket remains the caller's.
+ * Create a session, which takes over a connected socket.  If memory is short, return NULL with
+ * errno; the socket then remains the caller's.
  */
 extern struct session *session_create(int socket);
 
-/* Handle the messages that the client sent, up to a fixed number, so that other clients get their
- * turn. */
+/*
+ * Handle the messages that the client has sent, up to a fixed number, so that other clients get
+ * their turn.
+ */
 extern void session_receive(struct session *session);
 
-/* Answer a client whose hello came before the devices were probed. */
+/* Send welcome to a client whose hello came before the devices were probed. */
 extern void session_welcome(struct session *session);
 
-/* Answer a client that waits for the status with gauges. */
+/* Send the status to a client that waits for it with gauges. */
 extern void session_measured(struct session *session);
 
 /* Handle the message search. */
@@ -117,63 +120,65 @@ extern void session_references(struct session *session, const union geonn_messag
 extern void session_leave(struct session *session, const union geonn_message *message);
 extern void session_seal(struct session *session, const union geonn_message *message);
 
-/* Go on with the sessions whose references have been sorted. */
+/* Go on with all sessions whose references have been sorted since the last call. */
 extern void session_collect_sealed(void);
 
 /* Handle the message finished. */
 extern void session_finished(struct session *session, const union geonn_message *message);
 
 /*
- * session_stay() makes a session idle that is done with its call; it keeps the
- * batch of slot `kept`, or none if that is GEONN_RING_SLOTS.  session_resume()
- * lets it go on with its client's next call.
+ * session_stay() makes a session that is done with its call idle; the session keeps the batch of
+ * slot `kept`, or none if `kept` is GEONN_RING_SLOTS. session_resume() lets the session go on with
+ * its client's next call.
  */
 extern void session_stay(struct session *session, uint32_t kept);
 extern void session_resume(struct session *session, const union geonn_message *message);
 
 /*
- * Make a session idle, or an idle one work again: changes its state, the order of idle sessions and
- * its process's share.
+ * Make a session idle, or let an idle one work again.  Changes its state, the order of idle
+ * sessions and its process's share.
  */
 extern void session_set_idle(struct session *session, bool is_idle);
 
-/* The session that has been idle for longest, or NULL; and how many are idle. */
+/* Return the session that has been idle for longest, or NULL; and how many are idle. */
 extern struct session *session_oldest_idle(void);
 extern uint32_t session_count_idle(void);
 
 /* Set the milliseconds after which an idle session is to end; 0: at once. */
 extern void session_set_idle_timeout(uint64_t milliseconds);
 
-/* End the oldest idle session, as another session needs its memory or descriptors; false: none is
- * idle. */
+/*
+ * End the oldest idle session, because another session needs its memory or descriptors.  Returns
+ * false if no session is idle.
+ */
 extern bool session_give_up_idle(void);
 
-/* Milliseconds until the oldest idle session's time is over, or -1 if none is idle. */
+/* Return the milliseconds until the oldest idle session's time is over, or -1 if none is idle. */
 extern int	session_overdue_within_ms(void);
 
-/* End an idle session whose time is over: one at a time, as others wait for the server's thread. */
+/* End an idle session whose time is over.  Ends one at a time, because other clients wait for the server's thread. */
 extern void session_end_overdue(void);
 
-/* Let the session leave its call; the call ends if this was its last session. */
+/* Let the session leave its call; the call ends with its last session. */
 extern void session_leave_call(struct session *session);
 
-/* When the client has closed its end, look for a message finished that it sent before. */
+/* The client has closed its end: look for a message finished that it sent before. */
 extern void session_take_last_words(struct session *session);
 
 /*
- * Send a message, with a copy of the descriptor (-1: none), at once or as soon as the kernel takes the
- * descriptor.  If that fails, the session ends.
+ * Send a message, with a copy of the descriptor (-1: none), at once or as soon as the kernel accepts
+ * the descriptor.  If sending fails, the session ends.
  */
 extern void session_send(struct session *session, int type, void *message,
 						 int descriptor);
 
-/* Try again to send the messages of all sessions that wait, if it is time. */
+/* If it is time to, try again to send the messages that wait, of all sessions. */
 extern void session_send_unsent(void);
 
-/* Milliseconds until messages that wait are to be tried again, or -1: none waits. */
+/* Return the milliseconds until the server tries again to send messages that wait, or -1: none waits. */
 extern int	session_unsent_within_ms(void);
 
-/* End the session with an error, as its client broke the protocol; `what` describes the message. */
+/* End the session with an error, because its client broke the protocol; `what` describes the message. */
 extern void session_fail_protocol(struct session *session, const char *what);
 
 /* Send an error, and end the session. */
@@ -182,13 +187,13 @@ extern void session_fail(struct session *session, const struct failure *failure)
 /* Close the connection and cancel all work for the session. */
 extern void session_end(struct session *session);
 
-/* Free all ended sessions that no device or thread works for any more. */
+/* Free all ended sessions for which no device or thread works any more. */
 extern void session_free_ended(void);
 
 /*
- * session_idle_slot() returns the slot of this number if it exists and is not
- * busy; session_filled_slot() requires, too, that its batch has at least this
- * many rows.  Otherwise they end the session, and return NULL.
+ * session_idle_slot() returns the slot of this number, which must exist and must not be busy.
+ * session_filled_slot() also requires that its batch has at least `rows` rows.  If a requirement
+ * fails, they end the session and return NULL.
  */
 extern struct slot *session_idle_slot(struct session *session, uint32_t number);
 extern struct slot *session_filled_slot(struct session *session, uint32_t number, uint32_t rows);

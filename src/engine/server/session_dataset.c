@@ -19,11 +19,11 @@
 #include "engine/server/datasets.h"
 #include "engine/server/event_loop.h"
 
-static atomic_int ended_sorts;	/* how many sorts have ended and are not collected */
+static atomic_int ended_sorts;	/* how many sorts have ended and have not been collected */
 
 /*
- * Set the choice of devices, if some device can serve it; otherwise end the
- * session.  Returns whether one can.
+ * Set the session's choice of devices.  If no device can serve it, end the session and return
+ * false.
  */
 static bool
 choose_device(struct session *session, uint32_t choice)
@@ -43,9 +43,9 @@ choose_device(struct session *session, uint32_t choice)
 }
 
 /*
- * Lay out, for the new dataset, the batch that a session kept while it was idle; the
- * client does the same.  If the batch is too small, which the client should have found,
- * end the session.  Returns whether the session goes on.
+ * Lay out the batch that a session kept while it was idle, for the new dataset; the client does the
+ * same.  If the batch is too small, which the client should have found, end the session.  Returns
+ * whether the session goes on.
  */
 static bool
 lay_out_batches(struct session *session)
@@ -160,7 +160,7 @@ session_open(struct session *session, const union geonn_message *message)
 		return;
 	session->open = *open;
 
-	/* a session without a call belongs to no statement, but to a test or a benchmark */
+	/* A session without a call works for a test or a benchmark, not for a statement: admit it at once. */
 	if (session->call == NULL ||
 		admission_enter(&session->admission, session, session->leader))
 	{

@@ -28,12 +28,12 @@
 #include "engine/base/clock.h"
 #include "engine/server/datasets.h"
 
-static int64_t timeout_ms;		/* how long a session may be idle: all have the same time, so the
-								 * oldest one's is over first */
+static int64_t timeout_ms;		/* how long a session may be idle: all have the same time, so the oldest one's time is
+								 * over first */
 
 /*
- * Give back the batches of all slots but slot `kept`; the client has unmapped them.  Forget
- * the searches of all slots.
+ * Give back the batches of all slots except slot `kept`; the client has unmapped them.  Forget the
+ * searches of all slots.
  */
 static void
 empty_slots(struct session *session, uint32_t kept)
@@ -53,7 +53,8 @@ empty_slots(struct session *session, uint32_t kept)
 }
 
 /*
- * End an idle session, whose client still maps its batch.
+ * End an idle session.  Its client still maps its batch, so the batch's memory does not go to the
+ * pool.
  */
 static void
 end_idle(struct session *session)

@@ -24,7 +24,7 @@
 
 #define MESSAGES_AT_A_TIME 64
 
-/* the longest time, in microseconds, that a client can have worked before it sends call: a year */
+/* A client can have worked at most this many microseconds before it sends call: a year. */
 #define BEGUN_MICROSECONDS_MAX (INT64_C(366) * 86400 * 1000000)
 
 static void
@@ -83,8 +83,8 @@ session_measured(struct session *session)
 }
 
 /*
- * Write the list to a sealed memfd: so a list of any length is of one moment, and is sent in one
- * message, without waiting for its reader.  -1 with errno if that fails.
+ * Write the list to a sealed memfd: a list of any length is then of one moment, and goes out in one
+ * message, without waiting for its reader.  Returns -1 with errno on failure.
  */
 static int
 write_list(enum geonn_listing listing, uint64_t *entries)
@@ -138,8 +138,7 @@ handle_list(struct session *session, const union geonn_message *message)
 }
 
 /*
- * Handle the call that a session works for: its first one, or the next one of an idle
- * session.
+ * Handle the message call: the session's first call, or the next one of an idle session.
  */
 static void
 handle_call(struct session *session, const union geonn_message *message)
@@ -193,8 +192,8 @@ has_batch(const struct session *session)
 }
 
 /*
- * Let the session join its process's share, unless it holds the share already.
- * If it cannot, end the session.  Returns whether it holds the share.
+ * Let the session join its process's share, unless it already holds the share.  If that fails, end
+ * the session.  Returns whether the session holds the share.
  */
 static bool
 has_share(struct session *session)
@@ -263,7 +262,7 @@ handle_allocate(struct session *session, const union geonn_message *message)
 	}
 	if (slot->memory == NULL && others)
 	{
-		/* the session can work with the batches that it has */
+		/* No memory for another batch: the session works with the batches that it has. */
 		batch.rows = 0;
 		batch.room = 0;
 		call_add(session->call, &(struct geonn_statistics) {.fallbacks = 1});
@@ -301,12 +300,12 @@ handle_return(struct session *session, const union geonn_message *message)
 }
 
 /*
- * The messages that a session takes, and in which states it takes them.
+ * The messages that a session takes, and the states in which it takes them.
  */
 static const struct
 {
 	int			type;			/* enum geonn_message_type */
-	unsigned	states;			/* a bit, 1 << enum session_state, for each of the states */
+	unsigned	states;			/* one bit, 1 << enum session_state, for each of these states */
 	void		(*handle) (struct session *session, const union geonn_message *message);
 }			message_handlers[] = {
 	{GEONN_HELLO, 1 << SESSION_CONNECTED, handle_hello},
@@ -338,8 +337,7 @@ handle_message(struct session *session, const union geonn_message *message)
 }
 
 /*
- * End a session whose message could not be received, as memory or descriptors
- * are short.
+ * End a session whose message could not be received because memory or descriptors are short.
  */
 static void
 fail_receiving(struct session *session)
@@ -349,7 +347,7 @@ fail_receiving(struct session *session)
 
 	fail(&failure, GEONN_ERROR_MEMORY, "the engine could not receive from its client");
 	fail_reason(&failure, reason);
-	/* the descriptor of this message is lost; free one for the next message */
+	/* The descriptor of this message is lost; free one for the next message. */
 	if (!session_give_up_idle())
 		(void) datasets_make_room(&failure);
 	session_fail(session, &failure);
@@ -358,7 +356,7 @@ fail_receiving(struct session *session)
 void
 session_receive(struct session *session)
 {
-	/* a bounded number of messages at a time: other clients wait, too */
+	/* Receive a bounded number of messages at a time, because other clients wait. */
 	for (int i = 0; i < MESSAGES_AT_A_TIME && session->state != SESSION_ENDED &&
 		 session->unsent == NULL; i++)
 	{

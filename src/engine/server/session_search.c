@@ -48,7 +48,7 @@ is_same_question(const struct question *a, const struct question *b)
 }
 
 /*
- * Whether a request with radii is a count as protocol_search.h describes it.
+ * Return whether a request with radii is a count as protocol_search.h describes it.
  */
 static bool
 is_count(const struct geonn_search *request)
@@ -63,7 +63,7 @@ is_count(const struct geonn_search *request)
 }
 
 /*
- * Whether a client may ask this question; if not, ends the session.
+ * Return whether a client may ask this question.  If not, end the session.
  */
 static bool
 check_question(struct session *session, const struct geonn_search *request,
@@ -149,7 +149,7 @@ session_search(struct session *session, const union geonn_message *message)
 
 	if (session->dataset->count == 0)
 	{
-		/* without references no observation has a neighbour; devices get no empty datasets */
+		/* The dataset is empty: no observation has a neighbour, and devices get no empty datasets. */
 		search->answered = search->rows - search->first;
 		memset(slot->columns.count + search->first, 0,
 			   search->answered * sizeof(*slot->columns.count));
@@ -164,9 +164,8 @@ session_search(struct session *session, const union geonn_message *message)
 }
 
 /*
- * Submit a search again for which memory was short, on the host or on a GPU, if
- * a kept dataset can be dropped to free some.  The device discards that dataset
- * before it starts the search.
+ * Submit a search again for which memory was short, on the host or on a GPU, if a kept dataset can
+ * be dropped to free some.  The device discards that dataset before it starts the search.
  */
 static bool
 search_again(struct session *session, struct search *search)
