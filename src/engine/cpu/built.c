@@ -48,11 +48,13 @@
 #include "engine/cpu/arcs/arcs.h"
 #include "engine/search/ways.h"
 
-/* the greatest number of indexes of a dataset */
+/* a dataset has at most this many indexes */
 #define INDEXES_MAX 3
 
-/* an index fits windows at most this many times longer, or shorter, than those for which it was
- * cut */
+/*
+ * an index suits windows that are at most this many times longer, or shorter, than those for which
+ * it was cut
+ */
 #define FIT 16
 
 #define MISFIT_BUILDS 2
@@ -60,21 +62,28 @@
 /* a dataset with more positions gets no table of squares */
 #define CELLS_POSITIONS_MAX 1048576
 
-/* cpu_built_wants_cells() wants a table once turns without it took this many microseconds,
- * plus one for each position: about what a table of evenly spread positions takes */
+/*
+ * cpu_built_wants_cells() wants a table once turns without a table have taken this many
+ * microseconds, plus one for each position: about as long as a table of evenly spread positions
+ * takes to make.
+ */
 #define CELLS_FROM_US 20000
 
-/* only a search with at least CELLS_ROWS_MIN observations left makes a bit of the table, in
- * CELLS_BIT_US microseconds */
+/*
+ * A search makes a part of the table, in CELLS_BIT_US microseconds, only if it has at least
+ * CELLS_ROWS_MIN observations left.
+ */
 #define CELLS_ROWS_MIN 4096
 #define CELLS_BIT_US 5000
 
-/* a table is no longer used once it has left more observations to the index than it has answered,
- * plus this many */
+/*
+ * A table goes out of use once it has left more observations to the index than it has answered,
+ * plus this many.
+ */
 #define CELLS_LEFT_MAX 65536
 
 /*
- * The longer of two lengths, divided by the shorter.
+ * Return the longer of two lengths, divided by the shorter.
  */
 static double
 ratio(uint64_t a, uint64_t b)
@@ -229,14 +238,14 @@ bool
 cpu_built_add_extremes(struct cpu_built *built, const struct search *search, struct failure *failure)
 {
 	for (struct cpu_built *other = built; other != NULL; other = atomic_load(&other->next))
-		/* an earlier attempt may have been short of memory only for a later index */
+		/* An earlier attempt may have built some of the extremes before memory ran short: go on with the others. */
 		if (other->extremes[0].node == NULL && !build_extremes(other, search, failure))
 			return false;
 	atomic_store(&built->has_extremes, true);
 	return true;
 }
 
-/* whether a table of squares could answer a search */
+/* Return whether a table of squares could answer a search. */
 static bool
 is_for_cells(const struct search *search)
 {
@@ -273,9 +282,9 @@ cpu_built_wants_cells(struct cpu_built *built, const struct search *search)
 }
 
 /*
- * Begin a table of squares, if the memory for tables suffices.  Until the table is complete, it
- * counts with its greatest possible size.  It counts as memory of kept datasets, even if its
- * dataset is not kept.
+ * Begin a table of squares, if the memory for tables suffices.  Until it is complete, the table
+ * counts with the greatest size that it may have.  Tables count as memory of kept datasets, even if
+ * their dataset is not kept.
  */
 static void
 begin_cells(struct cpu_built *built, struct dataset *dataset)
@@ -290,7 +299,7 @@ begin_cells(struct cpu_built *built, struct dataset *dataset)
 }
 
 /*
- * Put a complete table to use, if it would help.
+ * Put a complete table to use, or free it if it would not help.
  */
 static void
 finish_cells(struct cpu_built *built, struct dataset *dataset)
@@ -310,7 +319,7 @@ void
 cpu_built_add_cells(struct cpu_built *built, const struct search *search)
 {
 	int64_t		began_us = now_us();
-	uint64_t	from_us = UINT64_MAX;	/* the table is not made again, even if it does not help */
+	uint64_t	from_us = UINT64_MAX;	/* once a table is complete, no further one is made, even if it does not help */
 
 	if (built->cells_building == NULL)
 		begin_cells(built, search->dataset);

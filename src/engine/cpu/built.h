@@ -14,89 +14,98 @@
 
 struct cpu_arcs;
 
-/* what the CPU has built of a dataset; each part is built when a search first needs it */
+/* What the CPU has built of a dataset.  The CPU builds each part when a search first needs it. */
 struct cpu_built
 {
 	struct cpu_index *index;
-	struct cpu_arcs *arcs;		/* instead of all others, the index of a dataset of arcs */
-	struct cpu_references references;	/* the references for brute force; x is NULL: not built */
+	struct cpu_arcs *arcs;		/* the index of a dataset of arcs, which has no other part */
+	struct cpu_references references;	/* the references for brute force; not built while x is NULL */
 	size_t		references_bytes;
-	struct cpu_sums sums[GEONN_WEIGHTS_MAX];	/* those of the dataset's weights, for the index */
+	struct cpu_sums sums[GEONN_WEIGHTS_MAX];	/* sums of each of the dataset's weights, over positions of the index */
 	struct cpu_extremes extremes[GEONN_WEIGHTS_MAX];	/* likewise; all 0: not built */
 
 	atomic_uint_fast64_t brute_us;	/* how long turns by brute force took */
 
-	/* how many observations the next turn should take: of nearest.c's step, of other pairs, of counts; 0: not known.
-	 * Several turns may change them at the same time. */
+	/*
+	 * how many observations the next turn should take: of nearest.c, of other pairs, and of counts; 0: not
+	 * known.  Several turns may change these at the same time.
+	 */
 	atomic_uint nearest_rows;
 	atomic_uint paired_rows;
 	atomic_uint counted;
 
-	/* the table of squares beside the index, or NULL; and the incomplete table while it is being
-	 * made */
+	/* the table of squares beside the index, or NULL; and the incomplete table while the CPU makes it */
 	struct cpu_cells *_Atomic cells;
 	struct cpu_cells_building *cells_building;
 
-	/* the time of turns by the index where a table could have answered, and how great it must be before
-	 * the next step of making that table: the time of its earlier steps */
+	/*
+	 * how long turns by the index took where a table could have answered; and from which time on
+	 * the CPU makes a next part of that table: the time that its earlier parts took
+	 */
 	atomic_uint_fast64_t without_cells_us;
 	atomic_uint_fast64_t cells_from_us;
 
-	/* how many observations turns looked up in the table, and how many of these it left to the
-	 * index */
+	/* how many observations turns have looked up in the table; and how many of these the table left to the index */
 	atomic_uint_fast64_t cells_rows;
 	atomic_uint_fast64_t cells_left;
 
-	/* the next index, for windows of another length (built.c); it has neither `references` nor a
-	 * table */
+	/*
+	 * the next index, for windows of another length (built.c); `references` and tables are in the
+	 * list's first struct alone
+	 */
 	struct cpu_built *_Atomic next;
 
-	/* only in the list's first struct: whether all indexes have their extremes, how long the last build of an index
-	 * took, and how long turns since then took whose windows' lengths suit no index */
+	/*
+	 * in the list's first struct alone: whether all indexes have their extremes; how long the last build of an
+	 * index took; and how long turns took since then whose windows suit no index
+	 */
 	atomic_bool has_extremes;
 	atomic_uint_fast64_t build_us;
 	atomic_uint_fast64_t misfit_us;
 };
 
 /*
- * Return the index of a dataset that fits a search's windows best.  *fits: whether it was cut for
- * windows about as long as the search's.
+ * Return the index of a dataset that suits a search's windows best.  *fits: whether the index was
+ * cut for windows about as long as the search's.
  */
 extern struct cpu_built *cpu_built_for(struct cpu_built *built, const struct search *search, bool *fits);
 
-/* Whether one more index should be built before the search's next turn, for windows about as long
- * as the search's. */
+/*
+ * Return whether to build one more index before the search's next turn, for windows about as long
+ * as the search's.
+ */
 extern bool cpu_built_wants_index(struct cpu_built *built, const struct search *search);
 
 /*
- * Build an index for a search.  False with the failure if it is the dataset's first one and
- * cannot be built; if memory is short for one more, none is built.
+ * Build an index for a search.  Returns false with the failure if the dataset's first index cannot
+ * be built; a further one is left out if memory is short.
  */
 extern bool cpu_built_add_index(struct cpu_built *built, const struct search *search,
 								struct failure *failure);
 
-/* Whether the extremes of the dataset's weights should be built before the search's next turn. */
+/* Return whether to build the extremes of the dataset's weights before the search's next turn. */
 extern bool cpu_built_wants_extremes(const struct cpu_built *built, const struct search *search);
 
 /*
- * Build the extremes of the dataset's weights for all indexes.  False with the failure if memory is short.
+ * Build the extremes of the dataset's weights for all indexes.  Returns false with the failure if memory
+ * is short.
  */
 extern bool cpu_built_add_extremes(struct cpu_built *built, const struct search *search, struct failure *failure);
 
 /*
- * The table of squares that answers a search's next turn.  NULL: the dataset has no table, the
- * search asks another question, the index is still answering observations that the table left,
- * or the table leaves most to the index.
+ * Return the table of squares that answers a search's next turn.  NULL: the dataset has no table,
+ * the search asks another question, the index still has to answer observations that the table left,
+ * or the table leaves most observations to the index.
  */
 extern const struct cpu_cells *cpu_built_cells(const struct cpu_built *built, const struct search *search);
 
-/* Whether some more of a table of squares should be made before the search's next turn. */
+/* Return whether to make some more of a table of squares before the search's next turn. */
 extern bool cpu_built_wants_cells(struct cpu_built *built, const struct search *search);
 
 /* Make some more of the table of squares. */
 extern void cpu_built_add_cells(struct cpu_built *built, const struct search *search);
 
-/* Note how long a search's turn by the index has taken, which a table could have answered. */
+/* Note how long a search's turn by the index has taken that a table could have answered. */
 extern void cpu_built_note_turn(struct cpu_built *built, const struct search *search, int64_t took_us);
 
 /* Free all that was built. */

@@ -55,13 +55,15 @@
 #include "engine/cpu/turn.h"
 #include "engine/search/ways.h"
 
-/* brute force answers searches of up to BRUTE_ROWS_MAX observations before an index is built, and for a share of the time
- * that this takes: so many nanoseconds for each reference, divided by the threads */
+/*
+ * Brute force answers searches of up to BRUTE_ROWS_MAX observations before an index is built, until it has taken 1 /
+ * BRUTE_SHARE of the time of a build: INDEX_NS nanoseconds for each reference, divided by the threads.
+ */
 #define BRUTE_ROWS_MAX 16
 #define BRUTE_SHARE 4
 #define INDEX_NS 100
 
-/* an index, or vectors, of so many references take longer to build than some milliseconds */
+/* An index, or vectors, of this many references take longer to build than some milliseconds. */
 #define LONG_INDEX 65536
 #define LONG_VECTORS 1048576
 
@@ -74,7 +76,7 @@
 struct cpu_device
 {
 	pthread_mutex_t lock;
-	struct cpu_turn_room *rooms;	/* rooms that no turn uses now; guarded by lock */
+	struct cpu_turn_room *rooms;	/* rooms that no turn is using; guarded by lock */
 };
 
 /* Read the processor's name, as the processor itself reports it. */
@@ -104,7 +106,7 @@ read_processor_name(char *name, size_t size)
 static bool
 cpu_device_probe(struct device *device, struct failure *failure)
 {
-	/* one device stands for all cores of the host */
+	/* The CPU is a single device, with all cores of the host. */
 	static struct cpu_device cpu = {.lock = PTHREAD_MUTEX_INITIALIZER};
 	struct sysinfo system;
 
@@ -159,8 +161,7 @@ prepare_piece(void *context, size_t number)
 }
 
 /*
- * Build what brute force needs: the references' vectors, in the dataset's
- * order.
+ * Build the references' vectors, in the dataset's order, for brute force.
  */
 static bool
 build_references(struct cpu_built *built, struct dataset *dataset,
@@ -198,7 +199,10 @@ build_arcs(struct cpu_built *built, struct dataset *dataset, const atomic_bool *
 		return false;
 	atomic_fetch_add(&dataset->built_bytes, cpu_arcs_bytes(built->arcs));
 
-	/* a count looks at the weight of each shape: it needs neither sums nor extremes of many */
+	/*
+	 * A count of shapes looks at the weight of each shape, and needs only the forms of sums: no
+	 * sums of ranges, no extremes.
+	 */
 	for (int i = 0; i < GEONN_WEIGHTS_MAX && dataset->weight[i] != NULL; i++)
 		built->sums[i].form = exact_sum_form_of(dataset->weight[i], dataset->count);
 	atomic_store(&built->has_extremes, true);
@@ -206,7 +210,8 @@ build_arcs(struct cpu_built *built, struct dataset *dataset, const atomic_bool *
 }
 
 /*
- * Whether a search has all that it needs for an algorithm, though a table of squares may be wanted.
+ * Return whether all is built that a search needs for an algorithm; a table of squares may still be
+ * wanted.
  */
 static bool
 suffices(struct cpu_built *built, const struct search *search, enum geonn_algorithm algorithm)
@@ -221,13 +226,12 @@ suffices(struct cpu_built *built, const struct search *search, enum geonn_algori
 }
 
 /*
- * Both algorithms give the same bytes.  With both built, brute force is never much
- * faster; it pays where it saves the building of an index, which takes INDEX_NS of a core for each
- * reference.  Over columns, brute force takes 2 ns for each, and 8 where latitudes leave none out.  The
- * engine does not know how many searches of the dataset will follow: so small ones go by brute force until their turns
- * have taken 1 / BRUTE_SHARE of the time of a build, and no more than that is wasted.  Where references are too many for
- * that, only the first search does, and the vectors that it needs are built, unless the dataset is kept.  Arcs need their
- * index either way.
+ * Chooses between algorithms that give the same bytes.  With both built, brute force is never much faster; it pays where
+ * it saves the building of an index, which takes INDEX_NS of a core for each reference.  Over columns, brute force takes
+ * 2 ns for each reference, and 8 where latitudes leave none out.  The engine does not know how many searches of the
+ * dataset will follow.  So small searches go by brute force until their turns have taken 1 / BRUTE_SHARE of the time of a
+ * build; no more than that is wasted.  If references are too many for that, only the first search goes by brute force,
+ * over vectors that are built for it, unless the dataset is kept.  Arcs need their index for either algorithm.
  */
 static enum geonn_algorithm
 cpu_device_choose(const struct search *search, bool is_first)
@@ -255,7 +259,7 @@ cpu_device_is_built(const struct device *device, const struct search *search,
 }
 
 /*
- * A table of squares is made in steps, each shorter than a turn.
+ * Tables of squares do not count: they are made in steps, each shorter than a turn.
  */
 static bool
 cpu_device_builds_long(const struct device *device, const struct search *search, enum geonn_algorithm algorithm)
@@ -273,12 +277,14 @@ cpu_device_build(struct device *device, const struct search *search, struct fail
 	struct dataset *dataset = search->dataset;
 	struct cpu_built *built = dataset->built[device->number];
 
-	/* an index that became wanted after the scheduler asked is built only by a
-	 * search whose build excludes others; what was there then never goes */
+	/*
+	 * A search may find that one more index is wanted only after the scheduler has asked: leave
+	 * that to a search whose build excludes others.  What was built then never goes away.
+	 */
 	if (!search->builds)
 		return true;
 
-	/* a build may take long: between its jobs other threads may work */
+	/* A build may take long: give the seat back, so that other threads may work between the build's jobs. */
 	thread_pool_leave();
 	if (built == NULL)
 	{
@@ -311,8 +317,7 @@ cpu_device_discard(struct device *device, void *opaque)
 }
 
 /*
- * Take a room for a turn: the one that was given back last, which is still in a
- * cache.
+ * Take a room for a turn: the one that was given back last, because a cache may still hold it.
  */
 static struct cpu_turn_room *
 take_room(struct cpu_device *cpu)
@@ -335,8 +340,8 @@ free_room(struct cpu_turn_room *room)
 }
 
 /*
- * Keep a room for later turns, unless it is large and a large one is kept
- * already: threads that rest should not hold much memory.
+ * Keep a room for later turns.  Free it if it is large and another large one is kept: idle threads
+ * should not hold much memory.
  */
 static void
 give_room(struct cpu_device *cpu, struct cpu_turn_room *room)
@@ -358,7 +363,7 @@ give_room(struct cpu_device *cpu, struct cpu_turn_room *room)
 }
 
 /*
- * Do a turn by the way that suits the search.  Returns whether another one may follow.
+ * Do a turn by the way that suits the search.  Returns whether another turn may follow.
  */
 static bool
 do_turn(struct cpu_device *cpu, struct search *search, struct cpu_built *built)

@@ -18,7 +18,7 @@ cpu_turn_is_nearest(const struct search *search, const struct cpu_built *built)
 		search->cutoff.present || built->arcs != NULL)
 		return false;
 
-	/* a key needs a number for each part, and the parts are at most dataset->count */
+	/* A key needs a number for each part; the parts are at most dataset->count. */
 	return dataset->columns == 0 ||
 		((dataset->columns & GEONN_COLUMN_EXCLUDED) == 0 && !built->index->limited &&
 		 dataset->count < CPU_NEAREST_PARTS_MAX);

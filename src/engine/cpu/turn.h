@@ -9,44 +9,47 @@
 #include "engine/cpu/built.h"
 #include "engine/cpu/base/vectors.h"
 
-/* how long a turn should take; and for how long after preparation it begins
- * observations */
+/*
+ * How long a turn should take; and for how long after its preparation a turn still begins
+ * observations.
+ */
 #define CPU_TURN_MS 50
 #define CPU_TURN_LIMIT_MS 200
 
-/* brute force compares an observation with so many references in a turn, even if each needs a vector */
+/* Brute force can compare an observation with this many references in a turn, even if each needs a vector. */
 #define CPU_COLUMNS_MAX ((size_t) 1 << 24)
 
-/* the distance of an observation that a table of squares leaves to the index, or of a task that has no answer yet */
+/*
+ * The distance of an observation that has no answer yet because a table of squares leaves it to the index; also of a
+ * task without an answer.
+ */
 #define CPU_TURN_UNANSWERED (-1.0)
 
 /* memory for turns, kept from one turn to the next */
 struct cpu_turn_room
 {
-	struct cpu_turn_room *next; /* the next in the list of rooms that no turn uses */
+	struct cpu_turn_room *next; /* the next room in the list of rooms that no turn uses */
 	void	   *memory;
 	size_t		bytes;
 };
 
 /*
- * Whether nearest.c can answer a search of a built dataset: the search
- * goes by the index, asks for one nearest reference with
- * geonn_metric_chord_decides(), and does not begin with a cutoff.  The dataset
- * is of points, and may have groups, windows, parties and radiuses of observations, but no radiuses of references or
- * excluded tags.
+ * Return whether nearest.c can answer a search of a built dataset.  The search must go by the index, ask for one
+ * nearest reference with geonn_metric_chord_decides(), and begin without a cutoff.  The dataset must be of points;
+ * it may have groups, windows, parties and radiuses of observations, but no radiuses of references and no excluded
+ * tags.
  */
 extern bool cpu_turn_is_nearest(const struct search *search, const struct cpu_built *built);
 
 /*
- * Whether a search that goes by brute force does so over the dataset's columns, without vectors: the device has chosen the
+ * Return whether a search by brute force reads the dataset's columns, without vectors: if the device has chosen the
  * algorithm, for few observations, and no observation can take longer than a turn.
  */
 extern bool cpu_turn_by_columns(const struct search *search);
 
 /*
- * Do a turn of a search: answer some of its observations.  Returns whether
- * another turn may follow; if not, the search has ended, has failed, or was
- * cancelled.
+ * Do a turn of a search: answer some of its observations.  Returns whether another turn may follow;
+ * if not, the search has ended, has failed, or was cancelled.
  */
 extern bool cpu_turn_pairs(struct search *search, struct cpu_built *built,
 						   struct cpu_turn_room *room);
@@ -63,10 +66,10 @@ extern bool cpu_turn_cells(struct search *search, struct cpu_built *built,
 						   const struct cpu_cells *cells);
 
 /*
- * Read up to CPU_VECTORS_BLOCK observations, numbers first + row[i], or first + i if
- * row is NULL, and compute their vectors.  degrees[0] and degrees[1] become their
- * latitudes and longitudes.  Coordinates are read once, as the batch is shared with the
- * client.  False if some coordinates are invalid.
+ * Read up to CPU_VECTORS_BLOCK observations, numbers first + row[i], or first + i if row is NULL,
+ * and compute their vectors. degrees[0] and degrees[1] become their latitudes and longitudes.  Each
+ * coordinate is read once, because the client can change the batch meanwhile.  Returns false if
+ * some coordinates are invalid.
  */
 extern bool cpu_turn_read_points(const struct search *search, uint32_t first, const uint32_t *row,
 								 uint32_t count, double (*degrees)[CPU_VECTORS_BLOCK],
@@ -77,24 +80,25 @@ extern bool cpu_turn_read_vectors(const struct search *search, uint32_t first, c
 								  uint32_t count, double *x, double *y, double *z);
 
 /*
- * The number by which an observation of a batch is sorted before its code: its part's, or with windows its
- * group's.  0 without groups, and if a key has no room for all numbers: only the curve sorts then.
+ * Return the number by which an observation of a batch is sorted before its code: the number of its part,
+ * or with windows of its group.  Returns 0 without groups, and if a key has no room for all numbers: then
+ * only the curve sorts.
  */
 extern uint32_t cpu_turn_part(const struct search *search, const struct cpu_index *index,
 							  uint32_t number);
 
-/* Enlarge the memory for a turn of this many rows, if necessary.  False with the failure if it is short. */
+/* Enlarge the memory for a turn of this many rows, if necessary.  Returns false with the failure if memory is short. */
 extern bool cpu_turn_reserve(struct cpu_turn_room *room, size_t bytes, uint32_t rows,
 							 struct failure *failure);
 
 /*
- * Note that the next `rows` observations of a search have been answered.
- * counts says how many pairs each has, or is NULL if each has one.
+ * Note that the next `rows` observations of a search have been answered. counts says how many pairs
+ * each has; NULL: each has one.
  */
 extern void cpu_turn_account(struct search *search, uint32_t rows, const uint32_t *counts,
 							 uint32_t pairs);
 
-/* Let the search fail, as some coordinates are invalid. */
+/* Let the search fail because some coordinates are invalid. */
 extern void cpu_turn_out_of_range(struct search *search);
 
 #endif							/* GEONN_CPU_TURN_H */

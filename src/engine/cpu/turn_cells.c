@@ -27,7 +27,7 @@ struct turn
 	int64_t    *tag;			/* [rows] the batch's columns */
 	double	   *distance;
 	atomic_bool out_of_range;
-	atomic_uint_fast32_t left;	/* how many observations are left to the index */
+	atomic_uint_fast32_t left;	/* how many observations the turn leaves to the index */
 };
 
 static void
@@ -80,7 +80,7 @@ cpu_turn_cells(struct search *search, struct cpu_built *built, const struct cpu_
 		.distance = search->columns.distance + search->pairs
 	};
 
-	/* at least one row: the protocol has no empty search, and a pair fits into every batch */
+	/* Take at least one row: the protocol has no empty search, and one pair fits into every batch. */
 	rows = rows < room ? rows : room;
 	turn.rows = rows < ROWS_MAX ? rows : ROWS_MAX;
 	thread_pool_run(cells_piece, &turn, (turn.rows + PIECE_ROWS - 1) / PIECE_ROWS);

@@ -21,7 +21,7 @@
 #include "engine/cpu/counts/count.h"
 #include "engine/cpu/walk/nearest.h"
 
-/* numbers of observations: of a dataset's first turn, of the largest one, and of a piece */
+/* How many observations a dataset's first turn has; the largest turn; and a piece. */
 #define TURN_ROWS_FIRST 1024
 #define TURN_ROWS_MAX 131072
 #define TURN_PIECE_ROWS 512
@@ -45,7 +45,8 @@ struct turn
 };
 
 /*
- * Lay out the memory for a turn from `memory` on (NULL to learn only the size).  Returns its bytes.
+ * Lay out the memory for a turn from `memory` on, and return its bytes.  With NULL as memory, only
+ * compute the bytes.
  */
 static size_t
 place_room(struct turn *turn, void *memory)
@@ -93,7 +94,7 @@ prepare_piece(void *context, size_t number)
 }
 
 /*
- * Answer some rows until the turn is over, but at least the first of them.
+ * Answer some rows until the turn is over; answer at least the first of them.
  */
 static void
 count_rows(struct turn *turn, uint32_t *row, uint32_t count)
@@ -135,7 +136,8 @@ count_piece(void *context, size_t number)
 }
 
 /*
- * Answer the turn's observations.  Returns how many, from the first one on, are answered.
+ * Answer the turn's observations.  Returns how many are answered, counted from the first one
+ * without a gap.
  */
 static uint32_t
 answer(struct turn *turn)
@@ -153,7 +155,8 @@ answer(struct turn *turn)
 }
 
 /*
- * How many observations make the next turn take about CPU_TURN_MS, if `answered` of this turn's took so long.
+ * Return how many observations make the next turn take about CPU_TURN_MS, if `answered` observations of this
+ * turn took took_ms.
  */
 static uint32_t
 adjusted_pace(const struct turn *turn, uint32_t answered, int64_t took_ms)

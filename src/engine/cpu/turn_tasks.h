@@ -14,21 +14,23 @@
 #include "engine/cpu/turn.h"
 #include "engine/search/candidates.h"
 
-/* the greatest number of tasks of an observation */
+/* an observation becomes at most this many tasks */
 #define CPU_TASKS_MAX 8
 
 struct cpu_turn_tasks
 {
 	const struct search *search;
 	const struct cpu_index *index;
-	uint32_t	first;			/* row 0 is the search's observation of this number */
+	uint32_t	first;			/* row 0 is the search's observation with this number */
 
 	/* columns by row; a row's tasks follow each other */
 	uint32_t   *made;			/* how many tasks it has */
 	uint32_t   *first_task;
 
-	/* columns by task, of CPU_TASKS_MAX for each row: few observations have that many, and pages that are never
-	 * touched take no memory */
+	/*
+	 * columns by task, with room for CPU_TASKS_MAX a row: few observations have that many, and pages that
+	 * are never touched take no memory
+	 */
 	atomic_uint claimed;		/* how many tasks have been made */
 	uint64_t   *key;
 	uint32_t   *number;			/* the task itself, for the sort */
@@ -37,7 +39,7 @@ struct cpu_turn_tasks
 };
 
 /*
- * Make the tasks of `count` rows, CPU_VECTORS_BLOCK at most, which have these codes.
+ * Make the tasks of `count` rows, at most CPU_VECTORS_BLOCK, which have these codes.
  */
 extern void cpu_turn_make_tasks(struct cpu_turn_tasks *tasks, const uint32_t *row, const uint64_t *code, uint32_t count);
 

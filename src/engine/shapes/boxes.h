@@ -18,22 +18,22 @@
 
 struct column_block;
 
-/* times the square of an arc's chord: how far the arc is from its chord at most (cpu/arcs.c) */
+/* An arc is at most this, times the square of its chord, away from the chord (cpu/arcs.c). */
 #define SHAPE_ARCS_SAGITTA (1.0 / 6.8)
 
-/* added to the limits of a search for arcs (cpu/arcs_search.c) */
+/* a search for arcs adds this to its limits (cpu/arcs_search.c) */
 #define SHAPE_ARCS_MARGIN 0x1p-45
 
 /* longer than any chord */
 #define SHAPE_BEYOND_CHORDS 2.25
 
-/* boxes are wider by this than what they hold */
+/* boxes are wider than what they hold, by this on each side */
 #define SHAPE_BOXES_WIDER 0x1p-23
 
 #define SHAPE_BOXES_WIDTH 8
 #define SHAPE_BOXES_LEVELS 11
 
-/* how many boxes a walk has still to visit at most */
+/* a walk has at most this many boxes left to visit */
 #define SHAPE_BOXES_VISITS (SHAPE_BOXES_LEVELS * SHAPE_BOXES_WIDTH)
 
 struct shape_boxes_node
@@ -45,20 +45,20 @@ struct shape_boxes_node
 struct shape_boxes
 {
 	uint32_t	entries;
-	int			levels;			/* the last one has one node; 0: there are no entries */
+	int			levels;			/* the last level has one node; 0: the tree has no entries */
 	struct shape_boxes_node *node[SHAPE_BOXES_LEVELS];	/* by level */
 };
 
-/* Place the nodes for so many entries in a block. */
+/* Place the nodes of a tree with so many entries in a block. */
 extern void shape_boxes_place(struct shape_boxes *boxes, struct column_block *block, uint32_t entries);
 
 /* Set the box of an entry.  Entries of one node must not be set by two threads at a time. */
 extern void shape_boxes_set(struct shape_boxes *boxes, uint32_t entry, const double *low, const double *high);
 
-/* Let the boxes of a node from `used` on be farther from all vectors than any chord. */
+/* Set the boxes of a node from `used` on farther from all vectors than any chord. */
 extern void shape_boxes_close(struct shape_boxes_node *node, uint32_t used);
 
-/* Make all boxes but those of the entries. */
+/* Make the boxes of all nodes from the boxes of the entries. */
 extern void shape_boxes_finish(struct shape_boxes *boxes);
 
 #endif							/* GEONN_SHAPES_BOXES_H */

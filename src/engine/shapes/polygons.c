@@ -116,7 +116,8 @@ struct asking
 };
 
 /*
- * GEONN_INSIDE: an odd number of the arcs of stretches first ... end - 1 of a level cross the meridian.
+ * Return GEONN_INSIDE if an odd number of the arcs of stretches first ... end - 1 of a level cross the
+ * meridian.
  */
 static enum geonn_side
 ask(const struct asking *asking, const struct levels *levels, int level, uint32_t first, uint32_t end)
@@ -184,21 +185,21 @@ begins_ring(const struct dataset *dataset, size_t i)
 	return i == 0 || !dataset_arc_goes_on(dataset, i);
 }
 
-/* The last vertex of a ring, by its last arc. */
+/* Return the last vertex of a ring, by the ring's last arc. */
 static uint32_t
 last_vertex(const struct building *building, size_t arc)
 {
 	return building->vertices->first[arc] + 1 + dataset_arc_is_long(building->dataset, arc);
 }
 
-/* How many stretches a ring has, by its first and last vertex. */
+/* Return how many stretches a ring has, by its first and last vertex. */
 static uint32_t
 stretches_of_ring(uint32_t first, uint32_t last)
 {
 	return (last - first + SHAPE_POLYGONS_STRETCH - 1) / SHAPE_POLYGONS_STRETCH;
 }
 
-/* How many stretches there are, with those of further levels. */
+/* Return how many stretches all levels have, if level 0 has `count`. */
 static size_t
 all_stretches(uint32_t count)
 {
@@ -212,7 +213,7 @@ all_stretches(uint32_t count)
 	return all;
 }
 
-/* Take a polygon that has so many stretches; `unsorted` gets it in the second round. */
+/* Take a polygon that has so many stretches; in the second round, write it into `unsorted`. */
 static void
 take_polygon(struct building *building, size_t first, uint32_t stretches)
 {
@@ -228,7 +229,8 @@ take_polygon(struct building *building, size_t first, uint32_t stretches)
 }
 
 /*
- * Go through all polygons, to count what they need, and once more to note where each has its part.
+ * Go through all polygons: the first time to count what they need, the second time to note where
+ * each has its part.
  */
 static void
 go_through_polygons(struct building *building)
@@ -267,7 +269,10 @@ longitude_of(struct geonn_vector v)
 	return atan2(v.y, v.x) * (180.0 / 3.14159265358979323846);
 }
 
-/* Let a stretch have all longitudes if it is too wide, and else begin between -180 and 180. */
+/*
+ * Set the longitudes of a stretch: all longitudes if it is too wide; otherwise turned so that it
+ * begins between -180 and 180.
+ */
 static void
 settle_longitudes(struct shape_polygons_stretch *stretch, double west, double east)
 {
@@ -287,7 +292,7 @@ settle_longitudes(struct shape_polygons_stretch *stretch, double west, double ea
 	stretch->east = everywhere ? -SHAPE_POLYGONS_EVERYWHERE : (float) east;
 }
 
-/* Make a stretch of level 0, with its `first`, `last` and rings set. */
+/* Make a stretch of level 0; its `first`, `last` and rings are set. */
 static void
 measure_stretch(const struct geonn_vector *vertex, struct shape_polygons_stretch *stretch)
 {
@@ -317,7 +322,7 @@ measure_stretch(const struct geonn_vector *vertex, struct shape_polygons_stretch
 	stretch->north = (float) (north + sagitta + SINE_WIDER);
 }
 
-/* Make the least stretch that has both, where b follows a. */
+/* Return the least stretch that contains both a and b, where b follows a. */
 static struct shape_polygons_stretch
 joined(const struct shape_polygons_stretch *a, const struct shape_polygons_stretch *b)
 {
@@ -329,7 +334,7 @@ joined(const struct shape_polygons_stretch *a, const struct shape_polygons_stret
 		.first_ring = a->first_ring,
 		.last_ring = b->last_ring
 	};
-	/* a turn more or less is rounded to 2^-15 degrees, at each of at most eleven levels */
+	/* Turn b to a's side of the earth.  A turn more or less rounds to 2^-15 degrees, at each of at most eleven levels. */
 	double		turn = 360.0 * rint(((double) a->west + a->east - b->west - b->east) / 720.0);
 	double		west = fmin(a->west, b->west + turn);
 	double		east = fmax(a->east, b->east + turn);
@@ -340,7 +345,7 @@ joined(const struct shape_polygons_stretch *a, const struct shape_polygons_stret
 	return both;
 }
 
-/* Make the stretches of a ring, whose vertices are first ... last; returns how many they are. */
+/* Make the stretches of a ring whose vertices are first ... last.  Returns how many they are. */
 static uint32_t
 make_stretches(const struct shape_polygons *polygons, struct shape_polygons_stretch *stretch, uint32_t first, uint32_t last)
 {
@@ -398,7 +403,7 @@ make_rings(struct building *building, const struct shape_polygon *polygon)
 
 /* ---- the build: boxes ---- */
 
-/* the parts of the sphere between two longitudes and two sines of latitudes */
+/* The part of the sphere between two longitudes and two sines of latitudes. */
 struct zone
 {
 	double		west;
@@ -407,7 +412,7 @@ struct zone
 	double		north;
 };
 
-/* Find the zone that has the inside of a polygon. */
+/* Find the zone that contains the inside of a polygon. */
 static struct zone
 zone_of(const struct shape_polygons *polygons, const struct shape_polygon *polygon)
 {
@@ -430,7 +435,10 @@ zone_of(const struct shape_polygons *polygons, const struct shape_polygon *polyg
 	return zone;
 }
 
-/* Set the least and the greatest of a cosine or sine between two angles in degrees, at most a turn apart. */
+/*
+ * Find the least and the greatest value of a wave, cosine or sine, between two angles in degrees at most a
+ * turn apart; `top` is an angle where the wave is greatest.
+ */
 static void
 range_of_wave(double low, double high, double top, double *least, double *greatest)
 {
@@ -509,7 +517,7 @@ make_polygons(void *context, size_t piece)
 	}
 }
 
-/* in the order of the sort; no two pieces share a node of boxes */
+/* Copies polygons into the order of the sort, and sets their boxes; no two pieces share a node of boxes. */
 static void
 order_polygons(void *context, size_t piece)
 {

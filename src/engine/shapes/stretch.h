@@ -13,11 +13,12 @@
 enum shape_stretch_answer
 {
 	SHAPE_STRETCH_NOTHING,		/* none of its arcs crosses the meridian */
-	SHAPE_STRETCH_ENDS,			/* its ends tell whether an odd number of them does: shape_stretch_crosses() */
+	SHAPE_STRETCH_ENDS,			/* the stretch's ends tell whether an odd number of its arcs cross the meridian:
+								 * shape_stretch_crosses() */
 	SHAPE_STRETCH_OPEN			/* its parts have to be asked */
 };
 
-/* The longitude of a point as stretches have it, -180 ... 180 degrees; NAN: the point is near a pole. */
+/* Return the longitude of a point as stretches have it, -180 ... 180 degrees; NAN: the point is near a pole. */
 GEONN_GEODESY_FUNCTION double
 shape_stretch_longitude(struct geonn_vector point, double longitude)
 {
@@ -44,7 +45,7 @@ shape_stretch_ask(const struct shape_polygons_stretch *stretch, struct geonn_vec
 	return point.z < stretch->south ? SHAPE_STRETCH_ENDS : SHAPE_STRETCH_OPEN;
 }
 
-/* Whether a stretch to the north of the point crosses its meridian an odd number of times. */
+/* Return whether a stretch to the north of the point crosses the point's meridian an odd number of times. */
 GEONN_GEODESY_FUNCTION bool
 shape_stretch_crosses(const struct shape_polygons_stretch *stretch, const struct geonn_vector *vertex,
 					  struct geonn_vector point)

@@ -24,7 +24,7 @@
 #include "engine/cpu/base/vectors.h"
 #include "engine/dataset/dataset_arcs.h"
 
-/* how many arcs the first phase goes through between two looks at `cancelled` */
+/* After this many arcs, the first phase looks at `cancelled`. */
 #define LOOK_ARCS 65536
 
 struct building
@@ -34,11 +34,11 @@ struct building
 	bool		of_polygons;
 	const atomic_bool *cancelled;
 
-	/* by the shapes' numbers, which are below `shapes`, and in any order in the dataset */
+	/* columns by the number of a shape; numbers are below `shapes`, and come in any order in the dataset */
 	uint32_t	shapes;
-	uint32_t   *begin;			/* the first vertex, in the order of the dataset */
+	uint32_t   *begin;			/* each shape's first vertex, in the order of the dataset */
 	uint32_t   *end;			/* the one behind the last */
-	uint32_t   *moved;			/* how far the vertices move from there, modulo 2^32 */
+	uint32_t   *moved;			/* how far the shape's vertices move from there, modulo 2^32 */
 	struct radix_sort sort;		/* along the curve */
 };
 
@@ -70,7 +70,10 @@ ends_part(const struct dataset *dataset, size_t arc)
 	return arc + 1 == dataset->count || !dataset_arc_goes_on(dataset, arc + 1);
 }
 
-/* How many vertices begin with an arc's first: its middle, if it has one, and the end of its part come before the next arc's. */
+/*
+ * Return how many vertices an arc brings: its first; its middle, if the arc is long; and its end, if the arc is the last of
+ * a part.
+ */
 static uint32_t
 vertices_of(const struct building *building, size_t arc, bool is_long)
 {
@@ -110,7 +113,10 @@ struct vectors
 	double		z[CPU_VECTORS_BLOCK];
 };
 
-/* places of up to CPU_VECTORS_BLOCK vertices, and their numbers, or those of the shapes that begin there */
+/*
+ * Places of up to CPU_VECTORS_BLOCK vertices, with the vertices' numbers, or with the numbers of the shapes
+ * that begin there.
+ */
 struct block
 {
 	double		latitude[CPU_VECTORS_BLOCK];
@@ -170,7 +176,7 @@ make_keys(void *context, size_t piece)
 	}
 }
 
-/* Sort the shapes, and find how far each moves.  False if memory is short. */
+/* Sort the shapes, and find how far the vertices of each move.  Returns false if memory is short. */
 static bool
 move_shapes(struct building *building)
 {
@@ -244,7 +250,7 @@ build(struct building *building, struct failure *failure)
 	return true;
 }
 
-/* Place what the build alone needs for each shape. */
+/* Lay out the memory for each shape that the build needs and frees at its end. */
 static size_t
 place_room(struct building *building, void *memory)
 {

@@ -51,7 +51,7 @@
 #include "engine/cpu/base/vectors.h"
 #include "engine/dataset/dataset_arcs.h"
 
-/* a piece of phase 3 has whole leaves, and whole nodes above them */
+/* A piece of phase 3 has whole leaves, and whole nodes above the leaves. */
 _Static_assert(PIECE_ROWS % (CPU_ARCS_LEAF * SHAPE_BOXES_WIDTH) == 0, "no two pieces share a node");
 _Static_assert(CPU_VECTORS_BLOCK % CPU_ARCS_LEAF == 0, "a block has whole leaves");
 
@@ -61,7 +61,10 @@ struct building
 	const atomic_bool *cancelled;
 	struct cpu_arcs *arcs;
 
-	/* an arc of the index has twice the number of the dataset's arc as value, the second half of a long one 1 more */
+	/*
+	 * sorts arcs of the index; the value is 2 * the number of the dataset's arc, and 1 more for the second half
+	 * of a long arc
+	 */
 	struct radix_sort sort;
 };
 
@@ -71,14 +74,17 @@ is_cancelled(const struct building *building)
 	return atomic_load_explicit(building->cancelled, memory_order_relaxed);
 }
 
-/* The vertex where an arc of the index begins, by its value. */
+/* Return the vertex where an arc of the index begins, by the arc's value. */
 static uint32_t
 vertex_of(const struct building *building, uint32_t value)
 {
 	return building->arcs->vertices.first[value / 2] + value % 2;
 }
 
-/* Behind the values of all arcs of the dataset, which make_keys() sets, set those of the second halves. */
+/*
+ * Set the values of the second halves of long arcs, behind the values of all arcs of the dataset, which
+ * make_keys() sets.
+ */
 static void
 set_second_halves(const struct building *building)
 {
@@ -112,7 +118,7 @@ make_keys(void *context, size_t piece)
 				value[i] = 2 * (uint32_t) (first + i);
 			ends = &building->arcs->vertices.vertex[vertex_of(building, value[i])];
 
-			/* the sums of the ends point to the middles */
+			/* the sum of an arc's two ends points to its middle */
 			middle[0][i] = ends[0].x + ends[1].x;
 			middle[1][i] = ends[0].y + ends[1].y;
 			middle[2][i] = ends[0].z + ends[1].z;
@@ -188,7 +194,7 @@ place_columns(struct cpu_arcs *arcs, void *memory)
 	return block.bytes;
 }
 
-/* Sort the arcs, and make the leaves.  False if memory is short. */
+/* Sort the arcs, and make the leaves.  Returns false if memory is short. */
 static bool
 make_index(struct building *building, struct failure *failure)
 {

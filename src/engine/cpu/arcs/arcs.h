@@ -14,22 +14,22 @@
 /* arcs of at most a quarter circle */
 struct cpu_arcs_leaf
 {
-	uint32_t	vertex[CPU_ARCS_LEAF];	/* each goes from this vertex to the next one */
+	uint32_t	vertex[CPU_ARCS_LEAF];	/* each arc goes from this vertex to the next one */
 	uint32_t	arc[CPU_ARCS_LEAF]; /* in the dataset */
 	uint32_t	shape[CPU_ARCS_LEAF];
 };
 
 struct cpu_arcs
 {
-	size_t		count;			/* how many arcs it has: more than the dataset, where some are longer */
+	size_t		count;			/* how many arcs the index has: more than the dataset, if some arcs are long */
 	struct shape_vertices vertices;
-	struct cpu_arcs_leaf *leaf; /* copies of the last arc fill the last one */
+	struct cpu_arcs_leaf *leaf; /* copies of the last arc fill up the last leaf */
 	struct shape_boxes boxes;		/* of leaves */
 	struct shape_polygons polygons;
 	void	   *memory;
 	size_t		bytes;
-	double	   *_Atomic fraction;	/* [arcs of the dataset] which part of the length of its shape's lines is before
-									 * each; NULL: no search has asked for it */
+	double	   *_Atomic fraction;	/* [arcs of the dataset] the fraction of the length of its shape's lines that lies
+									 * before each arc; NULL: no search has asked for fractions */
 	size_t		fraction_bytes;
 };
 
@@ -38,12 +38,13 @@ struct cpu_place
 {
 	double		latitude;		/* degrees */
 	double		longitude;
-	double		fraction;		/* which part of the length of the shape's lines is before it; NAN: it is on no line */
+	double		fraction;		/* the fraction of the length of the shape's lines that lies before the place; NAN: the
+								 * place is on no line */
 };
 
 /*
- * Build the index of a dataset of arcs, which is not empty, on all threads.  NULL with the failure if
- * memory is short, or soon after the search is cancelled.
+ * Build the index of a dataset of arcs, which is not empty, on all threads.  Returns NULL with the
+ * failure if memory is short, or soon after the search is cancelled.
  */
 extern struct cpu_arcs *cpu_arcs_build(const struct dataset *dataset, const atomic_bool *cancelled,
 									   struct failure *failure);
@@ -53,19 +54,20 @@ extern size_t cpu_arcs_bytes(const struct cpu_arcs *arcs);
 
 extern void cpu_arcs_free(struct cpu_arcs *arcs);
 
-/* Whether the fractions of arcs should be computed before the search's next turn. */
+/* Return whether the fractions of arcs should be computed before the search's next turn. */
 extern bool cpu_arcs_wants_fractions(const struct cpu_arcs *arcs, const struct search *search);
 
 /*
- * Compute the fractions of arcs.  False with the failure if memory is short, or soon after the search is cancelled.
+ * Compute the fractions of arcs.  Returns false with the failure if memory is short, or soon after the search is
+ * cancelled.
  */
 extern bool cpu_arcs_add_fractions(struct cpu_arcs *arcs, const struct search *search, struct failure *failure);
 
 struct cpu_observation;
 
 /*
- * Find the place of a pair: of the arc, which has this distance to the observation, or of the polygon that has the
- * observation inside.
+ * Find the place of a pair: on the arc, which has this distance to the observation, or inside the polygon that
+ * holds the observation.
  */
 extern struct cpu_place cpu_arcs_place(const struct cpu_arcs *arcs, const struct dataset *dataset,
 									   const struct cpu_observation *observation, double distance, uint32_t arc);
@@ -73,14 +75,17 @@ extern struct cpu_place cpu_arcs_place(const struct cpu_arcs *arcs, const struct
 struct cpu_neighbours_piece;
 
 /*
- * Answer the observations of a piece as cpu_neighbours() does it, by piece->arcs: a pair's place is the first
- * one of the shape's nearest arcs, where a polygon that has the observation inside is its first arc.
+ * Answer the observations of a piece, as cpu_neighbours() does, by the index piece->arcs.  A pair's `place`
+ * is the first of the shape's nearest arcs; if a polygon holds the observation, the polygon's first arc.
  */
 extern void CPU_PATH_NAME(cpu_arcs_search) (struct cpu_neighbours_piece *piece);
 
 struct cpu_count_piece;
 
-/* Count the shapes of the observations of a piece as cpu_count() counts references, by piece->arcs. */
+/*
+ * Count the shapes within radii of the observations of a piece, as cpu_count() counts references, by
+ * the index piece->arcs.
+ */
 extern void cpu_arcs_count(struct cpu_count_piece *piece);
 
 #endif							/* GEONN_CPU_ARCS_H */

@@ -19,7 +19,7 @@ struct arcs_conditions
 	const struct dataset *dataset;
 	bool		plain;			/* all shapes are candidates */
 
-	/* the observation's columns, those that the dataset has */
+	/* The observation's values in the columns that the dataset has. */
 	int32_t		group;
 	int64_t		excluded_first;
 	int64_t		excluded_last;
@@ -38,7 +38,7 @@ arcs_conditions_of(const struct dataset *dataset)
 	};
 }
 
-/* Read an observation's columns, each value once: the batch is shared with the client. */
+/* Read an observation's columns, each value once, because the client can change the batch meanwhile. */
 static inline void
 arcs_conditions_read(struct arcs_conditions *conditions, const struct geonn_batch_columns *columns, uint32_t row)
 {
@@ -57,7 +57,7 @@ arcs_conditions_read(struct arcs_conditions *conditions, const struct geonn_batc
 		conditions->parties = point_parties_read(columns, row);
 }
 
-/* Whether the shape of the arc at a place may be found, at whatever distance. */
+/* Return whether the conditions allow a pair with the shape of the arc at this place, at whatever distance. */
 static inline bool
 arcs_is_candidate(const struct arcs_conditions *conditions, uint32_t place)
 {
@@ -74,25 +74,28 @@ arcs_is_candidate(const struct arcs_conditions *conditions, uint32_t place)
 		(dataset->party[0] == NULL || point_parties_differ(&conditions->parties, dataset, place));
 }
 
-/* Whether a shape whose chord is at least so much, in radii, is beyond its radius.  A chord is no longer than its arc. */
+/*
+ * Return whether a shape is beyond its own radius, because the chord to it is at least `chord`, in radii.  A chord is no
+ * longer than its arc.
+ */
 static inline bool
 arcs_is_beyond_radius(const struct arcs_conditions *conditions, uint32_t place, double chord)
 {
 	return conditions->dataset->radius != NULL && chord * GEONN_SPHERE_RADIUS > conditions->dataset->radius[place];
 }
 
-/* Whether a shape whose chord is at most so much is within its radius. */
+/* Return whether a shape is within its own radius, because the chord to it is at most `chord`, in radii. */
 static inline bool
 arcs_is_within_radius(const struct arcs_conditions *conditions, uint32_t place, double chord)
 {
 	const double *radius = conditions->dataset->radius;
 
-	/* NaN, which only a faulty client sends, has no candidate */
+	/* a radius of NaN, which only a faulty client sends, allows no pair */
 	return radius == NULL ||
 		(radius[place] >= 0.0 && chord <= sqrt(geonn_metric_certain_limit(GEONN_METRIC_SPHERE, radius[place])));
 }
 
-/* Whether a distance is within the radiuses of both. */
+/* Return whether a distance is within the observation's radius and the shape's own. */
 static inline bool
 arcs_is_within_radiuses(const struct arcs_conditions *conditions, uint32_t place, double distance)
 {

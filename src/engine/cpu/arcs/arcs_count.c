@@ -18,7 +18,7 @@
 
 #define PAIRS_KEPT 65536
 
-/* `cancelled` is looked at after so many pairs of an observation, which may have millions */
+/* After this many pairs of an observation, which may have millions, look at `cancelled`. */
 #define PAIRS_UNTIL_LOOK 4096
 
 struct counting
@@ -43,7 +43,7 @@ is_cancelled(const struct cpu_count_piece *piece)
 }
 
 /*
- * Add a shape, by the place of one of its arcs, to what was found within a radius.
+ * Add a shape, by the place of one of its arcs, to the counts of a radius.
  */
 static void
 add(const struct cpu_count_piece *piece, struct cpu_counted *counted, uint32_t place)
@@ -61,7 +61,7 @@ add(const struct cpu_count_piece *piece, struct cpu_counted *counted, uint32_t p
 }
 
 /*
- * Add what was found within a radius alone to what was found between it and the next one.
+ * Add the counts of a smaller radius to the counts of the shapes between it and the next radius.
  */
 static void
 add_smaller(const struct cpu_count_piece *piece, struct cpu_counted *counted, const struct cpu_counted *smaller)
@@ -76,8 +76,8 @@ add_smaller(const struct cpu_count_piece *piece, struct cpu_counted *counted, co
 }
 
 /*
- * Count the pairs of the observations that are answered, unless the search is cancelled.  An observation's come with
- * rising distances.
+ * Count the pairs of the observations that are answered, unless the search is cancelled.  The pairs of an
+ * observation come with rising distances.
  */
 static void
 count_pairs(const struct cpu_count_piece *piece, const struct cpu_neighbours_piece *found)

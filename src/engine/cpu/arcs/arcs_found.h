@@ -17,7 +17,7 @@
 #include "engine/cpu/walk/neighbours.h"
 #include "engine/cpu/walk/walk.h"
 
-/* the vertex of what is no arc, but the inside of a polygon */
+/* The vertex of an entry that stands for the inside of a polygon instead of an arc. */
 #define NO_VERTEX UINT32_MAX
 
 #define TABLE_MIN 64
@@ -25,28 +25,29 @@
 /* a shape that has been found */
 struct found
 {
-	double		upper;			/* chord, in radii: the shape is no farther */
-	double		distance;		/* metres, the least that was measured; -1: it is chosen */
-	uint32_t	arc;			/* the first arc in the dataset that has it */
+	double		upper;			/* upper bound of the shape's chord, in radii */
+	double		distance;		/* metres, the least distance that was measured; -1: the shape has been chosen */
+	uint32_t	arc;			/* the first arc in the dataset that has this distance */
 	uint32_t	shape;			/* the shape's number */
-	uint32_t	stamp;			/* of the observation; else the entry is free */
+	uint32_t	stamp;			/* the number of the observation that uses the entry; for all others the entry is free */
 };
 
-/* an arc that may be the nearest one of its shape, with the least chord that it may have */
+/* an arc that may be the nearest one of its shape, with a lower bound of its chord */
 struct maybe
 {
 	double		lower;
 	uint32_t	shape;
-	uint32_t	arc;			/* in the dataset; of a polygon that has the observation inside, the first one */
-	uint32_t	vertex;			/* where it begins; NO_VERTEX: it stands for such a polygon */
+	uint32_t	arc;			/* index in the dataset; for a polygon that holds the observation, its first arc */
+	uint32_t	vertex;			/* the vertex where the arc begins; NO_VERTEX: the entry stands for a polygon that
+								 * holds the observation */
 };
 
-/* observations that follow each other, and what is near them */
+/* A bundle: observations that follow each other, and what the index has near them. */
 struct bundle
 {
 	uint32_t	end;			/* it has the piece's rows before this one */
 	struct cpu_box box;			/* around its observations */
-	bool		has_leaves;		/* `leaves` has all in its region, which is wider than the box */
+	bool		has_leaves;		/* `leaves` lists all leaves in the bundle's region, which is wider than the box */
 	bool		has_polygons;	/* `polygons` has all that overlap the box */
 	struct cpu_boxes_list leaves;
 	struct cpu_boxes_list polygons;
@@ -65,7 +66,7 @@ struct work
 	double		limit;			/* chord; what is farther does not matter */
 	float		limit_squared;	/* a little more */
 
-	/* the k shapes with the least upper bounds so far, in that order, with these bounds */
+	/* The k shapes with the least upper bounds so far, in the order of these bounds. */
 	uint32_t	best_count;
 	double	   *best;
 	uint32_t   *best_shape;
@@ -83,7 +84,7 @@ struct work
 	struct candidate *chosen;
 	size_t		chosen_capacity;
 
-	uint64_t	pairs;			/* since the caller was asked whether to stop */
+	uint64_t	pairs;			/* pairs since the search last asked its caller whether to stop */
 	uint64_t	measured;
 	uint32_t	leaves;
 	bool		short_of_memory;
@@ -99,7 +100,7 @@ set_limit(struct work *work, double limit)
 	work->limit_squared = (float) (limit * limit * (1.0 + 0x1p-18));
 }
 
-/* The entry of a shape, or the free entry that it would have. */
+/* Return the entry of a shape, or the free entry that the shape would take. */
 static struct found *
 find(const struct work *work, uint32_t shape)
 {
@@ -137,14 +138,14 @@ grow_table(struct work *work)
 	return true;
 }
 
-/* Put a shape among the best, with its new upper bound. */
+/* Put a shape among the best k, by its new upper bound. */
 static void
 rank(struct work *work, uint32_t shape, double former, double upper)
 {
 	uint32_t	k = work->question->k;
 	uint32_t	at;
 
-	/* it leaves its former place, if it has one */
+	/* Take the shape out of its former place among the best, if it has one. */
 	for (at = work->best_count; at > 0 && work->best[at - 1] >= former; at--)
 		if (work->best_shape[at - 1] == shape)
 		{
@@ -170,7 +171,7 @@ rank(struct work *work, uint32_t shape, double former, double upper)
 }
 
 /*
- * Take note of an arc, or of the inside of a polygon, with bounds of its chord.
+ * Note an arc, or a polygon that holds the observation, with bounds of its chord.
  */
 static void
 offer(struct work *work, struct maybe maybe, double upper)

@@ -15,7 +15,7 @@ _Static_assert(sizeof(struct geonn_vector) == 3 * sizeof(double), "a vertex and 
 typedef double doubles __attribute__((vector_size(8 * CPU_ARCS_LEAF)));
 typedef int64_t double_bits __attribute__((vector_size(8 * CPU_ARCS_LEAF)));
 
-/* bit i: lane i of a is at most lane i of b */
+/* Return bits: bit i is set if lane i of a is at most lane i of b. */
 FLOATS_INLINE uint32_t
 doubles_within(const doubles *a, const doubles *b)
 {
@@ -35,12 +35,15 @@ doubles_within(const doubles *a, const doubles *b)
 #endif
 }
 
-/* Load the ends of a leaf's arcs: x, y and z of the vertices where they begin, and of those where they end. */
+/*
+ * Load x, y and z of the ends of a leaf's arcs: first of the vertices where the arcs begin, then of those
+ * where they end.
+ */
 FLOATS_INLINE void
 doubles_load_ends(const struct geonn_vector *vertex, const struct cpu_arcs_leaf *leaf, doubles *part)
 {
 #ifdef __AVX2__
-	/* a lane's six parts follow each other in memory: two at a time */
+	/* The six numbers of a lane follow each other in memory: load two at a time. */
 	for (int i = 0; i < 6; i += 2)
 	{
 		__m256d		even[2];

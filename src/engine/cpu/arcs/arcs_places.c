@@ -29,7 +29,7 @@
 struct measuring
 {
 	const struct search *search;
-	double	   *length;			/* [dataset->count] of arcs of lines in metres; of others 0 */
+	double	   *length;			/* [dataset->count] the length of each arc of a line, in metres; 0 for all other arcs */
 };
 
 static bool
@@ -64,7 +64,7 @@ measure_arcs(void *context, size_t piece)
 	}
 }
 
-/* Turn the lengths of a shape's arcs into the fractions at which they begin. */
+/* Turn the lengths of a shape's arcs into the fractions at which the arcs begin. */
 static void
 make_fractions(double *value, size_t count)
 {
@@ -126,8 +126,8 @@ has_length(const struct dataset *dataset, size_t arc)
 }
 
 /*
- * Whether an arc is a point, and no repeated vertex of a line: neither it nor those that it goes on from, or that go
- * on from it, have a length.
+ * Return whether an arc is a point, rather than a repeated vertex of a line: a point has no length, nor does any arc
+ * before or behind it in its part.
  */
 static bool
 is_point(const struct dataset *dataset, size_t arc)
@@ -144,7 +144,8 @@ is_point(const struct dataset *dataset, size_t arc)
 }
 
 /*
- * Set at which fractions of its shape's lines an arc begins and ends, NAN where it is part of none.
+ * Find at which fractions of its shape's lines an arc begins and ends; NAN if the arc is on no
+ * line.
  */
 static void
 find_fractions(const struct cpu_arcs *arcs, const struct dataset *dataset, size_t arc, double *begin, double *end)
@@ -162,8 +163,8 @@ find_fractions(const struct cpu_arcs *arcs, const struct dataset *dataset, size_
 /* ---- places ---- */
 
 /*
- * Find the place on an arc, or half of one, whose foot has this distance.  False: the foot has another one, or the point
- * is a pole of the great circle, from which the ends are as far.
+ * Find the place on an arc, or on half of one, whose foot has this distance.  Returns false if the foot has another
+ * distance, or if the point is a pole of the great circle, from which all of the arc is equally far.
  */
 static bool
 find_foot(struct geonn_vector point, struct geonn_vector a, struct geonn_vector b, double distance,
@@ -178,7 +179,8 @@ find_foot(struct geonn_vector point, struct geonn_vector a, struct geonn_vector 
 }
 
 /*
- * Find the place of a long arc behind its middle, which ends may as well be.
+ * Find the place on a long arc that has this distance: the foot on its first half or on its second,
+ * or the middle.  Returns false if none of them has: then an end of the arc has.
  */
 static bool
 find_beyond(struct geonn_vector point, struct geonn_vector a, struct geonn_vector middle, struct geonn_vector b,
@@ -212,7 +214,7 @@ cpu_arcs_place(const struct cpu_arcs *arcs, const struct dataset *dataset, const
 	find_fractions(arcs, dataset, arc, &begin, &end);
 	if (geonn_distance_of(point, a) == distance)
 		return (struct cpu_place) {degrees[0], degrees[1], begin};
-	/* at a vertex the sign that tells the foot from the end is rounding */
+	/* At a vertex the distance is 0, and only rounding would decide between foot and end: take the end. */
 	if (distance == 0.0 && geonn_distance_of(point, b) == 0.0)
 		return (struct cpu_place) {degrees[2], degrees[3], end};
 	if (!(dataset_arc_is_long(dataset, arc) ?
@@ -220,7 +222,7 @@ cpu_arcs_place(const struct cpu_arcs *arcs, const struct dataset *dataset, const
 		  find_foot(point, a, b, distance, &place)))
 		return (struct cpu_place) {degrees[2], degrees[3], end};
 
-	/* rounding must not let a place be behind the next one; a share that is NaN stays NaN */
+	/* Rounding must not put a place behind the next arc's; a share of NaN stays NaN. */
 	share = geonn_distance_of(a, geonn_unit_vector(place.latitude, place.longitude)) / geonn_distance_of(a, b);
 	place.fraction = begin + (end - begin) * (share > 1.0 ? 1.0 : share);
 	return place;

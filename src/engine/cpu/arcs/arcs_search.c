@@ -43,33 +43,39 @@
 #include "engine/cpu/arcs/arcs_leaf.h"
 #include "engine/cpu/walk/settled.h"
 
-/* is_over() is asked after so many observations, or measured arcs; `cancelled` after so many leaves */
+/*
+ * A search asks is_over() after this many observations, or measured arcs, and looks at `cancelled`
+ * after this many leaves.
+ */
 #define ROWS_UNTIL_LOOK 32
 #define MEASURED_UNTIL_LOOK 4096
 #define LEAVES_UNTIL_LOOK 4096
 
-/* observations of a bundle; fewer than BUNDLE_MIN go without lists */
+/* A bundle has this many observations; with fewer than BUNDLE_MIN, the walk uses no lists. */
 #define BUNDLE_ROWS 16
 #define BUNDLE_MIN 2
 
-/* a region is so many limits of the observation before wider than its bundle; small nodes have this part of its length */
+/*
+ * A region is wider than its bundle, by this many limits of the observation before; nodes up to this part of the region's
+ * length count as small.
+ */
 #define REGION_LIMITS 2.0
 #define REGION_SMALL 0.25f
 
-/* rounding to float32 moves a bound of a region by less */
+/* Rounding to float32 moves a bound of a region by less than this. */
 #define REGION_MORE 0x1p-22
 
 /* what the walk has still to visit */
 struct visit
 {
-	float		gap;			/* the square of the distance, a little less */
+	float		gap;			/* the square of the gap to the box, a little less for rounding */
 	int32_t		level;			/* of a node; -1: a leaf */
 	uint32_t	number;
 };
 
 /* ---- leaves ---- */
 
-/* Offer an arc of a leaf, by the square of the distance to its chord. */
+/* Offer an arc of a leaf, with bounds from the square of the distance to its chord. */
 static void
 offer_lane(struct work *work, const struct cpu_arcs_leaf *leaf, uint32_t lane, double square, double sagitta)
 {
@@ -109,7 +115,7 @@ visit_leaf(struct work *work, uint32_t number)
 	wz = work->from.z - end[2];
 	chord = dx * dx + dy * dy + dz * dz;
 
-	/* of an arc without length any fraction will do, but NaN */
+	/* The small number avoids 0 / 0: for an arc without length any fraction will do, except NaN. */
 	t = (wx * dx + wy * dy + wz * dz) / (chord + 0x1p-200);
 	within = t < 1.0;
 	sagitta = SHAPE_ARCS_SAGITTA * chord;
@@ -126,7 +132,7 @@ visit_leaf(struct work *work, uint32_t number)
 		return;
 	if ((bits & (bits - 1)) != 0)
 	{
-		/* the nearest chord first: it leaves few others within the limit */
+		/* Take the nearest chord first: it lowers the limit, and few others remain within. */
 		uint32_t	nearest = (uint32_t) __builtin_ctz(bits);
 
 		for (uint32_t rest = bits & (bits - 1); rest != 0; rest &= rest - 1)
@@ -163,7 +169,10 @@ prefetch(const void *from, size_t bytes)
 		__builtin_prefetch((const char *) from + at);
 }
 
-/* Fetch what a visit needs into the cache: of a node above leaves, also which vertices these have. */
+/*
+ * Fetch into the cache what a visit will read: a node; of a node just above leaves, also the leaves;
+ * of a leaf, its vertices and shapes.
+ */
 FLOATS_INLINE void
 prefetch_visit(const struct work *work, const struct visit *visit)
 {
@@ -185,7 +194,7 @@ prefetch_visit(const struct work *work, const struct visit *visit)
 	}
 }
 
-/* The squares of the gaps between the observation and a node's boxes. */
+/* Return the squares of the gaps between the observation and a node's boxes. */
 FLOATS_INLINE floats
 gaps_to(const struct work *work, const struct shape_boxes_node *node)
 {
@@ -206,7 +215,7 @@ gaps_to(const struct work *work, const struct shape_boxes_node *node)
 	return floats_chord(gap[0], gap[1], gap[2]);
 }
 
-/* Put a visit among those from `first` on, the nearest last.  Returns how many there are now. */
+/* Insert a visit among the visits from `first` on; the nearest comes last.  Returns how many visits there are now. */
 FLOATS_INLINE uint32_t
 add_visit(struct visit *visits, uint32_t first, uint32_t count, struct visit next)
 {
@@ -219,7 +228,8 @@ add_visit(struct visit *visits, uint32_t first, uint32_t count, struct visit nex
 }
 
 /*
- * Add what a node has within the limit to the visits, the nearest last.  Returns how many there are now.
+ * Add a node's boxes within the limit to the visits; the nearest comes last.  Returns how many visits
+ * there are now.
  */
 static uint32_t
 add_visits(const struct work *work, const struct shape_boxes_node *node, int level, uint32_t number,
@@ -243,7 +253,7 @@ add_visits(const struct work *work, const struct shape_boxes_node *node, int lev
 	return count;
 }
 
-/* Go through what is to be visited, the nearest last. */
+/* Make the visits, the nearest first, which comes last in the array, and those that they add. */
 static void
 go_through(struct work *work, struct visit *visits, uint32_t count)
 {
@@ -278,7 +288,7 @@ walk(struct work *work)
 
 /* ---- bundles ---- */
 
-/* List the leaves in a region that is so much wider than a bundle. */
+/* List the leaves in a region that is wider than the bundle by `wider`. */
 static void
 list_leaves(struct work *work, double wider)
 {
@@ -295,7 +305,7 @@ list_leaves(struct work *work, double wider)
 	bundle->has_leaves = CPU_PATH_NAME(cpu_boxes_list_fill) (&bundle->leaves, &work->arcs->boxes);
 }
 
-/* How much wider a region should be than a bundle after an observation with the present limit. */
+/* Return by how much a region should be wider than its bundle, after an observation with the present limit. */
 static double
 region_wider(const struct work *work)
 {
@@ -330,7 +340,7 @@ begin_bundle(struct work *work)
 	bundle->has_polygons = CPU_PATH_NAME(cpu_boxes_list_fill) (&bundle->polygons, &work->arcs->polygons.boxes);
 }
 
-/* Whether all that is within the limit is in the region of the bundle's leaves. */
+/* Return whether the region of the bundle's leaves covers everything within the limit. */
 static bool
 is_in_region(const struct work *work)
 {
@@ -360,7 +370,7 @@ visit_bundle(struct work *work)
 	if (leaves->count == 0)
 		return;
 
-	/* of gaps, which are not negative, the bits are in order; their last ones give way to the number */
+	/* Gaps are never negative, so their bits are in the order of their values; the last bits give way to the number. */
 	for (uint32_t at = 0; at < leaves->count; at += FLOATS, lane += FLOATS)
 	{
 		floats		sum = gaps_to(work, &leaves->node[at / FLOATS]);
@@ -418,7 +428,7 @@ ask_polygon(struct work *work, uint32_t number, double longitude)
 		offer(work, (struct maybe) {0.0, (uint32_t) work->piece->search->dataset->shape[arc], arc, NO_VERTEX}, 0.0);
 }
 
-/* bit i: box i of eight, whose next axis is so many bounds further on, holds the place */
+/* Return bits: bit i is set if box i of a node holds the observation. */
 FLOATS_INLINE uint32_t
 holding(const double *from, const struct shape_boxes_node *node)
 {
@@ -434,7 +444,7 @@ holding(const double *from, const struct shape_boxes_node *node)
 	return bits;
 }
 
-/* Offer those of the bundle's polygons that have the observation inside. */
+/* Offer the polygons of the bundle's list that hold the observation. */
 static void
 ask_listed_polygons(struct work *work, double longitude)
 {
@@ -446,7 +456,7 @@ ask_listed_polygons(struct work *work, double longitude)
 			ask_polygon(work, list->number[first + (uint32_t) __builtin_ctz(bits)], longitude);
 }
 
-/* Offer the polygons that have the observation inside. */
+/* Offer the polygons that hold the observation. */
 static void
 ask_polygons(struct work *work, double longitude)
 {
@@ -484,7 +494,8 @@ ask_polygons(struct work *work, double longitude)
 /* ---- the answer ---- */
 
 /*
- * The distance of the observation to an arc and to those of its ends that may be as near as the limit.
+ * Return the distance of the observation to an arc: to the arc's inside, and to those of its ends that
+ * may be within the limit.
  */
 static double
 measure(const struct work *work, uint32_t vertex)
@@ -518,7 +529,8 @@ reserve_chosen(struct work *work, size_t count)
 }
 
 /*
- * Measure what may be among the answers, and choose from that.  Returns how many pairs the observation has.
+ * Measure the shapes that may be among the answers, and choose the answers.  Returns how many pairs the
+ * observation has.
  */
 static size_t
 choose(struct work *work, const struct cutoff *cutoff)
@@ -566,7 +578,7 @@ choose(struct work *work, const struct cutoff *cutoff)
 	return candidates_choose(work->chosen, count, work->question, cutoff);
 }
 
-/* Read what an observation is, once: the batch is shared with the client. */
+/* Begin with an observation: read its values once, because the client can change the batch meanwhile. */
 static void
 begin(struct work *work, const struct cpu_observation *observation, uint32_t number)
 {

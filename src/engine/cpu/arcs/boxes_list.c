@@ -12,7 +12,7 @@ struct node_visit
 	uint32_t	number;
 };
 
-/* bit i: box i of a node overlaps the region */
+/* Return bits: bit i is set if box i of a node overlaps the region. */
 FLOATS_INLINE uint32_t
 overlapping(const struct cpu_boxes_list *list, const struct shape_boxes_node *node)
 {

@@ -13,23 +13,26 @@
 #include "engine/shapes/boxes.h"
 #include "engine/cpu/base/path.h"
 
-/* a longer list costs an observation more than a walk */
+/* A longer list would cost an observation more than a walk from the top. */
 #define SHAPE_BOXES_LIST_MAX 256
 
 struct cpu_boxes_list
 {
 	float		region_low[3];
 	float		region_high[3];
-	float		small;			/* a node no longer than this along any axis is small */
+	float		small;			/* a node that is no longer than this along any axis counts as small */
 
-	/* the boxes that overlap the region; those that fill up the last node are farther than any chord */
+	/* the boxes that overlap the region; boxes that fill up the last node are farther than any chord */
 	uint32_t	count;
 	struct shape_boxes_node node[SHAPE_BOXES_LIST_MAX / SHAPE_BOXES_WIDTH];
 	int8_t		level[SHAPE_BOXES_LIST_MAX];	/* of a node; -1: an entry */
 	uint32_t	number[SHAPE_BOXES_LIST_MAX];
 };
 
-/* List the small nodes and the other entries whose boxes overlap the region.  False: they are too many. */
+/*
+ * List the small nodes, and the entries outside of them, whose boxes overlap the region.  Returns false if
+ * they are too many.
+ */
 extern bool CPU_PATH_NAME(cpu_boxes_list_fill) (struct cpu_boxes_list *list, const struct shape_boxes *boxes);
 
 #endif							/* GEONN_CPU_BOXES_LIST_H */

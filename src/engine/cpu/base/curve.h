@@ -11,27 +11,28 @@
 /* how many halvings one look-up covers */
 #define CPU_CURVE_STEP 4
 
-/* references' codes have this many halvings, to cells of 4 cm; observations' keys fewer, to cells
- * of 150 m */
+/*
+ * References' codes have this many halvings, down to cells of 4 cm; keys of observations have
+ * fewer, down to cells of 150 m.
+ */
 #define CPU_CURVE_LEVELS 28
 #define CPU_CURVE_KEY_LEVELS 16
 
-/* how many bits a code with this many levels has; the face takes three */
+/* the number of bits of a code with this many levels; the first three are the face */
 #define CPU_CURVE_BITS(levels) (3 + 2 * (levels))
 
 /*
- * The table of steps: [how the curve lies][bits of column and row] gives bits
- * of the code and, above them, how the curve lies in the cell that the step
- * reaches.
+ * The table of steps along the curve.  By the curve's orientation, and some bits of column and row,
+ * it has bits of the code, and above them the orientation in the cell that the step reaches.
  */
 extern uint16_t cpu_curve_table[4][1 << 2 * CPU_CURVE_STEP];
 
-/* Fill in the table; called once, before any thread asks for a code. */
+/* Fill in the table. main() calls this once, before any thread asks for a code. */
 extern void cpu_curve_initialize(void);
 
 /*
- * The code of a cell of the curve, from its face and the first `levels` bits
- * of its column and row on that face; levels is a multiple of CPU_CURVE_STEP.
+ * Return the code of a cell of the curve, from its face and the first `levels` bits of its column
+ * and row on that face; levels is a multiple of CPU_CURVE_STEP.
  */
 static inline uint64_t
 cpu_curve_code(uint32_t face, uint32_t column, uint32_t row, int levels)

@@ -17,7 +17,10 @@
 #include <immintrin.h>
 #endif
 
-/* GCC warns that passing vectors depends on the processor; these functions are inlined */
+/*
+ * GCC warns that the way to pass vectors depends on the processor; all functions with vectors are
+ * inlined, so none is passed.
+ */
 #pragma GCC diagnostic ignored "-Wpsabi"
 
 #define FLOATS_INLINE static inline __attribute__((always_inline))
@@ -236,7 +239,7 @@ wide_keys_pack(int32_t *to, wide_keys a, uint32_t bits)
 	{
 		int32_t		key = a[__builtin_ctz(bits)];
 
-		/* what is stored may be float32 (wide_pack) */
+		/* the lanes may hold float32 (wide_pack), so copy the bytes */
 		memcpy(to, &key, sizeof(key));
 	}
 }
@@ -250,7 +253,10 @@ wide_pack(float *to, wide a, uint32_t bits)
 	wide_keys_pack((int32_t *) to, (wide_keys) a, bits);
 }
 
-/* lanes of a, numbered from 0, and of b, from WIDE; clang lacks __builtin_shuffle, GCC before 12 the other function */
+/*
+ * Shuffle the lanes of a, numbered from 0, and of b, from WIDE on. clang lacks __builtin_shuffle; GCC before 12 lacks
+ * the other function.
+ */
 #ifdef __clang__
 #define wide_keys_shuffled(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
 #else
@@ -269,7 +275,10 @@ wide_pack(float *to, wide a, uint32_t bits)
 #define SORT_PARTNER(i, bits) ((i) ^ (bits))
 #define SORT_TAKEN(i, bit) (((i) & (bit)) != 0 ? WIDE + (i) : (i))
 
-/* compare each key with its partner, whose lane differs in some bits; the larger one goes to the lane that has the upper bit */
+/*
+ * Compare each key with its partner, in the lane whose number differs in `bits`; the larger key goes to the lane with the
+ * bit `upper`.
+ */
 #define SORT_STEP(keys, bits, upper) do { \
 		wide_keys	partner = wide_keys_shuffled(keys, keys, SORT_LANES(SORT_PARTNER, bits)); \
 \
@@ -301,7 +310,7 @@ sort_register(wide_keys keys)
 	return keys;
 }
 
-/* Sort two registers lane by lane: *low gets the smaller. */
+/* Sort two registers lane by lane: *low gets the smaller keys, *high the larger. */
 FLOATS_INLINE void
 sort_compare(wide_keys *low, wide_keys *high)
 {
@@ -312,7 +321,7 @@ sort_compare(wide_keys *low, wide_keys *high)
 	*high = wide_keys_larger(a, b);
 }
 
-/* Merge two sorted runs of `run` registers each, that follow each other. */
+/* Merge two sorted runs of `run` registers each; the second run follows the first. */
 FLOATS_INLINE void
 sort_merge(wide_keys *keys, int run)
 {
@@ -357,8 +366,8 @@ sort_network(int32_t *key, const int registers)
 }
 
 /*
- * Sort `count` keys, at most SORT_KEYS_MAX, none of them INT32_MAX.  Overwrites what
- * follows: `key` has room for 2 * count, WIDE at least.
+ * Sort `count` keys, at most SORT_KEYS_MAX, none of them INT32_MAX.  `key` must have room for 2 *
+ * count keys, at least WIDE; the sort overwrites the room.
  */
 static inline void
 sort_keys(int32_t *key, uint32_t count)

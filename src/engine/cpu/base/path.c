@@ -10,7 +10,7 @@ const struct cpu_path *cpu_path = &cpu_path_portable;
 
 #ifdef CPU_PATH_VECTORS
 
-/* __builtin_cpu_supports asks the operating system, too */
+/* __builtin_cpu_supports() also asks whether the operating system saves the registers. */
 static bool
 has_avx2(void)
 {

@@ -64,9 +64,9 @@ struct cpu_path
 };
 
 /*
- * Choose a path: "portable", "avx2" or "avx512", or with NULL the best one for
- * this processor.  False with the failure if this build has no such path, or
- * the processor cannot run it.  Called before any thread starts.
+ * Choose a path: "portable", "avx2" or "avx512"; with NULL, the best path for this processor.
+ * Returns false with the failure if this build has no such path, or the processor cannot run it.
+ * main() calls this before any thread starts.
  */
 extern bool cpu_path_choose(const char *name, struct failure *failure);
 
@@ -77,8 +77,8 @@ extern const struct cpu_path cpu_path_avx2;
 extern const struct cpu_path cpu_path_avx512;
 
 /*
- * |u - v|^2 from the differences, for filters, in the quickest way that the
- * processor has; geonn_chord_limit() allows any order of the sum.
+ * Return |u - v|^2 from the differences, for filters, computed in the processor's quickest way;
+ * geonn_chord_limit() allows any order of the sum.
  */
 static inline __attribute__((always_inline)) double
 cpu_filter_chord(double dx, double dy, double dz)

@@ -13,8 +13,10 @@ CPU_PATH_NAME(cpu_vectors) (enum geonn_metric metric, const double *latitude,
 							const double *longitude, size_t count,
 							double *restrict x, double *restrict y, double *restrict z)
 {
-	/* two loops, which compilers vectorize: unit vectors, and the other vectors of
-	 * metric.h */
+	/*
+	 * Two loops, simple enough for compilers to vectorize: for unit vectors, and for the vectors of
+	 * other metrics (metric.h).
+	 */
 	if (geonn_metric_chord_decides(metric))
 		for (size_t i = 0; i < count; i++)
 		{
@@ -36,8 +38,7 @@ CPU_PATH_NAME(cpu_vectors) (enum geonn_metric metric, const double *latitude,
 }
 
 /*
- * Gives the codes of space_curve_code(), except for points on the very edge of
- * a cell.
+ * Computes the codes of space_curve_code(), except for points on the very edge of a cell.
  */
 void
 CPU_PATH_NAME(cpu_curve_codes) (const double *x, const double *y, const double *z,

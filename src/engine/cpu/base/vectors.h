@@ -8,7 +8,7 @@
 
 #include "engine/cpu/base/path.h"
 
-/* how many points are best converted together: as many as a first-level cache holds */
+/* Points are best converted this many at a time: as many as fit in the first-level cache. */
 #define CPU_VECTORS_BLOCK 256
 
 /* Compute the vectors of valid points in degrees, by metric.h. */

@@ -28,16 +28,18 @@
 #include "engine/cpu/counts/counted.h"
 #include "engine/cpu/walk/walk.h"
 
-/* the greatest number of parts that an observation walks through one by one */
+/* an observation walks through at most this many parts one by one */
 #define PARTS_MAX 16
 
-/* the work between two looks at whether to stop, as a number of leaves; a measured distance, which may be a
- * geodesic, and an observation count as so many */
+/*
+ * The work between two looks at whether to stop, as a number of leaves.  A measured distance, which may be
+ * a geodesic, and an observation count as this many leaves.
+ */
 #define LEAVES_UNTIL_LOOK 8192
 #define LEAVES_OF_DISTANCE 8
 #define LEAVES_OF_OBSERVATION 256
 
-/* so many excluded references are looked at one by one, however few references were counted */
+/* Look at up to this many excluded references one by one, however few references were counted. */
 #define PLACES_FEW 64
 
 struct walk
@@ -45,18 +47,20 @@ struct walk
 	const struct cpu_count_piece *piece;
 	const struct dataset *dataset;
 	const struct cpu_index *index;
-	bool		takes_nodes;	/* all references of a node are candidates, if they are of one other party */
+	bool		takes_nodes;	/* the walk may take whole nodes: all references of a node are candidates, if they have
+								 * one party and it differs */
 	bool		one_each;		/* each position has one reference */
-	bool		is_first;		/* the observation is the piece's first one, which is answered whatever the time */
-	bool		stopped;		/* the present observation stays without an answer */
-	bool		takes_off;		/* the walk takes references off that the observation excludes, and adds none */
-	uint32_t	work;			/* done since the last look, as a number of leaves */
+	bool		is_first;		/* the observation is the piece's first one, which is answered even if the time is over */
+	bool		stopped;		/* the walk was stopped: the present observation stays without an answer */
+	bool		takes_off;		/* the walk subtracts references that the observation excludes, instead of adding
+								 * references */
+	uint32_t	work;			/* work since the last look at whether to stop, as a number of leaves */
 
 	/* the observation */
 	uint32_t	number;			/* its number in the batch */
 	const struct cpu_observation *observation;
 	const struct search_radii *radii;
-	struct search_radii own;		/* its own radii, if its radius cuts the question's off */
+	struct search_radii own;		/* the observation's own radii, if its radius cuts the question's radii off */
 	int32_t		group;
 	struct cpu_tags excluded;	/* the tags that it excludes */
 	struct point_windows windows;
@@ -68,7 +72,7 @@ struct walk
 };
 
 /*
- * Note some work.  Stops the walk if the search is cancelled, or the piece's time over.
+ * Note some work.  Stops the walk if the search is cancelled, or the piece's time is over.
  */
 static inline void
 note_work(struct walk *walk, uint32_t leaves)
@@ -104,7 +108,7 @@ add_positions(struct walk *walk, uint32_t first, uint32_t end, uint32_t from, ui
 }
 
 /*
- * Take a reference off the count of a radius.
+ * Subtract a reference from the count of a radius.
  */
 static void
 take_off(struct walk *walk, uint32_t radius, size_t place)
@@ -115,7 +119,7 @@ take_off(struct walk *walk, uint32_t radius, size_t place)
 }
 
 /*
- * Take those references of a position off the count of a radius that the observation excludes.
+ * Subtract those references of a position that the observation excludes from the count of a radius.
  */
 static void
 take_position_off(struct walk *walk, uint32_t position, uint32_t radius)
@@ -132,7 +136,7 @@ take_position_off(struct walk *walk, uint32_t position, uint32_t radius)
 	}
 }
 
-/* bits that are set, from `first` to end - 1 */
+/* a run of set bits: from `first` to end - 1 */
 struct run
 {
 	uint32_t	first;
@@ -140,7 +144,7 @@ struct run
 };
 
 /*
- * Take the first run of set bits out of the bits; at least one is set.
+ * Take the first run of set bits out of the bits, at least one of which must be set.
  */
 static inline struct run
 first_run(uint32_t *bits)
@@ -154,7 +158,8 @@ first_run(uint32_t *bits)
 }
 
 /*
- * Add the positions from `first` on whose bit is set to the count of a radius, or take off what is excluded of them.
+ * Add the positions from `first` on whose bit is set to the count of a radius; if the walk takes off, subtract the
+ * excluded references of these positions.
  */
 static inline void
 add_bits(struct walk *walk, uint32_t first, uint32_t bits, uint32_t radius)
@@ -188,7 +193,8 @@ distance_to(const struct walk *walk, uint32_t position)
 }
 
 /*
- * Return the bits of those positions of a leaf that have no radius of their own, or one that reaches the observation.
+ * Return the bits of those positions of a leaf that have no radius of their own, or a radius that reaches the
+ * observation.
  */
 static uint32_t
 reaching(struct walk *walk, uint32_t first, const double *chords, uint32_t bits)
@@ -238,7 +244,7 @@ count_leaf(struct walk *walk, uint32_t leaf, uint32_t from, uint32_t to)
 		uint32_t	within = radius == to - 1 ? left : left & cpu_within(chords, radii->within[radius]);
 		uint32_t	open = within & ~cpu_within(chords, radii->certain[radius]);
 
-		/* several radii may leave the same position open */
+		/* measure each position once, even if several radii leave it open */
 		for (uint32_t more = open & ~measured; more != 0; more &= more - 1)
 			distance[__builtin_ctz(more)] = distance_to(walk, first + (uint32_t) __builtin_ctz(more));
 		note_work(walk, LEAVES_OF_DISTANCE * (uint32_t) __builtin_popcount(open & ~measured));
@@ -282,7 +288,8 @@ add_nodes(struct walk *walk, int level, uint32_t first_node, uint32_t end_node, 
 }
 
 /*
- * A bit for each of INDEX_WIDTH nodes from `node` on, set if its references are of several parties.
+ * Return a bit for each of INDEX_WIDTH nodes from `node` on, set if the node's references are of
+ * several parties.
  */
 CPU_WALK_INLINE uint32_t
 several_parties(const struct cpu_index *index, uint32_t node)
@@ -308,7 +315,7 @@ count_nodes(struct walk *walk, int level, struct cpu_nodes nodes, uint32_t from,
 	uint32_t	first = index->shape.first[level] + nodes.first;
 	double		nearest[INDEX_WIDTH];
 	double		farthest[INDEX_WIDTH];
-	uint32_t	taken = 0;		/* bits of the nodes whose references are all candidates */
+	uint32_t	taken = 0;		/* bits of the nodes that may be taken whole: all of their references are candidates */
 	uint32_t	left;
 
 	cpu_node_bounds(index, first, &walk->box, nearest);
@@ -324,7 +331,7 @@ count_nodes(struct walk *walk, int level, struct cpu_nodes nodes, uint32_t from,
 	{
 		uint32_t	whole;
 
-		/* those within the smallest radius are within all */
+		/* a node within the smallest radius is within all radii */
 		farthest_corners(index, first, &walk->box, farthest);
 		whole = taken & cpu_within(farthest, radii->certain[from]);
 		left &= ~whole;
@@ -367,7 +374,8 @@ count_part(struct walk *walk, struct cpu_part part)
 }
 
 /*
- * Walk through the parts that the observation's windows reach; if they are many, once through the group.
+ * Walk through the parts that the observation's windows reach; if these are many, walk once through the
+ * whole group.
  */
 static void
 count_slabs(struct walk *walk)
@@ -388,7 +396,8 @@ count_slabs(struct walk *walk)
 }
 
 /*
- * The place of the first reference whose tag is at least this one, in a dataset whose tags rise.
+ * Return the place of the first reference with this tag or a greater one, in a dataset whose tags
+ * rise.
  */
 static size_t
 first_place(const struct dataset *dataset, int64_t tag)
@@ -409,7 +418,7 @@ first_place(const struct dataset *dataset, int64_t tag)
 }
 
 /*
- * Take the references at places place ... end - 1 off all counts that have them.
+ * Subtract the references at places place ... end - 1 from all counts that include them.
  */
 static void
 take_places_off(struct walk *walk, size_t place, size_t end)
@@ -452,7 +461,7 @@ count_all(struct walk *walk)
 }
 
 /*
- * Take the references that the observation excludes off all counts that have them.
+ * Subtract the references that the observation excludes from all counts that include them.
  */
 static void
 take_excluded_off(struct walk *walk)
@@ -479,7 +488,8 @@ take_excluded_off(struct walk *walk)
 }
 
 /*
- * Begin with an observation, whose columns are read once, as the batch is shared with the client.
+ * Begin with an observation: read its columns once, because the client can change the batch
+ * meanwhile.
  */
 static void
 begin(struct walk *walk, uint32_t row)

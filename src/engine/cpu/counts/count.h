@@ -19,26 +19,26 @@ struct cpu_count_piece
 	const struct search *search;
 	const struct cpu_index *index;	/* NULL: the dataset is of arcs */
 	const struct cpu_arcs *arcs;	/* of a dataset of arcs, else NULL */
-	const struct cpu_sums *sums;	/* [weights] of the index; of arcs, the form alone */
-	const struct cpu_extremes *extremes;	/* [weights] of the index; NULL: the question does not ask for them */
+	const struct cpu_sums *sums;	/* [weights] of the index; for arcs only the forms are set */
+	const struct cpu_extremes *extremes;	/* [weights] of the index; NULL: the question does not ask for extremes */
 	uint32_t	weights;		/* how many weights the dataset has */
 	const struct search_radii *radii;	/* of the question */
 	const struct cpu_observation *observation;	/* by row */
-	uint32_t	first;			/* row 0 is the search's observation of this number */
-	int64_t		end_ms;			/* when to stop, after the first observation */
+	uint32_t	first;			/* row 0 is the search's observation with this number */
+	int64_t		end_ms;			/* when to stop, on the clock of now_ms(); the first observation is answered in any case */
 
 	uint32_t	count;
 	uint32_t   *row;			/* [count] rows */
-	uint32_t   *counts;			/* by row, of arcs: room for the number of shapes within the largest radius */
+	uint32_t   *counts;			/* by row; for arcs: room for the number of shapes within the largest radius */
 
-	/* where row 0's pairs begin; row by row the pairs that protocol_search.h describes */
+	/* the pairs that protocol_search.h describes, row by row; these are the addresses of row 0's first pair */
 	int64_t    *tag;
 	double	   *distance;
 	bool	   *answered;		/* by row: set when its pairs are there */
 	bool		short_of_memory;	/* of arcs: the piece ended early */
 };
 
-/* Answer the observations of a piece until its time is over or the search is cancelled, but at least the first one. */
+/* Answer the observations of a piece until its time is over or the search is cancelled; answer at least the first one. */
 extern void CPU_PATH_NAME(cpu_count) (struct cpu_count_piece *piece);
 
 #endif							/* GEONN_CPU_COUNT_H */

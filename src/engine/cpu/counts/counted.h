@@ -14,10 +14,10 @@ struct cpu_counted
 	struct cpu_range range[GEONN_WEIGHTS_MAX];
 };
 
-/* Begin with an observation of a piece, for which nothing has been found within any of its radii. */
+/* Begin with an observation of a piece: set the counts within all radii to nothing. */
 extern void cpu_counted_begin(const struct cpu_count_piece *piece, struct cpu_counted *counted);
 
-/* Write what was found within each radius as the pairs of the observation in this row. */
+/* Write the counts within each radius as the pairs of the observation in this row. */
 extern void cpu_counted_end(const struct cpu_count_piece *piece, uint32_t row, const struct cpu_counted *counted);
 
 #endif							/* GEONN_CPU_COUNTED_H */

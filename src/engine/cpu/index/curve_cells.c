@@ -30,14 +30,16 @@
 #include "engine/base/memory_columns.h"
 #include "engine/cpu/base/curve.h"
 
-/* two references of one cell differ by less than this in x, y and z: a cell is 2^-27
- * wide, seen from the origin */
+/*
+ * Two references of one cell differ by less than this in x, y and z: a cell is 2^-27 wide, seen
+ * from the origin.
+ */
 #define CELL_WIDTH 0x1p-25
 
-/* cells with fewer references are not sorted: of two, either order will do */
+/* Cells with fewer references are not sorted: for two references either order will do. */
 #define CELL_MIN 3
 
-/* how many references are sorted between two checks for cancellation */
+/* After sorting this many references, look whether the search has been cancelled. */
 #define MANY 4096
 
 struct cells
@@ -47,7 +49,7 @@ struct cells
 	const atomic_bool *cancelled;
 };
 
-/* one reference, with the values by which it is sorted */
+/* A reference, with the values by which a cell is sorted. */
 struct item
 {
 	double		x;
@@ -75,7 +77,7 @@ store(struct cpu_index *index, size_t i, const struct item *item)
 #define CONDITIONS (GEONN_COLUMN_RADIUS | GEONN_COLUMNS_WINDOWS | GEONN_COLUMNS_PARTIES)
 
 /*
- * Compare radiuses, windows and parties of two references, in some order.
+ * Compare radiuses, windows and parties of two references, in a fixed but arbitrary order.
  */
 static int
 compare_conditions(const struct dataset *dataset, uint32_t a, uint32_t b)
@@ -96,8 +98,8 @@ compare_conditions(const struct dataset *dataset, uint32_t a, uint32_t b)
 }
 
 /*
- * Compare two references: below 0, 0 or above 0 if the first one's position
- * comes before the other's, is the same, or comes after.
+ * Compare the positions of two references: return a number below 0, 0, or above 0 if the first
+ * reference's position comes before the other's, is the same, or comes after.
  */
 static int
 compare_positions(const struct dataset *dataset, const struct item *a, const struct item *b)
@@ -156,7 +158,7 @@ cpu_curve_cells_is_one(const struct dataset *dataset, const struct cpu_index *in
 }
 
 /*
- * Whether reference i is of the cell and group of reference i - 1.
+ * Return whether reference i is in the cell and group of reference i - 1.
  */
 static bool
 is_in_cell(const struct cells *cells, size_t i)
@@ -210,8 +212,8 @@ separate_parts(void *context, size_t number)
 }
 
 /*
- * In the heap of a cell's first `count` references, put `sinking` at `at`, and move it
- * below all that sort after it.
+ * Put `sinking` at index `at` into the heap of a cell's first `count` references, and move it below
+ * all references that come after it in order.
  */
 static void
 sink(const struct cells *cells, size_t begin, size_t count, size_t at, struct item sinking)

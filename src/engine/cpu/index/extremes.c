@@ -29,7 +29,8 @@ widen(struct cpu_range *range, struct cpu_range by)
 }
 
 /*
- * Widen a range by the references of some positions, looking at each.  Returns how many they are.
+ * Widen a range by the references of some positions, looking at each reference.  Returns their
+ * number.
  */
 static uint64_t
 widen_by_positions(const struct cpu_extremes *extremes, const struct cpu_index *index, uint32_t first, uint32_t end,
@@ -50,7 +51,7 @@ widen_by_positions(const struct cpu_extremes *extremes, const struct cpu_index *
 }
 
 /*
- * Widen a range by the references of a node.
+ * Widen a range by the references of a node.  Returns how many references it looked at one by one.
  */
 static uint64_t
 widen_by_node(const struct cpu_extremes *extremes, const struct cpu_index *index, int level, uint32_t node,
@@ -80,7 +81,10 @@ uint64_t
 cpu_extremes_widen(const struct cpu_extremes *extremes, const struct cpu_index *index, uint32_t first, uint32_t end,
 				   struct cpu_tags excluded, struct cpu_range *range)
 {
-	/* the last node of a level may have fewer positions than the others */
+	/*
+	 * The last node of a level may have fewer positions than the others: if the range goes to the
+	 * end, that node is whole.
+	 */
 	uint64_t	last = end == index->shape.positions ? UINT64_MAX : end;
 	uint64_t	looked_at = 0;
 

@@ -8,7 +8,7 @@
 #include "engine/cpu/index/index.h"
 #include "engine/search/device.h"
 
-/* the least and the greatest of some weights: INFINITY and -INFINITY of none */
+/* the least and the greatest of some weights; INFINITY and -INFINITY of no weights */
 struct cpu_range
 {
 	double		least;
@@ -18,12 +18,12 @@ struct cpu_range
 /* the extremes of one of a dataset's weights, for an index */
 struct cpu_extremes
 {
-	const double *weight;		/* the dataset's; NAN: the reference has none */
-	struct cpu_range *node;		/* [shape.all_nodes] of the references of each node */
+	const double *weight;		/* the dataset's column; NAN: the reference has no weight */
+	struct cpu_range *node;		/* [shape.all_nodes] the extremes of the weights of each node's references */
 	size_t		bytes;			/* how many bytes of memory `node` takes */
 };
 
-/* a range of tags, whose references are passed over; empty if last < first */
+/* A range of tags whose references are excluded; empty if last < first. */
 struct cpu_tags
 {
 	int64_t		first;
@@ -31,8 +31,8 @@ struct cpu_tags
 };
 
 /*
- * Compute the extremes of weight number `weight` of a search's dataset that has it.  False with the failure if memory
- * is short.  cpu_extremes_free() frees them; it may be called for extremes that are all 0.
+ * Compute the extremes of weight number `weight`, which the search's dataset must have.  Returns false with the
+ * failure if memory is short. cpu_extremes_free() frees the extremes; all fields may be 0.
  */
 extern bool cpu_extremes_build(struct cpu_extremes *extremes, const struct search *search,
 							   const struct cpu_index *index, int weight, struct failure *failure);
@@ -40,7 +40,7 @@ extern void cpu_extremes_free(struct cpu_extremes *extremes);
 
 /*
  * Widen a range by the weights of the references at positions first ... end - 1 whose tags are not excluded.  Returns
- * how many references were looked at one by one.
+ * how many references it looked at one by one.
  */
 extern uint64_t cpu_extremes_widen(const struct cpu_extremes *extremes, const struct cpu_index *index,
 								   uint32_t first, uint32_t end, struct cpu_tags excluded, struct cpu_range *range);

@@ -49,7 +49,7 @@
 #include "engine/cpu/base/curve.h"
 #include "engine/cpu/base/vectors.h"
 
-/* so many positions are looked at to tell how often neighbours have a party in common */
+/* Look at this many positions to find how often neighbours have a party in common. */
 #define PARTY_SAMPLE 4096
 
 struct building
@@ -58,11 +58,11 @@ struct building
 	const atomic_bool *cancelled;
 	struct cpu_index *index;
 	struct radix_sort sort;
-	atomic_size_t merged;		/* how many references are one position with the one before */
-	const uint32_t *first;		/* [parts] first references, in the order of the index; NULL: all
-								 * are one part */
-	uint32_t   *group_first;	/* first references of the groups, if parts are groups, or NULL */
-	atomic_uint exclusive;		/* bits of the windows that have exclusive edges */
+	atomic_size_t merged;		/* how many references share their position with the reference before them */
+	const uint32_t *first;		/* [parts] the first reference of each part, in the order of the index; NULL: all
+								 * references are one part */
+	uint32_t   *group_first;	/* the first reference of each group, if parts are groups; otherwise NULL */
+	atomic_uint exclusive;		/* bits of the windows for which some reference has an exclusive edge */
 	atomic_bool limited;		/* some radius is not infinite */
 	int			level;			/* the level whose boxes are being made */
 };
@@ -108,7 +108,7 @@ make_group_keys(void *context, size_t number)
 		sort->key[i] = (uint32_t) building->dataset->group[sort->value[i]] ^ UINT32_C(0x80000000);
 }
 
-/* `start` has each reference's part, by its index in the dataset */
+/* Uses `start`, which has each reference's part, by its index in the dataset. */
 static void
 make_part_keys(void *context, size_t number)
 {
@@ -155,8 +155,8 @@ list_groups(struct building *building)
 }
 
 /*
- * Phase 1.  Keys and values lie in the columns of vectors.  False if memory is
- * short.
+ * Phase 1: sort the references.  Keys and values lie in the columns of vectors.  Returns false if
+ * memory is short.
  */
 static bool
 sort_references(struct building *building, const struct search *search, struct failure *failure)
@@ -248,9 +248,8 @@ copy_tags(void *context, size_t number)
 }
 
 /*
- * Phase 3: merge references into positions.  Returns the number of positions.  One
- * thread does this, since the vectors move towards the front, over vectors that are
- * not needed any more.
+ * Phase 3: merge references into positions, and return the number of positions.  A single thread
+ * does this, because the vectors move towards the front, over vectors that are no longer needed.
  */
 static uint32_t
 merge_references(struct building *building)
@@ -271,7 +270,7 @@ merge_references(struct building *building)
 			double		vector[3] = {index->x[i], index->y[i], index->z[i]};
 			bool		is_one = next_merged;
 
-			/* compare i + 1 with i now, before i may be overwritten */
+			/* compare i + 1 with i now, before the vector of i may be overwritten */
 			next_merged = i + 1 < count && cpu_curve_cells_is_one(building->dataset, index, i + 1);
 			if (is_one)
 				continue;
@@ -336,7 +335,8 @@ collect_conditions(void *context, size_t number)
 }
 
 /*
- * Of some positions that are followed by another one, how many have a party in common with that one?
+ * Return the share of some sampled positions that have a party in common with the position behind
+ * them.
  */
 static double
 share_same_party(const struct cpu_index *index)
@@ -358,7 +358,8 @@ share_same_party(const struct cpu_index *index)
 }
 
 /*
- * The party of the values first ... end - 1 of a column, of positions or of nodes.
+ * Return the party that all values first ... end - 1 of a column, of positions or of nodes, have;
+ * CPU_SEVERAL_PARTIES if they differ.
  */
 static int64_t
 only_party(const int64_t *party, size_t first, size_t end)
@@ -370,8 +371,8 @@ only_party(const int64_t *party, size_t first, size_t end)
 }
 
 /*
- * Bound a node's radiuses, windows and parties by the values first ... end - 1 of these
- * columns, which are of positions or of nodes.
+ * Set the bounds of a node's radiuses, windows and parties from the values first ... end - 1 of
+ * these columns, which are columns of positions or of nodes.
  */
 static void
 bound_conditions(const struct cpu_index *index, uint32_t node, size_t first, size_t end, const double *wide,
@@ -405,8 +406,8 @@ bound_conditions(const struct cpu_index *index, uint32_t node, size_t first, siz
 }
 
 /*
- * Find the first positions of the parts, and if parts are groups, their groups.  A
- * part's first reference is never merged with one of another part.
+ * Find the first position of each part, and if parts are groups, the group of each.  A part's first
+ * reference is never merged with a reference of another part.
  */
 static void
 place_parts(void *context, size_t number)
@@ -503,8 +504,7 @@ make_boxes(void *context, size_t number)
 }
 
 /*
- * Lay out the columns of positions and references; `columns` are those that the
- * dataset has.
+ * Lay out the columns of positions and references; `columns` says which columns the dataset has.
  */
 static size_t
 place_positions(struct cpu_index *index, uint32_t columns, void *memory)
@@ -542,7 +542,7 @@ place_boxes(struct cpu_index *index, bool groups, void *memory)
 {
 	struct column_block block = {memory, 0};
 
-	/* a search reads INDEX_WIDTH nodes at a time, from any node on */
+	/* a search reads INDEX_WIDTH nodes at a time, and may begin at any node */
 	size_t		padded = (size_t) index->shape.all_nodes + INDEX_WIDTH;
 
 	for (int axis = 0; axis < 3; axis++)
@@ -569,7 +569,7 @@ place_boxes(struct cpu_index *index, bool groups, void *memory)
 }
 
 /*
- * Allocate one of the two blocks of columns.
+ * Allocate one of the index's two blocks of columns.
  */
 static void *
 allocate_block(const struct cpu_index *index, size_t bytes, struct failure *failure)
@@ -585,8 +585,8 @@ fail_memory(const struct dataset *dataset, struct failure *failure)
 }
 
 /*
- * Phases 1 to 3.  Returns the number of positions, or 0 if memory is short or
- * the search was cancelled.
+ * Do phases 1 to 3.  Returns the number of positions, or 0 if memory is short or the search was
+ * cancelled.
  */
 static uint32_t
 make_positions(struct building *building, const struct search *search, struct failure *failure)

@@ -10,13 +10,13 @@
 #include "engine/dataset/dataset.h"
 #include "engine/search/index_shape.h"
 
-/* the only_party of a node that has positions of several parties */
+/* the value of only_party for a node with positions of several parties */
 #define CPU_SEVERAL_PARTIES INT64_MIN
 
 /*
- * In the columns of positions, copies of the last position fill the last leaf
- * up.  The columns of boxes have INDEX_WIDTH more values after the last node,
- * so that a search can read INDEX_WIDTH children of any node.
+ * The index of a dataset.  In the columns of positions, copies of the last position fill up the
+ * last leaf.  The columns of boxes have INDEX_WIDTH more values behind the last node, so that a
+ * search can read INDEX_WIDTH children of any node.
  */
 struct cpu_index
 {
@@ -24,15 +24,14 @@ struct cpu_index
 	size_t		references;
 
 	/*
-	 * Positions of one part follow each other.  With windows, slabs say what
-	 * parts are.  Otherwise each group is a part, in rising order; without
-	 * groups, all positions are one part.
+	 * The parts of the index.  Positions of one part follow each other.  With windows, slabs say
+	 * what the parts are.  Otherwise each group is a part, in rising order; without groups, all
+	 * positions are one part.
 	 */
 	uint32_t	parts;			/* how many parts it has, at least 1 */
 	int32_t    *part_group;		/* [parts] the group of each part, or NULL: parts are not groups */
 	struct cpu_slabs *slabs;	/* the slabs, or NULL: the dataset has no windows */
-	uint32_t   *part_start;		/* [parts + 1] the first position of each part; the last is the
-								 * number of positions */
+	uint32_t   *part_start;		/* [parts + 1] the first position of each part; the last value is the number of positions */
 
 	/* positions */
 	double	   *x;				/* vectors */
@@ -42,8 +41,8 @@ struct cpu_index
 								 * ... start[i + 1] - 1 of the sorted order */
 
 	/*
-	 * Conditions of positions; NULL if the dataset lacks the column.  Pairs
-	 * with a squared chord above the wide limit are impossible.
+	 * Conditions of positions; each is NULL if the dataset has no such column.  A pair whose
+	 * squared chord is above the wide limit is impossible.
 	 */
 	double	   *wide;			/* geonn_metric_wide_limit() of the radius */
 	int64_t    *window_low[GEONN_WINDOWS_MAX];
@@ -53,26 +52,26 @@ struct cpu_index
 
 	/* references in the sorted order */
 	uint32_t   *place;			/* [references] index in the dataset */
-	int64_t    *tag;			/* [references] tags: those of neighbours lie near each other */
+	int64_t    *tag;			/* [references] tags, in the order of the index: tags of neighbours lie near each other */
 
 	/* nodes of all levels, placed by shape */
 	double	   *low[3];			/* boxes: x, y and z */
 	double	   *high[3];
-	double	   *widest;			/* the largest wide limit of their positions, or NULL */
-	int64_t    *smallest_low[GEONN_WINDOWS_MAX];	/* each window's smallest low and largest
-													 * high, or NULL */
+	double	   *widest;			/* the largest wide limit of each node's positions, or NULL */
+	int64_t    *smallest_low[GEONN_WINDOWS_MAX];	/* the smallest low and the largest high of each window, over a
+													 * node's positions; or NULL */
 	int64_t    *largest_high[GEONN_WINDOWS_MAX];
-	int64_t    *only_party[GEONN_PARTIES_MAX];	/* the party of all their positions, or CPU_SEVERAL_PARTIES,
-												 * or NULL */
+	int64_t    *only_party[GEONN_PARTIES_MAX];	/* the party of all of a node's positions; CPU_SEVERAL_PARTIES: they
+												 * differ; or NULL */
 
-	/* one bit for each window, set if a reference has an exclusive edge there */
+	/* one bit for each window, set if the window's range of some reference has an exclusive edge */
 	uint32_t	exclusive;
 	bool		limited;		/* some reference has a radius that is not infinite */
 
-	/* of positions that follow each other, the share with a party in common */
+	/* the share of positions that have a party in common with the position behind them */
 	double		same_party;
 
-	/* [nodes of level 0] curve code of each leaf's first position */
+	/* [nodes of level 0] the curve code of each leaf's first position */
 	uint64_t   *leaf_code;
 
 	/* the two blocks of memory that hold all columns */
@@ -82,7 +81,7 @@ struct cpu_index
 	size_t		box_bytes;
 };
 
-/* positions first ... end - 1 of an index: one of its parts, or several; never empty */
+/* Positions first ... end - 1 of an index: one of its parts, or several; never empty. */
 struct cpu_part
 {
 	uint32_t	first;
@@ -90,8 +89,8 @@ struct cpu_part
 };
 
 /*
- * The part that has a group's references, in an index without slabs;
- * index->parts if the group has no references.
+ * Return the number of the part that has a group's references, in an index without slabs;
+ * index->parts if no reference has the group.
  */
 static inline uint32_t
 cpu_index_part_of(const struct cpu_index *index, int32_t group)
@@ -99,7 +98,7 @@ cpu_index_part_of(const struct cpu_index *index, int32_t group)
 	return cpu_group_number(index->part_group, index->part_group != NULL ? index->parts : 1, group);
 }
 
-/* The positions of part number `part` of the index. */
+/* Return the positions of part number `part` of the index. */
 static inline struct cpu_part
 cpu_index_part(const struct cpu_index *index, uint32_t part)
 {
@@ -107,7 +106,7 @@ cpu_index_part(const struct cpu_index *index, uint32_t part)
 }
 
 /*
- * The positions of all parts of a group, in an index with slabs.
+ * Return the positions of all parts of a group, in an index with slabs.
  */
 static inline struct cpu_part
 cpu_index_group_part(const struct cpu_index *index, uint32_t group)
@@ -119,12 +118,11 @@ cpu_index_group_part(const struct cpu_index *index, uint32_t group)
 }
 
 /*
- * Build the index of a search's dataset, which is not empty, on all threads.
- * The search's observations show how long windows are (cpu/slabs.c).  NULL with
- * the failure if memory is short, or soon after the search is cancelled.  It
- * takes 42 bytes a reference, and 8 a group; radiuses add 9 a reference;
- * windows add 3 a reference, 17 for each window, and 40 a part; each party adds 9 a
- * reference.  The build takes no more.
+ * Build the index of a search's dataset, which is not empty, on all threads.  The search's
+ * observations show how long windows are (cpu/slabs.c).  Returns NULL with the failure if memory is
+ * short, or soon after the search is cancelled.  The index takes 42 bytes a reference, and 8 a
+ * group; radiuses add 9 a reference; windows add 3 a reference, 17 for each window, and 40 a part;
+ * each party adds 9 a reference.  The build takes no more.
  */
 extern struct cpu_index *cpu_index_build(const struct search *search, struct failure *failure);
 

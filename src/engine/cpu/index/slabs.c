@@ -63,17 +63,17 @@
 #include "engine/base/memory_columns.h"
 #include "engine/search/window_lengths.h"
 
-/* the least number of references of a slab, except the last one of a run */
+/* a slab has at least this many references, except the last slab of a run */
 #define SLAB_MIN 256
 
-/* a class's lengths have two numbers of bits: 0; below 4, 16, ... */
+/* Lengths of windows are classified by their number of bits, two numbers of bits in a class: 0; below 4, 16, ... */
 #define CLASS_LENGTHS 2
 #define CLASS_BITS 7
 
 /* how many references are sampled to choose classes by their windows */
 #define SAMPLE ((size_t) 1 << 14)
 
-/* a class with less than 1 / this of the references is joined with the next longer class */
+/* a class with a smaller part of the references than 1 / CLASS_PART is joined with the next longer class */
 #define CLASS_PART 64
 
 #define SIGN ((uint64_t) 1 << 63)
@@ -85,16 +85,16 @@ struct cutting
 	struct radix_sort *sort;
 	struct cpu_slabs *slabs;
 	uint32_t   *part_of;
-	const int64_t *low;			/* columns of the window by which slabs are cut */
+	const int64_t *low;			/* columns of the window by which the references are cut into slabs */
 	const int64_t *high;
 
 	uint8_t		class_of[WINDOW_LENGTHS];	/* the class of windows, by the number of bits of their
 											 * length */
 	uint64_t	width[WINDOW_LENGTHS];	/* how wide the slabs of a class are */
-	uint64_t	common;			/* longest length with the most common number of bits */
+	uint64_t	common;			/* the longest length with the most common number of bits */
 
-	/* references in the order (group, class, low); they lie where the sort has its keys and values */
-	const uint64_t *key;		/* the group, and in the lowest bits the class */
+	/* the references in the order (group, class, low); these columns are the keys and values of the sort */
+	const uint64_t *key;		/* the group, and the class in the lowest bits */
 	const uint32_t *place;
 	int64_t    *sorted_low;
 };
@@ -123,8 +123,7 @@ choose_classes(struct cutting *cutting, uint64_t observed)
 
 	for (size_t i = 0; i < sample; i++)
 	{
-		/* a pseudo-random one in each stretch, so that no pattern of references spoils the
-		 * sample */
+		/* take a pseudo-random reference in each stretch, so that no pattern of references spoils the sample */
 		size_t		place = (i * rows + (uint32_t) i * UINT32_C(2654435761) % rows) / sample;
 		uint64_t	length = window_length(cutting->low[place], cutting->high[place]);
 		int			bits = window_length_bits(cutting->low[place], cutting->high[place]);
@@ -214,8 +213,8 @@ sort_references(struct cutting *cutting, struct failure *failure)
 /* ---- runs and parts ---- */
 
 /*
- * The end of a slab that begins with reference `first` of the order, in a run
- * ending before `end`.
+ * Return the end of a slab that begins with reference `first` of the order; the slab's run ends at
+ * `end`.
  */
 static size_t
 slab_end(const struct cutting *cutting, size_t first, size_t end)
@@ -230,8 +229,8 @@ slab_end(const struct cutting *cutting, size_t first, size_t end)
 }
 
 /*
- * Cut the order into groups, runs and parts: count them; or once slabs has
- * memory for them, note where each begins.
+ * Cut the order into groups, runs and parts.  Before slabs has memory, only count them; with
+ * memory, note where each begins.
  */
 static void
 cut(const struct cutting *cutting, struct cpu_slabs *slabs)
@@ -283,7 +282,7 @@ cut(const struct cutting *cutting, struct cpu_slabs *slabs)
 }
 
 /*
- * Lay out the columns, whose lengths are known.
+ * Lay out the columns; slabs has their lengths.
  */
 static size_t
 place_columns(struct cpu_slabs *slabs, bool has_groups, void *memory)
@@ -304,7 +303,7 @@ place_columns(struct cpu_slabs *slabs, bool has_groups, void *memory)
 }
 
 /*
- * Return which of two edges at the same value overlaps more.
+ * Return which of two edges at the same value lets more windows overlap.
  */
 static enum geonn_edge
 wider_edge(unsigned a, unsigned b)
@@ -395,9 +394,9 @@ compute_reaches(struct cpu_slabs *slabs)
 }
 
 /*
- * Observations' windows shorter than this make no shorter slabs: the greater of the
- * most common length of references' windows, and of the range in which SLAB_MIN
- * references of a group begin.
+ * Return the least length for which slabs are cut; shorter windows of observations make no shorter
+ * slabs.  It is the greater of the most common length of references' windows, and of the range in
+ * which SLAB_MIN references of a group begin.
  */
 static uint64_t
 least_length(const struct cutting *cutting)
@@ -476,8 +475,8 @@ cpu_slabs_free(struct cpu_slabs *slabs)
 }
 
 /*
- * The first of parts first ... end - 1 whose value in a rising column is above,
- * or not below, a value.
+ * Return the first of parts first ... end - 1 whose value in a rising column is above `value`, or
+ * (or_equal) equals it.
  */
 static uint32_t
 first_above(const int64_t *column, uint32_t first, uint32_t end, int64_t value, bool or_equal)

@@ -12,47 +12,41 @@
 struct cpu_slabs
 {
 	int			window;			/* the number of the window by which slabs are cut */
-	uint64_t	length;			/* the length of the windows for which these slabs were cut
-								 * (cpu_slabs_length) */
+	uint64_t	length;			/* the length of windows for which these slabs were cut (cpu_slabs_length) */
 	uint64_t	least;			/* shorter windows count as windows of this length */
-	uint64_t	most;			/* longer windows count as windows of this length, unless that is
-								 * below `least` */
+	uint64_t	most;			/* longer windows count as windows of this length; but never of less than `least` */
 
 	/* groups, in rising order; each group has runs, and each run has parts */
 	uint32_t	groups;			/* how many groups it has, at least 1 */
 	int32_t    *group;			/* [groups], or NULL: the dataset has no groups */
-	uint32_t   *group_run;		/* [groups + 1] the first run of each group; the last is `runs` */
+	uint32_t   *group_run;		/* [groups + 1] the first run of each group; the last value is `runs` */
 	uint32_t	runs;
-	uint32_t   *run_part;		/* [runs + 1] the first part of each run; the last is `parts` */
+	uint32_t   *run_part;		/* [runs + 1] the first part of each run; the last value is `parts` */
 
-	/*
-	 * [parts] For each part, the smallest range that contains its references'
-	 * windows.  Within a run, lows rise.
-	 */
+	/* [parts] The smallest range that contains the windows of each part's references.  Within a run, lows rise. */
 	uint32_t	parts;
 	int64_t    *low;
 	int64_t    *high;
 	uint16_t   *edges;
-	int64_t    *reach;			/* the largest high of this part and those before it in its run */
-	uint8_t    *is_uniform;		/* all references of the part have the very same windows */
-	uint32_t   *first;			/* [parts + 1] the first reference of each part, in the order of
-								 * parts */
+	int64_t    *reach;			/* the largest high among this part and the parts before it in its run */
+	uint8_t    *is_uniform;		/* all references of the part have exactly the same windows */
+	uint32_t   *first;			/* [parts + 1] the first reference of each part, in the order of parts */
 
 	void	   *memory;
 	size_t		bytes;
 };
 
 /*
- * Cut the references of a search's dataset, which has windows, into parts.
- * part_of[place] becomes each reference's part.  The sort has memory for all
- * references.  NULL with the failure if memory is short.  Ends early, with
- * part_of undefined, once the search is cancelled.
+ * Cut the references of a search's dataset, which has windows, into parts. part_of[place] becomes
+ * each reference's part.  The sort must have memory for all references.  Returns NULL with the
+ * failure if memory is short.  Once the search is cancelled, the function ends early, with part_of
+ * undefined.
  */
 extern struct cpu_slabs *cpu_slabs_create(const struct search *search, struct radix_sort *sort,
 										  uint32_t *part_of, struct failure *failure);
 
 /*
- * The length of a search's windows that decides how long slabs should be: the median of a sample, within
+ * Return the length of a search's windows for which slabs should be cut: the median of a sample, within
  * slabs->least and slabs->most.
  */
 extern uint64_t cpu_slabs_length(const struct cpu_slabs *slabs, const struct search *search);
@@ -60,9 +54,9 @@ extern uint64_t cpu_slabs_length(const struct cpu_slabs *slabs, const struct sea
 extern void cpu_slabs_free(struct cpu_slabs *slabs);
 
 /*
- * The index of a group among `count` rising ones, or count if the group is not
- * among them.  groups is NULL: all references are one group, of index 0.  Most
- * datasets have few groups, or groups with consecutive numbers.
+ * Return the index of a group among `count` rising groups, or count if the group is not among them.
+ * With NULL as groups, all references are one group, of index 0.  Fast for few groups, and for
+ * groups with consecutive numbers, as most datasets have them.
  */
 static inline uint32_t
 cpu_group_number(const int32_t *groups, uint32_t count, int32_t group)
@@ -88,7 +82,7 @@ cpu_group_number(const int32_t *groups, uint32_t count, int32_t group)
 	return groups[first] == group ? first : count;
 }
 
-/* The index of a group in slabs->group, or slabs->groups if no reference has the group. */
+/* Return the index of a group in slabs->group, or slabs->groups if no reference has the group. */
 static inline uint32_t
 cpu_slabs_group(const struct cpu_slabs *slabs, int32_t group)
 {
@@ -96,15 +90,14 @@ cpu_slabs_group(const struct cpu_slabs *slabs, int32_t group)
 }
 
 /*
- * List the parts of a group whose references' windows may overlap these, in
- * rising order.  Returns their number; if that is greater than `most`, the list
- * is incomplete.
+ * List the parts of a group whose references' windows may overlap `windows`, in rising order.
+ * Returns the number of these parts; if it is greater than `most`, the list is incomplete.
  */
 extern uint32_t cpu_slabs_reached(const struct cpu_slabs *slabs, uint32_t group,
 								  const struct point_windows *windows, uint32_t *list,
 								  uint32_t most);
 
-/* The first part of a group; for group number slabs->groups it is slabs->parts. */
+/* Return the first part of a group; for group number slabs->groups this is slabs->parts. */
 static inline uint32_t
 cpu_slabs_first_part(const struct cpu_slabs *slabs, uint32_t group)
 {

@@ -12,7 +12,7 @@
 
 #include "engine/base/memory_block.h"
 
-/* positions that are added up between two looks at whether the search is cancelled */
+/* After adding up this many positions, look whether the search is cancelled. */
 #define POSITIONS_UNTIL_LOOK 65536
 
 bool

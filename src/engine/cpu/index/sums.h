@@ -9,7 +9,7 @@
 #include "engine/search/device.h"
 #include "engine/search/exact_sum.h"
 
-/* a sum, of as many words as the form of its cpu_sums says */
+/* A sum of weights; its cpu_sums has a form that says how many words are in use. */
 struct cpu_sum
 {
 	uint64_t	word[EXACT_SUM_WORDS];
@@ -19,23 +19,25 @@ struct cpu_sum
 struct cpu_sums
 {
 	struct exact_sum_form form;
-	uint64_t   *before;			/* [(positions + 1) * form.words] of each position, the sum of all positions before it */
+	uint64_t   *before;			/* [(positions + 1) * form.words] for each position, the sum of all positions before it */
 	size_t		bytes;			/* how many bytes of memory `before` takes */
 };
 
 /*
- * Compute the sums of weight number `weight` of a search's dataset that has it.  False with the failure if memory is
- * short, or if the search is cancelled.
- * cpu_sums_free() frees them; it may be called for sums that are all 0.
+ * Compute the sums of weight number `weight`, which the search's dataset must have.  Returns false with the failure
+ * if memory is short, or if the search is cancelled. cpu_sums_free() frees the sums; all fields may be 0.
  */
 extern bool cpu_sums_build(struct cpu_sums *sums, const struct search *search, const struct cpu_index *index,
 						   int weight, struct failure *failure);
 extern void cpu_sums_free(struct cpu_sums *sums);
 
-/* Take the weight of one reference off a sum. */
+/* Subtract the weight of one reference from a sum. */
 extern void cpu_sums_take_off(const struct cpu_sums *sums, struct cpu_sum *sum, double weight);
 
-/* The float64 that is nearest to the sum, of two the one with the even last bit; infinite if the sum is beyond all. */
+/*
+ * Return the float64 nearest to the sum; of two equally near the one with the even last bit; infinite beyond the
+ * greatest float64.
+ */
 extern double cpu_sums_rounded(const struct cpu_sums *sums, const struct cpu_sum *sum);
 
 /* Add the weights of positions first ... end - 1 to a sum. */

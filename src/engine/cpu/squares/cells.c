@@ -23,27 +23,31 @@
 #include "engine/base/memory_block.h"
 #include "engine/base/thread_pool.h"
 
-/* the table has this many squares of faces, and of divided squares, for each position */
+/* The table has this many squares of faces, and squares within divided ones, for each position. */
 #define FACE_SQUARES 8
 #define FINE_SQUARES 24
 
 /* every table has at least this many squares within divided ones */
 #define FINE_SQUARES_MIN ((uint32_t) 1 << 14)
 
-/* the table has memory for this many listed positions: for each square, and in all, as an entry
- * has CPU_CELLS_LENGTH_SHIFT bits for their index */
+/*
+ * The table has memory for this many listed positions: for each square, and in all.  The total is
+ * limited because an entry has CPU_CELLS_LENGTH_SHIFT bits for an index in the lists.
+ */
 #define LISTED_OF_SQUARE 2
 #define LISTED_MAX ((size_t) 1 << CPU_CELLS_LENGTH_SHIFT)
 
-/* a piece of the work has this many blocks, and a job this many pieces for each thread; a job
- * takes below 1 ms, or some ms where references form lines */
+/*
+ * A piece of the work has this many blocks, and a job this many pieces for each thread.  A job
+ * takes below 1 ms, or some ms where references form lines.
+ */
 #define PIECE_BLOCKS 4
 #define JOB_PIECES 2
 
-/* a table takes 1 / this of free memory at most */
+/* a table takes at most 1 / FREE_PART of the free memory */
 #define FREE_PART 8
 
-/* a table helps if at least one square in this many is not crowded */
+/* A table helps if at least one square in this many is not crowded. */
 #define HELP_PART 8
 
 static size_t
@@ -82,7 +86,7 @@ cpu_cells_bytes(uint32_t positions)
 }
 
 /*
- * Allocate a table whose blocks are not yet filled; NULL if memory is short.
+ * Allocate a table, with blocks that are not yet filled.  Returns NULL if memory is short.
  */
 static struct cpu_cells *
 allocate(uint32_t positions)

@@ -23,8 +23,10 @@
 #include "engine/cpu/index/index.h"
 #include "engine/search/cells_range.h"
 
-/* The first two bits of an entry say what it is.  The other bits are a position; or the number of a
- * block; or the length of a list, less 1, and the list's index in `list`. */
+/*
+ * The first two bits of an entry say its kind.  The other bits are a position; or the number of a
+ * block; or the length of a list, less 1, with the list's index in `list`.
+ */
 #define CPU_CELLS_KIND_SHIFT 30
 #define CPU_CELLS_ONE 0u
 #define CPU_CELLS_LIST 1u
@@ -36,7 +38,7 @@
 
 #define CPU_CELLS_CROWDED_ENTRY UINT32_MAX
 
-/* what a search reads of a position: 32 bytes, half a cache line */
+/* What a search reads of a position: 32 bytes, half a cache line. */
 struct cpu_cells_record
 {
 	double		x;				/* vector */
@@ -45,7 +47,7 @@ struct cpu_cells_record
 	int64_t		tag;			/* the tag of the first reference at the position */
 };
 
-/* a block of squares, while the table is made */
+/* A block of squares, while the CPU makes the table. */
 struct cpu_cells_block
 {
 	uint32_t	u;				/* (u, v), in units, is its first corner */
@@ -58,20 +60,19 @@ struct cpu_cells
 {
 	uint32_t	side;			/* how many blocks the side of a face has */
 	uint32_t	face_blocks;	/* how many blocks all six faces have: 6 side^2 */
-	uint32_t	blocks;			/* how many blocks the table has, with those of divided squares; and
-								 * can have */
+	uint32_t	blocks;			/* how many blocks the table has, those of divided squares included; and can have */
 	uint32_t	blocks_max;
-	uint32_t	list_max;		/* the greatest number of positions in lists */
-	double		scale;			/* how many units a face has for a length of 1; the face's side is 2
-								 * long */
+	uint32_t	list_max;		/* lists have room for this many positions */
+	double		scale;			/* how many units a length of 1 on a face has; the side of a face is 2 long */
 
 	struct cpu_cells_record *record;	/* [positions] what searches read of each position */
-	uint32_t   *entry;			/* [blocks_max * CELLS_BLOCK] entries, block by block, within a
-								 * block row by row */
+	uint32_t   *entry;			/* [blocks_max * CELLS_BLOCK] entries, block by block, and row by row within a block */
 	uint32_t   *list;			/* [list_max] positions */
 
-	/* the block of memory that holds all columns, and how many bytes of it are used: pages
-	 * that are never touched take no memory */
+	/*
+	 * the block of memory that holds all columns, and how many bytes of it are in use: pages that
+	 * are never touched take no memory
+	 */
 	void	   *memory;
 	size_t		bytes;
 	size_t		used;
@@ -83,47 +84,51 @@ struct cpu_cells_building
 	const struct cpu_index *index;
 	struct cpu_cells *cells;
 	uint32_t	first;			/* the block that is filled next */
-	uint32_t	end;			/* the end of the blocks that are being filled */
-	uint32_t	round_end;		/* the end of the blocks whose squares are known */
+	uint32_t	end;			/* the end of the blocks that the present job fills */
+	uint32_t	round_end;		/* the end of the blocks whose squares are known already; later blocks wait for the
+								 * next round */
 
-	/* blocks of divided squares: block[number - face_blocks] says where each lies; how many were
-	 * asked for */
+	/*
+	 * blocks of divided squares: block[number - face_blocks] says where each lies; and how many
+	 * blocks threads have asked for
+	 */
 	struct cpu_cells_block *block;
 	atomic_uint_fast32_t blocks;
-	atomic_uint_fast64_t listed;	/* how many positions in lists were asked for */
+	atomic_uint_fast64_t listed;	/* how many positions in lists threads have asked for */
 };
 
 /*
- * Set the entries of block `number`, and ask for blocks for the squares that it
- * divides.
+ * Set the entries of block `number`, and ask for a block for each square that is divided.
  */
 extern void CPU_PATH_NAME(cpu_cells_fill) (struct cpu_cells_building *building, uint32_t number);
 
 /*
- * Begin a table from a dataset's index, which the caller keeps as long.  The dataset needs
- * `columns` 0 and geonn_metric_chord_decides().  NULL if memory is short: the table takes an
- * eighth of the free memory at most.
+ * Begin a table from a dataset's index, which the caller must keep as long as the table is being
+ * made.  The dataset must have `columns` 0 and a metric with geonn_metric_chord_decides().  Returns
+ * NULL if memory is short: the table takes an eighth of the free memory at most.
  */
 extern struct cpu_cells_building *cpu_cells_begin(const struct dataset *dataset,
 												  const struct cpu_index *index);
 
 /*
- * Go on with making a table, on all threads, until now_us() is end_us or somewhat later.
- * Returns whether the table is complete.
+ * Go on with making a table, on all threads, until end_us on the clock of now_us(), or somewhat
+ * longer.  Returns whether the table is complete.
  */
 extern bool cpu_cells_go_on(struct cpu_cells_building *building, int64_t end_us);
 
 /* Return the complete table, and free the rest of `building`. */
 extern struct cpu_cells *cpu_cells_finish(struct cpu_cells_building *building);
 
-/* Whether a table answers enough observations to be of use; it does not if nearly all squares are
- * crowded. */
+/*
+ * Return whether a table answers enough observations to be of use: it does not if nearly all
+ * squares are crowded.
+ */
 extern bool cpu_cells_help(const struct cpu_cells *cells);
 
 /* Free a table that is not complete; NULL is allowed. */
 extern void cpu_cells_abandon(struct cpu_cells_building *building);
 
-/* The greatest number of bytes that a table of this many positions takes. */
+/* Return the greatest number of bytes that a table of this many positions takes. */
 extern size_t cpu_cells_bytes(uint32_t positions);
 
 /* Free a complete table; NULL is allowed. */
@@ -141,16 +146,15 @@ struct cpu_cells_search
 	const double *y;
 	const double *z;
 
-	/* results: an infinite distance for an observation without a neighbour */
+	/* results; an infinite distance: the observation has no neighbour */
 	int64_t    *tag;			/* [count] */
 	double	   *distance;		/* [count] metres */
-	uint32_t   *left;			/* [count] numbers of the observations that the index has to answer */
+	uint32_t   *left;			/* [count] numbers of the observations that the search leaves to the index */
 };
 
 /*
- * Find the nearest reference of each observation, with the same results, byte for
- * byte, as cpu_nearest() gives.  Returns how many observations are left to
- * the index.
+ * Find the nearest reference of each observation, with the same bytes as results that cpu_nearest()
+ * gives.  Returns how many observations the index has to answer.
  */
 extern uint32_t CPU_PATH_NAME(cpu_cells_nearest) (const struct cpu_cells_search *search);
 

@@ -26,25 +26,32 @@
 
 #include "engine/cpu/walk/walk.h"
 
-/* the greatest number of candidates that are kept for a range */
+/* a range keeps at most this many candidates */
 #define KEPT_MAX 64
 
-/* the greatest number of leaves that a walk for a range looks at */
+/* a walk for a range looks at most at this many leaves */
 #define LEAVES_MAX 128
 
-/* a square with more than CANDIDATES is divided if one of them is within NEAR half sides
- * of its middle; a square with more than CPU_CELLS_LIST_MAX always is */
+/*
+ * A square with more than CANDIDATES candidates is divided if one of them is within NEAR half sides
+ * of its middle; a square with more than CPU_CELLS_LIST_MAX candidates is always divided.
+ */
 #define CANDIDATES 6
 #define NEAR 8.0
 
-/* fill_range() compares more than this many candidates of a range with each other; of a single
- * square, any number */
+/*
+ * fill_range() compares the candidates of a range with each other if they are more than this many;
+ * those of a single square it always compares.
+ */
 #define COMPARED_MIN 12
 
-/* squares that a list would fit may take this share of the blocks of divided squares */
+/* Squares whose candidates would fit in a list may take up to this share of the blocks of divided squares. */
 #define LIST_PART 0.75
 
-/* kept positions, with vectors from cells_turned(), and LANES more values to load past the end */
+/*
+ * The positions kept for a range, with vectors from cells_turned(); the columns have LANES more
+ * values, so that loads may go past the end.
+ */
 struct kept
 {
 	uint32_t	count;
@@ -63,9 +70,8 @@ struct collecting
 	struct kept *kept;
 	struct cpu_box middle;		/* not turned */
 	double		corner[4][3];	/* not turned */
-	double		corner_limit[4];	/* limit on squared chords from each corner to a box; or to the
-									 * box's antipodes, if the best position is more than a quarter of
-									 * a circle from the middle */
+	double		corner_limit[4];	/* limit on squared chords from each corner to a box; or to the box's antipodes, if
+									 * the best position is more than a quarter circle from the middle */
 	uint32_t	leaves;
 	bool		overflow;		/* more candidates came than could be kept */
 };
@@ -98,8 +104,8 @@ kept_vector(const struct kept *kept, uint32_t number)
 }
 
 /*
- * A bit for each of LANES kept positions from `at` on, set if `first` rules it out:
- * cells_comes_before() for lanes.
+ * Return a bit for each of LANES kept positions from `at` on, set if `first` rules the position
+ * out: cells_comes_before(), for lanes.
  */
 static inline __attribute__((always_inline)) uint32_t
 come_after(const struct kept *kept, uint32_t at, struct geonn_vector first,
@@ -118,7 +124,7 @@ come_after(const struct kept *kept, uint32_t at, struct geonn_vector first,
 	return ~lanes_within(least, lanes_all(range->margin)) & ((1u << LANES) - 1);
 }
 
-/* keep those of the positions `from` whose bit is set */
+/* Keep the positions of `from` whose bit is set. */
 static void
 keep_only(const struct kept *from, uint64_t bits, struct kept *kept)
 {
@@ -142,7 +148,7 @@ bits_of(const struct kept *kept)
 	return kept->count < 64 ? (UINT64_C(1) << kept->count) - 1 : UINT64_MAX;
 }
 
-/* drop the kept positions that another one rules out */
+/* Drop the kept positions that another kept one rules out. */
 static void
 compare_with_all(struct kept *kept, const struct cells_range *range)
 {
@@ -155,8 +161,8 @@ compare_with_all(struct kept *kept, const struct cells_range *range)
 }
 
 /*
- * Find out which candidates of a larger range are candidates of this range.  Both ranges
- * may be the same.
+ * Find out which candidates of a larger range are candidates of this range.  Both ranges may be the
+ * same.
  */
 static void
 choose(struct cells_range *range, const struct kept *larger, struct kept *kept)
@@ -181,7 +187,7 @@ choose(struct cells_range *range, const struct kept *larger, struct kept *kept)
 	keep_only(larger, bits & bits_of(larger), kept);
 }
 
-/* drop the kept positions that can be nearest nowhere in the range */
+/* Drop the kept positions that are the nearest nowhere in the range. */
 static void
 reduce(struct cells_range *range, struct kept *kept)
 {
@@ -208,7 +214,7 @@ limit_corners(struct collecting *collecting)
 }
 
 /*
- * Whether the best is nearer than a box's positions to each corner of the range,
+ * Return whether the best position is nearer than a box's positions to each corner of the range,
  * and so to each point in it.
  */
 static bool
@@ -322,7 +328,7 @@ walk(struct collecting *collecting, int level, struct cpu_nodes nodes)
 }
 
 /*
- * Find a range's candidates.  False if it has too many.
+ * Find a range's candidates.  Returns false if the range has too many.
  */
 static bool
 collect(const struct cpu_index *index, uint32_t face, struct cells_range *range, struct kept *kept)
@@ -354,7 +360,7 @@ collect(const struct cpu_index *index, uint32_t face, struct cells_range *range,
 /* ---- entries ---- */
 
 /*
- * Divide a square.  False if the table has no block left.
+ * Divide a square.  Returns false if the table has no block left.
  */
 static bool
 divide(struct filling *filling, uint32_t column, uint32_t row, double part)
@@ -382,8 +388,8 @@ divide(struct filling *filling, uint32_t column, uint32_t row, double part)
 }
 
 /*
- * Set a square's entry from its candidates; NULL: they are too many.  A list's
- * entry has an index in the block's list until place_lists().
+ * Set a square's entry from its candidates; NULL as kept: they are too many.  The entry of a list
+ * has an index in the block's own lists until place_lists().
  */
 static void
 set_entry(struct filling *filling, uint32_t column, uint32_t row, const struct cells_range *range,
@@ -411,8 +417,8 @@ set_entry(struct filling *filling, uint32_t column, uint32_t row, const struct c
 }
 
 /*
- * Set the entries of a range's squares.  larger: candidates of a larger range, or
- * NULL if it had too many.
+ * Set the entries of a range's squares. larger: the candidates of a larger range, or NULL if that
+ * had too many.
  */
 static void
 fill_range(struct filling *filling, uint32_t column, uint32_t row, uint32_t side_bits,
@@ -453,7 +459,7 @@ fill_range(struct filling *filling, uint32_t column, uint32_t row, uint32_t side
 				   few ? &kept : NULL);
 }
 
-/* move the block's lists to the table; if the table is full, their squares become crowded */
+/* Move the block's lists to the table; if the table is full, the squares of these lists become crowded. */
 static void
 place_lists(struct filling *filling)
 {

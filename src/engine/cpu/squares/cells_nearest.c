@@ -25,14 +25,14 @@
 #include "engine/cpu/base/vectors.h"
 #include "engine/cpu/walk/walk.h"
 
-/* observations of a search, and what the steps found of each */
+/* The observations of a search, and what the steps found of each. */
 struct steps
 {
 	int32_t		u[CPU_VECTORS_BLOCK];	/* the point on its face, in units */
 	int32_t		v[CPU_VECTORS_BLOCK];
 	uint32_t	at[CPU_VECTORS_BLOCK];	/* index of the entry */
 	uint32_t	entry[CPU_VECTORS_BLOCK];	/* the entry */
-	uint32_t	list[CPU_VECTORS_BLOCK];	/* observations that have several candidates */
+	uint32_t	list[CPU_VECTORS_BLOCK];	/* numbers of the observations that have several candidates */
 	uint32_t	lists;
 
 	/* the nearest position's */
@@ -120,8 +120,8 @@ find_squares(const struct cpu_cells_search *search, struct steps *steps)
 }
 
 /*
- * Read each observation's entry.  From a divided square, go on to the smaller square that has the
- * observation, until one is not divided.
+ * Read each observation's entry.  From a divided square, go on to the smaller square that holds the
+ * observation, until a square is not divided.
  */
 static void
 read_entries(const struct cpu_cells_search *search, struct steps *steps)
@@ -162,8 +162,8 @@ read_entries(const struct cpu_cells_search *search, struct steps *steps)
 }
 
 /*
- * Prefetch the memory of candidates; list the observations that have several, and those that are
- * left to the index.
+ * Prefetch the memory of candidates.  List the observations with several candidates, and those that
+ * the index has to answer; returns how many are left to the index.
  */
 static uint32_t
 sort_kinds(const struct cpu_cells_search *search, struct steps *steps)
@@ -201,7 +201,7 @@ set_nearest(const struct cpu_cells *cells, struct steps *steps, uint32_t i, uint
 }
 
 /*
- * Return the first candidate, by cpu_decide(), within a limit.
+ * Return the first candidate within a limit, in the order of cpu_decide().
  */
 static __attribute__((noinline)) uint32_t
 decide(const struct cpu_cells_search *search, struct geonn_vector from, const uint32_t *list,
