@@ -14,42 +14,49 @@
 typedef struct GeonnBlock
 {
 	/* the present pair */
-	uint32		observation;	/* the index of its observation in the arrays of observations */
-	uint32		pair;			/* its own in the arrays of pairs */
-	bool		matched;		/* false: the observation has no neighbour, and no pair */
-	uint64		rank;			/* among the observation's pairs, or the number of the radius, from 1 on;
-								 * 1 without a pair */
+	uint32		observation;	/* the index of the pair's observation in the arrays of observations */
+	uint32		pair;			/* the index of the pair in the arrays of pairs */
+	bool		matched;		/* false: the observation has no neighbour, and no pair is present */
+	uint64		rank;			/* the pair's rank among the observation's pairs, or the number of the radius, from 1
+								 * on; 1 if no pair is present */
 
-	/* those that follow */
+	/* the pairs that follow */
 	bool		one_each;		/* every observation has one pair */
-	uint32		step;			/* from one pair to the next: pairs of a batch that a radius of a count has, or 1 */
-	uint32		left;			/* how many pairs of the batch the observation has after the present one */
+	uint32		step;			/* from one present pair to the next: how many pairs a radius of a count has in the
+								 * batch; otherwise 1 */
+	uint32		left;			/* how many pairs of the observation follow the present one in the batch */
 	uint32		end;			/* the index after the last observation */
 	uint32		pairs;			/* the index after the last pair */
-	bool		(*next_observation) (GeonnClient *client);	/* go on to the next one with a pair, as geonn_block_next does */
-	GeonnClient *client;		/* whose answer it is; NULL: the present pair is the only one */
+	bool		(*next_observation) (GeonnClient *client);	/* go on to the next observation with a pair;
+															 * geonn_block_next calls it */
+	GeonnClient *client;		/* the client whose answer this is; NULL: the present pair is the only one */
 
 	/* of observations */
-	uint64		number;			/* of the one with index 0 among those that were added, from 0 on */
-	const Datum *observation_id;	/* NULL, as the next two: the observation lacks it, and has no pair */
+	uint64		number;			/* number of the observation with index 0 among all that the client added, from 0 on */
+	const Datum *observation_id;	/* NULL, as the next two may be: the observation has no such value, and no pair */
 	const double *observation_latitude;
 	const double *observation_longitude;
 
 	/* of pairs */
-	const int64 *tag;			/* the reference's tag; or how many references are within the radius */
+	const int64 *tag;			/* the tag of each pair's reference; for a count, how many references are within the
+								 * radius */
 
-	/* metres; or the sums of a count's weights, [weights]; with extremes, then the least ones, Infinity where none is there,
-	 * and the greatest ones, -Infinity likewise */
+	/*
+	 * metres; for a count the sums of the weights, [weights].  With extremes, the least weights follow, Infinity for
+	 * none, and then the greatest weights, -Infinity for none.
+	 */
 	const double *distance;
 
-	/* where the question has places, else NULL: the shape's nearest place and its fraction (protocol_search.h); of pairs that
-	 * this process found alone: the reference's point, and NaN */
+	/*
+	 * the shape's nearest place and its fraction (protocol_search.h), or NULL if the question does not ask for places;
+	 * for pairs that this process found without the engine, the reference's point, and NaN
+	 */
 	const double *place_latitude;
 	const double *place_longitude;
 	const double *place_fraction;
 } GeonnBlock;
 
-/* Go on to the next pair of the block; false: it has no more. */
+/* Go on to the next pair of the block.  Returns false if the block has no more. */
 static inline bool
 geonn_block_next(GeonnBlock *block)
 {
@@ -69,7 +76,10 @@ geonn_block_next(GeonnBlock *block)
 	return true;
 }
 
-/* one of these arrays, whose elements have the size of a Datum, and the index of the present element, by their offsets */
+/*
+ * One of the block's arrays, whose elements have the size of a Datum, and the index of its present element, both as
+ * offsets in GeonnBlock.
+ */
 typedef struct BlockColumn
 {
 	size_t		values;			/* 0: none of them */

@@ -47,7 +47,7 @@
 #include "client/idle_session.h"
 #include "base/value.h"
 
-/* a batch is sent when its observations' ids take this many bytes */
+/* the client sends a batch at the latest when the ids of its observations take this many bytes */
 #define ID_BYTES	(32 * 1024 * 1024)
 
 static void
@@ -110,8 +110,9 @@ make_client(const GeonnQuestion *question)
 	GeonnClient *client = palloc0(sizeof(GeonnClient));
 
 	/*
-	 * The client has a context of its own.  It is deleted, and the batches unmapped, before a callback
-	 * of the parent context closes the connection: then the engine gives the batches to other sessions.
+	 * The client has a context of its own.  That context is deleted, and with it the batches unmapped,
+	 * before a callback of the parent context closes the connection: only then does the engine give the
+	 * batches to other sessions.
 	 */
 	client->context = AllocSetContextCreate(CurrentMemoryContext, "geonn client",
 											ALLOCSET_SMALL_SIZES);
@@ -138,8 +139,8 @@ make_client(const GeonnQuestion *question)
 }
 
 /*
- * Ask for a dataset over the session that this process has kept.  Returns false if it has kept none,
- * or if the engine has ended that session.
+ * Ask for a dataset over the session that this process has kept.  Returns false if this process has
+ * kept none, or if the engine has ended that session.
  */
 static bool
 ask_kept_session(GeonnClient *client, struct geonn_call *call, int type, void *message)
@@ -302,8 +303,8 @@ send_references(GeonnClient *client)
 }
 
 /*
- * Is the reference equal to the last one or after it, in the order (tag,
- * latitude, longitude)?
+ * Return whether the reference is equal to the last one or follows it in the order (tag, latitude,
+ * longitude).
  */
 static inline bool
 follows_last(const GeonnClient *client, int64 tag, double latitude,
@@ -317,7 +318,7 @@ follows_last(const GeonnClient *client, int64 tag, double latitude,
 }
 
 /*
- * Note whether this reference follows the last one in order, and make it the last one.
+ * Note whether this reference follows the last one in order, and remember it as the last one.
  */
 static inline void
 note_order(GeonnClient *client, bool is_first, int64 tag, double latitude, double longitude)
@@ -333,7 +334,7 @@ geonn_client_add_references(GeonnClient *client, uint32 rows, const int64 *tags,
 							const double *latitudes, const double *longitudes,
 							const GeonnPointColumns *columns)
 {
-	/* the arcs of a shape follow each other, whatever their places are */
+	/* The order of arcs depends on their tags alone: the arcs of a shape stay in the order in which they come. */
 	bool		has_arcs = (client->question.columns & GEONN_COLUMN_ARC) != 0;
 	uint32		taken;
 
@@ -377,7 +378,7 @@ geonn_client_seal(GeonnClient *client, bool in_order)
 /* ---- observations ---- */
 
 /*
- * Can more pairs be taken, now or after the engine has answered?
+ * Return whether more pairs can be taken, now or after the engine has answered.
  */
 static bool
 is_at_work(const GeonnClient *client)
@@ -399,7 +400,7 @@ geonn_client_places(GeonnClient *client)
 			;
 		if (!geonn_client_begin_filling(client))
 		{
-			/* no answer will come that makes room: the caller would wait for ever */
+			/* No answer will come that frees a batch, so the caller would wait for ever. */
 			if (!is_at_work(client))
 				geonn_connection_violation("no batch to fill");
 			return 0;
@@ -462,8 +463,8 @@ geonn_client_add_observations(GeonnClient *client, uint32 rows, const Datum *ids
 }
 
 /*
- * After the last observation: give the slot's batch back to the engine, unless this process holds it
- * back for its next call.
+ * Give the slot's batch back to the engine, after the last observation, unless this process holds
+ * the batch back for its next call.
  */
 static void
 give_batch_back(GeonnClient *client, int number)
@@ -490,7 +491,7 @@ geonn_client_finish(GeonnClient *client)
 /* ---- pairs ---- */
 
 /*
- * How many pairs of the batch were taken: those up to the present one.
+ * Return how many pairs of the batch were taken, the present one included.
  */
 static uint32
 pairs_taken(const GeonnBlock *block)
@@ -499,8 +500,8 @@ pairs_taken(const GeonnBlock *block)
 }
 
 /*
- * How many pairs the block's observation has, whose rank is that of its last pair in earlier answers, if it is answered in
- * parts.  Reads the count from shared memory once, so that it cannot change after the checks.
+ * Return how many pairs the block's observation has.  If it is answered in parts, block->rank is the rank of its last pair
+ * in earlier answers.  Reads the count from shared memory once, so that the engine cannot change it after the checks.
  */
 static uint32
 count_pairs(const GeonnClient *client, const Slot *slot)
@@ -533,7 +534,7 @@ next_observation(GeonnClient *client)
 	{
 		bool		goes_on;
 
-		/* the pairs of the first observation can follow those of an earlier answer */
+		/* The first observation's pairs may follow those of an earlier answer: its rank goes on. */
 		if (++block->observation != slot->first)
 			block->rank = 0;
 		goes_on = slot->partial && block->observation + 1 == block->end;
@@ -557,7 +558,7 @@ next_observation(GeonnClient *client)
 }
 
 /*
- * Begin with the pairs of the slot that was chosen.
+ * Begin with the pairs of the slot client->reading.
  */
 static void
 begin_block(GeonnClient *client)
@@ -595,8 +596,9 @@ begin_block(GeonnClient *client)
 }
 
 /*
- * Choose the answered slot whose pairs are taken next.  Any will do, unless the last answer ended
- * within an observation: then wait for the answer with the observation's other pairs.
+ * Choose the answered slot whose pairs the caller takes next.  Any slot will do, unless the last
+ * answer ended within an observation: then wait for the answer with the rest of that observation's
+ * pairs.
  */
 static bool
 begin_reading(GeonnClient *client, bool wait)
@@ -606,7 +608,7 @@ begin_reading(GeonnClient *client, bool wait)
 
 	for (;;)
 	{
-		/* when all batches are answered, an engine that has ended matters no more */
+		/* Once all batches are answered, read no more messages: it does not matter if the engine has ended. */
 		while (client->searching > 0 && geonn_client_take_message(client, GEONN_NO_WAIT))
 			;
 		for (int i = 0; i < GEONN_RING_SLOTS; i++)
@@ -630,8 +632,8 @@ begin_reading(GeonnClient *client, bool wait)
 }
 
 /*
- * All pairs of the slot's answer are taken: search for its remaining rows, or let the slot be filled
- * again.
+ * After the caller has taken all pairs of the slot's answer, search for the slot's remaining rows,
+ * or let the slot be filled again.
  */
 static void
 end_block(GeonnClient *client)

@@ -35,22 +35,22 @@
 #include "base/point_limits.h"
 
 /*
- * Open a client of a new dataset or, if the engine keeps a dataset under one of these labels, attach
- * to that one.  `count` is at most GEONN_LABELS_MAX; a new dataset gets the first one's subject.  The engine
- * counts the client's work for `call`.
+ * Open a client of a new dataset; if the engine keeps a dataset under one of these labels, attach to that
+ * dataset instead.  `count` is at most GEONN_LABELS_MAX; a new dataset gets the first label's subject.  The
+ * engine counts the client's work for `call`.
  */
 extern GeonnClient *geonn_client_open(const GeonnQuestion *question,
 									  const struct geonn_label *labels, int count,
 									  const struct geonn_call *call);
 
 /*
- * Open a client of the kept dataset that has this label's subject, in whichever version; if the engine keeps none, the
+ * Open a client of the kept dataset with this label's subject, whatever its version.  If the engine keeps none, the
  * dataset is new, and not sealed.
  */
 extern GeonnClient *geonn_client_find(const GeonnQuestion *question, const struct geonn_label *label,
 									  const struct geonn_call *call);
 
-/* Is the dataset sealed?  Then it takes no more references. */
+/* Return whether the dataset is sealed.  A sealed dataset takes no more references. */
 extern bool geonn_client_is_sealed(const GeonnClient *client);
 
 /*
@@ -59,44 +59,44 @@ extern bool geonn_client_is_sealed(const GeonnClient *client);
  */
 extern void geonn_client_keep(GeonnClient *client, const void *version, const void *note, Size bytes);
 
-/* What the engine has said when this client sealed the dataset: whether it is kept. */
+/* Return the engine's answer when this client sealed the dataset: it says whether the engine keeps the dataset. */
 extern const struct geonn_sealed *geonn_client_sealing(const GeonnClient *client);
 
-/* The note of the kept dataset, [GEONN_NOTE_BYTES]. */
+/* Return the note of the kept dataset, [GEONN_NOTE_BYTES]. */
 extern const void *geonn_client_note(const GeonnClient *client);
 
 /*
- * Attach to a dataset that another client has sealed.  The question has the metric and the columns
- * with which the dataset was opened.
+ * Attach to a dataset that another client has sealed.  The question must have the metric and the
+ * columns with which the dataset was opened.
  */
 extern GeonnClient *geonn_client_attach(const GeonnQuestion *question, uint64 dataset,
 										const struct geonn_call *call);
 
-/* The sealed dataset's number, for geonn_client_attach; the engine never uses a number twice. */
+/* Return the sealed dataset's number, for geonn_client_attach; the engine never uses a number twice. */
 extern uint64 geonn_client_dataset(const GeonnClient *client);
 
-/* The number of references of a sealed dataset. */
+/* Return the number of references of a sealed dataset. */
 extern uint64 geonn_client_references(const GeonnClient *client);
 
 /* Leave a sealed memory file with the dataset, at most one of each kind (enum geonn_file_kind). */
 extern void geonn_client_leave_file(GeonnClient *client, int kind, const MemoryFile *file);
 
 /*
- * The file of this kind that another client left with the dataset.  It is closed with the current
- * memory context; `purpose` is as in geonn_memory_file_create.
+ * Take the file of this kind that another client left with the dataset.  The file is closed with
+ * the current memory context; `purpose` is as in geonn_memory_file_create.
  */
 extern MemoryFile *geonn_client_take_file(GeonnClient *client, int kind, const char *purpose);
 
-/* a point's values in the columns of the question; fields of columns that the question lacks are not read */
+/* A point's values in the columns of the question.  If the question lacks a column, its field is not read. */
 typedef struct GeonnPointColumns
 {
 	int32		group;
 	int32		party[GEONN_PARTIES_MAX];
 	int64		excluded_first; /* the first tag that an observation excludes */
-	int64		excluded_last;	/* the last one; less than the first: it excludes none */
+	int64		excluded_last;	/* the last tag that an observation excludes; less than the first: it excludes none */
 	const GeonnLimits *limits;	/* NULL: nothing limits the point */
 
-	/* of a reference that is an arc of a shape (protocol_dataset.h) */
+	/* fields of a reference that is an arc of a shape (protocol_dataset.h) */
 	double		end_latitude;
 	double		end_longitude;
 	int32		shape;
@@ -104,55 +104,56 @@ typedef struct GeonnPointColumns
 } GeonnPointColumns;
 
 /*
- * Add references, whose coordinates are valid.  `columns` is an array like the others, or NULL where
- * the question has no columns of references.  Waits while the ring is full.
+ * Add references; the caller has checked that their coordinates are valid.  Waits while the ring is
+ * full.  `columns` has an element for each reference, or is NULL if the question has no columns of
+ * references.
  */
 extern void geonn_client_add_references(GeonnClient *client, uint32 rows, const int64 *tags,
 										const double *latitudes, const double *longitudes,
 										const GeonnPointColumns *columns);
 
 /*
- * Seal the dataset.  in_order: the references were added in the order that they are to have; otherwise
- * the engine sorts them by (tag, latitude, longitude).
+ * Seal the dataset. in_order: the references keep the order in which they were added; otherwise the
+ * engine sorts them by (tag, latitude, longitude).
  */
 extern void geonn_client_seal(GeonnClient *client, bool in_order);
 
-/* The number of observations that can be added before pairs must be taken. */
+/* Return how many observations can be added before the caller must take pairs. */
 extern uint32 geonn_client_places(GeonnClient *client);
 
 /*
- * Add observations, at most geonn_client_places.  `columns` is an array like the others, or NULL where
- * the question has no columns.  Ids are copied.
+ * Add observations, at most geonn_client_places().  The client copies the ids.  `columns` has an
+ * element for each observation, or is NULL if the question has no columns.
  */
 extern void geonn_client_add_observations(GeonnClient *client, uint32 rows, const Datum *ids,
 										  const double *latitudes, const double *longitudes,
 										  const GeonnPointColumns *columns);
 
-/* Tell the client that no more observations come; sends the last batch. */
+/* Tell the client that no more observations come; the client sends the last batch. */
 extern void geonn_client_finish(GeonnClient *client);
 
-/* Send the observations that were added, as the next ones come later. */
+/* Send the observations added so far, because the next ones will come only later. */
 extern void geonn_client_flush(GeonnClient *client);
 
 /*
- * Expect so many observations: from now on batches have as many rows as let the ring take all of them at once, unless these may
- * have many pairs.
+ * Expect this many observations: from now on batches have enough rows that the ring takes all observations at once, unless
+ * each may have many pairs.
  */
 extern void geonn_client_expect(GeonnClient *client, uint64 rows);
 
 /*
- * Go on to the next pair, and return the block whose present pair it is.  With wait, NULL once all pairs of the observations
- * that were sent have been taken; without, also while no answer has come.  The block's arrays, and what ids point to, are
- * valid until a later call goes on to the next block.
+ * Go on to the next pair, and return the block whose present pair it is.  With wait, returns NULL once the caller has taken
+ * all pairs of the observations that were sent; without wait, also as long as no answer has come.  The block's arrays, and
+ * what ids point to, are valid until a later call goes on to the next block.
  */
 extern GeonnBlock *geonn_client_next_pair(GeonnClient *client, bool wait);
 
-/* The figures of the engine's work for this client so far. */
+/* Return the figures of the engine's work for this client so far. */
 extern GeonnWork geonn_client_work(const GeonnClient *client);
 
 /*
- * Send the engine the figures of this client's part of the call.  Keep the session for this process's
- * next call, if no search is under way.  Raises no error; the client cannot be used afterwards.
+ * Send the engine the figures of this client's part of the call.  If no search is under way, keep the
+ * session for this process's next call.  Raises no error; the client cannot be used afterwards.
  */
 extern void geonn_client_end(GeonnClient *client, const struct geonn_finished *finished);
 

@@ -20,8 +20,8 @@
  * The numbers of rows of the first and of the largest batch; after BATCHES_OF_A_SIZE batches the
  * number grows by GROWTH.  Rows that the backend writes should still be in the CPU's cache when the
  * answers come.  Where many processes share a dataset, all their batches together must be small
- * beside the server's memory.  Batches of references stay small, too: while the engine takes one in,
- * the client waits for the memory of the next, and at the end for the dataset.
+ * beside the server's memory.  Batches of references stay small for another reason: while the engine
+ * takes one in, the client waits for the memory of the next, and at the end for the dataset.
  */
 #define FIRST_ROWS		4096
 #define MOST_ROWS		131072
@@ -30,17 +30,22 @@
 #define GROWTH			8
 #define BATCHES_OF_A_SIZE 2
 
-/* After the engine gave a smaller batch than was asked for, a session asks for a larger one again so many batches later. */
+/*
+ * After the engine has given a smaller batch than the session asked for, the session asks for a larger one again this many
+ * batches later.
+ */
 #define BATCHES_UNTIL_MORE 32
 
-/* the most pairs that a batch has room for, in all and for each row; but every batch
- * may have room for LEAST_PAIRS */
+/*
+ * A batch has room for at most this many pairs, in all and for each row; but LEAST_PAIRS are always
+ * allowed.
+ */
 #define MOST_PAIRS		(1024 * 1024)
 #define MOST_PAIRS_SHARED	(256 * 1024)
 #define PAIRS_A_ROW		16
 #define LEAST_PAIRS		1024
 
-/* the assumed number of pairs of an observation, where it is not known */
+/* an observation is assumed to have this many pairs if the number is not known */
 #define UNKNOWN_PAIRS	8
 
 /* ---- messages from the engine ---- */
@@ -214,7 +219,7 @@ geonn_client_take_message(GeonnClient *client, GeonnWait wait)
 /* ---- filling batches ---- */
 
 /*
- * The number of pairs for which a batch of this many rows should have room.
+ * Return for how many pairs a batch of this many rows should have room.
  */
 static uint32
 room_for(const GeonnClient *client, uint32 rows)
@@ -231,8 +236,8 @@ room_for(const GeonnClient *client, uint32 rows)
 }
 
 /*
- * How many rows to send in a batch with room for this many pairs: so few that one answer mostly has
- * the pairs of all.
+ * Return how many rows to send in a batch with room for this many pairs: so few that one answer
+ * usually has all their pairs.
  */
 static uint32
 rows_for(const GeonnClient *client, uint32 rows, uint32 room)
@@ -245,8 +250,9 @@ rows_for(const GeonnClient *client, uint32 rows, uint32 room)
 }
 
 /*
- * The idle slot that suits a batch of this many rows best: one whose batch is large enough; else one
- * without a batch, unless the engine has no more to give; else any other.  -1: none.
+ * Return the idle slot that suits a batch of this many rows best, or -1.  The best is a slot whose
+ * batch is large enough; the second best a slot without a batch, unless the engine has no more to
+ * give; the last any other idle slot.
  */
 static int
 find_idle(const GeonnClient *client, uint32 rows, uint32 room)
@@ -306,13 +312,13 @@ geonn_client_return_batch(GeonnClient *client, int number)
 	if (slot->ids != NULL)
 		MemoryContextReset(slot->ids);
 
-	/* a client that is done need not know whether the message was sent */
+	/* The client has no more use for this batch, whether or not the message is sent. */
 	(void) geonn_connection_try_send(client->connection, GEONN_RETURN, &message);
 }
 
 /*
- * Ask the engine for a batch of this many rows, in place of the slot's present
- * one.  False if the engine has none to give.
+ * Ask the engine for a batch of this many rows, in place of the slot's present one.  Returns false
+ * if the engine has none to give.
  */
 static bool
 allocate_batch(GeonnClient *client, int number, uint32 rows, uint32 room)
@@ -411,7 +417,7 @@ geonn_client_expect(GeonnClient *client, uint64 rows)
 	const GeonnQuestion *question = &client->question;
 	uint64		each = (rows + GEONN_RING_SLOTS - 1) / GEONN_RING_SLOTS;
 
-	/* where rows may have more pairs than batches of so many rows have room for, batches go on growing */
+	/* If rows may have more pairs than batches of this size have room for, let batches go on growing. */
 	if (question->batch_rows > 0 || question->k == 0 || question->k > PAIRS_A_ROW || question->ties)
 		return;
 	geonn_client_reset_growth(client);
@@ -419,8 +425,8 @@ geonn_client_expect(GeonnClient *client, uint64 rows)
 }
 
 /*
- * Write the radius, the windows and the weights of a row, of the columns that are present.  If the question has
- * windows, each point has them; if it has weights, each reference has.
+ * Write the radius, the windows and the weights of a row into the columns that are present.  If the question
+ * has windows, each point has them; if it has weights, each reference has them.
  */
 static void
 set_limits(uint32 columns, Slot *slot, uint32 row, const GeonnLimits *limits)

@@ -126,7 +126,8 @@ raise_engine_error(const GeonnConnection *connection,
 }
 
 /*
- * For a broken connection: raise the error that the engine sent last, or else the error that it ended.
+ * Raise the error of a broken connection: the last error that the engine sent, or the error that the
+ * engine has ended.
  */
 static void
 raise_lost(GeonnConnection *connection)
@@ -153,7 +154,7 @@ raise_transfer_failure(const char *what)
 /* ---- messages ---- */
 
 /*
- * Wait for the socket, or until the deadline (0: none).  Returns whether the socket is
+ * Wait for the socket, until the deadline at the latest (0: none).  Returns whether the socket is
  * ready.
  */
 static bool
@@ -213,7 +214,7 @@ geonn_connection_is_answered(GeonnConnection *connection, GeonnWait wait)
 }
 
 /*
- * After ETOOMANYREFS: pause before the next attempt to send a descriptor, or after the last attempt
+ * Handle ETOOMANYREFS: pause before the next attempt to send a descriptor; after the last attempt,
  * raise an error.
  */
 static void
@@ -313,8 +314,8 @@ geonn_connection_take_file(GeonnConnection *connection)
 /* ---- connecting ---- */
 
 /*
- * Exchange versions.  Returns false if the engine ended before it answered: it
- * was already ending when this process connected.
+ * Exchange versions.  Returns false if the engine ended before it answered, because it was already
+ * ending when this process connected.
  */
 static bool
 greet(GeonnConnection *connection)
@@ -347,7 +348,7 @@ geonn_connection_open(void)
 {
 	GeonnConnection *connection = make_connection();
 
-	/* twice, because the first engine may have been ending */
+	/* Try twice, because the first engine may have been ending. */
 	for (int tries = 0; tries < 2; tries++)
 	{
 		connection->socket = geonn_engine_connect(&connection->engine_pid);

@@ -8,8 +8,8 @@
 #include "common/protocol.h"
 
 /*
- * The list's entries, each of entry_bytes, in the current memory context.  NULL if
- * no engine runs: this function starts none.
+ * Return the list's entries, each of entry_bytes, in the current memory context.  Returns NULL if
+ * no engine runs; starts none.
  */
 extern void *geonn_engine_list(enum geonn_listing listing, Size entry_bytes,
 							   struct geonn_listed *listed);

@@ -38,29 +38,32 @@
 /* milliseconds between two attempts */
 #define TRY_INTERVAL	20
 
-/* how many supervisors a backend launches for one connection, each after the last one has exited */
+/* A backend launches up to this many supervisors for one connection, each after the last one has exited. */
 #define LAUNCHES_MAX	5
 
-/* the state of a backend that waits for the engine */
+/* The state of a backend that waits for the engine. */
 typedef struct Waiting
 {
-	/* the launch file, while this backend holds its lock; else -1 */
+	/* the launch file, while this backend holds its lock; otherwise -1 */
 	int			launch_file;
 
-	/* the supervisor that this backend launched last, and how many it launched */
+	/* the supervisor that this backend launched last, and how many supervisors it has launched */
 	BackgroundWorkerHandle *launched;
 	int			launches;
 
-	/* the supervisor that holds the lock, 0 for none */
+	/* the supervisor that holds the supervisor's lock; 0: none */
 	pid_t		supervisor;
 
-	/* the first attempt of that supervisor whose failure this backend raises; 0 while it is unknown */
+	/*
+	 * the number of an attempt of `supervisor`: this backend raises the failure of this attempt, or
+	 * of a later one; 0: not known yet
+	 */
 	uint64		first_attempt;
 
-	/* the failed attempt after which this backend woke that supervisor */
+	/* number of the failed attempt after which this backend woke `supervisor` */
 	uint64		woken_after;
 
-	/* the engine that this backend saw end, 0 for none */
+	/* the engine that this backend saw end; 0: none */
 	pid_t		ended;
 } Waiting;
 
@@ -83,8 +86,8 @@ release_launch_lock(Waiting *waiting)
 }
 
 /*
- * Take the lock to launch a supervisor.  Returns false if another backend
- * holds it, or has held it and launched one.
+ * Take the lock to launch a supervisor.  Returns false if another backend holds the lock, or has
+ * held it and launched a supervisor.
  */
 static bool
 take_launch_lock(Waiting *waiting)
@@ -99,7 +102,7 @@ take_launch_lock(Waiting *waiting)
 		geonn_state_raise("open file", GEONN_LAUNCH_FILE);
 	if (flock(waiting->launch_file, LOCK_EX | LOCK_NB) == 0)
 	{
-		/* the previous holder of the lock may have launched a supervisor just now */
+		/* the last holder of the lock may have launched a supervisor just now */
 		if (geonn_state_supervisor() == 0)
 			return true;
 		release_launch_lock(waiting);
@@ -112,9 +115,9 @@ take_launch_lock(Waiting *waiting)
 }
 
 /*
- * Raise the error that no background worker is free.  PostgreSQL's logical replication
- * launcher takes the first background worker and the preloaded libraries the
- * next; only the rest can be used while the server runs.
+ * Raise the error that no background worker is free.  PostgreSQL's logical replication launcher
+ * takes the first background worker, and preloaded libraries the next; only the rest can be used
+ * while the server runs.
  */
 static void
 raise_no_worker(void)
@@ -135,8 +138,8 @@ raise_no_worker(void)
 }
 
 /*
- * Where no supervisor runs: have one launched, unless one that was launched is about
- * to start.
+ * Have a supervisor launched, because none runs; but not if one that was launched is about to
+ * start.
  */
 static void
 launch_supervisor(Waiting *waiting)
@@ -169,8 +172,9 @@ launch_supervisor(Waiting *waiting)
 }
 
 /*
- * geonn.enabled is off for the supervisor.  Raise an error where this process may not know: a backend reads the configuration
- * at the statement's end, and a parallel worker never.  Neither must start the engine again that was just ended.
+ * Raise an error if geonn.enabled is off for the supervisor and this process may not know it: a backend reads the
+ * configuration only at the statement's end, and a parallel worker never does.  Neither may start the engine again that was
+ * just ended.
  */
 static void
 check_configuration(void)
@@ -184,8 +188,9 @@ check_configuration(void)
 }
 
 /*
- * Where a supervisor runs: read its report.  Raise the failure that it reports, if this backend waited
- * for that attempt; after an earlier failure, or where geonn is off for the supervisor, wake it.
+ * Read the report of the running supervisor.  Raise the failure that it reports, if this backend
+ * waited for that attempt.  After an earlier failure, or if geonn is off for the supervisor, wake the
+ * supervisor.
  */
 static void
 consult_supervisor(Waiting *waiting)
@@ -196,9 +201,8 @@ consult_supervisor(Waiting *waiting)
 		return;
 
 	/*
-	 * Wait for the present attempt if it is still under way, else for the next
-	 * one.  This backend may have seen an attempt's engine end before the
-	 * report says so.
+	 * Wait for the present attempt if it is still under way, otherwise for the next one.  This
+	 * backend may have seen an attempt's engine end before the report says so.
 	 */
 	if (waiting->first_attempt == 0)
 		waiting->first_attempt = report.attempt +
@@ -219,8 +223,8 @@ consult_supervisor(Waiting *waiting)
 }
 
 /*
- * Connect; waiting may still have the launch file's lock then.  Inlined, what it sets in waiting could be lost in
- * an error.
+ * Connect.  An error may leave the launch file's lock in waiting.  Not inlined: inlined, changes to waiting could
+ * be lost in an error.
  */
 static pg_noinline int
 connect_or_launch(Waiting *waiting, pid_t *engine_pid)
@@ -238,7 +242,7 @@ connect_or_launch(Waiting *waiting, pid_t *engine_pid)
 		if (socket >= 0)
 			return socket;
 
-		/* EAGAIN: more connections at once than the socket's backlog */
+		/* EAGAIN: more processes connect at once than the socket's backlog allows */
 		if (errno != ENOENT && errno != ECONNREFUSED && errno != EAGAIN)
 			ereport(ERROR,
 					(errcode(ERRCODE_CONNECTION_FAILURE),
@@ -249,7 +253,7 @@ connect_or_launch(Waiting *waiting, pid_t *engine_pid)
 		supervisor = geonn_state_supervisor();
 		if (supervisor != waiting->supervisor)
 		{
-			/* a supervisor that started after the first try: raise the failure of any of its attempts */
+			/* The supervisor started after the first try: raise the failure of any of its attempts. */
 			waiting->first_attempt = first_try ? 0 : 1;
 			waiting->supervisor = supervisor;
 			waiting->woken_after = 0;

@@ -36,8 +36,7 @@
 #define VERSION_ROOM	32
 
 /*
- * Ask the installed program for its version.  Returns false if it does not
- * run.
+ * Ask the installed program for its version.  Returns false if the program does not run.
  */
 static bool
 read_installed_version(const char *program, char *version)
@@ -46,7 +45,7 @@ read_installed_version(const char *program, char *version)
 	FILE	   *output;
 	bool		is_read;
 
-	/* for the shell: between quotes, and each quote as '\'' */
+	/* Quote the path for the shell, and write each quote in it as '\''. */
 	initStringInfo(&command);
 	for (const char *c = program; *c != '\0'; c++)
 	{

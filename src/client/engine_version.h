@@ -9,8 +9,8 @@
 #include <sys/types.h>
 
 /*
- * Raise the error that this engine has another version; `release` is that version, empty if the engine
- * sent none.
+ * Raise the error that this engine has another version.  `release` is the engine's version, or empty
+ * if the engine sent none.
  */
 extern void geonn_raise_other_version(const char *release, pid_t engine)
 			__attribute__((noreturn));

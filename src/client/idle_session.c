@@ -37,7 +37,7 @@
 #include "client/idle_session.h"
 #include "base/settings.h"
 
-/* a batch with more bytes is given back: a large search takes long beside asking for a batch */
+/* A batch with more bytes is given back at the end of the call: beside a large search, asking for a batch takes no time. */
 #define BATCH_BYTES_MOST	(1024 * 1024)
 
 static struct
@@ -56,7 +56,7 @@ static struct
 	.socket = -1
 };
 
-/* the client that holds back the batch of this slot, for the session that it will leave; NULL: none */
+/* The client that holds back the batch of this slot for the session that it will leave; NULL: none. */
 static struct
 {
 	GeonnClient *client;
@@ -120,7 +120,7 @@ geonn_idle_session_let_go(const GeonnClient *client)
 }
 
 /*
- * Is the session in a state in which it can take another question?
+ * Return whether the session is in a state in which it can take another question.
  */
 static bool
 is_done(const GeonnClient *client)
@@ -189,7 +189,7 @@ geonn_idle_session_take(GeonnClient *client)
 		!geonn_client_use_batch(client, kept.slot, start, kept.bytes, kept.rows, kept.room))
 	{
 		munmap(start, kept.bytes);
-		/* if the engine does not get this, it has ended the session */
+		/* If the message does not reach the engine, the engine has ended the session. */
 		(void) geonn_connection_try_send(client->connection, GEONN_RETURN, &message);
 	}
 	return true;

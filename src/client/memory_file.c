@@ -22,7 +22,7 @@
 #include "common/channel.h"
 #include "base/compat.h"
 
-/* bytes that are collected for one write() */
+/* bytes are collected up to this number for one write() */
 #define BUFFER_BYTES	(64 * 1024)
 
 /* the alignment of palloc's memory, which suits values of any type */
@@ -31,11 +31,11 @@
 struct MemoryFile
 {
 	const char *purpose;
-	int			descriptor;		/* -1: closed, as it is not needed any more */
+	int			descriptor;		/* -1: closed, because this process no longer needs it */
 	uint64		written;
-	char	   *buffer;			/* [BUFFER_BYTES] bytes that are still to be written; freed by seal */
+	char	   *buffer;			/* [BUFFER_BYTES] bytes that are not written yet; geonn_memory_file_seal frees it */
 	Size		buffered;
-	char	   *bytes;			/* the mapped file, once it is sealed; NULL if it is empty */
+	char	   *bytes;			/* the mapped file, once it is sealed; NULL: the file is empty */
 	MemoryContextCallback release;
 };
 
@@ -200,7 +200,7 @@ geonn_memory_file_varlena(const MemoryFile *file, uint64 offset)
 {
 	const struct varlena *value = geonn_memory_file_bytes(file, offset, VARHDRSZ);
 
-	/* an appended value is neither compressed nor out of line */
+	/* Appended values are neither compressed nor out of line: reject others. */
 	if (value == NULL || !VARATT_IS_4B_U(value) || VARSIZE(value) < VARHDRSZ)
 		return NULL;
 	return geonn_memory_file_bytes(file, offset, VARSIZE(value));

@@ -16,25 +16,25 @@ typedef struct GeonnQuestion
 	int			algorithm;		/* enum geonn_algorithm */
 	int			metric;			/* enum geonn_metric */
 	uint32		columns;		/* the columns that points have: bits GEONN_COLUMN_... */
-	uint32		k;				/* 1 ... GEONN_K_MAX; 0: all references within max_distance; of a count, how many
+	uint32		k;				/* 1 ... GEONN_K_MAX; 0: all references within max_distance; for a count, how many
 								 * pairs of the batch each observation has */
-	bool		ties;			/* the answer has all references that tie with the k-th, too */
+	bool		ties;			/* the answer also has all references that tie with the k-th */
 	double		max_distance;	/* metres, inclusive; may be infinite */
-	uint32		radii;			/* 0: pairs are asked for; else references are counted within this many radii */
+	uint32		radii;			/* 0: the question asks for pairs; otherwise it counts references within this many radii */
 	double		radius[GEONN_RADII_MAX];	/* metres, inclusive, rising; may be infinite */
 	uint32		weights;		/* how many weights of the references a count adds up */
-	bool		extremes;		/* a count finds the least and the greatest of each weight, too */
-	bool		places;			/* pairs have the shapes' nearest places; of arcs alone */
-	bool		unmatched;		/* observations without a neighbour are returned, too */
+	bool		extremes;		/* a count also finds the least and the greatest of each weight */
+	bool		places;			/* pairs have the shapes' nearest places; for arcs alone */
+	bool		unmatched;		/* the answer also has observations without a neighbour */
 	uint32		batch_rows;		/* how many observations a batch has; 0: the client decides */
-	bool		shared;			/* other processes search the same dataset at the same time */
+	bool		shared;			/* other processes search the dataset at the same time */
 
 	/* the type of the observations' ids */
 	bool		id_by_value;
 	int16		id_length;		/* as typlen */
 } GeonnQuestion;
 
-/* figures of the engine's work for a client */
+/* Figures of the engine's work for a client. */
 typedef struct GeonnWork
 {
 	uint64		batches;		/* how many batches of observations were sent */
@@ -46,7 +46,7 @@ typedef struct GeonnWork
 	double		waiting;		/* ms that this process waited for answers */
 } GeonnWork;
 
-/* How many pairs of a batch a radius of a count has. */
+/* Return how many pairs of a batch a radius of a count has. */
 static inline uint32
 geonn_question_pairs_of_radius(const GeonnQuestion *question)
 {

@@ -64,7 +64,7 @@ alternating_series(struct geonn_sum z, int n)
 	return series;
 }
 
-/* Sine and cosine of an angle in degrees, reduced as geonn_sincosd() does it. */
+/* Compute sine and cosine of an angle in degrees, which is reduced as geonn_sincosd() reduces it. */
 static void
 precise_sincosd(double degrees, struct geonn_sum *sine, struct geonn_sum *cosine)
 {
@@ -144,8 +144,8 @@ geonn_arc_foot(struct geonn_vector p, struct geonn_vector a, struct geonn_vector
 }
 
 /*
- * The angle in degrees, 0 ... 90, whose tangent is y / x; neither is negative, and 0 / 0 is 0.  A power of two brings
- * the larger one to 1/2 ... 1 first: the squares of both may underflow.
+ * Return the angle in degrees, 0 ... 90, whose tangent is y / x, of which neither is negative; 0 / 0 gives 0.  First
+ * scale both by a power of two that brings the larger one to 1/2 ... 1: their squares might underflow.
  */
 static double
 angle_of(double y, double x)
@@ -169,7 +169,7 @@ geonn_vector_degrees(struct geonn_vector vector, double *latitude, double *longi
 {
 	double		east = angle_of(fabs(vector.y), fabs(vector.x));
 
-	/* where these squares underflow, z is so much larger that the latitude is 90; + 0 turns -0 into 0 */
+	/* Where the squares of x and y underflow, z is so much larger that the latitude is 90. + 0 turns -0 into 0. */
 	*latitude = copysign(angle_of(fabs(vector.z), sqrt(fma(vector.y, vector.y, vector.x * vector.x))), vector.z) + 0.0;
 	*longitude = copysign(vector.x < 0.0 ? 180.0 - east : east, vector.y) + 0.0;
 	geonn_assert(geonn_coordinates_valid(*latitude, *longitude));

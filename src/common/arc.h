@@ -72,7 +72,7 @@ struct geonn_sum
 	double		low;
 };
 
-/* The same value, normalized, of parts where |high| >= |low|, or high is 0 */
+/* Return the sum of two parts as a normalized geonn_sum; |high| >= |low|, or high is 0 */
 GEONN_GEODESY_FUNCTION struct geonn_sum
 geonn_sum_of(double high, double low)
 {
@@ -103,7 +103,7 @@ geonn_exact_product(double a, double b)
 	return product;
 }
 
-/* a + b, relatively within 3 * 2^-106, also where the terms cancel */
+/* a + b, within 3 * 2^-106 relatively, even where the terms cancel */
 GEONN_GEODESY_FUNCTION struct geonn_sum
 geonn_sum_plus(struct geonn_sum a, struct geonn_sum b)
 {
@@ -167,8 +167,8 @@ geonn_dot(struct geonn_vector u, struct geonn_vector v)
 }
 
 /*
- * Whether the ends of an arc are antipodal, or within 6 micrometres of it: then
- * no arc between them is the shorter one, or their degrees hardly say which is.
+ * Return whether the ends of an arc are antipodal, or within 6 micrometres of it: then no arc
+ * between them is the shorter one, or their degrees hardly say which is.
  */
 GEONN_GEODESY_FUNCTION bool
 geonn_arc_is_antipodal(struct geonn_vector a, struct geonn_vector b)
@@ -176,7 +176,7 @@ geonn_arc_is_antipodal(struct geonn_vector a, struct geonn_vector b)
 	return geonn_antichord_squared(a, b) < 0x1p-80;
 }
 
-/* Whether an arc is longer than a quarter circle, and so needs its middle as a vertex. */
+/* Return whether an arc is longer than a quarter circle; such an arc needs its middle as a vertex. */
 GEONN_GEODESY_FUNCTION bool
 geonn_arc_is_long(struct geonn_vector a, struct geonn_vector b)
 {
@@ -184,10 +184,9 @@ geonn_arc_is_long(struct geonn_vector a, struct geonn_vector b)
 }
 
 /*
- * The distance in metres of the point p to the arc from a to b, which is at most a
- * quarter circle long, where p's foot on the great circle lies between the ends;
- * INFINITY where it does not, and an end is the nearest place.  All are made
- * by geonn_unit_vector() or geonn_arc_middle().  Within 10 nm (essay).
+ * Return the distance in metres of the point p to the arc from a to b, if p's foot on the great circle
+ * lies between the ends; otherwise INFINITY: an end is the nearest place.  The arc is at most a quarter
+ * circle long; all vectors come from geonn_unit_vector() or geonn_arc_middle().  Within 10 nm (essay).
  *
  * First the signs of 2. are computed in float64, as (a . a) (b . p) - (a . b) (a . p) with a . a = 1, off
  * by less than 16 e: the three dot products by 3 e each, a . a by 4.5 e, the last step by 2 e.
@@ -234,28 +233,28 @@ geonn_foot_distance(struct geonn_vector p, struct geonn_vector a, struct geonn_v
 #ifndef __CUDACC__
 
 /*
- * The middle of the arc between two valid points in degrees that are neither
- * equal nor antipodal: a unit vector within 2.25 * 2^-53 of it.
+ * Return the middle of the arc between two valid points in degrees that are neither equal nor
+ * antipodal: a unit vector within 2.25 * 2^-53 of the true middle.
  */
 extern struct geonn_vector geonn_arc_middle(double latitude1, double longitude1,
 											double latitude2, double longitude2);
 
 /*
- * The foot of the point p on the great circle of the arc from a to b, where
- * geonn_foot_distance() finds it between the ends: a vector of any length, off by at most 4 * 2^-53 where it is
- * 2^-400 long or longer.  A shorter one says nothing: all places of the great circle are as near to p, but for 2^-190.
+ * Return the foot of the point p on the great circle of the arc from a to b; geonn_foot_distance() must have found the
+ * foot between the ends.  The vector may have any length, and is off by at most 4 * 2^-53 if it is 2^-400 long or
+ * longer.  A shorter vector says nothing: all places of the great circle are equally near to p, but for 2^-190.
  */
 extern struct geonn_vector geonn_arc_foot(struct geonn_vector p, struct geonn_vector a, struct geonn_vector b);
 
 /*
- * The degrees of a vector that is 2^-400 long or longer, off by at most 11.5 * 2^-53: a longitude from -180
- * to 180, of a pole 0.
+ * Find the degrees of a vector that is 2^-400 long or longer, off by at most 11.5 * 2^-53: a latitude, and
+ * a longitude from -180 to 180, which is 0 for a pole.
  */
 extern void geonn_vector_degrees(struct geonn_vector vector, double *latitude, double *longitude);
 
 /*
- * The distance in metres of a point to a chain of count vectors, none of whose
- * arcs is longer than a quarter circle; INFINITY without vectors.
+ * Return the distance in metres of a point to a chain of `count` vectors, none of whose arcs is
+ * longer than a quarter circle; INFINITY if the chain has no vectors.
  */
 extern double geonn_chain_distance(struct geonn_vector point, const struct geonn_vector *chain,
 								   size_t count);

@@ -19,7 +19,7 @@
 #define geonn_assert(condition) \
 	((condition) ? (void) 0 : geonn_assertion_failed(#condition, __FILE__, __LINE__))
 
-/* Say which condition does not hold, in a line of its own, and end this process. */
+/* Write which condition does not hold, on a line of its own, and end this process. */
 __attribute__((noreturn, cold)) static inline void
 geonn_assertion_failed(const char *condition, const char *file, int line)
 {
@@ -31,7 +31,7 @@ geonn_assertion_failed(const char *condition, const char *file, int line)
 #define geonn_assert(condition) ((void) 0)
 #endif
 
-/* Check that a mutex is held: by the calling thread, as far as it is known. */
+/* Check that some thread holds a mutex; POSIX does not say whether it is the calling one. */
 #define geonn_assert_locked(mutex) geonn_assert(pthread_mutex_trylock(mutex) != 0)
 
 #endif							/* GEONN_ASSERTION_H */

@@ -9,9 +9,9 @@
 #include "common/protocol.h"
 
 /*
- * The columns of a batch in memory.  The client writes the tags of references,
- * and the engine the tags of the answers, into the same column; likewise the ends of arcs, and the
- * places of the answers.
+ * The columns of a batch in memory.  Some columns serve twice: the client writes the tags of
+ * references, and the engine the tags of answers; the client writes the ends of arcs, and the
+ * engine the places of answers.
  */
 struct geonn_batch_columns
 {
@@ -23,24 +23,24 @@ struct geonn_batch_columns
 	double	   *distance;		/* [room] metres */
 	uint32_t   *count;			/* [rows] pairs of each observation */
 	int32_t    *group;			/* [rows], NULL without GEONN_COLUMN_GROUP */
-	int64_t    *excluded_first; /* [rows] the first tag that each observation excludes */
-	int64_t    *excluded_last;	/* [rows] the last one; less than the first: it excludes none.
-								 * Both are NULL without GEONN_COLUMN_EXCLUDED */
-	double	   *radius;			/* [rows] metres, may be infinite; NULL without
-								 * GEONN_COLUMN_RADIUS */
+	int64_t    *excluded_first; /* [rows] the first tag that each observation excludes; NULL without
+								 * GEONN_COLUMN_EXCLUDED */
+	int64_t    *excluded_last;	/* [rows] the last tag that each excludes; less than the first: it excludes none; NULL
+								 * without GEONN_COLUMN_EXCLUDED */
+	double	   *radius;			/* [rows] metres, may be infinite; NULL without GEONN_COLUMN_RADIUS */
 	int64_t    *low[GEONN_WINDOWS_MAX]; /* [rows] values of window i's low bounds (window.h) */
-	int64_t    *high[GEONN_WINDOWS_MAX];	/* [rows] high bounds; NULL without GEONN_COLUMN_WINDOW << i */
+	int64_t    *high[GEONN_WINDOWS_MAX];	/* [rows] values of window i's high bounds; NULL without
+											 * GEONN_COLUMN_WINDOW << i, as low */
 	uint16_t   *edges;			/* [rows] the edges of all windows (window.h); NULL without windows */
-	double	   *weight[GEONN_WEIGHTS_MAX];	/* [rows] of references, finite or NAN; NULL without
+	double	   *weight[GEONN_WEIGHTS_MAX];	/* [rows] weight i of each reference, finite or NAN; NULL without
 											 * GEONN_COLUMN_WEIGHT << i */
-	int32_t    *party[GEONN_PARTIES_MAX];	/* [rows], NULL without GEONN_COLUMN_PARTY << i */
-	double	   *end_latitude;	/* [max(rows, room)] degrees: where the arc that is a reference ends; of a pair its
-								 * place (GEONN_SEARCH_PLACES) */
-	double	   *end_longitude;	/* [max(rows, room)] degrees, likewise */
+	int32_t    *party[GEONN_PARTIES_MAX];	/* [rows] party i of each point; NULL without GEONN_COLUMN_PARTY << i */
+	double	   *end_latitude;	/* [max(rows, room)] degrees: where each arc ends, by row; or each pair's place
+								 * (GEONN_SEARCH_PLACES), by pair; NULL without GEONN_COLUMN_ARC, as the next four */
+	double	   *end_longitude;	/* [max(rows, room)] degrees, as end_latitude */
 	double	   *fraction;		/* [room] the fraction of each pair's place, or NAN */
 	int32_t    *shape;			/* [rows] the number of the arc's shape */
-	int32_t    *polygon;		/* [rows] its polygon's number or -number, or 0 (protocol_dataset.h); these five are
-								 * NULL without GEONN_COLUMN_ARC */
+	int32_t    *polygon;		/* [rows] number or -number of the arc's polygon, or 0 (protocol_dataset.h) */
 };
 
 static inline size_t
@@ -50,7 +50,8 @@ geonn_align(size_t bytes, size_t alignment)
 }
 
 /*
- * The address of the next column; moves *offset behind it.  NULL if the batch lacks the column.
+ * Return the address of the next column, and move *offset behind the column.  Returns NULL if the
+ * batch does not have the column.
  */
 static inline void *
 geonn_batch_column(uintptr_t base, size_t *offset, bool present, size_t values, size_t width)
@@ -64,11 +65,10 @@ geonn_batch_column(uintptr_t base, size_t *offset, bool present, size_t values, 
 }
 
 /*
- * Lay out a batch of these rows and room from address start on (NULL to learn only its size).
- * present: the columns that it has beside the coordinates, bits GEONN_COLUMN_...  Every column
- * begins at a multiple of 256 bytes.
- * Returns the bytes that the batch takes, a multiple of 4096, or 0 if rows or
- * room are out of range.
+ * Lay out a batch of these rows and room from address start on, and return the bytes that it takes,
+ * a multiple of 4096; 0 if rows or room are out of range.  With NULL as start, only compute the
+ * bytes. present: the columns that the batch has beside the coordinates, bits GEONN_COLUMN_...
+ * Every column begins at a multiple of 256 bytes.
  */
 static inline size_t
 geonn_batch_layout(void *start, uint32_t rows, uint32_t room, uint32_t present,

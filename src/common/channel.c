@@ -109,7 +109,8 @@ geonn_channel_send(int socket, int type, void *message, int descriptor)
 }
 
 /*
- * End each text of a message within its field, in case the other side sent one without an end.
+ * End each text of a message within its field: the other side may have sent a text without a zero
+ * byte.
  */
 static void
 end_texts(union geonn_message *message)
@@ -122,7 +123,8 @@ end_texts(union geonn_message *message)
 }
 
 /*
- * Take the first descriptor out of the control data and close any other.
+ * Take the first descriptor out of the control data, and close all others.  Returns -1 if none
+ * came.
  */
 static int
 take_descriptor(struct msghdr *envelope)
@@ -163,7 +165,7 @@ check_message(union geonn_message *message, size_t length)
 	expected = geonn_message_size(header->type);
 	if (header->version != GEONN_PROTOCOL_VERSION)
 	{
-		/* from another version only hello and error can be read */
+		/* Of another version's messages, only hello and error can be read. */
 		if ((header->type == GEONN_HELLO || header->type == GEONN_ERROR) &&
 			length == expected)
 			end_texts(message);
@@ -213,12 +215,12 @@ geonn_channel_receive(int socket, union geonn_message *message, int *descriptor)
 		*descriptor = taken;
 	else if (taken >= 0)
 		close(taken);
-	/* the end of the connection, or an empty message */
+	/* 0 bytes: the end of the connection, or an empty message */
 	if (length == 0)
 		return GEONN_CHANNEL_CLOSED;
 	if (envelope.msg_flags & MSG_CTRUNC && taken < 0)
 	{
-		/* the process has too many descriptors to receive the one that came */
+		/* The kernel dropped the descriptor, because this process has no free descriptor left. */
 		errno = EMFILE;
 		return GEONN_CHANNEL_FAILED;
 	}

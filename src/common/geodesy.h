@@ -104,16 +104,16 @@
 #define GEONN_GEODESY_FUNCTION static __host__ __device__ __forceinline__
 #else
 /*
- * always inlined, so that a function that is compiled for several processors
- * uses each one's instructions
+ * Always inlined, so that a function that is compiled for several kinds of processors uses the
+ * instructions of each kind.
  */
 #define GEONN_GEODESY_FUNCTION static inline __attribute__((always_inline))
 #endif
 
-/* The sphere's radius in metres, that of PostGIS: (2a + b) / 3 of WGS84 */
+/* The sphere's radius in metres, the same as in PostGIS: (2a + b) / 3 of WGS84 */
 #define GEONN_SPHERE_RADIUS 6371008.7714150598
 
-/* A point of the unit sphere: x to (0, 0), y to (0, 90 E), z to the north pole */
+/* A point of the unit sphere.  The x axis points to (0, 0), y to (0, 90 E), z to the north pole. */
 struct geonn_vector
 {
 	double		x;
@@ -122,8 +122,8 @@ struct geonn_vector
 };
 
 /*
- * Whether the coordinates are a point: latitude in [-90, 90], longitude in
- * [-180, 360] degrees.  A NaN fails the comparisons, so it is not a point.
+ * Return whether the coordinates are a valid point: latitude in [-90, 90], longitude in [-180, 360]
+ * degrees.  NaN fails the comparisons.
  */
 GEONN_GEODESY_FUNCTION int
 geonn_coordinates_valid(double latitude, double longitude)
@@ -204,7 +204,7 @@ geonn_sincosd(double degrees, double *sine, double *cosine)
 	tail = fma(square * square, series, tail);
 	rest_cosine = one_minus_half + tail;
 
-	/* no branches, so that compilers can compute several angles at once */
+	/* Compilers can compute several angles at once, because the code below has no branches. */
 	valid = fabs(degrees) <= 360.0;
 	turns = valid ? (int) quadrant : 0;
 	if (turns & 1)
@@ -272,7 +272,7 @@ geonn_antichord_squared(struct geonn_vector u, struct geonn_vector v)
 	return fma(az, az, fma(ay, ay, ax * ax));
 }
 
-/* The polynomial of geonn_asin(): (asin(sqrt(z)) / sqrt(z) - 1) / z for 0 <= z <= 1/4. */
+/* Return the polynomial of geonn_asin(): (asin(sqrt(z)) / sqrt(z) - 1) / z for 0 <= z <= 1/4. */
 GEONN_GEODESY_FUNCTION double
 geonn_asin_series(double z)
 {
@@ -332,18 +332,20 @@ geonn_asin(double x)
 	if (x <= 0.5)
 		return fma(x, z * series, x);
 
-	/* sqrt(z) is root + root_rest / 2 to twice the precision */
+	/* root + root_rest / 2 is sqrt(z) to twice the precision */
 	root = sqrt(z);
 	root_rest = fma(-root, root, z) / root;
 	tail = fma(2.0 * root, z * series, root_rest - half_pi_low);
 	return (half_pi_high - 2.0 * root) - tail;
 }
 
-/* the squared chord of an angle of 60 degrees, up to which geonn_near_distance() gives distances */
+/* The squared chord of an angle of 60 degrees.  geonn_near_distance() computes distances of squared chords up to this. */
 #define GEONN_NEAR_CHORD 1.0
 
-/* The distance that geonn_distance_of() returns for a squared chord s of at most GEONN_NEAR_CHORD.  It has no
- * branches, so that compilers can compute several distances at once. */
+/*
+ * Return the distance that geonn_distance_of() returns for a squared chord s of at most GEONN_NEAR_CHORD.
+ * Compilers can compute several distances at once, because the function has no branches.
+ */
 GEONN_GEODESY_FUNCTION double
 geonn_near_distance(double s)
 {
@@ -383,8 +385,8 @@ geonn_distance_of(struct geonn_vector u, struct geonn_vector v)
 }
 
 /*
- * Distance in metres of two valid points in degrees.  SQL's geonn_distance()
- * returns this float64 value, and neighbours are ordered by it.
+ * Return the distance in metres of two valid points in degrees.  SQL's geonn_distance() returns
+ * this float64 value, and neighbours are ordered by it.
  */
 GEONN_GEODESY_FUNCTION double
 geonn_distance_degrees(double latitude1, double longitude1,
@@ -487,14 +489,15 @@ geonn_radius_limit(double max_distance)
 /*
  * The limit C on squared chords, in squared radii, such that
  *
- *		s(u, a) <= C  implies  distance(u, a) <= max_distance
+ * s(u, a) <= C implies distance(u, a) <= max_distance
  *
- * likewise.  Negative if no chord shows that; INFINITY if no two points are farther apart: pi R is
+ * for all unit vectors made by geonn_unit_vector(), with s summed in any of the ways that geonn_chord_limit()
+ * allows.  Negative if no chord implies the distance; INFINITY if no two points are farther apart: pi R is
  * 20,015,115 m, rounded up.
  *
  * Proof: the bounds of geonn_radius_limit() hold with the signs reversed.  Near, sin(h (1 - d)) >= (1 - d) sin(h);
- * far, N(4 - t) >= 2h - 9.3 e.  So a greater distance has s > 4 sin^2(h) (1 - 43 e), of which 128 e are taken
- * off, and 2^-1000 for what underflows.
+ * far, N(4 - t) >= 2h - 9.3 e.  So a greater distance has s > 4 sin^2(h) (1 - 43 e), of which 128 e are taken off,
+ * and 2^-1000 for what underflows.
  */
 GEONN_GEODESY_FUNCTION double
 geonn_certain_limit(double max_distance)

@@ -30,7 +30,7 @@ milliseconds_of(clockid_t clock)
 	return (int64_t) now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* The CPU time of a process's threads, in milliseconds; 0 if it is not known. */
+/* Return the CPU time of a process's threads, in milliseconds; 0 if it is not known. */
 static int64_t
 cpu_milliseconds(pid_t process)
 {
@@ -40,8 +40,8 @@ cpu_milliseconds(pid_t process)
 }
 
 /*
- * Whether a thread runs or waits for a CPU: its file stat has the state R.  The state follows the
- * thread's name, which is in parentheses and may contain parentheses itself.
+ * Return whether a thread runs or waits for a CPU: its file stat then has the state R.  The state
+ * follows the thread's name, which is in parentheses and may contain parentheses itself.
  */
 static bool
 is_ready(int folder, const char *thread)
@@ -66,7 +66,7 @@ is_ready(int folder, const char *thread)
 	return end != NULL && strncmp(end, ") R", 3) == 0;
 }
 
-/* whether a thread of the process, other than the calling one, runs or waits for a CPU */
+/* Return whether a thread of the process, other than the calling one, runs or waits for a CPU. */
 static bool
 has_ready_thread(pid_t process)
 {

@@ -23,11 +23,11 @@
 struct geonn_given_time
 {
 	int64_t		ms;				/* milliseconds given from the beginning to the last look */
-	int64_t		looked_ms;		/* when that look was, by the monotonic clock */
-	int64_t		cpu_ms;			/* CPU time of the process up to that look, in milliseconds */
+	int64_t		looked_ms;		/* when the last look was, by the monotonic clock */
+	int64_t		cpu_ms;			/* CPU time of the process up to the last look, in milliseconds */
 };
 
-/* Begin to measure: the process was given 0 milliseconds so far. */
+/* Begin to measure, with 0 milliseconds given so far. */
 extern void geonn_given_time_begin(struct geonn_given_time *given, pid_t process);
 
 /*

@@ -27,7 +27,7 @@
 #include "common/spheroid_distance.h"
 #endif
 
-/* The name of a metric in SQL.  NULL: no metric has this number; numbers begin with 0. */
+/* Return the name of a metric in SQL, or NULL if no metric has this number.  Numbers begin with 0. */
 GEONN_GEODESY_FUNCTION const char *
 geonn_metric_name(enum geonn_metric metric)
 {
@@ -54,7 +54,7 @@ geonn_metric_chord_decides(enum geonn_metric metric)
 	__builtin_unreachable();
 }
 
-/* The vector of a valid point in degrees; chords are distances between such vectors. */
+/* Return the vector of a valid point in degrees; chords are distances between such vectors. */
 GEONN_GEODESY_FUNCTION struct geonn_vector
 geonn_metric_vector(enum geonn_metric metric, double latitude, double longitude)
 {
@@ -69,9 +69,9 @@ geonn_metric_vector(enum geonn_metric metric, double latitude, double longitude)
 }
 
 /*
- * The limit on squared chords.  Let k references have a squared chord of at most
- * kth_chord_squared from an observation.  Then its k nearest, and all that tie
- * with the k-th, have squared chords of at most the limit.  May be INFINITY.
+ * Return the limit on squared chords: if k references have a squared chord of at most
+ * kth_chord_squared from an observation, its k nearest, and all that tie with the k-th, have
+ * squared chords of at most the limit.  May be INFINITY.
  */
 GEONN_GEODESY_FUNCTION double
 geonn_metric_chord_limit(enum geonn_metric metric, double kth_chord_squared)
@@ -86,7 +86,7 @@ geonn_metric_chord_limit(enum geonn_metric metric, double kth_chord_squared)
 	__builtin_unreachable();
 }
 
-/* The limit on squared chords of all references within max_distance metres; may be INFINITY. */
+/* Return a limit that the squared chords of all references within max_distance metres keep; may be INFINITY. */
 GEONN_GEODESY_FUNCTION double
 geonn_metric_radius_limit(enum geonn_metric metric, double max_distance)
 {
@@ -101,8 +101,8 @@ geonn_metric_radius_limit(enum geonn_metric metric, double max_distance)
 }
 
 /*
- * Each reference whose squared chord is at most the returned limit is within `distance` metres.  Negative if
- * no chord shows that; may be INFINITY.
+ * Return a limit such that each reference whose squared chord is at most the limit is within `distance`
+ * metres.  Negative if no chord implies the distance; may be INFINITY.
  */
 GEONN_GEODESY_FUNCTION double
 geonn_metric_certain_limit(enum geonn_metric metric, double distance)
@@ -118,7 +118,7 @@ geonn_metric_certain_limit(enum geonn_metric metric, double distance)
 }
 
 /*
- * The greatest distance, in metres, that a pair of a point with this radius can have, if pairs are asked for
+ * Return the greatest distance, in metres, of a pair of a point with this radius, if pairs are asked for
  * within max_distance; negative if the point can have no pairs.
  */
 GEONN_GEODESY_FUNCTION double
@@ -128,9 +128,10 @@ geonn_metric_reach(double max_distance, double radius)
 }
 
 /*
- * A wider limit than geonn_metric_radius_limit()'s, at less cost.  A chord is shorter than the path along
- * the surface.  The unit of chords, the radius of the sphere or the semi-major axis, is 1 % longer than the
- * divisor.  That and the millimetre are far more than the errors of rounding and of computed distances.
+ * Return a wider limit than geonn_metric_radius_limit() does, at less cost.  A chord is shorter than the
+ * path along the surface.  The unit of chords, the radius of the sphere or the semi-major axis, is 1 %
+ * longer than the divisor.  The 1 % and the millimetre are far more than the errors of rounding and of
+ * computed distances.
  */
 GEONN_GEODESY_FUNCTION double
 geonn_metric_wide_limit(enum geonn_metric metric, double max_distance)
@@ -147,7 +148,7 @@ geonn_metric_wide_limit(enum geonn_metric metric, double max_distance)
 }
 
 /*
- * The greatest difference of latitude, in degrees, of points that are at most max_distance metres apart.  A
+ * Return the greatest difference of latitude, in degrees, of points at most max_distance metres apart.  A
  * degree has at least 110,574 metres, at the spheroid's equator: a (1 - e^2) pi / 180, by the radius of
  * curvature of a meridian there.
  */
@@ -163,7 +164,7 @@ geonn_metric_latitudes(enum geonn_metric metric, double max_distance)
 	__builtin_unreachable();
 }
 
-/* Distance in metres of two points by their vectors, where geonn_metric_chord_decides(). */
+/* Return the distance in metres of two points by their vectors, for a metric with geonn_metric_chord_decides(). */
 GEONN_GEODESY_FUNCTION double
 geonn_metric_distance_of(enum geonn_metric metric, struct geonn_vector u, struct geonn_vector v)
 {
@@ -179,8 +180,10 @@ geonn_metric_distance_of(enum geonn_metric metric, struct geonn_vector u, struct
 
 #ifndef __CUDACC__
 
-/* Replace squared chords, each at most GEONN_NEAR_CHORD, by the same distances, where
- * geonn_metric_chord_decides(). */
+/*
+ * Replace squared chords, each at most GEONN_NEAR_CHORD, by the distances that
+ * geonn_metric_distance_of() gives, for a metric with geonn_metric_chord_decides().
+ */
 static inline __attribute__((always_inline)) void
 geonn_metric_near_distances(enum geonn_metric metric, double *values, size_t count)
 {
@@ -197,8 +200,8 @@ geonn_metric_near_distances(enum geonn_metric metric, double *values, size_t cou
 }
 
 /*
- * The distance in metres of two valid points in degrees.  SQL's geonn_distance()
- * returns it, and neighbours are ordered by it.  For the host alone.
+ * Return the distance in metres of two valid points in degrees.  SQL's geonn_distance() returns
+ * this value, and neighbours are ordered by it.  For the host alone.
  */
 static inline double
 geonn_metric_distance(enum geonn_metric metric, double latitude1, double longitude1,

@@ -103,7 +103,7 @@
 /* the descriptor at which the engine finds its supervisor */
 #define GEONN_SUPERVISOR_DESCRIPTOR 3
 
-/* the greatest number of devices that one engine has: the CPU and its GPUs */
+/* an engine has at most this many devices: the CPU and its GPUs */
 #define GEONN_DEVICES_MAX		65
 
 /*
@@ -167,14 +167,13 @@ enum geonn_message_type
 
 enum geonn_error_code
 {
-	GEONN_ERROR_VERSION = 1,	/* the two sides were not built together;
-								 * detail is the engine's release */
+	GEONN_ERROR_VERSION = 1,	/* the client and the engine were not built together; detail is the engine's release */
 	GEONN_ERROR_PROTOCOL,		/* the protocol forbids the message: a bug */
 	GEONN_ERROR_MEMORY,			/* host or device memory is short */
 	GEONN_ERROR_LIMIT,			/* a limit of the engine or its settings is reached */
-	GEONN_ERROR_NO_DEVICE,		/* the engine lacks the device that was asked for */
+	GEONN_ERROR_NO_DEVICE,		/* the engine does not have the device that the client asked for */
 	GEONN_ERROR_DEVICE,			/* a device failed while it worked */
-	GEONN_ERROR_NO_DATASET		/* the engine lacks the dataset, as another engine had it */
+	GEONN_ERROR_NO_DATASET		/* the engine does not have the dataset, which another engine had */
 };
 
 /* hello and welcome */
@@ -184,7 +183,7 @@ struct geonn_hello
 	char		release[16];	/* GEONN_VERSION of the sender */
 };
 
-/* strings end with a zero byte; detail and hint may be empty */
+/* The engine sends the reason, and ends the session.  Strings end with a zero byte; detail and hint may be empty. */
 struct geonn_error
 {
 	struct geonn_header header;
@@ -207,9 +206,9 @@ struct geonn_ping
 struct geonn_configure
 {
 	struct geonn_header header;
-	uint64_t	cpu_threads;	/* at most GEONN_CPU_THREADS_MAX; 0: one for each core */
+	uint64_t	cpu_threads;	/* how many threads work on the CPU, at most GEONN_CPU_THREADS_MAX; 0: one for each core */
 	uint64_t	idle_session_timeout;	/* milliseconds; 0: no session stays idle */
-	uint64_t	max_sessions;	/* backends that have sessions at a time; 0: no limit */
+	uint64_t	max_sessions;	/* how many backends may have sessions at a time; 0: no limit */
 	uint64_t	transfer_memory_limit;	/* bytes */
 	uint64_t	gpu_memory_limit;	/* bytes on each GPU; 0: all that is free */
 	uint64_t	kept_memory_limit;	/* bytes; 0: no dataset is kept */
@@ -224,7 +223,7 @@ union geonn_message
 };
 
 /*
- * How many bytes a message of this type has; 0 for an unknown type.
+ * Return how many bytes a message of this type has; 0 for an unknown type.
  */
 static inline size_t
 geonn_message_size(int type)

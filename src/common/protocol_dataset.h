@@ -42,31 +42,32 @@
 
 #include "common/protocol_header.h"
 
-/* the greatest number of labels that open may give */
+/* the message open has at most this many labels */
 #define GEONN_LABELS_MAX		3
 
-/* the greatest number of references that one dataset may have */
+/* a dataset has at most this many references */
 #define GEONN_REFERENCES_MAX	INT32_MAX
 
-/* the greatest number of bytes that a reference takes in the CPU's index */
+/* a reference takes at most this many bytes in the CPU's index */
 #define GEONN_INDEX_BYTES		42
 
 /*
- * and the greatest numbers that an arc takes in it, and a part: a line or point, or a ring.  With its 48 bytes in the
- * dataset's columns no vertex of a line or ring takes more than 96.  An arc longer than a quarter circle takes up to twice as
- * many.  Searches for places have the fractions of all arcs beside it where some are of lines.
+ * In the CPU's index an arc takes at most GEONN_ARC_INDEX_BYTES, and a part of a shape GEONN_LINE_INDEX_BYTES (a line or
+ * point) or GEONN_RING_INDEX_BYTES (a ring).  With the arc's 48 bytes in the dataset's columns, no vertex of a line or ring
+ * takes more than 96.  An arc longer than a quarter circle takes up to twice as much.  Searches for places also need
+ * GEONN_FRACTION_BYTES for each arc, if some arcs are of lines.
  */
 #define GEONN_ARC_INDEX_BYTES	45
 #define GEONN_LINE_INDEX_BYTES	24
 #define GEONN_RING_INDEX_BYTES	104
 #define GEONN_FRACTION_BYTES	8
 
-/* bytes of a label's two parts, and of a note */
+/* the bytes of the two parts of a label, and of a note */
 #define GEONN_SUBJECT_BYTES		480
 #define GEONN_VERSION_BYTES		32
 #define GEONN_NOTE_BYTES		64
 
-/* the greatest length in bytes of a file that stays with a dataset: more than any system has */
+/* A file that stays with a dataset has at most this many bytes: more than any system has. */
 #define GEONN_FILE_BYTES_MAX	(UINT64_C(1) << 50)
 
 /* the kinds of devices, each with its word in SQL */
@@ -82,16 +83,16 @@ enum geonn_device_kind
 	GEONN_DEVICE_KIND_COUNT
 };
 
-/* which devices a session may use; GEONN_DEVICE_CPU ... stand for the devices of one kind */
+/* The devices that a session may use.  GEONN_DEVICE_CPU and the others stand for the devices of one kind. */
 #define GEONN_DEVICE_CHOICE(NAME, word) GEONN_DEVICE_##NAME,
 enum geonn_device_choice
 {
-	GEONN_DEVICE_AUTO,			/* the GPUs that work or, if none does, the CPU */
+	GEONN_DEVICE_AUTO,			/* the GPUs that work; if none does, the CPU */
 	GEONN_DEVICE_KINDS(GEONN_DEVICE_CHOICE)
 	GEONN_DEVICE_CHOICE_COUNT
 };
 
-/* The choice that allows the devices of this kind alone. */
+/* Return the choice that allows the devices of this kind alone. */
 static inline enum geonn_device_choice
 geonn_device_choice_of(enum geonn_device_kind kind)
 {
@@ -105,38 +106,37 @@ enum geonn_metric
 	GEONN_METRIC_SPHEROID		/* along geodesics of WGS84 (spheroid.h) */
 };
 
-/* bits of the columns that the references of a dataset, and its observations, may have */
-#define GEONN_COLUMN_GROUP		1u	/* only references of the same group are
-									 * candidates */
-#define GEONN_COLUMN_EXCLUDED	2u	/* of observations alone: references with tags in the range
-									 * that the observation excludes are not candidates */
-#define GEONN_COLUMN_RADIUS		4u	/* only references within the observation's radius, and
-									 * within their own, are candidates */
+/* Bits of the columns that the references of a dataset, and its observations, may have. */
+#define GEONN_COLUMN_GROUP		1u	/* only references with the observation's group are candidates */
+#define GEONN_COLUMN_EXCLUDED	2u	/* of observations alone: references with a tag in the observation's excluded range
+									 * are no candidates */
+#define GEONN_COLUMN_RADIUS		4u	/* only references within the observation's radius, and within their own radius,
+									 * are candidates */
 #define GEONN_COLUMN_WINDOW		8u	/* << 0 ... GEONN_WINDOWS_MAX - 1: only references whose
 									 * window overlaps the observation's are candidates */
-#define GEONN_COLUMN_WEIGHT		64u /* << 0 ... GEONN_WEIGHTS_MAX - 1: of references alone: numbers
-									 * that a count adds up; NAN: the reference has none */
-#define GEONN_COLUMN_PARTY		1024u	/* << 0 ... GEONN_PARTIES_MAX - 1: only references of another
-										 * party are candidates */
-#define GEONN_COLUMN_ARC		4096u	/* of references alone: they are arcs of shapes */
+#define GEONN_COLUMN_WEIGHT		64u /* << 0 ... GEONN_WEIGHTS_MAX - 1, of references alone: numbers that a count adds
+									 * up; NAN: the reference has no weight */
+#define GEONN_COLUMN_PARTY		1024u	/* << 0 ... GEONN_PARTIES_MAX - 1: only references whose party differs from the
+										 * observation's are candidates */
+#define GEONN_COLUMN_ARC		4096u	/* of references alone: each reference is an arc of a shape */
 #define GEONN_COLUMNS_ALL		8191u
 
-/* the greatest number of windows that a point may have (window.h) */
+/* a point has at most this many windows (window.h) */
 #define GEONN_WINDOWS_MAX		3
 #define GEONN_COLUMNS_WINDOWS	(((1u << GEONN_WINDOWS_MAX) - 1) * GEONN_COLUMN_WINDOW)
 
-/* the greatest number of weights that a reference may have */
+/* a reference has at most this many weights */
 #define GEONN_WEIGHTS_MAX		4
 #define GEONN_COLUMNS_WEIGHTS	(((1u << GEONN_WEIGHTS_MAX) - 1) * GEONN_COLUMN_WEIGHT)
 
-/* the greatest number of parties that a point may have */
+/* a point has at most this many parties */
 #define GEONN_PARTIES_MAX		2
 #define GEONN_COLUMNS_PARTIES	(((1u << GEONN_PARTIES_MAX) - 1) * GEONN_COLUMN_PARTY)
 
 /* the contents of a file that stays with a dataset */
 enum geonn_file_kind
 {
-	GEONN_FILE_RECORDS,			/* a record of each reference: its id, or the id's offset in the next file */
+	GEONN_FILE_RECORDS,			/* a record for each reference: its id, or the id's offset in GEONN_FILE_VALUES */
 	GEONN_FILE_VALUES,			/* ids of references that are too long for records */
 	GEONN_FILE_GROUPS,			/* the groups' keys with the groups' numbers */
 	GEONN_FILE_BASE,			/* the references themselves, for clients that search alone */
@@ -145,7 +145,7 @@ enum geonn_file_kind
 
 #define GEONN_FILE_KINDS		(GEONN_FILE_PARTIES + GEONN_PARTIES_MAX)
 
-/* compared byte by byte, so unused bytes are zero */
+/* A label.  The engine compares labels byte by byte, so clients set unused bytes to zero. */
 struct geonn_label
 {
 	uint8_t		subject[GEONN_SUBJECT_BYTES];
@@ -159,7 +159,7 @@ struct geonn_open
 	uint32_t	metric;			/* enum geonn_metric */
 	uint32_t	columns;		/* GEONN_COLUMN_... */
 	uint32_t	labels;			/* number of labels */
-	uint32_t	any_version;	/* 1: a kept dataset is found by the subject of a label alone */
+	uint32_t	any_version;	/* 1: the subject of a label alone finds a kept dataset, whatever its version */
 	uint32_t	unused;
 	struct geonn_label label[GEONN_LABELS_MAX]; /* the best first */
 };
@@ -176,7 +176,7 @@ struct geonn_attach
 	struct geonn_header header;
 	uint32_t	device;			/* enum geonn_device_choice */
 	uint32_t	unused;
-	uint64_t	dataset;		/* the dataset's number, from opened; it must be sealed */
+	uint64_t	dataset;		/* the number of a sealed dataset, from the message opened */
 };
 
 struct geonn_opened
@@ -184,15 +184,14 @@ struct geonn_opened
 	struct geonn_header header;
 	uint64_t	dataset;		/* the dataset's number */
 	uint64_t	references;		/* how many it has; 0 where it is new */
-	uint32_t	metric;			/* the metric and the columns with which it was opened first */
+	uint32_t	metric;			/* the metric and the columns with which a session first opened the dataset */
 	uint32_t	columns;
-	uint32_t	files;			/* bits 1 << enum geonn_file_kind: a message file
-								 * follows for each */
+	uint32_t	files;			/* bits 1 << enum geonn_file_kind: one message file follows for each bit */
 	uint32_t	sealed;			/* 0 where it is new, else 1 */
 	uint8_t		note[GEONN_NOTE_BYTES]; /* the note of a kept dataset */
 };
 
-/* leave and file: carries a memfd, sealed against shrinking, growing and writing */
+/* The messages leave and file.  Both carry a memfd, sealed against shrinking, growing and writing. */
 struct geonn_file
 {
 	struct geonn_header header;
@@ -217,20 +216,21 @@ struct geonn_released
 struct geonn_seal
 {
 	struct geonn_header header;
-	uint32_t	order_by_tag;	/* 0: the order is that of sending; 1: the engine sorts
-								 * by (tag, latitude, longitude) */
-	uint32_t	keep;			/* 1: the engine keeps the dataset, to be found by its label */
+	uint32_t	order_by_tag;	/* 0: references keep the order in which they were sent; 1: the engine sorts them by
+								 * (tag, latitude, longitude) */
+	uint32_t	keep;			/* 1: the engine keeps the dataset, so that later sessions find it by its label */
 	uint8_t		version[GEONN_VERSION_BYTES];	/* the label's version, where keep is 1 */
 	uint8_t		note[GEONN_NOTE_BYTES];
 };
 
-/* what has become of a request to keep a dataset */
+/* The outcome of a request to keep a dataset. */
 enum geonn_keeping
 {
 	GEONN_KEEPING_UNASKED,
-	GEONN_KEEPING_DONE,			/* it is kept, or another one with the same label */
-	GEONN_KEEPING_TOO_LARGE,	/* geonn_configure's limit is less than it takes */
-	GEONN_KEEPING_NO_ROOM,		/* kept datasets that sessions hold, and tables of squares, leave too little of that */
+	GEONN_KEEPING_DONE,			/* the engine keeps the dataset, or another one with the same label */
+	GEONN_KEEPING_TOO_LARGE,	/* the dataset takes more than kept_memory_limit (geonn_configure) */
+	GEONN_KEEPING_NO_ROOM,		/* other kept datasets that sessions hold, and tables of squares, leave too little of
+								 * the limit */
 	GEONN_KEEPING_COUNT
 };
 
@@ -238,9 +238,11 @@ struct geonn_sealed
 {
 	struct geonn_header header;
 	uint64_t	references;
-	uint64_t	bytes;			/* how many it would count as while it is kept; 0: that was not asked for */
+	uint64_t	bytes;			/* the bytes that the dataset would count as while it is kept; 0: keeping was not asked
+								 * for */
 	uint32_t	keeping;		/* enum geonn_keeping */
-	uint32_t	is_news;		/* 1: it is not kept, and no client has been told so of its subject since the limit changed */
+	uint32_t	is_news;		/* 1: the dataset is not kept, and since the limit changed the engine has told no
+								 * client so about the dataset's subject */
 };
 
 #endif							/* GEONN_PROTOCOL_DATASET_H */

@@ -12,7 +12,7 @@
 /* the value of a gauge that is not known */
 #define GEONN_UNKNOWN			INT32_MIN
 
-/* bytes of a call's texts, with the zero byte that ends them */
+/* the bytes of a call's texts, including the zero byte at the end */
 #define GEONN_FUNCTION_BYTES	32
 #define GEONN_ARGUMENTS_BYTES	256
 
@@ -25,9 +25,9 @@ enum geonn_device_state
 /* which list a client asks for */
 enum geonn_listing
 {
-	GEONN_LIST_CALLS,			/* struct geonn_call_status: calls under way */
-	GEONN_LIST_STATISTICS,		/* struct geonn_statistics: calls that ended */
-	GEONN_LIST_RESET			/* the statistics, which the engine then begins anew */
+	GEONN_LIST_CALLS,			/* calls under way: struct geonn_call_status */
+	GEONN_LIST_STATISTICS,		/* statistics of ended calls: struct geonn_statistics */
+	GEONN_LIST_RESET			/* statistics of ended calls; the engine then begins new ones */
 };
 
 /*
@@ -36,14 +36,13 @@ enum geonn_listing
  */
 enum geonn_phase
 {
-	GEONN_PHASE_OBSERVATIONS,	/* the engine has nothing to do: the client
-								 * reads observations, or works on pairs */
+	GEONN_PHASE_OBSERVATIONS,	/* the engine has nothing to do: the client reads observations, or works on pairs */
 	GEONN_PHASE_QUEUED,			/* the call waits for other sessions to end */
 	GEONN_PHASE_REFERENCES,		/* references arrive */
 	GEONN_PHASE_SORTING,		/* references are put in order */
 	GEONN_PHASE_WAITING,		/* its batches wait for a device */
-	GEONN_PHASE_BUILDING,		/* a device builds an index or another structure
-								 * of the references, or waits for such a build */
+	GEONN_PHASE_BUILDING,		/* a device builds an index or another structure of the references, or waits for such a
+								 * build */
 	GEONN_PHASE_SEARCHING		/* a device searches */
 };
 
@@ -65,7 +64,7 @@ struct geonn_engine_status
 	uint32_t	datasets;		/* how many datasets the engine has, kept ones included */
 	uint32_t	searches;		/* how many searches wait or run */
 	uint32_t	kept;			/* how many datasets are kept */
-	uint32_t	queued;			/* how many sessions wait for others to end */
+	uint32_t	queued;			/* how many sessions wait until others end */
 	uint32_t	idle;			/* how many sessions stay for their clients' next calls */
 	uint32_t	unused;
 	uint64_t	kept_memory;	/* bytes of host memory that kept datasets take */
@@ -86,14 +85,14 @@ struct geonn_device_status
 	uint32_t	in_use_by_auto; /* 1 where device choice auto uses it */
 	uint32_t	capability_major;	/* CUDA's compute capability; 0 where the kind has none */
 	uint32_t	capability_minor;
-	uint32_t	threads;		/* how many threads of the host it uses; 0 where the kind uses none */
-	int32_t		utilization;	/* percent; the three gauges are as last read,
-								 * or GEONN_UNKNOWN */
+	uint32_t	threads;		/* how many threads of the host the device uses; 0: its kind uses none */
+	int32_t		utilization;	/* percent; utilization, temperature and power are as the engine last read them, or
+								 * GEONN_UNKNOWN */
 	int32_t		temperature;	/* degrees Celsius */
 	int32_t		power;			/* milliwatts */
 	uint64_t	memory_total;	/* bytes */
 	uint64_t	memory_free;	/* bytes */
-	uint64_t	batches;		/* how many it has searched since the engine started */
+	uint64_t	batches;		/* how many batches the device has searched since the engine started */
 	char		name[128];
 	char		uuid[48];		/* empty where the kind has none */
 	char		reason[256];	/* why it failed */
@@ -106,19 +105,17 @@ struct geonn_list
 	uint32_t	unused;
 };
 
-/* carries a memfd, sealed against shrinking, growing and writing */
+/* The answer to the message list.  It carries a memfd, sealed against shrinking, growing and writing. */
 struct geonn_listed
 {
 	struct geonn_header header;
 	uint64_t	entries;		/* how many entries the list has */
-	int64_t		since;			/* when statistics began: microseconds since
-								 * 1970-01-01 UTC */
+	int64_t		since;			/* when the statistics began: microseconds since 1970-01-01 UTC */
 };
 
 /*
- * A client's description of a call, for the views of calls: OIDs of a database,
- * a role and two tables, and texts.  The engine compares labels byte by byte, so
- * unused bytes are zero.
+ * A client's description of a call, for the views of calls: the OIDs of a database, a role and two
+ * tables, and texts.  The engine compares labels byte by byte, so clients set unused bytes to zero.
  */
 struct geonn_call_label
 {
@@ -135,25 +132,25 @@ struct geonn_call
 	struct geonn_header header;
 	int32_t		pid;			/* the process id of the calling backend */
 	uint32_t	role;			/* the OID of the role that the backend has logged in as, or 0 */
-	int32_t		leader;			/* the process id of the backend whose parallel worker the calling one is; 0: it is none */
+	int32_t		leader;			/* if the calling backend is a parallel worker, the process id of its leader; otherwise 0 */
 	uint32_t	unused;
-	uint64_t	number;			/* the call's number among that process's calls */
-	uint64_t	microseconds;	/* how long ago the call began; since then it has read references */
+	uint64_t	number;			/* the call's number among the calls of that process */
+	uint64_t	microseconds;	/* how long ago the call began; the client has read references since then */
 	uint64_t	expected;		/* how many observations follow; 0: not known */
 	struct geonn_call_label label;
 };
 
-/* figures of the session's work in its call */
+/* Figures of the session's work in its call. */
 struct geonn_finished
 {
 	struct geonn_header header;
 	uint64_t	rows;			/* how many rows of the result it returned */
 	uint64_t	observations_skipped;
 	uint64_t	references_skipped;
-	uint64_t	unmatched;		/* how many observations, beside skipped ones, have no neighbour */
+	uint64_t	unmatched;		/* how many observations have no neighbour, skipped ones not counted */
 	uint32_t	stays;			/* 1: the session stays for another call, without its dataset */
-	uint32_t	slot;			/* the slot whose batch stays with it; GEONN_RING_SLOTS: none */
-	uint32_t	alone;			/* 1: the client has answered the calls alone, and the next three fields are read */
+	uint32_t	slot;			/* the slot whose batch stays with the session; GEONN_RING_SLOTS: none */
+	uint32_t	alone;			/* 1: the client has answered the calls by itself, and the next three fields count */
 	uint32_t	unused;
 	uint64_t	calls;			/* how many calls these are */
 	uint64_t	observations;	/* how many observations were answered */
@@ -168,12 +165,11 @@ struct geonn_call_status
 	uint32_t	sessions;
 	uint32_t	phase;			/* enum geonn_phase */
 	uint32_t	unused;
-	uint64_t	devices;		/* devices that work for it, or did: a bit
-								 * each, by their number; the last bit stands
-								 * for all beyond */
+	uint64_t	devices;		/* devices that work or worked for the call: one bit each, by their number; the last
+								 * bit stands for all devices beyond */
 	uint64_t	references;
 	uint64_t	observations;	/* how many were answered */
-	uint64_t	expected;		/* how many observations it has in all; 0: not known */
+	uint64_t	expected;		/* how many observations the call has in all; 0: not known */
 	int64_t		started_at;		/* microseconds since 1970-01-01 UTC */
 };
 
@@ -182,21 +178,21 @@ struct geonn_statistics
 {
 	struct geonn_call_label label;
 	uint64_t	calls;
-	uint64_t	failed;			/* calls in which a session closed its connection before it sent finished */
+	uint64_t	failed;			/* calls in which a session closed its connection before it sent the message finished */
 	uint64_t	rows;
 	uint64_t	observations;	/* how many were answered */
 	uint64_t	observations_skipped;
 	uint64_t	unmatched;
 	uint64_t	references;		/* how many were sent */
 	uint64_t	references_skipped;
-	uint64_t	kept;			/* calls whose references the engine had kept */
+	uint64_t	kept;			/* calls for whose references the engine had kept a dataset */
 	uint64_t	batches;
 	uint64_t	bytes;			/* bytes that went through batches, both ways */
-	uint64_t	fallbacks;		/* batches that were smaller than asked for, were searched again for
-								 * want of memory, or went to the CPU as no GPU could be used */
+	uint64_t	fallbacks;		/* batches that were smaller than asked for, that were searched again for want of
+								 * memory, or that went to the CPU because no GPU could be used */
 	uint64_t	microseconds[GEONN_PHASES];
-	int64_t		last_error_at;	/* microseconds since 1970-01-01 UTC; 0: none */
-	char		last_error[256];	/* the last error that the engine sent; empty: none */
+	int64_t		last_error_at;	/* when the last error was: microseconds since 1970-01-01 UTC; 0: none */
+	char		last_error[256];	/* the text of the last error that the engine sent; empty: none */
 };
 
 #endif							/* GEONN_PROTOCOL_FIGURES_H */

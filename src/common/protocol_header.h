@@ -12,7 +12,7 @@
 #define GEONN_PROTOCOL_VERSION	18
 #endif
 
-/* Begins every message.  The layouts of the header, of hello and of error never change. */
+/* The beginning of every message.  The layouts of the header, of hello and of error never change. */
 struct geonn_header
 {
 	uint32_t	magic;

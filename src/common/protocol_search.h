@@ -36,36 +36,34 @@
 /* how many slots for batches a session's ring has */
 #define GEONN_RING_SLOTS		4
 
-/* the greatest number of rows, and of pairs, that one batch has room for */
+/* a batch has room for at most this many rows, and at most this many pairs */
 #define GEONN_BATCH_ROWS_MAX	(1 << 22)
 
-/* the greatest k: how many pairs an observation may ask for, ties not counted */
+/* the greatest k: an observation may ask for this many pairs, ties not counted */
 #define GEONN_K_MAX				1024
 
 /* how to search; all algorithms find the same pairs */
 enum geonn_algorithm
 {
-	GEONN_ALGORITHM_AUTO,		/* the one that the device expects to take less time */
+	GEONN_ALGORITHM_AUTO,		/* the device takes the algorithm that it expects to be faster */
 	GEONN_ALGORITHM_INDEX,
 	GEONN_ALGORITHM_BRUTE
 };
 
-/* the greatest number of radii within which one search counts */
+/* one search counts within at most this many radii */
 #define GEONN_RADII_MAX			16
 
 /* bits of geonn_search.flags */
-#define GEONN_SEARCH_TIES		1u	/* all candidates that tie with the k-th are found, too */
-#define GEONN_SEARCH_RESUME		2u	/* the last results ended within the first
-									 * observation: begin with its next pair */
-#define GEONN_SEARCH_EXTREMES	4u	/* a count has the least and the greatest weights, too */
-#define GEONN_SEARCH_PLACES		8u	/* of arcs alone: pairs have their places, and the fractions of these */
+#define GEONN_SEARCH_TIES		1u	/* the answer also has all candidates that tie with the k-th */
+#define GEONN_SEARCH_RESUME		2u	/* the last results ended within the pairs of the first observation: begin with the
+									 * next of them */
+#define GEONN_SEARCH_EXTREMES	4u	/* a count also finds the least and the greatest weights */
+#define GEONN_SEARCH_PLACES		8u	/* of arcs alone: each pair has its place, and the fraction of the place */
 
 /* bits of geonn_results.flags */
-#define GEONN_RESULTS_ONE_EACH	1u	/* every observation has one pair; the
-									 * counts are not written */
-#define GEONN_RESULTS_PARTIAL	2u	/* the observation after the last answered
-									 * one has a count, too, and some of its
-									 * pairs, behind all other pairs */
+#define GEONN_RESULTS_ONE_EACH	1u	/* every observation has one pair; the engine has written no counts */
+#define GEONN_RESULTS_PARTIAL	2u	/* the observation after the last answered one has some of its pairs, behind all
+									 * other pairs, and their number as its count */
 
 struct geonn_allocate
 {
@@ -77,11 +75,10 @@ struct geonn_allocate
 };
 
 /*
- * Carries the memfd of the slot's new batch.  rows and room are as asked for,
- * or less if the process's share of the transfer memory is short.  If no
- * memory is left and the session has other batches, they are 0, and no memfd
- * comes.  The engine takes back the slot's former batch, which the client must
- * have unmapped before it asked.
+ * The message that carries the memfd of the slot's new batch. rows and room are as the client
+ * asked, or less if the process's share of the transfer memory is short.  If no memory is left and
+ * the session has other batches, both are 0, and no memfd comes.  The engine takes back the slot's
+ * former batch, which the client must have unmapped before it asked.
  */
 struct geonn_batch
 {
@@ -92,7 +89,7 @@ struct geonn_batch
 	uint32_t	unused;
 };
 
-/* gives back the batch of an idle slot, which the client has unmapped and will not use again */
+/* The client gives back the batch of an idle slot, which it has unmapped and will not use again. */
 struct geonn_return
 {
 	struct geonn_header header;
@@ -111,17 +108,17 @@ struct geonn_search
 	uint32_t	flags;			/* GEONN_SEARCH_... */
 	double		max_distance;	/* metres, inclusive, at least 0; may be
 								 * infinite */
-	uint32_t	radii;			/* 0: find pairs; else count within this many radii: k is 0, and flags are 0 or
+	uint32_t	radii;			/* 0: find pairs; otherwise count within this many radii, with k 0, and flags 0 or
 								 * GEONN_SEARCH_EXTREMES */
 	uint32_t	unused;
-	double		radius[GEONN_RADII_MAX];	/* metres, inclusive, at least 0, each greater than the one
-											 * before; may be infinite */
+	double		radius[GEONN_RADII_MAX];	/* metres, inclusive, at least 0, each greater than the radius before; may
+											 * be infinite */
 };
 
 /*
- * Observations first ... first + observations - 1 are answered: their counts have
- * these indexes in the batch's column of counts, and their pairs begin at index 0.
- * At least one observation is answered, unless the results are partial.
+ * The engine has answered observations first ... first + observations - 1: their counts have these
+ * indexes in the batch's column of counts, and their pairs begin at index 0.  At least one
+ * observation is answered, unless the results are partial.
  */
 struct geonn_results
 {
@@ -132,13 +129,13 @@ struct geonn_results
 	uint32_t	pairs;
 	uint32_t	flags;			/* GEONN_RESULTS_... */
 	uint32_t	device;			/* number of the device that answered last */
-	uint32_t	algorithm;		/* enum geonn_algorithm; auto only where nothing
-								 * had to be searched */
-	uint32_t	build_microseconds; /* how long devices took to build the structures that it needed */
+	uint32_t	algorithm;		/* enum geonn_algorithm; auto only if nothing had to be searched */
+	uint32_t	build_microseconds; /* how long devices took to build the structures that the search needed */
 };
 
 /*
- * How many pairs an observation of a count has for each radius, with so many weights; extremes: GEONN_SEARCH_EXTREMES.
+ * Return how many pairs an observation of a count has for each radius, with so many weights. extremes: with
+ * GEONN_SEARCH_EXTREMES.
  */
 static inline uint32_t
 geonn_pairs_of_radius(uint32_t weights, bool extremes)

@@ -46,8 +46,8 @@ pause_at(size_t i, geonn_ring_pause pause)
 }
 
 /*
- * Count the arcs that cross the meridian between a point and the north pole: GEONN_INSIDE if their number is
- * odd.
+ * Count the arcs that cross the meridian between a point and the north pole; return GEONN_INSIDE if their
+ * number is odd.
  */
 static enum geonn_side
 side_from_pole(const struct geonn_vector *ring, size_t count, geonn_ring_pause pause, struct geonn_vector point)
@@ -101,8 +101,8 @@ scaled(double factor, struct geonn_vector v)
 }
 
 /*
- * Look for the centre of a hemisphere that has all vertices of a ring, and none within
- * 2^-40 of its edge.  Returns false if some rounds have not found one.
+ * Look for the centre of a hemisphere that contains all vertices of a ring, none within 2^-40 of
+ * its edge.  Returns false if some rounds have not found a centre.
  */
 static bool
 find_hemisphere(const struct geonn_vector *ring, size_t count, geonn_ring_pause pause, struct geonn_vector *centre)
@@ -141,8 +141,8 @@ find_hemisphere(const struct geonn_vector *ring, size_t count, geonn_ring_pause 
 }
 
 /*
- * The area of the ring's side without q, of a unit sphere, negative if the ring winds about it clockwise.
- * Returns false if an arc comes near q.
+ * Compute the area of the ring's side without q, on a unit sphere; negative if the ring winds about that
+ * side clockwise.  Returns false if an arc comes near q.
  */
 static bool
 area_without(const struct geonn_vector *ring, size_t count, geonn_ring_pause pause, struct geonn_vector q,
@@ -184,7 +184,7 @@ geonn_ring_holds_pole(const struct geonn_vector *ring, size_t count, geonn_ring_
 
 	for (int i = 0; i < 64; i++)
 	{
-		/* points spread over the sphere, by the golden angle */
+		/* try points spread over the sphere by the golden angle */
 		double		z = (2.0 * i - 63.0) / 64.0;
 		double		turn = 2.399963229728653 * i;
 		struct geonn_vector q = {sqrt(1.0 - z * z) * cos(turn), sqrt(1.0 - z * z) * sin(turn), z};
@@ -195,7 +195,10 @@ geonn_ring_holds_pole(const struct geonn_vector *ring, size_t count, geonn_ring_
 			continue;
 		if (fabs(fabs(area) - half_sphere) <= 0x1p-36 * (double) count)
 			return false;
-		/* from the pole to q, and from q to what is outside */
+		/*
+		 * q is on the smaller side if the area without it is more than half; the pole is on q's
+		 * side unless the path between them crosses the ring an odd number of times.
+		 */
 		*pole_is_inside = (side == GEONN_INSIDE) != (fabs(area) > half_sphere);
 		return true;
 	}

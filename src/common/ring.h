@@ -18,28 +18,28 @@ enum geonn_side
 };
 
 /*
- * Find out on which side of a ring a point lies.  The ring is an array of
- * vectors, the last equal to the first, none of whose arcs is longer than a
- * quarter circle.  pole_is_inside is what geonn_ring_holds_pole() has found.
- * The answer is exact for the vectors as they are given.
+ * Find out on which side of a ring a point lies.  The ring is an array of vectors, the last equal to the
+ * first, none of whose arcs is longer than a quarter circle. pole_is_inside is what geonn_ring_holds_pole()
+ * has found.  The answer is exact for the vectors as given.
  *
- * Pieces of a ring, each of which begins with the last vector of the one before, can be asked one by one, with
- * pole_is_inside for one of them: the point is on the border if it is of one piece, else inside if it is of an
- * odd number of them.
+ * A caller may also ask pieces of a ring one by one, each of which begins with the last vector of the piece
+ * before, with pole_is_inside for one of them.  The point is on the border if it is on the border of a piece,
+ * and otherwise inside if it is inside of an odd number of pieces.
  */
 extern enum geonn_side geonn_ring_side(const struct geonn_vector *ring, size_t count,
 									   bool pole_is_inside, struct geonn_vector point);
 
-/* How many vectors are worked on between two calls of a geonn_ring_pause */
+/* a long loop calls its geonn_ring_pause each time after this many vectors */
 #define GEONN_RING_PIECE 65536
 
-/* What a long loop calls now and then, unless it is NULL; it may leave the loop by longjmp(). */
+/* A function that a long loop calls now and then, unless it is NULL; the function may leave the loop by longjmp(). */
 typedef void (*geonn_ring_pause) (void);
 
 /*
- * Set *pole_is_inside to whether the ring's smaller side has the north pole, moved as the essay in ring.c says.
- * The ring is as above, and gone through up to some hundred times.  Returns false if the sides are of the same
- * area, as far as float64 can tell, or the ring comes near every place of the sphere.
+ * Set *pole_is_inside to whether the ring's smaller side contains the north pole, moved as the essay in ring.c
+ * says.  The ring is an array as for geonn_ring_side(); the function goes through it up to some hundred times.
+ * Returns false if both sides have the same area, as far as float64 can tell, or if the ring comes near every
+ * place of the sphere.
  */
 extern bool geonn_ring_holds_pole(const struct geonn_vector *ring, size_t count, geonn_ring_pause pause,
 								  bool *pole_is_inside);

@@ -87,7 +87,7 @@ geonn_sign_of_minor(double a, double b, double c, double d)
 	return (first.low > second.low) - (first.low < second.low);
 }
 
-/* The sign of det(N, u, v): positive where v is to the east of u.  0 only for parallel vectors. */
+/* Return the sign of det(N, u, v): positive if v is to the east of u. 0 only for parallel vectors. */
 GEONN_GEODESY_FUNCTION int
 geonn_north(struct geonn_vector u, struct geonn_vector v)
 {
@@ -101,8 +101,8 @@ geonn_north(struct geonn_vector u, struct geonn_vector v)
 }
 
 /*
- * Whether a vector lies to the east of a point, by less than half a turn.  A path crosses the great circle of the point's
- * meridian an odd number of times where its two ends differ in this.
+ * Return whether a vector lies to the east of a point, by less than half a turn.  A path crosses the great circle of the
+ * point's meridian an odd number of times if this differs for its two ends.
  */
 GEONN_GEODESY_FUNCTION bool
 geonn_is_east(struct geonn_vector point, struct geonn_vector vector)
@@ -110,7 +110,7 @@ geonn_is_east(struct geonn_vector point, struct geonn_vector vector)
 	return geonn_north(geonn_flattened(point), geonn_flattened(vector)) > 0;
 }
 
-/* float64 values that do not overlap, in growing order, with room for those that a determinant has */
+/* A sum of float64 values that do not overlap, in growing order, with room for all values of a determinant. */
 struct geonn_expansion
 {
 	double		parts[24];
@@ -161,7 +161,7 @@ geonn_exact_orientation(struct geonn_vector a, struct geonn_vector b, struct geo
 	return (sum > 0.0) - (sum < 0.0);
 }
 
-/* The sign of det(a, b, p): positive where p lies to the left of the arc from a to b. */
+/* Return the sign of det(a, b, p): positive if p lies to the left of the arc from a to b. */
 GEONN_GEODESY_FUNCTION int
 geonn_orientation(struct geonn_vector a, struct geonn_vector b, struct geonn_vector p)
 {
@@ -177,8 +177,8 @@ geonn_orientation(struct geonn_vector a, struct geonn_vector b, struct geonn_vec
 }
 
 /*
- * Whether the arc from a to b crosses the meridian between p and the north pole: GEONN_INSIDE if it does.  `from` and `to`
- * are geonn_north(p, a) and geonn_north(p, b); all vectors are flattened, and neither end is p.
+ * Return whether the arc from a to b crosses the meridian between p and the north pole: GEONN_INSIDE if it does.  `from`
+ * and `to` are geonn_north(p, a) and geonn_north(p, b); all vectors are flattened, and neither end is p.
  */
 GEONN_GEODESY_FUNCTION enum geonn_side
 geonn_arc_crossing(struct geonn_vector p, struct geonn_vector a, int from, struct geonn_vector b, int to)

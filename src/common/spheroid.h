@@ -89,7 +89,7 @@
 
 #include "common/geodesy.h"
 
-/* WGS84: a in metres; the flattening f = (a - b) / a */
+/* WGS84: the semi-major axis a in metres; the flattening f = (a - b) / a */
 #define GEONN_SPHEROID_AXIS 6378137.0
 #define GEONN_SPHEROID_FLATTENING (1.0 / 298.257223563)
 

@@ -29,8 +29,8 @@ extern double geonn_spheroid_distance(double latitude1, double longitude1,
 									  double latitude2, double longitude2);
 
 /*
- * The direction in which that path begins at the first point: degrees
- * clockwise from north, -180 to 180, as geod_inverse returns it.
+ * Return the direction in which the shortest path to the second point begins at the first point:
+ * degrees clockwise from north, -180 to 180, as geod_inverse returns it.
  */
 extern double geonn_spheroid_azimuth(double latitude1, double longitude1,
 									 double latitude2, double longitude2);

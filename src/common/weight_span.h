@@ -26,8 +26,10 @@ struct geonn_weight_span
 	int			highest;
 };
 
-/* A weight as sign, whole number and power of two: (negative ? -1 : 1) number 2^exponent.  NAN, which stands for none, has
- * the number 0. */
+/*
+ * A weight as sign, whole number and power of two: (negative ? -1 : 1) number 2^exponent.  NAN, which stands for no
+ * weight, has the number 0.
+ */
 struct geonn_whole
 {
 	int			negative;
@@ -70,7 +72,7 @@ geonn_weight_span_add(struct geonn_weight_span *span, double weight)
 	geonn_assert(span->lowest < span->highest);
 }
 
-/* How many words of 64 bits a sum of `count` weights takes. */
+/* Return how many words of 64 bits a sum of `count` weights takes. */
 static inline uint32_t
 geonn_sum_words(struct geonn_weight_span span, uint64_t count)
 {

@@ -65,7 +65,8 @@ geonn_high_edge(uint16_t edges, int window)
 }
 
 /*
- * Whether a range with this low bound begins before a range with this high bound ends, or as it ends.
+ * Return whether a range with this low bound begins before a range with this high bound ends, or just
+ * where it ends.
  */
 GEONN_WINDOW_FUNCTION bool
 geonn_low_reaches(int64_t low, unsigned low_edge, int64_t high, unsigned high_edge)
@@ -77,7 +78,7 @@ geonn_low_reaches(int64_t low, unsigned low_edge, int64_t high, unsigned high_ed
 }
 
 /*
- * Whether the windows of this number, of the points a and b, overlap.
+ * Return whether the windows of this number, of the points a and b, overlap.
  */
 GEONN_WINDOW_FUNCTION bool
 geonn_windows_overlap(int window, int64_t a_low, int64_t a_high, uint16_t a_edges,
