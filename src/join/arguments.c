@@ -29,10 +29,10 @@
 #include "points/column_pairs.h"
 #include "base/words.h"
 
-/* marks arguments whose hint lists their words (list_words) */
+/* Marks arguments whose hint lists their words (list_words). */
 static const char word_hint[] = "Give one of the words";
 
-/* both structs in one, so that one offset in the table finds a field of either */
+/* Both structs in one, so that an offset in the table can name a field of either. */
 typedef struct ReadArguments
 {
 	GeonnArguments arguments;
@@ -90,7 +90,7 @@ compare_radii(const void *a, const void *b)
 }
 
 /*
- * The radii of a count, in rising order.  A cache has them in place of k.
+ * Read the radii of a count, and sort them.  A cache may have radii in place of k.
  */
 static void
 read_radii(const GeonnArgument *argument, Datum value, GeonnArguments *arguments)
@@ -222,7 +222,7 @@ read_options(const GeonnArgument *argument pg_attribute_unused(), Datum value,
 }
 
 /*
- * Store a value in the argument's field, whose C type follows from the SQL type.
+ * Store a value in the argument's field.  The SQL type tells the field's C type.
  */
 static void
 keep_value(const GeonnArgument *argument, Datum value, GeonnArguments *arguments)
@@ -255,7 +255,8 @@ keep_value(const GeonnArgument *argument, Datum value, GeonnArguments *arguments
 /* ---- how texts show them ---- */
 
 /*
- * The SQL literal of a value, given the type's output.  An infinite number needs quotes.
+ * Return the SQL literal of a value, made of the output of its type; an infinite number needs
+ * quotes.
  */
 static char *
 describe_value(const GeonnArgument *argument, const char *output)
@@ -315,7 +316,7 @@ static const struct config_enum_entry partition_words[] = {
 #define WORD(field, words) offsetof(ReadArguments, field), words, NULL
 #define READ(function, words) 0, words, function
 
-/* in the order in which they are read and shown */
+/* The arguments, in the order in which they are read and shown. */
 const GeonnArgument geonn_arguments[] = {
 	{"name", CREATE, GEONN_OWN_ANY, TEXTOID, NULL, "Give the name of the cache.", false, KEEP(arguments.name)},
 	{"obs", RELATIONS | CREATE | SHARDS, GEONN_OWN_ANY, REGCLASSOID, NULL, relation_hint, false, KEEP(arguments.obs)},
@@ -370,7 +371,7 @@ geonn_argument_questions(const GeonnArgument *argument)
 	return argument->traits & GEONN_OF_QUESTIONS;
 }
 
-/* functions, with example observations for hints */
+/* The functions, with example observations for hints. */
 static const struct
 {
 	const char *name;
@@ -391,7 +392,7 @@ static const struct
 
 /* ---- where they are ---- */
 
-/* the positions found last: the planner asks many times for one function */
+/* The positions of the function asked for last: the planner asks many times for one function. */
 static struct
 {
 	Oid			function;		/* InvalidOid: none */
@@ -399,7 +400,8 @@ static struct
 }			last;
 
 /*
- * Set last.positions: each argument's position in the function; -1: none has this name and type.
+ * Set last.positions to each argument's position in the function; -1: the function has no argument
+ * of this name and type.
  */
 static void
 find_positions(Oid function)
@@ -441,7 +443,8 @@ forget_last(Datum argument pg_attribute_unused(), int cache pg_attribute_unused(
 }
 
 /*
- * The arguments' positions in a function, [ARGUMENTS]; valid until called for another.
+ * Return the arguments' positions in a function, [ARGUMENTS]; they are valid until the next call
+ * for another function.
  */
 static const int *
 positions_in(Oid function)
@@ -529,7 +532,10 @@ geonn_arguments_called(FunctionCallInfo fcinfo, GeonnFunction function)
 		else
 			continue;
 
-		/* radius and a cache's radii may be NULL: caches and shards then have k, joins may have radius columns */
+		/*
+		 * radius may be NULL: then a join has radius columns, and caches and shards have k or radii.  A
+		 * cache's radii may be NULL for the same reason.
+		 */
 		if (values[i].isnull && argument->hint != NULL && geonn_argument_questions(argument) != GEONN_OF_RADIUS &&
 			!((BIT(function) & KEPT) != 0 && geonn_argument_questions(argument) == GEONN_OF_RADII))
 			raise_null(function, argument);
@@ -612,7 +618,7 @@ geonn_arguments_of_one_question(NullableDatum *values, const char **question)
 }
 
 /*
- * Without radius, geonn_within needs option obs_radius or ref_radius.
+ * Handle a missing radius: geonn_within then needs one of the options obs_radius and ref_radius.
  */
 static void
 read_no_radius(GeonnFunction function, const GeonnArgument *argument, GeonnArguments *arguments)

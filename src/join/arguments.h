@@ -23,14 +23,14 @@ typedef enum GeonnFunction
 	GEONN_WITHIN_COUNT_SQL,
 	GEONN_WITHIN_COUNT_POINTS,
 	GEONN_CACHE_CREATE,
-	GEONN_CACHE,				/* no function: the arguments that a cache keeps */
+	GEONN_CACHE,				/* the arguments that a cache keeps; no function has this number */
 	GEONN_SHARD_DDL
 } GeonnFunction;
 
-/* when a refresh swaps in a new table's files instead of updating a cache's rows */
+/* When a refresh swaps in a new table's files, instead of updating rows of the cache. */
 typedef enum GeonnReplace
 {
-	GEONN_REPLACE_AUTO,			/* when most rows are expected to differ, and nothing hinders it */
+	GEONN_REPLACE_AUTO,			/* when most rows are expected to differ, and nothing prevents the swap */
 	GEONN_REPLACE_NEVER,
 	GEONN_REPLACE_ALWAYS		/* in each full refresh */
 } GeonnReplace;
@@ -43,30 +43,30 @@ typedef enum GeonnPartitioning
 	GEONN_PARTITION_BY_RANGE
 } GeonnPartitioning;
 
-/* the arguments of one call; a field is 0 where the function lacks the argument, or its value is NULL */
+/* The arguments of one call.  A field is 0 if the function does not have the argument, or if its value is NULL. */
 typedef struct GeonnArguments
 {
 	GeonnFunction function;
 	const char *function_name;
-	GeonnJoin  *join;			/* the question and the flags; sources and label are not set yet */
+	GeonnJoin  *join;			/* the question and the flags; the sources and the label are not set yet */
 	char	   *name;			/* the name of a cache */
 	Oid			obs;
 	Oid			ref;
 	char	   *obs_sql;
 	char	   *ref_sql;
-	ArrayType  *latitudes;		/* of float8; may have any dimensions, and NULLs */
+	ArrayType  *latitudes;		/* of float8; may have any number of dimensions, and NULLs */
 	ArrayType  *longitudes;
-	List	   *by;				/* of char *: column names or pairs of them, each once */
+	List	   *by;				/* of char *: names of columns, or pairs of names, each once */
 	List	   *differs;		/* likewise; at most GEONN_PARTIES_MAX */
 	List	   *overlaps;		/* likewise; at most GEONN_WINDOWS_MAX */
-	ArrayType  *windows;		/* of any type; may have any dimensions, and NULLs */
+	ArrayType  *windows;		/* of any type; may have any number of dimensions, and NULLs */
 	List	   *weights;		/* of char *: column names, each once; at most GEONN_WEIGHTS_MAX */
 	GeonnOptions options;
 	char	   *target;			/* the name of a cache's table */
 	GeonnReplace replace;
 	ArrayType  *servers;		/* of names: the foreign servers of the shards */
 	char	   *coordinator;	/* the connection string by which shards reach the coordinator */
-	int			sharded;		/* the side that is divided: 0 the observations, 1 the references */
+	int			sharded;		/* the side that shards divide: 0 the observations, 1 the references */
 	GeonnPartitioning partition_by;
 	char	   *key;			/* the column that divides the table */
 	int			partitions;
@@ -75,18 +75,21 @@ typedef struct GeonnArguments
 	bool		cache;			/* each shard keeps the answer in a cache */
 	char	   *schedule;		/* the schedule of these caches */
 	ArrayType  *readers;		/* the roles that may read the views */
-	char	   *text;			/* "k => 3, ...": the arguments whose values are not their defaults,
-								 * but for the sources */
+	char	   *text;			/* "k => 3, ...": the arguments with values other than their defaults, without the
+								 * sources */
 } GeonnArguments;
 
-/* bits of an argument in geonn_arguments: one of the first two, and any of the others */
+/* Bits of an argument in geonn_arguments: one of the first two, and any of the others. */
 typedef enum GeonnArgumentTrait
 {
-	/* the plan node that reads observations from outer rows honours any value (plan/own_rows.c) */
+	/* the plan node that reads observations from outer rows takes any value of the argument (plan/own_rows.c) */
 	GEONN_OWN_ANY = 1 << 0,
 	GEONN_OWN_DEFAULT = 1 << 1,	/* it honours the default alone */
 
-	/* caches and shards have the argument only if they ask one of these questions; without any bit, they always have it */
+	/*
+	 * Caches and shards have an argument with one of these bits only if they ask that question; without any of these
+	 * bits, always.
+	 */
 	GEONN_OF_K = 1 << 2,		/* for the k nearest references */
 	GEONN_OF_RADIUS = 1 << 3,	/* for all references within a radius */
 	GEONN_OF_RADII = 1 << 4		/* for how many are within radii */
@@ -94,27 +97,27 @@ typedef enum GeonnArgumentTrait
 
 #define GEONN_OF_QUESTIONS	(GEONN_OF_K | GEONN_OF_RADIUS | GEONN_OF_RADII)
 
-/* a row of the table: one argument of one or more functions */
+/* A row of the table geonn_arguments: one argument, of one or more functions. */
 typedef struct GeonnArgument GeonnArgument;
 
 struct GeonnArgument
 {
 	const char *name;
-	int			functions;		/* a bit for each GeonnFunction that has it */
+	int			functions;		/* one bit for each GeonnFunction that has the argument */
 	int			traits;			/* bits of GeonnArgumentTrait */
 	Oid			type;
 
-	/* the default, as the type's output function writes it; NULL: it is NULL or missing */
+	/* the default, as the type's output function writes it; NULL: the default is NULL, or the argument has none */
 	const char *standard;
 
-	/* the hint of the error about a NULL; NULL: a NULL means the default */
+	/* the hint of the error about a NULL; NULL: a NULL stands for the default */
 	const char *hint;
 
 	bool		is_shown;		/* text shows the value unless it is the default */
 	size_t		offset;			/* the offset of the value in ReadArguments */
 	const struct config_enum_entry *words;	/* the values that a text may have */
 
-	/* check and store a value; NULL: store it as it is */
+	/* check a value and store it; NULL: store the value as it is */
 	void		(*read) (const GeonnArgument *argument, Datum value, GeonnArguments *arguments);
 };
 
@@ -124,42 +127,49 @@ extern const int geonn_argument_count;
 extern bool geonn_argument_has(const GeonnArgument *argument, GeonnFunction function);
 
 /*
- * Caches and shards ask for the k nearest references, or for all within a radius; caches may also ask how many are
- * within radii.  The bits GEONN_OF_... of the questions to which the argument belongs; 0: to all.
+ * Return the bits GEONN_OF_... of the questions that an argument belongs to; 0: all questions.  Caches and shards
+ * ask for the k nearest references, or for all within a radius; caches may also ask how many are within radii.
  */
 extern int	geonn_argument_questions(const GeonnArgument *argument);
 
-/* Is the value the argument's default, or a NULL that means it? */
+/* Return whether the value is the argument's default, or a NULL that stands for it. */
 extern bool geonn_argument_is_default(const GeonnArgument *argument, NullableDatum value);
 
-/* Which question the values of a cache or of shards ask, as a bit GEONN_OF_...; *name becomes "radii", "radius" or "k". */
+/*
+ * Return which question the values of a cache or of shards ask, as a bit GEONN_OF_...; *name becomes "radii", "radius" or
+ * "k".
+ */
 extern int	geonn_arguments_question(const NullableDatum *values, const char **name);
 
 /*
- * Find the question as above, and set the values of arguments that belong to other questions alone to NULL.  Returns the
- * first of these that was not the default; NULL: none.
+ * Find the question as geonn_arguments_question() does, and set all arguments to NULL that belong to other questions
+ * only.  Returns the first of these arguments whose value was not the default; NULL: none.
  */
 extern const GeonnArgument *geonn_arguments_of_one_question(NullableDatum *values, const char **question);
 
 /*
- * The values that the function is called with, [geonn_argument_count], in the current memory
- * context; NULL for arguments that it lacks.  Raises an error about a NULL that is not allowed.
+ * Return the values with which the function is called, [geonn_argument_count], in the current
+ * memory context.  An argument that the function does not have is NULL.  Raises an error about a
+ * NULL that is not allowed.
  */
 extern NullableDatum *geonn_arguments_called(FunctionCallInfo fcinfo, GeonnFunction function);
 
 /*
- * Read values, of which a NULL means the default, in the current memory context.  Raises an error
- * about a value that is unknown or out of range.
+ * Read values, in the current memory context; a NULL stands for the default.  Raises an error about
+ * a value that is unknown or out of range.
  */
 extern GeonnArguments *geonn_arguments_read(GeonnFunction function, const NullableDatum *values);
 
 /*
- * The argument of this name in the expression of a function; NULL: the function has none, or
- * one of another type.
+ * Return the argument of this name in the expression of a function; NULL: the function has no such
+ * argument, or one of another type.
  */
 extern Node *geonn_expression_argument(const FuncExpr *expression, const char *name);
 
-/* The argument with the relation or query of each side; NULL: the side is given in arrays. */
+/*
+ * Return the argument with the relation or query of the observations, or of the references; NULL:
+ * arrays give these points.
+ */
 extern Node *geonn_expression_observations(const FuncExpr *expression);
 extern Node *geonn_expression_references(const FuncExpr *expression);
 

@@ -96,7 +96,8 @@ geonn_call_message(const GeonnCall *call, const struct geonn_call_label *label,
 }
 
 /*
- * Estimate the rows of one table without its children; -1: not a table, or it is locked.
+ * Estimate the rows of one table, without its children; -1: it is no table, or another transaction
+ * has locked it.
  */
 static double
 expected_of_table(Oid table)
@@ -215,7 +216,7 @@ explain_names(const char *label, List *names, ExplainState *explain)
 		ExplainPropertyList(label, names, explain);
 }
 
-/* bytes as a number of kB, MB or GB, rounded up to a tenth */
+/* Return a number of bytes in kB, MB or GB, rounded up to a tenth. */
 static char *
 size_text(uint64 bytes)
 {
@@ -256,7 +257,7 @@ geonn_read_reason_text(GeonnReadReason reason, uint64 bytes)
 }
 
 /*
- * Have EXPLAIN show whether the references were kept, and if not, why.
+ * Have EXPLAIN show whether the engine had kept the references, and if not, why.
  */
 static void
 explain_kept(const GeonnReport *sum, ExplainState *explain)

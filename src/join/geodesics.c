@@ -107,7 +107,7 @@ sphere_bearing(double latitude1, double longitude1, double latitude2, double lon
 	double		unused;
 	double		difference = longitude2 - longitude1;
 
-	/* geonn_sincosd() takes at most 360 degrees either way; subtracting 360 here is exact */
+	/* geonn_sincosd() takes angles between -360 and 360 degrees; the subtraction is exact here. */
 	if (fabs(difference) > 360)
 		difference -= copysign(360, difference);
 	geonn_sincosd(latitude1, &sine1, &cosine1);
@@ -150,7 +150,7 @@ check_coordinate(const char *name, bool is_latitude, double value)
 }
 
 /*
- * Not inlined, so that the JIT compiler does not inline geonn_distance: elsewhere it could not call
+ * Not inlined: otherwise the JIT compiler could inline geonn_distance, and its code could not call
  * geonn_spheroid_distance, which only this library sees.
  */
 static pg_noinline double
@@ -186,8 +186,8 @@ geonn_distance(PG_FUNCTION_ARGS)
 /* ---- distances to shapes ---- */
 
 /*
- * What kind of shapes the type of the third argument holds.  Looked up once for each place where a
- * statement calls the function.
+ * Return what kind of shapes the type of the third argument holds.  The kind is looked up once for
+ * each place where a statement calls the function.
  */
 static GeonnPointKind
 kind_of_shape(FmgrInfo *function)
@@ -213,8 +213,9 @@ kind_of_shape(FmgrInfo *function)
 }
 
 /*
- * The distance of a point to a part; of a ring also on which side of it the point is.  A part may have
- * millions of vectors, and so is asked in pieces, each of which begins where the one before ends.
+ * Return the distance of a point to a part; for a ring, *side becomes the side that the point is on.
+ * A part may have millions of vectors, so the function goes through it in pieces, each of which begins
+ * where the piece before ends.
  */
 static double
 part_distance(struct geonn_vector point, const GeonnPart *part, enum geonn_side *side)
@@ -243,7 +244,8 @@ part_distance(struct geonn_vector point, const GeonnPart *part, enum geonn_side 
 }
 
 /*
- * The distance of a point to a shape; INFINITY if the shape is empty.  Not inlined, as metric_distance().
+ * Return the distance of a point to a shape; INFINITY if the shape is empty.  Not inlined, for the reason
+ * that metric_distance() gives.
  */
 static pg_noinline double
 shape_distance(FmgrInfo *function, double latitude, double longitude, Datum shape)
@@ -252,7 +254,7 @@ shape_distance(FmgrInfo *function, double latitude, double longitude, Datum shap
 	GeonnShapeReader *reader = geonn_shape_open(kind_of_shape(function), shape, NULL, NULL);
 	GeonnPart	part;
 	double		distance = INFINITY;
-	double		polygon = INFINITY; /* distance to the rings of the polygon that have been read */
+	double		polygon = INFINITY; /* distance to the rings read so far of the present polygon */
 	bool		is_inside = false;	/* of an odd number of them */
 
 	check_coordinate("lat", true, latitude);

@@ -60,13 +60,15 @@ typedef struct GroupEntry
 	char		status;			/* simplehash's */
 } GroupEntry;
 
-/* the greatest size of a group without its key: two hash table entries, and four slots both in the file and
- * in the memory from which it is written */
+/*
+ * A group takes at most this many bytes besides its key: two hash table entries, and four slots each in the
+ * file and in the memory from which the file is written.
+ */
 #define GROUP_BYTES (2 * sizeof(GroupEntry) + 2 * 4 * sizeof(GroupSlot))
 
 typedef struct GroupColumn
 {
-	FmgrInfo   *hash;			/* the type's hash function; NULL: it has none */
+	FmgrInfo   *hash;			/* the type's hash function; NULL: the type has none */
 	bool		same_bytes;		/* equal values have equal bytes */
 	FmgrInfo   *equal;
 	Oid			collation;
@@ -76,23 +78,24 @@ typedef struct GroupColumn
 
 struct GeonnGroups
 {
-	int			first;			/* the number of the first column among those of the argument by, then those of
-								 * differs */
+	int			first;			/* number of the key's first column, among the columns of the argument by followed by
+								 * those of differs */
 	int			by_count;		/* how many columns a key has */
 	GroupColumn *columns;		/* [by_count] */
 	int			file_kind;		/* enum geonn_file_kind */
 
-	/* until the groups are sealed; those of a base have a table, of keys that were added, after that, too */
+	/* Before the groups are sealed.  Groups of a base have a table afterwards as well, with the keys added since. */
 	ReferenceMemory *memory;	/* NULL: the groups are a base's */
 	MemoryContext context;		/* the context of the table and its keys */
 	struct grouptable_hash *table;	/* NULL: none */
-	uint64		bytes;			/* what keys in the table of a base's groups take */
+	uint64		bytes;			/* for groups of a base: the bytes that keys in the table take */
 
 	/* after that */
 	MemoryFile *file;
 	const GroupSlot *slots;		/* [slot_count] */
 	uint64		slot_count;
-	uint32		file_groups;	/* how many groups the file has; known of a base's, and where this process made it */
+	uint32		file_groups;	/* how many groups the file has; set for groups of a base, and if this process made the
+								 * file */
 	Datum	   *found;			/* [by_count] a key of the file */
 };
 
@@ -141,7 +144,7 @@ keys_equal(const GeonnGroups *groups, const Datum *a, const Datum *b)
 #include "lib/simplehash.h"
 
 /*
- * Check column number `number` among those of the arguments by and differs.
+ * Check column number `number` of the arguments by and differs.
  */
 static void
 check_column(const PointSource *observations, const PointSource *references, int number)
@@ -172,7 +175,7 @@ check_column(const PointSource *observations, const PointSource *references, int
 }
 
 /*
- * Prepare to compare values of a column that was checked.
+ * Prepare to compare values of a column that check_column() has checked.
  */
 static void
 prepare_column(GroupColumn *column, const PointColumn *reference)
@@ -217,7 +220,7 @@ geonn_groups_bytes(const GeonnGroups *groups)
 }
 
 /*
- * Count a key's bytes twice: in the end, both the table and the file have it.
+ * Count a key's bytes twice, because in the end both the table and the file have the key.
  */
 static void
 add_to_memory(GeonnGroups *groups, const Datum *key)
@@ -320,7 +323,7 @@ write_table(GeonnGroups *groups)
 }
 
 /*
- * Find the slots of the sealed file, and check that they are within it.
+ * Find the slots of the sealed file, and check that they lie within the file.
  */
 static void
 find_slots(GeonnGroups *groups)
@@ -362,7 +365,7 @@ geonn_groups_close_descriptor(GeonnGroups *groups)
 }
 
 /*
- * Prepare to compare keys of this many columns of the references, from a first one on.
+ * Prepare to compare keys of `count` columns of the references, from column `first` on.
  */
 static GeonnGroups *
 prepare_columns(const PointSource *references, int first, int count)
@@ -464,7 +467,7 @@ read_key(const GeonnGroups *groups, uint64 place)
 }
 
 /*
- * The number of a key with this hash, or GEONN_NO_GROUP.
+ * Return the number of a key with this hash, or GEONN_NO_GROUP.
  */
 static int32
 find_key(const GeonnGroups *groups, const Datum *key, uint32 hash)
@@ -514,7 +517,7 @@ geonn_groups_add(GeonnGroups *groups, const Datum *values, const bool *is_null)
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 				 errmsg("the references have more than %d groups", PG_INT32_MAX),
 				 errhint("Join a part of the references at a time, as by a view of them with a range of a column.")));
-	/* an error leaves a table of a base as it was */
+	/* Count the memory first: if that raises an error, the table of a base is as it was. */
 	add_to_memory(groups, key);
 	entry = grouptable_insert_hash(groups->table, keep_key(groups, key), hash, &found);
 	entry->number = (int32) geonn_groups_count(groups) - 1;

@@ -12,7 +12,7 @@
 
 typedef struct GeonnGroups GeonnGroups;
 
-/* the group of a key with a NULL, or of a key that no reference has */
+/* The group of a key with a NULL, or of a key that no reference has. */
 #define GEONN_NO_GROUP (-1)
 
 /* which columns keys are of */
@@ -26,45 +26,46 @@ typedef enum GroupKey
  * Create an empty set of groups, which lives as long as the current memory context; its bytes are added to
  * memory.  Raises an error unless the columns of both sources have the same types, with an equality.
  *
- * Where memory is NULL, get the groups of the dataset to which the client is attached; the sources must be
- * like those with which the groups were created.
+ * With NULL as memory, get the groups of the dataset to which the client is attached; the sources must be
+ * like the sources with which the groups were created.
  */
 extern GeonnGroups *geonn_groups_begin(const PointSource *observations,
 									   const PointSource *references, GroupKey key,
 									   ReferenceMemory *memory, GeonnClient *client);
 
 /*
- * The same for a base of these references by the argument by: an empty set, or that of a base in a file, which another
- * process has made.  Keys may also be added to it once it is sealed.  Its bytes are in geonn_groups_bytes alone.
+ * Create the groups of a base, for the argument by: empty without a file; otherwise with the groups in the file, which
+ * another process has made.  Keys can be added even after the set is sealed.  Only geonn_groups_bytes() counts the
+ * set's bytes.
  */
 extern GeonnGroups *geonn_groups_of_base(const PointSource *references, MemoryFile *file);
 
 /* Raise an error unless the columns of the argument by have the same types, with an equality, in both sources. */
 extern void geonn_groups_check(const PointSource *observations, const PointSource *references);
 
-/* How many bytes the file of sealed groups has. */
+/* Return how many bytes the file of sealed groups has. */
 extern uint64 geonn_groups_file_bytes(const GeonnGroups *groups);
 
-/* How many groups there are, and how many bytes those of a base take that are not in its file. */
+/* Return how many groups the set has; and how many bytes groups of a base take outside of their file. */
 extern uint32 geonn_groups_count(const GeonnGroups *groups);
 extern uint64 geonn_groups_bytes(const GeonnGroups *groups);
 
-/* The number of a row's group; a new key gets a new group.  values are the source's [by_count]. */
+/* Return the number of a row's group; a new key gets a new group. values has the source's [by_count] values. */
 extern int32 geonn_groups_add(GeonnGroups *groups, const Datum *values, const bool *is_null);
 
 /*
- * End adding groups: from now on they can be found, here and by clients that
- * attach to this client's dataset.  Call it before the dataset is sealed.
+ * End adding groups.  From now on this process, and clients that attach to this client's dataset,
+ * can find groups.  To be called before the dataset is sealed.
  */
 extern void geonn_groups_seal(GeonnGroups *groups, GeonnClient *client);
 
-/* Close the descriptor of the file of sealed groups, which this process made and has left with a dataset. */
+/* Close the descriptor of the file of sealed groups, which this process has made and has left with a dataset. */
 extern void geonn_groups_close_descriptor(GeonnGroups *groups);
 
-/* The number of a row's group; the groups must be sealed. */
+/* Return the number of a row's group, or GEONN_NO_GROUP; the groups must be sealed. */
 extern int32 geonn_groups_find(GeonnGroups *groups, const Datum *values, const bool *is_null);
 
-/* Does a row lack a key, since one of its columns is NULL? */
+/* Return whether a row has no key, because one of its columns is NULL. */
 extern bool geonn_groups_has_null(const GeonnGroups *groups, const bool *is_null);
 
 #endif							/* GEONN_GROUPS_H */

@@ -38,7 +38,7 @@
 #include "join/search.h"
 #include "points/parallel_reader.h"
 
-/* how many observations are read at a time where rows are taken one by one */
+/* If the caller takes rows one by one, the search reads this many observations at a time. */
 #define ROWS_A_READING	1024
 
 /* ---- a search ---- */
@@ -132,8 +132,9 @@ begin_reading(GeonnSearch *search, ReadingManner manner)
 /* ---- references ---- */
 
 /*
- * May observations be read before the references are prepared?  Processes that search together divide them, and
- * who watches them has the engine know the references.
+ * Return whether observations may be read before the references are prepared.  Not if processes search
+ * together, because they divide the observations; nor if a watcher is set, because it expects that the engine
+ * has the references.
  */
 static bool
 may_look_ahead(const GeonnSearch *search)
@@ -207,7 +208,7 @@ geonn_search_references(const GeonnSearch *search)
 /* ---- rows ---- */
 
 /*
- * Answer all observations by what this process knows of the references.
+ * Answer all observations in this process, by the references that it knows.
  */
 static void
 answer_alone(GeonnSearch *search)
@@ -265,7 +266,7 @@ begin_taking(GeonnSearch *search)
 }
 
 /*
- * Read as many observations as fit in the ring before pairs are taken.
+ * Read as many observations as fit into the ring before the caller must take pairs.
  */
 static void
 read_some(GeonnSearch *search)
@@ -287,7 +288,7 @@ read_some(GeonnSearch *search)
 }
 
 /*
- * Send the observations that the ring has places for.
+ * Send observations as long as the ring has places for them.
  */
 static void
 send_some(GeonnSearch *search)
@@ -338,7 +339,8 @@ geonn_search_complete(GeonnSearch *search)
 }
 
 /*
- * Wait for the next row: a stored one, or the present pair of search->block.  False: all have been taken.
+ * Wait for the next row: a stored row, or the present pair of search->block.  Returns false if the caller
+ * has taken all rows.
  */
 static bool
 await_row(GeonnSearch *search)
@@ -349,7 +351,7 @@ await_row(GeonnSearch *search)
 	if (search->store == NULL)
 		begin_taking(search);
 
-	/* read while the ring has places, and else wait for the engine */
+	/* Read observations as long as the ring has places; otherwise wait for the engine. */
 	while (!(found = search->waiting > 0 || geonn_search_take_pair(search, false)))
 	{
 		if (!search->all_read && geonn_client_places(search->prepared.client) > 0)
@@ -535,7 +537,7 @@ geonn_search_report(const GeonnSearch *search)
 	report.work = search->prepared.client != NULL ? geonn_client_work(search->prepared.client) : search->work;
 	report.unmatched = report.work.unmatched + search->without_candidates;
 
-	/* rows from the engine and the store, less those not yet returned */
+	/* The rows returned: those from the engine and the store, less the rows that still wait. */
 	report.rows = report.work.pairs / geonn_question_pairs_of_radius(&search->prepared.question) + search->local_rows -
 		search->waiting;
 	if (search->join->keep_unmatched)
@@ -557,7 +559,7 @@ geonn_search_log(const GeonnSearch *search, const GeonnReport *report)
 	const struct geonn_call_label *label = &search->join->label;
 	double		duration;
 
-	/* the process that began the call writes the line */
+	/* only the process that began the call writes the line */
 	if (geonn_log_min_duration < 0 || search->call.pid != MyProcPid)
 		return;
 	duration = geonn_milliseconds_since(search->call.begun);

@@ -74,7 +74,7 @@ consume_reference(void *state, const PointRow *row)
 }
 
 /*
- * Add valid references without groups and limits.
+ * Add valid references; they have no groups and no limits.
  */
 static void
 consume_references(void *state, uint32 rows, const Datum *ids, const double *latitudes,
@@ -115,7 +115,7 @@ make_question(const GeonnJoin *join, const GeonnResultRow *row)
 		((1u << references->window_count) - 1) * GEONN_COLUMN_WINDOW |
 		((1u << question.weights) - 1) * GEONN_COLUMN_WEIGHT |
 		(geonn_has_shapes(references) ? GEONN_COLUMN_ARC : 0);
-	/* where one side alone has a radius, the points of the other have an infinite one */
+	/* If only one side has a radius, the points of the other side get an infinite one. */
 	if (geonn_has_radius(references) || join->given_radius ||
 		(observations != NULL && geonn_has_radius(observations)))
 		question.columns |= GEONN_COLUMN_RADIUS;
@@ -123,13 +123,16 @@ make_question(const GeonnJoin *join, const GeonnResultRow *row)
 }
 
 /*
- * The data that references need.  Integer ids cost nothing, so references always have them: one dataset
- * serves calls with and without ids.
+ * Return the data that references need.  Integer ids cost nothing, so references always have them: one
+ * dataset then serves calls with and without ids.
  */
 static ReferenceDetail
 needed_detail(const GeonnJoin *join, const GeonnResultRow *row)
 {
-	/* the engine finds the places of shapes; they show which of those at one distance is the first by its id */
+	/*
+	 * The engine finds the places of shapes.  Ids are needed as well: of several shapes at one distance,
+	 * the first id decides.
+	 */
 	if ((row->needs & GEONN_NEEDS_REFERENCE_COORDINATES) != 0)
 		return geonn_has_shapes(join->references) ? REFERENCE_ID : REFERENCE_COORDINATES;
 	if ((row->needs & GEONN_NEEDS_REFERENCE_ID) != 0 || join->exclude_self ||
@@ -167,7 +170,8 @@ geonn_tell_of_references(const GeonnJoin *join, const uint64 *counts)
 }
 
 /*
- * Begin to read the references.  is_plain: from one table, for which the executor's own parallel plan is of no use.
+ * Begin to read the references. is_plain: all come from one table, so a parallel plan of the executor's would be of
+ * no use.
  */
 static PointReading *
 begin_reading(const GeonnJoin *join, PreparedJoin *prepared, bool is_plain)
@@ -179,7 +183,8 @@ begin_reading(const GeonnJoin *join, PreparedJoin *prepared, bool is_plain)
 }
 
 /*
- * Read all references.  Returns the parallel workers that have read them, for end_readers; NULL: this process has.
+ * Read all references.  Returns the parallel workers that have read them, for end_readers(); NULL: this process
+ * has read them alone.
  */
 static ParallelContext *
 read_all(const GeonnJoin *join, PreparedJoin *prepared, PointReading *reading)
@@ -203,7 +208,7 @@ read_all(const GeonnJoin *join, PreparedJoin *prepared, PointReading *reading)
 }
 
 /*
- * Wait for workers that have read all to exit, and report what they have found.
+ * Wait until workers that have read everything exit, and report what they found.
  */
 static void
 end_readers(const GeonnJoin *join, const PreparedJoin *prepared, PointReading *reading, ParallelContext *readers)
@@ -214,8 +219,8 @@ end_readers(const GeonnJoin *join, const PreparedJoin *prepared, PointReading *r
 }
 
 /*
- * Have the engine keep the new dataset, if a fate can tell the table's present state when it is seen again.  Returns whether it
- * was asked to.
+ * Have the engine keep the new dataset, if a fate can recognise the table's present state when a later call sees it.
+ * Returns whether the engine was asked to.
  */
 static bool
 keep_references(const JoinPreparation *preparation, ReferenceMemory *memory)
@@ -228,8 +233,8 @@ keep_references(const JoinPreparation *preparation, ReferenceMemory *memory)
 }
 
 /*
- * Take what the engine has said of the request to keep the references.  Where they are not kept for want of memory, the log has a
- * line of it, once.
+ * Note the engine's answer to the request to keep the references.  If memory was short for that, write a line to the log,
+ * once.
  */
 static void
 take_sealing(const GeonnJoin *join, PreparedJoin *prepared)
@@ -264,7 +269,7 @@ send_references(const JoinPreparation *preparation)
 	reading = begin_reading(join, prepared, preparation->table != NULL);
 	readers = read_all(join, prepared, reading);
 
-	/* an error follows: seal nothing; else workers exit while this process seals */
+	/* If an error is going to follow, do not seal; otherwise the workers exit while this process seals. */
 	if (readers != NULL && join->invalid == GEONN_INVALID_IS_ERROR && geonn_count_invalid(prepared->counts) > 0)
 	{
 		end_readers(join, prepared, reading, readers);
@@ -286,7 +291,7 @@ send_references(const JoinPreparation *preparation)
 }
 
 /*
- * Implements ReferenceFate.prepare.  The client of a fate before may have begun a new dataset.
+ * Implements ReferenceFate.prepare.  The client of an earlier fate may have begun a new dataset.
  */
 static const char *
 read_references(JoinPreparation *preparation)
@@ -324,7 +329,8 @@ geonn_count_own_calls(void)
 }
 
 /*
- * Try fates, until one prepares the join.  DEBUG1 says which, and why none before it.
+ * Try the fates in turn, until one prepares the join.  DEBUG1 says which one, and why the earlier
+ * ones did not.
  */
 static void
 try_fates(JoinPreparation *preparation)
@@ -339,7 +345,7 @@ try_fates(JoinPreparation *preparation)
 }
 
 /*
- * Begin to prepare the join.  Under GEONN_INVALID_IS_ERROR, given points must be valid.
+ * Begin to prepare the join.  Given points must be valid if the join has GEONN_INVALID_IS_ERROR.
  */
 static PreparedJoin
 begin_preparing(const GeonnJoin *join, const GeonnResultRow *row)

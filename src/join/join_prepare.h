@@ -11,49 +11,53 @@
 #include "join/references.h"
 #include "join/result_row.h"
 
-/* how many points this process answers at most, rather than the engine's devices */
+/* This process answers at most this many points by itself, without the engine's devices. */
 #define POINTS_ALONE	64
 
-/* how this process answers observations by the references that it knows */
+/* How this process answers observations by the references that it knows. */
 typedef struct OwnAnswers
 {
-	/* Find the neighbours of an observation of this group; returns how many. */
+	/* Find the neighbours of an observation of this group.  Returns how many it has. */
 	uint32		(*find) (void *state, const PointRow *row, int32 group);
 
-	/* Set the tag, the distance and the place of a pair: of the neighbour with this number, from 0 on, that was found last. */
+	/*
+	 * Set the tag, the distance and the place of a pair: the pair of the last observation with its neighbour of this
+	 * number, from 0 on.
+	 */
 	void		(*pair) (const void *state, uint32 number, GeonnBlock *block);
 
-	/* Note the call, all of whose observations were answered. */
+	/* Note the call, once all of its observations are answered. */
 	void		(*note_call) (const void *state, const struct geonn_finished *work);
 } OwnAnswers;
 
-/* a join whose references are in the engine, so that its observations can be sent, or are known here */
+/* A join that is ready for its observations: its references are in the engine, or this process knows them. */
 typedef struct PreparedJoin
 {
 	GeonnQuestion question;		/* the question that the engine gets */
 	GeonnClient *client;		/* NULL: this process answers observations */
 	GeonnReferences *references;
 	GeonnGroups *groups;		/* NULL: the join is by no columns */
-	GeonnGroups *parties[GEONN_PARTIES_MAX];	/* by column that differs; NULL: the join has fewer */
+	GeonnGroups *parties[GEONN_PARTIES_MAX];	/* one for each column that differs; NULL: the join has fewer such
+												 * columns */
 	const OwnAnswers *own;		/* NULL: the engine answers observations */
 	void	   *own_state;
-	MemoryContext row_context;	/* for allocations in comparing a row's ids and keys */
+	MemoryContext row_context;	/* memory for comparing the ids and keys of one row */
 
-	/* how the references got into the engine; all is 0 where another process has sent them */
+	/* How the references got into the engine; all fields are 0 if another process has sent them. */
 	uint64		counts[POINT_STATUSES]; /* how many were read, by status */
-	bool		kept;			/* they were there already, or are known here */
+	bool		kept;			/* the engine had kept the references, or this process knows them */
 	TableDifference difference; /* as in GeonnReport */
-	GeonnReadReason read_reason;	/* if not, and this process has read them: why */
+	GeonnReadReason read_reason;	/* if the references were not kept, why this process has read them */
 	uint64		kept_bytes;		/* as in GeonnReport */
-	bool		named;			/* the result, or exclude_self, needs their ids */
-	int			workers;		/* how many parallel workers helped to read them */
+	bool		named;			/* the result, or exclude_self, needs the references' ids */
+	int			workers;		/* how many parallel workers helped to read the references */
 } PreparedJoin;
 
 /*
- * Check the join, and send the references to the engine, unless it keeps them.  The caller has begun to read
- * the observations, which checks privileges on them.  The result lives as long as the current memory context.
- * row describes the rows to return.  are_few tells, with its state, whether all observations are POINTS_ALONE at most,
- * after reading some of them; NULL: that cannot be told.
+ * Check the join, and send the references to the engine, unless it keeps them.  The caller has begun to read the
+ * observations, which checks privileges on them.  The result lives as long as the current memory context. row
+ * describes the rows to return. are_few reads some observations, and tells whether all are at most POINTS_ALONE;
+ * `state` is its argument.  NULL as are_few: nothing can tell.
  */
 extern PreparedJoin geonn_join_prepare(const GeonnJoin *join, const GeonnResultRow *row,
 									   const GeonnCall *call, bool (*are_few) (void *state), void *state);
@@ -62,10 +66,10 @@ extern PreparedJoin geonn_join_prepare(const GeonnJoin *join, const GeonnResultR
 extern PreparedJoin geonn_join_attach(const GeonnJoin *join, const GeonnResultRow *row,
 									  const GeonnCall *call, uint64 dataset);
 
-/* Have the engine count all calls that this process has answered without it, if the engine runs. */
+/* If the engine runs, have it count all calls that this process has answered without the engine. */
 extern void geonn_count_own_calls(void);
 
-/* The id column of the observations; of given ones the column ord, their numbers. */
+/* Return the id column of the observations; for given observations the column ord, their numbers. */
 extern const PointColumn *geonn_observation_id(const GeonnJoin *join);
 
 #endif							/* GEONN_JOIN_PREPARE_H */

@@ -138,7 +138,7 @@ read_windows(const GeonnArguments *arguments, ArrayPoints *points, int count)
 }
 
 /*
- * The points of the arrays; sets *window to their window, or NULL if they have none.
+ * Return the points of the arrays; *window becomes their window, or NULL if they have none.
  */
 static const GivenPoints *
 read_points(const GeonnArguments *arguments, const NamedWindow **window)
@@ -191,7 +191,7 @@ geonn_is_join(PGFunction function)
 }
 
 /*
- * Raise an error if the join asks of shapes what is for points alone.
+ * Raise an error if the join asks shapes for something that only points have.
  */
 static void
 check_shapes(const GeonnArguments *arguments, const GeonnJoin *join)
@@ -271,8 +271,8 @@ geonn_read_join(FunctionCallInfo fcinfo)
 }
 
 /*
- * The function's result is a tuplestore of all rows.  It keeps what fits into
- * work_mem and spills the rest, so the result may be larger than memory.
+ * Answers with a tuplestore of all rows.  It keeps what fits into work_mem and spills the rest, so
+ * the result may be larger than memory.
  */
 static Datum
 answer(FunctionCallInfo fcinfo)
@@ -291,7 +291,7 @@ answer(FunctionCallInfo fcinfo)
 		row_type = NULL;
 	search = geonn_search_begin(join, row_type);
 
-	/* a record's row_type is the executor's; a copy is freed with the result */
+	/* A row_type that the executor expects belongs to the executor; a copy would be freed with the result. */
 	InitMaterializedSRF(fcinfo, row_type == result->expectedDesc ? MAT_SRF_USE_EXPECTED_DESC : 0);
 	values = palloc(result->setDesc->natts * sizeof(Datum));
 	nulls = palloc(result->setDesc->natts * sizeof(bool));

@@ -9,13 +9,13 @@
 
 #include "join/arguments.h"
 
-/* Is this the C function of geonn_nearest() or of one of its siblings? */
+/* Return whether this is the C function of geonn_nearest() or of one of its siblings. */
 extern bool geonn_is_join(PGFunction function);
 
-/* The join that a call of such a function asks for, in the current memory context. */
+/* Return the join that a call of geonn_nearest() or a sibling asks for, in the current memory context. */
 extern GeonnJoin *geonn_read_join(FunctionCallInfo fcinfo);
 
-/* Make the join of the arguments; looks up sources, and locks them as a SELECT does. */
+/* Make the join of the arguments: look up the sources, and lock them as a SELECT does. */
 extern GeonnJoin *geonn_make_join(const GeonnArguments *arguments);
 
 #endif							/* GEONN_NEAREST_H */

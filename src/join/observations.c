@@ -20,7 +20,7 @@
 #include "base/value.h"
 #include "join/search.h"
 
-/* observations sent at a time under exclude_self */
+/* Under exclude_self, this many observations are sent at a time. */
 #define EXCLUDED_AT_ONCE	256
 
 /* ---- pairs ---- */
@@ -40,7 +40,8 @@ geonn_search_store_row(GeonnSearch *search)
 }
 
 /*
- * While pairs arrive, nothing waits for the engine: so interrupts are checked here.
+ * Checks for interrupts: as long as pairs arrive, this process never waits for the engine, and
+ * would not notice a cancellation.
  */
 bool
 geonn_search_take_pair(GeonnSearch *search, bool wait)
@@ -79,7 +80,7 @@ result_id(const GeonnSearch *search, const PointRow *row)
 }
 
 /*
- * Find an observation's neighbours among the references that this process knows, and store their rows.
+ * Find an observation's neighbours among the references that this process knows, and store the rows.
  */
 static void
 answer_observation(GeonnSearch *search, const PointRow *row, const GeonnPointColumns *columns)
@@ -119,14 +120,15 @@ add_observation(GeonnSearch *search, const PointRow *row, GeonnPointColumns *col
 	if (search->join->exclude_self)
 		geonn_references_excluded(search->prepared.references, row->id, &columns->excluded_first,
 								  &columns->excluded_last);
-	/* a batch with long ids can be full before the ring's places are used up */
+	/* Ids can be so long that a batch is full before the ring's places are used up. */
 	while (geonn_client_places(client) == 0)
 		(void) geonn_search_store_pair(search);
 	geonn_client_add_observations(client, 1, &id, &row->latitude, &row->longitude, columns);
 }
 
 /*
- * Send observations without groups, parties and limits; under exclude_self, with their excluded tags.
+ * Send observations, which have no groups, parties and limits; under exclude_self, with the tags that
+ * they exclude.
  */
 static void
 add_observations(const GeonnSearch *search, uint32 rows, const Datum *ids, const double *latitudes,
@@ -175,7 +177,7 @@ geonn_search_consume_observations(void *state, uint32 rows, const Datum *ids, co
 }
 
 /*
- * Store the rows of an observation without candidates, of which a count finds none within each radius.
+ * Store the rows of an observation without candidates: a count finds none within each radius.
  */
 static void
 store_zeros(GeonnSearch *search, const PointRow *row)
@@ -229,7 +231,7 @@ store_unmatched(GeonnSearch *search, const PointRow *row)
 }
 
 /*
- * Do all observations of a count have no candidates, since no references are there?
+ * Return whether no observation of a count has candidates, because the dataset has no references.
  */
 bool
 geonn_search_counts_nothing(const GeonnSearch *search)
@@ -238,7 +240,8 @@ geonn_search_counts_nothing(const GeonnSearch *search)
 }
 
 /*
- * Find the group and the parties of an observation, and set its columns.  False: it can have no candidate.
+ * Find the group and the parties of an observation, and set its columns.  Returns false if the observation
+ * can have no candidate.
  */
 static bool
 find_columns(const GeonnSearch *search, const PointRow *row, GeonnPointColumns *columns)

@@ -10,17 +10,17 @@
 
 #include "join/join_prepare.h"
 
-/* a join that is being prepared, and what each fate leaves for the next ones */
+/* A join under preparation, and what each fate leaves for the next ones. */
 typedef struct JoinPreparation
 {
 	const GeonnJoin *join;
-	const PlainTable *table;	/* the references are all rows of this table; NULL: they are not those of one table */
+	const PlainTable *table;	/* the references are all rows of this table; NULL: they come from elsewhere */
 	ReferenceDetail detail;		/* the data that the references need */
 	struct geonn_call message;	/* tells the engine of the call */
 	bool		(*are_few) (void *state);	/* as for geonn_join_prepare */
 	void	   *state;
-	PreparedJoin *prepared;		/* its client is NULL until the engine is asked */
-	void	   *known;			/* what this process may know of the table; NULL: nothing */
+	PreparedJoin *prepared;		/* the prepared join; its client is NULL until a fate asks the engine */
+	void	   *known;			/* what this process knows of the table already; NULL: nothing */
 	struct geonn_label labels[GEONN_LABELS_MAX];
 	int			label_count;	/* 0: the engine can keep no dataset of the table's present state */
 } JoinPreparation;
@@ -29,35 +29,39 @@ typedef struct ReferenceFate
 {
 	const char *name;
 
-	/* Prepare the join, and return NULL; or say why the next fate has to. */
+	/* Prepare the join, and return NULL; or return the reason why the next fate has to do it. */
 	const char *(*prepare) (JoinPreparation *preparation);
 
 	/*
-	 * Have the engine keep references that were read and are not sealed yet; false: it cannot.  NULL: the fate keeps none.
+	 * Have the engine keep references that were read and are not sealed yet.  Returns false if the engine cannot.  NULL:
+	 * the fate keeps none.
 	 */
 	bool		(*keep) (const JoinPreparation *preparation, ReferenceMemory *memory);
 
 	/*
-	 * Note that the engine answers the call, and how many milliseconds have passed until it had the references.  NULL: nothing
-	 * to be noted.
+	 * Note that the engine answers the call, and how many milliseconds passed until the engine had the references.  NULL:
+	 * the fate has nothing to note.
 	 */
 	void		(*note_engine) (const JoinPreparation *preparation, double milliseconds);
 
-	/* Have the engine count the calls that this process has answered without it.  NULL: the fate answers none. */
+	/* Have the engine count the calls that this process has answered without the engine.  NULL: the fate answers none. */
 	void		(*count_calls) (void);
 } ReferenceFate;
 
-/* Try a fate after those that were registered before; called when the module is loaded. */
+/* Add a fate behind those registered before; to be called when the module is loaded. */
 extern void geonn_register_reference_fate(const ReferenceFate *fate);
 
-/* The last fate: this process reads the references, and sends them to the engine. */
+/* The last fate, which always works: this process reads the references, and sends them to the engine. */
 extern const ReferenceFate geonn_read_fate;
 
-/* Create empty references and groups; memory is NULL: attach to those of the client's sealed dataset. */
+/*
+ * Create empty references and groups.  With NULL as memory, attach to the references and groups of the
+ * client's sealed dataset.
+ */
 extern void geonn_begin_references(const GeonnJoin *join, ReferenceDetail detail, PreparedJoin *prepared,
 								   ReferenceMemory *memory);
 
-/* Report invalid references, as reading them one by one would have done; counts is by PointStatus. */
+/* Report invalid references just as a reading one by one would; counts is by PointStatus. */
 extern void geonn_tell_of_references(const GeonnJoin *join, const uint64 *counts);
 
 #endif							/* GEONN_REFERENCE_FATE_H */

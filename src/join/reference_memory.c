@@ -32,9 +32,9 @@ struct ReferenceMemory
 	dlist_node	node;			/* the link in this process's list */
 	const char *title;
 	uint32		row_bytes;		/* how many bytes a reference takes in the engine */
-	uint64		bytes;			/* how many bytes the join takes; 0 also if another join counts its dataset */
+	uint64		bytes;			/* how many bytes the join takes; 0 if another join counts the dataset */
 	uint64		dataset;		/* 0: not known */
-	uint64		part_bytes;		/* how many of them the parts of shapes take */
+	uint64		part_bytes;		/* how many of the bytes the parts of shapes take */
 	int			weights;		/* how many weights a reference has */
 	uint64		references;		/* how many references the join has */
 	struct geonn_weight_span span[GEONN_WEIGHTS_MAX];	/* of each weight */
@@ -91,8 +91,10 @@ row_bytes(uint32 columns, bool places)
 		bytes += sizeof(double);
 	if (columns & GEONN_COLUMNS_WINDOWS)
 		bytes += pg_popcount32(columns & GEONN_COLUMNS_WINDOWS) * sizeof(GeonnWindow) + sizeof(uint16);
-	/* with its share of the extremes that the index's nodes have once a question asks for them: 16 bytes a node,
-	 * which has some 31 references */
+	/*
+	 * Add each reference's share of the extremes, which the index has once a question asks for them: 16
+	 * bytes a node of some 31 references.
+	 */
 	return bytes + pg_popcount32(columns & GEONN_COLUMNS_WEIGHTS) * (sizeof(double) + 1);
 }
 
@@ -173,7 +175,7 @@ geonn_reference_memory_part_bytes(const ReferenceMemory *memory)
 }
 
 /*
- * Let the sums of a weight take so many words, each reference's one of them.
+ * Let the sums of a weight take so many words; each reference has one sum.
  */
 static void
 set_words(ReferenceMemory *memory, int weight, uint32 words)

@@ -9,23 +9,23 @@ typedef struct ReferenceMemory ReferenceMemory;
 
 /*
  * Create the entry of one join's references, with no bytes yet.  The entry lives as long as the current
- * memory context.  title is for messages, as in: relation "station"; columns are those of the question
- * (GEONN_COLUMN_...); places: it asks for the places of shapes.
+ * memory context. title is for messages, for example: relation "station". columns are the question's
+ * (GEONN_COLUMN_...). places: the question asks for the places of shapes.
  */
 extern ReferenceMemory *geonn_reference_memory_create(const char *title, uint32 columns, bool places);
 
 /*
- * Count this many references, or this many bytes of references, before they are taken in; in the
- * error `what` says what the bytes hold, as in: ids.  Raises an error if the sum would exceed
- * geonn.session_memory_limit.
+ * Count this many references, or bytes of references, before they are taken in.  Raises an error if
+ * the sum would exceed geonn.session_memory_limit; `what` names the contents of the bytes in the
+ * error, for example: ids.
  */
 extern void geonn_reference_memory_add(ReferenceMemory *memory, uint64 references);
 extern void geonn_reference_memory_add_bytes(ReferenceMemory *memory, uint64 bytes,
 											 const char *what);
 
 /*
- * Count what the parts of shapes take beside their arcs, each GEONN_LINE_INDEX_BYTES or GEONN_RING_INDEX_BYTES; and what those
- * take that were counted so far.
+ * Count the bytes of parts of shapes, beside those of their arcs: GEONN_LINE_INDEX_BYTES or GEONN_RING_INDEX_BYTES for each
+ * part; and return the bytes of all parts counted so far.
  */
 extern void geonn_reference_memory_add_parts(ReferenceMemory *memory, uint64 bytes);
 extern uint64 geonn_reference_memory_part_bytes(const ReferenceMemory *memory);
@@ -33,22 +33,25 @@ extern uint64 geonn_reference_memory_part_bytes(const ReferenceMemory *memory);
 /* Let go of bytes that were counted. */
 extern void geonn_reference_memory_return_bytes(ReferenceMemory *memory, uint64 bytes);
 
-/* Can this process's joins take this many bytes more? */
+/* Return whether this process's joins may take this many bytes more. */
 extern bool geonn_reference_memory_has_room(uint64 bytes);
 
 /*
- * Count what the sums of weights of all references take that were counted so far: weights are those of the one that was
- * counted last.
+ * Count the bytes of the sums of weights, of all references counted so far. weights are those of the reference counted
+ * last.
  */
 extern void geonn_reference_memory_add_weights(ReferenceMemory *memory, const double *weights);
 
-/* How many words the sums of each weight take, [GEONN_WEIGHTS_MAX]; and count so many, of references that are kept. */
+/*
+ * Return how many words the sums of each weight take, [GEONN_WEIGHTS_MAX]; and count this many words, for references
+ * that the engine keeps.
+ */
 extern const uint8 *geonn_reference_memory_words(const ReferenceMemory *memory);
 extern void geonn_reference_memory_add_words(ReferenceMemory *memory, const uint8 *words);
 
 /*
- * Set the dataset of the references.  Returns true if another join of this process has the
- * same dataset: then that join counts it, and this one no more.
+ * Set the dataset of the references.  Returns true if another join of this process has the same
+ * dataset: that join goes on counting the dataset, and this one stops.
  */
 extern bool geonn_reference_memory_name(ReferenceMemory *memory, uint64 dataset);
 

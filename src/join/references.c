@@ -75,16 +75,16 @@ enum
 	SORT_LATITUDE,
 	SORT_LONGITUDE,
 	SORT_SIGNS,					/* the signs of the coordinates, which tell -0 from 0 */
-	SORT_IMAGE,					/* the id as SQL record, or NULL if equal ids have the same bytes */
+	SORT_IMAGE,					/* the id as an SQL record; NULL if equal ids always have the same bytes */
 	SORT_NUMBERS,				/* the bytes of the group's and the parties' numbers */
-	SORT_LIMITS,				/* the bytes of the limits, or NULL where nothing limits references */
+	SORT_LIMITS,				/* the bytes of the limits; NULL if nothing limits references */
 	SORT_SHAPE,					/* the shape's value, or NULL of a point */
 	SORT_COLUMNS = SORT_SHAPE
 };
 
 #define SORT_KEYS SORT_IMAGE
 
-/* how many ids are converted to tags at a time */
+/* this many ids are converted to tags at a time */
 #define TAGS_AT_ONCE 512
 
 /* what SORT_NUMBERS has */
@@ -96,7 +96,7 @@ typedef struct Numbers
 
 typedef struct Record
 {
-	Datum		id;				/* the id, or, if it is not passed by value, its offset in values */
+	Datum		id;				/* the id; if it is not passed by value, the offset of its bytes in `values` */
 	double		latitude;
 	double		longitude;
 } Record;
@@ -110,7 +110,8 @@ typedef struct Record
 
 struct GeonnReferences
 {
-	LentId	   *id_of;			/* finds ids that are lent; only what compares ids is set besides; NULL: no ids are lent */
+	LentId	   *id_of;			/* finds lent ids; if it is set, other fields are set only as far as comparing ids
+								 * needs them; NULL: no ids are lent */
 	const void *lent;			/* these ids */
 	const PointSource *source;
 	GeonnArcs  *arcs;			/* sends shapes; NULL: references are points */
@@ -122,16 +123,16 @@ struct GeonnReferences
 	ReferenceMemory *memory;	/* NULL: another process has sealed the references */
 	Size		limits_bytes;	/* how many bytes a reference's limits take in the sort */
 
-	/* only where PostgreSQL sorts; else the tags are the ids, or 0 */
+	/* Set only if PostgreSQL sorts the references; otherwise tags are the ids, or 0 */
 	Tuplesortstate *sort;		/* sorts the references that are read here */
 	TupleTableSlot *row;		/* for a row that goes into the sort */
 	TupleTableSlot *slot;		/* for a row that comes out of the sort */
-	TupleDesc	image_type;		/* a record with an id; NULL: equal ids have the same bytes */
+	TupleDesc	image_type;		/* type of a record with an id; NULL: equal ids always have the same bytes */
 	uint64		count;
 	size_t		record_bytes;	/* 0: nothing is sorted here */
 	MemoryFile *records;
 	MemoryFile *values;			/* ids that are not passed by value */
-	FmgrInfo   *compare_with_observation;	/* compares an observation's id with a reference's; or NULL */
+	FmgrInfo   *compare_with_observation;	/* compares an observation's id with a reference's; NULL: not needed */
 	Oid			observation_type;	/* the type of an observation's id, below domains */
 };
 
@@ -224,14 +225,14 @@ begin_sort(GeonnReferences *references, const TypeCacheEntry *type)
 }
 
 /*
- * Get the files of the references that another client has sealed.
+ * Get the files of references that another client has sealed.
  */
 static void
 take_files(GeonnReferences *references, GeonnClient *client)
 {
 	references->records = geonn_client_take_file(client, GEONN_FILE_RECORDS, RECORDS_PURPOSE);
 	references->count = geonn_memory_file_length(references->records) / references->record_bytes;
-	/* of shapes the client knows the number of arcs */
+	/* If references are shapes, the client knows the number of arcs, not of shapes. */
 	if (geonn_memory_file_length(references->records) != references->count * references->record_bytes ||
 		(!geonn_has_shapes(references->source) && references->count != geonn_client_references(client)))
 		geonn_connection_violation("records of a different number of references");
@@ -400,7 +401,7 @@ geonn_references_add_block(GeonnReferences *references, GeonnClient *client, uin
 }
 
 /*
- * Append the bytes of an id not passed by value; returns their offset.
+ * Append the bytes of an id that is not passed by value.  Returns their offset.
  */
 static Datum
 write_value(GeonnReferences *references, Datum id)
@@ -426,7 +427,7 @@ name_sorted(const void *state)
 }
 
 /*
- * Send a reference that has just come out of the sort: its numbers, its limits and its shape are in the slot.
+ * Send a reference that has just come out of the sort; the slot has its numbers, its limits and its shape.
  */
 static void
 send_sorted_reference(GeonnReferences *references, GeonnClient *client, const Record *record)
@@ -517,7 +518,7 @@ geonn_unknown_reference(int64 number, uint64 count)
 }
 
 /*
- * Get a record by its number, which may come from the engine.
+ * Return the record with this number, which may come from the engine and is checked.
  */
 static const Record *
 find_record(const GeonnReferences *references, int64 number)
@@ -573,8 +574,8 @@ compare_with(const GeonnReferences *references, Datum id, uint64 number)
 }
 
 /*
- * The number of the first record, from low on, whose id is at least the observation's; with after_equal,
- * greater.
+ * Return the number of the first record, from low on, whose id is at least the observation's; with
+ * after_equal, whose id is greater.
  */
 static uint64
 find_bound(const GeonnReferences *references, Datum id, uint64 low, bool after_equal)
@@ -607,7 +608,7 @@ geonn_references_excluded(const GeonnReferences *references, Datum id, int64 *fi
 	begin = end = find_bound(references, id, 0, false);
 	if (end < references->count && compare_with(references, id, end) == 0)
 		end++;
-	/* most ids occur once: search on only if the next reference has the id, too */
+	/* Most ids occur once: search for the end only if the next reference has the same id. */
 	if (end > begin && end < references->count && compare_with(references, id, end) == 0)
 		end = find_bound(references, id, end, true);
 	*first = (int64) begin;

@@ -18,53 +18,55 @@ typedef struct GeonnReferences GeonnReferences;
 typedef enum ReferenceDetail
 {
 	REFERENCE_DISTANCE,			/* only the distances of pairs */
-	REFERENCE_ID,				/* geonn_reference_id, geonn_references_excluded */
+	REFERENCE_ID,				/* also geonn_reference_id and geonn_references_excluded */
 	REFERENCE_COORDINATES		/* these, and geonn_reference_coordinates */
 } ReferenceDetail;
 
 /*
  * Create an empty set of references, which lives as long as the current memory context; its bytes are counted
- * in memory.  columns are those of the question (GEONN_COLUMN_...).  excluded_by, or NULL: observations, for
- * whose ids geonn_references_excluded will be called.  Raises an error if the ids' type has no order, or if
+ * in memory. columns are the question's (GEONN_COLUMN_...). excluded_by: the observations for whose ids
+ * geonn_references_excluded() will be called, or NULL.  Raises an error if the ids' type has no order, or if
  * the observations' ids cannot be compared with the references'.
  *
- * If memory is NULL, get the references that another client has sealed, from the dataset to which this client
- * is attached.  The other arguments must be the same as there; but REFERENCE_DISTANCE is always allowed.
+ * With NULL as memory, get the references that another client has sealed, from the dataset to which this
+ * client is attached.  The other arguments must be the same as there; but REFERENCE_DISTANCE is always
+ * allowed.
  */
 extern GeonnReferences *geonn_references_begin(const PointSource *source,
 											   ReferenceDetail detail,
 											   const PointSource *excluded_by, uint32 columns,
 											   ReferenceMemory *memory, GeonnClient *client);
 
-/* The id with this tag among ids that the references do not have themselves. */
+/* Return the id with this tag, out of ids that belong to another owner than the references. */
 typedef Datum LentId(const void *ids, int64 tag);
 
 /*
- * Create references whose ids are others', by their tags; they live as long as the current memory context.  They have no
- * coordinates.  excluded_by is as in geonn_references_begin, for geonn_reference_is_own.
+ * Create references without ids of their own: id_of() finds an id by its tag.  The references live as long as the
+ * current memory context, and have no coordinates. excluded_by is as in geonn_references_begin(), for
+ * geonn_reference_is_own().
  */
 extern GeonnReferences *geonn_references_lend(const PointSource *source, LentId *id_of, const void *ids,
 											  const PointSource *excluded_by);
 
-/* How many bytes the files of sealed references have. */
+/* Return how many bytes the files of sealed references have. */
 extern uint64 geonn_references_file_bytes(const GeonnReferences *references);
 
-/* Add a valid row, a point or a shape, whose limits, which are those of the columns, allow candidates. */
+/* Add a valid row, a point or a shape.  Its limits, which are those in columns, allow candidates. */
 extern void geonn_references_add(GeonnReferences *references, GeonnClient *client,
 								 const PointRow *row, const GeonnPointColumns *columns);
 
 /*
- * Can references without groups, parties and limits be added in blocks (PointBlockConsumer)?  True if nothing is
- * sorted here.
+ * Return whether references without groups, parties and limits can be added in blocks (PointBlockConsumer): if
+ * this process sorts nothing.
  */
 extern bool geonn_references_take_blocks(const GeonnReferences *references);
 
-/* Add this many valid rows; columns is [rows], or NULL if the question has none. */
+/* Add this many valid rows. columns is [rows], or NULL if the question has no columns. */
 extern void geonn_references_add_block(GeonnReferences *references, GeonnClient *client,
 									   uint32 rows, const Datum *ids, const double *latitudes,
 									   const double *longitudes, const GeonnPointColumns *columns);
 
-/* End adding references: send those that are sorted here to the dataset, and seal it. */
+/* End adding references: send those that this process has sorted to the dataset, and seal it. */
 extern void geonn_references_seal(GeonnReferences *references, GeonnClient *client);
 
 /* Raise the error that the engine has named a reference by this number, of so many. */
@@ -78,34 +80,37 @@ geonn_check_reference_number(int64 number, uint64 count)
 		geonn_unknown_reference(number, count);
 }
 
-/* The id of a reference, by its tag; what it points to lives as long as the references. */
+/* Return the id of a reference, by its tag.  What the id points to lives as long as the references. */
 extern Datum geonn_reference_id(const GeonnReferences *references, int64 tag);
 
-/* Is geonn_reference_id, where it may be called, the tag itself? */
+/* Return whether geonn_reference_id(), if it may be called, returns the tag itself. */
 extern bool geonn_references_have_ids_as_tags(const GeonnReferences *references);
 
-/* The coordinates of a reference, in degrees as they were read. */
+/* Get the coordinates of a reference, in degrees as they were read. */
 extern void geonn_reference_coordinates(const GeonnReferences *references, int64 tag,
 										double *latitude, double *longitude);
 
 /*
- * The tags, from *first to *last, of the references whose id equals this id of an observation;
- * *last is less than *first where the references have no such id.
+ * Find the tags, from *first to *last, of the references whose id equals this id of an observation.
+ * *last is less than *first if no reference has the id.
  */
 extern void geonn_references_excluded(const GeonnReferences *references, Datum id, int64 *first,
 									  int64 *last);
 
-/* Of lent references: does the id of the one with this tag equal this id of an observation? */
+/* Return whether the id of the lent reference with this tag equals this id of an observation. */
 extern bool geonn_reference_is_own(const GeonnReferences *references, int64 tag, Datum id);
 
-/* The signs of a reference's coordinates, which tell -0 from 0: the last key of the order of references with equal ids. */
+/*
+ * Return the signs of a reference's coordinates, which tell -0 from 0: the last key in the order of references with equal
+ * ids.
+ */
 static inline int
 geonn_reference_signs(double latitude, double longitude)
 {
 	return (signbit(latitude) != 0) << 1 | (signbit(longitude) != 0);
 }
 
-/* Does an observation's id exclude exactly one tag, the id itself? */
+/* Return whether an observation's id excludes exactly one tag, the id itself. */
 extern bool geonn_references_exclude_by_tag(const GeonnReferences *references);
 
 #endif							/* GEONN_REFERENCES_H */

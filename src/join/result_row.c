@@ -24,7 +24,7 @@
 #include "join/result_row.h"
 #include "base/value.h"
 
-/* the types that a column may have; ids come first */
+/* The types that a column of the result may have; ids come first. */
 typedef enum ColumnType
 {
 	TYPE_OBSERVATION_ID,
@@ -59,7 +59,7 @@ typedef enum ResultValue
 	VALUE_MAXS
 } ResultValue;
 
-/* which rows have a column; and which have it unless the caller says otherwise */
+/* Which rows may have a column; and which rows have it unless the caller says otherwise. */
 enum
 {
 	OF_PAIRS = 1 << 0,
@@ -74,18 +74,18 @@ typedef struct ResultColumn
 	const char *name;
 	int			rows;			/* bits OF_PAIRS ... */
 	ColumnType	type;
-	int			needs;			/* GEONN_NEEDS_...; without one of them the value is NULL */
+	int			needs;			/* GEONN_NEEDS_...; the value is NULL if one of them is missing */
 	ResultValue value;
 	const char *name_if_numbered;	/* for numbered observations; NULL: name */
-	BlockColumn in_block;		/* its values in a block; 0: they are made one by one */
+	BlockColumn in_block;		/* where the column's values lie in a block; 0: they are made one by one */
 } ResultColumn;
 
 struct ResultAttribute
 {
 	const ResultColumn *column; /* NULL: a dropped column of the row type */
 	Oid			type;			/* the type of its values in the result */
-	Oid			narrow_type;	/* the type of ids that are widened here; InvalidOid: none are */
-	BlockColumn in_block;		/* the column's; 0: values have to be made one by one */
+	Oid			narrow_type;	/* the type of ids that become wider integers in rows; InvalidOid: ids stay as they are */
+	BlockColumn in_block;		/* where the column's values lie in a block; 0: values have to be made one by one */
 };
 
 /* ---- the columns ---- */
@@ -137,7 +137,8 @@ known_columns(int rows, bool numbered)
 }
 
 /*
- * The entry of result_columns for an attribute, among those of these rows; NULL: it is dropped.
+ * Return the entry of result_columns for an attribute, among the columns of these rows; NULL: the
+ * attribute is dropped.
  */
 static const ResultColumn *
 find_column(Form_pg_attribute attribute, int rows, bool numbered)
@@ -161,7 +162,8 @@ find_column(Form_pg_attribute attribute, int rows, bool numbered)
 /* ---- their types ---- */
 
 /*
- * These columns as an SQL column definition list, with types that suit: bigint for any integer.
+ * Write the attributes as an SQL column definition list, with types that suit: bigint for any
+ * integer.
  */
 static char *
 suitable_columns(const ResultAttribute *attributes, int count, bool numbered,
@@ -188,7 +190,7 @@ suitable_columns(const ResultAttribute *attributes, int count, bool numbered,
 }
 
 /*
- * The suffix of the extension's row types for ids of this column's type; NULL: none exists.
+ * Return the suffix of the extension's row types for ids of this column's type; NULL: none exists.
  */
 static const char *
 ready_ids(const PointColumn *id)
@@ -198,7 +200,8 @@ ready_ids(const PointColumn *id)
 }
 
 /*
- * The extension's row type for these ids, if row_type is another of its types; NULL: none.
+ * Return the extension's row type for these ids, if row_type is another of the extension's types;
+ * NULL otherwise.
  */
 static const char *
 ready_type(Oid row_type, int rows, bool numbered, const PointColumn *const ids[ID_TYPES])
@@ -219,7 +222,7 @@ ready_type(Oid row_type, int rows, bool numbered, const PointColumn *const ids[I
 }
 
 /*
- * Hint at how to get rows of these columns; ready: the extension's type that has them, or NULL.
+ * Give a hint how to get rows of these columns. ready: the extension's type that has them, or NULL.
  */
 static int
 row_type_hint(const char *ready, const char *columns)
@@ -231,7 +234,8 @@ row_type_hint(const char *ready, const char *columns)
 }
 
 /*
- * A length differs in meaning between types: char(5) pads, varchar(5) does not.
+ * Accepts a length only if the id's type has the same: lengths differ in meaning between types, as
+ * char(5) pads and varchar(5) does not.
  */
 bool
 geonn_attribute_takes_id(Form_pg_attribute attribute, const PointColumn *id)
@@ -391,7 +395,7 @@ geonn_result_row_take_tags(GeonnResultRow *row)
 	{
 		ResultAttribute *attribute = &row->attributes[i];
 
-		/* a Datum of an integer is the same for all types that have room for it */
+		/* The Datum of an integer is the same in all types that have room for the integer. */
 		if (attribute->column != NULL && attribute->column->value == VALUE_REFERENCE_ID)
 			attribute->in_block = (BlockColumn) BLOCK_OF_PAIR(tag);
 	}
@@ -433,7 +437,7 @@ convert_count(const ResultAttribute *attribute, uint64 count)
 }
 
 /*
- * An exact sum may be beyond all finite numbers of the type.
+ * Raise an error if a sum is infinite: an exact sum may be beyond all finite numbers of the type.
  */
 static double
 check_sum(double sum)
@@ -455,7 +459,7 @@ sums_value(const GeonnResultRow *row, const double *sums)
 }
 
 /*
- * A least or a greatest weight, which is infinite if no weight is there.
+ * Return a least or a greatest weight; NULL if it is infinite, because no candidate has a weight.
  */
 static Datum
 extreme_value(double extreme, bool *is_null)
@@ -465,7 +469,7 @@ extreme_value(double extreme, bool *is_null)
 }
 
 /*
- * An array of the least or of the greatest weights, in the memory of `value`.
+ * Return an array of the least or of the greatest weights, in the memory of `value`.
  */
 static Datum
 extremes_value(const GeonnResultRow *row, const double *extremes, ArrayType *value)
@@ -486,7 +490,8 @@ extremes_value(const GeonnResultRow *row, const double *extremes, ArrayType *val
 }
 
 /*
- * What a row of a count has of its weights, where the question has some (GeonnBlock.distance).
+ * Return the value of a column of weights in the row of a count; the question must have weights.
+ * sums is GeonnBlock.distance.
  */
 static Datum
 weights_value(const GeonnResultRow *row, ResultValue value, const double *sums, bool *is_null)
@@ -575,7 +580,8 @@ make_value(const GeonnResultRow *row, const ResultAttribute *attribute, const Ge
 }
 
 /*
- * The GEONN_NEEDS_... bits of the data that the block's present pair has, or the observation without one.
+ * Return the GEONN_NEEDS_... bits of the data that the block's present pair has, or an observation
+ * without a pair.
  */
 static int
 data_there(const GeonnBlock *block)

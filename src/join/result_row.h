@@ -12,7 +12,7 @@
 #include "join/references.h"
 #include "points/columns.h"
 
-/* the data that a column's values need; an unmatched observation has only its id and coordinates */
+/* The data that a column's values need.  An unmatched observation has only its id and coordinates. */
 enum
 {
 	GEONN_NEEDS_OBSERVATION_ID = 1 << 0,
@@ -30,20 +30,20 @@ typedef struct ResultAttribute ResultAttribute;
 typedef struct GeonnResultRow
 {
 	TupleDesc	descriptor;		/* the rows' type */
-	const GeonnQuestion *question;	/* says how bearings are measured, and what is counted */
-	bool		has_places;		/* coordinates of references are the places that pairs have (GeonnBlock) */
+	const GeonnQuestion *question;	/* the question: its metric for bearings, and what a count counts */
+	bool		has_places;		/* coordinates of references are the places of the pairs (GeonnBlock) */
 	int			needs;			/* GEONN_NEEDS_... that any column has */
 	ResultAttribute *attributes;	/* [descriptor->natts] */
-	ArrayType  *sums;			/* the present value of the column sums; NULL: the question has no weights */
+	ArrayType  *sums;			/* the present array of sums; NULL: the question has no weights */
 	ArrayType  *mins;			/* likewise */
 	ArrayType  *maxs;
 } GeonnResultRow;
 
 /*
- * Describe rows of this type, of an answer to the question, which must live as long.  Raises an error if the type is
- * NULL (not composite), or if its columns, which are matched by name, do not suit the question or the ids.
- * numbered: the observations are given, and the rows have their numbers, ord, in place of obs_id.  has_places: as
- * in GeonnResultRow; of a row without places, references have the coordinates.
+ * Describe rows of this type, for answers to the question; the caller must keep the question as long.  Raises an
+ * error if the type is NULL (not composite), or if its columns, which are matched by name, do not suit the question
+ * or the ids. numbered: the observations are given, and the rows have their numbers, ord, in place of obs_id.
+ * has_places: as in GeonnResultRow; if false, the coordinates come from the references.
  */
 extern void geonn_result_row_begin(GeonnResultRow *row, TupleDesc descriptor, bool numbered,
 								   const PointColumn *observation_id,
@@ -51,26 +51,27 @@ extern void geonn_result_row_begin(GeonnResultRow *row, TupleDesc descriptor, bo
 								   bool has_places);
 
 /*
- * Can ids of this column be values of the row type's attribute as they are, or as wider integers?
+ * Return whether ids of this column can be values of the row type's attribute, as they are or as
+ * wider integers.
  */
 extern bool geonn_attribute_takes_id(Form_pg_attribute attribute, const PointColumn *id);
 
 /*
- * From now on rows have only these attributes of the row type,
- * [descriptor->natts] of them, numbered from 1 on.
+ * From now on rows have only these attributes of the row type, [descriptor->natts], numbered from 1
+ * on.
  */
 extern void geonn_result_row_project(GeonnResultRow *row, TupleDesc descriptor,
 									 const AttrNumber *attributes);
 
-/* The tags of references are their ids, which are integers: rows have them as they are. */
+/* Let rows take the tags of references as their ids, which are integers. */
 extern void geonn_result_row_take_tags(GeonnResultRow *row);
 
-/* Where the values of the first attributes lie in blocks, so many of them; false: not all do. */
+/* Find where the values of the first `count` attributes lie in blocks.  Returns false if some do not lie there. */
 extern bool geonn_result_row_in_blocks(const GeonnResultRow *row, int count, BlockColumn *columns);
 
 /*
- * Write the row of the block's present pair, or of an observation without one; what its values point to lives until the
- * next pair is taken.
+ * Write the row of the block's present pair, or of an observation without a pair.  What the row's values point to lives
+ * until the next pair is taken.
  */
 extern void geonn_result_row_fill(const GeonnResultRow *row, const GeonnBlock *block, const GeonnReferences *references,
 								  Datum *values, bool *nulls);

@@ -17,50 +17,51 @@ struct GeonnSearch
 	GeonnCall	call;			/* the call that the search is part of */
 	MemoryContext context;		/* has all that the search allocates */
 	GeonnResultRow row;			/* how a pair becomes a row */
-	PreparedJoin prepared;		/* 0 until the references are in the engine */
+	PreparedJoin prepared;		/* the prepared join; 0 until the references are prepared */
 	PointReading *reading;		/* the reading of the observations */
 	bool		all_read;		/* all observations were read */
 
-	/* the values of the current row, then the number of its observation */
+	/* the values of the present row, and behind them the number of its observation */
 	Datum	   *values;			/* [row.descriptor->natts + 1] */
 	bool	   *nulls;
 
-	/* rows not yet returned, with their observation's number as the last column */
+	/* rows that were not returned yet; their last column is the number of the observation */
 	Tuplestorestate *store;		/* NULL: the search has not begun */
 	TupleTableSlot *slot;		/* holds the row taken last */
 	uint64		waiting;		/* how many rows these are */
-	GeonnBlock *block;			/* whose present pair was returned last; NULL: none is at hand */
+	GeonnBlock *block;			/* the block whose present pair was returned last; NULL: no block is at hand */
 
-	/* the references of another search; NULL: it has its own */
+	/* the references of another search; NULL: this search has its own */
 	const SharedReferences *references;
-	SharedSearch *shared;		/* the search that processes share; NULL: this one is alone */
+	SharedSearch *shared;		/* the search that processes share; NULL: this process searches alone */
 
 	ObservationWatcher watch;	/* NULL: observations are not watched */
 	void	   *watch_state;
-	uint64		number;			/* the number of the present row's observation (geonn_search_number) */
+	uint64		number;			/* the number of the observation of the present row (geonn_search_number) */
 
-	/* observations that were read before the references were prepared */
+	/* observations read before the references were prepared */
 	PointRow   *ahead;			/* [ahead_count] */
 	int			ahead_count;
 	bool		looks_ahead;	/* they are being read */
 
-	/* where this process answers the observations */
+	/* If this process answers the observations itself. */
 	uint64		answered;		/* how many were answered */
 	GeonnWork	work;			/* as the client's */
 
 	/* for the report */
-	uint64		without_candidates; /* unsent observations: no reference suits their group or limits */
-	uint64		local_rows;		/* how many rows the unsent observations have */
+	uint64		without_candidates; /* how many observations were not sent because no reference suits their group or
+									 * limits */
+	uint64		local_rows;		/* how many rows come from observations that were not sent */
 	double		preparing;		/* ms, as in GeonnReport */
 	double		spent_reading;	/* ms, likewise */
 };
 
-/* Store search->values as a row, to be returned before others. */
+/* Store search->values as a row, which is returned before other rows. */
 extern void geonn_search_store_row(GeonnSearch *search);
 
 /*
- * Go on to the next pair, which is the present one of search->block then; without wait, only if one has arrived.  Returns
- * false if none has, or if all have been taken.
+ * Go on to the next pair, which then is the present pair of search->block.  Without wait, only if a pair has arrived.
+ * Returns false if none has, or if all pairs have been taken.
  */
 extern bool geonn_search_take_pair(GeonnSearch *search, bool wait);
 
@@ -72,23 +73,23 @@ geonn_search_show_pair(GeonnSearch *search, Datum *values, bool *nulls)
 	geonn_result_row_fill(&search->row, search->block, search->prepared.references, values, nulls);
 }
 
-/* Wait for the next pair, and store its row; false: all have been taken. */
+/* Wait for the next pair, and store its row.  Returns false if all pairs have been taken. */
 extern bool geonn_search_store_pair(GeonnSearch *search);
 
-/* Read more than POINTS_ALONE observations, or all; returns whether these are all. */
+/* Read more than POINTS_ALONE observations, if the source has so many.  Returns whether all have been read. */
 extern bool geonn_search_look_ahead(void *state);
 
 /* Take the observations that it has read. */
 extern void geonn_search_take_ahead(GeonnSearch *search);
 
-/* Take an observation; the state is the search. */
+/* Take an observation of the source; the state is the search. */
 extern void geonn_search_consume_observation(void *state, const PointRow *row);
 
-/* Take observations without groups, parties and limits, which are valid. */
+/* Take valid observations of the source, which have no groups, parties and limits; the state is the search. */
 extern void geonn_search_consume_observations(void *state, uint32 rows, const Datum *ids,
 											  const double *latitudes, const double *longitudes);
 
-/* Do all observations of a count have no candidates, since no references are there? */
+/* Return whether no observation of a count has candidates, because the dataset has no references. */
 extern bool geonn_search_counts_nothing(const GeonnSearch *search);
 
 #endif							/* GEONN_SEARCH_H */

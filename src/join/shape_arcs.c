@@ -26,7 +26,7 @@ struct GeonnArcs
 	int32		shape;			/* the number of the next shape */
 	int32		polygon;		/* the number of the last polygon */
 
-	/* the present polygon: the rings that have been read */
+	/* The present polygon: the rings read so far. */
 	GeonnVertices *rings;		/* [capacity] */
 	int			count;
 	int			capacity;
@@ -40,7 +40,7 @@ struct GeonnArcs
 	GeonnPointColumns columns[ARCS_AT_ONCE];
 };
 
-/* what the arcs that are being sent have in common */
+/* What the arcs of one shape have in common, and where they go. */
 typedef struct Destination
 {
 	GeonnClient *client;
@@ -107,7 +107,7 @@ add_part(GeonnArcs *arcs, const Destination *destination, const GeonnVertices *v
 }
 
 /*
- * Take a ring; after the polygon's last one, add the arcs of all.
+ * Take a ring.  After the polygon's last ring, add the arcs of all its rings.
  */
 static void
 add_ring(GeonnArcs *arcs, Destination *destination, const GeonnPart *part)
