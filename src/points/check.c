@@ -44,8 +44,8 @@ PG_FUNCTION_INFO_V1(geonn_check);
 #define DESCRIBE_COLUMNS 5
 
 /*
- * The source of a call with the arguments rel, options and overlaps.  Raises the errors that a join
- * raises for such columns.  NULL: rel or options is NULL.
+ * Make the source of a call with the arguments rel, options and overlaps.  Raises the errors that a
+ * join raises for such columns.  Returns NULL if rel or options is NULL.
  */
 static PointSource *
 called_relation(FunctionCallInfo fcinfo)
@@ -111,7 +111,7 @@ enum
 	CHECK_LONGITUDE_OVER_180,
 	CHECK_DUPLICATE_COORDINATES,
 	CHECK_DUPLICATE_IDS,
-	CHECK_COUNTS,				/* the number of counts; the extents follow */
+	CHECK_COUNTS,				/* the number of columns that are counts; the columns of extents follow */
 	CHECK_LATITUDE_MIN = CHECK_COUNTS,
 	CHECK_LATITUDE_MAX,
 	CHECK_LONGITUDE_MIN,
@@ -119,7 +119,7 @@ enum
 	CHECK_NULL_RADIUSES,
 	CHECK_NAN_RADIUSES,
 	CHECK_NEGATIVE_RADIUSES,
-	CHECK_WINDOW_TYPES,			/* arrays from here on, by columns of overlaps */
+	CHECK_WINDOW_TYPES,			/* from here on the columns are arrays, with an element for each column of overlaps */
 	CHECK_COMPARED_AS,
 	CHECK_NULL_WINDOWS,
 	CHECK_EMPTY_WINDOWS,
@@ -127,7 +127,7 @@ enum
 	CHECK_COLUMNS
 };
 
-/* the range of a coordinate; no value yet: lowest > highest */
+/* The range of a coordinate; lowest > highest: no value yet. */
 typedef struct Extent
 {
 	double		lowest;
@@ -147,12 +147,12 @@ typedef struct Sorting
 typedef struct Check
 {
 	const PointSource *source;
-	int64		counts[CHECK_WINDOW_TYPES];	/* by column; those of extents are not used */
+	int64		counts[CHECK_WINDOW_TYPES];	/* counts by result column; columns of extents leave theirs unused */
 	uint64		statuses[POINT_STATUSES];	/* how many rows with coordinates have each status */
 	Extent		latitude;		/* the ranges of valid points' coordinates */
 	Extent		longitude;
-	bool		fits_swapped;	/* all valid points would be valid if swapped */
-	Sorting    *places;			/* latitudes and longitudes of valid points; NULL: rows are shapes */
+	bool		fits_swapped;	/* all valid points would also be valid with latitude and longitude swapped */
+	Sorting    *places;			/* sorts latitudes and longitudes of valid points; NULL: the rows are shapes */
 	Sorting    *ids;			/* NULL: their type has no order */
 	MemoryContext row_context;
 
@@ -163,7 +163,8 @@ typedef struct Check
 /* ---- duplicates ---- */
 
 /*
- * Begin to sort rows of this many columns, all of this type; NULL: the type has no order.
+ * Begin to sort rows of this many columns, all of this type.  Returns NULL if the type has no
+ * order.
  */
 static Sorting *
 begin_sorting(Oid type, Oid collation, int columns)
@@ -221,7 +222,7 @@ rows_equal(const Sorting *sorting, TupleTableSlot *a, TupleTableSlot *b)
 }
 
 /*
- * Sort, count the rows that equal their predecessor, and end the sort.
+ * Sort, count the rows that equal the row before, and end the sort.
  */
 static int64
 count_equal(const Check *check, Sorting *sorting)
@@ -252,7 +253,7 @@ count_equal(const Check *check, Sorting *sorting)
 /* ---- rows ---- */
 
 /*
- * Add a point in normal form: a pole has longitude 0, and 181 becomes -179.
+ * Add a point in normal form: a pole gets longitude 0, and longitude 181 becomes -179.
  */
 static void
 put_place(Check *check, double latitude, double longitude)
@@ -290,7 +291,7 @@ is_zero_zero(double latitude, double longitude)
 }
 
 /*
- * Take a shape whose vertices are valid.  Raises an error if the shape cannot be a reference.
+ * Check a shape whose vertices are valid.  Raises an error if the shape cannot be a reference.
  */
 static void
 consume_shape(Check *check, GeonnShapeReader *shape)
@@ -335,7 +336,7 @@ count_radius(Check *check, const PointRow *row)
 }
 
 /*
- * Count the row's radius and windows, whatever its coordinates are.
+ * Count the row's radius and windows, whether or not its coordinates are valid.
  */
 static void
 count_limits(Check *check, const PointRow *row)
@@ -394,8 +395,8 @@ consume_row(void *state, const PointRow *row)
 /* ---- radians ---- */
 
 /*
- * Warn if all coordinates lie in the ranges of radians: in degrees no land lies there.  Not if all are at 0,
- * 0: these are more often missing coordinates.
+ * Warn if all coordinates lie in the ranges of radians: taken as degrees, these hold no land.  Do not warn
+ * if all are at 0, 0, because these are more often missing coordinates.
  */
 static void
 warn_of_radians(const Check *check)

@@ -65,7 +65,7 @@ typedef struct CatalogColumn
 typedef struct Catalog
 {
 	const char *name;
-	const char *index;			/* of the first column, by which rows are found; NULL: all rows are wanted */
+	const char *index;			/* index of the first column, by which rows are found; NULL: all rows are wanted */
 	RegProcedure equal;
 	CatalogColumn columns[COLUMNS_MOST];
 } Catalog;
@@ -88,7 +88,8 @@ static const Catalog local_group = {
 };
 
 /*
- * Open a catalog, and find its columns; NULL unless it is the extension's and has them.
+ * Open a catalog, and find its columns.  Returns NULL unless the catalog belongs to the extension
+ * and has the columns.
  */
 static Relation
 open_catalog(Oid extension, const Catalog *catalog, AttrNumber *attributes)
@@ -115,7 +116,7 @@ open_catalog(Oid extension, const Catalog *catalog, AttrNumber *attributes)
 }
 
 /*
- * The rows with this key, as arrays of Datum; all of the columns are passed by value.
+ * Return the rows with this key, as arrays of Datum; all columns are passed by value.
  */
 static List *
 find_rows(Oid extension, const Catalog *catalog, Datum key)
@@ -157,7 +158,7 @@ find_rows(Oid extension, const Catalog *catalog, Datum key)
 }
 
 /*
- * Is the shard with this number on this node?
+ * Return whether the shard with this number is on this node.
  */
 static bool
 is_here(Oid extension, Datum shard)
@@ -179,7 +180,7 @@ is_here(Oid extension, Datum shard)
 }
 
 /*
- * Open the shard with this number; NULL if no table can be it.
+ * Open the shard with this number.  Returns NULL if no table can be that shard.
  */
 static Relation
 open_shard(Relation table, int64 number)
@@ -191,7 +192,7 @@ open_shard(Relation table, int64 number)
 
 	if (shard == NULL)
 		return NULL;
-	/* before it was locked, the name could change */
+	/* Check the name again: it could have changed before the table was locked. */
 	if (shard->rd_rel->relkind == RELKIND_RELATION && shard->rd_rel->relowner == table->rd_rel->relowner &&
 		RelationGetNamespace(shard) == schema && strcmp(RelationGetRelationName(shard), name) == 0)
 		return shard;
@@ -223,7 +224,10 @@ geonn_citus_shard(Relation relation, CitusKind *kind)
 	*kind = CITUS_UNKNOWN;
 	if (relation->rd_rel->relkind != RELKIND_RELATION && relation->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
 		return NULL;
-	/* most databases end here, by a lookup in the cache of system catalogs; that of an extension is none */
+	/*
+	 * In most databases the function ends here, after a lookup in PostgreSQL's cache of relation names;
+	 * a lookup of an extension has no cache.
+	 */
 	if (!OidIsValid(get_relname_relid(partitions.name, PG_CATALOG_NAMESPACE)))
 		return NULL;
 	extension = get_extension_oid(EXTENSION, true);

@@ -22,14 +22,15 @@
 #include "base/compat.h"
 #include "points/column_hints.h"
 
-/* names that keys have where programs load tables: ogr2ogr, shapefiles, osm2pgsql, geopandas, ArcGIS, Rails */
+/* Names of keys in tables that other programs load: ogr2ogr, shapefiles, osm2pgsql, geopandas, ArcGIS, Rails. */
 static const char *const key_names[] = {"gid", "fid", "ogc_fid", "osm_id", "objectid", "index", "uuid", "pk", "key"};
 
 static const char *const latitude_parts[] = {"lat", NULL};
 static const char *const longitude_parts[] = {"lon", "lng", NULL};
 
 /*
- * The first column whose name has one of these parts, in any case; NULL: none.
+ * Return the first column whose name contains one of these parts, in upper or lower case; NULL:
+ * none.
  */
 static const char *
 column_with_part(TupleDesc descriptor, const char *const *parts)
@@ -49,7 +50,8 @@ column_with_part(TupleDesc descriptor, const char *const *parts)
 }
 
 /*
- * The column that looks like a key: one that programs name so, else the only one that ends in _id; NULL: none.
+ * Return the column that looks like a key: one with a name that programs give to keys, or else the only one
+ * whose name ends in _id; NULL: none.
  */
 static const char *
 key_like_column(TupleDesc descriptor)
@@ -79,7 +81,7 @@ key_like_column(TupleDesc descriptor)
 	return count == 1 ? found : NULL;
 }
 
-/* May the current role give the source's relation a column? */
+/* Return whether the current role may add a column to the source's relation. */
 static bool
 may_add_column(Oid relation, bool *inherited)
 {
@@ -113,7 +115,7 @@ geonn_names_hint(const PointSource *source, TupleDesc descriptor)
 }
 
 /*
- * How to name the column that looks like a key, or any other.
+ * Write the option that names the id: the column that looks like a key, or else an example.
  */
 static const char *
 key_option(const PointSource *source, TupleDesc descriptor)
@@ -136,7 +138,7 @@ geonn_id_hint(const PointSource *source, TupleDesc descriptor)
 	if (may_add_column(source->relation, &inherited))
 		return psprintf("Name the column that identifies its rows, %s; or add one: ALTER TABLE %s ADD id %s;",
 						option, source->quoted_name,
-						/* before PostgreSQL 17 a partitioned table has no identity column, and children inherit none */
+						/* Before PostgreSQL 17 a partitioned table has no identity column, and children inherit none. */
 						inherited ? "bigserial" : "bigint GENERATED ALWAYS AS IDENTITY");
 	return psprintf("Name the column that identifies its rows, %s; %sor make a table that numbers them: CREATE TABLE my_points AS SELECT row_number() OVER () AS id, * FROM %s;",
 					option,
@@ -152,7 +154,7 @@ geonn_steady_id_hint(const PointSource *source, TupleDesc descriptor)
 }
 
 /*
- * The hint where a column has shapes in the place of points.
+ * Return the hint for a column that has shapes where points are expected.
  */
 static const char *
 shapes_hint(const PointSource *source, const PointColumn *column)

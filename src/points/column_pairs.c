@@ -12,7 +12,7 @@
 #include "points/column_pairs.h"
 
 /*
- * Raise an error for an element of this argument that may be a pair that the type name has truncated.
+ * Raise an error if an element of this argument may be a pair that the type name has truncated.
  */
 static void
 check_pair(const char *argument, const char *element)
@@ -92,8 +92,8 @@ geonn_column_names(const char *argument, Datum array)
 }
 
 /*
- * The columns that the argument names, at most so many: detail and hint, which have a %d for that, say why, and what
- * to do with the others.
+ * Return the columns that the argument names.  Raises an error if they are more than `most`; detail and hint, each
+ * with a %d for `most`, say why, and what to do with the other columns.
  */
 static List *
 names_up_to(int most, const char *argument, Datum array, const char *detail, const char *hint)

@@ -9,17 +9,17 @@
 #include "nodes/pg_list.h"
 
 /*
- * The names (char *) in an array of column names, as the argument by; and in the arguments differs, overlaps and
- * weights.  Raises an error about a NULL, a name that comes twice, a pair that is too long for the type name,
- * more than GEONN_PARTIES_MAX columns that differ, more than GEONN_WINDOWS_MAX windows, and more
- * than GEONN_WEIGHTS_MAX weights.
+ * Return the names (char *) in an array of column names, for the argument by; and for the arguments differs,
+ * overlaps and weights.  Raises an error about a NULL, a name that comes twice, a pair that is too long for the
+ * type name, more than GEONN_PARTIES_MAX columns that differ, more than GEONN_WINDOWS_MAX windows, and more than
+ * GEONN_WEIGHTS_MAX weights.
  */
 extern List *geonn_column_names(const char *argument, Datum array);
 extern List *geonn_differs_names(Datum array);
 extern List *geonn_overlaps_names(Datum array);
 extern List *geonn_weights_names(Datum array);
 
-/* One side's names (char *) of the columns in these elements. */
+/* Return the names (char *) that these elements give to the columns of one side. */
 extern List *geonn_names_of_side(List *elements, bool is_reference);
 
 /* Make an element of these two names. */

@@ -45,7 +45,7 @@
 #include "points/query.h"
 #include "points/unsteady_column.h"
 
-/* the greatest number of column names that an error message lists */
+/* an error message lists at most this many column names */
 #define COLUMNS_LISTED	20
 
 typedef struct RoleRules
@@ -115,7 +115,7 @@ is_candidate(const RoleRules *rule, Form_pg_attribute attribute)
 		(rule == &rules[COLUMN_POINT] || (kind != GEONN_POINT_NATIVE && geonn_typmod_is_shape(typmod)));
 }
 
-/* What keeps a column of this type from holding points, or shapes, of WGS84?  NULL: nothing. */
+/* Return what keeps a column of this type from holding points, or shapes, of WGS84; NULL: nothing. */
 static char *
 problem_of(ColumnRole role, Oid type, int32 typmod)
 {
@@ -125,7 +125,7 @@ problem_of(ColumnRole role, Oid type, int32 typmod)
 		geonn_point_typmod_problem(kind, type, typmod);
 }
 
-/* Can a column of this declared type hold what the role, of points or shapes, needs? */
+/* Return whether a column of this declared type can hold points or shapes, whichever the role needs. */
 static bool
 may_hold(ColumnRole role, Form_pg_attribute attribute)
 {
@@ -136,7 +136,7 @@ may_hold(ColumnRole role, Form_pg_attribute attribute)
 }
 
 /*
- * The names of all columns, or only of those that suit a role.
+ * Return the names of all columns, or of those that suit a role.
  */
 static char *
 list_columns(TupleDesc descriptor, const RoleRules *only)
@@ -165,8 +165,8 @@ list_columns(TupleDesc descriptor, const RoleRules *only)
 }
 
 /*
- * The attribute of the primary key if that is one column, else 0; *key_columns
- * is the number of its columns.
+ * Return the attribute of the primary key if that is a single column, otherwise 0; *key_columns is
+ * the number of its columns.
  */
 static AttrNumber
 primary_key_attribute(Oid relation, int *key_columns)
@@ -214,7 +214,7 @@ raise_missing(PointSource *source, TupleDesc descriptor, const char *what,
 }
 
 /*
- * attribute is NULL only in an unclear source.
+ * Fill in a column; attribute is NULL only in an unclear source.
  */
 static void
 fill_column(PointColumn *column, Form_pg_attribute attribute, const char *reason)
@@ -283,8 +283,8 @@ is_reference(const PointSource *source)
 }
 
 /*
- * Count the attributes of exactly this name (a query may have several), or, without a name, the candidates
- * that suit this role.  *found is the last that suits, or else a candidate; NULL: none.
+ * Count the attributes of exactly this name (a query may have several); without a name, the candidates
+ * that suit this role.  *found becomes the last one that suits, or else some candidate; NULL: none.
  */
 static int
 count_matches(TupleDesc descriptor, ColumnRole role, const char *name, Form_pg_attribute *found)
@@ -309,7 +309,7 @@ count_matches(TupleDesc descriptor, ColumnRole role, const char *name, Form_pg_a
 }
 
 /*
- * The attribute of this name.  NULL: the source is unclear.
+ * Return the attribute of this name.  Returns NULL only if the source is unclear.
  */
 static Form_pg_attribute
 require_attribute(PointSource *source, TupleDesc descriptor, const char *name,
@@ -350,7 +350,7 @@ choose_named(PointSource *source, TupleDesc descriptor, ColumnRole role, const G
 }
 
 /*
- * The only candidate for this role, or NULL if none exists.
+ * Return the only candidate for this role, or NULL if none exists.
  */
 static Form_pg_attribute
 find_candidate(PointSource *source, TupleDesc descriptor, ColumnRole role)
@@ -474,7 +474,8 @@ geonn_named_window(const PointSource *source, int number)
 }
 
 /*
- * Find the columns of radius and windows.  The caller of find_columns has checked the number of windows.
+ * Find the columns of the radius and of the windows.  The caller of find_columns() has checked the
+ * number of windows.
  */
 static void
 find_limits(PointSource *source, TupleDesc descriptor, const GeonnColumnNames *named, List *overlaps)
@@ -593,7 +594,8 @@ geonn_has_points(char kind)
 }
 
 /*
- * An id that each reading of a view makes anew would lead to other rows where the caller joins them.
+ * Raise an error if each reading of a view makes the id anew: the caller's join by the id would lead
+ * to other rows.
  */
 static void
 refuse_unsteady_id(PointSource *source, Relation view)

@@ -19,8 +19,8 @@ typedef enum ColumnRole
 	COLUMN_ID,
 	COLUMN_LATITUDE,
 	COLUMN_LONGITUDE,
-	COLUMN_POINT,				/* has both coordinates, in place of the columns latitude and longitude */
-	COLUMN_SHAPE,				/* has lines, polygons and others, in place of points */
+	COLUMN_POINT,				/* the column has both coordinates, in place of a latitude and a longitude */
+	COLUMN_SHAPE,				/* the column has lines, polygons and other shapes, in place of points */
 	COLUMN_RADIUS				/* has the radius of each point, in metres */
 } ColumnRole;
 
@@ -50,11 +50,11 @@ typedef struct PointColumn
 	Oid			collation;
 	Oid			base_type;		/* the type below any domain */
 	const char *reason;			/* why this column was chosen */
-	AttrNumber	attribute;		/* number of the column in the rows of the source's query */
+	AttrNumber	attribute;		/* number of the column in the rows that the source's query returns */
 } PointColumn;
 
 /*
- * The modifier of a column's declared type: a domain has none of its own.
+ * Return the modifier of a column's declared type; a domain has none of its own.
  */
 static inline int32
 geonn_declared_typmod(const PointColumn *column)
@@ -66,30 +66,33 @@ geonn_declared_typmod(const PointColumn *column)
 typedef enum CitusKind
 {
 	CITUS_UNKNOWN,				/* nothing */
-	CITUS_WHOLE,				/* a table with all rows on one node, or on each */
+	CITUS_WHOLE,				/* a table with all rows on one node, or with all rows on each node */
 	CITUS_DIVIDED				/* a table whose rows are divided among shards */
 } CitusKind;
 
 typedef struct PointSource
 {
-	Oid			relation;		/* that is read; InvalidOid: the source is the caller's query */
-	Oid			named;			/* the relation that the caller named: another one if Citus has shards of it (citus.c) */
+	Oid			relation;		/* the relation that is read; InvalidOid: the source is the caller's query */
+	Oid			named;			/* the relation that the caller named; it differs from `relation` if Citus has shards
+								 * of it (citus.c) */
 	CitusKind	citus;
-	char	   *title;			/* its name in messages: relation "city", query obs_sql */
+	char	   *title;			/* the source's name in messages: relation "city", query obs_sql */
 	char	   *query;			/* the SQL that returns the rows */
 	int			query_columns;	/* how many columns the rows have */
-	const char *option_prefix;	/* prefix of options that name columns: obs_, ref_ or nothing */
-	bool		paired;			/* arguments may name a pair: a column of this side, and one of the other */
+	const char *option_prefix;	/* prefix of the options that name columns: obs_, ref_ or nothing */
+	bool		paired;			/* arguments may name a pair: a column of this side, and a column of the other side */
 	bool		takes_shapes;	/* options may name a column of shapes */
-	PointColumn unused_shape;	/* a column of shapes beside the points that are used, though no option names either */
-	bool		quiet;			/* an error about columns is not raised, but sets unclear */
+	PointColumn unused_shape;	/* a column of shapes that is not used because the relation also has points, and no
+								 * option names either column */
+	bool		quiet;			/* an error about columns sets unclear, instead of being raised */
 	bool		unclear;
 	int			column_count;
-	PointColumn *columns;		/* [column_count] by ColumnRole; then those to join by; then those that differ;
-								 * then those with windows; then those with weights */
+	PointColumn *columns;		/* [column_count] by ColumnRole; behind them the columns to join by, those that differ,
+								 * those with windows, and those with weights */
 	GeonnPointKind point_kind;	/* the kind of the column of points or shapes, if the source has one */
 	int			by_count;
-	PointColumn *by;			/* [by_count] among the columns: those of the argument by, then those of differs */
+	PointColumn *by;			/* [by_count] among the columns: those of the argument by, then those of the argument
+								 * differs */
 	int			differs_count;	/* how many of these are of differs */
 	int			window_count;
 	PointColumn *windows;		/* [window_count] likewise */
@@ -98,17 +101,18 @@ typedef struct PointSource
 	PointColumn *weights;		/* [weight_count] likewise */
 
 	/*
-	 * Only rows that meet these are read (geonn_plan_query); NIL: all rows are.  The
-	 * caller adds them, before the source is read.
+	 * boolean expressions that rows must meet to be read (geonn_plan_query); NIL: all rows are
+	 * read.  The caller adds them before the source is read
 	 */
 	List	   *conditions;
 
-	uint64		remembered;		/* the number of a table that this process remembers (remembered_source.c); 0: none */
+	uint64		remembered;		/* number under which this process remembers the table (remembered_source.c); 0: it
+								 * does not */
 
 	/* set where the source is a relation */
 	char	   *name;			/* of the relation that is read */
 	char	   *schema;
-	char	   *quoted_name;	/* the name of the relation that the caller named, with its schema, for SQL */
+	char	   *quoted_name;	/* the name of the relation that the caller named, with its schema, as SQL */
 } PointSource;
 
 /* The name of a role, as geonn_describe shows it; the option that names its column, without obs_ or ref_. */
@@ -119,32 +123,31 @@ extern const char *geonn_role_option(ColumnRole role);
 extern bool geonn_role_is_of_references(ColumnRole role);
 
 /*
- * Choose a relation's columns: those that are named, and the others by their
- * names and types; raises an error if that fails.  by and overlaps are lists of
- * names (char *), the latter of the columns with windows.  Takes the lock that a
- * SELECT takes, until the end of the transaction.  The lock keeps other
- * transactions from altering the relation.  This transaction still can, and any
- * can rename the relation's schema.
+ * Choose a relation's columns: those that are named, and the others by their names and types.
+ * Raises an error if that fails. by and overlaps are lists of names (char *); overlaps has the
+ * columns with windows.  Takes the lock that a SELECT takes, until the end of the transaction.  The
+ * lock keeps other transactions from altering the relation.  This transaction still can, and any
+ * transaction can rename the relation's schema.
  */
 extern PointSource *geonn_relation_source(Oid relation, const GeonnColumnNames *named,
 										  List *by, List *overlaps);
 
-/* Choose a relation's columns for the planner: NULL where geonn_relation_source raises an error. */
+/* Choose a relation's columns for the planner.  Returns NULL where geonn_relation_source() would raise an error. */
 extern PointSource *geonn_clear_source(Oid relation, const GeonnColumnNames *named, List *by,
 									   List *overlaps);
 
-/* Can relations of this kind (pg_class.relkind) be read as points? */
+/* Return whether relations of this kind (pg_class.relkind) can be read as points. */
 extern bool geonn_has_points(char kind);
 
 /*
- * Choose the columns of a query, which the caller gave in this argument.  Raises an error unless it is
- * one SELECT that changes nothing.
+ * Choose the columns of a query that the caller gave in this argument.  Raises an error unless the
+ * query is one SELECT that changes nothing.
  */
 extern PointSource *geonn_query_source(const char *argument, const char *query,
 									   const GeonnColumnNames *named, List *by,
 									   List *overlaps);
 
-/* How many columns to join by the source has. */
+/* Return how many columns of the source are columns to join by. */
 static inline int
 geonn_group_columns(const PointSource *source)
 {
@@ -165,7 +168,7 @@ geonn_has_radius(const PointSource *source)
 	return source->columns[COLUMN_RADIUS].attribute > 0;
 }
 
-/* Do points of the source have a radius, windows or weights (GeonnLimits)? */
+/* Return whether points of the source have a radius, windows or weights (GeonnLimits). */
 static inline bool
 geonn_has_limits(const PointSource *source)
 {

@@ -41,7 +41,7 @@
 #define FLAG_Z			0x01
 #define FLAG_M			0x02
 #define FLAG_BOX		0x04
-#define FLAG_GEODETIC	0x08	/* the bounding box has geocentric x, y and z */
+#define FLAG_GEODETIC	0x08	/* the bounding box is geocentric: it has x, y and z */
 #define FLAG_EXTENDED	0x10	/* in version 2 only */
 #define FLAG_VERSION_2	0x40
 
@@ -49,7 +49,7 @@
 
 #define SRID_UNKNOWN	0
 
-/* SRID, flags, extended flags, the largest box, type, number, x, y */
+/* the most bytes of a point: SRID, flags, extended flags, the largest box, type, number, x, y */
 #define POINT_SIZE_MAX	(3 + 1 + 8 + 8 * sizeof(float) + 4 + 4 + 2 * sizeof(double))
 
 static const char *const type_names[] = {
@@ -100,10 +100,10 @@ geonn_point_kind(Oid base_type)
 }
 
 /*
- * The number of the type that a modifier names; 0: it names none.
+ * Return the number of the type that a modifier names; 0: it names none.
  *
- * PostGIS packs into a typmod a signed SRID of 21 bits, a type of 6 bits and
- * two bits for Z and M.  An SRID or type of 0 is not restricted.
+ * PostGIS packs into a typmod a signed SRID of 21 bits, a type of 6 bits and two bits for Z and M.
+ * An SRID or type of 0 allows any.
  */
 static int32
 type_of(int32 typmod)
@@ -112,8 +112,8 @@ type_of(int32 typmod)
 }
 
 /*
- * What is wrong with a column that is to hold values of these types: their numbers are at most last, and `what` names
- * them.
+ * Return what is wrong with a column's type, or NULL.  The column is to hold values of types with numbers up to
+ * `last`; `what` names these.
  */
 static char *
 typmod_problem(GeonnPointKind kind, Oid type, int32 typmod, int32 last, const char *what)
@@ -183,7 +183,7 @@ dimensions_of(uint8 flags)
 }
 
 /*
- * How many bytes lie between the flags and the type.
+ * Return how many bytes lie between the flags and the type.
  */
 static size_t
 size_of_options(uint8 flags)
@@ -212,8 +212,8 @@ geonn_geometry_header(GeonnPointKind kind, const uint8 *bytes, size_t size,
 }
 
 /*
- * The first bytes of a value; a value may be of any size, and what is stored elsewhere is not fetched as a whole, unless lz4 has
- * compressed it.
+ * Return the first bytes of a value, which may be of any size.  A value in a TOAST table is not fetched as a whole, unless
+ * lz4 has compressed it.
  */
 static struct varlena *
 first_bytes(struct varlena *serialized, size_t size)
@@ -224,7 +224,7 @@ first_bytes(struct varlena *serialized, size_t size)
 }
 
 /*
- * Decode the first bytes of a value, which need be neither aligned nor complete.
+ * Decode a point from the first bytes of a value, which need be neither aligned nor complete.
  */
 static GeonnPointState
 decode_serialized(GeonnPointKind kind, const uint8 *bytes, size_t size,
@@ -291,11 +291,12 @@ geonn_point_decode(GeonnPointKind kind, Datum value,
 
 /* ---- extents ---- */
 
-/* all that is read of a value for its extent: options, types of nested collections, two points */
+/* the extent of a value is found from at most this many bytes: options, types of nested collections, two points */
 #define EXTENT_SIZE_MAX 256
 
 /*
- * Set the extent from two opposite corners of a box in space.
+ * Set the extent from two opposite corners of a box in space.  Returns false if the corners do not
+ * say where the box is.
  */
 static bool
 set_extent(struct geonn_vector a, struct geonn_vector b, GeonnExtent *extent)
@@ -304,7 +305,7 @@ set_extent(struct geonn_vector a, struct geonn_vector b, GeonnExtent *extent)
 	struct geonn_vector across = {a.x - b.x, a.y - b.y, a.z - b.z};
 	double		length = sqrt(geonn_dot(sum, sum));
 
-	/* a box around the Earth's centre has any; NaN has none */
+	/* length is 0 for a box around the Earth's centre, which has no direction; NaN fails the comparison */
 	if (!(length > 0))
 		return false;
 	extent->centre = (struct geonn_vector) {sum.x / length, sum.y / length, sum.z / length};
@@ -320,7 +321,7 @@ set_extent_of_degrees(double west, double east, double south, double north, Geon
 }
 
 /*
- * Find the extent of a shape without a box, whose type begins at position.
+ * Find the extent of a shape without a box, from its points; the type's number begins at position.
  */
 static bool
 extent_of_points(const uint8 *bytes, size_t size, size_t position, int dimensions, GeonnExtent *extent)

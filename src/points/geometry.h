@@ -10,7 +10,7 @@
 /* WGS84, which GPS, GeoJSON and PostGIS's geography use */
 #define GEONN_POINT_SRID	4326
 
-/* PostGIS's numbers of types, as far as they are shapes; geonn_point_type_name() knows all */
+/* PostGIS's numbers of the types that geonn takes as shapes; geonn_point_type_name() knows all types. */
 #define GEONN_SHAPE_POINT			1
 #define GEONN_SHAPE_LINESTRING		2
 #define GEONN_SHAPE_POLYGON			3
@@ -37,44 +37,42 @@ typedef enum GeonnPointState
 } GeonnPointState;
 
 /*
- * The kind of points that a type (below any domain) holds.  A type is PostGIS's if its name is geography or
- * geometry, and it belongs to the extension postgis, in any schema.  Cheap enough to be asked for each
- * column.
+ * Return the kind of points that a type (below any domain) holds.  A type is PostGIS's if its name is
+ * geography or geometry, and it belongs to the extension postgis, in any schema.  Fast enough to be called
+ * for each column.
  */
 extern GeonnPointKind geonn_point_kind(Oid base_type);
 
-/* What kind of points a type of PostGIS has, by its name alone, for a type that a function of PostGIS takes. */
+/* Return what kind of points a type of PostGIS holds, by its name alone.  For a type that a function of PostGIS takes. */
 extern GeonnPointKind geonn_point_kind_by_name(Oid base_type);
 
 /*
- * Can a column of this kind hold points of WGS84, as far as its type says?
- * Returns NULL if so, else what is wrong, as a sentence for errdetail,
- * palloc'd.  The type may be a domain.  If the type does not restrict the
- * values, this returns NULL, and geonn_point_decode checks each value.
+ * Check whether a column of this kind can hold points of WGS84, as far as its type says.  Returns
+ * NULL if it can; otherwise what is wrong, as a sentence for errdetail, palloc'd.  The type may be
+ * a domain.  If the type does not restrict the values, the function returns NULL, and
+ * geonn_point_decode() checks each value.
  */
 extern char *geonn_point_typmod_problem(GeonnPointKind kind, Oid type,
 										int32 typmod);
 
-/* Does the modifier of one of PostGIS's types say that each value is a point, or an empty one? */
+/* Return whether the modifier of one of PostGIS's types says that each value is a point, perhaps an empty one. */
 extern bool geonn_point_typmod_is_point(int32 typmod);
 
-/* Does it say that values are lines, polygons, or anything else than points? */
+/* Return whether the modifier says that values are lines, polygons, or anything else than points. */
 extern bool geonn_typmod_is_shape(int32 typmod);
 
-/* Does it say that values are lines, or several lines or points? */
+/* Return whether the modifier says that values are lines, or several lines or points. */
 extern bool geonn_typmod_is_lines(int32 typmod);
 
-/* As geonn_point_typmod_problem, for a column of shapes. */
+/* Check a column of shapes as geonn_point_typmod_problem() checks one of points. */
 extern char *geonn_shape_typmod_problem(GeonnPointKind kind, Oid type, int32 typmod);
 
 /*
- * Get the latitude and longitude of a value in degrees, as they are stored:
- * they may be out of range, infinite or NaN.  Z and M are ignored.  Sets the
- * coordinates with GEONN_POINT_OK only.  Sets *detail to the value's SRID, 0
- * for none, with GEONN_POINT_WRONG_SRID, and to its type's number with
- * GEONN_POINT_NOT_A_POINT.  Reads nothing outside the value, whatever its
- * bytes are.  Leaves nothing allocated.  Raises an error if reading from the
- * TOAST table does.
+ * Get the latitude and longitude of a value in degrees, as they are stored: they may be out of
+ * range, infinite or NaN.  Z and M are ignored.  Sets the coordinates only with GEONN_POINT_OK.
+ * *detail becomes the value's SRID, 0 for none, with GEONN_POINT_WRONG_SRID, and the number of its
+ * type with GEONN_POINT_NOT_A_POINT.  Reads nothing outside the value, whatever its bytes are.
+ * Leaves nothing allocated.  Raises an error if reading from the TOAST table does.
  */
 extern GeonnPointState geonn_point_decode(GeonnPointKind kind, Datum value,
 										  double *latitude, double *longitude,
@@ -82,28 +80,28 @@ extern GeonnPointState geonn_point_decode(GeonnPointKind kind, Datum value,
 
 /*
  * Read the first bytes of a value of PostGIS's types, without its varlena header: its SRID, how many
- * numbers a point has, and where the type's number follows, which may be behind the end.  A
- * geography without SRID has GEONN_POINT_SRID.  Returns false if the bytes are too few.
+ * numbers a point has, and the position of the type's number, which may be behind the end of the
+ * bytes.  A geography without SRID has GEONN_POINT_SRID.  Returns false if the bytes are too few.
  */
 extern bool geonn_geometry_header(GeonnPointKind kind, const uint8 *bytes, size_t size,
 								  int32 *srid, int *dimensions, size_t *position);
 
-/* About where a shape is, and how large it is: for estimates */
+/* Roughly where a shape is, and how large: for estimates. */
 typedef struct GeonnExtent
 {
 	struct geonn_vector centre;	/* a unit vector */
-	double		diagonal;		/* the length of that of a box around the shape, on the unit sphere */
-	bool		is_area;		/* the shape has polygons, as far as its first type says */
+	double		diagonal;		/* the length of the diagonal of a box around the shape, on the unit sphere */
+	bool		is_area;		/* the shape has polygons, as far as the first type in it says */
 } GeonnExtent;
 
 /*
- * Find a shape's extent from its first bytes, which need not be right: false where they do not tell.  Raises an error
+ * Find a shape's extent from its first bytes.  Returns false if the bytes do not tell, or are wrong.  Raises an error
  * only if reading from the TOAST table does.
  */
 extern bool geonn_shape_extent(GeonnPointKind kind, Datum value, GeonnExtent *extent);
 
 /*
- * PostGIS's name for a type's number, as in "LineString", for messages.
+ * Return PostGIS's name for a type's number, such as "LineString", for messages.
  */
 extern const char *geonn_point_type_name(int32 number);
 

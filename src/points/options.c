@@ -117,7 +117,7 @@ require_rule(GeonnOptionsScope scope, const char *name)
 }
 
 /*
- * The value as JSON, or its type if the value may be long.
+ * Return the value as JSON; its type, if the value may be long.
  */
 static char *
 describe_value(JsonbValue *value)
@@ -155,7 +155,7 @@ parse_choice(const OptionRule *rule, JsonbValue *value)
 {
 	int			choice;
 
-	/* in upper or lower case, as for the setting */
+	/* words may be in upper or lower case, as in settings */
 	if (value->type == jbvString &&
 		geonn_find_word(rule->choices, value->val.string.val, value->val.string.len, true, &choice))
 		return choice;
@@ -206,7 +206,8 @@ parse_option(const OptionRule *rule, JsonbValue *value, GeonnOptions *options)
 }
 
 /*
- * Check that a point has one column, or a latitude and a longitude, or that a shape has one.
+ * Check that names give a point one column, or a latitude and a longitude, and give a shape one
+ * column.
  */
 static void
 check_names(const GeonnColumnNames *names)

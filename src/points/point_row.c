@@ -30,10 +30,10 @@
 #include "points/column_hints.h"
 #include "points/point_row.h"
 
-/* more than one latitude out of range in this many points is a sign of a swap */
+/* Among this many points, more than one latitude out of range is a sign that latitude and longitude are swapped. */
 #define SWAPPED_POINTS	100
 
-/* characters of a value that a message has: a numeric can have 131,072 */
+/* a message shows at most this many characters of a value: a numeric can have 131,072 */
 #define WRITTEN_MOST	60
 
 typedef enum PointMistake
@@ -88,7 +88,7 @@ geonn_written_value(const PointColumn *column, const PointRow *row)
 }
 
 /*
- * A coordinate as the row has it: a numeric can be beyond all double precision.
+ * Return a coordinate as the row has it: a numeric can be beyond double precision.
  */
 static char *
 written_coordinate(const PointSource *source, const PointRow *row, bool is_latitude)
@@ -150,7 +150,7 @@ geonn_raise_wrong_point(const PointSource *source, GeonnPointState state, int32 
 /* ---- mistakes ---- */
 
 /*
- * Does the column have the name of this coordinate, and not that of the other?
+ * Return whether the column has the name of this coordinate, and not the name of the other one.
  */
 static bool
 is_called(const PointColumn *column, const char *axis, const char *part, const char *other)
@@ -189,7 +189,7 @@ likely_mistake(const PointSource *source, const uint64 *counts, bool fits_swappe
 }
 
 /*
- * The options, as JSON, that swap latitude and longitude.
+ * Return the options, as JSON, that swap latitude and longitude.
  */
 static char *
 swapping_options(const PointSource *source)
@@ -218,8 +218,8 @@ next_step(PointMistake mistake, const PointSource *source)
 }
 
 /*
- * Sentences for a HINT: what may be wrong with points of these counts, and how to mend it.  NULL: no mistake
- * explains all points out of range.
+ * Write sentences for a HINT: which mistake may explain points with these counts, and how to mend it.
+ * Returns NULL if no mistake explains all points out of range.
  */
 static char *
 mistake_hint(const PointSource *source, const uint64 *counts)
@@ -265,8 +265,8 @@ geonn_warn_of_mistake(const PointSource *source, const uint64 *counts, bool fits
 /* ---- warnings ---- */
 
 /*
- * Warn of rows that were skipped, or are kept without a neighbour.  source is NULL for points of arrays,
- * counts is by PointStatus, and hint tells how to see the rows.
+ * Warn of rows that were skipped, or (kept) that stay without a neighbour. source is NULL for points of
+ * arrays; counts is by PointStatus; hint says how to see the rows.
  */
 static void
 warn_of_rows(const PointSource *source, const char *title, const uint64 *counts, bool kept,

@@ -13,9 +13,9 @@
 typedef enum PointStatus
 {
 	POINT_VALID,
-	POINT_NULL,					/* NULL id or coordinates, or an empty point */
+	POINT_NULL,					/* the id or a coordinate is NULL, or the point is empty */
 	POINT_NOT_FINITE,
-	POINT_SWAPPED,				/* the latitude is out of range, but both fit if swapped */
+	POINT_SWAPPED,				/* the latitude is out of range, but swapped with the longitude both would fit */
 	POINT_LATITUDE_OUT,
 	POINT_LONGITUDE_OUT
 } PointStatus;
@@ -29,7 +29,7 @@ typedef struct PointPage
 	BlockNumber number;
 } PointPage;
 
-/* a row; what it points to is valid during the consumer's call */
+/* A row.  What its pointers point to is valid during the consumer's call. */
 typedef struct PointRow
 {
 	PointStatus status;
@@ -37,18 +37,19 @@ typedef struct PointRow
 	Datum		id;
 	bool		latitude_is_null;
 	bool		longitude_is_null;
-	double		latitude;		/* degrees; of a shape, those that geonn_shape_survey() finds */
+	double		latitude;		/* degrees; for a shape, the coordinates that geonn_shape_survey() finds */
 	double		longitude;
-	GeonnShapeReader *shape;	/* at its first part; NULL: the row is a point, or is not valid */
+	GeonnShapeReader *shape;	/* a reader at the shape's first part; NULL: the row is a point, or is not valid */
 	const Datum *by;			/* [by_count] values of the columns to join by */
 	const bool *by_is_null;
-	const GeonnLimits *limits;	/* NULL: the source has neither a radius nor windows */
+	const GeonnLimits *limits;	/* NULL: the source has no limits (geonn_has_limits) */
 	const Datum *values;		/* [query_columns] values of all columns of the source's query */
 	const bool *nulls;
-	PointPage	page;			/* the page it was read from; table is 0 if other processes read, too */
+	PointPage	page;			/* the page from which the row was read; its table is 0 if other processes share the
+								 * reading */
 } PointRow;
 
-/* Does the row's radius or a window exclude all candidates? */
+/* Return whether the row's radius or a window excludes all candidates. */
 static inline bool
 geonn_row_is_limited_to_none(const PointRow *row)
 {
@@ -59,7 +60,7 @@ geonn_row_is_limited_to_none(const PointRow *row)
 typedef enum InvalidPolicy
 {
 	GEONN_INVALID_SKIPPED,		/* leave the row out, and count it for one warning after all rows */
-	GEONN_INVALID_KEPT,			/* pass the row on, and count it for the same warning */
+	GEONN_INVALID_KEPT,			/* pass the row on, and count it for one warning after all rows */
 	GEONN_INVALID_COUNTED,		/* pass the row on to a consumer that counts it, without a warning */
 	GEONN_INVALID_IS_ERROR		/* raise an error for the first such row */
 } InvalidPolicy;
@@ -67,25 +68,25 @@ typedef enum InvalidPolicy
 /* The status of these coordinates. */
 extern PointStatus geonn_point_status(double latitude, double longitude);
 
-/* How many rows have invalid coordinates; counts is by PointStatus. */
+/* Return how many rows have invalid coordinates; counts is by PointStatus. */
 extern uint64 geonn_count_invalid(const uint64 *counts);
 
 /*
- * Raise the error about the row's coordinates, which are not valid; `whose` names the row (geonn_whose_row).  source: NULL
- * for a given point.
+ * Raise the error about the row's invalid coordinates.  `whose` names the row (geonn_whose_row); source is NULL for a
+ * given point.
  */
 __attribute__((noreturn))
 extern void geonn_raise_invalid(const PointSource *source, const PointRow *row, const char *whose);
 
-/* Raise the error, under every policy, that a value of a point column cannot be read as a point. */
+/* Raise the error that a value of a point column cannot be read as a point.  The error comes under every policy. */
 __attribute__((noreturn))
 extern void geonn_raise_wrong_point(const PointSource *source, GeonnPointState state,
 									int32 detail, const PointRow *row);
 
-/* Name a row for a message, as in: id 7 of relation "city". */
+/* Return a row's name for a message, for example: id 7 of relation "city". */
 extern char *geonn_whose_row(const PointSource *source, const PointRow *row);
 
-/* A value of a row for a message, as its column's type writes it; a long one is shortened. */
+/* Return a value of a row for a message, as its column's type writes it; shorten a long one. */
 extern char *geonn_written_value(const PointColumn *column, const PointRow *row);
 
 /* Report the skipped rows after all have been read; counts is by PointStatus. */
@@ -94,46 +95,49 @@ extern void geonn_tell_of_rows(const PointSource *source, InvalidPolicy invalid,
 
 /*
  * Raise geonn_check's warning about the mistake that explains coordinates out of range, if one does.
- * fits_swapped: the valid points, too, would be valid with latitude and longitude swapped.
+ * fits_swapped: the valid points would also be valid with latitude and longitude swapped.
  */
 extern void geonn_warn_of_mistake(const PointSource *source, const uint64 *counts,
 								  bool fits_swapped);
 
-/* points that the caller passes, in place of a source's rows */
+/* Points that the caller passes, in place of a source's rows. */
 typedef struct GivenPoints
 {
 	uint64		count;
 
 	/*
-	 * Get a point by its number; the numbers come in order, from 0 on.  What the row points to lives until
-	 * the next call.  This function does not set the status.
+	 * get a point by its number; numbers come in order, from 0 on.  What the row points to lives until the
+	 * next call.  The function does not set the status
 	 */
 	void		(*point) (void *state, uint64 number, PointRow *row);
 
 	/*
-	 * Get the coordinates of all points.  False: one of them is not valid, or has limits, and they have to be taken
-	 * one by one.  NULL: so do all.
+	 * get the coordinates of all points.  Returns false if a point is not valid, or has limits: then all points
+	 * must be taken one by one.  NULL: points must always be taken one by one
 	 */
 	bool		(*points) (void *state, const double **latitudes, const double **longitudes);
 	void	   *state;
 
 	/*
-	 * Each point is the only one of a call of its own.  The code that gives the points then warns of the
-	 * skipped ones of all calls.
+	 * each point belongs to a call of its own.  The code that gives the points then warns of the skipped
+	 * points of all calls
 	 */
 	bool		each_alone;
 
-	bool		more_follow;	/* searches for other points follow, which use the same references */
-	bool		goes_on;		/* the search goes on with other points after these (geonn_search_go_on) */
+	bool		more_follow;	/* searches for other points follow, with the same references */
+	bool		goes_on;		/* after these points the search goes on with others (geonn_search_go_on) */
 } GivenPoints;
 
-/* Get a point by its number, from 0 on, with its status.  The row is 0, or has another of these points. */
+/*
+ * Get a point by its number, from 0 on, with its status.  The caller passes a row that is 0, or that has
+ * another of these points.
+ */
 extern void geonn_given_row(const GivenPoints *given, uint64 number, PointRow *row);
 
-/* Warn of given points that are skipped, or are kept without a neighbour; counts is by PointStatus. */
+/* Warn of given points that are skipped, or (kept) that stay without a neighbour; counts is by PointStatus. */
 extern void geonn_warn_of_given(const uint64 *counts, bool kept);
 
-/* Raise the error about the first given point with invalid coordinates, if any point has them. */
+/* Raise the error about the first given point with invalid coordinates, if a point has them. */
 extern void geonn_check_given(const GivenPoints *given);
 
 #endif							/* GEONN_POINT_ROW_H */

@@ -23,8 +23,8 @@
 #include "points/query.h"
 
 /*
- * The hint for a text that does not begin like a statement: a name alone is
- * probably meant as a table.
+ * Give the hint for a text that does not begin like a statement: a name alone probably means a
+ * table.
  */
 static void
 hint_at_statements(const char *query)
@@ -47,7 +47,7 @@ hint_at_statements(const char *query)
 }
 
 /*
- * Have an error's position refer to the query, not to the statement.
+ * Let an error's position refer to the query, instead of the statement that contains it.
  */
 static void
 explain_query(void *argument)
@@ -68,8 +68,9 @@ explain_query(void *argument)
 }
 
 /*
- * Has the name in the query resolved to this relation?  Until then its schema could be renamed.  Now the
- * relation is locked, and no name is looked up again.
+ * Return whether the name in the query has resolved to this relation.  Before, a rename of a schema
+ * could have given the name to another relation.  Now the relation is locked, and the name is not looked
+ * up again.
  */
 static bool
 reads(const Query *query, Oid relation)
@@ -138,7 +139,7 @@ geonn_plan_query(const char *query, const char *title, int options, Oid relation
 														 NULL, 0, NULL);
 
 		is_meant = !OidIsValid(relation) || reads(analyzed, relation);
-		/* do not filter one that changes rows: it is refused below */
+		/* A query that changes rows gets no filter: it is refused below. */
 		if (conditions != NIL && analyzed->commandType == CMD_SELECT && !analyzed->hasModifyingCTE)
 			analyzed = filter_query(analyzed, conditions);
 		if (is_meant)

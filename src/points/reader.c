@@ -42,15 +42,15 @@
 #include "points/remembered_source.h"
 #include "points/table_reader.h"
 
-/* how many rows pass between two resets of the memory that conversions use */
+/* conversions use memory that is reset after this many rows */
 #define ROWS_A_RESET	1024
 
-/* how many given points are taken together */
+/* given points are taken this many at a time */
 #define GIVEN_AT_ONCE	256
 
 struct PointReading
 {
-	DestReceiver receiver;		/* first: the executor gives its rows to the reading */
+	DestReceiver receiver;		/* the first field: the executor gives its rows to the reading */
 	const PointSource *source;
 	InvalidPolicy invalid;
 	PointConsumer consume;
@@ -59,7 +59,7 @@ struct PointReading
 	MemoryContext conversion;
 
 	PointPage	page;			/* the page of the present row */
-	int			attributes;		/* the number of a row's attributes up to the last that is needed */
+	int			attributes;		/* how many of a row's attributes are needed, up to the last that is */
 	Datum	   *by;				/* [source->by_count] of the present row */
 	bool	   *by_is_null;
 	GeonnLimits limits;			/* the limits of the present row */
@@ -67,13 +67,13 @@ struct PointReading
 	uint64		rows;
 	uint64		counts[POINT_STATUSES];
 
-	const GivenPoints *given;	/* points in place of rows of the source, or NULL */
+	const GivenPoints *given;	/* points that the caller passes, in place of rows of the source; or NULL */
 	bool		are_numbered;	/* as in geonn_reading_given */
-	QueryDesc  *description;	/* NULL: points are given, or other processes share their tables */
-	List	   *plain;			/* of PlainTable: the tables that it reads from end to end */
+	QueryDesc  *description;	/* NULL: points are given, or the tables come from another process that shares them */
+	List	   *plain;			/* of PlainTable: the tables that the reading reads from end to end */
 	TableReader *tables;		/* NULL: rows come from the executor */
 
-	/* the table reader's rows that are still to be taken */
+	/* rows of the table reader that the reading has still to take */
 	int			left;
 	Datum	   *values;
 	bool	   *nulls;
@@ -158,7 +158,7 @@ raise_changed(const PointSource *source)
 }
 
 /*
- * Check that the columns have the types that they had when they were chosen.
+ * Check that the columns still have the types that they had when they were chosen.
  */
 static void
 receive_startup(DestReceiver *receiver, int operation pg_attribute_unused(),
@@ -205,10 +205,11 @@ begin_context(ErrorContextCallback *context, const PointSource *source)
 }
 
 /*
- * Plan the source's query.  It names its relation, and since the columns were chosen, another
- * session, or a function in a view that is read, may have given that name to another relation.
- * So the name is checked before planning, lest planning fail with an error about a missing
- * name, and again while planning.  The columns' types are checked when the first row comes.
+ * Plan the source's query.  The query names its relation, and since the columns were chosen,
+ * another session, or a function in a view that is read, may have given that name to another
+ * relation.  So check the name before planning, because otherwise planning could fail with an error
+ * about a missing name; and check it again while planning.  The columns' types are checked when the
+ * first row comes.
  */
 static PlannedStmt *
 plan_source(const PointSource *source, int options)
@@ -240,8 +241,8 @@ geonn_relations_read(const PointSource *source)
 }
 
 /*
- * Like EXPLAIN, start the executor, which checks privileges, but not so far
- * that a foreign table would do anything.
+ * Starts the executor as EXPLAIN does: far enough to check privileges, but not so far that a
+ * foreign table would do anything.
  */
 List *
 geonn_check_tables(const PointSource *source)
@@ -291,7 +292,7 @@ create_reading(const PointSource *source, InvalidPolicy invalid, PointConsumer c
 	reading->receiver.rStartup = receive_startup;
 	reading->receiver.rShutdown = receive_nothing;
 	reading->receiver.rDestroy = receive_nothing;
-	/* PostgreSQL has no kind for receivers of extensions */
+	/* PostgreSQL has no kind for receivers of extensions, so use another one. */
 	reading->receiver.mydest = DestTuplestore;
 
 	reading->source = source;
@@ -408,7 +409,7 @@ geonn_reading_in_blocks(PointReading *reading, PointBlockConsumer consume)
 }
 
 /*
- * Take rows of the table reader: valid ones as a block, the others one by one.
+ * Take rows of the table reader: valid rows as a block, other rows one by one.
  */
 static void
 take_block(PointReading *reading, int rows)
@@ -444,8 +445,8 @@ take_block(PointReading *reading, int rows)
 }
 
 /*
- * Get the next rows of the table reader, and their page, unless other processes read pages, too.
- * Returns how many rows came.
+ * Get the next rows of the table reader.  Returns how many rows came.  Note their page, unless
+ * other processes share the reading.
  */
 static int
 next_rows(PointReading *reading)
@@ -462,7 +463,7 @@ next_rows(PointReading *reading)
 }
 
 /*
- * Take up to this many rows of the tables; false if the tables had fewer.
+ * Take up to this many rows of the tables.  Returns false if the tables had fewer.
  */
 static bool
 read_tables(PointReading *reading, uint64 rows)
@@ -493,9 +494,9 @@ read_tables(PointReading *reading, uint64 rows)
 }
 
 /*
- * End the reading.  was_run: the executor has returned all of its rows.  If not, drop its measurements: they
- * say little, and other extensions would list the query with them, and take it for a statement of the session
- * if it ends with the calling one.
+ * End the reading. was_run: the executor has returned all of its rows.  If not, drop the executor's
+ * measurements: they say little, and other extensions would list the query with them, or take it for a
+ * statement of the session if it ends together with the calling one.
  */
 static void
 end_reading(PointReading *reading, bool was_run)
@@ -517,7 +518,8 @@ end_reading(PointReading *reading, bool was_run)
 }
 
 /*
- * Take the next given points: valid ones as a block, if blocks are wanted, the others one by one.
+ * Take the next given points: valid points as a block, if blocks are wanted, other points one by
+ * one.
  */
 static void
 take_given(PointReading *reading, int rows)
@@ -559,7 +561,7 @@ take_given(PointReading *reading, int rows)
 }
 
 /*
- * Take up to this many given points; false if these are the last.
+ * Take up to this many given points.  Returns false if these were the last.
  */
 static bool
 read_given(PointReading *reading, uint64 rows)
@@ -630,7 +632,8 @@ geonn_read_points(const PointSource *source, InvalidPolicy invalid,
 }
 
 /*
- * Return pages in the order of the reading's tables; NULL if the reading has other tables.
+ * Return pages in the order of the reading's tables.  Returns NULL if the reading has other tables
+ * than pages.
  */
 static const TablePages *
 in_order_of_reading(const PointReading *reading, const TablePages *pages, int count)

@@ -29,7 +29,7 @@
 #include "points/remembered_source.h"
 #include "points/table_reader.h"
 
-/* how many tables a process remembers; another one takes the place of the one that came first */
+/* A process remembers at most this many tables; a further one replaces the table that was remembered first. */
 #define REMEMBERED_MOST	16
 
 typedef struct RememberedSource
@@ -38,13 +38,13 @@ typedef struct RememberedSource
 	bool		valid;			/* nothing about the relation has changed */
 	MemoryContext context;		/* has all below */
 	PointSource *source;
-	PlannedStmt *plan;			/* its range table and permissions alone; NULL: not made yet */
+	PlannedStmt *plan;			/* only the range table and the permissions of the plan; NULL: not made yet */
 	PlainTable *table;			/* the table that it reads */
 } RememberedSource;
 
 static RememberedSource remembered[REMEMBERED_MOST];
 static uint64 last_number;
-static uint64 changes;			/* how often something has changed that may concern a table */
+static uint64 changes;			/* how many changes this process has heard of that may concern a table */
 
 /* ---- what is forgotten ---- */
 
@@ -89,7 +89,7 @@ copy_text(const char *text)
 }
 
 /*
- * Copy a source that has neither `by` nor windows nor weights.
+ * Copy a source that has no columns to join by, no windows and no weights.
  */
 static PointSource *
 copy_source(const PointSource *source)
@@ -153,7 +153,7 @@ remember_source(PointSource *source)
 }
 
 /*
- * Is this what a call of its relation, which is locked, reads now?
+ * Return whether a call would now read this table for its relation, which is locked.
  */
 static bool
 is_read_now(const RememberedSource *entry)
@@ -185,7 +185,7 @@ geonn_remembered_source(Oid relation, const GeonnColumnNames *named)
 	if (is_any_named(named))
 		return geonn_relation_source(relation, named, NIL, NIL);
 
-	/* what has changed before the lock was taken is forgotten */
+	/* Taking the lock makes this process hear of all earlier changes, and forget what they concern. */
 	register_callbacks();
 	LockRelationOid(relation, AccessShareLock);
 	for (int i = 0; i < REMEMBERED_MOST; i++)
@@ -193,10 +193,10 @@ geonn_remembered_source(Oid relation, const GeonnColumnNames *named)
 		if (remembered[i].valid && remembered[i].source->named == relation && is_read_now(&remembered[i]))
 			return copy_source(remembered[i].source);
 	}
-	/* the schema is not locked: its name may change meanwhile */
+	/* The schema is not locked, so its name may change meanwhile: see whether something changed. */
 	changes_before = changes;
 	source = geonn_relation_source(relation, named, NIL, NIL);
-	/* a table of Citus that is read itself may be so in this transaction alone */
+	/* A table of Citus that is read itself may be read so in this transaction only: do not remember it. */
 	if (changes == changes_before && (source->relation != relation || source->citus != CITUS_WHOLE) &&
 		get_rel_relkind(relation) == RELKIND_RELATION && source->point_kind == GEONN_POINT_NONE)
 		remember_source(source);
@@ -214,7 +214,7 @@ find_remembered(const PointSource *source)
 }
 
 /*
- * May the role read the table, and all of its rows?
+ * Return whether the role may read the table, and all of its rows.
  */
 static bool
 may_read(const RememberedSource *entry)

@@ -10,18 +10,18 @@
 #include "points/columns.h"
 
 /*
- * The source that geonn_relation_source makes of this relation, without columns to join by and windows.  It is found
- * without a look at the catalogs if the relation is a table that is remembered, and no column is named.
+ * Return the source that geonn_relation_source() makes of this relation, without columns to join by and windows.  If
+ * the process remembers the table, and no column is named, it does not look at the catalogs.
  */
 extern PointSource *geonn_remembered_source(Oid relation, const GeonnColumnNames *named);
 
 /*
- * What geonn_check_tables returns for the source, and its privileges are checked; NIL: it is not remembered, or it is
- * to raise an error.
+ * Return what geonn_check_tables() would return for the source, after a check of privileges.  NIL: this process does
+ * not remember the table, or geonn_check_tables() has to raise an error.
  */
 extern List *geonn_remembered_tables(const PointSource *source);
 
-/* Remember that this plan of the source reads these tables, if it is one table. */
+/* Remember that this plan of the source reads these tables, if they are one table. */
 extern void geonn_remember_tables(const PointSource *source, const PlannedStmt *plan, const List *tables);
 
 #endif							/* GEONN_REMEMBERED_SOURCE_H */

@@ -8,27 +8,27 @@
 #include "points/point_row.h"
 
 /*
- * Convert a value of a column of coordinates or radiuses to double; type is the one below domains.  May leave
- * memory allocated in the current memory context.
+ * Convert a value of a column of coordinates or radiuses to double; type is the type below domains.  May
+ * leave memory allocated in the current memory context.
  */
 extern double geonn_number(Oid type, Datum value);
 
 /*
  * Set a row's coordinates, and whether they are NULL.  Returns the state of the point column's value: unless
- * it is GEONN_POINT_OK, both coordinates are NULL, and *detail is that of geonn_point_decode.  Without a
- * point column, returns GEONN_POINT_OK.  May leave memory allocated in the current memory context.
+ * it is GEONN_POINT_OK, both coordinates are NULL, and *detail is as geonn_point_decode() sets it.  Without
+ * a point column, returns GEONN_POINT_OK.  May leave memory allocated in the current memory context.
  */
 extern GeonnPointState geonn_read_coordinates(const PointSource *source, const Datum *values,
 											  const bool *nulls, PointRow *row, int32 *detail);
 
 /*
- * Set a point's limits from a row: its radius and its windows.  May leave memory allocated in the current
- * memory context.
+ * Set a point's limits from the radius and the windows of its row.  May leave memory allocated in the
+ * current memory context.
  */
 extern void geonn_read_limits(const PointSource *source, const Datum *values, const bool *nulls,
 							  GeonnLimits *limits);
 
-/* The weight of a valid point; NaN for a NULL, which counts leave out. */
+/* Return the weight of a valid point; NaN for a NULL, which counts leave out. */
 extern double geonn_read_weight(const PointSource *source, const PointColumn *column, const PointRow *row);
 
 /* the row whose shape errors are about */
@@ -39,8 +39,8 @@ typedef struct ShapeOwner
 } ShapeOwner;
 
 /*
- * Read a row's shape up to its first part, and set the row's coordinates, which are NULL where it is empty.
- * The owner is used as long as the shape is read.
+ * Read a row's shape up to its first part, and set the row's coordinates; an empty shape has NULLs.  The
+ * caller keeps the owner as long as the shape is read.
  */
 extern void geonn_read_shape(const ShapeOwner *owner, const Datum *values, const bool *nulls, PointRow *row);
 

@@ -42,8 +42,8 @@ struct GeonnShapeReader
 	size_t		start;			/* of the first geometry */
 	int			dimensions;		/* numbers a point has */
 	uint64		geometries;		/* still to come */
-	uint32		rings;			/* of the polygon that is being read, still to come */
-	size_t		ring_sizes;		/* where the next ring's number of points is */
+	uint32		rings;			/* how many rings of the present polygon are still to come */
+	size_t		ring_sizes;		/* position of the next ring's number of points */
 	uint64		vertices;		/* of the parts that have been read */
 	struct geonn_vector *vectors;
 	size_t		capacity;
@@ -140,7 +140,7 @@ append(GeonnShapeReader *reader, size_t *count, struct geonn_vector vector)
 }
 
 /*
- * Read so many points, and leave them as they are.
+ * Read so many points, without converting or checking them.
  */
 static GeonnVertices
 read_vertices(GeonnShapeReader *reader, uint32 points)
@@ -159,7 +159,7 @@ read_vertices(GeonnShapeReader *reader, uint32 points)
 }
 
 /*
- * Make vectors of a part's vertices; returns how many vectors.  A part that is not a chain of arcs has one vertex.
+ * Make vectors of a part's vertices.  Returns how many vectors.  A part that is no chain of arcs has one vertex.
  */
 static size_t
 make_vectors(GeonnShapeReader *reader, const GeonnVertices *vertices)
@@ -203,8 +203,8 @@ check_for_interrupts(void)
 }
 
 /*
- * Is the part small, as the essay above says, with all vertices in range and, of a ring, with the same degrees at both
- * ends?
+ * Return whether the part is small, as the essay above says, and all its vertices are in range; a ring must also have
+ * the same degrees at both ends.
  */
 static bool
 is_small(const GeonnPart *part)
@@ -240,7 +240,8 @@ is_small(const GeonnPart *part)
 }
 
 /*
- * Finish a ring: its last vector is its first one, and one of its sides is the smaller one.
+ * Finish a ring: make its last vector the same as its first, and find which of its sides is the
+ * smaller one.
  */
 static void
 settle_ring(GeonnShapeReader *reader, GeonnPart *part, uint32 points)
@@ -280,7 +281,7 @@ begin_polygon(GeonnShapeReader *reader)
 
 /*
  * Begin the next geometry.  Returns how many points it has itself: 0 for a polygon, whose rings come next,
- * and for a collection, whose members do.
+ * and for a collection, whose members come next.
  */
 static uint32
 begin_geometry(GeonnShapeReader *reader, GeonnPart *part)
@@ -315,7 +316,7 @@ begin_geometry(GeonnShapeReader *reader, GeonnPart *part)
 	}
 }
 
-/* Begin the polygon's next ring; returns how many points it has. */
+/* Begin the polygon's next ring.  Returns how many points the ring has. */
 static uint32
 begin_ring(GeonnShapeReader *reader, GeonnPart *part)
 {
@@ -361,7 +362,8 @@ geonn_shape_open(GeonnPointKind kind, Datum value, GeonnShapeOwner owner, const 
 }
 
 /*
- * Begin the next part that is not empty.  Returns how many points it has; 0: the shape has no more.
+ * Begin the next part that is not empty.  Returns how many points it has; 0: the shape has no more
+ * parts.
  */
 static uint32
 begin_part(GeonnShapeReader *reader, GeonnPart *part)
@@ -382,7 +384,7 @@ begin_part(GeonnShapeReader *reader, GeonnPart *part)
 }
 
 /*
- * Find the first vertex that is out of range.
+ * Find the first vertex that is out of range.  Returns false if none is.
  */
 static bool
 find_out_of_range(const GeonnVertices *vertices, double *latitude, double *longitude)

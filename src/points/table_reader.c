@@ -42,7 +42,7 @@
 #include "base/compat.h"
 #include "points/table_reader.h"
 
-/* how many rows ahead a tuple is fetched into the processor's cache */
+/* the reader prefetches the tuple that is this many rows ahead */
 #define ROWS_AHEAD 16
 
 typedef struct FixedColumn
@@ -71,15 +71,15 @@ struct TableReader
 {
 	int			columns;		/* how many columns a row has */
 
-	/* what is read: these tables, or shared ones */
+	/* The tables to read; or shared tables, whose reading several processes divide */
 	List	   *tables;			/* of PlainTable */
 	Snapshot	snapshot;
 	SharedTables *shared;
 	int			number;			/* the number of the next table */
-	const TablePages *pages;	/* [of each table]; NULL: all pages of all tables */
-	int			next_range;		/* the index of the present table's next range */
+	const TablePages *pages;	/* [of each table] the pages to read; NULL: all pages of all tables */
+	int			next_range;		/* index of the next range of the present table's pages */
 
-	ScanState  *plan;			/* has the scan, its relation and the slot; NULL: they are the reader's own */
+	ScanState  *plan;			/* a plan's scan, with its relation and slot; NULL: the reader has its own */
 
 	/* the present table; scan is NULL: none */
 	TableScanDesc scan;
@@ -87,13 +87,13 @@ struct TableReader
 	TupleTableSlot *slot;
 	int			last_attribute; /* the last attribute that a row needs */
 	FixedColumn *fixed;			/* [columns], or NULL: offsets differ */
-	bool		all_words;		/* these columns are passed by value, eight bytes each */
+	bool		all_words;		/* all fixed columns are passed by value, eight bytes each */
 	bool		by_page;
 	HeapTupleData tuple;		/* the tuple that the slot deforms */
 
-	int			first;			/* index, in the page's visible tuples, of the first row */
+	int			first;			/* index of the first row among the page's visible tuples */
 	Datum	   *values;			/* [MaxHeapTuplesPerPage][columns] */
-	bool	   *nulls;			/* [MaxHeapTuplesPerPage][columns]; reading at offsets leaves them false */
+	bool	   *nulls;			/* [MaxHeapTuplesPerPage][columns]; reading at fixed offsets leaves them false */
 	bool		some_null;		/* some of nulls may be true */
 };
 
@@ -126,7 +126,7 @@ plain_table(PlanState *state)
 }
 
 /*
- * Does the node pass on its children's rows as they are?
+ * Return whether the node passes on its children's rows as they are.
  */
 static bool
 passes_rows_on(Plan *plan)
@@ -174,8 +174,8 @@ geonn_plain_tables(const QueryDesc *description)
 /* ---- a table ---- */
 
 /*
- * Find the columns' offsets in tuples without NULLs before them, if these are the
- * same in all such tuples.
+ * Find the columns' offsets in tuples that have no NULLs before these columns, if the offsets are
+ * the same in all such tuples.
  */
 static void
 find_offsets(TableReader *reader, TupleDesc descriptor)
@@ -264,7 +264,7 @@ set_range(const PageRange *range, ItemPointer first, ItemPointer last)
 }
 
 /*
- * The pages of the present table that are to be read; NULL: all.
+ * Return the pages to read of the present table; NULL: all pages.
  */
 static const TablePages *
 present_pages(const TableReader *reader)
@@ -273,7 +273,7 @@ present_pages(const TableReader *reader)
 }
 
 /*
- * Begin to scan a table, or the first range of its pages.
+ * Begin to scan a table; if only some pages are to be read, the first range of them.
  */
 static TableScanDesc
 begin_scan(TableReader *reader, Relation relation)
@@ -291,7 +291,7 @@ begin_scan(TableReader *reader, Relation relation)
 }
 
 /*
- * Read the next row of the table, or of its ranges; false if none is left.
+ * Read the next row of the table, or of its ranges.  Returns false if none is left.
  */
 static bool
 next_slot(TableReader *reader)
@@ -315,7 +315,7 @@ next_slot(TableReader *reader)
 }
 
 /*
- * The number of the next table of which pages are to be read.
+ * Return the number of the next table with pages to read.
  */
 static int
 next_number(TableReader *reader)
@@ -329,7 +329,7 @@ next_number(TableReader *reader)
 }
 
 /*
- * Go on to the next table; false if none is left.
+ * Go on to the next table.  Returns false if none is left.
  */
 static bool
 next_table(TableReader *reader)
@@ -362,7 +362,7 @@ next_table(TableReader *reader)
 /* ---- rows ---- */
 
 /*
- * Are the columns at their offsets in this tuple?
+ * Return whether this tuple has the columns at their fixed offsets.
  */
 static inline bool
 is_regular(const TableReader *reader, HeapTupleHeader tuple)
@@ -427,7 +427,7 @@ take_regular(const TableReader *reader, HeapTupleHeader tuple, Datum *values)
 }
 
 /*
- * Prefetch a tuple: the scan has not yet touched the tuples of an all-visible page.
+ * Prefetch a tuple: for an all-visible page, the scan has not yet touched the tuples themselves.
  */
 static inline void
 fetch_ahead(HeapScanDesc scan, Page page, int index)
@@ -471,7 +471,7 @@ take_page(TableReader *reader)
 	}
 	reader->first = first;
 	scan->rs_cindex = scan->rs_ntuples - 1;
-	/* the scan counts only one row of each page in the statistics */
+	/* Count all rows of the page in the statistics: the scan itself counts only one. */
 	if (pgstat_should_count_relation(scan->rs_base.rs_rd))
 		geonn_rows_read(scan->rs_base.rs_rd) += rows - 1;
 	return rows;
@@ -515,8 +515,8 @@ geonn_table_reader_attach(SharedTables *shared)
 }
 
 /*
- * Below a Gather the scan has been begun, from shared memory.  A rescan that the executor has put off until the next row
- * is done here.
+ * Takes over the plan's scan: below a Gather, it has begun from shared memory.  If the executor has put off a rescan
+ * until the next row, do it here.
  */
 TableReader *
 geonn_table_reader_of_plan(PlanState *plan, const AttrNumber *numbers, int columns)
@@ -529,7 +529,7 @@ geonn_table_reader_of_plan(PlanState *plan, const AttrNumber *numbers, int colum
 
 	if (table == NULL)
 		return NULL;
-	/* either may allocate what lives as long as the scan */
+	/* Both ExecReScan() and the begin of the scan may allocate memory that must live as long as the scan. */
 	former = MemoryContextSwitchTo(plan->state->es_query_cxt);
 	if (plan->chgParam != NULL)
 		ExecReScan(plan);

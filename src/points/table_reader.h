@@ -9,7 +9,7 @@
 #include "nodes/execnodes.h"
 #include "storage/shm_toc.h"
 
-/* a table whose rows are read as they are; this transaction has a lock on it */
+/* A table whose rows are read as they are.  This transaction holds a lock on it. */
 typedef struct PlainTable
 {
 	Oid			table;
@@ -18,7 +18,7 @@ typedef struct PlainTable
 
 typedef struct TableReader TableReader;
 
-/* pages of a table, from the first to the last */
+/* A range of a table's pages, first and last included. */
 typedef struct PageRange
 {
 	BlockNumber first;
@@ -33,62 +33,60 @@ typedef struct TablePages
 	int			count;			/* 0: none of its pages */
 } TablePages;
 
-/* the state by which several processes divide the reading of tables; it is in shared memory */
+/* The state by which several processes divide the reading of tables.  It is in shared memory. */
 typedef struct SharedTables SharedTables;
 
 /*
- * The tables (PlainTable) that a started query reads from end to end, one after
- * the other: all rows, and only columns of the table.  NIL if the query does
- * anything else.
+ * Return the tables (PlainTable) that a started query reads from end to end, one after the other:
+ * all rows, and only columns of the table.  NIL if the query does anything else.
  */
 extern List *geonn_plain_tables(const QueryDesc *description);
 
-/* Read the tables in this process alone; each row has this many columns. */
+/* Read the tables, in this process alone; each row has this many columns. */
 extern TableReader *geonn_table_reader_begin(List *tables, int columns, Snapshot snapshot);
 
 /*
- * Limit a reader, before it begins, to these pages.  pages has an element for each of its tables, in their
- * order.
+ * Limit a reader, before it begins, to these pages; pages has an element for each of the reader's tables,
+ * in their order.
  */
 extern void geonn_table_reader_limit(TableReader *reader, const TablePages *pages);
 
 /*
  * Begin, or begin again, to share these tables (PlainTable); each row has this many columns.  Returns the
- * bytes of shared memory that they take; shared is NULL: does nothing else.
+ * bytes of shared memory that they take.  With NULL as shared, only compute the bytes.
  */
 extern Size geonn_share_tables(SharedTables *shared, List *tables, int columns, Snapshot snapshot);
 
-/* Take part in reading shared tables: each page is read by one process. */
+/* Take part in reading shared tables; one process reads each page. */
 extern TableReader *geonn_table_reader_attach(SharedTables *shared);
 
 /*
- * Read the rows of a started plan in place of the executor, with the columns of its target list that have these numbers;
- * the scan is the plan's, which ends it.  NULL: the plan does anything but read one table from end to end, or rechecks rows
- * (EvalPlanQual).
+ * Read the rows of a started plan in place of the executor, with the columns of its target list that have these numbers.
+ * The scan remains the plan's, which ends it.  Returns NULL if the plan does anything but read one table from end to end,
+ * or if it rechecks rows (EvalPlanQual).
  */
 extern TableReader *geonn_table_reader_of_plan(PlanState *plan, const AttrNumber *numbers, int columns);
 
 /*
- * Get the next rows; returns their number, 0 at the end.  values and nulls begin
- * with the first row's columns; the second row's follow, and so on.  What the
- * values point to lives until this function is called again.
+ * Get the next rows.  Returns their number, 0 at the end. values and nulls begin with the first
+ * row's columns; the second row's follow, and so on.  What the values point to lives until the next
+ * call.
  */
 extern int	geonn_table_reader_next(TableReader *reader, Datum **values, bool **nulls);
 
 /*
- * The position of the last rows: a number for each page, by table and block.  One
- * process reads pages in the order of these numbers, unless a scan began in the
- * middle of a table.
+ * Return the position of the last rows: a number for each page, by table and block.  One process
+ * reads pages in the order of these numbers, unless a scan began in the middle of a table.
  */
 extern uint64 geonn_table_reader_position(const TableReader *reader);
 
 /* The table of the last rows. */
 extern Oid	geonn_table_reader_table(const TableReader *reader);
 
-/* The ctid of one of the last rows, counted from 0. */
+/* Return the ctid of one of the last rows, counted from 0. */
 extern ItemPointerData geonn_table_reader_tid(const TableReader *reader, int row);
 
-/* One of the last rows, counted from 0, with all of the table's columns and its ctid. */
+/* Return one of the last rows, counted from 0, as a slot with all of the table's columns and its ctid. */
 extern TupleTableSlot *geonn_table_reader_slot(TableReader *reader, int row);
 
 /* End the reading. */

@@ -27,10 +27,10 @@
 
 #include "points/unsteady_column.h"
 
-/* a column that was looked at: each is looked at once, however often nested queries name it */
+/* A column that was looked at.  Each column is looked at once, however often nested queries name it. */
 typedef struct SeenColumn
 {
-	Oid			view;			/* InvalidOid: query says whose column it is */
+	Oid			view;			/* the view that has the column; InvalidOid: `query` has it */
 	const Query *query;
 	AttrNumber	column;
 } SeenColumn;
@@ -70,7 +70,7 @@ is_volatile(Oid function, void *context pg_attribute_unused())
 	return func_volatile(function) == PROVOLATILE_VOLATILE;
 }
 
-/* Has the expression a volatile function that is given no column? */
+/* Return whether the expression has a volatile function that gets no column. */
 static bool
 has_volatile(Node *node, void *context)
 {
@@ -97,7 +97,7 @@ column_of_with_query(const QueryLevel *level, const RangeTblEntry *entry, AttrNu
 	const QueryLevel *home = level_above(level, entry->ctelevelsup);
 	ListCell   *cell;
 
-	/* a recursive query's own rows come from its other branch */
+	/* A recursive query that reads itself gets its rows from its other branch: nothing to find here. */
 	if (home == NULL || entry->self_reference)
 		return NULL;
 	foreach(cell, home->query->cteList)
@@ -110,7 +110,7 @@ column_of_with_query(const QueryLevel *level, const RangeTblEntry *entry, AttrNu
 	return NULL;
 }
 
-/* The query is a copy, as a view's own ends with the cached entry of its relation. */
+/* Works on a copy of the view's query: the query itself ends with the cached entry of its relation. */
 static const char *
 column_of_view(Relation view, AttrNumber column, List **seen)
 {
@@ -133,7 +133,7 @@ column_of_relation(Oid oid, AttrNumber column, List **seen)
 }
 
 /*
- * What makes this expression of the query unsteady.
+ * Return what makes this expression of the query unsteady; NULL: nothing.
  */
 static const char *
 expression(const QueryLevel *level, Node *node)

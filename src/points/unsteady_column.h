@@ -9,8 +9,8 @@
 #include "utils/relcache.h"
 
 /*
- * What makes a view's column anew at each reading, as the beginning of a sentence: a window function, or a volatile
- * one.  NULL: nothing does.  Locks the views that the view reads, as a SELECT from it does.
+ * Return what makes a view's column anew at each reading, as the beginning of a sentence: a window function, or a
+ * volatile one.  NULL: nothing does.  Locks the views that the view reads, as a SELECT from it does.
  */
 extern const char *geonn_unsteady_column(Relation view, AttrNumber column);
 

@@ -41,7 +41,7 @@
 const char	geonn_window_types[] = "Windows are of type integer, smallint, bigint, double precision, real, date, time, timestamp or timestamptz, or ranges of one of these.";
 
 /*
- * The family of a type of single values; InvalidOid: it has none.
+ * Return the family of a type of single values; InvalidOid: the type has none.
  */
 static Oid
 family_of(Oid element)
@@ -66,8 +66,8 @@ family_of(Oid element)
 }
 
 /*
- * The first type of windows to which the type can be cast, as other extensions' spans to a range; InvalidOid:
- * none.
+ * Return the first type of windows to which the type can be cast, such as a range for other extensions'
+ * spans; InvalidOid: none.
  */
 static Oid
 cast_target(Oid type)
@@ -87,7 +87,7 @@ cast_target(Oid type)
 }
 
 /*
- * The hint for a column of this type, which is below domains.
+ * Return the hint for a column of this type, which is a type below domains.
  */
 static char *
 hint_of_type(Oid type, const char *name)
@@ -138,7 +138,7 @@ geonn_window_find_type(Oid declared, WindowType *type)
 	if (type->range != NULL)
 		type->element = getBaseType(type->range->rngelemtype->type_id);
 	type->family = family_of(type->element);
-	/* a range type may have an order other than the default one of its bounds' type */
+	/* A range type may have another order than the default one of its bounds' type. */
 	return OidIsValid(type->family) &&
 		(type->range == NULL || type->range->rng_cmp_proc_finfo.fn_oid ==
 		 lookup_type_cache(type->element, TYPECACHE_CMP_PROC)->cmp_proc);
@@ -156,7 +156,7 @@ geonn_window_describe(NamedWindow *window)
 }
 
 /*
- * The cast that gives the column the family of another one.
+ * Return the cast that gives the column the family of the other column.
  */
 static char *
 cast_to_family(const NamedWindow *window, const NamedWindow *other)
@@ -215,7 +215,7 @@ float_image(double number)
 }
 
 /*
- * The integer that stands for a single value.
+ * Return the integer that stands for a single value.
  */
 static int64
 image(Oid element, Datum value)
