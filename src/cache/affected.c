@@ -68,18 +68,18 @@
 
 /*
  * A refresh becomes a full one if more than MOST_CHANGED of a side's points have changed, or if more than
- * MOST_SEARCHED of the observations would be searched for again.
+ * MOST_SEARCHED of the observations would have to be searched for again.
  */
 #define MOST_CHANGED	0.25
 #define MOST_SEARCHED	0.3
 
-/* metres by which rounding may break the triangle inequality, at most */
+/* Rounding may break the triangle inequality by at most this many metres. */
 #define MARGIN			1e-5
 
-/* up to this many changed references near a block are compared one by one; more, by the tree */
+/* Up to this many changed references near a block are compared one by one; with more, a search in the tree decides. */
 #define MOST_NEAR		16
 
-/* how many blocks' observations one search of the engine takes */
+/* one search of the engine takes the observations of this many blocks */
 #define BLOCKS_A_SLICE	4096
 
 #define AXES			3
@@ -106,7 +106,7 @@ typedef struct PointTree
 } PointTree;
 
 /*
- * Is the squared chord from `at` to the point at most the limit?
+ * Return whether the squared chord from `at` to the point is at most the limit.
  */
 static inline bool
 is_near(const TreePoint *point, struct geonn_vector at, double limit)
@@ -134,7 +134,7 @@ by_axis(const void *first, const void *second, void *axis)
 }
 
 /*
- * Put the points into the order of a tree.
+ * Put the points into the order of a k-d tree.
  */
 static void
 order_tree(TreePoint *points, uint32 count, int axis)
@@ -180,8 +180,8 @@ find(const TreePoint *points, uint32 count, int axis, Finding *finding)
 }
 
 /*
- * Find the points whose squared chord from `at` is at most the limit.  Returns their number, or a number
- * greater than room if they do not fit into found.
+ * Find the points whose squared chord from `at` is at most the limit.  Returns their number; if found
+ * has no room for all, a number greater than room.
  */
 static uint32
 find_near(PointTree tree, struct geonn_vector at, double limit, TreePoint *found, uint32 room)
@@ -193,7 +193,7 @@ find_near(PointTree tree, struct geonn_vector at, double limit, TreePoint *found
 }
 
 /*
- * Is the squared chord from `at` to any of the points at most the limit?
+ * Return whether the squared chord from `at` to some point is at most the limit.
  */
 static bool
 has_near(PointTree tree, struct geonn_vector at, double limit)
@@ -201,7 +201,7 @@ has_near(PointTree tree, struct geonn_vector at, double limit)
 	return find_near(tree, at, limit, NULL, 0) > 0;
 }
 
-/* what the last run read, and what has changed since */
+/* The data that the last run read, and the changes since. */
 typedef struct Increment
 {
 	const GeonnCache *cache;
@@ -222,10 +222,11 @@ typedef struct AffectedSearch
 	MemoryContext context;		/* holds what lives until the search ends */
 	PointList	changes;		/* X */
 	PointTree	tree;			/* the points of X */
-	TreePoint	near[MOST_NEAR];	/* the changed references near the present block */
-	uint32		near_count;		/* their number; above MOST_NEAR, near holds only some of them */
+	TreePoint	near[MOST_NEAR];	/* changed references near the present block */
+	uint32		near_count;		/* how many changed references are near the block; if more than MOST_NEAR, `near` has
+								 * only some of them */
 	uint64		removed;		/* index of the next removed observation */
-	PointList	slice;			/* observations of some blocks that may be affected */
+	PointList	slice;			/* observations of some blocks that changed references may affect */
 	PointList	affected;
 } AffectedSearch;
 
@@ -300,7 +301,8 @@ list_changes(AffectedSearch *search)
 }
 
 /*
- * The squared chord from the block's centre beyond which changed references affect none of its rows.
+ * Return the squared chord from the block's centre beyond which changed references affect none of
+ * its rows.
  */
 static double
 limit_of_block(const AffectedSearch *search, const BaselineBlock *block)
@@ -310,7 +312,7 @@ limit_of_block(const AffectedSearch *search, const BaselineBlock *block)
 }
 
 /*
- * Find the blocks that a changed reference may affect, in their order.  Returns how many.
+ * Find the blocks that a changed reference may affect, in their order.  Returns how many they are.
  */
 static uint32
 find_near_blocks(const AffectedSearch *search, uint32 *blocks)
@@ -333,7 +335,8 @@ find_near_blocks(const AffectedSearch *search, uint32 *blocks)
 /* ---- observations that X affects ---- */
 
 /*
- * Is this point of a block a removed observation?  Callers ask for points in their order.
+ * Return whether this point of a block is a removed observation.  To be called for points in their
+ * order.
  */
 static bool
 was_removed(AffectedSearch *search, const BaselinePoint *point)
@@ -351,7 +354,7 @@ was_removed(AffectedSearch *search, const BaselinePoint *point)
 }
 
 /*
- * May this observation of the present block be affected?
+ * Return whether changed references may affect this observation of the present block.
  */
 static bool
 may_be_affected(const AffectedSearch *search, const BaselinePoint *point)
@@ -398,7 +401,7 @@ take_block(void *state, uint32 block, const char *contents, Size length)
 }
 
 /*
- * In these blocks, find the observations that changed references affect.
+ * Find the observations in these blocks that changed references affect.
  */
 static void
 search_blocks(AffectedSearch *search, const uint32 *blocks, uint32 count)
@@ -449,8 +452,8 @@ is_ordered(const PointList *list)
 #endif
 
 /*
- * Find all affected observations: by block and row, those that a changed reference affects; then those that
- * were added.  Returns false if they are more than `most` of all.
+ * Find all affected observations: by block and row, those that a changed reference affects; then the added
+ * ones.  Returns false if they are more than `most` of all observations.
  */
 static bool
 find_affected(AffectedSearch *search, double most)
@@ -483,7 +486,7 @@ find_affected(AffectedSearch *search, double most)
 /* ---- the affected observations' rows ---- */
 
 /*
- * The target's columns, with the number of an observation instead of its id.
+ * Return the target's row type, with the number of an observation instead of its id.
  */
 static TupleDesc
 numbered_type(TupleDesc row_type)
@@ -498,7 +501,8 @@ numbered_type(TupleDesc row_type)
 }
 
 /*
- * Set the reach of an affected observation that has this many rows, the last one at this distance.
+ * Set the reach of an affected observation that has this many rows, the last of them at this
+ * distance.
  */
 static void
 set_reach(const Increment *increment, BaselinePoint *affected, int32 rows, double distance)
@@ -508,7 +512,8 @@ set_reach(const Increment *increment, BaselinePoint *affected, int32 rows, doubl
 }
 
 /*
- * Find these observations' neighbours again, or count them, and set the reach of each whose rows limit it.
+ * Search again for the neighbours or counts of these observations, and set the reach of each observation
+ * whose rows limit it.
  */
 static void
 search_again(const Increment *increment, PointList *affected, const Datum *ids, SortedRows *found)
@@ -555,8 +560,8 @@ update_baselines(const Increment *increment, const PointList *affected)
 }
 
 /*
- * Find these observations' neighbours among all references.  Writes the rows that differ from the table's,
- * deletes those of removed observations, and updates the baselines.
+ * Search for these observations' neighbours among all references.  Write the rows that differ from the
+ * table's, delete the rows of removed observations, and update the baselines.
  */
 static void
 update(const Increment *increment, PointList *affected, GeonnRunResult *result)

@@ -36,7 +36,7 @@
 #include "cache/block_table.h"
 #include "cache/sql.h"
 
-/* columns of these tables; the first three are their primary key */
+/* The columns of these tables; the first three are the primary key. */
 enum
 {
 	BLOCK_CACHE,
@@ -52,11 +52,11 @@ struct BlockTable
 {
 	Relation	relation;
 	Relation	key;			/* the primary key's index */
-	Datum		side[BLOCK_NUMBER]; /* id of the cache, and side: the first two key columns */
+	Datum		side[BLOCK_NUMBER]; /* the first two key columns: id of the cache, and side */
 	Snapshot	snapshot;
 	MemoryContext context;		/* has the scan */
 	SysScanDesc scan;			/* NULL: none yet */
-	MemoryContext contents;		/* holds the last row's contents, if they were detoasted */
+	MemoryContext contents;		/* memory for the contents of the last row, if they had to be detoasted */
 	CatalogIndexState indexes;
 };
 
@@ -89,7 +89,7 @@ open_key(Relation relation)
 }
 
 /*
- * The snapshot, extended by the transaction's own changes so far.
+ * Return the snapshot, extended by the changes that the transaction has made so far.
  */
 static Snapshot
 with_own_changes(Snapshot snapshot)
@@ -138,7 +138,7 @@ geonn_block_table_close(BlockTable *table)
 /* ---- reading ---- */
 
 /*
- * Go to the row of this number, or to the first row with this number or a greater one.
+ * Go to the row with this number, or to the first row with this number or a greater one.
  */
 static void
 look_up(BlockTable *table, int64 number, StrategyNumber strategy)
@@ -160,7 +160,7 @@ look_up(BlockTable *table, int64 number, StrategyNumber strategy)
 }
 
 /*
- * The next row, valid until the next call; or NULL.
+ * Return the next row, valid until the next call; NULL after the last.
  */
 static HeapTuple
 next_row(BlockTable *table)

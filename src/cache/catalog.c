@@ -43,8 +43,8 @@ geonn_cache_check_primary(void)
 }
 
 /*
- * Between the installation of new files and ALTER EXTENSION UPDATE the tables are those of 0.1, whose last runs
- * have other columns.
+ * Raise an error if the tables are still those of 0.1, whose last runs have other columns: after new files were
+ * installed, and before ALTER EXTENSION UPDATE.
  */
 static void
 check_tables(Oid schema)
@@ -76,7 +76,8 @@ read_cache(Oid schema, const GeonnRows *rows)
 }
 
 /*
- * Members of the role that owns the table may use a cache; without a table, members of the extension's owner.
+ * Raise an error unless the role may use the cache: a member of the role that owns the table; without a
+ * table, a member of the extension's owner.
  */
 static void
 check_role(const GeonnCache *cache)
@@ -135,7 +136,7 @@ geonn_cache_find_again(const GeonnCache *cache)
 }
 
 /*
- * Count the cache's runs in the snapshot (NULL: the transaction's).
+ * Count the runs of the cache that the snapshot sees (NULL: the transaction's snapshot).
  */
 static int64
 runs_until(const GeonnCache *cache, Snapshot snapshot)
@@ -204,7 +205,7 @@ geonn_cache_target_name(const GeonnCache *cache)
 }
 
 /*
- * ALTER TABLE OWNER conflicts with every lock mode, so a locked table keeps its owner.
+ * ALTER TABLE OWNER conflicts with every lock mode, so the owner of a locked table stays the same.
  */
 void
 geonn_cache_hold(const GeonnCache *cache, LOCKMODE mode)
@@ -231,7 +232,7 @@ geonn_become_owner(const GeonnCache *cache)
 {
 	GeonnIdentity former;
 
-	/* raises an error where the table was dropped, and the cache has no owner */
+	/* This raises an error if the table was dropped: the cache then has no owner. */
 	(void) geonn_cache_target_name(cache);
 	former = geonn_become(cache->owner, SECURITY_RESTRICTED_OPERATION);
 	geonn_set("row_security", "on");
@@ -241,7 +242,7 @@ geonn_become_owner(const GeonnCache *cache)
 /* ---- locks ---- */
 
 /*
- * The cache's lock: an object lock, on its row of geonn_cache.
+ * Return the tag of the cache's lock: an object lock, on the cache's row of geonn_cache.
  */
 static LOCKTAG
 lock_of(const GeonnCache *cache)
@@ -273,7 +274,8 @@ conflicts(const char *held, LOCKMODE mode)
 }
 
 /*
- * Find what holds this lock in a conflicting mode: a prepared transaction, if any, else a process.
+ * Find the holder of this lock in a conflicting mode: a prepared transaction, if one holds it,
+ * otherwise a process.
  */
 static GeonnLocker
 find_locker(const GeonnCache *cache, LOCKTAG tag, LOCKMODE mode)
@@ -321,7 +323,8 @@ geonn_hint_at_prepared(const char *prepared)
 }
 
 /*
- * Say which prepared transaction the session is about to wait for, if any.
+ * If a prepared transaction holds the lock, tell in a NOTICE that the session is about to wait for
+ * it.
  */
 static void
 announce_prepared(const GeonnCache *cache, LOCKTAG tag, LOCKMODE mode)
@@ -371,8 +374,8 @@ geonn_cache_lock_table(const GeonnCache *cache, LOCKMODE mode)
 }
 
 /*
- * A transaction that writes the table also deletes its row of geonn_cache_last_run, for which a refresh
- * waits.
+ * Looks at the table's lock: a transaction that has written the table has also deleted the table's row
+ * of geonn_cache_last_run, and a refresh waits for that row.
  */
 void
 geonn_cache_announce_writer(const GeonnCache *cache)
@@ -398,7 +401,7 @@ geonn_cache_log_start(const GeonnCache *cache)
 void
 geonn_cache_log_trim(const GeonnCache *cache, bool skipped_only)
 {
-	/* deleting a row that another session has deleted since the snapshot is an error */
+	/* With a fixed snapshot, deleting a row that another session has deleted since is an error. */
 	if (skipped_only && IsolationUsesXactSnapshot())
 		return;
 	(void) geonn_catalog_run(cache->schema,
@@ -429,7 +432,7 @@ count_run(const GeonnCache *cache, bool failed)
 }
 
 /*
- * A figure of a result as a value for the log; NULL if it is not known.
+ * Return a figure of a result as a value for the log; NULL if the figure is not known.
  */
 static GeonnValue
 figure(const GeonnRunResult *result, int64 figure)

@@ -100,17 +100,17 @@
 #include "pages/page_points.h"
 #include "points/reader.h"
 
-/* pages are few if they are at most this share of all pages, or at most this number */
+/* Few pages may have changed: at most this share of all pages, or at most this number. */
 #define FEW_SHARE		0.125
 #define FEW_ALWAYS		8
 
-/* the most bytes that comparing a point takes; those of few pages must fit maintenance_work_mem */
+/* Comparing a point takes at most this many bytes; the points of few pages must fit into maintenance_work_mem. */
 #define BYTES_A_POINT	128
 
-/* if a greater share of the pages may have changed, all lists are made anew instead of replacing some */
+/* If more than this share of the pages may have changed, all lists are made anew, instead of some being replaced. */
 #define UPDATED_SHARE	0.5
 
-/* number of the row with the baseline's seed and the states of the leaves */
+/* number of the row that has the baseline's seed and the states of the leaves */
 #define STATE_NUMBER	0
 #define SEED_BYTES	sizeof(((GeonnBaseline *) NULL)->seed)
 
@@ -121,11 +121,11 @@ typedef struct ChangedPage
 	bool		is_listed;		/* this run has stored a new list of it */
 } ChangedPage;
 
-/* the stored state of a table when its lists were made */
+/* The stored state of a table, from when its lists were made. */
 typedef struct LeafState
 {
-	uint64		subject[2];		/* a hash of what geonn_describe_pages says */
-	uint64		position;		/* XLogRecPtr: pages with this LSN or an earlier one have not changed */
+	uint64		subject[2];		/* a hash of the subject that geonn_describe_pages() writes */
+	uint64		position;		/* XLogRecPtr: a page with this LSN or an earlier one has not changed since */
 	Oid			table;
 	uint32		pages;			/* how many the table had */
 } LeafState;
@@ -133,11 +133,11 @@ typedef struct LeafState
 typedef struct Leaf
 {
 	Oid			table;
-	const AttrNumber *attributes;	/* as in PlainTable; NULL: the source no longer reads it */
+	const AttrNumber *attributes;	/* the columns as in PlainTable; NULL: the source no longer reads the table */
 	LeafState	now;			/* the state that this run stores */
-	LeafState	former;			/* what the last run stored; zeros: it did not read the table */
-	bool		is_same;		/* all pages outside `changed` are as in the last run */
-	ChangedPage *changed;		/* [count], ascending: pages that it has or had */
+	LeafState	former;			/* the state that the last run stored; zeros: it did not read the table */
+	bool		is_same;		/* all pages that are not in `changed` are as in the last run */
+	ChangedPage *changed;		/* [count], ascending: pages that the table has, or had, and that may have changed */
 	uint32		count;
 	uint32		room;
 } Leaf;
@@ -145,15 +145,15 @@ typedef struct Leaf
 struct ChangedPages
 {
 	const GeonnBaseline *baseline;
-	Leaf	   *leaves;			/* the tables read now or in the last run, by OID */
+	Leaf	   *leaves;			/* the tables read now, or in the last run, by OID */
 	int			count;
 	bool		known;			/* the last run has stored lists */
-	bool		few;			/* only the pages that may have changed are read */
+	bool		few;			/* the run reads only the pages that may have changed */
 
 	/* the new lists */
-	bool		updates;		/* only pages that may have changed get new lists; else all get them */
+	bool		updates;		/* only pages that may have changed get new lists; otherwise all pages do */
 	bool		given_up;
-	Leaf	   *leaf;			/* the leaf of the last row; NULL: no row has come */
+	Leaf	   *leaf;			/* the leaf of the last row; NULL: no row has come yet */
 	BlockNumber page;			/* the page of the last row */
 	bool		gets_list;		/* that page gets a new list */
 	StringInfoData list;		/* the entries of the list, so far */
@@ -171,7 +171,8 @@ by_table(const void *first, const void *second)
 }
 
 /*
- * Find a table among the first `count` leaves, which are ordered; or return NULL.
+ * Find a table among the first `count` leaves, which are in order.  Returns NULL if it is not
+ * there.
  */
 static Leaf *
 find_leaf(const ChangedPages *pages, int count, Oid table)
@@ -182,7 +183,8 @@ find_leaf(const ChangedPages *pages, int count, Oid table)
 }
 
 /*
- * Make leaves of what the last run stored for this baseline, with room for so many more.
+ * Make leaves from the states that the last run stored for this baseline, with room for `more`
+ * leaves.
  */
 static void
 load_former(ChangedPages *pages, int more)
@@ -205,8 +207,8 @@ load_former(ChangedPages *pages, int more)
 }
 
 /*
- * Add the source's tables to the last run's leaves.  Returns false if the source has rows of anything but
- * plain tables, or reads one of them twice.
+ * Add the source's tables to the last run's leaves.  Returns false if the source's rows do not all come
+ * from plain tables, or if it reads a table twice.
  */
 static bool
 take_tables(ChangedPages *pages, const List *tables)
@@ -242,15 +244,15 @@ typedef struct Look
 	Relation	relation;
 	BufferAccessStrategy strategy;
 	Buffer		last;			/* the buffer of the page before */
-	bool		by_map;			/* bits of the map may stand for pages: geonn_lock_for_map */
-	MapPage		map;			/* the visibility map's page that describes the present pages */
+	bool		by_map;			/* bits of the visibility map may stand for pages (geonn_lock_for_map) */
+	MapPage		map;			/* the page of the visibility map that describes the present pages */
 } Look;
 
 /* ---- the look at a leaf ---- */
 
 /*
- * Read a page and lock it.  First tries the buffer after the last page's, where most pages are: a lookup
- * takes longer.
+ * Read a page and lock it.  First try the buffer after that of the last page, because most pages are
+ * there, and a lookup takes longer.
  */
 static Buffer
 read_page(Look *look, BlockNumber page)
@@ -277,7 +279,7 @@ add_page(Leaf *leaf, BlockNumber page)
 }
 
 /*
- * Look at a page of which the visibility map does not tell enough.
+ * Look at a page itself, because the visibility map does not tell enough.
  */
 static void
 look_at_page(Look *look, BlockNumber page, bool marked)
@@ -305,7 +307,7 @@ look_at_pages(Look *look)
 	for (BlockNumber first = 0; first < count; first += Min(BLOCKS_A_MAP, count - first))
 	{
 		BlockNumber described = Min(BLOCKS_A_MAP, count - first);
-		bool		trusted;		/* the bits set now were set before the last run, and stand for pages */
+		bool		trusted;		/* bits that are set now were set before the last run, and stand for pages */
 
 		CHECK_FOR_INTERRUPTS();
 		geonn_read_map(look->relation, first, &look->map);
@@ -326,7 +328,7 @@ look_at_pages(Look *look)
 }
 
 /*
- * Look at the pages of a leaf, whose now.position the caller has set.  Returns false if pages do not show the
+ * Look at the pages of a leaf; the caller has set now.position.  Returns false if pages do not show the
  * table's changes.
  */
 static bool
@@ -362,7 +364,7 @@ is_few(uint64 count, uint64 pages)
 }
 
 /*
- * Decide which pages are read, which lists written.  Returns false if no list pays.
+ * Decide which pages to read, and which lists to write.  Returns false if no list pays.
  */
 static bool
 decide(ChangedPages *pages, const PointSource *source, bool reads_all)
@@ -370,7 +372,7 @@ decide(ChangedPages *pages, const PointSource *source, bool reads_all)
 	uint64		now = 0;
 	uint64		all = 0;
 	uint64		changed = 0;
-	uint64		changed_same = 0;	/* how many of `changed` are in leaves that are the same */
+	uint64		changed_same = 0;	/* how many of `changed` are in leaves with is_same */
 	double		points;
 
 	for (int i = 0; i < pages->count; i++)
@@ -396,7 +398,7 @@ decide(ChangedPages *pages, const PointSource *source, bool reads_all)
 }
 
 /*
- * Look at all leaves.  Returns whether lists are to be written.
+ * Look at all leaves.  Returns whether to write lists.
  */
 static bool
 look_at_leaves(ChangedPages *pages, const PointSource *source, const GeonnQuestion *question,
@@ -444,7 +446,7 @@ geonn_pages_are_few(const ChangedPages *pages)
 }
 
 /*
- * The ranges of a leaf's existing pages that may have changed.
+ * Return the ranges of a leaf's existing pages that may have changed.
  */
 static TablePages
 pages_of_leaf(const Leaf *leaf)
@@ -482,7 +484,7 @@ geonn_pages_to_read(const ChangedPages *pages, int *count)
 }
 
 /*
- * The number of the row that has the list of this page.
+ * Return the number of the row that has the list of this page.
  */
 static int64
 number_of(const Leaf *leaf, BlockNumber page)
@@ -533,7 +535,7 @@ geonn_pages_give_up(ChangedPages *pages)
 }
 
 /*
- * Insert the row, or update it if its contents differ.
+ * Insert the row; if it is there with other contents, update it.
  */
 static void
 write_row(const ChangedPages *pages, int64 number, const StringInfoData *contents)
@@ -547,7 +549,7 @@ write_row(const ChangedPages *pages, int64 number, const StringInfoData *content
 }
 
 /*
- * Store the list of the last row's page, now complete.
+ * Store the list of the last row's page, which is complete now.
  */
 static void
 end_page(ChangedPages *pages)
@@ -610,7 +612,7 @@ geonn_pages_add(ChangedPages *pages, const PointRow *row, const Fingerprint *fin
 /* ---- after the rows ---- */
 
 /*
- * Delete the lists of pages that have no rows any more.
+ * Delete the lists of pages that no longer have rows.
  */
 static void
 delete_empty(ChangedPages *pages)

@@ -79,7 +79,7 @@ raise_name_taken(const char *name)
 }
 
 /*
- * Raise two errors of CREATE TABLE beforehand, in terms of the call.
+ * Raise two errors of CREATE TABLE before it does, worded for this call.
  */
 static void
 check_place(const char *name, const RangeVar *table, Oid schema)
@@ -101,7 +101,7 @@ check_place(const char *name, const RangeVar *table, Oid schema)
 }
 
 /*
- * The name of the table to make, for SQL, with the schema in which CREATE TABLE will put it.
+ * Return the name of the table to make, as SQL, with the schema in which CREATE TABLE will put it.
  */
 static char *
 new_table(const GeonnArguments *arguments)
@@ -134,7 +134,7 @@ new_table(const GeonnArguments *arguments)
 }
 
 /*
- * Enter the cache into geonn_cache, which gives it its number.
+ * Enter the cache into geonn_cache, and learn its number from there.
  */
 static void
 enter(GeonnCache *cache)
@@ -155,8 +155,8 @@ enter(GeonnCache *cache)
 }
 
 /*
- * The first fill stores rows without converting them, so each column must have the type of its
- * values.
+ * Return whether each column of the table has the type of its values: the first fill stores rows
+ * without converting them.
  */
 static bool
 has_columns(TupleDesc table, TupleDesc row_type)
@@ -172,8 +172,8 @@ has_columns(TupleDesc table, TupleDesc row_type)
 }
 
 /*
- * Open the table that this command has made, and check it: another session may have renamed its schema or a
- * type's meanwhile, and event triggers may have altered it.
+ * Open the table that this command has made, and check it: meanwhile another session may have renamed a
+ * schema, and event triggers may have altered the table.
  */
 static Relation
 open_made_table(const char *name, TupleDesc row_type)
@@ -195,8 +195,8 @@ open_made_table(const char *name, TupleDesc row_type)
 }
 
 /*
- * Raise an error that names the duplicate id that prevented the primary key.  Takes a new snapshot, which
- * sees the table's rows.
+ * Raise an error that names the duplicate id because of which the primary key could not be made.  Takes a
+ * new snapshot, which sees the table's rows.
  */
 static void
 find_duplicate(const GeonnCache *cache, TupleDesc row_type)
@@ -214,8 +214,8 @@ run_step(void *command)
 }
 
 /*
- * Give the filled table its primary key, in a subtransaction: if ids are not unique, that is rolled back, and
- * the table can still be searched for a duplicate.
+ * Give the filled table its primary key, in a subtransaction: if ids are not unique, only that is rolled
+ * back, and the table can still be searched for a duplicate.
  */
 static void
 add_key(const GeonnCache *cache, TupleDesc row_type)
@@ -290,7 +290,7 @@ geonn_cache_create(PG_FUNCTION_ARGS)
 /* ---- alter ---- */
 
 /*
- * Lock the cache that the first argument names, and its table, for a command that changes it.
+ * Lock the cache named by the first argument, and its table, for a command that changes the cache.
  */
 static GeonnCache *
 lock_cache(FunctionCallInfo fcinfo, LOCKMODE mode)
@@ -342,7 +342,7 @@ geonn_cache_alter(PG_FUNCTION_ARGS)
 	if (strcmp(name, cache->name) != 0)
 		geonn_cache_rename_jobs(cache, name);
 	cache = geonn_cache_find(schema, name);
-	/* check the new definition as a refresh will read it */
+	/* Check the new definition, in the way in which a refresh is going to read it. */
 	former = geonn_become_owner(cache);
 	(void) geonn_cache_join(cache);
 	geonn_become_former(former);
@@ -356,7 +356,7 @@ geonn_cache_alter(PG_FUNCTION_ARGS)
 
 /*
  * Delete all rows of a cache from the extension's tables, with this snapshot (or NULL).  Also deletes rows of
- * caches dropped earlier: a refresh that was waiting for the table logs its failure after the drop.
+ * caches dropped earlier, because a refresh that waited for the table logs its failure after the drop.
  */
 static void
 forget(const GeonnCache *cache, Snapshot snapshot)
@@ -387,7 +387,7 @@ hint_at_cascade(void *name)
 }
 
 /*
- * Drop the table by SQL, so that event triggers fire.
+ * Drop the table by an SQL command, so that event triggers fire.
  */
 static void
 drop_table(const GeonnCache *cache, bool cascade)
@@ -443,8 +443,8 @@ geonn_cache_drop(PG_FUNCTION_ARGS)
 /* ---- caches end with their tables ---- */
 
 /*
- * The caches without a table; only schema, id and name are set.  Each command that drops anything calls this,
- * so it scans geonn_cache without a planned statement.
+ * Return the caches without a table, with only schema, id and name set.  Each command that drops anything
+ * calls this, so it scans geonn_cache directly, without a planned statement.
  */
 static List *
 caches_without_table(Oid schema, Oid caches, Snapshot snapshot)
@@ -474,7 +474,7 @@ caches_without_table(Oid schema, Oid caches, Snapshot snapshot)
 }
 
 /*
- * The snapshot is the latest in any isolation level, so that a DROP TABLE does not fail because of
+ * Uses the latest snapshot in any isolation level, so that a DROP TABLE does not fail because of
  * refreshes that its transaction does not see.
  */
 Datum
@@ -488,7 +488,7 @@ geonn_cache_dropped(PG_FUNCTION_ARGS)
 	if (!CALLED_AS_EVENT_TRIGGER(fcinfo))
 		elog(ERROR, "geonn_cache_dropped was not called as an event trigger");
 	caches = get_relname_relid("geonn_cache", schema);
-	/* the command has dropped the extension's own tables */
+	/* The command has dropped the extension's own tables: there is nothing to do. */
 	if (!OidIsValid(caches))
 		PG_RETURN_NULL();
 	snapshot = RegisterSnapshot(GetLatestSnapshot());

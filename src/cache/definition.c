@@ -62,8 +62,8 @@ may_be_null(const GeonnArgument *argument)
 }
 
 /*
- * List names as "a, b and c", with this word for "and": `first`, if any, then the wanted (NULL: all)
- * arguments of a cache.
+ * Write names as "a, b and c", with `word` in place of "and": `first`, if any, then the arguments of
+ * a cache that `wanted` accepts (NULL: all).
  */
 static char *
 list_names(const char *first, bool (*wanted) (const GeonnArgument *argument), const char *word)
@@ -81,7 +81,7 @@ list_names(const char *first, bool (*wanted) (const GeonnArgument *argument), co
 /* ---- as a row ---- */
 
 /*
- * A row of these values, or only of those that are not NULL.
+ * Make a row of these values, or only of those that are not NULL.
  */
 static HeapTuple
 make_row(const NullableDatum *values, bool with_nulls)
@@ -146,7 +146,8 @@ set_from_object(NullableDatum *values, Jsonb *object)
 static const char question_detail[] = "A cache has the k nearest references, all references within radius, or how many are within radii.";
 
 /*
- * Set the arguments of other questions than that of the cache to NULL; an error unless they were defaults.
+ * Set the arguments of other questions than the cache's own to NULL.  Raises an error unless they had
+ * their defaults.
  */
 static void
 check_question(NullableDatum *values)
@@ -194,7 +195,8 @@ name_cache(void *cache)
 }
 
 /*
- * The next key of an object, and its value unless it is an array or object; NULL at the end.
+ * Return the next key of an object, and its value unless that is an array or object.  Returns NULL
+ * at the end.
  */
 static char *
 next_key(JsonbIterator **iterator, JsonbValue *value)
@@ -213,8 +215,9 @@ next_key(JsonbIterator **iterator, JsonbValue *value)
 }
 
 /*
- * Raise an error unless the keys of an object are a cache's arguments, in changes also its name, and changes have no null
- * where none is allowed.  Returns the questions for which k, radius or radii is given and not null, as bits GEONN_OF_...
+ * Raise an error unless the keys of an object are arguments of a cache.  In changes the key may also be its name, and
+ * null only stands where it is allowed.  Returns the questions for which k, radius or radii is given and not null, as
+ * bits GEONN_OF_...
  */
 static int
 check_keys(Jsonb *object, bool is_changes)
@@ -261,8 +264,8 @@ check_keys(Jsonb *object, bool is_changes)
 }
 
 /*
- * The values that a cache keeps; checks and parses them unless arguments is NULL.  Only the extension's owner
- * can have written wrong ones.
+ * Return the values that a cache keeps; check and parse them unless arguments is NULL.  Only the extension's
+ * owner can have written wrong values.
  */
 static NullableDatum *
 kept_values(const GeonnCache *cache, GeonnArguments **arguments)
@@ -303,7 +306,7 @@ geonn_kept_arguments(const GeonnCache *cache)
 
 /*
  * Check changes, or raise an error.  Returns the question for which k, radius or radii is given and not null, as a bit
- * GEONN_OF_...; 0: none is.
+ * GEONN_OF_...; 0: none is given.
  */
 static int
 check_changes(Jsonb *changes)
@@ -367,7 +370,7 @@ geonn_cache_join(const GeonnCache *cache)
 }
 
 /*
- * Error callback: for a missing column, hint at geonn_cache_alter, which can name another one.
+ * Error callback: if a column is missing, hint at geonn_cache_alter(), which can name another one.
  */
 static void
 hint_at_alter(void *name)
@@ -397,7 +400,7 @@ geonn_cache_join_again(const GeonnCache *cache)
 
 /* ---- the target's columns ---- */
 
-/* a column of a target; the type of one with ids is the ids' */
+/* A column of a target.  Columns of ids have the type of the ids. */
 typedef struct TargetDefinition
 {
 	const char *name;
@@ -475,7 +478,7 @@ geonn_cache_definitions(const GeonnJoin *join)
 
 		appendStringInfo(&text, "%s%s %s", i > 0 ? ", " : "", NameStr(column->attname),
 						 geonn_type_sql(column->atttypid, column->atttypmod, column->attcollation));
-		/* so that ADD PRIMARY KEY need not scan all rows for NULLs */
+		/* With NOT NULL here, ADD PRIMARY KEY need not scan all rows for NULLs. */
 		if (i == TARGET_OBSERVATION_ID || i == TARGET_RANK)
 			appendStringInfoString(&text, " NOT NULL");
 	}

@@ -10,8 +10,8 @@
 #include "join/arguments.h"
 
 /*
- * The first columns of a target.  One of counts has the number of the radius as rank, from 1 on, and then radius, count and
- * sums in place of the last two.
+ * The first columns of a target.  In the target of counts, rank is the number of the radius, from 1 on, and the columns
+ * after rank are radius, count and sums.
  */
 typedef enum TargetColumn
 {
@@ -21,41 +21,41 @@ typedef enum TargetColumn
 	TARGET_DISTANCE
 } TargetColumn;
 
-/* the greatest number of columns of a target */
+/* a target has at most this many columns */
 #define TARGET_COLUMNS_MAX 5
 
 /*
- * The JSON object that a cache keeps of the values, [geonn_argument_count], with which it is made.  Sets the arguments of
- * other questions than the cache's to NULL; raises an error if these are not the defaults.
+ * Make the JSON object that a cache keeps, of the values, [geonn_argument_count], with which it is made.  Sets the
+ * arguments of other questions than the cache's own to NULL; raises an error if they do not have their defaults.
  */
 extern Jsonb *geonn_keep_arguments(NullableDatum *values);
 
-/* The arguments that the cache keeps.  Raises an error for any that are wrong. */
+/* Return the arguments that the cache keeps.  Raises an error about any that is wrong. */
 extern GeonnArguments *geonn_kept_arguments(const GeonnCache *cache);
 
-/* The object that the cache keeps, after these changes; their key "name" is left to the caller. */
+/* Return the object that the cache keeps after these changes.  The caller handles the key "name" of changes. */
 extern Jsonb *geonn_change_arguments(const GeonnCache *cache, Jsonb *changes);
 
-/* The cache's join.  Looks its sources up and locks them as a SELECT does. */
+/* Make the cache's join: look up its sources, and lock them as a SELECT does. */
 extern GeonnJoin *geonn_cache_join(const GeonnCache *cache);
 
 /*
- * The cache's join for a refresh: as geonn_cache_join, but an error about a missing column has the hint to
- * name another column by geonn_cache_alter.
+ * Make the cache's join for a refresh.  Unlike geonn_cache_join(), gives the error about a missing column
+ * the hint to name another column by geonn_cache_alter().
  */
 extern GeonnJoin *geonn_cache_join_again(const GeonnCache *cache);
 
-/* The target's columns, as a row type for the join, and as definitions in SQL. */
+/* Return the target's columns, as a row type for the join; and as column definitions in SQL. */
 extern TupleDesc geonn_cache_row_type(const GeonnJoin *join);
 extern char *geonn_cache_definitions(const GeonnJoin *join);
 
-/* The attribute numbers of the columns of a row type in a target, [row_type->natts]. */
+/* Find the attribute numbers, in a target, of the columns of a row type, [row_type->natts]. */
 extern void geonn_target_attributes(Oid target, TupleDesc row_type, AttrNumber *attributes);
 
 /* Raise an error unless the observations' ids can be part of a primary key. */
 extern void geonn_cache_check_ids(const GeonnJoin *join);
 
-/* Raise the error about an id that two observations have, or about an observation whose id is NULL. */
+/* Raise the error about an id that two observations have; and about an observation whose id is NULL. */
 __attribute__((noreturn))
 extern void geonn_cache_raise_duplicate(const GeonnCache *cache, Oid type, Datum id);
 __attribute__((noreturn))

@@ -66,13 +66,13 @@
 #include "cache/siphash.h"
 #include "cache/sorted_rows.h"
 
-/* the number of a point that is not searched for */
+/* the number of a point for which nothing is searched */
 #define NOT_SEARCHED	PG_UINT64_MAX
 
 /* first room of the reaches */
 #define FIRST_REACHES	1024
 
-/* how many rows are written into a new table at a time */
+/* rows are written into a new table this many at a time */
 #define ROWS_A_FILL		1000
 
 /* partitions of rows, each with a bag */
@@ -83,19 +83,20 @@
 struct BaselineBuild
 {
 	GeonnBaseline *baseline;
-	const GeonnQuestion *question;	/* the join's question, for observations; NULL: no reaches */
+	const GeonnQuestion *question;	/* the join's question, for a baseline of observations; NULL: points get no reaches */
 	MemoryContext context;
 	MemoryContext row_context;
 	BaselineSort *sort;
 	StringInfoData bytes;
-	Bag		   *bags;			/* [baseline->count]; NULL: no baseline is stored */
-	float	   *reaches;		/* [searched]; NaN: the observation has less than k rows so far */
+	Bag		   *bags;			/* [baseline->count], to compare with the stored baseline; NULL: none is compared */
+	float	   *reaches;		/* [searched]; NaN: the observation has fewer than k rows so far */
 	uint64		searched;
 	uint64		room;
 };
 
 /*
- * Begin an empty baseline of a side, as last_run->plan says, in the current memory context.
+ * Begin an empty baseline of a side, in the current memory context.  As last_run->plan says, it
+ * replaces the stored one, or is compared with it first.
  */
 static BaselineBuild *
 begin_baseline(const GeonnCache *cache, const GeonnJoin *join, const GeonnLastRun *last_run, CacheSide side)
@@ -127,7 +128,7 @@ begin_baseline(const GeonnCache *cache, const GeonnJoin *join, const GeonnLastRu
 }
 
 /*
- * Does the stored baseline have the same points?
+ * Return whether the stored baseline has the same points.
  */
 static bool
 has_same_points(const BaselineBuild *build)
@@ -143,7 +144,7 @@ has_same_points(const BaselineBuild *build)
 }
 
 /*
- * Number the next observation that is searched for.
+ * Number the next observation for which the search finds rows.
  */
 static uint64
 next_number(BaselineBuild *build)
@@ -158,8 +159,8 @@ next_number(BaselineBuild *build)
 }
 
 /*
- * Add a point.  Those that are searched for are numbered from 0, in the order of these calls, and have the
- * reach of a point without rows until set_reach.
+ * Add a point.  Points that are searched for (is_searched) are numbered from 0, in the order of these
+ * calls, and have the reach of a point without rows until set_reach().
  */
 static void
 add_point(BaselineBuild *build, const PointRow *row, bool is_searched)
@@ -198,7 +199,7 @@ reach_of(const BaselineBuild *build, uint64 number, const char *bytes)
 }
 
 /*
- * Write the points in place of the stored baseline.
+ * Write the points over the stored baseline.
  */
 static void
 write_points(BaselineBuild *build)
@@ -216,8 +217,8 @@ write_points(BaselineBuild *build)
 }
 
 /*
- * Write the baseline over the stored one, unless may_keep and that has the same points.  Frees the points.
- * Returns whether the stored one was kept.
+ * Write the baseline over the stored one; with may_keep, keep the stored one if it has the same points.
+ * Frees the points.  Returns whether the stored baseline was kept.
  */
 static bool
 end_baseline(BaselineBuild *build, bool may_keep)
@@ -242,7 +243,8 @@ take_row(void *state, const PointRow *row)
 }
 
 /*
- * Add the source's points in the active snapshot to the baseline; neighbours are searched for none.
+ * Add the source's points, as the active snapshot sees them, to the baseline.  None of them is
+ * searched for.
  */
 static void
 read_source(BaselineBuild *build, const PointSource *source)
@@ -253,7 +255,8 @@ read_source(BaselineBuild *build, const PointSource *source)
 /* ---- both baselines ---- */
 
 /*
- * Delete the stored baselines.  Some may be stored if the last run is not known, as after geonn_cache_alter.
+ * Delete the stored baselines.  If the last run is not known, as after geonn_cache_alter(), some may be
+ * stored all the same.
  */
 static void
 delete_baselines(const GeonnCache *cache, const GeonnJoin *join, GeonnLastRun *last_run)
@@ -271,7 +274,7 @@ delete_baselines(const GeonnCache *cache, const GeonnJoin *join, GeonnLastRun *l
 BaselineBuild *
 geonn_baselines_begin(const GeonnCache *cache, const GeonnJoin *join, GeonnLastRun *last_run)
 {
-	/* a baseline has the place of a point, and no shape */
+	/* A baseline stores points, and cannot store shapes. */
 	if (geonn_has_shapes(join->references))
 		last_run->plan = BASELINES_SKIP;
 	if (last_run->plan == BASELINES_SKIP)
@@ -296,7 +299,10 @@ geonn_baselines_end(const GeonnCache *cache, const GeonnJoin *join, GeonnLastRun
 	references = begin_baseline(cache, join, last_run, SIDE_REFERENCES);
 	read_source(references, join->references);
 	same_references = end_baseline(references, true);
-	/* if references differ, observations' reaches do, too */
+	/*
+	 * Reaches of observations depend on the references: keep the observations' baseline only if
+	 * that of the references was kept.
+	 */
 	(void) end_baseline(build, same_references);
 	last_run->has_baselines = true;
 }
@@ -314,12 +320,12 @@ typedef struct FullSearch
 	BaselineBuild *build;
 
 	/*
-	 * Tells whether to search for observations with this id; NULL: for all.  If set, this is the second
-	 * search, which does not repeat warnings.
+	 * tells whether to search for the observations with this id; NULL: search for all.  If set, this is
+	 * a second search, which does not repeat warnings
 	 */
 	bool		(*wants) (void *state, Datum id);
 
-	/* takes each row; the values, and what it allocates, live until the call returns */
+	/* takes each row; the values, and what the function allocates, live until it returns */
 	void		(*consume) (void *state, const Datum *values, const bool *nulls);
 	void	   *state;
 
@@ -328,7 +334,7 @@ typedef struct FullSearch
 } FullSearch;
 
 /*
- * Skip a NULL id here: search_fully raises the error when it gets a row.
+ * Skip a NULL id here: search_fully() raises the error when it gets a row with one.
  */
 static bool
 watch(void *state, const PointRow *row, bool will_send)
@@ -351,7 +357,7 @@ watch(void *state, const PointRow *row, bool will_send)
 }
 
 /*
- * Set the reach of an observation of which k neighbours are asked for, by its last row so far.
+ * Set the reach of an observation for which k neighbours are asked, by its last row so far.
  */
 static void
 set_reach(BaselineBuild *build, const GeonnSearch *search, const Datum *values, const bool *nulls)
@@ -367,8 +373,8 @@ set_reach(BaselineBuild *build, const GeonnSearch *search, const Datum *values, 
 }
 
 /*
- * Search with the active snapshot.  Rows roughly keep the order in which observations are read.  Raises an
- * error about a NULL id.  Returns the number of rows.
+ * Search with the active snapshot.  Rows come roughly in the order in which observations are read.  Raises
+ * an error about a NULL id.  Returns the number of rows.
  */
 static uint64
 search_fully(FullSearch *full)
@@ -404,7 +410,7 @@ search_fully(FullSearch *full)
 	geonn_search_log(search, &report);
 	geonn_search_end(search);
 	MemoryContextDelete(full->row_context);
-	/* without references, the search may have read nothing */
+	/* If the dataset has no references, the search may have read no observations. */
 	if (full->build != NULL && !full->has_read)
 		read_source(full->build, join.observations);
 	return rows;
@@ -506,8 +512,8 @@ typedef struct FullCompare
 	IdHash		id_hash;
 	BaselineType types[TARGET_COLUMNS_MAX];
 	uint64		key[2];			/* the secret key of the rows' hashes */
-	Bag		   *bags;			/* [PARTITIONS]: the rows of the search, less those of the table */
-	bool	   *differs;		/* [PARTITIONS]: its rows differ; NULL: all may differ */
+	Bag		   *bags;			/* [PARTITIONS] the bag of the search's rows, less the bag of the table's rows */
+	bool	   *differs;		/* [PARTITIONS] whether the partition's rows differ; NULL: all may differ */
 	StringInfoData bytes;
 	RowMerge	merge;
 } FullCompare;
@@ -557,7 +563,7 @@ remove_row(void *state, const Datum *values, const bool *nulls, TableReader *rea
 }
 
 /*
- * Learn in which partitions rows differ.  Returns whether any do.
+ * Find out in which partitions rows differ.  Returns whether any do.
  */
 static bool
 find_different(FullCompare *comparison)
@@ -605,8 +611,8 @@ sort_row(void *state, const Datum *values, const bool *nulls, TableReader *reade
 }
 
 /*
- * Search, sort the found rows and the table's of the same partitions, and write the differences.  Returns the
- * search's number of rows.
+ * Search; sort the found rows, and the table's rows of the same partitions; write the differences.  Returns
+ * the number of rows of the search.
  */
 static uint64
 sort_and_merge(FullCompare *comparison, FullSearch *search)

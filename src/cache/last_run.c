@@ -86,8 +86,8 @@ enum
 /* ---- labels ---- */
 
 /*
- * Write a hash of the labels of all tables that the source reads, in reading order; all zeros if a table has
- * no label now.
+ * Write a hash of the labels of all tables that the source reads, in the order of reading; all zeros if a
+ * table has no label now.
  */
 static void
 write_label(const PointSource *source, const GeonnQuestion *question, uint8 *label)
@@ -188,7 +188,7 @@ sign_target(StringInfo text, Oid target, TupleDesc row_type)
 }
 
 /*
- * The events that the trigger reports in any session and for any row.
+ * Return the events that the trigger reports in any session and for any row.
  */
 static int16
 events_noticed(HeapTuple row, TupleDesc type)
@@ -203,8 +203,8 @@ events_noticed(HeapTuple row, TupleDesc type)
 }
 
 /*
- * Add the versions of the triggers to the signature, as the active snapshot sees them.  Returns whether they
- * notice every change.
+ * Add the versions of the triggers to the signature, as the active snapshot sees them.  Returns whether the
+ * triggers notice every change.
  */
 static bool
 sign_triggers(StringInfo text, const GeonnCache *cache)
@@ -217,7 +217,7 @@ sign_triggers(StringInfo text, const GeonnCache *cache)
 	int16		missing = TRIGGER_TYPE_INSERT | TRIGGER_TYPE_UPDATE | TRIGGER_TYPE_DELETE |
 		TRIGGER_TYPE_TRUNCATE;
 
-	/* the snapshot must include what this command has done */
+	/* Let the snapshot see what this command has done. */
 	PushCopiedSnapshot(GetActiveSnapshot());
 	UpdateActiveSnapshotCommandId();
 	ScanKeyInit(&key, Anum_pg_trigger_tgrelid, BTEqualStrategyNumber, F_OIDEQ,
@@ -227,11 +227,14 @@ sign_triggers(StringInfo text, const GeonnCache *cache)
 	{
 		Form_pg_trigger trigger = (Form_pg_trigger) GETSTRUCT(row);
 
-		/* any other trigger counts if it can change the rows that the refresh writes */
+		/* Other triggers count if they can change the rows that the refresh writes. */
 		if (trigger->tgfoid != function &&
 			!(TRIGGER_FOR_ROW(trigger->tgtype) && TRIGGER_FOR_BEFORE(trigger->tgtype)))
 			continue;
-		/* a transaction that changes the row a second time leaves the same xmin, but another TID */
+		/*
+		 * Include the TID: a transaction that changes the row of a trigger a second time leaves the
+		 * same xmin, but another TID.
+		 */
 		appendStringInfo(text, " %u %u %u/%u", trigger->oid,
 						 HeapTupleHeaderGetRawXmin(row->t_data),
 						 ItemPointerGetBlockNumber(&row->t_self),
@@ -246,8 +249,8 @@ sign_triggers(StringInfo text, const GeonnCache *cache)
 }
 
 /*
- * The signature of the cache as it is now.  *noticed is whether the triggers notice every change of
- * the table.
+ * Return the signature of the cache as it is now.  *noticed becomes whether the triggers notice
+ * every change of the table.
  */
 static char *
 signature_of(const GeonnCache *cache, const GeonnJoin *join, bool *noticed)
@@ -279,8 +282,8 @@ signature_of(const GeonnCache *cache, const GeonnJoin *join, bool *noticed)
 /* ---- the triggers ---- */
 
 /*
- * Create the triggers, then check them: if another session renamed a schema meanwhile, the names may be of
- * other objects, and another role's function would run as each role that writes the table.
+ * Creates the triggers, then checks them: if another session renamed a schema meanwhile, the names may
+ * belong to other objects, and another role's function would run as each role that writes the table.
  */
 void
 geonn_last_run_make_triggers(const GeonnCache *cache)
@@ -304,7 +307,7 @@ geonn_last_run_make_triggers(const GeonnCache *cache)
 				 errhint("If a schema was renamed meanwhile, run the same command again.")));
 }
 
-/* the table whose row of geonn_cache_last_run this subtransaction has deleted */
+/* The table whose row of geonn_cache_last_run this subtransaction has deleted. */
 static struct
 {
 	Oid			target;
@@ -312,9 +315,9 @@ static struct
 }			noticed;
 
 /*
- * When a subtransaction changes its first row of the table, delete the row of geonn_cache_last_run.  No other
- * session inserts that meanwhile: it would wait for this one's lock of the table.  The snapshot is the latest
- * in any isolation level, as the row may be newer than the transaction's.
+ * Deletes the row of geonn_cache_last_run when a subtransaction changes its first row of the table.  No other
+ * session can insert that row meanwhile, because it would wait for this session's lock of the table.  Uses
+ * the latest snapshot in any isolation level, because the row may be newer than the transaction's snapshot.
  */
 Datum
 geonn_cache_changed(PG_FUNCTION_ARGS)
@@ -379,8 +382,8 @@ geonn_last_run_load(const GeonnCache *cache, const GeonnJoin *join, Snapshot sna
 }
 
 /*
- * Run a statement whose parameter is the cache's id.  snapshot: as in geonn_catalog_run.  Returns how many
- * rows it has found or written.
+ * Run a statement whose parameter is the cache's id; snapshot is as in geonn_catalog_run().  Returns how
+ * many rows the statement has found or written.
  */
 static uint64
 run_for_cache(const GeonnCache *cache, const char *statement, Snapshot snapshot)
@@ -399,8 +402,8 @@ geonn_last_run_create(const GeonnCache *cache)
 }
 
 /*
- * Delete a row of geonn_cache_last_run newer than the transaction's snapshot: it does not describe the rows
- * that this refresh is about to write.
+ * Delete a row of geonn_cache_last_run that is newer than the transaction's snapshot: it does not describe
+ * the rows that this refresh is about to write.
  */
 static void
 delete_newer_row(const GeonnCache *cache)

@@ -42,7 +42,7 @@
 PG_FUNCTION_INFO_V1(geonn_refresh);
 PG_FUNCTION_INFO_V1(geonn_refresh_all);
 
-/* pauses grow until this many runs in a row have made baselines in vain */
+/* Pauses grow until this many runs in a row have made baselines in vain. */
 #define MOST_WASTED		5
 
 typedef enum RefreshMode
@@ -83,14 +83,14 @@ typedef struct Refresh
 	GeonnJoin  *join;
 	TupleDesc	row_type;
 	GeonnLastRun *last_run;
-	bool		same;			/* neither side has changed since the last run, by their labels */
+	bool		same;			/* by their labels, neither side has changed since the last run */
 	GeonnRunResult *result;
 } Refresh;
 
 /* ---- by searching for everything ---- */
 
 /*
- * Has neither side changed since the last run, by their labels?
+ * Return whether, by their labels, neither side has changed since the last run.
  */
 static bool
 has_same_labels(const GeonnLastRun *last_run)
@@ -100,7 +100,7 @@ has_same_labels(const GeonnLastRun *last_run)
 
 /*
  * Decide whether to make baselines, which pay only if the next run uses them.  Each time that too much has
- * changed for that (was_wasted), more runs pass before new ones are made.
+ * changed for that (was_wasted), more runs pass before a run makes new baselines.
  */
 static BaselinePlan
 plan_baselines(const Refresh *refresh, bool was_wasted)
@@ -124,7 +124,7 @@ plan_baselines(const Refresh *refresh, bool was_wasted)
 }
 
 /*
- * Replace the table, or update its rows.  most_differ: most rows are expected to differ.
+ * Replace the table, or update its rows. most_differ: most rows are expected to differ.
  */
 static void
 refresh_fully(Refresh *refresh, const char *reason, bool was_wasted, bool most_differ)
@@ -176,9 +176,8 @@ refresh_rows(Refresh *refresh)
 }
 
 /*
- * Lock the sources before the snapshot is taken, as a SELECT does: a snapshot taken earlier sees no rows of a
- * table that another session has since emptied and refilled.  Planning a query also locks the tables of a
- * view.
+ * Lock the sources before the snapshot is taken, as a SELECT does: an older snapshot sees no rows of a table
+ * that another session has emptied and refilled since.  Planning a query also locks the tables of a view.
  */
 static void
 lock_relations(const GeonnCache *cache)
@@ -197,8 +196,7 @@ lock_relations(const GeonnCache *cache)
 }
 
 /*
- * Refresh with the privileges of the table's owner, which stays the same until the transaction
- * ends.
+ * Refresh with the privileges of the table's owner, who stays the owner until the transaction ends.
  */
 static void
 refresh_as_owner(const GeonnCache *cache, RefreshMode mode, bool alone, GeonnRunResult *result)
@@ -220,7 +218,7 @@ refresh_as_owner(const GeonnCache *cache, RefreshMode mode, bool alone, GeonnRun
 	refresh.last_run = geonn_last_run_load(cache, refresh.join, GetActiveSnapshot());
 	refresh_rows(&refresh);
 	Assert(result->mode != NULL);
-	/* where nothing has changed, the stored state of the last run still holds */
+	/* If nothing has changed, the stored state of the last run still holds. */
 	if (!refresh.same)
 		geonn_last_run_store(cache, refresh.join, result->rows, refresh.last_run);
 	PopActiveSnapshot();
@@ -234,7 +232,8 @@ refresh_as_owner(const GeonnCache *cache, RefreshMode mode, bool alone, GeonnRun
 /* ---- runs ---- */
 
 /*
- * Log and report that another process, or a prepared transaction, has locked the cache.
+ * Log and report that another process, or a prepared transaction, has locked the cache, so that
+ * this run is skipped.
  */
 static void
 skip(const GeonnCache *cache)
@@ -255,20 +254,20 @@ skip(const GeonnCache *cache)
 			 locker.prepared != NULL ? geonn_hint_at_prepared(locker.prepared) : 0));
 }
 
-/* the refresh of one cache, whose name is looked up when it begins */
+/* The refresh of one cache; its name is looked up when the refresh begins. */
 typedef struct Run
 {
 	Oid			schema;
 	char	   *name;
 	RefreshMode mode;
-	bool		alone;			/* the run has transactions of its own, and the session holds the lock */
-	GeonnCache *cache;			/* the locked cache; NULL: it is not locked */
+	bool		alone;			/* the run has transactions of its own, and the session holds the cache's lock */
+	GeonnCache *cache;			/* the locked cache; NULL: it is not locked yet */
 	int64		id;				/* the number of the run in the log */
 	const ErrorData *error;		/* the error with which the run ended, or NULL */
 } Run;
 
 /*
- * Lock the cache and log that the run has begun, unless another process holds the lock.
+ * Lock the cache and log that the run has begun; do nothing if another process holds the lock.
  */
 static void
 begin_run(void *state)
@@ -290,12 +289,12 @@ begin_run(void *state)
 	geonn_last_run_begin(run->cache);
 }
 
-/* ids of the caches that this session is refreshing, in nested refreshes */
+/* ids of the caches that this session is refreshing, the innermost of nested refreshes included */
 static List *at_work = NIL;
 
 /*
  * Refresh the cache of a run that has begun, and log the result.  Raises an error within another refresh of
- * the same cache: functions of views may call geonn_refresh, and a session's lock does not exclude itself.
+ * the same cache: functions of views may call geonn_refresh, and a session's own lock does not stop it.
  */
 static void
 do_work(void *state)
@@ -381,7 +380,7 @@ attempt_and_commit(void (*step) (void *run), Run *run)
 }
 
 /*
- * Do the run in transactions of its own.  Returns the error that ended it, or NULL.
+ * Do the run in transactions of its own.  Returns the error with which the run ended, or NULL.
  */
 static ErrorData *
 run_steps(Run *run)
@@ -419,7 +418,7 @@ refresh_alone(Run *run)
 }
 
 /*
- * Was the procedure called where it may not end transactions?
+ * Return whether the procedure was called where it may not end transactions.
  */
 static bool
 is_atomic(FunctionCallInfo fcinfo)
@@ -457,9 +456,9 @@ geonn_refresh(PG_FUNCTION_ARGS)
 /* ---- all caches ---- */
 
 /*
- * Was the whole statement cancelled, by a client, pg_cancel_backend or statement_timeout?  Code of
- * a cache's owner can raise an error with the same SQLSTATE, but not from PostgreSQL's
- * ProcessInterrupts.
+ * Return whether the whole statement was cancelled, by a client, pg_cancel_backend() or
+ * statement_timeout.  Code of a cache's owner can raise an error with the same SQLSTATE, but not
+ * from PostgreSQL's ProcessInterrupts().
  */
 static bool
 is_cancel(const ErrorData *error)
@@ -469,8 +468,8 @@ is_cancel(const ErrorData *error)
 }
 
 /*
- * Refresh one of all caches.  Its failure becomes a warning and the next caches follow, also after a failed
- * wait for a lock (lock_timeout, a deadlock): the next cache has another lock.
+ * Refresh one of all caches.  A failure becomes a warning, and the next caches follow, even if the wait for
+ * a lock failed (lock_timeout, a deadlock): the next cache has another lock.
  */
 static void
 refresh_one(Run *run)

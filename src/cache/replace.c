@@ -68,17 +68,17 @@
 #include "base/compat.h"
 #include "base/wait_event.h"
 
-/* how long a refresh tries to get the locks, and how long it waits between attempts; milliseconds */
+/* A refresh tries for this long to get the locks, and waits this long between two attempts; milliseconds. */
 #define PATIENCE	100
 #define PAUSE		1
 
 /*
- * Add to the run's reason what was done to the table (done), and why (cause; NULL: no more is said).
+ * Add to the run's reason what was done to the table (`done`), and why (`cause`; NULL: say no more).
  */
 static void
 add_reason(GeonnRunResult *result, const char *done, const char *cause)
 {
-	/* the log reads it after the refresh's memory is gone */
+	/* The log reads the reason after the refresh's memory has been freed. */
 	MemoryContext former = MemoryContextSwitchTo(CurTransactionContext);
 
 	result->reason = psprintf("%s; the table was %s%s%s", result->reason, done,
@@ -95,7 +95,7 @@ file_of(Oid relation)
 }
 
 /*
- * Build an index like each of the target's.
+ * Build an index like each of the target's indexes.
  */
 static void
 build_indexes(void *state)
@@ -105,7 +105,7 @@ build_indexes(void *state)
 	List	   *list;
 	ListCell   *cell;
 
-	/* the list includes indexes that were made during the search */
+	/* Let the list include indexes that were made during the search. */
 	AcceptInvalidationMessages();
 	list = RelationGetIndexList(replacement->target);
 	replacement->indexes = palloc(list_length(list) * sizeof(IndexPair));
@@ -129,7 +129,7 @@ build_indexes(void *state)
 }
 
 /*
- * Close both tables, and drop the new one.
+ * Close both tables, and drop the new table.
  */
 static void
 drop_heap(GeonnReplacement *replacement)
@@ -145,8 +145,8 @@ drop_heap(GeonnReplacement *replacement)
 }
 
 /*
- * Build the new table.  Returns false if a unique index fails: updating the rows then raises an error that
- * names the ids or the constraint.
+ * Build the new table.  Returns false if a unique index fails: an update of the rows then raises the error
+ * that names the ids or the constraint.
  */
 static bool
 build(GeonnReplacement *replacement)
@@ -214,8 +214,8 @@ geonn_replacement_build(const GeonnCache *cache, const GeonnJoin *join, Baseline
 /* ---- locking ---- */
 
 /*
- * The indexes, and the TOAST table with its index, whose files will be swapped or dropped with the
- * target's.
+ * Return the relations whose files are swapped or dropped with those of the target: its indexes,
+ * and its TOAST table with the index of that.
  */
 static List *
 companions(const GeonnReplacement *replacement)
@@ -247,7 +247,8 @@ lock_at_once(List *relations, LOCKMODE mode)
 }
 
 /*
- * Find a change since the new table was made that forbids the swap; or NULL.
+ * Find a change since the new table was made that forbids the swap.  Returns NULL if there was
+ * none.
  */
 static const char *
 change_since(const GeonnReplacement *replacement)
@@ -269,12 +270,12 @@ change_since(const GeonnReplacement *replacement)
 }
 
 /*
- * Lock all that is swapped, if no other session holds any of it.  Returns why the table is not
- * replaced, or NULL.
+ * Lock all relations of the swap, if no other session holds a lock on any.  Returns the reason why the table
+ * is not replaced, or NULL.
  *
  * A standby replays ACCESS EXCLUSIVE locks until the (sub)transaction ends.  So a subtransaction asks for the
- * locks, and is rolled back unless it gets all.  It first locks `relations` in a weaker mode, which is not
- * replayed.
+ * locks, and is rolled back unless it gets all.  It first locks `relations` in a weaker mode, which a standby
+ * does not replay.
  */
 static const char *
 lock_all(const GeonnReplacement *replacement, List *relations, bool *held)
@@ -300,7 +301,7 @@ lock_all(const GeonnReplacement *replacement, List *relations, bool *held)
 }
 
 /*
- * Retry lock_all until PATIENCE ends.  Returns its result.
+ * Try lock_all() again and again until PATIENCE ends.  Returns its last result.
  */
 static const char *
 lock_patiently(const GeonnReplacement *replacement)
@@ -346,7 +347,7 @@ copy_class(Oid relation)
 }
 
 /*
- * Give a relation the files of the other one, with their statistics.
+ * Give a relation the files of another relation, with their statistics.
  */
 static void
 take_files(Form_pg_class class, const FormData_pg_class *from)
@@ -392,7 +393,7 @@ swap_files(Relation classes, Oid kept, Oid other)
 	take_files(class_of(other_row), &former);
 	CatalogTupleUpdate(classes, &kept_row->t_self, kept_row);
 	CatalogTupleUpdate(classes, &other_row->t_self, other_row);
-	/* other extensions are told, as by CLUSTER */
+	/* Tell other extensions of the change, as CLUSTER does. */
 	InvokeObjectPostAlterHookArg(RelationRelationId, kept, 0, InvalidOid, true);
 	InvokeObjectPostAlterHookArg(RelationRelationId, other, 0, InvalidOid, true);
 	note_files(kept, other);
@@ -403,7 +404,7 @@ swap_files(Relation classes, Oid kept, Oid other)
 }
 
 /*
- * Make a TOAST table depend on the table that now has it.
+ * Make a TOAST table depend on the table that has it now.
  */
 static void
 give_toast(Oid toast, Oid table)
@@ -420,7 +421,7 @@ give_toast(Oid toast, Oid table)
 }
 
 /*
- * TOAST tables are named by the OIDs of their tables.
+ * Rename a TOAST table: its name has the OID of its table.
  */
 static void
 rename_toast(Oid toast, Oid table)
@@ -435,7 +436,7 @@ rename_toast(Oid toast, Oid table)
 }
 
 /*
- * Tell the planner how large the new heap is, as CLUSTER does.  An index build may leave that to autovacuum.
+ * Tell the planner how large the new heap is, as CLUSTER does; an index build may leave that to autovacuum.
  */
 static void
 note_size(Relation classes, const GeonnReplacement *replacement)
@@ -484,7 +485,7 @@ swap(GeonnReplacement *replacement)
 	CommandCounterIncrement();
 	rename_toast(toast, kept);
 
-	/* counts for autovacuum, as REFRESH MATERIALIZED VIEW */
+	/* Count for autovacuum as REFRESH MATERIALIZED VIEW does. */
 	target = table_open(kept, NoLock);
 	pgstat_count_truncate(target);
 	pgstat_count_heap_insert(target, replacement->rows);

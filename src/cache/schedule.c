@@ -53,8 +53,8 @@ PG_FUNCTION_INFO_V1(geonn_jobs_follow);
 /* ---- pg_cron ---- */
 
 /*
- * A setting that pg_cron has defined, or NULL: a placeholder, which any session may set, does not
- * count.
+ * Return a setting that pg_cron has defined, or NULL.  A placeholder does not count, because any
+ * session may set one.
  */
 static const char *
 cron_setting(const char *name)
@@ -65,7 +65,7 @@ cron_setting(const char *name)
 }
 
 /*
- * pg_cron defines its settings only where the server has preloaded it.
+ * Return whether the server has preloaded pg_cron: only then it defines its settings.
  */
 static bool
 is_loaded(void)
@@ -81,8 +81,8 @@ is_database_of_cron(void)
 }
 
 /*
- * The owner of pg_cron's table of jobs in this database, or InvalidOid.  A table of that name that another
- * role made does not count.
+ * Return the owner of pg_cron's table of jobs in this database, or InvalidOid.  A table of that name does
+ * not count if another role made it.
  */
 static Oid
 cron_owner(void)
@@ -108,8 +108,8 @@ is_installed(void)
 /* ---- jobs ---- */
 
 /*
- * The name of a cache's job, which includes the cache's database if pg_cron is in another one.
- * pg_cron cuts off names that are too long for it; such a name ends with the cache's number
+ * Return the name of a cache's job, which includes the cache's database if pg_cron is in another
+ * one. pg_cron cuts off names that are too long for it; such a name ends with the cache's number
  * instead.
  */
 static char *
@@ -130,8 +130,8 @@ job_name(const GeonnCache *cache, const char *database)
 }
 
 /*
- * The job's command names the procedure with arguments of exactly its types, so that no other
- * procedure is a better match.
+ * Return the job's command.  It calls the procedure with arguments of exactly its types, so that no
+ * other procedure is a better match.
  */
 static char *
 job_command(const GeonnCache *cache)
@@ -148,8 +148,8 @@ id_of(const GeonnRows *jobs, uint64 number)
 }
 
 /*
- * Find the ids and commands of jobs with this cache's job name: its owner's jobs, and jobs with its command,
- * which a former owner has left.
+ * Find the ids and commands of jobs with this cache's job name: jobs of its owner, and jobs with its
+ * command, which a former owner has left.
  */
 static GeonnRows *
 find_jobs(const GeonnCache *cache)
@@ -167,7 +167,8 @@ find_jobs(const GeonnCache *cache)
 }
 
 /*
- * pg_cron must be loaded to change its jobs; while it is not, it starts none.
+ * Return whether the jobs may be changed: pg_cron must be loaded for that.  While it is not, it
+ * starts no jobs.
  */
 static bool
 may_change(const GeonnRows *jobs)
@@ -232,7 +233,7 @@ geonn_cache_rename_jobs(const GeonnCache *cache, const char *name)
 /* ---- scheduling ---- */
 
 /*
- * pg_cron must be loaded and installed, with its jobs in this database.
+ * Raise an error unless pg_cron is loaded and installed, with its jobs in this database.
  */
 static void
 require_cron(const GeonnCache *cache, const char *schedule)
@@ -280,7 +281,8 @@ may_login(Oid role)
 }
 
 /*
- * The owner must have the privilege to make a job, and be able to log in to run it.
+ * Raise an error unless the owner has the privilege to make a job, and can log in, so that the job
+ * can run.
  */
 static void
 require_owner(const GeonnCache *cache)
@@ -304,8 +306,8 @@ require_owner(const GeonnCache *cache)
 }
 
 /*
- * Store the schedule, NULL for none.  The row stays locked, so that one session at a time changes
- * the jobs.  Returns whether the cache had a schedule.
+ * Store the schedule; NULL: the cache has none.  The row stays locked, so that one session at a
+ * time changes the jobs.  Returns whether the cache had a schedule.
  */
 static bool
 store_schedule(const GeonnCache *cache, const char *schedule)
@@ -383,16 +385,16 @@ geonn_unschedule(PG_FUNCTION_ARGS)
 
 /* ---- when the extension goes elsewhere ---- */
 
-/* what a command is about to do to the schema in which jobs find geonn_refresh */
+/* A command that is about to change the schema in which jobs find geonn_refresh. */
 typedef struct Fate
 {
 	Oid			schema;
 	char	   *now;			/* the schema's name */
-	const char *next;			/* the schema's name after the command; NULL: the extension is dropped */
+	const char *next;			/* the schema's name after the command; NULL: the command drops the extension */
 } Fate;
 
 /*
- * Does DROP OWNED, if it succeeds, drop the extension?
+ * Return whether DROP OWNED, if it succeeds, drops the extension.
  */
 static bool
 drops_owned(const DropOwnedStmt *command, Oid schema)
@@ -412,7 +414,7 @@ drops_owned(const DropOwnedStmt *command, Oid schema)
 }
 
 /*
- * Look at a command that has not begun.  Returns false if it leaves the extension where it is.
+ * Look at a command before it runs.  Returns false if the command leaves the extension where it is.
  */
 static bool
 decides(const Node *command, Fate *fate)
@@ -444,7 +446,7 @@ decides(const Node *command, Fate *fate)
 }
 
 /*
- * The first words of job commands that call geonn in this schema.
+ * Return the first words of job commands that call geonn in this schema.
  */
 static char *
 call_in(const char *schema)
@@ -453,7 +455,8 @@ call_in(const char *schema)
 }
 
 /*
- * Warn that this database's caches have jobs in another one, where this command cannot change them.
+ * Warn that this database's caches have jobs in another database, where this command cannot change
+ * them.
  */
 static void
 warn_of_jobs_elsewhere(const Fate *fate)
@@ -475,7 +478,7 @@ warn_of_jobs_elsewhere(const Fate *fate)
 }
 
 /*
- * Change or remove all jobs in this database that call a procedure of geonn, those of other roles, too.
+ * Change or remove all jobs in this database that call a procedure of geonn, whichever role owns them.
  */
 static void
 follow(const Fate *fate)
@@ -491,7 +494,7 @@ follow(const Fate *fate)
 	}
 	if (!OidIsValid(cron_owner()))
 		return;
-	/* wait for sessions that have made jobs and not committed; later ones wait for this one */
+	/* Wait for sessions that have made jobs and not committed yet; sessions that come later wait for this one. */
 	LockRelationOid(geonn_cache_table(fate->schema), ShareLock);
 	jobs = geonn_run_as(cron_owner(),
 						"SELECT jobid, command FROM cron.job"
@@ -509,7 +512,7 @@ follow(const Fate *fate)
 }
 
 /*
- * Called as an event trigger before each command that may move, rename or drop the extension or its
+ * An event trigger, called before each command that may move, rename or drop the extension or its
  * schema.  If the command fails, the jobs are as before.
  */
 Datum

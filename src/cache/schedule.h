@@ -7,7 +7,7 @@
 
 #include "cache/catalog.h"
 
-/* Remove the cache's jobs, where pg_cron is loaded.  Returns whether it had any. */
+/* Remove the cache's jobs, if pg_cron is loaded.  Returns whether the cache had any. */
 extern bool geonn_cache_unschedule(const GeonnCache *cache);
 
 /* Have the cache's jobs call geonn_refresh with its new name. */

@@ -39,7 +39,7 @@ geonn_siphash_rounds(uint64_t v[4], int rounds)
 	}
 }
 
-/* Write the hash of these bytes, length of them, with this key. */
+/* Write the hash of `length` bytes, with this key. */
 static inline void
 geonn_siphash(const uint64_t key[2], const void *bytes, size_t length, uint64_t hash[2])
 {

@@ -49,10 +49,10 @@ struct SortedRows
 	TupleTableSlot *read_slot;
 	bool		sorted;
 
-	/* the present row, until the next one is asked for */
+	/* The present row; valid until the next row is asked for. */
 	const Datum *values;		/* [row_type->natts] */
 	const bool *nulls;
-	ItemPointer tid;			/* the row's TID in the table; NULL: it is not from the table */
+	ItemPointer tid;			/* the row's TID in the table; NULL: the row is not from the table */
 	MemoryContext id_context;	/* has the id of the row before */
 };
 
@@ -70,17 +70,15 @@ geonn_id_hash_of(Form_pg_attribute id)
 }
 
 /*
- * Most ids are integers: to call their type's hash function for each of a table's rows would take longer than to
- * read the rows.
+ * Hashes integers, which most ids are, without their type's hash function: to call that for each of a table's
+ * rows would take longer than to read the rows.
  */
 uint64
 geonn_id_hash(const IdHash *hash, Datum id)
 {
 	if (hash->bits > 0)
 	{
-		/*
-		 * Fibonacci hashing (Knuth, The Art of Computer Programming 6.4), of the significant bits
-		 */
+		/* Fibonacci hashing of the significant bits (Knuth, The Art of Computer Programming 6.4) */
 		uint64		product = ((uint64) id << (64 - hash->bits)) * UINT64CONST(0x9E3779B97F4A7C15);
 
 		return product ^ product >> 32;
@@ -123,7 +121,7 @@ geonn_target_read(Oid target, TupleDesc row_type, int columns, TargetVisitor vis
 }
 
 /*
- * Set up the btree order of a column's values.
+ * Set up a column's sort order, by the btree operator class of its type.
  */
 static void
 order_of_column(Form_pg_attribute column, SortSupport order)
@@ -137,7 +135,7 @@ order_of_column(Form_pg_attribute column, SortSupport order)
 }
 
 /*
- * Create a sort without rows, in the current memory context.  Rows spill to disk when they take more than this many
+ * Create a sort without rows, in the current memory context.  Rows spill to disk when they take more than `memory`
  * kilobytes.
  */
 static SortedRows *
@@ -225,7 +223,8 @@ next_row(SortedRows *rows)
 }
 
 /*
- * Go to the next row, and raise an error if it has the same key as the row before.
+ * Go to the next row, and raise an error if it has the same key as the row before.  Returns false
+ * at the end.
  */
 static bool
 next_unique(SortedRows *rows, const GeonnCache *cache)
@@ -287,7 +286,7 @@ geonn_merge_begin(const GeonnCache *cache, TupleDesc row_type)
 }
 
 /*
- * Do the present rows of both sorts have the same bytes?
+ * Return whether the present rows of both sorts have the same bytes.
  */
 static bool
 is_same_row(const SortedRows *rows, const SortedRows *others)
@@ -346,7 +345,7 @@ geonn_merge_end(RowMerge *merge, GeonnRunResult *result)
 
 /* ---- the table's rows of some observations ---- */
 
-/* an id, and what the table may have of it */
+/* An id, and whether the table may have rows of it. */
 typedef struct KnownId
 {
 	Datum		id;
@@ -432,7 +431,7 @@ take_row(const TargetRows *rows, const KnownId *known, TupleTableSlot *slot)
 /* ---- by the primary key ---- */
 
 /*
- * Open the primary key's index, or return NULL if ids cannot be looked up in it now: if the key was
+ * Open the primary key's index.  Returns NULL if ids cannot be looked up in it now: if the key was
  * made anew with its columns in another order, or so recently that it may lack rows that this
  * transaction sees.
  */

@@ -100,7 +100,7 @@ geonn_relation_owner(Oid relation)
 
 /* ---- names ---- */
 
-/* the statement of the module's own that this backend prepares or executes, or NULL */
+/* The module's own statement that this backend is preparing or executing, or NULL. */
 static const GeonnOwnStatement *own_statement = NULL;
 
 static post_parse_analyze_hook_type previous_analyze;
@@ -124,7 +124,7 @@ is_foreign_function(Oid function, void *state pg_attribute_unused())
 }
 
 /*
- * Does the tree have an untrusted relation or function (is_trusted)?
+ * Return whether the tree has an untrusted relation or function (is_trusted).
  */
 static bool
 has_foreign(Node *node, void *state)
@@ -173,7 +173,8 @@ look_at_query(ParseState *state, Query *query, geonn_jumble_state *jumble)
 /* ---- triggers that do not fire ---- */
 
 /*
- * Disable this function's triggers in the copy of them that the executor makes for a statement.
+ * Disable the triggers of this function in the copy of the triggers that the executor makes for a
+ * statement.
  */
 static void
 leave_out_triggers(ResultRelInfo *relation, Oid function)
@@ -188,7 +189,7 @@ leave_out_triggers(ResultRelInfo *relation, Oid function)
 		else
 			others = true;
 	}
-	/* without triggers the executor does not fetch the former rows, either */
+	/* Without any trigger left, the executor need not fetch the former rows. */
 	if (!others)
 		relation->ri_TrigDesc = NULL;
 }
@@ -204,7 +205,7 @@ start_query(QueryDesc *query, int flags)
 	else
 		standard_ExecutorStart(query, flags);
 
-	/* statements that a rule adds are in the same plan, and do not set the command tag */
+	/* A rule may have added statements to the plan: they do not set the command tag. */
 	if (own == NULL || own->plan == NULL || !query->plannedstmt->canSetTag ||
 		!list_member_ptr(own->plan->stmt_list, query->plannedstmt))
 		return;
@@ -265,7 +266,7 @@ geonn_become_former(GeonnIdentity former)
 void
 geonn_plan_by_index(void)
 {
-	/* costs, and thus statistics, must not choose another plan */
+	/* Settings with which costs, and so statistics, do not choose another plan. */
 	static const struct
 	{
 		const char *setting;
@@ -302,7 +303,7 @@ geonn_run_command(const char *command)
 }
 
 /*
- * Copy what SPI has read or changed into this memory context.
+ * Copy the rows that SPI has read or changed into this memory context.
  */
 static GeonnRows *
 copy_rows(MemoryContext context)

@@ -56,8 +56,9 @@
 /* ---- what a refresh needs ---- */
 
 /*
- * A refresh reads and writes one table.  A row that is inserted into a table with children may go to one
- * of them, as those of a hypertable do.
+ * Raise an error unless the cache's table is a plain table without children.  A row that is inserted
+ * into a table with children may go to one of them, as in a hypertable; a refresh reads and writes one
+ * table.
  */
 static void
 check_plain(const GeonnCache *cache)
@@ -113,7 +114,8 @@ geonn_target_check(const GeonnCache *cache, TupleDesc row_type)
 /* ---- what would make a replaced table wrong ---- */
 
 /*
- * A snapshot taken before the cache was locked may give older rows than another refresh has written since.
+ * A hindrance: a snapshot that was taken before the cache was locked may give older rows than another
+ * refresh has written since.
  */
 static const char *
 old_snapshot(const GeonnReplacement *replacement pg_attribute_unused())
@@ -181,7 +183,8 @@ columns(const GeonnReplacement *replacement)
 }
 
 /*
- * The table's first unfinished index, or else its first exclusion constraint's; or InvalidOid.
+ * Return the table's first unfinished index, or else the index of its first exclusion constraint;
+ * InvalidOid: neither exists.
  */
 static Oid
 find_index(Relation table, bool unfinished)
@@ -229,7 +232,8 @@ constraints(const GeonnReplacement *replacement)
 }
 
 /*
- * An index that is being built CONCURRENTLY may take long, and the refresh cannot wait for it.
+ * A hindrance: an index that is being built CONCURRENTLY may take long, and the refresh cannot wait
+ * for it.
  */
 static const char *
 unfinished_indexes(const GeonnReplacement *replacement)
@@ -241,7 +245,8 @@ unfinished_indexes(const GeonnReplacement *replacement)
 }
 
 /*
- * make_new_heap names the new table after the OID of the old one.
+ * A hindrance: make_new_heap() names the new table after the OID of the old one, and that name may
+ * be taken.
  */
 static const char *
 name_taken(const GeonnReplacement *replacement)
@@ -259,7 +264,8 @@ name_taken(const GeonnReplacement *replacement)
 /* ---- what new files of the table would bypass, or keep waiting (readers) ---- */
 
 /*
- * Triggers for TRUNCATE are no hindrance: updates of the rows would not fire them, either.
+ * A hindrance: triggers.  Those for TRUNCATE are none, because updates of the rows would not fire
+ * them.
  */
 static const char *
 triggers(const GeonnReplacement *replacement)
@@ -294,7 +300,7 @@ publications(const GeonnReplacement *replacement)
 }
 
 /*
- * Plugins of logical slots other than pgoutput may send any table's changes.
+ * A hindrance: logical slots with a plugin other than pgoutput, which may send any table's changes.
  */
 static const char *
 slots(const GeonnReplacement *replacement pg_attribute_unused())
@@ -325,11 +331,11 @@ other_readers(const GeonnReplacement *replacement)
 
 /* ---- all hindrances ---- */
 
-/* a test for one hindrance: a reason why a refresh does not replace the table */
+/* A test for one hindrance: a reason why a refresh does not replace the table. */
 typedef struct Hindrance
 {
 	const char *(*find) (const GeonnReplacement *replacement);	/* a clause like "it has a foreign key" */
-	bool		wrong;			/* a replaced table would be wrong: it hinders 'always', too */
+	bool		wrong;			/* a replaced table would be wrong: the hindrance holds even for 'always' */
 	const char *remedy;			/* the beginning of the hint: what the user can do */
 } Hindrance;
 
@@ -428,7 +434,7 @@ geonn_difference_add(GeonnDifference *difference, RowChange change, ItemPointer 
 /* ---- writing ---- */
 
 /*
- * List the difference's columns but for tid, each as its name, or as "name = n.name".
+ * List the difference's columns except tid, each as its name, or (sets) as "name = n.name".
  */
 static char *
 list_columns(const GeonnDifference *difference, const char *prefix, bool sets)
@@ -449,8 +455,9 @@ list_columns(const GeonnDifference *difference, const char *prefix, bool sets)
 }
 
 /*
- * The statement that writes one kind of difference.  After a TID scan has waited for a transaction that
- * changed the row, it does not check the TID again: the second condition does, and skips the row.
+ * Return the statement that writes one kind of difference.  A TID scan that has waited for a
+ * transaction that changed the row does not check the TID again: the second condition does, and skips
+ * the row.
  */
 static char *
 statement_of(const GeonnDifference *difference, RowChange change)
@@ -474,8 +481,8 @@ statement_of(const GeonnDifference *difference, RowChange change)
 }
 
 /*
- * Plan the statement to fetch the table's rows by TID, and execute it: the planner's costs, made for disks,
- * prefer to read the whole table.  Its triggers' statements are planned as usual.
+ * Plan the statement so that it fetches the table's rows by TID, and execute it: with the planner's costs,
+ * made for disks, it would read the whole table.  Statements of the table's triggers are planned as usual.
  */
 static void
 execute_by_tid(GeonnOwnStatement *own)
@@ -507,7 +514,7 @@ raise_changed_meanwhile(const GeonnCache *cache)
 }
 
 /*
- * Can triggers or rules change which rows are written?
+ * Return whether triggers or rules can change which rows are written.
  */
 static bool
 is_rewritten(const GeonnCache *cache)
@@ -524,8 +531,8 @@ is_rewritten(const GeonnCache *cache)
 }
 
 /*
- * Raise the error of a statement that did not write each of its rows.  The refresh, which is the owner's, has read all
- * rows: policies hide none from that.
+ * Raise the error of a statement that did not write each of its rows.  Policies have hidden no rows from the refresh,
+ * which has read all of them as the owner.
  */
 static void
 raise_unwritten(const GeonnDifference *difference, RowChange change, int64 changed)
@@ -549,8 +556,9 @@ raise_unwritten(const GeonnDifference *difference, RowChange change, int64 chang
 }
 
 /*
- * The name of the table's primary key.  The refresh has each key once, so a violation means that another
- * session inserted rows after the snapshot.  NULL: a trigger or rule may cause it, too.
+ * Return the name of the table's primary key; NULL if a trigger or rule may cause a violation of the
+ * key.  The refresh writes each key once, so any other violation means that another session has inserted
+ * rows since the snapshot.
  */
 static char *
 key_of_refresh(const GeonnCache *cache)
@@ -576,7 +584,7 @@ is_violation_of(const char *key)
 }
 
 /*
- * Execute a statement that writes the cache's table.  key: what key_of_refresh returned.
+ * Execute a statement that writes the cache's table. key is the result of key_of_refresh().
  */
 static void
 execute_on_target(const GeonnCache *cache, const char *statement, const char *key)
@@ -605,8 +613,8 @@ execute_on_target(const GeonnCache *cache, const char *statement, const char *ke
 }
 
 /*
- * Write the differences of one kind, which the statement reads as a relation.  It skips rows that have
- * changed since they were read.
+ * Write the differences of one kind; the statement reads them as a relation.  The statement skips rows
+ * that have changed since they were read.
  */
 static void
 write_rows(const GeonnDifference *difference, RowChange change, int64 *changed)

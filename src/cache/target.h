@@ -9,12 +9,12 @@
 #include "cache/baseline.h"
 
 /*
- * Raise an error unless the table still has the columns that it was made with, for ids of these
+ * Raise an error unless the table still has the columns with which it was made, for ids of these
  * types, and the primary key that identifies its rows.
  */
 extern void geonn_target_check(const GeonnCache *cache, TupleDesc row_type);
 
-/* The type of a row with its TID, which is the last column. */
+/* Return the type of a row with its TID as the last column. */
 extern TupleDesc geonn_target_type(TupleDesc row_type);
 
 /* what is done to a row of a target */
@@ -27,18 +27,18 @@ typedef enum RowChange
 
 #define ROW_CHANGES 3
 
-/* maintenance_work_mem is divided into a share for each kind of difference, and two for sorts of rows */
+/* maintenance_work_mem is divided into shares: one for each kind of difference, and two for sorts of rows */
 #define DIFFERENCE_SHARES	(ROW_CHANGES + 2)
 
-/* differences between a target's rows and those that it should have */
+/* The differences between a target's rows and the rows that it should have. */
 typedef struct GeonnDifference GeonnDifference;
 
 /* Create an empty set of differences, which lives as long as the current memory context. */
 extern GeonnDifference *geonn_difference_create(const GeonnCache *cache, TupleDesc row_type);
 
 /*
- * Add a difference: the row with this TID in the table (NULL: a new row) is to have these values, unless it
- * is to be deleted.
+ * Add a difference: the row with this TID in the table (NULL: a new row) is to have these values, or is to
+ * be deleted.
  */
 extern void geonn_difference_add(GeonnDifference *difference, RowChange change,
 								 ItemPointer tid, const Datum *values, const bool *nulls);
