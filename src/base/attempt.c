@@ -10,7 +10,7 @@
 #include "base/attempt.h"
 
 /*
- * The names in a parallel worker's error do not outlive it: copy them too.
+ * Copies the names in the error as well: those in a parallel worker's error do not outlive it.
  */
 ErrorData *
 geonn_take_error(MemoryContext context)

@@ -41,7 +41,7 @@
 
 #if PG_VERSION_NUM < 160000
 
-/* before 16, modules had no function that finds a setting; NULL: none has the name */
+/* before 16, modules had no function that finds a setting; returns NULL if no setting has the name */
 static inline struct config_generic *
 geonn_find_setting(const char *name)
 {
@@ -74,7 +74,7 @@ geonn_find_setting(const char *name)
 /* the number of rows that scans of a relation have read, as pgstat counts them */
 #define geonn_rows_read(relation) ((relation)->pgstat_info->t_counts.t_tuples_returned)
 
-/* does a buffer, by its descriptor, have this page of a relation's main fork? */
+/* whether a buffer, by its descriptor, has this page of a relation's main fork */
 #define geonn_buffer_has(descriptor, relation, block) \
 	(RelFileNodeEquals((descriptor)->tag.rnode, (relation)->rd_node) && \
 	 (descriptor)->tag.forkNum == MAIN_FORKNUM && (descriptor)->tag.blockNum == (block))
@@ -83,7 +83,7 @@ geonn_find_setting(const char *name)
 #define geonn_forget_outer_joins(column) ((void) (column))
 #define geonn_note_outer_join(column, join) ((void) (column), (void) (join))
 
-/* the permissions of a relation that moves from one query to another are in its entry */
+/* before 16, a relation that moves from one query to another carried its permissions in its entry of the range table */
 #define geonn_move_permissions(from, to, entry) ((void) (from), (void) (to), (void) (entry))
 #define geonn_above_outer_join(clauses, relid, join) ((void) (relid), (void) (join), (clauses))
 
@@ -123,7 +123,7 @@ geonn_find_setting(const char *name)
 
 #if PG_VERSION_NUM < 170000
 
-/* before 17, what EXPLAIN does where no module has a hook was no function of its own */
+/* before 17, what EXPLAIN does without a hook was not a function of its own */
 #define standard_ExplainOneQuery(query, options, into, state, text, parameters, environment) \
 	do { \
 		BufferUsage buffers_before = pgBufferUsage; \
@@ -152,7 +152,7 @@ geonn_find_setting(const char *name)
 /* close a relation's files, to which the relation cache may still refer */
 #define geonn_close_files(relation) RelationCloseSmgrByOid(relation)
 
-/* make the paths of a query that is a subquery of the one being planned, for all of its rows */
+/* plan a query as a subquery of the one being planned, for all of its rows */
 #define geonn_subquery_planner(root, query) subquery_planner((root)->glob, query, root, false, 0)
 
 #else
@@ -168,7 +168,7 @@ geonn_find_setting(const char *name)
 
 #if PG_VERSION_NUM < 180000
 
-/* before 18, a module did not tell its name and version */
+/* before 18, a module could not tell its name and version */
 #define PG_MODULE_MAGIC_EXT(...) PG_MODULE_MAGIC
 
 /* go on with a query, forwards, until it has returned this many more rows (0: all) */
@@ -196,16 +196,19 @@ geonn_find_setting(const char *name)
 
 #if PG_VERSION_NUM < 190000
 
-/* before 19, a descriptor whose columns are all set was ready for use */
+/* before 19, a descriptor needed no further step once all of its columns were set */
 #define TupleDescFinalize(descriptor) ((void) (descriptor))
 
-/* make the paths of a query that is a subquery of the one being planned, for all of its rows */
+/* plan a query as a subquery of the one being planned, for all of its rows */
 #if PG_VERSION_NUM >= 170000
 #define geonn_subquery_planner(root, query) \
 	subquery_planner((root)->glob, query, root, false, 0, NULL)
 #endif
 
-/* begin a scan of a table: of all its rows, in place of a node of a plan, of a range of its tids, of rows that processes share */
+/*
+ * begin a scan of a table: of all its rows; in place of a node of a plan; of a range of its tids; of rows that processes
+ * share
+ */
 #define geonn_table_beginscan(relation, snapshot) table_beginscan(relation, snapshot, 0, NULL)
 #define geonn_table_beginscan_of_plan(scan) \
 	table_beginscan((scan)->ss_currentRelation, (scan)->ps.state->es_snapshot, 0, NULL)
@@ -238,7 +241,7 @@ geonn_find_setting(const char *name)
 /* the executor's measurements of a whole query */
 #define geonn_query_measurements(query) ((query)->totaltime)
 
-/* from 19 on, planner() has EXPLAIN's state, too */
+/* from 19 on, planner() has another argument, EXPLAIN's state */
 #define GEONN_EXPLAIN_PARAMETER
 #define GEONN_EXPLAIN_ARGUMENT
 

@@ -46,8 +46,8 @@ database_owner(void)
 }
 
 /*
- * Add a role that may create objects to the list for the warning, unless it is
- * trusted: the current role or a superuser.
+ * Add a role that may create objects to the list for the warning, unless the role is trusted: the
+ * current role or a superuser.
  */
 static List *
 add_role(List *roles, Oid role)
@@ -60,7 +60,7 @@ add_role(List *roles, Oid role)
 }
 
 /*
- * The roles besides superusers and the current one that may create objects in a schema.
+ * Return the roles that may create objects in a schema, without superusers and the current role.
  */
 static List *
 creators_in(Oid schema)
@@ -104,8 +104,8 @@ list_roles(const List *roles)
 /* ---- the search_path ---- */
 
 /*
- * If roles that are not trusted may create functions in the schema, add the schema to `schemas` and
- * these roles to `roles`.
+ * If untrusted roles may create functions in the schema, add the schema to `schemas` and these
+ * roles to `roles`.
  */
 static void
 add_schema(Oid schema, List **schemas, List **roles)
@@ -147,7 +147,7 @@ warn_of_path(const List *path, Oid extension)
 }
 
 /*
- * The schemas of the search_path that new sessions of the current role have.
+ * Return the schemas of the search_path that new sessions of the current role have.
  */
 static List *
 path_of_new_sessions(void)
@@ -178,7 +178,7 @@ geonn_warn_of_search_path(Oid extension)
 }
 
 /*
- * Called by the install script.  The extension's schema is the one this function is in.
+ * The install script calls this function.  The extension's schema is the schema of the function.
  */
 Datum
 geonn_warn_of_creators(PG_FUNCTION_ARGS)

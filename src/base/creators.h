@@ -6,8 +6,8 @@
 #define GEONN_CREATORS_H
 
 /*
- * If roles other than the current one and superusers may create functions in schemas of the search_path, or
- * in that of geonn, raise a WARNING that names these schemas.  extension: the schema of geonn.
+ * Raise a WARNING if roles other than the current one and superusers may create functions in schemas of the
+ * search_path, or in the schema of geonn (`extension`).  The WARNING names these schemas.
  */
 extern void geonn_warn_of_search_path(Oid extension);
 

@@ -35,7 +35,7 @@
 
 static uint64 changes = 1;		/* how often a function may have changed */
 static Oid	privilege_function;
-static uint64 known_since;		/* the number of changes when privilege_function was looked for */
+static uint64 known_since;		/* the number of changes when this process last looked for privilege_function */
 
 const char *
 geonn_extension_of(Oid catalog, Oid object)
@@ -43,7 +43,7 @@ geonn_extension_of(Oid catalog, Oid object)
 	Oid			extension = getExtensionOfObject(catalog, object);
 	const char *name = OidIsValid(extension) ? get_extension_name(extension) : NULL;
 
-	/* another session may have dropped the extension since */
+	/* Another session may have dropped the extension since the first lookup. */
 	return name == NULL ? "" : name;
 }
 

@@ -5,19 +5,19 @@
 #ifndef GEONN_EXTENSION_H
 #define GEONN_EXTENSION_H
 
-/* The name of the extension that the object of this catalog belongs to; an empty string if it belongs to none. */
+/* Return the name of the extension to which this object of this catalog belongs; "" if it belongs to none. */
 extern const char *geonn_extension_of(Oid catalog, Oid object);
 
-/* May geonn search in this database for the current role?  Raises no error. */
+/* Return whether geonn may search in this database for the current role.  Raises no error. */
 extern bool geonn_may_search(void);
 
-/* Raise an error that says why not, and what to do, if geonn may not search here. */
+/* Raise an error if geonn may not search in this database for the current role; the error says why, and what to do. */
 extern void geonn_check_may_search(void);
 
-/* Raise the first of these errors if geonn.enabled is off. */
+/* Raise an error if geonn.enabled is off. */
 extern void geonn_check_enabled(void);
 
-/* The function on which a role needs EXECUTE; InvalidOid: the extension is not in this database. */
+/* Return the function on which a role needs EXECUTE to search; InvalidOid: the extension is not in this database. */
 extern Oid	geonn_search_privilege(void);
 
 #endif							/* GEONN_EXTENSION_H */

@@ -11,12 +11,12 @@
 /* the engine's program */
 #define GEONN_ENGINE_PROGRAM "geonn-engine"
 
-/* The path by which this process has loaded the module. */
+/* Return the path by which this process has loaded the module. */
 extern const char *geonn_module_file(void);
 
 /*
- * The path of a file that is installed with the module, palloc()ed.  If no such file is found, the
- * path at which it should be.
+ * Return the path of a file that is installed with the module, palloc()ed.  If the file is not
+ * found, return the path at which it should be.
  */
 extern char *geonn_installed_file(const char *name);
 

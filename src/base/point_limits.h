@@ -16,20 +16,19 @@ typedef struct GeonnWindow
 
 /*
  * Limits of a point.  A point without a radius has an infinite one.  A join with fewer windows or weights sets
- * the first ones alone.  Padding bytes are 0, so that equal limits have equal bytes
- * (geonn_limits_bytes).
+ * only the first ones.  Padding bytes are 0, so that equal limits have equal bytes (geonn_limits_bytes).
  */
 typedef struct GeonnLimits
 {
 	double		radius;			/* metres, 0 or more */
 	uint16		edges;			/* the edges of all windows' bounds (window.h) */
-	bool		none;			/* a window is NULL or empty, or the radius is negative: no point of
-								 * the other side is a candidate */
+	bool		none;			/* no point of the other side is a candidate, because a window is NULL or empty, or the
+								 * radius is negative */
 	GeonnWindow windows[GEONN_WINDOWS_MAX];
 	double		weights[GEONN_WEIGHTS_MAX]; /* finite; NaN for a NULL */
 } GeonnLimits;
 
-/* The bytes that limits with this many windows and weights take. */
+/* Return the bytes that limits with this many windows and weights take. */
 static inline Size
 geonn_limits_bytes(int windows, int weights)
 {

@@ -12,16 +12,16 @@
 #include "utils/tuplestore.h"
 
 /*
- * geonn_rows_begin begins the result of a function that returns a set of rows; geonn_result_type looks up the
- * type of a function's single row.  Both raise an error if that type has another number of columns: then the
- * extension's objects are of another version than the module.
+ * geonn_rows_begin() begins the result of a function that returns a set of rows; geonn_result_type() looks up
+ * the type of a function's single row.  Both raise an error if that type has another number of columns,
+ * because the extension's objects are then of another version than the module.
  */
 extern ReturnSetInfo *geonn_rows_begin(FunctionCallInfo fcinfo, int columns);
 extern TupleDesc geonn_result_type(FunctionCallInfo fcinfo, int columns);
 
 #define ROW_COLUMNS_MAX 40
 
-/* a row, whose columns are added one after the other */
+/* A row of a result; its columns are added one after the other. */
 typedef struct Row
 {
 	int			count;
@@ -57,7 +57,7 @@ row_add_name(Row *row, const char *name)
 	row_add(row, name == NULL ? (Datum) 0 : DirectFunctionCall1(namein, CStringGetDatum(name)), name == NULL);
 }
 
-/* a time of the engine's, microseconds since 1970 (UTC) */
+/* Add a time of the engine's, given in microseconds since 1970 (UTC). */
 static inline void
 row_add_time(Row *row, int64 microseconds, bool is_null)
 {

@@ -36,7 +36,7 @@ int			geonn_session_memory_limit = 4 * 1024 * 1024;
 const char *geonn_refused_setting = NULL;
 const char *geonn_invalid_value = NULL;
 
-static bool was_accepted;		/* a setting that guards something has taken a value other than its default */
+static bool was_accepted;		/* some setting that guards something has taken a value other than its default */
 
 #define DEVICE_OPTION(NAME, word) {word, GEONN_DEVICE_##NAME, false},
 const struct config_enum_entry geonn_device_options[] = {
@@ -62,13 +62,13 @@ typedef struct Setting
 	int			greatest;
 	GucContext	context;
 	int			flags;
-	GucIntCheckHook check;		/* NULL: all values from the least to the greatest are allowed */
+	GucIntCheckHook check;		/* NULL: every value from the least to the greatest is allowed */
 	const struct config_enum_entry *words;	/* the allowed words; NULL: the setting is an integer, or on or off */
-	bool	   *flag;			/* in place of variable, where the setting is on or off */
+	bool	   *flag;			/* the variable of a setting that is on or off, in place of `variable` */
 } Setting;
 
 /*
- * Check the value of a limit: 0 is refused, as no join could ever run with it.
+ * Check the value of a limit. 0 is refused, because no join could ever run with it.
  */
 static bool
 check_limit(int *value, void **extra pg_attribute_unused(), GucSource source)
@@ -165,7 +165,8 @@ static const Setting settings[] = {
 };
 
 /*
- * The value that the server or the connection gave the setting before the module was loaded; NULL: none.
+ * Return the value that the server or the connection gave the setting before the module was loaded;
+ * NULL: none.
  */
 static const char *
 value_before(const char *name)
@@ -178,7 +179,7 @@ value_before(const char *name)
 }
 
 /*
- * The session has the default of a setting that had this value before.
+ * Note that PostgreSQL refused this value of a setting, so that the session has the default.
  */
 static void
 note_refused(const char *name, const char *value)

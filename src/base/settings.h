@@ -12,8 +12,8 @@ extern int	geonn_device;		/* enum geonn_device_choice */
 extern int	geonn_algorithm;	/* enum geonn_algorithm */
 extern int	geonn_compared_pairs_limit;	/* -1: no limit */
 extern int	geonn_cpu_threads;	/* 0: one for each core */
-extern bool geonn_enabled;		/* may this process search at all (base/extension.c)? */
-extern bool geonn_enable_sql_joins;	/* may the planner answer subqueries by a search (src/sql/sql_form.c)? */
+extern bool geonn_enabled;		/* whether this process may search at all (base/extension.c) */
+extern bool geonn_enable_sql_joins;	/* whether the planner may answer subqueries by a search (src/sql/sql_form.c) */
 extern int	geonn_engine_timeout;	/* seconds */
 extern int	geonn_transfer_memory_limit;	/* megabytes */
 extern int	geonn_idle_session_timeout; /* milliseconds; 0: no session stays idle */
@@ -24,12 +24,13 @@ extern int	geonn_log_min_duration; /* milliseconds; -1: no call is logged */
 extern int	geonn_max_sessions; /* how many processes may have sessions; -1: no limit */
 extern int	geonn_session_memory_limit;	/* kilobytes; -1: no limit */
 
-/* the message of the error where geonn_admission_timeout has passed */
+/* the message of the error when geonn_admission_timeout has passed */
 #define GEONN_ADMISSION_TIMED_OUT "no session with the geonn engine became free within %d ms"
 
 /*
- * A setting of superusers that this session's connection options set without the privilege, so that what the configuration
- * says of it is not known here, or to a value that it cannot have; NULL: none.  And that value; NULL: it was the privilege.
+ * A setting of superusers that the options of this session's connection have set, so that the configuration's value is not
+ * known here: without the privilege, or to a value that the setting cannot have.  NULL: none.  geonn_invalid_value is that
+ * value; NULL: the privilege was missing.
  */
 extern const char *geonn_refused_setting;
 extern const char *geonn_invalid_value;

@@ -10,8 +10,8 @@
 #include "utils/datum.h"
 
 /*
- * Copy a value other than NULL, of a type with these properties, to the
- * current memory context; a value in a TOAST table is fetched.
+ * Copy a value other than NULL, of a type with these properties, to the current memory context.  A
+ * value in a TOAST table is fetched.
  */
 static inline Datum
 geonn_copy_value(Datum value, bool by_value, int16 length)
@@ -21,15 +21,15 @@ geonn_copy_value(Datum value, bool by_value, int16 length)
 }
 
 /*
- * Do equal values of this type, by its btree order and this collation, always have the
- * same bytes?  False also where that is unknown.
+ * Return whether equal values of this type, by its btree order and this collation, always have the
+ * same bytes.  Returns false if that is unknown.
  */
 extern bool geonn_equal_is_same(Oid type, Oid collation);
 
-/* A type as SQL, with its schema, and its collation unless that is the type's own. */
+/* Return a type as SQL, with its schema, and with its collation unless that is the type's own. */
 extern char *geonn_type_sql(Oid type, int32 typmod, Oid collation);
 
-/* How many bytes a value of an integer type has; 0 for any other type. */
+/* Return how many bytes a value of an integer type has; 0 for any other type. */
 static inline int
 geonn_integer_width(Oid type)
 {
@@ -44,7 +44,7 @@ geonn_integer(Oid type, Datum value)
 		DatumGetInt64(value);
 }
 
-/* A number as a value of an integer type; the number is in the type's range. */
+/* Return a number as a value of an integer type; the number must be in the type's range. */
 static inline Datum
 geonn_integer_value(Oid type, int64 number)
 {

@@ -21,10 +21,10 @@ typedef enum GeonnWait
 	GEONN_WAIT_SUPERVISOR		/* something to do: for the supervisor alone */
 } GeonnWait;
 
-/* the wait event that pg_stat_activity shows during this wait */
+/* Return the wait event that pg_stat_activity shows during this wait. */
 extern uint32 geonn_wait_event(GeonnWait wait);
 
-/* Wait this many milliseconds, or until the latch is set.  A cancelled statement ends here. */
+/* Wait this many milliseconds, or until the latch is set.  If the statement is cancelled, raises the error. */
 extern void geonn_pause(GeonnWait wait, long milliseconds);
 
 #endif							/* GEONN_WAIT_EVENT_H */

@@ -9,7 +9,7 @@
 #include "base/words.h"
 #include "common/metric.h"
 
-/* has room for more metrics than exist; entries behind the last word are NULL */
+/* Room for more metrics than exist; entries behind the last word are NULL. */
 #define METRICS_MAX	7
 
 const struct config_enum_entry *

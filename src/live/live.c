@@ -56,33 +56,35 @@
 #include "live/live_calls.h"
 #include "pages/kept_dataset.h"
 
-/* how many tables a process knows; the one that was used longest ago is forgotten for another */
+/* A process knows at most this many tables; a further one replaces the table that was used longest ago. */
 #define TABLES_MOST	16
 
-/* how often the engine is asked, in milliseconds */
+/* A process asks the engine for a base of a table at most once in this many milliseconds. */
 #define ASKED_EVERY	1000
 
-/* how long the making of a base takes for each reference, or each page, until it has been measured; and the adding of
- * a row, and comparing it with a point: in milliseconds */
+/*
+ * Milliseconds that making a base takes for each reference, or each page, until the time has been measured; and that
+ * adding a row takes, and comparing it with a point.
+ */
 #define MAKING		0.0002
 #define MAKING_A_PAGE	0.03
 #define ADDING		0.0002
 #define COMPARING	0.000001
 
-/* a statement makes a base if it may take this many times as long */
+/* A statement makes a base only if it may take this many times as long. */
 #define TIMES_MAKING	4
 
-/* a base of this many rows is of no use when most of them are not in the table any more */
+/* A base with this many rows is useless once most of them are no longer in the table. */
 #define LARGE_BASE	50000
 
-/* how often a session that waits for a base tries to get the lock, and how long at least, in milliseconds */
+/* A session that waits for a base tries to get the lock each time after WAIT_POLL milliseconds, for at least WAIT_LEAST. */
 #define WAIT_POLL	1
 #define WAIT_LEAST	3000
 
-/* how long a process that has waited in vain makes no base at once, in milliseconds */
+/* A process that has waited in vain makes no base at once for this many milliseconds. */
 #define GAVE_UP_FOR	60000
 
-/* the class of the advisory lock under which a base is made; SQL's have the classes 1 and 2 */
+/* A process makes a base under an advisory lock of this class; locks that SQL takes have the classes 1 and 2. */
 #define LOCK_CLASS	0x676E
 
 #define FILE_PURPOSE	"a base of references"
@@ -92,22 +94,23 @@ struct LiveReferences
 	uint8		subject[GEONN_SUBJECT_BYTES];
 	Oid			relation;
 	PageIdType	id_type;
-	uint64		used;			/* when the references were used: a number that rises */
+	uint64		used;			/* when the references were last used: a number that rises with each use */
 
-	MemoryContext context;		/* has the base, and what the table differs by; NULL: there is none */
+	MemoryContext context;		/* memory for the base, and for the table's differences from it; NULL: there is no base */
 	LiveBase   *base;
 	LiveTable  *table;
-	GeonnGroups *groups;		/* of the base, and of rows that were added; NULL: there are none */
-	uint64		dataset;		/* the number of the dataset that has the base */
+	GeonnGroups *groups;		/* the groups of the base, and of added rows; NULL: there are none */
+	uint64		dataset;		/* the number of the dataset to which the base belongs */
 
-	TimestampTz asked;			/* when the engine was asked the last time; 0: never */
-	double		paid;			/* milliseconds that a base, or a newer one, would have saved */
-	double		making;			/* milliseconds that making one takes; 0: not known */
-	bool		again;			/* the engine has answered a call before, of this process or of one that left a mark */
+	TimestampTz asked;			/* when this process last asked the engine; 0: never */
+	double		paid;			/* milliseconds that a base, or a newer one, would have saved so far */
+	double		making;			/* milliseconds that making a base takes; 0: not known */
+	bool		again;			/* the engine has answered a call before: one of this process, or one of a process that
+								 * has left a mark */
 	bool		failed;			/* the last making came to nothing */
-	bool		too_new;		/* the engine has another base, which the present snapshot is too old for */
-	TimestampTz gave_up;		/* when this process waited in vain for another one that made a base; 0: never */
-	bool		told;			/* the log says why points are left to the engine */
+	bool		too_new;		/* the engine has another base, for which the present snapshot is too old */
+	TimestampTz gave_up;		/* when this process waited in vain for another process to make a base; 0: never */
+	bool		told;			/* the log already says why points are left to the engine */
 
 	struct geonn_call message;	/* of the present call */
 };
@@ -137,7 +140,7 @@ drop_base(LiveReferences *references)
 }
 
 /*
- * Let go of a base that is of no use, and do not take it again.
+ * Let go of a base that is useless, and do not take it again.
  */
 static void
 reject_base(LiveReferences *references)
@@ -180,7 +183,7 @@ make_label(const LiveReferences *references, TimestampTz version)
 }
 
 /*
- * Leave a mark that a call has had the engine read the references.
+ * Leave a mark with the engine: a call has had the engine read the references.
  */
 static void
 leave_mark(LiveReferences *references)
@@ -201,7 +204,8 @@ leave_mark(LiveReferences *references)
 }
 
 /*
- * Take the base that the engine has, unless this process has it; or let go of the one that the engine has not.
+ * Take the base that the engine has, unless this process has it already.  If the engine has none, let go of
+ * this process's base.
  */
 static void
 take_base(LiveReferences *references, const PointSource *source, GeonnClient *client, MemoryContext context)
@@ -219,7 +223,7 @@ take_base(LiveReferences *references, const PointSource *source, GeonnClient *cl
 	references->again |= is_mark != 0;
 	if (is_mark || !was_kept)
 	{
-		/* what calls have paid before there was a base still counts */
+		/* The time that calls have paid stays counted: a base would have saved it. */
 		if (references->table != NULL)
 			drop_base(references);
 		return;
@@ -235,7 +239,7 @@ take_base(LiveReferences *references, const PointSource *source, GeonnClient *cl
 	base = geonn_live_base_open(file, values);
 	if (base == NULL || (base->head->starts > 0) != (groups != NULL))
 		geonn_connection_violation("a base of another form");
-	/* an older snapshot may need the older base */
+	/* An older snapshot may still need the older base. */
 	references->too_new = TransactionIdPrecedes(GetActiveSnapshot()->xmin, (TransactionId) base->head->horizon);
 	if (!geonn_live_base_is_old(base) && (references->table == NULL || !references->too_new))
 		use_base(references, base, groups, context, geonn_client_dataset(client));
@@ -266,7 +270,7 @@ ask(LiveReferences *references, const PointSource *source)
 }
 
 /*
- * Log, once for each table and process, that single points are left to the engine, and why.
+ * Log, once for each table and process, that the engine answers single points, and why.
  */
 static void
 tell_left_to_engine(LiveReferences *references, const PointSource *source, int sqlstate, const char *detail,
@@ -284,7 +288,7 @@ tell_left_to_engine(LiveReferences *references, const PointSource *source, int s
 }
 
 /*
- * Tell that this takes more bytes than it may.
+ * Log that something (`what`) takes more bytes than it may.
  */
 static void
 tell_too_large(LiveReferences *references, const PointSource *source, const char *what, uint64 bytes, uint64 most)
@@ -295,7 +299,7 @@ tell_too_large(LiveReferences *references, const PointSource *source, const char
 						"Where the table changes, each call reads it whole: raise these settings.");
 }
 
-/* the greatest number of bytes of a base, and of what a table differs from it by */
+/* Return how many bytes a base may have, and a table's differences from it. */
 static uint64
 most_bytes(void)
 {
@@ -304,7 +308,7 @@ most_bytes(void)
 }
 
 /*
- * Note that the making of a base came to nothing: the next one is made later.
+ * Note that making a base has come to nothing, so that the next one is made later.
  */
 static void
 make_later(LiveReferences *references)
@@ -359,7 +363,7 @@ make_base(LiveReferences *references, PageReader *reader)
 }
 
 /*
- * How many milliseconds the making of a base of this table may take.
+ * Return how many milliseconds making a base of this table may take.
  */
 static double
 time_to_make(const LiveReferences *references, Relation relation)
@@ -368,7 +372,8 @@ time_to_make(const LiveReferences *references, Relation relation)
 }
 
 /*
- * Have the statement and its transaction time enough to make a base of this table?
+ * Return whether the statement and its transaction have enough time left to make a base of this
+ * table.
  */
 static bool
 has_time(const LiveReferences *references, Relation relation)
@@ -392,8 +397,8 @@ typedef struct Making
 } Making;
 
 /*
- * Get the lock under which a base is made; false: another process has it, and this one does not wait, or has waited long
- * enough, or its statement has no time left to make a base.
+ * Get the lock under which a base is made.  Returns false if another process has the lock, and this process does not
+ * wait, or has waited long enough, or its statement has no time left to make a base.
  */
 static bool
 lock_making(const Making *making)
@@ -421,7 +426,7 @@ lock_making(const Making *making)
 }
 
 /*
- * Make a base, unless another process does, or has.
+ * Make a base, under the lock, unless another process has made one meanwhile.
  */
 static void
 make_base_alone(void *state)
@@ -445,8 +450,8 @@ make_base_alone(void *state)
 }
 
 /*
- * Make a base, unless another process does.  If it cannot be made, for lack of memory for example, the former base
- * answers, or the engine without one.
+ * Make a base, unless another process is making one.  If that fails, for lack of memory for example, the former
+ * base answers, or the engine if there is none.
  */
 static void
 try_to_make_base(LiveReferences *references, PageReader *reader, bool waits)
@@ -502,7 +507,10 @@ add_table(const uint8 *subject, Oid relation, const PointSource *source)
 	}
 	drop_base(references);
 
-	/* the relation most often has another file now, or other columns: bases of the former ones are of no use */
+	/*
+	 * The subject has changed, mostly because the relation has another file now, or other columns: its
+	 * former bases are useless.
+	 */
 	for (int i = 0; i < table_count; i++)
 	{
 		if (tables[i].relation == relation)
@@ -519,7 +527,7 @@ LiveReferences *
 geonn_live_find(const PointSource *source, const PlainTable *table, const struct geonn_call *message)
 {
 	static uint64 uses = 0;
-	/* no dataset of references has these columns, so the subject is of a base */
+	/* No dataset of references has these columns, so a subject with them belongs to a base. */
 	GeonnQuestion question = {.columns = PG_UINT32_MAX};
 	uint8		subject[GEONN_SUBJECT_BYTES];
 	Relation	relation = table_open(table->table, NoLock);
@@ -569,7 +577,7 @@ geonn_live_is_likely(LiveReferences *references, const PointSource *source)
 }
 
 /*
- * How many rows of the base the table may lack until another one is made at once.
+ * Return how many rows of the base may be missing in the table before another base is made at once.
  */
 static uint64
 most_masked(const LiveReferences *references, Relation relation)
@@ -585,7 +593,8 @@ most_masked(const LiveReferences *references, Relation relation)
 }
 
 /*
- * Look at the table with the active snapshot; false: the base does not tell its rows.
+ * Look at the table with the active snapshot.  Returns false if the base does not tell which rows
+ * the snapshot sees.
  */
 static bool
 look(LiveReferences *references, const PointSource *source, const PlainTable *table, Relation relation)
@@ -635,7 +644,7 @@ geonn_live_look(LiveReferences *references, const PointSource *source, const Pla
 	table_close(relation, NoLock);
 	if (references->table != NULL && geonn_live_table_bytes(references->table) > most)
 	{
-		/* the engine answers, until it has another base, which is of no use soon if it would be too large again */
+		/* The engine answers until it has another base; making one is useless if it would soon be too large again. */
 		references->failed = geonn_live_table_difference(references->table).added == 0;
 		tell_too_large(references, source, "What the table differs by from a base of the references",
 					   geonn_live_table_bytes(references->table), most);

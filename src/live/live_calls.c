@@ -14,10 +14,10 @@
 #include "client/connection.h"
 #include "live/live_calls.h"
 
-/* for how many labels calls wait to be counted; the one that has waited longest is counted for another */
+/* Calls of at most this many labels wait to be counted; for a further label, those that have waited longest are counted. */
 #define LABELS_MOST	16
 
-/* calls of one label and role that the engine has not counted: their figures, and the message of the last one */
+/* Calls of one label and role that the engine has not counted: their figures, and the message of the last call. */
 typedef struct UncountedCalls
 {
 	struct geonn_finished work;
@@ -25,7 +25,7 @@ typedef struct UncountedCalls
 } UncountedCalls;
 
 static UncountedCalls uncounted[LABELS_MOST];
-static int	next_uncounted;		/* the label that gives its place to another one next */
+static int	next_uncounted;		/* the place of the label that is counted next to make room for another */
 static uint64 calls_noted;		/* by this process, in all */
 static uint64 calls_counted;	/* of them, by the engine */
 
@@ -44,7 +44,7 @@ have_one_label(const struct geonn_call *a, const struct geonn_call *b)
 }
 
 /*
- * The calls of this label that are not counted, or NULL.
+ * Return the calls of this label that the engine has not counted, or NULL.
  */
 static UncountedCalls *
 find_uncounted(const struct geonn_call *message)
@@ -64,7 +64,7 @@ geonn_live_end_client(GeonnClient *client, const struct geonn_call *message)
 	struct geonn_finished work = calls != NULL ? calls->work : (struct geonn_finished) {0};
 
 	work.alone = 1;
-	/* the engine counts the calls of a session whose dataset is sealed */
+	/* The engine counts calls only for a session whose dataset is sealed. */
 	if (!geonn_client_is_sealed(client))
 		geonn_client_seal(client, true);
 	geonn_client_end(client, &work);
@@ -100,7 +100,7 @@ geonn_live_count_calls(void)
 }
 
 /*
- * The place of a label's calls that are not counted.
+ * Return the place of this label's uncounted calls; make one if it has none.
  */
 static UncountedCalls *
 uncounted_calls(const struct geonn_call *message)
@@ -146,7 +146,7 @@ engine_runs(void)
 void
 geonn_live_report(void)
 {
-	/* statistics start no engine, and ask none where geonn is switched off */
+	/* Reading statistics must not start an engine, and must not ask one if geonn is switched off. */
 	if (geonn_enabled && calls_noted > calls_counted && engine_runs())
 		geonn_live_count_calls();
 }

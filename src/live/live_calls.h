@@ -8,16 +8,19 @@
 #include "client/client.h"
 #include "live/live.h"
 
-/* what a client that is opened for a base, or to count calls, would ask */
+/* The question of a client that is opened only for a base, or to count calls. */
 extern const GeonnQuestion geonn_live_no_question;
 
-/* End a client that was opened with this message, and have the engine count the calls of its label. */
+/* End a client that was opened with this message, and have the engine count the calls of the message's label. */
 extern void geonn_live_end_client(GeonnClient *client, const struct geonn_call *message);
 
-/* Add a call to those that are not counted; the message is its own. */
+/* Add a call to the uncounted ones; `message` is the call's own. */
 extern void geonn_live_add_call(const struct geonn_call *message, const struct geonn_finished *work);
 
-/* Have the engine count all calls; and the same if it is running. */
+/*
+ * geonn_live_count_calls() has the engine count all calls; geonn_live_report() does the same, but
+ * only if the engine is running.
+ */
 extern void geonn_live_count_calls(void);
 extern void geonn_live_report(void);
 

@@ -19,7 +19,7 @@ typedef struct LiveAnswers
 	GeonnQuestion question;
 	const GeonnReferences *excluding;	/* as in LiveSearch */
 	LiveNeighbour *found;		/* [question.k] */
-	LiveSearch	search;			/* for the neighbours of the present observation */
+	LiveSearch	search;			/* the search for the neighbours of the present observation */
 } LiveAnswers;
 
 /* ---- answers ---- */
@@ -84,7 +84,7 @@ lent_id(const void *ids, int64 tag)
 }
 
 /*
- * Have the observations answered by what this process knows of the references.
+ * Have this process answer the observations, by the references that it knows.
  */
 static void
 use_live_references(const GeonnJoin *join, LiveReferences *references, PreparedJoin *prepared)
@@ -112,8 +112,8 @@ use_live_references(const GeonnJoin *join, LiveReferences *references, PreparedJ
 /* ---- fates ---- */
 
 /*
- * Why is the question none that this process answers, even if it knows the references, and the observations are few?
- * NULL: it may be one.
+ * Return why this process cannot answer the question, even if it knows the references and the observations are few.
+ * NULL: it may be able to.
  */
 static const char *
 why_not_here(const JoinPreparation *preparation)
@@ -140,7 +140,7 @@ why_not_here(const JoinPreparation *preparation)
 }
 
 /*
- * Does this process know the references?  make: as geonn_live_look.
+ * Return whether this process knows the references. make: as for geonn_live_look().
  */
 static bool
 knows_references(const JoinPreparation *preparation, bool make)
@@ -150,7 +150,7 @@ knows_references(const JoinPreparation *preparation, bool make)
 }
 
 /*
- * Are the observations few, and does this process know the references for them?
+ * Return whether the observations are few, and this process knows the references for them.
  */
 static bool
 knows_for_few_rows(JoinPreparation *preparation)
@@ -162,7 +162,10 @@ knows_for_few_rows(JoinPreparation *preparation)
 		return false;
 	few = preparation->are_few(preparation->state);
 
-	/* functions that read the rows may have had this process forget the table, or note another call of it */
+	/*
+	 * Look the table up again: functions that read the rows may have had this process forget it, or note
+	 * another call of it.
+	 */
 	preparation->known = geonn_live_find(join->references, preparation->table, &preparation->message);
 	return few && preparation->known != NULL && knows_references(preparation, true);
 }

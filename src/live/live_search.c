@@ -33,7 +33,7 @@
 
 #include "live/live_base.h"
 
-/* how many points that tie have room at first */
+/* room for this many tied points at first */
 #define TIED_ROOM	64
 
 /* ---- candidates ---- */
@@ -47,8 +47,8 @@ float_limit(double chord_squared)
 }
 
 /*
- * Does one neighbour come before another one?  The order is that of records of references (references.c): where ids
- * are equal, the coordinates decide.
+ * Return whether neighbour a comes before neighbour b.  The order is that of records of references (references.c):
+ * if ids are equal, the coordinates decide.
  */
 static inline bool
 comes_before(const LiveSearch *search, const LiveNeighbour *a, const LiveNeighbour *b)
@@ -67,7 +67,7 @@ comes_before(const LiveSearch *search, const LiveNeighbour *a, const LiveNeighbo
 }
 
 /*
- * Put a neighbour into the heap of this many elements, in place of the first.
+ * Put a neighbour into the heap of this many elements, in place of the first element.
  */
 static void
 sift_down(const LiveSearch *search, uint32 count, LiveNeighbour added)
@@ -105,7 +105,8 @@ sift_up(const LiveSearch *search, uint32 place, LiveNeighbour added)
 }
 
 /*
- * Add a point at the distance of the k-th; or, of all within a distance, any.
+ * Add a point at the distance of the k-th neighbour; in a search for all within a distance, add any
+ * point.
  */
 static void
 add_tied(LiveSearch *search, LiveNeighbour added)
@@ -122,7 +123,7 @@ add_tied(LiveSearch *search, LiveNeighbour added)
 }
 
 /*
- * Put a point into the full heap, whose first element leaves it.
+ * Put a point into the full heap, in place of its first element, which leaves the k nearest.
  */
 static void
 replace_last(LiveSearch *search, LiveNeighbour added)
@@ -139,7 +140,7 @@ replace_last(LiveSearch *search, LiveNeighbour added)
 }
 
 /*
- * Offer a point whose float32 chord is within the limit.
+ * Offer a point whose chord in float32 is within the limit: decide by the exact distance.
  */
 static pg_noinline void
 offer(LiveSearch *search, const LivePoint *point)
@@ -231,7 +232,7 @@ geonn_live_search_end(LiveSearch *search)
 /* ---- leaves ---- */
 
 /*
- * A bit for each point of the leaf that is within the limit.
+ * Return a bit for each point of the leaf that is within the limit.
  */
 static inline uint32
 points_within(const LiveSearch *search, const LiveLeaf *leaf, float *chords)
@@ -290,7 +291,7 @@ geonn_live_search_leaves(LiveSearch *search, const LiveLeaf *leaves, const LiveP
 
 /* ---- inner nodes ---- */
 
-/* a child that is still to be searched, and the squared chord to its box */
+/* A child that is still to be searched, with the squared chord to its box. */
 typedef struct Child
 {
 	float		chord;
@@ -298,8 +299,8 @@ typedef struct Child
 } Child;
 
 /*
- * The children of a node that are within the limit, the nearest first; returns how many they are.  Of all children of
- * the node's level, they are among those from number `from` on and before `end`.
+ * Find the children of a node that are within the limit, the nearest first, and have numbers from `from` to `end` - 1
+ * in their level.  Returns how many they are.
  */
 static int
 children_within(const LiveSearch *search, const LiveBoxes *boxes, uint32 first, uint32 from, uint32 end,
@@ -357,7 +358,7 @@ geonn_live_search_base(LiveSearch *search, const LiveBase *base, const uint64 *m
 	search->end = base->head->points;
 	if (search->group != LIVE_ALL_GROUPS)
 	{
-		/* a base that is damaged may have any numbers */
+		/* check the numbers: a damaged base may have any */
 		bool		is_there = (uint64) search->group + 1 < base->head->starts;
 
 		search->first = is_there ? base->start[search->group] : 0;

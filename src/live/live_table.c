@@ -112,16 +112,16 @@
 
 #define NONE	PG_UINT32_MAX
 
-/* how many pages ahead the head of a page is fetched into the processor's cache */
+/* The head of a page is fetched into the processor's cache this many pages ahead. */
 #define PAGES_AHEAD	12
 
-/* half of the distance of two LSNs that may be mistaken for each other */
+/* An LSN that is read without the page's lock may be mistaken for another one at twice this distance. */
 #define LSN_RANGE	(UINT64CONST(1) << 31)
 
 /* a row that was added */
 typedef struct AddedRow
 {
-	uint32		next;			/* the next row of its page, or free place; NONE: there is none */
+	uint32		next;			/* the next row of the page, or the next free place; NONE: there is none */
 	OffsetNumber offset;		/* of its line pointer */
 	uint8		status;			/* PointStatus */
 } AddedRow;
@@ -131,7 +131,7 @@ typedef struct TablePage
 {
 	XLogRecPtr	lsn;			/* the page had it when its rows were read */
 	TransactionId unsettled_by; /* likewise: geonn_page_unsettled_by */
-	uint32		first_added;	/* the number of the first of its rows that were added, or NONE */
+	uint32		first_added;	/* the number of the page's first added row, or NONE */
 	Buffer		buffer;			/* where the page was found the last time */
 } TablePage;
 
@@ -140,12 +140,13 @@ struct LiveTable
 	LiveBase   *base;
 	MemoryContext context;
 
-	XLogRecPtr	begun;			/* the end of the WAL when the look that is under way began */
+	XLogRecPtr	begun;			/* the end of the WAL at the beginning of the look under way */
 
 	/* the last look */
 	XLogRecPtr	position;
 	BlockNumber blocks;			/* how many pages the table had */
-	Snapshot	snapshot;		/* a copy of its snapshot; NULL: there was no look since all was the base's */
+	Snapshot	snapshot;		/* a copy of the last look's snapshot; NULL: no look yet since the table was as in the
+								 * base */
 	bool		has_number;		/* its own transaction had a number */
 	bool		complete;		/* it came to its end */
 	uint64		pages_read;
@@ -155,20 +156,20 @@ struct LiveTable
 
 	/* rows */
 	uint64		counts[POINT_STATUSES];
-	uint64	   *masked;			/* a bit for each row of the base that the table does not have any more */
+	uint64	   *masked;			/* a bit for each row of the base that is no longer in the table */
 	uint64		masked_count;
 
-	/* rows that were added, and free places between them */
+	/* Rows that were added, and free places between them. */
 	AddedRow   *added;			/* [room] */
 	LivePoint  *points;			/* [room] */
 	LiveLeaf   *leaves;			/* [room / LIVE_NODE] */
-	int32	   *group;			/* [room]; NULL: there are none, or no row was added */
+	int32	   *group;			/* [room] groups of added rows; NULL: there are no groups, or no row was added */
 	uint32		room;
-	uint32		used;			/* how many places are behind the first, in use or free */
+	uint32		used;			/* how many places, in use or free, come before the unused rest */
 	uint32		first_free;		/* a free place, or NONE */
 	uint64		added_count;
 	uint64		added_now;		/* by the last look */
-	LiveIds		ids;			/* the numbers of those added are those of their rows */
+	LiveIds		ids;			/* ids of added rows have the numbers of their rows */
 	const GeonnGroups *groups;	/* of all rows; NULL: there are none */
 };
 
@@ -206,7 +207,10 @@ free_place(LiveTable *table)
 	return table->used++;
 }
 
-/* the number of a page's row that comes after another, or of its first one where that is NONE */
+/*
+ * Return where the number of a page's row after row `former` is stored; if former is NONE, the
+ * number of the page's first row.
+ */
 static inline uint32 *
 row_after(LiveTable *table, BlockNumber block, uint32 former)
 {
@@ -214,7 +218,7 @@ row_after(LiveTable *table, BlockNumber block, uint32 former)
 }
 
 /*
- * Add a row to a page, after another one; returns its number.
+ * Add a row to a page, behind row `former`.  Returns its number.
  */
 static uint32
 add_row(LiveTable *table, BlockNumber block, uint32 former, const PageRow *row)
@@ -241,7 +245,7 @@ add_row(LiveTable *table, BlockNumber block, uint32 former, const PageRow *row)
 }
 
 /*
- * Remove the row of a page that comes after another one.
+ * Remove the row of a page that comes behind row `former`.
  */
 static void
 remove_row(LiveTable *table, BlockNumber block, uint32 former)
@@ -259,7 +263,8 @@ remove_row(LiveTable *table, BlockNumber block, uint32 former)
 }
 
 /*
- * Is the point with this number, among points and their groups, the same, to the bit, as that of a row that was read?
+ * Return whether a point, number `number` among points and their groups, is the same, bit by bit, as the point of a
+ * row that was read.
  */
 static inline bool
 is_same_point(const LiveTable *table, const LivePoint *points, const int32 *groups, uint32 number, const PageRow *row)
@@ -276,7 +281,7 @@ is_same_point(const LiveTable *table, const LivePoint *points, const int32 *grou
 }
 
 /*
- * Have a page's next row that was added, after another one, be this one; returns its number.
+ * Make `row` the added row of the page that comes behind row `former`.  Returns its number.
  */
 static uint32
 put_row(LiveTable *table, BlockNumber block, uint32 former, const PageRow *row)
@@ -296,7 +301,7 @@ put_row(LiveTable *table, BlockNumber block, uint32 former, const PageRow *row)
 /* ---- rows of the base ---- */
 
 /*
- * Note whether the table has a row of the base.
+ * Note whether the table still has a row of the base.
  */
 static void
 set_masked(LiveTable *table, uint32 row, bool masked)
@@ -311,7 +316,8 @@ set_masked(LiveTable *table, uint32 row, bool masked)
 }
 
 /*
- * Compare the rows of a page, in the order of their line pointers, with those of the base.
+ * Compare the rows of a page, in the order of their line pointers, with the rows that the base has
+ * of the page.
  */
 static void
 compare_page(LiveTable *table, BlockNumber block, const PageRow *rows, int count, uint32 number, uint32 end)
@@ -405,7 +411,8 @@ geonn_live_table_begin(LiveBase *base, const PageIdType *id_type, const GeonnGro
 }
 
 /*
- * Has the own transaction, and so perhaps one of its subtransactions, a number, without which it changes no row?
+ * Return whether this session's transaction has a number; without one, neither the transaction nor a
+ * subtransaction of it has changed a row.
  */
 static inline bool
 own_has_number(void)
@@ -414,7 +421,7 @@ own_has_number(void)
 }
 
 /*
- * Keep the snapshot, and whether it may see changes of its own.
+ * Keep the snapshot, and whether it may see changes of its own transaction.
  */
 static void
 remember_snapshot(LiveTable *table, Snapshot snapshot)
@@ -426,7 +433,8 @@ remember_snapshot(LiveTable *table, Snapshot snapshot)
 }
 
 /*
- * Have the processor fetch the head of a page, and what describes its buffer, if it is where it was.
+ * Have the processor fetch the head of a page and the descriptor of its buffer, if the page is still
+ * in that buffer.
  */
 static inline void
 fetch_ahead(const LiveTable *table, BlockNumber block)
@@ -440,7 +448,8 @@ fetch_ahead(const LiveTable *table, BlockNumber block)
 }
 
 /*
- * Read a page's LSN without its lock; InvalidXLogRecPtr if the page is not where it was.
+ * Read a page's LSN without its lock.  Returns InvalidXLogRecPtr if the page is no longer in its
+ * former buffer.
  */
 static XLogRecPtr
 peek_at_lsn(const TablePage *page, Relation relation, BlockNumber block)
@@ -474,7 +483,8 @@ read_lsn(TablePage *page, Relation relation, BlockNumber block)
 }
 
 /*
- * May a page, of which the visibility map does not tell enough, have changed since it was read?
+ * Return whether a page may have changed since it was read; the visibility map does not tell enough
+ * of it.
  */
 static bool
 has_changed(LiveTable *table, Relation relation, BlockNumber block)
@@ -491,7 +501,8 @@ has_changed(LiveTable *table, Relation relation, BlockNumber block)
 }
 
 /*
- * Must a page be read?  marked: the visibility map tells that it has not changed.
+ * Return whether a page must be read. marked: the visibility map tells that the page has not
+ * changed.
  */
 static bool
 must_be_read(LiveTable *table, const PageReader *reader, BlockNumber block, bool marked)
@@ -525,7 +536,7 @@ read_page(LiveTable *table, PageReader *reader, BlockNumber block)
 }
 
 /*
- * Look at the pages that one page of the visibility map describes.  Returns false if what was found exceeds a limit
+ * Look at the pages that one page of the visibility map describes.  Returns false if a limit was exceeded
  * (geonn_live_table_look).
  */
 static bool
@@ -536,7 +547,7 @@ look_at_pages(LiveTable *table, PageReader *reader, BlockNumber first, BlockNumb
 
 	geonn_read_map(reader->relation, first, &map);
 
-	/* bits that may have been set since the position tell nothing */
+	/* Bits that may have been set since the position tell nothing: ignore them. */
 	if (XLogRecPtrIsInvalid(map.lsn) || map.lsn > table->position)
 		memset(map.bits, 0, sizeof(map.bits));
 	for (BlockNumber i = 0; i < count; i++)
@@ -558,7 +569,7 @@ look_at_table(LiveTable *table, PageReader *reader, uint64 most_bytes, uint64 mo
 
 	make_room_for_blocks(table, blocks);
 
-	/* the table has new pages before one is read: a look that an error ends leaves rows of them */
+	/* Count the table's new pages before the first is read: an error would end the look, and leave rows of some of them. */
 	for (; table->blocks < blocks; table->blocks++)
 		table->pages[table->blocks].unsettled_by = UNSETTLED_BY_MORE;
 	for (BlockNumber first = 0; first < blocks; first += Min(BLOCKS_A_MAP, blocks - first))
@@ -668,7 +679,7 @@ search_added(const LiveTable *table, LiveSearch *search)
 void
 geonn_live_table_search(const LiveTable *table, LiveSearch *search)
 {
-	/* where most of the base is masked, the distance of rows that were added bounds the walk through it */
+	/* If most of the base is masked, search the added rows first: their distances bound the walk through the base. */
 	bool		added_first = table->masked_count > table->base->head->rows / 2;
 
 	if (added_first)

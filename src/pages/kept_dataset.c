@@ -171,15 +171,15 @@
 #include "pages/kept_dataset.h"
 #include "pages/page_points.h"
 
-/* what distinguishes two states of a table */
+/* The parts of a table's state by which two states are told apart. */
 typedef struct Version
 {
 	BlockNumber blocks;
 	BlockNumber new_blocks;
 	BlockNumber settled;		/* how many blocks without a bit are settled */
 	uint32		unused;
-	uint64		last;			/* the greatest LSN of the visibility map, and of settled blocks without a bit */
-	uint64		hash;			/* a hash of the map's LSNs, and of blocks without a bit */
+	uint64		last;			/* the greatest LSN among those of the visibility map and of settled blocks without a bit */
+	uint64		hash;			/* a hash of the LSNs of the map, and of the blocks without a bit */
 } Version;
 
 StaticAssertDecl(sizeof(Version) <= GEONN_VERSION_BYTES, "a label has no room for a version");
@@ -215,13 +215,13 @@ geonn_lock_for_map(Relation table, Snapshot snapshot)
 	if (!IsolationIsSerializable())
 		return true;
 	SET_LOCKTAG_RELATION(tag, table->rd_lockInfo.lockRelId.dbId, table->rd_lockInfo.lockRelId.relId);
-	/* VACUUM's lock conflicts, too: no mode conflicts with RowExclusiveLock, but not with that */
+	/* This also counts the lock of VACUUM: no mode conflicts with RowExclusiveLock but not with VACUUM's lock. */
 	pfree(GetLockConflicts(&tag, ShareLock, &writers));
 	return writers == 0;
 }
 
 /*
- * Does the visibility map show this table's changes, for this snapshot?
+ * Return whether the visibility map shows this table's changes, for this snapshot.
  */
 static bool
 shows_changes(Relation table, Snapshot snapshot)
@@ -237,7 +237,10 @@ shows_changes(Relation table, Snapshot snapshot)
 		IsMVCCSnapshot(snapshot) && !snapshot->takenDuringRecovery && !RecoveryInProgress();
 }
 
-/* all transactions that have written to the WAL before a position have smaller numbers than the next one */
+/*
+ * A position of the WAL, and a number: all transactions that have written to the WAL before the position
+ * have smaller numbers.
+ */
 typedef struct Horizon
 {
 	XLogRecPtr	position;
@@ -245,8 +248,8 @@ typedef struct Horizon
 } Horizon;
 
 /*
- * A position of the WAL before which no transaction has written that is in progress for the snapshot;
- * InvalidXLogRecPtr: none is known.  It is at most `end`, the end of the WAL.
+ * Return a position of the WAL before which no transaction has written that is in progress for the
+ * snapshot; InvalidXLogRecPtr: no such position is known.  It is at most `end`, the end of the WAL.
  */
 static XLogRecPtr
 ended_before(Snapshot snapshot, XLogRecPtr end)
@@ -267,15 +270,15 @@ ended_before(Snapshot snapshot, XLogRecPtr end)
 typedef struct Look
 {
 	Relation	table;
-	Snapshot	snapshot;		/* NULL: settled pages are not taken, either */
+	Snapshot	snapshot;		/* NULL: only all-visible pages count, not settled ones */
 	BufferAccessStrategy strategy;
-	XLogRecPtr	end;			/* the end of the WAL before any page was looked at */
+	XLogRecPtr	end;			/* the end of the WAL before the look began */
 	XLogRecPtr	ended;			/* ended_before() */
 	Version		version;
 } Look;
 
 /*
- * Is a page with this LSN, of which the caller has a lock, settled?
+ * Return whether a page with this LSN is settled.  The caller holds a lock of the page.
  */
 static bool
 is_settled(const Look *look, Page page, XLogRecPtr lsn)
@@ -287,7 +290,7 @@ is_settled(const Look *look, Page page, XLogRecPtr lsn)
 }
 
 /*
- * Add to the version a block without a bit.  Returns false if the table has no version now.
+ * Add a block without a bit to the version.  Returns false if the table has no version now.
  */
 static bool
 add_unmarked(Look *look, BlockNumber block)
@@ -316,8 +319,8 @@ add_unmarked(Look *look, BlockNumber block)
 }
 
 /*
- * Add to the version those of this many blocks, which this page of the map describes, that have no bit.  Returns
- * false if the table has no version now.
+ * Add all blocks without a bit to the version, of the `count` blocks from `first` on that this page of the map
+ * describes.  Returns false if the table has no version now.
  */
 static bool
 add_all_unmarked(Look *look, BlockNumber first, BlockNumber count, const MapPage *map)
@@ -336,7 +339,8 @@ add_all_unmarked(Look *look, BlockNumber first, BlockNumber count, const MapPage
 }
 
 /*
- * Read the version that the table has for this snapshot, or for any snapshot; false if it has none now.
+ * Read the version that the table has for this snapshot, or (NULL) for any snapshot.  Returns false if
+ * the table has none now.
  */
 static bool
 read_version(Relation table, Snapshot snapshot, Version *version)
@@ -380,7 +384,7 @@ read_version(Relation table, Snapshot snapshot, Version *version)
 typedef struct Subject
 {
 	uint8	   *bytes;			/* [GEONN_SUBJECT_BYTES] */
-	Size		length;			/* length of the whole subject, even if it does not fit */
+	Size		length;			/* length of the whole subject, even beyond the room for it */
 } Subject;
 
 static void
@@ -412,7 +416,7 @@ add_column(Subject *subject, const PointColumn *column, const AttrNumber *attrib
 }
 
 /*
- * The transaction that wrote the row of the catalog that describes this object.
+ * Return the transaction that wrote the catalog's row of this object.
  */
 static uint32
 description_of(int cache, Oid object)
@@ -428,7 +432,7 @@ description_of(int cache, Oid object)
 }
 
 /*
- * Write the subject of a label; false if it does not fit.
+ * Write the subject of a label.  Returns false if it does not fit.
  */
 static bool
 describe(const PointSource *source, Relation table, const AttrNumber *attributes,

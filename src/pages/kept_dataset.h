@@ -12,26 +12,30 @@
 #include "join/reference_fate.h"
 #include "points/columns.h"
 
-/* References that the engine keeps are found by their labels; those that are read are left there. */
+/* A fate: find references that the engine keeps by their labels; have the engine keep those that a call reads. */
 extern const ReferenceFate geonn_kept_fate;
 
-/* The same after rows were counted: another session may have left the references since. */
+/*
+ * The same fate, tried again after rows were counted: another session may have left the references
+ * with the engine meanwhile.
+ */
 extern const ReferenceFate geonn_kept_meanwhile_fate;
 
 /*
- * Write labels of the datasets that contain these references for this question, as the active snapshot sees
- * them; the first label is of a dataset with exactly this detail.  The references are the rows of this table,
- * which is locked.  settled: also where the table has pages that are not all-visible, each of which is then looked at.
- * Returns the number of labels, at most GEONN_LABELS_MAX for REFERENCE_DISTANCE and one otherwise.  0: changes of
- * the table cannot be detected; then no kept dataset may be used.  The rows may be read before or after this.
+ * Write labels of the datasets that contain these references for this question, as the active snapshot sees them; the
+ * first label is that of a dataset with exactly this detail.  The references are the rows of this table, which is
+ * locked. settled: write labels even if the table has pages that are not all-visible; each of these pages is then
+ * looked at.  Returns the number of labels, at most GEONN_LABELS_MAX for REFERENCE_DISTANCE and one otherwise. 0:
+ * changes of the table cannot be detected, so no kept dataset may be used.  The caller may read the rows before or
+ * after this call.
  */
 extern int	geonn_label_dataset(const PointSource *source, const PlainTable *table,
 								const GeonnQuestion *question, ReferenceDetail detail,
 								bool settled, struct geonn_label *labels);
 
 /*
- * Write the subject of a label, GEONN_SUBJECT_BYTES: all on which the meaning of the table's pages depends.
- * Returns false if the visibility map does not show all changes to the active snapshot.
+ * Write the subject of a label, GEONN_SUBJECT_BYTES: everything on which the meaning of the table's pages
+ * depends.  Returns false if the visibility map does not show all changes to the active snapshot.
  */
 extern bool geonn_describe_pages(const PointSource *source, Relation table,
 								 const AttrNumber *attributes, const GeonnQuestion *question,
@@ -40,17 +44,18 @@ extern bool geonn_describe_pages(const PointSource *source, Relation table,
 /* ---- the visibility map ---- */
 
 /*
- * Lock a table for SERIALIZABLE before its map stands for its pages.  Returns false if the map must not, since a
- * transaction may be writing: then a page is looked at under its lock.  Elsewhere it locks nothing, and returns true.
+ * Lock a table for SERIALIZABLE, before its visibility map stands for its pages.  Returns false if the map must not,
+ * because a transaction may be writing: then each page is looked at under its lock.  In other isolation levels, locks
+ * nothing and returns true.
  */
 extern bool geonn_lock_for_map(Relation table, Snapshot snapshot);
 
-/* how many blocks of the table a byte, and a page, of the visibility map describe (as in visibilitymap.c) */
+/* A byte, and a page, of the visibility map describe this many blocks of the table (as in visibilitymap.c). */
 #define BLOCKS_A_BYTE	(BITS_PER_BYTE / BITS_PER_HEAPBLOCK)
 #define MAP_BYTES		(BLCKSZ - MAXALIGN(SizeOfPageHeaderData))
 #define BLOCKS_A_MAP	((BlockNumber) (MAP_BYTES * BLOCKS_A_BYTE))
 
-/* a page of the visibility map, as it was at one moment */
+/* A page of the visibility map, as it was at one moment. */
 typedef struct MapPage
 {
 	XLogRecPtr	lsn;
@@ -58,12 +63,12 @@ typedef struct MapPage
 } MapPage;
 
 /*
- * Copy the page of the visibility map for the BLOCKS_A_MAP blocks from first on, a multiple of that number.
- * If the map ends before them, the copy has neither bits nor LSN.
+ * Copy the page of the visibility map for the BLOCKS_A_MAP blocks from `first` on, a multiple of
+ * BLOCKS_A_MAP.  If the map ends before these blocks, the copy has neither bits nor LSN.
  */
 extern void geonn_read_map(Relation table, BlockNumber first, MapPage *copy);
 
-/* Do all transactions see all tuples of this block?  Its number counts from the map page's first block. */
+/* Return whether all transactions see all tuples of this block.  Its number counts from the map page's first block. */
 static inline bool
 geonn_map_is_visible(const MapPage *map, BlockNumber number)
 {

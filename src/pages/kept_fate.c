@@ -8,7 +8,7 @@
 #include "base/settings.h"
 #include "pages/kept_dataset.h"
 
-/* the note that stays with kept references */
+/* The note that stays with kept references. */
 typedef struct KeptNote
 {
 	uint64		counts[POINT_STATUSES]; /* as in PreparedJoin */
@@ -19,12 +19,12 @@ typedef struct KeptNote
 StaticAssertDecl(sizeof(KeptNote) <= GEONN_NOTE_BYTES, "a note has no room");
 
 /*
- * Write labels of the table's present state; returns their number.
+ * Write labels of the table's present state.  Returns their number.
  */
 static int
 label(const JoinPreparation *preparation, struct geonn_label *labels)
 {
-	/* is a dataset to be kept of a table with settled pages?  For given points a base will do */
+	/* Keep datasets of tables with settled pages?  For given points, a base serves instead. */
 	bool		settled = preparation->join->given == NULL || preparation->known == NULL;
 
 	return geonn_label_dataset(preparation->join->references, preparation->table, &preparation->prepared->question,
@@ -32,7 +32,7 @@ label(const JoinPreparation *preparation, struct geonn_label *labels)
 }
 
 /*
- * Implements ReferenceFate.keep.  The table is looked at now, since to read pages prunes them.
+ * Implements ReferenceFate.keep.  Looks at the table only now, because reading pages prunes them.
  */
 static bool
 keep(const JoinPreparation *preparation, ReferenceMemory *memory)
@@ -61,7 +61,7 @@ use_kept_references(const GeonnJoin *join, ReferenceDetail detail, PreparedJoin 
 	memcpy(prepared->counts, note.counts, sizeof(note.counts));
 	geonn_begin_references(join, detail, prepared, NULL);
 
-	/* count their bytes, unless another join of this process does */
+	/* Count the bytes of the files, unless another join of this process counts the same dataset. */
 	if (!geonn_reference_memory_name(memory, geonn_client_dataset(prepared->client)))
 	{
 		uint64		bytes = geonn_references_file_bytes(prepared->references);
@@ -79,7 +79,8 @@ use_kept_references(const GeonnJoin *join, ReferenceDetail detail, PreparedJoin 
 }
 
 /*
- * Ask the engine for a dataset with one of the labels.  Where it keeps none, the client has a new one.
+ * Ask the engine for a dataset with one of the labels.  If the engine keeps none, the client has a new
+ * dataset.
  */
 static const char *
 ask_engine(JoinPreparation *preparation)

@@ -20,7 +20,7 @@
 #include "pages/page_points.h"
 #include "points/reader.h"
 
-/* reading a table larger than this share of shared buffers reuses few of them (as heapam.c) */
+/* Reading a table larger than this share of shared buffers reuses few buffers (as in heapam.c). */
 #define BUFFERS_SHARE	4
 
 BufferAccessStrategy
@@ -63,7 +63,8 @@ geonn_page_id_read(const PageIdType *type, Datum id)
 /* ---- settled pages ---- */
 
 /*
- * The transaction, if it has not ended before the snapshot was taken; else InvalidTransactionId.
+ * Return the transaction if it had not ended when the snapshot was taken; otherwise
+ * InvalidTransactionId.
  */
 static TransactionId
 unsettled(TransactionId transaction, Snapshot snapshot, bool by_xmin)
@@ -159,14 +160,14 @@ tuple_at(const PageReader *reader, Page page, BlockNumber block, OffsetNumber nu
 }
 
 /*
- * Is the tuple of this header, at the line pointer of a row that is known, this row?
+ * Return whether the tuple with this header is the known row at its line pointer.
  */
 static inline bool
 is_known(HeapTupleHeader header, const KnownRows *known)
 {
 	TransactionId inserted_by = HeapTupleHeaderGetRawXmin(header);
 
-	/* pg_surgery puts FrozenTransactionId into tuples, however new they are */
+	/* pg_surgery puts FrozenTransactionId into tuples, however new they are: such a tuple is not known. */
 	return (header->t_infomask & HEAP_MOVED) == 0 && TransactionIdIsNormal(inserted_by) &&
 		TransactionIdPrecedes(inserted_by, known->horizon);
 }
@@ -241,7 +242,7 @@ read_tuple(PageReader *reader, HeapTuple tuple, PageRow *row)
 	{
 		int			column = source->columns[role].attribute - 1;
 
-		/* a source has a latitude and a longitude, or a point */
+		/* A source has either a latitude and a longitude, or a point; the others have no column. */
 		if (column >= 0)
 			reader->values[column] = heap_getattr(tuple, reader->attributes[column],
 												  RelationGetDescr(reader->relation), &reader->nulls[column]);

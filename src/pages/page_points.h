@@ -23,31 +23,31 @@ typedef struct PageIdType
 	bool		is_integer;
 	bool		by_value;
 	int16		length;
-	FmgrInfo   *compare;		/* by the type's btree order; NULL of integers */
+	FmgrInfo   *compare;		/* compares ids by the btree order of their type; NULL: ids are integers */
 } PageIdType;
 
-/* Describe the type of a source's ids.  False: a base cannot have such ids. */
+/* Describe the type of a source's ids.  Returns false if a base cannot have such ids. */
 extern bool geonn_page_id_type(const PointSource *source, PageIdType *type);
 
-/* An id other than NULL as the reader of a page has it: an integer, or a Datum, which is copied. */
+/* Return an id other than NULL in the form in which the reader of a page has it: an integer, or a copied Datum. */
 extern int64 geonn_page_id_read(const PageIdType *type, Datum id);
 
 /* a row */
 typedef struct PageRow
 {
 	OffsetNumber offset;		/* of its line pointer */
-	bool		known;			/* it is one of KnownRows, and nothing below is set */
+	bool		known;			/* the row is one of KnownRows; the fields below are not set */
 	PointStatus status;
-	int64		id;				/* as geonn_page_id_read has it, until the next page is read; this and the
-								 * coordinates are set where the status is POINT_VALID */
+	int64		id;				/* the id in the form of geonn_page_id_read(), until the next page is read; id and
+								 * coordinates are set if the status is POINT_VALID */
 	double		latitude;		/* degrees */
 	double		longitude;
 	int32		group;			/* likewise, where the reader has groups */
 } PageRow;
 
 /*
- * Rows of a page that its reader knows: those of the tuples at these line pointers that were inserted by transactions
- * before the horizon, all of which it knows to be committed.
+ * Rows of a page that its reader knows: the tuples at these line pointers, if transactions before the horizon have
+ * inserted them, all of which the reader knows to be committed.
  */
 typedef struct KnownRows
 {
@@ -64,10 +64,11 @@ typedef struct PageReader
 	const PointSource *source;	/* of points */
 	const AttrNumber *attributes;	/* as in PlainTable */
 	PageIdType	id_type;
-	GeonnGroups *groups;		/* by the source's columns to join by, and keys of rows are added; NULL: no columns */
+	GeonnGroups *groups;		/* the groups, by the source's columns to join by; keys of rows are added; NULL: no
+								 * such columns */
 	bool		by_xmin;		/* as for geonn_page_unsettled_by */
 	BufferAccessStrategy strategy;	/* NULL: the default */
-	MemoryContext context;		/* for ids and what converting coordinates allocates; it is reset before each page */
+	MemoryContext context;		/* memory for ids, and for converting coordinates; reset before each page */
 	Datum	   *values;			/* [source->query_columns] */
 	bool	   *nulls;			/* likewise */
 	Datum	   *by;				/* [source->by_count] the values of the columns to join by */
@@ -77,10 +78,10 @@ typedef struct PageReader
 	XLogRecPtr	lsn;			/* its LSN at that moment */
 	TransactionId unsettled_by; /* geonn_page_unsettled_by */
 	int			count;
-	PageRow		rows[MaxHeapTuplesPerPage]; /* [count] in the order of their line pointers */
+	PageRow		rows[MaxHeapTuplesPerPage]; /* [count] the rows, in the order of their line pointers */
 } PageReader;
 
-/* How to read many pages of a table with this many: NULL is the default. */
+/* Return how to read many pages of a table that has `blocks` pages; NULL is the default. */
 extern BufferAccessStrategy geonn_page_strategy(BlockNumber blocks);
 
 /* Create a reader in the current memory context, without groups. */
@@ -90,14 +91,14 @@ extern PageReader *geonn_page_reader(const PointSource *source, const AttrNumber
 /* Read a page that the table has. */
 extern void geonn_page_read(PageReader *reader, BlockNumber block, const KnownRows *known);
 
-/* a page is unsettled, and not by one transaction of another process alone */
+/* a page is unsettled, by something other than a single transaction of another process */
 #define UNSETTLED_BY_MORE	BootstrapTransactionId
 
 /*
- * What makes a page unsettled.  A page is settled if it is all-visible, or if each transaction that has inserted a
- * tuple there or deleted one had ended before the snapshot was taken; by_xmin: only those that are older than
- * its xmin count as such.  Returns InvalidTransactionId if it is, or the one transaction of another process that
- * had not ended, or UNSETTLED_BY_MORE.  The caller has a lock of the page.
+ * Return what makes a page unsettled.  A page is settled if it is all-visible, or if each transaction that has
+ * inserted or deleted a tuple on it had ended before the snapshot was taken; with by_xmin, only transactions older
+ * than the snapshot's xmin count as ended.  Returns InvalidTransactionId for a settled page; the one transaction
+ * of another process that had not ended; or UNSETTLED_BY_MORE.  The caller holds a lock of the page.
  */
 extern TransactionId geonn_page_unsettled_by(Page page, Snapshot snapshot, bool by_xmin);
 

@@ -12,8 +12,8 @@
 #include "pages/snapshot_order.h"
 
 /*
- * The bytes of a snapshot's subtransactions.  Where they are too many for it, copies of it have none, whatever
- * subxcnt says (CopySnapshot).
+ * Return the bytes of a snapshot's subtransactions.  If they were too many for the snapshot, its copies have
+ * none, whatever subxcnt says (CopySnapshot).
  */
 static Size
 subtransaction_bytes(const SnapshotData *snapshot)

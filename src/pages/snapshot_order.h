@@ -8,16 +8,17 @@
 #include "utils/snapshot.h"
 
 /*
- * Copy into one piece of memory of this context what decides which transactions and commands an MVCC snapshot sees.
+ * Copy those parts of an MVCC snapshot that decide which transactions and commands it sees, into one piece of
+ * memory of this context.
  */
 extern Snapshot geonn_snapshot_copy(Snapshot snapshot, MemoryContext context);
 
-/* Has all that had ended for the first snapshot ended for the next one? */
+/* Return whether every transaction that had ended for the first snapshot has ended for the next one. */
 extern bool geonn_snapshot_follows(const SnapshotData *next, const SnapshotData *first);
 
 /*
- * Have the same transactions of other processes ended for both snapshots?  Whether both see the same commands of the own
- * transaction (curcid), the caller asks.
+ * Return whether the same transactions of other processes have ended for both snapshots.  The caller compares the
+ * commands of its own transaction that both see (curcid).
  */
 extern bool geonn_snapshot_is_same(const SnapshotData *a, const SnapshotData *b);
 

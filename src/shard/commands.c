@@ -121,7 +121,7 @@ geonn_shard_rows(int columns, const char *query)
 	List	   *rows = NIL;
 	int			result;
 
-	/* see the relations as they are now, rather than as the transaction's snapshot has them */
+	/* See the relations as they are now, instead of as the transaction's snapshot has them. */
 	SPI_connect();
 	PushActiveSnapshot(GetLatestSnapshot());
 	result = SPI_execute(query, true, 0);

@@ -24,8 +24,8 @@ const char *const geonn_overviews[] = {"geonn_cache_log", "geonn_devices", "geon
 /* ---- what the coordinator has ---- */
 
 /*
- * The foreign tables for which the condition holds, in the order of their creation.  In the condition, c is
- * the table's row of pg_class, and p that of its parent, if it is a partition.
+ * Return the foreign tables for which the condition holds, in the order of their creation.  In the
+ * condition, c is the table's row of pg_class, and p the row of its parent, if the table is a partition.
  */
 static List *
 foreign_tables_where(const char *condition)
@@ -103,7 +103,7 @@ check_server(const char *name)
 }
 
 /*
- * Change a name into one that a replication slot may have, of lower-case letters, digits and _.
+ * Change a name into one that a replication slot may have: lower-case letters, digits and _.
  */
 static char *
 slot_name(char *name)
@@ -119,7 +119,8 @@ slot_name(char *name)
 }
 
 /*
- * Raise an error if two names are of one server, or if the replication slots of both would have one name.
+ * Raise an error if both names are of one server, or if the replication slots of both would have the same
+ * name.
  */
 static void
 check_different(const char *name, const char *other)

@@ -19,45 +19,47 @@ typedef struct ShardPartition
 	char	   *quoted;			/* its name, quoted, with its schema */
 	char	   *server;
 	char	   *remote;			/* its option table_name, bare */
-	char	   *bound;			/* FOR VALUES …, as SQL; the last three are NULL if it is no partition */
-	char	   *parent;			/* its parent's name, quoted, with its schema */
-	char	   *parent_key;		/* what follows PARTITION BY in its parent, as SQL */
+	char	   *bound;			/* FOR VALUES …, as SQL; bound, parent and parent_key are NULL if the table is no
+								 * partition */
+	char	   *parent;			/* the name of the table's parent, quoted, with its schema */
+	char	   *parent_key;		/* the text behind PARTITION BY in the definition of the parent, as SQL */
 } ShardPartition;
 
-/* The foreign partitions of a table, in the order of their creation; NIL without a table. */
+/* Return the foreign partitions of a table, in the order of their creation; NIL for InvalidOid. */
 extern List *geonn_shard_partitions(Oid table);
 
-/* How many of these partitions (ShardPartition) are on the server? */
+/* Return how many of these partitions (ShardPartition) are on the server. */
 extern int	geonn_partitions_on(List *partitions, const char *server);
 
 /*
- * The foreign tables on the server, as ShardPartitions, without those that another role owns, or whose parent
- * another role owns (trust.h).
+ * Return the foreign tables on the server, as ShardPartitions.  Tables that another role owns, or whose
+ * parent another role owns (trust.h), are left out.
  */
 extern List *geonn_foreign_tables(const char *server);
 
 /*
- * The names of servers in an array of type name.  Raises an error if the array is empty, or has a NULL or a
- * name twice; or if a name is not of a server of postgres_fdw, or another role owns the server (trust.h).
+ * Return the names of servers in an array of type name.  Raises an error if the array is empty, or has a
+ * NULL or a name twice; or if a name is not that of a server of postgres_fdw, or another role owns the
+ * server (trust.h).
  */
 extern List *geonn_shard_servers(ArrayType *servers);
 
 /*
- * Add the commands that create a view for each of geonn_overviews, in the schema of a table: it shows the
- * rows which that view has on all shards.
+ * Add the commands that create a view for each of geonn_overviews, in the schema of a table.  The view
+ * shows the rows that geonn's view has on all shards.
  */
 extern void geonn_command_overviews(ReturnSetInfo *commands, const ShardTable *table, List *servers);
 
-/* The names of geonn's views that the coordinator shows for all shards, NULL at their end. */
+/* The names of geonn's views that the coordinator shows for all shards; NULL at the end. */
 extern const char *const geonn_overviews[];
 
-/* The coordinator's schema for the views of a server's statistics, bare. */
+/* Return the coordinator's schema for the views of a server's statistics, bare. */
 extern char *geonn_statistics_schema(const char *server);
 
-/* The name of a server's subscription to a table that is replicated. */
+/* Return the name of a server's subscription to a table that is replicated. */
 extern char *geonn_subscription(const char *replicated, const char *server);
 
-/* The name of that subscription's replication slot, unique among all databases of the coordinator. */
+/* Return the name of the replication slot of a server's subscription, unique among all databases of the coordinator. */
 extern char *geonn_slot(const char *replicated, const char *server);
 
 #endif							/* GEONN_SHARD_COORDINATOR_H */

@@ -35,13 +35,14 @@ typedef struct Move
 	char	   *sharded;		/* the coordinator's table of all rows, quoted */
 	char	   *extension;		/* the schema of geonn, bare */
 	char	   *dblink;			/* the schema of the extension dblink, bare */
-	List	   *checked;		/* of char *: servers that have been prepared */
+	List	   *checked;		/* of char *: the servers for which the commands have been prepared */
 } Move;
 
 /* ---- which server gets which partition ---- */
 
 /*
- * The first of the servers with the greatest number of partitions (most), or with the smallest.
+ * Return the first of the servers with the greatest number of partitions (most), or with the
+ * smallest.
  */
 static char *
 extreme(List *servers, List *partitions, bool most)
@@ -60,8 +61,9 @@ extreme(List *servers, List *partitions, bool most)
 }
 
 /*
- * The next partition to move: one on a server that is not among `servers`, else the last one on the
- * fullest server, if that has at least two more than the emptiest.  NULL: none.
+ * Return the next partition to move: one on a server that is not among `servers`; if there is none,
+ * the last one on the fullest server, if that has at least two more than the emptiest.  NULL: none
+ * has to move.
  */
 static ShardPartition *
 next_to_move(List *servers, List *partitions)
@@ -95,8 +97,9 @@ check_once(Move *move, char *server)
 }
 
 /*
- * The coordinator's tables that show the views of either server, as a list for LOCK TABLE: all
- * partitioned tables with a partition there, other than the one whose partition moves.
+ * Return the coordinator's tables that show the views of either server, as a list for LOCK TABLE:
+ * all partitioned tables with a partition on one of the two, except the table whose partition
+ * moves.
  */
 static char *
 tables_of_views(const Move *move, const char *from, const char *to)
@@ -172,7 +175,8 @@ move_partition(const Move *move, const ShardPartition *partition, const char *to
 /* ---- a server and its copies of replicated tables ---- */
 
 /*
- * The name of the replicated table whose version this foreign table shows; NULL: it shows no version.
+ * Return the name of the replicated table whose version this foreign table shows; NULL: it shows no
+ * version.
  */
 static char *
 replicated_of(const ShardPartition *partition)
@@ -187,8 +191,8 @@ replicated_of(const ShardPartition *partition)
 }
 
 /*
- * Add the commands that wait until a server, which is to get rows, has copied the replicated tables: before
- * that, its answers for these rows would lack them.
+ * Add the commands that wait until a server has copied the replicated tables.  Before that it must not get
+ * rows: its answers for these rows would lack the uncopied ones.
  */
 static void
 wait_for_copies(const Move *move, const char *server)
@@ -217,7 +221,8 @@ is_of_sharded(const Move *move, const ShardPartition *partition)
 
 /*
  * Add the commands that drop the coordinator's objects of a server, unless the server still has rows of
- * another divided table.  Tables with the key LIST (shard) only show views of the shards, and do not count.
+ * another divided table.  Tables with the key LIST (shard) do not count, because they only show views of
+ * the shards.
  */
 static void
 forget_server(const Move *move, List *servers, const char *server)

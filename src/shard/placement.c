@@ -33,10 +33,10 @@ typedef struct Key
 	Oid			type;
 	int32		modifier;
 	Oid			collation;
-	TypeCacheEntry *order;		/* how to compare the key's values; set by prepare_reading() */
+	TypeCacheEntry *order;		/* how to compare values of the key; set by prepare_reading() */
 } Key;
 
-/* a value in the bounds of a table divided by LIST, each of which may occur once */
+/* A value in the bounds of a table divided by LIST; each value may occur only once. */
 typedef struct ListValue
 {
 	const char *text;			/* NULL: an SQL NULL */
@@ -54,7 +54,7 @@ raise_bounds(const char *method, const char *expected)
 }
 
 /*
- * Make one text of an error's message and detail, without a dot at its end.
+ * Return the message and the detail of an error as one text, without a full stop at its end.
  */
 static const char *
 text_of(const ErrorData *error)
@@ -69,8 +69,8 @@ text_of(const ErrorData *error)
 
 /*
  * Read an element of the argument bounds as a value of this type.  PostgreSQL's error about an invalid
- * element does not name the argument: so it becomes the detail of an error that does.  No subtransaction is
- * needed, as the statement fails in any case.
+ * element does not name the argument, so it becomes the detail of an error that does.  No subtransaction is
+ * needed, because the statement fails in any case.
  */
 static Datum
 read_element(const char *element, Oid type, int32 modifier, const char *hint)
@@ -128,8 +128,8 @@ hash_bounds(List *bounds, int partitions, int servers)
 }
 
 /*
- * Does reading or comparing values of this type run only PostgreSQL's code, or a superuser's, as that of base
- * types is?  Domains have checks of their owners; rows, arrays and ranges may have domains in them.
+ * Return whether reading and comparing values of this type runs only code of PostgreSQL or of a superuser, as
+ * for base types.  Domains have checks of their owners; rows, arrays and ranges may have domains in them.
  */
 static bool
 is_readable(Oid type)
@@ -146,8 +146,8 @@ is_readable(Oid type)
 }
 
 /*
- * Set key->type to the type that bounds are read by: the key's own or, if that is a domain, its base type.
- * So reading them runs no check, which is code of the domain's owner.
+ * Set key->type to the type by which bounds are read: the key's own type or, if that is a domain, its base
+ * type.  Reading bounds then runs no check, which would be code of the domain's owner.
  */
 static void
 prepare_reading(Key *key)
@@ -166,8 +166,8 @@ prepare_reading(Key *key)
 }
 
 /*
- * Compare two values of the key, as strcmp() does.  -1 for a type without an order: PostgreSQL raises
- * its own error about it later.
+ * Compare two values of the key, and return a number as strcmp() does.  For a type without an order,
+ * return -1: PostgreSQL raises its own error about the type later.
  */
 static int
 compare(const Key *key, Datum value, Datum other)
@@ -179,7 +179,7 @@ compare(const Key *key, Datum value, Datum other)
 }
 
 /*
- * Compare two values, for qsort_arg: NULLs are equal, and come last.
+ * Compare two values, for qsort_arg(): NULLs are equal to each other, and come last.
  */
 static int
 compare_values(const void *a, const void *b, void *key)
@@ -212,7 +212,7 @@ check_values(ListValue *values, int count, Key *key)
 }
 
 /*
- * Read the values of one partition; returns them as SQL.
+ * Read the values of one partition.  Returns them as SQL.
  */
 static char *
 list_values(List *given, const Key *key, ListValue *values)
@@ -294,7 +294,8 @@ range_bounds(List *bounds, Key *key)
 }
 
 /*
- * The column by which the table is divided, which PostgreSQL requires to be in the primary key.
+ * Return the column by which the table is divided; PostgreSQL requires that it is in the primary
+ * key.
  */
 static Key
 describe_key(const ShardTable *table, const char *column)

@@ -15,7 +15,7 @@ typedef struct ShardPlacement
 } ShardPlacement;
 
 /*
- * How a table is to be partitioned, by the arguments of geonn_shard_ddl(), for this many servers.  Raises an
+ * Decide how to partition a table, by the arguments of geonn_shard_ddl(), for this many servers.  Raises an
  * error about arguments that do not fit together.
  */
 extern ShardPlacement *geonn_shard_placement(const ShardTable *table, const GeonnArguments *arguments,

@@ -48,7 +48,7 @@
 
 PG_FUNCTION_INFO_V1(geonn_shard_ddl);
 
-/* the arguments of geonn_shard_ddl(), and the objects that they name */
+/* The arguments of geonn_shard_ddl(), and the objects that they name. */
 typedef struct ShardSetup
 {
 	ReturnSetInfo *commands;
@@ -57,7 +57,7 @@ typedef struct ShardSetup
 	ShardTable *obs;
 	ShardTable *ref;
 	ShardTable *sharded;		/* obs or ref: the table that is divided */
-	ShardTable *replicated;		/* the other one, of which each shard has a copy */
+	ShardTable *replicated;		/* the other table, obs or ref, of which each shard has a copy */
 	ShardPlacement *placement;
 	char	   *view;			/* the name of the join's view, bare, in the schema of sharded */
 	char	   *kept;			/* the name of the view of the shards' caches, bare; NULL: no caches */
@@ -69,7 +69,8 @@ typedef struct ShardSetup
 /* ---- the arguments ---- */
 
 /*
- * Read the arguments; raises an error if radius is given with arguments for the k nearest.
+ * Read the arguments.  Raises an error if radius is given together with arguments for the k
+ * nearest.
  */
 static GeonnArguments *
 read_arguments(FunctionCallInfo fcinfo)
@@ -90,7 +91,7 @@ read_arguments(FunctionCallInfo fcinfo)
 }
 
 /*
- * The columns of the join's answer, with their types.
+ * Return the columns of the join's answer, with their types, as SQL.
  */
 static char *
 answer_columns(const GeonnJoin *join)
@@ -150,7 +151,7 @@ read_setup(FunctionCallInfo fcinfo)
 /* ---- names ---- */
 
 /*
- * This name with this ending, in the schema of the table that is divided; quoted.
+ * Return `name` followed by `rest`, quoted, in the schema of the table that is divided.
  */
 static char *
 relation_of(const ShardSetup *setup, const char *name, const char *rest)
@@ -159,7 +160,7 @@ relation_of(const ShardSetup *setup, const char *name, const char *rest)
 }
 
 /*
- * The named servers that have no partition yet of this table of the coordinator's.
+ * Return the named servers on which this table of the coordinator has no partition yet.
  */
 static List *
 servers_without(const ShardSetup *setup, const char *table)
@@ -179,7 +180,7 @@ servers_without(const ShardSetup *setup, const char *table)
 /* ---- servers ---- */
 
 /*
- * Add the command that sets missing options of a server, by which postgres_fdw asks all servers at once, and
+ * Add the command that sets missing options of a server, so that postgres_fdw asks all servers at once, and
  * sends them calls of geonn_distance.
  */
 static void
@@ -207,7 +208,7 @@ create_indexes(const ShardSetup *setup, const char *server, const ShardTable *ta
 }
 
 /*
- * Add the commands that create a shard's table, still without partitions.
+ * Add the commands that create a shard's table, without partitions at first.
  */
 static void
 create_part(const ShardSetup *setup, const char *server)
@@ -221,7 +222,7 @@ create_part(const ShardSetup *setup, const char *server)
 
 /*
  * Add the commands that create the coordinator's table of all rows, with its partitions on the shards, and
- * that let its planner join and aggregate by partition.
+ * that let the coordinator's planner join and aggregate by partition.
  */
 static void
 create_sharded(const ShardSetup *setup)
@@ -261,8 +262,8 @@ create_sharded(const ShardSetup *setup)
 }
 
 /*
- * Raise an error if a server has rows and is not named, since queries of the others would miss its
- * rows; or if the table is divided in another way.
+ * Raise an error if a server has rows and is not named, because queries of the named ones would
+ * miss its rows; or if the table is divided in another way.
  */
 static void
 check_sharded(const ShardSetup *setup)
@@ -315,7 +316,7 @@ publish(const ShardSetup *setup)
 }
 
 /*
- * Add the commands that give a shard its copy of the table that is replicated.
+ * Add the commands that give a shard its copy of the replicated table.
  */
 static void
 subscribe(const ShardSetup *setup, const char *server)
@@ -336,8 +337,8 @@ subscribe(const ShardSetup *setup, const char *server)
 /* ---- views: tables that are divided by shard ---- */
 
 /*
- * Add the commands that create a view on each shard, and the coordinator's table that shows all of these.
- * query: the rest of the view's SELECT, after its first column, shard.
+ * Add the commands that create a view on each shard, and a table of the coordinator that shows the views
+ * of all shards. query: the rest of the view's SELECT, after its first column, shard.
  */
 static void
 divide_by_shard(const ShardSetup *setup, const char *name, const char *columns, const char *query)
@@ -363,8 +364,8 @@ divide_by_shard(const ShardSetup *setup, const char *name, const char *columns, 
 }
 
 /*
- * A shard's version of the table that is replicated, as SQL.  Two processes copy the table and its version;
- * the version counts as 0 until both are done, and replication applies changes to both together.
+ * Return a shard's version of the replicated table, as SQL.  Two processes copy the table and its version;
+ * the version counts as 0 until both are done, and replication then applies changes to both together.
  */
 static char *
 version_of_shard(const ShardSetup *setup)
@@ -401,7 +402,7 @@ create_table_views(const ShardSetup *setup)
 /* ---- the join ---- */
 
 /*
- * The arguments with which a shard calls the join, as SQL.
+ * Return the arguments with which a shard calls the join, as SQL.
  */
 static char *
 arguments_of_join(const ShardSetup *setup)
@@ -413,8 +414,8 @@ arguments_of_join(const ShardSetup *setup)
 }
 
 /*
- * Add the commands that create the join's view on each shard, and the type of its rows.  PostgreSQL pushes
- * conditions on the view down to the observations, as the view calls no volatile function.
+ * Add the commands that create the join's view on each shard, and the type of its rows.  The view calls no
+ * volatile function, so PostgreSQL pushes conditions on the view down to the observations.
  */
 static void
 create_question(const ShardSetup *setup)
@@ -433,8 +434,9 @@ create_question(const ShardSetup *setup)
 }
 
 /*
- * With references on several servers, an observation's neighbours are the first, by (distance, id), of
- * the neighbours that all servers return.  Rows without one (keep_unmatched) have NULLs, and come last.
+ * Add the commands that create the view of merged answers.  With references on several servers, an
+ * observation's neighbours are the first, by (distance, id), of the neighbours that all servers return.
+ * Rows without a neighbour (keep_unmatched) have NULLs, and come last.
  */
 static void
 create_merge(const ShardSetup *setup)
@@ -459,7 +461,8 @@ create_merge(const ShardSetup *setup)
 }
 
 /*
- * The commands call functions within DO, as dblink_exec() takes no statement that returns rows.
+ * Add the commands that create the shards' caches.  They call functions within DO, because
+ * dblink_exec() takes no statement that returns rows.
  */
 static void
 create_caches(const ShardSetup *setup)
@@ -510,7 +513,8 @@ import_statistics(const ShardSetup *setup, List *servers)
 }
 
 /*
- * A view calls geonn as the role that reads it, so a reader of a shard needs both tables.
+ * Add the commands that grant privileges to readers: a view calls geonn as the role that reads it,
+ * so a reader of a shard needs both tables.
  */
 static void
 grant(const ShardSetup *setup, List *servers)
@@ -552,8 +556,8 @@ grant(const ShardSetup *setup, List *servers)
 
 /*
  * Warn of settings with which this server could not send rows to all shards.  A shard that subscribes
- * copies two tables at a time, by max_sync_workers_per_subscription's default.  The commands run one after
- * the other, so all new shards may be copying.
+ * copies two tables at a time, by the default of max_sync_workers_per_subscription.  The commands run one
+ * after the other, so all new shards may be copying at the same time.
  */
 static void
 check_settings(const ShardSetup *setup, List *new_to_copies)

@@ -85,7 +85,7 @@ static const char checks_query[] =
 	"SELECT COALESCE(string_agg(format(', CONSTRAINT %%I %%s', conname, pg_get_constraintdef(oid)), ''"
 	" ORDER BY conname), '') FROM pg_constraint WHERE conrelid = %u AND contype = 'c'";
 
-/* the commands for all indexes but the primary key's */
+/* A query for the commands that create all indexes, except the primary key's. */
 static const char indexes_query[] =
 	"SELECT pg_get_indexdef(indexrelid) FROM pg_index WHERE indrelid = %u"
 	" AND NOT indisprimary AND indislive AND indisvalid ORDER BY indisunique DESC, indexrelid";
@@ -132,7 +132,7 @@ geonn_shard_table(Oid relation, const char *argument)
 
 /*
  * Queries for the hindrances of a table.  Each row has the hindrance's number, what the table has, and a hint.
- * t is the table; divided says whether it is the table to be divided, or else the one that all shards copy.
+ * t is the table; divided: t is the table to be divided; otherwise all shards copy t.
  */
 static const char hindrances[] =
 	"SELECT 1, 'row-level security', 'Divide tables whose rows all readers may see: for example, one table for each policy.'"

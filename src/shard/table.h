@@ -8,30 +8,30 @@
 #include "lib/stringinfo.h"
 #include "nodes/pg_list.h"
 
-/* precedes commands with expressions, in which PostgreSQL leaves out the schema pg_catalog */
+/* Begins commands with expressions, in which PostgreSQL leaves out the schema pg_catalog. */
 #define GEONN_CATALOG_PATH "SET search_path = pg_catalog, pg_temp; "
 
-/* all texts but schema and name are SQL, with names quoted */
+/* A table.  All texts except schema and name are SQL, with names quoted. */
 typedef struct ShardTable
 {
 	Oid			oid;
 	char	   *schema;
 	char	   *name;
 	char	   *quoted;			/* its name with its schema */
-	char	   *definitions;	/* the definitions of its columns, and of its primary key */
-	char	   *checks;			/* its check constraints, each after a comma */
-	StringInfoData foreign_definitions;	/* the definitions of its columns alone, as foreign tables have them */
+	char	   *definitions;	/* the definitions of the table's columns, and of its primary key */
+	char	   *checks;			/* the table's check constraints, each after a comma */
+	StringInfoData foreign_definitions;	/* the definitions of the table's columns alone, as foreign tables have them */
 	StringInfoData columns;		/* the names of its columns */
-	StringInfoData stored_columns;	/* the names of columns that an INSERT sets: all but generated ones */
+	StringInfoData stored_columns;	/* the names of the columns that an INSERT sets: all columns except generated ones */
 	StringInfoData typed_columns;	/* the names and types of its columns */
-	List	   *key;			/* of char *, bare: the columns of its primary key */
-	List	   *indexes;		/* of char *: CREATE INDEX for each index but the primary key's; unique ones first */
+	List	   *key;			/* of char *, bare: the columns of the table's primary key */
+	List	   *indexes;		/* of char *: CREATE INDEX for each index except the primary key's; unique indexes first */
 } ShardTable;
 
 /*
  * Describe a table, in the current memory context.  Raises an error unless it is an ordinary table
- * with a primary key, and the current user may read it.  The argument is named in messages.  The
- * caller has set search_path such that all names come with their schemas.
+ * with a primary key, and the current user may read it; messages name the argument.  The caller has
+ * set search_path so that all names come with their schemas.
  */
 extern ShardTable *geonn_shard_table(Oid relation, const char *argument);
 
@@ -41,15 +41,18 @@ extern ShardTable *geonn_shard_table(Oid relation, const char *argument);
  */
 extern void geonn_shard_check_table(const ShardTable *table, bool is_divided);
 
-/* The name followed by the rest.  Raises an error if that is too long for a name of PostgreSQL's. */
+/* Return the name followed by the rest.  Raises an error if the result is too long for a name in PostgreSQL. */
 extern char *geonn_shard_name(const char *name, const char *rest);
 
-/* The table's name followed by the rest, likewise; quoted, with the table's schema. */
+/*
+ * Return the table's name followed by the rest, quoted, with the table's schema.  Raises an error
+ * if the result is too long for a name in PostgreSQL.
+ */
 extern char *geonn_shard_relation(const ShardTable *table, const char *rest);
 
 /*
- * The relation of this name in the table's schema, or InvalidOid.  Raises an error if another role owns it,
- * as trust.h says.
+ * Return the relation of this name in the table's schema, or InvalidOid.  Raises an error if another role
+ * owns it, as trust.h says.
  */
 extern Oid	geonn_shard_find(const ShardTable *table, const char *name);
 

@@ -28,9 +28,9 @@ static const char hint[] =
 	"Give these objects to a superuser, or to the role that runs the commands, and revoke CREATE on the schemas from others, or use other schemas.";
 
 /*
- * A query for roles that lack privileges of the current user, but own one of the objects, or may create some
- * in one of the schemas.  It returns one text about all, NULL for none.  Its %s are a query for the objects'
- * (classid, objid), and an array of the schemas.
+ * A query for roles that lack privileges of the current user, but own one of the objects, or may create
+ * objects in one of the schemas.  It returns a single text about all of them, NULL for none.  Its %s are a
+ * query for the objects' (classid, objid), and an array of the schemas.
  */
 #define PROBLEM \
 	"WITH object (classid, objid) AS (%s)," \
@@ -66,7 +66,7 @@ geonn_shard_check_owner(const char *what, Oid owner)
 }
 
 /*
- * The SQL of an array of the tables' OIDs.
+ * Return the SQL of an array of the tables' OIDs.
  */
 static char *
 oids_of(List *tables)
@@ -97,9 +97,9 @@ geonn_shard_check_here(List *tables, List *schemas)
 /* ---- a shard ---- */
 
 /*
- * The objects, other than PostgreSQL's own, that commands name to create these tables on a shard: the SQL of
- * rows (type, names, arguments), NULL for none.  Defaults, and checks of tables other than the first, stay
- * with the coordinator: their objects do not count.
+ * Return the objects, other than PostgreSQL's own, that commands name to create these tables on a shard: the
+ * SQL of rows (type, names, arguments), NULL for none.  Defaults, and checks of tables other than the first,
+ * stay with the coordinator, so their objects do not count.
  */
 static char *
 objects_of(List *tables)
@@ -123,8 +123,8 @@ objects_of(List *tables)
 }
 
 /*
- * Functions in the extension's schema that are named geonn_… must be trusted, too: a call could find them in
- * place of the extension's own.
+ * Also checks functions in the extension's schema that are named geonn_…: a call could find them in place of
+ * the extension's own.
  */
 void
 geonn_shard_prepare(ReturnSetInfo *commands, const char *server, List *tables,

@@ -9,8 +9,8 @@
 #include "nodes/pg_list.h"
 
 /*
- * Raise an error unless an object's owner has all privileges of the current user: if the current user runs
- * code of such a role, the role gains nothing by it.  `what` names the object in the message.
+ * Raise an error unless an object's owner has all privileges of the current user: such a role gains
+ * nothing if the current user runs its code.  `what` names the object in the message.
  */
 extern void geonn_shard_check_owner(const char *what, Oid owner);
 
@@ -21,9 +21,10 @@ extern void geonn_shard_check_owner(const char *what, Oid owner);
 extern void geonn_shard_check_here(List *tables, List *schemas);
 
 /*
- * Add the command that comes before all others of a server, for these tables (ShardTable *), first the one
- * that is divided.  It creates their schemas and, in schema `geonn`, the extension, unless they exist.  It
- * fails if another role owns an object that the tables' commands name, or may create objects in its schema.
+ * Add the command that comes before all other commands for a server, for these tables (ShardTable *), the
+ * divided one first.  The command creates the tables' schemas and, in schema `geonn`, the extension, unless
+ * they exist.  It fails if another role owns an object that the tables' commands name, or may create
+ * objects in the object's schema.
  */
 extern void geonn_shard_prepare(ReturnSetInfo *commands, const char *server, List *tables,
 								const char *geonn);

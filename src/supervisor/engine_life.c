@@ -49,14 +49,15 @@
 #define SHORT_LIFE		10000	/* an engine that ends earlier counts as a failure */
 #define FIRST_PAUSE		1000	/* the pause between two starts after failures; each failure doubles it */
 #define LONGEST_PAUSE	60000	/* the longest pause between two starts */
-#define ENDING_PATIENCE 3000	/* from the channel's end or SIGTERM to SIGKILL */
+#define ENDING_PATIENCE 3000	/* how long the engine may take to end after its channel is closed or SIGTERM is sent;
+								 * then SIGKILL */
 #define KILL_PATIENCE	1000	/* from SIGKILL to giving up, on shutdown */
 #define UNSENT_POLL		250		/* the pause between attempts to send while the channel is full */
 #define SILENCE_POLL	1000	/* the longest time between looks at an engine that owes an answer */
 #define SILENCE_LEAST	100		/* the shortest time between two looks */
 #define SILENCE_MOST	2000	/* a longer time between two looks counts as this */
 
-#define NOT_BEFORE_ASKED (-1)	/* retry_at: the engine is started when a backend asks for it */
+#define NOT_BEFORE_ASKED (-1)	/* a value of retry_at: start the engine only when a backend asks for it */
 
 static volatile sig_atomic_t retry_requested = false;
 
@@ -67,7 +68,7 @@ engine_life_request_retry(void)
 }
 
 /*
- * Milliseconds of the monotonic clock, which stands still while the machine sleeps.
+ * Return milliseconds of the monotonic clock, which stands still while the machine sleeps.
  */
 static int64
 now_milliseconds(void)
@@ -93,7 +94,7 @@ set_error(EngineReport *report, const char *message, const char *detail, const c
 }
 
 /*
- * Publish the engine's state.  For ENGINE_STATE_FAILED, the error must be set before.
+ * Publish the engine's state.  For ENGINE_STATE_FAILED, the caller must have set the error.
  */
 static void
 publish(EngineLife *life, EngineState state)
@@ -108,8 +109,8 @@ publish(EngineLife *life, EngineState state)
 }
 
 /*
- * Start an engine at once, or, where geonn.enabled is off, none before a backend asks for one.  The latter counts as an
- * attempt: a backend wakes the supervisor once after each.  What backends asked for before is over.
+ * Start an engine at once; if geonn.enabled is off, only when a backend asks for one.  Even then this counts as an
+ * attempt, because a backend wakes the supervisor once after each.  Earlier requests of backends are done with.
  */
 static void
 start_or_rest(EngineLife *life)
@@ -139,8 +140,8 @@ engine_life_init(EngineLife *life, bool preloaded, bool asked)
 /* ---- messages to the engine ---- */
 
 /*
- * Send the unsent messages, as far as the channel has room.  An engine that does
- * not read its messages fills the channel; it then fails to answer a ping.
+ * Send the unsent messages, as far as the channel has room.  An engine that does not read its
+ * messages fills the channel, and then fails to answer a ping.
  */
 static void
 send_unsent(EngineLife *life)
@@ -193,9 +194,9 @@ begin_silence(EngineLife *life)
 /* ---- start and end ---- */
 
 /*
- * Decide when to start the next engine after one that ended early, or did not start.  After the first such
- * failure another is started at once, if that may help.  Where geonn.enabled is off, backends have the failure, and start
- * the next one.
+ * Decide when to start the next engine, after an engine that ended early or did not start.  After the first such failure,
+ * start another one at once if that may help.  If geonn.enabled is off, backends get the failure, and start the next
+ * engine.
  */
 static void
 plan_retry(EngineLife *life, bool may_help_at_once)
@@ -247,19 +248,19 @@ start_engine(EngineLife *life)
 	life->was_foreign = false;
 	life->was_ended = false;
 
-	/* the first pong, number 0, comes when the engine listens */
+	/* The engine sends its first pong, number 0, when it listens. */
 	life->ping = 0;
 	begin_silence(life);
 	memset(life->unsent, false, sizeof(life->unsent));
 	known_devices_begin();
 	life->descriptors_changed = true;
-	send_to_engine(life, MESSAGE_SETTINGS); /* the engine waits for them before it listens */
+	send_to_engine(life, MESSAGE_SETTINGS); /* the engine waits for its settings before it listens */
 	publish(life, ENGINE_STATE_STARTING);
 }
 
 /*
- * After the end of the process: log it, set the error for statements, and decide when to start the
- * next.
+ * Handle the end of the engine's process: log it, set the error for statements, and decide when to
+ * start the next one.
  */
 static void
 note_end(EngineLife *life, pid_t pid, const char *how)
@@ -305,7 +306,7 @@ kill_engine(EngineLife *life)
 	life->phase = PHASE_ENDING;
 	life->kill_at = 0;
 
-	/* a driver may delay the end of the process: no backend must wait at its socket meanwhile */
+	/* A driver may delay the end of the process: remove the socket, so that no backend waits there meanwhile. */
 	unlink(GEONN_SOCKET_FILE);
 }
 
@@ -504,7 +505,7 @@ engine_life_configure(EngineLife *life)
 	if (life->phase == PHASE_STARTING || life->phase == PHASE_RUNNING)
 		send_to_engine(life, MESSAGE_SETTINGS);
 	if (life->phase == PHASE_RUNNING)
-		send_to_engine(life, MESSAGE_STATUS);	/* a setting may change the devices' figures */
+		send_to_engine(life, MESSAGE_STATUS);	/* a setting may change the devices' figures, so ask for them again */
 }
 
 /* ---- the end with the server ---- */

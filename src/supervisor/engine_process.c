@@ -23,7 +23,7 @@
 #include "supervisor/engine_process.h"
 #include "supervisor/state.h"
 
-/* how many bytes of log one call forwards, so that a talkative engine cannot hold up the loop */
+/* One call forwards at most this many bytes of log, so that a talkative engine cannot hold up the loop. */
 #define LOG_BYTES_AT_ONCE 65536
 
 static void
@@ -35,8 +35,8 @@ close_descriptor(int *descriptor)
 }
 
 /*
- * Run the program, which gets these ends of the log's pipe and of the channel.  Returns 0, or the
- * errno of the failure.
+ * Run the program, with these ends of the log's pipe and of the channel.  Returns 0, or the errno
+ * of the failure.
  */
 static int
 run(const char *program, int log, int channel, pid_t *pid)
@@ -79,7 +79,7 @@ engine_process_start(EngineProcess *process, const char *program,
 	int			channel[2] = {-1, -1};	/* the supervisor's, the engine's */
 	int			reason;
 
-	/* non-blocking, so that neither side ever waits for the other because of the log */
+	/* Both ends of the pipe are non-blocking: neither side ever waits for the other because of the log. */
 	*failed_step = "create a pipe";
 	reason = pipe2(log, O_CLOEXEC | O_NONBLOCK) == 0 ? 0 : errno;
 	if (reason == 0)
@@ -112,8 +112,8 @@ engine_process_start(EngineProcess *process, const char *program,
 }
 
 /*
- * Log one line of the engine's at the level that it begins with, but errors as
- * WARNING: a report at level ERROR would end the supervisor.
+ * Log one line of the engine at the level with which the line begins; but errors as WARNING,
+ * because a report at level ERROR would end the supervisor.
  */
 static void
 log_line(EngineProcess *process)
@@ -202,7 +202,7 @@ engine_process_reap(EngineProcess *process, char *how, size_t room)
 	else
 		snprintf(how, room, "exited with exit code %d", WEXITSTATUS(status));
 
-	/* the engine's last lines, without waiting: a child of the engine's could hold the pipe open for ever */
+	/* Read the engine's last lines without waiting: a child of the engine could hold the pipe open for ever. */
 	engine_process_forward_log(process);
 	if (process->line_length > 0)
 		log_line(process);

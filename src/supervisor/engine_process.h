@@ -11,9 +11,8 @@
 typedef struct EngineProcess
 {
 	pid_t		pid;			/* 0: none runs */
-	int			channel;		/* the socket to the engine; -1 once closed */
-	int			log;			/* the engine's standard output and error; -1 once
-								 * closed */
+	int			channel;		/* the socket to the engine; -1: closed */
+	int			log;			/* the engine's standard output and error; -1: closed */
 
 	/* the log line that is being received */
 	char		line[1024];
@@ -21,8 +20,8 @@ typedef struct EngineProcess
 } EngineProcess;
 
 /*
- * Start the program.  If that fails, returns false with errno; *failed_step names
- * the step that failed, or is NULL if the program could not be executed.
+ * Start the program.  Returns false with errno on failure: *failed_step is the step that failed, or
+ * NULL if the program could not be executed.
  */
 extern bool engine_process_start(EngineProcess *process, const char *program,
 								 const char **failed_step);
@@ -37,8 +36,8 @@ extern void engine_process_forward_log(EngineProcess *process);
 extern void engine_process_close_channel(EngineProcess *process);
 
 /*
- * Has the process ended?  If so, forward the rest of its log, close its channel
- * and log, and write to `how`, as text, how it ended.  Does not wait.
+ * Return whether the process has ended.  If so, forward the rest of its log, close its channel and
+ * log, and write to `how`, as text, how it ended.  Does not wait.
  */
 extern bool engine_process_reap(EngineProcess *process, char *how, size_t room);
 

@@ -114,7 +114,7 @@ geonn_state_supervisor(void)
 }
 
 /*
- * Put this content in place of a file's, by a rename.  A failure leaves the former file, and is logged.
+ * Replace the content of a file, by a rename.  A failure leaves the former file, and is logged.
  */
 static void
 replace_file(const char *name, const void *content, size_t length)
@@ -139,8 +139,8 @@ replace_file(const char *name, const void *content, size_t length)
 }
 
 /*
- * Write a line: a key, a space and a value.  A line break in the value must
- * not end the line early.
+ * Write a line: a key, a space and a value.  A line break in the value would end the line early,
+ * and becomes a space.
  */
 static int
 append_line(char *line, size_t room, const char *key, const char *text)
@@ -174,7 +174,7 @@ geonn_state_write(const EngineReport *report)
 						  "hint", report->hint);
 
 	Assert(length < (int) sizeof(content));
-	/* if that fails, statements that wait for the engine do not learn why it failed */
+	/* If writing fails, statements that wait for the engine do not learn why it failed. */
 	replace_file(GEONN_STATE_FILE, content, length);
 }
 
@@ -185,7 +185,8 @@ geonn_state_remove(void)
 }
 
 /*
- * Read a file into this room.  Returns how many bytes it has, at most room; -1: it cannot be read.
+ * Read at most `room` bytes of a file.  Returns how many bytes were read; -1: the file cannot be
+ * read.
  */
 static ssize_t
 read_file(const char *name, void *content, size_t room)
@@ -201,7 +202,8 @@ read_file(const char *name, void *content, size_t room)
 }
 
 /*
- * Take the first line, which must have this key, off the text.  Returns its value; NULL: another key.
+ * Take the first line off the text; it must have this key.  Returns the line's value; NULL: it has
+ * another key.
  */
 static const char *
 take_value(char **text, const char *key)
@@ -265,7 +267,7 @@ has_end(const char *text, size_t room)
 	return memchr(text, '\0', room) != NULL;
 }
 
-/* in the supervisor: the devices of the status that it is receiving */
+/* The devices of the status that the supervisor is receiving. */
 static struct
 {
 	uint32		expected;

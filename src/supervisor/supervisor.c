@@ -41,16 +41,16 @@
 
 #define SUPERVISOR_NAME "geonn supervisor"
 
-#define LOCK_POLL		1000	/* milliseconds, while another supervisor holds the lock */
+#define LOCK_POLL		1000	/* milliseconds between attempts to get the lock, while another supervisor has it */
 
 bool		geonn_preloaded = false;
 
 /* ---- registration ---- */
 
 /*
- * The worker loads the file that this process has loaded, by its path: the worker's own
- * dynamic_library_path may lead to another file, or to none.  A path that is too long is
- * left to dynamic_library_path.
+ * Describe the worker.  It loads the file that this process has loaded, by its path: the worker's
+ * own dynamic_library_path may lead to another file, or to none.  If the path is too long,
+ * dynamic_library_path has to do.
  */
 static void
 describe_worker(BackgroundWorker *worker, bool preloaded)
@@ -112,7 +112,7 @@ wake_up(SIGNAL_ARGS)
 
 /*
  * Wait for an event, up to timeout milliseconds; -1: without limit.  *set has the engine's present
- * descriptors; it is made anew if it is NULL or they have changed.
+ * descriptors; it is made anew if it is NULL or the descriptors have changed.
  */
 static void
 wait_for_events(EngineLife *life, WaitEventSet **set, long timeout)
@@ -140,15 +140,15 @@ wait_for_events(EngineLife *life, WaitEventSet **set, long timeout)
 							  life->engine.channel, NULL, NULL);
 	}
 
-	/* the caller reads all descriptors, since no read waits; so the event itself is not needed */
+	/* The event itself is not needed: the caller reads all descriptors, and no read waits. */
 	(void) WaitEventSetWait(*set, timeout, events,
 							lengthof(events), geonn_wait_event(GEONN_WAIT_SUPERVISOR));
 	ResetLatch(MyLatch);
 }
 
 /*
- * Become the supervisor.  Returns false if another process is the supervisor and
- * `wait` is false, or if this process is asked to end.
+ * Become the supervisor.  Returns false if this process is asked to end; without `wait`, also if
+ * another process is the supervisor.
  */
 static bool
 take_lock(bool wait)
@@ -178,10 +178,7 @@ geonn_supervisor_main(Datum main_arg)
 	pqsignal(SIGCHLD, wake_up);
 	BackgroundWorkerUnblockSignals();
 
-	/*
-	 * The postmaster starts a worker again that exits with 1, and forgets one
-	 * that exits with 0.
-	 */
+	/* The postmaster starts a worker that exits with 1 again, and forgets a worker that exits with 0. */
 	if (!take_lock(preloaded))
 		proc_exit(preloaded ? 1 : 0);
 

@@ -7,15 +7,14 @@
 
 #include "postmaster/bgworker.h"
 
-/* was this module loaded at the server's start, by shared_preload_libraries? */
+/* Whether this module was loaded at the server's start, by shared_preload_libraries. */
 extern bool geonn_preloaded;
 
-/* Have the supervisor started with the server; call it while shared_preload_libraries load. */
+/* Have the supervisor started with the server.  To be called while shared_preload_libraries load. */
 extern void geonn_supervisor_register(void);
 
 /*
- * Have the supervisor started now.  Returns NULL if no background worker is
- * free.
+ * Have the supervisor started now.  Returns NULL if no background worker is free.
  */
 extern BackgroundWorkerHandle *geonn_supervisor_launch(void);
 

@@ -52,7 +52,7 @@ static const char *const phase_names[GEONN_PHASES] = {
 /* ---- labels ---- */
 
 /*
- * Add a relation's OID, and its name if it is of this database and still exists.
+ * Add a relation's OID, and its name if the relation is in this database and still exists.
  */
 static void
 add_relation(Row *row, Oid relation, bool may_know, bool is_here)
@@ -83,7 +83,7 @@ add_label(Row *row, const struct geonn_call_label *label)
 }
 
 /*
- * Check the texts: any backend's module may have sent them to the engine.
+ * Check the texts of a label: any backend's module may have sent them to the engine.
  */
 static void
 check_label(const struct geonn_call_label *label)
@@ -131,7 +131,7 @@ geonn_progress(PG_FUNCTION_ARGS)
 /* ---- geonn_stat ---- */
 
 /*
- * Add the total milliseconds, and those of each phase.
+ * Add the total milliseconds, and the milliseconds of each phase.
  */
 static void
 add_times(Row *row, const uint64 *microseconds)
@@ -151,7 +151,7 @@ add_times(Row *row, const uint64 *microseconds)
 }
 
 /*
- * The last error is the engine's own text, about memory, devices and the like: it
+ * Add the last error.  Its text is the engine's own, about memory, devices and the like, so it
  * contains no user's data.
  */
 static void

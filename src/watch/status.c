@@ -50,7 +50,7 @@ is_version_error(const union geonn_message *message,
 		 message->error.code == GEONN_ERROR_VERSION);
 }
 
-/* what geonn_status() tells; NULL or 0: not known */
+/* The figures that geonn_status() shows; NULL or 0: not known. */
 typedef struct Status
 {
 	const char *state;
@@ -58,14 +58,14 @@ typedef struct Status
 	const char *version;		/* the engine's version */
 	pid_t		supervisor;
 	pid_t		engine;
-	bool		answered;		/* the engine has answered: the next two fields are known */
+	bool		answered;		/* the engine has answered: told and devices are known */
 	struct geonn_engine_status told;
 	int			devices;		/* how many devices geonn.device = 'auto' uses */
 } Status;
 
 /*
- * Receive a message of this type before the deadline.  If another message
- * comes, or none, sets state and reason, and returns false.
+ * Receive a message of this type before the deadline.  If another message comes, or none, set state
+ * and reason, and return false.
  */
 static bool
 expect(GeonnConnection *connection, TimestampTz deadline, uint16 type,
@@ -98,7 +98,7 @@ expect(GeonnConnection *connection, TimestampTz deadline, uint16 type,
 }
 
 /*
- * Ask the engine for its status.  If it does not answer, sets state and reason alone.
+ * Ask the engine for its status.  If the engine does not answer, set only state and reason.
  */
 static void
 ask_engine(GeonnConnection *connection, Status *status)
@@ -108,7 +108,7 @@ ask_engine(GeonnConnection *connection, Status *status)
 	struct geonn_status question = {0};
 	union geonn_message message;
 
-	/* both messages fit into the empty socket; if the engine has ended, receiving fails below */
+	/* Hello and status fit into the empty socket; if the engine has ended, receiving fails. */
 	(void) geonn_channel_send(connection->socket, GEONN_HELLO, &hello, -1);
 	if (!expect(connection, deadline, GEONN_WELCOME, &message, status))
 		return;
@@ -130,7 +130,7 @@ ask_engine(GeonnConnection *connection, Status *status)
 }
 
 /*
- * Report what the supervisor wrote when no engine listens.
+ * Report what the supervisor has written, because no engine listens.
  */
 static void
 report_absence(Status *status)
@@ -213,7 +213,8 @@ geonn_status(PG_FUNCTION_ARGS)
 static const char *const kind_words[] = {GEONN_DEVICE_KINDS(KIND_WORD)};
 
 /*
- * Add a device's row to the result; running: the engine runs, else the device is of the last engine.
+ * Add a device's row to the result. running: the engine runs; otherwise the device is one of the
+ * last engine.
  */
 static void
 put_device(const struct geonn_device_status *device, bool running, ReturnSetInfo *result)
@@ -251,7 +252,7 @@ receive_status(GeonnConnection *connection, uint16 type,
 }
 
 /*
- * Add to the result a row for each device of the running engine.
+ * Add a row for each device of the running engine to the result.
  */
 static void
 put_running_devices(GeonnConnection *connection, ReturnSetInfo *result)
@@ -297,8 +298,8 @@ geonn_device_status(PG_FUNCTION_ARGS)
 /* ---- geonn_engine_start() ---- */
 
 /*
- * Connects as a join does, and so starts the engine where none runs, waits
- * for it, and raises the same errors.
+ * Connects as a join does: starts the engine if none runs, waits for it, and raises the same
+ * errors.
  */
 Datum
 geonn_engine_start(PG_FUNCTION_ARGS pg_attribute_unused())
