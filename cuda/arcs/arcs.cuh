@@ -41,7 +41,7 @@ struct __align__(16) arcs_leaf
 /* the sizes of an index */
 struct arcs_shape
 {
-	uint32_t	arcs;			/* of the dataset, at least 1 */
+	uint32_t	arcs;			/* how many arcs the dataset has, at least 1 */
 	uint32_t	long_arcs;		/* how many arcs of the dataset are too long for one arc of the index, and become two
 								 * there */
 	uint32_t	leaves;

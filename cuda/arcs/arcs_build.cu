@@ -163,7 +163,7 @@ struct ends
 {
 	struct geonn_vector a;
 	struct geonn_vector b;
-	uint32_t	arc;			/* of the dataset */
+	uint32_t	arc;			/* index of the arc in the dataset */
 };
 
 /* Return the ends of the index's arc number `number`: a whole arc, or half of a long one. */

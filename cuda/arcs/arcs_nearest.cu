@@ -181,7 +181,7 @@ struct walk
 	int			level;			/* the level of `node`; a walk begins one level above the root, where the only child is
 								 * the root */
 	uint32_t	node;			/* on this level */
-	uint32_t	order;			/* its children that are left */
+	uint32_t	order;			/* the node's children that are left */
 };
 
 /*

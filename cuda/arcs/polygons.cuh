@@ -27,7 +27,7 @@ struct polygons_of_host
 	struct shape_polygons polygons;
 };
 
-/* The layout of the block: offsets of its arrays, and how many elements each has. */
+/* The layout of the polygons' block: its bytes, the offsets of its arrays, and the levels of its tree. */
 struct polygons_shape
 {
 	size_t		bytes;
@@ -35,7 +35,7 @@ struct polygons_shape
 	size_t		vertex;
 	size_t		stretch;
 	size_t		node[SHAPE_BOXES_LEVELS];
-	int			levels;			/* of boxes, at least 1 */
+	int			levels;			/* levels of the tree of boxes, at least 1 */
 };
 
 /* addresses are the GPU's */

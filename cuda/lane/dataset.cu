@@ -534,7 +534,7 @@ build_part(struct cuda_built *built, enum cuda_part part, const struct search *s
 	const struct cuda_built *source;
 	bool		done;
 
-	/* only this thread changes it */
+	/* only this thread changes the state */
 	if (built->blocks[part].state == PART_BUILT)
 		return true;
 

@@ -56,13 +56,13 @@ struct cuda_built
 	struct cuda_block blocks[CUDA_PARTS];
 	struct brute_references references;
 	struct index index;
-	struct index_weights weights;	/* whose sums are built, if they fit */
+	struct index_weights weights;	/* the sums of the weights are built if they fit */
 	struct arcs_shape arcs_shape;	/* known before the index of arcs is built */
 	struct arcs arcs;
-	struct polygons_shape polygons_shape;	/* likewise */
+	struct polygons_shape polygons_shape;	/* known before the polygons are built */
 	struct polygons polygons;
 	struct arcs_long long_of_host;	/* while the part is filled */
-	struct polygons_of_host polygons_of_host;	/* likewise */
+	struct polygons_of_host polygons_of_host;	/* the polygons in the host's memory, while the part is filled */
 
 	/* used by the device's thread alone */
 	struct arcs_refusals nearest_refusals;	/* refusals of pieces that ask for the nearest shape */

@@ -11,7 +11,7 @@
 bool
 cuda_fail(struct device *device, struct failure *failure, cudaError_t error)
 {
-	/* this call clears the thread's error, if CUDA can clear it */
+	/* cudaGetLastError() clears the thread's error, if CUDA can clear it */
 	cudaGetLastError();
 
 	if (error == cudaErrorMemoryAllocation)

@@ -16,7 +16,7 @@
 struct results_status
 {
 	uint32_t	observations;	/* how many of the first observations fit with all their pairs */
-	uint32_t	pairs;			/* how many pairs these observations have */
+	uint32_t	pairs;			/* how many pairs the fitting observations have */
 };
 
 /*
@@ -26,7 +26,7 @@ struct results_status
  */
 struct results
 {
-	uint32_t	rows;			/* how many observations it has */
+	uint32_t	rows;			/* how many observations were searched for */
 	uint32_t	room;			/* the greatest number of pairs that fit */
 
 	/* the neighbours, in order: row r's from r * stride, or if stride is 0

@@ -218,7 +218,7 @@ stage(const struct neighbours *search, float square_limit, float spread,
 	const struct index *index = &search->index;
 	float		widened = 1.0f + WIDENING * rsqrtf((float) search->k);
 	uint32_t	nearest[rows];	/* squared distances from the anchor */
-	uint32_t	last = KEY_NONE;	/* about the k-th smallest of these so far */
+	uint32_t	last = KEY_NONE;	/* about the k-th smallest squared distance so far */
 	float		radius = 0.0f;	/* how far from the anchor members are */
 	uint32_t	leaves = 0;
 	uint32_t	leaf;

@@ -77,7 +77,7 @@ struct reference_range
 
 struct counts_walk
 {
-	/* the same in every lane */
+	/* The fields from index to one_each are the same in every lane. */
 	const struct index *index;
 	const struct search_radii *radii;
 	const struct index_weights *weights;
@@ -466,7 +466,7 @@ template <bool WEIGHTS>
 static __device__ __forceinline__ void
 write_pairs(const struct neighbours *search, const struct counts_walk *walk, uint32_t row)
 {
-	uint32_t	pairs = WEIGHTS ? walk->weights->count : 1;	/* of a radius */
+	uint32_t	pairs = WEIGHTS ? walk->weights->count : 1;	/* pairs of each radius */
 	uint64_t	pair = ((uint64_t) row * walk->radii->count + warp_lane()) * pairs;
 	const uint64_t *sum = walk->sums;
 

@@ -30,7 +30,7 @@ observation_vector(const struct neighbours *search, uint32_t row)
 	return geonn_metric_vector(search->index.metric, point.x, point.y);
 }
 
-/* an observation, the same in every lane */
+/* an observation; all lanes have the same values */
 struct warp_observation
 {
 	struct geonn_vector from;

@@ -40,9 +40,9 @@ struct seeker
 {
 	struct geonn_vector from;
 	uint32_t	row;
-	bool		is_present;		/* it takes arcs */
+	bool		is_present;		/* the lane has an observation to take arcs for */
 	uint32_t	count;			/* runs that have begun, and polygons */
-	uint32_t	arcs;			/* that were taken */
+	uint32_t	arcs;			/* how many arcs the lane has taken */
 	uint64_t	end;			/* end of the observation's entries, in the pass that writes them */
 	uint64_t	next;			/* entry to be written */
 
@@ -51,7 +51,7 @@ struct seeker
 	 * stay in registers
 	 */
 	uint32_t	shape[OPEN];
-	uint32_t	arc[OPEN];		/* its first arc at the least distance */
+	uint32_t	arc[OPEN];		/* each shape's first arc at the least distance */
 	double		distance[OPEN]; /* metres */
 	double		upper[OPEN];	/* chord; the shape is no farther */
 };

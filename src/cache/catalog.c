@@ -232,7 +232,7 @@ geonn_become_owner(const GeonnCache *cache)
 {
 	GeonnIdentity former;
 
-	/* This raises an error if the table was dropped: the cache then has no owner. */
+	/* Raise an error if the table was dropped, because the cache then has no owner. */
 	(void) geonn_cache_target_name(cache);
 	former = geonn_become(cache->owner, SECURITY_RESTRICTED_OPERATION);
 	geonn_set("row_security", "on");

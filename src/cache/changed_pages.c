@@ -118,7 +118,7 @@
 typedef struct ChangedPage
 {
 	BlockNumber number;
-	bool		is_listed;		/* this run has stored a new list of it */
+	bool		is_listed;		/* this run has stored a new list of the page */
 } ChangedPage;
 
 /* The stored state of a table, from when its lists were made. */
@@ -155,7 +155,7 @@ struct ChangedPages
 	bool		given_up;
 	Leaf	   *leaf;			/* the leaf of the last row; NULL: no row has come yet */
 	BlockNumber page;			/* the page of the last row */
-	bool		gets_list;		/* that page gets a new list */
+	bool		gets_list;		/* the page of the last row gets a new list */
 	StringInfoData list;		/* the entries of the list, so far */
 };
 

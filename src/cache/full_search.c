@@ -329,7 +329,7 @@ typedef struct FullSearch
 	void		(*consume) (void *state, const Datum *values, const bool *nulls);
 	void	   *state;
 
-	MemoryContext row_context;	/* has what is allocated for one row */
+	MemoryContext row_context;	/* memory for what is allocated for one row */
 	bool		has_read;		/* the search has read an observation */
 } FullSearch;
 
@@ -427,7 +427,7 @@ typedef struct Filling
 	int			count;
 	TupleDesc	row_type;
 	AttrNumber	attributes[TARGET_COLUMNS_MAX];
-	MemoryContext row_context;	/* has the values of these rows */
+	MemoryContext row_context;	/* memory for the values of the rows */
 } Filling;
 
 static void

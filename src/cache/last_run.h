@@ -33,7 +33,7 @@ typedef struct GeonnLastRun
 	List	   *relations[CACHE_SIDES]; /* geonn_relations_read */
 
 	bool		exists;			/* the last run's row exists and is valid; only then the fields below are set */
-	const char *reason;			/* if it does not exist: why */
+	const char *reason;			/* why the last run's row does not exist */
 	bool		same[CACHE_SIDES];	/* the side has not changed since the last run */
 	int64		rows;			/* how many rows the cache's table has */
 	StoredSides sides;

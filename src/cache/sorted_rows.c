@@ -351,7 +351,7 @@ typedef struct KnownId
 	Datum		id;
 	uint32		hash;
 	bool		is_searched;
-	bool		is_repeated;	/* two observations have it now */
+	bool		is_repeated;	/* two observations have the id now */
 	bool		may_be_there;
 	char		status;
 } KnownId;

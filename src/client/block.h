@@ -82,7 +82,7 @@ geonn_block_next(GeonnBlock *block)
  */
 typedef struct BlockColumn
 {
-	size_t		values;			/* 0: none of them */
+	size_t		values;			/* 0: the values lie in none of the arrays */
 	size_t		index;
 } BlockColumn;
 

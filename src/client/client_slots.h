@@ -54,7 +54,7 @@ struct GeonnClient
 
 	int			filling;		/* the slot that is being filled, or -1 */
 	int			reading;		/* the answered slot from which the caller takes pairs, or -1 */
-	GeonnBlock	block;			/* these pairs */
+	GeonnBlock	block;			/* the pairs of the slot `reading` */
 	int			resuming;		/* the slot whose answer ended within an observation, so that the next answer has the
 								 * rest of its pairs; or -1 */
 	int			searching;		/* how many slots are SEARCHING */
@@ -86,7 +86,7 @@ struct GeonnClient
 	struct geonn_sealed sealing;	/* the answer to seal */
 
 	/* the dataset, and its files */
-	uint64		dataset;		/* its number in the engine */
+	uint64		dataset;		/* the dataset's number in the engine */
 	bool		labelled;		/* the message open gave labels, by which the engine finds kept datasets */
 	bool		keep;			/* the message seal asks the engine to keep the dataset, with the version and the note */
 	uint8		version[GEONN_VERSION_BYTES];

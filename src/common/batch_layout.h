@@ -16,7 +16,7 @@
 struct geonn_batch_columns
 {
 	uint32_t	rows;			/* how many points the batch has room for */
-	uint32_t	room;			/* how many pairs it has room for */
+	uint32_t	room;			/* how many pairs the batch has room for */
 	double	   *latitude;		/* [rows] degrees */
 	double	   *longitude;		/* [rows] degrees */
 	int64_t    *tag;			/* [max(rows, room)] */

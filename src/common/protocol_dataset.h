@@ -183,11 +183,11 @@ struct geonn_opened
 {
 	struct geonn_header header;
 	uint64_t	dataset;		/* the dataset's number */
-	uint64_t	references;		/* how many it has; 0 where it is new */
+	uint64_t	references;		/* how many references the dataset has; 0: it is new */
 	uint32_t	metric;			/* the metric and the columns with which a session first opened the dataset */
 	uint32_t	columns;
 	uint32_t	files;			/* bits 1 << enum geonn_file_kind: one message file follows for each bit */
-	uint32_t	sealed;			/* 0 where it is new, else 1 */
+	uint32_t	sealed;			/* 0: the dataset is new; otherwise 1 */
 	uint8_t		note[GEONN_NOTE_BYTES]; /* the note of a kept dataset */
 };
 

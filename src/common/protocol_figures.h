@@ -40,7 +40,7 @@ enum geonn_phase
 	GEONN_PHASE_QUEUED,			/* the call waits for other sessions to end */
 	GEONN_PHASE_REFERENCES,		/* references arrive */
 	GEONN_PHASE_SORTING,		/* references are put in order */
-	GEONN_PHASE_WAITING,		/* its batches wait for a device */
+	GEONN_PHASE_WAITING,		/* batches of the call wait for a device */
 	GEONN_PHASE_BUILDING,		/* a device builds an index or another structure of the references, or waits for such a
 								 * build */
 	GEONN_PHASE_SEARCHING		/* a device searches */
@@ -82,7 +82,7 @@ struct geonn_device_status
 	uint32_t	number;			/* 0 for the CPU */
 	uint32_t	kind;			/* enum geonn_device_kind */
 	uint32_t	state;			/* enum geonn_device_state */
-	uint32_t	in_use_by_auto; /* 1 where device choice auto uses it */
+	uint32_t	in_use_by_auto; /* 1: device choice auto uses the device */
 	uint32_t	capability_major;	/* CUDA's compute capability; 0 where the kind has none */
 	uint32_t	capability_minor;
 	uint32_t	threads;		/* how many threads of the host the device uses; 0: its kind uses none */
@@ -95,7 +95,7 @@ struct geonn_device_status
 	uint64_t	batches;		/* how many batches the device has searched since the engine started */
 	char		name[128];
 	char		uuid[48];		/* empty where the kind has none */
-	char		reason[256];	/* why it failed */
+	char		reason[256];	/* why the device failed */
 };
 
 struct geonn_list
@@ -144,7 +144,7 @@ struct geonn_call
 struct geonn_finished
 {
 	struct geonn_header header;
-	uint64_t	rows;			/* how many rows of the result it returned */
+	uint64_t	rows;			/* how many rows of the result the client returned */
 	uint64_t	observations_skipped;
 	uint64_t	references_skipped;
 	uint64_t	unmatched;		/* how many observations have no neighbour, skipped ones not counted */
@@ -152,7 +152,7 @@ struct geonn_finished
 	uint32_t	slot;			/* the slot whose batch stays with the session; GEONN_RING_SLOTS: none */
 	uint32_t	alone;			/* 1: the client has answered the calls by itself, and the next three fields count */
 	uint32_t	unused;
-	uint64_t	calls;			/* how many calls these are */
+	uint64_t	calls;			/* how many calls the client has answered */
 	uint64_t	observations;	/* how many observations were answered */
 	uint64_t	microseconds;	/* how long the calls have taken */
 };

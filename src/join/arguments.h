@@ -57,8 +57,8 @@ typedef struct GeonnArguments
 	ArrayType  *latitudes;		/* of float8; may have any number of dimensions, and NULLs */
 	ArrayType  *longitudes;
 	List	   *by;				/* of char *: names of columns, or pairs of names, each once */
-	List	   *differs;		/* likewise; at most GEONN_PARTIES_MAX */
-	List	   *overlaps;		/* likewise; at most GEONN_WINDOWS_MAX */
+	List	   *differs;		/* of char *: names or pairs, each once; at most GEONN_PARTIES_MAX */
+	List	   *overlaps;		/* of char *: names or pairs, each once; at most GEONN_WINDOWS_MAX */
 	ArrayType  *windows;		/* of any type; may have any number of dimensions, and NULLs */
 	List	   *weights;		/* of char *: column names, each once; at most GEONN_WEIGHTS_MAX */
 	GeonnOptions options;
@@ -73,7 +73,7 @@ typedef struct GeonnArguments
 	ArrayType  *bounds;			/* of texts */
 	char	   *view;			/* the name of the join's view */
 	bool		cache;			/* each shard keeps the answer in a cache */
-	char	   *schedule;		/* the schedule of these caches */
+	char	   *schedule;		/* the schedule of the shards' caches */
 	ArrayType  *readers;		/* the roles that may read the views */
 	char	   *text;			/* "k => 3, ...": the arguments with values other than their defaults, without the
 								 * sources */
@@ -84,7 +84,7 @@ typedef enum GeonnArgumentTrait
 {
 	/* the plan node that reads observations from outer rows takes any value of the argument (plan/own_rows.c) */
 	GEONN_OWN_ANY = 1 << 0,
-	GEONN_OWN_DEFAULT = 1 << 1,	/* it honours the default alone */
+	GEONN_OWN_DEFAULT = 1 << 1,	/* the plan node takes only the default */
 
 	/*
 	 * Caches and shards have an argument with one of these bits only if they ask that question; without any of these

@@ -255,7 +255,7 @@ shape_distance(FmgrInfo *function, double latitude, double longitude, Datum shap
 	GeonnPart	part;
 	double		distance = INFINITY;
 	double		polygon = INFINITY; /* distance to the rings read so far of the present polygon */
-	bool		is_inside = false;	/* of an odd number of them */
+	bool		is_inside = false;	/* whether an odd number of the rings have the point inside */
 
 	check_coordinate("lat", true, latitude);
 	check_coordinate("lon", false, longitude);

@@ -15,10 +15,10 @@ typedef struct GeonnGroups GeonnGroups;
 /* The group of a key with a NULL, or of a key that no reference has. */
 #define GEONN_NO_GROUP (-1)
 
-/* which columns keys are of */
+/* The columns of which keys are made. */
 typedef enum GroupKey
 {
-	GROUP_KEY_BY,				/* those of the argument by */
+	GROUP_KEY_BY,				/* the columns of the argument by */
 	GROUP_KEY_DIFFERS			/* + 0 ... differs_count - 1: this one of the argument differs */
 } GroupKey;
 

@@ -141,7 +141,7 @@ typedef struct SharedSearch
 	SharedReferences references;	/* dataset 0: no observation has a neighbour, so no process reads any */
 	Oid			observation_table;	/* the relation of the prepared join's observations, or InvalidOid; arguments may
 									 * name another one now */
-	Oid			reference_table;	/* likewise; arguments may name others now */
+	Oid			reference_table;	/* the relation of the prepared join's references, or InvalidOid */
 	pg_atomic_uint32 begun;		/* how many processes have begun to take part */
 	pg_atomic_uint32 ended;		/* how many processes have read their share of the observations */
 	pg_atomic_uint64 counts[POINT_STATUSES];	/* how many observations these processes have read, by status */

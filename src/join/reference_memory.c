@@ -38,7 +38,7 @@ struct ReferenceMemory
 	int			weights;		/* how many weights a reference has */
 	uint64		references;		/* how many references the join has */
 	struct geonn_weight_span span[GEONN_WEIGHTS_MAX];	/* of each weight */
-	uint8		words[GEONN_WEIGHTS_MAX];	/* how many words its sums take */
+	uint8		words[GEONN_WEIGHTS_MAX];	/* how many words the sums of each weight take */
 	MemoryContextCallback release;
 };
 

@@ -112,7 +112,7 @@ struct GeonnReferences
 {
 	LentId	   *id_of;			/* finds lent ids; if it is set, other fields are set only as far as comparing ids
 								 * needs them; NULL: no ids are lent */
-	const void *lent;			/* these ids */
+	const void *lent;			/* the lent ids */
 	const PointSource *source;
 	GeonnArcs  *arcs;			/* sends shapes; NULL: references are points */
 	Oid			type;			/* the ids' type, below domains */

@@ -19,7 +19,7 @@ typedef enum ReferenceDetail
 {
 	REFERENCE_DISTANCE,			/* only the distances of pairs */
 	REFERENCE_ID,				/* also geonn_reference_id and geonn_references_excluded */
-	REFERENCE_COORDINATES		/* these, and geonn_reference_coordinates */
+	REFERENCE_COORDINATES		/* also geonn_reference_coordinates */
 } ReferenceDetail;
 
 /*

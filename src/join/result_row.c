@@ -83,7 +83,7 @@ typedef struct ResultColumn
 struct ResultAttribute
 {
 	const ResultColumn *column; /* NULL: a dropped column of the row type */
-	Oid			type;			/* the type of its values in the result */
+	Oid			type;			/* the type of the column's values in the result */
 	Oid			narrow_type;	/* the type of ids that become wider integers in rows; InvalidOid: ids stay as they are */
 	BlockColumn in_block;		/* where the column's values lie in a block; 0: values have to be made one by one */
 };

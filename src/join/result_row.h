@@ -35,7 +35,7 @@ typedef struct GeonnResultRow
 	int			needs;			/* GEONN_NEEDS_... that any column has */
 	ResultAttribute *attributes;	/* [descriptor->natts] */
 	ArrayType  *sums;			/* the present array of sums; NULL: the question has no weights */
-	ArrayType  *mins;			/* likewise */
+	ArrayType  *mins;			/* the present arrays of mins and of maxs */
 	ArrayType  *maxs;
 } GeonnResultRow;
 

@@ -28,7 +28,7 @@ struct GeonnSearch
 	/* rows that were not returned yet; their last column is the number of the observation */
 	Tuplestorestate *store;		/* NULL: the search has not begun */
 	TupleTableSlot *slot;		/* holds the row taken last */
-	uint64		waiting;		/* how many rows these are */
+	uint64		waiting;		/* how many rows wait in the store */
 	GeonnBlock *block;			/* the block whose present pair was returned last; NULL: no block is at hand */
 
 	/* the references of another search; NULL: this search has its own */
@@ -42,7 +42,7 @@ struct GeonnSearch
 	/* observations read before the references were prepared */
 	PointRow   *ahead;			/* [ahead_count] */
 	int			ahead_count;
-	bool		looks_ahead;	/* they are being read */
+	bool		looks_ahead;	/* observations are being read ahead */
 
 	/* If this process answers the observations itself. */
 	uint64		answered;		/* how many were answered */
@@ -53,7 +53,7 @@ struct GeonnSearch
 									 * limits */
 	uint64		local_rows;		/* how many rows come from observations that were not sent */
 	double		preparing;		/* ms, as in GeonnReport */
-	double		spent_reading;	/* ms, likewise */
+	double		spent_reading;	/* ms, as in GeonnReport */
 };
 
 /* Store search->values as a row, which is returned before other rows. */
@@ -79,7 +79,7 @@ extern bool geonn_search_store_pair(GeonnSearch *search);
 /* Read more than POINTS_ALONE observations, if the source has so many.  Returns whether all have been read. */
 extern bool geonn_search_look_ahead(void *state);
 
-/* Take the observations that it has read. */
+/* Take the observations that geonn_search_look_ahead() has read. */
 extern void geonn_search_take_ahead(GeonnSearch *search);
 
 /* Take an observation of the source; the state is the search. */

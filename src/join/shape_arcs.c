@@ -30,7 +30,7 @@ struct GeonnArcs
 	GeonnVertices *rings;		/* [capacity] */
 	int			count;
 	int			capacity;
-	bool		pole_is_inside; /* of an odd number of them */
+	bool		pole_is_inside; /* whether an odd number of the rings have the pole inside */
 
 	/* arcs to be sent */
 	uint32		arcs;

@@ -29,7 +29,7 @@ typedef struct LiveBaseHead
 	uint64		counts[POINT_STATUSES]; /* how many rows have each status */
 	uint32		blocks;			/* how many pages the table had */
 	uint32		rows;			/* how many rows the snapshot saw */
-	uint32		points;			/* how many of them are points */
+	uint32		points;			/* how many of the rows are points */
 	uint32		starts;			/* 0: points have no groups; otherwise the number of groups, plus 1 */
 } LiveBaseHead;
 
@@ -155,7 +155,7 @@ typedef struct LiveNeighbour
 typedef struct LiveSearch
 {
 	struct geonn_vector from;
-	float		x;				/* the same */
+	float		x;				/* `from` as float32 */
 	float		y;
 	float		z;
 	double		max_distance;	/* metres */
@@ -165,7 +165,7 @@ typedef struct LiveSearch
 	int32		group;			/* only points of this group are neighbours; LIVE_ALL_GROUPS: all points */
 	uint32		first;			/* places in the base: from this one on */
 	uint32		end;			/* before this one */
-	const LiveIds *ids;			/* NULL: they are integers */
+	const LiveIds *ids;			/* NULL: ids are integers */
 	const GeonnReferences *excluding;	/* tells which ids equal own_id: points with them are passed over; NULL: none are */
 	Datum		own_id;			/* the observation's */
 	LiveNeighbour *found;		/* [k] a heap whose first element is the last in the order of neighbours */
@@ -202,7 +202,7 @@ extern void geonn_live_search_leaves(LiveSearch *search, const LiveLeaf *leaves,
 /* End the search: put the found neighbours into order.  Returns how many they are. */
 extern uint32 geonn_live_search_end(LiveSearch *search);
 
-/* One of them, by its number from 0 on. */
+/* Return the found neighbour with this number, from 0 on. */
 static inline const LiveNeighbour *
 geonn_live_search_neighbour(const LiveSearch *search, uint32 number)
 {

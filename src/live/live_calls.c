@@ -26,8 +26,8 @@ typedef struct UncountedCalls
 
 static UncountedCalls uncounted[LABELS_MOST];
 static int	next_uncounted;		/* the place of the label that is counted next to make room for another */
-static uint64 calls_noted;		/* by this process, in all */
-static uint64 calls_counted;	/* of them, by the engine */
+static uint64 calls_noted;		/* calls that this process has answered in all */
+static uint64 calls_counted;	/* how many of these calls the engine has counted */
 
 const GeonnQuestion geonn_live_no_question = {
 	.device = GEONN_DEVICE_AUTO,

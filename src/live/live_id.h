@@ -16,10 +16,10 @@ typedef struct LiveIds
 {
 	PageIdType	type;
 	const MemoryFile *values;	/* the ids of the base; NULL: numbers are the ids themselves */
-	MemoryContext context;		/* of those that were added */
+	MemoryContext context;		/* memory for the ids of added rows */
 	Datum	   *added;			/* [room] ids of added rows, by the numbers of these rows; 0: no id */
 	uint32		room;
-	uint64		bytes;			/* how many they take */
+	uint64		bytes;			/* how many bytes the ids of added rows take */
 } LiveIds;
 
 /* Begin with the ids of a base.  Ids that are added live in the current memory context. */

@@ -122,17 +122,17 @@
 typedef struct AddedRow
 {
 	uint32		next;			/* the next row of the page, or the next free place; NONE: there is none */
-	OffsetNumber offset;		/* of its line pointer */
+	OffsetNumber offset;		/* the offset of the row's line pointer */
 	uint8		status;			/* PointStatus */
 } AddedRow;
 
 /* a page of the table */
 typedef struct TablePage
 {
-	XLogRecPtr	lsn;			/* the page had it when its rows were read */
-	TransactionId unsettled_by; /* likewise: geonn_page_unsettled_by */
+	XLogRecPtr	lsn;			/* the LSN that the page had when its rows were read */
+	TransactionId unsettled_by; /* what made the page unsettled then: geonn_page_unsettled_by */
 	uint32		first_added;	/* the number of the page's first added row, or NONE */
-	Buffer		buffer;			/* where the page was found the last time */
+	Buffer		buffer;			/* the buffer in which the page was found last */
 } TablePage;
 
 struct LiveTable
@@ -147,8 +147,8 @@ struct LiveTable
 	BlockNumber blocks;			/* how many pages the table had */
 	Snapshot	snapshot;		/* a copy of the last look's snapshot; NULL: no look yet since the table was as in the
 								 * base */
-	bool		has_number;		/* its own transaction had a number */
-	bool		complete;		/* it came to its end */
+	bool		has_number;		/* its snapshot's transaction had a number */
+	bool		complete;		/* the look went through all pages */
 	uint64		pages_read;
 
 	TablePage  *pages;			/* [blocks_room] */
@@ -168,9 +168,9 @@ struct LiveTable
 	uint32		used;			/* how many places, in use or free, come before the unused rest */
 	uint32		first_free;		/* a free place, or NONE */
 	uint64		added_count;
-	uint64		added_now;		/* by the last look */
+	uint64		added_now;		/* how many rows the last look has added */
 	LiveIds		ids;			/* ids of added rows have the numbers of their rows */
-	const GeonnGroups *groups;	/* of all rows; NULL: there are none */
+	const GeonnGroups *groups;	/* the groups of all rows; NULL: there are none */
 };
 
 /* ---- rows that were added ---- */

@@ -215,7 +215,7 @@ geonn_lock_for_map(Relation table, Snapshot snapshot)
 	if (!IsolationIsSerializable())
 		return true;
 	SET_LOCKTAG_RELATION(tag, table->rd_lockInfo.lockRelId.dbId, table->rd_lockInfo.lockRelId.relId);
-	/* This also counts the lock of VACUUM: no mode conflicts with RowExclusiveLock but not with VACUUM's lock. */
+	/* The count includes VACUUM's lock, because no mode conflicts with RowExclusiveLock but not with that of VACUUM. */
 	pfree(GetLockConflicts(&tag, ShareLock, &writers));
 	return writers == 0;
 }

@@ -35,14 +35,14 @@ extern int64 geonn_page_id_read(const PageIdType *type, Datum id);
 /* a row */
 typedef struct PageRow
 {
-	OffsetNumber offset;		/* of its line pointer */
+	OffsetNumber offset;		/* the offset of the row's line pointer */
 	bool		known;			/* the row is one of KnownRows; the fields below are not set */
 	PointStatus status;
 	int64		id;				/* the id in the form of geonn_page_id_read(), until the next page is read; id and
 								 * coordinates are set if the status is POINT_VALID */
 	double		latitude;		/* degrees */
 	double		longitude;
-	int32		group;			/* likewise, where the reader has groups */
+	int32		group;			/* the row's group, if the reader has groups */
 } PageRow;
 
 /*
@@ -70,12 +70,12 @@ typedef struct PageReader
 	BufferAccessStrategy strategy;	/* NULL: the default */
 	MemoryContext context;		/* memory for ids, and for converting coordinates; reset before each page */
 	Datum	   *values;			/* [source->query_columns] */
-	bool	   *nulls;			/* likewise */
+	bool	   *nulls;			/* [source->query_columns] */
 	Datum	   *by;				/* [source->by_count] the values of the columns to join by */
-	bool	   *by_is_null;		/* likewise */
+	bool	   *by_is_null;		/* [source->by_count] */
 
 	/* the page that was read last */
-	XLogRecPtr	lsn;			/* its LSN at that moment */
+	XLogRecPtr	lsn;			/* the LSN that the page had then */
 	TransactionId unsettled_by; /* geonn_page_unsettled_by */
 	int			count;
 	PageRow		rows[MaxHeapTuplesPerPage]; /* [count] the rows, in the order of their line pointers */

@@ -22,7 +22,7 @@ extern List *geonn_weights_names(Datum array);
 /* Return the names (char *) that these elements give to the columns of one side. */
 extern List *geonn_names_of_side(List *elements, bool is_reference);
 
-/* Make an element of these two names. */
+/* Make an element of a column's two names. */
 extern const char *geonn_pair_of_names(const char *observation, const char *reference);
 
 #endif							/* GEONN_COLUMN_PAIRS_H */

@@ -93,12 +93,12 @@ typedef struct PointSource
 	int			by_count;
 	PointColumn *by;			/* [by_count] among the columns: those of the argument by, then those of the argument
 								 * differs */
-	int			differs_count;	/* how many of these are of differs */
+	int			differs_count;	/* how many of them the argument differs names */
 	int			window_count;
-	PointColumn *windows;		/* [window_count] likewise */
+	PointColumn *windows;		/* [window_count] among the columns */
 	WindowType	window_types[GEONN_WINDOWS_MAX];
 	int			weight_count;
-	PointColumn *weights;		/* [weight_count] likewise */
+	PointColumn *weights;		/* [weight_count] among the columns */
 
 	/*
 	 * boolean expressions that rows must meet to be read (geonn_plan_query); NIL: all rows are
@@ -110,7 +110,7 @@ typedef struct PointSource
 								 * does not */
 
 	/* set where the source is a relation */
-	char	   *name;			/* of the relation that is read */
+	char	   *name;			/* the name of the relation that is read */
 	char	   *schema;
 	char	   *quoted_name;	/* the name of the relation that the caller named, with its schema, as SQL */
 } PointSource;

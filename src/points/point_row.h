@@ -65,7 +65,7 @@ typedef enum InvalidPolicy
 	GEONN_INVALID_IS_ERROR		/* raise an error for the first such row */
 } InvalidPolicy;
 
-/* The status of these coordinates. */
+/* Return the status of coordinates in degrees. */
 extern PointStatus geonn_point_status(double latitude, double longitude);
 
 /* Return how many rows have invalid coordinates; counts is by PointStatus. */

@@ -126,7 +126,7 @@ geonn_plan_query(const char *query, const char *title, int options, Oid relation
 	List	   *rewritten = NIL;
 	PlannedStmt *plan = NULL;
 	bool		is_meant = true;
-	int			level = NewGUCNestLevel();	/* an error ends it, too */
+	int			level = NewGUCNestLevel();	/* an error ends the nest level, too */
 
 	if (options & GEONN_PLAN_TABLES)
 		(void) set_config_option("enable_indexonlyscan", "off", PGC_USERSET, PGC_S_SESSION,

@@ -36,10 +36,10 @@ typedef struct RememberedSource
 {
 	uint64		number;			/* PointSource.remembered; never used twice */
 	bool		valid;			/* nothing about the relation has changed */
-	MemoryContext context;		/* has all below */
+	MemoryContext context;		/* memory for all fields below */
 	PointSource *source;
 	PlannedStmt *plan;			/* only the range table and the permissions of the plan; NULL: not made yet */
-	PlainTable *table;			/* the table that it reads */
+	PlainTable *table;			/* the table that the source reads */
 } RememberedSource;
 
 static RememberedSource remembered[REMEMBERED_MOST];

@@ -44,7 +44,7 @@ struct GeonnShapeReader
 	uint64		geometries;		/* still to come */
 	uint32		rings;			/* how many rings of the present polygon are still to come */
 	size_t		ring_sizes;		/* position of the next ring's number of points */
-	uint64		vertices;		/* of the parts that have been read */
+	uint64		vertices;		/* how many vertices the parts read so far have */
 	struct geonn_vector *vectors;
 	size_t		capacity;
 	GeonnShapeOwner owner;		/* NULL: the shape has no owner */

@@ -41,7 +41,7 @@ typedef struct GeonnPart
 	bool		pole_is_inside; /* of a ring: what geonn_ring_side() needs */
 	size_t		count;
 	const struct geonn_vector *vectors; /* valid until the next part is read */
-	GeonnVertices vertices;		/* of which the vectors are made */
+	GeonnVertices vertices;		/* the vertices of which the vectors are made */
 } GeonnPart;
 
 typedef struct GeonnShapeReader GeonnShapeReader;

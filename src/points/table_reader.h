@@ -30,7 +30,7 @@ typedef struct TablePages
 {
 	Oid			table;
 	const PageRange *ranges;	/* ascending; [count] */
-	int			count;			/* 0: none of its pages */
+	int			count;			/* 0: no page of the table */
 } TablePages;
 
 /* The state by which several processes divide the reading of tables.  It is in shared memory. */

@@ -35,7 +35,7 @@ typedef struct SeenColumn
 	AttrNumber	column;
 } SeenColumn;
 
-/* a query, in that which it is a part of */
+/* A query, and the query of which it is a part. */
 typedef struct QueryLevel
 {
 	Query	   *query;

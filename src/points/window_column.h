@@ -24,7 +24,7 @@ typedef struct NamedWindow
 {
 	const char *title;			/* the name of the column's source in messages, for example: relation "city" */
 	const char *name;
-	Oid			declared;		/* its declared type */
+	Oid			declared;		/* the column's declared type */
 	bool		is_array;		/* the windows are the elements of the argument windows, instead of a column */
 	WindowType	type;
 } NamedWindow;

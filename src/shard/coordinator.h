@@ -16,9 +16,9 @@ typedef struct ShardPartition
 {
 	char	   *schema;			/* schema, name and server are bare: not quoted */
 	char	   *name;
-	char	   *quoted;			/* its name, quoted, with its schema */
+	char	   *quoted;			/* the table's name, quoted, with its schema */
 	char	   *server;
-	char	   *remote;			/* its option table_name, bare */
+	char	   *remote;			/* the table's option table_name, bare */
 	char	   *bound;			/* FOR VALUES …, as SQL; bound, parent and parent_key are NULL if the table is no
 								 * partition */
 	char	   *parent;			/* the name of the table's parent, quoted, with its schema */

@@ -17,13 +17,13 @@ typedef struct ShardTable
 	Oid			oid;
 	char	   *schema;
 	char	   *name;
-	char	   *quoted;			/* its name with its schema */
+	char	   *quoted;			/* the table's name with its schema */
 	char	   *definitions;	/* the definitions of the table's columns, and of its primary key */
 	char	   *checks;			/* the table's check constraints, each after a comma */
 	StringInfoData foreign_definitions;	/* the definitions of the table's columns alone, as foreign tables have them */
-	StringInfoData columns;		/* the names of its columns */
+	StringInfoData columns;		/* the names of the table's columns */
 	StringInfoData stored_columns;	/* the names of the columns that an INSERT sets: all columns except generated ones */
-	StringInfoData typed_columns;	/* the names and types of its columns */
+	StringInfoData typed_columns;	/* the names and types of the table's columns */
 	List	   *key;			/* of char *, bare: the columns of the table's primary key */
 	List	   *indexes;		/* of char *: CREATE INDEX for each index except the primary key's; unique indexes first */
 } ShardTable;

@@ -22,7 +22,7 @@ struct cpu_built
 	struct cpu_references references;	/* the references for brute force; not built while x is NULL */
 	size_t		references_bytes;
 	struct cpu_sums sums[GEONN_WEIGHTS_MAX];	/* sums of each of the dataset's weights, over positions of the index */
-	struct cpu_extremes extremes[GEONN_WEIGHTS_MAX];	/* likewise; all 0: not built */
+	struct cpu_extremes extremes[GEONN_WEIGHTS_MAX];	/* extremes of each weight; all 0: not built */
 
 	atomic_uint_fast64_t brute_us;	/* how long turns by brute force took */
 

@@ -75,7 +75,7 @@ extern bool cpu_turn_read_points(const struct search *search, uint32_t first, co
 								 uint32_t count, double (*degrees)[CPU_VECTORS_BLOCK],
 								 double *x, double *y, double *z);
 
-/* The same, for the vectors alone. */
+/* Compute only the vectors, as cpu_turn_read_points() does. */
 extern bool cpu_turn_read_vectors(const struct search *search, uint32_t first, const uint32_t *row,
 								  uint32_t count, double *x, double *y, double *z);
 

@@ -24,7 +24,7 @@ struct cpu_turn_tasks
 	uint32_t	first;			/* row 0 is the search's observation with this number */
 
 	/* columns by row; a row's tasks follow each other */
-	uint32_t   *made;			/* how many tasks it has */
+	uint32_t   *made;			/* how many tasks each row has */
 	uint32_t   *first_task;
 
 	/*

@@ -44,7 +44,7 @@ struct dataset
 	uint16_t   *edges;			/* [count] the edges of all windows; NULL: the dataset has no windows */
 	double	   *weight[GEONN_WEIGHTS_MAX];	/* [count] finite, or NAN: the reference has no weight; NULL: the dataset
 											 * has no such column */
-	int32_t    *party[GEONN_PARTIES_MAX];	/* [count], or NULL: it has no such column */
+	int32_t    *party[GEONN_PARTIES_MAX];	/* [count], or NULL: no such column */
 	double	   *end_latitude;	/* [count] degrees; NULL: the references are points, not arcs */
 	double	   *end_longitude;	/* [count] degrees, or NULL */
 	int32_t    *shape;			/* [count] the number of each arc's shape, or NULL; a shape's arcs are adjacent */
@@ -56,7 +56,7 @@ struct dataset
 	size_t		ring_first;		/* if the last arc belongs to a ring: index of the ring's first arc */
 	size_t		part_bytes;		/* bytes that the CPU's index will take for parts of shapes, in addition to their arcs
 								 * (protocol_dataset.h) */
-	int			users;			/* how many sessions hold it */
+	int			users;			/* how many sessions hold the dataset */
 	bool		sealed;
 	int			files[GEONN_FILE_KINDS];	/* descriptors of memory files that clients have left with the dataset; -1:
 											 * none */

@@ -42,7 +42,7 @@ struct cells_range
 	struct geonn_vector middle;
 	double		rho;
 	struct geonn_vector best;	/* the nearest position to the middle */
-	double		best_square;	/* its squared chord to the middle */
+	double		best_square;	/* the squared chord from the best position to the middle */
 	double		limit;			/* the limit on squared chords between the middle and a candidate */
 	double		margin;			/* the margin for cells_comes_before() */
 };

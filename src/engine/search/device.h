@@ -62,7 +62,7 @@ struct question
 	enum geonn_algorithm algorithm; /* auto: the device chooses */
 	double		max_distance;	/* metres, inclusive; may be infinite */
 	uint32_t	radii;			/* 0 ... GEONN_RADII_MAX */
-	bool		extremes;		/* of weights, too; false without radii */
+	bool		extremes;		/* find the extremes of weights as well; false without radii */
 	bool		places;			/* pairs have their places; only of arcs */
 	double		radius[GEONN_RADII_MAX];	/* metres, inclusive, rising; may be infinite */
 };
@@ -85,7 +85,7 @@ struct search
 {
 	/* immutable while a device owns the search */
 	struct session *session;
-	uint32_t	slot;			/* its slot in the session's ring */
+	uint32_t	slot;			/* the search's slot in the session's ring */
 	struct dataset *dataset;	/* the dataset, sealed and not empty */
 	bool		stays;			/* later calls can find the dataset by its label */
 	enum geonn_device_choice choice;	/* the devices that may take the search; a GPU may change it (see the essay) */
@@ -98,7 +98,7 @@ struct search
 	double		pairs_each;		/* the mean number of pairs of an observation in the slot's last search, if that asked
 								 * the same question; 0: not known */
 	const atomic_bool *cancelled;	/* becomes true when the session has ended */
-	struct call *call;			/* the call that it works for, or NULL */
+	struct call *call;			/* the call for which the search works, or NULL */
 
 	/*
 	 * The result so far: observations first ... first + answered - 1 have their
@@ -132,11 +132,11 @@ struct search
 	bool		wants_memory;	/* memory was short for the search before: the device that takes it first discards all
 								 * datasets that it may */
 	enum geonn_phase phase;		/* the phase of the search, as a part of its call */
-	int64_t		taken_us;		/* when its turn began */
-	int64_t		expected_us;	/* how long its turn was expected to take */
+	int64_t		taken_us;		/* when the search's turn began */
+	int64_t		expected_us;	/* how long the search's turn was expected to take */
 	bool		builds;			/* the thread that has taken the search builds structures of the dataset; other threads
 								 * of the device must not */
-	bool		builds_long;	/* that build takes longer than a turn */
+	bool		builds_long;	/* the build takes longer than a turn */
 	struct search_queue *queue;
 	struct search *next;
 };
@@ -268,7 +268,7 @@ struct device
 	char		uuid[48];
 	uint32_t	capability_major;
 	uint32_t	capability_minor;
-	uint64_t	memory_total;	/* how many bytes of memory it has */
+	uint64_t	memory_total;	/* how many bytes of memory the device has */
 	void	   *private_data;	/* state that only the code of the device's kind understands */
 
 	/*
@@ -278,7 +278,7 @@ struct device
 	atomic_bool usable;
 	struct failure lost;		/* why the device is lost, while usable is false */
 
-	atomic_uint_fast64_t batches;	/* how many searches it has finished */
+	atomic_uint_fast64_t batches;	/* how many searches the device has finished */
 };
 
 /* how many bytes the engine may take on each GPU; 0: all that are free */

@@ -24,8 +24,8 @@ static const struct
 	enum way	way;
 	const char *name;
 	uint32_t	needs;			/* traits that a search must have */
-	uint32_t	takes;			/* traits that it may have besides */
-	size_t		references;		/* the most that it takes; 0: any number */
+	uint32_t	takes;			/* traits that a search may have besides */
+	size_t		references;		/* the most references that the way takes; 0: any number */
 }			ways[] = {
 	{GEONN_KIND_CUDA, WAY_GPU_NEAREST, "by index, or by brute force where it is named",
 		TRAIT_ONE, TRAIT_BRUTE, 0},

@@ -24,11 +24,11 @@
 #define TRAIT_EXTREMES	(1u << 4)	/* the least and the greatest weights, too */
 #define TRAIT_TIES		(1u << 5)	/* all at the distance of the k-th */
 #define TRAIT_PLACES	(1u << 6)	/* the place on each shape that is nearest */
-#define TRAIT_BRUTE		(1u << 7)	/* by brute force, by name */
+#define TRAIT_BRUTE		(1u << 7)	/* brute force, which the session has asked for by name */
 #define TRAIT_RESUMED	(1u << 8)	/* the search begins in the middle of an observation's pairs: its cutoff is present */
 #define TRAIT_SPHEROID	(1u << 9)	/* a metric whose chord does not decide */
 
-/* the columns that its dataset has */
+/* The columns that the search's dataset has. */
 #define TRAIT_GROUPS	(1u << 10)
 #define TRAIT_EXCLUDED	(1u << 11)
 #define TRAIT_RADIUS	(1u << 12)

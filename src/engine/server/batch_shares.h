@@ -27,7 +27,7 @@ struct batch_share
 	int32_t		pid;			/* the process; 0: the share belongs to a session that works for no process */
 	uint32_t	role;
 	uint64_t	sessions;		/* how many sessions hold the share */
-	uint64_t	idle_sessions;	/* how many of these sessions are idle */
+	uint64_t	idle_sessions;	/* how many sessions that hold the share are idle */
 	uint64_t	bytes[BATCH_KINDS]; /* bytes of its batches, by enum batch_kind */
 	struct batch_share *next;
 };

@@ -53,9 +53,9 @@ struct session
 	uint32_t	role;
 	enum geonn_phase phase;		/* the phase of the session, as a part of its call (calls.c) */
 	struct admission admission;
-	struct geonn_open open;		/* the message open that it sent */
+	struct geonn_open open;		/* the message open that the session has sent */
 	bool		has_finished;
-	struct geonn_finished finished; /* the message finished that it sent */
+	struct geonn_finished finished; /* the message finished that the session has sent */
 	struct unsent *unsent;		/* messages that wait to be sent; until they are, the server receives none from the
 								 * client */
 	int			received;		/* the descriptor that came with the present message, or -1 */

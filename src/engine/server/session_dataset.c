@@ -329,7 +329,7 @@ end_sort(struct session *session)
 	geonn_assert(session->under_way == 1);
 	session->under_way--;
 	if (session->state != SESSION_SEALING)
-		return;					/* its client has left */
+		return;					/* the session's client has left */
 	if (session->sorted)
 		finish_seal(session);
 	else if (session->sort_failure.code == GEONN_ERROR_MEMORY &&

@@ -392,7 +392,7 @@ session_receive(struct session *session)
 				break;
 		}
 		if (session->received >= 0)
-			close(session->received);	/* no handler has taken it */
+			close(session->received);	/* no handler has taken the descriptor */
 		session->received = -1;
 	}
 }

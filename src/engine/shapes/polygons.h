@@ -42,10 +42,10 @@ struct shape_polygons_stretch
 
 struct shape_polygon
 {
-	uint32_t	arc;			/* its first arc in the dataset */
+	uint32_t	arc;			/* the polygon's first arc in the dataset */
 	uint32_t	stretch;		/* the polygon's first stretch of level 0; the stretches of higher levels follow */
-	uint32_t	stretches;		/* of level 0 */
-	uint32_t	pole_is_inside; /* 1: of an odd number of its rings */
+	uint32_t	stretches;		/* how many stretches of level 0 the polygon has */
+	uint32_t	pole_is_inside; /* 1: an odd number of its rings have the pole inside */
 };
 
 struct shape_polygons

@@ -12,10 +12,10 @@
 
 enum shape_stretch_answer
 {
-	SHAPE_STRETCH_NOTHING,		/* none of its arcs crosses the meridian */
+	SHAPE_STRETCH_NOTHING,		/* none of the stretch's arcs crosses the meridian */
 	SHAPE_STRETCH_ENDS,			/* the stretch's ends tell whether an odd number of its arcs cross the meridian:
 								 * shape_stretch_crosses() */
-	SHAPE_STRETCH_OPEN			/* its parts have to be asked */
+	SHAPE_STRETCH_OPEN			/* the parts of the stretch have to be asked */
 };
 
 /* Return the longitude of a point as stretches have it, -180 ... 180 degrees; NAN: the point is near a pole. */

@@ -23,7 +23,7 @@ struct arcs_conditions
 	int32_t		group;
 	int64_t		excluded_first;
 	int64_t		excluded_last;
-	double		radius;			/* metres; negative: it has no candidate */
+	double		radius;			/* metres; negative: the observation has no candidate */
 	struct point_windows windows;
 	struct point_parties parties;
 };

@@ -24,7 +24,7 @@
 struct counting
 {
 	const struct cpu_count_piece *piece;
-	uint64_t	pairs;			/* that are kept */
+	uint64_t	pairs;			/* how many pairs are kept */
 };
 
 static bool

@@ -45,8 +45,8 @@ struct maybe
 /* A bundle: observations that follow each other, and what the index has near them. */
 struct bundle
 {
-	uint32_t	end;			/* it has the piece's rows before this one */
-	struct cpu_box box;			/* around its observations */
+	uint32_t	end;			/* the bundle has the piece's rows before this one */
+	struct cpu_box box;			/* the box around the bundle's observations */
 	bool		has_leaves;		/* `leaves` lists all leaves in the bundle's region, which is wider than the box */
 	bool		has_polygons;	/* `polygons` has all that overlap the box */
 	struct cpu_boxes_list leaves;

@@ -69,7 +69,7 @@
 struct visit
 {
 	float		gap;			/* the square of the gap to the box, a little less for rounding */
-	int32_t		level;			/* of a node; -1: a leaf */
+	int32_t		level;			/* level of the node; -1: the visit is to a leaf */
 	uint32_t	number;
 };
 

@@ -25,7 +25,7 @@ struct cpu_boxes_list
 	/* the boxes that overlap the region; boxes that fill up the last node are farther than any chord */
 	uint32_t	count;
 	struct shape_boxes_node node[SHAPE_BOXES_LIST_MAX / SHAPE_BOXES_WIDTH];
-	int8_t		level[SHAPE_BOXES_LIST_MAX];	/* of a node; -1: an entry */
+	int8_t		level[SHAPE_BOXES_LIST_MAX];	/* level of each node; -1: an entry */
 	uint32_t	number[SHAPE_BOXES_LIST_MAX];
 };
 

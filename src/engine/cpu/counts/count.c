@@ -57,15 +57,15 @@ struct walk
 	uint32_t	work;			/* work since the last look at whether to stop, as a number of leaves */
 
 	/* the observation */
-	uint32_t	number;			/* its number in the batch */
+	uint32_t	number;			/* the observation's number in the batch */
 	const struct cpu_observation *observation;
 	const struct search_radii *radii;
 	struct search_radii own;		/* the observation's own radii, if its radius cuts the question's radii off */
 	int32_t		group;
-	struct cpu_tags excluded;	/* the tags that it excludes */
+	struct cpu_tags excluded;	/* the tags that the observation excludes */
 	struct point_windows windows;
 	struct point_parties parties;
-	struct cpu_box box;			/* a box around it alone */
+	struct cpu_box box;			/* a box around the observation alone */
 	struct cpu_part part;		/* the part of the index that the walk goes through */
 
 	struct cpu_counted count[GEONN_RADII_MAX];

@@ -18,7 +18,7 @@ struct cpu_count_piece
 {
 	const struct search *search;
 	const struct cpu_index *index;	/* NULL: the dataset is of arcs */
-	const struct cpu_arcs *arcs;	/* of a dataset of arcs, else NULL */
+	const struct cpu_arcs *arcs;	/* set for a dataset of arcs, otherwise NULL */
 	const struct cpu_sums *sums;	/* [weights] of the index; for arcs only the forms are set */
 	const struct cpu_extremes *extremes;	/* [weights] of the index; NULL: the question does not ask for extremes */
 	uint32_t	weights;		/* how many weights the dataset has */
@@ -34,8 +34,8 @@ struct cpu_count_piece
 	/* the pairs that protocol_search.h describes, row by row; these are the addresses of row 0's first pair */
 	int64_t    *tag;
 	double	   *distance;
-	bool	   *answered;		/* by row: set when its pairs are there */
-	bool		short_of_memory;	/* of arcs: the piece ended early */
+	bool	   *answered;		/* by row: set when the row's pairs are written */
+	bool		short_of_memory;	/* set for arcs: the piece ended early */
 };
 
 /* Answer the observations of a piece until its time is over or the search is cancelled; answer at least the first one. */

@@ -42,7 +42,7 @@ void
 cpu_counted_end(const struct cpu_count_piece *piece, uint32_t row, const struct cpu_counted *counted)
 {
 	uint32_t	each = search_counts_each(piece->search);
-	uint32_t	pairs = each / piece->radii->count; /* of a radius */
+	uint32_t	pairs = each / piece->radii->count; /* pairs of each radius */
 	size_t		pair = (size_t) row * each;
 
 	for (uint32_t radius = 0; radius < piece->radii->count; radius++)

@@ -28,7 +28,7 @@ struct cpu_index
 	 * what the parts are.  Otherwise each group is a part, in rising order; without groups, all
 	 * positions are one part.
 	 */
-	uint32_t	parts;			/* how many parts it has, at least 1 */
+	uint32_t	parts;			/* how many parts the index has, at least 1 */
 	int32_t    *part_group;		/* [parts] the group of each part, or NULL: parts are not groups */
 	struct cpu_slabs *slabs;	/* the slabs, or NULL: the dataset has no windows */
 	uint32_t   *part_start;		/* [parts + 1] the first position of each part; the last value is the number of positions */

@@ -50,7 +50,7 @@ struct cpu_cells_record
 /* A block of squares, while the CPU makes the table. */
 struct cpu_cells_block
 {
-	uint32_t	u;				/* (u, v), in units, is its first corner */
+	uint32_t	u;				/* (u, v), in units, is the block's first corner */
 	uint32_t	v;
 	uint8_t		face;
 	uint8_t		shift;			/* a square's side is 2^shift units */
