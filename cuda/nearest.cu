@@ -89,7 +89,7 @@ is_arcs(const struct lane *lane)
 	return (lane->search->dataset->columns & GEONN_COLUMN_ARC) != 0;
 }
 
-/* whether the index of points answers a piece */
+/* Return whether the index of points answers a piece. */
 static bool
 by_points(const struct lane *lane)
 {

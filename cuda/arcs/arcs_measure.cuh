@@ -106,7 +106,7 @@ arcs_add_squares(float *square, float p, const float *low, const float *high)
 	}
 }
 
-/* The squares of the gaps between an observation and a node's boxes. */
+/* Compute the squares of the gaps between an observation and a node's boxes. */
 static __device__ __forceinline__ void
 arcs_box_squares(const struct shape_boxes_node *node, struct geonn_vector from, float *square)
 {

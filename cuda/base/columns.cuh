@@ -11,7 +11,7 @@
 /* every column begins at a multiple of this number of bytes */
 #define COLUMN_ALIGNMENT 256
 
-/* the bytes that a column takes, rounded up so that the next one is aligned */
+/* Return the bytes that a column takes, rounded up so that the next column is aligned. */
 static inline size_t
 column_room(size_t bytes)
 {

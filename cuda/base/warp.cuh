@@ -88,7 +88,7 @@ warp_smallest(double value)
 	return __hiloint2double((int) smallest, (int) low);
 }
 
-/* whether a reference comes before another one in the order (distance, place) */
+/* Return whether a reference comes before another one in the order (distance, place). */
 static __device__ __forceinline__ bool
 comes_before(double distance, uint32_t place, double other_distance, uint32_t other_place)
 {

@@ -108,7 +108,7 @@ struct brute_search
 	const struct brute_references *references;
 	const struct brute_room *room;
 	struct brute_status *status;	/* pinned host memory */
-	uint32_t	rows;			/* how many observations it has, at least 1 */
+	uint32_t	rows;			/* how many observations the batch has, at least 1 */
 	cudaStream_t stream;
 
 	/* used by brute_enqueue alone */

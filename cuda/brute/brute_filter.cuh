@@ -209,7 +209,7 @@ extern cudaError_t redo_launch(const struct brute_search *search, uint32_t block
 							   uint32_t end_tile);
 extern cudaError_t merge_launch(const struct brute_search *search);
 
-/* how many blocks of scan, and of redo, one multiprocessor runs at the same time */
+/* Find how many blocks of scan, and of redo, one multiprocessor runs at the same time. */
 extern cudaError_t scan_resident_blocks(int *blocks);
 extern cudaError_t redo_resident_blocks(int *blocks);
 

@@ -17,7 +17,7 @@
 
 static_assert(4 * REDO_PER_WARP == 32, "a lane's pairs of a group fit into a mask");
 
-/* a redo_state while a warp works on it, with the observation's vector */
+/* The redo_state of an observation while a warp works on it, with the observation's vector. */
 struct __align__(16) redo_candidate
 {
 	struct geonn_vector observation;
@@ -123,8 +123,7 @@ load_candidate(struct redo_candidate *candidate, const struct brute_room *room,
 }
 
 /*
- * Whether one of this lane's four references reaches the floor of an
- * observation.
+ * Return whether one of this lane's four references reaches the floor of an observation.
  */
 static __device__ __forceinline__ bool
 any_reaches(const float *x, const float *y, const float *z, const float *floor,

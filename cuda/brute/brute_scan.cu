@@ -81,7 +81,7 @@ observation_factor(struct geonn_vector vector, __half *z)
 	return (double) __half2float(*z) / vector.z;
 }
 
-/* the float16 pieces of an observation, computed by its four lanes */
+/* Return the float16 pieces of an observation, which its four lanes compute. */
 static __device__ __forceinline__ uint4
 observation_pieces(struct geonn_vector vector)
 {

@@ -48,14 +48,14 @@ struct anchor_offset
 	float		norm;			/* the length of the offset, rounded up */
 };
 
-/* the root of a square above ANCHOR_FLOOR, rounded up */
+/* Return the root of a square above ANCHOR_FLOOR, rounded up. */
 static __device__ __forceinline__ float
 anchor_root_above(float square)
 {
 	return square * rsqrtf(square) * ANCHOR_ABOVE;
 }
 
-/* a position's offset from the anchor (x, y, z), and the square of its length (w) */
+/* Return a position's offset from the anchor (x, y, z), and the square of the offset's length (w). */
 static __device__ __forceinline__ float4
 anchor_place(struct geonn_vector vector, struct geonn_vector anchor)
 {
@@ -80,8 +80,10 @@ anchor_offset_of(struct geonn_vector vector, struct geonn_vector anchor)
 	return offset;
 }
 
-/* the squared distance from observation to position, less the square of the observation's
- * offset */
+/*
+ * Return the squared distance from the observation to a position, less the square of the
+ * observation's own offset.
+ */
 static __device__ __forceinline__ float
 anchor_value(const struct anchor_offset *offset, float4 place)
 {

@@ -54,15 +54,15 @@ struct index
 {
 	uint32_t	references;		/* how many references it has, at least 1 */
 	enum geonn_metric metric;	/* the metric for which the vectors were computed */
-	uint32_t	columns;		/* the columns that it has: GEONN_COLUMN_... */
+	uint32_t	columns;		/* the columns that the dataset has: GEONN_COLUMN_... */
 	struct index_shape shape;	/* shape.positions is known once the index is built */
 
 	/* positions; copies of the last one fill the last leaf up */
 	double	   *x;				/* [positions] vectors */
 	double	   *y;
 	double	   *z;
-	uint32_t   *start;			/* [positions + 1] its references are start[i]
-								 * ... start[i + 1] - 1 of the sorted order */
+	uint32_t   *start;			/* [positions + 1] the references of position i are start[i] ... start[i + 1] - 1 in
+								 * the sorted order */
 	int32_t    *group;			/* [positions], or NULL */
 
 	/* references in the sorted order */
@@ -121,7 +121,7 @@ struct index_source
 	struct index_conditions conditions;
 };
 
-/* The bytes of memory that index_build() needs beside the index and its source. */
+/* Return the bytes of memory that index_build() needs beside the index and its source. */
 extern size_t index_build_room(uint32_t references);
 
 /*
@@ -157,7 +157,7 @@ struct index_nearest
 	double	   *distance;		/* [rows] metres */
 	uint32_t   *row;			/* [rows], or NULL */
 
-	struct index_status *status;	/* on the GPU; index_nearest_enqueue() zeroes it */
+	struct index_status *status;	/* on the GPU; index_nearest_enqueue() zeroes the status */
 	void	   *room;			/* memory of index_nearest_room() bytes */
 	cudaStream_t stream;
 	cudaEvent_t sorted;			/* the event to record when the observations are
@@ -175,7 +175,7 @@ struct index_status
 								 * number than `ambiguous` also means all */
 };
 
-/* The bytes of memory that a search for this many observations needs. */
+/* Return the bytes of memory that a search for this many observations needs. */
 extern size_t index_nearest_room(uint32_t rows);
 
 /*

@@ -318,7 +318,7 @@ is_small(struct geonn_vector corner)
 	return fmin(fmin(x, y), z) > -CROWDED_EXTENT;
 }
 
-/* whether two references have the same conditions, byte for byte */
+/* Return whether two references have the same conditions, byte for byte. */
 static __device__ __forceinline__ bool
 same_conditions(const struct index_conditions *conditions, uint32_t place, uint32_t other_place)
 {
@@ -332,7 +332,7 @@ same_conditions(const struct index_conditions *conditions, uint32_t place, uint3
 	return conditions->edges == NULL || conditions->edges[place] == conditions->edges[other_place];
 }
 
-/* whether two references have the same coordinates, group and conditions */
+/* Return whether two references have the same coordinates, group and conditions. */
 template <bool CONDITIONED>
 static __device__ __forceinline__ bool
 coincide(const struct index_source *source, uint32_t place,

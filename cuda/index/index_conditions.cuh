@@ -11,7 +11,7 @@
 
 #include "cuda/index/index_walk.cuh"
 
-/* the least of the lanes' values, in every lane */
+/* Return the least of the lanes' values, in every lane. */
 static __device__ __forceinline__ int64_t
 warp_least(int64_t value)
 {

@@ -194,7 +194,7 @@ margin_of(const struct seeker *seeker)
 	return __fmaf_rn(ANCHOR_MARGIN, best_square(seeker) + seeker->offset.square, ANCHOR_FLOOR);
 }
 
-/* how far from the anchor the nearest reference of any member can be */
+/* Return how far from the anchor the nearest reference of any member can be. */
 static __device__ __forceinline__ float
 reach_of_members(const struct seeker *seekers, const bool *member, float square_limit)
 {
@@ -240,7 +240,7 @@ struct group
 	uint32_t	left[PER_LANE]; /* bits of the lanes whose observation j is not finished */
 };
 
-/* the slot in the group of this lane's observation j */
+/* Return the slot, in the group, of this lane's observation j. */
 static __device__ __forceinline__ uint32_t
 group_slot(int j)
 {

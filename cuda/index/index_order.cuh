@@ -52,7 +52,7 @@ struct index_order
 	uint32_t   *sorted_row;		/* [rows] rows of observations, in the order of the search */
 };
 
-/* how many bits of the keys of observations are below the rank */
+/* Return how many bits of the keys of observations are below the rank. */
 extern int	index_order_fraction_bits(const struct index *index);
 
 /*

@@ -15,7 +15,7 @@
 
 #define BLOCK_THREADS 256
 
-/* a sum of so many words, the lowest first */
+/* A sum of WORDS words, the lowest first. */
 template <int WORDS>
 struct sum
 {

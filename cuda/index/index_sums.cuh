@@ -40,7 +40,7 @@ extern void index_weights_find(struct index_weights *weights, const struct datas
  */
 extern size_t index_weights_place(void *memory, uint32_t references, struct index_weights *weights);
 
-/* The bytes of memory that index_weights_build() needs beside the sums and the weights. */
+/* Return the bytes of memory that index_weights_build() needs beside the sums and the weights. */
 extern size_t index_weights_room(uint32_t references, const struct index_weights *weights);
 
 /*

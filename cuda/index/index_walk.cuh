@@ -107,14 +107,14 @@ index_vector(const struct index *index, uint32_t position)
 	return vector;
 }
 
-/* how far p is outside low ... high, rounded down to float32: the gap of the essay */
+/* Return how far p is outside low ... high, rounded down to float32: the gap of the essay. */
 static __device__ __forceinline__ float
 index_gap(double p, double low, double high)
 {
 	return fmaxf(fmaxf(__double2float_rd(low - p), __double2float_rd(p - high)), 0.0f);
 }
 
-/* how far p is from the farther one of low and high, rounded up to float32 */
+/* Return how far p is from the farther one of low and high, rounded up to float32. */
 static __device__ __forceinline__ float
 index_reach(double p, double low, double high)
 {
@@ -122,7 +122,7 @@ index_reach(double p, double low, double high)
 }
 
 /*
- * Whether in some window all positions of a node end before the observation's window
+ * Return whether, in some window, all positions of a node end before the observation's window
  * begins, or begin after it ends.
  */
 template <enum index_conditioned CONDITIONED>

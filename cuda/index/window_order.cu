@@ -53,7 +53,7 @@ compare_values(const void *left, const void *right)
 	return (a > b) - (a < b);
 }
 
-/* how many different values a sorted column has */
+/* Return how many different values a sorted column has. */
 static uint32_t
 count_different(const int64_t *sorted, uint32_t count)
 {
@@ -114,7 +114,7 @@ count_groups(const struct dataset *dataset, int64_t *scratch)
 }
 
 /*
- * How many slabs a class should get; low has the sorted lows of its windows.
+ * Return how many slabs a class should get; low has the sorted lows of its windows.
  */
 static uint32_t
 count_slabs(const struct sample *sample, int class_number, const int64_t *low, uint32_t count)

@@ -70,7 +70,7 @@ struct cuda_built
 	double		within_refused_distance;	/* metres: the distance of the last refused piece that asked for all within */
 };
 
-/* The part of its dataset that a search by this algorithm reads. */
+/* Return the part of its dataset that a search by this algorithm reads. */
 extern enum cuda_part cuda_part_of(const struct search *search, enum geonn_algorithm algorithm);
 
 /*

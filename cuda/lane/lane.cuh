@@ -96,7 +96,7 @@ struct lane
 	uint32_t	launches;		/* launches that were enqueued for this piece */
 	uint32_t	launches_ended;
 	cudaEvent_t ends[LAUNCHES_AHEAD];	/* events at the ends of launches, used in turn */
-	void	   *memory;			/* the GPU memory of its pieces, which grows when a piece needs more */
+	void	   *memory;			/* the GPU memory of the lane's pieces, which grows when a piece needs more */
 	size_t		bytes;
 };
 

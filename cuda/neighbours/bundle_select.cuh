@@ -137,7 +137,7 @@ take_keys(uint32_t *kept, uint32_t key)
 		}
 }
 
-/* the key of this rank, from 0 on, in every lane */
+/* Return the kept key of this rank, counted from 0, in every lane. */
 template <int ROWS>
 static __device__ __forceinline__ uint32_t
 key_at(const uint32_t *kept, uint32_t rank)
@@ -173,7 +173,7 @@ struct round
 	uint32_t	staged;			/* how many */
 };
 
-/* a staged position, with the square of its offset's length in w */
+/* Return a staged position, with the square of its offset's length in w. */
 static __device__ __forceinline__ float4
 with_square(float4 place)
 {
@@ -281,7 +281,7 @@ key_limit(const struct round *round)
 		~bundle_room<KEPT>::key_number : 0;
 }
 
-/* the key of a staged position, by an observation's offset */
+/* Return the key of a staged position, computed from an observation's offset. */
 template <int KEPT>
 static __device__ __forceinline__ uint32_t
 key_of(const struct anchor_offset *member, float4 place, uint32_t number)

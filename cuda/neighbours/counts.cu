@@ -105,7 +105,7 @@ struct counts_walk
 };
 
 /*
- * The range of radii that lane `child` has stored for its child of a level.
+ * Return the range of radii that lane `child` has stored for its child of a level.
  */
 static __device__ __forceinline__ struct radius_range
 range_of_child(const struct counts_walk *walk, int level, uint32_t child)
@@ -168,7 +168,7 @@ add_weights(const struct counts_walk *walk, uint32_t radius, struct reference_ra
 	}
 }
 
-/* the references of positions first ... end - 1 */
+/* Return the references of positions first ... end - 1. */
 static __device__ __forceinline__ struct reference_range
 references_of(const struct counts_walk *walk, uint32_t first, uint32_t end)
 {

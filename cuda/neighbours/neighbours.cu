@@ -272,7 +272,7 @@ begin_launches(struct lane *lane, enum neighbours_phase phase)
 }
 
 /*
- * Whether the launches of the phase's kernel have taken all observations.
+ * Return whether the launches of the phase's kernel have taken all observations.
  */
 static bool
 all_taken(const struct lane *lane)

@@ -79,7 +79,7 @@ struct neighbours
 	 * if these are the answer, otherwise the entries */
 	struct results results;
 
-	struct index_weights weights;	/* the weights that counts add up; its count is 0 if references have none */
+	struct index_weights weights;	/* the weights that counts add up; weights.count is 0 if references have none */
 
 	/*
 	 * [index.references] by place in the dataset: the reference's index in the index's order; NULL

@@ -45,7 +45,7 @@ struct selection
 	int64_t    *tags;
 };
 
-/* the reference of a candidate that memory holds */
+/* Return the reference of a candidate that memory holds. */
 static __device__ __forceinline__ uint32_t
 kept_reference(const struct selection *selection, uint32_t number)
 {

@@ -35,13 +35,13 @@ struct warp_observation
 {
 	struct geonn_vector from;
 	int32_t		group;
-	int64_t		excluded_first; /* the tags that it excludes: see batch_layout.h */
+	int64_t		excluded_first; /* the tags that the observation excludes: see batch_layout.h */
 	int64_t		excluded_last;
 	double		max_distance;	/* metres: the search's, or the observation's radius */
 	struct index_windows windows;	/* set if CONDITIONED */
 };
 
-/* Do points have radiuses or windows?  Kernels have versions for these. */
+/* Return whether points have radiuses or windows: kernels have versions with and without these conditions. */
 static inline bool
 warp_conditioned(const struct neighbours *search)
 {
@@ -103,7 +103,7 @@ warp_observation(const struct neighbours *search, uint32_t row)
 }
 
 /*
- * The squared chord to this lane's position; INFINITY if it is absent or of
+ * Return the squared chord to this lane's position; INFINITY if the position is absent or of
  * another group.
  */
 static __device__ __forceinline__ double
@@ -116,7 +116,7 @@ warp_chord(const struct index *index, const struct warp_observation *observation
 	return geonn_chord_squared(observation->from, index_vector(index, position));
 }
 
-/* whether all windows of a position overlap the observation's */
+/* Return whether all windows of a position overlap the observation's windows. */
 template <enum index_conditioned CONDITIONED>
 static __device__ __forceinline__ bool
 warp_overlaps(const struct index *index, const struct warp_observation *observation,
@@ -139,7 +139,7 @@ warp_overlaps(const struct index *index, const struct warp_observation *observat
 	return overlaps;
 }
 
-/* whether an observation at this distance, in metres, is within a position's radius */
+/* Return whether an observation at this distance, in metres, is within a position's radius. */
 template <enum index_conditioned CONDITIONED>
 static __device__ __forceinline__ bool
 warp_reaches(const struct index *index, uint32_t position, double distance)
@@ -148,7 +148,7 @@ warp_reaches(const struct index *index, uint32_t position, double distance)
 		distance <= index->conditions.radius[position];
 }
 
-/* whether the observation excludes a reference, by its tag */
+/* Return whether the observation excludes a reference, by the reference's tag. */
 static __device__ __forceinline__ bool
 warp_is_excluded(const struct index *index, const struct warp_observation *observation,
 			 uint32_t reference)

@@ -103,7 +103,7 @@ entries_wanted(const struct lane *lane, uint32_t rows)
 	return entries < PIECE_ENTRIES_MAX ? (uint32_t) entries : PIECE_ENTRIES_MAX;
 }
 
-/* The expected number of entries of an observation. */
+/* Return the expected number of entries of an observation. */
 static double
 entries_each(const struct search *search)
 {
@@ -177,7 +177,7 @@ begin_launches(struct lane *lane, enum within_phase phase)
 	return cudaMemsetAsync(&piece->work.status->next, 0, sizeof(uint32_t), lane->stream);
 }
 
-/* Whether the launches of the phase's kernel have taken all bundles of observations. */
+/* Return whether the launches of the phase's kernel have taken all bundles of observations. */
 static bool
 all_taken(const struct lane *lane)
 {

@@ -33,7 +33,7 @@ struct MemoryFile
 	const char *purpose;
 	int			descriptor;		/* -1: closed, because this process no longer needs it */
 	uint64		written;
-	char	   *buffer;			/* [BUFFER_BYTES] bytes that are not written yet; geonn_memory_file_seal frees it */
+	char	   *buffer;			/* [BUFFER_BYTES] bytes that are not written yet; geonn_memory_file_seal frees the buffer */
 	Size		buffered;
 	char	   *bytes;			/* the mapped file, once it is sealed; NULL: the file is empty */
 	MemoryContextCallback release;

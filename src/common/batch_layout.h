@@ -25,8 +25,8 @@ struct geonn_batch_columns
 	int32_t    *group;			/* [rows], NULL without GEONN_COLUMN_GROUP */
 	int64_t    *excluded_first; /* [rows] the first tag that each observation excludes; NULL without
 								 * GEONN_COLUMN_EXCLUDED */
-	int64_t    *excluded_last;	/* [rows] the last tag that each excludes; less than the first: it excludes none; NULL
-								 * without GEONN_COLUMN_EXCLUDED */
+	int64_t    *excluded_last;	/* [rows] the last tag that each observation excludes; less than the first: it excludes
+								 * none; NULL without GEONN_COLUMN_EXCLUDED */
 	double	   *radius;			/* [rows] metres, may be infinite; NULL without GEONN_COLUMN_RADIUS */
 	int64_t    *low[GEONN_WINDOWS_MAX]; /* [rows] values of window i's low bounds (window.h) */
 	int64_t    *high[GEONN_WINDOWS_MAX];	/* [rows] values of window i's high bounds; NULL without

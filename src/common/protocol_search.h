@@ -70,7 +70,7 @@ struct geonn_allocate
 	struct geonn_header header;
 	uint32_t	slot;			/* 0 ... GEONN_RING_SLOTS - 1, idle */
 	uint32_t	rows;			/* how many rows the client wants, 1 ... GEONN_BATCH_ROWS_MAX */
-	uint32_t	room;			/* how many pairs it wants room for, 1 ... GEONN_BATCH_ROWS_MAX */
+	uint32_t	room;			/* how many pairs the client wants room for, 1 ... GEONN_BATCH_ROWS_MAX */
 	uint32_t	unused;
 };
 

@@ -115,7 +115,7 @@ make_question(const GeonnJoin *join, const GeonnResultRow *row)
 		((1u << references->window_count) - 1) * GEONN_COLUMN_WINDOW |
 		((1u << question.weights) - 1) * GEONN_COLUMN_WEIGHT |
 		(geonn_has_shapes(references) ? GEONN_COLUMN_ARC : 0);
-	/* If only one side has a radius, the points of the other side get an infinite one. */
+	/* If only one side has a radius, the points of the other side get an infinite radius. */
 	if (geonn_has_radius(references) || join->given_radius ||
 		(observations != NULL && geonn_has_radius(observations)))
 		question.columns |= GEONN_COLUMN_RADIUS;

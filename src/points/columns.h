@@ -93,7 +93,7 @@ typedef struct PointSource
 	int			by_count;
 	PointColumn *by;			/* [by_count] among the columns: those of the argument by, then those of the argument
 								 * differs */
-	int			differs_count;	/* how many of them the argument differs names */
+	int			differs_count;	/* how many of the columns `by` are those of the argument differs */
 	int			window_count;
 	PointColumn *windows;		/* [window_count] among the columns */
 	WindowType	window_types[GEONN_WINDOWS_MAX];

@@ -56,8 +56,8 @@ typedef struct FixedColumn
 typedef struct SharedTable
 {
 	Oid			relation;
-	Size		scan;			/* the offset of its ParallelTableScanDesc in SharedTables */
-	Size		attributes;		/* the offset of its attributes in SharedTables */
+	Size		scan;			/* offset of the table's ParallelTableScanDesc in SharedTables */
+	Size		attributes;		/* offset of the table's attributes in SharedTables */
 } SharedTable;
 
 struct SharedTables

@@ -45,7 +45,7 @@ typedef struct EngineLife
 	int64		kill_at;		/* in ENDING: when to kill the process; 0: it has been killed */
 	int			failures;		/* how many processes in a row have ended after a short life */
 
-	/* Pings go one at a time: the supervisor sends the next after the answer to the last. */
+	/* The supervisor sends one ping at a time: the next after the answer to the last. */
 	uint64		ping;			/* the number of the last ping */
 	int64		next_ping_at;
 	bool		ping_unanswered;

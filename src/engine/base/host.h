@@ -15,17 +15,15 @@
 extern unsigned host_cores(void);
 
 /*
- * How many bytes can be allocated without swapping: the smallest number that
- * the kernel and the control groups report; UINT64_MAX if none reports a
- * number.
+ * Return how many bytes can be allocated without swapping: the smallest number that the kernel and
+ * the control groups report; UINT64_MAX if none reports a number.
  */
 extern uint64_t host_memory_free(void);
 
 /*
- * The cores, and the free bytes of memory, that control groups allow: the group
- * at path (as in /proc/self/cgroup) and all groups above it, in the folder
- * `root` where they are mounted.  UINT_MAX, and UINT64_MAX, if no group sets a
- * limit.
+ * Return the cores, and the free bytes of memory, that control groups allow: the group at path (as
+ * in /proc/self/cgroup) and all groups above it, in the folder `root` where they are mounted.
+ * UINT_MAX, and UINT64_MAX, if no group sets a limit.
  */
 extern unsigned host_group_cores(const char *root, const char *path);
 extern uint64_t host_group_memory_free(const char *root, const char *path);

@@ -85,7 +85,7 @@ static struct
 	.seat = PTHREAD_COND_INITIALIZER
 };
 
-/* whether this thread has taken a seat by thread_pool_enter() */
+/* this thread has taken a seat by thread_pool_enter() */
 static _Thread_local bool has_seat;
 
 #ifdef USE_ASSERT_CHECKING

@@ -46,9 +46,9 @@
 struct call
 {
 	struct call *next;			/* the next in the list of calls under way */
-	struct geonn_call_status status;	/* the call's status; its phase, devices and observations
-										 * are filled in when it is read */
-	struct geonn_statistics sum;	/* the call's figures; the times are filled in at its end */
+	struct geonn_call_status status;	/* the call's status; phase, devices and observations are filled in when a
+										 * client asks for the status */
+	struct geonn_statistics sum;	/* the call's figures; the times are filled in at the call's end */
 	bool		alone;			/* the client has answered its calls itself; the figures, times included, are the
 								 * client's */
 	uint64_t	number;

@@ -92,7 +92,7 @@ struct cells_square
 	double		half;			/* half the length of the square's side, plus CELLS_WIDER */
 };
 
-/* a vector in the coordinates of a face: x is across it, y along u, z along v */
+/* Return a vector in the coordinates of a face: x is across the face, y along u, z along v. */
 GEONN_GEODESY_FUNCTION struct geonn_vector
 cells_turned(uint32_t face, struct geonn_vector vector)
 {
@@ -154,9 +154,9 @@ cells_vector_at(double u, double v)
 }
 
 /*
- * The margin by which (2) of the essay must exceed 0.  The chords of both references to
- * some point of the square, or to its middle, are at most `reach`; all chords between the
- * square and references are at most `greatest`.
+ * Return the margin by which (2) of the essay must exceed 0.  The chords of both references to some
+ * point of the square, or to its middle, are at most `reach`; all chords between the square and
+ * references are at most `greatest`.
  */
 GEONN_GEODESY_FUNCTION double
 cells_margin(double reach, double greatest)

@@ -44,7 +44,7 @@
 struct index_shape
 {
 	uint32_t	positions;		/* how many positions the index has, at least 1 */
-	int			levels;			/* how many levels of nodes it has, at least 1 */
+	int			levels;			/* how many levels of nodes the index has, at least 1 */
 	uint32_t	nodes[INDEX_LEVELS_MAX];	/* how many nodes each level has; level 0: leaves */
 	uint32_t	first[INDEX_LEVELS_MAX];	/* index of a level's first node among the
 											 * nodes of all levels */

@@ -28,7 +28,7 @@ struct batch_share
 	uint32_t	role;
 	uint64_t	sessions;		/* how many sessions hold the share */
 	uint64_t	idle_sessions;	/* how many sessions that hold the share are idle */
-	uint64_t	bytes[BATCH_KINDS]; /* bytes of its batches, by enum batch_kind */
+	uint64_t	bytes[BATCH_KINDS]; /* bytes of the process's batches, by enum batch_kind */
 	struct batch_share *next;
 };
 

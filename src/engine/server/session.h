@@ -47,7 +47,7 @@ struct session
 	enum geonn_device_choice choice;
 	struct dataset *dataset;	/* the dataset that the session holds, from open or attach on */
 	struct call *call;			/* the call that the session works for; NULL: the client has named none */
-	int32_t		pid;			/* the process of that call, or of the last one; 0: none */
+	int32_t		pid;			/* the process of the present call, or of the last one; 0: none */
 	int32_t		leader;			/* the process as which admission counts the session: the leader of a parallel worker,
 								 * or the process itself */
 	uint32_t	role;

@@ -37,8 +37,8 @@ struct cpu_index
 	double	   *x;				/* vectors */
 	double	   *y;
 	double	   *z;
-	uint32_t   *start;			/* [positions + 1] its references are start[i]
-								 * ... start[i + 1] - 1 of the sorted order */
+	uint32_t   *start;			/* [positions + 1] the references of position i are start[i] ... start[i + 1] - 1 in
+								 * the sorted order */
 
 	/*
 	 * Conditions of positions; each is NULL if the dataset has no such column.  A pair whose
@@ -61,8 +61,8 @@ struct cpu_index
 	int64_t    *smallest_low[GEONN_WINDOWS_MAX];	/* the smallest low and the largest high of each window, over a
 													 * node's positions; or NULL */
 	int64_t    *largest_high[GEONN_WINDOWS_MAX];
-	int64_t    *only_party[GEONN_PARTIES_MAX];	/* the party of all of a node's positions; CPU_SEVERAL_PARTIES: they
-												 * differ; or NULL */
+	int64_t    *only_party[GEONN_PARTIES_MAX];	/* the party of all positions of each node; CPU_SEVERAL_PARTIES: the
+												 * positions have several; or NULL */
 
 	/* one bit for each window, set if the window's range of some reference has an exclusive edge */
 	uint32_t	exclusive;
