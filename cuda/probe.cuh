@@ -13,7 +13,7 @@ extern "C"
 /* device.h's count */
 extern int	cuda_device_count(struct failure *failure);
 
-/* device.h's probe; it tests device->operations */
+/* Implement probe of device.h.  The probe tests device->operations. */
 extern bool cuda_device_probe(struct device *device, struct failure *failure);
 
 #endif							/* GEONN_CUDA_PROBE_CUH */

@@ -104,7 +104,7 @@ struct arcs_source
 	struct geonn_vector *middle;	/* [long_arcs] their middles */
 };
 
-/* The bytes of memory that a build needs. */
+/* Return the bytes of memory that a build needs. */
 extern size_t arcs_build_room(const struct arcs_shape *shape);
 
 /* Enqueue the kernels that build an index; the caller copies its tags and the numbers of shapes. */

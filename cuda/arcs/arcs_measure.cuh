@@ -80,7 +80,7 @@ arcs_measure(const struct arcs_leaf *leaf, uint32_t i, struct geonn_vector from,
 
 /* ---- boxes ---- */
 
-/* how far p is outside low ... high */
+/* Return how far p is outside low ... high. */
 static __device__ __forceinline__ float
 arcs_gap(float p, float low, float high)
 {

@@ -39,7 +39,7 @@ polygons_vertex(const struct polygons *polygons, uint32_t number)
 	return vector;
 }
 
-/* geonn_ring_side() of the arcs of a stretch of level 0 */
+/* Return geonn_ring_side() of the arcs of a stretch of level 0. */
 static __device__ __noinline__ enum geonn_side
 polygons_stretch_side(const struct polygons *polygons, struct geonn_vector point, uint32_t first, uint32_t last)
 {

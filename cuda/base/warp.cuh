@@ -29,7 +29,7 @@ lanes_before(uint32_t mask)
 	return __popc(mask & ((1u << warp_lane()) - 1));
 }
 
-/* the vector that another lane has */
+/* Return the vector that another lane has. */
 static __device__ __forceinline__ struct geonn_vector
 vector_of_lane(struct geonn_vector vector, uint32_t lane)
 {
@@ -39,7 +39,7 @@ vector_of_lane(struct geonn_vector vector, uint32_t lane)
 	return vector;
 }
 
-/* join all lanes' values into one, two at a time, and return it in every lane */
+/* Join all lanes' values into one, two at a time, and return the result in every lane. */
 template <typename Value, typename Join>
 static __device__ __forceinline__ Value
 warp_fold(Value value, Join join)
@@ -76,7 +76,7 @@ warp_smallest(uint32_t value)
 #endif
 }
 
-/* warp_smallest() of values >= 0 */
+/* Return the smallest of the lanes' values, which must be at least 0. */
 static __device__ __forceinline__ double
 warp_smallest(double value)
 {

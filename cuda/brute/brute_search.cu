@@ -68,7 +68,7 @@
 /* the largest magnification of a frame that the proof allows */
 #define FRAME_SCALE_MAX 4096.0
 
-/* the vector's place in the hash table */
+/* Return the place of the vector in the hash table. */
 static __device__ __forceinline__ uint32_t *
 hash_place(const struct brute_references *references, struct geonn_vector vector)
 {

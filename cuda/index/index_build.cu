@@ -567,7 +567,7 @@ launch_fill(const struct index *index, const struct build_room *room,
 			(*index, *room, *source);
 }
 
-/* run the fill kernel, and wait until its status is on the host */
+/* Run the fill kernel, and wait until its status is on the host. */
 static cudaError_t
 fill(const struct index *index, const struct build_room *room, const struct index_source *source,
 	 struct build_status *status, cudaStream_t stream)
@@ -594,7 +594,7 @@ fill_positions(const struct index *index, struct build_room *room,
 	return cudaGetLastError();
 }
 
-/* make the conditions of the leaves, and the levels above the leaves */
+/* Make the conditions of the leaves, and the levels above the leaves. */
 static cudaError_t
 make_levels(const struct index *index, const struct build_room *room,
 			const struct index_source *source, cudaStream_t stream)

@@ -211,7 +211,7 @@ reach_of_members(const struct seeker *seekers, const bool *member, float square_
 	return anchor_largest(reach * ANCHOR_ABOVE);
 }
 
-/* put slots on the list of ambiguous slots; all lanes of the warp must call this */
+/* Put slots on the list of ambiguous slots.  All lanes of the warp must call this. */
 static __device__ __forceinline__ void
 list_slot(const struct nearest_task *task, uint32_t slot, bool ambiguous)
 {

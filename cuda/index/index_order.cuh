@@ -81,7 +81,7 @@ index_order_leaves(const struct index *index, uint32_t rank)
 	return make_uint2((uint32_t) (rank * leaves >> INDEX_RANK_BITS), (uint32_t) ((rank + 1) * leaves >> INDEX_RANK_BITS));
 }
 
-/* an observation's code, by its key */
+/* Return an observation's code, by its key. */
 static __device__ __forceinline__ uint64_t
 index_order_code(const struct index_order *order, uint32_t key)
 {

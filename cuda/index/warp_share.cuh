@@ -38,7 +38,7 @@ struct warp_share
 	uint32_t	end;
 };
 
-/* read the GPU's clock, which counts nanoseconds */
+/* Read the GPU's clock, which counts nanoseconds. */
 static __device__ __forceinline__ uint64_t
 warp_clock(void)
 {

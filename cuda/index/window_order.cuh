@@ -73,7 +73,7 @@ struct window_order
 /* Choose the order for the dataset of a search; the dataset has windows and at least one reference. */
 extern void window_order_choose(const struct search *search, struct window_order *order);
 
-/* return the slab of a class in which a value is */
+/* Return the slab of a class that contains a value. */
 static __host__ __device__ __forceinline__ uint32_t
 window_slab_at(const struct window_order *order, uint32_t class_number, int64_t value)
 {

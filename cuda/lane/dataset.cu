@@ -91,8 +91,10 @@ place_part(struct cuda_built *built, enum cuda_part part, const struct dataset *
 	return index_place(memory, count, dataset->metric, dataset->columns, &built->index);
 }
 
-/* allocate memory for a part, or for its build; an error names the part and the number of
- * references, or of arcs */
+/*
+ * Allocate memory for a part, or for its build.  An error names the part and the number of
+ * references, or of arcs.
+ */
 static void *
 allocate_for(struct cuda_built *built, enum cuda_part part, const struct dataset *dataset,
 			 bool building, size_t bytes, struct failure *failure)

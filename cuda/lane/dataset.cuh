@@ -82,7 +82,7 @@ extern void cuda_join(struct device *device);
 /* End a device's links, if it has any. */
 extern void cuda_leave(struct device *device);
 
-/* device.h's is_built, build and discard; all are called by the device's thread */
+/* Implement is_built, build and discard of device.h.  The device's thread calls them. */
 extern bool cuda_is_built(const struct device *device, const struct search *search,
 						  enum geonn_algorithm algorithm);
 extern bool cuda_build(struct device *device, const struct search *search,

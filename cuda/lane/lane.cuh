@@ -125,7 +125,7 @@ extern void cuda_lanes_close(struct device *device);
 extern void cuda_lanes_start(struct device *device, struct search *search,
 							 const struct piece_operations *piece);
 
-/* device.h's advance, without waiting */
+/* Implement advance of device.h, without waiting. */
 extern enum device_progress cuda_lanes_advance(struct device *device, struct search **ended);
 
 /* ---- for pieces ---- */

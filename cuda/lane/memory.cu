@@ -53,7 +53,7 @@ cuda_memory_open(struct device *device)
 }
 
 /*
- * Bytes that the pool holds beyond those that are in use.
+ * Return how many bytes the pool holds beyond those in use.
  */
 static uint64_t
 pool_spare(struct cuda_device *cuda)

@@ -92,7 +92,7 @@ struct bundle_room
 
 /* ---- the smallest keys of ROWS * 32, in order: lane i has the i-th of each row ---- */
 
-/* sort the lanes' keys, the greatest first */
+/* Sort the lanes' keys, the greatest first. */
 static __device__ __forceinline__ uint32_t
 sort_descending(uint32_t key)
 {
@@ -109,7 +109,7 @@ sort_descending(uint32_t key)
 	return key;
 }
 
-/* take 32 keys, one of each lane, into a selection: a bitonic merge */
+/* Take 32 keys, one from each lane, into a selection, by a bitonic merge. */
 template <int ROWS>
 static __device__ __forceinline__ void
 take_keys(uint32_t *kept, uint32_t key)

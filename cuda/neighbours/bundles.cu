@@ -38,7 +38,7 @@
 /* how many counts a block of begin_kernel() writes */
 #define BEGIN_ROWS (8 * BLOCK_THREADS)
 
-/* the position of a pair, or INDEX_NONE */
+/* Return the position of a pair, or INDEX_NONE. */
 template <int KEPT>
 static __device__ __forceinline__ uint32_t
 pair_position(const struct bundle_room<KEPT> *room, uint32_t pair)
@@ -89,7 +89,7 @@ put_in_order(const struct index *index, struct bundle_room<KEPT> *room, uint32_t
 	} while (__any_sync(ALL_LANES, moved));
 }
 
-/* write a neighbour, by its index in the sorted order, into a slot */
+/* Write a neighbour into a slot, by its index in the sorted order. */
 static __device__ __forceinline__ void
 write_neighbour(const struct neighbours *search, uint64_t slot, double distance,
 				uint32_t reference)
@@ -277,7 +277,7 @@ answer_by_lanes(const struct neighbours *search, float square_limit, struct bund
 	return done;
 }
 
-/* answer_by_lanes(), by the warp */
+/* Answer the members of a round as answer_by_lanes() does, but the whole warp works on one member at a time. */
 template <int KEPT>
 static __device__ __forceinline__ uint32_t
 answer_by_warp(const struct neighbours *search, float square_limit, struct bundle_room<KEPT> *room,

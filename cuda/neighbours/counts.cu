@@ -179,7 +179,7 @@ references_of(const struct counts_walk *walk, uint32_t first, uint32_t end)
 	return range;
 }
 
-/* the references of a node of a level */
+/* Return the references of a node of a level. */
 static __device__ __forceinline__ struct reference_range
 references_of_node(const struct counts_walk *walk, int level, uint32_t node)
 {

@@ -260,7 +260,7 @@ neighbours_place(struct lane *lane, uint32_t rows, void *memory)
 	return offset;
 }
 
-/* go on to a phase that launches kernels over the observations */
+/* Go on to a phase that launches kernels over the observations. */
 static cudaError_t
 begin_launches(struct lane *lane, enum neighbours_phase phase)
 {

@@ -103,9 +103,8 @@ extern size_t neighbours_place_order(void *memory, uint32_t rows, uint32_t colum
 extern cudaError_t neighbours_sort(struct neighbours *search);
 
 /*
- * bundles.cu: whether every observation will have k pairs, so that the columns
- * of k places for each can be the result, without packing.  Reads only the
- * index and the question.
+ * bundles.cu: return whether every observation will have k pairs, so that the columns with k places
+ * for each can be the result, without packing.  Reads only the index and the question.
  */
 extern bool bundles_fill(const struct neighbours *search);
 

@@ -98,7 +98,7 @@ neighbours_place_order(void *memory, uint32_t rows, uint32_t columns, struct nei
 	return bytes;
 }
 
-/* sort observations by their place on the curve alone */
+/* Sort observations by their place on the curve alone. */
 static cudaError_t
 sort_by_curve(struct neighbours *search)
 {

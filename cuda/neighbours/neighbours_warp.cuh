@@ -58,7 +58,7 @@ warp_max_distance(const struct neighbours *search, uint32_t row)
 	return geonn_metric_reach(search->max_distance, search->conditions.radius[row]);
 }
 
-/* return the bits of index_windows' `inside` for an observation's windows */
+/* Return the bits of index_windows' `inside` for an observation's windows. */
 template <enum index_conditioned CONDITIONED>
 static __device__ __forceinline__ uint32_t
 warp_inside(const struct index *index, const struct index_windows *windows)

@@ -146,7 +146,7 @@ take_leaf(const struct shapes_within *search, struct seeker *seeker, const struc
 		seeker->is_present = false;
 }
 
-/* bit i: box i of a node is within the limit of a lane's observation */
+/* Return bits: bit i is set if box i of a node is within the limit of a lane's observation. */
 static __device__ __forceinline__ uint32_t
 boxes_within(const struct shape_boxes_node *node, struct geonn_vector from, float limit_squared)
 {

@@ -36,7 +36,7 @@ geonn_integer_width(Oid type)
 	return type == INT2OID ? 2 : type == INT4OID ? 4 : type == INT8OID ? 8 : 0;
 }
 
-/* A value of an integer type as a number. */
+/* Return a value of an integer type as a number. */
 static inline int64
 geonn_integer(Oid type, Datum value)
 {

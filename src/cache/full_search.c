@@ -185,7 +185,7 @@ add_point(BaselineBuild *build, const PointRow *row, bool is_searched)
 }
 
 /*
- * The reach of the point of this number.
+ * Return the reach of the point with this number.
  */
 static float
 reach_of(const BaselineBuild *build, uint64 number, const char *bytes)

@@ -99,7 +99,7 @@ precise_vector(double latitude, double longitude)
 	return vector;
 }
 
-/* a / b, rounded; + 0 turns -0 into 0 */
+/* Return a / b, rounded; + 0 turns -0 into 0. */
 static double
 rounded_quotient(struct geonn_sum a, struct geonn_sum b)
 {

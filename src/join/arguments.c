@@ -72,7 +72,7 @@ read_max_distance(const GeonnArgument *argument, Datum value, GeonnArguments *ar
 	arguments->join->question.max_distance = distance;
 }
 
-/* a cache has a radius in place of k */
+/* Read the radius; a cache has a radius in place of k. */
 static void
 read_radius(const GeonnArgument *argument, Datum value, GeonnArguments *arguments)
 {

@@ -173,7 +173,7 @@ extern void geonn_search_tell(const GeonnSearch *search, SharedSearch *shared);
 /* Warn of invalid observations; counts is by PointStatus. */
 extern void geonn_tell_of_observations(const GeonnJoin *join, const uint64 *counts);
 
-/* What the search has done so far. */
+/* Return what the search has done so far. */
 extern GeonnReport geonn_search_report(const GeonnSearch *search);
 
 /*

@@ -31,7 +31,7 @@ extern int64 geonn_live_id_add(LiveIds *ids, uint32 row, int64 id);
 /* Let go of the id of an added row. */
 extern void geonn_live_id_remove(LiveIds *ids, uint32 row);
 
-/* The value of the id with a number. */
+/* Return the value of the id with this number. */
 extern Datum geonn_live_id_value(const LiveIds *ids, int64 number);
 
 /* Return whether the id with a number and an id that was read are the same, bit by bit. */

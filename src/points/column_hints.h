@@ -10,7 +10,7 @@
 /* Return the hint if the latitude, the longitude or another column is missing or ambiguous. */
 extern const char *geonn_names_hint(const PointSource *source, TupleDesc descriptor);
 
-/* The hint where a source has no id. */
+/* Return the hint if a source has no id. */
 extern const char *geonn_id_hint(const PointSource *source, TupleDesc descriptor);
 
 /* Return the hint if each reading of a view makes the id anew. */

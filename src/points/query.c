@@ -79,7 +79,7 @@ reads(const Query *query, Oid relation)
 }
 
 /*
- * SELECT * FROM (query) WHERE conditions.
+ * Return the analyzed query SELECT * FROM (query) WHERE conditions.
  */
 static Query *
 filter_query(Query *query, List *conditions)

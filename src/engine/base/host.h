@@ -28,7 +28,7 @@ extern uint64_t host_memory_free(void);
 extern unsigned host_group_cores(const char *root, const char *path);
 extern uint64_t host_group_memory_free(const char *root, const char *path);
 
-/* Resident bytes of this process now; 0 if the kernel does not report them. */
+/* Return how many bytes of this process are resident now; 0 if the kernel does not report them. */
 extern uint64_t host_memory_resident(void);
 
 #endif							/* GEONN_HOST_H */

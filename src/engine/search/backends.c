@@ -89,7 +89,7 @@ backends_fell_back(const struct search *search)
 	return search->choice == GEONN_DEVICE_AUTO && is_outranked(&engine_devices[search->device], false);
 }
 
-/* Whether this choice allows GPUs alone. */
+/* Return whether this choice allows GPUs alone. */
 static bool
 means_gpus(enum geonn_device_choice choice)
 {

@@ -25,7 +25,7 @@ extern bool backends_can_serve(enum geonn_device_choice choice, struct failure *
 /* Return whether searches of this choice may go to this device, if the device is usable. */
 extern bool backends_serves(const struct device *device, enum geonn_device_choice choice);
 
-/* Whether choice auto uses this device. */
+/* Return whether choice auto uses this device. */
 extern bool backends_auto_uses(const struct device *device);
 
 /*

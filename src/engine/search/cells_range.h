@@ -73,7 +73,7 @@ cells_range_see(struct cells_range *range, struct geonn_vector best, double squa
 	range->margin = cells_margin(reach, reach + range->rho);
 }
 
-/* The number-th corner of a range. */
+/* Return corner number `number` of a range. */
 GEONN_GEODESY_FUNCTION struct geonn_vector
 cells_range_corner(const struct cells_range *range, uint32_t number)
 {

@@ -47,7 +47,7 @@ extern void scheduler_submit(struct search_queue *queue, struct search *search);
  */
 extern void scheduler_drop(struct search_queue *queue);
 
-/* The next search that finished, or NULL. */
+/* Return the next search that finished, or NULL. */
 extern struct search *scheduler_collect(void);
 
 /* Return a device that was ready and is lost, or NULL. */

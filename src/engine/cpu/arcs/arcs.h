@@ -49,7 +49,7 @@ struct cpu_place
 extern struct cpu_arcs *cpu_arcs_build(const struct dataset *dataset, const atomic_bool *cancelled,
 									   struct failure *failure);
 
-/* Bytes of memory that an index takes. */
+/* Return the bytes of memory that an index takes. */
 extern size_t cpu_arcs_bytes(const struct cpu_arcs *arcs);
 
 extern void cpu_arcs_free(struct cpu_arcs *arcs);

@@ -150,7 +150,7 @@ visit_leaf(struct work *work, uint32_t number)
 	}
 }
 
-/* Whether the walk may end early. */
+/* Return whether the walk may end early. */
 static bool
 is_stopped(struct work *work)
 {

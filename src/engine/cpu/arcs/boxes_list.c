@@ -24,7 +24,7 @@ overlapping(const struct cpu_boxes_list *list, const struct shape_boxes_node *no
 	return bits;
 }
 
-/* bit i: box i of a node is small */
+/* Return bits: bit i is set if box i of a node is small. */
 FLOATS_INLINE uint32_t
 small(const struct cpu_boxes_list *list, const struct shape_boxes_node *node)
 {

@@ -24,7 +24,7 @@ extern void CPU_PATH_NAME(cpu_curve_codes) (const double *x, const double *y,
 											const double *z, size_t count, int levels,
 											uint64_t *code);
 
-/* Whether all coordinates are valid. */
+/* Return whether all coordinates are valid. */
 extern bool CPU_PATH_NAME(cpu_valid) (const double *latitude, const double *longitude,
 									  size_t count);
 

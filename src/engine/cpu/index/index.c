@@ -600,7 +600,7 @@ make_positions(struct building *building, const struct search *search, struct fa
 }
 
 /*
- * Phase 4, and the memory of phase 6.
+ * Do phase 4, and allocate the memory for phase 6.
  */
 static bool
 make_parts(struct building *building, struct failure *failure)

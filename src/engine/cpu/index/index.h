@@ -126,7 +126,7 @@ cpu_index_group_part(const struct cpu_index *index, uint32_t group)
  */
 extern struct cpu_index *cpu_index_build(const struct search *search, struct failure *failure);
 
-/* Bytes of memory that an index takes. */
+/* Return the bytes of memory that an index takes. */
 extern size_t cpu_index_bytes(const struct cpu_index *index);
 
 extern void cpu_index_free(struct cpu_index *index);

@@ -197,7 +197,7 @@ reduce(struct cells_range *range, struct kept *kept)
 
 /* ---- the walk ---- */
 
-/* set the corners' limits by the best */
+/* Set the corners' limits, by the best position so far. */
 static void
 limit_corners(struct collecting *collecting)
 {
