@@ -47,7 +47,7 @@ struct arcs_shape
 	uint32_t	leaves;
 	int			levels;			/* levels of nodes: level 0 has the boxes of leaves, the last level a single node */
 	uint32_t	nodes[ARCS_LEVELS_MAX];
-	uint32_t	first[ARCS_LEVELS_MAX]; /* index of a level's first node among those of all levels */
+	uint32_t	first[ARCS_LEVELS_MAX]; /* index of a level's first node in the numbering of all nodes */
 	uint32_t	all_nodes;
 };
 

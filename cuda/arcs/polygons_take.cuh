@@ -89,7 +89,7 @@ polygons_side_of(const struct polygons *polygons, struct polygons_asking *asking
 	const struct shape_polygons_stretch *stretch = polygons->stretch + polygon->stretch;
 	uint32_t	begin[SHAPE_POLYGONS_LEVELS];	/* the polygon's first stretch of each level */
 	uint32_t	count[SHAPE_POLYGONS_LEVELS];
-	uint32_t	next[SHAPE_POLYGONS_LEVELS];	/* the next stretch of each level to look at, and the end of these
+	uint32_t	next[SHAPE_POLYGONS_LEVELS];	/* of each level, the next stretch to look at, and the end of the
 												 * stretches */
 	uint32_t	end[SHAPE_POLYGONS_LEVELS];
 	int			top = 0;

@@ -386,7 +386,7 @@ brute_enqueue(struct brute_search *search)
 		case BRUTE_SCAN:
 			if (search->rows >= SCAN_PER_BLOCK)
 				return enqueue_scan(search);
-			/* Without states of scan, decide lists all rows as ambiguous. */
+			/* Too few rows for scan: without its states, decide lists all rows as ambiguous. */
 			return enqueue_decide(search);
 		case BRUTE_DECIDE:
 			return enqueue_decide(search);

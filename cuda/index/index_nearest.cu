@@ -572,7 +572,7 @@ decide_kernel(const __grid_constant__ struct index index,
 }
 
 /*
- * Fill in the kernels' parameters. index_nearest_decide() uses all of them except the order.
+ * Fill in the kernels' parameters.  index_nearest_decide() uses all of them except the order.
  */
 static cudaError_t
 make_task(const struct index_nearest *search, struct nearest_task *task)

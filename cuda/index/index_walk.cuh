@@ -91,7 +91,7 @@ struct index_walk
 	bool		home_came;
 	int			levels;
 	int			level;			/* the level of the children that the walk is at */
-	uint32_t	parent;			/* the node of these children, on the level above */
+	uint32_t	parent;			/* the node whose children the walk is at, on the level above */
 	uint32_t	key;			/* the key of this lane's child */
 	uint32_t	keys[INDEX_LEVELS_MAX]; /* the keys of the levels above */
 };

@@ -34,7 +34,7 @@ struct cuda_device
 	int			next_lane;		/* the lane that advance looks at first */
 
 	/*
-	 * Free GPU memory that is not in use; return whether any was freed. memory.cu calls this before
+	 * Free GPU memory that is not in use; return whether any was freed.  memory.cu calls this before
 	 * it refuses memory.  NULL while the device has no lanes.
 	 */
 	bool		(*make_room) (struct device *device);

@@ -94,7 +94,7 @@ struct counts_walk
 
 	uint32_t	left;			/* lane l has a bit for each child of level l that the walk still has to go into */
 
-	uint32_t	references;		/* lane r has the number of references within radius r, of those seen so far */
+	uint32_t	references;		/* lane r has the number of references seen so far within radius r */
 
 	/*
 	 * this lane's parts of sums, in shared memory, one word every WARP_BLOCK_THREADS: for each radius, of the weights

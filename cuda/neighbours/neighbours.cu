@@ -150,7 +150,7 @@ neighbours_rows(const struct lane *lane)
 
 /*
  * Lay out, from this offset on, the columns of this many observations, the order of search, and
- * slots for the first neighbours. fills: the slots are the result, and have tags. counts: the
+ * slots for the first neighbours.  fills: the slots are the result, and have tags.  counts: the
  * search counts; if it also excludes tags, it needs one column more.
  */
 static size_t

@@ -126,7 +126,7 @@ extern cudaError_t neighbours_select(const struct neighbours *search);
 
 /*
  * neighbours_collect.cu: each function enqueues a launch that ends after some 30 ms, whether or not
- * it took all observations. neighbours_count() counts the candidates of each observation.
+ * it took all observations.  neighbours_count() counts the candidates of each observation.
  * neighbours_collect() writes the candidates of the first `rows` observations to where the offsets
  * say.
  */
@@ -134,7 +134,7 @@ extern cudaError_t neighbours_count(const struct neighbours *search);
 extern cudaError_t neighbours_collect(const struct neighbours *search, uint32_t rows);
 
 /*
- * counts.cu, for searches that count. counts_prepare() enqueues the work that a piece needs once. counts_enqueue()
+ * counts.cu, for searches that count.  counts_prepare() enqueues the work that a piece needs once.  counts_enqueue()
  * enqueues a launch for observations from status->next on: it counts the candidates within the question's radii and
  * adds up their weights, into results.count and the packed pairs (protocol_search.h).  It ends after some 30 ms,
  * whether or not it took all observations.

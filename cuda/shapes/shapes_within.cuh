@@ -59,7 +59,7 @@ struct shapes_within
 };
 
 /*
- * shapes_polygons.cu, for a dataset with polygons. shapes_count_polygons() counts the polygons that each observation is in.
+ * shapes_polygons.cu, for a dataset with polygons.  shapes_count_polygons() counts the polygons that each observation is in.
  * shapes_collect_polygons() writes the polygons of the first `rows` observations to where the offsets say.
  */
 extern cudaError_t shapes_count_polygons(const struct shapes_within *search);
@@ -68,7 +68,7 @@ extern cudaError_t shapes_collect_polygons(const struct shapes_within *search, u
 /*
  * shapes_collect.cu: each function enqueues a launch that ends after some 30 ms, whether or not it took all observations.
  * shapes_count() counts the entries of each observation, polygons included; the count of a refused row is UINT32_MAX, and
- * the counts of later rows mean nothing. shapes_collect() writes the arcs of the first `rows` observations to where the
+ * the counts of later rows mean nothing.  shapes_collect() writes the arcs of the first `rows` observations to where the
  * offsets say, behind the polygons.
  */
 extern cudaError_t shapes_count(const struct shapes_within *search);

@@ -68,7 +68,7 @@ typedef struct Setting
 } Setting;
 
 /*
- * Check the value of a limit. 0 is refused, because no join could ever run with it.
+ * Check the value of a limit.  0 is refused, because no join could ever run with it.
  */
 static bool
 check_limit(int *value, void **extra pg_attribute_unused(), GucSource source)

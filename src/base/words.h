@@ -12,7 +12,7 @@
 extern const struct config_enum_entry *geonn_metric_words(void);
 
 /*
- * Find a word, of `length` bytes, among these words, and write its value. any_case: upper and lower case
+ * Find a word, of `length` bytes, among these words, and write its value.  any_case: upper and lower case
  * are the same.  Returns false if the word is none of them.
  */
 extern bool geonn_find_word(const struct config_enum_entry *words, const char *word, size_t length,

@@ -20,7 +20,7 @@ typedef struct PageEntry
 /*
  * Find which pages of the source may have changed, before its rows are read with the active snapshot; new
  * lists are made from these rows.  Returns NULL, and deletes the baseline's lists, if the source is not made
- * of tables whose pages show their changes, or if lists would not pay. reads_all: the caller reads all rows,
+ * of tables whose pages show their changes, or if lists would not pay.  reads_all: the caller reads all rows,
  * whatever has changed.
  */
 extern ChangedPages *geonn_pages_look(GeonnBaseline *baseline, const PointSource *source,

@@ -19,7 +19,7 @@ extern uint64 geonn_full_fill(const GeonnCache *cache, const GeonnJoin *join, Ba
 
 /*
  * Search for all observations with the active snapshot, and update those rows of the table that differ from
- * the found ones.  The search adds the observations to build, unless build is NULL. expects_many: most rows
+ * the found ones.  The search adds the observations to build, unless build is NULL.  expects_many: most rows
  * are expected to differ.  Sets the counts of the result.
  */
 extern void geonn_full_update(const GeonnCache *cache, const GeonnJoin *join, TupleDesc row_type,

@@ -67,7 +67,7 @@ extern void geonn_last_run_begin(const GeonnCache *cache);
 
 /*
  * Store the state that a run read: the table has this many rows, which the join returns for sides with
- * these labels. last_run->has_baselines says whether baselines of the same state are stored.  Raises an
+ * these labels.  last_run->has_baselines says whether baselines of the same state are stored.  Raises an
  * error if a side has got or lost a table, such as a partition, since the labels were made.
  */
 extern void geonn_last_run_store(const GeonnCache *cache, const GeonnJoin *join, int64 rows,

@@ -124,7 +124,7 @@ plan_baselines(const Refresh *refresh, bool was_wasted)
 }
 
 /*
- * Replace the table, or update its rows. most_differ: most rows are expected to differ.
+ * Replace the table, or update its rows.  most_differ: most rows are expected to differ.
  */
 static void
 refresh_fully(Refresh *refresh, const char *reason, bool was_wasted, bool most_differ)

@@ -36,7 +36,7 @@ typedef struct GeonnReplacement
 /*
  * Fill a new table with the rows that the search finds with the active snapshot, if this refresh is to
  * replace the cache's table.  The search adds the observations to the baseline (NULL: none is made).
- * most_differ: most rows are expected to differ. alone: the refresh has a transaction of its own.  Returns
+ * most_differ: most rows are expected to differ.  alone: the refresh has a transaction of its own.  Returns
  * NULL, without a search, if the rows have to be updated instead; the hindrance is then added to the
  * result's reason.  If the cache's argument replace is 'always', a hindrance is an error.
  */

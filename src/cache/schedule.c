@@ -109,7 +109,7 @@ is_installed(void)
 
 /*
  * Return the name of a cache's job, which includes the cache's database if pg_cron is in another
- * one. pg_cron cuts off names that are too long for it; such a name ends with the cache's number
+ * one.  pg_cron cuts off names that are too long for it; such a name ends with the cache's number
  * instead.
  */
 static char *

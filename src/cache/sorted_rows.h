@@ -43,7 +43,7 @@ typedef void (*TargetVisitor) (void *state, const Datum *values, const bool *nul
 							   int row);
 extern void geonn_target_read(Oid target, TupleDesc row_type, int columns, TargetVisitor visit, void *state);
 
-/* Add a row; its id is not NULL. tid is NULL if the row is not from the table. */
+/* Add a row; its id is not NULL.  tid is NULL if the row is not from the table. */
 extern void geonn_sorted_rows_add(SortedRows *rows, ItemPointer tid, const Datum *values,
 								  const bool *nulls);
 
@@ -77,8 +77,8 @@ typedef struct TargetRows TargetRows;
 extern TargetRows *geonn_target_rows_create(const GeonnCache *cache, TupleDesc row_type, uint64 expected);
 
 /*
- * Add an id; the caller keeps it as long as the set. is_searched: an observation that is searched for has
- * this id now. may_be_there: an observation had the id in the last run, so the table may have rows of it.
+ * Add an id; the caller keeps it as long as the set.  is_searched: an observation that is searched for has
+ * this id now.  may_be_there: an observation had the id in the last run, so the table may have rows of it.
  */
 extern void geonn_target_rows_expect(TargetRows *rows, Datum id, bool is_searched, bool may_be_there);
 

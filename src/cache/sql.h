@@ -94,7 +94,7 @@ extern GeonnRows *geonn_run_as(Oid role, const char *statement, Snapshot snapsho
 
 /*
  * Run a statement on the extension's own tables, with their owner's privileges, like
- * geonn_run_as(). $S in the statement stands for the extension's schema.
+ * geonn_run_as().  $S in the statement stands for the extension's schema.
  */
 extern GeonnRows *geonn_catalog_run(Oid schema, const char *statement, Snapshot snapshot,
 									int count, const GeonnValue *values);
@@ -112,7 +112,7 @@ typedef struct GeonnOwnStatement
 	const char *statement;
 	Oid			target;			/* the cache's table that the statement writes; InvalidOid: another kind of statement
 								 * (see sql.c) */
-	Oid			triggers;		/* the function of those triggers of the target that are not to fire */
+	Oid			triggers;		/* the function whose triggers of the target are not to fire */
 	CachedPlan *plan;			/* the plan that is being executed; NULL: all triggers fire */
 } GeonnOwnStatement;
 
@@ -123,7 +123,7 @@ typedef struct GeonnOwnStatement
  */
 extern const GeonnOwnStatement *geonn_set_own_statement(const GeonnOwnStatement *own);
 
-/* Install the hooks for the module's own statements. _PG_init() calls this once. */
+/* Install the hooks for the module's own statements.  _PG_init() calls this once. */
 extern void geonn_own_statements(void);
 
 #endif							/* GEONN_CACHE_SQL_H */

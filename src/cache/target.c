@@ -584,7 +584,7 @@ is_violation_of(const char *key)
 }
 
 /*
- * Execute a statement that writes the cache's table. key is the result of key_of_refresh().
+ * Execute a statement that writes the cache's table.  key is the result of key_of_refresh().
  */
 static void
 execute_on_target(const GeonnCache *cache, const char *statement, const char *key)

@@ -113,7 +113,7 @@ extern void geonn_client_add_references(GeonnClient *client, uint32 rows, const 
 										const GeonnPointColumns *columns);
 
 /*
- * Seal the dataset. in_order: the references keep the order in which they were added; otherwise the
+ * Seal the dataset.  in_order: the references keep the order in which they were added; otherwise the
  * engine sorts them by (tag, latitude, longitude).
  */
 extern void geonn_client_seal(GeonnClient *client, bool in_order);

@@ -104,7 +104,7 @@ extern bool geonn_client_take_message(GeonnClient *client, GeonnWait wait);
 /* Begin to fill an idle slot (client->filling), with a new batch if needed.  Returns false if no slot can be filled. */
 extern bool geonn_client_begin_filling(GeonnClient *client);
 
-/* Write points into the slot's batch. present: the columns that the points have beside coordinates and tags. */
+/* Write points into the slot's batch.  present: the columns that the points have beside coordinates and tags. */
 extern void geonn_client_write_points(uint32 present, Slot *slot, uint32 rows, const double *latitudes,
 									  const double *longitudes, const GeonnPointColumns *columns);
 

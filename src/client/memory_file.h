@@ -8,7 +8,7 @@
 typedef struct MemoryFile MemoryFile;
 
 /*
- * Create an empty file, which is closed with the current memory context. purpose is for error
+ * Create an empty file, which is closed with the current memory context.  purpose is for error
  * messages, for example: ids of references.
  */
 extern MemoryFile *geonn_memory_file_create(const char *purpose);

@@ -67,7 +67,7 @@ geonn_batch_column(uintptr_t base, size_t *offset, bool present, size_t values, 
 /*
  * Lay out a batch of these rows and room from address start on, and return the bytes that it takes,
  * a multiple of 4096; 0 if rows or room are out of range.  With NULL as start, only compute the
- * bytes. present: the columns that the batch has beside the coordinates, bits GEONN_COLUMN_...
+ * bytes.  present: the columns that the batch has beside the coordinates, bits GEONN_COLUMN_...
  * Every column begins at a multiple of 256 bytes.
  */
 static inline size_t

@@ -75,7 +75,7 @@ struct geonn_allocate
 };
 
 /*
- * The message that carries the memfd of the slot's new batch. rows and room are as the client
+ * The message that carries the memfd of the slot's new batch.  rows and room are as the client
  * asked, or less if the process's share of the transfer memory is short.  If no memory is left and
  * the session has other batches, both are 0, and no memfd comes.  The engine takes back the slot's
  * former batch, which the client must have unmapped before it asked.
@@ -134,7 +134,7 @@ struct geonn_results
 };
 
 /*
- * Return how many pairs an observation of a count has for each radius, with so many weights. extremes: with
+ * Return how many pairs an observation of a count has for each radius, with so many weights.  extremes: with
  * GEONN_SEARCH_EXTREMES.
  */
 static inline uint32_t

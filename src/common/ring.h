@@ -19,7 +19,7 @@ enum geonn_side
 
 /*
  * Find out on which side of a ring a point lies.  The ring is an array of vectors, the last equal to the
- * first, none of whose arcs is longer than a quarter circle. pole_is_inside is what geonn_ring_holds_pole()
+ * first, none of whose arcs is longer than a quarter circle.  pole_is_inside is what geonn_ring_holds_pole()
  * has found.  The answer is exact for the vectors as given.
  *
  * A caller may also ask pieces of a ring one by one, each of which begins with the last vector of the piece

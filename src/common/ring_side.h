@@ -87,7 +87,7 @@ geonn_sign_of_minor(double a, double b, double c, double d)
 	return (first.low > second.low) - (first.low < second.low);
 }
 
-/* Return the sign of det(N, u, v): positive if v is to the east of u. 0 only for parallel vectors. */
+/* Return the sign of det(N, u, v): positive if v is to the east of u.  0 only for parallel vectors. */
 GEONN_GEODESY_FUNCTION int
 geonn_north(struct geonn_vector u, struct geonn_vector v)
 {

@@ -85,7 +85,7 @@ extern void geonn_call_describe(struct geonn_call_label *label, Oid observations
 								Oid references, const char *function,
 								const char *arguments);
 
-/* Make the message that tells the engine of the call. expected: the number of observations, or 0: not known. */
+/* Make the message that tells the engine of the call.  expected: the number of observations, or 0: not known. */
 extern struct geonn_call geonn_call_message(const GeonnCall *call,
 											const struct geonn_call_label *label,
 											uint64 expected);

@@ -50,7 +50,7 @@ extern uint64 geonn_groups_file_bytes(const GeonnGroups *groups);
 extern uint32 geonn_groups_count(const GeonnGroups *groups);
 extern uint64 geonn_groups_bytes(const GeonnGroups *groups);
 
-/* Return the number of a row's group; a new key gets a new group. values has the source's [by_count] values. */
+/* Return the number of a row's group; a new key gets a new group.  values has the source's [by_count] values. */
 extern int32 geonn_groups_add(GeonnGroups *groups, const Datum *values, const bool *is_null);
 
 /*

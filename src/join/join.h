@@ -64,7 +64,7 @@ extern void geonn_search_project(GeonnSearch *search, TupleDesc descriptor,
 
 /*
  * A watcher is called for each observation that the search reads, in the order of reading, before the
- * observation is sent to the engine. will_send: the observation can have neighbours.  Returns false to leave
+ * observation is sent to the engine.  will_send: the observation can have neighbours.  Returns false to leave
  * the observation out of the search and of the result.
  */
 typedef bool (*ObservationWatcher) (void *state, const PointRow *row, bool will_send);
@@ -85,7 +85,7 @@ extern uint64 geonn_search_number(const GeonnSearch *search);
  */
 typedef struct SharedReferences
 {
-	GeonnCall	call;			/* the call that all searches with these references are part of */
+	GeonnCall	call;			/* the call to which all searches with the references belong */
 	uint64		dataset;		/* the number of the dataset (geonn_client_dataset) */
 } SharedReferences;
 
@@ -144,10 +144,10 @@ typedef struct SharedSearch
 	Oid			reference_table;	/* the relation of the prepared join's references, or InvalidOid */
 	pg_atomic_uint32 begun;		/* how many processes have begun to take part */
 	pg_atomic_uint32 ended;		/* how many processes have read their share of the observations */
-	pg_atomic_uint64 counts[POINT_STATUSES];	/* how many observations these processes have read, by status */
+	pg_atomic_uint64 counts[POINT_STATUSES];	/* how many observations the processes have read so far, by status */
 	int			processes;		/* the greatest number of processes */
-	GeonnReport reports[FLEXIBLE_ARRAY_MEMBER]; /* the report of the process that prepared the search, then those of
-												 * the others */
+	GeonnReport reports[FLEXIBLE_ARRAY_MEMBER]; /* the reports of the processes; that of the process that prepared the
+												 * search comes first */
 } SharedSearch;
 
 /* Begin to prepare the search.  Returns the bytes of shared memory that this many processes need. */
@@ -155,7 +155,7 @@ extern Size geonn_search_prepare_shared(GeonnSearch *search, int processes);
 
 /*
  * Read the references, and let other processes take part.  `shared` has bytes and processes set; its other
- * fields are 0, or left from an earlier search.  Returns the number of useful workers. 0: the observations are
+ * fields are 0, or left from an earlier search.  Returns the number of useful workers.  0: the observations are
  * too few, or cannot be divided; nothing was done, and one process searches alone.
  */
 extern int	geonn_search_share(GeonnSearch *search, SharedSearch *shared);

@@ -170,7 +170,7 @@ geonn_tell_of_references(const GeonnJoin *join, const uint64 *counts)
 }
 
 /*
- * Begin to read the references. is_plain: all come from one table, so a parallel plan of the executor's would be of
+ * Begin to read the references.  is_plain: all come from one table, so a parallel plan of the executor's would be of
  * no use.
  */
 static PointReading *

@@ -55,8 +55,8 @@ typedef struct PreparedJoin
 
 /*
  * Check the join, and send the references to the engine, unless it keeps them.  The caller has begun to read the
- * observations, which checks privileges on them.  The result lives as long as the current memory context. row
- * describes the rows to return. are_few reads some observations, and tells whether all are at most POINTS_ALONE;
+ * observations, which checks privileges on them.  The result lives as long as the current memory context.  row
+ * describes the rows to return.  are_few reads some observations, and tells whether all are at most POINTS_ALONE;
  * `state` is its argument.  NULL as are_few: nothing can tell.
  */
 extern PreparedJoin geonn_join_prepare(const GeonnJoin *join, const GeonnResultRow *row,

@@ -9,8 +9,8 @@ typedef struct ReferenceMemory ReferenceMemory;
 
 /*
  * Create the entry of one join's references, with no bytes yet.  The entry lives as long as the current
- * memory context. title is for messages, for example: relation "station". columns are the question's
- * (GEONN_COLUMN_...). places: the question asks for the places of shapes.
+ * memory context.  title is for messages, for example: relation "station".  columns are the question's
+ * (GEONN_COLUMN_...).  places: the question asks for the places of shapes.
  */
 extern ReferenceMemory *geonn_reference_memory_create(const char *title, uint32 columns, bool places);
 
@@ -37,7 +37,7 @@ extern void geonn_reference_memory_return_bytes(ReferenceMemory *memory, uint64 
 extern bool geonn_reference_memory_has_room(uint64 bytes);
 
 /*
- * Count the bytes of the sums of weights, of all references counted so far. weights are those of the reference counted
+ * Count the bytes of the sums of weights, of all references counted so far.  weights are those of the reference counted
  * last.
  */
 extern void geonn_reference_memory_add_weights(ReferenceMemory *memory, const double *weights);

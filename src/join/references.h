@@ -24,7 +24,7 @@ typedef enum ReferenceDetail
 
 /*
  * Create an empty set of references, which lives as long as the current memory context; its bytes are counted
- * in memory. columns are the question's (GEONN_COLUMN_...). excluded_by: the observations for whose ids
+ * in memory.  columns are the question's (GEONN_COLUMN_...).  excluded_by: the observations for whose ids
  * geonn_references_excluded() will be called, or NULL.  Raises an error if the ids' type has no order, or if
  * the observations' ids cannot be compared with the references'.
  *
@@ -42,7 +42,7 @@ typedef Datum LentId(const void *ids, int64 tag);
 
 /*
  * Create references without ids of their own: id_of() finds an id by its tag.  The references live as long as the
- * current memory context, and have no coordinates. excluded_by is as in geonn_references_begin(), for
+ * current memory context, and have no coordinates.  excluded_by is as in geonn_references_begin(), for
  * geonn_reference_is_own().
  */
 extern GeonnReferences *geonn_references_lend(const PointSource *source, LentId *id_of, const void *ids,
@@ -61,7 +61,7 @@ extern void geonn_references_add(GeonnReferences *references, GeonnClient *clien
  */
 extern bool geonn_references_take_blocks(const GeonnReferences *references);
 
-/* Add this many valid rows. columns is [rows], or NULL if the question has no columns. */
+/* Add this many valid rows.  columns is [rows], or NULL if the question has no columns. */
 extern void geonn_references_add_block(GeonnReferences *references, GeonnClient *client,
 									   uint32 rows, const Datum *ids, const double *latitudes,
 									   const double *longitudes, const GeonnPointColumns *columns);

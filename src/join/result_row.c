@@ -222,7 +222,7 @@ ready_type(Oid row_type, int rows, bool numbered, const PointColumn *const ids[I
 }
 
 /*
- * Give a hint how to get rows of these columns. ready: the extension's type that has them, or NULL.
+ * Give a hint how to get rows of these columns.  ready: the extension's type that has them, or NULL.
  */
 static int
 row_type_hint(const char *ready, const char *columns)

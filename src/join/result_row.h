@@ -42,7 +42,7 @@ typedef struct GeonnResultRow
 /*
  * Describe rows of this type, for answers to the question; the caller must keep the question as long.  Raises an
  * error if the type is NULL (not composite), or if its columns, which are matched by name, do not suit the question
- * or the ids. numbered: the observations are given, and the rows have their numbers, ord, in place of obs_id.
+ * or the ids.  numbered: the observations are given, and the rows have their numbers, ord, in place of obs_id.
  * has_places: as in GeonnResultRow; if false, the coordinates come from the references.
  */
 extern void geonn_result_row_begin(GeonnResultRow *row, TupleDesc descriptor, bool numbered,

@@ -527,7 +527,7 @@ LiveReferences *
 geonn_live_find(const PointSource *source, const PlainTable *table, const struct geonn_call *message)
 {
 	static uint64 uses = 0;
-	/* No dataset of references has these columns, so a subject with them belongs to a base. */
+	/* No dataset of references has the columns PG_UINT32_MAX, so a subject with them belongs to a base. */
 	GeonnQuestion question = {.columns = PG_UINT32_MAX};
 	uint8		subject[GEONN_SUBJECT_BYTES];
 	Relation	relation = table_open(table->table, NoLock);

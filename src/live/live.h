@@ -33,7 +33,7 @@ extern LiveReferences *geonn_live_find(const PointSource *source, const PlainTab
 
 /*
  * Bring the references up to date with the active snapshot.  Returns false if there is no base, or if this snapshot
- * cannot use it: then the engine has to be asked. make: make a base now if there is none, because the engine would
+ * cannot use it: then the engine has to be asked.  make: make a base now if there is none, because the engine would
  * need all references anyway.
  */
 extern bool geonn_live_look(LiveReferences *references, const PointSource *source, const PlainTable *table,

@@ -27,7 +27,7 @@ typedef struct UncountedCalls
 static UncountedCalls uncounted[LABELS_MOST];
 static int	next_uncounted;		/* the place of the label that is counted next to make room for another */
 static uint64 calls_noted;		/* calls that this process has answered in all */
-static uint64 calls_counted;	/* how many of these calls the engine has counted */
+static uint64 calls_counted;	/* how many of the noted calls the engine has counted */
 
 const GeonnQuestion geonn_live_no_question = {
 	.device = GEONN_DEVICE_AUTO,

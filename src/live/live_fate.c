@@ -140,7 +140,7 @@ why_not_here(const JoinPreparation *preparation)
 }
 
 /*
- * Return whether this process knows the references. make: as for geonn_live_look().
+ * Return whether this process knows the references.  make: as for geonn_live_look().
  */
 static bool
 knows_references(const JoinPreparation *preparation, bool make)

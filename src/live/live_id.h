@@ -17,7 +17,7 @@ typedef struct LiveIds
 	PageIdType	type;
 	const MemoryFile *values;	/* the ids of the base; NULL: numbers are the ids themselves */
 	MemoryContext context;		/* memory for the ids of added rows */
-	Datum	   *added;			/* [room] ids of added rows, by the numbers of these rows; 0: no id */
+	Datum	   *added;			/* [room] ids of added rows, by the numbers of the rows; 0: no id */
 	uint32		room;
 	uint64		bytes;			/* how many bytes the ids of added rows take */
 } LiveIds;

@@ -501,7 +501,7 @@ has_changed(LiveTable *table, Relation relation, BlockNumber block)
 }
 
 /*
- * Return whether a page must be read. marked: the visibility map tells that the page has not
+ * Return whether a page must be read.  marked: the visibility map tells that the page has not
  * changed.
  */
 static bool

@@ -242,7 +242,7 @@ read_tuple(PageReader *reader, HeapTuple tuple, PageRow *row)
 	{
 		int			column = source->columns[role].attribute - 1;
 
-		/* A source has either a latitude and a longitude, or a point; the others have no column. */
+		/* A source has either a latitude and a longitude, or a point: skip a column that it does not have. */
 		if (column >= 0)
 			reader->values[column] = heap_getattr(tuple, reader->attributes[column],
 												  RelationGetDescr(reader->relation), &reader->nulls[column]);

@@ -227,7 +227,7 @@ rows_equal(const Sorting *sorting, TupleTableSlot *a, TupleTableSlot *b)
 static int64
 count_equal(const Check *check, Sorting *sorting)
 {
-	TupleTableSlot *slots[2];	/* the present row, and the one before */
+	TupleTableSlot *slots[2];	/* the present row, and the row before */
 	MemoryContext former = CurrentMemoryContext;
 	int64		equal = 0;
 

@@ -124,7 +124,7 @@ extern bool geonn_role_is_of_references(ColumnRole role);
 
 /*
  * Choose a relation's columns: those that are named, and the others by their names and types.
- * Raises an error if that fails. by and overlaps are lists of names (char *); overlaps has the
+ * Raises an error if that fails.  by and overlaps are lists of names (char *); overlaps has the
  * columns with windows.  Takes the lock that a SELECT takes, until the end of the transaction.  The
  * lock keeps other transactions from altering the relation.  This transaction still can, and any
  * transaction can rename the relation's schema.

@@ -265,7 +265,7 @@ geonn_warn_of_mistake(const PointSource *source, const uint64 *counts, bool fits
 /* ---- warnings ---- */
 
 /*
- * Warn of rows that were skipped, or (kept) that stay without a neighbour. source is NULL for points of
+ * Warn of rows that were skipped, or (kept) that stay without a neighbour.  source is NULL for points of
  * arrays; counts is by PointStatus; hint says how to see the rows.
  */
 static void

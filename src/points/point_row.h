@@ -125,7 +125,7 @@ typedef struct GivenPoints
 	bool		each_alone;
 
 	bool		more_follow;	/* searches for other points follow, with the same references */
-	bool		goes_on;		/* after these points the search goes on with others (geonn_search_go_on) */
+	bool		goes_on;		/* after these points, the search goes on with other points (geonn_search_go_on) */
 } GivenPoints;
 
 /*

@@ -12,7 +12,7 @@
 
 /*
  * Return the plan of a query without parameters.  Raises an error unless the query is one SELECT that
- * changes nothing; title names the query in that error, for example: query obs_sql. options are those
+ * changes nothing; title names the query in that error, for example: query obs_sql.  options are those
  * of cursors, and GEONN_PLAN_TABLES.
  *
  * relation: the OID of the relation that the query reads, if the module itself wrote the query to

@@ -494,7 +494,7 @@ read_tables(PointReading *reading, uint64 rows)
 }
 
 /*
- * End the reading. was_run: the executor has returned all of its rows.  If not, drop the executor's
+ * End the reading.  was_run: the executor has returned all of its rows.  If not, drop the executor's
  * measurements: they say little, and other extensions would list the query with them, or take it for a
  * statement of the session if it ends together with the calling one.
  */

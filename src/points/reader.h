@@ -64,7 +64,7 @@ extern PointReading *geonn_reading_begin(const PointSource *source, InvalidPolic
 										 void *state);
 
 /*
- * Begin to read given points. are_numbered: blocks have the points' numbers, from 1 on, in place of ids.  The warning
+ * Begin to read given points.  are_numbered: blocks have the points' numbers, from 1 on, in place of ids.  The warning
  * about skipped points comes at the end, unless GivenPoints.each_alone is set.
  */
 extern PointReading *geonn_reading_given(const GivenPoints *given, bool are_numbered, InvalidPolicy invalid,

@@ -68,7 +68,7 @@ extern TableReader *geonn_table_reader_attach(SharedTables *shared);
 extern TableReader *geonn_table_reader_of_plan(PlanState *plan, const AttrNumber *numbers, int columns);
 
 /*
- * Get the next rows.  Returns their number, 0 at the end. values and nulls begin with the first
+ * Get the next rows.  Returns their number, 0 at the end.  values and nulls begin with the first
  * row's columns; the second row's follow, and so on.  What the values point to lives until the next
  * call.
  */

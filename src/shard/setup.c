@@ -57,7 +57,7 @@ typedef struct ShardSetup
 	ShardTable *obs;
 	ShardTable *ref;
 	ShardTable *sharded;		/* obs or ref: the table that is divided */
-	ShardTable *replicated;		/* the other table, obs or ref, of which each shard has a copy */
+	ShardTable *replicated;		/* the table, obs or ref, that is not divided: each shard has a copy */
 	ShardPlacement *placement;
 	char	   *view;			/* the name of the join's view, bare, in the schema of sharded */
 	char	   *kept;			/* the name of the view of the shards' caches, bare; NULL: no caches */
@@ -338,7 +338,7 @@ subscribe(const ShardSetup *setup, const char *server)
 
 /*
  * Add the commands that create a view on each shard, and a table of the coordinator that shows the views
- * of all shards. query: the rest of the view's SELECT, after its first column, shard.
+ * of all shards.  query: the rest of the view's SELECT, after its first column, shard.
  */
 static void
 divide_by_shard(const ShardSetup *setup, const char *name, const char *columns, const char *query)

@@ -59,8 +59,8 @@ typedef struct EngineLife
 } EngineLife;
 
 /*
- * Set the fields of a supervisor that has not started an engine yet. preloaded: the module was loaded at the server's
- * start. asked: a backend has launched the supervisor, and waits for an engine.
+ * Set the fields of a supervisor that has not started an engine yet.  preloaded: the module was loaded at the server's
+ * start.  asked: a backend has launched the supervisor, and waits for an engine.
  */
 extern void engine_life_init(EngineLife *life, bool preloaded, bool asked);
 

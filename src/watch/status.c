@@ -213,7 +213,7 @@ geonn_status(PG_FUNCTION_ARGS)
 static const char *const kind_words[] = {GEONN_DEVICE_KINDS(KIND_WORD)};
 
 /*
- * Add a device's row to the result. running: the engine runs; otherwise the device is one of the
+ * Add a device's row to the result.  running: the engine runs; otherwise the device is one of the
  * last engine.
  */
 static void

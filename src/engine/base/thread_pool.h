@@ -40,7 +40,7 @@ extern void thread_pool_run(thread_pool_piece piece, void *context, size_t piece
 /*
  * Run the pieces as several jobs of `turn` pieces each, the lower numbers first, so that jobs of
  * other callers run in between.  Once *cancelled is set, returns false; pieces that have not begun
- * do not run. cancelled may be NULL.
+ * do not run.  cancelled may be NULL.
  */
 extern bool thread_pool_run_turns(thread_pool_piece piece, void *context, size_t pieces,
 								  size_t turn, const atomic_bool *cancelled);

@@ -44,7 +44,7 @@ extern void call_move(struct call *call, enum geonn_phase *part, enum geonn_phas
 extern void call_use_device(struct call *call, int device);
 
 /*
- * Add to the call's figures. references: how many arrived; bytes: those of batches that arrived and
+ * Add to the call's figures.  references: how many arrived; bytes: those of batches that arrived and
  * of pairs that were answered; fallbacks: how often the engine took a slower way for want of a
  * device or of memory.
  */

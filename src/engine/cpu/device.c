@@ -241,7 +241,7 @@ cpu_device_choose(const struct search *search, bool is_first)
 	uint64_t	build_us = (uint64_t) dataset->count * INDEX_NS / 1000 / thread_pool_threads();
 	bool		pays = built == NULL || (built->index == NULL && atomic_load(&built->brute_us) < build_us / BRUTE_SHARE);
 
-	/* vectors are there after the first turn */
+	/* after the first turn the vectors are built */
 	if (dataset->count > CPU_COLUMNS_MAX)
 		pays = is_first || (search->algorithm == GEONN_ALGORITHM_BRUTE && search->device == CPU_NUMBER);
 	return pays && (dataset->columns & GEONN_COLUMN_ARC) == 0 && search->rows - search->first <= BRUTE_ROWS_MAX ?
@@ -278,8 +278,9 @@ cpu_device_build(struct device *device, const struct search *search, struct fail
 	struct cpu_built *built = dataset->built[device->number];
 
 	/*
-	 * A search may find that one more index is wanted only after the scheduler has asked: leave
-	 * that to a search whose build excludes others.  What was built then never goes away.
+	 * A search may find that one more index is wanted only after the scheduler has asked: leave the
+	 * index to a search whose build excludes others.  What was built at the scheduler's question
+	 * never goes away.
 	 */
 	if (!search->builds)
 		return true;

@@ -67,7 +67,7 @@ extern bool cpu_turn_cells(struct search *search, struct cpu_built *built,
 
 /*
  * Read up to CPU_VECTORS_BLOCK observations, numbers first + row[i], or first + i if row is NULL,
- * and compute their vectors. degrees[0] and degrees[1] become their latitudes and longitudes.  Each
+ * and compute their vectors.  degrees[0] and degrees[1] become their latitudes and longitudes.  Each
  * coordinate is read once, because the client can change the batch meanwhile.  Returns false if
  * some coordinates are invalid.
  */
@@ -92,7 +92,7 @@ extern bool cpu_turn_reserve(struct cpu_turn_room *room, size_t bytes, uint32_t 
 							 struct failure *failure);
 
 /*
- * Note that the next `rows` observations of a search have been answered. counts says how many pairs
+ * Note that the next `rows` observations of a search have been answered.  counts says how many pairs
  * each has; NULL: each has one.
  */
 extern void cpu_turn_account(struct search *search, uint32_t rows, const uint32_t *counts,

@@ -111,8 +111,8 @@ struct dataset
 
 struct dataset_column
 {
-	uint32_t	present;		/* a dataset with any of these GEONN_COLUMN_... bits has the column; 0: every dataset
-								 * has it */
+	uint32_t	present;		/* a dataset with any of the GEONN_COLUMN_... bits in `present` has the column; 0:
+								 * every dataset has it */
 	size_t		width;			/* how many bytes a value has */
 	size_t		member;			/* offset of the column's address in struct dataset */
 	size_t		batch_member;	/* offset of the column's address in struct geonn_batch_columns */

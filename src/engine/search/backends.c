@@ -56,7 +56,7 @@ backends_find(void)
 }
 
 /*
- * Return whether choice auto prefers a GPU to this device. by_usable: count only GPUs that are
+ * Return whether choice auto prefers a GPU to this device.  by_usable: count only GPUs that are
  * usable.
  */
 static bool

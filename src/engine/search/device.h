@@ -52,7 +52,7 @@ struct device;
  * of the k-th are added.
  *
  * With radii, a search counts the candidates within each radius, adds up their weights, and finds the extremes of the
- * weights if the question asks for them; protocol_search.h says what the pairs are. k is 0.  With places, a search
+ * weights if the question asks for them; protocol_search.h says what the pairs are.  k is 0.  With places, a search
  * writes the place and the fraction of each pair.
  */
 struct question
@@ -143,7 +143,7 @@ struct search
 
 /*
  * Count the next `rows` observations as answered, with the next `pairs` pairs, which the device has
- * written into the batch's columns. one_each: each observation has one pair, and the device has
+ * written into the batch's columns.  one_each: each observation has one pair, and the device has
  * written no counts; otherwise it has written the counts.
  */
 extern void search_account(struct search *search, uint32_t rows, uint32_t pairs,
@@ -197,7 +197,7 @@ struct device_operations
 
 	/*
 	 * (optional) Choose the algorithm for a search that leaves the choice to the device; without this operation
-	 * it is the index. is_first: the device has built nothing of the search's dataset, which is not kept for
+	 * it is the index.  is_first: the device has built nothing of the search's dataset, which is not kept for
 	 * later calls.  Called under the scheduler's lock, while no thread of a device that works by turns builds
 	 * anything of that dataset.
 	 */
@@ -232,7 +232,7 @@ struct device_operations
 
 	/*
 	 * Start a search, whose dataset has been built.  The scheduler has at most device->lanes
-	 * searches under way at a time. advance reports a failure.
+	 * searches under way at a time.  advance reports a failure.
 	 */
 	void		(*start) (struct device *device, struct search *search);
 
@@ -246,7 +246,7 @@ struct device_operations
 
 	/*
 	 * (optional) share prepares a batch's memory for copies by all devices of this kind; unshare
-	 * ends that.  Called for one device of the kind. share may fail: copies are then slower, and
+	 * ends that.  Called for one device of the kind.  share may fail: copies are then slower, and
 	 * nothing else changes.
 	 */
 	void		(*share) (struct device *device, void *start, size_t bytes);

@@ -329,7 +329,7 @@ algorithm_on(const struct device *device, const struct search *search)
 }
 
 /*
- * Return whether a thread of this device may begin a search now. may_wait: the device may wait for
+ * Return whether a thread of this device may begin a search now.  may_wait: the device may wait for
  * another device's build.
  */
 static bool

@@ -55,7 +55,7 @@ extern uint64_t window_lengths_observed(const struct search *search, int window)
 extern uint64_t window_lengths_span(const struct dataset *dataset, int window);
 
 /*
- * Divide windows into classes by the number of bits of their length. count[n] windows of a sample
+ * Divide windows into classes by the number of bits of their length.  count[n] windows of a sample
  * have lengths of n bits; class_of[n] becomes their class, whose number is the bits of its longest
  * windows.  A class covers bits_each numbers of bits, or more if these hold fewer than `least`
  * windows.  The last class also takes all windows longer than the sample's.

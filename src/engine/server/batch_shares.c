@@ -205,7 +205,7 @@ batch_share_admits(const struct batch_share *share, bool with_idle, struct failu
 		check_sessions(role, all, left_of(all, present - role) / 4 * 3, "a role's processes", failure);
 }
 
-/* Return how many of these bytes do not come from the reserve. with_idle: those of idle sessions included. */
+/* Return how many of these bytes do not come from the reserve.  with_idle: those of idle sessions included. */
 static uint64_t
 shared_bytes(const uint64_t bytes[BATCH_KINDS], bool with_idle)
 {

@@ -53,14 +53,14 @@ extern void batch_share_leave(struct batch_share *share);
 extern void batch_share_set_idle(struct batch_share *share, bool is_idle);
 
 /*
- * Return whether the process may have as many sessions as hold the share. with_idle: idle sessions
+ * Return whether the process may have as many sessions as hold the share.  with_idle: idle sessions
  * of all processes count as well.  If not, the failure gives the numbers.
  */
 extern bool batch_share_admits(const struct batch_share *share, bool with_idle,
 							   struct failure *failure);
 
 /*
- * Return whether the process may have this many bytes more. with_idle: bytes of idle sessions count
+ * Return whether the process may have this many bytes more.  with_idle: bytes of idle sessions count
  * as used.
  */
 extern bool batch_share_allows(const struct batch_share *share, uint64_t bytes, bool with_idle);

@@ -117,7 +117,7 @@ end_unable_to_send(struct session *session, enum geonn_channel_status status)
 
 /*
  * Return whether a message was not sent because too many descriptors are on their way between
- * processes (common/channel.h). errno must still be that of geonn_channel_send().
+ * processes (common/channel.h).  errno must still be that of geonn_channel_send().
  */
 static bool
 is_crowded(enum geonn_channel_status status)

@@ -128,7 +128,7 @@ extern void session_finished(struct session *session, const union geonn_message 
 
 /*
  * session_stay() makes a session that is done with its call idle; the session keeps the batch of
- * slot `kept`, or none if `kept` is GEONN_RING_SLOTS. session_resume() lets the session go on with
+ * slot `kept`, or none if `kept` is GEONN_RING_SLOTS.  session_resume() lets the session go on with
  * its client's next call.
  */
 extern void session_stay(struct session *session, uint32_t kept);

@@ -305,7 +305,7 @@ handle_return(struct session *session, const union geonn_message *message)
 static const struct
 {
 	int			type;			/* enum geonn_message_type */
-	unsigned	states;			/* one bit, 1 << enum session_state, for each of these states */
+	unsigned	states;			/* the states that take the message, one bit, 1 << enum session_state, for each */
 	void		(*handle) (struct session *session, const union geonn_message *message);
 }			message_handlers[] = {
 	{GEONN_HELLO, 1 << SESSION_CONNECTED, handle_hello},

@@ -37,8 +37,8 @@ struct building
 	/* columns by the number of a shape; numbers are below `shapes`, and come in any order in the dataset */
 	uint32_t	shapes;
 	uint32_t   *begin;			/* each shape's first vertex, in the order of the dataset */
-	uint32_t   *end;			/* the one behind the last */
-	uint32_t   *moved;			/* how far the shape's vertices move from there, modulo 2^32 */
+	uint32_t   *end;			/* the vertex behind the shape's last one */
+	uint32_t   *moved;			/* how far the shape's vertices move from `begin`, modulo 2^32 */
 	struct radix_sort sort;		/* along the curve */
 };
 

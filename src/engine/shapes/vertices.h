@@ -21,7 +21,7 @@ struct shape_vertices
 };
 
 /*
- * Make the vertices of a dataset of arcs, which is not empty, on all threads. of_polygons: make the vertices of polygons
+ * Make the vertices of a dataset of arcs, which is not empty, on all threads.  of_polygons: make the vertices of polygons
  * alone, and leave other arcs without.  Returns false with the failure if memory is short.  After a build that was
  * cancelled or has failed, the vertices can only be freed.
  */

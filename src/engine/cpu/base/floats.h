@@ -254,7 +254,7 @@ wide_pack(float *to, wide a, uint32_t bits)
 }
 
 /*
- * Shuffle the lanes of a, numbered from 0, and of b, from WIDE on. clang lacks __builtin_shuffle; GCC before 12 lacks
+ * Shuffle the lanes of a, numbered from 0, and of b, from WIDE on.  clang lacks __builtin_shuffle; GCC before 12 lacks
  * the other function.
  */
 #ifdef __clang__

@@ -31,7 +31,7 @@ struct cpu_count_piece
 	uint32_t   *row;			/* [count] rows */
 	uint32_t   *counts;			/* by row; for arcs: room for the number of shapes within the largest radius */
 
-	/* the pairs that protocol_search.h describes, row by row; these are the addresses of row 0's first pair */
+	/* the columns of pairs, which protocol_search.h describes, row by row; the addresses of row 0's first pair */
 	int64_t    *tag;
 	double	   *distance;
 	bool	   *answered;		/* by row: set when the row's pairs are written */

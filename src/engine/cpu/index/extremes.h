@@ -32,7 +32,7 @@ struct cpu_tags
 
 /*
  * Compute the extremes of weight number `weight`, which the search's dataset must have.  Returns false with the
- * failure if memory is short. cpu_extremes_free() frees the extremes; all fields may be 0.
+ * failure if memory is short.  cpu_extremes_free() frees the extremes; all fields may be 0.
  */
 extern bool cpu_extremes_build(struct cpu_extremes *extremes, const struct search *search,
 							   const struct cpu_index *index, int weight, struct failure *failure);

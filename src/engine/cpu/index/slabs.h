@@ -12,7 +12,7 @@
 struct cpu_slabs
 {
 	int			window;			/* the number of the window by which slabs are cut */
-	uint64_t	length;			/* the length of windows for which these slabs were cut (cpu_slabs_length) */
+	uint64_t	length;			/* the length of windows for which the slabs were cut (cpu_slabs_length) */
 	uint64_t	least;			/* shorter windows count as windows of this length */
 	uint64_t	most;			/* longer windows count as windows of this length; but never of less than `least` */
 
@@ -37,7 +37,7 @@ struct cpu_slabs
 };
 
 /*
- * Cut the references of a search's dataset, which has windows, into parts. part_of[place] becomes
+ * Cut the references of a search's dataset, which has windows, into parts.  part_of[place] becomes
  * each reference's part.  The sort must have memory for all references.  Returns NULL with the
  * failure if memory is short.  Once the search is cancelled, the function ends early, with part_of
  * undefined.

@@ -25,7 +25,7 @@ struct cpu_sums
 
 /*
  * Compute the sums of weight number `weight`, which the search's dataset must have.  Returns false with the failure
- * if memory is short, or if the search is cancelled. cpu_sums_free() frees the sums; all fields may be 0.
+ * if memory is short, or if the search is cancelled.  cpu_sums_free() frees the sums; all fields may be 0.
  */
 extern bool cpu_sums_build(struct cpu_sums *sums, const struct search *search, const struct cpu_index *index,
 						   int weight, struct failure *failure);

@@ -60,7 +60,8 @@ struct cpu_cells
 {
 	uint32_t	side;			/* how many blocks the side of a face has */
 	uint32_t	face_blocks;	/* how many blocks all six faces have: 6 side^2 */
-	uint32_t	blocks;			/* how many blocks the table has, those of divided squares included; and can have */
+	uint32_t	blocks;			/* how many blocks the table has, including blocks of divided squares; and how many it
+								 * can have */
 	uint32_t	blocks_max;
 	uint32_t	list_max;		/* lists have room for this many positions */
 	double		scale;			/* how many units a length of 1 on a face has; the side of a face is 2 long */

@@ -417,7 +417,7 @@ set_entry(struct filling *filling, uint32_t column, uint32_t row, const struct c
 }
 
 /*
- * Set the entries of a range's squares. larger: the candidates of a larger range, or NULL if that
+ * Set the entries of a range's squares.  larger: the candidates of a larger range, or NULL if that
  * had too many.
  */
 static void
