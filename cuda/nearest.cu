@@ -223,8 +223,7 @@ all_decided(const struct lane *lane)
 }
 
 /*
- * Return how many of the first observations the search has answered: all, or with arcs those before
- * the first refused row.
+ * Return how many of the first observations the search has answered: all, or with arcs those before the first refused row.
  */
 static uint32_t
 rows_searched(const struct lane *lane)
@@ -312,10 +311,7 @@ search_by_arcs(struct lane *lane, enum piece_progress *progress)
 						   cudaMemcpyDeviceToHost, lane->stream);
 }
 
-/*
- * Enqueue a search by the index of points, or its next launch, and a copy of its status to the
- * host.
- */
+/* Enqueue a search by the index of points, or its next launch, and a copy of its status to the host. */
 static cudaError_t
 search_or_go_on(struct lane *lane, enum piece_progress *progress)
 {
@@ -389,9 +385,8 @@ nearest_enqueue(struct lane *lane, enum piece_progress *progress)
 }
 
 /*
- * Finish a piece.  A search by points that is not done goes on, and copies its results again.  From an
- * observation that a search by arcs refuses, the CPU goes on; a piece that was left untried is the CPU's as a
- * whole.
+ * Finish a piece.  A search by points that is not done goes on, and copies its results again.  From an observation that a
+ * search by arcs refuses, the CPU goes on; a piece that was left untried is the CPU's as a whole.
  */
 static enum piece_outcome
 nearest_finish(struct lane *lane)

@@ -146,9 +146,8 @@ open_device(struct device *device, struct cuda_device *cuda)
 }
 
 /*
- * Fill in points at least a tenth of a degree apart: among them poles, antipodes, the antimeridian,
- * and many at equal distances.  The last references repeat the points of the first ones, in another
- * chunk.
+ * Fill in points at least a tenth of a degree apart: among them poles, antipodes, the antimeridian, and many at equal
+ * distances.  The last references repeat the points of the first ones, in another chunk.
  */
 static void
 fill_in(struct self_test *test, enum geonn_algorithm algorithm)

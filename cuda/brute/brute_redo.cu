@@ -122,9 +122,7 @@ load_candidate(struct redo_candidate *candidate, const struct brute_room *room,
 	candidate->floor = state->floor;
 }
 
-/*
- * Return whether one of this lane's four references reaches the floor of an observation.
- */
+/* Return whether one of this lane's four references reaches the floor of an observation. */
 static __device__ __forceinline__ bool
 any_reaches(const float *x, const float *y, const float *z, const float *floor,
 			float4 rx, float4 ry, float4 rz)

@@ -307,10 +307,7 @@ scan_kernel(struct brute_references references, struct brute_room room, uint32_t
 
 /* ---- decide ---- */
 
-/*
- * Return which of the four references from first_index on reach the floor: bit j stands for
- * reference first_index + j.
- */
+/* Return which of the four references from first_index on reach the floor: bit j stands for reference first_index + j. */
 static __device__ __forceinline__ uint32_t
 hits_of_four(const struct brute_references *references, uint32_t first_index,
 			 float x, float y, float z, float floor)
@@ -418,10 +415,7 @@ first_of_chunk(const struct brute_references *references, struct geonn_vector ob
 	warp_first(distance, index);
 }
 
-/*
- * The whole warp finds the answer for one observation, in the chunks whose dot product is at least
- * `least`.
- */
+/* The whole warp finds the answer for one observation, in the chunks whose dot product is at least `least`. */
 static __device__ __forceinline__ uint32_t
 decide_observation(const struct brute_references *references, struct geonn_vector vector,
 				   const struct scan_states *states, size_t state, uint32_t segments,

@@ -58,10 +58,7 @@
 /* A search's memory has states for at least this many waves of blocks, even if the search has fewer observations. */
 #define WAVES 4
 
-/*
- * One launch of scan, and of redo, compares this many pairs on each multiprocessor: some 5 ms and
- * 25 ms at most.
- */
+/* One launch of scan, and of redo, compares this many pairs on each multiprocessor: some 5 ms and 25 ms at most. */
 #define SCAN_PAIRS ((uint64_t) 1 << 29)
 #define REDO_PAIRS ((uint64_t) 1 << 27)
 

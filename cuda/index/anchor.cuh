@@ -80,10 +80,7 @@ anchor_offset_of(struct geonn_vector vector, struct geonn_vector anchor)
 	return offset;
 }
 
-/*
- * Return the squared distance from the observation to a position, less the square of the
- * observation's own offset.
- */
+/* Return the squared distance from the observation to a position, less the square of the observation's own offset. */
 static __device__ __forceinline__ float
 anchor_value(const struct anchor_offset *offset, float4 place)
 {

@@ -445,9 +445,7 @@ fill_kernel(const __grid_constant__ struct index index,
 		index.start[position + 1] = index.references;
 }
 
-/*
- * Each warp makes a node of a level above the leaves, from up to 32 children.
- */
+/* Each warp makes a node of a level above the leaves, from up to 32 children. */
 template <bool CONDITIONED>
 static __global__ void __launch_bounds__(BLOCK_THREADS)
 level_kernel(const __grid_constant__ struct index index, int level)
@@ -480,10 +478,7 @@ level_kernel(const __grid_constant__ struct index index, int level)
 		conditions_of_node(&index, from, to);
 }
 
-/*
- * Each warp copies the conditions of a leaf's positions from the references, and computes the
- * bounds of the leaf.
- */
+/* Each warp copies the conditions of a leaf's positions from the references, and computes the bounds of the leaf. */
 static __global__ void __launch_bounds__(BLOCK_THREADS)
 conditions_kernel(const __grid_constant__ struct index index,
 				  const __grid_constant__ struct index_conditions source, const uint32_t *places)
@@ -515,10 +510,7 @@ sort_by(struct build_room *room, uint32_t references, enum sort_key kind, cudaSt
 	return cudaSuccess;
 }
 
-/*
- * Sort the places of the references.  If the first sort is by KEY_CODE, prepare_kernel has already
- * made its keys.
- */
+/* Sort the places of the references.  If the first sort is by KEY_CODE, prepare_kernel has already made its keys. */
 static cudaError_t
 sort_references(struct build_room *room, const struct index *index,
 				const struct index_source *source, bool fine, cudaStream_t stream)

@@ -65,9 +65,8 @@
 #define BLOCK_WARPS WARP_BLOCK_WARPS
 
 /*
- * A multiprocessor runs this many blocks of search_kernel, so each thread has 64 registers.  Blocks
- * use little shared memory: the rest serves as the first-level cache, and holds the part of the
- * index that the warps walk.
+ * A multiprocessor runs this many blocks of search_kernel, so each thread has 64 registers.  Blocks use little shared
+ * memory: the rest serves as the first-level cache, and holds the part of the index that the warps walk.
  */
 #define SEARCH_BLOCKS 8
 
@@ -154,10 +153,7 @@ make_seeker(struct geonn_vector vector, struct geonn_vector anchor)
 	return seeker;
 }
 
-/*
- * Compare all lanes' observations with the positions in the mask, of a leaf that is staged in
- * shared memory.
- */
+/* Compare all lanes' observations with the positions in the mask, of a leaf that is staged in shared memory. */
 static __device__ __forceinline__ void
 compare_positions(struct seeker *seekers, const float4 *staged, uint32_t leaf, uint32_t mask)
 {
@@ -258,10 +254,7 @@ group_vector(const struct group *group, uint32_t slot)
 	return vector;
 }
 
-/*
- * Load the observations of the group.  The loads bypass the first-level cache, where points would
- * displace the index.
- */
+/* Load the observations of the group.  The loads bypass the first-level cache, where points would displace the index. */
 static __device__ __forceinline__ void
 load_group(struct group *group, const struct index_order *order)
 {
@@ -313,9 +306,8 @@ choose_anchor(const struct group *group, uint32_t *anchor)
 }
 
 /*
- * At the anchor's own leaf, choose as members the observations in the anchor's surroundings.
- * Returns how far from the anchor a member's nearest reference can be.  `square` is the squared
- * distance of the lane's position.
+ * At the anchor's own leaf, choose as members the observations in the anchor's surroundings.  Returns how far from the
+ * anchor a member's nearest reference can be.  `square` is the squared distance of the lane's position.
  */
 static __device__ __forceinline__ float
 choose_members(const struct seeker *seekers, bool *member, const struct nearest_task *task,
@@ -546,9 +538,7 @@ decide_alone(const struct index *index, struct geonn_vector from, double limit, 
 	return first;
 }
 
-/*
- * Each warp takes ambiguous observations, one after the other, and decides each in float64.
- */
+/* Each warp takes ambiguous observations, one after the other, and decides each in float64. */
 static __global__ void __launch_bounds__(WARP_BLOCK_THREADS)
 decide_kernel(const __grid_constant__ struct index index,
 			  const __grid_constant__ struct nearest_task task)
@@ -571,9 +561,7 @@ decide_kernel(const __grid_constant__ struct index index,
 	}
 }
 
-/*
- * Fill in the kernels' parameters.  index_nearest_decide() uses all of them except the order.
- */
+/* Fill in the kernels' parameters.  index_nearest_decide() uses all of them except the order. */
 static cudaError_t
 make_task(const struct index_nearest *search, struct nearest_task *task)
 {

@@ -81,9 +81,8 @@ index_order_place(void *memory, uint32_t rows, struct index_order *order, size_t
 }
 
 /*
- * Go down STEP_LEVELS levels of the curve: from a state, and STEP_LEVELS bits of column and row,
- * return the digits of the code and the next state.  A state is 1 where columns and rows are
- * swapped, plus 2 where both are flipped.
+ * Go down STEP_LEVELS levels of the curve: from a state, and STEP_LEVELS bits of column and row, return the digits of the
+ * code and the next state.  A state is 1 where columns and rows are swapped, plus 2 where both are flipped.
  */
 static __device__ __forceinline__ uint32_t
 curve_step(uint32_t state, uint32_t column, uint32_t row)
@@ -109,10 +108,7 @@ curve_step(uint32_t state, uint32_t column, uint32_t row)
 	return code << 2 | flip << 1 | swap;
 }
 
-/*
- * Return the first ROW_LEVELS levels of space_curve_code(), to the precision of float32, by the
- * table of steps.
- */
+/* Return the first ROW_LEVELS levels of space_curve_code(), to the precision of float32, by the table of steps. */
 static __device__ __forceinline__ uint64_t
 row_code(float x, float y, float z, const uint16_t *step_table)
 {
@@ -269,9 +265,8 @@ key_kernel(const __grid_constant__ struct index_order order)
 }
 
 /*
- * Return how many bits of the keys the sort looks at: 16; from 2^18 observations on 24; from 2^24
- * on all bits, if each rank has several leaves.  References that lie unevenly, like cities, need
- * them.
+ * Return how many bits of the keys the sort looks at: 16; from 2^18 observations on 24; from 2^24 on all bits, if each
+ * rank has several leaves.  References that lie unevenly, like cities, need them.
  */
 static int
 choose_sort_bits(uint32_t rows, const struct index *index)

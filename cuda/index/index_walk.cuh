@@ -70,10 +70,9 @@ struct index_windows
 };
 
 /*
- * Return whether a bound moves inwards by one value: a bound with an exclusive edge does, unless
- * the value is the outermost one.  Where two bounds meet, only one may move: (1,2) and (1,2)
- * overlap (window.h).  So bounds of nodes move, and bounds of observations only in windows for
- * which the index has no exclusive edge.
+ * Return whether a bound moves inwards by one value: a bound with an exclusive edge does, unless the value is the
+ * outermost one.  Where two bounds meet, only one may move: (1,2) and (1,2) overlap (window.h).  So bounds of nodes move,
+ * and bounds of observations only in windows for which the index has no exclusive edge.
  */
 static __device__ __forceinline__ bool
 index_is_inside(int64_t value, unsigned edge, int64_t outermost)
@@ -142,9 +141,8 @@ index_walk_misses(const struct index_walk *walk, size_t place)
 }
 
 /*
- * Return the key of this lane's child of the parent node.  INDEX_NONE: the parent has no such
- * child, the group is outside the child's range of groups, or, if CONDITIONED, no position of the
- * child passes the conditions.
+ * Return the key of this lane's child of the parent node.  INDEX_NONE: the parent has no such child, the group is outside
+ * the child's range of groups, or, if CONDITIONED, no position of the child passes the conditions.
  */
 template <enum index_conditioned CONDITIONED>
 static __device__ __forceinline__ uint32_t

@@ -17,10 +17,7 @@ extern "C"
 /* the greatest number of references in the sample by which the order is chosen */
 #define SAMPLE_MAX 16384
 
-/*
- * f S (window_order.cuh): a class should have this many slabs for each window's length that its
- * extent holds.
- */
+/* f S (window_order.cuh): a class should have this many slabs for each window's length that its extent holds. */
 #define SLABS_OVERLAPPED (1.0 / 3.0)
 
 /* A class has at least this part of the sample; a smaller one is joined with the next longer class. */
@@ -97,9 +94,7 @@ extent_of(const int64_t *sorted, uint32_t count)
 	return (double) sorted[count - 1 - count / 100] - (double) sorted[count / 100];
 }
 
-/*
- * Return how many groups the sample of a dataset has; the whole dataset may have more.
- */
+/* Return how many groups the sample of a dataset has; the whole dataset may have more. */
 static uint32_t
 count_groups(const struct dataset *dataset, int64_t *scratch)
 {
@@ -113,9 +108,7 @@ count_groups(const struct dataset *dataset, int64_t *scratch)
 	return count_different(scratch, count);
 }
 
-/*
- * Return how many slabs a class should get; low has the sorted lows of its windows.
- */
+/* Return how many slabs a class should get; low has the sorted lows of its windows. */
 static uint32_t
 count_slabs(const struct sample *sample, int class_number, const int64_t *low, uint32_t count)
 {
@@ -132,9 +125,8 @@ count_slabs(const struct sample *sample, int class_number, const int64_t *low, u
 }
 
 /*
- * Set where the slabs of a class begin: at each step, if slabs are enough for all steps; otherwise
- * so that each slab has about the same part of the sample.  Equal values share a slab.  Returns the
- * number of slabs.
+ * Set where the slabs of a class begin: at each step, if slabs are enough for all steps; otherwise so that each slab has
+ * about the same part of the sample.  Equal values share a slab.  Returns the number of slabs.
  */
 static uint32_t
 begin_slabs(const int64_t *low, uint32_t count, uint32_t slabs, int64_t *begin)
@@ -152,10 +144,7 @@ begin_slabs(const int64_t *low, uint32_t count, uint32_t slabs, int64_t *begin)
 	return begun;
 }
 
-/*
- * List the lows of the windows of a class: of those windows whose length has `shortest` to
- * `longest` bits.
- */
+/* List the lows of the windows of a class: of those windows whose length has `shortest` to `longest` bits. */
 static uint32_t
 list_lows(const struct sample *sample, int shortest, int longest, int64_t *low)
 {

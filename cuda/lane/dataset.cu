@@ -91,10 +91,7 @@ place_part(struct cuda_built *built, enum cuda_part part, const struct dataset *
 	return index_place(memory, count, dataset->metric, dataset->columns, &built->index);
 }
 
-/*
- * Allocate memory for a part, or for its build.  An error names the part and the number of
- * references, or of arcs.
- */
+/* Allocate memory for a part, or for its build.  An error names the part and the number of references, or of arcs. */
 static void *
 allocate_for(struct cuda_built *built, enum cuda_part part, const struct dataset *dataset,
 			 bool building, size_t bytes, struct failure *failure)
@@ -288,10 +285,7 @@ find_shape(struct cuda_built *built, enum cuda_part part, const struct cuda_buil
 	return true;
 }
 
-/*
- * Build a part from the host's columns; its block is allocated.  Sums also need the index, which is
- * built before them.
- */
+/* Build a part from the host's columns; its block is allocated.  Sums also need the index, which is built before them. */
 static bool
 make_part(struct cuda_built *built, enum cuda_part part, const struct search *search,
 		  struct failure *failure)
@@ -326,9 +320,7 @@ make_part(struct cuda_built *built, enum cuda_part part, const struct search *se
 	return error == cudaSuccess || cuda_fail(built->device, failure, error);
 }
 
-/*
- * Copy a part from another GPU; its block is allocated.
- */
+/* Copy a part from another GPU; its block is allocated. */
 static cudaError_t
 copy_part(struct cuda_built *built, enum cuda_part part, const struct cuda_built *source)
 {
@@ -391,10 +383,7 @@ find_built(struct device *device, struct dataset *dataset)
 	return built;
 }
 
-/*
- * Look for a linked GPU that has this part.  If none has, tell whether one is building it.  The
- * caller holds the lock.
- */
+/* Look for a linked GPU that has this part.  If none has, tell whether one is building it.  The caller holds the lock. */
 static const struct cuda_built *
 find_source(const struct cuda_built *built, enum cuda_part part, const struct dataset *dataset,
 			bool *one_builds)
@@ -463,9 +452,7 @@ end_part(struct cuda_built *built, enum cuda_part part, bool done)
 	pthread_mutex_unlock(&sharing.lock);
 }
 
-/*
- * Forget that two GPUs are linked, because a copy through the link has failed.
- */
+/* Forget that two GPUs are linked, because a copy through the link has failed. */
 static void
 forget_link(const struct device *owner, const struct device *user)
 {
@@ -551,9 +538,7 @@ build_part(struct cuda_built *built, enum cuda_part part, const struct search *s
 	return done;
 }
 
-/*
- * Build the sums of the weights beside the index, if the search needs sums and they fit.
- */
+/* Build the sums of the weights beside the index, if the search needs sums and they fit. */
 static bool
 build_sums(struct cuda_built *built, const struct search *search, struct failure *failure)
 {

@@ -46,9 +46,8 @@ struct cuda_block
 };
 
 /*
- * What a GPU has built of a dataset; dataset->built[device->number] points to it.  While a search
- * is under way, the part that cuda_part_of() names for the search is built and does not change;
- * where arcs have polygons, the polygons are, too.
+ * What a GPU has built of a dataset; dataset->built[device->number] points to it.  While a search is under way, the part
+ * that cuda_part_of() names for the search is built and does not change; where arcs have polygons, the polygons are, too.
  */
 struct cuda_built
 {

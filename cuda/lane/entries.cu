@@ -83,10 +83,9 @@ entries_place(void *memory, size_t *offset, uint32_t room, struct entries *entri
 }
 
 /*
- * Sort entries by a radix sort.  A merge sort would do, as the entries of a row are adjacent
- * already; but on GPUs of compute capability 9.0 and later the launches of CUB's merge sort
- * overlap.  If the GPU is shared, a launch can read what the launch before has not yet written
- * (NVIDIA/cccl issue 5297; up to CUB 3.0.1 at least).
+ * Sort entries by a radix sort.  A merge sort would do, as the entries of a row are adjacent already; but on GPUs of
+ * compute capability 9.0 and later the launches of CUB's merge sort overlap.  If the GPU is shared, a launch can read what
+ * the launch before has not yet written (NVIDIA/cccl issue 5297; up to CUB 3.0.1 at least).
  */
 cudaError_t
 entries_sort(struct entries *entries, uint32_t count, uint32_t rows, cudaStream_t stream)

@@ -214,10 +214,7 @@ enqueue_launches(struct lane *lane)
 	return cudaSuccess;
 }
 
-/*
- * Count what a lane has answered, once the GPU has executed all of its work.  Returns whether to
- * hand the search back.
- */
+/* Count what a lane has answered, once the GPU has executed all of its work.  Returns whether to hand the search back. */
 static bool
 end_piece(struct lane *lane, enum device_progress *progress)
 {

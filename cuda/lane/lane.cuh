@@ -118,10 +118,7 @@ lane_built(const struct lane *lane)
 extern cudaError_t cuda_lanes_open(struct device *device);
 extern void cuda_lanes_close(struct device *device);
 
-/*
- * Begin a search in an idle lane, with a piece of this kind.  The caller must know that a lane is
- * idle.
- */
+/* Begin a search in an idle lane, with a piece of this kind.  The caller must know that a lane is idle. */
 extern void cuda_lanes_start(struct device *device, struct search *search,
 							 const struct piece_operations *piece);
 
@@ -134,18 +131,12 @@ extern enum device_progress cuda_lanes_advance(struct device *device, struct sea
 #define LANE_STATE_BYTES 1024
 #define LANE_STATUS_BYTES 128
 
-/*
- * Check that a piece's two types of state fit into a lane; malloc and pinned memory are aligned for
- * any standard type.
- */
+/* Check that a piece's two types of state fit into a lane; malloc and pinned memory are aligned for any standard type. */
 #define LANE_HOLDS(state, status) \
 	(sizeof(state) <= LANE_STATE_BYTES && alignof(state) <= alignof(max_align_t) && \
 	 sizeof(status) <= LANE_STATUS_BYTES && alignof(status) <= alignof(max_align_t))
 
-/*
- * Make the search fail with this code and message, because of a mistake of its client.  Returns
- * cudaSuccess.
- */
+/* Make the search fail with this code and message, because of a mistake of its client.  Returns cudaSuccess. */
 extern cudaError_t fail_piece(struct lane *lane, enum geonn_error_code code,
 							  const char *message, enum piece_progress *progress);
 

@@ -52,9 +52,7 @@ cuda_memory_open(struct device *device)
 	return cudaMemPoolSetAttribute(cuda->pool, cudaMemPoolAttrReleaseThreshold, &keeps);
 }
 
-/*
- * Return how many bytes the pool holds beyond those in use.
- */
+/* Return how many bytes the pool holds beyond those in use. */
 static uint64_t
 pool_spare(struct cuda_device *cuda)
 {
@@ -91,9 +89,7 @@ cuda_memory_free(struct device *device)
 	return free_bytes;
 }
 
-/*
- * Return whether geonn.gpu_memory_limit allows `bytes` more bytes, and `kept` bytes beyond them.
- */
+/* Return whether geonn.gpu_memory_limit allows `bytes` more bytes, and `kept` bytes beyond them. */
 static bool
 within_limit(struct device *device, size_t bytes, uint64_t kept, uint64_t limit,
 			 const char *purpose, struct failure *failure)
@@ -118,10 +114,7 @@ within_limit(struct device *device, size_t bytes, uint64_t kept, uint64_t limit,
 	return false;
 }
 
-/*
- * Allocate memory, and leave one part in kept_divisor of the GPU's memory, or of the limit, free;
- * 0: leave none free.
- */
+/* Allocate memory, and leave one part in kept_divisor of the GPU's memory, or of the limit, free; 0: leave none free. */
 static void *
 allocate(struct device *device, size_t bytes, unsigned kept_divisor, const char *purpose,
 		 struct failure *failure)

@@ -64,9 +64,8 @@ extern cudaError_t results_scan(const struct results *results, cudaStream_t stre
 extern cudaError_t results_pack(const struct results *results, cudaStream_t stream);
 
 /*
- * Enqueue the kernel that sets the counts for a search with at most one neighbour for each
- * observation, at stride 1.  The count is 1 if the neighbour is at most max_distance away.  A
- * distance of infinity stands for no neighbour.
+ * Enqueue the kernel that sets the counts for a search with at most one neighbour for each observation, at stride 1.  The
+ * count is 1 if the neighbour is at most max_distance away.  A distance of infinity stands for no neighbour.
  */
 extern cudaError_t results_count_one(const struct results *results, double max_distance,
 									 cudaStream_t stream);

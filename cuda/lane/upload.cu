@@ -71,10 +71,7 @@ fill_chunk(void *context, size_t number)
 		   half->chunks[number].bytes);
 }
 
-/*
- * Copy all chunks, through the two halves of the buffer in turn; event sent[i] marks the end of the
- * copies from half i.
- */
+/* Copy all chunks, through the two halves of the buffer in turn; event sent[i] marks the end of the copies from half i. */
 static cudaError_t
 copy_halves(const struct upload *upload, char *staging, const cudaEvent_t *sent,
 			cudaStream_t stream)

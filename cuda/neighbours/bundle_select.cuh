@@ -32,9 +32,8 @@
 #define ROUND_LEAVES 96
 
 /*
- * A member's squared distance from the anchor is at most SPREAD times the squared distance of the
- * farthest position in the anchor's leaf.  A round that finds too many positions is repeated with
- * fewer members, down to SPREAD_MIN.
+ * A member's squared distance from the anchor is at most SPREAD times the squared distance of the farthest position in the
+ * anchor's leaf.  A round that finds too many positions is repeated with fewer members, down to SPREAD_MIN.
  */
 #define SPREAD 1.5f
 #define SPREAD_MANY 0.5f		/* where the warp selects */
@@ -47,8 +46,7 @@
 #define NEARER_MIN 4
 
 /*
- * The reach covers members whose k-th neighbour has a squared distance of up to 1 + WIDENING /
- * sqrt(k) times the anchor's.
+ * The reach covers members whose k-th neighbour has a squared distance of up to 1 + WIDENING / sqrt(k) times the anchor's.
  */
 #define WIDENING 2.0f
 
@@ -69,10 +67,7 @@
 #define KEY_NONE 0x7F800000u
 #define NUMBER_NONE UINT16_MAX
 
-/*
- * The shared memory of a warp.  As little as possible: the rest of the shared memory is the cache
- * that holds the index.
- */
+/* The shared memory of a warp.  As little as possible: the rest of the shared memory is the cache that holds the index. */
 template <int KEPT>
 struct bundle_room
 {
@@ -206,8 +201,7 @@ drop_unreached(struct bundle_room<KEPT> *room, struct round *round)
 }
 
 /*
- * Find the members, by `spread` (SPREAD), and stage the positions in reach.  Returns false if the
- * positions are too many.
+ * Find the members, by `spread` (SPREAD), and stage the positions in reach.  Returns false if the positions are too many.
  */
 template <int KEPT>
 static __device__ __forceinline__ bool

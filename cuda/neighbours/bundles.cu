@@ -102,9 +102,8 @@ write_neighbour(const struct neighbours *search, uint64_t slot, double distance,
 }
 
 /*
- * Write a member's neighbours, from its first pair on, where a position may stand for several
- * references.  Returns false if two positions are equally far: their references would have to be
- * merged in order.
+ * Write a member's neighbours, from its first pair on, where a position may stand for several references.  Returns false
+ * if two positions are equally far: their references would have to be merged in order.
  */
 template <int KEPT>
 static __device__ __forceinline__ bool
@@ -331,10 +330,7 @@ answer_by_warp(const struct neighbours *search, float square_limit, struct bundl
 	return done;
 }
 
-/*
- * Put the listed lanes' rows on the list, which grows from the end down.  All lanes of the warp
- * must call this.
- */
+/* Put the listed lanes' rows on the list, which grows from the end down.  All lanes of the warp must call this. */
 static __device__ __forceinline__ void
 list_row(const struct neighbours *search, uint32_t row, uint32_t listed)
 {
@@ -411,9 +407,8 @@ bundle_kernel(const __grid_constant__ struct neighbours search, uint32_t bundle,
 }
 
 /*
- * Begin with an empty list, and set the number of neighbours of all observations to k.  Bundles
- * then write only smaller numbers: 4 bytes at an arbitrary row cost the memory two accesses of 64
- * bytes.
+ * Begin with an empty list, and set the number of neighbours of all observations to k.  Bundles then write only smaller
+ * numbers: 4 bytes at an arbitrary row cost the memory two accesses of 64 bytes.
  */
 static __global__ void
 begin_kernel(const __grid_constant__ struct neighbours search)

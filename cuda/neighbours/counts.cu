@@ -86,8 +86,7 @@ struct counts_walk
 	bool		one_each;		/* each position has one reference */
 
 	/*
-	 * of this lane's child of each level: the range of radii whose border may cross the child;
-	 * RADIUS_BITS for each level
+	 * of this lane's child of each level: the range of radii whose border may cross the child; RADIUS_BITS for each level
 	 */
 	uint32_t	crossed_from;
 	uint32_t	crossed_to;
@@ -104,9 +103,7 @@ struct counts_walk
 	struct weight_range adds;
 };
 
-/*
- * Return the range of radii that lane `child` has stored for its child of a level.
- */
+/* Return the range of radii that lane `child` has stored for its child of a level. */
 static __device__ __forceinline__ struct radius_range
 range_of_child(const struct counts_walk *walk, int level, uint32_t child)
 {
@@ -344,9 +341,7 @@ walk_through(struct counts_walk *walk)
 	}
 }
 
-/*
- * Return the first place of the dataset whose reference has this tag or a greater one.
- */
+/* Return the first place of the dataset whose reference has this tag or a greater one. */
 static __device__ __forceinline__ uint32_t
 first_place(const struct index *index, const uint32_t *by_place, int64_t tag)
 {
@@ -387,9 +382,7 @@ position_of(const struct counts_walk *walk, uint32_t reference)
 	return first;
 }
 
-/*
- * Subtract the references with these tags from all counts that include them.
- */
+/* Subtract the references with these tags from all counts that include them. */
 template <bool WEIGHTS>
 static __device__ __forceinline__ void
 take_excluded_off(struct counts_walk *walk, const uint32_t *by_place, int64_t first_tag, int64_t last_tag)
@@ -458,10 +451,7 @@ rounded_sum(const struct counts_walk *walk, struct exact_sum_form form, const ui
 	return exact_sum_rounded(form, mine);
 }
 
-/*
- * Write the observation's pairs with the sums of the weights in walk->adds: each lane writes the
- * pairs of its radius.
- */
+/* Write the observation's pairs with the sums of the weights in walk->adds: each lane writes the pairs of its radius. */
 template <bool WEIGHTS>
 static __device__ __forceinline__ void
 write_pairs(const struct neighbours *search, const struct counts_walk *walk, uint32_t row)
@@ -489,10 +479,7 @@ write_pairs(const struct neighbours *search, const struct counts_walk *walk, uin
 	}
 }
 
-/*
- * Return the weights from `first` on that one walk adds up: as many as have shared memory for their
- * sums.
- */
+/* Return the weights from `first` on that one walk adds up: as many as have shared memory for their sums. */
 static __host__ __device__ __forceinline__ struct weight_range
 weights_of_walk(const struct index_weights *weights, uint32_t radii, uint32_t first)
 {
@@ -503,9 +490,7 @@ weights_of_walk(const struct index_weights *weights, uint32_t radii, uint32_t fi
 	return adds;
 }
 
-/*
- * Begin a walk that counts, and adds up the weights from adds.first on.
- */
+/* Begin a walk that counts, and adds up the weights from adds.first on. */
 static __device__ __forceinline__ void
 begin_sums(struct counts_walk *walk)
 {

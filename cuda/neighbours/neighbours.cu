@@ -98,10 +98,7 @@ status_of(const struct lane *lane)
 	return (struct neighbours_piece_status *) lane->piece_status;
 }
 
-/*
- * Return the mean number of pairs of an observation so far; before the first answer pairs_each,
- * which is 0 if unknown.
- */
+/* Return the mean number of pairs of an observation so far; before the first answer pairs_each, which is 0 if unknown. */
 static double
 pairs_so_far(const struct search *search)
 {
@@ -271,9 +268,7 @@ begin_launches(struct lane *lane, enum neighbours_phase phase)
 	return cudaMemsetAsync(&piece->work.status->next, 0, sizeof(uint32_t), lane->stream);
 }
 
-/*
- * Return whether the launches of the phase's kernel have taken all observations.
- */
+/* Return whether the launches of the phase's kernel have taken all observations. */
 static bool
 all_taken(const struct lane *lane)
 {

@@ -57,8 +57,7 @@ struct neighbours
 	struct index_order curve;
 
 	/*
-	 * Vectors of observations with groups or windows, for the index's metric, and memory for
-	 * sorting them; otherwise NULL
+	 * Vectors of observations with groups or windows, for the index's metric, and memory for sorting them; otherwise NULL
 	 */
 	struct index_record *record;
 	uint64_t   *code;			/* [2 * rows] keys */
@@ -125,10 +124,9 @@ extern cudaError_t bundles_enqueue(const struct neighbours *search);
 extern cudaError_t neighbours_select(const struct neighbours *search);
 
 /*
- * neighbours_collect.cu: each function enqueues a launch that ends after some 30 ms, whether or not
- * it took all observations.  neighbours_count() counts the candidates of each observation.
- * neighbours_collect() writes the candidates of the first `rows` observations to where the offsets
- * say.
+ * neighbours_collect.cu: each function enqueues a launch that ends after some 30 ms, whether or not it took all
+ * observations.  neighbours_count() counts the candidates of each observation.  neighbours_collect() writes the candidates
+ * of the first `rows` observations to where the offsets say.
  */
 extern cudaError_t neighbours_count(const struct neighbours *search);
 extern cudaError_t neighbours_collect(const struct neighbours *search, uint32_t rows);

@@ -17,10 +17,7 @@
  */
 #include "cuda/neighbours/neighbours_warp.cuh"
 
-/*
- * The candidates of one observation.  All lanes have the same values, except value, place and
- * reference.
- */
+/* The candidates of one observation.  All lanes have the same values, except value, place and reference. */
 struct selection
 {
 	const struct index *index;
@@ -63,9 +60,7 @@ keep(struct selection *selection, uint32_t number, double value, uint32_t refere
 		selection->references[number] = reference;
 }
 
-/*
- * Insert a candidate that precedes the last one, or while fewer than k are present.
- */
+/* Insert a candidate that precedes the last one, or while fewer than k are present. */
 template <bool IN_REGISTERS>
 static __device__ __forceinline__ void
 insert(struct selection *selection, double value, uint32_t place, uint32_t reference)

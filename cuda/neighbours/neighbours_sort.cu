@@ -27,10 +27,7 @@
 static_assert(CODE_BITS + 32 <= 64, "a code with a group takes 64 bits");
 static_assert(32 + WINDOW_SLAB_BITS + SHORT_CODE_BITS <= 64, "a code with both takes 64 bits");
 
-/*
- * Return the key of an observation with a group, or windows, or both: the group, then the slab,
- * then the code.
- */
+/* Return the key of an observation with a group, or windows, or both: the group, then the slab, then the code. */
 static __device__ __forceinline__ uint64_t
 long_code(const struct neighbours *search, uint32_t row, uint32_t code)
 {

@@ -102,10 +102,7 @@ warp_observation(const struct neighbours *search, uint32_t row)
 	return observation;
 }
 
-/*
- * Return the squared chord to this lane's position; INFINITY if the position is absent or of
- * another group.
- */
+/* Return the squared chord to this lane's position; INFINITY if the position is absent or of another group. */
 static __device__ __forceinline__ double
 warp_chord(const struct index *index, const struct warp_observation *observation,
 		   uint32_t position)

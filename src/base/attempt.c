@@ -9,9 +9,7 @@
 
 #include "base/attempt.h"
 
-/*
- * Copies the names in the error as well: those in a parallel worker's error do not outlive it.
- */
+/* Copies the names in the error as well: those in a parallel worker's error do not outlive it. */
 ErrorData *
 geonn_take_error(MemoryContext context)
 {

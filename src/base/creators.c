@@ -59,9 +59,7 @@ add_role(List *roles, Oid role)
 	return list_append_unique_oid(roles, role);
 }
 
-/*
- * Return the roles that may create objects in a schema, without superusers and the current role.
- */
+/* Return the roles that may create objects in a schema, without superusers and the current role. */
 static List *
 creators_in(Oid schema)
 {
@@ -103,10 +101,7 @@ list_roles(const List *roles)
 
 /* ---- the search_path ---- */
 
-/*
- * If untrusted roles may create functions in the schema, add the schema to `schemas` and these
- * roles to `roles`.
- */
+/* If untrusted roles may create functions in the schema, add the schema to `schemas` and these roles to `roles`. */
 static void
 add_schema(Oid schema, List **schemas, List **roles)
 {
@@ -146,9 +141,7 @@ warn_of_path(const List *path, Oid extension)
 								  quote_identifier(own)))));
 }
 
-/*
- * Return the schemas of the search_path that new sessions of the current role have.
- */
+/* Return the schemas of the search_path that new sessions of the current role have. */
 static List *
 path_of_new_sessions(void)
 {
@@ -177,9 +170,7 @@ geonn_warn_of_search_path(Oid extension)
 	warn_of_path(list_append_unique_oid(fetch_search_path(false), extension), extension);
 }
 
-/*
- * The install script calls this function.  The extension's schema is the schema of the function.
- */
+/* The install script calls this function.  The extension's schema is the schema of the function. */
 Datum
 geonn_warn_of_creators(PG_FUNCTION_ARGS)
 {

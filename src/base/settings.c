@@ -67,9 +67,7 @@ typedef struct Setting
 	bool	   *flag;			/* the variable of a setting that is on or off, in place of `variable` */
 } Setting;
 
-/*
- * Check the value of a limit.  0 is refused, because no join could ever run with it.
- */
+/* Check the value of a limit.  0 is refused, because no join could ever run with it. */
 static bool
 check_limit(int *value, void **extra pg_attribute_unused(), GucSource source)
 {
@@ -164,10 +162,7 @@ static const Setting settings[] = {
 		&geonn_session_memory_limit, -1, MAX_KILOBYTES, PGC_SUSET, GUC_UNIT_KB, check_limit, NULL, NULL}
 };
 
-/*
- * Return the value that the server or the connection gave the setting before the module was loaded;
- * NULL: none.
- */
+/* Return the value that the server or the connection gave the setting before the module was loaded; NULL: none. */
 static const char *
 value_before(const char *name)
 {
@@ -178,9 +173,7 @@ value_before(const char *name)
 	return pstrdup(GetConfigOptionResetString(name));
 }
 
-/*
- * Note that PostgreSQL refused this value of a setting, so that the session has the default.
- */
+/* Note that PostgreSQL refused this value of a setting, so that the session has the default. */
 static void
 note_refused(const char *name, const char *value)
 {

@@ -105,9 +105,7 @@ typedef struct PointTree
 	uint32		count;
 } PointTree;
 
-/*
- * Return whether the squared chord from `at` to the point is at most the limit.
- */
+/* Return whether the squared chord from `at` to the point is at most the limit. */
 static inline bool
 is_near(const TreePoint *point, struct geonn_vector at, double limit)
 {
@@ -133,9 +131,7 @@ by_axis(const void *first, const void *second, void *axis)
 	return a < b ? -1 : a > b;
 }
 
-/*
- * Put the points into the order of a k-d tree.
- */
+/* Put the points into the order of a k-d tree. */
 static void
 order_tree(TreePoint *points, uint32 count, int axis)
 {
@@ -192,9 +188,7 @@ find_near(PointTree tree, struct geonn_vector at, double limit, TreePoint *found
 	return finding.count;
 }
 
-/*
- * Return whether the squared chord from `at` to some point is at most the limit.
- */
+/* Return whether the squared chord from `at` to some point is at most the limit. */
 static bool
 has_near(PointTree tree, struct geonn_vector at, double limit)
 {
@@ -300,10 +294,7 @@ list_changes(AffectedSearch *search)
 	search->tree = (PointTree) {points, (uint32) changes->count};
 }
 
-/*
- * Return the squared chord from the block's centre beyond which changed references affect none of
- * its rows.
- */
+/* Return the squared chord from the block's centre beyond which changed references affect none of its rows. */
 static double
 limit_of_block(const AffectedSearch *search, const BaselineBlock *block)
 {
@@ -311,9 +302,7 @@ limit_of_block(const AffectedSearch *search, const BaselineBlock *block)
 								   (double) block->radius + block->reach + MARGIN);
 }
 
-/*
- * Find the blocks that a changed reference may affect, in their order.  Returns how many they are.
- */
+/* Find the blocks that a changed reference may affect, in their order.  Returns how many they are. */
 static uint32
 find_near_blocks(const AffectedSearch *search, uint32 *blocks)
 {
@@ -334,10 +323,7 @@ find_near_blocks(const AffectedSearch *search, uint32 *blocks)
 
 /* ---- observations that X affects ---- */
 
-/*
- * Return whether this point of a block is a removed observation.  To be called for points in their
- * order.
- */
+/* Return whether this point of a block is a removed observation.  To be called for points in their order. */
 static bool
 was_removed(AffectedSearch *search, const BaselinePoint *point)
 {
@@ -353,9 +339,7 @@ was_removed(AffectedSearch *search, const BaselinePoint *point)
 	return false;
 }
 
-/*
- * Return whether changed references may affect this observation of the present block.
- */
+/* Return whether changed references may affect this observation of the present block. */
 static bool
 may_be_affected(const AffectedSearch *search, const BaselinePoint *point)
 {
@@ -400,9 +384,7 @@ take_block(void *state, uint32 block, const char *contents, Size length)
 	}
 }
 
-/*
- * Find the observations in these blocks that changed references affect.
- */
+/* Find the observations in these blocks that changed references affect. */
 static void
 search_blocks(AffectedSearch *search, const uint32 *blocks, uint32 count)
 {
@@ -485,9 +467,7 @@ find_affected(AffectedSearch *search, double most)
 
 /* ---- the affected observations' rows ---- */
 
-/*
- * Return the target's row type, with the number of an observation instead of its id.
- */
+/* Return the target's row type, with the number of an observation instead of its id. */
 static TupleDesc
 numbered_type(TupleDesc row_type)
 {
@@ -500,10 +480,7 @@ numbered_type(TupleDesc row_type)
 	return type;
 }
 
-/*
- * Set the reach of an affected observation that has this many rows, the last of them at this
- * distance.
- */
+/* Set the reach of an affected observation that has this many rows, the last of them at this distance. */
 static void
 set_reach(const Increment *increment, BaselinePoint *affected, int32 rows, double distance)
 {

@@ -88,9 +88,7 @@ open_key(Relation relation)
 	return key;
 }
 
-/*
- * Return the snapshot, extended by the changes that the transaction has made so far.
- */
+/* Return the snapshot, extended by the changes that the transaction has made so far. */
 static Snapshot
 with_own_changes(Snapshot snapshot)
 {
@@ -137,9 +135,7 @@ geonn_block_table_close(BlockTable *table)
 
 /* ---- reading ---- */
 
-/*
- * Go to the row with this number, or to the first row with this number or a greater one.
- */
+/* Go to the row with this number, or to the first row with this number or a greater one. */
 static void
 look_up(BlockTable *table, int64 number, StrategyNumber strategy)
 {
@@ -159,9 +155,7 @@ look_up(BlockTable *table, int64 number, StrategyNumber strategy)
 	MemoryContextSwitchTo(former);
 }
 
-/*
- * Return the next row, valid until the next call; NULL after the last.
- */
+/* Return the next row, valid until the next call; NULL after the last. */
 static HeapTuple
 next_row(BlockTable *table)
 {

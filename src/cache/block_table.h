@@ -13,9 +13,8 @@
 typedef struct BlockTable BlockTable;
 
 /*
- * Open the table of this name, in the current memory context, to read and write it.  The table stays locked
- * until the transaction ends.  Reads see what the active snapshot sees, and what the transaction has
- * changed before this call.
+ * Open the table of this name, in the current memory context, to read and write it.  The table stays locked until the
+ * transaction ends.  Reads see what the active snapshot sees, and what the transaction has changed before this call.
  */
 extern BlockTable *geonn_block_table_open(const GeonnCache *cache, int16 side, const char *name);
 

@@ -135,9 +135,7 @@ geonn_cache_find_again(const GeonnCache *cache)
 	return found;
 }
 
-/*
- * Count the runs of the cache that the snapshot sees (NULL: the transaction's snapshot).
- */
+/* Count the runs of the cache that the snapshot sees (NULL: the transaction's snapshot). */
 static int64
 runs_until(const GeonnCache *cache, Snapshot snapshot)
 {
@@ -204,9 +202,7 @@ geonn_cache_target_name(const GeonnCache *cache)
 	return quote_qualified_identifier(get_namespace_name(get_rel_namespace(cache->target)), name);
 }
 
-/*
- * ALTER TABLE OWNER conflicts with every lock mode, so the owner of a locked table stays the same.
- */
+/* ALTER TABLE OWNER conflicts with every lock mode, so the owner of a locked table stays the same. */
 void
 geonn_cache_hold(const GeonnCache *cache, LOCKMODE mode)
 {
@@ -241,9 +237,7 @@ geonn_become_owner(const GeonnCache *cache)
 
 /* ---- locks ---- */
 
-/*
- * Return the tag of the cache's lock: an object lock, on the cache's row of geonn_cache.
- */
+/* Return the tag of the cache's lock: an object lock, on the cache's row of geonn_cache. */
 static LOCKTAG
 lock_of(const GeonnCache *cache)
 {
@@ -273,10 +267,7 @@ conflicts(const char *held, LOCKMODE mode)
 	return false;
 }
 
-/*
- * Find the holder of this lock in a conflicting mode: a prepared transaction, if one holds it,
- * otherwise a process.
- */
+/* Find the holder of this lock in a conflicting mode: a prepared transaction, if one holds it, otherwise a process. */
 static GeonnLocker
 find_locker(const GeonnCache *cache, LOCKTAG tag, LOCKMODE mode)
 {
@@ -322,10 +313,7 @@ geonn_hint_at_prepared(const char *prepared)
 				   quote_literal_cstr(prepared), quote_literal_cstr(prepared));
 }
 
-/*
- * If a prepared transaction holds the lock, tell in a NOTICE that the session is about to wait for
- * it.
- */
+/* If a prepared transaction holds the lock, tell in a NOTICE that the session is about to wait for it. */
 static void
 announce_prepared(const GeonnCache *cache, LOCKTAG tag, LOCKMODE mode)
 {
@@ -431,9 +419,7 @@ count_run(const GeonnCache *cache, bool failed)
 												GEONN_INT4(failed)));
 }
 
-/*
- * Return a figure of a result as a value for the log; NULL if the figure is not known.
- */
+/* Return a figure of a result as a value for the log; NULL if the figure is not known. */
 static GeonnValue
 figure(const GeonnRunResult *result, int64 figure)
 {

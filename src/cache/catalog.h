@@ -37,23 +37,18 @@ extern char *geonn_cache_target_name(const GeonnCache *cache);
 extern GeonnIdentity geonn_become_owner(const GeonnCache *cache);
 
 /*
- * Look up the cache of this name, in the current memory context, for a session that changes or
- * refreshes it.  Raises an error if no cache has the name, if the current user is not a member of
- * the role that owns the cache, and on a standby.  A cache without a table belongs to the
- * extension's owner.
+ * Look up the cache of this name, in the current memory context, for a session that changes or refreshes it.  Raises an
+ * error if no cache has the name, if the current user is not a member of the role that owns the cache, and on a standby.
+ * A cache without a table belongs to the extension's owner.
  */
 extern GeonnCache *geonn_cache_find(Oid schema, const char *name);
 
-/*
- * Read the cache again, after it was locked.  Raises an error if the cache was dropped or renamed
- * meanwhile.
- */
+/* Read the cache again, after it was locked.  Raises an error if the cache was dropped or renamed meanwhile. */
 extern GeonnCache *geonn_cache_find_again(const GeonnCache *cache);
 
 /*
- * Raise a serialization failure if another session has refreshed the cache since the transaction's
- * snapshot was taken, in a transaction that keeps its first snapshot.  The caller has locked the
- * cache.
+ * Raise a serialization failure if another session has refreshed the cache since the transaction's snapshot was taken, in
+ * a transaction that keeps its first snapshot.  The caller has locked the cache.
  */
 extern void geonn_cache_check_snapshot(const GeonnCache *cache);
 
@@ -72,9 +67,8 @@ extern void geonn_cache_hold(const GeonnCache *cache, LOCKMODE mode);
 extern List *geonn_cache_names(Oid schema);
 
 /*
- * Lock the cache, so that no other session refreshes or changes it until the transaction ends; with
- * `session`, until geonn_cache_unlock().  Without wait, returns false if another session has the
- * lock.
+ * Lock the cache, so that no other session refreshes or changes it until the transaction ends; with `session`, until
+ * geonn_cache_unlock().  Without wait, returns false if another session has the lock.
  */
 extern bool geonn_cache_lock(const GeonnCache *cache, bool wait, bool session);
 extern void geonn_cache_unlock(const GeonnCache *cache);

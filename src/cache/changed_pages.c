@@ -170,10 +170,7 @@ by_table(const void *first, const void *second)
 	return a < b ? -1 : a > b;
 }
 
-/*
- * Find a table among the first `count` leaves, which are in order.  Returns NULL if it is not
- * there.
- */
+/* Find a table among the first `count` leaves, which are in order.  Returns NULL if it is not there. */
 static Leaf *
 find_leaf(const ChangedPages *pages, int count, Oid table)
 {
@@ -182,10 +179,7 @@ find_leaf(const ChangedPages *pages, int count, Oid table)
 	return bsearch(&key, pages->leaves, count, sizeof(Leaf), by_table);
 }
 
-/*
- * Make leaves from the states that the last run stored for this baseline, with room for `more`
- * leaves.
- */
+/* Make leaves from the states that the last run stored for this baseline, with room for `more` leaves. */
 static void
 load_former(ChangedPages *pages, int more)
 {
@@ -278,9 +272,7 @@ add_page(Leaf *leaf, BlockNumber page)
 	leaf->changed[leaf->count++] = (ChangedPage) {page, false};
 }
 
-/*
- * Look at a page itself, because the visibility map does not tell enough.
- */
+/* Look at a page itself, because the visibility map does not tell enough. */
 static void
 look_at_page(Look *look, BlockNumber page, bool marked)
 {
@@ -327,10 +319,7 @@ look_at_pages(Look *look)
 		add_page(leaf, page);
 }
 
-/*
- * Look at the pages of a leaf; the caller has set now.position.  Returns false if pages do not show the
- * table's changes.
- */
+/* Look at the pages of a leaf; the caller has set now.position.  Returns false if pages do not show the table's changes. */
 static bool
 look_at_leaf(Leaf *leaf, const PointSource *source, const GeonnQuestion *question, const uint64 *seed)
 {
@@ -363,9 +352,7 @@ is_few(uint64 count, uint64 pages)
 	return count <= FEW_ALWAYS || count <= FEW_SHARE * pages;
 }
 
-/*
- * Decide which pages to read, and which lists to write.  Returns false if no list pays.
- */
+/* Decide which pages to read, and which lists to write.  Returns false if no list pays. */
 static bool
 decide(ChangedPages *pages, const PointSource *source, bool reads_all)
 {
@@ -397,9 +384,7 @@ decide(ChangedPages *pages, const PointSource *source, bool reads_all)
 	return pages->updates || is_few(changed_same, all);
 }
 
-/*
- * Look at all leaves.  Returns whether to write lists.
- */
+/* Look at all leaves.  Returns whether to write lists. */
 static bool
 look_at_leaves(ChangedPages *pages, const PointSource *source, const GeonnQuestion *question,
 			   bool reads_all)
@@ -445,9 +430,7 @@ geonn_pages_are_few(const ChangedPages *pages)
 	return pages != NULL && pages->few;
 }
 
-/*
- * Return the ranges of a leaf's existing pages that may have changed.
- */
+/* Return the ranges of a leaf's existing pages that may have changed. */
 static TablePages
 pages_of_leaf(const Leaf *leaf)
 {
@@ -483,9 +466,7 @@ geonn_pages_to_read(const ChangedPages *pages, int *count)
 	return any ? tables : NULL;
 }
 
-/*
- * Return the number of the row that has the list of this page.
- */
+/* Return the number of the row that has the list of this page. */
 static int64
 number_of(const Leaf *leaf, BlockNumber page)
 {
@@ -534,9 +515,7 @@ geonn_pages_give_up(ChangedPages *pages)
 		pages->given_up = true;
 }
 
-/*
- * Insert the row; if it is there with other contents, update it.
- */
+/* Insert the row; if it is there with other contents, update it. */
 static void
 write_row(const ChangedPages *pages, int64 number, const StringInfoData *contents)
 {
@@ -548,9 +527,7 @@ write_row(const ChangedPages *pages, int64 number, const StringInfoData *content
 		geonn_block_table_write(table, former != NULL, number, contents->data, contents->len);
 }
 
-/*
- * Store the list of the last row's page, which is complete now.
- */
+/* Store the list of the last row's page, which is complete now. */
 static void
 end_page(ChangedPages *pages)
 {
@@ -611,9 +588,7 @@ geonn_pages_add(ChangedPages *pages, const PointRow *row, const Fingerprint *fin
 
 /* ---- after the rows ---- */
 
-/*
- * Delete the lists of pages that no longer have rows.
- */
+/* Delete the lists of pages that no longer have rows. */
 static void
 delete_empty(ChangedPages *pages)
 {

@@ -18,19 +18,17 @@ typedef struct PageEntry
 } PageEntry;
 
 /*
- * Find which pages of the source may have changed, before its rows are read with the active snapshot; new
- * lists are made from these rows.  Returns NULL, and deletes the baseline's lists, if the source is not made
- * of tables whose pages show their changes, or if lists would not pay.  reads_all: the caller reads all rows,
- * whatever has changed.
+ * Find which pages of the source may have changed, before its rows are read with the active snapshot; new lists are made
+ * from these rows.  Returns NULL, and deletes the baseline's lists, if the source is not made of tables whose pages show
+ * their changes, or if lists would not pay.  reads_all: the caller reads all rows, whatever has changed.
  */
 extern ChangedPages *geonn_pages_look(GeonnBaseline *baseline, const PointSource *source,
 									  const GeonnQuestion *question, bool reads_all);
 
 /*
- * Return whether the last run has stored lists, and only few pages may have changed.  If so, the caller reads
- * these pages: geonn_pages_to_read() returns them for each table, by OID (NULL: none), and
- * geonn_pages_former() calls back for each point that the pages had.  If not, the caller reads all rows.
- * With NULL as pages, returns false.
+ * Return whether the last run has stored lists, and only few pages may have changed.  If so, the caller reads these pages:
+ * geonn_pages_to_read() returns them for each table, by OID (NULL: none), and geonn_pages_former() calls back for each
+ * point that the pages had.  If not, the caller reads all rows.  With NULL as pages, returns false.
  */
 extern bool geonn_pages_are_few(const ChangedPages *pages);
 extern const TablePages *geonn_pages_to_read(const ChangedPages *pages, int *count);

@@ -78,9 +78,7 @@ raise_name_taken(const char *name)
 			 errhint("Give another name; or change the cache with geonn_cache_alter, or drop it with geonn_cache_drop.")));
 }
 
-/*
- * Raise two errors of CREATE TABLE before it does, worded for this call.
- */
+/* Raise two errors of CREATE TABLE before it does, worded for this call. */
 static void
 check_place(const char *name, const RangeVar *table, Oid schema)
 {
@@ -100,9 +98,7 @@ check_place(const char *name, const RangeVar *table, Oid schema)
 						 quote_identifier(GetUserNameFromId(GetUserId(), false)))));
 }
 
-/*
- * Return the name of the table to make, as SQL, with the schema in which CREATE TABLE will put it.
- */
+/* Return the name of the table to make, as SQL, with the schema in which CREATE TABLE will put it. */
 static char *
 new_table(const GeonnArguments *arguments)
 {
@@ -133,9 +129,7 @@ new_table(const GeonnArguments *arguments)
 	return quote_qualified_identifier(name->schemaname, name->relname);
 }
 
-/*
- * Enter the cache into geonn_cache, and learn its number from there.
- */
+/* Enter the cache into geonn_cache, and learn its number from there. */
 static void
 enter(GeonnCache *cache)
 {
@@ -155,8 +149,7 @@ enter(GeonnCache *cache)
 }
 
 /*
- * Return whether each column of the table has the type of its values: the first fill stores rows
- * without converting them.
+ * Return whether each column of the table has the type of its values: the first fill stores rows without converting them.
  */
 static bool
 has_columns(TupleDesc table, TupleDesc row_type)
@@ -289,9 +282,7 @@ geonn_cache_create(PG_FUNCTION_ARGS)
 
 /* ---- alter ---- */
 
-/*
- * Lock the cache named by the first argument, and its table, for a command that changes the cache.
- */
+/* Lock the cache named by the first argument, and its table, for a command that changes the cache. */
 static GeonnCache *
 lock_cache(FunctionCallInfo fcinfo, LOCKMODE mode)
 {
@@ -386,9 +377,7 @@ hint_at_cascade(void *name)
 				quoted, quoted);
 }
 
-/*
- * Drop the table by an SQL command, so that event triggers fire.
- */
+/* Drop the table by an SQL command, so that event triggers fire. */
 static void
 drop_table(const GeonnCache *cache, bool cascade)
 {

@@ -80,9 +80,7 @@ list_names(const char *first, bool (*wanted) (const GeonnArgument *argument), co
 
 /* ---- as a row ---- */
 
-/*
- * Make a row of these values, or only of those that are not NULL.
- */
+/* Make a row of these values, or only of those that are not NULL. */
 static HeapTuple
 make_row(const NullableDatum *values, bool with_nulls)
 {
@@ -145,10 +143,7 @@ set_from_object(NullableDatum *values, Jsonb *object)
 
 static const char question_detail[] = "A cache has the k nearest references, all references within radius, or how many are within radii.";
 
-/*
- * Set the arguments of other questions than the cache's own to NULL.  Raises an error unless they had
- * their defaults.
- */
+/* Set the arguments of other questions than the cache's own to NULL.  Raises an error unless they had their defaults. */
 static void
 check_question(NullableDatum *values)
 {
@@ -194,10 +189,7 @@ name_cache(void *cache)
 	errcontext("arguments of cache \"%s\"", (const char *) cache);
 }
 
-/*
- * Return the next key of an object, and its value unless that is an array or object.  Returns NULL
- * at the end.
- */
+/* Return the next key of an object, and its value unless that is an array or object.  Returns NULL at the end. */
 static char *
 next_key(JsonbIterator **iterator, JsonbValue *value)
 {
@@ -369,9 +361,7 @@ geonn_cache_join(const GeonnCache *cache)
 	return geonn_make_join(geonn_kept_arguments(cache));
 }
 
-/*
- * Error callback: if a column is missing, hint at geonn_cache_alter(), which can name another one.
- */
+/* Error callback: if a column is missing, hint at geonn_cache_alter(), which can name another one. */
 static void
 hint_at_alter(void *name)
 {

@@ -127,9 +127,7 @@ begin_baseline(const GeonnCache *cache, const GeonnJoin *join, const GeonnLastRu
 	return build;
 }
 
-/*
- * Return whether the stored baseline has the same points.
- */
+/* Return whether the stored baseline has the same points. */
 static bool
 has_same_points(const BaselineBuild *build)
 {
@@ -143,9 +141,7 @@ has_same_points(const BaselineBuild *build)
 	return build->bags != NULL;
 }
 
-/*
- * Number the next observation for which the search finds rows.
- */
+/* Number the next observation for which the search finds rows. */
 static uint64
 next_number(BaselineBuild *build)
 {
@@ -184,9 +180,7 @@ add_point(BaselineBuild *build, const PointRow *row, bool is_searched)
 	MemoryContextReset(build->row_context);
 }
 
-/*
- * Return the reach of the point with this number.
- */
+/* Return the reach of the point with this number. */
 static float
 reach_of(const BaselineBuild *build, uint64 number, const char *bytes)
 {
@@ -198,9 +192,7 @@ reach_of(const BaselineBuild *build, uint64 number, const char *bytes)
 	return geonn_baseline_reach(&build->baseline->schema, build->question, bytes, 0, 0);
 }
 
-/*
- * Write the points over the stored baseline.
- */
+/* Write the points over the stored baseline. */
 static void
 write_points(BaselineBuild *build)
 {
@@ -242,10 +234,7 @@ take_row(void *state, const PointRow *row)
 	add_point(state, row, false);
 }
 
-/*
- * Add the source's points, as the active snapshot sees them, to the baseline.  None of them is
- * searched for.
- */
+/* Add the source's points, as the active snapshot sees them, to the baseline.  None of them is searched for. */
 static void
 read_source(BaselineBuild *build, const PointSource *source)
 {
@@ -333,9 +322,7 @@ typedef struct FullSearch
 	bool		has_read;		/* the search has read an observation */
 } FullSearch;
 
-/*
- * Skip a NULL id here: search_fully() raises the error when it gets a row with one.
- */
+/* Skip a NULL id here: search_fully() raises the error when it gets a row with one. */
 static bool
 watch(void *state, const PointRow *row, bool will_send)
 {
@@ -356,9 +343,7 @@ watch(void *state, const PointRow *row, bool will_send)
 	return true;
 }
 
-/*
- * Set the reach of an observation for which k neighbours are asked, by its last row so far.
- */
+/* Set the reach of an observation for which k neighbours are asked, by its last row so far. */
 static void
 set_reach(BaselineBuild *build, const GeonnSearch *search, const Datum *values, const bool *nulls)
 {
@@ -562,9 +547,7 @@ remove_row(void *state, const Datum *values, const bool *nulls, TableReader *rea
 	geonn_bag_remove(&comparison->bags[partition_of(comparison, values[TARGET_OBSERVATION_ID])], hash);
 }
 
-/*
- * Find out in which partitions rows differ.  Returns whether any do.
- */
+/* Find out in which partitions rows differ.  Returns whether any do. */
 static bool
 find_different(FullCompare *comparison)
 {

@@ -26,9 +26,8 @@ extern void geonn_full_update(const GeonnCache *cache, const GeonnJoin *join, Tu
 							  BaselineBuild *build, bool expects_many, GeonnRunResult *result);
 
 /*
- * Begin the baselines, as last_run->plan says, before anything is read.  Returns the baseline of
- * the observations, to which the full search adds the observations that it reads; NULL: none is
- * made.
+ * Begin the baselines, as last_run->plan says, before anything is read.  Returns the baseline of the observations, to
+ * which the full search adds the observations that it reads; NULL: none is made.
  */
 extern BaselineBuild *geonn_baselines_begin(const GeonnCache *cache, const GeonnJoin *join,
 											GeonnLastRun *last_run);

@@ -187,9 +187,7 @@ sign_target(StringInfo text, Oid target, TupleDesc row_type)
 						 get_attnum(target, NameStr(TupleDescAttr(row_type, i)->attname)));
 }
 
-/*
- * Return the events that the trigger reports in any session and for any row.
- */
+/* Return the events that the trigger reports in any session and for any row. */
 static int16
 events_noticed(HeapTuple row, TupleDesc type)
 {
@@ -249,8 +247,7 @@ sign_triggers(StringInfo text, const GeonnCache *cache)
 }
 
 /*
- * Return the signature of the cache as it is now.  *noticed becomes whether the triggers notice
- * every change of the table.
+ * Return the signature of the cache as it is now.  *noticed becomes whether the triggers notice every change of the table.
  */
 static char *
 signature_of(const GeonnCache *cache, const GeonnJoin *join, bool *noticed)

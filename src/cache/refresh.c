@@ -89,9 +89,7 @@ typedef struct Refresh
 
 /* ---- by searching for everything ---- */
 
-/*
- * Return whether, by their labels, neither side has changed since the last run.
- */
+/* Return whether, by their labels, neither side has changed since the last run. */
 static bool
 has_same_labels(const GeonnLastRun *last_run)
 {
@@ -195,9 +193,7 @@ lock_relations(const GeonnCache *cache)
 	PopActiveSnapshot();
 }
 
-/*
- * Refresh with the privileges of the table's owner, who stays the owner until the transaction ends.
- */
+/* Refresh with the privileges of the table's owner, who stays the owner until the transaction ends. */
 static void
 refresh_as_owner(const GeonnCache *cache, RefreshMode mode, bool alone, GeonnRunResult *result)
 {
@@ -231,10 +227,7 @@ refresh_as_owner(const GeonnCache *cache, RefreshMode mode, bool alone, GeonnRun
 
 /* ---- runs ---- */
 
-/*
- * Log and report that another process, or a prepared transaction, has locked the cache, so that
- * this run is skipped.
- */
+/* Log and report that another process, or a prepared transaction, has locked the cache, so that this run is skipped. */
 static void
 skip(const GeonnCache *cache)
 {
@@ -266,9 +259,7 @@ typedef struct Run
 	const ErrorData *error;		/* the error with which the run ended, or NULL */
 } Run;
 
-/*
- * Lock the cache and log that the run has begun; do nothing if another process holds the lock.
- */
+/* Lock the cache and log that the run has begun; do nothing if another process holds the lock. */
 static void
 begin_run(void *state)
 {
@@ -379,9 +370,7 @@ attempt_and_commit(void (*step) (void *run), Run *run)
 	return error == NULL ? commit() : error;
 }
 
-/*
- * Do the run in transactions of its own.  Returns the error with which the run ended, or NULL.
- */
+/* Do the run in transactions of its own.  Returns the error with which the run ended, or NULL. */
 static ErrorData *
 run_steps(Run *run)
 {
@@ -417,9 +406,7 @@ refresh_alone(Run *run)
 	return error;
 }
 
-/*
- * Return whether the procedure was called where it may not end transactions.
- */
+/* Return whether the procedure was called where it may not end transactions. */
 static bool
 is_atomic(FunctionCallInfo fcinfo)
 {
@@ -456,9 +443,8 @@ geonn_refresh(PG_FUNCTION_ARGS)
 /* ---- all caches ---- */
 
 /*
- * Return whether the whole statement was cancelled, by a client, pg_cancel_backend() or
- * statement_timeout.  Code of a cache's owner can raise an error with the same SQLSTATE, but not
- * from PostgreSQL's ProcessInterrupts().
+ * Return whether the whole statement was cancelled, by a client, pg_cancel_backend() or statement_timeout.  Code of a
+ * cache's owner can raise an error with the same SQLSTATE, but not from PostgreSQL's ProcessInterrupts().
  */
 static bool
 is_cancel(const ErrorData *error)

@@ -72,9 +72,7 @@
 #define PATIENCE	100
 #define PAUSE		1
 
-/*
- * Add to the run's reason what was done to the table (`done`), and why (`cause`; NULL: say no more).
- */
+/* Add to the run's reason what was done to the table (`done`), and why (`cause`; NULL: say no more). */
 static void
 add_reason(GeonnRunResult *result, const char *done, const char *cause)
 {
@@ -94,9 +92,7 @@ file_of(Oid relation)
 	return GetSysCacheOid1(RELOID, Anum_pg_class_relfilenode, ObjectIdGetDatum(relation));
 }
 
-/*
- * Build an index like each of the target's indexes.
- */
+/* Build an index like each of the target's indexes. */
 static void
 build_indexes(void *state)
 {
@@ -128,9 +124,7 @@ build_indexes(void *state)
 	CommandCounterIncrement();
 }
 
-/*
- * Close both tables, and drop the new table.
- */
+/* Close both tables, and drop the new table. */
 static void
 drop_heap(GeonnReplacement *replacement)
 {
@@ -246,10 +240,7 @@ lock_at_once(List *relations, LOCKMODE mode)
 	return true;
 }
 
-/*
- * Find a change since the new table was made that forbids the swap.  Returns NULL if there was
- * none.
- */
+/* Find a change since the new table was made that forbids the swap.  Returns NULL if there was none. */
 static const char *
 change_since(const GeonnReplacement *replacement)
 {
@@ -270,12 +261,11 @@ change_since(const GeonnReplacement *replacement)
 }
 
 /*
- * Lock all relations of the swap, if no other session holds a lock on any.  Returns the reason why the table
- * is not replaced, or NULL.
+ * Lock all relations of the swap, if no other session holds a lock on any.  Returns the reason why the table is not
+ * replaced, or NULL.
  *
- * A standby replays ACCESS EXCLUSIVE locks until the (sub)transaction ends.  So a subtransaction asks for the
- * locks, and is rolled back unless it gets all.  It first locks `relations` in a weaker mode, which a standby
- * does not replay.
+ * A standby replays ACCESS EXCLUSIVE locks until the (sub)transaction ends.  So a subtransaction asks for the locks, and
+ * is rolled back unless it gets all.  It first locks `relations` in a weaker mode, which a standby does not replay.
  */
 static const char *
 lock_all(const GeonnReplacement *replacement, List *relations, bool *held)
@@ -300,9 +290,7 @@ lock_all(const GeonnReplacement *replacement, List *relations, bool *held)
 	return *held ? "other sessions held it" : change;
 }
 
-/*
- * Try lock_all() again and again until PATIENCE ends.  Returns its last result.
- */
+/* Try lock_all() again and again until PATIENCE ends.  Returns its last result. */
 static const char *
 lock_patiently(const GeonnReplacement *replacement)
 {
@@ -346,9 +334,7 @@ copy_class(Oid relation)
 	return row;
 }
 
-/*
- * Give a relation the files of another relation, with their statistics.
- */
+/* Give a relation the files of another relation, with their statistics. */
 static void
 take_files(Form_pg_class class, const FormData_pg_class *from)
 {
@@ -403,9 +389,7 @@ swap_files(Relation classes, Oid kept, Oid other)
 	geonn_close_files(other);
 }
 
-/*
- * Make a TOAST table depend on the table that has it now.
- */
+/* Make a TOAST table depend on the table that has it now. */
 static void
 give_toast(Oid toast, Oid table)
 {
@@ -420,9 +404,7 @@ give_toast(Oid toast, Oid table)
 	recordDependencyOn(&dependent, &owner, DEPENDENCY_INTERNAL);
 }
 
-/*
- * Rename a TOAST table: its name has the OID of its table.
- */
+/* Rename a TOAST table: its name has the OID of its table. */
 static void
 rename_toast(Oid toast, Oid table)
 {
@@ -435,9 +417,7 @@ rename_toast(Oid toast, Oid table)
 	ResetRelRewrite(toast);
 }
 
-/*
- * Tell the planner how large the new heap is, as CLUSTER does; an index build may leave that to autovacuum.
- */
+/* Tell the planner how large the new heap is, as CLUSTER does; an index build may leave that to autovacuum. */
 static void
 note_size(Relation classes, const GeonnReplacement *replacement)
 {

@@ -52,10 +52,7 @@ PG_FUNCTION_INFO_V1(geonn_jobs_follow);
 
 /* ---- pg_cron ---- */
 
-/*
- * Return a setting that pg_cron has defined, or NULL.  A placeholder does not count, because any
- * session may set one.
- */
+/* Return a setting that pg_cron has defined, or NULL.  A placeholder does not count, because any session may set one. */
 static const char *
 cron_setting(const char *name)
 {
@@ -64,9 +61,7 @@ cron_setting(const char *name)
 	return GetConfigOption(name, true, false);
 }
 
-/*
- * Return whether the server has preloaded pg_cron: only then it defines its settings.
- */
+/* Return whether the server has preloaded pg_cron: only then it defines its settings. */
 static bool
 is_loaded(void)
 {
@@ -108,9 +103,8 @@ is_installed(void)
 /* ---- jobs ---- */
 
 /*
- * Return the name of a cache's job, which includes the cache's database if pg_cron is in another
- * one.  pg_cron cuts off names that are too long for it; such a name ends with the cache's number
- * instead.
+ * Return the name of a cache's job, which includes the cache's database if pg_cron is in another one.  pg_cron cuts off
+ * names that are too long for it; such a name ends with the cache's number instead.
  */
 static char *
 job_name(const GeonnCache *cache, const char *database)
@@ -166,10 +160,7 @@ find_jobs(const GeonnCache *cache)
 										   GEONN_TEXT(job_command(cache))));
 }
 
-/*
- * Return whether the jobs may be changed: pg_cron must be loaded for that.  While it is not, it
- * starts no jobs.
- */
+/* Return whether the jobs may be changed: pg_cron must be loaded for that.  While it is not, it starts no jobs. */
 static bool
 may_change(const GeonnRows *jobs)
 {
@@ -232,9 +223,7 @@ geonn_cache_rename_jobs(const GeonnCache *cache, const char *name)
 
 /* ---- scheduling ---- */
 
-/*
- * Raise an error unless pg_cron is loaded and installed, with its jobs in this database.
- */
+/* Raise an error unless pg_cron is loaded and installed, with its jobs in this database. */
 static void
 require_cron(const GeonnCache *cache, const char *schedule)
 {
@@ -280,10 +269,7 @@ may_login(Oid role)
 	return may;
 }
 
-/*
- * Raise an error unless the owner has the privilege to make a job, and can log in, so that the job
- * can run.
- */
+/* Raise an error unless the owner has the privilege to make a job, and can log in, so that the job can run. */
 static void
 require_owner(const GeonnCache *cache)
 {
@@ -393,9 +379,7 @@ typedef struct Fate
 	const char *next;			/* the schema's name after the command; NULL: the command drops the extension */
 } Fate;
 
-/*
- * Return whether DROP OWNED, if it succeeds, drops the extension.
- */
+/* Return whether DROP OWNED, if it succeeds, drops the extension. */
 static bool
 drops_owned(const DropOwnedStmt *command, Oid schema)
 {
@@ -413,9 +397,7 @@ drops_owned(const DropOwnedStmt *command, Oid schema)
 	return false;
 }
 
-/*
- * Look at a command before it runs.  Returns false if the command leaves the extension where it is.
- */
+/* Look at a command before it runs.  Returns false if the command leaves the extension where it is. */
 static bool
 decides(const Node *command, Fate *fate)
 {
@@ -445,19 +427,14 @@ decides(const Node *command, Fate *fate)
 	return false;
 }
 
-/*
- * Return the first words of job commands that call geonn in this schema.
- */
+/* Return the first words of job commands that call geonn in this schema. */
 static char *
 call_in(const char *schema)
 {
 	return psprintf("CALL %s.geonn_", quote_identifier(schema));
 }
 
-/*
- * Warn that this database's caches have jobs in another database, where this command cannot change
- * them.
- */
+/* Warn that this database's caches have jobs in another database, where this command cannot change them. */
 static void
 warn_of_jobs_elsewhere(const Fate *fate)
 {
@@ -477,9 +454,7 @@ warn_of_jobs_elsewhere(const Fate *fate)
 					 quote_literal_cstr(call_in(fate->next)), here)));
 }
 
-/*
- * Change or remove all jobs in this database that call a procedure of geonn, whichever role owns them.
- */
+/* Change or remove all jobs in this database that call a procedure of geonn, whichever role owns them. */
 static void
 follow(const Fate *fate)
 {

@@ -120,9 +120,7 @@ geonn_target_read(Oid target, TupleDesc row_type, int columns, TargetVisitor vis
 	table_close(relation, NoLock);
 }
 
-/*
- * Set up a column's sort order, by the btree operator class of its type.
- */
+/* Set up a column's sort order, by the btree operator class of its type. */
 static void
 order_of_column(Form_pg_attribute column, SortSupport order)
 {
@@ -222,10 +220,7 @@ next_row(SortedRows *rows)
 	return true;
 }
 
-/*
- * Go to the next row, and raise an error if it has the same key as the row before.  Returns false
- * at the end.
- */
+/* Go to the next row, and raise an error if it has the same key as the row before.  Returns false at the end. */
 static bool
 next_unique(SortedRows *rows, const GeonnCache *cache)
 {
@@ -285,9 +280,7 @@ geonn_merge_begin(const GeonnCache *cache, TupleDesc row_type)
 	};
 }
 
-/*
- * Return whether the present rows of both sorts have the same bytes.
- */
+/* Return whether the present rows of both sorts have the same bytes. */
 static bool
 is_same_row(const SortedRows *rows, const SortedRows *others)
 {
@@ -431,9 +424,8 @@ take_row(const TargetRows *rows, const KnownId *known, TupleTableSlot *slot)
 /* ---- by the primary key ---- */
 
 /*
- * Open the primary key's index.  Returns NULL if ids cannot be looked up in it now: if the key was
- * made anew with its columns in another order, or so recently that it may lack rows that this
- * transaction sees.
+ * Open the primary key's index.  Returns NULL if ids cannot be looked up in it now: if the key was made anew with its
+ * columns in another order, or so recently that it may lack rows that this transaction sees.
  */
 static Relation
 open_key(const TargetRows *rows)

@@ -11,9 +11,8 @@
 #include "points/table_reader.h"
 
 /*
- * How to hash ids, so that equal ids have equal hashes.  Ids are equal by the btree operator class of their
- * type and the column's collation.  PostgreSQL's type cache gives a hash function only if it goes with that
- * equality.
+ * How to hash ids, so that equal ids have equal hashes.  Ids are equal by the btree operator class of their type and the
+ * column's collation.  PostgreSQL's type cache gives a hash function only if it goes with that equality.
  */
 typedef struct IdHash
 {

@@ -123,9 +123,7 @@ is_foreign_function(Oid function, void *state pg_attribute_unused())
 	return !is_trusted(ProcedureRelationId, function, get_func_namespace(function));
 }
 
-/*
- * Return whether the tree has an untrusted relation or function (is_trusted).
- */
+/* Return whether the tree has an untrusted relation or function (is_trusted). */
 static bool
 has_foreign(Node *node, void *state)
 {
@@ -172,10 +170,7 @@ look_at_query(ParseState *state, Query *query, geonn_jumble_state *jumble)
 
 /* ---- triggers that do not fire ---- */
 
-/*
- * Disable the triggers of this function in the copy of the triggers that the executor makes for a
- * statement.
- */
+/* Disable the triggers of this function in the copy of the triggers that the executor makes for a statement. */
 static void
 leave_out_triggers(ResultRelInfo *relation, Oid function)
 {
@@ -302,9 +297,7 @@ geonn_run_command(const char *command)
 	SPI_finish();
 }
 
-/*
- * Copy the rows that SPI has read or changed into this memory context.
- */
+/* Copy the rows that SPI has read or changed into this memory context. */
 static GeonnRows *
 copy_rows(MemoryContext context)
 {

@@ -33,8 +33,7 @@ extern void geonn_set(const char *setting, const char *value);
 
 /*
  * Continue as this role, with these bits added to the security context and a search_path of pg_catalog.
- * geonn_become_former() restores role, context and settings; the abort of the (sub)transaction does so
- * as well.
+ * geonn_become_former() restores role, context and settings; the abort of the (sub)transaction does so as well.
  */
 typedef struct GeonnIdentity
 {
@@ -85,9 +84,8 @@ typedef struct GeonnRows
 } GeonnRows;
 
 /*
- * Run a statement with a role's privileges and a search_path of pg_catalog.  The statement reads
- * with the given snapshot; with NULL it sees the latest data.  The rows are in the current memory
- * context.
+ * Run a statement with a role's privileges and a search_path of pg_catalog.  The statement reads with the given snapshot;
+ * with NULL it sees the latest data.  The rows are in the current memory context.
  */
 extern GeonnRows *geonn_run_as(Oid role, const char *statement, Snapshot snapshot,
 							   int count, const GeonnValue *values);

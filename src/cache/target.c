@@ -56,9 +56,8 @@
 /* ---- what a refresh needs ---- */
 
 /*
- * Raise an error unless the cache's table is a plain table without children.  A row that is inserted
- * into a table with children may go to one of them, as in a hypertable; a refresh reads and writes one
- * table.
+ * Raise an error unless the cache's table is a plain table without children.  A row that is inserted into a table with
+ * children may go to one of them, as in a hypertable; a refresh reads and writes one table.
  */
 static void
 check_plain(const GeonnCache *cache)
@@ -231,10 +230,7 @@ constraints(const GeonnReplacement *replacement)
 	return NULL;
 }
 
-/*
- * A hindrance: an index that is being built CONCURRENTLY may take long, and the refresh cannot wait
- * for it.
- */
+/* A hindrance: an index that is being built CONCURRENTLY may take long, and the refresh cannot wait for it. */
 static const char *
 unfinished_indexes(const GeonnReplacement *replacement)
 {
@@ -244,10 +240,7 @@ unfinished_indexes(const GeonnReplacement *replacement)
 		psprintf("its index %s is not valid, or is being built", quote_identifier(get_rel_name(index))) : NULL;
 }
 
-/*
- * A hindrance: make_new_heap() names the new table after the OID of the old one, and that name may
- * be taken.
- */
+/* A hindrance: make_new_heap() names the new table after the OID of the old one, and that name may be taken. */
 static const char *
 name_taken(const GeonnReplacement *replacement)
 {
@@ -263,10 +256,7 @@ name_taken(const GeonnReplacement *replacement)
 
 /* ---- what new files of the table would bypass, or keep waiting (readers) ---- */
 
-/*
- * A hindrance: triggers.  Those for TRUNCATE are none, because updates of the rows would not fire
- * them.
- */
+/* A hindrance: triggers.  Those for TRUNCATE are none, because updates of the rows would not fire them. */
 static const char *
 triggers(const GeonnReplacement *replacement)
 {
@@ -299,9 +289,7 @@ publications(const GeonnReplacement *replacement)
 				 quote_identifier(get_publication_name(linitial_oid(list), false)));
 }
 
-/*
- * A hindrance: logical slots with a plugin other than pgoutput, which may send any table's changes.
- */
+/* A hindrance: logical slots with a plugin other than pgoutput, which may send any table's changes. */
 static const char *
 slots(const GeonnReplacement *replacement pg_attribute_unused())
 {
@@ -433,9 +421,7 @@ geonn_difference_add(GeonnDifference *difference, RowChange change, ItemPointer 
 
 /* ---- writing ---- */
 
-/*
- * List the difference's columns except tid, each as its name, or (sets) as "name = n.name".
- */
+/* List the difference's columns except tid, each as its name, or (sets) as "name = n.name". */
 static char *
 list_columns(const GeonnDifference *difference, const char *prefix, bool sets)
 {
@@ -455,9 +441,8 @@ list_columns(const GeonnDifference *difference, const char *prefix, bool sets)
 }
 
 /*
- * Return the statement that writes one kind of difference.  A TID scan that has waited for a
- * transaction that changed the row does not check the TID again: the second condition does, and skips
- * the row.
+ * Return the statement that writes one kind of difference.  A TID scan that has waited for a transaction that changed the
+ * row does not check the TID again: the second condition does, and skips the row.
  */
 static char *
 statement_of(const GeonnDifference *difference, RowChange change)
@@ -513,9 +498,7 @@ raise_changed_meanwhile(const GeonnCache *cache)
 			 errhint("The next refresh compares all of its rows.")));
 }
 
-/*
- * Return whether triggers or rules can change which rows are written.
- */
+/* Return whether triggers or rules can change which rows are written. */
 static bool
 is_rewritten(const GeonnCache *cache)
 {
@@ -556,9 +539,8 @@ raise_unwritten(const GeonnDifference *difference, RowChange change, int64 chang
 }
 
 /*
- * Return the name of the table's primary key; NULL if a trigger or rule may cause a violation of the
- * key.  The refresh writes each key once, so any other violation means that another session has inserted
- * rows since the snapshot.
+ * Return the name of the table's primary key; NULL if a trigger or rule may cause a violation of the key.  The refresh
+ * writes each key once, so any other violation means that another session has inserted rows since the snapshot.
  */
 static char *
 key_of_refresh(const GeonnCache *cache)
@@ -583,9 +565,7 @@ is_violation_of(const char *key)
 		error->constraint_name != NULL && strcmp(error->constraint_name, key) == 0;
 }
 
-/*
- * Execute a statement that writes the cache's table.  key is the result of key_of_refresh().
- */
+/* Execute a statement that writes the cache's table.  key is the result of key_of_refresh(). */
 static void
 execute_on_target(const GeonnCache *cache, const char *statement, const char *key)
 {

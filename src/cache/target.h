@@ -36,10 +36,7 @@ typedef struct GeonnDifference GeonnDifference;
 /* Create an empty set of differences, which lives as long as the current memory context. */
 extern GeonnDifference *geonn_difference_create(const GeonnCache *cache, TupleDesc row_type);
 
-/*
- * Add a difference: the row with this TID in the table (NULL: a new row) is to have these values, or is to
- * be deleted.
- */
+/* Add a difference: the row with this TID in the table (NULL: a new row) is to have these values, or is to be deleted. */
 extern void geonn_difference_add(GeonnDifference *difference, RowChange change,
 								 ItemPointer tid, const Datum *values, const bool *nulls);
 

@@ -110,9 +110,8 @@ make_client(const GeonnQuestion *question)
 	GeonnClient *client = palloc0(sizeof(GeonnClient));
 
 	/*
-	 * The client has a context of its own.  That context is deleted, and with it the batches unmapped,
-	 * before a callback of the parent context closes the connection: only then does the engine give the
-	 * batches to other sessions.
+	 * The client has a context of its own.  That context is deleted, and with it the batches unmapped, before a callback
+	 * of the parent context closes the connection: only then does the engine give the batches to other sessions.
 	 */
 	client->context = AllocSetContextCreate(CurrentMemoryContext, "geonn client",
 											ALLOCSET_SMALL_SIZES);
@@ -302,10 +301,7 @@ send_references(GeonnClient *client)
 	geonn_connection_send(client->connection, GEONN_REFERENCES, &references);
 }
 
-/*
- * Return whether the reference is equal to the last one or follows it in the order (tag, latitude,
- * longitude).
- */
+/* Return whether the reference is equal to the last one or follows it in the order (tag, latitude, longitude). */
 static inline bool
 follows_last(const GeonnClient *client, int64 tag, double latitude,
 			 double longitude)
@@ -317,9 +313,7 @@ follows_last(const GeonnClient *client, int64 tag, double latitude,
 	return longitude >= client->last_longitude;
 }
 
-/*
- * Note whether this reference follows the last one in order, and remember it as the last one.
- */
+/* Note whether this reference follows the last one in order, and remember it as the last one. */
 static inline void
 note_order(GeonnClient *client, bool is_first, int64 tag, double latitude, double longitude)
 {
@@ -377,9 +371,7 @@ geonn_client_seal(GeonnClient *client, bool in_order)
 
 /* ---- observations ---- */
 
-/*
- * Return whether more pairs can be taken, now or after the engine has answered.
- */
+/* Return whether more pairs can be taken, now or after the engine has answered. */
 static bool
 is_at_work(const GeonnClient *client)
 {
@@ -490,9 +482,7 @@ geonn_client_finish(GeonnClient *client)
 
 /* ---- pairs ---- */
 
-/*
- * Return how many pairs of the batch were taken, the present one included.
- */
+/* Return how many pairs of the batch were taken, the present one included. */
 static uint32
 pairs_taken(const GeonnBlock *block)
 {
@@ -557,9 +547,7 @@ next_observation(GeonnClient *client)
 	return false;
 }
 
-/*
- * Begin with the pairs of the slot client->reading.
- */
+/* Begin with the pairs of the slot client->reading. */
 static void
 begin_block(GeonnClient *client)
 {
@@ -596,9 +584,8 @@ begin_block(GeonnClient *client)
 }
 
 /*
- * Choose the answered slot whose pairs the caller takes next.  Any slot will do, unless the last
- * answer ended within an observation: then wait for the answer with the rest of that observation's
- * pairs.
+ * Choose the answered slot whose pairs the caller takes next.  Any slot will do, unless the last answer ended within an
+ * observation: then wait for the answer with the rest of that observation's pairs.
  */
 static bool
 begin_reading(GeonnClient *client, bool wait)

@@ -104,9 +104,8 @@ typedef struct GeonnPointColumns
 } GeonnPointColumns;
 
 /*
- * Add references; the caller has checked that their coordinates are valid.  Waits while the ring is
- * full.  `columns` has an element for each reference, or is NULL if the question has no columns of
- * references.
+ * Add references; the caller has checked that their coordinates are valid.  Waits while the ring is full.  `columns` has
+ * an element for each reference, or is NULL if the question has no columns of references.
  */
 extern void geonn_client_add_references(GeonnClient *client, uint32 rows, const int64 *tags,
 										const double *latitudes, const double *longitudes,

@@ -36,10 +36,7 @@
  */
 #define BATCHES_UNTIL_MORE 32
 
-/*
- * A batch has room for at most this many pairs, in all and for each row; but LEAST_PAIRS are always
- * allowed.
- */
+/* A batch has room for at most this many pairs, in all and for each row; but LEAST_PAIRS are always allowed. */
 #define MOST_PAIRS		(1024 * 1024)
 #define MOST_PAIRS_SHARED	(256 * 1024)
 #define PAIRS_A_ROW		16
@@ -218,9 +215,7 @@ geonn_client_take_message(GeonnClient *client, GeonnWait wait)
 
 /* ---- filling batches ---- */
 
-/*
- * Return for how many pairs a batch of this many rows should have room.
- */
+/* Return for how many pairs a batch of this many rows should have room. */
 static uint32
 room_for(const GeonnClient *client, uint32 rows)
 {
@@ -250,9 +245,8 @@ rows_for(const GeonnClient *client, uint32 rows, uint32 room)
 }
 
 /*
- * Return the idle slot that suits a batch of this many rows best, or -1.  The best is a slot whose
- * batch is large enough; the second best a slot without a batch, unless the engine has no more to
- * give; the last any other idle slot.
+ * Return the idle slot that suits a batch of this many rows best, or -1.  The best is a slot whose batch is large enough;
+ * the second best a slot without a batch, unless the engine has no more to give; the last any other idle slot.
  */
 static int
 find_idle(const GeonnClient *client, uint32 rows, uint32 room)

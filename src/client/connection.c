@@ -125,10 +125,7 @@ raise_engine_error(const GeonnConnection *connection,
 			 error->hint[0] != '\0' ? errhint("%s", error->hint) : 0));
 }
 
-/*
- * Raise the error of a broken connection: the last error that the engine sent, or the error that the
- * engine has ended.
- */
+/* Raise the error of a broken connection: the last error that the engine sent, or the error that the engine has ended. */
 static void
 raise_lost(GeonnConnection *connection)
 {
@@ -153,10 +150,7 @@ raise_transfer_failure(const char *what)
 
 /* ---- messages ---- */
 
-/*
- * Wait for the socket, until the deadline at the latest (0: none).  Returns whether the socket is
- * ready.
- */
+/* Wait for the socket, until the deadline at the latest (0: none).  Returns whether the socket is ready. */
 static bool
 wait_for_socket(GeonnConnection *connection, int event, GeonnWait wait, TimestampTz deadline)
 {
@@ -213,10 +207,7 @@ geonn_connection_is_answered(GeonnConnection *connection, GeonnWait wait)
 	return recv(connection->socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 }
 
-/*
- * Handle ETOOMANYREFS: pause before the next attempt to send a descriptor; after the last attempt,
- * raise an error.
- */
+/* Handle ETOOMANYREFS: pause before the next attempt to send a descriptor; after the last attempt, raise an error. */
 static void
 wait_for_descriptors(int tries)
 {

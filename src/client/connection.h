@@ -67,16 +67,11 @@ extern bool geonn_connection_receive(GeonnConnection *connection, GeonnWait wait
 /* Take over the descriptor that came with the last message.  Returns -1 if none came. */
 extern int	geonn_connection_take_file(GeonnConnection *connection);
 
-/*
- * Wait until a message has come or the connection has ended.  Returns false if the deadline (0:
- * none) passes first.
- */
+/* Wait until a message has come or the connection has ended.  Returns false if the deadline (0: none) passes first. */
 extern bool geonn_connection_wait(GeonnConnection *connection, GeonnWait wait,
 								  TimestampTz deadline);
 
-/*
- * Wait until a message has come, and leave it unread.  Returns false if the connection has ended.
- */
+/* Wait until a message has come, and leave it unread.  Returns false if the connection has ended. */
 extern bool geonn_connection_is_answered(GeonnConnection *connection, GeonnWait wait);
 
 /*

@@ -115,9 +115,8 @@ take_launch_lock(Waiting *waiting)
 }
 
 /*
- * Raise the error that no background worker is free.  PostgreSQL's logical replication launcher
- * takes the first background worker, and preloaded libraries the next; only the rest can be used
- * while the server runs.
+ * Raise the error that no background worker is free.  PostgreSQL's logical replication launcher takes the first background
+ * worker, and preloaded libraries the next; only the rest can be used while the server runs.
  */
 static void
 raise_no_worker(void)
@@ -137,10 +136,7 @@ raise_no_worker(void)
 					 enough)));
 }
 
-/*
- * Have a supervisor launched, because none runs; but not if one that was launched is about to
- * start.
- */
+/* Have a supervisor launched, because none runs; but not if one that was launched is about to start. */
 static void
 launch_supervisor(Waiting *waiting)
 {
@@ -188,9 +184,8 @@ check_configuration(void)
 }
 
 /*
- * Read the report of the running supervisor.  Raise the failure that it reports, if this backend
- * waited for that attempt.  After an earlier failure, or if geonn is off for the supervisor, wake the
- * supervisor.
+ * Read the report of the running supervisor.  Raise the failure that it reports, if this backend waited for that attempt.
+ * After an earlier failure, or if geonn is off for the supervisor, wake the supervisor.
  */
 static void
 consult_supervisor(Waiting *waiting)

@@ -8,9 +8,8 @@
 #include <sys/types.h>
 
 /*
- * Return a connected socket, or raise the error that keeps the engine from running.  *engine_pid:
- * before, an engine's process that this backend has seen end, or 0; afterwards, the engine's
- * process.
+ * Return a connected socket, or raise the error that keeps the engine from running.  *engine_pid: before, an engine's
+ * process that this backend has seen end, or 0; afterwards, the engine's process.
  */
 extern int	geonn_engine_connect(pid_t *engine_pid);
 

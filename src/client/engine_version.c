@@ -35,9 +35,7 @@
 #define VERSION_FORMAT	"%31s"
 #define VERSION_ROOM	32
 
-/*
- * Ask the installed program for its version.  Returns false if the program does not run.
- */
+/* Ask the installed program for its version.  Returns false if the program does not run. */
 static bool
 read_installed_version(const char *program, char *version)
 {

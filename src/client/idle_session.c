@@ -119,9 +119,7 @@ geonn_idle_session_let_go(const GeonnClient *client)
 		held.client = NULL;
 }
 
-/*
- * Return whether the session is in a state in which it can take another question.
- */
+/* Return whether the session is in a state in which it can take another question. */
 static bool
 is_done(const GeonnClient *client)
 {

@@ -8,9 +8,8 @@
 #include "client/client_slots.h"
 
 /*
- * Hold back the idle batch of this slot, to keep it with the session when the client ends.  If another
- * client of this process holds one back, that client gives its own back.  Returns false if the caller
- * must give this batch back instead.
+ * Hold back the idle batch of this slot, to keep it with the session when the client ends.  If another client of this
+ * process holds one back, that client gives its own back.  Returns false if the caller must give this batch back instead.
  */
 extern bool geonn_idle_session_hold(GeonnClient *client, int number);
 
@@ -18,9 +17,8 @@ extern bool geonn_idle_session_hold(GeonnClient *client, int number);
 extern void geonn_idle_session_let_go(const GeonnClient *client);
 
 /*
- * End the session of a client that is done, or keep it for the next call.  `finished` is the
- * message that tells the engine which.  Raises no error; afterwards the client can only be
- * released.
+ * End the session of a client that is done, or keep it for the next call.  `finished` is the message that tells the engine
+ * which.  Raises no error; afterwards the client can only be released.
  */
 extern void geonn_idle_session_keep(GeonnClient *client, struct geonn_finished *finished);
 

@@ -23,9 +23,8 @@ extern uint64 geonn_memory_file_append(MemoryFile *file, const void *bytes, Size
 extern void geonn_memory_file_seal(MemoryFile *file);
 
 /*
- * Attach to a file that another process has sealed, and close its descriptor.  The file is closed with
- * the current memory context.  If the file is not sealed, returns NULL; the context then closes the
- * descriptor.
+ * Attach to a file that another process has sealed, and close its descriptor.  The file is closed with the current memory
+ * context.  If the file is not sealed, returns NULL; the context then closes the descriptor.
  */
 extern MemoryFile *geonn_memory_file_attach(const char *purpose, int descriptor);
 
@@ -42,9 +41,8 @@ extern void geonn_memory_file_close_descriptor(MemoryFile *file);
 extern const void *geonn_memory_file_bytes(const MemoryFile *file, uint64 offset, uint64 length);
 
 /*
- * Return the varlena value at this offset of a sealed file; the caller must not change it.  Returns
- * NULL if the offset is no multiple of 8, if the file ends before the value does, or if the value
- * is compressed or out of line.
+ * Return the varlena value at this offset of a sealed file; the caller must not change it.  Returns NULL if the offset is
+ * no multiple of 8, if the file ends before the value does, or if the value is compressed or out of line.
  */
 extern const struct varlena *geonn_memory_file_varlena(const MemoryFile *file, uint64 offset);
 

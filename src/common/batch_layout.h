@@ -9,9 +9,8 @@
 #include "common/protocol.h"
 
 /*
- * The columns of a batch in memory.  Some columns serve twice: the client writes the tags of
- * references, and the engine the tags of answers; the client writes the ends of arcs, and the
- * engine the places of answers.
+ * The columns of a batch in memory.  Some columns serve twice: the client writes the tags of references, and the engine
+ * the tags of answers; the client writes the ends of arcs, and the engine the places of answers.
  */
 struct geonn_batch_columns
 {
@@ -65,10 +64,9 @@ geonn_batch_column(uintptr_t base, size_t *offset, bool present, size_t values, 
 }
 
 /*
- * Lay out a batch of these rows and room from address start on, and return the bytes that it takes,
- * a multiple of 4096; 0 if rows or room are out of range.  With NULL as start, only compute the
- * bytes.  present: the columns that the batch has beside the coordinates, bits GEONN_COLUMN_...
- * Every column begins at a multiple of 256 bytes.
+ * Lay out a batch of these rows and room from address start on, and return the bytes that it takes, a multiple of 4096; 0
+ * if rows or room are out of range.  With NULL as start, only compute the bytes.  present: the columns that the batch has
+ * beside the coordinates, bits GEONN_COLUMN_...  Every column begins at a multiple of 256 bytes.
  */
 static inline size_t
 geonn_batch_layout(void *start, uint32_t rows, uint32_t room, uint32_t present,

@@ -108,10 +108,7 @@ geonn_channel_send(int socket, int type, void *message, int descriptor)
 	}
 }
 
-/*
- * End each text of a message within its field: the other side may have sent a text without a zero
- * byte.
- */
+/* End each text of a message within its field: the other side may have sent a text without a zero byte. */
 static void
 end_texts(union geonn_message *message)
 {
@@ -122,10 +119,7 @@ end_texts(union geonn_message *message)
 #undef END
 }
 
-/*
- * Take the first descriptor out of the control data, and close all others.  Returns -1 if none
- * came.
- */
+/* Take the first descriptor out of the control data, and close all others.  Returns -1 if none came. */
 static int
 take_descriptor(struct msghdr *envelope)
 {

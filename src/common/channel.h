@@ -49,27 +49,22 @@ extern int	geonn_channel_connect(const char *path, pid_t *peer);
  */
 extern bool geonn_channel_peer_is_own_user(int socket, pid_t *peer);
 
-/*
- * Fill in the header of a message of this type, and send the message, with a copy of the descriptor
- * unless that is -1.
- */
+/* Fill in the header of a message of this type, and send the message, with a copy of the descriptor unless that is -1. */
 extern enum geonn_channel_status geonn_channel_send(int socket, int type,
 													void *message,
 													int descriptor);
 
 /*
- * Receive one message.  *descriptor becomes the descriptor that came with the message, or -1; the
- * caller closes it.  With NULL as descriptor, the function closes a descriptor that comes.  Every
- * string in the message ends with a zero byte.
+ * Receive one message.  *descriptor becomes the descriptor that came with the message, or -1; the caller closes it.  With
+ * NULL as descriptor, the function closes a descriptor that comes.  Every string in the message ends with a zero byte.
  */
 extern enum geonn_channel_status geonn_channel_receive(int socket,
 													   union geonn_message *message,
 													   int *descriptor);
 
 /*
- * Look for a message of this type among those that the other side sent before it closed the connection.
- * If the other side left messages unread, the kernel first reports one error, and then hands out the
- * messages.
+ * Look for a message of this type among those that the other side sent before it closed the connection.  If the other side
+ * left messages unread, the kernel first reports one error, and then hands out the messages.
  */
 extern bool geonn_channel_find_last(int socket, int type, union geonn_message *message);
 
@@ -81,8 +76,7 @@ extern bool geonn_channel_find_last(int socket, int type, union geonn_message *m
 extern void *geonn_batch_map(int descriptor, size_t bytes);
 
 /*
- * Return whether the file is a memfd that is sealed, so that no process can change or shrink it.
- * *bytes becomes its size.
+ * Return whether the file is a memfd that is sealed, so that no process can change or shrink it.  *bytes becomes its size.
  */
 extern bool geonn_file_is_sealed(int descriptor, uint64_t *bytes);
 

@@ -104,8 +104,7 @@
 #define GEONN_GEODESY_FUNCTION static __host__ __device__ __forceinline__
 #else
 /*
- * Always inlined, so that a function that is compiled for several kinds of processors uses the
- * instructions of each kind.
+ * Always inlined, so that a function that is compiled for several kinds of processors uses the instructions of each kind.
  */
 #define GEONN_GEODESY_FUNCTION static inline __attribute__((always_inline))
 #endif

@@ -69,9 +69,8 @@ geonn_metric_vector(enum geonn_metric metric, double latitude, double longitude)
 }
 
 /*
- * Return the limit on squared chords: if k references have a squared chord of at most
- * kth_chord_squared from an observation, its k nearest, and all that tie with the k-th, have
- * squared chords of at most the limit.  May be INFINITY.
+ * Return the limit on squared chords: if k references have a squared chord of at most kth_chord_squared from an
+ * observation, its k nearest, and all that tie with the k-th, have squared chords of at most the limit.  May be INFINITY.
  */
 GEONN_GEODESY_FUNCTION double
 geonn_metric_chord_limit(enum geonn_metric metric, double kth_chord_squared)
@@ -128,10 +127,9 @@ geonn_metric_reach(double max_distance, double radius)
 }
 
 /*
- * Return a wider limit than geonn_metric_radius_limit() does, at less cost.  A chord is shorter than the
- * path along the surface.  The unit of chords, the radius of the sphere or the semi-major axis, is 1 %
- * longer than the divisor.  The 1 % and the millimetre are far more than the errors of rounding and of
- * computed distances.
+ * Return a wider limit than geonn_metric_radius_limit() does, at less cost.  A chord is shorter than the path along the
+ * surface.  The unit of chords, the radius of the sphere or the semi-major axis, is 1 % longer than the divisor.  The 1 %
+ * and the millimetre are far more than the errors of rounding and of computed distances.
  */
 GEONN_GEODESY_FUNCTION double
 geonn_metric_wide_limit(enum geonn_metric metric, double max_distance)
@@ -148,9 +146,8 @@ geonn_metric_wide_limit(enum geonn_metric metric, double max_distance)
 }
 
 /*
- * Return the greatest difference of latitude, in degrees, of points at most max_distance metres apart.  A
- * degree has at least 110,574 metres, at the spheroid's equator: a (1 - e^2) pi / 180, by the radius of
- * curvature of a meridian there.
+ * Return the greatest difference of latitude, in degrees, of points at most max_distance metres apart.  A degree has at
+ * least 110,574 metres, at the spheroid's equator: a (1 - e^2) pi / 180, by the radius of curvature of a meridian there.
  */
 GEONN_GEODESY_FUNCTION double
 geonn_metric_latitudes(enum geonn_metric metric, double max_distance)

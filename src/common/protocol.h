@@ -222,9 +222,7 @@ union geonn_message
 #undef GEONN_MESSAGE_MEMBER
 };
 
-/*
- * Return how many bytes a message of this type has; 0 for an unknown type.
- */
+/* Return how many bytes a message of this type has; 0 for an unknown type. */
 static inline size_t
 geonn_message_size(int type)
 {

@@ -75,10 +75,9 @@ struct geonn_allocate
 };
 
 /*
- * The message that carries the memfd of the slot's new batch.  rows and room are as the client
- * asked, or less if the process's share of the transfer memory is short.  If no memory is left and
- * the session has other batches, both are 0, and no memfd comes.  The engine takes back the slot's
- * former batch, which the client must have unmapped before it asked.
+ * The message that carries the memfd of the slot's new batch.  rows and room are as the client asked, or less if the
+ * process's share of the transfer memory is short.  If no memory is left and the session has other batches, both are 0,
+ * and no memfd comes.  The engine takes back the slot's former batch, which the client must have unmapped before it asked.
  */
 struct geonn_batch
 {

@@ -45,10 +45,7 @@ pause_at(size_t i, geonn_ring_pause pause)
 		pause();
 }
 
-/*
- * Count the arcs that cross the meridian between a point and the north pole; return GEONN_INSIDE if their
- * number is odd.
- */
+/* Count the arcs that cross the meridian between a point and the north pole; return GEONN_INSIDE if their number is odd. */
 static enum geonn_side
 side_from_pole(const struct geonn_vector *ring, size_t count, geonn_ring_pause pause, struct geonn_vector point)
 {

@@ -64,10 +64,7 @@ geonn_high_edge(uint16_t edges, int window)
 	return edges >> (2 * window + 1) * GEONN_EDGE_BITS & GEONN_EDGE_MASK;
 }
 
-/*
- * Return whether a range with this low bound begins before a range with this high bound ends, or just
- * where it ends.
- */
+/* Return whether a range with this low bound begins before a range with this high bound ends, or just where it ends. */
 GEONN_WINDOW_FUNCTION bool
 geonn_low_reaches(int64_t low, unsigned low_edge, int64_t high, unsigned high_edge)
 {
@@ -77,9 +74,7 @@ geonn_low_reaches(int64_t low, unsigned low_edge, int64_t high, unsigned high_ed
 		low_edge == GEONN_EDGE_UNBOUNDED || high_edge == GEONN_EDGE_UNBOUNDED;
 }
 
-/*
- * Return whether the windows of this number, of the points a and b, overlap.
- */
+/* Return whether the windows of this number, of the points a and b, overlap. */
 GEONN_WINDOW_FUNCTION bool
 geonn_windows_overlap(int window, int64_t a_low, int64_t a_high, uint16_t a_edges,
 					  int64_t b_low, int64_t b_high, uint16_t b_edges)

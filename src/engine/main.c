@@ -115,9 +115,7 @@ parse_arguments(int count, char **words, struct arguments *arguments)
 	return -1;
 }
 
-/*
- * Return the process at the other end of the supervisor's descriptor; 0: none.
- */
+/* Return the process at the other end of the supervisor's descriptor; 0: none. */
 static pid_t
 channel_peer(void)
 {
@@ -128,9 +126,7 @@ channel_peer(void)
 		peer.pid : 0;
 }
 
-/*
- * Return whether the process at the other end has closed the channel.
- */
+/* Return whether the process at the other end has closed the channel. */
 static bool
 has_hung_up(void)
 {
@@ -139,10 +135,7 @@ has_hung_up(void)
 	return poll(&channel, 1, 0) == 1 && channel.revents & POLLHUP;
 }
 
-/*
- * Close all descriptors that this process has inherited, except the standard ones and the
- * supervisor's.
- */
+/* Close all descriptors that this process has inherited, except the standard ones and the supervisor's. */
 static void
 close_inherited(void)
 {

@@ -89,9 +89,7 @@ compare_radii(const void *a, const void *b)
 	return first < second ? -1 : first > second;
 }
 
-/*
- * Read the radii of a count, and sort them.  A cache may have radii in place of k.
- */
+/* Read the radii of a count, and sort them.  A cache may have radii in place of k. */
 static void
 read_radii(const GeonnArgument *argument, Datum value, GeonnArguments *arguments)
 {
@@ -221,9 +219,7 @@ read_options(const GeonnArgument *argument pg_attribute_unused(), Datum value,
 	question->batch_rows = arguments->options.batch_rows;
 }
 
-/*
- * Store a value in the argument's field.  The SQL type tells the field's C type.
- */
+/* Store a value in the argument's field.  The SQL type tells the field's C type. */
 static void
 keep_value(const GeonnArgument *argument, Datum value, GeonnArguments *arguments)
 {
@@ -254,10 +250,7 @@ keep_value(const GeonnArgument *argument, Datum value, GeonnArguments *arguments
 
 /* ---- how texts show them ---- */
 
-/*
- * Return the SQL literal of a value, made of the output of its type; an infinite number needs
- * quotes.
- */
+/* Return the SQL literal of a value, made of the output of its type; an infinite number needs quotes. */
 static char *
 describe_value(const GeonnArgument *argument, const char *output)
 {
@@ -400,8 +393,7 @@ static struct
 }			last;
 
 /*
- * Set last.positions to each argument's position in the function; -1: the function has no argument
- * of this name and type.
+ * Set last.positions to each argument's position in the function; -1: the function has no argument of this name and type.
  */
 static void
 find_positions(Oid function)
@@ -442,10 +434,7 @@ forget_last(Datum argument pg_attribute_unused(), int cache pg_attribute_unused(
 	last.function = InvalidOid;
 }
 
-/*
- * Return the arguments' positions in a function, [ARGUMENTS]; they are valid until the next call
- * for another function.
- */
+/* Return the arguments' positions in a function, [ARGUMENTS]; they are valid until the next call for another function. */
 static const int *
 positions_in(Oid function)
 {
@@ -617,9 +606,7 @@ geonn_arguments_of_one_question(NullableDatum *values, const char **question)
 	return excluded;
 }
 
-/*
- * Handle a missing radius: geonn_within then needs one of the options obs_radius and ref_radius.
- */
+/* Handle a missing radius: geonn_within then needs one of the options obs_radius and ref_radius. */
 static void
 read_no_radius(GeonnFunction function, const GeonnArgument *argument, GeonnArguments *arguments)
 {

@@ -148,9 +148,8 @@ extern int	geonn_arguments_question(const NullableDatum *values, const char **na
 extern const GeonnArgument *geonn_arguments_of_one_question(NullableDatum *values, const char **question);
 
 /*
- * Return the values with which the function is called, [geonn_argument_count], in the current
- * memory context.  An argument that the function does not have is NULL.  Raises an error about a
- * NULL that is not allowed.
+ * Return the values with which the function is called, [geonn_argument_count], in the current memory context.  An argument
+ * that the function does not have is NULL.  Raises an error about a NULL that is not allowed.
  */
 extern NullableDatum *geonn_arguments_called(FunctionCallInfo fcinfo, GeonnFunction function);
 

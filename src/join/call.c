@@ -95,10 +95,7 @@ geonn_call_message(const GeonnCall *call, const struct geonn_call_label *label,
 	return message;
 }
 
-/*
- * Estimate the rows of one table, without its children; -1: it is no table, or another transaction
- * has locked it.
- */
+/* Estimate the rows of one table, without its children; -1: it is no table, or another transaction has locked it. */
 static double
 expected_of_table(Oid table)
 {
@@ -256,9 +253,7 @@ geonn_read_reason_text(GeonnReadReason reason, uint64 bytes)
 	pg_unreachable();
 }
 
-/*
- * Have EXPLAIN show whether the engine had kept the references, and if not, why.
- */
+/* Have EXPLAIN show whether the engine had kept the references, and if not, why. */
 static void
 explain_kept(const GeonnReport *sum, ExplainState *explain)
 {

@@ -90,10 +90,7 @@ extern struct geonn_call geonn_call_message(const GeonnCall *call,
 											const struct geonn_call_label *label,
 											uint64 expected);
 
-/*
- * Return the number of rows in the source, as the planner would estimate it for a table; 0 if the
- * source is no table.
- */
+/* Return the number of rows in the source, as the planner would estimate it for a table; 0 if the source is no table. */
 extern uint64 geonn_call_expected(const PointSource *source);
 
 /*

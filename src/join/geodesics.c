@@ -213,9 +213,8 @@ kind_of_shape(FmgrInfo *function)
 }
 
 /*
- * Return the distance of a point to a part; for a ring, *side becomes the side that the point is on.
- * A part may have millions of vectors, so the function goes through it in pieces, each of which begins
- * where the piece before ends.
+ * Return the distance of a point to a part; for a ring, *side becomes the side that the point is on.  A part may have
+ * millions of vectors, so the function goes through it in pieces, each of which begins where the piece before ends.
  */
 static double
 part_distance(struct geonn_vector point, const GeonnPart *part, enum geonn_side *side)

@@ -143,9 +143,7 @@ keys_equal(const GeonnGroups *groups, const Datum *a, const Datum *b)
 #define SH_DEFINE
 #include "lib/simplehash.h"
 
-/*
- * Check column number `number` of the arguments by and differs.
- */
+/* Check column number `number` of the arguments by and differs. */
 static void
 check_column(const PointSource *observations, const PointSource *references, int number)
 {
@@ -174,9 +172,7 @@ check_column(const PointSource *observations, const PointSource *references, int
 				 errhint("Cast it to a type that has one, such as text, in a view.")));
 }
 
-/*
- * Prepare to compare values of a column that check_column() has checked.
- */
+/* Prepare to compare values of a column that check_column() has checked. */
 static void
 prepare_column(GroupColumn *column, const PointColumn *reference)
 {
@@ -219,9 +215,7 @@ geonn_groups_bytes(const GeonnGroups *groups)
 	return groups->bytes;
 }
 
-/*
- * Count a key's bytes twice, because in the end both the table and the file have the key.
- */
+/* Count a key's bytes twice, because in the end both the table and the file have the key. */
 static void
 add_to_memory(GeonnGroups *groups, const Datum *key)
 {
@@ -322,9 +316,7 @@ write_table(GeonnGroups *groups)
 	geonn_memory_file_append(groups->file, &count, sizeof(count));
 }
 
-/*
- * Find the slots of the sealed file, and check that they lie within the file.
- */
+/* Find the slots of the sealed file, and check that they lie within the file. */
 static void
 find_slots(GeonnGroups *groups)
 {
@@ -364,9 +356,7 @@ geonn_groups_close_descriptor(GeonnGroups *groups)
 	geonn_memory_file_close_descriptor(groups->file);
 }
 
-/*
- * Prepare to compare keys of `count` columns of the references, from column `first` on.
- */
+/* Prepare to compare keys of `count` columns of the references, from column `first` on. */
 static GeonnGroups *
 prepare_columns(const PointSource *references, int first, int count)
 {
@@ -466,9 +456,7 @@ read_key(const GeonnGroups *groups, uint64 place)
 	return groups->found;
 }
 
-/*
- * Return the number of a key with this hash, or GEONN_NO_GROUP.
- */
+/* Return the number of a key with this hash, or GEONN_NO_GROUP. */
 static int32
 find_key(const GeonnGroups *groups, const Datum *key, uint32 hash)
 {

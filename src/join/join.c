@@ -132,9 +132,8 @@ begin_reading(GeonnSearch *search, ReadingManner manner)
 /* ---- references ---- */
 
 /*
- * Return whether observations may be read before the references are prepared.  Not if processes search
- * together, because they divide the observations; nor if a watcher is set, because it expects that the engine
- * has the references.
+ * Return whether observations may be read before the references are prepared.  Not if processes search together, because
+ * they divide the observations; nor if a watcher is set, because it expects that the engine has the references.
  */
 static bool
 may_look_ahead(const GeonnSearch *search)
@@ -207,9 +206,7 @@ geonn_search_references(const GeonnSearch *search)
 
 /* ---- rows ---- */
 
-/*
- * Answer all observations in this process, by the references that it knows.
- */
+/* Answer all observations in this process, by the references that it knows. */
 static void
 answer_alone(GeonnSearch *search)
 {
@@ -265,9 +262,7 @@ begin_taking(GeonnSearch *search)
 	}
 }
 
-/*
- * Read as many observations as fit into the ring before the caller must take pairs.
- */
+/* Read as many observations as fit into the ring before the caller must take pairs. */
 static void
 read_some(GeonnSearch *search)
 {
@@ -287,9 +282,7 @@ read_some(GeonnSearch *search)
 		geonn_shared_search_end(search->shared, geonn_reading_counts(search->reading));
 }
 
-/*
- * Send observations as long as the ring has places for them.
- */
+/* Send observations as long as the ring has places for them. */
 static void
 send_some(GeonnSearch *search)
 {

@@ -111,8 +111,7 @@ extern void geonn_search_go_on(GeonnSearch *search);
 extern void geonn_search_complete(GeonnSearch *search);
 
 /*
- * Get the next row.  Returns false after the last row.  What the row's values point to lives until
- * the next row is taken.
+ * Get the next row.  Returns false after the last row.  What the row's values point to lives until the next row is taken.
  */
 extern bool geonn_search_next(GeonnSearch *search, Datum *values, bool *nulls);
 

@@ -73,9 +73,7 @@ consume_reference(void *state, const PointRow *row)
 	MemoryContextSwitchTo(former);
 }
 
-/*
- * Add valid references; they have no groups and no limits.
- */
+/* Add valid references; they have no groups and no limits. */
 static void
 consume_references(void *state, uint32 rows, const Datum *ids, const double *latitudes,
 				   const double *longitudes)
@@ -207,9 +205,7 @@ read_all(const GeonnJoin *join, PreparedJoin *prepared, PointReading *reading)
 	return NULL;
 }
 
-/*
- * Wait until workers that have read everything exit, and report what they found.
- */
+/* Wait until workers that have read everything exit, and report what they found. */
 static void
 end_readers(const GeonnJoin *join, const PreparedJoin *prepared, PointReading *reading, ParallelContext *readers)
 {
@@ -290,9 +286,7 @@ send_references(const JoinPreparation *preparation)
 		end_readers(join, prepared, reading, readers);
 }
 
-/*
- * Implements ReferenceFate.prepare.  The client of an earlier fate may have begun a new dataset.
- */
+/* Implements ReferenceFate.prepare.  The client of an earlier fate may have begun a new dataset. */
 static const char *
 read_references(JoinPreparation *preparation)
 {
@@ -328,10 +322,7 @@ geonn_count_own_calls(void)
 			fates[i]->count_calls();
 }
 
-/*
- * Try the fates in turn, until one prepares the join.  DEBUG1 says which one, and why the earlier
- * ones did not.
- */
+/* Try the fates in turn, until one prepares the join.  DEBUG1 says which one, and why the earlier ones did not. */
 static void
 try_fates(JoinPreparation *preparation)
 {
@@ -344,9 +335,7 @@ try_fates(JoinPreparation *preparation)
 	ereport(DEBUG1, (errmsg_internal("the references of %s are %s", title, fates[tried]->name)));
 }
 
-/*
- * Begin to prepare the join.  Given points must be valid if the join has GEONN_INVALID_IS_ERROR.
- */
+/* Begin to prepare the join.  Given points must be valid if the join has GEONN_INVALID_IS_ERROR. */
 static PreparedJoin
 begin_preparing(const GeonnJoin *join, const GeonnResultRow *row)
 {

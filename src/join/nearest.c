@@ -137,9 +137,7 @@ read_windows(const GeonnArguments *arguments, ArrayPoints *points, int count)
 				 errhint("Give the array windows as many elements as lat.")));
 }
 
-/*
- * Return the points of the arrays; *window becomes their window, or NULL if they have none.
- */
+/* Return the points of the arrays; *window becomes their window, or NULL if they have none. */
 static const GivenPoints *
 read_points(const GeonnArguments *arguments, const NamedWindow **window)
 {
@@ -190,9 +188,7 @@ geonn_is_join(PGFunction function)
 	return false;
 }
 
-/*
- * Raise an error if the join asks shapes for something that only points have.
- */
+/* Raise an error if the join asks shapes for something that only points have. */
 static void
 check_shapes(const GeonnArguments *arguments, const GeonnJoin *join)
 {

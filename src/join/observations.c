@@ -79,9 +79,7 @@ result_id(const GeonnSearch *search, const PointRow *row)
 		Int64GetDatum((int64) geonn_reading_rows(search->reading));
 }
 
-/*
- * Find an observation's neighbours among the references that this process knows, and store the rows.
- */
+/* Find an observation's neighbours among the references that this process knows, and store the rows. */
 static void
 answer_observation(GeonnSearch *search, const PointRow *row, const GeonnPointColumns *columns)
 {
@@ -126,10 +124,7 @@ add_observation(GeonnSearch *search, const PointRow *row, GeonnPointColumns *col
 	geonn_client_add_observations(client, 1, &id, &row->latitude, &row->longitude, columns);
 }
 
-/*
- * Send observations, which have no groups, parties and limits; under exclude_self, with the tags that
- * they exclude.
- */
+/* Send observations, which have no groups, parties and limits; under exclude_self, with the tags that they exclude. */
 static void
 add_observations(const GeonnSearch *search, uint32 rows, const Datum *ids, const double *latitudes,
 				 const double *longitudes)
@@ -176,9 +171,7 @@ geonn_search_consume_observations(void *state, uint32 rows, const Datum *ids, co
 	add_observations(search, rows - first, ids + first, latitudes + first, longitudes + first);
 }
 
-/*
- * Store the rows of an observation without candidates: a count finds none within each radius.
- */
+/* Store the rows of an observation without candidates: a count finds none within each radius. */
 static void
 store_zeros(GeonnSearch *search, const PointRow *row)
 {
@@ -230,9 +223,7 @@ store_unmatched(GeonnSearch *search, const PointRow *row)
 	geonn_search_store_row(search);
 }
 
-/*
- * Return whether no observation of a count has candidates, because the dataset has no references.
- */
+/* Return whether no observation of a count has candidates, because the dataset has no references. */
 bool
 geonn_search_counts_nothing(const GeonnSearch *search)
 {

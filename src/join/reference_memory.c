@@ -174,9 +174,7 @@ geonn_reference_memory_part_bytes(const ReferenceMemory *memory)
 	return memory->part_bytes;
 }
 
-/*
- * Let the sums of a weight take so many words; each reference has one sum.
- */
+/* Let the sums of a weight take so many words; each reference has one sum. */
 static void
 set_words(ReferenceMemory *memory, int weight, uint32 words)
 {

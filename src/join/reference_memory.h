@@ -15,9 +15,8 @@ typedef struct ReferenceMemory ReferenceMemory;
 extern ReferenceMemory *geonn_reference_memory_create(const char *title, uint32 columns, bool places);
 
 /*
- * Count this many references, or bytes of references, before they are taken in.  Raises an error if
- * the sum would exceed geonn.session_memory_limit; `what` names the contents of the bytes in the
- * error, for example: ids.
+ * Count this many references, or bytes of references, before they are taken in.  Raises an error if the sum would exceed
+ * geonn.session_memory_limit; `what` names the contents of the bytes in the error, for example: ids.
  */
 extern void geonn_reference_memory_add(ReferenceMemory *memory, uint64 references);
 extern void geonn_reference_memory_add_bytes(ReferenceMemory *memory, uint64 bytes,

@@ -224,9 +224,7 @@ begin_sort(GeonnReferences *references, const TypeCacheEntry *type)
 		references->values = geonn_memory_file_create(VALUES_PURPOSE);
 }
 
-/*
- * Get the files of references that another client has sealed.
- */
+/* Get the files of references that another client has sealed. */
 static void
 take_files(GeonnReferences *references, GeonnClient *client)
 {
@@ -400,9 +398,7 @@ geonn_references_add_block(GeonnReferences *references, GeonnClient *client, uin
 	}
 }
 
-/*
- * Append the bytes of an id that is not passed by value.  Returns their offset.
- */
+/* Append the bytes of an id that is not passed by value.  Returns their offset. */
 static Datum
 write_value(GeonnReferences *references, Datum id)
 {
@@ -426,9 +422,7 @@ name_sorted(const void *state)
 	return geonn_whose_row(references->source, &row);
 }
 
-/*
- * Send a reference that has just come out of the sort; the slot has its numbers, its limits and its shape.
- */
+/* Send a reference that has just come out of the sort; the slot has its numbers, its limits and its shape. */
 static void
 send_sorted_reference(GeonnReferences *references, GeonnClient *client, const Record *record)
 {
@@ -517,9 +511,7 @@ geonn_unknown_reference(int64 number, uint64 count)
 			 errhint("Run the statement again, and report this as an error in geonn.")));
 }
 
-/*
- * Return the record with this number, which may come from the engine and is checked.
- */
+/* Return the record with this number, which may come from the engine and is checked. */
 static const Record *
 find_record(const GeonnReferences *references, int64 number)
 {

@@ -23,14 +23,13 @@ typedef enum ReferenceDetail
 } ReferenceDetail;
 
 /*
- * Create an empty set of references, which lives as long as the current memory context; its bytes are counted
- * in memory.  columns are the question's (GEONN_COLUMN_...).  excluded_by: the observations for whose ids
- * geonn_references_excluded() will be called, or NULL.  Raises an error if the ids' type has no order, or if
- * the observations' ids cannot be compared with the references'.
+ * Create an empty set of references, which lives as long as the current memory context; its bytes are counted in memory.
+ * columns are the question's (GEONN_COLUMN_...).  excluded_by: the observations for whose ids geonn_references_excluded()
+ * will be called, or NULL.  Raises an error if the ids' type has no order, or if the observations' ids cannot be compared
+ * with the references'.
  *
- * With NULL as memory, get the references that another client has sealed, from the dataset to which this
- * client is attached.  The other arguments must be the same as there; but REFERENCE_DISTANCE is always
- * allowed.
+ * With NULL as memory, get the references that another client has sealed, from the dataset to which this client is
+ * attached.  The other arguments must be the same as there; but REFERENCE_DISTANCE is always allowed.
  */
 extern GeonnReferences *geonn_references_begin(const PointSource *source,
 											   ReferenceDetail detail,
@@ -41,9 +40,8 @@ extern GeonnReferences *geonn_references_begin(const PointSource *source,
 typedef Datum LentId(const void *ids, int64 tag);
 
 /*
- * Create references without ids of their own: id_of() finds an id by its tag.  The references live as long as the
- * current memory context, and have no coordinates.  excluded_by is as in geonn_references_begin(), for
- * geonn_reference_is_own().
+ * Create references without ids of their own: id_of() finds an id by its tag.  The references live as long as the current
+ * memory context, and have no coordinates.  excluded_by is as in geonn_references_begin(), for geonn_reference_is_own().
  */
 extern GeonnReferences *geonn_references_lend(const PointSource *source, LentId *id_of, const void *ids,
 											  const PointSource *excluded_by);

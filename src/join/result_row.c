@@ -136,10 +136,7 @@ known_columns(int rows, bool numbered)
 	return geonn_list_names(names, "", NULL);
 }
 
-/*
- * Return the entry of result_columns for an attribute, among the columns of these rows; NULL: the
- * attribute is dropped.
- */
+/* Return the entry of result_columns for an attribute, among the columns of these rows; NULL: the attribute is dropped. */
 static const ResultColumn *
 find_column(Form_pg_attribute attribute, int rows, bool numbered)
 {
@@ -161,10 +158,7 @@ find_column(Form_pg_attribute attribute, int rows, bool numbered)
 
 /* ---- their types ---- */
 
-/*
- * Write the attributes as an SQL column definition list, with types that suit: bigint for any
- * integer.
- */
+/* Write the attributes as an SQL column definition list, with types that suit: bigint for any integer. */
 static char *
 suitable_columns(const ResultAttribute *attributes, int count, bool numbered,
 				 const PointColumn *const ids[ID_TYPES])
@@ -189,9 +183,7 @@ suitable_columns(const ResultAttribute *attributes, int count, bool numbered,
 	return list.data;
 }
 
-/*
- * Return the suffix of the extension's row types for ids of this column's type; NULL: none exists.
- */
+/* Return the suffix of the extension's row types for ids of this column's type; NULL: none exists. */
 static const char *
 ready_ids(const PointColumn *id)
 {
@@ -199,10 +191,7 @@ ready_ids(const PointColumn *id)
 		id->base_type == TEXTOID || id->base_type == VARCHAROID ? "_text" : NULL;
 }
 
-/*
- * Return the extension's row type for these ids, if row_type is another of the extension's types;
- * NULL otherwise.
- */
+/* Return the extension's row type for these ids, if row_type is another of the extension's types; NULL otherwise. */
 static const char *
 ready_type(Oid row_type, int rows, bool numbered, const PointColumn *const ids[ID_TYPES])
 {
@@ -221,9 +210,7 @@ ready_type(Oid row_type, int rows, bool numbered, const PointColumn *const ids[I
 	return OidIsValid(ready) ? format_type_be(ready) : NULL;
 }
 
-/*
- * Give a hint how to get rows of these columns.  ready: the extension's type that has them, or NULL.
- */
+/* Give a hint how to get rows of these columns.  ready: the extension's type that has them, or NULL. */
 static int
 row_type_hint(const char *ready, const char *columns)
 {
@@ -436,9 +423,7 @@ convert_count(const ResultAttribute *attribute, uint64 count)
 	return Int32GetDatum((int32) count);
 }
 
-/*
- * Raise an error if a sum is infinite: an exact sum may be beyond all finite numbers of the type.
- */
+/* Raise an error if a sum is infinite: an exact sum may be beyond all finite numbers of the type. */
 static double
 check_sum(double sum)
 {
@@ -458,9 +443,7 @@ sums_value(const GeonnResultRow *row, const double *sums)
 	return PointerGetDatum(row->sums);
 }
 
-/*
- * Return a least or a greatest weight; NULL if it is infinite, because no candidate has a weight.
- */
+/* Return a least or a greatest weight; NULL if it is infinite, because no candidate has a weight. */
 static Datum
 extreme_value(double extreme, bool *is_null)
 {
@@ -468,9 +451,7 @@ extreme_value(double extreme, bool *is_null)
 	return *is_null ? (Datum) 0 : Float8GetDatum(extreme);
 }
 
-/*
- * Return an array of the least or of the greatest weights, in the memory of `value`.
- */
+/* Return an array of the least or of the greatest weights, in the memory of `value`. */
 static Datum
 extremes_value(const GeonnResultRow *row, const double *extremes, ArrayType *value)
 {
@@ -579,10 +560,7 @@ make_value(const GeonnResultRow *row, const ResultAttribute *attribute, const Ge
 	pg_unreachable();
 }
 
-/*
- * Return the GEONN_NEEDS_... bits of the data that the block's present pair has, or an observation
- * without a pair.
- */
+/* Return the GEONN_NEEDS_... bits of the data that the block's present pair has, or an observation without a pair. */
 static int
 data_there(const GeonnBlock *block)
 {

@@ -50,16 +50,10 @@ extern void geonn_result_row_begin(GeonnResultRow *row, TupleDesc descriptor, bo
 								   const PointColumn *reference_id, const GeonnQuestion *question,
 								   bool has_places);
 
-/*
- * Return whether ids of this column can be values of the row type's attribute, as they are or as
- * wider integers.
- */
+/* Return whether ids of this column can be values of the row type's attribute, as they are or as wider integers. */
 extern bool geonn_attribute_takes_id(Form_pg_attribute attribute, const PointColumn *id);
 
-/*
- * From now on rows have only these attributes of the row type, [descriptor->natts], numbered from 1
- * on.
- */
+/* From now on rows have only these attributes of the row type, [descriptor->natts], numbered from 1 on. */
 extern void geonn_result_row_project(GeonnResultRow *row, TupleDesc descriptor,
 									 const AttrNumber *attributes);
 

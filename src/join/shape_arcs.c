@@ -106,9 +106,7 @@ add_part(GeonnArcs *arcs, const Destination *destination, const GeonnVertices *v
 	}
 }
 
-/*
- * Take a ring.  After the polygon's last ring, add the arcs of all its rings.
- */
+/* Take a ring.  After the polygon's last ring, add the arcs of all its rings. */
 static void
 add_ring(GeonnArcs *arcs, Destination *destination, const GeonnPart *part)
 {

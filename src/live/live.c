@@ -139,9 +139,7 @@ drop_base(LiveReferences *references)
 	references->paid = 0;
 }
 
-/*
- * Let go of a base that is useless, and do not take it again.
- */
+/* Let go of a base that is useless, and do not take it again. */
 static void
 reject_base(LiveReferences *references)
 {
@@ -182,9 +180,7 @@ make_label(const LiveReferences *references, TimestampTz version)
 	return label;
 }
 
-/*
- * Leave a mark with the engine: a call has had the engine read the references.
- */
+/* Leave a mark with the engine: a call has had the engine read the references. */
 static void
 leave_mark(LiveReferences *references)
 {
@@ -269,9 +265,7 @@ ask(LiveReferences *references, const PointSource *source)
 	references->asked = GetCurrentTimestamp();
 }
 
-/*
- * Log, once for each table and process, that the engine answers single points, and why.
- */
+/* Log, once for each table and process, that the engine answers single points, and why. */
 static void
 tell_left_to_engine(LiveReferences *references, const PointSource *source, int sqlstate, const char *detail,
 					const char *hint)
@@ -287,9 +281,7 @@ tell_left_to_engine(LiveReferences *references, const PointSource *source, int s
 			 errhidestmt(true)));
 }
 
-/*
- * Log that something (`what`) takes more bytes than it may.
- */
+/* Log that something (`what`) takes more bytes than it may. */
 static void
 tell_too_large(LiveReferences *references, const PointSource *source, const char *what, uint64 bytes, uint64 most)
 {
@@ -307,9 +299,7 @@ most_bytes(void)
 			   geonn_session_memory_limit < 0 ? PG_UINT64_MAX : (uint64) geonn_session_memory_limit * 1024);
 }
 
-/*
- * Note that making a base has come to nothing, so that the next one is made later.
- */
+/* Note that making a base has come to nothing, so that the next one is made later. */
 static void
 make_later(LiveReferences *references)
 {
@@ -362,19 +352,14 @@ make_base(LiveReferences *references, PageReader *reader)
 		geonn_groups_close_descriptor(reader->groups);
 }
 
-/*
- * Return how many milliseconds making a base of this table may take.
- */
+/* Return how many milliseconds making a base of this table may take. */
 static double
 time_to_make(const LiveReferences *references, Relation relation)
 {
 	return TIMES_MAKING * Max(references->making, RelationGetNumberOfBlocks(relation) * MAKING_A_PAGE);
 }
 
-/*
- * Return whether the statement and its transaction have enough time left to make a base of this
- * table.
- */
+/* Return whether the statement and its transaction have enough time left to make a base of this table. */
 static bool
 has_time(const LiveReferences *references, Relation relation)
 {
@@ -425,9 +410,7 @@ lock_making(const Making *making)
 	return true;
 }
 
-/*
- * Make a base, under the lock, unless another process has made one meanwhile.
- */
+/* Make a base, under the lock, unless another process has made one meanwhile. */
 static void
 make_base_alone(void *state)
 {
@@ -576,9 +559,7 @@ geonn_live_is_likely(LiveReferences *references, const PointSource *source)
 	return references->table != NULL || (references->again && !references->failed);
 }
 
-/*
- * Return how many rows of the base may be missing in the table before another base is made at once.
- */
+/* Return how many rows of the base may be missing in the table before another base is made at once. */
 static uint64
 most_masked(const LiveReferences *references, Relation relation)
 {
@@ -592,10 +573,7 @@ most_masked(const LiveReferences *references, Relation relation)
 	return rows / 2;
 }
 
-/*
- * Look at the table with the active snapshot.  Returns false if the base does not tell which rows
- * the snapshot sees.
- */
+/* Look at the table with the active snapshot.  Returns false if the base does not tell which rows the snapshot sees. */
 static bool
 look(LiveReferences *references, const PointSource *source, const PlainTable *table, Relation relation)
 {

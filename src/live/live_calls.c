@@ -43,9 +43,7 @@ have_one_label(const struct geonn_call *a, const struct geonn_call *b)
 	return a->role == b->role && memcmp(&a->label, &b->label, sizeof(a->label)) == 0;
 }
 
-/*
- * Return the calls of this label that the engine has not counted, or NULL.
- */
+/* Return the calls of this label that the engine has not counted, or NULL. */
 static UncountedCalls *
 find_uncounted(const struct geonn_call *message)
 {
@@ -99,9 +97,7 @@ geonn_live_count_calls(void)
 		count_calls(&uncounted[i]);
 }
 
-/*
- * Return the place of this label's uncounted calls; make one if it has none.
- */
+/* Return the place of this label's uncounted calls; make one if it has none. */
 static UncountedCalls *
 uncounted_calls(const struct geonn_call *message)
 {

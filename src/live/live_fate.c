@@ -83,9 +83,7 @@ lent_id(const void *ids, int64 tag)
 	return geonn_live_id_value(ids, tag);
 }
 
-/*
- * Have this process answer the observations, by the references that it knows.
- */
+/* Have this process answer the observations, by the references that it knows. */
 static void
 use_live_references(const GeonnJoin *join, LiveReferences *references, PreparedJoin *prepared)
 {
@@ -139,9 +137,7 @@ why_not_here(const JoinPreparation *preparation)
 	return geonn_page_id_type(join->references, &type) ? NULL : "their ids are of a type that a base cannot have";
 }
 
-/*
- * Return whether this process knows the references.  make: as for geonn_live_look().
- */
+/* Return whether this process knows the references.  make: as for geonn_live_look(). */
 static bool
 knows_references(const JoinPreparation *preparation, bool make)
 {
@@ -149,9 +145,7 @@ knows_references(const JoinPreparation *preparation, bool make)
 		(preparation->prepared->question.k > 0 || geonn_live_has_room_for_all(preparation->known));
 }
 
-/*
- * Return whether the observations are few, and this process knows the references for them.
- */
+/* Return whether the observations are few, and this process knows the references for them. */
 static bool
 knows_for_few_rows(JoinPreparation *preparation)
 {

@@ -66,9 +66,7 @@ comes_before(const LiveSearch *search, const LiveNeighbour *a, const LiveNeighbo
 	return geonn_reference_signs(a->latitude, a->longitude) < geonn_reference_signs(b->latitude, b->longitude);
 }
 
-/*
- * Put a neighbour into the heap of this many elements, in place of the first element.
- */
+/* Put a neighbour into the heap of this many elements, in place of the first element. */
 static void
 sift_down(const LiveSearch *search, uint32 count, LiveNeighbour added)
 {
@@ -104,10 +102,7 @@ sift_up(const LiveSearch *search, uint32 place, LiveNeighbour added)
 	heap[place] = added;
 }
 
-/*
- * Add a point at the distance of the k-th neighbour; in a search for all within a distance, add any
- * point.
- */
+/* Add a point at the distance of the k-th neighbour; in a search for all within a distance, add any point. */
 static void
 add_tied(LiveSearch *search, LiveNeighbour added)
 {
@@ -122,9 +117,7 @@ add_tied(LiveSearch *search, LiveNeighbour added)
 	search->tied[search->tied_count++] = added;
 }
 
-/*
- * Put a point into the full heap, in place of its first element, which leaves the k nearest.
- */
+/* Put a point into the full heap, in place of its first element, which leaves the k nearest. */
 static void
 replace_last(LiveSearch *search, LiveNeighbour added)
 {
@@ -139,9 +132,7 @@ replace_last(LiveSearch *search, LiveNeighbour added)
 		add_tied(search, former);
 }
 
-/*
- * Offer a point whose chord in float32 is within the limit: decide by the exact distance.
- */
+/* Offer a point whose chord in float32 is within the limit: decide by the exact distance. */
 static pg_noinline void
 offer(LiveSearch *search, const LivePoint *point)
 {
@@ -231,9 +222,7 @@ geonn_live_search_end(LiveSearch *search)
 
 /* ---- leaves ---- */
 
-/*
- * Return a bit for each point of the leaf that is within the limit.
- */
+/* Return a bit for each point of the leaf that is within the limit. */
 static inline uint32
 points_within(const LiveSearch *search, const LiveLeaf *leaf, float *chords)
 {

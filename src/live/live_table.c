@@ -217,9 +217,7 @@ row_after(LiveTable *table, BlockNumber block, uint32 former)
 	return former == NONE ? &table->pages[block].first_added : &table->added[former].next;
 }
 
-/*
- * Add a row to a page, behind row `former`.  Returns its number.
- */
+/* Add a row to a page, behind row `former`.  Returns its number. */
 static uint32
 add_row(LiveTable *table, BlockNumber block, uint32 former, const PageRow *row)
 {
@@ -244,9 +242,7 @@ add_row(LiveTable *table, BlockNumber block, uint32 former, const PageRow *row)
 	return number;
 }
 
-/*
- * Remove the row of a page that comes behind row `former`.
- */
+/* Remove the row of a page that comes behind row `former`. */
 static void
 remove_row(LiveTable *table, BlockNumber block, uint32 former)
 {
@@ -280,9 +276,7 @@ is_same_point(const LiveTable *table, const LivePoint *points, const int32 *grou
 	return memcmp(point, &other, sizeof(other)) == 0;
 }
 
-/*
- * Make `row` the added row of the page that comes behind row `former`.  Returns its number.
- */
+/* Make `row` the added row of the page that comes behind row `former`.  Returns its number. */
 static uint32
 put_row(LiveTable *table, BlockNumber block, uint32 former, const PageRow *row)
 {
@@ -300,9 +294,7 @@ put_row(LiveTable *table, BlockNumber block, uint32 former, const PageRow *row)
 
 /* ---- rows of the base ---- */
 
-/*
- * Note whether the table still has a row of the base.
- */
+/* Note whether the table still has a row of the base. */
 static void
 set_masked(LiveTable *table, uint32 row, bool masked)
 {
@@ -315,10 +307,7 @@ set_masked(LiveTable *table, uint32 row, bool masked)
 	table->counts[geonn_live_status(&table->base->points[row])] += masked ? -1 : 1;
 }
 
-/*
- * Compare the rows of a page, in the order of their line pointers, with the rows that the base has
- * of the page.
- */
+/* Compare the rows of a page, in the order of their line pointers, with the rows that the base has of the page. */
 static void
 compare_page(LiveTable *table, BlockNumber block, const PageRow *rows, int count, uint32 number, uint32 end)
 {
@@ -420,9 +409,7 @@ own_has_number(void)
 	return TransactionIdIsValid(GetTopTransactionIdIfAny());
 }
 
-/*
- * Keep the snapshot, and whether it may see changes of its own transaction.
- */
+/* Keep the snapshot, and whether it may see changes of its own transaction. */
 static void
 remember_snapshot(LiveTable *table, Snapshot snapshot)
 {
@@ -432,10 +419,7 @@ remember_snapshot(LiveTable *table, Snapshot snapshot)
 	table->has_number = own_has_number();
 }
 
-/*
- * Have the processor fetch the head of a page and the descriptor of its buffer, if the page is still
- * in that buffer.
- */
+/* Have the processor fetch the head of a page and the descriptor of its buffer, if the page is still in that buffer. */
 static inline void
 fetch_ahead(const LiveTable *table, BlockNumber block)
 {
@@ -447,10 +431,7 @@ fetch_ahead(const LiveTable *table, BlockNumber block)
 	__builtin_prefetch(BufferGetBlock(buffer));
 }
 
-/*
- * Read a page's LSN without its lock.  Returns InvalidXLogRecPtr if the page is no longer in its
- * former buffer.
- */
+/* Read a page's LSN without its lock.  Returns InvalidXLogRecPtr if the page is no longer in its former buffer. */
 static XLogRecPtr
 peek_at_lsn(const TablePage *page, Relation relation, BlockNumber block)
 {
@@ -482,10 +463,7 @@ read_lsn(TablePage *page, Relation relation, BlockNumber block)
 	return lsn;
 }
 
-/*
- * Return whether a page may have changed since it was read; the visibility map does not tell enough
- * of it.
- */
+/* Return whether a page may have changed since it was read; the visibility map does not tell enough of it. */
 static bool
 has_changed(LiveTable *table, Relation relation, BlockNumber block)
 {
@@ -500,10 +478,7 @@ has_changed(LiveTable *table, Relation relation, BlockNumber block)
 	return XLogRecPtrIsInvalid(lsn) || lsn != page->lsn;
 }
 
-/*
- * Return whether a page must be read.  marked: the visibility map tells that the page has not
- * changed.
- */
+/* Return whether a page must be read.  marked: the visibility map tells that the page has not changed. */
 static bool
 must_be_read(LiveTable *table, const PageReader *reader, BlockNumber block, bool marked)
 {

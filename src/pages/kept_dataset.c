@@ -220,9 +220,7 @@ geonn_lock_for_map(Relation table, Snapshot snapshot)
 	return writers == 0;
 }
 
-/*
- * Return whether the visibility map shows this table's changes, for this snapshot.
- */
+/* Return whether the visibility map shows this table's changes, for this snapshot. */
 static bool
 shows_changes(Relation table, Snapshot snapshot)
 {
@@ -277,9 +275,7 @@ typedef struct Look
 	Version		version;
 } Look;
 
-/*
- * Return whether a page with this LSN is settled.  The caller holds a lock of the page.
- */
+/* Return whether a page with this LSN is settled.  The caller holds a lock of the page. */
 static bool
 is_settled(const Look *look, Page page, XLogRecPtr lsn)
 {
@@ -289,9 +285,7 @@ is_settled(const Look *look, Page page, XLogRecPtr lsn)
 		geonn_page_unsettled_by(page, look->snapshot, false) == InvalidTransactionId;
 }
 
-/*
- * Add a block without a bit to the version.  Returns false if the table has no version now.
- */
+/* Add a block without a bit to the version.  Returns false if the table has no version now. */
 static bool
 add_unmarked(Look *look, BlockNumber block)
 {
@@ -415,9 +409,7 @@ add_column(Subject *subject, const PointColumn *column, const AttrNumber *attrib
 	add_number(subject, column->collation);
 }
 
-/*
- * Return the transaction that wrote the catalog's row of this object.
- */
+/* Return the transaction that wrote the catalog's row of this object. */
 static uint32
 description_of(int cache, Oid object)
 {
@@ -431,9 +423,7 @@ description_of(int cache, Oid object)
 	return transaction;
 }
 
-/*
- * Write the subject of a label.  Returns false if it does not fit.
- */
+/* Write the subject of a label.  Returns false if it does not fit. */
 static bool
 describe(const PointSource *source, Relation table, const AttrNumber *attributes,
 		 const GeonnQuestion *question, ReferenceDetail detail, uint8 *bytes)

@@ -23,11 +23,10 @@ extern const ReferenceFate geonn_kept_meanwhile_fate;
 
 /*
  * Write labels of the datasets that contain these references for this question, as the active snapshot sees them; the
- * first label is that of a dataset with exactly this detail.  The references are the rows of this table, which is
- * locked.  settled: write labels even if the table has pages that are not all-visible; each of these pages is then
- * looked at.  Returns the number of labels, at most GEONN_LABELS_MAX for REFERENCE_DISTANCE and one otherwise.  0:
- * changes of the table cannot be detected, so no kept dataset may be used.  The caller may read the rows before or
- * after this call.
+ * first label is that of a dataset with exactly this detail.  The references are the rows of this table, which is locked.
+ * settled: write labels even if the table has pages that are not all-visible; each of these pages is then looked at.
+ * Returns the number of labels, at most GEONN_LABELS_MAX for REFERENCE_DISTANCE and one otherwise.  0: changes of the
+ * table cannot be detected, so no kept dataset may be used.  The caller may read the rows before or after this call.
  */
 extern int	geonn_label_dataset(const PointSource *source, const PlainTable *table,
 								const GeonnQuestion *question, ReferenceDetail detail,

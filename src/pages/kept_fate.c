@@ -18,9 +18,7 @@ typedef struct KeptNote
 
 StaticAssertDecl(sizeof(KeptNote) <= GEONN_NOTE_BYTES, "a note has no room");
 
-/*
- * Write labels of the table's present state.  Returns their number.
- */
+/* Write labels of the table's present state.  Returns their number. */
 static int
 label(const JoinPreparation *preparation, struct geonn_label *labels)
 {
@@ -31,9 +29,7 @@ label(const JoinPreparation *preparation, struct geonn_label *labels)
 							   preparation->detail, settled, labels);
 }
 
-/*
- * Implements ReferenceFate.keep.  Looks at the table only now, because reading pages prunes them.
- */
+/* Implements ReferenceFate.keep.  Looks at the table only now, because reading pages prunes them. */
 static bool
 keep(const JoinPreparation *preparation, ReferenceMemory *memory)
 {
@@ -78,10 +74,7 @@ use_kept_references(const GeonnJoin *join, ReferenceDetail detail, PreparedJoin 
 	geonn_tell_of_references(join, prepared->counts);
 }
 
-/*
- * Ask the engine for a dataset with one of the labels.  If the engine keeps none, the client has a new
- * dataset.
- */
+/* Ask the engine for a dataset with one of the labels.  If the engine keeps none, the client has a new dataset. */
 static const char *
 ask_engine(JoinPreparation *preparation)
 {

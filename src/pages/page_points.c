@@ -62,10 +62,7 @@ geonn_page_id_read(const PageIdType *type, Datum id)
 
 /* ---- settled pages ---- */
 
-/*
- * Return the transaction if it had not ended when the snapshot was taken; otherwise
- * InvalidTransactionId.
- */
+/* Return the transaction if it had not ended when the snapshot was taken; otherwise InvalidTransactionId. */
 static TransactionId
 unsettled(TransactionId transaction, Snapshot snapshot, bool by_xmin)
 {
@@ -159,9 +156,7 @@ tuple_at(const PageReader *reader, Page page, BlockNumber block, OffsetNumber nu
 	return tuple;
 }
 
-/*
- * Return whether the tuple with this header is the known row at its line pointer.
- */
+/* Return whether the tuple with this header is the known row at its line pointer. */
 static inline bool
 is_known(HeapTupleHeader header, const KnownRows *known)
 {

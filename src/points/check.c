@@ -162,10 +162,7 @@ typedef struct Check
 
 /* ---- duplicates ---- */
 
-/*
- * Begin to sort rows of this many columns, all of this type.  Returns NULL if the type has no
- * order.
- */
+/* Begin to sort rows of this many columns, all of this type.  Returns NULL if the type has no order. */
 static Sorting *
 begin_sorting(Oid type, Oid collation, int columns)
 {
@@ -221,9 +218,7 @@ rows_equal(const Sorting *sorting, TupleTableSlot *a, TupleTableSlot *b)
 	return true;
 }
 
-/*
- * Sort, count the rows that equal the row before, and end the sort.
- */
+/* Sort, count the rows that equal the row before, and end the sort. */
 static int64
 count_equal(const Check *check, Sorting *sorting)
 {
@@ -252,9 +247,7 @@ count_equal(const Check *check, Sorting *sorting)
 
 /* ---- rows ---- */
 
-/*
- * Add a point in normal form: a pole gets longitude 0, and longitude 181 becomes -179.
- */
+/* Add a point in normal form: a pole gets longitude 0, and longitude 181 becomes -179. */
 static void
 put_place(Check *check, double latitude, double longitude)
 {
@@ -290,9 +283,7 @@ is_zero_zero(double latitude, double longitude)
 	return latitude == 0 && longitude == 0;
 }
 
-/*
- * Check a shape whose vertices are valid.  Raises an error if the shape cannot be a reference.
- */
+/* Check a shape whose vertices are valid.  Raises an error if the shape cannot be a reference. */
 static void
 consume_shape(Check *check, GeonnShapeReader *shape)
 {
@@ -335,9 +326,7 @@ count_radius(Check *check, const PointRow *row)
 		check->counts[CHECK_NEGATIVE_RADIUSES]++;
 }
 
-/*
- * Count the row's radius and windows, whether or not its coordinates are valid.
- */
+/* Count the row's radius and windows, whether or not its coordinates are valid. */
 static void
 count_limits(Check *check, const PointRow *row)
 {

@@ -87,10 +87,7 @@ static const Catalog local_group = {
 	{{"groupid", INT4OID}}
 };
 
-/*
- * Open a catalog, and find its columns.  Returns NULL unless the catalog belongs to the extension
- * and has the columns.
- */
+/* Open a catalog, and find its columns.  Returns NULL unless the catalog belongs to the extension and has the columns. */
 static Relation
 open_catalog(Oid extension, const Catalog *catalog, AttrNumber *attributes)
 {
@@ -115,9 +112,7 @@ open_catalog(Oid extension, const Catalog *catalog, AttrNumber *attributes)
 	return NULL;
 }
 
-/*
- * Return the rows with this key, as arrays of Datum; all columns are passed by value.
- */
+/* Return the rows with this key, as arrays of Datum; all columns are passed by value. */
 static List *
 find_rows(Oid extension, const Catalog *catalog, Datum key)
 {
@@ -157,9 +152,7 @@ find_rows(Oid extension, const Catalog *catalog, Datum key)
 	return rows;
 }
 
-/*
- * Return whether the shard with this number is on this node.
- */
+/* Return whether the shard with this number is on this node. */
 static bool
 is_here(Oid extension, Datum shard)
 {
@@ -179,9 +172,7 @@ is_here(Oid extension, Datum shard)
 	return false;
 }
 
-/*
- * Open the shard with this number.  Returns NULL if no table can be that shard.
- */
+/* Open the shard with this number.  Returns NULL if no table can be that shard. */
 static Relation
 open_shard(Relation table, int64 number)
 {

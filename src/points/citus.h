@@ -9,12 +9,11 @@
 #include "utils/relcache.h"
 
 /*
- * Open the relation that is read in place of `relation`, which is open: the shard that a reference table of Citus
- * has in this database, locked until the end of the transaction.  Returns NULL if the relation itself is read.
- * Sets *kind.
+ * Open the relation that is read in place of `relation`, which is open: the shard that a reference table of Citus has in
+ * this database, locked until the end of the transaction.  Returns NULL if the relation itself is read.  Sets *kind.
  *
- * The same shard is read until something about the relation changes, or until geonn_citus_is_written().  Citus's
- * catalogs report a change as any relation does.
+ * The same shard is read until something about the relation changes, or until geonn_citus_is_written().  Citus's catalogs
+ * report a change as any relation does.
  */
 extern Relation geonn_citus_shard(Relation relation, CitusKind *kind);
 

@@ -28,10 +28,7 @@ static const char *const key_names[] = {"gid", "fid", "ogc_fid", "osm_id", "obje
 static const char *const latitude_parts[] = {"lat", NULL};
 static const char *const longitude_parts[] = {"lon", "lng", NULL};
 
-/*
- * Return the first column whose name contains one of these parts, in upper or lower case; NULL:
- * none.
- */
+/* Return the first column whose name contains one of these parts, in upper or lower case; NULL: none. */
 static const char *
 column_with_part(TupleDesc descriptor, const char *const *parts)
 {
@@ -114,9 +111,7 @@ geonn_names_hint(const PointSource *source, TupleDesc descriptor)
 		psprintf("Name its columns id, lat and lon, as in SELECT code AS id, lat, lon; or name them, as in %s.", options);
 }
 
-/*
- * Write the option that names the id: the column that looks like a key, or else an example.
- */
+/* Write the option that names the id: the column that looks like a key, or else an example. */
 static const char *
 key_option(const PointSource *source, TupleDesc descriptor)
 {
@@ -153,9 +148,7 @@ geonn_steady_id_hint(const PointSource *source, TupleDesc descriptor)
 					key_option(source, descriptor), source->quoted_name);
 }
 
-/*
- * Return the hint for a column that has shapes where points are expected.
- */
+/* Return the hint for a column that has shapes where points are expected. */
 static const char *
 shapes_hint(const PointSource *source, const PointColumn *column)
 {

@@ -11,9 +11,7 @@
 #include "common/protocol.h"
 #include "points/column_pairs.h"
 
-/*
- * Raise an error if an element of this argument may be a pair that the type name has truncated.
- */
+/* Raise an error if an element of this argument may be a pair that the type name has truncated. */
 static void
 check_pair(const char *argument, const char *element)
 {

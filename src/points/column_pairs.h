@@ -9,10 +9,9 @@
 #include "nodes/pg_list.h"
 
 /*
- * Return the names (char *) in an array of column names, for the argument by; and for the arguments differs,
- * overlaps and weights.  Raises an error about a NULL, a name that comes twice, a pair that is too long for the
- * type name, more than GEONN_PARTIES_MAX columns that differ, more than GEONN_WINDOWS_MAX windows, and more than
- * GEONN_WEIGHTS_MAX weights.
+ * Return the names (char *) in an array of column names, for the argument by; and for the arguments differs, overlaps and
+ * weights.  Raises an error about a NULL, a name that comes twice, a pair that is too long for the type name, more than
+ * GEONN_PARTIES_MAX columns that differ, more than GEONN_WINDOWS_MAX windows, and more than GEONN_WEIGHTS_MAX weights.
  */
 extern List *geonn_column_names(const char *argument, Datum array);
 extern List *geonn_differs_names(Datum array);

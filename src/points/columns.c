@@ -135,9 +135,7 @@ may_hold(ColumnRole role, Form_pg_attribute attribute)
 	return problem_of(role, type, typmod) == NULL;
 }
 
-/*
- * Return the names of all columns, or of those that suit a role.
- */
+/* Return the names of all columns, or of those that suit a role. */
 static char *
 list_columns(TupleDesc descriptor, const RoleRules *only)
 {
@@ -213,9 +211,7 @@ raise_missing(PointSource *source, TupleDesc descriptor, const char *what,
 			 errhint("%s", hint)));
 }
 
-/*
- * Fill in a column; attribute is NULL only in an unclear source.
- */
+/* Fill in a column; attribute is NULL only in an unclear source. */
 static void
 fill_column(PointColumn *column, Form_pg_attribute attribute, const char *reason)
 {
@@ -308,9 +304,7 @@ count_matches(TupleDesc descriptor, ColumnRole role, const char *name, Form_pg_a
 	return count;
 }
 
-/*
- * Return the attribute of this name.  Returns NULL only if the source is unclear.
- */
+/* Return the attribute of this name.  Returns NULL only if the source is unclear. */
 static Form_pg_attribute
 require_attribute(PointSource *source, TupleDesc descriptor, const char *name,
 				  const char *namer)
@@ -349,9 +343,7 @@ choose_named(PointSource *source, TupleDesc descriptor, ColumnRole role, const G
 	return name != NULL;
 }
 
-/*
- * Return the only candidate for this role, or NULL if none exists.
- */
+/* Return the only candidate for this role, or NULL if none exists. */
 static Form_pg_attribute
 find_candidate(PointSource *source, TupleDesc descriptor, ColumnRole role)
 {
@@ -473,10 +465,7 @@ geonn_named_window(const PointSource *source, int number)
 	};
 }
 
-/*
- * Find the columns of the radius and of the windows.  The caller of find_columns() has checked the
- * number of windows.
- */
+/* Find the columns of the radius and of the windows.  The caller of find_columns() has checked the number of windows. */
 static void
 find_limits(PointSource *source, TupleDesc descriptor, const GeonnColumnNames *named, List *overlaps)
 {
@@ -593,10 +582,7 @@ geonn_has_points(char kind)
 		kind == RELKIND_MATVIEW || kind == RELKIND_FOREIGN_TABLE;
 }
 
-/*
- * Raise an error if each reading of a view makes the id anew: the caller's join by the id would lead
- * to other rows.
- */
+/* Raise an error if each reading of a view makes the id anew: the caller's join by the id would lead to other rows. */
 static void
 refuse_unsteady_id(PointSource *source, Relation view)
 {

@@ -53,9 +53,7 @@ typedef struct PointColumn
 	AttrNumber	attribute;		/* number of the column in the rows that the source's query returns */
 } PointColumn;
 
-/*
- * Return the modifier of a column's declared type; a domain has none of its own.
- */
+/* Return the modifier of a column's declared type; a domain has none of its own. */
 static inline int32
 geonn_declared_typmod(const PointColumn *column)
 {
@@ -123,11 +121,10 @@ extern const char *geonn_role_option(ColumnRole role);
 extern bool geonn_role_is_of_references(ColumnRole role);
 
 /*
- * Choose a relation's columns: those that are named, and the others by their names and types.
- * Raises an error if that fails.  by and overlaps are lists of names (char *); overlaps has the
- * columns with windows.  Takes the lock that a SELECT takes, until the end of the transaction.  The
- * lock keeps other transactions from altering the relation.  This transaction still can, and any
- * transaction can rename the relation's schema.
+ * Choose a relation's columns: those that are named, and the others by their names and types.  Raises an error if that
+ * fails.  by and overlaps are lists of names (char *); overlaps has the columns with windows.  Takes the lock that a
+ * SELECT takes, until the end of the transaction.  The lock keeps other transactions from altering the relation.  This
+ * transaction still can, and any transaction can rename the relation's schema.
  */
 extern PointSource *geonn_relation_source(Oid relation, const GeonnColumnNames *named,
 										  List *by, List *overlaps);

@@ -182,9 +182,7 @@ dimensions_of(uint8 flags)
 	return 2 + ((flags & FLAG_Z) != 0) + ((flags & FLAG_M) != 0);
 }
 
-/*
- * Return how many bytes lie between the flags and the type.
- */
+/* Return how many bytes lie between the flags and the type. */
 static size_t
 size_of_options(uint8 flags)
 {
@@ -223,9 +221,7 @@ first_bytes(struct varlena *serialized, size_t size)
 	return serialized;
 }
 
-/*
- * Decode a point from the first bytes of a value, which need be neither aligned nor complete.
- */
+/* Decode a point from the first bytes of a value, which need be neither aligned nor complete. */
 static GeonnPointState
 decode_serialized(GeonnPointKind kind, const uint8 *bytes, size_t size,
 				  double *latitude, double *longitude, int32 *detail)
@@ -294,10 +290,7 @@ geonn_point_decode(GeonnPointKind kind, Datum value,
 /* the extent of a value is found from at most this many bytes: options, types of nested collections, two points */
 #define EXTENT_SIZE_MAX 256
 
-/*
- * Set the extent from two opposite corners of a box in space.  Returns false if the corners do not
- * say where the box is.
- */
+/* Set the extent from two opposite corners of a box in space.  Returns false if the corners do not say where the box is. */
 static bool
 set_extent(struct geonn_vector a, struct geonn_vector b, GeonnExtent *extent)
 {
@@ -320,9 +313,7 @@ set_extent_of_degrees(double west, double east, double south, double north, Geon
 		set_extent(geonn_unit_vector(south, west), geonn_unit_vector(north, east), extent);
 }
 
-/*
- * Find the extent of a shape without a box, from its points; the type's number begins at position.
- */
+/* Find the extent of a shape without a box, from its points; the type's number begins at position. */
 static bool
 extent_of_points(const uint8 *bytes, size_t size, size_t position, int dimensions, GeonnExtent *extent)
 {

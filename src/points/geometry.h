@@ -37,9 +37,8 @@ typedef enum GeonnPointState
 } GeonnPointState;
 
 /*
- * Return the kind of points that a type (below any domain) holds.  A type is PostGIS's if its name is
- * geography or geometry, and it belongs to the extension postgis, in any schema.  Fast enough to be called
- * for each column.
+ * Return the kind of points that a type (below any domain) holds.  A type is PostGIS's if its name is geography or
+ * geometry, and it belongs to the extension postgis, in any schema.  Fast enough to be called for each column.
  */
 extern GeonnPointKind geonn_point_kind(Oid base_type);
 
@@ -47,10 +46,9 @@ extern GeonnPointKind geonn_point_kind(Oid base_type);
 extern GeonnPointKind geonn_point_kind_by_name(Oid base_type);
 
 /*
- * Check whether a column of this kind can hold points of WGS84, as far as its type says.  Returns
- * NULL if it can; otherwise what is wrong, as a sentence for errdetail, palloc'd.  The type may be
- * a domain.  If the type does not restrict the values, the function returns NULL, and
- * geonn_point_decode() checks each value.
+ * Check whether a column of this kind can hold points of WGS84, as far as its type says.  Returns NULL if it can;
+ * otherwise what is wrong, as a sentence for errdetail, palloc'd.  The type may be a domain.  If the type does not
+ * restrict the values, the function returns NULL, and geonn_point_decode() checks each value.
  */
 extern char *geonn_point_typmod_problem(GeonnPointKind kind, Oid type,
 										int32 typmod);
@@ -68,11 +66,10 @@ extern bool geonn_typmod_is_lines(int32 typmod);
 extern char *geonn_shape_typmod_problem(GeonnPointKind kind, Oid type, int32 typmod);
 
 /*
- * Get the latitude and longitude of a value in degrees, as they are stored: they may be out of
- * range, infinite or NaN.  Z and M are ignored.  Sets the coordinates only with GEONN_POINT_OK.
- * *detail becomes the value's SRID, 0 for none, with GEONN_POINT_WRONG_SRID, and the number of its
- * type with GEONN_POINT_NOT_A_POINT.  Reads nothing outside the value, whatever its bytes are.
- * Leaves nothing allocated.  Raises an error if reading from the TOAST table does.
+ * Get the latitude and longitude of a value in degrees, as they are stored: they may be out of range, infinite or NaN.  Z
+ * and M are ignored.  Sets the coordinates only with GEONN_POINT_OK.  *detail becomes the value's SRID, 0 for none, with
+ * GEONN_POINT_WRONG_SRID, and the number of its type with GEONN_POINT_NOT_A_POINT.  Reads nothing outside the value,
+ * whatever its bytes are.  Leaves nothing allocated.  Raises an error if reading from the TOAST table does.
  */
 extern GeonnPointState geonn_point_decode(GeonnPointKind kind, Datum value,
 										  double *latitude, double *longitude,
@@ -100,9 +97,7 @@ typedef struct GeonnExtent
  */
 extern bool geonn_shape_extent(GeonnPointKind kind, Datum value, GeonnExtent *extent);
 
-/*
- * Return PostGIS's name for a type's number, such as "LineString", for messages.
- */
+/* Return PostGIS's name for a type's number, such as "LineString", for messages. */
 extern const char *geonn_point_type_name(int32 number);
 
 #endif							/* GEONN_GEOMETRY_H */

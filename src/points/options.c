@@ -116,9 +116,7 @@ require_rule(GeonnOptionsScope scope, const char *name)
 					 list_options(scope))));
 }
 
-/*
- * Return the value as JSON; its type, if the value may be long.
- */
+/* Return the value as JSON; its type, if the value may be long. */
 static char *
 describe_value(JsonbValue *value)
 {
@@ -205,10 +203,7 @@ parse_option(const OptionRule *rule, JsonbValue *value, GeonnOptions *options)
 	}
 }
 
-/*
- * Check that names give a point one column, or a latitude and a longitude, and give a shape one
- * column.
- */
+/* Check that names give a point one column, or a latitude and a longitude, and give a shape one column. */
 static void
 check_names(const GeonnColumnNames *names)
 {

@@ -27,9 +27,8 @@ typedef enum GeonnOptionsScope
 } GeonnOptionsScope;
 
 /*
- * Read the object.  Options that it leaves out come from the session's settings.  Strings are
- * palloc'd.  An unknown key, a value of a wrong type or a contradiction is an error that says what
- * is expected.
+ * Read the object.  Options that it leaves out come from the session's settings.  Strings are palloc'd.  An unknown key, a
+ * value of a wrong type or a contradiction is an error that says what is expected.
  */
 extern void geonn_parse_options(Jsonb *json, GeonnOptionsScope scope,
 								GeonnOptions *options);

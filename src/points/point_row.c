@@ -87,9 +87,7 @@ geonn_written_value(const PointColumn *column, const PointRow *row)
 		psprintf("%.*s... (%zu characters)", WRITTEN_MOST, text, strlen(text));
 }
 
-/*
- * Return a coordinate as the row has it: a numeric can be beyond double precision.
- */
+/* Return a coordinate as the row has it: a numeric can be beyond double precision. */
 static char *
 written_coordinate(const PointSource *source, const PointRow *row, bool is_latitude)
 {
@@ -149,9 +147,7 @@ geonn_raise_wrong_point(const PointSource *source, GeonnPointState state, int32 
 
 /* ---- mistakes ---- */
 
-/*
- * Return whether the column has the name of this coordinate, and not the name of the other one.
- */
+/* Return whether the column has the name of this coordinate, and not the name of the other one. */
 static bool
 is_called(const PointColumn *column, const char *axis, const char *part, const char *other)
 {
@@ -188,9 +184,7 @@ likely_mistake(const PointSource *source, const uint64 *counts, bool fits_swappe
 	return counts[POINT_VALID] == 0 ? MISTAKE_UNITS : MISTAKE_NONE;
 }
 
-/*
- * Return the options, as JSON, that swap latitude and longitude.
- */
+/* Return the options, as JSON, that swap latitude and longitude. */
 static char *
 swapping_options(const PointSource *source)
 {

@@ -22,10 +22,7 @@
 #include "base/compat.h"
 #include "points/query.h"
 
-/*
- * Give the hint for a text that does not begin like a statement: a name alone probably means a
- * table.
- */
+/* Give the hint for a text that does not begin like a statement: a name alone probably means a table. */
 static void
 hint_at_statements(const char *query)
 {
@@ -46,9 +43,7 @@ hint_at_statements(const char *query)
 			table.data);
 }
 
-/*
- * Let an error's position refer to the query, instead of the statement that contains it.
- */
+/* Let an error's position refer to the query, instead of the statement that contains it. */
 static void
 explain_query(void *argument)
 {
@@ -68,9 +63,8 @@ explain_query(void *argument)
 }
 
 /*
- * Return whether the name in the query has resolved to this relation.  Before, a rename of a schema
- * could have given the name to another relation.  Now the relation is locked, and the name is not looked
- * up again.
+ * Return whether the name in the query has resolved to this relation.  Before, a rename of a schema could have given the
+ * name to another relation.  Now the relation is locked, and the name is not looked up again.
  */
 static bool
 reads(const Query *query, Oid relation)
@@ -78,9 +72,7 @@ reads(const Query *query, Oid relation)
 	return query->rtable != NIL && linitial_node(RangeTblEntry, query->rtable)->relid == relation;
 }
 
-/*
- * Return the analyzed query SELECT * FROM (query) WHERE conditions.
- */
+/* Return the analyzed query SELECT * FROM (query) WHERE conditions. */
 static Query *
 filter_query(Query *query, List *conditions)
 {

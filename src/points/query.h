@@ -11,18 +11,15 @@
 #define GEONN_PLAN_TABLES	(1 << 30)
 
 /*
- * Return the plan of a query without parameters.  Raises an error unless the query is one SELECT that
- * changes nothing; title names the query in that error, for example: query obs_sql.  options are those
- * of cursors, and GEONN_PLAN_TABLES.
+ * Return the plan of a query without parameters.  Raises an error unless the query is one SELECT that changes nothing;
+ * title names the query in that error, for example: query obs_sql.  options are those of cursors, and GEONN_PLAN_TABLES.
  *
- * relation: the OID of the relation that the query reads, if the module itself wrote the query to
- * read one relation.  If the name in the query now belongs to another relation, the function returns
- * NULL; nothing of that relation has run then.
+ * relation: the OID of the relation that the query reads, if the module itself wrote the query to read one relation.  If
+ * the name in the query now belongs to another relation, the function returns NULL; nothing of that relation has run then.
  *
- * The plan returns the rows that meet all of these conditions, boolean expressions (Expr); NIL: all
- * rows.  The conditions' Vars have varno 1, and as attribute the number of the query's column.  The
- * planner treats the conditions as those of SELECT * FROM (query) WHERE .... They must have no
- * parameters if the plan is to run.
+ * The plan returns the rows that meet all of these conditions, boolean expressions (Expr); NIL: all rows.  The conditions'
+ * Vars have varno 1, and as attribute the number of the query's column.  The planner treats the conditions as those of
+ * SELECT * FROM (query) WHERE .... They must have no parameters if the plan is to run.
  */
 extern PlannedStmt *geonn_plan_query(const char *query, const char *title, int options, Oid relation,
 									 List *conditions);

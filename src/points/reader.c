@@ -157,9 +157,7 @@ raise_changed(const PointSource *source)
 			 errhint("Run the statement again.")));
 }
 
-/*
- * Check that the columns still have the types that they had when they were chosen.
- */
+/* Check that the columns still have the types that they had when they were chosen. */
 static void
 receive_startup(DestReceiver *receiver, int operation pg_attribute_unused(),
 				TupleDesc descriptor)
@@ -205,11 +203,10 @@ begin_context(ErrorContextCallback *context, const PointSource *source)
 }
 
 /*
- * Plan the source's query.  The query names its relation, and since the columns were chosen,
- * another session, or a function in a view that is read, may have given that name to another
- * relation.  So check the name before planning, because otherwise planning could fail with an error
- * about a missing name; and check it again while planning.  The columns' types are checked when the
- * first row comes.
+ * Plan the source's query.  The query names its relation, and since the columns were chosen, another session, or a
+ * function in a view that is read, may have given that name to another relation.  So check the name before planning,
+ * because otherwise planning could fail with an error about a missing name; and check it again while planning.  The
+ * columns' types are checked when the first row comes.
  */
 static PlannedStmt *
 plan_source(const PointSource *source, int options)
@@ -408,9 +405,7 @@ geonn_reading_in_blocks(PointReading *reading, PointBlockConsumer consume)
 		reading->consume_block = consume;
 }
 
-/*
- * Take rows of the table reader: valid rows as a block, other rows one by one.
- */
+/* Take rows of the table reader: valid rows as a block, other rows one by one. */
 static void
 take_block(PointReading *reading, int rows)
 {
@@ -462,9 +457,7 @@ next_rows(PointReading *reading)
 	return rows;
 }
 
-/*
- * Take up to this many rows of the tables.  Returns false if the tables had fewer.
- */
+/* Take up to this many rows of the tables.  Returns false if the tables had fewer. */
 static bool
 read_tables(PointReading *reading, uint64 rows)
 {
@@ -517,10 +510,7 @@ end_reading(PointReading *reading, bool was_run)
 	FreeQueryDesc(description);
 }
 
-/*
- * Take the next given points: valid points as a block, if blocks are wanted, other points one by
- * one.
- */
+/* Take the next given points: valid points as a block, if blocks are wanted, other points one by one. */
 static void
 take_given(PointReading *reading, int rows)
 {
@@ -560,9 +550,7 @@ take_given(PointReading *reading, int rows)
 		reading->consume_block(reading->state, valid, ids, latitudes, longitudes);
 }
 
-/*
- * Take up to this many given points.  Returns false if these were the last.
- */
+/* Take up to this many given points.  Returns false if these were the last. */
 static bool
 read_given(PointReading *reading, uint64 rows)
 {
@@ -631,10 +619,7 @@ geonn_read_points(const PointSource *source, InvalidPolicy invalid,
 												   state), 0);
 }
 
-/*
- * Return pages in the order of the reading's tables.  Returns NULL if the reading has other tables
- * than pages.
- */
+/* Return pages in the order of the reading's tables.  Returns NULL if the reading has other tables than pages. */
 static const TablePages *
 in_order_of_reading(const PointReading *reading, const TablePages *pages, int count)
 {

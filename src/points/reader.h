@@ -20,10 +20,9 @@ typedef void (*PointBlockConsumer) (void *state, uint32 rows, const Datum *ids,
 									const double *latitudes, const double *longitudes);
 
 /*
- * Raise the errors that reading the source would raise, for example for lack of privileges, without
- * reading it.  Returns the tables (PlainTable) that make up the source, in order (geonn_plain_tables): a
- * table itself, or the leaves of its partitions or children.  NIL: the source's rows come from something
- * else.
+ * Raise the errors that reading the source would raise, for example for lack of privileges, without reading it.  Returns
+ * the tables (PlainTable) that make up the source, in order (geonn_plain_tables): a table itself, or the leaves of its
+ * partitions or children.  NIL: the source's rows come from something else.
  */
 extern List *geonn_check_tables(const PointSource *source);
 
@@ -38,9 +37,8 @@ extern void geonn_read_points(const PointSource *source, InvalidPolicy invalid,
 							  PointConsumer consume, void *state);
 
 /*
- * Read the rows of some pages of the tables that make up the source (geonn_check_tables); pages has an
- * element for each table.  If the source's plan now reads anything but these tables, returns false and
- * reads nothing.
+ * Read the rows of some pages of the tables that make up the source (geonn_check_tables); pages has an element for each
+ * table.  If the source's plan now reads anything but these tables, returns false and reads nothing.
  */
 extern bool geonn_read_pages(const PointSource *source, InvalidPolicy invalid, const TablePages *pages,
 							 int count, PointConsumer consume, void *state);
@@ -100,9 +98,7 @@ extern uint64 geonn_reading_position(const PointReading *reading);
 extern uint64 geonn_reading_rows(const PointReading *reading);
 extern const uint64 *geonn_reading_counts(const PointReading *reading);
 
-/*
- * Read this many rows, or all rows (0).  Returns false if fewer came, because all have been read.
- */
+/* Read this many rows, or all rows (0).  Returns false if fewer came, because all have been read. */
 extern bool geonn_reading_next(PointReading *reading, uint64 rows);
 
 /* End the reading; not needed once all rows have been read. */

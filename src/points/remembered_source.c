@@ -88,9 +88,7 @@ copy_text(const char *text)
 	return text == NULL ? NULL : pstrdup(text);
 }
 
-/*
- * Copy a source that has no columns to join by, no windows and no weights.
- */
+/* Copy a source that has no columns to join by, no windows and no weights. */
 static PointSource *
 copy_source(const PointSource *source)
 {
@@ -152,9 +150,7 @@ remember_source(PointSource *source)
 	entry->valid = true;
 }
 
-/*
- * Return whether a call would now read this table for its relation, which is locked.
- */
+/* Return whether a call would now read this table for its relation, which is locked. */
 static bool
 is_read_now(const RememberedSource *entry)
 {
@@ -213,9 +209,7 @@ find_remembered(const PointSource *source)
 	return source->remembered > 0 && entry->number == source->remembered && entry->valid ? entry : NULL;
 }
 
-/*
- * Return whether the role may read the table, and all of its rows.
- */
+/* Return whether the role may read the table, and all of its rows. */
 static bool
 may_read(const RememberedSource *entry)
 {

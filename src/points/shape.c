@@ -139,9 +139,7 @@ append(GeonnShapeReader *reader, size_t *count, struct geonn_vector vector)
 	reader->vectors[(*count)++] = vector;
 }
 
-/*
- * Read so many points, without converting or checking them.
- */
+/* Read so many points, without converting or checking them. */
 static GeonnVertices
 read_vertices(GeonnShapeReader *reader, uint32 points)
 {
@@ -158,9 +156,7 @@ read_vertices(GeonnShapeReader *reader, uint32 points)
 	return vertices;
 }
 
-/*
- * Make vectors of a part's vertices.  Returns how many vectors.  A part that is no chain of arcs has one vertex.
- */
+/* Make vectors of a part's vertices.  Returns how many vectors.  A part that is no chain of arcs has one vertex. */
 static size_t
 make_vectors(GeonnShapeReader *reader, const GeonnVertices *vertices)
 {
@@ -239,10 +235,7 @@ is_small(const GeonnPart *part)
 	return south >= -89 && north <= 89 && latitude == first_latitude && longitude == first_longitude;
 }
 
-/*
- * Finish a ring: make its last vector the same as its first, and find which of its sides is the
- * smaller one.
- */
+/* Finish a ring: make its last vector the same as its first, and find which of its sides is the smaller one. */
 static void
 settle_ring(GeonnShapeReader *reader, GeonnPart *part, uint32 points)
 {
@@ -361,10 +354,7 @@ geonn_shape_open(GeonnPointKind kind, Datum value, GeonnShapeOwner owner, const 
 	return reader;
 }
 
-/*
- * Begin the next part that is not empty.  Returns how many points it has; 0: the shape has no more
- * parts.
- */
+/* Begin the next part that is not empty.  Returns how many points it has; 0: the shape has no more parts. */
 static uint32
 begin_part(GeonnShapeReader *reader, GeonnPart *part)
 {
@@ -383,9 +373,7 @@ begin_part(GeonnShapeReader *reader, GeonnPart *part)
 	return points;
 }
 
-/*
- * Find the first vertex that is out of range.  Returns false if none is.
- */
+/* Find the first vertex that is out of range.  Returns false if none is. */
 static bool
 find_out_of_range(const GeonnVertices *vertices, double *latitude, double *longitude)
 {

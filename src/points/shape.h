@@ -74,13 +74,12 @@ extern Datum geonn_shape_value(const GeonnShapeReader *reader);
 extern uint64 geonn_shape_memory(const GeonnShapeReader *reader);
 
 /*
- * Read the next part.  Vectors come from geonn_unit_vector(); an arc longer than a quarter circle has its
- * middle as another vector, so a chain may have more vectors than vertices.  Returns false at the end of the
- * shape.
+ * Read the next part.  Vectors come from geonn_unit_vector(); an arc longer than a quarter circle has its middle as
+ * another vector, so a chain may have more vectors than vertices.  Returns false at the end of the shape.
  *
- * Raises an error that names the vertex, counted from 1 through the whole shape, or the type, if coordinates
- * are out of range, an arc has antipodal ends, a ring is not closed or does not say which side is inside, a
- * type is no type of points, lines or polygons, or PostGIS would not write such bytes.
+ * Raises an error that names the vertex, counted from 1 through the whole shape, or the type, if coordinates are out of
+ * range, an arc has antipodal ends, a ring is not closed or does not say which side is inside, a type is no type of
+ * points, lines or polygons, or PostGIS would not write such bytes.
  */
 extern bool geonn_shape_next(GeonnShapeReader *reader, GeonnPart *part);
 
@@ -90,9 +89,7 @@ extern bool geonn_shape_next(GeonnShapeReader *reader, GeonnPart *part);
  */
 extern bool geonn_shape_next_checked(GeonnShapeReader *reader, GeonnPart *part);
 
-/*
- * Read the next part without vectors, and without a check of arcs and rings.
- */
+/* Read the next part without vectors, and without a check of arcs and rings. */
 extern bool geonn_shape_next_vertices(GeonnShapeReader *reader, GeonnPart *part);
 
 extern void geonn_shape_close(GeonnShapeReader *reader);

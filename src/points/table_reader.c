@@ -125,9 +125,7 @@ plain_table(PlanState *state)
 	return table;
 }
 
-/*
- * Return whether the node passes on its children's rows as they are.
- */
+/* Return whether the node passes on its children's rows as they are. */
 static bool
 passes_rows_on(Plan *plan)
 {
@@ -263,18 +261,14 @@ set_range(const PageRange *range, ItemPointer first, ItemPointer last)
 	ItemPointerSet(last, range->last, MaxOffsetNumber);
 }
 
-/*
- * Return the pages to read of the present table; NULL: all pages.
- */
+/* Return the pages to read of the present table; NULL: all pages. */
 static const TablePages *
 present_pages(const TableReader *reader)
 {
 	return reader->pages == NULL ? NULL : &reader->pages[reader->number - 1];
 }
 
-/*
- * Begin to scan a table; if only some pages are to be read, the first range of them.
- */
+/* Begin to scan a table; if only some pages are to be read, the first range of them. */
 static TableScanDesc
 begin_scan(TableReader *reader, Relation relation)
 {
@@ -290,9 +284,7 @@ begin_scan(TableReader *reader, Relation relation)
 	return geonn_table_beginscan_tidrange(relation, reader->snapshot, &first, &last);
 }
 
-/*
- * Read the next row of the table, or of its ranges.  Returns false if none is left.
- */
+/* Read the next row of the table, or of its ranges.  Returns false if none is left. */
 static bool
 next_slot(TableReader *reader)
 {
@@ -314,9 +306,7 @@ next_slot(TableReader *reader)
 	return true;
 }
 
-/*
- * Return the number of the next table with pages to read.
- */
+/* Return the number of the next table with pages to read. */
 static int
 next_number(TableReader *reader)
 {
@@ -328,9 +318,7 @@ next_number(TableReader *reader)
 	return number;
 }
 
-/*
- * Go on to the next table.  Returns false if none is left.
- */
+/* Go on to the next table.  Returns false if none is left. */
 static bool
 next_table(TableReader *reader)
 {
@@ -361,9 +349,7 @@ next_table(TableReader *reader)
 
 /* ---- rows ---- */
 
-/*
- * Return whether this tuple has the columns at their fixed offsets.
- */
+/* Return whether this tuple has the columns at their fixed offsets. */
 static inline bool
 is_regular(const TableReader *reader, HeapTupleHeader tuple)
 {
@@ -426,9 +412,7 @@ take_regular(const TableReader *reader, HeapTupleHeader tuple, Datum *values)
 	}
 }
 
-/*
- * Prefetch a tuple: for an all-visible page, the scan has not yet touched the tuples themselves.
- */
+/* Prefetch a tuple: for an all-visible page, the scan has not yet touched the tuples themselves. */
 static inline void
 fetch_ahead(HeapScanDesc scan, Page page, int index)
 {

@@ -46,8 +46,7 @@ extern List *geonn_plain_tables(const QueryDesc *description);
 extern TableReader *geonn_table_reader_begin(List *tables, int columns, Snapshot snapshot);
 
 /*
- * Limit a reader, before it begins, to these pages; pages has an element for each of the reader's tables,
- * in their order.
+ * Limit a reader, before it begins, to these pages; pages has an element for each of the reader's tables, in their order.
  */
 extern void geonn_table_reader_limit(TableReader *reader, const TablePages *pages);
 
@@ -68,9 +67,8 @@ extern TableReader *geonn_table_reader_attach(SharedTables *shared);
 extern TableReader *geonn_table_reader_of_plan(PlanState *plan, const AttrNumber *numbers, int columns);
 
 /*
- * Get the next rows.  Returns their number, 0 at the end.  values and nulls begin with the first
- * row's columns; the second row's follow, and so on.  What the values point to lives until the next
- * call.
+ * Get the next rows.  Returns their number, 0 at the end.  values and nulls begin with the first row's columns; the second
+ * row's follow, and so on.  What the values point to lives until the next call.
  */
 extern int	geonn_table_reader_next(TableReader *reader, Datum **values, bool **nulls);
 

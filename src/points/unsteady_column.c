@@ -132,9 +132,7 @@ column_of_relation(Oid oid, AttrNumber column, List **seen)
 	return maker;
 }
 
-/*
- * Return what makes this expression of the query unsteady; NULL: nothing.
- */
+/* Return what makes this expression of the query unsteady; NULL: nothing. */
 static const char *
 expression(const QueryLevel *level, Node *node)
 {

@@ -40,9 +40,7 @@
 
 const char	geonn_window_types[] = "Windows are of type integer, smallint, bigint, double precision, real, date, time, timestamp or timestamptz, or ranges of one of these.";
 
-/*
- * Return the family of a type of single values; InvalidOid: the type has none.
- */
+/* Return the family of a type of single values; InvalidOid: the type has none. */
 static Oid
 family_of(Oid element)
 {
@@ -86,9 +84,7 @@ cast_target(Oid type)
 	return InvalidOid;
 }
 
-/*
- * Return the hint for a column of this type, which is a type below domains.
- */
+/* Return the hint for a column of this type, which is a type below domains. */
 static char *
 hint_of_type(Oid type, const char *name)
 {
@@ -155,9 +151,7 @@ geonn_window_describe(NamedWindow *window)
 	raise_unsuitable(window, geonn_window_types);
 }
 
-/*
- * Return the cast that gives the column the family of the other column.
- */
+/* Return the cast that gives the column the family of the other column. */
 static char *
 cast_to_family(const NamedWindow *window, const NamedWindow *other)
 {
@@ -214,9 +208,7 @@ float_image(double number)
 	return bits >= 0 ? bits : PG_INT64_MIN - bits;
 }
 
-/*
- * Return the integer that stands for a single value.
- */
+/* Return the integer that stands for a single value. */
 static int64
 image(Oid element, Datum value)
 {

@@ -102,9 +102,7 @@ check_server(const char *name)
 	geonn_shard_check_owner(geonn_shard_sql("server %I", name), server->owner);
 }
 
-/*
- * Change a name into one that a replication slot may have: lower-case letters, digits and _.
- */
+/* Change a name into one that a replication slot may have: lower-case letters, digits and _. */
 static char *
 slot_name(char *name)
 {
@@ -118,10 +116,7 @@ slot_name(char *name)
 	return name;
 }
 
-/*
- * Raise an error if both names are of one server, or if the replication slots of both would have the same
- * name.
- */
+/* Raise an error if both names are of one server, or if the replication slots of both would have the same name. */
 static void
 check_different(const char *name, const char *other)
 {

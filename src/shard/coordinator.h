@@ -38,9 +38,8 @@ extern int	geonn_partitions_on(List *partitions, const char *server);
 extern List *geonn_foreign_tables(const char *server);
 
 /*
- * Return the names of servers in an array of type name.  Raises an error if the array is empty, or has a
- * NULL or a name twice; or if a name is not that of a server of postgres_fdw, or another role owns the
- * server (trust.h).
+ * Return the names of servers in an array of type name.  Raises an error if the array is empty, or has a NULL or a name
+ * twice; or if a name is not that of a server of postgres_fdw, or another role owns the server (trust.h).
  */
 extern List *geonn_shard_servers(ArrayType *servers);
 

@@ -40,10 +40,7 @@ typedef struct Move
 
 /* ---- which server gets which partition ---- */
 
-/*
- * Return the first of the servers with the greatest number of partitions (most), or with the
- * smallest.
- */
+/* Return the first of the servers with the greatest number of partitions (most), or with the smallest. */
 static char *
 extreme(List *servers, List *partitions, bool most)
 {
@@ -61,9 +58,8 @@ extreme(List *servers, List *partitions, bool most)
 }
 
 /*
- * Return the next partition to move: one on a server that is not among `servers`; if there is none,
- * the last one on the fullest server, if that has at least two more than the emptiest.  NULL: none
- * has to move.
+ * Return the next partition to move: one on a server that is not among `servers`; if there is none, the last one on the
+ * fullest server, if that has at least two more than the emptiest.  NULL: none has to move.
  */
 static ShardPartition *
 next_to_move(List *servers, List *partitions)
@@ -97,9 +93,8 @@ check_once(Move *move, char *server)
 }
 
 /*
- * Return the coordinator's tables that show the views of either server, as a list for LOCK TABLE:
- * all partitioned tables with a partition on one of the two, except the table whose partition
- * moves.
+ * Return the coordinator's tables that show the views of either server, as a list for LOCK TABLE: all partitioned tables
+ * with a partition on one of the two, except the table whose partition moves.
  */
 static char *
 tables_of_views(const Move *move, const char *from, const char *to)
@@ -174,10 +169,7 @@ move_partition(const Move *move, const ShardPartition *partition, const char *to
 
 /* ---- a server and its copies of replicated tables ---- */
 
-/*
- * Return the name of the replicated table whose version this foreign table shows; NULL: it shows no
- * version.
- */
+/* Return the name of the replicated table whose version this foreign table shows; NULL: it shows no version. */
 static char *
 replicated_of(const ShardPartition *partition)
 {
@@ -220,9 +212,8 @@ is_of_sharded(const Move *move, const ShardPartition *partition)
 }
 
 /*
- * Add the commands that drop the coordinator's objects of a server, unless the server still has rows of
- * another divided table.  Tables with the key LIST (shard) do not count, because they only show views of
- * the shards.
+ * Add the commands that drop the coordinator's objects of a server, unless the server still has rows of another divided
+ * table.  Tables with the key LIST (shard) do not count, because they only show views of the shards.
  */
 static void
 forget_server(const Move *move, List *servers, const char *server)

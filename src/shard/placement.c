@@ -53,9 +53,7 @@ raise_bounds(const char *method, const char *expected)
 			 errhint("%s", expected)));
 }
 
-/*
- * Return the message and the detail of an error as one text, without a full stop at its end.
- */
+/* Return the message and the detail of an error as one text, without a full stop at its end. */
 static const char *
 text_of(const ErrorData *error)
 {
@@ -178,9 +176,7 @@ compare(const Key *key, Datum value, Datum other)
 	return DatumGetInt32(FunctionCall2Coll(&key->order->cmp_proc_finfo, key->collation, value, other));
 }
 
-/*
- * Compare two values, for qsort_arg(): NULLs are equal to each other, and come last.
- */
+/* Compare two values, for qsort_arg(): NULLs are equal to each other, and come last. */
 static int
 compare_values(const void *a, const void *b, void *key)
 {
@@ -211,9 +207,7 @@ check_values(ListValue *values, int count, Key *key)
 	}
 }
 
-/*
- * Read the values of one partition.  Returns them as SQL.
- */
+/* Read the values of one partition.  Returns them as SQL. */
 static char *
 list_values(List *given, const Key *key, ListValue *values)
 {
@@ -293,10 +287,7 @@ range_bounds(List *bounds, Key *key)
 	return lappend(list, psprintf("FOR VALUES FROM (%s) TO (MAXVALUE)", from));
 }
 
-/*
- * Return the column by which the table is divided; PostgreSQL requires that it is in the primary
- * key.
- */
+/* Return the column by which the table is divided; PostgreSQL requires that it is in the primary key. */
 static Key
 describe_key(const ShardTable *table, const char *column)
 {

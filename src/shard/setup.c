@@ -68,10 +68,7 @@ typedef struct ShardSetup
 
 /* ---- the arguments ---- */
 
-/*
- * Read the arguments.  Raises an error if radius is given together with arguments for the k
- * nearest.
- */
+/* Read the arguments.  Raises an error if radius is given together with arguments for the k nearest. */
 static GeonnArguments *
 read_arguments(FunctionCallInfo fcinfo)
 {
@@ -90,9 +87,7 @@ read_arguments(FunctionCallInfo fcinfo)
 	return geonn_arguments_read(GEONN_SHARD_DDL, values);
 }
 
-/*
- * Return the columns of the join's answer, with their types, as SQL.
- */
+/* Return the columns of the join's answer, with their types, as SQL. */
 static char *
 answer_columns(const GeonnJoin *join)
 {
@@ -150,18 +145,14 @@ read_setup(FunctionCallInfo fcinfo)
 
 /* ---- names ---- */
 
-/*
- * Return `name` followed by `rest`, quoted, in the schema of the table that is divided.
- */
+/* Return `name` followed by `rest`, quoted, in the schema of the table that is divided. */
 static char *
 relation_of(const ShardSetup *setup, const char *name, const char *rest)
 {
 	return quote_qualified_identifier(setup->sharded->schema, geonn_shard_name(name, rest));
 }
 
-/*
- * Return the named servers on which this table of the coordinator has no partition yet.
- */
+/* Return the named servers on which this table of the coordinator has no partition yet. */
 static List *
 servers_without(const ShardSetup *setup, const char *table)
 {
@@ -207,9 +198,7 @@ create_indexes(const ShardSetup *setup, const char *server, const ShardTable *ta
 		geonn_command(setup->commands, server, GEONN_CATALOG_PATH "%s", lfirst(cell));
 }
 
-/*
- * Add the commands that create a shard's table, without partitions at first.
- */
+/* Add the commands that create a shard's table, without partitions at first. */
 static void
 create_part(const ShardSetup *setup, const char *server)
 {
@@ -315,9 +304,7 @@ publish(const ShardSetup *setup)
 				  table->quoted, version);
 }
 
-/*
- * Add the commands that give a shard its copy of the replicated table.
- */
+/* Add the commands that give a shard its copy of the replicated table. */
 static void
 subscribe(const ShardSetup *setup, const char *server)
 {
@@ -401,9 +388,7 @@ create_table_views(const ShardSetup *setup)
 
 /* ---- the join ---- */
 
-/*
- * Return the arguments with which a shard calls the join, as SQL.
- */
+/* Return the arguments with which a shard calls the join, as SQL. */
 static char *
 arguments_of_join(const ShardSetup *setup)
 {

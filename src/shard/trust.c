@@ -65,9 +65,7 @@ geonn_shard_check_owner(const char *what, Oid owner)
 				 errhint("%s", hint)));
 }
 
-/*
- * Return the SQL of an array of the tables' OIDs.
- */
+/* Return the SQL of an array of the tables' OIDs. */
 static char *
 oids_of(List *tables)
 {

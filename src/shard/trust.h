@@ -21,10 +21,9 @@ extern void geonn_shard_check_owner(const char *what, Oid owner);
 extern void geonn_shard_check_here(List *tables, List *schemas);
 
 /*
- * Add the command that comes before all other commands for a server, for these tables (ShardTable *), the
- * divided one first.  The command creates the tables' schemas and, in schema `geonn`, the extension, unless
- * they exist.  It fails if another role owns an object that the tables' commands name, or may create
- * objects in the object's schema.
+ * Add the command that comes before all other commands for a server, for these tables (ShardTable *), the divided one
+ * first.  The command creates the tables' schemas and, in schema `geonn`, the extension, unless they exist.  It fails if
+ * another role owns an object that the tables' commands name, or may create objects in the object's schema.
  */
 extern void geonn_shard_prepare(ReturnSetInfo *commands, const char *server, List *tables,
 								const char *geonn);

@@ -67,9 +67,7 @@ engine_life_request_retry(void)
 	retry_requested = true;
 }
 
-/*
- * Return milliseconds of the monotonic clock, which stands still while the machine sleeps.
- */
+/* Return milliseconds of the monotonic clock, which stands still while the machine sleeps. */
 static int64
 now_milliseconds(void)
 {
@@ -93,9 +91,7 @@ set_error(EngineReport *report, const char *message, const char *detail, const c
 	strlcpy(report->hint, hint, sizeof(report->hint));
 }
 
-/*
- * Publish the engine's state.  For ENGINE_STATE_FAILED, the caller must have set the error.
- */
+/* Publish the engine's state.  For ENGINE_STATE_FAILED, the caller must have set the error. */
 static void
 publish(EngineLife *life, EngineState state)
 {
@@ -258,10 +254,7 @@ start_engine(EngineLife *life)
 	publish(life, ENGINE_STATE_STARTING);
 }
 
-/*
- * Handle the end of the engine's process: log it, set the error for statements, and decide when to
- * start the next one.
- */
+/* Handle the end of the engine's process: log it, set the error for statements, and decide when to start the next one. */
 static void
 note_end(EngineLife *life, pid_t pid, const char *how)
 {

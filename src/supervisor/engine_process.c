@@ -34,10 +34,7 @@ close_descriptor(int *descriptor)
 	*descriptor = -1;
 }
 
-/*
- * Run the program, with these ends of the log's pipe and of the channel.  Returns 0, or the errno
- * of the failure.
- */
+/* Run the program, with these ends of the log's pipe and of the channel.  Returns 0, or the errno of the failure. */
 static int
 run(const char *program, int log, int channel, pid_t *pid)
 {

@@ -113,9 +113,7 @@ geonn_state_supervisor(void)
 	return lock.l_type == F_UNLCK ? 0 : lock.l_pid;
 }
 
-/*
- * Replace the content of a file, by a rename.  A failure leaves the former file, and is logged.
- */
+/* Replace the content of a file, by a rename.  A failure leaves the former file, and is logged. */
 static void
 replace_file(const char *name, const void *content, size_t length)
 {
@@ -138,10 +136,7 @@ replace_file(const char *name, const void *content, size_t length)
 			 errmsg("could not write file \"%s\": %m", name)));
 }
 
-/*
- * Write a line: a key, a space and a value.  A line break in the value would end the line early,
- * and becomes a space.
- */
+/* Write a line: a key, a space and a value.  A line break in the value would end the line early, and becomes a space. */
 static int
 append_line(char *line, size_t room, const char *key, const char *text)
 {
@@ -184,10 +179,7 @@ geonn_state_remove(void)
 	unlink(GEONN_STATE_FILE);
 }
 
-/*
- * Read at most `room` bytes of a file.  Returns how many bytes were read; -1: the file cannot be
- * read.
- */
+/* Read at most `room` bytes of a file.  Returns how many bytes were read; -1: the file cannot be read. */
 static ssize_t
 read_file(const char *name, void *content, size_t room)
 {
@@ -201,10 +193,7 @@ read_file(const char *name, void *content, size_t room)
 	return length;
 }
 
-/*
- * Take the first line off the text; it must have this key.  Returns the line's value; NULL: it has
- * another key.
- */
+/* Take the first line off the text; it must have this key.  Returns the line's value; NULL: it has another key. */
 static const char *
 take_value(char **text, const char *key)
 {

@@ -57,9 +57,8 @@ extern void geonn_state_raise(const char *step, const char *name);
 extern void geonn_state_make_directory(void);
 
 /*
- * For the supervisor.  geonn_state_lock() makes this process the supervisor until it ends, or
- * returns false if another process is the supervisor.  geonn_state_write() and geonn_state_remove()
- * write and remove the report for backends.
+ * For the supervisor.  geonn_state_lock() makes this process the supervisor until it ends, or returns false if another
+ * process is the supervisor.  geonn_state_write() and geonn_state_remove() write and remove the report for backends.
  */
 extern bool geonn_state_lock(void);
 extern void geonn_state_write(const EngineReport *report);
@@ -75,16 +74,14 @@ extern bool geonn_state_read(pid_t supervisor_pid, EngineReport *report);
 extern void known_devices_begin(void);
 
 /*
- * For the supervisor: take a message of the engine's status.  With the last message of a status, all
- * its devices become known, in place of the former ones.  Returns false if the message is out of
- * turn.
+ * For the supervisor: take a message of the engine's status.  With the last message of a status, all its devices become
+ * known, in place of the former ones.  Returns false if the message is out of turn.
  */
 extern bool known_devices_receive(const union geonn_message *message);
 
 /*
- * For backends: return how many devices are known, and write them to devices, which has room for
- * GEONN_DEVICES_MAX.  Figures that change from moment to moment are as they were when the engine
- * sent them.
+ * For backends: return how many devices are known, and write them to devices, which has room for GEONN_DEVICES_MAX.
+ * Figures that change from moment to moment are as they were when the engine sent them.
  */
 extern int	known_devices_read(struct geonn_device_status *devices);
 

@@ -48,9 +48,8 @@ bool		geonn_preloaded = false;
 /* ---- registration ---- */
 
 /*
- * Describe the worker.  It loads the file that this process has loaded, by its path: the worker's
- * own dynamic_library_path may lead to another file, or to none.  If the path is too long,
- * dynamic_library_path has to do.
+ * Describe the worker.  It loads the file that this process has loaded, by its path: the worker's own dynamic_library_path
+ * may lead to another file, or to none.  If the path is too long, dynamic_library_path has to do.
  */
 static void
 describe_worker(BackgroundWorker *worker, bool preloaded)

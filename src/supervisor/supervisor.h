@@ -13,9 +13,7 @@ extern bool geonn_preloaded;
 /* Have the supervisor started with the server.  To be called while shared_preload_libraries load. */
 extern void geonn_supervisor_register(void);
 
-/*
- * Have the supervisor started now.  Returns NULL if no background worker is free.
- */
+/* Have the supervisor started now.  Returns NULL if no background worker is free. */
 extern BackgroundWorkerHandle *geonn_supervisor_launch(void);
 
 extern PGDLLEXPORT void geonn_supervisor_main(Datum main_arg);

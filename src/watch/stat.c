@@ -51,9 +51,7 @@ static const char *const phase_names[GEONN_PHASES] = {
 
 /* ---- labels ---- */
 
-/*
- * Add a relation's OID, and its name if the relation is in this database and still exists.
- */
+/* Add a relation's OID, and its name if the relation is in this database and still exists. */
 static void
 add_relation(Row *row, Oid relation, bool may_know, bool is_here)
 {
@@ -82,9 +80,7 @@ add_label(Row *row, const struct geonn_call_label *label)
 	row_add_text(row, may_know && is_here ? label->arguments : NULL);
 }
 
-/*
- * Check the texts of a label: any backend's module may have sent them to the engine.
- */
+/* Check the texts of a label: any backend's module may have sent them to the engine. */
 static void
 check_label(const struct geonn_call_label *label)
 {
@@ -130,9 +126,7 @@ geonn_progress(PG_FUNCTION_ARGS)
 
 /* ---- geonn_stat ---- */
 
-/*
- * Add the total milliseconds, and the milliseconds of each phase.
- */
+/* Add the total milliseconds, and the milliseconds of each phase. */
 static void
 add_times(Row *row, const uint64 *microseconds)
 {
@@ -150,10 +144,7 @@ add_times(Row *row, const uint64 *microseconds)
 		row_add(row, Float8GetDatum(microseconds[shown[i]] / 1000.0), false);
 }
 
-/*
- * Add the last error.  Its text is the engine's own, about memory, devices and the like, so it
- * contains no user's data.
- */
+/* Add the last error.  Its text is the engine's own, about memory, devices and the like, so it contains no user's data. */
 static void
 add_last_error(Row *row, const struct geonn_statistics *sum)
 {

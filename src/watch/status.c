@@ -97,9 +97,7 @@ expect(GeonnConnection *connection, TimestampTz deadline, uint16 type,
 	return false;
 }
 
-/*
- * Ask the engine for its status.  If the engine does not answer, set only state and reason.
- */
+/* Ask the engine for its status.  If the engine does not answer, set only state and reason. */
 static void
 ask_engine(GeonnConnection *connection, Status *status)
 {
@@ -129,9 +127,7 @@ ask_engine(GeonnConnection *connection, Status *status)
 	status->reason = null_if_empty(status->told.no_gpu_reason);
 }
 
-/*
- * Report what the supervisor has written, because no engine listens.
- */
+/* Report what the supervisor has written, because no engine listens. */
 static void
 report_absence(Status *status)
 {
@@ -212,10 +208,7 @@ geonn_status(PG_FUNCTION_ARGS)
 #define KIND_WORD(NAME, word) word,
 static const char *const kind_words[] = {GEONN_DEVICE_KINDS(KIND_WORD)};
 
-/*
- * Add a device's row to the result.  running: the engine runs; otherwise the device is one of the
- * last engine.
- */
+/* Add a device's row to the result.  running: the engine runs; otherwise the device is one of the last engine. */
 static void
 put_device(const struct geonn_device_status *device, bool running, ReturnSetInfo *result)
 {
@@ -251,9 +244,7 @@ receive_status(GeonnConnection *connection, uint16 type,
 		geonn_connection_violation("a message other than its status");
 }
 
-/*
- * Add a row for each device of the running engine to the result.
- */
+/* Add a row for each device of the running engine to the result. */
 static void
 put_running_devices(GeonnConnection *connection, ReturnSetInfo *result)
 {
@@ -297,10 +288,7 @@ geonn_device_status(PG_FUNCTION_ARGS)
 
 /* ---- geonn_engine_start() ---- */
 
-/*
- * Connects as a join does: starts the engine if none runs, waits for it, and raises the same
- * errors.
- */
+/* Connects as a join does: starts the engine if none runs, waits for it, and raises the same errors. */
 Datum
 geonn_engine_start(PG_FUNCTION_ARGS pg_attribute_unused())
 {

@@ -59,9 +59,7 @@ read_numbers(const char *root, const char *path, const char *name, const char *f
 	return read > 0 ? read : 0;
 }
 
-/*
- * Shorten a group's path to the path of its parent.  Returns false at the top.
- */
+/* Shorten a group's path to the path of its parent.  Returns false at the top. */
 static bool
 go_up(char *path)
 {
@@ -118,9 +116,7 @@ memory_free_of(const char *root, const char *group)
 	return limit > current ? limit - current : 0;
 }
 
-/*
- * Call of_group() for a control group and all groups above it, and return the smallest amount.
- */
+/* Call of_group() for a control group and all groups above it, and return the smallest amount. */
 static uint64_t
 least_of_groups(const char *root, const char *path,
 				uint64_t (*of_group) (const char *root, const char *group))
@@ -153,9 +149,7 @@ host_group_memory_free(const char *root, const char *path)
 	return least_of_groups(root, path, memory_free_of);
 }
 
-/*
- * Find the path of this process's control group of version 2; "" if the process has none.
- */
+/* Find the path of this process's control group of version 2; "" if the process has none. */
 static void
 find_group(char *path)
 {

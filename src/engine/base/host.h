@@ -8,9 +8,8 @@
 #include <stdint.h>
 
 /*
- * Return the number of cores that this process may run on, or, if that is less, the number of cores
- * whose time its control groups give it, rounded up; at least 1.  The function reads the number
- * anew at most once in ten seconds.
+ * Return the number of cores that this process may run on, or, if that is less, the number of cores whose time its control
+ * groups give it, rounded up; at least 1.  The function reads the number anew at most once in ten seconds.
  */
 extern unsigned host_cores(void);
 

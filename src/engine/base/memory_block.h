@@ -20,10 +20,9 @@ extern void *memory_block_allocate(size_t bytes, struct failure *failure, const 
 			__attribute__((format(printf, 3, 4)));
 
 /*
- * Allocate a block as memory_block_allocate() does, and write to each of its pages before another caller of this
- * function looks for free memory, so that two callers do not both count on the same free memory.  Once *cancelled is
- * set, some pages may not be written to.  The thread pool writes: the caller must have no seat (thread_pool.h), and be
- * no piece.
+ * Allocate a block as memory_block_allocate() does, and write to each of its pages before another caller of this function
+ * looks for free memory, so that two callers do not both count on the same free memory.  Once *cancelled is set, some
+ * pages may not be written to.  The thread pool writes: the caller must have no seat (thread_pool.h), and be no piece.
  */
 extern void *memory_block_take(size_t bytes, const atomic_bool *cancelled, struct failure *failure, const char *purpose,...)
 			__attribute__((format(printf, 4, 5)));

@@ -129,19 +129,14 @@ swap_rooms(struct radix_sort *sort)
 	sort->room_value = value;
 }
 
-/*
- * Run a function on all pieces.  Returns false once the sort is cancelled.
- */
+/* Run a function on all pieces.  Returns false once the sort is cancelled. */
 static bool
 run_pieces(struct pass *pass, thread_pool_piece piece)
 {
 	return thread_pool_run_turns(piece, pass, pass->pieces, pass->turn, pass->sort->cancelled);
 }
 
-/*
- * Sort by the pass's digit.  Returns false once the sort is cancelled; the rows are then as they
- * were.
- */
+/* Sort by the pass's digit.  Returns false once the sort is cancelled; the rows are then as they were. */
 static bool
 sort_digit(struct pass *pass)
 {

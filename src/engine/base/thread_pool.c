@@ -128,9 +128,7 @@ open_job(void)
 	return job;
 }
 
-/*
- * Invite up to this many workers, as far as seats are free.  The caller holds the lock.
- */
+/* Invite up to this many workers, as far as seats are free.  The caller holds the lock. */
 static void
 invite(size_t workers)
 {
@@ -200,9 +198,7 @@ give_seat(void)
 		invite(1);
 }
 
-/*
- * Take a job's next piece.  Returns false if no piece is left; a cancelled job has none left.
- */
+/* Take a job's next piece.  Returns false if no piece is left; a cancelled job has none left. */
 static bool
 take_piece(struct job *job, size_t *number)
 {

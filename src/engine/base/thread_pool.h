@@ -21,26 +21,23 @@ extern void thread_pool_set_threads(uint64_t threads);
 extern unsigned thread_pool_threads(void);
 
 /*
- * thread_pool_enter() waits for a free seat, and takes it for the calling thread, which keeps the
- * seat for its jobs and for its work between them.  A thread that has a seat already keeps it,
- * unless other threads wait for one: then the thread goes to the end of their line.
- * thread_pool_leave() gives the thread's seat back, if it has one.
+ * thread_pool_enter() waits for a free seat, and takes it for the calling thread, which keeps the seat for its jobs and
+ * for its work between them.  A thread that has a seat already keeps it, unless other threads wait for one: then the
+ * thread goes to the end of their line.  thread_pool_leave() gives the thread's seat back, if it has one.
  */
 extern void thread_pool_enter(void);
 extern void thread_pool_leave(void);
 
 /*
- * Run piece(context, 0 ... pieces - 1), in any order, on the calling thread and on as many others
- * as may work, and return when all pieces have ended.  A calling thread without a seat first waits
- * for one, and gives it back after the job.  Any thread may call this function, but a piece must
- * not.  If threads cannot be created, fewer threads do the work.
+ * Run piece(context, 0 ... pieces - 1), in any order, on the calling thread and on as many others as may work, and return
+ * when all pieces have ended.  A calling thread without a seat first waits for one, and gives it back after the job.  Any
+ * thread may call this function, but a piece must not.  If threads cannot be created, fewer threads do the work.
  */
 extern void thread_pool_run(thread_pool_piece piece, void *context, size_t pieces);
 
 /*
- * Run the pieces as several jobs of `turn` pieces each, the lower numbers first, so that jobs of
- * other callers run in between.  Once *cancelled is set, returns false; pieces that have not begun
- * do not run.  cancelled may be NULL.
+ * Run the pieces as several jobs of `turn` pieces each, the lower numbers first, so that jobs of other callers run in
+ * between.  Once *cancelled is set, returns false; pieces that have not begun do not run.  cancelled may be NULL.
  */
 extern bool thread_pool_run_turns(thread_pool_piece piece, void *context, size_t pieces,
 								  size_t turn, const atomic_bool *cancelled);

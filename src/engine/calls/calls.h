@@ -25,9 +25,8 @@ struct call;
 extern struct call *calls_join(const struct geonn_call *message);
 
 /*
- * End a session's part in the call; `finished` is the message that the session sent at its end, or
- * NULL.  When the last session has left, the call ends, and its figures go to the statistics.  The
- * caller still holds the call.
+ * End a session's part in the call; `finished` is the message that the session sent at its end, or NULL.  When the last
+ * session has left, the call ends, and its figures go to the statistics.  The caller still holds the call.
  */
 extern void call_leave(struct call *call, const struct geonn_finished *finished);
 
@@ -44,9 +43,8 @@ extern void call_move(struct call *call, enum geonn_phase *part, enum geonn_phas
 extern void call_use_device(struct call *call, int device);
 
 /*
- * Add to the call's figures.  references: how many arrived; bytes: those of batches that arrived and
- * of pairs that were answered; fallbacks: how often the engine took a slower way for want of a
- * device or of memory.
+ * Add to the call's figures.  references: how many arrived; bytes: those of batches that arrived and of pairs that were
+ * answered; fallbacks: how often the engine took a slower way for want of a device or of memory.
  */
 extern void call_add(struct call *call, const struct geonn_statistics *more);
 

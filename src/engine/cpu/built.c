@@ -51,10 +51,7 @@
 /* a dataset has at most this many indexes */
 #define INDEXES_MAX 3
 
-/*
- * an index suits windows that are at most this many times longer, or shorter, than those for which
- * it was cut
- */
+/* an index suits windows that are at most this many times longer, or shorter, than those for which it was cut */
 #define FIT 16
 
 #define MISFIT_BUILDS 2
@@ -63,9 +60,8 @@
 #define CELLS_POSITIONS_MAX 1048576
 
 /*
- * cpu_built_wants_cells() wants a table once turns without a table have taken this many
- * microseconds, plus one for each position: about as long as a table of evenly spread positions
- * takes to make.
+ * cpu_built_wants_cells() wants a table once turns without a table have taken this many microseconds, plus one for each
+ * position: about as long as a table of evenly spread positions takes to make.
  */
 #define CELLS_FROM_US 20000
 
@@ -76,15 +72,10 @@
 #define CELLS_ROWS_MIN 4096
 #define CELLS_BIT_US 5000
 
-/*
- * A table goes out of use once it has left more observations to the index than it has answered,
- * plus this many.
- */
+/* A table goes out of use once it has left more observations to the index than it has answered, plus this many. */
 #define CELLS_LEFT_MAX 65536
 
-/*
- * Return the longer of two lengths, divided by the shorter.
- */
+/* Return the longer of two lengths, divided by the shorter. */
 static double
 ratio(uint64_t a, uint64_t b)
 {
@@ -282,9 +273,8 @@ cpu_built_wants_cells(struct cpu_built *built, const struct search *search)
 }
 
 /*
- * Begin a table of squares, if the memory for tables suffices.  Until it is complete, the table
- * counts with the greatest size that it may have.  Tables count as memory of kept datasets, even if
- * their dataset is not kept.
+ * Begin a table of squares, if the memory for tables suffices.  Until it is complete, the table counts with the greatest
+ * size that it may have.  Tables count as memory of kept datasets, even if their dataset is not kept.
  */
 static void
 begin_cells(struct cpu_built *built, struct dataset *dataset)
@@ -298,9 +288,7 @@ begin_cells(struct cpu_built *built, struct dataset *dataset)
 		dataset_give_squares(dataset, bytes);
 }
 
-/*
- * Put a complete table to use, or free it if it would not help.
- */
+/* Put a complete table to use, or free it if it would not help. */
 static void
 finish_cells(struct cpu_built *built, struct dataset *dataset)
 {

@@ -70,10 +70,7 @@ struct cpu_built
  */
 extern struct cpu_built *cpu_built_for(struct cpu_built *built, const struct search *search, bool *fits);
 
-/*
- * Return whether to build one more index before the search's next turn, for windows about as long
- * as the search's.
- */
+/* Return whether to build one more index before the search's next turn, for windows about as long as the search's. */
 extern bool cpu_built_wants_index(struct cpu_built *built, const struct search *search);
 
 /*
@@ -86,10 +83,7 @@ extern bool cpu_built_add_index(struct cpu_built *built, const struct search *se
 /* Return whether to build the extremes of the dataset's weights before the search's next turn. */
 extern bool cpu_built_wants_extremes(const struct cpu_built *built, const struct search *search);
 
-/*
- * Build the extremes of the dataset's weights for all indexes.  Returns false with the failure if memory
- * is short.
- */
+/* Build the extremes of the dataset's weights for all indexes.  Returns false with the failure if memory is short. */
 extern bool cpu_built_add_extremes(struct cpu_built *built, const struct search *search, struct failure *failure);
 
 /*

@@ -160,9 +160,7 @@ prepare_piece(void *context, size_t number)
 	}
 }
 
-/*
- * Build the references' vectors, in the dataset's order, for brute force.
- */
+/* Build the references' vectors, in the dataset's order, for brute force. */
 static bool
 build_references(struct cpu_built *built, struct dataset *dataset,
 				 const atomic_bool *cancelled, struct failure *failure)
@@ -209,10 +207,7 @@ build_arcs(struct cpu_built *built, struct dataset *dataset, const atomic_bool *
 	return true;
 }
 
-/*
- * Return whether all is built that a search needs for an algorithm; a table of squares may still be
- * wanted.
- */
+/* Return whether all is built that a search needs for an algorithm; a table of squares may still be wanted. */
 static bool
 suffices(struct cpu_built *built, const struct search *search, enum geonn_algorithm algorithm)
 {
@@ -258,9 +253,7 @@ cpu_device_is_built(const struct device *device, const struct search *search,
 		(algorithm == GEONN_ALGORITHM_BRUTE || !cpu_built_wants_cells(built, search));
 }
 
-/*
- * Tables of squares do not count: they are made in steps, each shorter than a turn.
- */
+/* Tables of squares do not count: they are made in steps, each shorter than a turn. */
 static bool
 cpu_device_builds_long(const struct device *device, const struct search *search, enum geonn_algorithm algorithm)
 {
@@ -278,9 +271,8 @@ cpu_device_build(struct device *device, const struct search *search, struct fail
 	struct cpu_built *built = dataset->built[device->number];
 
 	/*
-	 * A search may find that one more index is wanted only after the scheduler has asked: leave the
-	 * index to a search whose build excludes others.  What was built at the scheduler's question
-	 * never goes away.
+	 * A search may find that one more index is wanted only after the scheduler has asked: leave the index to a search
+	 * whose build excludes others.  What was built at the scheduler's question never goes away.
 	 */
 	if (!search->builds)
 		return true;
@@ -317,9 +309,7 @@ cpu_device_discard(struct device *device, void *opaque)
 	cpu_built_free(opaque);
 }
 
-/*
- * Take a room for a turn: the one that was given back last, because a cache may still hold it.
- */
+/* Take a room for a turn: the one that was given back last, because a cache may still hold it. */
 static struct cpu_turn_room *
 take_room(struct cpu_device *cpu)
 {
@@ -363,9 +353,7 @@ give_room(struct cpu_device *cpu, struct cpu_turn_room *room)
 		free_room(room);
 }
 
-/*
- * Do a turn by the way that suits the search.  Returns whether another turn may follow.
- */
+/* Do a turn by the way that suits the search.  Returns whether another turn may follow. */
 static bool
 do_turn(struct cpu_device *cpu, struct search *search, struct cpu_built *built)
 {

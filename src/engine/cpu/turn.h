@@ -9,10 +9,7 @@
 #include "engine/cpu/built.h"
 #include "engine/cpu/base/vectors.h"
 
-/*
- * How long a turn should take; and for how long after its preparation a turn still begins
- * observations.
- */
+/* How long a turn should take; and for how long after its preparation a turn still begins observations. */
 #define CPU_TURN_MS 50
 #define CPU_TURN_LIMIT_MS 200
 
@@ -34,10 +31,9 @@ struct cpu_turn_room
 };
 
 /*
- * Return whether nearest.c can answer a search of a built dataset.  The search must go by the index, ask for one
- * nearest reference with geonn_metric_chord_decides(), and begin without a cutoff.  The dataset must be of points;
- * it may have groups, windows, parties and radiuses of observations, but no radiuses of references and no excluded
- * tags.
+ * Return whether nearest.c can answer a search of a built dataset.  The search must go by the index, ask for one nearest
+ * reference with geonn_metric_chord_decides(), and begin without a cutoff.  The dataset must be of points; it may have
+ * groups, windows, parties and radiuses of observations, but no radiuses of references and no excluded tags.
  */
 extern bool cpu_turn_is_nearest(const struct search *search, const struct cpu_built *built);
 
@@ -66,10 +62,9 @@ extern bool cpu_turn_cells(struct search *search, struct cpu_built *built,
 						   const struct cpu_cells *cells);
 
 /*
- * Read up to CPU_VECTORS_BLOCK observations, numbers first + row[i], or first + i if row is NULL,
- * and compute their vectors.  degrees[0] and degrees[1] become their latitudes and longitudes.  Each
- * coordinate is read once, because the client can change the batch meanwhile.  Returns false if
- * some coordinates are invalid.
+ * Read up to CPU_VECTORS_BLOCK observations, numbers first + row[i], or first + i if row is NULL, and compute their
+ * vectors.  degrees[0] and degrees[1] become their latitudes and longitudes.  Each coordinate is read once, because the
+ * client can change the batch meanwhile.  Returns false if some coordinates are invalid.
  */
 extern bool cpu_turn_read_points(const struct search *search, uint32_t first, const uint32_t *row,
 								 uint32_t count, double (*degrees)[CPU_VECTORS_BLOCK],
@@ -80,9 +75,8 @@ extern bool cpu_turn_read_vectors(const struct search *search, uint32_t first, c
 								  uint32_t count, double *x, double *y, double *z);
 
 /*
- * Return the number by which an observation of a batch is sorted before its code: the number of its part,
- * or with windows of its group.  Returns 0 without groups, and if a key has no room for all numbers: then
- * only the curve sorts.
+ * Return the number by which an observation of a batch is sorted before its code: the number of its part, or with windows
+ * of its group.  Returns 0 without groups, and if a key has no room for all numbers: then only the curve sorts.
  */
 extern uint32_t cpu_turn_part(const struct search *search, const struct cpu_index *index,
 							  uint32_t number);

@@ -44,10 +44,7 @@ struct turn
 	struct radix_sort sort;		/* keys, and rows */
 };
 
-/*
- * Lay out the memory for a turn from `memory` on, and return its bytes.  With NULL as memory, only
- * compute the bytes.
- */
+/* Lay out the memory for a turn from `memory` on, and return its bytes.  With NULL as memory, only compute the bytes. */
 static size_t
 place_room(struct turn *turn, void *memory)
 {
@@ -93,9 +90,7 @@ prepare_piece(void *context, size_t number)
 	}
 }
 
-/*
- * Answer some rows until the turn is over; answer at least the first of them.
- */
+/* Answer some rows until the turn is over; answer at least the first of them. */
 static void
 count_rows(struct turn *turn, uint32_t *row, uint32_t count)
 {
@@ -135,10 +130,7 @@ count_piece(void *context, size_t number)
 				   turn->rows - begin < TURN_PIECE_ROWS ? turn->rows - begin : TURN_PIECE_ROWS);
 }
 
-/*
- * Answer the turn's observations.  Returns how many are answered, counted from the first one
- * without a gap.
- */
+/* Answer the turn's observations.  Returns how many are answered, counted from the first one without a gap. */
 static uint32_t
 answer(struct turn *turn)
 {

@@ -6,10 +6,7 @@
 
 #include "engine/cpu/walk/nearest.h"
 
-/*
- * List the parts that an observation's windows reach.  Returns how many tasks the observation
- * becomes.
- */
+/* List the parts that an observation's windows reach.  Returns how many tasks the observation becomes. */
 static uint32_t
 list_parts(const struct cpu_turn_tasks *tasks, uint32_t row, uint32_t *part)
 {

@@ -38,9 +38,7 @@ struct cpu_turn_tasks
 	struct candidate *best;		/* its k answers, or fewer and one of an infinite distance; of a negative one: none yet */
 };
 
-/*
- * Make the tasks of `count` rows, at most CPU_VECTORS_BLOCK, which have these codes.
- */
+/* Make the tasks of `count` rows, at most CPU_VECTORS_BLOCK, which have these codes. */
 extern void cpu_turn_make_tasks(struct cpu_turn_tasks *tasks, const uint32_t *row, const uint64_t *code, uint32_t count);
 
 /*

@@ -127,9 +127,7 @@ resize_column(struct dataset *dataset, int number, size_t count)
 	return true;
 }
 
-/*
- * Enlarge the columns so that each has room for `count` references.
- */
+/* Enlarge the columns so that each has room for `count` references. */
 static bool
 reserve(struct dataset *dataset, size_t count, struct failure *failure)
 {

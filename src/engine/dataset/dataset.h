@@ -28,9 +28,8 @@ struct dataset
 	uint32_t	columns;		/* which columns the dataset has: GEONN_COLUMN_... */
 
 	/*
-	 * The columns of references.  They grow while references arrive, and are immutable once the
-	 * dataset is sealed.  Of references at equal distance, an answer has that one first that comes
-	 * first in these columns.
+	 * The columns of references.  They grow while references arrive, and are immutable once the dataset is sealed.  Of
+	 * references at equal distance, an answer has that one first that comes first in these columns.
 	 */
 	size_t		count;
 	double	   *latitude;		/* [count] degrees */
@@ -80,9 +79,8 @@ struct dataset
 	atomic_uint_fast64_t squares_bytes;
 
 	/*
-	 * The structures that each device has built of the dataset, such as an index.  Only a thread of
-	 * the device changes its entry, while the device's `building` is set; cuda/lane/dataset.cu says
-	 * how one GPU looks at another's structures.
+	 * The structures that each device has built of the dataset, such as an index.  Only a thread of the device changes its
+	 * entry, while the device's `building` is set; cuda/lane/dataset.cu says how one GPU looks at another's structures.
 	 */
 	void	   *built[GEONN_DEVICES_MAX];
 
@@ -104,8 +102,7 @@ struct dataset
 };
 
 /*
- * The number of columns that datasets may have.  Code that treats all columns alike goes through
- * the list dataset_columns.
+ * The number of columns that datasets may have.  Code that treats all columns alike goes through the list dataset_columns.
  */
 #define DATASET_COLUMNS (5 + 2 * GEONN_WINDOWS_MAX + 1 + GEONN_WEIGHTS_MAX + GEONN_PARTIES_MAX + 4)
 
@@ -164,9 +161,8 @@ extern void dataset_fit(struct dataset *dataset);
 extern size_t dataset_memory(const struct dataset *dataset);
 
 /*
- * Count bytes of host memory that a dataset's table of squares takes, or gives back.
- * dataset_take_squares() returns false if all tables together would take more than
- * dataset_squares_limit.  Any thread may call these functions.
+ * Count bytes of host memory that a dataset's table of squares takes, or gives back.  dataset_take_squares() returns false
+ * if all tables together would take more than dataset_squares_limit.  Any thread may call these functions.
  */
 extern bool dataset_take_squares(struct dataset *dataset, size_t bytes);
 extern void dataset_give_squares(struct dataset *dataset, size_t bytes);
@@ -178,10 +174,7 @@ extern atomic_uint_fast64_t dataset_squares_limit;
 /* Return how many descriptors a dataset's files take. */
 extern uint32_t dataset_descriptors(const struct dataset *dataset);
 
-/*
- * Free a dataset's references and files.  The struct stays until devices have discarded their
- * structures.
- */
+/* Free a dataset's references and files.  The struct stays until devices have discarded their structures. */
 extern void dataset_free_references(struct dataset *dataset);
 
 extern void dataset_free(struct dataset *dataset);

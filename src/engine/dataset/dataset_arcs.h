@@ -20,8 +20,7 @@ extern bool dataset_check_arcs(struct dataset *dataset, size_t count, struct fai
 extern bool dataset_check_last_ring(const struct dataset *dataset, size_t end, struct failure *failure);
 
 /*
- * Return whether an arc, which is not the first, begins where the arc before it ends, in the same part of
- * the same shape.
+ * Return whether an arc, which is not the first, begins where the arc before it ends, in the same part of the same shape.
  */
 static inline bool
 dataset_arc_goes_on(const struct dataset *dataset, size_t arc)

@@ -52,9 +52,7 @@ piece_end(const struct sorting *sorting, size_t number)
 	return end < sorting->sort.count ? end : sorting->sort.count;
 }
 
-/*
- * Run a function on all pieces.  Returns false once the sort is cancelled.
- */
+/* Run a function on all pieces.  Returns false once the sort is cancelled. */
 static bool
 run_pieces(struct sorting *sorting, thread_pool_piece piece)
 {
@@ -130,10 +128,7 @@ find_repeats(void *context, size_t number)
 		atomic_store(&sorting->repeats, true);
 }
 
-/*
- * Put the references' numbers into the order (tag, latitude, longitude); of arcs, into the order of tags
- * alone.
- */
+/* Put the references' numbers into the order (tag, latitude, longitude); of arcs, into the order of tags alone. */
 static bool
 sort_references(struct sorting *sorting, struct failure *failure)
 {

@@ -12,10 +12,7 @@ struct point_parties
 	int32_t		party[GEONN_PARTIES_MAX];
 };
 
-/*
- * Read the parties of an observation, each value once, because the client can change the batch
- * meanwhile.
- */
+/* Read the parties of an observation, each value once, because the client can change the batch meanwhile. */
 static inline struct point_parties
 point_parties_read(const struct geonn_batch_columns *batch, uint32_t row)
 {
@@ -27,9 +24,7 @@ point_parties_read(const struct geonn_batch_columns *batch, uint32_t row)
 	return parties;
 }
 
-/*
- * Return whether each party of a point differs from the party of the reference at this place.
- */
+/* Return whether each party of a point differs from the party of the reference at this place. */
 static inline bool
 point_parties_differ(const struct point_parties *parties, const struct dataset *dataset, size_t place)
 {

@@ -15,10 +15,7 @@ struct point_windows
 	uint16_t	edges;
 };
 
-/*
- * Read the windows of an observation, each value once, because the client can change the batch
- * meanwhile.
- */
+/* Read the windows of an observation, each value once, because the client can change the batch meanwhile. */
 static inline struct point_windows
 point_windows_read(const struct geonn_batch_columns *batch, uint32_t row)
 {
@@ -35,9 +32,7 @@ point_windows_read(const struct geonn_batch_columns *batch, uint32_t row)
 	return windows;
 }
 
-/*
- * Return whether each window of a point overlaps the window of the reference at this place.
- */
+/* Return whether each window of a point overlaps the window of the reference at this place. */
 static inline bool
 point_windows_overlap(const struct point_windows *windows, const struct dataset *dataset,
 					  size_t place)

@@ -55,10 +55,7 @@ backends_find(void)
 	engine_device_count = found;
 }
 
-/*
- * Return whether choice auto prefers a GPU to this device.  by_usable: count only GPUs that are
- * usable.
- */
+/* Return whether choice auto prefers a GPU to this device.  by_usable: count only GPUs that are usable. */
 static bool
 is_outranked(const struct device *device, bool by_usable)
 {

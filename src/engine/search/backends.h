@@ -16,10 +16,7 @@ extern struct failure engine_no_gpu;
 /* Find the devices of this host.  main() calls this before any other thread starts. */
 extern void backends_find(void);
 
-/*
- * Return whether some device can serve this choice; if not, the failure says why, with the reason
- * why no GPU is in use.
- */
+/* Return whether some device can serve this choice; if not, the failure says why, with the reason why no GPU is in use. */
 extern bool backends_can_serve(enum geonn_device_choice choice, struct failure *failure);
 
 /* Return whether searches of this choice may go to this device, if the device is usable. */
@@ -28,9 +25,7 @@ extern bool backends_serves(const struct device *device, enum geonn_device_choic
 /* Return whether choice auto uses this device. */
 extern bool backends_auto_uses(const struct device *device);
 
-/*
- * Return whether the CPU answered a search of choice auto although the host has GPUs.
- */
+/* Return whether the CPU answered a search of choice auto although the host has GPUs. */
 extern bool backends_fell_back(const struct search *search);
 
 #endif							/* GEONN_BACKENDS_H */

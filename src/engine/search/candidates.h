@@ -19,9 +19,7 @@ struct candidate
 	uint32_t	place;			/* index in the dataset */
 };
 
-/*
- * Return whether a comes before b in the order (distance, place).
- */
+/* Return whether a comes before b in the order (distance, place). */
 static inline bool
 candidate_before(struct candidate a, struct candidate b)
 {
@@ -32,10 +30,9 @@ candidate_before(struct candidate a, struct candidate b)
 extern void candidates_sort(struct candidate *candidates, size_t count);
 
 /*
- * Put the candidates into order, move those that answer the question to the front, and return their number.
- * The answers are the first k (0: all) within max_distance, with ties also all at the distance of the k-th,
- * but only those behind the cutoff, if it is present.  The caller has already checked groups and excluded
- * tags.
+ * Put the candidates into order, move those that answer the question to the front, and return their number.  The answers
+ * are the first k (0: all) within max_distance, with ties also all at the distance of the k-th, but only those behind the
+ * cutoff, if it is present.  The caller has already checked groups and excluded tags.
  */
 extern size_t candidates_choose(struct candidate *candidates, size_t count,
 								const struct question *question,

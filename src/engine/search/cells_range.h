@@ -105,10 +105,7 @@ cells_range_corner_limit(const struct cells_range *range, struct geonn_vector co
 
 /* ---- how many squares a table has ---- */
 
-/*
- * Return how many blocks the side of a face has, if all faces together have at most `squares`
- * squares; at least 1.
- */
+/* Return how many blocks the side of a face has, if all faces together have at most `squares` squares; at least 1. */
 GEONN_GEODESY_FUNCTION uint32_t
 cells_side_of(double squares)
 {

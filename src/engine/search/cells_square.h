@@ -154,9 +154,8 @@ cells_vector_at(double u, double v)
 }
 
 /*
- * Return the margin by which (2) of the essay must exceed 0.  The chords of both references to some
- * point of the square, or to its middle, are at most `reach`; all chords between the square and
- * references are at most `greatest`.
+ * Return the margin by which (2) of the essay must exceed 0.  The chords of both references to some point of the square,
+ * or to its middle, are at most `reach`; all chords between the square and references are at most `greatest`.
  */
 GEONN_GEODESY_FUNCTION double
 cells_margin(double reach, double greatest)

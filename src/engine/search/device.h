@@ -67,9 +67,7 @@ struct question
 	double		radius[GEONN_RADII_MAX];	/* metres, inclusive, rising; may be infinite */
 };
 
-/*
- * The last pair that fitted, where the batch was full before all pairs of an observation were written.
- */
+/* The last pair that fitted, where the batch was full before all pairs of an observation were written. */
 struct cutoff
 {
 	bool		present;
@@ -149,10 +147,7 @@ struct search
 extern void search_account(struct search *search, uint32_t rows, uint32_t pairs,
 						   bool one_each);
 
-/*
- * Return whether a search asks for the one nearest reference, without ties, by a metric whose chord
- * decides (metric.h).
- */
+/* Return whether a search asks for the one nearest reference, without ties, by a metric whose chord decides (metric.h). */
 extern bool search_is_nearest(const struct search *search);
 
 /* Return how many pairs each observation has in the answer of a search with radii. */
@@ -173,9 +168,8 @@ struct device_operations
 	bool		is_gpu;			/* choice auto prefers usable GPUs to the CPU, which would finish its batch last */
 
 	/*
-	 * (optional) Return how many devices of this kind the host shows; 0, with the reason in the
-	 * failure, if none.  Without this operation the kind has one device.  Called once, before all
-	 * other operations.
+	 * (optional) Return how many devices of this kind the host shows; 0, with the reason in the failure, if none.  Without
+	 * this operation the kind has one device.  Called once, before all other operations.
 	 */
 	int			(*count) (struct failure *failure);
 
@@ -186,9 +180,8 @@ struct device_operations
 	unsigned	(*threads) (void);
 
 	/*
-	 * Find out whether the device can be used, at the end by a computation with known results, and
-	 * fill in its description.  Return false, with the reason in the failure, if the device is
-	 * unusable.
+	 * Find out whether the device can be used, at the end by a computation with known results, and fill in its
+	 * description.  Return false, with the reason in the failure, if the device is unusable.
 	 */
 	bool		(*probe) (struct device *device, struct failure *failure);
 
@@ -196,10 +189,9 @@ struct device_operations
 	uint64_t	(*memory_free) (struct device *device);
 
 	/*
-	 * (optional) Choose the algorithm for a search that leaves the choice to the device; without this operation
-	 * it is the index.  is_first: the device has built nothing of the search's dataset, which is not kept for
-	 * later calls.  Called under the scheduler's lock, while no thread of a device that works by turns builds
-	 * anything of that dataset.
+	 * (optional) Choose the algorithm for a search that leaves the choice to the device; without this operation it is the
+	 * index.  is_first: the device has built nothing of the search's dataset, which is not kept for later calls.  Called
+	 * under the scheduler's lock, while no thread of a device that works by turns builds anything of that dataset.
 	 */
 	enum geonn_algorithm (*choose) (const struct search *search, bool is_first);
 
@@ -215,18 +207,16 @@ struct device_operations
 								enum geonn_algorithm algorithm);
 
 	/*
-	 * Build the structures that a search needs of its sealed dataset, unless
-	 * dataset->built[device->number] has them already.  Return false, with the failure, if the
-	 * device cannot build them.
+	 * Build the structures that a search needs of its sealed dataset, unless dataset->built[device->number] has them
+	 * already.  Return false, with the failure, if the device cannot build them.
 	 */
 	bool		(*build) (struct device *device, const struct search *search,
 						  struct failure *failure);
 	void		(*discard) (struct device *device, void *built);
 
 	/*
-	 * (instead of start and advance) Work on a search, whose dataset has been built, for a turn of about 50
-	 * ms, within the limits that advance has.  The calling thread keeps a seat of the thread pool until it
-	 * has no search.
+	 * (instead of start and advance) Work on a search, whose dataset has been built, for a turn of about 50 ms, within the
+	 * limits that advance has.  The calling thread keeps a seat of the thread pool until it has no search.
 	 */
 	enum device_progress (*turn) (struct device *device, struct search *search);
 
@@ -237,17 +227,15 @@ struct device_operations
 	void		(*start) (struct device *device, struct search *search);
 
 	/*
-	 * Work on the started searches, for about 50 ms at most, and report at most one search that
-	 * ended.  If the work takes longer than expected, end the turn after some 200 ms, or with its
-	 * first observation if that alone takes longer.
+	 * Work on the started searches, for about 50 ms at most, and report at most one search that ended.  If the work takes
+	 * longer than expected, end the turn after some 200 ms, or with its first observation if that alone takes longer.
 	 */
 	enum device_progress (*advance) (struct device *device,
 									 struct search **search);
 
 	/*
-	 * (optional) share prepares a batch's memory for copies by all devices of this kind; unshare
-	 * ends that.  Called for one device of the kind.  share may fail: copies are then slower, and
-	 * nothing else changes.
+	 * (optional) share prepares a batch's memory for copies by all devices of this kind; unshare ends that.  Called for
+	 * one device of the kind.  share may fail: copies are then slower, and nothing else changes.
 	 */
 	void		(*share) (struct device *device, void *start, size_t bytes);
 	void		(*unshare) (struct device *device, void *start);

@@ -28,10 +28,9 @@ extern void discards_add(struct discards *discards, struct dataset *dataset);
 extern bool discards_are_left(const struct discards *discards);
 
 /*
- * Take datasets off the list, for the calling thread to discard their structures, or return NULL if
- * the list is empty.  Take one dataset, so that searches need not wait for thousands.  With `all`,
- * first wait until other threads have done their discards, then take every dataset.  The caller
- * holds the lock.
+ * Take datasets off the list, for the calling thread to discard their structures, or return NULL if the list is empty.
+ * Take one dataset, so that searches need not wait for thousands.  With `all`, first wait until other threads have done
+ * their discards, then take every dataset.  The caller holds the lock.
  */
 extern struct dataset *discards_take(struct discards *discards, bool all, pthread_mutex_t *lock);
 

@@ -57,10 +57,7 @@ is_in_order(void)
 }
 #endif
 
-/*
- * Insert a queue into the line, by its charge after its next turn: behind all queues whose charge
- * is the same or less.
- */
+/* Insert a queue into the line, by its charge after its next turn: behind all queues whose charge is the same or less. */
 static void
 insert_queue(struct search_queue *queue)
 {
@@ -141,9 +138,7 @@ line_take(struct search_queue *queue)
 	return search;
 }
 
-/*
- * Charge the queue the time that the turn took, in place of the expected time.
- */
+/* Charge the queue the time that the turn took, in place of the expected time. */
 void
 line_end_turn(struct search *search, bool put_back)
 {

@@ -10,9 +10,8 @@
 #include <stdint.h>
 
 /*
- * An operation of a device may take this many ms, of the time that the engine is given.  A build
- * may take one microsecond more for each reference, and may spend half of this time waiting for
- * another device's build.
+ * An operation of a device may take this many ms, of the time that the engine is given.  A build may take one microsecond
+ * more for each reference, and may spend half of this time waiting for another device's build.
  */
 #define OPERATION_PATIENCE_MS 60000
 

@@ -120,10 +120,7 @@ scheduler_set_gpu_memory_limit(uint64_t bytes)
 
 static void *extra_main(void *argument);
 
-/*
- * Give a device one more thread.  If that fails, the device's other threads do the work.  The
- * caller holds the lock.
- */
+/* Give a device one more thread.  If that fails, the device's other threads do the work.  The caller holds the lock. */
 static void
 add_thread(struct served_device *served)
 {
@@ -143,10 +140,9 @@ add_thread(struct served_device *served)
 }
 
 /*
- * Let a thread of a device look for work: a sleeping thread, or a new one.  Do nothing if a thread
- * is about to look anyway, or if as many are busy as the settings allow.  A thread that leaves work
- * for others calls this again.  While the scheduler closes, all threads are awake and being joined:
- * wake none and add none.  The caller holds the lock.
+ * Let a thread of a device look for work: a sleeping thread, or a new one.  Do nothing if a thread is about to look
+ * anyway, or if as many are busy as the settings allow.  A thread that leaves work for others calls this again.  While the
+ * scheduler closes, all threads are awake and being joined: wake none and add none.  The caller holds the lock.
  */
 static void
 wake(struct served_device *served)
@@ -553,9 +549,7 @@ end_search(struct device_thread *thread, struct search *search, enum device_prog
 	scheduler.changed();
 }
 
-/*
- * Take and advance searches until the scheduler closes or the device is lost.
- */
+/* Take and advance searches until the scheduler closes or the device is lost. */
 static void
 serve(struct device_thread *thread)
 {
@@ -608,9 +602,7 @@ extra_main(void *argument)
 	return NULL;
 }
 
-/*
- * Wait for the end of a device's extra threads.  At this time no thread adds any more.
- */
+/* Wait for the end of a device's extra threads.  At this time no thread adds any more. */
 static void
 join_extra_threads(struct served_device *served)
 {

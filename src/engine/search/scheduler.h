@@ -8,9 +8,8 @@
 #include "engine/search/line.h"
 
 /*
- * Start a thread for each device (backends.h), which probes the device and then takes searches.
- * The scheduler calls changed(), from any thread, whenever it has news for the server: devices
- * probed, searches finished, a device lost.
+ * Start a thread for each device (backends.h), which probes the device and then takes searches.  The scheduler calls
+ * changed(), from any thread, whenever it has news for the server: devices probed, searches finished, a device lost.
  */
 extern bool scheduler_open(void (*changed) (void), struct failure *failure);
 
@@ -41,10 +40,7 @@ extern void scheduler_set_gpu_memory_limit(uint64_t bytes);
 /* Append a search to its session's queue. */
 extern void scheduler_submit(struct search_queue *queue, struct search *search);
 
-/*
- * Finish all searches that wait in a queue, unanswered; devices go on with the searches that they
- * have taken.
- */
+/* Finish all searches that wait in a queue, unanswered; devices go on with the searches that they have taken. */
 extern void scheduler_drop(struct search_queue *queue);
 
 /* Return the next search that finished, or NULL. */

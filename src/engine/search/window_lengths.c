@@ -17,9 +17,7 @@
 /* a sample has at most this many references, or observations */
 #define SAMPLE 64
 
-/*
- * Return the index of the i-th sampled observation, or reference, among `count`.
- */
+/* Return the index of the i-th sampled observation, or reference, among `count`. */
 static size_t
 sampled(size_t i, size_t count)
 {

@@ -48,17 +48,13 @@ extern int	window_lengths_choose(const struct search *search);
 /* Return the median length of this window in the sample of the search's observations. */
 extern uint64_t window_lengths_observed(const struct search *search, int window);
 
-/*
- * Return the length of the range in which the middle three quarters of the sampled references'
- * windows begin.
- */
+/* Return the length of the range in which the middle three quarters of the sampled references' windows begin. */
 extern uint64_t window_lengths_span(const struct dataset *dataset, int window);
 
 /*
- * Divide windows into classes by the number of bits of their length.  count[n] windows of a sample
- * have lengths of n bits; class_of[n] becomes their class, whose number is the bits of its longest
- * windows.  A class covers bits_each numbers of bits, or more if these hold fewer than `least`
- * windows.  The last class also takes all windows longer than the sample's.
+ * Divide windows into classes by the number of bits of their length.  count[n] windows of a sample have lengths of n bits;
+ * class_of[n] becomes their class, whose number is the bits of its longest windows.  A class covers bits_each numbers of
+ * bits, or more if these hold fewer than `least` windows.  The last class also takes all windows longer than the sample's.
  */
 extern void window_lengths_divide(const uint32_t *count, uint32_t least, int bits_each,
 								  uint8_t *class_of);

@@ -33,9 +33,7 @@ extern bool admission_enter(struct admission *admission, struct session *session
 /* Take out a session that has ended, whether it was queued or admitted, or never entered. */
 extern void admission_leave(struct admission *admission);
 
-/*
- * Admit the first session of the queue that may begin now, and return it; NULL: none may.
- */
+/* Admit the first session of the queue that may begin now, and return it; NULL: none may. */
 extern struct session *admission_next(void);
 
 /* Return how many sessions are queued before this one; with NULL, how many are queued in all. */

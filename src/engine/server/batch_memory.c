@@ -58,8 +58,7 @@ batch_memory_report(struct geonn_engine_status *status)
 }
 
 /*
- * Return the first GPU that works; memory shared with it is shared with all GPUs.  NULL: no GPU
- * works, or none works yet.
+ * Return the first GPU that works; memory shared with it is shared with all GPUs.  NULL: no GPU works, or none works yet.
  */
 static struct device *
 sharing_device(void)
@@ -137,9 +136,7 @@ batch_memory_set_limit(uint64_t bytes)
 	shrink_pool(bytes);
 }
 
-/*
- * Create a memfd of this size, mapped, allocated and sealed.  Returns NULL with errno on failure.
- */
+/* Create a memfd of this size, mapped, allocated and sealed.  Returns NULL with errno on failure. */
 static struct batch_memory *
 create(size_t bytes)
 {
@@ -197,9 +194,7 @@ take_from_pool(size_t bytes)
 	return NULL;
 }
 
-/*
- * Log that batches are smaller than sessions asked for; once, until the limit changes.
- */
+/* Log that batches are smaller than sessions asked for; once, until the limit changes. */
 static void
 log_shortage(size_t wanted)
 {
@@ -212,10 +207,7 @@ log_shortage(size_t wanted)
 			 (unsigned long long) state.limit / 1024);
 }
 
-/*
- * Take memory of this many bytes from the pool, or create it.  Returns NULL with the failure if
- * neither is possible.
- */
+/* Take memory of this many bytes from the pool, or create it.  Returns NULL with the failure if neither is possible. */
 static struct batch_memory *
 find_memory(size_t bytes, struct failure *failure)
 {
@@ -252,9 +244,8 @@ make_smaller(uint32_t *rows, uint32_t *room)
 }
 
 /*
- * Return whether the share allows a batch of this many bytes; end idle sessions as long as their
- * memory is in the way.  If the share would not allow the batch even without idle sessions, end
- * none.
+ * Return whether the share allows a batch of this many bytes; end idle sessions as long as their memory is in the way.  If
+ * the share would not allow the batch even without idle sessions, end none.
  */
 static bool
 make_allowed(const struct batch_share *share, size_t bytes, bool (*give_up_idle) (void))

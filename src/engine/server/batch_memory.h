@@ -25,11 +25,10 @@ extern void batch_memory_set_limit(uint64_t bytes);
 extern void batch_memory_report(struct geonn_engine_status *status);
 
 /*
- * Get memory for a batch of *rows rows and *room pairs.  If the process's share does not allow
- * that, halve both until it does, down to the smallest batch worth having.  If idle sessions hold
- * the needed memory, give_up_idle() ends them one by one (false: none is left); for a halved batch
- * only if the batch is the session's first.  A session's first batch of the smallest size may come
- * from the reserve.  Returns NULL if no memory is left; for a session's first batch the failure
+ * Get memory for a batch of *rows rows and *room pairs.  If the process's share does not allow that, halve both until it
+ * does, down to the smallest batch worth having.  If idle sessions hold the needed memory, give_up_idle() ends them one by
+ * one (false: none is left); for a halved batch only if the batch is the session's first.  A session's first batch of the
+ * smallest size may come from the reserve.  Returns NULL if no memory is left; for a session's first batch the failure
  * then says why.  The memory is mapped in the engine, allocated and sealed.
  */
 extern struct batch_memory *batch_memory_acquire(uint32_t *rows, uint32_t *room,

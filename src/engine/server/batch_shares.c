@@ -50,10 +50,7 @@
 
 #define RESERVE_MOST	((uint64_t) 64 << 20)
 
-/*
- * A session takes at most this many descriptors: its socket, its batches and the files of its
- * dataset.
- */
+/* A session takes at most this many descriptors: its socket, its batches and the files of its dataset. */
 #define SESSION_DESCRIPTORS (1 + GEONN_RING_SLOTS + GEONN_FILE_KINDS)
 
 static struct
@@ -157,9 +154,8 @@ left_of(uint64_t bytes, uint64_t used)
 }
 
 /*
- * Return how many sessions the descriptors are enough for, if `present` sessions exist.  When three
- * quarters of the descriptors are in use, compute it from the present sessions, because most of
- * them take fewer descriptors than they may.
+ * Return how many sessions the descriptors are enough for, if `present` sessions exist.  When three quarters of the
+ * descriptors are in use, compute it from the present sessions, because most of them take fewer descriptors than they may.
  */
 static uint64_t
 sessions_in_all(uint64_t present)
@@ -169,10 +165,7 @@ sessions_in_all(uint64_t present)
 	return as_these > state.sessions_most ? as_these : state.sessions_most;
 }
 
-/*
- * Fail if `sessions` is more than `part`, the share of all sessions that a process or a role
- * (of_what) may have.
- */
+/* Fail if `sessions` is more than `part`, the share of all sessions that a process or a role (of_what) may have. */
 static bool
 check_sessions(uint64_t sessions, uint64_t all, uint64_t part, const char *of_what,
 			   struct failure *failure)

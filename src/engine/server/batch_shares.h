@@ -40,16 +40,13 @@ extern void batch_shares_set_descriptors(uint64_t descriptors);
 extern void batch_shares_note_descriptor(int descriptor);
 
 /*
- * Find or create the share of this process; with pid 0, create one for the session alone.  The
- * caller is a session of the process, and holds the share from then on.  Returns NULL if memory is
- * short.
+ * Find or create the share of this process; with pid 0, create one for the session alone.  The caller is a session of the
+ * process, and holds the share from then on.  Returns NULL if memory is short.
  */
 extern struct batch_share *batch_share_join(int32_t pid, uint32_t role);
 extern void batch_share_leave(struct batch_share *share);
 
-/*
- * Note that a session that holds the share becomes idle, or works again.  The share may be NULL.
- */
+/* Note that a session that holds the share becomes idle, or works again.  The share may be NULL. */
 extern void batch_share_set_idle(struct batch_share *share, bool is_idle);
 
 /*
@@ -59,10 +56,7 @@ extern void batch_share_set_idle(struct batch_share *share, bool is_idle);
 extern bool batch_share_admits(const struct batch_share *share, bool with_idle,
 							   struct failure *failure);
 
-/*
- * Return whether the process may have this many bytes more.  with_idle: bytes of idle sessions count
- * as used.
- */
+/* Return whether the process may have this many bytes more.  with_idle: bytes of idle sessions count as used. */
 extern bool batch_share_allows(const struct batch_share *share, uint64_t bytes, bool with_idle);
 
 /*

@@ -53,10 +53,7 @@
 #define KEPT_SHARE		4
 #define RESERVE_SHARE	16
 
-/*
- * Each hash table has this many chains, a power of 2.  The table of ids has all datasets, kept or
- * not.
- */
+/* Each hash table has this many chains, a power of 2.  The table of ids has all datasets, kept or not. */
 #define CHAINS			8192
 
 /* The engine remembers about this many subjects of which it has told a client that they are not kept. */
@@ -159,9 +156,7 @@ order_add(struct dataset *dataset)
 	order->newest = dataset;
 }
 
-/*
- * Change how many sessions hold a dataset.  A kept dataset becomes the most recently used one.
- */
+/* Change how many sessions hold a dataset.  A kept dataset becomes the most recently used one. */
 static void
 change_users(struct dataset *dataset, int more)
 {
@@ -187,10 +182,7 @@ discard_if_unused(struct dataset *dataset)
 	disposal_add(dataset);
 }
 
-/*
- * Set how many bytes kept datasets count as, without their tables of squares; the tables may take
- * the rest of the limit.
- */
+/* Set how many bytes kept datasets count as, without their tables of squares; the tables may take the rest of the limit. */
 static void
 set_kept_memory(uint64_t bytes)
 {
@@ -253,9 +245,7 @@ datasets_attach(uint64_t id)
 	return dataset;
 }
 
-/*
- * Return the kept dataset of this subject, or NULL.
- */
+/* Return the kept dataset of this subject, or NULL. */
 static struct dataset *
 find_subject(const struct geonn_label *label)
 {
@@ -267,9 +257,7 @@ find_subject(const struct geonn_label *label)
 	return dataset;
 }
 
-/*
- * Return whether a dataset of the label's subject has all that a session with this label asks for.
- */
+/* Return whether a dataset of the label's subject has all that a session with this label asks for. */
 static bool
 has_all_of(const struct dataset *dataset, enum geonn_metric metric, uint32_t columns,
 		   const struct geonn_label *label, bool any_version)
@@ -307,9 +295,8 @@ descriptors_to_keep(void)
 }
 
 /*
- * Drop kept datasets until `datasets` more, with these bytes and descriptors, fit within the
- * limits.  Returns whether they fit; they may not, because datasets that sessions hold keep their
- * tables of squares.
+ * Drop kept datasets until `datasets` more, with these bytes and descriptors, fit within the limits.  Returns whether they
+ * fit; they may not, because datasets that sessions hold keep their tables of squares.
  */
 static bool
 make_place(uint32_t datasets, uint64_t bytes, uint32_t descriptors)
@@ -332,9 +319,8 @@ make_place(uint32_t datasets, uint64_t bytes, uint32_t descriptors)
 }
 
 /*
- * Return the bytes that a dataset counts as while it is kept: without a table of squares, but with
- * an index, even if devices still have to build it.  The CPU's index counts for every dataset, even
- * if only GPUs search it.
+ * Return the bytes that a dataset counts as while it is kept: without a table of squares, but with an index, even if
+ * devices still have to build it.  The CPU's index counts for every dataset, even if only GPUs search it.
  */
 static size_t
 bytes_to_keep(const struct dataset *dataset)
@@ -369,8 +355,7 @@ keep(struct dataset *dataset, size_t bytes)
 
 	geonn_assert(dataset->sealed && dataset->labelled && !dataset->kept && dataset->users > 0);
 	/*
-	 * Several sessions sent the same references at a time: keep the first one's dataset, which may have
-	 * an index already.
+	 * Several sessions sent the same references at a time: keep the first one's dataset, which may have an index already.
 	 */
 	if (former != NULL && has_all_of(former, dataset->metric, dataset->columns, &dataset->label, false))
 		return GEONN_KEEPING_DONE;
@@ -425,9 +410,7 @@ datasets_set_kept_limit(uint64_t bytes)
 
 /* ---- making room ---- */
 
-/*
- * Return how many descriptors kept datasets must leave free, for the next few sessions.
- */
+/* Return how many descriptors kept datasets must leave free, for the next few sessions. */
 static uint64_t
 reserve(void)
 {

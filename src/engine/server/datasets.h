@@ -39,25 +39,19 @@ extern void datasets_account(struct dataset *dataset);
 extern void datasets_release(struct dataset *dataset);
 
 /*
- * Free memory or descriptors, whichever the failure says is short: drop kept datasets that no
- * session holds, the least recently used first.  Drop one, or, if descriptors are short, as many as
- * free the engine's reserve of descriptors.  Returns false if nothing has become free; then the
- * caller need not try again.
+ * Free memory or descriptors, whichever the failure says is short: drop kept datasets that no session holds, the least
+ * recently used first.  Drop one, or, if descriptors are short, as many as free the engine's reserve of descriptors.
+ * Returns false if nothing has become free; then the caller need not try again.
  */
 extern bool datasets_make_room(const struct failure *failure);
 
 /* Set how many descriptors the engine may have in all. */
 extern void datasets_set_descriptors(uint64_t descriptors);
 
-/*
- * Note the number of a descriptor that the engine has just opened; if few are left, drop kept
- * datasets.
- */
+/* Note the number of a descriptor that the engine has just opened; if few are left, drop kept datasets. */
 extern void datasets_note_descriptor(int descriptor);
 
-/*
- * Set how many bytes of host memory kept datasets may take; drop datasets beyond the limit at once.
- */
+/* Set how many bytes of host memory kept datasets may take; drop datasets beyond the limit at once. */
 extern void datasets_set_kept_limit(uint64_t bytes);
 
 /* Fill in how many datasets the engine has, how many of them it keeps, and the memory of the kept ones. */

@@ -75,10 +75,7 @@ trim_heap(void)
 #endif
 }
 
-/*
- * Wait for work, or for long enough that devices may have discarded their structures.  The caller
- * holds the lock.
- */
+/* Wait for work, or for long enough that devices may have discarded their structures.  The caller holds the lock. */
 static int
 wait_a_while(void)
 {

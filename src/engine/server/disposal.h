@@ -16,10 +16,7 @@ extern void disposal_open(void);
 /* Hand over a dataset that no session holds and no hash table contains any more. */
 extern void disposal_add(struct dataset *dataset);
 
-/*
- * Wait until the host memory and the files of all added datasets are free.  Returns false if they
- * were free already.
- */
+/* Wait until the host memory and the files of all added datasets are free.  Returns false if they were free already. */
 extern bool disposal_finish(void);
 
 /* End the thread, after it has freed all datasets that were added. */

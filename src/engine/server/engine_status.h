@@ -18,15 +18,10 @@ extern void engine_status_note_memory(void);
 /* Send the engine's status, and one message for each device with its last gauges. */
 extern bool engine_status_send(int socket);
 
-/*
- * Begin to read GPUs' gauges for a session that waits for them.  Returns false if they cannot be
- * read.
- */
+/* Begin to read GPUs' gauges for a session that waits for them.  Returns false if they cannot be read. */
 extern bool engine_status_measure(void);
 
-/*
- * Return whether, since the last call, a reading of gauges has ended or its time has run out.
- */
+/* Return whether, since the last call, a reading of gauges has ended or its time has run out. */
 extern bool engine_status_is_measured(void);
 
 /* Return the milliseconds until the reading's time runs out; -1 if no session waits for one. */

@@ -104,10 +104,7 @@ open_library(void)
 	return is_open;
 }
 
-/*
- * Find the GPU with this UUID, as CUDA reports it; or the GPU one of whose MIG instances has the
- * UUID.
- */
+/* Find the GPU with this UUID, as CUDA reports it; or the GPU one of whose MIG instances has the UUID. */
 static bool
 find_gpu(const char *uuid, nvml_device *gpu)
 {

@@ -17,9 +17,8 @@ struct gauges
 };
 
 /*
- * Begin to read the gauges of all usable GPUs, on a thread of its own, unless a reading is under
- * way.  That thread wakes the server's thread when the reading is over.  Returns false if no thread
- * can be created.  Only for the server's thread.
+ * Begin to read the gauges of all usable GPUs, on a thread of its own, unless a reading is under way.  That thread wakes
+ * the server's thread when the reading is over.  Returns false if no thread can be created.  Only for the server's thread.
  */
 extern bool gauges_begin_reading(void);
 

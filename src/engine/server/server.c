@@ -140,10 +140,7 @@ listen_at(const char *path)
 	return true;
 }
 
-/*
- * Block the signals that end the engine, in this thread and all later ones, and read them from a
- * descriptor.
- */
+/* Block the signals that end the engine, in this thread and all later ones, and read them from a descriptor. */
 static bool
 take_signals(void)
 {
@@ -248,10 +245,7 @@ send_pong(struct geonn_ping *ping)
 	return status;
 }
 
-/*
- * Answer the supervisor's ping.  While a device is stuck, the answer waits until the device moves
- * again.
- */
+/* Answer the supervisor's ping.  While a device is stuck, the answer waits until the device moves again. */
 static void
 answer_ping(void)
 {
@@ -295,10 +289,7 @@ value_of(const struct geonn_configure *configure, size_t setting)
 	return value;
 }
 
-/*
- * Use these settings from now on.  If one is out of range, use none of them, log its name, and
- * return false.
- */
+/* Use these settings from now on.  If one is out of range, use none of them, log its name, and return false. */
 static bool
 use_settings(const struct geonn_configure *configure)
 {
@@ -397,10 +388,7 @@ take_settings(bool supervised)
 	return !server.stopping;
 }
 
-/*
- * Handle the loss of a device: send an error to the sessions that have searches, and end the
- * engine.
- */
+/* Handle the loss of a device: send an error to the sessions that have searches, and end the engine. */
 static void
 handle_lost_device(struct device *device)
 {
@@ -482,9 +470,7 @@ admit_sessions(void)
 		session_admitted(session);
 }
 
-/*
- * Return the milliseconds until something has to be done without an event, or -1.
- */
+/* Return the milliseconds until something has to be done without an event, or -1. */
 static int
 time_to_wait(void)
 {

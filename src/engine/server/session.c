@@ -100,10 +100,7 @@ session_create(int socket)
 	return session;
 }
 
-/*
- * End a session because a message could not be sent: the server does not wait for a client that
- * does not read.
- */
+/* End a session because a message could not be sent: the server does not wait for a client that does not read. */
 static void
 end_unable_to_send(struct session *session, enum geonn_channel_status status)
 {
@@ -196,9 +193,7 @@ session_send(struct session *session, int type, void *message, int descriptor)
 		end_unable_to_send(session, GEONN_CHANNEL_FAILED);
 }
 
-/*
- * Try again to send the messages that wait; once all are sent, go on with the client's messages.
- */
+/* Try again to send the messages that wait; once all are sent, go on with the client's messages. */
 static void
 try_unsent(struct session *session)
 {
@@ -276,10 +271,7 @@ session_fail_protocol(struct session *session, const char *what)
 	session_fail(session, &failure);
 }
 
-/*
- * Note in the session's call that the session has ended, and take the session out of the admitted
- * ones.
- */
+/* Note in the session's call that the session has ended, and take the session out of the admitted ones. */
 static void
 end_part(struct session *session)
 {
@@ -353,10 +345,7 @@ session_end(struct session *session)
 	event_loop_wake();
 }
 
-/*
- * Free an ended session, unless a device or a thread still works for it.  Returns whether it is
- * free.
- */
+/* Free an ended session, unless a device or a thread still works for it.  Returns whether it is free. */
 static bool
 free_if_idle(struct session *session)
 {

@@ -36,9 +36,8 @@ struct slot
 };
 
 /*
- * A client's connection.  Only the server's thread uses a session, with three exceptions: any
- * thread may read `cancelled`; the thread that sorts the references sets the result of the sort;
- * and a device owns the searches that it has taken.
+ * A client's connection.  Only the server's thread uses a session, with three exceptions: any thread may read `cancelled`;
+ * the thread that sorts the references sets the result of the sort; and a device owns the searches that it has taken.
  */
 struct session
 {
@@ -88,10 +87,7 @@ extern struct session *session_first(void);
  */
 extern struct session *session_create(int socket);
 
-/*
- * Handle the messages that the client has sent, up to a fixed number, so that other clients get
- * their turn.
- */
+/* Handle the messages that the client has sent, up to a fixed number, so that other clients get their turn. */
 extern void session_receive(struct session *session);
 
 /* Send welcome to a client whose hello came before the devices were probed. */
@@ -127,9 +123,8 @@ extern void session_collect_sealed(void);
 extern void session_finished(struct session *session, const union geonn_message *message);
 
 /*
- * session_stay() makes a session that is done with its call idle; the session keeps the batch of
- * slot `kept`, or none if `kept` is GEONN_RING_SLOTS.  session_resume() lets the session go on with
- * its client's next call.
+ * session_stay() makes a session that is done with its call idle; the session keeps the batch of slot `kept`, or none if
+ * `kept` is GEONN_RING_SLOTS.  session_resume() lets the session go on with its client's next call.
  */
 extern void session_stay(struct session *session, uint32_t kept);
 extern void session_resume(struct session *session, const union geonn_message *message);
@@ -191,9 +186,8 @@ extern void session_end(struct session *session);
 extern void session_free_ended(void);
 
 /*
- * session_idle_slot() returns the slot of this number, which must exist and must not be busy.
- * session_filled_slot() also requires that its batch has at least `rows` rows.  If a requirement
- * fails, they end the session and return NULL.
+ * session_idle_slot() returns the slot of this number, which must exist and must not be busy.  session_filled_slot() also
+ * requires that its batch has at least `rows` rows.  If a requirement fails, they end the session and return NULL.
  */
 extern struct slot *session_idle_slot(struct session *session, uint32_t number);
 extern struct slot *session_filled_slot(struct session *session, uint32_t number, uint32_t rows);

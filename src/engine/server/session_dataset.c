@@ -21,10 +21,7 @@
 
 static atomic_int ended_sorts;	/* how many sorts have ended and have not been collected */
 
-/*
- * Set the session's choice of devices.  If no device can serve it, end the session and return
- * false.
- */
+/* Set the session's choice of devices.  If no device can serve it, end the session and return false. */
 static bool
 choose_device(struct session *session, uint32_t choice)
 {
@@ -43,9 +40,8 @@ choose_device(struct session *session, uint32_t choice)
 }
 
 /*
- * Lay out the batch that a session kept while it was idle, for the new dataset; the client does the
- * same.  If the batch is too small, which the client should have found, end the session.  Returns
- * whether the session goes on.
+ * Lay out the batch that a session kept while it was idle, for the new dataset; the client does the same.  If the batch is
+ * too small, which the client should have found, end the session.  Returns whether the session goes on.
  */
 static bool
 lay_out_batches(struct session *session)

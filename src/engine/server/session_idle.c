@@ -32,8 +32,7 @@ static int64_t timeout_ms;		/* how long a session may be idle: all have the same
 								 * over first */
 
 /*
- * Give back the batches of all slots except slot `kept`; the client has unmapped them.  Forget the
- * searches of all slots.
+ * Give back the batches of all slots except slot `kept`; the client has unmapped them.  Forget the searches of all slots.
  */
 static void
 empty_slots(struct session *session, uint32_t kept)
@@ -52,10 +51,7 @@ empty_slots(struct session *session, uint32_t kept)
 	}
 }
 
-/*
- * End an idle session.  Its client still maps its batch, so the batch's memory does not go to the
- * pool.
- */
+/* End an idle session.  Its client still maps its batch, so the batch's memory does not go to the pool. */
 static void
 end_idle(struct session *session)
 {

@@ -137,9 +137,7 @@ handle_list(struct session *session, const union geonn_message *message)
 	close(file);
 }
 
-/*
- * Handle the message call: the session's first call, or the next one of an idle session.
- */
+/* Handle the message call: the session's first call, or the next one of an idle session. */
 static void
 handle_call(struct session *session, const union geonn_message *message)
 {
@@ -299,9 +297,7 @@ handle_return(struct session *session, const union geonn_message *message)
 	slot->memory = NULL;
 }
 
-/*
- * The messages that a session takes, and the states in which it takes them.
- */
+/* The messages that a session takes, and the states in which it takes them. */
 static const struct
 {
 	int			type;			/* enum geonn_message_type */
@@ -336,9 +332,7 @@ handle_message(struct session *session, const union geonn_message *message)
 	session_fail_protocol(session, "message out of turn");
 }
 
-/*
- * End a session whose message could not be received because memory or descriptors are short.
- */
+/* End a session whose message could not be received because memory or descriptors are short. */
 static void
 fail_receiving(struct session *session)
 {

@@ -47,9 +47,7 @@ is_same_question(const struct question *a, const struct question *b)
 		a->places == b->places && a->algorithm == b->algorithm && a->max_distance == b->max_distance;
 }
 
-/*
- * Return whether a request with radii is a count as protocol_search.h describes it.
- */
+/* Return whether a request with radii is a count as protocol_search.h describes it. */
 static bool
 is_count(const struct geonn_search *request)
 {
@@ -62,9 +60,7 @@ is_count(const struct geonn_search *request)
 	return true;
 }
 
-/*
- * Return whether a client may ask this question.  If not, end the session.
- */
+/* Return whether a client may ask this question.  If not, end the session. */
 static bool
 check_question(struct session *session, const struct geonn_search *request,
 			   const struct question *question)

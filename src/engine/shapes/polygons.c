@@ -115,10 +115,7 @@ struct asking
 	double		longitude;		/* shape_stretch_longitude() */
 };
 
-/*
- * Return GEONN_INSIDE if an odd number of the arcs of stretches first ... end - 1 of a level cross the
- * meridian.
- */
+/* Return GEONN_INSIDE if an odd number of the arcs of stretches first ... end - 1 of a level cross the meridian. */
 static enum geonn_side
 ask(const struct asking *asking, const struct levels *levels, int level, uint32_t first, uint32_t end)
 {
@@ -228,10 +225,7 @@ take_polygon(struct building *building, size_t first, uint32_t stretches)
 	building->stretches += all_stretches(stretches);
 }
 
-/*
- * Go through all polygons: the first time to count what they need, the second time to note where
- * each has its part.
- */
+/* Go through all polygons: the first time to count what they need, the second time to note where each has its part. */
 static void
 go_through_polygons(struct building *building)
 {

@@ -60,9 +60,8 @@ struct shape_polygons
 };
 
 /*
- * Build the polygons of a dataset of arcs; the caller must keep `vertices` as long as the polygons.  Returns
- * false with the failure if memory is short.  After a build that was cancelled the polygons can only be
- * freed.
+ * Build the polygons of a dataset of arcs; the caller must keep `vertices` as long as the polygons.  Returns false with
+ * the failure if memory is short.  After a build that was cancelled the polygons can only be freed.
  */
 extern bool shape_polygons_build(struct shape_polygons *polygons, const struct dataset *dataset,
 								 const struct shape_vertices *vertices, const atomic_bool *cancelled, struct failure *failure);

@@ -82,8 +82,7 @@ vertex_of(const struct building *building, uint32_t value)
 }
 
 /*
- * Set the values of the second halves of long arcs, behind the values of all arcs of the dataset, which
- * make_keys() sets.
+ * Set the values of the second halves of long arcs, behind the values of all arcs of the dataset, which make_keys() sets.
  */
 static void
 set_second_halves(const struct building *building)

@@ -42,9 +42,7 @@ is_cancelled(const struct cpu_count_piece *piece)
 	return atomic_load_explicit(piece->search->cancelled, memory_order_relaxed);
 }
 
-/*
- * Add a shape, by the place of one of its arcs, to the counts of a radius.
- */
+/* Add a shape, by the place of one of its arcs, to the counts of a radius. */
 static void
 add(const struct cpu_count_piece *piece, struct cpu_counted *counted, uint32_t place)
 {
@@ -60,9 +58,7 @@ add(const struct cpu_count_piece *piece, struct cpu_counted *counted, uint32_t p
 	}
 }
 
-/*
- * Add the counts of a smaller radius to the counts of the shapes between it and the next radius.
- */
+/* Add the counts of a smaller radius to the counts of the shapes between it and the next radius. */
 static void
 add_smaller(const struct cpu_count_piece *piece, struct cpu_counted *counted, const struct cpu_counted *smaller)
 {

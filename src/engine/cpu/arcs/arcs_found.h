@@ -170,9 +170,7 @@ rank(struct work *work, uint32_t shape, double former, double upper)
 		set_limit(work, work->best[k - 1] + SHAPE_ARCS_MARGIN);
 }
 
-/*
- * Note an arc, or a polygon that holds the observation, with bounds of its chord.
- */
+/* Note an arc, or a polygon that holds the observation, with bounds of its chord. */
 static void
 offer(struct work *work, struct maybe maybe, double upper)
 {

@@ -36,8 +36,7 @@ doubles_within(const doubles *a, const doubles *b)
 }
 
 /*
- * Load x, y and z of the ends of a leaf's arcs: first of the vertices where the arcs begin, then of those
- * where they end.
+ * Load x, y and z of the ends of a leaf's arcs: first of the vertices where the arcs begin, then of those where they end.
  */
 FLOATS_INLINE void
 doubles_load_ends(const struct geonn_vector *vertex, const struct cpu_arcs_leaf *leaf, doubles *part)

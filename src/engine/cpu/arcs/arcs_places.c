@@ -143,10 +143,7 @@ is_point(const struct dataset *dataset, size_t arc)
 	return true;
 }
 
-/*
- * Find at which fractions of its shape's lines an arc begins and ends; NAN if the arc is on no
- * line.
- */
+/* Find at which fractions of its shape's lines an arc begins and ends; NAN if the arc is on no line. */
 static void
 find_fractions(const struct cpu_arcs *arcs, const struct dataset *dataset, size_t arc, double *begin, double *end)
 {

@@ -44,8 +44,7 @@
 #include "engine/cpu/walk/settled.h"
 
 /*
- * A search asks is_over() after this many observations, or measured arcs, and looks at `cancelled`
- * after this many leaves.
+ * A search asks is_over() after this many observations, or measured arcs, and looks at `cancelled` after this many leaves.
  */
 #define ROWS_UNTIL_LOOK 32
 #define MEASURED_UNTIL_LOOK 4096
@@ -227,10 +226,7 @@ add_visit(struct visit *visits, uint32_t first, uint32_t count, struct visit nex
 	return count;
 }
 
-/*
- * Add a node's boxes within the limit to the visits; the nearest comes last.  Returns how many visits
- * there are now.
- */
+/* Add a node's boxes within the limit to the visits; the nearest comes last.  Returns how many visits there are now. */
 static uint32_t
 add_visits(const struct work *work, const struct shape_boxes_node *node, int level, uint32_t number,
 		   struct visit *visits, uint32_t count)
@@ -528,10 +524,7 @@ reserve_chosen(struct work *work, size_t count)
 	return true;
 }
 
-/*
- * Measure the shapes that may be among the answers, and choose the answers.  Returns how many pairs the
- * observation has.
- */
+/* Measure the shapes that may be among the answers, and choose the answers.  Returns how many pairs the observation has. */
 static size_t
 choose(struct work *work, const struct cutoff *cutoff)
 {

@@ -169,20 +169,14 @@ lanes_equal(lanes_of_integers a, lanes_of_integers b)
 
 #endif
 
-/*
- * Return a squared chord, computed from differences or gaps; geonn_chord_limit() allows any order
- * of the sum.
- */
+/* Return a squared chord, computed from differences or gaps; geonn_chord_limit() allows any order of the sum. */
 LANES_INLINE lanes
 lanes_chord(lanes dx, lanes dy, lanes dz)
 {
 	return lanes_fused(dz, dz, lanes_fused(dy, dy, lanes_times(dx, dx)));
 }
 
-/*
- * Return how far the interval p lies outside of [low, high]; 0 if it does not.  An interval may be
- * a single point.
- */
+/* Return how far the interval p lies outside of [low, high]; 0 if it does not.  An interval may be a single point. */
 LANES_INLINE lanes
 lanes_gap(lanes low, lanes p_low, lanes p_high, lanes high)
 {

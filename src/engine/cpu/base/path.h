@@ -64,9 +64,8 @@ struct cpu_path
 };
 
 /*
- * Choose a path: "portable", "avx2" or "avx512"; with NULL, the best path for this processor.
- * Returns false with the failure if this build has no such path, or the processor cannot run it.
- * main() calls this before any thread starts.
+ * Choose a path: "portable", "avx2" or "avx512"; with NULL, the best path for this processor.  Returns false with the
+ * failure if this build has no such path, or the processor cannot run it.  main() calls this before any thread starts.
  */
 extern bool cpu_path_choose(const char *name, struct failure *failure);
 

@@ -37,9 +37,7 @@ CPU_PATH_NAME(cpu_vectors) (enum geonn_metric metric, const double *latitude,
 		}
 }
 
-/*
- * Computes the codes of space_curve_code(), except for points on the very edge of a cell.
- */
+/* Computes the codes of space_curve_code(), except for points on the very edge of a cell. */
 void
 CPU_PATH_NAME(cpu_curve_codes) (const double *x, const double *y, const double *z,
 								size_t count, int levels, uint64_t *code)

@@ -71,9 +71,7 @@ struct walk
 	struct cpu_counted count[GEONN_RADII_MAX];
 };
 
-/*
- * Note some work.  Stops the walk if the search is cancelled, or the piece's time is over.
- */
+/* Note some work.  Stops the walk if the search is cancelled, or the piece's time is over. */
 static inline void
 note_work(struct walk *walk, uint32_t leaves)
 {
@@ -107,9 +105,7 @@ add_positions(struct walk *walk, uint32_t first, uint32_t end, uint32_t from, ui
 	}
 }
 
-/*
- * Subtract a reference from the count of a radius.
- */
+/* Subtract a reference from the count of a radius. */
 static void
 take_off(struct walk *walk, uint32_t radius, size_t place)
 {
@@ -118,9 +114,7 @@ take_off(struct walk *walk, uint32_t radius, size_t place)
 		cpu_sums_take_off(&walk->piece->sums[i], &walk->count[radius].sum[i], walk->dataset->weight[i][place]);
 }
 
-/*
- * Subtract those references of a position that the observation excludes from the count of a radius.
- */
+/* Subtract those references of a position that the observation excludes from the count of a radius. */
 static void
 take_position_off(struct walk *walk, uint32_t position, uint32_t radius)
 {
@@ -143,9 +137,7 @@ struct run
 	uint32_t	end;
 };
 
-/*
- * Take the first run of set bits out of the bits, at least one of which must be set.
- */
+/* Take the first run of set bits out of the bits, at least one of which must be set. */
 static inline struct run
 first_run(uint32_t *bits)
 {
@@ -193,8 +185,7 @@ distance_to(const struct walk *walk, uint32_t position)
 }
 
 /*
- * Return the bits of those positions of a leaf that have no radius of their own, or a radius that reaches the
- * observation.
+ * Return the bits of those positions of a leaf that have no radius of their own, or a radius that reaches the observation.
  */
 static uint32_t
 reaching(struct walk *walk, uint32_t first, const double *chords, uint32_t bits)
@@ -287,10 +278,7 @@ add_nodes(struct walk *walk, int level, uint32_t first_node, uint32_t end_node, 
 				  end < walk->part.end ? (uint32_t) end : walk->part.end, from, to);
 }
 
-/*
- * Return a bit for each of INDEX_WIDTH nodes from `node` on, set if the node's references are of
- * several parties.
- */
+/* Return a bit for each of INDEX_WIDTH nodes from `node` on, set if the node's references are of several parties. */
 CPU_WALK_INLINE uint32_t
 several_parties(const struct cpu_index *index, uint32_t node)
 {
@@ -373,10 +361,7 @@ count_part(struct walk *walk, struct cpu_part part)
 	count_nodes(walk, level, top, 0, walk->radii->count);
 }
 
-/*
- * Walk through the parts that the observation's windows reach; if these are many, walk once through the
- * whole group.
- */
+/* Walk through the parts that the observation's windows reach; if these are many, walk once through the whole group. */
 static void
 count_slabs(struct walk *walk)
 {
@@ -395,10 +380,7 @@ count_slabs(struct walk *walk)
 			count_part(walk, cpu_index_part(index, parts[i]));
 }
 
-/*
- * Return the place of the first reference with this tag or a greater one, in a dataset whose tags
- * rise.
- */
+/* Return the place of the first reference with this tag or a greater one, in a dataset whose tags rise. */
 static size_t
 first_place(const struct dataset *dataset, int64_t tag)
 {
@@ -417,9 +399,7 @@ first_place(const struct dataset *dataset, int64_t tag)
 	return first;
 }
 
-/*
- * Subtract the references at places place ... end - 1 from all counts that include them.
- */
+/* Subtract the references at places place ... end - 1 from all counts that include them. */
 static void
 take_places_off(struct walk *walk, size_t place, size_t end)
 {
@@ -460,9 +440,7 @@ count_all(struct walk *walk)
 		count_part(walk, cpu_index_part(index, cpu_index_part_of(index, walk->group)));
 }
 
-/*
- * Subtract the references that the observation excludes from all counts that include them.
- */
+/* Subtract the references that the observation excludes from all counts that include them. */
 static void
 take_excluded_off(struct walk *walk)
 {
@@ -487,10 +465,7 @@ take_excluded_off(struct walk *walk)
 	walk->takes_off = false;
 }
 
-/*
- * Begin with an observation: read its columns once, because the client can change the batch
- * meanwhile.
- */
+/* Begin with an observation: read its columns once, because the client can change the batch meanwhile. */
 static void
 begin(struct walk *walk, uint32_t row)
 {

@@ -20,10 +20,7 @@ cpu_counted_begin(const struct cpu_count_piece *piece, struct cpu_counted *count
 	}
 }
 
-/*
- * Return the value that pair number `pair` of a radius has in the column of distances
- * (protocol_search.h).
- */
+/* Return the value that pair number `pair` of a radius has in the column of distances (protocol_search.h). */
 static double
 value_of(const struct cpu_count_piece *piece, const struct cpu_counted *counted, uint32_t pair)
 {

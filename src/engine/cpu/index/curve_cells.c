@@ -30,10 +30,7 @@
 #include "engine/base/memory_columns.h"
 #include "engine/cpu/base/curve.h"
 
-/*
- * Two references of one cell differ by less than this in x, y and z: a cell is 2^-27 wide, seen
- * from the origin.
- */
+/* Two references of one cell differ by less than this in x, y and z: a cell is 2^-27 wide, seen from the origin. */
 #define CELL_WIDTH 0x1p-25
 
 /* Cells with fewer references are not sorted: for two references either order will do. */
@@ -76,9 +73,7 @@ store(struct cpu_index *index, size_t i, const struct item *item)
 /* the columns in which references of one position have the same bytes */
 #define CONDITIONS (GEONN_COLUMN_RADIUS | GEONN_COLUMNS_WINDOWS | GEONN_COLUMNS_PARTIES)
 
-/*
- * Compare radiuses, windows and parties of two references, in a fixed but arbitrary order.
- */
+/* Compare radiuses, windows and parties of two references, in a fixed but arbitrary order. */
 static int
 compare_conditions(const struct dataset *dataset, uint32_t a, uint32_t b)
 {
@@ -157,9 +152,7 @@ cpu_curve_cells_is_one(const struct dataset *dataset, const struct cpu_index *in
 	return compare_positions(dataset, &here, &there) == 0;
 }
 
-/*
- * Return whether reference i is in the cell and group of reference i - 1.
- */
+/* Return whether reference i is in the cell and group of reference i - 1. */
 static bool
 is_in_cell(const struct cells *cells, size_t i)
 {

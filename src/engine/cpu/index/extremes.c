@@ -28,10 +28,7 @@ widen(struct cpu_range *range, struct cpu_range by)
 	range->greatest = by.greatest > range->greatest ? by.greatest : range->greatest;
 }
 
-/*
- * Widen a range by the references of some positions, looking at each reference.  Returns their
- * number.
- */
+/* Widen a range by the references of some positions, looking at each reference.  Returns their number. */
 static uint64_t
 widen_by_positions(const struct cpu_extremes *extremes, const struct cpu_index *index, uint32_t first, uint32_t end,
 				   struct cpu_tags excluded, struct cpu_range *range)
@@ -50,9 +47,7 @@ widen_by_positions(const struct cpu_extremes *extremes, const struct cpu_index *
 	return index->start[end] - index->start[first];
 }
 
-/*
- * Widen a range by the references of a node.  Returns how many references it looked at one by one.
- */
+/* Widen a range by the references of a node.  Returns how many references it looked at one by one. */
 static uint64_t
 widen_by_node(const struct cpu_extremes *extremes, const struct cpu_index *index, int level, uint32_t node,
 			  struct cpu_tags excluded, struct cpu_range *range)
@@ -82,8 +77,7 @@ cpu_extremes_widen(const struct cpu_extremes *extremes, const struct cpu_index *
 				   struct cpu_tags excluded, struct cpu_range *range)
 {
 	/*
-	 * The last node of a level may have fewer positions than the others: if the range goes to the
-	 * end, that node is whole.
+	 * The last node of a level may have fewer positions than the others: if the range goes to the end, that node is whole.
 	 */
 	uint64_t	last = end == index->shape.positions ? UINT64_MAX : end;
 	uint64_t	looked_at = 0;

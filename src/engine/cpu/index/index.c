@@ -154,10 +154,7 @@ list_groups(struct building *building)
 	return true;
 }
 
-/*
- * Phase 1: sort the references.  Keys and values lie in the columns of vectors.  Returns false if
- * memory is short.
- */
+/* Phase 1: sort the references.  Keys and values lie in the columns of vectors.  Returns false if memory is short. */
 static bool
 sort_references(struct building *building, const struct search *search, struct failure *failure)
 {
@@ -334,10 +331,7 @@ collect_conditions(void *context, size_t number)
 		atomic_store(&building->limited, true);
 }
 
-/*
- * Return the share of some sampled positions that have a party in common with the position behind
- * them.
- */
+/* Return the share of some sampled positions that have a party in common with the position behind them. */
 static double
 share_same_party(const struct cpu_index *index)
 {
@@ -503,9 +497,7 @@ make_boxes(void *context, size_t number)
 			make_node(building, (uint32_t) i);
 }
 
-/*
- * Lay out the columns of positions and references; `columns` says which columns the dataset has.
- */
+/* Lay out the columns of positions and references; `columns` says which columns the dataset has. */
 static size_t
 place_positions(struct cpu_index *index, uint32_t columns, void *memory)
 {
@@ -568,9 +560,7 @@ place_boxes(struct cpu_index *index, bool groups, void *memory)
 	return block.bytes;
 }
 
-/*
- * Allocate one of the index's two blocks of columns.
- */
+/* Allocate one of the index's two blocks of columns. */
 static void *
 allocate_block(const struct cpu_index *index, size_t bytes, struct failure *failure)
 {
@@ -584,10 +574,7 @@ fail_memory(const struct dataset *dataset, struct failure *failure)
 				dataset->count);
 }
 
-/*
- * Do phases 1 to 3.  Returns the number of positions, or 0 if memory is short or the search was
- * cancelled.
- */
+/* Do phases 1 to 3.  Returns the number of positions, or 0 if memory is short or the search was cancelled. */
 static uint32_t
 make_positions(struct building *building, const struct search *search, struct failure *failure)
 {
@@ -599,9 +586,7 @@ make_positions(struct building *building, const struct search *search, struct fa
 	return is_cancelled(building) ? 0 : merge_references(building);
 }
 
-/*
- * Do phase 4, and allocate the memory for phase 6.
- */
+/* Do phase 4, and allocate the memory for phase 6. */
 static bool
 make_parts(struct building *building, struct failure *failure)
 {

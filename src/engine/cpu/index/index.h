@@ -14,9 +14,8 @@
 #define CPU_SEVERAL_PARTIES INT64_MIN
 
 /*
- * The index of a dataset.  In the columns of positions, copies of the last position fill up the
- * last leaf.  The columns of boxes have INDEX_WIDTH more values behind the last node, so that a
- * search can read INDEX_WIDTH children of any node.
+ * The index of a dataset.  In the columns of positions, copies of the last position fill up the last leaf.  The columns of
+ * boxes have INDEX_WIDTH more values behind the last node, so that a search can read INDEX_WIDTH children of any node.
  */
 struct cpu_index
 {
@@ -24,9 +23,8 @@ struct cpu_index
 	size_t		references;
 
 	/*
-	 * The parts of the index.  Positions of one part follow each other.  With windows, slabs say
-	 * what the parts are.  Otherwise each group is a part, in rising order; without groups, all
-	 * positions are one part.
+	 * The parts of the index.  Positions of one part follow each other.  With windows, slabs say what the parts are.
+	 * Otherwise each group is a part, in rising order; without groups, all positions are one part.
 	 */
 	uint32_t	parts;			/* how many parts the index has, at least 1 */
 	int32_t    *part_group;		/* [parts] the group of each part, or NULL: parts are not groups */
@@ -105,9 +103,7 @@ cpu_index_part(const struct cpu_index *index, uint32_t part)
 	return (struct cpu_part) {index->part_start[part], index->part_start[part + 1]};
 }
 
-/*
- * Return the positions of all parts of a group, in an index with slabs.
- */
+/* Return the positions of all parts of a group, in an index with slabs. */
 static inline struct cpu_part
 cpu_index_group_part(const struct cpu_index *index, uint32_t group)
 {
@@ -118,11 +114,10 @@ cpu_index_group_part(const struct cpu_index *index, uint32_t group)
 }
 
 /*
- * Build the index of a search's dataset, which is not empty, on all threads.  The search's
- * observations show how long windows are (cpu/slabs.c).  Returns NULL with the failure if memory is
- * short, or soon after the search is cancelled.  The index takes 42 bytes a reference, and 8 a
- * group; radiuses add 9 a reference; windows add 3 a reference, 17 for each window, and 40 a part;
- * each party adds 9 a reference.  The build takes no more.
+ * Build the index of a search's dataset, which is not empty, on all threads.  The search's observations show how long
+ * windows are (cpu/slabs.c).  Returns NULL with the failure if memory is short, or soon after the search is cancelled.
+ * The index takes 42 bytes a reference, and 8 a group; radiuses add 9 a reference; windows add 3 a reference, 17 for each
+ * window, and 40 a part; each party adds 9 a reference.  The build takes no more.
  */
 extern struct cpu_index *cpu_index_build(const struct search *search, struct failure *failure);
 

@@ -212,10 +212,7 @@ sort_references(struct cutting *cutting, struct failure *failure)
 
 /* ---- runs and parts ---- */
 
-/*
- * Return the end of a slab that begins with reference `first` of the order; the slab's run ends at
- * `end`.
- */
+/* Return the end of a slab that begins with reference `first` of the order; the slab's run ends at `end`. */
 static size_t
 slab_end(const struct cutting *cutting, size_t first, size_t end)
 {
@@ -281,9 +278,7 @@ cut(const struct cutting *cutting, struct cpu_slabs *slabs)
 	}
 }
 
-/*
- * Lay out the columns; slabs has their lengths.
- */
+/* Lay out the columns; slabs has their lengths. */
 static size_t
 place_columns(struct cpu_slabs *slabs, bool has_groups, void *memory)
 {
@@ -302,9 +297,7 @@ place_columns(struct cpu_slabs *slabs, bool has_groups, void *memory)
 	return block.bytes;
 }
 
-/*
- * Return which of two edges at the same value lets more windows overlap.
- */
+/* Return which of two edges at the same value lets more windows overlap. */
 static enum geonn_edge
 wider_edge(unsigned a, unsigned b)
 {
@@ -474,10 +467,7 @@ cpu_slabs_free(struct cpu_slabs *slabs)
 	free(slabs);
 }
 
-/*
- * Return the first of parts first ... end - 1 whose value in a rising column is above `value`, or
- * (or_equal) equals it.
- */
+/* Return the first of parts first ... end - 1 whose value in a rising column is above `value`, or (or_equal) equals it. */
 static uint32_t
 first_above(const int64_t *column, uint32_t first, uint32_t end, int64_t value, bool or_equal)
 {

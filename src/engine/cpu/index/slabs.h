@@ -37,10 +37,9 @@ struct cpu_slabs
 };
 
 /*
- * Cut the references of a search's dataset, which has windows, into parts.  part_of[place] becomes
- * each reference's part.  The sort must have memory for all references.  Returns NULL with the
- * failure if memory is short.  Once the search is cancelled, the function ends early, with part_of
- * undefined.
+ * Cut the references of a search's dataset, which has windows, into parts.  part_of[place] becomes each reference's part.
+ * The sort must have memory for all references.  Returns NULL with the failure if memory is short.  Once the search is
+ * cancelled, the function ends early, with part_of undefined.
  */
 extern struct cpu_slabs *cpu_slabs_create(const struct search *search, struct radix_sort *sort,
 										  uint32_t *part_of, struct failure *failure);

@@ -85,9 +85,7 @@ cpu_cells_bytes(uint32_t positions)
 	return cells.bytes;
 }
 
-/*
- * Allocate a table, with blocks that are not yet filled.  Returns NULL if memory is short.
- */
+/* Allocate a table, with blocks that are not yet filled.  Returns NULL if memory is short. */
 static struct cpu_cells *
 allocate(uint32_t positions)
 {

@@ -98,9 +98,7 @@ struct cpu_cells_building
 	atomic_uint_fast64_t listed;	/* how many positions in lists threads have asked for */
 };
 
-/*
- * Set the entries of block `number`, and ask for a block for each square that is divided.
- */
+/* Set the entries of block `number`, and ask for a block for each square that is divided. */
 extern void CPU_PATH_NAME(cpu_cells_fill) (struct cpu_cells_building *building, uint32_t number);
 
 /*
@@ -120,10 +118,7 @@ extern bool cpu_cells_go_on(struct cpu_cells_building *building, int64_t end_us)
 /* Return the complete table, and free the rest of `building`. */
 extern struct cpu_cells *cpu_cells_finish(struct cpu_cells_building *building);
 
-/*
- * Return whether a table answers enough observations to be of use: it does not if nearly all
- * squares are crowded.
- */
+/* Return whether a table answers enough observations to be of use: it does not if nearly all squares are crowded. */
 extern bool cpu_cells_help(const struct cpu_cells *cells);
 
 /* Free a table that is not complete; NULL is allowed. */

@@ -160,10 +160,7 @@ compare_with_all(struct kept *kept, const struct cells_range *range)
 	keep_only(kept, bits_of(kept) & ~after, kept);
 }
 
-/*
- * Find out which candidates of a larger range are candidates of this range.  Both ranges may be the
- * same.
- */
+/* Find out which candidates of a larger range are candidates of this range.  Both ranges may be the same. */
 static void
 choose(struct cells_range *range, const struct kept *larger, struct kept *kept)
 {
@@ -327,9 +324,7 @@ walk(struct collecting *collecting, int level, struct cpu_nodes nodes)
 	}
 }
 
-/*
- * Find a range's candidates.  Returns false if the range has too many.
- */
+/* Find a range's candidates.  Returns false if the range has too many. */
 static bool
 collect(const struct cpu_index *index, uint32_t face, struct cells_range *range, struct kept *kept)
 {
@@ -359,9 +354,7 @@ collect(const struct cpu_index *index, uint32_t face, struct cells_range *range,
 
 /* ---- entries ---- */
 
-/*
- * Divide a square.  Returns false if the table has no block left.
- */
+/* Divide a square.  Returns false if the table has no block left. */
 static bool
 divide(struct filling *filling, uint32_t column, uint32_t row, double part)
 {
@@ -416,10 +409,7 @@ set_entry(struct filling *filling, uint32_t column, uint32_t row, const struct c
 		filling->list[filling->listed++] = kept->position[i];
 }
 
-/*
- * Set the entries of a range's squares.  larger: the candidates of a larger range, or NULL if that
- * had too many.
- */
+/* Set the entries of a range's squares.  larger: the candidates of a larger range, or NULL if that had too many. */
 static void
 fill_range(struct filling *filling, uint32_t column, uint32_t row, uint32_t side_bits,
 		   const struct kept *larger)

@@ -200,9 +200,7 @@ set_nearest(const struct cpu_cells *cells, struct steps *steps, uint32_t i, uint
 	steps->tag[i] = record->tag;
 }
 
-/*
- * Return the first candidate within a limit, in the order of cpu_decide().
- */
+/* Return the first candidate within a limit, in the order of cpu_decide(). */
 static __attribute__((noinline)) uint32_t
 decide(const struct cpu_cells_search *search, struct geonn_vector from, const uint32_t *list,
 	   uint32_t length, double limit)
