@@ -52,7 +52,7 @@ struct index_conditions
  */
 struct index
 {
-	uint32_t	references;		/* how many references it has, at least 1 */
+	uint32_t	references;		/* how many references the index has, at least 1 */
 	enum geonn_metric metric;	/* the metric for which the vectors were computed */
 	uint32_t	columns;		/* the columns that the dataset has: GEONN_COLUMN_... */
 	struct index_shape shape;	/* shape.positions is known once the index is built */

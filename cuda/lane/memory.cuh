@@ -20,12 +20,10 @@ enum cuda_purpose
 };
 
 /*
- * Allocate on the current device, for `purpose` ("the index of 65536
- * references").  Before it asks the driver, it checks that the bytes are free,
- * and within geonn.gpu_memory_limit.  If not, it returns NULL, and the failure
- * says how many bytes are needed, and how many are free, or allowed and taken.
- * The memory may be used at once, on any stream; the call does not wait for
- * the GPU.
+ * Allocate memory on the current device, for `purpose` ("the index of 65536 references").  The function first checks that
+ * the bytes are free, and within geonn.gpu_memory_limit; only then it asks the driver.  If they are not, the function
+ * returns NULL, and the failure says how many bytes are needed, and how many are free, or allowed and taken.  The caller
+ * may use the memory at once, on any stream; the call does not wait for the GPU.
  */
 extern void *cuda_allocate(struct device *device, size_t bytes, enum cuda_purpose kind,
 						   const char *purpose, struct failure *failure);

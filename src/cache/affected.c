@@ -323,7 +323,7 @@ find_near_blocks(const AffectedSearch *search, uint32 *blocks)
 
 /* ---- observations that X affects ---- */
 
-/* Return whether this point of a block is a removed observation.  To be called for points in their order. */
+/* Return whether this point of a block is a removed observation.  The caller passes points in their order. */
 static bool
 was_removed(AffectedSearch *search, const BaselinePoint *point)
 {
@@ -434,8 +434,8 @@ is_ordered(const PointList *list)
 #endif
 
 /*
- * Find all affected observations: by block and row, those that a changed reference affects; then the added
- * ones.  Returns false if they are more than `most` of all observations.
+ * Find all affected observations: first the unchanged ones that a changed reference affects, by block and row; then the
+ * added ones.  Returns false if the affected observations are more than `most` of all observations.
  */
 static bool
 find_affected(AffectedSearch *search, double most)

@@ -45,9 +45,9 @@ extern GeonnReplacement *geonn_replacement_build(const GeonnCache *cache, const 
 												 bool alone, GeonnRunResult *result);
 
 /*
- * Swap the files of the new table with those of the cache's table, and count the rows into the result.  To be called last,
- * because readers of the table wait from here on until the transaction ends.  Returns false, with nothing done but an
- * addition to the result's reason, if the table's rows have to be updated after all.
+ * Swap the files of the new table with those of the cache's table, and count the rows into the result.  The caller does
+ * so last, because readers of the table wait from here on until the transaction ends.  Returns false, with nothing done
+ * but an addition to the result's reason, if the table's rows have to be updated after all.
  */
 extern bool geonn_replacement_swap(GeonnReplacement *replacement, GeonnRunResult *result);
 

@@ -13,7 +13,7 @@
 typedef enum SlotState
 {
 	SLOT_IDLE,
-	SLOT_ALLOCATING,			/* it waits for a batch from the engine */
+	SLOT_ALLOCATING,			/* the slot waits for a batch from the engine */
 	SLOT_FILLING,				/* the client writes rows into the batch */
 	SLOT_RELEASING,				/* the engine copies references out of the batch */
 	SLOT_SEARCHING,				/* the engine answers the batch's observations */

@@ -55,7 +55,7 @@ extern int32 geonn_groups_add(GeonnGroups *groups, const Datum *values, const bo
 
 /*
  * End adding groups.  From now on this process, and clients that attach to this client's dataset,
- * can find groups.  To be called before the dataset is sealed.
+ * can find groups.  The caller does so before the dataset is sealed.
  */
 extern void geonn_groups_seal(GeonnGroups *groups, GeonnClient *client);
 

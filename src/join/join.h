@@ -95,7 +95,7 @@ typedef struct SharedReferences
  */
 extern SharedReferences geonn_search_references(const GeonnSearch *search);
 
-/* Have the search use these references, and read none.  To be called before the first row is taken. */
+/* Have the search use these references, and read none.  The caller does so before the first row is taken. */
 extern void geonn_search_follow(GeonnSearch *search, const SharedReferences *references);
 
 /* Begin the search, and send all observations for which the ring has room. */
@@ -159,7 +159,7 @@ extern Size geonn_search_prepare_shared(GeonnSearch *search, int processes);
  */
 extern int	geonn_search_share(GeonnSearch *search, SharedSearch *shared);
 
-/* Have the search take part in a shared search, instead of searching alone.  To be called before the first row is taken. */
+/* Have the search take part in a shared search, instead of searching alone.  The caller does so before the first row is taken. */
 extern void geonn_search_take_part(GeonnSearch *search, SharedSearch *shared);
 
 /* Note that this process begins to read its observations; and that it has read all of them, with these counts. */

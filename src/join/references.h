@@ -18,8 +18,8 @@ typedef struct GeonnReferences GeonnReferences;
 typedef enum ReferenceDetail
 {
 	REFERENCE_DISTANCE,			/* only the distances of pairs */
-	REFERENCE_ID,				/* also geonn_reference_id and geonn_references_excluded */
-	REFERENCE_COORDINATES		/* also geonn_reference_coordinates */
+	REFERENCE_ID,				/* distances; geonn_reference_id and geonn_references_excluded */
+	REFERENCE_COORDINATES		/* all of that, and geonn_reference_coordinates */
 } ReferenceDetail;
 
 /*

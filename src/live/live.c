@@ -377,8 +377,8 @@ typedef struct Making
 {
 	LiveReferences *references;
 	PageReader *reader;
-	bool		waits;			/* for another process that makes a base */
-	bool		begun;			/* this process makes one */
+	bool		waits;			/* this process may wait for another one that makes a base */
+	bool		begun;			/* this process makes a base */
 } Making;
 
 /*

@@ -184,8 +184,8 @@ extern void geonn_live_search_begin(LiveSearch *search, const GeonnQuestion *que
 									double longitude, int32 group, const LiveIds *ids, LiveNeighbour *found);
 
 /*
- * Have the search pass over the references whose ids equal this id of an observation.  To be called
- * before any point is offered.
+ * Have the search pass over the references whose ids equal this id of an observation.  The caller does so before it offers
+ * any point.
  */
 extern void geonn_live_search_exclude(LiveSearch *search, const GeonnReferences *references, Datum own_id);
 

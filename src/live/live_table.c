@@ -147,7 +147,7 @@ struct LiveTable
 	BlockNumber blocks;			/* how many pages the table had */
 	Snapshot	snapshot;		/* a copy of the last look's snapshot; NULL: no look yet since the table was as in the
 								 * base */
-	bool		has_number;		/* its snapshot's transaction had a number */
+	bool		has_number;		/* the transaction of the last look's snapshot had a number */
 	bool		complete;		/* the look went through all pages */
 	uint64		pages_read;
 

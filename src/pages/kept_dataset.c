@@ -176,10 +176,10 @@ typedef struct Version
 {
 	BlockNumber blocks;
 	BlockNumber new_blocks;
-	BlockNumber settled;		/* how many blocks without a bit are settled */
+	BlockNumber settled;		/* how many settled blocks have no bit in the visibility map */
 	uint32		unused;
-	uint64		last;			/* the greatest LSN among those of the visibility map and of settled blocks without a bit */
-	uint64		hash;			/* a hash of the LSNs of the map, and of the blocks without a bit */
+	uint64		last;			/* the greatest LSN of the visibility map's pages and of the settled blocks */
+	uint64		hash;			/* a hash of the LSNs of the map's pages and of the blocks that have no bit */
 } Version;
 
 StaticAssertDecl(sizeof(Version) <= GEONN_VERSION_BYTES, "a label has no room for a version");
@@ -285,7 +285,7 @@ is_settled(const Look *look, Page page, XLogRecPtr lsn)
 		geonn_page_unsettled_by(page, look->snapshot, false) == InvalidTransactionId;
 }
 
-/* Add a block without a bit to the version.  Returns false if the table has no version now. */
+/* Add a block that has no bit in the visibility map to the version.  Returns false if the table has no version now. */
 static bool
 add_unmarked(Look *look, BlockNumber block)
 {
@@ -313,8 +313,8 @@ add_unmarked(Look *look, BlockNumber block)
 }
 
 /*
- * Add all blocks without a bit to the version, of the `count` blocks from `first` on that this page of the map
- * describes.  Returns false if the table has no version now.
+ * A page of the visibility map describes `count` blocks from `first` on.  Add all of them that have no bit in it to the
+ * version.  Returns false if the table has no version now.
  */
 static bool
 add_all_unmarked(Look *look, BlockNumber first, BlockNumber count, const MapPage *map)

@@ -39,8 +39,8 @@
 typedef enum PointMistake
 {
 	MISTAKE_NONE,
-	MISTAKE_SWAPPED,			/* latitude and longitude */
-	MISTAKE_UNITS				/* others than degrees */
+	MISTAKE_SWAPPED,			/* latitude and longitude have changed places */
+	MISTAKE_UNITS				/* the coordinates are in other units than degrees */
 } PointMistake;
 
 PointStatus

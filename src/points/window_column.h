@@ -64,7 +64,7 @@ extern void geonn_window_read(const WindowType *type, Datum value, bool is_null,
 /* Return the kind of a value of the column.  May leave memory allocated in the current memory context. */
 extern WindowKind geonn_window_kind(const WindowType *type, Datum value, bool is_null);
 
-/* Set the limits of a point without radius and windows.  To be called before windows are read. */
+/* Set the limits of a point without radius and windows.  The caller does so before windows are read. */
 extern void geonn_limits_begin(GeonnLimits *limits);
 
 /* Set the radius.  NULL and NaN do not limit the point; a negative radius leaves no candidate. */

@@ -26,7 +26,7 @@
 
 typedef enum EngineState
 {
-	ENGINE_STATE_STARTING,		/* the engine has been started; it does not listen yet */
+	ENGINE_STATE_STARTING,		/* the engine has been started, and does not listen yet */
 	ENGINE_STATE_RUNNING,
 	ENGINE_STATE_FAILED,		/* the engine has ended, or could not be started; the supervisor tries again later */
 	ENGINE_STATE_OFF			/* geonn.enabled is off in the configuration; the supervisor starts an engine when a

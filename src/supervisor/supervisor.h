@@ -10,7 +10,7 @@
 /* Whether this module was loaded at the server's start, by shared_preload_libraries. */
 extern bool geonn_preloaded;
 
-/* Have the supervisor started with the server.  To be called while shared_preload_libraries load. */
+/* Have the supervisor started with the server.  The module calls this while shared_preload_libraries load. */
 extern void geonn_supervisor_register(void);
 
 /* Have the supervisor started now.  Returns NULL if no background worker is free. */

@@ -151,7 +151,7 @@ prepare_piece(void *context, size_t number)
 					  (end < references->count ? end : references->count) - first,
 					  references->x + first, references->y + first, references->z + first);
 
-	/* this piece has the last reference */
+	/* The last piece repeats the last reference up to its end. */
 	for (size_t i = references->count; i < end; i++)
 	{
 		references->x[i] = references->x[references->count - 1];

@@ -108,7 +108,7 @@ make_group_keys(void *context, size_t number)
 		sort->key[i] = (uint32_t) building->dataset->group[sort->value[i]] ^ UINT32_C(0x80000000);
 }
 
-/* Uses `start`, which has each reference's part, by its index in the dataset. */
+/* Make the reference's part its key of the sort: `start` has the parts, by the reference's index in the dataset. */
 static void
 make_part_keys(void *context, size_t number)
 {
@@ -131,9 +131,7 @@ copy_places(void *context, size_t number)
 		   (end - first) * sizeof(uint32_t));
 }
 
-/*
- * List the first references of the groups, which are the keys of the sort.
- */
+/* References with equal keys of the sort are a group: list the place at which each group begins. */
 static bool
 list_groups(struct building *building)
 {

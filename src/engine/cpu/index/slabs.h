@@ -17,7 +17,7 @@ struct cpu_slabs
 	uint64_t	most;			/* longer windows count as windows of this length; but never of less than `least` */
 
 	/* groups, in rising order; each group has runs, and each run has parts */
-	uint32_t	groups;			/* how many groups it has, at least 1 */
+	uint32_t	groups;			/* how many groups the dataset has, at least 1 */
 	int32_t    *group;			/* [groups], or NULL: the dataset has no groups */
 	uint32_t   *group_run;		/* [groups + 1] the first run of each group; the last value is `runs` */
 	uint32_t	runs;
