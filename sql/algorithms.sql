@@ -93,6 +93,20 @@ SELECT algorithm_of(format($$geonn_nearest(%L, %L, options => '{"algorithm": "%s
     obs, ref, algorithm)) AS took, algorithm, obs, ref
 FROM unnest(ARRAY['index', 'brute']) algorithm, unnest(ARRAY['single', 'scattered']) obs, unnest(ARRAY['handful', 'many']) ref
 ORDER BY algorithm, obs, ref;
+-- with VERBOSE: which fate the references had, which way each device went, and why
+CREATE TEMP TABLE passing AS SELECT * FROM many;
+CREATE FUNCTION ways_of(source text) RETURNS SETOF text
+LANGUAGE plpgsql AS $$
+DECLARE line text;
+BEGIN
+    FOR line IN EXECUTE 'EXPLAIN (ANALYZE, VERBOSE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT obs_id FROM ' || source LOOP
+        CONTINUE WHEN line !~ '(Fate|Fates Not Taken|Ways|Left to the CPU):';
+        RETURN NEXT trim(line);
+    END LOOP;
+END $$;
+SELECT ways_of($$geonn_nearest('single', 'passing', row_type => NULL::pair)$$);
+SELECT ways_of($$geonn_nearest('scattered', 'passing', k => 2, row_type => NULL::pair)$$);
+SELECT ways_of($$geonn_nearest_sql('TABLE single', 'SELECT id, lat + pg_backend_pid() * 1e-7 AS lat, lon FROM many', row_type => NULL::pair)$$);
 RESET geonn.device;
 
 SET client_min_messages = warning;

@@ -27,6 +27,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+extern "C"
+{
+#include "engine/search/ways.h"
+}
 #include "cuda/base/phase.cuh"
 #include "cuda/base/try.cuh"
 #include "cuda/index/index.cuh"
@@ -234,9 +238,11 @@ end_piece(struct lane *lane, enum device_progress *progress)
 	lane->state = LANE_IDLE;
 	lane->search = NULL;
 	goes_on = outcome == PIECE_ANSWERED && rows_left(search) > 0 && room_left(search) > 0;
+	if (search->answered > 0)
+		search->ways[GEONN_KIND_CUDA] |= 1u << way_gone(search, GEONN_KIND_CUDA);
 	if (outcome == PIECE_REFUSED)
 	{
-		search->choice = GEONN_DEVICE_CPU;
+		search_leave_to_cpu(search, search->question.radii > 0 ? GEONN_CPU_WEIGHTS : GEONN_CPU_HARD);
 		goes_on = true;
 	}
 	*progress = goes_on ? DEVICE_YIELDED : DEVICE_FINISHED;

@@ -97,6 +97,24 @@ take_batch(GeonnClient *client, const struct geonn_batch *batch)
 	attach_batch(client, slot, start, bytes, batch->rows, batch->room);
 }
 
+/*
+ * Check the ways that results tell of, before they are numbers of words, and add them to the client's figures.
+ */
+static void
+take_ways(GeonnWork *work, const struct geonn_results *results)
+{
+	if (results->cpu_reason >= GEONN_CPU_REASON_COUNT)
+		geonn_connection_violation("results with an unknown reason for the CPU");
+	if (results->cpu_reason != GEONN_CPU_NONE)
+		work->cpu_reasons |= 1u << results->cpu_reason;
+	for (int kind = 0; kind < GEONN_DEVICE_KIND_COUNT; kind++)
+	{
+		if (results->ways[kind] >> GEONN_WAY_COUNT != 0)
+			geonn_connection_violation("results with an unknown way");
+		work->ways[kind] |= results->ways[kind];
+	}
+}
+
 static void
 take_results(GeonnClient *client, const struct geonn_results *results)
 {
@@ -119,6 +137,7 @@ take_results(GeonnClient *client, const struct geonn_results *results)
 	client->work.devices |= UINT64CONST(1) << Min(results->device, 63);
 	client->work.algorithms |= 1u << results->algorithm;
 	client->work.building += results->build_microseconds / 1000.0;
+	take_ways(&client->work, results);
 
 	slot->state = SLOT_ANSWERED;
 	slot->end = results->first + results->observations + (partial ? 1 : 0);

@@ -42,6 +42,8 @@ typedef struct GeonnWork
 	uint64		unmatched;		/* how many observations have no neighbour */
 	uint64		devices;		/* devices that searched: a bit each, by their number */
 	uint32		algorithms;		/* algorithms that the devices used: a bit each, by enum geonn_algorithm */
+	uint32		ways[GEONN_DEVICE_KIND_COUNT];	/* by kind of device: how it answered, bits 1 << enum geonn_way */
+	uint32		cpu_reasons;	/* why the CPU did: bits 1 << enum geonn_cpu_reason */
 	double		building;		/* ms that batches waited for an index */
 	double		waiting;		/* ms that this process waited for answers */
 } GeonnWork;

@@ -32,6 +32,7 @@
 #include <stdint.h>
 
 #include "common/protocol_dataset.h"
+#include "common/way.h"
 
 /* how many slots for batches a session's ring has */
 #define GEONN_RING_SLOTS		4
@@ -130,6 +131,9 @@ struct geonn_results
 	uint32_t	device;			/* number of the device that answered last */
 	uint32_t	algorithm;		/* enum geonn_algorithm; auto only if nothing had to be searched */
 	uint32_t	build_microseconds; /* how long devices took to build the structures that the search needed */
+	uint32_t	ways[GEONN_DEVICE_KIND_COUNT];	/* by kind of device: how it has answered, bits 1 << enum geonn_way */
+	uint32_t	cpu_reason;		/* enum geonn_cpu_reason; NONE if the CPU has answered nothing */
+	uint32_t	unused;
 };
 
 /*

@@ -30,6 +30,7 @@
 
 #include "base/compat.h"
 #include "base/settings.h"
+#include "base/words.h"
 #include "join/call.h"
 
 /* ---- the call ---- */
@@ -143,9 +144,22 @@ geonn_call_expected(const PointSource *source)
 
 /* ---- what its searches have done ---- */
 
+static void
+add_fates(GeonnFate *sum, const GeonnFate *fates)
+{
+	for (int i = 0; i < GEONN_FATES_MAX && fates[i].name != NULL; i++)
+	{
+		sum[i].name = fates[i].name;
+		sum[i].taken |= fates[i].taken;
+		if (fates[i].refused != NULL)
+			sum[i].refused = fates[i].refused;
+	}
+}
+
 void
 geonn_report_add(GeonnReport *sum, const GeonnReport *report)
 {
+	add_fates(sum->fates, report->fates);
 	sum->references = Max(sum->references, report->references);
 	sum->references_skipped = Max(sum->references_skipped, report->references_skipped);
 	sum->references_kept |= report->references_kept;
@@ -170,6 +184,9 @@ geonn_report_add(GeonnReport *sum, const GeonnReport *report)
 	sum->work.pairs += report->work.pairs;
 	sum->work.devices |= report->work.devices;
 	sum->work.algorithms |= report->work.algorithms;
+	sum->work.cpu_reasons |= report->work.cpu_reasons;
+	for (int kind = 0; kind < GEONN_DEVICE_KIND_COUNT; kind++)
+		sum->work.ways[kind] |= report->work.ways[kind];
 	sum->work.building += report->work.building;
 	sum->work.waiting += report->work.waiting;
 }
@@ -269,9 +286,71 @@ explain_kept(const GeonnReport *sum, ExplainState *explain)
 		ExplainPropertyText("References Not Kept", reason, explain);
 }
 
+/* ---- which fate, which way, and why ---- */
+
+/* a property of EXPLAIN, and a line of DEBUG2 */
+typedef struct WayProperty
+{
+	const char *label;
+	List	   *values;			/* char *; NIL: it is not shown */
+} WayProperty;
+
+#define WAY_PROPERTIES 4
+
+static const char *
+cpu_way_words(int way)
+{
+	return psprintf("CPU %s", geonn_way_words(way));
+}
+
+static const char *
+gpu_way_words(int way)
+{
+	return psprintf("GPU %s", geonn_way_words(way));
+}
+
+static void
+get_way_properties(const GeonnReport *sum, WayProperty *properties)
+{
+	List	   *taken = NIL;
+	List	   *refused = NIL;
+
+	for (int i = 0; i < GEONN_FATES_MAX; i++)
+	{
+		const GeonnFate *fate = &sum->fates[i];
+
+		if (fate->taken)
+			taken = lappend(taken, pstrdup(fate->name));
+		if (fate->refused != NULL)
+			refused = lappend(refused, psprintf("%s (%s)", fate->name, fate->refused));
+	}
+	properties[0] = (WayProperty) {"References Fate", taken};
+	properties[1] = (WayProperty) {"Fates Not Taken", refused};
+	properties[2] = (WayProperty) {"Ways", list_concat(names_of_bits(sum->work.ways[GEONN_KIND_CPU], cpu_way_words),
+													   names_of_bits(sum->work.ways[GEONN_KIND_CUDA], gpu_way_words))};
+	properties[3] = (WayProperty) {"Left to the CPU", names_of_bits(sum->work.cpu_reasons, geonn_cpu_reason_words)};
+}
+
+char *
+geonn_report_ways_text(const GeonnReport *sum)
+{
+	WayProperty properties[WAY_PROPERTIES];
+	StringInfoData text;
+
+	get_way_properties(sum, properties);
+	initStringInfo(&text);
+	for (int i = 0; i < WAY_PROPERTIES; i++)
+		if (properties[i].values != NIL)
+			appendStringInfo(&text, "%s%s: %s", text.len > 0 ? "\n" : "", properties[i].label,
+							 geonn_list_names(properties[i].values, "", NULL));
+	return text.data;
+}
+
 void
 geonn_report_explain(const GeonnReport *sum, ExplainState *explain)
 {
+	WayProperty properties[WAY_PROPERTIES];
+
 	explain_names("Algorithm", names_of_bits(sum->work.algorithms, algorithm_name), explain);
 	explain_names("Devices", geonn_device_names(sum->work.devices), explain);
 	ExplainPropertyInteger("Batches", NULL, (int64) sum->work.batches, explain);
@@ -296,6 +375,12 @@ geonn_report_explain(const GeonnReport *sum, ExplainState *explain)
 		ExplainPropertyFloat("Dataset Build Time", "ms", sum->work.building, 3, explain);
 		ExplainPropertyFloat("Observations Reading Time", "ms", sum->reading, 3, explain);
 		ExplainPropertyFloat("Engine Waiting Time", "ms", sum->work.waiting, 3, explain);
+	}
+	if (explain->verbose)
+	{
+		get_way_properties(sum, properties);
+		for (int i = 0; i < WAY_PROPERTIES; i++)
+			explain_names(properties[i].label, properties[i].values, explain);
 	}
 }
 

@@ -43,9 +43,21 @@ typedef struct TableDifference
 	uint64		compared;		/* a search compares at most this many masked rows, added rows and free places */
 } TableDifference;
 
+/* the greatest number of fates that references can have (reference_fate.h) */
+#define GEONN_FATES_MAX 8
+
+/* a fate that was tried; its texts are constants of this process */
+typedef struct GeonnFate
+{
+	const char *name;			/* NULL: it was not tried, as another one was taken before */
+	bool		taken;			/* by some of the calls */
+	const char *refused;		/* why not by the last of the others; NULL: all have taken it */
+} GeonnFate;
+
 /* what searches have done */
 typedef struct GeonnReport
 {
+	GeonnFate	fates[GEONN_FATES_MAX]; /* of the references, in the order of trying; empty where another process has them */
 	uint64		references;		/* how many the dataset has */
 	uint64		references_skipped; /* how many were left out because of NULLs or coordinates */
 	bool		references_kept;	/* the engine had kept the references, so this process did not read them */
@@ -111,6 +123,9 @@ extern void geonn_report_add(GeonnReport *sum, const GeonnReport *report);
  * Returns NULL if the reason is not known.
  */
 extern char *geonn_read_reason_text(GeonnReadReason reason, uint64 bytes);
+
+/* Say in lines which fates the references had, which ways the devices went, and why, as EXPLAIN (ANALYZE, VERBOSE) does. */
+extern char *geonn_report_ways_text(const GeonnReport *sum);
 
 /* Have EXPLAIN show the sum of all processes; and each process's report, the leader's first. */
 extern void geonn_report_explain(const GeonnReport *sum, struct ExplainState *explain);

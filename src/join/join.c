@@ -526,6 +526,7 @@ geonn_search_report(const GeonnSearch *search)
 			report.references_skipped += search->prepared.counts[i];
 		}
 	}
+	memcpy(report.fates, search->prepared.fates, sizeof(report.fates));
 	report.references = search->prepared.counts[POINT_VALID];
 	report.work = search->prepared.client != NULL ? geonn_client_work(search->prepared.client) : search->work;
 	report.unmatched = report.work.unmatched + search->without_candidates;
@@ -552,8 +553,14 @@ geonn_search_log(const GeonnSearch *search, const GeonnReport *report)
 	const struct geonn_call_label *label = &search->join->label;
 	double		duration;
 
-	/* only the process that began the call writes the line */
-	if (geonn_log_min_duration < 0 || search->call.pid != MyProcPid)
+	/* only the process that began the call writes the message and the line */
+	if (search->call.pid != MyProcPid)
+		return;
+	ereport(DEBUG2,
+			(errmsg_internal("%s(%s, %s) has ended", label->function, side_name(search->join->observations),
+							 side_name(search->join->references)),
+			 errdetail_internal("%s", geonn_report_ways_text(report))));
+	if (geonn_log_min_duration < 0)
 		return;
 	duration = geonn_milliseconds_since(search->call.begun);
 	if (duration < geonn_log_min_duration)

@@ -27,10 +27,7 @@
 #include "base/settings.h"
 #include "base/value.h"
 
-/* how many fates can be registered */
-#define FATES_MAX 8
-
-static const ReferenceFate *fates[FATES_MAX];
+static const ReferenceFate *fates[GEONN_FATES_MAX];
 static int	fate_count;
 
 const PointColumn *
@@ -310,7 +307,7 @@ const ReferenceFate geonn_read_fate = {
 void
 geonn_register_reference_fate(const ReferenceFate *fate)
 {
-	Assert(fate_count < FATES_MAX);
+	Assert(fate_count < GEONN_FATES_MAX);
 	fates[fate_count++] = fate;
 }
 
@@ -327,12 +324,18 @@ static void
 try_fates(JoinPreparation *preparation)
 {
 	const char *title = preparation->join->references->title;
-	const char *reason;
-	int			tried = 0;
+	GeonnFate  *tried = preparation->prepared->fates;
 
-	for (; (reason = fates[tried]->prepare(preparation)) != NULL; tried++)
-		ereport(DEBUG1, (errmsg_internal("the references of %s are not %s: %s", title, fates[tried]->name, reason)));
-	ereport(DEBUG1, (errmsg_internal("the references of %s are %s", title, fates[tried]->name)));
+	for (const ReferenceFate **fate = fates;; fate++, tried++)
+	{
+		tried->name = (*fate)->name;
+		tried->refused = (*fate)->prepare(preparation);
+		if (tried->refused == NULL)
+			break;
+		ereport(DEBUG1, (errmsg_internal("the references of %s are not %s: %s", title, tried->name, tried->refused)));
+	}
+	tried->taken = true;
+	ereport(DEBUG1, (errmsg_internal("the references of %s are %s", title, tried->name)));
 }
 
 /* Begin to prepare the join.  Given points must be valid if the join has GEONN_INVALID_IS_ERROR. */

@@ -40,6 +40,7 @@ typedef struct PreparedJoin
 	GeonnGroups *parties[GEONN_PARTIES_MAX];	/* one for each column that differs; NULL: the join has fewer such
 												 * columns */
 	const OwnAnswers *own;		/* NULL: the engine answers observations */
+	GeonnFate	fates[GEONN_FATES_MAX]; /* as in GeonnReport */
 	void	   *own_state;
 	MemoryContext row_context;	/* memory for comparing the ids and keys of one row */
 

@@ -363,6 +363,7 @@ shut_down(CustomScanState *state)
 
 		geonn_report_add(report, &node->sum);
 		add_present(node, report);
+		memset(report->fates, 0, sizeof(report->fates));	/* texts of this process */
 		return;
 	}
 	geonn_search_tell(node->prepared, shared);

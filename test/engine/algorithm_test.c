@@ -1,7 +1,7 @@
 /*
  * algorithm_test.c
  *		Which algorithm auto means on the CPU: the properties of its choice.  And which
- *		questions a GPU gets.
+ *		questions a GPU gets, how they are answered, and why it is the CPU that answers.
  *
  * rooms: engine/search engine/cpu
  */
@@ -10,6 +10,7 @@
 
 #include "engine/base/thread_pool.h"
 #include "engine/cpu/built.h"
+#include "engine/search/backends.h"
 #include "engine/search/ways.h"
 #include "../lib/verdict.h"
 
@@ -131,6 +132,66 @@ test_devices(void)
 	}
 }
 
+/* How does each kind of device answer, by the words that the client gets? */
+static void
+test_ways(void)
+{
+	static const struct
+	{
+		const char *name;
+		uint32_t	columns;
+		struct question question;
+		enum geonn_algorithm algorithm; /* that the device has chosen */
+		enum geonn_device_kind kind;
+		enum geonn_way way;
+	}			asked[] = {
+		{"the nearest", 0, {.k = 1}, GEONN_ALGORITHM_INDEX, GEONN_KIND_CPU, GEONN_WAY_INDEX},
+		{"the nearest of few observations", 0, {.k = 1}, GEONN_ALGORITHM_BRUTE, GEONN_KIND_CPU, GEONN_WAY_BRUTE},
+		{"ten, by brute force", 0, {.k = 10,.algorithm = GEONN_ALGORITHM_BRUTE}, GEONN_ALGORITHM_BRUTE, GEONN_KIND_CPU, GEONN_WAY_BRUTE},
+		{"counts of shapes", GEONN_COLUMN_ARC, {.radii = 1}, GEONN_ALGORITHM_INDEX, GEONN_KIND_CPU, GEONN_WAY_ARCS},
+		{"shapes, by brute force", GEONN_COLUMN_ARC, {.k = 2,.algorithm = GEONN_ALGORITHM_BRUTE}, GEONN_ALGORITHM_BRUTE, GEONN_KIND_CPU, GEONN_WAY_ARCS},
+		{"the nearest", 0, {.k = 1}, GEONN_ALGORITHM_INDEX, GEONN_KIND_CUDA, GEONN_WAY_INDEX},
+		{"the nearest, by brute force", 0, {.k = 1,.algorithm = GEONN_ALGORITHM_BRUTE}, GEONN_ALGORITHM_BRUTE, GEONN_KIND_CUDA, GEONN_WAY_BRUTE},
+		{"the nearest shape", GEONN_COLUMN_ARC, {.k = 1}, GEONN_ALGORITHM_INDEX, GEONN_KIND_CUDA, GEONN_WAY_ARCS}
+	};
+
+	for (size_t i = 0; i < COUNT(asked); i++)
+	{
+		struct dataset dataset = {.count = 1000,.columns = asked[i].columns,.metric = GEONN_METRIC_SPHERE};
+		struct search search = {.dataset = &dataset,.question = asked[i].question,.algorithm = asked[i].algorithm};
+		char		name[100];
+
+		snprintf(name, sizeof(name), "%s, by a %s: %s", asked[i].name, asked[i].kind == GEONN_KIND_CPU ? "CPU" : "GPU",
+				 geonn_way_words(asked[i].way));
+		report(name, way_gone(&search, asked[i].kind) == asked[i].way);
+	}
+}
+
+/* Why has the CPU answered? */
+static void
+test_reasons(void)
+{
+	struct search search = {.ways = {[GEONN_KIND_CUDA] = 1u << GEONN_WAY_INDEX}};
+	bool		right = search_cpu_reason(&search, GEONN_DEVICE_AUTO) == GEONN_CPU_NONE;
+
+	search.ways[GEONN_KIND_CPU] = 1u << GEONN_WAY_INDEX;
+	report("a reason for the CPU is told where it has answered",
+		   right && search_cpu_reason(&search, GEONN_DEVICE_CPU) == GEONN_CPU_CHOSEN);
+	engine_device_count = 2;
+	engine_devices[0].operations = &cpu_device_operations;
+	engine_devices[1].operations = &cuda_device_operations;
+	atomic_store(&engine_devices[0].usable, true);
+	report("no GPU can be used", search_cpu_reason(&search, GEONN_DEVICE_AUTO) == GEONN_CPU_NO_GPU);
+	atomic_store(&engine_devices[1].usable, true);
+	report("no GPU could be used when the CPU began", search_cpu_reason(&search, GEONN_DEVICE_AUTO) == GEONN_CPU_NO_GPU);
+	search.choice = GEONN_DEVICE_CPU;
+	report("a GPU has no way", search_cpu_reason(&search, GEONN_DEVICE_AUTO) == GEONN_CPU_NO_WAY &&
+		   search_cpu_reason(&search, GEONN_DEVICE_CUDA) == GEONN_CPU_NO_WAY);
+	search_leave_to_cpu(&search, GEONN_CPU_HARD);
+	report("a GPU has left it to the CPU", search.choice == GEONN_DEVICE_CPU &&
+		   search_cpu_reason(&search, GEONN_DEVICE_AUTO) == GEONN_CPU_HARD);
+}
+
 int
 main(void)
 {
@@ -140,5 +201,7 @@ main(void)
 	report("CPU: a full batch: by index",
 		   chosen(4096, 50, 1, true) == GEONN_ALGORITHM_INDEX);
 	test_devices();
+	test_ways();
+	test_reasons();
 	return summed_up();
 }

@@ -103,6 +103,8 @@ static const struct script scripts[] = {
 	/* two pairs where one was asked for */
 	{"count_two", {{GEONN_SEARCH, {.how = HOW_ODD, .numbers = {2, 0}}}}},
 	{"flags", {{GEONN_SEARCH, {SPOILED(geonn_results, flags, 0, 4)}}}},
+	{"way", {{GEONN_SEARCH, {SPOILED(geonn_results, ways[GEONN_KIND_CUDA], 0, 1 << GEONN_WAY_COUNT)}}}},
+	{"cpu_reason", {{GEONN_SEARCH, {SPOILED(geonn_results, cpu_reason, 0, GEONN_CPU_REASON_COUNT)}}}},
 	{"one_each", {{GEONN_SEARCH, {SPOILED(geonn_results, pairs, STEP_MORE, UINT32_MAX), .numbers = {0, 1}}}}},
 	/* references that were never sent */
 	{"tag", {{GEONN_SEARCH, {.how = HOW_ODD, .numbers = {1 + 8, 0}}}}},

@@ -385,6 +385,7 @@ take_results(struct client *client, const struct client_question *question,
 	bool		partial = (results.flags & GEONN_RESULTS_PARTIAL) != 0;
 	uint32_t	counted = results.observations + partial;
 	uint64_t	pairs = 0;
+	enum geonn_device_kind kind;
 	struct client_slot *slot;
 	struct client_part part;
 
@@ -395,6 +396,12 @@ take_results(struct client *client, const struct client_question *question,
 		results.first != slot->next || counted < 1 ||
 		counted > slot->rows - slot->next ||
 		results.pairs > slot->columns.room)
+		return false;
+
+	/* what was searched was searched in some way, and the CPU had a reason to */
+	kind = results.device == 0 ? GEONN_KIND_CPU : GEONN_KIND_CUDA;
+	if ((results.ways[kind] != 0) != (results.algorithm != GEONN_ALGORITHM_AUTO) ||
+		(results.ways[GEONN_KIND_CPU] != 0) != (results.cpu_reason != GEONN_CPU_NONE))
 		return false;
 
 	part = (struct client_part) {

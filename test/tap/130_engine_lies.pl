@@ -36,7 +36,7 @@ is($node->safe_psql('postgres', $small_search), '1:0 2:0 3:0', 'without a lie it
 foreach my $lie (
 	qw(unsealed short no_memory rows slot other_slot metric columns references
 	files file sealed pairs observations no_observations first count_large
-	count_small count_two flags one_each partial type noise silent_end queued_twice queued_late))
+	count_small count_two flags way cpu_reason one_each partial type noise silent_end queued_twice queued_late))
 {
 	have_it_tell($lie);
 	my ($status, $out, $error) = $node->psql('postgres', $small_search);

@@ -362,6 +362,7 @@ do_turn(struct cpu_device *cpu, struct search *search, struct cpu_built *built)
 	struct cpu_turn_room *room;
 	bool		goes_on;
 
+	search->ways[GEONN_KIND_CPU] |= 1u << (cells != NULL ? GEONN_WAY_SQUARES : way_gone(search, GEONN_KIND_CPU));
 	if (cells != NULL)
 		return cpu_turn_cells(search, built, cells);
 	room = take_room(cpu);

@@ -21,8 +21,8 @@
  *
  * Each host has the CPU as a device, and the CPU answers any question.  ways.c has the questions that a GPU answers; all others
  * are for the CPU from the start.  A GPU hands the rest of a search over to the CPU where it meets weights without a common size,
- * or observations that would hold up the others, and where the search would end with a cutoff: between two turns it sets choice
- * to GEONN_DEVICE_CPU, and yields.
+ * or observations that would hold up the others, and where the search would end with a cutoff: between two turns it calls
+ * search_leave_to_cpu, and yields.
  */
 #ifndef GEONN_DEVICE_H
 #define GEONN_DEVICE_H
@@ -86,7 +86,8 @@ struct search
 	uint32_t	slot;			/* the search's slot in the session's ring */
 	struct dataset *dataset;	/* the dataset, sealed and not empty */
 	bool		stays;			/* later calls can find the dataset by its label */
-	enum geonn_device_choice choice;	/* the devices that may take the search; a GPU may change it (see the essay) */
+	enum geonn_device_choice choice;	/* the devices that may take the search; search_leave_to_cpu changes it */
+	enum geonn_cpu_reason left; /* why a GPU has left the search to the CPU; NONE: no GPU has */
 	struct question question;
 	enum geonn_algorithm algorithm; /* the algorithm that answers the search, as the device chose it that took the
 									 * search last; auto before */
@@ -115,6 +116,7 @@ struct search
 	uint32_t	pairs;
 	bool		one_each;		/* so far every observation has one pair, and no counts are written */
 	struct cutoff cutoff;
+	uint32_t	ways[GEONN_DEVICE_KIND_COUNT];	/* by kind of device: how it has answered, bits 1 << enum geonn_way */
 	bool		failed;
 	struct failure failure;		/* why the search failed */
 

@@ -46,6 +46,7 @@
 #include "engine/search/backends.h"
 #include "engine/search/discards.h"
 #include "engine/search/overdue.h"
+#include "engine/search/ways.h"
 
 /* The engine waits this many ms for probes, then serves without the devices that have not answered. */
 #define PROBE_PATIENCE_MS 30000
@@ -477,7 +478,7 @@ goes_to_cpu(const struct device *device, struct search *search)
 		(search->failure.code != GEONN_ERROR_MEMORY && search->failure.code != GEONN_ERROR_LIMIT))
 		return false;
 	search->failed = false;
-	search->choice = GEONN_DEVICE_CPU;
+	search_leave_to_cpu(search, GEONN_CPU_MEMORY);
 	return true;
 }
 

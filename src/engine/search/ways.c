@@ -6,6 +6,7 @@
 
 #include "common/assertion.h"
 #include "common/metric.h"
+#include "engine/search/backends.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -22,32 +23,35 @@ static const struct
 {
 	enum geonn_device_kind kind;
 	enum way	way;
-	const char *name;
+	enum geonn_way first;		/* how it answers */
+	enum geonn_way last;		/* and later */
 	uint32_t	needs;			/* traits that a search must have */
 	uint32_t	takes;			/* traits that a search may have besides */
 	size_t		references;		/* the most references that the way takes; 0: any number */
 }			ways[] = {
-	{GEONN_KIND_CUDA, WAY_GPU_NEAREST, "by index, or by brute force where it is named",
-		TRAIT_ONE, TRAIT_BRUTE, 0},
-	{GEONN_KIND_CUDA, WAY_GPU_NEAREST, "by index of arcs",
-		TRAIT_ONE | TRAIT_ARCS, 0, GPU_ARCS_MAX},
-	{GEONN_KIND_CUDA, WAY_GPU_SHAPES_WITHIN, "by index of arcs",
-		TRAIT_ALL | TRAIT_ARCS, 0, GPU_ARCS_MAX},
-	{GEONN_KIND_CUDA, WAY_GPU_NEIGHBOURS, "by index",
-		TRAIT_COUNTS, TRAIT_GROUPS | TRAIT_EXCLUDED | TRAIT_WEIGHTS, 0},
-	{GEONN_KIND_CUDA, WAY_GPU_NEIGHBOURS, "by index",
-		0, TRAIT_ONE | TRAIT_SEVERAL | TRAIT_ALL | TRAIT_TIES | CONDITIONS | TRAIT_WEIGHTS, 0},
-	{GEONN_KIND_CPU, WAY_CPU_COUNTS, "by index of arcs",
-		TRAIT_COUNTS | TRAIT_ARCS, TRAITS_ALL, 0},
-	{GEONN_KIND_CPU, WAY_CPU_COUNTS, "by index",
-		TRAIT_COUNTS, TRAITS_ALL, 0},
-	{GEONN_KIND_CPU, WAY_CPU_PAIRS, "by index of arcs",
-		TRAIT_ARCS, TRAITS_ALL, 0},
-	{GEONN_KIND_CPU, WAY_CPU_SQUARES, "by index, then by a table of squares",
+	{GEONN_KIND_CUDA, WAY_GPU_NEAREST, GEONN_WAY_BRUTE, GEONN_WAY_BRUTE,
+		TRAIT_ONE | TRAIT_BRUTE, 0, 0},
+	{GEONN_KIND_CUDA, WAY_GPU_NEAREST, GEONN_WAY_INDEX, GEONN_WAY_INDEX,
 		TRAIT_ONE, 0, 0},
-	{GEONN_KIND_CPU, WAY_CPU_PAIRS, "by brute force",
+	{GEONN_KIND_CUDA, WAY_GPU_NEAREST, GEONN_WAY_ARCS, GEONN_WAY_ARCS,
+		TRAIT_ONE | TRAIT_ARCS, 0, GPU_ARCS_MAX},
+	{GEONN_KIND_CUDA, WAY_GPU_SHAPES_WITHIN, GEONN_WAY_ARCS, GEONN_WAY_ARCS,
+		TRAIT_ALL | TRAIT_ARCS, 0, GPU_ARCS_MAX},
+	{GEONN_KIND_CUDA, WAY_GPU_NEIGHBOURS, GEONN_WAY_INDEX, GEONN_WAY_INDEX,
+		TRAIT_COUNTS, TRAIT_GROUPS | TRAIT_EXCLUDED | TRAIT_WEIGHTS, 0},
+	{GEONN_KIND_CUDA, WAY_GPU_NEIGHBOURS, GEONN_WAY_INDEX, GEONN_WAY_INDEX,
+		0, TRAIT_ONE | TRAIT_SEVERAL | TRAIT_ALL | TRAIT_TIES | CONDITIONS | TRAIT_WEIGHTS, 0},
+	{GEONN_KIND_CPU, WAY_CPU_COUNTS, GEONN_WAY_ARCS, GEONN_WAY_ARCS,
+		TRAIT_COUNTS | TRAIT_ARCS, TRAITS_ALL, 0},
+	{GEONN_KIND_CPU, WAY_CPU_COUNTS, GEONN_WAY_INDEX, GEONN_WAY_INDEX,
+		TRAIT_COUNTS, TRAITS_ALL, 0},
+	{GEONN_KIND_CPU, WAY_CPU_PAIRS, GEONN_WAY_ARCS, GEONN_WAY_ARCS,
+		TRAIT_ARCS, TRAITS_ALL, 0},
+	{GEONN_KIND_CPU, WAY_CPU_SQUARES, GEONN_WAY_INDEX, GEONN_WAY_SQUARES,
+		TRAIT_ONE, 0, 0},
+	{GEONN_KIND_CPU, WAY_CPU_PAIRS, GEONN_WAY_BRUTE, GEONN_WAY_BRUTE,
 		TRAIT_BRUTE, TRAITS_ALL, 0},
-	{GEONN_KIND_CPU, WAY_CPU_PAIRS, "by index",
+	{GEONN_KIND_CPU, WAY_CPU_PAIRS, GEONN_WAY_INDEX, GEONN_WAY_INDEX,
 		0, TRAITS_ALL, 0}
 };
 
@@ -136,10 +140,54 @@ way_of(const struct search *search, enum geonn_device_kind kind)
 	return number < COUNT(ways) ? ways[number].way : WAY_NONE;
 }
 
+enum geonn_way
+way_gone(const struct search *search, enum geonn_device_kind kind)
+{
+	size_t		number = find(traits_of(search), search->dataset->count, kind);
+
+	geonn_assert(number < COUNT(ways));
+	/* the CPU may have chosen brute force, which no trait names, for a few observations of points */
+	return ways[number].first == GEONN_WAY_INDEX && search->algorithm == GEONN_ALGORITHM_BRUTE ? GEONN_WAY_BRUTE :
+		ways[number].first;
+}
+
 enum geonn_device_choice
 search_choice(const struct search *search, enum geonn_device_choice chosen)
 {
 	return way_of(search, GEONN_KIND_CUDA) == WAY_NONE ? GEONN_DEVICE_CPU : chosen;
+}
+
+void
+search_leave_to_cpu(struct search *search, enum geonn_cpu_reason reason)
+{
+	search->choice = GEONN_DEVICE_CPU;
+	search->left = reason;
+}
+
+enum geonn_cpu_reason
+search_cpu_reason(const struct search *search, enum geonn_device_choice chosen)
+{
+	if (search->ways[GEONN_KIND_CPU] == 0)
+		return GEONN_CPU_NONE;
+	if (search->left != GEONN_CPU_NONE)
+		return search->left;
+	if (chosen == GEONN_DEVICE_CPU)
+		return GEONN_CPU_CHOSEN;
+	/* a GPU may have become usable since the CPU began a search that it may go on with */
+	return search->choice == GEONN_DEVICE_CPU && !backends_auto_uses(&engine_devices[search->device]) ? GEONN_CPU_NO_WAY :
+		GEONN_CPU_NO_GPU;
+}
+
+/* Write how the way with this number answers; COUNT(ways): the CPU does. */
+static void
+print_way(FILE *file, size_t number)
+{
+	if (number == COUNT(ways))
+		fputs("on the CPU", file);
+	else if (ways[number].first == ways[number].last)
+		fputs(geonn_way_words(ways[number].first), file);
+	else
+		fprintf(file, "%s, then %s", geonn_way_words(ways[number].first), geonn_way_words(ways[number].last));
 }
 
 void
@@ -148,9 +196,10 @@ ways_print(FILE *file)
 	fputs("| question | on a GPU | on the CPU |\n|---|---|---|\n", file);
 	for (size_t i = 0; i < COUNT(questions); i++)
 	{
-		size_t		gpu = find(questions[i].traits, 1, GEONN_KIND_CUDA);
-		size_t		cpu = find(questions[i].traits, 1, GEONN_KIND_CPU);
-
-		fprintf(file, "| %s | %s | %s |\n", questions[i].words, gpu < COUNT(ways) ? ways[gpu].name : "on the CPU", ways[cpu].name);
+		fprintf(file, "| %s | ", questions[i].words);
+		print_way(file, find(questions[i].traits, 1, GEONN_KIND_CUDA));
+		fputs(" | ", file);
+		print_way(file, find(questions[i].traits, 1, GEONN_KIND_CPU));
+		fputs(" |\n", file);
 	}
 }

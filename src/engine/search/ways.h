@@ -52,8 +52,20 @@ enum way
 /* Return the way by which this kind of device answers a search; WAY_NONE: it has none. */
 extern enum way way_of(const struct search *search, enum geonn_device_kind kind);
 
+/*
+ * Return how this kind of device, which has a way for the search, answers the search by its algorithm.  The function does not
+ * look for a table of squares.
+ */
+extern enum geonn_way way_gone(const struct search *search, enum geonn_device_kind kind);
+
 /* Return the devices that may begin a search, out of those that its session has chosen. */
 extern enum geonn_device_choice search_choice(const struct search *search, enum geonn_device_choice chosen);
+
+/* Have the CPU go on with a search that a GPU has, for this reason. */
+extern void search_leave_to_cpu(struct search *search, enum geonn_cpu_reason reason);
+
+/* Why has the CPU answered some of a search whose session has chosen these devices?  NONE: it has not. */
+extern enum geonn_cpu_reason search_cpu_reason(const struct search *search, enum geonn_device_choice chosen);
 
 /* Write the table of questions and their ways in Markdown; doc/internals.md has a copy of it. */
 extern void ways_print(FILE *file);

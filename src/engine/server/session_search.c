@@ -24,10 +24,12 @@ send_results(struct session *session, const struct search *search)
 		(search->cutoff.present ? GEONN_RESULTS_PARTIAL : 0),
 		.device = search->device,
 		.algorithm = search->algorithm,
-		.build_microseconds = search->build_microseconds
+		.build_microseconds = search->build_microseconds,
+		.cpu_reason = search_cpu_reason(search, session->choice)
 	};
 	uint64_t	counts = search->one_each ? 0 : search->answered + search->cutoff.present;
 
+	memcpy(results.ways, search->ways, sizeof(results.ways));
 	geonn_assert(search->answered > 0 || search->cutoff.present);
 	geonn_assert(search->answered == 0 || !search->cutoff.present);
 	geonn_assert(search->answered <= search->rows - search->first && search->pairs <= search->columns.room);
@@ -179,6 +181,8 @@ search_again(struct session *session, struct search *search)
 	search->algorithm = search->question.algorithm;
 	search->cutoff = session->slots[search->slot].cutoff;
 	search->choice = search_choice(search, session->choice);
+	search->left = GEONN_CPU_NONE;
+	memset(search->ways, 0, sizeof(search->ways));
 	search->failed = false;
 	call_add(session->call, &(struct geonn_statistics) {.fallbacks = 1});
 	scheduler_submit(&session->queue, search);
