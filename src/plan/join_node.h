@@ -60,7 +60,7 @@ struct JoinNode
 	MemoryContext context;		/* memory of the execution; NULL: not begun */
 	GeonnSearch *first;			/* the first search, kept until the end; NULL: none is */
 	GeonnSearch *search;		/* the search whose rows are read; NULL: none */
-	GeonnSearch *following;		/* the search of later rounds (lateral.c), which may be that one; NULL: none */
+	GeonnSearch *following;		/* the search of later rounds (lateral_search.c), which may be that one; NULL: none */
 
 	GeonnReport sum;			/* the reports of all ended searches */
 	GeonnReport present;		/* those of the present call's ended searches */

@@ -148,7 +148,7 @@ typedef struct LateralOuter
 	int			wanted;			/* how many outer rows the next round takes, if they fit */
 } LateralOuter;
 
-/* the searches of an execution beside those of the JoinNode (lateral.c) */
+/* the searches of an execution beside those of the JoinNode (lateral_search.c) */
 typedef struct LateralSearches
 {
 	bool		has_references;
@@ -251,6 +251,9 @@ extern TupleTableSlot *geonn_lateral_next_of_block(LateralNode *state);
 /* Set the first outer columns of this slot, which is like the scan's, to those of a row of the present round. */
 extern void geonn_lateral_set_outer(const LateralNode *state, uint64 number, TupleTableSlot *slot, int count);
 
+/* Create a search whose rows are those of the node's neighbours, in the current memory context. */
+extern GeonnSearch *geonn_lateral_create_search(const LateralNode *state, const GeonnJoin *join, TupleDesc row_type);
+
 /*
  * Begin the present round's search; the first one sends the references, which the later ones use.  finds_all: find
  * all rows now.
@@ -263,6 +266,9 @@ extern void geonn_lateral_begin_search(LateralNode *state, bool finds_all);
  */
 extern void geonn_lateral_begin_second_search(LateralNode *state, const GivenPoints *given, uint32 k, bool finds_all);
 extern void geonn_lateral_end_second_search(LateralNode *state);
+
+/* End the search that goes on from round to round, if one has begun. */
+extern void geonn_lateral_end_following_search(JoinNode *node);
 
 /*
  * End all searches, after an error that has interrupted one of them, or before a row of the round's is taken.  The next
