@@ -13,10 +13,14 @@
  * them itself: references that come in the order of ids need not be sorted.  For that it always
  * takes the run with the first page of all that the processes have found.  So it needs a
  * run from each process, unless one has ended, or has not begun: a process that begins
- * later finds pages behind all that the others have.  The waits are short, since each
- * process goes through the tables from the beginning to the end, a small number of pages
+ * later finds pages that are read after all that the others have.  The waits are short, since
+ * all processes go through the tables together, a small number of pages
  * at a time.  They make no circle: a worker whose queue is full waits for this process,
  * and this process waits only for workers with an empty queue, which are reading.
+ *
+ * With synchronize_seqscans a reading of a large table may begin in the middle, where another one is, and goes on with the
+ * first page after the last, be it by one process or by several.  Then rows come in another order, and references are
+ * sorted.  Only time depends on the order: each page is read once.
  *
  * When geonn_read_in_parallel returns, the workers have done their work, and their processes
  * exit.  Each takes some milliseconds to unmap shared memory, while the caller does other work.

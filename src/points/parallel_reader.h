@@ -17,9 +17,9 @@ extern int	geonn_count_readers(List *tables, int pages_as_one);
 
 /*
  * Read all rows of a source with the active snapshot, from these tables (PlainTable).  This process does a share of the
- * reading, and gives the valid rows to the consumer in the tables' order, as blocks if consume_block is not NULL.  counts,
- * by PointStatus, covers all rows.  Raises an error about wrong values of a point column, but neither error nor warning
- * about invalid coordinates.
+ * reading, and gives the valid rows to the consumer, as blocks if consume_block is not NULL: in the order of pages, unless
+ * the reading begins in the middle of a table.  counts, by PointStatus, covers all rows.  Raises an error about wrong values
+ * of a point column, but neither error nor warning about invalid coordinates.
  *
  * Returns the number of workers that took part.  0: nothing was read, because the tables are too small, because the types
  * of ids or of columns to join by are not passed by value or have a parallel unsafe comparison or hash function, or

@@ -28,6 +28,18 @@ my $expected = $node->safe_psql('postgres', "SET max_parallel_workers_per_gather
 like($node->safe_psql('postgres', "EXPLAIN (ANALYZE) $join"), qr/Reference Workers: 2/, 'workers read the references');
 is($node->safe_psql('postgres', $join), $expected, 'the rows are those of one reader');
 
+# a reading that begins in the middle of the table, where another session's scan is
+my $scan = $node->background_psql('postgres');
+my $begin = 0;
+for (my $tries = 0; $tries < 20 && $begin == 0; $tries++)
+{
+	$scan->query_safe('BEGIN; DECLARE scan CURSOR FOR SELECT id FROM many_ref; MOVE 500000 FROM scan; COMMIT');
+	$begin = $node->safe_psql('postgres', 'SELECT split_part(trim(ctid::text, $$()$$), $$,$$, 1) FROM many_ref LIMIT 1');
+	is($node->safe_psql('postgres', $join), $expected, "begun at page $begin: the rows are the same");
+}
+cmp_ok($begin, '>', 0, 'one began in the middle');
+$scan->quit;
+
 # the observations' workers find room, though as many have just read the references
 my $both = "SELECT count(*) FROM geonn_nearest('many_ref', 'many_ref')";
 like($node->safe_psql('postgres', "SET max_parallel_workers = 2; EXPLAIN (ANALYZE) $both"),
