@@ -68,7 +68,8 @@ extern void geonn_references_add_block(GeonnReferences *references, GeonnClient 
 extern void geonn_references_seal(GeonnReferences *references, GeonnClient *client);
 
 /* Raise the error that the engine has named a reference by this number, of so many. */
-extern void geonn_unknown_reference(int64 number, uint64 count) pg_attribute_noreturn();
+__attribute__((noreturn))
+extern void geonn_unknown_reference(int64 number, uint64 count);
 
 /* Raise an error unless a reference's number, which may come from the engine, is one of so many. */
 static inline void
