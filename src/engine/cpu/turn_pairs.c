@@ -402,9 +402,8 @@ fail_memory(struct turn *turn)
 {
 	turn->search->failed = true;
 	fail(&turn->search->failure, GEONN_ERROR_MEMORY,
-		 "not enough memory on the host for the pairs of %u observations: "
-		 "%llu bytes free, %llu pairs found", turn->rows,
-		 (unsigned long long) host_memory_free(), (unsigned long long) atomic_load(&turn->pairs));
+		 "not enough memory on the host for the pairs of %u observations: %llu bytes free", turn->rows,
+		 (unsigned long long) host_memory_free());
 	return false;
 }
 
