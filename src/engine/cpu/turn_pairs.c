@@ -70,6 +70,9 @@
 /* how long a turn should take: with more observations, closer ones, each takes less time */
 #define TURN_MS (3 * CPU_TURN_MS)
 
+/* a task finds at most so many pairs: more are too many for a bundle (neighbours.c) */
+#define TASK_PAIRS_MAX 128
+
 #define UNANSWERED UINT32_MAX
 
 struct turn
@@ -407,12 +410,17 @@ fail_memory(struct turn *turn)
 	return false;
 }
 
-/* Whether a search of k neighbours goes by tasks: if no reference has a radius, by which each walks alone. */
+/*
+ * Whether a search of k neighbours goes by tasks: not where most tasks would walk alone, one part after another without
+ * the limit of the parts before.
+ */
 static bool
 takes_tasks(const struct search *search, const struct cpu_built *built)
 {
-	return search->algorithm == GEONN_ALGORITHM_INDEX && built->arcs == NULL && built->index->slabs != NULL &&
-		!built->index->limited && !search->cutoff.present && search->dataset->count < CPU_NEAREST_PARTS_MAX;
+	if (search->algorithm != GEONN_ALGORITHM_INDEX || built->arcs != NULL || built->index->slabs == NULL ||
+		built->index->limited || search->cutoff.present || search->dataset->count >= CPU_NEAREST_PARTS_MAX)
+		return false;
+	return search->question.k == 1 || (search->question.k <= TASK_PAIRS_MAX && built->index->party[0] == NULL);
 }
 
 /*
