@@ -95,7 +95,7 @@ comes_before(double distance, uint32_t place, double other_distance, uint32_t ot
 	return distance < other_distance || (distance == other_distance && place < other_place);
 }
 
-/* Find the first of all lanes' references in the order (distance, place), and return it in every lane. */
+/* Find the first of all lanes' references in the order (distance, place), and set it in every lane. */
 static __device__ __forceinline__ void
 warp_first(double *distance, uint32_t *place)
 {

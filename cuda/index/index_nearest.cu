@@ -177,7 +177,7 @@ compare_positions(struct seeker *seekers, const float4 *staged, uint32_t leaf, u
 	}
 }
 
-/* Return the square of the distance to the best position so far, increased by the error of float32. */
+/* Return the square of the distance to the best position so far; it has the error of float32, which margin_of() bounds. */
 static __device__ __forceinline__ float
 best_square(const struct seeker *seeker)
 {

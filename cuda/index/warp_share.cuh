@@ -51,7 +51,7 @@ warp_clock(void)
 static __device__ __forceinline__ void
 warp_share_begin(struct warp_share *share, uint32_t *taken, uint32_t count, bool short_items)
 {
-	/* Other warps may have taken items in this launch already; a warp that starts later then takes fewer at a time. */
+	/* Other warps may have taken items already; a warp that starts later then takes fewer at a time. */
 	uint32_t	left = count - min(*(volatile uint32_t *) taken, count);
 
 	share->taken = taken;

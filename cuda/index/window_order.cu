@@ -26,7 +26,10 @@ extern "C"
 /* A step becomes a slab of its own only if the sample has, on average, at least this many windows of each step. */
 #define STEP_SAMPLES_MIN 8
 
-/* A slab has, on average, at least this many references of one group; a slab that is a single step may have fewer. */
+/*
+ * A slab has, on average, at least SLAB_REFERENCES_MIN references of one group; a slab that is a single step, at least
+ * STEP_REFERENCES_MIN.
+ */
 #define SLAB_REFERENCES_MIN (16 * INDEX_WIDTH)
 #define STEP_REFERENCES_MIN (4 * INDEX_WIDTH)
 

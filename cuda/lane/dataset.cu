@@ -130,7 +130,7 @@ make_references(struct cuda_built *built, const struct dataset *dataset)
 	const struct brute_references *references = &built->references;
 	struct upload upload = {};
 
-	/* The caller writes degrees into the memory of the vectors; a kernel replaces them. */
+	/* The degrees go into the memory of the vectors; the kernel of brute_prepare_references() replaces them. */
 	upload_add(&upload, references->x, dataset->latitude, dataset->count);
 	upload_add(&upload, references->y, dataset->longitude, dataset->count);
 	upload_add(&upload, references->tag, dataset->tag, dataset->count);

@@ -29,7 +29,7 @@ enum piece_outcome
 {
 	PIECE_ANSWERED,				/* the lane begins another piece, if observations are left and the batch has space for
 								 * a pair */
-	PIECE_FULL,					/* the search pauses: the batch has no space for the next observation's pairs */
+	PIECE_FULL,					/* the search ends: the batch has no space for the next observation's pairs */
 	PIECE_REFUSED,				/* the CPU goes on with the search: the next observation's pairs do not fit into an
 								 * empty batch or the GPU's memory, its walk is too long (arcs_nearest.cu,
 								 * shapes_collect.cu), or the piece was left untried (arcs_refusals.cuh) */

@@ -56,7 +56,7 @@
 /* a factor that makes up for the roundings of a few float32 operations on a lower bound */
 #define ANCHOR_BELOW (1.0f - 0x1p-20f)
 
-/* For k up to this number each lane selects the keys of its own observation; for larger k the warp selects together. */
+/* For k below this number each lane keeps k + 1 keys or more of its own observation; otherwise the warp selects together. */
 #define LANE_KEPT_MAX 16
 #define KEPT_MAX 128
 

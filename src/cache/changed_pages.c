@@ -100,7 +100,7 @@
 #include "pages/page_points.h"
 #include "points/reader.h"
 
-/* Few pages may have changed: at most this share of all pages, or at most this number. */
+/* The pages that may have changed are few if they are at most this share of all pages, or at most this number. */
 #define FEW_SHARE		0.125
 #define FEW_ALWAYS		8
 

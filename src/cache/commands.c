@@ -165,8 +165,8 @@ has_columns(TupleDesc table, TupleDesc row_type)
 }
 
 /*
- * Open the table that this command has made, and check it: meanwhile another session may have renamed a
- * schema, and event triggers may have altered the table.
+ * Open the table that this command has made, and check it: meanwhile another session may have renamed the
+ * schema of the table or of a column's type, and event triggers may have altered the table.
  */
 static Relation
 open_made_table(const char *name, TupleDesc row_type)

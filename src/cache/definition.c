@@ -207,9 +207,9 @@ next_key(JsonbIterator **iterator, JsonbValue *value)
 }
 
 /*
- * Raise an error unless the keys of an object are arguments of a cache.  In changes the key may also be its name, and
- * null only stands where it is allowed.  Returns the questions for which k, radius or radii is given and not null, as
- * bits GEONN_OF_...
+ * Raise an error unless the keys of an object are arguments of a cache.  Changes may also have the key name, for the
+ * cache's name, and may have null only as a value of arguments that allow it.  Returns the questions for which k,
+ * radius or radii is given and not null, as bits GEONN_OF_...
  */
 static int
 check_keys(Jsonb *object, bool is_changes)

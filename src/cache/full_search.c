@@ -141,7 +141,7 @@ has_same_points(const BaselineBuild *build)
 	return build->bags != NULL;
 }
 
-/* Number the next observation for which the search finds rows. */
+/* Return the number of the next observation that is searched for, which has no reach yet. */
 static uint64
 next_number(BaselineBuild *build)
 {

@@ -32,8 +32,8 @@ typedef struct GeonnLastRun
 	uint8		label[CACHE_SIDES][LABEL_BYTES];	/* all bytes are 0: the side has no label now */
 	List	   *relations[CACHE_SIDES]; /* geonn_relations_read */
 
-	bool		exists;			/* the last run's row exists and is valid; only then the fields below are set */
-	const char *reason;			/* why the last run's row does not exist */
+	bool		exists;			/* the last run's row exists and is valid; the fields below `reason` are set only then */
+	const char *reason;			/* while `exists` is false: why the last run's row is missing or not valid */
 	bool		same[CACHE_SIDES];	/* the side has not changed since the last run */
 	int64		rows;			/* how many rows the cache's table has */
 	StoredSides sides;

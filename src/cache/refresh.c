@@ -280,7 +280,7 @@ begin_run(void *state)
 	geonn_last_run_begin(run->cache);
 }
 
-/* ids of the caches that this session is refreshing, the innermost of nested refreshes included */
+/* ids of the caches that this session is refreshing: several, if refreshes are nested */
 static List *at_work = NIL;
 
 /*

@@ -27,7 +27,7 @@ typedef struct GeonnBlock
 	uint32		left;			/* how many pairs of the observation follow the present one in the batch */
 	uint32		end;			/* the index after the last observation */
 	uint32		pairs;			/* the index after the last pair */
-	bool		(*next_observation) (GeonnClient *client);	/* go on to the next observation with a pair;
+	bool		(*next_observation) (GeonnClient *client);	/* go on to the next observation with a pair, or return false;
 															 * geonn_block_next calls it */
 	GeonnClient *client;		/* the client whose answer this is; NULL: the present pair is the only one */
 

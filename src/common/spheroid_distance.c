@@ -13,7 +13,8 @@
 static struct geod_geodesic wgs84;
 
 /*
- * Runs when the library is loaded, before any thread starts: geod_init also fills variables of PROJ's own, without a lock.
+ * Runs when the engine, or the library that has this file, is loaded, before any thread starts: geod_init also fills
+ * variables of PROJ's own, without a lock.
  */
 __attribute__((constructor)) static void
 initialize_wgs84(void)

@@ -40,7 +40,7 @@ typedef struct GeonnJoin
 
 	/*
 	 * if set, the given references are all rows of this table, and the caller has checked the privileges to read
-	 * them.  The search calls read_given only if the engine does not keep the references: it sets their count, or
+	 * them.  The search calls read_given only if the engine does not keep the references: it sets their count, and
 	 * returns false if the search can have no references
 	 */
 	const PlainTable *given_table;
@@ -140,10 +140,11 @@ typedef struct SharedSearch
 	SharedReferences references;	/* dataset 0: no observation has a neighbour, so no process reads any */
 	Oid			observation_table;	/* the relation of the prepared join's observations, or InvalidOid; arguments may
 									 * name another one now */
-	Oid			reference_table;	/* the relation of the prepared join's references, or InvalidOid */
+	Oid			reference_table;	/* the relation of the prepared join's references, or InvalidOid; arguments may name
+									 * another one now */
 	pg_atomic_uint32 begun;		/* how many processes have begun to take part */
 	pg_atomic_uint32 ended;		/* how many processes have read their share of the observations */
-	pg_atomic_uint64 counts[POINT_STATUSES];	/* how many observations the processes have read so far, by status */
+	pg_atomic_uint64 counts[POINT_STATUSES];	/* by status, how many observations those processes have read that have ended */
 	int			processes;		/* the greatest number of processes */
 	GeonnReport reports[FLEXIBLE_ARRAY_MEMBER]; /* the reports of the processes; that of the process that prepared the
 												 * search comes first */

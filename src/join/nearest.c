@@ -287,7 +287,7 @@ answer(FunctionCallInfo fcinfo)
 		row_type = NULL;
 	search = geonn_search_begin(join, row_type);
 
-	/* A row_type that the executor expects belongs to the executor; a copy would be freed with the result. */
+	/* A record's row_type belongs to the executor: have it copied, because the result's type is freed with the result. */
 	InitMaterializedSRF(fcinfo, row_type == result->expectedDesc ? MAT_SRF_USE_EXPECTED_DESC : 0);
 	values = palloc(result->setDesc->natts * sizeof(Datum));
 	nulls = palloc(result->setDesc->natts * sizeof(bool));

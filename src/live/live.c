@@ -219,7 +219,7 @@ take_base(LiveReferences *references, const PointSource *source, GeonnClient *cl
 	references->again |= is_mark != 0;
 	if (is_mark || !was_kept)
 	{
-		/* The time that calls have paid stays counted: a base would have saved it. */
+		/* Without a base, what calls have paid so far still counts: a base would have saved it. */
 		if (references->table != NULL)
 			drop_base(references);
 		return;

@@ -93,7 +93,7 @@ typedef struct LiveBase
 /*
  * Read all pages of the table, and make a base of them.  The base lives as long as the current memory context, and
  * its files can be left with a dataset.  Returns NULL if the base would have more than most_bytes.  *bytes becomes
- * the bytes of the base; with NULL, the bytes of the rows read so far.
+ * the bytes of the base; for a base that would be too large, the bytes of the rows read so far.
  */
 extern LiveBase *geonn_live_base_make(PageReader *reader, uint64 most_bytes, uint64 *bytes);
 

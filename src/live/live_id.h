@@ -25,7 +25,7 @@ typedef struct LiveIds
 /* Begin with the ids of a base.  Ids that are added live in the current memory context. */
 extern LiveIds geonn_live_ids_begin(const PageIdType *type, const MemoryFile *values);
 
-/* Copy the id of an added row, which was read and has this number.  Returns the number of the id. */
+/* Copy an id that was read, for the added row with number `row`.  Returns the number of the id. */
 extern int64 geonn_live_id_add(LiveIds *ids, uint32 row, int64 id);
 
 /* Let go of the id of an added row. */

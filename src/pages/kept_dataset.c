@@ -178,7 +178,7 @@ typedef struct Version
 	BlockNumber new_blocks;
 	BlockNumber settled;		/* how many settled blocks have no bit in the visibility map */
 	uint32		unused;
-	uint64		last;			/* the greatest LSN of the visibility map's pages and of the settled blocks */
+	uint64		last;			/* the greatest LSN of the visibility map's pages, and of settled blocks that have no bit */
 	uint64		hash;			/* a hash of the LSNs of the map's pages and of the blocks that have no bit */
 } Version;
 

@@ -32,7 +32,7 @@ log_line(enum log_level level, const char *format,...)
 	length = (int) strlen(line);
 	line[length++] = '\n';
 
-	/* Write each line at once, so that lines of several threads stay whole. */
+	/* Write each line by a single write(), so that lines of several threads stay whole. */
 	written = write(STDERR_FILENO, line, (size_t) length);
 	(void) written;
 }

@@ -13,7 +13,7 @@ extern struct device engine_devices[GEONN_DEVICES_MAX];
 extern int	engine_device_count;
 extern struct failure engine_no_gpu;
 
-/* Find the devices of this host.  main() calls this before any other thread starts. */
+/* Find the devices of this host.  server_run() calls this before any other thread starts. */
 extern void backends_find(void);
 
 /* Return whether some device can serve this choice; if not, the failure says why, with the reason why no GPU is in use. */

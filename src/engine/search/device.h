@@ -45,7 +45,7 @@ struct device;
  * The question that a search asks about each of its observations.
  *
  * The candidates are the references at most max_distance away.  Columns of the dataset narrow them down: with groups, a
- * candidate has the observation's group; with parties, its parties differ from the observation's; with excluded tags,
+ * candidate has the observation's group; with parties, each of its parties differs from the observation's; with excluded tags,
  * its tag is not one of them; with radiuses, it is no farther than the observation's radius and its own; with windows,
  * its windows overlap the observation's (common/window.h).  The answer is the first k candidates, or all if k is 0, in
  * the order (distance, index in the dataset), in which the pairs are written.  With ties, all candidates at the distance
@@ -121,8 +121,8 @@ struct search
 	struct failure failure;		/* why the search failed */
 
 	/*
-	 * What the device remembers from one turn to the next, in a form of its own.  The scheduler
-	 * sets it to 0 at first, and when another device takes the search.
+	 * What the device remembers from one turn to the next, in a form of its own.  The session sets it to 0 at
+	 * first, and the scheduler when another device takes the search.
 	 */
 	uint64_t	device_state;
 

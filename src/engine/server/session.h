@@ -49,7 +49,7 @@ struct session
 	int32_t		pid;			/* the process of the present call, or of the last one; 0: none */
 	int32_t		leader;			/* the process as which admission counts the session: the leader of a parallel worker,
 								 * or the process itself */
-	uint32_t	role;
+	uint32_t	role;			/* the role of the present call, or of the last one */
 	enum geonn_phase phase;		/* the phase of the session, as a part of its call (calls.c) */
 	struct admission admission;
 	struct geonn_open open;		/* the message open that the session has sent */

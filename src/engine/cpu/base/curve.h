@@ -27,7 +27,7 @@
  */
 extern uint16_t cpu_curve_table[4][1 << 2 * CPU_CURVE_STEP];
 
-/* Fill in the table.  main() calls this once, before any thread asks for a code. */
+/* Fill in the table.  The probe of the CPU calls this once, before any thread asks for a code. */
 extern void cpu_curve_initialize(void);
 
 /*
