@@ -238,7 +238,10 @@ leaf_least(double value)
 	return value;
 }
 
-/* Each thread makes one arc of a leaf.  Threads behind the last arc compute the last arc again and do not write it. */
+/*
+ * Each thread makes one arc of a leaf; copies of the last arc fill up the last leaf.  Threads behind the last leaf compute
+ * the last arc again and write nothing.
+ */
 static __global__ void __launch_bounds__(BLOCK_THREADS)
 leaf_kernel(const __grid_constant__ struct arcs arcs, const __grid_constant__ struct arcs_source source,
 			struct build_room room)

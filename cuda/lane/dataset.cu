@@ -37,7 +37,7 @@ extern "C"
 #include "engine/base/clock.h"
 }
 
-/* A device waits this many ms for another GPU's build: half of the time that the scheduler allows a build. */
+/* A device waits at most this many ms for another GPU's build: half of the time that the scheduler allows a build. */
 #define WAIT_MS 30000
 
 /* A waiting device checks after this many ns whether the search has been cancelled. */

@@ -68,7 +68,7 @@
 #include "base/compat.h"
 #include "base/wait_event.h"
 
-/* A refresh tries for this long to get the locks, and waits this long between two attempts; milliseconds. */
+/* A refresh tries for at most this long to get the locks, and waits this long between two attempts; milliseconds. */
 #define PATIENCE	100
 #define PAUSE		1
 

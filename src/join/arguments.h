@@ -87,8 +87,8 @@ typedef enum GeonnArgumentTrait
 	GEONN_OWN_DEFAULT = 1 << 1,	/* the plan node takes only the default */
 
 	/*
-	 * Caches and shards have an argument with a bit GEONN_OF_... only if they ask that question; an argument with
-	 * none of the bits, always.
+	 * Caches and shards have an argument with bits GEONN_OF_... only if they ask one of those questions; an argument
+	 * with none of the bits, always.
 	 */
 	GEONN_OF_K = 1 << 2,		/* for the k nearest references */
 	GEONN_OF_RADIUS = 1 << 3,	/* for all references within a radius */

@@ -419,7 +419,7 @@ remember_snapshot(LiveTable *table, Snapshot snapshot)
 	table->has_number = own_has_number();
 }
 
-/* Have the processor fetch the head of a page and the descriptor of its buffer, if the page is still in that buffer. */
+/* Have the processor fetch the buffer in which a page was found last: the page's head, if it is still there. */
 static inline void
 fetch_ahead(const LiveTable *table, BlockNumber block)
 {

@@ -12,8 +12,8 @@
  * Open the relation that is read in place of `relation`, which is open: the shard that a reference table of Citus has in
  * this database, locked until the end of the transaction.  Returns NULL if the relation itself is read.  Sets *kind.
  *
- * The same shard is read until something about the relation changes, or until geonn_citus_is_written().  Citus's catalogs
- * report a change as any relation does.
+ * The same shard is read until something about the relation changes, or until geonn_citus_is_written().  A change in
+ * Citus's catalogs counts: a session hears of it as of any change of the relation.
  */
 extern Relation geonn_citus_shard(Relation relation, CitusKind *kind);
 

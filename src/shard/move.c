@@ -184,7 +184,7 @@ replicated_of(const ShardPartition *partition)
 
 /*
  * Add the commands that wait until a server has copied the replicated tables.  Before that it must not get
- * rows: its answers for these rows would lack the uncopied ones.
+ * rows: its answers for these rows would lack what is not copied yet.
  */
 static void
 wait_for_copies(const Move *move, const char *server)

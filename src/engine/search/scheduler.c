@@ -48,7 +48,7 @@
 #include "engine/search/overdue.h"
 #include "engine/search/ways.h"
 
-/* The engine waits this many ms for probes, then serves without the devices that have not answered. */
+/* The engine waits at most this many ms for probes, then serves without the devices that have not answered. */
 #define PROBE_PATIENCE_MS 30000
 
 struct device_thread

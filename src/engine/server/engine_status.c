@@ -20,7 +20,7 @@
 #include "engine/server/gauges.h"
 #include "engine/server/session.h"
 
-/* Sessions wait this many ms for GPUs' gauges; after that the engine reports them as unknown. */
+/* Sessions wait at most this many ms for GPUs' gauges; after that the engine reports them as unknown. */
 #define MEASURE_PATIENCE_MS 500
 
 static struct

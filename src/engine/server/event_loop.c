@@ -10,7 +10,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-/* The loop handles this many events before the server looks for other work. */
+/* The loop handles at most this many events before the server looks for other work. */
 #define EVENTS_AT_A_TIME 32
 
 static int	epoll = -1;

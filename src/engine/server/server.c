@@ -161,8 +161,8 @@ take_signals(void)
 }
 
 /*
- * Make room when no client can be accepted: end an idle session or drop kept datasets; if neither
- * helps, let clients wait for a while.  Returns whether to try again at once.
+ * Free descriptors or memory when no client can be accepted: end an idle session or drop kept datasets; if
+ * neither helps, let clients wait for a while.  Returns whether to try again at once.
  */
 static bool
 make_room_for_client(int reason)
