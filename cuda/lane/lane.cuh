@@ -27,8 +27,8 @@ enum piece_progress
 /* What the lane does with the search after a piece. */
 enum piece_outcome
 {
-	PIECE_ANSWERED,				/* the lane begins another piece, if observations are left and the batch has space for
-								 * a pair */
+	PIECE_ANSWERED,				/* the search goes back to its queue, to begin another piece later, if observations are left
+								 * and the batch has space for a pair; otherwise it ends */
 	PIECE_FULL,					/* the search ends: the batch has no space for the next observation's pairs */
 	PIECE_REFUSED,				/* the CPU goes on with the search: the next observation's pairs do not fit into an
 								 * empty batch or the GPU's memory, its walk is too long (arcs_nearest.cu,

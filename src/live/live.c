@@ -59,7 +59,7 @@
 /* A process knows at most this many tables; a further one replaces the table that was used longest ago. */
 #define TABLES_MOST	16
 
-/* A process asks the engine for a base of a table at most once in this many milliseconds. */
+/* A process asks the engine for a base of a table again after this many milliseconds, or when it is to make one itself. */
 #define ASKED_EVERY	1000
 
 /*

@@ -219,7 +219,7 @@ cpu_arcs_place(const struct cpu_arcs *arcs, const struct dataset *dataset, const
 		  find_foot(point, a, b, distance, &place)))
 		return (struct cpu_place) {degrees[2], degrees[3], end};
 
-	/* Rounding must not put a place behind the next arc's; a share of NaN stays NaN. */
+	/* Rounding must not put the place behind the beginning of the next arc; a share of NaN stays NaN. */
 	share = geonn_distance_of(a, geonn_unit_vector(place.latitude, place.longitude)) / geonn_distance_of(a, b);
 	place.fraction = begin + (end - begin) * (share > 1.0 ? 1.0 : share);
 	return place;
