@@ -70,7 +70,7 @@
 /* how long a turn should take: with more observations, closer ones, each takes less time */
 #define TURN_MS (3 * CPU_TURN_MS)
 
-/* a task finds at most so many pairs: more are too many for a bundle (neighbours.c) */
+/* a task finds at most so many pairs: more are too many for a bundle (cpu/walk/neighbours.c) */
 #define TASK_PAIRS_MAX 128
 
 #define UNANSWERED UINT32_MAX

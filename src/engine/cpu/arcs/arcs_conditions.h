@@ -10,22 +10,13 @@
 #ifndef GEONN_CPU_ARCS_CONDITIONS_H
 #define GEONN_CPU_ARCS_CONDITIONS_H
 
-#include "common/metric.h"
-#include "engine/dataset/point_parties.h"
-#include "engine/dataset/point_windows.h"
+#include "engine/cpu/base/conditions.h"
 
 struct arcs_conditions
 {
 	const struct dataset *dataset;
 	bool		plain;			/* all shapes are candidates */
-
-	/* The observation's values in the columns that the dataset has. */
-	int32_t		group;
-	int64_t		excluded_first;
-	int64_t		excluded_last;
-	double		radius;			/* metres; negative: the observation has no candidate */
-	struct point_windows windows;
-	struct point_parties parties;
+	struct cpu_conditions of;	/* the observation's values in the columns that the dataset has */
 };
 
 static inline struct arcs_conditions
@@ -33,28 +24,8 @@ arcs_conditions_of(const struct dataset *dataset)
 {
 	return (struct arcs_conditions) {
 		.dataset = dataset,
-		.plain = (dataset->columns & ~(GEONN_COLUMN_ARC | GEONN_COLUMNS_WEIGHTS)) == 0,
-		.radius = INFINITY
+		.plain = (dataset->columns & ~(GEONN_COLUMN_ARC | GEONN_COLUMNS_WEIGHTS)) == 0
 	};
-}
-
-/* Read an observation's columns, each value once, because the client can change the batch meanwhile. */
-static inline void
-arcs_conditions_read(struct arcs_conditions *conditions, const struct geonn_batch_columns *columns, uint32_t row)
-{
-	if (columns->group != NULL)
-		conditions->group = ((const volatile int32_t *) columns->group)[row];
-	if (columns->excluded_first != NULL)
-	{
-		conditions->excluded_first = ((const volatile int64_t *) columns->excluded_first)[row];
-		conditions->excluded_last = ((const volatile int64_t *) columns->excluded_last)[row];
-	}
-	if (columns->radius != NULL)
-		conditions->radius = geonn_metric_reach(INFINITY, ((const volatile double *) columns->radius)[row]);
-	if (columns->edges != NULL)
-		conditions->windows = point_windows_read(columns, row);
-	if (columns->party[0] != NULL)
-		conditions->parties = point_parties_read(columns, row);
 }
 
 /* Return whether the conditions allow a pair with the shape of the arc at this place, at whatever distance. */
@@ -65,13 +36,12 @@ arcs_is_candidate(const struct arcs_conditions *conditions, uint32_t place)
 
 	if (conditions->plain)
 		return true;
-	if (dataset->group != NULL && dataset->group[place] != conditions->group)
+	if (dataset->group != NULL && dataset->group[place] != conditions->of.group)
 		return false;
-	if (dataset->columns & GEONN_COLUMN_EXCLUDED &&
-		dataset->tag[place] >= conditions->excluded_first && dataset->tag[place] <= conditions->excluded_last)
+	if (dataset->columns & GEONN_COLUMN_EXCLUDED && cpu_tags_have(conditions->of.excluded, dataset->tag[place]))
 		return false;
-	return (dataset->edges == NULL || point_windows_overlap(&conditions->windows, dataset, place)) &&
-		(dataset->party[0] == NULL || point_parties_differ(&conditions->parties, dataset, place));
+	return (dataset->edges == NULL || point_windows_overlap(&conditions->of.windows, dataset, place)) &&
+		(dataset->party[0] == NULL || point_parties_differ(&conditions->of.parties, dataset, place));
 }
 
 /*
@@ -100,7 +70,7 @@ static inline bool
 arcs_is_within_radiuses(const struct arcs_conditions *conditions, uint32_t place, double distance)
 {
 	return conditions->dataset->radius == NULL ||
-		(distance <= conditions->radius && distance <= conditions->dataset->radius[place]);
+		(distance <= conditions->of.radius && distance <= conditions->dataset->radius[place]);
 }
 
 #endif							/* GEONN_CPU_ARCS_CONDITIONS_H */

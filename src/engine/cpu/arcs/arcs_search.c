@@ -577,12 +577,12 @@ begin(struct work *work, const struct cpu_observation *observation, uint32_t num
 {
 	double		limit = work->widest;
 
-	arcs_conditions_read(&work->conditions, &work->piece->search->columns, number);
+	cpu_conditions_read(&work->conditions.of, &work->piece->search->columns, number);
 	if (work->conditions.plain && work->best_count == work->question->k && work->question->k > 0)
 		limit = fmin(limit, work->best[work->best_count - 1] + SHAPE_ARCS_MARGIN +
 					 sqrt(geonn_chord_squared(work->from, observation->vector)));
 	if (work->piece->search->columns.radius != NULL)
-		limit = fmin(limit, sqrt(geonn_metric_radius_limit(GEONN_METRIC_SPHERE, work->conditions.radius)) + SHAPE_ARCS_MARGIN);
+		limit = fmin(limit, sqrt(geonn_metric_radius_limit(GEONN_METRIC_SPHERE, work->conditions.of.radius)) + SHAPE_ARCS_MARGIN);
 	set_limit(work, limit);
 	work->from = observation->vector;
 	work->best_count = work->found = 0;

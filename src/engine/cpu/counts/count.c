@@ -57,14 +57,10 @@ struct walk
 	uint32_t	work;			/* work since the last look at whether to stop, as a number of leaves */
 
 	/* the observation */
-	uint32_t	number;			/* the observation's number in the batch */
 	const struct cpu_observation *observation;
 	const struct search_radii *radii;
 	struct search_radii own;		/* the observation's own radii, if its radius cuts the question's radii off */
-	int32_t		group;
-	struct cpu_tags excluded;	/* the tags that the observation excludes */
-	struct point_windows windows;
-	struct point_parties parties;
+	struct cpu_conditions conditions;
 	struct cpu_box box;			/* a box around the observation alone */
 	struct cpu_part part;		/* the part of the index that the walk goes through */
 
@@ -101,7 +97,7 @@ add_positions(struct walk *walk, uint32_t first, uint32_t end, uint32_t from, ui
 			cpu_sums_add(&walk->piece->sums[i], &count->sum[i], first, end);
 		for (uint32_t i = 0; i < walk->piece->weights && walk->piece->extremes != NULL; i++)
 			note_work(walk, (uint32_t) (cpu_extremes_widen(&walk->piece->extremes[i], walk->index, first, end,
-														   walk->excluded, &count->range[i]) / INDEX_WIDTH));
+														   walk->conditions.excluded, &count->range[i]) / INDEX_WIDTH));
 	}
 }
 
@@ -123,9 +119,7 @@ take_position_off(struct walk *walk, uint32_t position, uint32_t radius)
 	note_work(walk, (index->start[position + 1] - index->start[position]) / INDEX_WIDTH);
 	for (uint32_t i = index->start[position]; i < index->start[position + 1]; i++)
 	{
-		int64_t		tag = walk->dataset->tag[index->place[i]];
-
-		if (tag >= walk->excluded.first && tag <= walk->excluded.last)
+		if (cpu_tags_have(walk->conditions.excluded, index->tag[i]))
 			take_off(walk, radius, index->place[i]);
 	}
 }
@@ -224,10 +218,7 @@ count_leaf(struct walk *walk, uint32_t leaf, uint32_t from, uint32_t to)
 	note_work(walk, 1);
 	(void) cpu_leaf_chords(index, leaf, walk->observation->vector, chords);
 	left = cpu_part_bits(walk->part, leaf) & cpu_within(chords, radii->within[to - 1]);
-	if (left != 0 && index->edges != NULL)
-		left &= cpu_leaf_overlaps(index, leaf, &walk->windows);
-	if (left != 0)
-		left &= cpu_parties_differ(index->party, first, &walk->parties);
+	left = cpu_leaf_candidates(index, leaf, &walk->conditions, left);
 	if (left != 0 && index->limited)
 		left = reaching(walk, first, chords, left);
 	for (uint32_t radius = from; radius < to && left != 0; radius++)
@@ -310,9 +301,7 @@ count_nodes(struct walk *walk, int level, struct cpu_nodes nodes, uint32_t from,
 	left = cpu_within(nearest, radii->within[to - 1]) & cpu_first_bits(nodes.count);
 	if (index->widest != NULL)
 		left &= cpu_within_each(nearest, index->widest + first);
-	if (index->edges != NULL)
-		left &= cpu_nodes_reached(index, first, &walk->windows);
-	left &= cpu_parties_differ(index->only_party, first, &walk->parties);
+	left = cpu_nodes_candidates(index, first, &walk->conditions, left);
 	if (walk->takes_nodes)
 		taken = left & ~several_parties(index, first);
 	if (taken != 0)
@@ -366,13 +355,13 @@ static void
 count_slabs(struct walk *walk)
 {
 	const struct cpu_index *index = walk->index;
-	uint32_t	group = cpu_slabs_group(index->slabs, walk->group);
+	uint32_t	group = cpu_slabs_group(index->slabs, walk->conditions.group);
 	uint32_t	parts[PARTS_MAX];
 	uint32_t	count;
 
 	if (group == index->slabs->groups)
 		return;
-	count = cpu_slabs_reached(index->slabs, group, &walk->windows, parts, PARTS_MAX);
+	count = cpu_slabs_reached(index->slabs, group, &walk->conditions.windows, parts, PARTS_MAX);
 	if (count > PARTS_MAX)
 		count_part(walk, cpu_index_group_part(index, group));
 	else
@@ -410,9 +399,9 @@ take_places_off(struct walk *walk, size_t place, size_t end)
 		double		distance;
 
 		note_work(walk, LEAVES_OF_DISTANCE);
-		if ((dataset->group != NULL && dataset->group[place] != walk->group) ||
-			(dataset->edges != NULL && !point_windows_overlap(&walk->windows, dataset, place)) ||
-			!point_parties_differ(&walk->parties, dataset, place))
+		if ((dataset->group != NULL && dataset->group[place] != walk->conditions.group) ||
+			(dataset->edges != NULL && !point_windows_overlap(&walk->conditions.windows, dataset, place)) ||
+			!point_parties_differ(&walk->conditions.parties, dataset, place))
 			continue;
 		distance = geonn_metric_distance(dataset->metric, walk->observation->latitude, walk->observation->longitude,
 										 dataset->latitude[place], dataset->longitude[place]);
@@ -436,8 +425,8 @@ count_all(struct walk *walk)
 
 	if (index->slabs != NULL)
 		count_slabs(walk);
-	else if (cpu_index_part_of(index, walk->group) < index->parts)
-		count_part(walk, cpu_index_part(index, cpu_index_part_of(index, walk->group)));
+	else if (cpu_index_part_of(index, walk->conditions.group) < index->parts)
+		count_part(walk, cpu_index_part(index, cpu_index_part_of(index, walk->conditions.group)));
 }
 
 /* Subtract the references that the observation excludes from all counts that include them. */
@@ -449,10 +438,10 @@ take_excluded_off(struct walk *walk)
 	size_t		first;
 	size_t		end;
 
-	if (walk->excluded.last < walk->excluded.first)
+	if (walk->conditions.excluded.last < walk->conditions.excluded.first)
 		return;
-	first = first_place(dataset, walk->excluded.first);
-	end = walk->excluded.last < INT64_MAX ? first_place(dataset, walk->excluded.last + 1) : dataset->count;
+	first = first_place(dataset, walk->conditions.excluded.first);
+	end = walk->conditions.excluded.last < INT64_MAX ? first_place(dataset, walk->conditions.excluded.last + 1) : dataset->count;
 	if (end - first <= PLACES_FEW || end - first <= walk->count[walk->radii->count - 1].references)
 	{
 		take_places_off(walk, first, end);
@@ -470,27 +459,15 @@ static void
 begin(struct walk *walk, uint32_t row)
 {
 	const struct cpu_count_piece *piece = walk->piece;
-	const struct geonn_batch_columns *columns = &piece->search->columns;
 	struct geonn_vector from = piece->observation[row].vector;
 
-	walk->number = piece->first + row;
 	walk->observation = &piece->observation[row];
 	walk->box = (struct cpu_box) {{from.x, from.y, from.z}, {from.x, from.y, from.z}};
-	if (columns->group != NULL)
-		walk->group = ((const volatile int32_t *) columns->group)[walk->number];
-	if (walk->dataset->edges != NULL)
-		walk->windows = point_windows_read(columns, walk->number);
-	walk->parties = point_parties_read(columns, walk->number);
-	walk->excluded = (struct cpu_tags) {0, -1};
-	if (columns->excluded_first != NULL)
-		walk->excluded = (struct cpu_tags) {
-			((const volatile int64_t *) columns->excluded_first)[walk->number],
-			((const volatile int64_t *) columns->excluded_last)[walk->number]
-		};
+	cpu_conditions_read(&walk->conditions, &piece->search->columns, piece->first + row);
 	if (walk->dataset->radius != NULL)
 	{
 		search_radii_set(&walk->own, walk->dataset->metric, piece->radii->radius, piece->radii->count,
-									  ((const volatile double *) columns->radius)[walk->number]);
+						 walk->conditions.radius);
 		walk->radii = &walk->own;
 	}
 	cpu_counted_begin(piece, walk->count);

@@ -5,6 +5,7 @@
 #ifndef GEONN_CPU_EXTREMES_H
 #define GEONN_CPU_EXTREMES_H
 
+#include "engine/cpu/base/conditions.h"
 #include "engine/cpu/index/index.h"
 #include "engine/search/device.h"
 
@@ -21,13 +22,6 @@ struct cpu_extremes
 	const double *weight;		/* the dataset's column; NAN: the reference has no weight */
 	struct cpu_range *node;		/* [shape.all_nodes] the extremes of the weights of each node's references */
 	size_t		bytes;			/* how many bytes of memory `node` takes */
-};
-
-/* A range of tags whose references are excluded; empty if last < first. */
-struct cpu_tags
-{
-	int64_t		first;
-	int64_t		last;
 };
 
 /*

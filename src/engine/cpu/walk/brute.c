@@ -66,8 +66,8 @@ offer(struct cpu_collector *collector, double chord, uint32_t place)
 	const struct dataset *dataset = collector->dataset;
 
 	if ((dataset->radius == NULL || chord <= geonn_metric_wide_limit(dataset->metric, dataset->radius[place])) &&
-		point_windows_overlap(&collector->windows, dataset, place) &&
-		point_parties_differ(&collector->parties, dataset, place))
+		point_windows_overlap(&collector->conditions.windows, dataset, place) &&
+		point_parties_differ(&collector->conditions.parties, dataset, place))
 		CPU_PATH_NAME(cpu_collector_add) (collector, chord, place);
 }
 
@@ -95,7 +95,7 @@ CPU_PATH_NAME(cpu_brute_collect) (const struct cpu_references *references,
 
 			if (chord > collector->limit || chord < collector->floor)
 				continue;
-			if (dataset->group == NULL || dataset->group[i] == collector->group)
+			if (dataset->group == NULL || dataset->group[i] == collector->conditions.group)
 				offer(collector, chord, place);
 		}
 	}
@@ -169,7 +169,7 @@ collect_belt(struct cpu_collector *collector, struct belt belt, size_t first, si
 		longitude[count] = dataset->longitude[i];
 		place[count] = (uint32_t) i;
 		count += fabs(dataset->latitude[i] - belt.middle) <= belt.reach &&
-			(dataset->group == NULL || dataset->group[i] == collector->group);
+			(dataset->group == NULL || dataset->group[i] == collector->conditions.group);
 	}
 	CPU_PATH_NAME(cpu_vectors) (dataset->metric, latitude, longitude, count, x, y, z);
 	for (uint32_t i = 0; i < count; i++)

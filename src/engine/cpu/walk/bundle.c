@@ -203,7 +203,7 @@ make_candidates_keys(struct cpu_bundle *bundle, const struct cpu_collector *coll
 		uint32_t	position = (uint32_t) bundle->position[bundle->key[i] & (CPU_LISTED_MAX - 1)];
 
 		bundle->key[taken] = bundle->key[i];
-		taken += cpu_position_overlaps(bundle->index, position, &collector->windows);
+		taken += cpu_position_overlaps(bundle->index, position, &collector->conditions.windows);
 	}
 	return taken;
 }

@@ -25,7 +25,7 @@
 #include <stdlib.h>
 
 #include "common/metric.h"
-#include "engine/cpu/index/index.h"
+#include "engine/cpu/walk/walk.h"
 
 #define CAPACITY_MIN 512
 
@@ -51,7 +51,7 @@ CPU_PATH_NAME(cpu_collector_begin) (struct cpu_collector *collector)
 	collector->floor = 0.0;
 	collector->k = question->k > 0 ? question->k : collector->room + 1;
 	collector->next_trim = collector->k;
-	collector->plain = (dataset->columns & GEONN_COLUMN_EXCLUDED) == 0 && dataset->radius == NULL &&
+	collector->plain = (dataset->columns & GEONN_COLUMN_EXCLUDED) == 0 && !collector->limited &&
 		!(collector->cutoff.present && question->k == 0);
 
 	/* pairs that are surely nearer than the cutoff were in an earlier answer */
@@ -71,6 +71,7 @@ CPU_PATH_NAME(cpu_collector_begin) (struct cpu_collector *collector)
 struct references
 {
 	const uint32_t *place;
+	const int64_t *tag;
 	size_t		count;
 };
 
@@ -80,9 +81,11 @@ references_of(const struct cpu_collector *collector, const uint32_t *point)
 	uint32_t	start;
 
 	if (collector->start == NULL)
-		return (struct references) {point, 1};
+		return (struct references) {point, collector->tag + *point, 1};
 	start = collector->start[*point];
-	return (struct references) {collector->place + start, collector->start[*point + 1] - start};
+	return (struct references) {
+		collector->place + start, collector->tag + start, collector->start[*point + 1] - start
+	};
 }
 
 static inline struct geonn_vector
@@ -109,35 +112,35 @@ distance_of(const struct cpu_collector *collector, const uint32_t *point)
 }
 
 /*
- * Whether a reference is a candidate, if its windows and radius allow it: the observation
+ * Whether reference i of a point is a candidate, if its windows, parties and radius allow it: the observation
  * does not exclude it, and it is beyond the cutoff of a search within a radius.
  */
 static inline bool
-is_candidate(const struct cpu_collector *collector, double distance, uint32_t place)
+is_candidate(const struct cpu_collector *collector, double distance, const struct references *of, size_t i)
 {
-	const struct dataset *dataset = collector->dataset;
 	const struct cutoff *cutoff = &collector->cutoff;
+	uint32_t	place = of->place[i];
 
-	if ((dataset->columns & GEONN_COLUMN_EXCLUDED) != 0 &&
-		dataset->tag[place] >= collector->excluded_first && dataset->tag[place] <= collector->excluded_last)
+	if (cpu_tags_have(collector->conditions.excluded, of->tag[i]))
 		return false;
 	return !cutoff->present || collector->question->k > 0 || distance > cutoff->distance ||
 		(distance == cutoff->distance && place > cutoff->place);
 }
 
-bool
-CPU_PATH_NAME(cpu_collector_takes) (const struct cpu_collector *collector, uint32_t point)
+/* Whether any reference at the point is a candidate, if windows overlap and parties differ. */
+static inline bool
+has_candidate(const struct cpu_collector *collector, uint32_t point)
 {
 	const struct dataset *dataset = collector->dataset;
 	struct references of = references_of(collector, &point);
-	bool		has_radius = dataset->radius != NULL && dataset->radius[of.place[0]] != INFINITY;
+	bool		has_radius = collector->limited && dataset->radius[of.place[0]] != INFINITY;
 	bool		resumed = collector->cutoff.present && collector->question->k == 0;
 	double		distance = resumed || has_radius ? distance_of(collector, &point) : 0.0;
 
 	if (has_radius && !(distance <= dataset->radius[of.place[0]]))
 		return false;
 	for (size_t i = 0; i < of.count; i++)
-		if (is_candidate(collector, distance, of.place[i]))
+		if (is_candidate(collector, distance, &of, i))
 			return true;
 	return false;
 }
@@ -236,7 +239,7 @@ trim_by_distance(struct cpu_collector *collector)
 		struct references of = references_of(collector, &collector->points[i].place);
 		size_t		first = 0;
 
-		while (!is_candidate(collector, collector->distance[i], of.place[first]))
+		while (!is_candidate(collector, collector->distance[i], &of, first))
 			first++;
 		collector->chosen[i] = (struct candidate) {collector->distance[i], of.place[first]};
 		collector->chosen[count + i] = collector->chosen[i];
@@ -275,7 +278,7 @@ CPU_PATH_NAME(cpu_collector_add) (struct cpu_collector *collector, double chord,
 {
 	size_t		after;
 
-	if ((!collector->plain && !CPU_PATH_NAME(cpu_collector_takes) (collector, point)) ||
+	if ((!collector->plain && !has_candidate(collector, point)) ||
 		!CPU_PATH_NAME(cpu_collector_reserve) (collector, collector->count + 1))
 		return;
 	collector->points[collector->count++] = (struct candidate) {chord, point};
@@ -292,51 +295,19 @@ CPU_PATH_NAME(cpu_collector_add) (struct cpu_collector *collector, double chord,
 	collector->next_trim = collector->count + after;
 }
 
-/* Whether the observation excludes all references of a position. */
-static bool
-is_excluded(const struct cpu_collector *collector, const struct cpu_index *index, uint32_t position)
-{
-	bool		excluded = true;
-
-	for (uint32_t i = index->start[position]; i < index->start[position + 1]; i++)
-		excluded &= index->tag[i] >= collector->excluded_first && index->tag[i] <= collector->excluded_last;
-	return excluded;
-}
-
-/* Drop the points of the observation's party. */
-static void
-drop_own_party(struct cpu_collector *collector, const struct cpu_index *index)
-{
-	size_t		taken = 0;
-
-	for (size_t i = 0; i < collector->count; i++)
-	{
-		bool		differs = true;
-
-		for (int party = 0; party < GEONN_PARTIES_MAX && index->party[party] != NULL; party++)
-			differs = differs && index->party[party][collector->points[i].place] != collector->parties.party[party];
-		collector->points[taken] = collector->points[i];
-		taken += differs;
-	}
-	collector->count = taken;
-}
-
 void
 CPU_PATH_NAME(cpu_collector_drop) (struct cpu_collector *collector, const struct cpu_index *index)
 {
-	bool		resumed = collector->cutoff.present && collector->question->k == 0;
 	size_t		taken = 0;
 
-	if (index->party[0] != NULL)
-		drop_own_party(collector, index);
-	if (collector->plain)
+	if (collector->plain && index->party[0] == NULL)
 		return;
 	for (size_t i = 0; i < collector->count; i++)
 	{
 		uint32_t	position = collector->points[i].place;
 
-		if (resumed ? CPU_PATH_NAME(cpu_collector_takes) (collector, position) :
-			(collector->dataset->columns & GEONN_COLUMN_EXCLUDED) == 0 || !is_excluded(collector, index, position))
+		if (cpu_position_differs(index, position, &collector->conditions.parties) &&
+			(collector->plain || has_candidate(collector, position)))
 			collector->points[taken++] = collector->points[i];
 	}
 	collector->count = taken;
@@ -359,7 +330,7 @@ CPU_PATH_NAME(cpu_collector_end) (struct cpu_collector *collector)
 		if (!reserve_chosen(collector, found + (of.count < most ? of.count : most)))
 			return 0;
 		for (size_t j = 0; j < of.count && added < most; j++)
-			if (collector->plain || is_candidate(collector, collector->distance[i], of.place[j]))
+			if (collector->plain || is_candidate(collector, collector->distance[i], &of, j))
 			{
 				collector->chosen[found++] = (struct candidate) {collector->distance[i], of.place[j]};
 				added++;

@@ -12,8 +12,7 @@
 
 #include "common/geodesy.h"
 #include "engine/cpu/base/path.h"
-#include "engine/dataset/point_parties.h"
-#include "engine/dataset/point_windows.h"
+#include "engine/cpu/base/conditions.h"
 #include "engine/search/candidates.h"
 #include "engine/search/device.h"
 
@@ -31,6 +30,8 @@ struct cpu_collector
 	const double *z;
 	const uint32_t *start;		/* point i has the references place[start[i]] ... place[start[i + 1] - 1]; */
 	const uint32_t *place;		/* or start is NULL, and point i is reference i */
+	const int64_t *tag;			/* tags of references, in the order of `place` */
+	bool		limited;		/* references may have radiuses */
 	double		widest;			/* the limit that the question's max_distance gives */
 	size_t		room;			/* the greatest number of pairs that the caller can use; at least 1 */
 
@@ -38,13 +39,9 @@ struct cpu_collector
 	double		latitude;
 	double		longitude;
 	struct geonn_vector from;
-	int32_t		group;			/* its group, if the dataset has groups */
-	int64_t		excluded_first; /* the tags that it excludes, if the dataset's observations exclude some */
-	int64_t		excluded_last;
+	struct cpu_conditions conditions;
 	double		max_distance;	/* metres: the question's, or the observation's radius if that is
 								 * smaller */
-	struct point_windows windows;	/* its windows, if the dataset has windows */
-	struct point_parties parties;	/* its parties, if the dataset has parties */
 	struct cutoff cutoff;		/* if present, the pairs up to it are left out */
 
 	/*
@@ -86,9 +83,6 @@ extern void CPU_PATH_NAME(cpu_collector_trim) (struct cpu_collector *collector);
 
 /* Make room for this many points.  False if memory is short. */
 extern bool CPU_PATH_NAME(cpu_collector_reserve) (struct cpu_collector *collector, size_t count);
-
-/* Whether any reference at the point is a candidate, if windows overlap and parties differ. */
-extern bool CPU_PATH_NAME(cpu_collector_takes) (const struct cpu_collector *collector, uint32_t point);
 
 /*
  * Drop the points, positions of an index, that hold no candidate, because of party, tags or cutoff.  No

@@ -155,7 +155,7 @@ needed_by(const struct cpu_nearest_bundle *bundle, uint32_t leaf)
 		bits |= lanes_within(bound, lanes_load(bundle->limit + i)) << i;
 	}
 	bits &= cpu_first_bits(bundle->count) & ~bundle->alone;
-	return bits != 0 && bundle->compares ? bits & CPU_PATH_NAME(cpu_nearest_reached_by) (bundle, leaf) : bits;
+	return bits != 0 && bundle->compares ? CPU_PATH_NAME(cpu_nearest_reached_by) (bundle, leaf, bits) : bits;
 }
 
 /*
@@ -311,7 +311,7 @@ answer_bundle(const struct cpu_nearest_bundle *bundle, uint32_t first)
 	double		y[CPU_NEAREST_BUNDLE];
 	double		z[CPU_NEAREST_BUNDLE];
 	double		distance[CPU_NEAREST_BUNDLE];
-	const double *radius = piece->search->columns.radius != NULL ? bundle->radius : NULL;
+	bool		has_radius = piece->search->columns.radius != NULL;
 
 	for (uint32_t i = 0; i < count; i++)
 	{
@@ -331,8 +331,8 @@ answer_bundle(const struct cpu_nearest_bundle *bundle, uint32_t first)
 	}
 	for (uint32_t i = 0; i < count; i++)
 	{
-		double		most = radius != NULL ? radius[i] : piece->search->question.max_distance;
-		bool		has_one = (decided >> i & 1) != 0 && distance[i] <= most;
+		bool		has_one = (decided >> i & 1) != 0 && distance[i] <= piece->search->question.max_distance &&
+			(!has_radius || distance[i] <= bundle->conditions[i].radius);
 
 		if ((bundle->alone >> i & 1) == 0)
 			keep(piece, piece->row[first + i], reference[i], has_one ? distance[i] : INFINITY);

@@ -43,17 +43,12 @@ struct cpu_nearest_bundle
 	uint32_t	listed;
 	uint32_t	list[CPU_NEAREST_LISTED_MAX];
 
-	/* whether windows and parties are compared; else they are undefined */
+	/* whether windows and parties are compared; else `around` is undefined */
 	bool		compares;
-	struct point_windows windows[CPU_NEAREST_BUNDLE];
-	int64_t		window_low[GEONN_WINDOWS_MAX][CPU_NEAREST_BUNDLE];	/* the bounds of `windows`, as columns */
-	int64_t		window_high[GEONN_WINDOWS_MAX][CPU_NEAREST_BUNDLE];
 	struct point_windows around;	/* for each window, a range around those of all observations */
-	struct point_parties parties[CPU_NEAREST_BUNDLE];
-	int64_t		party[GEONN_PARTIES_MAX][CPU_NEAREST_BUNDLE];	/* `parties`, as columns */
 
-	/* metres, if the batch has radiuses: the smaller of max_distance and the observation's radius */
-	double		radius[CPU_NEAREST_BUNDLE];
+	/* of the observations, if windows or parties are compared, or the batch has radiuses */
+	struct cpu_conditions conditions[CPU_NEAREST_BUNDLE];
 };
 
 /* The row of the piece's task number `at` in the order of the keys. */
@@ -64,8 +59,7 @@ cpu_nearest_row(const struct cpu_neighbours_piece *piece, uint32_t at)
 }
 
 /*
- * Read the windows and parties of a bundle's observations, if it compares them, and their radiuses, which
- * lower the limits.  `first` is the number of its first task in the piece.
+ * Read the conditions of a bundle's observations; radiuses lower the limits.  `first` is the number of its first task in the piece.
  */
 extern void CPU_PATH_NAME(cpu_nearest_read) (struct cpu_nearest_bundle *bundle, uint32_t first);
 
@@ -82,10 +76,8 @@ extern uint32_t CPU_PATH_NAME(cpu_nearest_compared) (const struct cpu_nearest_bu
  */
 extern uint32_t CPU_PATH_NAME(cpu_nearest_reached) (const struct cpu_nearest_bundle *bundle, uint32_t node);
 
-/*
- * A bit for each observation, set if its windows reach the leaf's, and the leaf has positions of
- * another party.
- */
-extern uint32_t CPU_PATH_NAME(cpu_nearest_reached_by) (const struct cpu_nearest_bundle *bundle, uint32_t leaf);
+/* Those bits of observations whose windows reach the leaf's, and of whose parties the leaf is not alone. */
+extern uint32_t CPU_PATH_NAME(cpu_nearest_reached_by) (const struct cpu_nearest_bundle *bundle, uint32_t leaf,
+													   uint32_t bits);
 
 #endif							/* GEONN_CPU_NEAREST_BUNDLE_H */

@@ -35,8 +35,8 @@
  *
  * Some observations have too many positions about as near as their k-th.  Such
  * an observation walks alone (walk_alone.c), and so does a task that has few candidates in its part.  So do all where
- * references have radiuses, or have windows and no tasks, as what is a candidate of one observation there says little
- * about the next one, and where most references around one are of the same party.
+ * references have radiuses, or windows and no tasks, as candidates of one observation say little about the next one, and
+ * where most references around one are of the same party.
  */
 #include "engine/cpu/walk/neighbours.h"
 
@@ -114,13 +114,6 @@ vector_of(const struct cpu_neighbours_piece *piece, uint32_t at)
 	return piece->observation[cpu_neighbours_row(piece, piece->row[at])].vector;
 }
 
-/* read a value once: the batch is shared with the client */
-static int32_t
-read_once(const int32_t *column, uint32_t row)
-{
-	return column != NULL ? ((const volatile int32_t *) column)[row] : 0;
-}
-
 /*
  * Begin the collector with the observation of a row, or task.
  */
@@ -136,24 +129,8 @@ begin(struct work *work, uint32_t task)
 	collector->from = observation->vector;
 	collector->latitude = observation->latitude;
 	collector->longitude = observation->longitude;
-	collector->group = read_once(search->columns.group, number);
-	if (search->columns.excluded_first != NULL)
-	{
-		collector->excluded_first = ((const volatile int64_t *) search->columns.excluded_first)[number];
-		collector->excluded_last = ((const volatile int64_t *) search->columns.excluded_last)[number];
-	}
-	collector->max_distance = search->question.max_distance;
-	if (search->dataset->radius != NULL)
-	{
-		double		radius = ((const volatile double *) search->columns.radius)[number];
-
-		/* a negative radius has no candidate, and neither has NaN, which only a faulty client sends */
-		if (!(radius >= collector->max_distance))
-			collector->max_distance = radius >= 0.0 ? radius : -1.0;
-	}
-	if (search->dataset->edges != NULL)
-		collector->windows = point_windows_read(&search->columns, number);
-	collector->parties = point_parties_read(&search->columns, number);
+	cpu_conditions_read(&collector->conditions, &search->columns, number);
+	collector->max_distance = fmin(search->question.max_distance, collector->conditions.radius);
 	collector->cutoff = number == search->first ? search->cutoff : (struct cutoff) {0};
 	CPU_PATH_NAME(cpu_collector_begin) (collector);
 }
@@ -206,7 +183,7 @@ part_of(const struct cpu_neighbours_piece *piece, uint32_t at)
 {
 	if (piece->task_row != NULL)
 		return cpu_nearest_part(piece->key[at]);
-	return cpu_index_part_of(piece->index, read_once(piece->search->columns.group, piece->first + piece->row[at]));
+	return cpu_index_part_of(piece->index, cpu_group_read(&piece->search->columns, piece->first + piece->row[at]));
 }
 
 /*
@@ -570,18 +547,18 @@ count_bundle(const struct work *work, double area, double radius)
 	return count;
 }
 
-/* A bit for each position of a leaf, set if one of the piece's observations may have candidates there. */
+/* A bit for each position of a leaf, set if one of the piece's observations may have a candidate there. */
 static uint32_t
 leaf_bits(const struct work *work, uint32_t at, uint32_t leaf)
 {
 	const struct cpu_neighbours_piece *piece = work->piece;
-	uint32_t	bits = cpu_part_bits(work->bundle.part, leaf);
+	uint32_t	number = piece->first + cpu_neighbours_row(piece, piece->row[at]);
 	struct point_windows windows;
 
 	if (!work->bundle.compares)
-		return bits;
-	windows = point_windows_read(&piece->search->columns, piece->first + cpu_neighbours_row(piece, piece->row[at]));
-	return bits & cpu_leaf_overlaps(piece->index, leaf, &windows);
+		return cpu_part_bits(work->bundle.part, leaf);
+	windows = point_windows_read(&piece->search->columns, number);
+	return cpu_part_bits(work->bundle.part, leaf) & cpu_leaf_overlaps(piece->index, leaf, &windows);
 }
 
 /*
@@ -637,7 +614,6 @@ answer_next(struct work *work)
 		work->home = home_of(work, first + count, home);
 		prefetch_home(piece->index, work->home);
 	}
-
 	answer_some(work, first, count, radius);
 	if (work->farthest > 0.0 && area > 0.0)
 	{
@@ -656,8 +632,7 @@ CPU_PATH_NAME(cpu_neighbours) (struct cpu_neighbours_piece *piece)
 	const struct cpu_index *index = piece->index;
 	const struct cpu_references *references = piece->references;
 	uint32_t	next_look = piece->bundle > 0 ? NEAREST_UNTIL_LOOK : 0;
-	bool		together = piece->bundle > 0 || piece->task_row != NULL ||
-		(index != NULL && index->slabs == NULL && !index->limited);
+	bool		together = piece->task_row != NULL || (index != NULL && index->slabs == NULL && !index->limited);
 	struct work work;
 
 	/* the rest is filled when it is needed */
@@ -671,6 +646,8 @@ CPU_PATH_NAME(cpu_neighbours) (struct cpu_neighbours_piece *piece)
 		.z = index != NULL ? index->z : references != NULL ? references->z : NULL,
 		.start = index != NULL ? index->start : NULL,
 		.place = index != NULL ? index->place : NULL,
+		.tag = index != NULL ? index->tag : search->dataset->tag,
+		.limited = index != NULL ? index->limited : search->dataset->radius != NULL,
 		.widest = geonn_metric_radius_limit(search->dataset->metric, search->question.max_distance),
 		.room = piece->pairs_max - 1
 	};

@@ -24,8 +24,7 @@
 #include "engine/cpu/index/index.h"
 #include "engine/cpu/base/lanes.h"
 #include "engine/cpu/base/path.h"
-#include "engine/dataset/point_parties.h"
-#include "engine/dataset/point_windows.h"
+#include "engine/cpu/base/conditions.h"
 #include "engine/search/candidates.h"
 
 #define CPU_WALK_INLINE static inline __attribute__((always_inline))
@@ -244,6 +243,51 @@ cpu_parties_differ(int64_t *const *party, size_t first, const struct point_parti
 			same |= lanes_equal(lanes_load_integers(party[party_number] + first + i), own) << i;
 	}
 	return ~same;
+}
+
+/* Whether each party of a position differs from these. */
+CPU_WALK_INLINE bool
+cpu_position_differs(const struct cpu_index *index, uint32_t position, const struct point_parties *parties)
+{
+	for (int party = 0; party < GEONN_PARTIES_MAX && index->party[party] != NULL; party++)
+		if (index->party[party][position] == parties->party[party])
+			return false;
+	return true;
+}
+
+/* Those bits of a leaf's positions whose windows overlap the observation's, and whose parties differ. */
+CPU_WALK_INLINE uint32_t
+cpu_leaf_candidates(const struct cpu_index *index, uint32_t leaf, const struct cpu_conditions *conditions, uint32_t bits)
+{
+	if (bits != 0 && index->edges != NULL)
+		bits &= cpu_leaf_overlaps(index, leaf, &conditions->windows);
+	if (bits != 0)
+		bits &= cpu_parties_differ(index->party, (size_t) leaf * INDEX_WIDTH, &conditions->parties);
+	return bits;
+}
+
+/* Those bits of INDEX_WIDTH nodes from `node` on below which windows and parties may leave candidates. */
+CPU_WALK_INLINE uint32_t
+cpu_nodes_candidates(const struct cpu_index *index, uint32_t node, const struct cpu_conditions *conditions, uint32_t bits)
+{
+	if (index->edges != NULL)
+		bits &= cpu_nodes_reached(index, node, &conditions->windows);
+	return bits & cpu_parties_differ(index->only_party, node, &conditions->parties);
+}
+
+/* Whether one node may have candidates below it, by windows and parties. */
+CPU_WALK_INLINE bool
+cpu_node_may_have(const struct cpu_index *index, uint32_t node, const struct cpu_conditions *conditions)
+{
+	bool		may = true;
+
+	for (int window = 0; window < GEONN_WINDOWS_MAX; window++)
+		may = may && (index->window_low[window] == NULL ||
+					  (index->smallest_low[window][node] <= conditions->windows.high[window] &&
+					   index->largest_high[window][node] >= conditions->windows.low[window]));
+	for (int party = 0; party < GEONN_PARTIES_MAX && index->only_party[party] != NULL; party++)
+		may = may && index->only_party[party][node] != conditions->parties.party[party];
+	return may;
 }
 
 /*

@@ -64,10 +64,7 @@ collect_leaf(struct walk *walk, uint32_t leaf)
 	left &= cpu_within(chords, collector->limit);
 	if (left != 0 && index->wide != NULL)
 		left &= cpu_within_each(chords, index->wide + first);
-	if (left != 0 && index->edges != NULL)
-		left &= cpu_leaf_overlaps(index, leaf, &collector->windows);
-	if (left != 0)
-		left &= cpu_parties_differ(index->party, first, &collector->parties);
+	left = cpu_leaf_candidates(index, leaf, &collector->conditions, left);
 	for (; left != 0; left &= left - 1)
 	{
 		int			i = __builtin_ctz(left);
@@ -94,9 +91,7 @@ collect_nodes(struct walk *walk, int level, struct cpu_nodes nodes)
 	left = cpu_within(bounds, collector->limit) & cpu_first_bits(nodes.count);
 	if (index->widest != NULL)
 		left &= cpu_within_each(bounds, index->widest + first);
-	if (index->edges != NULL)
-		left &= cpu_nodes_reached(index, first, &collector->windows);
-	left &= cpu_parties_differ(index->only_party, first, &collector->parties);
+	left = cpu_nodes_candidates(index, first, &collector->conditions, left);
 	if (collector->floor > 0.0)
 		left &= ~too_near(index, first, collector->from, collector->floor);
 	while (left != 0 && !cpu_collector_stopped(collector))
@@ -135,13 +130,13 @@ CPU_PATH_NAME(cpu_index_collect_part) (const struct cpu_index *index, struct cpu
 static void
 collect_slabs(const struct cpu_index *index, struct cpu_collector *collector)
 {
-	uint32_t	group = cpu_slabs_group(index->slabs, collector->group);
+	uint32_t	group = cpu_slabs_group(index->slabs, collector->conditions.group);
 	uint32_t	parts[PARTS_MAX];
 	uint32_t	count;
 
 	if (group == index->slabs->groups)
 		return;
-	count = cpu_slabs_reached(index->slabs, group, &collector->windows, parts, PARTS_MAX);
+	count = cpu_slabs_reached(index->slabs, group, &collector->conditions.windows, parts, PARTS_MAX);
 	if (count > PARTS_MAX)
 		CPU_PATH_NAME(cpu_index_collect_part) (index, cpu_index_group_part(index, group), collector);
 	else
@@ -159,7 +154,7 @@ CPU_PATH_NAME(cpu_index_collect) (const struct cpu_index *index, struct cpu_coll
 		collect_slabs(index, collector);
 		return;
 	}
-	part = cpu_index_part_of(index, collector->group);
+	part = cpu_index_part_of(index, collector->conditions.group);
 	if (part < index->parts)
 		CPU_PATH_NAME(cpu_index_collect_part) (index, cpu_index_part(index, part), collector);
 }
