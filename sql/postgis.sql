@@ -211,12 +211,6 @@ CREATE TABLE wrong_geog (id integer, place geography);
 INSERT INTO wrong_geom VALUES (1, 'SRID=4326;POINT(13 52)'), (2, 'SRID=3857;POINT(1447153 6800125)');
 SELECT * FROM geonn_nearest('wrong_geom', 'airport');
 SELECT * FROM geonn_nearest('airport', 'wrong_geom');
--- also where a parallel worker finds it
-SET min_parallel_table_scan_size = 0;
-SET parallel_leader_participation = off;
-SELECT * FROM geonn_nearest('airport', 'wrong_geom');
-RESET parallel_leader_participation;
-RESET min_parallel_table_scan_size;
 UPDATE wrong_geom SET place = ST_SetSRID(place, 0) WHERE id = 2;
 SELECT * FROM geonn_nearest('wrong_geom', 'airport');
 UPDATE wrong_geom SET place = 'SRID=4326;LINESTRING(13 52,14 53)' WHERE id = 2;

@@ -173,7 +173,6 @@ geonn_report_add(GeonnReport *sum, const GeonnReport *report)
 		sum->difference.masked = Max(sum->difference.masked, report->difference.masked);
 		sum->difference.added = Max(sum->difference.added, report->difference.added);
 	}
-	sum->reference_workers = Max(sum->reference_workers, report->reference_workers);
 	sum->observations += report->observations;
 	sum->observations_skipped += report->observations_skipped;
 	sum->unmatched += report->unmatched;
@@ -362,8 +361,6 @@ geonn_report_explain(const GeonnReport *sum, ExplainState *explain)
 		ExplainPropertyInteger("References Masked", NULL, (int64) sum->difference.masked, explain);
 		ExplainPropertyInteger("References Added", NULL, (int64) sum->difference.added, explain);
 	}
-	if (sum->reference_workers > 0)
-		ExplainPropertyInteger("Reference Workers", NULL, sum->reference_workers, explain);
 	ExplainPropertyInteger("Observations Skipped", NULL, (int64) sum->observations_skipped,
 						   explain);
 	ExplainPropertyInteger("Observations Unmatched", NULL, (int64) sum->unmatched, explain);

@@ -66,7 +66,6 @@ typedef struct GeonnReport
 	bool		references_named;	/* the result needs the references' ids */
 	bool		alone;			/* this process answered the observations by itself, by the references that it knows */
 	TableDifference difference; /* if so */
-	int			reference_workers;	/* the greatest number of parallel workers that helped to read the references */
 	uint64		observations;	/* how many were read */
 	uint64		observations_skipped;	/* how many were left out because of NULLs or coordinates */
 	uint64		unmatched;		/* valid ones without a neighbour */

@@ -36,7 +36,6 @@
 #include "base/compat.h"
 #include "base/settings.h"
 #include "join/search.h"
-#include "points/parallel_reader.h"
 
 /* If the caller takes rows one by one, the search reads this many observations at a time. */
 #define ROWS_A_READING	1024
@@ -438,7 +437,7 @@ geonn_search_share(GeonnSearch *search, SharedSearch *shared)
 {
 	const GeonnJoin *join = search->join;
 	List	   *tables = join->given != NULL ? NIL : geonn_reading_tables(search->reading);
-	int			workers = join->given != NULL ? INT_MAX : geonn_count_readers(tables, 1);
+	int			workers = join->given != NULL ? INT_MAX : geonn_table_workers(tables);
 	MemoryContext former;
 
 	if (workers == 0 || bytes_needed(search, shared->processes) > shared->bytes)
@@ -510,7 +509,6 @@ geonn_search_report(const GeonnSearch *search)
 		.references_named = search->prepared.named,
 		.alone = search->prepared.own != NULL,
 		.difference = search->prepared.difference,
-		.reference_workers = search->prepared.workers,
 		.preparing = search->preparing,
 		.reading = search->spent_reading
 	};

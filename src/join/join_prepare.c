@@ -10,12 +10,11 @@
  *	 counted: few rows of a relation or a query, or given points where the engine can keep no dataset, are answered like live
  *	 ones;
  *	 kept meanwhile: the engine is asked again, if rows were counted;
- *	 read: the references are read, from large tables by parallel workers (points/parallel_reader.c), or by the caller.  Then
- *	 the engine is asked to keep them under a label of the table's state, which is looked at after that.
+ *	 read: the references are read.  Then the engine is asked to keep them under a label of the table's state, which is looked
+ *	 at after that.
  */
 #include "postgres.h"
 
-#include "access/parallel.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "utils/lsyscache.h"
@@ -23,7 +22,6 @@
 
 #include "common/protocol.h"
 #include "join/reference_fate.h"
-#include "points/parallel_reader.h"
 #include "base/settings.h"
 #include "base/value.h"
 
@@ -178,37 +176,16 @@ begin_reading(const GeonnJoin *join, PreparedJoin *prepared, bool is_plain)
 }
 
 /*
- * Read all references.  Returns the parallel workers that have read them, for end_readers(); NULL: this process
- * has read them alone.
+ * Read all references.
  */
-static ParallelContext *
-read_all(const GeonnJoin *join, PreparedJoin *prepared, PointReading *reading)
+static void
+read_all(PreparedJoin *prepared, PointReading *reading)
 {
-	ParallelContext *readers = NULL;
-	PointBlockConsumer consume_block = NULL;
-
 	if ((prepared->question.columns & ~GEONN_COLUMN_EXCLUDED) == 0 &&
 		geonn_references_take_blocks(prepared->references))
-		consume_block = consume_references;
-	prepared->workers = geonn_read_in_parallel(join->references, geonn_reading_tables(reading),
-											   consume_reference, consume_block, prepared,
-											   prepared->counts, &readers);
-	if (prepared->workers > 0)
-		return readers;
-	if (consume_block != NULL)
-		geonn_reading_in_blocks(reading, consume_block);
+		geonn_reading_in_blocks(reading, consume_references);
 	(void) geonn_reading_next(reading, 0);
 	memcpy(prepared->counts, geonn_reading_counts(reading), sizeof(prepared->counts));
-	return NULL;
-}
-
-/* Wait until workers that have read everything exit, and report what they found. */
-static void
-end_readers(const GeonnJoin *join, const PreparedJoin *prepared, PointReading *reading, ParallelContext *readers)
-{
-	geonn_end_readers(readers);
-	geonn_reading_end(reading);
-	geonn_tell_of_references(join, prepared->counts);
 }
 
 /*
@@ -254,20 +231,10 @@ send_references(const JoinPreparation *preparation)
 	PreparedJoin *prepared = preparation->prepared;
 	ReferenceMemory *memory = geonn_reference_memory_create(join->references->title, prepared->question.columns,
 															prepared->question.places);
-	PointReading *reading;
-	ParallelContext *readers;
 	bool		asked;
 
 	geonn_begin_references(join, preparation->detail, prepared, memory);
-	reading = begin_reading(join, prepared, preparation->table != NULL);
-	readers = read_all(join, prepared, reading);
-
-	/* If an error is going to follow, do not seal; otherwise the workers exit while this process seals. */
-	if (readers != NULL && join->invalid == GEONN_INVALID_IS_ERROR && geonn_count_invalid(prepared->counts) > 0)
-	{
-		end_readers(join, prepared, reading, readers);
-		readers = NULL;
-	}
+	read_all(prepared, begin_reading(join, prepared, preparation->table != NULL));
 	if (prepared->groups != NULL)
 		geonn_groups_seal(prepared->groups, prepared->client);
 	for (int i = 0; i < GEONN_PARTIES_MAX && prepared->parties[i] != NULL; i++)
@@ -279,8 +246,6 @@ send_references(const JoinPreparation *preparation)
 	if (asked)
 		take_sealing(join, prepared);
 	geonn_reference_memory_name(memory, geonn_client_dataset(prepared->client));
-	if (readers != NULL)
-		end_readers(join, prepared, reading, readers);
 }
 
 /* Implements ReferenceFate.prepare.  The client of an earlier fate may have begun a new dataset. */

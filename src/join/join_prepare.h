@@ -51,7 +51,6 @@ typedef struct PreparedJoin
 	GeonnReadReason read_reason;	/* if the references were not kept, why this process has read them */
 	uint64		kept_bytes;		/* as in GeonnReport */
 	bool		named;			/* the result, or exclude_self, needs the references' ids */
-	int			workers;		/* how many parallel workers helped to read the references */
 } PreparedJoin;
 
 /*

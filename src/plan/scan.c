@@ -51,7 +51,7 @@
 #include "plan/observation_filter.h"
 #include "plan/plan_fields.h"
 #include "plan/scan.h"
-#include "points/parallel_reader.h"
+#include "points/table_reader.h"
 #include "points/query.h"
 
 /* the cost of another search with the same references: about 0.2 ms */
@@ -295,9 +295,9 @@ workers_for(Oid observations)
 
 	/* if a table is too small for any worker, the query need not be planned */
 	if ((kind == RELKIND_RELATION || kind == RELKIND_MATVIEW) && !has_subclass(observations) &&
-		geonn_count_readers(list_make1(plain_table(observations)), 1) == 0)
+		geonn_table_workers(list_make1(plain_table(observations))) == 0)
 		return 0;
-	return geonn_count_readers(plain_tables(observations), 1);
+	return geonn_table_workers(plain_tables(observations));
 }
 
 static void

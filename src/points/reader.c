@@ -368,12 +368,6 @@ geonn_reading_attach(const PointSource *source, InvalidPolicy invalid, SharedTab
 	return reading;
 }
 
-uint64
-geonn_reading_position(const PointReading *reading)
-{
-	return geonn_table_reader_position(reading->tables);
-}
-
 const uint64 *
 geonn_reading_counts(const PointReading *reading)
 {
@@ -452,7 +446,7 @@ next_rows(PointReading *reading)
 		reading->page = (PointPage)
 	{
 		.table = geonn_table_reader_table(reading->tables),
-			.number = (BlockNumber) geonn_table_reader_position(reading->tables)
+			.number = geonn_table_reader_block(reading->tables)
 	};
 	return rows;
 }

@@ -91,9 +91,6 @@ extern PointReading *geonn_reading_attach(const PointSource *source, InvalidPoli
 										  SharedTables *tables, PointConsumer consume,
 										  void *state);
 
-/* Return the position of the present row or block (geonn_table_reader_position); only for a reading of tables. */
-extern uint64 geonn_reading_position(const PointReading *reading);
-
 /* Return how many rows were read so far, the present one included: in all, and by PointStatus. */
 extern uint64 geonn_reading_rows(const PointReading *reading);
 extern const uint64 *geonn_reading_counts(const PointReading *reading);

@@ -35,8 +35,11 @@
 #include "executor/instrument.h"
 #include "miscadmin.h"
 #include "nodes/execnodes.h"
+#include "optimizer/cost.h"
+#include "optimizer/paths.h"
 #include "pgstat.h"
 #include "storage/bufmgr.h"
+#include "utils/lsyscache.h"
 #include "utils/rel.h"
 
 #include "base/compat.h"
@@ -546,18 +549,17 @@ geonn_table_reader_next(TableReader *reader, Datum **values, bool **nulls)
 	return 1;
 }
 
-uint64
-geonn_table_reader_position(const TableReader *reader)
-{
-	Assert(reader->scan != NULL && reader->plan == NULL);
-	return (uint64) reader->number << 32 |
-		ItemPointerGetBlockNumberNoCheck(&reader->slot->tts_tid);
-}
-
 Oid
 geonn_table_reader_table(const TableReader *reader)
 {
 	return RelationGetRelid(reader->scan->rs_rd);
+}
+
+BlockNumber
+geonn_table_reader_block(const TableReader *reader)
+{
+	Assert(reader->scan != NULL && reader->plan == NULL);
+	return ItemPointerGetBlockNumberNoCheck(&reader->slot->tts_tid);
 }
 
 ItemPointerData
@@ -583,6 +585,34 @@ geonn_table_reader_slot(TableReader *reader, int row)
 }
 
 /* ---- shared reading ---- */
+
+int
+geonn_table_workers(List *tables)
+{
+	RelOptInfo *all = makeNode(RelOptInfo);
+	double		pages = 0;
+	ListCell   *cell;
+
+	if (tables == NIL || max_parallel_workers_per_gather == 0)
+		return 0;
+	all->reloptkind = RELOPT_BASEREL;
+	all->rel_parallel_workers = -1;
+	foreach(cell, tables)
+	{
+		Oid			oid = ((PlainTable *) lfirst(cell))->table;
+		Relation	table;
+
+		/* temporary tables are in this process's memory */
+		if (get_rel_persistence(oid) == RELPERSISTENCE_TEMP)
+			return 0;
+		table = table_open(oid, NoLock);
+		pages += RelationGetNumberOfBlocks(table);
+		if (list_length(tables) == 1)
+			all->rel_parallel_workers = RelationGetParallelWorkers(table, -1);
+		table_close(table, NoLock);
+	}
+	return compute_parallel_worker(all, pages, -1, max_parallel_workers_per_gather);
+}
 
 Size
 geonn_share_tables(SharedTables *shared, List *tables, int columns, Snapshot snapshot)

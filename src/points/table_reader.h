@@ -50,6 +50,9 @@ extern TableReader *geonn_table_reader_begin(List *tables, int columns, Snapshot
  */
 extern void geonn_table_reader_limit(TableReader *reader, const TablePages *pages);
 
+/* How many workers to use for all of these tables (PlainTable), by the planner's rules; 0: none is useful, or can read them. */
+extern int	geonn_table_workers(List *tables);
+
 /*
  * Begin, or begin again, to share these tables (PlainTable); each row has this many columns.  Returns the
  * bytes of shared memory that they take.  With NULL as shared, only compute the bytes.
@@ -72,14 +75,9 @@ extern TableReader *geonn_table_reader_of_plan(PlanState *plan, const AttrNumber
  */
 extern int	geonn_table_reader_next(TableReader *reader, Datum **values, bool **nulls);
 
-/*
- * Return the position of the last rows: a number for each page, by table and block.  One process
- * reads pages in the order of these numbers, unless a scan began in the middle of a table.
- */
-extern uint64 geonn_table_reader_position(const TableReader *reader);
-
-/* The table of the last rows. */
+/* Return the table of the last rows, or their page. */
 extern Oid	geonn_table_reader_table(const TableReader *reader);
+extern BlockNumber geonn_table_reader_block(const TableReader *reader);
 
 /* Return the ctid of one of the last rows, counted from 0. */
 extern ItemPointerData geonn_table_reader_tid(const TableReader *reader, int row);
