@@ -35,6 +35,7 @@
 #include "utils/memutils.h"
 #include "utils/typcache.h"
 
+#include "base/compat.h"
 #include "client/connection.h"
 #include "client/memory_file.h"
 #include "common/protocol.h"
