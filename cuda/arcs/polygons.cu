@@ -39,7 +39,7 @@ polygons_build(const struct dataset *dataset, const atomic_bool *cancelled, stru
 	bool		done;
 
 	*built = {};
-	done = shape_vertices_build(&built->vertices, dataset, true, cancelled, failure) &&
+	done = shape_vertices_build(&built->vertices, dataset, true, 0, cancelled, failure) &&
 		(atomic_load(cancelled) ||
 		 shape_polygons_build(&built->polygons, dataset, &built->vertices, cancelled, failure));
 	shape_vertices_end_build(&built->vertices);

@@ -128,6 +128,26 @@ geonn_arc_middle(double latitude1, double longitude1, double latitude2, double l
 	return middle;
 }
 
+uint32_t
+geonn_arc_pieces(double latitude1, double longitude1, double latitude2, double longitude2)
+{
+	const double shorter = 4.49;	/* degrees, of less than a piece */
+	double		along = fabs(latitude1 - latitude2);
+	double		across = fabs(longitude1 - longitude2);
+	struct geonn_vector a;
+	struct geonn_vector b;
+	uint32_t	pieces;
+
+	/* a path along a meridian and a parallel is not shorter than the arc */
+	across = across > 180.0 ? fabs(360.0 - across) : across;
+	if (along + across < shorter)
+		return 1;
+	a = geonn_unit_vector(latitude1, longitude1);
+	b = geonn_unit_vector(latitude2, longitude2);
+	pieces = (uint32_t) ceil(geonn_distance_of(a, b) / GEONN_ARC_PIECE_METRES);
+	return geonn_arc_is_long(a, b) ? pieces + pieces % 2 : pieces > 0 ? pieces : 1;
+}
+
 struct geonn_vector
 geonn_arc_foot(struct geonn_vector p, struct geonn_vector a, struct geonn_vector b)
 {

@@ -60,6 +60,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "common/geodesy.h"
 
@@ -230,7 +231,16 @@ geonn_foot_distance(struct geonn_vector p, struct geonn_vector a, struct geonn_v
 		(quarter_circle_low - fma(GEONN_SPHERE_RADIUS, height, -product));
 }
 
+/* an index cuts arcs into pieces of at most this length, in metres: the box of a longer arc holds too much beside it */
+#define GEONN_ARC_PIECE_METRES 500e3
+
 #ifndef __CUDACC__
+
+/*
+ * Return into how many pieces of the same length an index cuts the arc between two valid points in degrees that are not
+ * antipodal: an even number if the arc has a middle.  Searches measure the arc itself, however the index cuts it.
+ */
+extern uint32_t geonn_arc_pieces(double latitude1, double longitude1, double latitude2, double longitude2);
 
 /*
  * Return the middle of the arc between two valid points in degrees that are neither equal nor

@@ -54,13 +54,20 @@
 /*
  * In the CPU's index an arc takes at most GEONN_ARC_INDEX_BYTES, and a part of a shape GEONN_LINE_INDEX_BYTES (a line or
  * point) or GEONN_RING_INDEX_BYTES (a ring).  With the arc's 48 bytes in the dataset's columns, no vertex of a line or ring
- * takes more than 96.  An arc longer than a quarter circle takes up to twice as much.  Searches for places also need
- * GEONN_FRACTION_BYTES for each arc, if some arcs are of lines.
+ * takes more than 96.  An arc that the index cuts into pieces takes geonn_arc_pieces_bytes() more.  Searches for places also
+ * need GEONN_FRACTION_BYTES for each arc, if some arcs are of lines.
  */
 #define GEONN_ARC_INDEX_BYTES	45
 #define GEONN_LINE_INDEX_BYTES	24
 #define GEONN_RING_INDEX_BYTES	104
 #define GEONN_FRACTION_BYTES	8
+
+/* Return how many bytes more an arc takes in the index if the index cuts it into so many pieces (geonn_arc_pieces()). */
+static inline uint64_t
+geonn_arc_pieces_bytes(uint32_t pieces)
+{
+	return pieces > 1 ? (uint64_t) (pieces + 1) * GEONN_ARC_INDEX_BYTES : 0;
+}
 
 /* the bytes of the two parts of a label, and of a note */
 #define GEONN_SUBJECT_BYTES		480

@@ -14,6 +14,7 @@
 
 #include "miscadmin.h"
 
+#include "common/arc.h"
 #include "join/shape_arcs.h"
 
 /* how many arcs are sent at a time */
@@ -91,6 +92,7 @@ add_part(GeonnArcs *arcs, const Destination *destination, const GeonnVertices *v
 	for (uint32 i = 1; i < Max(vertices->count, 2); i++)
 	{
 		uint32		arc = arcs->arcs;
+		uint32		pieces;
 
 		arcs->tags[arc] = destination->tag;
 		arcs->latitudes[arc] = latitude;
@@ -99,6 +101,9 @@ add_part(GeonnArcs *arcs, const Destination *destination, const GeonnVertices *v
 		arcs->columns[arc] = destination->columns;
 		arcs->columns[arc].end_latitude = latitude;
 		arcs->columns[arc].end_longitude = longitude;
+		pieces = geonn_arc_pieces(arcs->latitudes[arc], arcs->longitudes[arc], latitude, longitude);
+		if (pieces > 1)
+			geonn_reference_memory_add_parts(destination->memory, geonn_arc_pieces_bytes(pieces));
 		if (++arcs->arcs < ARCS_AT_ONCE)
 			continue;
 		CHECK_FOR_INTERRUPTS();

@@ -9,8 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/arc.h"
 #include "engine/base/thread_pool.h"
+#include "engine/cpu/arcs/arcs.h"
 #include "engine/cpu/base/path.h"
+#include "engine/cpu/built.h"
 #include "../lib/random.h"
 #include "../lib/verdict.h"
 #include "device_work.h"
@@ -144,6 +147,51 @@ test_bundles(void)
 	device_forget(&machine, dataset);
 }
 
+/*
+ * An index cuts long arcs (src/engine/cpu/arcs/arcs.c).  Lines of one arc of up to almost half a great circle have the answers
+ * of brute force, no piece is much longer than 500 km, and all pieces together take no more memory than is counted.
+ */
+static void
+test_long(void)
+{
+	struct dataset *dataset;
+	const struct cpu_arcs *built;
+	double		longest = 0.0;
+	bool		answered;
+
+	arcs.count = 0;
+	for (arcs.shapes = 0; arcs.shapes < 2000; arcs.shapes++)
+	{
+		double		lat = random_between(-80.0, 80.0);
+		double		lon = random_between(-180.0, 180.0);
+
+		add_arc(lat, lon, random_below(2) ? random_between(-80.0, 80.0) : -lat + random_between(-1.0, 1.0),
+				random_below(3) ? random_between(-180.0, 180.0) : lon + (lon > 0.0 ? -179.0 : 179.0), 0);
+	}
+	for (int i = 0; i < ROWS; i++)
+	{
+		latitude[i] = i % 64 == 0 ? 90.0 - i % 128 / 64 * 180.0 : random_between(-90.0, 90.0);
+		longitude[i] = random_between(-180.0, 180.0);
+	}
+	dataset = make_dataset();
+	answered = answer(dataset, GEONN_ALGORITHM_INDEX, false, ROWS) && answer(dataset, GEONN_ALGORITHM_BRUTE, false, ROWS);
+	report("long arcs have the answers of brute force", answered &&
+		   memcmp(answers[0].tag, answers[1].tag, sizeof(answers[0].tag)) == 0 &&
+		   memcmp(answers[0].distance, answers[1].distance, sizeof(answers[0].distance)) == 0);
+	built = ((struct cpu_built *) dataset->built[0])->arcs;
+	for (uint32_t i = 0; i < built->count; i++)
+	{
+		uint32_t	vertex = built->leaf[i / CPU_ARCS_LEAF].vertex[i % CPU_ARCS_LEAF];
+
+		longest = fmax(longest, geonn_distance_of(built->vertices.vertex[vertex], built->vertices.vertex[vertex + 1]));
+	}
+	printf("# %zu pieces of %u arcs, the longest of %.6f km\n", built->count, arcs.count, longest / 1000.0);
+	report("no piece is longer than 500 km", built->count > 10 * arcs.count && longest < 500e3 + 1e-3);
+	report("the pieces take no more memory than is counted", (double) atomic_load(&dataset->built_bytes) - 4 * 4096.0 <
+		   (double) arcs.count * GEONN_ARC_INDEX_BYTES + (double) dataset->part_bytes);
+	device_forget(&machine, dataset);
+}
+
 static size_t chains;			/* of a dataset's */
 
 /* Add a ring, or a line, of so many arcs. */
@@ -229,6 +277,7 @@ main(void)
 	if (!machine.operations->probe(&machine, &failure))
 		return EXIT_FAILURE;
 	test_bundles();
+	test_long();
 	test_bytes(60);
 	machine.operations->close(&machine);
 	return summed_up();

@@ -116,6 +116,7 @@ dataset_check_arcs(struct dataset *dataset, size_t count, struct failure *failur
 
 		if (!check_arc(dataset, i, failure))
 			return false;
+		dataset->part_bytes += geonn_arc_pieces_bytes(dataset_arc_pieces(dataset, i));
 		if (!same_shape && dataset->shape[i] != (i == 0 ? 0 : expected + 1))
 			return fail(failure, GEONN_ERROR_PROTOCOL, "shape %d follows shape %d", dataset->shape[i],
 						i == 0 ? -1 : expected);
@@ -137,6 +138,13 @@ dataset_check_arcs(struct dataset *dataset, size_t count, struct failure *failur
 		dataset->ring_first = i;
 	}
 	return true;
+}
+
+uint32_t
+dataset_arc_pieces(const struct dataset *dataset, size_t arc)
+{
+	return geonn_arc_pieces(dataset->latitude[arc], dataset->longitude[arc], dataset->end_latitude[arc],
+							dataset->end_longitude[arc]);
 }
 
 bool

@@ -31,7 +31,10 @@ dataset_arc_goes_on(const struct dataset *dataset, size_t arc)
 		dataset->longitude[arc] == dataset->end_longitude[arc - 1];
 }
 
-/* Return whether an arc of a dataset is longer than a quarter circle; an index then has two arcs for it. */
+/* Return into how many pieces an index cuts an arc of a dataset. */
+extern uint32_t dataset_arc_pieces(const struct dataset *dataset, size_t arc);
+
+/* Return whether an arc of a dataset is longer than a quarter circle; a search then measures each half by itself. */
 extern bool dataset_arc_is_long(const struct dataset *dataset, size_t arc);
 
 /* Return the middle of a long arc of a dataset, for devices that do not have geonn_arc_middle(). */

@@ -32,6 +32,7 @@ struct building
 	struct shape_vertices *vertices;
 	const struct dataset *dataset;
 	bool		of_polygons;
+	uint64_t	spare;
 	const atomic_bool *cancelled;
 
 	/* columns by the number of a shape; numbers are below `shapes`, and come in any order in the dataset */
@@ -99,7 +100,6 @@ number_vertices(const struct building *building)
 			building->begin[dataset->shape[i]] = (uint32_t) count;
 		vertices->first[i] = (uint32_t) count;
 		vertices->has_lines = vertices->has_lines || dataset->polygon[i] == 0;
-		vertices->long_arcs += is_long;
 		count += vertices_of(building, i, is_long);
 		building->end[dataset->shape[i]] = (uint32_t) count;
 	}
@@ -235,10 +235,12 @@ build(struct building *building, struct failure *failure)
 	struct shape_vertices *vertices = building->vertices;
 	uint64_t	count = number_vertices(building);
 
-	if (count > UINT32_MAX)
-		return fail(failure, GEONN_ERROR_LIMIT, "too many vertices of lines and polygons: %llu", (unsigned long long) count);
 	if (count == 0)
 		return true;
+	vertices->count = (uint32_t) count;
+	count += building->spare;
+	if (count > UINT32_MAX)
+		return fail(failure, GEONN_ERROR_LIMIT, "too many vertices of lines and polygons: %llu", (unsigned long long) count);
 	vertices->bytes = count * sizeof(struct geonn_vector);
 	vertices->vertex = memory_block_allocate(vertices->bytes, failure, "%llu vertices", (unsigned long long) count);
 	if (vertices->vertex == NULL)
@@ -270,12 +272,13 @@ place_room(struct building *building, void *memory)
 
 bool
 shape_vertices_build(struct shape_vertices *vertices, const struct dataset *dataset, bool of_polygons,
-					 const atomic_bool *cancelled, struct failure *failure)
+					 uint64_t spare, const atomic_bool *cancelled, struct failure *failure)
 {
 	struct building building = {
 		.vertices = vertices,
 		.dataset = dataset,
 		.of_polygons = of_polygons,
+		.spare = spare,
 		.cancelled = cancelled,
 		.shapes = count_shapes(dataset)
 	};

@@ -8,7 +8,14 @@
  * Arcs are sorted along the curve of the index of points by their middles, and eight that follow each
  * other are a leaf: for each the vertex where it begins, and its number in the dataset.  The vertices are apart (shapes/vertices.c):
  * each is the end of one arc, the begin of another, and one of the polygons' too.  A tree of boxes is above the leaves (shapes/boxes.c).
- * An arc longer than a quarter circle becomes two, by its middle, in different leaves.
+ *
+ * An arc of more than 500 km is cut into pieces of the same length (geonn_arc_pieces()), each in the leaf where the piece's
+ * own middle is: the box of a whole arc would hold a large part of the earth.  A search that finds a piece measures the whole
+ * arc, or the half of an arc that has a middle.  Pieces go from one vertex to the next, as arcs do.  The vertex between two
+ * pieces is the normalized sum of both ends of the arc, each times the sine of the angle between the vertex and the other end.
+ * With e = 2^-53 the roundings of the sines move the vertex along the arc.  The sum is at least cos(45 degrees) times as long as
+ * its two terms together, so the roundings of products and sums move it off the arc by 2 sqrt(2) e, and those of the
+ * quotients by 2 e: together by less than 5 e.
  *
  *
  * Boxes
@@ -43,6 +50,7 @@
 #include <stdlib.h>
 
 #include "common/arc.h"
+#include "common/assertion.h"
 #include "engine/base/memory_block.h"
 #include "engine/base/radix_sort.h"
 #include "engine/base/thread_pool.h"
@@ -61,11 +69,25 @@ struct building
 	const atomic_bool *cancelled;
 	struct cpu_arcs *arcs;
 
+	struct cut *cut;			/* [cuts] the arcs that the index cuts, in the order of the dataset */
+	size_t		cut_bytes;
+	size_t		cuts;
+	uint64_t	cut_vertices;	/* how many vertices the pieces of all these arcs have */
+
 	/*
-	 * sorts arcs of the index; the value is 2 * the number of the dataset's arc, and 1 more for the second half
-	 * of a long arc
+	 * sorts pieces of arcs; a value below the number of the dataset's arcs stands for an arc, or for its first piece if
+	 * the arc is cut; greater values stand for further pieces
 	 */
 	struct radix_sort sort;
+};
+
+/* an arc that is cut */
+struct cut
+{
+	uint32_t	arc;
+	uint32_t	pieces;
+	uint32_t	further;		/* the value of its second piece */
+	uint32_t	vertex;			/* where its first piece begins */
 };
 
 static bool
@@ -74,26 +96,106 @@ is_cancelled(const struct building *building)
 	return atomic_load_explicit(building->cancelled, memory_order_relaxed);
 }
 
-/* Return the vertex where an arc of the index begins, by the arc's value. */
-static uint32_t
-vertex_of(const struct building *building, uint32_t value)
+/* ---- pieces ---- */
+
+/* List the arcs that are cut; only count them as long as the list has no memory. */
+static void
+find_cuts(struct building *building)
 {
-	return building->arcs->vertices.first[value / 2] + value % 2;
+	uint32_t	further = (uint32_t) building->dataset->count;
+
+	building->cuts = building->cut_vertices = 0;
+	for (size_t i = 0; i < building->dataset->count; i++)
+	{
+		uint32_t	pieces;
+
+		if (i % PIECE_ROWS == 0 && is_cancelled(building))
+			return;
+		pieces = dataset_arc_pieces(building->dataset, i);
+		if (pieces == 1)
+			continue;
+		if (building->cut != NULL)
+			building->cut[building->cuts] = (struct cut) {(uint32_t) i, pieces, further,
+				building->arcs->vertices.count + (uint32_t) building->cut_vertices};
+		building->cuts++;
+		building->cut_vertices += pieces + 1;
+		further += pieces - 1;
+	}
 }
 
 /*
- * Set the values of the second halves of long arcs, behind the values of all arcs of the dataset, which make_keys() sets.
+ * Return the last arc that is cut whose number is not above a value; if the value is that of a further piece, the last one
+ * whose second piece's value is not above it.
  */
-static void
-set_second_halves(const struct building *building)
+static const struct cut *
+last_cut(const struct building *building, uint32_t value)
 {
-	const struct dataset *dataset = building->dataset;
-	uint32_t   *value = building->sort.value + dataset->count;
+	bool		is_further = value >= building->dataset->count;
+	size_t		first = 0;
 
-	for (size_t i = 0; value < building->sort.value + building->sort.count; i++)
-		if (dataset_arc_is_long(dataset, i))
-			*value++ = 2 * (uint32_t) i + 1;
+	for (size_t end = building->cuts; end - first > 1;)
+	{
+		size_t		middle = first + (end - first) / 2;
+		const struct cut *cut = &building->cut[middle];
+
+		if ((is_further ? cut->further : cut->arc) <= value)
+			first = middle;
+		else
+			end = middle;
+	}
+	return &building->cut[first];
 }
+
+/* Return the arc of a value; *vertex becomes the vertex where the value's piece of the arc begins. */
+static uint32_t
+arc_of(const struct building *building, uint32_t value, uint32_t *vertex)
+{
+	const struct cut *cut = building->cuts > 0 ? last_cut(building, value) : NULL;
+
+	if (value >= building->dataset->count)
+	{
+		geonn_assert(value - cut->further < cut->pieces - 1);
+		*vertex = cut->vertex + 1 + (value - cut->further);
+		return cut->arc;
+	}
+	*vertex = cut != NULL && cut->arc == value ? cut->vertex : building->arcs->vertices.first[value];
+	return value;
+}
+
+/* Make the vertices of arcs that are cut. */
+static void
+make_cuts(void *context, size_t piece)
+{
+	const struct building *building = context;
+	const struct cpu_arcs *arcs = building->arcs;
+	struct geonn_vector *vertex = arcs->vertices.vertex;
+
+	for (size_t i = piece * PIECE_ROWS; i < piece_end(piece, building->cuts) && !is_cancelled(building); i++)
+	{
+		const struct cut *cut = &building->cut[i];
+		uint32_t	halves = 1 + dataset_arc_is_long(building->dataset, cut->arc);
+		uint32_t	pieces = cut->pieces / halves;
+
+		for (uint32_t at = 0; at <= cut->pieces; at++)
+		{
+			uint32_t	half = at == cut->pieces ? halves - 1 : at / pieces;
+			uint32_t	measured = arcs->vertices.first[cut->arc] + half;
+			struct geonn_vector a = vertex[measured];
+			struct geonn_vector b = vertex[measured + 1];
+			double		angle = geonn_distance_of(a, b) / GEONN_SPHERE_RADIUS / pieces;
+			double		from_a = sin((at - half * pieces) * angle);
+			double		from_b = sin(((half + 1) * pieces - at) * angle);
+			struct geonn_vector sum = {from_b * a.x + from_a * b.x, from_b * a.y + from_a * b.y, from_b * a.z + from_a * b.z};
+			double		length = sqrt(geonn_dot(sum, sum));
+
+			geonn_assert(length > 0.0);
+			vertex[cut->vertex + at] = (struct geonn_vector) {sum.x / length, sum.y / length, sum.z / length};
+			arcs->measured[cut->vertex + at - arcs->vertices.count] = measured;
+		}
+	}
+}
+
+/* ---- leaves ---- */
 
 static void
 make_keys(void *context, size_t piece)
@@ -112,10 +214,11 @@ make_keys(void *context, size_t piece)
 		for (uint32_t i = 0; i < rows; i++)
 		{
 			const struct geonn_vector *ends;
+			uint32_t	vertex;
 
-			if (first + i < building->dataset->count)
-				value[i] = 2 * (uint32_t) (first + i);
-			ends = &building->arcs->vertices.vertex[vertex_of(building, value[i])];
+			value[i] = (uint32_t) (first + i);
+			arc_of(building, value[i], &vertex);
+			ends = &building->arcs->vertices.vertex[vertex];
 
 			/* the sum of an arc's two ends points to its middle */
 			middle[0][i] = ends[0].x + ends[1].x;
@@ -172,9 +275,8 @@ make_leaves(void *context, size_t piece)
 		{
 			uint32_t	value = building->sort.value[first + i < last ? first + i : last];
 
-			leaf->vertex[i] = vertex_of(building, value);
-			leaf->arc[i] = value / 2;
-			leaf->shape[i] = (uint32_t) building->dataset->shape[value / 2];
+			leaf->arc[i] = arc_of(building, value, &leaf->vertex[i]);
+			leaf->shape[i] = (uint32_t) building->dataset->shape[leaf->arc[i]];
 		}
 		make_leaf(arcs, (uint32_t) (first / CPU_ARCS_LEAF));
 	}
@@ -183,12 +285,14 @@ make_leaves(void *context, size_t piece)
 /* ---- the build ---- */
 
 static size_t
-place_columns(struct cpu_arcs *arcs, void *memory)
+place_columns(const struct building *building, void *memory)
 {
+	struct cpu_arcs *arcs = building->arcs;
 	struct column_block block = {memory, 0};
 	size_t		leaves = (arcs->count + CPU_ARCS_LEAF - 1) / CPU_ARCS_LEAF;
 
 	COLUMN_PLACE(&block, arcs->leaf, leaves);
+	COLUMN_PLACE(&block, arcs->measured, building->cut_vertices);
 	shape_boxes_place(&arcs->boxes, &block, (uint32_t) leaves);
 	return block.bytes;
 }
@@ -203,11 +307,12 @@ make_index(struct building *building, struct failure *failure)
 	size_t		bytes = arcs->count * 2 * (sizeof(uint64_t) + sizeof(uint32_t));
 	bool		done;
 
-	arcs->bytes = place_columns(arcs, NULL);
+	arcs->bytes = place_columns(building, NULL);
 	arcs->memory = memory_block_allocate(arcs->bytes, failure, "the index of %zu arcs", arcs->count);
 	if (arcs->memory == NULL)
 		return false;
-	place_columns(arcs, arcs->memory);
+	place_columns(building, arcs->memory);
+	thread_pool_run(make_cuts, building, pieces_of(building->cuts));
 	block.memory = memory_block_allocate(bytes + 4 * 64, failure, "sorting %zu arcs", arcs->count);
 	if (block.memory == NULL)
 		return false;
@@ -216,7 +321,6 @@ make_index(struct building *building, struct failure *failure)
 	COLUMN_PLACE(&block, sort->room_key, sort->count);
 	COLUMN_PLACE(&block, sort->value, sort->count);
 	COLUMN_PLACE(&block, sort->room_value, sort->count);
-	set_second_halves(building);
 	thread_pool_run(make_keys, building, pieces_of(arcs->count));
 	done = radix_sort(sort);
 	if (done)
@@ -230,23 +334,41 @@ make_index(struct building *building, struct failure *failure)
 	return done;
 }
 
+/* Find the arcs that are cut, and make the vertices.  Returns false if memory is short. */
+static bool
+make_vertices(struct building *building, struct failure *failure)
+{
+	struct cpu_arcs *arcs = building->arcs;
+
+	find_cuts(building);
+	if (!shape_vertices_build(&arcs->vertices, building->dataset, false, building->cut_vertices, building->cancelled, failure))
+		return false;
+	arcs->count = building->dataset->count + building->cut_vertices - 2 * building->cuts;
+	if (building->cuts == 0 || is_cancelled(building))
+		return true;
+	building->cut_bytes = building->cuts * sizeof(struct cut);
+	building->cut = memory_block_allocate(building->cut_bytes, failure, "%zu long arcs", building->cuts);
+	if (building->cut == NULL)
+		return false;
+	find_cuts(building);
+	return true;
+}
+
 static bool
 build(struct building *building, struct failure *failure)
 {
 	const struct dataset *dataset = building->dataset;
 	struct cpu_arcs *arcs = building->arcs;
-	bool		done = shape_vertices_build(&arcs->vertices, dataset, false, building->cancelled, failure);
+	bool		done = make_vertices(building, failure);
 
 	if (done && !is_cancelled(building))
-	{
-		arcs->count = dataset->count + arcs->vertices.long_arcs;
 		done = make_index(building, failure);
-	}
 	if (done && !is_cancelled(building))
 		done = shape_polygons_build(&arcs->polygons, dataset, &arcs->vertices, building->cancelled, failure);
 	if (done && is_cancelled(building))
 		done = fail(failure, GEONN_ERROR_DEVICE, "the search has been cancelled");
 	shape_vertices_end_build(&arcs->vertices);
+	memory_block_release(building->cut, building->cut_bytes);
 	return done;
 }
 

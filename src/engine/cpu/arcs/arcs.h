@@ -11,7 +11,7 @@
 
 #define CPU_ARCS_LEAF 8
 
-/* arcs of at most a quarter circle */
+/* pieces of arcs */
 struct cpu_arcs_leaf
 {
 	uint32_t	vertex[CPU_ARCS_LEAF];	/* each arc goes from this vertex to the next one */
@@ -21,8 +21,9 @@ struct cpu_arcs_leaf
 
 struct cpu_arcs
 {
-	size_t		count;			/* how many arcs the index has: more than the dataset, if some arcs are long */
-	struct shape_vertices vertices;
+	size_t		count;			/* how many pieces of arcs the index has: more than the dataset has arcs, if some are cut */
+	struct shape_vertices vertices; /* behind them the vertices of arcs that are cut, of each arc from end to end */
+	uint32_t   *measured;		/* [vertices of arcs that are cut] the vertex where the arc begins that is measured for the piece */
 	struct cpu_arcs_leaf *leaf; /* copies of the last arc fill up the last leaf */
 	struct shape_boxes boxes;		/* of leaves */
 	struct shape_polygons polygons;
@@ -32,6 +33,13 @@ struct cpu_arcs
 									 * before each arc; NULL: no search has asked for fractions */
 	size_t		fraction_bytes;
 };
+
+/* Return where the arc begins that is measured for the piece that begins at this vertex.  The arc ends at the next vertex. */
+static inline uint32_t
+cpu_arcs_measured(const struct cpu_arcs *arcs, uint32_t vertex)
+{
+	return vertex < arcs->vertices.count ? vertex : arcs->measured[vertex - arcs->vertices.count];
+}
 
 /* the nearest place of a shape */
 struct cpu_place

@@ -13,8 +13,8 @@
  * walks from the top of the tree, too, and the rest of the bundle gets a wider region.  What is offered twice is measured
  * twice, and changes nothing.
  *
- * A leaf gives two bounds for each arc, from the distance of the observation to the arc's chord
- * in float64: with the arc's sagitta less and more (arcs.c).  The upper bounds of k shapes, each the least
+ * A leaf gives two bounds for each arc, or piece of an arc, from the distance of the observation to its chord
+ * in float64: with its sagitta less and more (arcs.c).  The upper bounds of k shapes, each the least
  * over the arcs that were seen of the shape, give the limit.  An arc stays a candidate while its lower bound is
  * within the limit, and within the upper bound of its own shape.  At the end those that are left are measured by
  * common/arc.h, with the vertices that are as near, and candidates.c puts the least distance of each shape in order.
@@ -28,9 +28,10 @@
  * distances a <= b as common/arc.h computes them; then the lower bound of A must be within the upper bound of
  * B and the margin.  Both distances are within 10 nm, 14.2 e, of the truth, and as a chord grows by no more
  * than its angle, the true chord of A is at most 28.4 e greater than that of B.  The vectors that the index has
- * are within 5.44 e of the truth, for each arc (arc.h).  The distance to a chord comes from w = p - a and d = b - a:
- * each part of them is off by 2 e; the fraction t = w d / d d, times |d|, by 8 e |w| <= 16 e; a part of w - t d by
- * 20 e, the distance by 40 e at most.  Its square and root add 2 e.  Together 28.4 + 2 * 5.44 + 2 * 42 = 123 e.
+ * are within 5.44 e of the truth, for each arc (arc.h), and the ends of pieces are off the arc by less than 5 e more (arcs.c).
+ * The distance to a chord comes from w = p - a and d = b - a: each part of them is off by 2 e; the fraction t = w d / d d,
+ * times |d|, by 8 e |w| <= 16 e; a part of w - t d by 20 e, the distance by 40 e at most.  Its square and root add 2 e.
+ * Together 28.4 + 2 * 10.44 + 2 * 42 = 134 e.
  *
  * max_distance gives a limit by geonn_metric_radius_limit(), which holds for points within 14.2 e of their truth; the
  * same margin is added.  Distances decide at the end.  The same margin tells whether a shape is within its own radius.
@@ -81,8 +82,8 @@ offer_lane(struct work *work, const struct cpu_arcs_leaf *leaf, uint32_t lane, d
 	double		distance = sqrt(square);
 
 	if (distance - sagitta <= work->limit)
-		offer(work, (struct maybe) {distance - sagitta, leaf->shape[lane], leaf->arc[lane], leaf->vertex[lane]},
-			  distance + sagitta);
+		offer(work, (struct maybe) {distance - sagitta, leaf->shape[lane], leaf->arc[lane],
+									cpu_arcs_measured(work->arcs, leaf->vertex[lane])}, distance + sagitta);
 }
 
 /* Offer the arcs of a leaf. */
