@@ -59,26 +59,26 @@ typedef struct RoleRules
 
 static const RoleRules rules[COLUMN_ROLES] = {
 	[COLUMN_ID] = {
-		"id", {"id"},
-		"a primary key of one column, or a column id", "id"
+		.name = "id",.option = "id",.column_names = {"id"},
+		.expected_names = "a primary key of one column, or a column id"
 	},
 	[COLUMN_LATITUDE] = {
-		"latitude", {"lat", "latitude"},
-		"a column lat or latitude", "lat"
+		.name = "latitude",.option = "lat",.column_names = {"lat", "latitude"},
+		.expected_names = "a column lat or latitude"
 	},
 	[COLUMN_LONGITUDE] = {
-		"longitude", {"lon", "lng", "long", "longitude"},
-		"a column lon, lng, long or longitude", "lon"
+		.name = "longitude",.option = "lon",.column_names = {"lon", "lng", "long", "longitude"},
+		.expected_names = "a column lon, lng, long or longitude"
 	},
 	[COLUMN_POINT] = {
-		"point", {NULL},
-		"a column of type geography(Point), geometry(Point,4326) or point", "geog"
+		.name = "point",.option = "geog",
+		.expected_names = "a column of type geography(Point), geometry(Point,4326) or point"
 	},
 	[COLUMN_SHAPE] = {
-		"shape", {NULL},
-		"a column of type geography(LineString), geometry(Polygon,4326) and the like", "shape", true
+		.name = "shape",.option = "shape",.of_references = true,
+		.expected_names = "a column of type geography(LineString), geometry(Polygon,4326) and the like"
 	},
-	[COLUMN_RADIUS] = {"radius", {NULL}, NULL, "radius"}
+	[COLUMN_RADIUS] = {.name = "radius",.option = "radius"}
 };
 
 static bool
