@@ -24,7 +24,7 @@ extern void geonn_reference_memory_add_bytes(ReferenceMemory *memory, uint64 byt
 
 /*
  * Count the bytes of parts of shapes, beside those of their arcs: GEONN_LINE_INDEX_BYTES or GEONN_RING_INDEX_BYTES for each
- * part; and return the bytes of all parts counted so far.
+ * part, and geonn_arc_pieces_bytes() for each arc; and return the bytes of all parts counted so far.
  */
 extern void geonn_reference_memory_add_parts(ReferenceMemory *memory, uint64 bytes);
 extern uint64 geonn_reference_memory_part_bytes(const ReferenceMemory *memory);

@@ -30,6 +30,7 @@ struct found
 	uint32_t	arc;			/* the first arc in the dataset that has this distance */
 	uint32_t	shape;			/* the shape's number */
 	uint32_t	stamp;			/* the number of the observation that uses the entry; for all others the entry is free */
+	size_t		noted;			/* where the last arc of the shape that was noted is in `maybe` */
 };
 
 /* an arc that may be the nearest one of its shape, with a lower bound of its chord */
@@ -183,7 +184,7 @@ offer(struct work *work, struct maybe maybe, double upper)
 	found = find(work, maybe.shape);
 	if (found->stamp != work->stamp)
 	{
-		*found = (struct found) {INFINITY, INFINITY, UINT32_MAX, maybe.shape, work->stamp};
+		*found = (struct found) {INFINITY, INFINITY, UINT32_MAX, maybe.shape, work->stamp, SIZE_MAX};
 		work->found++;
 	}
 	else if (maybe.lower > found->upper + SHAPE_ARCS_MARGIN)
@@ -193,6 +194,12 @@ offer(struct work *work, struct maybe maybe, double upper)
 		if (work->question->k > 0 && arcs_is_within_radius(&work->conditions, maybe.arc, upper + SHAPE_ARCS_MARGIN))
 			rank(work, maybe.shape, found->upper, upper);
 		found->upper = upper;
+	}
+	if (found->noted < work->maybe_count && maybe.vertex != NO_VERTEX && work->maybe[found->noted].vertex == maybe.vertex)
+	{
+		/* another piece of an arc that is measured once */
+		work->maybe[found->noted].lower = fmin(work->maybe[found->noted].lower, maybe.lower);
+		return;
 	}
 	if (work->maybe_count == work->maybe_capacity)
 	{
@@ -205,6 +212,7 @@ offer(struct work *work, struct maybe maybe, double upper)
 		work->maybe = larger;
 		work->maybe_capacity = capacity;
 	}
+	found->noted = work->maybe_count;
 	work->maybe[work->maybe_count++] = maybe;
 }
 
