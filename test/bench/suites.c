@@ -497,8 +497,8 @@ goal_on(const struct goal *listed, double scaling)
 
 	if (goal.measure == MEASURE_THREADS)
 	{
-		goal.goal *= scaling;
-		goal.at_least *= scaling;
+		goal.goal = rint(10.0 * scaling * goal.goal) / 10.0;
+		goal.at_least = rint(10.0 * scaling * goal.at_least) / 10.0;
 	}
 	return goal;
 }
