@@ -131,7 +131,7 @@ geonn_arc_middle(double latitude1, double longitude1, double latitude2, double l
 uint32_t
 geonn_arc_pieces(double latitude1, double longitude1, double latitude2, double longitude2)
 {
-	const double shorter = 4.49;	/* degrees, of less than a piece */
+	const double shorter = 2.24;	/* degrees, of less than a piece */
 	double		along = fabs(latitude1 - latitude2);
 	double		across = fabs(longitude1 - longitude2);
 	struct geonn_vector a;

@@ -231,8 +231,11 @@ geonn_foot_distance(struct geonn_vector p, struct geonn_vector a, struct geonn_v
 		(quarter_circle_low - fma(GEONN_SPHERE_RADIUS, height, -product));
 }
 
-/* an index cuts arcs into pieces of at most this length, in metres: the box of a longer arc holds too much beside it */
-#define GEONN_ARC_PIECE_METRES 500e3
+/*
+ * An index cuts arcs into pieces of at most this length, in metres: the box of a longer arc holds too much beside it.  Among
+ * 50,000 flight routes a search takes 2.4 times as long with pieces of 500 km, and a build twice as long with pieces of 100 km.
+ */
+#define GEONN_ARC_PIECE_METRES 250e3
 
 #ifndef __CUDACC__
 

@@ -149,7 +149,7 @@ test_bundles(void)
 
 /*
  * An index cuts long arcs (src/engine/cpu/arcs/arcs.c).  Lines of one arc of up to almost half a great circle have the answers
- * of brute force, no piece is much longer than 500 km, and all pieces together take no more memory than is counted.
+ * of brute force, no piece is much longer than 250 km, and all pieces together take no more memory than is counted.
  */
 static void
 test_long(void)
@@ -186,7 +186,7 @@ test_long(void)
 		longest = fmax(longest, geonn_distance_of(built->vertices.vertex[vertex], built->vertices.vertex[vertex + 1]));
 	}
 	printf("# %zu pieces of %u arcs, the longest of %.6f km\n", built->count, arcs.count, longest / 1000.0);
-	report("no piece is longer than 500 km", built->count > 10 * arcs.count && longest < 500e3 + 1e-3);
+	report("no piece is longer than 250 km", built->count > 10 * arcs.count && longest < 250e3 + 1e-3);
 	report("the pieces take no more memory than is counted", (double) atomic_load(&dataset->built_bytes) - 4 * 4096.0 <
 		   (double) arcs.count * GEONN_ARC_INDEX_BYTES + (double) dataset->part_bytes);
 	device_forget(&machine, dataset);

@@ -9,7 +9,7 @@
  * other are a leaf: for each the vertex where it begins, and its number in the dataset.  The vertices are apart (shapes/vertices.c):
  * each is the end of one arc, the begin of another, and one of the polygons' too.  A tree of boxes is above the leaves (shapes/boxes.c).
  *
- * An arc of more than 500 km is cut into pieces of the same length (geonn_arc_pieces()), each in the leaf where the piece's
+ * An arc of more than 250 km is cut into pieces of the same length (geonn_arc_pieces()), each in the leaf where the piece's
  * own middle is: the box of a whole arc would hold a large part of the earth.  A search that finds a piece measures the whole
  * arc, or the half of an arc that has a middle.  Pieces go from one vertex to the next, as arcs do.  The vertex between two
  * pieces is the normalized sum of both ends of the arc, each times the sine of the angle between the vertex and the other end.
