@@ -109,6 +109,42 @@ FROM (VALUES (1, 'there and back', 1, 5), (2, 'on the second line', 1, 75), (3, 
 ORDER BY o.ord;
 SELECT ref_id, ref_fraction FROM geonn_nearest('obs', 'obs', row_type => NULL::placed);
 
+-- the arc that is nearest, its side on which the observation is, and the measure there
+CREATE TABLE snap (id int PRIMARY KEY, what text, lat float8, lon float8, way geography);
+INSERT INTO snap VALUES (1, 'left', 1, 5, 'LINESTRING M (0 0 100, 10 0 200, 20 0 220)'), (2, 'right', -1, 15, 'LINESTRING M (0 0 100, 10 0 200, 20 0 220)'),
+    (3, 'on it', 0, 15, 'LINESTRING ZM (0 0 7 100, 10 0 8 200, 20 0 9 220)'), (4, 'at a vertex', 0, 10, 'LINESTRING Z (0 0 7, 10 0 8, 20 0 9)'),
+    (5, 'beside a vertex', 1, 10, 'LINESTRING(0 0, 10 0, 20 0)'), (6, 'straight ahead', 0, 25, 'LINESTRING M (0 0 1, 10 0 2, 20 0 3)'),
+    (7, 'behind, to the right', -1, -3, 'LINESTRING M (0 0 1, 10 0 2, 20 0 3)'), (8, 'there and back', 1, 5, 'LINESTRING M (0 0 1, 10 0 2, 0 0 3)'),
+    (9, 'beyond there and back', 1, 11, 'LINESTRING(0 0, 10 0, 0 0)'),
+    (10, 'beyond a sharp bend to the left, ahead of its first arc', 0.2, 11, 'LINESTRING(0 0, 10 0, 0 1)'),
+    (11, 'the same bend to the right', 0.8, 11, 'LINESTRING(0 1, 10 0, 0 0)'), (12, 'inside of a bend', 1, 8, 'LINESTRING(0 0, 10 0, 0 5)'),
+    (13, 'where a closed line begins', 0.2, 11, 'LINESTRING(10 0, 0 1, 0 0, 10 0)'), (14, 'a repeated vertex', -1, -1, 'LINESTRING M (0 0 1, 0 0 2, 10 0 3)'),
+    (15, 'a bend that is repeated', 0.2, 11, 'LINESTRING M (0 0 1, 10 0 2, 10 0 3, 0 1 4)'), (16, 'a line of one place', 1, 5, 'LINESTRING M (0 0 7, 0 0 8)'),
+    (17, 'the second line', 1, 35, 'MULTILINESTRING M ((0 0 1, 10 0 2, 20 0 3), (30 0 10, 40 0 20))'),
+    (18, 'a line behind a point', 1, 35, 'GEOMETRYCOLLECTION M (POINT M (0 0 9), LINESTRING M (0 0 1, 10 0 2), MULTIPOINT M (50 50 3, 51 50 4), LINESTRING M (30 0 10, 40 0 20))'),
+    (19, 'that point', -1, -1, 'GEOMETRYCOLLECTION M (POINT M (0 0 9), LINESTRING M (0 0 1, 10 0 2))'), (20, 'a point', 1, 1, 'POINT M (0 0 5)'),
+    (21, 'a polygon, outside', -1, 5, 'POLYGON M ((0 0 1, 10 0 2, 10 10 3, 0 10 4, 0 0 5), (4 4 1, 4 6 2, 6 6 3, 6 4 4, 4 4 5))'),
+    (22, 'in its hole', 5.5, 5, 'POLYGON((0 0, 10 0, 10 10, 0 10, 0 0), (4 4, 4 6, 6 6, 6 4, 4 4))'), (23, 'inside', 2, 2, 'POLYGON((0 0, 10 0, 10 10, 0 10, 0 0))'),
+    (24, 'on its border', 0, 5, 'POLYGON((0 0, 10 0, 10 10, 0 10, 0 0))'), (25, 'where a ring begins', -0.2, 11, 'POLYGON((10 0, 0 1, 0 0, 10 0))'),
+    (26, 'a long arc', 1, 100, 'LINESTRING M (0 0 0, 160 0 160, 160 10 170)'), (27, 'no measure at one end', 1, 5, ST_MakeLine(ST_MakePointM(0, 0, 'NaN'), ST_MakePointM(10, 0, 1))::geography),
+    (28, 'across a pole', 89, 100, 'LINESTRING M (0 80 1, 180 80 2)'), (29, 'across the antimeridian', -1, 180, 'LINESTRING M (170 0 10, -170 0 30)'),
+    (30, 'huge measures', 0, 6, 'LINESTRING M (0 0 -1.5e308, 10 0 1.5e308)'), (31, 'nothing', 0, 0, NULL);
+CREATE VIEW snapped AS SELECT id, lat, lon FROM snap;
+CREATE TYPE snap_row AS (ref_side text, obs_id int, ref_segment int, ref_measure float8);
+SELECT what, ref_segment AS segment, ref_side AS side, ref_measure AS measure
+FROM geonn_nearest('snapped', 'snap', by => '{id}', keep_unmatched => true, options => '{"ref_shape": "way"}', row_type => NULL::snap_row) JOIN snap ON id = obs_id ORDER BY id;
+-- each alone, and of points
+SELECT count(*), sum(s) FROM geonn_nearest('snapped', 'snap', by => '{id}', options => '{"ref_shape": "way"}', row_type => NULL::record) AS n (ref_segment bigint), LATERAL (SELECT ref_segment) m (s);
+SELECT ref_side, count(*) FROM geonn_within('snapped', 'snap', 2e7, by => '{id}', options => '{"ref_shape": "way"}', row_type => NULL::record) AS n (ref_side text) GROUP BY 1 ORDER BY 1;
+SELECT count(*), count(ref_measure) FROM geonn_nearest('snapped', 'snap', by => '{id}', options => '{"ref_shape": "way"}', row_type => NULL::record) AS n (ref_measure float8);
+SELECT * FROM geonn_nearest('obs', 'obs', row_type => NULL::record) AS n (obs_id bigint, ref_segment int, ref_side text, ref_measure float8);
+SELECT * FROM geonn_nearest_points('{0, 0}', '{0, 3}', 'obs', row_type => NULL::record) AS n (ord bigint, ref_side text);
+-- the other types are refused
+SELECT * FROM geonn_nearest('snapped', 'snap', options => '{"ref_shape": "way"}', row_type => NULL::record) AS n (ref_side char(5), ref_segment bigint);
+SELECT * FROM geonn_nearest('snapped', 'snap', options => '{"ref_shape": "way"}', row_type => NULL::record) AS n (ref_segment smallint, ref_side text);
+SELECT * FROM geonn_nearest('snapped', 'snap', options => '{"ref_shape": "way"}', row_type => NULL::record) AS n (ref_measure numeric);
+SELECT * FROM geonn_within_count('snapped', 'snap', '{1}', options => '{"ref_shape": "way"}', row_type => NULL::record) AS n (ref_segment bigint);
+
 -- of shapes at one distance the place is on the first by its id, whether or not the answer has the id
 CREATE TABLE junction (id text PRIMARY KEY, way geography(LineString));
 INSERT INTO junction VALUES ('b', 'LINESTRING(10 0, 0 0)'), ('a', 'LINESTRING(0 0, 10 1)');

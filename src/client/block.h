@@ -54,6 +54,11 @@ typedef struct GeonnBlock
 	const double *place_latitude;
 	const double *place_longitude;
 	const double *place_fraction;
+
+	/* the place's arc, the observation's side of it, and the measure there; NULL: the question does not ask for it */
+	const int32 *place_segment;
+	const int32 *place_side;
+	const double *place_measure;
 } GeonnBlock;
 
 /* Go on to the next pair of the block.  Returns false if the block has no more. */

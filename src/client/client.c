@@ -448,7 +448,7 @@ geonn_client_add_observations(GeonnClient *client, uint32 rows, const Datum *ids
 		slot->columns.excluded_first[slot->rows + i] = columns[i].excluded_first;
 		slot->columns.excluded_last[slot->rows + i] = columns[i].excluded_last;
 	}
-	geonn_client_write_points(client->question.columns & ~(GEONN_COLUMN_EXCLUDED | GEONN_COLUMNS_WEIGHTS | GEONN_COLUMN_ARC),
+	geonn_client_write_points(client->question.columns & ~(GEONN_COLUMN_EXCLUDED | GEONN_COLUMNS_WEIGHTS | GEONN_COLUMNS_OF_ARCS),
 							  slot, rows, latitudes, longitudes, columns);
 	if (slot->rows >= slot->target || full)
 		send_filling(client);
@@ -579,7 +579,10 @@ begin_block(GeonnClient *client)
 		.distance = columns->distance,
 		.place_latitude = question->places ? columns->end_latitude : NULL,
 		.place_longitude = question->places ? columns->end_longitude : NULL,
-		.place_fraction = question->places ? columns->fraction : NULL
+		.place_fraction = question->places ? columns->fraction : NULL,
+		.place_segment = columns->segment,
+		.place_side = columns->part_end,
+		.place_measure = columns->measure
 	};
 }
 

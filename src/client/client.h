@@ -101,6 +101,10 @@ typedef struct GeonnPointColumns
 	double		end_longitude;
 	int32		shape;
 	int32		polygon;
+	int32		segment;
+	int32		part_end;
+	double		measure;
+	double		end_measure;
 } GeonnPointColumns;
 
 /*

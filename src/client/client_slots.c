@@ -482,7 +482,17 @@ geonn_client_write_points(uint32 present, Slot *slot, uint32 rows, const double 
 			slot->columns.shape[row] = columns[i].shape;
 			slot->columns.polygon[row] = columns[i].polygon;
 		}
-		if ((present & ~GEONN_COLUMN_ARC) >= GEONN_COLUMN_RADIUS)
+		if (present & GEONN_COLUMN_SEGMENT)
+		{
+			slot->columns.segment[row] = columns[i].segment;
+			slot->columns.part_end[row] = columns[i].part_end;
+		}
+		if (present & GEONN_COLUMN_MEASURE)
+		{
+			slot->columns.measure[row] = columns[i].measure;
+			slot->columns.end_measure[row] = columns[i].end_measure;
+		}
+		if ((present & ~GEONN_COLUMNS_OF_ARCS) >= GEONN_COLUMN_RADIUS)
 			set_limits(present, slot, row, columns[i].limits);
 	}
 	slot->rows += rows;

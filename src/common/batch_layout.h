@@ -40,6 +40,13 @@ struct geonn_batch_columns
 	double	   *fraction;		/* [room] the fraction of each pair's place, or NAN */
 	int32_t    *shape;			/* [rows] the number of the arc's shape */
 	int32_t    *polygon;		/* [rows] number or -number of the arc's polygon, or 0 (protocol_dataset.h) */
+	int32_t    *segment;		/* [max(rows, room)] the number of each arc in its shape, by row; or of each pair's arc, by
+								 * pair; NULL without GEONN_COLUMN_SEGMENT, as the next */
+	int32_t    *part_end;		/* [max(rows, room)] the number of the last arc of the arc's line or ring, by row; or each
+								 * pair's side (enum geonn_line_side), by pair */
+	double	   *measure;		/* [max(rows, room)] the measure where each arc begins, by row; or of each pair's place, by
+								 * pair; NULL without GEONN_COLUMN_MEASURE, as the next */
+	double	   *end_measure;	/* [rows] the measure where each arc ends */
 };
 
 static inline size_t
@@ -107,6 +114,10 @@ geonn_batch_layout(void *start, uint32_t rows, uint32_t room, uint32_t present,
 	columns->fraction = COLUMN(double, (present & GEONN_COLUMN_ARC) != 0, room);
 	columns->shape = COLUMN(int32_t, (present & GEONN_COLUMN_ARC) != 0, rows);
 	columns->polygon = COLUMN(int32_t, (present & GEONN_COLUMN_ARC) != 0, rows);
+	columns->segment = COLUMN(int32_t, (present & GEONN_COLUMN_SEGMENT) != 0, rows > room ? rows : room);
+	columns->part_end = COLUMN(int32_t, (present & GEONN_COLUMN_SEGMENT) != 0, rows > room ? rows : room);
+	columns->measure = COLUMN(double, (present & GEONN_COLUMN_MEASURE) != 0, rows > room ? rows : room);
+	columns->end_measure = COLUMN(double, (present & GEONN_COLUMN_MEASURE) != 0, rows);
 #undef COLUMN
 	geonn_assert(offset % 256 == 0);
 	return geonn_align(offset, 4096);

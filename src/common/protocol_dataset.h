@@ -34,6 +34,10 @@
  * its arcs.  Inside a polygon are the points that lie inside an odd number of its rings.  The order of the shapes
  * is the one in which they were sent, or, where seal says so, by tag, and of the same tag as sent.  Such a dataset
  * has the metric GEONN_METRIC_SPHERE.
+ *
+ * With GEONN_COLUMN_SEGMENT each arc has its number among those of its shape's lines and rings, from 1 on, and the number of
+ * the last arc of its line or ring, whose arcs are adjacent; a point has 0 for both.  With GEONN_COLUMN_MEASURE an arc of a
+ * line has the measures (M) of its ends, or NAN.
  */
 #ifndef GEONN_PROTOCOL_DATASET_H
 #define GEONN_PROTOCOL_DATASET_H
@@ -126,7 +130,10 @@ enum geonn_metric
 #define GEONN_COLUMN_PARTY		1024u	/* << 0 ... GEONN_PARTIES_MAX - 1: only references whose party differs from the
 										 * observation's are candidates */
 #define GEONN_COLUMN_ARC		4096u	/* of references alone: each reference is an arc of a shape */
-#define GEONN_COLUMNS_ALL		8191u
+#define GEONN_COLUMN_SEGMENT	8192u	/* of arcs alone: each has its number in its shape */
+#define GEONN_COLUMN_MEASURE	16384u	/* of arcs alone: each has the measures of its ends */
+#define GEONN_COLUMNS_OF_ARCS	(GEONN_COLUMN_ARC | GEONN_COLUMN_SEGMENT | GEONN_COLUMN_MEASURE)
+#define GEONN_COLUMNS_ALL		32767u
 
 /* a point has at most this many windows (window.h) */
 #define GEONN_WINDOWS_MAX		3

@@ -15,7 +15,9 @@
  * of the shape that is nearest to the observation.  Of arcs that are as near it is on the one sent first; inside a
  * polygon, which then stands for its first arc, it is the observation's.  With the place comes its fraction: which
  * part of the length of the shape's lines, end to end in the order of sending, comes before the place.  It is NAN
- * where the place is on a point or a polygon.
+ * where the place is on a point or a polygon.  A dataset with GEONN_COLUMN_SEGMENT brings the number of the arc that the
+ * place is on, 0 on a point and inside a polygon, and the observation's side of it (enum geonn_line_side), one with
+ * GEONN_COLUMN_MEASURE the measure at the place, linear along the arc, or NAN.
  *
  * A search with radii counts instead: it asks how many candidates each observation has within each radius, and for
  * the exact sums of their weights, the columns GEONN_COLUMN_WEIGHT of the dataset.  An observation then has one pair
@@ -60,6 +62,15 @@ enum geonn_algorithm
 									 * next of them */
 #define GEONN_SEARCH_EXTREMES	4u	/* a count also finds the least and the greatest weights */
 #define GEONN_SEARCH_PLACES		8u	/* of arcs alone: each pair has its place, and the fraction of the place */
+
+/* on which side of a line or ring an observation lies, seen along it */
+enum geonn_line_side
+{
+	GEONN_LINE_NO_SIDE,
+	GEONN_LINE_LEFT,
+	GEONN_LINE_RIGHT,
+	GEONN_LINE_ON				/* on the great circle of the arc, which decides */
+};
 
 /* bits of geonn_results.flags */
 #define GEONN_RESULTS_ONE_EACH	1u	/* every observation has one pair; the engine has written no counts */

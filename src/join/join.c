@@ -187,7 +187,7 @@ prepare(GeonnSearch *search)
 	if (search->prepared.references != NULL && geonn_references_have_ids_as_tags(search->prepared.references))
 		geonn_result_row_take_tags(&search->row);
 	if (search->reading != NULL && question->id_by_value && !geonn_search_counts_nothing(search) &&
-		(question->columns & ~(GEONN_COLUMN_EXCLUDED | GEONN_COLUMNS_WEIGHTS | GEONN_COLUMN_ARC)) == 0 &&
+		(question->columns & ~(GEONN_COLUMN_EXCLUDED | GEONN_COLUMNS_WEIGHTS | GEONN_COLUMNS_OF_ARCS)) == 0 &&
 		(!join->exclude_self || (join->given == NULL && geonn_references_exclude_by_tag(search->prepared.references))))
 		geonn_reading_in_blocks(search->reading, geonn_search_consume_observations);
 	return needs_observations(search);

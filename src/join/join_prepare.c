@@ -25,6 +25,9 @@
 #include "base/settings.h"
 #include "base/value.h"
 
+/* what of a shape comes with the nearest of its places */
+#define NEEDS_PLACES (GEONN_NEEDS_REFERENCE_COORDINATES | GEONN_NEEDS_SEGMENT | GEONN_NEEDS_MEASURE)
+
 static const ReferenceFate *fates[GEONN_FATES_MAX];
 static int	fate_count;
 
@@ -79,6 +82,14 @@ consume_references(void *state, uint32 rows, const Datum *ids, const double *lat
 							   longitudes, NULL);
 }
 
+/* Return which columns arcs of shapes have, where rows need this. */
+static uint32
+columns_of_arcs(int needs)
+{
+	return GEONN_COLUMN_ARC | (needs & GEONN_NEEDS_SEGMENT ? GEONN_COLUMN_SEGMENT : 0) |
+		(needs & GEONN_NEEDS_MEASURE ? GEONN_COLUMN_MEASURE : 0);
+}
+
 static GeonnQuestion
 make_question(const GeonnJoin *join, const GeonnResultRow *row)
 {
@@ -96,7 +107,7 @@ make_question(const GeonnJoin *join, const GeonnResultRow *row)
 		question.id_length = sizeof(Datum);
 	}
 	question.unmatched = join->keep_unmatched;
-	question.places = geonn_has_shapes(references) && (row->needs & GEONN_NEEDS_REFERENCE_COORDINATES) != 0;
+	question.places = geonn_has_shapes(references) && (row->needs & NEEDS_PLACES) != 0;
 	if (question.radii > 0)
 	{
 		question.extremes = (row->needs & GEONN_NEEDS_EXTREMES) != 0;
@@ -107,7 +118,7 @@ make_question(const GeonnJoin *join, const GeonnResultRow *row)
 		(join->exclude_self ? GEONN_COLUMN_EXCLUDED : 0) |
 		((1u << references->window_count) - 1) * GEONN_COLUMN_WINDOW |
 		((1u << question.weights) - 1) * GEONN_COLUMN_WEIGHT |
-		(geonn_has_shapes(references) ? GEONN_COLUMN_ARC : 0);
+		(geonn_has_shapes(references) ? columns_of_arcs(row->needs) : 0);
 	/* If only one side has a radius, the points of the other side get an infinite radius. */
 	if (geonn_has_radius(references) || join->given_radius ||
 		(observations != NULL && geonn_has_radius(observations)))
@@ -126,8 +137,10 @@ needed_detail(const GeonnJoin *join, const GeonnResultRow *row)
 	 * The engine finds the places of shapes.  Ids are needed as well: of several shapes at one distance,
 	 * the first id decides.
 	 */
+	if ((row->needs & NEEDS_PLACES) != 0 && geonn_has_shapes(join->references))
+		return REFERENCE_ID;
 	if ((row->needs & GEONN_NEEDS_REFERENCE_COORDINATES) != 0)
-		return geonn_has_shapes(join->references) ? REFERENCE_ID : REFERENCE_COORDINATES;
+		return REFERENCE_COORDINATES;
 	if ((row->needs & GEONN_NEEDS_REFERENCE_ID) != 0 || join->exclude_self ||
 		geonn_integer_width(join->references->columns[COLUMN_ID].base_type) > 0)
 		return REFERENCE_ID;

@@ -83,7 +83,10 @@ row_bytes(uint32 columns, bool places)
 			(places ? GEONN_FRACTION_BYTES : 0);
 	else
 		bytes += GEONN_INDEX_BYTES;
-
+	if (columns & GEONN_COLUMN_SEGMENT)
+		bytes += 2 * sizeof(int32);
+	if (columns & GEONN_COLUMN_MEASURE)
+		bytes += 2 * sizeof(double);
 	if (columns & GEONN_COLUMN_GROUP)
 		bytes += sizeof(int32);
 	bytes += pg_popcount32(columns & GEONN_COLUMNS_PARTIES) * sizeof(int32);

@@ -20,6 +20,7 @@
 #include "utils/syscache.h"
 
 #include "base/words.h"
+#include "client/connection.h"
 #include "join/geodesics.h"
 #include "join/result_row.h"
 #include "base/value.h"
@@ -30,6 +31,7 @@ typedef enum ColumnType
 	TYPE_OBSERVATION_ID,
 	TYPE_REFERENCE_ID,
 	TYPE_COUNT,					/* bigint or integer */
+	TYPE_TEXT,
 	TYPE_DOUBLE,
 	TYPE_DOUBLES				/* double precision[] */
 } ColumnType;
@@ -49,6 +51,9 @@ typedef enum ResultValue
 	VALUE_REFERENCE_LONGITUDE,
 	VALUE_BEARING,
 	VALUE_REFERENCE_FRACTION,
+	VALUE_REFERENCE_SEGMENT,
+	VALUE_REFERENCE_SIDE,
+	VALUE_REFERENCE_MEASURE,
 	VALUE_RADIUS,
 	VALUE_COUNT,
 	VALUE_SUM,
@@ -113,7 +118,10 @@ static const ResultColumn result_columns[] = {
 	{"ref_lon", OF_PAIRS, TYPE_DOUBLE, GEONN_NEEDS_REFERENCE_COORDINATES, VALUE_REFERENCE_LONGITUDE, NULL, {0}},
 	{"bearing", OF_PAIRS, TYPE_DOUBLE, GEONN_NEEDS_DISTANCE | GEONN_NEEDS_REFERENCE_COORDINATES, VALUE_BEARING,
 		NULL, {0}},
-	{"ref_fraction", OF_PAIRS, TYPE_DOUBLE, GEONN_NEEDS_REFERENCE_COORDINATES, VALUE_REFERENCE_FRACTION, NULL, {0}}
+	{"ref_fraction", OF_PAIRS, TYPE_DOUBLE, GEONN_NEEDS_REFERENCE_COORDINATES, VALUE_REFERENCE_FRACTION, NULL, {0}},
+	{"ref_segment", OF_PAIRS, TYPE_COUNT, GEONN_NEEDS_SEGMENT, VALUE_REFERENCE_SEGMENT, NULL, {0}},
+	{"ref_side", OF_PAIRS, TYPE_TEXT, GEONN_NEEDS_SEGMENT, VALUE_REFERENCE_SIDE, NULL, {0}},
+	{"ref_measure", OF_PAIRS, TYPE_DOUBLE, GEONN_NEEDS_MEASURE, VALUE_REFERENCE_MEASURE, NULL, {0}}
 };
 
 static const char *
@@ -177,6 +185,7 @@ suitable_columns(const ResultAttribute *attributes, int count, bool numbered,
 						 column_name(column, numbered),
 						 column->type == TYPE_DOUBLE ? "double precision" :
 						 column->type == TYPE_DOUBLES ? "double precision[]" :
+						 column->type == TYPE_TEXT ? "text" :
 						 id == NULL || geonn_integer_width(id->base_type) > 0 ? "bigint" :
 						 format_type_with_typemod(id->type, geonn_declared_typmod(id)));
 	}
@@ -266,6 +275,11 @@ check_type(const GeonnResultRow *row, int number, bool numbered,
 		expected = "bigint or integer";
 		fits = attribute->atttypid == INT8OID || attribute->atttypid == INT4OID;
 	}
+	else if (column->type == TYPE_TEXT)
+	{
+		expected = "text";
+		fits = attribute->atttypid == TEXTOID;
+	}
 	else if (column->type == TYPE_DOUBLES)
 	{
 		expected = "double precision[]";
@@ -288,6 +302,9 @@ check_type(const GeonnResultRow *row, int number, bool numbered,
 }
 
 /* ---- rows ---- */
+
+/* the values of ref_side, from GEONN_LINE_LEFT on */
+static const char *const side_words[] = {"left", "right", "on"};
 
 void
 geonn_result_row_begin(GeonnResultRow *row, TupleDesc descriptor, bool numbered,
@@ -332,6 +349,8 @@ geonn_result_row_begin(GeonnResultRow *row, TupleDesc descriptor, bool numbered,
 		row->mins = palloc(ARR_OVERHEAD_WITHNULLS(1, question->weights) + question->weights * sizeof(float8));
 		row->maxs = palloc(ARR_OVERHEAD_WITHNULLS(1, question->weights) + question->weights * sizeof(float8));
 	}
+	for (int i = 0; i < (int) lengthof(side_words); i++)
+		row->sides[i] = CStringGetTextDatum(side_words[i]);
 	row->descriptor = descriptor;
 	row->attributes = palloc0(descriptor->natts * sizeof(ResultAttribute));
 	row->needs = 0;
@@ -499,6 +518,20 @@ weights_value(const GeonnResultRow *row, ResultValue value, const double *sums, 
 	}
 }
 
+/* Return the word for the observation's side of a line or ring; NULL: it is on none. */
+static Datum
+side_value(const GeonnResultRow *row, const GeonnBlock *block, bool *is_null)
+{
+	int			side = block->place_side == NULL ? GEONN_LINE_NO_SIDE : block->place_side[block->pair];
+
+	*is_null = side == GEONN_LINE_NO_SIDE;
+	if (*is_null)
+		return (Datum) 0;
+	if (side < GEONN_LINE_LEFT || side > GEONN_LINE_ON)
+		geonn_connection_violation("an unknown side of a line");
+	return row->sides[side - GEONN_LINE_LEFT];
+}
+
 /*
  * Set a value that is not in the block.
  */
@@ -544,6 +577,14 @@ make_value(const GeonnResultRow *row, const ResultAttribute *attribute, const Ge
 		case VALUE_REFERENCE_FRACTION:
 			*is_null = !row->has_places || isnan(block->place_fraction[pair]);
 			return *is_null ? (Datum) 0 : Float8GetDatum(block->place_fraction[pair]);
+		case VALUE_REFERENCE_SEGMENT:
+			*is_null = block->place_segment == NULL || block->place_segment[pair] <= 0;
+			return *is_null ? (Datum) 0 : convert_count(attribute, (uint64) block->place_segment[pair]);
+		case VALUE_REFERENCE_SIDE:
+			return side_value(row, block, is_null);
+		case VALUE_REFERENCE_MEASURE:
+			*is_null = block->place_measure == NULL || isnan(block->place_measure[pair]);
+			return *is_null ? (Datum) 0 : Float8GetDatum(block->place_measure[pair]);
 		case VALUE_RADIUS:
 			return Float8GetDatum(row->question->radius[block->rank - 1]);
 		case VALUE_COUNT:

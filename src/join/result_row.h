@@ -21,7 +21,9 @@ enum
 	GEONN_NEEDS_DISTANCE = 1 << 3,
 	GEONN_NEEDS_REFERENCE_ID = 1 << 4,
 	GEONN_NEEDS_REFERENCE_COORDINATES = 1 << 5,
-	GEONN_NEEDS_EXTREMES = 1 << 6	/* of the weights of a count */
+	GEONN_NEEDS_EXTREMES = 1 << 6,	/* of the weights of a count */
+	GEONN_NEEDS_SEGMENT = 1 << 7,	/* the arc of a shape that a place is on */
+	GEONN_NEEDS_MEASURE = 1 << 8	/* of places of lines */
 };
 
 /* a column of the rows */
@@ -37,6 +39,7 @@ typedef struct GeonnResultRow
 	ArrayType  *sums;			/* the present array of sums; NULL: the question has no weights */
 	ArrayType  *mins;			/* the present arrays of mins and of maxs */
 	ArrayType  *maxs;
+	Datum		sides[3];		/* the words for GEONN_LINE_LEFT, GEONN_LINE_RIGHT and GEONN_LINE_ON */
 } GeonnResultRow;
 
 /*

@@ -26,6 +26,7 @@ struct GeonnArcs
 	int64		sent;			/* arcs */
 	int32		shape;			/* the number of the next shape */
 	int32		polygon;		/* the number of the last polygon */
+	int32		segment;		/* the number of the shape's last arc so far; points do not count */
 
 	/* The present polygon: the rings read so far. */
 	GeonnVertices *rings;		/* [capacity] */
@@ -47,7 +48,7 @@ typedef struct Destination
 	GeonnClient *client;
 	ReferenceMemory *memory;
 	int64		tag;
-	GeonnPointColumns columns;	/* the end of an arc is not set */
+	GeonnPointColumns columns;	/* what each arc has of its own is not set */
 } Destination;
 
 GeonnArcs *
@@ -81,13 +82,15 @@ send(GeonnArcs *arcs, const Destination *destination)
  * Add the arcs of a part.
  */
 static void
-add_part(GeonnArcs *arcs, const Destination *destination, const GeonnVertices *vertices)
+add_part(GeonnArcs *arcs, const Destination *destination, const GeonnVertices *vertices, GeonnPartKind kind)
 {
+	int32		last = kind == GEONN_PART_POINT ? 0 : arcs->segment + (int32) Max(vertices->count, 2) - 1;
 	double		latitude;
 	double		longitude;
+	double		measure = kind == GEONN_PART_LINE ? geonn_vertex_measure(vertices, 0) : NAN;
 
-	geonn_reference_memory_add_parts(destination->memory, destination->columns.polygon == 0 ? GEONN_LINE_INDEX_BYTES :
-									 GEONN_RING_INDEX_BYTES);
+	geonn_reference_memory_add_parts(destination->memory, kind == GEONN_PART_RING ? GEONN_RING_INDEX_BYTES :
+									 GEONN_LINE_INDEX_BYTES);
 	geonn_vertex(vertices, 0, &latitude, &longitude);
 	for (uint32 i = 1; i < Max(vertices->count, 2); i++)
 	{
@@ -101,6 +104,12 @@ add_part(GeonnArcs *arcs, const Destination *destination, const GeonnVertices *v
 		arcs->columns[arc] = destination->columns;
 		arcs->columns[arc].end_latitude = latitude;
 		arcs->columns[arc].end_longitude = longitude;
+		arcs->columns[arc].segment = kind == GEONN_PART_POINT ? 0 : ++arcs->segment;
+		arcs->columns[arc].part_end = last;
+		arcs->columns[arc].measure = measure;
+		if (kind == GEONN_PART_LINE)
+			measure = geonn_vertex_measure(vertices, Min(i, vertices->count - 1));
+		arcs->columns[arc].end_measure = measure;
 		pieces = geonn_arc_pieces(arcs->latitudes[arc], arcs->longitudes[arc], latitude, longitude);
 		if (pieces > 1)
 			geonn_reference_memory_add_parts(destination->memory, geonn_arc_pieces_bytes(pieces));
@@ -127,7 +136,7 @@ add_ring(GeonnArcs *arcs, Destination *destination, const GeonnPart *part)
 	arcs->polygon++;
 	destination->columns.polygon = arcs->pole_is_inside ? -arcs->polygon : arcs->polygon;
 	for (int i = 0; i < arcs->count; i++)
-		add_part(arcs, destination, &arcs->rings[i]);
+		add_part(arcs, destination, &arcs->rings[i], GEONN_PART_RING);
 	destination->columns.polygon = 0;
 	arcs->count = 0;
 	arcs->pole_is_inside = false;
@@ -147,6 +156,7 @@ geonn_arcs_send(GeonnArcs *arcs, GeonnClient *client, ReferenceMemory *memory, G
 	GeonnPart	part;
 
 	destination.columns.shape = arcs->shape++;
+	arcs->segment = 0;
 	destination.columns.polygon = 0;
 	geonn_reference_memory_add_bytes(memory, bytes, "shapes");
 	while (geonn_shape_next_checked(shape, &part))
@@ -154,7 +164,7 @@ geonn_arcs_send(GeonnArcs *arcs, GeonnClient *client, ReferenceMemory *memory, G
 		if (part.kind == GEONN_PART_RING)
 			add_ring(arcs, &destination, &part);
 		else
-			add_part(arcs, &destination, &part.vertices);
+			add_part(arcs, &destination, &part.vertices, part.kind);
 	}
 	send(arcs, &destination);
 	geonn_reference_memory_return_bytes(memory, bytes);

@@ -209,6 +209,12 @@ geonn_geometry_header(GeonnPointKind kind, const uint8 *bytes, size_t size,
 	return true;
 }
 
+bool
+geonn_geometry_is_measured(const uint8 *bytes)
+{
+	return (bytes[3] & FLAG_M) != 0;
+}
+
 /*
  * Return the first bytes of a value, which may be of any size.  A value in a TOAST table is not fetched as a whole, unless
  * lz4 has compressed it.

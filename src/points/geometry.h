@@ -83,6 +83,9 @@ extern GeonnPointState geonn_point_decode(GeonnPointKind kind, Datum value,
 extern bool geonn_geometry_header(GeonnPointKind kind, const uint8 *bytes, size_t size,
 								  int32 *srid, int *dimensions, size_t *position);
 
+/* Return whether a point of such a value has a measure, its last number.  geonn_geometry_header() has read the bytes. */
+extern bool geonn_geometry_is_measured(const uint8 *bytes);
+
 /* Roughly where a shape is, and how large: for estimates. */
 typedef struct GeonnExtent
 {

@@ -41,6 +41,7 @@ struct GeonnShapeReader
 	size_t		position;		/* of the next byte to read */
 	size_t		start;			/* of the first geometry */
 	int			dimensions;		/* numbers a point has */
+	bool		is_measured;	/* the last of them is a measure */
 	uint64		geometries;		/* still to come */
 	uint32		rings;			/* how many rings of the present polygon are still to come */
 	size_t		ring_sizes;		/* position of the next ring's number of points */
@@ -146,6 +147,7 @@ read_vertices(GeonnShapeReader *reader, uint32 points)
 	GeonnVertices vertices = {
 		.bytes = reader->bytes + reader->position,
 		.stride = reader->dimensions * sizeof(double),
+		.measure = reader->is_measured ? (reader->dimensions - 1) * sizeof(double) : 0,
 		.count = points
 	};
 
@@ -343,6 +345,7 @@ geonn_shape_open(GeonnPointKind kind, Datum value, GeonnShapeOwner owner, const 
 	if (!geonn_geometry_header(kind, reader->bytes, reader->size, &srid, &reader->dimensions,
 							   &reader->start))
 		raise_malformed(reader);
+	reader->is_measured = geonn_geometry_is_measured(reader->bytes);
 	reader->position = reader->start;
 	if (srid != GEONN_POINT_SRID)
 		ereport(ERROR,

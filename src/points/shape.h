@@ -5,6 +5,8 @@
 #ifndef GEONN_SHAPE_H
 #define GEONN_SHAPE_H
 
+#include <math.h>
+
 #include "common/geodesy.h"
 #include "points/geometry.h"
 
@@ -20,6 +22,7 @@ typedef struct GeonnVertices
 {
 	const uint8 *bytes;			/* longitude, latitude and any further numbers of each vertex; not aligned */
 	size_t		stride;			/* bytes of a vertex */
+	size_t		measure;		/* the position of a vertex's measure among its bytes; 0: vertices have none */
 	uint32		count;
 } GeonnVertices;
 
@@ -31,6 +34,17 @@ geonn_vertex(const GeonnVertices *vertices, uint32 number, double *latitude, dou
 
 	memcpy(longitude, bytes, sizeof(double));
 	memcpy(latitude, bytes + sizeof(double), sizeof(double));
+}
+
+/* Return the measure (M) of the vertex with this number; NaN: it has none. */
+static inline double
+geonn_vertex_measure(const GeonnVertices *vertices, uint32 number)
+{
+	double		measure = NAN;
+
+	if (vertices->measure > 0)
+		memcpy(&measure, vertices->bytes + number * vertices->stride + vertices->measure, sizeof(double));
+	return measure;
 }
 
 /* A part of a shape.  No part is empty. */

@@ -17,7 +17,7 @@ expect_refusal(const char *what, const char *message)
 {
 	struct failure failure = {0};
 	struct dataset *dataset = make_dataset(GEONN_COLUMN_GROUP | GEONN_COLUMN_WEIGHT | GEONN_COLUMN_RADIUS |
-										   GEONN_COLUMNS_WINDOWS | GEONN_COLUMNS_PARTIES, false, &failure);
+										   GEONN_COLUMNS_WINDOWS | GEONN_COLUMNS_PARTIES | GEONN_COLUMN_SEGMENT, false, &failure);
 	char		property[200];
 
 	snprintf(property, sizeof(property), "%s: refused, %s", what, message);
@@ -38,6 +38,8 @@ make_squares(void)
 
 			set.shape[0] = square;
 			add_arc(&corners[i], &corners[i + 1], 0, square + 1);
+			arcs.segment[arcs.count - 1] = i + 1;
+			arcs.part_end[arcs.count - 1] = 4;
 		}
 }
 
@@ -49,7 +51,7 @@ main(void)
 
 	set.tag[0] = set.tag[1] = set.group[0] = set.group[1] = 0;
 	make_squares();
-	dataset = make_dataset(GEONN_COLUMN_GROUP, false, &failure);
+	dataset = make_dataset(GEONN_COLUMN_GROUP | GEONN_COLUMN_SEGMENT, false, &failure);
 	report("two squares are taken", dataset != NULL);
 	dataset_free(dataset);
 
@@ -104,5 +106,25 @@ main(void)
 	make_squares();
 	arcs.end_latitude[7] = 0.5;
 	expect_refusal("a last ring that is not closed", "polygon 2 is not closed");
+	make_squares();
+	arcs.segment[2] = 4;
+	expect_refusal("an arc that is left out of a ring", "arc 4 of a line or ring that ends with arc 4 is out of order");
+	make_squares();
+	arcs.part_end[2] = 5;
+	expect_refusal("two ends of a ring", "arc 3 of a line or ring that ends with arc 5 is out of order");
+	make_squares();
+	arcs.part_end[4] = 0;
+	expect_refusal("a ring that ends before it begins", "arc 1 of a line or ring that ends with arc 0 is out of order");
+	make_squares();
+	arcs.segment[4] = -1;
+	expect_refusal("a number below 0", "arc -1 of a line or ring that ends with arc 4 is out of order");
+	make_squares();
+	for (int i = 0; i < 4; i++)
+		arcs.part_end[i] = 5;
+	expect_refusal("a ring that goes on in another shape", "arc 1 of a line or ring that ends with arc 4 is out of order");
+	make_squares();
+	for (int i = 4; i < 8; i++)
+		arcs.part_end[i] = 5;
+	expect_refusal("a last ring that lacks an arc", "the last line or ring lacks arcs");
 	return summed_up();
 }

@@ -41,6 +41,8 @@ static struct
 	int32_t		group[ARCS_MAX];
 	int32_t		shape[ARCS_MAX];
 	int32_t		polygon[ARCS_MAX];
+	int32_t		segment[ARCS_MAX];
+	int32_t		part_end[ARCS_MAX];
 	double		weight[ARCS_MAX];
 	struct condition_columns conditions;
 }			arcs;
@@ -159,6 +161,8 @@ batch_of(uint32_t first, uint32_t columns)
 		.end_longitude = arcs.end_longitude + first,
 		.shape = arcs.shape + first,
 		.polygon = arcs.polygon + first,
+		.segment = arcs.segment + first,
+		.part_end = arcs.part_end + first,
 		.weight = {arcs.weight + first}
 	};
 

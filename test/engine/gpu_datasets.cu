@@ -427,7 +427,7 @@ test_sharing(void)
 {
 	static const uint32_t counts[] = {1, 33, 1000, 70000, 500000, 500000, MANY};
 	static const uint32_t columns[] = {
-		0, GEONN_COLUMNS_ALL & ~(GEONN_COLUMNS_WEIGHTS | GEONN_COLUMNS_PARTIES | GEONN_COLUMN_ARC), 0, GEONN_COLUMN_GROUP,
+		0, GEONN_COLUMNS_ALL & ~(GEONN_COLUMNS_WEIGHTS | GEONN_COLUMNS_PARTIES | GEONN_COLUMNS_OF_ARCS), 0, GEONN_COLUMN_GROUP,
 		GEONN_COLUMN_RADIUS, GEONN_COLUMN_WINDOW, 0
 	};
 	const int	cases = sizeof(counts) / sizeof(counts[0]);

@@ -240,7 +240,7 @@ test_abuse(const struct engine *engine)
 
 	right = begin(&client, engine, &call, &points, ROWS);
 	stay(&client, 0);
-	right = right && open_again(&client, call_of(1, 1), GEONN_COLUMNS_ALL & ~GEONN_COLUMN_ARC) == GEONN_ERROR;
+	right = right && open_again(&client, call_of(1, 1), GEONN_COLUMNS_ALL & ~GEONN_COLUMNS_OF_ARCS) == GEONN_ERROR;
 	report("nor with a batch that has no room for the columns", right);
 	client_close(&client);
 

@@ -216,7 +216,9 @@ test_abuse_of_questions(const struct engine *engine)
 		{.columns = GEONN_COLUMN_WEIGHT << 1},
 		{.columns = GEONN_COLUMN_WEIGHT | GEONN_COLUMN_WEIGHT << 3},
 		{.columns = GEONN_COLUMN_PARTY << 1},
-		{.columns = GEONN_COLUMN_ARC,.metric = GEONN_METRIC_SPHEROID}
+		{.columns = GEONN_COLUMN_ARC,.metric = GEONN_METRIC_SPHEROID},
+		{.columns = GEONN_COLUMN_SEGMENT},
+		{.columns = GEONN_COLUMN_GROUP | GEONN_COLUMN_MEASURE}
 	};
 	struct client_question all_within = {.max_distance = INFINITY};
 	double		zero[10] = {0};

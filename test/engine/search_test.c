@@ -298,7 +298,7 @@ test_order_by_tag(void)
 		points_draw_parties(&test.references, party, 4, false);
 		points_draw_parties(&test.observations, party, 4, false);
 	}
-	test.columns = GEONN_COLUMNS_ALL & ~(GEONN_COLUMNS_WEIGHTS | GEONN_COLUMN_ARC);
+	test.columns = GEONN_COLUMNS_ALL & ~(GEONN_COLUMNS_WEIGHTS | GEONN_COLUMNS_OF_ARCS);
 	test.order_by_tag = true;
 	finish_case(&test, 2000, questions_right);
 }

@@ -263,6 +263,13 @@ write_pair(const struct turn *turn, uint32_t row, const struct candidate *pair, 
 	search->columns.end_latitude[at] = place.latitude;
 	search->columns.end_longitude[at] = place.longitude;
 	search->columns.fraction[at] = place.fraction;
+	if (search->dataset->segment != NULL)
+	{
+		search->columns.segment[at] = place.segment;
+		search->columns.part_end[at] = place.side;
+	}
+	if (search->dataset->measure != NULL)
+		search->columns.measure[at] = place.measure;
 }
 
 static void

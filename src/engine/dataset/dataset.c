@@ -49,7 +49,11 @@ const struct dataset_column dataset_columns[DATASET_COLUMNS] = {
 	COLUMN(GEONN_COLUMN_ARC, double, end_latitude),
 	COLUMN(GEONN_COLUMN_ARC, double, end_longitude),
 	COLUMN(GEONN_COLUMN_ARC, int32_t, shape),
-	COLUMN(GEONN_COLUMN_ARC, int32_t, polygon)
+	COLUMN(GEONN_COLUMN_ARC, int32_t, polygon),
+	COLUMN(GEONN_COLUMN_SEGMENT, int32_t, segment),
+	COLUMN(GEONN_COLUMN_SEGMENT, int32_t, part_end),
+	COLUMN(GEONN_COLUMN_MEASURE, double, measure),
+	COLUMN(GEONN_COLUMN_MEASURE, double, end_measure)
 };
 
 static void *
@@ -189,8 +193,11 @@ dataset_append(struct dataset *dataset, const struct geonn_batch_columns *batch,
 bool
 dataset_check_end(const struct dataset *dataset, struct failure *failure)
 {
-	return dataset->shape == NULL || dataset->count == 0 ||
-		dataset_check_last_ring(dataset, dataset->count, failure);
+	if (dataset->shape == NULL || dataset->count == 0)
+		return true;
+	if (dataset->segment != NULL && dataset_part_goes_on(dataset, dataset->count))
+		return fail(failure, GEONN_ERROR_PROTOCOL, "the last line or ring lacks arcs");
+	return dataset_check_last_ring(dataset, dataset->count, failure);
 }
 
 void

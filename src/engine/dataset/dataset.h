@@ -48,6 +48,10 @@ struct dataset
 	double	   *end_longitude;	/* [count] degrees, or NULL */
 	int32_t    *shape;			/* [count] the number of each arc's shape, or NULL; a shape's arcs are adjacent */
 	int32_t    *polygon;		/* [count] number or -number of each arc's polygon (protocol_dataset.h), or NULL */
+	int32_t    *segment;		/* [count] the number of each arc in its shape (protocol_dataset.h), or NULL */
+	int32_t    *part_end;		/* [count] the number of the last arc of each arc's line or ring, or NULL */
+	double	   *measure;		/* [count] the measure where each arc begins, or NAN; NULL: no such column */
+	double	   *end_measure;	/* [count] the measure where each arc ends, or NAN; NULL: no such column */
 
 	/* State of the server's thread; once the dataset is sealed, devices also read last_polygon. */
 	size_t		capacity;		/* how many rows fit into the columns */
@@ -104,7 +108,7 @@ struct dataset
 /*
  * The number of columns that datasets may have.  Code that treats all columns alike goes through the list dataset_columns.
  */
-#define DATASET_COLUMNS (5 + 2 * GEONN_WINDOWS_MAX + 1 + GEONN_WEIGHTS_MAX + GEONN_PARTIES_MAX + 4)
+#define DATASET_COLUMNS (5 + 2 * GEONN_WINDOWS_MAX + 1 + GEONN_WEIGHTS_MAX + GEONN_PARTIES_MAX + 8)
 
 struct dataset_column
 {
@@ -134,8 +138,8 @@ extern bool dataset_append(struct dataset *dataset,
 						   uint32_t rows, struct failure *failure);
 
 /*
- * Check, after the last reference, the one rule that dataset_append() could not check before: that
- * the last ring is closed.
+ * Check, after the last reference, what dataset_append() could not check before: that the last line
+ * or ring is complete, and the last ring closed.
  */
 extern bool dataset_check_end(const struct dataset *dataset, struct failure *failure);
 

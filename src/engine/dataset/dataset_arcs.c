@@ -103,6 +103,21 @@ difference(const struct dataset *dataset, size_t i)
 	return NULL;
 }
 
+/* Check the number of arc i, and that of the last arc of its part. */
+static bool
+check_number(const struct dataset *dataset, size_t i, bool same_polygon, struct failure *failure)
+{
+	int32_t		number = dataset->segment[i];
+	int32_t		end = dataset->part_end[i];
+
+	if (i > 0 && dataset_part_goes_on(dataset, i) ?
+		same_polygon && dataset_arc_goes_on(dataset, i) && number == dataset->segment[i - 1] + 1 &&
+		end == dataset->part_end[i - 1] :
+		number >= 0 && number <= end)
+		return true;
+	return fail(failure, GEONN_ERROR_PROTOCOL, "arc %d of a line or ring that ends with arc %d is out of order", number, end);
+}
+
 bool
 dataset_check_arcs(struct dataset *dataset, size_t count, struct failure *failure)
 {
@@ -122,6 +137,8 @@ dataset_check_arcs(struct dataset *dataset, size_t count, struct failure *failur
 						i == 0 ? -1 : expected);
 		if (differs != NULL)
 			return fail(failure, GEONN_ERROR_PROTOCOL, "arcs of shape %d have different %s", dataset->shape[i], differs);
+		if (dataset->segment != NULL && !check_number(dataset, i, same_polygon, failure))
+			return false;
 		if (same_polygon && dataset_arc_goes_on(dataset, i))
 			continue;
 

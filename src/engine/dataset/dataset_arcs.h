@@ -31,6 +31,17 @@ dataset_arc_goes_on(const struct dataset *dataset, size_t arc)
 		dataset->longitude[arc] == dataset->end_longitude[arc - 1];
 }
 
+/*
+ * Return whether an arc, which is not the first, must follow the arc before it in the same line or ring.  The dataset has
+ * GEONN_COLUMN_SEGMENT.
+ */
+static inline bool
+dataset_part_goes_on(const struct dataset *dataset, size_t arc)
+{
+	geonn_assert(arc > 0);
+	return dataset->segment[arc - 1] < dataset->part_end[arc - 1];
+}
+
 /* Return into how many pieces an index cuts an arc of a dataset. */
 extern uint32_t dataset_arc_pieces(const struct dataset *dataset, size_t arc);
 

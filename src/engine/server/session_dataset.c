@@ -147,6 +147,11 @@ session_open(struct session *session, const union geonn_message *message)
 		session_fail_protocol(session, "unknown metric, columns or version, or too many labels");
 		return;
 	}
+	if (open->columns & GEONN_COLUMNS_OF_ARCS && !(open->columns & GEONN_COLUMN_ARC))
+	{
+		session_fail_protocol(session, "numbers or measures of arcs without arcs");
+		return;
+	}
 	if (open->columns & GEONN_COLUMN_ARC && open->metric != GEONN_METRIC_SPHERE)
 	{
 		session_fail_protocol(session, "lines and polygons have the metric sphere alone");

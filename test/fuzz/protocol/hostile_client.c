@@ -287,6 +287,9 @@ say_open(struct hostile *hostile, const struct step *step)
 		.labels = step->numbers[1] % 4
 	};
 
+	/* The engine refuses numbers and measures of arcs without arcs: leave most of these requests as they were. */
+	if (!(open.columns & GEONN_COLUMN_ARC) && step->slot % 8 > 0)
+		open.columns &= ~GEONN_COLUMNS_OF_ARCS;
 	for (uint32_t i = 0; i < open.labels; i++)
 	{
 		open.label[i].subject[0] = (uint8_t) (step->slot % 3);
@@ -368,6 +371,15 @@ fill_arcs(const struct geonn_batch_columns *columns, unsigned kind)
 		if (kind != 5 && i > 0 && columns->shape[i] == columns->shape[i - 1])
 			repeat_conditions(columns, i);
 		columns->polygon[i] = kind % 2 ? 0 : kind == 4 && polygon % 5 == 0 ? -polygon : polygon;
+		if (columns->segment != NULL)
+		{
+			columns->part_end[i] = (int32_t) (i / 3 * 3 % (kind == 3 ? 6 : 3)) + 3;
+			columns->segment[i] = columns->part_end[i] - 2 + (int32_t) (i % 3);
+			if (kind == 6 && random_below(200) == 0)
+				*(random_below(2) ? &columns->segment[i] : &columns->part_end[i]) = (int32_t) random_bits();
+		}
+		if (columns->measure != NULL)
+			columns->measure[i] = columns->end_measure[i] = kind == 6 ? scribble_number(random_bits()) : i;
 		if (kind == 6 && random_below(200) == 0)
 			columns->end_longitude[i] = scribble_number(random_bits());
 		if (kind == 6 && random_below(200) == 0)

@@ -48,6 +48,9 @@ struct cpu_place
 	double		longitude;
 	double		fraction;		/* the fraction of the length of the shape's lines that lies before the place; NAN: the
 								 * place is on no line */
+	double		measure;		/* the measure at the place, or NAN */
+	int32_t		segment;		/* the number of the arc in its shape, or 0 (protocol_search.h) */
+	enum geonn_line_side side;	/* the observation's side; GEONN_LINE_NO_SIDE if the dataset has no numbers of arcs */
 };
 
 /*

@@ -24,7 +24,7 @@ arcs_conditions_of(const struct dataset *dataset)
 {
 	return (struct arcs_conditions) {
 		.dataset = dataset,
-		.plain = (dataset->columns & ~(GEONN_COLUMN_ARC | GEONN_COLUMNS_WEIGHTS)) == 0
+		.plain = (dataset->columns & ~(GEONN_COLUMNS_OF_ARCS | GEONN_COLUMNS_WEIGHTS)) == 0
 	};
 }
 

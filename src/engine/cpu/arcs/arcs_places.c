@@ -11,6 +11,9 @@
  * which arcs begin are computed when one first does, and stay with the index.  They are 8 bytes for each arc,
  * and a dataset of polygons alone has none.  The lengths of arcs are computed on all threads.  Their sums are made by
  * one thread in the order of arcs, in two parts: a sum is off by 10 nm for each arc, and by its own rounding.
+ *
+ * The number of an arc in its shape, and the measures at its ends, come with the arc, as columns of the dataset; arcs_sides.c
+ * finds the side.
  */
 #include "engine/cpu/arcs/arcs.h"
 
@@ -20,6 +23,7 @@
 #include "engine/base/memory_block.h"
 #include "engine/base/thread_pool.h"
 #include "engine/base/memory_columns.h"
+#include "engine/cpu/arcs/arcs_sides.h"
 #include "engine/cpu/walk/neighbours.h"
 #include "engine/cpu/base/vectors.h"
 #include "engine/dataset/dataset_arcs.h"
@@ -191,36 +195,86 @@ find_beyond(struct geonn_vector point, struct geonn_vector a, struct geonn_vecto
 	return true;
 }
 
+enum where
+{
+	AT_BEGIN,
+	BETWEEN,
+	AT_END
+};
+
+/* Find the place on an arc that has this distance: the place's degrees, and where on the arc it is. */
+static enum where
+find_place(const struct dataset *dataset, uint32_t arc, struct geonn_vector point, double distance, struct cpu_place *place)
+{
+	double		latitude = dataset->latitude[arc];
+	double		longitude = dataset->longitude[arc];
+	double		end_latitude = dataset->end_latitude[arc];
+	double		end_longitude = dataset->end_longitude[arc];
+	struct geonn_vector a = geonn_unit_vector(latitude, longitude);
+	struct geonn_vector b = geonn_unit_vector(end_latitude, end_longitude);
+
+	if (geonn_distance_of(point, a) == distance)
+	{
+		place->latitude = latitude;
+		place->longitude = longitude;
+		return AT_BEGIN;
+	}
+	/* At a vertex the distance is 0, and only rounding would decide between foot and end: take the end. */
+	if (!(distance == 0.0 && geonn_distance_of(point, b) == 0.0) &&
+		(dataset_arc_is_long(dataset, arc) ?
+		 find_beyond(point, a, geonn_arc_middle(latitude, longitude, end_latitude, end_longitude), b, distance, place) :
+		 find_foot(point, a, b, distance, place)))
+		return BETWEEN;
+	place->latitude = end_latitude;
+	place->longitude = end_longitude;
+	return AT_END;
+}
+
+/* Return which part of an arc's length lies before a place between its ends; NAN if the arc has no length. */
+static double
+share_before(const struct dataset *dataset, uint32_t arc, const struct cpu_place *place)
+{
+	struct geonn_vector a = geonn_unit_vector(dataset->latitude[arc], dataset->longitude[arc]);
+	struct geonn_vector b = geonn_unit_vector(dataset->end_latitude[arc], dataset->end_longitude[arc]);
+	double		share = geonn_distance_of(a, geonn_unit_vector(place->latitude, place->longitude)) / geonn_distance_of(a, b);
+
+	/* Rounding must not put the place behind the beginning of the next arc; a share of NaN stays NaN. */
+	return share > 1.0 ? 1.0 : share;
+}
+
+/* Return the measure at a place of an arc; NAN if the arc has none. */
+static double
+measure_at(const struct dataset *dataset, uint32_t arc, enum where where, double share)
+{
+	double		begin = dataset->measure[arc];
+	double		end = dataset->end_measure[arc];
+
+	/* two products, which do not overflow as the difference of the measures may */
+	return where == AT_BEGIN || begin == end ? begin : where == AT_END ? end : (1.0 - share) * begin + share * end;
+}
+
 struct cpu_place
 cpu_arcs_place(const struct cpu_arcs *arcs, const struct dataset *dataset, const struct cpu_observation *observation,
 			   double distance, uint32_t arc)
 {
-	double		degrees[4] = {
-		dataset->latitude[arc], dataset->longitude[arc], dataset->end_latitude[arc], dataset->end_longitude[arc]
-	};
-	struct geonn_vector point = observation->vector;
-	struct geonn_vector a = geonn_unit_vector(degrees[0], degrees[1]);
-	struct geonn_vector b = geonn_unit_vector(degrees[2], degrees[3]);
-	struct cpu_place place = {observation->latitude, observation->longitude, NAN};
+	struct cpu_place place = {observation->latitude, observation->longitude, NAN, NAN, 0, GEONN_LINE_NO_SIDE};
+	enum where	where;
+	double		share;
 	double		begin;
 	double		end;
-	double		share;
 
 	if (dataset->polygon[arc] != 0 && distance == 0.0)
 		return place;
+	where = find_place(dataset, arc, observation->vector, distance, &place);
+	share = where == BETWEEN ? share_before(dataset, arc, &place) : NAN;
 	find_fractions(arcs, dataset, arc, &begin, &end);
-	if (geonn_distance_of(point, a) == distance)
-		return (struct cpu_place) {degrees[0], degrees[1], begin};
-	/* At a vertex the distance is 0, and only rounding would decide between foot and end: take the end. */
-	if (distance == 0.0 && geonn_distance_of(point, b) == 0.0)
-		return (struct cpu_place) {degrees[2], degrees[3], end};
-	if (!(dataset_arc_is_long(dataset, arc) ?
-		  find_beyond(point, a, geonn_arc_middle(degrees[0], degrees[1], degrees[2], degrees[3]), b, distance, &place) :
-		  find_foot(point, a, b, distance, &place)))
-		return (struct cpu_place) {degrees[2], degrees[3], end};
-
-	/* Rounding must not put the place behind the beginning of the next arc; a share of NaN stays NaN. */
-	share = geonn_distance_of(a, geonn_unit_vector(place.latitude, place.longitude)) / geonn_distance_of(a, b);
-	place.fraction = begin + (end - begin) * (share > 1.0 ? 1.0 : share);
+	place.fraction = where == AT_BEGIN ? begin : where == AT_END ? end : begin + (end - begin) * share;
+	if (dataset->measure != NULL)
+		place.measure = measure_at(dataset, arc, where, share);
+	if (dataset->segment == NULL || dataset->segment[arc] == 0)
+		return place;
+	place.segment = dataset->segment[arc];
+	place.side = where == BETWEEN ? cpu_arcs_side(dataset, arc, observation->vector) :
+		cpu_arcs_side_at_vertex(dataset, arc, where == AT_END, observation->vector);
 	return place;
 }
