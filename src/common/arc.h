@@ -272,6 +272,14 @@ extern void geonn_vector_degrees(struct geonn_vector vector, double *latitude, d
 extern double geonn_chain_distance(struct geonn_vector point, const struct geonn_vector *chain,
 								   size_t count);
 
+/*
+ * Return the distance in metres of the arcs from a to b and from c to d, each at most a quarter circle long, or a point where
+ * both ends are equal: 0 where they touch or cross, as exact signs decide; within 10 nm (arc.c).  Each order of the arcs, and
+ * of the ends of each, gives the same bits, and a point has those of geonn_chain_distance().  Vectors are those of
+ * geonn_foot_distance().
+ */
+extern double geonn_arcs_distance(struct geonn_vector a, struct geonn_vector b, struct geonn_vector c, struct geonn_vector d);
+
 #endif
 
 #endif							/* GEONN_ARC_H */

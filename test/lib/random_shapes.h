@@ -38,11 +38,16 @@ place_from(struct point from, double distance, double bearing)
 	};
 }
 
+/* where random_place() is, unless NULL */
+static const struct point *place_to_be;
+
 static struct point
 random_place(void)
 {
 	struct point place = {asin(random_between(-1.0, 1.0)) * (180.0 / M_PI), random_between(-180.0, 360.0)};
 
+	if (place_to_be != NULL)
+		return *place_to_be;
 	switch (random_below(6))
 	{
 		case 0:
@@ -210,7 +215,7 @@ make_hostile_line(struct shape *shape)
 
 #define SHAPE_KINDS 10
 
-static void
+static inline void
 make_shape(struct shape *shape, int number)
 {
 	shape->is_polygon = false;

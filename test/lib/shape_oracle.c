@@ -9,10 +9,15 @@
  * tells under which p sees its arcs: so many full turns as the ring winds
  * about p, where the antipode of p is outside, as for all rings within a
  * hemisphere around a centre that their maker knows.
+ *
+ * Two arcs meet where their planes do, if that place has no part against the direction from either end to the
+ * other, on both arcs; an arc of less than 10 picometres is its ends alone.  Where they nearly meet, or are nearly on
+ * one circle, rounding may say the opposite, and the distance is as good as 0 in either case.
  */
 #include "shape_oracle.h"
 
 #include <math.h>
+#include <stdbool.h>
 
 #include "degrees.h"
 
@@ -79,13 +84,51 @@ oracle_arc_angle(struct wide p, struct wide a, struct wide b)
 	return wide_angle(p, wide_sum(cosine, a, sine, across));
 }
 
+static struct wide
+wide_cross(struct wide u, struct wide v)
+{
+	return (struct wide) {u.y * v.z - u.z * v.y, u.z * v.x - u.x * v.z, u.x * v.y - u.y * v.x};
+}
+
+/* Is a place of the arc's circle on the arc, or its antipode if `sign` is -1? */
+static bool
+is_on_arc(struct wide place, int sign, struct wide a, struct wide b)
+{
+	__float128	cosine = wide_dot(a, b);
+
+	return sign * wide_dot(place, wide_sum(1, b, -cosine, a)) >= 0 && sign * wide_dot(place, wide_sum(1, a, -cosine, b)) >= 0;
+}
+
+static __float128
+oracle_arcs_angle(struct wide a, struct wide b, struct wide c, struct wide d)
+{
+	struct wide place = wide_cross(wide_cross(a, b), wide_cross(c, d));
+	__float128	angles[4] = {oracle_arc_angle(a, c, d), oracle_arc_angle(b, c, d), oracle_arc_angle(c, a, b),
+	oracle_arc_angle(d, a, b)};
+	__float128	nearest = angles[0];
+
+	for (int sign = -1; sign <= 1 && wide_angle(a, b) > 1e-18 && wide_angle(c, d) > 1e-18; sign += 2)
+		if (wide_length(place) > 0 && is_on_arc(place, sign, a, b) && is_on_arc(place, sign, c, d))
+			return 0;
+	for (int i = 1; i < 4; i++)
+		nearest = angles[i] < nearest ? angles[i] : nearest;
+	return nearest;
+}
+
+__float128
+oracle_arcs_distance(struct point a, struct point b, struct point c, struct point d)
+{
+	return oracle_arcs_angle(wide_vector(a), wide_vector(b), wide_vector(c), wide_vector(d)) *
+		(__float128) GEONN_SPHERE_RADIUS;
+}
+
 /* in turns: how often a ring winds about p, less how often about its antipode */
 static double
 oracle_winding(struct wide p, const struct wide *ring, int count)
 {
 	struct wide axis = fabsq(p.z) < 0.7 ? (struct wide) {0, 0, 1} : (struct wide) {1, 0, 0};
 	struct wide up = wide_sum(1, axis, -wide_dot(axis, p), p);
-	struct wide side = {p.y * up.z - p.z * up.y, p.z * up.x - p.x * up.z, p.x * up.y - p.y * up.x};
+	struct wide side = wide_cross(p, up);
 	__float128	sum = 0;
 
 	for (int i = 1; i < count; i++)
@@ -127,6 +170,103 @@ oracle_shape_distance(const struct shape *shape, struct point point)
 			windings += lrint(oracle_winding(p, ring, chain->count));
 	}
 	return windings % 2 ? 0 : nearest * (__float128) GEONN_SPHERE_RADIUS;
+}
+
+/* ---- two shapes ---- */
+
+/* Can two arcs be nearer than an angle?  Spheres around their chords say so, which are wider by what an arc may rise. */
+static bool
+may_be_nearer(const struct wide *one, const struct wide *other, __float128 angle)
+{
+	const struct wide *ends[2] = {one, other};
+	double		middles[2][3];
+	double		reach = 2 * sin(fmin((double) angle, M_PI) / 2) + 1e-9;
+	double		square = 0;
+
+	for (int i = 0; i < 2; i++)
+	{
+		struct wide a = ends[i][0];
+		struct wide b = ends[i][1];
+		double		chord = sqrt(pow((double) (a.x - b.x), 2) + pow((double) (a.y - b.y), 2) +
+								 pow((double) (a.z - b.z), 2));
+
+		middles[i][0] = (double) (a.x + b.x) / 2;
+		middles[i][1] = (double) (a.y + b.y) / 2;
+		middles[i][2] = (double) (a.z + b.z) / 2;
+		reach += chord / 2 + chord * chord / 4;
+	}
+	for (int i = 0; i < 3; i++)
+		square += pow(middles[0][i] - middles[1][i], 2);
+	return sqrt(square) <= reach;
+}
+
+/* Write the vectors of a chain; a point is an arc without length.  Returns how many. */
+static int
+wide_chain(const struct chain *chain, struct wide *ring)
+{
+	for (int i = 0; i < chain->count; i++)
+		ring[i] = wide_vector(chain->vertices[i]);
+	ring[chain->count] = ring[0];
+	return chain->count > 1 ? chain->count : 2;
+}
+
+static __float128
+oracle_chains_angle(const struct chain *one, const struct chain *other, __float128 nearest)
+{
+	struct wide a[MOST_VERTICES + 1];
+	struct wide c[MOST_VERTICES + 1];
+	int			count = wide_chain(one, a);
+	int			other_count = wide_chain(other, c);
+
+	for (int i = 0; i + 1 < count; i++)
+		for (int j = 0; j + 1 < other_count; j++)
+		{
+			__float128	angle;
+
+			if (!may_be_nearer(&a[i], &c[j], nearest))
+				continue;
+			angle = oracle_arcs_angle(a[i], a[i + 1], c[j], c[j + 1]);
+			nearest = angle < nearest ? angle : nearest;
+		}
+	return nearest;
+}
+
+/* Does a polygon wind about the first vertex of a part of the other shape? */
+static bool
+winds_about_part(const struct shape *polygon, const struct shape *other)
+{
+	struct wide centre = wide_vector(polygon->centre);
+
+	for (int i = 0; i < other->count; i++)
+	{
+		struct wide p = wide_vector(other->chains[i].vertices[0]);
+		long		windings = 0;
+
+		for (int j = 0; j < polygon->count && wide_dot(p, centre) > 0; j++)
+		{
+			struct wide ring[MOST_VERTICES + 1];
+			int			count = wide_chain(&polygon->chains[j], ring);
+
+			windings += lrint(oracle_winding(p, ring, count));
+		}
+		if (windings % 2)
+			return true;
+	}
+	return false;
+}
+
+__float128
+oracle_shapes_distance(const struct shape *one, const struct shape *other)
+{
+	__float128	nearest = 4;
+
+	for (int i = 0; i < one->count; i++)
+		for (int j = 0; j < other->count; j++)
+			nearest = oracle_chains_angle(&one->chains[i], &other->chains[j], nearest);
+	if (nearest > 1e-25 && ((one->is_polygon && winds_about_part(one, other)) ||
+							(other->is_polygon && winds_about_part(other, one))))
+		return 0;
+	return nearest * (__float128) GEONN_SPHERE_RADIUS;
 }
 
 double

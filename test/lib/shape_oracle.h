@@ -32,6 +32,12 @@ struct shape
 /* In metres. */
 extern __float128 oracle_shape_distance(const struct shape *shape, struct point point);
 
+/* Of two arcs, each shorter than half a circle or without length; in metres. */
+extern __float128 oracle_arcs_distance(struct point a, struct point b, struct point c, struct point d);
+
+/* Of two shapes, of which chains of one vertex are points. */
+extern __float128 oracle_shapes_distance(const struct shape *one, const struct shape *other);
+
 /* How far a vector is from the middle of the arc between two points that are neither equal nor antipodal. */
 extern double oracle_middle_error(struct point a, struct point b, struct geonn_vector middle);
 
