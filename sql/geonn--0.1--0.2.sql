@@ -301,6 +301,15 @@ CREATE FUNCTION geonn_distance(lat double precision, lon double precision,
 COMMENT ON FUNCTION geonn_distance(double precision, double precision, pg_catalog.anyelement) IS
 'metres between a point of latitude and longitude in degrees and a geography or geometry of PostGIS';
 
+CREATE FUNCTION geonn_distance(shape1 pg_catalog.anycompatible, shape2 pg_catalog.anycompatible,
+							   metric pg_catalog.name DEFAULT 'sphere'::pg_catalog.name)
+	RETURNS double precision
+	AS 'MODULE_PATHNAME', 'geonn_distance_of_shapes' LANGUAGE C
+	IMMUTABLE STRICT PARALLEL SAFE
+	COST 2000;
+COMMENT ON FUNCTION geonn_distance(pg_catalog.anycompatible, pg_catalog.anycompatible, pg_catalog.name) IS
+'metres between two geographies or geometries of PostGIS';
+
 -- ---- what to know of a relation ----
 
 -- These two return other columns, for which views have to be defined anew: the update fails as long as an

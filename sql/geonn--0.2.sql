@@ -397,6 +397,21 @@ CREATE FUNCTION geonn_distance(lat double precision, lon double precision,
 COMMENT ON FUNCTION geonn_distance(double precision, double precision, pg_catalog.anyelement) IS
 'metres between a point of latitude and longitude in degrees and a geography or geometry of PostGIS';
 
+-- Returns the metres between two such shapes: between their nearest places, and 0 where they
+-- touch or cross, or one lies in the other.  (shape1, shape2) gives the same bits as (shape2, shape1), a
+-- point those of its coordinates, and an empty shape NULL.  The metric 'sphere' is the only one.
+--
+-- The metric is a name, as PostGIS turns a geometry into a text, if asked for one: calls with a
+-- geometry behind two values of unknown type are those of a point and a shape.
+CREATE FUNCTION geonn_distance(shape1 pg_catalog.anycompatible, shape2 pg_catalog.anycompatible,
+							   metric pg_catalog.name DEFAULT 'sphere'::pg_catalog.name)
+	RETURNS double precision
+	AS 'MODULE_PATHNAME', 'geonn_distance_of_shapes' LANGUAGE C
+	IMMUTABLE STRICT PARALLEL SAFE
+	COST 2000;
+COMMENT ON FUNCTION geonn_distance(pg_catalog.anycompatible, pg_catalog.anycompatible, pg_catalog.name) IS
+'metres between two geographies or geometries of PostGIS';
+
 -- Returns the columns of a relation that geonn_nearest uses, or raises the same error
 -- if it cannot find them.  options name columns as for geonn_check, and overlaps those with
 -- windows.

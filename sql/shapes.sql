@@ -16,6 +16,9 @@ SELECT geonn_distance(1, 2, point '(3,4)');
 SELECT geonn_distance(1, 2, (3, 4)::shapes.geography);
 SELECT geonn_distance(1, 2, 'POINT(3 4)'::shapes.geometry);
 SELECT geonn_distance(1, 2, NULL::text) IS NULL AS is_null;
+SELECT geonn_distance('POINT(1 2)', 'POINT(3 4)');
+SELECT geonn_distance((1, 2)::shapes.geography, (3, 4)::shapes.geography);
+SELECT geonn_distance(NULL::text, 'POINT(3 4)') IS NULL AS is_null;
 -- four values are two points, also where the client does not say of which type they are
 SELECT geonn_distance('1', '2', '3', '4') = geonn_distance(1, 2, 3, 4) AS same;
 PREPARE untyped AS SELECT geonn_distance($1, $2, $3, $4) = geonn_distance(1, 2, 3, 4) AS same;
@@ -76,6 +79,25 @@ SELECT id, geonn_distance(0, 60, g) AS metres, geonn_distance(0, 60, r) = geonn_
 SELECT g AS line FROM long_road WHERE id = 1 \gset
 EXECUTE with_shape(:'line');
 
+-- Two shapes: the same in both orders, NULL where one is empty, 0 where they intersect, and as far as PostGIS has them; a point
+-- is as far as its coordinates, to the last bit.
+SELECT count(*) AS pairs, count(*) FILTER (WHERE d IS DISTINCT FROM geonn_distance(b.g, a.g)) AS other_order,
+       count(*) FILTER (WHERE (d IS NULL) <> (ST_IsEmpty(a.g::geometry) IS NOT FALSE OR ST_IsEmpty(b.g::geometry) IS NOT FALSE)) AS other_null,
+       count(*) FILTER (WHERE d = 0) AS zero, count(*) FILTER (WHERE (d = 0) <> ST_Intersects(a.g, b.g) AND 'date line' NOT IN (a.name, b.name)) AS other_zero,
+       max(abs(d - ST_Distance(a.g, b.g, false))) FILTER (WHERE 'date line' NOT IN (a.name, b.name)) < 1e-5 AS near,
+       count(*) FILTER (WHERE d IS DISTINCT FROM geonn_distance(a.g::geometry, b.g::geometry, 'sphere') OR d IS DISTINCT FROM geonn_distance(a.g::geometry, b.g)) AS other_type
+FROM shape a, shape b, LATERAL (SELECT geonn_distance(a.g, b.g) OFFSET 0) d (d);
+-- where PostGIS's ST_Distance() has 0, as its short cut for points in polygons takes one for inside that is on the other side of the
+-- Earth (ticket 5895)
+SELECT geonn_distance(a.g, b.g) AS metres FROM shape a, shape b WHERE a.name = 'polygon' AND b.name = 'date line';
+SELECT name FROM shape WHERE geonn_distance('POINT(0 0)', g) IS DISTINCT FROM geonn_distance(0, 0, g) OR geonn_distance(g, 'POINT(180 1)') IS DISTINCT FROM geonn_distance(1, 180, g);
+SELECT count(*) AS points, count(*) FILTER (WHERE geonn_distance(ST_Point(b, a, 4326), ST_Point(d, c, 4326)) <> geonn_distance(a, b, c, d)) AS differing
+FROM generate_series(-90, 90, 18.3) a, generate_series(-180, 180, 60.7) b, generate_series(-90, 90, 22.9) c, generate_series(-180, 180, 71.3) d;
+SELECT a.id, b.id, geonn_distance(a.g, b.r) AS metres, geonn_distance(b.g, a.r) = geonn_distance(a.g, b.g) AS same FROM long_road a, long_road b WHERE a.id <= b.id;
+-- a point before a geometry, where the client does not say of which type its numbers are
+PREPARE untyped_point AS SELECT geonn_distance($1, $2, 'SRID=4326;POINT(4 3)'::geometry) = geonn_distance(1, 2, 3, 4) AS same;
+EXECUTE untyped_point(1, 2);
+
 -- a ring of 200,000 vertices, which is gone through in pieces: the arcs at which pieces meet count, too
 WITH ring (g) AS MATERIALIZED (
     SELECT ST_MakePolygon(ST_MakeLine(ST_Point(i % 200000 * 0.0018 - 180, 60, 4326) ORDER BY i))::geography FROM generate_series(0, 200000) i)
@@ -126,6 +148,14 @@ SELECT geonn_distance(0, 0, 'SRID=4326;TRIANGLE((0 0, 0 1, 1 0, 0 0))'::geometry
 SELECT geonn_distance(0, 0, 'SRID=4326;LINESTRING(10 10, 20 20, -160 -20)'::geometry);
 SELECT geonn_distance(0, 0, 'SRID=4326;POLYGON((-180 -90, 180 -90, 180 90, -180 90, -180 -90))'::geometry);
 SELECT geonn_distance(0, 0, 'POLYGON((0 0, 90 0, 180 0, -90 0, 0 0))'::geography);
+-- and of two, whose it is
+SELECT geonn_distance('SRID=4326;POINT(0 0)'::geometry, 'POINT(0 0)');
+SELECT geonn_distance('SRID=4326;POINT(0 91)'::geometry, 'SRID=4326;POINT EMPTY');
+SELECT geonn_distance('SRID=4326;POINT EMPTY'::geometry, 'SRID=4326;POINT(0 91)');
+SELECT geonn_distance('SRID=4326;CIRCULARSTRING(0 0, 1 1, 2 0)'::geometry, 'SRID=4326;POINT(0 0)');
+SELECT geonn_distance('POINT(0 0)'::geography, 'POLYGON((0 0, 90 0, 180 0, -90 0, 0 0))');
+SELECT geonn_distance('POINT(0 0)'::geography, 'POINT(1 1)', 'spheroid');
+SELECT geonn_distance('POINT(0 0)'::geography, 'POINT(1 1)', 'Sphere');
 
 SET client_min_messages = warning;
 DROP EXTENSION postgis CASCADE;

@@ -23,7 +23,7 @@ TEST_PROGRAMS = $(UNIT_TESTS) build/test/nearest_oracle $(OTHER_RELEASES) build/
 TEST_CFLAGS = -std=gnu11 -O2 -g -pthread $(WARNINGS) $(PRECISION) $(ASSERTING) -Isrc
 
 # __float128: clang has no header for it, and on arm64 long double is as wide
-FLOAT128_TESTS = build/test/arc_pairs_test build/test/arcs_refusals_test build/test/arcs_test build/test/geodesy_test build/test/hostile_test build/test/shape_test build/test/spheroid_test build/test/nearest_oracle
+FLOAT128_TESTS = build/test/arc_pairs_test build/test/arcs_refusals_test build/test/arcs_test build/test/geodesy_test build/test/hostile_test build/test/outline_test build/test/shape_test build/test/spheroid_test build/test/nearest_oracle
 FLOAT128_CC := $(if $(IS_CLANG),gcc,$(CC))
 $(FLOAT128_TESTS): override CC = $(FLOAT128_CC)
 ifeq ($(PROCESSOR),x86_64)
@@ -83,6 +83,8 @@ build/test/geodesy_test build/test/geodesy_margin_test: TEST_SOURCES = test/lib/
 build/test/geodesy_test build/test/geodesy_margin_test: test/lib/verdict.c $(DISTANCE_HEADERS)
 build/test/arc_pairs_test build/test/shape_test: TEST_SOURCES = test/lib/verdict.c test/lib/shape_oracle.c $(SHAPE_SOURCES)
 build/test/arc_pairs_test build/test/shape_test: test/lib/verdict.c test/lib/shape_oracle.c $(SHAPE_SOURCES) $(DISTANCE_HEADERS)
+build/test/outline_test: TEST_SOURCES = test/lib/verdict.c test/lib/shape_oracle.c $(SHAPE_SOURCES) src/common/outline.c
+build/test/outline_test: test/lib/verdict.c test/lib/shape_oracle.c $(SHAPE_SOURCES) src/common/outline.c $(DISTANCE_HEADERS)
 HOSTILE_SOURCES = test/lib/verdict.c test/lib/shape_oracle.c $(SHAPE_SOURCES) src/common/spheroid_distance.c
 build/test/hostile_test: TEST_SOURCES = $(HOSTILE_SOURCES) -lproj
 build/test/hostile_test: $(HOSTILE_SOURCES) $(DISTANCE_HEADERS)

@@ -149,6 +149,19 @@ check_coordinate(const char *name, bool is_latitude, double value)
 			 errhint("Add or subtract multiples of 360 degrees until it is.")));
 }
 
+enum geonn_metric
+geonn_metric_of(const char *name, size_t length)
+{
+	int			metric;
+
+	if (!geonn_find_word(geonn_metric_words(), name, length, false, &metric))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("unknown metric: \"%s\"", pnstrdup(name, length)),
+				 errhint("The metrics are %s.", geonn_list_words(geonn_metric_words(), "\"", "and"))));
+	return (enum geonn_metric) metric;
+}
+
 /*
  * Not inlined: otherwise the JIT compiler could inline geonn_distance, and its code could not call
  * geonn_spheroid_distance, which only this library sees.
@@ -168,35 +181,27 @@ geonn_distance(PG_FUNCTION_ARGS)
 	double		latitude2 = PG_GETARG_FLOAT8(2);
 	double		longitude2 = PG_GETARG_FLOAT8(3);
 	text	   *name = PG_GETARG_TEXT_PP(4);
-	int			metric;
+	enum geonn_metric metric;
 
 	check_coordinate("lat1", true, latitude1);
 	check_coordinate("lon1", false, longitude1);
 	check_coordinate("lat2", true, latitude2);
 	check_coordinate("lon2", false, longitude2);
 
-	if (!geonn_find_word(geonn_metric_words(), VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name), false, &metric))
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("unknown metric: \"%s\"", text_to_cstring(name)),
-				 errhint("The metrics are %s.", geonn_list_words(geonn_metric_words(), "\"", "and"))));
+	metric = geonn_metric_of(VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name));
 	PG_RETURN_FLOAT8(metric_distance(metric, latitude1, longitude1, latitude2, longitude2));
 }
 
 /* ---- distances to shapes ---- */
 
-/*
- * Return what kind of shapes the type of the third argument holds.  The kind is looked up once for
- * each place where a statement calls the function.
- */
-static GeonnPointKind
-kind_of_shape(FmgrInfo *function)
+GeonnPointKind
+geonn_kind_of_shape(FmgrInfo *function, int argument)
 {
 	GeonnPointKind *kind = function->fn_extra;
 
 	if (kind == NULL)
 	{
-		Oid			type = get_fn_expr_argtype(function, 2);
+		Oid			type = get_fn_expr_argtype(function, argument);
 
 		kind = MemoryContextAlloc(function->fn_mcxt, sizeof(*kind));
 		*kind = OidIsValid(type) ? geonn_point_kind(getBaseType(type)) : GEONN_POINT_NONE;
@@ -250,7 +255,7 @@ static pg_noinline double
 shape_distance(FmgrInfo *function, double latitude, double longitude, Datum shape)
 {
 	struct geonn_vector point;
-	GeonnShapeReader *reader = geonn_shape_open(kind_of_shape(function), shape, NULL, NULL);
+	GeonnShapeReader *reader = geonn_shape_open(geonn_kind_of_shape(function, 2), shape, NULL, NULL);
 	GeonnPart	part;
 	double		distance = INFINITY;
 	double		polygon = INFINITY; /* distance to the rings read so far of the present polygon */
