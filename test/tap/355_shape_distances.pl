@@ -112,4 +112,17 @@ foreach ([ 'polygons at the antipodes', @polygons, 'geonn_distance(1, 1, 1, 179)
 	cmp_ok($difference, '<', 1e-6, "$name: $distance m; PostGIS has $of_postgis");
 }
 
+# arcs of 11 km, a decimetre from one to the next: no box of one line is farther from the other line than most of its arcs
+$node->safe_psql('postgres', q{
+	CREATE TABLE zigzag AS
+	SELECT n, ST_MakeLine(ST_MakePoint(i / 1e6 + 0.1 * (i % 2) + 0.101 * n, 20 + i / 1e6 - 0.1 * (i % 2) + 0.101 * n) ORDER BY i)::geography AS g
+	FROM generate_series(1, 20000) i, generate_series(1, 2) n GROUP BY n});
+my $begin = time;
+my (undef, undef, $error) = $node->psql('postgres', q{
+	SET statement_timeout = '300ms';
+	SELECT geonn_distance(a.g, b.g) FROM zigzag a, zigzag b WHERE a.n < b.n});
+
+like($error, qr/statement timeout/, 'the distance of two lines that takes minutes is cancelled');
+cmp_ok(time - $begin, '<', 10, 'soon');
+
 done_testing();
