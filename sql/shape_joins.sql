@@ -71,7 +71,7 @@ SELECT count(*) FROM geonn_nearest('obs', 'lot', options => '{"ref_lat": "lat", 
 SELECT count(*) FROM geonn_nearest('lot', 'obs');
 SELECT * FROM geonn_describe('lot');
 SELECT rows FROM geonn_check('lot');
--- a column whose type names none has points, unless an option says otherwise
+-- a column whose type names none has what its values are
 INSERT INTO mixed VALUES (1, 'POINT(1 1)'), (2, 'LINESTRING(2 2, 2 3)'), (3, 'POLYGON((-1 -1, 1 -1, 1 1, -1 1, -1 -1))');
 SELECT * FROM geonn_nearest('obs', 'mixed');
 SELECT * FROM geonn_nearest('obs', 'mixed', options => '{"ref_shape": "place"}');

@@ -64,6 +64,7 @@ typedef struct BaselineComparison
 	known_hash *known;
 	Size		memory;			/* bytes left for changes */
 	bool		too_many;
+	bool		met_shape;
 	MemoryContext row_context;
 	StringInfoData bytes;		/* the bytes of the row that was written last */
 } BaselineComparison;
@@ -311,7 +312,8 @@ mark_changed(BaselineComparison *comparison)
 }
 
 /*
- * Find the changes of the blocks whose bags have changed, unless they are too many.
+ * Find the changes of the blocks whose bags have changed, unless they are too many, or a row is a shape, which no baseline
+ * can store.
  */
 static void
 find_by_bags(BaselineComparison *comparison, InvalidPolicy invalid)
@@ -323,7 +325,10 @@ find_by_bags(BaselineComparison *comparison, InvalidPolicy invalid)
 	comparison->by_pages = false;
 	comparison->bags = MemoryContextAllocExtended(CurrentMemoryContext, baseline->count * sizeof(Bag),
 												  MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
-	geonn_read_points(comparison->source, invalid, add_to_bag, comparison);
+	comparison->met_shape = !geonn_read_points(comparison->source, invalid, add_to_bag, comparison);
+	comparison->too_many = comparison->met_shape;
+	if (comparison->too_many)
+		return;
 	add_waiting(comparison);
 	needed = mark_changed(comparison) * 2 * sizeof(KnownPoint);
 	count = list_changed(comparison);
@@ -334,7 +339,7 @@ find_by_bags(BaselineComparison *comparison, InvalidPolicy invalid)
 	comparison->known = known_create(CurrentMemoryContext,
 									 (uint32) (needed / (2 * sizeof(KnownPoint))), NULL);
 	geonn_baseline_read_blocks(baseline, comparison->blocks, count, learn_block, comparison);
-	geonn_read_points(comparison->source, GEONN_INVALID_COUNTED, look_for_row, comparison);
+	(void) geonn_read_points(comparison->source, GEONN_INVALID_COUNTED, look_for_row, comparison);
 	geonn_baseline_read_blocks(baseline, comparison->blocks, count, find_removed, comparison);
 	Assert(mark_left(comparison) == 0);
 }
@@ -384,6 +389,8 @@ geonn_baseline_compare(GeonnBaseline *baseline, const GeonnJoin *join, Size memo
 	Assert(changes->removed.count <= baseline->rows);
 	if (changes->added.count > 0)
 		qsort(changes->added.points, changes->added.count, sizeof(BaselinePoint), by_block_and_key);
+	if (comparison.met_shape)
+		geonn_read_as_shapes(join->references);
 	if (comparison.too_many)
 		geonn_pages_give_up(baseline->pages);
 	geonn_pages_store(baseline->pages);

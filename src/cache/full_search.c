@@ -228,6 +228,15 @@ end_baseline(BaselineBuild *build, bool may_keep)
 	return keeps;
 }
 
+/* Let go of the points, and leave what is stored as it is. */
+static void
+abandon_baseline(BaselineBuild *build)
+{
+	geonn_baseline_close(build->baseline);
+	geonn_baseline_sort_end(build->sort);
+	MemoryContextDelete(build->context);
+}
+
 static void
 take_row(void *state, const PointRow *row)
 {
@@ -238,7 +247,7 @@ take_row(void *state, const PointRow *row)
 static void
 read_source(BaselineBuild *build, const PointSource *source)
 {
-	geonn_read_points(source, GEONN_INVALID_COUNTED, take_row, build);
+	(void) geonn_read_points(source, GEONN_INVALID_COUNTED, take_row, build);
 }
 
 /* ---- both baselines ---- */
@@ -285,6 +294,13 @@ geonn_baselines_end(const GeonnCache *cache, const GeonnJoin *join, GeonnLastRun
 
 	if (build == NULL)
 		return;
+	/* the search has met a shape */
+	if (geonn_has_shapes(join->references))
+	{
+		abandon_baseline(build);
+		delete_baselines(cache, join, last_run);
+		return;
+	}
 	references = begin_baseline(cache, join, last_run, SIDE_REFERENCES);
 	read_source(references, join->references);
 	same_references = end_baseline(references, true);

@@ -152,6 +152,7 @@ refresh_fully(Refresh *refresh, const char *reason, bool was_wasted, bool most_d
 static void
 refresh_rows(Refresh *refresh)
 {
+	static const char shapes[] = "references are lines and polygons";
 	GeonnLastRun *last_run = refresh->last_run;
 
 	if (refresh->mode == REFRESH_FULL)
@@ -165,12 +166,12 @@ refresh_rows(Refresh *refresh)
 		refresh->result->rows = last_run->rows;
 	}
 	else if (geonn_has_shapes(refresh->join->references))
-		refresh_fully(refresh, "references are lines and polygons", false, false);
+		refresh_fully(refresh, shapes, false, false);
 	else if (!last_run->has_baselines)
 		refresh_fully(refresh, "the last run left no baselines", false, true);
 	else if (!geonn_refresh_by_changes(refresh->cache, refresh->join, refresh->row_type, last_run,
 									   refresh->mode == REFRESH_INCREMENTAL, refresh->result))
-		refresh_fully(refresh, "much has changed", true, true);
+		refresh_fully(refresh, geonn_has_shapes(refresh->join->references) ? shapes : "much has changed", true, true);
 }
 
 /*

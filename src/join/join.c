@@ -54,7 +54,7 @@ geonn_search_begin(const GeonnJoin *join, TupleDesc row_type)
 	search->context = context;
 	geonn_result_row_begin(&search->row, row_type, join->given != NULL,
 						   geonn_observation_id(join), &join->references->columns[COLUMN_ID],
-						   &join->question, geonn_has_shapes(join->references));
+						   &join->question);
 	MemoryContextSwitchTo(former);
 	return search;
 }
@@ -170,7 +170,7 @@ prepare(GeonnSearch *search)
 	{
 		search->call = search->references->call;
 		search->prepared = geonn_join_attach(join, &search->row, &search->call,
-											 search->references->dataset);
+											 search->references);
 	}
 	else
 	{
@@ -179,11 +179,9 @@ prepare(GeonnSearch *search)
 											  may_look_ahead(search) ? geonn_search_look_ahead : NULL, search);
 		search->preparing = geonn_milliseconds_since(search->call.begun) - search->spent_reading;
 	}
+	search->row.has_places = search->prepared.own != NULL || geonn_has_shapes(join->references);
 	if (search->prepared.own != NULL)
-	{
-		search->row.has_places = true;
 		return true;
-	}
 	if (search->prepared.references != NULL && geonn_references_have_ids_as_tags(search->prepared.references))
 		geonn_result_row_take_tags(&search->row);
 	if (search->reading != NULL && question->id_by_value && !geonn_search_counts_nothing(search) &&
@@ -199,7 +197,8 @@ geonn_search_references(const GeonnSearch *search)
 	return (SharedReferences)
 	{
 		.call = search->call,
-		.dataset = geonn_client_dataset(search->prepared.client)
+		.dataset = geonn_client_dataset(search->prepared.client),
+		.has_shapes = geonn_has_shapes(search->join->references)
 	};
 }
 

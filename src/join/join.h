@@ -87,6 +87,7 @@ typedef struct SharedReferences
 {
 	GeonnCall	call;			/* the call to which all searches with the references belong */
 	uint64		dataset;		/* the number of the dataset (geonn_client_dataset) */
+	bool		has_shapes;		/* geonn_has_shapes() of the references, as their reading has left it */
 } SharedReferences;
 
 /*

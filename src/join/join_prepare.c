@@ -17,6 +17,7 @@
 
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
+#include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
@@ -171,7 +172,7 @@ void
 geonn_tell_of_references(const GeonnJoin *join, const uint64 *counts)
 {
 	if (join->invalid == GEONN_INVALID_IS_ERROR && geonn_count_invalid(counts) > 0)
-		geonn_read_points(join->references, join->invalid, ignore_row, NULL);	/* and raise it */
+		(void) geonn_read_points(join->references, join->invalid, ignore_row, NULL);	/* and raise it */
 	geonn_tell_of_rows(join->references, join->invalid, counts);
 }
 
@@ -189,9 +190,9 @@ begin_reading(const GeonnJoin *join, PreparedJoin *prepared, bool is_plain)
 }
 
 /*
- * Read all references.
+ * Read all references.  Returns false if one is a shape after all.
  */
-static void
+static bool
 read_all(PreparedJoin *prepared, PointReading *reading)
 {
 	if ((prepared->question.columns & ~GEONN_COLUMN_EXCLUDED) == 0 &&
@@ -199,6 +200,7 @@ read_all(PreparedJoin *prepared, PointReading *reading)
 		geonn_reading_in_blocks(reading, consume_references);
 	(void) geonn_reading_next(reading, 0);
 	memcpy(prepared->counts, geonn_reading_counts(reading), sizeof(prepared->counts));
+	return !geonn_reading_met_shape(reading);
 }
 
 /*
@@ -235,9 +237,9 @@ take_sealing(const GeonnJoin *join, PreparedJoin *prepared)
 }
 
 /*
- * Read the references into a new dataset.
+ * Read the references into a new dataset.  Returns false, with a dataset that is of no use, if one is a shape after all.
  */
-static void
+static bool
 send_references(const JoinPreparation *preparation)
 {
 	const GeonnJoin *join = preparation->join;
@@ -247,7 +249,8 @@ send_references(const JoinPreparation *preparation)
 	bool		asked;
 
 	geonn_begin_references(join, preparation->detail, prepared, memory);
-	read_all(prepared, begin_reading(join, prepared, preparation->table != NULL));
+	if (!read_all(prepared, begin_reading(join, prepared, preparation->table != NULL)))
+		return false;
 	if (prepared->groups != NULL)
 		geonn_groups_seal(prepared->groups, prepared->client);
 	for (int i = 0; i < GEONN_PARTIES_MAX && prepared->parties[i] != NULL; i++)
@@ -259,6 +262,7 @@ send_references(const JoinPreparation *preparation)
 	if (asked)
 		take_sealing(join, prepared);
 	geonn_reference_memory_name(memory, geonn_client_dataset(prepared->client));
+	return true;
 }
 
 /* Implements ReferenceFate.prepare.  The client of an earlier fate may have begun a new dataset. */
@@ -270,8 +274,8 @@ read_references(JoinPreparation *preparation)
 
 	if (prepared->client == NULL)
 		prepared->client = geonn_client_open(&prepared->question, NULL, 0, &preparation->message);
-	if (join->read_given == NULL || join->read_given(join->given_references->state))
-		send_references(preparation);
+	if ((join->read_given == NULL || join->read_given(join->given_references->state)) && !send_references(preparation))
+		return "one of them is no point";
 	return NULL;
 }
 
@@ -297,23 +301,30 @@ geonn_count_own_calls(void)
 			fates[i]->count_calls();
 }
 
-/* Try the fates in turn, until one prepares the join.  DEBUG1 says which one, and why the earlier ones did not. */
-static void
+/*
+ * Try the fates in turn, until one prepares the join.  DEBUG1 says which one, and why the earlier ones did not.  Returns
+ * false if none does, because a reference is a shape.
+ */
+static bool
 try_fates(JoinPreparation *preparation)
 {
 	const char *title = preparation->join->references->title;
-	GeonnFate  *tried = preparation->prepared->fates;
 
-	for (const ReferenceFate **fate = fates;; fate++, tried++)
+	for (int i = 0; i < fate_count; i++)
 	{
-		tried->name = (*fate)->name;
-		tried->refused = (*fate)->prepare(preparation);
-		if (tried->refused == NULL)
-			break;
+		GeonnFate  *tried = &preparation->prepared->fates[i];
+
+		tried->name = fates[i]->name;
+		tried->refused = fates[i]->prepare(preparation);
+		tried->taken = tried->refused == NULL;
+		if (tried->taken)
+		{
+			ereport(DEBUG1, (errmsg_internal("the references of %s are %s", title, tried->name)));
+			return true;
+		}
 		ereport(DEBUG1, (errmsg_internal("the references of %s are not %s: %s", title, tried->name, tried->refused)));
 	}
-	tried->taken = true;
-	ereport(DEBUG1, (errmsg_internal("the references of %s are %s", title, tried->name)));
+	return false;
 }
 
 /* Begin to prepare the join.  Given points must be valid if the join has GEONN_INVALID_IS_ERROR. */
@@ -329,13 +340,116 @@ begin_preparing(const GeonnJoin *join, const GeonnResultRow *row)
 	};
 }
 
+/* ---- columns whose type leaves open what they have ---- */
+
+/* columns of points in which this process has found shapes; and the place of the next one */
+static struct
+{
+	Oid			relation;
+	NameData	column;
+}			known_shapes[16];
+static int	next_known;
+
+/*
+ * Have a column be read as shapes at once if an earlier call has found some in it.  The answer is the same for points, too,
+ * but the metric of shapes is that of the sphere.
+ */
+static void
+read_as_before(const GeonnJoin *join)
+{
+	const PointSource *references = join->references;
+
+	if (!references->may_have_shapes || !OidIsValid(references->relation) || join->question.metric != GEONN_METRIC_SPHERE)
+		return;
+	for (int i = 0; i < (int) lengthof(known_shapes); i++)
+	{
+		if (known_shapes[i].relation == references->relation &&
+			strcmp(NameStr(known_shapes[i].column), references->columns[COLUMN_POINT].name) == 0)
+		{
+			geonn_read_as_shapes(join->references);
+			return;
+		}
+	}
+}
+
+/*
+ * The reading of the references has met a shape.  Let go of what it has sent, and begin anew, with shapes.  The session
+ * stays for the next client, and its part of the call counts for nothing.
+ */
+static void
+begin_with_shapes(JoinPreparation *preparation, const GeonnResultRow *row)
+{
+	static const struct geonn_finished nothing = {.alone = 1};
+	const GeonnJoin *join = preparation->join;
+	PreparedJoin *prepared = preparation->prepared;
+
+	geonn_references_abandon(prepared->references);
+	if (!geonn_client_is_sealed(prepared->client))
+		geonn_client_seal(prepared->client, true);
+	geonn_client_end(prepared->client, &nothing);
+	geonn_read_as_shapes(join->references);
+	geonn_check_metric_of_shapes(join);
+	if (OidIsValid(join->references->relation))
+	{
+		known_shapes[next_known].relation = join->references->relation;
+		namestrcpy(&known_shapes[next_known].column, join->references->columns[COLUMN_SHAPE].name);
+		next_known = (next_known + 1) % (int) lengthof(known_shapes);
+	}
+	MemoryContextDelete(prepared->row_context);
+	*prepared = begin_preparing(join, row);
+	preparation->detail = needed_detail(join, row);
+	preparation->known = NULL;
+	preparation->label_count = 0;
+}
+
+void
+geonn_check_metric_of_shapes(const GeonnJoin *join)
+{
+	const PointSource *references = join->references;
+
+	if (!geonn_has_shapes(references) || join->question.metric == GEONN_METRIC_SPHERE)
+		return;
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("lines and polygons have no metric \"spheroid\""),
+			 errdetail("Column \"%s\" of %s is read as shapes.", references->columns[COLUMN_SHAPE].name,
+					   references->title),
+			 errhint("Use the metric 'sphere'.")));
+}
+
+/*
+ * Try the fates; where a reference is a shape after all, once more.  What the first attempt has allocated goes
+ * before the second.
+ */
+static void
+prepare_references(JoinPreparation *preparation, const GeonnResultRow *row)
+{
+	MemoryContext former = CurrentMemoryContext;
+	MemoryContext attempt = AllocSetContextCreate(former, "geonn points", ALLOCSET_SMALL_SIZES);
+	bool		is_prepared;
+
+	MemoryContextSwitchTo(attempt);
+	is_prepared = try_fates(preparation);
+	MemoryContextSwitchTo(former);
+	if (is_prepared)
+		return;
+	begin_with_shapes(preparation, row);
+	MemoryContextDelete(attempt);
+	if (!try_fates(preparation))
+		elog(ERROR, "no way to get the references of %s", preparation->join->references->title);
+}
+
 PreparedJoin
 geonn_join_prepare(const GeonnJoin *join, const GeonnResultRow *row, const GeonnCall *call,
 				   bool (*are_few) (void *state), void *state)
 {
 	List	   *tables = join->given_references != NULL ? NIL : geonn_check_tables(join->references);
-	PreparedJoin prepared = begin_preparing(join, row);
-	JoinPreparation preparation = {
+	PreparedJoin prepared;
+	JoinPreparation preparation;
+
+	read_as_before(join);
+	prepared = begin_preparing(join, row);
+	preparation = (JoinPreparation) {
 		.join = join,
 		.table = join->given_references != NULL ? join->given_table :
 			list_length(tables) == 1 ? linitial(tables) : NULL,
@@ -348,8 +462,8 @@ geonn_join_prepare(const GeonnJoin *join, const GeonnResultRow *row, const Geonn
 		.prepared = &prepared
 	};
 
+	prepare_references(&preparation, row);
 	prepared.named = preparation.detail != REFERENCE_DISTANCE;
-	try_fates(&preparation);
 	for (int i = 0; i < fate_count && prepared.own == NULL; i++)
 		if (fates[i]->note_engine != NULL)
 			fates[i]->note_engine(&preparation, geonn_milliseconds_since(call->begun));
@@ -358,13 +472,16 @@ geonn_join_prepare(const GeonnJoin *join, const GeonnResultRow *row, const Geonn
 
 PreparedJoin
 geonn_join_attach(const GeonnJoin *join, const GeonnResultRow *row, const GeonnCall *call,
-				  uint64 dataset)
+				  const SharedReferences *references)
 {
 	struct geonn_call message = geonn_call_message(call, &join->label, 0);
-	PreparedJoin prepared = begin_preparing(join, row);
+	PreparedJoin prepared;
 
+	if (references->has_shapes)
+		geonn_read_as_shapes(join->references);
+	prepared = begin_preparing(join, row);
 	prepared.question.shared = true;
-	prepared.client = geonn_client_attach(&prepared.question, dataset, &message);
+	prepared.client = geonn_client_attach(&prepared.question, references->dataset, &message);
 	geonn_begin_references(join, needed_detail(join, row), &prepared, NULL);
 	return prepared;
 }

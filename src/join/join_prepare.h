@@ -62,9 +62,12 @@ typedef struct PreparedJoin
 extern PreparedJoin geonn_join_prepare(const GeonnJoin *join, const GeonnResultRow *row,
 									   const GeonnCall *call, bool (*are_few) (void *state), void *state);
 
-/* Prepare the join with this sealed dataset, which another process has sent. */
+/* Prepare the join with these references, which another process or search has sent, and read them as they were read there. */
 extern PreparedJoin geonn_join_attach(const GeonnJoin *join, const GeonnResultRow *row,
-									  const GeonnCall *call, uint64 dataset);
+									  const GeonnCall *call, const SharedReferences *references);
+
+/* Raise an error if references that are shapes are asked for by another metric than the sphere's. */
+extern void geonn_check_metric_of_shapes(const GeonnJoin *join);
 
 /* If the engine runs, have it count all calls that this process has answered without the engine. */
 extern void geonn_count_own_calls(void);

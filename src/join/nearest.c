@@ -19,6 +19,7 @@
 #include "base/extension.h"
 #include "join/arguments.h"
 #include "join/call.h"
+#include "join/join_prepare.h"
 #include "join/nearest.h"
 #include "points/column_hints.h"
 #include "points/column_pairs.h"
@@ -203,13 +204,7 @@ check_shapes(const GeonnArguments *arguments, const GeonnJoin *join)
 				 errdetail("Column \"%s\" of %s is read as shapes.", references->columns[COLUMN_SHAPE].name,
 						   references->title),
 				 errhint("Call geonn_nearest on one server.")));
-	if (join->question.metric != GEONN_METRIC_SPHERE)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("lines and polygons have no metric \"spheroid\""),
-				 errdetail("Column \"%s\" of %s is read as shapes.", references->columns[COLUMN_SHAPE].name,
-						   references->title),
-				 errhint("Use the metric 'sphere'.")));
+	geonn_check_metric_of_shapes(join);
 }
 
 GeonnJoin *

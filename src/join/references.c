@@ -373,6 +373,14 @@ geonn_references_lend(const PointSource *source, LentId *id_of, const void *ids,
 	return references;
 }
 
+void
+geonn_references_abandon(GeonnReferences *references)
+{
+	if (references->sort != NULL)
+		tuplesort_end(references->sort);
+	references->sort = NULL;
+}
+
 bool
 geonn_references_take_blocks(const GeonnReferences *references)
 {

@@ -64,6 +64,9 @@ extern void geonn_references_add_block(GeonnReferences *references, GeonnClient 
 									   uint32 rows, const Datum *ids, const double *latitudes,
 									   const double *longitudes, const GeonnPointColumns *columns);
 
+/* Let go of references that were not sealed, and of the disk space that sorting them takes. */
+extern void geonn_references_abandon(GeonnReferences *references);
+
 /* End adding references: send those that this process has sorted to the dataset, and seal it. */
 extern void geonn_references_seal(GeonnReferences *references, GeonnClient *client);
 

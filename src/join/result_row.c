@@ -309,7 +309,7 @@ static const char *const side_words[] = {"left", "right", "on"};
 void
 geonn_result_row_begin(GeonnResultRow *row, TupleDesc descriptor, bool numbered,
 					   const PointColumn *observation_id, const PointColumn *reference_id,
-					   const GeonnQuestion *question, bool has_places)
+					   const GeonnQuestion *question)
 {
 	int			rows = question->radii > 0 ? OF_COUNTS : OF_PAIRS;
 	const PointColumn *const ids[ID_TYPES] = {
@@ -336,7 +336,6 @@ geonn_result_row_begin(GeonnResultRow *row, TupleDesc descriptor, bool numbered,
 	}
 
 	row->question = question;
-	row->has_places = has_places;
 	row->sums = row->mins = row->maxs = NULL;
 	if (question->weights > 0)
 	{

@@ -33,7 +33,8 @@ typedef struct GeonnResultRow
 {
 	TupleDesc	descriptor;		/* the rows' type */
 	const GeonnQuestion *question;	/* the question: its metric for bearings, and what a count counts */
-	bool		has_places;		/* coordinates of references are the places of the pairs (GeonnBlock) */
+	bool		has_places;		/* coordinates of references are the places of the pairs (GeonnBlock); if not, those of the
+								 * references */
 	int			needs;			/* GEONN_NEEDS_... that any column has */
 	ResultAttribute *attributes;	/* [descriptor->natts] */
 	ArrayType  *sums;			/* the present array of sums; NULL: the question has no weights */
@@ -46,12 +47,11 @@ typedef struct GeonnResultRow
  * Describe rows of this type, for answers to the question; the caller must keep the question as long.  Raises an
  * error if the type is NULL (not composite), or if its columns, which are matched by name, do not suit the question
  * or the ids.  numbered: the observations are given, and the rows have their numbers, ord, in place of obs_id.
- * has_places: as in GeonnResultRow; if false, the coordinates come from the references.
+ * The caller sets has_places once the references are prepared.
  */
 extern void geonn_result_row_begin(GeonnResultRow *row, TupleDesc descriptor, bool numbered,
 								   const PointColumn *observation_id,
-								   const PointColumn *reference_id, const GeonnQuestion *question,
-								   bool has_places);
+								   const PointColumn *reference_id, const GeonnQuestion *question);
 
 /* Return whether ids of this column can be values of the row type's attribute, as they are or as wider integers. */
 extern bool geonn_attribute_takes_id(Form_pg_attribute attribute, const PointColumn *id);

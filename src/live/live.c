@@ -331,7 +331,8 @@ make_base(LiveReferences *references, PageReader *reader)
 	if (base == NULL)
 	{
 		make_later(references);
-		tell_too_large(references, reader->source, "A base of the references", bytes, most);
+		if (!reader->met_shape)
+			tell_too_large(references, reader->source, "A base of the references", bytes, most);
 		return;
 	}
 	references->making = geonn_milliseconds_since(begun);

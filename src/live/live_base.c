@@ -248,7 +248,7 @@ add_page(Maker *maker, BlockNumber block, const PageReader *reader)
 }
 
 /*
- * Read all pages; false if the base becomes too large.
+ * Read all pages; false if the base becomes too large, or the reader meets a shape.
  */
 static bool
 read_pages(Maker *maker, PageReader *reader)
@@ -261,6 +261,8 @@ read_pages(Maker *maker, PageReader *reader)
 		if (!make_room(maker))
 			return false;
 		geonn_page_read(reader, block, &none);
+		if (reader->met_shape)
+			return false;
 		add_page(maker, block, reader);
 	}
 	maker->first_row[maker->head.blocks] = maker->head.rows;

@@ -503,6 +503,8 @@ read_page(LiveTable *table, PageReader *reader, BlockNumber block)
 	known.offset = base->offset + first;
 	known.count = end - first;
 	geonn_page_read(reader, block, &known);
+	if (reader->met_shape)
+		return;
 	page->unsettled_by = UNSETTLED_BY_MORE;
 	compare_page(table, block, reader->rows, reader->count, first, end);
 	page->lsn = reader->lsn;
@@ -531,7 +533,7 @@ look_at_pages(LiveTable *table, PageReader *reader, BlockNumber first, BlockNumb
 		if (!must_be_read(table, reader, first + i, geonn_map_is_visible(&map, i)))
 			continue;
 		read_page(table, reader, first + i);
-		if (geonn_live_table_bytes(table) > most_bytes || table->masked_count > most_masked)
+		if (reader->met_shape || geonn_live_table_bytes(table) > most_bytes || table->masked_count > most_masked)
 			return false;
 	}
 	return true;

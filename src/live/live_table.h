@@ -26,7 +26,8 @@ extern bool geonn_live_table_is_current(LiveTable *table, Snapshot snapshot);
 typedef enum LiveLook
 {
 	LIVE_LOOK_COMPLETE,
-	LIVE_LOOK_TELLS_NOTHING,	/* the snapshot is older than the base, or geonn_live_table_bytes() exceeds the limit */
+	LIVE_LOOK_TELLS_NOTHING,	/* the snapshot is older than the base, or geonn_live_table_bytes() exceeds the limit, or
+								 * the reader has met a shape */
 	LIVE_LOOK_LACKS_MOST		/* more rows of the base are missing in the table than the limit allows */
 } LiveLook;
 

@@ -131,6 +131,7 @@ geonn_page_reader(const PointSource *source, const AttrNumber *attributes, Relat
 	if (!geonn_page_id_type(source, &reader->id_type))
 		elog(ERROR, "no base can have the ids of %s", source->title);
 	reader->groups = NULL;
+	reader->met_shape = false;
 	reader->by_xmin = false;
 	reader->strategy = NULL;
 	reader->context = AllocSetContextCreate(CurrentMemoryContext, "geonn live page",
@@ -246,7 +247,9 @@ read_tuple(PageReader *reader, HeapTuple tuple, PageRow *row)
 	point.id_is_null = reader->nulls[id];
 	row->status = POINT_NULL;
 	state = geonn_read_coordinates(source, reader->values, reader->nulls, &point, &detail);
-	if (unlikely(state != GEONN_POINT_OK && state != GEONN_POINT_EMPTY))
+	if (unlikely(state == GEONN_POINT_NOT_A_POINT && source->may_have_shapes))
+		reader->met_shape = true;
+	else if (unlikely(state != GEONN_POINT_OK && state != GEONN_POINT_EMPTY))
 		geonn_raise_wrong_point(source, state, detail, &point);
 	if (point.id_is_null || point.latitude_is_null || point.longitude_is_null)
 		return;

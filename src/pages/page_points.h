@@ -66,6 +66,7 @@ typedef struct PageReader
 	PageIdType	id_type;
 	GeonnGroups *groups;		/* the groups, by the source's columns to join by; keys of rows are added; NULL: no
 								 * such columns */
+	bool		met_shape;		/* a value is no point, and the source may have shapes: no page may be used any more */
 	bool		by_xmin;		/* as for geonn_page_unsettled_by */
 	BufferAccessStrategy strategy;	/* NULL: the default */
 	MemoryContext context;		/* memory for ids, and for converting coordinates; reset before each page */

@@ -464,6 +464,27 @@ set_limits(const Check *check, Datum *values, bool *nulls)
 	values[CHECK_INFINITE_WINDOWS] = counts_array(check->windows[WINDOW_INFINITE], count);
 }
 
+static void
+end_sorting(Sorting *sorting)
+{
+	if (sorting != NULL)
+		tuplesort_end(sorting->state);
+}
+
+/* Check all rows; begin anew, with shapes, where a value of a column of points is none. */
+static void
+check_rows(Check *check, PointSource *source)
+{
+	begin(check, source);
+	if (geonn_read_points(source, GEONN_INVALID_COUNTED, consume_row, check))
+		return;
+	end_sorting(check->places);
+	end_sorting(check->ids);
+	geonn_read_as_shapes(source);
+	begin(check, source);
+	(void) geonn_read_points(source, GEONN_INVALID_COUNTED, consume_row, check);
+}
+
 Datum
 geonn_check(PG_FUNCTION_ARGS)
 {
@@ -477,9 +498,7 @@ geonn_check(PG_FUNCTION_ARGS)
 	if (source == NULL)
 		PG_RETURN_NULL();
 	(void) geonn_check_tables(source);
-	begin(&check, source);
-	geonn_read_points(source, GEONN_INVALID_COUNTED, consume_row, &check);
-
+	check_rows(&check, source);
 	check.counts[CHECK_NOT_FINITE] = (int64) check.statuses[POINT_NOT_FINITE];
 	check.counts[CHECK_LATITUDE_OUT_OF_RANGE] =
 		(int64) (check.statuses[POINT_SWAPPED] + check.statuses[POINT_LATITUDE_OUT]);

@@ -8,9 +8,8 @@
  * coordinates are found by their names; a relation without a latitude and a
  * longitude has them in its one column of type geography(Point),
  * geometry(Point,4326) or point.  References without points may be shapes, in the one
- * column whose type names lines, polygons or collections.  A column whose type names none of
- * these has points, unless an option says that it has shapes: so a table of points is one in each
- * of its rows, and the first line in it is an error that says what to write.
+ * column whose type names lines, polygons or collections.  A column whose type names no kind, as geography alone,
+ * is read as points; from the first reference in it that is no point on, it is read as shapes.
  * Names are compared without regard to case.
  * Where several columns qualify, or none, an error lists what was found and what
  * would do.  Columns that options or the arguments "by", "differs" and "overlaps" name are
@@ -243,6 +242,10 @@ choose_column(PointSource *source, ColumnRole role, Form_pg_attribute attribute,
 		source->point_kind = geonn_point_kind(column->base_type);
 		if (role == COLUMN_SHAPE && source->point_kind == GEONN_POINT_NATIVE)
 			source->point_kind = GEONN_POINT_NONE;
+		source->may_have_shapes = role == COLUMN_POINT && source->takes_shapes && source->point_kind != GEONN_POINT_NATIVE &&
+			geonn_typmod_is_any(column->typmod);
+		if (source->may_have_shapes)
+			column->reason = psprintf("%s; each value says what it is", reason);
 		if (source->point_kind != GEONN_POINT_NONE)
 			problem = problem_of(role, column->base_type, column->typmod);
 		else
@@ -431,6 +434,17 @@ find_coordinates(PointSource *source, TupleDesc descriptor, const GeonnColumnNam
 		raise_missing(source, descriptor, psprintf("%s column", missing->name),
 					  missing->expected_names, 0, geonn_names_hint(source, descriptor));
 	}
+}
+
+void
+geonn_read_as_shapes(PointSource *source)
+{
+	if (geonn_has_shapes(source))
+		return;
+	Assert(source->may_have_shapes && source->columns[COLUMN_POINT].attribute > 0);
+	source->columns[COLUMN_SHAPE] = source->columns[COLUMN_POINT];
+	source->columns[COLUMN_POINT] = (PointColumn) {0};
+	source->may_have_shapes = false;
 }
 
 const char *

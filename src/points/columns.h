@@ -88,6 +88,8 @@ typedef struct PointSource
 	PointColumn *columns;		/* [column_count] by ColumnRole; behind them the columns to join by, those that differ,
 								 * those with windows, and those with weights */
 	GeonnPointKind point_kind;	/* the kind of the column of points or shapes, if the source has one */
+	bool		may_have_shapes;		/* the column of points may have shapes, too: a reading ends at the first one, and its
+								 * caller begins anew after geonn_read_as_shapes() */
 	int			by_count;
 	PointColumn *by;			/* [by_count] among the columns: those of the argument by, then those of the argument
 								 * differs */
@@ -150,6 +152,9 @@ geonn_group_columns(const PointSource *source)
 {
 	return source->by_count - source->differs_count;
 }
+
+/* Have a column of points that may have shapes be read as shapes from now on.  Does nothing if it is so already. */
+extern void geonn_read_as_shapes(PointSource *source);
 
 /* Are the source's rows shapes? */
 static inline bool

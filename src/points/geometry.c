@@ -161,6 +161,12 @@ geonn_typmod_is_shape(int32 typmod)
 }
 
 bool
+geonn_typmod_is_any(int32 typmod)
+{
+	return type_of(typmod) == 0;
+}
+
+bool
 geonn_typmod_is_lines(int32 typmod)
 {
 	int32		type = type_of(typmod);
@@ -246,13 +252,14 @@ decode_serialized(GeonnPointKind kind, const uint8 *bytes, size_t size,
 	memcpy(&points, bytes + position, sizeof(points));
 	position += sizeof(points);
 
+	/* of other types: the number of points, rings or members */
+	if (points == 0)
+		return GEONN_POINT_EMPTY;
 	if (type != TYPE_POINT)
 	{
 		*detail = (int32) type;
 		return GEONN_POINT_NOT_A_POINT;
 	}
-	if (points == 0)
-		return GEONN_POINT_EMPTY;
 	if (srid != GEONN_POINT_SRID)
 	{
 		*detail = srid;

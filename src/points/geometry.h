@@ -30,7 +30,7 @@ typedef enum GeonnPointKind
 typedef enum GeonnPointState
 {
 	GEONN_POINT_OK,
-	GEONN_POINT_EMPTY,			/* counts as NULL */
+	GEONN_POINT_EMPTY,			/* of any type; counts as NULL */
 	GEONN_POINT_WRONG_SRID,
 	GEONN_POINT_NOT_A_POINT,
 	GEONN_POINT_MALFORMED		/* PostGIS writes no such value */
@@ -58,6 +58,9 @@ extern bool geonn_point_typmod_is_point(int32 typmod);
 
 /* Return whether the modifier says that values are lines, polygons, or anything else than points. */
 extern bool geonn_typmod_is_shape(int32 typmod);
+
+/* Return whether the modifier leaves open what the values are: points, lines, polygons or anything else. */
+extern bool geonn_typmod_is_any(int32 typmod);
 
 /* Return whether the modifier says that values are lines, or several lines or points. */
 extern bool geonn_typmod_is_lines(int32 typmod);

@@ -78,6 +78,7 @@ struct PointReading
 	Datum	   *values;
 	bool	   *nulls;
 	bool		ended;
+	bool		met_shape;		/* geonn_reading_met_shape */
 };
 
 /* ---- a row ---- */
@@ -109,6 +110,12 @@ take_row(PointReading *reading, const Datum *values, const bool *nulls)
 		geonn_read_shape(&owner, values, nulls, &row);
 	else
 		state = geonn_read_coordinates(source, values, nulls, &row, &detail);
+	if (unlikely(state == GEONN_POINT_NOT_A_POINT && source->may_have_shapes))
+	{
+		reading->met_shape = true;
+		MemoryContextSwitchTo(former);
+		return;
+	}
 	if (unlikely(state != GEONN_POINT_OK && state != GEONN_POINT_EMPTY))
 		geonn_raise_wrong_point(source, state, detail, &row);
 	if (!row.id_is_null && !row.latitude_is_null && !row.longitude_is_null)
@@ -142,7 +149,7 @@ receive_row(TupleTableSlot *slot, DestReceiver *receiver)
 
 	slot_getsomeattrs(slot, reading->attributes);
 	take_row(reading, slot->tts_values, slot->tts_isnull);
-	return true;
+	return !reading->met_shape;
 }
 
 /* ---- the query ---- */
@@ -380,6 +387,12 @@ geonn_reading_rows(const PointReading *reading)
 	return reading->rows;
 }
 
+bool
+geonn_reading_met_shape(const PointReading *reading)
+{
+	return reading->met_shape;
+}
+
 PointPage
 geonn_reading_page(const PointReading *reading)
 {
@@ -457,7 +470,7 @@ read_tables(PointReading *reading, uint64 rows)
 {
 	int			columns = reading->source->query_columns;
 
-	while (rows > 0)
+	while (rows > 0 && !reading->met_shape)
 	{
 		int			taken = 1;
 
@@ -589,6 +602,11 @@ geonn_reading_next(PointReading *reading, uint64 rows)
 	}
 	Assert(rows == 0 || reading->rows - before <= rows);
 	error_context_stack = context.previous;
+	if (reading->met_shape)
+	{
+		end_reading(reading, false);
+		return false;
+	}
 	if (more)
 		return true;
 	alone = reading->description != NULL;
@@ -605,12 +623,14 @@ geonn_reading_end(PointReading *reading)
 	end_reading(reading, false);
 }
 
-void
+bool
 geonn_read_points(const PointSource *source, InvalidPolicy invalid,
 				  PointConsumer consume, void *state)
 {
-	(void) geonn_reading_next(geonn_reading_begin(source, invalid, GEONN_READ_AT_ONCE, consume,
-												   state), 0);
+	PointReading *reading = geonn_reading_begin(source, invalid, GEONN_READ_AT_ONCE, consume, state);
+
+	(void) geonn_reading_next(reading, 0);
+	return !reading->met_shape;
 }
 
 /* Return pages in the order of the reading's tables.  Returns NULL if the reading has other tables than pages. */
@@ -649,5 +669,5 @@ geonn_read_pages(const PointSource *source, InvalidPolicy invalid, const TablePa
 	}
 	else
 		geonn_reading_end(reading);
-	return ordered != NULL;
+	return ordered != NULL && !reading->met_shape;
 }

@@ -32,13 +32,17 @@ extern List *geonn_check_tables(const PointSource *source);
  */
 extern List *geonn_relations_read(const PointSource *source);
 
-/* Read all rows of the source with the statement's snapshot. */
-extern void geonn_read_points(const PointSource *source, InvalidPolicy invalid,
+/*
+ * Read all rows of the source with the statement's snapshot.  Returns false if the source may have shapes, and has one:
+ * the rows before it were read.
+ */
+extern bool geonn_read_points(const PointSource *source, InvalidPolicy invalid,
 							  PointConsumer consume, void *state);
 
 /*
  * Read the rows of some pages of the tables that make up the source (geonn_check_tables); pages has an element for each
- * table.  If the source's plan now reads anything but these tables, returns false and reads nothing.
+ * table.  If the source's plan now reads anything but these tables, returns false and reads nothing; returns false, too,
+ * where geonn_read_points() does.
  */
 extern bool geonn_read_pages(const PointSource *source, InvalidPolicy invalid, const TablePages *pages,
 							 int count, PointConsumer consume, void *state);
@@ -95,8 +99,14 @@ extern PointReading *geonn_reading_attach(const PointSource *source, InvalidPoli
 extern uint64 geonn_reading_rows(const PointReading *reading);
 extern const uint64 *geonn_reading_counts(const PointReading *reading);
 
-/* Read this many rows, or all rows (0).  Returns false if fewer came, because all have been read. */
+/*
+ * Read this many rows, or all rows (0).  Returns false if fewer came, because all have been read, or because the reading
+ * has met a shape.
+ */
 extern bool geonn_reading_next(PointReading *reading, uint64 rows);
+
+/* Return whether the reading has ended, without a report, at a value that is no point, of a source that may have shapes. */
+extern bool geonn_reading_met_shape(const PointReading *reading);
 
 /* End the reading; not needed once all rows have been read. */
 extern void geonn_reading_end(PointReading *reading);
