@@ -175,6 +175,10 @@ SELECT count(*) FROM geonn_nearest_sql('SELECT id, g FROM mixed WHERE id < 1000'
 CREATE TABLE plane (id bigint, g geometry);
 INSERT INTO plane VALUES (1, 'SRID=4326;POINT(1 1)'), (2, 'SRID=4326;LINESTRING(1 1, 2 2)'), (3, 'SRID=3857;POINT(1 1)');
 SELECT * FROM geonn_nearest('obs', 'plane');
+-- an empty value is NULL, whatever its SRID, beside points alone and beside lines
+UPDATE plane SET g = 'POINT EMPTY' WHERE id = 3;
+SELECT count(*), sum(ref_id) FROM geonn_nearest('obs', 'plane');
+SELECT count(*), sum(ref_id) FROM geonn_nearest_sql('TABLE obs', 'SELECT * FROM plane WHERE id <> 2');
 UPDATE plane SET g = 'POINT(1 1)' WHERE id = 3;
 SELECT * FROM geonn_nearest('obs', 'plane');
 UPDATE plane SET g = 'SRID=4326;CIRCULARSTRING(0 0, 1 1, 2 0)' WHERE id = 3;

@@ -25,6 +25,7 @@
 #include "utils/memutils.h"
 
 #include "cache/changed_pages.h"
+#include "join/join_prepare.h"
 
 /* points that add_waiting adds at a time */
 #define POINTS_AT_ONCE	64
@@ -390,7 +391,10 @@ geonn_baseline_compare(GeonnBaseline *baseline, const GeonnJoin *join, Size memo
 	if (changes->added.count > 0)
 		qsort(changes->added.points, changes->added.count, sizeof(BaselinePoint), by_block_and_key);
 	if (comparison.met_shape)
+	{
 		geonn_read_as_shapes(join->references);
+		geonn_check_metric_of_shapes(join);
+	}
 	if (comparison.too_many)
 		geonn_pages_give_up(baseline->pages);
 	geonn_pages_store(baseline->pages);

@@ -168,10 +168,18 @@ refresh_rows(Refresh *refresh)
 	else if (geonn_has_shapes(refresh->join->references))
 		refresh_fully(refresh, shapes, false, false);
 	else if (!last_run->has_baselines)
-		refresh_fully(refresh, "the last run left no baselines", false, true);
+	{
+		refresh_fully(refresh, "the last run left no baselines", false, !refresh->join->references->may_have_shapes);
+		if (geonn_has_shapes(refresh->join->references))
+			refresh->result->reason = shapes;
+	}
 	else if (!geonn_refresh_by_changes(refresh->cache, refresh->join, refresh->row_type, last_run,
 									   refresh->mode == REFRESH_INCREMENTAL, refresh->result))
-		refresh_fully(refresh, geonn_has_shapes(refresh->join->references) ? shapes : "much has changed", true, true);
+	{
+		bool		met_shapes = geonn_has_shapes(refresh->join->references);
+
+		refresh_fully(refresh, met_shapes ? shapes : "much has changed", true, !met_shapes);
+	}
 }
 
 /*

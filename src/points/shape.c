@@ -332,6 +332,9 @@ geonn_shape_open(GeonnPointKind kind, Datum value, GeonnShapeOwner owner, const 
 {
 	GeonnShapeReader *reader = palloc0(sizeof(GeonnShapeReader));
 	int32		srid;
+	int32		detail;
+	double		latitude;
+	double		longitude;
 
 	reader->detoasted = pg_detoast_datum_packed((struct varlena *) DatumGetPointer(value));
 	reader->is_copy = (Pointer) reader->detoasted != DatumGetPointer(value);
@@ -347,7 +350,8 @@ geonn_shape_open(GeonnPointKind kind, Datum value, GeonnShapeOwner owner, const 
 		raise_malformed(reader);
 	reader->is_measured = geonn_geometry_is_measured(reader->bytes);
 	reader->position = reader->start;
-	if (srid != GEONN_POINT_SRID)
+	/* an empty point may have any SRID, as where all values are points */
+	if (srid != GEONN_POINT_SRID && geonn_point_decode(kind, value, &latitude, &longitude, &detail) != GEONN_POINT_EMPTY)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("%s has SRID %d", name_of(reader), srid),
