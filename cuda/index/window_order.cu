@@ -128,8 +128,8 @@ count_slabs(const struct sample *sample, int class_number, const int64_t *low, u
 }
 
 /*
- * Set where the slabs of a class begin: at each step, if slabs are enough for all steps; otherwise so that each slab has
- * about the same part of the sample.  Equal values share a slab.  Returns the number of slabs.
+ * Set where the slabs of a class begin: at each different value of the lows, if slabs are enough for that; otherwise so that
+ * each slab has about the same part of the sample.  Equal values share a slab.  Returns the number of slabs.
  */
 static uint32_t
 begin_slabs(const int64_t *low, uint32_t count, uint32_t slabs, int64_t *begin)

@@ -22,7 +22,7 @@ geonn_equal_is_same(Oid type, Oid collation)
 	TypeCacheEntry *entry = lookup_type_cache(type, TYPECACHE_BTREE_OPFAMILY);
 	Oid			function;
 
-	/* Values of char without a length compare as equal if they differ only in trailing blanks. */
+	/* Values of bpchar, the type of char(n), are equal even if they differ in trailing blanks. */
 	if (!OidIsValid(entry->btree_opf) || type == BPCHAROID)
 		return false;
 	function = get_opfamily_proc(entry->btree_opf, entry->btree_opintype, entry->btree_opintype,

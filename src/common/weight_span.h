@@ -17,8 +17,7 @@
 #endif
 
 /*
- * The least and the greatest power of two of the weights' bits: all weights are multiples of 2^lowest, and less than
- * 2^highest.  Both are 0 if no weight is other than 0.
+ * Bounds of the weights: all are multiples of 2^lowest, and less than 2^highest.  Both are 0 if no weight is other than 0.
  */
 struct geonn_weight_span
 {

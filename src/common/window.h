@@ -64,7 +64,10 @@ geonn_high_edge(uint16_t edges, int window)
 	return edges >> (2 * window + 1) * GEONN_EDGE_BITS & GEONN_EDGE_MASK;
 }
 
-/* Return whether a range with this low bound begins before a range with this high bound ends, or just where it ends. */
+/*
+ * Return whether a range with this low bound begins before a range with this high bound ends, or just where it ends.  Where it
+ * begins just there, both bounds must be inclusive, or one of them unbounded.
+ */
 GEONN_WINDOW_FUNCTION bool
 geonn_low_reaches(int64_t low, unsigned low_edge, int64_t high, unsigned high_edge)
 {

@@ -134,8 +134,8 @@ compute_vectors(const LivePoint *points, uint32 count, LiveVector *vectors)
 }
 
 /*
- * The same, to the bit, by the processor's instructions for fma, which is a call of the C library without them, and
- * for several points at once.
+ * Make the same vectors, to the bit, for several points at once, by the processor's instruction fma.  Without it, each fma is
+ * a call of the C library.
  */
 #ifdef __x86_64__
 __attribute__((target("avx2,fma"), flatten))

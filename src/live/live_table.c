@@ -208,8 +208,8 @@ free_place(LiveTable *table)
 }
 
 /*
- * Return where the number of a page's row after row `former` is stored; if former is NONE, the
- * number of the page's first row.
+ * Return the address at which a page has the number of the row that follows row `former`.  If former is NONE, that of the page's
+ * first row.
  */
 static inline uint32 *
 row_after(LiveTable *table, BlockNumber block, uint32 former)

@@ -29,7 +29,7 @@ typedef struct LateralPath
 	void	   *question;		/* as the form has it */
 	List	   *question_columns;	/* expressions with all columns that the question needs of outer rows */
 	AttrNumber	least_column;	/* the node can return the inner relation's columns from this number on */
-	List	   *conditions;		/* RestrictInfos of the inner relation, by which two rows match, too */
+	List	   *conditions;		/* RestrictInfos of the inner relation: two rows match only if its row meets them */
 	RestrictInfo *clause;		/* the join's clause that is in the question: the node tests no pairs by it; NULL: none */
 	Path	   *references;		/* a child of the node, beside that of the outer rows; NULL: none */
 

@@ -157,8 +157,8 @@ offer_paths(PlannerInfo *root, const LateralPath *template, RelOptInfo *outer)
 }
 
 /*
- * Can workers run the join?  PostgreSQL's own joins with the function, and its scan, are for the leader
- * alone, and so are its joins with a subquery that has a LIMIT.
+ * Can workers run the join?  No path of PostgreSQL's own says so: its joins with the function, its scan of it, and its joins
+ * with a subquery that has a LIMIT are for the leader alone.  So the node looks at what workers may run.
  */
 static bool
 suits_workers(PlannerInfo *root, const LateralPath *template, RelOptInfo *outer)

@@ -89,8 +89,8 @@ typedef struct Vertex
 } Vertex;
 
 /*
- * Does the great circle of two vectors stay that far from the poles, or else the arc, which is no farther from one of its
- * ends than half its length?  A NaN, of ends at one place, says no.
+ * Do all places of an arc keep to latitudes below LATITUDE_MAX?  They do if the arc's great circle does, or if its ends do by
+ * more than half its length.  A NaN, of ends at one place, says no.
  */
 static bool
 stays_from_poles(Vertex start, Vertex end, struct geonn_vector a, struct geonn_vector b, double chord_square)

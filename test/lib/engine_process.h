@@ -28,7 +28,7 @@ struct engine
 extern void engine_start(struct engine *engine, const char *program,
 						 const struct geonn_configure *settings);
 
-/* The same with vector instructions that the CPU device uses (cpu/path.h); NULL: the best. */
+/* The same with vector instructions that the CPU device uses (cpu/base/path.h); NULL: the best. */
 extern void engine_start_on(struct engine *engine, const char *program, const char *cpu_path,
 							const struct geonn_configure *settings);
 

@@ -20,20 +20,14 @@
  * that it is working on.
  *
  *	cpu/built.c			what is built of a dataset
- *	cpu/cells.c			the table of squares, with cpu/cells_fill.c
  *	cpu/turn.c			what a turn is; cpu/turn_cells.c, cpu/turn_tasks.c,
  *						cpu/turn_pairs.c and cpu/turn_counts.c
- *	cpu/index.c			the index, built with radix_sort.c, cpu/slabs.c, cpu/curve_cells.c and
- *						cpu/curve.c
- *	cpu/arcs.c			the index of arcs, with shapes/boxes.c and shapes/polygons.c; cpu/arcs_search.c searches it,
- *						cpu/arcs_count.c counts what that finds, and cpu/arcs_places.c finds the places of pairs
- *	cpu/sums.c			exact sums of the weights in any part of an index; cpu/extremes.c the least and the
- *						greatest of them
- *	cpu/collector.c		one observation's candidates
- *	cpu/path.c			the hot loops' versions for kinds of processors:
- *						cpu/brute.c, cpu/arcs_search.c, cpu/nearest.c, cpu/nearest_conditions.c,
- *						cpu/cells_nearest.c, cpu/cells_fill.c, cpu/neighbours.c,
- *						cpu/bundle.c, cpu/walk_alone.c, cpu/count.c, cpu/vectors.c
+ *	cpu/index			the index of points, and exact sums and extremes of the weights in any part of it
+ *	cpu/walk			walks through the index, and one observation's candidates
+ *	cpu/squares			the table of squares
+ *	cpu/arcs			the index of arcs, with shapes/boxes.c and shapes/polygons.c; its searches, counts and places
+ *	cpu/counts			counts within radii
+ *	cpu/base/path.c		the hot loops' versions for kinds of processors
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

@@ -3,7 +3,7 @@
  *		Tasks: what a turn that finds k neighbours makes of observations with windows.
  *
  * With windows an observation may have its candidates in several parts of the
- * index (cpu/slabs.c).  Each of these parts is a task: tasks are sorted as observations are
+ * index (cpu/index/slabs.c).  Each of these parts is a task: tasks are sorted as observations are
  * otherwise, so that neighbours in one part walk together.  When they have ended, the first k of
  * their answers in the order (distance, place) are the observation's.  An observation that reaches more than
  * CPU_TASKS_MAX parts has one task instead, a walk through all parts of its group.

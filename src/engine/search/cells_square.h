@@ -3,7 +3,7 @@
  *		Squares on the faces of a cube around the Earth: which one a point is in, and
  *		which references can be the nearest of a point in a square.
  *
- * For the table of these squares (cpu/cells.h).
+ * For the table of these squares (cpu/squares/cells.h).
  *
  * A face of the cube [-1, 1]^3 is seen from the centre through the point (1, u, v),
  * in coordinates that are turned so that the first is across the face.  A square

@@ -129,8 +129,8 @@ struct search
 	/* set by the scheduler alone */
 	uint32_t	device;			/* number of the device that owns the search, or the last that did */
 	uint32_t	build_microseconds; /* how long devices took to build the structures that the search needs */
-	bool		wants_memory;	/* memory was short for the search before: the device that takes it first discards all
-								 * datasets that it may */
+	bool		wants_memory;	/* memory was short when the search was tried before: the device that takes the
+								 * search next begins by discarding all datasets that it may */
 	enum geonn_phase phase;		/* the phase of the search, as a part of its call */
 	int64_t		taken_us;		/* when the search's turn began */
 	int64_t		expected_us;	/* how long the search's turn was expected to take */

@@ -6,7 +6,7 @@
  *
  *	- The references are sorted by (group, place on the space curve), or
  *	  without groups by the curve alone; with windows by (group, class of
- *	  length, slab, place on the curve): cpu/slabs.c and
+ *	  length, slab, place on the curve): cpu/index/slabs.c and
  *	  cuda/index/window_order.cuh say why, and each has its own slabs.  Where
  *	  many references share a cell of the curve, those that coincide are
  *	  brought together, so that few are left apart.

@@ -18,10 +18,10 @@
 
 struct column_block;
 
-/* An arc is at most this, times the square of its chord, away from the chord (cpu/arcs.c). */
+/* An arc is at most this, times the square of its chord, away from the chord (cpu/arcs/arcs.c). */
 #define SHAPE_ARCS_SAGITTA (1.0 / 6.8)
 
-/* a search for arcs adds this to its limits (cpu/arcs_search.c) */
+/* a search for arcs adds this to its limits (cpu/arcs/arcs_search.c) */
 #define SHAPE_ARCS_MARGIN 0x1p-45
 
 /* longer than any chord */

@@ -33,7 +33,7 @@
  *
  * Rectangles are float32, wider than the arcs by 5e-4 degrees and 2^-22, which is more than what rounding
  * moves: at 2^-20 from a pole, a vector that is off by 2^-51 has a longitude within 2^-31.  North and
- * south are widened by the sagittas, too (cpu/arcs.c).  Longitudes of an arc are between those of its ends.
+ * south are widened by the sagittas, too (cpu/arcs/arcs.c).  Longitudes of an arc are between those of its ends.
  *
  *
  * Boxes

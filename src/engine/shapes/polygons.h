@@ -45,7 +45,7 @@ struct shape_polygon
 	uint32_t	arc;			/* the polygon's first arc in the dataset */
 	uint32_t	stretch;		/* the polygon's first stretch of level 0; the stretches of higher levels follow */
 	uint32_t	stretches;		/* how many stretches of level 0 the polygon has */
-	uint32_t	pole_is_inside; /* 1: an odd number of its rings have the pole inside */
+	uint32_t	pole_is_inside; /* 1: an odd number of its rings have the north pole inside */
 };
 
 struct shape_polygons

@@ -3,11 +3,11 @@
  *		Builds the index of references that are arcs of shapes: lines, polygons and points.
  *
  * The index has two parts.  One finds the arcs near an observation, the other the
- * polygons around it (shapes/polygons.c); cpu/arcs_search.c asks both.
+ * polygons around it (shapes/polygons.c); cpu/arcs/arcs_search.c asks both.
  *
- * Arcs are sorted along the curve of the index of points by their middles, and eight that follow each
- * other are a leaf: for each the vertex where it begins, and its number in the dataset.  The vertices are apart (shapes/vertices.c):
- * each is the end of one arc, the begin of another, and one of the polygons' too.  A tree of boxes is above the leaves (shapes/boxes.c).
+ * Arcs are sorted along the curve of the index of points by their middles, and eight that follow each other are a leaf: for
+ * each the vertex where it begins, and its number in the dataset.  The vertices are apart (shapes/vertices.c): each is the end
+ * of one arc, the begin of another, and one of the polygons' too.  A tree of boxes is above the leaves (shapes/boxes.c).
  *
  * An arc of more than 250 km is cut into pieces of the same length (geonn_arc_pieces()), each in the leaf where the piece's
  * own middle is: the box of a whole arc would hold a large part of the earth.  A search that finds a piece measures the whole

@@ -23,7 +23,8 @@ struct cpu_arcs
 {
 	size_t		count;			/* how many pieces of arcs the index has: more than the dataset has arcs, if some are cut */
 	struct shape_vertices vertices; /* behind them the vertices of arcs that are cut, of each arc from end to end */
-	uint32_t   *measured;		/* [vertices of arcs that are cut] the vertex where the arc begins that is measured for the piece */
+	uint32_t   *measured;		/* [vertices of arcs that are cut] the vertex where the arc begins that is measured for
+								 * the piece */
 	struct cpu_arcs_leaf *leaf; /* copies of the last arc fill up the last leaf */
 	struct shape_boxes boxes;		/* of leaves */
 	struct shape_polygons polygons;

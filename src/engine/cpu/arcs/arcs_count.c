@@ -3,7 +3,7 @@
  *		Counts the shapes of many observations within radii, adds up their weights, and finds the least and the greatest
  *		of them.
  *
- * The search for all shapes within the largest radius (cpu/arcs_search.c) finds each shape once, with its distance, which
+ * The search for all shapes within the largest radius (cpu/arcs/arcs_search.c) finds each shape once, with its distance, which
  * says within which radii the shape is.  These pairs are kept for so many observations as have about PAIRS_KEPT of them;
  * then they are counted, and the search goes on.  A pair is added for the least radius that holds it, and a radius has in
  * the end what the next smaller one has, too.

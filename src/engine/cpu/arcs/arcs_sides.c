@@ -7,10 +7,10 @@
  *
  * Where the nearest place is a vertex, two arcs meet there: the one before it and the one behind it, of those that have
  * a length; in a line or ring that ends where it begins, the last arc comes before the first.  The point then has the side that
- * both arcs give it.  Beyond a bend of more than a right angle they may disagree.  A point whose nearest place is a bend lies outside of
- * it: to the right where the line turns to the left.  So the answer is the same whichever of the two arcs a search has found.  The bend
- * alone would not do: in a line that is all but straight, rounding decides which way it turns, and also whether the nearest
- * place is a vertex.
+ * both arcs give it.  Beyond a bend of more than a right angle they may disagree.  A point whose nearest place is a bend lies
+ * outside of it: to the right where the line turns to the left.  So the answer is the same whichever of the two arcs a search
+ * has found.  The bend alone would not do: in a line that is all but straight, rounding decides which way it turns, and also
+ * whether the nearest place is a vertex.
  *
  * Where one arc ends the line, its great circle decides, as if the line went on.  A point straight ahead is on it.
  */

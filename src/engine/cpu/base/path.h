@@ -41,7 +41,7 @@ struct cpu_path
 {
 	const char *name;
 
-	/* cpu/vectors.h */
+	/* cpu/base/vectors.h */
 	void		(*vectors) (enum geonn_metric metric, const double *latitude,
 							const double *longitude, size_t count,
 							double *x, double *y, double *z);
@@ -49,17 +49,17 @@ struct cpu_path
 								size_t count, int levels, uint64_t *code);
 	bool		(*valid) (const double *latitude, const double *longitude, size_t count);
 
-	/* cpu/cells.h */
+	/* cpu/squares/cells.h */
 	void		(*cells_fill) (struct cpu_cells_building *building, uint32_t number);
 	uint32_t	(*cells_nearest) (const struct cpu_cells_search *search);
 
-	/* cpu/neighbours.h */
+	/* cpu/walk/neighbours.h */
 	void		(*neighbours) (struct cpu_neighbours_piece *piece);
 
-	/* cpu/arcs.h */
+	/* cpu/arcs/arcs.h */
 	void		(*arcs_search) (struct cpu_neighbours_piece *piece);
 
-	/* cpu/count.h */
+	/* cpu/counts/count.h */
 	void		(*count) (struct cpu_count_piece *piece);
 };
 

@@ -10,14 +10,14 @@
  * the borders alone.  There, squared chords decide about most positions, and distances about those so near to the border
  * that the margins of chords leave it open (geonn_metric_certain_limit()).
  *
- * The farthest corner of a node's box needs no margin, for the reason why its bound needs none (cpu/walk.h):
+ * The farthest corner of a node's box needs no margin, for the reason why its bound needs none (cpu/walk/walk.h):
  * rounding is monotone, so no position of the node has a greater squared chord.
  *
  * If references have windows or radiuses, no node is taken whole, since some of its references may be no candidates.
  * With parties, a node is taken whole if its references are all of one other party.
  * References that an observation excludes by their tags are found in the dataset, whose tags rise, and are taken
  * off at the end.  If they are more than those that were counted, a second walk to all that are within does so.  Nothing can
- * be taken off the extremes of weights, so these pass over such references (cpu/extremes.c).
+ * be taken off the extremes of weights, so these pass over such references (cpu/index/extremes.c).
  */
 #include "engine/cpu/counts/count.h"
 

@@ -5,12 +5,12 @@
  * The build has five phases, most of them cut into pieces for the thread pool:
  *
  *	1.	Compute the place of each reference on the curve, and sort by it; with
- *		groups, sort once more by group, or with windows by part (cpu/slabs.c,
+ *		groups, sort once more by group, or with windows by part (cpu/index/slabs.c,
  *		which has cut the references into parts before).  All sorts are stable,
  *		so equal references stay in the order of the dataset.
  *	2.	Compute the vectors, in the sorted order, and sort within each cell of
  *		the curve, so that references that are one point become neighbours
- *		(cpu/curve_cells.c).
+ *		(cpu/index/curve_cells.c).
  *	3.	Merge references that are one point into one position.  Most datasets
  *		have no such references; then each reference is a position.
  *	4.	Find the positions of the parts, if the dataset has groups or windows.
@@ -30,7 +30,7 @@
  * A leaf may have the last positions of one part and the first of the next;
  * its box has both.  A search in a part goes through the nodes that its
  * positions lie under, and through its own positions in the first and the last
- * leaf (cpu/walk.h).  So a group of a thousand references costs a search as
+ * leaf (cpu/walk/walk.h).  So a group of a thousand references costs a search as
  * little as a dataset of a thousand, however many groups there are, and a group
  * of one reference takes no leaf of its own.
  */

@@ -115,7 +115,7 @@ cpu_index_group_part(const struct cpu_index *index, uint32_t group)
 
 /*
  * Build the index of a search's dataset, which is not empty, on all threads.  The search's observations show how long
- * windows are (cpu/slabs.c).  Returns NULL with the failure if memory is short, or soon after the search is cancelled.
+ * windows are (cpu/index/slabs.c).  Returns NULL with the failure if memory is short, or soon after the search is cancelled.
  * The index takes 42 bytes a reference, and 8 a group; radiuses add 9 a reference; windows add 3 a reference, 17 for each
  * window, and 40 a part; each party adds 9 a reference.  The build takes no more.
  */

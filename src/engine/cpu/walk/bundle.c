@@ -291,8 +291,9 @@ few_chord(int32_t key, int32_t rounding)
 }
 
 /*
- * Lower the limit of an observation, and give the collector the positions within it, by the keys of its nearest
- * positions.  Returns how many keys it has, or UINT32_MAX if more positions may be within the limit.
+ * Lower the limit of an observation, and give the collector the positions within it, by the keys that the bundle has for
+ * the observation's nearest positions.  Returns how many of these keys there are, or UINT32_MAX if more positions may be
+ * within the limit.
  */
 static uint32_t
 collect_few(const struct cpu_bundle *bundle, uint32_t lane, struct cpu_collector *collector, double *limit)

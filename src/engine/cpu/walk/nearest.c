@@ -36,7 +36,7 @@
  *
  * For each observation, the bundle keeps the smallest squared chord s seen so
  * far, and its leaf.  By geonn_chord_limit() no reference above L(s) can come
- * first, and every reference that is left out, by leaf or by box (cpu/walk.h),
+ * first, and every reference that is left out, by leaf or by box (cpu/walk/walk.h),
  * is above L of a chord that some reference has.  In the leaf that holds s,
  * the positions within L(s) are the candidates.  If two leaves have positions
  * within L(s), their smallest chords are within the margin of each other: then

@@ -2,7 +2,7 @@
  * nearest_bundle.h
  *		A bundle of observations whose nearest references are sought together.
  *
- * For cpu/nearest.c, and for cpu/nearest_conditions.c, which reads and compares what
+ * For cpu/walk/nearest.c, and for cpu/walk/nearest_conditions.c, which reads and compares what
  * windows, parties and radiuses say of candidates.
  */
 #ifndef GEONN_CPU_NEAREST_BUNDLE_H
@@ -17,7 +17,7 @@
 /* the greatest number of leaves that a bundle of several observations lists */
 #define CPU_NEAREST_LISTED_MAX 64
 
-/* tasks that go through the index together; an observation here means a task (cpu/nearest.c) */
+/* tasks that go through the index together; an observation here means a task (cpu/walk/nearest.c) */
 struct cpu_nearest_bundle
 {
 	const struct cpu_neighbours_piece *piece;
@@ -59,7 +59,8 @@ cpu_nearest_row(const struct cpu_neighbours_piece *piece, uint32_t at)
 }
 
 /*
- * Read the conditions of a bundle's observations; radiuses lower the limits.  `first` is the number of its first task in the piece.
+ * Read the conditions of a bundle's observations; radiuses lower the limits.  `first` is the number of its first task in
+ * the piece.
  */
 extern void CPU_PATH_NAME(cpu_nearest_read) (struct cpu_nearest_bundle *bundle, uint32_t first);
 

@@ -669,7 +669,7 @@ CPU_PATH_NAME(cpu_neighbours) (struct cpu_neighbours_piece *piece)
 		{
 			double		own = search->question.k * index->same_party;
 
-			/* so many of the wanted positions are of the observation's party, and rarely more */
+			/* want more by so many as are rarely exceeded by positions of the observation's own party, which do not count */
 			work.bundle.wanted += (uint32_t) ceil((own + 2.0 * sqrt(own)) / (1.0 - index->same_party));
 		}
 		together = together && (piece->bundle > 0 || index->party[0] == NULL || index->same_party <= SAME_PARTY_MAX);

@@ -4,7 +4,7 @@
  *
  * The walk goes from the topmost level down, in each node to its nearest child
  * first.  It leaves out the nodes whose bound is above the collector's limit
- * (cpu/walk.h says why that is right), or above the widest limit that radiuses
+ * (cpu/walk/walk.h says why that is right), or above the widest limit that radiuses
  * of their references give, those whose windows none of their references
  * can have in common with the observation, and those whose references all have its party.  The limit shrinks on the way, so
  * the first leaf saves most of the work.
