@@ -134,8 +134,8 @@ extern cudaError_t neighbours_collect(const struct neighbours *search, uint32_t 
 /*
  * counts.cu, for searches that count.  counts_prepare() enqueues the work that a piece needs once.  counts_enqueue()
  * enqueues a launch for observations from status->next on, which counts the candidates within the question's radii and
- * adds up their weights, into results.count and the packed pairs (protocol_search.h).  The launch ends after some 30 ms,
- * whether or not it took all observations.
+ * adds up their weights, as packed pairs (protocol_search.h), and sets results.count to how many pairs there are.  The launch
+ * ends after some 30 ms, whether or not it took all observations.
  */
 extern cudaError_t counts_prepare(const struct neighbours *search);
 extern cudaError_t counts_enqueue(const struct neighbours *search, const struct question *question);

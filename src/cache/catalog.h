@@ -63,7 +63,7 @@ extern void geonn_cache_raise_missing(const GeonnCache *cache);
  */
 extern void geonn_cache_hold(const GeonnCache *cache, LOCKMODE mode);
 
-/* Return the names of all caches that belong to a role of which the current user is a member. */
+/* Return the names of all caches with a table whose owner's privileges the current user has. */
 extern List *geonn_cache_names(Oid schema);
 
 /*

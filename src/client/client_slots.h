@@ -96,7 +96,7 @@ struct GeonnClient
 };
 
 /*
- * Receive one message from the engine and change its slot's state accordingly.
+ * Receive a message from the engine and change the client's state accordingly.
  * With GEONN_NO_WAIT, returns false if none has come.
  */
 extern bool geonn_client_take_message(GeonnClient *client, GeonnWait wait);

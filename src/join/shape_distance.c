@@ -108,7 +108,7 @@ distance_of_shapes(GeonnPointKind kind, Datum value1, Datum value2, const char *
 				 errmsg("shapes have no metric \"%s\"", metric),
 				 errhint("Use the metric 'sphere'; for two points write geonn_distance(lat1, lon1, lat2, lon2, 'spheroid').")));
 	is_empty = !read_outline(kind, value1, "the first argument", &shape1);
-	/* also beside an empty one, so that a wrong one is an error on either side */
+	/* read the second shape even if the first is empty: a wrong one is an error */
 	if (!read_outline(kind, value2, "the second argument", &shape2) || is_empty)
 		return -1;
 	return geonn_outline_distance(&shape1.outline, &shape2.outline, check_for_interrupts);

@@ -285,7 +285,7 @@ is_settled(const Look *look, Page page, XLogRecPtr lsn)
 		geonn_page_unsettled_by(page, look->snapshot, false) == InvalidTransactionId;
 }
 
-/* Add a block that has no bit in the visibility map to the version.  Returns false if the table has no version now. */
+/* Add to the version a block that is not all-visible.  Returns false if the table has no version now. */
 static bool
 add_unmarked(Look *look, BlockNumber block)
 {

@@ -344,7 +344,7 @@ typedef struct SampleComparison
 	const PointSample *references;
 	double		limit;			/* squared chord of the radius; infinity: any */
 	double		weight;			/* how many references each sampled one represents */
-	const double *shares;		/* by which shapes' squared chords are multiplied; NULL: by none */
+	const double *shares;		/* a factor for each reference's squared chord; NULL: all are 1 */
 } SampleComparison;
 
 /* the sampled references around an observation */

@@ -211,6 +211,6 @@ geonn_lines_in_doubt(double distance, bool are_measured)
 	double		limit = limit_of_difference(distance);
 
 	Assert(distance >= 0 && limit > 0);
-	/* the limit does not grow with the distance: farther lines have no greater one than nearer lines */
+	/* the limit does not grow with the distance, so this one also serves for all farther lines */
 	return distance > FARTHEST ? INFINITY : distance + limit + (are_measured ? limit : LIMIT_ANY);
 }

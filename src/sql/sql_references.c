@@ -25,7 +25,7 @@
 #include "sql/sql_lines.h"
 #include "sql/sql_references.h"
 
-/* bytes; most references have two of these */
+/* bytes; most references lie in two lines */
 #define CACHE_LINE 64
 
 void

@@ -166,7 +166,7 @@ has_index_path(const RelOptInfo *inner)
 }
 
 /*
- * Find out about a join by this clause.  Returns why the node cannot join by it; NULL: it can.
+ * Fill in the form for its clause.  Returns why the node cannot join by it; NULL: it can.
  */
 static const char *
 read_form(PlannerInfo *root, const RelOptInfo *outer, RelOptInfo *inner, List *clauses,

@@ -53,8 +53,8 @@
 #define BUNDLE_MAX 64
 #define AHEAD 24
 
-/* a bundle is at most BUNDLE_WIDTH / sqrt(wanted + 1) + BUNDLE_WIDTH_MIN radiuses wide: a list costs more to
- * make than to look through, above all for few wanted positions */
+/* a bundle is at most BUNDLE_WIDTH / sqrt(wanted + 1) + BUNDLE_WIDTH_MIN radiuses wide: one list for many
+ * observations pays, above all where few positions are wanted */
 #define BUNDLE_WIDTH 9.0
 #define BUNDLE_WIDTH_MIN 1.6
 
