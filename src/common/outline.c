@@ -269,13 +269,32 @@ side_of(const struct geonn_outline *outline, const struct geonn_outline_part *ri
 	return is_inside ? GEONN_INSIDE : GEONN_OUTSIDE;
 }
 
-/* Return whether a polygon of the outline has the point inside or on its border. */
+/* parts, of which the first and the last are rings; first == end: none */
+struct rings
+{
+	const struct geonn_outline_part *first;
+	const struct geonn_outline_part *end;
+};
+
+static struct rings
+rings_of(const struct geonn_outline *outline)
+{
+	struct rings rings = {outline->parts, outline->parts + outline->part_count};
+
+	while (rings.first < rings.end && !rings.first->is_ring)
+		rings.first++;
+	while (rings.first < rings.end && !rings.end[-1].is_ring)
+		rings.end--;
+	return rings;
+}
+
+/* Return whether a polygon of the outline, which has these rings, has the point inside or on its border. */
 static bool
-holds_point(const struct geonn_outline *outline, geonn_ring_pause pause, struct geonn_vector point)
+holds_point(const struct geonn_outline *outline, struct rings rings, geonn_ring_pause pause, struct geonn_vector point)
 {
 	bool		is_inside = false;
 
-	for (const struct geonn_outline_part *part = outline->parts; part < outline->parts + outline->part_count; part++)
+	for (const struct geonn_outline_part *part = rings.first; part < rings.end; part++)
 	{
 		enum geonn_side side = part->is_ring ? side_of(outline, part, pause, point) : GEONN_OUTSIDE;
 
@@ -291,9 +310,15 @@ holds_point(const struct geonn_outline *outline, geonn_ring_pause pause, struct 
 static bool
 holds_part(const struct geonn_outline *outline, const struct geonn_outline *other, geonn_ring_pause pause)
 {
-	for (size_t i = 0; i < other->part_count; i++)
-		if (holds_point(outline, pause, other->vectors[other->parts[i].first]))
+	struct rings rings = rings_of(outline);
+
+	for (size_t i = 0; rings.first < rings.end && i < other->part_count; i++)
+	{
+		if (pause != NULL && i % 64 == 0)
+			pause();
+		if (holds_point(outline, rings, pause, other->vectors[other->parts[i].first]))
 			return true;
+	}
 	return false;
 }
 
