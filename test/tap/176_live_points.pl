@@ -117,20 +117,23 @@ $node->safe_psql('postgres', q{DROP TABLE ref; CREATE TABLE ref (number integer 
 	INSERT INTO ref SELECT i, i, ST_SetSRID(ST_MakePoint(i, 1), 4326) FROM generate_series(1, 150) i});
 my $session = $node->background_psql('postgres', on_error_stop => 0, on_error_die => 0);
 has_base($session) for 1 .. 2;
-foreach my $value (q{ST_SetSRID(ST_MakePoint(1, 1), 3857)}, q{'SRID=4326;LINESTRING(1 1, 2 2)'})
-{
-	is(has_base($session), 1, "before $value: a base answers");
-	$node->safe_psql('postgres', "UPDATE ref SET p = $value WHERE id = 77");
-	my (undef, $failed) = $session->query($call);
-	my (undef, undef, $error) = $node->psql('postgres', $call);
+is(has_base($session), 1, 'before a value of another SRID: a base answers');
+$node->safe_psql('postgres', 'UPDATE ref SET p = ST_SetSRID(ST_MakePoint(1, 1), 3857) WHERE id = 77');
+my (undef, $failed) = $session->query($call);
+my (undef, undef, $error) = $node->psql('postgres', $call);
 
-	ok($failed, "$value: an error");
-	s{^psql:<stdin>:\d+: |\s+\z}{}g foreach $session->{stderr}, $error;
-	is($session->{stderr}, $error, "$value: which is the engine's");
-	$session->{stderr} = '';
-	$node->safe_psql('postgres', 'UPDATE ref SET p = ST_SetSRID(ST_MakePoint(77, 1), 4326) WHERE id = 77');
-	is($session->query($call), 1, "$value: and the next call is answered");
-}
+ok($failed, 'a value of another SRID: an error');
+s{^psql:<stdin>:\d+: |\s+\z}{}g foreach $session->{stderr}, $error;
+is($session->{stderr}, $error, "which is the engine's");
+$session->{stderr} = '';
+$node->safe_psql('postgres', 'UPDATE ref SET p = ST_SetSRID(ST_MakePoint(77, 1), 4326) WHERE id = 77');
+is($session->query($call), 1, 'and the next call is answered');
+
+is(has_base($session), 1, 'before a line: a base answers');
+$node->safe_psql('postgres', q{UPDATE ref SET p = 'SRID=4326;LINESTRING(1 1, 2 2)' WHERE id = 1});
+is($session->query($call), 1, 'a line is found');
+$node->safe_psql('postgres', q{UPDATE ref SET p = ST_SetSRID(ST_MakePoint(9, 9), 4326) WHERE id = 1});
+is($session->query($call), 2, 'and missed where it has become a point far away');
 $session->quit;
 $node->stop;
 done_testing();
