@@ -74,7 +74,7 @@ my %value = (
 	obs => "'few_obs'", ref => "'few_ref'", rel => "'few_obs'", tab => "'few_obs'",
 	obs_sql => "'SELECT id, lat, lon FROM few_obs'", ref_sql => "'SELECT id, lat, lon FROM few_ref'",
 	radius => '1e6', radii => "'{1e6}'", 'lat double precision[]' => "'{1}'", 'lon double precision[]' => "'{1}'",
-	(map { $_ => 1 } qw(lat lon lat1 lon1 lat2 lon2)), shape => 'ST_MakePoint(1, 1)::geography', name => "'near'",
+	(map { $_ => 1 } qw(lat lon lat1 lon1 lat2 lon2)), (map { $_ => 'ST_MakePoint(1, 1)::geography' } qw(shape shape1 shape2)), name => "'near'",
 	schedule => "'\@daily'", changes => q('{"k": 2}'), servers => "'{a}'", coordinator => "'host=a'");
 
 # a call of each function with the arguments that have no default: its name and its text
