@@ -117,16 +117,8 @@ place_on_arc(const struct shape *shape)
 {
 	const struct chain *chain = &shape->chains[random_below(shape->count)];
 	int			i = chain->count > 1 ? random_below(chain->count - 1) : 0;
-	struct point a = chain->vertices[i];
-	struct point b = chain->vertices[chain->count > 1 ? i + 1 : 0];
-	struct geonn_vector u = geonn_unit_vector(a.latitude, a.longitude);
-	struct geonn_vector v = geonn_unit_vector(b.latitude, b.longitude);
-	double		t = random_between(0.0, 1.0);
-	double		x = u.x + t * (v.x - u.x);
-	double		y = u.y + t * (v.y - u.y);
-	double		z = u.z + t * (v.z - u.z);
 
-	return (struct point) {atan2(z, hypot(x, y)) * (180.0 / M_PI), atan2(y, x) * (180.0 / M_PI)};
+	return random_place_between(chain->vertices[i], chain->vertices[chain->count > 1 ? i + 1 : 0]);
 }
 
 static struct point

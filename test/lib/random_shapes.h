@@ -255,6 +255,20 @@ make_shape(struct shape *shape, int number)
 	}
 }
 
+/* a place along the chord of two points, which is near their arc */
+static inline struct point
+random_place_between(struct point a, struct point b)
+{
+	struct geonn_vector u = geonn_unit_vector(a.latitude, a.longitude);
+	struct geonn_vector v = geonn_unit_vector(b.latitude, b.longitude);
+	double		t = random_between(0.0, 1.0);
+	double		x = u.x + t * (v.x - u.x);
+	double		y = u.y + t * (v.y - u.y);
+	double		z = u.z + t * (v.z - u.z);
+
+	return (struct point) {atan2(z, hypot(x, y)) * (180.0 / M_PI), atan2(y, x) * (180.0 / M_PI)};
+}
+
 /* a point that may be anywhere, at a vertex, on an arc or near it, or opposite to one of these */
 static inline struct point
 make_point(const struct shape *shape)
@@ -281,17 +295,8 @@ make_point(const struct shape *shape)
 		case 5:
 			return (struct point) {rint(a.latitude), rint(b.longitude)};
 		default:
-			{
-				/* along the chord, which is near the arc */
-				struct geonn_vector u = geonn_unit_vector(a.latitude, a.longitude);
-				struct geonn_vector v = geonn_unit_vector(b.latitude, b.longitude);
-				double		t = random_between(0.0, 1.0);
-				double		x = u.x + t * (v.x - u.x);
-				double		y = u.y + t * (v.y - u.y);
-				double		z = u.z + t * (v.z - u.z);
-
-				point = (struct point) {atan2(z, hypot(x, y)) * (180.0 / M_PI), atan2(y, x) * (180.0 / M_PI)};
-			}
+			point = random_place_between(a, b);
+			break;
 	}
 	return random_below(4) ? place_from(point, random_radius(1e-17, 1.0), random_between(0.0, 6.3)) : point;
 }
