@@ -247,28 +247,6 @@ nearest_arcs(const struct geonn_outline *one, const struct geonn_outline *other,
 
 /* ---- what lies in a polygon ---- */
 
-/* Find on which side of a ring a point is, piece by piece, as the ring may have millions of vectors. */
-static enum geonn_side
-side_of(const struct geonn_outline *outline, const struct geonn_outline_part *ring, geonn_ring_pause pause,
-		struct geonn_vector point)
-{
-	bool		is_inside = ring->pole_is_inside;
-
-	for (size_t first = 0; first < ring->count; first += GEONN_RING_PIECE)
-	{
-		size_t		rest = ring->count - first;
-		enum geonn_side side = geonn_ring_side(outline->vectors + ring->first + first,
-											   rest <= GEONN_RING_PIECE ? rest : GEONN_RING_PIECE + 1, false, point);
-
-		if (pause != NULL)
-			pause();
-		if (side == GEONN_ON_BORDER)
-			return side;
-		is_inside ^= side == GEONN_INSIDE;
-	}
-	return is_inside ? GEONN_INSIDE : GEONN_OUTSIDE;
-}
-
 /* parts, of which the first and the last are rings; first == end: none */
 struct rings
 {
@@ -296,8 +274,12 @@ holds_point(const struct geonn_outline *outline, struct rings rings, geonn_ring_
 
 	for (const struct geonn_outline_part *part = rings.first; part < rings.end; part++)
 	{
-		enum geonn_side side = part->is_ring ? side_of(outline, part, pause, point) : GEONN_OUTSIDE;
+		enum geonn_side side = GEONN_OUTSIDE;
 
+		if (part->is_ring)
+			side = geonn_long_ring_side(outline->vectors + part->first, part->count, part->pole_is_inside, pause, point);
+		if (part->is_ring && pause != NULL)
+			pause();
 		is_inside ^= side == GEONN_INSIDE;
 		if (side == GEONN_ON_BORDER || (is_inside && part->is_last_ring))
 			return true;

@@ -80,7 +80,14 @@ enum geonn_side
 geonn_ring_side(const struct geonn_vector *ring, size_t count, bool pole_is_inside,
 				struct geonn_vector point)
 {
-	enum geonn_side side = side_from_pole(ring, count, NULL, point);
+	return geonn_long_ring_side(ring, count, pole_is_inside, NULL, point);
+}
+
+enum geonn_side
+geonn_long_ring_side(const struct geonn_vector *ring, size_t count, bool pole_is_inside, geonn_ring_pause pause,
+					 struct geonn_vector point)
+{
+	enum geonn_side side = side_from_pole(ring, count, pause, point);
 
 	if (side == GEONN_ON_BORDER || !pole_is_inside)
 		return side;

@@ -35,6 +35,10 @@ extern enum geonn_side geonn_ring_side(const struct geonn_vector *ring, size_t c
 /* A function that a long loop calls now and then, unless it is NULL; the function may leave the loop by longjmp(). */
 typedef void (*geonn_ring_pause) (void);
 
+/* Do what geonn_ring_side() does, with pauses. */
+extern enum geonn_side geonn_long_ring_side(const struct geonn_vector *ring, size_t count, bool pole_is_inside,
+											geonn_ring_pause pause, struct geonn_vector point);
+
 /*
  * Set *pole_is_inside to whether the ring's smaller side contains the north pole, moved as the essay in ring.c says.  The
  * ring is an array as for geonn_ring_side(); the function goes through it up to some hundred times.  Returns false if both

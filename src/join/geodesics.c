@@ -218,32 +218,24 @@ geonn_kind_of_shape(FmgrInfo *function, int argument)
 }
 
 /*
- * Return the distance of a point to a part; for a ring, *side becomes the side that the point is on.  A part may have
- * millions of vectors, so the function goes through it in pieces, each of which begins where the piece before ends.
+ * Return the distance of a point to a part, which may have millions of vectors; for a ring, *side becomes the side that the
+ * point is on.
  */
 static double
 part_distance(struct geonn_vector point, const GeonnPart *part, enum geonn_side *side)
 {
 	double		distance = INFINITY;
-	bool		is_inside = part->pole_is_inside;
-	bool		is_on_border = false;
 
 	for (size_t first = 0; first < part->count; first += GEONN_RING_PIECE)
 	{
-		const struct geonn_vector *piece = part->vectors + first;
+		/* a piece ends with the vector with which the next one begins */
 		size_t		count = Min(part->count - first, GEONN_RING_PIECE + 1);
 
 		CHECK_FOR_INTERRUPTS();
-		distance = Min(distance, geonn_chain_distance(point, piece, count));
-		if (part->kind == GEONN_PART_RING)
-		{
-			enum geonn_side of_piece = geonn_ring_side(piece, count, false, point);
-
-			is_inside ^= of_piece == GEONN_INSIDE;
-			is_on_border |= of_piece == GEONN_ON_BORDER;
-		}
+		distance = Min(distance, geonn_chain_distance(point, part->vectors + first, count));
 	}
-	*side = is_on_border ? GEONN_ON_BORDER : is_inside ? GEONN_INSIDE : GEONN_OUTSIDE;
+	if (part->kind == GEONN_PART_RING)
+		*side = geonn_long_ring_side(part->vectors, part->count, part->pole_is_inside, geonn_shape_pause, point);
 	return distance;
 }
 
@@ -266,7 +258,7 @@ shape_distance(FmgrInfo *function, double latitude, double longitude, Datum shap
 	point = geonn_unit_vector(latitude, longitude);
 	while (geonn_shape_next(reader, &part))
 	{
-		enum geonn_side side;
+		enum geonn_side side = GEONN_OUTSIDE;
 		double		metres = part_distance(point, &part, &side);
 
 		if (part.kind != GEONN_PART_RING)

@@ -5,7 +5,6 @@
 #include "postgres.h"
 
 #include "fmgr.h"
-#include "miscadmin.h"
 
 #include "base/compat.h"
 #include "common/outline.h"
@@ -85,12 +84,6 @@ read_outline(GeonnPointKind kind, Datum value, const char *which, Outline *shape
 	return true;
 }
 
-static void
-check_for_interrupts(void)
-{
-	CHECK_FOR_INTERRUPTS();
-}
-
 /*
  * Return the distance of two shapes; -1 if one is empty.  Not inlined: otherwise the JIT compiler could inline the function
  * below, and its code could not call what only this library sees.
@@ -111,7 +104,7 @@ distance_of_shapes(GeonnPointKind kind, Datum value1, Datum value2, const char *
 	/* read the second shape even if the first is empty: a wrong one is an error */
 	if (!read_outline(kind, value2, "the second argument", &shape2) || is_empty)
 		return -1;
-	return geonn_outline_distance(&shape1.outline, &shape2.outline, check_for_interrupts);
+	return geonn_outline_distance(&shape1.outline, &shape2.outline, geonn_shape_pause);
 }
 
 Datum

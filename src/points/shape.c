@@ -194,8 +194,8 @@ make_vectors(GeonnShapeReader *reader, const GeonnVertices *vertices)
 	return count;
 }
 
-static void
-check_for_interrupts(void)
+void
+geonn_shape_pause(void)
 {
 	CHECK_FOR_INTERRUPTS();
 }
@@ -251,7 +251,7 @@ settle_ring(GeonnShapeReader *reader, GeonnPart *part, uint32 points)
 				 errmsg("the ring that ends at vertex " UINT64_FORMAT " of %s is not closed", reader->vertices,
 						name_of(reader)),
 				 errhint("The last vertex of a ring has the place of its first one.")));
-	if (!geonn_ring_holds_pole(part->vectors, part->count, check_for_interrupts, &part->pole_is_inside))
+	if (!geonn_ring_holds_pole(part->vectors, part->count, geonn_shape_pause, &part->pole_is_inside))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("the ring of vertices " UINT64_FORMAT " to " UINT64_FORMAT " of %s has no smaller side",

@@ -108,4 +108,7 @@ extern bool geonn_shape_next_vertices(GeonnShapeReader *reader, GeonnPart *part)
 
 extern void geonn_shape_close(GeonnShapeReader *reader);
 
+/* A geonn_ring_pause of the module: raises an error if the statement is to be cancelled. */
+extern void geonn_shape_pause(void);
+
 #endif							/* GEONN_SHAPE_H */
