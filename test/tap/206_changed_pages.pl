@@ -5,6 +5,7 @@
 #
 # short form: 60 of 1000 random steps, and 12 of 200 with checksums
 # rooms: pages cache
+# check-all: random steps of three sessions for three quarters of a minute
 
 use strict;
 use warnings;
