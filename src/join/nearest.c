@@ -25,6 +25,7 @@
 #include "points/column_pairs.h"
 #include "points/point_row.h"
 #include "points/remembered_source.h"
+#include "points/sources.h"
 
 PG_FUNCTION_INFO_V1(geonn_nearest);
 PG_FUNCTION_INFO_V1(geonn_nearest_sql);

@@ -42,6 +42,7 @@
 #include "plan/own_rows.h"
 #include "plan/selectivity.h"
 #include "points/query.h"
+#include "points/sources.h"
 
 /* the assumed number of references if it is unknown */
 #define UNKNOWN_ROWS 1000

@@ -61,6 +61,7 @@
 #include "plan/known.h"
 #include "points/column_pairs.h"
 #include "points/query.h"
+#include "points/sources.h"
 
 /* how many statements may be in planning, each while the one before it is, for the last of them to have others planned */
 #define DEPTH_MAX 4

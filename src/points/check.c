@@ -33,6 +33,7 @@
 #include "points/column_pairs.h"
 #include "points/options.h"
 #include "points/reader.h"
+#include "points/sources.h"
 #include "base/result.h"
 
 PG_FUNCTION_INFO_V1(geonn_describe);

@@ -27,6 +27,7 @@
 #include "base/compat.h"
 #include "points/citus.h"
 #include "points/remembered_source.h"
+#include "points/sources.h"
 #include "points/table_reader.h"
 
 /* A process remembers at most this many tables; a further one replaces the table that was remembered first. */

@@ -28,6 +28,7 @@
 #include "base/compat.h"
 #include "base/value.h"
 #include "plan/known.h"
+#include "points/sources.h"
 #include "sql/sql_plan.h"
 #include "sql/sql_table.h"
 
