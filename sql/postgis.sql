@@ -283,14 +283,16 @@ SELECT * FROM geonn_nearest('shop', 'airport');
 -- views, materialized views, partitions and queries
 CREATE TABLE mercator (id integer, place geometry(Point,3857));
 INSERT INTO mercator SELECT id, ST_Transform(place, 3857) FROM ref_geom WHERE id <= 250;
-SELECT * FROM geonn_nearest('mercator', 'mercator');
+SELECT count(*) AS rows, sum((n.obs_id = n.ref_id AND n.distance = 0)::integer) AS same FROM geonn_nearest('mercator', 'mercator') n;
+SELECT * FROM geonn_nearest('mercator', 'mercator', options => '{"transform": false}');
 CREATE VIEW transformed AS SELECT id, ST_Transform(place, 4326) AS place FROM mercator;
 CREATE MATERIALIZED VIEW kept AS SELECT * FROM transformed;
 CREATE VIEW centres AS SELECT id, ST_Centroid(ST_Buffer(place, 1)) AS centre FROM mercator;
 SELECT v, count(*) AS rows, sum((n.obs_id = n.ref_id AND n.distance < 1e-6)::integer) AS same
 FROM unnest('{transformed,kept}'::regclass[]) v, LATERAL geonn_nearest(v, 'ref_geog') n
 GROUP BY 1 ORDER BY 1;
-SELECT * FROM geonn_nearest('centres', 'ref_geog');
+SELECT * FROM geonn_nearest('centres', 'ref_geog', options => '{"transform": false}');
+SELECT count(*) AS rows, sum((n.obs_id = n.ref_id AND n.distance < 1e-6)::integer) AS same FROM geonn_nearest('centres', 'ref_geog') n;
 SELECT count(*) AS rows, sum((n.obs_id = n.ref_id AND n.distance < 1e-6)::integer) AS same
 FROM geonn_nearest_sql('SELECT id, ST_Transform(centre, 4326) FROM centres',
                        'SELECT id, place::geometry FROM ref_geog WHERE id <= 250') n;
@@ -319,9 +321,9 @@ SELECT count(*) FROM (SELECT * FROM geonn_nearest('obs', 'wide', k => 2) INTERSE
 SELECT * FROM geonn_nearest('wrong_geom', 'airport');
 SELECT * FROM geonn_nearest('wrong_geog', 'airport');
 SELECT * FROM geonn_nearest('open_srid', 'airport');
-SELECT * FROM geonn_nearest('mercator', 'airport');
+SELECT * FROM geonn_nearest('mercator', 'airport', options => '{"transform": false}');
 SELECT * FROM geonn_nearest('typed', 'airport');
-SELECT * FROM geonn_nearest('centres', 'airport');
+SELECT * FROM geonn_nearest('centres', 'airport', options => '{"transform": false}');
 \set VERBOSITY default
 
 -- PostGIS is gone, and comes back elsewhere
@@ -346,15 +348,16 @@ CREATE TABLE broken (id integer, place "Geo Data".geometry);
 SET auto_explain.log_verbose = off;
 DO $$
 DECLARE
-    -- SRID 4326, flags, type 1, 1 point, longitude, latitude
-    sound bytea := '\x0010e60001000000010000000000000000002a400000000000004a40';
+    -- SRID 4326 or 3857, flags, type 1, 1 point, longitude, latitude
+    sounds bytea[] := '{"\\x0010e60001000000010000000000000000002a400000000000004a40", "\\x000f110001000000010000000000000000002a400000000000004a40"}';
+    sound bytea;
     told text[];
     value bytea;
     flags integer;
     message text;
 BEGIN
     -- Z, M, a box, geodetic, extended, of version 2, and combined
-    FOREACH flags IN ARRAY '{0,1,2,4,8,12,16,64,80,92,255}'::integer[] LOOP
+    FOR sound, flags IN SELECT s, f FROM unnest(sounds) s, unnest('{0,1,2,4,8,12,16,64,80,92,255}'::integer[]) f LOOP
         FOR bytes IN 0..length(sound) LOOP
             value := substr(CASE WHEN bytes < 4 THEN sound ELSE set_byte(sound, 3, flags) END, 1, bytes);
             UPDATE postgis.broken SET place = postgis.raw(value);

@@ -262,6 +262,8 @@ signature_of(const GeonnCache *cache, const GeonnJoin *join, bool *noticed)
 		const PointSource *source = geonn_side_source(join, side);
 
 		sign_column(&text, &source->columns[COLUMN_ID]);
+		if (source->transform != NULL)
+			appendStringInfo(&text, " " UINT64_FORMAT, geonn_transform_meaning(source->transform));
 		for (int i = 0; i < source->by_count; i++)
 			sign_column(&text, &source->by[i]);
 		if (geonn_has_radius(source))

@@ -101,6 +101,7 @@ struct LiveReferences
 	LiveTable  *table;
 	GeonnGroups *groups;		/* the groups of the base, and of added rows; NULL: there are none */
 	uint64		dataset;		/* the number of the dataset to which the base belongs */
+	int32		srid;			/* as LiveBaseHead.srid, for the base and added rows */
 
 	TimestampTz asked;			/* when this process last asked the engine; 0: never */
 	double		paid;			/* milliseconds that a base, or a newer one, would have saved so far */
@@ -166,6 +167,7 @@ use_base(LiveReferences *references, LiveBase *base, GeonnGroups *groups, Memory
 	references->table = table;
 	references->groups = groups;
 	references->dataset = dataset;
+	references->srid = base->head->srid;
 	references->failed = false;
 	references->gave_up = 0;
 }
@@ -574,6 +576,23 @@ most_masked(const LiveReferences *references, Relation relation)
 	return rows / 2;
 }
 
+/*
+ * After a look, note the SRID of the values that it found.  Returns false, and lets go of the base, if that is not the one
+ * of the base: the engine reads whether all values have the new one, or which row is wrong.
+ */
+static bool
+settle_srid(LiveReferences *references, GeonnTransform *transform)
+{
+	bool		is_mixed = geonn_transform_is_mixed(transform);
+
+	if (is_mixed)
+		reject_base(references);
+	else if (transform != NULL)
+		references->srid = geonn_transform_srid(transform);
+	geonn_transform_restart(transform, 0, false);
+	return !is_mixed;
+}
+
 /* Look at the table with the active snapshot.  Returns false if the base does not tell which rows the snapshot sees. */
 static bool
 look(LiveReferences *references, const PointSource *source, const PlainTable *table, Relation relation)
@@ -586,7 +605,10 @@ look(LiveReferences *references, const PointSource *source, const PlainTable *ta
 		LiveLook	ended;
 
 		reader->groups = references->groups;
+		geonn_transform_restart(source->transform, references->srid, true);
 		ended = geonn_live_table_look(references->table, reader, most_bytes(), most);
+		if (!settle_srid(references, source->transform))
+			return false;
 		if (ended != LIVE_LOOK_LACKS_MOST)
 			return ended == LIVE_LOOK_COMPLETE;
 		try_to_make_base(references, geonn_page_reader(source, table->attributes, relation, GetActiveSnapshot()), true);

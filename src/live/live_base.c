@@ -23,7 +23,7 @@
 
 #include "live/live_base.h"
 
-#define FORMAT	UINT64CONST(0x3565736162766c67)	/* "glvbase5" */
+#define FORMAT	UINT64CONST(0x3665736162766c67)	/* "glvbase6" */
 
 /* as geonn_memory_file_append aligns */
 #define ALIGNMENT	8
@@ -266,6 +266,7 @@ read_pages(Maker *maker, PageReader *reader)
 		add_page(maker, block, reader);
 	}
 	maker->first_row[maker->head.blocks] = maker->head.rows;
+	maker->head.srid = reader->srid;
 	if (maker->groups != NULL)
 		maker->head.starts = geonn_groups_count(maker->groups) + 1;
 	return (maker->values == NULL && maker->groups == NULL) || bytes_of(maker) <= maker->most_bytes;

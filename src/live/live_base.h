@@ -31,6 +31,8 @@ typedef struct LiveBaseHead
 	uint32		rows;			/* how many rows the snapshot saw */
 	uint32		points;			/* how many of the rows are points */
 	uint32		starts;			/* 0: points have no groups; otherwise the number of groups, plus 1 */
+	int32		srid;			/* the SRID of the values of which points were made; 0: all were NULL, or are no geometry */
+	uint32		unused;
 } LiveBaseHead;
 
 typedef struct LivePoint

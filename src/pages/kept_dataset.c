@@ -112,7 +112,7 @@
  *	   be taken for it.  Values out of line belong to their tuple, and are never changed.  And it has
  *	   what the dataset was made for: its metric, groups, excluded tags and limits, and whether ids and
  *	   coordinates are with it.  A join that asks for distances alone can use a dataset with any of
- *	   the latter.
+ *	   the latter.  For a column of geometry it has what the SRID of its type means (points/transform.c).
  *
  *	   OIDs and numbers of files can be used again, by another table, after 2^32 others, or by
  *	   CREATE DATABASE ... OID, which may copy files with their LSNs.  Then the row of pg_database, or the hash of
@@ -431,6 +431,7 @@ describe(const PointSource *source, Relation table, const AttrNumber *attributes
 	Subject		subject = {.bytes = bytes};
 	TypeCacheEntry *type = lookup_type_cache(source->columns[COLUMN_ID].base_type,
 											 TYPECACHE_CMP_PROC);
+	uint64		meaning = geonn_transform_meaning(source->transform);
 
 	add_number(&subject, MyDatabaseId);
 	add_number(&subject, description_of(DATABASEOID, MyDatabaseId));
@@ -443,6 +444,8 @@ describe(const PointSource *source, Relation table, const AttrNumber *attributes
 	for (int role = 0; role < COLUMN_ROLES; role++)
 		add_column(&subject, &source->columns[role], attributes);
 	add_number(&subject, type->cmp_proc);
+	if (source->point_kind == GEONN_POINT_GEOMETRY)
+		add_bytes(&subject, &meaning, sizeof(meaning));
 	for (int i = 0; i < source->by_count; i++)
 	{
 		add_column(&subject, &source->by[i], attributes);

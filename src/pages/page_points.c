@@ -133,6 +133,7 @@ geonn_page_reader(const PointSource *source, const AttrNumber *attributes, Relat
 	reader->groups = NULL;
 	reader->met_shape = false;
 	reader->by_xmin = false;
+	reader->srid = 0;
 	reader->strategy = NULL;
 	reader->context = AllocSetContextCreate(CurrentMemoryContext, "geonn live page",
 											ALLOCSET_SMALL_SIZES);
@@ -246,7 +247,7 @@ read_tuple(PageReader *reader, HeapTuple tuple, PageRow *row)
 	point.id = reader->values[id];
 	point.id_is_null = reader->nulls[id];
 	row->status = POINT_NULL;
-	state = geonn_read_coordinates(source, reader->values, reader->nulls, &point, &detail);
+	state = geonn_read_place(source, reader->values, reader->nulls, &point, &detail);
 	if (unlikely(state == GEONN_POINT_NOT_A_POINT && source->may_have_shapes))
 		reader->met_shape = true;
 	else if (unlikely(state != GEONN_POINT_OK && state != GEONN_POINT_EMPTY))
@@ -285,6 +286,8 @@ geonn_page_read(PageReader *reader, BlockNumber block, const KnownRows *known)
 		tuple = tuple_at(reader, page, block, reader->rows[i].offset);
 		read_tuple(reader, &tuple, &reader->rows[i]);
 	}
+	if (reader->source->transform != NULL)
+		reader->srid = geonn_transform_srid(reader->source->transform);
 	MemoryContextSwitchTo(former);
 	ReleaseBuffer(buffer);
 }

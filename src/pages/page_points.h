@@ -68,6 +68,7 @@ typedef struct PageReader
 								 * such columns */
 	bool		met_shape;		/* a value is no point, and the source may have shapes: no page may be used any more */
 	bool		by_xmin;		/* as for geonn_page_unsettled_by */
+	int32		srid;			/* the SRID of the values that were read; 0: none yet, or they are no geometry */
 	BufferAccessStrategy strategy;	/* NULL: the default */
 	MemoryContext context;		/* memory for ids, and for converting coordinates; reset before each page */
 	Datum	   *values;			/* [source->query_columns] */

@@ -402,6 +402,21 @@ warn_of_radians(const Check *check)
 			 errhint("If they are, convert them in a view, as in degrees(lat) AS lat, degrees(lon) AS lon.")));
 }
 
+/* ---- other SRIDs ---- */
+
+/* Tell of the SRID from which values were transformed. */
+static void
+tell_srid(const PointSource *source)
+{
+	int32		srid = source->transform != NULL ? geonn_transform_srid(source->transform) : 0;
+	ColumnRole	role = geonn_has_shapes(source) ? COLUMN_SHAPE : COLUMN_POINT;
+
+	if (srid != 0 && srid != GEONN_POINT_SRID)
+		ereport(NOTICE,
+				(errmsg("column \"%s\" of %s has SRID %d, and is transformed to %d", source->columns[role].name,
+						source->title, srid, GEONN_POINT_SRID)));
+}
+
 /* ---- the result ---- */
 
 static void
@@ -519,6 +534,7 @@ geonn_check(PG_FUNCTION_ARGS)
 	values[CHECK_LONGITUDE_MIN] = Float8GetDatum(check.longitude.lowest);
 	values[CHECK_LONGITUDE_MAX] = Float8GetDatum(check.longitude.highest);
 	set_limits(&check, values, nulls);
+	tell_srid(source);
 	geonn_warn_of_mistake(source, check.statuses, check.fits_swapped);
 	warn_of_radians(&check);
 	return HeapTupleGetDatum(heap_form_tuple(type, values, nulls));

@@ -172,6 +172,9 @@ geonn_shapes_hint(const PointSource *source, const PointColumn *column, int32 ty
 	if (type == GEONN_SHAPE_MULTIPOINT)
 		return psprintf("Use a view or query that has a point a row: (ST_Dump(%s)).geom has all of a MultiPoint, ST_GeometryN(%s, 1) its first.",
 						quote_identifier(column->name), quote_identifier(column->name));
+	if (type > GEONN_SHAPE_COLLECTION && source->takes_shapes)
+		return psprintf("Use a view or query that has lines and polygons, as ST_CurveToLine(%s) makes them of curves; and name that column by the option \"%sshape\".",
+						quote_identifier(column->name), source->option_prefix);
 	return shapes_hint(source, column);
 }
 

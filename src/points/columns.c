@@ -126,6 +126,16 @@ may_hold(ColumnRole role, Form_pg_attribute attribute)
 	return problem_of(role, type, typmod) == NULL;
 }
 
+/* Return whether a column of this type can hold points or shapes, as the role needs, once its SRID is transformed to 4326. */
+static bool
+is_transformable(ColumnRole role, Oid type, int32 typmod)
+{
+	int32		srid = geonn_typmod_srid(typmod);
+
+	return geonn_point_kind(type) == GEONN_POINT_GEOMETRY && srid != 0 && srid != GEONN_POINT_SRID &&
+		problem_of(role, type, geonn_typmod_in_degrees(typmod)) == NULL;
+}
+
 /* Return the names of all columns, or of those that suit a role. */
 static char *
 list_columns(TupleDesc descriptor, const RoleRules *only)
@@ -218,6 +228,22 @@ fill_column(PointColumn *column, Form_pg_attribute attribute, const char *reason
 	column->attribute = attribute->attnum;
 }
 
+/* Have the values of a column of another SRID, or of any, transformed.  Returns what problem_of() returns. */
+static char *
+settle_srid(PointSource *source, ColumnRole role, PointColumn *column)
+{
+	char	   *problem = problem_of(role, column->base_type, column->typmod);
+	int32		srid = geonn_typmod_srid(column->typmod);
+
+	if (source->point_kind != GEONN_POINT_GEOMETRY || source->refuses_srids || srid == GEONN_POINT_SRID)
+		return problem;
+	source->transform = geonn_transform_create(column->base_type, srid);
+	if (!is_transformable(role, column->base_type, column->typmod))
+		return problem;
+	column->reason = psprintf("%s; transformed from SRID %d to %d", column->reason, srid, GEONN_POINT_SRID);
+	return NULL;
+}
+
 static void
 choose_column(PointSource *source, ColumnRole role, Form_pg_attribute attribute,
 			  const char *reason)
@@ -239,7 +265,7 @@ choose_column(PointSource *source, ColumnRole role, Form_pg_attribute attribute,
 		if (source->may_have_shapes)
 			column->reason = psprintf("%s; each value says what it is", reason);
 		if (source->point_kind != GEONN_POINT_NONE)
-			problem = problem_of(role, column->base_type, column->typmod);
+			problem = settle_srid(source, role, column);
 		else
 			problem = role == COLUMN_SHAPE ? "The type of a shape column is PostGIS's geography or geometry." :
 				"The type of a point column is geography(Point), geometry(Point,4326) or point.";
@@ -338,6 +364,42 @@ choose_named(PointSource *source, TupleDesc descriptor, ColumnRole role, const G
 	return name != NULL;
 }
 
+/*
+ * Return the only column that can be transformed for a role; NULL: none can.  It is looked for where no column suits the
+ * role as it is.
+ */
+static Form_pg_attribute
+find_transformable(PointSource *source, TupleDesc descriptor, ColumnRole role)
+{
+	Form_pg_attribute found = NULL;
+	StringInfoData names;
+	int			count = 0;
+
+	initStringInfo(&names);
+	for (int i = 0; i < descriptor->natts && !source->refuses_srids; i++)
+	{
+		Form_pg_attribute attribute = TupleDescAttr(descriptor, i);
+		int32		typmod = attribute->atttypmod;
+		Oid			type;
+
+		if (!is_candidate(&rules[role], attribute))
+			continue;
+		type = getBaseTypeAndTypmod(attribute->atttypid, &typmod);
+		if (!is_transformable(role, type, typmod))
+			continue;
+		appendStringInfo(&names, "%s\"%s\"", count++ == 0 ? "" : ", ", NameStr(attribute->attname));
+		found = attribute;
+	}
+	if (count > 1 && !note_unclear(source))
+		ereport(ERROR,
+				(errcode(ERRCODE_AMBIGUOUS_COLUMN),
+				 errmsg("%s has more than one %s column", source->title, rules[role].name),
+				 errdetail("Candidates are %s, of other SRIDs than %d.", names.data, GEONN_POINT_SRID),
+				 errhint("Name one of them in the argument options, as in '{\"%s%s\": \"%s\"}'.", source->option_prefix,
+						 rules[role].option, NameStr(found->attname))));
+	return found;
+}
+
 /* Return the only candidate for this role, or NULL if none exists. */
 static Form_pg_attribute
 find_candidate(PointSource *source, TupleDesc descriptor, ColumnRole role)
@@ -381,6 +443,26 @@ find_id(PointSource *source, TupleDesc descriptor, const GeonnColumnNames *named
 	choose_column(source, COLUMN_ID, chosen, "column name");
 }
 
+/*
+ * Choose the column where none can hold points of SRID 4326: one of such shapes, of points that can be transformed, or
+ * of shapes that can be.  Else raises the error about a column of shapes, or about this one.
+ */
+static void
+choose_other(PointSource *source, TupleDesc descriptor, const GeonnColumnNames *named, Form_pg_attribute point)
+{
+	Form_pg_attribute shape = named->takes_shapes ? find_candidate(source, descriptor, COLUMN_SHAPE) : NULL;
+	Form_pg_attribute found = NULL;
+	ColumnRole	role = shape != NULL ? COLUMN_SHAPE : COLUMN_POINT;
+
+	if (shape == NULL || !may_hold(COLUMN_SHAPE, shape))
+		found = find_transformable(source, descriptor, COLUMN_POINT);
+	if (found != NULL)
+		role = COLUMN_POINT;
+	else if (shape != NULL && !may_hold(COLUMN_SHAPE, shape))
+		found = find_transformable(source, descriptor, COLUMN_SHAPE);
+	choose_column(source, role, found != NULL ? found : shape != NULL ? shape : point, "column type");
+}
+
 static void
 find_coordinates(PointSource *source, TupleDesc descriptor, const GeonnColumnNames *named)
 {
@@ -402,17 +484,9 @@ find_coordinates(PointSource *source, TupleDesc descriptor, const GeonnColumnNam
 		return;
 	}
 	point = find_candidate(source, descriptor, COLUMN_POINT);
-	if (named->takes_shapes && point != NULL && !may_hold(COLUMN_POINT, point))
-	{
-		Form_pg_attribute shape = find_candidate(source, descriptor, COLUMN_SHAPE);
-
-		if (shape != NULL)
-		{
-			choose_column(source, COLUMN_SHAPE, shape, "column type");
-			return;
-		}
-	}
-	if (point != NULL)
+	if (point != NULL && !may_hold(COLUMN_POINT, point))
+		choose_other(source, descriptor, named, point);
+	else if (point != NULL)
 		choose_column(source, COLUMN_POINT, point, "column type");
 	else if (latitude == NULL && longitude == NULL)
 		raise_missing(source, descriptor, "coordinate columns",
@@ -526,6 +600,7 @@ geonn_find_columns(PointSource *source, TupleDesc descriptor, const GeonnColumnN
 	source->option_prefix = named->prefix;
 	source->paired = named->paired;
 	source->takes_shapes = named->takes_shapes;
+	source->refuses_srids = named->refuses_srids;
 	source->column_count = COLUMN_ROLES + list_length(by) + list_length(named->differs) + list_length(overlaps) +
 		list_length(named->weights);
 	source->columns = palloc0(source->column_count * sizeof(PointColumn));

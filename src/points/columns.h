@@ -12,6 +12,7 @@
 #include "nodes/pg_list.h"
 
 #include "points/geometry.h"
+#include "points/transform.h"
 #include "points/window_column.h"
 
 typedef enum ColumnRole
@@ -32,6 +33,7 @@ typedef struct GeonnColumnNames
 	const char *prefix;			/* prefix of the options that name them: obs_, ref_ or nothing */
 	bool		paired;			/* arguments may name a pair: a column of this side, and one of the other */
 	bool		takes_shapes;	/* shapes may be in the place of points */
+	bool		refuses_srids;	/* values of other SRIDs than 4326 are not transformed */
 
 	/*
 	 * By ColumnRole, as the catalog spells them; NULL: to be found by name or type, and from COLUMN_RADIUS on none.  A shape
@@ -80,6 +82,7 @@ typedef struct PointSource
 	const char *option_prefix;	/* prefix of the options that name columns: obs_, ref_ or nothing */
 	bool		paired;			/* arguments may name a pair: a column of this side, and a column of the other side */
 	bool		takes_shapes;	/* options may name a column of shapes */
+	bool		refuses_srids;	/* values of other SRIDs than 4326 are not transformed */
 	PointColumn unused_shape;	/* a column of shapes that is not used because the relation also has points, and no
 								 * option names either column */
 	bool		quiet;			/* an error about columns sets unclear, instead of being raised */
@@ -90,6 +93,7 @@ typedef struct PointSource
 	GeonnPointKind point_kind;	/* the kind of the column of points or shapes, if the source has one */
 	bool		may_have_shapes;		/* the column of points may have shapes, too: a reading ends at the first one, and its
 								 * caller begins anew after geonn_read_as_shapes() */
+	GeonnTransform *transform;	/* of that column's values; NULL: those of other SRIDs than 4326 are errors */
 	int			by_count;
 	PointColumn *by;			/* [by_count] among the columns: those of the argument by, then those of the argument
 								 * differs */

@@ -49,8 +49,8 @@
 
 #define SRID_UNKNOWN	0
 
-/* the most bytes of a point: SRID, flags, extended flags, the largest box, type, number, x, y */
-#define POINT_SIZE_MAX	(3 + 1 + 8 + 8 * sizeof(float) + 4 + 4 + 2 * sizeof(double))
+/* the most bytes of a point: SRID, flags, extended flags, the largest box, type, number, x, y, z, m */
+#define POINT_SIZE_MAX	(3 + 1 + 8 + 8 * sizeof(float) + 4 + 4 + 4 * sizeof(double))
 
 static const char *const type_names[] = {
 	"Geometry", "Point", "LineString", "Polygon", "MultiPoint",
@@ -111,6 +111,18 @@ type_of(int32 typmod)
 	return typmod < 0 ? 0 : (typmod & 0xFC) >> 2;
 }
 
+int32
+geonn_typmod_srid(int32 typmod)
+{
+	return typmod < 0 ? SRID_UNKNOWN : ((typmod & 0x0FFFFF00) - (typmod & 0x10000000)) >> 8;
+}
+
+int32
+geonn_typmod_in_degrees(int32 typmod)
+{
+	return typmod < 0 ? typmod : (typmod & ~0x1FFFFF00) | GEONN_POINT_SRID << 8;
+}
+
 /*
  * Return what is wrong with a column's type, or NULL.  The column is to hold values of types with numbers up to
  * `last`; `what` names these.
@@ -129,7 +141,7 @@ typmod_problem(GeonnPointKind kind, Oid type, int32 typmod, int32 last, const ch
 		return NULL;
 	if (type_of(typmod) > last)
 		return psprintf("Its type is %s, and geonn reads %s.", name, what);
-	srid = ((typmod & 0x0FFFFF00) - (typmod & 0x10000000)) >> 8;
+	srid = geonn_typmod_srid(typmod);
 	if (srid != SRID_UNKNOWN && srid != GEONN_POINT_SRID)
 		return psprintf("Its type is %s, and geonn reads SRID %d.", name, GEONN_POINT_SRID);
 	return NULL;
@@ -260,13 +272,13 @@ decode_serialized(GeonnPointKind kind, const uint8 *bytes, size_t size,
 		*detail = (int32) type;
 		return GEONN_POINT_NOT_A_POINT;
 	}
+	if (points != 1 || size < position + dimensions * sizeof(double))
+		return GEONN_POINT_MALFORMED;
 	if (srid != GEONN_POINT_SRID)
 	{
 		*detail = srid;
 		return GEONN_POINT_WRONG_SRID;
 	}
-	if (points != 1 || size < position + 2 * sizeof(double))
-		return GEONN_POINT_MALFORMED;
 	memcpy(longitude, bytes + position, sizeof(double));
 	memcpy(latitude, bytes + position + sizeof(double), sizeof(double));
 	return GEONN_POINT_OK;
@@ -296,6 +308,18 @@ geonn_point_decode(GeonnPointKind kind, Datum value,
 	if (slice != serialized)
 		pfree(slice);
 	return state;
+}
+
+int32
+geonn_value_srid(Datum value)
+{
+	struct varlena *serialized = (struct varlena *) DatumGetPointer(value);
+	struct varlena *slice = first_bytes(serialized, 3);
+	int32		srid = VARSIZE_ANY_EXHDR(slice) < 3 ? SRID_UNKNOWN : get_srid((const uint8 *) VARDATA_ANY(slice));
+
+	if (slice != serialized)
+		pfree(slice);
+	return srid;
 }
 
 /* ---- extents ---- */

@@ -65,14 +65,24 @@ extern bool geonn_typmod_is_any(int32 typmod);
 /* Return whether the modifier says that values are lines, or several lines or points. */
 extern bool geonn_typmod_is_lines(int32 typmod);
 
+/* Return the SRID that the modifier of one of PostGIS's types names; 0: it names none. */
+extern int32 geonn_typmod_srid(int32 typmod);
+
+/* Return the modifier of the same type with GEONN_POINT_SRID. */
+extern int32 geonn_typmod_in_degrees(int32 typmod);
+
+/* Return the SRID of a value of geometry; 0: it has none.  Raises an error only if reading from the TOAST table does. */
+extern int32 geonn_value_srid(Datum value);
+
 /* Check a column of shapes as geonn_point_typmod_problem() checks one of points. */
 extern char *geonn_shape_typmod_problem(GeonnPointKind kind, Oid type, int32 typmod);
 
 /*
  * Get the latitude and longitude of a value in degrees, as they are stored: they may be out of range, infinite or NaN.  Z
  * and M are ignored.  Sets the coordinates only with GEONN_POINT_OK.  *detail becomes the value's SRID, 0 for none, with
- * GEONN_POINT_WRONG_SRID, and the number of its type with GEONN_POINT_NOT_A_POINT.  Reads nothing outside the value,
- * whatever its bytes are.  Leaves nothing allocated.  Raises an error if reading from the TOAST table does.
+ * GEONN_POINT_WRONG_SRID, which only a whole point has, and the number of its type with GEONN_POINT_NOT_A_POINT.  Reads
+ * nothing outside the value, whatever its bytes are.  Leaves nothing allocated.  Raises an error if reading from the TOAST
+ * table does.
  */
 extern GeonnPointState geonn_point_decode(GeonnPointKind kind, Datum value,
 										  double *latitude, double *longitude,

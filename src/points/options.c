@@ -21,7 +21,8 @@ typedef enum OptionKind
 {
 	OPTION_COLUMN,				/* char *: the name of a column */
 	OPTION_CHOICE,				/* int: one of choices */
-	OPTION_ROWS					/* int: 1 ... GEONN_BATCH_ROWS_MAX */
+	OPTION_ROWS,				/* int: 1 ... GEONN_BATCH_ROWS_MAX */
+	OPTION_SWITCH				/* bool; of functions of one relation, too */
 } OptionKind;
 
 typedef struct OptionRule
@@ -37,7 +38,8 @@ typedef struct OptionRule
 static const OptionRule rules[] = {
 	{"", "device", OPTION_CHOICE, offsetof(GeonnOptions, device), geonn_device_options},
 	{"", "algorithm", OPTION_CHOICE, offsetof(GeonnOptions, algorithm), geonn_algorithm_options},
-	{"", "batch_rows", OPTION_ROWS, offsetof(GeonnOptions, batch_rows), NULL}
+	{"", "batch_rows", OPTION_ROWS, offsetof(GeonnOptions, batch_rows), NULL},
+	{"", "transform", OPTION_SWITCH, offsetof(GeonnOptions, transform), NULL}
 };
 
 #define RULES (2 * COLUMN_ROLES + (int) lengthof(rules))
@@ -55,7 +57,7 @@ get_rule(GeonnOptionsScope scope, int number, OptionRule *rule)
 	if (number >= 2 * COLUMN_ROLES)
 	{
 		*rule = rules[number - 2 * COLUMN_ROLES];
-		return scope != GEONN_OPTIONS_RELATION;
+		return scope != GEONN_OPTIONS_RELATION || rule->kind == OPTION_SWITCH;
 	}
 	*rule = (OptionRule)
 	{
@@ -200,6 +202,11 @@ parse_option(const OptionRule *rule, JsonbValue *value, GeonnOptions *options)
 		case OPTION_ROWS:
 			*(int *) field = parse_rows(rule, value);
 			break;
+		case OPTION_SWITCH:
+			if (value->type != jbvBool)
+				raise_wrong_value(rule, value, "true or false");
+			*(bool *) field = value->val.boolean;
+			break;
 	}
 }
 
@@ -251,6 +258,7 @@ geonn_parse_options(Jsonb *json, GeonnOptionsScope scope,
 	memset(options, 0, sizeof(*options));
 	options->device = geonn_device;
 	options->algorithm = geonn_algorithm;
+	options->transform = true;
 
 	JsonbToJsonbValue(json, &value);
 	if (!JB_ROOT_IS_OBJECT(json))
@@ -278,6 +286,7 @@ geonn_parse_options(Jsonb *json, GeonnOptionsScope scope,
 	options->observation.prefix = "obs_";
 	options->reference.prefix = scope == GEONN_OPTIONS_RELATION ? "" : "ref_";
 	options->reference.takes_shapes = true;
+	options->observation.refuses_srids = options->reference.refuses_srids = !options->transform;
 	options->observation.paired = options->reference.paired = scope == GEONN_OPTIONS_JOIN;
 	check_names(&options->observation);
 	check_names(&options->reference);

@@ -16,6 +16,7 @@ typedef struct GeonnOptions
 	int			device;			/* enum geonn_device_choice */
 	int			algorithm;		/* enum geonn_algorithm */
 	int			batch_rows;		/* 1 ... GEONN_BATCH_ROWS_MAX; 0: the client decides */
+	bool		transform;		/* values of other SRIDs than 4326 are transformed */
 } GeonnOptions;
 
 /* which keys the object may have */

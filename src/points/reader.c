@@ -109,7 +109,7 @@ take_row(PointReading *reading, const Datum *values, const bool *nulls)
 	if (geonn_has_shapes(source))
 		geonn_read_shape(&owner, values, nulls, &row);
 	else
-		state = geonn_read_coordinates(source, values, nulls, &row, &detail);
+		state = geonn_read_place(source, values, nulls, &row, &detail);
 	if (unlikely(state == GEONN_POINT_NOT_A_POINT && source->may_have_shapes))
 	{
 		reading->met_shape = true;

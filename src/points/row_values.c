@@ -13,6 +13,67 @@
 
 #include "points/row_values.h"
 
+/* ---- other SRIDs ---- */
+
+/* a row whose value is being transformed */
+typedef struct Transforming
+{
+	const PointSource *source;
+	const PointRow *row;
+	int32		srid;
+} Transforming;
+
+static const char *
+what_of(const PointSource *source)
+{
+	return geonn_has_shapes(source) ? "shape" : "point";
+}
+
+static void
+name_transformed(void *argument)
+{
+	const Transforming *transforming = argument;
+
+	errcontext("transforming the %s of %s from SRID %d to %d", what_of(transforming->source),
+			   geonn_whose_row(transforming->source, transforming->row), transforming->srid, GEONN_POINT_SRID);
+}
+
+/* Check that a row's value, which is not empty, has the SRID of those before it. */
+static void
+check_srid(const PointSource *source, const PointRow *row, int32 srid)
+{
+	int32		former = geonn_transform_note(source->transform, srid);
+	ColumnRole	role = geonn_has_shapes(source) ? COLUMN_SHAPE : COLUMN_POINT;
+
+	if (unlikely(former != srid))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("the %s of %s has SRID %d", what_of(source), geonn_whose_row(source, row), srid),
+				 errdetail("Other values of column \"%s\" have SRID %d.", source->columns[role].name, former),
+				 errhint("Give all of its values one SRID, as ST_Transform does, in a view or query.")));
+}
+
+/* Return a row's value, which is of another SRID and not empty, in degrees. */
+static Datum
+in_degrees(const PointSource *source, const PointRow *row, int32 srid, Datum value)
+{
+	Transforming transforming = {source, row, srid};
+	ErrorContextCallback context = {
+		.previous = error_context_stack,
+		.callback = name_transformed,
+		.arg = &transforming
+	};
+	Datum		transformed;
+
+	check_srid(source, row, srid);
+	error_context_stack = &context;
+	transformed = geonn_transform_value(source->transform, value);
+	error_context_stack = context.previous;
+	return transformed;
+}
+
+/* ---- values ---- */
+
 double
 geonn_number(Oid type, Datum value)
 {
@@ -60,6 +121,22 @@ geonn_read_coordinates(const PointSource *source, const Datum *values, const boo
 	return GEONN_POINT_OK;
 }
 
+GeonnPointState
+geonn_place_in_degrees(const PointSource *source, const Datum *values, PointRow *row, GeonnPointState state,
+					   int32 *detail)
+{
+	Datum		value;
+
+	if (state == GEONN_POINT_OK)
+		check_srid(source, row, GEONN_POINT_SRID);
+	if (state != GEONN_POINT_WRONG_SRID || *detail == 0)
+		return state;
+	value = in_degrees(source, row, *detail, values[source->columns[COLUMN_POINT].attribute - 1]);
+	state = geonn_point_decode(source->point_kind, value, &row->latitude, &row->longitude, detail);
+	row->latitude_is_null = row->longitude_is_null = state != GEONN_POINT_OK;
+	return state;
+}
+
 void
 geonn_read_limits(const PointSource *source, const Datum *values, const bool *nulls,
 				  GeonnLimits *limits)
@@ -105,15 +182,37 @@ name_owner(const void *state)
 	return geonn_whose_row(owner->source, owner->row);
 }
 
+/* Transform a row's shape, which has another SRID, to degrees.  Returns false if it is empty. */
+static bool
+transform_shape(const ShapeOwner *owner, int32 srid, Datum *value)
+{
+	GeonnShapeReader *whole = geonn_shape_open_any(owner->source->point_kind, *value, name_owner, owner);
+	bool		is_empty = geonn_shape_is_empty(whole);
+
+	if (!is_empty)
+		*value = in_degrees(owner->source, owner->row, srid, geonn_shape_value(whole));
+	geonn_shape_close(whole);
+	return !is_empty;
+}
+
 void
 geonn_read_shape(const ShapeOwner *owner, const Datum *values, const bool *nulls, PointRow *row)
 {
-	int			number = owner->source->columns[COLUMN_SHAPE].attribute - 1;
+	const PointSource *source = owner->source;
+	int			number = source->columns[COLUMN_SHAPE].attribute - 1;
+	int32		srid = GEONN_POINT_SRID;
+	Datum		value = values[number];
 
 	row->latitude_is_null = row->longitude_is_null = true;
 	if (nulls[number])
 		return;
-	row->shape = geonn_shape_open(owner->source->point_kind, values[number], name_owner, owner);
+	if (source->transform != NULL)
+		srid = geonn_value_srid(value);
+	if (srid != 0 && srid != GEONN_POINT_SRID && !transform_shape(owner, srid, &value))
+		return;
+	row->shape = geonn_shape_open(source->point_kind, value, name_owner, owner);
 	row->latitude_is_null = row->longitude_is_null =
 		!geonn_shape_survey(row->shape, &row->latitude, &row->longitude);
+	if (source->transform != NULL && srid == GEONN_POINT_SRID && !row->latitude_is_null)
+		check_srid(source, row, srid);
 }

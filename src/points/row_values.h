@@ -22,6 +22,25 @@ extern GeonnPointState geonn_read_coordinates(const PointSource *source, const D
 											  const bool *nulls, PointRow *row, int32 *detail);
 
 /*
+ * Set the coordinates of a row whose source has a transform, from the state and the detail of geonn_read_coordinates().  As
+ * geonn_read_place().
+ */
+extern GeonnPointState geonn_place_in_degrees(const PointSource *source, const Datum *values, PointRow *row,
+											  GeonnPointState state, int32 *detail);
+
+/*
+ * Set a row's coordinates as geonn_read_coordinates() does, and transform a value of another SRID.  Raises an error
+ * that names the row if the value has another SRID than the column's values before, or if ST_Transform raises one.
+ */
+static inline GeonnPointState
+geonn_read_place(const PointSource *source, const Datum *values, const bool *nulls, PointRow *row, int32 *detail)
+{
+	GeonnPointState state = geonn_read_coordinates(source, values, nulls, row, detail);
+
+	return likely(source->transform == NULL) ? state : geonn_place_in_degrees(source, values, row, state, detail);
+}
+
+/*
  * Set a point's limits from the radius and the windows of its row.  May leave memory allocated in the
  * current memory context.
  */
@@ -39,8 +58,8 @@ typedef struct ShapeOwner
 } ShapeOwner;
 
 /*
- * Read a row's shape up to its first part, and set the row's coordinates; an empty shape has NULLs.  The
- * caller keeps the owner as long as the shape is read.
+ * Read a row's shape up to its first part, and set the row's coordinates; an empty shape has NULLs.  A shape of another
+ * SRID is transformed, with the errors of geonn_read_place().  The caller keeps the owner as long as the shape is read.
  */
 extern void geonn_read_shape(const ShapeOwner *owner, const Datum *values, const bool *nulls, PointRow *row);
 

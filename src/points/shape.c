@@ -327,14 +327,11 @@ begin_ring(GeonnShapeReader *reader, GeonnPart *part)
 	return points;
 }
 
-GeonnShapeReader *
-geonn_shape_open(GeonnPointKind kind, Datum value, GeonnShapeOwner owner, const void *state)
+/* Begin to read a value, and set its SRID. */
+static GeonnShapeReader *
+open_value(GeonnPointKind kind, Datum value, GeonnShapeOwner owner, const void *state, int32 *srid)
 {
 	GeonnShapeReader *reader = palloc0(sizeof(GeonnShapeReader));
-	int32		srid;
-	int32		detail;
-	double		latitude;
-	double		longitude;
 
 	reader->detoasted = pg_detoast_datum_packed((struct varlena *) DatumGetPointer(value));
 	reader->is_copy = (Pointer) reader->detoasted != DatumGetPointer(value);
@@ -345,11 +342,31 @@ geonn_shape_open(GeonnPointKind kind, Datum value, GeonnShapeOwner owner, const 
 	reader->geometries = 1;
 	reader->capacity = 16;
 	reader->vectors = palloc(reader->capacity * sizeof(*reader->vectors));
-	if (!geonn_geometry_header(kind, reader->bytes, reader->size, &srid, &reader->dimensions,
+	if (!geonn_geometry_header(kind, reader->bytes, reader->size, srid, &reader->dimensions,
 							   &reader->start))
 		raise_malformed(reader);
 	reader->is_measured = geonn_geometry_is_measured(reader->bytes);
 	reader->position = reader->start;
+	return reader;
+}
+
+GeonnShapeReader *
+geonn_shape_open_any(GeonnPointKind kind, Datum value, GeonnShapeOwner owner, const void *state)
+{
+	int32		srid;
+
+	return open_value(kind, value, owner, state, &srid);
+}
+
+GeonnShapeReader *
+geonn_shape_open(GeonnPointKind kind, Datum value, GeonnShapeOwner owner, const void *state)
+{
+	int32		srid;
+	int32		detail;
+	double		latitude;
+	double		longitude;
+	GeonnShapeReader *reader = open_value(kind, value, owner, state, &srid);
+
 	/* an empty point may have any SRID, as where all values are points */
 	if (srid != GEONN_POINT_SRID && geonn_point_decode(kind, value, &latitude, &longitude, &detail) != GEONN_POINT_EMPTY)
 		ereport(ERROR,
@@ -378,6 +395,17 @@ begin_part(GeonnShapeReader *reader, GeonnPart *part)
 			return 0;
 	}
 	return points;
+}
+
+bool
+geonn_shape_is_empty(GeonnShapeReader *reader)
+{
+	bool		is_empty = true;
+	GeonnPart	part;
+
+	while (geonn_shape_next_vertices(reader, &part))
+		is_empty = false;
+	return is_empty;
 }
 
 /* Find the first vertex that is out of range.  Returns false if none is. */

@@ -1,0 +1,220 @@
+/*
+ * transform.c
+ *		Values of another SRID become values of SRID 4326, by PostGIS's own ST_Transform.
+ *
+ * The reading process calls ST_Transform(geometry, integer) as a query would, so answers are those of a table that
+ * had been transformed before.  The function is the one of that name and these types that belongs to the extension
+ * postgis: its name is not looked up in search_path, where another role could have planted one.  It is looked up once a
+ * statement and side, so that what PostGIS remembers between two calls of a function stays.
+ *
+ * ST_Transform knows an SRID by its row in the table spatial_ref_sys.  PostGIS remembers rows, some versions until the
+ * session ends.  So a session that has a row's hash keeps it, too: kept datasets, bases and caches of other definitions
+ * are not those of this session, and a change of the row counts from the next session on.  If the type of a column names
+ * no SRID, the table's pages alone are the label.
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/relation.h"
+#include "catalog/objectaccess.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
+#include "common/hashfn.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "utils/acl.h"
+#include "utils/catcache.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+#include "utils/syscache.h"
+
+#include "base/compat.h"
+#include "base/extension.h"
+#include "points/geometry.h"
+#include "points/transform.h"
+
+/* a process remembers the hashes of this many SRIDs */
+#define HASHES_MOST	64
+
+#define MEANING_REFUSED	0
+#define MEANING_OPEN	1
+
+struct GeonnTransform
+{
+	Oid			type;			/* PostGIS's geometry */
+	int32		declared;		/* the SRID of the column's type; 0: none */
+	int32		srid;			/* the column's SRID; 0: not known yet */
+	bool		is_lenient;		/* values may have several SRIDs */
+	bool		is_mixed;		/* they have */
+	MemoryContext context;		/* has the transform, and what PostGIS remembers */
+	FmgrInfo	function;		/* ST_Transform; its OID is 0 before the first value */
+};
+
+GeonnTransform *
+geonn_transform_create(Oid type, int32 srid)
+{
+	GeonnTransform *transform = palloc0(sizeof(GeonnTransform));
+
+	transform->type = type;
+	transform->declared = transform->srid = srid;
+	transform->context = CurrentMemoryContext;
+	return transform;
+}
+
+int32
+geonn_transform_note(GeonnTransform *transform, int32 srid)
+{
+	if (transform->srid == 0)
+		transform->srid = srid;
+	if (likely(transform->srid == srid) || !transform->is_lenient)
+		return transform->srid;
+	transform->is_mixed = true;
+	return srid;
+}
+
+void
+geonn_transform_restart(GeonnTransform *transform, int32 srid, bool is_lenient)
+{
+	if (transform == NULL)
+		return;
+	transform->srid = transform->declared != 0 ? transform->declared : srid;
+	transform->is_lenient = is_lenient;
+	transform->is_mixed = false;
+}
+
+bool
+geonn_transform_is_mixed(const GeonnTransform *transform)
+{
+	return transform != NULL && transform->is_mixed;
+}
+
+int32
+geonn_transform_srid(const GeonnTransform *transform)
+{
+	return transform->srid;
+}
+
+/* ---- the function ---- */
+
+static Oid
+find_function(Oid type)
+{
+	CatCList   *functions = SearchSysCacheList1(PROCNAMEARGSNSP, CStringGetDatum("st_transform"));
+	Oid			found = InvalidOid;
+
+	for (int i = 0; i < functions->n_members; i++)
+	{
+		const FormData_pg_proc *function = (Form_pg_proc) GETSTRUCT(&functions->members[i]->tuple);
+
+		if (function->pronargs == 2 && function->proargtypes.values[0] == type &&
+			function->proargtypes.values[1] == INT4OID && function->prorettype == type && !function->proretset &&
+			strcmp(geonn_extension_of(ProcedureRelationId, function->oid), "postgis") == 0)
+			found = function->oid;
+	}
+	ReleaseSysCacheList(functions);
+	return found;
+}
+
+static void
+look_up_function(GeonnTransform *transform)
+{
+	Oid			function = find_function(transform->type);
+
+	if (!OidIsValid(function))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_FUNCTION),
+				 errmsg("extension postgis has no function ST_Transform(geometry, integer)"),
+				 errdetail("geonn reads SRID %d, and has PostGIS transform values of other SRIDs.", GEONN_POINT_SRID),
+				 errhint("Update PostGIS, as by ALTER EXTENSION postgis UPDATE.")));
+	if (object_aclcheck(ProcedureRelationId, function, GetUserId(), ACL_EXECUTE) != ACLCHECK_OK)
+		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_FUNCTION, get_func_name(function));
+	InvokeFunctionExecuteHook(function);
+	fmgr_info_cxt(function, &transform->function, transform->context);
+}
+
+Datum
+geonn_transform_value(GeonnTransform *transform, Datum value)
+{
+	if (unlikely(!OidIsValid(transform->function.fn_oid)))
+		look_up_function(transform);
+	return FunctionCall2(&transform->function, value, Int32GetDatum(GEONN_POINT_SRID));
+}
+
+/* ---- what an SRID means ---- */
+
+static Oid
+namespace_of(Oid type)
+{
+	HeapTuple	tuple = SearchSysCache1(TYPEOID, ObjectIdGetDatum(type));
+	Oid			namespace;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for type %u", type);
+	namespace = ((Form_pg_type) GETSTRUCT(tuple))->typnamespace;
+	ReleaseSysCache(tuple);
+	return namespace;
+}
+
+/* Return a hash of the SRID's row in the table that PostGIS reads, spatial_ref_sys in its schema; 0: it has none. */
+static uint64
+hash_row(Oid type, int32 srid)
+{
+	Oid			oid = get_relname_relid("spatial_ref_sys", namespace_of(type));
+	Relation	table = OidIsValid(oid) ? try_relation_open(oid, AccessShareLock) : NULL;
+	AttrNumber	attribute = table != NULL ? get_attnum(oid, "srid") : InvalidAttrNumber;
+	uint64		hash = 0;
+
+	if (attribute != InvalidAttrNumber && table->rd_rel->relkind == RELKIND_RELATION &&
+		TupleDescAttr(RelationGetDescr(table), attribute - 1)->atttypid == INT4OID)
+	{
+		ScanKeyData key;
+		SysScanDesc scan;
+		HeapTuple	row;
+
+		ScanKeyInit(&key, attribute, BTEqualStrategyNumber, F_INT4EQ, Int32GetDatum(srid));
+		scan = systable_beginscan(table, InvalidOid, false, GetActiveSnapshot(), 1, &key);
+		if (HeapTupleIsValid(row = systable_getnext(scan)))
+			hash = hash_bytes_extended((const unsigned char *) row->t_data + row->t_data->t_hoff,
+									   (int) row->t_len - row->t_data->t_hoff, 0);
+		systable_endscan(scan);
+	}
+	if (table != NULL)
+		relation_close(table, AccessShareLock);
+	return hash;
+}
+
+uint64
+geonn_transform_meaning(const GeonnTransform *transform)
+{
+	static struct
+	{
+		Oid			type;
+		int32		srid;
+		uint64		hash;
+	}			hashes[HASHES_MOST];
+	static int	next = 0;
+	uint64		hash;
+
+	if (transform == NULL)
+		return MEANING_REFUSED;
+	if (transform->declared == 0)
+		return MEANING_OPEN;
+	for (int i = 0; i < HASHES_MOST; i++)
+	{
+		if (hashes[i].srid == transform->declared && hashes[i].type == transform->type)
+			return hashes[i].hash;
+	}
+	hash = hash_row(transform->type, transform->declared);
+	/* A row that is missing may come. */
+	if (hash == 0)
+		return MEANING_OPEN;
+	hashes[next].type = transform->type;
+	hashes[next].srid = transform->declared;
+	hashes[next].hash = hash;
+	next = (next + 1) % HASHES_MOST;
+	return hash;
+}

@@ -1,0 +1,44 @@
+/*
+ * transform.h
+ *		Values of another SRID become values of SRID 4326, by PostGIS's own ST_Transform.
+ */
+#ifndef GEONN_TRANSFORM_H
+#define GEONN_TRANSFORM_H
+
+/* what transforms the values of one column */
+typedef struct GeonnTransform GeonnTransform;
+
+/*
+ * Prepare to transform values of a column of this type, PostGIS's geometry.  srid is that of the column's type; 0: the
+ * first value decides.  Looks nothing up yet.  The transform lives as long as the current memory context.
+ */
+extern GeonnTransform *geonn_transform_create(Oid type, int32 srid);
+
+/* Take note of the SRID of a value.  Returns another SRID where the value should have that one, else this one. */
+extern int32 geonn_transform_note(GeonnTransform *transform, int32 srid);
+
+/*
+ * Begin anew, for values of a column whose SRID is this one; 0: its type's, or that of the first value.  With is_lenient, a
+ * value of another SRID is noted, and is no error.  NULL: does nothing.
+ */
+extern void geonn_transform_restart(GeonnTransform *transform, int32 srid, bool is_lenient);
+
+/* Return whether values of several SRIDs were noted since a lenient beginning; false for NULL. */
+extern bool geonn_transform_is_mixed(const GeonnTransform *transform);
+
+/* Return the column's SRID; 0: not known yet. */
+extern int32 geonn_transform_srid(const GeonnTransform *transform);
+
+/*
+ * Return a value in SRID 4326, in the current memory context.  Raises the errors that a call of ST_Transform by the
+ * current role raises: also that the role lacks EXECUTE.
+ */
+extern Datum geonn_transform_value(GeonnTransform *transform, Datum value);
+
+/*
+ * Return what the values of a column mean, for labels: a hash of the definition of the SRID that the column's type has;
+ * 1: the type has none; 0 for NULL: other SRIDs than 4326 are refused.
+ */
+extern uint64 geonn_transform_meaning(const GeonnTransform *transform);
+
+#endif							/* GEONN_TRANSFORM_H */

@@ -1,0 +1,296 @@
+
+# Columns of geometry in another SRID than 4326 have the rows of a table that ST_Transform made of them before, bit by bit:
+# points and shapes, of either side, with the SRID in the type or in the values; also by references that the engine
+# keeps, by a base, in caches, and after changes.  ST_Transform is PostGIS's, whatever another role plants, and what it raises
+# names the row.  Columns without an SRID, or with several, and curves are errors, and so are all of them with transform => false.
+#
+# needs: postgis
+# rooms: points join pages live cache
+
+use strict;
+use warnings;
+
+use Geonn;
+use Test::More;
+
+my $node = new_server('srids', preload => 1, conf => "autovacuum = off\nmax_parallel_workers_per_gather = 0");
+
+# an SRID, and where its projection is used: west, east, south, north
+my %areas = (
+	3857 => [ -179, 179, -80, 80 ],
+	27700 => [ -6, 1, 50, 58 ],
+	25832 => [ 6, 12, 47, 55 ],
+	5070 => [ -120, -70, 25, 48 ]);
+
+sub query
+{
+	my ($sql) = @_;
+
+	return $node->safe_psql('postgres', $sql);
+}
+
+# the error of SQL, without where psql read it
+sub error_of
+{
+	my ($sql, $role) = @_;
+	my (undef, undef, $error) = $node->psql('postgres', "\\set VERBOSITY verbose\n$sql", on_error_stop => 0,
+		extra_params => $role ? [ '-U', $role ] : []);
+
+	$error =~ s/^psql:<stdin>:\d+: //mg;
+	return $error;
+}
+
+# ---- the rows of tables that were transformed before ----
+
+query(q{
+	CREATE EXTENSION postgis;
+	CREATE TYPE pair AS (obs_id bigint, ref_id bigint, rank integer, distance float8, obs_lat float8, obs_lon float8,
+		ref_lat float8, ref_lon float8, bearing float8);
+	CREATE TYPE text_pair AS (obs_id integer, ref_id text, distance float8);
+	CREATE FUNCTION place(i integer, west float8, east float8, south float8, north float8) RETURNS geometry LANGUAGE sql IMMUTABLE AS $$
+		SELECT ST_SetSRID(ST_MakePoint(west + (east - west) * (i * 7919 % 10007) / 10007, south + (north - south) * (i * 104729 % 9973) / 9973), 4326) $$;
+	CREATE FUNCTION shape(i integer, west float8, east float8, south float8, north float8) RETURNS geometry LANGUAGE sql IMMUTABLE AS $$
+		SELECT CASE i % 5 WHEN 0 THEN p WHEN 1 THEN ST_MakeLine(p, ST_Translate(p, 0.02, 0.01)) WHEN 2 THEN ST_Buffer(p, 0.02)
+			WHEN 3 THEN ST_Collect(p, ST_Translate(p, 0.01, -0.01)) ELSE ST_Force3D(ST_MakeLine(p, ST_Translate(p, -0.02, 0.01)), 7) END
+		FROM place(i, west, east, south, north) p $$;
+	CREATE FUNCTION differing(a text, b text) RETURNS text LANGUAGE plpgsql AS $$
+	DECLARE
+		found text;
+	BEGIN
+		EXECUTE format('WITH a AS MATERIALIZED (SELECT t::text FROM %s t), b AS MATERIALIZED (SELECT t::text FROM %s t)
+			SELECT format(''%%s rows, %%s differ'', (SELECT count(*) FROM a), (SELECT count(*) FROM ((TABLE a EXCEPT ALL TABLE b) UNION ALL (TABLE b EXCEPT ALL TABLE a)) d))',
+			a, b) INTO found;
+		RETURN found;
+	END $$});
+
+foreach my $srid (sort { $a <=> $b } keys %areas)
+{
+	my $area = join(', ', @{ $areas{$srid} });
+
+	query(qq{
+		DROP TABLE IF EXISTS obs, ref, plain, shape, anyshape, mixed, obs_degrees, ref_degrees, shape_degrees, mixed_degrees;
+		CREATE TABLE obs AS SELECT i AS id, i % 3 AS kind, ST_Transform(place(i * 3, $area), $srid)::geometry(Point, $srid) AS g FROM generate_series(1, 200) i;
+		CREATE TABLE ref AS SELECT i AS id, i % 3 AS kind, ST_Transform(ST_Force3D(place(i, $area), i), $srid)::geometry(PointZ, $srid) AS g FROM generate_series(1, 700) i;
+		CREATE TABLE shape AS SELECT i AS id, i % 3 AS kind, ST_Transform(ST_Force2D(shape(i, $area)), $srid)::geometry(Geometry, $srid) AS g FROM generate_series(1, 300) i;
+		ALTER TABLE shape ALTER g SET STORAGE EXTERNAL;
+		INSERT INTO obs VALUES (1001, 0, NULL), (1002, 0, 'SRID=$srid;POINT EMPTY');
+		INSERT INTO ref VALUES (1001, 0, NULL), (1002, 0, 'SRID=$srid;POINT Z EMPTY');
+		INSERT INTO shape VALUES (1001, 0, NULL), (1002, 0, 'SRID=$srid;LINESTRING EMPTY');
+		INSERT INTO shape SELECT 1003, 0, ST_Segmentize(ST_Buffer(g, 1000), 1) FROM obs WHERE id = 1;
+		CREATE TABLE plain AS SELECT id, kind, g::geometry FROM ref;
+		CREATE TABLE anyshape AS SELECT id, kind, g::geometry FROM shape;
+		CREATE TABLE mixed AS SELECT id, kind, g::geometry FROM ref WHERE id < 400;
+		INSERT INTO mixed SELECT id + 2000, kind, g FROM shape;
+		INSERT INTO mixed VALUES (3001, 0, 'POINT EMPTY'), (3002, 0, 'SRID=4326;LINESTRING EMPTY'), (3003, 0, 'SRID=5069;POLYGON EMPTY');
+		CREATE TABLE obs_degrees AS SELECT id, kind, ST_Transform(g, 4326)::geometry(Point, 4326) AS g FROM obs;
+		CREATE TABLE ref_degrees AS SELECT id, kind, ST_Transform(g, 4326)::geometry(PointZ, 4326) AS g FROM ref;
+		CREATE TABLE shape_degrees AS SELECT id, kind, ST_Transform(g, 4326)::geometry(Geometry, 4326) AS g FROM shape;
+		CREATE TABLE mixed_degrees AS SELECT id, kind, CASE WHEN NOT ST_IsEmpty(g) THEN ST_Transform(g, 4326) END AS g FROM mixed});
+	foreach (
+		[ "geonn_nearest('OBS', 'REF', k => 3, row_type => NULL::pair)", 600 ],
+		[ "geonn_nearest('OBS', 'PLAIN', k => 3, by => '{kind}', row_type => NULL::pair)", 600 ],
+		[ "geonn_nearest('OBS', 'OBS', exclude_self => true, row_type => NULL::pair)", 200 ],
+		[ "geonn_nearest('OBS', 'REF', metric => 'spheroid', keep_unmatched => true, row_type => NULL::pair)", 202 ],
+		[ "geonn_within('OBS', 'REF', 30000, row_type => NULL::pair)" ],
+		[ "geonn_within_count('OBS', 'PLAIN', '{10000, 300000}')", 400 ],
+		[ "geonn_nearest_sql('SELECT * FROM OBS OFFSET 0', 'TABLE REF', row_type => NULL::pair)", 200 ],
+		[ "geonn_nearest_points('{50, 51}', '{0, 7}', 'REF', k => 7)", 14 ],
+		[ "(SELECT n.* FROM few_obs o, LATERAL geonn_nearest_points(ARRAY[o.lat], ARRAY[o.lon], 'PLAIN', k => 5) n)", 15 ],
+		[ "geonn_nearest('OBS', 'SHAPE', k => 2, options => '{\"ref_shape\": \"g\"}', row_type => NULL::pair)", 400 ],
+		[ "geonn_nearest('OBS', 'ANYSHAPE', k => 2, by => '{kind}', options => '{\"ref_shape\": \"g\"}', row_type => NULL::pair)", 400 ],
+		[ "geonn_nearest_sql('TABLE OBS', 'SELECT id::text AS id, g FROM ANYSHAPE', options => '{\"ref_shape\": \"g\"}', row_type => NULL::text_pair)", 200 ],
+		[ "geonn_within('OBS', 'SHAPE', 20000, options => '{\"ref_shape\": \"g\"}', row_type => NULL::pair)" ],
+		[ "geonn_nearest('OBS', 'MIXED', k => 2, row_type => NULL::pair)", 400 ],
+		[ "geonn_nearest('OBS', 'MIXED', k => 2, by => '{kind}', metric => 'sphere', keep_unmatched => true, row_type => NULL::pair)", 402 ],
+		[ "geonn_nearest('OBS', 'SHAPE', k => 2, row_type => NULL::pair)", 400 ],
+		[ "geonn_nearest_sql('TABLE OBS', 'SELECT id, g FROM MIXED OFFSET 0', row_type => NULL::pair)", 200 ],
+		[ "geonn_within_count('OBS', 'MIXED', '{10000, 300000}')", 400 ],
+		[ "geonn_nearest_points('{50, 51}', '{0, 7}', 'MIXED', k => 7)", 14 ],
+		[ "(SELECT rows, null_coordinates, latitude_min, latitude_max, longitude_min, longitude_max FROM geonn_check('MIXED'))", 1 ],
+		[ "(SELECT rows, null_coordinates, latitude_min, latitude_max, longitude_min, longitude_max FROM geonn_check('REF'))", 1 ],
+		[ "(SELECT rows, null_coordinates, latitude_min, latitude_max, longitude_min, longitude_max FROM geonn_check('ANYSHAPE', options => '{\"shape\": \"g\"}'))", 1 ])
+	{
+		my ($call, $rows) = @$_;
+		my %names = (OBS => 'obs', REF => 'ref', PLAIN => 'plain', SHAPE => 'shape', ANYSHAPE => 'anyshape', MIXED => 'mixed');
+		my %degrees = (OBS => 'obs_degrees', REF => 'ref_degrees', PLAIN => 'ref_degrees', SHAPE => 'shape_degrees', ANYSHAPE => 'shape_degrees', MIXED => 'mixed_degrees');
+		my ($own, $before) = map { my $with = $_; $call =~ s/\b(OBS|REF|PLAIN|SHAPE|ANYSHAPE|MIXED)\b/$with->{$1}/gr } \%names, \%degrees;
+
+		$rows //= '[1-9]\d*';
+		like(query("SET client_min_messages = warning; SELECT differing(\$\$$own\$\$, \$\$$before\$\$)"), qr/^$rows rows, 0 differ$/, "$srid: $call");
+	}
+	is(query(q{SELECT differing($$geonn_nearest('obs', 'ref_degrees')$$, $$geonn_nearest('obs_degrees', 'ref')$$)}),
+		'200 rows, 0 differ', "$srid: one side alone is transformed");
+}
+like(query(q{SELECT reason FROM geonn_describe('ref') WHERE role = 'point'}), qr/^column type; transformed from SRID 27700 to 4326$/,
+	'geonn_describe says the SRID of a type');
+like(error_of(q{SELECT rows FROM geonn_check('plain');}), qr/NOTICE:  00000: column "g" of relation "plain" has SRID 27700, and is transformed to 4326/,
+	'geonn_check says the SRID of values');
+
+# parallel workers transform, too
+query(q{CREATE TABLE many AS SELECT i AS id, ST_Transform(place(i % 10000, -6, 1, 50, 58), 27700)::geometry(Point, 27700) AS g FROM generate_series(1, 40000) i;
+	CREATE TABLE many_degrees AS SELECT id, ST_Transform(g, 4326)::geometry(Point, 4326) AS g FROM many; ANALYZE});
+my $parallel = 'SET max_parallel_workers_per_gather = 2; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0; ';
+my $all = "SELECT count(*), sum(ref_id), sum(distance::numeric) FROM geonn_nearest('MANY', 'ref', row_type => NULL::pair)";
+like(query($parallel . 'EXPLAIN (ANALYZE, COSTS OFF) ' . $all =~ s/MANY/many/r), qr/Workers Launched: 2.*Parallel Custom Scan/s, 'a parallel plan');
+is(query($parallel . $all =~ s/MANY/many/r), query($all =~ s/MANY/many_degrees/r), 'has the same rows');
+
+# ---- which column, and the option ----
+
+query(q{
+	CREATE TABLE degrees_too (id integer, grid geometry(Point, 27700), place geometry(Point, 4326));
+	CREATE TABLE shape_too (id integer, grid geometry(Point, 27700), way geometry(LineString, 4326));
+	CREATE TABLE grids (id integer, way geometry(LineString, 27700), place geometry(Point, 25832));
+	CREATE TABLE two_grids (id integer, one geometry(Point, 27700), other geometry(Point, 25832));
+	CREATE TABLE way (id integer, way geometry(LineString, 27700));
+	CREATE TABLE curve (id integer, way geometry(CompoundCurve, 27700));
+	CREATE TABLE nad27 (id integer, place geography(Point, 4267))});
+is(query("SELECT string_agg(role || ' ' || column_name, ', ') FROM geonn_describe('$_->[0]') WHERE role IN ('point', 'shape')"), $_->[1], "$_->[0]: $_->[1]")
+  foreach [ 'degrees_too', 'point place' ], [ 'shape_too', 'shape way' ], [ 'grids', 'point place' ], [ 'way', 'shape way' ];
+like(error_of(q{SELECT geonn_describe('two_grids');}), qr/ERROR:  42702: .* more than one point column\nDETAIL:  Candidates are "one", "other", of other SRIDs than 4326\.\nHINT:  .*"geog": "other"/,
+	'two columns that could be transformed are ambiguous');
+like(error_of(q{SELECT geonn_nearest('few_obs', 'curve');}), qr/ERROR:  42804: shape column "way" .*CompoundCurve,27700.*\n.*\nHINT:  .*ST_CurveToLine/, 'curves by type');
+like(error_of(q{SELECT geonn_nearest('few_obs', 'nad27');}), qr/ERROR:  42804: .*\nDETAIL:  .*and geonn reads SRID 4326/, 'a geography of another SRID');
+
+my $refused = qr/ERROR:  42804: (point|shape) column .*\nDETAIL:  Its type is geometry\(\w+,27700\), and geonn reads SRID 4326\.\nHINT:  .*ST_Transform/;
+like(error_of("SELECT $_;"), $refused, "refused: $_")
+  foreach q{geonn_nearest('few_obs', 'ref', options => '{"transform": false}')}, q{geonn_within('obs', 'few_ref', 5, options => '{"transform": false}')},
+	q{geonn_within_count_points('{1}', '{1}', 'ref', '{5}', options => '{"transform": false}')}, q{geonn_check('ref', options => '{"transform": false}')},
+	q{geonn_describe('way', options => '{"transform": false}')}, q{geonn_cache_create('refused', 'few_obs', 'ref', options => '{"transform": false}')};
+like(error_of(q{SELECT geonn_nearest('few_obs', 'plain', options => '{"transform": false}');}),
+	qr/ERROR:  22023: the point of id 1 of relation "plain" has SRID 27700\nDETAIL:  geonn reads longitudes and latitudes of SRID 4326\.\nHINT:  .*ST_Transform/, 'refused: values');
+like(error_of(q{SELECT geonn_nearest('few_obs', 'anyshape', options => '{"transform": false, "ref_shape": "g"}');}), qr/ERROR:  22023: the shape of id 1 .* has SRID 27700/, 'refused: values of shapes');
+like(error_of(q{SELECT geonn_nearest('few_obs', 'plain', options => '{"transform": "no"}');}), qr/ERROR:  22023: option "transform" is the string "no"\nHINT:  Give true or false\./, 'true or false');
+
+# ---- values ----
+
+# (errors of the point as reference, as observation, and as shape)
+sub wrong
+{
+	my ($value, $expected, $what) = @_;
+
+	query("CREATE TABLE wrong AS SELECT i AS id, ST_Transform(place(i, -6, 1, 50, 58), 27700) AS g FROM generate_series(1, 9) i; UPDATE wrong SET g = $value WHERE id = 7");
+	foreach my $call (q{geonn_nearest('few_obs', 'wrong')}, q{geonn_nearest('wrong', 'few_ref')}, q{geonn_nearest('few_obs', 'wrong', options => '{"ref_shape": "g"}')},
+		q{geonn_check('wrong')})
+	{
+		my $error = error_of("SELECT $call;");
+
+		like($error, $expected, "$what: $call");
+		unlike($error, qr/FATAL|PANIC|server closed/, 'and no more');
+	}
+	query('DROP TABLE wrong');
+	return;
+}
+wrong("ST_SetSRID(g, 25832)", qr/ERROR:  22023: the (point|shape) of id 7 of relation "wrong" has SRID 25832\nDETAIL:  Other values of column "g" have SRID 27700\.\nHINT:  .*ST_Transform/, 'another SRID');
+wrong("ST_Transform(g, 4326)", qr/ERROR:  22023: the (point|shape) of id 7 of relation "wrong" has SRID 4326\nDETAIL:  Other values of column "g" have SRID 27700/, 'degrees among others');
+wrong("ST_SetSRID(g, 0)", qr/ERROR:  22023: the (point|shape) of id 7 of relation "wrong" has SRID 0\n.*\nHINT:  .*ST_SetSRID/, 'no SRID');
+wrong("ST_SetSRID('CIRCULARSTRING(0 0, 1 1, 2 0)'::geometry, 27700)", qr/ERROR:  22023: the (point|shape) of id 7 of relation "wrong" .*a CircularString\n.*\nHINT:  .*(ST_CurveToLine|have the relation of points ask)/, 'a curve');
+wrong("ST_SetSRID(ST_MakePoint(1e300, -1e300), 27700)", qr/ERROR:  XX000: .*\nCONTEXT:  transforming the (point|shape) of id 7 of relation "wrong" from SRID 27700 to 4326\n/, 'what ST_Transform raises');
+query("CREATE TABLE wrong AS SELECT id, g FROM mixed WHERE id < 50; UPDATE wrong SET g = ST_SetSRID(ST_MakeLine(g, ST_Translate(g, 9, 9)), 25832) WHERE id = 7");
+like(error_of("SELECT $_;"), qr/ERROR:  22023: the shape of id 7 of relation "wrong" has SRID 25832\nDETAIL:  Other values of column "g" have SRID 27700\./, "a line of another SRID: $_")
+  foreach q{geonn_nearest('few_obs', 'wrong')}, q{geonn_check('wrong')}, q{geonn_nearest_points('{51}', '{0}', 'wrong')};
+query('DROP TABLE wrong');
+is(query(q{CREATE TABLE far AS SELECT i AS id, ST_SetSRID(ST_MakePoint(1e300, -1e300), 27700)::geometry(Point, 27700) AS g FROM generate_series(1, 900) i;
+	CREATE TABLE unknown (id integer, g geometry(Point, 910000)); INSERT INTO unknown VALUES (5, 'SRID=910000;POINT(1 1)'); ANALYZE;
+	EXPLAIN SELECT * FROM geonn_within('obs', 'far', 1000) WHERE ref_id = 1}) =~ /geonn/ ? 1 : 0, 1, 'planning transforms nothing');
+like(error_of(q{SELECT geonn_nearest('few_obs', 'unknown');}), qr/ERROR:  .*910000.*\nCONTEXT:  transforming the point of id 5/, 'an SRID that PostGIS does not know');
+
+# ---- whose function ----
+
+query(q{
+	CREATE ROLE mallory LOGIN;
+	CREATE ROLE reader LOGIN;
+	GRANT CREATE ON DATABASE postgres TO mallory;
+	GRANT CREATE ON SCHEMA public TO mallory;
+	GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader;
+	SET SESSION AUTHORIZATION mallory;
+	CREATE SCHEMA evil;
+	GRANT USAGE ON SCHEMA evil TO PUBLIC;
+	CREATE FUNCTION evil.st_transform(g public.geometry, s integer) RETURNS public.geometry LANGUAGE plpgsql AS $$ BEGIN RAISE 'sprung'; END $$;
+	CREATE FUNCTION public.st_transform(g public.geometry, s bigint) RETURNS public.geometry LANGUAGE plpgsql AS $$ BEGIN RAISE 'sprung'; END $$;
+	CREATE FUNCTION public.st_transform(g anyelement, s integer) RETURNS anyelement LANGUAGE plpgsql AS $$ BEGIN RAISE 'sprung'; END $$;
+	CREATE TABLE evil.spatial_ref_sys AS SELECT * FROM public.spatial_ref_sys;
+	UPDATE evil.spatial_ref_sys SET proj4text = '+proj=longlat', srtext = NULL, auth_name = NULL, auth_srid = NULL});
+is(query(q{SET SESSION AUTHORIZATION reader; SET search_path = evil, public;
+	SELECT differing($$geonn_nearest('obs', 'plain')$$, $$geonn_nearest('obs_degrees', 'ref_degrees')$$)}), '200 rows, 0 differ', 'no planted function is taken');
+query('REVOKE EXECUTE ON FUNCTION ST_Transform(geometry, integer) FROM PUBLIC');
+like(error_of(q{SELECT geonn_nearest('few_obs', 'obs');}, 'reader'), qr/ERROR:  42501: permission denied for function st_transform/, 'the role needs EXECUTE');
+query('GRANT EXECUTE ON FUNCTION ST_Transform(geometry, integer) TO PUBLIC');
+
+# ---- kept references, bases, caches, and what an SRID means ----
+
+sub is_kept
+{
+	my ($call) = @_;
+
+	return query("EXPLAIN (ANALYZE, COSTS OFF) SELECT * FROM $call") =~ /References Kept: true/ ? 1 : 0;
+}
+
+query(q{INSERT INTO spatial_ref_sys SELECT 990001, auth_name, auth_srid, srtext, proj4text FROM spatial_ref_sys WHERE srid = 25832;
+	CREATE TABLE zone AS SELECT i AS id, ST_SetSRID(ST_Transform(place(i, 6, 12, 47, 55), 25832), 990001)::geometry(Point, 990001) AS g FROM generate_series(1, 900) i;
+	CREATE TABLE german AS SELECT i AS id, place(i * 5, 6, 12, 47, 55)::geometry(Point, 4326) AS g FROM generate_series(1, 90) i;
+	ALTER TABLE zone ADD PRIMARY KEY (id); ALTER TABLE german ADD PRIMARY KEY (id)});
+$node->safe_psql('postgres', 'VACUUM zone, german');
+my $call = "geonn_nearest('german', 'zone', k => 2, row_type => NULL::pair)";
+my $expected = "geonn_nearest_sql('TABLE german', 'SELECT id, ST_Transform(g, 4326) AS g FROM zone', k => 2, row_type => NULL::pair)";
+my $same = "SELECT differing(\$\$$call\$\$, \$\$$expected\$\$)";
+my $former = $node->background_psql('postgres', on_error_die => 1);
+
+is($former->query($same), '180 rows, 0 differ', 'before a change');
+is(is_kept($call), 1, 'references are kept');
+query("SELECT geonn_cache_create('near', 'german', 'zone', k => 2)");
+query("UPDATE zone SET g = ST_Translate(g, 1000, 1000) WHERE id < 50; DELETE FROM zone WHERE id > 880; INSERT INTO zone SELECT id + 1000, ST_Translate(g, -3000, 0) FROM zone WHERE id < 20");
+is(query($same), '180 rows, 0 differ', 'a change of rows is seen');
+
+my $cached = "SELECT differing('(SELECT obs_id, ref_id, rank, distance FROM near)', \$\$(SELECT obs_id, ref_id, rank, distance FROM $expected)\$\$)";
+my $log = "SELECT mode FROM geonn_cache_log ORDER BY started DESC LIMIT 1";
+query("CALL geonn_refresh('near')");
+is(query($cached), '180 rows, 0 differ', 'by a refresh, too');
+isnt(query($log), 'full', 'which is no full one');
+query("CALL geonn_refresh('near')");
+is(is_kept($call), 1, 'references are kept again');
+query("UPDATE spatial_ref_sys s SET auth_name = o.auth_name, auth_srid = o.auth_srid, srtext = o.srtext, proj4text = o.proj4text FROM spatial_ref_sys o WHERE s.srid = 990001 AND o.srid = 25833");
+is($former->query($same), '180 rows, 0 differ', 'another definition of the SRID: an older session is at one with its ST_Transform');
+is(is_kept($call), 0, 'a new session finds no references of the former definition');
+is(query($same), '180 rows, 0 differ', 'and has the new one');
+is(is_kept($call), 1, 'whose references are kept');
+query("CALL geonn_refresh('near')");
+is(query($cached), '180 rows, 0 differ', 'a cache follows at its next refresh');
+$former->quit;
+
+# a base, of a column whose values have the SRID
+query(q{CREATE TABLE live (id integer PRIMARY KEY, g geometry); INSERT INTO live SELECT id, ST_Transform(ST_SetSRID(g, 25832), 25833) FROM zone WHERE id < 500});
+my $live = $node->background_psql('postgres', on_error_die => 0, on_error_stop => 0);
+my $points = q{SELECT string_agg((ref_id, distance)::text, ' ' ORDER BY ord, rank) FROM geonn_nearest_points('{50, 51, 52}', '{7, 8, 9}', '%s', k => 5, row_type => NULL::record) AS (ord bigint, rank integer, ref_id integer, distance float8)};
+sub live_is_right
+{
+	my ($what, $has_base) = @_;
+	my $table = query(q{CREATE OR REPLACE VIEW live_degrees AS SELECT id, ST_Transform(g, 4326) AS g FROM live; SELECT 'live_degrees'});
+	my $found = $live->query(sprintf($points, 'live'));
+
+	is($found, query(sprintf($points, $table)), $what);
+	is($live->query('EXPLAIN (ANALYZE, COSTS OFF) ' . sprintf($points, 'live')) =~ /Pages Read/ ? 1 : 0, $has_base, "$what: by a base") if defined($has_base);
+	return;
+}
+$live->query(sprintf($points, 'live')) foreach 1 .. 3;
+live_is_right('a base of another SRID', 1);
+query('UPDATE live SET g = ST_Translate(g, 5000, 0) WHERE id % 7 = 1; DELETE FROM live WHERE id % 11 = 1');
+live_is_right('and its changes', 1);
+query(q{INSERT INTO live VALUES (1000, 'SRID=4326;POINT(7 50)')});
+$live->{stderr} = '';
+$live->query(sprintf($points, 'live'));
+like($live->{stderr}, qr/the point of id 1000 of relation "live" has SRID 4326/, 'a value of another SRID is an error of a base, too');
+$live->{stderr} = '';
+query('UPDATE live SET g = ST_Transform(g, 4326)');
+live_is_right('all values have the new SRID');
+query('UPDATE live SET g = ST_Transform(g, 25833)');
+$live->query(sprintf($points, 'live')) foreach 1 .. 3;
+query('UPDATE live SET g = ST_MakeLine(g, ST_Translate(g, 9000, 500)) WHERE id % 3 = 1');
+live_is_right('points of which some become lines');
+$live->query(sprintf($points, 'live')) foreach 1 .. 3;
+live_is_right('and stay such');
+query('DELETE FROM live WHERE id % 3 = 1');
+live_is_right('and are deleted');
+$live->quit;
+
+$node->stop;
+done_testing();
