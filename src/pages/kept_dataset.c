@@ -112,7 +112,7 @@
  *	   be taken for it.  Values out of line belong to their tuple, and are never changed.  And it has
  *	   what the dataset was made for: its metric, groups, excluded tags and limits, and whether ids and
  *	   coordinates are with it.  A join that asks for distances alone can use a dataset with any of
- *	   the latter.  For a column of geometry it has what the SRID of its type means (points/transform.c).
+ *	   the latter.  For a column of geometry it has what its SRID means (points/transform.c).
  *
  *	   OIDs and numbers of files can be used again, by another table, after 2^32 others, or by
  *	   CREATE DATABASE ... OID, which may copy files with their LSNs.  Then the row of pg_database, or the hash of

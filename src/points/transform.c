@@ -10,7 +10,7 @@
  * ST_Transform knows an SRID by its row in the table spatial_ref_sys.  PostGIS remembers rows, some versions until the
  * session ends.  So a session that has a row's hash keeps it, too: kept datasets, bases and caches of other definitions
  * are not those of this session, and a change of the row counts from the next session on.  If the type of a column names
- * no SRID, the table's pages alone are the label.
+ * no SRID, any row may be that of its values, which are not read yet: then the versions of all rows stand for it.
  */
 #include "postgres.h"
 
@@ -41,7 +41,7 @@
 #define HASHES_MOST	64
 
 #define MEANING_REFUSED	0
-#define MEANING_OPEN	1
+#define MEANING_UNKNOWN	1
 
 struct GeonnTransform
 {
@@ -159,9 +159,28 @@ namespace_of(Oid type)
 	return namespace;
 }
 
-/* Return a hash of the SRID's row in the table that PostGIS reads, spatial_ref_sys in its schema; 0: it has none. */
 static uint64
-hash_row(Oid type, int32 srid)
+hash_contents(HeapTuple row)
+{
+	return hash_bytes_extended((const unsigned char *) row->t_data + row->t_data->t_hoff,
+							   (int) row->t_len - row->t_data->t_hoff, 0);
+}
+
+/* Hash which version of a row this is: a change of the row leaves another one, by another transaction or elsewhere. */
+static uint64
+hash_version(HeapTuple row)
+{
+	uint64		rest = (uint64) HeapTupleHeaderGetRawXmin(row->t_data) << 32 | ItemPointerGetOffsetNumber(&row->t_self);
+
+	return hash_bytes_uint32_extended(ItemPointerGetBlockNumber(&row->t_self), rest);
+}
+
+/*
+ * Return a hash of the SRID's row in the table that PostGIS reads, spatial_ref_sys in its schema; with SRID 0, of the
+ * versions of all rows.  0: it has none.
+ */
+static uint64
+hash_rows(Oid type, int32 srid)
 {
 	Oid			oid = get_relname_relid("spatial_ref_sys", namespace_of(type));
 	Relation	table = OidIsValid(oid) ? try_relation_open(oid, AccessShareLock) : NULL;
@@ -176,10 +195,9 @@ hash_row(Oid type, int32 srid)
 		HeapTuple	row;
 
 		ScanKeyInit(&key, attribute, BTEqualStrategyNumber, F_INT4EQ, Int32GetDatum(srid));
-		scan = systable_beginscan(table, InvalidOid, false, GetActiveSnapshot(), 1, &key);
-		if (HeapTupleIsValid(row = systable_getnext(scan)))
-			hash = hash_bytes_extended((const unsigned char *) row->t_data + row->t_data->t_hoff,
-									   (int) row->t_len - row->t_data->t_hoff, 0);
+		scan = systable_beginscan(table, InvalidOid, false, GetActiveSnapshot(), srid != 0 ? 1 : 0, &key);
+		while (HeapTupleIsValid(row = systable_getnext(scan)))
+			hash = hash_combine64(hash, srid != 0 ? hash_contents(row) : hash_version(row));
 		systable_endscan(scan);
 	}
 	if (table != NULL)
@@ -201,17 +219,15 @@ geonn_transform_meaning(const GeonnTransform *transform)
 
 	if (transform == NULL)
 		return MEANING_REFUSED;
-	if (transform->declared == 0)
-		return MEANING_OPEN;
 	for (int i = 0; i < HASHES_MOST; i++)
 	{
 		if (hashes[i].srid == transform->declared && hashes[i].type == transform->type)
 			return hashes[i].hash;
 	}
-	hash = hash_row(transform->type, transform->declared);
+	hash = hash_rows(transform->type, transform->declared);
 	/* A row that is missing may come. */
 	if (hash == 0)
-		return MEANING_OPEN;
+		return MEANING_UNKNOWN;
 	hashes[next].type = transform->type;
 	hashes[next].srid = transform->declared;
 	hashes[next].hash = hash;

@@ -36,8 +36,8 @@ extern int32 geonn_transform_srid(const GeonnTransform *transform);
 extern Datum geonn_transform_value(GeonnTransform *transform, Datum value);
 
 /*
- * Return what the values of a column mean, for labels: a hash of the definition of the SRID that the column's type has;
- * 1: the type has none; 0 for NULL: other SRIDs than 4326 are refused.
+ * Return what the values of a column mean, for labels: a hash of the definition of the SRID that the column's type has, or
+ * of all definitions if the type has none; 1: none is found; 0 for NULL: other SRIDs than 4326 are refused.
  */
 extern uint64 geonn_transform_meaning(const GeonnTransform *transform);
 

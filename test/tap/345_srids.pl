@@ -225,42 +225,80 @@ sub is_kept
 	return query("EXPLAIN (ANALYZE, COSTS OFF) SELECT * FROM $call") =~ /References Kept: true/ ? 1 : 0;
 }
 
+# a table whose type has the SRID, and one whose values have it
 query(q{INSERT INTO spatial_ref_sys SELECT 990001, auth_name, auth_srid, srtext, proj4text FROM spatial_ref_sys WHERE srid = 25832;
 	CREATE TABLE zone AS SELECT i AS id, ST_SetSRID(ST_Transform(place(i, 6, 12, 47, 55), 25832), 990001)::geometry(Point, 990001) AS g FROM generate_series(1, 900) i;
+	CREATE TABLE open_zone AS SELECT id, g::geometry FROM zone;
 	CREATE TABLE german AS SELECT i AS id, place(i * 5, 6, 12, 47, 55)::geometry(Point, 4326) AS g FROM generate_series(1, 90) i;
-	ALTER TABLE zone ADD PRIMARY KEY (id); ALTER TABLE german ADD PRIMARY KEY (id)});
-$node->safe_psql('postgres', 'VACUUM zone, german');
-my $call = "geonn_nearest('german', 'zone', k => 2, row_type => NULL::pair)";
-my $expected = "geonn_nearest_sql('TABLE german', 'SELECT id, ST_Transform(g, 4326) AS g FROM zone', k => 2, row_type => NULL::pair)";
-my $same = "SELECT differing(\$\$$call\$\$, \$\$$expected\$\$)";
+	CREATE VIEW degrees_of_zone AS SELECT id, ST_Transform(g, 4326) AS g FROM zone;
+	CREATE VIEW degrees_of_open_zone AS SELECT id, ST_Transform(g, 4326) AS g FROM open_zone;
+	ALTER TABLE zone ADD PRIMARY KEY (id); ALTER TABLE open_zone ADD PRIMARY KEY (id); ALTER TABLE german ADD PRIMARY KEY (id)});
+$node->safe_psql('postgres', 'VACUUM zone, open_zone, german');
 my $former = $node->background_psql('postgres', on_error_die => 1);
-
-is($former->query($same), '180 rows, 0 differ', 'before a change');
-is(is_kept($call), 1, 'references are kept');
-query("SELECT geonn_cache_create('near', 'german', 'zone', k => 2)");
-query("UPDATE zone SET g = ST_Translate(g, 1000, 1000) WHERE id < 50; DELETE FROM zone WHERE id > 880; INSERT INTO zone SELECT id + 1000, ST_Translate(g, -3000, 0) FROM zone WHERE id < 20");
-is(query($same), '180 rows, 0 differ', 'a change of rows is seen');
-
-my $cached = "SELECT differing('(SELECT obs_id, ref_id, rank, distance FROM near)', \$\$(SELECT obs_id, ref_id, rank, distance FROM $expected)\$\$)";
 my $log = "SELECT mode FROM geonn_cache_log ORDER BY started DESC LIMIT 1";
-query("CALL geonn_refresh('near')");
-is(query($cached), '180 rows, 0 differ', 'by a refresh, too');
-isnt(query($log), 'full', 'which is no full one');
-query("CALL geonn_refresh('near')");
-is(is_kept($call), 1, 'references are kept again');
+
+sub joined
+{
+	my ($table) = @_;
+
+	return "geonn_nearest('german', '$table', k => 2, row_type => NULL::pair)";
+}
+
+sub transformed_before
+{
+	my ($table) = @_;
+
+	return "geonn_nearest_sql('TABLE german', 'SELECT id, ST_Transform(g, 4326) AS g FROM $table', k => 2, row_type => NULL::pair)";
+}
+
+my $points = q{SELECT string_agg((ref_id, distance)::text, ' ' ORDER BY ord, rank) FROM geonn_nearest_points('{50, 51, 52}', '{7, 8, 9}', '%s', k => 5, row_type => NULL::record) AS (ord bigint, rank integer, ref_id integer, distance float8)};
+
+sub same
+{
+	my ($table) = @_;
+
+	return "SELECT differing(\$\$" . joined($table) . "\$\$, \$\$" . transformed_before($table) . "\$\$)";
+}
+
+sub cached
+{
+	my ($table) = @_;
+
+	return "SELECT differing('(SELECT obs_id, ref_id, rank, distance FROM near_$table)', \$\$(SELECT obs_id, ref_id, rank, distance FROM "
+		. transformed_before($table) . ")\$\$)";
+}
+
+foreach my $table ('zone', 'open_zone')
+{
+	is($former->query(same($table)), '180 rows, 0 differ', "$table: before a change");
+	is(is_kept(joined($table)), 1, "$table: references are kept");
+	query("SELECT geonn_cache_create('near_$table', 'german', '$table', k => 2)");
+	query("UPDATE $table SET g = ST_Translate(g, 1000, 1000) WHERE id < 50; DELETE FROM $table WHERE id > 880; INSERT INTO $table SELECT id + 1000, ST_Translate(g, -3000, 0) FROM $table WHERE id < 20");
+	is(query(same($table)), '180 rows, 0 differ', "$table: a change of rows is seen");
+	query("CALL geonn_refresh('near_$table')");
+	is(query(cached($table)), '180 rows, 0 differ', "$table: by a refresh, too");
+	isnt(query($log), 'full', "$table: which is no full one");
+	query("CALL geonn_refresh('near_$table')");
+	is(is_kept(joined($table)), 1, "$table: references are kept again");
+	$former->query(sprintf($points, $table)) foreach 1 .. 4;
+	like($former->query('EXPLAIN (ANALYZE, COSTS OFF) ' . sprintf($points, $table)), qr/Pages Read/, "$table: points are answered by a base");
+}
 query("UPDATE spatial_ref_sys s SET auth_name = o.auth_name, auth_srid = o.auth_srid, srtext = o.srtext, proj4text = o.proj4text FROM spatial_ref_sys o WHERE s.srid = 990001 AND o.srid = 25833");
-is($former->query($same), '180 rows, 0 differ', 'another definition of the SRID: an older session is at one with its ST_Transform');
-is(is_kept($call), 0, 'a new session finds no references of the former definition');
-is(query($same), '180 rows, 0 differ', 'and has the new one');
-is(is_kept($call), 1, 'whose references are kept');
-query("CALL geonn_refresh('near')");
-is(query($cached), '180 rows, 0 differ', 'a cache follows at its next refresh');
+foreach my $table ('zone', 'open_zone')
+{
+	is($former->query(same($table)), '180 rows, 0 differ', "$table: another definition of the SRID: an older session is at one with its ST_Transform");
+	is(query(sprintf($points, $table)), query(sprintf($points, 'degrees_of_' . $table)), "$table: a new session has no base of the former definition");
+	is(is_kept(joined($table)), 0, "$table: a new session finds no references of the former definition");
+	is(query(same($table)), '180 rows, 0 differ', "$table: and has the new one");
+	is(is_kept(joined($table)), 1, "$table: whose references are kept");
+	query("CALL geonn_refresh('near_$table')");
+	is(query(cached($table)), '180 rows, 0 differ', "$table: a cache follows at its next refresh");
+}
 $former->quit;
 
 # a base, of a column whose values have the SRID
 query(q{CREATE TABLE live (id integer PRIMARY KEY, g geometry); INSERT INTO live SELECT id, ST_Transform(ST_SetSRID(g, 25832), 25833) FROM zone WHERE id < 500});
 my $live = $node->background_psql('postgres', on_error_die => 0, on_error_stop => 0);
-my $points = q{SELECT string_agg((ref_id, distance)::text, ' ' ORDER BY ord, rank) FROM geonn_nearest_points('{50, 51, 52}', '{7, 8, 9}', '%s', k => 5, row_type => NULL::record) AS (ord bigint, rank integer, ref_id integer, distance float8)};
 sub live_is_right
 {
 	my ($what, $has_base) = @_;
