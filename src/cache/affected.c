@@ -579,7 +579,7 @@ find_changes(const Increment *increment, GeonnBaseline *baseline, const GeonnLas
 	geonn_baseline_load(baseline);
 	if (last_run->same[baseline->side])
 		return true;
-	return geonn_baseline_compare(baseline, increment->join, memory, changes) &&
+	return geonn_baseline_compare(baseline, increment->join, last_run->sides.srid[baseline->side], memory, changes) &&
 		(always || Max(changes->added.count, changes->removed.count) <= MOST_CHANGED * baseline->rows);
 }
 

@@ -290,11 +290,11 @@ extern void geonn_baseline_update(GeonnBaseline *baseline, const BaselineChanges
 /* ---- cache/baseline_compare.c ---- */
 
 /*
- * Compare the side's rows in the active snapshot with the baseline, and update the lists of pages.  Invalid
- * rows are treated as in the join's search.  Returns false, and incomplete changes, if these need more than
- * `memory` bytes.  They live as long as the current memory context.
+ * Compare the side's rows in the active snapshot with the baseline, whose points were geometries of this SRID (0: not
+ * known, or no geometries), and update the lists of pages.  Invalid rows are treated as in the join's search.  Returns
+ * false, and incomplete changes, if these need more than `memory` bytes.  They live as long as the current memory context.
  */
-extern bool geonn_baseline_compare(GeonnBaseline *baseline, const GeonnJoin *join, Size memory,
+extern bool geonn_baseline_compare(GeonnBaseline *baseline, const GeonnJoin *join, int32 srid, Size memory,
 								   BaselineChanges *changes);
 
 /* a baseline that is being made of all points of its side; see cache/full_search.h */

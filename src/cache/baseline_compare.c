@@ -12,7 +12,8 @@
  *
  *	 - If only few pages of the source's tables may have changed (cache/changed_pages.c), their rows are
  *	   read, and the lists of the points that the last run found there are put into the table.  If
- *	   points of the lists are not in the baseline, one of both is damaged, and the source is read whole.
+ *	   points of the lists are not in the baseline, one of both is damaged, and the source is read whole.  So it is
+ *	   if these rows have another SRID than the last run found: only that tells whether all rows have it.
  *	 - Otherwise the source is read once, for the bags of all blocks.  If some bags are not what they
  *	   were, the points of these blocks are put into the table, and the source is read again.
  *
@@ -225,11 +226,12 @@ mark_left(BaselineComparison *comparison)
 
 /*
  * Find the changes on the pages that may have changed.  Returns false, without a result, if the source is no
- * longer planned as the same plain tables, or if the lists are damaged.
+ * longer planned as the same plain tables, if geometries have another SRID than this one, or if the lists are damaged.
  */
 static bool
-find_by_pages(BaselineComparison *comparison, InvalidPolicy invalid)
+find_by_pages(BaselineComparison *comparison, InvalidPolicy invalid, int32 srid)
 {
+	GeonnTransform *transform = comparison->source->transform;
 	GeonnBaseline *baseline = comparison->baseline;
 	int			table_count;
 	const TablePages *tables = geonn_pages_to_read(baseline->pages, &table_count);
@@ -239,9 +241,13 @@ find_by_pages(BaselineComparison *comparison, InvalidPolicy invalid)
 	comparison->by_pages = true;
 	comparison->known = known_create(CurrentMemoryContext, 1024, NULL);
 	geonn_pages_former(baseline->pages, learn, comparison);
+	geonn_transform_restart(transform, srid, true);
 	if (tables != NULL &&
 		!geonn_read_pages(comparison->source, invalid, tables, table_count, look_for_row, comparison))
 		return false;
+	if (transform != NULL && (geonn_transform_is_mixed(transform) || geonn_transform_srid(transform) != srid))
+		return false;
+	geonn_transform_restart(transform, srid, false);
 	points = mark_left(comparison);
 	geonn_baseline_read_blocks(baseline, comparison->blocks, list_changed(comparison), find_removed,
 							   comparison);
@@ -359,7 +365,8 @@ by_block_and_key(const void *first, const void *second)
 }
 
 bool
-geonn_baseline_compare(GeonnBaseline *baseline, const GeonnJoin *join, Size memory, BaselineChanges *changes)
+geonn_baseline_compare(GeonnBaseline *baseline, const GeonnJoin *join, int32 srid, Size memory,
+					   BaselineChanges *changes)
 {
 	const PointSource *source = geonn_side_source(join, baseline->side);
 	InvalidPolicy invalid = baseline->side == SIDE_OBSERVATIONS ? geonn_observations_policy(join) : join->invalid;
@@ -380,11 +387,12 @@ geonn_baseline_compare(GeonnBaseline *baseline, const GeonnJoin *join, Size memo
 	comparison.changed = MemoryContextAllocExtended(context, baseline->count * sizeof(bool),
 													MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
 	baseline->pages = geonn_pages_look(baseline, source, &join->question, false);
-	if (!geonn_pages_are_few(baseline->pages) || !find_by_pages(&comparison, invalid))
+	if (!geonn_pages_are_few(baseline->pages) || !find_by_pages(&comparison, invalid, srid))
 	{
 		if (comparison.by_pages)
 			geonn_pages_give_up(baseline->pages);
 		changes->added.count = changes->removed.count = 0;
+		geonn_transform_restart(source->transform, 0, false);
 		find_by_bags(&comparison, invalid);
 	}
 	Assert(changes->removed.count <= baseline->rows);

@@ -70,7 +70,7 @@
 PG_FUNCTION_INFO_V1(geonn_cache_changed);
 
 /* the version of the format in which baselines are stored */
-#define BASELINE_FORMAT 6
+#define BASELINE_FORMAT 7
 
 /* columns of geonn_cache_last_run */
 enum
@@ -441,6 +441,14 @@ geonn_last_run_store(const GeonnCache *cache, const GeonnJoin *join, int64 rows,
 
 	check_relations(cache, join, last_run);
 	memcpy(sides.label, last_run->label, sizeof(sides.label));
+	for (int side = 0; side < CACHE_SIDES; side++)
+	{
+		const GeonnTransform *transform = geonn_side_source(join, side)->transform;
+
+		/* a side that was not read has the SRID of the last run */
+		if (transform != NULL && geonn_transform_srid(transform) != 0)
+			sides.srid[side] = geonn_transform_srid(transform);
+	}
 	memcpy(VARDATA(stored), &sides, sizeof(sides));
 	SET_VARSIZE(stored, VARHDRSZ + sizeof(sides));
 	(void) geonn_catalog_run(cache->schema,

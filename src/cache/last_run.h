@@ -15,6 +15,7 @@ typedef struct StoredSides
 {
 	uint64		seed[CACHE_SIDES][2];	/* the secret keys of the baselines' hashes */
 	uint8		label[CACHE_SIDES][LABEL_BYTES];	/* labels of what the run read */
+	int32		srid[CACHE_SIDES];	/* of the geometries that were read; 0: not known, or the side has none */
 } StoredSides;
 
 /* The plan of a full refresh for its baselines. */

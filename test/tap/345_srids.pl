@@ -296,6 +296,45 @@ foreach my $table ('zone', 'open_zone')
 }
 $former->quit;
 
+# ---- refreshes that read a few pages ----
+
+query(q{CREATE TABLE sparse (id integer PRIMARY KEY, g geometry, note text) WITH (fillfactor = 70);
+	ALTER TABLE sparse ALTER note SET STORAGE PLAIN;
+	INSERT INTO sparse SELECT i, ST_Transform(place(i, 6, 12, 47, 55), 25832), repeat('x', 400) FROM generate_series(1, 2000) i;
+	CREATE TABLE sparse_german AS SELECT * FROM sparse WHERE id % 2 = 1;
+	ALTER TABLE sparse_german ADD PRIMARY KEY (id)});
+$node->safe_psql('postgres', 'VACUUM sparse, sparse_german');
+query("SELECT geonn_cache_create('near_sparse', 'sparse_german', 'sparse', k => 2)");
+my $sparse = q{SELECT differing('(SELECT obs_id, ref_id, rank, distance FROM near_sparse)', $$(SELECT obs_id, ref_id, rank, distance FROM
+	geonn_nearest_sql('SELECT id, ST_Transform(g, 4326) AS g FROM sparse_german', 'SELECT id, ST_Transform(g, 4326) AS g FROM sparse', k => 2, row_type => NULL::pair))$$)};
+
+# refresh the cache; returns how it was read, or its error
+sub refreshed
+{
+	my $error = error_of("SET client_min_messages = debug1; CALL geonn_refresh('near_sparse');");
+
+	return $1 if $error =~ /(ERROR: .*)/s;
+	return query($sparse) . ($error =~ /is read where it may have changed/ ? ', of few pages' : ', of all') . ', ' . query($log);
+}
+foreach my $table ('sparse', 'sparse_german')
+{
+	query("UPDATE $table SET g = ST_Translate(g, 20, 20) WHERE id = 77");
+	like(refreshed(), qr/^200[02] rows, 0 differ, of few pages, incremental/, "$table: a changed page is read alone");
+	# a refresh may prune pages that the next one reads
+	query("CALL geonn_refresh('near_sparse')") foreach 1 .. 3;
+	query("INSERT INTO $table VALUES (5000, 'SRID=25833;POINT(300000 5500000)', repeat('x', 7900))");
+	like(refreshed(), qr/^ERROR:  22023: the point of id 5000 of relation "$table" has SRID 25833\nDETAIL:  Other values of column "g" have SRID 25832\./,
+		"$table: a value of another SRID, alone on its page");
+	query("UPDATE $table SET g = ST_Transform(g, 25832), note = NULL WHERE id = 5000");
+	like(refreshed(), qr/^200[02] rows, 0 differ, of few pages, incremental/, "$table: is set right");
+	query("UPDATE $table SET g = ST_Transform(g, 25833)");
+	like(refreshed(), qr/^200[02] rows, 0 differ/, "$table: all values get another SRID");
+	query("CALL geonn_refresh('near_sparse', 'full'); UPDATE $table SET g = ST_Translate(g, 20, 20) WHERE id = 77");
+	like(refreshed(), qr/^200[02] rows, 0 differ, of few pages, incremental/, "$table: and a page is read alone again");
+	query("UPDATE $table SET g = NULL WHERE id = 79");
+	like(refreshed(), qr/^200[02] rows, 0 differ, of few pages, incremental/, "$table: a NULL has no SRID") if $table eq 'sparse';
+}
+
 # a base, of a column whose values have the SRID
 query(q{CREATE TABLE live (id integer PRIMARY KEY, g geometry); INSERT INTO live SELECT id, ST_Transform(ST_SetSRID(g, 25832), 25833) FROM zone WHERE id < 500});
 my $live = $node->background_psql('postgres', on_error_die => 0, on_error_stop => 0);
