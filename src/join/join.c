@@ -117,6 +117,8 @@ begin_reading(GeonnSearch *search, ReadingManner manner)
 	const GeonnJoin *join = search->join;
 	InvalidPolicy invalid = geonn_observations_policy(join);
 
+	if (join->observations != NULL)
+		geonn_transform_share(join->observations->transform, search->shared != NULL ? &search->shared->srid : NULL);
 	if (join->given != NULL)
 		search->reading = geonn_reading_given(join->given, true, invalid, geonn_search_consume_observation, search);
 	else if (search->shared != NULL)
@@ -444,6 +446,7 @@ geonn_search_share(GeonnSearch *search, SharedSearch *shared)
 	former = MemoryContextSwitchTo(search->context);
 	shared->observation_table = join->observations != NULL ? join->observations->relation : InvalidOid;
 	shared->reference_table = join->references->relation;
+	pg_atomic_init_u32(&shared->srid, 0);
 	pg_atomic_init_u32(&shared->begun, 0);
 	pg_atomic_init_u32(&shared->ended, 0);
 	for (int i = 0; i < POINT_STATUSES; i++)

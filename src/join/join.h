@@ -143,6 +143,7 @@ typedef struct SharedSearch
 									 * name another one now */
 	Oid			reference_table;	/* the relation of the prepared join's references, or InvalidOid; arguments may name
 									 * another one now */
+	pg_atomic_uint32 srid;		/* that of the observations (geonn_transform_share) */
 	pg_atomic_uint32 begun;		/* how many processes have begun to take part */
 	pg_atomic_uint32 ended;		/* how many processes have read their share of the observations */
 	pg_atomic_uint64 counts[POINT_STATUSES];	/* by status, how many observations those processes have read that have ended */

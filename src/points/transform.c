@@ -48,6 +48,7 @@ struct GeonnTransform
 	Oid			type;			/* PostGIS's geometry */
 	int32		declared;		/* the SRID of the column's type; 0: none */
 	int32		srid;			/* the column's SRID; 0: not known yet */
+	pg_atomic_uint32 *shared;	/* the SRID that the first of several processes has found; NULL: one process reads */
 	bool		is_lenient;		/* values may have several SRIDs */
 	bool		is_mixed;		/* they have */
 	MemoryContext context;		/* has the transform, and what PostGIS remembers */
@@ -65,11 +66,29 @@ geonn_transform_create(Oid type, int32 srid)
 	return transform;
 }
 
+void
+geonn_transform_share(GeonnTransform *transform, pg_atomic_uint32 *srid)
+{
+	if (transform != NULL)
+		transform->shared = srid;
+}
+
+/* Return the SRID of the first value that any of the processes has read, which may be this one. */
+static int32
+first_srid(GeonnTransform *transform, int32 srid)
+{
+	uint32		first = 0;
+
+	if (transform->shared == NULL || pg_atomic_compare_exchange_u32(transform->shared, &first, (uint32) srid))
+		return srid;
+	return (int32) first;
+}
+
 int32
 geonn_transform_note(GeonnTransform *transform, int32 srid)
 {
-	if (transform->srid == 0)
-		transform->srid = srid;
+	if (unlikely(transform->srid == 0))
+		transform->srid = first_srid(transform, srid);
 	if (likely(transform->srid == srid) || !transform->is_lenient)
 		return transform->srid;
 	transform->is_mixed = true;

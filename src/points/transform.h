@@ -5,6 +5,8 @@
 #ifndef GEONN_TRANSFORM_H
 #define GEONN_TRANSFORM_H
 
+#include "port/atomics.h"
+
 /* what transforms the values of one column */
 typedef struct GeonnTransform GeonnTransform;
 
@@ -16,6 +18,12 @@ extern GeonnTransform *geonn_transform_create(Oid type, int32 srid);
 
 /* Take note of the SRID of a value.  Returns another SRID where the value should have that one, else this one. */
 extern int32 geonn_transform_note(GeonnTransform *transform, int32 srid);
+
+/*
+ * Have several processes read the column, each with a transform: all values must have the SRID that the first of them
+ * finds, which is kept there, and is 0 before.  NULL: this process reads alone.  Does nothing without a transform.
+ */
+extern void geonn_transform_share(GeonnTransform *transform, pg_atomic_uint32 *srid);
 
 /*
  * Begin anew, for values of a column whose SRID is this one; 0: its type's, or that of the first value.  With is_lenient, a

@@ -134,6 +134,13 @@ my $all = "SELECT count(*), sum(ref_id), sum(distance::numeric) FROM geonn_neare
 like(query($parallel . 'EXPLAIN (ANALYZE, COSTS OFF) ' . $all =~ s/MANY/many/r), qr/Workers Launched: 2.*Parallel Custom Scan/s, 'a parallel plan');
 is(query($parallel . $all =~ s/MANY/many/r), query($all =~ s/MANY/many_degrees/r), 'has the same rows');
 
+# two processes read one value each, since the first value that a process transforms takes long
+query(q{CREATE TABLE halves (id integer, g geometry, note text); ALTER TABLE halves ALTER note SET STORAGE PLAIN;
+	INSERT INTO halves SELECT id, CASE id WHEN 1 THEN g WHEN 2 THEN ST_Transform(g, 25832) END, repeat('x', 7900) FROM many WHERE id <= 40 ORDER BY id});
+my @errors = map { error_of($parallel . 'SET parallel_leader_participation = off; ' . $all =~ s/MANY/halves/r . ';') } 1 .. 10;
+is(scalar(grep { /ERROR:  22023: the point of id \d+ of relation "halves" has SRID (27700|25832)\nDETAIL:  Other values of column "g" have SRID (27700|25832)/ } @errors),
+	10, 'values of two SRIDs are an error, whichever process reads which');
+
 # ---- which column, and the option ----
 
 query(q{
