@@ -274,14 +274,10 @@ decode_serialized(GeonnPointKind kind, const uint8 *bytes, size_t size,
 	}
 	if (points != 1 || size < position + dimensions * sizeof(double))
 		return GEONN_POINT_MALFORMED;
-	if (srid != GEONN_POINT_SRID)
-	{
-		*detail = srid;
-		return GEONN_POINT_WRONG_SRID;
-	}
 	memcpy(longitude, bytes + position, sizeof(double));
 	memcpy(latitude, bytes + position + sizeof(double), sizeof(double));
-	return GEONN_POINT_OK;
+	*detail = srid;
+	return srid == GEONN_POINT_SRID ? GEONN_POINT_OK : GEONN_POINT_WRONG_SRID;
 }
 
 GeonnPointState

@@ -79,10 +79,10 @@ extern char *geonn_shape_typmod_problem(GeonnPointKind kind, Oid type, int32 typ
 
 /*
  * Get the latitude and longitude of a value in degrees, as they are stored: they may be out of range, infinite or NaN.  Z
- * and M are ignored.  Sets the coordinates only with GEONN_POINT_OK.  *detail becomes the value's SRID, 0 for none, with
- * GEONN_POINT_WRONG_SRID, which only a whole point has, and the number of its type with GEONN_POINT_NOT_A_POINT.  Reads
- * nothing outside the value, whatever its bytes are.  Leaves nothing allocated.  Raises an error if reading from the TOAST
- * table does.
+ * and M are ignored.  Sets the coordinates with GEONN_POINT_OK, and with GEONN_POINT_WRONG_SRID, which only a whole point
+ * has, x and y in that SRID; *detail becomes the SRID then, 0 for none, and with GEONN_POINT_NOT_A_POINT the number of the
+ * type.  Reads nothing outside the value, whatever its bytes are.  Leaves nothing allocated.  Raises an error if reading
+ * from the TOAST table does.
  */
 extern GeonnPointState geonn_point_decode(GeonnPointKind kind, Datum value,
 										  double *latitude, double *longitude,

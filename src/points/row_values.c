@@ -53,6 +53,13 @@ check_srid(const PointSource *source, const PointRow *row, int32 srid)
 				 errhint("Give all of its values one SRID, as ST_Transform does, in a view or query.")));
 }
 
+/* Return whether a row's coordinates are numbers: others are invalid in any SRID, and ST_Transform raises errors for some. */
+static bool
+is_finite(const PointRow *row)
+{
+	return isfinite(row->latitude) && isfinite(row->longitude);
+}
+
 /* Return a row's value, which is of another SRID and not empty, in degrees. */
 static Datum
 in_degrees(const PointSource *source, const PointRow *row, int32 srid, Datum value)
@@ -65,7 +72,6 @@ in_degrees(const PointSource *source, const PointRow *row, int32 srid, Datum val
 	};
 	Datum		transformed;
 
-	check_srid(source, row, srid);
 	error_context_stack = &context;
 	transformed = geonn_transform_value(source->transform, value);
 	error_context_stack = context.previous;
@@ -131,8 +137,13 @@ geonn_place_in_degrees(const PointSource *source, const Datum *values, PointRow 
 		check_srid(source, row, GEONN_POINT_SRID);
 	if (state != GEONN_POINT_WRONG_SRID || *detail == 0)
 		return state;
-	value = in_degrees(source, row, *detail, values[source->columns[COLUMN_POINT].attribute - 1]);
-	state = geonn_point_decode(source->point_kind, value, &row->latitude, &row->longitude, detail);
+	check_srid(source, row, *detail);
+	state = GEONN_POINT_OK;
+	if (is_finite(row))
+	{
+		value = in_degrees(source, row, *detail, values[source->columns[COLUMN_POINT].attribute - 1]);
+		state = geonn_point_decode(source->point_kind, value, &row->latitude, &row->longitude, detail);
+	}
 	row->latitude_is_null = row->longitude_is_null = state != GEONN_POINT_OK;
 	return state;
 }
@@ -182,17 +193,21 @@ name_owner(const void *state)
 	return geonn_whose_row(owner->source, owner->row);
 }
 
-/* Transform a row's shape, which has another SRID, to degrees.  Returns false if it is empty. */
+/* Transform a row's shape, which has another SRID, to degrees.  Returns false if it is empty, or has a vertex that is invalid. */
 static bool
-transform_shape(const ShapeOwner *owner, int32 srid, Datum *value)
+transform_shape(const ShapeOwner *owner, PointRow *row, int32 srid, Datum *value)
 {
 	GeonnShapeReader *whole = geonn_shape_open_any(owner->source->point_kind, *value, name_owner, owner);
-	bool		is_empty = geonn_shape_is_empty(whole);
+	bool		is_empty = !geonn_shape_survey(whole, &row->latitude, &row->longitude);
+	bool		is_transformed = !is_empty && is_finite(row);
 
+	row->latitude_is_null = row->longitude_is_null = is_empty;
 	if (!is_empty)
-		*value = in_degrees(owner->source, owner->row, srid, geonn_shape_value(whole));
+		check_srid(owner->source, row, srid);
+	if (is_transformed)
+		*value = in_degrees(owner->source, row, srid, geonn_shape_value(whole));
 	geonn_shape_close(whole);
-	return !is_empty;
+	return is_transformed;
 }
 
 void
@@ -208,7 +223,7 @@ geonn_read_shape(const ShapeOwner *owner, const Datum *values, const bool *nulls
 		return;
 	if (source->transform != NULL)
 		srid = geonn_value_srid(value);
-	if (srid != 0 && srid != GEONN_POINT_SRID && !transform_shape(owner, srid, &value))
+	if (srid != 0 && srid != GEONN_POINT_SRID && !transform_shape(owner, row, srid, &value))
 		return;
 	row->shape = geonn_shape_open(source->point_kind, value, name_owner, owner);
 	row->latitude_is_null = row->longitude_is_null =

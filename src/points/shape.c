@@ -41,6 +41,7 @@ struct GeonnShapeReader
 	size_t		position;		/* of the next byte to read */
 	size_t		start;			/* of the first geometry */
 	int			dimensions;		/* numbers a point has */
+	bool		is_plane;		/* vertices are no degrees, but numbers of another SRID */
 	bool		is_measured;	/* the last of them is a measure */
 	uint64		geometries;		/* still to come */
 	uint32		rings;			/* how many rings of the present polygon are still to come */
@@ -354,8 +355,10 @@ GeonnShapeReader *
 geonn_shape_open_any(GeonnPointKind kind, Datum value, GeonnShapeOwner owner, const void *state)
 {
 	int32		srid;
+	GeonnShapeReader *reader = open_value(kind, value, owner, state, &srid);
 
-	return open_value(kind, value, owner, state, &srid);
+	reader->is_plane = true;
+	return reader;
 }
 
 GeonnShapeReader *
@@ -397,27 +400,16 @@ begin_part(GeonnShapeReader *reader, GeonnPart *part)
 	return points;
 }
 
-bool
-geonn_shape_is_empty(GeonnShapeReader *reader)
-{
-	bool		is_empty = true;
-	GeonnPart	part;
-
-	while (geonn_shape_next_vertices(reader, &part))
-		is_empty = false;
-	return is_empty;
-}
-
-/* Find the first vertex that is out of range.  Returns false if none is. */
+/* Find the first vertex that is out of range, which any number of a plane is not.  Returns false if none is. */
 static bool
-find_out_of_range(const GeonnVertices *vertices, double *latitude, double *longitude)
+find_out_of_range(const GeonnVertices *vertices, bool is_plane, double *latitude, double *longitude)
 {
 	for (uint32 i = 0; i < vertices->count; i++)
 	{
 		if (i % 65536 == 65535)
 			CHECK_FOR_INTERRUPTS();
 		geonn_vertex(vertices, i, latitude, longitude);
-		if (!geonn_coordinates_valid(*latitude, *longitude))
+		if (is_plane ? !isfinite(*latitude) || !isfinite(*longitude) : !geonn_coordinates_valid(*latitude, *longitude))
 			return true;
 	}
 	return false;
@@ -437,11 +429,11 @@ geonn_shape_survey(GeonnShapeReader *reader, double *latitude, double *longitude
 
 		if (first.count == 0)
 			first = vertices;
-		is_valid = !find_out_of_range(&vertices, latitude, longitude);
+		is_valid = !find_out_of_range(&vertices, reader->is_plane, latitude, longitude);
 	}
 	if (is_valid && first.count > 0)
 		geonn_vertex(&first, 0, latitude, longitude);
-	Assert(!is_valid || first.count == 0 || geonn_coordinates_valid(*latitude, *longitude));
+	Assert(!is_valid || first.count == 0 || reader->is_plane || geonn_coordinates_valid(*latitude, *longitude));
 	reader->position = reader->start;
 	reader->geometries = 1;
 	reader->rings = 0;

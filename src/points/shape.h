@@ -72,16 +72,8 @@ typedef char *(*GeonnShapeOwner) (const void *state);
  */
 extern GeonnShapeReader *geonn_shape_open(GeonnPointKind kind, Datum value, GeonnShapeOwner owner, const void *state);
 
-/*
- * Begin to read a value of any SRID, for geonn_shape_is_empty() and geonn_shape_value(): its vertices need not be degrees.
- */
+/* Begin to read a value of any SRID, for geonn_shape_survey() and geonn_shape_value(): its vertices need not be degrees. */
 extern GeonnShapeReader *geonn_shape_open_any(GeonnPointKind kind, Datum value, GeonnShapeOwner owner, const void *state);
-
-/*
- * Return whether a shape that was just opened has no vertices, and read it to its end.  Raises the errors of
- * geonn_shape_survey(): after that, the value is a whole one of the types that geonn reads.
- */
-extern bool geonn_shape_is_empty(GeonnShapeReader *reader);
 
 /*
  * Look at all vertices before the first part is read.  Sets latitude and longitude, in degrees as they are stored, to

@@ -192,6 +192,17 @@ wrong("ST_Transform(g, 4326)", qr/ERROR:  22023: the (point|shape) of id 7 of re
 wrong("ST_SetSRID(g, 0)", qr/ERROR:  22023: the (point|shape) of id 7 of relation "wrong" has SRID 0\n.*\nHINT:  .*ST_SetSRID/, 'no SRID');
 wrong("ST_SetSRID('CIRCULARSTRING(0 0, 1 1, 2 0)'::geometry, 27700)", qr/ERROR:  22023: the (point|shape) of id 7 of relation "wrong" .*a CircularString\n.*\nHINT:  .*(ST_CurveToLine|have the relation of points ask)/, 'a curve');
 wrong("ST_SetSRID(ST_MakePoint(1e300, -1e300), 27700)", qr/ERROR:  XX000: .*\nCONTEXT:  transforming the (point|shape) of id 7 of relation "wrong" from SRID 27700 to 4326\n/, 'what ST_Transform raises');
+# coordinates that are no numbers
+query(q{CREATE TABLE not_finite AS SELECT i AS id, ST_SetSRID(g, 27700) AS g FROM unnest(ARRAY[ST_MakePoint(400000, 300000), ST_MakePoint('NaN', 1), ST_MakePoint(1, '-Infinity')]) WITH ORDINALITY u(g, i);
+	CREATE TABLE not_finite_lines AS SELECT id, CASE WHEN id = 1 THEN g ELSE ST_MakeLine(ST_SetSRID(ST_MakePoint(400000, 300000), 27700), g) END AS g FROM not_finite});
+foreach my $table ('not_finite', 'not_finite_lines')
+{
+	is(query("SET client_min_messages = error; SELECT string_agg(obs_id || ':' || ref_id, ' ' ORDER BY obs_id) FROM geonn_nearest('few_obs', '$table', k => 3)"), '1:1 2:1 3:1',
+		"$table: numbers alone are neighbours");
+	like(error_of("SELECT FROM geonn_nearest('few_obs', '$table');"), qr/WARNING:  01000: 2 rows of relation "$table" were skipped: coordinates out of range\nDETAIL:  NaN or infinite: 2;/, "$table: others are skipped");
+	like(error_of("SELECT FROM geonn_nearest('few_obs', '$table', invalid => 'error');"), qr/ERROR:  22003: longitude of id 2 of relation "$table" is out of range: NaN/, "$table: or an error");
+	is(query("SET client_min_messages = error; SELECT rows, not_finite FROM geonn_check('$table')"), '3|2', "$table: and counted");
+}
 query("CREATE TABLE wrong AS SELECT id, g FROM mixed WHERE id < 50; UPDATE wrong SET g = ST_SetSRID(ST_MakeLine(g, ST_Translate(g, 9, 9)), 25832) WHERE id = 7");
 like(error_of("SELECT $_;"), qr/ERROR:  22023: the shape of id 7 of relation "wrong" has SRID 25832\nDETAIL:  Other values of column "g" have SRID 27700\./, "a line of another SRID: $_")
   foreach q{geonn_nearest('few_obs', 'wrong')}, q{geonn_check('wrong')}, q{geonn_nearest_points('{51}', '{0}', 'wrong')};
