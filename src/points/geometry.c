@@ -265,6 +265,7 @@ decode_serialized(GeonnPointKind kind, const uint8 *bytes, size_t size,
 	position += sizeof(points);
 
 	/* of other types: the number of points, rings or members */
+	*detail = srid;
 	if (points == 0)
 		return GEONN_POINT_EMPTY;
 	if (type != TYPE_POINT)
@@ -276,7 +277,6 @@ decode_serialized(GeonnPointKind kind, const uint8 *bytes, size_t size,
 		return GEONN_POINT_MALFORMED;
 	memcpy(longitude, bytes + position, sizeof(double));
 	memcpy(latitude, bytes + position + sizeof(double), sizeof(double));
-	*detail = srid;
 	return srid == GEONN_POINT_SRID ? GEONN_POINT_OK : GEONN_POINT_WRONG_SRID;
 }
 

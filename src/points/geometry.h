@@ -80,9 +80,9 @@ extern char *geonn_shape_typmod_problem(GeonnPointKind kind, Oid type, int32 typ
 /*
  * Get the latitude and longitude of a value in degrees, as they are stored: they may be out of range, infinite or NaN.  Z
  * and M are ignored.  Sets the coordinates with GEONN_POINT_OK, and with GEONN_POINT_WRONG_SRID, which only a whole point
- * has, x and y in that SRID; *detail becomes the SRID then, 0 for none, and with GEONN_POINT_NOT_A_POINT the number of the
- * type.  Reads nothing outside the value, whatever its bytes are.  Leaves nothing allocated.  Raises an error if reading
- * from the TOAST table does.
+ * has, x and y in that SRID; *detail becomes the SRID then, 0 for none, and with GEONN_POINT_EMPTY; with
+ * GEONN_POINT_NOT_A_POINT it becomes the number of the type.  Reads nothing outside the value, whatever its bytes are.
+ * Leaves nothing allocated.  Raises an error if reading from the TOAST table does.
  */
 extern GeonnPointState geonn_point_decode(GeonnPointKind kind, Datum value,
 										  double *latitude, double *longitude,

@@ -10,6 +10,8 @@
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "nodes/nodeFuncs.h"
+#include "nodes/parsenodes.h"
+#include "parser/parsetree.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
@@ -17,6 +19,9 @@
 #include "common/protocol.h"
 #include "plan/known.h"
 #include "sql/sql_distance.h"
+
+/* bytes of the longest point, with Z, M and a box, as a cast from geography leaves one: most lines and polygons are longer */
+#define POINT_BYTES 80
 
 static const DistanceFunction functions[] = {
 	{"geography_distance_knn", "postgis", 2, NULL, GEONN_METRIC_SPHERE, GEONN_POINT_GEOGRAPHY, true},
@@ -121,32 +126,79 @@ geonn_read_distance(Node *expression, List **one, List **other)
 	return row;
 }
 
+/*
+ * Return the geometry that PostGIS's function casts to geography without a modifier; NULL: the value is no such cast.
+ */
+static Node *
+cast_geometry(const Node *value, int32 modifier)
+{
+	const FuncExpr *cast = (const FuncExpr *) value;
+	const char *name = IsA(value, FuncExpr) && modifier < 0 && list_length(cast->args) == 1 ?
+		get_func_name(cast->funcid) : NULL;
+
+	return name != NULL && strcmp(name, "geography") == 0 && geonn_is_of_extension(cast->funcid, "postgis") ?
+		linitial(cast->args) : NULL;
+}
+
 static bool
 is_of(Node *value, bool lines)
 {
 	int32		modifier = exprTypmod(value);
 	Oid			type = getBaseTypeAndTypmod(exprType(value), &modifier);
 	GeonnPointKind kind = geonn_point_kind(type);
+	Node	   *geometry;
 
 	if (kind != GEONN_POINT_GEOGRAPHY && kind != GEONN_POINT_GEOMETRY)
 		return false;
-	if (IsA(value, FuncExpr) && modifier < 0 && list_length(((FuncExpr *) value)->args) == 1)
-	{
-		const FuncExpr *cast = (const FuncExpr *) value;
-		const char *name = get_func_name(cast->funcid);
-
-		return name != NULL && strcmp(name, "geography") == 0 && geonn_is_of_extension(cast->funcid, "postgis") &&
-			is_of(linitial(cast->args), lines);
-	}
+	geometry = cast_geometry(value, modifier);
+	if (geometry != NULL)
+		return is_of(geometry, lines);
 	if (lines)
 		return geonn_typmod_is_lines(modifier) && geonn_shape_typmod_problem(kind, type, modifier) == NULL;
 	return geonn_point_typmod_is_point(modifier) && geonn_point_typmod_problem(kind, type, modifier) == NULL;
 }
 
-bool
-geonn_is_of_points(Node *value)
+/*
+ * Return how long a column's values are on average, as the statistics of its table say, through subqueries and views; 0:
+ * unknown.
+ */
+static int32
+average_bytes(const List *range_table, const Var *column)
 {
-	return is_of(value, false);
+	const RangeTblEntry *entry;
+	const TargetEntry *target;
+
+	if (column->varno < 1 || column->varno > list_length(range_table) || column->varattno < 1)
+		return 0;
+	entry = rt_fetch(column->varno, range_table);
+	if (entry->rtekind == RTE_RELATION)
+		return get_attavgwidth(entry->relid, column->varattno);
+	target = entry->rtekind == RTE_SUBQUERY && entry->subquery != NULL ?
+		list_nth(entry->subquery->targetList, column->varattno - 1) : NULL;
+	if (target == NULL || !IsA(target->expr, Var) || ((const Var *) target->expr)->varlevelsup > 0)
+		return 0;
+	return average_bytes(entry->subquery->rtable, (const Var *) target->expr);
+}
+
+const char *
+geonn_problem_of_points(const List *range_table, Node *value, bool *may_fail)
+{
+	int32		modifier = exprTypmod(value);
+	Oid			type = getBaseTypeAndTypmod(exprType(value), &modifier);
+	Node	   *geometry = cast_geometry(value, modifier);
+
+	if (is_of(value, false))
+		return NULL;
+	if (geometry != NULL)
+	{
+		*may_fail = true;
+		return geonn_problem_of_points(range_table, geometry, may_fail);
+	}
+	if (!IsA(value, Var) || !geonn_typmod_is_any(modifier) ||
+		geonn_point_typmod_problem(geonn_point_kind(type), type, modifier) != NULL)
+		return "the types of its points do not say that they are points, as geography(Point) and geometry(Point,4326) do";
+	return average_bytes(range_table, (const Var *) value) > POINT_BYTES ?
+		"its values are too long for points, as statistics of their table say" : NULL;
 }
 
 bool

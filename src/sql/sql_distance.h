@@ -45,10 +45,12 @@ extern const char *geonn_sql_distance_of_geographies(Node *expression, Node **on
 extern bool geonn_is_distance_in_degrees(Node *expression);
 
 /*
- * Does the type of a point's values say that they are points of WGS84?  A cast of a geometry to geography keeps
- * what the geometry's type says.
+ * Return what keeps values from being taken as points of WGS84, as far as their type and statistics tell; NULL: nothing, but
+ * some may be no points.  A cast of a geometry to geography keeps what the geometry's type says.  The value is a column, or
+ * a cast of one, of this range table; where it is of an outer row, of the outer query's.  Sets *may_fail if it is a cast that
+ * can fail.
  */
-extern bool geonn_is_of_points(Node *value);
+extern const char *geonn_problem_of_points(const List *range_table, Node *value, bool *may_fail);
 
 /* Does the type say that the values are lines, or several points, of WGS84 (sql_lines.c)? */
 extern bool geonn_is_of_lines(Node *value);

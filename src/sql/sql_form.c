@@ -16,8 +16,10 @@
  * in its references four times, and so on: planning would double with each level.  Where they nest more than NESTED_MAX
  * deep, the outer ones are left to PostgreSQL, which plans each once.
  *
- * The types of the points must say that these are points, in degrees: a column without a modifier can have
- * polygons.  In place of a reference's point, a<->b may have lines (sql_lines.c).
+ * The types of the points say that these are points, in degrees, or leave open what they are.  A value that turns out to be
+ * no point is decided about by PostGIS's function, or by PostgreSQL's own plan, as one out of range is.  So columns whose
+ * values are too long for points on average are left to PostgreSQL, and so are casts that can fail for a row that a
+ * condition excludes.  In place of a reference's point, a<->b may have lines (sql_lines.c).
  */
 #include "postgres.h"
 
@@ -423,6 +425,7 @@ read_form(Search *search, const RelOptInfo *rel, const DistanceFunction *functio
 	List	   *reference = observation == one ? other : one;
 	const char *problem = problem_of_query(query);
 	Query	   *references;
+	bool		may_fail = false;
 	ListCell   *cell;
 
 	if (problem != NULL)
@@ -433,9 +436,12 @@ read_form(Search *search, const RelOptInfo *rel, const DistanceFunction *functio
 	form->has_lines = function->kind != GEONN_POINT_NONE && geonn_is_of_lines(linitial(reference));
 	if (form->has_lines && !function->takes_lines)
 		return "only <-> measures lines within known limits of geonn_distance";
-	if (function->kind != GEONN_POINT_NONE &&
-		!(geonn_is_of_points(linitial(observation)) && (form->has_lines || geonn_is_of_points(linitial(reference)))))
-		return "the types of its points do not say that they are points, as geography(Point) and geometry(Point,4326) do";
+	if (function->kind != GEONN_POINT_NONE)
+		problem = geonn_problem_of_points(search->root->parse->rtable, linitial(observation), &may_fail);
+	if (function->kind != GEONN_POINT_NONE && problem == NULL && !form->has_lines)
+		problem = geonn_problem_of_points(query->rtable, linitial(reference), &may_fail);
+	if (problem != NULL)
+		return problem;
 	form->kind = function->kind;
 	form->metric = function->metric;
 	form->function = function->name;
@@ -445,6 +451,8 @@ read_form(Search *search, const RelOptInfo *rel, const DistanceFunction *functio
 	problem = geonn_divide_sql_conditions(query, observation, reference, &search->conditions);
 	if (problem != NULL)
 		return problem;
+	if (may_fail && search->conditions.joined != NIL)
+		return "a cast of geometry to geography can fail for a row that a condition excludes";
 	if (form->has_lines && search->conditions.reach != NULL)
 		return "ST_DWithin does not measure lines within known limits of geonn_distance";
 	form->conditions = translate_list(search, search->conditions.joined);

@@ -201,7 +201,8 @@ count_rows(const SqlJoin *join, ExprState *expression, uint64 without, bool is_l
 
 /*
  * How many references the search returns for a point: one more than the rows that are needed, by which ties show, and
- * those that the conditions exclude.  0: more than a search can return, or than the engine has, or none.
+ * those that the conditions exclude.  0: more than a search can return, or than the engine has, or none; or PostgreSQL's own
+ * plan is to answer.
  */
 static uint32
 neighbours_needed(const SqlJoin *join)
@@ -209,6 +210,8 @@ neighbours_needed(const SqlJoin *join)
 	uint64		wanted = join->candidates.wanted;
 	uint64		skipped = join->candidates.skipped;
 
+	if (geonn_sql_references_suit_own(&join->references))
+		return 0;
 	if (wanted == 0 || wanted > GEONN_K_MAX || skipped > GEONN_K_MAX || wanted + skipped >= GEONN_K_MAX ||
 		wanted + skipped > join->references.valid.count)
 		return 0;

@@ -3,7 +3,8 @@
  *		The references of a nearest-neighbour subquery: the rows of their plan, and which of them the engine gets.
  *
  * The node keeps the rows in memory, as its expressions need their columns.  The engine gets the points that it
- * takes.  A NULL or empty point has no distance; one whose coordinates are out of range has one for PostGIS alone.
+ * takes.  A NULL or empty point has no distance; one whose coordinates are out of range has one for PostGIS alone, and
+ * so has a line or polygon in a column whose type leaves open what its values are.
  * Likewise lines (sql_lines.c), of which the node keeps the values, not compressed.
  *
  * Where the rows need more memory than geonn.session_memory_limit, PostgreSQL's own plan answers each outer row
@@ -24,6 +25,12 @@
 #include "join/reference_memory.h"
 #include "sql/sql_lines.h"
 #include "sql/sql_references.h"
+
+/*
+ * PostgreSQL's own plan takes as long for an outer row as PostGIS's function takes for some hundred references, which the
+ * engine does not take
+ */
+#define INVALID_MOST 100
 
 /* bytes; most references lie in two lines */
 #define CACHE_LINE 64
@@ -63,9 +70,30 @@ geonn_sql_read_point(const SqlReferences *references, const NullableDatum *value
 		return geonn_point_status(*latitude, *longitude);
 	}
 	state = geonn_point_decode(references->kind, values[0].value, latitude, longitude, &detail);
-	if (state == GEONN_POINT_EMPTY)
+	if (state == GEONN_POINT_EMPTY && detail == GEONN_POINT_SRID)
 		return POINT_NULL;
 	return state == GEONN_POINT_OK ? geonn_point_status(*latitude, *longitude) : POINT_NOT_FINITE;
+}
+
+/* Has a value of PostGIS's another SRID than WGS84's? */
+static bool
+is_foreign(const SqlReferences *references, const NullableDatum *value)
+{
+	const struct varlena *bytes = (const struct varlena *) DatumGetPointer(value->value);
+	int32		srid;
+	int			dimensions;
+	size_t		position;
+
+	if (value->isnull || references->kind == GEONN_POINT_NONE)
+		return false;
+	return !geonn_geometry_header(references->kind, (const uint8 *) VARDATA_ANY(bytes), VARSIZE_ANY_EXHDR(bytes), &srid,
+								  &dimensions, &position) || srid != GEONN_POINT_SRID;
+}
+
+bool
+geonn_sql_references_suit_own(const SqlReferences *references)
+{
+	return references->has_own && (references->invalid.count > INVALID_MOST || references->foreign > 0);
 }
 
 void
@@ -240,6 +268,7 @@ keep_row(SqlReferences *references, TupleTableSlot *row, ReferenceMemory *memory
 		geonn_read_lines(references->kind, &values[0], &reference->latitude, &reference->longitude, &reference->is_measured) :
 		geonn_sql_read_point(references, values, &reference->latitude, &reference->longitude);
 	references->count++;
+	references->foreign += reference->status == POINT_NOT_FINITE && is_foreign(references, &values[0]);
 	return true;
 }
 
@@ -282,7 +311,7 @@ geonn_sql_references_next(SqlReferences *references)
 static void
 forget_rows(SqlReferences *references)
 {
-	references->count = 0;
+	references->count = references->foreign = 0;
 	references->valid = references->invalid = (Numbers) {0};
 }
 

@@ -55,7 +55,9 @@ typedef struct SqlReferences
 	Reference **rows;			/* [count] */
 	uint64		count;
 	Numbers		valid;			/* the references that the engine gets */
-	Numbers		invalid;		/* those whose coordinates are out of range, or lines that the engine does not get */
+	Numbers		invalid;		/* those whose coordinates are out of range, or that are no points, or lines that the engine
+								 * does not get */
+	uint64		foreign;		/* how many have another SRID than WGS84's */
 	uint64		unmeasured;		/* how many of the valid ones are no measured lines (sql_lines.c) */
 	GeonnShapeReader *shape;	/* the last lines that the engine got */
 } SqlReferences;
@@ -68,6 +70,12 @@ extern void geonn_sql_references_begin(SqlReferences *references, PlanState *pla
  * Read all rows into the current memory context.  Beyond geonn.session_memory_limit, keep none, set rereads, and warn.
  */
 extern void geonn_sql_references_read(SqlReferences *references);
+
+/*
+ * Is PostgreSQL's own plan to answer each outer row, since the engine does not take many of the references, or since PostGIS's
+ * function may refuse one that an index need not look at?
+ */
+extern bool geonn_sql_references_suit_own(const SqlReferences *references);
 
 /* Set valid, invalid and unmeasured; called again where the order of the rows has changed. */
 extern void geonn_sql_references_number(SqlReferences *references);

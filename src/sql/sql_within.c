@@ -16,7 +16,9 @@
  * for the nearest one alone.  If that may be within the distance, but the function says no, another one may be: a
  * second search finds all that may be, for these outer rows together.
  *
- * The engine does not take points out of range, as PostGIS does.  The function is called for each pair with one.
+ * The engine does not take points out of range, as PostGIS does, nor what turns out to be no point.  The function is called
+ * for each pair with one; where PostgreSQL has an index, its own plan says for which references of such a row of o, and of
+ * all rows where many references are so.
  * NULL and empty points are within no distance.
  *
  * Comparisons take NaN for greater than any number: all distances are less, while ST_DWithin has none within it.
@@ -175,7 +177,8 @@ read_outer_point(LateralNode *lateral, Round *round, uint64 number)
 	PointStatus status = POINT_NULL;
 	NullableDatum point;
 
-	if (!isnan(searched))
+	/* PostgreSQL evaluates the point only if it has a reference */
+	if (!isnan(searched) && (join->references.rereads || join->references.count > 0))
 	{
 		point.value = ExecEvalExprSwitchContext(join->observation, lateral->expressions, &point.isnull);
 		status = geonn_sql_read_point(&join->references, &point, &round->latitudes[number], &round->longitudes[number]);
@@ -345,14 +348,13 @@ static ComparedWith
 comparison_of(const WithinJoin *join, uint64 number)
 {
 	const OuterRow *row = &join->lateral.round->rows[number];
-	bool		has_no_search = join->references.rereads || (!join->is_searched && join->references.valid.count > 0);
+	bool		has_no_search = join->references.rereads || row->latitude_is_null ||
+		(!join->is_searched && join->references.valid.count > 0) || geonn_sql_references_suit_own(&join->references);
 
 	if (row->longitude_is_null || (row->is_matched && join->asks_nearest))
 		return COMPARED_WITH_NONE;
-	if (has_no_search && join->fallback.own != NULL)
-		return COMPARED_WITH_OWN;
-	if (has_no_search || row->latitude_is_null)
-		return COMPARED_WITH_ALL;
+	if (has_no_search)
+		return join->fallback.own != NULL ? COMPARED_WITH_OWN : COMPARED_WITH_ALL;
 	return join->references.invalid.count > 0 ? COMPARED_WITH_INVALID : COMPARED_WITH_NONE;
 }
 
@@ -548,7 +550,7 @@ begin_round(LateralNode *lateral)
 	join->next_row = 0;
 	join->comparison = COMPARED_WITH_NONE;
 	join->is_searched = join->has_answers = false;
-	if (geonn_may_ask(&join->fallback))
+	if (!geonn_sql_references_suit_own(&join->references) && geonn_may_ask(&join->fallback))
 		(void) try_search(join);
 }
 

@@ -175,6 +175,9 @@ read_form(PlannerInfo *root, const RelOptInfo *outer, RelOptInfo *inner, List *c
 	Node	   *expression = (Node *) form->clause->clause;
 	bool		is_reversed = bms_is_subset(pull_varnos(root, question->one), inner->relids);
 	Node	   *reference = is_reversed ? question->one : question->other;
+	const List *range_table = root->parse->rtable;
+	bool		may_fail = false;
+	const char *problem;
 	Relids		sides;
 	QualCost	cost;
 	ListCell   *cell;
@@ -188,8 +191,13 @@ read_form(PlannerInfo *root, const RelOptInfo *outer, RelOptInfo *inner, List *c
 	sides = pull_varnos(root, (Node *) list_make2(form->observation, form->radius));
 	if (!bms_equal(pull_varnos(root, reference), inner->relids) || !bms_is_subset(sides, outer->relids))
 		return "its points are not one of each side, or its distance depends on the side that is searched";
-	if (!geonn_is_of_points(form->observation) || !geonn_is_of_points(reference))
-		return "the types of its points do not say that they are points, as geography(Point) and geometry(Point,4326) do";
+	problem = geonn_problem_of_points(range_table, form->observation, &may_fail);
+	if (problem == NULL)
+		problem = geonn_problem_of_points(range_table, reference, &may_fail);
+	if (problem != NULL)
+		return problem;
+	if (may_fail && list_length(clauses) > 1)
+		return "a cast of geometry to geography can fail for a row that another clause excludes";
 	if (contain_volatile_functions(expression) || contain_subplans(expression))
 		return "it has a volatile function or a subquery";
 	foreach(cell, clauses)

@@ -170,7 +170,8 @@ my @cases = (
 	[ 0, 'lines', 'ST_Distance(r.geom, o.geom)', 'its distance is in degrees of the plane' ],
 	[ 0, 'o r', 'o.geom <-> r.geom', 'its distance is in degrees of the plane' ],
 	[ 0, 'polygons', 'o.g <-> r.g', 'do not say that they are points' ],
-	[ 0, 'anything', 'o.g <-> r.g', 'do not say that they are points' ],
+	[ 1, 'anything', 'o.g <-> r.g' ],
+	[ 0, 'areas', 'o.g <-> r.g', 'too long for points' ],
 	[ 0, 'lines', 'r.g <-> ST_MakeLine(o.geom, o.geom)::geography', 'do not say that they are points' ],
 	[ 0, 'lines r WHERE ST_DWithin(o.g, r.g, 1e5)', 'o.g <-> r.g', 'ST_DWithin does not measure lines' ]);
 
@@ -178,6 +179,8 @@ $node->safe_psql('postgres', q{
 	CREATE TABLE polygons AS SELECT id, ST_Buffer(geom, 0.1)::geography(Polygon) AS g FROM lines WHERE id < 50 AND abs(ST_YMax(geom)) < 60;
 	CREATE TABLE anything AS SELECT id, g::geography AS g FROM lines;
 	ALTER TABLE anything ALTER g TYPE geography;
+	CREATE TABLE areas AS SELECT id, g::geography AS g FROM polygons;
+	ALTER TABLE areas ALTER g TYPE geography;
 	ANALYZE;
 });
 for my $case (@cases)
