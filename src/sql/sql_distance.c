@@ -7,13 +7,16 @@
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
 #include "catalog/pg_proc.h"
+#include "catalog/pg_statistic.h"
 #include "catalog/pg_type.h"
 #include "nodes/nodeFuncs.h"
 #include "nodes/parsenodes.h"
 #include "parser/parsetree.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
+#include "utils/syscache.h"
 
 #include "base/extension.h"
 #include "common/protocol.h"
@@ -158,6 +161,22 @@ is_of(Node *value, bool lines)
 	return geonn_point_typmod_is_point(modifier) && geonn_point_typmod_problem(kind, type, modifier) == NULL;
 }
 
+/* Return how long a column's values are on average in a table and those that inherit from it; 0: unknown. */
+static int32
+inherited_bytes(Oid relation, AttrNumber column)
+{
+	HeapTuple	statistics = SearchSysCache3(STATRELATTINH, ObjectIdGetDatum(relation), Int16GetDatum(column),
+											 BoolGetDatum(true));
+	int32		bytes = 0;
+
+	if (HeapTupleIsValid(statistics))
+	{
+		bytes = ((Form_pg_statistic) GETSTRUCT(statistics))->stawidth;
+		ReleaseSysCache(statistics);
+	}
+	return bytes;
+}
+
 /*
  * Return how long a column's values are on average, as the statistics of its table say, through subqueries and views; 0:
  * unknown.
@@ -172,7 +191,11 @@ average_bytes(const List *range_table, const Var *column)
 		return 0;
 	entry = rt_fetch(column->varno, range_table);
 	if (entry->rtekind == RTE_RELATION)
-		return get_attavgwidth(entry->relid, column->varattno);
+	{
+		int32		bytes = get_attavgwidth(entry->relid, column->varattno);
+
+		return bytes > 0 || !entry->inh ? bytes : inherited_bytes(entry->relid, column->varattno);
+	}
 	target = entry->rtekind == RTE_SUBQUERY && entry->subquery != NULL ?
 		list_nth(entry->subquery->targetList, column->varattno - 1) : NULL;
 	if (target == NULL || !IsA(target->expr, Var) || ((const Var *) target->expr)->varlevelsup > 0)

@@ -209,15 +209,15 @@ geonn_sql_references_describe(const SqlReferences *references)
 }
 
 /*
- * Bytes of a copy of the reference's lines, besides the row, that geonn_sql_plain_point makes.
+ * Bytes of a copy of the reference's value, besides the row, that geonn_sql_plain_point makes.
  */
 static Size
-bytes_of_lines(const SqlReferences *references, TupleTableSlot *row)
+bytes_of_copy(const SqlReferences *references, TupleTableSlot *row)
 {
 	bool		is_null;
 	Datum		value;
 
-	if (!references->has_lines)
+	if (references->kind != GEONN_POINT_GEOGRAPHY && references->kind != GEONN_POINT_GEOMETRY)
 		return 0;
 	value = slot_getattr(row, (AttrNumber) (references->point[0] + 1), &is_null);
 	return is_null || !VARATT_IS_EXTENDED(DatumGetPointer(value)) ? 0 : toast_raw_datum_size(value);
@@ -236,7 +236,7 @@ keep_row(SqlReferences *references, TupleTableSlot *row, ReferenceMemory *memory
 	MinimalTuple tuple = ExecFetchSlotMinimalTuple(row, &is_copy);
 	Size		row_at = MAXALIGN(offsetof(Reference, values) + columns * (sizeof(Datum) + sizeof(bool)));
 	Size		bytes = row_at + tuple->t_len;
-	Size		bytes_besides = bytes_of_lines(references, row);
+	Size		bytes_besides = bytes_of_copy(references, row);
 	Reference  *reference;
 	NullableDatum values[2];
 

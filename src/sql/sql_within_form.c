@@ -169,7 +169,7 @@ has_index_path(const RelOptInfo *inner)
  * Fill in the form for its clause.  Returns why the node cannot join by it; NULL: it can.
  */
 static const char *
-read_form(PlannerInfo *root, const RelOptInfo *outer, RelOptInfo *inner, List *clauses,
+read_form(PlannerInfo *root, const RelOptInfo *outer, RelOptInfo *inner, JoinType type, List *clauses,
 		  const WithinQuestion *question, WithinForm *form)
 {
 	Node	   *expression = (Node *) form->clause->clause;
@@ -196,8 +196,8 @@ read_form(PlannerInfo *root, const RelOptInfo *outer, RelOptInfo *inner, List *c
 		problem = geonn_problem_of_points(range_table, reference, &may_fail);
 	if (problem != NULL)
 		return problem;
-	if (may_fail && list_length(clauses) > 1)
-		return "a cast of geometry to geography can fail for a row that another clause excludes";
+	if (may_fail && (list_length(clauses) > 1 || type == JOIN_SEMI || type == JOIN_ANTI))
+		return "a cast of geometry to geography can fail for a row that PostgreSQL's own join does not cast";
 	if (contain_volatile_functions(expression) || contain_subplans(expression))
 		return "it has a volatile function or a subquery";
 	foreach(cell, clauses)
@@ -238,7 +238,7 @@ geonn_within_form(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *inner, JoinT
 			continue;
 		form = palloc0(sizeof(WithinForm));
 		form->clause = clause;
-		problem = read_form(root, outer, inner, clauses, &question, form);
+		problem = read_form(root, outer, inner, type, clauses, &question, form);
 		if (problem != NULL)
 			geonn_left_to_postgresql(SQL_JOIN, NULL, problem);
 		else if (!IsA(clause->clause, OpExpr))
