@@ -20,6 +20,7 @@ RESET client_min_messages;
 SET search_path = plain_statements, gis, public;
 \set SHOW_CONTEXT never
 SET max_parallel_workers_per_gather = 0;
+SET geonn.enable_sql_joins = on;
 
 CREATE FUNCTION point_at(i bigint) RETURNS geography LANGUAGE sql AS
     $$ SELECT ST_SetSRID(ST_MakePoint(i * 77.7 - 360 * floor(i * 77.7 / 360) - 180, asin(sin(i * 12.9898)) * 150 / pi()), 4326)::geography $$;
@@ -98,7 +99,7 @@ SELECT count(*) FROM ((TABLE after_1) EXCEPT (TABLE before_1)) d;
 SET geonn.enable_sql_joins = off;
 SELECT count(*) FROM ((TABLE after_1) EXCEPT ALL SELECT o.id, n.id FROM o, LATERAL (SELECT r.id FROM r ORDER BY o.g <-> r.g, r.id LIMIT 1) n) d;
 SELECT count(*) FROM ((TABLE after_2) EXCEPT ALL SELECT o.id, r.id FROM o JOIN r ON ST_DWithin(o.g, r.g, 2e5)) d;
-RESET geonn.enable_sql_joins;
+SET geonn.enable_sql_joins = on;
 INSERT INTO r SELECT i, 2, line_at(i) FROM generate_series(5001, 5200) i;
 SELECT number, s.* FROM statement, LATERAL same(statement) s WHERE number < 10 ORDER BY 1;
 
@@ -120,7 +121,7 @@ DELETE FROM r WHERE id > 4003;
 SELECT by_own_plan(statement) FROM statement WHERE number IN (4, 6, 7) ORDER BY number;
 DROP INDEX r_g_idx;
 
--- what is left to PostgreSQL: values that are too long for points, and casts that can fail for a row that a condition excludes
+-- what is left to PostgreSQL: values that are too long for points, and expressions; casts of columns are taken
 CREATE TABLE plane (id bigint, zone integer, g geometry);
 INSERT INTO plane SELECT id, zone, g::geometry FROM typed_o;
 ANALYZE plane;
@@ -132,6 +133,39 @@ SELECT * FROM same('SELECT o.id AS own, n.* FROM o, LATERAL (SELECT r.id FROM pl
 SELECT * FROM same('SELECT o.id AS own, n.* FROM o, LATERAL (SELECT r.id FROM plane r WHERE r.zone = o.zone ORDER BY o.g <-> r.g::geography, r.id LIMIT 1) n');
 SELECT * FROM same('SELECT o.id AS own, r.id FROM plane o JOIN plane r ON ST_DWithin(o.g::geography, r.g::geography, 1e5)');
 SELECT * FROM same('SELECT o.id AS own, r.id FROM plane o JOIN plane r ON ST_DWithin(o.g::geography, r.g::geography, 1e5) AND r.zone = o.zone');
+
+-- the cast, or the distance, is an error for some values, which PostgreSQL's own plan does not reach, nor does geonn
+CREATE TABLE bad (id bigint, zone integer, g geometry);
+INSERT INTO bad SELECT * FROM plane WHERE zone < 2;
+INSERT INTO bad VALUES (800, 9, 'SRID=3857;POINT(1 1)'), (801, 9, 'CIRCULARSTRING(0 0, 1 1, 2 0)');
+CREATE TABLE bad_geog AS SELECT id, zone, g::geography AS g FROM bad WHERE zone < 9;
+INSERT INTO bad_geog VALUES (800, 9, 'SRID=4267;POINT(1 1)');
+ANALYZE bad, bad_geog;
+CREATE TABLE bad_statement (number integer, statement text);
+INSERT INTO bad_statement VALUES
+    (1, 'SELECT o.id AS own, n.* FROM o, LATERAL (SELECT r.id, o.g <-> r.g::geography AS d FROM bad r WHERE r.zone = o.zone ORDER BY o.g <-> r.g::geography, r.id LIMIT 2) n'),
+    (2, 'SELECT o.id AS own, n.* FROM plane o, LATERAL (SELECT r.id, r.g::geography <-> o.g::geography AS d FROM bad r WHERE ST_DWithin(r.g::geography, o.g::geography, 1e6) AND r.zone = o.zone ORDER BY r.g::geography <-> o.g::geography LIMIT 1) n'),
+    (3, 'SELECT o.id AS own, n.* FROM o, LATERAL (SELECT r.id FROM bad_geog r WHERE r.zone = o.zone ORDER BY o.g <-> r.g, r.id LIMIT 1) n'),
+    (4, 'SELECT o.id AS own, r.id FROM o JOIN bad r ON ST_DWithin(o.g, r.g::geography, 1e6) AND r.zone = o.zone'),
+    (5, 'SELECT o.id AS own, r.id FROM o LEFT JOIN bad r ON ST_DWithin(o.g, r.g::geography, 1e6) AND r.zone = o.zone AND r.id <> o.id'),
+    (6, 'SELECT o.id AS own, r.id FROM o JOIN bad_geog r ON ST_DWithin(o.g, r.g, 1e6) AND r.zone = o.zone'),
+    (7, 'SELECT o.id AS own FROM o WHERE EXISTS (SELECT FROM bad r WHERE ST_DWithin(o.g, r.g::geography, 1e6) AND r.zone = o.zone)'),
+    (8, 'SELECT o.id AS own FROM o WHERE NOT EXISTS (SELECT FROM bad_geog r WHERE ST_DWithin(o.g, r.g, 1e6) AND r.zone = o.zone)'),
+    (9, 'SELECT o.id AS own FROM bad_geog o WHERE o.zone < 9 AND EXISTS (SELECT FROM bad r WHERE ST_DWithin(o.g, r.g::geography, 10))'),
+    (10, 'SELECT count(*) FROM (SELECT FROM bad o JOIN typed_o r ON ST_DWithin(o.g::geography, r.g, 1e6) LIMIT 3) few'),
+    (11, 'SELECT count(*) FROM (SELECT FROM bad o, LATERAL (SELECT FROM r ORDER BY o.g::geography <-> r.g LIMIT 1) n LIMIT 3) few'),
+    (12, 'SELECT o.id AS own, r.id FROM (SELECT * FROM bad WHERE id < 0) o JOIN bad r ON ST_DWithin(o.g::geography, r.g::geography, 1e6)'),
+    (13, 'SELECT o.id AS own, r.id FROM bad o LEFT JOIN (SELECT * FROM bad WHERE id < 0) r ON ST_DWithin(o.g::geography, r.g::geography, 1e6)');
+SET enable_hashjoin = off;
+SET enable_mergejoin = off;
+SELECT number, s.* FROM bad_statement, LATERAL same(statement) s ORDER BY 1;
+RESET enable_hashjoin;
+RESET enable_mergejoin;
+
+-- of values without a distance, those come first that the other keys say
+CREATE TABLE absent AS SELECT id, zone, g FROM r WHERE id <= 100;
+INSERT INTO absent VALUES (201, 7, 'POINT(1 1)'), (203, 7, 'GEOMETRYCOLLECTION(POINT EMPTY)'), (202, 7, NULL);
+SELECT * FROM same('SELECT o.id AS own, n.* FROM (SELECT o.g, o.id, 7 AS zone FROM o) o, LATERAL (SELECT r.id FROM absent r WHERE r.zone = o.zone ORDER BY o.g <-> r.g, r.id LIMIT 2) n');
 
 -- other SRIDs: the same error as without geonn, and none where an index need not look at the value
 INSERT INTO plane VALUES (900, 1, 'SRID=3857;POINT(1 1)'), (901, 2, 'POINT(3 3)');

@@ -111,9 +111,13 @@ take_function(const FuncExpr *call, List *observation, List *reference, SqlCondi
 	return true;
 }
 
+/*
+ * ST_DWithin comes after the others, as PostgreSQL tests it: it takes longest, and can fail for a value that these exclude.
+ */
 const char *
 geonn_divide_sql_conditions(const Query *query, List *observation, List *reference, SqlConditions *conditions)
 {
+	List	   *functions = NIL;
 	ListCell   *cell;
 
 	foreach(cell, make_ands_implicit((Expr *) query->jointree->quals))
@@ -123,13 +127,15 @@ geonn_divide_sql_conditions(const Query *query, List *observation, List *referen
 
 		if (!is_joined)
 			conditions->own = lappend(conditions->own, condition);
-		else if ((IsA(condition, OpExpr) && take_operation((const OpExpr *) condition, conditions)) ||
-				 (IsA(condition, FuncExpr) &&
-				  take_function((const FuncExpr *) condition, observation, reference, conditions)))
+		else if (IsA(condition, OpExpr) && take_operation((const OpExpr *) condition, conditions))
 			conditions->joined = lappend(conditions->joined, condition);
+		else if (IsA(condition, FuncExpr) &&
+				 take_function((const FuncExpr *) condition, observation, reference, conditions))
+			functions = lappend(functions, condition);
 		else
 			return "a condition in it depends on the outer row";
 	}
+	conditions->joined = list_concat(conditions->joined, functions);
 	return NULL;
 }
 

@@ -203,20 +203,25 @@ average_bytes(const List *range_table, const Var *column)
 	return average_bytes(entry->subquery->rtable, (const Var *) target->expr);
 }
 
-const char *
-geonn_problem_of_points(const List *range_table, Node *value, bool *may_fail)
+Node *
+geonn_value_of_point(Node *value)
 {
-	int32		modifier = exprTypmod(value);
-	Oid			type = getBaseTypeAndTypmod(exprType(value), &modifier);
-	Node	   *geometry = cast_geometry(value, modifier);
+	Node	   *geometry = cast_geometry(value, exprTypmod(value));
+
+	return geometry != NULL && geonn_typmod_is_any(exprTypmod(geometry)) ? geometry : value;
+}
+
+const char *
+geonn_problem_of_points(const List *range_table, Node *value)
+{
+	int32		modifier;
+	Oid			type;
 
 	if (is_of(value, false))
 		return NULL;
-	if (geometry != NULL)
-	{
-		*may_fail = true;
-		return geonn_problem_of_points(range_table, geometry, may_fail);
-	}
+	value = geonn_value_of_point(value);
+	modifier = exprTypmod(value);
+	type = getBaseTypeAndTypmod(exprType(value), &modifier);
 	if (!IsA(value, Var) || !geonn_typmod_is_any(modifier) ||
 		geonn_point_typmod_problem(geonn_point_kind(type), type, modifier) != NULL)
 		return "the types of its points do not say that they are points, as geography(Point) and geometry(Point,4326) do";

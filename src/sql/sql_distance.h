@@ -47,10 +47,15 @@ extern bool geonn_is_distance_in_degrees(Node *expression);
 /*
  * Return what keeps values from being taken as points of WGS84, as far as their type and statistics tell; NULL: nothing, but
  * some may be no points.  A cast of a geometry to geography keeps what the geometry's type says.  The value is a column, or
- * a cast of one, of this range table; where it is of an outer row, of the outer query's.  Sets *may_fail if it is a cast that
- * can fail.
+ * a cast of one, of this range table; where it is of an outer row, of the outer query's.
  */
-extern const char *geonn_problem_of_points(const List *range_table, Node *value, bool *may_fail);
+extern const char *geonn_problem_of_points(const List *range_table, Node *value);
+
+/*
+ * Return what the node reads in place of such a value.  PostGIS's cast to geography fails for some geometries, so the node
+ * reads a geometry whose type leaves open what it is, and casts only where PostgreSQL does.
+ */
+extern Node *geonn_value_of_point(Node *value);
 
 /* Does the type say that the values are lines, or several points, of WGS84 (sql_lines.c)? */
 extern bool geonn_is_of_lines(Node *value);

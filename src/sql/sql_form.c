@@ -18,8 +18,8 @@
  *
  * The types of the points say that these are points, in degrees, or leave open what they are.  A value that turns out to be
  * no point is decided about by PostGIS's function, or by PostgreSQL's own plan, as one out of range is.  So columns whose
- * values are too long for points on average are left to PostgreSQL, and so are casts that can fail for a row that a
- * condition excludes.  In place of a reference's point, a<->b may have lines (sql_lines.c).
+ * values are too long for points on average are left to PostgreSQL.  In place of a reference's point, a<->b may have lines
+ * (sql_lines.c).
  */
 #include "postgres.h"
 
@@ -137,6 +137,18 @@ translate_expression(Search *search, Node *expression)
 	Node	   *result = eval_const_expressions(search->root, translate_walk(copyObject(expression), search));
 
 	IncrementVarSublevelsUp(result, -1, 1);
+	return result;
+}
+
+/* The values that the node reads in place of these points. */
+static List *
+values_of_points(List *points)
+{
+	List	   *result = NIL;
+	ListCell   *cell;
+
+	foreach(cell, points)
+		result = lappend(result, geonn_value_of_point(lfirst(cell)));
 	return result;
 }
 
@@ -425,7 +437,6 @@ read_form(Search *search, const RelOptInfo *rel, const DistanceFunction *functio
 	List	   *reference = observation == one ? other : one;
 	const char *problem = problem_of_query(query);
 	Query	   *references;
-	bool		may_fail = false;
 	ListCell   *cell;
 
 	if (problem != NULL)
@@ -437,22 +448,22 @@ read_form(Search *search, const RelOptInfo *rel, const DistanceFunction *functio
 	if (form->has_lines && !function->takes_lines)
 		return "only <-> measures lines within known limits of geonn_distance";
 	if (function->kind != GEONN_POINT_NONE)
-		problem = geonn_problem_of_points(search->root->parse->rtable, linitial(observation), &may_fail);
+		problem = geonn_problem_of_points(search->root->parse->rtable, linitial(observation));
 	if (function->kind != GEONN_POINT_NONE && problem == NULL && !form->has_lines)
-		problem = geonn_problem_of_points(query->rtable, linitial(reference), &may_fail);
+		problem = geonn_problem_of_points(query->rtable, linitial(reference));
 	if (problem != NULL)
 		return problem;
-	form->kind = function->kind;
+
+	/* PostGIS takes a geometry without a SRID for one of WGS84, as it takes a geography */
+	form->kind = function->kind == GEONN_POINT_NONE ? GEONN_POINT_NONE : GEONN_POINT_GEOGRAPHY;
 	form->metric = function->metric;
 	form->function = function->name;
-	foreach(cell, reference)
+	foreach(cell, values_of_points(reference))
 		form->point = lappend_int(form->point, reference_column(search, lfirst(cell)));
-	form->observation = translate_list(search, observation);
+	form->observation = translate_list(search, values_of_points(observation));
 	problem = geonn_divide_sql_conditions(query, observation, reference, &search->conditions);
 	if (problem != NULL)
 		return problem;
-	if (may_fail && search->conditions.joined != NIL)
-		return "a cast of geometry to geography can fail for a row that a condition excludes";
 	if (form->has_lines && search->conditions.reach != NULL)
 		return "ST_DWithin does not measure lines within known limits of geonn_distance";
 	form->conditions = translate_list(search, search->conditions.joined);

@@ -29,6 +29,7 @@
 #include "optimizer/optimizer.h"
 
 #include "common/geodesy.h"
+#include "sql/sql_distance.h"
 #include "sql/sql_outputs.h"
 
 /* the operator's function */
@@ -74,7 +75,8 @@ geonn_sql_outputs_begin(SqlOutputs *outputs, SqlCandidates *candidates, PlanStat
 	outputs->is_exact = candidates->references->kind == GEONN_POINT_NONE;
 	outputs->takes_formula = IsA(key, OpExpr) && !candidates->references->has_lines &&
 		strcmp(strVal(planned->function), FORMULA_FUNCTION) == 0;
-	outputs->is_left = outputs->takes_formula && equal(linitial(key->args), linitial(expressions->observation));
+	outputs->is_left = outputs->takes_formula &&
+		equal(geonn_value_of_point(linitial(key->args)), linitial(expressions->observation));
 	outputs->count = list_length(expressions->outputs);
 	outputs->output = palloc(outputs->count * sizeof(Output));
 	for (int i = 0; i < outputs->count; i++)

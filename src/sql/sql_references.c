@@ -130,7 +130,7 @@ geonn_sql_reference_point(void *state, uint64 number, PointRow *row)
 Datum
 geonn_sql_plain_point(const SqlReferences *references, Datum value)
 {
-	if (references->kind != GEONN_POINT_GEOGRAPHY && references->kind != GEONN_POINT_GEOMETRY)
+	if (references->kind == GEONN_POINT_NONE)
 		return value;
 	return PointerGetDatum(PG_DETOAST_DATUM(value));
 }
@@ -217,7 +217,7 @@ bytes_of_copy(const SqlReferences *references, TupleTableSlot *row)
 	bool		is_null;
 	Datum		value;
 
-	if (references->kind != GEONN_POINT_GEOGRAPHY && references->kind != GEONN_POINT_GEOMETRY)
+	if (references->kind == GEONN_POINT_NONE)
 		return 0;
 	value = slot_getattr(row, (AttrNumber) (references->point[0] + 1), &is_null);
 	return is_null || !VARATT_IS_EXTENDED(DatumGetPointer(value)) ? 0 : toast_raw_datum_size(value);

@@ -197,16 +197,19 @@ take_answer(SqlJoin *join, uint32 k, const Numbers *asked)
 		geonn_numbers_add(&progress->undecided, progress->present, join->lateral.round->memory);
 		return true;
 	}
-	for (uint64 i = 0; i < references->invalid.count; i++)
-		(void) geonn_candidates_add(candidates, references->invalid.numbers[i], NAN);
 
-	/* the conditions left fewer than are needed: those without a distance, which come last, are among the rows, too */
+	/*
+	 * The conditions left fewer than are needed: those without a distance, which come last, are among the rows, too.  Some of
+	 * those that the engine does not take may have none, either.
+	 */
 	if (candidates->count < needed && isinf(reach) &&
 		references->valid.count + references->invalid.count < references->count)
 	{
 		geonn_numbers_add(&progress->undecided, progress->present, join->lateral.round->memory);
 		return true;
 	}
+	for (uint64 i = 0; i < references->invalid.count; i++)
+		(void) geonn_candidates_add(candidates, references->invalid.numbers[i], NAN);
 	if (!is_ordered || join->outputs.shows_outer)
 		show_outer_row(join);
 	if (is_ordered)

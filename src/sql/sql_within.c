@@ -18,7 +18,8 @@
  *
  * The engine does not take points out of range, as PostGIS does, nor what turns out to be no point.  The function is called
  * for each pair with one; where PostgreSQL has an index, its own plan says for which references of such a row of o, and of
- * all rows where many references are so.
+ * all rows where many references are so.  The function may fail for such a pair.  So it is called only where PostgreSQL
+ * calls it, too: where the other clauses hold, and a semi or anti join has found nothing yet.
  * NULL and empty points are within no distance.
  *
  * Comparisons take NaN for greater than any number: all distances are less, while ST_DWithin has none within it.
@@ -76,6 +77,8 @@ typedef struct WithinJoin
 	ExprState  *radius;
 	bool		same_radius;	/* it does not depend on the outer row */
 	bool		asks_nearest;	/* the search is for the nearest reference alone */
+	ExprState  *others;			/* the other clauses, where they may be tested before the clause, too */
+	bool		asks_whether;	/* one pair by which all clauses hold is enough for an outer row */
 	TupleTableSlot *pair;		/* like the scan's slot: an outer row and a reference for the call */
 	ExprContext *expressions;	/* its tuple is pair */
 	Fallback	fallback;
@@ -126,11 +129,14 @@ begin_join(JoinNode *node, EState *estate, int flags)
 	join->radius = ExecInitExpr((Expr *) expressions->radius, plan);
 	join->same_radius = !contain_var_clause(expressions->radius);
 	node->filter = expressions->clauses;
-	join->asks_nearest = node->filter == NIL && (lateral->type == JOIN_SEMI || lateral->type == JOIN_ANTI);
+	join->asks_whether = boolVal(planned.others_first) && (lateral->type == JOIN_SEMI || lateral->type == JOIN_ANTI);
+	join->asks_nearest = join->asks_whether && node->filter == NIL;
 	join->pair = ExecInitExtraTupleSlot(estate, lateral->slot->tts_tupleDescriptor, &TTSOpsVirtual);
 	join->expressions = CreateExprContext(estate);
 	join->expressions->ecxt_scantuple = join->pair;
 	geonn_lateral_begin_rows(lateral, estate);
+	if (boolVal(planned.others_first))
+		join->others = lateral->type == JOIN_INNER ? plan->qual : lateral->filter;
 }
 
 /* ---- the question ---- */
@@ -250,7 +256,7 @@ show_outer_row(WithinJoin *join, uint64 number)
 }
 
 /*
- * Call the function for an outer row and a reference with these values.
+ * Call the function for an outer row and a reference with these values, if the other clauses hold.
  */
 static bool
 is_within(WithinJoin *join, uint64 number, const Datum *values, const bool *nulls)
@@ -258,7 +264,7 @@ is_within(WithinJoin *join, uint64 number, const Datum *values, const bool *null
 	const LateralNode *lateral = &join->lateral;
 	TupleTableSlot *pair = join->pair;
 	bool		is_null;
-	Datum		result;
+	Datum		result = BoolGetDatum(false);
 
 	CHECK_FOR_INTERRUPTS();
 	show_outer_row(join, number);
@@ -266,7 +272,9 @@ is_within(WithinJoin *join, uint64 number, const Datum *values, const bool *null
 	memcpy(pair->tts_isnull + lateral->outer_columns, nulls, join->references.columns * sizeof(bool));
 	ExecStoreVirtualTuple(pair);
 	ResetExprContext(join->expressions);
-	result = ExecEvalExprSwitchContext(join->clause, join->expressions, &is_null);
+	is_null = !ExecQual(join->others, join->expressions);
+	if (!is_null)
+		result = ExecEvalExprSwitchContext(join->clause, join->expressions, &is_null);
 	ExecClearTuple(pair);
 	return !is_null && DatumGetBool(result);
 }
@@ -351,7 +359,7 @@ comparison_of(const WithinJoin *join, uint64 number)
 	bool		has_no_search = join->references.rereads || row->latitude_is_null ||
 		(!join->is_searched && join->references.valid.count > 0) || geonn_sql_references_suit_own(&join->references);
 
-	if (row->longitude_is_null || (row->is_matched && join->asks_nearest))
+	if (row->longitude_is_null || (row->is_matched && join->asks_whether))
 		return COMPARED_WITH_NONE;
 	if (has_no_search)
 		return join->fallback.own != NULL ? COMPARED_WITH_OWN : COMPARED_WITH_ALL;
@@ -473,7 +481,7 @@ next_compared(WithinJoin *join, Datum *values, bool *nulls)
 		else if (is_within(join, join->next_row - 1, reference, reference_nulls))
 		{
 			set_pair(join, join->next_row - 1, reference, reference_nulls, values, nulls);
-			if (join->asks_nearest)
+			if (join->asks_whether)
 				join->comparison = COMPARED_WITH_NONE;
 			return true;
 		}

@@ -166,17 +166,35 @@ has_index_path(const RelOptInfo *inner)
 }
 
 /*
+ * May the node test the other clauses before this one, and again after it?
+ */
+static bool
+may_test_others_first(List *clauses, const RestrictInfo *own)
+{
+	ListCell   *cell;
+
+	foreach(cell, clauses)
+	{
+		const RestrictInfo *other = lfirst_node(RestrictInfo, cell);
+
+		if (other != own && (other->security_level > own->security_level ||
+							 contain_volatile_functions((Node *) other->clause) || contain_subplans((Node *) other->clause)))
+			return false;
+	}
+	return true;
+}
+
+/*
  * Fill in the form for its clause.  Returns why the node cannot join by it; NULL: it can.
  */
 static const char *
-read_form(PlannerInfo *root, const RelOptInfo *outer, RelOptInfo *inner, JoinType type, List *clauses,
+read_form(PlannerInfo *root, const RelOptInfo *outer, RelOptInfo *inner, List *clauses,
 		  const WithinQuestion *question, WithinForm *form)
 {
 	Node	   *expression = (Node *) form->clause->clause;
 	bool		is_reversed = bms_is_subset(pull_varnos(root, question->one), inner->relids);
 	Node	   *reference = is_reversed ? question->one : question->other;
 	const List *range_table = root->parse->rtable;
-	bool		may_fail = false;
 	const char *problem;
 	Relids		sides;
 	QualCost	cost;
@@ -191,13 +209,14 @@ read_form(PlannerInfo *root, const RelOptInfo *outer, RelOptInfo *inner, JoinTyp
 	sides = pull_varnos(root, (Node *) list_make2(form->observation, form->radius));
 	if (!bms_equal(pull_varnos(root, reference), inner->relids) || !bms_is_subset(sides, outer->relids))
 		return "its points are not one of each side, or its distance depends on the side that is searched";
-	problem = geonn_problem_of_points(range_table, form->observation, &may_fail);
+	problem = geonn_problem_of_points(range_table, form->observation);
 	if (problem == NULL)
-		problem = geonn_problem_of_points(range_table, reference, &may_fail);
+		problem = geonn_problem_of_points(range_table, reference);
 	if (problem != NULL)
 		return problem;
-	if (may_fail && (list_length(clauses) > 1 || type == JOIN_SEMI || type == JOIN_ANTI))
-		return "a cast of geometry to geography can fail for a row that PostgreSQL's own join does not cast";
+	form->others_first = may_test_others_first(clauses, form->clause);
+	form->observation = geonn_value_of_point(form->observation);
+	reference = geonn_value_of_point(reference);
 	if (contain_volatile_functions(expression) || contain_subplans(expression))
 		return "it has a volatile function or a subquery";
 	foreach(cell, clauses)
@@ -238,7 +257,7 @@ geonn_within_form(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *inner, JoinT
 			continue;
 		form = palloc0(sizeof(WithinForm));
 		form->clause = clause;
-		problem = read_form(root, outer, inner, type, clauses, &question, form);
+		problem = read_form(root, outer, inner, clauses, &question, form);
 		if (problem != NULL)
 			geonn_left_to_postgresql(SQL_JOIN, NULL, problem);
 		else if (!IsA(clause->clause, OpExpr))

@@ -17,6 +17,7 @@ typedef struct WithinForm
 	int			point;			/* the references' column with the point, from 0 on */
 	int			metric;			/* enum geonn_metric */
 	Cost		call_cost;		/* of testing the clause, as the planner counts it */
+	bool		others_first;	/* the node may test the other clauses before this one, too */
 	Path	   *references;		/* returns the inner relation's columns, and the point if that is none of them */
 } WithinForm;
 

@@ -124,7 +124,8 @@ make_node(PlannerInfo *root, LateralPath *path, List *targets, List *children)
 	WithinPrivate planned = {
 		.point = list_make1_int(form->point),
 		.metric = makeInteger(form->metric),
-		.function = makeString(pstrdup(form->function))
+		.function = makeString(pstrdup(form->function)),
+		.others_first = makeBoolean(form->others_first)
 	};
 	CustomScan *scan;
 	ListCell   *cell;
