@@ -24,6 +24,7 @@ my @expected = (
 		'(e) JOIN, 10 pairs a row', '(e) JOIN by ST_Distance(a, b) <= d', '(e) EXISTS, true for 3 of 10 rows', '(e) NOT EXISTS, the same distance'),
 	(map { [ qr/^the nearest of [\d,]+ $_, 20,000 rows$/, qr/^[\d.]+×$/ ] } 'lines', 'polygons'),
 	(map { [ "(a) LIMIT 1 of lines$_, 20,000 rows", qr/^[\d.]+×$/ ] } '', ', id and distance'),
+	(map { [ "geography alone, $_, 20,000 rows", qr/^[\d.]+×$/ ] } 'LATERAL <->, id and distance', 'geonn_nearest'),
 	[ '(b) ORDER BY geonn_distance, 20,000 rows', qr/^[\d.]+×$/ ],
 	(map { [ "$_, one row by its key", qr/^[\d.]+×$/ ] } '(a) LIMIT 1', '(c)', '(e) JOIN'),
 	(map { [ "planning, $_", qr/^[\d.]+ µs$/ ] } 'a row by its key', 'a join of four tables', 'LATERAL by another order'));
