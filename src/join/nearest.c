@@ -190,24 +190,6 @@ geonn_is_join(PGFunction function)
 	return false;
 }
 
-/* Raise an error if the join asks shapes for something that only points have. */
-static void
-check_shapes(const GeonnArguments *arguments, const GeonnJoin *join)
-{
-	const PointSource *references = join->references;
-
-	if (!geonn_has_shapes(references))
-		return;
-	if (arguments->function == GEONN_SHARD_DDL)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("shards cannot have lines and polygons as references"),
-				 errdetail("Column \"%s\" of %s is read as shapes.", references->columns[COLUMN_SHAPE].name,
-						   references->title),
-				 errhint("Call geonn_nearest on one server.")));
-	geonn_check_metric_of_shapes(join);
-}
-
 GeonnJoin *
 geonn_make_join(const GeonnArguments *arguments)
 {
@@ -245,7 +227,7 @@ geonn_make_join(const GeonnArguments *arguments)
 
 		geonn_window_check_pair(&observation_window, &reference_window);
 	}
-	check_shapes(arguments, join);
+	geonn_check_metric_of_shapes(join);
 	geonn_call_describe(&join->label,
 						join->observations == NULL ? InvalidOid : join->observations->relation,
 						join->references->relation, arguments->function_name, arguments->text);
