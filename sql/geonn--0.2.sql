@@ -464,7 +464,11 @@ CREATE FUNCTION geonn_check(rel pg_catalog.regclass, options pg_catalog.jsonb DE
 							OUT windows_compared_as pg_catalog.regtype[],	-- the type for all they can overlap
 							OUT null_windows bigint[],			-- overlap nothing
 							OUT empty_windows bigint[],			-- overlap nothing
-							OUT infinite_windows bigint[])		-- without a bound, or with an infinite one
+							OUT infinite_windows bigint[],		-- without a bound, or with an infinite one
+							OUT empty_shapes bigint,			-- of null_coordinates
+							OUT curved_shapes bigint,			-- an error of a join
+							OUT invalid_shapes bigint,			-- an error of a join
+							OUT examples pg_catalog.text[])		-- a row of each kind that a join leaves out or refuses
 	AS 'MODULE_PATHNAME' LANGUAGE C
 	STABLE PARALLEL RESTRICTED
 	COST 10000;

@@ -187,9 +187,50 @@ UPDATE plane SET g = 'SRID=4326;LINESTRING(1 91, 2 2)' WHERE id = 3;
 SELECT count(*) FROM geonn_nearest('obs', 'plane');
 SELECT count(*) FROM geonn_nearest('obs', 'plane', invalid => 'error');
 
+-- an empty curve is NULL, too, beside lines and in a collection
+UPDATE plane SET g = 'SRID=4326;CIRCULARSTRING EMPTY' WHERE id = 3;
+SELECT count(*), sum(ref_id) FROM geonn_nearest('obs', 'plane');
+UPDATE plane SET g = 'SRID=4326;GEOMETRYCOLLECTION(CURVEPOLYGON EMPTY, TIN EMPTY, POINT(60 2))' WHERE id = 3;
+SELECT ref_id, count(*) FROM geonn_nearest('obs', 'plane') GROUP BY 1 ORDER BY 1;
+UPDATE plane SET g = 'SRID=4326;LINESTRING(1 91, 2 2)' WHERE id = 3;
+
 SELECT rows, null_coordinates, latitude_out_of_range, duplicate_coordinates, latitude_max FROM geonn_check('plane');
 SELECT rows, null_coordinates, latitude_out_of_range, duplicate_coordinates IS NULL AS are_shapes FROM geonn_check('mixed');
 SELECT rows, null_coordinates, latitude_out_of_range, duplicate_coordinates FROM geonn_check('point');
+
+-- geonn_check counts all values of which a join says no more than the first, and names a row of each kind
+CREATE TABLE fault (id text, g geometry);
+INSERT INTO fault VALUES ('fine', 'SRID=4326;POINT(10 50)'), ('null', NULL), ('empty point', 'SRID=4326;POINT EMPTY'),
+    ('nan', ST_SetSRID(ST_MakePoint('NaN', 0), 4326)), ('north', 'SRID=4326;POINT(0 90.5)'), ('far', 'SRID=4326;POINT(361 0)'), ('plane', 'SRID=3857;POINT(1 1)'), ('none', 'POINT(1 1)');
+CREATE FUNCTION faults() RETURNS TABLE (rows bigint, nulls bigint, not_finite bigint, latitude bigint, longitude bigint, empty bigint, curved bigint, invalid bigint, extent float8[], examples text)
+LANGUAGE sql AS $$ SELECT rows, null_coordinates, not_finite, latitude_out_of_range, longitude_out_of_range, empty_shapes, curved_shapes, invalid_shapes,
+    ARRAY[latitude_min, latitude_max, longitude_min, longitude_max], array_to_string(examples, E'\n') FROM geonn_check('fault') $$;
+SELECT * FROM faults();
+INSERT INTO fault VALUES ('fine line', 'SRID=4326;LINESTRING(12 52, 13 53)'), ('empty collection', 'SRID=4326;GEOMETRYCOLLECTION(POINT EMPTY, LINESTRING EMPTY)'), ('empty curve', 'SRID=4326;CURVEPOLYGON EMPTY'),
+    ('arc', 'SRID=4326;CIRCULARSTRING(0 0, 1 1, 2 0)'), ('compound', 'SRID=4326;COMPOUNDCURVE(CIRCULARSTRING(0 0, 1 1, 2 0), (2 0, 3 3))'),
+    ('curved', 'SRID=4326;CURVEPOLYGON(CIRCULARSTRING(0 0, 1 1, 2 0, 1 -1, 0 0))'), ('curves', 'SRID=4326;MULTICURVE((0 0, 5 5), CIRCULARSTRING(0 0, 1 1, 2 0))'),
+    ('surfaces', 'SRID=4326;MULTISURFACE(CURVEPOLYGON(CIRCULARSTRING(0 0, 1 1, 2 0, 1 -1, 0 0)), ((10 10, 14 12, 11 10, 10 10)))'),
+    ('tin', 'SRID=4326;TIN(((0 0 0, 0 0 1, 0 1 0, 0 0 0)))'), ('solid', 'SRID=4326;POLYHEDRALSURFACE(((0 0 0, 0 0 1, 0 1 1, 0 1 0, 0 0 0)))'), ('triangle', 'SRID=4326;TRIANGLE((0 0, 0 9, 9 0, 0 0))'),
+    ('nested arc', 'SRID=4326;GEOMETRYCOLLECTION(POINT(80 80), GEOMETRYCOLLECTION(CIRCULARSTRING(0 0, 1 1, 2 0)))'),
+    ('antipodes', 'SRID=4326;GEOMETRYCOLLECTION(POINT(70 70), LINESTRING(0 0, 180 0))'), ('equator', 'SRID=4326;POLYGON((0 0, 90 0, 180 0, -90 0, 0 0))'),
+    (NULL, 'SRID=4326;LINESTRING(0 0, 180 0)'), ('line in a plane', 'SRID=3857;LINESTRING(1 1, 2 2)'), ('north line', 'SRID=4326;LINESTRING(1 1, 0 95)');
+SELECT * FROM faults();
+-- each of them is an error of a join, or left out
+CREATE FUNCTION said(fault_id text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    found bigint;
+BEGIN
+    SELECT count(*) INTO found FROM geonn_nearest_sql('TABLE obs', format('SELECT 1 AS id, g FROM fault WHERE id = %L', fault_id), options => '{"ref_shape": "g"}');
+    RETURN found || ' rows';
+EXCEPTION WHEN OTHERS THEN
+    RETURN SQLSTATE || ': ' || SQLERRM;
+END $$;
+SET client_min_messages = error;
+SELECT id, said(id) FROM fault WHERE id IS NOT NULL ORDER BY said(id) COLLATE "C", id COLLATE "C";
+RESET client_min_messages;
+-- a column whose values are all points, and those without one
+SELECT empty_shapes, curved_shapes, invalid_shapes, examples FROM geonn_check('only_point');
+SELECT empty_shapes, curved_shapes, invalid_shapes, examples FROM geonn_check('line');
 
 SET client_min_messages = warning;
 DROP EXTENSION postgis CASCADE;

@@ -358,7 +358,7 @@ CREATE VIEW radians AS SELECT id, ST_SetSRID(ST_MakeLine(ST_MakePoint(1, 0.1), S
 SELECT rows, latitude_out_of_range FROM geonn_check('swapped', '{"shape": "g"}');
 SELECT rows, latitude_out_of_range FROM geonn_check('microdegrees', '{"shape": "g"}');
 SELECT rows, latitude_max, longitude_max FROM geonn_check('radians', '{"shape": "g"}');
--- and the errors of a join
+-- a shape that would be an error of a join is counted
 CREATE VIEW antipodal AS SELECT 7 AS id, ST_GeomFromText('LINESTRING(0 0, 180 0)', 4326) AS g;
 SELECT * FROM geonn_check('antipodal', '{"shape": "g"}');
 

@@ -5,7 +5,8 @@
  * geonn_describe() shows the columns that a join would use, and why.  It also warns of functions of
  * other roles that a call by name could find.
  *
- * geonn_check() reads all rows as a join reads them, of shapes all vertices.  It finds duplicates by sorting, so
+ * geonn_check() reads all rows as a join reads them, of shapes all vertices.  A value that is an error of a join
+ * is counted, and the first of each kind is named.  It finds duplicates by sorting, so
  * that memory does not grow with the relation.  Its warnings name the mistakes that the
  * coordinates show (point_row.c); a swap of points that are valid either way shows in the
  * extents alone.
@@ -19,6 +20,7 @@
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "utils/array.h"
+#include "utils/builtins.h"
 #include "utils/float.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -125,8 +127,25 @@ enum
 	CHECK_NULL_WINDOWS,
 	CHECK_EMPTY_WINDOWS,
 	CHECK_INFINITE_WINDOWS,
+	CHECK_EMPTY_SHAPES,			/* from here on values of PostGIS's types */
+	CHECK_CURVED_SHAPES,
+	CHECK_INVALID_SHAPES,
+	CHECK_EXAMPLES,
 	CHECK_COLUMNS
 };
+
+/* why a join leaves a row out, or is an error; the result has an example of each, in this order */
+typedef enum Fault
+{
+	FAULT_NOT_FINITE,
+	FAULT_LATITUDE,
+	FAULT_LONGITUDE,
+	FAULT_EMPTY,
+	FAULT_CURVED,
+	FAULT_INVALID
+} Fault;
+
+#define FAULTS (FAULT_INVALID + 1)
 
 /* The range of a coordinate; lowest > highest: no value yet. */
 typedef struct Extent
@@ -134,6 +153,14 @@ typedef struct Extent
 	double		lowest;
 	double		highest;
 } Extent;
+
+/* the ranges of valid places */
+typedef struct Extents
+{
+	Extent		latitude;
+	Extent		longitude;
+	bool		fits_swapped;	/* all would also be valid with latitude and longitude swapped */
+} Extents;
 
 /* a sort of rows, which finds equal ones */
 typedef struct Sorting
@@ -150,11 +177,12 @@ typedef struct Check
 	const PointSource *source;
 	int64		counts[CHECK_WINDOW_TYPES];	/* counts by result column; columns of extents leave theirs unused */
 	uint64		statuses[POINT_STATUSES];	/* how many rows with coordinates have each status */
-	Extent		latitude;		/* the ranges of valid points' coordinates */
-	Extent		longitude;
-	bool		fits_swapped;	/* all valid points would also be valid with latitude and longitude swapped */
+	int64		shape_counts[FAULTS];	/* of empty, curved and invalid values */
+	char	   *examples[FAULTS];	/* NULL: none */
+	Extents		extents;
 	Sorting    *places;			/* sorts latitudes and longitudes of valid points; NULL: the rows are shapes */
 	Sorting    *ids;			/* NULL: their type has no order */
+	MemoryContext context;		/* in which the check lives */
 	MemoryContext row_context;
 
 	/* where points have windows */
@@ -266,16 +294,14 @@ extend(Extent *extent, double coordinate)
 	extent->highest = Max(extent->highest, coordinate);
 }
 
-/*
- * Extend the ranges of coordinates by this valid place.
- */
+/* Extend the ranges of coordinates by this valid place. */
 static void
-extend_place(Check *check, double latitude, double longitude)
+extend_place(Extents *extents, double latitude, double longitude)
 {
 	if (!geonn_coordinates_valid(longitude, latitude))
-		check->fits_swapped = false;
-	extend(&check->latitude, latitude);
-	extend(&check->longitude, longitude);
+		extents->fits_swapped = false;
+	extend(&extents->latitude, latitude);
+	extend(&extents->longitude, longitude);
 }
 
 static bool
@@ -284,28 +310,92 @@ is_zero_zero(double latitude, double longitude)
 	return latitude == 0 && longitude == 0;
 }
 
-/* Check a shape whose vertices are valid.  Raises an error if the shape cannot be a reference. */
+/* Keep the first example of a fault. */
 static void
-consume_shape(Check *check, GeonnShapeReader *shape)
+note_fault(Check *check, const PointRow *row, Fault fault, const char *what)
 {
-	bool		is_zero = false;
-	bool		is_over = false;
+	MemoryContext former;
+
+	if (check->examples[fault] != NULL)
+		return;
+	former = MemoryContextSwitchTo(check->context);
+	check->examples[fault] = psprintf("%s: %s", geonn_named_row(check->source, row), what);
+	MemoryContextSwitchTo(former);
+}
+
+static void
+note_refusal(Check *check, const PointRow *row, const GeonnRefusal *refusal)
+{
+	Fault		fault = refusal->is_curve ? FAULT_CURVED : FAULT_INVALID;
+
+	check->shape_counts[fault]++;
+	note_fault(check, row, fault, refusal->reason);
+}
+
+/* what is known of a shape once all of its parts have been read */
+typedef struct CheckedShape
+{
+	GeonnShapeReader *reader;
+	Extents		extents;
+	bool		is_zero;
+	bool		is_over;
+} CheckedShape;
+
+static void
+check_parts(void *state)
+{
+	CheckedShape *shape = state;
 	double		latitude;
 	double		longitude;
 	GeonnPart	part;
 
-	while (geonn_shape_next_checked(shape, &part))
+	while (geonn_shape_next_checked(shape->reader, &part))
 	{
 		for (uint32 i = 0; i < part.vertices.count; i++)
 		{
 			geonn_vertex(&part.vertices, i, &latitude, &longitude);
-			is_zero |= is_zero_zero(latitude, longitude);
-			is_over |= longitude > 180;
-			extend_place(check, latitude, longitude);
+			shape->is_zero |= is_zero_zero(latitude, longitude);
+			shape->is_over |= longitude > 180;
+			extend_place(&shape->extents, latitude, longitude);
 		}
 	}
-	check->counts[CHECK_ZERO_ZERO] += is_zero;
-	check->counts[CHECK_LONGITUDE_OVER_180] += is_over;
+}
+
+/*
+ * Check the row's shape, whose vertices are valid.  Returns false if its parts cannot be those of a reference.
+ */
+static bool
+consume_shape(Check *check, const PointRow *row)
+{
+	CheckedShape shape = {.reader = row->shape,.extents = check->extents};
+	const GeonnRefusal *refusal = geonn_refusal_of(check_parts, &shape);
+
+	if (refusal != NULL)
+	{
+		note_refusal(check, row, refusal);
+		return false;
+	}
+	check->extents = shape.extents;
+	check->counts[CHECK_ZERO_ZERO] += shape.is_zero;
+	check->counts[CHECK_LONGITUDE_OVER_180] += shape.is_over;
+	return true;
+}
+
+/* Is the row's value empty, and not NULL? */
+static bool
+is_empty_shape(const PointSource *source, const PointRow *row)
+{
+	int			number = source->columns[geonn_has_shapes(source) ? COLUMN_SHAPE : COLUMN_POINT].attribute - 1;
+
+	return source->point_kind != GEONN_POINT_NONE && !row->nulls[number];
+}
+
+static void
+note_invalid(Check *check, const PointRow *row, PointStatus status)
+{
+	note_fault(check, row, status == POINT_NOT_FINITE ? FAULT_NOT_FINITE :
+			   status == POINT_LONGITUDE_OUT ? FAULT_LONGITUDE : FAULT_LATITUDE,
+			   geonn_written_invalid(check->source, row));
 }
 
 static void
@@ -349,6 +439,15 @@ count_limits(Check *check, const PointRow *row)
 }
 
 static void
+consume_point(Check *check, double latitude, double longitude)
+{
+	check->counts[CHECK_ZERO_ZERO] += is_zero_zero(latitude, longitude);
+	check->counts[CHECK_LONGITUDE_OVER_180] += longitude > 180;
+	extend_place(&check->extents, latitude, longitude);
+	put_place(check, latitude, longitude);
+}
+
+static void
 consume_row(void *state, const PointRow *row)
 {
 	Check	   *check = state;
@@ -361,25 +460,30 @@ consume_row(void *state, const PointRow *row)
 		check->counts[CHECK_NULL_IDS]++;
 	else if (check->ids != NULL)
 		sort_row(check->ids, row->id, (Datum) 0);
+	if (row->refusal != NULL)
+	{
+		note_refusal(check, row, row->refusal);
+		return;
+	}
 	if (row->latitude_is_null || row->longitude_is_null)
 	{
 		check->counts[CHECK_NULL_COORDINATES]++;
+		if (is_empty_shape(check->source, row))
+		{
+			check->shape_counts[FAULT_EMPTY]++;
+			note_fault(check, row, FAULT_EMPTY, "the value is empty");
+		}
 		return;
 	}
 
 	status = geonn_point_status(row->latitude, row->longitude);
-	check->statuses[status]++;
 	if (status != POINT_VALID)
+		note_invalid(check, row, status);
+	else if (row->shape == NULL)
+		consume_point(check, row->latitude, row->longitude);
+	else if (!consume_shape(check, row))
 		return;
-	if (row->shape != NULL)
-	{
-		consume_shape(check, row->shape);
-		return;
-	}
-	check->counts[CHECK_ZERO_ZERO] += is_zero_zero(row->latitude, row->longitude);
-	check->counts[CHECK_LONGITUDE_OVER_180] += row->longitude > 180;
-	extend_place(check, row->latitude, row->longitude);
-	put_place(check, row->latitude, row->longitude);
+	check->statuses[status]++;
 }
 
 /* ---- radians ---- */
@@ -392,8 +496,8 @@ static void
 warn_of_radians(const Check *check)
 {
 	if (check->statuses[POINT_VALID] == (uint64) check->counts[CHECK_ZERO_ZERO] ||
-		check->latitude.lowest < -M_PI_2 || check->latitude.highest > M_PI_2 ||
-		check->longitude.lowest < -M_PI || check->longitude.highest > M_PI)
+		check->extents.latitude.lowest < -M_PI_2 || check->extents.latitude.highest > M_PI_2 ||
+		check->extents.longitude.lowest < -M_PI || check->extents.longitude.highest > M_PI)
 		return;
 	ereport(WARNING,
 			(errcode(ERRCODE_WARNING),
@@ -427,9 +531,12 @@ begin(Check *check, const PointSource *source)
 	*check = (Check)
 	{
 		.source = source,
+			.extents = {
 			.latitude = {get_float8_infinity(), -get_float8_infinity()},
 			.longitude = {get_float8_infinity(), -get_float8_infinity()},
-			.fits_swapped = true,
+			.fits_swapped = true
+		},
+			.context = CurrentMemoryContext,
 			.row_context = AllocSetContextCreate(CurrentMemoryContext, "geonn row", ALLOCSET_SMALL_SIZES)
 	};
 	check->places = geonn_has_shapes(source) ? NULL : begin_sorting(FLOAT8OID, InvalidOid, 2);
@@ -466,7 +573,7 @@ set_limits(const Check *check, Datum *values, bool *nulls)
 		values[i] = Int64GetDatum(check->counts[i]);
 		nulls[i] = !geonn_has_radius(source);
 	}
-	for (int i = CHECK_WINDOW_TYPES; i < CHECK_COLUMNS; i++)
+	for (int i = CHECK_WINDOW_TYPES; i <= CHECK_INFINITE_WINDOWS; i++)
 		nulls[i] = count == 0;
 	for (int i = 0; i < count; i++)
 	{
@@ -478,6 +585,26 @@ set_limits(const Check *check, Datum *values, bool *nulls)
 	values[CHECK_NULL_WINDOWS] = counts_array(check->windows[WINDOW_NULL], count);
 	values[CHECK_EMPTY_WINDOWS] = counts_array(check->windows[WINDOW_EMPTY], count);
 	values[CHECK_INFINITE_WINDOWS] = counts_array(check->windows[WINDOW_INFINITE], count);
+}
+
+/* Set what is said of values of PostGIS's types; NULL without a column of these.  Examples are of all rows. */
+static void
+set_shapes(const Check *check, Datum *values, bool *nulls)
+{
+	Datum		examples[FAULTS];
+	int			count = 0;
+
+	for (int i = CHECK_EMPTY_SHAPES; i <= CHECK_INVALID_SHAPES; i++)
+	{
+		values[i] = Int64GetDatum(check->shape_counts[FAULT_EMPTY + i - CHECK_EMPTY_SHAPES]);
+		nulls[i] = check->source->point_kind == GEONN_POINT_NONE || check->source->point_kind == GEONN_POINT_NATIVE;
+	}
+	for (int i = 0; i < FAULTS; i++)
+	{
+		if (check->examples[i] != NULL)
+			examples[count++] = CStringGetTextDatum(check->examples[i]);
+	}
+	values[CHECK_EXAMPLES] = PointerGetDatum(construct_array(examples, count, TEXTOID, -1, false, TYPALIGN_INT));
 }
 
 static void
@@ -492,13 +619,13 @@ static void
 check_rows(Check *check, PointSource *source)
 {
 	begin(check, source);
-	if (geonn_read_points(source, GEONN_INVALID_COUNTED, consume_row, check))
+	if (geonn_read_points(source, GEONN_INVALID_NAMED, consume_row, check))
 		return;
 	end_sorting(check->places);
 	end_sorting(check->ids);
 	geonn_read_as_shapes(source);
 	begin(check, source);
-	(void) geonn_read_points(source, GEONN_INVALID_COUNTED, consume_row, check);
+	(void) geonn_read_points(source, GEONN_INVALID_NAMED, consume_row, check);
 }
 
 Datum
@@ -528,14 +655,15 @@ geonn_check(PG_FUNCTION_ARGS)
 	for (int i = 0; i < CHECK_COUNTS; i++)
 		values[i] = Int64GetDatum(check.counts[i]);
 	for (int i = CHECK_LATITUDE_MIN; i <= CHECK_LONGITUDE_MAX; i++)
-		nulls[i] = check.latitude.lowest > check.latitude.highest;
-	values[CHECK_LATITUDE_MIN] = Float8GetDatum(check.latitude.lowest);
-	values[CHECK_LATITUDE_MAX] = Float8GetDatum(check.latitude.highest);
-	values[CHECK_LONGITUDE_MIN] = Float8GetDatum(check.longitude.lowest);
-	values[CHECK_LONGITUDE_MAX] = Float8GetDatum(check.longitude.highest);
+		nulls[i] = check.extents.latitude.lowest > check.extents.latitude.highest;
+	values[CHECK_LATITUDE_MIN] = Float8GetDatum(check.extents.latitude.lowest);
+	values[CHECK_LATITUDE_MAX] = Float8GetDatum(check.extents.latitude.highest);
+	values[CHECK_LONGITUDE_MIN] = Float8GetDatum(check.extents.longitude.lowest);
+	values[CHECK_LONGITUDE_MAX] = Float8GetDatum(check.extents.longitude.highest);
 	set_limits(&check, values, nulls);
+	set_shapes(&check, values, nulls);
 	tell_srid(source);
-	geonn_warn_of_mistake(source, check.statuses, check.fits_swapped);
+	geonn_warn_of_mistake(source, check.statuses, check.extents.fits_swapped);
 	warn_of_radians(&check);
 	return HeapTupleGetDatum(heap_form_tuple(type, values, nulls));
 }

@@ -63,15 +63,21 @@ geonn_count_invalid(const uint64 *counts)
 }
 
 char *
-geonn_whose_row(const PointSource *source, const PointRow *row)
+geonn_named_row(const PointSource *source, const PointRow *row)
 {
 	Oid			output;
 	bool		is_varlena;
 
 	if (row->id_is_null)
-		return psprintf("a row without an id of %s", source->title);
+		return pstrdup("a row without an id");
 	getTypeOutputInfo(source->columns[COLUMN_ID].type, &output, &is_varlena);
-	return psprintf("id %s of %s", OidOutputFunctionCall(output, row->id), source->title);
+	return psprintf("id %s", OidOutputFunctionCall(output, row->id));
+}
+
+char *
+geonn_whose_row(const PointSource *source, const PointRow *row)
+{
+	return psprintf("%s of %s", geonn_named_row(source, row), source->title);
 }
 
 char *
@@ -96,11 +102,27 @@ written_coordinate(const PointSource *source, const PointRow *row, bool is_latit
 	return geonn_written_value(&source->columns[is_latitude ? COLUMN_LATITUDE : COLUMN_LONGITUDE], row);
 }
 
+/* Is it the latitude of the row, which is not valid, that is out of range? */
+static bool
+has_wrong_latitude(const PointRow *row)
+{
+	return row->status == POINT_SWAPPED || row->status == POINT_LATITUDE_OUT ||
+		(row->status == POINT_NOT_FINITE && !isfinite(row->latitude));
+}
+
+char *
+geonn_written_invalid(const PointSource *source, const PointRow *row)
+{
+	bool		is_latitude = has_wrong_latitude(row);
+
+	return psprintf("%s is out of range: %s", is_latitude ? "latitude" : "longitude",
+					written_coordinate(source, row, is_latitude));
+}
+
 void
 geonn_raise_invalid(const PointSource *source, const PointRow *row, const char *whose)
 {
-	bool		is_latitude = row->status == POINT_SWAPPED || row->status == POINT_LATITUDE_OUT ||
-		(row->status == POINT_NOT_FINITE && !isfinite(row->latitude));
+	bool		is_latitude = has_wrong_latitude(row);
 
 	Assert(row->status != POINT_VALID && row->status != POINT_NULL);
 	ereport(ERROR,
@@ -114,19 +136,33 @@ geonn_raise_invalid(const PointSource *source, const PointRow *row, const char *
 			 errhint("Correct it, or use invalid => 'skip' to leave such rows out.")));
 }
 
+char *
+geonn_wrong_point(GeonnPointState state, int32 detail, const char *whose)
+{
+	Assert(state != GEONN_POINT_OK && state != GEONN_POINT_EMPTY);
+	switch (state)
+	{
+		case GEONN_POINT_WRONG_SRID:
+			return psprintf("%s has SRID %d", whose, detail);
+		case GEONN_POINT_NOT_A_POINT:
+			return psprintf("%s is a %s", whose, geonn_point_type_name(detail));
+		default:
+			return psprintf("%s has a malformed value", whose);
+	}
+}
+
 void
 geonn_raise_wrong_point(const PointSource *source, GeonnPointState state, int32 detail,
 						const PointRow *row)
 {
-	const char *whose = psprintf("the point of %s", geonn_whose_row(source, row));
+	const char *wrong = geonn_wrong_point(state, detail, psprintf("the point of %s", geonn_whose_row(source, row)));
 
-	Assert(state != GEONN_POINT_OK && state != GEONN_POINT_EMPTY);
 	switch (state)
 	{
 		case GEONN_POINT_WRONG_SRID:
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("%s has SRID %d", whose, detail),
+					 errmsg_internal("%s", wrong),
 					 errdetail("geonn reads longitudes and latitudes of SRID 4326."),
 					 detail == 0 ?
 					 errhint("If they are that, use a view that says so with ST_SetSRID.") :
@@ -134,13 +170,13 @@ geonn_raise_wrong_point(const PointSource *source, GeonnPointState state, int32 
 		case GEONN_POINT_NOT_A_POINT:
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("%s is a %s", whose, geonn_point_type_name(detail)),
+					 errmsg_internal("%s", wrong),
 					 errdetail("Column \"%s\" is read as points.", source->columns[COLUMN_POINT].name),
 					 errhint("%s", geonn_shapes_hint(source, &source->columns[COLUMN_POINT], detail))));
 		default:
 			ereport(ERROR,
 					(errcode(ERRCODE_DATA_CORRUPTED),
-					 errmsg("%s has a malformed value", whose),
+					 errmsg_internal("%s", wrong),
 					 errhint("Use a column of type geography(Point) or geometry(Point,4326), or a view that leaves such rows out.")));
 	}
 }

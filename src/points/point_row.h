@@ -29,6 +29,13 @@ typedef struct PointPage
 	BlockNumber number;
 } PointPage;
 
+/* why a value of PostGIS's types can be neither point nor shape */
+typedef struct GeonnRefusal
+{
+	const char *reason;			/* a sentence about "the shape" or "the point", without its row */
+	bool		is_curve;		/* the type is none that geonn reads: a curve or surface */
+} GeonnRefusal;
+
 /* A row.  What its pointers point to is valid during the consumer's call. */
 typedef struct PointRow
 {
@@ -40,6 +47,7 @@ typedef struct PointRow
 	double		latitude;		/* degrees; for a shape, the coordinates that geonn_shape_survey() finds */
 	double		longitude;
 	GeonnShapeReader *shape;	/* a reader at the shape's first part; NULL: the row is a point, or is not valid */
+	const GeonnRefusal *refusal;	/* why the value cannot be read, with GEONN_INVALID_NAMED; NULL: it can */
 	const Datum *by;			/* [by_count] values of the columns to join by */
 	const bool *by_is_null;
 	const GeonnLimits *limits;	/* NULL: the source has no limits (geonn_has_limits) */
@@ -62,6 +70,7 @@ typedef enum InvalidPolicy
 	GEONN_INVALID_SKIPPED,		/* leave the row out, and count it for one warning after all rows */
 	GEONN_INVALID_KEPT,			/* pass the row on, and count it for one warning after all rows */
 	GEONN_INVALID_COUNTED,		/* pass the row on to a consumer that counts it, without a warning */
+	GEONN_INVALID_NAMED,		/* as before, also rows whose value is an error otherwise: PointRow.refusal names it */
 	GEONN_INVALID_IS_ERROR		/* raise an error for the first such row */
 } InvalidPolicy;
 
@@ -78,13 +87,23 @@ extern uint64 geonn_count_invalid(const uint64 *counts);
 __attribute__((noreturn))
 extern void geonn_raise_invalid(const PointSource *source, const PointRow *row, const char *whose);
 
-/* Raise the error that a value of a point column cannot be read as a point.  The error comes under every policy. */
+/*
+ * Raise the error that a value of a point column cannot be read as a point.  The error comes under every policy but
+ * GEONN_INVALID_NAMED.
+ */
 __attribute__((noreturn))
 extern void geonn_raise_wrong_point(const PointSource *source, GeonnPointState state,
 									int32 detail, const PointRow *row);
 
-/* Return a row's name for a message, for example: id 7 of relation "city". */
+/* Return what is wrong with such a value, for a message about the point that `whose` names. */
+extern char *geonn_wrong_point(GeonnPointState state, int32 detail, const char *whose);
+
+/* Return a row's name for a message, for example: id 7 of relation "city"; and without its source: id 7. */
 extern char *geonn_whose_row(const PointSource *source, const PointRow *row);
+extern char *geonn_named_row(const PointSource *source, const PointRow *row);
+
+/* Return which coordinate of a row is out of range, and what it is, for example: latitude is out of range: 91. */
+extern char *geonn_written_invalid(const PointSource *source, const PointRow *row);
 
 /* Return a value of a row for a message, as its column's type writes it; shorten a long one. */
 extern char *geonn_written_value(const PointColumn *column, const PointRow *row);

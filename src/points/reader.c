@@ -102,11 +102,14 @@ take_row(PointReading *reading, const Datum *values, const bool *nulls)
 	ShapeOwner	owner = {source, &row};
 	GeonnPointState state = GEONN_POINT_OK;
 	int32		detail = 0;
+	GeonnRefusal refusal;
 
 	Assert(id_attribute >= 0 && id_attribute < source->query_columns);
 	if (++reading->rows % ROWS_A_RESET == 0 || geonn_has_shapes(source))
 		MemoryContextReset(reading->conversion);
-	if (geonn_has_shapes(source))
+	if (geonn_has_shapes(source) && reading->invalid == GEONN_INVALID_NAMED)
+		geonn_try_shape(source, values, nulls, &row);
+	else if (geonn_has_shapes(source))
 		geonn_read_shape(&owner, values, nulls, &row);
 	else
 		state = geonn_read_place(source, values, nulls, &row, &detail);
@@ -117,7 +120,12 @@ take_row(PointReading *reading, const Datum *values, const bool *nulls)
 		return;
 	}
 	if (unlikely(state != GEONN_POINT_OK && state != GEONN_POINT_EMPTY))
-		geonn_raise_wrong_point(source, state, detail, &row);
+	{
+		if (reading->invalid != GEONN_INVALID_NAMED)
+			geonn_raise_wrong_point(source, state, detail, &row);
+		refusal = (GeonnRefusal) {.reason = geonn_wrong_point(state, detail, "the point")};
+		row.refusal = &refusal;
+	}
 	if (!row.id_is_null && !row.latitude_is_null && !row.longitude_is_null)
 	{
 		row.status = geonn_point_status(row.latitude, row.longitude);

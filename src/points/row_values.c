@@ -11,6 +11,7 @@
 #include "utils/builtins.h"
 #include "utils/float.h"
 
+#include "base/attempt.h"
 #include "points/row_values.h"
 
 /* ---- other SRIDs ---- */
@@ -185,6 +186,8 @@ geonn_read_weight(const PointSource *source, const PointColumn *column, const Po
 	return weight;
 }
 
+/* ---- shapes ---- */
+
 static char *
 name_owner(const void *state)
 {
@@ -193,41 +196,134 @@ name_owner(const void *state)
 	return geonn_whose_row(owner->source, owner->row);
 }
 
-/* Transform a row's shape, which has another SRID, to degrees.  Returns false if it is empty, or has a vertex that is invalid. */
-static bool
-transform_shape(const ShapeOwner *owner, PointRow *row, int32 srid, Datum *value)
+/* a row's shape, which is to be read */
+typedef struct WantedShape
 {
-	GeonnShapeReader *whole = geonn_shape_open_any(owner->source->point_kind, *value, name_owner, owner);
-	bool		is_empty = !geonn_shape_survey(whole, &row->latitude, &row->longitude);
-	bool		is_transformed = !is_empty && is_finite(row);
+	const PointSource *source;
+	PointRow   *row;
+	const ShapeOwner *owner;	/* whose shape errors are about; NULL: they do not say */
+	Datum		value;
+	int32		srid;			/* of the value; 4326 where it has none, or the source transforms none */
+} WantedShape;
+
+/* Set the coordinates of the row of a shape that has been opened.  Returns false if the shape is empty. */
+static bool
+survey(PointRow *row)
+{
+	bool		is_empty = !geonn_shape_survey(row->shape, &row->latitude, &row->longitude);
 
 	row->latitude_is_null = row->longitude_is_null = is_empty;
-	if (!is_empty)
-		check_srid(owner->source, row, srid);
+	return !is_empty;
+}
+
+/* Begin to read a shape in the SRID that it has. */
+static void
+open_shape(void *state)
+{
+	const WantedShape *wanted = state;
+	PointRow   *row = wanted->row;
+
+	row->shape = (wanted->srid == GEONN_POINT_SRID ? geonn_shape_open : geonn_shape_open_any)
+		(wanted->source->point_kind, wanted->value, wanted->owner == NULL ? NULL : name_owner, wanted->owner);
+	if (survey(row) && wanted->source->transform != NULL)
+		check_srid(wanted->source, row, wanted->srid);
+}
+
+/* Begin to read a shape that has been transformed. */
+static void
+open_transformed(void *state)
+{
+	const WantedShape *wanted = state;
+
+	wanted->row->shape = geonn_shape_open(wanted->source->point_kind, wanted->value,
+										  wanted->owner == NULL ? NULL : name_owner, wanted->owner);
+	(void) survey(wanted->row);
+}
+
+/*
+ * Transform a shape that has been opened in another SRID, and close it.  Returns false if it has the SRID that it should, or
+ * is empty or has a vertex that is no number, so that there is nothing to transform.
+ */
+static bool
+transform_shape(WantedShape *wanted)
+{
+	PointRow   *row = wanted->row;
+	GeonnShapeReader *whole = row->shape;
+	bool		is_transformed = !row->latitude_is_null && is_finite(row);
+
+	if (wanted->srid == GEONN_POINT_SRID)
+		return false;
 	if (is_transformed)
-		*value = in_degrees(owner->source, row, srid, geonn_shape_value(whole));
+		wanted->value = in_degrees(wanted->source, row, wanted->srid, geonn_shape_value(whole));
 	geonn_shape_close(whole);
+	row->shape = NULL;
 	return is_transformed;
+}
+
+static void
+want_shape(WantedShape *wanted, Datum value)
+{
+	int32		srid = wanted->source->transform != NULL ? geonn_value_srid(value) : 0;
+
+	wanted->value = value;
+	wanted->srid = srid != 0 ? srid : GEONN_POINT_SRID;
 }
 
 void
 geonn_read_shape(const ShapeOwner *owner, const Datum *values, const bool *nulls, PointRow *row)
 {
-	const PointSource *source = owner->source;
-	int			number = source->columns[COLUMN_SHAPE].attribute - 1;
-	int32		srid = GEONN_POINT_SRID;
-	Datum		value = values[number];
+	int			number = owner->source->columns[COLUMN_SHAPE].attribute - 1;
+	WantedShape wanted = {.source = owner->source,.row = row,.owner = owner};
 
 	row->latitude_is_null = row->longitude_is_null = true;
 	if (nulls[number])
 		return;
-	if (source->transform != NULL)
-		srid = geonn_value_srid(value);
-	if (srid != 0 && srid != GEONN_POINT_SRID && !transform_shape(owner, row, srid, &value))
+	want_shape(&wanted, values[number]);
+	open_shape(&wanted);
+	if (transform_shape(&wanted))
+		open_transformed(&wanted);
+}
+
+const GeonnRefusal *
+geonn_refusal_of(void (*step) (void *state), void *state)
+{
+	MemoryContext context = CurrentMemoryContext;
+	GeonnRefusal *volatile refusal = NULL;
+
+	PG_TRY();
+	{
+		step(state);
+	}
+	PG_CATCH();
+	{
+		ErrorData  *error = geonn_take_error(context);
+
+		/* the errors of shape.c */
+		if (error->sqlerrcode != ERRCODE_INVALID_PARAMETER_VALUE && error->sqlerrcode != ERRCODE_DATA_CORRUPTED &&
+			error->sqlerrcode != ERRCODE_FEATURE_NOT_SUPPORTED)
+			ReThrowError(error);
+		refusal = palloc(sizeof(GeonnRefusal));
+		refusal->reason = error->message;
+		refusal->is_curve = error->sqlerrcode == ERRCODE_FEATURE_NOT_SUPPORTED;
+	}
+	PG_END_TRY();
+	return refusal;
+}
+
+void
+geonn_try_shape(const PointSource *source, const Datum *values, const bool *nulls, PointRow *row)
+{
+	int			number = source->columns[COLUMN_SHAPE].attribute - 1;
+	WantedShape wanted = {.source = source,.row = row};
+
+	row->latitude_is_null = row->longitude_is_null = true;
+	if (nulls[number])
 		return;
-	row->shape = geonn_shape_open(source->point_kind, value, name_owner, owner);
-	row->latitude_is_null = row->longitude_is_null =
-		!geonn_shape_survey(row->shape, &row->latitude, &row->longitude);
-	if (source->transform != NULL && srid == GEONN_POINT_SRID && !row->latitude_is_null)
-		check_srid(source, row, srid);
+	/* the steps read no table */
+	want_shape(&wanted, PointerGetDatum(PG_DETOAST_DATUM_PACKED(values[number])));
+	row->refusal = geonn_refusal_of(open_shape, &wanted);
+	if (row->refusal == NULL && transform_shape(&wanted))
+		row->refusal = geonn_refusal_of(open_transformed, &wanted);
+	if (row->refusal != NULL)
+		row->shape = NULL;
 }

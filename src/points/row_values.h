@@ -63,4 +63,13 @@ typedef struct ShapeOwner
  */
 extern void geonn_read_shape(const ShapeOwner *owner, const Datum *values, const bool *nulls, PointRow *row);
 
+/* Read a row's shape in the same way.  Where that is an error about the shape, the row has a refusal in place of a shape. */
+extern void geonn_try_shape(const PointSource *source, const Datum *values, const bool *nulls, PointRow *row);
+
+/*
+ * Run a step that reads a shape, which has no owner.  The step may not read the table or call other functions, as nothing
+ * is rolled back.  Returns the error about the shape with which it ended, palloc'd, or NULL.  Raises all other errors.
+ */
+extern const GeonnRefusal *geonn_refusal_of(void (*step) (void *state), void *state);
+
 #endif							/* GEONN_ROW_VALUES_H */

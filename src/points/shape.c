@@ -74,7 +74,7 @@ static void
 raise_wrong_type(const GeonnShapeReader *reader, uint32 type)
 {
 	ereport(ERROR,
-			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 			 errmsg("%s has a %s", name_of(reader), geonn_point_type_name((int32) Min(type, PG_INT32_MAX))),
 			 errdetail("geonn reads points, lines, polygons, and collections of them."),
 			 errhint("ST_CurveToLine makes lines and polygons of curves, ST_Dump polygons of surfaces.")));
@@ -307,7 +307,9 @@ begin_geometry(GeonnShapeReader *reader, GeonnPart *part)
 			reader->geometries += read_next_number(reader);
 			return 0;
 		default:
-			raise_wrong_type(reader, type);
+			/* empty curves and surfaces are no parts, as other empty geometries */
+			if (read_next_number(reader) > 0)
+				raise_wrong_type(reader, type);
 			return 0;
 	}
 }
