@@ -229,7 +229,7 @@ build/fuzz/base_fuzzer: $(BASE_FUZZER_SOURCES:%.c=build/fuzz/module/%.o)
 
 # of the module what reads shapes
 SHAPE_FUZZER_SOURCES = $(addprefix src/,points/shape.c points/geometry.c common/arc.c common/ring.c) \
-	$(addprefix test/fuzz/protocol/,steps.c backend_shim.c shape_fuzzer.c)
+	$(addprefix test/fuzz/protocol/,steps.c backend_shim.c shape_recipe.c shape_fuzzer.c)
 
 build/fuzz/shape_fuzzer: $(SHAPE_FUZZER_SOURCES:%.c=build/fuzz/module/%.o)
 	$(begin)
