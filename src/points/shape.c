@@ -170,6 +170,12 @@ make_vectors(GeonnShapeReader *reader, const GeonnVertices *vertices)
 	double		last_longitude = 0;
 
 	Assert(vertices->count > 0);
+	/* more are needed for long arcs alone */
+	if (vertices->count > reader->capacity)
+	{
+		reader->capacity = vertices->count;
+		reader->vectors = repalloc_huge(reader->vectors, reader->capacity * sizeof(*reader->vectors));
+	}
 	for (uint32 i = 0; i < vertices->count; i++)
 	{
 		struct geonn_vector vector;
