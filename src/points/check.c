@@ -1,13 +1,10 @@
 /*
  * check.c
- *		geonn_describe() and geonn_check(): what to know of a relation before a join.
+ *		geonn_check(): which rows of a relation a join would leave out or refuse, or may be mistakes.
  *
- * geonn_describe() shows the columns that a join would use, and why.  It also warns of functions of
- * other roles that a call by name could find.
- *
- * geonn_check() reads all rows as a join reads them, of shapes all vertices.  A value that is an error of a join
- * is counted, and the first of each kind is named.  It finds duplicates by sorting, so
- * that memory does not grow with the relation.  Its warnings name the mistakes that the
+ * The function reads all rows as a join reads them, of shapes all vertices.  A value that is an error of a join
+ * is counted, and the first of each kind is named.  Duplicates are found by sorting, so
+ * that memory does not grow with the relation.  Warnings name the mistakes that the
  * coordinates show (point_row.c); a swap of points that are valid either way shows in the
  * extents alone.
  */
@@ -29,77 +26,12 @@
 
 #include "common/geodesy.h"
 #include "base/compat.h"
-#include "base/creators.h"
-#include "points/citus.h"
-#include "points/column_hints.h"
-#include "points/column_pairs.h"
-#include "points/options.h"
+#include "points/describe.h"
 #include "points/reader.h"
 #include "points/sources.h"
 #include "base/result.h"
 
-PG_FUNCTION_INFO_V1(geonn_describe);
 PG_FUNCTION_INFO_V1(geonn_check);
-
-/* ---- geonn_describe ---- */
-
-/* columns of the result */
-#define DESCRIBE_COLUMNS 5
-
-/*
- * Make the source of a call with the arguments rel, options and overlaps.  Raises the errors that a
- * join raises for such columns.  Returns NULL if rel or options is NULL.
- */
-static PointSource *
-called_relation(FunctionCallInfo fcinfo)
-{
-	GeonnOptions options;
-	PointSource *source;
-
-	if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
-		return NULL;
-	geonn_parse_options(PG_GETARG_JSONB_P(1), GEONN_OPTIONS_RELATION, &options);
-	source = geonn_relation_source(PG_GETARG_OID(0), &options.reference, NIL,
-								   PG_ARGISNULL(2) ? NIL : geonn_overlaps_names(PG_GETARG_DATUM(2)));
-	geonn_tell_unused_shape(source);
-	return source;
-}
-
-static void
-put_column(ReturnSetInfo *result, const char *role, const PointColumn *column, Oid compared_as)
-{
-	Row			row = {0};
-
-	if (column->name == NULL)
-		return;
-	row_add_text(&row, role);
-	row_add_name(&row, column->name);
-	row_add(&row, ObjectIdGetDatum(column->type), false);
-	row_add_text(&row, column->reason);
-	row_add(&row, ObjectIdGetDatum(compared_as), !OidIsValid(compared_as));
-	row_put(&row, result);
-}
-
-Datum
-geonn_describe(PG_FUNCTION_ARGS)
-{
-	ReturnSetInfo *result = geonn_rows_begin(fcinfo, DESCRIBE_COLUMNS);
-	PointSource *source;
-
-	geonn_warn_of_search_path(get_func_namespace(fcinfo->flinfo->fn_oid));
-	source = called_relation(fcinfo);
-	if (source == NULL)
-		return (Datum) 0;
-	geonn_citus_tell(source);
-	for (int role = 0; role < COLUMN_ROLES; role++)
-		put_column(result, geonn_role_name(role), &source->columns[role], InvalidOid);
-	for (int i = 0; i < source->window_count; i++)
-		put_column(result, "window", &source->windows[i], source->window_types[i].family);
-	put_column(result, "unused shape", &source->unused_shape, InvalidOid);
-	return (Datum) 0;
-}
-
-/* ---- geonn_check ---- */
 
 /* the columns of the result */
 enum
@@ -637,7 +569,7 @@ geonn_check(PG_FUNCTION_ARGS)
 	Datum		values[CHECK_COLUMNS];
 	bool		nulls[CHECK_COLUMNS] = {false};
 
-	source = called_relation(fcinfo);
+	source = geonn_called_relation(fcinfo);
 	if (source == NULL)
 		PG_RETURN_NULL();
 	(void) geonn_check_tables(source);

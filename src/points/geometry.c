@@ -52,7 +52,7 @@
 /* the most bytes of a point: SRID, flags, extended flags, the largest box, type, number, x, y, z, m */
 #define POINT_SIZE_MAX	(3 + 1 + 8 + 8 * sizeof(float) + 4 + 4 + 4 * sizeof(double))
 
-static const char *const type_names[] = {
+static const char *const type_names[GEONN_POINT_TYPES] = {
 	"Geometry", "Point", "LineString", "Polygon", "MultiPoint",
 	"MultiLineString", "MultiPolygon", "GeometryCollection", "CircularString",
 	"CompoundCurve", "CurvePolygon", "MultiCurve", "MultiSurface",
@@ -62,7 +62,7 @@ static const char *const type_names[] = {
 const char *
 geonn_point_type_name(int32 number)
 {
-	if (number < 0 || number >= (int32) lengthof(type_names))
+	if (number < 0 || number >= GEONN_POINT_TYPES)
 		return "Unknown";
 	return type_names[number];
 }
@@ -316,6 +316,25 @@ geonn_value_srid(Datum value)
 	if (slice != serialized)
 		pfree(slice);
 	return srid;
+}
+
+bool
+geonn_value_type(GeonnPointKind kind, Datum value, int32 *type, int32 *srid)
+{
+	struct varlena *serialized = (struct varlena *) DatumGetPointer(value);
+	struct varlena *slice = first_bytes(serialized, POINT_SIZE_MAX);
+	size_t		size = VARSIZE_ANY_EXHDR(slice);
+	const uint8 *bytes = (const uint8 *) VARDATA_ANY(slice);
+	size_t		position;
+	int			dimensions;
+	bool		is_known = geonn_geometry_header(kind, bytes, size, srid, &dimensions, &position) &&
+		size >= position + sizeof(*type);
+
+	if (is_known)
+		memcpy(type, bytes + position, sizeof(*type));
+	if (slice != serialized)
+		pfree(slice);
+	return is_known && *type >= 0 && *type < GEONN_POINT_TYPES;
 }
 
 /* ---- extents ---- */

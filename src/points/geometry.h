@@ -96,6 +96,12 @@ extern GeonnPointState geonn_point_decode(GeonnPointKind kind, Datum value,
 extern bool geonn_geometry_header(GeonnPointKind kind, const uint8 *bytes, size_t size,
 								  int32 *srid, int *dimensions, size_t *position);
 
+/*
+ * Get the number of a value's type and its SRID, of which a geography without one has GEONN_POINT_SRID.  Returns false if the
+ * value does not tell, or if its type is none of PostGIS's.
+ */
+extern bool geonn_value_type(GeonnPointKind kind, Datum value, int32 *type, int32 *srid);
+
 /* Return whether a point of such a value has a measure, its last number.  geonn_geometry_header() has read the bytes. */
 extern bool geonn_geometry_is_measured(const uint8 *bytes);
 
@@ -112,6 +118,9 @@ typedef struct GeonnExtent
  * only if reading from the TOAST table does.
  */
 extern bool geonn_shape_extent(GeonnPointKind kind, Datum value, GeonnExtent *extent);
+
+/* types of PostGIS have numbers below this */
+#define GEONN_POINT_TYPES	16
 
 /* Return PostGIS's name for a type's number, such as "LineString", for messages. */
 extern const char *geonn_point_type_name(int32 number);
