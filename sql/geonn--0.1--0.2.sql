@@ -383,7 +383,7 @@ CREATE UNLOGGED TABLE geonn_cache_last_run (
 	valid boolean NOT NULL,				-- false until the first run ends
 	signature pg_catalog.text NOT NULL,	-- the cache's question and the types of its columns
 	rows bigint NOT NULL,				-- of the table
-	sides pg_catalog.bytea NOT NULL,	-- seeds of the baselines' hashes, and labels of obs and ref
+	sides pg_catalog.bytea NOT NULL,	-- seeds of the baselines' hashes; labels and SRIDs of obs and ref
 	baselines boolean NOT NULL,			-- both have been written
 	wasted integer NOT NULL,			-- baselines in a row that no run could use
 	pause integer NOT NULL				-- runs until new baselines are written
