@@ -80,7 +80,7 @@ put_vertices(struct recipe *recipe, uint32_t count)
 		put_coordinate(recipe);
 		for (int j = 2; j < recipe->dimensions; j++)
 		{
-			double		number = take(recipe);
+			double		number = 256.0 * j + take(recipe);	/* Z and M differ */
 
 			put(recipe, &number, sizeof(number));
 		}
@@ -162,8 +162,9 @@ put_geometry(struct recipe *recipe, uint8_t type, int depth)
 		uint8_t		byte = take(recipe);
 		uint8_t		member = byte == 255 ? 1 + take(recipe) % LAST_TYPE : 1 + byte % COLLECTION;
 
-		put_geometry(recipe, !has_room(recipe) || depth == DEPTH_MOST ? POINT : type == COLLECTION ? member : type - MULTIPOINT + POINT,
-					 depth + 1);
+		if (type != COLLECTION)
+			member = type - MULTIPOINT + POINT;
+		put_geometry(recipe, has_room(recipe) && depth < DEPTH_MOST ? member : POINT, depth + 1);
 	}
 }
 

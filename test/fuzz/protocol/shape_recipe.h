@@ -33,7 +33,7 @@ struct recipe
 	size_t		length;
 	int			dimensions;		/* numbers of a vertex */
 	bool		has_measures;	/* the last of them is a measure */
-	bool		may_be_wrong;	/* the reader may refuse the value: coordinates are hostile, a ring is open, or a type a curve's */
+	bool		may_be_wrong;	/* hostile coordinates, an open ring, or a curve: the reader may refuse it */
 	struct recipe_part parts[RECIPE_PARTS];
 	int			part_count;
 };
