@@ -23,7 +23,7 @@ TEST_PROGRAMS = $(UNIT_TESTS) build/test/nearest_oracle $(OTHER_RELEASES) build/
 TEST_CFLAGS = -std=gnu11 -O2 -g -pthread $(WARNINGS) $(PRECISION) $(ASSERTING) -Isrc
 
 # __float128: clang has no header for it, and on arm64 long double is as wide
-FLOAT128_TESTS = build/test/arc_pairs_test build/test/arcs_refusals_test build/test/arcs_test build/test/geodesy_test build/test/hostile_test build/test/outline_test build/test/shape_test build/test/spheroid_test build/test/nearest_oracle
+FLOAT128_TESTS = build/test/arc_pairs_test build/test/arcs_probe_test build/test/arcs_refusals_test build/test/arcs_test build/test/geodesy_test build/test/hostile_test build/test/outline_test build/test/shape_test build/test/spheroid_test build/test/nearest_oracle
 FLOAT128_CC := $(if $(IS_CLANG),gcc,$(CC))
 $(FLOAT128_TESTS): override CC = $(FLOAT128_CC)
 ifeq ($(PROCESSOR),x86_64)
@@ -101,6 +101,9 @@ build/test/stranger_test: $(CLIENT_SOURCES) $(wildcard test/lib/*.h src/common/*
 NEAREST_TESTS = build/test/engine_test build/test/protocol_test build/test/lifetime_test build/test/keeping_test build/test/idle_test build/test/watch_test build/test/shares_test build/test/faults_test
 $(NEAREST_TESTS): TEST_SOURCES = $(NEAREST_SOURCES)
 $(NEAREST_TESTS): $(NEAREST_SOURCES) $(wildcard test/engine/*.h test/lib/*.h src/common/*.h)
+PROBE_SOURCES = test/lib/shape_oracle.c $(SHAPE_SOURCES) $(CLIENT_SOURCES)
+build/test/arcs_probe_test: TEST_SOURCES = $(PROBE_SOURCES)
+build/test/arcs_probe_test: $(PROBE_SOURCES) $(wildcard test/engine/*.h test/lib/*.h src/common/*.h)
 SEARCH_SOURCES = test/engine/compare.c test/engine/setups.c test/engine/conditions.c test/engine/counts.c test/engine/side_by_side.c test/engine/busy.c test/lib/definition.c test/lib/points.c $(CLIENT_SOURCES) src/common/spheroid_distance.c
 SEARCH_TESTS = build/test/search_test build/test/sharing_test build/test/threads_test
 $(SEARCH_TESTS): TEST_SOURCES = $(SEARCH_SOURCES) -lproj

@@ -31,7 +31,8 @@
  * polygon's rings hold the north pole (geonn_ring_holds_pole()), they have -n instead.
  *
  * The distance of an observation to a shape is 0 inside one of its polygons and on its border, else the least to
- * its arcs.  Inside a polygon are the points that lie inside an odd number of its rings.  The order of the shapes
+ * its arcs.  The distance of two shapes is 0 where they have a place in common, else the least of any two of their arcs
+ * (geonn_arcs_distance()).  Inside a polygon are the points that lie inside an odd number of its rings.  The order of the shapes
  * is the one in which they were sent, or, where seal says so, by tag, and of the same tag as sent.  Such a dataset
  * has the metric GEONN_METRIC_SPHERE.
  *
@@ -59,12 +60,13 @@
  * In the CPU's index an arc takes at most GEONN_ARC_INDEX_BYTES, and a part of a shape GEONN_LINE_INDEX_BYTES (a line or
  * point) or GEONN_RING_INDEX_BYTES (a ring).  With the arc's 48 bytes in the dataset's columns, no vertex of a line or ring
  * takes more than 96.  An arc that the index cuts into pieces takes geonn_arc_pieces_bytes() more.  Searches for places also
- * need GEONN_FRACTION_BYTES for each arc, if some arcs are of lines.
+ * need GEONN_FRACTION_BYTES for each arc, if some arcs are of lines, and searches of polygons GEONN_PART_BYTES for each part.
  */
 #define GEONN_ARC_INDEX_BYTES	45
 #define GEONN_LINE_INDEX_BYTES	24
 #define GEONN_RING_INDEX_BYTES	104
 #define GEONN_FRACTION_BYTES	8
+#define GEONN_PART_BYTES		56
 
 /* Return how many bytes more an arc takes in the index if the index cuts it into so many pieces (geonn_arc_pieces()). */
 static inline uint64_t
@@ -129,7 +131,8 @@ enum geonn_metric
 									 * up; NAN: the reference has no weight */
 #define GEONN_COLUMN_PARTY		1024u	/* << 0 ... GEONN_PARTIES_MAX - 1: only references whose party differs from the
 										 * observation's are candidates */
-#define GEONN_COLUMN_ARC		4096u	/* of references alone: each reference is an arc of a shape */
+#define GEONN_COLUMN_ARC		4096u	/* each reference is an arc of a shape; with GEONN_SEARCH_SHAPES each observation is,
+									 * too */
 #define GEONN_COLUMN_SEGMENT	8192u	/* of arcs alone: each has its number in its shape */
 #define GEONN_COLUMN_MEASURE	16384u	/* of arcs alone: each has the measures of its ends */
 #define GEONN_COLUMNS_OF_ARCS	(GEONN_COLUMN_ARC | GEONN_COLUMN_SEGMENT | GEONN_COLUMN_MEASURE)

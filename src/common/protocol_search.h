@@ -19,6 +19,11 @@
  * place is on, 0 on a point and inside a polygon, and the observation's side of it (enum geonn_line_side), one with
  * GEONN_COLUMN_MEASURE the measure at the place, linear along the arc, or NAN.
  *
+ * With GEONN_SEARCH_SHAPES the observations are shapes: the rows of the batch are their arcs, by the rules for arcs
+ * that are references, but without tags.  A shape begins and ends in one batch, and counts as one observation; its first
+ * row has its conditions.  Such a search is only of a dataset of arcs, and not for places.  When it begins with
+ * observation 0, and does not resume, the engine copies the rows; a search that goes on from there is of the same rows.
+ *
  * A search with radii counts instead: it asks how many candidates each observation has within each radius, and for
  * the exact sums of their weights, the columns GEONN_COLUMN_WEIGHT of the dataset.  An observation then has one pair
  * for each radius and weight, or for each radius if the dataset has no weights: by radius, then by weight.  Its tag
@@ -62,6 +67,7 @@ enum geonn_algorithm
 									 * next of them */
 #define GEONN_SEARCH_EXTREMES	4u	/* a count also finds the least and the greatest weights */
 #define GEONN_SEARCH_PLACES		8u	/* of arcs alone: each pair has its place, and the fraction of the place */
+#define GEONN_SEARCH_SHAPES		16u /* of arcs alone: the observations are shapes, too */
 
 /* on which side of a line or ring an observation lies, seen along it */
 enum geonn_line_side
@@ -113,14 +119,14 @@ struct geonn_search
 	struct geonn_header header;
 	uint32_t	slot;
 	uint32_t	first;			/* the first observation to answer */
-	uint32_t	rows;			/* observations in the batch; first < rows */
+	uint32_t	rows;			/* rows in the batch: observations, or arcs of them; first is less than the observations */
 	uint32_t	k;				/* 1 ... GEONN_K_MAX, or 0: all within max_distance */
 	uint32_t	algorithm;		/* enum geonn_algorithm */
 	uint32_t	flags;			/* GEONN_SEARCH_... */
 	double		max_distance;	/* metres, inclusive, at least 0; may be
 								 * infinite */
-	uint32_t	radii;			/* 0: find pairs; otherwise count within this many radii, with k 0, and flags 0 or
-								 * GEONN_SEARCH_EXTREMES */
+	uint32_t	radii;			/* 0: find pairs; otherwise count within this many radii, with k 0, and no flags but
+								 * GEONN_SEARCH_EXTREMES and GEONN_SEARCH_SHAPES */
 	uint32_t	unused;
 	double		radius[GEONN_RADII_MAX];	/* metres, inclusive, at least 0, each greater than the radius before; may
 											 * be infinite */

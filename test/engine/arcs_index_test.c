@@ -267,6 +267,52 @@ test_bytes(int sets)
 	report_failures("with their columns that is at most 96 bytes a vertex", larger_vertices);
 }
 
+/*
+ * Where polygons ask, the index gets the places of the parts of its lines and polygons, once, and they take no more memory than
+ * is counted.  A search for lines gets none.
+ */
+static void
+test_parts(void)
+{
+	static int64_t tag[ROWS];
+	static double distance[ROWS];
+	static uint32_t count[ROWS];
+	struct search search = {
+		.question = {.k = 1,.algorithm = GEONN_ALGORITHM_INDEX,.max_distance = INFINITY},
+		.algorithm = GEONN_ALGORITHM_INDEX,
+		.cancelled = &cancelled,
+		.columns = {.rows = ROWS,.room = ROWS,.tag = tag,.distance = distance,.count = count}
+	};
+	uint64_t	before;
+	uint64_t	bytes[2];
+	bool		answered = true;
+
+	arcs.count = 0;
+	chains = 0;
+	for (arcs.shapes = 0; arcs.shapes < 5000; arcs.shapes++)
+		add_chain(2, 0);
+	search.dataset = make_dataset();
+	answered = answer(search.dataset, GEONN_ALGORITHM_INDEX, false, 1);
+	before = atomic_load(&search.dataset->built_bytes);
+	for (int polygons = 0; polygons < 2; polygons++)
+	{
+		arcs.count = 0;
+		for (arcs.shapes = 0; arcs.shapes < 100; arcs.shapes++)
+			add_chain(10, polygons * (arcs.shapes + 1));
+		search.shapes = make_dataset();
+		search.rows = (uint32_t) arcs.shapes;
+		search.answered = search.pairs = 0;
+		answered = device_work(&machine, &search, &search.failure) && !search.failed && search.pairs == search.rows && answered;
+		bytes[polygons] = atomic_load(&search.dataset->built_bytes) - before;
+		device_forget(&machine, search.shapes);
+	}
+	printf("# %llu bytes for 5,000 parts\n", (unsigned long long) bytes[1]);
+	report("lines that ask get the nearest, and no places of parts", answered && bytes[0] == 0);
+	report("polygons that ask get them, in no more memory than is counted", answered && bytes[1] > 0 &&
+		   bytes[1] <= 5000 * GEONN_PART_BYTES + 4096);
+	device_forget(&machine, search.dataset);
+}
+
 int
 main(void)
 {
@@ -279,6 +325,7 @@ main(void)
 	test_bundles();
 	test_long();
 	test_bytes(60);
+	test_parts();
 	machine.operations->close(&machine);
 	return summed_up();
 }

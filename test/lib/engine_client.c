@@ -259,13 +259,17 @@ any_sent(const struct client *client)
  * how many those are.
  */
 static uint32_t
-fill_batch(struct client_slot *slot, const struct client_points *points, size_t from)
+fill_batch(struct client_slot *slot, const struct client_points *points, size_t from, bool shapes)
 {
 	struct geonn_batch_columns *columns = &slot->columns;
 	size_t		rows = points->count - from;
 
 	if (rows > columns->rows)
 		rows = columns->rows;
+	while (shapes && rows > 0 && from + rows < points->count && points->shape[from + rows] == points->shape[from + rows - 1])
+		rows--;
+	if (rows == 0)
+		give_up("a batch for a shape");
 	memcpy(columns->latitude, points->latitude + from, rows * sizeof(double));
 	memcpy(columns->longitude, points->longitude + from, rows * sizeof(double));
 	if (points->tag != NULL)
@@ -299,6 +303,8 @@ fill_batch(struct client_slot *slot, const struct client_points *points, size_t 
 		memcpy(columns->end_longitude, points->end_longitude + from, rows * sizeof(double));
 		memcpy(columns->shape, points->shape + from, rows * sizeof(int32_t));
 		memcpy(columns->polygon, points->polygon + from, rows * sizeof(int32_t));
+		for (size_t i = 0; shapes && i < rows; i++)
+			columns->shape[i] -= points->shape[from];
 	}
 	slot->sent = true;
 	return (uint32_t) rows;
@@ -322,7 +328,7 @@ client_send_dataset(struct client *client, const struct client_points *reference
 		{
 			struct geonn_references message = {
 				.slot = (uint32_t) number,
-				.rows = fill_batch(&client->slots[number], references, done)
+				.rows = fill_batch(&client->slots[number], references, done, false)
 			};
 
 			done += message.rows;
@@ -363,6 +369,7 @@ request_search(struct client *client, const struct client_question *question,
 		.algorithm = question->algorithm,
 		.flags = (question->ties ? GEONN_SEARCH_TIES : 0) |
 		(resume ? GEONN_SEARCH_RESUME : 0) |
+		(question->shapes ? GEONN_SEARCH_SHAPES : 0) |
 		(question->extremes ? GEONN_SEARCH_EXTREMES : 0),
 		.max_distance = question->max_distance,
 		.radii = question->radii
@@ -394,7 +401,7 @@ take_results(struct client *client, const struct client_question *question,
 	slot = &client->slots[results.slot];
 	if (results.flags & ~(GEONN_RESULTS_ONE_EACH | GEONN_RESULTS_PARTIAL) ||
 		results.first != slot->next || counted < 1 ||
-		counted > slot->rows - slot->next ||
+		counted > slot->observations - slot->next ||
 		results.pairs > slot->columns.room)
 		return false;
 
@@ -419,7 +426,7 @@ take_results(struct client *client, const struct client_question *question,
 	take(argument, &part);
 
 	slot->next += results.observations;
-	if (slot->next < slot->rows)
+	if (slot->next < slot->observations)
 		request_search(client, question, results.slot, partial);
 	else
 		slot->sent = false;
@@ -441,9 +448,10 @@ client_ask(struct client *client, const struct client_question *question,
 		{
 			struct client_slot *slot = &client->slots[number];
 
-			slot->offset = done;
+			slot->offset = question->shapes ? (size_t) observations->shape[done] : done;
 			slot->next = 0;
-			slot->rows = fill_batch(slot, observations, done);
+			slot->rows = fill_batch(slot, observations, done, question->shapes);
+			slot->observations = question->shapes ? (uint32_t) slot->columns.shape[slot->rows - 1] + 1 : slot->rows;
 			done += slot->rows;
 			request_search(client, question, (uint32_t) number, false);
 			continue;

@@ -31,9 +31,9 @@ struct client_points
 	const uint16_t *edges;		/* [count], where it has windows */
 	const double *weight[GEONN_WEIGHTS_MAX];	/* [count], of references, each that the dataset has */
 	const int32_t *party[GEONN_PARTIES_MAX];	/* [count], of each party that it has */
-	const double *end_latitude; /* [count], of references that are arcs */
+	const double *end_latitude; /* [count], of references that are arcs, and of observations that are shapes */
 	const double *end_longitude;
-	const int32_t *shape;		/* [count] numbers as protocol_dataset.h says */
+	const int32_t *shape;		/* [count] numbers as protocol_dataset.h says; of observations too, which are numbered by them */
 	const int32_t *polygon;
 };
 
@@ -45,6 +45,7 @@ struct client_question
 	enum geonn_algorithm algorithm;
 	double		max_distance;	/* metres, inclusive; may be INFINITY */
 	uint32_t	radii;			/* with k = 0: count within so many radii instead; 0: no count */
+	bool		shapes;			/* the observations are shapes, and the rows their arcs */
 	bool		extremes;		/* a count finds the least and the greatest weights, too */
 	double		radius[GEONN_RADII_MAX];	/* metres, rising; may be INFINITY */
 };
@@ -57,7 +58,7 @@ struct client_question
  */
 struct client_part
 {
-	size_t		first;			/* in the caller's columns */
+	size_t		first;			/* in the caller's columns, or among the caller's shapes */
 	uint32_t	observations;
 	const uint32_t *count;		/* [observations], or NULL: each has one pair */
 	uint32_t	pairs;
@@ -93,8 +94,9 @@ struct client_slot
 	size_t		bytes;
 	struct geonn_batch_columns columns;
 	bool		sent;			/* references or observations under way */
-	uint32_t	rows;			/* observations sent */
-	size_t		offset;			/* of the first of them in the caller's columns */
+	uint32_t	rows;			/* rows sent */
+	uint32_t	observations;	/* that these are */
+	size_t		offset;			/* the first observation's number, in the caller's columns or among the caller's shapes */
 	uint32_t	next;			/* observation that the next results begin with */
 };
 

@@ -3,7 +3,8 @@
  *		What the CPU has built of a dataset: the references for brute force,
  *		indexes with sums and extremes of weights, and a table of squares.
  *
- * A dataset of arcs has one index of them (arcs/arcs.c), which brute force uses, too.  All that follows is of points.
+ * A dataset of arcs has one index of them (arcs/arcs.c), which brute force uses, too.  Observations that are shapes are
+ * a dataset as well, and have probes (arcs/arcs_probe.c).  All that follows is of points.
  *
  * A dataset has one index, unless its references have windows.  Then an index
  * is cut into slabs for windows of some length (index/slabs.c), that of the search
@@ -46,6 +47,7 @@
 #include "engine/base/memory_block.h"
 #include "engine/base/thread_pool.h"
 #include "engine/cpu/arcs/arcs.h"
+#include "engine/cpu/arcs/arcs_probe.h"
 #include "engine/search/ways.h"
 
 /* a dataset has at most this many indexes */
@@ -332,6 +334,7 @@ cpu_built_free(struct cpu_built *built)
 		cpu_cells_free(atomic_load(&built->cells));
 		free_index(built);
 		cpu_arcs_free(built->arcs);
+		cpu_probes_free(built->probes);
 		memory_block_release(built->references.x, built->references_bytes);
 		free(built);
 		built = next;

@@ -25,7 +25,8 @@
  *	cpu/index			the index of points, and exact sums and extremes of the weights in any part of it
  *	cpu/walk			walks through the index, and one observation's candidates
  *	cpu/squares			the table of squares
- *	cpu/arcs			the index of arcs, with shapes/boxes.c and shapes/polygons.c; its searches, counts and places
+ *	cpu/arcs			the index of arcs, with shapes/boxes.c and shapes/polygons.c; its searches, counts and places, and
+ *						what observations are that are shapes
  *	cpu/counts			counts within radii
  *	cpu/base/path.c		the hot loops' versions for kinds of processors
  */
@@ -44,6 +45,7 @@
 #include "engine/base/memory_block.h"
 #include "engine/base/thread_pool.h"
 #include "engine/cpu/arcs/arcs.h"
+#include "engine/cpu/arcs/arcs_probe.h"
 #include "engine/base/memory_columns.h"
 #include "engine/cpu/base/curve.h"
 #include "engine/cpu/turn.h"
@@ -60,9 +62,6 @@
 /* An index, or vectors, of this many references take longer to build than some milliseconds. */
 #define LONG_INDEX 65536
 #define LONG_VECTORS 1048576
-
-/* the CPU's number among devices (device.h) */
-#define CPU_NUMBER 0
 
 /* a turn's room of more bytes is large */
 #define LARGE_ROOM ((size_t) 1 << 21)
@@ -208,7 +207,7 @@ suffices(struct cpu_built *built, const struct search *search, enum geonn_algori
 	if (built == NULL)
 		return false;
 	if (built->arcs != NULL)
-		return !cpu_arcs_wants_fractions(built->arcs, search);
+		return !cpu_arcs_wants_fractions(built->arcs, search) && !cpu_arcs_wants_parts(built->arcs, search);
 	if (algorithm == GEONN_ALGORITHM_BRUTE)
 		return built->references.x != NULL || cpu_turn_by_columns(search);
 	return built->index != NULL && !cpu_built_wants_index(built, search) && !cpu_built_wants_extremes(built, search);
@@ -282,7 +281,8 @@ cpu_device_build(struct device *device, const struct search *search, struct fail
 	}
 	if (dataset->columns & GEONN_COLUMN_ARC)
 		return (built->arcs != NULL || build_arcs(built, dataset, search->cancelled, failure)) &&
-			(!cpu_arcs_wants_fractions(built->arcs, search) || cpu_arcs_add_fractions(built->arcs, search, failure));
+			(!cpu_arcs_wants_fractions(built->arcs, search) || cpu_arcs_add_fractions(built->arcs, search, failure)) &&
+			(!cpu_arcs_wants_parts(built->arcs, search) || cpu_arcs_add_parts(built->arcs, search, failure));
 	if (search->algorithm == GEONN_ALGORITHM_BRUTE)
 		return cpu_turn_by_columns(search) || build_references(built, dataset, search->cancelled, failure);
 	if (cpu_built_wants_cells(built, search))
@@ -347,6 +347,28 @@ give_room(struct cpu_device *cpu, struct cpu_turn_room *room)
 		free_room(room);
 }
 
+/* Make the probes of a search, unless its observations are points or have theirs. */
+static bool
+make_probes(struct search *search)
+{
+	struct dataset *shapes = search->shapes;
+	struct cpu_built *built;
+
+	if (shapes == NULL || shapes->built[CPU_NUMBER] != NULL)
+		return true;
+	built = calloc(1, sizeof(*built));
+	if (built == NULL)
+		return fail(&search->failure, GEONN_ERROR_MEMORY, "not enough memory for a search");
+	built->probes = cpu_probes_build(shapes, search->cancelled, &search->failure);
+	if (built->probes != NULL)
+	{
+		shapes->built[CPU_NUMBER] = built;
+		return true;
+	}
+	free(built);
+	return false;
+}
+
 /* Do a turn by the way that suits the search.  Returns whether another turn may follow. */
 static bool
 do_turn(struct cpu_device *cpu, struct search *search, struct cpu_built *built)
@@ -359,6 +381,9 @@ do_turn(struct cpu_device *cpu, struct search *search, struct cpu_built *built)
 	search->ways[GEONN_KIND_CPU] |= 1u << (cells != NULL ? GEONN_WAY_SQUARES : way_gone(search, GEONN_KIND_CPU));
 	if (cells != NULL)
 		return cpu_turn_cells(search, built, cells);
+	search->failed = !make_probes(search);
+	if (search->failed)
+		return false;
 	room = take_room(cpu);
 	if (room == NULL)
 	{

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "engine/base/memory_block.h"
+#include "engine/cpu/arcs/arcs_probe.h"
 #include "engine/cpu/walk/nearest.h"
 
 bool
@@ -34,13 +35,17 @@ bool
 cpu_turn_read_points(const struct search *search, uint32_t first, const uint32_t *row, uint32_t count,
 					 double (*degrees)[CPU_VECTORS_BLOCK], double *x, double *y, double *z)
 {
-	const volatile double *all_latitudes = search->columns.latitude + first;
-	const volatile double *all_longitudes = search->columns.longitude + first;
+	const struct cpu_probes *probes = cpu_turn_probes(search);
+	const volatile double *all_latitudes = probes != NULL ? search->shapes->latitude : search->columns.latitude;
+	const volatile double *all_longitudes = probes != NULL ? search->shapes->longitude : search->columns.longitude;
 
 	for (uint32_t i = 0; i < count; i++)
 	{
-		degrees[0][i] = all_latitudes[row != NULL ? row[i] : i];
-		degrees[1][i] = all_longitudes[row != NULL ? row[i] : i];
+		uint32_t	number = first + (row != NULL ? row[i] : i);
+		uint32_t	at = probes != NULL ? probes->arc[number] : number;
+
+		degrees[0][i] = all_latitudes[at];
+		degrees[1][i] = all_longitudes[at];
 	}
 	if (!cpu_path->valid(degrees[0], degrees[1], count))
 		return false;

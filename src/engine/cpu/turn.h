@@ -61,10 +61,18 @@ extern bool cpu_turn_counts(struct search *search, struct cpu_built *built,
 extern bool cpu_turn_cells(struct search *search, struct cpu_built *built,
 						   const struct cpu_cells *cells);
 
+/* Return the probes of a search whose observations are shapes; NULL: they are points. */
+static inline const struct cpu_probes *
+cpu_turn_probes(const struct search *search)
+{
+	return search->shapes == NULL ? NULL : ((const struct cpu_built *) search->shapes->built[CPU_NUMBER])->probes;
+}
+
 /*
  * Read up to CPU_VECTORS_BLOCK observations, numbers first + row[i], or first + i if row is NULL, and compute their
  * vectors.  degrees[0] and degrees[1] become their latitudes and longitudes.  Each coordinate is read once, because the
- * client can change the batch meanwhile.  Returns false if some coordinates are invalid.
+ * client can change the batch meanwhile.  Of a shape they are those of its first vertex.  Returns false if some
+ * coordinates are invalid.
  */
 extern bool cpu_turn_read_points(const struct search *search, uint32_t first, const uint32_t *row,
 								 uint32_t count, double (*degrees)[CPU_VECTORS_BLOCK],

@@ -99,6 +99,7 @@ count_rows(struct turn *turn, uint32_t *row, uint32_t count)
 		.search = search,
 		.index = turn->built->index,
 		.arcs = turn->built->arcs,
+		.probes = cpu_turn_probes(search),
 		.sums = turn->built->sums,
 		.extremes = search->question.extremes ? turn->built->extremes : NULL,
 		.weights = (uint32_t) __builtin_popcount(search->dataset->columns & GEONN_COLUMNS_WEIGHTS),

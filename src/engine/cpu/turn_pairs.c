@@ -221,6 +221,7 @@ search_piece(void *context, size_t number)
 		.search = turn->search,
 		.index = turn->by_index ? turn->built->index : NULL,
 		.arcs = turn->built->arcs,
+		.probes = cpu_turn_probes(turn->search),
 		.by_index = turn->by_index,
 		.references = cpu_turn_by_columns(turn->search) ? NULL : &turn->built->references,
 		.observation = turn->observation,

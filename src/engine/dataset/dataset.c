@@ -151,6 +151,19 @@ reserve(struct dataset *dataset, size_t count, struct failure *failure)
 	return true;
 }
 
+/* Copy a column of a batch behind the dataset's rows; NULL: the batch lacks the column. */
+static void
+append_column(struct dataset *dataset, int number, const void *column, uint32_t rows)
+{
+	size_t		width = dataset_columns[number].width;
+	char	   *to = (char *) dataset_column_of(dataset, number) + dataset->count * width;
+
+	if (column != NULL)
+		memcpy(to, column, rows * width);
+	else
+		memset(to, 0, rows * width);
+}
+
 bool
 dataset_append(struct dataset *dataset, const struct geonn_batch_columns *batch,
 			   uint32_t rows, struct failure *failure)
@@ -173,12 +186,11 @@ dataset_append(struct dataset *dataset, const struct geonn_batch_columns *batch,
 	/* Copy first, then check the copy: the client can change shared memory at any time. */
 	for (int i = 0; i < DATASET_COLUMNS; i++)
 		if (has_column(dataset, i))
-			memcpy((char *) dataset_column_of(dataset, i) + dataset->count * dataset_columns[i].width,
-				   column_of_batch(batch, i), rows * dataset_columns[i].width);
+			append_column(dataset, i, column_of_batch(batch, i), rows);
 	for (size_t i = dataset->count; i < count; i++)
 		if (!geonn_coordinates_valid(dataset->latitude[i], dataset->longitude[i]))
 			return fail(failure, GEONN_ERROR_PROTOCOL,
-						"reference coordinates are out of range");
+						"the coordinates of a row are out of range");
 	for (int weight = 0; weight < GEONN_WEIGHTS_MAX; weight++)
 		for (size_t i = dataset->count; dataset->weight[weight] != NULL && i < count; i++)
 			if (isinf(dataset->weight[weight][i]))

@@ -129,7 +129,7 @@ extern struct dataset *dataset_create(uint64_t id, enum geonn_metric metric,
 									  uint32_t columns);
 
 /*
- * Append the first rows of a batch.  Fails, and appends nothing, if
+ * Append the first rows of a batch; a column that the batch lacks becomes 0.  Fails, and appends nothing, if
  * coordinates are out of range or weights are infinite, if arcs break the protocol's
  * rules for shapes, if the references become too many, or if memory is short.
  */

@@ -92,6 +92,7 @@ struct search
 	enum geonn_algorithm algorithm; /* the algorithm that answers the search, as the device chose it that took the
 									 * search last; auto before */
 	struct geonn_batch_columns columns;
+	struct dataset *shapes;		/* the arcs of observations that are shapes, with no other columns; NULL: they are points */
 	uint32_t	first;			/* the first observation to answer */
 	uint32_t	rows;			/* how many observations the batch has */
 	double		pairs_each;		/* the mean number of pairs of an observation in the slot's last search, if that asked

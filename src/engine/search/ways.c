@@ -74,6 +74,7 @@ static const struct
 	{"the nearest line or polygon", TRAIT_ONE | TRAIT_ARCS},
 	{"all lines or polygons within a distance", TRAIT_ALL | TRAIT_ARCS},
 	{"several lines or polygons, with conditions, their nearest places, counts of them", TRAIT_SEVERAL | TRAIT_ARCS},
+	{"any question that lines or polygons ask", TRAIT_ONE | TRAIT_ARCS | TRAIT_SHAPES},
 	{"any question about points with `metric => 'spheroid'`", TRAIT_ONE | TRAIT_SPHEROID}
 };
 
@@ -113,6 +114,8 @@ traits_of(const struct search *search)
 		traits |= TRAIT_RESUMED;
 	if (!geonn_metric_chord_decides(search->dataset->metric))
 		traits |= TRAIT_SPHEROID;
+	if (search->shapes != NULL)
+		traits |= TRAIT_SHAPES;
 	for (size_t i = 0; i < COUNT(column_traits); i++)
 		if (search->dataset->columns & column_traits[i].columns)
 			traits |= column_traits[i].trait;

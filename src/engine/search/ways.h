@@ -36,7 +36,10 @@
 #define TRAIT_WEIGHTS	(1u << 14)
 #define TRAIT_PARTIES	(1u << 15)
 #define TRAIT_ARCS		(1u << 16)
-#define TRAITS			17
+
+/* What the observations are. */
+#define TRAIT_SHAPES	(1u << 17)
+#define TRAITS			18
 
 enum way
 {

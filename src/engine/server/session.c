@@ -354,6 +354,8 @@ free_if_idle(struct session *session)
 	geonn_assert(session->socket < 0 && session->unsent == NULL && atomic_load(&session->cancelled));
 	geonn_assert(session->queue.first == NULL && session->queue.taken == 0);
 	for (int i = 0; i < GEONN_RING_SLOTS; i++)
+		slot_forget_shapes(&session->slots[i]);
+	for (int i = 0; i < GEONN_RING_SLOTS; i++)
 		if (session->slots[i].memory != NULL)
 		{
 			/* After an error the client may still write to the memory that it maps: do not give that to the pool. */

@@ -46,6 +46,7 @@ empty_slots(struct session *session, uint32_t kept)
 			batch_memory_release(slot->memory);
 			slot->memory = NULL;
 		}
+		slot_forget_shapes(slot);
 		memset(&slot->search, 0, sizeof(slot->search));
 		memset(&slot->cutoff, 0, sizeof(slot->cutoff));
 	}

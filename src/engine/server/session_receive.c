@@ -242,6 +242,7 @@ handle_allocate(struct session *session, const union geonn_message *message)
 	}
 	if (!has_share(session))
 		return;
+	slot_forget_shapes(slot);
 	if (slot->memory != NULL)
 		batch_memory_release(slot->memory);
 	slot->memory = NULL;
@@ -293,6 +294,7 @@ handle_return(struct session *session, const union geonn_message *message)
 		session_fail_protocol(session, "return of a slot without a batch");
 		return;
 	}
+	slot_forget_shapes(slot);
 	batch_memory_release(slot->memory);
 	slot->memory = NULL;
 }

@@ -12,6 +12,8 @@
 #include "engine/search/ways.h"
 #include "engine/server/datasets.h"
 
+#define SEARCH_FLAGS (GEONN_SEARCH_TIES | GEONN_SEARCH_RESUME | GEONN_SEARCH_EXTREMES | GEONN_SEARCH_PLACES | GEONN_SEARCH_SHAPES)
+
 static void
 send_results(struct session *session, const struct search *search)
 {
@@ -54,7 +56,7 @@ static bool
 is_count(const struct geonn_search *request)
 {
 	if (request->radii > GEONN_RADII_MAX || request->k != 0 ||
-		(request->flags & ~GEONN_SEARCH_EXTREMES) != 0)
+		(request->flags & ~(GEONN_SEARCH_EXTREMES | GEONN_SEARCH_SHAPES)) != 0)
 		return false;
 	for (uint32_t i = 0; i < request->radii; i++)
 		if (!(request->radius[i] >= 0) || (i > 0 && !(request->radius[i] > request->radius[i - 1])))
@@ -76,7 +78,7 @@ check_question(struct session *session, const struct geonn_search *request,
 	else if (!(request->max_distance >= 0))
 		session_fail_protocol(session, "a max_distance that is negative or not a number");
 	else if (request->algorithm > GEONN_ALGORITHM_BRUTE ||
-			 request->flags & ~(GEONN_SEARCH_TIES | GEONN_SEARCH_RESUME | GEONN_SEARCH_EXTREMES | GEONN_SEARCH_PLACES) ||
+			 request->flags & ~SEARCH_FLAGS ||
 			 (request->radii == 0 && request->flags & GEONN_SEARCH_EXTREMES))
 		session_fail_protocol(session, "unknown algorithm or flags");
 	else if (request->radii > 0 && !is_count(request))
@@ -87,8 +89,43 @@ check_question(struct session *session, const struct geonn_search *request,
 		session_fail_protocol(session, "a resumed search without partial results before it");
 	else if (request->flags & GEONN_SEARCH_PLACES && (request->radii > 0 || !(session->dataset->columns & GEONN_COLUMN_ARC)))
 		session_fail_protocol(session, "a count, or a search of points, for places");
+	else if (request->flags & GEONN_SEARCH_SHAPES &&
+			 (request->flags & GEONN_SEARCH_PLACES || !(session->dataset->columns & GEONN_COLUMN_ARC)))
+		session_fail_protocol(session, "shapes that ask for places, or for points");
 	else
 		return true;
+	return false;
+}
+
+/*
+ * See that a slot has the shapes of a request, if the observations are shapes; they are copied when the first one is asked
+ * about.  *observations becomes the number of the observations.  If that fails, end the session.
+ */
+static bool
+has_shapes(struct session *session, struct slot *slot, const struct geonn_search *request, uint32_t *observations)
+{
+	bool		goes_on = request->first > 0 || request->flags & GEONN_SEARCH_RESUME;
+	struct failure failure;
+
+	if (!(request->flags & GEONN_SEARCH_SHAPES) || !goes_on)
+		slot_forget_shapes(slot);
+	if (!(request->flags & GEONN_SEARCH_SHAPES))
+		return true;
+	while (!goes_on && !slot_copy_shapes(slot, request->rows, &failure))
+		if (failure.code != GEONN_ERROR_MEMORY || !datasets_make_room(&failure))
+		{
+			session_fail(session, &failure);
+			return false;
+		}
+	if (slot->shapes == NULL || slot->shapes->count != request->rows)
+	{
+		session_fail_protocol(session, "a search that goes on with other shapes");
+		return false;
+	}
+	*observations = (uint32_t) slot->shapes->shape[slot->shapes->count - 1] + 1;
+	if (request->first < *observations)
+		return true;
+	session_fail_protocol(session, "a search that begins behind its last shape");
 	return false;
 }
 
@@ -100,6 +137,7 @@ session_search(struct session *session, const union geonn_message *message)
 	struct search *search;
 	struct cutoff cutoff = {0};
 	double		pairs_each = 0.0;
+	uint32_t	observations = request->rows;
 	struct question question = {
 		.k = request->k,
 		.ties = (request->flags & GEONN_SEARCH_TIES) != 0,
@@ -108,7 +146,7 @@ session_search(struct session *session, const union geonn_message *message)
 		.max_distance = request->max_distance
 	};
 
-	if (slot == NULL || !check_question(session, request, &question))
+	if (slot == NULL || !check_question(session, request, &question) || !has_shapes(session, slot, request, &observations))
 		return;
 	geonn_assert(session->dataset->sealed);
 	if (request->radii > 0)
@@ -132,7 +170,8 @@ session_search(struct session *session, const union geonn_message *message)
 	search->question = question;
 	search->columns = slot->columns;
 	search->first = request->first;
-	search->rows = request->rows;
+	search->rows = observations;
+	search->shapes = slot->shapes;
 	search->cutoff = slot->cutoff = cutoff;
 	search->choice = search_choice(search, session->choice);
 	search->pairs_each = pairs_each;
@@ -142,7 +181,7 @@ session_search(struct session *session, const union geonn_message *message)
 		call_add(session->call, &(struct geonn_statistics) {
 			.batches = 1,
 			/* observations have no tag */
-			.bytes = search->rows * (dataset_row_bytes(session->dataset) - sizeof(int64_t))
+			.bytes = request->rows * (dataset_row_bytes(session->dataset) - sizeof(int64_t))
 		});
 
 	if (session->dataset->count == 0)

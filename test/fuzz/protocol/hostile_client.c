@@ -485,13 +485,22 @@ say_search(struct hostile *hostile, const struct step *step)
 
 	if (slot->columns.shape != NULL && step->numbers[1] / 10240 % 2)
 		search.flags |= GEONN_SEARCH_PLACES;
+	if (step->numbers[1] / 20480 % 4 == 1)
+		search.flags |= GEONN_SEARCH_SHAPES;
+	if (search.flags & GEONN_SEARCH_SHAPES && slot->columns.shape != NULL)
+	{
+		/* whole triangles, mostly, and not the places of an answer for their ends */
+		search.rows -= search.rows > 3 && step->numbers[1] / 81920 % 8 != 0 ? search.rows % 3 : 0;
+		search.flags &= step->numbers[1] / 81920 % 8 != 0 ? ~GEONN_SEARCH_PLACES : UINT32_MAX;
+	}
 
 	/* the middle one of the usual questions, and the rest of what it left */
 	if (step->numbers[1] % 2 == 0)
 		search.max_distance = step->numbers[1] % 4 == 0 ? HUGE_VAL : 100000.0;
 	if (step->numbers[1] / 640 % 4 == 3)
 	{
-		search.k = search.flags = 0;
+		search.k = 0;
+		search.flags &= GEONN_SEARCH_SHAPES;
 		search.radii = 1 + step->numbers[0] % (GEONN_RADII_MAX + 1);
 		for (uint32_t i = 0; i < search.radii && i < GEONN_RADII_MAX; i++)
 			search.radius[i] = step->numbers[1] / 2560 % 2 ? scribble_number(step->numbers[1] + i) : 50000.0 * i * i;

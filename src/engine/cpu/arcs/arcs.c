@@ -55,6 +55,7 @@
 #include "engine/base/radix_sort.h"
 #include "engine/base/thread_pool.h"
 #include "engine/base/memory_columns.h"
+#include "engine/cpu/arcs/arcs_cut.h"
 #include "engine/cpu/base/curve.h"
 #include "engine/cpu/base/vectors.h"
 #include "engine/dataset/dataset_arcs.h"
@@ -182,14 +183,8 @@ make_cuts(void *context, size_t piece)
 			uint32_t	measured = arcs->vertices.first[cut->arc] + half;
 			struct geonn_vector a = vertex[measured];
 			struct geonn_vector b = vertex[measured + 1];
-			double		angle = geonn_distance_of(a, b) / GEONN_SPHERE_RADIUS / pieces;
-			double		from_a = sin((at - half * pieces) * angle);
-			double		from_b = sin(((half + 1) * pieces - at) * angle);
-			struct geonn_vector sum = {from_b * a.x + from_a * b.x, from_b * a.y + from_a * b.y, from_b * a.z + from_a * b.z};
-			double		length = sqrt(geonn_dot(sum, sum));
 
-			geonn_assert(length > 0.0);
-			vertex[cut->vertex + at] = (struct geonn_vector) {sum.x / length, sum.y / length, sum.z / length};
+			vertex[cut->vertex + at] = cpu_arcs_cut(a, b, pieces, at - half * pieces);
 			arcs->measured[cut->vertex + at - arcs->vertices.count] = measured;
 		}
 	}
@@ -406,6 +401,7 @@ cpu_arcs_free(struct cpu_arcs *arcs)
 	shape_vertices_free(&arcs->vertices);
 	shape_polygons_free(&arcs->polygons);
 	memory_block_release(atomic_load(&arcs->fraction), arcs->fraction_bytes);
+	memory_block_release(arcs->parts_built.memory, arcs->parts_built.bytes);
 	memory_block_release(arcs->memory, arcs->bytes);
 	free(arcs);
 }

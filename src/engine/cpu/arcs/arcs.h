@@ -19,6 +19,17 @@ struct cpu_arcs_leaf
 	uint32_t	shape[CPU_ARCS_LEAF];
 };
 
+/* the place where each part of the references begins, along the curve */
+struct cpu_arcs_parts
+{
+	uint32_t	count;
+	uint32_t   *arc;			/* the part's first arc in the dataset */
+	struct geonn_vector *vector;
+	struct shape_boxes boxes;
+	void	   *memory;
+	size_t		bytes;
+};
+
 struct cpu_arcs
 {
 	size_t		count;			/* how many pieces of arcs the index has: more than the dataset has arcs, if some are cut */
@@ -33,6 +44,8 @@ struct cpu_arcs
 	double	   *_Atomic fraction;	/* [arcs of the dataset] the fraction of the length of its shape's lines that lies
 									 * before each arc; NULL: no search has asked for fractions */
 	size_t		fraction_bytes;
+	struct cpu_arcs_parts *_Atomic parts;	/* parts_built; NULL: no search has asked for parts */
+	struct cpu_arcs_parts parts_built;
 };
 
 /* Return where the arc begins that is measured for the piece that begins at this vertex.  The arc ends at the next vertex. */
@@ -75,6 +88,12 @@ extern bool cpu_arcs_wants_fractions(const struct cpu_arcs *arcs, const struct s
  */
 extern bool cpu_arcs_add_fractions(struct cpu_arcs *arcs, const struct search *search, struct failure *failure);
 
+/* Return whether the parts should be found before the search's next turn: its observations have polygons. */
+extern bool cpu_arcs_wants_parts(const struct cpu_arcs *arcs, const struct search *search);
+
+/* Find the parts.  Returns false with the failure if memory is short, or soon after the search is cancelled. */
+extern bool cpu_arcs_add_parts(struct cpu_arcs *arcs, const struct search *search, struct failure *failure);
+
 struct cpu_observation;
 
 /*
@@ -88,11 +107,15 @@ struct cpu_neighbours_piece;
 
 /*
  * Answer the observations of a piece, as cpu_neighbours() does, by the index piece->arcs.  A pair's `place`
- * is the first of the shape's nearest arcs; if a polygon holds the observation, the polygon's first arc.
+ * is the first of the shape's nearest arcs; if a polygon holds the observation, the polygon's first arc.  Observations that
+ * are shapes go to cpu_arcs_probe().
  */
 extern void CPU_PATH_NAME(cpu_arcs_search) (struct cpu_neighbours_piece *piece);
 
 struct cpu_count_piece;
+
+/* The same for observations that are shapes, piece->probes; a part inside of an observation stands for its first arc. */
+extern void CPU_PATH_NAME(cpu_arcs_probe) (struct cpu_neighbours_piece *piece);
 
 /*
  * Count the shapes within radii of the observations of a piece, as cpu_count() counts references, by

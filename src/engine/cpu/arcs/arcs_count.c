@@ -109,6 +109,7 @@ cpu_arcs_count(struct cpu_count_piece *piece)
 	struct cpu_neighbours_piece found = {
 		.search = piece->search,
 		.arcs = piece->arcs,
+		.probes = piece->probes,
 		.by_index = true,
 		.observation = piece->observation,
 		.first = piece->first,

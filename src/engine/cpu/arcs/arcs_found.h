@@ -2,7 +2,7 @@
  * arcs_found.h
  *		What a search by arcs has found for an observation: shapes, with the bounds of their chords.
  *
- * For arcs_search.c, whose essay has the margin.
+ * For arcs_search.c, whose essay has the margin, and for arcs_probe_search.c.
  */
 #ifndef GEONN_CPU_ARCS_FOUND_H
 #define GEONN_CPU_ARCS_FOUND_H
@@ -17,8 +17,11 @@
 #include "engine/cpu/walk/neighbours.h"
 #include "engine/cpu/walk/walk.h"
 
-/* The vertex of an entry that stands for the inside of a polygon instead of an arc. */
+/* The vertex of an entry that stands for the inside of a polygon, or for a part inside of the observation, instead of an arc. */
 #define NO_VERTEX UINT32_MAX
+
+/* The vertex of an entry that stands for a shape whose distance is known already. */
+#define MEASURED_VERTEX (UINT32_MAX - 1)
 
 #define TABLE_MIN 64
 
@@ -38,9 +41,10 @@ struct maybe
 {
 	double		lower;
 	uint32_t	shape;
-	uint32_t	arc;			/* index in the dataset; for a polygon that holds the observation, its first arc */
-	uint32_t	vertex;			/* the vertex where the arc begins; NO_VERTEX: the entry stands for a polygon that
-								 * holds the observation */
+	uint32_t	arc;			/* index in the dataset; for a polygon that holds the observation, or for a part, its first
+								 * arc */
+	uint32_t	vertex;			/* the vertex where the arc begins; or NO_VERTEX, or MEASURED_VERTEX */
+	uint32_t	probe;			/* of an observation that is a shape: the vertex where its own arc begins */
 };
 
 /* A bundle: observations that follow each other, and what the index has near them. */
@@ -62,7 +66,8 @@ struct work
 	double		widest;			/* the limit that max_distance gives */
 
 	/* the observation */
-	struct geonn_vector from;
+	struct geonn_vector from;	/* its place; of a shape of one bundle, the bundle's centre */
+	double		from_radius;	/* no place of such a shape is farther from there; INFINITY: the shape has more bundles */
 	struct arcs_conditions conditions;
 	double		limit;			/* chord; what is farther does not matter */
 	float		limit_squared;	/* a little more */
@@ -171,8 +176,34 @@ rank(struct work *work, uint32_t shape, double former, double upper)
 		set_limit(work, work->best[k - 1] + SHAPE_ARCS_MARGIN);
 }
 
+/* Make room for one more entry in `maybe`: drop those that the limits have left behind, or enlarge the room. */
+static inline bool
+reserve_maybe(struct work *work)
+{
+	size_t		capacity = work->maybe_capacity > 0 ? 2 * work->maybe_capacity : TABLE_MIN;
+	size_t		left = 0;
+	struct maybe *larger;
+
+	if (work->maybe_count < work->maybe_capacity)
+		return true;
+	for (size_t i = 0; i < work->maybe_count; i++)
+		if (work->maybe[i].lower <= work->limit &&
+			work->maybe[i].lower <= find(work, work->maybe[i].shape)->upper + SHAPE_ARCS_MARGIN)
+			work->maybe[left++] = work->maybe[i];
+	work->maybe_count = left;
+	if (left < work->maybe_capacity / 2)
+		return true;
+	larger = realloc(work->maybe, capacity * sizeof(*larger));
+	work->short_of_memory = work->short_of_memory || larger == NULL;
+	if (larger == NULL)
+		return false;
+	work->maybe = larger;
+	work->maybe_capacity = capacity;
+	return true;
+}
+
 /* Note an arc, or a polygon that holds the observation, with bounds of its chord. */
-static void
+static inline void
 offer(struct work *work, struct maybe maybe, double upper)
 {
 	struct found *found;
@@ -195,23 +226,15 @@ offer(struct work *work, struct maybe maybe, double upper)
 			rank(work, maybe.shape, found->upper, upper);
 		found->upper = upper;
 	}
-	if (found->noted < work->maybe_count && maybe.vertex != NO_VERTEX && work->maybe[found->noted].vertex == maybe.vertex)
+	if (found->noted < work->maybe_count && maybe.vertex != NO_VERTEX && work->maybe[found->noted].vertex == maybe.vertex &&
+		work->maybe[found->noted].probe == maybe.probe)
 	{
 		/* another piece of an arc that is measured once */
 		work->maybe[found->noted].lower = fmin(work->maybe[found->noted].lower, maybe.lower);
 		return;
 	}
-	if (work->maybe_count == work->maybe_capacity)
-	{
-		size_t		capacity = work->maybe_capacity > 0 ? 2 * work->maybe_capacity : TABLE_MIN;
-		struct maybe *larger = realloc(work->maybe, capacity * sizeof(*larger));
-
-		work->short_of_memory = work->short_of_memory || larger == NULL;
-		if (larger == NULL)
-			return;
-		work->maybe = larger;
-		work->maybe_capacity = capacity;
-	}
+	if (!reserve_maybe(work))
+		return;
 	found->noted = work->maybe_count;
 	work->maybe[work->maybe_count++] = maybe;
 }

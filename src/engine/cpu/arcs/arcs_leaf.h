@@ -72,4 +72,53 @@ doubles_load_ends(const struct geonn_vector *vertex, const struct cpu_arcs_leaf 
 #endif
 }
 
+FLOATS_INLINE doubles
+doubles_all(double value)
+{
+	return value - (doubles) {0};
+}
+
+FLOATS_INLINE doubles
+doubles_dot(const doubles *u, const doubles *v)
+{
+	return u[0] * v[0] + u[1] * v[1] + u[2] * v[2];
+}
+
+/* Return the squares of the distances of the places w from the chords that go from 0 to d. */
+FLOATS_INLINE doubles
+doubles_chord_squares(const doubles *w, const doubles *d, doubles chord)
+{
+	/* The small number avoids 0 / 0: for an arc without length any fraction will do, except NaN. */
+	doubles		t = doubles_dot(w, d) / (chord + 0x1p-200);
+	double_bits within = t < 1.0;
+	doubles		rest[3];
+
+	t = (doubles) (((double_bits) t & within) | ((double_bits) doubles_all(1.0) & ~within));
+	t = (doubles) ((double_bits) t & (t > 0.0));
+	for (int axis = 0; axis < 3; axis++)
+		rest[axis] = w[axis] - t * d[axis];
+	return doubles_dot(rest, rest);
+}
+
+/* Find the squares of the distances of a place from the chords of a leaf's arcs, and the arcs' sagittas. */
+FLOATS_INLINE void
+doubles_leaf_squares(const struct geonn_vector *vertex, const struct cpu_arcs_leaf *leaf, const double *place, doubles *square,
+					 doubles *sagitta)
+{
+	doubles		end[6];
+	doubles		d[3];
+	doubles		w[3];
+	doubles		chord;
+
+	doubles_load_ends(vertex, leaf, end);
+	for (int axis = 0; axis < 3; axis++)
+	{
+		d[axis] = end[3 + axis] - end[axis];
+		w[axis] = place[axis] - end[axis];
+	}
+	chord = doubles_dot(d, d);
+	*square = doubles_chord_squares(w, d, chord);
+	*sagitta = SHAPE_ARCS_SAGITTA * chord;
+}
+
 #endif							/* GEONN_CPU_ARCS_LEAF_H */

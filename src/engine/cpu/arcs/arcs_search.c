@@ -40,16 +40,8 @@
 
 #include "common/arc.h"
 #include "common/metric.h"
-#include "engine/cpu/arcs/arcs_found.h"
+#include "engine/cpu/arcs/arcs_answer.h"
 #include "engine/cpu/arcs/arcs_leaf.h"
-#include "engine/cpu/walk/settled.h"
-
-/*
- * A search asks is_over() after this many observations, or measured arcs, and looks at `cancelled` after this many leaves.
- */
-#define ROWS_UNTIL_LOOK 32
-#define MEASURED_UNTIL_LOOK 4096
-#define LEAVES_UNTIL_LOOK 4096
 
 /* A bundle has this many observations; with fewer than BUNDLE_MIN, the walk uses no lists. */
 #define BUNDLE_ROWS 16
@@ -65,14 +57,6 @@
 /* Rounding to float32 moves a bound of a region by less than this. */
 #define REGION_MORE 0x1p-22
 
-/* what the walk has still to visit */
-struct visit
-{
-	float		gap;			/* the square of the gap to the box, a little less for rounding */
-	int32_t		level;			/* level of the node; -1: the visit is to a leaf */
-	uint32_t	number;
-};
-
 /* ---- leaves ---- */
 
 /* Offer an arc of a leaf, with bounds from the square of the distance to its chord. */
@@ -83,7 +67,7 @@ offer_lane(struct work *work, const struct cpu_arcs_leaf *leaf, uint32_t lane, d
 
 	if (distance - sagitta <= work->limit)
 		offer(work, (struct maybe) {distance - sagitta, leaf->shape[lane], leaf->arc[lane],
-									cpu_arcs_measured(work->arcs, leaf->vertex[lane])}, distance + sagitta);
+									cpu_arcs_measured(work->arcs, leaf->vertex[lane]), 0}, distance + sagitta);
 }
 
 /* Offer the arcs of a leaf. */
@@ -91,41 +75,14 @@ static void
 visit_leaf(struct work *work, uint32_t number)
 {
 	const struct cpu_arcs_leaf *leaf = &work->arcs->leaf[number];
-	doubles		end[6];
-	doubles		dx;
-	doubles		dy;
-	doubles		dz;
-	doubles		wx;
-	doubles		wy;
-	doubles		wz;
-	doubles		chord;
-	doubles		t;
-	double_bits within;
+	const double from[3] = {work->from.x, work->from.y, work->from.z};
 	doubles		square;
 	doubles		sagitta;
 	doubles		bound;
 	uint32_t	bits;
 
-	doubles_load_ends(work->arcs->vertices.vertex, leaf, end);
-	dx = end[3] - end[0];
-	dy = end[4] - end[1];
-	dz = end[5] - end[2];
-	wx = work->from.x - end[0];
-	wy = work->from.y - end[1];
-	wz = work->from.z - end[2];
-	chord = dx * dx + dy * dy + dz * dz;
-
-	/* The small number avoids 0 / 0: for an arc without length any fraction will do, except NaN. */
-	t = (wx * dx + wy * dy + wz * dz) / (chord + 0x1p-200);
-	within = t < 1.0;
-	sagitta = SHAPE_ARCS_SAGITTA * chord;
+	doubles_leaf_squares(work->arcs->vertices.vertex, leaf, from, &square, &sagitta);
 	bound = work->limit + sagitta;
-	t = (doubles) (((double_bits) t & within) | ((double_bits) (1.0 - (doubles) {0}) & ~within));
-	t = (doubles) ((double_bits) t & (t > 0.0));
-	wx -= t * dx;
-	wy -= t * dy;
-	wz -= t * dz;
-	square = wx * wx + wy * wy + wz * wz;
 	bound *= bound;
 	bits = doubles_within(&square, &bound);
 	if (bits == 0)
@@ -148,16 +105,6 @@ visit_leaf(struct work *work, uint32_t number)
 
 		offer_lane(work, leaf, i, square[i], sagitta[i]);
 	}
-}
-
-/* Return whether the walk may end early. */
-static bool
-is_stopped(struct work *work)
-{
-	if (++work->leaves % LEAVES_UNTIL_LOOK == 0 &&
-		atomic_load_explicit(work->piece->search->cancelled, memory_order_relaxed))
-		work->over = true;
-	return work->over || work->short_of_memory;
 }
 
 /* ---- the walk ---- */
@@ -198,33 +145,9 @@ prefetch_visit(const struct work *work, const struct visit *visit)
 FLOATS_INLINE floats
 gaps_to(const struct work *work, const struct shape_boxes_node *node)
 {
-	const floats zero = {0};
-	const double from[3] = {work->from.x, work->from.y, work->from.z};
-	floats		gap[3];
+	const float from[3] = {(float) work->from.x, (float) work->from.y, (float) work->from.z};
 
-	for (int axis = 0; axis < 3; axis++)
-	{
-		floats		at = floats_all((float) from[axis]);
-		floats		below = floats_load(node->low[axis]) - at;
-		floats		above = at - floats_load(node->high[axis]);
-
-		below = (floats) ((float_keys) below & (below > zero));
-		above = (floats) ((float_keys) above & (above > zero));
-		gap[axis] = below + above;
-	}
-	return floats_chord(gap[0], gap[1], gap[2]);
-}
-
-/* Insert a visit among the visits from `first` on; the nearest comes last.  Returns how many visits there are now. */
-FLOATS_INLINE uint32_t
-add_visit(struct visit *visits, uint32_t first, uint32_t count, struct visit next)
-{
-	uint32_t	at = count++;
-
-	for (; at > first && visits[at - 1].gap < next.gap; at--)
-		visits[at] = visits[at - 1];
-	visits[at] = next;
-	return count;
+	return gaps_between(from, from, node);
 }
 
 /* Add a node's boxes within the limit to the visits; the nearest comes last.  Returns how many visits there are now. */
@@ -414,33 +337,6 @@ find_arcs(struct work *work)
 
 /* ---- polygons ---- */
 
-static void
-ask_polygon(struct work *work, uint32_t number, double longitude)
-{
-	const struct shape_polygons *polygons = &work->arcs->polygons;
-	uint32_t	arc = polygons->polygon[number].arc;
-
-	if (arcs_is_candidate(&work->conditions, arc) &&
-		shape_polygons_side(polygons, number, work->from, longitude) != GEONN_OUTSIDE)
-		offer(work, (struct maybe) {0.0, (uint32_t) work->piece->search->dataset->shape[arc], arc, NO_VERTEX}, 0.0);
-}
-
-/* Return bits: bit i is set if box i of a node holds the observation. */
-FLOATS_INLINE uint32_t
-holding(const double *from, const struct shape_boxes_node *node)
-{
-	uint32_t	bits = (1u << FLOATS) - 1;
-
-	for (int axis = 0; axis < 3; axis++)
-	{
-		floats		at = floats_all((float) from[axis]);
-
-		bits &= floats_within(floats_load(node->low[axis]), at) &
-			floats_within(at, floats_load(node->high[axis]));
-	}
-	return bits;
-}
-
 /* Offer the polygons of the bundle's list that hold the observation. */
 static void
 ask_listed_polygons(struct work *work, double longitude)
@@ -450,42 +346,7 @@ ask_listed_polygons(struct work *work, double longitude)
 
 	for (uint32_t first = 0; first < list->count; first += FLOATS)
 		for (uint32_t bits = holding(from, &list->node[first / FLOATS]); bits != 0 && !is_stopped(work); bits &= bits - 1)
-			ask_polygon(work, list->number[first + (uint32_t) __builtin_ctz(bits)], longitude);
-}
-
-/* Offer the polygons that hold the observation. */
-static void
-ask_polygons(struct work *work, double longitude)
-{
-	const struct shape_boxes *boxes = &work->arcs->polygons.boxes;
-	struct visit visits[SHAPE_BOXES_VISITS];
-	uint32_t	count = boxes->levels > 0;
-	const double from[3] = {work->from.x, work->from.y, work->from.z};
-
-	if (work->bundle.has_polygons)
-	{
-		ask_listed_polygons(work, longitude);
-		return;
-	}
-	visits[0] = (struct visit) {0.0f, boxes->levels - 1, 0};
-	while (count > 0 && !is_stopped(work))
-	{
-		struct visit next = visits[--count];
-		const struct shape_boxes_node *node;
-		uint32_t	bits;
-
-		if (next.level < 0)
-		{
-			ask_polygon(work, next.number, longitude);
-			continue;
-		}
-		node = &boxes->node[next.level][next.number];
-		bits = holding(from, node);
-		for (; bits != 0; bits &= bits - 1)
-			visits[count++] = (struct visit) {
-				0.0f, next.level - 1, next.number * SHAPE_BOXES_WIDTH + (uint32_t) __builtin_ctz(bits)
-			};
-	}
+			ask_polygon(work, list->number[first + (uint32_t) __builtin_ctz(bits)], work->from, longitude);
 }
 
 /* ---- the answer ---- */
@@ -495,10 +356,10 @@ ask_polygons(struct work *work, double longitude)
  * may be within the limit.
  */
 static double
-measure(const struct work *work, uint32_t vertex)
+measure(const struct work *work, const struct maybe *maybe)
 {
-	struct geonn_vector a = work->arcs->vertices.vertex[vertex];
-	struct geonn_vector b = work->arcs->vertices.vertex[vertex + 1];
+	struct geonn_vector a = work->arcs->vertices.vertex[maybe->vertex];
+	struct geonn_vector b = work->arcs->vertices.vertex[maybe->vertex + 1];
 	double		limit = work->limit * work->limit;
 	double		distance = geonn_foot_distance(work->from, a, b);
 
@@ -509,163 +370,43 @@ measure(const struct work *work, uint32_t vertex)
 	return distance;
 }
 
-static bool
-reserve_chosen(struct work *work, size_t count)
-{
-	struct candidate *larger;
-
-	if (count <= work->chosen_capacity)
-		return true;
-	larger = realloc(work->chosen, 2 * count * sizeof(*larger));
-	work->short_of_memory = work->short_of_memory || larger == NULL;
-	if (larger == NULL)
-		return false;
-	work->chosen = larger;
-	work->chosen_capacity = 2 * count;
-	return true;
-}
-
-/* Measure the shapes that may be among the answers, and choose the answers.  Returns how many pairs the observation has. */
-static size_t
-choose(struct work *work, const struct cutoff *cutoff)
-{
-	size_t		left = 0;
-	size_t		count = 0;
-
-	for (size_t i = 0; i < work->maybe_count; i++)
-	{
-		struct maybe maybe = work->maybe[i];
-		struct found *found;
-		double		distance;
-
-		if (maybe.lower > work->limit)
-			continue;
-		found = find(work, maybe.shape);
-		if (maybe.lower > found->upper + SHAPE_ARCS_MARGIN)
-			continue;
-		__builtin_prefetch(&work->piece->search->dataset->tag[maybe.arc]);
-		distance = maybe.vertex == NO_VERTEX ? 0.0 : measure(work, maybe.vertex);
-		if (distance < found->distance || (distance == found->distance && maybe.arc < found->arc))
-		{
-			found->distance = distance;
-			found->arc = maybe.arc;
-		}
-		work->maybe[left++] = maybe;
-		if (++work->measured % MEASURED_UNTIL_LOOK == 0 && atomic_load(work->piece->search->cancelled))
-		{
-			work->over = true;
-			return 0;
-		}
-	}
-	if (!reserve_chosen(work, left))
-		return 0;
-	for (size_t i = 0; i < left; i++)
-	{
-		struct found *found = find(work, work->maybe[i].shape);
-
-		if (found->distance < 0.0)
-			continue;
-		if (arcs_is_within_radiuses(&work->conditions, found->arc, found->distance))
-			work->chosen[count++] = (struct candidate) {found->distance, found->arc};
-		found->distance = -1.0;
-	}
-	return candidates_choose(work->chosen, count, work->question, cutoff);
-}
-
-/* Begin with an observation: read its values once, because the client can change the batch meanwhile. */
-static void
-begin(struct work *work, const struct cpu_observation *observation, uint32_t number)
-{
-	double		limit = work->widest;
-
-	cpu_conditions_read(&work->conditions.of, &work->piece->search->columns, number);
-	if (work->conditions.plain && work->best_count == work->question->k && work->question->k > 0)
-		limit = fmin(limit, work->best[work->best_count - 1] + SHAPE_ARCS_MARGIN +
-					 sqrt(geonn_chord_squared(work->from, observation->vector)));
-	if (work->piece->search->columns.radius != NULL)
-		limit = fmin(limit, sqrt(geonn_metric_radius_limit(GEONN_METRIC_SPHERE, work->conditions.of.radius)) + SHAPE_ARCS_MARGIN);
-	set_limit(work, limit);
-	work->from = observation->vector;
-	work->best_count = work->found = 0;
-	work->maybe_count = 0;
-	if (++work->stamp == 0)
-	{
-		memset(work->table, 0, work->table_size * sizeof(*work->table));
-		work->stamp = 1;
-	}
-}
-
 static void
 answer(struct work *work, uint32_t row)
 {
 	struct cpu_neighbours_piece *piece = work->piece;
 	const struct cpu_observation *observation = &piece->observation[row];
-	uint32_t	number = piece->first + row;
-	struct cutoff cutoff = number == piece->search->first ? piece->search->cutoff : (struct cutoff) {0};
-	size_t		count = 0;
+	double		limit = work->widest;
 
 	if (piece->by_index && piece->answered == work->bundle.end)
 		begin_bundle(work);
-	begin(work, observation, number);
+	if (work->conditions.plain && work->best_count == work->question->k && work->question->k > 0)
+		limit = fmin(limit, work->best[work->best_count - 1] + SHAPE_ARCS_MARGIN +
+					 sqrt(geonn_chord_squared(work->from, observation->vector)));
+	begin_observation(work, piece->first + row, limit);
+	work->from = observation->vector;
 	if (piece->by_index)
 	{
-		ask_polygons(work, observation->longitude);
+		if (work->bundle.has_polygons)
+			ask_listed_polygons(work, observation->longitude);
+		else
+			ask_polygons(work, work->from, observation->longitude);
 		find_arcs(work);
 	}
 	else
 	{
 		for (uint32_t i = 0; i < work->arcs->polygons.count && !is_stopped(work); i++)
-			ask_polygon(work, i, observation->longitude);
+			ask_polygon(work, i, work->from, observation->longitude);
 		for (uint32_t i = 0; i < work->arcs->boxes.entries && !is_stopped(work); i++)
 			visit_leaf(work, i);
 	}
-	if (!work->over && !work->short_of_memory)
-		count = choose(work, &cutoff);
-	if (count > piece->pairs_max)
-		count = piece->pairs_max;
-	piece->short_of_memory = piece->short_of_memory || work->short_of_memory;
-	work->over = work->over || work->short_of_memory ||
-		!CPU_PATH_NAME(cpu_settled_pairs) (piece, row, work->chosen, (uint32_t) count);
-	if (work->over)
-		return;
-	piece->answered++;
-	work->pairs += count;
+	end_observation(work, row, measure);
 }
 
 void
 CPU_PATH_NAME(cpu_arcs_search) (struct cpu_neighbours_piece *piece)
 {
-	const struct search *search = piece->search;
-	uint32_t	k = search->question.k;
-	struct work work = {
-		.piece = piece,
-		.arcs = piece->arcs,
-		.bundle = {.end = piece->answered},
-		.limit = SHAPE_BEYOND_CHORDS,
-		.question = &search->question,
-		.conditions = arcs_conditions_of(search->dataset),
-		.widest = fmin(sqrt(geonn_metric_radius_limit(GEONN_METRIC_SPHERE, search->question.max_distance)) + SHAPE_ARCS_MARGIN,
-					   SHAPE_BEYOND_CHORDS),
-		.best = malloc(((size_t) k + 1) * sizeof(*work.best)),
-		.best_shape = malloc(((size_t) k + 1) * sizeof(*work.best_shape))
-	};
-	uint32_t	next_look = ROWS_UNTIL_LOOK;
-
-	piece->short_of_memory = work.best == NULL || work.best_shape == NULL || !grow_table(&work);
-	work.over = piece->short_of_memory;
-	while (piece->answered < piece->count && !work.over)
-	{
-		answer(&work, piece->row[piece->answered]);
-		if (piece->answered < next_look && work.measured < MEASURED_UNTIL_LOOK)
-			continue;
-		if (piece->is_over(piece->turn, work.pairs))
-			work.over = true;
-		work.pairs = work.measured = 0;
-		next_look = piece->answered + ROWS_UNTIL_LOOK;
-	}
-	free(work.best);
-	free(work.best_shape);
-	free(work.table);
-	free(work.maybe);
-	free(work.chosen);
+	if (piece->probes != NULL)
+		CPU_PATH_NAME(cpu_arcs_probe) (piece);
+	else
+		answer_piece(piece, answer);
 }

@@ -12,6 +12,7 @@
 #include "engine/search/device.h"
 
 struct cpu_arcs;
+struct cpu_probes;
 
 /* an observation as a turn read it */
 struct cpu_observation
@@ -30,6 +31,7 @@ struct cpu_neighbours_piece
 	const struct search *search;
 	const struct cpu_index *index;	/* NULL: by brute force, or of arcs */
 	const struct cpu_arcs *arcs;	/* of a dataset of arcs, else NULL; by_index tells how it is used */
+	const struct cpu_probes *probes;	/* of observations that are shapes, else NULL */
 	bool		by_index;
 	const struct cpu_references *references;	/* NULL: by the index, or by brute force over the dataset's columns */
 	const struct cpu_observation *observation;	/* by row */

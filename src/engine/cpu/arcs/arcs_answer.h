@@ -1,0 +1,287 @@
+/*
+ * arcs_answer.h
+ *		What searches by arcs for points and for shapes share: visits, polygons around a place, and how shapes that were
+ *		found become pairs.
+ *
+ * For arcs_search.c, whose essay says more, and for arcs_probe_search.c.
+ */
+#ifndef GEONN_CPU_ARCS_ANSWER_H
+#define GEONN_CPU_ARCS_ANSWER_H
+
+#include "engine/cpu/arcs/arcs_found.h"
+#include "engine/cpu/base/floats.h"
+#include "engine/cpu/walk/settled.h"
+
+/*
+ * A search asks is_over() after this many observations, or measured arcs, and looks at `cancelled` after this many leaves.
+ */
+#define ROWS_UNTIL_LOOK 32
+#define MEASURED_UNTIL_LOOK 4096
+#define LEAVES_UNTIL_LOOK 4096
+
+/* what the walk has still to visit */
+struct visit
+{
+	float		gap;			/* the square of the gap to the box, a little less for rounding */
+	int32_t		level;			/* level of the node; -1: the visit is to a leaf */
+	uint32_t	number;
+};
+
+/* Return whether the walk may end early. */
+static inline bool
+is_stopped(struct work *work)
+{
+	if (++work->leaves % LEAVES_UNTIL_LOOK == 0 &&
+		atomic_load_explicit(work->piece->search->cancelled, memory_order_relaxed))
+		work->over = true;
+	return work->over || work->short_of_memory;
+}
+
+/* Insert a visit among the visits from `first` on; the nearest comes last.  Returns how many visits there are now. */
+FLOATS_INLINE uint32_t
+add_visit(struct visit *visits, uint32_t first, uint32_t count, struct visit next)
+{
+	uint32_t	at = count++;
+
+	for (; at > first && visits[at - 1].gap < next.gap; at--)
+		visits[at] = visits[at - 1];
+	visits[at] = next;
+	return count;
+}
+
+/*
+ * Return the squares of the gaps between a box and a node's boxes, along each axis from `low` to `high`; of a place both are
+ * the same.
+ */
+FLOATS_INLINE floats
+gaps_between(const float *low, const float *high, const struct shape_boxes_node *node)
+{
+	const floats zero = {0};
+	floats		gap[3];
+
+	for (int axis = 0; axis < 3; axis++)
+	{
+		floats		below = floats_load(node->low[axis]) - floats_all(high[axis]);
+		floats		above = floats_all(low[axis]) - floats_load(node->high[axis]);
+
+		below = (floats) ((float_keys) below & (below > zero));
+		above = (floats) ((float_keys) above & (above > zero));
+		gap[axis] = below + above;
+	}
+	return floats_chord(gap[0], gap[1], gap[2]);
+}
+
+/* ---- polygons ---- */
+
+/* Offer a polygon if the conditions allow it and it holds a place. */
+static inline void
+ask_polygon(struct work *work, uint32_t number, struct geonn_vector place, double longitude)
+{
+	const struct shape_polygons *polygons = &work->arcs->polygons;
+	uint32_t	arc = polygons->polygon[number].arc;
+
+	if (arcs_is_candidate(&work->conditions, arc) &&
+		shape_polygons_side(polygons, number, place, longitude) != GEONN_OUTSIDE)
+		offer(work, (struct maybe) {0.0, (uint32_t) work->piece->search->dataset->shape[arc], arc, NO_VERTEX, 0}, 0.0);
+}
+
+/* Return bits: bit i is set if box i of a node holds the place. */
+FLOATS_INLINE uint32_t
+holding(const double *place, const struct shape_boxes_node *node)
+{
+	uint32_t	bits = (1u << FLOATS) - 1;
+
+	for (int axis = 0; axis < 3; axis++)
+	{
+		floats		at = floats_all((float) place[axis]);
+
+		bits &= floats_within(floats_load(node->low[axis]), at) &
+			floats_within(at, floats_load(node->high[axis]));
+	}
+	return bits;
+}
+
+/* Offer the polygons that hold a place. */
+static inline void
+ask_polygons(struct work *work, struct geonn_vector place, double longitude)
+{
+	const struct shape_boxes *boxes = &work->arcs->polygons.boxes;
+	struct visit visits[SHAPE_BOXES_VISITS];
+	uint32_t	count = boxes->levels > 0;
+	const double from[3] = {place.x, place.y, place.z};
+
+	visits[0] = (struct visit) {0.0f, boxes->levels - 1, 0};
+	while (count > 0 && !is_stopped(work))
+	{
+		struct visit next = visits[--count];
+		const struct shape_boxes_node *node;
+		uint32_t	bits;
+
+		if (next.level < 0)
+		{
+			ask_polygon(work, next.number, place, longitude);
+			continue;
+		}
+		node = &boxes->node[next.level][next.number];
+		bits = holding(from, node);
+		for (; bits != 0; bits &= bits - 1)
+			visits[count++] = (struct visit) {
+				0.0f, next.level - 1, next.number * SHAPE_BOXES_WIDTH + (uint32_t) __builtin_ctz(bits)
+			};
+	}
+}
+
+/* ---- the answer ---- */
+
+/* Return the distance of the observation to an arc, or something greater where that is beyond the limit. */
+typedef double (*measure_maybe) (const struct work *work, const struct maybe *maybe);
+
+static inline bool
+reserve_chosen(struct work *work, size_t count)
+{
+	struct candidate *larger;
+
+	if (count <= work->chosen_capacity)
+		return true;
+	larger = realloc(work->chosen, 2 * count * sizeof(*larger));
+	work->short_of_memory = work->short_of_memory || larger == NULL;
+	if (larger == NULL)
+		return false;
+	work->chosen = larger;
+	work->chosen_capacity = 2 * count;
+	return true;
+}
+
+/* Note the distance of an arc of a shape that was found. */
+static inline void
+note_distance(struct found *found, double distance, uint32_t arc)
+{
+	if (distance > found->distance || (distance == found->distance && arc >= found->arc))
+		return;
+	found->distance = distance;
+	found->arc = arc;
+}
+
+/* Measure the shapes that may be among the answers, and choose the answers.  Returns how many pairs the observation has. */
+FLOATS_INLINE size_t
+choose(struct work *work, const struct cutoff *cutoff, const measure_maybe measure)
+{
+	size_t		left = 0;
+	size_t		count = 0;
+
+	for (size_t i = 0; i < work->maybe_count; i++)
+	{
+		struct maybe maybe = work->maybe[i];
+		struct found *found;
+
+		if (maybe.lower > work->limit)
+			continue;
+		found = find(work, maybe.shape);
+		if (maybe.lower > found->upper + SHAPE_ARCS_MARGIN)
+			continue;
+		__builtin_prefetch(&work->piece->search->dataset->tag[maybe.arc]);
+		if (maybe.vertex != MEASURED_VERTEX)
+			note_distance(found, maybe.vertex == NO_VERTEX ? 0.0 : measure(work, &maybe), maybe.arc);
+		work->maybe[left++] = maybe;
+		if (++work->measured % MEASURED_UNTIL_LOOK == 0 && atomic_load(work->piece->search->cancelled))
+		{
+			work->over = true;
+			return 0;
+		}
+	}
+	if (!reserve_chosen(work, left))
+		return 0;
+	for (size_t i = 0; i < left; i++)
+	{
+		struct found *found = find(work, work->maybe[i].shape);
+
+		if (found->distance < 0.0)
+			continue;
+		if (arcs_is_within_radiuses(&work->conditions, found->arc, found->distance))
+			work->chosen[count++] = (struct candidate) {found->distance, found->arc};
+		found->distance = -1.0;
+	}
+	return candidates_choose(work->chosen, count, work->question, cutoff);
+}
+
+/*
+ * Begin with an observation and a limit of its chords.  The values in row `number` of the batch are read once, because the
+ * client can change the batch meanwhile.
+ */
+static inline void
+begin_observation(struct work *work, uint32_t number, double limit)
+{
+	cpu_conditions_read(&work->conditions.of, &work->piece->search->columns, number);
+	if (work->piece->search->columns.radius != NULL)
+		limit = fmin(limit, sqrt(geonn_metric_radius_limit(GEONN_METRIC_SPHERE, work->conditions.of.radius)) + SHAPE_ARCS_MARGIN);
+	set_limit(work, limit);
+	work->best_count = work->found = 0;
+	work->maybe_count = 0;
+	if (++work->stamp == 0)
+	{
+		memset(work->table, 0, work->table_size * sizeof(*work->table));
+		work->stamp = 1;
+	}
+}
+
+/* End with the observation of a row: choose its pairs, and keep them. */
+FLOATS_INLINE void
+end_observation(struct work *work, uint32_t row, const measure_maybe measure)
+{
+	struct cpu_neighbours_piece *piece = work->piece;
+	struct cutoff cutoff = piece->first + row == piece->search->first ? piece->search->cutoff : (struct cutoff) {0};
+	size_t		count = 0;
+
+	if (!work->over && !work->short_of_memory)
+		count = choose(work, &cutoff, measure);
+	if (count > piece->pairs_max)
+		count = piece->pairs_max;
+	piece->short_of_memory = piece->short_of_memory || work->short_of_memory;
+	work->over = work->over || work->short_of_memory ||
+		!CPU_PATH_NAME(cpu_settled_pairs) (piece, row, work->chosen, (uint32_t) count);
+	if (work->over)
+		return;
+	piece->answered++;
+	work->pairs += count;
+}
+
+/* Answer the observations of a piece, each by a call of `answer` with its row, until the piece is over. */
+FLOATS_INLINE void
+answer_piece(struct cpu_neighbours_piece *piece, void (*const answer) (struct work *work, uint32_t row))
+{
+	const struct search *search = piece->search;
+	uint32_t	k = search->question.k;
+	struct work work = {
+		.piece = piece,
+		.arcs = piece->arcs,
+		.bundle = {.end = piece->answered},
+		.limit = SHAPE_BEYOND_CHORDS,
+		.question = &search->question,
+		.conditions = arcs_conditions_of(search->dataset),
+		.widest = fmin(sqrt(geonn_metric_radius_limit(GEONN_METRIC_SPHERE, search->question.max_distance)) + SHAPE_ARCS_MARGIN,
+					   SHAPE_BEYOND_CHORDS),
+		.best = malloc(((size_t) k + 1) * sizeof(*work.best)),
+		.best_shape = malloc(((size_t) k + 1) * sizeof(*work.best_shape))
+	};
+	uint32_t	next_look = ROWS_UNTIL_LOOK;
+
+	piece->short_of_memory = work.best == NULL || work.best_shape == NULL || !grow_table(&work);
+	work.over = piece->short_of_memory;
+	while (piece->answered < piece->count && !work.over)
+	{
+		answer(&work, piece->row[piece->answered]);
+		if (piece->answered < next_look && work.measured < MEASURED_UNTIL_LOOK)
+			continue;
+		if (piece->is_over(piece->turn, work.pairs))
+			work.over = true;
+		work.pairs = work.measured = 0;
+		next_look = piece->answered + ROWS_UNTIL_LOOK;
+	}
+	free(work.best);
+	free(work.best_shape);
+	free(work.table);
+	free(work.maybe);
+	free(work.chosen);
+}
+
+#endif							/* GEONN_CPU_ARCS_ANSWER_H */

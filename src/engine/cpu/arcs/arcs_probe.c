@@ -1,0 +1,152 @@
+/*
+ * arcs_probe.c
+ *		Makes probes of observations that are shapes.
+ *
+ * An observation's arcs follow each other as they were sent, in pieces of at most 500 km, as arcs.c cuts those of references:
+ * arcs_probe_search.c has how they are used.  One thread makes them, in some 20 ns an arc.
+ */
+#include "engine/cpu/arcs/arcs_probe.h"
+
+#include <stdlib.h>
+
+#include "engine/base/memory_block.h"
+#include "engine/base/memory_columns.h"
+#include "engine/cpu/arcs/arcs_cut.h"
+
+/* After this many arcs, the build looks at `cancelled`. */
+#define LOOK_ARCS 65536
+
+static size_t
+place_columns(struct cpu_probes *probes, size_t sides, void *memory)
+{
+	struct column_block block = {memory, 0};
+
+	COLUMN_PLACE(&block, probes->arc, probes->count + (size_t) 1);
+	COLUMN_PLACE(&block, probes->first_side, probes->count + (size_t) 1);
+	COLUMN_PLACE(&block, probes->side, sides);
+	COLUMN_PLACE(&block, probes->first_polygon, probes->count + (size_t) 1);
+	COLUMN_PLACE(&block, probes->polygon, probes->polygons.count);
+	return block.bytes;
+}
+
+/* Make the pieces of an arc, or of a half of one, that begins at a vertex.  Returns how many they are. */
+static uint32_t
+make_pieces(const struct cpu_probes *probes, struct cpu_probe_side *side, uint32_t vertex, uint32_t pieces)
+{
+	struct geonn_vector a = probes->vertices.vertex[vertex];
+	struct geonn_vector b = probes->vertices.vertex[vertex + 1];
+
+	for (uint32_t i = 0; i < pieces; i++)
+	{
+		side[i].a = i == 0 ? a : side[i - 1].b;
+		side[i].b = i + 1 == pieces ? b : cpu_arcs_cut(a, b, pieces, i + 1);
+		side[i].vertex = vertex;
+	}
+	return pieces;
+}
+
+static void
+make_sides(const struct cpu_probes *probes, const atomic_bool *cancelled)
+{
+	const struct dataset *dataset = probes->dataset;
+	uint32_t	sides = 0;
+
+	for (uint32_t i = 0; i < dataset->count; i++)
+	{
+		uint32_t	pieces = dataset_arc_pieces(dataset, i);
+		uint32_t	vertex = probes->vertices.first[i];
+
+		if (i % LOOK_ARCS == 0 && atomic_load(cancelled))
+			return;
+		if (i == 0 || dataset->shape[i] != dataset->shape[i - 1])
+		{
+			probes->arc[dataset->shape[i]] = i;
+			probes->first_side[dataset->shape[i]] = sides;
+		}
+		if (dataset_arc_is_long(dataset, i))
+		{
+			pieces /= 2;
+			sides += make_pieces(probes, probes->side + sides, vertex++, pieces);
+		}
+		sides += make_pieces(probes, probes->side + sides, vertex, pieces);
+	}
+	probes->arc[probes->count] = (uint32_t) dataset->count;
+	probes->first_side[probes->count] = sides;
+}
+
+/* List the polygons of each shape. */
+static void
+list_polygons(const struct cpu_probes *probes)
+{
+	const struct shape_polygons *polygons = &probes->polygons;
+	const int32_t *shape = probes->dataset->shape;
+	uint32_t   *first = probes->first_polygon;
+
+	for (uint32_t i = 0; i <= probes->count; i++)
+		first[i] = 0;
+	for (uint32_t i = 0; i < polygons->count; i++)
+		first[shape[polygons->polygon[i].arc]]++;
+
+	/* Let each shape's entry be where its polygons end, and move to where they begin as they are listed. */
+	for (uint32_t i = 0, sum = 0; i <= probes->count; i++)
+		first[i] = sum += first[i];
+	for (uint32_t i = polygons->count; i-- > 0;)
+		probes->polygon[--first[shape[polygons->polygon[i].arc]]] = i;
+}
+
+static bool
+build(struct cpu_probes *probes, const atomic_bool *cancelled, struct failure *failure)
+{
+	const struct dataset *dataset = probes->dataset;
+	size_t		sides = 0;
+
+	if (!shape_vertices_build(&probes->vertices, dataset, false, 0, cancelled, failure))
+		return false;
+	if (!atomic_load(cancelled) &&
+		!shape_polygons_build(&probes->polygons, dataset, &probes->vertices, cancelled, failure))
+		return false;
+	for (size_t i = 0; i < dataset->count && !atomic_load_explicit(cancelled, memory_order_relaxed); i++)
+		sides += dataset_arc_pieces(dataset, i);
+	probes->count = (uint32_t) dataset->shape[dataset->count - 1] + 1;
+	if (sides > UINT32_MAX)
+		return fail(failure, GEONN_ERROR_LIMIT, "too many pieces of long lines and polygons: %zu", sides);
+	if (!atomic_load(cancelled))
+	{
+		probes->bytes = place_columns(probes, sides, NULL);
+		probes->memory = memory_block_allocate(probes->bytes, failure, "%zu arcs of observations", dataset->count);
+		if (probes->memory == NULL)
+			return false;
+		place_columns(probes, sides, probes->memory);
+		make_sides(probes, cancelled);
+		list_polygons(probes);
+	}
+	return !atomic_load(cancelled) || fail(failure, GEONN_ERROR_DEVICE, "the search has been cancelled");
+}
+
+struct cpu_probes *
+cpu_probes_build(const struct dataset *dataset, const atomic_bool *cancelled, struct failure *failure)
+{
+	struct cpu_probes *probes = calloc(1, sizeof(*probes));
+
+	if (probes == NULL)
+	{
+		fail(failure, GEONN_ERROR_MEMORY, "not enough memory for lines and polygons");
+		return NULL;
+	}
+	probes->dataset = dataset;
+	if (build(probes, cancelled, failure))
+		return probes;
+	cpu_probes_free(probes);
+	return NULL;
+}
+
+void
+cpu_probes_free(struct cpu_probes *probes)
+{
+	if (probes == NULL)
+		return;
+	shape_vertices_free(&probes->vertices);
+	shape_polygons_free(&probes->polygons);
+	memory_block_release(probes->memory, probes->bytes);
+	free(probes);
+}

@@ -1,0 +1,50 @@
+/*
+ * arcs_probe.h
+ *		What the CPU makes of observations that are shapes.
+ */
+#ifndef GEONN_CPU_ARCS_PROBE_H
+#define GEONN_CPU_ARCS_PROBE_H
+
+#include "engine/dataset/dataset_arcs.h"
+#include "engine/shapes/polygons.h"
+
+/* an arc of an observation, or a piece of one */
+struct cpu_probe_side
+{
+	struct geonn_vector a;
+	struct geonn_vector b;
+	uint32_t	vertex;			/* where the arc begins that is measured for the piece; it ends at the next vertex */
+};
+
+/* The shapes of a search.  What is said of a shape has its number as index; its entries end where those of the next begin. */
+struct cpu_probes
+{
+	const struct dataset *dataset;
+	uint32_t	count;			/* how many shapes there are */
+	uint32_t   *arc;			/* [count + 1] the first arc in the dataset */
+	uint32_t   *first_side;		/* [count + 1] */
+	struct cpu_probe_side *side;
+	uint32_t   *first_polygon;	/* [count + 1] */
+	uint32_t   *polygon;		/* numbers among `polygons` */
+	struct shape_vertices vertices; /* with `first` of each arc */
+	struct shape_polygons polygons;
+	void	   *memory;
+	size_t		bytes;
+};
+
+/*
+ * Make probes of a dataset of arcs that are observations.  Returns NULL with the failure if memory is short, or soon
+ * after the search is cancelled.
+ */
+extern struct cpu_probes *cpu_probes_build(const struct dataset *dataset, const atomic_bool *cancelled, struct failure *failure);
+
+extern void cpu_probes_free(struct cpu_probes *probes);
+
+/* Return whether an arc of the observations is the first one of a part of its shape. */
+static inline bool
+cpu_probes_begins_part(const struct cpu_probes *probes, uint32_t arc)
+{
+	return arc == 0 || !dataset_arc_goes_on(probes->dataset, arc);
+}
+
+#endif							/* GEONN_CPU_ARCS_PROBE_H */

@@ -1,0 +1,494 @@
+/*
+ * arcs_probe_search.c
+ *		Finds the nearest shapes of observations that are shapes themselves.
+ *
+ * Two shapes are at distance 0 where an arc of one meets an arc of the other, or where a part of one lies inside a polygon of
+ * the other: then any place of the part does, so its first vertex tells.  Else the distance is the least of any two arcs.
+ * So an observation asks the polygons around the first vertex of each of its parts, then for each of its own polygons the
+ * parts of references that begin inside, and then its arcs go through the index of arcs.
+ *
+ * Up to eight sides (arcs, or pieces of arcs) that follow each other are a bundle with one box.  It goes through the boxes
+ * of leaves, the nearest first, as arcs_search.c does for a point, with the gaps between boxes.  All bundles of an observation
+ * share the limit, and what was found.  In a leaf, the arcs that are within the limit of the bundle's centre, more by the
+ * bundle's radius, are compared with the eight sides.
+ *
+ *
+ * Bounds
+ *
+ * Let A and B be arcs of at most a quarter circle that do not meet.  Then an end of one of them is nearest: where the
+ * nearest places were inside of both, the great circle through these would cross both at right angles, and a move along both
+ * arcs to the side where they meet would bring them nearer.  So let m be the least of the four distances from an end to
+ * the other's chord.  An arc and its chord differ by the sagitta at most (arcs.c), so the distance of A and B, as a chord, is
+ * within m less and more by the larger sagitta.  If they meet, m more is an upper bound all the same, and 0 is a lower one.
+ *
+ * They can only meet if the ends of neither lie on one side of the other's plane.  The sign of det(a, b, c) tells, computed as
+ * (c - a) (a x (b - a)); with e = 2^-53 the differences are off by e relatively, the product of vectors by 3 e more, the
+ * last by 4 e: together by less than 10 e |b - a| |c - a| <= 20 e |b - a|.  Where it is above 32 e |b - a| for both ends, they lie
+ * on one side for certain.  As no piece is longer than 500 km, arcs that meet have ends less than a quarter circle apart;
+ * that leaves out planes that cross on the other side of the earth.  An arc of no length meets another one only at its
+ * place, which m says.
+ *
+ *
+ * The margin
+ *
+ * As in arcs_search.c, but the pieces of both shapes are off by up to 10.44 e: 28.4 + 4 * 10.44 + 2 * 42 = 154 e, which is
+ * less than SHAPE_ARCS_MARGIN, 256 e.  A piece that is off may miss what the arc meets, by no more than that.  A bundle's centre
+ * has another distance of 42 e in place of one of those, and a radius that is off by less than 10 e.
+ *
+ *
+ * Brute force measures each two arcs, and asks each two polygons and parts.
+ */
+#include "engine/cpu/arcs/arcs.h"
+
+#include "common/arc.h"
+#include "common/metric.h"
+#include "engine/cpu/arcs/arcs_answer.h"
+#include "engine/cpu/arcs/arcs_leaf.h"
+#include "engine/cpu/arcs/arcs_probe.h"
+
+/* Where |det| is above this, times the length of the chord, its sign is right (essay). */
+#define CERTAIN_SIDE 0x1p-48
+
+/* sides of an observation that follow each other; the last one's copies fill up the vectors */
+struct sides
+{
+	const struct cpu_probe_side *side;
+	uint32_t	used;			/* a bit is set for each side */
+	float		low[3];			/* the box of all */
+	float		high[3];
+	double		centre[3];
+	double		radius;			/* no place of a side is farther from the centre */
+
+	doubles		a[3];
+	doubles		b[3];
+	doubles		d[3];			/* from a to b */
+	doubles		chord;			/* squared */
+	doubles		sagitta;
+	doubles		across[3];		/* a x d */
+	doubles		certain;		/* CERTAIN_SIDE times the length of the chord, squared */
+};
+
+/* ---- sides ---- */
+
+FLOATS_INLINE doubles
+doubles_lesser(doubles a, doubles b)
+{
+	double_bits less = a < b;
+
+	return (doubles) (((double_bits) a & less) | ((double_bits) b & ~less));
+}
+
+FLOATS_INLINE doubles
+doubles_greater(doubles a, doubles b)
+{
+	double_bits less = a < b;
+
+	return (doubles) (((double_bits) b & less) | ((double_bits) a & ~less));
+}
+
+/* Set the box, the centre and the radius. */
+static void
+set_box(struct sides *sides)
+{
+	doubles		from_a = {0};
+	doubles		from_b = {0};
+	doubles		square;
+
+	for (int axis = 0; axis < 3; axis++)
+	{
+		doubles		least = doubles_lesser(sides->a[axis], sides->b[axis]) - sides->sagitta;
+		doubles		greatest = doubles_greater(sides->a[axis], sides->b[axis]) + sides->sagitta;
+		double		low = least[0];
+		double		high = greatest[0];
+
+		for (int i = 1; i < CPU_ARCS_LEAF; i++)
+		{
+			low = least[i] < low ? least[i] : low;
+			high = greatest[i] > high ? greatest[i] : high;
+		}
+		sides->low[axis] = (float) low;
+		sides->high[axis] = (float) high;
+		sides->centre[axis] = (low + high) / 2.0;
+		from_a += (sides->a[axis] - sides->centre[axis]) * (sides->a[axis] - sides->centre[axis]);
+		from_b += (sides->b[axis] - sides->centre[axis]) * (sides->b[axis] - sides->centre[axis]);
+	}
+	square = doubles_greater(from_a, from_b);
+	sides->radius = 0.0;
+	for (int i = 0; i < CPU_ARCS_LEAF; i++)
+		sides->radius = fmax(sides->radius, sqrt(square[i]) + sides->sagitta[i]);
+}
+
+static void
+set_sides(struct sides *sides, const struct cpu_probe_side *side, uint32_t count)
+{
+	sides->side = side;
+	sides->used = (1u << count) - 1;
+	for (uint32_t i = 0; i < CPU_ARCS_LEAF; i++)
+	{
+		const struct cpu_probe_side *one = &side[i < count ? i : count - 1];
+
+		sides->a[0][i] = one->a.x;
+		sides->a[1][i] = one->a.y;
+		sides->a[2][i] = one->a.z;
+		sides->b[0][i] = one->b.x;
+		sides->b[1][i] = one->b.y;
+		sides->b[2][i] = one->b.z;
+	}
+	for (int axis = 0; axis < 3; axis++)
+		sides->d[axis] = sides->b[axis] - sides->a[axis];
+	sides->chord = doubles_dot(sides->d, sides->d);
+	sides->sagitta = SHAPE_ARCS_SAGITTA * sides->chord;
+	for (int axis = 0; axis < 3; axis++)
+		sides->across[axis] = sides->a[(axis + 1) % 3] * sides->d[(axis + 2) % 3] -
+			sides->a[(axis + 2) % 3] * sides->d[(axis + 1) % 3];
+	sides->certain = CERTAIN_SIDE * CERTAIN_SIDE * sides->chord;
+	set_box(sides);
+}
+
+/* ---- leaves ---- */
+
+/* the bounds of the distances of sides to an arc */
+struct bounds
+{
+	doubles		square;			/* of m */
+	doubles		sagitta;		/* the larger one */
+	uint32_t	meet;			/* bit i is set: side i and the arc may meet */
+};
+
+/* Return bits that are all set where two ends, from which det is computed, lie on one side of a plane for certain. */
+FLOATS_INLINE double_bits
+on_one_side(doubles first, doubles second, doubles certain)
+{
+	return (first * second > 0.0) & (first * first > certain) & (second * second > certain);
+}
+
+/* Find the bounds for the arc, or the piece of one, between two vertices. */
+static void
+find_bounds(const struct sides *sides, const struct geonn_vector *ends, struct bounds *bounds)
+{
+	const double p[3] = {ends[0].x, ends[0].y, ends[0].z};
+	const double q[3] = {ends[1].x, ends[1].y, ends[1].z};
+	double		chord = geonn_chord_squared(ends[0], ends[1]);
+	doubles		e[3];			/* the arc's chord */
+	doubles		normal[3];
+	doubles		from_a[3];
+	doubles		from_b[3];
+	doubles		to_a[3];
+	doubles		to_b[3];
+	doubles		all_of_chord = doubles_all(chord);
+	double_bits meet;
+
+	for (int axis = 0; axis < 3; axis++)
+	{
+		int			next = (axis + 1) % 3;
+		int			last = (axis + 2) % 3;
+
+		e[axis] = doubles_all(q[axis] - p[axis]);
+		normal[axis] = doubles_all(p[next] * (q[last] - p[last]) - p[last] * (q[next] - p[next]));
+		from_a[axis] = p[axis] - sides->a[axis];
+		from_b[axis] = q[axis] - sides->a[axis];
+		to_a[axis] = sides->a[axis] - p[axis];
+		to_b[axis] = sides->b[axis] - p[axis];
+	}
+	bounds->square = doubles_lesser(doubles_lesser(doubles_chord_squares(from_a, sides->d, sides->chord),
+												   doubles_chord_squares(from_b, sides->d, sides->chord)),
+									doubles_lesser(doubles_chord_squares(to_a, e, all_of_chord),
+												   doubles_chord_squares(to_b, e, all_of_chord)));
+	bounds->sagitta = doubles_greater(sides->sagitta, doubles_all(SHAPE_ARCS_SAGITTA * chord));
+
+	/* An end that is less than a quarter circle away has a chord below the root of 2. */
+	meet = (doubles_dot(to_a, to_a) < 2.0) & (sides->chord > 0.0) & (all_of_chord > 0.0) &
+		~on_one_side(doubles_dot(to_a, normal), doubles_dot(to_b, normal), doubles_all(CERTAIN_SIDE * CERTAIN_SIDE * chord)) &
+		~on_one_side(doubles_dot(from_a, sides->across), doubles_dot(from_b, sides->across), sides->certain);
+	bounds->meet = 0;
+	for (int i = 0; i < CPU_ARCS_LEAF; i++)
+		bounds->meet |= (uint32_t) (meet[i] & 1) << i;
+}
+
+/* Offer an arc of a leaf with the sides that may be near it. */
+static void
+offer_lane(struct work *work, const struct sides *sides, const struct cpu_arcs_leaf *leaf, uint32_t lane)
+{
+	struct bounds bounds;
+	doubles		reach;
+	uint32_t	bits;
+
+	if (!arcs_is_candidate(&work->conditions, leaf->arc[lane]))
+		return;
+	find_bounds(sides, &work->arcs->vertices.vertex[leaf->vertex[lane]], &bounds);
+	reach = work->limit + bounds.sagitta;
+	reach *= reach;
+	for (bits = (doubles_within(&bounds.square, &reach) | bounds.meet) & sides->used; bits != 0; bits &= bits - 1)
+	{
+		uint32_t	i = (uint32_t) __builtin_ctz(bits);
+		double		distance = sqrt(bounds.square[i]);
+		double		lower = bounds.meet >> i & 1 ? 0.0 : distance - bounds.sagitta[i];
+
+		if (lower <= work->limit)
+			offer(work, (struct maybe) {lower, leaf->shape[lane], leaf->arc[lane],
+										cpu_arcs_measured(work->arcs, leaf->vertex[lane]), sides->side[i].vertex},
+				  distance + bounds.sagitta[i]);
+	}
+}
+
+/* Return bits for the arcs of a leaf that are within the limit of all sides together. */
+FLOATS_INLINE uint32_t
+lanes_near(const struct work *work, const struct sides *sides, const doubles *square, const doubles *sagitta)
+{
+	doubles		bound = work->limit + sides->radius + *sagitta;
+
+	bound *= bound;
+	return doubles_within(square, &bound);
+}
+
+static void
+visit_leaf(struct work *work, const struct sides *sides, uint32_t number)
+{
+	const struct cpu_arcs_leaf *leaf = &work->arcs->leaf[number];
+	doubles		square;
+	doubles		sagitta;
+	uint32_t	bits;
+
+	doubles_leaf_squares(work->arcs->vertices.vertex, leaf, sides->centre, &square, &sagitta);
+	bits = lanes_near(work, sides, &square, &sagitta);
+	while (bits != 0)
+	{
+		/* Take the nearest chord first: it lowers the limit, and few others remain within. */
+		uint32_t	nearest = (uint32_t) __builtin_ctz(bits);
+
+		for (uint32_t rest = bits & (bits - 1); rest != 0; rest &= rest - 1)
+			nearest = square[__builtin_ctz(rest)] < square[nearest] ? (uint32_t) __builtin_ctz(rest) : nearest;
+		offer_lane(work, sides, leaf, nearest);
+		bits &= lanes_near(work, sides, &square, &sagitta) & ~(1u << nearest);
+	}
+}
+
+/* ---- the walk ---- */
+
+/* Offer the arcs within the limit of some sides. */
+static void
+walk(struct work *work, const struct sides *sides)
+{
+	const struct shape_boxes *boxes = &work->arcs->boxes;
+	struct visit visits[SHAPE_BOXES_VISITS] = {{0.0f, boxes->levels - 1, 0}};
+	uint32_t	count = 1;
+
+	while (count > 0)
+	{
+		struct visit next = visits[--count];
+		uint32_t	first = count;
+		floats		gaps;
+
+		if (next.gap > work->limit_squared)
+			continue;
+		if (next.level < 0)
+		{
+			visit_leaf(work, sides, next.number);
+			if (is_stopped(work))
+				return;
+			continue;
+		}
+		gaps = gaps_between(sides->low, sides->high, &boxes->node[next.level][next.number]);
+		for (uint32_t bits = floats_within(gaps, floats_all(work->limit_squared)); bits != 0; bits &= bits - 1)
+		{
+			uint32_t	i = (uint32_t) __builtin_ctz(bits);
+
+			count = add_visit(visits, first, count,
+							  (struct visit) {gaps[i], next.level - 1, next.number * SHAPE_BOXES_WIDTH + i});
+		}
+	}
+}
+
+/* ---- parts and polygons ---- */
+
+/* Ask which polygons hold the observation's parts: by their boxes, or all of them. */
+static void
+ask_around(struct work *work, const struct cpu_probes *probes, uint32_t shape, bool all)
+{
+	for (uint32_t i = probes->arc[shape]; i < probes->arc[shape + 1] && !is_stopped(work); i++)
+	{
+		struct geonn_vector place = probes->vertices.vertex[probes->vertices.first[i]];
+		double		longitude = probes->dataset->longitude[i];
+
+		if (!cpu_probes_begins_part(probes, i))
+			continue;
+		if (!all)
+			ask_polygons(work, place, longitude);
+		for (uint32_t polygon = 0; all && polygon < work->arcs->polygons.count && !is_stopped(work); polygon++)
+			ask_polygon(work, polygon, place, longitude);
+	}
+}
+
+/* Offer a part of the references if it begins in a polygon of the observation. */
+static void
+ask_part(struct work *work, const struct cpu_probes *probes, uint32_t polygon, uint32_t number)
+{
+	const struct cpu_arcs_parts *parts = &work->arcs->parts_built;
+	const struct dataset *dataset = work->piece->search->dataset;
+	uint32_t	arc = parts->arc[number];
+
+	if (arcs_is_candidate(&work->conditions, arc) &&
+		shape_polygons_side(&probes->polygons, polygon, parts->vector[number], dataset->longitude[arc]) != GEONN_OUTSIDE)
+		offer(work, (struct maybe) {0.0, (uint32_t) dataset->shape[arc], arc, NO_VERTEX, 0}, 0.0);
+}
+
+/* Ask which parts begin in a polygon of the observation: by the polygon's box, or all of them. */
+static void
+ask_inside(struct work *work, const struct cpu_probes *probes, uint32_t polygon, bool all)
+{
+	const struct shape_boxes *boxes = &work->arcs->parts_built.boxes;
+	const struct shape_boxes_node *box = &probes->polygons.boxes.node[0][polygon / SHAPE_BOXES_WIDTH];
+	uint32_t	at = polygon % SHAPE_BOXES_WIDTH;
+	const float low[3] = {box->low[0][at], box->low[1][at], box->low[2][at]};
+	const float high[3] = {box->high[0][at], box->high[1][at], box->high[2][at]};
+	struct visit visits[SHAPE_BOXES_VISITS] = {{0.0f, boxes->levels - 1, 0}};
+	uint32_t	count = 1;
+
+	for (uint32_t part = 0; all && part < boxes->entries && !is_stopped(work); part++)
+		ask_part(work, probes, polygon, part);
+	while (!all && count > 0 && !is_stopped(work))
+	{
+		struct visit next = visits[--count];
+		floats		gaps;
+
+		if (next.level < 0)
+		{
+			ask_part(work, probes, polygon, next.number);
+			continue;
+		}
+		gaps = gaps_between(low, high, &boxes->node[next.level][next.number]);
+		for (uint32_t bits = floats_within(gaps, floats_all(0.0f)); bits != 0; bits &= bits - 1)
+			visits[count++] = (struct visit) {
+				0.0f, next.level - 1, next.number * SHAPE_BOXES_WIDTH + (uint32_t) __builtin_ctz(bits)
+			};
+	}
+}
+
+/* ---- brute force ---- */
+
+/* Measure an arc of the references and all arcs of the observation. */
+static void
+measure_arc(struct work *work, const struct cpu_probes *probes, uint32_t shape, uint32_t number, uint32_t lane)
+{
+	const struct cpu_arcs_leaf *leaf = &work->arcs->leaf[number];
+	const struct geonn_vector *ends = &work->arcs->vertices.vertex[cpu_arcs_measured(work->arcs, leaf->vertex[lane])];
+	double		distance = INFINITY;
+	struct found *found;
+
+	for (uint32_t i = probes->first_side[shape]; i < probes->first_side[shape + 1] && !is_stopped(work); i++)
+	{
+		const struct geonn_vector *own = &probes->vertices.vertex[probes->side[i].vertex];
+
+		if (i > probes->first_side[shape] && probes->side[i].vertex == probes->side[i - 1].vertex)
+			continue;
+		distance = fmin(distance, geonn_arcs_distance(own[0], own[1], ends[0], ends[1]));
+	}
+	offer(work, (struct maybe) {0.0, leaf->shape[lane], leaf->arc[lane], MEASURED_VERTEX, 0}, INFINITY);
+	found = find(work, leaf->shape[lane]);
+	if (found->stamp == work->stamp)
+		note_distance(found, distance, leaf->arc[lane]);
+}
+
+/* Measure all arcs of the references; of an arc in pieces, several times. */
+static void
+measure_all(struct work *work, const struct cpu_probes *probes, uint32_t shape)
+{
+	for (uint32_t i = 0; i < work->arcs->count && !is_stopped(work); i++)
+		if (arcs_is_candidate(&work->conditions, work->arcs->leaf[i / CPU_ARCS_LEAF].arc[i % CPU_ARCS_LEAF]))
+			measure_arc(work, probes, shape, i / CPU_ARCS_LEAF, i % CPU_ARCS_LEAF);
+}
+
+/* ---- the answer ---- */
+
+static double
+measure(const struct work *work, const struct maybe *maybe)
+{
+	const struct geonn_vector *own = &work->piece->probes->vertices.vertex[maybe->probe];
+	const struct geonn_vector *other = &work->arcs->vertices.vertex[maybe->vertex];
+
+	return geonn_arcs_distance(own[0], own[1], other[0], other[1]);
+}
+
+/*
+ * Return whether to leave an observation to a later turn, because this one is over: not the first of a piece, which is
+ * finished however long that takes.
+ */
+static bool
+is_too_late(struct work *work)
+{
+	struct cpu_neighbours_piece *piece = work->piece;
+
+	if (piece->answered > 0 && piece->is_over(piece->turn, 0))
+		work->over = true;
+	return is_stopped(work);
+}
+
+/*
+ * Offer the arcs within the limit of an observation's bundles behind the first one.  Every 2^n-th comes first, and those
+ * between two of these later: so the limit shrinks at once to what is near some of the observation, and most bundles are farther.
+ */
+static void
+find_more_arcs(struct work *work, const struct cpu_probe_side *side, uint32_t count)
+{
+	uint64_t	step = CPU_ARCS_LEAF;
+
+	while (step < count)
+		step *= 2;
+	for (; step >= CPU_ARCS_LEAF; step /= 2)
+		for (uint64_t i = step; i < count && !is_too_late(work); i += 2 * step)
+		{
+			struct sides sides;
+
+			set_sides(&sides, &side[i], count - i < CPU_ARCS_LEAF ? (uint32_t) (count - i) : CPU_ARCS_LEAF);
+			walk(work, &sides);
+		}
+}
+
+/*
+ * Return a limit for an observation of one bundle after one of one bundle, or something greater: the shapes that were nearest to
+ * the former one are no farther than that and the way from there.
+ */
+static double
+limit_by_former(const struct work *work, const struct sides *sides)
+{
+	struct geonn_vector centre = {sides->centre[0], sides->centre[1], sides->centre[2]};
+
+	if (!work->conditions.plain || work->best_count != work->question->k || work->question->k == 0)
+		return INFINITY;
+	return work->best[work->best_count - 1] + SHAPE_ARCS_MARGIN + work->from_radius + sides->radius +
+		sqrt(geonn_chord_squared(work->from, centre));
+}
+
+static void
+answer(struct work *work, uint32_t row)
+{
+	const struct cpu_neighbours_piece *piece = work->piece;
+	const struct cpu_probes *probes = piece->probes;
+	uint32_t	shape = piece->first + row;
+	const struct cpu_probe_side *side = &probes->side[probes->first_side[shape]];
+	uint32_t	count = probes->first_side[shape + 1] - probes->first_side[shape];
+	struct sides sides;
+
+	set_sides(&sides, side, count < CPU_ARCS_LEAF ? count : CPU_ARCS_LEAF);
+	begin_observation(work, probes->arc[shape],
+					  count > CPU_ARCS_LEAF ? work->widest : fmin(work->widest, limit_by_former(work, &sides)));
+	work->from = (struct geonn_vector) {sides.centre[0], sides.centre[1], sides.centre[2]};
+	work->from_radius = count > CPU_ARCS_LEAF ? INFINITY : sides.radius;
+	ask_around(work, probes, shape, !piece->by_index);
+	for (uint32_t i = probes->first_polygon[shape]; i < probes->first_polygon[shape + 1] && !is_stopped(work); i++)
+		ask_inside(work, probes, probes->polygon[i], !piece->by_index);
+	if (!piece->by_index)
+		measure_all(work, probes, shape);
+	else
+	{
+		walk(work, &sides);
+		find_more_arcs(work, side, count);
+	}
+	end_observation(work, row, measure);
+}
+
+void
+CPU_PATH_NAME(cpu_arcs_probe) (struct cpu_neighbours_piece *piece)
+{
+	answer_piece(piece, answer);
+}

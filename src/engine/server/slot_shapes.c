@@ -1,0 +1,45 @@
+/*
+ * slot_shapes.c
+ *		The shapes that are a slot's observations.
+ *
+ * The engine copies their arcs when a search begins, so that its client can change nothing any more, and keeps them for
+ * the searches that go on from there: until the slot's next search begins, or the slot loses its batch.
+ */
+#include "engine/server/session.h"
+
+#include "engine/search/backends.h"
+
+/* shapes of observations have no number among datasets */
+#define NO_ID 0
+
+void
+slot_forget_shapes(struct slot *slot)
+{
+	struct dataset *shapes = slot->shapes;
+
+	slot->shapes = NULL;
+	if (shapes == NULL)
+		return;
+	for (int i = 0; i < engine_device_count; i++)
+		if (shapes->built[i] != NULL)
+			engine_devices[i].operations->discard(&engine_devices[i], shapes->built[i]);
+	dataset_free(shapes);
+}
+
+bool
+slot_copy_shapes(struct slot *slot, uint32_t rows, struct failure *failure)
+{
+	struct geonn_batch_columns columns = slot->columns;
+
+	columns.tag = NULL;			/* answers are there */
+	slot->shapes = dataset_create(NO_ID, GEONN_METRIC_SPHERE, GEONN_COLUMN_ARC);
+	if (slot->shapes == NULL)
+		return fail(failure, GEONN_ERROR_MEMORY, "not enough memory for lines and polygons");
+	if (dataset_append(slot->shapes, &columns, rows, failure) && dataset_check_end(slot->shapes, failure))
+	{
+		slot->shapes->sealed = true;
+		return true;
+	}
+	slot_forget_shapes(slot);
+	return false;
+}
