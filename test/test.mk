@@ -252,7 +252,7 @@ fuzz: fuzzers
 # in a tree of links of its own.
 SANITIZE_asan = address,undefined,float-cast-overflow -fno-sanitize-recover=all
 SANITIZE_tsan = thread
-SANITIZED_TESTS = engine protocol lifetime keeping watch shares sharing threads search cpu_cells cpu_cells_turns cpu_columns
+SANITIZED_TESTS = arcs_probe engine protocol lifetime keeping watch shares sharing threads search cpu_cells cpu_cells_turns cpu_columns
 SANITIZED_WANTED = $(foreach test,$(SANITIZED_TESTS),$(if $(SANITIZED),$(if $(strip $(foreach word,$(SANITIZED),$(findstring $(word),$1_$(test)))),$(test)),$(test)))
 .PHONY: check-sanitizers $(addprefix sanitized-,asan tsan)
 $(addprefix sanitized-,asan tsan): sanitized-%:

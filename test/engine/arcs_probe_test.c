@@ -2,10 +2,10 @@
  * arcs_probe_test.c
  *		Whether an engine finds the nearest shapes of shapes: points, lines, polygons and several of these on both sides.
  *
- * Usage: arcs_probe_test ENGINE [cpu|cuda [SEED [SETS]]].  Each set has random shapes on both sides, which meet, touch, lie in
- * each other, or are far apart.  The distance of each two, put together of geonn_arcs_distance() and ring.c, says what
- * is right, byte for byte; of some the oracle in __float128 says it, too.  Batches have room for few rows or pairs, so that
- * searches go on and resume.
+ * Usage: arcs_probe_test ENGINE [cpu|cuda [SEED [SETS|sanitized]]].  Each set has random shapes on both sides, which meet,
+ * touch, lie in each other, or are far apart.  The distance of each two, put together of geonn_arcs_distance() and
+ * ring.c, says what is right, byte for byte; of some the oracle in __float128 says it, too.  Batches have room for few rows
+ * or pairs, so that searches go on and resume.
  *
  * rooms: engine/cpu/arcs engine/server engine/shapes
  */
@@ -721,7 +721,7 @@ main(int argument_count, char **words)
 {
 	static const char *const paths[] = {"portable", "avx2", NULL};
 	enum geonn_device_choice device = argument_count > 2 && strcmp(words[2], "cuda") == 0 ? GEONN_DEVICE_AUTO : GEONN_DEVICE_CPU;
-	long		count = argument_count > 4 ? atol(words[4]) : 200;
+	long		count = argument_count <= 4 ? 200 : strcmp(words[4], "sanitized") == 0 ? 24 : atol(words[4]);
 
 	if (argument_count < 2)
 		return EXIT_FAILURE;
