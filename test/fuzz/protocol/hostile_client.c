@@ -485,13 +485,14 @@ say_search(struct hostile *hostile, const struct step *step)
 
 	if (slot->columns.shape != NULL && step->numbers[1] / 10240 % 2)
 		search.flags |= GEONN_SEARCH_PLACES;
-	if (step->numbers[1] / 20480 % 4 == 1)
-		search.flags |= GEONN_SEARCH_SHAPES;
-	if (search.flags & GEONN_SEARCH_SHAPES && slot->columns.shape != NULL)
+	if (slot->columns.shape != NULL && step->numbers[0] / 24 % 3 != 0)
 	{
 		/* whole triangles, mostly, and not the places of an answer for their ends */
-		search.rows -= search.rows > 3 && step->numbers[1] / 81920 % 8 != 0 ? search.rows % 3 : 0;
-		search.flags &= step->numbers[1] / 81920 % 8 != 0 ? ~GEONN_SEARCH_PLACES : UINT32_MAX;
+		bool		sound = step->numbers[0] / 72 % 8 != 0;
+
+		search.flags |= GEONN_SEARCH_SHAPES;
+		search.flags &= sound ? ~GEONN_SEARCH_PLACES : UINT32_MAX;
+		search.rows -= sound && search.rows > 3 ? search.rows % 3 : 0;
 	}
 
 	/* the middle one of the usual questions, and the rest of what it left */
