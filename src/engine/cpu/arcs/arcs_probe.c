@@ -2,7 +2,7 @@
  * arcs_probe.c
  *		Makes probes of observations that are shapes.
  *
- * An observation's arcs follow each other as they were sent, in pieces of at most 500 km, as arcs.c cuts those of references:
+ * An observation's arcs follow each other as they were sent, in pieces of at most 250 km, as arcs.c cuts those of references:
  * arcs_probe_search.c has how they are used.  One thread makes them, in some 20 ns an arc.
  */
 #include "engine/cpu/arcs/arcs_probe.h"

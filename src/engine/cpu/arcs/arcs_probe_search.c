@@ -23,8 +23,8 @@
  *
  * They can only meet if the ends of neither lie on one side of the other's plane.  The sign of det(a, b, c) tells, computed as
  * (c - a) (a x (b - a)); with e = 2^-53 the differences are off by e relatively, the product of vectors by 3 e more, the
- * last by 4 e: together by less than 10 e |b - a| |c - a| <= 20 e |b - a|.  Where it is above 32 e |b - a| for both ends, they lie
- * on one side for certain.  As no piece is longer than 500 km, arcs that meet have ends less than a quarter circle apart;
+ * last by 4 e: together by less than 10 e |b - a| |c - a| <= 20 e |b - a|.  Where it exceeds 32 e |b - a| for both ends, they lie
+ * on one side for certain.  As no piece is longer than 250 km, arcs that meet have ends less than a quarter circle apart;
  * that leaves out planes that cross on the other side of the earth.  An arc of no length meets another one only at its
  * place, which m says.
  *
