@@ -291,3 +291,46 @@ geonn_arcs_distance(struct geonn_vector a, struct geonn_vector b, struct geonn_v
 	geonn_assert(!(of_ends < 0.0) && !(of_feet < 0.0));
 	return fmin(of_ends, of_feet);
 }
+
+static struct geonn_precise_vector
+normal_of(struct geonn_vector a, struct geonn_vector b)
+{
+	struct geonn_precise_vector start = {{a.x, 0.0}, {a.y, 0.0}, {a.z, 0.0}};
+
+	return geonn_precise_cross(start, b);
+}
+
+static double
+length_of(struct geonn_vector v)
+{
+	return sqrt(geonn_dot(v, v));
+}
+
+/*
+ * The parts of normals are off by 3 * 2^-106 relatively, products of two parts by 2^-103, and their product as vectors by
+ * 2^-101 of the normals' lengths.  Where the sine of the angle between the great circles is 2^-50 or more, that is 4 * 2^-53 of
+ * the product's own length; the last roundings add less than as much.
+ */
+bool
+geonn_arcs_crossing(struct geonn_vector a, struct geonn_vector b, struct geonn_vector c, struct geonn_vector d,
+					struct geonn_vector *crossing)
+{
+	struct geonn_precise_vector m = normal_of(a, b);
+	struct geonn_precise_vector n = normal_of(c, d);
+	struct geonn_vector all = {a.x + b.x + c.x + d.x, a.y + b.y + c.y + d.y, a.z + b.z + c.z + d.z};
+	struct geonn_vector across = {
+		geonn_sum_minus(sum_product(m.y, n.z), sum_product(m.z, n.y)).high,
+		geonn_sum_minus(sum_product(m.z, n.x), sum_product(m.x, n.z)).high,
+		geonn_sum_minus(sum_product(m.x, n.y), sum_product(m.y, n.x)).high
+	};
+	double		lengths = length_of((struct geonn_vector) {m.x.high, m.y.high, m.z.high}) *
+		length_of((struct geonn_vector) {n.x.high, n.y.high, n.z.high});
+	double		length = length_of(across);
+
+	if (!(length >= 0x1p-50 * lengths) || lengths < 0x1p-200)
+		return false;
+	/* Of the two places where the great circles cross, all ends are nearer to the one that is on both arcs. */
+	length = geonn_dot(across, all) < 0.0 ? -length : length;
+	*crossing = (struct geonn_vector) {across.x / length, across.y / length, across.z / length};
+	return true;
+}

@@ -260,6 +260,14 @@ extern struct geonn_vector geonn_arc_middle(double latitude1, double longitude1,
 extern struct geonn_vector geonn_arc_foot(struct geonn_vector p, struct geonn_vector a, struct geonn_vector b);
 
 /*
+ * Find where the arcs from a to b and from c to d cross, whose geonn_arcs_distance() is 0: a vector of length 1, off by at most
+ * 8 * 2^-53.  Returns false if their great circles are nearer to each other than 2^-50, by angle: then an end of one of the arcs
+ * is within 6 nm of the other arc.
+ */
+extern bool geonn_arcs_crossing(struct geonn_vector a, struct geonn_vector b, struct geonn_vector c, struct geonn_vector d,
+								struct geonn_vector *crossing);
+
+/*
  * Find the degrees of a vector that is 2^-400 long or longer, off by at most 11.5 * 2^-53: a latitude, and
  * a longitude from -180 to 180, which is 0 for a pole.
  */

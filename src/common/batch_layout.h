@@ -10,14 +10,15 @@
 
 /*
  * The columns of a batch in memory.  Some columns serve twice: the client writes the tags of references, and the engine
- * the tags of answers; the client writes the ends of arcs, and the engine the places of answers.
+ * the tags of answers; the client writes arcs, and the engine the places of answers.
  */
 struct geonn_batch_columns
 {
 	uint32_t	rows;			/* how many points the batch has room for */
 	uint32_t	room;			/* how many pairs the batch has room for */
-	double	   *latitude;		/* [rows] degrees */
-	double	   *longitude;		/* [rows] degrees */
+	double	   *latitude;		/* [rows] degrees; with GEONN_COLUMN_ARC [max(rows, room)], for each pair's place on an
+								 * observation that is a shape, by pair */
+	double	   *longitude;		/* as latitude */
 	int64_t    *tag;			/* [max(rows, room)] */
 	double	   *distance;		/* [room] metres */
 	uint32_t   *count;			/* [rows] pairs of each observation */
@@ -90,8 +91,8 @@ geonn_batch_layout(void *start, uint32_t rows, uint32_t room, uint32_t present,
 	(type *) geonn_batch_column(base, &offset, is_present, values, sizeof(type))
 	columns->rows = rows;
 	columns->room = room;
-	columns->latitude = COLUMN(double, true, rows);
-	columns->longitude = COLUMN(double, true, rows);
+	columns->latitude = COLUMN(double, true, present & GEONN_COLUMN_ARC && room > rows ? room : rows);
+	columns->longitude = COLUMN(double, true, present & GEONN_COLUMN_ARC && room > rows ? room : rows);
 	columns->tag = COLUMN(int64_t, true, rows > room ? rows : room);
 	columns->distance = COLUMN(double, true, room);
 	columns->count = COLUMN(uint32_t, true, rows);

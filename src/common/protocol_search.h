@@ -21,8 +21,16 @@
  *
  * With GEONN_SEARCH_SHAPES the observations are shapes: the rows of the batch are their arcs, by the rules for arcs
  * that are references, but without tags.  A shape begins and ends in one batch, and counts as one observation; its first
- * row has its conditions.  Such a search is only of a dataset of arcs, and not for places.  When it begins with
- * observation 0, and does not resume, the engine copies the rows; a search that goes on from there is of the same rows.
+ * row has its conditions.  Such a search is only of a dataset of arcs.  When it begins with observation 0, and does not
+ * resume, the engine copies the rows; a search that goes on from there is of the same rows, until all are answered.
+ *
+ * With GEONN_SEARCH_PLACES such a pair has a place on each of the two shapes: the reference's in the columns of ends, as above,
+ * and the observation's in the columns of latitudes and longitudes, which lose the rows.  They are the nearest places of the
+ * first arc of the reference at the pair's distance and of the first arc of the observation that is as near to that arc.  Where
+ * the shapes meet, both places are the same, and the side, if the place has one, is GEONN_LINE_ON.  Then a polygon that holds the
+ * first vertex of a part of the observation stands for its first arc, as for points, and that vertex, the first such, is the
+ * place.  A part of the reference whose first vertex a polygon of the observation holds stands for its first arc, too, and that
+ * vertex is the place.  Of other arcs that meet, the place is an end of one on the other, or where they cross.
  *
  * A search with radii counts instead: it asks how many candidates each observation has within each radius, and for
  * the exact sums of their weights, the columns GEONN_COLUMN_WEIGHT of the dataset.  An observation then has one pair

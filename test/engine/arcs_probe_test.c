@@ -23,6 +23,7 @@
 #define REFERRED 1
 #define PAIRS_MAX (PARTS_MAX * PARTS_MAX)
 #define LIMIT_NANOMETRES 10.0
+#define PLACE_NANOMETRES 10.0
 
 /* the oracle looks at pairs with at most so many pairs of vertices */
 #define ORACLE_PAIRS 400
@@ -402,6 +403,10 @@ static struct
 	double		worst;			/* nanometres */
 	uint64_t	pairs;
 	uint64_t	meeting;
+	long		apart;			/* pairs of shapes that meet, whose places are not the same */
+	long		differing;		/* questions whose places depend on how they are asked */
+	long		places;
+	double		worst_place;	/* nanometres */
 }			seen;
 
 static uint32_t
@@ -510,6 +515,92 @@ ask_oracle(void)
 	}
 }
 
+/* how far a place is from a shape of a side, in nanometres */
+static double
+place_error(int side, int shape, struct point place)
+{
+	__float128	off = 1e9;
+
+	for (int part = 0; part < sets[side].parts; part++)
+		if (sets[side].shape[part] == shape)
+			off = fminq(off, oracle_shape_distance(&sets[side].part[part], place));
+	return (double) off * 1e9;
+}
+
+static int
+shape_of_tag(int64_t tag)
+{
+	int			shape = -1;
+
+	for (int i = 0; i < sets[REFERRED].shapes; i++)
+		if (sets[REFERRED].tag[i] == tag)
+			shape = shape < 0 ? i : sets[REFERRED].shapes;
+	return shape;
+}
+
+/* Hold the places of a pair against the shapes, if only one reference has its tag. */
+static void
+check_place(const struct client_answers *found, int observation, size_t pair)
+{
+	int			shape = shape_of_tag(found->tag[pair]);
+	struct point place = {found->places[CLIENT_LATITUDE][pair], found->places[CLIENT_LONGITUDE][pair]};
+	struct point own = {found->places[CLIENT_OWN_LATITUDE][pair], found->places[CLIENT_OWN_LONGITUDE][pair]};
+
+	if (shape == sets[REFERRED].shapes)
+		return;
+	seen.places++;
+	seen.worst_place = fmax(seen.worst_place, place_error(REFERRED, shape, place));
+	seen.worst_place = fmax(seen.worst_place, place_error(OBSERVED, observation, own));
+	seen.worst_place = fmax(seen.worst_place,
+							(double) fabsq(oracle_arcs_distance(own, own, place, place) - found->distance[pair]) * 1e9);
+}
+
+static bool
+is_same(double a, double b)
+{
+	return a == b || (isnan(a) && isnan(b));
+}
+
+/* Ask for places by index and by brute force: they are the same, and those that the distances say. */
+static void
+check_places(struct client *client, struct client_question question)
+{
+	struct client_points observations = points_of(OBSERVED);
+	struct client_answers found[2];
+	bool		same = true;
+
+	question.places = true;
+	for (int i = 0; i < 2; i++)
+	{
+		question.algorithm = i == 0 ? GEONN_ALGORITHM_INDEX : GEONN_ALGORITHM_BRUTE;
+		if (!client_collect(client, &question, &observations, &found[i]))
+		{
+			seen.refused++;
+			return;
+		}
+	}
+	same = found[0].first[found[0].count] == found[1].first[found[1].count];
+	for (size_t pair = 0; same && pair < found[0].first[found[0].count]; pair++)
+	{
+		for (int i = 0; i < CLIENT_PLACES; i++)
+			same = same && is_same(found[0].places[i][pair], found[1].places[i][pair]);
+		seen.apart += found[0].distance[pair] == 0.0 &&
+			(found[0].places[CLIENT_LATITUDE][pair] != found[0].places[CLIENT_OWN_LATITUDE][pair] ||
+			 found[0].places[CLIENT_LONGITUDE][pair] != found[0].places[CLIENT_OWN_LONGITUDE][pair]);
+	}
+	seen.differing += !same;
+	for (int i = 0; i < 4; i++)
+	{
+		int			observation = random_below(sets[OBSERVED].shapes);
+		size_t		pairs = found[0].first[observation + 1] - found[0].first[observation];
+
+		if (pairs > 0)
+			check_place(&found[0], observation, found[0].first[observation] + (size_t) random_below((int) pairs));
+	}
+	client_free_answers(&found[0]);
+	client_free_answers(&found[1]);
+}
+
 static void
 test_set(const struct engine *engine, enum geonn_device_choice device, long number)
 {
@@ -539,6 +630,7 @@ test_set(const struct engine *engine, enum geonn_device_choice device, long numb
 		question = draw_question(i);
 		check(&client, &question, columns);
 	}
+	check_places(&client, draw_question(random_below(5)));
 	question = draw_count();
 	check(&client, &question, columns);
 	ask_oracle();
@@ -608,8 +700,7 @@ test_going_on(const struct engine *engine)
 		{"behind the last shape", true, {.first = 2,.rows = 6,.k = 1,.flags = GEONN_SEARCH_SHAPES}},
 		{"behind the last shape at once", false, {.first = 5,.rows = 6,.k = 1,.flags = GEONN_SEARCH_SHAPES}},
 		{"a ring that is not closed", false, {.rows = 5,.k = 1,.flags = GEONN_SEARCH_SHAPES}},
-		{"a resumed search that was not cut off", true, {.first = 1,.rows = 6,.k = 1,.flags = GEONN_SEARCH_SHAPES | GEONN_SEARCH_RESUME}},
-		{"places", false, {.rows = 6,.k = 1,.flags = GEONN_SEARCH_SHAPES | GEONN_SEARCH_PLACES}}
+		{"a resumed search that was not cut off", true, {.first = 1,.rows = 6,.k = 1,.flags = GEONN_SEARCH_SHAPES | GEONN_SEARCH_RESUME}}
 	};
 	struct geonn_search on = {.first = 1,.rows = 6,.k = 1,.max_distance = INFINITY,.flags = GEONN_SEARCH_SHAPES};
 	struct geonn_batch_columns columns;
@@ -746,6 +837,10 @@ main(int argument_count, char **words)
 	report_failures("answers are those of every distance, in their order", seen.wrong);
 	report_failures("counts are those of every distance, with the sums of weights", seen.miscounted);
 	report_measure("distances are within 10 nm of the oracle's", seen.worst <= LIMIT_NANOMETRES, "worst error", seen.worst, "nm");
+	report_failures("places are the same by index and by brute force", seen.differing);
+	report_failures("those of shapes that meet are one place", seen.apart);
+	report_measure("places are within 10 nm of their shapes, and as far from each other as the distances say",
+				   seen.worst_place <= PLACE_NANOMETRES && seen.places > count, "worst error", seen.worst_place, "nm");
 	printf("# %llu pairs, %llu at distance 0; %ld by the oracle, %ld of them meet\n", (unsigned long long) seen.pairs,
 		   (unsigned long long) seen.meeting, seen.checked, seen.meeting_there);
 	report("many pairs are found, many of them meet, and many do not", seen.pairs > (uint64_t) count &&

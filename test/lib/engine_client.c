@@ -370,6 +370,7 @@ request_search(struct client *client, const struct client_question *question,
 		.flags = (question->ties ? GEONN_SEARCH_TIES : 0) |
 		(resume ? GEONN_SEARCH_RESUME : 0) |
 		(question->shapes ? GEONN_SEARCH_SHAPES : 0) |
+		(question->places ? GEONN_SEARCH_PLACES : 0) |
 		(question->extremes ? GEONN_SEARCH_EXTREMES : 0),
 		.max_distance = question->max_distance,
 		.radii = question->radii
@@ -417,7 +418,9 @@ take_results(struct client *client, const struct client_question *question,
 		.count = one_each ? NULL : slot->columns.count + results.first,
 		.pairs = results.pairs,
 		.tag = slot->columns.tag,
-		.distance = slot->columns.distance
+		.distance = slot->columns.distance,
+		.places = {slot->columns.end_latitude, slot->columns.end_longitude, slot->columns.latitude, slot->columns.longitude,
+		slot->columns.fraction}
 	};
 	for (uint32_t i = 0; i < counted; i++)
 		pairs += one_each ? 1 : part.count[i];
@@ -471,6 +474,8 @@ struct collection
 	size_t	   *observation;
 	int64_t    *tag;
 	double	   *distance;
+	bool		has_places;
+	double	   *places[CLIENT_PLACES];
 	size_t	   *first;			/* of client_answers; first[i + 1] counts the
 								 * pairs of observation i for now */
 };
@@ -497,11 +502,15 @@ collect_part(void *argument, const struct client_part *part)
 		collection->observation = enlarge(collection->observation, collection->room, sizeof(size_t));
 		collection->tag = enlarge(collection->tag, collection->room, sizeof(int64_t));
 		collection->distance = enlarge(collection->distance, collection->room, sizeof(double));
+		for (int i = 0; collection->has_places && i < CLIENT_PLACES; i++)
+			collection->places[i] = enlarge(collection->places[i], collection->room, sizeof(double));
 	}
 	if (part->pairs > 0)
 	{
 		memcpy(collection->tag + at, part->tag, part->pairs * sizeof(int64_t));
 		memcpy(collection->distance + at, part->distance, part->pairs * sizeof(double));
+		for (int i = 0; collection->has_places && i < CLIENT_PLACES; i++)
+			memcpy(collection->places[i] + at, part->places[i], part->pairs * sizeof(double));
 	}
 	for (uint32_t i = 0; i < part->observations; i++)
 	{
@@ -518,6 +527,7 @@ client_collect(struct client *client, const struct client_question *question,
 			   const struct client_points *observations, struct client_answers *answers)
 {
 	struct collection collection = {
+		.has_places = question->places,
 		.first = calloc(observations->count + 2, sizeof(size_t))
 	};
 	size_t	   *next;
@@ -534,6 +544,8 @@ client_collect(struct client *client, const struct client_question *question,
 		.tag = enlarge(NULL, collection.pairs + 1, sizeof(int64_t)),
 		.distance = enlarge(NULL, collection.pairs + 1, sizeof(double))
 	};
+	for (int i = 0; question->places && i < CLIENT_PLACES; i++)
+		answers->places[i] = enlarge(NULL, collection.pairs + 1, sizeof(double));
 	for (size_t i = 0; i < answers->count; i++)
 		answers->first[i + 1] += answers->first[i];
 	next = enlarge(NULL, answers->count + 1, sizeof(size_t));
@@ -544,11 +556,15 @@ client_collect(struct client *client, const struct client_question *question,
 
 		answers->tag[place] = collection.tag[i];
 		answers->distance[place] = collection.distance[i];
+		for (int j = 0; question->places && j < CLIENT_PLACES; j++)
+			answers->places[j][place] = collection.places[j][i];
 	}
 	free(next);
 	free(collection.observation);
 	free(collection.tag);
 	free(collection.distance);
+	for (int i = 0; i < CLIENT_PLACES; i++)
+		free(collection.places[i]);
 	if (!sound)
 		client_free_answers(answers);
 	return sound;
@@ -557,6 +573,8 @@ client_collect(struct client *client, const struct client_question *question,
 void
 client_free_answers(struct client_answers *answers)
 {
+	for (int i = 0; i < CLIENT_PLACES; i++)
+		free(answers->places[i]);
 	free(answers->first);
 	free(answers->tag);
 	free(answers->distance);

@@ -38,6 +38,17 @@ struct client_points
 };
 
 /* what is asked of every observation; protocol_search.h has the limits */
+/* What a pair has of its places: latitude and longitude on the reference, and on the observation; and the fraction. */
+enum client_place
+{
+	CLIENT_LATITUDE,
+	CLIENT_LONGITUDE,
+	CLIENT_OWN_LATITUDE,
+	CLIENT_OWN_LONGITUDE,
+	CLIENT_FRACTION,
+	CLIENT_PLACES
+};
+
 struct client_question
 {
 	uint32_t	k;				/* 0: all within max_distance */
@@ -46,6 +57,7 @@ struct client_question
 	double		max_distance;	/* metres, inclusive; may be INFINITY */
 	uint32_t	radii;			/* with k = 0: count within so many radii instead; 0: no count */
 	bool		shapes;			/* the observations are shapes, and the rows their arcs */
+	bool		places;			/* pairs have their places */
 	bool		extremes;		/* a count finds the least and the greatest weights, too */
 	double		radius[GEONN_RADII_MAX];	/* metres, rising; may be INFINITY */
 };
@@ -64,13 +76,14 @@ struct client_part
 	uint32_t	pairs;
 	const int64_t *tag;			/* [pairs] */
 	const double *distance;		/* [pairs] metres */
+	const double *places[CLIENT_PLACES];	/* [pairs] */
 };
 
 typedef void (*client_take_part) (void *argument, const struct client_part *part);
 
 /*
  * All pairs of a search: those of observation i are at first[i] ...
- * first[i + 1] - 1.  The three arrays are client_free_answers()'s to free.
+ * first[i + 1] - 1.  The arrays are client_free_answers()'s to free.
  */
 struct client_answers
 {
@@ -78,6 +91,7 @@ struct client_answers
 	size_t	   *first;			/* [count + 1] */
 	int64_t    *tag;			/* [first[count]] */
 	double	   *distance;		/* [first[count]] metres */
+	double	   *places[CLIENT_PLACES];	/* [first[count]], of a question for places */
 };
 
 /* one answer of a search for the nearest: tag and distance, or count 0 */

@@ -260,7 +260,14 @@ write_pair(const struct turn *turn, uint32_t row, const struct candidate *pair, 
 	search->columns.distance[at] = pair->distance;
 	if (!search->question.places)
 		return;
-	place = cpu_arcs_place(turn->built->arcs, search->dataset, &turn->observation[row], pair->distance, pair->place);
+	if (search->shapes != NULL)
+	{
+		place = cpu_arcs_place_of_shape(turn->built->arcs, search->dataset, cpu_turn_probes(search), turn->first + row, pair);
+		search->columns.latitude[at] = place.own_latitude;
+		search->columns.longitude[at] = place.own_longitude;
+	}
+	else
+		place = cpu_arcs_place(turn->built->arcs, search->dataset, &turn->observation[row], pair->distance, pair->place);
 	search->columns.end_latitude[at] = place.latitude;
 	search->columns.end_longitude[at] = place.longitude;
 	search->columns.fraction[at] = place.fraction;

@@ -86,7 +86,7 @@ candidates_choose(struct candidate *candidates, size_t count, const struct quest
 	geonn_assert(count <= within);
 	if (cutoff->present)
 	{
-		struct candidate given = {cutoff->distance, cutoff->place};
+		struct candidate given = {cutoff->distance, cutoff->place, 0};
 
 		while (skipped < count && !candidate_before(given, candidates[skipped]))
 			skipped++;

@@ -17,6 +17,7 @@ struct candidate
 {
 	double		distance;		/* metres */
 	uint32_t	place;			/* index in the dataset */
+	uint32_t	own;			/* where on the observation the pair is, if that is a shape (arcs_probe.h); else 0 */
 };
 
 /* Return whether a comes before b in the order (distance, place). */

@@ -30,6 +30,7 @@ send_results(struct session *session, const struct search *search)
 		.cpu_reason = search_cpu_reason(search, session->choice)
 	};
 	uint64_t	counts = search->one_each ? 0 : search->answered + search->cutoff.present;
+	uint64_t	doubles = !search->question.places ? 1 : search->shapes != NULL ? 6 : 4;
 
 	memcpy(results.ways, search->ways, sizeof(results.ways));
 	geonn_assert(search->answered > 0 || search->cutoff.present);
@@ -38,7 +39,7 @@ send_results(struct session *session, const struct search *search)
 	geonn_assert(!search->one_each || search->pairs == search->answered);
 	call_add(session->call, &(struct geonn_statistics) {
 		.observations = search->answered,
-		.bytes = search->pairs * (sizeof(int64_t) + (search->question.places ? 4 : 1) * sizeof(double)) +
+		.bytes = search->pairs * (sizeof(int64_t) + doubles * sizeof(double)) +
 		counts * sizeof(uint32_t)
 	});
 	session_send(session, GEONN_RESULTS, &results, -1);
@@ -89,9 +90,8 @@ check_question(struct session *session, const struct geonn_search *request,
 		session_fail_protocol(session, "a resumed search without partial results before it");
 	else if (request->flags & GEONN_SEARCH_PLACES && (request->radii > 0 || !(session->dataset->columns & GEONN_COLUMN_ARC)))
 		session_fail_protocol(session, "a count, or a search of points, for places");
-	else if (request->flags & GEONN_SEARCH_SHAPES &&
-			 (request->flags & GEONN_SEARCH_PLACES || !(session->dataset->columns & GEONN_COLUMN_ARC)))
-		session_fail_protocol(session, "shapes that ask for places, or for points");
+	else if (request->flags & GEONN_SEARCH_SHAPES && !(session->dataset->columns & GEONN_COLUMN_ARC))
+		session_fail_protocol(session, "shapes that ask for points");
 	else
 		return true;
 	return false;

@@ -65,6 +65,8 @@ struct cpu_place
 	double		measure;		/* the measure at the place, or NAN */
 	int32_t		segment;		/* the number of the arc in its shape, or 0 (protocol_search.h) */
 	enum geonn_line_side side;	/* the observation's side; GEONN_LINE_NO_SIDE if the dataset has no numbers of arcs */
+	double		own_latitude;	/* of an observation that is a shape: its own nearest place, in degrees */
+	double		own_longitude;
 };
 
 /*
@@ -102,6 +104,14 @@ struct cpu_observation;
  */
 extern struct cpu_place cpu_arcs_place(const struct cpu_arcs *arcs, const struct dataset *dataset,
 									   const struct cpu_observation *observation, double distance, uint32_t arc);
+
+struct candidate;
+struct cpu_probes;
+
+/* Find the places of a pair of an observation that is the shape of this number, one on each of the two. */
+extern struct cpu_place cpu_arcs_place_of_shape(const struct cpu_arcs *arcs, const struct dataset *dataset,
+												const struct cpu_probes *probes, uint32_t shape,
+												const struct candidate *pair);
 
 struct cpu_neighbours_piece;
 

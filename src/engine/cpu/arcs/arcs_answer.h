@@ -73,16 +73,16 @@ gaps_between(const float *low, const float *high, const struct shape_boxes_node 
 
 /* ---- polygons ---- */
 
-/* Offer a polygon if the conditions allow it and it holds a place. */
+/* Offer a polygon if the conditions allow it and it holds a place, which is the vertex `own` of a shape. */
 static inline void
-ask_polygon(struct work *work, uint32_t number, struct geonn_vector place, double longitude)
+ask_polygon(struct work *work, uint32_t number, struct geonn_vector place, double longitude, uint32_t own)
 {
 	const struct shape_polygons *polygons = &work->arcs->polygons;
 	uint32_t	arc = polygons->polygon[number].arc;
 
 	if (arcs_is_candidate(&work->conditions, arc) &&
 		shape_polygons_side(polygons, number, place, longitude) != GEONN_OUTSIDE)
-		offer(work, (struct maybe) {0.0, (uint32_t) work->piece->search->dataset->shape[arc], arc, NO_VERTEX, 0}, 0.0);
+		offer(work, (struct maybe) {0.0, (uint32_t) work->piece->search->dataset->shape[arc], arc, NO_VERTEX, own}, 0.0);
 }
 
 /* Return bits: bit i is set if box i of a node holds the place. */
@@ -101,9 +101,9 @@ holding(const double *place, const struct shape_boxes_node *node)
 	return bits;
 }
 
-/* Offer the polygons that hold a place. */
+/* Offer the polygons that hold a place, which is the vertex `own` of a shape. */
 static inline void
-ask_polygons(struct work *work, struct geonn_vector place, double longitude)
+ask_polygons(struct work *work, struct geonn_vector place, double longitude, uint32_t own)
 {
 	const struct shape_boxes *boxes = &work->arcs->polygons.boxes;
 	struct visit visits[SHAPE_BOXES_VISITS];
@@ -119,7 +119,7 @@ ask_polygons(struct work *work, struct geonn_vector place, double longitude)
 
 		if (next.level < 0)
 		{
-			ask_polygon(work, next.number, place, longitude);
+			ask_polygon(work, next.number, place, longitude, own);
 			continue;
 		}
 		node = &boxes->node[next.level][next.number];
@@ -152,14 +152,16 @@ reserve_chosen(struct work *work, size_t count)
 	return true;
 }
 
-/* Note the distance of an arc of a shape that was found. */
+/* Note the distance of an arc of a shape that was found, and where on the observation. */
 static inline void
-note_distance(struct found *found, double distance, uint32_t arc)
+note_distance(struct found *found, double distance, uint32_t arc, uint32_t own)
 {
-	if (distance > found->distance || (distance == found->distance && arc >= found->arc))
+	if (distance > found->distance ||
+		(distance == found->distance && (arc > found->arc || (arc == found->arc && own >= found->own))))
 		return;
 	found->distance = distance;
 	found->arc = arc;
+	found->own = own;
 }
 
 /* Measure the shapes that may be among the answers, and choose the answers.  Returns how many pairs the observation has. */
@@ -181,7 +183,7 @@ choose(struct work *work, const struct cutoff *cutoff, const measure_maybe measu
 			continue;
 		__builtin_prefetch(&work->piece->search->dataset->tag[maybe.arc]);
 		if (maybe.vertex != MEASURED_VERTEX)
-			note_distance(found, maybe.vertex == NO_VERTEX ? 0.0 : measure(work, &maybe), maybe.arc);
+			note_distance(found, maybe.vertex == NO_VERTEX ? 0.0 : measure(work, &maybe), maybe.arc, maybe.own);
 		work->maybe[left++] = maybe;
 		if (++work->measured % MEASURED_UNTIL_LOOK == 0 && atomic_load(work->piece->search->cancelled))
 		{
@@ -198,7 +200,7 @@ choose(struct work *work, const struct cutoff *cutoff, const measure_maybe measu
 		if (found->distance < 0.0)
 			continue;
 		if (arcs_is_within_radiuses(&work->conditions, found->arc, found->distance))
-			work->chosen[count++] = (struct candidate) {found->distance, found->arc};
+			work->chosen[count++] = (struct candidate) {found->distance, found->arc, found->own};
 		found->distance = -1.0;
 	}
 	return candidates_choose(work->chosen, count, work->question, cutoff);

@@ -31,6 +31,7 @@ struct found
 	double		upper;			/* upper bound of the shape's chord, in radii */
 	double		distance;		/* metres, the least distance that was measured; -1: the shape has been chosen */
 	uint32_t	arc;			/* the first arc in the dataset that has this distance */
+	uint32_t	own;			/* where on the observation it has that first */
 	uint32_t	shape;			/* the shape's number */
 	uint32_t	stamp;			/* the number of the observation that uses the entry; for all others the entry is free */
 	size_t		noted;			/* where the last arc of the shape that was noted is in `maybe` */
@@ -44,7 +45,7 @@ struct maybe
 	uint32_t	arc;			/* index in the dataset; for a polygon that holds the observation, or for a part, its first
 								 * arc */
 	uint32_t	vertex;			/* the vertex where the arc begins; or NO_VERTEX, or MEASURED_VERTEX */
-	uint32_t	probe;			/* of an observation that is a shape: the vertex where its own arc begins */
+	uint32_t	own;			/* where on an observation that is a shape (arcs_probe.h); else 0 */
 };
 
 /* A bundle: observations that follow each other, and what the index has near them. */
@@ -215,7 +216,7 @@ offer(struct work *work, struct maybe maybe, double upper)
 	found = find(work, maybe.shape);
 	if (found->stamp != work->stamp)
 	{
-		*found = (struct found) {INFINITY, INFINITY, UINT32_MAX, maybe.shape, work->stamp, SIZE_MAX};
+		*found = (struct found) {INFINITY, INFINITY, UINT32_MAX, UINT32_MAX, maybe.shape, work->stamp, SIZE_MAX};
 		work->found++;
 	}
 	else if (maybe.lower > found->upper + SHAPE_ARCS_MARGIN)
@@ -227,7 +228,7 @@ offer(struct work *work, struct maybe maybe, double upper)
 		found->upper = upper;
 	}
 	if (found->noted < work->maybe_count && maybe.vertex != NO_VERTEX && work->maybe[found->noted].vertex == maybe.vertex &&
-		work->maybe[found->noted].probe == maybe.probe)
+		work->maybe[found->noted].own == maybe.own)
 	{
 		/* another piece of an arc that is measured once */
 		work->maybe[found->noted].lower = fmin(work->maybe[found->noted].lower, maybe.lower);

@@ -14,6 +14,11 @@
  *
  * The number of an arc in its shape, and the measures at its ends, come with the arc, as columns of the dataset; arcs_sides.c
  * finds the side.
+ *
+ * A pair of two shapes also has an arc of the observation: the first one that is as near to the reference's arc.  The nearest
+ * place of one of these two arcs is an end, or the middle of a long one, unless they cross (arcs_probe_search.c).  It is
+ * looked for among those of the observation first.  Where the shapes meet, both places are the same: such an end, or where the
+ * arcs cross; or the vertex of one shape for which the search has found that the other shape holds it.
  */
 #include "engine/cpu/arcs/arcs.h"
 
@@ -23,6 +28,7 @@
 #include "engine/base/memory_block.h"
 #include "engine/base/thread_pool.h"
 #include "engine/base/memory_columns.h"
+#include "engine/cpu/arcs/arcs_probe.h"
 #include "engine/cpu/arcs/arcs_sides.h"
 #include "engine/cpu/walk/neighbours.h"
 #include "engine/cpu/base/vectors.h"
@@ -253,28 +259,191 @@ measure_at(const struct dataset *dataset, uint32_t arc, enum where where, double
 	return where == AT_BEGIN || begin == end ? begin : where == AT_END ? end : (1.0 - share) * begin + share * end;
 }
 
+/* Complete the place that is there on an arc, for the side of a place of the observation. */
+static void
+complete_place(const struct cpu_arcs *arcs, const struct dataset *dataset, uint32_t arc, enum where where,
+			   struct geonn_vector from, struct cpu_place *place)
+{
+	double		share = where == BETWEEN ? share_before(dataset, arc, place) : NAN;
+	double		begin;
+	double		end;
+
+	find_fractions(arcs, dataset, arc, &begin, &end);
+	place->fraction = where == AT_BEGIN ? begin : where == AT_END ? end : begin + (end - begin) * share;
+	if (dataset->measure != NULL)
+		place->measure = measure_at(dataset, arc, where, share);
+	if (dataset->segment == NULL || dataset->segment[arc] == 0)
+		return;
+	place->segment = dataset->segment[arc];
+	place->side = where == BETWEEN ? cpu_arcs_side(dataset, arc, from) :
+		cpu_arcs_side_at_vertex(dataset, arc, where == AT_END, from);
+}
+
+static struct cpu_place
+place_at(double latitude, double longitude)
+{
+	return (struct cpu_place) {latitude, longitude, NAN, NAN, 0, GEONN_LINE_NO_SIDE, latitude, longitude};
+}
+
 struct cpu_place
 cpu_arcs_place(const struct cpu_arcs *arcs, const struct dataset *dataset, const struct cpu_observation *observation,
 			   double distance, uint32_t arc)
 {
-	struct cpu_place place = {observation->latitude, observation->longitude, NAN, NAN, 0, GEONN_LINE_NO_SIDE};
-	enum where	where;
-	double		share;
-	double		begin;
-	double		end;
+	struct cpu_place place = place_at(observation->latitude, observation->longitude);
 
-	if (dataset->polygon[arc] != 0 && distance == 0.0)
-		return place;
-	where = find_place(dataset, arc, observation->vector, distance, &place);
-	share = where == BETWEEN ? share_before(dataset, arc, &place) : NAN;
-	find_fractions(arcs, dataset, arc, &begin, &end);
-	place.fraction = where == AT_BEGIN ? begin : where == AT_END ? end : begin + (end - begin) * share;
-	if (dataset->measure != NULL)
-		place.measure = measure_at(dataset, arc, where, share);
-	if (dataset->segment == NULL || dataset->segment[arc] == 0)
-		return place;
-	place.segment = dataset->segment[arc];
-	place.side = where == BETWEEN ? cpu_arcs_side(dataset, arc, observation->vector) :
-		cpu_arcs_side_at_vertex(dataset, arc, where == AT_END, observation->vector);
+	if (dataset->polygon[arc] == 0 || distance != 0.0)
+		complete_place(arcs, dataset, arc, find_place(dataset, arc, observation->vector, distance, &place),
+					   observation->vector, &place);
+	return place;
+}
+
+/* ---- places of two shapes ---- */
+
+/* the ends of an arc, and between them the middle of a long one */
+struct corners
+{
+	size_t		count;
+	struct geonn_vector vector[3];
+	double		latitude[3];
+	double		longitude[3];
+};
+
+static struct corners
+corners_of(const struct dataset *dataset, uint32_t arc)
+{
+	double		latitude = dataset->latitude[arc];
+	double		longitude = dataset->longitude[arc];
+	double		end_latitude = dataset->end_latitude[arc];
+	double		end_longitude = dataset->end_longitude[arc];
+	struct corners corners = {1, {geonn_unit_vector(latitude, longitude)}, {latitude}, {longitude}};
+
+	if (dataset_arc_is_long(dataset, arc))
+	{
+		corners.vector[1] = geonn_arc_middle(latitude, longitude, end_latitude, end_longitude);
+		geonn_vector_degrees(corners.vector[1], &corners.latitude[1], &corners.longitude[1]);
+		corners.count++;
+	}
+	corners.vector[corners.count] = geonn_unit_vector(end_latitude, end_longitude);
+	corners.latitude[corners.count] = end_latitude;
+	corners.longitude[corners.count++] = end_longitude;
+	return corners;
+}
+
+/* Return the corner of an arc that is nearest to another arc, the first of these; *distance has the least distance so far. */
+static size_t
+nearest_corner(const struct corners *corners, const struct corners *others, double *distance)
+{
+	size_t		nearest = SIZE_MAX;
+
+	for (size_t i = 0; i < corners->count; i++)
+	{
+		double		measured = geonn_chain_distance(corners->vector[i], others->vector, others->count);
+
+		if (measured >= *distance)
+			continue;
+		*distance = measured;
+		nearest = i;
+	}
+	return nearest;
+}
+
+/* Find where two arcs cross, or the first halves of them that do.  Returns false if they meet along a stretch, or nearly. */
+static bool
+find_crossing(const struct corners *corners, const struct corners *others, struct cpu_place *place)
+{
+	for (size_t i = 1; i < others->count; i++)
+		for (size_t j = 1; j < corners->count; j++)
+		{
+			const struct geonn_vector *own = &corners->vector[j];
+			const struct geonn_vector *other = &others->vector[i];
+			struct geonn_vector crossing;
+
+			if (geonn_arcs_distance(own[-1], own[0], other[-1], other[0]) > 0.0)
+				continue;
+			if (!geonn_arcs_crossing(own[-1], own[0], other[-1], other[0], &crossing))
+				return false;
+			geonn_vector_degrees(crossing, &place->latitude, &place->longitude);
+			place->own_latitude = place->latitude;
+			place->own_longitude = place->longitude;
+			return true;
+		}
+	return false;
+}
+
+/*
+ * Find the places of an arc and of an arc of an observation that have this distance.  Returns where on its arc the reference's
+ * place is.
+ */
+static enum where
+find_places(const struct dataset *dataset, uint32_t arc, const struct dataset *shapes, uint32_t own_arc, double distance,
+			struct cpu_place *place)
+{
+	struct corners corners = corners_of(shapes, own_arc);
+	struct corners others = corners_of(dataset, arc);
+	struct cpu_place own = {0};
+	double		least = INFINITY;
+	size_t		corner = nearest_corner(&corners, &others, &least);
+	size_t		other = nearest_corner(&others, &corners, &least);
+	enum where	where;
+
+	geonn_assert(distance == 0.0 || least == distance);
+	if (distance < least && find_crossing(&corners, &others, place))
+		return BETWEEN;
+	if (other != SIZE_MAX)
+	{
+		*place = place_at(others.latitude[other], others.longitude[other]);
+		if (distance > 0.0)
+		{
+			find_place(shapes, own_arc, others.vector[other], least, &own);
+			place->own_latitude = own.latitude;
+			place->own_longitude = own.longitude;
+		}
+		return other == 0 ? AT_BEGIN : other + 1 == others.count ? AT_END : BETWEEN;
+	}
+	own = *place = place_at(corners.latitude[corner], corners.longitude[corner]);
+	where = find_place(dataset, arc, corners.vector[corner], least, place);
+	if (distance == 0.0 && where == BETWEEN)
+		*place = own;
+	else if (distance == 0.0)
+		*place = place_at(place->latitude, place->longitude);
+	return where;
+}
+
+/* Return the arc of a shape that is an observation that begins at a vertex, or has its middle there. */
+static uint32_t
+arc_of_vertex(const struct cpu_probes *probes, uint32_t shape, uint32_t vertex)
+{
+	uint32_t	first = probes->arc[shape];
+	uint32_t	end = probes->arc[shape + 1];
+
+	while (end - first > 1)
+	{
+		uint32_t	middle = first + (end - first) / 2;
+
+		if (probes->vertices.first[middle] <= vertex)
+			first = middle;
+		else
+			end = middle;
+	}
+	return first;
+}
+
+struct cpu_place
+cpu_arcs_place_of_shape(const struct cpu_arcs *arcs, const struct dataset *dataset, const struct cpu_probes *probes,
+						uint32_t shape, const struct candidate *pair)
+{
+	const struct dataset *shapes = probes->dataset;
+	uint32_t	arc = pair->place;
+	uint32_t	own_arc = pair->own == OWN_POLYGON ? 0 : arc_of_vertex(probes, shape, pair->own & ~OWN_ARC);
+	struct cpu_place place = place_at(dataset->latitude[arc], dataset->longitude[arc]);
+	enum where	where = AT_BEGIN;
+
+	if (pair->own < OWN_POLYGON)
+		return place_at(shapes->latitude[own_arc], shapes->longitude[own_arc]);
+	if (pair->own & OWN_ARC)
+		where = find_places(dataset, arc, shapes, own_arc, pair->distance, &place);
+	complete_place(arcs, dataset, arc, where, geonn_unit_vector(place.own_latitude, place.own_longitude), &place);
+	if (pair->distance == 0.0 && place.side != GEONN_LINE_NO_SIDE)
+		place.side = GEONN_LINE_ON;
 	return place;
 }

@@ -107,6 +107,7 @@ build(struct cpu_probes *probes, const atomic_bool *cancelled, struct failure *f
 		return false;
 	for (size_t i = 0; i < dataset->count && !atomic_load_explicit(cancelled, memory_order_relaxed); i++)
 		sides += dataset_arc_pieces(dataset, i);
+	geonn_assert(probes->vertices.count < OWN_POLYGON);
 	probes->count = (uint32_t) dataset->shape[dataset->count - 1] + 1;
 	if (sides > UINT32_MAX)
 		return fail(failure, GEONN_ERROR_LIMIT, "too many pieces of long lines and polygons: %zu", sides);

@@ -8,6 +8,14 @@
 #include "engine/dataset/dataset_arcs.h"
 #include "engine/shapes/polygons.h"
 
+/*
+ * Where on an observation its pair with a reference is: the number of a vertex that a polygon of the reference holds;
+ * OWN_POLYGON, which holds a part of the reference; or OWN_ARC and the number of the vertex where an arc begins.  Of what is
+ * at the pair's distance, the first arc of the reference counts, and for that arc the least of these numbers.
+ */
+#define OWN_POLYGON (1u << 30)
+#define OWN_ARC (1u << 31)
+
 /* an arc of an observation, or a piece of one */
 struct cpu_probe_side
 {

@@ -226,7 +226,7 @@ offer_lane(struct work *work, const struct sides *sides, const struct cpu_arcs_l
 
 		if (lower <= work->limit)
 			offer(work, (struct maybe) {lower, leaf->shape[lane], leaf->arc[lane],
-										cpu_arcs_measured(work->arcs, leaf->vertex[lane]), sides->side[i].vertex},
+										cpu_arcs_measured(work->arcs, leaf->vertex[lane]), OWN_ARC | sides->side[i].vertex},
 				  distance + bounds.sagitta[i]);
 	}
 }
@@ -307,15 +307,16 @@ ask_around(struct work *work, const struct cpu_probes *probes, uint32_t shape, b
 {
 	for (uint32_t i = probes->arc[shape]; i < probes->arc[shape + 1] && !is_stopped(work); i++)
 	{
-		struct geonn_vector place = probes->vertices.vertex[probes->vertices.first[i]];
+		uint32_t	own = probes->vertices.first[i];
+		struct geonn_vector place = probes->vertices.vertex[own];
 		double		longitude = probes->dataset->longitude[i];
 
 		if (!cpu_probes_begins_part(probes, i))
 			continue;
 		if (!all)
-			ask_polygons(work, place, longitude);
+			ask_polygons(work, place, longitude, own);
 		for (uint32_t polygon = 0; all && polygon < work->arcs->polygons.count && !is_stopped(work); polygon++)
-			ask_polygon(work, polygon, place, longitude);
+			ask_polygon(work, polygon, place, longitude, own);
 	}
 }
 
@@ -329,7 +330,7 @@ ask_part(struct work *work, const struct cpu_probes *probes, uint32_t polygon, u
 
 	if (arcs_is_candidate(&work->conditions, arc) &&
 		shape_polygons_side(&probes->polygons, polygon, parts->vector[number], dataset->longitude[arc]) != GEONN_OUTSIDE)
-		offer(work, (struct maybe) {0.0, (uint32_t) dataset->shape[arc], arc, NO_VERTEX, 0}, 0.0);
+		offer(work, (struct maybe) {0.0, (uint32_t) dataset->shape[arc], arc, NO_VERTEX, OWN_POLYGON}, 0.0);
 }
 
 /* Ask which parts begin in a polygon of the observation: by the polygon's box, or all of them. */
@@ -373,20 +374,26 @@ measure_arc(struct work *work, const struct cpu_probes *probes, uint32_t shape, 
 	const struct cpu_arcs_leaf *leaf = &work->arcs->leaf[number];
 	const struct geonn_vector *ends = &work->arcs->vertices.vertex[cpu_arcs_measured(work->arcs, leaf->vertex[lane])];
 	double		distance = INFINITY;
+	uint32_t	nearest = 0;
 	struct found *found;
 
 	for (uint32_t i = probes->first_side[shape]; i < probes->first_side[shape + 1] && !is_stopped(work); i++)
 	{
 		const struct geonn_vector *own = &probes->vertices.vertex[probes->side[i].vertex];
+		double		measured;
 
 		if (i > probes->first_side[shape] && probes->side[i].vertex == probes->side[i - 1].vertex)
 			continue;
-		distance = fmin(distance, geonn_arcs_distance(own[0], own[1], ends[0], ends[1]));
+		measured = geonn_arcs_distance(own[0], own[1], ends[0], ends[1]);
+		if (measured >= distance)
+			continue;
+		distance = measured;
+		nearest = probes->side[i].vertex;
 	}
 	offer(work, (struct maybe) {0.0, leaf->shape[lane], leaf->arc[lane], MEASURED_VERTEX, 0}, INFINITY);
 	found = find(work, leaf->shape[lane]);
 	if (found->stamp == work->stamp)
-		note_distance(found, distance, leaf->arc[lane]);
+		note_distance(found, distance, leaf->arc[lane], OWN_ARC | nearest);
 }
 
 /* Measure all arcs of the references; of an arc in pieces, several times. */
@@ -403,7 +410,7 @@ measure_all(struct work *work, const struct cpu_probes *probes, uint32_t shape)
 static double
 measure(const struct work *work, const struct maybe *maybe)
 {
-	const struct geonn_vector *own = &work->piece->probes->vertices.vertex[maybe->probe];
+	const struct geonn_vector *own = &work->piece->probes->vertices.vertex[maybe->own & ~OWN_ARC];
 	const struct geonn_vector *other = &work->arcs->vertices.vertex[maybe->vertex];
 
 	return geonn_arcs_distance(own[0], own[1], other[0], other[1]);

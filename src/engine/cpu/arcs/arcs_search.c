@@ -346,7 +346,7 @@ ask_listed_polygons(struct work *work, double longitude)
 
 	for (uint32_t first = 0; first < list->count; first += FLOATS)
 		for (uint32_t bits = holding(from, &list->node[first / FLOATS]); bits != 0 && !is_stopped(work); bits &= bits - 1)
-			ask_polygon(work, list->number[first + (uint32_t) __builtin_ctz(bits)], work->from, longitude);
+			ask_polygon(work, list->number[first + (uint32_t) __builtin_ctz(bits)], work->from, longitude, 0);
 }
 
 /* ---- the answer ---- */
@@ -389,13 +389,13 @@ answer(struct work *work, uint32_t row)
 		if (work->bundle.has_polygons)
 			ask_listed_polygons(work, observation->longitude);
 		else
-			ask_polygons(work, work->from, observation->longitude);
+			ask_polygons(work, work->from, observation->longitude, 0);
 		find_arcs(work);
 	}
 	else
 	{
 		for (uint32_t i = 0; i < work->arcs->polygons.count && !is_stopped(work); i++)
-			ask_polygon(work, i, work->from, observation->longitude);
+			ask_polygon(work, i, work->from, observation->longitude, 0);
 		for (uint32_t i = 0; i < work->arcs->boxes.entries && !is_stopped(work); i++)
 			visit_leaf(work, i);
 	}

@@ -205,7 +205,7 @@ static __attribute__((noinline)) uint32_t
 decide(const struct cpu_cells_search *search, struct geonn_vector from, const uint32_t *list,
 	   uint32_t length, double limit)
 {
-	struct cpu_decision decision = {{INFINITY, UINT32_MAX}, 0};
+	struct cpu_decision decision = {{INFINITY, UINT32_MAX, 0}, 0};
 
 	for (uint32_t j = 0; j < length; j++)
 	{

@@ -241,7 +241,7 @@ trim_by_distance(struct cpu_collector *collector)
 
 		while (!is_candidate(collector, collector->distance[i], &of, first))
 			first++;
-		collector->chosen[i] = (struct candidate) {collector->distance[i], of.place[first]};
+		collector->chosen[i] = (struct candidate) {collector->distance[i], of.place[first], 0};
 		collector->chosen[count + i] = collector->chosen[i];
 	}
 	candidates_choose(collector->chosen, count, &all, &no_cutoff);
@@ -281,7 +281,7 @@ CPU_PATH_NAME(cpu_collector_add) (struct cpu_collector *collector, double chord,
 	if ((!collector->plain && !has_candidate(collector, point)) ||
 		!CPU_PATH_NAME(cpu_collector_reserve) (collector, collector->count + 1))
 		return;
-	collector->points[collector->count++] = (struct candidate) {chord, point};
+	collector->points[collector->count++] = (struct candidate) {chord, point, 0};
 	if (collector->count < collector->next_trim)
 		return;
 	CPU_PATH_NAME(cpu_collector_trim) (collector);
@@ -332,7 +332,7 @@ CPU_PATH_NAME(cpu_collector_end) (struct cpu_collector *collector)
 		for (size_t j = 0; j < of.count && added < most; j++)
 			if (collector->plain || is_candidate(collector, collector->distance[i], &of, j))
 			{
-				collector->chosen[found++] = (struct candidate) {collector->distance[i], of.place[j]};
+				collector->chosen[found++] = (struct candidate) {collector->distance[i], of.place[j], 0};
 				added++;
 			}
 	}

@@ -267,7 +267,7 @@ static inline __attribute__((always_inline)) uint32_t
 decide(const struct cpu_nearest_bundle *bundle, uint32_t i)
 {
 	struct geonn_vector from = {bundle->x[i], bundle->y[i], bundle->z[i]};
-	struct cpu_decision decision = {{INFINITY, UINT32_MAX}, 0};
+	struct cpu_decision decision = {{INFINITY, UINT32_MAX, 0}, 0};
 	uint32_t	first = bundle->leaf[i] * INDEX_WIDTH;
 	uint32_t	candidates = bundle->candidates[i];
 
@@ -285,7 +285,7 @@ keep(const struct cpu_neighbours_piece *piece, uint32_t task, uint32_t reference
 {
 	if (piece->best != NULL)
 	{
-		piece->best[task] = (struct candidate) {distance, piece->index->place[reference]};
+		piece->best[task] = (struct candidate) {distance, piece->index->place[reference], 0};
 		return;
 	}
 	piece->counts[task] = distance < INFINITY;

@@ -126,7 +126,7 @@ keep(struct cpu_neighbours_piece *piece, uint32_t row, const uint32_t *reference
 		return true;
 	}
 	for (uint32_t i = 0; i < k; i++)
-		pair[i] = (struct candidate) {distance[i], index->place[reference[i]]};
+		pair[i] = (struct candidate) {distance[i], index->place[reference[i]], 0};
 	if (!rising)
 		candidates_sort(pair, k);
 	while (count > 0 && pair[count - 1].distance > question->max_distance)

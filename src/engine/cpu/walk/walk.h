@@ -408,7 +408,7 @@ cpu_decide(const struct cpu_index *index, enum geonn_metric metric, struct geonn
 {
 	struct geonn_vector there = {index->x[position], index->y[position], index->z[position]};
 	struct candidate found = {
-		geonn_metric_distance_of(metric, from, there), index->place[index->start[position]]
+		geonn_metric_distance_of(metric, from, there), index->place[index->start[position]], 0
 	};
 
 	if (candidate_before(found, decision->first))
