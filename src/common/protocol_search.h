@@ -77,6 +77,14 @@ enum geonn_algorithm
 #define GEONN_SEARCH_PLACES		8u	/* of arcs alone: each pair has its place, and the fraction of the place */
 #define GEONN_SEARCH_SHAPES		16u /* of arcs alone: the observations are shapes, too */
 
+/*
+ * While the engine searches for shapes, each of their arcs takes at most so many bytes beside the batch; a part takes
+ * GEONN_LINE_INDEX_BYTES or GEONN_RING_INDEX_BYTES more, and each piece of a long arc behind the first one
+ * GEONN_OBSERVED_PIECE_BYTES.
+ */
+#define GEONN_OBSERVED_ARC_BYTES	156
+#define GEONN_OBSERVED_PIECE_BYTES	56
+
 /* on which side of a line or ring an observation lies, seen along it */
 enum geonn_line_side
 {

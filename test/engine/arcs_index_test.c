@@ -285,6 +285,7 @@ test_parts(void)
 	};
 	uint64_t	before;
 	uint64_t	bytes[2];
+	double		most = 0.0;
 	bool		answered = true;
 
 	arcs.count = 0;
@@ -297,16 +298,20 @@ test_parts(void)
 	for (int polygons = 0; polygons < 2; polygons++)
 	{
 		arcs.count = 0;
-		for (arcs.shapes = 0; arcs.shapes < 100; arcs.shapes++)
-			add_chain(10, polygons * (arcs.shapes + 1));
+		for (arcs.shapes = 0; arcs.shapes < ROWS; arcs.shapes++)
+			add_chain(1 + arcs.shapes % 10, polygons * (arcs.shapes + 1));
 		search.shapes = make_dataset();
 		search.rows = (uint32_t) arcs.shapes;
 		search.answered = search.pairs = 0;
 		answered = device_work(&machine, &search, &search.failure) && !search.failed && search.pairs == search.rows && answered;
 		bytes[polygons] = atomic_load(&search.dataset->built_bytes) - before;
+		most = fmax(most, ((double) (arcs.count * dataset_row_bytes(search.shapes) + atomic_load(&search.shapes->built_bytes)) -
+						   4 * 4096.0) / ((double) arcs.count * GEONN_OBSERVED_ARC_BYTES + (double) search.shapes->part_bytes));
 		device_forget(&machine, search.shapes);
 	}
 	printf("# %llu bytes for 5,000 parts\n", (unsigned long long) bytes[1]);
+	printf("# what asks takes %.3f of what is counted\n", most);
+	report("what asks takes no more memory than is counted, and not much less", most <= 1.0 && most > 0.7);
 	report("lines that ask get the nearest, and no places of parts", answered && bytes[0] == 0);
 	report("polygons that ask get them, in no more memory than is counted", answered && bytes[1] > 0 &&
 		   bytes[1] <= 5000 * GEONN_PART_BYTES + 4096);

@@ -733,13 +733,18 @@ test_going_on(const struct engine *engine)
 	right = right && client_expect(&client, GEONN_RESULTS) && client.message.results.observations == 1 &&
 		columns.distance[0] == truth;
 	report("a search goes on with the shapes as they were when it began", right);
+	client_send(&client, GEONN_SEARCH, &on);
+	report("once all are answered, the engine has them no more", right && client_expect(&client, GEONN_ERROR));
+	client_close(&client);
 
 	/* points ask meanwhile */
+	right = begin_triangles(&client, engine, true);
+	columns = client.slots[0].columns;
 	on.flags = on.first = 0;
 	columns.latitude[0] = columns.longitude[0] = 0.0;
 	on.rows = 1;
 	client_send(&client, GEONN_SEARCH, &on);
-	right = client_expect(&client, GEONN_RESULTS);
+	right = right && client_expect(&client, GEONN_RESULTS);
 	on.flags = GEONN_SEARCH_SHAPES;
 	on.first = 1;
 	on.rows = 6;

@@ -363,6 +363,7 @@ make_probes(struct search *search)
 	if (built->probes != NULL)
 	{
 		shapes->built[CPU_NUMBER] = built;
+		atomic_store(&shapes->built_bytes, cpu_probes_bytes(built->probes));
 		return true;
 	}
 	free(built);

@@ -251,4 +251,6 @@ session_search_finished(struct search *search)
 	if (backends_fell_back(search))
 		call_add(session->call, &(struct geonn_statistics) {.fallbacks = 1});
 	send_results(session, search);
+	if (search->first + search->answered == search->rows)
+		slot_forget_shapes(&session->slots[search->slot]);
 }

@@ -16,6 +16,8 @@
 /* After this many arcs, the build looks at `cancelled`. */
 #define LOOK_ARCS 65536
 
+_Static_assert(sizeof(struct cpu_probe_side) == GEONN_OBSERVED_PIECE_BYTES, "clients count a piece's bytes");
+
 static size_t
 place_columns(struct cpu_probes *probes, size_t sides, void *memory)
 {
@@ -139,6 +141,12 @@ cpu_probes_build(const struct dataset *dataset, const atomic_bool *cancelled, st
 		return probes;
 	cpu_probes_free(probes);
 	return NULL;
+}
+
+size_t
+cpu_probes_bytes(const struct cpu_probes *probes)
+{
+	return probes->vertices.bytes + probes->vertices.first_bytes + probes->polygons.bytes + probes->bytes;
 }
 
 void

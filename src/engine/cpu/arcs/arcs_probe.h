@@ -46,6 +46,9 @@ struct cpu_probes
  */
 extern struct cpu_probes *cpu_probes_build(const struct dataset *dataset, const atomic_bool *cancelled, struct failure *failure);
 
+/* Return the bytes of memory that probes take. */
+extern size_t cpu_probes_bytes(const struct cpu_probes *probes);
+
 extern void cpu_probes_free(struct cpu_probes *probes);
 
 /* Return whether an arc of the observations is the first one of a part of its shape. */
