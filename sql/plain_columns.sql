@@ -167,10 +167,11 @@ CALL geonn_refresh('near', 'full');
 SELECT * FROM check_cache();
 SELECT geonn_cache_drop('near');
 
--- what values are wrong, and what lines cannot be asked for
+-- what values are wrong, and what lines cannot be asked for, and cannot ask for
 SELECT * FROM geonn_nearest('obs', 'mixed', metric => 'spheroid');
 SELECT count(*) FROM geonn_nearest('obs', 'point', metric => 'spheroid');
-SELECT * FROM geonn_nearest('mixed', 'point');
+SELECT * FROM geonn_nearest('mixed', 'point', metric => 'spheroid');
+SELECT count(*) FROM geonn_nearest('mixed', 'point');
 SELECT count(*) FROM geonn_nearest_sql('SELECT id, g FROM mixed WHERE id < 1000', 'SELECT id, g FROM line');
 CREATE TABLE plane (id bigint, g geometry);
 INSERT INTO plane VALUES (1, 'SRID=4326;POINT(1 1)'), (2, 'SRID=4326;LINESTRING(1 1, 2 2)'), (3, 'SRID=3857;POINT(1 1)');

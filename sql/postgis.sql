@@ -205,7 +205,7 @@ SELECT obs_id, ref_id FROM geonn_nearest('airport', 'strange', invalid => 'error
 DELETE FROM strange WHERE id = 9;
 SELECT obs_id, ref_id FROM geonn_nearest('airport', 'strange', invalid => 'error') ORDER BY 1;
 
--- another SRID, and observations that are no points, are mistakes that are not skipped; what is empty counts as NULL
+-- another SRID is a mistake that is not skipped; observations that are no points ask as what they are; what is empty counts as NULL
 CREATE TABLE wrong_geom (id integer, place geometry);
 CREATE TABLE wrong_geog (id integer, place geography);
 INSERT INTO wrong_geom VALUES (1, 'SRID=4326;POINT(13 52)'), (2, 'SRID=3857;POINT(1447153 6800125)');

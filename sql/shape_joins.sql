@@ -46,7 +46,7 @@ SELECT * FROM geonn_describe('road', '{"shape": "path"}');
 SELECT * FROM geonn_describe('road', '{"shape": "way", "geog": "way"}');
 SELECT * FROM geonn_describe('obs', '{"shape": "way", "lat": "lat", "lon": "lon"}');
 
--- the nearest, ties and all within; what is empty or NULL is no candidate, and observations are points
+-- the nearest, ties and all within; what is empty or NULL is no candidate
 SELECT * FROM geonn_nearest('obs', 'road', k => 5);
 SELECT * FROM geonn_nearest('obs', 'road', keep_unmatched => true, max_distance => 1e6) ORDER BY obs_id;
 SELECT * FROM geonn_within('obs', 'road', 350000);

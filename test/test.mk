@@ -212,7 +212,7 @@ build/fuzz/engine_fuzzer: $(ENGINE_FUZZER_SOURCES:%.c=build/fuzz/%.o)
 	$(Q)$(FUZZ_LINK) -o $@ $^ -lproj -lm -ldl
 
 # of the module what talks to the engine; and of the server what that calls there
-CLIENT_FUZZER_SOURCES = $(addprefix src/,client/client.c client/client_slots.c client/admission.c client/connection.c client/idle_session.c client/memory_file.c join/references.c join/groups.c common/channel.c) \
+CLIENT_FUZZER_SOURCES = $(addprefix src/,client/client.c client/client_observations.c client/client_slots.c client/admission.c client/connection.c client/idle_session.c client/memory_file.c join/references.c join/groups.c common/channel.c) \
 	$(addprefix test/fuzz/protocol/,steps.c mutator.c scribble.c backend_shim.c hostile_engine.c client_fuzzer.c)
 
 build/fuzz/module/%.o: %.c build/flags

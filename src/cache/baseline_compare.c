@@ -400,7 +400,7 @@ geonn_baseline_compare(GeonnBaseline *baseline, const GeonnJoin *join, int32 sri
 		qsort(changes->added.points, changes->added.count, sizeof(BaselinePoint), by_block_and_key);
 	if (comparison.met_shape)
 	{
-		geonn_read_as_shapes(join->references);
+		geonn_read_as_shapes(baseline->side == SIDE_OBSERVATIONS ? join->observations : join->references);
 		geonn_check_metric_of_shapes(join);
 	}
 	if (comparison.too_many)

@@ -243,11 +243,15 @@ take_row(void *state, const PointRow *row)
 	add_point(state, row, false);
 }
 
-/* Add the source's points, as the active snapshot sees them, to the baseline.  None of them is searched for. */
+/*
+ * Add the source's points, as the active snapshot sees them, to the baseline.  None of them is searched for.  From the first
+ * one that is a shape on, the source is read as shapes, and the baseline will be abandoned.
+ */
 static void
-read_source(BaselineBuild *build, const PointSource *source)
+read_source(BaselineBuild *build, PointSource *source)
 {
-	(void) geonn_read_points(source, GEONN_INVALID_COUNTED, take_row, build);
+	if (!geonn_read_points(source, GEONN_INVALID_COUNTED, take_row, build))
+		geonn_read_as_shapes(source);
 }
 
 /* ---- both baselines ---- */
@@ -273,7 +277,7 @@ BaselineBuild *
 geonn_baselines_begin(const GeonnCache *cache, const GeonnJoin *join, GeonnLastRun *last_run)
 {
 	/* A baseline stores points, and cannot store shapes. */
-	if (geonn_has_shapes(join->references))
+	if (geonn_join_has_shapes(join))
 		last_run->plan = BASELINES_SKIP;
 	if (last_run->plan == BASELINES_SKIP)
 		delete_baselines(cache, join, last_run);
@@ -295,7 +299,7 @@ geonn_baselines_end(const GeonnCache *cache, const GeonnJoin *join, GeonnLastRun
 	if (build == NULL)
 		return;
 	/* the search has met a shape */
-	if (geonn_has_shapes(join->references))
+	if (geonn_join_has_shapes(join))
 	{
 		abandon_baseline(build);
 		delete_baselines(cache, join, last_run);

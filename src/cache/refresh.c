@@ -149,10 +149,19 @@ refresh_fully(Refresh *refresh, const char *reason, bool was_wasted, bool most_d
 
 /* ---- by changes or fully ---- */
 
+/* Return why a cache of such a join is refreshed fully. */
+static const char *
+reason_of_shapes(const GeonnJoin *join)
+{
+	return geonn_has_shapes(join->references) ? "references are lines and polygons" :
+		"observations are lines and polygons";
+}
+
 static void
 refresh_rows(Refresh *refresh)
 {
-	static const char shapes[] = "references are lines and polygons";
+	const GeonnJoin *join = refresh->join;
+	bool		may_have_shapes = join->references->may_have_shapes || join->observations->may_have_shapes;
 	GeonnLastRun *last_run = refresh->last_run;
 
 	if (refresh->mode == REFRESH_FULL)
@@ -165,20 +174,20 @@ refresh_rows(Refresh *refresh)
 		refresh->result->mode = "unchanged";
 		refresh->result->rows = last_run->rows;
 	}
-	else if (geonn_has_shapes(refresh->join->references))
-		refresh_fully(refresh, shapes, false, false);
+	else if (geonn_join_has_shapes(join))
+		refresh_fully(refresh, reason_of_shapes(join), false, false);
 	else if (!last_run->has_baselines)
 	{
-		refresh_fully(refresh, "the last run left no baselines", false, !refresh->join->references->may_have_shapes);
-		if (geonn_has_shapes(refresh->join->references))
-			refresh->result->reason = shapes;
+		refresh_fully(refresh, "the last run left no baselines", false, !may_have_shapes);
+		if (geonn_join_has_shapes(join))
+			refresh->result->reason = reason_of_shapes(join);
 	}
 	else if (!geonn_refresh_by_changes(refresh->cache, refresh->join, refresh->row_type, last_run,
 									   refresh->mode == REFRESH_INCREMENTAL, refresh->result))
 	{
-		bool		met_shapes = geonn_has_shapes(refresh->join->references);
+		bool		met_shapes = geonn_join_has_shapes(join);
 
-		refresh_fully(refresh, met_shapes ? shapes : "much has changed", true, !met_shapes);
+		refresh_fully(refresh, met_shapes ? reason_of_shapes(join) : "much has changed", true, !met_shapes);
 	}
 }
 

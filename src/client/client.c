@@ -45,10 +45,6 @@
 #include "client/client.h"
 #include "client/client_slots.h"
 #include "client/idle_session.h"
-#include "base/value.h"
-
-/* the client sends a batch at the latest when the ids of its observations take this many bytes */
-#define ID_BYTES	(32 * 1024 * 1024)
 
 static void
 release_client(void *argument)
@@ -75,31 +71,6 @@ await_answer(GeonnClient *client, uint16 type)
 	while (client->awaited != 0 || client->files_awaited != 0)
 		(void) geonn_client_take_message(client, type == GEONN_SEALED ? GEONN_WAIT_SEAL :
 										 GEONN_WAIT_ENGINE);
-}
-
-static void
-send_search(GeonnClient *client, int number)
-{
-	Slot	   *slot = &client->slots[number];
-	const GeonnQuestion *question = &client->question;
-	struct geonn_search message = {
-		.slot = number,
-		.first = slot->first,
-		.rows = slot->rows,
-		.k = question->radii > 0 ? 0 : question->k,
-		.algorithm = question->algorithm,
-		.flags = (question->ties ? GEONN_SEARCH_TIES : 0) |
-		(question->extremes ? GEONN_SEARCH_EXTREMES : 0) |
-		(question->places ? GEONN_SEARCH_PLACES : 0) |
-		(slot->resumes ? GEONN_SEARCH_RESUME : 0),
-		.max_distance = question->max_distance,
-		.radii = question->radii
-	};
-
-	memcpy(message.radius, question->radius, sizeof(message.radius));
-	slot->state = SLOT_SEARCHING;
-	client->searching++;
-	geonn_connection_send(client->connection, GEONN_SEARCH, &message);
 }
 
 /* ---- the dataset ---- */
@@ -337,7 +308,7 @@ geonn_client_add_references(GeonnClient *client, uint32 rows, const int64 *tags,
 		Slot	   *slot;
 		bool		is_first;
 
-		while (client->filling < 0 && !geonn_client_begin_filling(client))
+		while (client->filling < 0 && !geonn_client_begin_filling(client, 1))
 			(void) geonn_client_take_message(client, GEONN_WAIT_REFERENCES);
 		slot = &client->slots[client->filling];
 		is_first = client->references + slot->rows == 0;
@@ -369,90 +340,7 @@ geonn_client_seal(GeonnClient *client, bool in_order)
 	geonn_client_reset_growth(client);
 }
 
-/* ---- observations ---- */
-
-/* Return whether more pairs can be taken, now or after the engine has answered. */
-static bool
-is_at_work(const GeonnClient *client)
-{
-	for (int i = 0; i < GEONN_RING_SLOTS; i++)
-	{
-		if (client->slots[i].state == SLOT_SEARCHING || client->slots[i].state == SLOT_ANSWERED)
-			return true;
-	}
-	return false;
-}
-
-uint32
-geonn_client_places(GeonnClient *client)
-{
-	if (client->filling < 0)
-	{
-		while (geonn_client_take_message(client, GEONN_NO_WAIT))
-			;
-		if (!geonn_client_begin_filling(client))
-		{
-			/* No answer will come that frees a batch, so the caller would wait for ever. */
-			if (!is_at_work(client))
-				geonn_connection_violation("no batch to fill");
-			return 0;
-		}
-	}
-	return client->slots[client->filling].target - client->slots[client->filling].rows;
-}
-
-static void
-send_filling(GeonnClient *client)
-{
-	int			number = client->filling;
-
-	if (number < 0)
-		return;
-	if (client->slots[number].rows == 0)
-	{
-		client->slots[number].state = SLOT_IDLE;
-		client->filling = -1;
-		return;
-	}
-	client->work.batches++;
-	client->slots[number].number = client->sent;
-	client->sent += client->slots[number].rows;
-	client->slots[number].first = 0;
-	client->slots[number].resumes = false;
-	geonn_client_end_filling(client, SLOT_SEARCHING);
-	send_search(client, number);
-}
-
-void
-geonn_client_add_observations(GeonnClient *client, uint32 rows, const Datum *ids,
-							  const double *latitudes, const double *longitudes,
-							  const GeonnPointColumns *columns)
-{
-	Slot	   *slot = &client->slots[client->filling];
-	Datum	   *kept = slot->observation_id + slot->rows;
-	bool		full = false;
-
-	if (client->question.id_by_value)
-		memcpy(kept, ids, rows * sizeof(Datum));
-	else
-	{
-		MemoryContext former = MemoryContextSwitchTo(slot->ids);
-
-		for (uint32 i = 0; i < rows; i++)
-			kept[i] = geonn_copy_value(ids[i], false, client->question.id_length);
-		MemoryContextSwitchTo(former);
-		full = MemoryContextMemAllocated(slot->ids, false) >= ID_BYTES;
-	}
-	for (uint32 i = 0; i < rows && client->question.columns & GEONN_COLUMN_EXCLUDED; i++)
-	{
-		slot->columns.excluded_first[slot->rows + i] = columns[i].excluded_first;
-		slot->columns.excluded_last[slot->rows + i] = columns[i].excluded_last;
-	}
-	geonn_client_write_points(client->question.columns & ~(GEONN_COLUMN_EXCLUDED | GEONN_COLUMNS_WEIGHTS | GEONN_COLUMNS_OF_ARCS),
-							  slot, rows, latitudes, longitudes, columns);
-	if (slot->rows >= slot->target || full)
-		send_filling(client);
-}
+/* ---- the end of the observations ---- */
 
 /*
  * Give the slot's batch back to the engine, after the last observation, unless this process holds
@@ -468,13 +356,13 @@ give_batch_back(GeonnClient *client, int number)
 void
 geonn_client_flush(GeonnClient *client)
 {
-	send_filling(client);
+	geonn_client_send_filling(client);
 }
 
 void
 geonn_client_finish(GeonnClient *client)
 {
-	send_filling(client);
+	geonn_client_send_filling(client);
 	client->all_sent = true;
 	for (int i = 0; i < GEONN_RING_SLOTS; i++)
 		give_batch_back(client, i);
@@ -573,8 +461,8 @@ begin_block(GeonnClient *client)
 		.client = client,
 		.number = slot->number,
 		.observation_id = slot->observation_id,
-		.observation_latitude = columns->latitude,
-		.observation_longitude = columns->longitude,
+		.observation_latitude = question->shapes ? NULL : columns->latitude,
+		.observation_longitude = question->shapes ? NULL : columns->longitude,
 		.tag = columns->tag,
 		.distance = columns->distance,
 		.place_latitude = question->places ? columns->end_latitude : NULL,
@@ -638,8 +526,8 @@ end_block(GeonnClient *client)
 	client->resuming = slot->partial ? number : -1;
 	slot->resumes = slot->partial;
 	slot->first = slot->partial ? slot->end - 1 : slot->end;
-	if (slot->first < slot->rows)
-		send_search(client, number);
+	if (slot->first < slot->observations)
+		geonn_client_send_search(client, number);
 	else
 		slot->state = SLOT_IDLE;
 	if (client->all_sent)

@@ -121,7 +121,7 @@ extern void geonn_client_add_references(GeonnClient *client, uint32 rows, const 
  */
 extern void geonn_client_seal(GeonnClient *client, bool in_order);
 
-/* Return how many observations can be added before the caller must take pairs. */
+/* Return how many observations, or arcs of shapes, can be added before the caller must take pairs. */
 extern uint32 geonn_client_places(GeonnClient *client);
 
 /*
@@ -131,6 +131,20 @@ extern uint32 geonn_client_places(GeonnClient *client);
 extern void geonn_client_add_observations(GeonnClient *client, uint32 rows, const Datum *ids,
 										  const double *latitudes, const double *longitudes,
 										  const GeonnPointColumns *columns);
+
+/*
+ * For observations that are shapes: find room in one batch for this many arcs, 1 ... GEONN_BATCH_ROWS_MAX.  Returns false if
+ * the caller must take pairs first.  Raises an error if the engine has no memory for so large a batch.
+ */
+extern bool geonn_client_find_room(GeonnClient *client, uint32 arcs);
+
+/* Return how many observations the batch has that is being filled. */
+extern uint32 geonn_client_filled(const GeonnClient *client);
+
+/* Add arcs of the next observation, after geonn_client_find_room(); then end the observation.  The client copies the id. */
+extern void geonn_client_add_arcs(GeonnClient *client, uint32 rows, const double *latitudes, const double *longitudes,
+								  const GeonnPointColumns *columns);
+extern void geonn_client_end_shape(GeonnClient *client, Datum id);
 
 /* Tell the client that no more observations come; the client sends the last batch. */
 extern void geonn_client_finish(GeonnClient *client);

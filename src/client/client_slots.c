@@ -121,7 +121,7 @@ take_results(GeonnClient *client, const struct geonn_results *results)
 	Slot	   *slot = slot_in_state(client, results->slot, SLOT_SEARCHING);
 	bool		one_each = (results->flags & GEONN_RESULTS_ONE_EACH) != 0;
 	bool		partial = (results->flags & GEONN_RESULTS_PARTIAL) != 0;
-	uint32		left = slot->rows - slot->first;
+	uint32		left = slot->observations - slot->first;
 
 	if (results->first != slot->first ||
 		results->observations > left ||
@@ -144,7 +144,7 @@ take_results(GeonnClient *client, const struct geonn_results *results)
 	slot->pairs = results->pairs;
 	slot->one_each = one_each;
 	slot->partial = partial;
-	Assert(client->searching > 0 && slot->end <= slot->rows);
+	Assert(client->searching > 0 && slot->end <= slot->observations);
 	client->searching--;
 }
 
@@ -360,11 +360,11 @@ allocate_batch(GeonnClient *client, int number, uint32 rows, uint32 room)
 }
 
 bool
-geonn_client_begin_filling(GeonnClient *client)
+geonn_client_begin_filling(GeonnClient *client, uint32 least)
 {
 	for (;;)
 	{
-		uint32		rows = Min(client->rows_wanted, client->rows_granted_most);
+		uint32		rows = Max(Min(client->rows_wanted, client->rows_granted_most), least);
 		uint32		room = room_for(client, rows);
 		int			number = find_idle(client, rows, room);
 		Slot	   *slot;
@@ -372,18 +372,25 @@ geonn_client_begin_filling(GeonnClient *client)
 		if (number < 0)
 			return false;
 		slot = &client->slots[number];
-		if (slot->start == NULL ||
+		if (slot->start == NULL || slot->columns.rows < least ||
 			(slot->columns.rows < rows && !client->no_more_batches))
 		{
 			if (!allocate_batch(client, number, rows, room))
 				continue;		/* use the batch of another slot */
+		}
+		if (slot->columns.rows < least)
+		{
+			/* give it back, so that the batch of another slot can be larger */
+			geonn_client_return_batch(client, number);
+			client->no_more_batches = true;
+			continue;
 		}
 		Assert(client->filling < 0 && slot->start != NULL);
 		slot->state = SLOT_FILLING;
 		slot->target = rows_for(client, Min(client->rows_wanted, slot->columns.rows),
 								slot->columns.room);
 		Assert(slot->target >= 1 && slot->target <= slot->columns.rows);
-		slot->rows = 0;
+		slot->rows = slot->observations = 0;
 		if (slot->ids != NULL)
 			MemoryContextReset(slot->ids);
 		client->filling = number;

@@ -32,12 +32,13 @@ typedef struct Slot
 	MemoryContext ids;			/* memory for the values of ids that are not passed by value */
 
 	uint32		target;			/* the client sends the batch once it has this many rows */
-	uint32		rows;			/* rows that were written into the batch */
+	uint32		rows;			/* rows that were written into the batch: points, or arcs */
+	uint32		observations;	/* how many observations they are; 0: they are references */
 	uint64		number;			/* number of the batch's first observation in the session, from 0 on */
-	uint32		first;			/* the engine answers from this row on */
+	uint32		first;			/* the engine answers from this observation on */
 
 	/* while ANSWERED */
-	uint32		end;			/* the engine has answered the rows before this one */
+	uint32		end;			/* the engine has answered the observations before this one */
 	uint32		pairs;			/* pairs that the engine wrote into the batch */
 	bool		one_each;		/* every observation has one pair */
 	bool		partial;		/* the last observation has more pairs than fitted into the batch */
@@ -101,12 +102,21 @@ struct GeonnClient
  */
 extern bool geonn_client_take_message(GeonnClient *client, GeonnWait wait);
 
-/* Begin to fill an idle slot (client->filling), with a new batch if needed.  Returns false if no slot can be filled. */
-extern bool geonn_client_begin_filling(GeonnClient *client);
+/*
+ * Begin to fill an idle slot (client->filling), with a new batch if needed, which has room for at least this many rows.
+ * Returns false if no slot can be filled so.
+ */
+extern bool geonn_client_begin_filling(GeonnClient *client, uint32 least);
 
 /* Write points into the slot's batch.  present: the columns that the points have beside coordinates and tags. */
 extern void geonn_client_write_points(uint32 present, Slot *slot, uint32 rows, const double *latitudes,
 									  const double *longitudes, const GeonnPointColumns *columns);
+
+/* Have the engine search for the slot's observations, from slot->first on. */
+extern void geonn_client_send_search(GeonnClient *client, int number);
+
+/* Send the batch that is being filled, if there is one, and let it go if it is empty. */
+extern void geonn_client_send_filling(GeonnClient *client);
 
 /* Give the slot's batch back to the engine, if the slot is idle and has a batch. */
 extern void geonn_client_return_batch(GeonnClient *client, int number);

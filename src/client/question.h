@@ -25,8 +25,9 @@ typedef struct GeonnQuestion
 	uint32		weights;		/* how many weights of the references a count adds up */
 	bool		extremes;		/* a count also finds the least and the greatest of each weight */
 	bool		places;			/* pairs have the shapes' nearest places; for arcs alone */
+	bool		shapes;			/* observations are shapes; for arcs alone */
 	bool		unmatched;		/* the answer also has observations without a neighbour */
-	uint32		batch_rows;		/* how many observations a batch has; 0: the client decides */
+	uint32		batch_rows;		/* how many observations a batch has, or arcs of shapes; 0: the client decides */
 	bool		shared;			/* other processes search the dataset at the same time */
 
 	/* the type of the observations' ids */

@@ -12,6 +12,10 @@
  *
  * observations.c has what becomes of each observation.
  *
+ * The first observation that is a shape may come after points, in a column whose type leaves that open.  Then the answers
+ * to the points are taken, and the references are prepared once more, as shapes, for this observation and all that follow:
+ * for points the answer is the same either way.
+ *
  * A caller takes rows one by one: those that are stored, then pairs that have come.  Observations are
  * read only while no row can be taken, and no more of them than the ring has places for.
  *
@@ -39,6 +43,9 @@
 
 /* If the caller takes rows one by one, the search reads this many observations at a time. */
 #define ROWS_A_READING	1024
+
+/* ... and so many times fewer if they are shapes: most have fewer arcs, and the ring has places for all of these */
+#define ARCS_A_SHAPE	16
 
 /* ---- a search ---- */
 
@@ -128,6 +135,8 @@ begin_reading(GeonnSearch *search, ReadingManner manner)
 	else
 		search->reading = geonn_reading_begin(join->observations, invalid, manner,
 											  geonn_search_consume_observation, search);
+	if (join->given == NULL)
+		geonn_reading_go_on_with_shapes(search->reading);
 }
 
 /* ---- references ---- */
@@ -139,7 +148,8 @@ begin_reading(GeonnSearch *search, ReadingManner manner)
 static bool
 may_look_ahead(const GeonnSearch *search)
 {
-	return search->join->given == NULL && search->store != NULL && search->shared == NULL && search->watch == NULL;
+	return search->join->given == NULL && search->store != NULL && search->shared == NULL && search->watch == NULL &&
+		!geonn_has_shapes(search->join->observations);
 }
 
 /*
@@ -181,11 +191,9 @@ prepare(GeonnSearch *search)
 											  may_look_ahead(search) ? geonn_search_look_ahead : NULL, search);
 		search->preparing = geonn_milliseconds_since(search->call.begun) - search->spent_reading;
 	}
-	search->row.has_places = search->prepared.own != NULL || geonn_has_shapes(join->references);
+	geonn_search_note_prepared(search);
 	if (search->prepared.own != NULL)
 		return true;
-	if (search->prepared.references != NULL && geonn_references_have_ids_as_tags(search->prepared.references))
-		geonn_result_row_take_tags(&search->row);
 	if (search->reading != NULL && question->id_by_value && !geonn_search_counts_nothing(search) &&
 		(question->columns & ~(GEONN_COLUMN_EXCLUDED | GEONN_COLUMNS_WEIGHTS | GEONN_COLUMNS_OF_ARCS)) == 0 &&
 		(!join->exclude_self || (join->given == NULL && geonn_references_exclude_by_tag(search->prepared.references))))
@@ -200,7 +208,8 @@ geonn_search_references(const GeonnSearch *search)
 	{
 		.call = search->call,
 		.dataset = geonn_client_dataset(search->prepared.client),
-		.has_shapes = geonn_has_shapes(search->join->references)
+		.has_shapes = geonn_has_shapes(search->join->references),
+		.shapes_ask = search->prepared.question.shapes
 	};
 }
 
@@ -269,6 +278,8 @@ read_some(GeonnSearch *search)
 	uint64		rows = Min(geonn_client_places(search->prepared.client), ROWS_A_READING);
 	instr_time	begun;
 
+	if (search->prepared.question.shapes)
+		rows = (rows + ARCS_A_SHAPE - 1) / ARCS_A_SHAPE;
 	INSTR_TIME_SET_CURRENT(begun);
 	search->all_read = !geonn_reading_next(search->reading, rows);
 	search->spent_reading += geonn_milliseconds_since(begun);
@@ -501,6 +512,21 @@ geonn_search_tell(const GeonnSearch *search, SharedSearch *shared)
 
 /* ---- what was done, and the end ---- */
 
+static void
+add_work(GeonnWork *sum, GeonnWork work)
+{
+	sum->batches += work.batches;
+	sum->pairs += work.pairs;
+	sum->unmatched += work.unmatched;
+	sum->devices |= work.devices;
+	sum->algorithms |= work.algorithms;
+	for (int kind = 0; kind < GEONN_DEVICE_KIND_COUNT; kind++)
+		sum->ways[kind] |= work.ways[kind];
+	sum->cpu_reasons |= work.cpu_reasons;
+	sum->building += work.building;
+	sum->waiting += work.waiting;
+}
+
 GeonnReport
 geonn_search_report(const GeonnSearch *search)
 {
@@ -529,6 +555,8 @@ geonn_search_report(const GeonnSearch *search)
 	memcpy(report.fates, search->prepared.fates, sizeof(report.fates));
 	report.references = search->prepared.counts[POINT_VALID];
 	report.work = search->prepared.client != NULL ? geonn_client_work(search->prepared.client) : search->work;
+	if (search->former != NULL)
+		add_work(&report.work, geonn_client_work(search->former));
 	report.unmatched = report.work.unmatched + search->without_candidates;
 
 	/* The rows returned: those from the engine and the store, less the rows that still wait. */
@@ -585,6 +613,10 @@ geonn_search_log(const GeonnSearch *search, const GeonnReport *report)
 void
 geonn_search_end(GeonnSearch *search)
 {
+	static const struct geonn_finished nothing;
+
+	if (search->former != NULL)
+		geonn_client_end(search->former, &nothing);
 	if (search->prepared.client != NULL)
 	{
 		/* what the engine cannot count */

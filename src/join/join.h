@@ -47,6 +47,13 @@ typedef struct GeonnJoin
 	bool		(*read_given) (void *state);	/* the state is that of given_references */
 } GeonnJoin;
 
+/* Are observations or references shapes? */
+static inline bool
+geonn_join_has_shapes(const GeonnJoin *join)
+{
+	return geonn_has_shapes(join->references) || (join->observations != NULL && geonn_has_shapes(join->observations));
+}
+
 /* Return what the join does about observations with invalid coordinates. */
 extern InvalidPolicy geonn_observations_policy(const GeonnJoin *join);
 
@@ -88,6 +95,7 @@ typedef struct SharedReferences
 	GeonnCall	call;			/* the call to which all searches with the references belong */
 	uint64		dataset;		/* the number of the dataset (geonn_client_dataset) */
 	bool		has_shapes;		/* geonn_has_shapes() of the references, as their reading has left it */
+	bool		shapes_ask;		/* geonn_has_shapes() of the observations when the references were prepared */
 } SharedReferences;
 
 /*

@@ -29,6 +29,9 @@
 /* what of a shape comes with the nearest of its places */
 #define NEEDS_PLACES (GEONN_NEEDS_REFERENCE_COORDINATES | GEONN_NEEDS_SEGMENT | GEONN_NEEDS_MEASURE)
 
+/* what shapes do not have as observations */
+#define NEEDS_COORDINATES (GEONN_NEEDS_OBSERVATION_LATITUDE | GEONN_NEEDS_OBSERVATION_LONGITUDE)
+
 static const ReferenceFate *fates[GEONN_FATES_MAX];
 static int	fate_count;
 
@@ -108,6 +111,7 @@ make_question(const GeonnJoin *join, const GeonnResultRow *row)
 		question.id_length = sizeof(Datum);
 	}
 	question.unmatched = join->keep_unmatched;
+	question.shapes = observations != NULL && geonn_has_shapes(observations);
 	question.places = geonn_has_shapes(references) && (row->needs & NEEDS_PLACES) != 0;
 	if (question.radii > 0)
 	{
@@ -119,7 +123,7 @@ make_question(const GeonnJoin *join, const GeonnResultRow *row)
 		(join->exclude_self ? GEONN_COLUMN_EXCLUDED : 0) |
 		((1u << references->window_count) - 1) * GEONN_COLUMN_WINDOW |
 		((1u << question.weights) - 1) * GEONN_COLUMN_WEIGHT |
-		(geonn_has_shapes(references) ? columns_of_arcs(row->needs) : 0);
+		(geonn_has_shapes(references) || question.shapes ? columns_of_arcs(row->needs) : 0);
 	/* If only one side has a radius, the points of the other side get an infinite radius. */
 	if (geonn_has_radius(references) || join->given_radius ||
 		(observations != NULL && geonn_has_radius(observations)))
@@ -327,10 +331,31 @@ try_fates(JoinPreparation *preparation)
 	return false;
 }
 
+/* Raise an error if rows have what is not known of observations that are shapes. */
+static void
+check_needs_of_shapes(const PointSource *observations, int needs)
+{
+	bool		of_observation = (needs & NEEDS_COORDINATES) != 0;
+
+	if (observations == NULL || !geonn_has_shapes(observations) || (needs & (NEEDS_COORDINATES | NEEDS_PLACES)) == 0)
+		return;
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 of_observation ?
+			 errmsg("obs_lat and obs_lon are not available where observations are lines or polygons") :
+			 errmsg("ref_lat, ref_lon, bearing, ref_fraction, ref_segment, ref_side and ref_measure are not available where observations are lines or polygons"),
+			 errdetail("Column \"%s\" of %s is read as shapes.", observations->columns[COLUMN_SHAPE].name,
+					   observations->title),
+			 of_observation ?
+			 errhint("Leave them out of the row_type, and join the rows with the observations by obs_id: ST_PointOnSurface makes a point of a shape.") :
+			 errhint("Leave them out of the row_type, and join the rows with both sides by their ids: ST_ClosestPoint finds the nearest place.")));
+}
+
 /* Begin to prepare the join.  Given points must be valid if the join has GEONN_INVALID_IS_ERROR. */
 static PreparedJoin
 begin_preparing(const GeonnJoin *join, const GeonnResultRow *row)
 {
+	check_needs_of_shapes(join->observations, row->needs);
 	if (join->given != NULL && join->invalid == GEONN_INVALID_IS_ERROR)
 		geonn_check_given(join->given);
 	return (PreparedJoin)
@@ -355,21 +380,48 @@ static int	next_known;
  * but the metric of shapes is that of the sphere.
  */
 static void
-read_as_before(const GeonnJoin *join)
+read_as_before(PointSource *source)
 {
-	const PointSource *references = join->references;
-
-	if (!references->may_have_shapes || !OidIsValid(references->relation) || join->question.metric != GEONN_METRIC_SPHERE)
+	if (!source->may_have_shapes || !OidIsValid(source->relation))
 		return;
 	for (int i = 0; i < (int) lengthof(known_shapes); i++)
 	{
-		if (known_shapes[i].relation == references->relation &&
-			strcmp(NameStr(known_shapes[i].column), references->columns[COLUMN_POINT].name) == 0)
+		if (known_shapes[i].relation == source->relation &&
+			strcmp(NameStr(known_shapes[i].column), source->columns[COLUMN_POINT].name) == 0)
 		{
-			geonn_read_as_shapes(join->references);
+			geonn_read_as_shapes(source);
 			return;
 		}
 	}
+}
+
+/* Have both sides' columns be read as before.  Observations go on as points if rows have what shapes do not. */
+static void
+read_sides_as_before(const GeonnJoin *join, const GeonnResultRow *row)
+{
+	if (join->question.metric != GEONN_METRIC_SPHERE)
+		return;
+	read_as_before(join->references);
+	if (join->observations != NULL && (row->needs & (NEEDS_COORDINATES | NEEDS_PLACES)) == 0)
+		read_as_before(join->observations);
+}
+
+/* Remember that the source's column, which is read as shapes now, has some. */
+static void
+note_shapes(const PointSource *source)
+{
+	if (!OidIsValid(source->relation))
+		return;
+	known_shapes[next_known].relation = source->relation;
+	namestrcpy(&known_shapes[next_known].column, source->columns[COLUMN_SHAPE].name);
+	next_known = (next_known + 1) % (int) lengthof(known_shapes);
+}
+
+void
+geonn_note_shapes_of_observations(const GeonnJoin *join)
+{
+	geonn_check_metric_of_shapes(join);
+	note_shapes(join->observations);
 }
 
 /*
@@ -389,12 +441,7 @@ begin_with_shapes(JoinPreparation *preparation, const GeonnResultRow *row)
 	geonn_client_end(prepared->client, &nothing);
 	geonn_read_as_shapes(join->references);
 	geonn_check_metric_of_shapes(join);
-	if (OidIsValid(join->references->relation))
-	{
-		known_shapes[next_known].relation = join->references->relation;
-		namestrcpy(&known_shapes[next_known].column, join->references->columns[COLUMN_SHAPE].name);
-		next_known = (next_known + 1) % (int) lengthof(known_shapes);
-	}
+	note_shapes(join->references);
 	MemoryContextDelete(prepared->row_context);
 	*prepared = begin_preparing(join, row);
 	preparation->detail = needed_detail(join, row);
@@ -405,15 +452,16 @@ begin_with_shapes(JoinPreparation *preparation, const GeonnResultRow *row)
 void
 geonn_check_metric_of_shapes(const GeonnJoin *join)
 {
-	const PointSource *references = join->references;
+	const PointSource *source = join->references;
 
-	if (!geonn_has_shapes(references) || join->question.metric == GEONN_METRIC_SPHERE)
+	if (join->observations != NULL && geonn_has_shapes(join->observations))
+		source = join->observations;
+	if (!geonn_has_shapes(source) || join->question.metric == GEONN_METRIC_SPHERE)
 		return;
 	ereport(ERROR,
 			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 			 errmsg("lines and polygons have no metric \"spheroid\""),
-			 errdetail("Column \"%s\" of %s is read as shapes.", references->columns[COLUMN_SHAPE].name,
-					   references->title),
+			 errdetail("Column \"%s\" of %s is read as shapes.", source->columns[COLUMN_SHAPE].name, source->title),
 			 errhint("Use the metric 'sphere'.")));
 }
 
@@ -447,7 +495,7 @@ geonn_join_prepare(const GeonnJoin *join, const GeonnResultRow *row, const Geonn
 	PreparedJoin prepared;
 	JoinPreparation preparation;
 
-	read_as_before(join);
+	read_sides_as_before(join, row);
 	prepared = begin_preparing(join, row);
 	preparation = (JoinPreparation) {
 		.join = join,
@@ -479,6 +527,8 @@ geonn_join_attach(const GeonnJoin *join, const GeonnResultRow *row, const GeonnC
 
 	if (references->has_shapes)
 		geonn_read_as_shapes(join->references);
+	if (references->shapes_ask)
+		geonn_read_as_shapes(join->observations);
 	prepared = begin_preparing(join, row);
 	prepared.question.shared = true;
 	prepared.client = geonn_client_attach(&prepared.question, references->dataset, &message);

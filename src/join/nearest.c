@@ -218,6 +218,8 @@ geonn_make_join(const GeonnArguments *arguments)
 		arguments->latitudes != NULL && by == NIL && overlaps == NIL ?
 		geonn_remembered_source(arguments->ref, &reference) :
 		geonn_relation_source(arguments->ref, &reference, by, overlaps);
+	if (join->observations != NULL)
+		geonn_tell_unused_shape(join->observations);
 	geonn_tell_unused_shape(join->references);
 	for (int i = 0; i < join->references->window_count; i++)
 	{

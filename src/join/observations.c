@@ -3,8 +3,8 @@
  *		What becomes of an observation that a search has read: it is sent to the engine, answered here, or left out;
  *		and how pairs become rows.
  *
- * An observation that can have a neighbour goes to the engine, or is answered by what this process knows of the
- * references.  One that can have none, for its NULLs, its group, its limits or its coordinates, stays here.  Where
+ * An observation, a point or a shape, that can have a neighbour goes to the engine, or is answered by what this process
+ * knows of the references.  One that can have none, for its NULLs, its group, its limits or its coordinates, stays here.  Where
  * the unmatched are kept its row is stored.
  *
  * A count has a row of each valid observation for each radius: of zeros, which are stored, if the observation stays
@@ -109,6 +109,33 @@ answer_observation(GeonnSearch *search, const PointRow *row, const GeonnPointCol
 	}
 }
 
+/* Send an observation to a search whose observations are shapes. */
+static void
+add_shape(GeonnSearch *search, const PointRow *row, Datum id, const GeonnPointColumns *columns)
+{
+	const PointSource *source = search->join->observations;
+	GeonnClient *client = search->prepared.client;
+	uint64		arcs = geonn_row_arcs(row);
+
+	if (arcs > GEONN_BATCH_ROWS_MAX)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("the shape of %s has " UINT64_FORMAT " arcs", geonn_whose_row(source, row), arcs),
+				 errdetail("An observation has at most %d arcs. A line has an arc between each two of its vertices.",
+						   GEONN_BATCH_ROWS_MAX),
+				 errhint("Divide it, as ST_Subdivide does, and keep the nearest of all answers; or use ST_Simplify.")));
+	if (search->arcs == NULL)
+	{
+		MemoryContext former = MemoryContextSwitchTo(search->context);
+
+		search->arcs = geonn_arcs_create(source->title, client, NULL);
+		MemoryContextSwitchTo(former);
+	}
+	while (!geonn_client_find_room(client, (uint32) arcs))
+		(void) geonn_search_store_pair(search);
+	geonn_arcs_observe(search->arcs, row, id, columns);
+}
+
 static void
 add_observation(GeonnSearch *search, const PointRow *row, GeonnPointColumns *columns)
 {
@@ -118,6 +145,11 @@ add_observation(GeonnSearch *search, const PointRow *row, GeonnPointColumns *col
 	if (search->join->exclude_self)
 		geonn_references_excluded(search->prepared.references, row->id, &columns->excluded_first,
 								  &columns->excluded_last);
+	if (search->prepared.question.shapes)
+	{
+		add_shape(search, row, id, columns);
+		return;
+	}
 	/* Ids can be so long that a batch is full before the ring's places are used up. */
 	while (geonn_client_places(client) == 0)
 		(void) geonn_search_store_pair(search);
@@ -255,6 +287,49 @@ find_columns(const GeonnSearch *search, const PointRow *row, GeonnPointColumns *
 	return true;
 }
 
+/* ---- the first shape among points ---- */
+
+void
+geonn_search_note_prepared(GeonnSearch *search)
+{
+	search->row.has_places = search->prepared.own != NULL || geonn_has_shapes(search->join->references);
+	if (search->prepared.own == NULL && search->prepared.references != NULL &&
+		geonn_references_have_ids_as_tags(search->prepared.references))
+		geonn_result_row_take_tags(&search->row);
+}
+
+/*
+ * An observation is a shape, and those before it were points: take the answers to all of them, and begin anew, with
+ * references that are shapes.  The former client stays until the end: other processes may still begin with its dataset.
+ * Invalid references have been reported.
+ */
+static void
+turn_to_shapes(GeonnSearch *search)
+{
+	MemoryContext former = MemoryContextSwitchTo(search->context);
+	GeonnJoin	join = *search->join;
+	instr_time	begun;
+	double		spent;
+
+	Assert(search->former == NULL && search->prepared.own == NULL);
+	geonn_note_shapes_of_observations(&join);
+	geonn_client_finish(search->prepared.client);
+	while (geonn_search_store_pair(search))
+		;
+	search->former = search->prepared.client;
+	join.invalid = GEONN_INVALID_COUNTED;
+	INSTR_TIME_SET_CURRENT(begun);
+	search->prepared = geonn_join_prepare(&join, &search->row, &search->call, NULL, search);
+	geonn_search_note_prepared(search);
+	/* the reading of observations is under way, and counts this time as its own */
+	spent = geonn_milliseconds_since(begun);
+	search->preparing += spent;
+	search->spent_reading -= spent;
+	MemoryContextSwitchTo(former);
+}
+
+/* ---- observations read ahead ---- */
+
 static Datum
 copy_value(const PointColumn *column, Datum value)
 {
@@ -263,6 +338,20 @@ copy_value(const PointColumn *column, Datum value)
 
 	get_typlenbyval(column->base_type, &length, &by_value);
 	return geonn_copy_value(value, by_value, length);
+}
+
+/* Have a row keep a shape, in the current memory context. */
+static void
+keep_shape(const PointSource *source, PointRow *row)
+{
+	int			number = source->columns[COLUMN_SHAPE].attribute - 1;
+	Datum	   *values = palloc0(source->query_columns * sizeof(Datum));
+	bool	   *nulls = palloc0(source->query_columns * sizeof(bool));
+	ShapeOwner *owner = palloc(sizeof(ShapeOwner));
+
+	*owner = (ShapeOwner) {source, row};
+	values[number] = geonn_copy_value(geonn_shape_value(row->shape), false, -1);
+	geonn_read_shape(owner, values, nulls, row);
 }
 
 /*
@@ -291,6 +380,8 @@ keep_ahead(GeonnSearch *search, const PointRow *row)
 	}
 	kept->by = by;
 	kept->by_is_null = by_is_null;
+	if (row->shape != NULL)
+		keep_shape(observations, kept);
 	MemoryContextSwitchTo(former);
 }
 
@@ -307,7 +398,7 @@ geonn_search_look_ahead(void *state)
 	more = geonn_reading_next(search->reading, POINTS_ALONE + 1);
 	search->looks_ahead = false;
 	search->spent_reading += geonn_milliseconds_since(begun);
-	return !more;
+	return !more && !geonn_has_shapes(search->join->observations);
 }
 
 void
@@ -330,6 +421,8 @@ geonn_search_consume_observation(void *state, const PointRow *row)
 		keep_ahead(search, row);
 		return;
 	}
+	if (row->shape != NULL && !search->prepared.question.shapes)
+		turn_to_shapes(search);
 	former = MemoryContextSwitchTo(search->prepared.row_context);
 	MemoryContextReset(search->prepared.row_context);
 	may_match = find_columns(search, row, &columns);

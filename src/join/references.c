@@ -28,8 +28,8 @@
  * above.  So no process has them in its own memory, and a sort larger than work_mem goes to disk.
  * Both files stay with the dataset, for each process that attaches to it.
  *
- * A shape goes to the dataset as its arcs (shape_arcs.c), all with one tag.  Where PostgreSQL sorts, the sort has
- * the shape's value, and the latitude and longitude are those of its first vertex.
+ * A shape goes to the dataset as its arcs (shape_arcs.c), all with one tag; so does a point, if observations are shapes.
+ * Where PostgreSQL sorts, the sort has the shape's value, and the latitude and longitude are those of its first vertex.
  *
  * Where only distances are asked for, the result is the same whichever of several equally distant
  * references is taken.  Ids of other types than integers are then only checked for NULL, as a row
@@ -114,7 +114,7 @@ struct GeonnReferences
 								 * needs them; NULL: no ids are lent */
 	const void *lent;			/* the lent ids */
 	const PointSource *source;
-	GeonnArcs  *arcs;			/* sends shapes; NULL: references are points */
+	GeonnArcs  *arcs;			/* sends references as arcs; NULL: they are sent as points */
 	Oid			type;			/* the ids' type, below domains */
 	Oid			collation;
 	bool		by_value;
@@ -249,8 +249,8 @@ geonn_references_begin(const PointSource *source, ReferenceDetail detail,
 	bool		tags_are_ids = geonn_integer_width(id->base_type) > 0;
 
 	references->source = source;
-	if (geonn_has_shapes(source) && memory != NULL)
-		references->arcs = geonn_arcs_create(source->title);
+	if ((columns & GEONN_COLUMN_ARC) != 0 && memory != NULL)
+		references->arcs = geonn_arcs_create(source->title, client, memory);
 	references->type = id->base_type;
 	references->collation = id->collation;
 	get_typlenbyval(id->base_type, &references->length, &references->by_value);
@@ -310,9 +310,9 @@ geonn_references_add(GeonnReferences *references, GeonnClient *client, const Poi
 	TupleTableSlot *slot = references->row;
 	Numbers		numbers = {.group = columns->group};
 
-	if (references->record_bytes == 0 && row->shape != NULL)
+	if (references->record_bytes == 0 && references->arcs != NULL)
 	{
-		geonn_arcs_send(references->arcs, client, references->memory, row->shape, tag_of(references, row->id), columns);
+		geonn_arcs_send(references->arcs, row, tag_of(references, row->id), columns);
 		return;
 	}
 	if (references->record_bytes == 0)
@@ -325,7 +325,7 @@ geonn_references_add(GeonnReferences *references, GeonnClient *client, const Poi
 	}
 	memcpy(numbers.party, columns->party, sizeof(numbers.party));
 	/* arcs are counted when they are sent */
-	if (row->shape == NULL)
+	if (references->arcs == NULL)
 		geonn_reference_memory_add(references->memory, 1);
 	if (columns->limits != NULL)
 		geonn_reference_memory_add_weights(references->memory, columns->limits->weights);
@@ -439,6 +439,7 @@ send_sorted_reference(GeonnReferences *references, GeonnClient *client, const Re
 	int64		tag = (int64) references->count;
 	Numbers		numbers;
 	GeonnPointColumns columns = {0};
+	PointRow	row = {.latitude = record->latitude, .longitude = record->longitude};
 
 	memcpy(&numbers, VARDATA_ANY(DatumGetPointer(slot->tts_values[SORT_NUMBERS - 1])), sizeof(numbers));
 	columns.group = numbers.group;
@@ -450,11 +451,13 @@ send_sorted_reference(GeonnReferences *references, GeonnClient *client, const Re
 		columns.limits = &limits;
 	}
 	if (references->arcs == NULL)
+	{
 		geonn_client_add_references(client, 1, &tag, &record->latitude, &record->longitude, &columns);
-	else
-		geonn_arcs_send(references->arcs, client, references->memory,
-						geonn_shape_open(references->source->point_kind, slot->tts_values[SORT_SHAPE - 1],
-										 name_sorted, references), tag, &columns);
+		return;
+	}
+	if (!slot->tts_isnull[SORT_SHAPE - 1])
+		row.shape = geonn_shape_open(references->source->point_kind, slot->tts_values[SORT_SHAPE - 1], name_sorted, references);
+	geonn_arcs_send(references->arcs, &row, tag, &columns);
 }
 
 static void

@@ -10,6 +10,7 @@
 
 #include "join/join.h"
 #include "join/join_prepare.h"
+#include "join/shape_arcs.h"
 
 struct GeonnSearch
 {
@@ -38,6 +39,10 @@ struct GeonnSearch
 	ObservationWatcher watch;	/* NULL: observations are not watched */
 	void	   *watch_state;
 	uint64		number;			/* the number of the observation of the present row (geonn_search_number) */
+
+	/* where observations are shapes */
+	GeonnArcs  *arcs;			/* makes arcs of them; NULL: none was sent */
+	GeonnClient *former;		/* the client of the observations before the first shape; NULL: none was a point */
 
 	/* observations read before the references were prepared */
 	PointRow   *ahead;			/* [ahead_count] */
@@ -76,7 +81,13 @@ geonn_search_show_pair(GeonnSearch *search, Datum *values, bool *nulls)
 /* Wait for the next pair, and store its row.  Returns false if all pairs have been taken. */
 extern bool geonn_search_store_pair(GeonnSearch *search);
 
-/* Read more than POINTS_ALONE observations, if the source has so many.  Returns whether all have been read. */
+/* Note what rows are made of, now that the references are prepared. */
+extern void geonn_search_note_prepared(GeonnSearch *search);
+
+/*
+ * Read more than POINTS_ALONE observations, if the source has so many.  Returns whether all have been read, and are
+ * points.
+ */
 extern bool geonn_search_look_ahead(void *state);
 
 /* Take the observations that geonn_search_look_ahead() has read. */

@@ -1,6 +1,6 @@
 /*
  * shape_arcs.c
- *		Shapes on their way into a dataset, as arcs.
+ *		Shapes on their way to the engine, as arcs: into a dataset, or into batches of observations.
  *
  * protocol_dataset.h says what arcs the engine takes.  A line of n vertices has n - 1 of them; a
  * point, and a ring of one vertex, has one of no length.  They have the vertices' degrees as the shape has
@@ -9,6 +9,8 @@
  * The sign of a polygon's number says whether an odd number of its rings hold the north pole, which is known
  * once all have been read.  So a polygon's rings wait, as vertices in the shape's value, until the last one
  * has been read; no copy of them is made.
+ *
+ * The engine numbers the shapes of observations, and their polygons, anew in each batch.  A shape is in one batch.
  */
 #include "postgres.h"
 
@@ -23,7 +25,9 @@
 struct GeonnArcs
 {
 	const char *title;
-	int64		sent;			/* arcs */
+	GeonnClient *client;
+	ReferenceMemory *memory;	/* NULL: the shapes are observations */
+	int64		sent;			/* arcs of references */
 	int32		shape;			/* the number of the next shape */
 	int32		polygon;		/* the number of the last polygon */
 	int32		segment;		/* the number of the shape's last arc so far; points do not count */
@@ -42,66 +46,78 @@ struct GeonnArcs
 	GeonnPointColumns columns[ARCS_AT_ONCE];
 };
 
-/* What the arcs of one shape have in common, and where they go. */
-typedef struct Destination
+/* What the arcs of one shape have in common. */
+typedef struct Common
 {
-	GeonnClient *client;
-	ReferenceMemory *memory;
 	int64		tag;
 	GeonnPointColumns columns;	/* what each arc has of its own is not set */
-} Destination;
+} Common;
 
 GeonnArcs *
-geonn_arcs_create(const char *title)
+geonn_arcs_create(const char *title, GeonnClient *client, ReferenceMemory *memory)
 {
 	GeonnArcs  *arcs = palloc0(sizeof(GeonnArcs));
 
 	arcs->title = title;
+	arcs->client = client;
+	arcs->memory = memory;
 	arcs->capacity = 16;
 	arcs->rings = palloc(arcs->capacity * sizeof(GeonnVertices));
 	return arcs;
 }
 
 static void
-send(GeonnArcs *arcs, const Destination *destination)
+send(GeonnArcs *arcs)
 {
+	if (arcs->memory == NULL)
+	{
+		geonn_client_add_arcs(arcs->client, arcs->arcs, arcs->latitudes, arcs->longitudes, arcs->columns);
+		arcs->arcs = 0;
+		return;
+	}
 	if (arcs->sent + arcs->arcs > GEONN_REFERENCES_MAX)
 		ereport(ERROR,
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 				 errmsg("the shapes of %s have more than %d arcs", arcs->title, GEONN_REFERENCES_MAX),
 				 errdetail("A line has an arc between each two of its vertices."),
 				 errhint("Join against fewer shapes at a time, and keep the nearest of all answers; or use ST_Simplify.")));
-	geonn_reference_memory_add(destination->memory, arcs->arcs);
-	geonn_client_add_references(destination->client, arcs->arcs, arcs->tags, arcs->latitudes, arcs->longitudes,
+	geonn_reference_memory_add(arcs->memory, arcs->arcs);
+	geonn_client_add_references(arcs->client, arcs->arcs, arcs->tags, arcs->latitudes, arcs->longitudes,
 								arcs->columns);
 	arcs->sent += arcs->arcs;
 	arcs->arcs = 0;
+}
+
+/* Count the bytes that the index takes for a part of a reference, or for the pieces of an arc. */
+static void
+count_bytes(const GeonnArcs *arcs, uint64 bytes)
+{
+	if (arcs->memory != NULL && bytes > 0)
+		geonn_reference_memory_add_parts(arcs->memory, bytes);
 }
 
 /*
  * Add the arcs of a part.
  */
 static void
-add_part(GeonnArcs *arcs, const Destination *destination, const GeonnVertices *vertices, GeonnPartKind kind)
+add_part(GeonnArcs *arcs, const Common *common, const GeonnVertices *vertices, GeonnPartKind kind)
 {
 	int32		last = kind == GEONN_PART_POINT ? 0 : arcs->segment + (int32) Max(vertices->count, 2) - 1;
 	double		latitude;
 	double		longitude;
 	double		measure = kind == GEONN_PART_LINE ? geonn_vertex_measure(vertices, 0) : NAN;
 
-	geonn_reference_memory_add_parts(destination->memory, kind == GEONN_PART_RING ? GEONN_RING_INDEX_BYTES :
-									 GEONN_LINE_INDEX_BYTES);
+	count_bytes(arcs, kind == GEONN_PART_RING ? GEONN_RING_INDEX_BYTES : GEONN_LINE_INDEX_BYTES);
 	geonn_vertex(vertices, 0, &latitude, &longitude);
 	for (uint32 i = 1; i < Max(vertices->count, 2); i++)
 	{
 		uint32		arc = arcs->arcs;
-		uint32		pieces;
 
-		arcs->tags[arc] = destination->tag;
+		arcs->tags[arc] = common->tag;
 		arcs->latitudes[arc] = latitude;
 		arcs->longitudes[arc] = longitude;
 		geonn_vertex(vertices, Min(i, vertices->count - 1), &latitude, &longitude);
-		arcs->columns[arc] = destination->columns;
+		arcs->columns[arc] = common->columns;
 		arcs->columns[arc].end_latitude = latitude;
 		arcs->columns[arc].end_longitude = longitude;
 		arcs->columns[arc].segment = kind == GEONN_PART_POINT ? 0 : ++arcs->segment;
@@ -110,19 +126,18 @@ add_part(GeonnArcs *arcs, const Destination *destination, const GeonnVertices *v
 		if (kind == GEONN_PART_LINE)
 			measure = geonn_vertex_measure(vertices, Min(i, vertices->count - 1));
 		arcs->columns[arc].end_measure = measure;
-		pieces = geonn_arc_pieces(arcs->latitudes[arc], arcs->longitudes[arc], latitude, longitude);
-		if (pieces > 1)
-			geonn_reference_memory_add_parts(destination->memory, geonn_arc_pieces_bytes(pieces));
+		count_bytes(arcs, geonn_arc_pieces_bytes(geonn_arc_pieces(arcs->latitudes[arc], arcs->longitudes[arc], latitude,
+																  longitude)));
 		if (++arcs->arcs < ARCS_AT_ONCE)
 			continue;
 		CHECK_FOR_INTERRUPTS();
-		send(arcs, destination);
+		send(arcs);
 	}
 }
 
 /* Take a ring.  After the polygon's last ring, add the arcs of all its rings. */
 static void
-add_ring(GeonnArcs *arcs, Destination *destination, const GeonnPart *part)
+add_ring(GeonnArcs *arcs, Common *common, const GeonnPart *part)
 {
 	if (arcs->count == arcs->capacity)
 	{
@@ -134,38 +149,65 @@ add_ring(GeonnArcs *arcs, Destination *destination, const GeonnPart *part)
 	if (!part->is_last_ring)
 		return;
 	arcs->polygon++;
-	destination->columns.polygon = arcs->pole_is_inside ? -arcs->polygon : arcs->polygon;
+	common->columns.polygon = arcs->pole_is_inside ? -arcs->polygon : arcs->polygon;
 	for (int i = 0; i < arcs->count; i++)
-		add_part(arcs, destination, &arcs->rings[i], GEONN_PART_RING);
-	destination->columns.polygon = 0;
+		add_part(arcs, common, &arcs->rings[i], GEONN_PART_RING);
+	common->columns.polygon = 0;
 	arcs->count = 0;
 	arcs->pole_is_inside = false;
 }
 
-void
-geonn_arcs_send(GeonnArcs *arcs, GeonnClient *client, ReferenceMemory *memory, GeonnShapeReader *shape, int64 tag,
-				const GeonnPointColumns *columns)
+/* Add the arcs of a shape. */
+static void
+add_shape(GeonnArcs *arcs, Common *common, GeonnShapeReader *shape)
 {
-	Destination destination = {
-		.client = client,
-		.memory = memory,
-		.tag = tag,
-		.columns = *columns
-	};
-	uint64		bytes = geonn_shape_memory(shape);
 	GeonnPart	part;
 
-	destination.columns.shape = arcs->shape++;
-	arcs->segment = 0;
-	destination.columns.polygon = 0;
-	geonn_reference_memory_add_bytes(memory, bytes, "shapes");
 	while (geonn_shape_next_checked(shape, &part))
 	{
 		if (part.kind == GEONN_PART_RING)
-			add_ring(arcs, &destination, &part);
+			add_ring(arcs, common, &part);
 		else
-			add_part(arcs, &destination, &part.vertices, part.kind);
+			add_part(arcs, common, &part.vertices, part.kind);
 	}
-	send(arcs, &destination);
-	geonn_reference_memory_return_bytes(memory, bytes);
+}
+
+/* Send the arcs of a row, with these columns. */
+static void
+send_row(GeonnArcs *arcs, const PointRow *row, Common *common)
+{
+	const double place[] = {row->longitude, row->latitude};
+	const GeonnVertices point = {.bytes = (const uint8 *) place, .stride = sizeof(place), .count = 1};
+
+	arcs->segment = 0;
+	common->columns.polygon = 0;
+	if (row->shape != NULL)
+		add_shape(arcs, common, row->shape);
+	else
+		add_part(arcs, common, &point, GEONN_PART_POINT);
+	send(arcs);
+}
+
+void
+geonn_arcs_send(GeonnArcs *arcs, const PointRow *row, int64 tag, const GeonnPointColumns *columns)
+{
+	Common		common = {.tag = tag, .columns = *columns};
+	uint64		bytes = row->shape == NULL ? 0 : geonn_shape_memory(row->shape);
+
+	common.columns.shape = arcs->shape++;
+	geonn_reference_memory_add_bytes(arcs->memory, bytes, "shapes");
+	send_row(arcs, row, &common);
+	geonn_reference_memory_return_bytes(arcs->memory, bytes);
+}
+
+void
+geonn_arcs_observe(GeonnArcs *arcs, const PointRow *row, Datum id, const GeonnPointColumns *columns)
+{
+	Common		common = {.columns = *columns};
+
+	common.columns.shape = (int32) geonn_client_filled(arcs->client);
+	if (common.columns.shape == 0)
+		arcs->polygon = 0;
+	send_row(arcs, row, &common);
+	geonn_client_end_shape(arcs->client, id);
 }

@@ -317,7 +317,8 @@ expect_neighbours(PlannerInfo *root, const KnownJoin *join, double radius, doubl
 	Node	   *radii = geonn_expression_argument(expression, "radii");
 	double		count = join->references.rows < 0 ? UNKNOWN_ROWS : join->references.rows;
 	bool		itself = join->source != NULL && join->reference_source != NULL &&
-		!geonn_has_shapes(join->reference_source) && join->source->relation == join->reference_source->relation;
+		geonn_has_shapes(join->source) == geonn_has_shapes(join->reference_source) &&
+		join->source->relation == join->reference_source->relation;
 	bool		excluded = itself && known_truth(root, expression, "exclude_self");
 	NeighboursAsked asked = {
 		.radius = radius,

@@ -478,7 +478,7 @@ GeonnColumnNames
 geonn_named_columns(PlannerInfo *root, const FuncExpr *expression, const char *side)
 {
 	Const	   *options = geonn_known_value(root, geonn_expression_argument(expression, "options"));
-	GeonnColumnNames named = {.takes_shapes = strcmp(side, "ref") == 0};
+	GeonnColumnNames named = {0};
 
 	for (ColumnRole role = 0; role < COLUMN_ROLES; role++)
 		named.names[role] = named_column(options, side, geonn_role_option(role));

@@ -148,48 +148,28 @@ geonn_steady_id_hint(const PointSource *source, TupleDesc descriptor)
 					key_option(source, descriptor), source->quoted_name);
 }
 
-/* Return the hint for a column that has shapes where points are expected. */
-static const char *
-shapes_hint(const PointSource *source, const PointColumn *column)
-{
-	if (source->takes_shapes)
-		return psprintf("For the nearest lines and polygons use options => '{\"%sshape\": \"%s\"}'; for points a view that has points alone.",
-						source->option_prefix, column->name);
-	return "Observations are points: have the relation of points ask, with the shapes as references. A point of each shape, as ST_PointOnSurface makes it, has neighbours of its own, which need not be the shape's.";
-}
-
 const char *
 geonn_points_hint(const PointSource *source, const PointColumn *column)
 {
 	if (geonn_typmod_is_shape(column->typmod))
-		return shapes_hint(source, column);
+		return psprintf("For the nearest lines and polygons use options => '{\"%sshape\": \"%s\"}'; for points a view that has points alone.",
+						source->option_prefix, column->name);
 	return "Use points of SRID 4326, as ST_Transform makes them, in a view or query.";
-}
-
-const char *
-geonn_shapes_hint(const PointSource *source, const PointColumn *column, int32 type)
-{
-	if (type == GEONN_SHAPE_MULTIPOINT)
-		return psprintf("Use a view or query that has a point a row: (ST_Dump(%s)).geom has all of a MultiPoint, ST_GeometryN(%s, 1) its first.",
-						quote_identifier(column->name), quote_identifier(column->name));
-	if (type > GEONN_SHAPE_COLLECTION && source->takes_shapes)
-		return psprintf("Use a view or query that has lines and polygons, as ST_CurveToLine(%s) makes them of curves; and name that column by the option \"%sshape\".",
-						quote_identifier(column->name), source->option_prefix);
-	return shapes_hint(source, column);
 }
 
 void
 geonn_tell_unused_shape(const PointSource *source)
 {
 	static TimestampTz told_statement = 0;
-	static Oid	told_relation = InvalidOid;
+	static Oid	told[2];		/* the last two relations of which the client was told in that statement */
 	TimestampTz statement = GetCurrentStatementStartTimestamp();
 
 	if (source->unused_shape.name == NULL || IsParallelWorker() ||
-		(statement == told_statement && source->relation == told_relation))
+		(statement == told_statement && (source->relation == told[0] || source->relation == told[1])))
 		return;
+	told[1] = statement == told_statement ? told[0] : InvalidOid;
+	told[0] = source->relation;
 	told_statement = statement;
-	told_relation = source->relation;
 	ereport(NOTICE,
 			(errmsg("column \"%s\" of %s is not used: it has shapes, and the points beside it are used",
 					source->unused_shape.name, source->title),

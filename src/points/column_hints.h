@@ -19,9 +19,6 @@ extern const char *geonn_steady_id_hint(const PointSource *source, TupleDesc des
 /* Return the hint if a column's type cannot hold points of SRID 4326. */
 extern const char *geonn_points_hint(const PointSource *source, const PointColumn *column);
 
-/* Return the hint if a row of a column of points has another shape, of this type (GEONN_SHAPE_...). */
-extern const char *geonn_shapes_hint(const PointSource *source, const PointColumn *column, int32 type);
-
 /*
  * Tell the client, once for each statement and relation, of a column of shapes that the source does not use
  * because the relation also has points.

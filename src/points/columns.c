@@ -6,9 +6,9 @@
  * The id is the primary key if that is one column, else a column "id".  The
  * coordinates are found by their names; a relation without a latitude and a
  * longitude has them in its one column of type geography(Point),
- * geometry(Point,4326) or point.  References without points may be shapes, in the one
+ * geometry(Point,4326) or point.  A side without points may have shapes, in the one
  * column whose type names lines, polygons or collections.  A column whose type names no kind, as geography alone,
- * is read as points; from the first reference in it that is no point on, it is read as shapes.
+ * is read as points; from the first value in it that is no point on, it is read as shapes.
  * Names are compared without regard to case.
  * Where several columns qualify, or none, an error lists what was found and what
  * would do.  Columns that options or the arguments "by", "differs" and "overlaps" name are
@@ -45,7 +45,6 @@ typedef struct RoleRules
 	const char *column_names[5];
 	const char *expected_names; /* the columns that are expected, as words for messages */
 	const char *option;			/* geonn_role_option */
-	bool		of_references;	/* geonn_role_is_of_references */
 } RoleRules;
 
 static const RoleRules rules[COLUMN_ROLES] = {
@@ -66,7 +65,7 @@ static const RoleRules rules[COLUMN_ROLES] = {
 		.expected_names = "a column of type geography(Point), geometry(Point,4326) or point"
 	},
 	[COLUMN_SHAPE] = {
-		.name = "shape",.option = "shape",.of_references = true,
+		.name = "shape",.option = "shape",
 		.expected_names = "a column of type geography(LineString), geometry(Polygon,4326) and the like"
 	},
 	[COLUMN_RADIUS] = {.name = "radius",.option = "radius"}
@@ -260,7 +259,7 @@ choose_column(PointSource *source, ColumnRole role, Form_pg_attribute attribute,
 		source->point_kind = geonn_point_kind(column->base_type);
 		if (role == COLUMN_SHAPE && source->point_kind == GEONN_POINT_NATIVE)
 			source->point_kind = GEONN_POINT_NONE;
-		source->may_have_shapes = role == COLUMN_POINT && source->takes_shapes && source->point_kind != GEONN_POINT_NATIVE &&
+		source->may_have_shapes = role == COLUMN_POINT && source->point_kind != GEONN_POINT_NATIVE &&
 			geonn_typmod_is_any(column->typmod);
 		if (source->may_have_shapes)
 			column->reason = psprintf("%s; each value says what it is", reason);
@@ -448,9 +447,9 @@ find_id(PointSource *source, TupleDesc descriptor, const GeonnColumnNames *named
  * of shapes that can be.  Else raises the error about a column of shapes, or about this one.
  */
 static void
-choose_other(PointSource *source, TupleDesc descriptor, const GeonnColumnNames *named, Form_pg_attribute point)
+choose_other(PointSource *source, TupleDesc descriptor, Form_pg_attribute point)
 {
-	Form_pg_attribute shape = named->takes_shapes ? find_candidate(source, descriptor, COLUMN_SHAPE) : NULL;
+	Form_pg_attribute shape = find_candidate(source, descriptor, COLUMN_SHAPE);
 	Form_pg_attribute found = NULL;
 	ColumnRole	role = shape != NULL ? COLUMN_SHAPE : COLUMN_POINT;
 
@@ -485,7 +484,7 @@ find_coordinates(PointSource *source, TupleDesc descriptor, const GeonnColumnNam
 	}
 	point = find_candidate(source, descriptor, COLUMN_POINT);
 	if (point != NULL && !may_hold(COLUMN_POINT, point))
-		choose_other(source, descriptor, named, point);
+		choose_other(source, descriptor, point);
 	else if (point != NULL)
 		choose_column(source, COLUMN_POINT, point, "column type");
 	else if (latitude == NULL && longitude == NULL)
@@ -523,12 +522,6 @@ const char *
 geonn_role_option(ColumnRole role)
 {
 	return rules[role].option;
-}
-
-bool
-geonn_role_is_of_references(ColumnRole role)
-{
-	return rules[role].of_references;
 }
 
 /* ---- columns of limits and weights ---- */
@@ -599,7 +592,6 @@ geonn_find_columns(PointSource *source, TupleDesc descriptor, const GeonnColumnN
 
 	source->option_prefix = named->prefix;
 	source->paired = named->paired;
-	source->takes_shapes = named->takes_shapes;
 	source->refuses_srids = named->refuses_srids;
 	source->column_count = COLUMN_ROLES + list_length(by) + list_length(named->differs) + list_length(overlaps) +
 		list_length(named->weights);
@@ -609,9 +601,9 @@ geonn_find_columns(PointSource *source, TupleDesc descriptor, const GeonnColumnN
 	source->weights = source->windows + list_length(overlaps);
 	find_id(source, descriptor, named);
 	find_coordinates(source, descriptor, named);
-	if (named->takes_shapes && named->names[COLUMN_POINT] == NULL && named->names[COLUMN_LATITUDE] == NULL &&
-		!geonn_has_shapes(source) && count_matches(descriptor, COLUMN_SHAPE, NULL, &shape) > 0)
-		fill_column(&source->unused_shape, shape, "beside points, so not used; the option ref_shape has it used");
+	if (named->names[COLUMN_POINT] == NULL && named->names[COLUMN_LATITUDE] == NULL && !geonn_has_shapes(source) &&
+		count_matches(descriptor, COLUMN_SHAPE, NULL, &shape) > 0)
+		fill_column(&source->unused_shape, shape, "beside points, so not used; the option obs_shape or ref_shape has it used");
 	foreach(cell, by)
 		fill_column(&source->by[source->by_count++],
 					require_attribute(source, descriptor, lfirst(cell), "the argument by"),

@@ -32,7 +32,6 @@ typedef struct GeonnColumnNames
 {
 	const char *prefix;			/* prefix of the options that name them: obs_, ref_ or nothing */
 	bool		paired;			/* arguments may name a pair: a column of this side, and one of the other */
-	bool		takes_shapes;	/* shapes may be in the place of points */
 	bool		refuses_srids;	/* values of other SRIDs than 4326 are not transformed */
 
 	/*
@@ -81,7 +80,6 @@ typedef struct PointSource
 	int			query_columns;	/* how many columns the rows have */
 	const char *option_prefix;	/* prefix of the options that name columns: obs_, ref_ or nothing */
 	bool		paired;			/* arguments may name a pair: a column of this side, and a column of the other side */
-	bool		takes_shapes;	/* options may name a column of shapes */
 	bool		refuses_srids;	/* values of other SRIDs than 4326 are not transformed */
 	PointColumn unused_shape;	/* a column of shapes that is not used because the relation also has points, and no
 								 * option names either column */
@@ -92,7 +90,8 @@ typedef struct PointSource
 								 * those with windows, and those with weights */
 	GeonnPointKind point_kind;	/* the kind of the column of points or shapes, if the source has one */
 	bool		may_have_shapes;		/* the column of points may have shapes, too: a reading ends at the first one, and its
-								 * caller begins anew after geonn_read_as_shapes() */
+								 * caller begins anew after geonn_read_as_shapes(); or goes on with shapes, where its
+								 * caller says so (geonn_reading_go_on_with_shapes) */
 	GeonnTransform *transform;	/* of that column's values; NULL: those of other SRIDs than 4326 are errors */
 	int			by_count;
 	PointColumn *by;			/* [by_count] among the columns: those of the argument by, then those of the argument
@@ -122,9 +121,6 @@ typedef struct PointSource
 /* The name of a role, as geonn_describe shows it; the option that names its column, without obs_ or ref_. */
 extern const char *geonn_role_name(ColumnRole role);
 extern const char *geonn_role_option(ColumnRole role);
-
-/* Can references alone have a column of this role? */
-extern bool geonn_role_is_of_references(ColumnRole role);
 
 /*
  * Choose a new source's columns, whose attributes become those of the descriptor: those that are named, and the others by

@@ -67,7 +67,7 @@ get_rule(GeonnOptionsScope scope, int number, OptionRule *rule)
 			.offset = (is_reference ? offsetof(GeonnOptions, reference.names) : offsetof(GeonnOptions, observation.names)) +
 			role * sizeof(char *)
 	};
-	return is_reference || (scope == GEONN_OPTIONS_JOIN && !geonn_role_is_of_references(role));
+	return is_reference || scope == GEONN_OPTIONS_JOIN;
 }
 
 static char *
@@ -226,7 +226,7 @@ check_names(const GeonnColumnNames *names)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("options \"%sshape\" and \"%s%s\" contradict each other", prefix, prefix,
 						has_point ? "geog" : given),
-				 errdetail("References are shapes of one column, or points."),
+				 errdetail("A side has shapes of one column, or points."),
 				 errhint("Give \"%sshape\" alone for lines and polygons, and the others for points.", prefix)));
 	if (!has_latitude && !has_longitude)
 		return;
@@ -285,7 +285,6 @@ geonn_parse_options(Jsonb *json, GeonnOptionsScope scope,
 
 	options->observation.prefix = "obs_";
 	options->reference.prefix = scope == GEONN_OPTIONS_RELATION ? "" : "ref_";
-	options->reference.takes_shapes = true;
 	options->observation.refuses_srids = options->reference.refuses_srids = !options->transform;
 	options->observation.paired = options->reference.paired = scope == GEONN_OPTIONS_JOIN;
 	check_names(&options->observation);

@@ -172,7 +172,7 @@ geonn_raise_wrong_point(const PointSource *source, GeonnPointState state, int32 
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 					 errmsg_internal("%s", wrong),
 					 errdetail("Column \"%s\" is read as points.", source->columns[COLUMN_POINT].name),
-					 errhint("%s", geonn_shapes_hint(source, &source->columns[COLUMN_POINT], detail))));
+					 errhint("Use a view that leaves such rows out.")));
 		default:
 			ereport(ERROR,
 					(errcode(ERRCODE_DATA_CORRUPTED),

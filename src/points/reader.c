@@ -79,6 +79,7 @@ struct PointReading
 	bool	   *nulls;
 	bool		ended;
 	bool		met_shape;		/* geonn_reading_met_shape */
+	bool		goes_on_with_shapes;	/* geonn_reading_go_on_with_shapes */
 };
 
 /* ---- a row ---- */
@@ -115,9 +116,15 @@ take_row(PointReading *reading, const Datum *values, const bool *nulls)
 		state = geonn_read_place(source, values, nulls, &row, &detail);
 	if (unlikely(state == GEONN_POINT_NOT_A_POINT && source->may_have_shapes))
 	{
-		reading->met_shape = true;
-		MemoryContextSwitchTo(former);
-		return;
+		if (!reading->goes_on_with_shapes)
+		{
+			reading->met_shape = true;
+			MemoryContextSwitchTo(former);
+			return;
+		}
+		geonn_read_as_shapes(unconstify(PointSource *, source));
+		geonn_read_shape(&owner, values, nulls, &row);
+		state = GEONN_POINT_OK;
 	}
 	if (unlikely(state != GEONN_POINT_OK && state != GEONN_POINT_EMPTY))
 	{
@@ -393,6 +400,12 @@ uint64
 geonn_reading_rows(const PointReading *reading)
 {
 	return reading->rows;
+}
+
+void
+geonn_reading_go_on_with_shapes(PointReading *reading)
+{
+	reading->goes_on_with_shapes = true;
 }
 
 bool

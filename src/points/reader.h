@@ -100,6 +100,12 @@ extern uint64 geonn_reading_rows(const PointReading *reading);
 extern const uint64 *geonn_reading_counts(const PointReading *reading);
 
 /*
+ * Have the reading go on at a value that is no point, of a source that may have shapes: from that row on, the source is
+ * read as shapes (geonn_read_as_shapes).
+ */
+extern void geonn_reading_go_on_with_shapes(PointReading *reading);
+
+/*
  * Read this many rows, or all rows (0).  Returns false if fewer came, because all have been read, or because the reading
  * has met a shape.
  */

@@ -47,6 +47,7 @@ struct GeonnShapeReader
 	uint32		rings;			/* how many rings of the present polygon are still to come */
 	size_t		ring_sizes;		/* position of the next ring's number of points */
 	uint64		vertices;		/* how many vertices the parts read so far have */
+	uint64		arcs;			/* how many arcs the parts surveyed so far have */
 	struct geonn_vector *vectors;
 	size_t		capacity;
 	GeonnShapeOwner owner;		/* NULL: the shape has no owner */
@@ -431,12 +432,14 @@ geonn_shape_survey(GeonnShapeReader *reader, double *latitude, double *longitude
 	uint32		points;
 	bool		is_valid = true;
 
+	reader->arcs = 0;
 	while (is_valid && (points = begin_part(reader, &part)) > 0)
 	{
 		GeonnVertices vertices = read_vertices(reader, points);
 
 		if (first.count == 0)
 			first = vertices;
+		reader->arcs += Max(points, 2) - 1;
 		is_valid = !find_out_of_range(&vertices, reader->is_plane, latitude, longitude);
 	}
 	if (is_valid && first.count > 0)
@@ -446,6 +449,12 @@ geonn_shape_survey(GeonnShapeReader *reader, double *latitude, double *longitude
 	reader->geometries = 1;
 	reader->rings = 0;
 	return first.count > 0;
+}
+
+uint64
+geonn_shape_arcs(const GeonnShapeReader *reader)
+{
+	return reader->arcs;
 }
 
 Datum

@@ -84,6 +84,9 @@ extern GeonnShapeReader *geonn_shape_open_any(GeonnPointKind kind, Datum value, 
  */
 extern bool geonn_shape_survey(GeonnShapeReader *reader, double *latitude, double *longitude);
 
+/* Return how many arcs the shape has, as join/shape_arcs.c makes them, once it has been surveyed, and none is out of range. */
+extern uint64 geonn_shape_arcs(const GeonnShapeReader *reader);
+
 /* Return the shape's value, not compressed; it lives as long as the reader. */
 extern Datum geonn_shape_value(const GeonnShapeReader *reader);
 
