@@ -298,8 +298,8 @@ test_parts(void)
 	for (int polygons = 0; polygons < 2; polygons++)
 	{
 		arcs.count = 0;
-		for (arcs.shapes = 0; arcs.shapes < ROWS; arcs.shapes++)
-			add_chain(1 + arcs.shapes % 10, polygons * (arcs.shapes + 1));
+		for (arcs.shapes = 0; arcs.shapes < 2000; arcs.shapes++)
+			add_chain((polygons ? 3 : 1) + arcs.shapes % 8, polygons * (arcs.shapes + 1));
 		search.shapes = make_dataset();
 		search.rows = (uint32_t) arcs.shapes;
 		search.answered = search.pairs = 0;
