@@ -71,6 +71,16 @@ EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT * FROM geonn_neares
 SELECT * FROM geonn_nearest('anything', 'stop') WHERE obs_id > 98 ORDER BY 1;
 SELECT count(*), sum(ref_id), sum(distance) FROM geonn_nearest('anything', 'stop') WHERE obs_id <= 100;
 
+-- the nearest place of each: the same where they meet; of points that ask and that are found, themselves
+SELECT obs_id AS id, ref_id, round(distance) AS metres, round(obs_near_lat::numeric, 6) AS obs_near_lat, round(obs_near_lon::numeric, 6) AS obs_near_lon, round(ref_lat::numeric, 6) AS ref_lat,
+    round(ref_lon::numeric, 6) AS ref_lon, round(bearing)::int % 360 AS bearing, round(ref_fraction::numeric, 6) AS fraction, ref_segment AS segment, CASE WHEN obs_id <> 2 THEN ref_side END AS side
+FROM geonn_nearest('building', 'road', k => 2, row_type => NULL::record, keep_unmatched => true)
+    AS t (obs_id bigint, ref_id bigint, distance float8, obs_near_lat float8, obs_near_lon float8, ref_lat float8, ref_lon float8, bearing float8, ref_fraction float8, ref_segment int, ref_side text) ORDER BY 1, 3;
+SELECT * FROM geonn_nearest('stop', 'stop', exclude_self => true, row_type => NULL::record, options => '{"obs_geog": "geog"}') AS t (obs_id bigint, ref_id bigint, obs_near_lat float8, obs_near_lon float8, ref_lat float8, ref_lon float8) WHERE obs_id = 1;
+SELECT * FROM geonn_nearest('area', 'stop', row_type => NULL::record) AS t (obs_id int, ref_id bigint, obs_near_lat float8, obs_near_lon float8, ref_lat float8, ref_lon float8) WHERE obs_id IN (2, 8) ORDER BY 1;
+SELECT obs_id, ref_id, round(obs_near_lat::numeric, 6) AS obs_near_lat, round(obs_near_lon::numeric, 6) AS obs_near_lon, ref_lat, ref_lon
+FROM geonn_nearest('anything', 'stop', row_type => NULL::record) AS t (obs_id bigint, ref_id bigint, obs_near_lat float8, obs_near_lon float8, ref_lat float8, ref_lon float8) WHERE obs_id IN (1, 2, 101, 102) ORDER BY 1;
+
 -- which column; and the points beside shapes are used, unless an option says so
 ALTER TABLE stop ADD square geography(Polygon);
 SELECT count(*) FROM geonn_nearest('stop', 'road');
@@ -80,9 +90,8 @@ SELECT * FROM geonn_nearest('stop', 'road', options => '{"obs_shape": "id"}');
 SELECT * FROM geonn_nearest('stop', 'road', options => '{"obs_shape": "square", "obs_geog": "place"}');
 SELECT * FROM geonn_nearest_points('{0}', '{0}', 'road', options => '{"obs_shape": "square"}');
 
--- what is not known of shapes that ask
+-- what shapes that ask do not have
 SELECT * FROM geonn_nearest('building', 'road', row_type => NULL::record) AS t (obs_id bigint, obs_lat float8);
-SELECT * FROM geonn_nearest('building', 'road', row_type => NULL::record) AS t (obs_id bigint, bearing float8);
 SELECT * FROM geonn_nearest('anything', 'road', row_type => NULL::record) AS t (obs_id bigint, obs_lat float8);
 SELECT * FROM geonn_nearest('building', 'stop', metric => 'spheroid');
 SELECT * FROM geonn_nearest('anything', 'stop', metric => 'spheroid');

@@ -55,6 +55,10 @@ typedef struct GeonnBlock
 	const double *place_longitude;
 	const double *place_fraction;
 
+	/* the nearest place of an observation that is a shape, or NULL: the observation is a point, or no places were asked for */
+	const double *near_latitude;
+	const double *near_longitude;
+
 	/* the place's arc, the observation's side of it, and the measure there; NULL: the question does not ask for it */
 	const int32 *place_segment;
 	const int32 *place_side;

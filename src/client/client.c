@@ -468,6 +468,8 @@ begin_block(GeonnClient *client)
 		.place_latitude = question->places ? columns->end_latitude : NULL,
 		.place_longitude = question->places ? columns->end_longitude : NULL,
 		.place_fraction = question->places ? columns->fraction : NULL,
+		.near_latitude = question->places && question->shapes ? columns->latitude : NULL,
+		.near_longitude = question->places && question->shapes ? columns->longitude : NULL,
 		.place_segment = columns->segment,
 		.place_side = columns->part_end,
 		.place_measure = columns->measure

@@ -112,7 +112,7 @@ make_question(const GeonnJoin *join, const GeonnResultRow *row)
 	}
 	question.unmatched = join->keep_unmatched;
 	question.shapes = observations != NULL && geonn_has_shapes(observations);
-	question.places = geonn_has_shapes(references) && (row->needs & NEEDS_PLACES) != 0;
+	question.places = geonn_join_has_shapes(join) && (row->needs & NEEDS_PLACES) != 0;
 	if (question.radii > 0)
 	{
 		question.extremes = (row->needs & GEONN_NEEDS_EXTREMES) != 0;
@@ -123,7 +123,7 @@ make_question(const GeonnJoin *join, const GeonnResultRow *row)
 		(join->exclude_self ? GEONN_COLUMN_EXCLUDED : 0) |
 		((1u << references->window_count) - 1) * GEONN_COLUMN_WINDOW |
 		((1u << question.weights) - 1) * GEONN_COLUMN_WEIGHT |
-		(geonn_has_shapes(references) || question.shapes ? columns_of_arcs(row->needs) : 0);
+		(geonn_join_has_shapes(join) ? columns_of_arcs(row->needs) : 0);
 	/* If only one side has a radius, the points of the other side get an infinite radius. */
 	if (geonn_has_radius(references) || join->given_radius ||
 		(observations != NULL && geonn_has_radius(observations)))
@@ -142,7 +142,7 @@ needed_detail(const GeonnJoin *join, const GeonnResultRow *row)
 	 * The engine finds the places of shapes.  Ids are needed as well: of several shapes at one distance,
 	 * the first id decides.
 	 */
-	if ((row->needs & NEEDS_PLACES) != 0 && geonn_has_shapes(join->references))
+	if ((row->needs & NEEDS_PLACES) != 0 && geonn_join_has_shapes(join))
 		return REFERENCE_ID;
 	if ((row->needs & GEONN_NEEDS_REFERENCE_COORDINATES) != 0)
 		return REFERENCE_COORDINATES;
@@ -335,20 +335,14 @@ try_fates(JoinPreparation *preparation)
 static void
 check_needs_of_shapes(const PointSource *observations, int needs)
 {
-	bool		of_observation = (needs & NEEDS_COORDINATES) != 0;
-
-	if (observations == NULL || !geonn_has_shapes(observations) || (needs & (NEEDS_COORDINATES | NEEDS_PLACES)) == 0)
+	if (observations == NULL || !geonn_has_shapes(observations) || (needs & NEEDS_COORDINATES) == 0)
 		return;
 	ereport(ERROR,
 			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-			 of_observation ?
-			 errmsg("obs_lat and obs_lon are not available where observations are lines or polygons") :
-			 errmsg("ref_lat, ref_lon, bearing, ref_fraction, ref_segment, ref_side and ref_measure are not available where observations are lines or polygons"),
+			 errmsg("obs_lat and obs_lon are not available where observations are lines or polygons"),
 			 errdetail("Column \"%s\" of %s is read as shapes.", observations->columns[COLUMN_SHAPE].name,
 					   observations->title),
-			 of_observation ?
-			 errhint("Leave them out of the row_type, and join the rows with the observations by obs_id: ST_PointOnSurface makes a point of a shape.") :
-			 errhint("Leave them out of the row_type, and join the rows with both sides by their ids: ST_ClosestPoint finds the nearest place.")));
+			 errhint("For the nearest place of each use obs_near_lat and obs_near_lon.")));
 }
 
 /* Begin to prepare the join.  Given points must be valid if the join has GEONN_INVALID_IS_ERROR. */
@@ -402,7 +396,7 @@ read_sides_as_before(const GeonnJoin *join, const GeonnResultRow *row)
 	if (join->question.metric != GEONN_METRIC_SPHERE)
 		return;
 	read_as_before(join->references);
-	if (join->observations != NULL && (row->needs & (NEEDS_COORDINATES | NEEDS_PLACES)) == 0)
+	if (join->observations != NULL && (row->needs & NEEDS_COORDINATES) == 0)
 		read_as_before(join->observations);
 }
 

@@ -292,7 +292,7 @@ find_columns(const GeonnSearch *search, const PointRow *row, GeonnPointColumns *
 void
 geonn_search_note_prepared(GeonnSearch *search)
 {
-	search->row.has_places = search->prepared.own != NULL || geonn_has_shapes(search->join->references);
+	search->row.has_places = search->prepared.own != NULL || geonn_join_has_shapes(search->join);
 	if (search->prepared.own == NULL && search->prepared.references != NULL &&
 		geonn_references_have_ids_as_tags(search->prepared.references))
 		geonn_result_row_take_tags(&search->row);

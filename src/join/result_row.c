@@ -54,6 +54,8 @@ typedef enum ResultValue
 	VALUE_REFERENCE_SEGMENT,
 	VALUE_REFERENCE_SIDE,
 	VALUE_REFERENCE_MEASURE,
+	VALUE_NEAR_LATITUDE,
+	VALUE_NEAR_LONGITUDE,
 	VALUE_RADIUS,
 	VALUE_COUNT,
 	VALUE_SUM,
@@ -121,7 +123,11 @@ static const ResultColumn result_columns[] = {
 	{"ref_fraction", OF_PAIRS, TYPE_DOUBLE, GEONN_NEEDS_REFERENCE_COORDINATES, VALUE_REFERENCE_FRACTION, NULL, {0}},
 	{"ref_segment", OF_PAIRS, TYPE_COUNT, GEONN_NEEDS_SEGMENT, VALUE_REFERENCE_SEGMENT, NULL, {0}},
 	{"ref_side", OF_PAIRS, TYPE_TEXT, GEONN_NEEDS_SEGMENT, VALUE_REFERENCE_SIDE, NULL, {0}},
-	{"ref_measure", OF_PAIRS, TYPE_DOUBLE, GEONN_NEEDS_MEASURE, VALUE_REFERENCE_MEASURE, NULL, {0}}
+	{"ref_measure", OF_PAIRS, TYPE_DOUBLE, GEONN_NEEDS_MEASURE, VALUE_REFERENCE_MEASURE, NULL, {0}},
+	{"obs_near_lat", OF_PAIRS, TYPE_DOUBLE, GEONN_NEEDS_DISTANCE | GEONN_NEEDS_REFERENCE_COORDINATES, VALUE_NEAR_LATITUDE,
+		NULL, {0}},
+	{"obs_near_lon", OF_PAIRS, TYPE_DOUBLE, GEONN_NEEDS_DISTANCE | GEONN_NEEDS_REFERENCE_COORDINATES, VALUE_NEAR_LONGITUDE,
+		NULL, {0}}
 };
 
 static const char *
@@ -531,6 +537,16 @@ side_value(const GeonnResultRow *row, const GeonnBlock *block, bool *is_null)
 	return row->sides[side - GEONN_LINE_LEFT];
 }
 
+/* Get the place of the pair's observation that is nearest to the reference: a point itself. */
+static void
+near_place(const GeonnBlock *block, double *latitude, double *longitude)
+{
+	bool		is_shape = block->near_latitude != NULL;
+
+	*latitude = is_shape ? block->near_latitude[block->pair] : block->observation_latitude[block->observation];
+	*longitude = is_shape ? block->near_longitude[block->pair] : block->observation_longitude[block->observation];
+}
+
 /*
  * Set a value that is not in the block.
  */
@@ -542,6 +558,8 @@ make_value(const GeonnResultRow *row, const ResultAttribute *attribute, const Ge
 	uint32		pair = block->pair;
 	double		latitude = 0;
 	double		longitude = 0;
+	double		near_latitude = 0;
+	double		near_longitude = 0;
 
 	if ((attribute->column->needs & GEONN_NEEDS_REFERENCE_COORDINATES) != 0 && row->has_places)
 	{
@@ -550,6 +568,8 @@ make_value(const GeonnResultRow *row, const ResultAttribute *attribute, const Ge
 	}
 	else if ((attribute->column->needs & GEONN_NEEDS_REFERENCE_COORDINATES) != 0)
 		geonn_reference_coordinates(references, block->tag[pair], &latitude, &longitude);
+	if ((attribute->column->needs & GEONN_NEEDS_REFERENCE_COORDINATES) != 0)
+		near_place(block, &near_latitude, &near_longitude);
 	switch (attribute->column->value)
 	{
 		case VALUE_OBSERVATION_ID:
@@ -571,8 +591,11 @@ make_value(const GeonnResultRow *row, const ResultAttribute *attribute, const Ge
 		case VALUE_BEARING:
 			*is_null = block->distance[pair] == 0;
 			return *is_null ? (Datum) 0 :
-				Float8GetDatum(geonn_bearing(row->question->metric, block->observation_latitude[observation],
-											 block->observation_longitude[observation], latitude, longitude));
+				Float8GetDatum(geonn_bearing(row->question->metric, near_latitude, near_longitude, latitude, longitude));
+		case VALUE_NEAR_LATITUDE:
+			return Float8GetDatum(near_latitude);
+		case VALUE_NEAR_LONGITUDE:
+			return Float8GetDatum(near_longitude);
 		case VALUE_REFERENCE_FRACTION:
 			*is_null = !row->has_places || isnan(block->place_fraction[pair]);
 			return *is_null ? (Datum) 0 : Float8GetDatum(block->place_fraction[pair]);

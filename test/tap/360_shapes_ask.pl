@@ -1,6 +1,7 @@
 # Lines, polygons, collections and points ask for the nearest of such shapes, and of points: the answers are those that
-# geonn_distance(shape, shape) orders, ids, distances, ranks and counts, to the last bit, for k neighbours, ties, all within
-# a distance and counts within radii, with by, differs, exclude_self, radiuses and keep_unmatched, in batches of any size.
+# geonn_distance(shape, shape) orders, ids, distances, ranks and counts, to the last bit, and nearest places within 50 nm, for
+# k neighbours, ties, all within a distance and counts within radii, with by, differs, exclude_self, radiuses and
+# keep_unmatched, in batches of any size.
 # Shapes are of all types, of a millimetre to thousands of kilometres, around each other, at the poles and the antimeridian,
 # with holes, with vertices in common, and antipodal; and columns name one type, or none.
 #
@@ -153,6 +154,17 @@ foreach my $set (1 .. $sets)
 			'0', "seed $seed, set $set, $name: shapes of $obs_kinds ask for " . ($lat_lon ? 'points in two columns' : $ref_kinds) . sprintf(', %.3g m', $size))
 		  or diag("$call\n$expected");
 	}
+	# a place on each shape, as far from the other one as the distance says
+	my $reference = $lat_lon ? 'r.lat, r.lon' : 'r.g';
+
+	is($node->safe_psql('postgres', "SELECT count(*) - (SELECT count(*) FROM geonn_nearest('obs', 'ref', k => $k, $rows),
+			count(*) FILTER (WHERE (abs(geonn_distance(obs_near_lat, obs_near_lon, ref_lat, ref_lon) - distance) <= 5e-8) IS NOT TRUE),
+			count(*) FILTER (WHERE (geonn_distance(obs_near_lat, obs_near_lon, o.g) <= 5e-8) IS NOT TRUE),
+			count(*) FILTER (WHERE (geonn_distance(ref_lat, ref_lon, $reference) <= 5e-8) IS NOT TRUE),
+			count(*) FILTER (WHERE (bearing IS NULL) <> (distance = 0))
+		FROM geonn_nearest('obs', 'ref', k => $k, $options, row_type => NULL::record) AS t (obs_id $type, ref_id $type, distance float8,
+			obs_near_lat float8, obs_near_lon float8, ref_lat float8, ref_lon float8, bearing float8)
+		JOIN obs o ON o.id = obs_id JOIN ref r ON r.id = ref_id"), '0|0|0|0|0', "seed $seed, set $set: nearest places");
 	is($node->safe_psql('postgres', "SELECT differ(\$\$SELECT * FROM geonn_nearest('obs', 'obs', exclude_self => true, $rows\$\$,
 			\$\$SELECT o.id, r.id, d, 1 FROM obs o, LATERAL (SELECT id, geonn_distance(o.g, obs.g) AS d FROM obs WHERE id <> o.id AND NOT ST_IsEmpty(g::geometry) ORDER BY 2, 1 LIMIT 1) r
 				WHERE NOT ST_IsEmpty(o.g::geometry)\$\$)"), '0', "seed $seed, set $set: the nearest other one");
