@@ -26,9 +26,7 @@
  * which no arc comes near, since there triangles change their sign.  Each
  * triangle's area is within 2^-36: its volume and its sum are within
  * 20 * 2^-53, and not both below 2^-10.  An area that differs from half of the
- * sphere's by less than 2^-36 times the number of arcs is not decided.  The whole
- * sphere's, but for 2^-18, is that of a ring that winds about a place more than once: a
- * single side around q is larger, as no arc comes near q.
+ * sphere's by less than 2^-36 times the number of arcs is not decided.
  */
 #include "common/ring.h"
 
@@ -199,7 +197,7 @@ geonn_ring_holds_pole(const struct geonn_vector *ring, size_t count, geonn_ring_
 
 		if (side == GEONN_ON_BORDER || !area_without(ring, count, pause, q, &area))
 			continue;
-		if (fabs(fabs(area) - half_sphere) <= 0x1p-36 * (double) count || fabs(area) >= 2.0 * half_sphere - 0x1p-18)
+		if (fabs(fabs(area) - half_sphere) <= 0x1p-36 * (double) count)
 			return false;
 		/*
 		 * q is on the smaller side if the area without it is more than half; the pole is on q's
