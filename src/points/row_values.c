@@ -39,7 +39,10 @@ name_transformed(void *argument)
 			   geonn_whose_row(transforming->source, transforming->row), transforming->srid, GEONN_POINT_SRID);
 }
 
-/* Check that a row's value, which is not empty, has the SRID of those before it. */
+/*
+ * Check that a value, which is not empty, has the SRID of those before it.  row: whose value the error is about; NULL: it does
+ * not say.
+ */
 static void
 check_srid(const PointSource *source, const PointRow *row, int32 srid)
 {
@@ -49,7 +52,8 @@ check_srid(const PointSource *source, const PointRow *row, int32 srid)
 	if (unlikely(former != srid))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("the %s of %s has SRID %d", what_of(source), geonn_whose_row(source, row), srid),
+				 errmsg("the %s%s has SRID %d", what_of(source),
+						row == NULL ? "" : psprintf(" of %s", geonn_whose_row(source, row)), srid),
 				 errdetail("Other values of column \"%s\" have SRID %d.", source->columns[role].name, former),
 				 errhint("Give all of its values one SRID, as ST_Transform does, in a view or query.")));
 }
@@ -226,7 +230,7 @@ open_shape(void *state)
 	row->shape = (wanted->srid == GEONN_POINT_SRID ? geonn_shape_open : geonn_shape_open_any)
 		(wanted->source->point_kind, wanted->value, wanted->owner == NULL ? NULL : name_owner, wanted->owner);
 	if (survey(row) && wanted->source->transform != NULL)
-		check_srid(wanted->source, row, wanted->srid);
+		check_srid(wanted->source, wanted->owner == NULL ? NULL : row, wanted->srid);
 }
 
 /* Begin to read a shape that has been transformed. */
