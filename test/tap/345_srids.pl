@@ -170,27 +170,31 @@ like(error_of(q{SELECT geonn_nearest('few_obs', 'plain', options => '{"transform
 
 # ---- values ----
 
-# (errors of the point as reference, as observation, and as shape)
+my $check_wrong = q{SET client_min_messages = error; SELECT empty_shapes, curved_shapes, invalid_shapes, examples[1] FROM geonn_check('wrong')};
+
+# (errors of the point as reference, as observation, and as shape; and geonn_check's, or its example)
 sub wrong
 {
-	my ($value, $expected, $what) = @_;
+	my ($value, $expected, $what, $example) = @_;
 
 	query("CREATE TABLE wrong AS SELECT i AS id, ST_Transform(place(i, -6, 1, 50, 58), 27700) AS g FROM generate_series(1, 9) i; UPDATE wrong SET g = $value WHERE id = 7");
 	foreach my $call (q{geonn_nearest('few_obs', 'wrong')}, q{geonn_nearest('wrong', 'few_ref')}, q{geonn_nearest('few_obs', 'wrong', options => '{"ref_shape": "g"}')},
-		q{geonn_check('wrong')})
+		defined $example ? () : q{geonn_check('wrong')})
 	{
 		my $error = error_of("SELECT $call;");
 
 		like($error, $expected, "$what: $call");
 		unlike($error, qr/FATAL|PANIC|server closed/, 'and no more');
 	}
+	like(query($check_wrong), $example, "$what: geonn_check") if defined $example;
 	query('DROP TABLE wrong');
 	return;
 }
 wrong("ST_SetSRID(g, 25832)", qr/ERROR:  22023: the (point|shape) of id 7 of relation "wrong" has SRID 25832\nDETAIL:  Other values of column "g" have SRID 27700\.\nHINT:  .*ST_Transform/, 'another SRID');
 wrong("ST_Transform(g, 4326)", qr/ERROR:  22023: the (point|shape) of id 7 of relation "wrong" has SRID 4326\nDETAIL:  Other values of column "g" have SRID 27700/, 'degrees among others');
-wrong("ST_SetSRID(g, 0)", qr/ERROR:  22023: the (point|shape) of id 7 of relation "wrong" has SRID 0\n.*\nHINT:  .*ST_SetSRID/, 'no SRID');
-wrong("ST_SetSRID('CIRCULARSTRING(0 0, 1 1, 2 0)'::geometry, 27700)", qr/ERROR:  22023: the (point|shape) of id 7 of relation "wrong" .*a CircularString\n.*\nHINT:  .*(ST_CurveToLine|have the relation of points ask)/, 'a curve');
+wrong("ST_SetSRID(g, 0)", qr/ERROR:  22023: the (point|shape) of id 7 of relation "wrong" has SRID 0\n.*\nHINT:  .*ST_SetSRID/, 'no SRID', qr/^0\|0\|1\|id 7: the point has SRID 0/);
+wrong("ST_SetSRID('CIRCULARSTRING(0 0, 1 1, 2 0)'::geometry, 27700)", qr/ERROR:  0A000: the shape of id 7 of relation "wrong" has a CircularString\n.*\nHINT:  .*ST_CurveToLine/, 'a curve',
+	qr/^0\|1\|0\|id 7: the shape has a CircularString$/);
 wrong("ST_SetSRID(ST_MakePoint(1e300, -1e300), 27700)", qr/ERROR:  XX000: .*\nCONTEXT:  transforming the (point|shape) of id 7 of relation "wrong" from SRID 27700 to 4326\n/, 'what ST_Transform raises');
 # coordinates that are no numbers
 query(q{CREATE TABLE not_finite AS SELECT i AS id, ST_SetSRID(g, 27700) AS g FROM unnest(ARRAY[ST_MakePoint(400000, 300000), ST_MakePoint('NaN', 1), ST_MakePoint(1, '-Infinity')]) WITH ORDINALITY u(g, i);
@@ -205,7 +209,8 @@ foreach my $table ('not_finite', 'not_finite_lines')
 }
 query("CREATE TABLE wrong AS SELECT id, g FROM mixed WHERE id < 50; UPDATE wrong SET g = ST_SetSRID(ST_MakeLine(g, ST_Translate(g, 9, 9)), 25832) WHERE id = 7");
 like(error_of("SELECT $_;"), qr/ERROR:  22023: the shape of id 7 of relation "wrong" has SRID 25832\nDETAIL:  Other values of column "g" have SRID 27700\./, "a line of another SRID: $_")
-  foreach q{geonn_nearest('few_obs', 'wrong')}, q{geonn_check('wrong')}, q{geonn_nearest_points('{51}', '{0}', 'wrong')};
+  foreach q{geonn_nearest('few_obs', 'wrong')}, q{geonn_nearest_points('{51}', '{0}', 'wrong')};
+is(query($check_wrong), '0|0|1|id 7: the shape has SRID 25832', 'a line of another SRID: geonn_check');
 query('DROP TABLE wrong');
 is(query(q{CREATE TABLE far AS SELECT i AS id, ST_SetSRID(ST_MakePoint(1e300, -1e300), 27700)::geometry(Point, 27700) AS g FROM generate_series(1, 900) i;
 	CREATE TABLE unknown (id integer, g geometry(Point, 910000)); INSERT INTO unknown VALUES (5, 'SRID=910000;POINT(1 1)'); ANALYZE;
