@@ -367,7 +367,7 @@ BEGIN
                 IF bytes < length(sound) THEN
                     told := array_append(told, 'an answer');
                 END IF;
-            EXCEPTION WHEN data_exception OR data_corrupted THEN
+            EXCEPTION WHEN data_exception OR data_corrupted OR feature_not_supported THEN
                 told := array_append(told, regexp_replace(sqlerrm, '[0-9]+', 'N', 'g'));
             END;
         END LOOP;

@@ -340,7 +340,7 @@ copy_value(const PointColumn *column, Datum value)
 	return geonn_copy_value(value, by_value, length);
 }
 
-/* Have a row keep a shape, in the current memory context. */
+/* Have a row keep a shape, which is in degrees already, in the current memory context. */
 static void
 keep_shape(const PointSource *source, PointRow *row)
 {
@@ -348,8 +348,11 @@ keep_shape(const PointSource *source, PointRow *row)
 	Datum	   *values = palloc0(source->query_columns * sizeof(Datum));
 	bool	   *nulls = palloc0(source->query_columns * sizeof(bool));
 	ShapeOwner *owner = palloc(sizeof(ShapeOwner));
+	PointSource *in_degrees = palloc(sizeof(PointSource));
 
-	*owner = (ShapeOwner) {source, row};
+	*in_degrees = *source;
+	in_degrees->transform = NULL;
+	*owner = (ShapeOwner) {in_degrees, row};
 	values[number] = geonn_copy_value(geonn_shape_value(row->shape), false, -1);
 	geonn_read_shape(owner, values, nulls, row);
 }
@@ -391,12 +394,15 @@ geonn_search_look_ahead(void *state)
 	GeonnSearch *search = state;
 	instr_time	begun;
 	bool		more;
+	/* the caller's context may go before what is kept here, and what the reading makes when it first needs it */
+	MemoryContext former = MemoryContextSwitchTo(search->context);
 
 	INSTR_TIME_SET_CURRENT(begun);
 	search->ahead = palloc((POINTS_ALONE + 1) * sizeof(PointRow));
 	search->looks_ahead = true;
 	more = geonn_reading_next(search->reading, POINTS_ALONE + 1);
 	search->looks_ahead = false;
+	MemoryContextSwitchTo(former);
 	search->spent_reading += geonn_milliseconds_since(begun);
 	return !more && !geonn_has_shapes(search->join->observations);
 }

@@ -41,6 +41,7 @@
 #include "parser/parsetree.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/syscache.h"
 
 #include "base/compat.h"
 #include "base/value.h"
@@ -279,13 +280,56 @@ geonn_divide_path(Path *path, int workers)
 	return workers + leader;
 }
 
+/* Has the relation, or one that comes later, a column of PostGIS's whose type leaves open whether its values are points? */
+static bool
+may_turn_to_shapes(Node *observations)
+{
+	Oid			relation = geonn_comes_later(NULL, observations) ? InvalidOid : geonn_known_relation(NULL, observations);
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relation));
+	AttrNumber	columns;
+
+	if (!HeapTupleIsValid(tuple))
+		return true;
+	columns = ((Form_pg_class) GETSTRUCT(tuple))->relnatts;
+	ReleaseSysCache(tuple);
+	for (AttrNumber i = 1; i <= columns; i++)
+	{
+		Oid			type;
+		int32		typmod;
+		Oid			collation;
+
+		get_atttypetypmodcoll(relation, i, &type, &typmod, &collation);
+		if (OidIsValid(type) && geonn_point_kind(getBaseType(type)) != GEONN_POINT_NONE && geonn_typmod_is_any(typmod))
+			return true;
+	}
+	return false;
+}
+
+static bool
+are_temporary(List *tables)
+{
+	ListCell   *cell;
+
+	foreach(cell, tables)
+	{
+		if (get_rel_persistence(((const PlainTable *) lfirst(cell))->table) == RELPERSISTENCE_TEMP)
+			return true;
+	}
+	return false;
+}
+
+/* A process that meets the first shape among observations reads the references itself; workers may not read temporary tables. */
 bool
 geonn_references_are_plain(const FuncExpr *expression)
 {
 	Node	   *references = geonn_expression_argument(expression, "ref");
+	List	   *tables;
 
-	return geonn_comes_later(NULL, references) ||
-		plain_tables(geonn_known_relation(NULL, references)) != NIL;
+	if (geonn_comes_later(NULL, references))
+		return true;
+	tables = plain_tables(geonn_known_relation(NULL, references));
+	return tables != NIL &&
+		!(are_temporary(tables) && may_turn_to_shapes(geonn_expression_argument(expression, "obs")));
 }
 
 static int

@@ -322,12 +322,16 @@ is_empty_shape(const PointSource *source, const PointRow *row)
 	return source->point_kind != GEONN_POINT_NONE && !row->nulls[number];
 }
 
+/* Note a row whose place is out of range; a row without an id has no status. */
 static void
 note_invalid(Check *check, const PointRow *row, PointStatus status)
 {
+	PointRow	invalid = *row;
+
+	invalid.status = status;
 	note_fault(check, row, status == POINT_NOT_FINITE ? FAULT_NOT_FINITE :
 			   status == POINT_LONGITUDE_OUT ? FAULT_LONGITUDE : FAULT_LATITUDE,
-			   geonn_written_invalid(check->source, row));
+			   geonn_written_invalid(check->source, &invalid));
 }
 
 static void
@@ -379,19 +383,12 @@ consume_point(Check *check, double latitude, double longitude)
 	put_place(check, latitude, longitude);
 }
 
+/* Check the place or shape of a row. */
 static void
-consume_row(void *state, const PointRow *row)
+consume_place(Check *check, const PointRow *row)
 {
-	Check	   *check = state;
 	PointStatus status;
 
-	check->counts[CHECK_ROWS]++;
-	if (geonn_has_limits(check->source))
-		count_limits(check, row);
-	if (row->id_is_null)
-		check->counts[CHECK_NULL_IDS]++;
-	else if (check->ids != NULL)
-		sort_row(check->ids, row->id, (Datum) 0);
 	if (row->refusal != NULL)
 	{
 		note_refusal(check, row, row->refusal);
@@ -416,6 +413,25 @@ consume_row(void *state, const PointRow *row)
 	else if (!consume_shape(check, row))
 		return;
 	check->statuses[status]++;
+}
+
+static void
+consume_row(void *state, const PointRow *row)
+{
+	Check	   *check = state;
+	MemoryContext former;
+
+	check->counts[CHECK_ROWS]++;
+	if (geonn_has_limits(check->source))
+		count_limits(check, row);
+	if (row->id_is_null)
+		check->counts[CHECK_NULL_IDS]++;
+	else if (check->ids != NULL)
+		sort_row(check->ids, row->id, (Datum) 0);
+	former = MemoryContextSwitchTo(check->row_context);
+	consume_place(check, row);
+	MemoryContextSwitchTo(former);
+	MemoryContextReset(check->row_context);
 }
 
 /* ---- radians ---- */

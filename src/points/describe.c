@@ -10,7 +10,10 @@
 #include "catalog/pg_class.h"
 #include "funcapi.h"
 #include "lib/stringinfo.h"
+#include "miscadmin.h"
+#include "utils/acl.h"
 #include "utils/lsyscache.h"
+#include "utils/syscache.h"
 
 #include "base/creators.h"
 #include "base/result.h"
@@ -82,8 +85,9 @@ kinds_of(const PointSource *source)
 	StringInfoData text;
 	bool		has_more;
 
-	/* go on after a shape: no value is read as a point */
+	/* go on after a shape, and with values of any SRID: none is read as a point */
 	looked_at.may_have_shapes = false;
+	looked_at.transform = NULL;
 	reading = geonn_reading_begin(&looked_at, GEONN_INVALID_NAMED, GEONN_READ_IN_PARTS, look_at, &kinds);
 	has_more = geonn_reading_next(reading, ROWS_LOOKED_AT);
 	geonn_reading_end(reading);
@@ -104,13 +108,18 @@ kinds_of(const PointSource *source)
 	return text.data;
 }
 
-/* Is the source a table, so that its first rows come at once? */
+/* Is the source a table, so that its first rows come at once, with contents that this role may read? */
 static bool
-is_table(const PointSource *source)
+may_look(const PointSource *source)
 {
 	char		kind = get_rel_relkind(source->relation);
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(source->relation));
+	bool		is_populated = HeapTupleIsValid(tuple) && ((Form_pg_class) GETSTRUCT(tuple))->relispopulated;
 
-	return kind == RELKIND_RELATION || kind == RELKIND_PARTITIONED_TABLE || kind == RELKIND_MATVIEW;
+	if (HeapTupleIsValid(tuple))
+		ReleaseSysCache(tuple);
+	return is_populated && (kind == RELKIND_RELATION || kind == RELKIND_PARTITIONED_TABLE || kind == RELKIND_MATVIEW) &&
+		pg_class_aclcheck(source->relation, GetUserId(), ACL_SELECT) == ACLCHECK_OK;
 }
 
 /* ---- the function ---- */
@@ -142,7 +151,7 @@ geonn_describe(PG_FUNCTION_ARGS)
 	if (source == NULL)
 		return (Datum) 0;
 	geonn_citus_tell(source);
-	if (source->may_have_shapes && is_table(source))
+	if (source->may_have_shapes && may_look(source))
 		kinds = kinds_of(source);
 	if (kinds != NULL)
 		source->columns[COLUMN_POINT].reason = psprintf("%s: %s", source->columns[COLUMN_POINT].reason, kinds);

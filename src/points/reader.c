@@ -112,6 +112,8 @@ take_row(PointReading *reading, const Datum *values, const bool *nulls)
 		geonn_try_shape(source, values, nulls, &row);
 	else if (geonn_has_shapes(source))
 		geonn_read_shape(&owner, values, nulls, &row);
+	else if (reading->invalid == GEONN_INVALID_NAMED)
+		state = geonn_try_place(source, values, nulls, &row, &detail);
 	else
 		state = geonn_read_place(source, values, nulls, &row, &detail);
 	if (unlikely(state == GEONN_POINT_NOT_A_POINT && source->may_have_shapes))
@@ -648,7 +650,10 @@ bool
 geonn_read_points(const PointSource *source, InvalidPolicy invalid,
 				  PointConsumer consume, void *state)
 {
-	PointReading *reading = geonn_reading_begin(source, invalid, GEONN_READ_AT_ONCE, consume, state);
+	/* without workers, where an error of theirs could be taken for a refusal of the row that is being read */
+	PointReading *reading = geonn_reading_begin(source, invalid,
+												invalid == GEONN_INVALID_NAMED ? GEONN_READ_IN_PARTS : GEONN_READ_AT_ONCE,
+												consume, state);
 
 	(void) geonn_reading_next(reading, 0);
 	return !reading->met_shape;

@@ -153,6 +153,21 @@ geonn_place_in_degrees(const PointSource *source, const Datum *values, PointRow 
 	return state;
 }
 
+GeonnPointState
+geonn_try_place(const PointSource *source, const Datum *values, const bool *nulls, PointRow *row, int32 *detail)
+{
+	GeonnPointState state = geonn_read_coordinates(source, values, nulls, row, detail);
+	int32		srid = state == GEONN_POINT_OK ? GEONN_POINT_SRID : state == GEONN_POINT_WRONG_SRID ? *detail : 0;
+
+	if (source->transform == NULL || srid == 0)
+		return state;
+	if (geonn_transform_note(source->transform, srid) == srid)
+		return geonn_place_in_degrees(source, values, row, state, detail);
+	row->latitude_is_null = row->longitude_is_null = true;
+	*detail = srid;
+	return GEONN_POINT_WRONG_SRID;
+}
+
 void
 geonn_read_limits(const PointSource *source, const Datum *values, const bool *nulls,
 				  GeonnLimits *limits)

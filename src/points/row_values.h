@@ -40,6 +40,10 @@ geonn_read_place(const PointSource *source, const Datum *values, const bool *nul
 	return likely(source->transform == NULL) ? state : geonn_place_in_degrees(source, values, row, state, detail);
 }
 
+/* Read a row's place in the same way.  A point of another SRID than those before it has GEONN_POINT_WRONG_SRID, with its SRID. */
+extern GeonnPointState geonn_try_place(const PointSource *source, const Datum *values, const bool *nulls, PointRow *row,
+									   int32 *detail);
+
 /*
  * Set a point's limits from the radius and the windows of its row.  May leave memory allocated in the
  * current memory context.

@@ -72,7 +72,12 @@ geonn_sql_read_point(const SqlReferences *references, const NullableDatum *value
 	state = geonn_point_decode(references->kind, values[0].value, latitude, longitude, &detail);
 	if (state == GEONN_POINT_EMPTY && detail == GEONN_POINT_SRID)
 		return POINT_NULL;
-	return state == GEONN_POINT_OK ? geonn_point_status(*latitude, *longitude) : POINT_NOT_FINITE;
+	if (state != GEONN_POINT_OK)
+		return POINT_NOT_FINITE;
+	/* PostGIS's cast to geography moves these to 180 */
+	if (*longitude > 180 && *longitude <= 180 + 1e-9)
+		return POINT_LONGITUDE_OUT;
+	return geonn_point_status(*latitude, *longitude);
 }
 
 /* Has a value of PostGIS's another SRID than WGS84's? */

@@ -165,11 +165,20 @@ has_index_path(const RelOptInfo *inner)
 	return false;
 }
 
+static Cost
+cost_of(PlannerInfo *root, const RestrictInfo *clause)
+{
+	QualCost	cost;
+
+	cost_qual_eval_node(&cost, (Node *) clause->clause, root);
+	return cost.per_tuple;
+}
+
 /*
- * May the node test the other clauses before this one, and again after it?
+ * May the node test the other clauses before this one, as PostgreSQL does, and again after it?
  */
 static bool
-may_test_others_first(List *clauses, const RestrictInfo *own)
+may_test_others_first(PlannerInfo *root, List *clauses, const RestrictInfo *own)
 {
 	ListCell   *cell;
 
@@ -177,7 +186,7 @@ may_test_others_first(List *clauses, const RestrictInfo *own)
 	{
 		const RestrictInfo *other = lfirst_node(RestrictInfo, cell);
 
-		if (other != own && (other->security_level > own->security_level ||
+		if (other != own && (other->security_level > own->security_level || cost_of(root, other) > cost_of(root, own) ||
 							 contain_volatile_functions((Node *) other->clause) || contain_subplans((Node *) other->clause)))
 			return false;
 	}
@@ -214,7 +223,7 @@ read_form(PlannerInfo *root, const RelOptInfo *outer, RelOptInfo *inner, List *c
 		problem = geonn_problem_of_points(range_table, reference);
 	if (problem != NULL)
 		return problem;
-	form->others_first = may_test_others_first(clauses, form->clause);
+	form->others_first = may_test_others_first(root, clauses, form->clause);
 	form->observation = geonn_value_of_point(form->observation);
 	reference = geonn_value_of_point(reference);
 	if (contain_volatile_functions(expression) || contain_subplans(expression))

@@ -24,6 +24,8 @@ use Test::More;
 my $tables = $ENV{GEONN_LONG} ? 60 : 6;
 my $refreshes = $ENV{GEONN_LONG} ? 120 : 12;
 my $seed = $ENV{GEONN_SHAPES_SEED} // int(rand(1_000_000));
+# memory that has been given back has other contents, lest something that is read from there go unnoticed
+$ENV{MALLOC_PERTURB_} = 165;
 my $node = new_server('shapes_turn');
 
 $node->safe_psql('postgres', q{
@@ -139,6 +141,23 @@ foreach my $type ('geography', 'geography(Polygon)')
 	like($node->safe_psql('postgres', q{SELECT string_agg(DISTINCT reason, ', ' ORDER BY reason) FROM geonn_cache_log WHERE name = 'other'}),
 		qr/lines and polygons/, "$type: refreshes say that shapes are searched for again");
 	$node->safe_psql('postgres', "SELECT geonn_cache_drop('$_->[0]')") foreach @caches;
+}
+# few observations, which the session has read before it meets the first line among the references
+foreach my $id ('i::bigint', "'id' || i || repeat('x', i % 40)")
+{
+	my $type = $id =~ /bigint/ ? 'bigint' : 'text';
+	my $call = "SELECT count(*), sum(ref_id) FROM geonn_nearest('few', 'met', row_type => NULL::record) AS t (obs_id $type, ref_id bigint, distance float8)";
+
+	is($node->safe_psql('postgres', qq{
+		CREATE TABLE few AS SELECT $id AS id, ST_MakePoint(i * 0.1, 1)::geography AS g FROM generate_series(1, 50) i;
+		CREATE TABLE met AS SELECT i::bigint AS id, ST_MakePoint(i * 0.01, 1)::geography AS g FROM generate_series(1, 5000) i;
+		ALTER TABLE few ADD PRIMARY KEY (id);
+		ALTER TABLE met ADD PRIMARY KEY (id);
+		VACUUM ANALYZE few, met;
+		$call; $call; $call; $call;
+		INSERT INTO met VALUES (9000, 'LINESTRING(100 50, 101 50)');
+		$call; $call;
+		DROP TABLE few, met}), join("\n", ('50|12750') x 6), "ids of type $type: a line comes among references of which the session has a base");
 }
 $node->stop;
 done_testing();

@@ -22,6 +22,8 @@ my $seed = $ENV{GEONN_SHAPES_SEED} // int(rand(1_000_000));
 
 srand($seed);
 
+# memory that has been given back has other contents, lest something that is read from there go unnoticed
+$ENV{MALLOC_PERTURB_} = 165;
 my $node = new_server('shapes_change', preload => 1, conf => "autovacuum = off\nclient_min_messages = error");
 
 sub pick

@@ -190,6 +190,7 @@ session_search(struct session *session, const union geonn_message *message)
 		search->answered = search->rows - search->first;
 		memset(slot->columns.count + search->first, 0,
 			   search->answered * sizeof(*slot->columns.count));
+		slot_forget_shapes(slot);
 		send_results(session, search);
 		return;
 	}
