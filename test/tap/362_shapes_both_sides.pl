@@ -80,7 +80,7 @@ sub make_tables
 	my ($id_type, $asks, $answers) = @_;
 	my $places = $answers eq 'coordinates' ? 'lat float8, lon float8' : 'g ' . column_type($answers);
 	my $distance = $answers eq 'coordinates' ? 'geonn_distance(s.lat, s.lon, o.g)' : 'geonn_distance(o.g::geography, s.g::geography)';
-	my $own = $asks eq $answers && chance(0.3) ? 'SELECT id, zone, owner, colour, hour, span, reach, g FROM shape' : undef;
+	my $own = $asks eq $answers && chance(0.3) ? 'SELECT id, zone, owner, colour, hour, span, reach, g::geometry FROM shape' : undef;
 	my $references = rows_of(pick(1, 3, 30, between(1, 60)), $id_type,
 		sub { return (chance(0.8) ? between(-800, 800) / 16 : 'NULL') . ', ' . place_values($answers); });
 	my $observations = $own // 'VALUES ' . rows_of(between(1, 60), $id_type, sub { return place_values($asks); });
