@@ -17,6 +17,7 @@
 #include <stdlib.h>
 
 #include "common/assertion.h"
+#include "engine/base/memory_columns.h"
 #include "engine/base/thread_pool.h"
 
 #define DIGIT_BITS 12
@@ -45,7 +46,7 @@ struct pass
 };
 
 static size_t
-piece_end(const struct pass *pass, size_t number)
+end_of_piece(const struct pass *pass, size_t number)
 {
 	size_t		end = (number + 1) * pass->piece_rows;
 
@@ -57,7 +58,7 @@ find_varying(void *context, size_t number)
 {
 	struct pass *pass = context;
 	const uint64_t *key = pass->sort->key;
-	size_t		end = piece_end(pass, number);
+	size_t		end = end_of_piece(pass, number);
 	uint64_t	varying = 0;
 
 	for (size_t i = number * pass->piece_rows; i < end; i++)
@@ -70,7 +71,7 @@ count_digits(void *context, size_t number)
 {
 	struct pass *pass = context;
 	const uint64_t *key = pass->sort->key;
-	size_t		end = piece_end(pass, number);
+	size_t		end = end_of_piece(pass, number);
 	size_t	   *counts = pass->counts + number * DIGITS;
 
 	for (size_t i = 0; i < DIGITS; i++)
@@ -84,7 +85,7 @@ move_rows(void *context, size_t number)
 {
 	struct pass *pass = context;
 	const struct radix_sort *sort = pass->sort;
-	size_t		end = piece_end(pass, number);
+	size_t		end = end_of_piece(pass, number);
 	size_t	   *places = pass->counts + number * DIGITS;
 
 	for (size_t i = number * pass->piece_rows; i < end; i++)
@@ -160,6 +161,15 @@ is_sorted(const struct radix_sort *sort)
 	return risen >= sort->count;
 }
 #endif
+
+void
+radix_sort_place(struct radix_sort *sort, struct column_block *block, size_t count)
+{
+	COLUMN_PLACE(block, sort->key, count);
+	COLUMN_PLACE(block, sort->room_key, count);
+	COLUMN_PLACE(block, sort->value, count);
+	COLUMN_PLACE(block, sort->room_value, count);
+}
 
 bool
 radix_sort(struct radix_sort *sort)

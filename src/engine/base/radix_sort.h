@@ -11,6 +11,8 @@
 
 #include "engine/base/atomics.h"
 
+struct column_block;
+
 /*
  * Keys and values, and room for as many more.  The sort may swap the columns and the room:
  * afterwards key and value are the sorted columns.
@@ -24,6 +26,9 @@ struct radix_sort
 	uint64_t   *room_key;
 	uint32_t   *room_value;
 };
+
+/* Place the columns of a sort, and their room, for so many keys in a block. */
+extern void radix_sort_place(struct radix_sort *sort, struct column_block *block, size_t count);
 
 /*
  * Sort by the keys; equal keys keep their order.  Returns false if memory for the counters is

@@ -51,10 +51,7 @@ place_room(struct turn *turn, void *memory)
 	struct column_block block = {memory, 0};
 
 	COLUMN_PLACE(&block, turn->observation, turn->rows);
-	COLUMN_PLACE(&block, turn->sort.key, turn->rows);
-	COLUMN_PLACE(&block, turn->sort.room_key, turn->rows);
-	COLUMN_PLACE(&block, turn->sort.value, turn->rows);
-	COLUMN_PLACE(&block, turn->sort.room_value, turn->rows);
+	radix_sort_place(&turn->sort, &block, turn->rows);
 	COLUMN_PLACE(&block, turn->answered, turn->rows);
 	if (turn->built->arcs != NULL)
 		COLUMN_PLACE(&block, turn->counts, turn->rows);

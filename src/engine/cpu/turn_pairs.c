@@ -118,10 +118,7 @@ place_room(struct turn *turn, void *memory)
 	size_t		sorted = (size_t) turn->rows * (turn->by_tasks ? CPU_TASKS_MAX : 1);
 
 	COLUMN_PLACE(&block, turn->observation, turn->rows);
-	COLUMN_PLACE(&block, turn->sort.key, sorted);
-	COLUMN_PLACE(&block, turn->sort.room_key, sorted);
-	COLUMN_PLACE(&block, turn->sort.value, sorted);
-	COLUMN_PLACE(&block, turn->sort.room_value, sorted);
+	radix_sort_place(&turn->sort, &block, sorted);
 	turn->left = turn->sort.room_value;
 	COLUMN_PLACE(&block, turn->counts, turn->rows);
 	COLUMN_PLACE(&block, turn->offset, turn->rows);

@@ -261,10 +261,7 @@ place_room(struct building *building, void *memory)
 
 	COLUMN_PLACE(&block, building->begin, count);
 	COLUMN_PLACE(&block, building->end, count);
-	COLUMN_PLACE(&block, building->sort.key, count);
-	COLUMN_PLACE(&block, building->sort.room_key, count);
-	COLUMN_PLACE(&block, building->sort.value, count);
-	COLUMN_PLACE(&block, building->sort.room_value, count);
+	radix_sort_place(&building->sort, &block, count);
 	building->sort.count = count;
 	building->sort.cancelled = building->cancelled;
 	return block.bytes;

@@ -312,10 +312,7 @@ make_index(struct building *building, struct failure *failure)
 	if (block.memory == NULL)
 		return false;
 	*sort = (struct radix_sort) {.count = arcs->count,.cancelled = building->cancelled};
-	COLUMN_PLACE(&block, sort->key, sort->count);
-	COLUMN_PLACE(&block, sort->room_key, sort->count);
-	COLUMN_PLACE(&block, sort->value, sort->count);
-	COLUMN_PLACE(&block, sort->room_value, sort->count);
+	radix_sort_place(sort, &block, sort->count);
 	thread_pool_run(make_keys, building, pieces_of(arcs->count));
 	done = radix_sort(sort);
 	if (done)
