@@ -142,6 +142,12 @@ foreach my $type ('geography', 'geography(Polygon)')
 		qr/lines and polygons/, "$type: refreshes say that shapes are searched for again");
 	$node->safe_psql('postgres', "SELECT geonn_cache_drop('$_->[0]')") foreach @caches;
 }
+is($node->safe_psql('postgres', q{
+	CREATE TABLE asks (id bigint, g geography) WITH (parallel_workers = 2);
+	INSERT INTO asks SELECT i, CASE WHEN i = 20000 THEN 'LINESTRING(1 1, 2 2)' ELSE ST_MakePoint(i % 1000 * 0.01, 1)::geography END FROM generate_series(1, 50000) i;
+	CREATE TEMP TABLE own AS SELECT i::bigint AS id, ST_MakePoint(i * 0.1, 1)::geography(Point) AS g FROM generate_series(1, 500) i;
+	SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0; SET parallel_leader_participation = off;
+	SELECT count(*) FROM geonn_nearest('asks', 'own')}), 50000, 'workers may meet a line, where references are a temporary table, which they cannot read');
 # few observations, which the session has read before it meets the first line among the references
 foreach my $id ('i::bigint', "'id' || i || repeat('x', i % 40)")
 {
