@@ -60,6 +60,7 @@ my $limited = "$scratch/limited.tsv";
 	$said = `$^X $FindBin::Bin/../bench/sql --rows 20000 --repetitions 20000 --limit 8 --results $limited serial limit 2>&1`;
 }
 is($? >> 8, 1, 'the exit status tells of a measurement that took too long');
-like(Geonn::slurp($limited), qr/^sql\tserial join\t.*\tfailed: it took more than \d s$/m, 'and its row says so');
+# (on a busy machine the time is over before)
+like(Geonn::slurp($limited), qr/^sql\tserial join\t.*\tfailed: (it took more than \d s|the 8 s of all measurements were over)$/m, 'and its row says so');
 is_deeply([ grep { !/\.tsv$/ } glob("$scratch/*") ], [], 'nothing is left of the servers');
 done_testing();

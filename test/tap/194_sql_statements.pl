@@ -3,7 +3,8 @@
 # duplicates, NULL and empty points, poles and the antimeridian.  PostGIS leaves open which of two references at one
 # distance comes first: where ids differ, PostGIS's distances must not.  No table has a GiST index: by one, PostGIS
 # lacks pairs at the poles that its function has, and fails with "index returned tuples in wrong order".  Columns without a kind
-# have points, and now and then what is none, but no lines: what PostGIS computes of these depends on the calls before.
+# have points, and now and then empty values, but no lines and no MultiPoints: PostGIS's distances of these depend on the calls
+# before (50 of 3,600 pairs of a MultiPoint and a point differ with the order of the tables).
 #
 # short form: 300 of 20000 statements
 # needs: postgis
@@ -63,7 +64,7 @@ sub points
 sub plain
 {
 	my $others = pick(0, 0, 0.02, 0.6);
-	my $other = pick('ST_Multi(geom)', 'ST_Force3D(geom)', 'ST_Collect(geom, geom)', q{ST_GeomFromText('GEOMETRYCOLLECTION(POINT EMPTY)', 4326)},
+	my $other = pick('ST_Force3D(geom)', q{ST_GeomFromText('GEOMETRYCOLLECTION(POINT EMPTY)', 4326)},
 		q{ST_GeomFromText('LINESTRING EMPTY', 4326)}, 'NULL');
 
 	return "CASE WHEN random() < $others THEN $other ELSE geom END";
