@@ -40,31 +40,73 @@
 #include "sql/sql_reasons.h"
 #include "sql/sql_within_form.h"
 
+/* which argument of a function has the other within it */
+typedef enum Container
+{
+	CONTAINER_NONE,				/* neither: it asks for a distance */
+	CONTAINER_FIRST,
+	CONTAINER_SECOND,
+	CONTAINER_EITHER
+} Container;
+
+/* a function of PostGIS's by which the node joins */
+typedef struct WithinFunction
+{
+	const char *name;
+	GeonnPointKind kind;		/* the type of the first two arguments */
+	int			arguments;		/* so many, of which others are a radius and use_spheroid */
+	WithinSearch search;
+	Container	container;
+} WithinFunction;
+
 /* what a clause asks, whatever the two sides of the join are */
 typedef struct WithinQuestion
 {
-	const char *function;		/* PostGIS's, that measures */
-	Node	   *one;			/* the points */
+	const char *function;		/* PostGIS's, that decides */
+	WithinSearch search;
+	Container	container;
+	Node	   *one;			/* the first argument, and the second */
 	Node	   *other;
-	Node	   *radius;			/* the distance */
+	Node	   *radius;			/* the distance; NULL unless search is WITHIN_DISTANCE */
 	int			metric;			/* enum geonn_metric */
 	const char *problem;		/* why no node can answer it; NULL: nothing of the clause alone */
 } WithinQuestion;
 
+static const WithinFunction functions[] = {
+	{"st_dwithin", GEONN_POINT_GEOGRAPHY, 4, WITHIN_DISTANCE, CONTAINER_NONE},
+	{"st_covers", GEONN_POINT_GEOGRAPHY, 2, WITHIN_SHAPES, CONTAINER_FIRST},
+	{"st_coveredby", GEONN_POINT_GEOGRAPHY, 2, WITHIN_SHAPES, CONTAINER_SECOND},
+	{"st_intersects", GEONN_POINT_GEOGRAPHY, 2, WITHIN_SHAPES, CONTAINER_EITHER},
+	{"st_contains", GEONN_POINT_GEOMETRY, 2, WITHIN_PLANE, CONTAINER_FIRST},
+	{"st_within", GEONN_POINT_GEOMETRY, 2, WITHIN_PLANE, CONTAINER_SECOND},
+	{"st_covers", GEONN_POINT_GEOMETRY, 2, WITHIN_PLANE, CONTAINER_FIRST},
+	{"st_coveredby", GEONN_POINT_GEOMETRY, 2, WITHIN_PLANE, CONTAINER_SECOND},
+	{"st_intersects", GEONN_POINT_GEOMETRY, 2, WITHIN_PLANE, CONTAINER_EITHER}
+};
+
 /*
- * Is the expression a call of PostGIS's ST_DWithin for geographies?
+ * The row of PostGIS's function that the expression calls; NULL: it is no such call.
  */
-static bool
-is_within(const Node *expression)
+static const WithinFunction *
+find_function(const Node *expression)
 {
 	const FuncExpr *call = (const FuncExpr *) expression;
 	const char *name;
 
-	if (!IsA(expression, FuncExpr) || call->funcresulttype != BOOLOID || list_length(call->args) != 4)
-		return false;
+	if (!IsA(expression, FuncExpr) || call->funcresulttype != BOOLOID || call->args == NIL)
+		return NULL;
 	name = get_func_name(call->funcid);
-	return name != NULL && strcmp(name, "st_dwithin") == 0 && geonn_is_of_extension(call->funcid, "postgis") &&
-		geonn_point_kind(getBaseType(exprType(linitial(call->args)))) == GEONN_POINT_GEOGRAPHY;
+	for (int i = 0; name != NULL && i < (int) lengthof(functions); i++)
+	{
+		const WithinFunction *row = &functions[i];
+
+		/* the name of the type will do: the function's extension is PostGIS, whose types have it */
+		if (strcmp(name, row->name) == 0 && list_length(call->args) == row->arguments &&
+			geonn_point_kind_by_name(getBaseType(exprType(linitial(call->args)))) == row->kind &&
+			geonn_is_of_extension(call->funcid, "postgis"))
+			return row;
+	}
+	return NULL;
 }
 
 /*
@@ -101,21 +143,27 @@ static bool
 read_question(const Node *expression, WithinQuestion *question)
 {
 	const FuncExpr *call = (const FuncExpr *) expression;
+	const WithinFunction *function;
 	const Const *use_spheroid;
 	Node	   *distance;
 
-	question->problem = NULL;
+	*question = (WithinQuestion) {.metric = GEONN_METRIC_SPHERE};
 	if (is_upper_limit(expression, &distance, &question->radius))
 	{
 		question->function = geonn_sql_distance_of_geographies(distance, &question->one, &question->other,
 															   &question->metric);
 		return question->function != NULL;
 	}
-	if (!is_within(expression))
+	function = find_function(expression);
+	if (function == NULL || function->search != WITHIN_DISTANCE)
 		return false;
-	question->function = "st_dwithin";
+	question->function = function->name;
+	question->search = function->search;
+	question->container = function->container;
 	question->one = linitial(call->args);
 	question->other = lsecond(call->args);
+	if (function->search != WITHIN_DISTANCE)
+		return true;
 	question->radius = lthird(call->args);
 	use_spheroid = lfourth(call->args);
 	if (!IsA(use_spheroid, Const) || use_spheroid->constisnull)
@@ -212,6 +260,7 @@ read_form(PlannerInfo *root, const RelOptInfo *outer, RelOptInfo *inner, List *c
 	if (question->problem != NULL)
 		return question->problem;
 	form->function = question->function;
+	form->search = question->search;
 	form->observation = is_reversed ? question->other : question->one;
 	form->radius = question->radius;
 	form->metric = question->metric;
