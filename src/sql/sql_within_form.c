@@ -39,6 +39,7 @@
 #include "sql/sql_references.h"
 #include "sql/sql_reasons.h"
 #include "sql/sql_within_form.h"
+#include "sql/sql_zones.h"
 
 /* which argument of a function has the other within it */
 typedef enum Container
@@ -155,7 +156,7 @@ read_question(const Node *expression, WithinQuestion *question)
 		return question->function != NULL;
 	}
 	function = find_function(expression);
-	if (function == NULL || function->search != WITHIN_DISTANCE)
+	if (function == NULL || function->search == WITHIN_SHAPES)
 		return false;
 	question->function = function->name;
 	question->search = function->search;
@@ -242,16 +243,56 @@ may_test_others_first(PlannerInfo *root, List *clauses, const RestrictInfo *own)
 }
 
 /*
+ * What keeps these values from being those of the question; NULL: nothing.  is_reversed: the reference is the first argument.
+ */
+static const char *
+problem_of_values(const PlannerInfo *root, const WithinQuestion *question, Node *observation, Node *reference,
+				  bool is_reversed)
+{
+	const List *range_table = root->parse->rtable;
+	const char *problem;
+
+	if (question->search == WITHIN_DISTANCE)
+	{
+		problem = geonn_problem_of_points(range_table, observation);
+		return problem != NULL ? problem : geonn_problem_of_points(range_table, reference);
+	}
+	if (question->container == CONTAINER_EITHER ? geonn_is_of_polygons(observation) :
+		(question->container == CONTAINER_FIRST) != is_reversed)
+		return "its polygons are of the side that is not searched";
+	return geonn_zones_problem(observation, reference);
+}
+
+/*
+ * The other clauses that hold for all pairs for which a predicate of a plane does.
+ */
+static List *
+implied_clauses(List *clauses, const WithinForm *form, const Node *reference, JoinType type, Relids joined)
+{
+	List	   *implied = NIL;
+	ListCell   *cell;
+
+	foreach(cell, clauses)
+	{
+		RestrictInfo *clause = lfirst_node(RestrictInfo, cell);
+
+		if (geonn_zones_imply((const Node *) clause->clause, form->observation, reference) &&
+			!(IS_OUTER_JOIN(type) && RINFO_IS_PUSHED_DOWN(clause, joined)))
+			implied = lappend(implied, clause);
+	}
+	return implied;
+}
+
+/*
  * Fill in the form for its clause.  Returns why the node cannot join by it; NULL: it can.
  */
 static const char *
-read_form(PlannerInfo *root, const RelOptInfo *outer, RelOptInfo *inner, List *clauses,
+read_form(PlannerInfo *root, const RelOptInfo *outer, RelOptInfo *inner, JoinType type, Relids joined, List *clauses,
 		  const WithinQuestion *question, WithinForm *form)
 {
 	Node	   *expression = (Node *) form->clause->clause;
 	bool		is_reversed = bms_is_subset(pull_varnos(root, question->one), inner->relids);
 	Node	   *reference = is_reversed ? question->one : question->other;
-	const List *range_table = root->parse->rtable;
 	const char *problem;
 	Relids		sides;
 	QualCost	cost;
@@ -267,14 +308,17 @@ read_form(PlannerInfo *root, const RelOptInfo *outer, RelOptInfo *inner, List *c
 	sides = pull_varnos(root, (Node *) list_make2(form->observation, form->radius));
 	if (!bms_equal(pull_varnos(root, reference), inner->relids) || !bms_is_subset(sides, outer->relids))
 		return "its points are not one of each side, or its distance depends on the side that is searched";
-	problem = geonn_problem_of_points(range_table, form->observation);
-	if (problem == NULL)
-		problem = geonn_problem_of_points(range_table, reference);
+	problem = problem_of_values(root, question, form->observation, reference, is_reversed);
 	if (problem != NULL)
 		return problem;
 	form->others_first = may_test_others_first(root, clauses, form->clause);
-	form->observation = geonn_value_of_point(form->observation);
-	reference = geonn_value_of_point(reference);
+	if (question->search == WITHIN_PLANE)
+		form->implied = implied_clauses(clauses, form, reference, type, joined);
+	else
+	{
+		form->observation = geonn_value_of_point(form->observation);
+		reference = geonn_value_of_point(reference);
+	}
 	if (contain_volatile_functions(expression) || contain_subplans(expression))
 		return "it has a volatile function or a subquery";
 	foreach(cell, clauses)
@@ -311,13 +355,14 @@ geonn_within_form(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *inner, JoinT
 		const char *problem;
 
 		if (!read_question((const Node *) clause->clause, &question) ||
+			(question.search != WITHIN_DISTANCE && geonn_enable_sql_joins == GEONN_SQL_JOINS_POINTS) ||
 			(IS_OUTER_JOIN(type) && RINFO_IS_PUSHED_DOWN(clause, joined)))
 			continue;
 		form = palloc0(sizeof(WithinForm));
 		form->clause = clause;
-		problem = read_form(root, outer, inner, clauses, &question, form);
+		problem = read_form(root, outer, inner, type, joined, clauses, &question, form);
 		if (problem != NULL)
-			geonn_left_to_postgresql(SQL_JOIN, NULL, problem);
+			geonn_left_to_postgresql(SQL_JOIN, question.search == WITHIN_DISTANCE ? NULL : question.function, problem);
 		else if (!IsA(clause->clause, OpExpr))
 			return form;
 		else if (comparison == NULL)
