@@ -186,6 +186,14 @@ geonn_typmod_is_lines(int32 typmod)
 	return type == GEONN_SHAPE_LINESTRING || type == GEONN_SHAPE_MULTILINESTRING || type == GEONN_SHAPE_MULTIPOINT;
 }
 
+bool
+geonn_typmod_is_polygons(int32 typmod)
+{
+	int32		type = type_of(typmod);
+
+	return type == GEONN_SHAPE_POLYGON || type == GEONN_SHAPE_MULTIPOLYGON;
+}
+
 static int32
 get_srid(const uint8 *bytes)
 {

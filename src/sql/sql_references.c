@@ -80,7 +80,7 @@ geonn_sql_read_point(const SqlReferences *references, const NullableDatum *value
 	return geonn_point_status(*latitude, *longitude);
 }
 
-/* Has a value of PostGIS's another SRID than WGS84's? */
+/* Has a value of PostGIS's another SRID than the engine, or the plane, has? */
 static bool
 is_foreign(const SqlReferences *references, const NullableDatum *value)
 {
@@ -92,7 +92,8 @@ is_foreign(const SqlReferences *references, const NullableDatum *value)
 	if (value->isnull || references->kind == GEONN_POINT_NONE)
 		return false;
 	return !geonn_geometry_header(references->kind, (const uint8 *) VARDATA_ANY(bytes), VARSIZE_ANY_EXHDR(bytes), &srid,
-								  &dimensions, &position) || srid != GEONN_POINT_SRID;
+								  &dimensions, &position) ||
+		srid != (references->zones != NULL ? references->zones->srid : GEONN_POINT_SRID);
 }
 
 bool
@@ -269,12 +270,16 @@ keep_row(SqlReferences *references, TupleTableSlot *row, ReferenceMemory *memory
 		values[i] = (NullableDatum) {reference->values[column], reference->nulls[column]};
 	}
 	reference->is_measured = true;
-	reference->status = references->has_lines ?
-		geonn_read_lines(references->kind, &values[0], &reference->latitude, &reference->longitude, &reference->is_measured) :
-		geonn_sql_read_point(references, values, &reference->latitude, &reference->longitude);
+	if (references->zones != NULL)
+		reference->status = geonn_zones_add(references->zones, references->count, &values[0]);
+	else if (references->has_lines)
+		reference->status = geonn_read_lines(references->kind, &values[0], &reference->latitude, &reference->longitude,
+											 &reference->is_measured);
+	else
+		reference->status = geonn_sql_read_point(references, values, &reference->latitude, &reference->longitude);
 	references->count++;
 	references->foreign += reference->status == POINT_NOT_FINITE && is_foreign(references, &values[0]);
-	return true;
+	return references->zones == NULL || geonn_zones_count(references->zones, memory);
 }
 
 void
@@ -332,6 +337,8 @@ geonn_sql_references_read(SqlReferences *references)
 	references->rereads = false;
 	references->rows = palloc(room * sizeof(Reference *));
 	forget_rows(references);
+	if (references->zones != NULL)
+		geonn_zones_begin(references->zones);
 	while (!references->rereads)
 	{
 		TupleTableSlot *slot = geonn_sql_references_next(references);
@@ -348,6 +355,8 @@ geonn_sql_references_read(SqlReferences *references)
 	}
 	ExecClearTuple(references->slot);
 	geonn_sql_references_number(references);
+	if (references->zones != NULL && !references->rereads)
+		geonn_zones_end(references->zones);
 	MemoryContextSwitchTo(former);
 	if (!references->rereads)
 		return;

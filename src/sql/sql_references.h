@@ -10,6 +10,7 @@
 #include "base/point_limits.h"
 #include "join/join.h"
 #include "points/geometry.h"
+#include "sql/sql_zones.h"
 
 /* a reference that is kept, in one piece of memory with its values: a search's answers lie anywhere in memory */
 typedef struct Reference
@@ -47,6 +48,7 @@ typedef struct SqlReferences
 	int			point[2];		/* the columns of the reference's point, from 0 on */
 	GeonnPointKind kind;		/* of the points of both sides */
 	bool		has_lines;		/* the references are lines (sql_lines.c), of which `point` is the column */
+	Zones	   *zones;			/* the references are polygons of a plane, of which `point` is the column; NULL: they are not */
 	bool		has_own;		/* PostgreSQL's own plan answers where the rows do not fit (sql_own_plan.c) */
 	TupleTableSlot *slot;		/* for a row that is read */
 
@@ -57,7 +59,7 @@ typedef struct SqlReferences
 	Numbers		valid;			/* the references that the engine gets */
 	Numbers		invalid;		/* those whose coordinates are out of range, or that are no points, or lines that the engine
 								 * does not get */
-	uint64		foreign;		/* how many have another SRID than WGS84's */
+	uint64		foreign;		/* how many have another SRID than WGS84's, or than the first polygon's */
 	uint64		unmeasured;		/* how many of the valid ones are no measured lines (sql_lines.c) */
 	GeonnShapeReader *shape;	/* the last lines that the engine got */
 } SqlReferences;

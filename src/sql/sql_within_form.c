@@ -39,32 +39,75 @@
 #include "sql/sql_references.h"
 #include "sql/sql_reasons.h"
 #include "sql/sql_within_form.h"
+#include "sql/sql_zones.h"
+
+/* which argument of a function has the other within it */
+typedef enum Container
+{
+	CONTAINER_NONE,				/* neither: it asks for a distance */
+	CONTAINER_FIRST,
+	CONTAINER_SECOND,
+	CONTAINER_EITHER
+} Container;
+
+/* a function of PostGIS's by which the node joins */
+typedef struct WithinFunction
+{
+	const char *name;
+	GeonnPointKind kind;		/* the type of the first two arguments */
+	int			arguments;		/* so many, of which others are a radius and use_spheroid */
+	WithinSearch search;
+	Container	container;
+} WithinFunction;
 
 /* what a clause asks, whatever the two sides of the join are */
 typedef struct WithinQuestion
 {
-	const char *function;		/* PostGIS's, that measures */
-	Node	   *one;			/* the points */
+	const char *function;		/* PostGIS's, that decides */
+	WithinSearch search;
+	Container	container;
+	Node	   *one;			/* the first argument, and the second */
 	Node	   *other;
-	Node	   *radius;			/* the distance */
+	Node	   *radius;			/* the distance; NULL unless search is WITHIN_DISTANCE */
 	int			metric;			/* enum geonn_metric */
 	const char *problem;		/* why no node can answer it; NULL: nothing of the clause alone */
 } WithinQuestion;
 
+static const WithinFunction functions[] = {
+	{"st_dwithin", GEONN_POINT_GEOGRAPHY, 4, WITHIN_DISTANCE, CONTAINER_NONE},
+	{"st_covers", GEONN_POINT_GEOGRAPHY, 2, WITHIN_SHAPES, CONTAINER_FIRST},
+	{"st_coveredby", GEONN_POINT_GEOGRAPHY, 2, WITHIN_SHAPES, CONTAINER_SECOND},
+	{"st_intersects", GEONN_POINT_GEOGRAPHY, 2, WITHIN_SHAPES, CONTAINER_EITHER},
+	{"st_contains", GEONN_POINT_GEOMETRY, 2, WITHIN_PLANE, CONTAINER_FIRST},
+	{"st_within", GEONN_POINT_GEOMETRY, 2, WITHIN_PLANE, CONTAINER_SECOND},
+	{"st_covers", GEONN_POINT_GEOMETRY, 2, WITHIN_PLANE, CONTAINER_FIRST},
+	{"st_coveredby", GEONN_POINT_GEOMETRY, 2, WITHIN_PLANE, CONTAINER_SECOND},
+	{"st_intersects", GEONN_POINT_GEOMETRY, 2, WITHIN_PLANE, CONTAINER_EITHER}
+};
+
 /*
- * Is the expression a call of PostGIS's ST_DWithin for geographies?
+ * The row of PostGIS's function that the expression calls; NULL: it is no such call.
  */
-static bool
-is_within(const Node *expression)
+static const WithinFunction *
+find_function(const Node *expression)
 {
 	const FuncExpr *call = (const FuncExpr *) expression;
 	const char *name;
 
-	if (!IsA(expression, FuncExpr) || call->funcresulttype != BOOLOID || list_length(call->args) != 4)
-		return false;
+	if (!IsA(expression, FuncExpr) || call->funcresulttype != BOOLOID || call->args == NIL)
+		return NULL;
 	name = get_func_name(call->funcid);
-	return name != NULL && strcmp(name, "st_dwithin") == 0 && geonn_is_of_extension(call->funcid, "postgis") &&
-		geonn_point_kind(getBaseType(exprType(linitial(call->args)))) == GEONN_POINT_GEOGRAPHY;
+	for (int i = 0; name != NULL && i < (int) lengthof(functions); i++)
+	{
+		const WithinFunction *row = &functions[i];
+
+		/* the name of the type will do: the function's extension is PostGIS, whose types have it */
+		if (strcmp(name, row->name) == 0 && list_length(call->args) == row->arguments &&
+			geonn_point_kind_by_name(getBaseType(exprType(linitial(call->args)))) == row->kind &&
+			geonn_is_of_extension(call->funcid, "postgis"))
+			return row;
+	}
+	return NULL;
 }
 
 /*
@@ -101,21 +144,27 @@ static bool
 read_question(const Node *expression, WithinQuestion *question)
 {
 	const FuncExpr *call = (const FuncExpr *) expression;
+	const WithinFunction *function;
 	const Const *use_spheroid;
 	Node	   *distance;
 
-	question->problem = NULL;
+	*question = (WithinQuestion) {.metric = GEONN_METRIC_SPHERE};
 	if (is_upper_limit(expression, &distance, &question->radius))
 	{
 		question->function = geonn_sql_distance_of_geographies(distance, &question->one, &question->other,
 															   &question->metric);
 		return question->function != NULL;
 	}
-	if (!is_within(expression))
+	function = find_function(expression);
+	if (function == NULL || function->search == WITHIN_SHAPES)
 		return false;
-	question->function = "st_dwithin";
+	question->function = function->name;
+	question->search = function->search;
+	question->container = function->container;
 	question->one = linitial(call->args);
 	question->other = lsecond(call->args);
+	if (function->search != WITHIN_DISTANCE)
+		return true;
 	question->radius = lthird(call->args);
 	use_spheroid = lfourth(call->args);
 	if (!IsA(use_spheroid, Const) || use_spheroid->constisnull)
@@ -194,16 +243,56 @@ may_test_others_first(PlannerInfo *root, List *clauses, const RestrictInfo *own)
 }
 
 /*
+ * What keeps these values from being those of the question; NULL: nothing.  is_reversed: the reference is the first argument.
+ */
+static const char *
+problem_of_values(const PlannerInfo *root, const WithinQuestion *question, Node *observation, Node *reference,
+				  bool is_reversed)
+{
+	const List *range_table = root->parse->rtable;
+	const char *problem;
+
+	if (question->search == WITHIN_DISTANCE)
+	{
+		problem = geonn_problem_of_points(range_table, observation);
+		return problem != NULL ? problem : geonn_problem_of_points(range_table, reference);
+	}
+	if (question->container == CONTAINER_EITHER ? geonn_is_of_polygons(observation) :
+		(question->container == CONTAINER_FIRST) != is_reversed)
+		return "its polygons are of the side that is not searched";
+	return geonn_zones_problem(observation, reference);
+}
+
+/*
+ * The other clauses that hold for all pairs for which a predicate of a plane does.
+ */
+static List *
+implied_clauses(List *clauses, const WithinForm *form, const Node *reference, JoinType type, Relids joined)
+{
+	List	   *implied = NIL;
+	ListCell   *cell;
+
+	foreach(cell, clauses)
+	{
+		RestrictInfo *clause = lfirst_node(RestrictInfo, cell);
+
+		if (geonn_zones_imply((const Node *) clause->clause, form->observation, reference) &&
+			!(IS_OUTER_JOIN(type) && RINFO_IS_PUSHED_DOWN(clause, joined)))
+			implied = lappend(implied, clause);
+	}
+	return implied;
+}
+
+/*
  * Fill in the form for its clause.  Returns why the node cannot join by it; NULL: it can.
  */
 static const char *
-read_form(PlannerInfo *root, const RelOptInfo *outer, RelOptInfo *inner, List *clauses,
+read_form(PlannerInfo *root, const RelOptInfo *outer, RelOptInfo *inner, JoinType type, Relids joined, List *clauses,
 		  const WithinQuestion *question, WithinForm *form)
 {
 	Node	   *expression = (Node *) form->clause->clause;
 	bool		is_reversed = bms_is_subset(pull_varnos(root, question->one), inner->relids);
 	Node	   *reference = is_reversed ? question->one : question->other;
-	const List *range_table = root->parse->rtable;
 	const char *problem;
 	Relids		sides;
 	QualCost	cost;
@@ -212,20 +301,24 @@ read_form(PlannerInfo *root, const RelOptInfo *outer, RelOptInfo *inner, List *c
 	if (question->problem != NULL)
 		return question->problem;
 	form->function = question->function;
+	form->search = question->search;
 	form->observation = is_reversed ? question->other : question->one;
 	form->radius = question->radius;
 	form->metric = question->metric;
 	sides = pull_varnos(root, (Node *) list_make2(form->observation, form->radius));
 	if (!bms_equal(pull_varnos(root, reference), inner->relids) || !bms_is_subset(sides, outer->relids))
 		return "its points are not one of each side, or its distance depends on the side that is searched";
-	problem = geonn_problem_of_points(range_table, form->observation);
-	if (problem == NULL)
-		problem = geonn_problem_of_points(range_table, reference);
+	problem = problem_of_values(root, question, form->observation, reference, is_reversed);
 	if (problem != NULL)
 		return problem;
 	form->others_first = may_test_others_first(root, clauses, form->clause);
-	form->observation = geonn_value_of_point(form->observation);
-	reference = geonn_value_of_point(reference);
+	if (question->search == WITHIN_PLANE)
+		form->implied = implied_clauses(clauses, form, reference, type, joined);
+	else
+	{
+		form->observation = geonn_value_of_point(form->observation);
+		reference = geonn_value_of_point(reference);
+	}
 	if (contain_volatile_functions(expression) || contain_subplans(expression))
 		return "it has a volatile function or a subquery";
 	foreach(cell, clauses)
@@ -262,13 +355,14 @@ geonn_within_form(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *inner, JoinT
 		const char *problem;
 
 		if (!read_question((const Node *) clause->clause, &question) ||
+			(question.search != WITHIN_DISTANCE && geonn_enable_sql_joins == GEONN_SQL_JOINS_POINTS) ||
 			(IS_OUTER_JOIN(type) && RINFO_IS_PUSHED_DOWN(clause, joined)))
 			continue;
 		form = palloc0(sizeof(WithinForm));
 		form->clause = clause;
-		problem = read_form(root, outer, inner, clauses, &question, form);
+		problem = read_form(root, outer, inner, type, joined, clauses, &question, form);
 		if (problem != NULL)
-			geonn_left_to_postgresql(SQL_JOIN, NULL, problem);
+			geonn_left_to_postgresql(SQL_JOIN, question.search == WITHIN_DISTANCE ? NULL : question.function, problem);
 		else if (!IsA(clause->clause, OpExpr))
 			return form;
 		else if (comparison == NULL)
