@@ -5,10 +5,12 @@
  *	FROM o [LEFT] JOIN r ON ST_DWithin(o.g, r.g, d [, use_spheroid]) AND ...
  *	FROM o [LEFT] JOIN r ON ST_Distance(o.g, r.g [, use_spheroid]) <= d AND ...
  *	FROM o WHERE [NOT] EXISTS (SELECT ... FROM r WHERE ST_DWithin(o.g, r.g, d) AND ...)
+ *	FROM o [LEFT] JOIN r ON ST_Covers(r.g, o.g) AND ..., and so ST_CoveredBy and ST_Intersects
  *
  * A join is one of these if one of its clauses is a call of ST_DWithin, or compares a distance of the table in
- * sql_distance.c with a limit, by <= or <: between points of both sides, with a limit that does not depend on the
- * references.  Where a join has both, the call is what the search is by, and the comparison is one of the other clauses.
+ * sql_distance.c with a limit, by <= or <: between a point of the outer side and a point, line or polygon of the inner
+ * one, with a limit that does not depend on the references.  ST_Covers and its like ask for what is within the distance 0.
+ * Where a join has both, the call is what the search is by, and the comparison is one of the other clauses.
  * PostgreSQL makes semi and anti joins of EXISTS and NOT EXISTS.
  *
  * The references are the rows of the inner relation, a table, partitioned table or subquery, by PostgreSQL's own
@@ -21,6 +23,7 @@
 #include "postgres.h"
 
 #include "catalog/pg_type.h"
+#include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/cost.h"
@@ -39,6 +42,8 @@
 #include "sql/sql_references.h"
 #include "sql/sql_reasons.h"
 #include "sql/sql_within_form.h"
+
+#define BYTES_AN_ARC 16
 
 /* which argument of a function has the other within it */
 typedef enum Container
@@ -67,7 +72,7 @@ typedef struct WithinQuestion
 	Container	container;
 	Node	   *one;			/* the first argument, and the second */
 	Node	   *other;
-	Node	   *radius;			/* the distance; NULL unless search is WITHIN_DISTANCE */
+	Node	   *radius;			/* the distance; NULL: search is WITHIN_PLANE */
 	int			metric;			/* enum geonn_metric */
 	const char *problem;		/* why no node can answer it; NULL: nothing of the clause alone */
 } WithinQuestion;
@@ -155,13 +160,16 @@ read_question(const Node *expression, WithinQuestion *question)
 		return question->function != NULL;
 	}
 	function = find_function(expression);
-	if (function == NULL || function->search != WITHIN_DISTANCE)
+	if (function == NULL || function->search == WITHIN_PLANE)
 		return false;
 	question->function = function->name;
 	question->search = function->search;
 	question->container = function->container;
 	question->one = linitial(call->args);
 	question->other = lsecond(call->args);
+	if (function->search == WITHIN_SHAPES)
+		question->radius = (Node *) makeConst(FLOAT8OID, -1, InvalidOid, sizeof(float8), Float8GetDatum(0), false,
+											  FLOAT8PASSBYVAL);
 	if (function->search != WITHIN_DISTANCE)
 		return true;
 	question->radius = lthird(call->args);
@@ -252,6 +260,7 @@ read_form(PlannerInfo *root, const RelOptInfo *outer, RelOptInfo *inner, List *c
 	bool		is_reversed = bms_is_subset(pull_varnos(root, question->one), inner->relids);
 	Node	   *reference = is_reversed ? question->one : question->other;
 	const List *range_table = root->parse->rtable;
+	bool		are_shapes;		/* as far as is known */
 	const char *problem;
 	Relids		sides;
 	QualCost	cost;
@@ -267,10 +276,16 @@ read_form(PlannerInfo *root, const RelOptInfo *outer, RelOptInfo *inner, List *c
 	sides = pull_varnos(root, (Node *) list_make2(form->observation, form->radius));
 	if (!bms_equal(pull_varnos(root, reference), inner->relids) || !bms_is_subset(sides, outer->relids))
 		return "its points are not one of each side, or its distance depends on the side that is searched";
+	if (question->container == (is_reversed ? CONTAINER_SECOND : CONTAINER_FIRST))
+		return "the rows of the side that is searched are within those of the other";
 	problem = geonn_problem_of_points(range_table, form->observation);
-	if (problem == NULL)
-		problem = geonn_problem_of_points(range_table, reference);
 	if (problem != NULL)
+		return problem;
+	problem = geonn_problem_of_points(range_table, reference);
+	are_shapes = problem != NULL;
+	if (geonn_may_be_shapes(reference))
+		form->search = WITHIN_SHAPES;
+	else if (are_shapes)
 		return problem;
 	form->others_first = may_test_others_first(root, clauses, form->clause);
 	form->observation = geonn_value_of_point(form->observation);
@@ -285,10 +300,11 @@ read_form(PlannerInfo *root, const RelOptInfo *outer, RelOptInfo *inner, List *c
 	cost_qual_eval_node(&cost, expression, root);
 	form->call_cost = cost.per_tuple;
 	form->references = path_of_references(root, inner, reference, &form->point);
-	if (!geonn_references_fit(form->references, false))
+	form->arcs = are_shapes ? Max(form->references->pathtarget->width / BYTES_AN_ARC, 1) : 1;
+	if (!geonn_references_fit(form->references, are_shapes))
 		return "its references would take more than half of geonn.session_memory_limit";
 	if (has_index_path(inner) &&
-		!geonn_references_surely_fit(form->references, false,
+		!geonn_references_surely_fit(form->references, are_shapes,
 									 inner->subroot != NULL ? geonn_largest_relation(inner->subroot) : inner->tuples))
 		return "its references may take more than geonn.session_memory_limit, and an index has those of a row";
 	return NULL;
