@@ -44,7 +44,7 @@ recognise(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *inner, List *clauses
 	path->question = form;
 	path->question_columns = list_make1(form->clause->clause);
 	path->least_column = PG_INT16_MIN;
-	path->clause = form->clause;
+	path->answered = lcons(form->clause, form->implied);
 	path->references = form->references;
 	return true;
 }
@@ -103,7 +103,9 @@ set_cost(PlannerInfo *root pg_attribute_unused(), const LateralPath *path, Custo
 static bool
 suits_workers(PlannerInfo *root, const LateralPath *path)
 {
-	return path->references->parallel_safe && is_parallel_safe(root, (Node *) path->clause->clause);
+	const WithinForm *form = path->question;
+
+	return path->references->parallel_safe && is_parallel_safe(root, (Node *) form->clause->clause);
 }
 
 /*
@@ -123,9 +125,9 @@ make_node(PlannerInfo *root, LateralPath *path, List *targets, List *children)
 	};
 	WithinPrivate planned = {
 		.point = list_make1_int(form->point),
+		.search = makeInteger(form->search),
 		.metric = makeInteger(form->metric),
 		.function = makeString(pstrdup(form->function)),
-		.has_shapes = makeBoolean(form->search == WITHIN_SHAPES),
 		.others_first = makeBoolean(form->others_first)
 	};
 	CustomScan *scan;

@@ -299,7 +299,7 @@ for my $case (
 	[ 1, 'zones r JOIN o ON ST_Covers(r.g, o.g)' ],
 	[ 1, 'o JOIN lines r ON ST_Distance(r.g, o.g) < 100' ],
 	[ 1, 'o JOIN mixed r ON ST_Intersects(r.g, o.g)' ],
-	[ 0, 'o LEFT JOIN zones r ON ST_Covers(o.g, r.g)', 'are within those of the other' ],
+	[ 0, 'o LEFT JOIN zones r ON ST_Covers(o.g, r.g)', 'are of the side that is not searched' ],
 	[ 0, 'zones z JOIN zones r ON ST_Intersects(z.g, r.g)', 'do not say that they are points' ])
 {
 	my ($is_taken, $from, $reason) = @$case;
