@@ -340,21 +340,14 @@ copy_value(const PointColumn *column, Datum value)
 	return geonn_copy_value(value, by_value, length);
 }
 
-/* Have a row keep a shape, which is in degrees already, in the current memory context. */
+/* Have a row keep its shape in the current memory context. */
 static void
 keep_shape(const PointSource *source, PointRow *row)
 {
-	int			number = source->columns[COLUMN_SHAPE].attribute - 1;
-	Datum	   *values = palloc0(source->query_columns * sizeof(Datum));
-	bool	   *nulls = palloc0(source->query_columns * sizeof(bool));
 	ShapeOwner *owner = palloc(sizeof(ShapeOwner));
-	PointSource *in_degrees = palloc(sizeof(PointSource));
 
-	*in_degrees = *source;
-	in_degrees->transform = NULL;
-	*owner = (ShapeOwner) {in_degrees, row};
-	values[number] = geonn_copy_value(geonn_shape_value(row->shape), false, -1);
-	geonn_read_shape(owner, values, nulls, row);
+	*owner = (ShapeOwner) {source, row};
+	geonn_reopen_shape(owner, geonn_copy_value(geonn_shape_value(row->shape), false, -1), row);
 }
 
 /*
