@@ -23,6 +23,7 @@ typedef struct WithinPrivate
 	List	   *point;			/* IntList of one: the reference's point, as a column of the references from 0 on */
 	Integer    *metric;			/* enum geonn_metric */
 	String	   *function;		/* PostGIS's function that measures */
+	Boolean    *has_shapes;		/* the references may be lines and polygons (sql_shapes.c) */
 	Boolean    *others_first;	/* the other clauses may be tested before it, too */
 } WithinPrivate;
 

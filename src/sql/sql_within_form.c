@@ -5,10 +5,12 @@
  *	FROM o [LEFT] JOIN r ON ST_DWithin(o.g, r.g, d [, use_spheroid]) AND ...
  *	FROM o [LEFT] JOIN r ON ST_Distance(o.g, r.g [, use_spheroid]) <= d AND ...
  *	FROM o WHERE [NOT] EXISTS (SELECT ... FROM r WHERE ST_DWithin(o.g, r.g, d) AND ...)
+ *	FROM o [LEFT] JOIN r ON ST_Covers(r.g, o.g) AND ..., and so ST_CoveredBy and ST_Intersects
  *
  * A join is one of these if one of its clauses is a call of ST_DWithin, or compares a distance of the table in
- * sql_distance.c with a limit, by <= or <: between points of both sides, with a limit that does not depend on the
- * references.  Where a join has both, the call is what the search is by, and the comparison is one of the other clauses.
+ * sql_distance.c with a limit, by <= or <: between a point of the outer side and a point, line or polygon of the inner
+ * one, with a limit that does not depend on the references.  ST_Covers and its like ask for what is within the distance 0.
+ * Where a join has both, the call is what the search is by, and the comparison is one of the other clauses.
  * PostgreSQL makes semi and anti joins of EXISTS and NOT EXISTS.
  *
  * The references are the rows of the inner relation, a table, partitioned table or subquery, by PostgreSQL's own
@@ -21,6 +23,7 @@
 #include "postgres.h"
 
 #include "catalog/pg_type.h"
+#include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/cost.h"
@@ -40,31 +43,75 @@
 #include "sql/sql_reasons.h"
 #include "sql/sql_within_form.h"
 
+#define BYTES_AN_ARC 16
+
+/* which argument of a function has the other within it */
+typedef enum Container
+{
+	CONTAINER_NONE,				/* neither: it asks for a distance */
+	CONTAINER_FIRST,
+	CONTAINER_SECOND,
+	CONTAINER_EITHER
+} Container;
+
+/* a function of PostGIS's by which the node joins */
+typedef struct WithinFunction
+{
+	const char *name;
+	GeonnPointKind kind;		/* the type of the first two arguments */
+	int			arguments;		/* so many, of which others are a radius and use_spheroid */
+	WithinSearch search;
+	Container	container;
+} WithinFunction;
+
 /* what a clause asks, whatever the two sides of the join are */
 typedef struct WithinQuestion
 {
-	const char *function;		/* PostGIS's, that measures */
-	Node	   *one;			/* the points */
+	const char *function;		/* PostGIS's, that decides */
+	WithinSearch search;
+	Container	container;
+	Node	   *one;			/* the first argument, and the second */
 	Node	   *other;
-	Node	   *radius;			/* the distance */
+	Node	   *radius;			/* the distance; NULL: search is WITHIN_PLANE */
 	int			metric;			/* enum geonn_metric */
 	const char *problem;		/* why no node can answer it; NULL: nothing of the clause alone */
 } WithinQuestion;
 
+static const WithinFunction functions[] = {
+	{"st_dwithin", GEONN_POINT_GEOGRAPHY, 4, WITHIN_DISTANCE, CONTAINER_NONE},
+	{"st_covers", GEONN_POINT_GEOGRAPHY, 2, WITHIN_SHAPES, CONTAINER_FIRST},
+	{"st_coveredby", GEONN_POINT_GEOGRAPHY, 2, WITHIN_SHAPES, CONTAINER_SECOND},
+	{"st_intersects", GEONN_POINT_GEOGRAPHY, 2, WITHIN_SHAPES, CONTAINER_EITHER},
+	{"st_contains", GEONN_POINT_GEOMETRY, 2, WITHIN_PLANE, CONTAINER_FIRST},
+	{"st_within", GEONN_POINT_GEOMETRY, 2, WITHIN_PLANE, CONTAINER_SECOND},
+	{"st_covers", GEONN_POINT_GEOMETRY, 2, WITHIN_PLANE, CONTAINER_FIRST},
+	{"st_coveredby", GEONN_POINT_GEOMETRY, 2, WITHIN_PLANE, CONTAINER_SECOND},
+	{"st_intersects", GEONN_POINT_GEOMETRY, 2, WITHIN_PLANE, CONTAINER_EITHER}
+};
+
 /*
- * Is the expression a call of PostGIS's ST_DWithin for geographies?
+ * The row of PostGIS's function that the expression calls; NULL: it is no such call.
  */
-static bool
-is_within(const Node *expression)
+static const WithinFunction *
+find_function(const Node *expression)
 {
 	const FuncExpr *call = (const FuncExpr *) expression;
 	const char *name;
 
-	if (!IsA(expression, FuncExpr) || call->funcresulttype != BOOLOID || list_length(call->args) != 4)
-		return false;
+	if (!IsA(expression, FuncExpr) || call->funcresulttype != BOOLOID || call->args == NIL)
+		return NULL;
 	name = get_func_name(call->funcid);
-	return name != NULL && strcmp(name, "st_dwithin") == 0 && geonn_is_of_extension(call->funcid, "postgis") &&
-		geonn_point_kind(getBaseType(exprType(linitial(call->args)))) == GEONN_POINT_GEOGRAPHY;
+	for (int i = 0; name != NULL && i < (int) lengthof(functions); i++)
+	{
+		const WithinFunction *row = &functions[i];
+
+		/* the name of the type will do: the function's extension is PostGIS, whose types have it */
+		if (strcmp(name, row->name) == 0 && list_length(call->args) == row->arguments &&
+			geonn_point_kind_by_name(getBaseType(exprType(linitial(call->args)))) == row->kind &&
+			geonn_is_of_extension(call->funcid, "postgis"))
+			return row;
+	}
+	return NULL;
 }
 
 /*
@@ -101,21 +148,30 @@ static bool
 read_question(const Node *expression, WithinQuestion *question)
 {
 	const FuncExpr *call = (const FuncExpr *) expression;
+	const WithinFunction *function;
 	const Const *use_spheroid;
 	Node	   *distance;
 
-	question->problem = NULL;
+	*question = (WithinQuestion) {.metric = GEONN_METRIC_SPHERE};
 	if (is_upper_limit(expression, &distance, &question->radius))
 	{
 		question->function = geonn_sql_distance_of_geographies(distance, &question->one, &question->other,
 															   &question->metric);
 		return question->function != NULL;
 	}
-	if (!is_within(expression))
+	function = find_function(expression);
+	if (function == NULL || function->search == WITHIN_PLANE)
 		return false;
-	question->function = "st_dwithin";
+	question->function = function->name;
+	question->search = function->search;
+	question->container = function->container;
 	question->one = linitial(call->args);
 	question->other = lsecond(call->args);
+	if (function->search == WITHIN_SHAPES)
+		question->radius = (Node *) makeConst(FLOAT8OID, -1, InvalidOid, sizeof(float8), Float8GetDatum(0), false,
+											  FLOAT8PASSBYVAL);
+	if (function->search != WITHIN_DISTANCE)
+		return true;
 	question->radius = lthird(call->args);
 	use_spheroid = lfourth(call->args);
 	if (!IsA(use_spheroid, Const) || use_spheroid->constisnull)
@@ -204,6 +260,7 @@ read_form(PlannerInfo *root, const RelOptInfo *outer, RelOptInfo *inner, List *c
 	bool		is_reversed = bms_is_subset(pull_varnos(root, question->one), inner->relids);
 	Node	   *reference = is_reversed ? question->one : question->other;
 	const List *range_table = root->parse->rtable;
+	bool		are_shapes;		/* as far as is known */
 	const char *problem;
 	Relids		sides;
 	QualCost	cost;
@@ -212,16 +269,23 @@ read_form(PlannerInfo *root, const RelOptInfo *outer, RelOptInfo *inner, List *c
 	if (question->problem != NULL)
 		return question->problem;
 	form->function = question->function;
+	form->search = question->search;
 	form->observation = is_reversed ? question->other : question->one;
 	form->radius = question->radius;
 	form->metric = question->metric;
 	sides = pull_varnos(root, (Node *) list_make2(form->observation, form->radius));
 	if (!bms_equal(pull_varnos(root, reference), inner->relids) || !bms_is_subset(sides, outer->relids))
 		return "its points are not one of each side, or its distance depends on the side that is searched";
+	if (question->container == (is_reversed ? CONTAINER_SECOND : CONTAINER_FIRST))
+		return "the rows of the side that is searched are within those of the other";
 	problem = geonn_problem_of_points(range_table, form->observation);
-	if (problem == NULL)
-		problem = geonn_problem_of_points(range_table, reference);
 	if (problem != NULL)
+		return problem;
+	problem = geonn_problem_of_points(range_table, reference);
+	are_shapes = problem != NULL;
+	if (geonn_may_be_shapes(reference))
+		form->search = WITHIN_SHAPES;
+	else if (are_shapes)
 		return problem;
 	form->others_first = may_test_others_first(root, clauses, form->clause);
 	form->observation = geonn_value_of_point(form->observation);
@@ -236,10 +300,11 @@ read_form(PlannerInfo *root, const RelOptInfo *outer, RelOptInfo *inner, List *c
 	cost_qual_eval_node(&cost, expression, root);
 	form->call_cost = cost.per_tuple;
 	form->references = path_of_references(root, inner, reference, &form->point);
-	if (!geonn_references_fit(form->references, false))
+	form->arcs = are_shapes ? Max(form->references->pathtarget->width / BYTES_AN_ARC, 1) : 1;
+	if (!geonn_references_fit(form->references, are_shapes))
 		return "its references would take more than half of geonn.session_memory_limit";
 	if (has_index_path(inner) &&
-		!geonn_references_surely_fit(form->references, false,
+		!geonn_references_surely_fit(form->references, are_shapes,
 									 inner->subroot != NULL ? geonn_largest_relation(inner->subroot) : inner->tuples))
 		return "its references may take more than geonn.session_memory_limit, and an index has those of a row";
 	return NULL;

@@ -7,15 +7,25 @@
 
 #include "nodes/pathnodes.h"
 
+/* what finds the references of an outer row */
+typedef enum WithinSearch
+{
+	WITHIN_DISTANCE,			/* the engine, by the distance of points */
+	WITHIN_SHAPES,				/* the engine, by the distance to lines and polygons */
+	WITHIN_PLANE				/* this process, by the polygons of a plane */
+} WithinSearch;
+
 /* a join of outer rows with the references within a distance of their points */
 typedef struct WithinForm
 {
 	RestrictInfo *clause;		/* the clause that says within which distance */
-	const char *function;		/* PostGIS's, that measures */
+	const char *function;		/* PostGIS's, that decides */
+	WithinSearch search;
 	Node	   *observation;	/* the outer row's point */
-	Node	   *radius;			/* the distance, of outer columns and parameters */
+	Node	   *radius;			/* the distance, of outer columns and parameters; NULL: search is WITHIN_PLANE */
 	int			point;			/* the references' column with the point, from 0 on */
 	int			metric;			/* enum geonn_metric */
+	int			arcs;			/* how many a reference has, as estimated; 1: it is a point */
 	Cost		call_cost;		/* of testing the clause, as the planner counts it */
 	bool		others_first;	/* the node may test the other clauses before this one, too */
 	Path	   *references;		/* returns the inner relation's columns, and the point if that is none of them */

@@ -89,7 +89,7 @@ set_cost(PlannerInfo *root pg_attribute_unused(), const LateralPath *path, Custo
 	const Path *references = path->references;
 	const Path *outer = linitial(custom->custom_paths);
 	Cost		search = references->total_cost + COST_OF_NEW_SEARCH +
-		OPERATORS_A_REFERENCE * cpu_operator_cost * references->rows;
+		OPERATORS_A_REFERENCE * cpu_operator_cost * references->rows * form->arcs;
 	Cost		rows = GEONN_OPERATORS_A_SEARCH * cpu_operator_cost * outer->rows + cpu_tuple_cost * custom->path.rows;
 	bool		is_of_sphere = form->metric == GEONN_METRIC_SPHERE && IsA(form->clause->clause, OpExpr);
 	double		scale = Max(form->call_cost / (is_of_sphere ? COST_OF_SPHERE_CALL : COST_OF_CALL), 1);
@@ -125,6 +125,7 @@ make_node(PlannerInfo *root, LateralPath *path, List *targets, List *children)
 		.point = list_make1_int(form->point),
 		.metric = makeInteger(form->metric),
 		.function = makeString(pstrdup(form->function)),
+		.has_shapes = makeBoolean(form->search == WITHIN_SHAPES),
 		.others_first = makeBoolean(form->others_first)
 	};
 	CustomScan *scan;
