@@ -1,6 +1,6 @@
 
 # PostGIS's statements on points with lines and polygons of type geography have the right rows by geonn's node: ST_Covers,
-# ST_CoveredBy, ST_Intersects, ST_DWithin and ST_Distance with a limit agree with test/helpers/shape_distances, which
+# ST_CoveredBy, ST_Intersects, ST_DWithin and ST_Distance with a limit agree with test/fuzz/shape_distances, which
 # computes with 50 digits and shares no code with geonn, for each point that is farther than a millimetre from a
 # boundary, or from the distance asked for.  Where the spheroid decides, pairs that it may decide either way are left out.
 # Polygons are slices from the equator to both poles, cells with borders in common, and stars with holes, of ten metres to
@@ -154,13 +154,13 @@ sub make_tables
 	my @places = map { places_about($_) } map { pick(@$_) } (map { $areas->[ rand(@$areas) ] } 1 .. 60), map { [ $paths->[ rand(@$paths) ] ] } 1 .. 20;
 
 	push(@places, map { hard_place() } 1 .. 40);
-	push(@places, map { [ map { $_ * 180 / $pi } atan2((my $sine = 2 * rand() - 1), sqrt(1 - $sine**2)), (2 * rand() - 1) * $pi ] } 1 .. 100);
+	push(@places, map { place_from(0, 0, rand(360), atan2(sqrt(rand()), sqrt(rand())) * 360 / $pi) } 1 .. 100);
 	open(my $file, '>', "$folder/shapes") or die "could not write $folder/shapes: $!\n";
 	print $file map { "point $_ " . text_of($places[$_], ' ') . "\n" } 0 .. $#places;
 	print $file map { "area a$_ " . for_program($areas->[$_]) . "\n" } 0 .. $#$areas;
 	print $file map { "line p$_ " . for_program([ $paths->[$_] ]) . "\n" } 0 .. $#$paths;
 	close($file) or die "could not write $folder/shapes: $!\n";
-	system("$FindBin::Bin/../helpers/shape_distances < $folder/shapes > $folder/truth") == 0 or die "shape_distances failed\n";
+	system("$FindBin::Bin/../fuzz/shape_distances < $folder/shapes > $folder/truth") == 0 or die "shape_distances failed\n";
 
 	my $value = sub { my $polygon = '(' . join(', ', map { wkt($_) } @{ $_[0] }) . ')'; return $type eq 'Polygon' ? $polygon : "($polygon)" };
 	my %rows = (
@@ -186,7 +186,7 @@ sub pairs_are_right
 {
 	my ($name, $table, $condition, $limit, $least, $most) = @_;
 	my $settings = 'SET geonn.enable_sql_joins = on; SET enable_nestloop = off;';
-	my $join = "SELECT p.id, s.id FROM point p JOIN $table s ON $condition";
+	my $join = "SELECT p.id, s.id AS shape_id FROM point p JOIN $table s ON $condition";
 	my $kind = substr($table, 0, 1);
 	my $distance = 'CASE inside WHEN 1 THEN 0 ELSE metres END';
 	my $may_be_either = $limit == 0 ? 'metres <= 0.001' : "$distance BETWEEN $limit * $least - 0.001 AND $limit * $most + 0.001";
@@ -195,7 +195,7 @@ sub pairs_are_right
 	is($node->safe_psql('postgres', "$settings
 		CREATE TEMP TABLE found AS $join;
 		SELECT string_agg(point || ' ' || shape || ' ' || metres || ' ' || inside || CASE WHEN f.id IS NULL THEN ' is missing' ELSE ' is wrong' END, ', ')
-		FROM (SELECT t.*, f.id FROM truth t LEFT JOIN found AS f (id, shape_id) ON (id, shape_id) = (point, shape)
+		FROM (SELECT t.*, f.id FROM truth t LEFT JOIN found f ON (id, shape_id) = (point, shape)
 			WHERE shape LIKE '$kind%' AND NOT ($may_be_either) AND ($distance <= $limit) <> (f.id IS NOT NULL) ORDER BY 1, 2 LIMIT 5) f" =~ s/\n\s+/ /gr),
 		'', "$name, $condition: no pair is wrong, and none is missing");
 	return;
