@@ -12,6 +12,12 @@
  * much faster to search.  So the search is for all references that may be within the distance, and the node tests the
  * clause only for those that may also not be.
  *
+ * References may be lines and polygons, too; ST_Covers and ST_Intersects ask for those at the distance 0.  The distances
+ * of PostGIS's function to these have no bound of their errors: it skips arcs by circles around several of them, and
+ * takes a point for one inside, or not, by how many edges cross an arc from it to one outside, of which it may count one
+ * wrongly.  So geonn's distance decides, and the function only where this is within MARGIN_OF_SHAPES of the limit, or on
+ * the spheroid between the two ratios.
+ *
  * A semi or anti join without other clauses asks only whether some reference is within the distance.  So its search is
  * for the nearest one alone.  If that may be within the distance, but the function says no, another one may be: a
  * second search finds all that may be, for these outer rows together.
@@ -37,6 +43,8 @@
 #include "miscadmin.h"
 #include "optimizer/optimizer.h"
 #include "utils/float.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
 #include "base/compat.h"
@@ -57,6 +65,9 @@
 #define LEAST_RATIO 0.9944
 #define GREATEST_RATIO 1.0045
 
+/* metres: as MARGIN, where references may be lines or polygons */
+#define MARGIN_OF_SHAPES 1e-3
+
 /* which references the function is called for, of an outer row that the search did not decide */
 typedef enum ComparedWith
 {
@@ -73,7 +84,9 @@ typedef struct WithinJoin
 	SqlReferences references;
 	Zones		zones;			/* where references.zones has it: answers in place of the engine (sql_zones.c) */
 	bool		is_spheroid;
+	double		margin;			/* metres, on the sphere: farther from the distance, the search decides */
 	bool		is_comparison;	/* the clause compares a distance */
+	bool		is_strict;		/* and by < or > */
 	const char *function;		/* PostGIS's, that measures */
 	ExprState  *clause;			/* ST_DWithin, or a comparison of ST_Distance: decides whether a pair is within the distance */
 	ExprState  *observation;	/* its point of the outer row */
@@ -105,6 +118,15 @@ typedef struct WithinJoin
 static const LateralSource within_source;
 static const LateralSource zones_source;
 
+/* Is the comparison one by < or >? */
+static bool
+excludes_equal(const OpExpr *comparison)
+{
+	Oid			function = get_opcode(comparison->opno);
+
+	return function == F_FLOAT8LT || function == F_FLOAT8GT;
+}
+
 static void
 begin_join(JoinNode *node, EState *estate, int flags)
 {
@@ -124,14 +146,17 @@ begin_join(JoinNode *node, EState *estate, int flags)
 	references = geonn_lateral_begin_child(lateral, LATERAL_REFERENCES, estate, flags);
 	join->fallback.own = geonn_own_plan_begin(lateral, estate, flags);
 	geonn_sql_references_begin(&join->references, references, join->fallback.own != NULL, planned.point,
-							   is_of_plane ? GEONN_POINT_GEOMETRY : GEONN_POINT_GEOGRAPHY, false);
+							   is_of_plane ? GEONN_POINT_GEOMETRY : GEONN_POINT_GEOGRAPHY,
+							   intVal(planned.search) == WITHIN_SHAPES);
 	if (is_of_plane)
 		join->references.zones = &join->zones;
 	node->has_no_search = is_of_plane;
 	lateral->columns = join->references.columns + 1;
 	lateral->ord = -1;
 	join->is_spheroid = intVal(planned.metric) == GEONN_METRIC_SPHEROID;
+	join->margin = join->references.has_shapes ? MARGIN_OF_SHAPES : MARGIN;
 	join->is_comparison = IsA(expressions->clause, OpExpr);
+	join->is_strict = join->is_comparison && excludes_equal((const OpExpr *) expressions->clause);
 	join->function = strVal(planned.function);
 	join->clause = ExecInitExpr((Expr *) expressions->clause, plan);
 	join->observation = ExecInitExpr((Expr *) expressions->observation, plan);
@@ -164,19 +189,22 @@ evaluate_radius(const WithinJoin *join)
 		return INFINITY;
 	if (is_null || !(radius >= 0))
 		return get_float8_nan();
-	return Max((radius + MARGIN) / (join->is_spheroid ? LEAST_RATIO : 1), SAME_PLACE);
+	return Max((radius + join->margin) / (join->is_spheroid ? LEAST_RATIO : 1), SAME_PLACE);
 }
 
 /*
- * Is a reference at this distance, on the sphere, within the distance for sure, where the search was within this
- * radius?
+ * Is the answer's reference within the distance for sure, where the search was within this radius?  A point is in a polygon,
+ * or on a line, whatever the function says.
  */
 static bool
-is_sure(const WithinJoin *join, double searched, double distance)
+is_sure(const WithinJoin *join, double searched, const Answer *answer)
 {
-	double		radius = searched * (join->is_spheroid ? LEAST_RATIO : 1) - MARGIN;
+	double		radius = searched * (join->is_spheroid ? LEAST_RATIO : 1) - join->margin;
 
-	return searched > SAME_PLACE && distance * (join->is_spheroid ? GREATEST_RATIO : 1) < radius - MARGIN;
+	if (answer->distance == 0 && join->references.rows[answer->reference]->shape.is_shape &&
+		(!join->is_strict || radius > MARGIN))
+		return true;
+	return searched > SAME_PLACE && answer->distance * (join->is_spheroid ? GREATEST_RATIO : 1) < radius - join->margin;
 }
 
 /*
@@ -383,7 +411,7 @@ is_confirmed(WithinJoin *join, const Answer *answer, uint64 number)
 
 	Assert(number < round->given.count);
 	geonn_check_reference_number((int64) answer->reference, join->references.count);
-	if (is_sure(join, join->same_radius ? join->searched : round->rows[number].limits->radius, answer->distance))
+	if (is_sure(join, join->same_radius ? join->searched : round->rows[number].limits->radius, answer))
 		return true;
 	if (is_rechecked(join, number, answer->reference))
 		return true;

@@ -5,10 +5,12 @@
  *	FROM o [LEFT] JOIN r ON ST_DWithin(o.g, r.g, d [, use_spheroid]) AND ...
  *	FROM o [LEFT] JOIN r ON ST_Distance(o.g, r.g [, use_spheroid]) <= d AND ...
  *	FROM o WHERE [NOT] EXISTS (SELECT ... FROM r WHERE ST_DWithin(o.g, r.g, d) AND ...)
+ *	FROM o [LEFT] JOIN r ON ST_Covers(r.g, o.g) AND ..., and so ST_CoveredBy and ST_Intersects
  *
  * A join is one of these if one of its clauses is a call of ST_DWithin, or compares a distance of the table in
- * sql_distance.c with a limit, by <= or <: between points of both sides, with a limit that does not depend on the
- * references.  Where a join has both, the call is what the search is by, and the comparison is one of the other clauses.
+ * sql_distance.c with a limit, by <= or <: between a point of the outer side and a point, line or polygon of the inner
+ * one, with a limit that does not depend on the references.  ST_Covers and its like ask for what is within the distance 0.
+ * Where a join has both, the call is what the search is by, and the comparison is one of the other clauses.
  * PostgreSQL makes semi and anti joins of EXISTS and NOT EXISTS.
  *
  * The references are the rows of the inner relation, a table, partitioned table or subquery, by PostgreSQL's own
@@ -21,6 +23,7 @@
 #include "postgres.h"
 
 #include "catalog/pg_type.h"
+#include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/cost.h"
@@ -40,6 +43,8 @@
 #include "sql/sql_reasons.h"
 #include "sql/sql_within_form.h"
 #include "sql/sql_zones.h"
+
+#define BYTES_AN_ARC 16
 
 /* which argument of a function has the other within it */
 typedef enum Container
@@ -68,7 +73,7 @@ typedef struct WithinQuestion
 	Container	container;
 	Node	   *one;			/* the first argument, and the second */
 	Node	   *other;
-	Node	   *radius;			/* the distance; NULL unless search is WITHIN_DISTANCE */
+	Node	   *radius;			/* the distance; NULL: search is WITHIN_PLANE */
 	int			metric;			/* enum geonn_metric */
 	const char *problem;		/* why no node can answer it; NULL: nothing of the clause alone */
 } WithinQuestion;
@@ -156,13 +161,16 @@ read_question(const Node *expression, WithinQuestion *question)
 		return question->function != NULL;
 	}
 	function = find_function(expression);
-	if (function == NULL || function->search == WITHIN_SHAPES)
+	if (function == NULL)
 		return false;
 	question->function = function->name;
 	question->search = function->search;
 	question->container = function->container;
 	question->one = linitial(call->args);
 	question->other = lsecond(call->args);
+	if (function->search == WITHIN_SHAPES)
+		question->radius = (Node *) makeConst(FLOAT8OID, -1, InvalidOid, sizeof(float8), Float8GetDatum(0), false,
+											  FLOAT8PASSBYVAL);
 	if (function->search != WITHIN_DISTANCE)
 		return true;
 	question->radius = lthird(call->args);
@@ -247,18 +255,24 @@ may_test_others_first(PlannerInfo *root, List *clauses, const RestrictInfo *own)
  */
 static const char *
 problem_of_values(const PlannerInfo *root, const WithinQuestion *question, Node *observation, Node *reference,
-				  bool is_reversed)
+				  bool is_reversed, WithinSearch *search)
 {
 	const List *range_table = root->parse->rtable;
+	bool		is_contained = (question->container == CONTAINER_FIRST && !is_reversed) ||
+		(question->container == CONTAINER_SECOND && is_reversed);
 	const char *problem;
 
-	if (question->search == WITHIN_DISTANCE)
+	if (is_contained)
+		return "its polygons are of the side that is not searched";
+	if (question->search != WITHIN_PLANE)
 	{
 		problem = geonn_problem_of_points(range_table, observation);
-		return problem != NULL ? problem : geonn_problem_of_points(range_table, reference);
+		if (problem != NULL || geonn_enable_sql_joins == GEONN_SQL_JOINS_POINTS || !geonn_may_be_shapes(reference))
+			return problem != NULL ? problem : geonn_problem_of_points(range_table, reference);
+		*search = WITHIN_SHAPES;
+		return NULL;
 	}
-	if (question->container == CONTAINER_EITHER ? geonn_is_of_polygons(observation) :
-		(question->container == CONTAINER_FIRST) != is_reversed)
+	if (question->container == CONTAINER_EITHER && geonn_is_of_polygons(observation))
 		return "its polygons are of the side that is not searched";
 	return geonn_zones_problem(observation, reference);
 }
@@ -293,6 +307,7 @@ read_form(PlannerInfo *root, const RelOptInfo *outer, RelOptInfo *inner, JoinTyp
 	Node	   *expression = (Node *) form->clause->clause;
 	bool		is_reversed = bms_is_subset(pull_varnos(root, question->one), inner->relids);
 	Node	   *reference = is_reversed ? question->one : question->other;
+	bool		are_shapes;		/* as far as is known */
 	const char *problem;
 	Relids		sides;
 	QualCost	cost;
@@ -308,9 +323,10 @@ read_form(PlannerInfo *root, const RelOptInfo *outer, RelOptInfo *inner, JoinTyp
 	sides = pull_varnos(root, (Node *) list_make2(form->observation, form->radius));
 	if (!bms_equal(pull_varnos(root, reference), inner->relids) || !bms_is_subset(sides, outer->relids))
 		return "its points are not one of each side, or its distance depends on the side that is searched";
-	problem = problem_of_values(root, question, form->observation, reference, is_reversed);
+	problem = problem_of_values(root, question, form->observation, reference, is_reversed, &form->search);
 	if (problem != NULL)
 		return problem;
+	are_shapes = form->search == WITHIN_SHAPES && geonn_problem_of_points(root->parse->rtable, reference) != NULL;
 	form->others_first = may_test_others_first(root, clauses, form->clause);
 	if (question->search == WITHIN_PLANE)
 		form->implied = implied_clauses(clauses, form, reference, type, joined);
@@ -329,10 +345,11 @@ read_form(PlannerInfo *root, const RelOptInfo *outer, RelOptInfo *inner, JoinTyp
 	cost_qual_eval_node(&cost, expression, root);
 	form->call_cost = cost.per_tuple;
 	form->references = path_of_references(root, inner, reference, &form->point);
-	if (!geonn_references_fit(form->references, false))
+	form->arcs = are_shapes ? Max(form->references->pathtarget->width / BYTES_AN_ARC, 1) : 1;
+	if (!geonn_references_fit(form->references, are_shapes))
 		return "its references would take more than half of geonn.session_memory_limit";
 	if (has_index_path(inner) &&
-		!geonn_references_surely_fit(form->references, false,
+		!geonn_references_surely_fit(form->references, are_shapes,
 									 inner->subroot != NULL ? geonn_largest_relation(inner->subroot) : inner->tuples))
 		return "its references may take more than geonn.session_memory_limit, and an index has those of a row";
 	return NULL;

@@ -22,9 +22,10 @@ typedef struct WithinForm
 	const char *function;		/* PostGIS's, that decides */
 	WithinSearch search;
 	Node	   *observation;	/* the outer row's point */
-	Node	   *radius;			/* the distance, of outer columns and parameters; NULL unless search is WITHIN_DISTANCE */
+	Node	   *radius;			/* the distance, of outer columns and parameters; NULL: search is WITHIN_PLANE */
 	int			point;			/* the references' column with the point, from 0 on */
 	int			metric;			/* enum geonn_metric */
+	int			arcs;			/* how many a reference has, as estimated; 1: it is a point */
 	Cost		call_cost;		/* of testing the clause, as the planner counts it */
 	bool		others_first;	/* the node may test the other clauses before this one, too */
 	List	   *implied;		/* other clauses (RestrictInfo) that hold where this one does */

@@ -109,7 +109,7 @@ static void
 set_cost_of_search(const WithinForm *form, const Path *references, const Path *outer, CustomPath *custom)
 {
 	Cost		search = references->total_cost + COST_OF_NEW_SEARCH +
-		OPERATORS_A_REFERENCE * cpu_operator_cost * references->rows;
+		OPERATORS_A_REFERENCE * cpu_operator_cost * references->rows * form->arcs;
 	Cost		rows = GEONN_OPERATORS_A_SEARCH * cpu_operator_cost * outer->rows + cpu_tuple_cost * custom->path.rows;
 	bool		is_of_sphere = form->metric == GEONN_METRIC_SPHERE && IsA(form->clause->clause, OpExpr);
 	double		scale = Max(form->call_cost / (is_of_sphere ? COST_OF_SPHERE_CALL : COST_OF_CALL), 1);
