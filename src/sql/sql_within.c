@@ -152,6 +152,7 @@ begin_join(JoinNode *node, EState *estate, int flags)
 							   intVal(planned.search) == WITHIN_SHAPES);
 	if (is_of_plane)
 		join->references.zones = &join->zones;
+	node->has_no_search = is_of_plane;
 	lateral->columns = join->references.columns + 1;
 	lateral->ord = -1;
 	join->is_spheroid = intVal(planned.metric) == GEONN_METRIC_SPHEROID;

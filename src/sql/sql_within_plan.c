@@ -33,6 +33,14 @@
 #define BYTES_AN_ARC 16
 
 /*
+ * For polygons of a plane: what begins a node, in these units; and in operators, what a point takes, and each byte of a polygon,
+ * to be read from a TOAST table and indexed
+ */
+#define COST_OF_PLANE 25
+#define OPERATORS_A_POINT 20
+#define OPERATORS_A_BYTE 1.5
+
+/*
  * Implements LateralForm.recognise.
  */
 static bool
@@ -91,16 +99,28 @@ arcs_of(const Path *path, bool has_shape)
 }
 
 /*
- * Implements LateralForm.set_cost: a search of each outer row, and its pairs.  PostGIS says that a
- * call costs far more than it takes.  So that both ways are compared by what they do take, the node's cost is as many
- * times what it is as that of a call.
+ * The costs of the node for polygons of a plane, before the first row, and of all rows.  A call takes far less than PostGIS
+ * says where its polygon stays the same, and as much where the polygon is read for each call, of which PostgreSQL counts
+ * nothing.  So what points take is scaled, and the polygons are counted as they are.
  */
 static void
-set_cost(PlannerInfo *root pg_attribute_unused(), const LateralPath *path, CustomPath *custom)
+set_cost_of_plane(const WithinForm *form, const Path *references, const Path *outer, CustomPath *custom)
 {
-	const WithinForm *form = path->question;
-	const Path *references = path->references;
-	const Path *outer = linitial(custom->custom_paths);
+	double		scale = Max(form->call_cost / COST_OF_CALL, 1);
+	Cost		reading = references->total_cost + cpu_operator_cost * references->rows *
+		(OPERATORS_A_REFERENCE + OPERATORS_A_BYTE * references->pathtarget->width);
+	Cost		rows = OPERATORS_A_POINT * cpu_operator_cost * outer->rows + cpu_tuple_cost * custom->path.rows;
+
+	custom->path.startup_cost = outer->startup_cost + reading + scale * COST_OF_PLANE;
+	custom->path.total_cost = outer->total_cost + reading + scale * (COST_OF_PLANE + rows);
+}
+
+/*
+ * The costs of the node that searches by a distance.
+ */
+static void
+set_cost_of_search(const WithinForm *form, const Path *references, const Path *outer, CustomPath *custom)
+{
 	double		arcs_of_reference = arcs_of(references, form->are_shapes);
 	double		arcs_of_row = arcs_of(outer, form->shapes_ask);
 	Cost		search = references->total_cost + COST_OF_NEW_SEARCH +
@@ -114,6 +134,23 @@ set_cost(PlannerInfo *root pg_attribute_unused(), const LateralPath *path, Custo
 
 	custom->path.startup_cost = outer->startup_cost + scale * search;
 	custom->path.total_cost = outer->total_cost + scale * (search + rows);
+}
+
+/*
+ * Implements LateralForm.set_cost: a search of each outer row, and its pairs.  PostGIS says that a
+ * call costs far more than it takes.  So that both ways are compared by what they do take, the node's cost is as many
+ * times what it is as that of a call.
+ */
+static void
+set_cost(PlannerInfo *root pg_attribute_unused(), const LateralPath *path, CustomPath *custom)
+{
+	const WithinForm *form = path->question;
+	const Path *outer = linitial(custom->custom_paths);
+
+	if (form->search == WITHIN_PLANE)
+		set_cost_of_plane(form, path->references, outer, custom);
+	else
+		set_cost_of_search(form, path->references, outer, custom);
 	if (custom->path.pathkeys != NIL)
 		custom->path.total_cost += cpu_operator_cost * custom->path.rows;
 }

@@ -13,6 +13,9 @@
  * the function, by the clause as it is written.  So it does for each pair with a value that the index does not take: a
  * coordinate that is not finite, or a ring that is not closed.
  *
+ * Before it calls the function, PostGIS compares boxes, rounded outwards to float4, as && does.  So && of both is true for
+ * each pair, and need not be tested.  Operators ~ and @ are false for some points that ST_Intersects takes to be on the boundary.
+ *
  * A column whose type names no SRID can have values of any, and PostGIS fails for a pair of two SRIDs.  The index has the
  * polygons of the first one's SRID; pairs of other values are PostGIS's.
  */
@@ -76,9 +79,7 @@ geonn_zones_imply(const Node *clause, const Node *point, const Node *zone)
 		!equal(lsecond(comparison->args), is_of_point ? zone : point))
 		return false;
 	name = get_func_name(get_opcode(comparison->opno));
-	return name != NULL &&
-		(strcmp(name, "geometry_overlaps") == 0 ||
-		 strcmp(name, is_of_point ? "geometry_within" : "geometry_contains") == 0) &&
+	return name != NULL && strcmp(name, "geometry_overlaps") == 0 &&
 		geonn_is_of_extension(get_opcode(comparison->opno), "postgis");
 }
 

@@ -36,7 +36,7 @@ extern const char *geonn_zones_problem(Node *point, Node *zone);
 /* Do the types of the arguments say that the first one is the polygon, rather than the second? */
 extern bool geonn_is_of_polygons(Node *value);
 
-/* Is the clause true for each pair for which PostGIS's predicate is, because it compares the boxes of these values? */
+/* Is the clause true for each pair for which a predicate of PostGIS's is, because it asks whether the boxes of both values overlap? */
 extern bool geonn_zones_imply(const Node *clause, const Node *point, const Node *zone);
 
 /* ---- the node ---- */
