@@ -194,7 +194,7 @@ prepare(GeonnSearch *search)
 	geonn_search_note_prepared(search);
 	if (search->prepared.own != NULL)
 		return true;
-	if (search->reading != NULL && question->id_by_value && !geonn_search_counts_nothing(search) &&
+	if (search->reading != NULL && !join->given_shapes && question->id_by_value && !geonn_search_counts_nothing(search) &&
 		(question->columns & ~(GEONN_COLUMN_EXCLUDED | GEONN_COLUMNS_WEIGHTS | GEONN_COLUMNS_OF_ARCS)) == 0 &&
 		(!join->exclude_self || (join->given == NULL && geonn_references_exclude_by_tag(search->prepared.references))))
 		geonn_reading_in_blocks(search->reading, geonn_search_consume_observations);

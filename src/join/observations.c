@@ -113,7 +113,7 @@ answer_observation(GeonnSearch *search, const PointRow *row, const GeonnPointCol
 static void
 add_shape(GeonnSearch *search, const PointRow *row, Datum id, const GeonnPointColumns *columns)
 {
-	const PointSource *source = search->join->observations;
+	const PointSource *source = search->join->observations; /* NULL: they are given, none of them too large */
 	GeonnClient *client = search->prepared.client;
 	uint64		arcs = geonn_row_arcs(row);
 
@@ -128,7 +128,7 @@ add_shape(GeonnSearch *search, const PointRow *row, Datum id, const GeonnPointCo
 	{
 		MemoryContext former = MemoryContextSwitchTo(search->context);
 
-		search->arcs = geonn_arcs_create(source->title, client, NULL);
+		search->arcs = geonn_arcs_create(source == NULL ? "the given shapes" : source->title, client, NULL);
 		MemoryContextSwitchTo(former);
 	}
 	while (!geonn_client_find_room(client, (uint32) arcs))

@@ -128,7 +128,7 @@ geonn_sql_reference_point(void *state, uint64 number, PointRow *row)
 		return;
 	if (number > 0 && references->shape != NULL)
 		geonn_shape_close(references->shape);
-	references->shape = references->rows[index]->shape.is_shape ?
+	references->shape = references->rows[index]->shape.arcs > 0 ?
 		geonn_shape_open(references->kind, references->rows[index]->values[references->point[0]], NULL, NULL) : NULL;
 	row->shape = references->shape;
 }
@@ -307,7 +307,7 @@ geonn_sql_references_number(SqlReferences *references)
 		PointStatus status = references->rows[i]->status;
 		const ShapeTraits *shape = &references->rows[i]->shape;
 
-		references->shapes += status == POINT_VALID && shape->is_shape;
+		references->shapes += status == POINT_VALID && shape->arcs > 0;
 		references->areas += status == POINT_VALID && shape->is_area;
 		references->unmeasured += status == POINT_VALID && !shape->is_measured;
 		if (status != POINT_NULL)

@@ -198,6 +198,7 @@ look(void *state)
 	looking->status = POINT_NULL;
 	if (geonn_shape_survey(reader, looking->latitude, looking->longitude))
 		looking->status = geonn_point_status(*looking->latitude, *looking->longitude);
+	looking->traits->arcs = (uint32) geonn_shape_arcs(reader);
 	while (looking->status == POINT_VALID && geonn_shape_next_checked(reader, &part))
 	{
 		looking->traits->is_area |= part.kind == GEONN_PART_RING;
@@ -220,7 +221,7 @@ geonn_read_shape_value(GeonnPointKind kind, Datum value, double *latitude, doubl
 		.traits = traits
 	};
 
-	*traits = (ShapeTraits) {.is_shape = true,.is_measured = true};
+	*traits = (ShapeTraits) {.is_measured = true};
 	return geonn_refusal_of(look, &looking) == NULL ? looking.status : POINT_NOT_FINITE;
 }
 

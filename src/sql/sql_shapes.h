@@ -10,7 +10,7 @@
 /* what a value is beside its first vertex */
 typedef struct ShapeTraits
 {
-	bool		is_shape;		/* no point */
+	uint32		arcs;			/* how many; 0: it is a point */
 	bool		is_area;		/* it has polygons */
 	bool		is_measured;	/* a point, or a shape for which sql_shapes.c knows a limit */
 } ShapeTraits;

@@ -12,7 +12,7 @@
  * much faster to search.  So the search is for all references that may be within the distance, and the node tests the
  * clause only for those that may also not be.
  *
- * References may be lines and polygons, too; ST_Covers and ST_Intersects ask for those at the distance 0.  The distances
+ * Both sides may have lines and polygons, too; ST_Covers and ST_Intersects ask for those at the distance 0.  The distances
  * of PostGIS's function to these have no bound of their errors: it skips arcs by circles around several of them, and
  * takes a point for one inside, or not, by how many edges cross an arc from it to one outside, of which it may count one
  * wrongly.  So geonn's distance decides, and the function only where this is within MARGIN_OF_SHAPES of the limit, or on
@@ -42,6 +42,7 @@
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "optimizer/optimizer.h"
+#include "utils/datum.h"
 #include "utils/float.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
@@ -84,6 +85,7 @@ typedef struct WithinJoin
 	SqlReferences references;
 	Zones		zones;			/* where references.zones has it: answers in place of the engine (sql_zones.c) */
 	bool		is_spheroid;
+	bool		shapes_ask;		/* outer rows may have lines and polygons */
 	double		margin;			/* metres, on the sphere: farther from the distance, the search decides */
 	bool		is_comparison;	/* the clause compares a distance */
 	bool		is_strict;		/* and by < or > */
@@ -150,10 +152,12 @@ begin_join(JoinNode *node, EState *estate, int flags)
 							   intVal(planned.search) == WITHIN_SHAPES);
 	if (is_of_plane)
 		join->references.zones = &join->zones;
+	node->has_no_search = is_of_plane;
 	lateral->columns = join->references.columns + 1;
 	lateral->ord = -1;
 	join->is_spheroid = intVal(planned.metric) == GEONN_METRIC_SPHEROID;
-	join->margin = join->references.has_shapes ? MARGIN_OF_SHAPES : MARGIN;
+	join->shapes_ask = boolVal(planned.shapes_ask);
+	join->margin = join->references.has_shapes || join->shapes_ask ? MARGIN_OF_SHAPES : MARGIN;
 	join->is_comparison = IsA(expressions->clause, OpExpr);
 	join->is_strict = join->is_comparison && excludes_equal((const OpExpr *) expressions->clause);
 	join->function = strVal(planned.function);
@@ -196,14 +200,36 @@ evaluate_radius(const WithinJoin *join)
  * or on a line, whatever the function says.
  */
 static bool
-is_sure(const WithinJoin *join, double searched, const Answer *answer)
+is_sure(const WithinJoin *join, double searched, bool is_shape, const Answer *answer)
 {
 	double		radius = searched * (join->is_spheroid ? LEAST_RATIO : 1) - join->margin;
 
-	if (answer->distance == 0 && join->references.rows[answer->reference]->shape.is_shape &&
+	if (answer->distance == 0 && (is_shape || join->references.rows[answer->reference]->shape.arcs > 0) &&
 		(!join->is_strict || radius > MARGIN))
 		return true;
 	return searched > SAME_PLACE && answer->distance * (join->is_spheroid ? GREATEST_RATIO : 1) < radius - join->margin;
+}
+
+/*
+ * Have the round keep an outer row's shape, if the engine takes it.
+ */
+static PointStatus
+read_outer_shape(const LateralNode *lateral, Round *round, uint64 number, Datum value)
+{
+	ShapeTraits shape;
+	MemoryContext former = MemoryContextSwitchTo(lateral->expressions->ecxt_per_tuple_memory);
+	PointStatus status;
+
+	value = PointerGetDatum(PG_DETOAST_DATUM(value));
+	status = geonn_read_shape_value(GEONN_POINT_GEOGRAPHY, value, &round->latitudes[number], &round->longitudes[number],
+									&shape);
+	if (status == POINT_VALID && shape.arcs > GEONN_BATCH_ROWS_MAX)
+		status = POINT_NOT_FINITE;
+	MemoryContextSwitchTo(round->memory);
+	if (status == POINT_VALID)
+		round->rows[number].shape = (const struct varlena *) DatumGetPointer(datumCopy(value, false, -1));
+	MemoryContextSwitchTo(former);
+	return status;
 }
 
 /*
@@ -224,6 +250,8 @@ read_outer_point(LateralNode *lateral, Round *round, uint64 number)
 	{
 		point.value = ExecEvalExprSwitchContext(join->observation, lateral->expressions, &point.isnull);
 		status = geonn_sql_read_point(&join->references, &point, &round->latitudes[number], &round->longitudes[number]);
+		if (status == POINT_NOT_FINITE && join->shapes_ask)
+			status = read_outer_shape(lateral, round, number, point.value);
 	}
 	row->latitude_is_null = status != POINT_VALID;
 	row->longitude_is_null = status == POINT_NULL;
@@ -260,6 +288,7 @@ make_join(LateralNode *lateral, TupleDesc *row_type)
 	result->references = geonn_sql_references_describe(&join->references);
 	result->given_references = &join->given;
 	result->given_radius = !join->same_radius;
+	result->given_shapes = join->shapes_ask;
 	result->invalid = GEONN_INVALID_COUNTED;
 	result->question = (GeonnQuestion) {
 		.device = geonn_device,
@@ -410,7 +439,8 @@ is_confirmed(WithinJoin *join, const Answer *answer, uint64 number)
 
 	Assert(number < round->given.count);
 	geonn_check_reference_number((int64) answer->reference, join->references.count);
-	if (is_sure(join, join->same_radius ? join->searched : round->rows[number].limits->radius, answer))
+	if (is_sure(join, join->same_radius ? join->searched : round->rows[number].limits->radius,
+				round->rows[number].shape != NULL, answer))
 		return true;
 	if (is_rechecked(join, number, answer->reference))
 		return true;
@@ -617,12 +647,8 @@ static void
 undecided_point(void *state, uint64 number, PointRow *row)
 {
 	const WithinJoin *join = state;
-	const Round *round = join->lateral.round;
-	uint64		outer = join->undecided.numbers[number];
 
-	row->latitude = round->latitudes[outer];
-	row->longitude = round->longitudes[outer];
-	row->limits = round->rows[outer].limits;
+	geonn_round_point(join->lateral.round, join->undecided.numbers[number], row);
 }
 
 /*

@@ -22,6 +22,7 @@ typedef struct WithinPrivate
 {
 	List	   *point;			/* IntList of one: the reference's point, as a column of the references from 0 on */
 	Integer    *search;			/* WithinSearch */
+	Boolean    *shapes_ask;		/* the outer rows may have lines and polygons */
 	Integer    *metric;			/* enum geonn_metric */
 	String	   *function;		/* PostGIS's function that measures */
 	Boolean    *others_first;	/* the other clauses may be tested before it, too */

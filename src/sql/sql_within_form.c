@@ -8,8 +8,7 @@
  *	FROM o [LEFT] JOIN r ON ST_Covers(r.g, o.g) AND ..., and so ST_CoveredBy and ST_Intersects
  *
  * A join is one of these if one of its clauses is a call of ST_DWithin, or compares a distance of the table in
- * sql_distance.c with a limit, by <= or <: between a point of the outer side and a point, line or polygon of the inner
- * one, with a limit that does not depend on the references.  ST_Covers and its like ask for what is within the distance 0.
+ * sql_distance.c with a limit, by <= or <: between points, lines and polygons of both sides, with a limit that does not depend on the references.  ST_Covers and its like ask for what is within the distance 0.
  * Where a join has both, the call is what the search is by, and the comparison is one of the other clauses.
  * PostgreSQL makes semi and anti joins of EXISTS and NOT EXISTS.
  *
@@ -43,8 +42,6 @@
 #include "sql/sql_reasons.h"
 #include "sql/sql_within_form.h"
 #include "sql/sql_zones.h"
-
-#define BYTES_AN_ARC 16
 
 /* which argument of a function has the other within it */
 typedef enum Container
@@ -251,28 +248,44 @@ may_test_others_first(PlannerInfo *root, List *clauses, const RestrictInfo *own)
 }
 
 /*
- * What keeps these values from being those of the question; NULL: nothing.  is_reversed: the reference is the first argument.
+ * What keeps the engine from measuring between these values; NULL: nothing does, and the form says what they may be.
+ */
+static const char *
+problem_on_sphere(const List *range_table, const WithinQuestion *question, Node *observation, Node *reference,
+				  bool is_contained, WithinForm *form)
+{
+	const char *of_observation = geonn_problem_of_points(range_table, observation);
+	const char *of_reference = geonn_problem_of_points(range_table, reference);
+	bool		may_be_shapes = geonn_enable_sql_joins != GEONN_SQL_JOINS_POINTS && geonn_may_be_shapes(reference);
+
+	form->shapes_ask = of_observation != NULL && geonn_enable_sql_joins != GEONN_SQL_JOINS_POINTS &&
+		geonn_may_be_shapes(observation);
+	if (of_observation != NULL && !form->shapes_ask)
+		return of_observation;
+	if (of_reference != NULL && !may_be_shapes)
+		return of_reference;
+	if ((question->container == CONTAINER_FIRST || question->container == CONTAINER_SECOND) &&
+		(is_contained ? may_be_shapes : form->shapes_ask))
+		return "it asks for shapes that cover shapes";
+	if (may_be_shapes || form->shapes_ask)
+		form->search = WITHIN_SHAPES;
+	form->are_shapes = may_be_shapes && of_reference != NULL;
+	return NULL;
+}
+
+/*
+ * What keeps the node from joining these values; NULL: nothing does, and the form says what they may be.
  */
 static const char *
 problem_of_values(const PlannerInfo *root, const WithinQuestion *question, Node *observation, Node *reference,
-				  bool is_reversed, WithinSearch *search)
+				  bool is_reversed, WithinForm *form)
 {
-	const List *range_table = root->parse->rtable;
 	bool		is_contained = (question->container == CONTAINER_FIRST && !is_reversed) ||
 		(question->container == CONTAINER_SECOND && is_reversed);
-	const char *problem;
 
-	if (is_contained)
-		return "its polygons are of the side that is not searched";
 	if (question->search != WITHIN_PLANE)
-	{
-		problem = geonn_problem_of_points(range_table, observation);
-		if (problem != NULL || geonn_enable_sql_joins == GEONN_SQL_JOINS_POINTS || !geonn_may_be_shapes(reference))
-			return problem != NULL ? problem : geonn_problem_of_points(range_table, reference);
-		*search = WITHIN_SHAPES;
-		return NULL;
-	}
-	if (question->container == CONTAINER_EITHER && geonn_is_of_polygons(observation))
+		return problem_on_sphere(root->parse->rtable, question, observation, reference, is_contained, form);
+	if (is_contained || (question->container == CONTAINER_EITHER && geonn_is_of_polygons(observation)))
 		return "its polygons are of the side that is not searched";
 	return geonn_zones_problem(observation, reference);
 }
@@ -307,7 +320,6 @@ read_form(PlannerInfo *root, const RelOptInfo *outer, RelOptInfo *inner, JoinTyp
 	Node	   *expression = (Node *) form->clause->clause;
 	bool		is_reversed = bms_is_subset(pull_varnos(root, question->one), inner->relids);
 	Node	   *reference = is_reversed ? question->one : question->other;
-	bool		are_shapes;		/* as far as is known */
 	const char *problem;
 	Relids		sides;
 	QualCost	cost;
@@ -323,10 +335,9 @@ read_form(PlannerInfo *root, const RelOptInfo *outer, RelOptInfo *inner, JoinTyp
 	sides = pull_varnos(root, (Node *) list_make2(form->observation, form->radius));
 	if (!bms_equal(pull_varnos(root, reference), inner->relids) || !bms_is_subset(sides, outer->relids))
 		return "its points are not one of each side, or its distance depends on the side that is searched";
-	problem = problem_of_values(root, question, form->observation, reference, is_reversed, &form->search);
+	problem = problem_of_values(root, question, form->observation, reference, is_reversed, form);
 	if (problem != NULL)
 		return problem;
-	are_shapes = form->search == WITHIN_SHAPES && geonn_problem_of_points(root->parse->rtable, reference) != NULL;
 	form->others_first = may_test_others_first(root, clauses, form->clause);
 	if (question->search == WITHIN_PLANE)
 		form->implied = implied_clauses(clauses, form, reference, type, joined);
@@ -345,11 +356,10 @@ read_form(PlannerInfo *root, const RelOptInfo *outer, RelOptInfo *inner, JoinTyp
 	cost_qual_eval_node(&cost, expression, root);
 	form->call_cost = cost.per_tuple;
 	form->references = path_of_references(root, inner, reference, &form->point);
-	form->arcs = are_shapes ? Max(form->references->pathtarget->width / BYTES_AN_ARC, 1) : 1;
-	if (!geonn_references_fit(form->references, are_shapes))
+	if (!geonn_references_fit(form->references, form->are_shapes))
 		return "its references would take more than half of geonn.session_memory_limit";
 	if (has_index_path(inner) &&
-		!geonn_references_surely_fit(form->references, are_shapes,
+		!geonn_references_surely_fit(form->references, form->are_shapes,
 									 inner->subroot != NULL ? geonn_largest_relation(inner->subroot) : inner->tuples))
 		return "its references may take more than geonn.session_memory_limit, and an index has those of a row";
 	return NULL;

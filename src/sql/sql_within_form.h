@@ -11,7 +11,7 @@
 typedef enum WithinSearch
 {
 	WITHIN_DISTANCE,			/* the engine, by the distance of points */
-	WITHIN_SHAPES,				/* the engine, by the distance to lines and polygons */
+	WITHIN_SHAPES,				/* the engine, by the distance of lines and polygons */
 	WITHIN_PLANE				/* this process, by the polygons of a plane */
 } WithinSearch;
 
@@ -25,7 +25,8 @@ typedef struct WithinForm
 	Node	   *radius;			/* the distance, of outer columns and parameters; NULL: search is WITHIN_PLANE */
 	int			point;			/* the references' column with the point, from 0 on */
 	int			metric;			/* enum geonn_metric */
-	int			arcs;			/* how many a reference has, as estimated; 1: it is a point */
+	bool		are_shapes;		/* as far as is known, the references are lines and polygons */
+	bool		shapes_ask;		/* the outer rows may have lines and polygons in place of points */
 	Cost		call_cost;		/* of testing the clause, as the planner counts it */
 	bool		others_first;	/* the node may test the other clauses before this one, too */
 	List	   *implied;		/* other clauses (RestrictInfo) that hold where this one does */
