@@ -121,7 +121,7 @@ DELETE FROM r WHERE id > 4003;
 SELECT by_own_plan(statement) FROM statement WHERE number IN (4, 6, 7) ORDER BY number;
 DROP INDEX r_g_idx;
 
--- what is left to PostgreSQL: values that are too long for points, and expressions; casts of columns are taken
+-- what is left to PostgreSQL: subqueries of values that are too long for points, and expressions; casts of columns are taken
 CREATE TABLE plane (id bigint, zone integer, g geometry);
 INSERT INTO plane SELECT id, zone, g::geometry FROM typed_o;
 ANALYZE plane;

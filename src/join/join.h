@@ -53,7 +53,8 @@ typedef struct GeonnJoin
 static inline bool
 geonn_join_has_shapes(const GeonnJoin *join)
 {
-	return geonn_has_shapes(join->references) || join->given_shapes || (join->observations != NULL && geonn_has_shapes(join->observations));
+	return geonn_has_shapes(join->references) || join->given_shapes ||
+		(join->observations != NULL && geonn_has_shapes(join->observations));
 }
 
 /* Return what the join does about observations with invalid coordinates. */

@@ -8,7 +8,8 @@
  *	FROM o [LEFT] JOIN r ON ST_Covers(r.g, o.g) AND ..., and so ST_CoveredBy and ST_Intersects
  *
  * A join is one of these if one of its clauses is a call of ST_DWithin, or compares a distance of the table in
- * sql_distance.c with a limit, by <= or <: between points, lines and polygons of both sides, with a limit that does not depend on the references.  ST_Covers and its like ask for what is within the distance 0.
+ * sql_distance.c with a limit, by <= or <: between points, lines and polygons of both sides, with a limit that does not
+ * depend on the references.  ST_Covers and its like ask for what is within the distance 0.
  * Where a join has both, the call is what the search is by, and the comparison is one of the other clauses.
  * PostgreSQL makes semi and anti joins of EXISTS and NOT EXISTS.
  *
