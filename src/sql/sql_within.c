@@ -187,7 +187,7 @@ read_outer_point(LateralNode *lateral, Round *round, uint64 number)
 	if (!isnan(searched) && (join->references.rereads || join->references.count > 0))
 	{
 		point.value = ExecEvalExprSwitchContext(join->observation, lateral->expressions, &point.isnull);
-		status = geonn_sql_read_point(&join->references, &point, &round->latitudes[number], &round->longitudes[number]);
+		status = geonn_sql_read_outer_point(&join->references, &point, &round->latitudes[number], &round->longitudes[number]);
 	}
 	row->latitude_is_null = status != POINT_VALID;
 	row->longitude_is_null = status == POINT_NULL;
