@@ -51,8 +51,9 @@ geonn_sql_references_begin(SqlReferences *references, PlanState *plan, bool has_
 	references->slot = ExecInitExtraTupleSlot(plan->state, columns, &TTSOpsMinimalTuple);
 }
 
-PointStatus
-geonn_sql_read_point(const SqlReferences *references, const NullableDatum *values, double *latitude, double *longitude)
+/* Read the point of a row of either side, as geonn_sql_read_outer_point() does; an empty one of WGS84 is POINT_NULL. */
+static PointStatus
+read_point(const SqlReferences *references, const NullableDatum *values, double *latitude, double *longitude)
 {
 	GeonnPointState state;
 	int32		detail;
@@ -77,6 +78,15 @@ geonn_sql_read_point(const SqlReferences *references, const NullableDatum *value
 	if (*longitude > 180 && *longitude <= 180 + 1e-9)
 		return POINT_LONGITUDE_OUT;
 	return geonn_point_status(*latitude, *longitude);
+}
+
+PointStatus
+geonn_sql_read_outer_point(const SqlReferences *references, const NullableDatum *values, double *latitude, double *longitude)
+{
+	PointStatus status = read_point(references, values, latitude, longitude);
+
+	return status == POINT_NULL && !values[0].isnull && (references->foreign > 0 || references->rereads) &&
+		references->kind != GEONN_POINT_NONE ? POINT_NOT_FINITE : status;
 }
 
 /* Has a value of PostGIS's another SRID than the engine, or the plane, has? */
@@ -238,7 +248,7 @@ read_value(const SqlReferences *references, const NullableDatum *values, Referen
 	MemoryContext former;
 
 	reference->shape = (ShapeTraits) {.is_measured = true};
-	reference->status = geonn_sql_read_point(references, values, &reference->latitude, &reference->longitude);
+	reference->status = read_point(references, values, &reference->latitude, &reference->longitude);
 	if (!references->has_shapes || reference->status != POINT_NOT_FINITE)
 		return;
 	former = MemoryContextSwitchTo(references->reading);

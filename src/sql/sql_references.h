@@ -159,11 +159,12 @@ geonn_next_answer(Answers *answers, const SqlReferences *references, bool needs_
 extern PointSource *geonn_sql_references_describe(const SqlReferences *references);
 
 /*
- * Read a point of either side from its values, of which the references say the kind.  Returns the status; POINT_NULL also for an
- * empty one.  A value that geonn cannot read counts as out of range.
+ * Read the point of an outer row from its values, of which the references say the kind.  Returns the status.  An empty point is
+ * POINT_NULL, unless a reference may have another SRID: PostGIS's functions raise an error for the two.  A value that geonn cannot
+ * read, and such an empty one, count as out of range.
  */
-extern PointStatus geonn_sql_read_point(const SqlReferences *references, const NullableDatum *values,
-										double *latitude, double *longitude);
+extern PointStatus geonn_sql_read_outer_point(const SqlReferences *references, const NullableDatum *values,
+											  double *latitude, double *longitude);
 
 /*
  * The value of a point, such that PostGIS's functions use it as it is: they copy a value whose length takes one byte

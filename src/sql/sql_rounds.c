@@ -27,7 +27,7 @@ geonn_sql_read_observation(const SqlJoin *join, ExprContext *expressions, double
 
 	for (int i = 0; i < join->references.points; i++)
 		values[i].value = ExecEvalExprSwitchContext(join->question.observation[i], expressions, &values[i].isnull);
-	return geonn_sql_read_point(&join->references, values, latitude, longitude);
+	return geonn_sql_read_outer_point(&join->references, values, latitude, longitude);
 }
 
 bool

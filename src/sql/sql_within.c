@@ -249,8 +249,9 @@ read_outer_point(LateralNode *lateral, Round *round, uint64 number)
 	if (!isnan(searched) && (join->references.rereads || join->references.count > 0))
 	{
 		point.value = ExecEvalExprSwitchContext(join->observation, lateral->expressions, &point.isnull);
-		status = geonn_sql_read_point(&join->references, &point, &round->latitudes[number], &round->longitudes[number]);
-		if (status == POINT_NOT_FINITE && join->shapes_ask)
+		status = geonn_sql_read_outer_point(&join->references, &point, &round->latitudes[number], &round->longitudes[number]);
+		/* references of another SRID, or such that are read again, are compared by PostGIS's function alone */
+		if (status == POINT_NOT_FINITE && join->shapes_ask && join->references.foreign == 0 && !join->references.rereads)
 			status = read_outer_shape(lateral, round, number, point.value);
 	}
 	row->latitude_is_null = status != POINT_VALID;
