@@ -30,7 +30,8 @@ typedef struct LateralPath
 	List	   *question_columns;	/* expressions with all columns that the question needs of outer rows */
 	AttrNumber	least_column;	/* the node can return the inner relation's columns from this number on */
 	List	   *conditions;		/* RestrictInfos of the inner relation: two rows match only if its row meets them */
-	RestrictInfo *clause;		/* the join's clause that is in the question: the node tests no pairs by it; NULL: none */
+	List	   *answered;		/* the join's clauses (RestrictInfo) that are in the question, or hold where it does: the node tests no
+								 * pairs by them */
 	Path	   *references;		/* a child of the node, beside that of the outer rows; NULL: none */
 
 	/* set by its keep_own_path */

@@ -83,7 +83,7 @@ geonn_above_join(const LateralPath *path, List *expressions)
 static bool
 divide_clauses(const RelOptInfo *rel, const JoinPathExtraData *extra, LateralPath *path)
 {
-	List	   *joining = list_delete_ptr(list_copy(extra->restrictlist), path->clause);
+	List	   *joining = list_difference_ptr(extra->restrictlist, path->answered);
 	List	   *clauses = list_concat_copy(joining, path->conditions);
 
 	if (extract_actual_clauses(clauses, true) != NIL)

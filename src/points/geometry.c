@@ -184,6 +184,14 @@ geonn_typmod_is_kind_of_shape(int32 typmod)
 	return geonn_typmod_is_shape(typmod) && type_of(typmod) < GEONN_SHAPE_COLLECTION;
 }
 
+bool
+geonn_typmod_is_polygons(int32 typmod)
+{
+	int32		type = type_of(typmod);
+
+	return type == GEONN_SHAPE_POLYGON || type == GEONN_SHAPE_MULTIPOLYGON;
+}
+
 static int32
 get_srid(const uint8 *bytes)
 {

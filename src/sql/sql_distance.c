@@ -19,6 +19,7 @@
 #include "utils/syscache.h"
 
 #include "base/extension.h"
+#include "base/settings.h"
 #include "common/protocol.h"
 #include "plan/known.h"
 #include "sql/sql_distance.h"
@@ -156,6 +157,8 @@ is_of(Node *value, bool shapes)
 	geometry = cast_geometry(value, modifier);
 	if (geometry != NULL)
 		return is_of(geometry, shapes);
+	if (shapes && geonn_enable_sql_joins == GEONN_SQL_JOINS_POINTS && geonn_typmod_is_polygons(modifier))
+		return false;
 	if (shapes)
 		return geonn_typmod_is_kind_of_shape(modifier) && geonn_shape_typmod_problem(kind, type, modifier) == NULL;
 	return geonn_point_typmod_is_point(modifier) && geonn_point_typmod_problem(kind, type, modifier) == NULL;

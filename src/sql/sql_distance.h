@@ -58,7 +58,8 @@ extern const char *geonn_problem_of_points(const List *range_table, Node *value)
 extern Node *geonn_value_of_point(Node *value);
 
 /*
- * Does the type say that the values are lines, polygons or several points of WGS84 (sql_shapes.c)?  Does it say that, or leave
+ * Does the type say that the values are lines, polygons or several points of WGS84 (sql_shapes.c), and does
+ * geonn.enable_sql_joins allow polygons?  Does it say that, or leave
  * open what a column's values are?
  */
 extern bool geonn_is_of_shapes(Node *value);

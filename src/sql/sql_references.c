@@ -79,7 +79,7 @@ geonn_sql_read_point(const SqlReferences *references, const NullableDatum *value
 	return geonn_point_status(*latitude, *longitude);
 }
 
-/* Has a value of PostGIS's another SRID than WGS84's? */
+/* Has a value of PostGIS's another SRID than the engine, or the plane, has? */
 static bool
 is_foreign(const SqlReferences *references, const NullableDatum *value)
 {
@@ -91,7 +91,8 @@ is_foreign(const SqlReferences *references, const NullableDatum *value)
 	if (value->isnull || references->kind == GEONN_POINT_NONE)
 		return false;
 	return !geonn_geometry_header(references->kind, (const uint8 *) VARDATA_ANY(bytes), VARSIZE_ANY_EXHDR(bytes), &srid,
-								  &dimensions, &position) || srid != GEONN_POINT_SRID;
+								  &dimensions, &position) ||
+		srid != (references->zones != NULL ? references->zones->srid : GEONN_POINT_SRID);
 }
 
 bool
@@ -287,10 +288,13 @@ keep_row(SqlReferences *references, TupleTableSlot *row, ReferenceMemory *memory
 			reference->values[column] = geonn_sql_plain_point(references, reference->values[column]);
 		values[i] = (NullableDatum) {reference->values[column], reference->nulls[column]};
 	}
-	read_value(references, values, reference);
+	if (references->zones != NULL)
+		reference->status = geonn_zones_add(references->zones, references->count, &values[0]);
+	else
+		read_value(references, values, reference);
 	references->count++;
 	references->foreign += reference->status == POINT_NOT_FINITE && is_foreign(references, &values[0]);
-	return true;
+	return references->zones == NULL || geonn_zones_count(references->zones, memory);
 }
 
 void
@@ -352,6 +356,8 @@ geonn_sql_references_read(SqlReferences *references)
 	references->reading = AllocSetContextCreate(context, "geonn shape", ALLOCSET_SMALL_SIZES);
 	references->rows = palloc(room * sizeof(Reference *));
 	forget_rows(references);
+	if (references->zones != NULL)
+		geonn_zones_begin(references->zones);
 	while (!references->rereads)
 	{
 		TupleTableSlot *slot = geonn_sql_references_next(references);
@@ -368,6 +374,8 @@ geonn_sql_references_read(SqlReferences *references)
 	}
 	ExecClearTuple(references->slot);
 	geonn_sql_references_number(references);
+	if (references->zones != NULL && !references->rereads)
+		geonn_zones_end(references->zones);
 	MemoryContextSwitchTo(former);
 	if (!references->rereads)
 		return;

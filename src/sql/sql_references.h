@@ -11,6 +11,7 @@
 #include "join/join.h"
 #include "points/geometry.h"
 #include "sql/sql_shapes.h"
+#include "sql/sql_zones.h"
 
 /* a reference that is kept, in one piece of memory with its values: a search's answers lie anywhere in memory */
 typedef struct Reference
@@ -48,6 +49,7 @@ typedef struct SqlReferences
 	int			point[2];		/* the columns of the reference's point, from 0 on */
 	GeonnPointKind kind;		/* of the points of both sides */
 	bool		has_shapes;		/* `point` may be lines or polygons (sql_shapes.c) */
+	Zones	   *zones;			/* the references are polygons of a plane, of which `point` is the column; NULL: they are not */
 	bool		has_own;		/* PostgreSQL's own plan answers where the rows do not fit (sql_own_plan.c) */
 	TupleTableSlot *slot;		/* for a row that is read */
 
@@ -58,7 +60,7 @@ typedef struct SqlReferences
 	Numbers		valid;			/* the references that the engine gets */
 	Numbers		invalid;		/* those whose coordinates are out of range, or that are no points, or shapes that the engine
 								 * does not get */
-	uint64		foreign;		/* how many have another SRID than WGS84's */
+	uint64		foreign;		/* how many have another SRID than WGS84's, or than the first polygon's */
 	uint64		shapes;			/* how many of the valid ones are shapes, have polygons, and are not measured */
 	uint64		areas;
 	uint64		unmeasured;

@@ -55,6 +55,8 @@
 #include "sql/sql_own_plan.h"
 #include "sql/sql_references.h"
 #include "sql/sql_within.h"
+#include "sql/sql_within_form.h"
+#include "sql/sql_zones.h"
 
 /*
  * A line is as long on the spheroid as on the sphere, times a number between the least and the greatest of its radii
@@ -80,6 +82,7 @@ typedef struct WithinJoin
 	LateralNode lateral;		/* first field */
 	WithinExpressions planned;
 	SqlReferences references;
+	Zones		zones;			/* where references.zones has it: answers in place of the engine (sql_zones.c) */
 	bool		is_spheroid;
 	double		margin;			/* metres, on the sphere: farther from the distance, the search decides */
 	bool		is_comparison;	/* the clause compares a distance */
@@ -113,6 +116,7 @@ typedef struct WithinJoin
 } WithinJoin;
 
 static const LateralSource within_source;
+static const LateralSource zones_source;
 
 /* Is the comparison one by < or >? */
 static bool
@@ -133,18 +137,24 @@ begin_join(JoinNode *node, EState *estate, int flags)
 	WithinExpressions *expressions = &join->planned;
 	WithinPrivate planned;
 	PlanState  *references;
+	bool		is_of_plane;
 
 	geonn_unpack_fields(scan->custom_exprs, expressions);
 	geonn_unpack_fields(geonn_lateral_begin_plan(lateral, estate, flags), &planned);
-	lateral->source = &within_source;
+	is_of_plane = intVal(planned.search) == WITHIN_PLANE;
+	lateral->source = is_of_plane ? &zones_source : &within_source;
 	references = geonn_lateral_begin_child(lateral, LATERAL_REFERENCES, estate, flags);
 	join->fallback.own = geonn_own_plan_begin(lateral, estate, flags);
 	geonn_sql_references_begin(&join->references, references, join->fallback.own != NULL, planned.point,
-							   GEONN_POINT_GEOGRAPHY, boolVal(planned.has_shapes));
+							   is_of_plane ? GEONN_POINT_GEOMETRY : GEONN_POINT_GEOGRAPHY,
+							   intVal(planned.search) == WITHIN_SHAPES);
+	if (is_of_plane)
+		join->references.zones = &join->zones;
+	node->has_no_search = is_of_plane;
 	lateral->columns = join->references.columns + 1;
 	lateral->ord = -1;
 	join->is_spheroid = intVal(planned.metric) == GEONN_METRIC_SPHEROID;
-	join->margin = boolVal(planned.has_shapes) ? MARGIN_OF_SHAPES : MARGIN;
+	join->margin = join->references.has_shapes ? MARGIN_OF_SHAPES : MARGIN;
 	join->is_comparison = IsA(expressions->clause, OpExpr);
 	join->is_strict = join->is_comparison && excludes_equal((const OpExpr *) expressions->clause);
 	join->function = strVal(planned.function);
@@ -265,6 +275,45 @@ make_join(LateralNode *lateral, TupleDesc *row_type)
 	return result;
 }
 
+/*
+ * Implements LateralSource.read_point for polygons of a plane.  Coordinates of any SRID are no latitudes and longitudes for
+ * the counts of rows, so these count the point as NULL.  A row whose point is not looked up has NaN.
+ */
+static void
+read_point_of_plane(LateralNode *lateral, Round *round, uint64 number)
+{
+	const WithinJoin *join = (const WithinJoin *) lateral;
+	OuterRow   *row = &round->rows[number];
+	PointStatus status = POINT_NULL;
+	NullableDatum point;
+
+	/* PostgreSQL evaluates the point only if it has a reference */
+	if (join->references.rereads || join->references.count > 0)
+	{
+		point.value = ExecEvalExprSwitchContext(join->observation, lateral->expressions, &point.isnull);
+		status = geonn_zones_read_point(&join->zones, &point, &round->longitudes[number], &round->latitudes[number]);
+	}
+	if (status != POINT_VALID)
+		round->longitudes[number] = get_float8_nan();
+	row->latitude_is_null = true;
+	row->longitude_is_null = status == POINT_NULL;
+	row->limits = NULL;
+}
+
+/*
+ * Implements LateralSource.make_join for polygons of a plane: read them.
+ */
+static GeonnJoin *
+make_join_of_plane(LateralNode *lateral, TupleDesc *row_type)
+{
+	GeonnJoin  *result = palloc0(sizeof(GeonnJoin));
+
+	geonn_sql_references_read(&((WithinJoin *) lateral)->references);
+	result->invalid = GEONN_INVALID_COUNTED;
+	*row_type = geonn_sql_references_row_type();
+	return result;
+}
+
 /* ---- pairs ---- */
 
 /*
@@ -327,21 +376,44 @@ set_pair(const WithinJoin *join, uint64 number, const Datum *reference, const bo
 }
 
 /*
+ * Call the function for an outer row and a reference that the search has found.
+ */
+static bool
+is_rechecked(WithinJoin *join, uint64 number, uint64 reference)
+{
+	const Reference *row = join->references.rows[reference];
+
+	join->rechecked++;
+	return is_within(join, number, row->values, row->nulls);
+}
+
+/*
+ * Set the values of such a pair.
+ */
+static void
+set_found_pair(const WithinJoin *join, uint64 number, uint64 reference, Datum *values, bool *nulls)
+{
+	const Reference *row = join->references.rows[reference];
+
+	if (join->asks_nearest)
+		set_pair(join, number, NULL, NULL, values, nulls);
+	else
+		set_pair(join, number, row->values, row->nulls, values, nulls);
+}
+
+/*
  * Is the answer's reference within the distance?
  */
 static bool
 is_confirmed(WithinJoin *join, const Answer *answer, uint64 number)
 {
 	const Round *round = join->lateral.round;
-	const Reference *reference;
 
 	Assert(number < round->given.count);
 	geonn_check_reference_number((int64) answer->reference, join->references.count);
 	if (is_sure(join, join->same_radius ? join->searched : round->rows[number].limits->radius, answer))
 		return true;
-	join->rechecked++;
-	reference = join->references.rows[answer->reference];
-	if (is_within(join, number, reference->values, reference->nulls))
+	if (is_rechecked(join, number, answer->reference))
 		return true;
 	if (join->asks_nearest && join->lateral.searches.second == NULL)
 		geonn_numbers_add(&join->undecided, number, round->memory);
@@ -363,17 +435,41 @@ next_answer(WithinJoin *join, Datum *values, bool *nulls)
 
 		if (number < join->next_row || !is_confirmed(join, &answer, number))
 			continue;
-		if (join->asks_nearest)
-			set_pair(join, number, NULL, NULL, values, nulls);
-		else
-		{
-			const Reference *reference = join->references.rows[answer.reference];
-
-			set_pair(join, number, reference->values, reference->nulls, values, nulls);
-		}
+		set_found_pair(join, number, answer.reference, values, nulls);
 		return true;
 	}
 	return false;
+}
+
+/*
+ * Find the next pair of a point of the round and a polygon that has it inside; false: none is left.
+ */
+static bool
+next_of_plane(WithinJoin *join, Datum *values, bool *nulls)
+{
+	const PlaneFound *found;
+	uint64		number;
+
+	while ((found = geonn_zones_next(&join->zones, join->lateral.round, join->asks_whether, join->asks_nearest,
+									 &number)) != NULL)
+	{
+		if (!found->is_sure && !is_rechecked(join, number, found->number))
+			continue;
+		set_found_pair(join, number, found->number, values, nulls);
+		return true;
+	}
+	return false;
+}
+
+/*
+ * Does the search, once it has begun, answer for this outer row?
+ */
+static bool
+is_searched_for(const WithinJoin *join, uint64 number)
+{
+	const Round *round = join->lateral.round;
+
+	return join->references.zones != NULL ? !isnan(round->longitudes[number]) : !round->rows[number].latitude_is_null;
 }
 
 /*
@@ -383,7 +479,7 @@ static ComparedWith
 comparison_of(const WithinJoin *join, uint64 number)
 {
 	const OuterRow *row = &join->lateral.round->rows[number];
-	bool		has_no_search = join->references.rereads || row->latitude_is_null ||
+	bool		has_no_search = join->references.rereads || !is_searched_for(join, number) ||
 		(!join->is_searched && join->references.valid.count > 0) || geonn_sql_references_suit_own(&join->references);
 
 	if (row->longitude_is_null || (row->is_matched && join->asks_whether))
@@ -409,7 +505,7 @@ try_search(WithinJoin *join)
 {
 	join->undecided = (Numbers) {0};
 	join->is_searched = join->has_answers = join->references.valid.count > 0 &&
-		geonn_try_search(&join->fallback, &join->lateral, begin_search);
+		(join->references.zones != NULL || geonn_try_search(&join->fallback, &join->lateral, begin_search));
 	return join->is_searched;
 }
 
@@ -561,7 +657,7 @@ next_pair(LateralNode *lateral, Datum *values, bool *nulls)
 	{
 		while (join->has_answers)
 		{
-			if (next_answer(join, values, nulls))
+			if (join->references.zones != NULL ? next_of_plane(join, values, nulls) : next_answer(join, values, nulls))
 				return true;
 			join->has_answers = lateral->searches.second == NULL && join->undecided.count > 0;
 			if (join->has_answers && !geonn_try_search(&join->fallback, lateral, begin_second_search))
@@ -585,6 +681,7 @@ begin_round(LateralNode *lateral)
 	join->next_row = 0;
 	join->comparison = COMPARED_WITH_NONE;
 	join->is_searched = join->has_answers = false;
+	geonn_zones_begin_round(&join->zones);
 	if (!geonn_sql_references_suit_own(&join->references) && geonn_may_ask(&join->fallback))
 		(void) try_search(join);
 }
@@ -594,6 +691,13 @@ static const LateralSource within_source = {
 	.read_point = read_outer_point,
 	.begin_round = begin_round,
 	.searches_again = true,
+	.next = next_pair
+};
+
+static const LateralSource zones_source = {
+	.make_join = make_join_of_plane,
+	.read_point = read_point_of_plane,
+	.begin_round = begin_round,
 	.next = next_pair
 };
 
@@ -616,6 +720,8 @@ explain_join(const JoinNode *node, List *ancestors, ExplainState *explain)
 	geonn_node_explain_expression(node, ancestors, explain, "Within", join->planned.clause);
 	if (!explain->analyze)
 		return;
+	if (join->references.zones != NULL)
+		ExplainPropertyUInteger("Pairs Decided", NULL, join->zones.decided, explain);
 	ExplainPropertyUInteger("Pairs Rechecked", NULL, join->rechecked, explain);
 	ExplainPropertyUInteger("Rows Compared with All References", NULL, join->fallback.rows, explain);
 }

@@ -42,6 +42,7 @@
 #include "sql/sql_references.h"
 #include "sql/sql_reasons.h"
 #include "sql/sql_within_form.h"
+#include "sql/sql_zones.h"
 
 #define BYTES_AN_ARC 16
 
@@ -160,7 +161,7 @@ read_question(const Node *expression, WithinQuestion *question)
 		return question->function != NULL;
 	}
 	function = find_function(expression);
-	if (function == NULL || function->search == WITHIN_PLANE)
+	if (function == NULL)
 		return false;
 	question->function = function->name;
 	question->search = function->search;
@@ -250,16 +251,62 @@ may_test_others_first(PlannerInfo *root, List *clauses, const RestrictInfo *own)
 }
 
 /*
+ * What keeps these values from being those of the question; NULL: nothing.  is_reversed: the reference is the first argument.
+ */
+static const char *
+problem_of_values(const PlannerInfo *root, const WithinQuestion *question, Node *observation, Node *reference,
+				  bool is_reversed, WithinSearch *search)
+{
+	const List *range_table = root->parse->rtable;
+	bool		is_contained = (question->container == CONTAINER_FIRST && !is_reversed) ||
+		(question->container == CONTAINER_SECOND && is_reversed);
+	const char *problem;
+
+	if (is_contained)
+		return "its polygons are of the side that is not searched";
+	if (question->search != WITHIN_PLANE)
+	{
+		problem = geonn_problem_of_points(range_table, observation);
+		if (problem != NULL || geonn_enable_sql_joins == GEONN_SQL_JOINS_POINTS || !geonn_may_be_shapes(reference))
+			return problem != NULL ? problem : geonn_problem_of_points(range_table, reference);
+		*search = WITHIN_SHAPES;
+		return NULL;
+	}
+	if (question->container == CONTAINER_EITHER && geonn_is_of_polygons(observation))
+		return "its polygons are of the side that is not searched";
+	return geonn_zones_problem(observation, reference);
+}
+
+/*
+ * The other clauses that hold for all pairs for which a predicate of a plane does.
+ */
+static List *
+implied_clauses(List *clauses, const WithinForm *form, const Node *reference, JoinType type, Relids joined)
+{
+	List	   *implied = NIL;
+	ListCell   *cell;
+
+	foreach(cell, clauses)
+	{
+		RestrictInfo *clause = lfirst_node(RestrictInfo, cell);
+
+		if (geonn_zones_imply((const Node *) clause->clause, form->observation, reference) &&
+			!(IS_OUTER_JOIN(type) && RINFO_IS_PUSHED_DOWN(clause, joined)))
+			implied = lappend(implied, clause);
+	}
+	return implied;
+}
+
+/*
  * Fill in the form for its clause.  Returns why the node cannot join by it; NULL: it can.
  */
 static const char *
-read_form(PlannerInfo *root, const RelOptInfo *outer, RelOptInfo *inner, List *clauses,
+read_form(PlannerInfo *root, const RelOptInfo *outer, RelOptInfo *inner, JoinType type, Relids joined, List *clauses,
 		  const WithinQuestion *question, WithinForm *form)
 {
 	Node	   *expression = (Node *) form->clause->clause;
 	bool		is_reversed = bms_is_subset(pull_varnos(root, question->one), inner->relids);
 	Node	   *reference = is_reversed ? question->one : question->other;
-	const List *range_table = root->parse->rtable;
 	bool		are_shapes;		/* as far as is known */
 	const char *problem;
 	Relids		sides;
@@ -276,20 +323,18 @@ read_form(PlannerInfo *root, const RelOptInfo *outer, RelOptInfo *inner, List *c
 	sides = pull_varnos(root, (Node *) list_make2(form->observation, form->radius));
 	if (!bms_equal(pull_varnos(root, reference), inner->relids) || !bms_is_subset(sides, outer->relids))
 		return "its points are not one of each side, or its distance depends on the side that is searched";
-	if (question->container == (is_reversed ? CONTAINER_SECOND : CONTAINER_FIRST))
-		return "the rows of the side that is searched are within those of the other";
-	problem = geonn_problem_of_points(range_table, form->observation);
+	problem = problem_of_values(root, question, form->observation, reference, is_reversed, &form->search);
 	if (problem != NULL)
 		return problem;
-	problem = geonn_problem_of_points(range_table, reference);
-	are_shapes = problem != NULL;
-	if (geonn_may_be_shapes(reference))
-		form->search = WITHIN_SHAPES;
-	else if (are_shapes)
-		return problem;
+	are_shapes = form->search == WITHIN_SHAPES && geonn_problem_of_points(root->parse->rtable, reference) != NULL;
 	form->others_first = may_test_others_first(root, clauses, form->clause);
-	form->observation = geonn_value_of_point(form->observation);
-	reference = geonn_value_of_point(reference);
+	if (question->search == WITHIN_PLANE)
+		form->implied = implied_clauses(clauses, form, reference, type, joined);
+	else
+	{
+		form->observation = geonn_value_of_point(form->observation);
+		reference = geonn_value_of_point(reference);
+	}
 	if (contain_volatile_functions(expression) || contain_subplans(expression))
 		return "it has a volatile function or a subquery";
 	foreach(cell, clauses)
@@ -327,13 +372,14 @@ geonn_within_form(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *inner, JoinT
 		const char *problem;
 
 		if (!read_question((const Node *) clause->clause, &question) ||
+			(question.search != WITHIN_DISTANCE && geonn_enable_sql_joins == GEONN_SQL_JOINS_POINTS) ||
 			(IS_OUTER_JOIN(type) && RINFO_IS_PUSHED_DOWN(clause, joined)))
 			continue;
 		form = palloc0(sizeof(WithinForm));
 		form->clause = clause;
-		problem = read_form(root, outer, inner, clauses, &question, form);
+		problem = read_form(root, outer, inner, type, joined, clauses, &question, form);
 		if (problem != NULL)
-			geonn_left_to_postgresql(SQL_JOIN, NULL, problem);
+			geonn_left_to_postgresql(SQL_JOIN, question.search == WITHIN_DISTANCE ? NULL : question.function, problem);
 		else if (!IsA(clause->clause, OpExpr))
 			return form;
 		else if (comparison == NULL)

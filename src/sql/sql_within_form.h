@@ -28,6 +28,7 @@ typedef struct WithinForm
 	int			arcs;			/* how many a reference has, as estimated; 1: it is a point */
 	Cost		call_cost;		/* of testing the clause, as the planner counts it */
 	bool		others_first;	/* the node may test the other clauses before this one, too */
+	List	   *implied;		/* other clauses (RestrictInfo) that hold where this one does */
 	Path	   *references;		/* returns the inner relation's columns, and the point if that is none of them */
 } WithinForm;
 

@@ -29,6 +29,14 @@
 #define COST_OF_SPHERE_CALL 0.2
 
 /*
+ * For polygons of a plane: what begins a node, in these units; and in operators, what a point takes, and each byte of a polygon,
+ * to be read from a TOAST table and indexed
+ */
+#define COST_OF_PLANE 25
+#define OPERATORS_A_POINT 20
+#define OPERATORS_A_BYTE 1.5
+
+/*
  * Implements LateralForm.recognise.
  */
 static bool
@@ -44,7 +52,7 @@ recognise(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *inner, List *clauses
 	path->question = form;
 	path->question_columns = list_make1(form->clause->clause);
 	path->least_column = PG_INT16_MIN;
-	path->clause = form->clause;
+	path->answered = lcons(form->clause, form->implied);
 	path->references = form->references;
 	return true;
 }
@@ -78,16 +86,28 @@ keep_own_path(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *inner, LateralPa
 }
 
 /*
- * Implements LateralForm.set_cost: a search of each outer row, and its pairs.  PostGIS says that a
- * call costs far more than it takes.  So that both ways are compared by what they do take, the node's cost is as many
- * times what it is as that of a call.
+ * The costs of the node for polygons of a plane, before the first row, and of all rows.  A call takes far less than PostGIS says where
+ * its polygon stays the same, and as much where the polygon is read for each call, of which PostgreSQL counts nothing.  So
+ * what points take is scaled, and the polygons are counted as they are.
  */
 static void
-set_cost(PlannerInfo *root pg_attribute_unused(), const LateralPath *path, CustomPath *custom)
+set_cost_of_plane(const WithinForm *form, const Path *references, const Path *outer, CustomPath *custom)
 {
-	const WithinForm *form = path->question;
-	const Path *references = path->references;
-	const Path *outer = linitial(custom->custom_paths);
+	double		scale = Max(form->call_cost / COST_OF_CALL, 1);
+	Cost		reading = references->total_cost + cpu_operator_cost * references->rows *
+		(OPERATORS_A_REFERENCE + OPERATORS_A_BYTE * references->pathtarget->width);
+	Cost		rows = OPERATORS_A_POINT * cpu_operator_cost * outer->rows + cpu_tuple_cost * custom->path.rows;
+
+	custom->path.startup_cost = outer->startup_cost + reading + scale * COST_OF_PLANE;
+	custom->path.total_cost = outer->total_cost + reading + scale * (COST_OF_PLANE + rows);
+}
+
+/*
+ * The costs of the node that searches by a distance.
+ */
+static void
+set_cost_of_search(const WithinForm *form, const Path *references, const Path *outer, CustomPath *custom)
+{
 	Cost		search = references->total_cost + COST_OF_NEW_SEARCH +
 		OPERATORS_A_REFERENCE * cpu_operator_cost * references->rows * form->arcs;
 	Cost		rows = GEONN_OPERATORS_A_SEARCH * cpu_operator_cost * outer->rows + cpu_tuple_cost * custom->path.rows;
@@ -96,6 +116,23 @@ set_cost(PlannerInfo *root pg_attribute_unused(), const LateralPath *path, Custo
 
 	custom->path.startup_cost = outer->startup_cost + scale * search;
 	custom->path.total_cost = outer->total_cost + scale * (search + rows);
+}
+
+/*
+ * Implements LateralForm.set_cost: a search of each outer row, and its pairs.  PostGIS says that a
+ * call costs far more than it takes.  So that both ways are compared by what they do take, the node's cost is as many
+ * times what it is as that of a call.
+ */
+static void
+set_cost(PlannerInfo *root pg_attribute_unused(), const LateralPath *path, CustomPath *custom)
+{
+	const WithinForm *form = path->question;
+	const Path *outer = linitial(custom->custom_paths);
+
+	if (form->search == WITHIN_PLANE)
+		set_cost_of_plane(form, path->references, outer, custom);
+	else
+		set_cost_of_search(form, path->references, outer, custom);
 	if (custom->path.pathkeys != NIL)
 		custom->path.total_cost += cpu_operator_cost * custom->path.rows;
 }
@@ -103,7 +140,9 @@ set_cost(PlannerInfo *root pg_attribute_unused(), const LateralPath *path, Custo
 static bool
 suits_workers(PlannerInfo *root, const LateralPath *path)
 {
-	return path->references->parallel_safe && is_parallel_safe(root, (Node *) path->clause->clause);
+	const WithinForm *form = path->question;
+
+	return path->references->parallel_safe && is_parallel_safe(root, (Node *) form->clause->clause);
 }
 
 /*
@@ -123,9 +162,9 @@ make_node(PlannerInfo *root, LateralPath *path, List *targets, List *children)
 	};
 	WithinPrivate planned = {
 		.point = list_make1_int(form->point),
+		.search = makeInteger(form->search),
 		.metric = makeInteger(form->metric),
 		.function = makeString(pstrdup(form->function)),
-		.has_shapes = makeBoolean(form->search == WITHIN_SHAPES),
 		.others_first = makeBoolean(form->others_first)
 	};
 	CustomScan *scan;

@@ -23,28 +23,9 @@
 
 #include "miscadmin.h"
 
-#include "common/plane_side.h"
 #include "points/shape.h"
 #include "zones/plane.h"
-
-typedef struct PlaneRing
-{
-	const uint8 *vertices;		/* x, y and any further numbers of each; not aligned */
-	uint32		edges;
-	uint32		member;			/* of the multipolygon; its first ring is the outer one */
-} PlaneRing;
-
-typedef struct PlanePolygon
-{
-	uint64		number;
-	double		x_least;		/* as the essay says */
-	double		x_greatest;
-	double		y_least;
-	double		y_greatest;
-	uint32		first_ring;
-	uint32		rings;
-	uint32		stride;			/* bytes of a vertex */
-} PlanePolygon;
+#include "zones/plane_grid.h"
 
 struct GeonnPlane
 {
@@ -55,15 +36,11 @@ struct GeonnPlane
 	PlaneRing  *rings;
 	Size		ring_count;
 	Size		ring_capacity;
+	Size		edges;
+	PlaneGrid  *grid;			/* NULL: not built yet */
+	Size		built_bytes;	/* of the grid and the polygons' slabs */
 	PlaneFound *found;			/* has room for all polygons, once built */
 };
-
-typedef enum PlaneSide
-{
-	PLANE_OUTSIDE,
-	PLANE_INSIDE,
-	PLANE_IN_DOUBT
-} PlaneSide;
 
 /* ---- adding ---- */
 
@@ -80,51 +57,46 @@ geonn_plane_create(void)
 	return plane;
 }
 
-static inline struct geonn_plane_point
-vertex(const uint8 *vertices, Size stride, uint32 number)
-{
-	struct geonn_plane_point point;
-
-	StaticAssertStmt(sizeof(point) == 2 * sizeof(double), "a vertex begins with x and y");
-	memcpy(&point, vertices + number * stride, sizeof(point));
-	return point;
-}
-
-/* Widen the polygon's box for a ring's vertices.  Returns false if one is not finite, or if the ring is not closed. */
+/* Append a ring to the polygon that is added.  Returns false if a vertex is not finite, or if the ring is not closed. */
 static bool
-enclose(PlanePolygon *polygon, const GeonnVertices *vertices)
+add_ring(GeonnPlane *plane, PlanePolygon *polygon, const GeonnVertices *vertices, uint32 member)
 {
-	struct geonn_plane_point first = vertex(vertices->bytes, vertices->stride, 0);
+	PlaneRing	ring = {
+		.vertices = vertices->bytes,
+		.edges = vertices->count - 1,
+		.member = member,
+		.is_outer = polygon->rings == 0 || plane->rings[plane->ring_count - 1].member != member
+	};
+	struct geonn_plane_point first = plane_vertex(&ring, polygon->stride, 0);
 	struct geonn_plane_point point = first;
 
 	for (uint32 i = 0; i < vertices->count; i++)
 	{
+		double		y = point.y;
+
 		if (i % 65536 == 65535)
 			CHECK_FOR_INTERRUPTS();
-		point = vertex(vertices->bytes, vertices->stride, i);
+		point = plane_vertex(&ring, polygon->stride, i);
 		if (!isfinite(point.x) || !isfinite(point.y))
 			return false;
 		polygon->x_least = Min(polygon->x_least, point.x);
 		polygon->x_greatest = Max(polygon->x_greatest, point.x);
 		polygon->y_least = Min(polygon->y_least, point.y);
 		polygon->y_greatest = Max(polygon->y_greatest, point.y);
+		polygon->climb += fabs(point.y - y);
 	}
-	return vertices->count >= 4 && point.x == first.x && point.y == first.y;
-}
+	if (vertices->count < 4 || point.x != first.x || point.y != first.y)
+		return false;
 
-static void
-append_ring(GeonnPlane *plane, const GeonnVertices *vertices, uint32 member)
-{
 	if (plane->ring_count == plane->ring_capacity)
 	{
 		plane->ring_capacity *= 2;
 		plane->rings = repalloc_huge(plane->rings, plane->ring_capacity * sizeof(PlaneRing));
 	}
-	plane->rings[plane->ring_count++] = (PlaneRing) {
-		.vertices = vertices->bytes,
-		.edges = vertices->count - 1,
-		.member = member
-	};
+	plane->rings[plane->ring_count++] = ring;
+	polygon->rings++;
+	polygon->edges += ring.edges;
+	return true;
 }
 
 /* Return the second float32 beyond a number, in the direction of an infinity; that itself where float32 ends. */
@@ -161,17 +133,15 @@ geonn_plane_add(GeonnPlane *plane, uint64 number, Datum value)
 	if (!geonn_value_type(GEONN_POINT_GEOMETRY, value, &type, &srid) ||
 		(type != GEONN_SHAPE_POLYGON && type != GEONN_SHAPE_MULTIPOLYGON))
 		return false;
-	if (plane->ring_count > PG_UINT32_MAX / 2)
+	if (plane->ring_count > PG_UINT32_MAX / 2 || plane->polygon_count == PLANE_MOST_POLYGONS)
 		return false;
 	polygon.first_ring = (uint32) plane->ring_count;
 	reader = geonn_shape_open_any(GEONN_POINT_GEOMETRY, value, NULL, NULL);
 	Assert(DatumGetPointer(geonn_shape_value(reader)) == DatumGetPointer(value));
 	while (is_sound && geonn_shape_next_vertices(reader, &part))
 	{
-		is_sound = part.kind == GEONN_PART_RING && enclose(&polygon, &part.vertices);
-		append_ring(plane, &part.vertices, member);
 		polygon.stride = (uint32) part.vertices.stride;
-		polygon.rings++;
+		is_sound = part.kind == GEONN_PART_RING && add_ring(plane, &polygon, &part.vertices, member);
 		member += part.is_last_ring;
 	}
 	geonn_shape_close(reader);
@@ -180,6 +150,9 @@ geonn_plane_add(GeonnPlane *plane, uint64 number, Datum value)
 		plane->ring_count = polygon.first_ring;
 		return false;
 	}
+	/* what is empty need not be kept */
+	if (polygon.rings == 0)
+		return true;
 
 	polygon.x_least = beyond(polygon.x_least, -INFINITY);
 	polygon.x_greatest = beyond(polygon.x_greatest, INFINITY);
@@ -189,6 +162,7 @@ geonn_plane_add(GeonnPlane *plane, uint64 number, Datum value)
 		plane->polygons = repalloc_huge(plane->polygons, plane->polygon_capacity * sizeof(PlanePolygon));
 	}
 	plane->polygons[plane->polygon_count++] = polygon;
+	plane->edges += polygon.edges;
 	return true;
 }
 
@@ -197,74 +171,48 @@ geonn_plane_add(GeonnPlane *plane, uint64 number, Datum value)
 void
 geonn_plane_build(GeonnPlane *plane)
 {
+	Assert(plane->grid == NULL);
+	for (Size i = 0; i < plane->polygon_count; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		plane->built_bytes += plane_polygon_sort(&plane->polygons[i], plane->rings, plane->context);
+	}
 	plane->found = MemoryContextAllocHuge(plane->context, (plane->polygon_count + 1) * sizeof(PlaneFound));
+	plane->grid = plane_grid_make(plane->polygons, (uint32) plane->polygon_count, plane->rings, plane->context);
+	plane->built_bytes += plane_grid_bytes(plane->grid);
 }
 
 Size
 geonn_plane_bytes(const GeonnPlane *plane)
 {
-	return plane->polygon_capacity * sizeof(PlanePolygon) + plane->ring_capacity * sizeof(PlaneRing) +
-		plane->polygon_count * sizeof(PlaneFound);
+	Size		bytes = sizeof(GeonnPlane) + plane->polygon_capacity * (sizeof(PlanePolygon) + sizeof(PlaneFound)) +
+		plane->ring_capacity * sizeof(PlaneRing);
+
+	return bytes + (plane->grid == NULL ? plane_slab_bytes_at_most(plane->edges, plane->ring_count) +
+					plane_grid_bytes_at_most(plane->edges) : plane->built_bytes);
 }
 
 /* ---- finding ---- */
-
-static PlaneSide
-side_of(const GeonnPlane *plane, const PlanePolygon *polygon, struct geonn_plane_point p)
-{
-	bool		is_inside = false;
-	bool		is_in_member = false;
-	uint32		member = PG_UINT32_MAX;
-
-	for (uint32 r = 0; r < polygon->rings; r++)
-	{
-		const PlaneRing *ring = &plane->rings[polygon->first_ring + r];
-		struct geonn_plane_point a = vertex(ring->vertices, polygon->stride, 0);
-		int			winding = 0;
-
-		for (uint32 i = 1; i <= ring->edges; i++)
-		{
-			struct geonn_plane_point b = vertex(ring->vertices, polygon->stride, i);
-			enum geonn_plane_turn turn = geonn_plane_turn(a, b, p);
-
-			if (turn == GEONN_TURN_IN_DOUBT)
-				return PLANE_IN_DOUBT;
-			winding += turn;
-			a = b;
-		}
-		if (ring->member != member)
-		{
-			is_inside = is_inside || is_in_member;
-			member = ring->member;
-			is_in_member = winding != 0;
-		}
-		else if (winding != 0)
-			is_in_member = false;
-	}
-	return is_inside || is_in_member ? PLANE_INSIDE : PLANE_OUTSIDE;
-}
 
 uint32
 geonn_plane_find(GeonnPlane *plane, double x, double y, const PlaneFound **found)
 {
 	struct geonn_plane_point p = {x, y};
+	uint32		single;
+	const uint32 *items;
+	uint32		item_count = plane_grid_items(plane->grid, p, &single, &items);
 	uint32		count = 0;
 
-	Assert(plane->found != NULL);
-	for (Size i = 0; i < plane->polygon_count; i++)
+	for (uint32 i = 0; i < item_count; i++)
 	{
-		const PlanePolygon *polygon = &plane->polygons[i];
-		PlaneSide	side;
+		const PlanePolygon *polygon = &plane->polygons[items[i] >> 1];
+		PlaneSide	side = items[i] & PLANE_ITEM_IS_SURE ? PLANE_INSIDE : plane_polygon_side(polygon, plane->rings, p);
 
-		if (!(x >= polygon->x_least && x <= polygon->x_greatest && y >= polygon->y_least && y <= polygon->y_greatest))
-			continue;
-		side = side_of(plane, polygon, p);
-		if (side == PLANE_OUTSIDE)
-			continue;
-		plane->found[count++] = (PlaneFound) {
-			.number = polygon->number,
-			.is_sure = side == PLANE_INSIDE
-		};
+		if (side != PLANE_OUTSIDE)
+			plane->found[count++] = (PlaneFound) {
+				.number = polygon->number,
+				.is_sure = side == PLANE_INSIDE
+			};
 	}
 	*found = plane->found;
 	return count;
