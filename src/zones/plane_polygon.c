@@ -138,7 +138,7 @@ list_edges(const PlanePolygon *polygon, const PlaneRing *rings, uint32 *ends, Pl
 			struct geonn_plane_point b = plane_vertex(ring, polygon->stride, edge + 1);
 			uint32		to = slab_at(polygon, height_in_slabs(polygon, b.y));
 
-			if (edge % PAUSE == PAUSE - 1)
+			if (edge % PAUSE == 0)
 				CHECK_FOR_INTERRUPTS();
 			for (uint32 slab = Min(from, to); slab <= Max(from, to); slab++)
 			{
@@ -190,13 +190,17 @@ plane_polygon_sort(PlanePolygon *polygon, const PlaneRing *rings, MemoryContext 
 }
 
 Size
-plane_slab_bytes_at_most(Size edges, Size rings)
+plane_polygon_slab_bytes(const PlanePolygon *polygon)
 {
+	Size		edges = polygon->edges;
+
+	if (edges < FEWEST_SORTED)
+		return 0;
 	/*
 	 * Less slabs than a quarter of the edges, as a ring climbs twice its height.  An edge reaches into two slabs, and one more
 	 * for each height of a slab: half as many as there are edges.  A mark may precede each edge of other rings.
 	 */
-	return (edges / 4 + rings) * sizeof(uint32) + (edges * 5 / 2) * sizeof(PlaneEntry) * (rings > 1 ? 2 : 1);
+	return (edges / 4 + 2) * sizeof(uint32) + edges * 5 / 2 * sizeof(PlaneEntry) * (polygon->rings > 1 ? 2 : 1);
 }
 
 /* ---- asking ---- */
