@@ -15,6 +15,13 @@
  * pass both.  The winding number is 0 for a point above or below all edges, in any arithmetic.  For a point
  * left of all edges rounding may hide an edge; so here the box ends in x where PostGIS's boxes do not overlap any more: at
  * the second float32 beyond.
+ *
+ *
+ * Layers
+ *
+ * A grid is of little use where a polygon lies far from all others, or has them all in one of its cells.  So the polygons are
+ * divided into layers with a grid each.  A layer takes those that lie near the middle nine tenths, as a sample tells: within
+ * as much more on each side as these extend.  Where polygons are spread evenly, they all do.
  */
 #include "postgres.h"
 
@@ -27,6 +34,9 @@
 #include "zones/plane.h"
 #include "zones/plane_grid.h"
 
+/* layers, as the essay says; the last has all that is left */
+#define MOST_LAYERS 6
+
 struct GeonnPlane
 {
 	MemoryContext context;
@@ -37,7 +47,9 @@ struct GeonnPlane
 	Size		ring_count;
 	Size		ring_capacity;
 	Size		edges;
-	PlaneGrid  *grid;			/* NULL: not built yet */
+	Size		slab_bytes;		/* of all polygons, at most */
+	PlaneGrid  *layers[MOST_LAYERS];
+	int			layer_count;	/* 0: not built yet, or without polygons */
 	Size		built_bytes;	/* of the grid and the polygons' slabs */
 	PlaneFound *found;			/* has room for all polygons, once built */
 };
@@ -163,23 +175,89 @@ geonn_plane_add(GeonnPlane *plane, uint64 number, Datum value)
 	}
 	plane->polygons[plane->polygon_count++] = polygon;
 	plane->edges += polygon.edges;
+	plane->slab_bytes += plane_polygon_slab_bytes(&polygon);
 	return true;
 }
 
 /* ---- building ---- */
 
+static int
+compare_numbers(const void *a, const void *b)
+{
+	double		left = *(const double *) a;
+	double		right = *(const double *) b;
+
+	return (left > right) - (left < right);
+}
+
+/* Widen the middle nine tenths of numbers, as the essay says. */
+static void
+set_bounds(double *numbers, Size count, double *least, double *greatest)
+{
+	qsort(numbers, count, sizeof(double), compare_numbers);
+	*least = numbers[count / 20];
+	*greatest = numbers[count - 1 - count / 20];
+	/* the extent may be infinite */
+	*least -= *greatest - numbers[count / 20];
+	*greatest += *greatest - numbers[count / 20];
+}
+
+/* Move the polygons of the next layer to the front, and return how many they are: at least one. */
+static Size
+gather_layer(PlanePolygon *polygons, Size count, const PlaneRing *rings)
+{
+	double		x[1000];
+	double		y[1000];
+	Size		sample = Min(count, lengthof(x));
+	Size		near = 0;
+	struct geonn_plane_point least;
+	struct geonn_plane_point greatest;
+
+	for (Size i = 0; i < sample; i++)
+	{
+		const PlanePolygon *polygon = &polygons[i * (count / sample)];
+		struct geonn_plane_point first = plane_vertex(&rings[polygon->first_ring], polygon->stride, 0);
+
+		x[i] = first.x;
+		y[i] = first.y;
+	}
+	set_bounds(x, sample, &least.x, &greatest.x);
+	set_bounds(y, sample, &least.y, &greatest.y);
+	for (Size i = 0; i < count; i++)
+		if (polygons[i].x_least >= least.x && polygons[i].x_greatest <= greatest.x &&
+			polygons[i].y_least >= least.y && polygons[i].y_greatest <= greatest.y)
+		{
+			PlanePolygon other = polygons[near];
+
+			polygons[near++] = polygons[i];
+			polygons[i] = other;
+		}
+	return near > 0 ? near : count;
+}
+
 void
 geonn_plane_build(GeonnPlane *plane)
 {
-	Assert(plane->grid == NULL);
-	for (Size i = 0; i < plane->polygon_count; i++)
+	Size		first = 0;
+
+	Assert(plane->found == NULL);
+	while (first < plane->polygon_count)
 	{
-		CHECK_FOR_INTERRUPTS();
-		plane->built_bytes += plane_polygon_sort(&plane->polygons[i], plane->rings, plane->context);
+		Size		count = plane->polygon_count - first;
+
+		if (plane->layer_count < MOST_LAYERS - 1)
+			count = gather_layer(plane->polygons + first, count, plane->rings);
+		for (Size i = first; i < first + count; i++)
+		{
+			CHECK_FOR_INTERRUPTS();
+			plane->built_bytes += plane_polygon_sort(&plane->polygons[i], plane->rings, plane->context);
+		}
+		plane->layers[plane->layer_count] = plane_grid_make(plane->polygons, (uint32) first, (uint32) count, plane->rings,
+															plane->context);
+		plane->built_bytes += plane_grid_bytes(plane->layers[plane->layer_count++]);
+		first += count;
 	}
 	plane->found = MemoryContextAllocHuge(plane->context, (plane->polygon_count + 1) * sizeof(PlaneFound));
-	plane->grid = plane_grid_make(plane->polygons, (uint32) plane->polygon_count, plane->rings, plane->context);
-	plane->built_bytes += plane_grid_bytes(plane->grid);
 }
 
 Size
@@ -188,8 +266,8 @@ geonn_plane_bytes(const GeonnPlane *plane)
 	Size		bytes = sizeof(GeonnPlane) + plane->polygon_capacity * (sizeof(PlanePolygon) + sizeof(PlaneFound)) +
 		plane->ring_capacity * sizeof(PlaneRing);
 
-	return bytes + (plane->grid == NULL ? plane_slab_bytes_at_most(plane->edges, plane->ring_count) +
-					plane_grid_bytes_at_most(plane->edges) : plane->built_bytes);
+	return bytes + (plane->found != NULL ? plane->built_bytes : plane->slab_bytes + plane_grid_bytes_at_most(plane->edges) +
+					(MOST_LAYERS - 1) * plane_grid_bytes_at_most(0));
 }
 
 /* ---- finding ---- */
@@ -198,21 +276,26 @@ uint32
 geonn_plane_find(GeonnPlane *plane, double x, double y, const PlaneFound **found)
 {
 	struct geonn_plane_point p = {x, y};
-	uint32		single;
-	const uint32 *items;
-	uint32		item_count = plane_grid_items(plane->grid, p, &single, &items);
 	uint32		count = 0;
 
-	for (uint32 i = 0; i < item_count; i++)
+	Assert(plane->found != NULL);
+	for (int layer = 0; layer < plane->layer_count; layer++)
 	{
-		const PlanePolygon *polygon = &plane->polygons[items[i] >> 1];
-		PlaneSide	side = items[i] & PLANE_ITEM_IS_SURE ? PLANE_INSIDE : plane_polygon_side(polygon, plane->rings, p);
+		uint32		single;
+		const uint32 *items;
+		uint32		item_count = plane_grid_items(plane->layers[layer], p, &single, &items);
 
-		if (side != PLANE_OUTSIDE)
-			plane->found[count++] = (PlaneFound) {
-				.number = polygon->number,
-				.is_sure = side == PLANE_INSIDE
-			};
+		for (uint32 i = 0; i < item_count; i++)
+		{
+			const PlanePolygon *polygon = &plane->polygons[items[i] >> 1];
+			PlaneSide	side = items[i] & PLANE_ITEM_IS_SURE ? PLANE_INSIDE : plane_polygon_side(polygon, plane->rings, p);
+
+			if (side != PLANE_OUTSIDE)
+				plane->found[count++] = (PlaneFound) {
+					.number = polygon->number,
+					.is_sure = side == PLANE_INSIDE
+				};
+		}
 	}
 	*found = plane->found;
 	return count;

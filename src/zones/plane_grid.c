@@ -42,6 +42,9 @@
 #define FEWEST_CELLS 1024
 #define MOST_CELLS (UINT32_C(1) << 29)	/* lists of as many items have positions below 2^31 */
 
+/* edges or items between two looks at whether the statement is to be cancelled */
+#define PAUSE 65536
+
 /* what is known of a cell of the box of a polygon */
 typedef enum CellState
 {
@@ -152,7 +155,7 @@ draw_ring(Canvas *canvas, const PlaneRing *ring, uint32 stride)
 		struct geonn_plane_point b = plane_vertex(ring, stride, edge + 1);
 		Place		to = place_of(canvas->grid, b);
 
-		if (edge % 65536 == 65535)
+		if (edge % PAUSE == 0)
 			CHECK_FOR_INTERRUPTS();
 		if (is_delicate(canvas->grid, a, b))
 			for (uint32 row = within(Min(from.v, to.v) - SLACK, canvas->row, canvas->rows);
@@ -323,11 +326,12 @@ lay_out(PlaneGrid *grid, const PlanePolygon *polygons, uint32 count, Size *large
 
 /* Draw all polygons, one after another in this room for states.  Writes the items of all cells, and returns how many. */
 static Size
-draw(const PlaneGrid *grid, const PlanePolygon *polygons, uint32 count, const PlaneRing *rings, uint8 *room, CellItem *items)
+draw(const PlaneGrid *grid, const PlanePolygon *polygons, uint32 first, uint32 count, const PlaneRing *rings, uint8 *room,
+	 CellItem *items)
 {
 	Size		written = 0;
 
-	for (uint32 i = 0; i < count; i++)
+	for (uint32 i = first; i < first + count; i++)
 	{
 		const PlanePolygon *polygon = &polygons[i];
 		Canvas		canvas = {.states = room};
@@ -362,7 +366,11 @@ list_items(PlaneGrid *grid, const CellItem *items, Size count, MemoryContext con
 
 	grid->cells = MemoryContextAllocExtended(context, cells * sizeof(uint32), MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
 	for (Size i = 0; i < count; i++)
+	{
+		if (i % PAUSE == 0)
+			CHECK_FOR_INTERRUPTS();
 		grid->cells[items[i].cell]++;
+	}
 	/* a cell with several items gets the position of its list */
 	for (Size cell = 0; cell < cells; cell++)
 	{
@@ -379,6 +387,8 @@ list_items(PlaneGrid *grid, const CellItem *items, Size count, MemoryContext con
 	{
 		uint32	   *cell = &grid->cells[items[i].cell];
 
+		if (i % PAUSE == 0)
+			CHECK_FOR_INTERRUPTS();
 		/* 1: it has the only item, which is to take its place */
 		if (*cell == 1)
 			*cell = items[i].item << 1 | 1;
@@ -392,7 +402,7 @@ list_items(PlaneGrid *grid, const CellItem *items, Size count, MemoryContext con
 }
 
 PlaneGrid *
-plane_grid_make(const PlanePolygon *polygons, uint32 count, const PlaneRing *rings, MemoryContext context)
+plane_grid_make(const PlanePolygon *polygons, uint32 first, uint32 count, const PlaneRing *rings, MemoryContext context)
 {
 	PlaneGrid  *grid = MemoryContextAllocZero(context, sizeof(PlaneGrid));
 	Size		largest;
@@ -400,13 +410,13 @@ plane_grid_make(const PlanePolygon *polygons, uint32 count, const PlaneRing *rin
 	uint8	   *states;
 	CellItem   *items;
 
-	Assert(count <= PLANE_MOST_POLYGONS);
+	Assert(count > 0 && first + count <= PLANE_MOST_POLYGONS);
 	grid->x_least = grid->y_least = INFINITY;
 	grid->x_greatest = grid->y_greatest = -INFINITY;
-	most = lay_out(grid, polygons, count, &largest);
+	most = lay_out(grid, polygons + first, count, &largest);
 	states = palloc_extended(largest + 1, MCXT_ALLOC_HUGE);
 	items = palloc_extended((most + 1) * sizeof(CellItem), MCXT_ALLOC_HUGE);
-	list_items(grid, items, draw(grid, polygons, count, rings, states, items), context);
+	list_items(grid, items, draw(grid, polygons, first, count, rings, states, items), context);
 	pfree(states);
 	pfree(items);
 	return grid;

@@ -28,8 +28,12 @@ typedef struct PlaneGrid
 	Size		list_size;		/* numbers in lists */
 } PlaneGrid;
 
-/* Make a grid of polygons, in a memory context; their edges are sorted. */
-extern PlaneGrid *plane_grid_make(const PlanePolygon *polygons, uint32 count, const PlaneRing *rings, MemoryContext context);
+/*
+ * Make a grid of so many polygons from the first one on, in a memory context; their edges are sorted.  There is at least one.
+ * Items have the numbers of polygons among all of them.
+ */
+extern PlaneGrid *plane_grid_make(const PlanePolygon *polygons, uint32 first, uint32 count, const PlaneRing *rings,
+								  MemoryContext context);
 
 /* Return how many bytes a grid takes. */
 extern Size plane_grid_bytes(const PlaneGrid *grid);

@@ -97,17 +97,13 @@ set_scales(PlanePolygon *polygon)
 		polygon->x_scale = 0;
 }
 
-/* Make the entry of an edge from a to b in a slab; the heights are in slabs. */
+/* Make the entry of an edge from a to b, without its quanta of y. */
 static inline PlaneEntry
-entry_of(const PlanePolygon *polygon, uint32 edge, struct geonn_plane_point a, struct geonn_plane_point b, uint32 slab)
+entry_of(const PlanePolygon *polygon, uint32 edge, struct geonn_plane_point a, struct geonn_plane_point b)
 {
-	double		from = height_in_slabs(polygon, a.y);
-	double		to = height_in_slabs(polygon, b.y);
 	PlaneEntry	entry = {
 		.edge = edge | (b.y > a.y ? IS_UP : 0),
-		.x_greatest = LAST_QUANTUM,
-		.y_least = quantum_of_height(slab, Min(from, to)),
-		.y_greatest = quantum_of_height(slab, Max(from, to))
+		.x_greatest = LAST_QUANTUM
 	};
 
 	if (!geonn_plane_edge_is_tiny(a, b) && fabs(b.y - a.y) > 0x1p-980 * polygon->x_scale)
@@ -131,25 +127,34 @@ list_edges(const PlanePolygon *polygon, const PlaneRing *rings, uint32 *ends, Pl
 	{
 		const PlaneRing *ring = &rings[polygon->first_ring + r];
 		struct geonn_plane_point a = plane_vertex(ring, polygon->stride, 0);
-		uint32		from = slab_at(polygon, height_in_slabs(polygon, a.y));
+		double		from = height_in_slabs(polygon, a.y);
 
 		for (uint32 edge = 0; edge < ring->edges; edge++)
 		{
 			struct geonn_plane_point b = plane_vertex(ring, polygon->stride, edge + 1);
-			uint32		to = slab_at(polygon, height_in_slabs(polygon, b.y));
+			double		to = height_in_slabs(polygon, b.y);
+			uint32		last = slab_at(polygon, Max(from, to));
+			PlaneEntry	entry;
 
-			if (edge % PAUSE == PAUSE - 1)
+			if (edge % PAUSE == 0)
 				CHECK_FOR_INTERRUPTS();
-			for (uint32 slab = Min(from, to); slab <= Max(from, to); slab++)
+			if (entries != NULL)
+				entry = entry_of(polygon, edge, a, b);
+			for (uint32 slab = slab_at(polygon, Min(from, to)); slab <= last; slab++)
 			{
-				bool		is_first = last_ring[slab] != r;
-
-				last_ring[slab] = r;
-				if (entries != NULL && is_first)
-					entries[ends[slab]] = (PlaneEntry) {.edge = r | RING_MARK};
-				ends[slab] += is_first;
+				if (last_ring[slab] != r)
+				{
+					last_ring[slab] = r;
+					if (entries != NULL)
+						entries[ends[slab]] = (PlaneEntry) {.edge = r | RING_MARK};
+					ends[slab]++;
+				}
 				if (entries != NULL)
-					entries[ends[slab]] = entry_of(polygon, edge, a, b, slab);
+				{
+					entry.y_least = quantum_of_height(slab, Min(from, to));
+					entry.y_greatest = quantum_of_height(slab, Max(from, to));
+					entries[ends[slab]] = entry;
+				}
 				ends[slab]++;
 			}
 			a = b;
@@ -190,13 +195,17 @@ plane_polygon_sort(PlanePolygon *polygon, const PlaneRing *rings, MemoryContext 
 }
 
 Size
-plane_slab_bytes_at_most(Size edges, Size rings)
+plane_polygon_slab_bytes(const PlanePolygon *polygon)
 {
+	Size		edges = polygon->edges;
+
+	if (edges < FEWEST_SORTED)
+		return 0;
 	/*
 	 * Less slabs than a quarter of the edges, as a ring climbs twice its height.  An edge reaches into two slabs, and one more
 	 * for each height of a slab: half as many as there are edges.  A mark may precede each edge of other rings.
 	 */
-	return (edges / 4 + rings) * sizeof(uint32) + (edges * 5 / 2) * sizeof(PlaneEntry) * (rings > 1 ? 2 : 1);
+	return (edges / 4 + 2) * sizeof(uint32) + edges * 5 / 2 * sizeof(PlaneEntry) * (polygon->rings > 1 ? 2 : 1);
 }
 
 /* ---- asking ---- */

@@ -64,8 +64,8 @@ plane_vertex(const PlaneRing *ring, uint32 stride, uint32 number)
 /* Sort the polygon's edges into slabs, allocated in a memory context.  Returns how many bytes these take. */
 extern Size plane_polygon_sort(PlanePolygon *polygon, const PlaneRing *rings, MemoryContext context);
 
-/* Return how many bytes the slabs of polygons with so many edges and rings would take at most. */
-extern Size plane_slab_bytes_at_most(Size edges, Size rings);
+/* Return how many bytes the polygon's slabs will take at most. */
+extern Size plane_polygon_slab_bytes(const PlanePolygon *polygon);
 
 /* Find on which side of the polygon's border a point lies, which may be any numbers. */
 extern PlaneSide plane_polygon_side(const PlanePolygon *polygon, const PlaneRing *rings, struct geonn_plane_point p);
