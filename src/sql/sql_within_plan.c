@@ -56,7 +56,7 @@ recognise(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *inner, List *clauses
 	path->question = form;
 	path->question_columns = list_make1(form->clause->clause);
 	path->least_column = PG_INT16_MIN;
-	path->answered = lcons(form->clause, form->implied);
+	path->answered = lcons(form->clause, list_copy(form->implied));
 	path->references = form->references;
 	return true;
 }
