@@ -25,7 +25,7 @@ typedef enum LateralChild
  */
 typedef struct LateralPrivate
 {
-	Integer    *type;			/* a JoinType, inner, left, semi or anti */
+	Integer    *type;			/* a JoinType, inner, left, right, semi or anti */
 	Boolean    *keeps_order;	/* the rows come in the order of the outer ones */
 	List	   *outer_columns;	/* IntList: the numbers of the child's columns, in the order of its target list */
 	List	   *question;		/* what the form needs besides: CallPrivate, or as another room has it */
@@ -119,6 +119,13 @@ typedef struct LateralSource
 	 * Rows are made of them as geonn_lateral_begin_blocks was told.  May be NULL.
 	 */
 	GeonnBlock *(*next_block) (LateralNode *state);
+
+	/*
+	 * Of a right join: note that the neighbour that `next` has returned last matches its row; and get the next neighbour
+	 * that matches no row of the execution, as `next` does, without the last value.  NULL: no right join is planned.
+	 */
+	void		(*note_match) (LateralNode *state);
+	bool		(*next_alone) (LateralNode *state, Datum *values, bool *nulls);
 } LateralSource;
 
 /* of the node of a call: what its rows ask for (lateral.c) */

@@ -96,8 +96,8 @@ geonn_set_no_neighbour(LateralNode *state)
 	memset(state->slot->tts_isnull + state->outer_columns, true, columns * sizeof(bool));
 }
 
-static void
-read_join(LateralNode *state)
+void
+geonn_round_make_join(LateralNode *state)
 {
 	MemoryContext former = MemoryContextSwitchTo(state->node.context);
 
@@ -199,7 +199,7 @@ take_outer_row(LateralNode *state, Round *round)
 	if (outer == NULL)
 		return false;
 	if (state->join == NULL)
-		read_join(state);
+		geonn_round_make_join(state);
 	slot_getsomeattrs(outer, state->outer.greatest_number);
 	for (int i = 0; i < state->outer_columns; i++)
 	{
@@ -297,7 +297,7 @@ take_of_table(LateralNode *state, Round *round)
 	if (state->outer.block.rows == 0 && !next_block(state))
 		return false;
 	if (state->join == NULL)
-		read_join(state);
+		geonn_round_make_join(state);
 	if (state->outer.keeps_words && state->outer.point_column[0] >= 0)
 	{
 		keep_words(state, round);

@@ -95,6 +95,7 @@ typedef struct WithinJoin
 	ExprState  *radius;
 	bool		same_radius;	/* it does not depend on the outer row */
 	bool		asks_nearest;	/* the search is for the nearest reference alone */
+	ExprState  *implied;		/* is tested before the function is called */
 	ExprState  *others;			/* the other clauses, where they may be tested before the clause, too */
 	bool		asks_whether;	/* one pair by which all clauses hold is enough for an outer row */
 	TupleTableSlot *pair;		/* like the scan's slot: an outer row and a reference for the call */
@@ -104,12 +105,15 @@ typedef struct WithinJoin
 	/* one execution */
 	GivenPoints given;			/* the references for the engine */
 	double		searched;		/* the radius of searches; NaN: nothing is within the distance; set if same_radius */
+	bool	   *matched;		/* [references.count] of a right join: the reference matches an outer row */
+	uint64		next_alone;		/* of a right join, after the last outer row: the next reference that may match none */
 	uint64		rechecked;		/* how many pairs of the search the function was called for */
 
 	/* a round */
 	bool		is_searched;	/* the round has a search */
 	bool		has_answers;	/* not all of its rows were taken */
 	Answers		answers;		/* those of its present search */
+	uint64		reference;		/* of the pair that was returned last, where references are kept */
 	Numbers		undecided;		/* the outer rows of whose nearest references the function said no */
 	uint64		present;		/* the outer row whose columns pair has; PG_UINT64_MAX: none */
 	uint64		next_row;		/* the next outer row to be compared with references; those before were answered */
@@ -163,6 +167,7 @@ begin_join(JoinNode *node, EState *estate, int flags)
 	join->function = strVal(planned.function);
 	join->clause = ExecInitExpr((Expr *) expressions->clause, plan);
 	join->observation = ExecInitExpr((Expr *) expressions->observation, plan);
+	join->implied = ExecInitQual(expressions->implied, plan);
 	join->radius = ExecInitExpr((Expr *) expressions->radius, plan);
 	join->same_radius = !contain_var_clause(expressions->radius);
 	node->filter = expressions->clauses;
@@ -330,14 +335,69 @@ read_point_of_plane(LateralNode *lateral, Round *round, uint64 number)
 }
 
 /*
+ * Begin to note which references of a right join match an outer row: these must be kept.
+ */
+static void
+begin_matches(WithinJoin *join)
+{
+	if (join->references.rereads)
+		ereport(ERROR,
+				(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+				 errmsg("geonn cannot keep the references of a right join"),
+				 errdetail("They need more memory than geonn.session_memory_limit, which is %d kB, leaves.",
+						   geonn_session_memory_limit),
+				 errhint("Raise geonn.session_memory_limit, or set geonn.enable_sql_joins to off for this statement.")));
+	join->matched = MemoryContextAllocExtended(CurrentMemoryContext, join->references.count + 1,
+											   MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	join->next_alone = 0;
+}
+
+/*
+ * Implements LateralSource.note_match.
+ */
+static void
+note_match(LateralNode *lateral)
+{
+	const WithinJoin *join = (const WithinJoin *) lateral;
+
+	join->matched[join->reference] = true;
+}
+
+/*
+ * Implements LateralSource.next_alone.
+ */
+static bool
+next_alone(LateralNode *lateral, Datum *values, bool *nulls)
+{
+	WithinJoin *join = (WithinJoin *) lateral;
+	const SqlReferences *references = &join->references;
+
+	while (join->next_alone < references->count)
+	{
+		uint64		number = join->next_alone++;
+
+		CHECK_FOR_INTERRUPTS();
+		if (join->matched[number])
+			continue;
+		geonn_copy_columns(values, nulls, references->rows[number]->values, references->rows[number]->nulls,
+						   references->columns);
+		return true;
+	}
+	return false;
+}
+
+/*
  * Implements LateralSource.make_join for polygons of a plane: read them.
  */
 static GeonnJoin *
 make_join_of_plane(LateralNode *lateral, TupleDesc *row_type)
 {
+	WithinJoin *join = (WithinJoin *) lateral;
 	GeonnJoin  *result = palloc0(sizeof(GeonnJoin));
 
-	geonn_sql_references_read(&((WithinJoin *) lateral)->references);
+	geonn_sql_references_read(&join->references);
+	if (lateral->type == JOIN_RIGHT)
+		begin_matches(join);
 	result->invalid = GEONN_INVALID_COUNTED;
 	*row_type = geonn_sql_references_row_type();
 	return result;
@@ -377,7 +437,7 @@ is_within(WithinJoin *join, uint64 number, const Datum *values, const bool *null
 	memcpy(pair->tts_isnull + lateral->outer_columns, nulls, join->references.columns * sizeof(bool));
 	ExecStoreVirtualTuple(pair);
 	ResetExprContext(join->expressions);
-	is_null = !ExecQual(join->others, join->expressions);
+	is_null = !ExecQual(join->implied, join->expressions) || !ExecQual(join->others, join->expressions);
 	if (!is_null)
 		result = ExecEvalExprSwitchContext(join->clause, join->expressions, &is_null);
 	ExecClearTuple(pair);
@@ -420,10 +480,11 @@ is_rechecked(WithinJoin *join, uint64 number, uint64 reference)
  * Set the values of such a pair.
  */
 static void
-set_found_pair(const WithinJoin *join, uint64 number, uint64 reference, Datum *values, bool *nulls)
+set_found_pair(WithinJoin *join, uint64 number, uint64 reference, Datum *values, bool *nulls)
 {
 	const Reference *row = join->references.rows[reference];
 
+	join->reference = reference;
 	if (join->asks_nearest)
 		set_pair(join, number, NULL, NULL, values, nulls);
 	else
@@ -610,6 +671,7 @@ next_compared_reference(WithinJoin *join, const Datum **values, const bool **nul
 		return false;
 	if (join->comparison == COMPARED_WITH_INVALID)
 		number = references->invalid.numbers[number];
+	join->reference = number;
 	*values = references->rows[number]->values;
 	*nulls = references->rows[number]->nulls;
 	return true;
@@ -724,7 +786,9 @@ static const LateralSource zones_source = {
 	.make_join = make_join_of_plane,
 	.read_point = read_point_of_plane,
 	.begin_round = begin_round,
-	.next = next_pair
+	.next = next_pair,
+	.note_match = note_match,
+	.next_alone = next_alone
 };
 
 static void

@@ -14,6 +14,7 @@ typedef struct WithinExpressions
 	Node	   *clause;			/* says within which distance, or polygon */
 	Node	   *observation;	/* its point of the outer row */
 	Node	   *radius;			/* its distance; NULL: it asks for polygons of a plane */
+	List	   *implied;		/* clauses that hold for all pairs that are found without PostGIS's function */
 	List	   *clauses;		/* the other ones by which a pair of rows matches */
 } WithinExpressions;
 

@@ -359,7 +359,7 @@ read_form(PlannerInfo *root, const RelOptInfo *outer, RelOptInfo *inner, JoinTyp
 	form->references = path_of_references(root, inner, reference, &form->point);
 	if (!geonn_references_fit(form->references, form->are_shapes))
 		return "its references would take more than half of geonn.session_memory_limit";
-	if (has_index_path(inner) &&
+	if ((has_index_path(inner) || type == JOIN_RIGHT) &&
 		!geonn_references_surely_fit(form->references, form->are_shapes,
 									 inner->subroot != NULL ? geonn_largest_relation(inner->subroot) : inner->tuples))
 		return "its references may take more than geonn.session_memory_limit, and an index has those of a row";

@@ -51,12 +51,12 @@ recognise(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *inner, List *clauses
 	if (!geonn_enable_sql_joins || inner->rtekind == RTE_FUNCTION || !bms_is_empty(inner->lateral_relids))
 		return false;
 	form = geonn_within_form(root, outer, inner, path->type, path->path.path.parent->relids, clauses);
-	if (form == NULL)
+	if (form == NULL || (path->type == JOIN_RIGHT && form->search != WITHIN_PLANE))
 		return false;
 	path->question = form;
 	path->question_columns = list_make1(form->clause->clause);
 	path->least_column = PG_INT16_MIN;
-	path->answered = lcons(form->clause, form->implied);
+	path->answered = lcons(form->clause, list_copy(form->implied));
 	path->references = form->references;
 	return true;
 }
@@ -176,6 +176,7 @@ make_node(PlannerInfo *root, LateralPath *path, List *targets, List *children)
 		.clause = linitial(geonn_above_join(path, list_make1(form->clause->clause))),
 		.observation = form->observation,
 		.radius = form->radius,
+		.implied = geonn_above_join(path, get_actual_clauses(form->implied)),
 		.clauses = path->neighbours
 	};
 	WithinPrivate planned = {
@@ -201,6 +202,7 @@ make_node(PlannerInfo *root, LateralPath *path, List *targets, List *children)
 
 const LateralForm geonn_within_lateral_form = {
 	.node = &geonn_within_methods,
+	.takes_right = true,
 	.recognise = recognise,
 	.keep_own_path = keep_own_path,
 	.set_cost = set_cost,

@@ -13,8 +13,10 @@
  * the function, by the clause as it is written.  So it does for each pair with a value that the index does not take: a
  * coordinate that is not finite, or a ring that is not closed.
  *
- * Before it calls the function, PostGIS compares boxes, rounded outwards to float4, as && does.  So && of both is true for
- * each pair, and need not be tested.  Operators ~ and @ are false for some points that ST_Intersects takes to be on the boundary.
+ * Before it computes, PostGIS's function compares boxes, rounded outwards to float4, as && does.  So && of both is true for
+ * each pair that the index is sure of, and is tested only where the function is asked: it may be false for coordinates that
+ * are not finite, and keep the function from an error for two SRIDs.  Operators ~ and @ are false for some points that
+ * ST_Intersects takes to be on the boundary.
  *
  * A column whose type names no SRID can have values of any, and PostGIS fails for a pair of two SRIDs.  The index has the
  * polygons of the first one's SRID; pairs of other values are PostGIS's.

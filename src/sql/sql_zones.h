@@ -28,15 +28,15 @@ typedef struct Zones
 /* ---- the planner ---- */
 
 /*
- * Return what keeps PostGIS's predicates of these values from being answered here; NULL: nothing does.  Both are geometries, whose
- * types must say that the one is a point, and the other a polygon or several, of one SRID.
+ * Return what keeps PostGIS's predicates of these values from being answered here; NULL: nothing does.  The types of both
+ * geometries must say that the one is a point, and the other a polygon or several, of one SRID.
  */
 extern const char *geonn_zones_problem(Node *point, Node *zone);
 
-/* Do the types of the arguments say that the first one is the polygon, rather than the second? */
+/* Does the type of a value say that it is a polygon, or several, of geometry? */
 extern bool geonn_is_of_polygons(Node *value);
 
-/* Is the clause true for each pair for which a predicate of PostGIS's is, because it asks whether the boxes of both values overlap? */
+/* Does the clause ask whether the boxes of both values overlap, as they do for all pairs that are found without PostGIS? */
 extern bool geonn_zones_imply(const Node *clause, const Node *point, const Node *zone);
 
 /* ---- the node ---- */
@@ -45,8 +45,8 @@ extern bool geonn_zones_imply(const Node *clause, const Node *point, const Node 
 extern void geonn_zones_begin(Zones *zones);
 
 /*
- * Read the reference of this number, whose value is plain, and outlives the polygons.  Returns POINT_VALID: its polygon was added;
- * POINT_NULL: it has none; POINT_NOT_FINITE: PostGIS has to be asked about it for each point.
+ * Read the reference of this number, whose value is plain, and outlives the polygons.  Returns POINT_VALID: its polygon was
+ * added; POINT_NULL: it has none; POINT_NOT_FINITE: PostGIS has to be asked about it for each point.
  */
 extern PointStatus geonn_zones_add(Zones *zones, uint64 number, const NullableDatum *value);
 
@@ -66,8 +66,8 @@ extern PointStatus geonn_zones_read_point(const Zones *zones, const NullableDatu
 extern void geonn_zones_begin_round(Zones *zones);
 
 /*
- * Find the next polygon that may have the point of a row of the round, whose x are the longitudes, and whose y are the latitudes; a row
- * without point has NaN.  Sets the row's number.  asks_whether: pass over rows that are matched; one_will_do: one polygon that is
+ * Find the next polygon that may have the point of a row of the round, whose x are the longitudes, and whose y are the
+ * latitudes; a row without point has NaN.  Sets the row's number.  asks_whether: pass over rows that are matched; one_will_do: one polygon that is
  * sure is enough for a row.  Returns NULL if none is left.
  */
 extern const PlaneFound *geonn_zones_next(Zones *zones, const Round *round, bool asks_whether, bool one_will_do,
