@@ -29,7 +29,7 @@ typedef struct WithinForm
 	bool		shapes_ask;		/* the outer rows may have lines and polygons in place of points */
 	Cost		call_cost;		/* of testing the clause, as the planner counts it */
 	bool		others_first;	/* the node may test the other clauses before this one, too */
-	List	   *implied;		/* other clauses (RestrictInfo) that hold for all pairs that are found without PostGIS's function */
+	List	   *implied;		/* other clauses (RestrictInfo) that hold for all pairs found without PostGIS */
 	Path	   *references;		/* returns the inner relation's columns, and the point if that is none of them */
 } WithinForm;
 

@@ -67,8 +67,8 @@ extern void geonn_zones_begin_round(Zones *zones);
 
 /*
  * Find the next polygon that may have the point of a row of the round, whose x are the longitudes, and whose y are the
- * latitudes; a row without point has NaN.  Sets the row's number.  asks_whether: pass over rows that are matched; one_will_do: one polygon that is
- * sure is enough for a row.  Returns NULL if none is left.
+ * latitudes; a row without point has NaN.  Sets the row's number.  asks_whether: pass over rows that are matched;
+ * one_will_do: one polygon that is sure is enough for a row.  Returns NULL if none is left.
  */
 extern const PlaneFound *geonn_zones_next(Zones *zones, const Round *round, bool asks_whether, bool one_will_do,
 										  uint64 *number);

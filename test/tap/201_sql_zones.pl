@@ -144,17 +144,19 @@ is(join("\n", @wrong), '', 'statements are taken, or left to PostgreSQL, and hav
 
 # ---- random statements over random zones ----
 
-# Vertices and points are of few numbers, so that they often meet, some of them a unit in the last place beside.
+# Vertices and points are of few numbers, so that they often meet; some points are a unit in the last place beside.  No vertices are:
+# of edges shorter than 1e-12 PostGIS's answers depend on the calls before.
 sub number
 {
+	my ($share_beside) = @_;
 	my $number = int(rand(9)) / (1, 7, 10)[rand(3)];
 
-	return rand(10) < 2 ? sprintf('%.17g', $number * (1 + (rand(2) < 1 ? -1 : 1) * 2.2e-16)) : sprintf('%.17g', $number);
+	return rand(10) < $share_beside ? sprintf('%.17g', $number * (1 + (rand(2) < 1 ? -1 : 1) * 2.2e-16)) : sprintf('%.17g', $number);
 }
 
 sub ring
 {
-	my @vertices = map { number() . ' ' . number() } 1 .. 3 + rand(6);
+	my @vertices = map { number(0) . ' ' . number(0) } 1 .. 3 + rand(6);
 
 	return '(' . join(',', @vertices, $vertices[0]) . ')';
 }
@@ -165,7 +167,7 @@ sub polygon
 }
 
 my @zones = map { 'MULTIPOLYGON(' . join(',', map { polygon() } 1 .. (rand(3) < 2 ? 1 : 1 + rand(3))) . ')' } 1 .. 150;
-my @points = map { 'POINT(' . number() . ' ' . number() . ')' } 1 .. 300;
+my @points = map { 'POINT(' . number(2) . ' ' . number(2) . ')' } 1 .. 300;
 
 $node->safe_psql('postgres', join('', 'CREATE TABLE rz (id serial, kind integer, g geometry(MultiPolygon, 31467)); CREATE TABLE rp (id serial, kind integer, g geometry(Point, 31467));',
 	"SET client_min_messages = error; INSERT INTO rz (g) VALUES ", join(',', map { "('SRID=31467;$_')" } @zones), '; INSERT INTO rp (g) VALUES ', join(',', map { "('SRID=31467;$_')" } @points),
