@@ -225,6 +225,33 @@ geonn_read_shape_value(GeonnPointKind kind, Datum value, double *latitude, doubl
 	return geonn_refusal_of(look, &looking) == NULL ? looking.status : POINT_NOT_FINITE;
 }
 
+bool
+geonn_is_on_border(Datum value, double latitude, double longitude)
+{
+	GeonnShapeReader *reader = geonn_shape_open(GEONN_POINT_GEOGRAPHY, value, NULL, NULL);
+	GeonnPart	part;
+	bool		is_on = false;
+
+	while (!is_on && geonn_shape_next_vertices(reader, &part))
+	{
+		Vertex		start;
+		Vertex		end;
+
+		geonn_vertex(&part.vertices, 0, &start.latitude, &start.longitude);
+		for (uint32 i = 0; i < part.vertices.count && !is_on; i++)
+		{
+			if (i % 65536 == 65535)
+				CHECK_FOR_INTERRUPTS();
+			geonn_vertex(&part.vertices, i, &end.latitude, &end.longitude);
+			is_on = end.longitude == longitude && (end.latitude == latitude || (start.longitude == longitude &&
+				(start.latitude < latitude) != (end.latitude < latitude)));
+			start = end;
+		}
+	}
+	geonn_shape_close(reader);
+	return is_on;
+}
+
 /*
  * At most how much <-> may differ, for lines at this distance, by geonn.
  */

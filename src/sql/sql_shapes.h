@@ -25,6 +25,12 @@ extern PointStatus geonn_read_shape_value(GeonnPointKind kind, Datum value, doub
 										  ShapeTraits *traits);
 
 /*
+ * Is the point, in degrees, at a vertex of this shape, or on a side along its meridian?  The value, a geography that was read as
+ * above, is not compressed.
+ */
+extern bool geonn_is_on_border(Datum value, double latitude, double longitude);
+
+/*
  * The greatest distance, by geonn, of shapes that <-> may put before measured ones at this distance; infinity where no
  * limit is known.  are_measured: all of the shapes are.  have_areas: some are polygons, whose order is that of geonn's distances
  * where no limit is known.

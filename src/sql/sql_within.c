@@ -86,6 +86,7 @@ typedef struct WithinJoin
 	Zones		zones;			/* where references.zones has it: answers in place of the engine (sql_zones.c) */
 	bool		is_spheroid;
 	bool		shapes_ask;		/* outer rows may have lines and polygons */
+	bool		asks_cover;		/* the function is ST_Covers or ST_CoveredBy */
 	double		margin;			/* metres, on the sphere: farther from the distance, the search decides */
 	bool		is_comparison;	/* the clause compares a distance */
 	bool		is_strict;		/* and by < or > */
@@ -165,6 +166,7 @@ begin_join(JoinNode *node, EState *estate, int flags)
 	join->is_comparison = IsA(expressions->clause, OpExpr);
 	join->is_strict = join->is_comparison && excludes_equal((const OpExpr *) expressions->clause);
 	join->function = strVal(planned.function);
+	join->asks_cover = strcmp(join->function, "st_covers") == 0 || strcmp(join->function, "st_coveredby") == 0;
 	join->clause = ExecInitExpr((Expr *) expressions->clause, plan);
 	join->observation = ExecInitExpr((Expr *) expressions->observation, plan);
 	join->implied = ExecInitQual(expressions->implied, plan);
@@ -201,17 +203,38 @@ evaluate_radius(const WithinJoin *join)
 }
 
 /*
- * Is the answer's reference within the distance for sure, where the search was within this radius?  A point is in a polygon,
- * or on a line, whatever the function says.
+ * May the function's rule for borders be another one than that of a distance?  ST_Covers is false at the vertices of a hole.
  */
 static bool
-is_sure(const WithinJoin *join, double searched, bool is_shape, const Answer *answer)
+is_on_border(const WithinJoin *join, uint64 number, const Reference *reference)
 {
+	const Round *round = join->lateral.round;
+	const struct varlena *shape = round->rows[number].shape;
+
+	if (!join->asks_cover)
+		return false;
+	if (shape != NULL)
+		return geonn_is_on_border(PointerGetDatum(shape), reference->latitude, reference->longitude);
+	return geonn_is_on_border(reference->values[join->references.point[0]], round->latitudes[number],
+							  round->longitudes[number]);
+}
+
+/*
+ * Is the answer's reference within the distance for sure, where the search was within this radius?  A point is in a polygon,
+ * or on a line, whatever the function says, but for its border.
+ */
+static bool
+is_sure(const WithinJoin *join, double searched, uint64 number, const Answer *answer)
+{
+	const Reference *reference;
 	double		radius = searched * (join->is_spheroid ? LEAST_RATIO : 1) - join->margin;
 
-	if (answer->distance == 0 && (is_shape || join->references.rows[answer->reference]->shape.arcs > 0) &&
-		(!join->is_strict || radius > MARGIN))
-		return true;
+	if (answer->distance == 0 && (!join->is_strict || radius > MARGIN))
+	{
+		reference = join->references.rows[answer->reference];
+		if (join->lateral.round->rows[number].shape != NULL || reference->shape.arcs > 0)
+			return !is_on_border(join, number, reference);
+	}
 	return searched > SAME_PLACE && answer->distance * (join->is_spheroid ? GREATEST_RATIO : 1) < radius - join->margin;
 }
 
@@ -502,7 +525,7 @@ is_confirmed(WithinJoin *join, const Answer *answer, uint64 number)
 	Assert(number < round->given.count);
 	geonn_check_reference_number((int64) answer->reference, join->references.count);
 	if (is_sure(join, join->same_radius ? join->searched : round->rows[number].limits->radius,
-				round->rows[number].shape != NULL, answer))
+				number, answer))
 		return true;
 	if (is_rechecked(join, number, answer->reference))
 		return true;

@@ -346,6 +346,21 @@ $node->safe_psql('postgres', 'CREATE INDEX ON zones USING gist (g); CREATE UNIQU
 unlike($node->safe_psql('postgres', 'SET geonn.enable_sql_joins = on; EXPLAIN SELECT r.id FROM o JOIN zones r ON ST_Covers(r.g, o.g) WHERE o.id = 7'), qr/geonn/,
 	'one row stays with the GiST index');
 
+# ---- borders ----
+
+$node->safe_psql('postgres', q{
+	CREATE TABLE holed AS SELECT 1 AS id, 'POLYGON((0 0, 10 0, 10 10, 0 10, 0 0), (2 2, 4 2, 4 4, 2 4, 2 2))'::geography(Polygon) AS g;
+	CREATE TABLE edges AS SELECT 100 * x + y AS id, ST_SetSRID(ST_MakePoint(x, y), 4326)::geography(Point) AS g FROM generate_series(0, 10) x, generate_series(0, 10) y;
+	ANALYZE holed, edges;
+});
+for my $from ('edges o JOIN holed r ON ST_Covers(r.g, o.g)', 'holed r LEFT JOIN edges o ON ST_CoveredBy(o.g, r.g)')
+{
+	my ($with, $without) = map { $node->safe_psql('postgres', "SET enable_nestloop = off; SET geonn.enable_sql_joins = $_; SELECT o.id, r.id FROM $from ORDER BY 1, 2") } qw(on off);
+
+	is($with, $without, "$from: a border is PostGIS's");
+	unlike($with, qr/^202\|/m, 'and the vertices of a hole are not covered');
+}
+
 # ---- ticket 5895 ----
 
 $node->safe_psql('postgres', q{
