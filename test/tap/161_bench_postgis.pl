@@ -31,7 +31,8 @@ my @expected = (
 	[ 'the nearest of 20,000 roads, 20,000 buildings', qr/^[\d.]+×$/ ],
 	[ 'the nearest other building, 20,000 buildings', qr/^[\d.]+×$/ ],
 	[ 'other buildings within 100 m, 40,000 buildings', qr/^[\d.]+ s$/ ],
-	[ 'the nearest of 2,000 flights, 20,000 rows', qr/^[\d.]+ ms$/ ]);
+	[ 'the nearest of 2,000 flights, 20,000 rows', qr/^[\d.]+ ms$/ ],
+	[ 'the first join of 40,000 references in 3857', qr/^[\d.]+×$/ ]);
 
 my $scratch = PostgreSQL::Test::Utils::tempdir_short();
 my $said = do
