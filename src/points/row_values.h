@@ -73,7 +73,7 @@ extern void geonn_read_shape(const ShapeOwner *owner, const Datum *values, const
  */
 extern void geonn_reopen_shape(const ShapeOwner *owner, Datum value, PointRow *row);
 
-/* Read a row's shape as geonn_read_shape() does.  Where that is an error about the shape, the row has a refusal in place of a shape. */
+/* Read a row's shape as geonn_read_shape() does.  Where that is an error about the shape, the row has a refusal instead. */
 extern void geonn_try_shape(const PointSource *source, const Datum *values, const bool *nulls, PointRow *row);
 
 /*

@@ -10,7 +10,9 @@
  * ST_Transform knows an SRID by its row in the table spatial_ref_sys.  PostGIS remembers rows, some versions until the
  * session ends.  So a session that has a row's hash keeps it, too: kept datasets, bases and caches of other definitions
  * are not those of this session, and a change of the row counts from the next session on.  If the type of a column names
- * no SRID, any row may be that of its values, which are not read yet: then the versions of all rows stand for it.  A session
+ * no SRID, any row may be that of its values, which are not read yet: then the versions of all rows stand for it.  Where the
+ * role may not call ST_Transform, no value has a meaning but those of 4326: such a role has its own kept datasets and bases, and
+ * else the error that reading raises.  A session
  * forgets none of these hashes, some 30 bytes for each SRID that its columns have.
  */
 #include "postgres.h"
@@ -41,6 +43,7 @@
 
 #define MEANING_REFUSED	0
 #define MEANING_UNKNOWN	1
+#define MEANING_DENIED	2
 
 struct GeonnTransform
 {
@@ -137,6 +140,12 @@ find_function(Oid type)
 	return found;
 }
 
+static bool
+may_execute(Oid function)
+{
+	return object_aclcheck(ProcedureRelationId, function, GetUserId(), ACL_EXECUTE) == ACLCHECK_OK;
+}
+
 static void
 look_up_function(GeonnTransform *transform)
 {
@@ -148,7 +157,7 @@ look_up_function(GeonnTransform *transform)
 				 errmsg("extension postgis has no function ST_Transform(geometry, integer)"),
 				 errdetail("geonn reads SRID %d, and has PostGIS transform values of other SRIDs.", GEONN_POINT_SRID),
 				 errhint("Update PostGIS, as by ALTER EXTENSION postgis UPDATE.")));
-	if (object_aclcheck(ProcedureRelationId, function, GetUserId(), ACL_EXECUTE) != ACLCHECK_OK)
+	if (!may_execute(function))
 		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_FUNCTION, get_func_name(function));
 	InvokeFunctionExecuteHook(function);
 	fmgr_info_cxt(function, &transform->function, transform->context);
@@ -240,9 +249,13 @@ geonn_transform_meaning(const GeonnTransform *transform)
 	static HTAB *meanings = NULL;
 	Meaning		wanted;
 	Meaning    *meaning;
+	Oid			function;
 
 	if (transform == NULL)
 		return MEANING_REFUSED;
+	function = find_function(transform->type);
+	if (!OidIsValid(function) || !may_execute(function))
+		return MEANING_DENIED;
 	if (meanings == NULL)
 		meanings = hash_create("geonn SRIDs", 16,
 							   &(HASHCTL) {.keysize = sizeof(wanted.key),.entrysize = sizeof(Meaning)},

@@ -160,8 +160,8 @@ extern PointSource *geonn_sql_references_describe(const SqlReferences *reference
 
 /*
  * Read the point of an outer row from its values, of which the references say the kind.  Returns the status.  An empty point is
- * POINT_NULL, unless a reference may have another SRID: PostGIS's functions raise an error for the two.  A value that geonn cannot
- * read, and such an empty one, count as out of range.
+ * POINT_NULL, unless a reference may have another SRID: PostGIS's functions raise an error for the two.  A value that geonn
+ * cannot read, and such an empty one, count as out of range.
  */
 extern PointStatus geonn_sql_read_outer_point(const SqlReferences *references, const NullableDatum *values,
 											  double *latitude, double *longitude);

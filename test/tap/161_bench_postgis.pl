@@ -32,6 +32,7 @@ my @expected = (
 	[ 'the nearest other building, 20,000 buildings', qr/^[\d.]+×$/ ],
 	[ 'other buildings within 100 m, 40,000 buildings', qr/^[\d.]+ s$/ ],
 	[ 'the nearest of 2,000 flights, 20,000 rows', qr/^[\d.]+ ms$/ ],
+	[ 'the first join of 40,000 references in 3857', qr/^[\d.]+×$/ ],
 	(map { [ qr/^$_ zones, 160,000 rows$/, qr/^[\d.]+×$/ ] } 'ST_Covers of geography, \d+', 'ST_Contains of geometry, \d+'),
 	[ qr/^counts by GROUP BY, \d+ zones$/, qr/^[\d.]+×$/ ],
 	(map { [ "$_, one row by its key", qr/^[\d.]+×$/ ] } 'ST_Contains', 'ST_Covers'),

@@ -319,6 +319,23 @@ foreach my $table ('zone', 'open_zone')
 }
 $former->quit;
 
+# a role that may not transform has no rows of what others have transformed, but those of 4326
+query(q{CREATE TABLE degrees AS SELECT id, g::geometry FROM german; ALTER TABLE degrees ADD PRIMARY KEY (id); GRANT SELECT ON zone, open_zone, german, degrees TO reader;
+	REVOKE EXECUTE ON FUNCTION ST_Transform(geometry, integer) FROM PUBLIC});
+$node->safe_psql('postgres', 'VACUUM zone, open_zone, degrees');
+foreach my $table ('zone', 'open_zone', 'degrees')
+{
+	query("SELECT count(*) FROM " . joined($table)) foreach 1 .. 2;
+	query(sprintf($points, $table) . ';' . sprintf($points, $table) . ';' . sprintf($points, $table));
+	foreach my $call ('SELECT count(*) FROM ' . joined($table), sprintf($points, $table))
+	{
+		my $error = error_of("$call;$call;", 'reader');
+
+		is($error =~ /permission denied for function st_transform/ ? 'denied' : $error, $table eq 'degrees' ? '' : 'denied', "$table: whose rows a role has that may not transform");
+	}
+}
+query('GRANT EXECUTE ON FUNCTION ST_Transform(geometry, integer) TO PUBLIC');
+
 # a session that has joined columns of 70 SRIDs still has the definitions that it has begun with, and says so of the references that it keeps
 query(q{INSERT INTO spatial_ref_sys SELECT 991000 + i, auth_name, auth_srid, srtext, proj4text FROM spatial_ref_sys, generate_series(1, 70) i WHERE srid = 25832;
 	CREATE TABLE alone AS SELECT 1 AS id, 50::float8 AS lat, 9::float8 AS lon;
