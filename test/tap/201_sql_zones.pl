@@ -284,11 +284,12 @@ $node->safe_psql('postgres', q{
 	INSERT INTO open_rings (g) SELECT ST_SetSRID(ST_MakePolygon(ST_MakeLine(ARRAY[ST_MakePoint(0, 0), ST_MakePoint('NaN', i), ST_MakePoint(1, 1), ST_MakePoint(0, 0)])), 25832) FROM generate_series(1, 200) i;
 	INSERT INTO open_rings (g) SELECT g FROM z;
 	INSERT INTO open_rings (g) VALUES (ST_SetSRID(ST_MakePolygon(ST_MakeLine(ARRAY[ST_MakePoint('NaN', 0), ST_MakePoint(1, 1), ST_MakePoint(1, 0), ST_MakePoint(0, 1), ST_MakePoint('NaN', 0)])), 25832));
-	ANALYZE mixed, open_rings;
+	CREATE TABLE empty_points AS SELECT 1 AS id, 'POINT EMPTY'::geometry(Point) AS zero;
+	ANALYZE mixed, open_rings, empty_points;
 });
 for my $query ('SELECT p.id, z.id FROM p JOIN mixed z ON ST_Contains(z.zero, p.zero)', 'SELECT p.id, z.id FROM p JOIN mixed z ON ST_Contains(z.zero, p.zero) AND z.zero && p.zero AND z.id <> 150',
 	'SELECT p.id, z.id FROM p JOIN open_rings z ON p.g && z.g AND ST_Contains(z.g, p.g)', 'SELECT p.id, z.id FROM p JOIN mixed z ON ST_Contains(z.zero, p.zero) WHERE z.id < 100',
-	'SELECT p.id, z.id FROM p LEFT JOIN open_rings z ON ST_Intersects(z.g, p.g)')
+	'SELECT p.id, z.id FROM p LEFT JOIN open_rings z ON ST_Intersects(z.g, p.g)', 'SELECT p.id, z.id FROM empty_points p JOIN mixed z ON ST_Contains(z.zero, p.zero)')
 {
 	my (undef, $expected) = answer('off', $query);
 	my ($plan, $found) = answer('on', $query, 'SET enable_nestloop = off;');
